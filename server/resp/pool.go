@@ -1,0 +1,37 @@
+package resp
+
+const (
+	// BufferSize is the size of the buffers that connections read into and
+	// write from at first, in bytes. Most pipelines and their replies fit, and
+	// an idle connection holds none.
+	BufferSize = 16 << 10
+	// poolMax is how many idle buffers a Pool keeps: 4 MiB.
+	poolMax = 256
+)
+
+// Pool keeps buffers of BufferSize bytes between uses, the one used last on
+// top, so that a loop goes on working in memory that is still cached. The zero
+// value is an empty pool. It keeps at most poolMax buffers and is not safe for
+// concurrent use.
+type Pool struct{ free [][]byte }
+
+// Get returns a buffer of BufferSize bytes with whatever it held before.
+func (p *Pool) Get() []byte {
+	last := len(p.free) - 1
+	if last < 0 {
+		return make([]byte, BufferSize)
+	}
+	buf := p.free[last]
+	p.free[last] = nil
+	p.free = p.free[:last]
+	return buf
+}
+
+// Put takes back a buffer that Get returned, cut to whatever length. Buffers of
+// another capacity, and those above the bound, are left to the garbage
+// collector.
+func (p *Pool) Put(buf []byte) {
+	if cap(buf) == BufferSize && len(p.free) < poolMax {
+		p.free = append(p.free, buf[:BufferSize])
+	}
+}

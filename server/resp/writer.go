@@ -1,0 +1,286 @@
+package resp
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/tidwall/redcon"
+
+	"headgate/server/number"
+)
+
+// Protocol versions, as HELLO names them.
+const (
+	RESP2 = 2
+	RESP3 = 3
+)
+
+// Writer appends the replies of one connection to a byte slice. The zero value
+// is empty and writes RESP2. Types that RESP2 lacks are written as Redis
+// writes them for RESP2 clients; each method says how. It is not safe for
+// concurrent use. Writing allocates only when the slice has to grow.
+type Writer struct {
+	buf   []byte
+	proto int // RESP3, or anything else for RESP2
+}
+
+// Proto returns the protocol version that replies are written in.
+func (w *Writer) Proto() int {
+	if w.proto == RESP3 {
+		return RESP3
+	}
+	return RESP2
+}
+
+// SetProto chooses the protocol version, RESP2 or RESP3, for what is written
+// from now on.
+func (w *Writer) SetProto(proto int) { w.proto = proto }
+
+// Bytes returns what was written. It is valid until the next write.
+func (w *Writer) Bytes() []byte { return w.buf }
+
+// Len returns the number of bytes written.
+func (w *Writer) Len() int { return len(w.buf) }
+
+// Cap returns how many bytes the buffer can hold before it grows; 0 means that there is none.
+func (w *Writer) Cap() int { return cap(w.buf) }
+
+// Reset forgets what was written and keeps the memory.
+func (w *Writer) Reset() { w.buf = w.buf[:0] }
+
+// Truncate takes back all but the first length bytes, which Len returned
+// before: a reply that is not to be sent after all.
+func (w *Writer) Truncate(length int) { w.buf = w.buf[:length] }
+
+// SetBuffer goes on writing behind the contents of buf, which the Writer now
+// owns. nil gives up the memory.
+func (w *Writer) SetBuffer(buf []byte) { w.buf = buf }
+
+// Raw appends bytes that are replies already.
+func (w *Writer) Raw(reply []byte) { w.buf = append(w.buf, reply...) }
+
+// OK appends the simple string OK.
+func (w *Writer) OK() { w.buf = append(w.buf, "+OK\r\n"...) }
+
+// Pong appends the simple string PONG.
+func (w *Writer) Pong() { w.buf = append(w.buf, "+PONG\r\n"...) }
+
+// Queued appends the simple string QUEUED.
+func (w *Writer) Queued() { w.buf = append(w.buf, "+QUEUED\r\n"...) }
+
+// Zero appends the integer 0.
+func (w *Writer) Zero() { w.buf = append(w.buf, ":0\r\n"...) }
+
+// One appends the integer 1.
+func (w *Writer) One() { w.buf = append(w.buf, ":1\r\n"...) }
+
+// EmptyBulk appends a bulk string of no bytes.
+func (w *Writer) EmptyBulk() { w.buf = append(w.buf, "$0\r\n\r\n"...) }
+
+// EmptyArray appends an array of no elements.
+func (w *Writer) EmptyArray() { w.buf = append(w.buf, "*0\r\n"...) }
+
+// Null appends the absence of a value: a null bulk string in RESP2.
+func (w *Writer) Null() {
+	if w.proto == RESP3 {
+		w.buf = append(w.buf, "_\r\n"...)
+	} else {
+		w.buf = append(w.buf, "$-1\r\n"...)
+	}
+}
+
+// NullArray appends the absence of an array: a null array in RESP2, the one
+// null there is in RESP3.
+func (w *Writer) NullArray() {
+	if w.proto == RESP3 {
+		w.buf = append(w.buf, "_\r\n"...)
+	} else {
+		w.buf = append(w.buf, "*-1\r\n"...)
+	}
+}
+
+// Int appends an integer.
+func (w *Writer) Int(n int64) { w.buf = redcon.AppendInt(w.buf, n) }
+
+// Bulk appends a bulk string.
+func (w *Writer) Bulk(value []byte) { w.buf = redcon.AppendBulk(w.buf, value) }
+
+// BulkString appends a bulk string.
+func (w *Writer) BulkString(value string) { w.buf = redcon.AppendBulkString(w.buf, value) }
+
+// BulkInt appends a bulk string of n in decimal digits.
+func (w *Writer) BulkInt(n int64) {
+	// redcon.AppendBulkInt allocates the digits.
+	var digits [20]byte
+	w.buf = redcon.AppendBulk(w.buf, strconv.AppendInt(digits[:0], n, 10))
+}
+
+// Simple appends a simple string, with line breaks in it turned into spaces.
+func (w *Writer) Simple(text string) { w.buf = redcon.AppendString(w.buf, text) }
+
+// Error appends an error. The text starts with the error's code, as in
+// "ERR syntax error"; line breaks in it are turned into spaces.
+func (w *Writer) Error(text string) { w.buf = redcon.AppendError(w.buf, text) }
+
+// Array appends the header of an array whose n elements follow.
+func (w *Writer) Array(n int) { w.buf = redcon.AppendArray(w.buf, n) }
+
+// Map appends the header of a map whose n keys, each before its value, follow:
+// an array of twice n elements in RESP2.
+func (w *Writer) Map(n int) {
+	if w.proto == RESP3 {
+		w.aggregate('%', n)
+	} else {
+		w.Array(2 * n)
+	}
+}
+
+// Set appends the header of a set whose n elements follow: an array in RESP2.
+func (w *Writer) Set(n int) {
+	if w.proto == RESP3 {
+		w.aggregate('~', n)
+	} else {
+		w.Array(n)
+	}
+}
+
+// Push appends the header of a message out of turn whose n elements follow: an
+// array in RESP2.
+func (w *Writer) Push(n int) {
+	if w.proto == RESP3 {
+		w.aggregate('>', n)
+	} else {
+		w.Array(n)
+	}
+}
+
+// aggregate appends the header of one of the types that redcon has no function
+// for: an array's, with another first byte.
+func (w *Writer) aggregate(kind byte, n int) {
+	start := len(w.buf)
+	w.buf = redcon.AppendArray(w.buf, n)
+	w.buf[start] = kind
+}
+
+// Double appends a floating-point number with up to 17 significant digits:
+// a bulk string in RESP2. The infinities are inf and -inf.
+func (w *Writer) Double(f float64) {
+	if w.proto == RESP3 {
+		w.buf = append(w.buf, ',')
+		w.buf = number.AppendDouble(w.buf, f)
+		w.buf = append(w.buf, "\r\n"...)
+		return
+	}
+	var digits [number.DoubleMax]byte
+	w.buf = redcon.AppendBulk(w.buf, number.AppendDouble(digits[:0], f))
+}
+
+// Bool appends a truth value: the integer 1 or 0 in RESP2.
+func (w *Writer) Bool(value bool) {
+	switch {
+	case w.proto != RESP3 && value:
+		w.One()
+	case w.proto != RESP3:
+		w.Zero()
+	case value:
+		w.buf = append(w.buf, "#t\r\n"...)
+	default:
+		w.buf = append(w.buf, "#f\r\n"...)
+	}
+}
+
+// verbatimFormat is how many bytes name the format of a verbatim string.
+const verbatimFormat = 3
+
+// Verbatim appends text in a format for people: "txt" or "mkd". Shorter names
+// are filled up with spaces and longer ones cut. It is a bulk string without
+// the format in RESP2.
+func (w *Writer) Verbatim(format, text string) {
+	if w.proto != RESP3 {
+		w.BulkString(text)
+		return
+	}
+	w.aggregate('=', len(text)+verbatimFormat+1)
+	for i := range verbatimFormat {
+		c := byte(' ')
+		if i < len(format) {
+			c = format[i]
+		}
+		w.buf = append(w.buf, c)
+	}
+	w.buf = append(w.buf, ':')
+	w.buf = append(w.buf, text...)
+	w.buf = append(w.buf, "\r\n"...)
+}
+
+// BigNumber appends an integer of any size, given in decimal digits: a bulk
+// string in RESP2.
+func (w *Writer) BigNumber(digits string) {
+	if w.proto != RESP3 {
+		w.BulkString(digits)
+		return
+	}
+	w.buf = append(w.buf, '(')
+	w.buf = append(w.buf, digits...)
+	w.buf = append(w.buf, "\r\n"...)
+}
+
+// Mark is the place of a header whose number of elements is not known yet.
+type Mark int
+
+// reserved is how many bytes Start leaves for a header. One of 100 to 999
+// elements fits exactly; the elements of any other are moved, which costs
+// little when they are few and is lost in their number when they are many.
+const reserved = len("*000\r\n")
+
+// Start leaves room for the header of an aggregate. The elements follow, and
+// then the call of EndArray, EndMap or EndSet. Aggregates may be nested; each
+// ends before the one around it.
+func (w *Writer) Start() Mark {
+	w.buf = append(w.buf, "*000\r\n"...)
+	return Mark(len(w.buf))
+}
+
+// EndArray makes what was written since Start an array of n elements.
+func (w *Writer) EndArray(m Mark, n int) { w.endAggregate(m, '*', n) }
+
+// EndMap makes what was written since Start a map of n keys and their values:
+// an array of twice n elements in RESP2.
+func (w *Writer) EndMap(m Mark, n int) {
+	if w.proto == RESP3 {
+		w.endAggregate(m, '%', n)
+	} else {
+		w.endAggregate(m, '*', 2*n)
+	}
+}
+
+// EndSet makes what was written since Start a set of n elements: an array in
+// RESP2.
+func (w *Writer) EndSet(m Mark, n int) {
+	if w.proto == RESP3 {
+		w.endAggregate(m, '~', n)
+	} else {
+		w.endAggregate(m, '*', n)
+	}
+}
+
+// endAggregate puts the header before what was written since Start, and moves
+// that to where the header ends.
+func (w *Writer) endAggregate(m Mark, kind byte, n int) {
+	if n < 0 || n > math.MaxInt32 {
+		panic("resp: aggregate of impossible size")
+	}
+	var room [16]byte
+	header := redcon.AppendArray(room[:0], n)
+	header[0] = kind
+	start, body := int(m)-reserved, int(m)
+	if len(header) != reserved {
+		length := len(w.buf) - body
+		if missing := len(header) - reserved; missing > 0 {
+			w.buf = append(w.buf, header[:missing]...)
+		}
+		copy(w.buf[start+len(header):], w.buf[body:body+length])
+		w.buf = w.buf[:start+len(header)+length]
+	}
+	copy(w.buf[start:], header)
+}
