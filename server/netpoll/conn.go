@@ -1,0 +1,121 @@
+package netpoll
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+
+	"headgate/server/resp"
+)
+
+// netConn is the front of one connection behind a net.Conn: one goroutine reads and executes, another writes.
+type netConn struct {
+	conn    net.Conn
+	handler Handler
+	pool    resp.Pool // the reader's
+	spare   resp.Pool // the writer's
+	wakeups chan struct{}
+	c       *Conn
+}
+
+// ServeConn serves one connection until it ends, and closes it. It is for connections that no descriptor stands for (TLS,
+// net.Pipe) and for systems without epoll.
+func ServeConn(h Handler, nc net.Conn) {
+	n := &netConn{conn: nc, handler: h, wakeups: make(chan struct{}, 1)}
+	n.c = &Conn{FD: -1, front: n, Remote: nc.RemoteAddr().String(), Local: nc.LocalAddr().String()}
+	w := h.NewWorker()
+	w.Opened(n.c)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		n.writeReplies()
+	}()
+	n.wakeup()
+	n.readCommands(w)
+	h.Lock()
+	n.c.closeAfterReply = true
+	h.Unlock()
+	n.wakeup()
+	<-written
+	w.Closed(n.c)
+}
+
+func (n *netConn) readCommands(w Worker) {
+	batch := []*Conn{n.c}
+	for {
+		count, err := n.conn.Read(n.c.In.Space(&n.pool))
+		if count > 0 {
+			n.c.In.Received(count)
+			w.Batch(batch)
+			n.c.In.Compact(&n.pool)
+			n.wakeup()
+		}
+		resumed := n.takeResumed()
+		if resumed {
+			w.Batch(batch)
+			n.wakeup()
+		}
+		if n.isClosing() || (err != nil && !(resumed && errors.Is(err, os.ErrDeadlineExceeded))) {
+			return
+		}
+	}
+}
+
+// writeReplies sends until the connection is marked closed and, unless at once, everything is sent.
+func (n *netConn) writeReplies() {
+	defer n.conn.Close()
+	for range n.wakeups {
+		for {
+			n.handler.Lock()
+			n.c.release(&n.spare)
+			n.c.stage(&n.spare)
+			more, end := len(n.c.out) > 0, n.c.dead || n.c.closing
+			n.handler.Unlock()
+			if n.c.dead {
+				return
+			}
+			if !more {
+				if end {
+					return
+				}
+				break
+			}
+			if _, err := n.conn.Write(n.c.out); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (n *netConn) takeResumed() bool {
+	n.handler.Lock()
+	defer n.handler.Unlock()
+	was := n.c.resumed
+	n.c.resumed = false
+	if was {
+		n.conn.SetReadDeadline(time.Time{})
+	}
+	return was
+}
+
+func (n *netConn) isClosing() bool {
+	n.handler.Lock()
+	defer n.handler.Unlock()
+	return n.c.Closing()
+}
+
+func (n *netConn) wakeup() {
+	select {
+	case n.wakeups <- struct{}{}:
+	default:
+	}
+}
+
+// wake implements front. A resumed reader may sit in Read: an expired deadline gets it out, once.
+func (n *netConn) wake(c *Conn) {
+	n.wakeup()
+	if c.resumed {
+		n.conn.SetReadDeadline(time.Unix(1, 0))
+	}
+}

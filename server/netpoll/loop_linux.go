@@ -1,0 +1,534 @@
+package netpoll
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"headgate/server/resp"
+)
+
+const (
+	eventsPerWait     = 256  // events taken from the kernel at once
+	acceptsPerEvent   = 1000 // connections accepted before the others get their turn
+	acceptBackoffMin  = 10 * time.Millisecond
+	acceptBackoffMax  = time.Second
+	keepAliveProbes   = 3                      // unanswered probes after which a peer counts as gone
+	shutdownDrainTime = 500 * time.Millisecond // how long a stopping loop waits for full sockets to drain
+	readEvents        = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
+)
+
+// Loop is an epoll instance and the goroutine that runs it. Create it with [NewLoop], add listeners, then Run it.
+type Loop struct {
+	handler Handler
+	worker  Worker
+	epfd    int
+	wakefd  int
+	conns   []*Conn // indexed by descriptor
+	pool    resp.Pool
+
+	listeners     []*listener
+	acceptBackoff time.Duration
+	acceptAgain   time.Time // when listeners paused for lack of descriptors are tried again; zero = not paused
+	onAcceptError func(error)
+
+	ready []*Conn // connections of this iteration's batch
+	flush []*Conn // connections to send to in this iteration
+	again []*Conn // connections that may have more to read than one read took
+
+	sleeping atomic.Bool
+	stopping atomic.Bool
+	woken    []*Conn // guarded by the handler's lock
+	spare    []*Conn // the other of two backing arrays for again
+
+	busyPoll  atomic.Int64 // nanoseconds to spin before sleeping
+	keepAlive atomic.Int64 // seconds; 0 = off
+	open      int
+	done      chan struct{}
+	once      sync.Once
+}
+
+type listener struct {
+	fd   int
+	file *os.File
+	net.Listener
+}
+
+// NewLoop returns a loop without connections. onAcceptError, which may be nil, hears of failing accepts: once when
+// accepting stops for lack of resources, not for each attempt.
+func NewLoop(h Handler, onAcceptError func(error)) (*Loop, error) {
+	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("netpoll: epoll_create1: %w", err)
+	}
+	wakefd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		unix.Close(epfd)
+		return nil, fmt.Errorf("netpoll: eventfd: %w", err)
+	}
+	if onAcceptError == nil {
+		onAcceptError = func(error) {}
+	}
+	l := &Loop{handler: h, worker: h.NewWorker(), epfd: epfd, wakefd: wakefd, onAcceptError: onAcceptError, done: make(chan struct{})}
+	if err := l.control(unix.EPOLL_CTL_ADD, wakefd, unix.EPOLLIN); err != nil {
+		return nil, fmt.Errorf("netpoll: epoll_ctl: %w", err)
+	}
+	return l, nil
+}
+
+// Listen has the loop accept the connections of ln, with a backlog of the given length. Call it before Run.
+func (l *Loop) Listen(ln net.Listener, backlog int) error {
+	filer, ok := ln.(interface{ File() (*os.File, error) })
+	if !ok {
+		return fmt.Errorf("netpoll: %T has no descriptor to poll", ln)
+	}
+	file, err := filer.File()
+	if err != nil {
+		return fmt.Errorf("netpoll: listener's descriptor: %w", err)
+	}
+	fd := int(file.Fd())
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return fmt.Errorf("netpoll: listener: %w", err)
+	}
+	if backlog > 0 {
+		if err := unix.Listen(fd, backlog); err != nil {
+			return fmt.Errorf("netpoll: listen: %w", err)
+		}
+	}
+	if err := l.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN); err != nil {
+		return fmt.Errorf("netpoll: epoll_ctl: %w", err)
+	}
+	l.listeners = append(l.listeners, &listener{fd: fd, file: file, Listener: ln})
+	return nil
+}
+
+// SetBusyPoll sets how long the loop spins before it sleeps; 0 is not at all. Safe for concurrent use.
+func (l *Loop) SetBusyPoll(d time.Duration) { l.busyPoll.Store(int64(d)) }
+
+// SetKeepAlive sets after how long without traffic the kernel probes new TCP connections; 0 is never. Safe for concurrent use.
+func (l *Loop) SetKeepAlive(d time.Duration) { l.keepAlive.Store(int64(d / time.Second)) }
+
+// Stop has Run finish what was read, send the replies, close everything and return. Safe for concurrent use.
+func (l *Loop) Stop() {
+	l.stopping.Store(true)
+	l.poke()
+}
+
+// Done is closed when Run has returned.
+func (l *Loop) Done() <-chan struct{} { return l.done }
+
+// Run serves until Stop.
+func (l *Loop) Run() {
+	defer close(l.done)
+	var events [eventsPerWait]unix.EpollEvent
+	var untilTick time.Duration
+	for !l.stopping.Load() {
+		n := l.wait(events[:], untilTick)
+		l.ready, l.flush = l.ready[:0], l.flush[:0]
+		l.readAgain()
+		for i := range events[:n] {
+			l.event(&events[i])
+		}
+		if !l.acceptAgain.IsZero() {
+			l.resumeAccepting()
+		}
+		l.prepare()
+		if len(l.ready) > 0 {
+			l.worker.Batch(l.ready)
+		}
+		untilTick = l.worker.Tick()
+		l.stage()
+		for _, c := range l.flush {
+			l.send(c)
+		}
+		for _, c := range l.ready {
+			if !c.dead {
+				c.In.Compact(&l.pool)
+			}
+		}
+	}
+	l.shutdown()
+}
+
+// wait returns the number of events taken. It asks without sleeping first: under load there is always something, and a raw
+// call spares the scheduler's bookkeeping.
+func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
+	n := epollWaitRaw(l.epfd, events)
+	if n > 0 || len(l.again) > 0 || limit == 0 {
+		return n
+	}
+	if spin := l.busyPoll.Load(); spin > 0 {
+		for start := time.Now(); time.Since(start) < time.Duration(spin); {
+			if n := epollWaitRaw(l.epfd, events); n > 0 {
+				return n
+			}
+		}
+	}
+	l.sleeping.Store(true)
+	defer l.sleeping.Store(false)
+	l.handler.Lock()
+	idle := len(l.woken) == 0
+	l.handler.Unlock()
+	if !idle || l.stopping.Load() {
+		return 0
+	}
+	if !l.acceptAgain.IsZero() {
+		limit = min(limit, time.Until(l.acceptAgain))
+	}
+	ms := int((limit + time.Millisecond - 1) / time.Millisecond)
+	n, err := unix.EpollWait(l.epfd, events, max(ms, 0))
+	if err != nil {
+		return 0 // EINTR: the next turn asks again
+	}
+	return n
+}
+
+func (l *Loop) event(ev *unix.EpollEvent) {
+	fd := int(ev.Fd)
+	if fd == l.wakefd {
+		var b [8]byte
+		unix.Read(fd, b[:])
+		return
+	}
+	if fd >= len(l.conns) || l.conns[fd] == nil {
+		for _, ln := range l.listeners {
+			if ln.fd == fd {
+				l.accept(ln)
+			}
+		}
+		return
+	}
+	c := l.conns[fd]
+	if ev.Events&unix.EPOLLOUT != 0 {
+		l.disarmWrite(c)
+		l.flush = append(l.flush, c)
+	}
+	if ev.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		l.read(c, ev.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
+	}
+}
+
+// read takes one read's worth from the socket. Edge triggering tells of new bytes once, so a read that filled its room, or
+// that has the peer's close still to see, is followed by another in the next iteration.
+func (l *Loop) read(c *Conn, hangup bool) {
+	if c.dead || c.eof {
+		return
+	}
+	room := c.In.Space(&l.pool)
+	n, errno := recv(c.FD, room)
+	switch {
+	case n > 0:
+		c.In.Received(n)
+		l.ready = append(l.ready, c)
+		if n == len(room) || hangup {
+			l.again = append(l.again, c)
+		}
+	case n == 0:
+		c.eof = true
+		l.flush = append(l.flush, c)
+	case errno == unix.EAGAIN:
+		c.In.Compact(&l.pool)
+	default:
+		c.dead = true
+		l.flush = append(l.flush, c)
+	}
+}
+
+func (l *Loop) readAgain() {
+	again := l.again
+	l.again = l.spare[:0]
+	for _, c := range again {
+		l.read(c, true)
+	}
+	clear(again)
+	l.spare = again[:0]
+}
+
+// prepare adds connections to the batch whose input may go on, and readies all of the batch for replies.
+func (l *Loop) prepare() {
+	l.handler.Lock()
+	defer l.handler.Unlock()
+	for _, c := range l.woken {
+		if c.resumed && !c.dead {
+			l.ready = append(l.ready, c)
+		}
+		c.resumed = false
+	}
+	for _, c := range l.ready {
+		c.prepare(&l.pool)
+	}
+}
+
+// stage collects what this iteration has to send, under one hold of the lock.
+func (l *Loop) stage() {
+	l.handler.Lock()
+	defer l.handler.Unlock()
+	for _, c := range l.flush {
+		c.stage(&l.pool)
+	}
+	for _, c := range l.ready {
+		if c.stage(&l.pool) {
+			l.flush = append(l.flush, c)
+		}
+	}
+	kept := l.woken[:0]
+	for _, c := range l.woken {
+		if c.queued && c.stage(&l.pool) {
+			l.flush = append(l.flush, c)
+		}
+		if c.resumed {
+			c.queued = true
+			kept = append(kept, c)
+		}
+	}
+	clear(l.woken[len(kept):])
+	l.woken = kept
+}
+
+// send writes what is staged, and closes the connection when it is due.
+func (l *Loop) send(c *Conn) {
+	if l.conns[c.FD] != c {
+		return // closed earlier in this iteration
+	}
+	for !c.dead && !c.waiting && c.sent < len(c.out) {
+		n, errno := send(c.FD, c.out[c.sent:])
+		if n > 0 {
+			c.sent += n
+			continue
+		}
+		if errno == unix.EAGAIN {
+			l.armWrite(c)
+			break
+		}
+		c.dead = true
+	}
+	if c.sent == len(c.out) && c.sent > 0 {
+		c.release(&l.pool)
+		l.handler.Lock()
+		more := c.Out.Len() > 0 && c.stage(&l.pool)
+		l.handler.Unlock()
+		if more {
+			l.send(c)
+			return
+		}
+	}
+	if c.dead || c.eof || (c.closing && len(c.out) == 0) {
+		l.close(c)
+	}
+}
+
+func (l *Loop) armWrite(c *Conn) {
+	c.waiting = true
+	if l.control(unix.EPOLL_CTL_MOD, c.FD, readEvents|unix.EPOLLOUT) != nil {
+		c.dead = true
+	}
+}
+
+func (l *Loop) disarmWrite(c *Conn) {
+	c.waiting = false
+	if l.control(unix.EPOLL_CTL_MOD, c.FD, readEvents) != nil {
+		c.dead = true
+	}
+}
+
+func (l *Loop) close(c *Conn) {
+	c.dead = true
+	l.conns[c.FD] = nil
+	unix.Close(c.FD)
+	l.open--
+	c.release(&l.pool)
+	l.worker.Closed(c)
+}
+
+// accept takes new connections. Without descriptors it stops listening for a while, so that a full table costs nothing.
+func (l *Loop) accept(ln *listener) {
+	for range acceptsPerEvent {
+		fd, sa, err := unix.Accept4(ln.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+			l.acceptBackoff = 0
+			l.add(fd, sa, ln)
+		case unix.EAGAIN:
+			return
+		case unix.EINTR, unix.ECONNABORTED:
+		default:
+			l.pauseAccepting(err)
+			return
+		}
+	}
+}
+
+func (l *Loop) add(fd int, peer unix.Sockaddr, ln *listener) {
+	if _, tcp := ln.Listener.(*net.TCPListener); tcp {
+		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		if idle := int(l.keepAlive.Load()); idle > 0 {
+			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, idle)
+			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, max(idle/keepAliveProbes, 1))
+			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, keepAliveProbes)
+		}
+	}
+	for fd >= len(l.conns) {
+		l.conns = append(l.conns, make([]*Conn, fd+1-len(l.conns)+64)...)
+	}
+	c := &Conn{FD: fd, front: l, Remote: address(peer, ln), Local: localAddress(fd, ln)}
+	if err := l.control(unix.EPOLL_CTL_ADD, fd, readEvents); err != nil {
+		unix.Close(fd)
+		return
+	}
+	l.conns[fd] = c
+	l.open++
+	l.worker.Opened(c)
+	l.flush = append(l.flush, c)
+}
+
+func (l *Loop) pauseAccepting(err error) {
+	if l.acceptBackoff == 0 {
+		l.onAcceptError(err)
+		l.acceptBackoff = acceptBackoffMin
+	} else {
+		l.acceptBackoff = min(2*l.acceptBackoff, acceptBackoffMax)
+	}
+	l.acceptAgain = time.Now().Add(l.acceptBackoff)
+	for _, ln := range l.listeners {
+		l.control(unix.EPOLL_CTL_MOD, ln.fd, 0)
+	}
+}
+
+func (l *Loop) resumeAccepting() {
+	if time.Now().Before(l.acceptAgain) {
+		return
+	}
+	l.acceptAgain = time.Time{}
+	for _, ln := range l.listeners {
+		l.control(unix.EPOLL_CTL_MOD, ln.fd, unix.EPOLLIN)
+	}
+}
+
+// wake implements front.
+func (l *Loop) wake(c *Conn) {
+	if c.queued {
+		return
+	}
+	c.queued = true
+	l.woken = append(l.woken, c)
+	if l.sleeping.Load() {
+		l.poke()
+	}
+}
+
+func (l *Loop) poke() {
+	one := [8]byte{1}
+	unix.Write(l.wakefd, one[:])
+}
+
+// shutdown closes the listeners, gives full sockets a moment to drain, and closes every connection.
+func (l *Loop) shutdown() {
+	for _, ln := range l.listeners {
+		ln.file.Close()
+		ln.Listener.Close()
+	}
+	deadline := time.Now().Add(shutdownDrainTime)
+	for _, c := range l.conns {
+		if c != nil {
+			l.drain(c, deadline)
+		}
+	}
+	for _, c := range l.conns {
+		if c != nil {
+			l.close(c)
+		}
+	}
+	unix.Close(l.wakefd)
+	unix.Close(l.epfd)
+}
+
+// drain sends what a connection still has to get, until the deadline.
+func (l *Loop) drain(c *Conn, deadline time.Time) {
+	for !c.dead {
+		l.handler.Lock()
+		c.stage(&l.pool)
+		l.handler.Unlock()
+		if c.sent == len(c.out) {
+			return
+		}
+		n, errno := send(c.FD, c.out[c.sent:])
+		switch {
+		case n > 0:
+			c.sent += n
+		case errno != unix.EAGAIN || time.Now().After(deadline):
+			return
+		default:
+			time.Sleep(time.Millisecond)
+		}
+		if c.sent == len(c.out) {
+			c.release(&l.pool)
+		}
+	}
+}
+
+func (l *Loop) control(op, fd int, events uint32) error {
+	return unix.EpollCtl(l.epfd, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
+}
+
+// The calls below never block, so they spare the scheduler's bookkeeping around a system call.
+
+func epollWaitRaw(epfd int, events []unix.EpollEvent) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
+}
+
+func recv(fd int, p []byte) (int, syscall.Errno) {
+	for {
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0)
+		if errno == unix.EINTR {
+			continue
+		}
+		if errno != 0 {
+			return -1, errno
+		}
+		return int(n), 0
+	}
+}
+
+func send(fd int, p []byte) (int, syscall.Errno) {
+	for {
+		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+		if errno == unix.EINTR {
+			continue
+		}
+		if errno != 0 {
+			return -1, errno
+		}
+		return int(n), 0
+	}
+}
+
+func address(sa unix.Sockaddr, ln *listener) string {
+	switch a := sa.(type) {
+	case *unix.SockaddrInet4:
+		return (&net.TCPAddr{IP: a.Addr[:], Port: a.Port}).String()
+	case *unix.SockaddrInet6:
+		return (&net.TCPAddr{IP: a.Addr[:], Port: a.Port}).String()
+	default:
+		return ln.Addr().String() + ":0"
+	}
+}
+
+func localAddress(fd int, ln *listener) string {
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		return ""
+	}
+	return address(sa, ln)
+}

@@ -1,0 +1,146 @@
+// Package netpoll moves bytes between sockets and the executor.
+//
+// Two fronts share one contract. On Linux, a [Loop] owns many sockets through one edge-triggered epoll instance: it reads
+// each readable socket once, hands all of them to its [Worker] as one batch, and only then writes, with one send per
+// connection. Elsewhere, and for every connection that only a net.Conn can carry, [ServeConn] gives each connection two
+// goroutines that hand batches of one to a Worker of their own.
+//
+// The package knows nothing of commands. A Worker parses what [Conn.In] holds, appends replies to [Conn.Out], and says
+// through [Conn.CloseAfterReply] or [Conn.CloseNow] when a connection has to go.
+package netpoll
+
+import (
+	"sync"
+	"time"
+
+	"headgate/server/resp"
+)
+
+// Handler is what a front serves. It is shared by all fronts.
+type Handler interface {
+	sync.Locker // the executor's lock: guards Conn.Out and the marks set on a Conn
+
+	// NewWorker returns the state with which one front runs batches.
+	NewWorker() Worker
+}
+
+// Worker runs the commands of the connections of one front. Its methods are called from one goroutine at a time and
+// without the Handler's lock, which they take themselves.
+type Worker interface {
+	// Opened is called once for a new connection, before any of its bytes are read.
+	Opened(c *Conn)
+	// Batch is called with the connections that have new bytes, or that were resumed. All of their complete commands are to
+	// be executed before it returns.
+	Batch(ready []*Conn)
+	// Closed is called once when a connection is gone.
+	Closed(c *Conn)
+	// Tick does background work that is due, and returns how long until it wants to be called again.
+	Tick() time.Duration
+}
+
+// Conn is one client's connection. In belongs to the front; Out and the marks are guarded by the Handler's lock.
+type Conn struct {
+	In     resp.Reader // bytes received, not yet executed
+	Out    resp.Writer // replies not yet taken by the front
+	Client any         // the Worker's own state for this connection
+
+	Remote, Local string // addresses as CLIENT LIST shows them; a socket's path for Unix sockets
+	FD            int    // the descriptor, or -1 behind a net.Conn
+
+	front front
+
+	closeAfterReply, closeNow bool // marks, guarded by the Handler's lock
+	queued, resumed           bool // on the front's list of woken connections; same guard
+	staged                    int  // bytes of out not yet sent when the lock was last held; same guard
+
+	out     []byte // what the front is sending; front only
+	sent    int    // how much of out the peer has taken
+	closing bool   // close when out is sent
+	dead    bool   // closed; later events are stale
+	eof     bool   // the peer has closed its side
+	waiting bool   // EPOLLOUT is armed
+}
+
+// front is the owner of a connection, as seen from other connections' commands.
+type front interface {
+	// wake has the front look at c again: new replies, a mark, or a resume. Called with the Handler's lock held.
+	wake(c *Conn)
+}
+
+// CloseAfterReply has the connection closed once its replies are sent; what follows in its input is dropped.
+// The caller holds the Handler's lock.
+func (c *Conn) CloseAfterReply() {
+	c.closeAfterReply = true
+	c.front.wake(c)
+}
+
+// CloseNow has the connection closed without sending what is still queued. The caller holds the Handler's lock.
+func (c *Conn) CloseNow() {
+	c.closeNow = true
+	c.front.wake(c)
+}
+
+// Closing reports whether the connection is marked to be closed. The caller holds the Handler's lock.
+func (c *Conn) Closing() bool { return c.closeAfterReply || c.closeNow }
+
+// Wake has replies sent that were appended to Out by another connection's command or by background work.
+// The caller holds the Handler's lock.
+func (c *Conn) Wake() { c.front.wake(c) }
+
+// Resume has the connection's Worker called again for input that it left unexecuted, even if nothing new arrives.
+// The caller holds the Handler's lock.
+func (c *Conn) Resume() {
+	c.resumed = true
+	c.front.wake(c)
+}
+
+// Begin is to be called by the connection's Worker, with the Handler's lock held, before the connection's commands are run:
+// it makes Unsent exact.
+func (c *Conn) Begin() { c.staged = len(c.out) - c.sent }
+
+// Unsent returns the bytes of replies that the peer has not taken yet. The caller holds the Handler's lock. The figure is
+// exact for the connection's own commands after Begin; for others it may lag by one send.
+func (c *Conn) Unsent() int { return c.Out.Len() + c.staged }
+
+// prepare gives the connection an output buffer for the commands that are about to run. The caller holds the Handler's lock.
+func (c *Conn) prepare(pool *resp.Pool) {
+	if c.Out.Cap() == 0 {
+		c.Out.SetBuffer(pool.Get()[:0])
+	}
+}
+
+// stage moves replies and marks from the guarded side to the front's own. The caller holds the Handler's lock.
+// It reports whether there is anything for the front to do.
+func (c *Conn) stage(pool *resp.Pool) bool {
+	c.queued = false
+	c.staged = len(c.out) - c.sent
+	if c.closeNow {
+		c.dead = true
+		return true
+	}
+	if c.closeAfterReply {
+		c.closing = true
+	}
+	switch {
+	case c.Out.Len() == 0:
+		if c.Out.Cap() > 0 {
+			pool.Put(c.Out.Bytes())
+			c.Out.SetBuffer(nil)
+		}
+		return len(c.out) > 0 || c.closing
+	case len(c.out) == 0:
+		c.out, c.sent = c.Out.Bytes(), 0
+		c.staged = len(c.out)
+		c.Out.SetBuffer(nil)
+		return true
+	}
+	return !c.waiting // the socket is full: what is queued goes out when it drains
+}
+
+// release forgets what was sent.
+func (c *Conn) release(pool *resp.Pool) {
+	if c.out != nil {
+		pool.Put(c.out)
+		c.out, c.sent = nil, 0
+	}
+}
