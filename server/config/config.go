@@ -1,0 +1,112 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Config is one state of the configuration. It never changes once it has been published: read it freely from any goroutine, and
+// write to none of it. The zero value is not a usable configuration; see [Default].
+type Config struct {
+	// Bind lists the addresses to listen on, as written: an IP address or host name, * for all of IPv4, ::* for all of IPv6. A
+	// leading - marks one that may be missing on this machine.
+	Bind           []string
+	Port           int           // TCP port; 0 = no TCP
+	TCPBacklog     int           // connections that the kernel may hold for us to accept
+	TCPKeepalive   time.Duration // idle time before the kernel probes a peer; 0 = never
+	UnixSocket     string        // socket file; "" = none
+	UnixSocketPerm os.FileMode   // its permission bits; 0 = as the umask leaves them
+	BusyPollUs     int           // how long an event loop spins before it sleeps, in µs
+	ProtectedMode  bool          // refuse clients of other machines while there is no password
+
+	MaxClients             int           // connections at a time, before what the limit on open files takes away
+	Timeout                time.Duration // an idle client is closed after this; 0 = never
+	ClientQueryBufferLimit int           // bytes of a command, and of a transaction, that a client may have pending
+	ProtoMaxBulkLen        int           // bytes of one argument
+	OutputLimits           OutputLimits  // client-output-buffer-limit
+
+	Databases       int
+	Hz              int // rounds of background work per second, 1 to 500
+	GCPercent       int // see runtime/debug.SetGCPercent
+	ShutdownTimeout time.Duration
+	LogLevel        LogLevel
+	LogFile         string // "" = standard output; relative to Dir, see Path
+	PidFile         string // "" = none; relative to Dir, see Path
+	Daemonize       bool   // always false: the directive refuses yes
+
+	RequirePass            string // "" = no password. Never write it to a log
+	EnableDebugCommand     Access
+	EnableProtectedConfigs Access
+
+	HashMaxListpackEntries int
+	HashMaxListpackValue   int // bytes
+	ZSetMaxListpackEntries int
+	ZSetMaxListpackValue   int // bytes
+
+	CLThrottleLimit ThrottleLimit
+
+	Dir        string      // working directory, absolute once loaded
+	Save       []SavePoint // always empty: the directive refuses save points
+	AppendOnly bool        // always false: the directive refuses yes
+}
+
+// Path returns the absolute form of a file name that is relative to the directory named by dir. "" stays "".
+func (c *Config) Path(name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(c.Dir, name)
+}
+
+// OutputLimits holds one limit for each class of clients.
+type OutputLimits struct {
+	Normal, Replica, PubSub OutputLimit
+}
+
+// OutputLimit bounds the replies that wait for a client to read them. The client is closed at once above Hard bytes, and after it
+// has been above Soft bytes for SoftTime (whole seconds) without a break. 0 bytes means no limit.
+type OutputLimit struct {
+	Hard, Soft int
+	SoftTime   time.Duration
+}
+
+// SavePoint asks for a snapshot once Changes keys have changed within Seconds.
+type SavePoint struct {
+	Seconds, Changes int
+}
+
+// LogLevel is the least severe kind of line that is logged.
+type LogLevel uint8
+
+// The levels of the loglevel directive, from the most talkative.
+const (
+	LogDebug LogLevel = iota
+	LogVerbose
+	LogNotice
+	LogWarning
+)
+
+// Access says who may use something that is dangerous to leave open.
+type Access uint8
+
+// The values of enable-debug-command and enable-protected-configs.
+const (
+	AccessNo    Access = iota // nobody
+	AccessYes                 // every client
+	AccessLocal               // clients that came over a loopback address or a Unix socket
+)
+
+// Allows reports whether a client may use what a guards. local tells that it came over a loopback address or a Unix socket.
+func (a Access) Allows(local bool) bool {
+	return a == AccessYes || a == AccessLocal && local
+}
+
+// ThrottleLimit says how CL.THROTTLE reads its second argument.
+type ThrottleLimit uint8
+
+// The values of cl-throttle-limit.
+const (
+	LimitBurstPlusOne ThrottleLimit = iota // the limit is that number plus one, as redis-cell has it
+	LimitCapacity                          // the limit is that number
+)

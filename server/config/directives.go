@@ -1,0 +1,341 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Directive is one entry of the table: everything there is to know about a directive. Entries never change.
+type Directive struct {
+	Name     string   // lower case, as in redis.conf
+	Aliases  []string // older names, which CONFIG GET and SET answer to as well
+	Group    Group
+	Summary  string // one sentence or two for people
+	Since    string // headgate's version that brought it
+	Default  string // as it would be written in the file
+	Settable bool   // CONFIG SET and SIGHUP may change it while the server runs
+	Guarded  bool   // CONFIG SET needs enable-protected-configs as well
+	Secret   bool   // the value is shown to CONFIG GET only: in no error, notice or help text
+
+	kind kind
+	// check refuses values that kind can read but this version or this machine cannot serve, or bends them into range.
+	check func(c *Config, h *Host) error
+}
+
+// Group is a heading of the reference.
+type Group string
+
+// The groups, in the order of the reference.
+const (
+	Network     Group = "Network"
+	Clients     Group = "Clients"
+	General     Group = "General"
+	Security    Group = "Security"
+	Encodings   Group = "Compact encodings"
+	Limiters    Group = "Limiters"
+	Persistence Group = "Persistence"
+)
+
+var groups = []Group{Network, Clients, General, Security, Encodings, Limiters, Persistence}
+
+// Bounds that several directives share.
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+
+	maxSeconds    = math.MaxInt32 // of a time-out; what a C int holds, as in Redis
+	maxDatabases  = 65536         // each costs memory even when it is empty
+	maxSocketPath = 107           // bytes of a Unix socket's path that the kernel takes
+	minHz, maxHz  = 1, 500        // other values of hz are bent to these, as in Redis
+)
+
+// directives is the table, sorted by name within each group. See Directive for how each field is used.
+var directives = []*Directive{
+	{
+		Name: "bind", Group: Network, Since: "0.1.0", Default: "127.0.0.1 -::1",
+		Summary: "Addresses to listen on: IP addresses or host names, * for all of IPv4, ::* for all of IPv6. One with a leading - is skipped when this machine does not have it.",
+		kind:    bindKind{},
+	},
+	{
+		Name: "busy-poll-us", Group: Network, Since: "0.1.0", Default: "0", Settable: true,
+		Summary: "Microseconds that an event loop goes on looking for work before it sleeps. A lone client's latency falls to a third at the price of a core that is always busy.",
+		kind:    integer(0, 10_000, func(c *Config) *int { return &c.BusyPollUs }),
+	},
+	{
+		Name: "port", Group: Network, Since: "0.1.0", Default: "6379",
+		Summary: "TCP port to listen on; 0 means no TCP.",
+		kind:    integer(0, 65535, func(c *Config) *int { return &c.Port }),
+	},
+	{
+		Name: "protected-mode", Group: Network, Since: "0.1.0", Default: "yes", Settable: true,
+		Summary: "Turn away clients from other machines as long as no password is set.",
+		kind:    yesNo(func(c *Config) *bool { return &c.ProtectedMode }),
+	},
+	{
+		Name: "tcp-backlog", Group: Network, Since: "0.1.0", Default: "511",
+		Summary: "Connections that the kernel may keep waiting for us to accept them; the system's own limit may be lower.",
+		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.TCPBacklog }),
+	},
+	{
+		Name: "tcp-keepalive", Group: Network, Since: "0.1.0", Default: "300", Settable: true,
+		Summary: "Seconds of silence before the kernel checks that a client's machine is still there; 0 means never. Holds for connections made after it is set.",
+		kind:    seconds(func(c *Config) *time.Duration { return &c.TCPKeepalive }),
+	},
+	{
+		Name: "unixsocket", Group: Network, Since: "0.1.0", Default: `""`,
+		Summary: "Path of a Unix socket to listen on as well, the fastest way in for a client on the same machine.",
+		kind:    text(func(c *Config) *string { return &c.UnixSocket }),
+		check:   checkSocketPath,
+	},
+	{
+		Name: "unixsocketperm", Group: Network, Since: "0.1.0", Default: "0",
+		Summary: "Permission bits of the Unix socket, in octal; 0 leaves them to the umask.",
+		kind:    permission{},
+	},
+
+	{
+		Name: "client-output-buffer-limit", Group: Clients, Since: "0.1.0", Settable: true,
+		Default: "normal 64mb 16mb 30 replica 256mb 64mb 60 pubsub 32mb 8mb 60",
+		Summary: "Per class of clients (normal, replica, pubsub): close a client once the replies that wait for it exceed the first size, or have exceeded the second for that many seconds. 0 lifts a limit.",
+		kind:    outputLimitsKind{},
+	},
+	{
+		Name: "client-query-buffer-limit", Group: Clients, Since: "0.1.0", Default: "1gb", Settable: true,
+		Summary: "Bytes that one command, or the commands queued in one transaction, may take up.",
+		kind:    memory(mib, func(c *Config) *int { return &c.ClientQueryBufferLimit }),
+	},
+	{
+		Name: "maxclients", Group: Clients, Since: "0.1.0", Default: "10000", Settable: true,
+		Summary: "Connections at a time; one more is told so and closed. Lowered at start if the limit on open files leaves less.",
+		kind:    integer(1, math.MaxUint32, func(c *Config) *int { return &c.MaxClients }),
+	},
+	{
+		Name: "proto-max-bulk-len", Group: Clients, Since: "0.1.0", Default: "512mb", Settable: true,
+		Summary: "Bytes of the longest argument, and so of the longest value.",
+		kind:    memory(mib, func(c *Config) *int { return &c.ProtoMaxBulkLen }),
+	},
+	{
+		Name: "timeout", Group: Clients, Since: "0.1.0", Default: "0", Settable: true,
+		Summary: "Close a client that has sent nothing for this many seconds; 0 means never.",
+		kind:    seconds(func(c *Config) *time.Duration { return &c.Timeout }),
+	},
+
+	{
+		Name: "daemonize", Group: General, Since: "0.1.0", Default: "no",
+		Summary: "Only no: headgate stays in the foreground, and the service manager or the container looks after it.",
+		kind:    yesNo(func(c *Config) *bool { return &c.Daemonize }),
+		check:   checkDaemonize,
+	},
+	{
+		Name: "databases", Group: General, Since: "0.1.0", Default: "16",
+		Summary: "Number of databases that SELECT may choose from.",
+		kind:    integer(1, maxDatabases, func(c *Config) *int { return &c.Databases }),
+	},
+	{
+		Name: "gc-percent", Group: General, Since: "0.1.0", Default: "400", Settable: true,
+		Summary: "How much, in percent of what is live, the Go heap may grow before it is collected. More costs memory and saves CPU; keys and small values lie outside that heap.",
+		kind:    integer(10, 10_000, func(c *Config) *int { return &c.GCPercent }),
+	},
+	{
+		Name: "hz", Group: General, Since: "0.1.0", Default: "10", Settable: true,
+		Summary: "Rounds of background work a second, such as closing idle clients. Values outside 1 to 500 are taken as the nearer end.",
+		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.Hz }),
+		check:   clampHz,
+	},
+	{
+		Name: "logfile", Group: General, Since: "0.1.0", Default: `""`,
+		Summary: "File to log to, relative to dir; empty means standard output.",
+		kind:    text(func(c *Config) *string { return &c.LogFile }),
+	},
+	{
+		Name: "loglevel", Group: General, Since: "0.1.0", Default: "notice", Settable: true,
+		Summary: "The least severe lines that are logged.",
+		kind:    enum(func(c *Config) *LogLevel { return &c.LogLevel }, "debug", "verbose", "notice", "warning"),
+	},
+	{
+		Name: "pidfile", Group: General, Since: "0.1.0", Default: `""`,
+		Summary: "File to write the process number to, relative to dir; empty means none.",
+		kind:    text(func(c *Config) *string { return &c.PidFile }),
+	},
+	{
+		Name: "shutdown-timeout", Group: General, Since: "0.1.0", Default: "10", Settable: true,
+		Summary: "Seconds that an orderly shutdown may take before what is left is cut off.",
+		kind:    seconds(func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
+	},
+
+	{
+		Name: "enable-debug-command", Group: Security, Since: "0.1.0", Default: "no",
+		Summary: "Who may use the DEBUG command: nobody, everybody, or clients on this machine.",
+		kind:    enum(func(c *Config) *Access { return &c.EnableDebugCommand }, "no", "yes", "local"),
+	},
+	{
+		Name: "enable-protected-configs", Group: Security, Since: "0.1.0", Default: "no",
+		Summary: "Who may change the guarded directives with CONFIG SET: nobody, everybody, or clients on this machine.",
+		kind:    enum(func(c *Config) *Access { return &c.EnableProtectedConfigs }, "no", "yes", "local"),
+	},
+	{
+		Name: "requirepass", Group: Security, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Summary: "Password that clients must give with AUTH or HELLO before anything else; empty means none. Better given by HEADGATE_REQUIREPASS or in the file than as a flag, which other users of the machine can see.",
+		kind:    text(func(c *Config) *string { return &c.RequirePass }),
+	},
+
+	{
+		Name: "hash-max-listpack-entries", Aliases: []string{"hash-max-ziplist-entries"}, Group: Encodings, Since: "0.1.0", Default: "512", Settable: true,
+		Summary: "A hash of at most this many fields is kept in one compact block.",
+		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.HashMaxListpackEntries }),
+	},
+	{
+		Name: "hash-max-listpack-value", Aliases: []string{"hash-max-ziplist-value"}, Group: Encodings, Since: "0.1.0", Default: "64", Settable: true,
+		Summary: "Longest field or value, in bytes, of a hash in one compact block.",
+		kind:    memory(0, func(c *Config) *int { return &c.HashMaxListpackValue }),
+	},
+	{
+		Name: "zset-max-listpack-entries", Aliases: []string{"zset-max-ziplist-entries"}, Group: Encodings, Since: "0.1.0", Default: "128", Settable: true,
+		Summary: "A sorted set of at most this many members is kept in one compact block.",
+		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.ZSetMaxListpackEntries }),
+	},
+	{
+		Name: "zset-max-listpack-value", Aliases: []string{"zset-max-ziplist-value"}, Group: Encodings, Since: "0.1.0", Default: "64", Settable: true,
+		Summary: "Longest member, in bytes, of a sorted set in one compact block.",
+		kind:    memory(0, func(c *Config) *int { return &c.ZSetMaxListpackValue }),
+	},
+
+	{
+		Name: "cl-throttle-limit", Group: Limiters, Since: "0.1.0", Default: "burst+1", Settable: true,
+		Summary: "How CL.THROTTLE reads its second argument: burst+1 as redis-cell does, so that 15 lets 16 calls pass at once; capacity takes it for the whole limit, so that 15 lets 15 pass.",
+		kind:    enum(func(c *Config) *ThrottleLimit { return &c.CLThrottleLimit }, "burst+1", "capacity"),
+	},
+
+	{
+		Name: "appendonly", Group: Persistence, Since: "0.1.0", Default: "no", Settable: true,
+		Summary: "Only no: this version keeps its data in memory.",
+		kind:    yesNo(func(c *Config) *bool { return &c.AppendOnly }),
+		check:   checkAppendOnly,
+	},
+	{
+		Name: "dir", Group: Persistence, Since: "0.1.0", Default: "./", Settable: true, Guarded: true,
+		Summary: "Directory to which logfile, pidfile and the like are relative; it must exist.",
+		kind:    directory{},
+		check:   checkDir,
+	},
+	{
+		Name: "save", Group: Persistence, Since: "0.1.0", Default: `""`, Settable: true,
+		Summary: `Only "": this version keeps its data in memory.`,
+		kind:    saveKind{},
+		check:   checkSave,
+	},
+}
+
+// byName finds an entry by its name or an alias, in lower case.
+var byName = indexByName(directives)
+
+// indexByName panics on a name that is there twice: the table would contradict itself.
+func indexByName(table []*Directive) map[string]*Directive {
+	index := map[string]*Directive{}
+	for _, d := range table {
+		for _, name := range d.names() {
+			if index[name] != nil {
+				panic("config: two directives are named " + name)
+			}
+			index[name] = d
+		}
+	}
+	return index
+}
+
+// Directives returns the table, sorted by name within each group. The entries are shared: do not write to them.
+func Directives() []*Directive { return slices.Clone(directives) }
+
+// names returns all names that the directive answers to, its own first.
+func (d *Directive) names() []string { return append([]string{d.Name}, d.Aliases...) }
+
+// EnvironmentName returns the variable that sets the directive.
+func (d *Directive) EnvironmentName() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(d.Name, "-", "_"))
+}
+
+// Syntax says in a few words what values the directive takes.
+func (d *Directive) Syntax() string { return d.kind.syntax() }
+
+// Format returns the directive's value in c as CONFIG GET prints it.
+func (d *Directive) Format(c *Config) string { return d.kind.format(c) }
+
+// errArguments is Redis's answer to a directive with too few or too many values.
+var errArguments = errors.New("wrong number of arguments")
+
+// apply sets the directive in c from the words that follow its name in the file. more tells that earlier words of the same source
+// have set it already, so that a directive which may be repeated adds to them. On error c is left in an undefined state.
+func (d *Directive) apply(c *Config, args []string, more bool, h *Host) error {
+	switch {
+	case !d.kind.several():
+		if len(args) != 1 {
+			return errArguments
+		}
+	case len(args) == 1 && args[0] == "":
+		args = nil
+	case len(args) == 1:
+		args = strings.Split(args[0], " ")
+	}
+	if err := d.kind.parse(c, args, more); err != nil {
+		return err
+	}
+	if d.check != nil {
+		return d.check(c, h)
+	}
+	return nil
+}
+
+func checkSocketPath(c *Config, _ *Host) error {
+	if len(c.UnixSocket) > maxSocketPath {
+		return fmt.Errorf("argument must be a path of at most %d bytes", maxSocketPath)
+	}
+	return nil
+}
+
+func checkDaemonize(c *Config, _ *Host) error {
+	if c.Daemonize {
+		return errors.New("headgate stays in the foreground; use no, and let systemd or the container run it")
+	}
+	return nil
+}
+
+func clampHz(c *Config, _ *Host) error {
+	c.Hz = min(max(c.Hz, minHz), maxHz)
+	return nil
+}
+
+func checkAppendOnly(c *Config, _ *Host) error {
+	if c.AppendOnly {
+		return errors.New("persistence is not part of this version; use no")
+	}
+	return nil
+}
+
+func checkSave(c *Config, _ *Host) error {
+	if len(c.Save) > 0 {
+		return errors.New(`persistence is not part of this version; use save ""`)
+	}
+	return nil
+}
+
+func checkDir(c *Config, h *Host) error { return h.CheckDir(c.Dir) }
+
+// Default returns the built-in configuration. Its Dir is relative; Load makes it absolute.
+func Default() *Config {
+	c := &Config{}
+	anyDir := &Host{CheckDir: func(string) error { return nil }}
+	for _, d := range directives {
+		args, err := splitWords(d.Default)
+		if err == nil {
+			err = d.apply(c, args, false, anyDir)
+		}
+		if err != nil {
+			panic("config: default of " + d.Name + ": " + err.Error())
+		}
+	}
+	return c
+}

@@ -1,0 +1,294 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTableIsWellFormed(t *testing.T) {
+	last := map[Group]string{}
+	order := -1
+	for _, d := range directives {
+		require.Equal(t, strings.ToLower(d.Name), d.Name)
+		require.NotEmpty(t, d.Summary, d.Name)
+		require.True(t, strings.HasSuffix(d.Summary, "."), "%s: the summary is a sentence", d.Name)
+		require.NotEmpty(t, d.Since, d.Name)
+		require.NotEmpty(t, d.Default, d.Name)
+		require.NotNil(t, d.kind, d.Name)
+		require.True(t, d.Settable || !d.Guarded, "%s: guarded, so settable", d.Name)
+		require.Greater(t, d.Name, last[d.Group], "sorted by name within a group")
+		last[d.Group] = d.Name
+		group := slices.Index(groups, d.Group)
+		require.GreaterOrEqual(t, group, max(order, 0), "%s: groups are in order", d.Name)
+		order = group
+		_, found := findIgnored(d.Name)
+		require.False(t, found, "%s is in both tables", d.Name)
+	}
+	for i, entry := range ignored {
+		require.NotEmpty(t, entry.Reason, entry.Name)
+		require.True(t, i == 0 || ignored[i-1].Name < entry.Name, "%s: sorted by name", entry.Name)
+	}
+}
+
+func TestNameTwicePanics(t *testing.T) {
+	require.Panics(t, func() {
+		indexByName([]*Directive{{Name: "port"}, {Name: "portal", Aliases: []string{"port"}}})
+	})
+}
+
+func TestDefaults(t *testing.T) {
+	c := Default()
+	require.Equal(t, []string{"127.0.0.1", "-::1"}, c.Bind)
+	require.Equal(t, 6379, c.Port)
+	require.Equal(t, 16, c.Databases)
+	require.Equal(t, 1<<30, c.ClientQueryBufferLimit)
+	require.Equal(t, OutputLimit{Hard: 64 << 20, Soft: 16 << 20, SoftTime: 30e9}, c.OutputLimits.Normal)
+	require.Equal(t, LogNotice, c.LogLevel)
+	require.Equal(t, LimitBurstPlusOne, c.CLThrottleLimit)
+	require.True(t, c.ProtectedMode)
+	require.Empty(t, c.Save)
+}
+
+// TestDocumentsAreCurrent fails when the table has changed since the last go generate.
+func TestDocumentsAreCurrent(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, Reference(&b))
+	onDisk, err := os.ReadFile("../../docs/config.md")
+	require.NoError(t, err)
+	require.Equal(t, b.String(), string(onDisk), "run: go generate ./server/config")
+}
+
+func TestUsage(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, Usage(&b))
+	for _, d := range directives {
+		require.Contains(t, b.String(), " --"+d.Name+" ")
+	}
+	for line := range strings.Lines(b.String()) {
+		require.LessOrEqual(t, len(line), 120, line)
+	}
+}
+
+// sample is a value of a directive that is not its default.
+type sample struct{ written, shown string }
+
+// samples must name every directive.
+var samples = map[string]sample{
+	"appendonly":                 {"NO", "no"},
+	"bind":                       {"* -::*", "* -::*"},
+	"busy-poll-us":               {"50", "50"},
+	"cl-throttle-limit":          {"Capacity", "capacity"},
+	"client-output-buffer-limit": {"pubsub 1mb 2k 3", "normal 67108864 16777216 30 slave 268435456 67108864 60 pubsub 1048576 2000 3"},
+	"client-query-buffer-limit":  {"2mb", "2097152"},
+	"daemonize":                  {"NO", "no"},
+	"databases":                  {"4", "4"},
+	"dir":                        {"data", "/work/data"},
+	"enable-debug-command":       {"local", "local"},
+	"enable-protected-configs":   {"yes", "yes"},
+	"gc-percent":                 {"100", "100"},
+	"hash-max-listpack-entries":  {"7", "7"},
+	"hash-max-listpack-value":    {"1kb", "1024"},
+	"hz":                         {"100", "100"},
+	"logfile":                    {"/var/log/x y", "/var/log/x y"},
+	"loglevel":                   {"WARNING", "warning"},
+	"maxclients":                 {"12", "12"},
+	"pidfile":                    {"/run/x.pid", "/run/x.pid"},
+	"port":                       {"7000", "7000"},
+	"proto-max-bulk-len":         {"1GB", "1073741824"},
+	"protected-mode":             {"no", "no"},
+	"requirepass":                {"open sesame", "open sesame"},
+	"save":                       {"", ""},
+	"shutdown-timeout":           {"3", "3"},
+	"tcp-backlog":                {"128", "128"},
+	"tcp-keepalive":              {"60", "60"},
+	"timeout":                    {"30", "30"},
+	"unixsocket":                 {"/run/x.sock", "/run/x.sock"},
+	"unixsocketperm":             {"0770", "770"},
+	"zset-max-listpack-entries":  {"8", "8"},
+	"zset-max-listpack-value":    {"9b", "9"},
+}
+
+// TestEveryDirectiveEveryWay gives each directive by file, standard input, flag in two spellings, environment and, where it may be,
+// CONFIG SET, under each of its names.
+func TestEveryDirectiveEveryWay(t *testing.T) {
+	for _, d := range directives {
+		s, ok := samples[d.Name]
+		require.True(t, ok, "add a sample for %s", d.Name)
+		for _, name := range d.names() {
+			line := name + " " + quoteWord(s.written)
+			variable := "HEADGATE_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+			for _, way := range []struct {
+				name, file, stdin string
+				args, env         []string
+			}{
+				{name: "file", file: line + "\n", args: []string{"headgate.conf"}},
+				{name: "stdin", stdin: strings.ToUpper(name) + " " + quoteWord(s.written), args: []string{"-"}},
+				{name: "flag", args: []string{"--" + name, s.written}},
+				{name: "flag in one word", args: []string{"--" + line}},
+				{name: "environment", env: []string{"PATH=/bin", variable + "=" + s.written}},
+			} {
+				t.Run(name+"/"+way.name, func(t *testing.T) {
+					host := memoryHost(map[string]string{"/work/headgate.conf": way.file, "-": way.stdin})
+					live, notices, err := Load(way.args, way.env, host)
+					require.NoError(t, err)
+					require.Empty(t, notices)
+					require.Equal(t, s.shown, value(t, live, name))
+				})
+			}
+			t.Run(name+"/CONFIG SET", func(t *testing.T) {
+				live := load(t, "", "--enable-protected-configs", "local")
+				err := live.Set([]Pair{{name, s.written}}, true)
+				if !d.Settable {
+					require.EqualError(t, err, "ERR CONFIG SET failed (possibly related to argument '"+name+"') - can't set immutable config")
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, s.shown, value(t, live, name))
+			})
+		}
+	}
+}
+
+func TestEnvironmentName(t *testing.T) {
+	require.Equal(t, "HEADGATE_TCP_KEEPALIVE", byName["tcp-keepalive"].EnvironmentName())
+}
+
+// TestNumericBounds tries, for each directive with bounds, both bounds and what lies just outside.
+func TestNumericBounds(t *testing.T) {
+	for _, d := range Directives() {
+		var low, high int64
+		unsigned := false
+		switch k := d.kind.(type) {
+		case integerKind:
+			low, high = k.low, k.high
+		case secondsKind:
+			low, high = 0, maxSeconds
+		case memoryKind:
+			low, high, unsigned = k.low, math.MaxInt, true
+		default:
+			continue
+		}
+		outside := fmt.Sprintf("argument must be between %d and %d inclusive", low, high)
+		cases := map[string]string{
+			fmt.Sprint(low): "", fmt.Sprint(high): "", fmt.Sprint(uint64(high) + 1): outside, "9999999999999999999": outside,
+		}
+		switch {
+		case unsigned:
+			cases["-1"], cases["x"], cases["1.5gb"] = "argument must be a memory value", "argument must be a memory value", "argument must be a memory value"
+			cases["99999999999999999999999"], cases["99999999999gb"] = outside, outside
+		default:
+			cases[fmt.Sprint(low-1)] = outside
+			for _, s := range []string{"", "x", "+1", " 1", "1 ", "01", "1kb", "-0", "0x10", "1_000"} {
+				cases[s] = "argument couldn't be parsed into an integer"
+			}
+			cases["9999999999999999999"] = "argument couldn't be parsed into an integer"
+			if high == math.MaxInt64 {
+				cases[fmt.Sprint(uint64(high)+1)] = "argument couldn't be parsed into an integer"
+			}
+		}
+		if low > 0 && unsigned {
+			cases[fmt.Sprint(low-1)] = outside
+		}
+		for text, want := range cases {
+			t.Run(d.Name+"/"+text, func(t *testing.T) {
+				err := d.apply(Default(), []string{text}, false, memoryHost(nil))
+				if want == "" {
+					require.NoError(t, err)
+					return
+				}
+				require.EqualError(t, err, want)
+			})
+		}
+	}
+}
+
+func TestValues(t *testing.T) {
+	socket := "/" + strings.Repeat("s", maxSocketPath-1)
+	many := strings.TrimSpace(strings.Repeat("::1 ", maxBindAddresses))
+	for _, tt := range []struct{ name, value, want, err string }{
+		{name: "hz", value: "0", want: "1"},
+		{name: "hz", value: "501", want: "500"},
+		{name: "hz", value: "500", want: "500"},
+		{name: "unixsocketperm", value: "777", want: "777"},
+		{name: "unixsocketperm", value: "1000", err: "argument must be between 0 and 777 inclusive"},
+		{name: "unixsocketperm", value: "-1", err: "argument must be between 0 and 777 inclusive"},
+		{name: "unixsocketperm", value: "8", err: "argument couldn't be parsed as an octal number"},
+		{name: "unixsocket", value: socket, want: socket},
+		{name: "unixsocket", value: socket + "s", err: "argument must be a path of at most 107 bytes"},
+		{name: "bind", value: many, want: many},
+		{name: "bind", value: many + " ::1", err: "Too many bind addresses specified."},
+		{name: "bind", value: "127.0.0.1  ::1", err: "argument must be addresses with single spaces between them"},
+		{name: "bind", value: "-", err: "argument must be addresses with single spaces between them"},
+		{name: "bind", value: "", want: ""},
+		{name: "protected-mode", value: "true", err: "argument must be 'yes' or 'no'"},
+		{name: "loglevel", value: "nothing", err: "argument(s) must be one of the following: debug, verbose, notice, warning"},
+		{name: "cl-throttle-limit", value: "burst", err: "argument(s) must be one of the following: burst+1, capacity"},
+		{name: "daemonize", value: "yes", err: "headgate stays in the foreground; use no, and let systemd or the container run it"},
+		{name: "appendonly", value: "yes", err: "persistence is not part of this version; use no"},
+		{name: "save", value: "900 1", err: `persistence is not part of this version; use save ""`},
+		{name: "save", value: "900", err: "Invalid save parameters"},
+		{name: "save", value: "0 1", err: "Invalid save parameters"},
+		{name: "save", value: "1 -1", err: "Invalid save parameters"},
+		{name: "save", value: strings.TrimSpace(strings.Repeat("1 1 ", maxSavePoints+1)), err: "Invalid save parameters"},
+		{name: "dir", value: "/missing", err: "No such file or directory"},
+		{name: "dir", value: "", err: "No such file or directory"},
+		{name: "dir", value: "a/../b/", want: "/work/b"},
+		{
+			name: "client-output-buffer-limit", value: "NORMAL 99999999999999999999 0 2147483647 Replica 1 2 3",
+			want: "normal 9223372036854775807 0 2147483647 slave 1 2 3 pubsub 33554432 8388608 60",
+		},
+		{name: "client-output-buffer-limit", value: "normal 1 1 2147483648", err: "Error in hard, soft or soft_seconds setting in buffer limit configuration."},
+		{name: "client-output-buffer-limit", value: "normal 1 1 -1", err: "Error in hard, soft or soft_seconds setting in buffer limit configuration."},
+		{name: "client-output-buffer-limit", value: "normal 1 1", err: "Wrong number of arguments in buffer limit configuration."},
+		{name: "client-output-buffer-limit", value: "master 1 1 1", err: "Invalid client class specified in buffer limit configuration."},
+	} {
+		t.Run(tt.name+" "+tt.value, func(t *testing.T) {
+			c := Default()
+			c.Dir = "/work"
+			d := byName[tt.name]
+			err := d.apply(c, []string{tt.value}, false, memoryHost(nil))
+			if tt.err != "" {
+				require.EqualError(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, d.Format(c))
+		})
+	}
+}
+
+// TestSaveAddsUp covers what is behind the refusal of save points, so that lifting it is all there is to do.
+func TestSaveAddsUp(t *testing.T) {
+	c := Default()
+	k := saveKind{}
+	require.NoError(t, k.parse(c, []string{"900", "1", "300", "10"}, false))
+	first := c.Save
+	require.NoError(t, k.parse(c, []string{"60", "100"}, true))
+	require.Equal(t, "900 1 300 10 60 100", k.format(c))
+	require.Len(t, first, 2, "a published configuration's list must not grow")
+	require.NoError(t, k.parse(c, nil, true))
+	require.Equal(t, []string{`""`}, k.lines(c))
+	require.NoError(t, k.parse(c, []string{"5", "5"}, true))
+	require.Equal(t, []string{"5 5"}, k.lines(c))
+}
+
+func TestAccess(t *testing.T) {
+	require.False(t, AccessNo.Allows(true))
+	require.True(t, AccessYes.Allows(false))
+	require.True(t, AccessLocal.Allows(true))
+	require.False(t, AccessLocal.Allows(false))
+}
+
+func TestPath(t *testing.T) {
+	c := &Config{Dir: "/data"}
+	require.Equal(t, "", c.Path(""))
+	require.Equal(t, "/data/x.log", c.Path("x.log"))
+	require.Equal(t, "/var/x.log", c.Path("/var/x.log"))
+}

@@ -1,0 +1,235 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Ignored is a directive of redis.conf that means nothing here. A file or command line made for Redis may hold it; it is accepted
+// with a [Notice] and has no effect. CONFIG GET and CONFIG SET do not know it.
+type Ignored struct {
+	Name   string
+	Reason string
+	// Only lists the values that ask for nothing we lack. Any other is refused, because whoever wrote it relies on it. nil lets
+	// every value pass.
+	Only []string
+	// Never has the directive refused whatever its value.
+	Never bool
+}
+
+// The reasons, in the words of the notice.
+const (
+	noPersistence = "persistence is not part of this version"
+	noReplication = "headgate does not replicate"
+	noCluster     = "headgate does not form clusters"
+	noTLS         = "TLS is not part of this version"
+	noEviction    = "memory limits and eviction are not part of this version"
+	noACL         = "ACL users are not part of this version"
+	noScripts     = "scripts are not part of this version"
+	noSlowlog     = "SLOWLOG, LATENCY and tracking are not part of this version"
+	noEvents      = "keyspace events are not part of this version"
+	noLists       = "lists, sets and streams are not part of this version"
+	ownMemory     = "headgate manages its memory in its own way"
+	ownProcess    = "the process's title, priority and processors are left to the system"
+	ownLog        = "headgate logs to logfile or standard output only"
+	ownThreads    = "headgate reads, parses and writes on its own event loops"
+)
+
+// ignored is the table, sorted by name.
+var ignored = []Ignored{
+	{Name: "acl-pubsub-default", Reason: noACL},
+	{Name: "aclfile", Reason: noACL, Only: []string{""}},
+	{Name: "acllog-max-len", Reason: noACL},
+	{Name: "active-defrag-cycle-max", Reason: ownMemory},
+	{Name: "active-defrag-cycle-min", Reason: ownMemory},
+	{Name: "active-defrag-ignore-bytes", Reason: ownMemory},
+	{Name: "active-defrag-max-scan-fields", Reason: ownMemory},
+	{Name: "active-defrag-threshold-lower", Reason: ownMemory},
+	{Name: "active-defrag-threshold-upper", Reason: ownMemory},
+	{Name: "active-expire-effort", Reason: "the expiry cycle adapts itself to what has expired"},
+	{Name: "activedefrag", Reason: ownMemory},
+	{Name: "activerehashing", Reason: ownMemory},
+	{Name: "always-show-logo", Reason: "there is no logo"},
+	{Name: "aof-load-truncated", Reason: noPersistence},
+	{Name: "aof-rewrite-incremental-fsync", Reason: noPersistence},
+	{Name: "aof-timestamp-enabled", Reason: noPersistence},
+	{Name: "aof-use-rdb-preamble", Reason: noPersistence},
+	{Name: "aof_rewrite_cpulist", Reason: ownProcess},
+	{Name: "appenddirname", Reason: noPersistence},
+	{Name: "appendfilename", Reason: noPersistence},
+	{Name: "appendfsync", Reason: noPersistence},
+	{Name: "auto-aof-rewrite-min-size", Reason: noPersistence},
+	{Name: "auto-aof-rewrite-percentage", Reason: noPersistence},
+	{Name: "bgsave_cpulist", Reason: ownProcess},
+	{Name: "bind-source-addr", Reason: noReplication},
+	{Name: "bio_cpulist", Reason: ownProcess},
+	{Name: "busy-reply-threshold", Reason: noScripts},
+	{Name: "cluster-allow-pubsubshard-when-down", Reason: noCluster},
+	{Name: "cluster-allow-reads-when-down", Reason: noCluster},
+	{Name: "cluster-allow-replica-migration", Reason: noCluster},
+	{Name: "cluster-announce-bus-port", Reason: noCluster},
+	{Name: "cluster-announce-hostname", Reason: noCluster},
+	{Name: "cluster-announce-ip", Reason: noCluster},
+	{Name: "cluster-announce-port", Reason: noCluster},
+	{Name: "cluster-announce-tls-port", Reason: noCluster},
+	{Name: "cluster-config-file", Reason: noCluster},
+	{Name: "cluster-enabled", Reason: noCluster, Only: []string{"no"}},
+	{Name: "cluster-link-sendbuf-limit", Reason: noCluster},
+	{Name: "cluster-migration-barrier", Reason: noCluster},
+	{Name: "cluster-node-timeout", Reason: noCluster},
+	{Name: "cluster-port", Reason: noCluster},
+	{Name: "cluster-preferred-endpoint-type", Reason: noCluster},
+	{Name: "cluster-replica-no-failover", Reason: noCluster},
+	{Name: "cluster-replica-validity-factor", Reason: noCluster},
+	{Name: "cluster-require-full-coverage", Reason: noCluster},
+	{Name: "crash-log-enabled", Reason: "the Go runtime prints its own report"},
+	{Name: "crash-memcheck-enabled", Reason: "the Go runtime prints its own report"},
+	{Name: "dbfilename", Reason: noPersistence},
+	{Name: "disable-thp", Reason: ownMemory},
+	{Name: "dynamic-hz", Reason: "background work adapts itself to what there is to do"},
+	{Name: "enable-module-command", Reason: "headgate loads no modules", Only: []string{"no", "local"}},
+	{Name: "hll-sparse-max-bytes", Reason: "HyperLogLogs are not part of this version"},
+	{Name: "ignore-warnings", Reason: "headgate looks for none of these"},
+	{Name: "io-threads", Reason: ownThreads},
+	{Name: "io-threads-do-reads", Reason: ownThreads},
+	{Name: "jemalloc-bg-thread", Reason: ownMemory},
+	{Name: "latency-monitor-threshold", Reason: noSlowlog},
+	{Name: "latency-tracking", Reason: noSlowlog},
+	{Name: "latency-tracking-info-percentiles", Reason: noSlowlog},
+	{Name: "lazyfree-lazy-eviction", Reason: ownMemory},
+	{Name: "lazyfree-lazy-expire", Reason: ownMemory},
+	{Name: "lazyfree-lazy-server-del", Reason: ownMemory},
+	{Name: "lazyfree-lazy-user-del", Reason: ownMemory},
+	{Name: "lazyfree-lazy-user-flush", Reason: ownMemory},
+	{Name: "lfu-decay-time", Reason: noEviction},
+	{Name: "lfu-log-factor", Reason: noEviction},
+	{Name: "list-compress-depth", Reason: noLists},
+	{Name: "list-max-listpack-size", Reason: noLists},
+	{Name: "list-max-ziplist-size", Reason: noLists},
+	{Name: "lua-time-limit", Reason: noScripts},
+	{Name: "masterauth", Reason: noReplication},
+	{Name: "masteruser", Reason: noReplication},
+	{Name: "maxmemory", Reason: noEviction, Only: []string{"0"}},
+	{Name: "maxmemory-clients", Reason: noEviction, Only: []string{"0", "0%"}},
+	{Name: "maxmemory-eviction-tenacity", Reason: noEviction},
+	{Name: "maxmemory-policy", Reason: noEviction, Only: []string{"noeviction"}},
+	{Name: "maxmemory-samples", Reason: noEviction},
+	{Name: "min-replicas-max-lag", Reason: noReplication},
+	{Name: "min-replicas-to-write", Reason: noReplication, Only: []string{"0"}},
+	{Name: "min-slaves-max-lag", Reason: noReplication},
+	{Name: "min-slaves-to-write", Reason: noReplication, Only: []string{"0"}},
+	{Name: "no-appendfsync-on-rewrite", Reason: noPersistence},
+	{Name: "notify-keyspace-events", Reason: noEvents, Only: []string{""}},
+	{Name: "oom-score-adj", Reason: ownProcess},
+	{Name: "oom-score-adj-values", Reason: ownProcess},
+	{Name: "proc-title-template", Reason: ownProcess},
+	{Name: "propagation-error-behavior", Reason: noReplication},
+	{Name: "rdb-del-sync-files", Reason: noReplication},
+	{Name: "rdb-save-incremental-fsync", Reason: noPersistence},
+	{Name: "rdbchecksum", Reason: noPersistence},
+	{Name: "rdbcompression", Reason: noPersistence},
+	{Name: "rename-command", Reason: "commands keep their names here; remove the line only if nothing relies on it for safety", Never: true},
+	{Name: "repl-backlog-size", Reason: noReplication},
+	{Name: "repl-backlog-ttl", Reason: noReplication},
+	{Name: "repl-disable-tcp-nodelay", Reason: noReplication},
+	{Name: "repl-diskless-load", Reason: noReplication},
+	{Name: "repl-diskless-sync", Reason: noReplication},
+	{Name: "repl-diskless-sync-delay", Reason: noReplication},
+	{Name: "repl-diskless-sync-max-replicas", Reason: noReplication},
+	{Name: "repl-ping-replica-period", Reason: noReplication},
+	{Name: "repl-timeout", Reason: noReplication},
+	{Name: "replica-announce-ip", Reason: noReplication},
+	{Name: "replica-announce-port", Reason: noReplication},
+	{Name: "replica-announced", Reason: noReplication},
+	{Name: "replica-ignore-disk-write-errors", Reason: noReplication},
+	{Name: "replica-ignore-maxmemory", Reason: noReplication},
+	{Name: "replica-lazy-flush", Reason: noReplication},
+	{Name: "replica-priority", Reason: noReplication},
+	{Name: "replica-read-only", Reason: noReplication},
+	{Name: "replica-serve-stale-data", Reason: noReplication},
+	{Name: "replicaof", Reason: noReplication, Only: []string{"no one", ""}},
+	{Name: "sanitize-dump-payload", Reason: noPersistence},
+	{Name: "server_cpulist", Reason: ownProcess},
+	{Name: "set-max-intset-entries", Reason: noLists},
+	{Name: "set-proc-title", Reason: ownProcess},
+	{Name: "shutdown-on-sigint", Reason: noPersistence},
+	{Name: "shutdown-on-sigterm", Reason: noPersistence},
+	{Name: "slave-announce-ip", Reason: noReplication},
+	{Name: "slave-announce-port", Reason: noReplication},
+	{Name: "slave-ignore-maxmemory", Reason: noReplication},
+	{Name: "slave-lazy-flush", Reason: noReplication},
+	{Name: "slave-priority", Reason: noReplication},
+	{Name: "slave-read-only", Reason: noReplication},
+	{Name: "slave-serve-stale-data", Reason: noReplication},
+	{Name: "slaveof", Reason: noReplication, Only: []string{"no one", ""}},
+	{Name: "slowlog-log-slower-than", Reason: noSlowlog},
+	{Name: "slowlog-max-len", Reason: noSlowlog},
+	{Name: "socket-mark-id", Reason: "sockets carry no mark"},
+	{Name: "stop-writes-on-bgsave-error", Reason: noPersistence},
+	{Name: "stream-node-max-bytes", Reason: noLists},
+	{Name: "stream-node-max-entries", Reason: noLists},
+	{Name: "supervised", Reason: "headgate stays in the foreground and signals nobody that it is ready; under systemd use Type=exec"},
+	{Name: "syslog-enabled", Reason: ownLog},
+	{Name: "syslog-facility", Reason: ownLog},
+	{Name: "syslog-ident", Reason: ownLog},
+	{Name: "tls-auth-clients", Reason: noTLS},
+	{Name: "tls-ca-cert-dir", Reason: noTLS},
+	{Name: "tls-ca-cert-file", Reason: noTLS},
+	{Name: "tls-cert-file", Reason: noTLS},
+	{Name: "tls-ciphers", Reason: noTLS},
+	{Name: "tls-ciphersuites", Reason: noTLS},
+	{Name: "tls-client-cert-file", Reason: noTLS},
+	{Name: "tls-client-key-file", Reason: noTLS},
+	{Name: "tls-client-key-file-pass", Reason: noTLS},
+	{Name: "tls-cluster", Reason: noTLS},
+	{Name: "tls-dh-params-file", Reason: noTLS},
+	{Name: "tls-key-file", Reason: noTLS},
+	{Name: "tls-key-file-pass", Reason: noTLS},
+	{Name: "tls-port", Reason: noTLS, Only: []string{"0"}},
+	{Name: "tls-prefer-server-ciphers", Reason: noTLS},
+	{Name: "tls-protocols", Reason: noTLS},
+	{Name: "tls-replication", Reason: noTLS},
+	{Name: "tls-session-cache-size", Reason: noTLS},
+	{Name: "tls-session-cache-timeout", Reason: noTLS},
+	{Name: "tls-session-caching", Reason: noTLS},
+	{Name: "tracking-table-max-keys", Reason: noSlowlog},
+	{Name: "user", Reason: noACL + "; use requirepass", Never: true},
+}
+
+// IgnoredDirectives returns the table, sorted by name.
+func IgnoredDirectives() []Ignored { return slices.Clone(ignored) }
+
+// findIgnored returns the entry of a name in lower case.
+func findIgnored(name string) (Ignored, bool) {
+	i, found := slices.BinarySearchFunc(ignored, name, func(entry Ignored, name string) int {
+		return strings.Compare(entry.Name, name)
+	})
+	if !found {
+		return Ignored{}, false
+	}
+	return ignored[i], true
+}
+
+// judge returns an error if the values ask for something that we lack. The error does not show them: they may be secret.
+func (e Ignored) judge(args []string) error {
+	value := strings.ToLower(strings.Join(args, " "))
+	switch {
+	case e.Never:
+		return fmt.Errorf("%s: %s", e.Name, e.Reason)
+	case e.Only != nil && !slices.Contains(e.Only, value):
+		return fmt.Errorf("%s: %s; remove it, or set it to %s", e.Name, e.Reason, quoteIfNeeded(e.Only[0]))
+	}
+	return nil
+}
+
+// builtInModule is how the file of the module whose commands are built in is recognised.
+const builtInModule = "redis_cell"
+
+// judgeModule decides about a loadmodule: the one module whose work headgate does itself is met with a notice.
+func judgeModule(args []string) (notice string, err error) {
+	if len(args) > 0 && strings.Contains(strings.ReplaceAll(args[0], "-", "_"), builtInModule) {
+		return "CL.THROTTLE is built in", nil
+	}
+	return "", fmt.Errorf("loadmodule: headgate loads no modules; remove the line")
+}

@@ -1,0 +1,173 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxBindAddresses is how many addresses bind takes.
+const maxBindAddresses = 16
+
+// list is what all kinds of several values have in common.
+type list struct{}
+
+func (list) several() bool { return true }
+
+type bindKind struct{ list }
+
+func (bindKind) parse(c *Config, args []string, _ bool) error {
+	if len(args) > maxBindAddresses {
+		return redisText("Too many bind addresses specified.")
+	}
+	if slices.Contains(args, "") || slices.Contains(args, "-") {
+		return errors.New("argument must be addresses with single spaces between them")
+	}
+	c.Bind = slices.Clone(args)
+	return nil
+}
+
+func (bindKind) format(c *Config) string { return strings.Join(c.Bind, " ") }
+
+func (k bindKind) lines(c *Config) []string {
+	if len(c.Bind) == 0 {
+		return []string{`""`}
+	}
+	words := make([]string, len(c.Bind))
+	for i, address := range c.Bind {
+		words[i] = quoteIfNeeded(address)
+	}
+	return []string{strings.Join(words, " ")}
+}
+
+func (bindKind) syntax() string { return fmt.Sprintf("up to %d addresses", maxBindAddresses) }
+
+// maxSavePoints bounds how often save may be repeated.
+const maxSavePoints = 64
+
+// saveKind is save: pairs of seconds and changes. The first save of a source replaces what was there, a later one adds to it, and
+// an empty one clears it.
+type saveKind struct{ list }
+
+func (saveKind) parse(c *Config, args []string, more bool) error {
+	var points []SavePoint
+	if more && len(args) > 0 {
+		points = slices.Clone(c.Save)
+	}
+	if len(args)%2 != 0 || len(points)+len(args)/2 > maxSavePoints {
+		return errSave
+	}
+	for pair := range slices.Chunk(args, 2) {
+		period, err1 := strconv.Atoi(pair[0])
+		changes, err2 := strconv.ParseInt(pair[1], 10, 32)
+		if err1 != nil || err2 != nil || period < 1 || changes < 0 {
+			return errSave
+		}
+		points = append(points, SavePoint{Seconds: period, Changes: int(changes)})
+	}
+	c.Save = points
+	return nil
+}
+
+const errSave = redisText("Invalid save parameters")
+
+func (saveKind) format(c *Config) string {
+	var words []string
+	for _, p := range c.Save {
+		words = append(words, fmt.Sprintf("%d %d", p.Seconds, p.Changes))
+	}
+	return strings.Join(words, " ")
+}
+
+func (k saveKind) lines(c *Config) []string {
+	if len(c.Save) == 0 {
+		return []string{`""`}
+	}
+	return []string{k.format(c)}
+}
+
+func (saveKind) syntax() string { return `"", or pairs of seconds and changes` }
+
+// outputLimitsKind is client-output-buffer-limit: a class, two sizes and seconds, as often as wanted. Classes that are not named
+// keep their limits.
+type outputLimitsKind struct{ list }
+
+// outputClass is one class of clients under the names that the directive takes for it.
+type outputClass struct {
+	names []string // the first is the one that the file is rewritten with
+	shown string   // by CONFIG GET
+	limit *OutputLimit
+}
+
+func outputClasses(c *Config) []outputClass {
+	return []outputClass{
+		{[]string{"normal"}, "normal", &c.OutputLimits.Normal},
+		{[]string{"replica", "slave"}, "slave", &c.OutputLimits.Replica},
+		{[]string{"pubsub"}, "pubsub", &c.OutputLimits.PubSub},
+	}
+}
+
+func (outputLimitsKind) parse(c *Config, args []string, _ bool) error {
+	if len(args)%4 != 0 {
+		return redisText("Wrong number of arguments in buffer limit configuration.")
+	}
+	classes := outputClasses(c)
+	for words := range slices.Chunk(args, 4) {
+		name := strings.ToLower(words[0])
+		i := slices.IndexFunc(classes, func(class outputClass) bool { return slices.Contains(class.names, name) })
+		if i < 0 {
+			return redisText("Invalid client class specified in buffer limit configuration.")
+		}
+		limit, ok := parseOutputLimit(words[1], words[2], words[3])
+		if !ok {
+			return redisText("Error in hard, soft or soft_seconds setting in buffer limit configuration.")
+		}
+		*classes[i].limit = limit
+	}
+	return nil
+}
+
+// parseOutputLimit reads one class's limits. Sizes beyond what memory can be are as good as none and are cut to the largest int;
+// an empty word is 0, as for Redis.
+func parseOutputLimit(hard, soft, softTime string) (OutputLimit, bool) {
+	h, ok1 := parseMemory(hard)
+	s, ok2 := parseMemory(soft)
+	var period int64
+	var err error
+	if softTime != "" {
+		period, err = strconv.ParseInt(softTime, 10, 64)
+	}
+	if !ok1 || !ok2 || err != nil || period < 0 || period > maxSeconds {
+		return OutputLimit{}, false
+	}
+	return OutputLimit{
+		Hard: int(min(h, math.MaxInt)), Soft: int(min(s, math.MaxInt)),
+		SoftTime: time.Duration(period) * time.Second,
+	}, true
+}
+
+func (outputLimitsKind) format(c *Config) string {
+	var words []string
+	for _, class := range outputClasses(c) {
+		l := class.limit
+		words = append(words, fmt.Sprintf("%s %d %d %d", class.shown, l.Hard, l.Soft, l.SoftTime/time.Second))
+	}
+	return strings.Join(words, " ")
+}
+
+func (outputLimitsKind) lines(c *Config) []string {
+	var lines []string
+	for _, class := range outputClasses(c) {
+		l := class.limit
+		lines = append(lines, fmt.Sprintf("%s %s %s %d", class.names[0], formatMemory(l.Hard), formatMemory(l.Soft), l.SoftTime/time.Second))
+	}
+	return lines
+}
+
+func (outputLimitsKind) syntax() string {
+	return "class, hard size, soft size, soft seconds; repeatable"
+}

@@ -1,0 +1,257 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"headgate/server/glob"
+)
+
+// Live is the configuration of a running server: an immutable [Config] that is replaced as a whole. Safe for concurrent use; Get
+// takes no lock.
+type Live struct {
+	current atomic.Pointer[Config]
+
+	mu    sync.Mutex // serialises changes; held while hooks run
+	src   *sources
+	base  *Config // what the sources last gave, before any CONFIG SET
+	hooks []hook
+}
+
+// hook is a function that takes a change into use.
+type hook struct {
+	apply func(old, new *Config) error
+	names []string // of the directives it is for; none = all
+}
+
+func newLive(src *sources, l *loader) *Live {
+	live := &Live{src: src, base: l.config}
+	live.current.Store(l.config)
+	return live
+}
+
+// NewLive returns a Live over c, without a configuration file. c must not change any more.
+func NewLive(c *Config) *Live {
+	live := &Live{src: &sources{host: OSHost(), cwd: c.Dir}, base: c}
+	live.current.Store(c)
+	return live
+}
+
+// Get returns the configuration of this moment.
+func (l *Live) Get() *Config { return l.current.Load() }
+
+// Path returns the absolute path of the configuration file, or "" if there is none.
+func (l *Live) Path() string { return l.src.path }
+
+// OnChange has apply called before each change of one of the named directives, or of any if none is named. Hooks run in the order of
+// registration, one change at a time; an error refuses the change, and hooks that have accepted it are called again with old and new
+// exchanged. Get still answers old while hooks run. A hook must not call Set, Reload or Rewrite. Panics on an unknown name.
+func (l *Live) OnChange(apply func(old, new *Config) error, names ...string) {
+	for _, name := range names {
+		if byName[name] == nil {
+			panic("config: OnChange for unknown directive " + name)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hooks = append(l.hooks, hook{apply: apply, names: names})
+}
+
+// Pair is a directive's name and its value as text.
+type Pair struct {
+	Name, Value string
+}
+
+// Match answers CONFIG GET: the directives, each once, that one of the patterns matches, in no particular order. A pattern without *,
+// ? or [ is a name, and is answered in the spelling it was asked in; matched names are in lower case. Aliases are directives of their own.
+func (l *Live) Match(patterns []string) []Pair {
+	c := l.Get()
+	var pairs []Pair
+	seen := map[string]bool{}
+	add := func(d *Directive, name string) {
+		if lower := strings.ToLower(name); !seen[lower] {
+			seen[lower] = true
+			pairs = append(pairs, Pair{Name: name, Value: d.Format(c)})
+		}
+	}
+	for _, pattern := range patterns {
+		if !strings.ContainsAny(pattern, globMarks) {
+			if d := byName[strings.ToLower(pattern)]; d != nil {
+				add(d, pattern)
+			}
+			continue
+		}
+		for _, d := range directives {
+			for _, name := range d.names() {
+				if glob.Match([]byte(pattern), []byte(name), true) {
+					add(d, name)
+				}
+			}
+		}
+	}
+	return pairs
+}
+
+// SetError is why CONFIG SET was refused. Its text is the reply that Redis gives, ERR included. A name that is refused is in it as the
+// client wrote it, and may hold any byte; where the value is refused, the name is in lower case.
+type SetError struct {
+	Argument string // the directive that is to blame
+	Reason   string // "" = there is no such directive
+}
+
+func (e *SetError) Error() string {
+	if e.Reason == "" {
+		return "ERR Unknown option or number of arguments for CONFIG SET - '" + e.Argument + "'"
+	}
+	return "ERR CONFIG SET failed (possibly related to argument '" + e.Argument + "') - " + e.Reason
+}
+
+// Set carries out CONFIG SET: all pairs take effect at once, or none does and the error is a *SetError. local tells that the client
+// came over a loopback address or a Unix socket, which enable-protected-configs may ask for.
+func (l *Live) Set(pairs []Pair, local bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old := l.Get()
+	if err := admit(old, pairs, local); err != nil {
+		return err
+	}
+	next := *old
+	for _, p := range pairs {
+		name := strings.ToLower(p.Name)
+		if err := byName[name].apply(&next, []string{p.Value}, false, l.src.host); err != nil {
+			return &SetError{name, err.Error()}
+		}
+	}
+	blame, err := l.change(&next)
+	if err != nil {
+		return &SetError{argumentFor(pairs, blame), err.Error()}
+	}
+	return nil
+}
+
+// admit checks that each pair names another directive, and one that may be set.
+func admit(c *Config, pairs []Pair, local bool) error {
+	seen := map[string]bool{}
+	for _, p := range pairs {
+		name := strings.ToLower(p.Name)
+		d := byName[name]
+		switch {
+		case d == nil:
+			return &SetError{Argument: p.Name}
+		case !d.Settable:
+			return &SetError{p.Name, "can't set immutable config"}
+		case d.Guarded && !c.EnableProtectedConfigs.Allows(local):
+			return &SetError{p.Name, "can't set protected config"}
+		case seen[name]:
+			return &SetError{p.Name, "duplicate parameter"}
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// argumentFor returns the name under which the client has set the directive to blame.
+func argumentFor(pairs []Pair, d *Directive) string {
+	for _, p := range pairs {
+		if name := strings.ToLower(p.Name); byName[name] == d {
+			return name
+		}
+	}
+	return d.Name
+}
+
+// change runs the hooks and publishes next. On error it returns one of the directives that the refusing hook is for. The caller
+// holds the mutex.
+func (l *Live) change(next *Config) (blame *Directive, err error) {
+	old := l.Get()
+	changed := differing(old, next)
+	if len(changed) == 0 {
+		return nil, nil
+	}
+	var accepted []hook
+	for _, h := range l.hooks {
+		i := slices.IndexFunc(changed, func(d *Directive) bool { return len(h.names) == 0 || h.isFor(d) })
+		if i < 0 {
+			continue
+		}
+		if err := h.apply(old, next); err != nil {
+			return changed[i], rollBack(err, accepted, old, next)
+		}
+		accepted = append(accepted, h)
+	}
+	l.current.Store(next)
+	return nil, nil
+}
+
+// rollBack has hooks return from a refused configuration to the old one, the last first. It returns why it was refused.
+func rollBack(cause error, accepted []hook, old, refused *Config) error {
+	for _, h := range slices.Backward(accepted) {
+		if err := h.apply(refused, old); err != nil {
+			cause = fmt.Errorf("%w, and the old value could not be restored: %w", cause, err)
+		}
+	}
+	return cause
+}
+
+func (h hook) isFor(d *Directive) bool {
+	return slices.ContainsFunc(d.names(), func(name string) bool { return slices.Contains(h.names, name) })
+}
+
+// differing returns the directives whose values in a and b differ, in the order of the table.
+func differing(a, b *Config) []*Directive {
+	var list []*Directive
+	for _, d := range directives {
+		if d.Format(a) != d.Format(b) {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// Reload answers SIGHUP: it reads the configuration file again, and sets those directives that it names or that differ from the last
+// reading, as far as they can change while the server runs; a notice names the others. Environment and flags still win over the file,
+// and what CONFIG SET changed stays unless the file names it. On error nothing has changed.
+func (l *Live) Reload() ([]Notice, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fresh, err := l.src.load()
+	if err != nil {
+		return nil, err
+	}
+	next := *l.Get()
+	var notices []Notice
+	for _, d := range directives {
+		if !fresh.named[d.Name] && d.Format(fresh.config) == d.Format(l.base) || d.Format(fresh.config) == d.Format(&next) {
+			continue
+		}
+		if !d.Settable {
+			notices = append(notices, Notice{Where: l.src.path, Text: d.Name + " has changed; it takes effect at the next start"})
+			continue
+		}
+		if err := copyValue(d, &next, fresh.config, l.src.host); err != nil {
+			return nil, fmt.Errorf("%s: %w", d.Name, err)
+		}
+	}
+	if blame, err := l.change(&next); err != nil {
+		return nil, fmt.Errorf("%s: %w", blame.Name, err)
+	}
+	l.base = fresh.config
+	return append(fresh.notices, notices...), nil
+}
+
+// copyValue sets one directive in to as it is in from, through the text that the file would have.
+func copyValue(d *Directive, to, from *Config, h *Host) error {
+	for i, line := range d.kind.lines(from) {
+		words, err := splitWords(line)
+		if err == nil {
+			err = d.apply(to, words, i > 0, h)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestMatch(t *testing.T) {
+	live := load(t, "", "--requirepass", "pw")
+	for _, tt := range []struct {
+		patterns []string
+		want     []Pair
+	}{
+		{[]string{"port"}, []Pair{{"port", "6379"}}},
+		{[]string{"PORT", "p?rt", "port"}, []Pair{{"PORT", "6379"}}},
+		{[]string{"P?RT", "PoRt"}, []Pair{{"port", "6379"}}},
+		{[]string{"nothing", "no*thing", ""}, nil},
+		{[]string{"require*"}, []Pair{{"requirepass", "pw"}}},
+		{[]string{"hash-max-ziplist-value"}, []Pair{{"hash-max-ziplist-value", "64"}}},
+		{[]string{"maxmemory", "maxmemory*"}, nil},
+		{[]string{"save", "appendonly"}, []Pair{{"save", ""}, {"appendonly", "no"}}},
+		{[]string{"zset-max-*-value"}, []Pair{{"zset-max-listpack-value", "64"}, {"zset-max-ziplist-value", "64"}}},
+	} {
+		require.ElementsMatch(t, tt.want, live.Match(tt.patterns), "%v", tt.patterns)
+	}
+	all := live.Match([]string{"*"})
+	names := map[string]bool{}
+	for _, p := range all {
+		names[p.Name] = true
+	}
+	require.Len(t, names, len(byName))
+	require.Len(t, all, len(byName))
+}
+
+func TestSet(t *testing.T) {
+	const failed = "ERR CONFIG SET failed (possibly related to argument '"
+	for _, tt := range []struct {
+		name  string
+		pairs []Pair
+		local bool
+		err   string
+	}{
+		{name: "several", pairs: []Pair{{"timeout", "1"}, {"HZ", "20"}}},
+		{name: "an alias beside its directive", pairs: []Pair{{"hash-max-ziplist-entries", "1"}, {"hash-max-listpack-entries", "2"}}},
+		{name: "guarded, on this machine", pairs: []Pair{{"dir", "x"}}, local: true},
+		{name: "unknown", pairs: []Pair{{"timeout", "x"}, {"Nope", "1"}}, err: "ERR Unknown option or number of arguments for CONFIG SET - 'Nope'"},
+		{name: "ignored is unknown", pairs: []Pair{{"maxmemory", "0"}}, err: "ERR Unknown option or number of arguments for CONFIG SET - 'maxmemory'"},
+		{name: "second is bad", pairs: []Pair{{"timeout", "1"}, {"hz", "x"}}, err: failed + "hz') - argument couldn't be parsed into an integer"},
+		{name: "immutable", pairs: []Pair{{"Databases", "x"}, {"nope", "1"}}, err: failed + "Databases') - can't set immutable config"},
+		{name: "guarded", pairs: []Pair{{"dir", "x"}}, err: failed + "dir') - can't set protected config"},
+		{name: "duplicate", pairs: []Pair{{"timeout", "1"}, {"TIMEOUT", "2"}}, err: failed + "TIMEOUT') - duplicate parameter"},
+		{name: "not in this version", pairs: []Pair{{"save", "1 1"}}, err: failed + `save') - persistence is not part of this version; use save ""`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			live := load(t, "", "--enable-protected-configs", "local")
+			before := live.Get()
+			err := live.Set(tt.pairs, tt.local)
+			if tt.err != "" {
+				require.EqualError(t, err, tt.err)
+				require.Same(t, before, live.Get())
+				return
+			}
+			require.NoError(t, err)
+			last := tt.pairs[len(tt.pairs)-1]
+			require.Contains(t, value(t, live, last.Name), last.Value)
+		})
+	}
+}
+
+func TestPublishedConfigNeverChanges(t *testing.T) {
+	live := load(t, "")
+	before := *live.Get()
+	held := live.Get()
+	require.NoError(t, live.Set([]Pair{{"client-output-buffer-limit", "normal 1 2 3"}, {"timeout", "9"}}, false))
+	require.Equal(t, before, *held)
+	require.NotEqual(t, before, *live.Get())
+}
+
+func TestOnChange(t *testing.T) {
+	live := load(t, "")
+	var calls []string
+	published := live.Get()
+	note := func(name string, refuse func(c *Config) error) func(old, new *Config) error {
+		return func(old, new *Config) error {
+			calls = append(calls, name+" "+byName["timeout"].Format(old)+" to "+byName["timeout"].Format(new))
+			require.Same(t, published, live.Get(), "nothing is published before all agree")
+			return refuse(new)
+		}
+	}
+	agree := func(*Config) error { return nil }
+	live.OnChange(note("all", agree))
+	live.OnChange(note("hash", agree), "hash-max-ziplist-value")
+	live.OnChange(note("timeout", func(c *Config) error {
+		if c.Timeout > 5e9 {
+			return errors.New("too long for this server")
+		}
+		return nil
+	}), "timeout", "maxclients")
+
+	require.NoError(t, live.Set([]Pair{{"timeout", "0"}}, false))
+	require.Empty(t, calls, "nothing has changed")
+	require.NoError(t, live.Set([]Pair{{"timeout", "5"}}, false))
+	require.Equal(t, []string{"all 0 to 5", "timeout 0 to 5"}, calls)
+
+	calls, published = nil, live.Get()
+	err := live.Set([]Pair{{"hz", "20"}, {"Timeout", "6"}}, false)
+	require.EqualError(t, err, "ERR CONFIG SET failed (possibly related to argument 'timeout') - too long for this server")
+	require.Equal(t, []string{"all 5 to 6", "timeout 5 to 6", "all 6 to 5"}, calls)
+	require.Equal(t, "5", value(t, live, "timeout"))
+	require.Equal(t, "10", value(t, live, "hz"))
+
+	calls = nil
+	require.NoError(t, live.Set([]Pair{{"hash-max-listpack-value", "1"}}, false))
+	require.Equal(t, []string{"all 5 to 5", "hash 5 to 5"}, calls)
+	require.Panics(t, func() { live.OnChange(note("x", agree), "nope") })
+}
+
+func TestOnChangeThatCannotReturn(t *testing.T) {
+	live := load(t, "")
+	times := 0
+	live.OnChange(func(_, _ *Config) error {
+		if times++; times == 2 {
+			return errors.New("stuck")
+		}
+		return nil
+	})
+	live.OnChange(func(_, _ *Config) error { return errors.New("refused") })
+	err := live.Set([]Pair{{"timeout", "1"}}, false)
+	require.EqualError(t, err, "ERR CONFIG SET failed (possibly related to argument 'timeout') - refused, and the old value could not be restored: stuck")
+}
+
+func TestReload(t *testing.T) {
+	files := map[string]string{"/work/h.conf": "timeout 1\nhz 20\nmaxclients 30\nclient-output-buffer-limit normal 1 1 1\n"}
+	live, _, err := Load([]string{"h.conf", "--maxclients", "40"}, []string{"HEADGATE_SHUTDOWN_TIMEOUT=3"}, memoryHost(files))
+	require.NoError(t, err)
+	require.NoError(t, live.Set([]Pair{{"timeout", "7"}, {"tcp-keepalive", "8"}, {"loglevel", "debug"}}, false))
+
+	files["/work/h.conf"] = "timeout 2\nmaxclients 31\nshutdown-timeout 5\nport 7000\nrdbchecksum no\nrequirepass \"new\"\n"
+	notices, err := live.Reload()
+	require.NoError(t, err)
+	for name, want := range map[string]string{
+		"timeout":                    "2",  // the file names it
+		"hz":                         "10", // no longer in the file
+		"maxclients":                 "40", // the flag wins
+		"shutdown-timeout":           "3",  // the variable wins
+		"tcp-keepalive":              "8",  // set at run time, not in the file
+		"loglevel":                   "debug",
+		"port":                       "6379", // not while the server runs
+		"requirepass":                "new",
+		"client-output-buffer-limit": "normal 67108864 16777216 30 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+	} {
+		require.Equal(t, want, value(t, live, name), name)
+	}
+	require.Equal(t, []Notice{
+		{"/work/h.conf:5", "rdbchecksum is ignored: persistence is not part of this version"},
+		{"/work/h.conf", "port has changed; it takes effect at the next start"},
+	}, notices)
+
+	before := live.Get()
+	files["/work/h.conf"] = "timeout 3\nnope 1\n"
+	_, err = live.Reload()
+	require.ErrorContains(t, err, `/work/h.conf:2: unknown directive "nope"`)
+	require.Same(t, before, live.Get())
+
+	live.OnChange(func(_, _ *Config) error { return errors.New("not now") }, "timeout")
+	files["/work/h.conf"] = "timeout 3\n"
+	_, err = live.Reload()
+	require.EqualError(t, err, "timeout: not now")
+	require.Same(t, before, live.Get())
+}
+
+func TestReloadWithoutFile(t *testing.T) {
+	live := NewLive(Default())
+	require.NoError(t, live.Set([]Pair{{"timeout", "7"}}, false))
+	notices, err := live.Reload()
+	require.NoError(t, err)
+	require.Empty(t, notices)
+	require.Equal(t, "7", value(t, live, "timeout"))
+}
+
+func TestConcurrentUse(t *testing.T) {
+	live := load(t, "timeout 1\n")
+	var wg sync.WaitGroup
+	for _, work := range []func(){
+		func() { _ = live.Set([]Pair{{"timeout", "2"}, {"hz", "2"}}, false) },
+		func() { _ = live.Set([]Pair{{"timeout", "1"}, {"hz", "1"}}, false) },
+		func() { _, _ = live.Reload() },
+		func() { _ = live.Match([]string{"*"}) },
+		func() { _ = live.Rewrite(func(string, []byte) error { return nil }) },
+	} {
+		wg.Go(func() {
+			for range 100 {
+				work()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestDirectivesIsACopy(t *testing.T) {
+	list := Directives()
+	slices.Reverse(list)
+	require.True(t, slices.IsSortedFunc(IgnoredDirectives(), func(a, b Ignored) int { return strings.Compare(a.Name, b.Name) }))
+	require.NotEqual(t, list[0], directives[0])
+}

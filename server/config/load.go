@@ -1,0 +1,319 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Limits on what Load reads.
+const (
+	maxFileSize     = 1 << 20 // bytes of one file
+	maxIncludeDepth = 16      // files that include each other in a row
+	maxFiles        = 256     // read in all
+)
+
+// Host is what the configuration needs from the machine. All fields must be set; see [OSHost].
+type Host struct {
+	ReadFile func(path string) ([]byte, error)      // whole files; should fail for anything endless
+	Glob     func(pattern string) ([]string, error) // as filepath.Glob
+	Getwd    func() (string, error)                 // called once, by Load
+	CheckDir func(path string) error                // nil if path is a directory that may be entered
+	Stdin    io.Reader                              // read to its end if - is among the arguments
+}
+
+// OSHost returns the host that this process runs on.
+func OSHost() *Host {
+	return &Host{ReadFile: readFile, Glob: filepath.Glob, Getwd: os.Getwd, CheckDir: checkOSDir, Stdin: os.Stdin}
+}
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f)
+}
+
+func readAll(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxFileSize+1))
+	if err == nil && len(data) > maxFileSize {
+		err = fmt.Errorf("longer than %d bytes", maxFileSize)
+	}
+	return data, err
+}
+
+// checkOSDir answers with the texts that CONFIG SET dir has in Redis.
+func checkOSDir(path string) error {
+	_, err := os.Stat(path + "/.") // the dot asks for a directory, and for the right to enter it
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrNotExist):
+		return redisText("No such file or directory")
+	case errors.Is(err, os.ErrPermission):
+		return redisText("Permission denied")
+	case errors.Is(err, syscall.ENOTDIR):
+		return redisText("Not a directory")
+	}
+	return err
+}
+
+// Notice tells the operator of something that was accepted but has no effect, or none yet.
+type Notice struct {
+	Where string // "redis.conf:12", "--name" or "HEADGATE_NAME"
+	Text  string
+}
+
+func (n Notice) String() string { return n.Where + ": " + n.Text }
+
+// sources are the layers of one Load, kept for SIGHUP and CONFIG REWRITE.
+type sources struct {
+	host  *Host
+	cwd   string
+	path  string // of the configuration file, absolute; "" = none
+	stdin []statement
+	env   []statement
+	flags []statement
+}
+
+// Load evaluates the configuration: args are the command line's words after the program's name, env the environment as os.Environ
+// has it. An error is one line that says what is wrong and where; it shows no secret.
+func Load(args, env []string, host *Host) (*Live, []Notice, error) {
+	cwd, err := host.Getwd()
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot find the working directory: %w", err)
+	}
+	line, err := parseArgs(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &sources{host: host, cwd: cwd, flags: line.statements}
+	if line.file != "" {
+		s.path = s.absolute(line.file)
+	}
+	if line.stdin {
+		if s.stdin, err = readStdin(host.Stdin); err != nil {
+			return nil, nil, err
+		}
+	}
+	var notices []Notice
+	if s.env, notices, err = parseEnvironment(env); err != nil {
+		return nil, nil, err
+	}
+	l, err := s.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := validate(l.config); err != nil {
+		return nil, nil, err
+	}
+	return newLive(s, l), append(notices, l.notices...), nil
+}
+
+// validate refuses what is wrong only as a whole.
+func validate(c *Config) error {
+	if (c.Port == 0 || len(c.Bind) == 0) && c.UnixSocket == "" {
+		return errors.New("nothing to listen on: port is 0 or bind is empty; set them, or unixsocket")
+	}
+	return nil
+}
+
+func readStdin(r io.Reader) ([]statement, error) {
+	data, err := readAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration from standard input: %w", err)
+	}
+	return parseText("stdin", string(data))
+}
+
+func (s *sources) absolute(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(s.cwd, path)
+}
+
+// loader evaluates layers into a configuration.
+type loader struct {
+	*sources
+	config  *Config
+	notices []Notice
+	files   int
+	set     map[string]bool // names of directives that a file, standard input or flags have set; a repetition adds to them
+	named   map[string]bool // names of directives that a file has set
+}
+
+func (s *sources) newLoader() *loader {
+	c := Default()
+	c.Dir = s.cwd
+	return &loader{sources: s, config: c, set: map[string]bool{}, named: map[string]bool{}}
+}
+
+// load evaluates all layers.
+func (s *sources) load() (*loader, error) {
+	l := s.newLoader()
+	if s.path != "" {
+		if err := l.readFile("", s.path, 0); err != nil {
+			return nil, err
+		}
+	}
+	l.named = cloneSet(l.set)
+	if err := l.run(s.stdin, 0); err != nil {
+		return nil, err
+	}
+	if err := l.runEnvironment(s.env); err != nil {
+		return nil, err
+	}
+	return l, l.run(s.flags, 0)
+}
+
+func cloneSet(set map[string]bool) map[string]bool {
+	clone := make(map[string]bool, len(set))
+	for name := range set {
+		clone[name] = true
+	}
+	return clone
+}
+
+// readFile evaluates one file. where, which starts its errors, is empty or tells what includes it; depth counts the files that do.
+func (l *loader) readFile(where, path string, depth int) error {
+	if l.files++; l.files > maxFiles {
+		return fmt.Errorf("%smore than %d configuration files; check the include directives for a loop", where, maxFiles)
+	}
+	data, err := l.host.ReadFile(path)
+	if err != nil {
+		return fileError(where, path, err)
+	}
+	return l.runText(path, data, depth)
+}
+
+func fileError(where, path string, err error) error {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		err = pathError.Err
+	}
+	return fmt.Errorf("%scannot read the configuration file %s: %w; check its path and permissions", where, quoteIfNeeded(path), err)
+}
+
+func (l *loader) runText(path string, data []byte, depth int) error {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	list, err := parseText(path, string(data))
+	if err != nil {
+		return err
+	}
+	return l.run(list, depth)
+}
+
+func (l *loader) run(list []statement, depth int) error {
+	for _, st := range list {
+		if err := l.evaluate(st, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runEnvironment evaluates variables. Each replaces what earlier layers have set.
+func (l *loader) runEnvironment(list []statement) error {
+	for _, st := range list {
+		delete(l.set, canonicalName(st.words[0]))
+		if err := l.evaluate(st, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// canonicalName returns the name that the table has for a directive, in lower case.
+func canonicalName(name string) string {
+	name = strings.ToLower(name)
+	if d := byName[name]; d != nil {
+		return d.Name
+	}
+	return name
+}
+
+// evaluate carries out one statement.
+func (l *loader) evaluate(st statement, depth int) error {
+	name, args := strings.ToLower(st.words[0]), st.words[1:]
+	d := byName[name]
+	switch {
+	case name == "include":
+		return l.include(st, depth)
+	case name == "loadmodule":
+		notice, err := judgeModule(args)
+		return l.judged(st, notice, err)
+	case d == nil:
+		entry, found := findIgnored(name)
+		if !found {
+			return unknownDirective(st.where, st.words[0])
+		}
+		return l.judged(st, fmt.Sprintf("%s is ignored: %s", name, entry.Reason), entry.judge(args))
+	}
+	if err := d.apply(l.config, args, l.set[d.Name], l.host); err != nil {
+		return directiveError(st, d, err)
+	}
+	l.set[d.Name] = true
+	return nil
+}
+
+func (l *loader) judged(st statement, notice string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", st.where, err)
+	}
+	l.notices = append(l.notices, Notice{Where: st.where, Text: notice})
+	return nil
+}
+
+// directiveError names the directive and, unless it is secret, the value.
+func directiveError(st statement, d *Directive, err error) error {
+	if d.Secret {
+		return fmt.Errorf("%s: %s: %w", st.where, d.Name, err)
+	}
+	words := []string{d.Name}
+	for _, arg := range st.words[1:] {
+		words = append(words, quoteIfNeeded(arg))
+	}
+	return fmt.Errorf("%s: %s: %w", st.where, strings.Join(words, " "), err)
+}
+
+func unknownDirective(where, name string) error {
+	advice := "headgate --help lists them all"
+	if near := nearest(strings.ToLower(name)); near != "" {
+		advice = fmt.Sprintf("did you mean %q?", near)
+	}
+	return fmt.Errorf("%s: unknown directive %q; %s", where, name, advice)
+}
+
+// globMarks are the characters that make an include a pattern, of which any number of files may match, even none.
+const globMarks = "*?["
+
+func (l *loader) include(st statement, depth int) error {
+	if len(st.words) != 2 {
+		return fmt.Errorf("%s: include: %w", st.where, errArguments)
+	}
+	if depth++; depth > maxIncludeDepth {
+		return fmt.Errorf("%s: include: more than %d files deep; check for files that include each other", st.where, maxIncludeDepth)
+	}
+	path := l.absolute(st.words[1])
+	paths := []string{path}
+	if strings.ContainsAny(st.words[1], globMarks) {
+		var err error
+		if paths, err = l.host.Glob(path); err != nil {
+			return fmt.Errorf("%s: include %s: %w", st.where, quoteIfNeeded(st.words[1]), err)
+		}
+	}
+	for _, p := range paths {
+		if err := l.readFile(st.where+": ", p, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,242 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPrecedence(t *testing.T) {
+	host := memoryHost(map[string]string{
+		"/work/h.conf":    "hz 20\ntimeout 20\ntcp-keepalive 20\nmaxclients 20\ninclude more.conf\n",
+		"/work/more.conf": "maxclients 21\n",
+		"-":               "timeout 30\ntcp-keepalive 30\nshutdown-timeout 30\n",
+	})
+	env := []string{"HEADGATE_TCP_KEEPALIVE=40", "HEADGATE_SHUTDOWN_TIMEOUT=40", "HEADGATE_CLIENT_OUTPUT_BUFFER_LIMIT=pubsub 4 4 4"}
+	live, _, err := Load([]string{"h.conf", "--shutdown-timeout", "50", "--client-output-buffer-limit", "normal", "5", "5", "5", "-"}, env, host)
+	require.NoError(t, err)
+	require.Equal(t, "/work/h.conf", live.Path())
+	for name, want := range map[string]string{
+		"port": "6379", "hz": "20", "maxclients": "21", "timeout": "30", "tcp-keepalive": "40", "shutdown-timeout": "50",
+		"client-output-buffer-limit": "normal 5 5 5 slave 268435456 67108864 60 pubsub 4 4 4", "dir": "/work",
+	} {
+		require.Equal(t, want, value(t, live, name), name)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	for _, tt := range []struct {
+		args  []string
+		want  map[string]string
+		err   string
+		stdin string
+	}{
+		{args: nil, want: map[string]string{"port": "6379"}},
+		{args: []string{"--port", "7000", "--save", "", "--appendonly", "no"}, want: map[string]string{"port": "7000", "save": ""}},
+		{args: []string{"--save", "--port", "7000"}, want: map[string]string{"port": "7000"}},
+		{args: []string{"--port", "7000", "--SAVE"}, want: map[string]string{"port": "7000"}},
+		{args: []string{"--port 7000", "--requirepass 'a b'"}, want: map[string]string{"port": "7000", "requirepass": "a b"}},
+		{args: []string{"--requirepass", "--abc", "--hz", "5"}, want: map[string]string{"requirepass": "--abc", "hz": "5"}},
+		{args: []string{"--bind", "127.0.0.1", "-::1"}, want: map[string]string{"bind": "127.0.0.1 -::1"}},
+		{args: []string{"--bind", "127.0.0.1 ::1"}, want: map[string]string{"bind": "127.0.0.1 ::1"}},
+		{
+			args: []string{"--client-output-buffer-limit", "normal", "64mb", "16mb", "30", "--client-output-buffer-limit", "pubsub 0 0 0"},
+			want: map[string]string{"client-output-buffer-limit": "normal 67108864 16777216 30 slave 268435456 67108864 60 pubsub 0 0 0"},
+		},
+		{args: []string{"-", "--hz", "5"}, stdin: "hz 6\nport 7001\n", want: map[string]string{"hz": "5", "port": "7001"}},
+		{args: []string{"--hz", "5", "-"}, stdin: "port 7001\n", want: map[string]string{"hz": "5", "port": "7001"}},
+		{args: []string{"--hz", "5", "--hz", "6"}, want: map[string]string{"hz": "6"}},
+		{args: []string{"--port", "0", "--unixsocket", "/run/x.sock"}, want: map[string]string{"port": "0"}},
+
+		{args: []string{"--port"}, err: "--port: port: wrong number of arguments"},
+		{args: []string{"--port", "1", "2"}, err: "--port: port 1 2: wrong number of arguments"},
+		{args: []string{"--port", "70000"}, err: "--port: port 70000: argument must be between 0 and 65535 inclusive"},
+		{args: []string{"--port=7000"}, err: "--port: the value comes after a space: --port value"},
+		{args: []string{"--prot", "1"}, err: `--prot: unknown directive "prot"; did you mean "port"?`},
+		{args: []string{"--qqqqqqqqqq", "1"}, err: `--qqqqqqqqqq: unknown directive "qqqqqqqqqq"; headgate --help lists them all`},
+		{args: []string{"--max-clients", "1"}, err: `--max-clients: unknown directive "max-clients"; did you mean "maxclients"?`},
+		{args: []string{"--"}, err: "-- without a name; a directive is written --name value"},
+		{args: []string{"--requirepass 'x"}, err: "--requirepass: unbalanced quotes, or text right behind a closing quote"},
+		{args: []string{"-p", "7000"}, err: `"-p" belongs to no directive; a configuration file comes first, a directive starts with --`},
+		{args: []string{"--loglevel", "--hz", "10"}, err: "--loglevel: loglevel --hz 10: wrong number of arguments"},
+		{args: []string{"--requirepass", "secret", "word"}, err: "--requirepass: requirepass: wrong number of arguments"},
+		{args: []string{"--port", "0"}, err: "nothing to listen on: port is 0 or bind is empty; set them, or unixsocket"},
+		{args: []string{"--bind", ""}, err: "nothing to listen on: port is 0 or bind is empty; set them, or unixsocket"},
+		{args: []string{"--dir", "/missing/x"}, err: "--dir: dir /missing/x: No such file or directory"},
+		{args: []string{"none.conf"}, err: "cannot read the configuration file /work/none.conf: file does not exist; check its path and permissions"},
+		{args: []string{"-"}, stdin: "hz x\n", err: "stdin:1: hz x: argument couldn't be parsed into an integer"},
+		{args: []string{"-"}, stdin: strings.Repeat("#", maxFileSize+1), err: "cannot read the configuration from standard input: longer than 1048576 bytes"},
+	} {
+		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
+			live, _, err := Load(tt.args, nil, memoryHost(map[string]string{"-": tt.stdin}))
+			if tt.err != "" {
+				require.EqualError(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			for name, want := range tt.want {
+				require.Equal(t, want, value(t, live, name), name)
+			}
+		})
+	}
+}
+
+func TestFileErrors(t *testing.T) {
+	for _, tt := range []struct{ text, err string }{
+		{"\n# c\nhz abc\n", "/work/h.conf:3: hz abc: argument couldn't be parsed into an integer"},
+		{"hz 10 # no comment here\n", `/work/h.conf:1: hz 10 "#" no comment here: wrong number of arguments`},
+		{"hz \"10\n", "/work/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
+		{"requirepass \"secret\n", "/work/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
+		{"requirepas secret\n", `/work/h.conf:1: unknown directive "requirepas"; did you mean "requirepass"?`},
+		{"maxmemory-polic x\n", `/work/h.conf:1: unknown directive "maxmemory-polic"; did you mean "maxmemory-policy"?`},
+		{"appendonly yes\n", "/work/h.conf:1: appendonly yes: persistence is not part of this version; use no"},
+		{"save 900 1\n", `/work/h.conf:1: save 900 1: persistence is not part of this version; use save ""`},
+		{"maxmemory 1gb\n", "/work/h.conf:1: maxmemory: memory limits and eviction are not part of this version; remove it, or set it to 0"},
+		{"tls-port 6380\n", "/work/h.conf:1: tls-port: TLS is not part of this version; remove it, or set it to 0"},
+		{"rename-command FLUSHALL \"\"\n", "/work/h.conf:1: rename-command: commands keep their names here; remove the line only if nothing relies on it for safety"},
+		{"user default on\n", "/work/h.conf:1: user: ACL users are not part of this version; use requirepass"},
+		{"loadmodule /x/other.so\n", "/work/h.conf:1: loadmodule: headgate loads no modules; remove the line"},
+		{"include\n", "/work/h.conf:1: include: wrong number of arguments"},
+		{"include h.conf\n", "/work/h.conf:1: include: more than 16 files deep; check for files that include each other"},
+		{"include two*.conf\n", "/work/two.conf:1: include: more than 256 configuration files"},
+		{"include gone.conf\n", "/work/h.conf:1: cannot read the configuration file /work/gone.conf: file does not exist; check its path and permissions"},
+		{"include [.conf\n", "/work/h.conf:1: include [.conf: syntax error in pattern"},
+		{"include bad.conf\n", "/work/bad.conf:2: hz -1: argument must be between 0 and 2147483647 inclusive"},
+	} {
+		t.Run(tt.text, func(t *testing.T) {
+			_, _, err := Load([]string{"h.conf"}, nil, memoryHost(map[string]string{
+				"/work/h.conf": tt.text, "/work/bad.conf": "\nhz -1\n", "/work/two.conf": "include two*.conf\n", "/work/two2.conf": "",
+			}))
+			require.Error(t, err)
+			require.NotContains(t, err.Error(), "secret")
+			require.NotContains(t, err.Error(), "\n")
+			if strings.Contains(tt.text, "two*") {
+				require.ErrorContains(t, err, "files")
+				return
+			}
+			require.EqualError(t, err, tt.err)
+		})
+	}
+}
+
+func TestTooManyFiles(t *testing.T) {
+	files := map[string]string{"/work/h.conf": "include d/*.conf\n"}
+	for i := range maxFiles {
+		files[fmt.Sprintf("/work/d/%d.conf", i)] = "hz 10\n"
+	}
+	_, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
+	require.EqualError(t, err, "/work/h.conf:1: more than 256 configuration files; check the include directives for a loop")
+	delete(files, "/work/d/0.conf")
+	_, _, err = Load([]string{"h.conf"}, nil, memoryHost(files))
+	require.NoError(t, err)
+}
+
+func TestInclude(t *testing.T) {
+	host := memoryHost(map[string]string{
+		"/work/h.conf":        "\ufeffhz 10\r\ninclude conf.d/*.conf\r\ninclude none*.conf\r\ntimeout 9\r\n",
+		"/work/conf.d/a.conf": "hz 11\ntimeout 1\n",
+		"/work/conf.d/b.conf": "hz 12\n",
+	})
+	live, notices, err := Load([]string{"h.conf"}, nil, host)
+	require.NoError(t, err)
+	require.Empty(t, notices)
+	require.Equal(t, "12", value(t, live, "hz"))
+	require.Equal(t, "9", value(t, live, "timeout"))
+}
+
+func TestNotices(t *testing.T) {
+	_, notices, err := Load([]string{"h.conf", "--maxmemory", "0"}, []string{"HEADGATE_RDBCOMPRESSION=yes"}, memoryHost(map[string]string{
+		"/work/h.conf": "loadmodule /lib/libredis_cell.so\nsupervised systemd\nMaxmemory-Policy NoEviction\nreplicaof no one\nloadmodule redis-cell.so\n",
+	}))
+	require.NoError(t, err)
+	var lines []string
+	for _, n := range notices {
+		lines = append(lines, n.String())
+	}
+	require.Equal(t, []string{
+		"/work/h.conf:1: CL.THROTTLE is built in",
+		"/work/h.conf:2: supervised is ignored: headgate stays in the foreground and signals nobody that it is ready; under systemd use Type=exec",
+		"/work/h.conf:3: maxmemory-policy is ignored: memory limits and eviction are not part of this version",
+		"/work/h.conf:4: replicaof is ignored: headgate does not replicate",
+		"/work/h.conf:5: CL.THROTTLE is built in",
+		"HEADGATE_RDBCOMPRESSION: rdbcompression is ignored: persistence is not part of this version",
+		"--maxmemory: maxmemory is ignored: memory limits and eviction are not part of this version",
+	}, lines)
+}
+
+func TestEnvironment(t *testing.T) {
+	for _, tt := range []struct {
+		env, notice, err string
+		port             string
+	}{
+		{env: "HEADGATE_PORT=7000", port: "7000"},
+		{env: "HEADGATE_PORT=tcp://10.0.0.1:6379", port: "6379", notice: "HEADGATE_PORT: ignored: it describes a Kubernetes service, and sets no directive"},
+		{env: "HEADGATE_PORT_6379_TCP=tcp://10.0.0.1:6379", port: "6379"},
+		{env: "HEADGATE_PORT_6379_TCP_ADDR=10.0.0.1", port: "6379"},
+		{env: "HEADGATE_SERVICE_HOST=10.0.0.1", port: "6379"},
+		{env: "HEADGATE_SERVICE_PORT_REDIS=6379", port: "6379"},
+		{env: "HEADGATE_SHARED_PORT=tcp://10.0.0.1:6379", port: "6379"},
+		{env: "OTHER_PORT=1", port: "6379"},
+		{env: "HEADGATE_PORT=x", err: "HEADGATE_PORT: port x: argument couldn't be parsed into an integer"},
+		{env: "HEADGATE_PROT=1", err: "HEADGATE_PROT: no directive has that name; did you mean HEADGATE_PORT?"},
+		{env: "HEADGATE_QQQQQQQQQQ=1", err: "HEADGATE_QQQQQQQQQQ: no directive has that name; headgate --help lists the directives"},
+		{env: "HEADGATE_MAXMEMORY_POLICY=allkeys-lru", err: "HEADGATE_MAXMEMORY_POLICY: maxmemory-policy: memory limits and eviction are not part of this version; remove it, or set it to noeviction"},
+	} {
+		t.Run(tt.env, func(t *testing.T) {
+			live, notices, err := Load(nil, []string{tt.env}, memoryHost(nil))
+			if tt.err != "" {
+				require.EqualError(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.port, value(t, live, "port"))
+			if tt.notice == "" {
+				require.Empty(t, notices)
+				return
+			}
+			require.Len(t, notices, 1)
+			require.Equal(t, tt.notice, notices[0].String())
+		})
+	}
+}
+
+// TestOSHost goes to the real file system.
+func TestOSHost(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	host := OSHost()
+	write := func(name, text string) { require.NoError(t, os.WriteFile(name, []byte(text), 0o600)) }
+	write("h.conf", "include more-*.conf\ndir "+quoteWord(dir)+"\n")
+	write("more-1.conf", "hz 33\n")
+	live, _, err := Load([]string{"h.conf"}, nil, host)
+	require.NoError(t, err)
+	require.Equal(t, "33", value(t, live, "hz"))
+
+	write("big.conf", strings.Repeat("#", maxFileSize+1))
+	_, _, err = Load([]string{"big.conf"}, nil, host)
+	require.ErrorContains(t, err, "big.conf: longer than 1048576 bytes; check its path and permissions")
+	_, _, err = Load([]string{dir}, nil, host)
+	require.ErrorContains(t, err, "is a directory")
+
+	require.NoError(t, host.CheckDir(dir))
+	require.EqualError(t, host.CheckDir(filepath.Join(dir, "gone")), "No such file or directory")
+	require.EqualError(t, host.CheckDir(filepath.Join(dir, "h.conf")), "Not a directory")
+	if os.Getuid() != 0 {
+		require.NoError(t, os.Mkdir("closed", 0))
+		require.EqualError(t, host.CheckDir(filepath.Join(dir, "closed")), "Permission denied")
+	}
+}
+
+func TestEditDistance(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"prot", "port", 2}, {"kitten", "sitting", 3}, {"hz", "hz", 0}} {
+		require.Equal(t, tt.want, editDistance(tt.a, tt.b), "%s %s", tt.a, tt.b)
+	}
+	require.Empty(t, nearest(strings.Repeat("x", maxSuggestLength+1)))
+}

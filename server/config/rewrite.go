@@ -1,0 +1,188 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// rewriteMark is the comment above the lines that CONFIG REWRITE has appended.
+const rewriteMark = "# Added by CONFIG REWRITE"
+
+// ErrNoFile says that the server was started without a configuration file. Its text is Redis's reply to CONFIG REWRITE, ERR aside.
+var ErrNoFile error = redisText("The server is running without a config file")
+
+// RewriteError says why the file could not be rewritten. Its text is Redis's reply, ERR aside.
+type RewriteError struct{ Err error }
+
+func (e *RewriteError) Error() string { return "Rewriting config file: " + e.Err.Error() }
+func (e *RewriteError) Unwrap() error { return e.Err }
+
+// Rewrite answers CONFIG REWRITE: it changes the configuration file so that a start with it alone brings the configuration of this
+// moment, whatever came from flags, the environment and CONFIG SET. Lines that need no change stay as they are, with comments and
+// order; a directive that the file does not have is appended. Files that are included are not touched. write must replace the file in
+// one step, see [WriteFile]; it is not called when the file is right already.
+// The error is ErrNoFile or a *RewriteError.
+func (l *Live) Rewrite(write func(path string, data []byte) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	path := l.src.path
+	if path == "" {
+		return ErrNoFile
+	}
+	before, err := l.src.host.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &RewriteError{err}
+	}
+	after, err := l.rewritten(before)
+	if err == nil && string(after) != string(before) {
+		err = write(path, after)
+	}
+	if err != nil {
+		return &RewriteError{err}
+	}
+	return nil
+}
+
+// rewritten returns the file's new contents.
+func (l *Live) rewritten(data []byte) ([]byte, error) {
+	now := l.Get()
+	wrong, err := l.wrongIn(data, now)
+	if err != nil {
+		return nil, err
+	}
+	if len(wrong) == 0 {
+		return data, nil
+	}
+	text := newFileText(data)
+	for _, d := range wrong {
+		text.replace(d, now)
+	}
+	// What is still wrong is overruled by an include further down, or is not in this file.
+	if wrong, err = l.wrongIn(text.bytes(), now); err != nil {
+		return nil, err
+	}
+	for _, d := range wrong {
+		text.add(d, now)
+	}
+	if wrong, err = l.wrongIn(text.bytes(), now); err == nil && len(wrong) > 0 {
+		err = fmt.Errorf("%s cannot be expressed in it", wrong[0].Name)
+	}
+	return text.bytes(), err
+}
+
+// wrongIn returns the directives whose values would not be those of now after a start with the given file alone.
+func (l *Live) wrongIn(data []byte, now *Config) ([]*Directive, error) {
+	loader := l.src.newLoader()
+	if err := loader.runText(l.src.path, data, 0); err != nil {
+		return nil, err
+	}
+	return differing(loader.config, now), nil
+}
+
+// fileText is the file being rewritten, by lines.
+type fileText struct {
+	lines  []string
+	marked bool // rewriteMark is in it
+}
+
+func newFileText(data []byte) *fileText {
+	t := &fileText{}
+	if len(data) > 0 {
+		t.lines = strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	}
+	t.marked = slices.Contains(t.lines, rewriteMark)
+	return t
+}
+
+func (t *fileText) bytes() []byte {
+	if len(t.lines) == 0 {
+		return nil
+	}
+	return []byte(strings.Join(t.lines, "\n") + "\n")
+}
+
+// replace puts the directive's lines in the place of its last one in the file, and takes away the others that it has.
+func (t *fileText) replace(d *Directive, c *Config) {
+	last := -1
+	kept := t.lines[:0:0]
+	for _, line := range t.lines {
+		if !isAbout(line, d) {
+			kept = append(kept, line)
+			continue
+		}
+		last = len(kept)
+	}
+	if last >= 0 {
+		t.lines = slices.Insert(kept, last, fileLines(d, c)...)
+	}
+}
+
+// add appends the directive's lines, under the mark.
+func (t *fileText) add(d *Directive, c *Config) {
+	if !t.marked {
+		if len(t.lines) > 0 {
+			t.lines = append(t.lines, "")
+		}
+		t.lines = append(t.lines, rewriteMark)
+		t.marked = true
+	}
+	t.lines = append(t.lines, fileLines(d, c)...)
+}
+
+// isAbout tells whether a line of the file sets the directive.
+func isAbout(line string, d *Directive) bool {
+	words, err := splitLine(line)
+	return err == nil && len(words) > 0 && slices.Contains(d.names(), strings.ToLower(words[0]))
+}
+
+func fileLines(d *Directive, c *Config) []string {
+	lines := d.kind.lines(c)
+	for i := range lines {
+		lines[i] = d.Name + " " + lines[i]
+	}
+	return lines
+}
+
+// WriteFile replaces a file in one step: whoever reads it, also after a crash, finds the old contents or the new. It keeps the
+// permissions of a file that is there, follows a symbolic link, and leaves no temporary file behind on error.
+func WriteFile(path string, data []byte) (err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	if err = cmp.Or(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes a rename last.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return cmp.Or(dir.Sync(), dir.Close())
+}

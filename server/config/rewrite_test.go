@@ -1,0 +1,133 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRewrite(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		before string
+		args   []string
+		set    []Pair
+		after  string
+	}{
+		{name: "nothing to do", before: "# c\n\n  HZ   20\nsave ''\n", after: "# c\n\n  HZ   20\nsave ''\n"},
+		{
+			name:   "changed in place, the rest as it was",
+			before: "# top\nport 7000\n\n   # indented\nTIMEOUT  5\nhz 20\n# end",
+			set:    []Pair{{"timeout", "6"}},
+			after:  "# top\nport 7000\n\n   # indented\ntimeout 6\nhz 20\n# end\n",
+		},
+		{
+			name: "new ones under the mark", before: "port 7000\n", args: []string{"--maxclients", "50"},
+			set:   []Pair{{"requirepass", "a \"b\"\n"}, {"proto-max-bulk-len", "2097152"}},
+			after: "port 7000\n\n# Added by CONFIG REWRITE\nmaxclients 50\nproto-max-bulk-len 2mb\nrequirepass \"a \\\"b\\\"\\n\"\n",
+		},
+		{
+			name: "the mark only once", before: "hz 20\n\n# Added by CONFIG REWRITE\nmaxclients 50\n", set: []Pair{{"timeout", "1"}},
+			after: "hz 20\n\n# Added by CONFIG REWRITE\nmaxclients 50\ntimeout 1\n",
+		},
+		{
+			name: "an alias gets the present name", before: "hash-max-ziplist-value 10\n", set: []Pair{{"hash-max-listpack-value", "1kb"}},
+			after: "hash-max-listpack-value 1kb\n",
+		},
+		{
+			name: "the last of several wins", before: "timeout 1\nhz 20\ntimeout 2\n# x\n", set: []Pair{{"timeout", "3"}},
+			after: "hz 20\ntimeout 3\n# x\n",
+		},
+		{
+			name: "back to the default", before: "timeout 1\n", set: []Pair{{"timeout", "0"}}, after: "timeout 0\n",
+		},
+		{
+			name: "a directive of several lines", before: "client-output-buffer-limit normal 1mb 2mb 3\nhz 20\n",
+			set:   []Pair{{"client-output-buffer-limit", "pubsub 0 0 0"}},
+			after: "client-output-buffer-limit normal 1mb 2mb 3\nclient-output-buffer-limit replica 256mb 64mb 60\nclient-output-buffer-limit pubsub 0 0 0\nhz 20\n",
+		},
+		{
+			name: "an include is not touched", before: "include inc.conf\nhz 20\n", set: []Pair{{"tcp-keepalive", "9"}},
+			after: "include inc.conf\nhz 20\n\n# Added by CONFIG REWRITE\ntcp-keepalive 9\n",
+		},
+		{
+			name: "an include further down wins over a line", before: "tcp-keepalive 1\ninclude inc.conf\n", set: []Pair{{"tcp-keepalive", "9"}},
+			after: "tcp-keepalive 9\ninclude inc.conf\n\n# Added by CONFIG REWRITE\ntcp-keepalive 9\n",
+		},
+		{
+			name: "directories", before: "dir a\ndir b\n", set: []Pair{{"dir", "c"}}, args: []string{"--enable-protected-configs", "yes"},
+			after: "dir \"/work/a/b/c\"\n\n# Added by CONFIG REWRITE\nenable-protected-configs yes\n",
+		},
+		{name: "addresses", before: "bind 127.0.0.1\n", args: []string{"--bind", "", "--unixsocket", "s"}, after: "bind \"\"\n\n# Added by CONFIG REWRITE\nunixsocket \"s\"\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := map[string]string{"/work/h.conf": tt.before, "/work/inc.conf": "tcp-keepalive 100\n"}
+			live, _, err := Load(append([]string{"h.conf"}, tt.args...), nil, memoryHost(files))
+			require.NoError(t, err)
+			require.NoError(t, live.Set(tt.set, false))
+			require.NoError(t, live.Rewrite(func(path string, data []byte) error {
+				require.NotEqual(t, tt.before, string(data), "called for nothing")
+				files[path] = string(data)
+				return nil
+			}))
+			require.Equal(t, tt.after, files["/work/h.conf"])
+			again, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
+			require.NoError(t, err)
+			require.Empty(t, differing(live.Get(), again.Get()))
+		})
+	}
+}
+
+func TestRewriteErrors(t *testing.T) {
+	require.Equal(t, ErrNoFile, load(t, "").Rewrite(nil))
+
+	files := map[string]string{"/work/h.conf": "hz 20\n"}
+	live, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
+	require.NoError(t, err)
+	cause := errors.New("disk full")
+	fail := func(string, []byte) error { return cause }
+	require.NoError(t, live.Rewrite(fail), "not called for nothing")
+	require.NoError(t, live.Set([]Pair{{"hz", "30"}}, false))
+	err = live.Rewrite(fail)
+	require.EqualError(t, err, "Rewriting config file: disk full")
+	require.ErrorIs(t, err, cause)
+
+	files["/work/h.conf"] = "hz 20\nnope 1\n"
+	require.ErrorContains(t, live.Rewrite(fail), `Rewriting config file: /work/h.conf:2: unknown directive "nope"`)
+
+	delete(files, "/work/h.conf")
+	var written string
+	require.NoError(t, live.Rewrite(func(_ string, data []byte) error { written = string(data); return nil }))
+	require.Equal(t, "# Added by CONFIG REWRITE\nhz 30\n", written)
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "h.conf"), filepath.Join(dir, "link.conf")
+	require.NoError(t, WriteFile(path, []byte("one")))
+	require.NoError(t, os.Chmod(path, 0o640))
+	require.NoError(t, os.Symlink(path, link))
+	require.NoError(t, WriteFile(link, []byte("two")))
+
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "two", string(data))
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o640), info.Mode())
+	info, err = os.Lstat(link)
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&os.ModeSymlink)
+
+	require.Error(t, WriteFile(filepath.Join(dir, "gone", "h.conf"), nil))
+	require.Error(t, WriteFile(dir, nil), "a directory cannot be replaced")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 2, "no temporary file is left")
+	entries, err = os.ReadDir(filepath.Dir(dir))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "no temporary file is left")
+}
