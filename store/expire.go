@@ -1,0 +1,113 @@
+package store
+
+import "math/bits"
+
+// sweep is how far the removal of expired keys has come in a database.
+type sweep struct {
+	prefix uint32 // of the table that comes next, or that is being swept
+	table  *table // being swept; nil between tables
+	bucket int    // next bucket of that table
+	min    int64  // earliest expiry among the keys that stayed
+}
+
+// forget makes the sweep begin the table anew, because its keys are about to move.
+func (s *sweep) forget(t *table) {
+	if s.table == t {
+		s.table = nil
+	}
+}
+
+// expire removes a key whose time has passed. The caller calls mergeAround when it holds no table any more.
+func (db *DB) expire(hash uint64, r ref, rec *record) {
+	db.mutate(rec.name(), changeExpire)
+	db.ks.expired++
+	db.releaseObject(rec)
+	db.remove(hash, r, rec)
+}
+
+// ExpireSlice removes keys past their time (nowMs, Unix milliseconds), as a hand that goes round all databases and
+// stops after about maxVisits steps: a step is a key looked at, an empty bucket, or a table passed over because none of its
+// keys is due. It ends earlier when it has been all the way round. It returns the steps taken and the keys removed.
+func (ks *Keyspace) ExpireSlice(nowMs int64, maxVisits int) (visited, expired int) {
+	ks.retired.unmap(sliceUnmapBytes)
+	for turns := 0; visited < maxVisits && turns <= len(ks.dbs); turns++ {
+		v, x, done := ks.dbs[ks.hand].sweepTables(nowMs, maxVisits-visited)
+		visited += v
+		expired += x
+		if !done {
+			break
+		}
+		ks.hand = (ks.hand + 1) % len(ks.dbs)
+	}
+	return visited, expired
+}
+
+// sweepTables goes on with the database's sweep. done means that its last table has been passed.
+func (db *DB) sweepTables(now int64, maxVisits int) (visited, expired int, done bool) {
+	s := &db.sweep
+	for visited < maxVisits {
+		if db.expires == 0 {
+			*s = sweep{}
+			return visited, expired, true
+		}
+		t := db.dir[s.prefix>>db.dirShift].table
+		if s.table == nil {
+			s.prefix = t.prefix
+			if t.minExpire >= now {
+				visited++
+				if s.advance(t) {
+					return visited, expired, true
+				}
+				continue
+			}
+			s.table, s.bucket, s.min = t, 0, never
+			t.minSince = never
+		}
+		for s.bucket < tableBuckets && visited < maxVisits {
+			v, x := db.sweepBucket(&t.buckets[s.bucket], now)
+			visited += max(v, 1)
+			expired += x
+			s.bucket++
+		}
+		if s.bucket < tableBuckets {
+			break
+		}
+		t.minExpire = min(s.min, t.minSince)
+		last := s.advance(t)
+		db.mergeAround(uint64(t.prefix) << (64 - dirBits))
+		if last {
+			return visited, expired, true
+		}
+	}
+	return visited, expired, false
+}
+
+// advance goes on behind a table, and reports whether it was the last.
+func (s *sweep) advance(t *table) bool {
+	s.table = nil
+	s.prefix = (t.prefix + 1<<(dirBits-t.depth)) % (1 << dirBits)
+	return s.prefix == 0
+}
+
+// sweepBucket removes the bucket's keys that are past their time. It loads all of its records before it removes the
+// first, so that the cache misses overlap.
+func (db *DB) sweepBucket(b *bucket, now int64) (visited, expired int) {
+	var due uint32
+	for m := b.occupied(); m != 0; m &= m - 1 {
+		i := bits.TrailingZeros32(m)
+		rec := db.record(b.refs[i])
+		visited++
+		if rec.expired(now) {
+			due |= 1 << i
+		} else if rec.expireAt != 0 {
+			db.sweep.min = min(db.sweep.min, rec.expireAt)
+		}
+	}
+	for ; due != 0; due &= due - 1 {
+		r := b.refs[bits.TrailingZeros32(due)]
+		rec := db.record(r)
+		db.expire(db.ks.Key(rec.name()).Hash, r, rec)
+		expired++
+	}
+	return visited, expired
+}

@@ -1,0 +1,256 @@
+package store
+
+import (
+	"errors"
+	"hash/maphash"
+	"math"
+)
+
+// ErrWrongType is returned when a command meets a key that holds a value of another kind. Its text is the wire error.
+var ErrWrongType = errors.New("WRONGTYPE Operation against a key holding the wrong kind of value")
+
+// DefaultDatabases is how many databases a Keyspace has when Options does not say.
+const DefaultDatabases = 16
+
+// Limits bound the packed encodings: a value beyond them is turned into its big encoding, for good.
+type Limits struct {
+	HashMaxListpackEntries int // fields of a packed hash
+	HashMaxListpackValue   int // bytes of a field or value of a packed hash
+	ZSetMaxListpackEntries int // members of a packed sorted set
+	ZSetMaxListpackValue   int // bytes of a member of a packed sorted set
+}
+
+// DefaultLimits are those of redis.conf.
+func DefaultLimits() Limits {
+	return Limits{
+		HashMaxListpackEntries: 512,
+		HashMaxListpackValue:   64,
+		ZSetMaxListpackEntries: 128,
+		ZSetMaxListpackValue:   64,
+	}
+}
+
+// Options configure a Keyspace. The zero value stands for DefaultDatabases and DefaultLimits.
+type Options struct {
+	Databases int
+	Limits    Limits
+}
+
+// Key is a key's name with its hash, which Keyspace.Key computes once per command. Name is not copied: a Key is valid
+// as long as its bytes are.
+type Key struct {
+	Name []byte
+	Hash uint64
+}
+
+// Keyspace is a set of numbered databases. It is not safe for concurrent use.
+type Keyspace struct {
+	seed    maphash.Seed
+	dbs     []*DB
+	limits  Limits
+	dirty   uint64
+	expired uint64
+	hand    int // the database that ExpireSlice is at
+	retired retired
+	empty   buckets // what a database without keys points to; never written
+	scratch buckets // a table's old buckets while it is being split
+}
+
+// DB is one database of a Keyspace. It owns its memory, so that a flush costs nothing per key.
+type DB struct {
+	dir      []dirEntry
+	dirShift uint32 // dirBits minus the directory's depth
+	depth    uint8  // the directory has 1<<depth entries
+	index    int
+	arena    arena
+	ks       *Keyspace
+	keys     int
+	expires  int
+	atDepth  [dirBits + 1]int // number of tables of each depth
+	objects  objectSlab
+	watched  map[string]*watchedKey
+	sweep    sweep
+}
+
+// New returns a Keyspace without keys. It maps no memory until the first key is set; Close gives back what it mapped.
+func New(o Options) *Keyspace {
+	if o.Databases <= 0 {
+		o.Databases = DefaultDatabases
+	}
+	if o.Limits == (Limits{}) {
+		o.Limits = DefaultLimits()
+	}
+	ks := &Keyspace{seed: maphash.MakeSeed(), limits: o.Limits}
+	for i := range o.Databases {
+		db := &DB{ks: ks, index: i, watched: make(map[string]*watchedKey)}
+		db.arena.check = invariants
+		db.resetTables()
+		ks.dbs = append(ks.dbs, db)
+	}
+	return ks
+}
+
+// Close unmaps all memory. The Keyspace must not be used afterwards.
+func (ks *Keyspace) Close() {
+	for _, db := range ks.dbs {
+		ks.retired.add(db.arena.release())
+		db.dir = nil
+	}
+	ks.retired.unmap(math.MaxInt)
+}
+
+// Key hashes name. The hash differs from one Keyspace to the next.
+func (ks *Keyspace) Key(name []byte) Key {
+	return Key{Name: name, Hash: maphash.Bytes(ks.seed, name)}
+}
+
+// DB is database i, 0 <= i < Databases.
+func (ks *Keyspace) DB(i int) *DB { return ks.dbs[i] }
+
+// Databases is the number of databases.
+func (ks *Keyspace) Databases() int { return len(ks.dbs) }
+
+// SetLimits changes the bounds of the packed encodings. Values that are there keep their encoding until they next grow.
+func (ks *Keyspace) SetLimits(l Limits) { ks.limits = l }
+
+// Limits are the bounds of the packed encodings.
+func (ks *Keyspace) Limits() Limits { return ks.limits }
+
+// Dirty counts the operations that changed a key since the start, expiry left out. It never goes down.
+func (ks *Keyspace) Dirty() uint64 { return ks.dirty }
+
+// Stats are a Keyspace's counters at one moment.
+type Stats struct {
+	Keys          int    // keys in all databases, those past their time but not yet removed among them
+	Expires       int    // keys with a TTL
+	Expired       uint64 // keys removed because their time had passed, since the start
+	Objects       int    // values on the Go heap
+	Tables        int    // sub-tables of the key index
+	ArenaUsed     uint64 // bytes of the blocks in use, outside the Go heap
+	ArenaResident uint64 // bytes mapped and not given back to the operating system
+}
+
+// Stats are the current counters.
+func (ks *Keyspace) Stats() Stats {
+	s := Stats{Expired: ks.expired, ArenaResident: ks.retired.bytes}
+	for _, db := range ks.dbs {
+		s.Keys += db.keys
+		s.Expires += db.expires
+		s.Objects += db.objects.len()
+		s.ArenaUsed += db.arena.used
+		s.ArenaResident += db.arena.resident
+		for _, n := range db.atDepth {
+			s.Tables += n
+		}
+	}
+	return s
+}
+
+// Full reports whether a database is about to run out of addresses in its arena (32 GiB). Commands that add data must
+// be refused then: the margin lets those that are under way end.
+func (ks *Keyspace) Full() bool {
+	for _, db := range ks.dbs {
+		if db.arena.nearlyFull() {
+			return true
+		}
+	}
+	return false
+}
+
+// FlushAll removes every key of every database.
+func (ks *Keyspace) FlushAll() {
+	for _, db := range ks.dbs {
+		db.Flush()
+	}
+}
+
+// Flush removes every key of the database, in a time that hardly depends on how many there are. Memory that would take
+// long to give back goes back during the following calls of ExpireSlice. On an empty database it changes nothing.
+func (db *DB) Flush() {
+	if db.keys == 0 {
+		return
+	}
+	db.mutate(nil, changeFlush)
+	db.ks.retired.add(db.arena.release())
+	db.ks.retired.unmap(flushUnmapBytes)
+	db.objects = objectSlab{}
+	db.resetTables()
+}
+
+// Index is the database's number.
+func (db *DB) Index() int { return db.index }
+
+// Len is the number of keys, those past their time but not yet removed among them.
+func (db *DB) Len() int { return db.keys }
+
+// Expires is the number of keys with a TTL.
+func (db *DB) Expires() int { return db.expires }
+
+// record is the record at r.
+func (db *DB) record(r ref) *record { return (*record)(db.arena.at(r)) }
+
+// newRecord takes a block for a key and a payload, and writes the record's head and the key. The word is 0, so a
+// payload is to be announced with setUsed.
+func (db *DB) newRecord(name []byte, enc encoding, payload int) (*record, ref) {
+	size := recordSize(len(name), payload)
+	class := classFor(size)
+	var r ref
+	if class == hugeClass {
+		r = db.arena.allocHuge(size)
+	} else {
+		r = db.arena.alloc(class)
+	}
+	rec := db.record(r)
+	*rec = record{enc: enc, class: class, keyLen: uint32(len(name))}
+	copy(rec.name(), name)
+	return rec, r
+}
+
+// insert adds a key that must not exist, with room for a payload. The caller has passed the gate.
+func (db *DB) insert(k Key, enc encoding, payload int) (*record, ref) {
+	t := db.tableWithRoom(k.Hash)
+	rec, r := db.newRecord(k.Name, enc, payload)
+	t.place(k.Hash, r)
+	t.count++
+	db.keys++
+	return rec, r
+}
+
+// remove takes the key out of its table and frees its record. The value's object stays: see releaseObject. The caller
+// has passed the gate, and calls mergeAround when it holds no table any more.
+func (db *DB) remove(hash uint64, r ref, rec *record) {
+	t := db.entryAt(hash).table
+	t.unplace(hash, r)
+	t.count--
+	db.keys--
+	if rec.expireAt != 0 {
+		db.expires--
+	}
+	db.arena.free(r, rec.class)
+}
+
+// releaseObject forgets the record's value on the Go heap, if it has one.
+func (db *DB) releaseObject(rec *record) {
+	if rec.enc.isObject() {
+		db.objects.remove(rec.word)
+		rec.word = 0
+	}
+}
+
+// setExpire changes the record's time and keeps the counters and the table's lower bounds right.
+func (db *DB) setExpire(rec *record, hash uint64, at int64) {
+	if rec.expireAt == at {
+		return
+	}
+	if rec.expireAt == 0 {
+		db.expires++
+	} else if at == 0 {
+		db.expires--
+	}
+	rec.expireAt = at
+	if at != 0 {
+		t := db.entryAt(hash).table
+		t.minExpire = min(t.minExpire, at)
+		t.minSince = min(t.minSince, at)
+	}
+}

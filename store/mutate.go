@@ -1,0 +1,24 @@
+package store
+
+// change says why the gate for writes is passed.
+type change uint8
+
+const (
+	changeWrite  change = iota // a command changes, adds or removes the key
+	changeMoveIn               // the second name of an operation that was counted for its first
+	changeExpire               // the key's time has passed
+	changeFlush                // every key of the database goes
+)
+
+// mutate is the one gate for writes: every change of the keyspace passes here once per key, just before the first
+// change of the operation, while the old value can still be seen. An operation that changes nothing stays out. It counts
+// changes and marks watched keys. Whatever else must know of every write (before-images for snapshots, client
+// tracking, key-space events) belongs here and nowhere else. name is nil for changeFlush.
+func (db *DB) mutate(name []byte, why change) {
+	if why == changeWrite || why == changeFlush {
+		db.ks.dirty++
+	}
+	if len(db.watched) != 0 {
+		db.markWatched(name, why)
+	}
+}

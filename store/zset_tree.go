@@ -1,0 +1,143 @@
+package store
+
+import (
+	"strings"
+
+	"github.com/tidwall/btree"
+)
+
+// zsetTree is a big sorted set: the entries in order in a B-tree, whose node counts
+// give access by rank, beside each member's score in a memberTable. Both hold the same
+// member string, and a new score re-uses it.
+type zsetTree struct {
+	order   *btree.BTreeG[zsetItem]
+	members memberTable[float64]
+}
+
+type zsetItem struct {
+	score  float64
+	member string
+}
+
+// zsetLess orders by score, then member. 0 and -0 are the same score.
+func zsetLess(a, b zsetItem) bool {
+	if a.score != b.score {
+		return a.score < b.score
+	}
+	return strings.Compare(a.member, b.member) < 0
+}
+
+func newZSetTree() *zsetTree {
+	return &zsetTree{
+		order:   btree.NewBTreeGOptions(zsetLess, btree.Options{NoLocks: true}),
+		members: newMemberTable[float64](),
+	}
+}
+
+func (t *zsetTree) len() int { return t.members.len() }
+
+// insert adds a member that is not there.
+func (t *zsetTree) insert(score float64, member []byte) {
+	m := t.members.insert(member, score)
+	// Load appends without a search where the entry is the new last, as in a window.
+	t.order.Load(zsetItem{score, m.name})
+}
+
+// move gives the member at position p of the table a new score.
+func (t *zsetTree) move(p int, score float64) {
+	m := t.members.at(p)
+	t.order.Delete(zsetItem{m.value, m.name})
+	m.value = score
+	t.order.Set(zsetItem{score, m.name})
+}
+
+// remove takes out the member at position p of the table.
+func (t *zsetTree) remove(p int) {
+	m := t.members.at(p)
+	t.order.Delete(zsetItem{m.value, m.name})
+	t.members.remove(p)
+}
+
+// removeRanks takes out n entries from rank on.
+func (t *zsetTree) removeRanks(rank, n int) {
+	for ; n > 0; n-- {
+		item, _ := t.order.DeleteAt(rank)
+		p, _ := t.members.find(nameBytes(item.member))
+		t.members.remove(p)
+	}
+}
+
+// at returns the entry of a rank in [0, len).
+func (t *zsetTree) at(rank int) zsetItem {
+	switch rank {
+	case 0:
+		item, _ := t.order.Min()
+		return item
+	case t.len() - 1:
+		item, _ := t.order.Max()
+		return item
+	}
+	item, _ := t.order.GetAt(rank)
+	return item
+}
+
+// rank returns the rank of the member at position p of the table.
+func (t *zsetTree) rank(p int) int {
+	m := t.members.at(p)
+	item := zsetItem{m.value, m.name}
+	low, high := 0, t.len()-1
+	for low < high {
+		if middle := int(uint(low+high) / 2); zsetLess(t.at(middle), item) {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// before counts the entries up to a bound. The first and the last entry are tried
+// before the search, because most windows begin or end there.
+func (t *zsetTree) before(bound *zsetBound) int {
+	low, high := 0, t.len()
+	if high == 0 || !t.isBefore(0, bound) {
+		return 0
+	}
+	if t.isBefore(high-1, bound) {
+		return high
+	}
+	for low < high {
+		if middle := int(uint(low+high) / 2); t.isBefore(middle, bound) {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+func (t *zsetTree) isBefore(rank int, bound *zsetBound) bool {
+	item := t.at(rank)
+	return bound.after(item.score, nameBytes(item.member))
+}
+
+// walk hands n entries from rank on, upward or downward, to fn until fn says false.
+func (t *zsetTree) walk(rank, n int, reverse bool, fn func(member []byte, score float64) bool) {
+	if n <= 0 {
+		return
+	}
+	first := t.at(rank)
+	if n == 1 {
+		fn(nameBytes(first.member), first.score)
+		return
+	}
+	step := func(item zsetItem) bool {
+		n--
+		return fn(nameBytes(item.member), item.score) && n > 0
+	}
+	if reverse {
+		t.order.Descend(first, step)
+	} else {
+		t.order.Ascend(first, step)
+	}
+}
