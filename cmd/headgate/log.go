@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+
+	"headgate/server/config"
+)
+
+// logOutput is where the log goes: a file that can be opened again after it was renamed, or a given writer. It also says from
+// which level on lines are written. Safe for concurrent use.
+type logOutput struct {
+	path string // "" = no file
+
+	slog.LevelVar
+	mu   sync.Mutex
+	out  io.Writer
+	file *os.File // out, when it is a file that was opened here
+}
+
+// openLog opens the configured log file, or takes the fallback when there is none.
+func openLog(cfg *config.Config, fallback io.Writer) (*logOutput, error) {
+	o := &logOutput{path: cfg.Path(cfg.LogFile), out: fallback}
+	o.setLevel(cfg.LogLevel)
+	if err := o.reopen(); err != nil {
+		return nil, fmt.Errorf("cannot open the log file: %w; correct --logfile", err)
+	}
+	return o, nil
+}
+
+// setLevel takes the loglevel directive over. Verbose lies between slog's debug and info.
+func (o *logOutput) setLevel(level config.LogLevel) {
+	o.Set(map[config.LogLevel]slog.Level{
+		config.LogDebug: slog.LevelDebug, config.LogVerbose: slog.LevelDebug + 2,
+		config.LogNotice: slog.LevelInfo, config.LogWarning: slog.LevelWarn,
+	}[level])
+}
+
+// reopen goes on in the file that has the path now.
+func (o *logOutput) reopen() error {
+	if o.path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(o.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file != nil {
+		o.file.Close()
+	}
+	o.out, o.file = f, f
+	return nil
+}
+
+// Write implements io.Writer.
+func (o *logOutput) Write(line []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.out.Write(line)
+}
+
+// Close closes the file, if there is one.
+func (o *logOutput) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.file == nil {
+		return nil
+	}
+	return o.file.Close()
+}

@@ -1,0 +1,81 @@
+// Headgate is a rate-limit server that speaks the Redis protocol.
+//
+//	headgate [file.conf] [--directive value ...] [-]     serve, as redis-server does
+//	headgate ping [the same words]                        exit 0 if the server so configured answers, else 1
+//	headgate version | --version | --help
+//	headgate [file.conf] [--directive value ...] --check-config
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"headgate/server"
+	"headgate/server/config"
+)
+
+func main() {
+	p := program{env: os.Environ(), stdout: os.Stdout, stderr: os.Stderr}
+	os.Exit(p.run(os.Args[1:]))
+}
+
+// program is one run, with the parts of the process that it uses.
+type program struct {
+	env            []string
+	stdout, stderr io.Writer
+}
+
+const toolsHelp = `
+Other commands:
+  headgate ping [the same words]            exit 0 if the server that they describe answers, else 1
+  headgate [the same words] --check-config  say whether they are right, and do not serve
+  headgate version                          print the version
+`
+
+// run carries out a command line and returns the exit code.
+func (p program) run(args []string) int {
+	first := ""
+	if len(args) > 0 {
+		first = args[0]
+	}
+	var err error
+	switch first {
+	case "version", "--version", "-v":
+		fmt.Fprintf(p.stdout, "headgate %s (as Redis %s) %s %s/%s\n",
+			server.Version, server.RedisVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	case "help", "--help", "-h":
+		if err = config.Usage(p.stdout); err == nil {
+			_, err = io.WriteString(p.stdout, toolsHelp)
+		}
+	case "ping":
+		err = p.ping(args[1:])
+	default:
+		if i := slices.Index(args, "--check-config"); i >= 0 {
+			err = p.checkConfig(slices.Delete(slices.Clone(args), i, i+1))
+		} else {
+			err = p.serve(args)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(p.stderr, "headgate: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		return 1
+	}
+	return 0
+}
+
+// checkConfig reads the configuration and reports what there is to say about it.
+func (p program) checkConfig(args []string) error {
+	_, notices, err := config.Load(args, p.env, config.OSHost())
+	if err != nil {
+		return err
+	}
+	for _, n := range notices {
+		fmt.Fprintln(p.stderr, n)
+	}
+	fmt.Fprintln(p.stdout, "the configuration is right")
+	return nil
+}

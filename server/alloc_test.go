@@ -1,0 +1,100 @@
+package server
+
+import (
+	"bytes"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/config"
+	"headgate/server/netpoll"
+	"headgate/server/resp"
+)
+
+// workerClient drives a worker as a front does, without a socket.
+type workerClient struct {
+	t      *testing.T
+	worker netpoll.Worker
+	conn   *netpoll.Conn
+	ready  []*netpoll.Conn
+	pool   resp.Pool
+}
+
+func newWorkerClient(t *testing.T) *workerClient {
+	s := New(config.NewLive(config.Default()), Options{})
+	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2"}
+	w := &workerClient{t: t, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}
+	w.worker.Opened(conn)
+	t.Cleanup(func() {
+		w.worker.Closed(conn)
+		s.keys.Close()
+	})
+	return w
+}
+
+// run has the worker execute the input's commands and returns the replies, which are valid until the next call.
+func (w *workerClient) run(input []byte) []byte {
+	w.conn.Out.Reset()
+	n := copy(w.conn.In.Space(&w.pool), input)
+	if n < len(input) {
+		w.t.Fatalf("room for %d of %d bytes", n, len(input)) // what package require does would count as allocations
+	}
+	w.conn.In.Received(n)
+	w.worker.Batch(w.ready)
+	w.conn.In.Compact(&w.pool)
+	return w.conn.Out.Bytes()
+}
+
+// encodeCommand returns a command as clients send it.
+func encodeCommand(words ...string) []byte {
+	b := []byte("*" + strconv.Itoa(len(words)) + "\r\n")
+	for _, word := range words {
+		b = append(b, "$"+strconv.Itoa(len(word))+"\r\n"+word+"\r\n"...)
+	}
+	return b
+}
+
+// TestHotPathDoesNotAllocate covers the whole way of a command from its bytes to its reply, alone and in a pipeline.
+func TestHotPathDoesNotAllocate(t *testing.T) {
+	const pipeline = 16
+	text := "a value that is no number"
+	tests := []struct {
+		name    string
+		command []string
+	}{
+		{"SET text", []string{"SET", "text", text}},
+		{"SET number", []string{"SET", "number", "1234567"}},
+		{"SET PX", []string{"SET", "lease", text, "PX", "60000"}},
+		{"SET NX EX", []string{"SET", "lock", text, "NX", "EX", "60"}},
+		{"SET KEEPTTL", []string{"SET", "lease", text, "KEEPTTL"}},
+		{"SETEX", []string{"SETEX", "lease", "60", text}},
+		{"GET text", []string{"GET", "text"}},
+		{"GET number", []string{"GET", "number"}},
+		{"GET of a missing key", []string{"GET", "missing"}},
+		{"MGET", []string{"MGET", "text", "number", "missing"}},
+		{"GETRANGE", []string{"GETRANGE", "number", "1", "-2"}},
+		{"INCR", []string{"INCR", "counter"}},
+		{"INCRBY", []string{"INCRBY", "counter", "-3"}},
+		{"EXPIRE", []string{"EXPIRE", "counter", "60"}},
+		{"PEXPIRE NX", []string{"PEXPIRE", "counter", "60000", "NX"}},
+		{"TTL", []string{"TTL", "lease"}},
+		{"EXISTS", []string{"EXISTS", "text", "missing"}},
+		{"DEL of a missing key", []string{"DEL", "missing"}},
+		{"CL.THROTTLE", []string{"CL.THROTTLE", "user", "1000000", "1000000", "60", "1"}},
+		{"CL.THROTTLE of a limited key", []string{"CL.THROTTLE", "busy", "0", "1", "60"}},
+	}
+	w := newWorkerClient(t)
+	w.run(encodeCommand("SET", "text", text))
+	w.run(encodeCommand("SET", "number", "1234567"))
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			one := encodeCommand(test.command...)
+			many := bytes.Repeat(one, pipeline)
+			require.NotContains(t, string(w.run(one)), "ERR ")
+			w.run(many)
+			require.Zero(t, testing.AllocsPerRun(200, func() { w.run(one) }), "alone")
+			require.Zero(t, testing.AllocsPerRun(200, func() { w.run(many) }), "in a pipeline")
+		})
+	}
+}

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+
+	"headgate/server/netpoll"
+	"headgate/server/resp"
+	"headgate/store"
+)
+
+// Client is one connection's state above the protocol. Its fields are guarded by the executor's lock.
+type Client struct {
+	id      int64 // 0 while it is not registered
+	index   int   // place in clientTable.list
+	conn    *netpoll.Conn
+	reply   *resp.Writer // the connection's output buffer
+	db      *store.DB
+	created int64 // ns
+	seen    int64 // ns, when its last command ran
+	name    string
+	libName string
+	libVer  string
+	unix    bool // connected through a Unix socket
+	user    string
+
+	authenticated bool // changed only by the client's own commands
+	noEvict       bool
+	noTouch       bool
+	held          bool // waits for the end of a pause
+	replyMode     replyMode
+	lastCmd       *Command
+
+	multi    *transaction
+	watches  []*store.Watch
+	softFrom int64 // ns since when the output buffer has been over its soft limit; 0 = it is not
+}
+
+// replyMode is what CLIENT REPLY has set.
+type replyMode uint8
+
+const (
+	replyOn replyMode = iota
+	replyOff
+	replySkipNext // the next command's reply is left out
+	replySkip     // this command's reply is left out
+)
+
+// opened registers a new connection, or answers why it cannot stay.
+func (s *Server) opened(c *netpoll.Conn) {
+	s.Lock()
+	defer s.Unlock()
+	now := s.clock.Read()
+	cfg := s.config.Get()
+	cl := &Client{
+		conn: c, reply: &c.Out, db: s.keys.DB(0), created: now, seen: now, user: "default",
+		unix: isUnixAddress(c.Local), authenticated: cfg.RequirePass == "",
+	}
+	c.Client = cl
+	s.stats.connections++
+	if refusal := s.refuses(cl); refusal != "" {
+		cl.reply.Error(refusal)
+		s.stats.rejectedConnections++
+		c.CloseAfterReply()
+		return
+	}
+	s.nextClientID++
+	cl.id = s.nextClientID
+	s.clients.add(cl)
+}
+
+// refuses returns the error with which a new connection is turned away, or nothing.
+func (s *Server) refuses(cl *Client) string {
+	cfg := s.config.Get()
+	switch {
+	case len(s.clients.list) >= s.maxClients:
+		return errMaxClients
+	case cfg.ProtectedMode && cfg.RequirePass == "" && !cl.unix && !isLoopback(cl.conn.Remote):
+		return errProtected
+	}
+	return ""
+}
+
+// closed forgets a connection.
+func (s *Server) closed(c *netpoll.Conn) {
+	s.Lock()
+	defer s.Unlock()
+	cl := c.Client.(*Client)
+	cl.unwatch()
+	s.clients.remove(cl)
+}
+
+// readLimits returns what the reader is to accept from a client. The client's own worker calls it, without the lock.
+func (s *Server) readLimits(cl *Client) *resp.Limits {
+	if cl.authenticated {
+		return s.limits.Load()
+	}
+	return s.unauthLimits.Load()
+}
+
+// unwatch forgets the watched keys.
+func (cl *Client) unwatch() {
+	for _, w := range cl.watches {
+		w.Release()
+	}
+	clear(cl.watches)
+	cl.watches = cl.watches[:0]
+}
+
+// leaveTransaction drops the queue and the watched keys.
+func (cl *Client) leaveTransaction() {
+	cl.multi = nil
+	cl.unwatch()
+}
+
+// clientTable holds the registered clients: by ID for CLIENT KILL and its like, and in a list for walks in slices.
+type clientTable struct {
+	byID map[int64]*Client
+	list []*Client
+	hand int // where the next slice of the walk begins
+}
+
+func (t *clientTable) add(cl *Client) {
+	cl.index = len(t.list)
+	t.list = append(t.list, cl)
+	t.byID[cl.id] = cl
+}
+
+func (t *clientTable) remove(cl *Client) {
+	if cl.id == 0 {
+		return
+	}
+	last := len(t.list) - 1
+	t.list[cl.index] = t.list[last]
+	t.list[cl.index].index = cl.index
+	t.list[last] = nil
+	t.list = t.list[:last]
+	delete(t.byID, cl.id)
+}
+
+// sorted returns the clients by ID, oldest first.
+func (t *clientTable) sorted() []*Client {
+	list := slices.Clone(t.list)
+	slices.SortFunc(list, func(a, b *Client) int { return cmp.Compare(a.id, b.id) })
+	return list
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"strconv"
+	"time"
+)
+
+// appendClient appends a client's line of CLIENT LIST. Fields of what headgate does not have show what they do in a Redis that
+// does not use it.
+func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
+	field := func(name, value string) {
+		if len(dst) > 0 && dst[len(dst)-1] != '\n' {
+			dst = append(dst, ' ')
+		}
+		dst = append(append(append(dst, name...), '='), value...)
+	}
+	number := func(name string, n int64) {
+		field(name, strconv.FormatInt(n, 10))
+	}
+	queued, queuedBytes := int64(-1), 0
+	if cl.multi != nil {
+		queued, queuedBytes = int64(len(cl.multi.queue)), cl.multi.bytes
+	}
+	input := 0
+	if cl == c.client { // the input buffers of others belong to their fronts
+		input = cl.conn.In.Buffered()
+	}
+	unsent, buffer := cl.conn.Unsent(), cl.reply.Cap()
+	number("id", cl.id)
+	field("addr", cl.conn.Remote)
+	field("laddr", cl.conn.Local)
+	number("fd", int64(cl.conn.FD))
+	field("name", cl.name)
+	number("age", (c.nowNs-cl.created)/int64(time.Second))
+	number("idle", (c.nowNs-cl.seen)/int64(time.Second))
+	field("flags", c.clientFlags(cl))
+	number("db", int64(cl.db.Index()))
+	number("sub", 0)
+	number("psub", 0)
+	number("ssub", 0)
+	number("multi", queued)
+	number("qbuf", int64(input))
+	number("qbuf-free", 0)
+	number("argv-mem", 0)
+	number("multi-mem", int64(queuedBytes))
+	number("rbs", int64(buffer))
+	number("rbp", 0)
+	number("obl", int64(cl.reply.Len()))
+	number("oll", 0)
+	number("omem", int64(unsent))
+	number("tot-mem", int64(input+queuedBytes+max(buffer, unsent)))
+	field("events", "r")
+	field("cmd", cl.lastCommandName())
+	field("user", cl.user)
+	number("redir", -1)
+	number("resp", int64(cl.reply.Proto()))
+	field("lib-name", cl.libName)
+	field("lib-ver", cl.libVer)
+	return append(dst, '\n')
+}
+
+func (cl *Client) lastCommandName() string {
+	if cl.lastCmd == nil {
+		return "NULL"
+	}
+	return cl.lastCmd.fullName
+}
+
+// clientFlags returns the letters of a client's state, in Redis's order.
+func (c *Ctx) clientFlags(cl *Client) string {
+	var flags []byte
+	add := func(when bool, letter byte) {
+		if when {
+			flags = append(flags, letter)
+		}
+	}
+	changed := false
+	for _, w := range cl.watches {
+		changed = changed || w.Changed(c.now)
+	}
+	add(cl.multi != nil, 'x')
+	add(cl.held, 'b')
+	add(changed, 'd')
+	add(cl.conn.Closing(), 'c')
+	add(cl.unix, 'U')
+	add(cl.noEvict, 'e')
+	add(cl.noTouch, 'T')
+	add(len(flags) == 0, 'N')
+	return string(flags)
+}

@@ -1,0 +1,47 @@
+package server
+
+import "time"
+
+// Clock is the one clock of expiry and limiters. It starts at the wall's time and follows the monotonic clock from then on;
+// it never goes back. When the wall is ahead it jumps forward with it, since keys are meant to expire at a date. When it is
+// itself ahead of the wall, because the wall was set back, it runs at half speed until the wall has caught up, so that a wall
+// clock set wrong and mended delays nobody by more than twice their own period.
+//
+// It is not safe for concurrent use: the executor's lock guards it.
+type Clock struct {
+	source func() (wall, mono int64) // both in ns
+	now    int64                     // ns since the Unix epoch
+	mono   int64
+}
+
+// NewClock returns a clock over source, which gives the wall's time in nanoseconds since the Unix epoch and a monotonic time
+// in nanoseconds; nil is the system's.
+func NewClock(source func() (wall, mono int64)) *Clock {
+	if source == nil {
+		source = systemClock()
+	}
+	c := &Clock{source: source}
+	c.now, c.mono = source()
+	return c
+}
+
+// Read advances the clock and returns its time in nanoseconds since the Unix epoch.
+func (c *Clock) Read() int64 {
+	wall, mono := c.source()
+	elapsed := mono - c.mono
+	c.mono = mono
+	if wall >= c.now+elapsed {
+		c.now = wall
+	} else {
+		c.now = max(c.now+elapsed/2, wall)
+	}
+	return c.now
+}
+
+func systemClock() func() (wall, mono int64) {
+	start := time.Now()
+	return func() (int64, int64) {
+		t := time.Now()
+		return t.UnixNano(), int64(t.Sub(start))
+	}
+}

@@ -1,0 +1,386 @@
+package server
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"headgate/store"
+)
+
+const clientFlags = NoScript | Loading | Stale
+
+// clientCommand is the CLIENT family. A client library finds out by the error for an unknown sub-command what is not there.
+var clientCommand = &Command{
+	Name: "client", Group: GroupConnection, Since: "2.4.0", Complexity: "depends on the sub-command",
+	Summary: "Look at and manage connections.",
+	Arity:   -2,
+	Sub: []*Command{
+		{
+			Name: "getname", Since: "2.6.9", Complexity: "O(1)",
+			Summary: "Return the connection's name.",
+			Arity:   2, Flags: clientFlags, Reply: ReplyBulk | ReplyNull, Handler: clientGetName,
+		},
+		helpCommand("5.0.0"),
+		{
+			Name: "id", Since: "5.0.0", Complexity: "O(1)",
+			Summary: "Return the connection's number; no two connections have the same, and later ones have higher ones.",
+			Arity:   2, Flags: clientFlags, Reply: ReplyInteger, Handler: clientID,
+		},
+		{
+			Name: "info", Since: "6.2.0", Complexity: "O(1)",
+			Summary: "Return the connection's line of CLIENT LIST.",
+			Arity:   2, Flags: clientFlags, Reply: ReplyBulk | ReplyVerbatim, Handler: clientInfo,
+		},
+		{
+			Name: "kill", Since: "2.4.0", Complexity: "O(n) in the number of connections",
+			Summary: "Close the connections that all filters match.",
+			Arity:   -3, Flags: Admin | clientFlags,
+			Args: []Arg{oneOf("filter", str("ip:port"), oneOf("new-format",
+				integer("client-id").after("ID"),
+				oneOf("client-type", tok("NORMAL"), tok("MASTER"), tok("REPLICA"), tok("PUBSUB")).after("TYPE"),
+				str("username").after("USER"),
+				str("ip:port").after("ADDR"),
+				str("ip:port").after("LADDR"),
+				oneOf("skipme", tok("YES"), tok("NO")).after("SKIPME"),
+			).multi())},
+			Reply: ReplySimple | ReplyInteger, Handler: clientKill,
+		},
+		{
+			Name: "list", Since: "2.4.0", Complexity: "O(n) in the number of connections",
+			Summary: "Describe the connections, one line for each.",
+			Arity:   -2, Flags: Admin | clientFlags,
+			Args: []Arg{oneOf("filter",
+				oneOf("client-type", tok("NORMAL"), tok("MASTER"), tok("REPLICA"), tok("PUBSUB")).after("TYPE"),
+				integer("client-id").after("ID").multi(),
+			).opt()},
+			Reply: ReplyBulk | ReplyVerbatim, Handler: clientList,
+		},
+		{
+			Name: "no-evict", Since: "7.0.0", Complexity: "O(1)",
+			Summary: "Spare the connection when clients are closed to save memory.",
+			Arity:   3, Flags: Admin | clientFlags,
+			Args: []Arg{oneOf("enabled", tok("ON"), tok("OFF"))}, Reply: ReplySimple, Handler: clientNoEvict,
+		},
+		{
+			Name: "no-touch", Since: "7.2.0", Complexity: "O(1)",
+			Summary: "Have the connection's commands leave the access times of keys as they are.",
+			Arity:   3, Flags: clientFlags,
+			Args: []Arg{oneOf("enabled", tok("ON"), tok("OFF"))}, Reply: ReplySimple, Handler: clientNoTouch,
+		},
+		{
+			Name: "pause", Since: "2.9.50", Complexity: "O(1)",
+			Summary: "Hold back all commands, or those that may write, for some milliseconds.",
+			Arity:   -3, Flags: Admin | clientFlags,
+			Args:  []Arg{integer("timeout"), oneOf("mode", tok("WRITE"), tok("ALL")).opt()},
+			Reply: ReplySimple, Handler: clientPause,
+		},
+		{
+			Name: "reply", Since: "3.2.0", Complexity: "O(1)",
+			Summary: "Leave out the replies to the following commands, or to the next one.",
+			Arity:   3, Flags: clientFlags,
+			Args: []Arg{oneOf("on-off-skip", tok("ON"), tok("OFF"), tok("SKIP"))}, Reply: ReplySimple | ReplyNone, Handler: clientReply,
+		},
+		{
+			Name: "setinfo", Since: "7.2.0", Complexity: "O(1)",
+			Summary: "Tell the name or the version of the client library.",
+			Arity:   4, Flags: clientFlags,
+			Args:  []Arg{oneOf("attr", str("libname").after("LIB-NAME"), str("libver").after("LIB-VER"))},
+			Reply: ReplySimple, Handler: clientSetInfo,
+		},
+		{
+			Name: "setname", Since: "2.6.9", Complexity: "O(1)",
+			Summary: "Give the connection a name, or take it away with an empty one.",
+			Arity:   3, Flags: clientFlags,
+			Args: []Arg{str("connection-name")}, Reply: ReplySimple, Handler: clientSetName,
+		},
+		{
+			Name: "unpause", Since: "6.2.0", Complexity: "O(n) in the number of clients held back",
+			Summary: "End a pause.",
+			Arity:   2, Flags: Admin | clientFlags, Reply: ReplySimple, Handler: clientUnpause,
+		},
+	},
+}
+
+func clientID(c *Ctx) { c.reply.Int(c.client.id) }
+
+func clientGetName(c *Ctx) {
+	if c.client.name == "" {
+		c.reply.Null()
+		return
+	}
+	c.reply.BulkString(c.client.name)
+}
+
+func clientSetName(c *Ctx) {
+	if c.setClientName(c.args[2]) {
+		c.ok()
+	}
+}
+
+// setClientName names the client, or sends the error.
+func (c *Ctx) setClientName(name []byte) bool {
+	if !isPlain(name) {
+		c.err(errClientName)
+		return false
+	}
+	c.client.name = string(name)
+	return true
+}
+
+// isPlain reports whether a name can stand in CLIENT LIST, where blanks separate fields.
+func isPlain(name []byte) bool {
+	for _, b := range name {
+		if b < '!' || b > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func clientSetInfo(c *Ctx) {
+	var attribute *string
+	switch {
+	case c.is(2, "LIB-NAME"):
+		attribute = &c.client.libName
+	case c.is(2, "LIB-VER"):
+		attribute = &c.client.libVer
+	default:
+		c.errf("ERR Unrecognized option '%s'", cutAtNUL(c.args[2]))
+		return
+	}
+	if !isPlain(c.args[3]) {
+		c.errf("ERR %s cannot contain spaces, newlines or special characters.", c.args[2])
+		return
+	}
+	*attribute = string(c.args[3])
+	c.ok()
+}
+
+// onOff sets a switch from args[2], or sends the error.
+func (c *Ctx) onOff(value *bool) {
+	switch {
+	case c.is(2, "ON"):
+		*value = true
+	case c.is(2, "OFF"):
+		*value = false
+	default:
+		c.err(errSyntax)
+		return
+	}
+	c.ok()
+}
+
+func clientNoEvict(c *Ctx) { c.onOff(&c.client.noEvict) }
+func clientNoTouch(c *Ctx) { c.onOff(&c.client.noTouch) }
+
+func clientReply(c *Ctx) {
+	cl := c.client
+	switch {
+	case c.is(2, "ON"):
+		cl.replyMode = replyOn
+		c.ok()
+	case c.is(2, "OFF"):
+		cl.replyMode = replyOff
+	case c.is(2, "SKIP"):
+		if cl.replyMode != replyOff {
+			cl.replyMode = replySkipNext
+		}
+	default:
+		c.err(errSyntax)
+	}
+}
+
+// clientPause holds commands back. A pause that is on only ever gets longer and stricter by another.
+func clientPause(c *Ctx) {
+	writes := false
+	switch {
+	case len(c.args) > 4:
+		c.errf("ERR unknown subcommand or wrong number of arguments for '%s'. Try CLIENT HELP.", c.args[1])
+		return
+	case len(c.args) < 4:
+	case c.is(3, "WRITE"):
+		writes = true
+	case !c.is(3, "ALL"):
+		c.err("ERR CLIENT PAUSE mode must be WRITE or ALL")
+		return
+	}
+	ms, ok := store.ParseInt(c.args[2])
+	switch {
+	case !ok:
+		c.err("ERR timeout is not an integer or out of range")
+		return
+	case ms < 0:
+		c.err("ERR timeout is negative")
+		return
+	case ms > (math.MaxInt64-c.nowNs)/1e6:
+		c.err("ERR timeout is out of range")
+		return
+	}
+	p, now := &c.srv.pause, c.nowNs
+	until := now + ms*1e6
+	if p.until > now {
+		until, writes = max(until, p.until), writes && p.writes
+	}
+	p.until, p.writes = until, writes
+	c.ok()
+}
+
+func clientUnpause(c *Ctx) {
+	p := &c.srv.pause
+	p.until = min(p.until, c.nowNs)
+	c.srv.endPause(c.nowNs)
+	c.ok()
+}
+
+func clientInfo(c *Ctx) {
+	c.reply.Verbatim("txt", string(c.appendClient(nil, c.client)))
+}
+
+func clientList(c *Ctx) {
+	var list []*Client
+	switch {
+	case len(c.args) == 2:
+		list = c.srv.clients.sorted()
+	case len(c.args) == 4 && c.is(2, "TYPE"):
+		kind, ok := c.clientType(3)
+		if !ok {
+			return
+		}
+		if kind == typeNormal {
+			list = c.srv.clients.sorted()
+		}
+	case len(c.args) > 3 && c.is(2, "ID"):
+		for _, arg := range c.args[3:] {
+			id, ok := store.ParseInt(arg)
+			if !ok {
+				c.err("ERR Invalid client ID")
+				return
+			}
+			if cl := c.srv.clients.byID[id]; cl != nil {
+				list = append(list, cl)
+			}
+		}
+	default:
+		c.err(errSyntax)
+		return
+	}
+	var text []byte
+	for _, cl := range list {
+		if cl == c.client || !cl.conn.Closing() {
+			text = c.appendClient(text, cl)
+		}
+	}
+	c.reply.Verbatim("txt", string(text))
+}
+
+// clientType is a class of clients as the TYPE filters name it. All clients here are normal ones.
+type clientType uint8
+
+const (
+	typeNormal clientType = iota
+	typeOther             // replicas, masters and subscribers, of which there are none
+)
+
+// clientType reads args[i] as a class of clients, or sends the error.
+func (c *Ctx) clientType(i int) (clientType, bool) {
+	switch strings.ToLower(string(c.args[i])) {
+	case "normal":
+		return typeNormal, true
+	case "slave", "replica", "master", "pubsub":
+		return typeOther, true
+	}
+	c.errf("ERR Unknown client type '%s'", cutAtNUL(c.args[i]))
+	return 0, false
+}
+
+// killFilter says which clients CLIENT KILL means; zero fields match all.
+type killFilter struct {
+	id          int64
+	addr, laddr string
+	user        string
+	other       bool // a class that no client is of
+	skipMe      bool
+}
+
+func (f *killFilter) matches(cl *Client, self *Client) bool {
+	return (f.id == 0 || cl.id == f.id) &&
+		(f.addr == "" || cl.conn.Remote == f.addr) &&
+		(f.laddr == "" || cl.conn.Local == f.laddr) &&
+		(f.user == "" || cl.user == f.user) &&
+		!f.other && (!f.skipMe || cl != self)
+}
+
+func clientKill(c *Ctx) {
+	f := killFilter{skipMe: true}
+	single := len(c.args) == 3
+	if single {
+		f.addr, f.skipMe = string(c.args[2]), false
+	} else if !c.killFilters(&f) {
+		return
+	}
+	killed := int64(0)
+	for _, cl := range slices.Clone(c.srv.clients.list) {
+		if cl.conn.Closing() || !f.matches(cl, c.client) {
+			continue
+		}
+		killed++
+		if cl == c.client {
+			cl.conn.CloseAfterReply()
+		} else {
+			cl.conn.CloseNow()
+		}
+	}
+	switch {
+	case !single:
+		c.reply.Int(killed)
+	case killed == 0:
+		c.err("ERR No such client")
+	default:
+		c.ok()
+	}
+}
+
+// killFilters parses the filters from args[2] on, or sends the error.
+func (c *Ctx) killFilters(f *killFilter) bool {
+	for i := 2; i < len(c.args); i += 2 {
+		if i+1 == len(c.args) {
+			c.err(errSyntax)
+			return false
+		}
+		value := c.args[i+1]
+		switch {
+		case c.is(i, "ID"):
+			id, ok := store.ParseInt(value)
+			if !ok || id < 1 {
+				c.err("ERR client-id should be greater than 0")
+				return false
+			}
+			f.id = id
+		case c.is(i, "TYPE"):
+			kind, ok := c.clientType(i + 1)
+			if !ok {
+				return false
+			}
+			f.other = kind == typeOther
+		case c.is(i, "ADDR"):
+			f.addr = string(value)
+		case c.is(i, "LADDR"):
+			f.laddr = string(value)
+		case c.is(i, "USER"):
+			if string(value) != defaultUser {
+				c.errf("ERR No such user '%s'", cutAtNUL(value))
+				return false
+			}
+			f.user = defaultUser
+		case c.is(i, "SKIPME") && c.is(i+1, "YES"):
+			f.skipMe = true
+		case c.is(i, "SKIPME") && c.is(i+1, "NO"):
+			f.skipMe = false
+		default:
+			c.err(errSyntax)
+			return false
+		}
+	}
+	return true
+}

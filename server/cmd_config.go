@@ -1,0 +1,94 @@
+package server
+
+import (
+	"errors"
+
+	"headgate/server/config"
+)
+
+// configCommand is the CONFIG family, over the table of directives in package config.
+var configCommand = &Command{
+	Name: "config", Group: GroupServer, Since: "2.0.0", Complexity: "depends on the sub-command",
+	Summary: "Look at and change the configuration.",
+	Arity:   -2,
+	Sub: []*Command{
+		{
+			Name: "get", Since: "2.0.0", Complexity: "O(n) in the number of directives and patterns",
+			Summary: "Return the directives that the patterns match, with their values.",
+			Arity:   -3, Flags: Admin | NoScript | Loading | Stale,
+			Args: []Arg{str("parameter").multi()}, Reply: ReplyMap, Handler: configGet,
+		},
+		helpCommand("5.0.0"),
+		{
+			Name: "resetstat", Since: "2.0.0", Complexity: "O(1)",
+			Summary: "Set the counters that INFO shows back to zero.",
+			Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: configResetStat,
+		},
+		{
+			Name: "rewrite", Since: "2.8.0", Complexity: "O(n) in the length of the configuration file",
+			Summary: "Bring the configuration file in line with what holds now.",
+			Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: configRewrite,
+		},
+		{
+			Name: "set", Since: "2.0.0", Complexity: "O(n) in the number of directives",
+			Summary: "Change directives, all of them or, if one is refused, none.",
+			Arity:   -4, Flags: Admin | NoScript | Loading | Stale,
+			Args:  []Arg{block("data", str("parameter"), str("value")).multi()},
+			Reply: ReplySimple, Handler: configSet,
+		},
+	},
+}
+
+func configGet(c *Ctx) {
+	patterns := make([]string, len(c.args)-2)
+	for i, arg := range c.args[2:] {
+		patterns[i] = string(arg)
+	}
+	pairs := c.srv.config.Match(patterns)
+	c.reply.Map(len(pairs))
+	for _, p := range pairs {
+		c.reply.BulkString(p.Name)
+		c.reply.BulkString(p.Value)
+	}
+}
+
+func configSet(c *Ctx) {
+	if len(c.args)%2 != 0 {
+		c.err(errSyntax)
+		return
+	}
+	var pairs []config.Pair
+	for i := 2; i < len(c.args); i += 2 {
+		pairs = append(pairs, config.Pair{Name: string(c.args[i]), Value: string(c.args[i+1])})
+	}
+	local := c.client.unix || isLoopback(c.client.conn.Remote)
+	err := c.srv.config.Set(pairs, local)
+	c.cfg = c.srv.config.Get()
+	var refused *config.SetError
+	switch {
+	case errors.As(err, &refused):
+		shown := *refused
+		shown.Argument = string(cutAtNUL([]byte(refused.Argument)))
+		c.err(oneLine(shown.Error()))
+	case err != nil:
+		c.errf("ERR %s", err)
+	default:
+		c.ok()
+	}
+}
+
+// configRewrite writes the file with the executor's lock held, as Redis does: it is an operator's command, and rare.
+func configRewrite(c *Ctx) {
+	if err := c.srv.config.Rewrite(config.WriteFile); err != nil {
+		c.errf("ERR %s", err)
+		return
+	}
+	c.srv.log.Info("CONFIG REWRITE executed with success", "file", c.srv.config.Path())
+	c.ok()
+}
+
+func configResetStat(c *Ctx) {
+	c.srv.stats.reset()
+	c.srv.stats.expiredBefore = c.srv.keys.Stats().Expired
+	c.ok()
+}

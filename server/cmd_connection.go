@@ -1,0 +1,240 @@
+package server
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"math"
+
+	"headgate/server/resp"
+	"headgate/store"
+)
+
+// connectionCommands: a connection's own state, and the CLIENT family of cmd_client.go.
+var connectionCommands = []*Command{
+	{
+		Name: "auth", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Prove who the client is.",
+		Arity:   -2, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy,
+		Args: []Arg{str("username").opt(), str("password")}, Reply: ReplySimple, Handler: auth,
+	},
+	clientCommand,
+	{
+		Name: "echo", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Return the message.",
+		Arity:   2, Flags: Loading | Stale | Fast,
+		Args: []Arg{str("message")}, Reply: ReplyBulk, Handler: echo,
+	},
+	{
+		Name: "hello", Group: GroupConnection, Since: "6.0.0", Complexity: "O(1)",
+		Summary: "Choose the protocol version, authenticate and name the connection in one step; describes the server.",
+		Arity:   -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy,
+		Args: []Arg{block("arguments",
+			integer("protover"),
+			block("auth", str("username"), str("password")).after("AUTH").opt(),
+			str("clientname").after("SETNAME").opt(),
+		).opt()},
+		Reply: ReplyMap, Handler: hello,
+	},
+	{
+		Name: "ping", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Answer PONG, or the message when there is one.",
+		Arity:   -1, Flags: Fast,
+		Args: []Arg{str("message").opt()}, Reply: ReplySimple | ReplyBulk, Handler: ping,
+	},
+	{
+		Name: "quit", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Close the connection once all replies are sent.",
+		Arity:   -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti,
+		Reply: ReplySimple, Handler: quit,
+	},
+	{
+		Name: "readonly", Group: GroupConnection, Since: "3.0.0", Complexity: "O(1)",
+		Summary: "Answer the error of a server that is part of no cluster.",
+		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplySimple, Handler: clusterDisabled,
+	},
+	{
+		Name: "readwrite", Group: GroupConnection, Since: "3.0.0", Complexity: "O(1)",
+		Summary: "Answer the error of a server that is part of no cluster.",
+		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplySimple, Handler: clusterDisabled,
+	},
+	{
+		Name: "reset", Group: GroupConnection, Since: "6.2.0", Complexity: "O(1)",
+		Summary: "Put the connection back into the state of a new one.",
+		Arity:   1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti,
+		Reply: ReplySimple, Handler: reset,
+	},
+	{
+		Name: "select", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Choose the database that the following commands work on.",
+		Arity:   2, Flags: Loading | Stale | Fast,
+		Args: []Arg{integer("index")}, Reply: ReplySimple, Handler: selectDB,
+	},
+}
+
+const (
+	errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	errWrongPass  = "WRONGPASS invalid username-password pair or user is disabled."
+	errNoProto    = "NOPROTO unsupported protocol version"
+	errProto      = "ERR Protocol version is not an integer or out of range"
+	errHelloAuth  = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+	errClientName = "ERR Client names cannot contain spaces, newlines or special characters."
+	errInt32Range = "ERR value is out of range, value must between -2147483648 and 2147483647"
+)
+
+// defaultUser is the only user there is.
+const defaultUser = "default"
+
+func auth(c *Ctx) {
+	user, password := []byte(defaultUser), c.args[1]
+	switch {
+	case len(c.args) > 3:
+		c.err(errSyntax)
+		return
+	case len(c.args) == 3:
+		user, password = c.args[1], c.args[2]
+	case c.cfg.RequirePass == "":
+		c.err(errNoPassword)
+		return
+	}
+	if !c.authenticate(user, password) {
+		c.err(errWrongPass)
+		return
+	}
+	c.ok()
+}
+
+// authenticate marks the client as authenticated if the password is the user's. While no password is set, any will do.
+func (c *Ctx) authenticate(user, password []byte) bool {
+	if string(user) != defaultUser {
+		return false
+	}
+	if c.cfg.RequirePass != "" && !samePassword(password, c.cfg.RequirePass) {
+		return false
+	}
+	c.client.authenticated = true
+	c.client.user = defaultUser
+	return true
+}
+
+// samePassword compares in a time that tells nothing about either password, their lengths included.
+func samePassword(given []byte, want string) bool {
+	a, b := sha256.Sum256(given), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+func echo(c *Ctx) { c.reply.Bulk(c.args[1]) }
+
+// hello implements HELLO [protover [AUTH username password] [SETNAME clientname]]. Options take effect one by one, so a name
+// is set even if what follows it fails.
+func hello(c *Ctx) {
+	proto := c.reply.Proto()
+	if len(c.args) > 1 {
+		n, ok := store.ParseInt(c.args[1])
+		switch {
+		case !ok:
+			c.err(errProto)
+			return
+		case n != resp.RESP2 && n != resp.RESP3:
+			c.err(errNoProto)
+			return
+		}
+		proto = int(n)
+	}
+	if !c.helloOptions() {
+		return
+	}
+	if !c.client.authenticated {
+		c.err(errHelloAuth)
+		return
+	}
+	c.reply.SetProto(proto)
+	c.sendHello()
+}
+
+// helloOptions applies what follows the protocol version, or sends the error.
+func (c *Ctx) helloOptions() bool {
+	for i := 2; i < len(c.args); {
+		left := len(c.args) - i - 1
+		switch {
+		case left >= 2 && c.is(i, "AUTH"):
+			if !c.authenticate(c.args[i+1], c.args[i+2]) {
+				c.err(errWrongPass)
+				return false
+			}
+			i += 3
+		case left >= 1 && c.is(i, "SETNAME"):
+			if !c.setClientName(c.args[i+1]) {
+				return false
+			}
+			i += 2
+		default:
+			c.errf("ERR Syntax error in HELLO option '%s'", cutAtNUL(c.args[i]))
+			return false
+		}
+	}
+	return true
+}
+
+// sendHello describes the server and the connection.
+func (c *Ctx) sendHello() {
+	w := c.reply
+	w.Map(7)
+	w.BulkString("server")
+	w.BulkString("redis")
+	w.BulkString("version")
+	w.BulkString(RedisVersion)
+	w.BulkString("proto")
+	w.Int(int64(w.Proto()))
+	w.BulkString("id")
+	w.Int(c.client.id)
+	w.BulkString("mode")
+	w.BulkString("standalone")
+	w.BulkString("role")
+	w.BulkString("master")
+	w.BulkString("modules")
+	w.EmptyArray()
+}
+
+func ping(c *Ctx) {
+	switch len(c.args) {
+	case 1:
+		c.reply.Pong()
+	case 2:
+		c.reply.Bulk(c.args[1])
+	default:
+		c.errArity()
+	}
+}
+
+func quit(c *Ctx) {
+	c.ok()
+	c.client.conn.CloseAfterReply()
+}
+
+// reset keeps what belongs to the program behind the connection: its library's name and NO-EVICT.
+func reset(c *Ctx) {
+	cl := c.client
+	cl.leaveTransaction()
+	cl.db = c.srv.keys.DB(0)
+	cl.name = ""
+	cl.user = defaultUser
+	cl.authenticated = c.cfg.RequirePass == ""
+	cl.noTouch = false
+	cl.replyMode = replyOn
+	c.reply.SetProto(resp.RESP2)
+	c.reply.Simple("RESET")
+}
+
+func selectDB(c *Ctx) {
+	n, ok := c.integer(1)
+	switch {
+	case !ok:
+	case n < math.MinInt32 || n > math.MaxInt32:
+		c.err(errInt32Range)
+	case n < 0 || n >= int64(c.srv.keys.Databases()):
+		c.err(errDBRange)
+	default:
+		c.client.db = c.srv.keys.DB(int(n))
+		c.ok()
+	}
+}

@@ -1,0 +1,294 @@
+package server
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"headgate/server/glob"
+	"headgate/store"
+)
+
+// genericCommands: keys of any type.
+var genericCommands = []*Command{
+	{
+		Name: "del", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(n) in the number of keys, and of elements in their values",
+		Summary: "Delete keys and return how many there were.",
+		Arity:   -2, Flags: Write, Keys: keys("RM DELETE", 1, -1, 1),
+		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: del,
+	},
+	{
+		Name: "exists", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(n) in the number of keys",
+		Summary: "Count the keys that exist; one named twice counts twice.",
+		Arity:   -2, Flags: ReadOnly | Fast, Keys: keys("RO", 1, -1, 1),
+		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: exists,
+	},
+	{
+		Name: "expire", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Let a key live for so many seconds from now.",
+		Arity:   -3, Flags: Write | Fast, Keys: keys("RW UPDATE", 1, 1, 1),
+		Args: []Arg{key("key"), integer("seconds"), expireConditionArg}, Reply: ReplyInteger, Handler: expire,
+	},
+	{
+		Name: "expireat", Group: GroupGeneric, Since: "1.2.0", Complexity: "O(1)",
+		Summary: "Let a key live until a Unix time in seconds.",
+		Arity:   -3, Flags: Write | Fast, Keys: keys("RW UPDATE", 1, 1, 1),
+		Args: []Arg{key("key"), unixTime("unix-time-seconds"), expireConditionArg}, Reply: ReplyInteger, Handler: expireAt,
+	},
+	{
+		Name: "expiretime", Group: GroupGeneric, Since: "7.0.0", Complexity: "O(1)",
+		Summary: "Return the Unix time in seconds at which a key expires.",
+		Arity:   2, Flags: ReadOnly | Fast, Keys: keys("RO ACCESS", 1, 1, 1),
+		Args: []Arg{key("key")}, Reply: ReplyInteger, Handler: expireTime,
+	},
+	{
+		Name: "keys", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(n) in the number of keys in the database",
+		Summary: "List all keys whose names match a pattern.",
+		Arity:   2, Flags: ReadOnly,
+		Args: []Arg{pattern("pattern")}, Reply: ReplyArray, Handler: keysMatching,
+	},
+	{
+		Name: "persist", Group: GroupGeneric, Since: "2.2.0", Complexity: "O(1)",
+		Summary: "Take a key's TTL away, so that it lives until it is deleted.",
+		Arity:   2, Flags: Write | Fast, Keys: keys("RW UPDATE", 1, 1, 1),
+		Args: []Arg{key("key")}, Reply: ReplyInteger, Handler: persist,
+	},
+	{
+		Name: "pexpire", Group: GroupGeneric, Since: "2.6.0", Complexity: "O(1)",
+		Summary: "Let a key live for so many milliseconds from now.",
+		Arity:   -3, Flags: Write | Fast, Keys: keys("RW UPDATE", 1, 1, 1),
+		Args: []Arg{key("key"), integer("milliseconds"), expireConditionArg}, Reply: ReplyInteger, Handler: pexpire,
+	},
+	{
+		Name: "pexpireat", Group: GroupGeneric, Since: "2.6.0", Complexity: "O(1)",
+		Summary: "Let a key live until a Unix time in milliseconds.",
+		Arity:   -3, Flags: Write | Fast, Keys: keys("RW UPDATE", 1, 1, 1),
+		Args: []Arg{key("key"), unixTime("unix-time-milliseconds"), expireConditionArg}, Reply: ReplyInteger, Handler: pexpireAt,
+	},
+	{
+		Name: "pexpiretime", Group: GroupGeneric, Since: "7.0.0", Complexity: "O(1)",
+		Summary: "Return the Unix time in milliseconds at which a key expires.",
+		Arity:   2, Flags: ReadOnly | Fast, Keys: keys("RO ACCESS", 1, 1, 1),
+		Args: []Arg{key("key")}, Reply: ReplyInteger, Handler: pexpireTime,
+	},
+	{
+		Name: "pttl", Group: GroupGeneric, Since: "2.6.0", Complexity: "O(1)",
+		Summary: "Return how many milliseconds a key has left to live.",
+		Arity:   2, Flags: ReadOnly | Fast, Keys: keys("RO ACCESS", 1, 1, 1),
+		Args: []Arg{key("key")}, Reply: ReplyInteger, Handler: pttl,
+	},
+	{
+		Name: "randomkey", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Return the name of a key drawn at random.",
+		Arity:   1, Flags: ReadOnly,
+		Reply: ReplyBulk | ReplyNull, Handler: randomKey,
+	},
+	{
+		Name: "rename", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Give a key another name, replacing the key that has it.",
+		Arity:   3, Flags: Write, Keys: slices.Concat(keys("RW ACCESS DELETE", 1, 1, 1), keys("OW UPDATE", 2, 2, 1)),
+		Args: []Arg{key("key"), key("newkey")}, Reply: ReplySimple, Handler: rename,
+	},
+	{
+		Name: "renamenx", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Give a key another name, unless a key has it already.",
+		Arity:   3, Flags: Write | Fast, Keys: slices.Concat(keys("RW ACCESS DELETE", 1, 1, 1), keys("OW INSERT", 2, 2, 1)),
+		Args: []Arg{key("key"), key("newkey")}, Reply: ReplyInteger, Handler: renameNX,
+	},
+	{
+		Name: "scan", Group: GroupGeneric, Since: "2.8.0", Complexity: "O(1) per call, O(n) in the number of keys for a full iteration",
+		Summary: "Go through the keys of the database, a part with each call.",
+		Arity:   -2, Flags: ReadOnly,
+		Args: []Arg{
+			integer("cursor"), pattern("pattern").after("MATCH").opt(), integer("count").after("COUNT").opt(),
+			str("type").after("TYPE").opt(),
+		},
+		Reply: ReplyArray, Handler: scan,
+	},
+	{
+		Name: "touch", Group: GroupGeneric, Since: "3.2.1", Complexity: "O(n) in the number of keys",
+		Summary: "Count the keys that exist, and have them seen as just used.",
+		Arity:   -2, Flags: ReadOnly | Fast, Keys: keys("RO", 1, -1, 1),
+		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: exists,
+	},
+	{
+		Name: "ttl", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Return how many seconds a key has left to live.",
+		Arity:   2, Flags: ReadOnly | Fast, Keys: keys("RO ACCESS", 1, 1, 1),
+		Args: []Arg{key("key")}, Reply: ReplyInteger, Handler: ttl,
+	},
+	{
+		Name: "type", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Return the type of the value at a key.",
+		Arity:   2, Flags: ReadOnly | Fast, Keys: keys("RO", 1, 1, 1),
+		Args: []Arg{key("key")}, Reply: ReplySimple, Handler: typeOf,
+	},
+	{
+		Name: "unlink", Group: GroupGeneric, Since: "4.0.0", Complexity: "O(n) in the number of keys",
+		Summary: "Delete keys and return how many there were; the same as DEL here.",
+		Arity:   -2, Flags: Write | Fast, Keys: keys("RM DELETE", 1, -1, 1),
+		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: del,
+	},
+}
+
+func del(c *Ctx) {
+	deleted := int64(0)
+	for i := 1; i < len(c.args); i++ {
+		if e, ok := c.db.Find(c.key(i), c.now); ok {
+			e.Delete()
+			deleted++
+		}
+	}
+	c.reply.Int(deleted)
+}
+
+func exists(c *Ctx) {
+	found := int64(0)
+	for i := 1; i < len(c.args); i++ {
+		if _, ok := c.lookupRead(i); ok {
+			found++
+		}
+	}
+	c.reply.Int(found)
+}
+
+func typeOf(c *Ctx) {
+	kind := store.KindNone
+	if e, ok := c.lookupRead(1); ok {
+		kind = e.Kind()
+	}
+	c.reply.Simple(kind.String())
+}
+
+func expire(c *Ctx)    { c.setExpiry(seconds, c.now) }
+func pexpire(c *Ctx)   { c.setExpiry(milliseconds, c.now) }
+func expireAt(c *Ctx)  { c.setExpiry(seconds, 0) }
+func pexpireAt(c *Ctx) { c.setExpiry(milliseconds, 0) }
+
+// setExpiry has the key at args[1] expire at the time in args[2], in units of unit ms from base, if the conditions hold. A
+// time that has passed deletes it.
+func (c *Ctx) setExpiry(unit, base int64) {
+	cond, ok := c.expireCondition(3)
+	if !ok {
+		return
+	}
+	at, ok := c.signedTime(2, unit, base)
+	if !ok {
+		return
+	}
+	e, ok := c.db.Find(c.key(1), c.now)
+	switch {
+	case !ok || !cond.holds(e.ExpireAt(), at):
+		c.reply.Zero()
+		return
+	case at <= c.now:
+		e.Delete()
+	default:
+		e.SetExpireAt(at)
+	}
+	c.reply.One()
+}
+
+func persist(c *Ctx) {
+	e, ok := c.db.Find(c.key(1), c.now)
+	if !ok || e.ExpireAt() == 0 {
+		c.reply.Zero()
+		return
+	}
+	e.SetExpireAt(0)
+	c.reply.One()
+}
+
+func ttl(c *Ctx)         { c.sendExpiry(seconds, c.now) }
+func pttl(c *Ctx)        { c.sendExpiry(milliseconds, c.now) }
+func expireTime(c *Ctx)  { c.sendExpiry(seconds, 0) }
+func pexpireTime(c *Ctx) { c.sendExpiry(milliseconds, 0) }
+
+// What TTL and its like answer for a key that has no TTL, and for one that is not there.
+const (
+	noTTL = -1
+	noKey = -2
+)
+
+// sendExpiry sends when the key at args[1] expires, in units of unit ms from base, rounded to the nearest.
+func (c *Ctx) sendExpiry(unit, base int64) {
+	e, ok := c.lookupRead(1)
+	switch {
+	case !ok:
+		c.reply.Int(noKey)
+	case e.ExpireAt() == 0:
+		c.reply.Int(noTTL)
+	default:
+		c.reply.Int(roundTo(e.ExpireAt()-base, unit))
+	}
+}
+
+// roundTo returns the number of units in ms, rounded to the nearest, halves up. ms is not negative.
+func roundTo(ms, unit int64) int64 {
+	n := ms / unit
+	if ms%unit >= unit-unit/2 {
+		n++
+	}
+	return n
+}
+
+func keysMatching(c *Ctx) {
+	all := string(c.args[1]) == "*"
+	list, n := c.reply.Start(), 0
+	c.db.Each(c.now, func(e *store.Entry) bool {
+		if all || glob.Match(c.args[1], e.Name(), false) {
+			c.reply.Bulk(e.Name())
+			n++
+		}
+		return true
+	})
+	c.reply.EndArray(list, n)
+}
+
+func randomKey(c *Ctx) {
+	name, ok := c.db.Random(c.now, rand.IntN)
+	if !ok {
+		c.reply.Null()
+		return
+	}
+	c.reply.Bulk(name)
+}
+
+func rename(c *Ctx) {
+	if !c.db.Rename(c.key(1), c.key(2), c.now) {
+		c.err(errNoSuchKey)
+		return
+	}
+	c.ok()
+}
+
+func renameNX(c *Ctx) {
+	from, to := c.key(1), c.key(2)
+	if _, ok := c.db.Find(from, c.now); !ok {
+		c.err(errNoSuchKey)
+		return
+	}
+	if _, taken := c.db.Find(to, c.now); taken {
+		c.reply.Zero()
+		return
+	}
+	c.db.Rename(from, to, c.now)
+	c.reply.One()
+}
+
+func scan(c *Ctx) {
+	cursor, ok := c.scanCursor(1)
+	if !ok {
+		return
+	}
+	o, ok := c.scanOptions(2, true)
+	if !ok {
+		return
+	}
+	var names [][]byte
+	next := c.db.Scan(cursor, c.now, o.count, func(e *store.Entry) {
+		if o.matches(e.Name()) && (o.kind == "" || o.kind == e.Kind().String()) {
+			names = append(names, e.Name())
+		}
+	})
+	c.sendScan(next, names)
+}

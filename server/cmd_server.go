@@ -1,0 +1,120 @@
+package server
+
+import "strconv"
+
+// serverCommands: the server as a whole, with the families of cmd_cluster.go, cmd_command.go and cmd_config.go.
+var serverCommands = []*Command{
+	clusterCommand,
+	commandCommand,
+	configCommand,
+	{
+		Name: "dbsize", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Return the number of keys in the database.",
+		Arity:   1, Flags: ReadOnly | Fast, Reply: ReplyInteger, Handler: dbsize,
+	},
+	{
+		Name: "flushall", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of all databases",
+		Summary: "Delete all keys of all databases.",
+		Arity:   -1, Flags: Write,
+		Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: flushAll,
+	},
+	{
+		Name: "flushdb", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of the database",
+		Summary: "Delete all keys of the database.",
+		Arity:   -1, Flags: Write,
+		Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: flushDB,
+	},
+	{
+		Name: "info", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of commands used",
+		Summary: "Describe the server's state and count what it has done.",
+		Arity:   -1, Flags: Loading | Stale,
+		Args: []Arg{str("section").multi().opt()}, Reply: ReplyBulk | ReplyVerbatim, Handler: info,
+	},
+	{
+		Name: "role", Group: GroupServer, Since: "2.8.12", Complexity: "O(1)",
+		Summary: "Return the replication role, which is that of a master without replicas.",
+		Arity:   1, Flags: NoScript | Loading | Stale | Fast, Reply: ReplyArray, Handler: role,
+	},
+	{
+		Name: "shutdown", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "End the server once what was read is answered.",
+		Arity:   -1, Flags: Admin | NoScript | Loading | Stale | NoMulti | AllowBusy,
+		Args: []Arg{
+			oneOf("save", tok("NOSAVE"), tok("SAVE")).opt(), tok("NOW").opt(), tok("FORCE").opt(), tok("ABORT").opt(),
+		},
+		Reply: ReplyNone | ReplySimple, Handler: shutdown,
+	},
+	{
+		Name: "time", Group: GroupServer, Since: "2.6.0", Complexity: "O(1)",
+		Summary: "Return the server's time: seconds since the Unix epoch, and microseconds.",
+		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplyArray, Handler: serverTime,
+	},
+}
+
+func dbsize(c *Ctx) { c.reply.Int(int64(c.db.Len())) }
+
+func flushAll(c *Ctx) {
+	if c.flushType() {
+		c.srv.keys.FlushAll()
+		c.ok()
+	}
+}
+
+func flushDB(c *Ctx) {
+	if c.flushType() {
+		c.db.Flush()
+		c.ok()
+	}
+}
+
+// flushType checks the optional ASYNC or SYNC. Both free the memory at once: there is nothing to walk, so nothing to put off.
+func (c *Ctx) flushType() bool {
+	if len(c.args) > 2 || (len(c.args) == 2 && !c.is(1, "ASYNC") && !c.is(1, "SYNC")) {
+		c.err(errSyntax)
+		return false
+	}
+	return true
+}
+
+func role(c *Ctx) {
+	c.reply.Array(3)
+	c.reply.BulkString("master")
+	c.reply.Int(0)
+	c.reply.EmptyArray()
+}
+
+func serverTime(c *Ctx) {
+	c.reply.Array(2)
+	c.reply.BulkInt(c.nowNs / 1e9)
+	c.reply.BulkString(strconv.FormatInt(c.nowNs%1e9/1e3, 10))
+}
+
+// shutdown ends the server without a reply: its end is the answer.
+func shutdown(c *Ctx) {
+	save, noSave, abort := false, false, false
+	for i := range c.args[1:] {
+		switch i++; {
+		case c.is(i, "SAVE"):
+			save = true
+		case c.is(i, "NOSAVE"):
+			noSave = true
+		case c.is(i, "ABORT"):
+			abort = true
+		case !c.is(i, "NOW") && !c.is(i, "FORCE"):
+			c.err(errSyntax)
+			return
+		}
+	}
+	switch {
+	case (abort && len(c.args) > 2) || (save && noSave):
+		c.err(errSyntax)
+	case abort:
+		c.err("ERR No shutdown in progress.")
+	case save:
+		c.srv.log.Error("SHUTDOWN SAVE refused: this version keeps its data in memory; use SHUTDOWN NOSAVE")
+		c.err("ERR Errors trying to SHUTDOWN. Check logs.")
+	default:
+		c.srv.log.Info("shutting down: a client asked for it", "client", c.client.id, "addr", c.client.conn.Remote)
+		c.srv.Stop()
+	}
+}

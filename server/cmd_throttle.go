@@ -1,0 +1,157 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+
+	"headgate/server/config"
+	"headgate/store"
+	"headgate/throttle"
+)
+
+// throttleCommands: the limiters.
+var throttleCommands = []*Command{
+	{
+		Name: "cl.throttle", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
+		Summary: "Decide by GCRA whether an action may happen now, and charge it if so; redis-cell's command.",
+		Arity:   -1, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args:  throttleArgs,
+		Reply: ReplyArray, Handler: clThrottle,
+	},
+	{
+		Name: "rl.throttle", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
+		Summary: "CL.THROTTLE under the name proposed for Valkey.",
+		Arity:   -1, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args:  throttleArgs,
+		Reply: ReplyArray, Handler: clThrottle,
+	},
+}
+
+var throttleArgs = []Arg{key("key"), integer("max-burst"), integer("count"), integer("period"), integer("quantity").opt()}
+
+// Errors in redis-cell's words, which its clients match on; they carry no code.
+const (
+	errThrottleUsage = "Cell error: Store error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]"
+	errThrottleParse = "Cell error: Store error: Couldn't parse as integer: %s"
+	errZeroRates     = "Cell error: Store error: Zero rates are not supported"
+)
+
+// clThrottle implements CL.THROTTLE key max_burst count period [quantity].
+func clThrottle(c *Ctx) {
+	if len(c.args) < 5 || len(c.args) > 6 {
+		c.err(errThrottleUsage)
+		return
+	}
+	number := [4]int64{3: 1} // max_burst, count, period, quantity
+	for i, arg := range c.args[2:] {
+		n, ok := parseSigned(arg)
+		if !ok {
+			c.errf(errThrottleParse, arg)
+			return
+		}
+		number[i] = n
+	}
+	g, err := c.cellGCRA(number[0], number[1], number[2])
+	if err != nil {
+		c.failThrottle(err)
+		return
+	}
+	k := c.key(1)
+	tat, exists, wireError := storedTAT(c, k)
+	if wireError != "" {
+		c.err(wireError)
+		return
+	}
+	d, err := g.Decide(c.nowNs, tat, exists, number[3])
+	if err != nil {
+		c.failThrottle(err)
+		return
+	}
+	switch d.Write {
+	case throttle.Set:
+		c.db.SetInt(k, d.TAT, throttle.ExpireAtMs(d.TAT))
+	case throttle.Delete:
+		if e, ok := c.db.Find(k, c.now); ok {
+			e.Delete()
+		}
+	}
+	c.reply.Array(5)
+	if d.Limited {
+		c.reply.One()
+	} else {
+		c.reply.Zero()
+	}
+	c.reply.Int(d.Limit)
+	c.reply.Int(d.Remaining)
+	c.reply.Int(throttle.RetrySeconds(d.RetryAfter))
+	c.reply.Int(throttle.Seconds(d.ResetAfter))
+}
+
+// cellGCRA returns the algorithm for CL.THROTTLE's arguments, read as cl-throttle-limit says.
+func (c *Ctx) cellGCRA(burst, count, period int64) (throttle.GCRA, error) {
+	if c.cfg.CLThrottleLimit == config.LimitCapacity {
+		return throttle.NewCapacityGCRA(burst, count, period)
+	}
+	return throttle.NewGCRA(throttle.Quota{MaxBurst: burst, Count: count, Period: period})
+}
+
+// storedTAT reads a limiter's theoretical arrival time. A key of another kind is an error, returned in its wire form.
+func storedTAT(c *Ctx, k store.Key) (tat int64, exists bool, wireError string) {
+	e, ok := c.db.Find(k, c.now)
+	if !ok {
+		return 0, false, ""
+	}
+	if e.Kind() != store.KindString {
+		return 0, false, errWrongType
+	}
+	if tat, ok = e.Int(); ok {
+		return tat, true, ""
+	}
+	tat, ok = store.ParseInt(e.Bytes(c.scratch))
+	if !ok {
+		return 0, false, errNotInteger
+	}
+	return tat, true, ""
+}
+
+// failThrottle sends the wire form of an error from the algorithm.
+func (c *Ctx) failThrottle(err error) {
+	switch {
+	case errors.Is(err, throttle.ErrZeroRate):
+		c.err(errZeroRates)
+	case errors.Is(err, throttle.ErrOverflow):
+		c.err(errNotInteger)
+	default:
+		panic(fmt.Sprintf("server: unexpected error from throttle: %v", err))
+	}
+}
+
+// maxNumberLength bounds the digits of a number argument: leading zeros may make one longer than an int64 is.
+const maxNumberLength = 64
+
+// parseSigned parses a whole decimal number with one optional sign, as redis-cell does: leading zeros are fine, spaces and
+// fractions are not.
+func parseSigned(b []byte) (int64, bool) {
+	digits, negative := b, false
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		negative, digits = b[0] == '-', b[1:]
+	}
+	if len(digits) == 0 || len(digits) > maxNumberLength {
+		return 0, false
+	}
+	var n uint64
+	for _, d := range digits {
+		d -= '0'
+		if d > 9 || n > (1<<63)/10 {
+			return 0, false
+		}
+		n = n*10 + uint64(d)
+	}
+	switch {
+	case negative && n <= 1<<63:
+		return -int64(n), true
+	case !negative && n < 1<<63:
+		return int64(n), true
+	}
+	return 0, false
+}

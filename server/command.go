@@ -1,0 +1,468 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"headgate/store"
+)
+
+// Command declares one command. Everything that is said about a command anywhere (the COMMAND family, arity errors, key
+// extraction, admission to transactions and to unauthenticated clients, INFO commandstats, docs/commands.md, the tests'
+// coverage) derives from this one declaration.
+type Command struct {
+	Name       string     // lower case; a sub-command's own name, without its container's
+	Group      Group      // the data type or subject, as in Redis's documentation
+	Since      string     // Redis version that brought it; "headgate" for those that Redis has not
+	Complexity string     // in big-O, in terms of what the arguments name
+	Summary    string     // one sentence
+	Arity      int        // number of arguments, the name included; negative: at least
+	Flags      Flags      // how the dispatcher admits it
+	Keys       []KeySpec  // where its keys stand
+	Args       []Arg      // its syntax
+	Reply      Reply      // the reply types it can answer with
+	Handler    Handler    // nil exactly for containers
+	Sub        []*Command // a container's sub-commands
+
+	id       int // index into Server.stats
+	parent   *Command
+	fullName string // "config|get"
+	upper    string // Name in upper case, for comparing
+	firstKey int    // argument index of the first key when fixed, else 0
+}
+
+// Handler runs one command: it sends exactly one reply.
+type Handler func(c *Ctx)
+
+// Group is the subject that a command belongs to.
+type Group string
+
+// The groups, under Redis's names.
+const (
+	GroupConnection   Group = "connection"
+	GroupGeneric      Group = "generic"
+	GroupString       Group = "string"
+	GroupHash         Group = "hash"
+	GroupSortedSet    Group = "sorted-set"
+	GroupTransactions Group = "transactions"
+	GroupServer       Group = "server"
+	GroupThrottle     Group = "throttle"
+)
+
+// Flags say how the dispatcher treats a command.
+type Flags uint32
+
+// The flags, under Redis's names.
+const (
+	Write           Flags = 1 << iota // may change the keyspace
+	ReadOnly                          // reads keys, changes none
+	DenyOOM                           // refused when memory is full
+	Admin                             // for operators
+	PubSub                            // part of publish and subscribe
+	NoScript                          // refused in scripts
+	Blocking                          // may block the client
+	Loading                           // allowed while the dataset is loading
+	Stale                             // allowed on stale data; kept for COMMAND INFO
+	SkipMonitor                       // not shown by MONITOR
+	SkipSlowlog                       // not entered into the slow log
+	Fast                              // takes constant or logarithmic time
+	NoAuth                            // allowed before authentication
+	NoMandatoryKeys                   // its keys are optional
+	AllowBusy                         // allowed while a script overruns
+	NoMulti                           // refused in transactions
+	MayReplicate                      // may write although it is not a write command
+	NoAsyncLoading                    // kept for COMMAND INFO
+	RunsInMulti                       // runs at once in a transaction instead of being queued (not shown)
+	Sampled                           // timed by sampling like the fast ones, though Redis does not call it fast (not shown)
+	MovableKeys                       // some keys have no fixed place; derived from Keys
+)
+
+var flagNames = []struct {
+	flag Flags
+	name string
+}{
+	{Write, "write"}, {ReadOnly, "readonly"}, {DenyOOM, "denyoom"}, {Admin, "admin"}, {PubSub, "pubsub"},
+	{NoScript, "noscript"}, {Blocking, "blocking"}, {Loading, "loading"}, {Stale, "stale"},
+	{SkipMonitor, "skip_monitor"}, {SkipSlowlog, "skip_slowlog"}, {Fast, "fast"}, {NoAuth, "no_auth"},
+	{MayReplicate, "may_replicate"}, {NoMandatoryKeys, "no_mandatory_keys"}, {NoAsyncLoading, "no_async_loading"},
+	{NoMulti, "no_multi"}, {MovableKeys, "movablekeys"}, {AllowBusy, "allow_busy"},
+}
+
+// Names returns the flags' names as COMMAND INFO shows them.
+func (f Flags) Names() []string {
+	var names []string
+	for _, n := range flagNames {
+		if f&n.flag != 0 {
+			names = append(names, n.name)
+		}
+	}
+	return names
+}
+
+// categories derives the ACL categories of a command from its flags and its group, in Redis's order.
+func (c *Command) categories() []string {
+	if c.Handler == nil { // a container: its sub-commands have the rest
+		return []string{"@slow"}
+	}
+	f := c.Flags
+	admin := f&Admin != 0 || c.isNamed("role")
+	var names []string
+	add := func(when bool, name string) {
+		if when {
+			names = append(names, name)
+		}
+	}
+	add(c.Group == GroupGeneric || (c.Group == GroupServer && f&Write != 0) || c.isNamed("dbsize"), "@keyspace")
+	add(f&ReadOnly != 0, "@read")
+	add(f&Write != 0, "@write")
+	add(c.Group == GroupSortedSet, "@sortedset")
+	add(c.Group == GroupHash, "@hash")
+	add(c.Group == GroupString, "@string")
+	add(c.Group == GroupThrottle, "@throttle")
+	add(f&PubSub != 0, "@pubsub")
+	add(admin, "@admin")
+	add(f&Fast != 0, "@fast")
+	add(f&Fast == 0, "@slow")
+	add(f&Blocking != 0, "@blocking")
+	add(admin || c.isNamed("keys", "flushall", "flushdb", "info"), "@dangerous")
+	add(c.Group == GroupConnection || c.isNamed("command"), "@connection")
+	add(c.Group == GroupTransactions, "@transaction")
+	return names
+}
+
+// isNamed reports whether the command, or the container that it belongs to, has one of the names. It tells the few commands
+// whose categories neither flags nor group imply.
+func (c *Command) isNamed(names ...string) bool {
+	name := c.Name
+	if c.parent != nil {
+		name = c.parent.Name
+	}
+	return slices.Contains(names, name)
+}
+
+// KeySpec says where keys stand among a command's arguments.
+type KeySpec struct {
+	Access  string // flags of Redis's key specs: "RW UPDATE ACCESS", "RO ACCESS", "OW UPDATE", …
+	Begin   int    // argument index of the first key, or of the count that precedes the keys
+	Keyword string // when set, keys begin after this word, searched from argument Begin on
+	Last    int    // index of the last key relative to the first; negative: counted from the end, -1 the last argument
+	Step    int    // distance between keys
+	Limit   int    // with Last -1: 2 means that only the first half of the arguments are keys, and so on
+	KeyNum  bool   // argument Begin holds the number of keys, which follow it
+}
+
+// keys declares keys at fixed places: the first, the last (negative: from the end) and the step between them.
+func keys(access string, first, last, step int) []KeySpec {
+	if last > 0 {
+		last -= first
+	}
+	return []KeySpec{{Access: access, Begin: first, Last: last, Step: step}}
+}
+
+// find appends the argument indexes of the keys in args. Arguments that make no sense yield none.
+func (k KeySpec) find(indexes []int, args [][]byte) []int {
+	first := k.Begin
+	if k.Keyword != "" {
+		first = slices.IndexFunc(args, func(a []byte) bool { return strings.EqualFold(string(a), k.Keyword) }) + 1
+		if first == 0 {
+			return indexes
+		}
+	}
+	if k.KeyNum {
+		if first >= len(args) {
+			return indexes
+		}
+		n, ok := store.ParseInt(args[first])
+		if !ok || n < 0 || n > int64(len(args)-first-1) {
+			return indexes
+		}
+		for i := range int(n) {
+			indexes = append(indexes, first+1+i*k.Step)
+		}
+		return indexes
+	}
+	last := first + k.Last
+	if k.Last < 0 {
+		last = len(args) + k.Last
+		if k.Limit > 1 {
+			last = first + (len(args)-first)/k.Limit - 1
+		}
+	}
+	for i := first; i <= last && i < len(args); i += k.Step {
+		indexes = append(indexes, i)
+	}
+	return indexes
+}
+
+// movable reports whether the keys' places depend on the arguments.
+func (k KeySpec) movable() bool { return k.KeyNum || k.Keyword != "" }
+
+// keyRange returns the places of the keys as one range, for clients that know no key specifications: the first key's index,
+// the last one's (negative: from the end) and the step. Keys that movable specifications tell of are left out, and so are
+// those that would leave a gap.
+func (c *Command) keyRange() (first, last, step int) {
+	for _, k := range c.Keys {
+		if k.movable() || (first > 0 && (k.Step != 1 || k.Begin != last+1)) {
+			continue
+		}
+		if first == 0 {
+			first, step = k.Begin, k.Step
+		}
+		last = k.Last
+		if last >= 0 {
+			last += k.Begin
+		}
+	}
+	return first, last, step
+}
+
+// keyIndexes appends the indexes of all keys among args.
+func (c *Command) keyIndexes(indexes []int, args [][]byte) []int {
+	for _, k := range c.Keys {
+		indexes = k.find(indexes, args)
+	}
+	return indexes
+}
+
+// Reply is a set of RESP types.
+type Reply uint16
+
+// The reply types, after their RESP3 names. In RESP2 they take the forms that Redis gives them.
+const (
+	ReplySimple Reply = 1 << iota
+	ReplyInteger
+	ReplyBulk
+	ReplyNull
+	ReplyArray
+	ReplyMap
+	ReplySet
+	ReplyDouble
+	ReplyBool
+	ReplyVerbatim
+	ReplyPush
+	ReplyNone // sends nothing now
+)
+
+var replyNames = []string{"simple string", "integer", "bulk string", "null", "array", "map", "set", "double", "boolean", "verbatim string", "push", "none"}
+
+// String lists the types for the documentation.
+func (r Reply) String() string {
+	var names []string
+	for i, n := range replyNames {
+		if r&(1<<i) != 0 {
+			names = append(names, n)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Arg declares one argument, in the terms of COMMAND DOCS.
+type Arg struct {
+	Name     string
+	Type     string // key, string, integer, double, pattern, unix-time, pure-token, oneof, block
+	Token    string // the word before it
+	Optional bool
+	Multiple bool
+	EachTok  bool // Multiple, with the token before each
+	Args     []Arg
+}
+
+// Constructors for Arg: one for each type of argument.
+
+func key(name string) Arg      { return Arg{Name: name, Type: "key"} }
+func str(name string) Arg      { return Arg{Name: name, Type: "string"} }
+func integer(name string) Arg  { return Arg{Name: name, Type: "integer"} }
+func double(name string) Arg   { return Arg{Name: name, Type: "double"} }
+func pattern(name string) Arg  { return Arg{Name: name, Type: "pattern"} }
+func unixTime(name string) Arg { return Arg{Name: name, Type: "unix-time"} }
+func tok(token string) Arg {
+	return Arg{Name: strings.ToLower(token), Type: "pure-token", Token: token}
+}
+func oneOf(name string, a ...Arg) Arg { return Arg{Name: name, Type: "oneof", Args: a} }
+func block(name string, a ...Arg) Arg { return Arg{Name: name, Type: "block", Args: a} }
+func (a Arg) opt() Arg                { a.Optional = true; return a }
+func (a Arg) multi() Arg              { a.Multiple = true; return a }
+func (a Arg) after(token string) Arg  { a.Token = token; return a }
+func (a Arg) eachAfter(token string) Arg {
+	a.Token, a.Multiple, a.EachTok = token, true, true
+	return a
+}
+
+// syntax renders an argument as documentation writes it: `[NX | XX] key value [value …]`.
+func (a Arg) syntax() string {
+	s := a.Name
+	switch a.Type {
+	case "pure-token":
+		s = a.Token
+	case "oneof":
+		parts := make([]string, len(a.Args))
+		for i, sub := range a.Args {
+			parts[i] = sub.syntax()
+		}
+		s = strings.Join(parts, " | ")
+		if !a.Optional || a.Token != "" {
+			s = "<" + s + ">"
+		}
+	case "block":
+		parts := make([]string, len(a.Args))
+		for i, sub := range a.Args {
+			parts[i] = sub.syntax()
+		}
+		s = strings.Join(parts, " ")
+	}
+	if a.Token != "" && a.Type != "pure-token" {
+		if s == "\"\"" {
+			s = a.Token
+		} else {
+			s = a.Token + " " + s
+		}
+	}
+	if a.Multiple {
+		rest := s
+		if a.Token != "" && !a.EachTok && a.Type != "pure-token" {
+			rest = strings.TrimPrefix(s, a.Token+" ")
+		}
+		s += " [" + rest + " …]"
+	}
+	if a.Optional {
+		s = "[" + s + "]"
+	}
+	return s
+}
+
+// Syntax renders the whole command line.
+func (c *Command) Syntax() string {
+	parts := []string{strings.ToUpper(strings.ReplaceAll(c.fullName, "|", " "))}
+	for _, a := range c.Args {
+		parts = append(parts, a.syntax())
+	}
+	return strings.Join(parts, " ")
+}
+
+// registry is the table of all commands. It does not change once built.
+type registry struct {
+	slots [nameSlots]*Command // top level, hashed by name, with linear probing
+	all   []*Command          // with sub-commands; index = Command.id
+	top   []*Command          // top level, sorted by name
+}
+
+const (
+	maxNameLength = 32   // no command's name is longer
+	nameSlots     = 1024 // several times the number of commands, so that probes stay short
+)
+
+// newRegistry builds the table from the groups' declarations, and panics on a declaration that cannot be right: such a
+// mistake must not ship.
+func newRegistry(groups ...[]*Command) *registry {
+	r := &registry{}
+	for _, group := range groups {
+		for i, cmd := range group {
+			if i > 0 && group[i-1].Name >= cmd.Name {
+				panic(fmt.Sprintf("server: commands of a group must be sorted and unique: %s after %s", cmd.Name, group[i-1].Name))
+			}
+			if r.lookup([]byte(cmd.Name)) != nil {
+				panic("server: command declared twice: " + cmd.Name)
+			}
+			if len(r.top) == nameSlots/2 {
+				panic("server: nameSlots is too small for so many commands")
+			}
+			r.register(cmd, nil)
+			r.insert(cmd)
+			r.top = append(r.top, cmd)
+		}
+	}
+	slices.SortFunc(r.top, func(a, b *Command) int { return strings.Compare(a.Name, b.Name) })
+	return r
+}
+
+func (r *registry) register(cmd, parent *Command) {
+	cmd.parent, cmd.fullName, cmd.upper = parent, cmd.Name, strings.ToUpper(cmd.Name)
+	if parent != nil {
+		cmd.fullName = parent.Name + "|" + cmd.Name
+		cmd.Group = parent.Group
+	}
+	cmd.check()
+	for i, k := range cmd.Keys {
+		switch {
+		case k.movable():
+			cmd.Flags |= MovableKeys
+		case i == 0:
+			cmd.firstKey = k.Begin
+		}
+	}
+	cmd.id = len(r.all)
+	r.all = append(r.all, cmd)
+	for _, sub := range cmd.Sub {
+		r.register(sub, cmd)
+	}
+}
+
+// check panics when the declaration contradicts itself.
+func (c *Command) check() {
+	fail := func(what string) { panic("server: command " + c.fullName + ": " + what) }
+	switch {
+	case c.Name == "" || c.Name != strings.ToLower(c.Name) || len(c.Name) > maxNameLength:
+		fail("name must be 1 to 32 characters in lower case")
+	case c.Summary == "" || !strings.HasSuffix(c.Summary, "."):
+		fail("summary must be a sentence")
+	case c.Since == "" || c.Group == "":
+		fail("since or group missing")
+	case c.Arity == 0:
+		fail("arity 0")
+	case (c.Handler == nil) != (len(c.Sub) > 0) && c.Handler == nil:
+		fail("handler missing")
+	case c.Handler != nil && c.Reply == 0:
+		fail("reply missing")
+	case c.Flags&Write != 0 && c.Flags&ReadOnly != 0:
+		fail("both write and readonly")
+	}
+	for _, k := range c.Keys {
+		if k.Begin < 1 || k.Step < 1 || (k.Begin >= max(c.Arity, -c.Arity) && c.Flags&NoMandatoryKeys == 0 && k.Keyword == "" && c.Group != GroupThrottle) {
+			fail("key position outside the arguments")
+		}
+	}
+}
+
+// nameSlot returns where the probe for a name begins. It folds case by setting bit 5, which is exact for letters; that other
+// characters may then look alike costs a probe at most, since lookup compares whole names.
+func nameSlot(name []byte) uint {
+	word := uint64(len(name))
+	for _, b := range name[:min(len(name), 7)] {
+		word = word<<8 | uint64(b|0x20)
+	}
+	return uint(word * 0x9E3779B97F4A7C15 >> (64 - 10))
+}
+
+func (r *registry) insert(cmd *Command) {
+	i := nameSlot([]byte(cmd.Name))
+	for r.slots[i] != nil {
+		i = (i + 1) % nameSlots
+	}
+	r.slots[i] = cmd
+}
+
+// lookup finds a command by its name in any case, or returns nil.
+func (r *registry) lookup(name []byte) *Command {
+	for i := nameSlot(name); ; i = (i + 1) % nameSlots {
+		cmd := r.slots[i]
+		if cmd == nil || equalFold(name, cmd.upper) {
+			return cmd
+		}
+	}
+}
+
+// sub finds a container's sub-command by its name in any case, or nil.
+func (c *Command) sub(name []byte) *Command {
+	for _, s := range c.Sub {
+		if equalFold(name, s.upper) {
+			return s
+		}
+	}
+	return nil
+}
+
+// arityOK reports whether a call with n arguments, the name included, can be right.
+func (c *Command) arityOK(n int) bool {
+	return n == c.Arity || (c.Arity < 0 && n >= -c.Arity)
+}

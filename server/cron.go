@@ -1,0 +1,177 @@
+package server
+
+import (
+	"time"
+)
+
+const (
+	cronPeriod     = 100 * time.Millisecond // how often the clients are looked at, and expiry when little is due
+	expireAgain    = time.Millisecond       // pause between slices while much is due
+	sliceTime      = 100 * time.Microsecond // how long a slice of background work may hold the lock
+	expireVisits   = 128                    // keys looked at between two looks at the clock
+	expireYield    = 10                     // a slice in which one key in so many had expired is soon followed by the next
+	clientsPerTick = 200                    // clients looked at in one slice
+)
+
+// cronTimes says when each piece of background work is due, in ns.
+type cronTimes struct {
+	expire, clients, sample int64
+}
+
+// cron does the background work that is due, in slices of at most sliceTime, and returns how long until it wants to be
+// called again.
+func (s *Server) cron() time.Duration {
+	s.Lock()
+	defer s.Unlock()
+	now := s.clock.Read()
+	due := &s.cronAt
+	if now >= due.expire {
+		pause := cronPeriod
+		if s.expireSlice(now / 1e6) {
+			pause = expireAgain
+		}
+		due.expire = now + int64(pause)
+	}
+	if now >= due.clients {
+		pause := cronPeriod
+		if s.clientsSlice(now) {
+			pause = expireAgain
+		}
+		due.clients = now + int64(pause)
+	}
+	if now >= due.sample {
+		s.stats.sample(now)
+		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
+		due.sample = now + int64(cronPeriod)
+	}
+	s.endPause(now)
+	next := min(due.expire, due.clients, due.sample)
+	if s.pause.until > now {
+		next = min(next, s.pause.until)
+	}
+	return max(time.Duration(next-now), 0)
+}
+
+// expireSlice deletes keys that are past their time. It reports whether there is likely much more to delete.
+func (s *Server) expireSlice(nowMs int64) (more bool) {
+	start := time.Now()
+	seen, gone := 0, 0
+	for {
+		visited, expired := s.keys.ExpireSlice(nowMs, expireVisits)
+		seen, gone = seen+visited, gone+expired
+		if visited < expireVisits {
+			return false
+		}
+		if time.Since(start) > sliceTime*3/4 {
+			return gone*expireYield >= seen
+		}
+	}
+}
+
+// clientsSlice looks after a part of the clients: those idle for too long, and those whose output stays too long. It reports
+// whether this round has more clients to come.
+func (s *Server) clientsSlice(now int64) (more bool) {
+	t := &s.clients
+	if t.hand >= len(t.list) {
+		t.hand = 0
+	}
+	cfg := s.config.Get()
+	end := min(t.hand+clientsPerTick, len(t.list))
+	for _, cl := range t.list[t.hand:end] {
+		if cfg.Timeout > 0 && now-cl.seen > int64(cfg.Timeout) && !cl.held {
+			s.stats.timedOut++
+			cl.conn.CloseNow()
+			continue
+		}
+		if cl.softFrom != 0 || cl.conn.Unsent() > s.softOutputLimit {
+			s.checkOutput(cl, now)
+		}
+	}
+	t.hand = end
+	return end < len(t.list)
+}
+
+// checkOutput closes a client whose unsent replies are over the hard limit, or have been over the soft one for its time.
+func (s *Server) checkOutput(cl *Client, now int64) {
+	limit := s.config.Get().OutputLimits.Normal
+	unsent := cl.conn.Unsent()
+	if !cl.authenticated && unsent > unauthenticatedOutput {
+		s.closeForOutput(cl, unsent)
+		return
+	}
+	if limit.Hard > 0 && unsent > limit.Hard {
+		s.closeForOutput(cl, unsent)
+		return
+	}
+	switch {
+	case limit.Soft == 0 || unsent <= limit.Soft:
+		cl.softFrom = 0
+	case cl.softFrom == 0:
+		cl.softFrom = now
+	case now-cl.softFrom > int64(limit.SoftTime):
+		s.closeForOutput(cl, unsent)
+	}
+}
+
+func (s *Server) closeForOutput(cl *Client, unsent int) {
+	s.stats.outputLimited++
+	s.log.Warn("client closed: its replies exceed client-output-buffer-limit", "client", cl.id, "addr", cl.conn.Remote, "unsent", unsent)
+	cl.conn.CloseNow()
+}
+
+// unauthenticatedOutput is how much a client may leave unread before it has authenticated.
+const unauthenticatedOutput = 64 << 10
+
+// pause is what CLIENT PAUSE has set.
+type pause struct {
+	until  int64 // ns; 0 = not paused
+	writes bool  // only commands that may write are held back
+	held   []*Client
+}
+
+// holdsBack reports whether a client's command has to wait for the end of a pause. The client goes on when it ends.
+func (s *Server) holdsBack(cl *Client, cmd *Command, now int64) bool {
+	p := &s.pause
+	if p.until == 0 || now >= p.until {
+		return false
+	}
+	if p.writes && !mayWrite(cl, cmd) {
+		return false
+	}
+	if !cl.held {
+		cl.held = true
+		p.held = append(p.held, cl)
+	}
+	return true
+}
+
+// mayWrite reports whether running cmd now can change the keyspace; for EXEC that is what was queued.
+func mayWrite(cl *Client, cmd *Command) bool {
+	if cmd == nil {
+		return false
+	}
+	if cmd.Name == "exec" && cl.multi != nil {
+		for i := range cl.multi.queue {
+			if cl.multi.queue[i].cmd.Flags&(Write|MayReplicate) != 0 {
+				return true
+			}
+		}
+	}
+	return cmd.Flags&(Write|MayReplicate) != 0 && cl.multi == nil
+}
+
+// endPause lets the clients go on when a pause is over.
+func (s *Server) endPause(now int64) {
+	p := &s.pause
+	if p.until == 0 || now < p.until {
+		return
+	}
+	held := p.held
+	*p = pause{}
+	for _, cl := range held {
+		cl.held = false
+		if cl.conn.Client != nil && !cl.conn.Closing() {
+			cl.conn.Resume()
+		}
+	}
+}

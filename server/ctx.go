@@ -1,0 +1,120 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"headgate/server/config"
+	"headgate/server/resp"
+	"headgate/store"
+)
+
+// Ctx is what a handler works with: one command of one client, with the executor's lock held. It is reused from command to
+// command; a handler keeps nothing of it, and args point into the connection's input buffer.
+type Ctx struct {
+	srv    *Server
+	client *Client
+	cmd    *Command
+	db     *store.DB
+	args   [][]byte // args[0] is the command's name; a sub-command's name is args[1]
+	hash   uint64   // of the first key, when the command's first key has a fixed place
+	hashed bool
+	now    int64 // ms since the Unix epoch, for expiry
+	nowNs  int64 // the same instant in ns, for limiters
+	cfg    *config.Config
+	reply  *resp.Writer
+	failed bool // an error was sent
+
+	scratch []byte // for rendering values; any handler may use it until it returns
+}
+
+// key returns args[i] as a key of the current database.
+func (c *Ctx) key(i int) store.Key {
+	if c.hashed && i == c.cmd.firstKey {
+		return store.Key{Name: c.args[i], Hash: c.hash}
+	}
+	return c.srv.keys.Key(c.args[i])
+}
+
+// err sends an error with its full text, code included.
+func (c *Ctx) err(text string) {
+	c.failed = true
+	c.srv.stats.countError(text)
+	c.reply.Error(text)
+}
+
+// errf sends an error made from parts. Line ends in it become spaces, since a reply's error is one line.
+func (c *Ctx) errf(format string, a ...any) {
+	c.err(oneLine(fmt.Sprintf(format, a...)))
+}
+
+// fail sends the wire form of an error from the store.
+func (c *Ctx) fail(err error) {
+	if errors.Is(err, store.ErrWrongType) {
+		c.err(errWrongType)
+		return
+	}
+	c.errf("ERR %s", err)
+}
+
+// errArity sends the error for a wrong number of arguments.
+func (c *Ctx) errArity() {
+	c.errf("ERR wrong number of arguments for '%s' command", c.cmd.fullName)
+}
+
+// errExpire sends the error for an expiry that is not in the future's range.
+func (c *Ctx) errExpire() {
+	c.errf("ERR invalid expire time in '%s' command", c.cmd.fullName)
+}
+
+// ok sends +OK.
+func (c *Ctx) ok() { c.reply.OK() }
+
+// integer parses args[i] as a whole number, or sends the error and returns false.
+func (c *Ctx) integer(i int) (int64, bool) {
+	n, ok := store.ParseInt(c.args[i])
+	if !ok {
+		c.err(errNotInteger)
+	}
+	return n, ok
+}
+
+// is reports whether args[i] is the given word, in any case. word is in upper case.
+func (c *Ctx) is(i int, word string) bool { return equalFold(c.args[i], word) }
+
+// equalFold reports whether b is word in any case. word is in upper case ASCII.
+func equalFold(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
+	}
+	for i, x := range b {
+		if 'a' <= x && x <= 'z' {
+			x -= 'a' - 'A'
+		}
+		if x != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+var lineEnds = strings.NewReplacer("\r", " ", "\n", " ")
+
+func oneLine(s string) string {
+	if strings.ContainsAny(s, "\r\n") {
+		return lineEnds.Replace(s)
+	}
+	return s
+}
+
+// lookupRead finds the key at args[i] for reading, and counts the hit or the miss.
+func (c *Ctx) lookupRead(i int) (store.Entry, bool) {
+	e, ok := c.db.Find(c.key(i), c.now)
+	if ok {
+		c.srv.stats.keyspaceHits++
+	} else {
+		c.srv.stats.keyspaceMisses++
+	}
+	return e, ok
+}

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"headgate/server/resp"
+)
+
+// dispatch is the one order of checks that every command passes: lookup, arity, authentication, transaction, memory, queueing,
+// execution, statistics. timed has the command's run measured even if it is marked Fast or Sampled.
+func (c *Ctx) dispatch(timed bool) {
+	before := c.reply.Len()
+	if !c.admit() {
+		c.refused(before)
+		return
+	}
+	if c.client.multi != nil && c.cmd.Flags&RunsInMulti == 0 {
+		c.client.multi.add(c.cmd, c.args)
+		c.reply.Queued()
+		if c.client.multi.bytes+c.client.conn.In.Buffered() > c.cfg.ClientQueryBufferLimit {
+			c.client.conn.CloseNow()
+		}
+		return
+	}
+	c.call(timed)
+}
+
+// refused has the client's transaction fail, since a command that belongs to it could not be queued. A refused EXEC ends it at
+// once, with an error that quotes the one sent; before is the output's length before that.
+func (c *Ctx) refused(before int) {
+	if c.client.multi == nil {
+		return
+	}
+	c.client.abortTransaction()
+	if c.cmd != nil && c.cmd.Name == "exec" {
+		c.client.leaveTransaction()
+		why := strings.TrimSpace(strings.TrimPrefix(string(c.reply.Bytes()[before+1:]), "ERR "))
+		c.reply.Truncate(before)
+		c.err("EXECABORT Transaction discarded because of: " + why)
+	}
+}
+
+// admit resolves sub-commands and sends the error of the first check that fails.
+func (c *Ctx) admit() bool {
+	if c.cmd != nil && c.cmd.Sub != nil && len(c.args) > 1 {
+		if sub := c.cmd.sub(c.args[1]); sub != nil {
+			c.cmd = sub
+		} else {
+			c.errUnknownSubcommand()
+			return false
+		}
+	}
+	switch {
+	case c.cmd == nil:
+		c.errUnknownCommand()
+	case !c.cmd.arityOK(len(c.args)) || (c.cmd.Handler == nil && len(c.args) == 1):
+		c.errArity()
+		c.srv.stats.commands[c.cmd.id].rejected++
+	case !c.client.authenticated && c.cmd.Flags&NoAuth == 0:
+		c.reject(errNoAuth)
+	case c.client.multi != nil && c.cmd.Flags&NoMulti != 0:
+		c.reject(errNoMulti)
+	case c.cmd.Flags&DenyOOM != 0 && c.srv.keys.Full():
+		c.reject(errOOM)
+	default:
+		return true
+	}
+	return false
+}
+
+func (c *Ctx) reject(text string) {
+	c.err(text)
+	c.srv.stats.commands[c.cmd.id].rejected++
+}
+
+// call runs the command's handler and keeps the statistics.
+func (c *Ctx) call(timed bool) {
+	stats := &c.srv.stats.commands[c.cmd.id]
+	c.client.lastCmd = c.cmd
+	c.srv.stats.processed++
+	stats.calls++
+	weight := int64(1)
+	if c.cmd.Flags&(Fast|Sampled) != 0 {
+		weight = timedEvery
+		if !timed {
+			c.cmd.Handler(c)
+			if c.failed {
+				stats.failed++
+			}
+			return
+		}
+	}
+	start := time.Now()
+	c.cmd.Handler(c)
+	stats.ns += int64(time.Since(start)) * weight
+	if c.failed {
+		stats.failed++
+	}
+}
+
+// Lengths to which an unknown command's name and its arguments are quoted in the error.
+const (
+	unknownNameShown = 128
+	unknownArgsShown = 128
+)
+
+func (c *Ctx) errUnknownCommand() {
+	c.srv.stats.unknown++
+	name := c.args[0]
+	var shown bytes.Buffer
+	for _, a := range c.args[1:] {
+		if shown.Len() >= unknownArgsShown {
+			break
+		}
+		fmt.Fprintf(&shown, "'%.*s' ", unknownArgsShown-shown.Len(), cutAtNUL(a))
+	}
+	c.errf("ERR unknown command '%.*s', with args beginning with: %s", unknownNameShown, cutAtNUL(name), shown.Bytes())
+}
+
+func (c *Ctx) errUnknownSubcommand() {
+	c.errf("ERR unknown subcommand '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), strings.ToUpper(c.cmd.Name))
+}
+
+// cutAtNUL ends text where C's printing of it would.
+func cutAtNUL(b []byte) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return b[:i]
+	}
+	return b
+}
+
+// protocolError answers input that is no RESP and has the connection closed.
+func (s *Server) protocolError(c *Ctx, err error) {
+	s.stats.protocolErrors++
+	if err == resp.ErrQueryBuffer {
+		c.client.conn.CloseNow()
+		return
+	}
+	c.errf("ERR %s", err)
+	c.client.conn.CloseAfterReply()
+}

@@ -1,0 +1,36 @@
+package server
+
+// Errors as they stand on the wire, in Redis's words, since clients match on them. Those with one command's details are made
+// where they are needed.
+const (
+	errSyntax         = "ERR syntax error"
+	errNotInteger     = "ERR value is not an integer or out of range"
+	errNotFloat       = "ERR value is not a valid float"
+	errWrongType      = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	errNoSuchKey      = "ERR no such key"
+	errIndexRange     = "ERR index out of range"
+	errOffsetRange    = "ERR offset is out of range"
+	errOverflow       = "ERR increment or decrement would overflow"
+	errNaN            = "ERR increment would produce NaN or Infinity"
+	errScoreNaN       = "ERR resulting score is not a number (NaN)"
+	errInvalidCursor  = "ERR invalid cursor"
+	errInvalidDB      = "ERR invalid DB index"
+	errDBRange        = "ERR DB index is out of range"
+	errStringTooLong  = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+	errNotPositive    = "ERR value is out of range, must be positive"
+	errOutOfRange     = "ERR value is out of range"
+	errMinMaxFloat    = "ERR min or max is not a float"
+	errMinMaxLex      = "ERR min or max not valid string range item"
+	errNoAuth         = "NOAUTH Authentication required."
+	errOOM            = "OOM command not allowed when used memory > 'maxmemory'."
+	errExecAbort      = "EXECABORT Transaction discarded because of previous errors."
+	errNoMulti        = "ERR Command not allowed inside a transaction"
+	errMaxClients     = "ERR max number of clients reached"
+	errNoCluster      = "ERR This instance has cluster support disabled"
+	errHashNotInteger = "ERR hash value is not an integer"
+	errHashNotFloat   = "ERR hash value is not a float"
+)
+
+// errProtected is what a client from outside gets while the server is open to the network without a password.
+const errProtected = "DENIED Running in protected mode because protected mode is enabled and no password is set for the default user. " +
+	"Only clients of this machine are served. Set requirepass, or turn protected-mode off if the network itself is safe."

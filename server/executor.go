@@ -1,0 +1,214 @@
+package server
+
+import (
+	"time"
+
+	"headgate/server/netpoll"
+)
+
+const (
+	// batchCommands is how many commands are parsed before they are executed: enough for their memory accesses to overlap,
+	// few enough for them to stay in the nearest caches.
+	batchCommands = 256
+	// keptArguments bounds the argument slices that a worker keeps between batches.
+	keptArguments = 64 << 10
+	// timedEvery is how often a command marked Fast or Sampled is timed: reading the clock twice would cost such a command a tenth of its
+	// time, so one in so many stands for all.
+	timedEvery = 16
+)
+
+// worker runs batches for one front. Parsing needs no lock; then the executor's lock is taken once, the keys' slots are
+// touched so that their cache misses overlap, and the commands are executed in each connection's order.
+type worker struct {
+	srv   *Server
+	ctx   Ctx
+	args  [][]byte
+	queue []parsed
+	tick  uint32 // counts commands, to choose the timed ones
+
+	ran      bool  // a batch was executed since the last Tick, so ctx.nowNs is fresh
+	nextCron int64 // ns
+
+	sink uint64 // keeps the touching loads
+}
+
+// parsed is a command read from a connection and not yet executed.
+type parsed struct {
+	client     *Client
+	cmd        *Command // nil: unknown
+	err        error    // the connection's input broke the protocol
+	begin, end int      // its arguments, in worker.args
+	from       int      // reader offset to go back to if it cannot run yet
+	hash       uint64   // of the first key
+	hashed     bool
+}
+
+// NewWorker implements netpoll.Handler.
+func (s *Server) NewWorker() netpoll.Worker { return &worker{srv: s} }
+
+// Opened implements netpoll.Worker.
+func (w *worker) Opened(c *netpoll.Conn) { w.srv.opened(c) }
+
+// Closed implements netpoll.Worker.
+func (w *worker) Closed(c *netpoll.Conn) { w.srv.closed(c) }
+
+// Tick implements netpoll.Worker.
+func (w *worker) Tick() time.Duration {
+	now := w.ctx.nowNs
+	if !w.ran {
+		now = time.Now().UnixNano()
+	}
+	w.ran = false
+	if now >= w.nextCron || w.nextCron-now > int64(cronPeriod) {
+		w.nextCron = now + int64(w.srv.cron())
+	}
+	return time.Duration(w.nextCron - now)
+}
+
+// Batch implements netpoll.Worker.
+func (w *worker) Batch(ready []*netpoll.Conn) {
+	for i := 0; i < len(ready); {
+		w.queue, w.args = w.queue[:0], w.args[:0]
+		for i < len(ready) && len(w.queue) < batchCommands {
+			if more := w.parse(ready[i]); more {
+				break
+			}
+			i++
+		}
+		w.execute()
+	}
+	if cap(w.args) > keptArguments {
+		w.args = nil
+	}
+}
+
+// parse reads commands from a connection's buffer into the queue. It reports whether there may be more for a next round:
+// before authentication that is after each command, since it may change what the next one is allowed to be.
+func (w *worker) parse(conn *netpoll.Conn) (more bool) {
+	cl := conn.Client.(*Client)
+	room := batchCommands - len(w.queue)
+	if !cl.authenticated {
+		room = 1
+	}
+	limits := w.srv.readLimits(cl)
+	for range room {
+		p := parsed{client: cl, from: conn.In.Offset(), begin: len(w.args)}
+		args, ok, err := conn.In.Next(w.args, limits)
+		if err != nil {
+			p.err, p.end = err, p.begin
+			w.queue = append(w.queue, p)
+			return false
+		}
+		if !ok {
+			return false
+		}
+		w.args = args
+		p.end = len(args)
+		argv := args[p.begin:]
+		p.cmd = w.srv.commands.lookup(argv[0])
+		if p.cmd != nil && p.cmd.firstKey > 0 && p.cmd.firstKey < len(argv) {
+			p.hash, p.hashed = w.srv.keys.Key(argv[p.cmd.firstKey]).Hash, true
+		}
+		w.queue = append(w.queue, p)
+	}
+	return true
+}
+
+// execute runs the queued commands under one hold of the lock.
+func (w *worker) execute() {
+	if len(w.queue) == 0 {
+		return
+	}
+	s := w.srv
+	s.Lock()
+	defer s.Unlock()
+	w.touch()
+	w.ran = true
+	c := &w.ctx
+	c.srv, c.cfg = s, s.config.Get()
+	c.nowNs = s.clock.Read()
+	c.now = c.nowNs / 1e6
+	var current *Client
+	skip := false
+	for i := range w.queue {
+		p := &w.queue[i]
+		if p.client != current {
+			current, skip = p.client, false
+			current.conn.Begin()
+			current.seen = c.nowNs
+		}
+		if skip || current.conn.Closing() {
+			continue
+		}
+		if s.holdsBack(current, p.cmd, c.nowNs) {
+			current.conn.In.Rewind(p.from)
+			skip = true
+			continue
+		}
+		w.run(p)
+	}
+	c.client, c.args = nil, nil
+}
+
+// touch loads the slots of all keys of the batch, then their records, so that the misses overlap instead of adding up.
+func (w *worker) touch() {
+	if len(w.queue) < 2 {
+		return
+	}
+	sum := w.sink
+	for i := range w.queue {
+		if p := &w.queue[i]; p.hashed {
+			sum += p.client.db.TouchBucket(p.hash)
+		}
+	}
+	for i := range w.queue {
+		if p := &w.queue[i]; p.hashed {
+			sum += p.client.db.TouchRecord(p.hash)
+		}
+	}
+	w.sink = sum
+}
+
+// run executes one command and looks after its reply's size.
+func (w *worker) run(p *parsed) {
+	c, cl := &w.ctx, p.client
+	c.client, c.cmd, c.db, c.reply = cl, p.cmd, cl.db, cl.reply
+	c.args, c.hash, c.hashed, c.failed = w.args[p.begin:p.end], p.hash, p.hashed, false
+	if p.err != nil {
+		c.srv.protocolError(c, p.err)
+		return
+	}
+	sent := cl.reply.Len()
+	w.tick++
+	c.dispatch(w.tick%timedEvery == 0)
+	if cl.replyMode != replyOn {
+		cl.suppressReply(sent)
+	}
+	if cl.reply.Len() > c.srv.softOutputLimit {
+		c.srv.checkOutput(cl, c.nowNs)
+	}
+	if cap(c.scratch) > maxScratch {
+		c.scratch = nil
+	}
+}
+
+// maxScratch bounds the buffer that a worker keeps for rendering values.
+const maxScratch = 1 << 20
+
+// suppressReply drops what a command has answered when CLIENT REPLY says so. before is the output's length before it.
+func (cl *Client) suppressReply(before int) {
+	switch cl.replyMode {
+	case replySkipNext:
+		cl.replyMode = replySkip
+		cl.reply.Truncate(before)
+	case replySkip:
+		cl.replyMode = replyOn
+		cl.reply.Truncate(before)
+	case replyOff:
+		cl.reply.Truncate(before)
+	}
+}
+
+// Lock and Unlock are the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.
+func (s *Server) Lock()   { s.mu.Lock() }
+func (s *Server) Unlock() { s.mu.Unlock() }

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Listen opens the listeners that the configuration names. A failure leaves none open; its error says what to do.
+func (s *Server) Listen() error {
+	cfg := s.config.Get()
+	var open []net.Listener
+	closeAll := func() {
+		for _, ln := range open {
+			ln.Close()
+		}
+	}
+	if cfg.Port > 0 {
+		for _, bind := range cfg.Bind {
+			ln, err := listenTCP(bind, cfg.Port)
+			if err != nil {
+				closeAll()
+				return err
+			}
+			if ln != nil {
+				open = append(open, ln)
+			}
+		}
+	}
+	if cfg.UnixSocket != "" {
+		ln, err := listenUnix(cfg.UnixSocket, cfg.UnixSocketPerm)
+		if err != nil {
+			closeAll()
+			return err
+		}
+		open = append(open, ln)
+	}
+	if len(open) == 0 {
+		return errors.New("nothing to listen on: set port, or unixsocket")
+	}
+	if err := s.fronts.listen(s, open, cfg); err != nil {
+		closeAll()
+		return err
+	}
+	return nil
+}
+
+// Addresses returns where the server listens, in the form that its start-up line shows.
+func (s *Server) Addresses() []string {
+	var list []string
+	for _, ln := range s.fronts.listeners {
+		list = append(list, ln.Addr().String())
+	}
+	return list
+}
+
+// listenTCP listens on one address of the bind directive: an IP address or host name, * for all of IPv4, ::* for all of IPv6. A
+// leading - makes an address optional: nil is returned when this machine has no such address.
+func listenTCP(bind string, port int) (net.Listener, error) {
+	host, optional := strings.CutPrefix(bind, "-")
+	network := "tcp"
+	switch host {
+	case "*":
+		host, network = "", "tcp4"
+	case "::*":
+		host, network = "", "tcp6"
+	}
+	ln, err := net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
+	switch {
+	case err == nil:
+		return ln, nil
+	case optional && !errors.Is(err, syscall.EADDRINUSE):
+		return nil, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("port %d on %s is in use: stop what listens there, or choose another with --port", port, shownHost(host))
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("port %d on %s is not permitted for this user: choose one from 1024 up with --port", port, shownHost(host))
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("this machine has no address %s: correct --bind, or write -%s to make it optional", host, host)
+	}
+	return nil, fmt.Errorf("cannot listen on %s port %d: %w; correct --bind or --port", shownHost(host), port, err)
+}
+
+func shownHost(host string) string {
+	if host == "" {
+		return "all addresses"
+	}
+	return host
+}
+
+// listenUnix listens on a socket file, replacing one that nobody listens on any more.
+func listenUnix(path string, perm os.FileMode) (net.Listener, error) {
+	if conn, err := net.Dial("unix", path); err == nil {
+		conn.Close()
+		return nil, fmt.Errorf("unix socket %s is in use: stop what listens there, or choose another with --unixsocket", path)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
+		os.Remove(path)
+	}
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on unix socket: %w; correct --unixsocket, or the directory's permissions", err)
+	}
+	if perm != 0 {
+		if err := os.Chmod(path, perm); err != nil {
+			ln.Close()
+			return nil, fmt.Errorf("cannot set unixsocketperm: %w", err)
+		}
+	}
+	return ln, nil
+}
+
+// reservedDescriptors are kept for listeners, files and the runtime.
+const reservedDescriptors = 64
+
+// maxDescriptors raises the limit on open files to the hard one and returns it.
+func maxDescriptors() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return 1024
+	}
+	if limit.Cur < limit.Max {
+		raised := limit
+		raised.Cur = raised.Max
+		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
+			limit = raised
+		}
+	}
+	return int(min(limit.Cur, 1<<30))
+}
+
+// logReady writes the start-up line.
+func (s *Server) logReady() {
+	s.log.Info("headgate "+Version+" is ready", "addr", strings.Join(s.Addresses(), " "), "pid", pid(), "loops", s.fronts.count())
+}

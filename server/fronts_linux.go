@@ -1,0 +1,52 @@
+package server
+
+import (
+	"net"
+	"time"
+
+	"headgate/server/config"
+	"headgate/server/netpoll"
+)
+
+// fronts are the event loops, and the listeners they accept from.
+type fronts struct {
+	loop      *netpoll.Loop
+	listeners []net.Listener
+}
+
+func (f *fronts) listen(s *Server, open []net.Listener, cfg *config.Config) error {
+	loop, err := netpoll.NewLoop(s, func(err error) {
+		s.log.Warn("cannot accept connections for now; those that are open go on", "err", err)
+	})
+	if err != nil {
+		return err
+	}
+	for _, ln := range open {
+		if err := loop.Listen(ln, cfg.TCPBacklog); err != nil {
+			return err
+		}
+	}
+	f.loop, f.listeners = loop, open
+	f.apply(cfg)
+	return nil
+}
+
+// apply takes over the directives that the loops obey. It may be called before there are any.
+func (f *fronts) apply(cfg *config.Config) {
+	if f.loop != nil {
+		f.loop.SetBusyPoll(time.Duration(cfg.BusyPollUs) * time.Microsecond)
+		f.loop.SetKeepAlive(cfg.TCPKeepalive)
+	}
+}
+
+func (f *fronts) count() int { return 1 }
+
+// Run serves until Stop. Listen comes before it.
+func (s *Server) Run() {
+	s.logReady()
+	go func() {
+		<-s.stop
+		s.fronts.loop.Stop()
+	}()
+	s.fronts.loop.Run()
+}

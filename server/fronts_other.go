@@ -1,0 +1,78 @@
+//go:build !linux
+
+package server
+
+import (
+	"net"
+	"sync"
+	"time"
+
+	"headgate/server/config"
+	"headgate/server/netpoll"
+)
+
+// fronts on systems without epoll: a pair of goroutines for each connection.
+type fronts struct {
+	listeners []net.Listener
+	conns     sync.WaitGroup
+}
+
+func (f *fronts) listen(_ *Server, open []net.Listener, _ *config.Config) error {
+	f.listeners = open
+	return nil
+}
+
+func (f *fronts) apply(*config.Config) {}
+
+func (f *fronts) count() int { return 0 }
+
+// Run serves until Stop. Listen comes before it.
+func (s *Server) Run() {
+	s.logReady()
+	for _, ln := range s.fronts.listeners {
+		go s.acceptFrom(ln)
+	}
+	w := s.NewWorker()
+	for {
+		select {
+		case <-s.stop:
+			s.closeAll()
+			s.fronts.conns.Wait()
+			return
+		case <-time.After(w.Tick()):
+		}
+	}
+}
+
+// acceptPause is how long a failing accept waits before the next.
+const acceptPause = 50 * time.Millisecond
+
+func (s *Server) acceptFrom(ln net.Listener) {
+	for {
+		conn, err := ln.Accept()
+		select {
+		case <-s.stop:
+			if err == nil {
+				conn.Close()
+			}
+			return
+		default:
+		}
+		if err != nil {
+			time.Sleep(acceptPause)
+			continue
+		}
+		s.fronts.conns.Go(func() { netpoll.ServeConn(s, conn) })
+	}
+}
+
+func (s *Server) closeAll() {
+	for _, ln := range s.fronts.listeners {
+		ln.Close()
+	}
+	s.Lock()
+	defer s.Unlock()
+	for _, cl := range s.clients.list {
+		cl.conn.CloseAfterReply()
+	}
+}

@@ -1,0 +1,268 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"headgate/store"
+)
+
+// infoSection is a part of INFO.
+type infoSection struct {
+	title     string // as printed; the argument that asks for it is the same in any case
+	byDefault bool   // shown when no section is asked for
+	write     func(c *Ctx, t *infoText)
+}
+
+// infoSections lists the parts in the order in which they are shown. Fields have Redis's names where Redis has them, and stand
+// only for what is known: those that would have to be invented are left out.
+var infoSections = []infoSection{
+	{"Server", true, infoServer},
+	{"Clients", true, infoClients},
+	{"Memory", true, infoMemory},
+	{"Persistence", true, infoPersistence},
+	{"Stats", true, infoStats},
+	{"Replication", true, infoReplication},
+	{"CPU", true, infoCPU},
+	{"Modules", true, func(*Ctx, *infoText) {}},
+	{"Commandstats", false, infoCommandStats},
+	{"Errorstats", true, infoErrorStats},
+	{"Cluster", true, infoCluster},
+	{"Keyspace", true, infoKeyspace},
+}
+
+// infoText is the text being written: lines of name and value.
+type infoText struct{ strings.Builder }
+
+func (t *infoText) field(name string, value any) { fmt.Fprintf(t, "%s:%v\r\n", name, value) }
+
+// bytes writes a size, and again in a form for people.
+func (t *infoText) bytes(name string, n uint64) {
+	t.field(name, n)
+	t.field(name+"_human", humanBytes(n))
+}
+
+// humanBytes shows a size with two decimals and the unit that suits it.
+func humanBytes(n uint64) string {
+	const step = 10 // bits between two units
+	unit := min((bits.Len64(n)-1)/step, len("KMGTP"))
+	if unit < 1 {
+		return fmt.Sprintf("%dB", n)
+	}
+	return fmt.Sprintf("%.2f%c", float64(n)/float64(uint64(1)<<(step*unit)), "KMGTP"[unit-1])
+}
+
+func info(c *Ctx) {
+	var all, standard bool
+	asked := map[string]bool{}
+	for _, arg := range c.args[1:] {
+		switch name := strings.ToLower(string(arg)); name {
+		case "all", "everything":
+			all = true
+		case "default":
+			standard = true
+		default:
+			asked[name] = true
+		}
+	}
+	standard = standard || len(c.args) == 1
+	var t infoText
+	for _, section := range infoSections {
+		if !all && !(standard && section.byDefault) && !asked[strings.ToLower(section.title)] {
+			continue
+		}
+		if t.Len() > 0 {
+			t.WriteString("\r\n")
+		}
+		t.WriteString("# " + section.title + "\r\n")
+		section.write(c, &t)
+	}
+	c.reply.Verbatim("txt", t.String())
+}
+
+func infoServer(c *Ctx, t *infoText) {
+	s := c.srv
+	up := int64(time.Duration(c.nowNs-s.started) / time.Second)
+	executable, err := os.Executable()
+	if err != nil {
+		executable = ""
+	}
+	t.field("redis_version", RedisVersion)
+	t.field("headgate_version", Version)
+	t.field("redis_mode", "standalone")
+	t.field("os", systemName())
+	t.field("arch_bits", bits.UintSize)
+	t.field("go_version", runtime.Version())
+	t.field("process_id", pid())
+	t.field("process_supervised", "no")
+	t.field("run_id", s.runID)
+	t.field("tcp_port", c.cfg.Port)
+	t.field("server_time_usec", c.nowNs/1e3)
+	t.field("uptime_in_seconds", up)
+	t.field("uptime_in_days", up/(24*60*60))
+	t.field("hz", int(time.Second/cronPeriod))
+	t.field("configured_hz", c.cfg.Hz)
+	t.field("executable", executable)
+	t.field("config_file", s.config.Path())
+	t.field("io_threads_active", 0)
+}
+
+func infoClients(c *Ctx, t *infoText) {
+	t.field("connected_clients", len(c.srv.clients.list))
+	t.field("cluster_connections", 0)
+	t.field("maxclients", c.srv.maxClients)
+	t.field("blocked_clients", len(c.srv.pause.held))
+	t.field("tracking_clients", 0)
+	t.field("clients_in_timeout_table", 0)
+}
+
+func infoMemory(c *Ctx, t *infoText) {
+	s := c.srv
+	arena, heap, resident := s.keys.Stats(), runtimeMetric(metricHeapObjects), s.residentMemory()
+	used := arena.ArenaUsed + heap
+	s.stats.peakMemory = max(s.stats.peakMemory, used)
+	t.bytes("used_memory", used)
+	t.bytes("used_memory_rss", resident)
+	t.bytes("used_memory_peak", s.stats.peakMemory)
+	t.field("used_memory_peak_perc", fmt.Sprintf("%.2f%%", 100*float64(used)/float64(s.stats.peakMemory)))
+	t.field("used_memory_arena", arena.ArenaUsed)
+	t.field("used_memory_arena_rss", arena.ArenaResident)
+	t.field("used_memory_heap", heap)
+	if total := systemMemory(); total > 0 {
+		t.bytes("total_system_memory", total)
+	}
+	t.bytes("maxmemory", 0)
+	t.field("maxmemory_policy", "noeviction")
+	t.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", float64(resident)/float64(used)))
+	t.field("mem_fragmentation_bytes", int64(resident)-int64(used))
+	t.field("mem_allocator", "arena+"+runtime.Version())
+	t.field("active_defrag_running", 0)
+	t.field("lazyfree_pending_objects", 0)
+}
+
+// infoPersistence says what a server says that was told to save nothing.
+func infoPersistence(c *Ctx, t *infoText) {
+	t.field("loading", 0)
+	t.field("async_loading", 0)
+	t.field("rdb_changes_since_last_save", c.srv.keys.Dirty())
+	t.field("rdb_bgsave_in_progress", 0)
+	t.field("rdb_last_save_time", c.srv.started/1e9)
+	t.field("rdb_last_bgsave_status", "ok")
+	t.field("rdb_last_bgsave_time_sec", -1)
+	t.field("rdb_current_bgsave_time_sec", -1)
+	t.field("rdb_saves", 0)
+	t.field("rdb_last_cow_size", 0)
+	t.field("aof_enabled", 0)
+	t.field("aof_rewrite_in_progress", 0)
+	t.field("aof_rewrite_scheduled", 0)
+	t.field("aof_last_rewrite_time_sec", -1)
+	t.field("aof_current_rewrite_time_sec", -1)
+	t.field("aof_last_bgrewrite_status", "ok")
+	t.field("aof_rewrites", 0)
+	t.field("aof_last_write_status", "ok")
+	t.field("aof_last_cow_size", 0)
+}
+
+func infoStats(c *Ctx, t *infoText) {
+	s := &c.srv.stats
+	t.field("total_connections_received", s.connections)
+	t.field("total_commands_processed", s.processed)
+	t.field("instantaneous_ops_per_sec", s.opsPerSecond())
+	t.field("rejected_connections", s.rejectedConnections)
+	t.field("sync_full", 0)
+	t.field("sync_partial_ok", 0)
+	t.field("sync_partial_err", 0)
+	t.field("expired_keys", c.srv.keys.Stats().Expired-s.expiredBefore)
+	t.field("evicted_keys", 0)
+	t.field("evicted_clients", 0)
+	t.field("keyspace_hits", s.keyspaceHits)
+	t.field("keyspace_misses", s.keyspaceMisses)
+	t.field("pubsub_channels", 0)
+	t.field("pubsub_patterns", 0)
+	t.field("pubsubshard_channels", 0)
+	t.field("latest_fork_usec", 0)
+	t.field("total_forks", 0)
+	t.field("total_error_replies", s.errorReplies)
+	t.field("unknown_commands", s.unknown)
+	t.field("protocol_errors", s.protocolErrors)
+	t.field("clients_timed_out", s.timedOut)
+	t.field("client_output_buffer_limit_disconnections", s.outputLimited)
+}
+
+func infoReplication(_ *Ctx, t *infoText) {
+	t.field("role", "master")
+	t.field("connected_slaves", 0)
+	t.field("master_failover_state", "no-failover")
+	t.field("master_repl_offset", 0)
+	t.field("second_repl_offset", -1)
+	t.field("repl_backlog_active", 0)
+}
+
+func infoCPU(_ *Ctx, t *infoText) {
+	seconds := func(name string, d time.Duration) { t.field(name, fmt.Sprintf("%.6f", d.Seconds())) }
+	system, user := cpuTimes(syscall.RUSAGE_SELF)
+	seconds("used_cpu_sys", system)
+	seconds("used_cpu_user", user)
+	system, user = cpuTimes(syscall.RUSAGE_CHILDREN)
+	seconds("used_cpu_sys_children", system)
+	seconds("used_cpu_user_children", user)
+}
+
+func infoCommandStats(c *Ctx, t *infoText) {
+	for _, cmd := range c.srv.commands.all {
+		n := &c.srv.stats.commands[cmd.id]
+		if n.calls == 0 && n.rejected == 0 && n.failed == 0 {
+			continue
+		}
+		perCall := 0.0
+		if n.calls > 0 {
+			perCall = float64(n.ns) / 1e3 / float64(n.calls)
+		}
+		t.field("cmdstat_"+cmd.fullName, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+			n.calls, n.ns/1e3, perCall, n.rejected, n.failed))
+	}
+}
+
+func infoErrorStats(c *Ctx, t *infoText) {
+	for _, code := range slices.Sorted(maps.Keys(c.srv.stats.errorCodes)) {
+		t.field("errorstat_"+code, fmt.Sprintf("count=%d", c.srv.stats.errorCodes[code]))
+	}
+}
+
+func infoCluster(_ *Ctx, t *infoText) { t.field("cluster_enabled", 0) }
+
+func infoKeyspace(c *Ctx, t *infoText) {
+	for i := range c.srv.keys.Databases() {
+		if db := c.srv.keys.DB(i); db.Len() > 0 {
+			t.field(fmt.Sprintf("db%d", i), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d", db.Len(), db.Expires(), averageTTL(db, c.now)))
+		}
+	}
+}
+
+// ttlSample is how many keys averageTTL looks at.
+const ttlSample = 64
+
+// averageTTL estimates the mean of the TTLs, in ms, from the first keys in the order of their hashes, which is a fair sample.
+func averageTTL(db *store.DB, now int64) int64 {
+	if db.Expires() == 0 {
+		return 0
+	}
+	sum, n := int64(0), int64(0)
+	db.Scan(0, now, ttlSample, func(e *store.Entry) {
+		if at := e.ExpireAt(); at != 0 {
+			sum += max(at-now, 0)
+			n++
+		}
+	})
+	if n == 0 {
+		return 0
+	}
+	return sum / n
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"bytes"
+	"os"
+	"runtime/metrics"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names of what the Go runtime measures; see package runtime/metrics.
+const (
+	metricHeapObjects  = "/memory/classes/heap/objects:bytes"
+	metricHeapReleased = "/memory/classes/heap/released:bytes"
+	metricTotal        = "/memory/classes/total:bytes"
+)
+
+// runtimeMetric returns one of the runtime's byte counts.
+func runtimeMetric(name string) uint64 {
+	sample := [1]metrics.Sample{{Name: name}}
+	metrics.Read(sample[:])
+	return sample[0].Value.Uint64()
+}
+
+// usedMemory returns the bytes that data and connections take: arena blocks in use and objects on the Go heap.
+func (s *Server) usedMemory() uint64 {
+	return s.keys.Stats().ArenaUsed + runtimeMetric(metricHeapObjects)
+}
+
+// residentMemory returns the bytes of physical memory that the process has. Systems without /proc get what was mapped and not
+// given back.
+func (s *Server) residentMemory() uint64 {
+	if statm, err := os.ReadFile("/proc/self/statm"); err == nil {
+		if fields := bytes.Fields(statm); len(fields) > 1 {
+			if pages, err := strconv.ParseUint(string(fields[1]), 10, 64); err == nil {
+				return pages * uint64(os.Getpagesize())
+			}
+		}
+	}
+	return runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased) + s.keys.Stats().ArenaResident
+}
+
+// systemMemory returns the machine's memory in bytes, or 0 where /proc does not tell it.
+func systemMemory() uint64 {
+	meminfo, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range bytes.Lines(meminfo) {
+		if rest, ok := bytes.CutPrefix(line, []byte("MemTotal:")); ok {
+			kib, _ := strconv.ParseUint(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte("kB")))), 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
+}
+
+// systemName returns the operating system's name, release and architecture, as uname prints them.
+func systemName() string {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Machine[:])
+}
+
+// cpuTimes returns the processor time used so far in the kernel and outside it; who is the process or its children.
+func cpuTimes(who int) (system, user time.Duration) {
+	var usage syscall.Rusage
+	if syscall.Getrusage(who, &usage) != nil {
+		return 0, 0
+	}
+	return time.Duration(usage.Stime.Nano()), time.Duration(usage.Utime.Nano())
+}

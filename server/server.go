@@ -1,0 +1,163 @@
+// Package server is the Redis-protocol server: connections, the command table, and the executor that runs every command.
+//
+// One executor owns the keyspace. Fronts (package netpoll) read sockets and hand batches of connections to workers; a worker
+// parses all complete commands, takes the executor's lock once, and runs them in each connection's order. See dispatch.go for
+// the one order of checks, and the cmd_*.go files for the commands: each declares its entries on top and its handlers below.
+package server
+
+import (
+	"log/slog"
+	"math"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/server/config"
+	"headgate/server/resp"
+	"headgate/store"
+)
+
+// Version is headgate's own version.
+const Version = "0.1.0"
+
+// RedisVersion is the version that INFO and HELLO name, so that clients use what that Redis has.
+const RedisVersion = "7.2.4"
+
+// Server is one headgate. Create it with [New], then [Server.Listen] and [Server.Run].
+type Server struct {
+	mu     sync.Mutex // the executor's lock: guards all below that is not said to be otherwise
+	keys   *store.Keyspace
+	clock  *Clock
+	config *config.Live // safe for concurrent use
+	log    *slog.Logger // safe for concurrent use
+
+	commands *registry // never changes
+	stats    statistics
+
+	clients      clientTable
+	nextClientID int64
+	maxClients   int // maxclients, or less if descriptors are short
+	pause        pause
+
+	limits, unauthLimits atomic.Pointer[resp.Limits]
+	softOutputLimit      int // output length from which a client's limits are looked at
+	cronAt               cronTimes
+
+	started int64 // ns
+	runID   string
+	fronts  fronts
+	stop    chan struct{} // closed by Stop
+	once    sync.Once
+}
+
+// Options are the parts that a Server is given from outside; zero values are the usual ones.
+type Options struct {
+	Clock *Clock
+	Log   *slog.Logger
+}
+
+// New returns a server for the given configuration. It opens nothing yet.
+func New(live *config.Live, o Options) *Server {
+	cfg := live.Get()
+	s := &Server{
+		config: live, clock: o.Clock, log: o.Log,
+		clients: clientTable{byID: map[int64]*Client{}},
+		runID:   randomHex(20), stop: make(chan struct{}),
+	}
+	if s.clock == nil {
+		s.clock = NewClock(nil)
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.commands = newRegistry(commandGroups()...)
+	s.stats.commands = make([]commandStats, len(s.commands.all))
+	s.keys = store.New(store.Options{Databases: cfg.Databases, Limits: encodingLimits(cfg)})
+	s.started = s.clock.Read()
+	s.apply(cfg)
+	live.OnChange(s.configChanged)
+	return s
+}
+
+// commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
+func commandGroups() [][]*Command {
+	return [][]*Command{
+		connectionCommands, genericCommands, stringCommands, hashCommands, zsetCommands,
+		transactionCommands, throttleCommands, serverCommands,
+	}
+}
+
+// apply derives from the configuration what the server keeps at hand. The caller holds the lock, or nothing runs yet.
+func (s *Server) apply(cfg *config.Config) {
+	full := resp.DefaultLimits()
+	full.Bulk, full.Query = cfg.ProtoMaxBulkLen, cfg.ClientQueryBufferLimit
+	narrow := resp.UnauthenticatedLimits(full)
+	s.limits.Store(&full)
+	s.unauthLimits.Store(&narrow)
+	s.softOutputLimit = smallestLimit(cfg.OutputLimits.Normal)
+	s.maxClients = cfg.MaxClients
+	if room := maxDescriptors() - reservedDescriptors; cfg.MaxClients > room {
+		s.maxClients = max(room, 1)
+		s.log.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", s.maxClients, "asked", cfg.MaxClients)
+	}
+	s.keys.SetLimits(encodingLimits(cfg))
+	s.fronts.apply(cfg)
+}
+
+func encodingLimits(cfg *config.Config) store.Limits {
+	return store.Limits{
+		HashMaxListpackEntries: cfg.HashMaxListpackEntries, HashMaxListpackValue: cfg.HashMaxListpackValue,
+		ZSetMaxListpackEntries: cfg.ZSetMaxListpackEntries, ZSetMaxListpackValue: cfg.ZSetMaxListpackValue,
+	}
+}
+
+// smallestLimit returns the length below which neither of the class's limits can matter.
+func smallestLimit(l config.OutputLimit) int {
+	n := math.MaxInt
+	if l.Hard > 0 {
+		n = min(n, l.Hard)
+	}
+	if l.Soft > 0 {
+		n = min(n, l.Soft)
+	}
+	return n
+}
+
+// configChanged takes a new configuration into use. CONFIG SET runs it with the executor's lock held.
+func (s *Server) configChanged(_, cfg *config.Config) error {
+	s.apply(cfg)
+	return nil
+}
+
+// Reload re-reads the configuration file's settable directives. After an error nothing has changed.
+func (s *Server) Reload() ([]config.Notice, error) {
+	s.Lock()
+	defer s.Unlock()
+	return s.config.Reload()
+}
+
+// Stop has Run finish what was read, answer it, close everything and return. Safe to call more than once, from anywhere.
+func (s *Server) Stop() { s.once.Do(func() { close(s.stop) }) }
+
+// isLoopback reports whether a client's address is of this machine.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return true // a Unix socket, or a pipe in a test
+	}
+	ip := net.ParseIP(host)
+	return ip == nil || ip.IsLoopback()
+}
+
+func isUnixAddress(addr string) bool {
+	return strings.HasPrefix(addr, "/") || !strings.Contains(addr, ":")
+}
+
+// pid is the process's number, as INFO shows it.
+var pid = os.Getpid
+
+// uptime returns how long the server has been running.
+func (s *Server) uptime() time.Duration { return time.Duration(s.clock.Read() - s.started) }

@@ -1,0 +1,97 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"strings"
+)
+
+// statistics are the counters behind INFO. The executor's lock guards them.
+type statistics struct {
+	commands []commandStats // by Command.id
+
+	processed           uint64 // commands run
+	connections         uint64
+	rejectedConnections uint64
+	unknown             uint64 // commands that do not exist
+	protocolErrors      uint64
+	timedOut            uint64 // clients closed for being idle
+	outputLimited       uint64 // clients closed for not reading
+	keyspaceHits        uint64
+	keyspaceMisses      uint64
+	errorReplies        uint64
+	errorCodes          map[string]uint64 // error replies by code; bounded by maxErrorCodes
+	expiredBefore       uint64            // expired keys up to the last reset
+	peakMemory          uint64            // the most that usedMemory was when it was sampled
+
+	rate rateSampler
+}
+
+// commandStats are one command's counters. The time of commands marked Fast or Sampled is an estimate from one call in timedEvery.
+type commandStats struct {
+	calls, rejected, failed uint64
+	ns                      int64
+}
+
+// rateSamples is how many samples instantaneous_ops_per_sec averages.
+const rateSamples = 16
+
+// rateSampler measures commands per second over the last samples.
+type rateSampler struct {
+	perSecond [rateSamples]float64
+	next      int
+	at        int64 // ns
+	processed uint64
+}
+
+// sample enters the rate since the last sample.
+func (s *statistics) sample(now int64) {
+	r := &s.rate
+	if r.at != 0 && now > r.at {
+		r.perSecond[r.next] = float64(s.processed-r.processed) * 1e9 / float64(now-r.at)
+		r.next = (r.next + 1) % rateSamples
+	}
+	r.at, r.processed = now, s.processed
+}
+
+// opsPerSecond is the average of the last samples.
+func (s *statistics) opsPerSecond() int64 {
+	sum := 0.0
+	for _, v := range s.rate.perSecond {
+		sum += v
+	}
+	return int64(sum / rateSamples)
+}
+
+// maxErrorCodes bounds how many different codes are counted, so that a flood of made-up ones costs no memory.
+const maxErrorCodes = 128
+
+// countError counts an error reply by its code, which is its first word.
+func (s *statistics) countError(text string) {
+	s.errorReplies++
+	code, _, _ := strings.Cut(text, " ")
+	n, known := s.errorCodes[code]
+	if !known {
+		if s.errorCodes == nil {
+			s.errorCodes = map[string]uint64{}
+		}
+		if len(s.errorCodes) >= maxErrorCodes {
+			return
+		}
+		code = strings.Clone(code)
+	}
+	s.errorCodes[code] = n + 1
+}
+
+// reset clears what CONFIG RESETSTAT clears.
+func (s *statistics) reset() {
+	clear(s.commands)
+	*s = statistics{commands: s.commands, peakMemory: s.peakMemory}
+}
+
+// randomHex returns n random bytes in hexadecimal.
+func randomHex(n int) string {
+	b := make([]byte, n)
+	rand.Read(b)
+	return hex.EncodeToString(b)
+}

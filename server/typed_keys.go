@@ -1,0 +1,57 @@
+package server
+
+import "headgate/store"
+
+// readHash opens the hash at args[i] for reading, and counts the hit or the miss. It sends the error for another type and returns
+// ok false.
+func (c *Ctx) readHash(i int) (h store.Hash, found, ok bool) {
+	h, found, err := c.db.Hash(c.key(i), c.now)
+	c.countLookup(found || err != nil)
+	if err != nil {
+		c.fail(err)
+		return h, false, false
+	}
+	return h, found, true
+}
+
+// changeHash opens the hash at args[i] for a change, which may create it. It sends the error for another type and returns ok false.
+func (c *Ctx) changeHash(i int) (h store.Hash, ok bool) {
+	h, err := c.db.HashCreate(c.key(i), c.now)
+	if err != nil {
+		c.fail(err)
+		return h, false
+	}
+	return h, true
+}
+
+// readZSet opens the sorted set at args[i] for reading, and counts the hit or the miss. It sends the error for another type and
+// returns ok false.
+func (c *Ctx) readZSet(i int) (z store.ZSet, found, ok bool) {
+	z, found, err := c.db.ZSet(c.key(i), c.now)
+	c.countLookup(found || err != nil)
+	if err != nil {
+		c.fail(err)
+		return z, false, false
+	}
+	return z, found, true
+}
+
+// changeZSet opens the sorted set at args[i] for a change, which may create it. It sends the error for another type and returns
+// ok false.
+func (c *Ctx) changeZSet(i int) (z store.ZSet, ok bool) {
+	z, err := c.db.ZSetCreate(c.key(i), c.now)
+	if err != nil {
+		c.fail(err)
+		return z, false
+	}
+	return z, true
+}
+
+// countLookup counts a reader's hit or miss.
+func (c *Ctx) countLookup(hit bool) {
+	if hit {
+		c.srv.stats.keyspaceHits++
+	} else {
+		c.srv.stats.keyspaceMisses++
+	}
+}

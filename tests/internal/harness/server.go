@@ -1,0 +1,203 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Limits of the harness itself.
+const (
+	startTimeout  = 15 * time.Second // until a started server must answer
+	stopTimeout   = 10 * time.Second // until a server that was asked to stop is killed
+	startAttempts = 5                // ports may be taken between finding and binding them
+	logTailBytes  = 4096             // of a server's log, shown when a test fails
+)
+
+// Server is one running server process. Its methods may be called from several goroutines.
+type Server struct {
+	Name string // "headgate" or "redis-server"
+	Addr string // host:port of the TCP listener
+	Port int
+	Dir  string // its working directory, removed after the test
+
+	t    testing.TB
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{} // closed when the process has ended
+	err  error         // how it ended; read it after done
+}
+
+// Start runs the program under test on a free loopback port, with the given flags after the usual ones, waits until it
+// answers and stops it when the test ends.
+func Start(t testing.TB, flags ...string) *Server {
+	t.Helper()
+	return start(t, "headgate", Binary(t), flags)
+}
+
+// StartLimited is Start under a limit of open files, soft and hard.
+func StartLimited(t testing.TB, files int, flags ...string) *Server {
+	t.Helper()
+	shell := []string{"-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, files), Binary(t)}
+	return start(t, "headgate", "/bin/sh", flags, shell...)
+}
+
+// StartReference runs redis-server under the same terms as Start.
+func StartReference(t testing.TB, flags ...string) *Server {
+	t.Helper()
+	return start(t, "redis-server", Reference(t), flags)
+}
+
+// StartPair runs one of each with the same flags.
+func StartPair(t testing.TB, flags ...string) (subject, reference *Server) {
+	t.Helper()
+	return Start(t, flags...), StartReference(t, flags...)
+}
+
+// FreePort returns a loopback TCP port that nothing listens on at this moment.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func start(t testing.TB, name, binary string, flags []string, first ...string) *Server {
+	t.Helper()
+	var last error
+	for range startAttempts {
+		s := &Server{Name: name, Port: FreePort(t), Dir: t.TempDir(), t: t, done: make(chan struct{})}
+		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port))
+		s.log = filepath.Join(s.Dir, "server.log")
+		if last = s.launch(binary, first, flags); last == nil {
+			t.Cleanup(s.finish)
+			return s
+		}
+		if !strings.Contains(strings.ToLower(s.Log()), "in use") {
+			break
+		}
+	}
+	require.NoError(t, last)
+	return nil
+}
+
+// launch runs binary with the arguments first, the usual flags and the flags given, in this order.
+func (s *Server) launch(binary string, first, flags []string) error {
+	usual := []string{"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"}
+	args := slices.Concat(first, usual, flags)
+	out, err := os.Create(s.log)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = out.Close() }()
+	s.cmd = exec.Command(binary, args...)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.Dir, out, out
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		s.err = s.cmd.Wait()
+		close(s.done)
+	}()
+	if err := s.waitReady(); err != nil {
+		s.kill()
+		return fmt.Errorf("%s %s: %w\n%s", s.Name, strings.Join(args, " "), err, s.Log())
+	}
+	return nil
+}
+
+// waitReady returns when the server answers a PING with anything, an error included.
+func (s *Server) waitReady() error {
+	deadline := time.Now().Add(startTimeout)
+	for time.Now().Before(deadline) {
+		select {
+		case <-s.done:
+			return fmt.Errorf("ended before it answered: %v", s.err)
+		default:
+		}
+		if conn, err := net.DialTimeout("tcp", s.Addr, time.Second); err == nil {
+			_ = conn.SetDeadline(time.Now().Add(time.Second))
+			_, _ = conn.Write([]byte("*1\r\n$4\r\nPING\r\n"))
+			var first [1]byte
+			n, _ := conn.Read(first[:])
+			_ = conn.Close()
+			if n == 1 && (first[0] == '+' || first[0] == '-') {
+				return nil
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return fmt.Errorf("no answer on %s within %v", s.Addr, startTimeout)
+}
+
+// PID is the process's id.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Log is what the server has written to its standard output and error so far.
+func (s *Server) Log() string {
+	text, err := os.ReadFile(s.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Alive reports whether the process runs.
+func (s *Server) Alive() bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Terminate sends SIGTERM and returns how the process ended; a process that does not end is killed and reported.
+func (s *Server) Terminate() error {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.done:
+		return s.err
+	case <-time.After(stopTimeout):
+		s.kill()
+		return fmt.Errorf("%s did not end within %v of SIGTERM", s.Name, stopTimeout)
+	}
+}
+
+func (s *Server) kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.done
+}
+
+// finish stops the server and turns a crash, at any time since its start, into a failure of the test.
+func (s *Server) finish() {
+	select {
+	case <-s.done:
+	default:
+		if err := s.Terminate(); err != nil {
+			s.t.Errorf("%s ended badly: %v", s.Name, err)
+		}
+	}
+	log := []byte(s.Log())
+	for _, mark := range []string{"panic: ", "fatal error: ", "goroutine "} {
+		if at := bytes.Index(log, []byte(mark)); at >= 0 {
+			s.t.Errorf("%s crashed:\n%s", s.Name, log[at:min(len(log), at+logTailBytes)])
+			return
+		}
+	}
+	if s.t.Failed() && len(log) > 0 {
+		s.t.Logf("the end of %s's log:\n%s", s.Name, log[max(0, len(log)-logTailBytes):])
+	}
+}

@@ -1,0 +1,78 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+// TestMillionKeysExpire fills a server with keys that all expire in the same second, and waits, without touching them, until they
+// are gone and their memory can be used again.
+func TestMillionKeysExpire(t *testing.T) {
+	const keys, batch = 1_000_000, 10_000
+	s := harness.Start(t)
+	c := harness.Dial(t, s.Addr)
+	empty := infoField(t, c, "used_memory")
+
+	expireAt := time.Now().Add(4 * time.Second).Truncate(time.Second)
+	var request bytes.Buffer
+	for first := 0; first < keys; first += batch {
+		request.Reset()
+		for i := first; i < first+batch; i++ {
+			key := fmt.Sprintf("expiring:%012d", i)
+			fmt.Fprintf(&request, "*5\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$1\r\n1\r\n$4\r\nPXAT\r\n$13\r\n%d\r\n", len(key), key, expireAt.UnixMilli())
+		}
+		sent := make(chan error, 1)
+		go func() { sent <- c.Send(request.Bytes()) }()
+		for range batch {
+			require.Equal(t, "+OK\r\n", string(c.Reply()))
+		}
+		require.NoError(t, <-sent)
+	}
+	full := infoField(t, c, "used_memory")
+	require.Greater(t, full, empty+keys*20, "the keys must take memory for the test to mean something")
+	if time.Now().Before(expireAt) {
+		require.Equal(t, keys, dbSize(t, c))
+	}
+
+	deadline := expireAt.Add(10 * time.Second)
+	time.Sleep(time.Until(expireAt))
+	for dbSize(t, c) > 0 {
+		require.True(t, time.Now().Before(deadline), "keys left 10 s after their time: %d", dbSize(t, c))
+		time.Sleep(20 * time.Millisecond)
+	}
+	took := time.Since(expireAt)
+	left := infoField(t, c, "used_memory") - empty
+	t.Logf("1 M keys gone %v after their time; used_memory %d empty, %d full, %d more than empty afterwards", took.Round(time.Millisecond), empty, full, left)
+	// What is left is garbage of the connection buffers, which the collector has not looked for yet.
+	require.Less(t, left, (full-empty)/5, "memory must come back")
+	require.Equal(t, keys, infoField(t, c, "expired_keys"))
+}
+
+func dbSize(t *testing.T, c *harness.Client) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(string(c.Do("DBSIZE")), ":")))
+	require.NoError(t, err)
+	return n
+}
+
+// infoField returns a numeric field of INFO.
+func infoField(t *testing.T, c *harness.Client, name string) int {
+	t.Helper()
+	for line := range strings.Lines(string(c.Do("INFO", "everything"))) {
+		if value, ok := strings.CutPrefix(line, name+":"); ok {
+			n, err := strconv.Atoi(strings.TrimSpace(value))
+			require.NoError(t, err)
+			return n
+		}
+	}
+	require.Fail(t, "INFO has no field "+name)
+	return 0
+}
