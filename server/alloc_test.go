@@ -14,14 +14,14 @@ import (
 
 // workerClient drives a worker as a front does, without a socket.
 type workerClient struct {
-	t      *testing.T
+	t      testing.TB
 	worker netpoll.Worker
 	conn   *netpoll.Conn
 	ready  []*netpoll.Conn
 	pool   resp.Pool
 }
 
-func newWorkerClient(t *testing.T) *workerClient {
+func newWorkerClient(t testing.TB) *workerClient {
 	s := New(config.NewLive(config.Default()), Options{})
 	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2"}
 	w := &workerClient{t: t, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}

@@ -86,7 +86,7 @@ func (s *Server) closed(c *netpoll.Conn) {
 	s.Lock()
 	defer s.Unlock()
 	cl := c.Client.(*Client)
-	cl.unwatch()
+	s.endTransaction(cl)
 	s.clients.remove(cl)
 }
 
@@ -105,12 +105,6 @@ func (cl *Client) unwatch() {
 	}
 	clear(cl.watches)
 	cl.watches = cl.watches[:0]
-}
-
-// leaveTransaction drops the queue and the watched keys.
-func (cl *Client) leaveTransaction() {
-	cl.multi = nil
-	cl.unwatch()
 }
 
 // clientTable holds the registered clients: by ID for CLIENT KILL and its like, and in a list for walks in slices.

@@ -19,13 +19,12 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	}
 	queued, queuedBytes := int64(-1), 0
 	if cl.multi != nil {
-		queued, queuedBytes = int64(len(cl.multi.queue)), cl.multi.bytes
+		queued, queuedBytes = int64(len(cl.multi.queue)), cl.multi.size()
 	}
 	input := 0
 	if cl == c.client { // the input buffers of others belong to their fronts
 		input = cl.conn.In.Buffered()
 	}
-	unsent, buffer := cl.conn.Unsent(), cl.reply.Cap()
 	number("id", cl.id)
 	field("addr", cl.conn.Remote)
 	field("laddr", cl.conn.Local)
@@ -43,12 +42,12 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	number("qbuf-free", 0)
 	number("argv-mem", 0)
 	number("multi-mem", int64(queuedBytes))
-	number("rbs", int64(buffer))
+	number("rbs", int64(cl.reply.Cap()))
 	number("rbp", 0)
 	number("obl", int64(cl.reply.Len()))
 	number("oll", 0)
-	number("omem", int64(unsent))
-	number("tot-mem", int64(input+queuedBytes+max(buffer, unsent)))
+	number("omem", int64(cl.conn.Unsent()))
+	number("tot-mem", int64(input+cl.memory()))
 	field("events", "r")
 	field("cmd", cl.lastCommandName())
 	field("user", cl.user)
@@ -58,6 +57,18 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	field("lib-ver", cl.libVer)
 	return append(dst, '\n')
 }
+
+// memory returns the bytes that a client's transaction and replies take up.
+func (cl *Client) memory() int {
+	n := max(cl.reply.Cap(), cl.conn.Unsent())
+	if cl.multi != nil {
+		n += cl.multi.size()
+	}
+	return n
+}
+
+// local reports whether the client is on this machine.
+func (cl *Client) local() bool { return cl.unix || isLoopback(cl.conn.Remote) }
 
 func (cl *Client) lastCommandName() string {
 	if cl.lastCmd == nil {

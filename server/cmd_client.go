@@ -196,7 +196,7 @@ func clientPause(c *Ctx) {
 	writes := false
 	switch {
 	case len(c.args) > 4:
-		c.errf("ERR unknown subcommand or wrong number of arguments for '%s'. Try CLIENT HELP.", c.args[1])
+		c.errSubcommandSyntax()
 		return
 	case len(c.args) < 4:
 	case c.is(3, "WRITE"):

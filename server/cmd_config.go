@@ -61,8 +61,7 @@ func configSet(c *Ctx) {
 	for i := 2; i < len(c.args); i += 2 {
 		pairs = append(pairs, config.Pair{Name: string(c.args[i]), Value: string(c.args[i+1])})
 	}
-	local := c.client.unix || isLoopback(c.client.conn.Remote)
-	err := c.srv.config.Set(pairs, local)
+	err := c.srv.config.Set(pairs, c.client.local())
 	c.cfg = c.srv.config.Get()
 	var refused *config.SetError
 	switch {

@@ -214,7 +214,7 @@ func quit(c *Ctx) {
 // reset keeps what belongs to the program behind the connection: its library's name and NO-EVICT.
 func reset(c *Ctx) {
 	cl := c.client
-	cl.leaveTransaction()
+	c.srv.endTransaction(cl)
 	cl.db = c.srv.keys.DB(0)
 	cl.name = ""
 	cl.user = defaultUser

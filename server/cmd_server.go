@@ -1,8 +1,14 @@
 package server
 
-import "strconv"
+import (
+	"math"
+	"strconv"
 
-// serverCommands: the server as a whole, with the families of cmd_cluster.go, cmd_command.go and cmd_config.go.
+	"headgate/store"
+)
+
+// serverCommands: the server as a whole, with the families of cmd_cluster.go, cmd_command.go, cmd_config.go and
+// cmd_memory.go.
 var serverCommands = []*Command{
 	clusterCommand,
 	commandCommand,
@@ -12,6 +18,7 @@ var serverCommands = []*Command{
 		Summary: "Return the number of keys in the database.",
 		Arity:   1, Flags: ReadOnly | Fast, Reply: ReplyInteger, Handler: dbsize,
 	},
+	debugCommand,
 	{
 		Name: "flushall", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of all databases",
 		Summary: "Delete all keys of all databases.",
@@ -29,6 +36,13 @@ var serverCommands = []*Command{
 		Summary: "Describe the server's state and count what it has done.",
 		Arity:   -1, Flags: Loading | Stale,
 		Args: []Arg{str("section").multi().opt()}, Reply: ReplyBulk | ReplyVerbatim, Handler: info,
+	},
+	memoryCommand,
+	{
+		Name: "replicaof", Group: GroupServer, Since: "5.0.0", Complexity: "O(1)",
+		Summary: "Accept NO ONE, and refuse anything else: headgate does not replicate.",
+		Arity:   3, Flags: Admin | NoScript | Stale | NoAsyncLoading,
+		Args: []Arg{str("host"), str("port")}, Reply: ReplySimple, Handler: replicaOf,
 	},
 	{
 		Name: "role", Group: GroupServer, Since: "2.8.12", Complexity: "O(1)",
@@ -74,6 +88,18 @@ func (c *Ctx) flushType() bool {
 		return false
 	}
 	return true
+}
+
+func replicaOf(c *Ctx) {
+	if c.is(1, "NO") && c.is(2, "ONE") {
+		c.ok()
+		return
+	}
+	if port, ok := store.ParseInt(c.args[2]); !ok || port < 0 || port > math.MaxUint16 {
+		c.err("ERR Invalid master port")
+		return
+	}
+	c.err("ERR REPLICAOF not allowed: headgate does not replicate.")
 }
 
 func role(c *Ctx) {

@@ -1,45 +1,76 @@
 package server
 
-// transaction is what a client has queued since MULTI.
+// transaction is what a client has queued since MULTI. The arguments of all queued commands share one block of memory.
 type transaction struct {
 	queue   []queued
-	bytes   int  // size of the queued arguments; counts towards client-query-buffer-limit
-	aborted bool // a command was refused while queueing, so EXEC will be too
+	ends    []int  // where each argument ends in data
+	data    []byte // the arguments, one after another
+	aborted bool   // a command was refused while queueing, so EXEC will be too
 }
 
-// queued is a command that waits for EXEC, with arguments of its own.
+// queued is a command that waits for EXEC.
 type queued struct {
-	cmd  *Command
-	args [][]byte
+	cmd    *Command
+	args   int    // how many of transaction.ends are its own
+	hash   uint64 // of its first key, if hashed
+	hashed bool
 }
 
 // queuedOverhead is what a queued argument costs beside its bytes.
 const queuedOverhead = 24
 
-// add copies a command into the queue; its arguments share one allocation.
-func (t *transaction) add(cmd *Command, args [][]byte) {
+// size is what the queue counts towards client-query-buffer-limit, in bytes.
+func (t *transaction) size() int { return len(t.data) + queuedOverhead*len(t.ends) }
+
+// add copies the context's command into the queue.
+func (t *transaction) add(c *Ctx) {
 	if t.aborted {
 		return
 	}
-	size := 0
-	for _, a := range args {
-		size += len(a)
+	for _, a := range c.args {
+		t.data = append(t.data, a...)
+		t.ends = append(t.ends, len(t.data))
 	}
-	own := make([][]byte, len(args))
-	buf := make([]byte, 0, size)
-	for i, a := range args {
-		buf = append(buf, a...)
-		own[i] = buf[len(buf)-len(a) : len(buf) : len(buf)]
+	t.queue = append(t.queue, queued{c.cmd, len(c.args), c.hash, c.hashed})
+}
+
+// reset empties the queue and keeps its memory.
+func (t *transaction) reset() {
+	t.queue, t.ends, t.data, t.aborted = t.queue[:0], t.ends[:0], t.data[:0], false
+}
+
+const (
+	spareTransactions   = 64       // ended transactions whose memory is kept for the next ones
+	spareTransactionMax = 16 << 10 // bytes of arguments above which it is not
+)
+
+// newTransaction returns an empty transaction.
+func (s *Server) newTransaction() *transaction {
+	last := len(s.spare) - 1
+	if last < 0 {
+		return &transaction{}
 	}
-	t.queue = append(t.queue, queued{cmd, own})
-	t.bytes += size + queuedOverhead*len(args)
+	t := s.spare[last]
+	s.spare = s.spare[:last]
+	return t
+}
+
+// endTransaction forgets the client's queue and its watched keys.
+func (s *Server) endTransaction(cl *Client) {
+	t := cl.multi
+	cl.multi = nil
+	cl.unwatch()
+	if t != nil && len(s.spare) < spareTransactions && t.size() <= spareTransactionMax {
+		t.reset()
+		s.spare = append(s.spare, t)
+	}
 }
 
 // abortTransaction has the client's EXEC refused, because a command could not be queued.
 func (cl *Client) abortTransaction() {
 	if cl.multi != nil {
+		cl.multi.reset()
 		cl.multi.aborted = true
-		cl.multi.queue = nil
 	}
 }
 
@@ -78,7 +109,7 @@ func multi(c *Ctx) {
 		c.err("ERR MULTI calls can not be nested")
 		return
 	}
-	c.client.multi = &transaction{}
+	c.client.multi = c.srv.newTransaction()
 	c.ok()
 }
 
@@ -87,7 +118,7 @@ func discard(c *Ctx) {
 		c.err("ERR DISCARD without MULTI")
 		return
 	}
-	c.client.leaveTransaction()
+	c.srv.endTransaction(c.client)
 	c.ok()
 }
 
@@ -118,21 +149,40 @@ func exec(c *Ctx) {
 	for _, w := range c.client.watches {
 		changed = changed || w.Changed(c.now)
 	}
-	c.client.leaveTransaction()
+	c.client.unwatch()
 	switch {
 	case t.aborted:
 		c.err(errExecAbort)
-		return
 	case changed:
 		c.reply.NullArray()
-		return
+	default:
+		c.runQueue(t)
 	}
+	c.srv.endTransaction(c.client)
+}
+
+// runQueue runs a transaction's commands. They see the client as outside of a transaction, as their own callers would.
+func (c *Ctx) runQueue(t *transaction) {
 	self, args := c.cmd, c.args
+	own := c.srv.queuedArgs
+	end, from := 0, 0
 	c.reply.Array(len(t.queue))
 	for i := range t.queue {
-		c.cmd, c.args, c.hashed, c.failed = t.queue[i].cmd, t.queue[i].args, false, false
+		q := &t.queue[i]
+		own = own[:0]
+		for _, to := range t.ends[end : end+q.args] {
+			own = append(own, t.data[from:to:to])
+			from = to
+		}
+		end += q.args
+		c.cmd, c.args, c.hash, c.hashed, c.failed = q.cmd, own, q.hash, q.hashed, false
 		c.db = c.client.db
 		c.call(false)
+	}
+	c.srv.queuedArgs = nil
+	if cap(own) <= keptArguments {
+		clear(own)
+		c.srv.queuedArgs = own
 	}
 	c.cmd, c.args, c.failed = self, args, false
 }

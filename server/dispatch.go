@@ -18,9 +18,9 @@ func (c *Ctx) dispatch(timed bool) {
 		return
 	}
 	if c.client.multi != nil && c.cmd.Flags&RunsInMulti == 0 {
-		c.client.multi.add(c.cmd, c.args)
+		c.client.multi.add(c)
 		c.reply.Queued()
-		if c.client.multi.bytes+c.client.conn.In.Buffered() > c.cfg.ClientQueryBufferLimit {
+		if c.client.multi.size()+c.client.conn.In.Buffered() > c.cfg.ClientQueryBufferLimit {
 			c.client.conn.CloseNow()
 		}
 		return
@@ -31,12 +31,9 @@ func (c *Ctx) dispatch(timed bool) {
 // refused has the client's transaction fail, since a command that belongs to it could not be queued. A refused EXEC ends it at
 // once, with an error that quotes the one sent; before is the output's length before that.
 func (c *Ctx) refused(before int) {
-	if c.client.multi == nil {
-		return
-	}
 	c.client.abortTransaction()
 	if c.cmd != nil && c.cmd.Name == "exec" {
-		c.client.leaveTransaction()
+		c.srv.endTransaction(c.client)
 		why := strings.TrimSpace(strings.TrimPrefix(string(c.reply.Bytes()[before+1:]), "ERR "))
 		c.reply.Truncate(before)
 		c.err("EXECABORT Transaction discarded because of: " + why)

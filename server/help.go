@@ -27,8 +27,22 @@ func help(c *Ctx) {
 		}
 	}
 	add("HELP", c.cmd)
+	c.sendHelp(lines...)
+}
+
+// sendHelp sends lines of help.
+func (c *Ctx) sendHelp(lines ...string) {
 	c.reply.Array(len(lines))
 	for _, line := range lines {
 		c.reply.Simple(line)
 	}
+}
+
+// errSubcommandSyntax sends the error for a sub-command that a handler takes apart itself.
+func (c *Ctx) errSubcommandSyntax() {
+	name := strings.ToUpper(c.cmd.Name)
+	if c.cmd.parent != nil {
+		name = strings.ToUpper(c.cmd.parent.Name)
+	}
+	c.errf("ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), name)
 }

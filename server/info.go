@@ -124,24 +124,21 @@ func infoClients(c *Ctx, t *infoText) {
 }
 
 func infoMemory(c *Ctx, t *infoText) {
-	s := c.srv
-	arena, heap, resident := s.keys.Stats(), runtimeMetric(metricHeapObjects), s.residentMemory()
-	used := arena.ArenaUsed + heap
-	s.stats.peakMemory = max(s.stats.peakMemory, used)
-	t.bytes("used_memory", used)
-	t.bytes("used_memory_rss", resident)
-	t.bytes("used_memory_peak", s.stats.peakMemory)
-	t.field("used_memory_peak_perc", fmt.Sprintf("%.2f%%", 100*float64(used)/float64(s.stats.peakMemory)))
-	t.field("used_memory_arena", arena.ArenaUsed)
-	t.field("used_memory_arena_rss", arena.ArenaResident)
-	t.field("used_memory_heap", heap)
+	m := c.srv.memoryFigures()
+	t.bytes("used_memory", m.used)
+	t.bytes("used_memory_rss", m.resident)
+	t.bytes("used_memory_peak", m.peak)
+	t.field("used_memory_peak_perc", fmt.Sprintf("%.2f%%", 100*float64(m.used)/float64(m.peak)))
+	t.field("used_memory_arena", m.ArenaUsed)
+	t.field("used_memory_arena_rss", m.ArenaResident)
+	t.field("used_memory_heap", m.heap)
 	if total := systemMemory(); total > 0 {
 		t.bytes("total_system_memory", total)
 	}
 	t.bytes("maxmemory", 0)
 	t.field("maxmemory_policy", "noeviction")
-	t.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", float64(resident)/float64(used)))
-	t.field("mem_fragmentation_bytes", int64(resident)-int64(used))
+	t.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", m.fragmentation()))
+	t.field("mem_fragmentation_bytes", int64(m.resident)-int64(m.used))
 	t.field("mem_allocator", "arena+"+runtime.Version())
 	t.field("active_defrag_running", 0)
 	t.field("lazyfree_pending_objects", 0)

@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// maxRepeats is how many elements may be drawn with repeats in one command. All else that a collection can be asked for is
-	// bounded by its size.
-	maxRepeats = 1 << 20
+	// maxRepeats is how many elements may be drawn with repeats in one command, and maxRepeatsReply how many bytes they may make.
+	// All else that a collection can be asked for is bounded by its size.
+	maxRepeats      = 1 << 20
+	maxRepeatsReply = 64 << 20
 	// smallCollection is the size up to which looking at every element costs less than being clever; in a packed collection
 	// finding one element is a walk anyway.
 	smallCollection = 1024
@@ -117,7 +118,7 @@ func (c *Ctx) sendRandom(from drawable, count int64, extra bool) {
 }
 
 func (c *Ctx) sendRepeats(from drawable, count int, extra bool) {
-	size, pick := from.Len(), from.element
+	size, pick, before := from.Len(), from.element, c.reply.Len()
 	if size <= smallCollection && count > 1 {
 		all := make([]element, 0, size)
 		from.each(func(e element) { all = append(all, e) })
@@ -126,10 +127,10 @@ func (c *Ctx) sendRepeats(from drawable, count int, extra bool) {
 	c.sendPairsHeader(count, extra)
 	for range count {
 		c.sendElement(from, pick(rand.IntN(size)), extra)
-		if c.reply.Len() > c.srv.softOutputLimit {
-			if c.srv.checkOutput(c.client, c.nowNs); c.client.conn.Closing() {
-				return
-			}
+		if c.reply.Len()-before > maxRepeatsReply {
+			c.reply.Truncate(before)
+			c.err(errOutOfRange)
+			return
 		}
 	}
 }
@@ -137,7 +138,7 @@ func (c *Ctx) sendRepeats(from drawable, count int, extra bool) {
 func (c *Ctx) sendDistinct(from drawable, size, count int, extra bool) {
 	c.sendPairsHeader(count, extra)
 	if count > 1 && (size <= smallCollection || count > size/3) {
-		choice := chooser{left: size, want: count}
+		choice := chooser{left: size, want: count, rnd: rand.IntN}
 		from.each(func(e element) {
 			if choice.take() {
 				c.sendElement(from, e, extra)
@@ -145,7 +146,7 @@ func (c *Ctx) sendDistinct(from drawable, size, count int, extra bool) {
 		})
 		return
 	}
-	for _, i := range distinct(size, count) {
+	for _, i := range distinct(size, count, rand.IntN) {
 		c.sendElement(from, from.element(i), extra)
 	}
 }
@@ -171,11 +172,14 @@ func (c *Ctx) sendPairsHeader(n int, pairs bool) {
 
 // chooser picks want of the next left elements of a walk, each set of them as likely as any other: selection sampling, Algorithm S
 // in Knuth's The Art of Computer Programming 3.4.2.
-type chooser struct{ left, want int }
+type chooser struct {
+	left, want int
+	rnd        func(n int) int // a random number in [0, n)
+}
 
 // take reports whether the walk's next element is picked.
 func (s *chooser) take() bool {
-	picked := rand.IntN(s.left) < s.want
+	picked := s.rnd(s.left) < s.want
 	s.left--
 	if picked {
 		s.want--
@@ -184,12 +188,12 @@ func (s *chooser) take() bool {
 }
 
 // distinct returns count different numbers in [0, size), each set of them as likely as any other: Robert Floyd's algorithm, from
-// Bentley's Programming Pearls, CACM September 1987.
-func distinct(size, count int) []int {
+// Bentley's Programming Pearls, CACM September 1987. rnd returns a random number in [0, n).
+func distinct(size, count int, rnd func(n int) int) []int {
 	numbers := make([]int, 0, count)
 	seen := make(map[int]struct{}, count)
 	for last := size - count; last < size; last++ {
-		n := rand.IntN(last + 1)
+		n := rnd(last + 1)
 		if _, again := seen[n]; again {
 			n = last
 		}

@@ -41,6 +41,8 @@ type Server struct {
 	nextClientID int64
 	maxClients   int // maxclients, or less if descriptors are short
 	pause        pause
+	spare        []*transaction // memory for the next MULTI
+	queuedArgs   [][]byte       // memory for EXEC's arguments
 
 	limits, unauthLimits atomic.Pointer[resp.Limits]
 	softOutputLimit      int // output length from which a client's limits are looked at

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A command that fails has changed nothing, and created nothing.
+func TestFailedHashCommandsChangeNothing(t *testing.T) {
+	w := newWorkerClient(t)
+	w.ask("HSET", "h", "n", "9223372036854775807", "text", "abc", "inf", "inf")
+	all := w.ask("HGETALL", "h")
+	keys := w.worker.(*worker).srv.keys
+	before := keys.Dirty()
+	tests := []struct {
+		command []string
+		want    string
+	}{
+		{[]string{"HSET", "h", "a", "1", "b"}, "-ERR wrong number of arguments for 'hset' command\r\n"},
+		{[]string{"HMSET", "h", "a", "1", "b"}, "-ERR wrong number of arguments for 'hmset' command\r\n"},
+		{[]string{"HINCRBY", "h", "n", "1"}, "-ERR increment or decrement would overflow\r\n"},
+		{[]string{"HINCRBY", "h", "text", "1"}, "-ERR hash value is not an integer\r\n"},
+		{[]string{"HINCRBY", "none", "n", "x"}, "-ERR value is not an integer or out of range\r\n"},
+		{[]string{"HINCRBYFLOAT", "h", "text", "1"}, "-ERR hash value is not a float\r\n"},
+		{[]string{"HINCRBYFLOAT", "h", "inf", "1"}, "-ERR increment would produce NaN or Infinity\r\n"},
+		{[]string{"HINCRBYFLOAT", "none", "n", "inf"}, "-ERR value is NaN or Infinity\r\n"},
+		{[]string{"HINCRBYFLOAT", "none", "n", "nan"}, "-ERR value is not a valid float\r\n"},
+	}
+	for _, test := range tests {
+		require.Equal(t, test.want, w.ask(test.command...), "%q", test.command)
+		require.Equal(t, all, w.ask("HGETALL", "h"), "%q", test.command)
+		require.Equal(t, ":0\r\n", w.ask("EXISTS", "none"), "%q", test.command)
+	}
+	require.Equal(t, before, keys.Dirty())
+}
+
+// The shape that a hash has in RESP3 is a map, and pairs drawn at random are arrays.
+func TestHashInRESP3(t *testing.T) {
+	w := newWorkerClient(t)
+	w.ask("HELLO", "3")
+	w.ask("HSET", "h", "f", "v")
+	require.Equal(t, "%1\r\n$1\r\nf\r\n$1\r\nv\r\n", w.ask("HGETALL", "h"))
+	require.Equal(t, "%0\r\n", w.ask("HGETALL", "none"))
+	require.Equal(t, "*1\r\n*2\r\n$1\r\nf\r\n$1\r\nv\r\n", w.ask("HRANDFIELD", "h", "5", "WITHVALUES"))
+	require.Equal(t, "_\r\n", w.ask("HRANDFIELD", "none"))
+}

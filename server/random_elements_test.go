@@ -1,0 +1,112 @@
+package server
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// bulks returns the bulk strings of a reply that is an array of them.
+func bulks(reply string) []string {
+	lines := strings.Split(reply, "\r\n")
+	var values []string
+	for i := 2; i < len(lines)-1; i += 2 {
+		values = append(values, lines[i])
+	}
+	return values
+}
+
+// Different elements are different, and all of the collection, whichever way they are found.
+func TestRandomElementsAreDistinct(t *testing.T) {
+	const big = 2 * smallCollection
+	tests := []struct {
+		name        string
+		size, count int
+	}{
+		{"few of a small one", 50, 3},
+		{"most of a small one", 50, 49},
+		{"all of a small one", 50, 50},
+		{"more than there are", 50, 100},
+		{"few of a big one", big, 10},
+		{"most of a big one", big, big - 1},
+		{"all of a big one", big, big},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorkerClient(t)
+			for i := range test.size {
+				name := strconv.Itoa(i)
+				w.ask("HSET", "h", name, "v"+name)
+				w.ask("ZADD", "z", name, name)
+			}
+			want := min(test.size, test.count)
+			for _, command := range []string{"HRANDFIELD", "ZRANDMEMBER"} {
+				key := strings.ToLower(command[:1])
+				names := bulks(w.ask(command, key, strconv.Itoa(test.count)))
+				require.Len(t, names, want)
+				slices.Sort(names)
+				require.Len(t, slices.Compact(names), want, "%s repeats an element", command)
+			}
+			pairs := bulks(w.ask("HRANDFIELD", "h", strconv.Itoa(test.count), "WITHVALUES"))
+			require.Len(t, pairs, 2*want)
+			for i := 0; i < len(pairs); i += 2 {
+				require.Equal(t, "v"+pairs[i], pairs[i+1])
+			}
+		})
+	}
+}
+
+// Each element comes as often as any other, within five standard deviations.
+func TestRandomElementsAreUniform(t *testing.T) {
+	const rounds, size, drawn, seed = 20_000, 10, 3, 1
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, seed))
+	tests := []struct {
+		name string
+		draw func(seen []int)
+	}{
+		{"chooser", func(seen []int) {
+			choice := chooser{left: size, want: drawn, rnd: random.IntN}
+			for i := range size {
+				if choice.take() {
+					seen[i]++
+				}
+			}
+		}},
+		{"distinct", func(seen []int) {
+			for _, i := range distinct(size, drawn, random.IntN) {
+				seen[i]++
+			}
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			seen := make([]int, size)
+			for range rounds {
+				test.draw(seen)
+			}
+			const deviation = 65 // sqrt(rounds * 0.3 * 0.7)
+			for _, n := range seen {
+				require.InDelta(t, rounds*drawn/size, n, 5*deviation, "%v", seen)
+			}
+		})
+	}
+}
+
+func TestRandomRepeatsAreBounded(t *testing.T) {
+	w := newWorkerClient(t)
+	w.ask("HSET", "h", "f", "v")
+	w.ask("ZADD", "z", "1", "m")
+	tooMany := strconv.Itoa(-maxRepeats - 1)
+	require.Equal(t, "-ERR value is out of range\r\n", w.ask("HRANDFIELD", "h", tooMany))
+	require.Equal(t, "-ERR value is out of range\r\n", w.ask("ZRANDMEMBER", "z", tooMany, "WITHSCORES"))
+	require.Equal(t, "*0\r\n", w.ask("HRANDFIELD", "none", tooMany))
+	require.Len(t, bulks(w.ask("HRANDFIELD", "h", "-1000")), 1000)
+	w.ask("HSET", "h", "f", strings.Repeat("v", 60<<10))
+	require.Equal(t, "-ERR value is out of range\r\n", w.ask("HRANDFIELD", "h", "-2000", "WITHVALUES"))
+	require.Equal(t, ":1\r\n", w.ask("HLEN", "h"))
+}
