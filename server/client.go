@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"headgate/server/config"
 	"headgate/server/netpoll"
 	"headgate/server/resp"
 	"headgate/store"
@@ -92,10 +93,15 @@ func (s *Server) closed(c *netpoll.Conn) {
 
 // readLimits returns what the reader is to accept from a client. The client's own worker calls it, without the lock.
 func (s *Server) readLimits(cl *Client) *resp.Limits {
-	if cl.authenticated {
-		return s.limits.Load()
+	if cl.mustAuthenticate(s.config.Get()) {
+		return s.unauthLimits.Load()
 	}
-	return s.unauthLimits.Load()
+	return s.limits.Load()
+}
+
+// mustAuthenticate reports whether the client may not do much yet, since there is a password and it has not given it.
+func (cl *Client) mustAuthenticate(cfg *config.Config) bool {
+	return !cl.authenticated && cfg.RequirePass != ""
 }
 
 // unwatch forgets the watched keys.

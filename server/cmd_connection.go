@@ -143,7 +143,7 @@ func hello(c *Ctx) {
 	if !c.helloOptions() {
 		return
 	}
-	if !c.client.authenticated {
+	if c.client.mustAuthenticate(c.cfg) {
 		c.err(errHelloAuth)
 		return
 	}

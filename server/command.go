@@ -357,7 +357,8 @@ const (
 func newRegistry(groups ...[]*Command) *registry {
 	r := &registry{}
 	for _, group := range groups {
-		for i, cmd := range group {
+		for i, declared := range group {
+			cmd := declared.clone()
 			if i > 0 && group[i-1].Name >= cmd.Name {
 				panic(fmt.Sprintf("server: commands of a group must be sorted and unique: %s after %s", cmd.Name, group[i-1].Name))
 			}
@@ -374,6 +375,16 @@ func newRegistry(groups ...[]*Command) *registry {
 	}
 	slices.SortFunc(r.top, func(a, b *Command) int { return strings.Compare(a.Name, b.Name) })
 	return r
+}
+
+// clone copies a declaration, so that several servers of one process share nothing that is written.
+func (c *Command) clone() *Command {
+	own := *c
+	own.Sub = slices.Clone(c.Sub)
+	for i, sub := range own.Sub {
+		own.Sub[i] = sub.clone()
+	}
+	return &own
 }
 
 func (r *registry) register(cmd, parent *Command) {

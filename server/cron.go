@@ -95,7 +95,7 @@ func (s *Server) clientsSlice(now int64) (more bool) {
 func (s *Server) checkOutput(cl *Client, now int64) {
 	limit := s.config.Get().OutputLimits.Normal
 	unsent := cl.conn.Unsent()
-	if !cl.authenticated && unsent > unauthenticatedOutput {
+	if unsent > unauthenticatedOutput && cl.mustAuthenticate(s.config.Get()) {
 		s.closeForOutput(cl, unsent)
 		return
 	}

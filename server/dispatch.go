@@ -56,7 +56,7 @@ func (c *Ctx) admit() bool {
 	case !c.cmd.arityOK(len(c.args)) || (c.cmd.Handler == nil && len(c.args) == 1):
 		c.errArity()
 		c.srv.stats.commands[c.cmd.id].rejected++
-	case !c.client.authenticated && c.cmd.Flags&NoAuth == 0:
+	case c.cmd.Flags&NoAuth == 0 && c.client.mustAuthenticate(c.cfg):
 		c.reject(errNoAuth)
 	case c.client.multi != nil && c.cmd.Flags&NoMulti != 0:
 		c.reject(errNoMulti)
@@ -76,23 +76,21 @@ func (c *Ctx) reject(text string) {
 // call runs the command's handler and keeps the statistics.
 func (c *Ctx) call(timed bool) {
 	stats := &c.srv.stats.commands[c.cmd.id]
+	sampled := c.cmd.Flags&(Fast|Sampled) != 0
 	c.client.lastCmd = c.cmd
+	if sampled && !timed {
+		c.cmd.Handler(c)
+	} else {
+		start := time.Now()
+		c.cmd.Handler(c)
+		took := int64(time.Since(start))
+		if sampled {
+			took *= timedEvery
+		}
+		stats.ns += took
+	}
 	c.srv.stats.processed++
 	stats.calls++
-	weight := int64(1)
-	if c.cmd.Flags&(Fast|Sampled) != 0 {
-		weight = timedEvery
-		if !timed {
-			c.cmd.Handler(c)
-			if c.failed {
-				stats.failed++
-			}
-			return
-		}
-	}
-	start := time.Now()
-	c.cmd.Handler(c)
-	stats.ns += int64(time.Since(start)) * weight
 	if c.failed {
 		stats.failed++
 	}

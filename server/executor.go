@@ -87,10 +87,10 @@ func (w *worker) Batch(ready []*netpoll.Conn) {
 func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 	cl := conn.Client.(*Client)
 	room := batchCommands - len(w.queue)
-	if !cl.authenticated {
+	limits := w.srv.readLimits(cl)
+	if limits.MultibulkUnauth > 0 {
 		room = 1
 	}
-	limits := w.srv.readLimits(cl)
 	for range room {
 		p := parsed{client: cl, from: conn.In.Offset(), begin: len(w.args)}
 		args, ok, err := conn.In.Next(w.args, limits)
@@ -184,7 +184,7 @@ func (w *worker) run(p *parsed) {
 	if cl.replyMode != replyOn {
 		cl.suppressReply(sent)
 	}
-	if cl.reply.Len() > c.srv.softOutputLimit {
+	if n := cl.reply.Len(); n > c.srv.softOutputLimit || n > unauthenticatedOutput && !cl.authenticated {
 		c.srv.checkOutput(cl, c.nowNs)
 	}
 	if cap(c.scratch) > maxScratch {

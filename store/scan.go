@@ -41,10 +41,10 @@ func (c cursor) pack() uint64 {
 }
 
 // Scan goes on from a cursor, 0 for the start, and returns the one to go on from, 0 at the end. It calls fn for about
-// count keys (at least 1) and more when many share a bucket, fewer where the tables are sparse; a small database is shown in one
-// call. Keys past their time at now (Unix milliseconds) are passed over. A key that is there from the first call to the last is
-// shown at least once, whatever else changes between calls, and may be shown again. fn may not change the keyspace nor
-// keep the Entry.
+// count keys (at least 1): more when many share a bucket, fewer where the tables are sparse; a database of fewer than count
+// keys in one table is shown in one call. Keys past their time at now (Unix milliseconds) are passed over. A key that is
+// there from the first call to the last is shown at least once, whatever else changes between calls, and may be shown
+// again. fn may not change the keyspace nor keep the Entry.
 func (db *DB) Scan(from uint64, now int64, count int, fn func(e *Entry)) (next uint64) {
 	c := unpackCursor(from)
 	count = min(max(count, 1), math.MaxInt/scanBucketsPerKey)

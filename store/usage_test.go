@@ -31,7 +31,7 @@ func TestMemoryUsage(t *testing.T) {
 			z, err := db.ZSetCreate(k, 0)
 			require.NoError(t, err)
 			for i := range members {
-				z.Add(float64(i), name(i), ZAddFlags{})
+				z.Add(float64(i), name(i))
 			}
 		}, members * (long + 8)},
 	}

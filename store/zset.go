@@ -12,7 +12,7 @@ import "math"
 // deletes its key.
 //
 // Ranks count from 0 in order of score, then of the member's bytes. Scores may be
-// infinite and never NaN. 0 and -0 are equal, and the stored sign is the one given.
+// infinite and never NaN. 0 and -0 are equal; as in Redis, only a large one keeps the sign.
 type ZSet struct {
 	db     *DB
 	key    Key

@@ -73,7 +73,8 @@ func (p packedZSet) place(score float64, member []byte) int {
 
 // write puts an entry at offset at, where there must be room.
 func (p packedZSet) write(at int, score float64, member []byte) {
-	binary.LittleEndian.PutUint64(p[at:], math.Float64bits(score))
+	// Adding 0 turns -0 into 0: Redis's packed form has no -0 either.
+	binary.LittleEndian.PutUint64(p[at:], math.Float64bits(score+0))
 	putElement(p[at+scoreSize:], member)
 }
 

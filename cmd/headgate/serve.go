@@ -39,6 +39,8 @@ func (p program) serve(args []string) error {
 	}, "loglevel", "gc-percent")
 	debug.SetGCPercent(cfg.GCPercent)
 
+	signals := make(chan os.Signal, maxPendingSignals)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	srv := server.New(live, server.Options{Log: log})
 	if err := srv.Listen(); err != nil {
 		return err
@@ -47,17 +49,18 @@ func (p program) serve(args []string) error {
 		return err
 	}
 	defer removePID(cfg.Path(cfg.PidFile))
-	go obeySignals(srv, out, log)
+	go obeySignals(signals, srv, out, log)
 	srv.Run()
 	log.Info("headgate has ended")
 	return nil
 }
 
+// maxPendingSignals is how many signals may wait for the one at work; a SIGHUP more than that is as good as lost in the others.
+const maxPendingSignals = 8
+
 // obeySignals ends the server on SIGTERM and SIGINT; a second one ends the process at once. SIGHUP has the configuration file
 // read and the log file opened again.
-func obeySignals(srv *server.Server, out *logOutput, log *slog.Logger) {
-	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+func obeySignals(signals chan os.Signal, srv *server.Server, out *logOutput, log *slog.Logger) {
 	for sig := range signals {
 		if sig != syscall.SIGHUP {
 			log.Info("shutting down", "signal", sig.String())

@@ -31,7 +31,7 @@ type Config struct {
 	GCPercent       int // see runtime/debug.SetGCPercent
 	ShutdownTimeout time.Duration
 	LogLevel        LogLevel
-	LogFile         string // "" = standard output; relative to Dir, see Path
+	LogFile         string // "" = standard error; relative to Dir, see Path
 	PidFile         string // "" = none; relative to Dir, see Path
 	Daemonize       bool   // always false: the directive refuses yes
 

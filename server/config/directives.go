@@ -148,7 +148,7 @@ var directives = []*Directive{
 	},
 	{
 		Name: "logfile", Group: General, Since: "0.1.0", Default: `""`,
-		Summary: "File to log to, relative to dir; empty means standard output.",
+		Summary: "File to log to, relative to dir; empty means standard error.",
 		kind:    text(func(c *Config) *string { return &c.LogFile }),
 	},
 	{

@@ -32,7 +32,7 @@ const (
 	noLists       = "lists, sets and streams are not part of this version"
 	ownMemory     = "headgate manages its memory in its own way"
 	ownProcess    = "the process's title, priority and processors are left to the system"
-	ownLog        = "headgate logs to logfile or standard output only"
+	ownLog        = "headgate logs to logfile or standard error only"
 	ownThreads    = "headgate reads, parses and writes on its own event loops"
 )
 

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+)
+
+// TestMain lets the scripts run the program as `headgate`.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"headgate": main})
+}
+
+// TestScripts runs testdata/script: what an operator types, and what comes back. $PORT is a free port.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			env.Setenv("PORT", strconv.Itoa(ln.Addr().(*net.TCPAddr).Port))
+			return ln.Close()
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"serving": serving,
+			"send":    send,
+			"has":     has,
+			"signal":  signalServer,
+		},
+	})
+}
+
+// startLimit is how long a server may take until it answers, or a file to say something.
+const startLimit = 10 * time.Second
+
+// until tries again until it works or takes too long.
+func until(ts *testscript.TestScript, what string, try func() bool) {
+	for deadline := time.Now().Add(startLimit); !try(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: not within %v", what, startLimit)
+		}
+	}
+}
+
+// serving waits until something accepts connections: serving tcp 127.0.0.1:$PORT, or serving unix path.
+func serving(ts *testscript.TestScript, _ bool, args []string) {
+	if args[0] == "unix" {
+		args[1] = ts.MkAbs(args[1])
+	}
+	until(ts, "serving "+args[1], func() bool {
+		conn, err := net.Dial(args[0], args[1])
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+// send sends a line to the server on $PORT and leaves the first line of the reply in the file reply.
+func send(ts *testscript.TestScript, _ bool, args []string) {
+	conn, err := net.Dial("tcp", "127.0.0.1:"+ts.Getenv("PORT"))
+	ts.Check(err)
+	defer conn.Close()
+	_, err = conn.Write([]byte(args[0] + "\r\n"))
+	ts.Check(err)
+	ts.Check(conn.SetReadDeadline(time.Now().Add(startLimit)))
+	buf := make([]byte, 4096)
+	n, err := conn.Read(buf)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("reply"), buf[:n], 0o644))
+}
+
+// signalServer sends a signal to the process whose number a file holds: signal HUP pid.
+func signalServer(ts *testscript.TestScript, _ bool, args []string) {
+	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM}
+	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
+	ts.Check(err)
+	ts.Check(syscall.Kill(pid, signals[args[0]]))
+}
+
+// has waits until a file contains a text: has file text.
+func has(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, args[0]+" has "+args[1], func() bool {
+		data, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && strings.Contains(string(data), args[1])
+	})
+}
+
+func TestEncode(t *testing.T) {
+	require.Equal(t, "*2\r\n$4\r\nAUTH\r\n$2\r\nab\r\n", string(encode([]string{"AUTH", "ab"})))
+}

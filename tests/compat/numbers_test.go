@@ -1,0 +1,251 @@
+package compat
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+// edges are what each numeric argument is replaced by.
+var edges = []string{
+	"9223372036854775807", "-9223372036854775808", "9223372036854775808", "-9223372036854775809",
+	"9223372036854775806", "-9223372036854775807", "18446744073709551615", "18446744073709551616",
+	"4611686018427387904", "2147483647", "2147483648", "-2147483649", "4294967296", "9223372036854775", "9223372036854776",
+	"0", "-0", "-1", "nan", "-nan", "inf", "-inf", "+inf", "infinity", "1e400", "-1e400", "1e-400", "0x10", "0x", "1e3",
+	" 1", "1 ", "1\n", "1\x00", "+1", "+0", "01", "1.0", "1.5", ".5", "5.", "1,5", "1_000", "--1", "-", "+", "e", "1e", "a",
+	"1234567890123456789012345", "-1234567890123456789012345", "0.1234567890123456789012345", "",
+	"(1", "((1", "(", "(inf", "(nan", "[1", "\xff",
+}
+
+// setting is what every case starts from.
+var setting = []string{
+	"FLUSHALL",
+	"SET s hello-world", "SET n 10", "SET f 10.5", "SET max 9223372036854775807", "SET t v PXAT 4102444800000",
+	"HSET h n 5 f 1.5 s abc", "ZADD z 1 a 2 b 3 c", "ZADD lex 0 a 0 b",
+}
+
+// readAsC are commands whose number redis-server reads as a C string: it ends at a NUL, where headgate sees a byte that
+// is no digit. The edges with a NUL are left out for them.
+var readAsC = []string{"SCAN", "HSCAN", "ZSCAN", "CONFIG"}
+
+// numbers are commands with {default} at each numeric argument, and what is looked at afterwards. Random replies and
+// replies that count time are left to the probes.
+var numbers = []struct {
+	command string
+	probes  []string
+}{
+	{"SELECT {0}", []string{"GET s"}},
+	{"SWAPDB {0} {1}", nil},
+	{"SET s v EX {100}", []string{"EXISTS s"}},
+	{"SET s v PX {100000}", []string{"EXISTS s"}},
+	{"SET s v EXAT {4102444800}", []string{"GET s", "PEXPIRETIME s"}},
+	{"SET s v PXAT {4102444800000}", []string{"GET s", "PEXPIRETIME s"}},
+	{"SETEX s {100} v", []string{"EXISTS s"}},
+	{"PSETEX s {100000} v", []string{"EXISTS s"}},
+	{"GETEX s EX {100}", []string{"EXISTS s"}},
+	{"GETEX s PX {100000}", []string{"EXISTS s"}},
+	{"GETEX s EXAT {4102444800}", []string{"PEXPIRETIME s"}},
+	{"GETEX s PXAT {4102444800000}", []string{"PEXPIRETIME s"}},
+	{"EXPIRE s {100}", []string{"EXISTS s"}},
+	{"EXPIRE nosuch {100}", nil},
+	{"EXPIRE t {100} GT", []string{"EXISTS t"}},
+	{"EXPIRE t {100} LT", []string{"EXISTS t"}},
+	{"PEXPIRE s {100000}", []string{"EXISTS s"}},
+	{"PEXPIRE s {100000} NX", []string{"EXISTS s"}},
+	{"EXPIREAT s {4102444800}", []string{"PEXPIRETIME s", "EXPIRETIME s"}},
+	{"EXPIREAT t {4102444801} GT", []string{"PEXPIRETIME t"}},
+	{"PEXPIREAT s {4102444800000}", []string{"PEXPIRETIME s", "EXPIRETIME s"}},
+	{"PEXPIREAT t {4102444800000} LT", []string{"PEXPIRETIME t"}},
+	{"GETRANGE s {0} {5}", nil},
+	{"GETRANGE n {0} {-1}", nil},
+	{"GETRANGE nosuch {0} {-1}", nil},
+	{"SUBSTR s {0} {5}", nil},
+	{"SETRANGE s {2} XY", []string{"GET s"}},
+	{"SETRANGE nosuch {2} ''", []string{"EXISTS nosuch"}},
+	{"INCRBY n {1}", []string{"GET n"}},
+	{"INCRBY max {1}", []string{"GET max"}},
+	{"INCRBY nosuch {1}", []string{"GET nosuch"}},
+	{"DECRBY n {1}", []string{"GET n"}},
+	{"DECRBY max {1}", []string{"GET max"}},
+	{"DECRBY nosuch {1}", []string{"GET nosuch"}},
+	{"INCRBYFLOAT n {1}", []string{"GET n"}},
+	{"INCRBYFLOAT f {1}", []string{"GET f"}},
+	{"INCRBYFLOAT max {1}", []string{"GET max"}},
+	{"INCRBYFLOAT nosuch {1}", []string{"GET nosuch"}},
+	// A value that is read as a number is a numeric argument too.
+	{"SET v {1}", []string{"GET v", "INCR v", "DECRBY v 2", "INCRBYFLOAT v 1.5", "GET v", "STRLEN v"}},
+	{"SET v {1}", []string{"INCRBYFLOAT v 1", "APPEND v 0", "GET v", "GETRANGE v 0 1"}},
+	{"HSET h v {1}", []string{"HINCRBY h v 1", "HINCRBYFLOAT h v 1.5", "HGET h v", "HSTRLEN h v"}},
+	{"HSET h v {1}", []string{"HINCRBYFLOAT h v 1", "HGET h v"}},
+	{"HINCRBY h n {1}", []string{"HGET h n"}},
+	{"HINCRBY h nosuch {1}", []string{"HGET h nosuch"}},
+	{"HINCRBYFLOAT h n {1}", []string{"HGET h n"}},
+	{"HINCRBYFLOAT h f {1}", []string{"HGET h f"}},
+	{"HINCRBYFLOAT h nosuch {1}", []string{"HGET h nosuch"}},
+	{"HRANDFIELD nosuch {1}", nil},
+	{"HRANDFIELD nosuch {1} WITHVALUES", nil},
+	{"HSCAN h {0} COUNT {10}", nil},
+	{"HSCAN nosuch {0} COUNT {10}", nil},
+	{"SCAN 0 COUNT {1000} MATCH nosuch", nil},
+	{"ZRANGESTORE d z {0} {-1}", []string{"ZRANGE d 0 -1 WITHSCORES"}},
+	{"ZRANGESTORE d z {1} {3} BYSCORE LIMIT {0} {2}", []string{"ZRANGE d 0 -1 WITHSCORES"}},
+	{"ZADD z {1.5} m", []string{"ZRANGE z 0 -1 WITHSCORES", "ZSCORE z m"}},
+	{"ZADD z {1.5} a", []string{"ZRANGE z 0 -1 WITHSCORES"}},
+	{"ZADD z 5 x {1.5} y", []string{"ZRANGE z 0 -1 WITHSCORES"}},
+	{"ZADD z XX CH {1.5} a", []string{"ZSCORE z a"}},
+	{"ZADD z GT CH {1.5} a", []string{"ZSCORE z a"}},
+	{"ZADD z LT CH {1.5} a", []string{"ZSCORE z a"}},
+	{"ZADD z INCR {1.5} a", []string{"ZSCORE z a"}},
+	{"ZADD z GT INCR {1.5} a", []string{"ZSCORE z a"}},
+	{"ZADD z {1} a {2} b", []string{"ZRANGE z 0 -1 WITHSCORES"}},
+	{"ZINCRBY z {1.5} a", []string{"ZSCORE z a"}},
+	{"ZINCRBY nosuch {1.5} a", []string{"ZRANGE nosuch 0 -1 WITHSCORES"}},
+	{"ZCOUNT z {1} {3}", nil},
+	{"ZCOUNT nosuch {1} {3}", nil},
+	{"ZRANGE z {0} {-1}", nil},
+	{"ZRANGE z {0} {-1} REV WITHSCORES", nil},
+	{"ZRANGE z {1} {3} BYSCORE", nil},
+	{"ZRANGE z {3} {1} BYSCORE REV WITHSCORES", nil},
+	{"ZRANGE z -inf +inf BYSCORE LIMIT {0} {2}", nil},
+	{"ZRANGE z +inf -inf BYSCORE REV LIMIT {0} {2}", nil},
+	{"ZRANGE lex - + BYLEX LIMIT {0} {2}", nil},
+	{"ZRANGE lex {-} {+} BYLEX", nil},
+	{"ZREVRANGE z {0} {-1} WITHSCORES", nil},
+	{"ZRANGEBYSCORE z {1} {3} WITHSCORES", nil},
+	{"ZRANGEBYSCORE z -inf +inf LIMIT {0} {2}", nil},
+	{"ZREVRANGEBYSCORE z {3} {1}", nil},
+	{"ZREVRANGEBYSCORE z +inf -inf LIMIT {0} {2}", nil},
+	{"ZRANGEBYLEX lex {-} {+}", nil},
+	{"ZRANGEBYLEX lex - + LIMIT {0} {2}", nil},
+	{"ZREVRANGEBYLEX lex + - LIMIT {0} {2}", nil},
+	{"ZLEXCOUNT lex {-} {+}", nil},
+	{"ZREMRANGEBYSCORE z {1} {2}", []string{"ZRANGE z 0 -1"}},
+	{"ZREMRANGEBYRANK z {0} {1}", []string{"ZRANGE z 0 -1"}},
+	{"ZREMRANGEBYLEX lex {-} {+}", []string{"ZRANGE lex 0 -1"}},
+	{"ZPOPMIN z {1}", []string{"ZRANGE z 0 -1"}},
+	{"ZPOPMAX z {1}", []string{"ZRANGE z 0 -1"}},
+	{"ZPOPMIN nosuch {1}", nil},
+	{"ZRANDMEMBER nosuch {1}", nil},
+	{"ZRANDMEMBER nosuch {1} WITHSCORES", nil},
+	{"ZSCAN z {0} COUNT {10}", nil},
+	{"CLIENT LIST ID {99999999}", nil},
+	{"CLIENT KILL ID {99999999}", nil},
+	{"HELLO {5}", nil},
+	{"MEMORY USAGE nosuch SAMPLES {5}", nil},
+	{"CONFIG SET timeout {0}", []string{"CONFIG GET timeout", "CONFIG SET timeout 0"}},
+	{"CONFIG SET hash-max-listpack-entries {512}", []string{"CONFIG GET hash-max-listpack-entries", "CONFIG SET hash-max-listpack-entries 512"}},
+	{"CONFIG SET proto-max-bulk-len {536870912}", []string{"CONFIG GET proto-max-bulk-len", "CONFIG SET proto-max-bulk-len 512mb"}},
+}
+
+// offered tells whether the program under test has the command of a template: what it has not is not compared.
+func offered(t *testing.T, server *harness.Server) func(template string) bool {
+	t.Helper()
+	names := harness.Dial(t, server.Addr).Ask("COMMAND", "LIST").Strings()
+	known := make(map[string]bool, len(names))
+	for _, name := range names {
+		known[strings.ToUpper(name)] = true
+	}
+	return func(template string) bool { return known[strings.Fields(template)[0]] }
+}
+
+// substitute returns the template once for each numeric argument and edge, the other arguments at their defaults.
+func substitute(t *testing.T, template string) [][]string {
+	t.Helper()
+	words, err := splitWords(template)
+	require.NoError(t, err)
+	defaults := make([]string, len(words))
+	var positions []int
+	for i, word := range words {
+		defaults[i] = strings.Trim(word, "{}")
+		if strings.HasPrefix(word, "{") {
+			positions = append(positions, i)
+		}
+	}
+	calls := [][]string{defaults}
+	for _, position := range positions {
+		for _, edge := range edges {
+			if strings.Contains(edge, "\x00") && slices.Contains(readAsC, words[0]) {
+				continue
+			}
+			call := append([]string(nil), defaults...)
+			call[position] = edge
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// TestNumbers puts every edge into every numeric argument, in both protocols, and compares reply and state.
+func TestNumbers(t *testing.T) {
+	servers := newPool(t)
+	var compared atomic.Int64
+	t.Run("templates", func(t *testing.T) {
+		for _, number := range numbers {
+			t.Run(number.command, func(t *testing.T) {
+				t.Parallel()
+				p := <-servers
+				defer func() { servers <- p }()
+				if !offered(t, p.subject)(number.command) {
+					return
+				}
+				for _, protocol := range []int{2, 3} {
+					compared.Add(int64(compareNumbers(t, p, protocol, number.command, number.probes)))
+				}
+			})
+		}
+	})
+	t.Logf("%d request and reply pairs compared", compared.Load())
+}
+
+// compareNumbers runs each call in one pipeline with what sets it up and what looks at its effect, and counts the
+// replies compared.
+func compareNumbers(t *testing.T, p pair, protocol int, template string, probes []string) (compared int) {
+	t.Helper()
+	l := p.dial(t, protocol)
+	defer l.close()
+	var before []byte
+	for _, line := range setting {
+		before = append(before, encode(t, line)...)
+	}
+	reports := 0
+	for _, call := range substitute(t, template) {
+		batch := append(append([]byte(nil), before...), harness.Command(call...)...)
+		for _, probe := range probes {
+			batch = append(batch, encode(t, probe)...)
+		}
+		batch = append(batch, encode(t, "SELECT 0")...)
+		require.NoError(t, l.send(batch))
+		for i := range len(setting) + 1 + len(probes) + 1 {
+			reference, subject, err := l.read()
+			require.NoError(t, err, "%q", call)
+			if i >= len(setting) {
+				compared++
+			}
+			if reference.Wire() == subject.Wire() {
+				continue
+			}
+			about := "the reply"
+			if probe := i - len(setting) - 1; probe >= 0 && probe < len(probes) {
+				about = probes[probe]
+			}
+			t.Errorf("RESP%d: %q: %s differs\n  redis-server: %q\n  headgate:     %q",
+				protocol, call, about, reference.Wire(), subject.Wire())
+			if reports++; reports > maxReports {
+				return compared
+			}
+		}
+	}
+	return compared
+}
+
+func encode(t *testing.T, line string) []byte {
+	t.Helper()
+	words, err := splitWords(line)
+	require.NoError(t, err)
+	return harness.Command(words...)
+}
