@@ -57,10 +57,14 @@ func clThrottle(c *Ctx) {
 		return
 	}
 	k := c.key(1)
-	tat, exists, wireError := storedTAT(c, k)
-	if wireError != "" {
-		c.err(wireError)
-		return
+	e, exists := c.db.Find(k, c.now)
+	var tat int64
+	if exists {
+		var wireError string
+		if tat, wireError = storedTAT(&e); wireError != "" {
+			c.err(wireError)
+			return
+		}
 	}
 	d, err := g.Decide(c.nowNs, tat, exists, number[3])
 	if err != nil {
@@ -69,11 +73,14 @@ func clThrottle(c *Ctx) {
 	}
 	switch d.Write {
 	case throttle.Set:
-		c.db.SetInt(k, d.TAT, throttle.ExpireAtMs(d.TAT))
-	case throttle.Delete:
-		if e, ok := c.db.Find(k, c.now); ok {
-			e.Delete()
+		if !exists {
+			c.db.SetInt(k, d.TAT, throttle.ExpireAtMs(d.TAT))
+			break
 		}
+		e.SetInt(d.TAT)
+		e.SetExpireAt(throttle.ExpireAtMs(d.TAT))
+	case throttle.Delete:
+		e.Delete()
 	}
 	c.reply.Array(5)
 	if d.Limited {
@@ -95,23 +102,19 @@ func (c *Ctx) cellGCRA(burst, count, period int64) (throttle.GCRA, error) {
 	return throttle.NewGCRA(throttle.Quota{MaxBurst: burst, Count: count, Period: period})
 }
 
-// storedTAT reads a limiter's theoretical arrival time. A key of another kind is an error, returned in its wire form.
-func storedTAT(c *Ctx, k store.Key) (tat int64, exists bool, wireError string) {
-	e, ok := c.db.Find(k, c.now)
-	if !ok {
-		return 0, false, ""
-	}
+// storedTAT reads a limiter's theoretical arrival time, or returns the wire form of why the key is none.
+func storedTAT(e *store.Entry) (tat int64, wireError string) {
 	if e.Kind() != store.KindString {
-		return 0, false, errWrongType
+		return 0, errWrongType
 	}
-	if tat, ok = e.Int(); ok {
-		return tat, true, ""
+	if tat, ok := e.Int(); ok {
+		return tat, ""
 	}
-	tat, ok = store.ParseInt(e.Bytes(c.scratch))
+	tat, ok := store.ParseInt(e.Bytes(nil))
 	if !ok {
-		return 0, false, errNotInteger
+		return 0, errNotInteger
 	}
-	return tat, true, ""
+	return tat, ""
 }
 
 // failThrottle sends the wire form of an error from the algorithm.

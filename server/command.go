@@ -217,14 +217,6 @@ func (c *Command) keyRange() (first, last, step int) {
 	return first, last, step
 }
 
-// keyIndexes appends the indexes of all keys among args.
-func (c *Command) keyIndexes(indexes []int, args [][]byte) []int {
-	for _, k := range c.Keys {
-		indexes = k.find(indexes, args)
-	}
-	return indexes
-}
-
 // Reply is a set of RESP types.
 type Reply uint16
 
@@ -284,10 +276,6 @@ func block(name string, a ...Arg) Arg { return Arg{Name: name, Type: "block", Ar
 func (a Arg) opt() Arg                { a.Optional = true; return a }
 func (a Arg) multi() Arg              { a.Multiple = true; return a }
 func (a Arg) after(token string) Arg  { a.Token = token; return a }
-func (a Arg) eachAfter(token string) Arg {
-	a.Token, a.Multiple, a.EachTok = token, true, true
-	return a
-}
 
 // syntax renders an argument as documentation writes it: `[NX | XX] key value [value …]`.
 func (a Arg) syntax() string {

@@ -52,7 +52,8 @@ func (s *Server) cron() time.Duration {
 	return max(time.Duration(next-now), 0)
 }
 
-// expireSlice deletes keys that are past their time. It reports whether there is likely much more to delete.
+// expireSlice deletes keys that are past their time, and gives back the memory of flushed databases. It reports whether there is
+// likely much more to do.
 func (s *Server) expireSlice(nowMs int64) (more bool) {
 	start := time.Now()
 	seen, gone := 0, 0
@@ -60,7 +61,7 @@ func (s *Server) expireSlice(nowMs int64) (more bool) {
 		visited, expired := s.keys.ExpireSlice(nowMs, expireVisits)
 		seen, gone = seen+visited, gone+expired
 		if visited < expireVisits {
-			return false
+			return s.keys.Retired() > 0
 		}
 		if time.Since(start) > sliceTime*3/4 {
 			return gone*expireYield >= seen
@@ -72,12 +73,10 @@ func (s *Server) expireSlice(nowMs int64) (more bool) {
 // whether this round has more clients to come.
 func (s *Server) clientsSlice(now int64) (more bool) {
 	t := &s.clients
-	if t.hand >= len(t.list) {
-		t.hand = 0
-	}
 	cfg := s.config.Get()
-	end := min(t.hand+clientsPerTick, len(t.list))
-	for _, cl := range t.list[t.hand:end] {
+	begin := min(t.hand, len(t.list))
+	end := min(begin+clientsPerTick, len(t.list))
+	for _, cl := range t.list[begin:end] {
 		if cfg.Timeout > 0 && now-cl.seen > int64(cfg.Timeout) && !cl.held {
 			s.stats.timedOut++
 			cl.conn.CloseNow()
@@ -87,8 +86,11 @@ func (s *Server) clientsSlice(now int64) (more bool) {
 			s.checkOutput(cl, now)
 		}
 	}
-	t.hand = end
-	return end < len(t.list)
+	if t.hand = end; end == len(t.list) {
+		t.hand = 0 // now, or a growing list would keep the hand at its end
+		return false
+	}
+	return true
 }
 
 // checkOutput closes a client whose unsent replies are over the hard limit, or have been over the soft one for its time.

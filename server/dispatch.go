@@ -51,6 +51,8 @@ func (c *Ctx) admit() bool {
 		}
 	}
 	switch {
+	case c.cmd == nil && (c.is(0, "POST") || c.is(0, "HOST:")):
+		c.srv.refuseBrowser(c)
 	case c.cmd == nil:
 		c.errUnknownCommand()
 	case !c.cmd.arityOK(len(c.args)) || (c.cmd.Handler == nil && len(c.args) == 1):
@@ -94,6 +96,20 @@ func (c *Ctx) call(timed bool) {
 	if c.failed {
 		stats.failed++
 	}
+}
+
+// browserWarnings is the shortest time between two log lines about browsers, in ns.
+const browserWarnings = int64(time.Minute)
+
+// refuseBrowser closes a connection that speaks HTTP: most likely somebody has a browser send what a web page made up, so that
+// its lines are taken for commands.
+func (s *Server) refuseBrowser(c *Ctx) {
+	s.stats.protocolErrors++
+	if c.nowNs-s.warnedOfBrowser > browserWarnings {
+		s.warnedOfBrowser = c.nowNs
+		s.log.Warn("closed a connection that speaks HTTP; this may be an attack by way of a browser", "addr", c.client.conn.Remote)
+	}
+	c.client.conn.CloseNow()
 }
 
 // Lengths to which an unknown command's name and its arguments are quoted in the error.

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"headgate/server/config"
 	"headgate/server/resp"
@@ -43,6 +42,8 @@ type Server struct {
 	pause        pause
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
+
+	warnedOfBrowser int64 // ns, when the log last told of one
 
 	limits, unauthLimits atomic.Pointer[resp.Limits]
 	softOutputLimit      int // output length from which a client's limits are looked at
@@ -160,6 +161,3 @@ func isUnixAddress(addr string) bool {
 
 // pid is the process's number, as INFO shows it.
 var pid = os.Getpid
-
-// uptime returns how long the server has been running.
-func (s *Server) uptime() time.Duration { return time.Duration(s.clock.Read() - s.started) }

@@ -96,7 +96,7 @@ func (a *arena) alloc(class uint8) ref {
 		r = run.start + ref(uint32(run.bump)*run.step)
 		run.bump++
 	default:
-		run = a.nextRun(class)
+		a.nextRun(class)
 		return a.alloc(class)
 	}
 	run.live++

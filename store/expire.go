@@ -42,6 +42,9 @@ func (ks *Keyspace) ExpireSlice(nowMs int64, maxVisits int) (visited, expired in
 	return visited, expired
 }
 
+// Retired returns the bytes of memory that nothing uses any more and that ExpireSlice has still to give back.
+func (ks *Keyspace) Retired() uint64 { return ks.retired.bytes }
+
 // sweepTables goes on with the database's sweep. done means that its last table has been passed.
 func (db *DB) sweepTables(now int64, maxVisits int) (visited, expired int, done bool) {
 	s := &db.sweep

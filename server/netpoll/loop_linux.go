@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,6 +19,7 @@ const (
 	acceptsPerEvent   = 1000 // connections accepted before the others get their turn
 	acceptBackoffMin  = 10 * time.Millisecond
 	acceptBackoffMax  = time.Second
+	shortSleepMs      = 1                      // the first sleep, which the scheduler is not told of
 	keepAliveProbes   = 3                      // unanswered probes after which a peer counts as gone
 	shutdownDrainTime = 500 * time.Millisecond // how long a stopping loop waits for full sockets to drain
 	readEvents        = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
@@ -52,7 +52,6 @@ type Loop struct {
 	keepAlive atomic.Int64 // seconds; 0 = off
 	open      int
 	done      chan struct{}
-	once      sync.Once
 }
 
 type listener struct {
@@ -157,16 +156,17 @@ func (l *Loop) Run() {
 	l.shutdown()
 }
 
-// wait returns the number of events taken. It asks without sleeping first: under load there is always something, and a raw
-// call spares the scheduler's bookkeeping.
+// wait returns the number of events taken, after sleeping for at most limit if there are none. Under load the next event is
+// never far, so the first sleep is a short one that the scheduler is not told of: telling it, and being taken the processor away
+// and given it back, costs about as much as a small command. A signal, and so a collection that wants to stop the world, ends
+// that sleep at once.
 func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
-	n := epollWaitRaw(l.epfd, events)
-	if n > 0 || len(l.again) > 0 || limit == 0 {
-		return n
+	if len(l.again) > 0 || limit == 0 {
+		return epollWaitRaw(l.epfd, events, 0)
 	}
 	if spin := l.busyPoll.Load(); spin > 0 {
 		for start := time.Now(); time.Since(start) < time.Duration(spin); {
-			if n := epollWaitRaw(l.epfd, events); n > 0 {
+			if n := epollWaitRaw(l.epfd, events, 0); n > 0 {
 				return n
 			}
 		}
@@ -177,13 +177,16 @@ func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
 	idle := len(l.woken) == 0
 	l.handler.Unlock()
 	if !idle || l.stopping.Load() {
-		return 0
+		return epollWaitRaw(l.epfd, events, 0)
+	}
+	if n := epollWaitRaw(l.epfd, events, shortSleepMs); n > 0 {
+		return n
 	}
 	if !l.acceptAgain.IsZero() {
 		limit = min(limit, time.Until(l.acceptAgain))
 	}
 	ms := int((limit + time.Millisecond - 1) / time.Millisecond)
-	n, err := unix.EpollWait(l.epfd, events, max(ms, 0))
+	n, err := unix.EpollWait(l.epfd, events, max(ms-shortSleepMs, 0))
 	if err != nil {
 		return 0 // EINTR: the next turn asks again
 	}
@@ -478,10 +481,10 @@ func (l *Loop) control(op, fd int, events uint32) error {
 	return unix.EpollCtl(l.epfd, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
 }
 
-// The calls below never block, so they spare the scheduler's bookkeeping around a system call.
+// The calls below block shortly or not at all, so they spare the scheduler's bookkeeping around a system call.
 
-func epollWaitRaw(epfd int, events []unix.EpollEvent) int {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
+func epollWaitRaw(epfd int, events []unix.EpollEvent, timeoutMs int) int {
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(timeoutMs), 0, 0)
 	if errno != 0 {
 		return 0
 	}

@@ -38,7 +38,8 @@ func Root(t testing.TB) string {
 	}
 }
 
-// Binary is the path of the program under test, built first when HEADGATE_BIN does not name one.
+// Binary is the path of the program under test, built first when HEADGATE_BIN does not name one. Building gives the file
+// a new time, so `go test` never takes an earlier result for that of the present sources.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if named := os.Getenv("HEADGATE_BIN"); named != "" {

@@ -103,7 +103,7 @@ func (s *Server) launch(binary string, first, flags []string) error {
 	}
 	defer func() { _ = out.Close() }()
 	s.cmd = exec.Command(binary, args...)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = s.Dir, out, out
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.Dir, environment(), out, out
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
@@ -116,6 +116,11 @@ func (s *Server) launch(binary string, first, flags []string) error {
 		return fmt.Errorf("%s %s: %w\n%s", s.Name, strings.Join(args, " "), err, s.Log())
 	}
 	return nil
+}
+
+// environment is this process's without headgate's directives, so that a test means the same everywhere.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "HEADGATE_") })
 }
 
 // waitReady returns when the server answers a PING with anything, an error included.

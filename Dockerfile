@@ -1,0 +1,18 @@
+# The binary is static and runs as nobody on an empty, read-only root:
+#   docker build -t headgate . && docker run --read-only --cap-drop=ALL -p 6379:6379 headgate --requirepass "$SECRET"
+# Inside it listens on every address, whatever a configuration file says of bind; -e HEADGATE_BIND=… changes that.
+# protected-mode is on, so without a password only the container itself is served.
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /headgate ./cmd/headgate
+
+FROM scratch
+COPY --from=build /headgate /headgate
+USER 65532:65532
+EXPOSE 6379
+HEALTHCHECK --interval=10s --timeout=2s --start-period=2s CMD ["/headgate", "ping"]
+ENV HEADGATE_BIND="* -::*"
+ENTRYPOINT ["/headgate"]

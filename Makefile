@@ -1,0 +1,65 @@
+# Targets for people and for .ci/run. `make` alone lists them.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+GO      ?= go
+BIN     := bin/headgate
+T       ?= 10m
+BENCH   ?= .
+TIMEOUT ?= 280s
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: help build deps test race vet lint fmt fuzz compat compat-self hostile clients bench generate clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+build: ## build bin/headgate
+	@mkdir -p bin
+	$(GO) build -o $(BIN) ./cmd/headgate
+
+deps: ## install redis-server and redis-tools, which the tests compare with
+	@./scripts/deps.sh
+
+test: deps build ## run every test, in under five minutes on two cores
+	@$(GO) test -timeout $(TIMEOUT) ./... && echo "ok: all tests of headgate passed"
+
+race: deps build ## run the packages' own tests under the race detector
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v /tests/)
+
+vet: ## go vet
+	$(GO) vet ./...
+
+fmt: ## what gofmt would change, among the files that git knows
+	@changed=$$(git ls-files -z '*.go' | xargs -0 -r gofmt -l); \
+	if [ -n "$$changed" ]; then echo "gofmt would change:"; echo "$$changed"; exit 1; fi
+
+lint: fmt vet ## gofmt, go vet and staticcheck
+	$(GO) run $(STATICCHECK) ./...
+
+fuzz: ## run each fuzz target for T, by default 10m
+	./scripts/fuzz.sh $(T)
+
+compat: deps build ## compare with redis-server, byte for byte
+	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/compat | grep -vE '^ *(=== |--- PASS)'
+
+compat-self: deps ## compare redis-server with itself: are the scripts deterministic?
+	HEADGATE_BIN=redis-server $(GO) test -count=1 -timeout $(TIMEOUT) -run 'TestScripts|TestNumbers|TestWrongArity' ./tests/compat
+
+hostile: deps build ## send what nobody should send; prints the table of what was measured
+	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/hostile | grep -vE '^ *(=== |--- PASS)'
+
+clients: deps build ## run the limiters that people use, through go-redis and redigo
+	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/clients | grep -vE '^ *=== '
+
+bench: ## run the Go benchmarks, or those that BENCH matches
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./server/... ./store/... ./throttle/...
+
+generate: ## write the generated documents anew
+	$(GO) generate ./...
+
+clean: ## remove what was built
+	rm -rf bin coverage.txt
+	$(GO) clean -testcache

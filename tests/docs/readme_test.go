@@ -1,0 +1,118 @@
+// Package docs replays the redis-cli transcripts of the documents against the built server: what they show is what
+// happens.
+package docs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+// prompt is redis-cli's, with its mark of the database and of a transaction.
+var prompt = regexp.MustCompile(`^(?:127\.0\.0\.1:6379|redis)(?:\[\d+\])?(?:\(TX\))?> `)
+
+// transcript is one fenced block of a document that shows redis-cli.
+type transcript struct {
+	file  string
+	line  int // of the fence that opens it
+	calls []call
+}
+
+// call is one command of a transcript and what is printed after it.
+type call struct {
+	line    int
+	command string
+	output  string
+}
+
+// transcripts finds the blocks fenced as console, or that begin with a prompt.
+func transcripts(t *testing.T, path string) []transcript {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var found []transcript
+	var block *transcript
+	inFence, number := false, 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case strings.HasPrefix(line, "```") && inFence:
+			if block != nil && len(block.calls) > 0 {
+				found = append(found, *block)
+			}
+			inFence, block = false, nil
+		case strings.HasPrefix(line, "```"):
+			inFence, block = true, &transcript{file: filepath.Base(path), line: number}
+		case inFence && prompt.MatchString(line):
+			block.calls = append(block.calls, call{line: number, command: prompt.ReplaceAllString(line, "")})
+		case inFence && len(block.calls) > 0:
+			last := &block.calls[len(block.calls)-1]
+			last.output += line + "\n"
+		}
+	}
+	require.False(t, inFence, "%s: a fence is not closed", path)
+	return found
+}
+
+// replay pipes the commands into redis-cli, which prints as it does on a terminal, and compares call by call.
+func (tr transcript) replay(t *testing.T) {
+	server := harness.Start(t)
+	var input, want strings.Builder
+	for _, c := range tr.calls {
+		input.WriteString(c.command + "\n")
+		want.WriteString(c.output)
+	}
+	cli := exec.Command(harness.ReferenceCLI(t), "--no-raw", "-h", "127.0.0.1", "-p", strconv.Itoa(server.Port))
+	cli.Stdin = strings.NewReader(input.String())
+	out, err := cli.CombinedOutput()
+	require.NoError(t, err, string(out))
+	got := trimmed(string(out))
+	for _, c := range tr.calls {
+		expected := trimmed(c.output)
+		if !strings.HasPrefix(got, expected) {
+			require.Equal(t, trimmed(want.String()), trimmed(string(out)), "%s:%d: %s", tr.file, c.line, c.command)
+		}
+		got = strings.TrimPrefix(got, expected)
+	}
+	require.Empty(t, got, "%s:%d: more is printed than is shown", tr.file, tr.line)
+}
+
+// trimmed drops blank lines and the spaces at the ends of lines, which no document shows.
+func trimmed(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \r\n"); line != "" {
+			fmt.Fprintln(&out, line)
+		}
+	}
+	return out.String()
+}
+
+// TestTranscripts replays every transcript of README.md and docs/, each on an empty server.
+func TestTranscripts(t *testing.T) {
+	root := harness.Root(t)
+	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	require.NoError(t, err)
+	inREADME := transcripts(t, filepath.Join(root, "README.md"))
+	require.NotEmpty(t, inREADME, "README.md shows no transcript")
+	all := inREADME
+	for _, path := range paths {
+		all = append(all, transcripts(t, path)...)
+	}
+	for _, tr := range all {
+		t.Run(fmt.Sprintf("%s:%d", tr.file, tr.line), func(t *testing.T) {
+			t.Parallel()
+			tr.replay(t)
+		})
+	}
+}
