@@ -14,7 +14,7 @@ const (
 	keptArguments = 64 << 10
 	// timedEvery is how often a command marked Fast or Sampled is timed: reading the clock twice would cost such a command a tenth of its
 	// time, so one in so many stands for all.
-	timedEvery = 16
+	timedEvery = 64
 )
 
 // worker runs batches for one front. Parsing needs no lock; then the executor's lock is taken once, the keys' slots are
@@ -24,7 +24,8 @@ type worker struct {
 	ctx   Ctx
 	args  [][]byte
 	queue []parsed
-	tick  uint32 // counts commands, to choose the timed ones
+	last  *Command // the last one looked up
+	tick  uint32   // counts commands, to choose the timed ones
 
 	ran      bool  // a batch was executed since the last Tick, so ctx.nowNs is fresh
 	nextCron int64 // ns
@@ -36,11 +37,11 @@ type worker struct {
 type parsed struct {
 	client     *Client
 	cmd        *Command // nil: unknown
-	err        error    // the connection's input broke the protocol
-	begin, end int      // its arguments, in worker.args
 	from       int      // reader offset to go back to if it cannot run yet
+	begin, end int32    // its arguments, in worker.args
 	hash       uint64   // of the first key
 	hashed     bool
+	err        error // the connection's input broke the protocol
 }
 
 // NewWorker implements netpoll.Handler.
@@ -92,26 +93,30 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 		room = 1
 	}
 	for range room {
-		p := parsed{client: cl, from: conn.In.Offset(), begin: len(w.args)}
+		from, begin := conn.In.Offset(), len(w.args)
 		args, ok, err := conn.In.Next(w.args, limits)
-		if err != nil {
-			p.err, p.end = err, p.begin
-			w.queue = append(w.queue, p)
-			return false
-		}
-		if !ok {
+		if !ok && err == nil {
 			return false
 		}
 		w.args = args
-		p.end = len(args)
-		argv := args[p.begin:]
-		p.cmd = w.srv.commands.lookup(argv[0])
-		if p.cmd != nil && p.cmd.firstKey > 0 && p.cmd.firstKey < len(argv) {
-			p.hash, p.hashed = w.srv.keys.Key(argv[p.cmd.firstKey]).Hash, true
+		w.queue = append(w.queue, parsed{client: cl, from: from, begin: int32(begin), end: int32(len(args)), err: err})
+		if err != nil {
+			return false
 		}
-		w.queue = append(w.queue, p)
+		w.prepare(&w.queue[len(w.queue)-1], args[begin:])
 	}
 	return true
+}
+
+// prepare looks the command up and hashes its first key. Most commands are the same as the one before.
+func (w *worker) prepare(p *parsed, args [][]byte) {
+	if w.last == nil || w.last.upper != string(args[0]) {
+		w.last = w.srv.commands.lookup(args[0])
+	}
+	p.cmd = w.last
+	if p.cmd != nil && p.cmd.firstKey > 0 && p.cmd.firstKey < len(args) {
+		p.hash, p.hashed = w.srv.keys.Key(args[p.cmd.firstKey]).Hash, true
+	}
 }
 
 // execute runs the queued commands under one hold of the lock.
@@ -136,11 +141,12 @@ func (w *worker) execute() {
 			current, skip = p.client, false
 			current.conn.Begin()
 			current.seen = c.nowNs
+			c.client, c.reply = current, current.reply
 		}
 		if skip || current.conn.Closing() {
 			continue
 		}
-		if s.holdsBack(current, p.cmd, c.nowNs) {
+		if s.pause.until != 0 && s.holdsBack(current, p.cmd, c.nowNs) {
 			current.conn.In.Rewind(p.from)
 			skip = true
 			continue
@@ -172,7 +178,7 @@ func (w *worker) touch() {
 // run executes one command and looks after its reply's size.
 func (w *worker) run(p *parsed) {
 	c, cl := &w.ctx, p.client
-	c.client, c.cmd, c.db, c.reply = cl, p.cmd, cl.db, cl.reply
+	c.cmd, c.db = p.cmd, cl.db
 	c.args, c.hash, c.hashed, c.failed = w.args[p.begin:p.end], p.hash, p.hashed, false
 	if p.err != nil {
 		c.srv.protocolError(c, p.err)

@@ -314,10 +314,10 @@ func (l *Loop) send(c *Conn) {
 	}
 	if c.sent == len(c.out) && c.sent > 0 {
 		c.release(&l.pool)
-		l.handler.Lock()
-		more := c.Out.Len() > 0 && c.stage(&l.pool)
-		l.handler.Unlock()
-		if more {
+		if c.more {
+			l.handler.Lock()
+			c.stage(&l.pool)
+			l.handler.Unlock()
 			l.send(c)
 			return
 		}

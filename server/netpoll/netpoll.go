@@ -59,6 +59,7 @@ type Conn struct {
 	dead    bool   // closed; later events are stale
 	eof     bool   // the peer has closed its side
 	waiting bool   // EPOLLOUT is armed
+	more    bool   // Out had more when it was last looked at, while out was not sent yet
 }
 
 // front is the owner of a connection, as seen from other connections' commands.
@@ -112,7 +113,7 @@ func (c *Conn) prepare(pool *resp.Pool) {
 // stage moves replies and marks from the guarded side to the front's own. The caller holds the Handler's lock.
 // It reports whether there is anything for the front to do.
 func (c *Conn) stage(pool *resp.Pool) bool {
-	c.queued = false
+	c.queued, c.more = false, false
 	c.staged = len(c.out) - c.sent
 	if c.closeNow {
 		c.dead = true
@@ -134,6 +135,7 @@ func (c *Conn) stage(pool *resp.Pool) bool {
 		c.Out.SetBuffer(nil)
 		return true
 	}
+	c.more = true
 	return !c.waiting // the socket is full: what is queued goes out when it drains
 }
 
