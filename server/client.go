@@ -31,6 +31,7 @@ type Client struct {
 	held          bool // waits for the end of a pause
 	replyMode     replyMode
 	lastCmd       *Command
+	inputErr      error // why its input cannot be read on; its own worker's
 
 	multi    *transaction
 	watches  []*store.Watch

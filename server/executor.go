@@ -23,7 +23,8 @@ type worker struct {
 	srv   *Server
 	ctx   Ctx
 	args  [][]byte
-	queue []parsed
+	queue [batchCommands]parsed
+	count int      // how many of queue are in use
 	last  *Command // the last one looked up
 	tick  uint32   // counts commands, to choose the timed ones
 
@@ -41,7 +42,7 @@ type parsed struct {
 	begin, end int32    // its arguments, in worker.args
 	hash       uint64   // of the first key
 	hashed     bool
-	err        error // the connection's input broke the protocol
+	broken     bool // no command: the input broke the protocol, as Client.inputErr says
 }
 
 // NewWorker implements netpoll.Handler.
@@ -69,8 +70,8 @@ func (w *worker) Tick() time.Duration {
 // Batch implements netpoll.Worker.
 func (w *worker) Batch(ready []*netpoll.Conn) {
 	for i := 0; i < len(ready); {
-		w.queue, w.args = w.queue[:0], w.args[:0]
-		for i < len(ready) && len(w.queue) < batchCommands {
+		w.count, w.args = 0, w.args[:0]
+		for i < len(ready) && w.count < batchCommands {
 			if more := w.parse(ready[i]); more {
 				break
 			}
@@ -87,7 +88,7 @@ func (w *worker) Batch(ready []*netpoll.Conn) {
 // before authentication that is after each command, since it may change what the next one is allowed to be.
 func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 	cl := conn.Client.(*Client)
-	room := batchCommands - len(w.queue)
+	room := batchCommands - w.count
 	limits := w.srv.readLimits(cl)
 	if limits.MultibulkUnauth > 0 {
 		room = 1
@@ -99,11 +100,15 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 			return false
 		}
 		w.args = args
-		w.queue = append(w.queue, parsed{client: cl, from: from, begin: int32(begin), end: int32(len(args)), err: err})
-		if err != nil {
+		p := &w.queue[w.count]
+		w.count++
+		p.client, p.from, p.begin, p.end = cl, from, int32(begin), int32(len(args))
+		if p.broken = err != nil; p.broken {
+			cl.inputErr = err
+			p.cmd, p.hashed = nil, false
 			return false
 		}
-		w.prepare(&w.queue[len(w.queue)-1], args[begin:])
+		w.prepare(p, args[begin:])
 	}
 	return true
 }
@@ -113,15 +118,16 @@ func (w *worker) prepare(p *parsed, args [][]byte) {
 	if w.last == nil || w.last.upper != string(args[0]) {
 		w.last = w.srv.commands.lookup(args[0])
 	}
-	p.cmd = w.last
-	if p.cmd != nil && p.cmd.firstKey > 0 && p.cmd.firstKey < len(args) {
-		p.hash, p.hashed = w.srv.keys.Key(args[p.cmd.firstKey]).Hash, true
+	cmd := w.last
+	p.cmd, p.hashed = cmd, cmd != nil && cmd.firstKey > 0 && cmd.firstKey < len(args)
+	if p.hashed {
+		p.hash = w.srv.keys.Key(args[cmd.firstKey]).Hash
 	}
 }
 
 // execute runs the queued commands under one hold of the lock.
 func (w *worker) execute() {
-	if len(w.queue) == 0 {
+	if w.count == 0 {
 		return
 	}
 	s := w.srv
@@ -135,7 +141,7 @@ func (w *worker) execute() {
 	c.now = c.nowNs / 1e6
 	var current *Client
 	skip := false
-	for i := range w.queue {
+	for i := range w.queue[:w.count] {
 		p := &w.queue[i]
 		if p.client != current {
 			current, skip = p.client, false
@@ -158,16 +164,16 @@ func (w *worker) execute() {
 
 // touch loads the slots of all keys of the batch, then their records, so that the misses overlap instead of adding up.
 func (w *worker) touch() {
-	if len(w.queue) < 2 {
+	if w.count < 2 {
 		return
 	}
 	sum := w.sink
-	for i := range w.queue {
+	for i := range w.queue[:w.count] {
 		if p := &w.queue[i]; p.hashed {
 			sum += p.client.db.TouchBucket(p.hash)
 		}
 	}
-	for i := range w.queue {
+	for i := range w.queue[:w.count] {
 		if p := &w.queue[i]; p.hashed {
 			sum += p.client.db.TouchRecord(p.hash)
 		}
@@ -180,8 +186,8 @@ func (w *worker) run(p *parsed) {
 	c, cl := &w.ctx, p.client
 	c.cmd, c.db = p.cmd, cl.db
 	c.args, c.hash, c.hashed, c.failed = w.args[p.begin:p.end], p.hash, p.hashed, false
-	if p.err != nil {
-		c.srv.protocolError(c, p.err)
+	if p.broken {
+		c.srv.protocolError(c, cl.inputErr)
 		return
 	}
 	sent := cl.reply.Len()
