@@ -8,8 +8,8 @@ import (
 
 const (
 	// batchCommands is how many commands are parsed before they are executed: enough for their memory accesses to overlap,
-	// few enough for them to stay in the nearest caches.
-	batchCommands = 256
+	// few enough for them to stay in the nearest cache (256 cost PING 5 % more in pipelines).
+	batchCommands = 64
 	// keptArguments bounds the argument slices that a worker keeps between batches.
 	keptArguments = 64 << 10
 	// timedEvery is how often a command marked Fast or Sampled is timed: reading the clock twice would cost such a command a tenth of its
