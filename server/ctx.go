@@ -14,6 +14,7 @@ import (
 // command; a handler keeps nothing of it, and args point into the connection's input buffer.
 type Ctx struct {
 	srv    *Server
+	worker *worker
 	client *Client
 	cmd    *Command
 	db     *store.DB

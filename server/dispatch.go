@@ -64,6 +64,8 @@ func (c *Ctx) admit() bool {
 		c.reject(errNoMulti)
 	case c.cmd.Flags&DenyOOM != 0 && c.srv.keys.Full():
 		c.reject(errOOM)
+	case c.srv.busy != "" && c.cmd.Flags&AllowBusy == 0:
+		c.reject(c.srv.busy)
 	default:
 		return true
 	}

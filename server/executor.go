@@ -20,13 +20,14 @@ const (
 // worker runs batches for one front. Parsing needs no lock; then the executor's lock is taken once, the keys' slots are
 // touched so that their cache misses overlap, and the commands are executed in each connection's order.
 type worker struct {
-	srv   *Server
-	ctx   Ctx
-	args  [][]byte
-	queue [batchCommands]parsed
-	count int      // how many of queue are in use
-	last  *Command // the last one looked up
-	tick  uint32   // counts commands, to choose the timed ones
+	srv     *Server
+	ctx     Ctx
+	args    [][]byte
+	queue   [batchCommands]parsed
+	count   int      // how many of queue are in use
+	last    *Command // the last one looked up
+	current int      // index of the one being run
+	tick    uint32   // counts commands, to choose the timed ones
 
 	ran      bool  // a batch was executed since the last Tick, so ctx.nowNs is fresh
 	nextCron int64 // ns
@@ -87,6 +88,9 @@ func (w *worker) Batch(ready []*netpoll.Conn) {
 // parse reads commands from a connection's buffer into the queue. It reports whether there may be more for a next round:
 // before authentication that is after each command, since it may change what the next one is allowed to be.
 func (w *worker) parse(conn *netpoll.Conn) (more bool) {
+	if conn.Gone() {
+		return false
+	}
 	cl := conn.Client.(*Client)
 	room := batchCommands - w.count
 	limits := w.srv.readLimits(cl)
@@ -136,12 +140,12 @@ func (w *worker) execute() {
 	w.touch()
 	w.ran = true
 	c := &w.ctx
-	c.srv, c.cfg = s, s.config.Get()
+	c.srv, c.worker, c.cfg = s, w, s.config.Get()
 	c.nowNs = s.clock.Read()
 	c.now = c.nowNs / 1e6
 	var current *Client
 	skip := false
-	for i := range w.queue[:w.count] {
+	for i := 0; i < w.count; i++ { // a command that yields shortens the queue
 		p := &w.queue[i]
 		if p.client != current {
 			current, skip = p.client, false
@@ -157,6 +161,7 @@ func (w *worker) execute() {
 			skip = true
 			continue
 		}
+		w.current = i
 		w.run(p)
 	}
 	c.client, c.args = nil, nil
@@ -202,6 +207,32 @@ func (w *worker) run(p *parsed) {
 	if cap(c.scratch) > maxScratch {
 		c.scratch = nil
 	}
+}
+
+// yield serves other connections once while this context's command takes long. The executor's lock is free meanwhile, so the
+// command must be at a point where nothing that it holds depends on the keyspace; and Server.busy must be set.
+func (c *Ctx) yield() {
+	c.worker.setAside()
+	c.srv.Unlock()
+	c.client.conn.Yield()
+	c.srv.Lock()
+}
+
+// setAside takes the other clients' commands that have not been run out of the queue: they are parsed anew when it is their turn.
+func (w *worker) setAside() {
+	own := w.queue[w.current].client
+	end := w.current + 1
+	for end < w.count && w.queue[end].client == own {
+		end++
+	}
+	previous := own
+	for _, p := range w.queue[end:w.count] {
+		if p.client != previous {
+			p.client.conn.In.Rewind(p.from)
+			previous = p.client
+		}
+	}
+	w.count = end
 }
 
 // maxScratch bounds the buffer that a worker keeps for rendering values.

@@ -43,7 +43,8 @@ type Server struct {
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
 
-	warnedOfBrowser int64 // ns, when the log last told of one
+	busy            string // the error for most commands while a script overruns; empty otherwise
+	warnedOfBrowser int64  // ns, when the log last told of one
 
 	limits, unauthLimits atomic.Pointer[resp.Limits]
 	softOutputLimit      int // output length from which a client's limits are looked at

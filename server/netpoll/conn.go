@@ -112,6 +112,12 @@ func (n *netConn) wakeup() {
 	}
 }
 
+// yieldPause is how long a command lets the other fronts have the lock.
+const yieldPause = 100 * time.Microsecond
+
+// yield implements front. The other connections have goroutines of their own, so they only need some time.
+func (n *netConn) yield(*Conn) { time.Sleep(yieldPause) }
+
 // wake implements front. A resumed reader may sit in Read: an expired deadline gets it out, once.
 func (n *netConn) wake(c *Conn) {
 	n.wakeup()

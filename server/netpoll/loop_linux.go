@@ -16,6 +16,7 @@ import (
 
 const (
 	eventsPerWait     = 256  // events taken from the kernel at once
+	eventsPerYield    = 64   // the same within a command that yields
 	acceptsPerEvent   = 1000 // connections accepted before the others get their turn
 	acceptBackoffMin  = 10 * time.Millisecond
 	acceptBackoffMax  = time.Second
@@ -39,8 +40,10 @@ type Loop struct {
 	acceptAgain   time.Time // when listeners paused for lack of descriptors are tried again; zero = not paused
 	onAcceptError func(error)
 
-	ready []*Conn // connections of this iteration's batch
-	flush []*Conn // connections to send to in this iteration
+	turn
+	inner turn   // of the iterations within a command that yields
+	guest Worker // runs their batches
+
 	again []*Conn // connections that may have more to read than one read took
 
 	sleeping atomic.Bool
@@ -52,6 +55,12 @@ type Loop struct {
 	keepAlive atomic.Int64 // seconds; 0 = off
 	open      int
 	done      chan struct{}
+}
+
+// turn is what one iteration works on.
+type turn struct {
+	ready []*Conn // connections of this iteration's batch
+	flush []*Conn // connections to send to in this iteration
 }
 
 type listener struct {
@@ -131,29 +140,62 @@ func (l *Loop) Run() {
 	for !l.stopping.Load() {
 		n := l.wait(events[:], untilTick)
 		l.ready, l.flush = l.ready[:0], l.flush[:0]
-		l.readAgain()
-		for i := range events[:n] {
-			l.event(&events[i])
-		}
-		if !l.acceptAgain.IsZero() {
-			l.resumeAccepting()
-		}
-		l.prepare()
+		l.gather(events[:n])
 		if len(l.ready) > 0 {
 			l.worker.Batch(l.ready)
 		}
 		untilTick = l.worker.Tick()
-		l.stage()
-		for _, c := range l.flush {
-			l.send(c)
-		}
-		for _, c := range l.ready {
-			if !c.dead {
-				c.In.Compact(&l.pool)
-			}
-		}
+		l.answer()
 	}
 	l.shutdown()
+}
+
+// gather reads from the sockets that have something, and accepts new connections.
+func (l *Loop) gather(events []unix.EpollEvent) {
+	l.readAgain()
+	for i := range events {
+		l.event(&events[i])
+	}
+	if !l.acceptAgain.IsZero() {
+		l.resumeAccepting()
+	}
+	l.prepare()
+}
+
+// answer sends what the batch has to say, and lets go of the buffers that it has emptied.
+func (l *Loop) answer() {
+	l.stage()
+	for _, c := range l.flush {
+		l.send(c)
+	}
+	for _, c := range l.ready {
+		if !c.dead && !c.kept {
+			c.In.Compact(&l.pool)
+		}
+	}
+}
+
+// yield implements front: an iteration within the one that runs a command of c.
+func (l *Loop) yield(c *Conn) {
+	if l.guest == nil {
+		l.guest = l.handler.NewWorker()
+	}
+	c.kept = true
+	outer := l.turn
+	l.turn = turn{l.inner.ready[:0], l.inner.flush[:0]}
+	for _, other := range outer.ready {
+		if other != c && !other.dead {
+			l.ready = append(l.ready, other) // its commands were rewound
+		}
+	}
+	var events [eventsPerYield]unix.EpollEvent
+	l.gather(events[:epollWaitRaw(l.epfd, events[:], 0)])
+	if len(l.ready) > 0 {
+		l.guest.Batch(l.ready)
+	}
+	l.answer()
+	l.inner, l.turn = l.turn, outer
+	c.kept = false
 }
 
 // wait returns the number of events taken, after sleeping for at most limit if there are none. Under load the next event is
@@ -224,6 +266,10 @@ func (l *Loop) read(c *Conn, hangup bool) {
 	if c.dead || c.eof {
 		return
 	}
+	if c.kept {
+		l.again = append(l.again, c)
+		return
+	}
 	room := c.In.Space(&l.pool)
 	n, errno := recv(c.FD, room)
 	switch {
@@ -259,6 +305,9 @@ func (l *Loop) prepare() {
 	l.handler.Lock()
 	defer l.handler.Unlock()
 	for _, c := range l.woken {
+		if c.kept {
+			continue
+		}
 		if c.resumed && !c.dead {
 			l.ready = append(l.ready, c)
 		}
@@ -274,7 +323,9 @@ func (l *Loop) stage() {
 	l.handler.Lock()
 	defer l.handler.Unlock()
 	for _, c := range l.flush {
-		c.stage(&l.pool)
+		if !c.kept {
+			c.stage(&l.pool)
+		}
 	}
 	for _, c := range l.ready {
 		if c.stage(&l.pool) {
@@ -283,6 +334,10 @@ func (l *Loop) stage() {
 	}
 	kept := l.woken[:0]
 	for _, c := range l.woken {
+		if c.kept {
+			kept = append(kept, c)
+			continue
+		}
 		if c.queued && c.stage(&l.pool) {
 			l.flush = append(l.flush, c)
 		}
@@ -297,8 +352,8 @@ func (l *Loop) stage() {
 
 // send writes what is staged, and closes the connection when it is due.
 func (l *Loop) send(c *Conn) {
-	if l.conns[c.FD] != c {
-		return // closed earlier in this iteration
+	if l.conns[c.FD] != c || c.kept {
+		return // closed earlier in this iteration, or in the middle of a command
 	}
 	for !c.dead && !c.waiting && c.sent < len(c.out) {
 		n, errno := send(c.FD, c.out[c.sent:])

@@ -59,6 +59,7 @@ type Conn struct {
 	dead    bool   // closed; later events are stale
 	eof     bool   // the peer has closed its side
 	waiting bool   // EPOLLOUT is armed
+	kept    bool   // a command of its own has yielded: it is to be left alone
 	more    bool   // Out had more when it was last looked at, while out was not sent yet
 }
 
@@ -66,6 +67,8 @@ type Conn struct {
 type front interface {
 	// wake has the front look at c again: new replies, a mark, or a resume. Called with the Handler's lock held.
 	wake(c *Conn)
+	// yield serves the front's other connections once, from within a command of c. Called without the lock.
+	yield(c *Conn)
 }
 
 // CloseAfterReply has the connection closed once its replies are sent; what follows in its input is dropped.
@@ -98,6 +101,14 @@ func (c *Conn) Resume() {
 // Begin is to be called by the connection's Worker, with the Handler's lock held, before the connection's commands are run:
 // it makes Unsent exact.
 func (c *Conn) Begin() { c.staged = len(c.out) - c.sent }
+
+// Yield serves other connections once, from within a command of this one that takes long. The caller is the connection's own
+// worker and does not hold the Handler's lock. This connection is neither read nor closed meanwhile; the commands that its Worker
+// has parsed for others, but not run, must have been rewound.
+func (c *Conn) Yield() { c.front.yield(c) }
+
+// Gone reports whether the connection was closed. For its own Worker, within Batch.
+func (c *Conn) Gone() bool { return c.dead }
 
 // Unsent returns the bytes of replies that the peer has not taken yet. The caller holds the Handler's lock. The figure is
 // exact for the connection's own commands after Begin; for others it may lag by one send.
