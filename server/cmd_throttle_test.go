@@ -1,0 +1,107 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestThrottleVectors runs the calls of redis-cell's clients on one key each, within one instant.
+func TestThrottleVectors(t *testing.T) {
+	for _, tc := range []struct{ name, calls, want string }{
+		{"first of a burst", "15 30 60", "0 16 15 -1 2"},
+		{"more than the limit", "4 1 1 6", "1 5 5 -1 0"},
+		{"all of the limit", "15 30 60 16", "0 16 0 -1 32"},
+		{"giving back more than was taken", "15 30 60 5; 15 30 60 -2; 15 30 60 -3", "0 16 16 -1 0"},
+		{"a changed limit holds at once", "9 1 1 10; 1 1 1 1", "1 2 0 9 10"},
+		{"a look does not limit", "1 1 10 2; 1 1 10 0", "0 2 0 -1 20"},
+		{"negative burst", "-5 30 60", "1 -4 0 -1 0"},
+		{"negative rate", "15 -30 60", "1 16 0 -1 0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorkerClient(t)
+			var request []byte
+			calls := strings.Split(tc.calls, "; ")
+			for _, call := range calls {
+				request = append(request, encodeCommand(append([]string{"CL.THROTTLE", "key"}, strings.Fields(call)...)...)...)
+			}
+			replies := strings.SplitAfter(string(w.run(request)), "*5\r\n")
+			want := ":" + strings.ReplaceAll(tc.want, " ", "\r\n:") + "\r\n"
+			require.Equal(t, want, replies[len(calls)])
+		})
+	}
+}
+
+func TestThrottleErrors(t *testing.T) {
+	w := newWorkerClient(t)
+	w.run(encodeCommand("HSET", "hash", "f", "v"))
+	w.run(encodeCommand("SET", "text", "no number"))
+	usage := "-" + errThrottleUsage + "\r\n"
+	for _, tc := range []struct{ call, want string }{
+		{"CL.THROTTLE", usage},
+		{"CL.THROTTLE k 1 1", usage},
+		{"RL.THROTTLE k 1 1 1 1 1", usage},
+		{"CL.THROTTLE k x 1 1", "-Cell error: Store error: Couldn't parse as integer: x\r\n"},
+		{"CL.THROTTLE k 1 1.5 1", "-Cell error: Store error: Couldn't parse as integer: 1.5\r\n"},
+		{"CL.THROTTLE k 1 0 x", "-Cell error: Store error: Couldn't parse as integer: x\r\n"},
+		{"CL.THROTTLE k 1 1 9223372036854775808", "-Cell error: Store error: Couldn't parse as integer: 9223372036854775808\r\n"},
+		{"CL.THROTTLE k 1 0 1", "-" + errZeroRates + "\r\n"},
+		{"CL.THROTTLE hash 1 0 1", "-" + errZeroRates + "\r\n"},
+		{"CL.THROTTLE k 1 1 0", "-" + errZeroRates + "\r\n"},
+		{"CL.THROTTLE k 9223372036854775807 1 1", "-" + errNotInteger + "\r\n"},
+		{"CL.THROTTLE hash 1 1 1", "-" + errWrongType + "\r\n"},
+		{"CL.THROTTLE text 1 1 1", "-" + errNotInteger + "\r\n"},
+		{"CL.THROTTLE k +1 +1 +1 +1", "*5\r\n:0\r\n:2\r\n:1\r\n:-1\r\n:1\r\n"},
+	} {
+		t.Run(tc.call, func(t *testing.T) {
+			require.Equal(t, tc.want, string(w.run(encodeCommand(strings.Fields(tc.call)...))))
+		})
+	}
+}
+
+// TestThrottleAtTheEdgesOfInt64 calls the command with every combination of edge values, on keys that hold edge values too. Each
+// answer is an error, or five numbers of which the third, what remains, lies between 0 and the limit.
+func TestThrottleAtTheEdgesOfInt64(t *testing.T) {
+	edges := []string{
+		"-9223372036854775808", "-9223372036854775807", "-9223372036", "-1000000000", "-2", "-1", "0", "1", "2", "60",
+		"1000000000", "9223372036", "9223372037", "9223372036854775806", "9223372036854775807",
+	}
+	stored := []string{"", "-9223372036854775808", "0", "9223372036854775807"}
+	w := newWorkerClient(t)
+	answered := 0
+	for _, tat := range stored {
+		for _, burst := range edges {
+			for _, count := range edges {
+				for _, period := range edges {
+					for _, quantity := range edges {
+						w.run(encodeCommand("DEL", "k"))
+						if tat != "" {
+							w.run(encodeCommand("SET", "k", tat))
+						}
+						reply := w.run(encodeCommand("CL.THROTTLE", "k", burst, count, period, quantity))
+						call := fmt.Sprintf("%s %s %s %s on %q: %q", burst, count, period, quantity, tat, reply)
+						if reply[0] == '-' {
+							continue
+						}
+						answered++
+						lines := strings.Split(string(bytes.TrimSpace(reply)), "\r\n:")
+						if len(lines) != 6 {
+							require.Fail(t, call)
+						}
+						limit, err1 := strconv.ParseInt(lines[2], 10, 64)
+						remaining, err2 := strconv.ParseInt(lines[3], 10, 64)
+						if err1 != nil || err2 != nil || remaining < 0 || remaining > max(limit, 0) {
+							require.Fail(t, call)
+						}
+					}
+				}
+			}
+		}
+	}
+	require.Greater(t, answered, 1000, "most combinations being errors, some must not be")
+	t.Logf("%d calls, %d answered without an error", len(stored)*len(edges)*len(edges)*len(edges)*len(edges), answered)
+}
