@@ -1,5 +1,5 @@
 # The binary is static and runs as nobody on an empty, read-only root:
-#   docker build -t headgate . && docker run --read-only --cap-drop=ALL -p 6379:6379 headgate --requirepass "$SECRET"
+#   docker build -t headgate . && docker run --read-only --cap-drop=ALL -p 6379:6379 -e HEADGATE_REQUIREPASS="$SECRET" headgate
 # Inside it listens on every address, whatever a configuration file says of bind; -e HEADGATE_BIND=… changes that.
 # protected-mode is on, so without a password only the container itself is served.
 FROM golang:1.26 AS build

@@ -5,7 +5,8 @@ import (
 )
 
 const (
-	cronPeriod     = 100 * time.Millisecond // how often the clients are looked at, and expiry when little is due
+	maxCronPeriod  = time.Second            // the time between two rounds at hz 1
+	samplePeriod   = 100 * time.Millisecond // how often the rate of commands is sampled
 	expireAgain    = time.Millisecond       // pause between slices while much is due
 	sliceTime      = 100 * time.Microsecond // how long a slice of background work may hold the lock
 	expireVisits   = 128                    // keys looked at between two looks at the clock
@@ -25,15 +26,16 @@ func (s *Server) cron() time.Duration {
 	defer s.Unlock()
 	now := s.clock.Read()
 	due := &s.cronAt
+	period := time.Second / time.Duration(s.config.Get().Hz)
 	if now >= due.expire {
-		pause := cronPeriod
+		pause := period
 		if s.expireSlice(now / 1e6) {
 			pause = expireAgain
 		}
 		due.expire = now + int64(pause)
 	}
 	if now >= due.clients {
-		pause := cronPeriod
+		pause := period
 		if s.clientsSlice(now) {
 			pause = expireAgain
 		}
@@ -42,7 +44,7 @@ func (s *Server) cron() time.Duration {
 	if now >= due.sample {
 		s.stats.sample(now)
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
-		due.sample = now + int64(cronPeriod)
+		due.sample = now + int64(samplePeriod)
 	}
 	s.endPause(now)
 	next := min(due.expire, due.clients, due.sample)

@@ -62,7 +62,7 @@ func (w *worker) Tick() time.Duration {
 		now = time.Now().UnixNano()
 	}
 	w.ran = false
-	if now >= w.nextCron || w.nextCron-now > int64(cronPeriod) {
+	if now >= w.nextCron || w.nextCron-now > int64(maxCronPeriod) {
 		w.nextCron = now + int64(w.srv.cron())
 	}
 	return time.Duration(w.nextCron - now)

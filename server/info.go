@@ -107,7 +107,7 @@ func infoServer(c *Ctx, t *infoText) {
 	t.field("server_time_usec", c.nowNs/1e3)
 	t.field("uptime_in_seconds", up)
 	t.field("uptime_in_days", up/(24*60*60))
-	t.field("hz", int(time.Second/cronPeriod))
+	t.field("hz", c.cfg.Hz)
 	t.field("configured_hz", c.cfg.Hz)
 	t.field("executable", executable)
 	t.field("config_file", s.config.Path())
