@@ -350,11 +350,7 @@ func hscan(c *Ctx) {
 	if !ok {
 		return
 	}
-	if !found {
-		c.sendScan(0, nil)
-		return
-	}
-	o, ok := c.scanOptions(3, false)
+	o, ok := c.elementOptions(found)
 	if !ok {
 		return
 	}

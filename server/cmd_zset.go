@@ -550,11 +550,7 @@ func zscan(c *Ctx) {
 	if !ok {
 		return
 	}
-	if !found {
-		c.sendScan(0, nil)
-		return
-	}
-	o, ok := c.scanOptions(3, false)
+	o, ok := c.elementOptions(found)
 	if !ok {
 		return
 	}

@@ -71,6 +71,16 @@ func (c *Ctx) scanOptions(i int, withType bool) (o scanOptions, ok bool) {
 	return o, true
 }
 
+// elementOptions parses the options of HSCAN and its like, or returns false when the command is answered: with an error, or for a
+// missing key with nothing, even if its options are wrong.
+func (c *Ctx) elementOptions(found bool) (o scanOptions, ok bool) {
+	if !found {
+		c.sendScan(0, nil)
+		return o, false
+	}
+	return c.scanOptions(3, false)
+}
+
 // matches reports whether an element of this name is to be shown.
 func (o *scanOptions) matches(name []byte) bool {
 	return o.pattern == nil || glob.Match(o.pattern, name, false)

@@ -89,7 +89,7 @@ var samples = map[string]sample{
 	"client-query-buffer-limit":  {"2mb", "2097152"},
 	"daemonize":                  {"NO", "no"},
 	"databases":                  {"4", "4"},
-	"dir":                        {"data", "/work/data"},
+	"dir":                        {"data", "/srv/data"},
 	"enable-debug-command":       {"local", "local"},
 	"enable-protected-configs":   {"yes", "yes"},
 	"gc-percent":                 {"100", "100"},
@@ -135,7 +135,7 @@ func TestEveryDirectiveEveryWay(t *testing.T) {
 				{name: "environment", env: []string{"PATH=/bin", variable + "=" + s.written}},
 			} {
 				t.Run(name+"/"+way.name, func(t *testing.T) {
-					host := memoryHost(map[string]string{"/work/headgate.conf": way.file, "-": way.stdin})
+					host := memoryHost(map[string]string{"/srv/headgate.conf": way.file, "-": way.stdin})
 					live, notices, err := Load(way.args, way.env, host)
 					require.NoError(t, err)
 					require.Empty(t, notices)
@@ -239,7 +239,7 @@ func TestValues(t *testing.T) {
 		{name: "save", value: strings.TrimSpace(strings.Repeat("1 1 ", maxSavePoints+1)), err: "Invalid save parameters"},
 		{name: "dir", value: "/missing", err: "No such file or directory"},
 		{name: "dir", value: "", err: "No such file or directory"},
-		{name: "dir", value: "a/../b/", want: "/work/b"},
+		{name: "dir", value: "a/../b/", want: "/srv/b"},
 		{
 			name: "client-output-buffer-limit", value: "NORMAL 99999999999999999999 0 2147483647 Replica 1 2 3",
 			want: "normal 9223372036854775807 0 2147483647 slave 1 2 3 pubsub 33554432 8388608 60",
@@ -251,7 +251,7 @@ func TestValues(t *testing.T) {
 	} {
 		t.Run(tt.name+" "+tt.value, func(t *testing.T) {
 			c := Default()
-			c.Dir = "/work"
+			c.Dir = "/srv"
 			d := byName[tt.name]
 			err := d.apply(c, []string{tt.value}, false, memoryHost(nil))
 			if tt.err != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// memoryHost is a machine with the given files, whose working directory is /work.
+// memoryHost is a machine with the given files, whose working directory is /srv.
 func memoryHost(files map[string]string) *Host {
 	return &Host{
 		ReadFile: func(name string) ([]byte, error) {
@@ -34,7 +34,7 @@ func memoryHost(files map[string]string) *Host {
 			}
 			return list, nil
 		},
-		Getwd: func() (string, error) { return "/work", nil },
+		Getwd: func() (string, error) { return "/srv", nil },
 		CheckDir: func(dir string) error {
 			if strings.HasPrefix(dir, "/missing") {
 				return redisText("No such file or directory")
@@ -50,7 +50,7 @@ func load(t *testing.T, text string, args ...string) *Live {
 	t.Helper()
 	files := map[string]string{}
 	if text != "" {
-		files["/work/headgate.conf"] = text
+		files["/srv/headgate.conf"] = text
 		args = append([]string{"headgate.conf"}, args...)
 	}
 	live, _, err := Load(args, nil, memoryHost(files))

@@ -135,12 +135,12 @@ func TestOnChangeThatCannotReturn(t *testing.T) {
 }
 
 func TestReload(t *testing.T) {
-	files := map[string]string{"/work/h.conf": "timeout 1\nhz 20\nmaxclients 30\nclient-output-buffer-limit normal 1 1 1\n"}
+	files := map[string]string{"/srv/h.conf": "timeout 1\nhz 20\nmaxclients 30\nclient-output-buffer-limit normal 1 1 1\n"}
 	live, _, err := Load([]string{"h.conf", "--maxclients", "40"}, []string{"HEADGATE_SHUTDOWN_TIMEOUT=3"}, memoryHost(files))
 	require.NoError(t, err)
 	require.NoError(t, live.Set([]Pair{{"timeout", "7"}, {"tcp-keepalive", "8"}, {"loglevel", "debug"}}, false))
 
-	files["/work/h.conf"] = "timeout 2\nmaxclients 31\nshutdown-timeout 5\nport 7000\nrdbchecksum no\nrequirepass \"new\"\n"
+	files["/srv/h.conf"] = "timeout 2\nmaxclients 31\nshutdown-timeout 5\nport 7000\nrdbchecksum no\nrequirepass \"new\"\n"
 	notices, err := live.Reload()
 	require.NoError(t, err)
 	for name, want := range map[string]string{
@@ -157,18 +157,18 @@ func TestReload(t *testing.T) {
 		require.Equal(t, want, value(t, live, name), name)
 	}
 	require.Equal(t, []Notice{
-		{"/work/h.conf:5", "rdbchecksum is ignored: persistence is not part of this version"},
-		{"/work/h.conf", "port has changed; it takes effect at the next start"},
+		{"/srv/h.conf:5", "rdbchecksum is ignored: persistence is not part of this version"},
+		{"/srv/h.conf", "port has changed; it takes effect at the next start"},
 	}, notices)
 
 	before := live.Get()
-	files["/work/h.conf"] = "timeout 3\nnope 1\n"
+	files["/srv/h.conf"] = "timeout 3\nnope 1\n"
 	_, err = live.Reload()
-	require.ErrorContains(t, err, `/work/h.conf:2: unknown directive "nope"`)
+	require.ErrorContains(t, err, `/srv/h.conf:2: unknown directive "nope"`)
 	require.Same(t, before, live.Get())
 
 	live.OnChange(func(_, _ *Config) error { return errors.New("not now") }, "timeout")
-	files["/work/h.conf"] = "timeout 3\n"
+	files["/srv/h.conf"] = "timeout 3\n"
 	_, err = live.Reload()
 	require.EqualError(t, err, "timeout: not now")
 	require.Same(t, before, live.Get())

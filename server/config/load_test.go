@@ -12,17 +12,17 @@ import (
 
 func TestPrecedence(t *testing.T) {
 	host := memoryHost(map[string]string{
-		"/work/h.conf":    "hz 20\ntimeout 20\ntcp-keepalive 20\nmaxclients 20\ninclude more.conf\n",
-		"/work/more.conf": "maxclients 21\n",
-		"-":               "timeout 30\ntcp-keepalive 30\nshutdown-timeout 30\n",
+		"/srv/h.conf":    "hz 20\ntimeout 20\ntcp-keepalive 20\nmaxclients 20\ninclude more.conf\n",
+		"/srv/more.conf": "maxclients 21\n",
+		"-":              "timeout 30\ntcp-keepalive 30\nshutdown-timeout 30\n",
 	})
 	env := []string{"HEADGATE_TCP_KEEPALIVE=40", "HEADGATE_SHUTDOWN_TIMEOUT=40", "HEADGATE_CLIENT_OUTPUT_BUFFER_LIMIT=pubsub 4 4 4"}
 	live, _, err := Load([]string{"h.conf", "--shutdown-timeout", "50", "--client-output-buffer-limit", "normal", "5", "5", "5", "-"}, env, host)
 	require.NoError(t, err)
-	require.Equal(t, "/work/h.conf", live.Path())
+	require.Equal(t, "/srv/h.conf", live.Path())
 	for name, want := range map[string]string{
 		"port": "6379", "hz": "20", "maxclients": "21", "timeout": "30", "tcp-keepalive": "40", "shutdown-timeout": "50",
-		"client-output-buffer-limit": "normal 5 5 5 slave 268435456 67108864 60 pubsub 4 4 4", "dir": "/work",
+		"client-output-buffer-limit": "normal 5 5 5 slave 268435456 67108864 60 pubsub 4 4 4", "dir": "/srv",
 	} {
 		require.Equal(t, want, value(t, live, name), name)
 	}
@@ -67,7 +67,7 @@ func TestArguments(t *testing.T) {
 		{args: []string{"--port", "0"}, err: "nothing to listen on: port is 0 or bind is empty; set them, or unixsocket"},
 		{args: []string{"--bind", ""}, err: "nothing to listen on: port is 0 or bind is empty; set them, or unixsocket"},
 		{args: []string{"--dir", "/missing/x"}, err: "--dir: dir /missing/x: No such file or directory"},
-		{args: []string{"none.conf"}, err: "cannot read the configuration file /work/none.conf: file does not exist; check its path and permissions"},
+		{args: []string{"none.conf"}, err: "cannot read the configuration file /srv/none.conf: file does not exist; check its path and permissions"},
 		{args: []string{"-"}, stdin: "hz x\n", err: "stdin:1: hz x: argument couldn't be parsed into an integer"},
 		{args: []string{"-"}, stdin: strings.Repeat("#", maxFileSize+1), err: "cannot read the configuration from standard input: longer than 1048576 bytes"},
 	} {
@@ -87,29 +87,29 @@ func TestArguments(t *testing.T) {
 
 func TestFileErrors(t *testing.T) {
 	for _, tt := range []struct{ text, err string }{
-		{"\n# c\nhz abc\n", "/work/h.conf:3: hz abc: argument couldn't be parsed into an integer"},
-		{"hz 10 # no comment here\n", `/work/h.conf:1: hz 10 "#" no comment here: wrong number of arguments`},
-		{"hz \"10\n", "/work/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
-		{"requirepass \"secret\n", "/work/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
-		{"requirepas secret\n", `/work/h.conf:1: unknown directive "requirepas"; did you mean "requirepass"?`},
-		{"maxmemory-polic x\n", `/work/h.conf:1: unknown directive "maxmemory-polic"; did you mean "maxmemory-policy"?`},
-		{"appendonly yes\n", "/work/h.conf:1: appendonly yes: persistence is not part of this version; use no"},
-		{"save 900 1\n", `/work/h.conf:1: save 900 1: persistence is not part of this version; use save ""`},
-		{"maxmemory 1gb\n", "/work/h.conf:1: maxmemory: memory limits and eviction are not part of this version; remove it, or set it to 0"},
-		{"tls-port 6380\n", "/work/h.conf:1: tls-port: TLS is not part of this version; remove it, or set it to 0"},
-		{"rename-command FLUSHALL \"\"\n", "/work/h.conf:1: rename-command: commands keep their names here; remove the line only if nothing relies on it for safety"},
-		{"user default on\n", "/work/h.conf:1: user: ACL users are not part of this version; use requirepass"},
-		{"loadmodule /x/other.so\n", "/work/h.conf:1: loadmodule: headgate loads no modules; remove the line"},
-		{"include\n", "/work/h.conf:1: include: wrong number of arguments"},
-		{"include h.conf\n", "/work/h.conf:1: include: more than 16 files deep; check for files that include each other"},
-		{"include two*.conf\n", "/work/two.conf:1: include: more than 256 configuration files"},
-		{"include gone.conf\n", "/work/h.conf:1: cannot read the configuration file /work/gone.conf: file does not exist; check its path and permissions"},
-		{"include [.conf\n", "/work/h.conf:1: include [.conf: syntax error in pattern"},
-		{"include bad.conf\n", "/work/bad.conf:2: hz -1: argument must be between 0 and 2147483647 inclusive"},
+		{"\n# c\nhz abc\n", "/srv/h.conf:3: hz abc: argument couldn't be parsed into an integer"},
+		{"hz 10 # no comment here\n", `/srv/h.conf:1: hz 10 "#" no comment here: wrong number of arguments`},
+		{"hz \"10\n", "/srv/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
+		{"requirepass \"secret\n", "/srv/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
+		{"requirepas secret\n", `/srv/h.conf:1: unknown directive "requirepas"; did you mean "requirepass"?`},
+		{"maxmemory-polic x\n", `/srv/h.conf:1: unknown directive "maxmemory-polic"; did you mean "maxmemory-policy"?`},
+		{"appendonly yes\n", "/srv/h.conf:1: appendonly yes: persistence is not part of this version; use no"},
+		{"save 900 1\n", `/srv/h.conf:1: save 900 1: persistence is not part of this version; use save ""`},
+		{"maxmemory 1gb\n", "/srv/h.conf:1: maxmemory: memory limits and eviction are not part of this version; remove it, or set it to 0"},
+		{"tls-port 6380\n", "/srv/h.conf:1: tls-port: TLS is not part of this version; remove it, or set it to 0"},
+		{"rename-command FLUSHALL \"\"\n", "/srv/h.conf:1: rename-command: commands keep their names here; remove the line only if nothing relies on it for safety"},
+		{"user default on\n", "/srv/h.conf:1: user: ACL users are not part of this version; use requirepass"},
+		{"loadmodule /x/other.so\n", "/srv/h.conf:1: loadmodule: headgate loads no modules; remove the line"},
+		{"include\n", "/srv/h.conf:1: include: wrong number of arguments"},
+		{"include h.conf\n", "/srv/h.conf:1: include: more than 16 files deep; check for files that include each other"},
+		{"include two*.conf\n", "/srv/two.conf:1: include: more than 256 configuration files"},
+		{"include gone.conf\n", "/srv/h.conf:1: cannot read the configuration file /srv/gone.conf: file does not exist; check its path and permissions"},
+		{"include [.conf\n", "/srv/h.conf:1: include [.conf: syntax error in pattern"},
+		{"include bad.conf\n", "/srv/bad.conf:2: hz -1: argument must be between 0 and 2147483647 inclusive"},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			_, _, err := Load([]string{"h.conf"}, nil, memoryHost(map[string]string{
-				"/work/h.conf": tt.text, "/work/bad.conf": "\nhz -1\n", "/work/two.conf": "include two*.conf\n", "/work/two2.conf": "",
+				"/srv/h.conf": tt.text, "/srv/bad.conf": "\nhz -1\n", "/srv/two.conf": "include two*.conf\n", "/srv/two2.conf": "",
 			}))
 			require.Error(t, err)
 			require.NotContains(t, err.Error(), "secret")
@@ -124,22 +124,22 @@ func TestFileErrors(t *testing.T) {
 }
 
 func TestTooManyFiles(t *testing.T) {
-	files := map[string]string{"/work/h.conf": "include d/*.conf\n"}
+	files := map[string]string{"/srv/h.conf": "include d/*.conf\n"}
 	for i := range maxFiles {
-		files[fmt.Sprintf("/work/d/%d.conf", i)] = "hz 10\n"
+		files[fmt.Sprintf("/srv/d/%d.conf", i)] = "hz 10\n"
 	}
 	_, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
-	require.EqualError(t, err, "/work/h.conf:1: more than 256 configuration files; check the include directives for a loop")
-	delete(files, "/work/d/0.conf")
+	require.EqualError(t, err, "/srv/h.conf:1: more than 256 configuration files; check the include directives for a loop")
+	delete(files, "/srv/d/0.conf")
 	_, _, err = Load([]string{"h.conf"}, nil, memoryHost(files))
 	require.NoError(t, err)
 }
 
 func TestInclude(t *testing.T) {
 	host := memoryHost(map[string]string{
-		"/work/h.conf":        "\ufeffhz 10\r\ninclude conf.d/*.conf\r\ninclude none*.conf\r\ntimeout 9\r\n",
-		"/work/conf.d/a.conf": "hz 11\ntimeout 1\n",
-		"/work/conf.d/b.conf": "hz 12\n",
+		"/srv/h.conf":        "\ufeffhz 10\r\ninclude conf.d/*.conf\r\ninclude none*.conf\r\ntimeout 9\r\n",
+		"/srv/conf.d/a.conf": "hz 11\ntimeout 1\n",
+		"/srv/conf.d/b.conf": "hz 12\n",
 	})
 	live, notices, err := Load([]string{"h.conf"}, nil, host)
 	require.NoError(t, err)
@@ -150,7 +150,7 @@ func TestInclude(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	_, notices, err := Load([]string{"h.conf", "--maxmemory", "0"}, []string{"HEADGATE_RDBCOMPRESSION=yes"}, memoryHost(map[string]string{
-		"/work/h.conf": "loadmodule /lib/libredis_cell.so\nsupervised systemd\nMaxmemory-Policy NoEviction\nreplicaof no one\nloadmodule redis-cell.so\n",
+		"/srv/h.conf": "loadmodule /lib/libredis_cell.so\nsupervised systemd\nMaxmemory-Policy NoEviction\nreplicaof no one\nloadmodule redis-cell.so\n",
 	}))
 	require.NoError(t, err)
 	var lines []string
@@ -158,11 +158,11 @@ func TestNotices(t *testing.T) {
 		lines = append(lines, n.String())
 	}
 	require.Equal(t, []string{
-		"/work/h.conf:1: CL.THROTTLE is built in",
-		"/work/h.conf:2: supervised is ignored: headgate stays in the foreground and signals nobody that it is ready; under systemd use Type=exec",
-		"/work/h.conf:3: maxmemory-policy is ignored: memory limits and eviction are not part of this version",
-		"/work/h.conf:4: replicaof is ignored: headgate does not replicate",
-		"/work/h.conf:5: CL.THROTTLE is built in",
+		"/srv/h.conf:1: CL.THROTTLE is built in",
+		"/srv/h.conf:2: supervised is ignored: headgate stays in the foreground and signals nobody that it is ready; under systemd use Type=exec",
+		"/srv/h.conf:3: maxmemory-policy is ignored: memory limits and eviction are not part of this version",
+		"/srv/h.conf:4: replicaof is ignored: headgate does not replicate",
+		"/srv/h.conf:5: CL.THROTTLE is built in",
 		"HEADGATE_RDBCOMPRESSION: rdbcompression is ignored: persistence is not part of this version",
 		"--maxmemory: maxmemory is ignored: memory limits and eviction are not part of this version",
 	}, lines)

@@ -19,13 +19,11 @@ var redisDirectives = []string{
 	"--client-output-buffer-limit", "normal", "64mb", "16mb", "30",
 }
 
-// startRedis runs the reference server on a free port, and returns the flags it was given. The test is skipped where it is not installed.
+// startRedis runs the reference server on a free port, and returns the flags it was given. The test fails where it is not installed.
 func startRedis(t *testing.T) (conn redis.Conn, flags []string) {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Skip("redis-server is not installed")
-	}
+	require.NoError(t, err, "redis-server is missing: make deps installs it")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := ln.Addr().(*net.TCPAddr)
@@ -44,9 +42,7 @@ func startRedis(t *testing.T) (conn redis.Conn, flags []string) {
 	t.Cleanup(func() { _ = conn.Close() })
 	info, err := redis.String(conn.Do("INFO", "server"))
 	require.NoError(t, err)
-	if !strings.Contains(info, "redis_version:7.0.") {
-		t.Skip("the reference is redis-server 7.0")
-	}
+	require.Contains(t, info, "redis_version:7.0.", "the reference is redis-server 7.0")
 	return conn, flags
 }
 

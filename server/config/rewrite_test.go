@@ -59,12 +59,12 @@ func TestRewrite(t *testing.T) {
 		},
 		{
 			name: "directories", before: "dir a\ndir b\n", set: []Pair{{"dir", "c"}}, args: []string{"--enable-protected-configs", "yes"},
-			after: "dir \"/work/a/b/c\"\n\n# Added by CONFIG REWRITE\nenable-protected-configs yes\n",
+			after: "dir \"/srv/a/b/c\"\n\n# Added by CONFIG REWRITE\nenable-protected-configs yes\n",
 		},
 		{name: "addresses", before: "bind 127.0.0.1\n", args: []string{"--bind", "", "--unixsocket", "s"}, after: "bind \"\"\n\n# Added by CONFIG REWRITE\nunixsocket \"s\"\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			files := map[string]string{"/work/h.conf": tt.before, "/work/inc.conf": "tcp-keepalive 100\n"}
+			files := map[string]string{"/srv/h.conf": tt.before, "/srv/inc.conf": "tcp-keepalive 100\n"}
 			live, _, err := Load(append([]string{"h.conf"}, tt.args...), nil, memoryHost(files))
 			require.NoError(t, err)
 			require.NoError(t, live.Set(tt.set, false))
@@ -73,7 +73,7 @@ func TestRewrite(t *testing.T) {
 				files[path] = string(data)
 				return nil
 			}))
-			require.Equal(t, tt.after, files["/work/h.conf"])
+			require.Equal(t, tt.after, files["/srv/h.conf"])
 			again, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
 			require.NoError(t, err)
 			require.Empty(t, differing(live.Get(), again.Get()))
@@ -84,7 +84,7 @@ func TestRewrite(t *testing.T) {
 func TestRewriteErrors(t *testing.T) {
 	require.Equal(t, ErrNoFile, load(t, "").Rewrite(nil))
 
-	files := map[string]string{"/work/h.conf": "hz 20\n"}
+	files := map[string]string{"/srv/h.conf": "hz 20\n"}
 	live, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
 	require.NoError(t, err)
 	cause := errors.New("disk full")
@@ -95,10 +95,10 @@ func TestRewriteErrors(t *testing.T) {
 	require.EqualError(t, err, "Rewriting config file: disk full")
 	require.ErrorIs(t, err, cause)
 
-	files["/work/h.conf"] = "hz 20\nnope 1\n"
-	require.ErrorContains(t, live.Rewrite(fail), `Rewriting config file: /work/h.conf:2: unknown directive "nope"`)
+	files["/srv/h.conf"] = "hz 20\nnope 1\n"
+	require.ErrorContains(t, live.Rewrite(fail), `Rewriting config file: /srv/h.conf:2: unknown directive "nope"`)
 
-	delete(files, "/work/h.conf")
+	delete(files, "/srv/h.conf")
 	var written string
 	require.NoError(t, live.Rewrite(func(_ string, data []byte) error { written = string(data); return nil }))
 	require.Equal(t, "# Added by CONFIG REWRITE\nhz 30\n", written)

@@ -61,13 +61,13 @@ func FuzzWords(f *testing.F) {
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		"port 7000\n", "# c\r\nsave \"\"\r\nbind * -::*", "requirepass \"\\x00\\n\"\n", "client-output-buffer-limit normal 1mb 2 3\n",
-		"include x\n", "include /work/*\n", "hz 0\nhz 9999\n", "maxmemory 0\nloadmodule redis_cell\n", "dir a\ndir ../b\n",
+		"include x\n", "include /srv/*\n", "hz 0\nhz 9999\n", "maxmemory 0\nloadmodule redis_cell\n", "dir a\ndir ../b\n",
 		"unixsocketperm 0777\nhash-max-ziplist-value 1kb\n", "cl-throttle-limit capacity", "\"\" x\n", "\xef\xbb\xbftimeout 1",
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		host := memoryHost(map[string]string{"/work/h.conf": text})
+		host := memoryHost(map[string]string{"/srv/h.conf": text})
 		live, _, err := Load([]string{"h.conf"}, nil, host)
 		if err != nil {
 			require.NotContains(t, err.Error(), "\n")
@@ -75,7 +75,7 @@ func FuzzFile(f *testing.F) {
 		}
 		plain, _, err := Load(nil, nil, host)
 		require.NoError(t, err)
-		plain.src.path = "/work/h.conf"
+		plain.src.path = "/srv/h.conf"
 		data, err := plain.rewritten([]byte(text))
 		require.NoError(t, err)
 		host.ReadFile = func(string) ([]byte, error) { return data, nil }
