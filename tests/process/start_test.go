@@ -3,6 +3,7 @@
 package process
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,7 +30,7 @@ func run(t *testing.T, env []string, args ...string) (stdout, stderr string, exi
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, harness.Binary(t), args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = append(harness.Environment(), env...)
 	cmd.Dir = t.TempDir()
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -39,6 +41,13 @@ func run(t *testing.T, env []string, args ...string) (stdout, stderr string, exi
 		require.ErrorAs(t, err, &failed)
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// command returns a headgate to be started, in an environment without directives.
+func command(t *testing.T, args ...string) *exec.Cmd {
+	cmd := exec.Command(harness.Binary(t), args...)
+	cmd.Env = harness.Environment()
+	return cmd
 }
 
 // TestStartUpErrors: one line that says what is wrong and what to do about it.
@@ -107,10 +116,9 @@ func TestPing(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "headgate.conf")
 	require.NoError(t, os.WriteFile(file, []byte("timeout 11\nmaxclients 101\ntcp-keepalive 61\n"), 0o644))
-	t.Setenv("HEADGATE_TIMEOUT", "12")
-	t.Setenv("HEADGATE_MAXCLIENTS", "102")
 	port := strconv.Itoa(harness.FreePort(t))
-	cmd := exec.Command(harness.Binary(t), file, "--timeout", "13", "--port", port)
+	cmd := command(t, file, "--timeout", "13", "--port", port)
+	cmd.Env = append(cmd.Env, "HEADGATE_TIMEOUT=12", "HEADGATE_MAXCLIENTS=102")
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	c := dialSoon(t, "127.0.0.1:"+port)
@@ -140,7 +148,7 @@ func TestTerminateUnderLoad(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
 			port := strconv.Itoa(harness.FreePort(t))
-			cmd := exec.Command(harness.Binary(t), "--port", port)
+			cmd := command(t, "--port", port)
 			var log bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &log, &log
 			require.NoError(t, cmd.Start())
@@ -148,6 +156,8 @@ func TestTerminateUnderLoad(t *testing.T) {
 			dialSoon(t, "127.0.0.1:"+port)
 
 			replies := make(chan []byte, 20)
+			var served sync.WaitGroup
+			served.Add(cap(replies))
 			for i := range cap(replies) {
 				conn, err := net.Dial("tcp", "127.0.0.1:"+port)
 				require.NoError(t, err)
@@ -160,11 +170,19 @@ func TestTerminateUnderLoad(t *testing.T) {
 							}
 						}
 					}()
-					got, _ := io.ReadAll(conn)
-					replies <- got
+					r := bufio.NewReader(conn)
+					_, err := r.Peek(1)
+					served.Done()
+					got, _ := io.ReadAll(r)
+					if err == nil {
+						replies <- got
+					} else {
+						replies <- nil
+					}
 				}()
 			}
-			time.Sleep(200 * time.Millisecond)
+			served.Wait()
+			time.Sleep(50 * time.Millisecond)
 			begin := time.Now()
 			require.NoError(t, cmd.Process.Signal(sig))
 			require.NoError(t, cmd.Wait(), "exit code must be 0; log:\n%s", log.String())
@@ -188,7 +206,7 @@ func TestReload(t *testing.T) {
 	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o644)) }
 	write("timeout 100\n")
 	port := strconv.Itoa(harness.FreePort(t))
-	cmd := exec.Command(harness.Binary(t), file, "--port", port)
+	cmd := command(t, file, "--port", port)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	c := dialSoon(t, "127.0.0.1:"+port)
@@ -209,7 +227,7 @@ func TestReload(t *testing.T) {
 func TestSockets(t *testing.T) {
 	sock := filepath.Join(t.TempDir(), "headgate.sock")
 	port := strconv.Itoa(harness.FreePort(t))
-	cmd := exec.Command(harness.Binary(t), "--port", port, "--bind", "127.0.0.1", "-::1", "--unixsocket", sock, "--unixsocketperm", "700")
+	cmd := command(t, "--port", port, "--bind", "127.0.0.1", "-::1", "--unixsocket", sock, "--unixsocketperm", "700")
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	require.Equal(t, "+OK\r\n", string(dialSoon(t, "127.0.0.1:"+port).Do("SET", "shared", "yes")))

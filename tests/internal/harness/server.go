@@ -103,7 +103,7 @@ func (s *Server) launch(binary string, first, flags []string) error {
 	}
 	defer func() { _ = out.Close() }()
 	s.cmd = exec.Command(binary, args...)
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.Dir, environment(), out, out
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.Dir, Environment(), out, out
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
@@ -118,8 +118,8 @@ func (s *Server) launch(binary string, first, flags []string) error {
 	return nil
 }
 
-// environment is this process's without headgate's directives, so that a test means the same everywhere.
-func environment() []string {
+// Environment is this process's without headgate's directives, so that a test means the same everywhere.
+func Environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "HEADGATE_") })
 }
 
