@@ -29,7 +29,9 @@ type Command struct {
 	parent   *Command
 	fullName string // "config|get"
 	upper    string // Name in upper case, for comparing
-	firstKey int    // argument index of the first key when fixed, else 0
+
+	arityError string // the error for a wrong number of arguments
+	firstKey   int    // argument index of the first key when fixed, else 0
 }
 
 // Handler runs one command: it sends exactly one reply.
@@ -46,6 +48,7 @@ const (
 	GroupHash         Group = "hash"
 	GroupSortedSet    Group = "sorted-set"
 	GroupTransactions Group = "transactions"
+	GroupScripting    Group = "scripting"
 	GroupServer       Group = "server"
 	GroupThrottle     Group = "throttle"
 )
@@ -71,7 +74,7 @@ const (
 	NoMandatoryKeys                   // its keys are optional
 	AllowBusy                         // allowed while a script overruns
 	NoMulti                           // refused in transactions
-	MayReplicate                      // may write although it is not a write command
+	MayReplicate                      // may write although it is not a write command (not shown)
 	NoAsyncLoading                    // kept for COMMAND INFO
 	RunsInMulti                       // runs at once in a transaction instead of being queued (not shown)
 	Sampled                           // timed by sampling like the fast ones, though Redis does not call it fast (not shown)
@@ -85,7 +88,7 @@ var flagNames = []struct {
 	{Write, "write"}, {ReadOnly, "readonly"}, {DenyOOM, "denyoom"}, {Admin, "admin"}, {PubSub, "pubsub"},
 	{NoScript, "noscript"}, {Blocking, "blocking"}, {Loading, "loading"}, {Stale, "stale"},
 	{SkipMonitor, "skip_monitor"}, {SkipSlowlog, "skip_slowlog"}, {Fast, "fast"}, {NoAuth, "no_auth"},
-	{MayReplicate, "may_replicate"}, {NoMandatoryKeys, "no_mandatory_keys"}, {NoAsyncLoading, "no_async_loading"},
+	{NoMandatoryKeys, "no_mandatory_keys"}, {NoAsyncLoading, "no_async_loading"},
 	{NoMulti, "no_multi"}, {MovableKeys, "movablekeys"}, {AllowBusy, "allow_busy"},
 }
 
@@ -114,7 +117,7 @@ func (c *Command) categories() []string {
 		}
 	}
 	add(c.Group == GroupGeneric || (c.Group == GroupServer && f&Write != 0) || c.isNamed("dbsize"), "@keyspace")
-	add(f&ReadOnly != 0, "@read")
+	add(f&ReadOnly != 0 && c.Group != GroupScripting, "@read")
 	add(f&Write != 0, "@write")
 	add(c.Group == GroupSortedSet, "@sortedset")
 	add(c.Group == GroupHash, "@hash")
@@ -128,6 +131,7 @@ func (c *Command) categories() []string {
 	add(admin || c.isNamed("keys", "flushall", "flushdb", "info"), "@dangerous")
 	add(c.Group == GroupConnection || c.isNamed("command"), "@connection")
 	add(c.Group == GroupTransactions, "@transaction")
+	add(c.Group == GroupScripting, "@scripting")
 	return names
 }
 
@@ -381,6 +385,7 @@ func (r *registry) register(cmd, parent *Command) {
 		cmd.fullName = parent.Name + "|" + cmd.Name
 		cmd.Group = parent.Group
 	}
+	cmd.arityError = fmt.Sprintf("ERR wrong number of arguments for '%s' command", cmd.fullName)
 	cmd.check()
 	for i, k := range cmd.Keys {
 		switch {

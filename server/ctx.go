@@ -61,7 +61,7 @@ func (c *Ctx) fail(err error) {
 
 // errArity sends the error for a wrong number of arguments.
 func (c *Ctx) errArity() {
-	c.errf("ERR wrong number of arguments for '%s' command", c.cmd.fullName)
+	c.err(c.cmd.arityError)
 }
 
 // errExpire sends the error for an expiry that is not in the future's range.
