@@ -158,6 +158,9 @@ func (w *worker) execute() {
 		}
 		if s.pause.until != 0 && s.holdsBack(current, p.cmd, c.nowNs) {
 			current.conn.In.Rewind(p.from)
+			if current.conn.In.Buffered() > c.cfg.ClientQueryBufferLimit {
+				current.conn.CloseNow() // it keeps sending what may not run yet
+			}
 			skip = true
 			continue
 		}
