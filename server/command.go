@@ -45,6 +45,7 @@ const (
 	GroupConnection   Group = "connection"
 	GroupGeneric      Group = "generic"
 	GroupString       Group = "string"
+	GroupBitmap       Group = "bitmap"
 	GroupHash         Group = "hash"
 	GroupSortedSet    Group = "sorted-set"
 	GroupTransactions Group = "transactions"
@@ -122,6 +123,7 @@ func (c *Command) categories() []string {
 	add(c.Group == GroupSortedSet, "@sortedset")
 	add(c.Group == GroupHash, "@hash")
 	add(c.Group == GroupString, "@string")
+	add(c.Group == GroupBitmap, "@bitmap")
 	add(c.Group == GroupThrottle, "@throttle")
 	add(f&PubSub != 0, "@pubsub")
 	add(admin, "@admin")
@@ -279,6 +281,7 @@ func oneOf(name string, a ...Arg) Arg { return Arg{Name: name, Type: "oneof", Ar
 func block(name string, a ...Arg) Arg { return Arg{Name: name, Type: "block", Args: a} }
 func (a Arg) opt() Arg                { a.Optional = true; return a }
 func (a Arg) multi() Arg              { a.Multiple = true; return a }
+func (a Arg) eachTok() Arg            { a.EachTok = true; return a }
 func (a Arg) after(token string) Arg  { a.Token = token; return a }
 
 // syntax renders an argument as documentation writes it: `[NX | XX] key value [value …]`.

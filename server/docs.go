@@ -44,6 +44,7 @@ var documentedGroups = []struct {
 }{
 	{GroupThrottle, "Limiters"},
 	{GroupString, "Strings and counters"},
+	{GroupBitmap, "Bit strings"},
 	{GroupHash, "Hashes"},
 	{GroupSortedSet, "Sorted sets"},
 	{GroupGeneric, "Keys"},

@@ -89,7 +89,7 @@ func New(live *config.Live, o Options) *Server {
 // commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
 func commandGroups() [][]*Command {
 	return [][]*Command{
-		connectionCommands, genericCommands, stringCommands, hashCommands, zsetCommands,
+		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands,
 		transactionCommands, throttleCommands, serverCommands,
 	}
 }
