@@ -16,6 +16,6 @@
 //
 // # Writes
 //
-// Every change of the keyspace passes DB.mutate (mutate.go) first. Expired keys are removed when a command meets them
-// (DB.Find) and by Keyspace.ExpireSlice, which the server calls between commands.
+// Every change of the keyspace passes DB.mutate first, or for a swap Keyspace.mutateSwap (mutate.go). Expired keys are
+// removed when a command meets them (DB.Find) and by Keyspace.ExpireSlice, which the server calls between commands.
 package store

@@ -18,13 +18,8 @@ func (db *DB) Rename(from, to Key, now int64) bool {
 		target.mutated = true
 		target.Delete()
 	}
-	old := source.rec
-	payload := old.payload(old.payloadLen())
-	rec, _ := db.insert(to, old.enc, len(payload))
-	rec.word = old.word
-	copy(rec.payload(len(payload)), payload)
-	db.setExpire(rec, to.Hash, old.expireAt)
-	db.remove(from.Hash, source.ref, old)
+	db.insertLike(to, source.rec)
+	db.remove(from.Hash, source.ref, source.rec)
 	db.mergeAround(from.Hash)
 	return true
 }

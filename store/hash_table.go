@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // spareValue bounds what a value of a big hash may leave unused of the memory that
 // it took over from a longer one: as much as it uses, and this many bytes.
 const spareValue = 32
@@ -11,6 +13,11 @@ type hashTable struct {
 
 func newHashTable() *hashTable {
 	return &hashTable{fields: newMemberTable[[]byte]()}
+}
+
+// clone implements cloner. The copy shares nothing with the table but the fields' names, which never change.
+func (t *hashTable) clone() any {
+	return &hashTable{fields: t.fields.clone(slices.Clone[[]byte])}
 }
 
 // set gives a field a value, copied, and says whether the field is new.

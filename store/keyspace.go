@@ -58,17 +58,22 @@ type Keyspace struct {
 
 // DB is one database of a Keyspace. It owns its memory, so that a flush costs nothing per key.
 type DB struct {
+	contents
+	index   int
+	ks      *Keyspace
+	watched map[string]*watchedKey
+}
+
+// contents are what a database holds, as opposed to what belongs to its number. Keyspace.Swap exchanges them whole.
+type contents struct {
 	dir      []dirEntry
 	dirShift uint32 // dirBits minus the directory's depth
 	depth    uint8  // the directory has 1<<depth entries
-	index    int
 	arena    arena
-	ks       *Keyspace
 	keys     int
 	expires  int
 	atDepth  [dirBits + 1]int // number of tables of each depth
 	objects  objectSlab
-	watched  map[string]*watchedKey
 	sweep    sweep
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"hash/maphash"
+	"slices"
 	"unsafe"
 )
 
@@ -115,6 +116,28 @@ func (t *memberTable[V]) remove(p int) {
 	}
 	t.pop()
 	t.shrink(s, hash)
+}
+
+// clone is a copy of the table with each value copied by the function. It shares the names, which never change.
+func (t *memberTable[V]) clone(value func(V) V) memberTable[V] {
+	own := *t
+	own.dir = make([]*memberSegment, len(t.dir))
+	for i := 0; i < len(t.dir); {
+		s := *t.dir[i]
+		s.slots = slices.Clone(s.slots)
+		for end := i + 1<<(t.depth-s.depth); i < end; i++ {
+			own.dir[i] = &s
+		}
+	}
+	own.pages = make([][]member[V], len(t.pages))
+	for i, page := range t.pages {
+		copied := make([]member[V], len(page), cap(page))
+		for j, m := range page {
+			copied[j] = member[V]{name: m.name, value: value(m.value)}
+		}
+		own.pages[i] = copied
+	}
+	return own
 }
 
 // scan hands at most count members to fn, from the highest position below cursor

@@ -190,7 +190,7 @@ func (m *model) remove(i int, db *DB, want map[string]*modelValue, name []byte, 
 
 // other runs an operation that changes a key, looks at it, or works on the whole.
 func (m *model) other(i int, db *DB, want map[string]*modelValue, name []byte, k Key) {
-	switch m.choose(14) {
+	switch m.choose(18) {
 	case 0:
 		m.setExpire(i, db, want, name, k)
 	case 1:
@@ -214,6 +214,14 @@ func (m *model) other(i int, db *DB, want map[string]*modelValue, name []byte, k
 	case 11:
 		if m.choose(2000) == 0 {
 			m.flush(i, db)
+		}
+	case 12, 13:
+		m.copy(i, db, want, name, k)
+	case 14:
+		m.move(i, db, want, name, k)
+	case 15:
+		if m.choose(50) == 0 {
+			m.swap(i)
 		}
 	default:
 		m.verify(db, want[string(name)], k)
@@ -309,6 +317,50 @@ func (m *model) rename(i int, db *DB, want map[string]*modelValue, name []byte, 
 	want[string(to)] = v
 	m.wrote(i, name)
 	m.touch(i, to)
+}
+
+func (m *model) copy(i int, db *DB, want map[string]*modelValue, name []byte, k Key) {
+	j, to, replace := m.choose(modelDatabases), m.name(), m.choose(2) == 0
+	v, old := want[string(name)], m.dbs[j][string(to)]
+	if v.alive(m.now) && v.object {
+		return // no value that a type's file has made
+	}
+	ok := db.Copy(k, m.ks.DB(j), m.ks.Key(to), replace, m.now)
+	same := i == j && string(to) == string(name)
+	require.Equal(m.t, v.alive(m.now) && !same && (replace || !old.alive(m.now)), ok)
+	if ok {
+		copied := *v
+		m.dbs[j][string(to)] = &copied
+		m.wrote(j, to)
+	}
+}
+
+func (m *model) move(i int, db *DB, want map[string]*modelValue, name []byte, k Key) {
+	j := m.choose(modelDatabases)
+	v, old := want[string(name)], m.dbs[j][string(name)]
+	ok := db.Move(k, m.ks.DB(j), m.now)
+	require.Equal(m.t, v.alive(m.now) && i != j && !old.alive(m.now), ok)
+	if ok {
+		delete(want, string(name))
+		m.dbs[j][string(name)] = v
+		m.wrote(i, name)
+		m.touch(j, name)
+	}
+}
+
+func (m *model) swap(i int) {
+	j := m.choose(modelDatabases)
+	m.ks.Swap(i, j, m.now)
+	if i == j {
+		return
+	}
+	m.dirty++
+	for _, w := range m.watches {
+		if m.dbs[i][w.name].alive(m.now) || m.dbs[j][w.name].alive(m.now) {
+			w.touched = true
+		}
+	}
+	m.dbs[i], m.dbs[j] = m.dbs[j], m.dbs[i]
 }
 
 func (m *model) random(db *DB, want map[string]*modelValue) {

@@ -22,3 +22,10 @@ func (db *DB) mutate(name []byte, why change) {
 		db.markWatched(name, why)
 	}
 }
+
+// mutateSwap is the gate for two databases that are about to exchange all of their keys.
+func (ks *Keyspace) mutateSwap(a, b *DB) {
+	ks.dirty++
+	a.markPresent(a, b)
+	b.markPresent(a, b)
+}

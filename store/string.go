@@ -11,6 +11,9 @@ type bigString struct {
 	grown bool // as wordGrown
 }
 
+// clone implements cloner.
+func (s *bigString) clone() any { return &bigString{data: slices.Clone(s.data), grown: s.grown} }
+
 // SetString makes the key a string with the bytes of v and the given expiry (Unix milliseconds, 0 for none), whatever
 // it was before. The canonical text of an int64 is kept as the integer. v is copied; it must not be part of the key's own
 // value. An existing key whose block has the right size is changed in place, without allocation.
@@ -19,6 +22,11 @@ func (db *DB) SetString(k Key, v []byte, expireAt int64) {
 		db.SetInt(k, n, expireAt)
 		return
 	}
+	db.SetText(k, v, expireAt)
+}
+
+// SetText is SetString for a value that stays text even if it is that of an integer.
+func (db *DB) SetText(k Key, v []byte, expireAt int64) {
 	if recordSize(len(k.Name), len(v)) > maxBlock {
 		rec := db.put(k, encBigString, 0, expireAt)
 		rec.word = db.objects.add(&bigString{data: slices.Clone(v)})

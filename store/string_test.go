@@ -141,3 +141,21 @@ func TestSetRange(t *testing.T) {
 	require.Zero(t, ks.DB(0).Len())
 	require.Zero(t, ks.Dirty())
 }
+
+// TestSetTextKeepsDigitsAsText, over a value of each form.
+func TestSetTextKeepsDigitsAsText(t *testing.T) {
+	ks := New(Options{})
+	defer ks.Close()
+	db, k := ks.DB(0), testKey(ks, "k")
+	for _, before := range []string{"17", "text", string(make([]byte, maxBlock))} {
+		db.SetString(k, []byte(before), 0)
+		db.SetText(k, []byte("42"), 50)
+		e, ok := db.Find(k, 0)
+		require.True(t, ok)
+		_, isInt := e.Int()
+		require.False(t, isInt)
+		require.Equal(t, "42", string(e.Bytes(nil)))
+		require.EqualValues(t, 50, e.ExpireAt())
+		checkDB(t, db, 0)
+	}
+}

@@ -1,5 +1,7 @@
 package store
 
+import "slices"
+
 // watchedKey counts the changes of a name that is being watched, for all that watch it.
 type watchedKey struct {
 	version uint64
@@ -56,8 +58,14 @@ func (db *DB) markWatched(name []byte, why change) {
 		}
 		return
 	}
+	db.markPresent(db)
+}
+
+// markPresent notes a change for those who watch a name in db that one of the databases has.
+func (db *DB) markPresent(in ...*DB) {
 	for name, key := range db.watched {
-		if _, ok := db.Peek(db.ks.Key([]byte(name))); ok {
+		k := db.ks.Key([]byte(name))
+		if slices.ContainsFunc(in, func(d *DB) bool { _, ok := d.Peek(k); return ok }) {
 			key.version++
 		}
 	}

@@ -34,6 +34,11 @@ func newZSetTree() *zsetTree {
 	}
 }
 
+// clone implements cloner. The B-tree's nodes stay common until one of the two trees changes them, the members' names for good.
+func (t *zsetTree) clone() any {
+	return &zsetTree{order: t.order.Copy(), members: t.members.clone(func(score float64) float64 { return score })}
+}
+
 func (t *zsetTree) len() int { return t.members.len() }
 
 // insert adds a member that is not there.
