@@ -565,6 +565,6 @@ func incrByFloat(c *Ctx) {
 		return
 	}
 	c.scratch = sum.Append(c.scratch[:0])
-	c.db.SetString(k, c.scratch, at)
+	c.db.SetText(k, c.scratch, at)
 	c.reply.Bulk(c.scratch)
 }
