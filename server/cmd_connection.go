@@ -226,7 +226,15 @@ func reset(c *Ctx) {
 }
 
 func selectDB(c *Ctx) {
-	n, ok := c.integer(1)
+	if db := c.database(1); db != nil {
+		c.client.db = db
+		c.ok()
+	}
+}
+
+// database returns the database whose number is args[i], or sends the error and returns nil.
+func (c *Ctx) database(i int) *store.DB {
+	n, ok := c.integer(i)
 	switch {
 	case !ok:
 	case n < math.MinInt32 || n > math.MaxInt32:
@@ -234,7 +242,7 @@ func selectDB(c *Ctx) {
 	case n < 0 || n >= int64(c.srv.keys.Databases()):
 		c.err(errDBRange)
 	default:
-		c.client.db = c.srv.keys.DB(int(n))
-		c.ok()
+		return c.srv.keys.DB(int(n))
 	}
+	return nil
 }

@@ -8,8 +8,17 @@ import (
 	"headgate/store"
 )
 
-// genericCommands: keys of any type.
+// genericCommands: keys of any type, with the handlers of cmd_move.go and the family of cmd_object.go.
 var genericCommands = []*Command{
+	{
+		Name: "copy", Group: GroupGeneric, Since: "6.2.0", Complexity: "O(n) in the number of elements of the value",
+		Summary: "Copy a value and its TTL to another key, in this database or another.",
+		Arity:   -3, Flags: Write | DenyOOM, Keys: slices.Concat(keys("RO ACCESS", 1, 1, 1), keys("OW UPDATE", 2, 2, 1)),
+		Args: []Arg{
+			key("source"), key("destination"), integer("destination-db").after("DB").opt(), tok("REPLACE").opt(),
+		},
+		Reply: ReplyInteger, Handler: copyKey,
+	},
 	{
 		Name: "del", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(n) in the number of keys, and of elements in their values",
 		Summary: "Delete keys and return how many there were.",
@@ -46,6 +55,13 @@ var genericCommands = []*Command{
 		Arity:   2, Flags: ReadOnly,
 		Args: []Arg{pattern("pattern")}, Reply: ReplyArray, Handler: keysMatching,
 	},
+	{
+		Name: "move", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Move a key to another database, unless that has a key of the name.",
+		Arity:   3, Flags: Write | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args: []Arg{key("key"), integer("db")}, Reply: ReplyInteger, Handler: move,
+	},
+	objectCommand,
 	{
 		Name: "persist", Group: GroupGeneric, Since: "2.2.0", Complexity: "O(1)",
 		Summary: "Take a key's TTL away, so that it lives until it is deleted.",
@@ -127,6 +143,12 @@ var genericCommands = []*Command{
 		Summary: "Delete keys and return how many there were; the same as DEL here.",
 		Arity:   -2, Flags: Write | Fast, Keys: keys("RM DELETE", 1, -1, 1),
 		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: del,
+	},
+	{
+		Name: "wait", Group: GroupGeneric, Since: "3.0.0", Complexity: "O(1)",
+		Summary: "Return 0, the number of replicas that have all writes so far: headgate does not replicate.",
+		Arity:   3, Flags: NoScript,
+		Args: []Arg{integer("numreplicas"), integer("timeout")}, Reply: ReplyInteger, Handler: wait,
 	},
 }
 

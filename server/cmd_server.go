@@ -59,6 +59,12 @@ var serverCommands = []*Command{
 		Reply: ReplyNone | ReplySimple, Handler: shutdown,
 	},
 	{
+		Name: "swapdb", Group: GroupServer, Since: "4.0.0", Complexity: "O(n) in the number of keys that clients watch in the two",
+		Summary: "Exchange the keys of two databases.",
+		Arity:   3, Flags: Write | Fast,
+		Args: []Arg{integer("index1"), integer("index2")}, Reply: ReplySimple, Handler: swapDB,
+	},
+	{
 		Name: "time", Group: GroupServer, Since: "2.6.0", Complexity: "O(1)",
 		Summary: "Return the server's time: seconds since the Unix epoch, and microseconds.",
 		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplyArray, Handler: serverTime,

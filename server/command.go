@@ -117,7 +117,7 @@ func (c *Command) categories() []string {
 			names = append(names, name)
 		}
 	}
-	add(c.Group == GroupGeneric || (c.Group == GroupServer && f&Write != 0) || c.isNamed("dbsize"), "@keyspace")
+	add((c.Group == GroupGeneric && !c.isNamed("wait")) || (c.Group == GroupServer && f&Write != 0) || c.isNamed("dbsize"), "@keyspace")
 	add(f&ReadOnly != 0 && c.Group != GroupScripting, "@read")
 	add(f&Write != 0, "@write")
 	add(c.Group == GroupSortedSet, "@sortedset")
@@ -130,8 +130,8 @@ func (c *Command) categories() []string {
 	add(f&Fast != 0, "@fast")
 	add(f&Fast == 0, "@slow")
 	add(f&Blocking != 0, "@blocking")
-	add(admin || c.isNamed("keys", "flushall", "flushdb", "info"), "@dangerous")
-	add(c.Group == GroupConnection || c.isNamed("command"), "@connection")
+	add(admin || c.isNamed("keys", "flushall", "flushdb", "info", "swapdb"), "@dangerous")
+	add(c.Group == GroupConnection || c.isNamed("command", "wait"), "@connection")
 	add(c.Group == GroupTransactions, "@transaction")
 	add(c.Group == GroupScripting, "@scripting")
 	return names

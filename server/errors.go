@@ -16,6 +16,7 @@ const (
 	errInvalidCursor  = "ERR invalid cursor"
 	errInvalidDB      = "ERR invalid DB index"
 	errDBRange        = "ERR DB index is out of range"
+	errSameObject     = "ERR source and destination objects are the same"
 	errStringTooLong  = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
 	errNotPositive    = "ERR value is out of range, must be positive"
 	errOutOfRange     = "ERR value is out of range"

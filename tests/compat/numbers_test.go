@@ -41,6 +41,10 @@ var numbers = []struct {
 }{
 	{"SELECT {0}", []string{"GET s"}},
 	{"SWAPDB {0} {1}", nil},
+	{"COPY s c DB {1}", []string{"EXISTS c"}},
+	{"MOVE s {1}", []string{"EXISTS s"}},
+	{"WAIT {0} 1", nil}, // with 0 redis-server would wait for good
+	{"WAIT 0 {0}", nil},
 	{"SET s v EX {100}", []string{"EXISTS s"}},
 	{"SET s v PX {100000}", []string{"EXISTS s"}},
 	{"SET s v EXAT {4102444800}", []string{"GET s", "PEXPIRETIME s"}},
