@@ -11,7 +11,7 @@ TIMEOUT ?= 280s
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build deps test race vet lint fmt fuzz compat compat-self hostile clients bench generate clean
+.PHONY: help build deps test race vet lint fmt fuzz compat compat-self hostile clients lua lua-self bench generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,12 @@ hostile: deps build ## send what nobody should send; prints the table of what wa
 
 clients: deps build ## run the limiters that people use, through go-redis and redigo
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/clients | grep -vE '^ *=== '
+
+lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs
+	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/lua -lua.n 200000 -lua.limit 1s | grep -vE '^ *(=== |--- PASS)'
+
+lua-self: deps ## the same with redis-server on both sides
+	HEADGATE_BIN=redis-server $(GO) test -count=1 ./tests/lua
 
 bench: ## run the Go benchmarks, or those that BENCH matches
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./server/... ./store/... ./throttle/...

@@ -55,6 +55,9 @@ func encodeCommand(words ...string) []byte {
 	return b
 }
 
+// renewScript gives a lease more time if it exists.
+const renewScript = "if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('PEXPIRE', KEYS[1], ARGV[1]) end return 0"
+
 // TestHotPathDoesNotAllocate covers the whole way of a command from its bytes to its reply, alone and in a pipeline.
 func TestHotPathDoesNotAllocate(t *testing.T) {
 	const pipeline = 16
@@ -82,11 +85,13 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 		{"EXISTS", []string{"EXISTS", "text", "missing"}},
 		{"DEL of a missing key", []string{"DEL", "missing"}},
 		{"CL.THROTTLE", []string{"CL.THROTTLE", "user", "1000000", "1000000", "60", "1"}},
+		{"EVALSHA", []string{"EVALSHA", sha1Hex(renewScript), "1", "lease", "60000"}},
 		{"CL.THROTTLE of a limited key", []string{"CL.THROTTLE", "busy", "0", "1", "60"}},
 	}
 	w := newWorkerClient(t)
 	w.run(encodeCommand("SET", "text", text))
 	w.run(encodeCommand("SET", "number", "1234567"))
+	w.run(encodeCommand("SCRIPT", "LOAD", renewScript))
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			one := encodeCommand(test.command...)

@@ -142,6 +142,8 @@ func shutdown(c *Ctx) {
 		c.err(errSyntax)
 	case abort:
 		c.err("ERR No shutdown in progress.")
+	case c.srv.busy != "" && !noSave:
+		c.err(c.srv.busy) // what a script has written would be half of it
 	case save:
 		c.srv.log.Error("SHUTDOWN SAVE refused: this version keeps its data in memory; use SHUTDOWN NOSAVE")
 		c.err("ERR Errors trying to SHUTDOWN. Check logs.")

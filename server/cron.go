@@ -27,7 +27,7 @@ func (s *Server) cron() time.Duration {
 	now := s.clock.Read()
 	due := &s.cronAt
 	period := time.Second / time.Duration(s.config.Get().Hz)
-	if now >= due.expire {
+	if now >= due.expire && s.busy == "" { // a script that yields must find its keys as it left them
 		pause := period
 		if s.expireSlice(now / 1e6) {
 			pause = expireAgain

@@ -49,6 +49,7 @@ var documentedGroups = []struct {
 	{GroupSortedSet, "Sorted sets"},
 	{GroupGeneric, "Keys"},
 	{GroupTransactions, "Transactions"},
+	{GroupScripting, "Scripts and functions"},
 	{GroupConnection, "Connection"},
 	{GroupServer, "Server"},
 }

@@ -212,6 +212,32 @@ func (w *worker) run(p *parsed) {
 	}
 }
 
+// yield serves other connections once while this context's command takes long. The executor's lock is free meanwhile, so the
+// command must be at a point where nothing that it holds depends on the keyspace; and Server.busy must be set.
+func (c *Ctx) yield() {
+	c.worker.setAside()
+	c.srv.Unlock()
+	c.client.conn.Yield()
+	c.srv.Lock()
+}
+
+// setAside takes the other clients' commands that have not been run out of the queue: they are parsed anew when it is their turn.
+func (w *worker) setAside() {
+	own := w.queue[w.current].client
+	end := w.current + 1
+	for end < w.count && w.queue[end].client == own {
+		end++
+	}
+	previous := own
+	for _, p := range w.queue[end:w.count] {
+		if p.client != previous {
+			p.client.conn.In.Rewind(p.from)
+			previous = p.client
+		}
+	}
+	w.count = end
+}
+
 // maxScratch bounds the buffer that a worker keeps for rendering values.
 const maxScratch = 1 << 20
 

@@ -135,6 +135,13 @@ func infoMemory(c *Ctx, t *infoText) {
 	if total := systemMemory(); total > 0 {
 		t.bytes("total_system_memory", total)
 	}
+	scripts := c.srv.scripts.memory()
+	t.field("used_memory_scripts_eval", scripts.evalBytes)
+	t.field("number_of_cached_scripts", scripts.scripts)
+	t.field("number_of_functions", scripts.functions)
+	t.field("number_of_libraries", scripts.libraries)
+	t.field("used_memory_functions", scripts.functionBytes)
+	t.bytes("used_memory_scripts", uint64(scripts.evalBytes+scripts.functionBytes))
 	t.bytes("maxmemory", 0)
 	t.field("maxmemory_policy", "noeviction")
 	t.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", m.fragmentation()))

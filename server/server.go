@@ -43,6 +43,7 @@ type Server struct {
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
 
+	scripts         *scripts
 	busy            string // the error for most commands while a script overruns; empty otherwise
 	warnedOfBrowser int64  // ns, when the log last told of one
 
@@ -80,6 +81,7 @@ func New(live *config.Live, o Options) *Server {
 	s.commands = newRegistry(commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.keys = store.New(store.Options{Databases: cfg.Databases, Limits: encodingLimits(cfg)})
+	s.scripts = newScripts(s)
 	s.started = s.clock.Read()
 	s.apply(cfg)
 	live.OnChange(s.configChanged)
@@ -90,7 +92,7 @@ func New(live *config.Live, o Options) *Server {
 func commandGroups() [][]*Command {
 	return [][]*Command{
 		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands,
-		transactionCommands, throttleCommands, serverCommands,
+		transactionCommands, scriptingCommands, throttleCommands, serverCommands,
 	}
 }
 

@@ -46,6 +46,9 @@ type Config struct {
 
 	CLThrottleLimit ThrottleLimit
 
+	BusyReplyThreshold int // ms that a script runs before other clients get BUSY; 0 = never
+	ScriptTimeLimit    int // ms after which a script that has written nothing is stopped; 0 = never
+
 	Dir        string      // working directory, absolute once loaded
 	Save       []SavePoint // always empty: the directive refuses save points
 	AppendOnly bool        // always false: the directive refuses yes

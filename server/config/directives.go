@@ -37,10 +37,11 @@ const (
 	Security    Group = "Security"
 	Encodings   Group = "Compact encodings"
 	Limiters    Group = "Limiters"
+	Scripts     Group = "Scripts"
 	Persistence Group = "Persistence"
 )
 
-var groups = []Group{Network, Clients, General, Security, Encodings, Limiters, Persistence}
+var groups = []Group{Network, Clients, General, Security, Encodings, Limiters, Scripts, Persistence}
 
 // Bounds that several directives share.
 const (
@@ -208,6 +209,17 @@ var directives = []*Directive{
 		Name: "cl-throttle-limit", Group: Limiters, Since: "0.1.0", Default: "burst+1", Settable: true,
 		Summary: "How CL.THROTTLE reads its second argument: burst+1 as redis-cell does, so that 15 lets 16 calls pass at once; capacity takes it for the whole limit, so that 15 lets 15 pass.",
 		kind:    enum(func(c *Config) *ThrottleLimit { return &c.CLThrottleLimit }, "burst+1", "capacity"),
+	},
+
+	{
+		Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Group: Scripts, Since: "0.1.0", Default: "5000", Settable: true,
+		Summary: "Milliseconds after which a script that still runs lets other clients be answered: with BUSY, but for SCRIPT KILL, FUNCTION KILL and SHUTDOWN NOSAVE. 0 means never.",
+		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.BusyReplyThreshold }),
+	},
+	{
+		Name: "script-time-limit", Group: Scripts, Since: "0.1.0", Default: "0", Settable: true,
+		Summary: "Milliseconds after which a script is stopped if it has written nothing yet; 0 means never. One that has written goes on, since half of its effects must not stay.",
+		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.ScriptTimeLimit }),
 	},
 
 	{

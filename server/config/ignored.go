@@ -26,7 +26,6 @@ const (
 	noTLS         = "TLS is not part of this version"
 	noEviction    = "memory limits and eviction are not part of this version"
 	noACL         = "ACL users are not part of this version"
-	noScripts     = "scripts are not part of this version"
 	noSlowlog     = "SLOWLOG, LATENCY and tracking are not part of this version"
 	noEvents      = "keyspace events are not part of this version"
 	noLists       = "lists, sets and streams are not part of this version"
@@ -64,7 +63,6 @@ var ignored = []Ignored{
 	{Name: "bgsave_cpulist", Reason: ownProcess},
 	{Name: "bind-source-addr", Reason: noReplication},
 	{Name: "bio_cpulist", Reason: ownProcess},
-	{Name: "busy-reply-threshold", Reason: noScripts},
 	{Name: "cluster-allow-pubsubshard-when-down", Reason: noCluster},
 	{Name: "cluster-allow-reads-when-down", Reason: noCluster},
 	{Name: "cluster-allow-replica-migration", Reason: noCluster},
@@ -107,7 +105,6 @@ var ignored = []Ignored{
 	{Name: "list-compress-depth", Reason: noLists},
 	{Name: "list-max-listpack-size", Reason: noLists},
 	{Name: "list-max-ziplist-size", Reason: noLists},
-	{Name: "lua-time-limit", Reason: noScripts},
 	{Name: "masterauth", Reason: noReplication},
 	{Name: "masteruser", Reason: noReplication},
 	{Name: "maxmemory", Reason: noEviction, Only: []string{"0"}},

@@ -1,0 +1,162 @@
+package script
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Script is one compiled script.
+type Script struct {
+	// SHA is the script's name: the SHA-1 of Source in 40 lower-case digits.
+	SHA string
+	// Source is the text, with its #! line.
+	Source string
+	// Flags are those of the #! line.
+	Flags Flags
+	// Shebang is false for a script without #! line. Redis then judges each
+	// command by itself, and runs the script on replicas and when memory is
+	// short.
+	Shebang bool
+
+	function           *lua.LFunction
+	keeps, usesGlobals bool
+	loaded             bool // by SCRIPT LOAD
+	older, newer       *Script
+}
+
+// digest names a script.
+type digest [sha1.Size]byte
+
+// cache keeps scripts by their SHA-1. Those that EVAL brought are in a list, the
+// one used last at its end.
+type cache struct {
+	scripts map[digest]*Script
+	bytes   int
+	list    Script // older is the end of the list, newer its start
+}
+
+// errScriptSize is the refusal of a text above MaxScriptBytes.
+var errScriptSize = errors.New("ERR Script is too long: the limit is 1048576 bytes")
+
+// errCacheFull is the refusal of SCRIPT LOAD when no script can make room.
+var errCacheFull = errors.New("ERR Too many scripts are loaded: SCRIPT FLUSH makes room")
+
+// Load returns src compiled, and keeps it. The error is the reply's text,
+// starting with "ERR ".
+//
+// Redis keeps every script until SCRIPT FLUSH. Here their number and their size
+// are bounded (see Options): the scripts that EVAL brought make room, those
+// first that were used longest ago. keep protects a script from that: SCRIPT
+// LOAD sets it, and is refused when all the room is taken by such scripts.
+func (e *Engine) Load(src []byte, keep bool) (*Script, error) {
+	if len(src) > MaxScriptBytes {
+		return nil, errScriptSize
+	}
+	sum := digest(sha1.Sum(src))
+	s := e.cache.scripts[sum]
+	if s == nil {
+		var err error
+		if s, err = e.compileScript(string(src), sum); err != nil {
+			return nil, err
+		}
+		if !e.makeRoom(len(src)) {
+			if keep {
+				return nil, errCacheFull
+			}
+			return s, nil
+		}
+		e.cache.scripts[sum] = s
+		e.cache.bytes += len(src)
+	}
+	switch {
+	case s.loaded:
+	case keep:
+		s.loaded = true
+		e.cache.unlink(s)
+	default:
+		e.cache.touch(s)
+	}
+	return s, nil
+}
+
+// compileScript compiles the text of a script.
+func (e *Engine) compileScript(src string, sum digest) (*Script, error) {
+	s := &Script{SHA: hex.EncodeToString(sum[:]), Source: src}
+	body, err := s.readShebang()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.eval.compile(body, "user_script", true)
+	if err != nil {
+		return nil, errors.New("ERR Error compiling script (new function): " + err.Error())
+	}
+	s.function = e.eval.L.NewFunctionFromProto(c.proto)
+	s.keeps, s.usesGlobals = c.keeps, c.usesGlobals
+	return s, nil
+}
+
+// makeRoom evicts scripts until one of size bytes fits; false when it cannot.
+func (e *Engine) makeRoom(size int) bool {
+	c := &e.cache
+	for len(c.scripts) >= e.options.MaxScripts || c.bytes+size > e.options.MaxCacheBytes {
+		oldest := c.list.newer
+		if oldest == &c.list {
+			return false
+		}
+		c.unlink(oldest)
+		c.bytes -= len(oldest.Source)
+		var sum digest
+		_, _ = hex.Decode(sum[:], []byte(oldest.SHA)) // It is our own.
+		delete(c.scripts, sum)
+	}
+	return true
+}
+
+// Get returns the script whose SHA-1 is sha, in digits of either case, or nil.
+func (e *Engine) Get(sha []byte) *Script {
+	var sum digest
+	if len(sha) != hex.EncodedLen(len(sum)) {
+		return nil
+	}
+	if _, err := hex.Decode(sum[:], sha); err != nil {
+		return nil
+	}
+	s := e.cache.scripts[sum]
+	if s != nil && !s.loaded {
+		e.cache.touch(s)
+	}
+	return s
+}
+
+// Flush forgets all scripts. One that runs ends as if it were still there.
+func (e *Engine) Flush() {
+	e.cache = cache{scripts: make(map[digest]*Script)}
+	e.cache.list.older, e.cache.list.newer = &e.cache.list, &e.cache.list
+}
+
+// Len returns the number of scripts that are kept.
+func (e *Engine) Len() int { return len(e.cache.scripts) }
+
+// CacheBytes returns the size of the text of all kept scripts.
+func (e *Engine) CacheBytes() int { return e.cache.bytes }
+
+// touch makes s the end of the list.
+func (c *cache) touch(s *Script) {
+	if c.list.older == s {
+		return
+	}
+	c.unlink(s)
+	s.older, s.newer = c.list.older, &c.list
+	s.older.newer, c.list.older = s, s
+}
+
+// unlink takes s out of the list, if it is in there.
+func (c *cache) unlink(s *Script) {
+	if s.newer != nil {
+		s.older.newer, s.newer.older = s.newer, s.older
+		s.older, s.newer = nil, nil
+	}
+}

@@ -1,0 +1,82 @@
+package script
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/resp"
+)
+
+func TestCache(t *testing.T) {
+	e := New(newFakeHost(), Options{MaxScripts: 3})
+	load := func(src string, keep bool) *Script {
+		s, err := e.Load([]byte(src), keep)
+		require.NoError(t, err)
+		sum := sha1.Sum([]byte(src))
+		require.Equal(t, hex.EncodeToString(sum[:]), s.SHA)
+		return s
+	}
+	kept, one, two := load("return 0", true), load("return 1", false), load("return 2", false)
+	require.Same(t, one, load("return 1", false), "compiled once, and used last")
+	load("return 3", false)
+	require.Nil(t, e.Get([]byte(two.SHA)), "the one used longest ago made room")
+	require.Same(t, one, e.Get([]byte(strings.ToUpper(one.SHA))))
+	load("return 4", false)
+	require.Same(t, kept, e.Get([]byte(kept.SHA)), "SCRIPT LOAD protects")
+	require.Equal(t, 3, e.Len())
+	require.Equal(t, 3*len("return 0"), e.CacheBytes())
+
+	load("return 5", true)
+	load("return 6", true)
+	_, err := e.Load([]byte("return 7"), true)
+	require.Equal(t, errCacheFull, err)
+	require.Equal(t, ":8\r\n", eval(e, "return 8", resp.RESP2, nil, nil), "EVAL works without room")
+	require.Equal(t, 3, e.Len())
+	e.Flush()
+	require.Zero(t, e.Len())
+	require.Zero(t, e.CacheBytes())
+	for _, sha := range []string{"", "x", kept.SHA, strings.Repeat("z", 40)} {
+		require.Nil(t, e.Get([]byte(sha)))
+	}
+}
+
+func TestLoadAgainToKeep(t *testing.T) {
+	e := New(newFakeHost(), Options{MaxScripts: 2})
+	first, err := e.Load([]byte("return 1"), false)
+	require.NoError(t, err)
+	_, err = e.Load([]byte("return 1"), true)
+	require.NoError(t, err)
+	for i := range 5 {
+		_, err = e.Load(fmt.Appendf(nil, "return %d", 10+i), false)
+		require.NoError(t, err)
+	}
+	require.Same(t, first, e.Get([]byte(first.SHA)))
+}
+
+func TestScriptSize(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	_, err := e.Load([]byte(strings.Repeat(" ", MaxScriptBytes+1)), false)
+	require.Equal(t, errScriptSize, err)
+	_, err = e.Load([]byte(strings.Repeat(" ", MaxScriptBytes)), false)
+	require.NoError(t, err)
+}
+
+func TestScriptFlags(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	s, err := e.Load([]byte("#!lua flags=no-writes,allow-oom flags=allow-stale\nreturn 1"), false)
+	require.NoError(t, err)
+	require.True(t, s.Shebang)
+	require.Equal(t, NoWrites|AllowOOM|AllowStale, s.Flags)
+	require.Equal(t, []string{"no-writes", "allow-oom", "allow-stale"}, s.Flags.Names())
+	s, err = e.Load([]byte("#!lua flags=allow-key-locking\nreturn 1"), false)
+	require.NoError(t, err)
+	require.Equal(t, AllowKeyLocking, s.Flags)
+	s, err = e.Load([]byte("return 1"), false)
+	require.NoError(t, err)
+	require.False(t, s.Shebang)
+}

@@ -1,0 +1,103 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/ast"
+
+	"headgate/server/script/syntax"
+)
+
+// compiled is a chunk that is ready to run.
+type compiled struct {
+	proto *lua.FunctionProto
+	// keeps and usesGlobals are the rewriter's.
+	keeps, usesGlobals bool
+}
+
+// compile compiles text, which messages call name. params says that KEYS and
+// ARGV are the chunk's first parameters.
+func (s *sandbox) compile(text, name string, params bool) (c *compiled, err error) {
+	chunk, err := syntax.Parse(text, name)
+	if err != nil {
+		return nil, err
+	}
+	keepArg := usesArg(chunk.Stmts)
+	r := &rewriter{constants: s.names, params: params, loads: s.purpose == forFunctions}
+	r.chunk(chunk)
+	proto, err := compileTree(chunk, name)
+	if err != nil {
+		return nil, err
+	}
+	s.finish(proto, keepArg)
+	return &compiled{proto: proto, keeps: r.keeps, usesGlobals: r.usesGlobals}, nil
+}
+
+// compileTree has gopher-lua compile a chunk. The chunk is the one function of
+// another, because only functions can have parameters.
+func compileTree(chunk *ast.FunctionExpr, name string) (proto *lua.FunctionProto, err error) {
+	defer func() {
+		if e := recover(); e != nil {
+			err = fmt.Errorf("%s:%d: function or expression too complex", name, chunk.LastLine())
+		}
+	}()
+	wrapped := &ast.ReturnStmt{Exprs: []ast.Expr{chunk}}
+	wrapped.SetLine(1)
+	outer, err := lua.Compile([]ast.Stmt{wrapped}, name)
+	if err != nil {
+		line := chunk.LastLine()
+		var complaint *lua.CompileError
+		if errors.As(err, &complaint) && complaint.Line > 0 {
+			line = complaint.Line
+		}
+		return nil, fmt.Errorf("%s:%d: function or expression too complex", name, line)
+	}
+	return outer.FunctionPrototypes[0], nil
+}
+
+// finish puts the engine's values in the place of the constants that stand for
+// them, and keeps calls of variadic functions from building the table `arg`
+// unless something reads it.
+func (s *sandbox) finish(proto *lua.FunctionProto, keepArg bool) {
+	if !keepArg {
+		proto.IsVarArg &^= lua.VarArgNeedsArg
+	}
+	nameCalls(proto)
+	for i, c := range proto.Constants {
+		if name, ok := c.(lua.LString); ok && strings.HasPrefix(string(name), constantMark) {
+			if v := s.values[string(name)[len(constantMark):]]; v != nil {
+				proto.Constants[i] = v
+			}
+		}
+	}
+	for _, inner := range proto.FunctionPrototypes {
+		s.finish(inner, keepArg)
+	}
+}
+
+// nameCalls tells gopher-lua the names of the functions that calls of constants
+// go to, which it puts into messages.
+func nameCalls(proto *lua.FunctionProto) {
+	var loaded [1 << 8]string // by register
+	calls := proto.DbgCalls
+	for pc, code := range proto.Code {
+		in := decode(code)
+		if in.op == lua.OP_LOADK {
+			name, _ := proto.Constants[code&0x3ffff].(lua.LString)
+			loaded[in.a] = string(name)
+		}
+		for len(calls) > 0 && calls[0].Pc < pc {
+			calls = calls[1:]
+		}
+		if len(calls) == 0 || calls[0].Pc != pc {
+			continue
+		}
+		if name, ok := strings.CutPrefix(loaded[in.a], constantMark); ok {
+			calls[0].Name = name[strings.IndexByte(name, '.')+1:]
+		}
+		loaded[in.a] = ""
+	}
+}

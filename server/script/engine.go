@@ -1,0 +1,226 @@
+// Package script runs Lua scripts and libraries of functions as redis-server
+// does, within limits.
+//
+// It is built on gopher-lua, unforked. Text is parsed by package syntax, changed
+// by rewriter and compiled by gopher-lua once; scripts are kept by their SHA-1.
+// One Lua state runs all scripts, another all functions of libraries. What a
+// script can see of the engine is read-only, and what it makes is gone when it
+// ends, so that scripts do not see each other. See sandbox for what there is,
+// and budget.go for how a script is stopped.
+package script
+
+import (
+	"runtime/debug"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/resp"
+	"headgate/server/script/limits"
+	"headgate/server/script/lualib/cjson"
+	"headgate/server/script/lualib/mathlib"
+)
+
+// Host is the server as scripts see it. Its methods are called while a script
+// runs, on the goroutine that called Run.
+type Host interface {
+	// Call runs one command as the client that runs the script, with all the
+	// checks that commands of scripts are subject to. args belong to the engine
+	// and are valid until Call returns; they must not be changed. resp3 says
+	// which protocol version the reply is wanted in. The reply is one RESP
+	// value, valid until the next Call; a refusal is a RESP error such as
+	// "-ERR Unknown Redis command called from script\r\n".
+	Call(args [][]byte, resp3 bool) (reply []byte)
+	// Log writes one line at one of the levels LogDebug to LogWarning.
+	Log(level int, text string)
+	// ACLCheck reports whether the script's caller may run a command with its
+	// arguments; known is false when there is no such command.
+	ACLCheck(args [][]byte) (allowed, known bool)
+	// SetReplication says what becomes of the effects of the commands that
+	// follow: a combination of ReplicateAOF and ReplicateReplicas.
+	SetReplication(flags int)
+}
+
+// Levels of redis.log, from the most talkative.
+const (
+	LogDebug = iota
+	LogVerbose
+	LogNotice
+	LogWarning
+)
+
+// What redis.set_repl takes; a script starts with both.
+const (
+	ReplicateAOF      = 1
+	ReplicateReplicas = 2
+)
+
+// Action is what becomes of a script that has been running for a while.
+type Action int
+
+// Actions that Options.OnSlice chooses from.
+const (
+	// Continue lets the script go on.
+	Continue Action = iota
+	// Kill ends it with the error of SCRIPT KILL.
+	Kill
+	// TimeLimit ends it with the error of script-time-limit.
+	TimeLimit
+)
+
+// Options of an Engine. The zero value is usable.
+type Options struct {
+	// OnSlice is called about every millisecond while a script runs, first
+	// about a millisecond after it started. elapsed counts from the first call.
+	// It may run other clients' commands, but no other script. nil lets every
+	// script go on.
+	OnSlice func(elapsed time.Duration) Action
+	// Version and VersionNum are redis.REDIS_VERSION and
+	// redis.REDIS_VERSION_NUM.
+	Version    string
+	VersionNum int
+	// MaxScripts and MaxCacheBytes bound the scripts that are kept; 0 stands for
+	// the default. See Load.
+	MaxScripts    int
+	MaxCacheBytes int
+	// MaxHeapBytes is by how much the heap may grow while a script runs; 0
+	// stands for the default.
+	MaxHeapBytes uint64
+}
+
+// Defaults and limits.
+const (
+	// MaxScriptBytes is the longest script or library, in bytes.
+	MaxScriptBytes = 1 << 20
+	// MaxScripts is how many scripts are kept.
+	MaxScripts = 10000
+	// MaxCacheBytes is how much the text of all kept scripts may occupy.
+	MaxCacheBytes = 64 << 20
+	// MaxHeapBytes is by how much the heap may grow while a script runs.
+	MaxHeapBytes = 60 << 20
+)
+
+// Engine compiles, keeps and runs scripts and libraries of functions. There is
+// one per server. It is not safe for concurrent use: every method is called
+// under the executor's lock.
+type Engine struct {
+	host      Host
+	options   Options
+	budget    *limits.Budget
+	cache     cache
+	eval      *sandbox
+	library   *sandbox
+	libraries libraries
+	run       run
+	heap      heap
+	arguments arguments
+	calls     calls
+	random    mathlib.Random
+	seed      int32
+}
+
+// run is what is known of the script that runs.
+type run struct {
+	active bool
+	// name is its SHA-1, or the function's name: what the tail of an error calls it.
+	name  string
+	resp3 bool
+	// started is when the first slice ended, and sliced when the last one did.
+	started, sliced time.Time
+	stopped         string // why it was ended, or ""
+	broken          bool   // the Lua state must not be used again
+	keys            *lua.LTable
+	argv            *lua.LTable
+	// loading is the library that the text that runs belongs to, or nil.
+	loading *Library
+	// sources are the full names of the chunks that it compiled, by how
+	// messages call them.
+	sources map[string]string
+}
+
+// New returns an engine without scripts.
+func New(h Host, o Options) *Engine {
+	if o.MaxScripts == 0 {
+		o.MaxScripts = MaxScripts
+	}
+	if o.MaxCacheBytes == 0 {
+		o.MaxCacheBytes = MaxCacheBytes
+	}
+	if o.MaxHeapBytes == 0 {
+		o.MaxHeapBytes = MaxHeapBytes
+	}
+	e := &Engine{host: h, options: o, budget: limits.NewBudget()}
+	e.budget.Check = e.check
+	e.heap.init()
+	e.calls.init()
+	e.eval = newSandbox(e, forScripts)
+	e.library = newSandbox(e, forFunctions)
+	e.Flush()
+	e.FlushLibraries()
+	return e
+}
+
+// Run runs s and appends exactly one reply to w, in w's protocol version. keys
+// and args must stay as they are until Run returns; nothing holds on to them
+// afterwards. It may be called again only when it has returned.
+func (e *Engine) Run(s *Script, keys, args [][]byte, w *resp.Writer) {
+	e.begin(s.SHA)
+	L := e.eval.L
+	e.run.keys, e.run.argv = e.arguments.tables(L, s.keeps, keys, args)
+	if s.usesGlobals {
+		e.eval.globals.RawSetString("KEYS", e.run.keys)
+		e.eval.globals.RawSetString("ARGV", e.run.argv)
+	}
+	L.Push(s.function)
+	L.Push(e.run.keys)
+	L.Push(e.run.argv)
+	e.finish(e.eval, L.PCall(2, 1, e.eval.outermost), w)
+}
+
+// RunFunction runs f as Run runs a script. What it is given is copied, because a
+// function may keep it.
+func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
+	e.begin(f.Name)
+	L := e.library.L
+	L.Push(f.callback)
+	L.Push(copyStrings(L, keys))
+	L.Push(copyStrings(L, args))
+	e.finish(e.library, L.PCall(2, 1, e.library.outermost), w)
+}
+
+// begin makes everything ready for a script.
+func (e *Engine) begin(name string) {
+	e.run.active = true
+	e.run.name = name
+	e.budget.Steps = stepsPerSlice
+	e.budget.Depth, e.budget.Want = 0, 0
+	// Redis lets one script's seed show in the next; every script here starts
+	// somewhere else.
+	e.seed++
+	e.random.Seed(e.seed)
+}
+
+// finish replies with what a script left behind, and cleans up.
+func (e *Engine) finish(s *sandbox, err error, w *resp.Writer) {
+	if err == nil {
+		e.result(s.L.Get(-1), w)
+		s.L.Pop(1)
+	} else {
+		e.failure(err, w)
+	}
+	e.end(s)
+}
+
+// end forgets a script.
+func (e *Engine) end(s *sandbox) {
+	cjson.Reset(s.json)
+	if e.run.broken {
+		s.renew()
+		if e.run.stopped == memoryText {
+			debug.FreeOSMemory()
+		}
+	}
+	e.run = run{}
+	e.heap.ticks, e.heap.limit = 0, 0
+	e.calls.trim()
+}

@@ -1,0 +1,253 @@
+package script
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/resp"
+	"headgate/server/script/limits"
+)
+
+// describe is what an error that nothing catches goes through before the stack
+// is unwound. It makes a table of it, with the place where it happened, as
+// Redis's own handler does.
+func (s *sandbox) describe(L *lua.LState) int {
+	v := s.explain(L, L.Get(1), 1)
+	table, ok := v.(*lua.LTable)
+	switch {
+	case s.engine.run.stopped != "":
+		table = L.CreateTable(0, 3)
+		table.RawSetString("err", lua.LString(s.engine.run.stopped))
+	case !ok || s.real(table) != table:
+		table = L.CreateTable(0, 3)
+		table.RawSetString("err", lua.LString("ERR "+show(v)))
+	}
+	f, ok := frameAt(L, 1)
+	if ok && f.fn.IsG {
+		f, ok = frameAt(L, 2)
+	}
+	if ok {
+		table.RawSetString("source", lua.LString(s.engine.source(f)))
+		table.RawSetString("line", lua.LNumber(f.line()))
+	}
+	closeUpvalues(L, 0)
+	L.Push(table)
+	return 1
+}
+
+// source returns the full name of the chunk that a function is from.
+func (e *Engine) source(f frame) string {
+	if f.fn.IsG {
+		return "=[C]"
+	}
+	name := f.fn.Proto.SourceName
+	if full, ok := e.run.sources[name]; ok {
+		return full
+	}
+	return "@" + name
+}
+
+// explainCaught is describe for errors that pcall catches: only the wording
+// changes.
+func (s *sandbox) explainCaught(L *lua.LState) int {
+	v := s.explain(L, L.Get(1), 1)
+	s.closeAbove(L)
+	L.Push(v)
+	return 1
+}
+
+// closeAbove closes the variables of the functions that pcall or xpcall called:
+// gopher-lua would leave them open when their registers are used again.
+func (s *sandbox) closeAbove(L *lua.LState) {
+	debug, ok := L.GetStack(0)
+	if !ok {
+		return
+	}
+	for f := reflect.ValueOf(debug).Elem().FieldByName("frame"); !f.IsNil(); f = f.Elem().FieldByName("Parent") {
+		fn := f.Elem().FieldByName("Fn").UnsafePointer()
+		if fn == unsafe.Pointer(s.pcall) || fn == unsafe.Pointer(s.xpcall) {
+			closeUpvalues(L, int(f.Elem().FieldByName("LocalBase").Int()))
+			return
+		}
+	}
+}
+
+// closeUpvalues gives the variables in registers from a place on, which closures
+// still use, a life of their own. gopher-lua does so for functions that return,
+// but has no way to ask for it.
+func closeUpvalues(L *lua.LState, from int) {
+	head := reflect.ValueOf(L).Elem().FieldByName("uvcache")
+	link := (**lua.Upvalue)(unsafe.Pointer(head.UnsafeAddr()))
+	for *link != nil {
+		up := reflect.ValueOf(*link).Elem()
+		next := (**lua.Upvalue)(unsafe.Pointer(up.FieldByName("next").UnsafeAddr()))
+		if int(up.FieldByName("index").Int()) < from {
+			link = next
+			continue
+		}
+		rest := *next
+		(*link).Close()
+		*link = rest
+	}
+}
+
+// explain returns an error with gopher-lua's words replaced by Lua's. level is
+// that of the function that raised it.
+func (s *sandbox) explain(L *lua.LState, v lua.LValue, level int) lua.LValue {
+	message, ok := v.(lua.LString)
+	if !ok {
+		return v
+	}
+	if strings.HasPrefix(string(message), "runtime error:") {
+		s.engine.run.broken = true
+	}
+	f, ok := frameAt(L, level)
+	if !ok {
+		return v
+	}
+	if f.fn.IsG {
+		// The metamethods of strings leave it to us to say what went wrong.
+		if !strings.Contains(string(message), ": cannot perform ") {
+			return v
+		}
+		if f, ok = frameAt(L, level+1); !ok || f.fn.IsG {
+			return v
+		}
+	}
+	where := f.fn.Proto.SourceName + ":" + strconv.Itoa(f.line()) + ": "
+	text, ok := strings.CutPrefix(string(message), where)
+	if !ok {
+		return v
+	}
+	if better := s.reword(f, text); better != "" {
+		return lua.LString(where + better)
+	}
+	return v
+}
+
+// reword returns what Lua says in place of gopher-lua's text, or "".
+func (s *sandbox) reword(f frame, text string) string {
+	in := decode(f.fn.Proto.Code[f.pc])
+	switch in.op {
+	case lua.OP_GETTABLE, lua.OP_GETTABLEKS, lua.OP_SELF:
+		return s.rewordIndex(f, text, in.b)
+	case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
+		return s.rewordIndex(f, text, in.a)
+	case lua.OP_CALL, lua.OP_TAILCALL:
+		if text == "attempt to call a non-function object" {
+			return s.wrongType(f, in.a, "call")
+		}
+	case lua.OP_TFORLOOP:
+		if text == "attempt to call a non-function object" {
+			return "attempt to call a " + f.register(in.a).Type().String() + " value"
+		}
+	case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV, lua.OP_MOD, lua.OP_POW:
+		if strings.HasPrefix(text, "cannot perform ") {
+			if _, ok := limits.ToNumber(f.operand(in.b)); !ok {
+				return s.wrongType(f, in.b, "perform arithmetic on")
+			}
+			return s.wrongType(f, in.c, "perform arithmetic on")
+		}
+	case lua.OP_UNM:
+		if text == "__unm undefined" || strings.HasPrefix(text, "cannot perform ") {
+			return s.wrongType(f, in.b, "perform arithmetic on")
+		}
+	case lua.OP_LT, lua.OP_LE:
+		var a, b string
+		if words := strings.Fields(text); len(words) == 6 {
+			a, b = words[3], words[5]
+		}
+		if a == b && a != "" {
+			return "attempt to compare two " + a + " values"
+		}
+	}
+	switch text {
+	case "registry overflow":
+		return "stack overflow"
+	case "too many recursions in gettable":
+		return "loop in gettable"
+	case "too many recursions in settable":
+		return "loop in settable"
+	}
+	return ""
+}
+
+func (s *sandbox) rewordIndex(f frame, text string, register int) string {
+	rest, ok := strings.CutPrefix(text, "attempt to index a non-table object(")
+	if !ok {
+		return ""
+	}
+	kind, _, _ := strings.Cut(rest, ")")
+	return "attempt to index " + s.describeOperand(f, register) + kind + " value" + closing(s.describeOperand(f, register))
+}
+
+// wrongType words that something cannot be done with an operand.
+func (s *sandbox) wrongType(f frame, operand int, what string) string {
+	named := s.describeOperand(f, operand)
+	return "attempt to " + what + " " + named + f.operand(operand).Type().String() + " value" + closing(named)
+}
+
+// describeOperand starts the description of an operand: "local 'a' (a " or "a ".
+func (s *sandbox) describeOperand(f frame, operand int) string {
+	name := ""
+	if operand&constantBit == 0 {
+		name = s.variable(f, operand, f.pc)
+	} else {
+		name = s.constantCalled(f.operand(operand))
+	}
+	if name == "" {
+		return "a "
+	}
+	return name + "(a "
+}
+
+// closing is the parenthesis that a description has left open.
+func closing(description string) string {
+	if strings.HasSuffix(description, "(a ") {
+		return ")"
+	}
+	return ""
+}
+
+// failure replies with an error that nothing caught.
+func (e *Engine) failure(err error, w *resp.Writer) {
+	object := lua.LValue(lua.LString(err.Error()))
+	if api, ok := err.(*lua.ApiError); ok {
+		object = api.Object
+	}
+	table, ok := object.(*lua.LTable)
+	if !ok {
+		// There was no room left on the stack to call describe.
+		e.run.broken = true
+		table = e.eval.L.CreateTable(0, 3)
+		text := show(object)
+		table.RawSetString("err", lua.LString("ERR "+text))
+		if parts := strings.SplitN(text, ":", 3); len(parts) == 3 {
+			table.RawSetString("source", lua.LString("@"+parts[0]))
+			table.RawSetString("line", lua.LString(parts[1]))
+		}
+	}
+	message, _ := toText(table.RawGetString("err"))
+	message = cut(message)
+	source, hasSource := toText(table.RawGetString("source"))
+	line, hasLine := toText(table.RawGetString("line"))
+	if hasSource && hasLine {
+		message += " script: " + e.run.name + ", on " + cut(source) + ":" + line + "."
+	}
+	if strings.Contains(message, "stack overflow") {
+		e.run.broken = true // Its stack has grown large.
+	}
+	w.Error(message)
+}
+
+// cut ends a text at the first zero byte, where Redis's formats end it.
+func cut(text string) string {
+	if zero := strings.IndexByte(text, 0); zero >= 0 {
+		return text[:zero]
+	}
+	return text
+}

@@ -1,0 +1,160 @@
+package script
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/script/limits"
+)
+
+// openHidden makes the functions that the rewriter puts into scripts.
+func (s *sandbox) openHidden() {
+	s.hide("(tick)", s.engine.tick)
+	s.hide("(concat)", s.concat)
+	s.hide("(length)", s.length)
+	s.hide("(same)", func(L *lua.LState) int { return 1 })
+	s.hide("(key)", s.countKey)
+	for _, what := range []string{"initial value", "limit", "step"} {
+		s.hide("(for "+what+")", func(L *lua.LState) int {
+			n, ok := limits.ToNumber(L.Get(1))
+			if !ok {
+				L.RaiseError("'for' %s must be a number", what)
+			}
+			L.Push(n)
+			return 1
+		})
+	}
+}
+
+func (s *sandbox) hide(name string, fn lua.LGFunction) { s.values[name] = s.L.NewFunction(fn) }
+
+// countKey counts what a key in a table constructor may cost: the machine fills
+// a table up to it.
+func (s *sandbox) countKey(L *lua.LState) int {
+	if n, ok := L.Get(1).(lua.LNumber); ok && n > 0 && n < limits.ArrayMax {
+		s.engine.budget.Spend(int64(n) / 8)
+		if n >= limits.ArrayMax/8 {
+			s.engine.checkHeap()
+		}
+	}
+	L.SetTop(1)
+	return 1
+}
+
+// concat is a chain of `..` operators.
+func (s *sandbox) concat(L *lua.LState) int {
+	n := L.GetTop()
+	size := 0
+	for i := 1; i <= n; i++ {
+		switch v := L.Get(i).(type) {
+		case lua.LString:
+			size += len(v)
+		case lua.LNumber:
+			size += numberMax
+		default:
+			return s.concatValues(L)
+		}
+	}
+	s.engine.budget.CheckString(L, size)
+	var small [128]byte
+	out := small[:0]
+	if size > len(small) {
+		out = make([]byte, 0, size)
+	}
+	for i := 1; i <= n; i++ {
+		out = appendText(out, L.Get(i))
+	}
+	if size > len(small) {
+		L.Push(lua.LString(text(out)))
+	} else {
+		L.Push(lua.LString(out))
+	}
+	return 1
+}
+
+// numberMax is how long a number prints, in bytes.
+const numberMax = 24
+
+func appendText(out []byte, v lua.LValue) []byte {
+	if n, ok := v.(lua.LNumber); ok {
+		return limits.AppendNumber(out, n)
+	}
+	return append(out, string(v.(lua.LString))...)
+}
+
+// concatValues is concat for operands that are not all strings or numbers: from
+// the right, two at a time, with metamethods.
+func (s *sandbox) concatValues(L *lua.LState) int {
+	n := L.GetTop()
+	right := L.Get(n)
+	for i := n - 1; i >= 1; i-- {
+		left := L.Get(i)
+		a, aOK := toText(left)
+		b, bOK := toText(right)
+		if aOK && bOK {
+			s.engine.budget.CheckString(L, len(a)+len(b))
+			right = lua.LString(a + b)
+			continue
+		}
+		handler := metamethod(L, left, right, "__concat")
+		if handler == lua.LNil {
+			operand, at := left, i
+			if aOK {
+				operand, at = right, i+1
+			}
+			s.operandError(L, at, operand, "concatenate")
+		}
+		L.Push(handler)
+		L.Push(left)
+		L.Push(right)
+		s.engine.budget.Call(L, 2, 1)
+		right = L.Get(-1)
+		L.Pop(1)
+	}
+	L.Push(right)
+	return 1
+}
+
+// metamethod returns the handler of an operation on two values, or nil.
+func metamethod(L *lua.LState, a, b lua.LValue, event string) lua.LValue {
+	for _, v := range []lua.LValue{a, b} {
+		if t, ok := v.(*lua.LTable); ok {
+			if meta, ok := t.Metatable.(*lua.LTable); ok {
+				if handler := meta.RawGetString(event); handler != lua.LNil {
+					return handler
+				}
+			}
+		}
+	}
+	return lua.LNil
+}
+
+// operandError raises the error about argument i of a function that stands for
+// an operator, by the name of the variable that it came from.
+func (s *sandbox) operandError(L *lua.LState, i int, v lua.LValue, what string) {
+	named := "a "
+	if f, ok := frameAt(L, 1); ok && !f.fn.IsG {
+		if in := decode(f.fn.Proto.Code[f.pc]); in.op == lua.OP_CALL || in.op == lua.OP_TAILCALL {
+			named = s.describeOperand(f, in.a+i)
+		}
+	}
+	L.RaiseError("%s", strings.Join([]string{"attempt to ", what, " ", named, v.Type().String(), " value", closing(named)}, ""))
+}
+
+// lengthSteps is what # counts: it steps over elements that became nil.
+const lengthSteps = 20
+
+// length is the operator #.
+func (s *sandbox) length(L *lua.LState) int {
+	s.engine.budget.Spend(lengthSteps)
+	switch v := L.Get(1).(type) {
+	case lua.LString:
+		L.Push(lua.LNumber(len(v)))
+	case *lua.LTable:
+		L.Push(s.engine.calls.numbers.value(int64(limits.Len(s.real(v)))))
+	default:
+		s.operandError(L, 1, v, "get length of")
+	}
+	return 1
+}

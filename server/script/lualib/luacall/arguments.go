@@ -1,0 +1,104 @@
+package luacall
+
+import (
+	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luanum"
+)
+
+// StackMax is how many values a Go function may have on its stack: its
+// arguments and its results. It is Lua's LUAI_MAXCSTACK.
+const StackMax = 8000
+
+// HasRoom reports whether n more values fit on the stack.
+func HasRoom(L *lua.LState, n int) bool {
+	return n <= StackMax && L.GetTop()+n <= StackMax
+}
+
+// Any returns argument n, which must be there.
+func Any(L *lua.LState, n int) lua.LValue {
+	if n > L.GetTop() {
+		ArgError(L, n, "value expected")
+	}
+	return L.Get(n)
+}
+
+// String returns argument n, a string or a number.
+func String(L *lua.LState, n int) string {
+	switch v := L.Get(n).(type) {
+	case lua.LString:
+		return string(v)
+	case lua.LNumber:
+		return luanum.FormatNumber(float64(v))
+	}
+	TypeError(L, n, "string")
+	return ""
+}
+
+// OptString is String with a value for an argument that is nil or absent.
+func OptString(L *lua.LState, n int, otherwise string) string {
+	if L.Get(n) == lua.LNil {
+		return otherwise
+	}
+	return String(L, n)
+}
+
+// Number returns argument n, a number or a string that is one.
+func Number(L *lua.LState, n int) float64 {
+	switch v := L.Get(n).(type) {
+	case lua.LNumber:
+		return float64(v)
+	case lua.LString:
+		if f, ok := luanum.ParseNumber(string(v)); ok {
+			return f
+		}
+	}
+	TypeError(L, n, "number")
+	return 0
+}
+
+// Integer returns argument n as C casts a double to 64 bits: cut towards zero,
+// and the least int64 for what does not fit.
+func Integer(L *lua.LState, n int) int {
+	return int(limits.TruncateInt(Number(L, n)))
+}
+
+// OptInteger is Integer with a value for an argument that is nil or absent.
+func OptInteger(L *lua.LState, n, otherwise int) int {
+	if L.Get(n) == lua.LNil {
+		return otherwise
+	}
+	return Integer(L, n)
+}
+
+// Int returns argument n as a C int: the lower 32 bits of Integer.
+func Int(L *lua.LState, n int) int {
+	return int(int32(Integer(L, n)))
+}
+
+// OptInt is Int with a value for an argument that is nil or absent.
+func OptInt(L *lua.LState, n, otherwise int) int {
+	if L.Get(n) == lua.LNil {
+		return otherwise
+	}
+	return Int(L, n)
+}
+
+// Table returns argument n, a table.
+func Table(L *lua.LState, n int) *lua.LTable {
+	t, ok := L.Get(n).(*lua.LTable)
+	if !ok {
+		TypeError(L, n, "table")
+	}
+	return t
+}
+
+// Function returns argument n, a function.
+func Function(L *lua.LState, n int) *lua.LFunction {
+	f, ok := L.Get(n).(*lua.LFunction)
+	if !ok {
+		TypeError(L, n, "function")
+	}
+	return f
+}

@@ -1,0 +1,53 @@
+package luacall
+
+import lua "github.com/yuin/gopher-lua"
+
+// Values that are boxed once, because an interface around a number or a string
+// costs an allocation. They never change.
+var (
+	smallInts = boxSmallInts()
+	oneBytes  = boxOneBytes()
+)
+
+// smallIntMax is the first whole number that is boxed anew each time.
+const smallIntMax = 1024
+
+func boxSmallInts() (boxed [smallIntMax]lua.LValue) {
+	for i := range boxed {
+		boxed[i] = lua.LNumber(i)
+	}
+	return boxed
+}
+
+func boxOneBytes() (boxed [256]lua.LValue) {
+	for i := range boxed {
+		boxed[i] = lua.LString([]byte{byte(i)})
+	}
+	return boxed
+}
+
+// IntValue returns i as a Lua value, without an allocation if it is small.
+func IntValue(i int) lua.LValue {
+	if uint(i) < smallIntMax {
+		return smallInts[i]
+	}
+	return lua.LNumber(i)
+}
+
+// ByteValue returns the string of one byte.
+func ByteValue(c byte) lua.LValue { return oneBytes[c] }
+
+// emptyString is the string of no bytes.
+var emptyString lua.LValue = lua.LString("")
+
+// StringValue returns s as a Lua value, without an allocation if it is at most
+// one byte long.
+func StringValue(s string) lua.LValue {
+	switch len(s) {
+	case 0:
+		return emptyString
+	case 1:
+		return oneBytes[s[0]]
+	}
+	return lua.LString(s)
+}

@@ -1,0 +1,193 @@
+package luanum_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/script/lualib/internal/luatest"
+	"headgate/server/script/lualib/luanum"
+)
+
+// numbers are texts that are numbers, almost numbers, and none.
+var numbers = []string{
+	"", " ", "0", "-0", "+0", "1", "-1", "+1", "--1", "+-1", "- 1", "007", "10", "999999999999999", "1000000000000000", "-999999999999999",
+	"9007199254740993", "18446744073709551616", "1e15", "1E15", "1e+15", "1e-15", "1e", "1e+", "1e 5", "e5", ".", ".5", "5.", "-.5", "+.5e1", "..5", "1.2.3",
+	"1e400", "-1e400", "1e-400", "4.9e-324", "2.4e-324", "1.7976931348623157e308", "1.7976931348623159e308", "0.1", "123.456", "1_000", "0x_1", "1,5",
+	" 1", "1 ", "\t\n\v\f\r 1 \t\n\v\f\r", "1\x00", "1\x00x", "\x001", " \x00", "1 \x00 2", "1x", "x1", "1 2", "\xa01", "0x", "0X", "0x1", "0X1f", "-0x10", "+0x10",
+	"0xg", "0x.", "0x.8", "0x8.", "0x1.8p1", "0x1p", "0x1p+", "0x1p-1", "0x1P10", "0x1p5x", "0x 1", "0x-1", "0x1e5", "0x1e+5", "0xffffffffffffffff", "0x1fffffffffffff", "0x20000000000001",
+	"0xfffffffffffffffffffff", "0x1p1024", "0x1p-1075", "0x0.0000001p-1000", "0b1", "0o7", "inf", "INF", "-inf", "+Inf", "infinity", "-InFiNiTy", "infinit", "inf ", "infx", "in", "i",
+	"nan", "NaN", "-nan", "+nan", "nan()", "nan(123)", "nan(0x1f)", "nan(a_Z)", "nan( )", "nan(1", "nan(-)", "nanx", "na", "1e1000000000000", "1e-1000000000000", "0e1000000000000",
+	strings.Repeat("9", 400), "0." + strings.Repeat("0", 400) + "1", strings.Repeat("0", 400) + "1", "1" + strings.Repeat("0", 308), "true", "nil", "1d", "1f", "1l", "0x1l", "١",
+}
+
+// printed are numbers to print.
+var printed = []float64{
+	0, math.Copysign(0, -1), 1, -1, 9, 10, 99, 100, 12345, 99999999999999, 1e14, -1e14, 1e15, 1e16, 123456789012345, 1234567890123456, 0.1, 1.0 / 3, 2.0 / 3, 1e-4, 1e-5,
+	0.00012345678901234567, 12345678901234.5, 99999999999999.5, 9999999999999.95, 0.99999999999999999, 1e100, -1e-100, 5e-324, math.MaxFloat64, 1.5, -2.25, 1 << 53, 1<<53 + 2, 1 << 62, 1 << 63,
+	1e21, 1e22, math.Pi, math.E, 1e-7, 123e-7, 4503599627370495.5, 100000.5, 1e14 - 1, 1e14 - 0.5, 0.5, 255, 1024, 65535,
+}
+
+// dump is luatest.Dump for a float, with the sign of a NaN.
+const dump = `local function dump(x) return x and string.format("%.17g", x) or "none" end `
+
+func dumpFloat(f float64, ok bool) string {
+	switch {
+	case !ok:
+		return "none"
+	case math.IsNaN(f) && math.Signbit(f):
+		return "-nan"
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 0):
+		return strings.ToLower(strings.TrimPrefix(fmt.Sprint(f), "+"))
+	}
+	return strconv.FormatFloat(f, 'g', 17, 64)
+}
+
+func randomNumeral(rng *rand.Rand) string {
+	if rng.IntN(2) == 0 {
+		text := luatest.RandomNumber(rng)
+		return []string{"", " ", "+", "-"}[rng.IntN(4)] + text + []string{"", "", " ", "e1", "."}[rng.IntN(5)]
+	}
+	const alphabet = "0123456789abcdefABCDEFxXpP+-. _\x00infaNyt()"
+	b := make([]byte, rng.IntN(12))
+	for i := range b {
+		b[i] = alphabet[rng.IntN(len(alphabet))]
+	}
+	if rng.IntN(3) == 0 {
+		return "0x" + string(b)
+	}
+	return string(b)
+}
+
+// TestParseAsRedis reads numbers as redis-server's tonumber does.
+func TestParseAsRedis(t *testing.T) {
+	redis, rng := luatest.Start(t), luatest.NewRand(t)
+	texts := append([]string(nil), numbers...)
+	for range 20_000 {
+		texts = append(texts, randomNumeral(rng))
+	}
+	const batch = 2000
+	for len(texts) > 0 {
+		n := min(batch, len(texts))
+		got := []string{"true"}
+		for _, text := range texts[:n] {
+			got = append(got, fmt.Sprintf("s%x", dumpFloat(luanum.ParseNumber(text))))
+		}
+		want := strings.Split(redis.RunAgain(t, dump+`local out = {...} for i = 1, #out do out[i] = dump(tonumber(out[i])) end return unpack(out)`, texts[:n]...), " ")
+		require.Equal(t, len(want), len(got))
+		for i := range want {
+			require.Equal(t, luatest.Explain(want[i]), luatest.Explain(got[i]), "%q", texts[max(i-1, 0)])
+		}
+		texts = texts[n:]
+	}
+}
+
+// TestParseBaseAsRedis reads whole numbers as redis-server's tonumber with a
+// base does.
+func TestParseBaseAsRedis(t *testing.T) {
+	redis, rng := luatest.Start(t), luatest.NewRand(t)
+	texts := append([]string{"zz", "ZZ", "z z", "-z", "+7", "- 1", " 11 ", "0x1F", "0xg", "-0x1", "18446744073709551615", "18446744073709551616",
+		"-18446744073709551615", "ffffffffffffffff", "10000000000000000", "1\x00", "1.5", "1e1", "_", "0X", "\v1\f"}, numbers...)
+	for range 500 {
+		texts = append(texts, randomNumeral(rng))
+	}
+	for _, base := range []int{2, 3, 8, 9, 11, 16, 17, 35, 36} {
+		got := []string{"true"}
+		for _, text := range texts {
+			got = append(got, fmt.Sprintf("s%x", dumpFloat(luanum.ParseBase(text, base))))
+		}
+		want := strings.Split(redis.RunAgain(t, fmt.Sprintf(`%slocal out = {...} for i = 1, #out do out[i] = dump(tonumber(out[i], %d)) end return unpack(out)`, dump, base), texts...), " ")
+		require.Equal(t, len(want), len(got))
+		for i := range want {
+			require.Equal(t, luatest.Explain(want[i]), luatest.Explain(got[i]), "%q in base %d", texts[max(i-1, 0)], base)
+		}
+	}
+}
+
+// TestFormatAsRedis prints numbers as redis-server's tostring does.
+func TestFormatAsRedis(t *testing.T) {
+	redis, rng := luatest.Start(t), luatest.NewRand(t)
+	values := append([]float64{math.Inf(1), math.Inf(-1), math.NaN(), math.Copysign(math.NaN(), -1)}, printed...)
+	for range 20_000 {
+		f, err := strconv.ParseFloat(luatest.RandomNumber(rng), 64)
+		require.NoError(t, err)
+		values = append(values, f, -f, math.Round(f), math.Float64frombits(rng.Uint64()))
+	}
+	const batch = 2000
+	for len(values) > 0 {
+		n := min(batch, len(values))
+		var args []string
+		got := []string{"true"}
+		for _, f := range values[:n] {
+			args = append(args, dumpFloat(f, true))
+			got = append(got, fmt.Sprintf("s%x", luanum.FormatNumber(f)))
+			require.Equal(t, luanum.FormatNumber(f), string(luanum.AppendNumber(nil, f)))
+			require.LessOrEqual(t, len(luanum.FormatNumber(f)), luanum.TextMax)
+		}
+		want := strings.Split(redis.RunAgain(t, `local out = {...} for i = 1, #out do out[i] = tostring(tonumber(out[i])) end return unpack(out)`, args...), " ")
+		require.Equal(t, len(want), len(got))
+		for i := range want {
+			require.Equal(t, luatest.Explain(want[i]), luatest.Explain(got[i]), "%v", values[max(i-1, 0)])
+		}
+		values = values[n:]
+	}
+}
+
+func TestNoAllocations(t *testing.T) {
+	buffer := make([]byte, 0, 64)
+	texts := []string{"12345", "-7", "1.5", "0x1f", "  12 ", "1e10"}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		for _, f := range printed {
+			buffer = luanum.AppendNumber(buffer[:0], f)
+		}
+		for _, text := range texts {
+			_, ok := luanum.ParseNumber(text)
+			require.True(t, ok)
+		}
+	}))
+}
+
+func FuzzParse(f *testing.F) {
+	for _, text := range numbers {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		value, ok := luanum.ParseNumber(text)
+		if !ok || math.IsNaN(value) {
+			return
+		}
+		again, ok := luanum.ParseNumber(strconv.FormatFloat(value, 'g', -1, 64))
+		require.True(t, ok)
+		require.Equal(t, math.Float64bits(value), math.Float64bits(again))
+	})
+}
+
+func BenchmarkAppendNumber(b *testing.B) {
+	buffer := make([]byte, 0, 64)
+	for _, f := range []float64{1, 1234567, 1700000000123, 1.5, 1.0 / 3} {
+		b.Run(luanum.FormatNumber(f), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				buffer = luanum.AppendNumber(buffer[:0], f)
+			}
+		})
+	}
+}
+
+func BenchmarkParseNumber(b *testing.B) {
+	for _, text := range []string{"1", "1234567", "1700000000123", "1.5", "0.33333333333333", "0xff"} {
+		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = luanum.ParseNumber(text)
+			}
+		})
+	}
+}

@@ -1,0 +1,246 @@
+package luanum
+
+import (
+	"math"
+	"strconv"
+)
+
+// exactDigits is how many decimal digits always fit a double.
+const exactDigits = 15
+
+// ParseNumber reads a number as Lua 5.1 converts a string: the text up to its
+// end, or up to a NUL byte, is one number in a form that C's strtod knows
+// (decimal, hexadecimal, inf, infinity or nan, in letters of either case) with
+// white space around it. Numbers too large are infinite, those too small 0.
+func ParseNumber(s string) (f float64, ok bool) {
+	if f, ok := parseDigits(s); ok {
+		return f, true
+	}
+	start := skipSpace(s, 0)
+	f, end := strtod(s, start)
+	if end == start {
+		return 0, false
+	}
+	end = skipSpace(s, end)
+	return f, end == len(s) || s[end] == 0
+}
+
+// parseDigits reads nothing but decimal digits behind an optional minus, which
+// is most of what scripts meet.
+func parseDigits(s string) (f float64, ok bool) {
+	i := 0
+	if len(s) > 1 && s[0] == '-' {
+		i = 1
+	}
+	if len(s) == i || len(s)-i > exactDigits {
+		return 0, false
+	}
+	n := int64(0)
+	for _, c := range []byte(s[i:]) {
+		d := c - '0'
+		if d > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(d)
+	}
+	if i == 1 {
+		return -float64(n), true
+	}
+	return float64(n), true
+}
+
+// strtod reads the number at s[start:] and returns where it ends: start when
+// there is none.
+func strtod(s string, start int) (f float64, end int) {
+	i := start
+	negative := false
+	if i < len(s) && (s[i] == '-' || s[i] == '+') {
+		negative = s[i] == '-'
+		i++
+	}
+	switch word := wordAt(s, i); {
+	case word > 0 && lower(s[i]) == 'i':
+		f, end = math.Inf(1), i+word
+	case word > 0:
+		f, end = math.NaN(), i+word
+	case i+1 < len(s) && s[i] == '0' && lower(s[i+1]) == 'x' && hexDigitFollows(s, i+2):
+		f, end = parseHex(s, i)
+	default:
+		if end = scanDecimal(s, i); end == i {
+			return 0, start
+		}
+		f, _ = strconv.ParseFloat(s[i:end], 64)
+	}
+	if negative {
+		f = math.Copysign(f, -1)
+	}
+	return f, end
+}
+
+// wordAt returns the length of inf, infinity, nan or nan(…) at s[i:], or 0.
+func wordAt(s string, i int) int {
+	switch {
+	case hasWord(s, i, "infinity"):
+		return len("infinity")
+	case hasWord(s, i, "inf"):
+		return len("inf")
+	case !hasWord(s, i, "nan"):
+		return 0
+	}
+	const plain = len("nan")
+	if i+plain < len(s) && s[i+plain] == '(' {
+		for j := i + plain + 1; j < len(s); j++ {
+			c := s[j]
+			if c == ')' {
+				return j + 1 - i
+			}
+			if digitValue(c) < 0 && c != '_' {
+				break
+			}
+		}
+	}
+	return plain
+}
+
+func hasWord(s string, i int, word string) bool {
+	if len(s)-i < len(word) {
+		return false
+	}
+	for j := range len(word) {
+		if lower(s[i+j]) != word[j] {
+			return false
+		}
+	}
+	return true
+}
+
+// scanDecimal returns the end of the decimal number at s[i:], i when there is
+// none. An exponent without digits does not belong to it.
+func scanDecimal(s string, i int) int {
+	start, digits := i, 0
+	for ; i < len(s) && isDigit(s[i]); i++ {
+		digits++
+	}
+	if i < len(s) && s[i] == '.' {
+		for i++; i < len(s) && isDigit(s[i]); i++ {
+			digits++
+		}
+	}
+	if digits == 0 {
+		return start
+	}
+	return scanExponent(s, i, 'e')
+}
+
+// scanExponent returns the end of the exponent at s[i:], i when there is none.
+func scanExponent(s string, i int, letter byte) int {
+	if i >= len(s) || lower(s[i]) != letter {
+		return i
+	}
+	j := i + 1
+	if j < len(s) && (s[j] == '-' || s[j] == '+') {
+		j++
+	}
+	if j >= len(s) || !isDigit(s[j]) {
+		return i
+	}
+	for j < len(s) && isDigit(s[j]) {
+		j++
+	}
+	return j
+}
+
+func hexDigitFollows(s string, i int) bool {
+	if i < len(s) && s[i] == '.' {
+		i++
+	}
+	return i < len(s) && isHex(s[i])
+}
+
+// parseHex reads the hexadecimal number whose 0x stands at s[start:].
+func parseHex(s string, start int) (f float64, end int) {
+	const exactHexDigits = 13 // 52 bits
+	i := start + len("0x")
+	n := uint64(0)
+	for ; i < len(s) && isHex(s[i]); i++ {
+		n = n<<4 | uint64(digitValue(s[i]))
+	}
+	whole := i - start - len("0x")
+	if i < len(s) && s[i] == '.' {
+		for i++; i < len(s) && isHex(s[i]); i++ {
+		}
+	} else if whole <= exactHexDigits && scanExponent(s, i, 'p') == i {
+		return float64(n), i
+	}
+	end = scanExponent(s, i, 'p')
+	text := s[start:end]
+	if end == i {
+		text += "p0" // C can do without the exponent, Go cannot
+	}
+	f, _ = strconv.ParseFloat(text, 64)
+	return f, end
+}
+
+// ParseBase reads a whole number in base, 2 to 36, as tonumber(s, base) does
+// through C's strtoul: white space, a sign, 0x for base 16, digits, white
+// space, up to the end or a NUL byte. A negative number is taken modulo 2^64,
+// one too large is the largest of 64 bits.
+func ParseBase(s string, base int) (f float64, ok bool) {
+	i := skipSpace(s, 0)
+	negative := false
+	if i < len(s) && (s[i] == '-' || s[i] == '+') {
+		negative = s[i] == '-'
+		i++
+	}
+	if base == 16 && i+2 < len(s) && s[i] == '0' && lower(s[i+1]) == 'x' && isHex(s[i+2]) {
+		i += len("0x")
+	}
+	first := i
+	n, overflow := uint64(0), false
+	for ; i < len(s); i++ {
+		d := digitValue(s[i])
+		if d < 0 || d >= base {
+			break
+		}
+		if n > (math.MaxUint64-uint64(d))/uint64(base) {
+			overflow = true
+		}
+		n = n*uint64(base) + uint64(d)
+	}
+	if i == first {
+		return 0, false
+	}
+	switch {
+	case overflow:
+		n = math.MaxUint64
+	case negative:
+		n = -n
+	}
+	i = skipSpace(s, i)
+	return float64(n), i == len(s) || s[i] == 0
+}
+
+func skipSpace(s string, i int) int {
+	for i < len(s) && (s[i] == ' ' || s[i] >= '\t' && s[i] <= '\r') {
+		i++
+	}
+	return i
+}
+
+// lower is for comparing with letters only: it changes other bytes too.
+func lower(c byte) byte { return c | 0x20 }
+
+func isDigit(c byte) bool { return c-'0' < 10 }
+
+func isHex(c byte) bool { return isDigit(c) || lower(c)-'a' < 6 }
+
+// digitValue returns what c stands for in base 36, or -1.
+func digitValue(c byte) int {
+	switch {
+	case isDigit(c):
+		return int(c - '0')
+	case lower(c)-'a' < 26:
+		return int(lower(c)-'a') + 10
+	}
+	return -1
+}

@@ -1,0 +1,193 @@
+package script
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/script/limits"
+)
+
+// basePcall is pcall. An error that Redis raised is a table; as in Redis its
+// text takes its place.
+func (s *sandbox) basePcall(L *lua.LState) int {
+	L.Insert(lua.LTrue, 1)
+	if f := L.Get(L.GetTop()); L.GetTop() == 1 || !callable(L, L.Get(2)) {
+		if L.GetTop() > 1 {
+			f = L.Get(2)
+		}
+		L.Push(lua.LFalse)
+		L.Push(lua.LString("attempt to call a " + f.Type().String() + " value"))
+		return 2
+	}
+	err := s.protect(L, L.GetTop()-2, s.caught)
+	if err == nil {
+		return L.GetTop()
+	}
+	v := err.Object
+	if t, ok := v.(*lua.LTable); ok {
+		if text, ok := toText(t.RawGetString("err")); ok {
+			v = lua.LString(text)
+		}
+	}
+	L.Push(lua.LFalse)
+	L.Push(v)
+	return 2
+}
+
+// callable reports whether v is a function, or a table that acts as one.
+func callable(L *lua.LState, v lua.LValue) bool {
+	if _, ok := v.(*lua.LFunction); ok {
+		return true
+	}
+	meta, ok := L.GetMetatable(v).(*lua.LTable)
+	return ok && meta.RawGetString("__call") != lua.LNil
+}
+
+// baseXpcall is xpcall.
+func (s *sandbox) baseXpcall(L *lua.LState) int {
+	handler := limits.CheckAny(L, 2, "xpcall")
+	f := L.Get(1)
+	L.SetTop(2)
+	L.Push(lua.LTrue)
+	L.Push(f)
+	err := s.protect(L, 0, L.NewFunction(func(L *lua.LState) int {
+		v := s.explain(L, L.Get(1), 1)
+		s.closeAbove(L)
+		if !callable(L, handler) {
+			return push(L, lua.LString("error in error handling"))
+		}
+		if s.engine.run.stopped == "" {
+			L.Push(handler)
+			L.Push(v)
+			s.engine.budget.Call(L, 1, 1)
+			return 1
+		}
+		L.Push(v)
+		return 1
+	}))
+	if err == nil {
+		return L.GetTop() - 2
+	}
+	L.Push(lua.LFalse)
+	L.Push(err.Object)
+	return 2
+}
+
+// protect calls a function whose errors it returns. A script that is being
+// stopped is not held up.
+func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua.ApiError {
+	b := s.engine.budget
+	b.Spend(callSteps)
+	if b.Depth >= b.MaxDepth {
+		L.RaiseError("stack overflow")
+	}
+	depth := b.Depth
+	b.Depth++
+	err := L.PCall(nargs, lua.MultRet, handler)
+	b.Depth = depth
+	if err == nil {
+		return nil
+	}
+	if s.engine.run.stopped != "" {
+		s.engine.stop(s.engine.run.stopped)
+	}
+	api, ok := err.(*lua.ApiError)
+	if !ok {
+		api = &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(err.Error())}
+	}
+	return api
+}
+
+// callSteps is what calls count that are dearer than those of Lua functions.
+const callSteps = 10
+
+// baseLoadString is loadstring.
+func (s *sandbox) baseLoadString(L *lua.LState) int {
+	src := limits.CheckString(L, 1, "loadstring")
+	return s.loadText(L, src, limits.OptString(L, 2, "loadstring", src))
+}
+
+// baseLoad is load, which asks a function for pieces until it gets none.
+func (s *sandbox) baseLoad(L *lua.LState) int {
+	f := limits.CheckFunction(L, 1, "load")
+	name := limits.OptString(L, 2, "load", "=(load)")
+	var src strings.Builder
+	for {
+		L.Push(f)
+		s.engine.budget.Call(L, 0, 1)
+		v := L.Get(-1)
+		L.Pop(1)
+		piece, ok := toText(v)
+		if v == lua.LNil || ok && piece == "" {
+			break
+		}
+		if !ok {
+			L.Push(lua.LNil)
+			L.Push(lua.LString("reader function must return a string"))
+			return 2
+		}
+		if src.WriteString(piece); src.Len() > MaxScriptBytes {
+			break
+		}
+	}
+	return s.loadText(L, src.String(), name)
+}
+
+// loadText compiles text that a script made, and pushes the function, or nil and
+// a message.
+func (s *sandbox) loadText(L *lua.LState, src, name string) int {
+	display := chunkName(name)
+	s.engine.budget.Spend(int64(len(src)) + callSteps)
+	if len(src) > MaxScriptBytes || strings.HasPrefix(src, "\x1b") {
+		L.Push(lua.LNil)
+		L.Push(lua.LString(display + ": bad code"))
+		return 2
+	}
+	c, err := s.compile(src, display, false)
+	if err != nil {
+		L.Push(lua.LNil)
+		L.Push(lua.LString(err.Error()))
+		return 2
+	}
+	e := s.engine
+	if e.run.sources == nil {
+		e.run.sources = make(map[string]string)
+	}
+	if len(e.run.sources) < sourcesMax {
+		e.run.sources[display] = name
+	}
+	L.Push(L.NewFunctionFromProto(c.proto))
+	return 1
+}
+
+// sourcesMax is how many chunks' full names are remembered while a script runs.
+const sourcesMax = 1000
+
+// chunkNameMax is how long a chunk's name gets in messages, in bytes.
+const chunkNameMax = 80
+
+// chunkName returns how messages call a chunk: a name behind = or @ as it is,
+// and text by its first line.
+func chunkName(name string) string {
+	if name != "" && (name[0] == '=' || name[0] == '@') {
+		rest := name[1:]
+		if len(rest) < chunkNameMax {
+			return rest
+		}
+		if name[0] == '=' {
+			return rest[:chunkNameMax-1]
+		}
+		const dots = "..."
+		return dots + rest[len(rest)-(chunkNameMax-len(" '...' ")-1):]
+	}
+	const room = chunkNameMax - len(` [string "..."] `) - 1
+	line, _, broken := strings.Cut(strings.ReplaceAll(name, "\r", "\n"), "\n")
+	if len(line) > room {
+		line, broken = line[:room], true
+	}
+	if broken {
+		line += "..."
+	}
+	return `[string "` + line + `"]`
+}

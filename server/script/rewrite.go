@@ -1,0 +1,318 @@
+package script
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// Names that scripts cannot write, of variables that rewriting adds.
+const (
+	keysName  = "(KEYS)"
+	argvName  = "(ARGV)"
+	stepsName = "(steps)"
+)
+
+// stepsPerTick is how many loop rounds and function calls pass between two
+// calls of tick. It is below 128 because gopher-lua boxes such numbers once.
+const stepsPerTick = 100
+
+// concatMax is how many operands one call of concat takes; a call has room for
+// about 200.
+const concatMax = 48
+
+// constantMark starts the string constants that stand for values of the engine
+// until compile puts those in their place.
+const constantMark = "\x00headgate:"
+
+// rewriter changes a syntax tree before it is compiled, so that gopher-lua's
+// machine does what Lua 5.1 does, within limits:
+//
+//   - `..` and `#` become calls of functions of ours, which limit and format,
+//   - loops and functions count steps in a hidden variable,
+//   - names of the sandbox become constants, which also spares their look-up,
+//   - KEYS and ARGV become parameters of the chunk.
+type rewriter struct {
+	constants map[string]bool // names that stand for a value of the engine
+	params    bool            // KEYS and ARGV are parameters
+	// loads is set for libraries: while they load, the chunk itself runs, and has
+	// other names than its functions have later.
+	loads  bool
+	depth  int      // of functions
+	locals []string // visible local variables
+	counts bool     // there is something that counts steps
+	// keeps is set when the script might change KEYS or ARGV, or reach them by
+	// another name.
+	keeps bool
+	// usesGlobals is set when the script mentions _G or compiles text.
+	usesGlobals bool
+}
+
+// chunk rewrites a whole chunk in place.
+func (r *rewriter) chunk(fn *ast.FunctionExpr) {
+	fn.ParList.HasVargs = usesVarargs(fn.Stmts)
+	if r.params {
+		fn.ParList.Names = []string{keysName, argvName}
+	}
+	fn.Stmts = r.block(fn.Stmts)
+	if r.counts {
+		start := &ast.LocalAssignStmt{Names: []string{stepsName}, Exprs: []ast.Expr{number("100", 1)}}
+		start.SetLine(1)
+		fn.Stmts = append([]ast.Stmt{start}, fn.Stmts...)
+	}
+}
+
+func (r *rewriter) isLocal(name string) bool {
+	for i := len(r.locals) - 1; i >= 0; i-- {
+		if r.locals[i] == name {
+			return true
+		}
+	}
+	return false
+}
+
+// block rewrites statements in a scope of their own.
+func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
+	visible := len(r.locals)
+	out := stmts[:0:0]
+	for i, s := range stmts {
+		if i%uncounted == uncounted-1 {
+			r.counts = true
+			out = append(out, countSteps(s.Line(), weight(stmts[i+1-uncounted:i+1]))...)
+		}
+		r.statement(s)
+		out = append(out, r.separate(s))
+	}
+	r.locals = r.locals[:visible]
+	return out
+}
+
+// separate has an assignment of several values, a local variable among its targets, go by way of hidden variables: gopher-lua
+// would assign the first before it reads the second, so that `a, b = b, a` loses one. The targets are assigned from right to left as
+// in Lua, but those that are no local variables first, since their objects and keys are those from before.
+func (r *rewriter) separate(stmt ast.Stmt) ast.Stmt {
+	s, ok := stmt.(*ast.AssignStmt)
+	if !ok || len(s.Lhs) < 2 || !slices.ContainsFunc(s.Lhs, r.isLocalTarget) {
+		return stmt
+	}
+	line := s.Line()
+	hidden := &ast.LocalAssignStmt{Exprs: s.Rhs}
+	hidden.SetLine(line)
+	var others, locals []ast.Stmt
+	for i := range s.Lhs {
+		hidden.Names = append(hidden.Names, "(value "+strconv.Itoa(i)+")")
+	}
+	for i := len(s.Lhs) - 1; i >= 0; i-- {
+		one := &ast.AssignStmt{Lhs: s.Lhs[i : i+1], Rhs: []ast.Expr{ident(hidden.Names[i], line)}}
+		one.SetLine(line)
+		if r.isLocalTarget(s.Lhs[i]) {
+			locals = append(locals, one)
+		} else {
+			others = append(others, one)
+		}
+	}
+	block := &ast.DoBlockStmt{Stmts: slices.Concat([]ast.Stmt{hidden}, others, locals)}
+	block.SetLine(line)
+	return block
+}
+
+func (r *rewriter) isLocalTarget(e ast.Expr) bool {
+	name, ok := e.(*ast.IdentExpr)
+	return ok && r.isLocal(name.Value)
+}
+
+// uncounted is how many statements may follow each other without counting. As
+// stores they fill one tick.
+const uncounted = 12
+
+// counted rewrites a body that counts its steps whenever it starts.
+func (r *rewriter) counted(stmts []ast.Stmt, line int, declare ...string) []ast.Stmt {
+	r.counts = true
+	visible := len(r.locals)
+	r.locals = append(r.locals, declare...)
+	out := append(countSteps(line, weight(stmts[:min(len(stmts), uncounted)])), r.block(stmts)...)
+	r.locals = r.locals[:visible]
+	return out
+}
+
+// countSteps is: steps = steps - n; if steps < 0 then steps = tick() end.
+func countSteps(line, n int) []ast.Stmt {
+	less := &ast.ArithmeticOpExpr{Operator: "-", Lhs: ident(stepsName, line), Rhs: number(strconv.Itoa(n), line)}
+	less.SetLine(line)
+	count := &ast.AssignStmt{Lhs: []ast.Expr{ident(stepsName, line)}, Rhs: []ast.Expr{less}}
+	count.SetLine(line)
+	call := &ast.FuncCallExpr{Func: constant("(tick)", line), Args: []ast.Expr{}, AdjustRet: true}
+	call.SetLine(line)
+	refill := &ast.AssignStmt{Lhs: []ast.Expr{ident(stepsName, line)}, Rhs: []ast.Expr{call}}
+	refill.SetLine(line)
+	usedUp := &ast.RelationalOpExpr{Operator: "<", Lhs: ident(stepsName, line), Rhs: number("0", line)}
+	usedUp.SetLine(line)
+	test := &ast.IfStmt{Condition: usedUp, Then: []ast.Stmt{refill}}
+	test.SetLine(line)
+	return []ast.Stmt{count, test}
+}
+
+func ident(name string, line int) *ast.IdentExpr {
+	e := &ast.IdentExpr{Value: name}
+	e.SetLine(line)
+	return e
+}
+
+func number(digits string, line int) *ast.NumberExpr {
+	e := &ast.NumberExpr{Value: digits}
+	e.SetLine(line)
+	return e
+}
+
+// constant stands for a value of the engine.
+func constant(name string, line int) *ast.StringExpr {
+	e := &ast.StringExpr{Value: constantMark + name}
+	e.SetLine(line)
+	return e
+}
+
+func (r *rewriter) statement(stmt ast.Stmt) {
+	switch s := stmt.(type) {
+	case *ast.LocalAssignStmt:
+		r.localAssign(s)
+	case *ast.AssignStmt:
+		r.list(s.Rhs)
+		for _, lhs := range s.Lhs {
+			r.target(lhs)
+		}
+	case *ast.FuncCallStmt:
+		call := r.expr(s.Expr).(*ast.FuncCallExpr)
+		if f, ok := call.Func.(*ast.StringExpr); ok && f.Value == constantMark+"redis.call" {
+			f.Value = constantMark + "(call without result)"
+		}
+		s.Expr = call
+	case *ast.DoBlockStmt:
+		s.Stmts = r.block(s.Stmts)
+	case *ast.WhileStmt:
+		s.Condition = r.expr(s.Condition)
+		s.Stmts = r.counted(s.Stmts, s.Line())
+	case *ast.RepeatStmt:
+		r.repeat(s)
+	case *ast.IfStmt:
+		s.Condition = r.expr(s.Condition)
+		s.Then = r.block(s.Then)
+		s.Else = r.block(s.Else)
+	case *ast.NumberForStmt:
+		s.Init = r.forNumber(s.Init, "initial value")
+		s.Limit = r.forNumber(s.Limit, "limit")
+		if s.Step != nil {
+			s.Step = r.forNumber(s.Step, "step")
+		}
+		s.Stmts = r.counted(s.Stmts, s.Line(), s.Name)
+	case *ast.GenericForStmt:
+		r.genericFor(s)
+	case *ast.FuncDefStmt:
+		r.functionDefinition(s)
+	case *ast.ReturnStmt:
+		r.list(s.Exprs)
+	}
+}
+
+func (r *rewriter) localAssign(s *ast.LocalAssignStmt) {
+	if len(s.Names) == 1 && len(s.Exprs) == 1 {
+		if fn, ok := s.Exprs[0].(*ast.FunctionExpr); ok {
+			// gopher-lua makes the name known inside the function, whichever
+			// way it was written.
+			r.locals = append(r.locals, s.Names[0])
+			r.function(fn)
+			return
+		}
+	}
+	r.list(s.Exprs)
+	r.locals = append(r.locals, s.Names...)
+}
+
+func (r *rewriter) repeat(s *ast.RepeatStmt) {
+	r.counts = true
+	visible := len(r.locals)
+	for i, inner := range s.Stmts {
+		r.statement(inner)
+		s.Stmts[i] = r.separate(inner)
+	}
+	s.Condition = r.expr(s.Condition)
+	r.locals = r.locals[:visible]
+	s.Stmts = append(countSteps(s.Line(), weight(s.Stmts)), s.Stmts...)
+}
+
+func (r *rewriter) genericFor(s *ast.GenericForStmt) {
+	keeps := r.keeps
+	r.list(s.Exprs)
+	if len(s.Exprs) == 1 && iteratesArguments(s.Exprs[0]) {
+		r.keeps = keeps
+	}
+	s.Stmts = r.counted(s.Stmts, s.Line(), s.Names...)
+}
+
+// iteratesArguments reports whether e is pairs or ipairs of KEYS or ARGV, which
+// hands out the table to the loop alone.
+func iteratesArguments(e ast.Expr) bool {
+	call, ok := e.(*ast.FuncCallExpr)
+	if !ok || len(call.Args) != 1 || !isArguments(call.Args[0]) {
+		return false
+	}
+	f, ok := call.Func.(*ast.StringExpr)
+	return ok && (f.Value == constantMark+"ipairs" || f.Value == constantMark+"pairs")
+}
+
+func isArguments(e ast.Expr) bool {
+	name, ok := e.(*ast.IdentExpr)
+	return ok && (name.Value == keysName || name.Value == argvName)
+}
+
+func (r *rewriter) functionDefinition(s *ast.FuncDefStmt) {
+	object := s.Name.Func
+	if s.Name.Method != "" {
+		object = s.Name.Receiver
+		r.locals = append(r.locals, "self")
+	}
+	r.target(object)
+	r.function(s.Func)
+	if s.Name.Method != "" {
+		r.locals = r.locals[:len(r.locals)-1]
+	}
+}
+
+// target rewrites what is assigned to. Its outermost object stays a variable,
+// since gopher-lua expects one there.
+func (r *rewriter) target(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.IdentExpr:
+		if (e.Value == "KEYS" || e.Value == "ARGV" || e.Value == "_G") && !r.isLocal(e.Value) {
+			r.keeps, r.usesGlobals = true, true
+		}
+	case *ast.AttrGetExpr:
+		if get, ok := e.Object.(*ast.AttrGetExpr); ok {
+			if _, free := get.Object.(*ast.IdentExpr); free {
+				r.target(get)
+			} else {
+				e.Object = r.expr(get)
+			}
+		} else if _, ok := e.Object.(*ast.IdentExpr); ok {
+			r.target(e.Object)
+		} else {
+			e.Object = r.expr(e.Object)
+		}
+		e.Key = r.key(e.Key)
+	}
+}
+
+func (r *rewriter) function(fn *ast.FunctionExpr) {
+	params := fn.ParList.Names
+	if fn.ParList.HasVargs {
+		params = append(params[:len(params):len(params)], "arg")
+	}
+	r.depth++
+	fn.Stmts = r.counted(fn.Stmts, fn.Line(), params...)
+	r.depth--
+}
+
+// isConstant reports whether a name stands for a value of the engine here.
+func (r *rewriter) isConstant(name string) bool {
+	return r.constants[name] && (!r.loads || r.depth > 0)
+}

@@ -1,0 +1,224 @@
+package script
+
+import (
+	"github.com/yuin/gopher-lua/ast"
+)
+
+func (r *rewriter) list(exprs []ast.Expr) {
+	for i, e := range exprs {
+		exprs[i] = r.expr(e)
+	}
+}
+
+// expr rewrites an expression and returns what takes its place.
+func (r *rewriter) expr(expr ast.Expr) ast.Expr {
+	switch e := expr.(type) {
+	case *ast.IdentExpr:
+		return r.name(e)
+	case *ast.AttrGetExpr:
+		return r.index(e)
+	case *ast.TableExpr:
+		for _, field := range e.Fields {
+			if field.Key != nil {
+				field.Key = r.fieldKey(field.Key)
+			}
+			field.Value = r.expr(field.Value)
+		}
+	case *ast.FuncCallExpr:
+		return r.call(e)
+	case *ast.LogicalOpExpr:
+		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+	case *ast.RelationalOpExpr:
+		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+	case *ast.ArithmeticOpExpr:
+		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+	case *ast.StringConcatOpExpr:
+		return r.concat(e)
+	case *ast.UnaryMinusOpExpr:
+		e.Expr = r.expr(e.Expr)
+	case *ast.UnaryNotOpExpr:
+		e.Expr = r.expr(e.Expr)
+	case *ast.UnaryLenOpExpr:
+		return r.length(e)
+	case *ast.FunctionExpr:
+		r.function(e)
+	}
+	return expr
+}
+
+// name rewrites a variable that is read.
+func (r *rewriter) name(e *ast.IdentExpr) ast.Expr {
+	if r.isLocal(e.Value) {
+		return e
+	}
+	if e.Value == "KEYS" || e.Value == "ARGV" {
+		if !r.params {
+			return e
+		}
+		r.keeps = true
+		return ident("("+e.Value+")", e.Line())
+	}
+	switch e.Value {
+	case "_G", "load", "loadstring":
+		r.keeps, r.usesGlobals = true, true
+	}
+	if r.isConstant(e.Value) {
+		return constant(e.Value, e.Line())
+	}
+	return e
+}
+
+// key rewrites an index. A constant that is no string must not stand there,
+// because gopher-lua takes it for one.
+func (r *rewriter) key(e ast.Expr) ast.Expr {
+	if name, ok := e.(*ast.IdentExpr); ok && r.isConstant(name.Value) && !r.isLocal(name.Value) {
+		r.usesGlobals = r.usesGlobals || name.Value == "_G"
+		return e
+	}
+	out := r.expr(e)
+	if s, ok := out.(*ast.StringExpr); ok && out != e {
+		// A field of a library: parentheses keep it from being taken for a name.
+		call := &ast.FuncCallExpr{Func: constant("(same)", s.Line()), Args: []ast.Expr{s}, AdjustRet: true}
+		call.SetLine(s.Line())
+		return call
+	}
+	return out
+}
+
+// fieldKey rewrites the key in a table constructor. Numbers are counted, since
+// a large one costs memory that nothing else in an expression would account for.
+func (r *rewriter) fieldKey(e ast.Expr) ast.Expr {
+	if s, ok := e.(*ast.StringExpr); ok {
+		return s
+	}
+	return invoke("(key)", e.Line(), r.key(e))
+}
+
+// index rewrites object[key] where it is read.
+func (r *rewriter) index(e *ast.AttrGetExpr) ast.Expr {
+	if object, ok := e.Object.(*ast.IdentExpr); ok && !r.isLocal(object.Value) {
+		if key, ok := e.Key.(*ast.StringExpr); ok && r.isConstant(object.Value+"."+key.Value) {
+			return constant(object.Value+"."+key.Value, e.Line())
+		}
+	}
+	e.Object = r.readOnly(e.Object)
+	e.Key = r.key(e.Key)
+	return e
+}
+
+// readOnly rewrites an expression whose value is only looked at: KEYS and ARGV
+// stay as they are there.
+func (r *rewriter) readOnly(e ast.Expr) ast.Expr {
+	keeps := r.keeps
+	out := r.expr(e)
+	if isArguments(out) {
+		r.keeps = keeps
+	}
+	return out
+}
+
+// readers are the functions that leave a table they are given as it is and keep
+// no hold of it.
+var readers = map[string]bool{
+	"unpack": true, "type": true, "tostring": true, "table.concat": true, "table.getn": true, "cjson.encode": true,
+	"cmsgpack.pack": true,
+}
+
+func (r *rewriter) call(e *ast.FuncCallExpr) ast.Expr {
+	reads := false
+	if e.Func != nil {
+		e.Func = r.expr(e.Func)
+		if f, ok := e.Func.(*ast.StringExpr); ok && len(f.Value) > len(constantMark) {
+			reads = readers[f.Value[len(constantMark):]]
+		}
+	} else {
+		e.Receiver = r.expr(e.Receiver)
+	}
+	for i, arg := range e.Args {
+		if reads {
+			e.Args[i] = r.readOnly(arg)
+		} else {
+			e.Args[i] = r.expr(arg)
+		}
+	}
+	return e
+}
+
+// invoke is a call of a function of the engine that returns one value.
+func invoke(name string, line int, args ...ast.Expr) *ast.FuncCallExpr {
+	cutToOne(args[len(args)-1])
+	call := &ast.FuncCallExpr{Func: constant(name, line), Args: args, AdjustRet: true}
+	call.SetLine(line)
+	return call
+}
+
+// cutToOne makes an expression that may have many values have one.
+func cutToOne(e ast.Expr) {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = true
+	case *ast.Comma3Expr:
+		e.AdjustRet = true
+	}
+}
+
+// concat rewrites a chain of `..`, which associates to the right.
+func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
+	var operands []ast.Expr
+	line := e.Line()
+	for {
+		operands = append(operands, r.expr(e.Lhs))
+		next, ok := e.Rhs.(*ast.StringConcatOpExpr)
+		if !ok {
+			operands = append(operands, r.expr(e.Rhs))
+			break
+		}
+		e = next
+	}
+	for _, operand := range operands {
+		cutToOne(operand)
+	}
+	for len(operands) > concatMax {
+		from := len(operands) - concatMax
+		operands = append(operands[:from:from], invoke("(concat)", line, operands[from:]...))
+	}
+	return invoke("(concat)", line, operands...)
+}
+
+func (r *rewriter) length(e *ast.UnaryLenOpExpr) ast.Expr {
+	operand := r.readOnly(e.Expr)
+	return invoke("(length)", e.Line(), operand)
+}
+
+// forNumber lets a loop's number be a string, as Lua 5.1 does.
+func (r *rewriter) forNumber(e ast.Expr, what string) ast.Expr {
+	if _, ok := e.(*ast.NumberExpr); ok {
+		return e
+	}
+	line := e.Line()
+	return invoke("(for "+what+")", line, r.expr(e))
+}
+
+// usesVarargs reports whether the statements use `...` outside inner functions.
+func usesVarargs(stmts []ast.Stmt) bool {
+	found := false
+	walk(stmts, func(e ast.Expr) bool {
+		_, varargs := e.(*ast.Comma3Expr)
+		found = found || varargs
+		_, fn := e.(*ast.FunctionExpr)
+		return !fn
+	})
+	return found
+}
+
+// usesArg reports whether the statements read a variable called arg, with or
+// without inner functions.
+func usesArg(stmts []ast.Stmt) bool {
+	found := false
+	walk(stmts, func(e ast.Expr) bool {
+		name, ok := e.(*ast.IdentExpr)
+		found = found || ok && name.Value == "arg"
+		return true
+	})
+	return found
+}

@@ -1,0 +1,259 @@
+// Package syntax parses Lua 5.1 into the syntax tree of gopher-lua.
+//
+// gopher-lua has a parser, but it knows goto, reads numerals as Go does, words
+// its complaints differently and nests without limit. This one is written after
+// the grammar of the reference manual, with the limits and the messages of the
+// C implementation, since clients see those messages.
+package syntax
+
+import (
+	"fmt"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// Limits of the C implementation.
+const (
+	// levelsMax is how deep statements and expressions may nest.
+	levelsMax = 200
+	// localsMax is how many local variables a function may have at a time.
+	localsMax = 200
+	// upvaluesMax is how many outer variables a function may use.
+	upvaluesMax = 60
+)
+
+// Limits of ours, which keep the compiler's recursion and its searches short.
+const (
+	// chainMax is how many operators, calls, fields or elseifs may follow each
+	// other without nesting.
+	chainMax = 10000
+	// constantsMax is how many different constants a function may have.
+	constantsMax = 4096
+)
+
+// Error is a complaint about the text, worded as Lua words it: the chunk's name,
+// the line and the message.
+type Error struct{ text string }
+
+// Error returns the message.
+func (e *Error) Error() string { return e.text }
+
+// Parse parses text, a chunk that is called name in messages.
+func Parse(text, name string) (chunk *ast.FunctionExpr, err error) {
+	defer func() {
+		if e := recover(); e != nil {
+			complaint, ok := e.(*Error)
+			if !ok {
+				panic(e)
+			}
+			err = complaint
+		}
+	}()
+	p := &parser{lx: lexer{name: name, text: text, line: 1}}
+	p.advance()
+	chunk = &ast.FunctionExpr{ParList: &ast.ParList{HasVargs: true}}
+	p.fn = &function{vararg: true}
+	chunk.Stmts = p.block()
+	p.checkKind(tokenEOF)
+	chunk.SetLine(0)
+	chunk.SetLastLine(p.tok.line)
+	return chunk, nil
+}
+
+// function is what is known of the function that is being parsed.
+type function struct {
+	outer    *function
+	line     int // 0 for the chunk
+	vararg   bool
+	locals   []string
+	upvalues map[string]bool
+	loops    int
+	// constants are the names, strings and numbers it mentions.
+	constants map[string]struct{}
+}
+
+// parser turns tokens into the tree.
+type parser struct {
+	lx     lexer
+	tok    token
+	ahead  *token
+	last   int // line of the token before tok
+	fn     *function
+	levels int
+}
+
+func (p *parser) advance() {
+	p.last = p.tok.line
+	if p.ahead != nil {
+		p.tok, p.ahead = *p.ahead, nil
+		return
+	}
+	p.tok = p.lx.next()
+}
+
+// peek returns the token behind the present one.
+func (p *parser) peek() kind {
+	if p.ahead == nil {
+		t := p.lx.next()
+		p.ahead = &t
+	}
+	return p.ahead.kind
+}
+
+// fail gives up with a message about the present token.
+func (p *parser) fail(message string) {
+	near := string(tokenEOF)
+	if p.tok.kind != tokenEOF {
+		near = p.lx.text[p.tok.start:p.tok.end]
+	}
+	p.lx.fail(p.lx.line, message, near)
+}
+
+func (p *parser) accept(k kind) bool {
+	if p.tok.kind == k {
+		p.advance()
+		return true
+	}
+	return false
+}
+
+func (p *parser) checkKind(k kind) {
+	if p.tok.kind != k {
+		p.fail("'" + string(k) + "' expected")
+	}
+}
+
+func (p *parser) expect(k kind) {
+	p.checkKind(k)
+	p.advance()
+}
+
+// expectClosing is expect for what closes something opened at line.
+func (p *parser) expectClosing(closing, opening kind, line int) {
+	if p.tok.kind != closing && line != p.tok.line {
+		p.fail(fmt.Sprintf("'%s' expected (to close '%s' at line %d)", closing, opening, line))
+	}
+	p.expect(closing)
+}
+
+func (p *parser) name() string {
+	p.checkKind(tokenName)
+	name := p.tok.value
+	p.constant(name)
+	p.advance()
+	return name
+}
+
+// enter counts one level of nesting, and leave takes it back.
+func (p *parser) enter() {
+	if p.levels++; p.levels > levelsMax {
+		p.lx.fail(p.lx.line, "chunk has too many syntax levels", "")
+	}
+}
+
+func (p *parser) leave() { p.levels-- }
+
+// overLimit gives up because a function has too many of something.
+func (p *parser) overLimit(fn *function, limit int, what string) {
+	where := "main function"
+	if fn.line != 0 {
+		where = fmt.Sprintf("function at line %d", fn.line)
+	}
+	p.lx.fail(p.lx.line, fmt.Sprintf("%s has more than %d %s", where, limit, what), "")
+}
+
+// constant notes that the function mentions a name, a string or a number.
+func (p *parser) constant(text string) {
+	if p.fn.constants == nil {
+		p.fn.constants = make(map[string]struct{})
+	}
+	p.fn.constants[text] = struct{}{}
+	if len(p.fn.constants) > constantsMax {
+		p.lx.fail(p.lx.line, "constant table overflow", "")
+	}
+}
+
+// link counts one more part of a chain.
+func (p *parser) link(n *int) {
+	if *n++; *n > chainMax {
+		p.lx.fail(p.lx.line, "chunk has too many syntax levels", "")
+	}
+}
+
+// declare makes a local variable known, which counts from here on.
+func (p *parser) declare(name string) {
+	if len(p.fn.locals) >= localsMax {
+		p.overLimit(p.fn, localsMax, "local variables")
+	}
+	p.fn.locals = append(p.fn.locals, name)
+}
+
+// use notes that name is used, which may be a variable of an outer function.
+func (p *parser) use(name string) { p.resolve(p.fn, name) }
+
+func (p *parser) resolve(fn *function, name string) bool {
+	for i := len(fn.locals) - 1; i >= 0; i-- {
+		if fn.locals[i] == name {
+			return true
+		}
+	}
+	if fn.upvalues[name] {
+		return true
+	}
+	if fn.outer == nil || !p.resolve(fn.outer, name) {
+		return false
+	}
+	if len(fn.upvalues) >= upvaluesMax {
+		p.overLimit(fn, upvaluesMax, "upvalues")
+	}
+	if fn.upvalues == nil {
+		fn.upvalues = make(map[string]bool)
+	}
+	fn.upvalues[name] = true
+	return true
+}
+
+// blockEnds reports whether the present token ends a block.
+func (p *parser) blockEnds() bool {
+	switch p.tok.kind {
+	case "else", "elseif", "end", "until", tokenEOF:
+		return true
+	}
+	return false
+}
+
+// block parses statements up to what ends them, in a scope of their own.
+func (p *parser) block() []ast.Stmt {
+	visible := len(p.fn.locals)
+	stmts := p.statements()
+	p.fn.locals = p.fn.locals[:visible]
+	return stmts
+}
+
+func (p *parser) statements() []ast.Stmt {
+	p.enter()
+	defer p.leave()
+	stmts := []ast.Stmt{}
+	for !p.blockEnds() {
+		stmt, last := p.statement()
+		stmts = append(stmts, stmt)
+		p.accept(";")
+		if last {
+			break
+		}
+	}
+	return stmts
+}
+
+// loop parses the body of a loop.
+func (p *parser) loop(declare ...string) []ast.Stmt {
+	visible := len(p.fn.locals)
+	for _, name := range declare {
+		p.declare(name)
+	}
+	p.fn.loops++
+	stmts := p.block()
+	p.fn.loops--
+	p.fn.locals = p.fn.locals[:visible]
+	return stmts
+}

@@ -1,0 +1,304 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"time"
+
+	"headgate/server/resp"
+	"headgate/server/script"
+)
+
+// scripts is the script engine and, while a script runs, what the server knows about it. It is the engine's host. The executor's
+// lock guards it.
+type scripts struct {
+	srv    *Server
+	engine *script.Engine
+	time   *Command    // TIME, which moves on while a script runs
+	last   *Command    // what was called last: loops call the same command again
+	reply  resp.Writer // of the command that the script has called
+	tick   uint32      // counts calls, to choose the timed ones
+	fault  []byte      // the error of the last call that failed, without its first byte and its line end
+	running
+}
+
+// running is the script that is running. Its zero value says that none is.
+type running struct {
+	ctx      *Ctx          // of the command that runs it
+	line     [][]byte      // that command
+	name     string        // the script's SHA-1, or the function's name
+	eval     bool          // a script rather than a function
+	readOnly bool          // may not write
+	full     bool          // memory was full when it began, and it has not asked to be let off
+	wrote    bool          // has called a command that writes
+	killed   bool          // SCRIPT KILL or FUNCTION KILL has been called
+	long     bool          // has run for so long that the clock was looked at
+	overruns bool          // has passed busy-reply-threshold
+	elapsed  time.Duration // since it began, when it was last looked at
+}
+
+// Errors of scripts and of the clients that wait for one.
+const (
+	errBusyEval     = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+	errBusyFunction = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
+	errNotBusy      = "NOTBUSY No scripts in execution right now."
+	errUnkillable   = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script " +
+		"termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
+	errScriptWrites  = "ERR Can not execute a script with write flag using *_ro command."
+	errCalledUnknown = "ERR Unknown Redis command called from script"
+	errCalledArity   = "ERR Wrong number of args calling Redis command from script"
+	errCalledRefused = "ERR This Redis command is not allowed from script"
+	errCalledWrite   = "ERR Write commands are not allowed from read-only scripts."
+)
+
+// keptCallReply bounds the buffer for called commands' replies that is kept between scripts.
+const keptCallReply = 64 << 10
+
+// redisVersionNumber is RedisVersion as scripts compare it: two hexadecimal digits for each part.
+const redisVersionNumber = 0x00070204
+
+func newScripts(s *Server) *scripts {
+	h := &scripts{srv: s, time: s.commands.lookup([]byte("TIME"))}
+	h.engine = script.New(h, script.Options{OnSlice: h.onSlice, Version: RedisVersion, VersionNum: redisVersionNumber})
+	return h
+}
+
+// program is what a command is about to run: one of script and function.
+type program struct {
+	script   *script.Script
+	function *script.Function
+}
+
+// declares returns the program's flags; ok is false for a script that has no #! line and so declares nothing.
+func (p program) declares() (flags script.Flags, ok bool) {
+	if p.function != nil {
+		return p.function.Flags, true
+	}
+	return p.script.Flags, p.script.Shebang
+}
+
+func (p program) name() string {
+	if p.function != nil {
+		return p.function.Name
+	}
+	return p.script.SHA
+}
+
+// runScript runs a program whose keys begin at args[3], and sends its reply. readOnly is for the variants that let nothing be
+// written. The context is lent to the commands that the program calls, so it is put back as it was.
+func (c *Ctx) runScript(p program, keys int, readOnly bool) {
+	h := c.srv.scripts
+	flags, declared := p.declares()
+	full := c.srv.keys.Full()
+	if declared {
+		switch {
+		case full && flags&(script.AllowOOM|script.NoWrites) == 0:
+			c.err(errOOM)
+			return
+		case readOnly && flags&script.NoWrites == 0:
+			c.err(errScriptWrites)
+			return
+		}
+	}
+	h.running = running{
+		ctx: c, line: c.args, name: p.name(), eval: p.script != nil,
+		readOnly: readOnly || flags&script.NoWrites != 0,
+		full:     full && flags&script.AllowOOM == 0,
+	}
+	h.fault = h.fault[:0]
+	outer, lastCmd, w := *c, c.client.lastCmd, c.reply
+	before := w.Len()
+	c.reply, c.hashed = &h.reply, false
+	names, args := c.args[3:3+keys], c.args[3+keys:]
+	if p.function != nil {
+		h.engine.RunFunction(p.function, names, args, w)
+	} else {
+		h.engine.Run(p.script, names, args, w)
+	}
+	outer.scratch = c.scratch
+	*c = outer
+	c.client.db, c.client.lastCmd = c.db, lastCmd
+	if sent := w.Bytes(); len(sent) > before && sent[before] == '-' {
+		h.failed(c, sent[before+1:])
+	}
+	h.finish(c)
+}
+
+// failed counts a script's error reply, unless it is that of a called command, which is counted already.
+func (h *scripts) failed(c *Ctx, text []byte) {
+	c.failed = true
+	if len(h.fault) == 0 || !bytes.HasPrefix(text, h.fault) {
+		c.srv.stats.countError(string(bytes.TrimSuffix(text, []byte("\r\n"))))
+	}
+}
+
+// finish forgets the script that has run. Where it took long, the commands after it see what time it is now.
+func (h *scripts) finish(c *Ctx) {
+	switch {
+	case h.overruns && h.srv.stopping():
+		c.client.conn.CloseNow() // and busy stays set: what is still read must not see half of a script's effects
+	case h.overruns:
+		h.srv.busy = ""
+	}
+	if h.long && c.client.multi == nil {
+		c.nowNs = h.srv.clock.Read()
+		c.now = c.nowNs / 1e6
+	}
+	h.running = running{}
+	if h.reply.Cap() > keptCallReply {
+		h.reply.SetBuffer(nil)
+	}
+}
+
+// stopping reports whether Stop was called.
+func (s *Server) stopping() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// Call implements script.Host: the one order of checks for a command that a script calls.
+func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
+	c, w := h.ctx, &h.reply
+	w.Reset()
+	w.SetProto(resp.RESP2)
+	if resp3 {
+		w.SetProto(resp.RESP3)
+	}
+	cmd := h.lookup(args)
+	if refusal := h.refusal(cmd, len(args)); refusal != "" {
+		c.err(refusal)
+		if cmd != nil {
+			h.srv.stats.commands[cmd.id].rejected++
+		}
+		return h.failedCall()
+	}
+	h.wrote = h.wrote || cmd.Flags&Write != 0
+	c.cmd, c.args, c.db, c.failed = cmd, args, c.client.db, false
+	frozen := c.nowNs
+	if cmd == h.time {
+		c.nowNs = h.srv.clock.Read()
+	}
+	h.tick++
+	c.call(h.tick%timedEvery == 0)
+	c.nowNs = frozen
+	if c.failed {
+		return h.failedCall()
+	}
+	return w.Bytes()
+}
+
+// lookup finds the command that a script calls, a sub-command by its two words, or nil.
+func (h *scripts) lookup(args [][]byte) *Command {
+	cmd := h.last
+	if cmd == nil || !equalFold(args[0], cmd.upper) {
+		if cmd = h.srv.commands.lookup(args[0]); cmd == nil {
+			return nil
+		}
+		h.last = cmd
+	}
+	if cmd.Sub != nil && len(args) > 1 {
+		return cmd.sub(args[1])
+	}
+	return cmd
+}
+
+// refusal returns the error of the first check that keeps a script from calling cmd with n arguments, the name included.
+func (h *scripts) refusal(cmd *Command, n int) string {
+	switch {
+	case cmd == nil:
+		return errCalledUnknown
+	case !cmd.arityOK(n):
+		return errCalledArity
+	case cmd.Flags&NoScript != 0:
+		return errCalledRefused
+	case h.readOnly && cmd.Flags&(Write|MayReplicate) != 0:
+		return errCalledWrite
+	case h.full && !h.wrote && cmd.Flags&DenyOOM != 0:
+		return errOOM
+	}
+	return ""
+}
+
+// failedCall remembers the error that a called command was answered with, and returns the reply.
+func (h *scripts) failedCall() []byte {
+	reply := h.reply.Bytes()
+	h.fault = append(h.fault[:0], bytes.TrimSuffix(reply[1:], []byte("\r\n"))...)
+	return reply
+}
+
+// Log implements script.Host.
+func (h *scripts) Log(level int, text string) {
+	h.srv.log.Log(context.Background(), scriptLevels[level], "a script says: "+text, "script", h.name)
+}
+
+// scriptLevels are the levels of redis.log as slog has them; verbose lies between debug and info.
+var scriptLevels = [...]slog.Level{
+	script.LogDebug: slog.LevelDebug, script.LogVerbose: slog.LevelDebug + 2,
+	script.LogNotice: slog.LevelInfo, script.LogWarning: slog.LevelWarn,
+}
+
+// ACLCheck implements script.Host: the one user there is may run every command.
+func (h *scripts) ACLCheck(args [][]byte) (allowed, known bool) {
+	return true, h.lookup(args) != nil
+}
+
+// SetReplication implements script.Host. Nothing is replicated and nothing logged, so there is nothing to leave out.
+func (h *scripts) SetReplication(int) {}
+
+// onSlice looks after a script that has been running for a while: it is stopped at script-time-limit, and past
+// busy-reply-threshold other clients get a turn.
+func (h *scripts) onSlice(elapsed time.Duration) script.Action {
+	if h.ctx == nil {
+		return script.Continue // a library is being loaded
+	}
+	h.long, h.elapsed = true, elapsed
+	cfg, ms := h.srv.config.Get(), int(elapsed/time.Millisecond)
+	if cfg.ScriptTimeLimit > 0 && ms >= cfg.ScriptTimeLimit && !h.wrote {
+		h.srv.log.Warn("a script was stopped: it ran into script-time-limit", "script", h.name, "ms", ms)
+		return script.TimeLimit
+	}
+	if !h.overruns && (cfg.BusyReplyThreshold == 0 || ms < cfg.BusyReplyThreshold) {
+		return script.Continue
+	}
+	if !h.overruns {
+		h.overrun(ms)
+	}
+	if !h.killed {
+		h.ctx.yield()
+	}
+	if h.killed || h.srv.stopping() {
+		return script.Kill
+	}
+	return script.Continue
+}
+
+// overrun has the other clients told that a script keeps them waiting.
+func (h *scripts) overrun(ms int) {
+	h.overruns, h.srv.busy = true, errBusyFunction
+	kill := "FUNCTION KILL"
+	if h.eval {
+		h.srv.busy, kill = errBusyEval, "SCRIPT KILL"
+	}
+	h.srv.log.Warn("a script has been running for long, and others wait for it; "+kill+" ends it unless it has written", "script", h.name, "ms", ms)
+}
+
+// kill has the running script end at its next slice, or sends the error. eval tells that it is SCRIPT KILL, which is for scripts as
+// FUNCTION KILL is for functions.
+func (h *scripts) kill(c *Ctx, eval bool) {
+	switch {
+	case h.ctx == nil:
+		c.err(errNotBusy)
+	case h.wrote:
+		c.err(errUnkillable)
+	case eval != h.eval:
+		c.err(h.srv.busy)
+	default:
+		h.killed = true
+		c.ok()
+	}
+}

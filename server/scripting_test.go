@@ -1,0 +1,189 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestScriptLendsTheContext: what a script does to the context shows neither in its own arguments nor in the commands after it.
+func TestScriptLendsTheContext(t *testing.T) {
+	w := newWorkerClient(t)
+	require.Equal(t, "+OK\r\n", w.ask("SELECT", "2"))
+	const script = `redis.call("select", "3") redis.call("set", KEYS[1], ARGV[1]) redis.pcall("nosuch") return {KEYS[1], ARGV[1]}`
+	eval := encodeCommand("EVAL", script, "1", "k", "v")
+	const reply = "*2\r\n$1\r\nk\r\n$1\r\nv\r\n"
+	require.Equal(t, reply, string(w.run(eval)))
+	require.Equal(t, "$-1\r\n", w.ask("GET", "k"))
+	require.Equal(t, reply+"$-1\r\n"+reply, string(w.run([]byte(string(eval)+"GET k\r\n"+string(eval)))))
+	require.Equal(t, "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n"+reply+"$-1\r\n", string(w.run([]byte("MULTI\r\n"+string(eval)+"GET k\r\nEXEC\r\n"))))
+	require.Contains(t, w.ask("CLIENT", "LIST"), " db=2 ")
+	require.Equal(t, "+OK\r\n", w.ask("SELECT", "3"))
+	require.Equal(t, "$1\r\nv\r\n", w.ask("GET", "k"))
+}
+
+// TestScriptErrorsAreCountedOnce: the error of a called command counts for that command and, when the script passes it on, is no
+// second one.
+func TestScriptErrorsAreCountedOnce(t *testing.T) {
+	w := newWorkerClient(t)
+	w.ask("SET", "s", "v")
+	w.ask("CONFIG", "RESETSTAT")
+	w.ask("EVAL", `return redis.call("incr", "s")`, "0")
+	w.ask("EVAL", `redis.pcall("incr", "s") redis.pcall("multi") redis.pcall("get")`, "0")
+	w.ask("EVAL", `return {err = "OWN words"}`, "0")
+	stats := w.ask("INFO", "commandstats", "errorstats")
+	require.Contains(t, stats, "errorstat_ERR:count=4\r\nerrorstat_OWN:count=1\r\n")
+	for name, counts := range map[string]string{
+		"incr": "calls=2,rejected_calls=0,failed_calls=2", "eval": "calls=3,rejected_calls=0,failed_calls=2",
+		"multi": "calls=0,rejected_calls=1,failed_calls=0", "get": "calls=0,rejected_calls=1,failed_calls=0",
+	} {
+		_, line, _ := strings.Cut(stats, "cmdstat_"+name+":")
+		line, _, _ = strings.Cut(line, "\r\n")
+		fields := strings.Split(line, ",")
+		require.Len(t, fields, 5, name)
+		require.Equal(t, counts, fields[0]+","+fields[3]+","+fields[4], name)
+	}
+}
+
+// TestScriptTimeMovesOn: TIME tells the time while a script runs; expiry sees the time of the script's start until it ends.
+func TestScriptTimeMovesOn(t *testing.T) {
+	w := newWorkerClient(t)
+	const script = `redis.call("set", "k", "v", "px", "1")
+		local first, last = redis.call("time"), nil
+		repeat last = redis.call("time") until (last[1] - first[1]) * 1000000 + last[2] - first[2] > 30000
+		return redis.call("get", "k")`
+	require.Equal(t, "$1\r\nv\r\n$-1\r\n", string(w.run([]byte(string(encodeCommand("EVAL", script, "0"))+"GET k\r\n"))))
+}
+
+func TestScriptMemoryIsShown(t *testing.T) {
+	w := newWorkerClient(t)
+	w.ask("SCRIPT", "LOAD", "return 1")
+	w.ask("FUNCTION", "LOAD", "#!lua name=one\nredis.register_function('f', function() return 1 end)")
+	info := w.ask("INFO", "memory")
+	require.Contains(t, info, "number_of_cached_scripts:1\r\nnumber_of_functions:1\r\nnumber_of_libraries:1\r\n")
+}
+
+// pipeClient is a connection to a pipeServer that speaks in lines.
+type pipeClient struct {
+	t    *testing.T
+	conn net.Conn
+	*bufio.Reader
+}
+
+func (p *pipeServer) client() *pipeClient {
+	conn, r := p.dial()
+	return &pipeClient{p.t, conn, r}
+}
+
+func (c *pipeClient) send(words ...string) {
+	c.t.Helper()
+	_, err := c.conn.Write(encodeCommand(words...))
+	require.NoError(c.t, err)
+}
+
+func (c *pipeClient) line() string {
+	c.t.Helper()
+	return strings.TrimSuffix(readLines(c.t, c.Reader, 1), "\r\n")
+}
+
+func (c *pipeClient) ask(words ...string) string {
+	c.t.Helper()
+	c.send(words...)
+	return c.line()
+}
+
+// untilBusy waits for a script to pass busy-reply-threshold.
+func (c *pipeClient) untilBusy() string {
+	for {
+		if reply := c.ask("PING"); strings.HasPrefix(reply, "-BUSY ") {
+			return reply
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+const endless = "while true do end"
+
+func TestBusyScriptIsKilled(t *testing.T) {
+	const library = "#!lua name=l\nredis.register_function('loop', function() " + endless + " end)"
+	tests := []struct {
+		name         string
+		run          []string
+		busy         string
+		wrong, right string // family whose KILL is refused, and whose is not
+		stats        string // first line of FUNCTION STATS while it runs
+	}{
+		{"script", []string{"EVAL", endless, "0"}, errBusyEval, "FUNCTION", "SCRIPT", "-" + errBusyEval},
+		{"function", []string{"FCALL", "loop", "0"}, errBusyFunction, "SCRIPT", "FUNCTION", "*4"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := newPipeServer(t)
+			runner, other := p.client(), p.client()
+			require.Equal(t, "+OK", other.ask("CONFIG", "SET", "lua-time-limit", "10"))
+			require.Equal(t, "$1", other.ask("FUNCTION", "LOAD", library))
+			require.Equal(t, "l", other.line())
+			runner.send("SET", "before", "1")
+			require.Equal(t, "+OK", runner.line())
+			runner.send(test.run...)
+			require.Equal(t, "-"+test.busy, other.untilBusy())
+			require.Equal(t, "-"+test.busy, other.ask(test.wrong, "KILL"))
+			require.Equal(t, test.stats, p.client().ask("FUNCTION", "STATS"))
+			require.Equal(t, "+OK", other.ask(test.right, "KILL"))
+			require.Contains(t, runner.line(), "-ERR Script killed by user with SCRIPT KILL")
+			require.Equal(t, "+PONG", other.ask("PING"))
+			require.Equal(t, "-"+errNotBusy, other.ask(test.right, "KILL"))
+			require.Equal(t, "+PONG", runner.ask("PING"))
+		})
+	}
+}
+
+// TestBusyScriptThatWroteGoesOn until it ends by itself, and what it did is seen whole.
+func TestBusyScriptThatWroteGoesOn(t *testing.T) {
+	p := newPipeServer(t)
+	runner, other := p.client(), p.client()
+	require.Equal(t, "+OK", other.ask("CONFIG", "SET", "busy-reply-threshold", "10", "script-time-limit", "20"))
+	runner.send("EVAL", `redis.call("incr", "n")
+		local function ms() local t = redis.call("time") return t[1] * 1000 + t[2] / 1000 end
+		local limit = ms() + 300
+		while ms() < limit do end
+		return redis.call("incr", "n")`, "0")
+	other.untilBusy()
+	require.Equal(t, "-"+errUnkillable, other.ask("SCRIPT", "KILL"))
+	require.Equal(t, ":2", runner.line())
+	require.Equal(t, "$1", other.ask("GET", "n"))
+	require.Equal(t, "2", other.line())
+}
+
+// TestScriptTimeLimit: a script that has written nothing is stopped without anybody asking for it, within pcall too.
+func TestScriptTimeLimit(t *testing.T) {
+	w := newWorkerClient(t)
+	require.Equal(t, "+OK\r\n", w.ask("CONFIG", "SET", "script-time-limit", "20"))
+	for _, script := range []string{endless, "while true do pcall(function() " + endless + " end) end"} {
+		require.Contains(t, w.ask("EVAL", script, "0"), "-ERR ")
+	}
+	require.Equal(t, ":1\r\n", w.ask("EVAL", "return 1", "0"))
+}
+
+// TestBusyTransaction: a script that overruns within EXEC keeps its place, and its neighbours run.
+func TestBusyTransaction(t *testing.T) {
+	p := newPipeServer(t)
+	runner, other := p.client(), p.client()
+	require.Equal(t, "+OK", other.ask("CONFIG", "SET", "busy-reply-threshold", "10"))
+	for _, command := range [][]string{{"MULTI"}, {"INCR", "n"}, {"EVAL", endless, "0"}, {"INCR", "n"}} {
+		runner.ask(command...)
+	}
+	runner.send("EXEC")
+	other.untilBusy()
+	require.Equal(t, "-"+fmt.Sprintf("EXECABORT Transaction discarded because of: %s", errBusyEval), other.ask("EXEC"))
+	require.Equal(t, "+OK", other.ask("SCRIPT", "KILL"))
+	require.Equal(t, "*3", runner.line())
+	require.Equal(t, ":1", runner.line())
+	require.Contains(t, runner.line(), "-ERR Script killed")
+	require.Equal(t, ":2", runner.line())
+}
