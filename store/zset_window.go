@@ -1,0 +1,62 @@
+package store
+
+import (
+	"math"
+	"strconv"
+)
+
+// A sliding log keeps the time of every admitted request, in Unix milliseconds, as an entry of a sorted set: the score is
+// the time, and the member is AppendStamp's text, or a name that a client chose. What follows are the operations that a
+// limiter needs of such a set. They hold for every sorted set, whoever wrote it.
+
+// maxStampName is the longest text that AppendStamp writes, in bytes.
+const maxStampName = 2*maxIntText + 1
+
+// AppendStamp appends to dst the member of the n-th entry within the millisecond ms, n counting from 0: "<ms>-<n>".
+func AppendStamp(dst []byte, ms int64, n int) []byte {
+	dst = strconv.AppendInt(dst, ms, 10)
+	dst = append(dst, '-')
+	return strconv.AppendInt(dst, int64(n), 10)
+}
+
+// AppendStamps adds n entries of score ms, in [0, 2^53], and creates the key when it is not there and n is above 0. Each
+// gets the next member "<ms>-<i>" that the set does not hold, i counting up from the number of entries of this score.
+// added, unless nil, is shown every new member; it must not change the set. Where ms is the newest time of the set, an
+// entry costs O(log n).
+func (z *ZSet) AppendStamps(ms int64, n int, added func(member []byte)) {
+	var name [maxStampName]byte
+	score := float64(ms)
+	for i := z.CountScore(ScoreRange{Min: score, Max: score}); n > 0; i++ {
+		member := AppendStamp(name[:0], ms, i)
+		if _, held := z.Score(member); held {
+			continue
+		}
+		z.Add(score, member)
+		if added != nil {
+			added(member)
+		}
+		n--
+	}
+}
+
+// CountAfter counts the entries with a score above t, without looking at each: O(log n).
+func (z *ZSet) CountAfter(t int64) int {
+	return z.CountScore(ScoreRange{Min: float64(t), MinEx: true, Max: math.Inf(1)})
+}
+
+// RemoveNewest takes out the n entries of the highest ranks, or all if there are fewer, and returns how many they were.
+// Among entries of one score, those of the greatest members go first.
+func (z *ZSet) RemoveNewest(n int) int {
+	if n <= 0 || z.Len() == 0 {
+		return 0
+	}
+	return z.RemoveRank(max(0, z.Len()-n), z.Len()-1)
+}
+
+// RemoveUntil takes out the oldest entries with a score of at most t, but no more than most of them, and returns how many
+// they were. What is left is for the next call: a limiter trims in slices, so that no single call takes long however
+// much has expired.
+func (z *ZSet) RemoveUntil(t int64, most int) int {
+	expired := z.CountScore(ScoreRange{Min: math.Inf(-1), Max: float64(t)})
+	return z.RemoveRank(0, min(expired, most)-1)
+}
