@@ -31,6 +31,7 @@ type Loop struct {
 	handler Handler
 	worker  Worker
 	epfd    int
+	parking *parking
 	wakefd  int
 	conns   []*Conn // indexed by descriptor
 	pool    resp.Pool
@@ -84,7 +85,12 @@ func NewLoop(h Handler, onAcceptError func(error)) (*Loop, error) {
 	if onAcceptError == nil {
 		onAcceptError = func(error) {}
 	}
-	l := &Loop{handler: h, worker: h.NewWorker(), epfd: epfd, wakefd: wakefd, onAcceptError: onAcceptError, done: make(chan struct{})}
+	parking, err := newParking(epfd)
+	if err != nil {
+		unix.Close(wakefd)
+		return nil, err
+	}
+	l := &Loop{handler: h, worker: h.NewWorker(), epfd: epfd, parking: parking, wakefd: wakefd, onAcceptError: onAcceptError, done: make(chan struct{})}
 	if err := l.control(unix.EPOLL_CTL_ADD, wakefd, unix.EPOLLIN); err != nil {
 		return nil, fmt.Errorf("netpoll: epoll_ctl: %w", err)
 	}
@@ -200,7 +206,7 @@ func (l *Loop) yield(c *Conn) {
 
 // wait returns the number of events taken, after sleeping for at most limit if there are none. Under load the next event is
 // never far, so the first sleep is a short one that the scheduler is not told of: telling it, and being taken the processor away
-// and given it back, costs about as much as a small command. A signal, and so a collection that wants to stop the world, ends
+// and given it back, costs about as much as a small command. After that the goroutine parks. A signal, and so a collection that wants to stop the world, ends
 // that sleep at once.
 func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
 	if len(l.again) > 0 || limit == 0 {
@@ -227,12 +233,10 @@ func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
 	if !l.acceptAgain.IsZero() {
 		limit = min(limit, time.Until(l.acceptAgain))
 	}
-	ms := int((limit + time.Millisecond - 1) / time.Millisecond)
-	n, err := unix.EpollWait(l.epfd, events, max(ms-shortSleepMs, 0))
-	if err != nil {
-		return 0 // EINTR: the next turn asks again
+	if limit -= shortSleepMs * time.Millisecond; limit <= 0 {
+		return 0
 	}
-	return n
+	return l.parking.wait(events, limit)
 }
 
 func (l *Loop) event(ev *unix.EpollEvent) {
@@ -505,7 +509,7 @@ func (l *Loop) shutdown() {
 		}
 	}
 	unix.Close(l.wakefd)
-	unix.Close(l.epfd)
+	l.parking.close()
 }
 
 // drain sends what a connection still has to get, until the deadline.
