@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 // workerClient drives a worker as a front does, without a socket.
 type workerClient struct {
 	t      testing.TB
+	srv    *Server
 	worker netpoll.Worker
 	conn   *netpoll.Conn
 	ready  []*netpoll.Conn
@@ -24,7 +26,7 @@ type workerClient struct {
 func newWorkerClient(t testing.TB) *workerClient {
 	s := New(config.NewLive(config.Default()), Options{})
 	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2"}
-	w := &workerClient{t: t, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}
+	w := &workerClient{t: t, srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}
 	w.worker.Opened(conn)
 	t.Cleanup(func() {
 		w.worker.Closed(conn)
@@ -92,14 +94,23 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 	w.run(encodeCommand("SET", "text", text))
 	w.run(encodeCommand("SET", "number", "1234567"))
 	w.run(encodeCommand("SCRIPT", "LOAD", renewScript))
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			one := encodeCommand(test.command...)
-			many := bytes.Repeat(one, pipeline)
-			require.NotContains(t, string(w.run(one)), "ERR ")
-			w.run(many)
-			require.Zero(t, testing.AllocsPerRun(200, func() { w.run(one) }), "alone")
-			require.Zero(t, testing.AllocsPerRun(200, func() { w.run(many) }), "in a pipeline")
-		})
+	run := func(input []byte) {
+		w.run(input)
+		w.srv.effects.buf = w.srv.effects.buf[:0]
+	}
+	for _, logged := range []bool{false, true} {
+		if logged {
+			w.srv.effects.enable()
+		}
+		for _, test := range tests {
+			t.Run(fmt.Sprintf("%s, logged %v", test.name, logged), func(t *testing.T) {
+				one := encodeCommand(test.command...)
+				many := bytes.Repeat(one, pipeline)
+				require.NotContains(t, string(w.run(one)), "ERR ")
+				run(many)
+				require.Zero(t, testing.AllocsPerRun(200, func() { run(one) }), "alone")
+				require.Zero(t, testing.AllocsPerRun(200, func() { run(many) }), "in a pipeline")
+			})
+		}
 	}
 }

@@ -96,6 +96,7 @@ func functionLoad(c *Ctx) {
 		c.err(err.Error())
 		return
 	}
+	c.effectVerbatim()
 	c.reply.BulkString(name)
 }
 
@@ -104,6 +105,7 @@ func functionDelete(c *Ctx) {
 		c.err(errNoLibrary)
 		return
 	}
+	c.effectVerbatim()
 	c.ok()
 }
 
@@ -117,6 +119,7 @@ func functionFlush(c *Ctx) {
 		return
 	}
 	c.srv.scripts.engine.FlushLibraries()
+	c.effectVerbatim()
 	c.ok()
 }
 

@@ -204,8 +204,10 @@ func (c *Ctx) setExpiry(unit, base int64) {
 		return
 	case at <= c.now:
 		e.Delete()
+		c.effect("DEL", c.args[1])
 	default:
 		e.SetExpireAt(at)
+		c.effect("PEXPIREAT", c.args[1], at)
 	}
 	c.reply.One()
 }

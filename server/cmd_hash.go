@@ -319,6 +319,7 @@ func hincrByFloat(c *Ctx) {
 	}
 	c.scratch = sum.Append(c.scratch[:0])
 	h.Set(field, c.scratch)
+	c.effect("HSET", c.args[1], field, c.scratch)
 	c.reply.Bulk(c.scratch)
 }
 

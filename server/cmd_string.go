@@ -209,6 +209,7 @@ func getDel(c *Ctx) {
 	c.sendStringOrNull(&e, found)
 	if found {
 		e.Delete()
+		c.effect("DEL", c.args[1])
 	}
 }
 
@@ -233,10 +234,13 @@ func getEx(c *Ctx) {
 	switch {
 	case expiry.given() && at <= c.now:
 		e.Delete()
+		c.effect("DEL", c.args[1])
 	case expiry.given():
 		e.SetExpireAt(at)
+		c.effect("PEXPIREAT", c.args[1], at)
 	case persist && e.ExpireAt() != 0:
 		e.SetExpireAt(0)
+		c.effect("PERSIST", c.args[1])
 	}
 }
 
@@ -262,6 +266,7 @@ func getSet(c *Ctx) {
 	}
 	c.sendStringOrNull(&e, found)
 	c.db.SetString(c.key(1), c.args[2], 0)
+	c.effect("SET", c.args[1], c.args[2])
 }
 
 func getRange(c *Ctx) {
@@ -363,6 +368,9 @@ func set(c *Ctx) {
 	case !ok:
 	case o.unconditional():
 		c.db.SetString(c.key(1), c.args[2], at)
+		if at != 0 && c.logs() {
+			c.effect("SET", c.args[1], c.args[2], "PXAT", at)
+		}
 		c.ok()
 	default:
 		c.setIf(&o, at)
@@ -391,6 +399,14 @@ func (c *Ctx) setIf(o *setOptions, at int64) {
 		at = e.ExpireAt()
 	}
 	c.db.SetString(c.key(1), c.args[2], at)
+	switch {
+	case at != 0 && !o.keepTTL:
+		c.effect("SET", c.args[1], c.args[2], "PXAT", at)
+	case at != 0 && o.get:
+		c.effect("SET", c.args[1], c.args[2], "KEEPTTL")
+	case o.get:
+		c.effect("SET", c.args[1], c.args[2])
+	}
 }
 
 // findForSet finds SET's key, which with GET has to hold a string.
@@ -422,6 +438,7 @@ func (c *Ctx) setFor(unit int64) {
 		return
 	}
 	c.db.SetString(c.key(1), c.args[3], at)
+	c.effect("SET", c.args[1], c.args[3], "PXAT", at)
 	c.ok()
 }
 
@@ -566,5 +583,6 @@ func incrByFloat(c *Ctx) {
 	}
 	c.scratch = sum.Append(c.scratch[:0])
 	c.db.SetText(k, c.scratch, at)
+	c.effect("SET", k.Name, c.scratch, "KEEPTTL")
 	c.reply.Bulk(c.scratch)
 }

@@ -73,14 +73,19 @@ func clThrottle(c *Ctx) {
 	}
 	switch d.Write {
 	case throttle.Set:
+		at := throttle.ExpireAtMs(d.TAT)
 		if !exists {
-			c.db.SetInt(k, d.TAT, throttle.ExpireAtMs(d.TAT))
-			break
+			c.db.SetInt(k, d.TAT, at)
+		} else {
+			e.SetInt(d.TAT)
+			e.SetExpireAt(at)
 		}
-		e.SetInt(d.TAT)
-		e.SetExpireAt(throttle.ExpireAtMs(d.TAT))
+		if c.logs() {
+			c.effect("SET", k.Name, d.TAT, "PXAT", at)
+		}
 	case throttle.Delete:
 		e.Delete()
+		c.effect("DEL", k.Name)
 	}
 	c.reply.Array(5)
 	if d.Limited {

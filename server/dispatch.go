@@ -77,8 +77,20 @@ func (c *Ctx) reject(text string) {
 	c.srv.stats.commands[c.cmd.id].rejected++
 }
 
-// call runs the command's handler and keeps the statistics.
+// call runs the command's handler, notes its effects and keeps the statistics.
 func (c *Ctx) call(timed bool) {
+	cmd := c.cmd
+	if !c.srv.effects.on {
+		c.run(timed)
+		return
+	}
+	before := c.srv.effects.begin(c.srv.keys, c.db)
+	c.run(timed)
+	c.endEffects(cmd, before)
+}
+
+// run runs the command's handler and keeps the statistics.
+func (c *Ctx) run(timed bool) {
 	stats := &c.srv.stats.commands[c.cmd.id]
 	sampled := c.cmd.Flags&(Fast|Sampled) != 0
 	c.client.lastCmd = c.cmd

@@ -138,6 +138,7 @@ func (h *scripts) finish(c *Ctx) {
 	switch {
 	case h.overruns && h.srv.stopping():
 		c.client.conn.CloseNow() // and busy stays set: what is still read must not see half of a script's effects
+		h.srv.effects.abandon()
 	case h.overruns:
 		h.srv.busy = ""
 	}

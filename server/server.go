@@ -35,6 +35,7 @@ type Server struct {
 
 	commands *registry // never changes
 	stats    statistics
+	effects  effects
 
 	clients      clientTable
 	nextClientID int64
@@ -81,6 +82,7 @@ func New(live *config.Live, o Options) *Server {
 	s.commands = newRegistry(commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.keys = store.New(store.Options{Databases: cfg.Databases, Limits: encodingLimits(cfg)})
+	s.keys.OnExpired(s.keyExpired)
 	s.scripts = newScripts(s)
 	s.started = s.clock.Read()
 	s.apply(cfg)

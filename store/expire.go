@@ -21,6 +21,9 @@ func (s *sweep) forget(t *table) {
 func (db *DB) expire(hash uint64, r ref, rec *record) {
 	db.mutate(rec.name(), changeExpire)
 	db.ks.expired++
+	if db.ks.onExpired != nil {
+		db.ks.onExpired(db, rec.name())
+	}
 	db.releaseObject(rec)
 	db.remove(hash, r, rec)
 }

@@ -45,15 +45,16 @@ type Key struct {
 
 // Keyspace is a set of numbered databases. It is not safe for concurrent use.
 type Keyspace struct {
-	seed    maphash.Seed
-	dbs     []*DB
-	limits  Limits
-	dirty   uint64
-	expired uint64
-	hand    int // the database that ExpireSlice is at
-	retired retired
-	empty   buckets // what a database without keys points to; never written
-	scratch buckets // a table's old buckets while it is being split
+	seed      maphash.Seed
+	dbs       []*DB
+	limits    Limits
+	dirty     uint64
+	expired   uint64
+	hand      int // the database that ExpireSlice is at
+	retired   retired
+	onExpired func(db *DB, name []byte)
+	empty     buckets // what a database without keys points to; never written
+	scratch   buckets // a table's old buckets while it is being split
 }
 
 // DB is one database of a Keyspace. It owns its memory, so that a flush costs nothing per key.
@@ -123,6 +124,10 @@ func (ks *Keyspace) Limits() Limits { return ks.limits }
 
 // Dirty counts the operations that changed a key since the start, expiry left out. It never goes down.
 func (ks *Keyspace) Dirty() uint64 { return ks.dirty }
+
+// OnExpired has fn called for every key that is removed because its time has passed, just before it goes. The name is the
+// store's memory, and fn must not change the keyspace. There is one such function; nil takes it away.
+func (ks *Keyspace) OnExpired(fn func(db *DB, name []byte)) { ks.onExpired = fn }
 
 // Stats are a Keyspace's counters at one moment.
 type Stats struct {

@@ -1,0 +1,176 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/config"
+	"headgate/server/netpoll"
+	"headgate/server/resp"
+)
+
+// effectsClient is a worker's client on a server with a clock that stands still, which logs.
+type effectsClient struct {
+	workerClient
+	now int64 // ns
+}
+
+func newEffectsClient(t *testing.T) *effectsClient {
+	w := &effectsClient{now: 1_700_000_000_123 * 1e6}
+	clock := NewClock(func() (wall, mono int64) { return w.now, w.now })
+	s := New(config.NewLive(config.Default()), Options{Clock: clock})
+	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2"}
+	w.workerClient = workerClient{t: t, srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}
+	w.worker.Opened(conn)
+	t.Cleanup(func() {
+		w.worker.Closed(conn)
+		s.keys.Close()
+	})
+	s.effects.enable()
+	s.effects.db = 0
+	return w
+}
+
+// effectsOf runs commands, each given as words between spaces, and returns what they have logged, in the same form.
+func (w *effectsClient) effectsOf(commands ...string) []string {
+	for _, command := range commands {
+		w.run(encodeCommand(strings.Split(command, " ")...))
+	}
+	return w.takeEffects()
+}
+
+// takeEffects parses what was logged and forgets it.
+func (w *effectsClient) takeEffects() []string {
+	e := &w.srv.effects
+	var list []string
+	var in resp.Reader
+	var pool resp.Pool
+	limits := resp.DefaultLimits()
+	for rest := e.buf; ; {
+		if n := copy(in.Space(&pool), rest); n > 0 {
+			in.Received(n)
+			rest = rest[n:]
+		}
+		args, ok, err := in.Next(nil, &limits)
+		require.NoError(w.t, err)
+		if !ok {
+			require.Empty(w.t, rest)
+			require.Zero(w.t, in.Buffered(), "half a command was logged")
+			break
+		}
+		words := make([]string, len(args))
+		for i, arg := range args {
+			words[i] = string(arg)
+		}
+		list = append(list, strings.Join(words, " "))
+	}
+	e.buf = e.buf[:0]
+	return list
+}
+
+func TestEffects(t *testing.T) {
+	const past, at = "1600000000000", "1700000060123" // at is a minute from now
+	tests := []struct {
+		name   string
+		before []string
+		run    []string
+		want   []string
+	}{
+		{"a write as it was called", nil, []string{"set k v"}, []string{"set k v"}},
+		{"a read", []string{"SET k v"}, []string{"GET k", "TTL k"}, nil},
+		{"a write that changes nothing", nil, []string{"DEL k", "SET k v XX", "PERSIST k", "HDEL h f", "EXPIRE k 10"}, nil},
+		{"an error", []string{"SET k v"}, []string{"INCR k", "HSET k f v", "NOSUCH k"}, nil},
+		{"SET with a time", nil, []string{"SET k v EX 60", "SET k v PX 60000", "SET k v EXAT 1800000000", "SET k v PXAT 1800000000123"},
+			[]string{"SET k v PXAT " + at, "SET k v PXAT " + at, "SET k v PXAT 1800000000000", "SET k v PXAT 1800000000123"}},
+		{"SET NX with a time", nil, []string{"SET k v NX EX 60", "SET k v NX EX 60"}, []string{"SET k v PXAT " + at}},
+		{"SET NX", nil, []string{"SET k v NX"}, []string{"SET k v NX"}},
+		{"SET GET", nil, []string{"SET k v GET", "SET k v GET XX"}, []string{"SET k v", "SET k v"}},
+		{"SET KEEPTTL", []string{"SET k v PX 60000"}, []string{"SET k w KEEPTTL", "SET k w KEEPTTL GET"}, []string{"SET k w KEEPTTL", "SET k w KEEPTTL"}},
+		{"SETEX, PSETEX, SETNX, GETSET", nil, []string{"SETEX k 60 v", "PSETEX k 60000 v", "SETNX n v", "SETNX n v", "GETSET k w"},
+			[]string{"SET k v PXAT " + at, "SET k v PXAT " + at, "SETNX n v", "SET k w"}},
+		{"GETDEL", []string{"SET k v"}, []string{"GETDEL k", "GETDEL k"}, []string{"DEL k"}},
+		{"GETEX", []string{"SET k v"}, []string{"GETEX k", "GETEX k EX 60", "GETEX k PERSIST", "GETEX k PERSIST", "GETEX k PXAT " + past},
+			[]string{"PEXPIREAT k " + at, "PERSIST k", "DEL k"}},
+		{"INCRBYFLOAT", nil, []string{"INCRBYFLOAT k 1.5", "INCRBYFLOAT k 2"}, []string{"SET k 1.5 KEEPTTL", "SET k 3.5 KEEPTTL"}},
+		{"HINCRBYFLOAT", nil, []string{"HINCRBYFLOAT h f 1.5"}, []string{"HSET h f 1.5"}},
+		{"the EXPIRE family", []string{"SET k v"},
+			[]string{"EXPIRE k 60", "PEXPIRE k 60000 XX", "EXPIREAT k 1800000000", "PEXPIREAT k 1800000000123", "EXPIRE k 1 GT", "EXPIRE k -1", "EXPIRE k 1"},
+			[]string{"PEXPIREAT k " + at, "PEXPIREAT k " + at, "PEXPIREAT k 1800000000000", "PEXPIREAT k 1800000000123", "DEL k"}},
+		{"CL.THROTTLE", nil, []string{"CL.THROTTLE k 1 1 30", "CL.THROTTLE k 1 1 30", "CL.THROTTLE k 1 1 30", "CL.THROTTLE k 1 1 30 0", "CL.THROTTLE k 1 1 30 -2"},
+			[]string{"SET k 1700000030123000000 PXAT 1700000030123", "SET k 1700000060123000000 PXAT 1700000060123", "DEL k"}},
+		{"another database", nil, []string{"SET k v", "SELECT 3", "SET k v", "SET k w", "MOVE k 0", "DEL k", "MOVE k 1", "SELECT 0", "DEL k"},
+			[]string{"SET k v", "SELECT 3", "SET k v", "SET k w", "DEL k", "SELECT 0", "DEL k"}},
+		{"COPY and SWAPDB", []string{"SET k v"}, []string{"COPY k l DB 2", "COPY k l DB 2", "SWAPDB 0 2", "FLUSHDB", "FLUSHALL"},
+			[]string{"COPY k l DB 2", "SWAPDB 0 2", "FLUSHDB", "FLUSHALL"}},
+		{"a transaction", nil, []string{"MULTI", "SET a 1", "GET a", "SET b 2 EX 60", "EXEC"},
+			[]string{"MULTI", "SET a 1", "SET b 2 PXAT " + at, "EXEC"}},
+		{"a transaction of one write", nil, []string{"MULTI", "GET a", "SET a 1", "EXEC"}, []string{"SET a 1"}},
+		{"a transaction of none", nil, []string{"MULTI", "GET a", "EXEC"}, nil},
+		{"a transaction over databases", nil, []string{"MULTI", "SET a 1", "SELECT 1", "SET b 2", "SELECT 0", "EXEC", "SET c 3"},
+			[]string{"MULTI", "SET a 1", "SELECT 1", "SET b 2", "EXEC", "SELECT 0", "SET c 3"}},
+		{"a discarded transaction", nil, []string{"MULTI", "SET a 1", "DISCARD"}, nil},
+		{"a script", nil, []string{"EVAL redis.call('SET',KEYS[1],1)redis.call('EXPIRE',KEYS[1],60) 1 k"},
+			[]string{"MULTI", "SET k 1", "PEXPIREAT k " + at, "EXEC"}},
+		{"a script that fails half-way", nil, []string{"EVAL redis.call('SET',KEYS[1],1)redis.call('SET',KEYS[2],1)error('x') 2 k l"},
+			[]string{"MULTI", "SET k 1", "SET l 1", "EXEC"}},
+		{"a script in a transaction", nil, []string{"MULTI", "SET a 1", "EVAL redis.call('SET',KEYS[1],1)redis.call('INCR',KEYS[1]) 1 k", "EXEC"},
+			[]string{"MULTI", "SET a 1", "SET k 1", "INCR k", "EXEC"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			w := newEffectsClient(t)
+			w.effectsOf(test.before...)
+			require.Equal(t, test.want, w.effectsOf(test.run...))
+		})
+	}
+}
+
+func TestEffectsOfFunctions(t *testing.T) {
+	w := newEffectsClient(t)
+	library := "#!lua name=lib\nredis.register_function('f', function(keys) return redis.call('INCR', keys[1]) end)"
+	w.run(encodeCommand("FUNCTION", "LOAD", library))
+	w.run(encodeCommand("FCALL", "f", "1", "k"))
+	w.run(encodeCommand("FCALL", "nosuch", "1", "k"))
+	w.run(encodeCommand("FUNCTION", "DELETE", "lib"))
+	w.run(encodeCommand("FUNCTION", "FLUSH"))
+	require.Equal(t, []string{"FUNCTION LOAD " + library, "INCR k", "FUNCTION DELETE lib", "FUNCTION FLUSH"}, w.takeEffects())
+}
+
+func TestEffectsOfExpiry(t *testing.T) {
+	w := newEffectsClient(t)
+	w.effectsOf("SET a 1 PX 10", "SET b 1 PX 10", "SET c 1 PX 10", "SELECT 2", "SET d 1 PX 10", "SELECT 0", "SET e 1")
+	w.now += 20 * 1e6
+	require.Equal(t, []string{"DEL a"}, w.effectsOf("GET a", "GET a"), "a key that is found to be past its time")
+	require.Equal(t, []string{"MULTI", "DEL b", "INCR b", "EXEC"}, w.effectsOf("INCR b"), "what a command does after that is one unit with it")
+	w.srv.expireSlice(w.now / 1e6)
+	require.Equal(t, []string{"DEL c", "SELECT 2", "DEL d"}, w.takeEffects(), "background work is no unit")
+}
+
+func TestEffectsAreOffUntilWanted(t *testing.T) {
+	w := newEffectsClient(t)
+	w.srv.effects.disable()
+	require.Empty(t, w.effectsOf("SET a 1", "MULTI", "SET a 1", "SET b 1", "EXEC", "SET a 1 EX 10", "CL.THROTTLE t 1 1 30"))
+}
+
+func TestTheFirstEffectNamesItsDatabase(t *testing.T) {
+	w := newEffectsClient(t)
+	w.srv.effects.enable()
+	require.Equal(t, []string{"SELECT 0", "SET a 1", "SET a 2"}, w.effectsOf("SET a 1", "SET a 2"))
+}
+
+func TestWholeEffectsEndBeforeTheOpenUnit(t *testing.T) {
+	w := newEffectsClient(t)
+	w.run(encodeCommand("SET", "a", "1"))
+	e, db := &w.srv.effects, w.srv.keys.DB(0)
+	done := len(e.buf)
+	e.begin(w.srv.keys, db)
+	e.add(0, []any{"SET", "b", 1})
+	e.add(1, []any{"SET", "c", []byte("2")})
+	require.Len(t, e.whole(), done)
+	e.abandon()
+	require.Len(t, e.whole(), done)
+	e.end()
+	require.Equal(t, []string{"SET a 1"}, w.takeEffects())
+}
