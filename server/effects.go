@@ -154,14 +154,6 @@ func (c *Ctx) effect(args ...any) {
 	}
 }
 
-// effectIn is effect for another database than the client's.
-func (c *Ctx) effectIn(db *store.DB, args ...any) {
-	if c.srv.effects.on {
-		c.srv.effects.declared++
-		c.srv.effects.add(db.Index(), args)
-	}
-}
-
 // effectVerbatim declares the command as it was called to be its effect. Only what changes something that the store does not
 // know of, such as functions, has to say so.
 func (c *Ctx) effectVerbatim() {
@@ -170,9 +162,6 @@ func (c *Ctx) effectVerbatim() {
 		c.srv.effects.addWords(c.db.Index(), c.args)
 	}
 }
-
-// noEffect declares that nothing is to be logged although the keyspace has changed.
-func (c *Ctx) noEffect() { c.srv.effects.declared++ }
 
 // logs reports whether anybody wants effects.
 func (c *Ctx) logs() bool { return c.srv.effects.on }
