@@ -11,7 +11,7 @@ TIMEOUT ?= 280s
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build deps test race vet lint fmt fuzz compat compat-self hostile clients lua lua-self bench generate clean
+.PHONY: help build deps test race vet lint fmt fuzz compat compat-random compat-self hostile clients lua lua-self bench generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ fuzz: ## run each fuzz target for T, by default 10m
 
 compat: deps build ## compare with redis-server, byte for byte
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/compat | grep -vE '^ *(=== |--- PASS)'
+
+compat-random: deps build ## compare N random commands of each family with redis-server, by default a million
+	$(GO) test -count=1 -v -timeout 60m -run TestRandomCommands ./tests/compat -random.n $(or $(N),1000000) | grep -vE '^ *(=== |--- PASS)'
 
 compat-self: deps ## compare redis-server with itself: are the scripts deterministic?
 	HEADGATE_BIN=redis-server $(GO) test -count=1 -timeout $(TIMEOUT) -run 'TestScripts|TestNumbers|TestWrongArity' ./tests/compat

@@ -48,9 +48,7 @@ var scriptingCommands = []*Command{
 const anyReply = ReplySimple | ReplyInteger | ReplyBulk | ReplyNull | ReplyArray | ReplyMap | ReplySet | ReplyDouble | ReplyBool | ReplyVerbatim
 
 // scriptKeys declares a script's keys: as many as the second argument says, after it.
-func scriptKeys(access string) []KeySpec {
-	return []KeySpec{{Access: access, Begin: 2, KeyNum: true, Step: 1}}
-}
+func scriptKeys(access string) []KeySpec { return countedKeys(access, 2) }
 
 // scriptArgs declares the arguments of a command that runs what its first one names.
 func scriptArgs(what string) []Arg {

@@ -34,16 +34,58 @@ var zsetCommands = []*Command{
 		Args: []Arg{key("key"), double("min"), double("max")}, Reply: ReplyInteger, Handler: zcount,
 	},
 	{
+		Name: "zdiff", Group: GroupSortedSet, Since: "6.2.0", Complexity: "O(l + (n - k) log n) for l members in all sets, n in the first and k in the result",
+		Summary: "Return the members of the first sorted set that none of the others has.",
+		Arity:   -3, Flags: ReadOnly, Keys: countedKeys("RO ACCESS", 1),
+		Args:  []Arg{integer("numkeys"), key("key").multi(), tok("WITHSCORES").opt()},
+		Reply: ReplyArray, Handler: combine(difference),
+	},
+	{
+		Name: "zdiffstore", Group: GroupSortedSet, Since: "6.2.0", Complexity: "O(l + (n - k) log n) for l members in all sets, n in the first and k in the result",
+		Summary: "Keep the members of the first sorted set that none of the others has at another key, and return their number.",
+		Arity:   -4, Flags: Write | DenyOOM, Keys: slices.Concat(keys("OW UPDATE", 1, 1, 1), countedKeys("RO ACCESS", 2)),
+		Args:  []Arg{key("destination"), integer("numkeys"), key("key").multi()},
+		Reply: ReplyInteger, Handler: combineStore(difference),
+	},
+	{
 		Name: "zincrby", Group: GroupSortedSet, Since: "1.2.0", Complexity: "O(log n)",
 		Summary: "Add to a member's score and return the sum; a missing member counts as 0.",
 		Arity:   4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []Arg{key("key"), double("increment"), str("member")}, Reply: ReplyDouble, Handler: zincrBy,
 	},
 	{
+		Name: "zinter", Group: GroupSortedSet, Since: "6.2.0", Complexity: "O(n k + m log m) for n members in the smallest of k sets and m in the result",
+		Summary: "Return the members that all sorted sets have.",
+		Arity:   -3, Flags: ReadOnly, Keys: countedKeys("RO ACCESS", 1),
+		Args:  []Arg{integer("numkeys"), key("key").multi(), weightsArg, aggregateArg, tok("WITHSCORES").opt()},
+		Reply: ReplyArray, Handler: combine(intersection),
+	},
+	{
+		Name: "zintercard", Group: GroupSortedSet, Since: "7.0.0", Complexity: "O(n k) for n members in the smallest of k sets",
+		Summary: "Count the members that all sorted sets have, up to a limit if one is given.",
+		Arity:   -3, Flags: ReadOnly, Keys: countedKeys("RO ACCESS", 1),
+		Args:  []Arg{integer("numkeys"), key("key").multi(), integer("limit").after("LIMIT").opt()},
+		Reply: ReplyInteger, Handler: zinterCard,
+	},
+	{
+		Name: "zinterstore", Group: GroupSortedSet, Since: "2.0.0", Complexity: "O(n k + m log m) for n members in the smallest of k sets and m in the result",
+		Summary: "Keep the members that all sorted sets have at another key, and return their number.",
+		Arity:   -4, Flags: Write | DenyOOM, Keys: slices.Concat(keys("OW UPDATE", 1, 1, 1), countedKeys("RO ACCESS", 2)),
+		Args:  []Arg{key("destination"), integer("numkeys"), key("key").multi(), weightsArg, aggregateArg},
+		Reply: ReplyInteger, Handler: combineStore(intersection),
+	},
+	{
 		Name: "zlexcount", Group: GroupSortedSet, Since: "2.8.9", Complexity: "O(log n)",
 		Summary: "Count the members that lie in a range of the alphabet, where all scores are the same.",
 		Arity:   4, Flags: ReadOnly | Fast, Keys: keys("RO ACCESS", 1, 1, 1),
 		Args: []Arg{key("key"), str("min"), str("max")}, Reply: ReplyInteger, Handler: zlexCount,
+	},
+	{
+		Name: "zmpop", Group: GroupSortedSet, Since: "7.0.0", Complexity: "O(k + m log n) for k keys and m members removed of n",
+		Summary: "Remove members from the lower or the higher end of the first sorted set that has any, and return its key and them.",
+		Arity:   -4, Flags: Write, Keys: countedKeys("RW ACCESS DELETE", 1),
+		Args:  []Arg{integer("numkeys"), key("key").multi(), oneOf("where", tok("MIN"), tok("MAX")), integer("count").after("COUNT").opt()},
+		Reply: ReplyArray | ReplyNull, Handler: zmpop,
 	},
 	{
 		Name: "zmscore", Group: GroupSortedSet, Since: "6.2.0", Complexity: "O(1) per member named",
@@ -178,10 +220,35 @@ var zsetCommands = []*Command{
 		Arity:   3, Flags: ReadOnly | Fast, Keys: keys("RO ACCESS", 1, 1, 1),
 		Args: []Arg{key("key"), str("member")}, Reply: ReplyDouble | ReplyNull, Handler: zscore,
 	},
+	{
+		Name: "zunion", Group: GroupSortedSet, Since: "6.2.0", Complexity: "O(n + m log m) for n members in all sets and m in the result",
+		Summary: "Return the members that any of the sorted sets has.",
+		Arity:   -3, Flags: ReadOnly, Keys: countedKeys("RO ACCESS", 1),
+		Args:  []Arg{integer("numkeys"), key("key").multi(), weightsArg, aggregateArg, tok("WITHSCORES").opt()},
+		Reply: ReplyArray, Handler: combine(union),
+	},
+	{
+		Name: "zunionstore", Group: GroupSortedSet, Since: "2.0.0", Complexity: "O(n + m log m) for n members in all sets and m in the result",
+		Summary: "Keep the members that any of the sorted sets has at another key, and return their number.",
+		Arity:   -4, Flags: Write | DenyOOM, Keys: slices.Concat(keys("OW UPDATE", 1, 1, 1), countedKeys("RO ACCESS", 2)),
+		Args:  []Arg{key("destination"), integer("numkeys"), key("key").multi(), weightsArg, aggregateArg},
+		Reply: ReplyInteger, Handler: combineStore(union),
+	},
 }
 
 // limitArg declares how a range is cut.
 var limitArg = block("offset_count", integer("offset"), integer("count")).after("LIMIT").opt()
+
+// countedKeys declares keys whose number stands before them, at an argument index.
+func countedKeys(access string, numKeys int) []KeySpec {
+	return []KeySpec{{Access: access, Begin: numKeys, KeyNum: true, Step: 1}}
+}
+
+// weightsArg and aggregateArg declare how the scores of several sorted sets become one.
+var (
+	weightsArg   = integer("weight").after("WEIGHTS").opt().multi()
+	aggregateArg = oneOf("aggregate", tok("SUM"), tok("MIN"), tok("MAX")).after("AGGREGATE").opt()
+)
 
 func zadd(c *Ctx)    { c.addScores(zaddOptions{}) }
 func zincrBy(c *Ctx) { c.addScores(zaddOptions{incr: true}) }
@@ -402,30 +469,16 @@ func zrangeStore(c *Ctx) {
 	if !ok {
 		return
 	}
-	type entry struct {
-		score float64
-		end   int // where the member ends in names
-	}
-	var entries []entry
-	var names []byte
+	var members []scoredMember
 	r.each(&from, func(member []byte, score float64) bool {
-		names = append(names, member...)
-		entries = append(entries, entry{score, len(names)})
+		members = append(members, scoredMember{string(member), score})
 		return true
 	})
-	if e, found := c.db.Find(c.key(1), c.now); found {
-		e.Delete()
+	expected := 0 // as in Redis, the number is known beforehand for ranks only
+	if r.by == byRank {
+		expected = len(members)
 	}
-	to, ok := c.changeZSet(1)
-	if !ok {
-		return
-	}
-	start := 0
-	for _, e := range entries {
-		to.Add(e.score, names[start:e.end])
-		start = e.end
-	}
-	c.reply.Int(int64(len(entries)))
+	c.storeMembers(1, members, expected, 0)
 }
 
 func zrem(c *Ctx) {
@@ -507,19 +560,13 @@ func (c *Ctx) popMembers(highest bool) {
 	} else {
 		c.reply.Array(2 * n)
 	}
-	z.Range(0, n-1, highest, func(member []byte, score float64) bool {
+	c.takeMembers(&z, n, highest, func(member []byte, score float64) {
 		if pairs {
 			c.reply.Array(2)
 		}
 		c.reply.Bulk(member)
 		c.reply.Double(score)
-		return true
 	})
-	if highest {
-		z.RemoveRank(z.Len()-n, z.Len()-1)
-	} else {
-		z.RemoveRank(0, n-1)
-	}
 }
 
 func zrandMember(c *Ctx) {

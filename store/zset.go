@@ -104,6 +104,19 @@ func (z *ZSet) Add(score float64, member []byte) (added, changed bool) {
 	return false, true
 }
 
+// Expect tells a set without members what is about to be added to it: how many members, and the length of the longest
+// one in bytes. A set that will pass the limits of the packed form is then big from the first Add, which must follow. That
+// saves the conversion, and shows in the sign of zeros, which the packed form drops.
+func (z *ZSet) Expect(members, longest int) {
+	limits := &z.db.ks.limits
+	if z.exists || members <= limits.ZSetMaxListpackEntries && longest <= limits.ZSetMaxListpackValue {
+		return
+	}
+	z.entry = z.db.create(z.key, encPackedZSet)
+	z.exists = true
+	z.convert()
+}
+
 // Remove takes a member out and says whether it was there.
 func (z *ZSet) Remove(member []byte) bool {
 	if z.tree != nil {

@@ -597,3 +597,31 @@ func TestZSetReverseBlocks(t *testing.T) {
 		require.True(t, slices.Equal(want[part[0]:part[1]+1], got.entries))
 	}
 }
+
+// Expect gives a set its final form at once, and never a smaller one than Add would.
+func TestZSetExpect(t *testing.T) {
+	tests := []struct {
+		name             string
+		members, longest int
+		encoding         string
+	}{
+		{"few and short", 2, 3, "listpack"},
+		{"many", 3, 1, "skiplist"},
+		{"long", 1, 4, "skiplist"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			ks, db := typesKeyspace(t, Limits{ZSetMaxListpackEntries: 2, ZSetMaxListpackValue: 3})
+			set, err := db.ZSetCreate(ks.Key([]byte("z")), 0)
+			require.NoError(t, err)
+			set.Expect(test.members, test.longest)
+			set.Add(math.Copysign(0, -1), []byte("m"))
+			require.Equal(t, test.encoding, set.Entry().Encoding())
+			score, _ := set.Score([]byte("m"))
+			require.Equal(t, test.encoding == "skiplist", math.Signbit(score))
+			set.Expect(100, 100)
+			require.Equal(t, 1, set.Len())
+			require.Equal(t, test.encoding, set.Entry().Encoding(), "a set with members expects nothing")
+		})
+	}
+}

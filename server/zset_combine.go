@@ -1,0 +1,419 @@
+package server
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"headgate/server/number"
+	"headgate/store"
+)
+
+const (
+	errWeightNotFloat = "ERR weight value is not a float"
+	errLimitNegative  = "ERR LIMIT can't be negative"
+	errNumKeys        = "ERR numkeys should be greater than 0"
+	errCountPositive  = "ERR count should be greater than 0"
+)
+
+// scored is a collection whose members have scores: what ZUNION and its like take in. A missing key is an empty one.
+type scored interface {
+	Len() int
+	Score(member []byte) (score float64, ok bool)
+	eachScored(fn func(member []byte, score float64))
+}
+
+// scoredZSet takes a sorted set in.
+type scoredZSet struct{ store.ZSet }
+
+func (z *scoredZSet) eachScored(fn func(member []byte, score float64)) {
+	z.Range(0, z.Len()-1, false, func(member []byte, score float64) bool {
+		fn(member, score)
+		return true
+	})
+}
+
+// readScored opens the collection at args[i] for reading, or sends the error and returns false.
+func (c *Ctx) readScored(i int) (scored, bool) {
+	z, _, ok := c.readZSet(i)
+	return &scoredZSet{z}, ok
+}
+
+// scoredMember is a member of a result, which owns its memory.
+type scoredMember struct {
+	name  string
+	score float64
+}
+
+// sortMembers puts a result in a sorted set's order.
+func sortMembers(members []scoredMember) {
+	slices.SortFunc(members, func(a, b scoredMember) int {
+		switch {
+		case a.score < b.score:
+			return -1
+		case a.score > b.score:
+			return 1
+		}
+		return strings.Compare(a.name, b.name)
+	})
+}
+
+// storeMembers makes the key at args[i] the sorted set of these members, whatever it was before; without members it is gone. The
+// set is told to expect as many members as given, the longest of that length; see store.ZSet.Expect.
+func (c *Ctx) storeMembers(i int, members []scoredMember, expected, longest int) {
+	if e, found := c.db.Find(c.key(i), c.now); found {
+		e.Delete()
+	}
+	to, ok := c.changeZSet(i)
+	if !ok {
+		return
+	}
+	if len(members) > 0 {
+		to.Expect(expected, longest)
+	}
+	for _, m := range members {
+		c.scratch = append(c.scratch[:0], m.name...)
+		to.Add(m.score, c.scratch)
+	}
+	c.reply.Int(int64(len(members)))
+}
+
+// combination is the way in which a command makes one collection out of several.
+type combination uint8
+
+const (
+	union combination = iota
+	intersection
+	difference
+)
+
+// aggregate says how the scores of a member that several inputs have become one.
+type aggregate uint8
+
+const (
+	aggregateSum aggregate = iota
+	aggregateMin
+	aggregateMax
+)
+
+// of returns the score that a and b make. What adds up to no number, the two infinities, is 0; one that is no number already is
+// passed over by MIN and MAX.
+func (g aggregate) of(a, b float64) float64 {
+	switch {
+	case g == aggregateSum:
+		return numberOrZero(a + b)
+	case g == aggregateMin && b < a, g == aggregateMax && b > a:
+		return b
+	}
+	return a
+}
+
+// numberOrZero turns NaN, which no score may be, into 0.
+func numberOrZero(score float64) float64 {
+	if math.IsNaN(score) {
+		return 0
+	}
+	return score
+}
+
+// weighted is one of the inputs of a combination.
+type weighted struct {
+	scored
+	weight float64
+}
+
+// zsetCombiner is what ZUNION, ZINTER and ZDIFF, and those that store or count, are told.
+type zsetCombiner struct {
+	kind       combination
+	inputs     []weighted
+	aggregate  aggregate
+	withScores bool
+	limit      int64 // of a count; 0 for none
+}
+
+// combinerForm is what a command's name has settled of a combination.
+type combinerForm struct {
+	kind   combination
+	first  int // argument index of the number of keys
+	stores bool
+	counts bool
+}
+
+// combinerArgs parses the inputs and the options behind them, or sends the error and returns false.
+func (c *Ctx) combinerArgs(f combinerForm) (z zsetCombiner, ok bool) {
+	z.kind = f.kind
+	n, ok := c.integer(f.first)
+	switch {
+	case !ok:
+		return z, false
+	case n < 1:
+		c.errf("ERR at least 1 input key is needed for '%s' command", c.cmd.fullName)
+		return z, false
+	case n > int64(len(c.args)-f.first-1):
+		c.err(errSyntax)
+		return z, false
+	}
+	behind := f.first + 1 + int(n)
+	for i := f.first + 1; i < behind; i++ {
+		input, ok := c.readScored(i)
+		if !ok {
+			return z, false
+		}
+		z.inputs = append(z.inputs, weighted{input, 1})
+	}
+	return z, c.combinerOptions(&z, f, behind)
+}
+
+// combinerOptions parses the words from args[i] on, or sends the error and returns false.
+func (c *Ctx) combinerOptions(z *zsetCombiner, f combinerForm, i int) bool {
+	for ; i < len(c.args); i++ {
+		more := len(c.args) - i - 1
+		switch {
+		case f.kind != difference && !f.counts && more >= len(z.inputs) && c.is(i, "WEIGHTS"):
+			for n := range z.inputs {
+				i++
+				var ok bool
+				if z.inputs[n].weight, ok = number.ParseFloat(c.args[i]); !ok {
+					c.err(errWeightNotFloat)
+					return false
+				}
+			}
+		case f.kind != difference && !f.counts && more >= 1 && c.is(i, "AGGREGATE"):
+			i++
+			switch {
+			case c.is(i, "SUM"):
+				z.aggregate = aggregateSum
+			case c.is(i, "MIN"):
+				z.aggregate = aggregateMin
+			case c.is(i, "MAX"):
+				z.aggregate = aggregateMax
+			default:
+				c.err(errSyntax)
+				return false
+			}
+		case !f.stores && !f.counts && c.is(i, "WITHSCORES"):
+			z.withScores = true
+		case f.counts && more >= 1 && c.is(i, "LIMIT"):
+			i++
+			n, ok := store.ParseInt(c.args[i])
+			if !ok || n < 0 {
+				c.err(errLimitNegative)
+				return false
+			}
+			z.limit = n
+		default:
+			c.err(errSyntax)
+			return false
+		}
+	}
+	return true
+}
+
+// bySize puts the smallest input first, so that the fewest members are looked at. The order decides how scores are added up.
+func (z *zsetCombiner) bySize() {
+	slices.SortStableFunc(z.inputs, func(a, b weighted) int { return a.Len() - b.Len() })
+}
+
+// result carries the combination out, in the order of a sorted set.
+func (z *zsetCombiner) result() []scoredMember {
+	var members []scoredMember
+	keep := func(member []byte, score float64) bool {
+		members = append(members, scoredMember{string(member), score})
+		return true
+	}
+	switch z.kind {
+	case union:
+		members = z.union()
+	case intersection:
+		z.intersect(keep)
+	default:
+		z.subtract(keep)
+	}
+	sortMembers(members)
+	return members
+}
+
+func (z *zsetCombiner) union() []scoredMember {
+	z.bySize()
+	var members []scoredMember
+	place := make(map[string]int)
+	for _, input := range z.inputs {
+		input.eachScored(func(member []byte, score float64) {
+			score = numberOrZero(input.weight * score)
+			if i, held := place[string(member)]; held {
+				members[i].score = z.aggregate.of(members[i].score, score)
+				return
+			}
+			name := string(member)
+			place[name] = len(members)
+			members = append(members, scoredMember{name, score})
+		})
+	}
+	return members
+}
+
+// intersect hands the members that all inputs have to fn until fn says false.
+func (z *zsetCombiner) intersect(fn func(member []byte, score float64) bool) {
+	z.bySize()
+	first, others := z.inputs[0], z.inputs[1:]
+	more := true
+	first.eachScored(func(member []byte, score float64) {
+		if !more {
+			return
+		}
+		score = numberOrZero(first.weight * score)
+		for _, other := range others {
+			held, ok := other.Score(member)
+			if !ok {
+				return
+			}
+			score = z.aggregate.of(score, other.weight*held)
+		}
+		more = fn(member, score)
+	})
+}
+
+// subtract hands the members of the first input that no other has to fn.
+func (z *zsetCombiner) subtract(fn func(member []byte, score float64) bool) {
+	first, others := z.inputs[0], z.inputs[1:]
+	first.eachScored(func(member []byte, score float64) {
+		for _, other := range others {
+			if _, held := other.Score(member); held {
+				return
+			}
+		}
+		fn(member, score)
+	})
+}
+
+// combine returns the handler of a command that answers with a combination.
+func combine(kind combination) Handler {
+	return func(c *Ctx) {
+		z, ok := c.combinerArgs(combinerForm{kind: kind, first: 1})
+		if !ok {
+			return
+		}
+		members := z.result()
+		c.sendPairsHeader(len(members), z.withScores)
+		for _, m := range members {
+			c.scratch = append(c.scratch[:0], m.name...)
+			c.sendMember(c.scratch, m.score, z.withScores)
+		}
+	}
+}
+
+// combineStore returns the handler of a command that keeps a combination at the key at args[1].
+func combineStore(kind combination) Handler {
+	return func(c *Ctx) {
+		z, ok := c.combinerArgs(combinerForm{kind: kind, first: 2, stores: true})
+		if !ok {
+			return
+		}
+		members, longest := z.result(), 0
+		for _, m := range members {
+			longest = max(longest, len(m.name))
+		}
+		c.storeMembers(1, members, len(members), longest)
+	}
+}
+
+func zinterCard(c *Ctx) {
+	z, ok := c.combinerArgs(combinerForm{kind: intersection, first: 1, counts: true})
+	if !ok {
+		return
+	}
+	n := int64(0)
+	z.intersect(func([]byte, float64) bool {
+		n++
+		return n != z.limit
+	})
+	c.reply.Int(n)
+}
+
+// popArgs are the keys of ZMPOP and its like, and what is to be taken out of the first that has members.
+type popArgs struct {
+	firstKey, lastKey int // argument indexes
+	highest           bool
+	count             int64
+}
+
+// zmpopArgs parses the number of keys at args[i] and all behind it, or sends the error and returns false.
+func (c *Ctx) zmpopArgs(i int) (p popArgs, ok bool) {
+	n, ok := store.ParseInt(c.args[i])
+	if !ok || n < 1 {
+		c.err(errNumKeys)
+		return p, false
+	}
+	if n >= int64(len(c.args)-i-1) {
+		c.err(errSyntax)
+		return p, false
+	}
+	p = popArgs{firstKey: i + 1, lastKey: i + int(n), count: 1}
+	i = p.lastKey + 1
+	switch {
+	case c.is(i, "MIN"):
+	case c.is(i, "MAX"):
+		p.highest = true
+	default:
+		c.err(errSyntax)
+		return p, false
+	}
+	i++
+	switch {
+	case i == len(c.args):
+	case i+2 != len(c.args) || !c.is(i, "COUNT"):
+		c.err(errSyntax)
+		return p, false
+	default:
+		if p.count, ok = store.ParseInt(c.args[i+1]); !ok || p.count < 1 {
+			c.err(errCountPositive)
+			return p, false
+		}
+	}
+	return p, true
+}
+
+func zmpop(c *Ctx) {
+	p, ok := c.zmpopArgs(1)
+	if !ok {
+		return
+	}
+	for i := p.firstKey; i <= p.lastKey; i++ {
+		z, ok := c.changeZSet(i)
+		switch {
+		case !ok:
+			return
+		case z.Len() > 0:
+			c.popWithKey(&z, i, p)
+			return
+		}
+	}
+	c.reply.NullArray()
+}
+
+// popWithKey removes members of the sorted set at args[i] from one end, and sends the key and them with their scores, in pairs in
+// both protocols.
+func (c *Ctx) popWithKey(z *store.ZSet, i int, p popArgs) {
+	n := int(min(p.count, int64(z.Len())))
+	c.reply.Array(2)
+	c.reply.Bulk(c.args[i])
+	c.reply.Array(n)
+	c.takeMembers(z, n, p.highest, func(member []byte, score float64) {
+		c.reply.Array(2)
+		c.reply.Bulk(member)
+		c.reply.Double(score)
+	})
+}
+
+// takeMembers removes n members with the lowest scores, or the highest, and hands them to fn before.
+func (c *Ctx) takeMembers(z *store.ZSet, n int, highest bool, fn func(member []byte, score float64)) {
+	z.Range(0, n-1, highest, func(member []byte, score float64) bool {
+		fn(member, score)
+		return true
+	})
+	if highest {
+		z.RemoveRank(z.Len()-n, z.Len()-1)
+	} else {
+		z.RemoveRank(0, n-1)
+	}
+}

@@ -1,0 +1,170 @@
+package compat
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+var (
+	randomN    = flag.Int("random.n", 10_000, "random commands of each family that TestRandomCommands compares")
+	randomSeed = flag.Uint64("random.seed", 0, "seed of TestRandomCommands; 0 draws one")
+)
+
+// randomFamilies make random commands of one kind each: few keys, and arguments that meet again and again. What they
+// ask for is the same on both servers: no random replies, and no times that the server sets.
+var randomFamilies = []struct {
+	name string
+	next func(d *dice) []string
+}{
+	{"zset", randomZSet},
+}
+
+// TestRandomCommands runs random commands on both servers and compares every reply.
+func TestRandomCommands(t *testing.T) {
+	const batch = 50
+	seed := *randomSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-random.seed %d", seed)
+	for i, family := range randomFamilies {
+		t.Run(family.name, func(t *testing.T) {
+			d := &dice{rand.New(rand.NewPCG(seed, uint64(i)))}
+			l := startPair(t).dial(t, 2+i%2)
+			reports := 0
+			for n := 0; n < *randomN && reports <= maxReports; n += batch {
+				calls := make([][]string, batch)
+				var raw []byte
+				for j := range calls {
+					calls[j] = family.next(d)
+					raw = append(raw, harness.Command(calls[j]...)...)
+				}
+				require.NoError(t, l.send(raw))
+				for _, call := range calls {
+					reference, subject, err := l.read()
+					require.NoError(t, err, "%q", call)
+					if reference.Wire() != subject.Wire() {
+						reports++
+						want, got := whereTheyPart(reference.Wire(), subject.Wire())
+						t.Errorf("%q\n  redis-server: %q\n  headgate:     %q", call, want, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// whereTheyPart cuts two replies down to what surrounds their first difference.
+func whereTheyPart(a, b string) (string, string) {
+	const before, after = 60, 200
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	i = max(i-before, 0)
+	return a[i:min(i+after, len(a))], b[i:min(i+after, len(b))]
+}
+
+// dice choose a command's parts.
+type dice struct{ *rand.Rand }
+
+// one returns one of the texts.
+func (d *dice) one(texts ...string) string { return texts[d.IntN(len(texts))] }
+
+// maybe returns the words or, as often as not, nothing.
+func (d *dice) maybe(words ...string) []string {
+	if d.IntN(2) == 0 {
+		return nil
+	}
+	return words
+}
+
+// name returns prefix with a number below n.
+func (d *dice) name(prefix string, n int) string { return fmt.Sprint(prefix, d.IntN(n)) }
+
+// names returns one to most names.
+func (d *dice) names(prefix string, n, most int) []string {
+	names := make([]string, 1+d.IntN(most))
+	for i := range names {
+		names[i] = d.name(prefix, n)
+	}
+	return names
+}
+
+// each calls fn n times and joins what it returns.
+func (d *dice) each(n int, fn func() []string) []string {
+	var words []string
+	for range n {
+		words = append(words, fn()...)
+	}
+	return words
+}
+
+// words joins single words and lists of them.
+func words(parts ...any) []string {
+	var all []string
+	for _, part := range parts {
+		switch part := part.(type) {
+		case string:
+			all = append(all, part)
+		case int:
+			all = append(all, fmt.Sprint(part))
+		case []string:
+			all = append(all, part...)
+		}
+	}
+	return all
+}
+
+func (d *dice) score() string {
+	return d.one("0", "1", "-1", "2.5", "0.1", "0.2", "3", "inf", "-inf", "1e300", "-0", "7", "100")
+}
+
+func randomZSet(d *dice) []string {
+	key, few := d.name("z", 6), d.IntN(3) > 0
+	member := func() string {
+		if few {
+			return d.name("m", 10)
+		}
+		return d.name("m", 400)
+	}
+	inputs := d.names("z", 6, 4)
+	weights := d.each(len(inputs), func() []string { return []string{d.score()} })
+	combine := words(len(inputs), inputs, d.maybe(words("WEIGHTS", weights)...), d.maybe("AGGREGATE", d.one("SUM", "MIN", "MAX")))
+	switch d.IntN(20) {
+	case 0, 1, 2, 3, 4:
+		return words("ZADD", key, d.each(1+d.IntN(5), func() []string { return []string{d.score(), member()} }))
+	case 5:
+		return words("ZREM", key, member(), member())
+	case 6:
+		return words("ZMPOP", len(inputs), inputs, d.one("MIN", "MAX"), d.maybe("COUNT", d.one("1", "2", "5")))
+	case 7:
+		return words("ZRANGESTORE", key, d.name("z", 6), d.one("0", "3", "-5"), d.one("-1", "9"), d.maybe("REV"))
+	case 8, 9, 10:
+		return words(d.one("ZUNION", "ZINTER"), combine, d.maybe("WITHSCORES"))
+	case 11, 12:
+		return words(d.one("ZUNIONSTORE", "ZINTERSTORE"), key, combine)
+	case 13:
+		return words("ZDIFF", len(inputs), inputs, d.maybe("WITHSCORES"))
+	case 14:
+		return words("ZDIFFSTORE", key, len(inputs), inputs)
+	case 15:
+		return words("ZINTERCARD", len(inputs), inputs, d.maybe("LIMIT", d.one("0", "1", "3")))
+	case 16:
+		return words("ZRANGE", key, d.score(), d.score(), "BYSCORE", d.maybe("WITHSCORES"))
+	case 17:
+		if d.IntN(5) > 0 {
+			return words("ZADD", key, d.each(60, func() []string { return []string{d.score(), d.name("m", 400)} }))
+		}
+		return words("DEL", key)
+	case 18:
+		return words("OBJECT", "ENCODING", key)
+	}
+	return words("ZRANGE", key, "0", "-1", "WITHSCORES")
+}
