@@ -33,6 +33,7 @@ type Client struct {
 	lastCmd       *Command
 	inputErr      error // why its input cannot be read on; its own worker's
 
+	blocked  *blocked // waits for a key; nil: it does not
 	multi    *transaction
 	watches  []*store.Watch
 	softFrom int64 // ns since when the output buffer has been over its soft limit; 0 = it is not
@@ -88,6 +89,7 @@ func (s *Server) closed(c *netpoll.Conn) {
 	s.Lock()
 	defer s.Unlock()
 	cl := c.Client.(*Client)
+	s.endWait(cl)
 	s.endTransaction(cl)
 	s.clients.remove(cl)
 }

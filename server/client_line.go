@@ -64,6 +64,9 @@ func (cl *Client) memory() int {
 	if cl.multi != nil {
 		n += cl.multi.size()
 	}
+	if cl.blocked != nil {
+		n += cl.blocked.size
+	}
 	return n
 }
 
@@ -90,7 +93,7 @@ func (c *Ctx) clientFlags(cl *Client) string {
 		changed = changed || w.Changed(c.now)
 	}
 	add(cl.multi != nil, 'x')
-	add(cl.held, 'b')
+	add(cl.held || cl.blocked != nil, 'b')
 	add(changed, 'd')
 	add(cl.conn.Closing(), 'c')
 	add(cl.unix, 'U')

@@ -95,6 +95,13 @@ var clientCommand = &Command{
 			Args: []Arg{str("connection-name")}, Reply: ReplySimple, Handler: clientSetName,
 		},
 		{
+			Name: "unblock", Since: "5.0.0", Complexity: "O(n) in the number of keys that the client waits for",
+			Summary: "Have a client that waits for a key go on, as if its time were over or with an error.",
+			Arity:   -3, Flags: Admin | clientFlags,
+			Args:  []Arg{integer("client-id"), oneOf("timeout-error", tok("TIMEOUT"), tok("ERROR")).opt()},
+			Reply: ReplyInteger, Handler: clientUnblock,
+		},
+		{
 			Name: "unpause", Since: "6.2.0", Complexity: "O(n) in the number of clients held back",
 			Summary: "End a pause.",
 			Arity:   2, Flags: Admin | clientFlags, Reply: ReplySimple, Handler: clientUnpause,
@@ -223,6 +230,7 @@ func clientPause(c *Ctx) {
 		until, writes = max(until, p.until), writes && p.writes
 	}
 	p.until, p.writes = until, writes
+	c.srv.lookAgain()
 	c.ok()
 }
 
@@ -231,6 +239,32 @@ func clientUnpause(c *Ctx) {
 	p.until = min(p.until, c.nowNs)
 	c.srv.endPause(c.nowNs)
 	c.ok()
+}
+
+func clientUnblock(c *Ctx) {
+	refusal := ""
+	switch {
+	case len(c.args) > 4:
+		c.errSubcommandSyntax()
+		return
+	case len(c.args) < 4 || c.is(3, "TIMEOUT"):
+	case c.is(3, "ERROR"):
+		refusal = errUnblocked
+	default:
+		c.err("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
+		return
+	}
+	id, ok := c.integer(2)
+	if !ok {
+		return
+	}
+	cl := c.srv.clients.byID[id]
+	if cl == nil || cl.blocked == nil {
+		c.reply.Zero()
+		return
+	}
+	c.srv.giveUp(cl, refusal, c.nowNs)
+	c.reply.One()
 }
 
 func clientInfo(c *Ctx) {

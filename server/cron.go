@@ -47,7 +47,7 @@ func (s *Server) cron() time.Duration {
 		due.sample = now + int64(samplePeriod)
 	}
 	s.endPause(now)
-	next := min(due.expire, due.clients, due.sample)
+	next := min(due.expire, due.clients, due.sample, s.endTimeouts(now))
 	if s.pause.until > now {
 		next = min(next, s.pause.until)
 	}
@@ -79,7 +79,7 @@ func (s *Server) clientsSlice(now int64) (more bool) {
 	begin := min(t.hand, len(t.list))
 	end := min(begin+clientsPerTick, len(t.list))
 	for _, cl := range t.list[begin:end] {
-		if cfg.Timeout > 0 && now-cl.seen > int64(cfg.Timeout) && !cl.held {
+		if cfg.Timeout > 0 && now-cl.seen > int64(cfg.Timeout) && !cl.held && cl.blocked == nil {
 			s.stats.timedOut++
 			cl.conn.CloseNow()
 			continue
@@ -172,6 +172,7 @@ func (s *Server) endPause(now int64) {
 	}
 	held := p.held
 	*p = pause{}
+	s.lookAgain()
 	for _, cl := range held {
 		cl.held = false
 		if cl.conn.Client != nil && !cl.conn.Closing() {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"time"
 
 	"headgate/server/netpoll"
@@ -29,7 +30,10 @@ type worker struct {
 	current int      // index of the one being run
 	tick    uint32   // counts commands, to choose the timed ones
 
+	halted *netpoll.Conn // one whose commands the last batch has rewound, since they may not run yet
+
 	ran      bool  // a batch was executed since the last Tick, so ctx.nowNs is fresh
+	ticks    bool  // Tick is called, so background work is this worker's
 	nextCron int64 // ns
 
 	sink uint64 // keeps the touching loads
@@ -57,15 +61,17 @@ func (w *worker) Closed(c *netpoll.Conn) { w.srv.closed(c) }
 
 // Tick implements netpoll.Worker.
 func (w *worker) Tick() time.Duration {
+	w.ticks = true
 	now := w.ctx.nowNs
 	if !w.ran {
 		now = time.Now().UnixNano()
 	}
 	w.ran = false
-	if now >= w.nextCron || w.nextCron-now > int64(maxCronPeriod) {
+	if now >= w.nextCron || w.nextCron-now > int64(maxCronPeriod) || now >= w.srv.soonest.Load() {
+		w.srv.soonest.Store(math.MaxInt64)
 		w.nextCron = now + int64(w.srv.cron())
 	}
-	return time.Duration(w.nextCron - now)
+	return time.Duration(max(min(w.nextCron, w.srv.soonest.Load())-now, 0))
 }
 
 // Batch implements netpoll.Worker.
@@ -78,7 +84,11 @@ func (w *worker) Batch(ready []*netpoll.Conn) {
 			}
 			i++
 		}
+		w.halted = nil
 		w.execute()
+		if i < len(ready) && ready[i] == w.halted {
+			i++ // or the same commands would be read and rewound without end
+		}
 	}
 	if cap(w.args) > keptArguments {
 		w.args = nil
@@ -156,18 +166,28 @@ func (w *worker) execute() {
 		if skip || current.conn.Closing() {
 			continue
 		}
-		if s.pause.until != 0 && s.holdsBack(current, p.cmd, c.nowNs) {
-			current.conn.In.Rewind(p.from)
-			if current.conn.In.Buffered() > c.cfg.ClientQueryBufferLimit {
-				current.conn.CloseNow() // it keeps sending what may not run yet
-			}
+		if s.watchful && (current.blocked != nil || s.holdsBack(current, p.cmd, c.nowNs)) {
+			w.rewind(p)
 			skip = true
 			continue
 		}
 		w.current = i
 		w.run(p)
+		if s.watchful {
+			c.serveReady()
+		}
 	}
 	c.client, c.args = nil, nil
+}
+
+// rewind leaves a command, and what its client has sent after it, in the input until the client's connection is resumed.
+func (w *worker) rewind(p *parsed) {
+	conn := p.client.conn
+	conn.In.Rewind(p.from)
+	w.halted = conn
+	if conn.In.Buffered() > w.ctx.cfg.ClientQueryBufferLimit {
+		conn.CloseNow() // it keeps sending what may not run yet
+	}
 }
 
 // touch loads the slots of all keys of the batch, then their records, so that the misses overlap instead of adding up.
@@ -201,7 +221,7 @@ func (w *worker) run(p *parsed) {
 	sent := cl.reply.Len()
 	w.tick++
 	c.dispatch(w.tick%timedEvery == 0)
-	if cl.replyMode != replyOn {
+	if cl.replyMode != replyOn && cl.blocked == nil {
 		cl.suppressReply(sent)
 	}
 	if n := cl.reply.Len(); n > c.srv.softOutputLimit || n > unauthenticatedOutput && !cl.authenticated {

@@ -41,6 +41,13 @@ func (f *fronts) apply(cfg *config.Config) {
 
 func (f *fronts) count() int { return 1 }
 
+// nudge has background work looked after without delay.
+func (f *fronts) nudge() {
+	if f.loop != nil {
+		f.loop.Nudge()
+	}
+}
+
 // Run serves until Stop. Listen comes before it.
 func (s *Server) Run() {
 	s.logReady()

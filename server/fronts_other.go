@@ -15,16 +15,25 @@ import (
 type fronts struct {
 	listeners []net.Listener
 	conns     sync.WaitGroup
+	nudges    chan struct{}
 }
 
 func (f *fronts) listen(_ *Server, open []net.Listener, _ *config.Config) error {
-	f.listeners = open
+	f.listeners, f.nudges = open, make(chan struct{}, 1)
 	return nil
 }
 
 func (f *fronts) apply(*config.Config) {}
 
 func (f *fronts) count() int { return 0 }
+
+// nudge has background work looked after without delay.
+func (f *fronts) nudge() {
+	select {
+	case f.nudges <- struct{}{}:
+	default:
+	}
+}
 
 // Run serves until Stop. Listen comes before it.
 func (s *Server) Run() {
@@ -39,6 +48,7 @@ func (s *Server) Run() {
 			s.closeAll()
 			s.fronts.conns.Wait()
 			return
+		case <-s.fronts.nudges:
 		case <-time.After(w.Tick()):
 		}
 	}

@@ -118,9 +118,9 @@ func infoClients(c *Ctx, t *infoText) {
 	t.field("connected_clients", len(c.srv.clients.list))
 	t.field("cluster_connections", 0)
 	t.field("maxclients", c.srv.maxClients)
-	t.field("blocked_clients", len(c.srv.pause.held))
+	t.field("blocked_clients", len(c.srv.pause.held)+c.srv.blocking.clients)
 	t.field("tracking_clients", 0)
-	t.field("clients_in_timeout_table", 0)
+	t.field("clients_in_timeout_table", len(c.srv.blocking.timeouts))
 }
 
 func infoMemory(c *Ctx, t *infoText) {

@@ -6,6 +6,7 @@
 package server
 
 import (
+	"container/list"
 	"log/slog"
 	"math"
 	"net"
@@ -41,6 +42,8 @@ type Server struct {
 	nextClientID int64
 	maxClients   int // maxclients, or less if descriptors are short
 	pause        pause
+	blocking     blocking
+	watchful     bool           // a pause is on or a client is blocked, so commands need a second look
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
 
@@ -51,6 +54,7 @@ type Server struct {
 	limits, unauthLimits atomic.Pointer[resp.Limits]
 	softOutputLimit      int // output length from which a client's limits are looked at
 	cronAt               cronTimes
+	soonest              atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
 
 	started int64 // ns
 	runID   string
@@ -70,8 +74,9 @@ func New(live *config.Live, o Options) *Server {
 	cfg := live.Get()
 	s := &Server{
 		config: live, clock: o.Clock, log: o.Log,
-		clients: clientTable{byID: map[int64]*Client{}},
-		runID:   randomHex(20), stop: make(chan struct{}),
+		clients:  clientTable{byID: map[int64]*Client{}},
+		blocking: blocking{queues: map[*store.Awaited]*list.List{}},
+		runID:    randomHex(20), stop: make(chan struct{}),
 	}
 	if s.clock == nil {
 		s.clock = NewClock(nil)
@@ -85,6 +90,7 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.OnExpired(s.keyExpired)
 	s.scripts = newScripts(s)
 	s.started = s.clock.Read()
+	s.soonest.Store(math.MaxInt64)
 	s.apply(cfg)
 	live.OnChange(s.configChanged)
 	return s

@@ -53,8 +53,9 @@ type Keyspace struct {
 	hand      int // the database that ExpireSlice is at
 	retired   retired
 	onExpired func(db *DB, name []byte)
-	empty     buckets // what a database without keys points to; never written
-	scratch   buckets // a table's old buckets while it is being split
+	ready     []*Awaited // awaited keys that have been added, in that order
+	empty     buckets    // what a database without keys points to; never written
+	scratch   buckets    // a table's old buckets while it is being split
 }
 
 // DB is one database of a Keyspace. It owns its memory, so that a flush costs nothing per key.
@@ -63,6 +64,7 @@ type DB struct {
 	index   int
 	ks      *Keyspace
 	watched map[string]*watchedKey
+	awaited map[string]*Awaited
 }
 
 // contents are what a database holds, as opposed to what belongs to its number. Keyspace.Swap exchanges them whole.
@@ -88,7 +90,7 @@ func New(o Options) *Keyspace {
 	}
 	ks := &Keyspace{seed: maphash.MakeSeed(), limits: o.Limits}
 	for i := range o.Databases {
-		db := &DB{ks: ks, index: i, watched: make(map[string]*watchedKey)}
+		db := &DB{ks: ks, index: i, watched: make(map[string]*watchedKey), awaited: make(map[string]*Awaited)}
 		db.arena.check = invariants
 		db.resetTables()
 		ks.dbs = append(ks.dbs, db)
@@ -223,6 +225,9 @@ func (db *DB) insert(k Key, enc encoding, payload int) (*record, ref) {
 	t.place(k.Hash, r)
 	t.count++
 	db.keys++
+	if len(db.awaited) != 0 {
+		db.signal(k.Name)
+	}
 	return rec, r
 }
 

@@ -1,7 +1,8 @@
 package store
 
 // Swap exchanges the keys of databases i and j at now (Unix milliseconds), whatever their number. Watches stay with the
-// database's number: a watched key is changed if one of the two has it. A database swapped with itself is not changed.
+// database's number: a watched key is changed if one of the two has it, and an awaited one is ready if the other had it. A
+// database swapped with itself is not changed.
 func (ks *Keyspace) Swap(i, j int, now int64) {
 	if i == j {
 		return
@@ -11,6 +12,8 @@ func (ks *Keyspace) Swap(i, j int, now int64) {
 	b.expireWatched(a, b, now)
 	ks.mutateSwap(a, b)
 	a.contents, b.contents = b.contents, a.contents
+	a.signalPresent()
+	b.signalPresent()
 }
 
 // expireWatched removes from a and b the keys past their time that are watched in db, so that their removal after a swap is

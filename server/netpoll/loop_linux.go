@@ -135,6 +135,9 @@ func (l *Loop) Stop() {
 	l.poke()
 }
 
+// Nudge has the worker's Tick called soon. Safe for concurrent use.
+func (l *Loop) Nudge() { l.poke() }
+
 // Done is closed when Run has returned.
 func (l *Loop) Done() <-chan struct{} { return l.done }
 

@@ -1,6 +1,9 @@
 package number
 
-import "math/big"
+import (
+	"math"
+	"math/big"
+)
 
 // The x87 extended format, which is C's long double on x86-64.
 const (
@@ -121,6 +124,24 @@ func (x LongDouble) Add(y LongDouble) (sum LongDouble, finite bool) {
 		return LongDouble{}, false
 	}
 	return sum, true
+}
+
+// TimesRoundedUp returns x * n, rounded to a long double and then up to a whole number. What does not fit is the smallest int64, as
+// where a processor converts it.
+func (x LongDouble) TimesRoundedUp(n int64) int64 {
+	if x.f.IsInf() {
+		return math.MinInt64
+	}
+	var f big.Float
+	f.SetPrec(longDoubleBits).Mul(&x.f, new(big.Float).SetInt64(n))
+	product, accuracy := f.Int64()
+	if accuracy != big.Below { // it is whole, or negative and cut towards 0
+		return product
+	}
+	if product == math.MaxInt64 {
+		return math.MinInt64
+	}
+	return product + 1
 }
 
 // Append appends x in the form that Redis shows to people and stores: 17

@@ -129,6 +129,18 @@ func TestLongDoubleInfinity(t *testing.T) {
 	require.Equal(t, "0", LongDouble{}.String())
 }
 
+func TestLongDoubleTimesRoundedUp(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "-0": 0, "1": 1000, "0.001": 1, "0.0011": 2, "1e-4000": 1, "-0.0005": 0, "-1": -1000, "-0.001": 0, "-0.002": -1, "-1.0005": -1000,
+		"9223372036854775.807": math.MaxInt64, "9223372036854775.808": math.MinInt64, "1e300": math.MinInt64, "inf": math.MinInt64,
+		"-1e300": math.MinInt64, "-inf": math.MinInt64,
+	} {
+		x, ok := ParseLongDouble([]byte(text))
+		require.True(t, ok, text)
+		require.Equal(t, want, x.TimesRoundedUp(1000), text)
+	}
+}
+
 func TestMemory(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"0": 0, "1": 1, "100b": 100, "10k": 10_000, "10kb": 10 << 10, "5m": 5_000_000, "5MB": 5 << 20, "1g": 1_000_000_000, "1Gb": 1 << 30,

@@ -1,0 +1,288 @@
+package server
+
+import (
+	"container/heap"
+	"container/list"
+	"math"
+	"time"
+
+	"headgate/server/number"
+	"headgate/store"
+)
+
+// A client that blocks waits in the queue of each of its keys. store tells when a key that somebody waits for has been added; the
+// clients in its queue are then served in the order in which they came, after the command, transaction or script that added it,
+// never in the middle. What a blocked client has sent meanwhile stays in its input.
+
+// blockOn is what a command blocks for.
+type blockOn struct {
+	kind  store.Kind // of the values that can serve it
+	keys  [][]byte   // copied; names may repeat
+	until int64      // Unix ms after which it is over; 0: never
+
+	// serve is called when there is a value of the kind at a key, with the context of the blocked command: its arguments,
+	// client and database. It sends the reply and returns true, or sends nothing, and the client goes on waiting.
+	serve func(c *Ctx, k store.Key) bool
+}
+
+// blocked is a client's wait while it lasts.
+type blocked struct {
+	blockOn
+	client *Client
+	cmd    *Command
+	args   [][]byte
+	places []place
+	slot   int // in blocking.timeouts, if it has a time
+	size   int // bytes, about
+}
+
+// place is where a client stands in the queue for one key.
+type place struct {
+	key     *store.Awaited
+	element *list.Element
+}
+
+// blocking holds all clients that are blocked. What a client can wait for is bounded by what one command can name.
+type blocking struct {
+	queues   map[*store.Awaited]*list.List // of *blocked, first come first
+	timeouts timeouts
+	clients  int
+}
+
+const errUnblocked = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
+
+// blockedOverhead is what a wait for one key costs beside the name, in bytes.
+const blockedOverhead = 256
+
+// mayBlock reports whether the command may make its client wait. In a transaction or a script it answers at once instead, as if
+// its time were over.
+func (c *Ctx) mayBlock() bool { return c.client.multi == nil && c.srv.scripts.ctx == nil }
+
+// block has the client wait, in place of a reply; see mayBlock. Its next commands wait too.
+func (c *Ctx) block(on blockOn) {
+	s := c.srv
+	b := &blocked{blockOn: on, client: c.client, cmd: c.cmd, size: blockedOverhead}
+	b.args = make([][]byte, len(c.args))
+	for i, a := range c.args {
+		b.args[i] = append([]byte(nil), a...)
+		b.size += len(a)
+	}
+	b.keys = nil // the places have them
+	seen := make(map[*store.Awaited]bool, len(on.keys))
+	for _, name := range on.keys {
+		key := c.db.Await(s.keys.Key(name))
+		if seen[key] {
+			key.Release()
+			continue
+		}
+		seen[key] = true
+		queue := s.blocking.queues[key]
+		if queue == nil {
+			queue = list.New()
+			s.blocking.queues[key] = queue
+		}
+		b.places = append(b.places, place{key, queue.PushBack(b)})
+		b.size += blockedOverhead
+	}
+	if b.until != 0 {
+		heap.Push(&s.blocking.timeouts, b)
+		c.worker.tickBy(b.until)
+	}
+	s.blocking.clients++
+	s.lookAgain()
+	c.client.blocked = b
+}
+
+// endWait takes a client out of the queues that it stands in, if any.
+func (s *Server) endWait(cl *Client) {
+	b := cl.blocked
+	if b == nil {
+		return
+	}
+	cl.blocked = nil
+	for _, p := range b.places {
+		queue := s.blocking.queues[p.key]
+		queue.Remove(p.element)
+		if queue.Len() == 0 {
+			delete(s.blocking.queues, p.key)
+		}
+		p.key.Release()
+	}
+	if b.until != 0 {
+		heap.Remove(&s.blocking.timeouts, b.slot)
+	}
+	s.blocking.clients--
+	s.lookAgain()
+}
+
+// lookAgain works out whether commands need a second look before and after they run.
+func (s *Server) lookAgain() { s.watchful = s.pause.until != 0 || s.blocking.clients > 0 }
+
+// giveUp ends a client's wait with an error, or without one as if its time were over.
+func (s *Server) giveUp(cl *Client, refusal string, now int64) {
+	before := cl.reply.Len()
+	if refusal == "" {
+		cl.reply.NullArray()
+	} else {
+		s.stats.countError(refusal)
+		cl.reply.Error(refusal)
+	}
+	s.goOn(cl, before, now)
+}
+
+// goOn ends the wait of a client that has got its reply, and has its further input looked at. before is the output's length before
+// the reply.
+func (s *Server) goOn(cl *Client, before int, now int64) {
+	s.endWait(cl)
+	if cl.replyMode != replyOn {
+		cl.suppressReply(before)
+	}
+	if cl.reply.Len() > s.softOutputLimit {
+		s.checkOutput(cl, now)
+	}
+	cl.seen = now
+	cl.conn.Resume()
+}
+
+// serveReady serves those who wait for keys that have become ready. What one client is served may make another key ready: each
+// turn ends a wait or a key's readiness, so there is an end. While a script yields, it waits until the script is done.
+func (c *Ctx) serveReady() {
+	s := c.srv
+	if s.busy != "" {
+		return
+	}
+	key := s.keys.NextReady()
+	if key == nil {
+		return
+	}
+	outer := *c
+	for ; key != nil; key = s.keys.NextReady() {
+		c.serveQueue(key)
+	}
+	outer.scratch = c.scratch
+	*c = outer
+}
+
+// serveQueue serves the clients that wait for a key until its value is used up. Those who cannot use it go to the end of the queue,
+// as in Redis, so that everybody is looked at once.
+func (c *Ctx) serveQueue(key *store.Awaited) {
+	s := c.srv
+	k, queue := key.Key(), s.blocking.queues[key]
+	for range queue.Len() {
+		e, ok := key.DB().Find(k, c.now)
+		if !ok {
+			return
+		}
+		first := queue.Front()
+		b := first.Value.(*blocked)
+		if b.kind != e.Kind() || b.client.conn.Closing() || !c.serve(b, k) {
+			queue.MoveToBack(first)
+		}
+	}
+}
+
+// serve has a blocked client try a key, and reports whether its wait is over.
+func (c *Ctx) serve(b *blocked, k store.Key) bool {
+	cl := b.client
+	before := cl.reply.Len()
+	c.client, c.reply, c.cmd, c.args, c.db = cl, cl.reply, b.cmd, b.args, cl.db
+	c.hashed, c.failed = false, false
+	if !b.serve(c, k) {
+		return false
+	}
+	if c.failed {
+		c.srv.stats.commands[c.cmd.id].failed++
+	}
+	c.srv.goOn(cl, before, c.nowNs)
+	return true
+}
+
+// Units of the timeouts of blocking commands.
+type timeoutUnit uint8
+
+const (
+	timeoutSeconds timeoutUnit = iota // may have a fraction
+	timeoutMs
+)
+
+// timeout parses args[i] as how long a command may block, or sends the error and returns false. until is when that is over, in
+// Unix ms; 0 stands for never.
+func (c *Ctx) timeout(i int, unit timeoutUnit) (until int64, ok bool) {
+	var ms int64
+	if unit == timeoutMs {
+		if ms, ok = store.ParseInt(c.args[i]); !ok {
+			c.err(errTimeout)
+			return 0, false
+		}
+	} else {
+		seconds, ok := number.ParseLongDouble(c.args[i])
+		if !ok {
+			c.err("ERR timeout is not a float or out of range")
+			return 0, false
+		}
+		ms = seconds.TimesRoundedUp(1000)
+	}
+	switch {
+	case ms < 0: // which too many seconds come out as
+		c.err(errTimeoutNegative)
+		return 0, false
+	case ms == 0 || ms > math.MaxInt64-c.now:
+		return 0, true
+	}
+	return c.now + ms, true
+}
+
+// endTimeouts answers the clients that have waited for long enough, and returns when the next one will have, in ns.
+func (s *Server) endTimeouts(now int64) (next int64) {
+	for len(s.blocking.timeouts) > 0 {
+		b := s.blocking.timeouts[0]
+		if b.until >= now/1e6 {
+			return timeoutAt(b.until)
+		}
+		s.giveUp(b.client, "", now)
+	}
+	return math.MaxInt64
+}
+
+// timeoutAt is when a wait that lasts until a time in ms is over, in ns.
+func timeoutAt(until int64) int64 {
+	if until >= math.MaxInt64/int64(time.Millisecond) {
+		return math.MaxInt64
+	}
+	return (until + 1) * int64(time.Millisecond)
+}
+
+// tickBy has background work done when a wait is over, by whichever worker does that.
+func (w *worker) tickBy(until int64) {
+	s := w.srv
+	s.soonest.Store(min(s.soonest.Load(), timeoutAt(until)))
+	if !w.ticks {
+		s.fronts.nudge()
+	}
+}
+
+// timeouts is a heap of the waits that have a time, the one that is over first on top.
+type timeouts []*blocked
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (t timeouts) Len() int           { return len(t) }
+func (t timeouts) Less(i, j int) bool { return t[i].until < t[j].until }
+
+func (t timeouts) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].slot, t[j].slot = i, j
+}
+
+func (t *timeouts) Push(x any) {
+	b := x.(*blocked)
+	b.slot = len(*t)
+	*t = append(*t, b)
+}
+
+func (t *timeouts) Pop() any {
+	last := len(*t) - 1
+	b := (*t)[last]
+	(*t)[last] = nil
+	*t = (*t)[:last]
+	return b
+}
