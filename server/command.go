@@ -48,6 +48,7 @@ const (
 	GroupBitmap       Group = "bitmap"
 	GroupHash         Group = "hash"
 	GroupSortedSet    Group = "sorted-set"
+	GroupHyperLogLog  Group = "hyperloglog"
 	GroupTransactions Group = "transactions"
 	GroupScripting    Group = "scripting"
 	GroupServer       Group = "server"
@@ -124,6 +125,7 @@ func (c *Command) categories() []string {
 	add(c.Group == GroupHash, "@hash")
 	add(c.Group == GroupString, "@string")
 	add(c.Group == GroupBitmap, "@bitmap")
+	add(c.Group == GroupHyperLogLog, "@hyperloglog")
 	add(c.Group == GroupThrottle, "@throttle")
 	add(f&PubSub != 0, "@pubsub")
 	add(admin, "@admin")
@@ -424,8 +426,9 @@ func (c *Command) check() {
 	case c.Flags&Write != 0 && c.Flags&ReadOnly != 0:
 		fail("both write and readonly")
 	}
-	for _, k := range c.Keys {
-		if k.Begin < 1 || k.Step < 1 || (k.Begin >= max(c.Arity, -c.Arity) && c.Flags&NoMandatoryKeys == 0 && k.Keyword == "" && c.Group != GroupThrottle) {
+	for i, k := range c.Keys {
+		more := i > 0 && k.Last < 0 // keys behind others, of which there may be none
+		if k.Begin < 1 || k.Step < 1 || (k.Begin >= max(c.Arity, -c.Arity) && !more && c.Flags&NoMandatoryKeys == 0 && k.Keyword == "" && c.Group != GroupThrottle) {
 			fail("key position outside the arguments")
 		}
 	}

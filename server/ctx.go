@@ -52,11 +52,16 @@ func (c *Ctx) errf(format string, a ...any) {
 
 // fail sends the wire form of an error from the store.
 func (c *Ctx) fail(err error) {
-	if errors.Is(err, store.ErrWrongType) {
+	switch {
+	case errors.Is(err, store.ErrWrongType):
 		c.err(errWrongType)
-		return
+	case errors.Is(err, store.ErrNotHLL):
+		c.err(errNotHLL)
+	case errors.Is(err, store.ErrCorruptHLL):
+		c.err(errCorruptHLL)
+	default:
+		c.errf("ERR %s", err)
 	}
-	c.errf("ERR %s", err)
 }
 
 // errArity sends the error for a wrong number of arguments.

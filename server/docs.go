@@ -47,6 +47,7 @@ var documentedGroups = []struct {
 	{GroupBitmap, "Bit strings"},
 	{GroupHash, "Hashes"},
 	{GroupSortedSet, "Sorted sets"},
+	{GroupHyperLogLog, "HyperLogLogs"},
 	{GroupGeneric, "Keys"},
 	{GroupTransactions, "Transactions"},
 	{GroupScripting, "Scripts and functions"},

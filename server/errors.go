@@ -29,6 +29,8 @@ const (
 	errMaxClients     = "ERR max number of clients reached"
 	errNoCluster      = "ERR This instance has cluster support disabled"
 	errHashNotInteger = "ERR hash value is not an integer"
+	errNotHLL         = "WRONGTYPE Key is not a valid HyperLogLog string value."
+	errCorruptHLL     = "INVALIDOBJ Corrupted HLL object detected"
 	errHashNotFloat   = "ERR hash value is not a float"
 )
 

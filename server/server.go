@@ -99,7 +99,7 @@ func New(live *config.Live, o Options) *Server {
 // commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
 func commandGroups() [][]*Command {
 	return [][]*Command{
-		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands,
+		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
 		transactionCommands, scriptingCommands, throttleCommands, serverCommands,
 	}
 }
@@ -125,6 +125,7 @@ func encodingLimits(cfg *config.Config) store.Limits {
 	return store.Limits{
 		HashMaxListpackEntries: cfg.HashMaxListpackEntries, HashMaxListpackValue: cfg.HashMaxListpackValue,
 		ZSetMaxListpackEntries: cfg.ZSetMaxListpackEntries, ZSetMaxListpackValue: cfg.ZSetMaxListpackValue,
+		HLLSparseMaxBytes: cfg.HLLSparseMaxBytes,
 	}
 }
 

@@ -33,12 +33,15 @@ func (e *Entry) WritableBytes() []byte { return e.growString(0) }
 
 // SetBytes makes the key a string with the bytes of v and no TTL, whatever it was before. Unlike SetString it keeps the text of
 // an integer as bytes. v becomes the store's own: the caller must not use it afterwards.
-func (db *DB) SetBytes(k Key, v []byte) {
+func (db *DB) SetBytes(k Key, v []byte) { db.setBytes(k, v, 0) }
+
+// setBytes is SetBytes with an expiry (Unix milliseconds, 0 for none).
+func (db *DB) setBytes(k Key, v []byte, expireAt int64) {
 	if recordSize(len(k.Name), len(v)) > maxBlock {
-		db.put(k, encBigString, 0, 0).word = db.objects.add(&bigString{data: v, grown: true})
+		db.put(k, encBigString, 0, expireAt).word = db.objects.add(&bigString{data: v, grown: true})
 		return
 	}
-	rec := db.put(k, encBytes, len(v), 0)
+	rec := db.put(k, encBytes, len(v), expireAt)
 	rec.word = uint64(len(v)) | wordGrown
 	copy(rec.payload(len(v)), v)
 }

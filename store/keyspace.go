@@ -18,6 +18,7 @@ type Limits struct {
 	HashMaxListpackValue   int // bytes of a field or value of a packed hash
 	ZSetMaxListpackEntries int // members of a packed sorted set
 	ZSetMaxListpackValue   int // bytes of a member of a packed sorted set
+	HLLSparseMaxBytes      int // bytes of a HyperLogLog whose registers are kept as runs
 }
 
 // DefaultLimits are those of redis.conf.
@@ -27,6 +28,7 @@ func DefaultLimits() Limits {
 		HashMaxListpackValue:   64,
 		ZSetMaxListpackEntries: 128,
 		ZSetMaxListpackValue:   64,
+		HLLSparseMaxBytes:      3000,
 	}
 }
 

@@ -43,6 +43,7 @@ type Config struct {
 	HashMaxListpackValue   int // bytes
 	ZSetMaxListpackEntries int
 	ZSetMaxListpackValue   int // bytes
+	HLLSparseMaxBytes      int
 
 	CLThrottleLimit ThrottleLimit
 

@@ -195,6 +195,11 @@ var directives = []*Directive{
 		kind:    memory(0, func(c *Config) *int { return &c.HashMaxListpackValue }),
 	},
 	{
+		Name: "hll-sparse-max-bytes", Group: Encodings, Since: "0.1.0", Default: "3000", Settable: true,
+		Summary: "Longest HyperLogLog, in bytes, that is kept as runs of equal registers. Beyond this it takes 12 KiB, whatever it has counted.",
+		kind:    memory(0, func(c *Config) *int { return &c.HLLSparseMaxBytes }),
+	},
+	{
 		Name: "zset-max-listpack-entries", Aliases: []string{"zset-max-ziplist-entries"}, Group: Encodings, Since: "0.1.0", Default: "128", Settable: true,
 		Summary: "A sorted set of at most this many members is kept in one compact block.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.ZSetMaxListpackEntries }),

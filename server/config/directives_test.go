@@ -96,6 +96,7 @@ var samples = map[string]sample{
 	"gc-percent":                 {"100", "100"},
 	"hash-max-listpack-entries":  {"7", "7"},
 	"hash-max-listpack-value":    {"1kb", "1024"},
+	"hll-sparse-max-bytes":       {"2kb", "2048"},
 	"hz":                         {"100", "100"},
 	"logfile":                    {"/var/log/x y", "/var/log/x y"},
 	"loglevel":                   {"WARNING", "warning"},

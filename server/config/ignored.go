@@ -87,7 +87,6 @@ var ignored = []Ignored{
 	{Name: "disable-thp", Reason: ownMemory},
 	{Name: "dynamic-hz", Reason: "background work adapts itself to what there is to do"},
 	{Name: "enable-module-command", Reason: "headgate loads no modules", Only: []string{"no", "local"}},
-	{Name: "hll-sparse-max-bytes", Reason: "HyperLogLogs are not part of this version"},
 	{Name: "ignore-warnings", Reason: "headgate looks for none of these"},
 	{Name: "io-threads", Reason: ownThreads},
 	{Name: "io-threads-do-reads", Reason: ownThreads},

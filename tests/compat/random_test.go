@@ -23,6 +23,7 @@ var randomFamilies = []struct {
 	next func(d *dice) []string
 }{
 	{"zset", randomZSet},
+	{"hyperloglog", randomHLL},
 }
 
 // TestRandomCommands runs random commands on both servers and compares every reply.
@@ -167,4 +168,49 @@ func randomZSet(d *dice) []string {
 		return words("OBJECT", "ENCODING", key)
 	}
 	return words("ZRANGE", key, "0", "-1", "WITHSCORES")
+}
+
+func randomHLL(d *dice) []string {
+	key := d.name("h", 8)
+	elements := func(n, of int) []string {
+		return d.each(d.IntN(n), func() []string { return []string{d.name("element", of)} })
+	}
+	switch d.IntN(24) {
+	case 0, 1, 2, 3, 4, 5:
+		return words("PFADD", key, elements(4, 1000))
+	case 6, 7:
+		return words("PFADD", key, elements(20, 100_000))
+	case 8:
+		if d.IntN(10) == 0 {
+			return words("PFADD", key, elements(2000, 1_000_000_000))
+		}
+		return words("PFADD", key, elements(100, 1_000_000_000))
+	case 9, 10, 11, 12:
+		return words("PFCOUNT", key)
+	case 13, 14:
+		return words("PFCOUNT", d.names("h", 8, 4))
+	case 15:
+		return words("PFMERGE", key, d.names("h", 8, 3))
+	case 16:
+		return words("PFMERGE", key)
+	case 17:
+		return words("STRLEN", key)
+	case 18:
+		if d.IntN(4) > 0 {
+			return words("OBJECT", "ENCODING", key)
+		}
+		return words("DEL", key)
+	case 19:
+		// What anybody can do to a string: most of it is found out, some of it counts.
+		if d.IntN(8) > 0 {
+			return words("TYPE", key)
+		}
+		at := d.one("0", "3", "4", "5", "8", "15", "16", "17", "18", "19", "20", "40", "100", "2000")
+		return words("SETRANGE", key, at, string([]byte{byte(d.IntN(256))}))
+	case 20:
+		return words("CONFIG", "SET", "hll-sparse-max-bytes", d.one("3000", "3000", "100", "16000", "0"))
+	case 21:
+		return words("APPEND", key, d.one("", "", "", "\x80", "\x7f\xff"))
+	}
+	return words("GET", key)
 }
