@@ -56,6 +56,7 @@ type Keyspace struct {
 	retired   retired
 	onExpired func(db *DB, name []byte)
 	ready     []*Awaited // awaited keys that have been added, in that order
+	stamps    stampTexts // the members of logs that have been handed out
 	empty     buckets    // what a database without keys points to; never written
 	scratch   buckets    // a table's old buckets while it is being split
 }

@@ -13,6 +13,7 @@ const (
 	encHash                           // hash: object on the Go heap
 	encPackedZSet                     // sorted set: payload of packed members and scores
 	encZSet                           // sorted set: object on the Go heap
+	encZSetLog                        // sorted set: *zsetLog on the Go heap
 )
 
 // Kind is the type of a value as the TYPE command names it. The zero value means no key.
@@ -47,7 +48,7 @@ func (enc encoding) kind() Kind {
 		return KindString
 	case encPackedHash, encHash:
 		return KindHash
-	case encPackedZSet, encZSet:
+	case encPackedZSet, encZSet, encZSetLog:
 		return KindZSet
 	default:
 		return KindNone
@@ -56,7 +57,7 @@ func (enc encoding) kind() Kind {
 
 // isObject reports whether the record's word is an index into the object slab.
 func (enc encoding) isObject() bool {
-	return enc == encBigString || enc == encHash || enc == encZSet
+	return enc == encBigString || enc == encHash || enc == encZSet || enc == encZSetLog
 }
 
 // hasPayload reports whether the low half of the word counts payload bytes.

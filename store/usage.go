@@ -27,9 +27,18 @@ func (e *Entry) MemoryUsage(samples int) int {
 	case *hashTable:
 		n += int(unsafe.Sizeof(*value)) + value.fields.memoryUsage(samples, func(v []byte) int { return cap(v) })
 	case *zsetTree:
-		n += int(unsafe.Sizeof(*value)) + value.members.memoryUsage(samples, func(float64) int { return treeItem })
+		n += value.memoryUsage(samples)
+	case *zsetLog:
+		n += int(unsafe.Sizeof(*value)) + value.stamps.memoryUsage(samples)
+		if value.rest != nil {
+			n += value.rest.memoryUsage(samples)
+		}
 	}
 	return n
+}
+
+func (t *zsetTree) memoryUsage(samples int) int {
+	return int(unsafe.Sizeof(*t)) + t.members.memoryUsage(samples, func(float64) int { return treeItem })
 }
 
 // treeItem is what a member of a big sorted set takes up in the B-tree, whose nodes are between half and entirely full.

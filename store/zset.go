@@ -3,7 +3,8 @@ package store
 import "math"
 
 // ZSet is a view of a sorted set, or of the place where one may come to be. A small
-// set is packed into the arena; past the Limits it becomes a zsetTree, and stays one.
+// set is packed into the arena; past the Limits it becomes a zsetLog if all members
+// tell their own score, otherwise a zsetTree, which it stays.
 //
 // A view is for one operation: it is valid until the keyspace changes other than
 // through it. Members that it hands out are the store's own memory, must not be
@@ -17,8 +18,10 @@ type ZSet struct {
 	db     *DB
 	key    Key
 	entry  Entry
-	tree   *zsetTree // nil while packed or absent
+	tree   *zsetTree // nil unless that is the encoding
+	log    *zsetLog  // nil unless that is the encoding
 	exists bool
+	big    bool // the first Add makes a big set at once: see Expect
 }
 
 // ZSet opens the sorted set at k. When there is no such key, found is false and the
@@ -34,6 +37,8 @@ func (db *DB) ZSet(k Key, now int64) (z ZSet, found bool, err error) {
 	case encPackedZSet:
 	case encZSet:
 		z.tree = z.entry.object().(*zsetTree)
+	case encZSetLog:
+		z.log = z.entry.object().(*zsetLog)
 	default:
 		return ZSet{}, false, ErrWrongType
 	}
@@ -56,6 +61,8 @@ func (z *ZSet) Len() int {
 		return 0
 	case z.tree != nil:
 		return z.tree.len()
+	case z.log != nil:
+		return z.log.len()
 	}
 	return z.entry.count()
 }
@@ -69,6 +76,10 @@ func (z *ZSet) Score(member []byte) (float64, bool) {
 		}
 		return z.tree.members.at(p).value, true
 	}
+	if z.log != nil {
+		m := z.log.find(member)
+		return m.score, m.held
+	}
 	m, _, ok := z.packed().find(member)
 	return m.score, ok
 }
@@ -80,15 +91,17 @@ func (z *ZSet) Add(score float64, member []byte) (added, changed bool) {
 	if math.IsNaN(score) {
 		panic("store: NaN as the score of a sorted set's member")
 	}
-	if !z.exists {
-		z.entry = z.db.create(z.key, encPackedZSet)
-		z.exists = true
-	}
-	if z.tree == nil {
-		if added, changed, ok := z.addPacked(score, member); ok {
-			return added, changed
+	z.create()
+	if z.tree == nil && z.log == nil {
+		if !z.big {
+			if added, changed, ok := z.addPacked(score, member); ok {
+				return added, changed
+			}
 		}
-		z.convert()
+		z.convert(score, member)
+	}
+	if z.log != nil {
+		return z.addLog(score, member)
 	}
 	p, held := z.tree.members.find(member)
 	if !held {
@@ -109,12 +122,15 @@ func (z *ZSet) Add(score float64, member []byte) (added, changed bool) {
 // saves the conversion, and shows in the sign of zeros, which the packed form drops.
 func (z *ZSet) Expect(members, longest int) {
 	limits := &z.db.ks.limits
-	if z.exists || members <= limits.ZSetMaxListpackEntries && longest <= limits.ZSetMaxListpackValue {
-		return
+	z.big = !z.exists && (members > limits.ZSetMaxListpackEntries || longest > limits.ZSetMaxListpackValue)
+}
+
+// create makes the key if it is not there. The caller adds a member.
+func (z *ZSet) create() {
+	if !z.exists {
+		z.entry = z.db.create(z.key, encPackedZSet)
+		z.exists = true
 	}
-	z.entry = z.db.create(z.key, encPackedZSet)
-	z.exists = true
-	z.convert()
 }
 
 // Remove takes a member out and says whether it was there.
@@ -132,6 +148,9 @@ func (z *ZSet) Remove(member []byte) bool {
 		z.tree.remove(p)
 		return true
 	}
+	if z.log != nil {
+		return z.removeLog(member)
+	}
 	m, _, ok := z.packed().find(member)
 	if ok {
 		z.cut(m.at, m.end, 1)
@@ -148,6 +167,13 @@ func (z *ZSet) Rank(member []byte) (int, bool) {
 		}
 		return z.tree.rank(p), true
 	}
+	if z.log != nil {
+		m := z.log.find(member)
+		if !m.held {
+			return 0, false
+		}
+		return z.log.rank(m), true
+	}
 	_, rank, ok := z.packed().find(member)
 	return rank, ok
 }
@@ -158,6 +184,9 @@ func (z *ZSet) AtRank(i int) (member []byte, score float64) {
 		item := z.tree.at(i)
 		return nameBytes(item.member), item.score
 	}
+	if z.log != nil {
+		return z.log.at(i, &z.db.ks.stamps)
+	}
 	p := z.packed()
 	m := p.entry(p.skip(0, i))
 	return p.member(m), m.score
@@ -166,14 +195,17 @@ func (z *ZSet) AtRank(i int) (member []byte, score float64) {
 // Scan hands about count entries to fn and returns the cursor to go on with, 0 when
 // all have been shown; a cursor of 0 starts. A member that is there from start to end
 // is shown at least once, whatever else comes and goes between the calls, with its
-// score of that moment. A packed set is shown whole. A big one is walked by position
+// score of that moment. A packed set is shown whole. A tree is walked by position
 // in its member table from the end downward, which no score can disturb; see
-// memberTable for why that keeps the guarantee.
+// memberTable for why that keeps the guarantee, and zsetLog for why a log does.
 func (z *ZSet) Scan(cursor uint64, count int, fn func(member []byte, score float64)) (next uint64) {
 	if z.tree != nil {
 		return z.tree.members.scan(cursor, count, func(m *member[float64]) {
 			fn(nameBytes(m.name), m.value)
 		})
+	}
+	if z.log != nil {
+		return z.log.scan(cursor, count, &z.db.ks.stamps, fn)
 	}
 	z.packed().walk(0, z.Len(), func(member []byte, score float64) bool {
 		fn(member, score)
@@ -229,16 +261,31 @@ func (z *ZSet) cut(at, end, n int) {
 	z.entry.setCount(left)
 }
 
-// convert makes a packed set into a zsetTree.
-func (z *ZSet) convert() {
+// convert makes a packed set, to which this entry is about to be added, into a zsetLog
+// if all members are stamps, else into a zsetTree.
+func (z *ZSet) convert(score float64, member []byte) {
 	z.entry.mutate()
-	tree := newZSetTree()
-	z.packed().walk(0, z.entry.count(), func(member []byte, score float64) bool {
-		tree.insert(score, member)
+	packed, n := z.packed(), z.entry.count()
+	log := isStamp(score, member)
+	packed.walk(0, n, func(member []byte, score float64) bool {
+		log = log && isStamp(score, member)
+		return log
+	})
+	if log {
+		z.log = newZSetLog()
+		packed.walk(0, n, func(member []byte, score float64) bool {
+			z.log.insert(z.log.find(member), score, member)
+			return true
+		})
+		z.entry.toObject(encZSetLog, z.log)
+		return
+	}
+	z.tree = newZSetTree()
+	packed.walk(0, n, func(member []byte, score float64) bool {
+		z.tree.insert(score, member)
 		return true
 	})
-	z.entry.toObject(encZSet, tree)
-	z.tree = tree
+	z.entry.toObject(encZSet, z.tree)
 }
 
 // vanish deletes the key. The view goes on as that of an empty set.

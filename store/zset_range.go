@@ -44,8 +44,8 @@ func (z *ZSet) RemoveRank(start, stop int) int {
 	if n <= 0 {
 		return 0
 	}
-	if z.tree != nil {
-		z.removeTree(start, n)
+	if z.tree != nil || z.log != nil {
+		z.removeBig(start, n)
 		return n
 	}
 	p := z.packed()
@@ -59,6 +59,10 @@ func (z *ZSet) span(from, to zsetBound) (rank, n int) {
 	if z.tree != nil {
 		rank = z.tree.before(&from)
 		return rank, max(z.tree.before(&to)-rank, 0)
+	}
+	if z.log != nil {
+		rank = z.log.before(&from)
+		return rank, max(z.log.before(&to)-rank, 0)
 	}
 	at, rank := z.packed().before(from, 0, 0)
 	_, end := z.packed().before(to, at, rank)
@@ -93,6 +97,8 @@ func (z *ZSet) walk(rank, n int, reverse bool, fn func(member []byte, score floa
 	case n <= 0:
 	case z.tree != nil:
 		z.tree.walk(rank, n, reverse, fn)
+	case z.log != nil:
+		z.log.walk(rank, n, reverse, &z.db.ks.stamps, fn)
 	case reverse:
 		z.packed().walkBack(rank, n, fn)
 	default:
@@ -103,10 +109,10 @@ func (z *ZSet) walk(rank, n int, reverse bool, fn func(member []byte, score floa
 // removeBetween takes out the entries between two bounds. Out of a packed set they go
 // in one move of what follows them.
 func (z *ZSet) removeBetween(from, to zsetBound) int {
-	if z.tree != nil {
+	if z.tree != nil || z.log != nil {
 		rank, n := z.span(from, to)
 		if n > 0 {
-			z.removeTree(rank, n)
+			z.removeBig(rank, n)
 		}
 		return n
 	}
@@ -118,11 +124,17 @@ func (z *ZSet) removeBetween(from, to zsetBound) int {
 	return last - rank
 }
 
-func (z *ZSet) removeTree(rank, n int) {
-	if n == z.tree.len() {
+// removeBig takes n entries from rank on out of a tree or a log.
+func (z *ZSet) removeBig(rank, n int) {
+	if n == z.Len() {
 		z.vanish()
 		return
 	}
 	z.entry.mutate()
+	if z.log != nil {
+		z.log.removeRanks(rank, n)
+		z.settleLog()
+		return
+	}
 	z.tree.removeRanks(rank, n)
 }

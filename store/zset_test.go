@@ -21,6 +21,7 @@ type zsetTest struct {
 	key   Key
 	model modelZSet
 	lex   bool // all scores the same, so that ranges of members mean something
+	log   bool // most members tell their own score, as those of a sliding log
 }
 
 func newZSetTest(t *testing.T, rnd *rand.Rand, limits Limits) *zsetTest {
@@ -42,13 +43,40 @@ func (z *zsetTest) score() float64 {
 	switch {
 	case z.lex:
 		return 7
+	case z.log && z.rnd.IntN(10) > 0:
+		return float64(z.rnd.IntN(logTestScores))
 	case z.rnd.IntN(3) == 0:
 		return testScores[z.rnd.IntN(len(testScores))]
 	}
 	return float64(z.rnd.IntN(60)) / 2
 }
 
-func (z *zsetTest) member() []byte { return randomName(z.rnd, 200) }
+func (z *zsetTest) member() []byte {
+	if z.log && z.rnd.IntN(10) > 0 {
+		return z.stamp().appendText(nil)
+	}
+	return randomName(z.rnd, 200)
+}
+
+// logTestScores is how many scores a test of logs draws from.
+const logTestScores = 150
+
+func (z *zsetTest) stamp() stamp {
+	s := stamp{score: z.rnd.Int64N(logTestScores)}
+	if z.rnd.IntN(2) == 0 {
+		s.suffix = 1 + uint32(z.rnd.IntN(30))
+	}
+	return s
+}
+
+// entry is what a write adds.
+func (z *zsetTest) entry() (float64, []byte) {
+	if z.log && z.rnd.IntN(10) > 0 {
+		s := z.stamp()
+		return float64(s.score), s.appendText(nil)
+	}
+	return z.score(), z.member()
+}
 
 func (z *zsetTest) scoreRange() ScoreRange {
 	r := ScoreRange{Min: z.score(), Max: z.score(), MinEx: z.rnd.IntN(3) == 0, MaxEx: z.rnd.IntN(3) == 0}
@@ -108,7 +136,7 @@ func (z *zsetTest) change() {
 			changed = true
 		}
 	default:
-		score, member := z.score(), z.member()
+		score, member := z.entry()
 		wantAdded, wantChanged := z.model.add(score, string(member))
 		added, moved := set.Add(score, member)
 		require.Equal(z.t, wantAdded, added)

@@ -89,8 +89,12 @@ func (t *zsetTree) at(rank int) zsetItem {
 // rank returns the rank of the member at position p of the table.
 func (t *zsetTree) rank(p int) int {
 	m := t.members.at(p)
-	item := zsetItem{m.value, m.name}
-	low, high := 0, t.len()-1
+	return t.beforeItem(zsetItem{m.value, m.name})
+}
+
+// beforeItem counts the entries before an item, whether it is there or not.
+func (t *zsetTree) beforeItem(item zsetItem) int {
+	low, high := 0, t.len()
 	for low < high {
 		if middle := int(uint(low+high) / 2); zsetLess(t.at(middle), item) {
 			low = middle + 1

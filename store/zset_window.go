@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 )
@@ -21,9 +22,16 @@ func AppendStamp(dst []byte, ms int64, n int) []byte {
 
 // AppendStamps adds n entries of score ms, in [0, 2^53], and creates the key when it is not there and n is above 0. Each
 // gets the next member "<ms>-<i>" that the set does not hold, i counting up from the number of entries of this score.
-// added, unless nil, is shown every new member; it must not change the set. Where ms is the newest time of the set, an
-// entry costs O(log n).
+// added, unless nil, is shown every new member, in any order; it must not change the set. An entry costs O(log n), and less
+// where ms is above all other times of the set.
 func (z *ZSet) AppendStamps(ms int64, n int, added func(member []byte)) {
+	if n <= 0 {
+		return
+	}
+	z.makeLog(ms, n)
+	if z.appendRun(ms, n, added) {
+		return
+	}
 	var name [maxStampName]byte
 	score := float64(ms)
 	for i := z.CountScore(ScoreRange{Min: score, Max: score}); n > 0; i++ {
@@ -33,7 +41,7 @@ func (z *ZSet) AppendStamps(ms int64, n int, added func(member []byte)) {
 		}
 		z.Add(score, member)
 		if added != nil {
-			added(member)
+			added(bytes.Clone(member))
 		}
 		n--
 	}
