@@ -199,3 +199,66 @@ func residentBytes(t *testing.T) int {
 	}
 	return 0
 }
+
+// BenchmarkSlidingLog is what a limiter does with a window of n entries, of its own members and of clients' ids. The last two find
+// a window that has expired: one trims a slice of it, as a limiter does, and one all but an entry at once, as a script does.
+// worst-ns is the longest of the calls.
+func BenchmarkSlidingLog(b *testing.B) {
+	const slice = 100
+	for _, n := range []int{1000, 1_000_000} {
+		fill := map[string]func(set *ZSet){
+			"stamps": func(set *ZSet) {
+				for i := range n {
+					set.AppendStamps(benchNow+int64(i/4), 1, nil)
+				}
+			},
+			"ids": func(set *ZSet) {
+				var id []byte
+				for i := range n {
+					id = fmt.Appendf(id[:0], "request:%d", i)
+					set.Add(benchNow+float64(i/4), id)
+				}
+			},
+		}
+		end := benchNow + int64(n/4)
+		for _, members := range []string{"stamps", "ids"} {
+			run := func(name string, expire bool, op func(set *ZSet, i int)) {
+				b.Run(fmt.Sprintf("%s/%d/%s", members, n, name), func(b *testing.B) {
+					ks, db := typesKeyspace(b, DefaultLimits())
+					full, window := ks.Key([]byte("full")), ks.Key([]byte("window"))
+					set, err := db.ZSetCreate(full, 0)
+					require.NoError(b, err)
+					fill[members](&set)
+					require.True(b, db.Copy(full, db, window, true, 0))
+					worst := time.Duration(0)
+					b.ReportAllocs()
+					b.ResetTimer()
+					for i := range b.N {
+						set, err := db.ZSetCreate(window, 0)
+						if err != nil {
+							b.Fatal(err)
+						}
+						if expire && set.Len() <= slice {
+							b.StopTimer()
+							require.True(b, db.Copy(full, db, window, true, 0))
+							set, _ = db.ZSetCreate(window, 0)
+							b.StartTimer()
+						}
+						start := time.Now()
+						op(&set, i)
+						worst = max(worst, time.Since(start))
+					}
+					b.ReportMetric(float64(worst.Nanoseconds()), "worst-ns")
+				})
+			}
+			run("append", false, func(set *ZSet, i int) { set.AppendStamps(end+int64(i/4), 1, nil) })
+			run("count", false, func(set *ZSet, i int) { set.CountAfter(benchNow + int64(i%(n/4))) })
+			run("take back", false, func(set *ZSet, i int) {
+				set.AppendStamps(end+int64(i/4), 1, nil)
+				set.RemoveNewest(1)
+			})
+			run("trim a slice", true, func(set *ZSet, _ int) { set.RemoveUntil(end, slice) })
+			run("trim all", true, func(set *ZSet, _ int) { set.RemoveRank(0, n-2) })
+		}
+	}
+}

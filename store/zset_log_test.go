@@ -358,3 +358,38 @@ func TestZSetLogMemory(t *testing.T) {
 		})
 	}
 }
+
+// TestZSetLogMillion is a limit of a million in a window, filled to the last, all of which then expires at once: each call counts
+// what is within its window, whether or not what is outside has been trimmed, and trims no more than its slice.
+func TestZSetLogMillion(t *testing.T) {
+	const (
+		limit  = 1_000_000
+		window = 60_000
+		slice  = 1000
+	)
+	_, _, set := openLog(t)
+	now := int64(1_700_000_000_000)
+	admitted := 0
+	for ms := range int64(window) {
+		n := min(limit-admitted, limit/window+1)
+		set.AppendStamps(now+ms, n, nil)
+		admitted += n
+	}
+	require.Equal(t, limit, set.Len())
+	now += window - 1
+	require.Equal(t, limit, set.CountAfter(now-window))
+	require.Zero(t, set.RemoveUntil(now-window, slice))
+
+	now += window
+	for calls := 1; calls <= limit/slice+10; calls++ {
+		require.Equal(t, calls-1, set.CountAfter(now-window), "only what these calls have added")
+		trimmed := set.RemoveUntil(now-window, slice)
+		if calls <= limit/slice {
+			require.Equal(t, slice, trimmed)
+		} else {
+			require.Zero(t, trimmed)
+		}
+		set.AppendStamps(now, 1, nil)
+	}
+	require.Equal(t, limit/slice+10, set.Len())
+}
