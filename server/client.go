@@ -16,6 +16,7 @@ type Client struct {
 	index   int   // place in clientTable.list
 	conn    *netpoll.Conn
 	reply   *resp.Writer // the connection's output buffer
+	aside   resp.Writer  // messages that came while CLIENT REPLY leaves out what the running command answers
 	db      *store.DB
 	created int64 // ns
 	seen    int64 // ns, when its last command ran
@@ -33,7 +34,8 @@ type Client struct {
 	lastCmd       *Command
 	inputErr      error // why its input cannot be read on; its own worker's
 
-	blocked  *blocked // waits for a key; nil: it does not
+	blocked  *blocked       // waits for a key; nil: it does not
+	subs     *subscriptions // nil while there are none
 	multi    *transaction
 	watches  []*store.Watch
 	softFrom int64 // ns since when the output buffer has been over its soft limit; 0 = it is not
@@ -91,6 +93,7 @@ func (s *Server) closed(c *netpoll.Conn) {
 	cl := c.Client.(*Client)
 	s.endWait(cl)
 	s.endTransaction(cl)
+	s.hub.forget(cl)
 	s.clients.remove(cl)
 }
 

@@ -34,9 +34,9 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	number("idle", (c.nowNs-cl.seen)/int64(time.Second))
 	field("flags", c.clientFlags(cl))
 	number("db", int64(cl.db.Index()))
-	number("sub", 0)
-	number("psub", 0)
-	number("ssub", 0)
+	number("sub", int64(cl.subs.of(kindChannel)))
+	number("psub", int64(cl.subs.of(kindPattern)))
+	number("ssub", int64(cl.subs.of(kindShard)))
 	number("multi", queued)
 	number("qbuf", int64(input))
 	number("qbuf-free", 0)
@@ -92,6 +92,7 @@ func (c *Ctx) clientFlags(cl *Client) string {
 	for _, w := range cl.watches {
 		changed = changed || w.Changed(c.now)
 	}
+	add(cl.subs != nil, 'P')
 	add(cl.multi != nil, 'x')
 	add(cl.held || cl.blocked != nil, 'b')
 	add(changed, 'd')

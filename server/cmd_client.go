@@ -186,6 +186,7 @@ func clientReply(c *Ctx) {
 	switch {
 	case c.is(2, "ON"):
 		cl.replyMode = replyOn
+		cl.sendAside()
 		c.ok()
 	case c.is(2, "OFF"):
 		cl.replyMode = replyOff
@@ -281,9 +282,7 @@ func clientList(c *Ctx) {
 		if !ok {
 			return
 		}
-		if kind == typeNormal {
-			list = c.srv.clients.sorted()
-		}
+		list = slices.DeleteFunc(c.srv.clients.sorted(), func(cl *Client) bool { return cl.class() != kind })
 	case len(c.args) > 3 && c.is(2, "ID"):
 		for _, arg := range c.args[3:] {
 			id, ok := store.ParseInt(arg)
@@ -308,20 +307,32 @@ func clientList(c *Ctx) {
 	c.reply.Verbatim("txt", string(text))
 }
 
-// clientType is a class of clients as the TYPE filters name it. All clients here are normal ones.
+// clientType is a class of clients as the TYPE filters name it.
 type clientType uint8
 
 const (
-	typeNormal clientType = iota
-	typeOther             // replicas, masters and subscribers, of which there are none
+	typeAny clientType = iota
+	typeNormal
+	typePubSub
+	typeOther // replicas and masters, of which there are none
 )
+
+// class returns the class that a client is of.
+func (cl *Client) class() clientType {
+	if cl.subs != nil {
+		return typePubSub
+	}
+	return typeNormal
+}
 
 // clientType reads args[i] as a class of clients, or sends the error.
 func (c *Ctx) clientType(i int) (clientType, bool) {
 	switch strings.ToLower(string(c.args[i])) {
 	case "normal":
 		return typeNormal, true
-	case "slave", "replica", "master", "pubsub":
+	case "pubsub":
+		return typePubSub, true
+	case "slave", "replica", "master":
 		return typeOther, true
 	}
 	c.errf("ERR Unknown client type '%s'", cutAtNUL(c.args[i]))
@@ -333,7 +344,7 @@ type killFilter struct {
 	id          int64
 	addr, laddr string
 	user        string
-	other       bool // a class that no client is of
+	kind        clientType
 	skipMe      bool
 }
 
@@ -342,7 +353,7 @@ func (f *killFilter) matches(cl *Client, self *Client) bool {
 		(f.addr == "" || cl.conn.Remote == f.addr) &&
 		(f.laddr == "" || cl.conn.Local == f.laddr) &&
 		(f.user == "" || cl.user == f.user) &&
-		!f.other && (!f.skipMe || cl != self)
+		(f.kind == typeAny || cl.class() == f.kind) && (!f.skipMe || cl != self)
 }
 
 func clientKill(c *Ctx) {
@@ -396,7 +407,7 @@ func (c *Ctx) killFilters(f *killFilter) bool {
 			if !ok {
 				return false
 			}
-			f.other = kind == typeOther
+			f.kind = kind
 		case c.is(i, "ADDR"):
 			f.addr = string(value)
 		case c.is(i, "LADDR"):

@@ -355,7 +355,7 @@ func (c *Ctx) keysOf(args [][]byte) ([]foundKey, bool) {
 	case cmd == nil:
 		c.err("ERR Invalid command specified")
 		return nil, false
-	case len(cmd.Keys) == 0:
+	case len(cmd.Keys) == 0 || cmd.Keys[0].Access == notKey:
 		c.err("ERR The command has no key arguments")
 		return nil, false
 	case !cmd.arityOK(len(args)):
@@ -365,6 +365,9 @@ func (c *Ctx) keysOf(args [][]byte) ([]foundKey, bool) {
 	var found []foundKey
 	var indexes []int
 	for _, k := range cmd.Keys {
+		if k.Access == notKey {
+			continue
+		}
 		indexes = k.find(indexes[:0], args)
 		if len(indexes) == 0 && k.Keyword == "" && cmd.Flags&NoMandatoryKeys == 0 {
 			c.err("ERR Invalid arguments specified for command")

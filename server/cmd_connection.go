@@ -196,13 +196,26 @@ func (c *Ctx) sendHello() {
 }
 
 func ping(c *Ctx) {
-	switch len(c.args) {
-	case 1:
-		c.reply.Pong()
-	case 2:
-		c.reply.Bulk(c.args[1])
-	default:
+	switch {
+	case len(c.args) > 2:
 		c.errArity()
+	case c.client.confined() && c.reply == c.client.reply:
+		c.pingSubscriber()
+	case len(c.args) == 1:
+		c.reply.Pong()
+	default:
+		c.reply.Bulk(c.args[1])
+	}
+}
+
+// pingSubscriber answers in the form of a message, which is what a subscriber reads in RESP2.
+func (c *Ctx) pingSubscriber() {
+	c.reply.Array(2)
+	c.reply.BulkString("pong")
+	if len(c.args) == 1 {
+		c.reply.EmptyBulk()
+	} else {
+		c.reply.Bulk(c.args[1])
 	}
 }
 
@@ -215,6 +228,7 @@ func quit(c *Ctx) {
 func reset(c *Ctx) {
 	cl := c.client
 	c.srv.endTransaction(cl)
+	c.srv.hub.forget(cl)
 	cl.db = c.srv.keys.DB(0)
 	cl.name = ""
 	cl.user = defaultUser

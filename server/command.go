@@ -51,6 +51,7 @@ const (
 	GroupHyperLogLog  Group = "hyperloglog"
 	GroupTransactions Group = "transactions"
 	GroupScripting    Group = "scripting"
+	GroupPubSub       Group = "pubsub"
 	GroupServer       Group = "server"
 	GroupThrottle     Group = "throttle"
 )
@@ -159,6 +160,9 @@ type KeySpec struct {
 	Limit   int    // with Last -1: 2 means that only the first half of the arguments are keys, and so on
 	KeyNum  bool   // argument Begin holds the number of keys, which follow it
 }
+
+// notKey is the access to what stands in a key's place for the sake of clusters, but is none.
+const notKey = "not_key"
 
 // keys declares keys at fixed places: the first, the last (negative: from the end) and the step between them.
 func keys(access string, first, last, step int) []KeySpec {
@@ -428,6 +432,9 @@ func (c *Command) check() {
 	}
 	for i, k := range c.Keys {
 		more := i > 0 && k.Last < 0 // keys behind others, of which there may be none
+		if k.Access == notKey {
+			continue
+		}
 		if k.Begin < 1 || k.Step < 1 || (k.Begin >= max(c.Arity, -c.Arity) && !more && c.Flags&NoMandatoryKeys == 0 && k.Keyword == "" && c.Group != GroupThrottle) {
 			fail("key position outside the arguments")
 		}

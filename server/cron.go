@@ -79,7 +79,7 @@ func (s *Server) clientsSlice(now int64) (more bool) {
 	begin := min(t.hand, len(t.list))
 	end := min(begin+clientsPerTick, len(t.list))
 	for _, cl := range t.list[begin:end] {
-		if cfg.Timeout > 0 && now-cl.seen > int64(cfg.Timeout) && !cl.held && cl.blocked == nil {
+		if cfg.Timeout > 0 && now-cl.seen > int64(cfg.Timeout) && !cl.held && cl.blocked == nil && cl.subs == nil {
 			s.stats.timedOut++
 			cl.conn.CloseNow()
 			continue
@@ -98,6 +98,9 @@ func (s *Server) clientsSlice(now int64) (more bool) {
 // checkOutput closes a client whose unsent replies are over the hard limit, or have been over the soft one for its time.
 func (s *Server) checkOutput(cl *Client, now int64) {
 	limit := s.config.Get().OutputLimits.Normal
+	if cl.class() == typePubSub {
+		limit = s.config.Get().OutputLimits.PubSub
+	}
 	unsent := cl.conn.Unsent()
 	if unsent > unauthenticatedOutput && cl.mustAuthenticate(s.config.Get()) {
 		s.closeForOutput(cl, unsent)

@@ -64,6 +64,8 @@ func (c *Ctx) admit() bool {
 		c.reject(errNoMulti)
 	case c.cmd.Flags&DenyOOM != 0 && c.srv.keys.Full():
 		c.reject(errOOM)
+	case c.client.subs != nil && c.client.confined() && !c.cmd.servesSubscribers():
+		c.reject("ERR Can't execute '" + c.cmd.fullName + errConfined)
 	case c.srv.busy != "" && c.cmd.Flags&AllowBusy == 0:
 		c.reject(c.srv.busy)
 	default:
@@ -75,6 +77,18 @@ func (c *Ctx) admit() bool {
 func (c *Ctx) reject(text string) {
 	c.err(text)
 	c.srv.stats.commands[c.cmd.id].rejected++
+}
+
+// errConfined follows the name of a command that a subscriber may not run in RESP2.
+const errConfined = "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+
+// servesSubscribers reports whether a command may be run by a client that takes all replies but a few for messages.
+func (c *Command) servesSubscribers() bool {
+	switch c.fullName {
+	case "ping", "quit", "reset", "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe":
+		return true
+	}
+	return false
 }
 
 // call runs the command's handler, notes its effects and keeps the statistics.

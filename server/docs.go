@@ -51,6 +51,7 @@ var documentedGroups = []struct {
 	{GroupGeneric, "Keys"},
 	{GroupTransactions, "Transactions"},
 	{GroupScripting, "Scripts and functions"},
+	{GroupPubSub, "Publish and subscribe"},
 	{GroupConnection, "Connection"},
 	{GroupServer, "Server"},
 }

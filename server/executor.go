@@ -151,6 +151,8 @@ func (w *worker) execute() {
 	w.ran = true
 	c := &w.ctx
 	c.srv, c.worker, c.cfg = s, w, s.config.Get()
+	outer := s.running // of a command that yields to this batch
+	s.running = c
 	c.nowNs = s.clock.Read()
 	c.now = c.nowNs / 1e6
 	var current *Client
@@ -178,6 +180,7 @@ func (w *worker) execute() {
 		}
 	}
 	c.client, c.args = nil, nil
+	s.running = outer
 }
 
 // rewind leaves a command, and what its client has sent after it, in the input until the client's connection is resumed.
@@ -273,6 +276,13 @@ func (cl *Client) suppressReply(before int) {
 	case replyOff:
 		cl.reply.Truncate(before)
 	}
+	cl.sendAside()
+}
+
+// sendAside sends the messages that came during a command whose replies are left out.
+func (cl *Client) sendAside() {
+	cl.reply.Raw(cl.aside.Bytes())
+	cl.aside.SetBuffer(nil)
 }
 
 // Lock and Unlock are the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.

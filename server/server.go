@@ -43,7 +43,9 @@ type Server struct {
 	maxClients   int // maxclients, or less if descriptors are short
 	pause        pause
 	blocking     blocking
-	watchful     bool           // a pause is on or a client is blocked, so commands need a second look
+	watchful     bool // a pause is on or a client is blocked, so commands need a second look
+	hub          hub
+	running      *Ctx           // of the batch that is being executed, or nil
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
 
@@ -100,7 +102,7 @@ func New(live *config.Live, o Options) *Server {
 func commandGroups() [][]*Command {
 	return [][]*Command{
 		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
-		transactionCommands, scriptingCommands, throttleCommands, serverCommands,
+		transactionCommands, scriptingCommands, pubsubCommands, throttleCommands, serverCommands,
 	}
 }
 
@@ -111,7 +113,7 @@ func (s *Server) apply(cfg *config.Config) {
 	narrow := resp.UnauthenticatedLimits(full)
 	s.limits.Store(&full)
 	s.unauthLimits.Store(&narrow)
-	s.softOutputLimit = smallestLimit(cfg.OutputLimits.Normal)
+	s.softOutputLimit = min(smallestLimit(cfg.OutputLimits.Normal), smallestLimit(cfg.OutputLimits.PubSub))
 	s.maxClients = cfg.MaxClients
 	if room := maxDescriptors() - reservedDescriptors; cfg.MaxClients > room {
 		s.maxClients = max(room, 1)

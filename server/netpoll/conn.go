@@ -118,10 +118,14 @@ const yieldPause = 100 * time.Microsecond
 // yield implements front. The other connections have goroutines of their own, so they only need some time.
 func (n *netConn) yield(*Conn) { time.Sleep(yieldPause) }
 
-// wake implements front. A resumed reader may sit in Read: an expired deadline gets it out, once.
+// wake implements front. A resumed reader may sit in Read: an expired deadline gets it out, once. A connection to be closed at once
+// may sit in Write as well, when its peer reads nothing.
 func (n *netConn) wake(c *Conn) {
 	n.wakeup()
-	if c.resumed {
+	switch {
+	case c.closeNow:
+		n.conn.SetDeadline(time.Unix(1, 0))
+	case c.resumed:
 		n.conn.SetReadDeadline(time.Unix(1, 0))
 	}
 }
