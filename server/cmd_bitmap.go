@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 
+	"headgate/server/config"
 	"headgate/store"
 )
 
@@ -166,6 +167,7 @@ func setBit(c *Ctx) {
 		c.err(errBitValue)
 		return
 	}
+	before := c.srv.keys.Dirty()
 	e, err := c.db.GrowString(c.key(1), c.now, offset/8+1)
 	if err != nil {
 		c.fail(err)
@@ -176,7 +178,15 @@ func setBit(c *Ctx) {
 	if old != byte(value) {
 		e.WritableBytes()[offset/8] ^= 1 << (7 - offset%8)
 	}
+	c.notifyBits(before)
 	c.reply.Int(int64(old))
+}
+
+// notifyBits tells that bits at args[1] have been changed, if Dirty is not what it was before.
+func (c *Ctx) notifyBits(before uint64) {
+	if c.srv.keys.Dirty() != before {
+		c.notify(config.EventString, "setbit", c.args[1])
+	}
 }
 
 // bitCount looks for the key before it parses its range: a missing key counts 0 whatever follows it.
@@ -320,6 +330,7 @@ func bitOp(c *Ctx) {
 	if longest == 0 {
 		if e, found := c.db.Find(c.key(2), c.now); found {
 			e.Delete()
+			c.notify(config.EventGeneric, "del", c.args[2])
 		}
 		c.reply.Zero()
 		return
@@ -340,7 +351,10 @@ func bitOp(c *Ctx) {
 	if combine == nil {
 		store.FlipBits(result)
 	}
-	c.db.SetBytes(c.key(2), result)
+	k := c.key(2)
+	c.settle(k)
+	c.db.SetBytes(k, result)
+	c.notify(config.EventString, "set", k.Name)
 	c.reply.Int(int64(longest))
 }
 
@@ -389,6 +403,7 @@ func (c *Ctx) readFields(steps []fieldStep) {
 
 // changeFields carries out steps of which some write, as far as bit reach. The string grows to hold it even if no step succeeds.
 func (c *Ctx) changeFields(steps []fieldStep, reach int) {
+	before := c.srv.keys.Dirty()
 	e, err := c.db.GrowString(c.key(1), c.now, reach/8+1)
 	if err != nil {
 		c.fail(err)
@@ -396,14 +411,19 @@ func (c *Ctx) changeFields(steps []fieldStep, reach int) {
 	}
 	var digits integerText
 	c.reply.Array(len(steps))
+	written := false
 	for i := range steps {
-		c.changeField(&e, e.Bytes(digits[:]), &steps[i])
+		done := c.changeField(&e, e.Bytes(digits[:]), &steps[i])
+		written = written || done && steps[i].action != fieldGet
+	}
+	if written {
+		c.notifyBits(before)
 	}
 }
 
 // changeField carries out one step on the string of e, whose text is given, and sends its reply: what the field held before a
-// SET, the sum of an INCRBY.
-func (c *Ctx) changeField(e *store.Entry, text []byte, step *fieldStep) {
+// SET, the sum of an INCRBY. It reports false when the field cannot hold the number.
+func (c *Ctx) changeField(e *store.Entry, text []byte, step *fieldStep) bool {
 	old := step.field.load(text)
 	value, fits, reply := old, true, old
 	switch step.action {
@@ -415,10 +435,11 @@ func (c *Ctx) changeField(e *store.Entry, text []byte, step *fieldStep) {
 	}
 	if !fits {
 		c.reply.Null()
-		return
+		return false
 	}
 	if value != old {
 		step.field.store(e.WritableBytes(), value)
 	}
 	c.reply.Int(reply)
+	return true
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"headgate/server/config"
 	"headgate/server/glob"
 	"headgate/store"
 )
@@ -157,6 +158,7 @@ func del(c *Ctx) {
 	for i := 1; i < len(c.args); i++ {
 		if e, ok := c.db.Find(c.key(i), c.now); ok {
 			e.Delete()
+			c.notify(config.EventGeneric, "del", c.args[i])
 			deleted++
 		}
 	}
@@ -205,9 +207,11 @@ func (c *Ctx) setExpiry(unit, base int64) {
 	case at <= c.now:
 		e.Delete()
 		c.effect("DEL", c.args[1])
+		c.notify(config.EventGeneric, "del", c.args[1])
 	default:
 		e.SetExpireAt(at)
 		c.effect("PEXPIREAT", c.args[1], at)
+		c.notify(config.EventGeneric, "expire", c.args[1])
 	}
 	c.reply.One()
 }
@@ -219,6 +223,7 @@ func persist(c *Ctx) {
 		return
 	}
 	e.SetExpireAt(0)
+	c.notify(config.EventGeneric, "persist", c.args[1])
 	c.reply.One()
 }
 
@@ -278,11 +283,23 @@ func randomKey(c *Ctx) {
 }
 
 func rename(c *Ctx) {
-	if !c.db.Rename(c.key(1), c.key(2), c.now) {
+	if !c.renameKey(c.key(1), c.key(2)) {
 		c.err(errNoSuchKey)
 		return
 	}
 	c.ok()
+}
+
+// renameKey renames a key, if it is there. Under the same name it stays what it was.
+func (c *Ctx) renameKey(from, to store.Key) bool {
+	if !c.db.Rename(from, to, c.now) {
+		return false
+	}
+	if string(from.Name) != string(to.Name) {
+		c.notify(config.EventGeneric, "rename_from", from.Name)
+		c.notify(config.EventGeneric, "rename_to", to.Name)
+	}
+	return true
 }
 
 func renameNX(c *Ctx) {
@@ -295,7 +312,7 @@ func renameNX(c *Ctx) {
 		c.reply.Zero()
 		return
 	}
-	c.db.Rename(from, to, c.now)
+	c.renameKey(from, to)
 	c.reply.One()
 }
 

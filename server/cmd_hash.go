@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"headgate/server/config"
 	"headgate/server/number"
 	"headgate/store"
 )
@@ -234,6 +235,7 @@ func (c *Ctx) setFields() (created int64, ok bool) {
 			created++
 		}
 	}
+	c.notify(config.EventHash, "hset", c.args[1])
 	return created, true
 }
 
@@ -247,6 +249,7 @@ func hsetNX(c *Ctx) {
 		return
 	}
 	h.Set(c.args[2], c.args[3])
+	c.notify(config.EventHash, "hset", c.args[1])
 	c.reply.One()
 }
 
@@ -260,6 +263,10 @@ func hdel(c *Ctx) {
 		if h.Delete(c.args[i]) {
 			deleted++
 		}
+	}
+	if deleted > 0 {
+		c.notify(config.EventHash, "hdel", c.args[1])
+		c.notifyDeleted(h.Len() == 0, c.args[1])
 	}
 	c.reply.Int(deleted)
 }
@@ -287,6 +294,7 @@ func hincrBy(c *Ctx) {
 	n += delta
 	var digits integerText
 	h.Set(field, strconv.AppendInt(digits[:0], n, 10))
+	c.notify(config.EventHash, "hincrby", c.args[1])
 	c.reply.Int(n)
 }
 
@@ -320,6 +328,7 @@ func hincrByFloat(c *Ctx) {
 	c.scratch = sum.Append(c.scratch[:0])
 	h.Set(field, c.scratch)
 	c.effect("HSET", c.args[1], field, c.scratch)
+	c.notify(config.EventHash, "hincrbyfloat", c.args[1])
 	c.reply.Bulk(c.scratch)
 }
 

@@ -1,6 +1,9 @@
 package server
 
-import "headgate/store"
+import (
+	"headgate/server/config"
+	"headgate/store"
+)
 
 // hyperLogLogCommands: estimates of how many different elements there are, kept as strings.
 var hyperLogLogCommands = []*Command{
@@ -30,6 +33,7 @@ func pfadd(c *Ctx) {
 	case err != nil:
 		c.fail(err)
 	case changed:
+		c.notify(config.EventString, "pfadd", c.args[1])
 		c.reply.One()
 	default:
 		c.reply.Zero()
@@ -65,6 +69,7 @@ func pfmerge(c *Ctx) {
 		c.fail(err)
 		return
 	}
+	c.notify(config.EventString, "pfadd", c.args[1])
 	c.ok()
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"math"
 
+	"headgate/server/config"
 	"headgate/store"
 )
 
@@ -38,6 +39,7 @@ func copyKey(c *Ctx) {
 		c.reply.Zero()
 		return
 	}
+	c.notifyIn(target, config.EventGeneric, "copy_to", c.args[2])
 	c.reply.One()
 }
 
@@ -51,6 +53,8 @@ func move(c *Ctx) {
 	case c.srv.keys.Full():
 		c.err(errOOM)
 	case c.db.Move(c.key(1), target, c.now):
+		c.notify(config.EventGeneric, "move_from", c.args[1])
+		c.notifyIn(target, config.EventGeneric, "move_to", c.args[1])
 		c.reply.One()
 	default:
 		c.reply.Zero()

@@ -31,11 +31,13 @@ func objectQuery(name, since, summary string, reply Reply, handler func(*Ctx, *s
 		Arity:   3, Flags: ReadOnly, Keys: keys("RO", 2, 2, 1),
 		Args: []Arg{key("key")}, Reply: reply,
 		Handler: func(c *Ctx) {
-			if e, ok := c.lookupRead(2); ok {
-				handler(c, &e)
+			e, ok := c.db.Find(c.key(2), c.now)
+			c.countLookup(ok)
+			if !ok {
+				c.reply.Null()
 				return
 			}
-			c.reply.Null()
+			handler(c, &e)
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"headgate/server/config"
 	"headgate/server/number"
 	"headgate/store"
 )
@@ -210,6 +211,7 @@ func getDel(c *Ctx) {
 	if found {
 		e.Delete()
 		c.effect("DEL", c.args[1])
+		c.notify(config.EventGeneric, "del", c.args[1])
 	}
 }
 
@@ -235,12 +237,15 @@ func getEx(c *Ctx) {
 	case expiry.given() && at <= c.now:
 		e.Delete()
 		c.effect("DEL", c.args[1])
+		c.notify(config.EventGeneric, "del", c.args[1])
 	case expiry.given():
 		e.SetExpireAt(at)
 		c.effect("PEXPIREAT", c.args[1], at)
+		c.notify(config.EventGeneric, "expire", c.args[1])
 	case persist && e.ExpireAt() != 0:
 		e.SetExpireAt(0)
 		c.effect("PERSIST", c.args[1])
+		c.notify(config.EventGeneric, "persist", c.args[1])
 	}
 }
 
@@ -267,6 +272,7 @@ func getSet(c *Ctx) {
 	c.sendStringOrNull(&e, found)
 	c.db.SetString(c.key(1), c.args[2], 0)
 	c.effect("SET", c.args[1], c.args[2])
+	c.notify(config.EventString, "set", c.args[1])
 }
 
 func getRange(c *Ctx) {
@@ -367,13 +373,24 @@ func set(c *Ctx) {
 	switch {
 	case !ok:
 	case o.unconditional():
-		c.db.SetString(c.key(1), c.args[2], at)
+		k := c.key(1)
+		c.settle(k)
+		c.db.SetString(k, c.args[2], at)
 		if at != 0 && c.logs() {
 			c.effect("SET", c.args[1], c.args[2], "PXAT", at)
 		}
+		c.notifySet(at)
 		c.ok()
 	default:
 		c.setIf(&o, at)
+	}
+}
+
+// notifySet tells of a new value at args[1] that expires at the given time, if it does.
+func (c *Ctx) notifySet(at int64) {
+	c.notify(config.EventString, "set", c.args[1])
+	if at != 0 {
+		c.notify(config.EventGeneric, "expire", c.args[1])
 	}
 }
 
@@ -395,18 +412,20 @@ func (c *Ctx) setIf(o *setOptions, at int64) {
 	if refused {
 		return
 	}
+	stays := at
 	if o.keepTTL && found {
-		at = e.ExpireAt()
+		stays = e.ExpireAt()
 	}
-	c.db.SetString(c.key(1), c.args[2], at)
+	c.db.SetString(c.key(1), c.args[2], stays)
 	switch {
-	case at != 0 && !o.keepTTL:
-		c.effect("SET", c.args[1], c.args[2], "PXAT", at)
-	case at != 0 && o.get:
+	case stays != 0 && !o.keepTTL:
+		c.effect("SET", c.args[1], c.args[2], "PXAT", stays)
+	case stays != 0 && o.get:
 		c.effect("SET", c.args[1], c.args[2], "KEEPTTL")
 	case o.get:
 		c.effect("SET", c.args[1], c.args[2])
 	}
+	c.notifySet(at)
 }
 
 // findForSet finds SET's key, which with GET has to hold a string.
@@ -425,6 +444,7 @@ func setNX(c *Ctx) {
 		return
 	}
 	c.db.SetString(k, c.args[2], 0)
+	c.notify(config.EventString, "set", c.args[1])
 	c.reply.One()
 }
 
@@ -437,8 +457,11 @@ func (c *Ctx) setFor(unit int64) {
 	if !ok {
 		return
 	}
-	c.db.SetString(c.key(1), c.args[3], at)
+	k := c.key(1)
+	c.settle(k)
+	c.db.SetString(k, c.args[3], at)
 	c.effect("SET", c.args[1], c.args[3], "PXAT", at)
+	c.notifySet(at)
 	c.ok()
 }
 
@@ -469,7 +492,10 @@ func msetNX(c *Ctx) {
 // setPairs sets the keys among the arguments to the values that follow them.
 func (c *Ctx) setPairs() {
 	for i := 1; i < len(c.args); i += 2 {
-		c.db.SetString(c.key(i), c.args[i+1], 0)
+		k := c.key(i)
+		c.settle(k)
+		c.db.SetString(k, c.args[i+1], 0)
+		c.notify(config.EventString, "set", k.Name)
 	}
 }
 
@@ -484,6 +510,7 @@ func appendTo(c *Ctx) {
 		c.fail(err)
 		return
 	}
+	c.notify(config.EventString, "append", c.args[1])
 	c.reply.Int(int64(n))
 }
 
@@ -504,6 +531,9 @@ func setRange(c *Ctx) {
 	if err != nil {
 		c.fail(err)
 		return
+	}
+	if len(value) > 0 {
+		c.notify(config.EventString, "setrange", c.args[1])
 	}
 	c.reply.Int(int64(n))
 }
@@ -537,6 +567,7 @@ func (c *Ctx) incrBy(delta int64) {
 	}
 	if !found {
 		c.db.SetInt(k, delta, 0)
+		c.notify(config.EventString, "incrby", c.args[1])
 		c.reply.Int(delta)
 		return
 	}
@@ -552,6 +583,7 @@ func (c *Ctx) incrBy(delta int64) {
 		return
 	}
 	e.SetInt(n + delta)
+	c.notify(config.EventString, "incrby", c.args[1])
 	c.reply.Int(n + delta)
 }
 
@@ -584,5 +616,6 @@ func incrByFloat(c *Ctx) {
 	c.scratch = sum.Append(c.scratch[:0])
 	c.db.SetText(k, c.scratch, at)
 	c.effect("SET", k.Name, c.scratch, "KEEPTTL")
+	c.notify(config.EventString, "incrbyfloat", c.args[1])
 	c.reply.Bulk(c.scratch)
 }

@@ -83,9 +83,12 @@ func clThrottle(c *Ctx) {
 		if c.logs() {
 			c.effect("SET", k.Name, d.TAT, "PXAT", at)
 		}
+		c.notify(config.EventString, "set", k.Name)
+		c.notify(config.EventGeneric, "expire", k.Name)
 	case throttle.Delete:
 		e.Delete()
 		c.effect("DEL", k.Name)
+		c.notify(config.EventGeneric, "del", k.Name)
 	}
 	c.reply.Array(5)
 	if d.Limited {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"headgate/server/config"
 	"headgate/server/number"
 	"headgate/server/resp"
 	"headgate/store"
@@ -287,6 +288,13 @@ func (c *Ctx) addScores(o zaddOptions) {
 			changed++
 		}
 	}
+	if added+changed > 0 {
+		event := "zadd"
+		if o.incr {
+			event = "zincr"
+		}
+		c.notify(config.EventZSet, event, c.args[1])
+	}
 	switch {
 	case o.incr && done == zaddRefused:
 		c.reply.Null()
@@ -481,6 +489,14 @@ func zrangeStore(c *Ctx) {
 	c.storeMembers(1, members, expected, 0)
 }
 
+// notifyRemoved tells that members have been removed from a sorted set, if any have.
+func (c *Ctx) notifyRemoved(z *store.ZSet, event string, removed int) {
+	if removed > 0 {
+		c.notify(config.EventZSet, event, z.Name())
+		c.notifyDeleted(z.Len() == 0, z.Name())
+	}
+}
+
 func zrem(c *Ctx) {
 	z, ok := c.changeZSet(1)
 	if !ok {
@@ -492,6 +508,7 @@ func zrem(c *Ctx) {
 			removed++
 		}
 	}
+	c.notifyRemoved(&z, "zrem", int(removed))
 	c.reply.Int(removed)
 }
 
@@ -501,7 +518,9 @@ func zremRangeByScore(c *Ctx) {
 		return
 	}
 	if z, ok := c.changeZSet(1); ok {
-		c.reply.Int(int64(z.RemoveScore(r)))
+		removed := z.RemoveScore(r)
+		c.notifyRemoved(&z, "zremrangebyscore", removed)
+		c.reply.Int(int64(removed))
 	}
 }
 
@@ -511,7 +530,9 @@ func zremRangeByLex(c *Ctx) {
 		return
 	}
 	if z, ok := c.changeZSet(1); ok {
-		c.reply.Int(int64(z.RemoveLex(r)))
+		removed := z.RemoveLex(r)
+		c.notifyRemoved(&z, "zremrangebylex", removed)
+		c.reply.Int(int64(removed))
 	}
 }
 
@@ -528,6 +549,7 @@ func zremRangeByRank(c *Ctx) {
 	if start, stop, ok := r.within(z.Len()); ok {
 		removed = z.RemoveRank(start, stop)
 	}
+	c.notifyRemoved(&z, "zremrangebyrank", removed)
 	c.reply.Int(int64(removed))
 }
 

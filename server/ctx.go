@@ -117,10 +117,6 @@ func oneLine(s string) string {
 // lookupRead finds the key at args[i] for reading, and counts the hit or the miss.
 func (c *Ctx) lookupRead(i int) (store.Entry, bool) {
 	e, ok := c.db.Find(c.key(i), c.now)
-	if ok {
-		c.srv.stats.keyspaceHits++
-	} else {
-		c.srv.stats.keyspaceMisses++
-	}
+	c.countRead(i, ok)
 	return e, ok
 }

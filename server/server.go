@@ -45,6 +45,8 @@ type Server struct {
 	blocking     blocking
 	watchful     bool // a pause is on or a client is blocked, so commands need a second look
 	hub          hub
+	replacing    bool           // keys that are added replace others, so that they are not new
+	eventChannel []byte         // memory for the name of an event's channel
 	running      *Ctx           // of the batch that is being executed, or nil
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
@@ -120,6 +122,7 @@ func (s *Server) apply(cfg *config.Config) {
 		s.log.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", s.maxClients, "asked", cfg.MaxClients)
 	}
 	s.keys.SetLimits(encodingLimits(cfg))
+	s.observe(cfg)
 	s.fronts.apply(cfg)
 }
 

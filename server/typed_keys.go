@@ -6,7 +6,7 @@ import "headgate/store"
 // ok false.
 func (c *Ctx) readHash(i int) (h store.Hash, found, ok bool) {
 	h, found, err := c.db.Hash(c.key(i), c.now)
-	c.countLookup(found || err != nil)
+	c.countRead(i, found || err != nil)
 	if err != nil {
 		c.fail(err)
 		return h, false, false
@@ -28,7 +28,7 @@ func (c *Ctx) changeHash(i int) (h store.Hash, ok bool) {
 // returns ok false.
 func (c *Ctx) readZSet(i int) (z store.ZSet, found, ok bool) {
 	z, found, err := c.db.ZSet(c.key(i), c.now)
-	c.countLookup(found || err != nil)
+	c.countRead(i, found || err != nil)
 	if err != nil {
 		c.fail(err)
 		return z, false, false
@@ -45,6 +45,14 @@ func (c *Ctx) changeZSet(i int) (z store.ZSet, ok bool) {
 		return z, false
 	}
 	return z, true
+}
+
+// countRead counts a reader's hit or miss of the key at args[i], and tells of a miss.
+func (c *Ctx) countRead(i int, hit bool) {
+	c.countLookup(hit)
+	if !hit {
+		c.missed(c.args[i])
+	}
 }
 
 // countLookup counts a reader's hit or miss.

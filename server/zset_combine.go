@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/server/config"
 	"headgate/server/number"
 	"headgate/store"
 )
@@ -63,6 +64,8 @@ func sortMembers(members []scoredMember) {
 func (c *Ctx) storeMembers(i int, members []scoredMember, expected, longest int) {
 	if e, found := c.db.Find(c.key(i), c.now); found {
 		e.Delete()
+		c.notifyDeleted(len(members) == 0, c.args[i])
+		defer c.replacing()()
 	}
 	to, ok := c.changeZSet(i)
 	if !ok {
@@ -74,6 +77,9 @@ func (c *Ctx) storeMembers(i int, members []scoredMember, expected, longest int)
 	for _, m := range members {
 		c.scratch = append(c.scratch[:0], m.name...)
 		to.Add(m.score, c.scratch)
+	}
+	if len(members) > 0 {
+		c.notify(config.EventZSet, c.cmd.Name, c.args[i])
 	}
 	c.reply.Int(int64(len(members)))
 }
@@ -411,9 +417,12 @@ func (c *Ctx) takeMembers(z *store.ZSet, n int, highest bool, fn func(member []b
 		fn(member, score)
 		return true
 	})
+	event := "zpopmin"
 	if highest {
+		event = "zpopmax"
 		z.RemoveRank(z.Len()-n, z.Len()-1)
 	} else {
 		z.RemoveRank(0, n-1)
 	}
+	c.notifyRemoved(z, event, n)
 }

@@ -55,6 +55,7 @@ type Keyspace struct {
 	hand      int // the database that ExpireSlice is at
 	retired   retired
 	onExpired func(db *DB, name []byte)
+	observer  Observer   // of changes, or nil
 	ready     []*Awaited // awaited keys that have been added, in that order
 	stamps    stampTexts // the members of logs that have been handed out
 	empty     buckets    // what a database without keys points to; never written
@@ -224,6 +225,9 @@ func (db *DB) newRecord(name []byte, enc encoding, payload int) (*record, ref) {
 // insert adds a key that must not exist, with room for a payload. The caller has passed the gate.
 func (db *DB) insert(k Key, enc encoding, payload int) (*record, ref) {
 	t := db.tableWithRoom(k.Hash)
+	if db.ks.observer != nil {
+		db.ks.observer.Created(db, k.Name)
+	}
 	rec, r := db.newRecord(k.Name, enc, payload)
 	t.place(k.Hash, r)
 	t.count++

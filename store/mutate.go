@@ -21,6 +21,9 @@ func (db *DB) mutate(name []byte, why change) {
 	if len(db.watched) != 0 {
 		db.markWatched(name, why)
 	}
+	if db.ks.observer != nil {
+		db.tell(name, why)
+	}
 }
 
 // mutateSwap is the gate for two databases that are about to exchange all of their keys.

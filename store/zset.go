@@ -51,6 +51,9 @@ func (db *DB) ZSetCreate(k Key, now int64) (ZSet, error) {
 	return z, err
 }
 
+// Name is the key's name. It is the caller's memory that the view was opened with.
+func (z *ZSet) Name() []byte { return z.key.Name }
+
 // Entry is the key that holds the set. It may be used only while Len is above 0.
 func (z *ZSet) Entry() *Entry { return &z.entry }
 

@@ -50,6 +50,8 @@ type Config struct {
 	BusyReplyThreshold int // ms that a script runs before other clients get BUSY; 0 = never
 	ScriptTimeLimit    int // ms after which a script that has written nothing is stopped; 0 = never
 
+	NotifyEvents Events // which key-space events are published, and how
+
 	Dir        string      // working directory, absolute once loaded
 	Save       []SavePoint // always empty: the directive refuses save points
 	AppendOnly bool        // always false: the directive refuses yes

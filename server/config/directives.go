@@ -35,13 +35,14 @@ const (
 	Clients     Group = "Clients"
 	General     Group = "General"
 	Security    Group = "Security"
+	Notices     Group = "Events"
 	Encodings   Group = "Compact encodings"
 	Limiters    Group = "Limiters"
 	Scripts     Group = "Scripts"
 	Persistence Group = "Persistence"
 )
 
-var groups = []Group{Network, Clients, General, Security, Encodings, Limiters, Scripts, Persistence}
+var groups = []Group{Network, Clients, General, Notices, Security, Encodings, Limiters, Scripts, Persistence}
 
 // Bounds that several directives share.
 const (
@@ -166,6 +167,12 @@ var directives = []*Directive{
 		Name: "shutdown-timeout", Group: General, Since: "0.1.0", Default: "10", Settable: true,
 		Summary: "Seconds that an orderly shutdown may take before what is left is cut off.",
 		kind:    seconds(func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
+	},
+
+	{
+		Name: "notify-keyspace-events", Group: Notices, Since: "0.1.0", Default: `""`, Settable: true,
+		Summary: "Classes of key-space events to publish, each a letter as in Redis; K publishes them on __keyspace@<db>__ channels, E on __keyevent@<db>__ channels. Empty means none.",
+		kind:    eventsKind{},
 	},
 
 	{

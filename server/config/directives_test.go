@@ -101,6 +101,7 @@ var samples = map[string]sample{
 	"logfile":                    {"/var/log/x y", "/var/log/x y"},
 	"loglevel":                   {"WARNING", "warning"},
 	"maxclients":                 {"12", "12"},
+	"notify-keyspace-events":     {"KEgn", "gnKE"},
 	"pidfile":                    {"/run/x.pid", "/run/x.pid"},
 	"port":                       {"7000", "7000"},
 	"proto-max-bulk-len":         {"1GB", "1073741824"},

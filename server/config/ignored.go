@@ -27,7 +27,6 @@ const (
 	noEviction    = "memory limits and eviction are not part of this version"
 	noACL         = "ACL users are not part of this version"
 	noSlowlog     = "SLOWLOG, LATENCY and tracking are not part of this version"
-	noEvents      = "keyspace events are not part of this version"
 	noLists       = "lists, sets and streams are not part of this version"
 	ownMemory     = "headgate manages its memory in its own way"
 	ownProcess    = "the process's title, priority and processors are left to the system"
@@ -116,7 +115,6 @@ var ignored = []Ignored{
 	{Name: "min-slaves-max-lag", Reason: noReplication},
 	{Name: "min-slaves-to-write", Reason: noReplication, Only: []string{"0"}},
 	{Name: "no-appendfsync-on-rewrite", Reason: noPersistence},
-	{Name: "notify-keyspace-events", Reason: noEvents, Only: []string{""}},
 	{Name: "oom-score-adj", Reason: ownProcess},
 	{Name: "oom-score-adj-values", Reason: ownProcess},
 	{Name: "proc-title-template", Reason: ownProcess},
