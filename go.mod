@@ -21,4 +21,5 @@ require (
 	github.com/tidwall/match v1.1.1 // indirect
 	golang.org/x/tools v0.26.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )

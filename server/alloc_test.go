@@ -88,6 +88,15 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 		{"DEL of a missing key", []string{"DEL", "missing"}},
 		{"CL.THROTTLE", []string{"CL.THROTTLE", "user", "1000000", "1000000", "60", "1"}},
 		{"EVALSHA", []string{"EVALSHA", sha1Hex(renewScript), "1", "lease", "60000"}},
+		{"RL.GCRA", []string{"RL.GCRA", "user:g", "1000000", "1000000", "60s", "COST", "1"}},
+		{"RL.GCRA of a limited key", []string{"RL.GCRA", "busy:g", "1", "1", "1h"}},
+		{"RL.QUEUE", []string{"RL.QUEUE", "user:q", "1000000", "1000000", "1m"}},
+		{"RL.FIXED", []string{"RL.FIXED", "user:f", "1000000", "60s"}},
+		{"RL.FIXED of a limited key", []string{"RL.FIXED", "busy:f", "1", "60s"}},
+		{"RL.FIXED by the calendar", []string{"RL.FIXED", "user:c", "1000000", "MONTH", "TZ", "Europe/Berlin"}},
+		{"RL.SLIDING", []string{"RL.SLIDING", "user:s", "1000000", "60s", "SLICES", "10"}},
+		{"RL.LOG", []string{"RL.LOG", "user:l", "20", "1ms"}},
+		{"RL.LOG of a limited key", []string{"RL.LOG", "busy:l", "3", "60s"}},
 		{"CL.THROTTLE of a limited key", []string{"CL.THROTTLE", "busy", "0", "1", "60"}},
 	}
 	w := newWorkerClient(t)

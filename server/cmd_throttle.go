@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"headgate/server/config"
-	"headgate/store"
 	"headgate/throttle"
 )
 
@@ -15,19 +14,26 @@ var throttleCommands = []*Command{
 		Name: "cl.throttle", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "Decide by GCRA whether an action may happen now, and charge it if so; redis-cell's command.",
 		Arity:   -1, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
-		Args:  throttleArgs,
-		Reply: ReplyArray, Handler: clThrottle,
+		Args:   throttleArgs,
+		Errors: throttleErrors,
+		Reply:  ReplyArray, Handler: clThrottle,
 	},
 	{
 		Name: "rl.throttle", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "CL.THROTTLE under the name proposed for Valkey.",
 		Arity:   -1, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
-		Args:  throttleArgs,
-		Reply: ReplyArray, Handler: clThrottle,
+		Args:   throttleArgs,
+		Errors: throttleErrors,
+		Reply:  ReplyArray, Handler: clThrottle,
 	},
 }
 
-var throttleArgs = []Arg{key("key"), integer("max-burst"), integer("count"), integer("period"), integer("quantity").opt()}
+var throttleArgs = []Arg{
+	key("key"), integer("max-burst").fails(errThrottleParse), integer("count").fails(errThrottleParse),
+	integer("period").fails(errThrottleParse), integer("quantity").opt().fails(errThrottleParse),
+}
+
+var throttleErrors = []string{errThrottleUsage, errZeroRates, errNotInteger, errWrongType}
 
 // Errors in redis-cell's words, which its clients match on; they carry no code.
 const (
@@ -61,7 +67,7 @@ func clThrottle(c *Ctx) {
 	var tat int64
 	if exists {
 		var wireError string
-		if tat, wireError = storedTAT(&e); wireError != "" {
+		if tat, wireError = storedInteger(&e); wireError != "" {
 			c.err(wireError)
 			return
 		}
@@ -71,25 +77,7 @@ func clThrottle(c *Ctx) {
 		c.failThrottle(err)
 		return
 	}
-	switch d.Write {
-	case throttle.Set:
-		at := throttle.ExpireAtMs(d.TAT)
-		if !exists {
-			c.db.SetInt(k, d.TAT, at)
-		} else {
-			e.SetInt(d.TAT)
-			e.SetExpireAt(at)
-		}
-		if c.logs() {
-			c.effect("SET", k.Name, d.TAT, "PXAT", at)
-		}
-		c.notify(config.EventString, "set", k.Name)
-		c.notify(config.EventGeneric, "expire", k.Name)
-	case throttle.Delete:
-		e.Delete()
-		c.effect("DEL", k.Name)
-		c.notify(config.EventGeneric, "del", k.Name)
-	}
+	c.storeTAT(k, &e, exists, &d)
 	c.reply.Array(5)
 	if d.Limited {
 		c.reply.One()
@@ -108,21 +96,6 @@ func (c *Ctx) cellGCRA(burst, count, period int64) (throttle.GCRA, error) {
 		return throttle.NewCapacityGCRA(burst, count, period)
 	}
 	return throttle.NewGCRA(throttle.Quota{MaxBurst: burst, Count: count, Period: period})
-}
-
-// storedTAT reads a limiter's theoretical arrival time, or returns the wire form of why the key is none.
-func storedTAT(e *store.Entry) (tat int64, wireError string) {
-	if e.Kind() != store.KindString {
-		return 0, errWrongType
-	}
-	if tat, ok := e.Int(); ok {
-		return tat, ""
-	}
-	tat, ok := store.ParseInt(e.Bytes(nil))
-	if !ok {
-		return 0, errNotInteger
-	}
-	return tat, ""
 }
 
 // failThrottle sends the wire form of an error from the algorithm.

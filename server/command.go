@@ -22,6 +22,7 @@ type Command struct {
 	Keys       []KeySpec  // where its keys stand
 	Args       []Arg      // its syntax
 	Reply      Reply      // the reply types it can answer with
+	Errors     []string   // of limiters: its errors besides those for single arguments, in the order of the checks
 	Handler    Handler    // nil exactly for containers
 	Sub        []*Command // a container's sub-commands
 
@@ -270,6 +271,7 @@ type Arg struct {
 	Multiple bool
 	EachTok  bool // Multiple, with the token before each
 	Args     []Arg
+	Error    string // what a value is answered with that is none; %s stands for the value. Only limiters declare it
 }
 
 // Constructors for Arg: one for each type of argument.
@@ -289,6 +291,7 @@ func (a Arg) opt() Arg                { a.Optional = true; return a }
 func (a Arg) multi() Arg              { a.Multiple = true; return a }
 func (a Arg) eachTok() Arg            { a.EachTok = true; return a }
 func (a Arg) after(token string) Arg  { a.Token = token; return a }
+func (a Arg) fails(text string) Arg   { a.Error = text; return a }
 
 // syntax renders an argument as documentation writes it: `[NX | XX] key value [value …]`.
 func (a Arg) syntax() string {

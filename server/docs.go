@@ -33,8 +33,45 @@ func CommandsMarkdown() string {
 				}
 			}
 		}
+		if group.group == GroupThrottle {
+			writeErrors(&b, r)
+		}
 	}
 	return b.String() + "\n"
+}
+
+// writeErrors lists the errors of all commands that declare theirs: first what each value that is none is answered with, then the
+// others.
+func writeErrors(b *strings.Builder, r *registry) {
+	b.WriteString("\n### Errors of the limiters\n\nA call that is answered with an error changes nothing. X stands for the argument.\n\n" +
+		"| Command | A wrong value of | Error |\n|---|---|---|\n")
+	for _, cmd := range r.all {
+		if len(cmd.Errors) == 0 {
+			continue
+		}
+		name := strings.ToUpper(strings.ReplaceAll(cmd.fullName, "|", " "))
+		for _, arg := range withErrors(cmd.Args) {
+			fmt.Fprintf(b, "| `%s` | `%s` | `%s` |\n", name, arg.Name, strings.ReplaceAll(arg.Error, "%s", "X"))
+		}
+		for _, text := range cmd.Errors {
+			fmt.Fprintf(b, "| `%s` | – | `%s` |\n", name, strings.ReplaceAll(text, "%s", "X"))
+		}
+		if cmd.Arity != -1 {
+			fmt.Fprintf(b, "| `%s` | – | `%s` |\n", name, cmd.arityError)
+		}
+	}
+}
+
+// withErrors lists the arguments, those within others too, that declare their error.
+func withErrors(args []Arg) []Arg {
+	var found []Arg
+	for _, arg := range args {
+		if arg.Error != "" {
+			found = append(found, arg)
+		}
+		found = append(found, withErrors(arg.Args)...)
+	}
+	return found
 }
 
 // documentedGroups are the sections, in the order in which a reader wants them.

@@ -18,6 +18,7 @@ import (
 	"headgate/server/config"
 	"headgate/server/resp"
 	"headgate/store"
+	"headgate/throttle"
 )
 
 // Version is headgate's own version.
@@ -37,6 +38,7 @@ type Server struct {
 	commands *registry // never changes
 	stats    statistics
 	effects  effects
+	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows
 
 	clients      clientTable
 	nextClientID int64
@@ -104,7 +106,7 @@ func New(live *config.Live, o Options) *Server {
 func commandGroups() [][]*Command {
 	return [][]*Command{
 		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
-		transactionCommands, scriptingCommands, pubsubCommands, throttleCommands, serverCommands,
+		transactionCommands, scriptingCommands, pubsubCommands, throttleCommands, limiterCommands, serverCommands,
 	}
 }
 

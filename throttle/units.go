@@ -1,6 +1,8 @@
 package throttle
 
 const (
+	nsPerUs     = 1_000
+	usPerSecond = 1_000_000
 	nsPerMs     = 1_000_000
 	nsPerSecond = 1_000_000_000
 	msPerSecond = 1_000
@@ -35,3 +37,17 @@ func ceilDiv(n, unit int64) int64 {
 	}
 	return quotient
 }
+
+// Millis turns nanoseconds, 0 or more, into whole milliseconds, rounded up.
+func Millis(d int64) int64 { return ceilDiv(d, nsPerMs) }
+
+// RetryMillis is Millis for a RetryAfter: NoRetry stays NoRetry.
+func RetryMillis(retryAfter int64) int64 {
+	if retryAfter < 0 {
+		return NoRetry
+	}
+	return Millis(retryAfter)
+}
+
+// SecondsOfMicros is Seconds for GCRA, which counts in microseconds: what is below one is dropped, and the rest is rounded up.
+func SecondsOfMicros(d int64) int64 { return ceilDiv(d/nsPerUs, usPerSecond) }

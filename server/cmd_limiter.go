@@ -1,0 +1,119 @@
+package server
+
+import (
+	"headgate/server/policy"
+)
+
+// limiterCommands: one command for each algorithm, in milliseconds throughout.
+var limiterCommands = []*Command{
+	{
+		Name: "rl.bucket", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(1)",
+		Summary: "Take tokens from a bucket that is refilled at a steady rate; RL.GCRA under the token bucket's words.",
+		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args:   []Arg{key("key"), quotaArg("capacity"), rateArg("refill"), durationArg("period"), costArg, peekArg},
+		Errors: limiterErrors,
+		Reply:  ReplyArray, Handler: rlBucket,
+	},
+	{
+		Name: "rl.fixed", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(1)",
+		Summary: "Count within a window that begins with its first call, or that is aligned with the epoch or with a calendar.",
+		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args: []Arg{
+			key("key"), quotaArg("limit"),
+			oneOf("window", block("period", durationArg("window"), tok("ALIGNED").opt()),
+				block("calendar", oneOf("unit", tok("HOUR"), tok("DAY"), tok("WEEK"), tok("MONTH"), tok("YEAR")),
+					str("zone").after("TZ").opt().fails("ERR unknown time zone '%s'"))),
+			costArg, peekArg,
+		},
+		Errors: limiterErrors,
+		Reply:  ReplyArray, Handler: rlFixed,
+	},
+	{
+		Name: "rl.gcra", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(1)",
+		Summary: "Decide by GCRA: a capacity that may be used at once, given back at a steady rate.",
+		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args:   []Arg{key("key"), quotaArg("capacity"), rateArg("count"), durationArg("period"), costArg, peekArg},
+		Errors: limiterErrors,
+		Reply:  ReplyArray, Handler: rlGCRA,
+	},
+	{
+		Name: "rl.log", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(log n + cost) in the number of entries",
+		Summary: "Admit by a list of what passed within the window, exactly; with MEMBER, by a list of different ids.",
+		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args:   []Arg{key("key"), quotaArg("limit"), durationArg("window"), str("id").after("MEMBER").opt(), costArg, peekArg},
+		Errors: []string{errSyntax, string(policy.ErrLogCost), errWrongType},
+		Reply:  ReplyArray, Handler: rlLog,
+	},
+	{
+		Name: "rl.queue", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(1)",
+		Summary: "RL.GCRA for a queue that lets requests out evenly: a sixth number tells for how many milliseconds to hold this one back.",
+		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args:   []Arg{key("key"), quotaArg("capacity"), rateArg("count"), durationArg("period"), costArg, peekArg},
+		Errors: limiterErrors,
+		Reply:  ReplyArray, Handler: rlQueue,
+	},
+	{
+		Name: "rl.sliding", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(n) in the number of slices",
+		Summary: "Count within a sliding window that is cut into slices, of which the oldest is forgotten gradually.",
+		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args: []Arg{
+			key("key"), quotaArg("limit"), durationArg("window"),
+			integer("slices").after("SLICES").opt().fails(string(policy.ErrSlices)), costArg, peekArg,
+		},
+		Errors: limiterErrors,
+		Reply:  ReplyArray, Handler: rlSliding,
+	},
+}
+
+// Arguments that the limiters share.
+var (
+	costArg = integer("cost").after("COST").opt().fails(errNotInteger)
+	peekArg = tok("PEEK").opt()
+)
+
+// limiterErrors are those of every limiter whose state holds numbers: for options that are none, stand twice or do not go together;
+// for a rate or a product beyond 64 bits, and a key's text that is no number; and for a key of another kind.
+var limiterErrors = []string{errSyntax, errNotInteger, errWrongType}
+
+func quotaArg(name string) Arg    { return integer(name).fails(string(policy.ErrLimit)) }
+func rateArg(name string) Arg     { return integer(name).fails(string(policy.ErrCount)) }
+func durationArg(name string) Arg { return str(name).fails("ERR invalid duration '%s'") }
+
+func rlBucket(c *Ctx)  { c.limiter(policy.Bucket) }
+func rlFixed(c *Ctx)   { c.limiter(policy.Fixed) }
+func rlGCRA(c *Ctx)    { c.limiter(policy.GCRA) }
+func rlLog(c *Ctx)     { c.limiter(policy.Log) }
+func rlQueue(c *Ctx)   { c.limiter(policy.Queue) }
+func rlSliding(c *Ctx) { c.limiter(policy.Sliding) }
+
+// limiter implements the commands that are called with a key and an algorithm's words.
+func (c *Ctx) limiter(a policy.Algorithm) {
+	var p policy.Policy
+	var r policy.Request
+	if err := policy.Parse(&p, &r, a, c.args[2:]); err != nil {
+		c.errPolicy(err)
+		return
+	}
+	v, wireError := c.decide(c.key(1), &p, &r)
+	if wireError != "" {
+		c.err(wireError)
+		return
+	}
+	if a == policy.Queue {
+		c.reply.Array(6)
+		c.sendNumbers(v.Verdict)
+		c.reply.Int(v.wait)
+		return
+	}
+	c.reply.Array(5)
+	c.sendNumbers(v.Verdict)
+}
+
+// errPolicy sends an error from package policy.
+func (c *Ctx) errPolicy(err error) {
+	if text, ok := err.(policy.Error); ok { //nolint:errorlint // it is never wrapped, and this is every bad argument's way
+		c.err(oneLine(string(text)))
+		return
+	}
+	panic("server: unexpected error from policy: " + err.Error())
+}

@@ -1,0 +1,280 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/config"
+	"headgate/server/netpoll"
+)
+
+// clockClient is a worker's client on a server whose clock stands where the test puts it.
+type clockClient struct {
+	*workerClient
+	now int64 // ns
+}
+
+// clockStart is where a clockClient's clock begins: a Saturday, 2026-11-21 13:45:10.000 UTC.
+const clockStart = 1_795_268_710_000 * 1e6
+
+func newClockClient(t testing.TB) *clockClient {
+	w := &clockClient{now: clockStart}
+	s := New(config.NewLive(config.Default()), Options{Clock: NewClock(func() (wall, mono int64) { return w.now, w.now })})
+	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2"}
+	w.workerClient = &workerClient{t: t, srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}
+	w.worker.Opened(conn)
+	t.Cleanup(func() {
+		w.worker.Closed(conn)
+		s.keys.Close()
+	})
+	return w
+}
+
+// ask runs a command and returns its reply in one line: an array's elements between brackets, nil for null.
+func (w *clockClient) ask(words ...string) string {
+	text, rest := plainReply(string(w.run(encodeCommand(words...))))
+	require.Empty(w.t, rest, "%q", words)
+	return text
+}
+
+func (w *clockClient) call(line string) string { return w.ask(strings.Fields(line)...) }
+
+// plainReply renders the first reply of some RESP, and returns what follows it.
+func plainReply(wire string) (text, rest string) {
+	line, rest, _ := strings.Cut(wire, "\r\n")
+	switch line[0] {
+	case '$':
+		if line == "$-1" {
+			return "nil", rest
+		}
+		var n int
+		_, _ = fmt.Sscan(line[1:], &n)
+		return rest[:n], rest[n+2:]
+	case '*':
+		if line == "*-1" {
+			return "nil", rest
+		}
+		var n int
+		_, _ = fmt.Sscan(line[1:], &n)
+		items := make([]string, n)
+		for i := range items {
+			items[i], rest = plainReply(rest)
+		}
+		return "[" + strings.Join(items, " ") + "]", rest
+	case '-':
+		return line[1:], rest
+	}
+	return line[1:], rest
+}
+
+// conversations are calls to one limiter after another: "+5 call" is made 5 ms after the one before, "+0.5" half a millisecond.
+var conversations = []struct{ name, calls string }{
+	{"GCRA", `
+		RL.GCRA laoqian:reply 15 30 60s    | [0 15 14 -1 2000]
+		RL.GCRA laoqian:reply 15 30 60s    | [0 15 13 -1 4000]
+		PTTL laoqian:reply                 | 4000
+		TYPE laoqian:reply                 | string
+		RL.GCRA laoqian:reply 15 30 60s COST 13 | [0 15 0 -1 30000]
+		RL.GCRA laoqian:reply 15 30 60s    | [1 15 0 2000 30000]
+		RL.GCRA laoqian:reply 15 30 60s PEEK | [0 15 0 -1 30000]
+		RL.GCRA laoqian:reply 15 30 60s PEEK COST 1 | [1 15 0 2000 30000]
+		RL.GCRA laoqian:reply 15 30 60s COST 16 | [1 15 0 -1 30000]
+		+0.5 RL.GCRA laoqian:reply 15 30 60s | [1 15 0 2000 30000]
+		+1999 RL.GCRA laoqian:reply 15 30 60s | [1 15 0 1 28001]
+		+1 RL.GCRA laoqian:reply 15 30 60s | [0 15 0 -1 30000]
+		RL.GCRA laoqian:reply 15 30 60s COST -3 | [0 15 3 -1 24000]
+		RL.GCRA laoqian:reply 15 30 60s COST -300 | [0 15 15 -1 0]
+		EXISTS laoqian:reply               | 0`},
+	{"the same state as CL.THROTTLE", `
+		CL.THROTTLE k 14 30 60 1           | [0 15 14 -1 2]
+		RL.GCRA k 15 30 60s                | [0 15 13 -1 4000]
+		RL.BUCKET k 15 30 60000            | [0 15 12 -1 6000]
+		CL.THROTTLE k 14 30 60 0           | [0 15 12 -1 6]`},
+	{"a lowered limit", `
+		RL.GCRA k 10 1 1s COST 10          | [0 10 0 -1 10000]
+		RL.GCRA k 2 1 1s                   | [1 2 0 9000 10000]
+		RL.GCRA k 2 1 1s COST -1           | [0 2 0 -1 9000]
+		RL.GCRA k 0 1 1s                   | [1 0 0 -1 9000]
+		RL.GCRA k -1 1 1s                  | [0 -1 -1 -1 0]
+		RL.GCRA other 0 1 1s               | [1 0 0 -1 0]
+		EXISTS other                       | 0`},
+	{"unlimited leaves no state", `
+		RL.GCRA k -1 1 1s COST 5           | [0 -1 -1 -1 0]
+		RL.QUEUE k -1 1 1s                 | [0 -1 -1 -1 0 0]
+		RL.FIXED k -1 1s                   | [0 -1 -1 -1 0]
+		RL.SLIDING k -1 1s                 | [0 -1 -1 -1 0]
+		RL.LOG k -1 1s                     | [0 -1 -1 -1 0]
+		EXISTS k                           | 0`},
+	{"queue", `
+		RL.QUEUE k 3 10 1s                 | [0 3 2 -1 100 0]
+		RL.QUEUE k 3 10 1s                 | [0 3 1 -1 200 100]
+		RL.QUEUE k 3 10 1s                 | [0 3 0 -1 300 200]
+		RL.QUEUE k 3 10 1s                 | [1 3 0 100 300 -1]
+		+0.5 RL.QUEUE k 3 10 1s PEEK       | [0 3 0 -1 300 300]
+		+100 RL.QUEUE k 3 10 1s            | [0 3 0 -1 300 200]`},
+	{"fixed window from its first call", `
+		RL.FIXED k 2 1s                    | [0 2 1 -1 1000]
+		+400 RL.FIXED k 2 1s               | [0 2 0 -1 600]
+		RL.FIXED k 2 1s                    | [1 2 0 600 600]
+		GET k                              | 2
+		PTTL k                             | 600
+		RL.FIXED k 2 1s COST -1            | [0 2 1 -1 600]
+		RL.FIXED k 2 1s COST -5            | [0 2 2 -1 0]
+		PTTL k                             | 600
+		RL.FIXED k 2 1s COST 3             | [1 2 2 -1 0]
+		RL.FIXED k 2 1s COST 2             | [0 2 0 -1 600]
+		+599 RL.FIXED k 2 1s               | [1 2 0 1 1]
+		+1 RL.FIXED k 2 1s                 | [0 2 1 -1 1000]
+		RL.FIXED k 2 1s PEEK               | [0 2 1 -1 1000]
+		RL.FIXED k 2 1s COST 0             | [0 2 1 -1 1000]
+		RL.FIXED k 2 1s PEEK COST 2        | [1 2 1 1000 1000]`},
+	{"a counter without its EXPIRE is mended", `
+		INCRBY k 2                         | 2
+		RL.FIXED k 2 1s PEEK               | [0 2 0 -1 1000]
+		PTTL k                             | -1
+		RL.FIXED k 2 1s                    | [1 2 0 1000 1000]
+		PTTL k                             | 1000
+		+1000 RL.FIXED k 2 1s              | [0 2 1 -1 1000]
+		PEXPIRE k 100000                   | 1
+		RL.FIXED k 2 1s                    | [0 2 0 -1 1000]
+		PEXPIRE k 300                      | 1
+		RL.FIXED k 2 1s                    | [1 2 0 300 300]`},
+	{"aligned windows", `
+		RL.FIXED k 2 4s ALIGNED            | [0 2 1 -1 2000]
+		+2000 RL.FIXED k 2 4s ALIGNED      | [0 2 1 -1 4000]`},
+	{"calendar units", `
+		RL.FIXED h 9 HOUR                  | [0 9 8 -1 890000]
+		RL.FIXED d 9 day                   | [0 9 8 -1 36890000]
+		RL.FIXED w 9 WEEK                  | [0 9 8 -1 123290000]
+		RL.FIXED m 9 MONTH                 | [0 9 8 -1 814490000]
+		RL.FIXED y 9 YEAR                  | [0 9 8 -1 3492890000]
+		RL.FIXED b 9 DAY TZ Europe/Berlin  | [0 9 8 -1 33290000]
+		RL.FIXED t 9 MONTH TZ Asia/Tokyo COST 2 | [0 9 7 -1 782090000]`},
+	{"sliding window counter", `
+		RL.SLIDING k 10 1s SLICES 1        | [0 10 9 -1 2000]
+		RL.SLIDING k 10 1s SLICES 1 COST 7 | [0 10 2 -1 2000]
+		HGETALL k                          | [1795268710000 8]
+		+1250 RL.SLIDING k 10 1s SLICES 1  | [0 10 3 -1 1750]
+		RL.SLIDING k 10 1s SLICES 1 COST 4 | [1 10 3 125 1750]
+		+124 RL.SLIDING k 10 1s SLICES 1 PEEK COST 4 | [1 10 3 1 1626]
+		+1 RL.SLIDING k 10 1s SLICES 1 COST 4 | [0 10 0 -1 1625]
+		RL.SLIDING k 10 1s SLICES 1 COST -6 | [0 10 6 -1 625]
+		PTTL k                             | 625
+		RL.SLIDING k 10 1s SLICES 1 COST -60 | [0 10 10 -1 0]
+		EXISTS k                           | 0`},
+	{"sliding window with slices, and another number of them", `
+		RL.SLIDING k 3 1s SLICES 4         | [0 3 2 -1 1250]
+		+300 RL.SLIDING k 3 1s SLICES 4    | [0 3 1 -1 1200]
+		HGETALL k                          | [1795268710000 1 1795268710250 1]
+		RL.SLIDING k 3 1s SLICES 2         | [0 3 0 -1 1200]
+		HGETALL k                          | [1795268710000 3]
+		+1500 RL.SLIDING k 3 1s SLICES 2   | [0 3 2 -1 1200]
+		HGETALL k                          | [1795268711500 1]`},
+	{"sliding log: the worked example", `
+		+100 RL.LOG k 2 1000               | [0 2 1 -1 1000]
+		+300 RL.LOG k 2 1000               | [0 2 0 -1 1000]
+		+100 RL.LOG k 2 1000               | [1 2 0 600 900]
+		+600 RL.LOG k 2 1000               | [0 2 0 -1 1000]
+		ZRANGE k 0 -1 WITHSCORES           | [1795268710400-0 1795268710400 1795268711100-0 1795268711100]
+		PTTL k                             | 1000`},
+	{"sliding log: costs", `
+		RL.LOG k 5 1s COST 3               | [0 5 2 -1 1000]
+		ZRANGE k 0 -1                      | [1795268710000-0 1795268710000-1 1795268710000-2]
+		+10 RL.LOG k 5 1s                  | [0 5 1 -1 1000]
+		RL.LOG k 5 1s COST 2               | [1 5 1 990 1000]
+		RL.LOG k 5 1s COST 5               | [1 5 1 1000 1000]
+		RL.LOG k 5 1s COST 6               | [1 5 1 -1 1000]
+		RL.LOG k 5 1s COST -1              | [0 5 2 -1 990]
+		PTTL k                             | 990
+		RL.LOG k 5 1s COST -2 PEEK         | [0 5 2 -1 990]
+		RL.LOG k 5 1s COST -9              | [0 5 5 -1 0]
+		EXISTS k                           | 0`},
+	{"sliding log: members", `
+		RL.LOG k 2 1s MEMBER a             | [0 2 1 -1 1000]
+		+10 RL.LOG k 2 1s MEMBER b         | [0 2 0 -1 1000]
+		+10 RL.LOG k 2 1s MEMBER a         | [0 2 0 -1 990]
+		RL.LOG k 2 1s MEMBER c             | [1 2 0 980 990]
+		ZRANGE k 0 -1 WITHSCORES           | [a 1795268710000 b 1795268710010]
+		RL.LOG k 2 1s MEMBER b COST -1     | [0 2 1 -1 980]
+		RL.LOG k 2 1s MEMBER b COST -1     | [0 2 1 -1 980]
+		RL.LOG k 2 1s COST 2 MEMBER x      | ERR syntax error
+		+980 RL.LOG k 2 1s MEMBER a        | [0 2 1 -1 1000]
+		ZSCORE k a                         | 1795268711000`},
+	{"sliding log: what lies outside the window does not count", `
+		ZADD k 1795268709000 old 1795268709001 in 1795268710001 later | 3
+		RL.LOG k 2 1s PEEK                 | [0 2 1 -1 1]
+		RL.LOG k 2 1s                      | [0 2 0 -1 1000]
+		ZSCORE k old                       | nil`},
+	{"state of the wrong shape", `
+		HSET h f v                         | 1
+		SET s text                         | OK
+		ZADD z 1 m                         | 1
+		RL.GCRA h 1 1 1s                   | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.GCRA s 1 1 1s                   | ERR value is not an integer or out of range
+		RL.QUEUE z 1 1 1s                  | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.FIXED s 1 1s                    | ERR value is not an integer or out of range
+		RL.FIXED h 1 1s                    | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.SLIDING s 1 1s                  | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.SLIDING h 1 1s                  | ERR value is not an integer or out of range
+		RL.LOG s 1 1s                      | WRONGTYPE Operation against a key holding the wrong kind of value
+		GET s                              | text`},
+}
+
+func TestLimiterConversations(t *testing.T) {
+	for _, tc := range conversations {
+		t.Run(tc.name, func(t *testing.T) { converse(t, newClockClient(t), tc.calls) })
+	}
+}
+
+// TestLimiterEffects replays what the conversations have logged on another server, which must come to hold the same.
+func TestLimiterEffects(t *testing.T) {
+	for _, tc := range conversations {
+		t.Run(tc.name, func(t *testing.T) {
+			w, replayed := newClockClient(t), newClockClient(t)
+			w.srv.effects.enable()
+			converse(t, w, tc.calls)
+			// The replay is at another time, at which nothing that came to be has expired.
+			for _, command := range (&effectsClient{workerClient: *w.workerClient}).takeEffects() {
+				require.NotContains(t, command, "RL.", "a replay decides nothing anew")
+				require.NotContains(t, replayed.call(command), "ERR", command)
+			}
+			require.Equal(t, w.contents(), replayed.contents())
+		})
+	}
+}
+
+// contents lists all keys with their values and expiry times.
+func (w *clockClient) contents() []string {
+	var list []string
+	for _, name := range strings.Fields(strings.Trim(w.call("KEYS *"), "[]")) {
+		read := map[string]string{"string": "GET " + name, "hash": "HGETALL " + name, "zset": "ZRANGE " + name + " 0 -1 WITHSCORES"}[w.call("TYPE "+name)]
+		list = append(list, name+" "+w.call(read)+" "+w.call("PEXPIRETIME "+name))
+	}
+	slices.Sort(list)
+	return list
+}
+
+// converse makes the calls, one a line, and compares the replies.
+func converse(t *testing.T, w *clockClient, lines string) {
+	t.Helper()
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		call, want, found := strings.Cut(line, "|")
+		require.True(t, found, line)
+		if call[0] == '+' {
+			var ms float64
+			_, err := fmt.Sscan(call[1:], &ms)
+			require.NoError(t, err)
+			w.now += int64(ms * 1e6)
+			_, call, _ = strings.Cut(call, " ")
+		}
+		require.Equal(t, strings.TrimSpace(want), w.call(call), line)
+	}
+}

@@ -1,0 +1,369 @@
+package server
+
+import (
+	"math"
+	"strconv"
+
+	"headgate/server/config"
+	"headgate/server/policy"
+	"headgate/store"
+	"headgate/throttle"
+)
+
+// verdict is the answer of one limiter.
+type verdict struct {
+	throttle.Verdict
+	wait int64 // of a queue: ms for which to hold the request back, -1 when it is limited
+}
+
+// maxTrimmed is how many entries that count no longer one call takes out of a limiter's state, so that no call takes long
+// however many have expired at once. It is above what a call adds, so the state shrinks.
+const maxTrimmed = 8
+
+// sendNumbers sends the five numbers of an answer.
+func (c *Ctx) sendNumbers(v throttle.Verdict) {
+	if v.Limited {
+		c.reply.One()
+	} else {
+		c.reply.Zero()
+	}
+	c.reply.Int(v.Limit)
+	c.reply.Int(v.Remaining)
+	c.reply.Int(v.RetryAfter)
+	c.reply.Int(v.ResetAfter)
+}
+
+// decide asks a limit about the key k, and keeps the key's new state unless the call is a peek. wireError says why the key's
+// state is none of this limit's.
+func (c *Ctx) decide(k store.Key, p *policy.Policy, r *policy.Request) (v verdict, wireError string) {
+	if p.Limit < 0 {
+		return verdict{Verdict: throttle.Unlimited}, ""
+	}
+	switch p.Algorithm {
+	case policy.Fixed:
+		v.Verdict, wireError = c.decideFixed(k, p, r.Call)
+	case policy.Sliding:
+		v.Verdict, wireError = c.decideSliding(k, p.Sliding, r.Call)
+	case policy.Log:
+		v.Verdict, wireError = c.decideLog(k, p, r)
+	default:
+		return c.decideGCRA(k, p.GCRA, r.Call)
+	}
+	return v, wireError
+}
+
+func (c *Ctx) decideGCRA(k store.Key, g throttle.GCRA, call throttle.Call) (v verdict, wireError string) {
+	e, exists := c.db.Find(k, c.now)
+	var tat int64
+	if exists {
+		if tat, wireError = storedInteger(&e); wireError != "" {
+			return v, wireError
+		}
+	}
+	d, err := g.Charge(c.nowNs, tat, exists, call)
+	if err != nil {
+		return v, errNotInteger
+	}
+	c.storeTAT(k, &e, exists, &d)
+	v.Limited, v.Limit, v.Remaining = d.Limited, d.Limit, d.Remaining
+	v.RetryAfter, v.ResetAfter = throttle.RetryMillis(d.RetryAfter), throttle.Millis(d.ResetAfter)
+	if v.wait = throttle.Millis(g.Wait(c.nowNs, tat, exists)); d.Limited {
+		v.wait = throttle.NoRetry
+	}
+	return v, ""
+}
+
+// storeTAT does to the key k what a decision asks for. e is the key if it exists.
+func (c *Ctx) storeTAT(k store.Key, e *store.Entry, exists bool, d *throttle.Decision) {
+	switch d.Write {
+	case throttle.Set:
+		c.setInteger(k, e, exists, d.TAT, throttle.ExpireAtMs(d.TAT))
+	case throttle.Delete:
+		c.deleteState(k, e)
+	}
+}
+
+// deleteState removes the key k, which is e.
+func (c *Ctx) deleteState(k store.Key, e *store.Entry) {
+	e.Delete()
+	c.effect("DEL", k.Name)
+	c.notify(config.EventGeneric, "del", k.Name)
+}
+
+// expireState has the key k, which is e, expire at a time.
+func (c *Ctx) expireState(k store.Key, e *store.Entry, at int64) {
+	e.SetExpireAt(at)
+	if c.logs() {
+		c.effect("PEXPIREAT", k.Name, at)
+	}
+	c.notify(config.EventGeneric, "expire", k.Name)
+}
+
+// setInteger makes the key k, which e is if it exists, the number n until expireAt.
+func (c *Ctx) setInteger(k store.Key, e *store.Entry, exists bool, n, expireAt int64) {
+	if exists {
+		e.SetInt(n)
+		e.SetExpireAt(expireAt)
+	} else {
+		c.db.SetInt(k, n, expireAt)
+	}
+	if c.logs() {
+		c.effect("SET", k.Name, n, "PXAT", expireAt)
+	}
+	c.notify(config.EventString, "set", k.Name)
+	c.notify(config.EventGeneric, "expire", k.Name)
+}
+
+// storedInteger reads a limiter's state that is one number, or returns the wire form of why the key is none.
+func storedInteger(e *store.Entry) (n int64, wireError string) {
+	if e.Kind() != store.KindString {
+		return 0, errWrongType
+	}
+	if n, ok := e.Int(); ok {
+		return n, ""
+	}
+	n, ok := store.ParseInt(e.Bytes(nil))
+	if !ok {
+		return 0, errNotInteger
+	}
+	return n, ""
+}
+
+func (c *Ctx) decideFixed(k store.Key, p *policy.Policy, call throttle.Call) (v throttle.Verdict, wireError string) {
+	e, exists := c.db.Find(k, c.now)
+	state := throttle.FixedState{Exists: exists}
+	if exists {
+		if state.Count, wireError = storedInteger(&e); wireError != "" {
+			return v, wireError
+		}
+		state.ExpireAtMs = e.ExpireAt()
+	}
+	f := throttle.Fixed{Limit: p.Limit}
+	switch {
+	case p.Calendar != 0:
+		f.EndMs = p.Calendar.End(c.now, p.Zone)
+	case p.Aligned:
+		f.EndMs = throttle.AlignedEnd(c.now, p.Window)
+	default:
+		f.EndMs = c.now + p.Window
+	}
+	d := f.Decide(c.now, state, call)
+	if d.Write == throttle.Set {
+		c.setInteger(k, &e, exists, d.Count, d.ExpireAtMs)
+	}
+	return d.Verdict, ""
+}
+
+// maxSlidingFields bounds the hash that is taken for a sliding window: more than any has by itself, also while it goes over from
+// one number of slices to another.
+const maxSlidingFields = 4 * throttle.MaxSlices
+
+// slidingState is a sliding window as its hash holds it.
+type slidingState struct {
+	counts  []int64
+	expired [maxTrimmed]int64 // beginnings of slices that count no longer
+	dropped int               // how many of them there are
+	foreign bool              // slices of another length, or of the future, count among these
+	broken  bool              // a field or its value is no number that a limiter writes
+}
+
+// read adds a field up.
+func (s *slidingState) read(w throttle.Sliding, now int64, field, value []byte) bool {
+	start, ok1 := store.ParseInt(field)
+	count, ok2 := store.ParseInt(value)
+	if !ok1 || !ok2 || count < 0 {
+		s.broken = true
+		return false
+	}
+	i, counts := w.Index(now, start)
+	switch {
+	case counts:
+		if s.counts[i] += count; s.counts[i] < 0 {
+			s.counts[i] = math.MaxInt64
+		}
+		s.foreign = s.foreign || start != w.StartOf(now, i)
+	case s.dropped < maxTrimmed:
+		s.expired[s.dropped] = start
+		s.dropped++
+	}
+	return true
+}
+
+func (c *Ctx) decideSliding(k store.Key, w throttle.Sliding, call throttle.Call) (v throttle.Verdict, wireError string) {
+	h, found, err := c.db.Hash(k, c.now)
+	if err != nil {
+		return v, errWrongType
+	}
+	if found && h.Len() > maxSlidingFields {
+		return v, errNotInteger
+	}
+	s := slidingState{counts: c.srv.slices[:w.Counts()]}
+	clear(s.counts)
+	h.Each(func(field, value []byte) bool { return s.read(w, c.now, field, value) })
+	if s.broken {
+		return v, errNotInteger
+	}
+	d := w.Decide(c.now, s.counts, call)
+	switch d.Write {
+	case throttle.Set:
+		c.storeSlices(k, &h, w, &s, d)
+	case throttle.Delete:
+		c.deleteState(k, h.Entry())
+	}
+	return d.Verdict, ""
+}
+
+// storeSlices keeps what a decision has changed of a sliding window.
+func (c *Ctx) storeSlices(k store.Key, h *store.Hash, w throttle.Sliding, s *slidingState, d throttle.SlidingDecision) {
+	last := d.LastChanged
+	if s.foreign {
+		// The slices of another length are summed up in ours: keep those alone.
+		last = len(s.counts) - 1
+		if h.Len() > 0 {
+			c.deleteState(k, h.Entry())
+		}
+		*h, _ = c.db.HashCreate(k, c.now)
+		s.dropped = 0
+	}
+	for i, count := range s.counts[:last+1] {
+		field, value := c.sliceField(w.StartOf(c.now, i), count)
+		switch {
+		case count > 0:
+			h.Set(field, value)
+			if c.logs() {
+				c.effect("HSET", k.Name, field, value)
+			}
+		case h.Delete(field):
+			c.effect("HDEL", k.Name, field)
+		}
+	}
+	for _, start := range s.expired[:s.dropped] {
+		field, _ := c.sliceField(start, 0)
+		h.Delete(field)
+		c.effect("HDEL", k.Name, field)
+	}
+	c.notify(config.EventHash, "hset", k.Name)
+	c.expireState(k, h.Entry(), d.ExpireAtMs)
+}
+
+// sliceField renders a slice's field and value, which are valid until the next call.
+func (c *Ctx) sliceField(start, count int64) (field, value []byte) {
+	text := strconv.AppendInt(c.scratch[:0], start, 10)
+	n := len(text)
+	text = strconv.AppendInt(text, count, 10)
+	c.scratch = text
+	return text[:n:n], text[n:]
+}
+
+func (c *Ctx) decideLog(k store.Key, p *policy.Policy, r *policy.Request) (v throttle.Verdict, wireError string) {
+	z, _, err := c.db.ZSet(k, c.now)
+	if err != nil {
+		return v, errWrongType
+	}
+	l := throttle.Log{Limit: p.Limit, Window: p.Window}
+	since := l.Since(c.now)
+	first, used := window(&z, since, c.now)
+	at := func(i int64) int64 { return timeAt(&z, first+int(i)) }
+	call := r.Call
+	if r.HasMember {
+		score, held := z.Score(r.Member)
+		inside := held && score > float64(since) && score <= float64(c.now)
+		switch {
+		case inside && call.Cost > 0:
+			call.Cost = 0 // an id that is inside is allowed again, and charged nothing
+			d := l.Decide(c.now, int64(used), at, call)
+			d.Limited, d.RetryAfter = false, throttle.NoRetry
+			return d.Verdict, ""
+		case call.Cost < 0:
+			return c.forgetMember(k, &z, l, r, inside)
+		}
+	}
+	d := l.Decide(c.now, int64(used), at, call)
+	switch d.Write {
+	case throttle.Set:
+		if d.Remove > 0 {
+			c.removeRanks(k, &z, first+used-int(d.Remove), first+used-1)
+		}
+		c.appendLog(k, &z, r, since, int(d.Add))
+		c.expireState(k, z.Entry(), d.ExpireAtMs)
+	case throttle.Delete:
+		c.deleteState(k, z.Entry())
+	}
+	return d.Verdict, ""
+}
+
+// window returns the rank of the first entry later than since, and how many there are up to now.
+func window(z *store.ZSet, since, now int64) (first, used int) {
+	after := z.CountAfter(since)
+	first = z.Len() - after
+	if after > 0 {
+		if _, newest := z.AtRank(z.Len() - 1); newest > float64(now) {
+			after -= z.CountAfter(now)
+		}
+	}
+	return first, after
+}
+
+// timeAt is the score of a rank as a time in ms; one between two counts as the later.
+func timeAt(z *store.ZSet, rank int) int64 {
+	_, score := z.AtRank(rank)
+	return int64(math.Ceil(score))
+}
+
+// forgetMember gives an id back.
+func (c *Ctx) forgetMember(k store.Key, z *store.ZSet, l throttle.Log, r *policy.Request, inside bool) (v throttle.Verdict, wireError string) {
+	since := l.Since(c.now)
+	if inside && !r.Call.Peek {
+		z.Remove(r.Member)
+		c.effect("ZREM", k.Name, r.Member)
+		c.notify(config.EventZSet, "zrem", k.Name)
+		c.notifyDeleted(z.Len() == 0, k.Name)
+	}
+	first, used := window(z, since, c.now)
+	d := l.Decide(c.now, int64(used), func(i int64) int64 { return timeAt(z, first+int(i)) }, throttle.Call{Peek: true})
+	d.Limited, d.RetryAfter = false, throttle.NoRetry
+	if inside && !r.Call.Peek && used > 0 {
+		c.expireState(k, z.Entry(), d.ExpireAtMs)
+	}
+	return d.Verdict, ""
+}
+
+// appendLog adds n entries at now, or the id that the call names, and trims what counts no longer.
+func (c *Ctx) appendLog(k store.Key, z *store.ZSet, r *policy.Request, since int64, n int) {
+	c.trim(k, z, since)
+	switch {
+	case n == 0:
+		return
+	case r.HasMember:
+		z.Add(float64(c.now), r.Member)
+		if c.logs() {
+			c.effect("ZADD", k.Name, c.now, r.Member)
+		}
+	case c.logs():
+		z.AppendStamps(c.now, n, func(member []byte) { c.effect("ZADD", k.Name, c.now, member) })
+	default:
+		z.AppendStamps(c.now, n, nil)
+	}
+	c.notify(config.EventZSet, "zadd", k.Name)
+}
+
+// trim takes a few of the entries out that are not later than a time.
+func (c *Ctx) trim(k store.Key, z *store.ZSet, until int64) {
+	n := z.RemoveUntil(until, maxTrimmed)
+	if n == 0 {
+		return
+	}
+	if c.logs() {
+		c.effect("ZREMRANGEBYRANK", k.Name, 0, n-1)
+	}
+	c.notify(config.EventZSet, "zremrangebyrank", k.Name)
+}
+
+// removeRanks takes the entries of ranks start to stop out.
+func (c *Ctx) removeRanks(k store.Key, z *store.ZSet, start, stop int) {
+	z.RemoveRank(start, stop)
+	if c.logs() {
+		c.effect("ZREMRANGEBYRANK", k.Name, start, stop)
+	}
+	c.notify(config.EventZSet, "zremrangebyrank", k.Name)
+}

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// goodArguments are values for the arguments of limiters that declare an error, by their names.
+var goodArguments = map[string]string{
+	"capacity": "5", "limit": "5", "count": "2", "refill": "2", "period": "1s", "window": "1m", "cost": "2", "slices": "3", "zone": "UTC",
+	"max-burst": "5", "quantity": "1", "id": "an id",
+}
+
+func goodArgument(a Arg) string {
+	if a.Name == "period" && a.Type == "integer" { // CL.THROTTLE's is in seconds
+		return "60"
+	}
+	return goodArguments[a.Name]
+}
+
+// badArguments are values that none of the arguments takes which declare the same error, with what it quotes.
+var badArguments = map[string][]string{
+	"ERR limit must be -1 or >= 0":                                      {"", "x", "-2", "1.5", "9223372036854775808", "+1", " 1", "1 ", "01", "0x10", "-0", "1e3", "nan"},
+	"ERR count must be >= 1":                                            {"", "x", "0", "-1", "1.5", "9223372036854775808", "+1", "01"},
+	"ERR invalid duration '%s'":                                         {"", "x", "0", "0s", "-1s", "01s", "1.5s", "1S", "1w", "1msec", "1 s", "s", "+1s", "36526d", "3155760000001", "99999999999999999999s"},
+	"ERR slices must be from 1 to 1000":                                 {"", "x", "0", "-1", "1001", "1.5"},
+	"ERR unknown time zone '%s'":                                        {"", "x", "Local", "europe/berlin/", "/UTC", "../UTC", "Europe//Berlin", "Europe", strings.Repeat("A", 65)},
+	"ERR value is not an integer or out of range":                       {"", "x", "1.5", "9223372036854775808", "-9223372036854775809", "+1", "01"},
+	"Cell error: Store error: Couldn't parse as integer: %s":            {"", "x", "1.5", "9223372036854775808", " 1"},
+	"ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -": {"", "a b", "ä", strings.Repeat("a", 65)},
+}
+
+// callWith builds a call of every argument that has a place before or in the one in question, and of that one with the given value.
+func callWith(args []Arg, target, value string) (words []string, found bool) {
+	for _, arg := range args {
+		if found {
+			break
+		}
+		holds := arg.Name == target && arg.Error != "" || slices.ContainsFunc(withErrors(arg.Args), func(a Arg) bool { return a.Name == target })
+		if arg.Optional && !holds {
+			continue
+		}
+		if arg.Token != "" {
+			words = append(words, arg.Token)
+		}
+		switch {
+		case arg.Type == "pure-token":
+		case arg.Type == "oneof" || arg.Type == "block":
+			branch := arg.Args
+			if arg.Type == "oneof" {
+				i := slices.IndexFunc(arg.Args, func(a Arg) bool {
+					return a.Name == target || slices.ContainsFunc(withErrors(a.Args), func(a Arg) bool { return a.Name == target })
+				})
+				branch = arg.Args[max(i, 0):][:1]
+			}
+			var inner []string
+			inner, found = callWith(branch, target, value)
+			words = append(words, inner...)
+		case arg.Name == target:
+			words, found = append(words, value), true
+		case arg.Type == "key":
+			words = append(words, "k")
+		default:
+			words = append(words, goodArgument(arg))
+		}
+	}
+	return words, found
+}
+
+// TestLimiterBadArguments puts every kind of wrong value in the place of every argument that declares its error.
+func TestLimiterBadArguments(t *testing.T) {
+	w := newClockClient(t)
+	w.call("RL.GCRA k 5 1 1s")
+	tried := 0
+	for _, cmd := range newRegistry(commandGroups()...).all {
+		for _, arg := range withErrors(cmd.Args) {
+			require.NotEmpty(t, badArguments[arg.Error], "%s: no wrong values for %q", cmd.fullName, arg.Error)
+			for _, value := range badArguments[arg.Error] {
+				words, found := callWith(cmd.Args, arg.Name, value)
+				require.True(t, found, "%s %s", cmd.fullName, arg.Name)
+				// What has to follow is right, so that the number of arguments is.
+				for _, a := range cmd.Args[min(len(words), len(cmd.Args)):] {
+					if !a.Optional && len(words) < len(cmd.Args) {
+						words = append(words, goodArgument(a))
+					}
+				}
+				want := arg.Error
+				if strings.Contains(want, "%s") {
+					want = fmt.Sprintf(want, value)
+				}
+				words = append(strings.Split(cmd.fullName, "|"), words...)
+				require.Equal(t, want, w.ask(words...), "%q", words)
+				tried++
+			}
+		}
+	}
+	require.Equal(t, "[0 5 4 -1 1000]", w.call("RL.GCRA k 5 1 1s PEEK"), "an error changes nothing")
+	require.Equal(t, "1", w.call("DBSIZE"))
+	t.Logf("%d calls with a wrong value", tried)
+}
+
+// TestLimiterBadOptions: options stand last, each once, and only those that go together.
+func TestLimiterBadOptions(t *testing.T) {
+	w := newClockClient(t)
+	for _, options := range []string{
+		"COST", "COST 1 COST 1", "PEEK PEEK", "x", "1", "PEEK x", "COST 1 x", "ALIGNED", "SLICES 3", "MEMBER a", "TZ UTC",
+	} {
+		for _, call := range []string{
+			"RL.GCRA k 5 1 1s", "RL.BUCKET k 5 1 1s", "RL.QUEUE k 5 1 1s", "RL.FIXED k 5 1s", "RL.FIXED k 5 DAY", "RL.SLIDING k 5 1s", "RL.LOG k 5 1s",
+		} {
+			takes := strings.HasPrefix(options, "ALIGNED") && call == "RL.FIXED k 5 1s" ||
+				strings.HasPrefix(options, "SLICES") && strings.HasPrefix(call, "RL.SLIDING") ||
+				strings.HasPrefix(options, "MEMBER") && strings.HasPrefix(call, "RL.LOG") ||
+				strings.HasPrefix(options, "TZ") && call == "RL.FIXED k 5 DAY"
+			if !takes {
+				require.Equal(t, errSyntax, w.call(call+" "+options), "%s %s", call, options)
+			} else {
+				name := strings.Fields(options)[0]
+				require.Equal(t, errSyntax, w.call(call+" "+options+" "+options), "%s %s twice", call, options)
+				if name != "ALIGNED" {
+					require.Equal(t, errSyntax, w.call(call+" "+name), "%s %s", call, name)
+				}
+			}
+		}
+	}
+	require.Equal(t, errSyntax, w.call("RL.LOG k 5 1s MEMBER a COST 2"))
+	require.Equal(t, "ERR cost of a log must be <= 1048576", w.call("RL.LOG k 9000000 1s COST 1048577"))
+	require.Equal(t, "[1 5 5 -1 0]", w.call("RL.LOG k 5 1s COST 1048577"))
+	require.Equal(t, "0", w.call("DBSIZE"))
+}
+
+// TestLimiterNumbersBeyond64Bits: rates and products that leave int64 are refused, and everything up to there is answered.
+func TestLimiterNumbersBeyond64Bits(t *testing.T) {
+	w := newClockClient(t)
+	for _, tc := range []struct{ call, want string }{
+		{"RL.GCRA k 5 1000000001 1s", errNotInteger},
+		{"RL.GCRA k 5 1000000000 1s", "[0 5 4 -1 1]"},
+		{"RL.GCRA k2 9223372036854775807 1000000000 1s", "[0 9223372036854775807 9223372036854775806 -1 1]"},
+		{"RL.GCRA k2 9223372036854775807 500000000 1s", errNotInteger},
+		{"RL.GCRA k3 3 1 36525d", errNotInteger},
+		{"RL.GCRA k3 2 1 36525d", "[0 2 1 -1 3155760000000]"},
+		{"RL.GCRA k3 2 1 36525d COST 9223372036854775807", errNotInteger},
+		{"RL.FIXED f 9223372036854775807 36525d COST 9223372036854775807", "[0 9223372036854775807 0 -1 3155760000000]"},
+		{"RL.FIXED f 9223372036854775807 36525d COST 1", "[1 9223372036854775807 0 3155760000000 3155760000000]"},
+		{"RL.FIXED f 9223372036854775807 36525d COST -9223372036854775808", "[0 9223372036854775807 9223372036854775807 -1 0]"},
+		{"RL.SLIDING s 9223372036854775807 36525d COST 9223372036854775807", "[0 9223372036854775807 0 -1 3253947290000]"},
+		{"RL.SLIDING s 9223372036854775807 36525d COST -9223372036854775808", "[0 9223372036854775807 9223372036854775807 -1 0]"},
+		{"RL.LOG l 9223372036854775807 36525d COST -9223372036854775808", "[0 9223372036854775807 9223372036854775807 -1 0]"},
+	} {
+		require.Equal(t, tc.want, w.call(tc.call), tc.call)
+	}
+}

@@ -1,0 +1,56 @@
+package throttle
+
+import "time"
+
+// Calendar is a unit of the calendar in which Fixed may count.
+type Calendar uint8
+
+// The units. Weeks begin on Monday.
+const (
+	Hour Calendar = iota + 1
+	Day
+	Week
+	Month
+	Year
+)
+
+// maxTransitions bounds how many changes of a zone's offset End looks past. None has had more than a few in any year.
+const maxTransitions = 64
+
+// End returns when the unit ends that now (Unix milliseconds) lies in, by the clocks of the zone, in Unix milliseconds and later than
+// now: the first instant at which they show the next unit's beginning or a later time. So a day ends once even where midnight
+// comes twice or not at all, and an hour that clocks show twice counts as one.
+func (u Calendar) End(now int64, zone *time.Location) int64 {
+	at := time.UnixMilli(now).In(zone)
+	next := u.next(at)
+	for range maxTransitions {
+		_, offset := at.Zone()
+		_, end := at.ZoneBounds()
+		candidate := next - int64(offset)*msPerSecond
+		if end.IsZero() || candidate < end.UnixMilli() {
+			// Where a transition has skipped the unit's beginning, the transition is where it begins.
+			return max(candidate, at.UnixMilli(), now+1)
+		}
+		at = end
+	}
+	return now + 1
+}
+
+// next returns what the clocks show at the next unit's beginning, as if they were in UTC, in Unix milliseconds.
+func (u Calendar) next(at time.Time) int64 {
+	year, month, day := at.Date()
+	hour := 0
+	switch u {
+	case Hour:
+		hour = at.Hour() + 1
+	case Day:
+		day++
+	case Week:
+		day += 7 - (int(at.Weekday())+6)%7
+	case Month:
+		month, day = month+1, 1
+	default:
+		year, month, day = year+1, time.January, 1
+	}
+	return time.Date(year, month, day, hour, 0, 0, 0, time.UTC).UnixMilli()
+}

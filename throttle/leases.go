@@ -1,0 +1,45 @@
+package throttle
+
+// Leases limits how many hold something at once. Each holder has a lease that ends by itself, so one that crashed is not counted
+// for ever. The list of leases is the caller's. It is a value of two words.
+type Leases struct {
+	Limit int64 // holders, at least 0
+	TTL   int64 // of a lease, in ms, at least 1
+}
+
+// LeasesState tells what Leases.Acquire needs to know of the list: of leases that end later than now.
+type LeasesState struct {
+	Held  int64 // how many there are, that of the caller included
+	Mine  bool  // the caller holds one already
+	Last  int64 // when the last of the others' ends, in Unix milliseconds; 0 when there is none
+	MyEnd int64 // when the caller's ends, if Mine
+}
+
+// Acquire answers a call for one lease at now (Unix milliseconds). at(i) is when the i-th lease ends, from the first that does,
+// 0 <= i < Held. A caller that holds one has it renewed, whatever the limit. When Write is Set the lease ends at now + TTL, and
+// nothing is held any more after ResetAfter.
+func (l Leases) Acquire(now int64, s LeasesState, at func(i int64) int64, peek bool) Verdict {
+	v := Verdict{Limit: l.Limit, RetryAfter: NoRetry}
+	held, last := s.Held, s.Last
+	if s.Mine {
+		last = max(last, s.MyEnd)
+	}
+	switch {
+	case !s.Mine && s.Held >= l.Limit:
+		v.Limited = true
+		if l.Limit > 0 {
+			v.RetryAfter = at(s.Held-l.Limit) - now
+		}
+	case !peek:
+		v.Write = Set
+		last = max(s.Last, now+l.TTL)
+		if !s.Mine {
+			held++
+		}
+	}
+	v.Remaining = max(l.Limit-held, 0)
+	if held > 0 {
+		v.ResetAfter = last - now
+	}
+	return v
+}
