@@ -4,22 +4,60 @@ import (
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/script/lualib/luacall"
 )
 
-// arithmetic is what Lua's operators do, by their metamethods' names. The
-// operand of __unm comes twice.
+// arithmetic is what the operators do that gopher-lua's machine has, by their
+// metamethods' names. The operand of __unm comes twice.
 var arithmetic = map[string]func(a, b lua.LNumber) lua.LNumber{
 	"__add": func(a, b lua.LNumber) lua.LNumber { return a + b },
 	"__sub": func(a, b lua.LNumber) lua.LNumber { return a - b },
 	"__mul": func(a, b lua.LNumber) lua.LNumber { return a * b },
 	"__div": func(a, b lua.LNumber) lua.LNumber { return a / b },
-	"__mod": func(a, b lua.LNumber) lua.LNumber {
-		return a - lua.LNumber(math.Floor(float64(a/b)))*b
-	},
-	"__pow": func(a, b lua.LNumber) lua.LNumber {
-		return lua.LNumber(math.Pow(float64(a), float64(b)))
-	},
 	"__unm": func(a, _ lua.LNumber) lua.LNumber { return -a },
+}
+
+// modulo is the operator %, and its metamethod's name is __mod.
+func modulo(a, b float64) float64 {
+	whole := float64(math.Floor(a/b) * b) // No fused operation, which would round once only.
+	return a - whole
+}
+
+// operator makes the function that stands for an operator of two numbers.
+func (s *sandbox) operator(event string, operate func(a, b float64) float64) lua.LGFunction {
+	return func(L *lua.LState) int {
+		left, right := L.Get(1), L.Get(2)
+		a, aOK := luacall.ToNumber(left)
+		b, bOK := luacall.ToNumber(right)
+		if aOK && bOK {
+			L.Push(s.number(operate(float64(a), float64(b))))
+			return 1
+		}
+		handler := metamethod(L, left, right, event)
+		switch {
+		case handler != lua.LNil:
+			L.Push(handler)
+			L.Push(left)
+			L.Push(right)
+			s.engine.budget.Call(L, 2, 1)
+		case aOK:
+			s.operandError(L, 2, right, "perform arithmetic on")
+		default:
+			s.operandError(L, 1, left, "perform arithmetic on")
+		}
+		return 1
+	}
+}
+
+// number returns f as a Lua value, without an allocation if it is small and whole.
+func (s *sandbox) number(f float64) lua.LValue {
+	if f > 0 && f <= mostBoxed {
+		if n := int64(f); float64(n) == f {
+			return s.engine.calls.numbers.value(n)
+		}
+	}
+	return lua.LNumber(f)
 }
 
 // arithmeticError ends an operation on strings that are no numbers: another

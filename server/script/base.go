@@ -3,18 +3,16 @@ package script
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
 	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luacall"
+	"headgate/server/script/lualib/luanum"
+	"headgate/server/script/lualib/tablelib"
 )
 
 const (
-	// unpackMax is how many values a call of unpack may have on its stack: C
-	// functions have so much (LUAI_MAXCSTACK).
-	unpackMax = 8000
 	// heapShown is what collectgarbage("count") and gcinfo answer, in KiB: a
 	// script has no business knowing more of the server.
 	heapShown = 69
@@ -29,7 +27,7 @@ func (s *sandbox) openBase() {
 		"getmetatable": s.baseGetMetatable, "ipairs": s.baseIpairs, "load": s.baseLoad, "loadstring": s.baseLoadString,
 		"next": s.baseNext, "pairs": s.basePairs, "rawequal": baseRawEqual, "rawget": s.baseRawGet,
 		"rawset": s.baseRawSet, "select": baseSelect, "setmetatable": s.baseSetMetatable, "tonumber": baseToNumber,
-		"tostring": s.baseToString, "type": baseType, "unpack": s.baseUnpack,
+		"tostring": s.baseToString, "type": baseType, "unpack": tablelib.Unpack(s.engine.budget),
 	} {
 		s.function(name, fn)
 	}
@@ -47,19 +45,19 @@ func (s *sandbox) openBase() {
 	s.libraryTable("coroutine", s.coroutines())
 }
 
-// toText is limits.ToString.
-func toText(v lua.LValue) (string, bool) { return limits.ToString(v) }
+// toText is luacall.ToString.
+func toText(v lua.LValue) (string, bool) { return luacall.ToString(v) }
 
 func baseAssert(L *lua.LState) int {
-	if lua.LVAsBool(limits.CheckAny(L, 1, "assert")) {
+	if lua.LVAsBool(luacall.Any(L, 1)) {
 		return L.GetTop()
 	}
-	L.RaiseError("%s", limits.OptString(L, 2, "assert", "assertion failed!"))
+	L.RaiseError("%s", luacall.OptString(L, 2, "assertion failed!"))
 	return 0
 }
 
 func baseCollect(L *lua.LState) int {
-	switch option := limits.OptString(L, 1, "collectgarbage", "collect"); option {
+	switch option := luacall.OptString(L, 1, "collect"); option {
 	case "count":
 		L.Push(lua.LNumber(heapShown))
 	case "collect", "stop", "restart":
@@ -69,7 +67,7 @@ func baseCollect(L *lua.LState) int {
 	case "setpause", "setstepmul":
 		L.Push(lua.LNumber(pauseShown))
 	default:
-		limits.ArgError(L, 1, "collectgarbage", "invalid option '"+option+"'")
+		luacall.ArgError(L, 1, "invalid option '"+option+"'")
 	}
 	return 1
 }
@@ -80,7 +78,7 @@ func baseInfo(L *lua.LState) int {
 }
 
 func (s *sandbox) baseError(L *lua.LState) int {
-	level := limits.OptInt(L, 2, "error", 1)
+	level := luacall.OptInteger(L, 2, 1)
 	v := L.Get(1)
 	if message, ok := toText(v); ok && level > 0 {
 		v = lua.LString(position(L, level) + message)
@@ -93,7 +91,7 @@ func (s *sandbox) baseError(L *lua.LState) int {
 func raise(L *lua.LState, v lua.LValue) { L.Error(v, 0) }
 
 func (s *sandbox) baseGetMetatable(L *lua.LState) int {
-	v := limits.CheckAny(L, 1, "getmetatable")
+	v := luacall.Any(L, 1)
 	if _, ok := v.(lua.LString); ok {
 		L.Push(s.shownStrings)
 		return 1
@@ -111,13 +109,13 @@ func (s *sandbox) baseGetMetatable(L *lua.LState) int {
 }
 
 func (s *sandbox) baseSetMetatable(L *lua.LState) int {
-	t := limits.CheckTable(L, 1, "setmetatable")
+	t := luacall.Table(L, 1)
 	meta := L.Get(2)
 	if m, ok := meta.(*lua.LTable); ok {
 		// The machine looks into a metatable by itself.
 		meta = s.real(m)
 	} else if meta != lua.LNil || L.GetTop() < 2 {
-		limits.ArgError(L, 2, "setmetatable", "nil or table expected")
+		luacall.ArgError(L, 2, "nil or table expected")
 	}
 	s.refuseReadOnly(L, t)
 	if old, ok := t.Metatable.(*lua.LTable); ok && old.RawGetString("__metatable") != lua.LNil {
@@ -129,7 +127,7 @@ func (s *sandbox) baseSetMetatable(L *lua.LState) int {
 }
 
 func (s *sandbox) basePairs(L *lua.LState) int {
-	t := limits.CheckTable(L, 1, "pairs")
+	t := luacall.Table(L, 1)
 	L.Push(s.thread.pairsNext)
 	L.Push(t)
 	L.Push(lua.LNil)
@@ -137,13 +135,12 @@ func (s *sandbox) basePairs(L *lua.LState) int {
 }
 
 func (s *sandbox) baseNext(L *lua.LState) int {
-	t := s.real(limits.CheckTable(L, 1, "next"))
+	t := s.real(luacall.Table(L, 1))
 	s.engine.budget.Spend(1)
-	key := L.Get(2)
-	if n, ok := key.(lua.LNumber); ok && (n == 0 || math.IsNaN(float64(n))) && t.RawGet(n) == lua.LNil {
+	k, v, ok := limits.Next(t, L.Get(2))
+	if !ok {
 		raise(L, lua.LString("invalid key to 'next'"))
 	}
-	k, v := t.Next(key)
 	L.Push(k)
 	if k == lua.LNil {
 		return 1
@@ -153,7 +150,7 @@ func (s *sandbox) baseNext(L *lua.LState) int {
 }
 
 func (s *sandbox) baseIpairs(L *lua.LState) int {
-	t := limits.CheckTable(L, 1, "ipairs")
+	t := luacall.Table(L, 1)
 	L.Push(s.thread.next)
 	L.Push(t)
 	L.Push(lua.LNumber(0))
@@ -162,8 +159,8 @@ func (s *sandbox) baseIpairs(L *lua.LState) int {
 
 // ipairsNext is what ipairs hands to the loop.
 func ipairsNext(L *lua.LState) int {
-	t := limits.CheckTable(L, 1, "?")
-	i := limits.CheckInt(L, 2, "?") + 1
+	t := luacall.Table(L, 1)
+	i := luacall.Integer(L, 2) + 1
 	v := limits.Get(t, i)
 	if v == lua.LNil {
 		L.Push(lua.LNil)
@@ -175,20 +172,20 @@ func ipairsNext(L *lua.LState) int {
 }
 
 func baseRawEqual(L *lua.LState) int {
-	a, b := limits.CheckAny(L, 1, "rawequal"), limits.CheckAny(L, 2, "rawequal")
+	a, b := luacall.Any(L, 1), luacall.Any(L, 2)
 	L.Push(lua.LBool(L.RawEqual(a, b)))
 	return 1
 }
 
 func (s *sandbox) baseRawGet(L *lua.LState) int {
-	t := s.real(limits.CheckTable(L, 1, "rawget"))
-	L.Push(t.RawGet(limits.CheckAny(L, 2, "rawget")))
+	t := s.real(luacall.Table(L, 1))
+	L.Push(t.RawGet(luacall.Any(L, 2)))
 	return 1
 }
 
 func (s *sandbox) baseRawSet(L *lua.LState) int {
-	t := limits.CheckTable(L, 1, "rawset")
-	key, v := limits.CheckAny(L, 2, "rawset"), limits.CheckAny(L, 3, "rawset")
+	t := luacall.Table(L, 1)
+	key, v := luacall.Any(L, 2), luacall.Any(L, 3)
 	s.refuseReadOnly(L, t)
 	if n, ok := key.(lua.LNumber); ok && math.IsNaN(float64(n)) {
 		raise(L, lua.LString("table index is NaN"))
@@ -208,7 +205,7 @@ func baseSelect(L *lua.LState) int {
 		L.Push(lua.LNumber(top - 1))
 		return 1
 	}
-	i := limits.CheckInt(L, 1, "select")
+	i := luacall.Integer(L, 1)
 	switch {
 	case i < 0:
 		i = top + i
@@ -216,63 +213,38 @@ func baseSelect(L *lua.LState) int {
 		i = top
 	}
 	if i < 1 {
-		limits.ArgError(L, 1, "select", "index out of range")
+		luacall.ArgError(L, 1, "index out of range")
 	}
 	return top - i
 }
 
 func baseToNumber(L *lua.LState) int {
-	base := limits.OptInt(L, 2, "tonumber", 10)
+	base := luacall.OptInteger(L, 2, 10)
 	if base == 10 {
-		v := limits.CheckAny(L, 1, "tonumber")
+		v := luacall.Any(L, 1)
 		if n, ok := v.(lua.LNumber); ok {
 			L.Push(n)
-		} else if n, ok := limits.ToNumber(v); ok {
+		} else if n, ok := luacall.ToNumber(v); ok {
 			L.Push(n)
 		} else {
 			L.Push(lua.LNil)
 		}
 		return 1
 	}
-	digits := limits.CheckString(L, 1, "tonumber")
+	digits := luacall.String(L, 1)
 	if base < 2 || base > 36 {
-		limits.ArgError(L, 2, "tonumber", "base out of range")
+		luacall.ArgError(L, 2, "base out of range")
 	}
-	if n, ok := parseBase(digits, base); ok {
-		L.Push(lua.LNumber(n))
+	if f, ok := luanum.ParseBase(digits, base); ok {
+		L.Push(lua.LNumber(f))
 	} else {
 		L.Push(lua.LNil)
 	}
 	return 1
 }
 
-// parseBase reads a whole number as C's strtoul does, which wraps negative ones
-// around and stops at the largest.
-func parseBase(digits string, base int) (float64, bool) {
-	digits = strings.Trim(digits, " \t\n\v\f\r")
-	negative := strings.HasPrefix(digits, "-")
-	digits = strings.TrimPrefix(digits, "-")
-	if !negative {
-		digits = strings.TrimPrefix(digits, "+")
-	}
-	if base == 16 && len(digits) > 2 && (digits[:2] == "0x" || digits[:2] == "0X") {
-		digits = digits[2:]
-	}
-	if strings.ContainsAny(digits, "_+-") {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(digits, base, 64)
-	if err != nil && n != math.MaxUint64 {
-		return 0, false
-	}
-	if negative && err == nil {
-		n = -n
-	}
-	return float64(n), true
-}
-
 func (s *sandbox) baseToString(L *lua.LState) int {
-	v := limits.CheckAny(L, 1, "tostring")
+	v := luacall.Any(L, 1)
 	if meta, ok := L.GetMetatable(v).(*lua.LTable); ok {
 		if f := meta.RawGetString("__tostring"); f != lua.LNil {
 			L.Push(f)
@@ -289,7 +261,7 @@ func (s *sandbox) baseToString(L *lua.LState) int {
 func show(v lua.LValue) string {
 	switch v := v.(type) {
 	case lua.LNumber:
-		return limits.FormatNumber(v)
+		return luanum.FormatNumber(float64(v))
 	case *lua.LUserData:
 		if v.Value == nil {
 			return "userdata: (nil)"
@@ -300,7 +272,7 @@ func show(v lua.LValue) string {
 }
 
 func baseType(L *lua.LState) int {
-	L.Push(typeNames[limits.CheckAny(L, 1, "type").Type()])
+	L.Push(typeNames[luacall.Any(L, 1).Type()])
 	return 1
 }
 
@@ -311,26 +283,3 @@ var typeNames = func() (names [lua.LTChannel + 1]lua.LValue) {
 	}
 	return names
 }()
-
-func (s *sandbox) baseUnpack(L *lua.LState) int {
-	t := limits.CheckTable(L, 1, "unpack")
-	from := limits.OptInt(L, 2, "unpack", 1)
-	to := 0
-	if L.Get(3) == lua.LNil {
-		to = limits.Len(t)
-	} else {
-		to = limits.CheckInt(L, 3, "unpack")
-	}
-	if from > to {
-		return 0
-	}
-	n := to - from + 1
-	if n <= 0 || n+L.GetTop() > unpackMax {
-		L.RaiseError("too many results to unpack")
-	}
-	s.engine.budget.Spend(int64(n))
-	for i := from; i <= to; i++ {
-		L.Push(limits.Get(t, i))
-	}
-	return n
-}

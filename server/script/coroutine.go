@@ -3,7 +3,7 @@ package script
 import (
 	lua "github.com/yuin/gopher-lua"
 
-	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luacall"
 )
 
 // threads is what coroutines need of gopher-lua.
@@ -89,7 +89,7 @@ func (s *sandbox) coCreate(L *lua.LState) int {
 func luaFunction(L *lua.LState, name string) *lua.LFunction {
 	f, ok := L.Get(1).(*lua.LFunction)
 	if !ok || f.IsG {
-		limits.ArgError(L, 1, name, "Lua function expected")
+		luacall.ArgError(L, 1, "Lua function expected")
 	}
 	return f
 }
@@ -129,7 +129,7 @@ func (s *sandbox) refuseResume(L *lua.LState, text string) bool {
 func (s *sandbox) coResume(L *lua.LState) int {
 	thread, ok := L.Get(1).(*lua.LState)
 	if !ok {
-		limits.ArgError(L, 1, "resume", "coroutine expected")
+		luacall.ArgError(L, 1, "coroutine expected")
 	}
 	went := s.resumed(L, thread)
 	L.Insert(lua.LBool(went), 1)
@@ -182,7 +182,7 @@ func yields(L *lua.LState) bool {
 func (s *sandbox) coStatus(L *lua.LState) int {
 	thread, ok := L.Get(1).(*lua.LState)
 	if !ok {
-		limits.ArgError(L, 1, "status", "coroutine expected")
+		luacall.ArgError(L, 1, "coroutine expected")
 	}
 	L.Push(lua.LString(threadStatus(L, thread)))
 	return 1

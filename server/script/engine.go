@@ -115,8 +115,7 @@ type Engine struct {
 	heap      heap
 	arguments arguments
 	calls     calls
-	random    mathlib.Random
-	seed      int32
+	random    *mathlib.Random
 }
 
 // run is what is known of the script that runs.
@@ -149,7 +148,7 @@ func New(h Host, o Options) *Engine {
 	if o.MaxHeapBytes == 0 {
 		o.MaxHeapBytes = MaxHeapBytes
 	}
-	e := &Engine{host: h, options: o, budget: limits.NewBudget()}
+	e := &Engine{host: h, options: o, budget: limits.NewBudget(), random: mathlib.NewRandom()}
 	e.budget.Check = e.check
 	e.heap.init()
 	e.calls.init()
@@ -194,10 +193,6 @@ func (e *Engine) begin(name string) {
 	e.run.name = name
 	e.budget.Steps = stepsPerSlice
 	e.budget.Depth, e.budget.Want = 0, 0
-	// Redis lets one script's seed show in the next; every script here starts
-	// somewhere else.
-	e.seed++
-	e.random.Seed(e.seed)
 }
 
 // finish replies with what a script left behind, and cleans up.

@@ -9,7 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"headgate/server/resp"
-	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luacall"
 )
 
 // describe is what an error that nothing catches goes through before the stack
@@ -147,7 +147,7 @@ func (s *sandbox) reword(f frame, text string) string {
 		}
 	case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV, lua.OP_MOD, lua.OP_POW:
 		if strings.HasPrefix(text, "cannot perform ") {
-			if _, ok := limits.ToNumber(f.operand(in.b)); !ok {
+			if _, ok := luacall.ToNumber(f.operand(in.b)); !ok {
 				return s.wrongType(f, in.b, "perform arithmetic on")
 			}
 			return s.wrongType(f, in.c, "perform arithmetic on")

@@ -6,6 +6,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luacall"
+	"headgate/server/script/lualib/luanum"
+	"headgate/server/script/lualib/mathlib"
 )
 
 // openHidden makes the functions that the rewriter puts into scripts.
@@ -15,9 +18,12 @@ func (s *sandbox) openHidden() {
 	s.hide("(length)", s.length)
 	s.hide("(same)", func(L *lua.LState) int { return 1 })
 	s.hide("(key)", s.countKey)
+	s.hide("(join)", s.join)
+	s.hide("(modulo)", s.operator("__mod", modulo))
+	s.hide("(power)", s.operator("__pow", mathlib.Pow))
 	for _, what := range []string{"initial value", "limit", "step"} {
 		s.hide("(for "+what+")", func(L *lua.LState) int {
-			n, ok := limits.ToNumber(L.Get(1))
+			n, ok := luacall.ToNumber(L.Get(1))
 			if !ok {
 				L.RaiseError("'for' %s must be a number", what)
 			}
@@ -37,6 +43,18 @@ func (s *sandbox) countKey(L *lua.LState) int {
 		if n >= limits.ArrayMax/8 {
 			s.engine.checkHeap()
 		}
+	}
+	L.SetTop(1)
+	return 1
+}
+
+// join puts what a table holds behind the elements of another, of which there
+// are as many as the second argument says.
+func (s *sandbox) join(L *lua.LState) int {
+	t, n, more := L.Get(1).(*lua.LTable), int(L.Get(2).(lua.LNumber)), L.Get(3).(*lua.LTable)
+	s.engine.budget.Spend(itemsMax)
+	for k, v := more.Next(lua.LNil); k != lua.LNil; k, v = more.Next(k) {
+		t.RawSetInt(n+int(k.(lua.LNumber)), v)
 	}
 	L.SetTop(1)
 	return 1
@@ -78,7 +96,7 @@ const numberMax = 24
 
 func appendText(out []byte, v lua.LValue) []byte {
 	if n, ok := v.(lua.LNumber); ok {
-		return limits.AppendNumber(out, n)
+		return luanum.AppendNumber(out, float64(n))
 	}
 	return append(out, string(v.(lua.LString))...)
 }

@@ -7,6 +7,7 @@ import (
 	"headgate/server/script/lualib/bitlib"
 	"headgate/server/script/lualib/cjson"
 	"headgate/server/script/lualib/cmsgpack"
+	"headgate/server/script/lualib/luacall"
 	"headgate/server/script/lualib/mathlib"
 	"headgate/server/script/lualib/stringlib"
 	"headgate/server/script/lualib/structlib"
@@ -22,7 +23,7 @@ func (s *sandbox) openLibraries() {
 		{"string", stringlib.Open},
 		{"table", tablelib.Open},
 		{"math", func(L *lua.LState, b *limits.Budget) *lua.LTable {
-			return mathlib.OpenRandom(L, b, &s.engine.random)
+			return mathlib.OpenRandom(L, b, s.engine.random)
 		}},
 		{"cjson", cjson.Open},
 		{"cmsgpack", cmsgpack.Open},
@@ -75,8 +76,8 @@ func (s *sandbox) openStrings(real, shown *lua.LTable) {
 	s.strings.RawSetString("__index", real)
 	for event, operate := range arithmetic {
 		s.strings.RawSetString(event, s.L.NewFunction(func(L *lua.LState) int {
-			a, aOK := limits.ToNumber(L.Get(1))
-			b, bOK := limits.ToNumber(L.Get(L.GetTop()))
+			a, aOK := luacall.ToNumber(L.Get(1))
+			b, bOK := luacall.ToNumber(L.Get(L.GetTop()))
 			if !aOK || !bOK {
 				s.arithmeticError(L, event)
 			}

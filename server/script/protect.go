@@ -5,11 +5,11 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luacall"
 )
 
 // basePcall is pcall. An error that Redis raised is a table; as in Redis its
-// text takes its place.
+// text takes its place, and is one result more where it is no text.
 func (s *sandbox) basePcall(L *lua.LState) int {
 	L.Insert(lua.LTrue, 1)
 	if f := L.Get(L.GetTop()); L.GetTop() == 1 || !callable(L, L.Get(2)) {
@@ -24,15 +24,20 @@ func (s *sandbox) basePcall(L *lua.LState) int {
 	if err == nil {
 		return L.GetTop()
 	}
-	v := err.Object
-	if t, ok := v.(*lua.LTable); ok {
-		if text, ok := toText(t.RawGetString("err")); ok {
-			v = lua.LString(text)
-		}
-	}
 	L.Push(lua.LFalse)
-	L.Push(v)
-	return 2
+	t, ok := err.Object.(*lua.LTable)
+	if !ok {
+		L.Push(err.Object)
+		return 2
+	}
+	inner := t.RawGetString("err")
+	if _, ok := toText(inner); ok {
+		L.Push(inner)
+		return 2
+	}
+	L.Push(t)
+	L.Push(inner)
+	return 3
 }
 
 // callable reports whether v is a function, or a table that acts as one.
@@ -46,7 +51,7 @@ func callable(L *lua.LState, v lua.LValue) bool {
 
 // baseXpcall is xpcall.
 func (s *sandbox) baseXpcall(L *lua.LState) int {
-	handler := limits.CheckAny(L, 2, "xpcall")
+	handler := luacall.Any(L, 2)
 	f := L.Get(1)
 	L.SetTop(2)
 	L.Push(lua.LTrue)
@@ -104,14 +109,14 @@ const callSteps = 10
 
 // baseLoadString is loadstring.
 func (s *sandbox) baseLoadString(L *lua.LState) int {
-	src := limits.CheckString(L, 1, "loadstring")
-	return s.loadText(L, src, limits.OptString(L, 2, "loadstring", src))
+	src := luacall.String(L, 1)
+	return s.loadText(L, src, luacall.OptString(L, 2, src))
 }
 
 // baseLoad is load, which asks a function for pieces until it gets none.
 func (s *sandbox) baseLoad(L *lua.LState) int {
-	f := limits.CheckFunction(L, 1, "load")
-	name := limits.OptString(L, 2, "load", "=(load)")
+	f := luacall.Function(L, 1)
+	name := luacall.OptString(L, 2, "=(load)")
 	var src strings.Builder
 	for {
 		L.Push(f)
@@ -137,9 +142,9 @@ func (s *sandbox) baseLoad(L *lua.LState) int {
 // loadText compiles text that a script made, and pushes the function, or nil and
 // a message.
 func (s *sandbox) loadText(L *lua.LState, src, name string) int {
-	display := chunkName(name)
+	display := chunkName(cut(name))
 	s.engine.budget.Spend(int64(len(src)) + callSteps)
-	if len(src) > MaxScriptBytes || strings.HasPrefix(src, "\x1b") {
+	if len(src) > MaxScriptBytes {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(display + ": bad code"))
 		return 2

@@ -8,12 +8,14 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luacall"
+	"headgate/server/script/lualib/luanum"
 )
 
-func toNumber(v lua.LValue) (lua.LNumber, bool) { return limits.ToNumber(v) }
+func toNumber(v lua.LValue) (lua.LNumber, bool) { return luacall.ToNumber(v) }
 
 // truncate is C's cast to a 64-bit integer.
-func truncate(n lua.LNumber) int64 { return limits.TruncateInt(float64(n)) }
+func truncate(n lua.LNumber) int64 { return luanum.TruncateInt(float64(n)) }
 
 // replyError makes a table of an error that a command replied with.
 func replyError(L *lua.LState, reply []byte) *lua.LTable {

@@ -7,17 +7,28 @@ import (
 
 	"headgate/server/resp"
 	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luacall"
 )
 
-// replyDepth is how deep a reply may nest: as deep as the C implementation's
-// stack allows.
-const replyDepth = 7996
+// A reply nests as deep as the C implementation's stack has room: it needs
+// replyRoom places for a value, and keeps what it has not finished below.
+const (
+	replyStack = luacall.StackMax
+	replyRoom  = 4
+	// replyBase is what lies below the outermost value, and the value itself.
+	replyBase = 2
+	// How many places an element lies above what holds it.
+	aboveArray    = 1
+	aboveMapKey   = 4
+	aboveMapValue = 3
+	aboveSet      = 3
+)
 
 // result replies with the value that a script returned.
 func (e *Engine) result(v lua.LValue, w *resp.Writer) {
 	t, ok := v.(*lua.LTable)
 	if !ok {
-		e.write(v, w, 0)
+		e.write(v, w, replyBase)
 		return
 	}
 	mark := w.Len()
@@ -32,12 +43,13 @@ func (e *Engine) result(v lua.LValue, w *resp.Writer) {
 		w.Truncate(mark)
 		w.Error(e.run.stopped)
 	}()
-	e.write(t, w, 0)
+	e.write(t, w, replyBase)
 }
 
-// write appends a value as a reply. depth is how deep it lies in others.
-func (e *Engine) write(v lua.LValue, w *resp.Writer, depth int) {
-	if depth >= replyDepth {
+// write appends a value as a reply. top is where the C implementation would have
+// it on its stack.
+func (e *Engine) write(v lua.LValue, w *resp.Writer, top int) {
+	if top+replyRoom > replyStack {
 		w.Error("ERR reached lua stack limit")
 		return
 	}
@@ -57,7 +69,7 @@ func (e *Engine) write(v lua.LValue, w *resp.Writer, depth int) {
 			w.Null()
 		}
 	case *lua.LTable:
-		e.writeTable(v, w, depth)
+		e.writeTable(v, w, top)
 	default:
 		w.Null()
 	}
@@ -65,14 +77,14 @@ func (e *Engine) write(v lua.LValue, w *resp.Writer, depth int) {
 
 // writeTable replies with what a table stands for: what its first field in this
 // order says, or an array.
-func (e *Engine) writeTable(t *lua.LTable, w *resp.Writer, depth int) {
+func (e *Engine) writeTable(t *lua.LTable, w *resp.Writer, top int) {
 	e.budget.Spend(1)
 	if t.Metatable != lua.LNil && e.isShown(t) {
 		w.EmptyArray()
 		return
 	}
 	if fieldless(t) {
-		e.writeArray(t, w, depth)
+		e.writeArray(t, w, top)
 		return
 	}
 	if message, ok := t.RawGetString("err").(lua.LString); ok {
@@ -100,14 +112,14 @@ func (e *Engine) writeTable(t *lua.LTable, w *resp.Writer, depth int) {
 		}
 	}
 	if inner, ok := t.RawGetString("map").(*lua.LTable); ok {
-		e.writeMap(inner, w, depth)
+		e.writeMap(inner, w, top)
 		return
 	}
 	if inner, ok := t.RawGetString("set").(*lua.LTable); ok {
-		e.writeSet(inner, w, depth)
+		e.writeSet(inner, w, top)
 		return
 	}
-	e.writeArray(t, w, depth)
+	e.writeArray(t, w, top)
 }
 
 // oneLine turns line breaks into spaces.
@@ -130,7 +142,7 @@ func fieldless(t *lua.LTable) bool {
 	return k == lua.LNil
 }
 
-func (e *Engine) writeArray(t *lua.LTable, w *resp.Writer, depth int) {
+func (e *Engine) writeArray(t *lua.LTable, w *resp.Writer, top int) {
 	m := w.Start()
 	n := 0
 	for {
@@ -139,30 +151,30 @@ func (e *Engine) writeArray(t *lua.LTable, w *resp.Writer, depth int) {
 			break
 		}
 		e.budget.Spend(1)
-		e.write(v, w, depth+1)
+		e.write(v, w, top+aboveArray)
 		n++
 	}
 	w.EndArray(m, n)
 }
 
-func (e *Engine) writeMap(t *lua.LTable, w *resp.Writer, depth int) {
+func (e *Engine) writeMap(t *lua.LTable, w *resp.Writer, top int) {
 	m := w.Start()
 	n := 0
 	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
 		e.budget.Spend(1)
-		e.write(k, w, depth+1)
-		e.write(v, w, depth+1)
+		e.write(k, w, top+aboveMapKey)
+		e.write(v, w, top+aboveMapValue)
 		n++
 	}
 	w.EndMap(m, n)
 }
 
-func (e *Engine) writeSet(t *lua.LTable, w *resp.Writer, depth int) {
+func (e *Engine) writeSet(t *lua.LTable, w *resp.Writer, top int) {
 	m := w.Start()
 	n := 0
 	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
 		e.budget.Spend(1)
-		e.write(k, w, depth+1)
+		e.write(k, w, top+aboveSet)
 		n++
 	}
 	w.EndSet(m, n)

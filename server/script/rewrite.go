@@ -29,7 +29,8 @@ const constantMark = "\x00headgate:"
 // rewriter changes a syntax tree before it is compiled, so that gopher-lua's
 // machine does what Lua 5.1 does, within limits:
 //
-//   - `..` and `#` become calls of functions of ours, which limit and format,
+//   - `..`, `#`, `%` and `^` become calls of functions of ours, which limit,
+//     format and calculate,
 //   - loops and functions count steps in a hidden variable,
 //   - names of the sandbox become constants, which also spares their look-up,
 //   - KEYS and ARGV become parameters of the chunk.

@@ -1,7 +1,14 @@
 package script
 
 import (
+	"math"
+	"strconv"
+	"strings"
+
 	"github.com/yuin/gopher-lua/ast"
+
+	"headgate/server/script/lualib/luanum"
+	"headgate/server/script/lualib/mathlib"
 )
 
 func (r *rewriter) list(exprs []ast.Expr) {
@@ -15,15 +22,12 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 	switch e := expr.(type) {
 	case *ast.IdentExpr:
 		return r.name(e)
+	case *ast.StringExpr:
+		return unmarked(e)
 	case *ast.AttrGetExpr:
 		return r.index(e)
 	case *ast.TableExpr:
-		for _, field := range e.Fields {
-			if field.Key != nil {
-				field.Key = r.fieldKey(field.Key)
-			}
-			field.Value = r.expr(field.Value)
-		}
+		return r.table(e)
 	case *ast.FuncCallExpr:
 		return r.call(e)
 	case *ast.LogicalOpExpr:
@@ -31,7 +35,7 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 	case *ast.RelationalOpExpr:
 		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
 	case *ast.ArithmeticOpExpr:
-		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+		return r.arithmetic(e)
 	case *ast.StringConcatOpExpr:
 		return r.concat(e)
 	case *ast.UnaryMinusOpExpr:
@@ -44,6 +48,19 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 		r.function(e)
 	}
 	return expr
+}
+
+// unmarked makes sure that no string of a script stands for a value of the
+// engine: one that begins like those is put together when the script runs.
+func unmarked(e *ast.StringExpr) ast.Expr {
+	rest, marked := strings.CutPrefix(e.Value, constantMark)
+	if !marked {
+		return e
+	}
+	head, tail := &ast.StringExpr{Value: constantMark[:1]}, &ast.StringExpr{Value: constantMark[1:] + rest}
+	head.SetLine(e.Line())
+	tail.SetLine(e.Line())
+	return invoke("(concat)", e.Line(), head, tail)
 }
 
 // name rewrites a variable that is read.
@@ -85,11 +102,47 @@ func (r *rewriter) key(e ast.Expr) ast.Expr {
 	return out
 }
 
+// itemsMax is how many fields without a key a table constructor has at most:
+// gopher-lua's machine would leave out those beyond 25,550 without a word.
+const itemsMax = 25_000
+
+// table rewrites a constructor. Where one has too many items, others hold the
+// rest, and it takes that over from them one by one.
+func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
+	first := &ast.TableExpr{Fields: e.Fields[:0]}
+	first.SetLine(e.Line())
+	part, parts := first, []*ast.TableExpr(nil)
+	items := 0
+	for i, field := range e.Fields {
+		field.Value = r.expr(field.Value)
+		if i < len(e.Fields)-1 {
+			cutToOne(field.Value)
+		}
+		if field.Key != nil {
+			field.Key = r.fieldKey(field.Key)
+			first.Fields = append(first.Fields, field)
+			continue
+		}
+		if items++; items > itemsMax {
+			items = 1
+			part = &ast.TableExpr{}
+			part.SetLine(e.Line())
+			parts = append(parts, part)
+		}
+		part.Fields = append(part.Fields, field)
+	}
+	whole := ast.Expr(first)
+	for i, part := range parts {
+		whole = invoke("(join)", e.Line(), whole, number(strconv.Itoa((i+1)*itemsMax), e.Line()), part)
+	}
+	return whole
+}
+
 // fieldKey rewrites the key in a table constructor. Numbers are counted, since
 // a large one costs memory that nothing else in an expression would account for.
 func (r *rewriter) fieldKey(e ast.Expr) ast.Expr {
 	if s, ok := e.(*ast.StringExpr); ok {
-		return s
+		return unmarked(s)
 	}
 	return invoke("(key)", e.Line(), r.key(e))
 }
@@ -146,7 +199,9 @@ func (r *rewriter) call(e *ast.FuncCallExpr) ast.Expr {
 
 // invoke is a call of a function of the engine that returns one value.
 func invoke(name string, line int, args ...ast.Expr) *ast.FuncCallExpr {
-	cutToOne(args[len(args)-1])
+	for _, arg := range args {
+		cutToOne(arg)
+	}
 	call := &ast.FuncCallExpr{Func: constant(name, line), Args: args, AdjustRet: true}
 	call.SetLine(line)
 	return call
@@ -183,6 +238,33 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 		operands = append(operands[:from:from], invoke("(concat)", line, operands[from:]...))
 	}
 	return invoke("(concat)", line, operands...)
+}
+
+// arithmetic leaves to the machine what it does as Lua does.
+func (r *rewriter) arithmetic(e *ast.ArithmeticOpExpr) ast.Expr {
+	e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+	switch e.Operator {
+	case "%":
+		return invoke("(modulo)", e.Line(), e.Lhs, e.Rhs)
+	case "^":
+		if a, b := constantNumber(e.Lhs), constantNumber(e.Rhs); !math.IsNaN(a) && !math.IsNaN(b) {
+			if f := mathlib.Pow(a, b); f > 0 && !math.IsInf(f, 0) {
+				return number(strconv.FormatFloat(f, 'g', -1, 64), e.Line())
+			}
+		}
+		return invoke("(power)", e.Line(), e.Lhs, e.Rhs)
+	}
+	return e
+}
+
+// constantNumber returns the number that e is, or NaN.
+func constantNumber(e ast.Expr) float64 {
+	if n, ok := e.(*ast.NumberExpr); ok {
+		if f, ok := luanum.ParseNumber(n.Value); ok {
+			return f
+		}
+	}
+	return math.NaN()
 }
 
 func (r *rewriter) length(e *ast.UnaryLenOpExpr) ast.Expr {

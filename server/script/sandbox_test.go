@@ -75,14 +75,19 @@ func TestScriptsDoNotSeeEachOther(t *testing.T) {
 	}
 }
 
-func TestSeedIsNotSeen(t *testing.T) {
-	e := New(newFakeHost(), Options{})
+// TestOneGenerator: as in Redis, all scripts draw from one sequence.
+func TestOneGenerator(t *testing.T) {
 	const draw = "return tostring(math.random())"
-	first := eval(e, draw, resp.RESP2, nil, nil)
-	require.NotEqual(t, first, eval(e, draw, resp.RESP2, nil, nil))
+	e, again := New(newFakeHost(), Options{}), New(newFakeHost(), Options{})
+	first, second := eval(e, draw, resp.RESP2, nil, nil), eval(e, draw, resp.RESP2, nil, nil)
+	require.NotEqual(t, first, second)
+	require.Equal(t, first, eval(again, draw, resp.RESP2, nil, nil))
 	seeded := eval(e, "math.randomseed(5) "+draw, resp.RESP2, nil, nil)
-	require.NotEqual(t, seeded, eval(e, draw, resp.RESP2, nil, nil))
-	require.Equal(t, seeded, eval(e, "math.randomseed(5) "+draw, resp.RESP2, nil, nil))
+	next := eval(e, draw, resp.RESP2, nil, nil)
+	require.NotEqual(t, seeded, next)
+	eval(again, "math.randomseed(5)", resp.RESP2, nil, nil)
+	require.Equal(t, seeded, eval(again, draw, resp.RESP2, nil, nil))
+	require.Equal(t, next, eval(again, draw, resp.RESP2, nil, nil))
 }
 
 func TestArguments(t *testing.T) {

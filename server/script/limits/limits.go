@@ -1,6 +1,6 @@
 // Package limits is what the script engine and its libraries share: the budget
-// of one running script, and Lua 5.1's own rules for numbers, strings and
-// lengths where gopher-lua has others.
+// of one running script, and Lua 5.1's own rules for tables where gopher-lua has
+// others.
 //
 // A Budget belongs to one engine and is used under the executor's lock, like
 // everything else of it.

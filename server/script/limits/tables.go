@@ -2,6 +2,8 @@ package limits
 
 import (
 	"math"
+	"reflect"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -9,6 +11,50 @@ import (
 // ArrayMax has to hold wherever tables are made, in the tests of a library as
 // well as in the server.
 func init() { lua.MaxArrayIndex = ArrayMax }
+
+// Where LTable keeps its array, and the places of the keys that it has in maps:
+// nothing that gopher-lua exports tells a key without a value from one that the
+// table never had.
+var (
+	arrayOffset  = offsetOf("array", reflect.TypeFor[[]lua.LValue]())
+	placesOffset = offsetOf("k2i", reflect.TypeFor[map[lua.LValue]int]())
+)
+
+func offsetOf(name string, kind reflect.Type) uintptr {
+	field, ok := reflect.TypeFor[lua.LTable]().FieldByName(name)
+	if !ok || field.Type != kind {
+		panic("limits: this gopher-lua's tables are built otherwise")
+	}
+	return field.Offset
+}
+
+// Next returns the element behind key, the first one behind nil, and nil behind
+// the last. ok is false for a key that t never had.
+func Next(t *lua.LTable, key lua.LValue) (k, v lua.LValue, ok bool) {
+	if key != lua.LNil {
+		array := *(*[]lua.LValue)(unsafe.Add(unsafe.Pointer(t), arrayOffset))
+		n, number := key.(lua.LNumber)
+		switch i := int(n); {
+		case number && n == lua.LNumber(i) && i >= 1 && i < ArrayMax:
+			if i > cap(array) {
+				return lua.LNil, lua.LNil, false
+			}
+			if i > len(array) {
+				// The array has shrunk since.
+				if key = lua.LNumber(len(array)); len(array) == 0 {
+					key = lua.LNil
+				}
+			}
+		default:
+			places := *(*map[lua.LValue]int)(unsafe.Add(unsafe.Pointer(t), placesOffset))
+			if _, had := places[key]; !had {
+				return lua.LNil, lua.LNil, false
+			}
+		}
+	}
+	k, v = t.Next(key)
+	return k, v, true
+}
 
 // Get returns t[i] without metamethods, also beyond ArrayMax, where
 // LTable.RawGetInt finds nothing. Its counterpart for writing is

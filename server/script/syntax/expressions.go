@@ -212,19 +212,12 @@ func (p *parser) arguments(call *ast.FuncCallExpr) *ast.FuncCallExpr {
 	return call
 }
 
-// constructorMax is how many fields a table constructor may have: gopher-lua's
-// machine would leave out those beyond 25,550 items without a word.
-const constructorMax = 25_000
-
 func (p *parser) table() *ast.TableExpr {
 	line := p.tok.line
 	p.advance()
 	t := &ast.TableExpr{Fields: []*ast.Field{}}
 	t.SetLine(line)
 	for p.tok.kind != "}" {
-		if len(t.Fields) == constructorMax {
-			p.fail("table constructor too long")
-		}
 		t.Fields = append(t.Fields, p.tableField())
 		if !p.accept(",") && !p.accept(";") {
 			break

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luanum"
 )
 
 // kind is the kind of a token: the text of a keyword or an operator, or one of
@@ -154,10 +154,30 @@ func (lx *lexer) next() token {
 	return t
 }
 
+// acceptOne steps over a byte of set. As in C, where a text ends in a zero byte,
+// such a byte belongs to every set.
+func (lx *lexer) acceptOne(set string) bool {
+	if lx.at == len(lx.text) || lx.text[lx.at] != 0 && strings.IndexByte(set, lx.text[lx.at]) < 0 {
+		return false
+	}
+	lx.at++
+	return true
+}
+
 // operator steps over an operator, or any other single byte.
 func (lx *lexer) operator() kind {
 	rest := lx.text[lx.at:]
-	for _, op := range [...]string{"...", "..", "==", "~=", "<=", ">="} {
+	if rest[0] == '.' {
+		lx.at++
+		switch {
+		case !lx.acceptOne("."):
+			return "."
+		case !lx.acceptOne("."):
+			return ".."
+		}
+		return "..."
+	}
+	for _, op := range [...]string{"==", "~=", "<=", ">="} {
 		if strings.HasPrefix(rest, op) {
 			lx.at += len(op)
 			return kind(op)
@@ -173,17 +193,14 @@ func (lx *lexer) number() string {
 	for isDigit(lx.peek(0)) || lx.peek(0) == '.' {
 		lx.at++
 	}
-	if c := lx.peek(0); c == 'e' || c == 'E' {
-		lx.at++
-		if c := lx.peek(0); c == '+' || c == '-' {
-			lx.at++
-		}
+	if lx.acceptOne("Ee") {
+		lx.acceptOne("+-")
 	}
 	for isLetter(lx.peek(0)) || isDigit(lx.peek(0)) {
 		lx.at++
 	}
 	text := lx.text[start:lx.at]
-	n, ok := limits.ParseNumber(text)
+	n, ok := luanum.ParseNumber(text)
 	if !ok {
 		lx.fail(lx.line, "malformed number", text)
 	}
@@ -272,5 +289,7 @@ func (lx *lexer) longString(level int, unfinished string) string {
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isControl(c byte) bool { return c < ' ' || c == 0x7f }
 
 func isLetter(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }

@@ -102,9 +102,16 @@ func (p *parser) peek() kind {
 
 // fail gives up with a message about the present token.
 func (p *parser) fail(message string) {
-	near := string(tokenEOF)
-	if p.tok.kind != tokenEOF {
+	near := string(p.tok.kind)
+	switch p.tok.kind {
+	case tokenName, tokenNumber, tokenString:
 		near = p.lx.text[p.tok.start:p.tok.end]
+	case "\x00":
+		near = "" // In C it is token 0, which stands for none.
+	default:
+		if len(near) == 1 && isControl(near[0]) {
+			near = fmt.Sprintf("char(%d)", near[0])
+		}
 	}
 	p.lx.fail(p.lx.line, message, near)
 }

@@ -10,6 +10,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luacall"
 )
 
 // Open returns the library's table. Its functions count their arguments as
@@ -62,9 +63,9 @@ func Open(L *lua.LState, b *limits.Budget) *lua.LTable {
 // also decides what becomes of numbers that are no 32-bit integers.
 func argument(L *lua.LState, i int, name string) uint32 {
 	const shiftToMantissa = 1<<52 + 1<<51
-	n, ok := limits.ToNumber(L.Get(i))
+	n, ok := luacall.ToNumber(L.Get(i))
 	if !ok {
-		limits.TypeError(L, i, name, "number")
+		luacall.TypeError(L, i, "number")
 	}
 	return uint32(math.Float64bits(float64(n) + shiftToMantissa))
 }

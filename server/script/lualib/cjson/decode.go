@@ -23,9 +23,9 @@ type decoder struct {
 // decode(text) returns the value of a JSON text.
 func (l *library) decode(L *lua.LState) int {
 	if L.GetTop() != 1 {
-		limits.ArgError(L, 1, "decode", "expected 1 argument")
+		luacall.ArgError(L, 1, "expected 1 argument")
 	}
-	input := limits.CheckString(L, 1, "decode")
+	input := luacall.String(L, 1)
 	if len(input) >= 2 && (input[0] == 0 || input[1] == 0) {
 		luacall.Errorf(L, "JSON parser does not support UTF-16 or UTF-32")
 	}

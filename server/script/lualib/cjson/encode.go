@@ -25,7 +25,7 @@ type encoder struct {
 // encode(value) returns the value as JSON.
 func (l *library) encode(L *lua.LState) int {
 	if L.GetTop() != 1 {
-		limits.ArgError(L, 1, "encode", "expected 1 argument")
+		luacall.ArgError(L, 1, "expected 1 argument")
 	}
 	e := encoder{L: L, budget: l.budget, settings: l.settings, out: l.out[:0]}
 	e.value(L.Get(1), 0, 1)

@@ -7,6 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luacall"
 )
 
 // invalidNumbers says what encode does with NaN and the infinities.
@@ -99,7 +100,7 @@ func (l *library) encodeInvalidNumbers(L *lua.LState) int {
 func begin(L *lua.LState, b *limits.Budget, name string, count int) {
 	b.Spend(1)
 	if L.GetTop() > count {
-		limits.ArgError(L, count+1, name, "found too many arguments")
+		luacall.ArgError(L, count+1, "found too many arguments")
 	}
 	L.SetTop(count)
 }
@@ -107,10 +108,10 @@ func begin(L *lua.LState, b *limits.Budget, name string, count int) {
 // integerOption sets an integer to argument i, if there is one, and pushes it.
 func integerOption(L *lua.LState, i int, name string, setting *int32, low, high int32) int {
 	if L.Get(i) != lua.LNil {
-		value := int32(limits.CheckInt(L, i, name))
+		value := int32(luacall.Integer(L, i))
 		if value < low || value > high {
 			// Redis calls every argument the first here.
-			limits.ArgError(L, 1, name, fmt.Sprintf("expected integer between %d and %d", low, high))
+			luacall.ArgError(L, 1, fmt.Sprintf("expected integer between %d and %d", low, high))
 		}
 		*setting = value
 	}
@@ -142,12 +143,12 @@ func enumOption(L *lua.LState, i int, name string, current int, options ...strin
 		}
 		return 0
 	}
-	text := limits.CheckString(L, i, name)
+	text := luacall.String(L, i)
 	for index, option := range options {
 		if option == text {
 			return index
 		}
 	}
-	limits.ArgError(L, i, name, "invalid option '"+text+"'")
+	luacall.ArgError(L, i, "invalid option '"+text+"'")
 	return current
 }

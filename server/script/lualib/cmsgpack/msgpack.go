@@ -73,7 +73,7 @@ func Open(L *lua.LState, b *limits.Budget) *lua.LTable {
 func (l *library) pack(L *lua.LState) int {
 	count := L.GetTop()
 	if count == 0 {
-		limits.ArgError(L, 0, "pack", "MessagePack pack needs input.")
+		luacall.ArgError(L, 0, "MessagePack pack needs input.")
 	}
 	p := packer{L: L, budget: l.budget, out: l.out[:0]}
 	for i := 1; i <= count; i++ {
@@ -87,24 +87,24 @@ func (l *library) pack(L *lua.LState) int {
 
 // unpack(text) returns all values.
 func (l *library) unpack(L *lua.LState) int {
-	text := limits.CheckString(L, 1, "unpack")
+	text := luacall.String(L, 1)
 	return l.unpackSome(L, text, 0, 0)
 }
 
 // unpack_one(text, [offset]) returns an offset and one value.
 func (l *library) unpackOne(L *lua.LState) int {
 	const name = "unpack_one"
-	offset := limits.OptInt(L, 2, name, 0)
-	return l.unpackSome(L, limits.CheckString(L, 1, name), 1, offset)
+	offset := luacall.OptInteger(L, 2, 0)
+	return l.unpackSome(L, luacall.String(L, 1), 1, offset)
 }
 
 // unpack_limit(text, limit, [offset]) returns an offset and up to limit
 // values.
 func (l *library) unpackLimit(L *lua.LState) int {
 	const name = "unpack_limit"
-	limit := limits.CheckInt(L, 2, name)
-	offset := limits.OptInt(L, 3, name, 0)
-	return l.unpackSome(L, limits.CheckString(L, 1, name), limit, offset)
+	limit := luacall.Integer(L, 2)
+	offset := luacall.OptInteger(L, 3, 0)
+	return l.unpackSome(L, luacall.String(L, 1), limit, offset)
 }
 
 // unpackSome returns up to limit values from offset on, after the offset to go

@@ -8,6 +8,7 @@ import (
 
 	"headgate/server/script/limits"
 	"headgate/server/script/lualib/internal/tables"
+	"headgate/server/script/lualib/luanum"
 )
 
 // packer is the state of one call of pack.
@@ -68,7 +69,7 @@ func (p *packer) text(s string) {
 }
 
 func (p *packer) number(f float64) {
-	if n := limits.TruncateInt(f); float64(n) == f && f < 1<<63 {
+	if n := luanum.TruncateInt(f); float64(n) == f && f < 1<<63 {
 		p.integer(n)
 		return
 	}

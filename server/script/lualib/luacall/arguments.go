@@ -3,7 +3,6 @@ package luacall
 import (
 	lua "github.com/yuin/gopher-lua"
 
-	"headgate/server/script/limits"
 	"headgate/server/script/lualib/luanum"
 )
 
@@ -24,16 +23,36 @@ func Any(L *lua.LState, n int) lua.LValue {
 	return L.Get(n)
 }
 
+// ToNumber converts numbers, and strings that are one, as Lua's arithmetic does.
+func ToNumber(v lua.LValue) (lua.LNumber, bool) {
+	switch v := v.(type) {
+	case lua.LNumber:
+		return v, true
+	case lua.LString:
+		f, ok := luanum.ParseNumber(string(v))
+		return lua.LNumber(f), ok
+	}
+	return 0, false
+}
+
+// ToString converts strings and numbers, as the operator .. does.
+func ToString(v lua.LValue) (string, bool) {
+	switch v := v.(type) {
+	case lua.LString:
+		return string(v), true
+	case lua.LNumber:
+		return luanum.FormatNumber(float64(v)), true
+	}
+	return "", false
+}
+
 // String returns argument n, a string or a number.
 func String(L *lua.LState, n int) string {
-	switch v := L.Get(n).(type) {
-	case lua.LString:
-		return string(v)
-	case lua.LNumber:
-		return luanum.FormatNumber(float64(v))
+	s, ok := ToString(L.Get(n))
+	if !ok {
+		TypeError(L, n, "string")
 	}
-	TypeError(L, n, "string")
-	return ""
+	return s
 }
 
 // OptString is String with a value for an argument that is nil or absent.
@@ -46,22 +65,17 @@ func OptString(L *lua.LState, n int, otherwise string) string {
 
 // Number returns argument n, a number or a string that is one.
 func Number(L *lua.LState, n int) float64 {
-	switch v := L.Get(n).(type) {
-	case lua.LNumber:
-		return float64(v)
-	case lua.LString:
-		if f, ok := luanum.ParseNumber(string(v)); ok {
-			return f
-		}
+	v, ok := ToNumber(L.Get(n))
+	if !ok {
+		TypeError(L, n, "number")
 	}
-	TypeError(L, n, "number")
-	return 0
+	return float64(v)
 }
 
 // Integer returns argument n as C casts a double to 64 bits: cut towards zero,
 // and the least int64 for what does not fit.
 func Integer(L *lua.LState, n int) int {
-	return int(limits.TruncateInt(Number(L, n)))
+	return int(luanum.TruncateInt(Number(L, n)))
 }
 
 // OptInteger is Integer with a value for an argument that is nil or absent.

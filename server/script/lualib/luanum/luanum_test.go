@@ -140,6 +140,15 @@ func TestFormatAsRedis(t *testing.T) {
 	}
 }
 
+func TestTruncateInt(t *testing.T) {
+	for f, want := range map[float64]int64{
+		1.9: 1, -1.9: -1, 1e18: 1e18, 1e19: math.MinInt64, -1e19: math.MinInt64, math.Inf(1): math.MinInt64,
+	} {
+		require.Equal(t, want, luanum.TruncateInt(f))
+	}
+	require.Equal(t, int64(math.MinInt64), luanum.TruncateInt(math.NaN()))
+}
+
 func TestNoAllocations(t *testing.T) {
 	buffer := make([]byte, 0, 64)
 	texts := []string{"12345", "-7", "1.5", "0x1f", "  12 ", "1e10"}

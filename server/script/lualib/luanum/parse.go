@@ -220,6 +220,16 @@ func ParseBase(s string, base int) (f float64, ok bool) {
 	return float64(n), i == len(s) || s[i] == 0
 }
 
+// TruncateInt converts as x86-64's cvttsd2si does, which is what C compilers
+// make of the cast to 64 bits: cut towards zero, and the least int64 for what
+// does not fit.
+func TruncateInt(f float64) int64 {
+	if f >= -(1<<63) && f < 1<<63 {
+		return int64(f)
+	}
+	return math.MinInt64
+}
+
 func skipSpace(s string, i int) int {
 	for i < len(s) && (s[i] == ' ' || s[i] >= '\t' && s[i] <= '\r') {
 		i++

@@ -6,7 +6,6 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"headgate/server/script/limits"
 	"headgate/server/script/lualib/luacall"
 	"headgate/server/script/lualib/luanum"
 )
@@ -96,7 +95,7 @@ func (b *buffer) convert(c conversion, n int) {
 	case 'd', 'i':
 		f := luacall.Number(L, n)
 		b.grow(itemMax)
-		b.bytes = c.appendSigned(b.bytes, limits.TruncateInt(f))
+		b.bytes = c.appendSigned(b.bytes, luanum.TruncateInt(f))
 	case 'o', 'u', 'x', 'X':
 		f := luacall.Number(L, n)
 		b.grow(itemMax)
@@ -164,9 +163,9 @@ func (b *buffer) writeQuoted(s string) {
 // negative numbers are taken modulo 2^64.
 func truncateUint(f float64) uint64 {
 	if f >= 1<<63 {
-		return uint64(limits.TruncateInt(f-(1<<63))) ^ (1 << 63)
+		return uint64(luanum.TruncateInt(f-(1<<63))) ^ (1 << 63)
 	}
-	return uint64(limits.TruncateInt(f))
+	return uint64(luanum.TruncateInt(f))
 }
 
 // truncateByte converts as x86-64 compilers cast a double to an int, and that to

@@ -6,7 +6,8 @@
 // does not recurse. A string longer than the budget allows is an error where
 // Redis would try to build it.
 //
-// string.dump refuses every function, because there is no bytecode to give out.
+// string.dump gives out the head of Lua's bytecode and nothing more, because
+// there is none.
 package stringlib
 
 import (

@@ -5,7 +5,6 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
-	"headgate/server/script/limits"
 	"headgate/server/script/lualib/luacall"
 )
 
@@ -28,7 +27,7 @@ type format struct {
 
 // newFormat reads the first argument of the function called name.
 func newFormat(L *lua.LState, name string) format {
-	text := limits.CheckString(L, 1, name)
+	text := luacall.String(L, 1)
 	for i := range len(text) {
 		if text[i] == 0 {
 			text = text[:i]
@@ -97,7 +96,7 @@ func (f *format) mode(option byte) {
 		}
 		f.align = align
 	default:
-		limits.ArgError(f.L, 1, f.name, "invalid format option '"+string([]byte{option})+"'")
+		luacall.ArgError(f.L, 1, "invalid format option '"+string([]byte{option})+"'")
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"headgate/server/script/limits"
+	"headgate/server/script/lualib/luanum"
 )
 
 // integerOf converts a double to the integer whose bytes are packed: negative
@@ -12,9 +12,9 @@ import (
 func integerOf(n float64) uint64 {
 	const half = 1 << 63
 	if n < half || math.IsNaN(n) {
-		return uint64(limits.TruncateInt(n))
+		return uint64(luanum.TruncateInt(n))
 	}
-	return uint64(limits.TruncateInt(n-half)) ^ half
+	return uint64(luanum.TruncateInt(n-half)) ^ half
 }
 
 // appendInteger appends the size lowest bytes of value. Bytes beyond its own

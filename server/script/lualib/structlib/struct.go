@@ -79,7 +79,7 @@ func (p *packing) value(option byte, size uint64) {
 
 // nextNumber takes an argument that is a number.
 func (p *packing) nextNumber() float64 {
-	n, ok := limits.ToNumber(p.L.Get(p.arg))
+	n, ok := luacall.ToNumber(p.L.Get(p.arg))
 	if !ok {
 		p.typeError("number")
 	}
@@ -90,7 +90,7 @@ func (p *packing) nextNumber() float64 {
 // nextString takes an argument that is a string and packs size bytes of it, or
 // all when size is 0.
 func (p *packing) nextString(option byte, size uint64) {
-	s, ok := limits.ToString(p.L.Get(p.arg))
+	s, ok := luacall.ToString(p.L.Get(p.arg))
 	if !ok {
 		p.typeError("string")
 	}
@@ -100,7 +100,7 @@ func (p *packing) nextString(option byte, size uint64) {
 	}
 	if uint64(len(s)) < size {
 		// Redis names the argument after the one that is too short.
-		limits.ArgError(p.L, p.arg, p.name, "string too short")
+		luacall.ArgError(p.L, p.arg, "string too short")
 	}
 	if total := len(p.out) + int(size) + 1; total > p.budget.MaxString {
 		p.budget.CheckString(p.L, total)
@@ -116,7 +116,7 @@ func (p *packing) nextString(option byte, size uint64) {
 // because Redis keeps a nil behind the arguments while it packs.
 func (p *packing) typeError(want string) {
 	got := p.L.Get(p.arg).Type().String()
-	limits.ArgError(p.L, p.arg, p.name, want+" expected, got "+got)
+	luacall.ArgError(p.L, p.arg, want+" expected, got "+got)
 }
 
 // unpacking is the state of one call of unpack.
@@ -133,10 +133,10 @@ type unpacking struct {
 // them.
 func (l *library) unpack(L *lua.LState) int {
 	u := unpacking{format: newFormat(L, "unpack"), budget: l.budget, args: L.GetTop()}
-	u.data = limits.CheckString(L, 2, u.name)
-	position := uint64(limits.OptInt(L, 3, u.name, 1))
+	u.data = luacall.String(L, 2)
+	position := uint64(luacall.OptInteger(L, 3, 1))
 	if position == 0 {
-		limits.ArgError(L, 3, u.name, "offset must be 1 or greater")
+		luacall.ArgError(L, 3, "offset must be 1 or greater")
 	}
 	u.offset = position - 1
 	for u.text != "" {
@@ -157,7 +157,7 @@ func (l *library) unpack(L *lua.LState) int {
 func (u *unpacking) need(size uint64) {
 	length := uint64(len(u.data))
 	if size > length || u.offset > length-size {
-		limits.ArgError(u.L, 2, u.name, "data string too short")
+		luacall.ArgError(u.L, 2, "data string too short")
 	}
 }
 
@@ -190,7 +190,7 @@ func (u *unpacking) value(option byte, size uint64) {
 func (u *unpacking) previous() uint64 {
 	n, ok := lua.LNumber(0), false
 	if u.count > 0 {
-		n, ok = limits.ToNumber(u.L.Get(-1))
+		n, ok = luacall.ToNumber(u.L.Get(-1))
 	}
 	if !ok {
 		luacall.Errorf(u.L, "format 'c0' needs a previous size")
@@ -230,9 +230,9 @@ func (l *library) size(L *lua.LState) int {
 		total += f.padding(total, option, size)
 		switch {
 		case option == 's':
-			limits.ArgError(L, 1, f.name, "option 's' has no fixed size")
+			luacall.ArgError(L, 1, "option 's' has no fixed size")
 		case option == 'c' && size == 0:
-			limits.ArgError(L, 1, f.name, "option 'c0' has no fixed size")
+			luacall.ArgError(L, 1, "option 'c0' has no fixed size")
 		case !isAlphanumeric(option):
 			f.mode(option)
 		}
