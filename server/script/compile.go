@@ -3,6 +3,8 @@ package script
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -18,9 +20,20 @@ type compiled struct {
 	keeps, usesGlobals bool
 }
 
+// longText is from which length on, in bytes, a text is compiled with the
+// garbage collector at longTextGCPercent.
+const (
+	longText          = 32 << 10
+	longTextGCPercent = 25
+)
+
 // compile compiles text, which messages call name. params says that KEYS and
 // ARGV are the chunk's first parameters.
 func (s *sandbox) compile(text, name string, params bool) (c *compiled, err error) {
+	if len(text) > longText {
+		// What the compiler leaves behind would pile up.
+		defer debug.SetGCPercent(debug.SetGCPercent(longTextGCPercent))
+	}
 	chunk, err := syntax.Parse(text, name)
 	if err != nil {
 		return nil, err
@@ -47,6 +60,9 @@ func compileTree(chunk *ast.FunctionExpr, name string) (proto *lua.FunctionProto
 	wrapped := &ast.ReturnStmt{Exprs: []ast.Expr{chunk}}
 	wrapped.SetLine(1)
 	outer, err := lua.Compile([]ast.Stmt{wrapped}, name)
+	if err == nil && tooLong(outer) {
+		err = errors.New("a jump could be too far")
+	}
 	if err != nil {
 		line := chunk.LastLine()
 		var complaint *lua.CompileError
@@ -58,6 +74,25 @@ func compileTree(chunk *ast.FunctionExpr, name string) (proto *lua.FunctionProto
 	return outer.FunctionPrototypes[0], nil
 }
 
+// instructionsMax is how many instructions a function may have: a jump has 18
+// bits and a sign, and gopher-lua does not see when it needs more to go back.
+const instructionsMax = 100_000
+
+func tooLong(proto *lua.FunctionProto) bool {
+	return len(proto.Code) > instructionsMax || slices.ContainsFunc(proto.FunctionPrototypes, tooLong)
+}
+
+// trim gives back the room that a prototype was made with and did not need.
+func trim(proto *lua.FunctionProto) {
+	proto.Code = slices.Clone(proto.Code)
+	proto.Constants = slices.Clone(proto.Constants)
+	proto.FunctionPrototypes = slices.Clone(proto.FunctionPrototypes)
+	proto.DbgSourcePositions = slices.Clone(proto.DbgSourcePositions)
+	proto.DbgLocals = slices.Clone(proto.DbgLocals)
+	proto.DbgCalls = slices.Clone(proto.DbgCalls)
+	proto.DbgUpvalues = slices.Clone(proto.DbgUpvalues)
+}
+
 // finish puts the engine's values in the place of the constants that stand for
 // them, and keeps calls of variadic functions from building the table `arg`
 // unless something reads it.
@@ -65,6 +100,7 @@ func (s *sandbox) finish(proto *lua.FunctionProto, keepArg bool) {
 	if !keepArg {
 		proto.IsVarArg &^= lua.VarArgNeedsArg
 	}
+	trim(proto)
 	nameCalls(proto)
 	for i, c := range proto.Constants {
 		if name, ok := c.(lua.LString); ok && strings.HasPrefix(string(name), constantMark) {

@@ -22,7 +22,8 @@ const (
 	// scripts.
 	argsMax    = 1024
 	scratchMax = 16 << 10
-	// commandSteps is what a command counts.
+	// commandSteps is what a command counts, besides the bytes of its arguments
+	// and its reply.
 	commandSteps = 20
 )
 
@@ -141,8 +142,8 @@ func (s *sandbox) redisPcall(L *lua.LState) int { return s.command(L, false, tru
 func (s *sandbox) command(L *lua.LState, raises, wanted bool) int {
 	e := s.engine
 	s.inScript(L, "redis.call/pcall")
-	e.budget.Spend(commandSteps)
-	args, problem := e.calls.take(L)
+	args, size, problem := e.calls.take(L)
+	e.budget.Spend(commandSteps + int64(size>>3))
 	if problem != "" {
 		if raises {
 			refuse(L, problem)
@@ -150,6 +151,7 @@ func (s *sandbox) command(L *lua.LState, raises, wanted bool) int {
 		return push(L, errorTable(L, "ERR "+problem))
 	}
 	reply := e.host.Call(args, e.run.resp3)
+	e.budget.Spend(int64(len(reply) >> 3))
 	if reply[0] == '-' {
 		t := replyError(L, reply)
 		if raises {
@@ -164,18 +166,19 @@ func (s *sandbox) command(L *lua.LState, raises, wanted bool) int {
 	return push(L, v)
 }
 
-// take returns the arguments on the stack as those of a command, or what is
-// wrong with them.
-func (c *calls) take(L *lua.LState) (args [][]byte, problem string) {
+// take returns the arguments on the stack as those of a command and their size
+// in bytes, or what is wrong with them.
+func (c *calls) take(L *lua.LState) (args [][]byte, size int, problem string) {
 	n := L.GetTop()
 	if n == 0 {
-		return nil, "Please specify at least one argument for this redis lib call"
+		return nil, 0, "Please specify at least one argument for this redis lib call"
 	}
 	args, scratch := c.args[:0], c.scratch[:0]
 	for i := 1; i <= n; i++ {
 		switch v := L.Get(i).(type) {
 		case lua.LString:
 			args = append(args, bytesOf(string(v)))
+			size += len(v)
 		case lua.LNumber:
 			if cap(scratch)-len(scratch) < numberMax {
 				scratch = make([]byte, 0, max(2*cap(scratch), 16*numberMax))
@@ -184,11 +187,11 @@ func (c *calls) take(L *lua.LState) (args [][]byte, problem string) {
 			scratch = appendArgument(scratch, float64(v))
 			args = append(args, scratch[start:len(scratch):len(scratch)])
 		default:
-			return nil, "Lua redis lib command arguments must be strings or integers"
+			return nil, 0, "Lua redis lib command arguments must be strings or integers"
 		}
 	}
 	c.args, c.scratch = args, scratch
-	return args, ""
+	return args, size, ""
 }
 
 // appendArgument appends a number as Redis 7.2 hands it to a command: whole
@@ -327,7 +330,7 @@ func (s *sandbox) redisSetRepl(L *lua.LState) int {
 
 func (s *sandbox) redisACLCheck(L *lua.LState) int {
 	s.inScript(L, "redis.acl_check_cmd")
-	args, problem := s.engine.calls.take(L)
+	args, _, problem := s.engine.calls.take(L)
 	if problem != "" {
 		refuse(L, problem)
 	}

@@ -65,7 +65,7 @@ var bombs = []bomb{
 	{name: "table.insert at a high place", script: "local t = {} table.insert(t, 67108863, 1) return #t"},
 	{name: "tables in a table for ever", script: "local t = {} while true do t = {t, {}, {}} end", fails: true},
 	{name: "a huge hash", script: "local t = {} local i = 0 while true do i = i + 1 t['k' .. i] = i end", fails: true},
-	{name: "unpack without end", script: "return unpack({}, 1, 2 ^ 53)", fails: true},
+	{name: "unpack without end", script: "return unpack({}, 1, 2 ^ 31 - 1)", fails: true},
 	{name: "unpack by the million", script: "return #{unpack({}, 1, 1e7)}", fails: true},
 	{name: "select by the million", script: "local function f(...) return select('#', ...) end return f(unpack({}, 1, 8e6))", fails: true},
 	{name: "table.concat of much", script: "local t = {} for i = 1, 1000 do t[i] = string.rep('x', 1e6) end return #table.concat(t)", fails: true},
@@ -89,6 +89,9 @@ var bombs = []bomb{
 	{name: "a million calls", script: "for i = 1, 1e9 do redis.call('get', 'k') end", fails: true},
 	{name: "a million errors", script: "for i = 1, 1e9 do redis.pcall('nosuch') end", fails: true},
 	{name: "calls with huge arguments", script: "local s = string.rep('x', 3e7) while true do redis.call('echo', s) end", fails: true},
+	{name: "calls with huge arguments and results", script: "local s = string.rep('x', 3e7) while true do s = redis.call('echo', s) end", fails: true},
+	{name: "pcalls with huge arguments", script: "local s = string.rep('x', 3e7) while true do redis.pcall('nosuch', s) end", fails: true},
+	{name: "calls with many arguments", script: "local t = {} for i = 1, 7000 do t[i] = 'x' end while true do redis.call('exists', unpack(t)) end", fails: true},
 	{name: "cmsgpack of a cycle", script: "local t = {} t.t = t while true do cmsgpack.pack(t) end", fails: true},
 	{name: "cmsgpack of a wide cycle", script: "local t = {} for i = 1, 10 do t[i] = t end return #cmsgpack.pack(t)", fails: true},
 	{name: "cmsgpack that promises much", script: "return cmsgpack.unpack('\\221\\255\\255\\255\\255')", fails: true},
@@ -120,8 +123,30 @@ var bombs = []bomb{
 	{name: "a hundred thousand additions", script: "return " + strings.Repeat("1+", 100_000) + "1"},
 	{name: "three hundred locals", script: strings.Repeat("local x = 1 ", 300) + "return x", fails: true},
 	{name: "a hundred thousand constants", script: "return {" + strings.Repeat("'a',", 100_000) + "}"},
+	{name: "nothing but stores", script: "local t = {} " + strings.Repeat("t = {} t[8000] = 1 ", 40_000)},
+	{name: "stores, a loop of them", script: "local t = {} while true do " + strings.Repeat("t = {} t[8000] = 1 ", 9000) + " end", fails: true},
+	{name: "stores that stay", script: "local t, n = {}, 0 while true do " + strings.Repeat("n = n + 1 t[n] = {} t[n][8000] = 1 ", 4000) + " end", fails: true},
+	{name: "forty thousand functions", script: "local f " + strings.Repeat("f = function() end ", 40_000)},
+	{name: "two thousand functions", script: "local f " + strings.Repeat("f = function() end ", 1990)},
+	{name: "forty thousand loops", script: strings.Repeat("while nil do end ", 40_000)},
+	{name: "ten thousand loops", script: strings.Repeat("while nil do end ", 10_000)},
+	{name: "two hundred thousand assignments", script: "local a " + strings.Repeat("a=a;", 200_000)},
+	{name: "sixty thousand assignments", script: "local a " + strings.Repeat("a=a;", 60_000)},
+	{name: "three hundred thousand items", script: "return #{" + strings.Repeat("{},", 300_000) + "}"},
+	{name: "ninety thousand items", script: "return #{" + strings.Repeat("{},", 90_000) + "}"},
+	{name: "one of four thousand constants", script: constants(4000)},
 	{name: "an unfinished long string", script: "return [[" + strings.Repeat("x", 1<<20), fails: true},
 	{name: "long arguments", script: "return #(ARGV[1] .. ARGV[1])", args: []string{strings.Repeat("x", 8<<20)}},
+}
+
+// constants is a script that mentions n strings, and the last of them very often.
+func constants(n int) string {
+	var text strings.Builder
+	text.WriteString("local t = {} ")
+	for i := range n {
+		fmt.Fprintf(&text, "t.k%d = 1 ", i)
+	}
+	return text.String() + strings.Repeat(fmt.Sprintf("t.k%d = 1 ", n-1), 20_000)
 }
 
 // TestBombs throws each bomb and wants the same of each: an answer in time, little memory, and a server that goes on.

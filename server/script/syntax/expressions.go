@@ -10,7 +10,11 @@ var priority = map[kind]struct{ left, right int }{
 	"and": {2, 2}, "or": {1, 1},
 }
 
-const unaryPriority = 8
+const (
+	unaryPriority = 8
+	// comparisonPriority and those below it are of operators that jump.
+	comparisonPriority = 3
+)
 
 func (p *parser) expressions() []ast.Expr {
 	list := []ast.Expr{p.expression()}
@@ -25,6 +29,7 @@ func (p *parser) expression() ast.Expr { return p.binary(0) }
 // binary parses operands joined by operators that bind more strongly than limit.
 func (p *parser) binary(limit int) ast.Expr {
 	p.enter()
+	p.node()
 	defer p.leave()
 	var left ast.Expr
 	if op := p.tok.kind; op == "not" || op == "-" || op == "#" {
@@ -34,11 +39,14 @@ func (p *parser) binary(limit int) ast.Expr {
 	} else {
 		left = p.simple()
 	}
-	for links := 0; ; p.link(&links) {
+	for links := 0; ; p.link(&links, chainMax) {
 		op := p.tok.kind
 		binds, ok := priority[op]
 		if !ok || binds.left <= limit {
 			return left
+		}
+		if binds.left <= comparisonPriority {
+			p.branch()
 		}
 		p.advance()
 		left = join(op, left, p.binary(binds.right))
@@ -149,7 +157,7 @@ const (
 // follow it.
 func (p *parser) suffixed() (e ast.Expr, form form) {
 	e, form = p.primary()
-	for links := 0; ; p.link(&links) {
+	for links := 0; ; p.link(&links, chainMax) {
 		switch p.tok.kind {
 		case ".":
 			p.advance()
@@ -248,6 +256,9 @@ func (p *parser) tableField() *ast.Field {
 // functionBody parses parameters and statements of a function that starts at
 // line.
 func (p *parser) functionBody(line int, method bool) *ast.FunctionExpr {
+	if p.functions++; p.functions > functionsMax {
+		p.lx.fail(line, "chunk has too many functions", "")
+	}
 	fn := &ast.FunctionExpr{ParList: &ast.ParList{Names: []string{}}}
 	fn.SetLine(line)
 	p.fn = &function{outer: p.fn, line: line}

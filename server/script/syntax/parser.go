@@ -22,13 +22,27 @@ const (
 	upvaluesMax = 60
 )
 
-// Limits of ours, which keep the compiler's recursion and its searches short.
+// Limits of ours. Nothing can stop the compiler, so they keep its time within
+// some hundred milliseconds and its memory within some ten megabytes.
 const (
-	// chainMax is how many operators, calls, fields or elseifs may follow each
-	// other without nesting.
-	chainMax = 10000
-	// constantsMax is how many different constants a function may have.
+	// nodesMax is how many statements, operands and operators a chunk may have.
+	nodesMax = 200_000
+	// functionsMax is how many functions a chunk may have. The compiler
+	// allocates 26 KiB for each.
+	functionsMax = 2000
+	// chainMax is how many operators, calls or fields may follow each other
+	// without nesting, and elseifsMax how many elseifs, which do nest there.
+	chainMax   = 10_000
+	elseifsMax = 2000
+	// branchesMax is how many loops, conditions and comparisons a function may
+	// have: the compiler numbers where they jump to, with 17 bits, and may need
+	// five for one of them.
+	branchesMax = 12_000
+	// constantsMax is how many different constants a function may have, and
+	// searchesMax how many of them the compiler may look at to find those that
+	// it meets again.
 	constantsMax = 4096
+	searchesMax  = 20_000_000
 )
 
 // Error is a complaint about the text, worded as Lua words it: the chunk's name,
@@ -68,6 +82,7 @@ type function struct {
 	locals   []string
 	upvalues map[string]bool
 	loops    int
+	branches int
 	// constants are the names, strings and numbers it mentions.
 	constants map[string]struct{}
 }
@@ -80,6 +95,8 @@ type parser struct {
 	last   int // line of the token before tok
 	fn     *function
 	levels int
+	// nodes, functions and searches count up to their limits.
+	nodes, functions, searches int
 }
 
 func (p *parser) advance() {
@@ -175,15 +192,31 @@ func (p *parser) constant(text string) {
 		p.fn.constants = make(map[string]struct{})
 	}
 	p.fn.constants[text] = struct{}{}
-	if len(p.fn.constants) > constantsMax {
+	p.searches += len(p.fn.constants)
+	if len(p.fn.constants) > constantsMax || p.searches > searchesMax {
 		p.lx.fail(p.lx.line, "constant table overflow", "")
 	}
 }
 
 // link counts one more part of a chain.
-func (p *parser) link(n *int) {
-	if *n++; *n > chainMax {
+func (p *parser) link(n *int, limit int) {
+	p.node()
+	if *n++; *n > limit {
 		p.lx.fail(p.lx.line, "chunk has too many syntax levels", "")
+	}
+}
+
+// node counts one more part of the chunk.
+func (p *parser) node() {
+	if p.nodes++; p.nodes > nodesMax {
+		p.lx.fail(p.lx.line, "chunk is too long", "")
+	}
+}
+
+// branch counts one more part of the function that jumps.
+func (p *parser) branch() {
+	if p.fn.branches++; p.fn.branches > branchesMax {
+		p.overLimit(p.fn, branchesMax, "branches")
 	}
 }
 

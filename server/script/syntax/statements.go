@@ -5,6 +5,11 @@ import "github.com/yuin/gopher-lua/ast"
 // statement parses one statement; last says that the block ends with it.
 func (p *parser) statement() (stmt ast.Stmt, last bool) {
 	line := p.tok.line
+	p.node()
+	switch p.tok.kind {
+	case "if", "while", "for", "repeat":
+		p.branch()
+	}
 	switch p.tok.kind {
 	case "if":
 		stmt = p.ifStatement(line)
@@ -60,7 +65,8 @@ func (p *parser) ifStatement(line int) *ast.IfStmt {
 	p.expect("then")
 	first.Then = p.block()
 	current := first
-	for links := 0; p.tok.kind == "elseif"; p.link(&links) {
+	for links := 0; p.tok.kind == "elseif"; p.link(&links, elseifsMax) {
+		p.branch()
 		next := &ast.IfStmt{}
 		next.SetLine(p.tok.line)
 		p.advance()
