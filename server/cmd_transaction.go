@@ -6,6 +6,7 @@ type transaction struct {
 	ends    []int  // where each argument ends in data
 	data    []byte // the arguments, one after another
 	aborted bool   // a command was refused while queueing, so EXEC will be too
+	writes  bool   // what is queued may change the keyspace
 }
 
 // queued is a command that waits for EXEC.
@@ -31,12 +32,13 @@ func (t *transaction) add(c *Ctx) {
 		t.data = append(t.data, a...)
 		t.ends = append(t.ends, len(t.data))
 	}
+	t.writes = t.writes || c.srv.mayWrite(c.client, c.cmd, c.args)
 	t.queue = append(t.queue, queued{c.cmd, len(c.args), c.hash, c.hashed})
 }
 
 // reset empties the queue and keeps its memory.
 func (t *transaction) reset() {
-	t.queue, t.ends, t.data, t.aborted = t.queue[:0], t.ends[:0], t.data[:0], false
+	t.queue, t.ends, t.data, t.aborted, t.writes = t.queue[:0], t.ends[:0], t.data[:0], false, false
 }
 
 const (

@@ -2,6 +2,8 @@ package server
 
 import (
 	"time"
+
+	"headgate/server/script"
 )
 
 const (
@@ -136,13 +138,14 @@ type pause struct {
 	held   []*Client
 }
 
-// holdsBack reports whether a client's command has to wait for the end of a pause. The client goes on when it ends.
-func (s *Server) holdsBack(cl *Client, cmd *Command, now int64) bool {
+// holdsBack reports whether a client's command has to wait for the end of a pause. The client goes on when it ends. A command that
+// will be refused does not wait for that.
+func (s *Server) holdsBack(cl *Client, cmd *Command, args [][]byte, now int64) bool {
 	p := &s.pause
-	if p.until == 0 || now >= p.until {
+	if p.until == 0 || now >= p.until || cmd == nil || !cmd.arityOK(len(args)) {
 		return false
 	}
-	if p.writes && !mayWrite(cl, cmd) {
+	if p.writes && !s.mayWrite(cl, cmd, args) {
 		return false
 	}
 	if !cl.held {
@@ -152,19 +155,20 @@ func (s *Server) holdsBack(cl *Client, cmd *Command, now int64) bool {
 	return true
 }
 
-// mayWrite reports whether running cmd now can change the keyspace; for EXEC that is what was queued.
-func mayWrite(cl *Client, cmd *Command) bool {
-	if cmd == nil {
-		return false
+// mayWrite reports whether a command can change the keyspace, or have it changed once it is queued; for EXEC that is what was queued.
+func (s *Server) mayWrite(cl *Client, cmd *Command, args [][]byte) bool {
+	if cmd.Name == "exec" {
+		return cl.multi != nil && cl.multi.writes
 	}
-	if cmd.Name == "exec" && cl.multi != nil {
-		for i := range cl.multi.queue {
-			if cl.multi.queue[i].cmd.Flags&(Write|MayReplicate) != 0 {
-				return true
-			}
+	if cmd.Sub != nil && len(args) > 1 {
+		if sub := cmd.sub(args[1]); sub != nil {
+			cmd = sub
 		}
 	}
-	return cmd.Flags&(Write|MayReplicate) != 0 && cl.multi == nil
+	if flags, declared := s.scripts.declared(cmd, args); declared {
+		return flags&script.NoWrites == 0
+	}
+	return cmd.Flags&(Write|MayReplicate) != 0
 }
 
 // endPause lets the clients go on when a pause is over.

@@ -168,7 +168,7 @@ func (w *worker) execute() {
 		if skip || current.conn.Closing() {
 			continue
 		}
-		if s.watchful && (current.blocked != nil || s.holdsBack(current, p.cmd, c.nowNs)) {
+		if s.watchful && (current.blocked != nil || s.holdsBack(current, p.cmd, w.args[p.begin:p.end], c.nowNs)) {
 			w.rewind(p)
 			skip = true
 			continue
@@ -239,9 +239,12 @@ func (w *worker) run(p *parsed) {
 // command must be at a point where nothing that it holds depends on the keyspace; and Server.busy must be set.
 func (c *Ctx) yield() {
 	c.worker.setAside()
+	conn := c.client.conn
+	conn.Keep(true)
 	c.srv.Unlock()
-	c.client.conn.Yield()
+	conn.Yield()
 	c.srv.Lock()
+	conn.Keep(false)
 }
 
 // setAside takes the other clients' commands that have not been run out of the queue: they are parsed anew when it is their turn.

@@ -78,6 +78,27 @@ func (p program) declares() (flags script.Flags, ok bool) {
 	return p.script.Flags, p.script.Shebang
 }
 
+// declared returns the flags of what a command is going to run; ok is false if it runs no script, one that declares nothing, or one
+// that is not known.
+func (h *scripts) declared(cmd *Command, args [][]byte) (flags script.Flags, ok bool) {
+	if cmd.Group != GroupScripting {
+		return 0, false
+	}
+	switch cmd.Name {
+	case "eval", "eval_ro":
+		return script.Declared(args[1])
+	case "evalsha", "evalsha_ro":
+		if s := h.engine.Get(args[1]); s != nil {
+			return program{script: s}.declares()
+		}
+	case "fcall", "fcall_ro":
+		if f := h.engine.Function(string(args[1])); f != nil {
+			return program{function: f}.declares()
+		}
+	}
+	return 0, false
+}
+
 func (p program) name() string {
 	if p.function != nil {
 		return p.function.Name

@@ -187,3 +187,42 @@ func TestBusyTransaction(t *testing.T) {
 	require.Contains(t, runner.line(), "-ERR Script killed")
 	require.Equal(t, ":2", runner.line())
 }
+
+// TestBusyScriptKeepsItsReplies: what a client is not to be answered is taken back behind a script that yielded too, even when
+// somebody has the connection's replies sent meanwhile.
+func TestBusyScriptKeepsItsReplies(t *testing.T) {
+	for mode, want := range map[string]string{"SKIP": "+PONG", "OFF": "+OK", "ON": "+OK"} {
+		t.Run(mode, func(t *testing.T) {
+			p := newPipeServer(t)
+			runner, other := p.client(), p.client()
+			require.Equal(t, "+OK", other.ask("CONFIG", "SET", "busy-reply-threshold", "10"))
+			var commands []byte
+			for _, words := range [][]string{
+				{"ECHO", strings.Repeat("x", 1000)}, {"CLIENT", "REPLY", mode}, {"EVAL", endless, "0"}, {"PING"}, {"CLIENT", "REPLY", "ON"},
+			} {
+				commands = append(commands, encodeCommand(words...)...)
+			}
+			_, err := runner.conn.Write(commands)
+			require.NoError(t, err)
+			other.untilBusy()
+			p.srv.Lock()
+			for _, cl := range p.srv.clients.list {
+				cl.conn.Wake()
+			}
+			p.srv.Unlock()
+			require.Equal(t, "-"+errBusyEval, other.ask("PING"))
+			require.Equal(t, "+OK", other.ask("SCRIPT", "KILL"))
+			require.Equal(t, "$1000", runner.line())
+			require.Equal(t, strings.Repeat("x", 1000), runner.line())
+			require.Equal(t, want, runner.line())
+			if mode == "ON" {
+				require.Contains(t, runner.line(), "-ERR Script killed")
+				require.Equal(t, "+PONG", runner.line())
+			}
+			if mode != "OFF" {
+				require.Equal(t, "+OK", runner.line())
+			}
+			require.Equal(t, "+PONG", runner.ask("PING"))
+		})
+	}
+}

@@ -68,6 +68,10 @@ func (n *netConn) writeReplies() {
 	for range n.wakeups {
 		for {
 			n.handler.Lock()
+			if n.c.kept {
+				n.handler.Unlock()
+				break // the reader wakes us up after its batch
+			}
 			n.c.release(&n.spare)
 			n.c.stage(&n.spare)
 			more, end := len(n.c.out) > 0, n.c.dead || n.c.closing

@@ -189,7 +189,6 @@ func (l *Loop) yield(c *Conn) {
 	if l.guest == nil {
 		l.guest = l.handler.NewWorker()
 	}
-	c.kept = true
 	outer := l.turn
 	l.turn = turn{l.inner.ready[:0], l.inner.flush[:0]}
 	for _, other := range outer.ready {
@@ -204,7 +203,6 @@ func (l *Loop) yield(c *Conn) {
 	}
 	l.answer()
 	l.inner, l.turn = l.turn, outer
-	c.kept = false
 }
 
 // wait returns the number of events taken, after sleeping for at most limit if there are none. Under load the next event is

@@ -102,8 +102,14 @@ func (c *Conn) Resume() {
 // it makes Unsent exact.
 func (c *Conn) Begin() { c.staged = len(c.out) - c.sent }
 
+// Keep has the connection left alone while a command of it yields, or no longer: what it has answered so far stays in Out, so that the
+// command may take some of it back. The caller holds the Handler's lock.
+func (c *Conn) Keep(alone bool) {
+	c.kept = alone
+}
+
 // Yield serves other connections once, from within a command of this one that takes long. The caller is the connection's own
-// worker and does not hold the Handler's lock. This connection is neither read nor closed meanwhile; the commands that its Worker
+// worker, has called Keep and does not hold the Handler's lock. This connection is neither read nor closed meanwhile; the commands that its Worker
 // has parsed for others, but not run, must have been rewound.
 func (c *Conn) Yield() { c.front.yield(c) }
 

@@ -81,6 +81,16 @@ func (s *Script) readShebang() (body string, err error) {
 	return s.Source[end:], nil
 }
 
+// Declared returns the flags in the #! line of a script; ok is false when it has none that is right.
+func Declared(src []byte) (flags Flags, ok bool) {
+	if !bytes.HasPrefix(src, []byte("#!")) {
+		return 0, false
+	}
+	s := Script{Source: string(src)}
+	_, err := s.readShebang()
+	return s.Flags, err == nil && s.Shebang
+}
+
 // splitLine splits a line into words as redis-cli does, with quotes.
 func splitLine(line string) (words []string, ok bool) {
 	fields, ok := splitInline([]byte(line))

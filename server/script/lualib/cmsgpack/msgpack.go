@@ -93,7 +93,6 @@ func (l *library) unpack(L *lua.LState) int {
 
 // unpack_one(text, [offset]) returns an offset and one value.
 func (l *library) unpackOne(L *lua.LState) int {
-	const name = "unpack_one"
 	offset := luacall.OptInteger(L, 2, 0)
 	return l.unpackSome(L, luacall.String(L, 1), 1, offset)
 }
@@ -101,7 +100,6 @@ func (l *library) unpackOne(L *lua.LState) int {
 // unpack_limit(text, limit, [offset]) returns an offset and up to limit
 // values.
 func (l *library) unpackLimit(L *lua.LState) int {
-	const name = "unpack_limit"
 	limit := luacall.Integer(L, 2)
 	offset := luacall.OptInteger(L, 3, 0)
 	return l.unpackSome(L, luacall.String(L, 1), limit, offset)
