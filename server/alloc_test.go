@@ -97,12 +97,22 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 		{"RL.SLIDING", []string{"RL.SLIDING", "user:s", "1000000", "60s", "SLICES", "10"}},
 		{"RL.LOG", []string{"RL.LOG", "user:l", "20", "1ms"}},
 		{"RL.LOG of a limited key", []string{"RL.LOG", "busy:l", "3", "60s"}},
+		{"RL.TAKE", []string{"RL.TAKE", "3", "user", "take:u", "ip", "take:i", "endpoint", "take:e", "COST", "1"}},
+		{"RL.TAKE of limited keys", []string{"RL.TAKE", "2", "once", "take:1", "user", "take:2"}},
+		{"RL.ACQUIRE", []string{"RL.ACQUIRE", "leases", "10", "60s", "MEMBER", "a"}},
+		{"GCRA", []string{"GCRA", "user:r", "1000000", "1000000", "60"}},
+		{"INCREX", []string{"INCREX", "user:i", "BYINT", "1", "UBOUND", "1000000", "EX", "60", "ENX"}},
 		{"CL.THROTTLE of a limited key", []string{"CL.THROTTLE", "busy", "0", "1", "60"}},
 	}
 	w := newWorkerClient(t)
 	w.run(encodeCommand("SET", "text", text))
 	w.run(encodeCommand("SET", "number", "1234567"))
 	w.run(encodeCommand("SCRIPT", "LOAD", renewScript))
+	for name, limit := range map[string][]string{
+		"user": {"GCRA", "1000000", "1000000", "60s"}, "ip": {"FIXED", "1000000", "60s"}, "endpoint": {"LOG", "20", "1ms"}, "once": {"FIXED", "1", "1h"},
+	} {
+		w.run(encodeCommand(append([]string{"RL.POLICY", "SET", name}, limit...)...))
+	}
 	run := func(input []byte) {
 		w.run(input)
 		w.srv.effects.buf = w.srv.effects.buf[:0]

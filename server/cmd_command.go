@@ -169,7 +169,7 @@ func sendKeySpec(w *resp.Writer, k KeySpec) {
 	w.Map(3)
 	if k.KeyNum {
 		sendField(w, "keynumidx", 0)
-		sendField(w, "firstkey", 1)
+		sendField(w, "firstkey", 1+k.Skip)
 		sendField(w, "keystep", k.Step)
 	} else {
 		sendField(w, "lastkey", k.Last)

@@ -63,6 +63,7 @@ var limiterCommands = []*Command{
 		Errors: limiterErrors,
 		Reply:  ReplyArray, Handler: rlSliding,
 	},
+	takeCommand,
 }
 
 // Arguments that the limiters share.

@@ -78,6 +78,7 @@ var stringCommands = []*Command{
 		Arity:   3, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []Arg{key("key"), double("increment")}, Reply: ReplyBulk, Handler: incrByFloat,
 	},
+	increxCommand,
 	{
 		Name: "mget", Group: GroupString, Since: "1.0.0", Complexity: "O(n) in the number of keys",
 		Summary: "Return the strings at several keys, null for each that has none.",

@@ -160,6 +160,7 @@ type KeySpec struct {
 	Step    int    // distance between keys
 	Limit   int    // with Last -1: 2 means that only the first half of the arguments are keys, and so on
 	KeyNum  bool   // argument Begin holds the number of keys, which follow it
+	Skip    int    // with KeyNum: how many arguments stand between the number and the first key
 }
 
 // notKey is the access to what stands in a key's place for the sake of clusters, but is none.
@@ -187,11 +188,12 @@ func (k KeySpec) find(indexes []int, args [][]byte) []int {
 			return indexes
 		}
 		n, ok := store.ParseInt(args[first])
-		if !ok || n < 0 || n > int64(len(args)-first-1) {
+		first += 1 + k.Skip
+		if !ok || n < 0 || n > int64((len(args)-first+k.Step-1)/k.Step) {
 			return indexes
 		}
 		for i := range int(n) {
-			indexes = append(indexes, first+1+i*k.Step)
+			indexes = append(indexes, first+i*k.Step)
 		}
 		return indexes
 	}

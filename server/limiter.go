@@ -307,7 +307,15 @@ func window(z *store.ZSet, since, now int64) (first, used int) {
 // timeAt is the score of a rank as a time in ms; one between two counts as the later.
 func timeAt(z *store.ZSet, rank int) int64 {
 	_, score := z.AtRank(rank)
-	return int64(math.Ceil(score))
+	return scoreTime(score)
+}
+
+// maxScoreTime is beyond every instant that limiters write, and exact as a score.
+const maxScoreTime = 1 << 53
+
+// scoreTime is a score as a time in ms.
+func scoreTime(score float64) int64 {
+	return int64(math.Ceil(max(-maxScoreTime, min(score, maxScoreTime))))
 }
 
 // forgetMember gives an id back.

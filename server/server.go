@@ -38,6 +38,8 @@ type Server struct {
 	commands *registry // never changes
 	stats    statistics
 	effects  effects
+	policies policies
+	pairs    [maxPairs]takenPair           // scratch for RL.TAKE
 	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows
 
 	clients      clientTable
@@ -94,6 +96,7 @@ func New(live *config.Live, o Options) *Server {
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.keys = store.New(store.Options{Databases: cfg.Databases, Limits: encodingLimits(cfg)})
 	s.keys.OnExpired(s.keyExpired)
+	s.keys.DB(0).Follow([]byte(policiesKey))
 	s.scripts = newScripts(s)
 	s.started = s.clock.Read()
 	s.soonest.Store(math.MaxInt64)
@@ -106,7 +109,7 @@ func New(live *config.Live, o Options) *Server {
 func commandGroups() [][]*Command {
 	return [][]*Command{
 		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
-		transactionCommands, scriptingCommands, pubsubCommands, throttleCommands, limiterCommands, serverCommands,
+		transactionCommands, scriptingCommands, pubsubCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
 	}
 }
 
@@ -124,6 +127,7 @@ func (s *Server) apply(cfg *config.Config) {
 		s.log.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", s.maxClients, "asked", cfg.MaxClients)
 	}
 	s.keys.SetLimits(encodingLimits(cfg))
+	s.policies.apply(cfg)
 	s.observe(cfg)
 	s.fronts.apply(cfg)
 }

@@ -68,6 +68,7 @@ type DB struct {
 	index   int
 	ks      *Keyspace
 	watched map[string]*watchedKey
+	follow  follow
 	awaited map[string]*Awaited
 }
 

@@ -15,11 +15,18 @@ const (
 // changes and marks watched keys. Whatever else must know of every write (before-images for snapshots, client
 // tracking, key-space events) belongs here and nowhere else. name is nil for changeFlush.
 func (db *DB) mutate(name []byte, why change) {
-	if why == changeWrite || why == changeFlush {
+	switch why {
+	case changeWrite:
 		db.ks.dirty++
+	case changeFlush:
+		db.ks.dirty++
+		db.follow.changes++
 	}
 	if len(db.watched) != 0 {
 		db.markWatched(name, why)
+	}
+	if len(name) == len(db.follow.name) {
+		db.follow.changed(name)
 	}
 	if db.ks.observer != nil {
 		db.tell(name, why)
@@ -29,6 +36,8 @@ func (db *DB) mutate(name []byte, why change) {
 // mutateSwap is the gate for two databases that are about to exchange all of their keys.
 func (ks *Keyspace) mutateSwap(a, b *DB) {
 	ks.dirty++
+	a.follow.changes++
+	b.follow.changes++
 	a.markPresent(a, b)
 	b.markPresent(a, b)
 }

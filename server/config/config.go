@@ -46,6 +46,8 @@ type Config struct {
 	HLLSparseMaxBytes      int
 
 	CLThrottleLimit ThrottleLimit
+	Policies        []NamedPolicy // fixed ones, in the order in which they were written
+	UnknownPolicy   UnknownPolicy
 
 	BusyReplyThreshold int // ms that a script runs before other clients get BUSY; 0 = never
 	ScriptTimeLimit    int // ms after which a script that has written nothing is stopped; 0 = never
@@ -115,4 +117,13 @@ type ThrottleLimit uint8
 const (
 	LimitBurstPlusOne ThrottleLimit = iota // the limit is that number plus one, as redis-cell has it
 	LimitCapacity                          // the limit is that number
+)
+
+// UnknownPolicy says what RL.TAKE makes of a policy that does not exist.
+type UnknownPolicy uint8
+
+// The values of unknown-policy.
+const (
+	UnknownPolicyError UnknownPolicy = iota // an error
+	UnknownPolicyAllow                      // no limit
 )

@@ -172,3 +172,19 @@ func (x LongDouble) Append(dst []byte) []byte {
 
 // String returns what Append appends.
 func (x LongDouble) String() string { return string(x.Append(nil)) }
+
+// MaxLongDouble returns the largest finite number.
+func MaxLongDouble() (value LongDouble) {
+	mantissa := new(big.Float).SetPrec(longDoubleBits).SetUint64(math.MaxUint64)
+	value.f.SetMantExp(mantissa, longDoubleExpMax-longDoubleBits)
+	return value
+}
+
+// Neg returns -x.
+func (x LongDouble) Neg() (negated LongDouble) {
+	negated.f.SetPrec(longDoubleBits).Neg(&x.f)
+	return negated
+}
+
+// Cmp returns -1, 0 or 1 as x is below, equal to or above y. 0 and -0 are equal.
+func (x LongDouble) Cmp(y LongDouble) int { return x.f.Cmp(&y.f) }

@@ -188,3 +188,19 @@ func BenchmarkIncrByFloat(b *testing.B) {
 		sum.Append(room)
 	}
 }
+
+func TestLongDoubleOrder(t *testing.T) {
+	parse := func(s string) LongDouble {
+		value, ok := ParseLongDouble([]byte(s))
+		require.True(t, ok, s)
+		return value
+	}
+	largest := MaxLongDouble()
+	require.Zero(t, largest.Cmp(parse("1.18973149535723176502e+4932")))
+	_, finite := largest.Add(parse("1e4914"))
+	require.False(t, finite)
+	require.Equal(t, -1, largest.Neg().Cmp(parse("-1e4931")))
+	require.Equal(t, 1, parse("inf").Cmp(largest))
+	require.Zero(t, parse("0").Cmp(parse("-0")))
+	require.Equal(t, "-0.5", parse("0.5").Neg().String())
+}

@@ -175,6 +175,17 @@ func (w *Writer) Double(f float64) {
 	w.buf = redcon.AppendBulk(w.buf, number.AppendDouble(digits[:0], f))
 }
 
+// LongDouble appends a number with more digits than a double has, given as its text: a bulk string in RESP2.
+func (w *Writer) LongDouble(text []byte) {
+	if w.Proto() < 3 {
+		w.Bulk(text)
+		return
+	}
+	w.buf = append(w.buf, ',')
+	w.buf = append(w.buf, text...)
+	w.buf = append(w.buf, '\r', '\n')
+}
+
 // Bool appends a truth value: the integer 1 or 0 in RESP2.
 func (w *Writer) Bool(value bool) {
 	switch {

@@ -1,0 +1,224 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"headgate/server/config"
+	"headgate/server/policy"
+	"headgate/store"
+)
+
+// policyCommands: limits under a name, and several at once.
+var policyCommands = []*Command{
+	{
+		Name: "rl.policy", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "depends on the sub-command",
+		Summary: "Look after the limits that have a name.",
+		Arity:   -2,
+		Sub: []*Command{
+			{
+				Name: "del", Since: "headgate 0.2.0", Complexity: "O(1)",
+				Summary: "Forget a policy; the state of keys that it limited stays.",
+				Arity:   3, Flags: Write | Fast,
+				Args: []Arg{str("name")}, Errors: []string{errFixedPolicy, errWrongType},
+				Reply: ReplyInteger, Handler: policyDel,
+			},
+			{
+				Name: "get", Since: "headgate 0.2.0", Complexity: "O(1)",
+				Summary: "Return what a policy says.",
+				Arity:   3, Flags: ReadOnly | Fast,
+				Args: []Arg{str("name")}, Errors: []string{errWrongType},
+				Reply: ReplyBulk | ReplyNull, Handler: policyGet,
+			},
+			{
+				Name: "list", Since: "headgate 0.2.0", Complexity: "O(n log n) in the number of policies",
+				Summary: "Return the names of all policies, in order, each with what it says.",
+				Arity:   2, Flags: ReadOnly,
+				Errors: []string{errWrongType},
+				Reply:  ReplyArray, Handler: policyList,
+			},
+			{
+				Name: "set", Since: "headgate 0.2.0", Complexity: "O(1)",
+				Summary: "Keep a limit under a name, or change it: it holds from the next decision on, and all keys keep their state.",
+				Arity:   -4, Flags: Write | DenyOOM | Fast,
+				Args: []Arg{
+					str("name").fails(string(policy.ErrName)), str("algorithm").fails("ERR unknown algorithm '%s'"), str("arg").opt().multi(),
+				},
+				Errors: []string{
+					errFixedPolicy, errSyntax, string(policy.ErrLimit), string(policy.ErrCount), "ERR invalid duration '%s'", errNotInteger,
+					string(policy.ErrSlices), "ERR unknown time zone '%s'", errTooManyPolicies, errWrongType,
+				},
+				Reply: ReplySimple, Handler: policySet,
+			},
+		},
+	},
+}
+
+// Errors of policies.
+const (
+	errFixedPolicy     = "ERR policy '%s' is fixed by the configuration file"
+	errNoPolicy        = "ERR no such policy '%s'"
+	errTooManyPolicies = "ERR too many policies"
+)
+
+const (
+	// policiesKey is the hash of database 0 that holds the policies: name -> text.
+	policiesKey = "rl:policies"
+	// maxPolicies is how many policies RL.POLICY SET keeps, and how many names are remembered with what they stand for.
+	maxPolicies = 10_000
+)
+
+// policies finds limits by their names without parsing them at each call.
+type policies struct {
+	fixed   map[string]*config.NamedPolicy // of the configuration
+	parsed  map[string]*policy.Policy      // of the hash; nil for a name that it has not, or that does not parse
+	changes uint64                         // of the hash, when parsed was begun
+}
+
+// apply takes the policies of a configuration into use.
+func (p *policies) apply(cfg *config.Config) {
+	p.fixed = make(map[string]*config.NamedPolicy, len(cfg.Policies))
+	for i := range cfg.Policies {
+		p.fixed[cfg.Policies[i].Name] = &cfg.Policies[i]
+	}
+}
+
+// policy returns the limit of a name, or nil.
+func (c *Ctx) policy(name []byte) (p *policy.Policy, err error) {
+	known := &c.srv.policies
+	if fixed := known.fixed[string(name)]; fixed != nil {
+		return &fixed.Policy, nil
+	}
+	if changes := c.srv.keys.DB(0).FollowedChanges(); changes != known.changes || known.parsed == nil || len(known.parsed) > maxPolicies {
+		known.changes, known.parsed = changes, make(map[string]*policy.Policy)
+	}
+	if p, found := known.parsed[string(name)]; found {
+		return p, nil
+	}
+	h, err := c.policiesHash()
+	if err != nil {
+		return nil, err
+	}
+	if text, found := h.Get(name); found {
+		parsed, _, err := policy.ParseText(policy.Words(string(text)))
+		if err == nil {
+			p = &parsed
+		} else {
+			c.srv.log.Warn("a policy cannot be read and counts as absent", "policy", string(name), "text", string(text), "err", err)
+		}
+	}
+	known.parsed[string(name)] = p
+	return p, nil
+}
+
+// policiesHash opens the hash of policies, whatever the client's database.
+func (c *Ctx) policiesHash() (store.Hash, error) {
+	return c.srv.keys.DB(0).HashCreate(c.srv.keys.Key([]byte(policiesKey)), c.now)
+}
+
+// policyEffect declares an effect on the hash of policies.
+func (c *Ctx) policyEffect(args ...any) {
+	db := c.db
+	c.db = c.srv.keys.DB(0)
+	c.effect(args...)
+	c.db = db
+}
+
+// changeablePolicy opens the hash for a change of the policy at args[2], or sends the error and returns false.
+func (c *Ctx) changeablePolicy() (h store.Hash, ok bool) {
+	if c.srv.policies.fixed[string(c.args[2])] != nil {
+		c.errf(errFixedPolicy, c.args[2])
+		return h, false
+	}
+	h, err := c.policiesHash()
+	if err != nil {
+		c.fail(err)
+		return h, false
+	}
+	return h, true
+}
+
+// policySet implements RL.POLICY SET name ALGORITHM args….
+func policySet(c *Ctx) {
+	name := c.args[2]
+	if err := policy.CheckName(name); err != nil {
+		c.errPolicy(err)
+		return
+	}
+	_, text, err := policy.ParseText(c.args[3:])
+	if err != nil {
+		c.errPolicy(err)
+		return
+	}
+	h, ok := c.changeablePolicy()
+	if !ok {
+		return
+	}
+	if _, found := h.Get(name); !found && h.Len() >= maxPolicies {
+		c.err(errTooManyPolicies)
+		return
+	}
+	h.Set(name, []byte(text))
+	c.policyEffect("HSET", policiesKey, name, text)
+	c.notifyIn(c.srv.keys.DB(0), config.EventHash, "hset", []byte(policiesKey))
+	c.ok()
+}
+
+func policyDel(c *Ctx) {
+	h, ok := c.changeablePolicy()
+	switch {
+	case !ok:
+	case h.Delete(c.args[2]):
+		c.policyEffect("HDEL", policiesKey, c.args[2])
+		c.notifyIn(c.srv.keys.DB(0), config.EventHash, "hdel", []byte(policiesKey))
+		c.reply.One()
+	default:
+		c.reply.Zero()
+	}
+}
+
+func policyGet(c *Ctx) {
+	if fixed := c.srv.policies.fixed[string(c.args[2])]; fixed != nil {
+		c.reply.BulkString(fixed.Text)
+		return
+	}
+	h, err := c.policiesHash()
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	if kept, found := h.Get(c.args[2]); found {
+		if _, text, err := policy.ParseText(policy.Words(string(kept))); err == nil {
+			c.reply.BulkString(text)
+			return
+		}
+	}
+	c.reply.Null()
+}
+
+func policyList(c *Ctx) {
+	h, err := c.policiesHash()
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	texts := make(map[string]string)
+	h.Each(func(name, kept []byte) bool {
+		if _, text, err := policy.ParseText(policy.Words(string(kept))); err == nil {
+			texts[string(name)] = text
+		}
+		return true
+	})
+	for name, fixed := range c.srv.policies.fixed {
+		texts[name] = fixed.Text
+	}
+	c.reply.Array(2 * len(texts))
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		c.reply.BulkString(name)
+		c.reply.BulkString(texts[name])
+	}
+}
+
+// errUnknownPolicy sends the error for a policy that does not exist.
+func (c *Ctx) errUnknownPolicy(name []byte) { c.err(oneLine(fmt.Sprintf(errNoPolicy, name))) }

@@ -1,0 +1,53 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestParseDuration(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1": 1, "60000": 60_000, "15ms": 15, "1s": 1000, "90m": 5_400_000, "24h": 86_400_000, "30d": 2_592_000_000,
+		"36525d": maxDuration, "3155760000000": maxDuration, "876600h": maxDuration,
+	} {
+		got, err := ParseDuration([]byte(text))
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"", "0", "01", "s", "1.5s", "-1", "+1", "1S", "1 s", "1mss", "1w", "36526d", "3155760000001", "99999999999999999999999", "1\x00"} {
+		_, err := ParseDuration([]byte(text))
+		require.EqualError(t, err, "ERR invalid duration '"+text+"'")
+	}
+}
+
+func TestZonesAreFoundOnce(t *testing.T) {
+	first, err := parseZone([]byte("America/Argentina/Buenos_Aires"))
+	require.NoError(t, err)
+	again, err := parseZone([]byte("America/Argentina/Buenos_Aires"))
+	require.NoError(t, err)
+	require.Same(t, first, again)
+	for _, name := range []string{"Etc/GMT+5", "UTC", "EST5EDT"} {
+		_, err := parseZone([]byte(name))
+		require.NoError(t, err, name)
+	}
+}
+
+// FuzzParseText: what can be read as a policy has a canonical text, which reads as the same policy and is its own canonical text.
+func FuzzParseText(f *testing.F) {
+	for _, text := range []string{"GCRA 10 5 1s", "log 5 60s", "FIXED 9 1h ALIGNED", "fixed 9 month tz UTC", "SLIDING 9 1h SLICES 60", "UNLIMITED", "QUEUE -1 1 1"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, canonical, err := ParseText(Words(text))
+		if err != nil {
+			require.True(t, strings.HasPrefix(err.Error(), "ERR "), err)
+			return
+		}
+		again, same, err := ParseText(Words(canonical))
+		require.NoError(t, err, canonical)
+		require.Equal(t, canonical, same)
+		require.Equal(t, p, again)
+	})
+}
