@@ -18,7 +18,7 @@ const logBlockMax = 508
 type logBlock struct {
 	owner       *logOwner
 	data        []byte
-	base        int64 // never above the first score
+	base        int64 // of the scores, at most the first
 	first       stamp
 	n           int32
 	scoreBytes  uint8 // 0 to 7
@@ -77,20 +77,24 @@ func (b *logBlock) insert(i int, s stamp) {
 	}
 }
 
-// fit makes the records wide enough for a stamp, and the base low enough.
+// fit makes the records wide enough for a stamp, and the base low enough. A base that has to be lowered goes as low as the records'
+// width allows, so that stamps which come in descending order seldom move it.
 func (b *logBlock) fit(s stamp) {
-	base := min(b.base, s.score)
 	if b.n == 0 {
-		base = s.score
+		b.base = s.score
 	}
-	furthest := s.score
-	if b.n > 0 {
-		furthest = max(furthest, b.at(b.len()-1).score)
-	}
-	scoreBytes := max(b.scoreBytes, bytesFor(uint64(furthest-base)))
 	suffixBytes := max(b.suffixBytes, bytesFor(uint64(s.suffix)))
-	if base == b.base && scoreBytes == b.scoreBytes && suffixBytes == b.suffixBytes {
+	if s.score >= b.base && bytesFor(uint64(s.score-b.base)) <= b.scoreBytes && suffixBytes == b.suffixBytes {
 		return
+	}
+	lowest, highest := s.score, s.score
+	if b.n > 0 {
+		lowest, highest = min(lowest, b.first.score), max(highest, b.at(b.len()-1).score)
+	}
+	scoreBytes := max(b.scoreBytes, bytesFor(uint64(highest-lowest)))
+	base := lowest
+	if s.score < b.base {
+		base = max(0, highest-(1<<(8*scoreBytes)-1))
 	}
 	b.rewrite(base, scoreBytes, suffixBytes)
 }

@@ -225,13 +225,20 @@ func (l *stampLog) room(at logPlace) logPlace {
 	return l.split(at)
 }
 
-// split makes room at a place in a full block and returns the place. Behind the log's last stamp a new block begins. Near the end
-// of the last block only what lies behind the place moves over, because what comes next will come there too.
+// split makes room at a place in a full block and returns the place. Behind the log's last stamp and before its first one a new
+// block begins. Near the end of the last block only what lies behind the place moves over, because what comes next will come
+// there too.
 func (l *stampLog) split(at logPlace) logPlace {
 	if len(l.pages[at.page].blocks) == logPageMax {
 		at = l.splitPage(at)
 	}
 	last := at.page == len(l.pages)-1 && at.block == len(l.pages[at.page].blocks)-1
+	if at == (logPlace{}) {
+		page := l.own(0)
+		first := &page.blocks[0]
+		page.blocks = slices.Insert(page.blocks, 0, newLogBlock(l.owner, first.first, logBlockMax, first.scoreBytes, first.suffixBytes))
+		return at
+	}
 	page, block := l.ownBlock(at.page, at.block)
 	from := logBlockMax / 2
 	if last {
@@ -252,10 +259,14 @@ func (l *stampLog) split(at logPlace) logPlace {
 	return at
 }
 
-// splitPage makes room for a block in a full page and returns where the place is then. Behind the last block a new page begins.
+// splitPage makes room for a block in a full page and returns where the place is then. Near the log's first and last blocks the
+// others stay together.
 func (l *stampLog) splitPage(at logPlace) logPlace {
 	from := logPageMax / 2
-	if at.page == len(l.pages)-1 && at.block == logPageMax-1 {
+	switch {
+	case at.page == 0 && at.block == 0:
+		from = 1
+	case at.page == len(l.pages)-1 && at.block == logPageMax-1:
 		from = logPageMax - 1
 	}
 	page := l.own(at.page)
