@@ -32,6 +32,7 @@ var layers = map[string][]string{
 	"store":       {},
 	"throttle":    {},
 	"persistence": {},
+	"docs":        {"throttle"},
 	"tests":       {},
 }
 

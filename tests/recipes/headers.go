@@ -1,0 +1,44 @@
+package recipes
+
+import (
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// WriteHeaders tells an HTTP client where it stands. Headers count whole seconds; up is the safe side.
+func WriteHeaders(h http.Header, v Verdict) {
+	if v.Limit < 0 {
+		return // unlimited
+	}
+	h.Set("RateLimit-Limit", strconv.FormatInt(v.Limit, 10))
+	h.Set("RateLimit-Remaining", strconv.FormatInt(v.Remaining, 10))
+	h.Set("RateLimit-Reset", seconds(v.ResetAfter))
+	if v.Limited && v.RetryAfter >= 0 {
+		h.Set("Retry-After", seconds(v.RetryAfter))
+	}
+}
+
+func seconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
+}
+
+// Limit lets each address make 100 requests a minute, 20 of them at once. When the limiter cannot be asked, requests pass: say the
+// opposite where that is safer.
+func Limit(rdb *redis.Client, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		address, _, _ := net.SplitHostPort(r.RemoteAddr)
+		v, err := Ask(r.Context(), rdb, "RL.GCRA", "http:"+address, 20, 100, "1m")
+		if err == nil {
+			WriteHeaders(w.Header(), v)
+		}
+		if v.Limited {
+			http.Error(w, "too many requests", http.StatusTooManyRequests)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
