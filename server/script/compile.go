@@ -76,7 +76,7 @@ func compileTree(chunk *ast.FunctionExpr, name string) (proto *lua.FunctionProto
 
 // instructionsMax is how many instructions a function may have: a jump has 18
 // bits and a sign, and gopher-lua does not see when it needs more to go back.
-const instructionsMax = 100_000
+const instructionsMax = 120_000
 
 func tooLong(proto *lua.FunctionProto) bool {
 	return len(proto.Code) > instructionsMax || slices.ContainsFunc(proto.FunctionPrototypes, tooLong)

@@ -42,7 +42,7 @@ const (
 	// searchesMax how many of them the compiler may look at to find those that
 	// it meets again.
 	constantsMax = 4096
-	searchesMax  = 20_000_000
+	searchesMax  = 60_000_000
 )
 
 // Error is a complaint about the text, worded as Lua words it: the chunk's name,

@@ -72,7 +72,7 @@ func (lib *library) maxn(L *lua.LState) int {
 
 func (lib *library) foreach(L *lua.LState) int {
 	t, f := luacall.Table(L, 1), luacall.Function(L, 2)
-	for key, value := t.Next(lua.LNil); key != lua.LNil; key, value = t.Next(key) {
+	for key, value := t.Next(lua.LNil); key != lua.LNil; key, value, _ = limits.Next(t, key) {
 		if lib.visit(L, f, key, value) {
 			return 1
 		}
