@@ -29,11 +29,13 @@ const (
 
 func (c *calls) init() { c.numbers.init() }
 
-// trim gives up memory that one script needed and few will.
+// trim gives up memory that one script needed and few will, and lets go of its
+// strings.
 func (c *calls) trim() {
 	if cap(c.args) > argsMax {
 		c.args = nil
 	}
+	clear(c.args[:cap(c.args)])
 	if cap(c.scratch) > scratchMax {
 		c.scratch = nil
 	}
