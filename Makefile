@@ -8,10 +8,11 @@ BIN     := bin/headgate
 T       ?= 10m
 BENCH   ?= .
 TIMEOUT ?= 280s
+HISTORIES ?= 1000000
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build deps test race vet lint fmt fuzz compat compat-random compat-self hostile clients lua lua-self bench generate clean
+.PHONY: help build deps test race vet lint fmt fuzz compat compat-random compat-self hostile clients lua lua-self limits linear bench generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -62,6 +63,13 @@ lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls,
 
 lua-self: deps ## the same with redis-server on both sides
 	HEADGATE_BIN=redis-server $(GO) test -count=1 ./tests/lua
+
+limits: deps build ## a million random histories of each algorithm (HISTORIES), 64 connections on one key for 30 s each
+	$(GO) test -count=1 -v -timeout 6h ./throttle -run 'Histories|Never|SlidingError' -histories $(HISTORIES)
+	$(GO) test -count=1 -v -timeout 30m ./tests/clients -run 'TestNative|TestAcquireIs|TestOneKey' -limits.time 30s
+
+linear: deps build ## check 50 histories of 5,000 concurrent operations for linearizability
+	$(GO) test -count=1 -v -timeout 2h ./tests/linear -linear.histories 50
 
 bench: ## run the Go benchmarks, or those that BENCH matches
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./server/... ./store/... ./throttle/...

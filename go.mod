@@ -3,6 +3,7 @@ module headgate
 go 1.26
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/gomodule/redigo v1.9.2
 	github.com/redis/go-redis/v9 v9.14.0
 	github.com/rogpeppe/go-internal v1.14.1
@@ -11,6 +12,7 @@ require (
 	github.com/tidwall/redcon v1.6.2
 	github.com/yuin/gopher-lua v1.1.2
 	golang.org/x/sys v0.35.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (
@@ -21,5 +23,4 @@ require (
 	github.com/tidwall/match v1.1.1 // indirect
 	golang.org/x/tools v0.26.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
 )
