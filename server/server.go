@@ -136,7 +136,8 @@ func encodingLimits(cfg *config.Config) store.Limits {
 	return store.Limits{
 		HashMaxListpackEntries: cfg.HashMaxListpackEntries, HashMaxListpackValue: cfg.HashMaxListpackValue,
 		ZSetMaxListpackEntries: cfg.ZSetMaxListpackEntries, ZSetMaxListpackValue: cfg.ZSetMaxListpackValue,
-		HLLSparseMaxBytes: cfg.HLLSparseMaxBytes,
+		HLLSparseMaxBytes:   cfg.HLLSparseMaxBytes,
+		ListMaxListpackSize: cfg.ListMaxListpackSize, SetMaxIntsetEntries: cfg.SetMaxIntsetEntries,
 	}
 }
 

@@ -3,23 +3,33 @@ package store
 import (
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// modelTyped is what a key should hold: a hash, or a sorted set.
+// modelTyped is what a key should hold: one of these.
 type modelTyped struct {
 	hash map[string]string
 	zset modelZSet
+	list *[]string
+	set  modelSet
+}
+
+func newModelTyped() modelTyped {
+	return modelTyped{hash: map[string]string{}, zset: modelZSet{}, list: &[]string{}, set: modelSet{}}
 }
 
 func (v modelTyped) clone() modelTyped {
-	return modelTyped{hash: maps.Clone(v.hash), zset: maps.Clone(v.zset)}
+	list := slices.Clone(*v.list)
+	return modelTyped{hash: maps.Clone(v.hash), zset: maps.Clone(v.zset), list: &list, set: maps.Clone(v.set)}
 }
 
-// TestCopiesAreIndependent copies, moves and swaps hashes and sorted sets in every encoding, goes on changing originals and
+func (v modelTyped) empty() bool { return len(v.hash)+len(v.zset)+len(*v.list)+len(v.set) == 0 }
+
+// TestCopiesAreIndependent copies, moves and swaps values of every type in every encoding, goes on changing originals and
 // copies, and compares all of them with Go maps.
 func TestCopiesAreIndependent(t *testing.T) {
 	for name, limits := range encodings {
@@ -39,11 +49,11 @@ func TestCopiesAreIndependent(t *testing.T) {
 	}
 }
 
-// stepTyped runs one operation. Names of hashes begin with h.
+// stepTyped runs one operation. The first letter of a name tells its type.
 func stepTyped(t *testing.T, rnd *rand.Rand, ks *Keyspace, want []map[string]modelTyped) {
 	i, j := rnd.IntN(2), rnd.IntN(2)
 	db, target := ks.DB(i), ks.DB(j)
-	kind := string("hz"[rnd.IntN(2)])
+	kind := string("hzls"[rnd.IntN(4)])
 	name, other := kind+strconv.Itoa(rnd.IntN(4)), kind+strconv.Itoa(rnd.IntN(4))
 	k, to := testKey(ks, "%s", name), testKey(ks, "%s", other)
 	v, there := want[i][name]
@@ -74,11 +84,11 @@ func stepTyped(t *testing.T, rnd *rand.Rand, ks *Keyspace, want []map[string]mod
 		}
 	default:
 		if !there {
-			v = modelTyped{hash: map[string]string{}, zset: modelZSet{}}
+			v = newModelTyped()
 			want[i][name] = v
 		}
 		changeTyped(t, rnd, db, k, v)
-		if len(v.hash)+len(v.zset) == 0 {
+		if v.empty() {
 			delete(want[i], name)
 		}
 	}
@@ -94,7 +104,14 @@ func changeTyped(t *testing.T, rnd *rand.Rand, db *DB, k Key, v modelTyped) {
 		member := strconv.Itoa(rnd.IntN(few))
 		score := float64(rnd.IntN(50))
 		remove := rnd.IntN(3) == 0
-		if k.Name[0] == 'h' {
+		switch k.Name[0] {
+		case 'l':
+			changeList(t, rnd, db, k, v.list, member)
+			continue
+		case 's':
+			changeSet(t, db, k, v.set, member, remove)
+			continue
+		case 'h':
 			h, err := db.HashCreate(k, 0)
 			require.NoError(t, err)
 			if remove {
@@ -127,7 +144,14 @@ func requireTyped(t *testing.T, ks *Keyspace, want []map[string]modelTyped) {
 		require.Equal(t, len(keys), db.Len())
 		for name, v := range keys {
 			k := testKey(ks, "%s", name)
-			if name[0] == 'h' {
+			switch name[0] {
+			case 'l':
+				requireList(t, *v.list, db, k)
+				continue
+			case 's':
+				requireSet(t, v.set, db, k)
+				continue
+			case 'h':
 				h, _, err := db.Hash(k, 0)
 				require.NoError(t, err)
 				require.Equal(t, len(v.hash), h.Len())

@@ -81,8 +81,12 @@ func (e *Entry) Encoding() string {
 		return "raw"
 	case encPackedHash, encPackedZSet:
 		return "listpack"
-	case encHash:
+	case encHash, encPackedSet, encSet:
 		return "hashtable"
+	case encIntSet:
+		return "intset"
+	case encPackedList, encList:
+		return "quicklist"
 	default:
 		return "skiplist"
 	}

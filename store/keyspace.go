@@ -19,6 +19,8 @@ type Limits struct {
 	ZSetMaxListpackEntries int // members of a packed sorted set
 	ZSetMaxListpackValue   int // bytes of a member of a packed sorted set
 	HLLSparseMaxBytes      int // bytes of a HyperLogLog whose registers are kept as runs
+	ListMaxListpackSize    int // elements of a packed list or of a chunk of a big one; -1 to -5 bound it to 4, 8, 16, 32 or 64 KiB
+	SetMaxIntsetEntries    int // members of a set of whole numbers in one block
 }
 
 // DefaultLimits are those of redis.conf.
@@ -29,6 +31,8 @@ func DefaultLimits() Limits {
 		ZSetMaxListpackEntries: 128,
 		ZSetMaxListpackValue:   64,
 		HLLSparseMaxBytes:      3000,
+		ListMaxListpackSize:    -2,
+		SetMaxIntsetEntries:    512,
 	}
 }
 
@@ -55,11 +59,12 @@ type Keyspace struct {
 	hand      int // the database that ExpireSlice is at
 	retired   retired
 	onExpired func(db *DB, name []byte)
-	observer  Observer   // of changes, or nil
-	ready     []*Awaited // awaited keys that have been added, in that order
-	stamps    stampTexts // the members of logs that have been handed out
-	empty     buckets    // what a database without keys points to; never written
-	scratch   buckets    // a table's old buckets while it is being split
+	observer  Observer         // of changes, or nil
+	ready     []*Awaited       // awaited keys that have been added, in that order
+	digits    [maxIntText]byte // the text of a number that a view of a set hands out
+	stamps    stampTexts       // the members of logs that have been handed out
+	empty     buckets          // what a database without keys points to; never written
+	scratch   buckets          // a table's old buckets while it is being split
 }
 
 // DB is one database of a Keyspace. It owns its memory, so that a flush costs nothing per key.

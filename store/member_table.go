@@ -15,7 +15,7 @@ const (
 	pageMembers     = 512 // members of a page
 )
 
-// memberTable holds the members of a big hash or sorted set, each a name with a
+// memberTable holds the members of a big hash, set or sorted set, each a name with a
 // value, by name and by position.
 //
 // Positions run from 0 to len-1 without a gap. A new member takes the next one,
@@ -43,8 +43,8 @@ type memberTable[V any] struct {
 
 // member is one name with its value. The name is kept as long as the member is there.
 type member[V any] struct {
+	value V // first, since a value without size would take up space at the end
 	name  string
-	value V
 }
 
 // memberSlot is an index slot. The zero value is a free one.

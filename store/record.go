@@ -14,6 +14,11 @@ const (
 	encPackedZSet                     // sorted set: payload of packed members and scores
 	encZSet                           // sorted set: object on the Go heap
 	encZSetLog                        // sorted set: *zsetLog on the Go heap
+	encPackedList                     // list: payload of elements
+	encList                           // list: *chunkedList on the Go heap
+	encIntSet                         // set: payload of whole numbers in order
+	encPackedSet                      // set: payload of packed members
+	encSet                            // set: *setTable on the Go heap
 )
 
 // Kind is the type of a value as the TYPE command names it. The zero value means no key.
@@ -25,6 +30,8 @@ const (
 	KindString
 	KindHash
 	KindZSet
+	KindList
+	KindSet
 )
 
 // String is the word TYPE answers with.
@@ -36,6 +43,10 @@ func (k Kind) String() string {
 		return "hash"
 	case KindZSet:
 		return "zset"
+	case KindList:
+		return "list"
+	case KindSet:
+		return "set"
 	default:
 		return "none"
 	}
@@ -50,6 +61,10 @@ func (enc encoding) kind() Kind {
 		return KindHash
 	case encPackedZSet, encZSet, encZSetLog:
 		return KindZSet
+	case encPackedList, encList:
+		return KindList
+	case encIntSet, encPackedSet, encSet:
+		return KindSet
 	default:
 		return KindNone
 	}
@@ -57,12 +72,20 @@ func (enc encoding) kind() Kind {
 
 // isObject reports whether the record's word is an index into the object slab.
 func (enc encoding) isObject() bool {
-	return enc == encBigString || enc == encHash || enc == encZSet || enc == encZSetLog
+	switch enc {
+	case encBigString, encHash, encZSet, encZSetLog, encList, encSet:
+		return true
+	}
+	return false
 }
 
 // hasPayload reports whether the low half of the word counts payload bytes.
 func (enc encoding) hasPayload() bool {
-	return enc == encBytes || enc == encPackedHash || enc == encPackedZSet
+	switch enc {
+	case encBytes, encPackedHash, encPackedZSet, encPackedList, encIntSet, encPackedSet:
+		return true
+	}
+	return false
 }
 
 // record is the head of one key in the arena. The key's bytes follow it, and the payload follows them.

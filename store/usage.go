@@ -9,7 +9,8 @@ const slotShare = bucketBytes / 9
 const bucketBytes = int(unsafe.Sizeof(bucket{}))
 
 // MemoryUsage estimates the bytes that the key and its value take up: its block in the arena, its share of the index and, for a
-// value on the Go heap, that value. The names and values of a big hash or sorted set are measured at some of its members (samples
+// value on the Go heap, that value. The names and values of a big hash, set or sorted set, and a
+// list's chunks, are measured at some of its members (samples
 // of them; all if that is 0) and taken to be alike in the rest.
 func (e *Entry) MemoryUsage(samples int) int {
 	n := slotShare
@@ -26,6 +27,10 @@ func (e *Entry) MemoryUsage(samples int) int {
 		n += int(unsafe.Sizeof(*value)) + cap(value.data)
 	case *hashTable:
 		n += int(unsafe.Sizeof(*value)) + value.fields.memoryUsage(samples, func(v []byte) int { return cap(v) })
+	case *chunkedList:
+		n += value.memoryUsage(samples)
+	case *setTable:
+		n += value.memoryUsage(samples)
 	case *zsetTree:
 		n += value.memoryUsage(samples)
 	case *zsetLog:

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -34,6 +35,27 @@ func TestMemoryUsage(t *testing.T) {
 				z.Add(float64(i), name(i))
 			}
 		}, members * (long + 8)},
+		{"list", func(db *DB, k Key) {
+			l, _, err := db.List(k, 0)
+			require.NoError(t, err)
+			for i := range members {
+				l.Push(i%2 == 0, name(i))
+			}
+		}, members * long},
+		{"set", func(db *DB, k Key) {
+			s, _, err := db.Set(k, 0)
+			require.NoError(t, err)
+			for i := range members {
+				s.Add(name(i))
+			}
+		}, members * long},
+		{"set of numbers", func(db *DB, k Key) {
+			s, _, err := db.Set(k, 0)
+			require.NoError(t, err)
+			for i := range 500 {
+				s.Add(strconv.AppendInt(nil, int64(i), 10))
+			}
+		}, 500 * 2},
 	}
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {

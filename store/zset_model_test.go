@@ -21,9 +21,18 @@ func typesKeyspace(t testing.TB, limits Limits) (*Keyspace, *DB) {
 // encodings are limits under which the same operations run in every encoding, and
 // over and over from one to the next.
 var encodings = map[string]Limits{
-	"packed":     {HashMaxListpackEntries: 1 << 20, HashMaxListpackValue: 1 << 20, ZSetMaxListpackEntries: 1 << 20, ZSetMaxListpackValue: 1 << 20},
-	"big":        {HashMaxListpackEntries: 0, HashMaxListpackValue: 1, ZSetMaxListpackEntries: 0, ZSetMaxListpackValue: 1},
-	"conversion": {HashMaxListpackEntries: 12, HashMaxListpackValue: 310, ZSetMaxListpackEntries: 12, ZSetMaxListpackValue: 310},
+	"packed": {
+		HashMaxListpackEntries: 1 << 20, HashMaxListpackValue: 1 << 20, ZSetMaxListpackEntries: 1 << 20, ZSetMaxListpackValue: 1 << 20,
+		ListMaxListpackSize: -5, SetMaxIntsetEntries: 1 << 20,
+	},
+	"big": {
+		HashMaxListpackEntries: 0, HashMaxListpackValue: 1, ZSetMaxListpackEntries: 0, ZSetMaxListpackValue: 1,
+		ListMaxListpackSize: 1, SetMaxIntsetEntries: 0,
+	},
+	"conversion": {
+		HashMaxListpackEntries: 12, HashMaxListpackValue: 310, ZSetMaxListpackEntries: 12, ZSetMaxListpackValue: 310,
+		ListMaxListpackSize: 12, SetMaxIntsetEntries: 12,
+	},
 }
 
 // randomName is a short text out of few, or now and then none, or one longer than 255 bytes.

@@ -41,6 +41,8 @@ type Config struct {
 
 	HashMaxListpackEntries int
 	HashMaxListpackValue   int // bytes
+	ListMaxListpackSize    int // elements; negative: a size, see the directive
+	SetMaxIntsetEntries    int
 	ZSetMaxListpackEntries int
 	ZSetMaxListpackValue   int // bytes
 	HLLSparseMaxBytes      int

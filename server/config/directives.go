@@ -207,6 +207,16 @@ var directives = []*Directive{
 		kind:    memory(0, func(c *Config) *int { return &c.HLLSparseMaxBytes }),
 	},
 	{
+		Name: "list-max-listpack-size", Aliases: []string{"list-max-ziplist-size"}, Group: Encodings, Since: "0.1.0", Default: "-2", Settable: true,
+		Summary: "How many elements a list, or each part of a long one, keeps in one compact block; -1 to -5 bound the block to 4, 8, 16, 32 or 64 KiB instead.",
+		kind:    integer(math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.ListMaxListpackSize }),
+	},
+	{
+		Name: "set-max-intset-entries", Group: Encodings, Since: "0.1.0", Default: "512", Settable: true,
+		Summary: "A set of at most this many whole numbers, and nothing else, is kept in one compact block of up to 32 KiB.",
+		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.SetMaxIntsetEntries }),
+	},
+	{
 		Name: "zset-max-listpack-entries", Aliases: []string{"zset-max-ziplist-entries"}, Group: Encodings, Since: "0.1.0", Default: "128", Settable: true,
 		Summary: "A sorted set of at most this many members is kept in one compact block.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.ZSetMaxListpackEntries }),

@@ -27,7 +27,8 @@ const (
 	noEviction    = "memory limits and eviction are not part of this version"
 	noACL         = "ACL users are not part of this version"
 	noSlowlog     = "SLOWLOG, LATENCY and tracking are not part of this version"
-	noLists       = "lists, sets and streams are not part of this version"
+	noStreams     = "streams are not part of this version"
+	noCompression = "elements of lists are never compressed"
 	ownMemory     = "headgate manages its memory in its own way"
 	ownProcess    = "the process's title, priority and processors are left to the system"
 	ownLog        = "headgate logs to logfile or standard error only"
@@ -100,9 +101,7 @@ var ignored = []Ignored{
 	{Name: "lazyfree-lazy-user-flush", Reason: ownMemory},
 	{Name: "lfu-decay-time", Reason: noEviction},
 	{Name: "lfu-log-factor", Reason: noEviction},
-	{Name: "list-compress-depth", Reason: noLists},
-	{Name: "list-max-listpack-size", Reason: noLists},
-	{Name: "list-max-ziplist-size", Reason: noLists},
+	{Name: "list-compress-depth", Reason: noCompression},
 	{Name: "masterauth", Reason: noReplication},
 	{Name: "masteruser", Reason: noReplication},
 	{Name: "maxmemory", Reason: noEviction, Only: []string{"0"}},
@@ -145,7 +144,6 @@ var ignored = []Ignored{
 	{Name: "replicaof", Reason: noReplication, Only: []string{"no one", ""}},
 	{Name: "sanitize-dump-payload", Reason: noPersistence},
 	{Name: "server_cpulist", Reason: ownProcess},
-	{Name: "set-max-intset-entries", Reason: noLists},
 	{Name: "set-proc-title", Reason: ownProcess},
 	{Name: "shutdown-on-sigint", Reason: noPersistence},
 	{Name: "shutdown-on-sigterm", Reason: noPersistence},
@@ -161,8 +159,8 @@ var ignored = []Ignored{
 	{Name: "slowlog-max-len", Reason: noSlowlog},
 	{Name: "socket-mark-id", Reason: "sockets carry no mark"},
 	{Name: "stop-writes-on-bgsave-error", Reason: noPersistence},
-	{Name: "stream-node-max-bytes", Reason: noLists},
-	{Name: "stream-node-max-entries", Reason: noLists},
+	{Name: "stream-node-max-bytes", Reason: noStreams},
+	{Name: "stream-node-max-entries", Reason: noStreams},
 	{Name: "supervised", Reason: "headgate stays in the foreground and signals nobody that it is ready; under systemd use Type=exec"},
 	{Name: "syslog-enabled", Reason: ownLog},
 	{Name: "syslog-facility", Reason: ownLog},
