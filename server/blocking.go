@@ -187,7 +187,7 @@ func (c *Ctx) serve(b *blocked, k store.Key) bool {
 	before := cl.reply.Len()
 	c.client, c.reply, c.cmd, c.args, c.db = cl, cl.reply, b.cmd, b.args, cl.db
 	c.hashed, c.failed = false, false
-	if !b.serve(c, k) {
+	if !c.serveWithEffects(b, k) {
 		return false
 	}
 	if c.failed {
@@ -195,6 +195,17 @@ func (c *Ctx) serve(b *blocked, k store.Key) bool {
 	}
 	c.srv.goOn(cl, before, c.nowNs)
 	return true
+}
+
+// serveWithEffects has what a blocked client is served be a unit by itself, after that of the command which made it possible.
+func (c *Ctx) serveWithEffects(b *blocked, k store.Key) (served bool) {
+	if !c.srv.effects.on {
+		return b.serve(c, k)
+	}
+	before := c.srv.effects.begin(c.srv.keys, c.db)
+	served = b.serve(c, k)
+	c.endEffects(b.cmd, before)
+	return served
 }
 
 // Units of the timeouts of blocking commands.

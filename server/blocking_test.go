@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -298,6 +299,29 @@ func TestBlockedClientsReplyMode(t *testing.T) {
 	other.want("+OK")
 	c.want("+OK")
 	p.requireIdle()
+}
+
+// TestEffectsOfServing: what a blocked client is served is an effect by itself, after that of the command which made it possible.
+func TestEffectsOfServing(t *testing.T) {
+	p := newPipeServer(t)
+	first, second, third, other := p.session(), p.session(), p.session(), p.session()
+	first.send("SELECT 3|BLPOP k 0")
+	p.awaitBlocked(1)
+	second.send("SELECT 3|BRPOPLPUSH k to 0")
+	p.awaitBlocked(2)
+	third.send("SELECT 3|BLMPOP 0 1 k LEFT COUNT 5")
+	p.awaitBlocked(3)
+	p.srv.Lock()
+	p.srv.effects.enable()
+	p.srv.Unlock()
+	other.send("SELECT 3|RPUSH k a b c d e")
+	other.want("+OK :5")
+	p.requireIdle()
+	p.srv.Lock()
+	defer p.srv.Unlock()
+	words := strings.FieldsFunc(string(p.srv.effects.buf), func(r rune) bool { return r == '\r' || r == '\n' })
+	words = slices.DeleteFunc(words, func(word string) bool { return word[0] == '$' || word[0] == '*' })
+	require.Equal(t, "SELECT 3 RPUSH k a b c d e LPOP k LMOVE k to RIGHT LEFT LPOP k 3", strings.Join(words, " "))
 }
 
 // TestPauseHoldsBackMoreThanABatch: a client that sends more than a batch during a pause once had its worker read and rewind the

@@ -48,6 +48,7 @@ const (
 	GroupString       Group = "string"
 	GroupBitmap       Group = "bitmap"
 	GroupHash         Group = "hash"
+	GroupList         Group = "list"
 	GroupSortedSet    Group = "sorted-set"
 	GroupHyperLogLog  Group = "hyperloglog"
 	GroupTransactions Group = "transactions"
@@ -124,6 +125,7 @@ func (c *Command) categories() []string {
 	add(f&ReadOnly != 0 && c.Group != GroupScripting, "@read")
 	add(f&Write != 0, "@write")
 	add(c.Group == GroupSortedSet, "@sortedset")
+	add(c.Group == GroupList, "@list")
 	add(c.Group == GroupHash, "@hash")
 	add(c.Group == GroupString, "@string")
 	add(c.Group == GroupBitmap, "@bitmap")

@@ -83,6 +83,7 @@ var documentedGroups = []struct {
 	{GroupString, "Strings and counters"},
 	{GroupBitmap, "Bit strings"},
 	{GroupHash, "Hashes"},
+	{GroupList, "Lists"},
 	{GroupSortedSet, "Sorted sets"},
 	{GroupHyperLogLog, "HyperLogLogs"},
 	{GroupGeneric, "Keys"},

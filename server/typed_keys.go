@@ -55,6 +55,28 @@ func (c *Ctx) countRead(i int, hit bool) {
 	}
 }
 
+// readList opens the list at args[i] for reading, and counts the hit or the miss. It sends the error for another type and returns ok
+// false.
+func (c *Ctx) readList(i int) (l store.List, found, ok bool) {
+	l, found, err := c.db.List(c.key(i), c.now)
+	c.countRead(i, found || err != nil)
+	if err != nil {
+		c.fail(err)
+		return l, false, false
+	}
+	return l, found, true
+}
+
+// changeList opens the list at args[i] for a change, which may create it. It sends the error for another type and returns ok false.
+func (c *Ctx) changeList(i int) (l store.List, found, ok bool) {
+	l, found, err := c.db.List(c.key(i), c.now)
+	if err != nil {
+		c.fail(err)
+		return l, false, false
+	}
+	return l, found, true
+}
+
 // countLookup counts a reader's hit or miss.
 func (c *Ctx) countLookup(hit bool) {
 	if hit {

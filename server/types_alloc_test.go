@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTypesDoNotAllocate covers the commands that limiters run on hashes and sorted sets, packed and not. Each round is the whole
+// TestTypesDoNotAllocate covers the commands that limiters run on hashes, lists and sorted sets, packed and not. Each round is the whole
 // of a limiter's step, so that values neither grow nor empty from round to round.
 func TestTypesDoNotAllocate(t *testing.T) {
 	const rounds = 200
@@ -29,6 +29,12 @@ func TestTypesDoNotAllocate(t *testing.T) {
 		{"ZINCRBY", [][]string{{"ZINCRBY", "zset", "1", "m2"}}},
 		{"ZRANGE", [][]string{{"ZRANGE", "zset", "0", "0", "WITHSCORES"}}},
 		{"ZRANK", [][]string{{"ZRANK", "zset", "m1"}}},
+		{"RPUSH and LPOP", [][]string{{"RPUSH", "list", "value"}, {"LPOP", "list"}}},
+		{"LPUSH and LTRIM", [][]string{{"LPUSH", "list", "value"}, {"LTRIM", "list", "1", "-1"}}},
+		{"LMOVE", [][]string{{"LMOVE", "list", "list", "LEFT", "RIGHT"}}},
+		{"LLEN", [][]string{{"LLEN", "list"}}},
+		{"LRANGE", [][]string{{"LRANGE", "list", "0", "5"}}},
+		{"LINDEX", [][]string{{"LINDEX", "list", "-3"}}},
 		{"ZREMRANGEBYSCORE of nothing", [][]string{{"ZREMRANGEBYSCORE", "zset", "-inf", "(-1"}}},
 	}
 	for _, members := range []int{8, 1000} {
@@ -36,6 +42,7 @@ func TestTypesDoNotAllocate(t *testing.T) {
 		for i := range members {
 			w.run(encodeCommand("HSET", "hash", "f"+strconv.Itoa(i), "value"))
 			w.run(encodeCommand("ZADD", "zset", strconv.Itoa(i), "m"+strconv.Itoa(i)))
+			w.run(encodeCommand("RPUSH", "list", "v"+strconv.Itoa(i)))
 		}
 		w.run(encodeCommand("HSET", "hash", "count", "1000000"))
 		for _, test := range tests {

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxReports  = 15              // differences shown per file
-	closedLimit = 5 * time.Second // for @closed
+	closedLimit = 5 * time.Second // for @closed and @blocked
 	fewestPairs = 2000            // that a run compares
 	mostDiffers = 20              // lines that may be listed as different
 )
@@ -153,6 +153,8 @@ func (r *run) step(st *step) error {
 		return nil
 	case st.closed:
 		return r.expectClosed(st)
+	case st.blocked >= 0:
+		return r.awaitBlocked(st.blocked)
 	}
 	for round := range st.repeat {
 		if err := r.exchange(st, round); err != nil {
@@ -209,6 +211,20 @@ func (r *run) expectClosed(st *step) error {
 		rest, closed := side.client.Drain(closedLimit)
 		if !closed || len(rest) > 0 {
 			return fmt.Errorf("%s: closed=%v, and it sent %q", side.name, closed, rest)
+		}
+	}
+	return nil
+}
+
+// awaitBlocked returns when both servers have so many blocked clients.
+func (r *run) awaitBlocked(n int) error {
+	l := r.link("the one that asks")
+	want := fmt.Sprintf("blocked_clients:%d\r\n", n)
+	for _, client := range []*harness.Client{l.reference, l.subject} {
+		for begin := time.Now(); !strings.Contains(client.Ask("INFO", "clients").Text, want); {
+			if time.Since(begin) > closedLimit {
+				return fmt.Errorf("there are never %d blocked clients", n)
+			}
 		}
 	}
 	return nil

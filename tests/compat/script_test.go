@@ -28,6 +28,7 @@ type step struct {
 	args    []string // the command
 	raw     []byte   // @raw: sent as it is, instead of args
 	sleep   time.Duration
+	blocked int    // @blocked n: waits until so many clients are blocked; -1 for other lines
 	closed  bool   // @closed: the servers must have closed the connection
 	noReply bool   // @noreply: nothing is read
 	only    int    // @resp2, @resp3: the one protocol that the line runs in, or 0
@@ -80,7 +81,7 @@ func parseScript(name, text string) (script, error) {
 			s.flags = words[1:]
 			continue
 		}
-		st := step{line: number, text: line, conn: conn, repeat: 1}
+		st := step{line: number, text: line, conn: conn, repeat: 1, blocked: -1}
 		if err := st.parse(words); err != nil {
 			return s, fmt.Errorf("%s:%d: %w", name, number, err)
 		}
@@ -98,7 +99,7 @@ func (st *step) parse(words []string) error {
 		}
 	}
 	st.args = words
-	if len(words) == 0 && st.raw == nil && st.sleep == 0 && !st.closed {
+	if len(words) == 0 && st.raw == nil && st.sleep == 0 && !st.closed && st.blocked < 0 {
 		return fmt.Errorf("no command")
 	}
 	return nil
@@ -137,6 +138,8 @@ func (st *step) operand(name, value string) (err error) {
 	switch name {
 	case "@raw":
 		st.raw = []byte(value)
+	case "@blocked":
+		st.blocked, err = strconv.Atoi(value)
 	case "@sleep":
 		st.sleep, err = time.ParseDuration(value)
 	case "@differs":
