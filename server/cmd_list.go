@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"headgate/server/config"
 	"headgate/store"
 )
 
@@ -179,8 +180,31 @@ func (c *Ctx) push(front, present bool) {
 		for _, v := range c.args[2:] {
 			l.Push(front, v)
 		}
+		c.notify(config.EventList, pushEvent(front), c.args[1])
 		c.reply.Int(int64(l.Len()))
 	}
+}
+
+// pushEvent names the event of elements added at an end.
+func pushEvent(front bool) string {
+	if front {
+		return "lpush"
+	}
+	return "rpush"
+}
+
+// popEvent names the event of elements removed from an end.
+func popEvent(front bool) string {
+	if front {
+		return "lpop"
+	}
+	return "rpop"
+}
+
+// notifyCut tells that elements were removed from the list at a key, and that it is gone if there are no more.
+func (c *Ctx) notifyCut(l *store.List, event string, name []byte) {
+	c.notify(config.EventList, event, name)
+	c.notifyDeleted(l.Len() == 0, name)
 }
 
 func llen(c *Ctx) {
@@ -237,6 +261,7 @@ func lset(c *Ctx) {
 		c.err(errIndexRange)
 	default:
 		l.Set(i, c.args[3])
+		c.notify(config.EventList, "lset", c.args[1])
 		c.ok()
 	}
 }
@@ -304,6 +329,7 @@ func ltrim(c *Ctx) {
 		if count > 0 {
 			l.Cut(0, first)
 		}
+		c.notifyCut(&l, "ltrim", c.args[1])
 	}
 	c.ok()
 }
@@ -324,7 +350,11 @@ func lrem(c *Ctx) {
 	if limit <= 0 {
 		limit = math.MaxInt64
 	}
-	c.reply.Int(int64(l.Remove(c.args[3], int(limit), count >= 0)))
+	removed := l.Remove(c.args[3], int(limit), count >= 0)
+	if removed > 0 {
+		c.notifyCut(&l, "lrem", c.args[1])
+	}
+	c.reply.Int(int64(removed))
 }
 
 func linsert(c *Ctx) {
@@ -356,6 +386,7 @@ func linsert(c *Ctx) {
 		return
 	}
 	l.Insert(pivot+behind, c.args[4])
+	c.notify(config.EventList, "linsert", c.args[1])
 	c.reply.Int(int64(l.Len()))
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"headgate/server/config"
 	"headgate/store"
 )
 
@@ -32,13 +33,14 @@ func (c *Ctx) pop(front bool) {
 	case !counted:
 		c.reply.Bulk(l.End(front))
 		c.cutEnd(&l, 1, front)
+		c.notifyCut(&l, popEvent(front), c.args[1])
 	default:
-		c.sendPopped(&l, count, front)
+		c.sendPopped(&l, c.args[1], count, front)
 	}
 }
 
-// sendPopped removes count elements from an end of a list, or all if there are fewer, and sends them.
-func (c *Ctx) sendPopped(l *store.List, count int64, front bool) {
+// sendPopped removes count elements from an end of the list at a key, or all if there are fewer, and sends them.
+func (c *Ctx) sendPopped(l *store.List, name []byte, count int64, front bool) {
 	n := int(min(count, int64(l.Len())))
 	from := 0
 	if !front {
@@ -47,6 +49,7 @@ func (c *Ctx) sendPopped(l *store.List, count int64, front bool) {
 	c.sendElements(l, from, n, !front)
 	if n > 0 {
 		c.cutEnd(l, n, front)
+		c.notifyCut(l, popEvent(front), name)
 	}
 }
 
@@ -150,12 +153,13 @@ func (c *Ctx) sendPoppedFrom(l *store.List, name []byte, p popping) {
 	c.reply.Bulk(name)
 	if p.counted {
 		n := min(p.count, int64(l.Len()))
-		c.sendPopped(l, n, p.front)
+		c.sendPopped(l, name, n, p.front)
 		c.effect(pop, name, n)
 		return
 	}
 	c.reply.Bulk(l.End(p.front))
 	c.cutEnd(l, 1, p.front)
+	c.notifyCut(l, popEvent(p.front), name)
 	c.effect(pop, name)
 }
 
@@ -248,7 +252,7 @@ func (c *Ctx) moveElement(m moving) (answered bool) {
 	target, _, _ := c.changeList(2)
 	target.Push(m.toFront, c.scratch)
 	c.reply.Bulk(c.scratch)
-	c.moved(m)
+	c.moved(&source, m)
 	return true
 }
 
@@ -267,11 +271,13 @@ func (c *Ctx) rotate(l *store.List, m moving) {
 	}
 	l.Cut(from, 1)
 	c.reply.Bulk(c.scratch)
-	c.moved(m)
+	c.moved(l, m)
 }
 
-// moved declares a move as an effect that waits for nothing.
-func (c *Ctx) moved(m moving) {
+// moved tells of a move from source, and declares it as an effect that waits for nothing.
+func (c *Ctx) moved(source *store.List, m moving) {
+	c.notify(config.EventList, pushEvent(m.toFront), c.args[2])
+	c.notifyCut(source, popEvent(m.fromFront), c.args[1])
 	side := func(front bool) string {
 		if front {
 			return "LEFT"
