@@ -344,3 +344,41 @@ func TestPauseHoldsBackMoreThanABatch(t *testing.T) {
 		c.want("+PONG")
 	}
 }
+
+// TestBlockedClientIsNotIdle: a client that waits is spared by the idle timeout, and others are not.
+func TestBlockedClientIsNotIdle(t *testing.T) {
+	p := newPipeServer(t)
+	c, idle := p.session(), p.session()
+	idle.send("CONFIG SET timeout 1")
+	idle.want("+OK")
+	c.send("BLPOP k 0")
+	p.awaitBlocked(1)
+	p.srv.Lock()
+	p.srv.clientsSlice(p.srv.clock.Read() + int64(time.Hour))
+	p.srv.Unlock()
+	_, err := idle.r.ReadByte()
+	require.ErrorIs(t, err, io.EOF)
+	other := p.session()
+	other.send("RPUSH k v")
+	other.want(":1")
+	c.want("*2 $1 k $1 v")
+}
+
+// TestBlockedClientsInputIsBounded: what a client sends while it waits counts towards client-query-buffer-limit.
+func TestBlockedClientsInputIsBounded(t *testing.T) {
+	p := newPipeServer(t)
+	c, other := p.session(), p.session()
+	other.send("CONFIG SET client-query-buffer-limit 1mb")
+	other.want("+OK")
+	c.send("BLPOP k 0")
+	p.awaitBlocked(1)
+	ping := []byte(strings.Repeat("PING\r\n", 1000))
+	var err error
+	sent := 0
+	for err == nil {
+		_, err = c.conn.Write(ping)
+		sent += len(ping)
+		require.Less(t, sent, 4<<20)
+	}
+	p.requireIdle()
+}

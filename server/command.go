@@ -49,6 +49,7 @@ const (
 	GroupBitmap       Group = "bitmap"
 	GroupHash         Group = "hash"
 	GroupList         Group = "list"
+	GroupSet          Group = "set"
 	GroupSortedSet    Group = "sorted-set"
 	GroupHyperLogLog  Group = "hyperloglog"
 	GroupTransactions Group = "transactions"
@@ -126,6 +127,7 @@ func (c *Command) categories() []string {
 	add(f&Write != 0, "@write")
 	add(c.Group == GroupSortedSet, "@sortedset")
 	add(c.Group == GroupList, "@list")
+	add(c.Group == GroupSet, "@set")
 	add(c.Group == GroupHash, "@hash")
 	add(c.Group == GroupString, "@string")
 	add(c.Group == GroupBitmap, "@bitmap")

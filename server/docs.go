@@ -84,6 +84,7 @@ var documentedGroups = []struct {
 	{GroupBitmap, "Bit strings"},
 	{GroupHash, "Hashes"},
 	{GroupList, "Lists"},
+	{GroupSet, "Sets"},
 	{GroupSortedSet, "Sorted sets"},
 	{GroupHyperLogLog, "HyperLogLogs"},
 	{GroupGeneric, "Keys"},

@@ -115,6 +115,9 @@ func TestEffects(t *testing.T) {
 			[]string{"BLPOP l 0", "BRPOP nosuch l 0", "BLMPOP 0 2 nosuch l RIGHT COUNT 2", "BLMOVE l m LEFT RIGHT 0", "BRPOPLPUSH l m 0", "BLPOP m m 0"},
 			[]string{"LPOP l", "RPOP l", "RPOP l 2", "LMOVE l m LEFT RIGHT", "LMOVE l m RIGHT LEFT", "LPOP m"}},
 		{"pops that find nothing", nil, []string{"LPOP l", "MULTI", "BLPOP l 0", "BLMOVE l m LEFT LEFT 0", "EXEC"}, nil},
+		{"SPOP", []string{"SADD s x", "SADD n 5"}, []string{"SPOP s", "SPOP s", "SPOP n 0", "SPOP n 3"}, []string{"SREM s x", "DEL n"}},
+		{"sets that are put together", []string{"SADD a 1 2", "SADD b 2"}, []string{"SINTERSTORE c a b", "SUNIONSTORE c a b", "SDIFFSTORE c b a", "SDIFFSTORE c b a", "SMOVE a b 1", "SMOVE a b 1"},
+			[]string{"SINTERSTORE c a b", "SUNIONSTORE c a b", "SDIFFSTORE c b a", "SMOVE a b 1"}},
 		{"a script", nil, []string{"EVAL redis.call('SET',KEYS[1],1)redis.call('EXPIRE',KEYS[1],60) 1 k"},
 			[]string{"MULTI", "SET k 1", "PEXPIREAT k " + at, "EXEC"}},
 		{"a script that fails half-way", nil, []string{"EVAL redis.call('SET',KEYS[1],1)redis.call('SET',KEYS[2],1)error('x') 2 k l"},
@@ -128,6 +131,24 @@ func TestEffects(t *testing.T) {
 			w.effectsOf(test.before...)
 			require.Equal(t, test.want, w.effectsOf(test.run...))
 		})
+	}
+}
+
+// TestEffectsOfSpop: what was drawn is logged, not that something was.
+func TestEffectsOfSpop(t *testing.T) {
+	w := newEffectsClient(t)
+	for _, members := range []string{"1 2 3 4 5 6", "a b c d e f"} {
+		w.effectsOf("SADD s " + members)
+		drawn := strings.Join(strings.Split(string(w.run(encodeCommand("SPOP", "s", "3"))), "\r\n"), " ")
+		effects := w.takeEffects()
+		require.Len(t, effects, 1)
+		words := strings.Split(effects[0], " ")
+		require.Equal(t, []string{"SREM", "s"}, words[:2])
+		require.Len(t, words, 5)
+		for _, member := range words[2:] {
+			require.Contains(t, drawn, " "+member+" ")
+		}
+		w.effectsOf("DEL s")
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	smallCollection = 1024
 )
 
-// element is a field of a hash with its value, or a member of a sorted set with its score.
+// element is a field of a hash with its value, a member of a set, or one of a sorted set with its score.
 type element struct {
 	name  []byte
 	value []byte
@@ -49,6 +49,20 @@ func (h *hashFields) each(fn func(element)) {
 }
 
 func (h *hashFields) sendExtra(w *resp.Writer, e element) { w.Bulk(e.value) }
+
+// setMembers draws from a set.
+type setMembers struct{ store.Set }
+
+func (s *setMembers) element(i int) element { return element{name: keptMember(&s.Set, s.At(i))} }
+
+func (s *setMembers) each(fn func(element)) {
+	s.Each(func(member []byte) bool {
+		fn(element{name: keptMember(&s.Set, member)})
+		return true
+	})
+}
+
+func (s *setMembers) sendExtra(*resp.Writer, element) {}
 
 // zsetMembers draws from a sorted set.
 type zsetMembers struct{ store.ZSet }

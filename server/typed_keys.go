@@ -47,6 +47,28 @@ func (c *Ctx) changeZSet(i int) (z store.ZSet, ok bool) {
 	return z, true
 }
 
+// readSet opens the set at args[i] for reading, and counts the hit or the miss. It sends the error for another type and returns ok
+// false.
+func (c *Ctx) readSet(i int) (s store.Set, found, ok bool) {
+	s, found, err := c.db.Set(c.key(i), c.now)
+	c.countRead(i, found || err != nil)
+	if err != nil {
+		c.fail(err)
+		return s, false, false
+	}
+	return s, found, true
+}
+
+// changeSet opens the set at args[i] for a change, which may create it. It sends the error for another type and returns ok false.
+func (c *Ctx) changeSet(i int) (s store.Set, found, ok bool) {
+	s, found, err := c.db.Set(c.key(i), c.now)
+	if err != nil {
+		c.fail(err)
+		return s, false, false
+	}
+	return s, found, true
+}
+
 // countRead counts a reader's hit or miss of the key at args[i], and tells of a miss.
 func (c *Ctx) countRead(i int, hit bool) {
 	c.countLookup(hit)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTypesDoNotAllocate covers the commands that limiters run on hashes, lists and sorted sets, packed and not. Each round is the whole
+// TestTypesDoNotAllocate covers the commands that limiters run on hashes, lists, sets and sorted sets, packed and not. Each round is the whole
 // of a limiter's step, so that values neither grow nor empty from round to round.
 func TestTypesDoNotAllocate(t *testing.T) {
 	const rounds = 200
@@ -35,6 +35,13 @@ func TestTypesDoNotAllocate(t *testing.T) {
 		{"LLEN", [][]string{{"LLEN", "list"}}},
 		{"LRANGE", [][]string{{"LRANGE", "list", "0", "5"}}},
 		{"LINDEX", [][]string{{"LINDEX", "list", "-3"}}},
+		{"SADD and SREM", [][]string{{"SADD", "set", "x"}, {"SREM", "set", "x"}}},
+		{"SADD of a member that is there", [][]string{{"SADD", "set", "m1"}}},
+		{"SISMEMBER", [][]string{{"SISMEMBER", "set", "m1"}}},
+		{"SMISMEMBER", [][]string{{"SMISMEMBER", "set", "m1", "missing"}}},
+		{"SCARD", [][]string{{"SCARD", "set"}}},
+		{"SMEMBERS", [][]string{{"SMEMBERS", "set"}}},
+		{"whole numbers", [][]string{{"SADD", "numbers", "7"}, {"SISMEMBER", "numbers", "8"}, {"SREM", "numbers", "7"}, {"SMEMBERS", "numbers"}}},
 		{"ZREMRANGEBYSCORE of nothing", [][]string{{"ZREMRANGEBYSCORE", "zset", "-inf", "(-1"}}},
 	}
 	for _, members := range []int{8, 1000} {
@@ -43,6 +50,8 @@ func TestTypesDoNotAllocate(t *testing.T) {
 			w.run(encodeCommand("HSET", "hash", "f"+strconv.Itoa(i), "value"))
 			w.run(encodeCommand("ZADD", "zset", strconv.Itoa(i), "m"+strconv.Itoa(i)))
 			w.run(encodeCommand("RPUSH", "list", "v"+strconv.Itoa(i)))
+			w.run(encodeCommand("SADD", "set", "m"+strconv.Itoa(i)))
+			w.run(encodeCommand("SADD", "numbers", strconv.Itoa(1000*i)))
 		}
 		w.run(encodeCommand("HSET", "hash", "count", "1000000"))
 		for _, test := range tests {

@@ -34,8 +34,24 @@ func (z *scoredZSet) eachScored(fn func(member []byte, score float64)) {
 	})
 }
 
+// scoredSet takes a set in, whose members all count 1.
+type scoredSet struct{ store.Set }
+
+func (s *scoredSet) Score(member []byte) (score float64, ok bool) { return 1, s.Has(member) }
+
+func (s *scoredSet) eachScored(fn func(member []byte, score float64)) {
+	s.Each(func(member []byte) bool {
+		fn(member, 1)
+		return true
+	})
+}
+
 // readScored opens the collection at args[i] for reading, or sends the error and returns false.
 func (c *Ctx) readScored(i int) (scored, bool) {
+	if e, found := c.db.Find(c.key(i), c.now); found && e.Kind() == store.KindSet {
+		s, _, ok := c.readSet(i)
+		return &scoredSet{s}, ok
+	}
 	z, _, ok := c.readZSet(i)
 	return &scoredZSet{z}, ok
 }

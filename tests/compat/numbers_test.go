@@ -27,11 +27,12 @@ var setting = []string{
 	"FLUSHALL",
 	"SET s hello-world", "SET n 10", "SET f 10.5", "SET max 9223372036854775807", "SET t v PXAT 4102444800000",
 	"HSET h n 5 f 1.5 s abc", "ZADD z 1 a 2 b 3 c", "ZADD lex 0 a 0 b", "RPUSH l a b c a b",
+	"SADD set 1 2 3",
 }
 
 // readAsC are commands whose number redis-server reads as a C string: it ends at a NUL, where headgate sees a byte that
 // is no digit. The edges with a NUL are left out for them.
-var readAsC = []string{"SCAN", "HSCAN", "ZSCAN", "CONFIG"}
+var readAsC = []string{"SCAN", "HSCAN", "SSCAN", "ZSCAN", "CONFIG"}
 
 // numbers are commands with {default} at each numeric argument, and what is looked at afterwards. Random replies and
 // replies that count time are left to the probes.
@@ -190,6 +191,16 @@ var numbers = []struct {
 	{"BRPOP l {1.5}", nil},
 	{"BLMOVE l m LEFT RIGHT {1}", nil},
 	{"BRPOPLPUSH l m {1}", nil},
+	{"SADD set {1} {5}", []string{"OBJECT ENCODING set", "SCARD set", "SISMEMBER set 1"}},
+	{"SREM set {1}", []string{"SMEMBERS set"}},
+	{"SISMEMBER set {1}", nil},
+	{"SPOP nosuch {1}", nil},
+	{"SPOP set {10}", []string{"SCARD set"}},
+	{"SRANDMEMBER nosuch {1}", nil},
+	{"SINTERCARD {1} set LIMIT {1}", nil},
+	{"SSCAN set {0} COUNT {10}", nil},
+	{"SSCAN nosuch {0} COUNT {10}", nil},
+	{"CONFIG SET set-max-intset-entries {512}", []string{"CONFIG GET set-max-intset-entries", "CONFIG SET set-max-intset-entries 512"}},
 	{"CLIENT UNBLOCK {99999999}", nil},
 	{"CONFIG SET list-max-listpack-size {-2}", []string{"CONFIG GET list-max-listpack-size", "RPUSH l x y z", "CONFIG SET list-max-listpack-size -2"}},
 	{"CLIENT LIST ID {99999999}", nil},
