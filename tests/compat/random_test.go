@@ -24,6 +24,8 @@ var randomFamilies = []struct {
 }{
 	{"zset", randomZSet},
 	{"hyperloglog", randomHLL},
+	{"list", randomList},
+	{"set", randomSet},
 }
 
 // TestRandomCommands runs random commands on both servers and compares every reply.
