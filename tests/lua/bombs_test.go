@@ -23,7 +23,7 @@ const (
 	overLimit  = 100 * time.Millisecond // what a bomb may take beyond the limit; reported
 	patience   = 5 * time.Second        // the same, asserted
 	maxGrowth  = 128 << 20              // of resident memory, for each bomb
-	bombTries  = 2                      // a busy machine does not decide
+	bombTries  = 4                      // a busy machine does not decide
 	bombServer = 20 * time.Second       // until a bomb's reply counts as never
 	maxReply   = 64 << 20               // of a reply that is read
 )
