@@ -137,7 +137,8 @@ func (r *rewriter) counted(stmts []ast.Stmt, line int, declare ...string) []ast.
 	return out
 }
 
-// countSteps is: steps = steps - n; if steps < 0 then steps = tick() end.
+// countSteps is: steps = steps - n; if steps < 1 then steps = tick() end. It does
+// without the constant 0, which a function shares with -0.
 func countSteps(line, n int) []ast.Stmt {
 	less := &ast.ArithmeticOpExpr{Operator: "-", Lhs: ident(stepsName, line), Rhs: number(strconv.Itoa(n), line)}
 	less.SetLine(line)
@@ -147,7 +148,7 @@ func countSteps(line, n int) []ast.Stmt {
 	call.SetLine(line)
 	refill := &ast.AssignStmt{Lhs: []ast.Expr{ident(stepsName, line)}, Rhs: []ast.Expr{call}}
 	refill.SetLine(line)
-	usedUp := &ast.RelationalOpExpr{Operator: "<", Lhs: ident(stepsName, line), Rhs: number("0", line)}
+	usedUp := &ast.RelationalOpExpr{Operator: "<", Lhs: ident(stepsName, line), Rhs: number("1", line)}
 	usedUp.SetLine(line)
 	test := &ast.IfStmt{Condition: usedUp, Then: []ast.Stmt{refill}}
 	test.SetLine(line)
