@@ -369,7 +369,7 @@ func (c *Ctx) keysOf(args [][]byte) ([]foundKey, bool) {
 			continue
 		}
 		indexes = k.find(indexes[:0], args)
-		if len(indexes) == 0 && k.Keyword == "" && cmd.Flags&NoMandatoryKeys == 0 {
+		if len(indexes) == 0 && cmd.Flags&NoMandatoryKeys == 0 {
 			c.err("ERR Invalid arguments specified for command")
 			return nil, false
 		}

@@ -52,6 +52,7 @@ const (
 	GroupSet          Group = "set"
 	GroupSortedSet    Group = "sorted-set"
 	GroupHyperLogLog  Group = "hyperloglog"
+	GroupStream       Group = "stream"
 	GroupTransactions Group = "transactions"
 	GroupScripting    Group = "scripting"
 	GroupPubSub       Group = "pubsub"
@@ -132,6 +133,7 @@ func (c *Command) categories() []string {
 	add(c.Group == GroupString, "@string")
 	add(c.Group == GroupBitmap, "@bitmap")
 	add(c.Group == GroupHyperLogLog, "@hyperloglog")
+	add(c.Group == GroupStream, "@stream")
 	add(c.Group == GroupThrottle, "@throttle")
 	add(f&PubSub != 0, "@pubsub")
 	add(admin, "@admin")
@@ -182,10 +184,12 @@ func keys(access string, first, last, step int) []KeySpec {
 func (k KeySpec) find(indexes []int, args [][]byte) []int {
 	first := k.Begin
 	if k.Keyword != "" {
-		first = slices.IndexFunc(args, func(a []byte) bool { return strings.EqualFold(string(a), k.Keyword) }) + 1
-		if first == 0 {
+		from := min(k.Begin, len(args))
+		first = slices.IndexFunc(args[from:], func(a []byte) bool { return strings.EqualFold(string(a), k.Keyword) })
+		if first < 0 {
 			return indexes
 		}
+		first += from + 1
 	}
 	if k.KeyNum {
 		if first >= len(args) {

@@ -87,6 +87,7 @@ var documentedGroups = []struct {
 	{GroupSet, "Sets"},
 	{GroupSortedSet, "Sorted sets"},
 	{GroupHyperLogLog, "HyperLogLogs"},
+	{GroupStream, "Streams"},
 	{GroupGeneric, "Keys"},
 	{GroupTransactions, "Transactions"},
 	{GroupScripting, "Scripts and functions"},

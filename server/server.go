@@ -109,7 +109,7 @@ func New(live *config.Live, o Options) *Server {
 func commandGroups() [][]*Command {
 	return [][]*Command{
 		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
-		listCommands, setCommands,
+		listCommands, setCommands, streamCommands,
 		transactionCommands, scriptingCommands, pubsubCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
 	}
 }
@@ -139,6 +139,7 @@ func encodingLimits(cfg *config.Config) store.Limits {
 		ZSetMaxListpackEntries: cfg.ZSetMaxListpackEntries, ZSetMaxListpackValue: cfg.ZSetMaxListpackValue,
 		HLLSparseMaxBytes:   cfg.HLLSparseMaxBytes,
 		ListMaxListpackSize: cfg.ListMaxListpackSize, SetMaxIntsetEntries: cfg.SetMaxIntsetEntries,
+		StreamNodeMaxBytes: cfg.StreamNodeMaxBytes, StreamNodeMaxEntries: cfg.StreamNodeMaxEntries,
 	}
 }
 

@@ -87,6 +87,8 @@ func (e *Entry) Encoding() string {
 		return "intset"
 	case encPackedList, encList:
 		return "quicklist"
+	case encStream:
+		return "stream"
 	default:
 		return "skiplist"
 	}

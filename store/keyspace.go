@@ -21,6 +21,8 @@ type Limits struct {
 	HLLSparseMaxBytes      int // bytes of a HyperLogLog whose registers are kept as runs
 	ListMaxListpackSize    int // elements of a packed list or of a chunk of a big one; -1 to -5 bound it to 4, 8, 16, 32 or 64 KiB
 	SetMaxIntsetEntries    int // members of a set of whole numbers in one block
+	StreamNodeMaxBytes     int // bytes of a run of a stream's entries; 0: no limit
+	StreamNodeMaxEntries   int // entries of such a run; 0: no limit
 }
 
 // DefaultLimits are those of redis.conf.
@@ -33,6 +35,8 @@ func DefaultLimits() Limits {
 		HLLSparseMaxBytes:      3000,
 		ListMaxListpackSize:    -2,
 		SetMaxIntsetEntries:    512,
+		StreamNodeMaxBytes:     4096,
+		StreamNodeMaxEntries:   100,
 	}
 }
 

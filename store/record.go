@@ -19,6 +19,7 @@ const (
 	encIntSet                         // set: payload of whole numbers in order
 	encPackedSet                      // set: payload of packed members
 	encSet                            // set: *setTable on the Go heap
+	encStream                         // stream: *streamValue on the Go heap
 )
 
 // Kind is the type of a value as the TYPE command names it. The zero value means no key.
@@ -32,6 +33,7 @@ const (
 	KindZSet
 	KindList
 	KindSet
+	KindStream
 )
 
 // String is the word TYPE answers with.
@@ -47,6 +49,8 @@ func (k Kind) String() string {
 		return "list"
 	case KindSet:
 		return "set"
+	case KindStream:
+		return "stream"
 	default:
 		return "none"
 	}
@@ -65,6 +69,8 @@ func (enc encoding) kind() Kind {
 		return KindList
 	case encIntSet, encPackedSet, encSet:
 		return KindSet
+	case encStream:
+		return KindStream
 	default:
 		return KindNone
 	}
@@ -73,7 +79,7 @@ func (enc encoding) kind() Kind {
 // isObject reports whether the record's word is an index into the object slab.
 func (enc encoding) isObject() bool {
 	switch enc {
-	case encBigString, encHash, encZSet, encZSetLog, encList, encSet:
+	case encBigString, encHash, encZSet, encZSetLog, encList, encSet, encStream:
 		return true
 	}
 	return false

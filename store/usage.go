@@ -38,6 +38,8 @@ func (e *Entry) MemoryUsage(samples int) int {
 		if value.rest != nil {
 			n += value.rest.memoryUsage(samples)
 		}
+	case *streamValue:
+		n += value.memoryUsage()
 	}
 	return n
 }
@@ -45,6 +47,24 @@ func (e *Entry) MemoryUsage(samples int) int {
 func (t *zsetTree) memoryUsage(samples int) int {
 	return int(unsafe.Sizeof(*t)) + t.members.memoryUsage(samples, func(float64) int { return treeItem })
 }
+
+// memoryUsage estimates the stream's bytes.
+func (v *streamValue) memoryUsage() int {
+	n := int(unsafe.Sizeof(*v)) + cap(v.nodes)*int(unsafe.Sizeof(streamNode{}))
+	for i := range v.nodes {
+		n += cap(v.nodes[i].lp)
+	}
+	for _, g := range v.groups {
+		n += int(unsafe.Sizeof(*g)) + len(g.name) + g.pending.Len()*pendingShare
+		for _, c := range g.consumers {
+			n += int(unsafe.Sizeof(*c)) + len(c.name)
+		}
+	}
+	return n
+}
+
+// pendingShare is what a pending entry takes up: itself, and its places in two B-trees.
+const pendingShare = int(unsafe.Sizeof(Pending{})) + 2*8*4/3
 
 // treeItem is what a member of a big sorted set takes up in the B-tree, whose nodes are between half and entirely full.
 const treeItem = int(unsafe.Sizeof(zsetItem{})) * 4 / 3

@@ -46,6 +46,8 @@ type Config struct {
 	ZSetMaxListpackEntries int
 	ZSetMaxListpackValue   int // bytes
 	HLLSparseMaxBytes      int
+	StreamNodeMaxBytes     int // 0 = no limit
+	StreamNodeMaxEntries   int // 0 = no limit
 
 	CLThrottleLimit ThrottleLimit
 	Policies        []NamedPolicy // fixed ones, in the order in which they were written

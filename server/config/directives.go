@@ -217,6 +217,16 @@ var directives = []*Directive{
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.SetMaxIntsetEntries }),
 	},
 	{
+		Name: "stream-node-max-bytes", Group: Encodings, Since: "0.1.0", Default: "4096", Settable: true,
+		Summary: "Bytes of a stream's entries that are kept in one compact block; 0 means no limit. Trimming with ~ removes whole blocks.",
+		kind:    memory(0, func(c *Config) *int { return &c.StreamNodeMaxBytes }),
+	},
+	{
+		Name: "stream-node-max-entries", Group: Encodings, Since: "0.1.0", Default: "100", Settable: true,
+		Summary: "Entries of a stream that are kept in one compact block; 0 means no limit.",
+		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.StreamNodeMaxEntries }),
+	},
+	{
 		Name: "zset-max-listpack-entries", Aliases: []string{"zset-max-ziplist-entries"}, Group: Encodings, Since: "0.1.0", Default: "128", Settable: true,
 		Summary: "A sorted set of at most this many members is kept in one compact block.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.ZSetMaxListpackEntries }),

@@ -97,6 +97,8 @@ var samples = map[string]sample{
 	"hash-max-listpack-entries":  {"7", "7"},
 	"hash-max-listpack-value":    {"1kb", "1024"},
 	"hll-sparse-max-bytes":       {"2kb", "2048"},
+	"stream-node-max-bytes":      {"1kb", "1024"},
+	"stream-node-max-entries":    {"7", "7"},
 	"hz":                         {"100", "100"},
 	"list-max-listpack-size":     {"-5", "-5"},
 	"logfile":                    {"/var/log/x y", "/var/log/x y"},

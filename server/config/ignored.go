@@ -159,8 +159,6 @@ var ignored = []Ignored{
 	{Name: "slowlog-max-len", Reason: noSlowlog},
 	{Name: "socket-mark-id", Reason: "sockets carry no mark"},
 	{Name: "stop-writes-on-bgsave-error", Reason: noPersistence},
-	{Name: "stream-node-max-bytes", Reason: noStreams},
-	{Name: "stream-node-max-entries", Reason: noStreams},
 	{Name: "supervised", Reason: "headgate stays in the foreground and signals nobody that it is ready; under systemd use Type=exec"},
 	{Name: "syslog-enabled", Reason: ownLog},
 	{Name: "syslog-facility", Reason: ownLog},

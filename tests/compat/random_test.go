@@ -26,6 +26,7 @@ var randomFamilies = []struct {
 	{"hyperloglog", randomHLL},
 	{"list", randomList},
 	{"set", randomSet},
+	{"stream", randomStream},
 }
 
 // TestRandomCommands runs random commands on both servers and compares every reply.
@@ -216,3 +217,81 @@ func randomHLL(d *dice) []string {
 	}
 	return words("GET", key)
 }
+
+func randomStream(d *dice) []string {
+	key, group, consumer := d.name("x", 3), d.name("g", 2), d.name("c", 3)
+	id := func() string {
+		return d.one(fmt.Sprint(d.IntN(3000)), fmt.Sprintf("%d-%d", d.IntN(3000), d.IntN(3)), "0", "-", "+", "1", "2999")
+	}
+	fields := func() []string {
+		if d.IntN(3) > 0 {
+			return words("field", d.name("", 100000))
+		}
+		return d.each(1+d.IntN(4), func() []string { return words(d.name("f", 3), d.one("1", "-70000", "text", "", d.name("more text ", 1000))) })
+	}
+	trim := func() []string {
+		return words(d.one("MAXLEN", "MINID"), d.one("~", "=", "~"), d.one("0", "10", "100", "500", "1000", "2000"))
+	}
+	add := func(options ...string) []string {
+		randomStreamID += uint64(d.IntN(2))
+		return words("XADD", key, options, fmt.Sprintf("%d-*", randomStreamID), fields())
+	}
+	switch d.IntN(40) {
+	case 0, 1, 2, 3, 4, 5, 6, 7:
+		return add()
+	case 8:
+		return add(trim()...)
+	case 9:
+		return words("XADD", key, id(), fields())
+	case 10:
+		if d.IntN(3) > 0 {
+			return words("XTRIM", key, d.one("MAXLEN", "MINID"), "~", d.one("100", "300", "1000"), "LIMIT", d.one("0", "50", "100", "1000"))
+		}
+		return words("XTRIM", key, trim())
+	case 11, 12, 13:
+		return words("XDEL", key, d.each(1+d.IntN(4), func() []string { return []string{id()} }))
+	case 14, 15:
+		return words("XRANGE", key, d.one("(", "")+id(), d.one("(", "")+id(), d.maybe("COUNT", d.one("0", "1", "5")))
+	case 16, 17:
+		return words("XREVRANGE", key, d.one("(", "")+id(), d.one("(", "")+id(), d.maybe("COUNT", d.one("1", "5")))
+	case 18:
+		return words("XLEN", key)
+	case 19, 20:
+		return words("XINFO", "STREAM", key)
+	case 21:
+		return words("XGROUP", "CREATE", key, group, d.one("0", "$", id()), d.maybe("ENTRIESREAD", d.one("0", "5")))
+	case 22:
+		if d.IntN(3) > 0 {
+			return words("XGROUP", "SETID", key, group, d.one("0", "$", id()), d.maybe("ENTRIESREAD", d.one("0", "5")))
+		}
+		return words("XGROUP", d.one("DESTROY", "DESTROY"), key, group)
+	case 23:
+		return words("XGROUP", d.one("CREATECONSUMER", "DELCONSUMER"), key, group, consumer)
+	case 24, 25, 26, 27:
+		return words("XREADGROUP", "GROUP", group, consumer, "COUNT", d.one("1", "3", "10"), d.maybe("NOACK"), "STREAMS", key, ">")
+	case 28:
+		return words("XREADGROUP", "GROUP", group, consumer, "COUNT", d.one("1", "3", "10"), "STREAMS", key, id())
+	case 29, 30:
+		return words("XACK", key, group, id(), id(), id())
+	case 31, 32:
+		return words("XPENDING", key, group)
+	case 33:
+		return words("XCLAIM", key, group, consumer, "0", id(), id(), d.maybe("FORCE"), d.maybe("JUSTID"), d.maybe("RETRYCOUNT", "3"),
+			d.maybe("LASTID", d.one("5", "100")))
+	case 34:
+		return words("XAUTOCLAIM", key, group, consumer, "0", id(), "COUNT", d.one("1", "3", "10"), d.maybe("JUSTID"))
+	case 35, 36:
+		return words("XINFO", "GROUPS", key)
+	case 37:
+		return words("XREAD", "COUNT", d.one("1", "4"), "STREAMS", key, d.name("x", 3), id(), id())
+	case 38:
+		return words("XSETID", key, fmt.Sprint(randomStreamID), d.maybe("ENTRIESADDED", d.one("5", "100000")))
+	}
+	if d.IntN(40) == 0 {
+		return words("DEL", key)
+	}
+	return words("CONFIG", "SET", d.one("stream-node-max-entries", "stream-node-max-bytes"), d.one("100", "100", "4096", "10", "500"))
+}
+
+// randomStreamID is the time of the last entry that randomStream has added.
+var randomStreamID uint64

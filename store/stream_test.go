@@ -1,0 +1,234 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// modelStream is the stream that needs no thought: a slice of entries, of which some are gone.
+type modelStream struct {
+	entries    []modelStreamEntry
+	last       StreamID
+	maxDeleted StreamID
+	added      uint64
+}
+
+type modelStreamEntry struct {
+	id     StreamID
+	fields []string
+}
+
+// text shows an entry.
+func (e modelStreamEntry) text() string { return fmt.Sprint(e.id, e.fields) }
+
+func (m *modelStream) between(from, to StreamID) []string {
+	texts := []string{}
+	for _, e := range m.entries {
+		if from.Compare(e.id) <= 0 && e.id.Compare(to) <= 0 {
+			texts = append(texts, e.text())
+		}
+	}
+	return texts
+}
+
+// streamTest drives a stream and its model side by side.
+type streamTest struct {
+	t     *testing.T
+	rnd   *rand.Rand
+	ks    *Keyspace
+	db    *DB
+	key   Key
+	model modelStream
+}
+
+func newStreamTest(t *testing.T, maxBytes, maxEntries int) *streamTest {
+	limits := DefaultLimits()
+	limits.StreamNodeMaxBytes, limits.StreamNodeMaxEntries = maxBytes, maxEntries
+	ks, db := typesKeyspace(t, limits)
+	return &streamTest{t: t, rnd: newRand(t), ks: ks, db: db, key: ks.Key([]byte("stream"))}
+}
+
+func (s *streamTest) open() Stream {
+	s.t.Helper()
+	view, _, err := s.db.Stream(s.key, 0)
+	require.NoError(s.t, err)
+	return view
+}
+
+// id is near to one that was used.
+func (s *streamTest) id() StreamID {
+	return StreamID{s.rnd.Uint64N(s.model.last.MS + 2), s.rnd.Uint64N(4)}
+}
+
+func (s *streamTest) add() {
+	view := s.open()
+	id := StreamID{s.model.last.MS, s.model.last.Seq + 1 + s.rnd.Uint64N(3)}
+	if s.rnd.IntN(2) == 0 {
+		id = StreamID{s.model.last.MS + 1 + s.rnd.Uint64N(3), s.rnd.Uint64N(3)}
+	}
+	fields := []string{"field", fmt.Sprint(s.rnd.Int64() >> s.rnd.IntN(64))}
+	if s.rnd.IntN(3) == 0 {
+		fields = nil
+		for range 2 * (1 + s.rnd.IntN(4)) {
+			fields = append(fields, []string{"", "a", "-1", "127", "128", "-70000", "007", strings.Repeat("long ", s.rnd.IntN(100))}[s.rnd.IntN(8)])
+		}
+	}
+	var raw [][]byte
+	for _, f := range fields {
+		raw = append(raw, []byte(f))
+	}
+	view.Add(id, raw)
+	s.model.entries = append(s.model.entries, modelStreamEntry{id, fields})
+	s.model.last = id
+	s.model.added++
+}
+
+func (s *streamTest) remove() {
+	view := s.open()
+	id := s.id()
+	if n := len(s.model.entries); n > 0 && s.rnd.IntN(2) == 0 {
+		id = s.model.entries[s.rnd.IntN(n)].id
+	}
+	i := slices.IndexFunc(s.model.entries, func(e modelStreamEntry) bool { return e.id == id })
+	dirty := s.ks.Dirty()
+	require.Equal(s.t, i >= 0, view.Has(id))
+	require.Equal(s.t, i >= 0, view.Delete(id))
+	require.Equal(s.t, i >= 0, s.ks.Dirty() > dirty, "the gate is passed when something changes")
+	if i >= 0 {
+		s.model.entries = slices.Delete(s.model.entries, i, i+1)
+		if id.Compare(s.model.maxDeleted) > 0 {
+			s.model.maxDeleted = id
+		}
+	}
+}
+
+func (s *streamTest) trim() {
+	view := s.open()
+	t := StreamTrim{ByID: s.rnd.IntN(2) == 0, Max: int64(s.rnd.IntN(len(s.model.entries) + 5)), Min: s.id(), Approx: s.rnd.IntN(2) == 0}
+	if t.Approx && s.rnd.IntN(2) == 0 {
+		t.Limit = int64(s.rnd.IntN(40))
+	}
+	exact := max(0, len(s.model.entries)-int(t.Max))
+	if t.ByID {
+		exact = len(s.model.between(StreamID{}, t.Min))
+		if slices.ContainsFunc(s.model.entries, func(e modelStreamEntry) bool { return e.id == t.Min }) {
+			exact--
+		}
+	}
+	dirty := s.ks.Dirty()
+	removed := int(view.Trim(t))
+	require.True(s.t, removed <= exact && (t.Approx || removed == exact), "%+v removed %d of %d", t, removed, exact)
+	require.True(s.t, t.Limit == 0 || removed <= int(t.Limit))
+	if removed > 0 {
+		require.Greater(s.t, s.ks.Dirty(), dirty)
+	}
+	s.model.entries = slices.Delete(s.model.entries, 0, removed)
+}
+
+// verify compares every way of reading.
+func (s *streamTest) verify() {
+	t := s.t
+	view := s.open()
+	require.Equal(t, len(s.model.entries), view.Len())
+	for range 4 {
+		from, to := s.id(), s.id()
+		if s.rnd.IntN(3) == 0 {
+			from, to = StreamID{}, MaxStreamID
+		}
+		want := s.model.between(from, to)
+		require.Equal(t, want, texts(&view, from, to, false))
+		slices.Reverse(want)
+		require.Equal(t, want, texts(&view, from, to, true))
+	}
+	first, newest := StreamID{}, StreamID{}
+	if n := len(s.model.entries); n > 0 {
+		first, newest = s.model.entries[0].id, s.model.entries[n-1].id
+	}
+	require.Equal(t, StreamInfo{Last: s.model.last, First: first, MaxDeleted: s.model.maxDeleted, Added: s.model.added}, view.Info())
+	require.Equal(t, newest, view.Newest())
+}
+
+func texts(s *Stream, from, to StreamID, reverse bool) []string {
+	found := []string{}
+	s.Each(from, to, reverse, func(e *StreamEntry) bool {
+		shown := modelStreamEntry{id: e.ID}
+		e.Each(func(field, value []byte) { shown.fields = append(shown.fields, string(field), string(value)) })
+		found = append(found, shown.text())
+		return true
+	})
+	return found
+}
+
+func TestStreamModel(t *testing.T) {
+	for _, limits := range [][2]int{{4096, 100}, {200, 0}, {0, 10}, {0, 0}, {1, 1}, {0, 200}} {
+		t.Run(fmt.Sprint(limits), func(t *testing.T) {
+			s := newStreamTest(t, limits[0], limits[1])
+			for i := range 3000 {
+				switch s.rnd.IntN(20) {
+				case 0:
+					if s.rnd.IntN(10) == 0 {
+						s.trim()
+					}
+				case 1, 2, 3, 4, 5:
+					s.remove()
+				default:
+					s.add()
+				}
+				if i%50 == 0 {
+					s.verify()
+				}
+			}
+			s.verify()
+		})
+	}
+}
+
+func TestListpackIntegers(t *testing.T) {
+	var l listpack
+	var want []int64
+	l = newListpack()
+	for shift := range 64 {
+		for _, d := range []int64{-1, 0, 1} {
+			for _, n := range []int64{1<<shift + d, -1<<shift + d} {
+				l = l.appendInt(n)
+				want = append(want, n)
+			}
+		}
+	}
+	at := l.first()
+	for _, n := range want {
+		require.Equal(t, n, l.integer(at))
+		at = l.next(at)
+	}
+	require.Equal(t, l.end(), at)
+	for i := len(want) - 1; i >= 0; i-- {
+		at = l.previous(at)
+		require.Equal(t, want[i], l.integer(at))
+	}
+	require.Equal(t, l.first(), at)
+}
+
+func TestListpackTexts(t *testing.T) {
+	l := newListpack()
+	sizes := []int{0, 1, 63, 64, 125, 126, 127, 4095, 4096, 16377, 16378, 16379, 16380, 1 << 16, 1<<21 - 8, 1 << 21}
+	for _, n := range sizes {
+		l = l.appendText([]byte(strings.Repeat("x", n)))
+	}
+	at := l.first()
+	for _, n := range sizes {
+		require.Len(t, l.text(at, nil), n)
+		at = l.next(at)
+	}
+	for i := len(sizes) - 1; i >= 0; i-- {
+		at = l.previous(at)
+		require.Len(t, l.text(at, nil), sizes[i])
+	}
+	l = l.replaceInt(newListpack().appendInt(5).first(), 5)
+	require.EqualValues(t, 5, l.integer(l.first()))
+	require.Len(t, l.text(l.next(l.first()), nil), 1)
+}
