@@ -23,6 +23,9 @@ type blockOn struct {
 	// serve is called when there is a value of the kind at a key, with the context of the blocked command: its arguments,
 	// client and database. It sends the reply and returns true, or sends nothing, and the client goes on waiting.
 	serve func(c *Ctx, k store.Key) bool
+
+	// gone is the error that ends the wait when there is no such value any more; empty: the client goes on waiting.
+	gone string
 }
 
 // blocked is a client's wait while it lasts.
@@ -170,12 +173,14 @@ func (c *Ctx) serveQueue(key *store.Awaited) {
 	k, queue := key.Key(), s.blocking.queues[key]
 	for range queue.Len() {
 		e, ok := key.DB().Find(k, c.now)
-		if !ok {
-			return
-		}
 		first := queue.Front()
 		b := first.Value.(*blocked)
-		if b.kind != e.Kind() || b.client.conn.Closing() || !c.serve(b, k) {
+		switch there := ok && b.kind == e.Kind(); {
+		case b.client.conn.Closing():
+			queue.MoveToBack(first)
+		case !there && b.gone != "":
+			s.giveUp(b.client, b.gone, c.nowNs)
+		case !there || !c.serve(b, k):
 			queue.MoveToBack(first)
 		}
 	}

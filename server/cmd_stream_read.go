@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"headgate/server/resp"
 	"headgate/store"
 )
@@ -11,10 +13,15 @@ const (
 	errReadNeedsGroup  = "ERR Missing GROUP option for XREADGROUP"
 	errReadLatest      = "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a " +
 		"proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set."
+	errReadGroupGone  = "NOGROUP the consumer group this client was blocked on no longer exists"
+	errReadKeyGone    = "UNBLOCKED the stream key no longer exists"
 	errReadUnbalanced = "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified."
 	errReadNew        = "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option."
 	errReadNoGroup    = "NOGROUP No such key '%s' or consumer group '%s' in XREADGROUP with GROUP option"
 )
+
+// blockedStreamCount is how many entries a client that has waited gets at once if it has not said.
+const blockedStreamCount = 1000
 
 var (
 	xreadCommand = &Command{
@@ -48,12 +55,11 @@ func streamKeys(from int) []KeySpec {
 // streamRead is what XREAD and XREADGROUP are told.
 type streamRead struct {
 	grouped  bool
-	group    []byte
-	consumer []byte
+	group    int // argument index of the group's name, which the consumer's follows; 0: none
 	noAck    bool
 	count    int64 // 0: all
 	blocks   bool
-	timeout  int64 // ms, 0 for none
+	until    int64 // Unix ms, 0 for no end
 	firstKey int   // argument index
 	keys     int
 	after    []streamPosition
@@ -78,7 +84,7 @@ func (c *Ctx) streamReadArgs(grouped bool) (o streamRead, ok bool) {
 			}
 			i++
 			o.blocks = true
-			if o.timeout, ok = c.blockMillis(i); !ok {
+			if o.until, ok = c.timeout(i, timeoutMs); !ok {
 				return o, false
 			}
 		case more > 0 && c.is(i, "COUNT"):
@@ -98,7 +104,7 @@ func (c *Ctx) streamReadArgs(grouped bool) (o streamRead, ok bool) {
 				c.err(errReadGroupOption)
 				return o, false
 			}
-			o.group, o.consumer = c.args[i+1], c.args[i+2]
+			o.group = i + 1
 			i += 2
 		case c.is(i, "NOACK"):
 			if !grouped {
@@ -114,7 +120,7 @@ func (c *Ctx) streamReadArgs(grouped bool) (o streamRead, ok bool) {
 	switch {
 	case o.firstKey == 0:
 		c.err(errSyntax)
-	case grouped && o.group == nil:
+	case grouped && o.group == 0:
 		c.err(errReadNeedsGroup)
 	default:
 		return o, c.streamPositions(&o)
@@ -130,8 +136,8 @@ func (c *Ctx) streamPositions(o *streamRead) bool {
 		if !ok {
 			return false
 		}
-		if o.grouped && s.Group(o.group) == nil {
-			c.errf(errReadNoGroup, cutAtNUL(c.args[i]), cutAtNUL(o.group))
+		if o.grouped && s.Group(c.args[o.group]) == nil {
+			c.errf(errReadNoGroup, cutAtNUL(c.args[i]), cutAtNUL(c.args[o.group]))
 			return false
 		}
 		var at streamPosition
@@ -176,8 +182,53 @@ func xread(grouped bool) Handler {
 			return
 		}
 		c.reply.Truncate(before)
-		c.reply.NullArray()
+		if !o.blocks || !c.mayBlock() {
+			c.reply.NullArray()
+			return
+		}
+		c.blockOnStreams(o)
 	}
+}
+
+// blockOnStreams has the client wait until one of the streams has entries for it, or its group is gone.
+func (c *Ctx) blockOnStreams(o streamRead) {
+	if o.count == 0 {
+		o.count = blockedStreamCount
+	}
+	on := blockOn{kind: store.KindStream, keys: c.args[o.firstKey : o.firstKey+o.keys], until: o.until}
+	if o.grouped {
+		on.gone = errReadKeyGone
+	}
+	on.serve = func(c *Ctx, k store.Key) bool { return c.serveStream(o, k) }
+	c.block(on)
+}
+
+// serveStream sends a client that has waited what has come, from one stream, and reports false if that is nothing for it.
+func (c *Ctx) serveStream(o streamRead, k store.Key) bool {
+	i := slices.IndexFunc(c.args[o.firstKey:o.firstKey+o.keys], func(name []byte) bool { return string(name) == string(k.Name) })
+	s, _, err := c.db.Stream(k, c.now)
+	if err != nil {
+		return false
+	}
+	after := o.after[i].id
+	if o.grouped {
+		g := s.Group(c.args[o.group])
+		if g == nil {
+			c.err(errReadGroupGone)
+			return true
+		}
+		after = g.Last()
+	}
+	if s.Info().Last.Compare(after) <= 0 {
+		return false
+	}
+	if c.reply.Proto() == resp.RESP3 {
+		c.reply.Map(1)
+	} else {
+		c.reply.Array(1)
+	}
+	c.sendStream(&s, &o, i, after)
+	return true
 }
 
 // endStreams ends the reply that begins at mark and has the entries of n streams.
@@ -197,33 +248,36 @@ func (c *Ctx) readOneStream(o *streamRead, i int) bool {
 		return false
 	}
 	after := o.after[i]
-	var g *store.StreamGroup
-	if o.grouped {
-		g = s.Group(o.group)
-		if after.fresh {
-			after.id = g.Last()
-		}
+	if o.grouped && after.fresh {
+		after.id = s.Group(c.args[o.group]).Last()
 	}
 	history := o.grouped && !after.fresh
 	if !history && (s.Len() == 0 || s.Newest().Compare(after.id) <= 0) {
 		return false
 	}
-	from, _ := after.id.Next()
+	c.sendStream(&s, o, i, after.id)
+	return true
+}
+
+// sendStream sends the name of a stream and its entries behind an ID.
+func (c *Ctx) sendStream(s *store.Stream, o *streamRead, i int, after store.StreamID) {
+	from, _ := after.Next()
+	name := c.args[o.firstKey+i]
 	if c.reply.Proto() != resp.RESP3 {
 		c.reply.Array(2)
 	}
-	c.reply.Bulk(c.args[arg])
-	if g == nil {
-		c.sendEntries(&s, from, store.MaxStreamID, false, o.count)
-		return true
+	c.reply.Bulk(name)
+	if !o.grouped {
+		c.sendEntries(s, from, store.MaxStreamID, false, o.count)
+		return
 	}
-	consumer := c.seeConsumer(&s, g, c.args[arg], o.consumer)
-	if history {
-		c.sendHistory(&s, g, consumer, c.args[arg], from, o.count)
+	g := s.Group(c.args[o.group])
+	consumer := c.seeConsumer(s, g, name, c.args[o.group+1])
+	if o.after[i].fresh {
+		c.sendFresh(s, g, consumer, name, from, o)
 	} else {
-		c.sendFresh(&s, g, consumer, c.args[arg], from, o)
+		c.sendHistory(s, g, consumer, name, from, o.count)
 	}
-	return true
 }
 
 // sendFresh sends the entries that the group has not handed out yet, which are then pending for the consumer.
@@ -260,18 +314,4 @@ func (c *Ctx) sendHistory(s *store.Stream, g *store.StreamGroup, consumer *store
 		p := g.FindPending(id)
 		c.effectPending(key, g, s.Assign(g, consumer, id, c.now, p.Count+1))
 	}
-}
-
-// blockMillis parses args[i] as how long to wait, in milliseconds, or sends the error and returns false.
-func (c *Ctx) blockMillis(i int) (int64, bool) {
-	n, ok := store.ParseInt(c.args[i])
-	switch {
-	case !ok:
-		c.err(errTimeout)
-	case n < 0:
-		c.err(errTimeoutNegative)
-	default:
-		return n, true
-	}
-	return 0, false
 }

@@ -13,6 +13,27 @@ import (
 // zsetCommands: sorted sets.
 var zsetCommands = []*Command{
 	{
+		Name: "bzmpop", Group: GroupSortedSet, Since: "7.0.0", Complexity: "O(k + m log n) for k keys and m members removed of n",
+		Summary: "Remove members from one end of the first sorted set that has any, return its key and them, and wait for some if need be.",
+		Arity:   -5, Flags: Write | Blocking, Keys: countedKeys("RW ACCESS DELETE", 2),
+		Args: []Arg{
+			double("timeout"), integer("numkeys"), key("key").multi(), oneOf("where", tok("MIN"), tok("MAX")), integer("count").after("COUNT").opt(),
+		},
+		Reply: ReplyArray | ReplyNull, Handler: bzmpop,
+	},
+	{
+		Name: "bzpopmax", Group: GroupSortedSet, Since: "5.0.0", Complexity: "O(k + log n) for k keys and a set of n members",
+		Summary: "Remove the member with the highest score from the first sorted set that has any, and wait for one if need be.",
+		Arity:   -3, Flags: Write | Fast | Blocking | NoScript, Keys: keys("RW ACCESS DELETE", 1, -2, 1),
+		Args: []Arg{key("key").multi(), double("timeout")}, Reply: ReplyArray | ReplyNull, Handler: bzpopMax,
+	},
+	{
+		Name: "bzpopmin", Group: GroupSortedSet, Since: "5.0.0", Complexity: "O(k + log n) for k keys and a set of n members",
+		Summary: "Remove the member with the lowest score from the first sorted set that has any, and wait for one if need be.",
+		Arity:   -3, Flags: Write | Fast | Blocking | NoScript, Keys: keys("RW ACCESS DELETE", 1, -2, 1),
+		Args: []Arg{key("key").multi(), double("timeout")}, Reply: ReplyArray | ReplyNull, Handler: bzpopMin,
+	},
+	{
 		Name: "zadd", Group: GroupSortedSet, Since: "1.2.0", Complexity: "O(log n) per member named",
 		Summary: "Add members with their scores, or give members new scores, on conditions if asked to.",
 		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW UPDATE", 1, 1, 1),

@@ -13,8 +13,6 @@ import (
 const (
 	errWeightNotFloat = "ERR weight value is not a float"
 	errLimitNegative  = "ERR LIMIT can't be negative"
-	errNumKeys        = "ERR numkeys should be greater than 0"
-	errCountPositive  = "ERR count should be greater than 0"
 )
 
 // scored is a collection whose members have scores: what ZUNION and its like take in. A missing key is an empty one.
@@ -350,95 +348,4 @@ func zinterCard(c *Ctx) {
 		return n != z.limit
 	})
 	c.reply.Int(n)
-}
-
-// popArgs are the keys of ZMPOP and its like, and what is to be taken out of the first that has members.
-type popArgs struct {
-	firstKey, lastKey int // argument indexes
-	highest           bool
-	count             int64
-}
-
-// zmpopArgs parses the number of keys at args[i] and all behind it, or sends the error and returns false.
-func (c *Ctx) zmpopArgs(i int) (p popArgs, ok bool) {
-	n, ok := store.ParseInt(c.args[i])
-	if !ok || n < 1 {
-		c.err(errNumKeys)
-		return p, false
-	}
-	if n >= int64(len(c.args)-i-1) {
-		c.err(errSyntax)
-		return p, false
-	}
-	p = popArgs{firstKey: i + 1, lastKey: i + int(n), count: 1}
-	i = p.lastKey + 1
-	switch {
-	case c.is(i, "MIN"):
-	case c.is(i, "MAX"):
-		p.highest = true
-	default:
-		c.err(errSyntax)
-		return p, false
-	}
-	i++
-	switch {
-	case i == len(c.args):
-	case i+2 != len(c.args) || !c.is(i, "COUNT"):
-		c.err(errSyntax)
-		return p, false
-	default:
-		if p.count, ok = store.ParseInt(c.args[i+1]); !ok || p.count < 1 {
-			c.err(errCountPositive)
-			return p, false
-		}
-	}
-	return p, true
-}
-
-func zmpop(c *Ctx) {
-	p, ok := c.zmpopArgs(1)
-	if !ok {
-		return
-	}
-	for i := p.firstKey; i <= p.lastKey; i++ {
-		z, ok := c.changeZSet(i)
-		switch {
-		case !ok:
-			return
-		case z.Len() > 0:
-			c.popWithKey(&z, i, p)
-			return
-		}
-	}
-	c.reply.NullArray()
-}
-
-// popWithKey removes members of the sorted set at args[i] from one end, and sends the key and them with their scores, in pairs in
-// both protocols.
-func (c *Ctx) popWithKey(z *store.ZSet, i int, p popArgs) {
-	n := int(min(p.count, int64(z.Len())))
-	c.reply.Array(2)
-	c.reply.Bulk(c.args[i])
-	c.reply.Array(n)
-	c.takeMembers(z, n, p.highest, func(member []byte, score float64) {
-		c.reply.Array(2)
-		c.reply.Bulk(member)
-		c.reply.Double(score)
-	})
-}
-
-// takeMembers removes n members with the lowest scores, or the highest, and hands them to fn before.
-func (c *Ctx) takeMembers(z *store.ZSet, n int, highest bool, fn func(member []byte, score float64)) {
-	z.Range(0, n-1, highest, func(member []byte, score float64) bool {
-		fn(member, score)
-		return true
-	})
-	event := "zpopmin"
-	if highest {
-		event = "zpopmax"
-		z.RemoveRank(z.Len()-n, z.Len()-1)
-	} else {
-		z.RemoveRank(0, n-1)
-	}
-	c.notifyRemoved(z, event, n)
 }

@@ -1,7 +1,7 @@
 package store
 
-// Awaited is a name that somebody waits for, for BLPOP and its like: when a key of the name is added, or Signal tells of it, the
-// Keyspace has it ready. Whoever waits calls Release in the end.
+// Awaited is a name that somebody waits for, for BLPOP and its like: when a key of the name is added, a stream of the name is
+// gone, or Signal tells of it, the Keyspace has it ready. Whoever waits calls Release in the end.
 type Awaited struct {
 	db    *DB
 	name  string
@@ -68,6 +68,15 @@ func (db *DB) signal(name []byte) {
 func (db *DB) signalPresent() {
 	for name := range db.awaited {
 		if _, ok := db.Peek(db.ks.Key([]byte(name))); ok {
+			db.signal([]byte(name))
+		}
+	}
+}
+
+// signalStreams notes all awaited names of streams, which are about to go.
+func (db *DB) signalStreams() {
+	for name := range db.awaited {
+		if e, ok := db.Peek(db.ks.Key([]byte(name))); ok && e.rec.enc == encStream {
 			db.signal([]byte(name))
 		}
 	}

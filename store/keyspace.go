@@ -197,6 +197,7 @@ func (db *DB) Flush() {
 		return
 	}
 	db.mutate(nil, changeFlush)
+	db.signalStreams()
 	db.ks.retired.add(db.arena.release())
 	db.ks.retired.unmap(flushUnmapBytes)
 	db.objects = objectSlab{}
@@ -258,6 +259,9 @@ func (db *DB) remove(hash uint64, r ref, rec *record) {
 	if rec.expireAt != 0 {
 		db.expires--
 	}
+	if rec.enc == encStream && len(db.awaited) != 0 {
+		db.signal(rec.name())
+	}
 	db.arena.free(r, rec.class)
 }
 
@@ -266,6 +270,9 @@ func (db *DB) releaseObject(rec *record) {
 	if rec.enc.isObject() {
 		db.objects.remove(rec.word)
 		rec.word = 0
+		if rec.enc == encStream && len(db.awaited) != 0 {
+			db.signal(rec.name())
+		}
 	}
 }
 

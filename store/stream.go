@@ -152,6 +152,7 @@ func (s *Stream) Add(id StreamID, fields [][]byte) {
 	if v.length == 1 {
 		v.info.First = id
 	}
+	s.db.Signal(s.key)
 }
 
 // StreamTrim says how much of a stream goes.

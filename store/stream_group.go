@@ -151,6 +151,7 @@ func (s *Stream) DestroyGroup(name []byte) bool {
 	if ok {
 		s.entry.mutate()
 		s.value.groups = slices.Delete(s.value.groups, i, i+1)
+		s.db.Signal(s.key)
 	}
 	return ok
 }

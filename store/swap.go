@@ -1,8 +1,8 @@
 package store
 
 // Swap exchanges the keys of databases i and j at now (Unix milliseconds), whatever their number. Watches stay with the
-// database's number: a watched key is changed if one of the two has it, and an awaited one is ready if the other had it. A
-// database swapped with itself is not changed.
+// database's number: a watched key is changed if one of the two has it, and an awaited one is ready if the other had it, or
+// if it was a stream. A database swapped with itself is not changed.
 func (ks *Keyspace) Swap(i, j int, now int64) {
 	if i == j {
 		return
@@ -11,6 +11,8 @@ func (ks *Keyspace) Swap(i, j int, now int64) {
 	a.expireWatched(a, b, now)
 	b.expireWatched(a, b, now)
 	ks.mutateSwap(a, b)
+	a.signalStreams()
+	b.signalStreams()
 	a.contents, b.contents = b.contents, a.contents
 	a.signalPresent()
 	b.signalPresent()
