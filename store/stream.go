@@ -109,6 +109,9 @@ func (s *Stream) Create() {
 	s.entry.toObject(encStream, s.value)
 }
 
+// Entry is the key that holds the stream. It may be used only while there is one.
+func (s *Stream) Entry() *Entry { return &s.entry }
+
 // Len is the number of entries.
 func (s *Stream) Len() int {
 	if s.value == nil {

@@ -188,6 +188,76 @@ func TestStreamModel(t *testing.T) {
 	}
 }
 
+// A copy shares nothing that changes: entries, groups, consumers and what is pending.
+func TestStreamCopies(t *testing.T) {
+	s := newStreamTest(t, 4096, 100)
+	for range 150 {
+		s.add()
+	}
+	view := s.open()
+	require.True(t, view.CreateGroup([]byte("g"), StreamID{}, 0))
+	g := view.Group([]byte("g"))
+	c, created := view.See(g, []byte("c"), 5)
+	require.True(t, created)
+	view.Each(StreamID{}, MaxStreamID, false, func(e *StreamEntry) bool {
+		view.Advance(g, e.ID)
+		view.Assign(g, c, e.ID, 7, 1)
+		return true
+	})
+	other := s.ks.Key([]byte("other"))
+	require.True(t, s.db.Copy(s.key, s.db, other, false, 0))
+	first := view.Info().First
+	require.True(t, view.Acknowledge(g, first))
+	view.Trim(StreamTrim{Max: 10})
+	_, found := view.DeleteConsumer(g, []byte("c"))
+	require.True(t, found)
+
+	copied, found, err := s.db.Stream(other, 0)
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, 150, copied.Len())
+	require.Equal(t, s.model.between(StreamID{}, MaxStreamID), texts(&copied, StreamID{}, MaxStreamID, false))
+	own := copied.Group([]byte("g"))
+	require.Equal(t, 150, own.Pending())
+	require.EqualValues(t, 150, own.Reads())
+	require.Equal(t, s.model.last, own.Last())
+	require.Equal(t, first, own.FindPending(first).ID)
+	require.Same(t, own.Consumers()[0], own.FindPending(first).Consumer())
+	require.Equal(t, 150, own.Consumers()[0].Pending())
+	require.Equal(t, 0, g.Pending())
+	require.Equal(t, "stream", copied.Entry().Encoding())
+	require.Greater(t, copied.Entry().MemoryUsage(0), 150*10)
+}
+
+// Whoever waits for a stream hears of its entries, and of its end in every way that there is.
+func TestStreamSignals(t *testing.T) {
+	tests := []struct {
+		name string
+		run  func(s *streamTest)
+	}{
+		{"an entry", (*streamTest).add},
+		{"no group any more", func(s *streamTest) { view := s.open(); view.DestroyGroup([]byte("g")) }},
+		{"deleted", func(s *streamTest) { view := s.open(); view.Entry().Delete() }},
+		{"replaced", func(s *streamTest) { s.db.SetInt(s.key, 5, 0) }},
+		{"renamed", func(s *streamTest) { s.db.Rename(s.key, s.ks.Key([]byte("x")), 0) }},
+		{"flushed", func(s *streamTest) { s.db.Flush() }},
+		{"expired", func(s *streamTest) { view := s.open(); view.Entry().SetExpireAt(1); s.db.Find(s.key, 2) }},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStreamTest(t, 4096, 100)
+			s.add()
+			view := s.open()
+			view.CreateGroup([]byte("g"), StreamID{}, 0)
+			require.Nil(t, s.ks.NextReady())
+			a := s.db.Await(s.key)
+			test.run(s)
+			require.Same(t, a, s.ks.NextReady())
+			require.Nil(t, s.ks.NextReady())
+		})
+	}
+}
+
 func TestListpackIntegers(t *testing.T) {
 	var l listpack
 	var want []int64

@@ -27,7 +27,6 @@ const (
 	noEviction    = "memory limits and eviction are not part of this version"
 	noACL         = "ACL users are not part of this version"
 	noSlowlog     = "SLOWLOG, LATENCY and tracking are not part of this version"
-	noStreams     = "streams are not part of this version"
 	noCompression = "elements of lists are never compressed"
 	ownMemory     = "headgate manages its memory in its own way"
 	ownProcess    = "the process's title, priority and processors are left to the system"

@@ -138,11 +138,13 @@ func randomZSet(d *dice) []string {
 		}
 		return d.name("m", 400)
 	}
-	inputs := d.names("z", 6, 4)
+	inputs := append(d.names("z", 6, 4), d.maybe("set")...)
 	weights := d.each(len(inputs), func() []string { return []string{d.score()} })
 	combine := words(len(inputs), inputs, d.maybe(words("WEIGHTS", weights)...), d.maybe("AGGREGATE", d.one("SUM", "MIN", "MAX")))
 	switch d.IntN(20) {
-	case 0, 1, 2, 3, 4:
+	case 0:
+		return words("SADD", "set", member(), d.name("", 20))
+	case 1, 2, 3, 4:
 		return words("ZADD", key, d.each(1+d.IntN(5), func() []string { return []string{d.score(), member()} }))
 	case 5:
 		return words("ZREM", key, member(), member())
@@ -227,7 +229,9 @@ func randomStream(d *dice) []string {
 		if d.IntN(3) > 0 {
 			return words("field", d.name("", 100000))
 		}
-		return d.each(1+d.IntN(4), func() []string { return words(d.name("f", 3), d.one("1", "-70000", "text", "", d.name("more text ", 1000))) })
+		return d.each(1+d.IntN(4), func() []string {
+			return words(d.name("f", 3), d.one("1", "-70000", "text", "", d.name("more text ", 1000)))
+		})
 	}
 	trim := func() []string {
 		return words(d.one("MAXLEN", "MINID"), d.one("~", "=", "~"), d.one("0", "10", "100", "500", "1000", "2000"))
