@@ -154,6 +154,14 @@ func sendKeySpec(w *resp.Writer, k KeySpec) {
 		w.Simple(name)
 	}
 	w.BulkString("begin_search")
+	if k.Other != nil {
+		sendSpecPart(w, "unknown")
+		w.Map(0)
+		w.BulkString("find_keys")
+		sendSpecPart(w, "unknown")
+		w.Map(0)
+		return
+	}
 	sendSpecPart(w, search)
 	if k.Keyword != "" {
 		w.Map(2)
@@ -369,7 +377,7 @@ func (c *Ctx) keysOf(args [][]byte) ([]foundKey, bool) {
 			continue
 		}
 		indexes = k.find(indexes[:0], args)
-		if len(indexes) == 0 && cmd.Flags&NoMandatoryKeys == 0 {
+		if len(indexes) == 0 && k.Other == nil && cmd.Flags&NoMandatoryKeys == 0 {
 			c.err("ERR Invalid arguments specified for command")
 			return nil, false
 		}

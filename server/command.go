@@ -123,12 +123,13 @@ func (c *Command) categories() []string {
 			names = append(names, name)
 		}
 	}
-	add((c.Group == GroupGeneric && !c.isNamed("wait")) || (c.Group == GroupServer && f&Write != 0) || c.isNamed("dbsize"), "@keyspace")
+	add((c.Group == GroupGeneric && !c.isNamed("wait", "sort", "sort_ro")) || (c.Group == GroupServer && f&Write != 0) || c.isNamed("dbsize"), "@keyspace")
 	add(f&ReadOnly != 0 && c.Group != GroupScripting, "@read")
 	add(f&Write != 0, "@write")
-	add(c.Group == GroupSortedSet, "@sortedset")
-	add(c.Group == GroupList, "@list")
-	add(c.Group == GroupSet, "@set")
+	sorts := c.isNamed("sort", "sort_ro")
+	add(c.Group == GroupSortedSet || sorts, "@sortedset")
+	add(c.Group == GroupList || sorts, "@list")
+	add(c.Group == GroupSet || sorts, "@set")
 	add(c.Group == GroupHash, "@hash")
 	add(c.Group == GroupString, "@string")
 	add(c.Group == GroupBitmap, "@bitmap")
@@ -140,7 +141,7 @@ func (c *Command) categories() []string {
 	add(f&Fast != 0, "@fast")
 	add(f&Fast == 0, "@slow")
 	add(f&Blocking != 0, "@blocking")
-	add(admin || c.isNamed("keys", "flushall", "flushdb", "info", "swapdb"), "@dangerous")
+	add(admin || sorts || c.isNamed("keys", "flushall", "flushdb", "info", "swapdb"), "@dangerous")
 	add(c.Group == GroupConnection || c.isNamed("command", "wait"), "@connection")
 	add(c.Group == GroupTransactions, "@transaction")
 	add(c.Group == GroupScripting, "@scripting")
@@ -166,7 +167,10 @@ type KeySpec struct {
 	Step    int    // distance between keys
 	Limit   int    // with Last -1: 2 means that only the first half of the arguments are keys, and so on
 	KeyNum  bool   // argument Begin holds the number of keys, which follow it
-	Skip    int    // with KeyNum: how many arguments stand between the number and the first key
+
+	// Other finds keys that none of this can tell of, and appends their indexes; COMMAND shows them as unknown.
+	Other func(indexes []int, args [][]byte) []int
+	Skip  int // with KeyNum: how many arguments stand between the number and the first key
 }
 
 // notKey is the access to what stands in a key's place for the sake of clusters, but is none.
@@ -182,6 +186,9 @@ func keys(access string, first, last, step int) []KeySpec {
 
 // find appends the argument indexes of the keys in args. Arguments that make no sense yield none.
 func (k KeySpec) find(indexes []int, args [][]byte) []int {
+	if k.Other != nil {
+		return k.Other(indexes, args)
+	}
 	first := k.Begin
 	if k.Keyword != "" {
 		from := min(k.Begin, len(args))
@@ -219,7 +226,7 @@ func (k KeySpec) find(indexes []int, args [][]byte) []int {
 }
 
 // movable reports whether the keys' places depend on the arguments.
-func (k KeySpec) movable() bool { return k.KeyNum || k.Keyword != "" }
+func (k KeySpec) movable() bool { return k.KeyNum || k.Keyword != "" || k.Other != nil }
 
 // keyRange returns the places of the keys as one range, for clients that know no key specifications: the first key's index,
 // the last one's (negative: from the end) and the step. Keys that movable specifications tell of are left out, and so are

@@ -109,7 +109,7 @@ func New(live *config.Live, o Options) *Server {
 func commandGroups() [][]*Command {
 	return [][]*Command{
 		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
-		listCommands, setCommands, streamCommands,
+		listCommands, setCommands, streamCommands, sortCommands,
 		transactionCommands, scriptingCommands, pubsubCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
 	}
 }

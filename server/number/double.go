@@ -45,6 +45,21 @@ func ParseScoreBound(s []byte) (score float64, exclusive, ok bool) {
 	return score, exclusive, behind == len(s) || s[behind] == 0
 }
 
+// ParseWeight reads what SORT compares elements by. It is as lax as ParseScoreBound, but has no parenthesis, and refuses
+// numbers too large for a double or too small to be anything but 0.
+func ParseWeight(s []byte) (weight float64, ok bool) {
+	start := 0
+	for start < len(s) && isSpace(s[start]) {
+		start++
+	}
+	weight, length, inRange := strtod(s[start:])
+	behind := start + length
+	if length == 0 {
+		behind = 0 // strtod gives the spaces back
+	}
+	return weight, inRange && (behind == len(s) || s[behind] == 0)
+}
+
 // strtod reads the double at the start of s and returns how many bytes it
 // takes, 0 when there is none. inRange is false for a number whose magnitude
 // is above the largest double, or so small that it becomes 0.

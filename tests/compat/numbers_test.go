@@ -174,6 +174,8 @@ var numbers = []struct {
 	{"BZPOPMIN z nosuch {1}", nil},
 	{"BZMPOP {1} {2} nosuch z MAX COUNT {1}", []string{"ZRANGE z 0 -1"}},
 	{"ZSCAN z {0} COUNT {10}", nil},
+	{"SORT z LIMIT {0} {2}", nil},
+	{"SORT_RO z BY nosort LIMIT {0} {2}", nil},
 	{"XADD x {5} f v", []string{"XRANGE x - +"}},
 	{"XADD x {5}-{1} f v", []string{"XRANGE x - +"}},
 	{"XADD x MAXLEN {2} 9-9 f {1}", []string{"XRANGE x - +"}},

@@ -27,6 +27,7 @@ var randomFamilies = []struct {
 	{"list", randomList},
 	{"set", randomSet},
 	{"stream", randomStream},
+	{"sort", randomSort},
 }
 
 // TestRandomCommands runs random commands on both servers and compares every reply.
@@ -299,3 +300,36 @@ func randomStream(d *dice) []string {
 
 // randomStreamID is the time of the last entry that randomStream has added.
 var randomStreamID uint64
+
+func randomSort(d *dice) []string {
+	key, element := d.name("l", 3), d.one("1", "2", "3", "10", "-5", "2.5", "1e3", "a", "b", "")
+	if d.IntN(20) > 0 {
+		element = d.name("", 30)
+	}
+	pattern := func() string {
+		return d.one("w_*", "h_*->f", "t_*", "#", "nosuch_*", "w_*->f", "*", "h_*->g", "h_*->", "x")
+	}
+	switch d.IntN(12) {
+	case 0, 1:
+		return words(d.one("LPUSH", "RPUSH"), key, element)
+	case 2:
+		return words("SADD", "s", element)
+	case 3:
+		return words("ZADD", "z", d.score(), element)
+	case 4:
+		return words("SET", d.one("w_", "w_", "t_")+element, d.name(d.one("", "", "text "), 50))
+	case 5:
+		return words("HSET", "h_"+element, d.one("f", "g"), d.name("", 50))
+	case 6:
+		return words("LRANGE", "stored", "0", "-1")
+	case 7:
+		return words("DEL", d.one(key, key, "s", "z", "w_"+element))
+	}
+	from := d.one(key, key, "s", "z")
+	options := words(d.maybe("BY", d.one("w_*", "h_*->f", "nosuch_*")), d.maybe("LIMIT", d.one("0", "2", "-1", "50"), d.one("2", "5", "-1", "0")),
+		d.maybe("GET", pattern()), d.maybe("GET", pattern()), d.maybe("DESC"), d.maybe("STORE", "stored"))
+	if d.IntN(4) == 0 {
+		options = words("ALPHA", d.maybe("DESC"), d.maybe("GET", pattern()), d.maybe("LIMIT", "1", "5"), d.maybe("STORE", "stored"))
+	}
+	return words("SORT", from, options)
+}
