@@ -155,8 +155,13 @@ func (c *conversion) appendShort(dst []byte, f float64, precision int) []byte {
 	dst = strconv.AppendFloat(dst, f, 'e', precision-1, 64)
 	e := bytes.LastIndexByte(dst, 'e')
 	exponent, _ := strconv.Atoi(string(dst[e+1:]))
-	if exponent >= -4 && exponent < precision {
+	switch {
+	case exponent >= -4 && exponent < precision:
 		dst = strconv.AppendFloat(dst[:start], f, 'f', precision-1-exponent, 64)
+	case exponent == precision && f < math.Pow10(precision):
+		// Only rounding made it too long for %f. The GNU C library forgets the
+		// zeros then.
+		dst = append(dst[:start+1], dst[e:]...)
 	}
 	return withPoint(dst)
 }
