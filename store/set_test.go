@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -175,6 +176,32 @@ func TestSetWithALongName(t *testing.T) {
 		changeSet(t, db, k, want, member, true)
 	}
 	require.Zero(t, db.Len())
+}
+
+// TestSetMemory: what a member costs beside its bytes, in each form.
+func TestSetMemory(t *testing.T) {
+	for _, tc := range []struct {
+		what  string
+		n     int
+		text  func(i int) []byte
+		bytes int // of a member's text
+		least float64
+		most  float64
+	}{
+		{"few texts", 100, func(i int) []byte { return fmt.Appendf(nil, "member:%03d", i) }, 10, 12, 16},
+		{"whole numbers", 500, func(i int) []byte { return strconv.AppendInt(nil, int64(100_000+i), 10) }, 6, 4, 6},
+		{"many texts", 100_000, func(i int) []byte { return fmt.Appendf(nil, "member:%05d", i) }, 12, 28, 45},
+	} {
+		ks, db := typesKeyspace(t, DefaultLimits())
+		s := openSet(t, db, testKey(ks, "set"))
+		for i := range tc.n {
+			s.Add(tc.text(i))
+		}
+		each := float64(s.Entry().MemoryUsage(0)) / float64(tc.n)
+		t.Logf("%s: %.1f bytes for a member of %d", tc.what, each, tc.bytes)
+		require.Greater(t, each, tc.least)
+		require.Less(t, each, tc.most)
+	}
 }
 
 func TestMembers(t *testing.T) {
