@@ -16,6 +16,8 @@ type File interface {
 
 // FS is the part of a file system that this package uses. Errors are those of package os.
 type FS interface {
+	// Open opens a file for reading.
+	Open(name string) (io.ReadCloser, error)
 	// Create opens a file for writing, empty, with the given permission bits if it is new.
 	Create(name string, perm fs.FileMode) (File, error)
 	// Rename moves a file over another in one step.
@@ -28,6 +30,9 @@ type FS interface {
 
 // OS is the operating system's file system. It is safe for concurrent use.
 type OS struct{}
+
+// Open implements FS.
+func (OS) Open(name string) (io.ReadCloser, error) { return os.Open(name) }
 
 // Create implements FS.
 func (OS) Create(name string, perm fs.FileMode) (File, error) {

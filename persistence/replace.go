@@ -6,40 +6,83 @@ import (
 	"path/filepath"
 )
 
-// tempSuffix marks a file that is not complete yet. A leftover of a crash is overwritten by the next attempt.
-const tempSuffix = ".tmp"
+// TempSuffix marks a file that is not complete yet. A leftover of a crash is overwritten by the next attempt.
+const TempSuffix = ".tmp"
 
 // ReplaceFile gives the file the content data, in one step: whatever goes wrong, readers find the old content or the new one,
 // and after an error the old one. It writes a file beside it, syncs that, renames it over the old one and syncs the directory.
 // Two calls for one name must not overlap.
 func ReplaceFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
-	temp := name + tempSuffix
-	if err := writeSynced(fsys, temp, data, perm); err != nil {
-		fsys.Remove(temp)
-		return fmt.Errorf("persistence: write %s: %w", temp, err)
-	}
-	if err := fsys.Rename(temp, name); err != nil {
-		fsys.Remove(temp)
-		return fmt.Errorf("persistence: replace %s: %w", name, err)
-	}
-	if err := fsys.SyncDir(filepath.Dir(name)); err != nil {
-		return fmt.Errorf("persistence: sync directory of %s: %w", name, err)
-	}
-	return nil
-}
-
-func writeSynced(fsys FS, name string, data []byte, perm fs.FileMode) (err error) {
-	f, err := fsys.Create(name, perm)
+	r, err := Replace(fsys, name, perm)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	if _, err := f.Write(data); err != nil {
+	if _, err := r.Write(data); err != nil {
+		r.Discard()
 		return err
 	}
-	return f.Sync()
+	return r.Commit()
+}
+
+// Replacement is a file's new content while it is being written, in a file beside it. Either Commit or Discard ends it. It is not
+// safe for concurrent use.
+type Replacement struct {
+	fsys     FS
+	file     File
+	name     string
+	unsynced int
+}
+
+// syncEvery is how many bytes of a replacement are written before they are synced, so that no single sync takes long and delays
+// what others write to the same disk.
+const syncEvery = 32 << 20
+
+// Replace begins to give a file new content, as ReplaceFile does, in as many writes as needed.
+func Replace(fsys FS, name string, perm fs.FileMode) (*Replacement, error) {
+	file, err := fsys.Create(name+TempSuffix, perm)
+	if err != nil {
+		return nil, fmt.Errorf("persistence: write %s: %w", name+TempSuffix, err)
+	}
+	return &Replacement{fsys: fsys, file: file, name: name}, nil
+}
+
+// Write implements io.Writer.
+func (r *Replacement) Write(p []byte) (int, error) {
+	n, err := r.file.Write(p)
+	r.unsynced += n
+	if err == nil && r.unsynced >= syncEvery {
+		err = r.file.Sync()
+		r.unsynced = 0
+	}
+	if err != nil {
+		err = fmt.Errorf("persistence: write %s: %w", r.name+TempSuffix, err)
+	}
+	return n, err
+}
+
+// Discard leaves the old content in place.
+func (r *Replacement) Discard() {
+	r.file.Close()
+	r.fsys.Remove(r.name + TempSuffix)
+}
+
+// Commit puts the new content into place. After an error the old one is there, unless only the directory could not be synced.
+func (r *Replacement) Commit() error {
+	temp := r.name + TempSuffix
+	err := r.file.Sync()
+	if closeErr := r.file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		r.fsys.Remove(temp)
+		return fmt.Errorf("persistence: write %s: %w", temp, err)
+	}
+	if err := r.fsys.Rename(temp, r.name); err != nil {
+		r.fsys.Remove(temp)
+		return fmt.Errorf("persistence: replace %s: %w", r.name, err)
+	}
+	if err := r.fsys.SyncDir(filepath.Dir(r.name)); err != nil {
+		return fmt.Errorf("persistence: sync directory of %s: %w", r.name, err)
+	}
+	return nil
 }

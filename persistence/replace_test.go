@@ -106,7 +106,7 @@ func TestReplaceFileWithEachOperationFailing(t *testing.T) {
 		} else {
 			require.Equal(t, "old content", string(got), what)
 		}
-		_, statErr := os.Stat(name + tempSuffix)
+		_, statErr := os.Stat(name + TempSuffix)
 		require.ErrorIs(t, statErr, fs.ErrNotExist, what)
 	}
 }
