@@ -23,13 +23,13 @@ func (db *DB) GrowString(k Key, now int64, n int) (Entry, error) {
 	case e.StrLen() >= n:
 		return e, nil
 	}
-	e.growString(n)
+	e.growString(n, e.StrLen())
 	return e, nil
 }
 
 // WritableBytes is the string's text, to be written to until the key next changes in another way. An integer becomes its
 // digits, kept as bytes. It passes the gate, so it is for callers that do write. Only for strings.
-func (e *Entry) WritableBytes() []byte { return e.growString(0) }
+func (e *Entry) WritableBytes() []byte { return e.growString(0, 0) }
 
 // SetBytes makes the key a string with the bytes of v and no TTL, whatever it was before. Unlike SetString it keeps the text of
 // an integer as bytes. v becomes the store's own: the caller must not use it afterwards.

@@ -29,7 +29,7 @@ func (t *hashTable) set(field, value []byte) (created bool) {
 	}
 	// A counter's text mostly keeps its length, so its memory is used again.
 	held := &t.fields.at(p).value
-	if n := len(value); cap(*held) < n || cap(*held) > 2*n+spareValue {
+	if n := len(value); t.fields.save(p) || cap(*held) < n || cap(*held) > 2*n+spareValue {
 		*held = nil
 	}
 	*held = append((*held)[:0], value...)

@@ -64,6 +64,8 @@ type Keyspace struct {
 	retired   retired
 	onExpired func(db *DB, name []byte)
 	observer  Observer         // of changes, or nil
+	snapshot  *Snapshot        // the one that is under way, or nil
+	epoch     uint16           // the number of the last snapshot
 	ready     []*Awaited       // awaited keys that have been added, in that order
 	digits    [maxIntText]byte // the text of a number that a view of a set hands out
 	stamps    stampTexts       // the members of logs that have been handed out
@@ -86,6 +88,7 @@ type contents struct {
 	dir      []dirEntry
 	dirShift uint32 // dirBits minus the directory's depth
 	depth    uint8  // the directory has 1<<depth entries
+	origin   int    // the database's number when the present snapshot began, -1 if it was not there then
 	arena    arena
 	keys     int
 	expires  int
@@ -198,8 +201,10 @@ func (db *DB) Flush() {
 	}
 	db.mutate(nil, changeFlush)
 	db.signalStreams()
-	db.ks.retired.add(db.arena.release())
-	db.ks.retired.unmap(flushUnmapBytes)
+	if s := db.ks.snapshot; s == nil || !s.adopt(db) {
+		db.ks.retired.add(db.arena.release())
+		db.ks.retired.unmap(flushUnmapBytes)
+	}
 	db.objects = objectSlab{}
 	db.resetTables()
 }
@@ -214,7 +219,7 @@ func (db *DB) Len() int { return db.keys }
 func (db *DB) Expires() int { return db.expires }
 
 // record is the record at r.
-func (db *DB) record(r ref) *record { return (*record)(db.arena.at(r)) }
+func (c *contents) record(r ref) *record { return (*record)(c.arena.at(r)) }
 
 // newRecord takes a block for a key and a payload, and writes the record's head and the key. The word is 0, so a
 // payload is to be announced with setUsed.
@@ -238,6 +243,9 @@ func (db *DB) insert(k Key, enc encoding, payload int) (*record, ref) {
 	t := db.tableWithRoom(k.Hash)
 	if db.ks.observer != nil {
 		db.ks.observer.Created(db, k.Name)
+	}
+	if s := db.ks.snapshot; s != nil {
+		s.beforePlace(&db.contents, t, k.Hash)
 	}
 	rec, r := db.newRecord(k.Name, enc, payload)
 	t.place(k.Hash, r)

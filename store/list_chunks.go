@@ -1,6 +1,9 @@
 package store
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // chunkedList is a big list: a chain of chunks, each a packedList with room at either end. A chunk holds as much as
 // Limits.ListMaxListpackSize says, or one element that is larger than that. No chunk is empty.
@@ -16,6 +19,15 @@ type listChunk struct {
 	buf           []byte
 	start, end    int
 	count         int
+	shared        bool // a snapshot has still to see the buffer: it is not to be written to
+}
+
+// own gives the chunk a buffer of its own, before that is written to.
+func (c *listChunk) own() {
+	if c.shared {
+		c.buf = slices.Clone(c.buf)
+		c.shared = false
+	}
 }
 
 // firstChunkSize is the room that a new chunk begins with, in bytes.
@@ -57,6 +69,7 @@ func (c *listChunk) makeRoom(front bool, n, limit int) {
 
 // push adds an element at an end of the chunk.
 func (c *listChunk) push(front bool, v []byte, limit int) {
+	c.own()
 	n := listElementSize(len(v))
 	c.makeRoom(front, n, limit)
 	if front {
@@ -71,6 +84,7 @@ func (c *listChunk) push(front bool, v []byte, limit int) {
 
 // replace puts an element in the place of the bytes [at, end) of the chunk's elements.
 func (c *listChunk) replace(at, end int, v []byte, limit int) {
+	c.own()
 	n := listElementSize(len(v))
 	if grow := n - (end - at); grow > 0 {
 		c.makeRoom(false, grow, limit)
@@ -88,6 +102,7 @@ func (c *listChunk) drop(at, end, n int) {
 	case at == 0:
 		c.start += end
 	default:
+		c.own()
 		p := c.packed()
 		c.end = c.start + at + copy(p[at:], p[end:])
 	}
@@ -260,6 +275,7 @@ func (l *chunkedList) join(c, after *listChunk, room listRoom) {
 	if c == nil || after == nil || !room.holds(2*(c.size()+after.size()), c.count+after.count) {
 		return
 	}
+	c.own()
 	c.makeRoom(false, after.size(), room.bytes)
 	c.end += copy(c.buf[c.end:], after.packed())
 	c.count += after.count
@@ -270,6 +286,7 @@ func (l *chunkedList) join(c, after *listChunk, room listRoom) {
 func (l *chunkedList) remove(r *removal, room listRoom) {
 	for c := l.first; c != nil && r.n > 0; {
 		after := c.after
+		c.own()
 		rest, removed := c.packed().without(r)
 		c.end = c.start + len(rest)
 		c.count -= removed

@@ -39,6 +39,7 @@ type memberTable[V any] struct {
 	deepest int // segments whose depth is the directory's
 	pages   [][]member[V]
 	count   int
+	frozen  *memberView[V] // what a snapshot has still to see; nil if none has
 }
 
 // member is one name with its value. The name is kept as long as the member is there.
@@ -105,6 +106,10 @@ func (t *memberTable[V]) insert(name []byte, value V) *member[V] {
 
 // remove takes out the member at position p and moves the last one there.
 func (t *memberTable[V]) remove(p int) {
+	if t.frozen != nil {
+		t.save(p)
+		t.save(t.count - 1)
+	}
 	hash := t.hash(nameBytes(t.at(p).name))
 	s := t.segment(hash)
 	s.drop(s.slotOf(hash, p))
@@ -121,6 +126,7 @@ func (t *memberTable[V]) remove(p int) {
 // clone is a copy of the table with each value copied by the function. It shares the names, which never change.
 func (t *memberTable[V]) clone(value func(V) V) memberTable[V] {
 	own := *t
+	own.frozen = nil
 	own.dir = make([]*memberSegment, len(t.dir))
 	for i := 0; i < len(t.dir); {
 		s := *t.dir[i]

@@ -31,6 +31,9 @@ func (db *DB) mutate(name []byte, why change) {
 	if db.ks.observer != nil {
 		db.tell(name, why)
 	}
+	if s := db.ks.snapshot; s != nil && why != changeFlush {
+		s.before(db, name)
+	}
 }
 
 // mutateSwap is the gate for two databases that are about to exchange all of their keys.

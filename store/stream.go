@@ -64,7 +64,7 @@ func (v *streamValue) clone() any {
 	own := *v
 	own.nodes = make([]streamNode, len(v.nodes))
 	for i, n := range v.nodes {
-		own.nodes[i] = streamNode{n.id, slices.Clone(n.lp)}
+		own.nodes[i] = streamNode{id: n.id, lp: slices.Clone(n.lp)}
 	}
 	own.groups = make([]*StreamGroup, len(v.groups))
 	for i, g := range v.groups {

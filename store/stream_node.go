@@ -1,6 +1,9 @@
 package store
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // streamNode is a run of entries whose IDs begin at id. Its listpack holds, as in Redis,
 //
@@ -14,8 +17,17 @@ import "math/bits"
 // the values only, without n. size is the number of the entry's elements before it, so that entries can be read backward.
 // Deleted entries are marked and stay until all of the node is.
 type streamNode struct {
-	id StreamID
-	lp listpack
+	id     StreamID
+	lp     listpack
+	shared bool // a snapshot has still to see the listpack: it is not to be written to
+}
+
+// own gives the node a listpack of its own, before that is written to.
+func (n *streamNode) own() {
+	if n.shared {
+		n.lp = slices.Clone(n.lp)
+		n.shared = false
+	}
 }
 
 const (
@@ -32,7 +44,7 @@ func newStreamNode(id StreamID, fields [][]byte) streamNode {
 	for i := 0; i < len(fields); i += 2 {
 		lp = lp.appendText(fields[i])
 	}
-	return streamNode{id, lp.appendInt(0)}
+	return streamNode{id: id, lp: lp.appendInt(0)}
 }
 
 // hasRoom says whether the node may take one more entry.
@@ -55,6 +67,7 @@ func (n *streamNode) hasRoom(fields [][]byte, limits *Limits) bool {
 
 // add appends an entry.
 func (n *streamNode) add(id StreamID, fields [][]byte) {
+	n.own()
 	same := n.hasFields(fields)
 	n.count(1)
 	lp := n.lp
@@ -95,6 +108,7 @@ func (n *streamNode) live() int64 { return n.lp.integer(n.lp.first()) }
 
 // count adds to the number of entries; those that it takes away count as deleted.
 func (n *streamNode) count(more int64) {
+	n.own()
 	at := n.lp.first()
 	n.lp = n.lp.replaceInt(at, n.lp.integer(at)+more)
 	if more < 0 {
@@ -187,6 +201,7 @@ func (e *StreamEntry) deleted() bool { return e.node.lp.integer(e.at)&streamDele
 
 // markDeleted changes the flags, which stay one byte.
 func (e *StreamEntry) markDeleted() {
+	e.node.own()
 	e.node.lp = e.node.lp.replaceInt(e.at, e.node.lp.integer(e.at)|streamDeleted)
 }
 

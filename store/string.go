@@ -7,8 +7,9 @@ import (
 
 // bigString is a string too long for a block of the arena beside its key.
 type bigString struct {
-	data  []byte
-	grown bool // as wordGrown
+	data   []byte
+	grown  bool        // as wordGrown
+	frozen *stringView // what a snapshot has still to see; nil if none has
 }
 
 // clone implements cloner.
@@ -121,7 +122,7 @@ func (db *DB) AppendTo(k Key, now int64, tail []byte) (int, error) {
 		return 0, ErrWrongType
 	}
 	length := e.StrLen()
-	text := e.growString(length + len(tail))
+	text := e.growString(length+len(tail), length)
 	copy(text[length:], tail)
 	return len(text), nil
 }
@@ -143,14 +144,14 @@ func (db *DB) SetRange(k Key, now int64, offset int, v []byte) (int, error) {
 	if !ok {
 		e = db.create(k, encBytes)
 	}
-	text := e.growString(offset + len(v))
+	text := e.growString(offset+len(v), offset)
 	copy(text[offset:], v)
 	return len(text), nil
 }
 
-// growString makes the value a byte string of at least n bytes that can be written to, new bytes being zero, and
-// returns it.
-func (e *Entry) growString(n int) []byte {
+// growString makes the value a byte string of at least n bytes that can be written to at offset from and behind it, new bytes
+// being zero, and returns it.
+func (e *Entry) growString(n, from int) []byte {
 	e.mutate()
 	var digits [maxIntText]byte
 	old := e.Bytes(digits[:])
@@ -159,6 +160,9 @@ func (e *Entry) growString(n int) []byte {
 	switch {
 	case e.rec.enc == encBigString:
 		big := e.object().(*bigString)
+		if from < length {
+			big.ownBytes()
+		}
 		big.data = slices.Grow(big.data, n-length)[:n]
 		clear(big.data[length:])
 		big.grown = true

@@ -29,7 +29,7 @@ type bucket struct {
 	tagsLow  uint64 // slots 0 to 7
 	tagsHigh uint32 // slots 8 to 11
 	overflow uint16 // keys that live in a later bucket and whose home is this one or an earlier one
-	_        uint16
+	epoch    uint16 // the last snapshot that has been told of the keys here; see Snapshot
 	refs     [bucketSlots]ref
 }
 
@@ -44,7 +44,6 @@ type table struct {
 	count     int    // keys
 	minExpire int64  // no key here expires earlier
 	minSince  int64  // no expiry set here since the sweep of the table began is earlier
-	epoch     uint32 // reserved for snapshots
 }
 
 // dirEntry is one entry of the directory. The address of the buckets is repeated here to save a search one load.
@@ -231,6 +230,9 @@ func (db *DB) newBuckets() (*buckets, ref) {
 	r := db.arena.alloc(classFor(tableBytes))
 	b := (*buckets)(db.arena.at(r))
 	*b = buckets{}
+	if s := db.ks.snapshot; s != nil {
+		s.mark(b)
+	}
 	return b, r
 }
 
@@ -251,16 +253,21 @@ func (db *DB) tableWithRoom(hash uint64) *table {
 
 // split divides a table between itself, for the lower half of its hashes, and a new one.
 func (db *DB) split(t *table) {
+	if s := db.ks.snapshot; s != nil {
+		s.tellTable(&db.contents, t)
+	}
 	if t.depth == db.depth {
 		db.growDir()
 	}
 	old := &db.ks.scratch
 	*old = *t.buckets
-	*t.buckets = buckets{}
+	for i := range t.buckets {
+		t.buckets[i] = bucket{epoch: old[i].epoch}
+	}
 	db.atDepth[t.depth]--
 	t.depth++
 	db.atDepth[t.depth] += 2
-	upper := &table{prefix: t.prefix | 1<<(dirBits-t.depth), depth: t.depth, epoch: t.epoch}
+	upper := &table{prefix: t.prefix | 1<<(dirBits-t.depth), depth: t.depth}
 	upper.buckets, upper.ref = db.newBuckets()
 	db.pointTo(upper)
 	db.sweep.forget(t)
@@ -319,6 +326,10 @@ func (db *DB) mergeAround(hash uint64) {
 
 // merge moves the keys of the upper of two buddies into the lower and frees the upper.
 func (db *DB) merge(lower, upper *table) {
+	if s := db.ks.snapshot; s != nil {
+		s.tellTable(&db.contents, lower)
+		s.tellTable(&db.contents, upper)
+	}
 	db.sweep.forget(lower)
 	db.sweep.forget(upper)
 	db.touchAll(upper.buckets)

@@ -1,0 +1,342 @@
+package store
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"unsafe"
+)
+
+// Snapshot tells a Sink all keys as they were at one moment, while the keyspace goes on changing. Every bucket of the index
+// knows the last snapshot that has been told of its keys. The snapshot walks the buckets in steps; a write to a bucket
+// that it has not come to yet has the keys there told first (see DB.mutate). Values that are long, or come while another is told
+// in parts, wait in a queue: a copy of the record, or for values on the Go heap a frozen view, which costs as much as
+// changes afterwards. When what waits grows past a limit, each write pays with a step of the work.
+//
+// Keys past their time that have not been removed are told, with that time. A Snapshot is used like its Keyspace: by one goroutine
+// at a time.
+type Snapshot struct {
+	ks    *Keyspace
+	sink  Sink
+	limit int // of extra, in bytes
+	epoch uint16
+
+	sizes    []databaseSize
+	origin   int // the database that is being walked, by its number at the beginning
+	prefix   uint32
+	table    *table
+	bucket   int
+	lost     []*contents // of databases that have been flushed since and are still to be walked
+	selected int         // the database that the sink was told last
+
+	queue   []waiting
+	current view // of queue[0], when its telling has begun
+	extra   int  // bytes kept for the snapshot alone, about
+	keys    int  // told so far
+	total   int
+}
+
+type databaseSize struct{ keys, expires int }
+
+// waiting is a key that is still to be told.
+type waiting struct {
+	origin   int
+	name     []byte
+	expireAt int64
+	value    view
+}
+
+const (
+	keyWork      = 32      // work of telling a key beyond its bytes
+	bucketWork   = 16      // work of passing a bucket
+	waitingBytes = 96      // bytes of a key that waits, beyond its name and value
+	writeWork    = 8 << 10 // what a write does of it when too much waits, beside payRatio times what it adds
+	payRatio     = 4       // so that what waits behind a long value stays below a quarter of that
+)
+
+// Snapshot begins a snapshot; there must be none under way. maxExtra bounds roughly the bytes that are kept for it alone. It
+// tells nothing yet: see Step.
+func (ks *Keyspace) Snapshot(sink Sink, maxExtra int) *Snapshot {
+	if ks.snapshot != nil {
+		panic("store: two snapshots at a time")
+	}
+	if ks.epoch == math.MaxUint16 {
+		ks.forgetEpochs()
+	}
+	ks.epoch++
+	s := &Snapshot{ks: ks, sink: sink, limit: maxExtra, epoch: ks.epoch, selected: -1}
+	for i, db := range ks.dbs {
+		db.origin = i
+		s.sizes = append(s.sizes, databaseSize{db.keys, db.expires})
+		s.total += db.keys
+	}
+	ks.snapshot = s
+	return s
+}
+
+// forgetEpochs lets the numbers of snapshots start again. It happens once in 65535 of them.
+func (ks *Keyspace) forgetEpochs() {
+	ks.epoch = 0
+	for _, db := range ks.dbs {
+		for _, e := range db.dir {
+			if e.table.ref != 0 {
+				e.table.mark(0)
+			}
+		}
+	}
+}
+
+// mark notes for all buckets that a snapshot has been told of their keys.
+func (t *table) mark(epoch uint16) {
+	for i := range t.buckets {
+		t.buckets[i].epoch = epoch
+	}
+}
+
+// Step tells about budget bytes' worth of keys, and reports whether there is more to tell. When there is not, the snapshot is over.
+// How long it takes depends on budget, not on the keyspace: it goes past it by less than a bucket's worth of small values.
+func (s *Snapshot) Step(budget int) (more bool) {
+	for work := 0; work < budget; {
+		if len(s.queue) > 0 {
+			work += s.tellWaiting(budget - work)
+			continue
+		}
+		done, ok := s.walk(budget - work)
+		if !ok {
+			s.Abort()
+			return false
+		}
+		work += done
+	}
+	return true
+}
+
+// Abort ends the snapshot before its time. After its end it does nothing.
+func (s *Snapshot) Abort() {
+	if s.ks.snapshot != s {
+		return
+	}
+	s.ks.snapshot = nil
+	for _, w := range s.queue {
+		w.value.thaw()
+	}
+	s.queue, s.current = nil, nil
+	for _, c := range s.lost {
+		s.release(c)
+	}
+	s.lost = nil
+}
+
+// Progress is how many keys have been told, and how many there were when the snapshot began.
+func (s *Snapshot) Progress() (told, total int) { return s.keys, s.total }
+
+// Extra is about how many bytes are kept for the snapshot alone.
+func (s *Snapshot) Extra() int { return s.extra }
+
+// contents are those of a database by its number when the snapshot began; nil if it was empty, or has been walked.
+func (s *Snapshot) contents(origin int) *contents {
+	for _, c := range s.lost {
+		if c.origin == origin {
+			return c
+		}
+	}
+	for _, db := range s.ks.dbs {
+		if db.origin == origin {
+			return &db.contents
+		}
+	}
+	return nil
+}
+
+// walk tells the next buckets, and reports whether there were any. It stops when a key has been put in the queue.
+func (s *Snapshot) walk(budget int) (work int, ok bool) {
+	for ; s.origin < len(s.sizes); s.nextDatabase() {
+		c := s.contents(s.origin)
+		if c == nil || s.sizes[s.origin].keys == 0 {
+			continue
+		}
+		if s.prefix == 0 && s.bucket == 0 {
+			s.selectDB(s.origin)
+			s.sink.Sizes(s.sizes[s.origin].keys, s.sizes[s.origin].expires)
+		}
+		for s.prefix < 1<<dirBits {
+			t := c.dir[s.prefix>>c.dirShift].table
+			if t != s.table {
+				s.table, s.bucket, s.prefix = t, 0, t.prefix
+			}
+			for ; t.ref != 0 && s.bucket < tableBuckets; s.bucket++ {
+				if work >= budget || len(s.queue) > 0 {
+					return work, true
+				}
+				work += bucketWork + s.tellBucket(c, &t.buckets[s.bucket])
+			}
+			s.table, s.prefix, s.bucket = nil, t.prefix+1<<(dirBits-t.depth), 0
+		}
+	}
+	return work, work > 0 || len(s.queue) > 0
+}
+
+// nextDatabase goes on with the next database, and lets go of one that only the snapshot still had.
+func (s *Snapshot) nextDatabase() {
+	s.lost = slices.DeleteFunc(s.lost, func(c *contents) bool {
+		if c.origin == s.origin {
+			s.release(c)
+		}
+		return c.origin == s.origin
+	})
+	s.origin++
+	s.table, s.prefix, s.bucket = nil, 0, 0
+}
+
+// before tells of a key that is about to be changed, with those that share its bucket.
+func (s *Snapshot) before(db *DB, name []byte) {
+	had := s.extra
+	if b, _, rec := db.lookup(db.ks.Key(name)); rec != nil {
+		s.tellBucket(&db.contents, b)
+	}
+	if s.extra > s.limit {
+		s.pay(writeWork + payRatio*(s.extra-had))
+	}
+}
+
+// beforePlace tells of the keys in the bucket that table.place is about to choose.
+func (s *Snapshot) beforePlace(c *contents, t *table, hash uint64) {
+	for p := homeOf(hash); ; p = (p + 1) % tableBuckets {
+		b := &t.buckets[p]
+		if b.occupied() != 1<<bucketSlots-1 {
+			s.tellBucket(c, b)
+			return
+		}
+	}
+}
+
+// pay has a write do a part of the work.
+func (s *Snapshot) pay(work int) {
+	for work > 0 && len(s.queue) > 0 {
+		work -= max(s.tellWaiting(work), 1)
+	}
+}
+
+// adopt takes over what a database holds that is about to be flushed, if it is still needed, and reports whether it did.
+func (s *Snapshot) adopt(db *DB) bool {
+	taken := db.contents
+	db.origin = -1
+	if taken.origin < s.origin || s.sizes[taken.origin].keys == 0 {
+		return false
+	}
+	s.lost = append(s.lost, &taken)
+	db.arena = arena{check: taken.arena.check}
+	return true
+}
+
+// release frees the memory of adopted contents.
+func (s *Snapshot) release(c *contents) { s.ks.retired.add(c.arena.release()) }
+
+// tellTable tells all keys of a table that have not been told.
+func (s *Snapshot) tellTable(c *contents, t *table) {
+	for i := range t.buckets {
+		s.tellBucket(c, &t.buckets[i])
+	}
+}
+
+// mark notes that nothing in the buckets is the snapshot's business, since they are new.
+func (s *Snapshot) mark(b *buckets) {
+	for i := range b {
+		b[i].epoch = s.epoch
+	}
+}
+
+// tellBucket tells all keys of a bucket unless that has been done, and returns the work.
+func (s *Snapshot) tellBucket(c *contents, b *bucket) (work int) {
+	if b.epoch == s.epoch {
+		return 0
+	}
+	b.epoch = s.epoch
+	for m := b.occupied(); m != 0; m &= m - 1 {
+		work += s.tellKey(c, c.record(b.refs[bits.TrailingZeros32(m)]))
+	}
+	return work
+}
+
+// tellKey tells a key, or puts it in the queue if its value is long or another one is being told.
+func (s *Snapshot) tellKey(c *contents, rec *record) (work int) {
+	size := recordSize(int(rec.keyLen), rec.payloadLen())
+	if rec.enc.isObject() || size > longValue || s.current != nil {
+		w := waiting{origin: c.origin, name: slices.Clone(rec.name()), expireAt: rec.expireAt}
+		if rec.enc.isObject() {
+			w.value = c.view(rec)
+		} else {
+			w.value = copyRecord(rec, size)
+		}
+		w.value.freeze(&s.extra)
+		s.extra += waitingBytes + len(w.name)
+		s.queue = append(s.queue, w)
+		return keyWork + size
+	}
+	s.selectDB(c.origin)
+	s.sink.Key(rec.name(), rec.expireAt)
+	tellInline(rec, s.sink)
+	s.keys++
+	return keyWork + size
+}
+
+func (s *Snapshot) selectDB(origin int) {
+	if s.selected != origin {
+		s.selected = origin
+		s.sink.Database(origin)
+	}
+}
+
+// tellWaiting goes on with the first value in the queue.
+func (s *Snapshot) tellWaiting(budget int) (work int) {
+	w := &s.queue[0]
+	if s.current == nil {
+		s.selectDB(w.origin)
+		s.sink.Key(w.name, w.expireAt)
+		w.value.begin(s.sink)
+		s.current = w.value
+	}
+	work, done := s.current.tell(s.sink, budget)
+	if !done {
+		return work
+	}
+	s.current.thaw()
+	s.current = nil
+	s.extra -= waitingBytes + len(w.name)
+	*w = waiting{}
+	if s.queue = s.queue[1:]; len(s.queue) == 0 {
+		s.queue = nil
+	}
+	s.keys++
+	return keyWork + work
+}
+
+// recordView is a copy of a record that holds its value itself.
+type recordView struct {
+	words []uint64 // so that it is aligned
+	size  int
+	extra *int
+}
+
+func copyRecord(rec *record, size int) *recordView {
+	v := &recordView{words: make([]uint64, (size+7)/8), size: size}
+	copy(bytesAt(v.record(), size), bytesAt(rec, size))
+	return v
+}
+
+func (v *recordView) record() *record { return (*record)(unsafe.Pointer(&v.words[0])) }
+
+func (v *recordView) freeze(extra *int) {
+	v.extra = extra
+	*extra += v.size
+}
+
+func (v *recordView) begin(ValueSink) {}
+
+// tell tells the whole value: it is as long as a block of the arena at most.
+func (v *recordView) tell(sink ValueSink, _ int) (work int, done bool) {
+	tellInline(v.record(), sink)
+	return v.size, true
+}
+
+func (v *recordView) thaw() { *v.extra -= v.size }
