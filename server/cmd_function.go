@@ -19,6 +19,11 @@ var functionCommand = &Command{
 			Args: []Arg{str("library-name")}, Reply: ReplySimple, Handler: functionDelete,
 		},
 		{
+			Name: "dump", Since: "7.0.0", Complexity: "O(n) in the size of the libraries",
+			Summary: "Return all libraries as a payload for FUNCTION RESTORE.",
+			Arity:   2, Flags: NoScript, Reply: ReplyBulk, Handler: functionDump,
+		},
+		{
 			Name: "flush", Since: "7.0.0", Complexity: "O(n) in the number of functions",
 			Summary: "Forget all libraries.",
 			Arity:   -2, Flags: Write | NoScript,
@@ -41,6 +46,13 @@ var functionCommand = &Command{
 			Summary: "Load a library, and return its name.",
 			Arity:   -3, Flags: Write | DenyOOM | NoScript,
 			Args: []Arg{tok("REPLACE").opt(), str("function-code")}, Reply: ReplyBulk, Handler: functionLoad,
+		},
+		{
+			Name: "restore", Since: "7.0.0", Complexity: "O(n) in the size of the libraries",
+			Summary: "Load the libraries in a payload of FUNCTION DUMP.",
+			Arity:   -3, Flags: Write | DenyOOM | NoScript,
+			Args:  []Arg{str("serialized-value"), oneOf("policy", tok("FLUSH"), tok("APPEND"), tok("REPLACE")).opt()},
+			Reply: ReplySimple, Handler: functionRestore,
 		},
 		{
 			Name: "stats", Since: "7.0.0", Complexity: "O(1)",

@@ -27,6 +27,12 @@ var genericCommands = []*Command{
 		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: del,
 	},
 	{
+		Name: "dump", Group: GroupGeneric, Since: "2.6.0", Complexity: "O(n) in the size of the value",
+		Summary: "Return the value as a payload for RESTORE.",
+		Arity:   2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Args: []Arg{key("key")}, Reply: ReplyBulk | ReplyNull, Handler: dump,
+	},
+	{
 		Name: "exists", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(n) in the number of keys",
 		Summary: "Count the keys that exist; one named twice counts twice.",
 		Arity:   -2, Flags: ReadOnly | Fast, Keys: keys("RO", 1, -1, 1),
@@ -110,6 +116,16 @@ var genericCommands = []*Command{
 		Summary: "Give a key another name, unless a key has it already.",
 		Arity:   3, Flags: Write | Fast, Keys: slices.Concat(keys("RW ACCESS DELETE", 1, 1, 1), keys("OW INSERT", 2, 2, 1)),
 		Args: []Arg{key("key"), key("newkey")}, Reply: ReplyInteger, Handler: renameNX,
+	},
+	{
+		Name: "restore", Group: GroupGeneric, Since: "2.6.0", Complexity: "O(n log n) in the elements of the value",
+		Summary: "Create a key from a payload that DUMP has returned. Off unless enable-restore-command says otherwise.",
+		Arity:   -4, Flags: Write | DenyOOM, Keys: keys("OW UPDATE", 1, 1, 1),
+		Args: []Arg{
+			key("key"), integer("ttl"), str("serialized-value"), tok("REPLACE").opt(), tok("ABSTTL").opt(),
+			integer("seconds").after("IDLETIME").opt(), integer("frequency").after("FREQ").opt(),
+		},
+		Reply: ReplySimple, Handler: restore,
 	},
 	{
 		Name: "scan", Group: GroupGeneric, Since: "2.8.0", Complexity: "O(1) per call, O(n) in the number of keys for a full iteration",

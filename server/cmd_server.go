@@ -10,6 +10,12 @@ import (
 // serverCommands: the server as a whole, with the families of cmd_cluster.go, cmd_command.go, cmd_config.go and
 // cmd_memory.go.
 var serverCommands = []*Command{
+	{
+		Name: "bgsave", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Begin to save a snapshot, and go on serving meanwhile.",
+		Arity:   -1, Flags: Admin | NoScript | NoAsyncLoading,
+		Args: []Arg{tok("SCHEDULE").opt()}, Reply: ReplySimple, Handler: bgsave,
+	},
 	clusterCommand,
 	commandCommand,
 	configCommand,
@@ -37,6 +43,11 @@ var serverCommands = []*Command{
 		Arity:   -1, Flags: Loading | Stale,
 		Args: []Arg{str("section").multi().opt()}, Reply: ReplyBulk | ReplyVerbatim, Handler: info,
 	},
+	{
+		Name: "lastsave", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Return the Unix time, in seconds, at which a snapshot was last saved.",
+		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplyInteger, Handler: lastSave,
+	},
 	memoryCommand,
 	{
 		Name: "replicaof", Group: GroupServer, Since: "5.0.0", Complexity: "O(1)",
@@ -48,6 +59,11 @@ var serverCommands = []*Command{
 		Name: "role", Group: GroupServer, Since: "2.8.12", Complexity: "O(1)",
 		Summary: "Return the replication role, which is that of a master without replicas.",
 		Arity:   1, Flags: NoScript | Loading | Stale | Fast, Reply: ReplyArray, Handler: role,
+	},
+	{
+		Name: "save", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys",
+		Summary: "Save a snapshot; nobody is served until it is done.",
+		Arity:   1, Flags: Admin | NoScript | NoAsyncLoading | NoMulti, Reply: ReplySimple, Handler: save,
 	},
 	{
 		Name: "shutdown", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
@@ -75,7 +91,11 @@ func dbsize(c *Ctx) { c.reply.Int(int64(c.db.Len())) }
 
 func flushAll(c *Ctx) {
 	if c.flushType() {
+		c.srv.forgetSnapshot()
 		c.srv.keys.FlushAll()
+		if c.client.id != 0 { // not while a log is replayed
+			c.srv.saveEmpty()
+		}
 		c.ok()
 	}
 }
@@ -123,7 +143,7 @@ func serverTime(c *Ctx) {
 
 // shutdown ends the server without a reply: its end is the answer.
 func shutdown(c *Ctx) {
-	save, noSave, abort := false, false, false
+	save, noSave, abort, force := false, false, false, false
 	for i := range c.args[1:] {
 		switch i++; {
 		case c.is(i, "SAVE"):
@@ -132,7 +152,9 @@ func shutdown(c *Ctx) {
 			noSave = true
 		case c.is(i, "ABORT"):
 			abort = true
-		case !c.is(i, "NOW") && !c.is(i, "FORCE"):
+		case c.is(i, "FORCE"):
+			force = true
+		case !c.is(i, "NOW"):
 			c.err(errSyntax)
 			return
 		}
@@ -144,11 +166,22 @@ func shutdown(c *Ctx) {
 		c.err("ERR No shutdown in progress.")
 	case c.srv.busy != "" && !noSave:
 		c.err(c.srv.busy) // what a script has written would be half of it
-	case save:
-		c.srv.log.Error("SHUTDOWN SAVE refused: this version keeps its data in memory; use SHUTDOWN NOSAVE")
-		c.err("ERR Errors trying to SHUTDOWN. Check logs.")
 	default:
-		c.srv.log.Info("shutting down: a client asked for it", "client", c.client.id, "addr", c.client.conn.Remote)
-		c.srv.Stop()
+		c.endServer(save, noSave, force)
 	}
+}
+
+// endServer saves a snapshot if it is to be saved, and stops the server. If that fails the server goes on, unless it is forced to
+// end.
+func (c *Ctx) endServer(save, noSave, force bool) {
+	s := c.srv
+	s.leaveUnsaved, s.saveAtEnd = noSave, save
+	s.cancelSnapshot()
+	if (save || s.wantsSave()) && s.saveNow() != nil && !force {
+		s.leaveUnsaved, s.saveAtEnd = false, false
+		c.err("ERR Errors trying to SHUTDOWN. Check logs.")
+		return
+	}
+	s.log.Info("shutting down: a client asked for it", "client", c.client.id, "addr", c.client.conn.Remote)
+	s.Stop()
 }

@@ -116,7 +116,7 @@ func (c *Command) categories() []string {
 		return []string{"@slow"}
 	}
 	f := c.Flags
-	admin := f&Admin != 0 || c.isNamed("role")
+	admin := f&Admin != 0 || c.isNamed("role", "lastsave")
 	var names []string
 	add := func(when bool, name string) {
 		if when {
@@ -141,7 +141,7 @@ func (c *Command) categories() []string {
 	add(f&Fast != 0, "@fast")
 	add(f&Fast == 0, "@slow")
 	add(f&Blocking != 0, "@blocking")
-	add(admin || sorts || c.isNamed("keys", "flushall", "flushdb", "info", "swapdb"), "@dangerous")
+	add(admin || sorts || c.isNamed("restore", "keys", "flushall", "flushdb", "info", "swapdb"), "@dangerous")
 	add(c.Group == GroupConnection || c.isNamed("command", "wait"), "@connection")
 	add(c.Group == GroupTransactions, "@transaction")
 	add(c.Group == GroupScripting, "@scripting")

@@ -45,11 +45,15 @@ func (s *Server) cron() time.Duration {
 	}
 	if now >= due.sample {
 		s.stats.sample(now)
+		s.savePoints(now)
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
 		due.sample = now + int64(samplePeriod)
 	}
 	s.endPause(now)
 	next := min(due.expire, due.clients, due.sample, s.endTimeouts(now))
+	if again := s.snapshotSlice(now); again != 0 {
+		next = min(next, again)
+	}
 	if s.pause.until > now {
 		next = min(next, s.pause.until)
 	}

@@ -66,12 +66,20 @@ func (c *Ctx) admit() bool {
 		c.reject(errOOM)
 	case c.client.subs != nil && c.client.confined() && !c.cmd.servesSubscribers():
 		c.reject("ERR Can't execute '" + c.cmd.fullName + errConfined)
+	case c.srv.unsaved && c.wantsDisk():
+		c.reject(errSaveFailed)
 	case c.srv.busy != "" && c.cmd.Flags&AllowBusy == 0:
 		c.reject(c.srv.busy)
 	default:
 		return true
 	}
 	return false
+}
+
+// wantsDisk reports whether the command is refused while data cannot be saved: those that write, and PING, since health checks
+// use it.
+func (c *Ctx) wantsDisk() bool {
+	return c.cmd.Flags&Write != 0 || c.cmd.Name == "ping" || c.cmd.Name == "exec" && c.client.multi != nil && c.client.multi.writes
 }
 
 func (c *Ctx) reject(text string) {

@@ -56,4 +56,5 @@ func (s *Server) Run() {
 		s.fronts.loop.Stop()
 	}()
 	s.fronts.loop.Run()
+	s.endSaving()
 }

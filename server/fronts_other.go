@@ -47,6 +47,7 @@ func (s *Server) Run() {
 		case <-s.stop:
 			s.closeAll()
 			s.fronts.conns.Wait()
+			s.endSaving()
 			return
 		case <-s.fronts.nudges:
 		case <-time.After(w.Tick()):

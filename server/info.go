@@ -151,18 +151,11 @@ func infoMemory(c *Ctx, t *infoText) {
 	t.field("lazyfree_pending_objects", 0)
 }
 
-// infoPersistence says what a server says that was told to save nothing.
+// infoPersistence says of the append-only file what a server says that has none.
 func infoPersistence(c *Ctx, t *infoText) {
 	t.field("loading", 0)
 	t.field("async_loading", 0)
-	t.field("rdb_changes_since_last_save", c.srv.keys.Dirty())
-	t.field("rdb_bgsave_in_progress", 0)
-	t.field("rdb_last_save_time", c.srv.started/1e9)
-	t.field("rdb_last_bgsave_status", "ok")
-	t.field("rdb_last_bgsave_time_sec", -1)
-	t.field("rdb_current_bgsave_time_sec", -1)
-	t.field("rdb_saves", 0)
-	t.field("rdb_last_cow_size", 0)
+	infoSaving(c.srv, t)
 	t.field("aof_enabled", 0)
 	t.field("aof_rewrite_in_progress", 0)
 	t.field("aof_rewrite_scheduled", 0)

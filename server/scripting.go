@@ -240,6 +240,8 @@ func (h *scripts) refusal(cmd *Command, n int) string {
 		return errCalledRefused
 	case h.readOnly && cmd.Flags&(Write|MayReplicate) != 0:
 		return errCalledWrite
+	case h.srv.unsaved && cmd.Flags&Write != 0:
+		return errSaveFailed
 	case h.full && !h.wrote && cmd.Flags&DenyOOM != 0:
 		return errOOM
 	}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"headgate/persistence"
 	"headgate/server/config"
 	"headgate/server/resp"
 	"headgate/store"
@@ -56,8 +57,14 @@ type Server struct {
 	queuedArgs   [][]byte       // memory for EXEC's arguments
 
 	scripts         *scripts
-	busy            string // the error for most commands while a script overruns; empty otherwise
-	warnedOfBrowser int64  // ns, when the log last told of one
+	snapshot        *snapshotRun // under way, or nil
+	saving          saving
+	unsaved         bool           // writes are refused because snapshots fail
+	leaveUnsaved    bool           // the server ends without a snapshot, though there are save points
+	saveAtEnd       bool           // the server ends with one, whatever there are
+	fs              persistence.FS // the disk
+	busy            string         // the error for most commands while a script overruns; empty otherwise
+	warnedOfBrowser int64          // ns, when the log last told of one
 
 	limits, unauthLimits atomic.Pointer[resp.Limits]
 	softOutputLimit      int // output length from which a client's limits are looked at
@@ -75,13 +82,14 @@ type Server struct {
 type Options struct {
 	Clock *Clock
 	Log   *slog.Logger
+	FS    persistence.FS // where data are kept
 }
 
 // New returns a server for the given configuration. It opens nothing yet.
 func New(live *config.Live, o Options) *Server {
 	cfg := live.Get()
 	s := &Server{
-		config: live, clock: o.Clock, log: o.Log,
+		config: live, clock: o.Clock, log: o.Log, fs: o.FS,
 		clients:  clientTable{byID: map[int64]*Client{}},
 		blocking: blocking{queues: map[*store.Awaited]*list.List{}},
 		runID:    randomHex(20), stop: make(chan struct{}),
@@ -92,6 +100,9 @@ func New(live *config.Live, o Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if s.fs == nil {
+		s.fs = persistence.OS{}
+	}
 	s.commands = newRegistry(commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.keys = store.New(store.Options{Databases: cfg.Databases, Limits: encodingLimits(cfg)})
@@ -99,6 +110,7 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.DB(0).Follow([]byte(policiesKey))
 	s.scripts = newScripts(s)
 	s.started = s.clock.Read()
+	s.saving.last = s.started
 	s.soonest.Store(math.MaxInt64)
 	s.apply(cfg)
 	live.OnChange(s.configChanged)
@@ -130,6 +142,7 @@ func (s *Server) apply(cfg *config.Config) {
 	s.keys.SetLimits(encodingLimits(cfg))
 	s.policies.apply(cfg)
 	s.observe(cfg)
+	s.judgeSaving()
 	s.fronts.apply(cfg)
 }
 

@@ -45,6 +45,9 @@ func (p program) serve(args []string) error {
 	if err := srv.Listen(); err != nil {
 		return err
 	}
+	if err := srv.LoadSnapshot(); err != nil {
+		return err
+	}
 	if err := writePID(cfg.Path(cfg.PidFile)); err != nil {
 		return err
 	}
@@ -58,14 +61,19 @@ func (p program) serve(args []string) error {
 // maxPendingSignals is how many signals may wait for the one at work; a SIGHUP more than that is as good as lost in the others.
 const maxPendingSignals = 8
 
-// obeySignals ends the server on SIGTERM and SIGINT; a second one ends the process at once. SIGHUP has the configuration file
+// obeySignals ends the server on SIGTERM and SIGINT, unless its data cannot be saved; a second one meanwhile ends the process at
+// once. SIGHUP has the configuration file
 // read and the log file opened again.
 func obeySignals(signals chan os.Signal, srv *server.Server, out *logOutput, log *slog.Logger) {
 	for sig := range signals {
 		if sig != syscall.SIGHUP {
 			log.Info("shutting down", "signal", sig.String())
 			signal.Stop(signals)
-			srv.Stop()
+			if err := srv.Shutdown(); err != nil {
+				log.Error("the server goes on, since its snapshot could not be saved", "err", err)
+				signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+				continue
+			}
 			return
 		}
 		if err := out.reopen(); err != nil {

@@ -37,6 +37,7 @@ type Config struct {
 
 	RequirePass            string // "" = no password. Never write it to a log
 	EnableDebugCommand     Access
+	EnableRestoreCommand   Access
 	EnableProtectedConfigs Access
 
 	HashMaxListpackEntries int
@@ -58,9 +59,14 @@ type Config struct {
 
 	NotifyEvents Events // which key-space events are published, and how
 
-	Dir        string      // working directory, absolute once loaded
-	Save       []SavePoint // always empty: the directive refuses save points
+	Dir        string // working directory, absolute once loaded
+	DBFilename string
+	Save       []SavePoint // none: no snapshots but those that are asked for
 	AppendOnly bool        // always false: the directive refuses yes
+
+	RDBChecksum           bool
+	RDBCompression        bool
+	StopWritesOnSaveError bool
 }
 
 // Path returns the absolute form of a file name that is relative to the directory named by dir. "" stays "".
@@ -102,7 +108,7 @@ const (
 // Access says who may use something that is dangerous to leave open.
 type Access uint8
 
-// The values of enable-debug-command and enable-protected-configs.
+// The values of enable-debug-command, enable-protected-configs and enable-restore-command.
 const (
 	AccessNo    Access = iota // nobody
 	AccessYes                 // every client

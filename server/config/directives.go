@@ -186,6 +186,11 @@ var directives = []*Directive{
 		kind:    enum(func(c *Config) *Access { return &c.EnableProtectedConfigs }, "no", "yes", "local"),
 	},
 	{
+		Name: "enable-restore-command", Group: Security, Since: "0.1.0", Default: "no",
+		Summary: "Who may use RESTORE, which reads what a client has made: nobody, everybody, or clients on this machine.",
+		kind:    enum(func(c *Config) *Access { return &c.EnableRestoreCommand }, "no", "yes", "local"),
+	},
+	{
 		Name: "requirepass", Group: Security, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
 		Summary: "Password that clients must give with AUTH or HELLO before anything else; empty means none. Better given by HEADGATE_REQUIREPASS or in the file than as a flag, which other users of the machine can see.",
 		kind:    text(func(c *Config) *string { return &c.RequirePass }),
@@ -271,16 +276,36 @@ var directives = []*Directive{
 		check:   checkAppendOnly,
 	},
 	{
+		Name: "dbfilename", Group: Persistence, Since: "0.1.0", Default: "dump.rdb", Settable: true, Guarded: true,
+		Summary: "File in dir that snapshots are written to, and that is loaded at start.",
+		kind:    text(func(c *Config) *string { return &c.DBFilename }),
+		check:   checkDBFilename,
+	},
+	{
 		Name: "dir", Group: Persistence, Since: "0.1.0", Default: "./", Settable: true, Guarded: true,
 		Summary: "Directory to which logfile, pidfile and the like are relative; it must exist.",
 		kind:    directory{},
 		check:   checkDir,
 	},
 	{
-		Name: "save", Group: Persistence, Since: "0.1.0", Default: `""`, Settable: true,
-		Summary: `Only "": this version keeps its data in memory.`,
+		Name: "rdbchecksum", Group: Persistence, Since: "0.1.0", Default: "yes",
+		Summary: "Put a checksum at the end of snapshots, and compare it when one is loaded.",
+		kind:    yesNo(func(c *Config) *bool { return &c.RDBChecksum }),
+	},
+	{
+		Name: "rdbcompression", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,
+		Summary: "Compress strings of 21 bytes to 64 KiB in snapshots.",
+		kind:    yesNo(func(c *Config) *bool { return &c.RDBCompression }),
+	},
+	{
+		Name: "save", Group: Persistence, Since: "0.1.0", Default: "3600 1 300 100 60 10000", Settable: true,
+		Summary: `Pairs of seconds and changes: take a snapshot when so many keys have changed and the last one is so old. With any, one is taken at the end too; "" means none.`,
 		kind:    saveKind{},
-		check:   checkSave,
+	},
+	{
+		Name: "stop-writes-on-bgsave-error", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,
+		Summary: "Refuse writes from the moment when a snapshot fails until one succeeds, as long as there are save points.",
+		kind:    yesNo(func(c *Config) *bool { return &c.StopWritesOnSaveError }),
 	},
 }
 
@@ -369,9 +394,9 @@ func checkAppendOnly(c *Config, _ *Host) error {
 	return nil
 }
 
-func checkSave(c *Config, _ *Host) error {
-	if len(c.Save) > 0 {
-		return errors.New(`persistence is not part of this version; use save ""`)
+func checkDBFilename(c *Config, _ *Host) error {
+	if strings.ContainsRune(c.DBFilename, '/') {
+		return redisText("dbfilename can't be a path, just a filename")
 	}
 	return nil
 }

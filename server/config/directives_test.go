@@ -53,7 +53,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, LogNotice, c.LogLevel)
 	require.Equal(t, LimitBurstPlusOne, c.CLThrottleLimit)
 	require.True(t, c.ProtectedMode)
-	require.Empty(t, c.Save)
+	require.Equal(t, []SavePoint{{3600, 1}, {300, 100}, {60, 10000}}, c.Save)
 }
 
 // TestDocumentsAreCurrent fails when the table has changed since the last go generate.
@@ -91,7 +91,9 @@ var samples = map[string]sample{
 	"daemonize":                  {"NO", "no"},
 	"databases":                  {"4", "4"},
 	"dir":                        {"data", "/srv/data"},
+	"dbfilename":                 {"other.rdb", "other.rdb"},
 	"enable-debug-command":       {"local", "local"},
+	"enable-restore-command":     {"local", "local"},
 	"enable-protected-configs":   {"yes", "yes"},
 	"gc-percent":                 {"100", "100"},
 	"hash-max-listpack-entries":  {"7", "7"},
@@ -111,7 +113,9 @@ var samples = map[string]sample{
 	"proto-max-bulk-len":         {"1GB", "1073741824"},
 	"protected-mode":             {"no", "no"},
 	"requirepass":                {"open sesame", "open sesame"},
-	"save":                       {"", ""},
+	"rdbchecksum":                {"no", "no"},
+	"rdbcompression":             {"no", "no"},
+	"save":                       {"900 1 60 5", "900 1 60 5"},
 	"script-time-limit":          {"1000", "1000"},
 	"set-max-intset-entries":     {"9", "9"},
 	"shutdown-timeout":           {"3", "3"},
@@ -123,6 +127,8 @@ var samples = map[string]sample{
 	"unixsocketperm":             {"0770", "770"},
 	"zset-max-listpack-entries":  {"8", "8"},
 	"zset-max-listpack-value":    {"9b", "9"},
+
+	"stop-writes-on-bgsave-error": {"no", "no"},
 }
 
 // TestEveryDirectiveEveryWay gives each directive by file, standard input, flag in two spellings, environment and, where it may be,
@@ -250,7 +256,9 @@ func TestValues(t *testing.T) {
 		{name: "policy", value: "login LOG 5 60s PEEK", err: "syntax error"},
 		{name: "daemonize", value: "yes", err: "headgate stays in the foreground; use no, and let systemd or the container run it"},
 		{name: "appendonly", value: "yes", err: "persistence is not part of this version; use no"},
-		{name: "save", value: "900 1", err: `persistence is not part of this version; use save ""`},
+		{name: "dbfilename", value: "a/b", err: "dbfilename can't be a path, just a filename"},
+		{name: "save", value: "900 1", want: "900 1"},
+		{name: "save", value: "900 ", want: "900 0"},
 		{name: "save", value: "900", err: "Invalid save parameters"},
 		{name: "save", value: "0 1", err: "Invalid save parameters"},
 		{name: "save", value: "1 -1", err: "Invalid save parameters"},
@@ -282,7 +290,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestSaveAddsUp covers what is behind the refusal of save points, so that lifting it is all there is to do.
+// TestSaveAddsUp repeats the directive, as redis.conf does.
 func TestSaveAddsUp(t *testing.T) {
 	c := Default()
 	k := saveKind{}

@@ -62,6 +62,9 @@ func (saveKind) parse(c *Config, args []string, more bool) error {
 		return errSave
 	}
 	for pair := range slices.Chunk(args, 2) {
+		if pair[1] == "" {
+			pair[1] = "0" // as for Redis
+		}
 		period, err1 := strconv.Atoi(pair[0])
 		changes, err2 := strconv.ParseInt(pair[1], 10, 32)
 		if err1 != nil || err2 != nil || period < 1 || changes < 0 {

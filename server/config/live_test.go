@@ -23,7 +23,7 @@ func TestMatch(t *testing.T) {
 		{[]string{"require*"}, []Pair{{"requirepass", "pw"}}},
 		{[]string{"hash-max-ziplist-value"}, []Pair{{"hash-max-ziplist-value", "64"}}},
 		{[]string{"maxmemory", "maxmemory*"}, nil},
-		{[]string{"save", "appendonly"}, []Pair{{"save", ""}, {"appendonly", "no"}}},
+		{[]string{"save", "appendonly"}, []Pair{{"save", "3600 1 300 100 60 10000"}, {"appendonly", "no"}}},
 		{[]string{"zset-max-*-value"}, []Pair{{"zset-max-listpack-value", "64"}, {"zset-max-ziplist-value", "64"}}},
 	} {
 		require.ElementsMatch(t, tt.want, live.Match(tt.patterns), "%v", tt.patterns)
@@ -54,7 +54,7 @@ func TestSet(t *testing.T) {
 		{name: "immutable", pairs: []Pair{{"Databases", "x"}, {"nope", "1"}}, err: failed + "Databases') - can't set immutable config"},
 		{name: "guarded", pairs: []Pair{{"dir", "x"}}, err: failed + "dir') - can't set protected config"},
 		{name: "duplicate", pairs: []Pair{{"timeout", "1"}, {"TIMEOUT", "2"}}, err: failed + "TIMEOUT') - duplicate parameter"},
-		{name: "not in this version", pairs: []Pair{{"save", "1 1"}}, err: failed + `save') - persistence is not part of this version; use save ""`},
+		{name: "not in this version", pairs: []Pair{{"appendonly", "yes"}}, err: failed + `appendonly') - persistence is not part of this version; use no`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			live := load(t, "", "--enable-protected-configs", "local")
@@ -140,7 +140,7 @@ func TestReload(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, live.Set([]Pair{{"timeout", "7"}, {"tcp-keepalive", "8"}, {"loglevel", "debug"}}, false))
 
-	files["/srv/h.conf"] = "timeout 2\nmaxclients 31\nshutdown-timeout 5\nport 7000\nrdbchecksum no\nrequirepass \"new\"\n"
+	files["/srv/h.conf"] = "timeout 2\nmaxclients 31\nshutdown-timeout 5\nport 7000\nactivedefrag no\nrequirepass \"new\"\n"
 	notices, err := live.Reload()
 	require.NoError(t, err)
 	for name, want := range map[string]string{
@@ -157,7 +157,7 @@ func TestReload(t *testing.T) {
 		require.Equal(t, want, value(t, live, name), name)
 	}
 	require.Equal(t, []Notice{
-		{"/srv/h.conf:5", "rdbchecksum is ignored: persistence is not part of this version"},
+		{"/srv/h.conf:5", "activedefrag is ignored: headgate manages its memory in its own way"},
 		{"/srv/h.conf", "port has changed; it takes effect at the next start"},
 	}, notices)
 

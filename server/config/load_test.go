@@ -94,7 +94,6 @@ func TestFileErrors(t *testing.T) {
 		{"requirepas secret\n", `/srv/h.conf:1: unknown directive "requirepas"; did you mean "requirepass"?`},
 		{"maxmemory-polic x\n", `/srv/h.conf:1: unknown directive "maxmemory-polic"; did you mean "maxmemory-policy"?`},
 		{"appendonly yes\n", "/srv/h.conf:1: appendonly yes: persistence is not part of this version; use no"},
-		{"save 900 1\n", `/srv/h.conf:1: save 900 1: persistence is not part of this version; use save ""`},
 		{"maxmemory 1gb\n", "/srv/h.conf:1: maxmemory: memory limits and eviction are not part of this version; remove it, or set it to 0"},
 		{"tls-port 6380\n", "/srv/h.conf:1: tls-port: TLS is not part of this version; remove it, or set it to 0"},
 		{"rename-command FLUSHALL \"\"\n", "/srv/h.conf:1: rename-command: commands keep their names here; remove the line only if nothing relies on it for safety"},
@@ -149,7 +148,7 @@ func TestInclude(t *testing.T) {
 }
 
 func TestNotices(t *testing.T) {
-	_, notices, err := Load([]string{"h.conf", "--maxmemory", "0"}, []string{"HEADGATE_RDBCOMPRESSION=yes"}, memoryHost(map[string]string{
+	_, notices, err := Load([]string{"h.conf", "--maxmemory", "0"}, []string{"HEADGATE_ACTIVEDEFRAG=yes"}, memoryHost(map[string]string{
 		"/srv/h.conf": "loadmodule /lib/libredis_cell.so\nsupervised systemd\nMaxmemory-Policy NoEviction\nreplicaof no one\nloadmodule redis-cell.so\n",
 	}))
 	require.NoError(t, err)
@@ -163,7 +162,7 @@ func TestNotices(t *testing.T) {
 		"/srv/h.conf:3: maxmemory-policy is ignored: memory limits and eviction are not part of this version",
 		"/srv/h.conf:4: replicaof is ignored: headgate does not replicate",
 		"/srv/h.conf:5: CL.THROTTLE is built in",
-		"HEADGATE_RDBCOMPRESSION: rdbcompression is ignored: persistence is not part of this version",
+		"HEADGATE_ACTIVEDEFRAG: activedefrag is ignored: headgate manages its memory in its own way",
 		"--maxmemory: maxmemory is ignored: memory limits and eviction are not part of this version",
 	}, lines)
 }

@@ -153,22 +153,10 @@ func (p peers) tryValues(d *Directive, name string) {
 		return // a password would close the door on the next command
 	}
 	for _, text := range append([]string{samples[d.Name].written, d.Default}, differentialValues...) {
-		if d.Name == "save" && isSavePoint(text) {
-			continue // this version refuses them
-		}
 		if n, err := strconv.Atoi(text); d.Name == "maxclients" && err == nil && n > 1000 {
 			continue // Redis spends seconds on trying to raise the limit on open files
 		}
 		p.set(Pair{name, text})
 		p.same(name)
 	}
-}
-
-// isSavePoint tells whether Redis takes a text for save points: to it, a missing number of changes is 0.
-func isSavePoint(text string) bool {
-	words := strings.Split(text, " ")
-	if words[len(words)-1] == "" {
-		words[len(words)-1] = "0"
-	}
-	return saveKind{}.parse(&Config{}, words, false) == nil
 }

@@ -3,6 +3,7 @@ package compat
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -254,9 +255,12 @@ func TestScripts(t *testing.T) {
 
 func runScript(t *testing.T, s script, servers pool, self bool, counts *tally) {
 	var p pair
-	if s.flags != nil {
+	switch {
+	case s.own != nil:
+		p = pair{reference: harness.StartReference(t, s.flags...), subject: harness.Start(t, slices.Concat(s.flags, s.own)...)}
+	case s.flags != nil:
 		p = startPair(t, s.flags...)
-	} else {
+	default:
 		p = <-servers
 		defer func() { servers <- p }()
 	}

@@ -17,6 +17,7 @@ const maxRepeat = 10_000
 type script struct {
 	name  string
 	flags []string // @server: flags that both servers are started with
+	own   []string // @headgate: flags that only headgate is started with
 	steps []step
 }
 
@@ -79,6 +80,9 @@ func parseScript(name, text string) (script, error) {
 			continue
 		case "@server":
 			s.flags = words[1:]
+			continue
+		case "@headgate":
+			s.own = words[1:]
 			continue
 		}
 		st := step{line: number, text: line, conn: conn, repeat: 1, blocked: -1}

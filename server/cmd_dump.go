@@ -1,0 +1,276 @@
+package server
+
+import (
+	"errors"
+	"strings"
+
+	"headgate/persistence/rdb"
+	"headgate/server/config"
+	"headgate/store"
+)
+
+const (
+	errBusyKey    = "BUSYKEY Target key name already exists."
+	errPayload    = "ERR DUMP payload version or checksum are wrong"
+	errBadData    = "ERR Bad data format"
+	errRestoreOff = `ERR RESTORE command not allowed. If the enable-restore-command option is set to "local", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.`
+)
+
+func dump(c *Ctx) {
+	e, ok := c.db.Find(c.key(1), c.now)
+	if !ok {
+		c.missed(c.args[1])
+		c.reply.Null()
+		return
+	}
+	enc := rdb.NewEncoder(c.cfg.RDBCompression)
+	enc.BeginPayload()
+	e.Tell(enc)
+	enc.EndPayload()
+	c.reply.Bulk(enc.Take(nil))
+}
+
+// restoreArgs are the arguments of RESTORE behind the payload.
+type restoreArgs struct {
+	ttl               int64
+	replace, absolute bool
+}
+
+// parseRestore reads the arguments, or sends an error and returns false. How long a key has not been used is not kept here, so
+// that is checked and forgotten.
+func (c *Ctx) parseRestore() (a restoreArgs, ok bool) {
+	idle, freq := false, false
+	for i := 4; i < len(c.args); i++ {
+		more := i+1 < len(c.args)
+		switch {
+		case c.is(i, "REPLACE"):
+			a.replace = true
+		case c.is(i, "ABSTTL"):
+			a.absolute = true
+		case c.is(i, "IDLETIME") && more && !freq:
+			i++
+			n, ok := c.integer(i)
+			if !ok {
+				return a, false
+			}
+			if n < 0 {
+				c.err("ERR Invalid IDLETIME value, must be >= 0")
+				return a, false
+			}
+			idle = true
+		case c.is(i, "FREQ") && more && !idle:
+			i++
+			n, ok := c.integer(i)
+			if !ok {
+				return a, false
+			}
+			if n < 0 || n > 255 {
+				c.err("ERR Invalid FREQ value, must be >= 0 and <= 255")
+				return a, false
+			}
+			freq = true
+		default:
+			c.err(errSyntax)
+			return a, false
+		}
+	}
+	return a, true
+}
+
+// restore implements RESTORE key ttl payload [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]. The payload is read twice:
+// once to see whether it is whole, so that one that is not changes nothing.
+func restore(c *Ctx) {
+	if !c.cfg.EnableRestoreCommand.Allows(c.client.local()) && c.client.id != 0 { // a log that is replayed is no client
+		c.err(errRestoreOff)
+		return
+	}
+	a, ok := c.parseRestore()
+	if !ok {
+		return
+	}
+	k := c.key(1)
+	_, taken := c.db.Find(k, c.now)
+	if taken && !a.replace {
+		c.err(errBusyKey)
+		return
+	}
+	if a.ttl, ok = c.integer(2); !ok {
+		return
+	}
+	if a.ttl < 0 {
+		c.err("ERR Invalid TTL value, must be >= 0")
+		return
+	}
+	body, err := rdb.CheckPayload(c.args[3])
+	if err != nil {
+		c.err(errPayload)
+		return
+	}
+	if rdb.ReadValue(body, &valueChecker{}) != nil {
+		c.err(errBadData)
+		return
+	}
+	if a.ttl != 0 && !a.absolute {
+		a.ttl += c.now
+	}
+	c.restoreValue(k, body, a.ttl)
+	c.ok()
+}
+
+// restoreValue makes the key a payload's value. A time that has passed leaves no key.
+func (c *Ctx) restoreValue(k store.Key, body []byte, expireAt int64) {
+	defer c.replacing()()
+	if e, ok := c.db.Find(k, c.now); ok {
+		e.Delete()
+		if expireAt != 0 && expireAt < c.now {
+			c.effect("DEL", k.Name)
+			c.notify(config.EventGeneric, "del", k.Name)
+		}
+	}
+	if expireAt != 0 && expireAt < c.now {
+		return
+	}
+	l := valueLoader{db: c.db}
+	l.begin(c.srv.keys, k.Name, expireAt)
+	if err := rdb.ReadValue(body, &l); err != nil {
+		panic("server: a payload that was read once cannot be read again: " + err.Error())
+	}
+	c.effect("RESTORE", k.Name, expireAt, c.args[3], "REPLACE", "ABSTTL")
+	c.notify(config.EventGeneric, "restore", k.Name)
+}
+
+// valueChecker is told a value and looks for what could not be loaded.
+type valueChecker struct {
+	seen      map[string]bool
+	consumers map[string]bool // of the present group of a stream
+	parts     int
+}
+
+func (v *valueChecker) begin() error {
+	v.seen = map[string]bool{}
+	return nil
+}
+
+func (v *valueChecker) once(element []byte) error {
+	v.parts++
+	if v.seen[string(element)] {
+		return rdb.ErrDuplicate
+	}
+	v.seen[string(element)] = true
+	return nil
+}
+
+// The methods of rdb.ValueSink.
+
+func (v *valueChecker) Int(int64) error                  { return nil }
+func (v *valueChecker) Text([]byte) error                { return nil }
+func (v *valueChecker) Hash(int) error                   { return v.begin() }
+func (v *valueChecker) Pair(field, _ []byte) error       { return v.once(field) }
+func (v *valueChecker) ZSet(int) error                   { return v.begin() }
+func (v *valueChecker) Scored(m []byte, _ float64) error { return v.once(m) }
+func (v *valueChecker) Set(int) error                    { return v.begin() }
+func (v *valueChecker) Member(m []byte) error            { return v.once(m) }
+func (v *valueChecker) List(int) error                   { return v.begin() }
+func (v *valueChecker) Element([]byte) error {
+	v.parts++
+	return nil
+}
+func (v *valueChecker) Stream(int) error                           { return v.begin() }
+func (v *valueChecker) StreamNode(rdb.StreamID, []byte, int) error { return nil }
+
+func (v *valueChecker) StreamInfo(int, rdb.StreamID, rdb.StreamID, rdb.StreamID, uint64) error {
+	v.parts++ // a stream may be empty
+	return nil
+}
+
+func (v *valueChecker) StreamGroup(name []byte, _ rdb.StreamID, _ int64) error {
+	v.consumers = map[string]bool{}
+	return v.once(name)
+}
+
+func (v *valueChecker) StreamPending(rdb.StreamID, int64, uint64) error { return nil }
+
+func (v *valueChecker) StreamConsumer(name []byte, _ int64) error {
+	if v.consumers[string(name)] {
+		return rdb.ErrDuplicate
+	}
+	v.consumers[string(name)] = true
+	return nil
+}
+
+func (v *valueChecker) StreamOwned(rdb.StreamID) error { return nil }
+
+func (v *valueChecker) End() error {
+	if v.parts == 0 {
+		return errEmptyCollection
+	}
+	return nil
+}
+
+func functionDump(c *Ctx) {
+	enc := rdb.NewEncoder(c.cfg.RDBCompression)
+	enc.BeginPayload()
+	for _, lib := range c.srv.scripts.engine.ListLibraries() {
+		enc.Function([]byte(lib.Code))
+	}
+	enc.EndPayload()
+	c.reply.Bulk(enc.Take(nil))
+}
+
+// functionRestore implements FUNCTION RESTORE payload [FLUSH|APPEND|REPLACE]. If one library cannot be loaded, those that were there
+// before are loaded again.
+func functionRestore(c *Ctx) {
+	engine := c.srv.scripts.engine
+	flush, replace := false, false
+	switch {
+	case len(c.args) > 4:
+		c.errSubcommandSyntax()
+		return
+	case len(c.args) == 3 || c.is(3, "APPEND"):
+	case c.is(3, "FLUSH"):
+		flush = true
+	case c.is(3, "REPLACE"):
+		replace = true
+	default:
+		c.err("ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE.")
+		return
+	}
+	body, err := rdb.CheckPayload(c.args[2])
+	if err != nil {
+		c.err(errPayload)
+		return
+	}
+	old := engine.ListLibraries()
+	if flush {
+		engine.FlushLibraries()
+	}
+	err = rdb.ReadFunctions(body, func(code []byte) error {
+		_, err := engine.LoadLibrary(code, replace)
+		return err
+	})
+	if err == nil {
+		c.effectVerbatim()
+		c.ok()
+		return
+	}
+	engine.FlushLibraries()
+	for _, lib := range old {
+		if _, err := engine.LoadLibrary([]byte(lib.Code), false); err != nil {
+			c.srv.log.Error("a library of functions is lost: it cannot be loaded again", "library", lib.Name, "err", err)
+		}
+	}
+	c.err(functionRestoreError(err))
+}
+
+// functionRestoreError is the reply for a library that cannot be restored.
+func functionRestoreError(err error) string {
+	var damaged *rdb.Error
+	if errors.As(err, &damaged) {
+		return "ERR given type is not a function"
+	}
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "ERR Library '"); ok {
+		text = "ERR Library " + strings.Replace(name, "' already", " already", 1)
+	}
+	return text
+}

@@ -1,0 +1,45 @@
+package server
+
+const (
+	errSaving    = "ERR Background save already in progress"
+	errRewriting = "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible."
+)
+
+func save(c *Ctx) {
+	s := c.srv
+	switch {
+	case s.saving.active:
+		c.err(errSaving)
+		return
+	case s.snapshot != nil:
+		s.finishSnapshot() // of a rewrite: there is one at a time
+	}
+	if s.saveNow() != nil {
+		c.err("ERR")
+		return
+	}
+	c.ok()
+}
+
+// bgsave implements BGSAVE [SCHEDULE]. In a transaction the snapshot waits until that is over.
+func bgsave(c *Ctx) {
+	s := c.srv
+	schedule := len(c.args) == 2 && c.is(1, "SCHEDULE")
+	switch {
+	case len(c.args) > 1 && !schedule:
+		c.err(errSyntax)
+	case s.saving.active:
+		c.err(errSaving)
+	case c.client.multi != nil || s.snapshot != nil && schedule:
+		s.saving.scheduled = true
+		s.soon()
+		c.reply.Simple("Background saving scheduled")
+	case s.snapshot != nil:
+		c.err(errRewriting)
+	default:
+		s.save()
+		c.reply.Simple("Background saving started")
+	}
+}
+
+func lastSave(c *Ctx) { c.reply.Int(c.srv.saving.last / 1e9) }

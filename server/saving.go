@@ -1,0 +1,217 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"headgate/persistence"
+)
+
+// saveRetry is how long after a snapshot that failed the next may begin by itself.
+const saveRetry = 5 * time.Second
+
+// snapshotPerm are the permission bits of a snapshot's file.
+const snapshotPerm = 0o644
+
+// saving is what there is to know about the snapshots that are kept in dbfilename. The executor's lock guards it.
+type saving struct {
+	active    bool // Server.snapshot is one of these
+	scheduled bool // one is to begin as soon as it may
+	last      int64
+	lastTry   int64 // both in ns: when one was last done, and when one last began
+	failed    bool  // the last one
+	took      time.Duration
+	count     int    // done since the start
+	dirty     uint64 // Dirty of the keyspace when the last one began
+	lastExtra int    // the most bytes that the last one kept beside the data
+
+	loadKeys, loadExpired int // of the snapshot that was loaded at the start: keys, and those left out because their time had passed
+}
+
+// changes is how many changes no snapshot has.
+func (s *Server) changes() uint64 { return s.keys.Dirty() - s.saving.dirty }
+
+// save begins to write a snapshot to dbfilename, by itself.
+func (s *Server) save() {
+	v := &s.saving
+	v.active, v.scheduled, v.lastTry = true, false, s.clock.Read()
+	dirty, started := s.keys.Dirty(), time.Now()
+	name := s.config.Get().Path(s.config.Get().DBFilename)
+	var file *persistence.Replacement
+	s.startSnapshot(snapshotJob{
+		what: "the snapshot",
+		write: func(p []byte) (err error) {
+			if file == nil {
+				if file, err = persistence.Replace(s.fs, name, snapshotPerm); err != nil {
+					return err
+				}
+			}
+			_, err = file.Write(p)
+			return err
+		},
+		finish: func(err error) error {
+			switch {
+			case file == nil:
+				return err
+			case err != nil:
+				file.Discard()
+				return err
+			}
+			return file.Commit()
+		},
+		done: func(err error) {
+			v.active, v.took = false, time.Since(started)
+			if v.failed = err != nil && !errors.Is(err, errSnapshotEnded); err != nil {
+				s.log.Error("the snapshot was not saved", "file", name, "err", err)
+			} else {
+				v.last, v.dirty = s.clock.Read(), dirty
+				v.count++
+				s.log.Info("the snapshot is saved", "file", name, "took", v.took.Round(time.Microsecond))
+			}
+			s.judgeSaving()
+		},
+	})
+}
+
+// saveNow writes a snapshot and returns when it is done. The caller holds the executor's lock, and keeps it: nobody is served
+// meanwhile.
+func (s *Server) saveNow() error {
+	s.save()
+	s.finishSnapshot()
+	if s.saving.failed {
+		return errSnapshotWrite
+	}
+	return nil
+}
+
+// savePoints begins a snapshot if one has been put off or a save point asks for it.
+func (s *Server) savePoints(now int64) {
+	v := &s.saving
+	if s.snapshot != nil || s.busy != "" {
+		return
+	}
+	if v.scheduled {
+		s.save()
+		return
+	}
+	if v.failed && now-v.lastTry < int64(saveRetry) {
+		return
+	}
+	changes := s.changes()
+	for _, p := range s.config.Get().Save {
+		if changes > 0 && changes >= uint64(p.Changes) && now-v.last > int64(p.Seconds)*1e9 {
+			s.log.Info(fmt.Sprintf("%d changes in %d seconds: saving a snapshot", p.Changes, p.Seconds))
+			s.save()
+			return
+		}
+	}
+}
+
+// errSaveFailed is what writes are answered with while snapshots fail.
+const errSaveFailed = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. " +
+	"Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if " +
+	"RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."
+
+// judgeSaving works out whether writes have to be refused because snapshots fail.
+func (s *Server) judgeSaving() {
+	cfg := s.config.Get()
+	s.unsaved = s.saving.failed && cfg.StopWritesOnSaveError && len(cfg.Save) > 0
+}
+
+// infoSaving writes what INFO says of snapshots.
+func infoSaving(s *Server, t *infoText) {
+	v := &s.saving
+	inProgress, current, last, status := 0, int64(-1), int64(-1), "ok"
+	if v.active {
+		inProgress, current = 1, int64(time.Since(s.snapshot.started)/time.Second)
+	}
+	if v.failed {
+		status = "err"
+	}
+	if v.count > 0 || v.failed {
+		last = int64(v.took / time.Second)
+	}
+	t.field("rdb_changes_since_last_save", s.changes())
+	t.field("rdb_bgsave_in_progress", inProgress)
+	t.field("rdb_last_save_time", v.last/1e9)
+	t.field("rdb_last_bgsave_status", status)
+	t.field("rdb_last_bgsave_time_sec", last)
+	t.field("rdb_current_bgsave_time_sec", current)
+	t.field("rdb_saves", v.count)
+	t.field("rdb_last_cow_size", v.lastExtra)
+	t.field("rdb_last_load_keys_expired", s.saving.loadExpired)
+	t.field("rdb_last_load_keys_loaded", s.saving.loadKeys)
+	if v.active {
+		told, total := s.snapshot.keys.Progress()
+		t.field("current_save_keys_processed", told)
+		t.field("current_save_keys_total", total)
+	}
+}
+
+// LoadSnapshot loads the file that dbfilename names, if it is there. It is called before Run.
+func (s *Server) LoadSnapshot() error {
+	name := s.config.Get().Path(s.config.Get().DBFilename)
+	file, err := s.fs.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the snapshot cannot be opened: %w; correct dir and dbfilename, or the permissions", err)
+	}
+	defer file.Close()
+	started := time.Now()
+	l, err := s.loadRDB(file, loadOptions{})
+	if err != nil {
+		return fmt.Errorf("the snapshot %s cannot be loaded: %w", name, err)
+	}
+	s.Lock()
+	defer s.Unlock()
+	v := &s.saving
+	v.dirty, v.loadKeys, v.loadExpired = s.keys.Dirty(), l.keys, l.expired
+	s.log.Info("the snapshot is loaded", "file", name, "keys", l.keys, "expired", l.expired, "took", time.Since(started).Round(time.Microsecond))
+	return nil
+}
+
+// wantsSave reports whether the server saves a snapshot when it ends.
+func (s *Server) wantsSave() bool { return len(s.config.Get().Save) > 0 && !s.leaveUnsaved }
+
+// Shutdown saves a snapshot if there are save points, and stops the server. If that fails the server goes on. Safe to call from
+// anywhere.
+func (s *Server) Shutdown() error {
+	s.Lock()
+	defer s.Unlock()
+	if s.wantsSave() {
+		s.cancelSnapshot()
+		if err := s.saveNow(); err != nil {
+			return err
+		}
+	}
+	s.Stop()
+	return nil
+}
+
+// endSaving is called when nothing is served any more: it saves what has changed since Shutdown.
+func (s *Server) endSaving() {
+	s.Lock()
+	defer s.Unlock()
+	s.cancelSnapshot()
+	if (s.wantsSave() || s.saveAtEnd) && s.changes() > 0 {
+		_ = s.saveNow() // the log has the reason; there is nobody left to tell
+	}
+}
+
+// forgetSnapshot gives up a snapshot that is being saved, because all keys in it are about to be deleted.
+func (s *Server) forgetSnapshot() {
+	if s.saving.active {
+		s.cancelSnapshot()
+	}
+}
+
+// saveEmpty saves a snapshot after all keys have been deleted, if there are save points, so that no start brings them back.
+func (s *Server) saveEmpty() {
+	if len(s.config.Get().Save) > 0 && s.snapshot == nil {
+		_ = s.saveNow() // the log has the reason
+	}
+}

@@ -1,0 +1,235 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"headgate/persistence/rdb"
+	"headgate/store"
+)
+
+const (
+	snapshotChunk    = 64 << 10 // bytes handed to the goroutine that writes, at a time
+	snapshotChunks   = 256      // chunks that may wait for it: 16 MiB
+	snapshotStep     = 4 << 10  // bytes told between two looks at the clock
+	snapshotSaveStep = 1 << 20  // the same while nobody else is served
+	snapshotMinExtra = 4 << 20  // bytes that a snapshot may keep for itself beside the data, at least; see store.Snapshot
+	snapshotShare    = 8        // and as a share of the memory that is used
+	snapshotFullWait = time.Millisecond
+)
+
+// snapshotJob is what becomes of a snapshot's bytes. write and finish are called by a goroutine of the snapshot's own, without the
+// executor's lock; done with it.
+type snapshotJob struct {
+	what  string // for the log: "the snapshot", …
+	base  bool   // it is the beginning of an append-only file
+	write func(p []byte) error
+	// finish is called once, after the last byte or the first failure, which err is then. What it returns goes to done.
+	finish func(err error) error
+	done   func(err error)
+}
+
+// snapshotRun is a snapshot under way: the store tells its keys in slices on the loop, or when one is about to change; the
+// encoder makes bytes of them, which a goroutine writes. The executor's lock guards all but what the goroutine has.
+type snapshotRun struct {
+	*rdb.Encoder // told the keys, by way of Key
+	srv          *Server
+	job          snapshotJob
+	keys         *store.Snapshot
+	checksum     bool
+
+	chunks chan []byte // to the goroutine; closed after the last
+	spare  chan []byte // back from it
+	result chan error  // of finish
+	failed atomic.Bool // the goroutine could not write: there is no point in going on
+
+	cause   error // why it is given up, set before chunks is closed
+	closed  bool
+	started time.Time
+}
+
+var (
+	errSnapshotWrite = errors.New("the file could not be written")
+	errSnapshotEnded = errors.New("it was given up")
+)
+
+// startSnapshot begins a snapshot of the keyspace and the functions as they are now. There must be none under way: s.snapshot says.
+// The caller holds the executor's lock.
+func (s *Server) startSnapshot(job snapshotJob) {
+	cfg := s.config.Get()
+	r := &snapshotRun{
+		Encoder: rdb.NewEncoder(cfg.RDBCompression), srv: s, job: job, checksum: cfg.RDBChecksum,
+		chunks: make(chan []byte, snapshotChunks), spare: make(chan []byte, snapshotChunks),
+		result: make(chan error, 1), started: time.Now(),
+	}
+	s.snapshot = r
+	r.Begin()
+	r.Aux("redis-ver", RedisVersion)
+	r.Aux("redis-bits", "64")
+	r.Aux("ctime", fmt.Sprint(s.clock.Read()/1e9))
+	r.Aux("used-mem", fmt.Sprint(s.usedMemory()))
+	base := "0"
+	if job.base {
+		base = "1"
+	}
+	r.Aux("aof-base", base)
+	for _, lib := range s.scripts.engine.ListLibraries() {
+		r.Function([]byte(lib.Code))
+	}
+	extra := max(snapshotMinExtra, int(s.usedMemory()/snapshotShare))
+	r.keys = s.keys.Snapshot(r, extra)
+	go r.writeAll()
+	s.soon()
+}
+
+// Key is told a key by the store. It is between keys that bytes are handed on: long values do it after each step.
+func (r *snapshotRun) Key(name []byte, expireAt int64) {
+	r.hand()
+	r.Encoder.Key(name, expireAt)
+}
+
+// hand gives what is encoded to the goroutine that writes, if that is worth it. It waits while too much is there to be written.
+func (r *snapshotRun) hand() {
+	if r.Len() >= snapshotChunk {
+		r.send()
+	}
+}
+
+func (r *snapshotRun) send() {
+	var next []byte
+	select {
+	case next = <-r.spare:
+	default:
+	}
+	r.chunks <- r.Take(next)
+}
+
+// writeAll is the goroutine that writes.
+func (r *snapshotRun) writeAll() {
+	crc := uint64(0)
+	var err error
+	write := func(p []byte) {
+		if err == nil {
+			if err = r.job.write(p); err != nil {
+				r.failed.Store(true)
+			}
+		}
+	}
+	for chunk := range r.chunks {
+		if r.checksum {
+			crc = rdb.UpdateCRC(crc, chunk)
+		}
+		write(chunk)
+		if cap(chunk) > 2*snapshotChunk {
+			continue
+		}
+		select {
+		case r.spare <- chunk:
+		default:
+		}
+	}
+	if r.cause == nil {
+		write(rdb.AppendTrailer(nil, crc))
+	} else if err == nil {
+		err = r.cause
+	}
+	r.result <- r.job.finish(err)
+	r.srv.soonest.Store(0)
+	r.srv.fronts.nudge()
+}
+
+// snapshotSlice goes on with the snapshot for as long as background work may take, and reports when it wants to go on, in ns; 0 for
+// never.
+func (s *Server) snapshotSlice(now int64) (again int64) {
+	r := s.snapshot
+	if r == nil {
+		return 0
+	}
+	if r.closed {
+		select {
+		case err := <-r.result:
+			s.endSnapshot(err)
+			return 0
+		default:
+			return now + int64(maxCronPeriod) // the goroutine says when it is done
+		}
+	}
+	for start := time.Now(); time.Since(start) < sliceTime*3/4; {
+		if len(r.chunks) > snapshotChunks/2 {
+			return now + int64(snapshotFullWait)
+		}
+		if !r.step(snapshotStep) {
+			return now
+		}
+	}
+	return now
+}
+
+// step goes on with the snapshot, and reports whether there is more of it to come.
+func (r *snapshotRun) step(budget int) (more bool) {
+	if r.failed.Load() {
+		r.giveUp(errSnapshotWrite)
+		return false
+	}
+	more = r.keys.Step(budget)
+	if r.Err() != nil {
+		r.giveUp(r.Err())
+		return false
+	}
+	r.hand()
+	if !more {
+		r.EndFile()
+		r.close()
+	}
+	return more
+}
+
+// close tells the goroutine that there is no more.
+func (r *snapshotRun) close() {
+	if !r.closed {
+		r.closed = true
+		r.send()
+		close(r.chunks)
+	}
+}
+
+// giveUp ends the snapshot before its time. It is over when the goroutine has finished.
+func (r *snapshotRun) giveUp(why error) {
+	if r.closed {
+		return
+	}
+	r.keys.Abort()
+	r.cause = why
+	r.close()
+}
+
+// cancelSnapshot gives up the snapshot and waits for its end. The caller holds the executor's lock.
+func (s *Server) cancelSnapshot() {
+	if r := s.snapshot; r != nil {
+		r.giveUp(errSnapshotEnded)
+		s.endSnapshot(<-r.result)
+	}
+}
+
+// finishSnapshot does all the rest of the snapshot and waits for its end. The caller holds the executor's lock.
+func (s *Server) finishSnapshot() {
+	r := s.snapshot
+	for !r.closed {
+		r.step(snapshotSaveStep)
+	}
+	s.endSnapshot(<-r.result)
+}
+
+func (s *Server) endSnapshot(err error) {
+	done := s.snapshot.job.done
+	s.snapshot = nil
+	done(err)
+}
+
+// soon has background work looked after without delay. The caller holds the executor's lock.
+func (s *Server) soon() {
+	s.soonest.Store(0)
+	s.fronts.nudge()
+}
