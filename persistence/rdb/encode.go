@@ -272,11 +272,11 @@ const (
 func (e *Encoder) integer(n int64) {
 	switch {
 	case n >= math.MinInt8 && n <= math.MaxInt8:
-		e.buf = append(e.buf, special|specialInt8, byte(n))
+		e.buf = append(e.buf, special+specialInt8, byte(n))
 	case n >= math.MinInt16 && n <= math.MaxInt16:
-		e.buf = binary.LittleEndian.AppendUint16(append(e.buf, special|specialInt16), uint16(n))
+		e.buf = binary.LittleEndian.AppendUint16(append(e.buf, special+specialInt16), uint16(n))
 	case n >= math.MinInt32 && n <= math.MaxInt32:
-		e.buf = binary.LittleEndian.AppendUint32(append(e.buf, special|specialInt32), uint32(n))
+		e.buf = binary.LittleEndian.AppendUint32(append(e.buf, special+specialInt32), uint32(n))
 	default:
 		var digits [maxIntText]byte
 		text := appendInt(digits[:0], n)
@@ -300,7 +300,7 @@ func (e *Encoder) string(s []byte) {
 		squeezed, ok := e.lzf.compress(e.squeeze[:0], s)
 		e.squeeze = squeezed
 		if ok {
-			e.buf = append(e.buf, special|specialLZF)
+			e.buf = append(e.buf, special+specialLZF)
 			e.length(uint64(len(squeezed)))
 			e.length(uint64(len(s)))
 			e.buf = append(e.buf, squeezed...)
