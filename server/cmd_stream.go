@@ -98,7 +98,7 @@ var streamCommands = []*Command{
 // returns ok false.
 func (c *Ctx) readStream(i int) (s store.Stream, found, ok bool) {
 	s, found, err := c.db.Stream(c.key(i), c.now)
-	c.countLookup(found || err != nil)
+	c.countRead(i, found || err != nil)
 	if err != nil {
 		c.fail(err)
 		return s, false, false

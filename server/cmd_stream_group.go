@@ -259,7 +259,7 @@ func xgroupDelConsumer(c *Ctx) {
 }
 
 func xack(c *Ctx) {
-	s, _, ok := c.changeStream(1)
+	s, _, ok := c.readStream(1)
 	if !ok {
 		return
 	}
@@ -462,7 +462,7 @@ func (c *Ctx) claimArgs() (k claim, ids []store.StreamID, last store.StreamID, o
 
 // claimGroup opens the group at args[2] of the stream at args[1], or sends the error and returns false.
 func (c *Ctx) claimGroup() (s store.Stream, g *store.StreamGroup, ok bool) {
-	s, _, ok = c.changeStream(1)
+	s, _, ok = c.readStream(1)
 	if !ok {
 		return s, nil, false
 	}

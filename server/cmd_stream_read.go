@@ -243,8 +243,8 @@ func (c *Ctx) endStreams(mark resp.Mark, n int) {
 // readOneStream sends the name of a stream and its entries, and reports false if it has none to send.
 func (c *Ctx) readOneStream(o *streamRead, i int) bool {
 	arg := o.firstKey + i
-	s, found, err := c.db.Stream(c.key(arg), c.now)
-	if err != nil || !found {
+	s, found, ok := c.readStream(arg)
+	if !ok || !found {
 		return false
 	}
 	after := o.after[i]
