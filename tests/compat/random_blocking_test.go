@@ -23,7 +23,7 @@ type waiter struct {
 	blocked bool
 }
 
-// TestRandomBlocking has clients wait for random lists on both servers, pushes to these by random commands, transactions and scripts,
+// TestRandomBlocking has clients wait for random lists, sorted sets and streams on both servers, adds to these by random commands, transactions and scripts,
 // unblocks some clients and has others leave: the same clients must be served at the same steps, with the same replies.
 func TestRandomBlocking(t *testing.T) {
 	const waiters = 10
@@ -47,6 +47,9 @@ func TestRandomBlocking(t *testing.T) {
 		for _, db := range []string{"0", "1"} {
 			r.push(words("SELECT", db))
 			r.push(words("LRANGE", fmt.Sprint("l", i), 0, -1))
+			r.push(words("ZRANGE", fmt.Sprint("l", i), 0, -1))
+			r.push(words("XRANGE", fmt.Sprint("l", i), "-", "+"))
+			r.push(words("XPENDING", fmt.Sprint("l", i), "g"))
 		}
 	}
 	t.Logf("%d clients were served", r.served)
@@ -59,6 +62,7 @@ type blockingRun struct {
 	pusher  link
 	waiters []*waiter
 	served  int
+	time    int      // of the last entry of a stream
 	last    []string // what was done last, for reports
 }
 
@@ -77,7 +81,7 @@ func (r *blockingRun) step() {
 	d, w := r.dice, r.waiters[r.dice.IntN(len(r.waiters))]
 	switch op := d.IntN(20); {
 	case op < 9 && !w.blocked:
-		r.last = words(w.name, randomWait(d, "0"))
+		r.last = words(w.name, r.randomWait())
 		require.NoError(r.t, w.send(harness.Command(r.last[1:]...)))
 		w.blocked = true
 		r.awaitFlags(func(flags, cmd string) bool { return cmd != "ping" }, w)
@@ -95,7 +99,7 @@ func (r *blockingRun) step() {
 		r.push(words("MULTI"))
 		queued := words("EXEC of")
 		for range 1 + d.IntN(5) {
-			r.push(randomPush(d))
+			r.push(r.randomPush())
 			queued = words(queued, r.last, ";")
 		}
 		r.push(words("EXEC"))
@@ -103,15 +107,34 @@ func (r *blockingRun) step() {
 	case op == 12:
 		r.push(words("EVAL", "redis.call(unpack(ARGV)) return redis.pcall('RPUSH', KEYS[1], 'x', 'y')", 1, d.name("l", 5), "LPUSH", d.name("l", 5), "z"))
 	default:
-		r.push(randomPush(d))
+		r.push(r.randomPush())
 	}
+}
+
+// randomWait makes a command that waits. The keys of all kinds are the same.
+func (r *blockingRun) randomWait() []string {
+	d := r.dice
+	keys := d.names("l", 5, 3)
+	switch d.IntN(12) {
+	case 0, 1:
+		return words(d.one("BZPOPMIN", "BZPOPMAX"), keys, "0")
+	case 2:
+		return words("BZMPOP", "0", len(keys), keys, d.one("MIN", "MAX"), d.maybe("COUNT", d.one("1", "3")))
+	case 3, 4:
+		ids := d.each(len(keys), func() []string { return []string{d.one("$", "$", fmt.Sprint(r.time), "999999")} })
+		return words("XREAD", d.maybe("COUNT", "1"), "BLOCK", "0", "STREAMS", keys, ids)
+	case 5:
+		return words("XREADGROUP", "GROUP", "g", d.name("c", 3), d.maybe("COUNT", "1"), "BLOCK", "0", d.maybe("NOACK"), "STREAMS", keys[0], ">")
+	}
+	return randomWait(d, "0")
 }
 
 // randomPush makes a command that adds elements, or takes them away before anybody is served. SWAPDB is not among them: in which order
 // several keys are ready after it is nobody's promise.
-func randomPush(d *dice) []string {
+func (r *blockingRun) randomPush() []string {
+	d := r.dice
 	key := d.name("l", 5)
-	switch d.IntN(12) {
+	switch d.IntN(20) {
 	case 0:
 		return words("DEL", key)
 	case 1:
@@ -122,8 +145,15 @@ func randomPush(d *dice) []string {
 		return words(d.one("LPOP", "RPOP"), key)
 	case 4:
 		return words("SET", key, "string")
-	case 5:
-		return words("ZADD", key, 1, "m")
+	case 5, 7, 8:
+		return words("ZADD", key, d.names("", 9, 1), d.name("m", 30))
+	case 9, 10, 11:
+		r.time++
+		return words("XADD", key, d.maybe("MAXLEN", d.one("0", "1", "5")), fmt.Sprintf("%d-*", r.time), "field", r.time)
+	case 12:
+		return words("XGROUP", "CREATE", key, "g", "$", "MKSTREAM")
+	case 13:
+		return d.one3(words("XGROUP", "DESTROY", key, "g"), words("XGROUP", "CREATE", key, "g", "0"), words("XDEL", key, r.time))
 	case 6:
 		return d.one3(words("MOVE", key, 1), words("MOVE", key, 0), words("SELECT", d.IntN(2)))
 	}
