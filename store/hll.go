@@ -189,7 +189,15 @@ type hllEdit struct {
 	owned     bool // h is a copy
 	changed   bool // a register was raised
 	writable  bool // h is memory of the store that the gate has been passed for
+
+	// from is where the next search may begin if it is for a register above above: a run or two before the one that was
+	// found last. It keeps a merge from looking through all runs for each register.
+	from  hllSpot
+	above int
 }
+
+// hllSpot is the place of a run: its offset, and its first register.
+type hllSpot struct{ at, first int }
 
 // raise makes a register at least rank.
 func (d *hllEdit) raise(e *Entry, index int, rank uint8) error {
@@ -239,7 +247,11 @@ func (d *hllEdit) raiseSparse(index int, rank uint8) bool {
 	if rank > hllValueMax {
 		return d.promoteAndRaise(index, rank)
 	}
-	at, before, first, run, ok := d.h.findRun(index)
+	from := hllSpot{at: hllHeader}
+	if d.from.at != 0 && index > d.above {
+		from = d.from
+	}
+	at, before, first, run, ok := d.findRun(index, from)
 	if !ok {
 		return false
 	}
@@ -344,15 +356,19 @@ func (h hll) run(at int) hllRun {
 }
 
 // findRun returns the offset of the run that covers a register, that of the run before it (or else its own), and the
-// run with the number of its first register.
-func (h hll) findRun(index int) (at, before, first int, run hllRun, ok bool) {
-	before = hllHeader
-	for at = hllHeader; at < len(h); {
-		run = h.run(at)
+// run with the number of its first register. The search begins at from, which lies before it or is it.
+func (d *hllEdit) findRun(index int, from hllSpot) (at, before, first int, run hllRun, ok bool) {
+	early, late := from, from // the places of the two runs before
+	for at, first = from.at, from.first; at < len(d.h); {
+		run = d.h.run(at)
 		if index < first+run.length {
-			return at, before, first, run, true
+			if at == from.at && at != hllHeader {
+				return d.findRun(index, hllSpot{at: hllHeader}) // the run before it is not known here
+			}
+			d.from, d.above = early, index
+			return at, late.at, first, run, true
 		}
-		before = at
+		early, late = late, hllSpot{at, first}
 		at += run.size
 		first += run.length
 	}
