@@ -66,6 +66,7 @@ lua-self: deps ## the same with redis-server on both sides
 
 limits: deps build ## a million random histories of each algorithm (HISTORIES), 64 connections on one key for 30 s each
 	$(GO) test -count=1 -v -timeout 6h ./throttle -run 'Histories|Never|SlidingError' -histories $(HISTORIES)
+	$(GO) test -count=1 -v -timeout 6h ./server -run 'AgainstLists|TakeAll' -limiter.histories $(HISTORIES)
 	$(GO) test -count=1 -v -timeout 30m ./tests/clients -run 'TestNative|TestAcquireIs|TestOneKey' -limits.time 30s
 
 linear: deps build ## check 50 histories of 5,000 concurrent operations for linearizability
