@@ -30,6 +30,12 @@ func BenchmarkWorker(b *testing.B) {
 		{"INCR", "INCR cnt:@"},
 		{"ZADD", "ZADD z 1732100000000 m:@"},
 		{"CL.THROTTLE", "CL.THROTTLE rl:@ 1000 1000 60 1"},
+		{"RL.GCRA", "RL.GCRA rl:@ 1000 1000 60s COST 1"},
+		{"RL.FIXED", "RL.FIXED fx:@ 1000 60s"},
+		{"RL.LOG", "RL.LOG lg:@ 10 1s"},
+		{"RL.LOG of one key", "RL.LOG lg 1000000 60s"},
+		{"RL.SLIDING", "RL.SLIDING sl:@ 1000 60s"},
+		{"RL.TAKE of three", "RL.TAKE 3 user tu:@ ip ti:@ all ta:@"},
 		{"EVALSHA of an empty script", "EVALSHA " + sha1Hex("") + " 0"},
 		{"EVALSHA of a window", "EVALSHA " + sha1Hex(windowScript) + " 1 w:@ 1732099999000 1732100000000 m 10 1000"},
 		{"Window", "MULTI ; ZREMRANGEBYSCORE w:@ 0 1732099999000 ; ZCARD w:@ ; ZADD w:@ 1732100000000 m ; PEXPIRE w:@ 1000 ; EXEC"},
@@ -39,6 +45,9 @@ func BenchmarkWorker(b *testing.B) {
 			w := newWorkerClient(b)
 			w.ask("SCRIPT", "LOAD", "")
 			w.ask("SCRIPT", "LOAD", windowScript)
+			for _, name := range []string{"user", "ip", "all"} {
+				w.ask("RL.POLICY", "SET", name, "GCRA", "1000", "1000", "60s")
+			}
 			inputs := make([][]byte, pipelines)
 			for i := range inputs {
 				for j := range pipeline {
