@@ -112,7 +112,7 @@ func (c *Ctx) acquire(r *leaseRequest) (v throttle.Verdict, ok bool) {
 	v = r.Acquire(c.now, state, func(i int64) int64 { return timeAt(&z, first+int(i)) }, r.peek)
 	if v.Write == throttle.Set {
 		c.chooseID(r)
-		c.trim(k, &z, c.now)
+		c.trim(k, &z, first)
 		c.setLease(k, &z, r.id, c.now+r.TTL)
 	}
 	return v, true
@@ -185,13 +185,14 @@ func rlRelease(c *Ctx) {
 	if !alive {
 		return
 	}
-	if z.CountAfter(c.now) == 1 {
+	held := z.CountAfter(c.now)
+	if held == 1 {
 		c.deleteState(k, z.Entry()) // what is left beside this one has ended
 	} else {
 		z.Remove(c.args[2])
 		c.effect("ZREM", k.Name, c.args[2])
 		c.notify(config.EventZSet, "zrem", k.Name)
-		c.trim(k, &z, c.now)
+		c.trim(k, &z, z.Len()-held+1)
 		c.expireState(k, z.Entry(), timeAt(&z, z.Len()-1))
 	}
 	c.reply.One()
@@ -207,7 +208,7 @@ func rlRenew(c *Ctx) {
 	if !alive {
 		return
 	}
-	c.trim(k, &z, c.now)
+	c.trim(k, &z, z.Len()-z.CountAfter(c.now))
 	c.setLease(k, &z, c.args[2], c.now+ttl)
 	c.reply.One()
 }

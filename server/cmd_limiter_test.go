@@ -200,6 +200,15 @@ var conversations = []struct{ name, calls string }{
 		RL.LOG k 5 1s COST -2 PEEK         | [0 5 2 -1 990]
 		RL.LOG k 5 1s COST -9              | [0 5 5 -1 0]
 		EXISTS k                           | 0`},
+	{"sliding log: what has expired goes in slices", `
+		RL.LOG k 9000 1s COST 5000         | [0 9000 4000 -1 1000]
+		+1 RL.LOG k 9000 1s                | [0 9000 3999 -1 1000]
+		+999 RL.LOG k 9000 1s              | [0 9000 8998 -1 1000]
+		ZCARD k                            | 4994
+		RL.LOG k 9000 1s COST 3            | [0 9000 8995 -1 1000]
+		ZCARD k                            | 4989
+		RL.LOG k 9000 1s PEEK              | [0 9000 8995 -1 1000]
+		ZCARD k                            | 4989`},
 	{"sliding log: members", `
 		RL.LOG k 2 1s MEMBER a             | [0 2 1 -1 1000]
 		+10 RL.LOG k 2 1s MEMBER b         | [0 2 0 -1 1000]

@@ -31,6 +31,7 @@ var policyCommands = []*Command{
 				Args: []Arg{str("name")}, Errors: []string{errWrongType},
 				Reply: ReplyBulk | ReplyNull, Handler: policyGet,
 			},
+			helpCommand("headgate 0.2.0"),
 			{
 				Name: "list", Since: "headgate 0.2.0", Complexity: "O(n log n) in the number of policies",
 				Summary: "Return the names of all policies, in order, each with what it says.",

@@ -284,7 +284,8 @@ func (c *Ctx) decideLog(k store.Key, p *policy.Policy, r *policy.Request) (v thr
 		if d.Remove > 0 {
 			c.removeRanks(k, &z, first+used-int(d.Remove), first+used-1)
 		}
-		c.appendLog(k, &z, r, since, int(d.Add))
+		c.trim(k, &z, first)
+		c.appendLog(k, &z, r, int(d.Add))
 		c.expireState(k, z.Entry(), d.ExpireAtMs)
 	case throttle.Delete:
 		c.deleteState(k, z.Entry())
@@ -336,9 +337,8 @@ func (c *Ctx) forgetMember(k store.Key, z *store.ZSet, l throttle.Log, r *policy
 	return d.Verdict, ""
 }
 
-// appendLog adds n entries at now, or the id that the call names, and trims what counts no longer.
-func (c *Ctx) appendLog(k store.Key, z *store.ZSet, r *policy.Request, since int64, n int) {
-	c.trim(k, z, since)
+// appendLog adds n entries at now, or the id that the call names.
+func (c *Ctx) appendLog(k store.Key, z *store.ZSet, r *policy.Request, n int) {
 	switch {
 	case n == 0:
 		return
@@ -355,16 +355,11 @@ func (c *Ctx) appendLog(k store.Key, z *store.ZSet, r *policy.Request, since int
 	c.notify(config.EventZSet, "zadd", k.Name)
 }
 
-// trim takes a few of the entries out that are not later than a time.
-func (c *Ctx) trim(k store.Key, z *store.ZSet, until int64) {
-	n := z.RemoveUntil(until, maxTrimmed)
-	if n == 0 {
-		return
+// trim takes a few of the oldest entries out, of which so many count no longer.
+func (c *Ctx) trim(k store.Key, z *store.ZSet, expired int) {
+	if expired > 0 {
+		c.removeRanks(k, z, 0, min(expired, maxTrimmed)-1)
 	}
-	if c.logs() {
-		c.effect("ZREMRANGEBYRANK", k.Name, 0, n-1)
-	}
-	c.notify(config.EventZSet, "zremrangebyrank", k.Name)
 }
 
 // removeRanks takes the entries of ranks start to stop out.

@@ -14,7 +14,7 @@ import (
 // indented line below it, HELP last.
 func TestHelpForm(t *testing.T) {
 	client := harness.Dial(t, harness.Start(t).Addr)
-	for _, family := range []string{"CLIENT", "COMMAND", "CONFIG", "FUNCTION", "MEMORY", "OBJECT", "SCRIPT", "XGROUP", "XINFO"} {
+	for _, family := range []string{"CLIENT", "COMMAND", "CONFIG", "FUNCTION", "MEMORY", "OBJECT", "RL.POLICY", "SCRIPT", "XGROUP", "XINFO"} {
 		help := client.Ask(family, "HELP")
 		require.EqualValues(t, '*', help.Kind, family)
 		lines := help.Strings()
