@@ -31,6 +31,13 @@ var moreConversations = []struct{ name, calls string }{
 		RL.RELEASE k c                     | 1
 		EXISTS k                           | 0
 		RL.RENEW k c 5s                    | 0`},
+	{"renewing the last lease, and the only one", `
+		RL.ACQUIRE k 2 5s MEMBER a         | [0 2 1 -1 5000 a]
+		RL.ACQUIRE k 2 1s MEMBER a         | [0 2 1 -1 1000 a]
+		RL.ACQUIRE k 2 9s MEMBER b         | [0 2 0 -1 9000 b]
+		RL.ACQUIRE k 2 500ms MEMBER b      | [0 2 0 -1 1000 b]
+		+2000 RL.ACQUIRE k 2 500ms MEMBER b PEEK | [0 2 2 -1 0 nil]
+		EXISTS k                           | 0`},
 	{"a lowered number of leases", `
 		RL.ACQUIRE k 9 1s MEMBER a         | [0 9 8 -1 1000 a]
 		RL.ACQUIRE k 9 2s MEMBER b         | [0 9 7 -1 2000 b]
@@ -216,6 +223,10 @@ var moreConversations = []struct{ name, calls string }{
 		SET rl:policies x                  | OK
 		RL.TAKE 1 user w                   | WRONGTYPE Operation against a key holding the wrong kind of value
 		CONFIG SET unknown-policy allow    | OK
+		RL.POLICY GET user                 | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.POLICY LIST                     | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.POLICY SET user UNLIMITED       | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.POLICY DEL user                 | WRONGTYPE Operation against a key holding the wrong kind of value
 		DEL rl:policies                    | 1
 		RL.TAKE 1 user w                   | [0 -1 [[0 -1 -1 -1 0]]]`},
 	{"a limited take mends a counter without its EXPIRE", `

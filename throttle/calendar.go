@@ -23,17 +23,20 @@ const maxTransitions = 64
 func (u Calendar) End(now int64, zone *time.Location) int64 {
 	at := time.UnixMilli(now).In(zone)
 	next := u.next(at)
-	for range maxTransitions {
-		_, offset := at.Zone()
-		_, end := at.ZoneBounds()
-		candidate := next - int64(offset)*msPerSecond
-		if end.IsZero() || candidate < end.UnixMilli() {
-			// Where a transition has skipped the unit's beginning, the transition is where it begins.
-			return max(candidate, at.UnixMilli(), now+1)
-		}
+	begins, end := wall(next, at)
+	for i := 0; i < maxTransitions && !end.IsZero() && begins >= end.UnixMilli(); i++ {
 		at = end
+		begins, end = wall(next, at)
 	}
-	return now + 1
+	// Where a transition has skipped the unit's beginning, the transition is where it begins.
+	return max(begins, at.UnixMilli(), now+1)
+}
+
+// wall returns when the clocks show a time, in ms, if they keep the offset that they have at an instant, and until when they do.
+func wall(shown int64, at time.Time) (ms int64, end time.Time) {
+	_, offset := at.Zone()
+	_, end = at.ZoneBounds()
+	return shown - int64(offset)*msPerSecond, end
 }
 
 // next returns what the clocks show at the next unit's beginning, as if they were in UTC, in Unix milliseconds.

@@ -1,0 +1,54 @@
+package throttle
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNewPeriodGCRA(t *testing.T) {
+	_, err := NewPeriodGCRA(1, 1_000_000_001, nsPerSecond)
+	require.ErrorIs(t, err, ErrOverflow, "more than one per nanosecond")
+	_, err = NewPeriodGCRA(math.MaxInt64, 1, 2)
+	require.ErrorIs(t, err, ErrOverflow)
+	g, err := NewPeriodGCRA(15, 30, 60*nsPerSecond)
+	require.NoError(t, err)
+	d, err := g.Charge(epoch, 0, false, Call{Cost: 1})
+	require.NoError(t, err)
+	require.Equal(t, Decision{Write: Set, Limit: 15, Remaining: 14, RetryAfter: NoRetry, ResetAfter: 2 * nsPerSecond, TAT: epoch + 2*nsPerSecond}, d)
+	_, err = g.Charge(epoch, 0, false, Call{Cost: math.MaxInt64})
+	require.ErrorIs(t, err, ErrOverflow)
+}
+
+func TestNewIntervalGCRA(t *testing.T) {
+	_, err := NewIntervalGCRA(math.MaxInt64, 1)
+	require.ErrorIs(t, err, ErrOverflow)
+	g, err := NewIntervalGCRA(4, 1_500)
+	require.NoError(t, err)
+	require.Equal(t, GCRA{interval: 1_500, limit: 5, tolerance: 7_500}, g)
+}
+
+func TestMillisAndMicros(t *testing.T) {
+	for _, test := range []struct{ ns, millis, retry, seconds int64 }{
+		{0, 0, 0, 0}, {1, 1, 1, 0}, {999, 1, 1, 0}, {1_000, 1, 1, 1}, {nsPerMs, 1, 1, 1}, {nsPerMs + 1, 2, 2, 1},
+		{nsPerSecond, 1000, 1000, 1}, {nsPerSecond + 999, 1001, 1001, 1}, {nsPerSecond + 1_000, 1001, 1001, 2}, {NoRetry, 0, NoRetry, 0},
+	} {
+		require.Equal(t, test.millis, Millis(test.ns), test.ns)
+		require.Equal(t, test.retry, RetryMillis(test.ns), test.ns)
+		require.Equal(t, test.seconds, SecondsOfMicros(test.ns), test.ns)
+	}
+}
+
+// TestCountsBeyond64Bits: sums that int64 cannot hold count as the largest there is.
+func TestCountsBeyond64Bits(t *testing.T) {
+	s := NewSliding(math.MaxInt64, 4, 2)
+	counts := []int64{math.MaxInt64, math.MaxInt64, math.MaxInt64}
+	d := s.Decide(1_000_001, counts, Call{Cost: 1})
+	require.Equal(t, Verdict{Limited: true, Limit: math.MaxInt64, RetryAfter: 4, ResetAfter: 5}, d.Verdict)
+	require.EqualValues(t, math.MaxInt64, saturatingAdd(math.MaxInt64, math.MaxInt64))
+
+	f := Fixed{Limit: math.MaxInt64, EndMs: 10}
+	got := f.Decide(0, FixedState{Count: math.MinInt64, Exists: true, ExpireAtMs: 5}, Call{Cost: math.MinInt64})
+	require.Equal(t, FixedDecision{Verdict: Verdict{Limit: math.MaxInt64, Remaining: math.MaxInt64, RetryAfter: NoRetry}, ExpireAtMs: 5}, got)
+}
