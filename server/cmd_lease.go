@@ -13,7 +13,7 @@ import (
 // leaseCommands: the concurrency limit.
 var leaseCommands = []*Command{
 	{
-		Name: "rl.acquire", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(log n) in the number of leases",
+		Name: "rl.acquire", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
 		Summary: "Take one of so many leases, which ends by itself after a time, or renew the one that MEMBER names; the sixth element is its id.",
 		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("limit"), durationArg("ttl"), str("id").after("MEMBER").opt(), peekArg},
@@ -21,7 +21,7 @@ var leaseCommands = []*Command{
 		Reply:  ReplyArray, Handler: rlAcquire,
 	},
 	{
-		Name: "rl.release", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(log n) in the number of leases",
+		Name: "rl.release", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
 		Summary: "Give a lease back; 0 when it is gone already.",
 		Arity:   3, Flags: Write | Fast, Keys: keys("RW ACCESS DELETE", 1, 1, 1),
 		Args:   []Arg{key("key"), str("id")},
@@ -29,7 +29,7 @@ var leaseCommands = []*Command{
 		Reply:  ReplyInteger, Handler: rlRelease,
 	},
 	{
-		Name: "rl.renew", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(log n) in the number of leases",
+		Name: "rl.renew", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
 		Summary: "Have a lease end after this time from now instead; 0 when it is gone already.",
 		Arity:   4, Flags: Write | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), str("id"), durationArg("ttl")},

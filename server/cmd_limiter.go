@@ -1,13 +1,15 @@
 package server
 
 import (
+	"errors"
+
 	"headgate/server/policy"
 )
 
 // limiterCommands: one command for each algorithm, in milliseconds throughout.
 var limiterCommands = []*Command{
 	{
-		Name: "rl.bucket", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(1)",
+		Name: "rl.bucket", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "Take tokens from a bucket that is refilled at a steady rate; RL.GCRA under the token bucket's words.",
 		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("capacity"), rateArg("refill"), durationArg("period"), costArg, peekArg},
@@ -15,7 +17,7 @@ var limiterCommands = []*Command{
 		Reply:  ReplyArray, Handler: rlBucket,
 	},
 	{
-		Name: "rl.fixed", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(1)",
+		Name: "rl.fixed", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "Count within a window that begins with its first call, or that is aligned with the epoch or with a calendar.",
 		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []Arg{
@@ -29,7 +31,7 @@ var limiterCommands = []*Command{
 		Reply:  ReplyArray, Handler: rlFixed,
 	},
 	{
-		Name: "rl.gcra", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(1)",
+		Name: "rl.gcra", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "Decide by GCRA: a capacity that may be used at once, given back at a steady rate.",
 		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("capacity"), rateArg("count"), durationArg("period"), costArg, peekArg},
@@ -37,7 +39,7 @@ var limiterCommands = []*Command{
 		Reply:  ReplyArray, Handler: rlGCRA,
 	},
 	{
-		Name: "rl.log", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(log n + cost) in the number of entries",
+		Name: "rl.log", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n + cost) in the number of entries",
 		Summary: "Admit by a list of what passed within the window, exactly; with MEMBER, by a list of different ids.",
 		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("limit"), durationArg("window"), str("id").after("MEMBER").opt(), costArg, peekArg},
@@ -45,7 +47,7 @@ var limiterCommands = []*Command{
 		Reply:  ReplyArray, Handler: rlLog,
 	},
 	{
-		Name: "rl.queue", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(1)",
+		Name: "rl.queue", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "RL.GCRA for a queue that lets requests out evenly: a sixth number tells for how many milliseconds to hold this one back.",
 		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("capacity"), rateArg("count"), durationArg("period"), costArg, peekArg},
@@ -53,7 +55,7 @@ var limiterCommands = []*Command{
 		Reply:  ReplyArray, Handler: rlQueue,
 	},
 	{
-		Name: "rl.sliding", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(n) in the number of slices",
+		Name: "rl.sliding", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of slices",
 		Summary: "Count within a sliding window that is cut into slices, of which the oldest is forgotten gradually.",
 		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []Arg{
@@ -112,9 +114,9 @@ func (c *Ctx) limiter(a policy.Algorithm) {
 
 // errPolicy sends an error from package policy.
 func (c *Ctx) errPolicy(err error) {
-	if text, ok := err.(policy.Error); ok { //nolint:errorlint // it is never wrapped, and this is every bad argument's way
-		c.err(oneLine(string(text)))
-		return
+	var text policy.Error
+	if !errors.As(err, &text) {
+		panic("server: unexpected error from policy: " + err.Error())
 	}
-	panic("server: unexpected error from policy: " + err.Error())
+	c.err(oneLine(string(text)))
 }

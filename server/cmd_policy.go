@@ -13,34 +13,34 @@ import (
 // policyCommands: limits under a name, and several at once.
 var policyCommands = []*Command{
 	{
-		Name: "rl.policy", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "depends on the sub-command",
+		Name: "rl.policy", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "depends on the sub-command",
 		Summary: "Look after the limits that have a name.",
 		Arity:   -2,
 		Sub: []*Command{
 			{
-				Name: "del", Since: "headgate 0.2.0", Complexity: "O(1)",
+				Name: "del", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Forget a policy; the state of keys that it limited stays.",
 				Arity:   3, Flags: Write | Fast,
 				Args: []Arg{str("name")}, Errors: []string{errFixedPolicy, errWrongType},
 				Reply: ReplyInteger, Handler: policyDel,
 			},
 			{
-				Name: "get", Since: "headgate 0.2.0", Complexity: "O(1)",
+				Name: "get", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Return what a policy says.",
 				Arity:   3, Flags: ReadOnly | Fast,
 				Args: []Arg{str("name")}, Errors: []string{errWrongType},
 				Reply: ReplyBulk | ReplyNull, Handler: policyGet,
 			},
-			helpCommand("headgate 0.2.0"),
+			helpCommand("headgate 0.1.0"),
 			{
-				Name: "list", Since: "headgate 0.2.0", Complexity: "O(n log n) in the number of policies",
+				Name: "list", Since: "headgate 0.1.0", Complexity: "O(n log n) in the number of policies",
 				Summary: "Return the names of all policies, in order, each with what it says.",
 				Arity:   2, Flags: ReadOnly,
 				Errors: []string{errWrongType},
 				Reply:  ReplyArray, Handler: policyList,
 			},
 			{
-				Name: "set", Since: "headgate 0.2.0", Complexity: "O(1)",
+				Name: "set", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Keep a limit under a name, or change it: it holds from the next decision on, and all keys keep their state.",
 				Arity:   -4, Flags: Write | DenyOOM | Fast,
 				Args: []Arg{

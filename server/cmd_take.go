@@ -10,7 +10,7 @@ import (
 
 // takeCommand is part of limiterCommands.
 var takeCommand = &Command{
-	Name: "rl.take", Group: GroupThrottle, Since: "headgate 0.2.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
+	Name: "rl.take", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
 	Summary: "Charge several limits at once: all of them pass, or none is charged.",
 	Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: []KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 	Args: []Arg{

@@ -248,12 +248,12 @@ var directives = []*Directive{
 		kind:    enum(func(c *Config) *ThrottleLimit { return &c.CLThrottleLimit }, "burst+1", "capacity"),
 	},
 	{
-		Name: "policy", Group: Limiters, Since: "0.2.0", Default: `""`, Settable: true,
+		Name: "policy", Group: Limiters, Since: "0.1.0", Default: `""`, Settable: true,
 		Summary: "A limit under a name, for RL.TAKE: the name, an algorithm and its arguments, as in policy login LOG 5 60s. RL.POLICY can neither change nor delete it.",
 		kind:    policiesKind{},
 	},
 	{
-		Name: "unknown-policy", Group: Limiters, Since: "0.2.0", Default: "error", Settable: true,
+		Name: "unknown-policy", Group: Limiters, Since: "0.1.0", Default: "error", Settable: true,
 		Summary: "What RL.TAKE makes of a policy that does not exist: error answers with an error, allow takes it for unlimited.",
 		kind:    enum(func(c *Config) *UnknownPolicy { return &c.UnknownPolicy }, "error", "allow"),
 	},
