@@ -64,7 +64,7 @@ func gcra(c *Ctx) {
 	if d.RetryAfter >= 0 {
 		retry = max(1, throttle.SecondsOfMicros(d.RetryAfter))
 	}
-	c.sendNumbers(throttle.Verdict{
+	c.sendNumbers(&throttle.Verdict{
 		Limited: d.Limited, Limit: d.Limit, Remaining: d.Remaining,
 		RetryAfter: retry, ResetAfter: throttle.SecondsOfMicros(d.ResetAfter),
 	})

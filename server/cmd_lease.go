@@ -82,7 +82,7 @@ func rlAcquire(c *Ctx) {
 		return
 	}
 	c.reply.Array(6)
-	c.sendNumbers(v)
+	c.sendNumbers(&v)
 	if v.Limited || r.peek {
 		c.reply.Null()
 	} else {

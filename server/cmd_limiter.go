@@ -97,19 +97,19 @@ func (c *Ctx) limiter(a policy.Algorithm) {
 		c.errPolicy(err)
 		return
 	}
-	v, wireError := c.decide(c.key(1), &p, &r)
-	if wireError != "" {
+	var v verdict
+	if wireError := c.decide(c.key(1), &p, &r, &v); wireError != "" {
 		c.err(wireError)
 		return
 	}
 	if a == policy.Queue {
 		c.reply.Array(6)
-		c.sendNumbers(v.Verdict)
+		c.sendNumbers(&v.Verdict)
 		c.reply.Int(v.wait)
 		return
 	}
 	c.reply.Array(5)
-	c.sendNumbers(v.Verdict)
+	c.sendNumbers(&v.Verdict)
 }
 
 // errPolicy sends an error from package policy.

@@ -80,7 +80,7 @@ func rlTake(c *Ctx) {
 	c.reply.Array(len(pairs))
 	for i := range pairs {
 		c.reply.Array(5)
-		c.sendNumbers(pairs[i].verdict.Verdict)
+		c.sendNumbers(&pairs[i].verdict.Verdict)
 	}
 }
 
@@ -165,8 +165,7 @@ func (c *Ctx) takeAll(pairs []takenPair, peek bool) (limiting int, ok bool) {
 	for i := range pairs {
 		p := &pairs[i]
 		p.request.Call.Peek = peek
-		var wireError string
-		if p.verdict, wireError = c.decide(p.key, p.policy, &p.request); wireError != "" {
+		if wireError := c.decide(p.key, p.policy, &p.request, &p.verdict); wireError != "" {
 			c.err(wireError)
 			return 0, false
 		}
@@ -182,7 +181,7 @@ func (c *Ctx) mendCounters(pairs []takenPair) {
 	for i := range pairs {
 		if p := &pairs[i]; p.verdict.Limited && p.policy.Algorithm == policy.Fixed {
 			p.request.Call.Peek = false
-			_, _ = c.decide(p.key, p.policy, &p.request)
+			_ = c.decide(p.key, p.policy, &p.request, &p.verdict)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type verdict struct {
 const maxTrimmed = 8
 
 // sendNumbers sends the five numbers of an answer.
-func (c *Ctx) sendNumbers(v throttle.Verdict) {
+func (c *Ctx) sendNumbers(v *throttle.Verdict) {
 	if v.Limited {
 		c.reply.One()
 	} else {
@@ -33,11 +33,12 @@ func (c *Ctx) sendNumbers(v throttle.Verdict) {
 	c.reply.Int(v.ResetAfter)
 }
 
-// decide asks a limit about the key k, and keeps the key's new state unless the call is a peek. wireError says why the key's
-// state is none of this limit's.
-func (c *Ctx) decide(k store.Key, p *policy.Policy, r *policy.Request) (v verdict, wireError string) {
+// decide asks a limit about the key k, writes the answer to v, and keeps the key's new state unless the call is a peek. wireError
+// says why the key's state is none of this limit's.
+func (c *Ctx) decide(k store.Key, p *policy.Policy, r *policy.Request, v *verdict) (wireError string) {
 	if p.Limit < 0 {
-		return verdict{Verdict: throttle.Unlimited}, ""
+		*v = verdict{Verdict: throttle.Unlimited}
+		return ""
 	}
 	switch p.Algorithm {
 	case policy.Fixed:
@@ -47,22 +48,22 @@ func (c *Ctx) decide(k store.Key, p *policy.Policy, r *policy.Request) (v verdic
 	case policy.Log:
 		v.Verdict, wireError = c.decideLog(k, p, r)
 	default:
-		return c.decideGCRA(k, p.GCRA, r.Call)
+		return c.decideGCRA(k, p.GCRA, r.Call, v)
 	}
-	return v, wireError
+	return wireError
 }
 
-func (c *Ctx) decideGCRA(k store.Key, g throttle.GCRA, call throttle.Call) (v verdict, wireError string) {
+func (c *Ctx) decideGCRA(k store.Key, g throttle.GCRA, call throttle.Call, v *verdict) (wireError string) {
 	e, exists := c.db.Find(k, c.now)
 	var tat int64
 	if exists {
 		if tat, wireError = storedInteger(&e); wireError != "" {
-			return v, wireError
+			return wireError
 		}
 	}
 	d, err := g.Charge(c.nowNs, tat, exists, call)
 	if err != nil {
-		return v, errNotInteger
+		return errNotInteger
 	}
 	c.storeTAT(k, &e, exists, &d)
 	v.Limited, v.Limit, v.Remaining = d.Limited, d.Limit, d.Remaining
@@ -70,7 +71,7 @@ func (c *Ctx) decideGCRA(k store.Key, g throttle.GCRA, call throttle.Call) (v ve
 	if v.wait = throttle.Millis(g.Wait(c.nowNs, tat, exists)); d.Limited {
 		v.wait = throttle.NoRetry
 	}
-	return v, ""
+	return ""
 }
 
 // storeTAT does to the key k what a decision asks for. e is the key if it exists.

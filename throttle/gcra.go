@@ -190,7 +190,7 @@ func NewIntervalGCRA(maxBurst, interval int64) (GCRA, error) {
 // interval must be positive.
 func (g GCRA) Charge(now, tat int64, exists bool, call Call) (Decision, error) {
 	d, err := g.Decide(now, tat, exists, call.Cost)
-	if err != nil {
+	if call.Cost >= 0 && !call.Peek || err != nil {
 		return d, err
 	}
 	if call.Cost < 0 && d.Limited {
