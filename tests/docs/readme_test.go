@@ -87,11 +87,14 @@ func (tr transcript) replay(t *testing.T) {
 	require.Empty(t, got, "%s:%d: more is printed than is shown", tr.file, tr.line)
 }
 
-// trimmed drops blank lines and the spaces at the ends of lines, which no document shows.
+// took is what redis-cli prints after a command that took half a second or more, which depends on the machine.
+var took = regexp.MustCompile(`^\(\d+\.\d+s\)$`)
+
+// trimmed drops blank lines, the spaces at the ends of lines and how long a command took, which no document shows.
 func trimmed(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
-		if line = strings.TrimRight(line, " \r\n"); line != "" {
+		if line = strings.TrimRight(line, " \r\n"); line != "" && !took.MatchString(line) {
 			fmt.Fprintln(&out, line)
 		}
 	}
