@@ -52,3 +52,23 @@ func TestCountsBeyond64Bits(t *testing.T) {
 	got := f.Decide(0, FixedState{Count: math.MinInt64, Exists: true, ExpireAtMs: 5}, Call{Cost: math.MinInt64})
 	require.Equal(t, FixedDecision{Verdict: Verdict{Limit: math.MaxInt64, Remaining: math.MaxInt64, RetryAfter: NoRetry}, ExpireAtMs: 5}, got)
 }
+
+// TestFixedLooksAfterALoweredLimit: a call for nothing is limited while more is used than the limit, and writes nothing, not even an
+// expiry that is missing; a call for something, limited or giving back, mends that.
+func TestFixedLooksAfterALoweredLimit(t *testing.T) {
+	f := Fixed{Limit: 2, EndMs: 1_000}
+	for _, test := range []struct {
+		state FixedState
+		cost  int64
+		want  FixedDecision
+	}{
+		{FixedState{Count: 3, ExpireAtMs: 400, Exists: true}, 0, FixedDecision{Verdict{Limited: true, Limit: 2, RetryAfter: 300, ResetAfter: 300}, 3, 400}},
+		{FixedState{Count: 3, Exists: true}, 0, FixedDecision{Verdict{Limited: true, Limit: 2, RetryAfter: 900, ResetAfter: 900}, 3, 1_000}},
+		{FixedState{Count: 2, Exists: true}, 0, FixedDecision{Verdict{Limit: 2, RetryAfter: NoRetry, ResetAfter: 900}, 2, 1_000}},
+		{FixedState{Count: 3, Exists: true}, 1, FixedDecision{Verdict{Limited: true, Write: Set, Limit: 2, RetryAfter: 900, ResetAfter: 900}, 3, 1_000}},
+		{FixedState{Count: 0, Exists: true}, -1, FixedDecision{Verdict{Write: Set, Limit: 2, Remaining: 2, RetryAfter: NoRetry}, 0, 1_000}},
+		{FixedState{Count: 0, ExpireAtMs: 400, Exists: true}, -1, FixedDecision{Verdict{Limit: 2, Remaining: 2, RetryAfter: NoRetry}, 0, 400}},
+	} {
+		require.Equal(t, test.want, f.Decide(100, test.state, Call{Cost: test.cost}), "%+v", test)
+	}
+}
