@@ -39,10 +39,10 @@ func (l *leasesUsage) alive(now int64) []int64 {
 
 func TestLeasesHistories(t *testing.T) {
 	checkHistories(t, func(t *rapid.T) {
-		limit := rapid.Int64Range(0, 5).Draw(t, "limit")
 		model := &leasesUsage{ends: map[int]int64{}}
 		now := startMs(t)
 		for range calls(t) {
+			limit := rapid.Int64Range(0, 5).Draw(t, "limit")
 			l := Leases{Limit: limit, TTL: rapid.Int64Range(1, 60).Draw(t, "ttl")}
 			now += drawStep(t, 60)
 			holder, peek := rapid.IntRange(0, 7).Draw(t, "holder"), rapid.IntRange(0, 5).Draw(t, "peek") == 0
@@ -107,8 +107,7 @@ func TestGCRAHistories(t *testing.T) {
 		var key storedKey
 		now := epoch
 		for range calls(t) {
-			// The limit may change from call to call: what is used stays.
-			limit := rapid.Int64Range(0, 8).Draw(t, "limit")
+			limit := drawLimit(t)
 			g, err := NewPeriodGCRA(limit, count, periodNs)
 			if err != nil {
 				t.Fatal(err)

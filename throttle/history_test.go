@@ -79,6 +79,9 @@ func drawStep(t *rapid.T, window int64) int64 {
 	return rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 3), rapid.Int64Range(0, window+window/4+1)).Draw(t, "step")
 }
 
+// drawLimit draws the limit of one call: limits change while keys keep their state.
+func drawLimit(t *rapid.T) int64 { return rapid.Int64Range(0, 8).Draw(t, "limit") }
+
 // calls draws how long a history is.
 func calls(t *rapid.T) int { return rapid.IntRange(1, 25).Draw(t, "calls") }
 
@@ -119,7 +122,6 @@ func TestFixedHistories(t *testing.T) {
 	checkHistories(t, func(t *rapid.T) {
 		window := rapid.Int64Range(1, 60).Draw(t, "window")
 		aligned := rapid.Bool().Draw(t, "aligned")
-		limit := rapid.Int64Range(0, 8).Draw(t, "limit")
 		ends := func(at int64) int64 {
 			if !aligned {
 				return at + window
@@ -135,6 +137,7 @@ func TestFixedHistories(t *testing.T) {
 		now := startMs(t)
 		for range calls(t) {
 			now += drawStep(t, window)
+			limit := drawLimit(t)
 			call := drawCall(t, limit)
 			end := now + window
 			if aligned {
@@ -197,19 +200,18 @@ func TestSlidingHistories(t *testing.T) {
 	checkHistories(t, func(t *rapid.T) {
 		window := rapid.Int64Range(1, 60).Draw(t, "window")
 		slices := rapid.IntRange(1, 12).Draw(t, "slices")
-		limit := rapid.Int64Range(0, 8).Draw(t, "limit")
-		s := NewSliding(limit, window, slices)
 		model := &slidingUsage{slices: int64(slices), slice: window / int64(slices)}
 		if window%int64(slices) > 0 {
 			model.slice++
 		}
 		stored := map[int64]int64{}
-		counts := make([]int64, s.Counts())
 		now := startMs(t)
 		for range calls(t) {
 			now += drawStep(t, window)
+			limit := drawLimit(t)
+			s := NewSliding(limit, window, slices)
+			counts := make([]int64, s.Counts())
 			call := drawCall(t, limit)
-			clear(counts)
 			for start, count := range stored {
 				if i, ok := s.Index(now, start); ok {
 					counts[i] += count
@@ -258,12 +260,13 @@ func (l *logUsage) refund(_, units int64) { l.entries = l.entries[:len(l.entries
 
 func TestLogHistories(t *testing.T) {
 	checkHistories(t, func(t *rapid.T) {
-		l := Log{Limit: rapid.Int64Range(0, 8).Draw(t, "limit"), Window: rapid.Int64Range(1, 60).Draw(t, "window")}
-		model := &logUsage{window: l.Window}
+		window := rapid.Int64Range(1, 60).Draw(t, "window")
+		model := &logUsage{window: window}
 		var list []int64
 		now := startMs(t)
 		for range calls(t) {
-			now += drawStep(t, l.Window)
+			now += drawStep(t, window)
+			l := Log{Limit: drawLimit(t), Window: window}
 			call := drawCall(t, l.Limit)
 			for len(list) > 0 && list[0] <= l.Since(now) {
 				list = list[1:]
