@@ -72,3 +72,12 @@ func TestFixedLooksAfterALoweredLimit(t *testing.T) {
 		require.Equal(t, test.want, f.Decide(100, test.state, Call{Cost: test.cost}), "%+v", test)
 	}
 }
+
+// TestGivingBackNothingWritesNothing: a refund of what is not used leaves the state alone.
+func TestGivingBackNothingWritesNothing(t *testing.T) {
+	call := Call{Cost: -3}
+	require.Equal(t, Keep, Log{Limit: 5, Window: 10}.Decide(100, 0, nil, call).Write)
+	s := NewSliding(5, 10, 2)
+	require.Equal(t, Keep, s.Decide(100, make([]int64, s.Counts()), call).Write)
+	require.Equal(t, Keep, Fixed{Limit: 5, EndMs: 200}.Decide(100, FixedState{}, call).Write)
+}
