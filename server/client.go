@@ -35,6 +35,7 @@ type Client struct {
 	inputErr      error // why its input cannot be read on; its own worker's
 
 	blocked  *blocked       // waits for a key; nil: it does not
+	tracking *trackingMode  // nil: it does not
 	subs     *subscriptions // nil while there are none
 	multi    *transaction
 	watches  []*store.Watch
@@ -94,6 +95,7 @@ func (s *Server) closed(c *netpoll.Conn) {
 	s.endWait(cl)
 	s.endTransaction(cl)
 	s.hub.forget(cl)
+	s.untrack(cl)
 	s.clients.remove(cl)
 }
 

@@ -51,7 +51,7 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	field("events", "r")
 	field("cmd", cl.lastCommandName())
 	field("user", cl.user)
-	number("redir", -1)
+	number("redir", cl.redirection())
 	number("resp", int64(cl.reply.Proto()))
 	field("lib-name", cl.libName)
 	field("lib-ver", cl.libVer)
@@ -95,6 +95,11 @@ func (c *Ctx) clientFlags(cl *Client) string {
 	add(cl.subs != nil, 'P')
 	add(cl.multi != nil, 'x')
 	add(cl.held || cl.blocked != nil, 'b')
+	if mode := cl.tracking; mode != nil {
+		add(true, 't')
+		add(mode.broken, 'R')
+		add(mode.bcast, 'B')
+	}
 	add(changed, 'd')
 	add(cl.conn.Closing(), 'c')
 	add(cl.unix, 'U')

@@ -16,11 +16,13 @@ var clientCommand = &Command{
 	Summary: "Look at and manage connections.",
 	Arity:   -2,
 	Sub: []*Command{
+		clientCachingCommand,
 		{
 			Name: "getname", Since: "2.6.9", Complexity: "O(1)",
 			Summary: "Return the connection's name.",
 			Arity:   2, Flags: clientFlags, Reply: ReplyBulk | ReplyNull, Handler: clientGetName,
 		},
+		clientGetRedirCommand,
 		helpCommand("5.0.0"),
 		{
 			Name: "id", Since: "5.0.0", Complexity: "O(1)",
@@ -101,6 +103,8 @@ var clientCommand = &Command{
 			Args:  []Arg{integer("client-id"), oneOf("timeout-error", tok("TIMEOUT"), tok("ERROR")).opt()},
 			Reply: ReplyInteger, Handler: clientUnblock,
 		},
+		clientTrackingCommand,
+		clientTrackingInfoCommand,
 		{
 			Name: "unpause", Since: "6.2.0", Complexity: "O(n) in the number of clients held back",
 			Summary: "End a pause.",

@@ -229,6 +229,7 @@ func reset(c *Ctx) {
 	cl := c.client
 	c.srv.endTransaction(cl)
 	c.srv.hub.forget(cl)
+	c.srv.untrack(cl)
 	cl.db = c.srv.keys.DB(0)
 	cl.name = ""
 	cl.user = defaultUser

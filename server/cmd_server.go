@@ -91,6 +91,7 @@ func dbsize(c *Ctx) { c.reply.Int(int64(c.db.Len())) }
 
 func flushAll(c *Ctx) {
 	if c.flushType() {
+		c.srv.invalidateAll()
 		c.srv.forgetSnapshot()
 		c.srv.keys.FlushAll()
 		if c.client.id != 0 { // not while a log is replayed
@@ -102,6 +103,7 @@ func flushAll(c *Ctx) {
 
 func flushDB(c *Ctx) {
 	if c.flushType() {
+		c.srv.invalidateAll()
 		c.db.Flush()
 		c.ok()
 	}

@@ -49,6 +49,9 @@ func (s *Server) cron() time.Duration {
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
 		due.sample = now + int64(samplePeriod)
 	}
+	if s.tracking.changed {
+		s.sendBroadcasts()
+	}
 	s.endPause(now)
 	next := min(due.expire, due.clients, due.sample, s.endTimeouts(now))
 	if again := s.snapshotSlice(now); again != 0 {

@@ -99,8 +99,17 @@ func (c *Command) servesSubscribers() bool {
 	return false
 }
 
-// call runs the command's handler, notes its effects and keeps the statistics.
+// call runs the command, with what goes with that for those who have asked to know more.
 func (c *Ctx) call(timed bool) {
+	if c.srv.attentive {
+		c.attend(timed)
+		return
+	}
+	c.perform(timed)
+}
+
+// perform runs the command's handler, notes its effects and keeps the statistics.
+func (c *Ctx) perform(timed bool) {
 	cmd := c.cmd
 	if !c.srv.effects.on {
 		c.run(timed)

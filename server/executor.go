@@ -29,6 +29,8 @@ type worker struct {
 	last    *Command // the last one looked up
 	current int      // index of the one being run
 	tick    uint32   // counts commands, to choose the timed ones
+	depth   int      // commands that are being attended to, one called by the other
+	later   []byte   // messages for the running command's client that follow its reply
 
 	halted *netpoll.Conn // one whose commands the last batch has rewound, since they may not run yet
 
@@ -181,6 +183,9 @@ func (w *worker) execute() {
 	}
 	c.client, c.args = nil, nil
 	s.running = outer
+	if s.tracking.changed {
+		s.sendBroadcasts()
+	}
 }
 
 // rewind leaves a command, and what its client has sent after it, in the input until the client's connection is resumed.

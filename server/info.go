@@ -119,7 +119,7 @@ func infoClients(c *Ctx, t *infoText) {
 	t.field("cluster_connections", 0)
 	t.field("maxclients", c.srv.maxClients)
 	t.field("blocked_clients", len(c.srv.pause.held)+c.srv.blocking.clients)
-	t.field("tracking_clients", 0)
+	t.field("tracking_clients", c.srv.tracking.clients)
 	t.field("clients_in_timeout_table", len(c.srv.blocking.timeouts))
 }
 
@@ -184,6 +184,9 @@ func infoStats(c *Ctx, t *infoText) {
 	t.field("pubsub_channels", len(c.srv.hub.topics[kindChannel]))
 	t.field("pubsub_patterns", len(c.srv.hub.patterns))
 	t.field("pubsubshard_channels", len(c.srv.hub.topics[kindShard]))
+	t.field("tracking_total_keys", len(c.srv.tracking.readers))
+	t.field("tracking_total_items", c.srv.tracking.items)
+	t.field("tracking_total_prefixes", len(c.srv.tracking.prefixes))
 	t.field("latest_fork_usec", 0)
 	t.field("total_forks", 0)
 	t.field("total_error_replies", s.errorReplies)

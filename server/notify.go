@@ -70,20 +70,21 @@ func appendEventPrefix(dst []byte, prefix string, db *store.DB) []byte {
 	return append(dst, "__:"...)
 }
 
-// observe has the store tell of changes as long as somebody may want to know.
-func (s *Server) observe(cfg *config.Config) {
-	if cfg.NotifyEvents != 0 {
-		s.keys.SetObserver(observer{s})
-	} else {
-		s.keys.SetObserver(nil)
-	}
-}
-
 // observer hears of the changes of keys. It runs with the executor's lock held.
 type observer struct{ srv *Server }
 
 // Changed implements store.Observer.
-func (o observer) Changed(*store.DB, []byte) {}
+func (o observer) Changed(_ *store.DB, name []byte) {
+	s := o.srv
+	if s.tracking.clients == 0 {
+		return
+	}
+	var by *Client
+	if s.running != nil {
+		by = s.running.client
+	}
+	s.keyChanged(name, by)
+}
 
 // Created implements store.Observer.
 func (o observer) Created(db *store.DB, name []byte) {
@@ -98,5 +99,8 @@ func (o observer) Expired(db *store.DB, name []byte) {
 	s := o.srv
 	if s.config.Get().NotifyEvents&config.EventExpired != 0 {
 		s.publishEvent(db, "expired", name)
+	}
+	if s.tracking.clients > 0 {
+		s.keyChanged(name, nil)
 	}
 }

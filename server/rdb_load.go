@@ -57,7 +57,7 @@ func (s *Server) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 		}
 	}})
 	s.keys.SetObserver(nil)
-	defer s.observe(s.config.Get())
+	defer s.lookAround(s.config.Get())
 	if err := in.Read(l); err != nil {
 		return loaded{}, err
 	}

@@ -50,8 +50,10 @@ type Server struct {
 	blocking     blocking
 	watchful     bool // a pause is on or a client is blocked, so commands need a second look
 	hub          hub
-	replacing    bool           // keys that are added replace others, so that they are not new
-	eventChannel []byte         // memory for the name of an event's channel
+	replacing    bool   // keys that are added replace others, so that they are not new
+	eventChannel []byte // memory for the name of an event's channel
+	tracking     trackingTable
+	attentive    bool           // somebody wants to know more of each command, see attend
 	running      *Ctx           // of the batch that is being executed, or nil
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
@@ -141,7 +143,7 @@ func (s *Server) apply(cfg *config.Config) {
 	}
 	s.keys.SetLimits(encodingLimits(cfg))
 	s.policies.apply(cfg)
-	s.observe(cfg)
+	s.lookAround(cfg)
 	s.judgeSaving()
 	s.fronts.apply(cfg)
 }

@@ -8,7 +8,7 @@ type Observer interface {
 	Changed(db *DB, name []byte)
 	// Created is called when a key is being added that was not there, by whatever operation.
 	Created(db *DB, name []byte)
-	// Expired is called when a key is removed because its time has passed, before Changed.
+	// Expired is called instead of Changed when a key is removed because its time has passed.
 	Expired(db *DB, name []byte)
 }
 
@@ -21,7 +21,6 @@ func (db *DB) tell(name []byte, why change) {
 	case changeFlush:
 	case changeExpire:
 		db.ks.observer.Expired(db, name)
-		db.ks.observer.Changed(db, name)
 	default:
 		db.ks.observer.Changed(db, name)
 	}

@@ -57,6 +57,8 @@ type Config struct {
 	BusyReplyThreshold int // ms that a script runs before other clients get BUSY; 0 = never
 	ScriptTimeLimit    int // ms after which a script that has written nothing is stopped; 0 = never
 
+	TrackingTableMaxKeys int // keys that are remembered for clients that track them; 0 = no limit
+
 	NotifyEvents Events // which key-space events are published, and how
 
 	Dir        string // working directory, absolute once loaded

@@ -125,6 +125,11 @@ var directives = []*Directive{
 		Summary: "Close a client that has sent nothing for this many seconds; 0 means never.",
 		kind:    seconds(func(c *Config) *time.Duration { return &c.Timeout }),
 	},
+	{
+		Name: "tracking-table-max-keys", Group: Clients, Since: "0.1.0", Default: "1000000", Settable: true,
+		Summary: "Keys that are remembered because clients that cache have read them; beyond that, random ones are forgotten and their readers told that they have changed. 0 means no limit.",
+		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.TrackingTableMaxKeys }),
+	},
 
 	{
 		Name: "daemonize", Group: General, Since: "0.1.0", Default: "no",

@@ -123,6 +123,7 @@ var samples = map[string]sample{
 	"tcp-keepalive":              {"60", "60"},
 	"timeout":                    {"30", "30"},
 	"unknown-policy":             {"allow", "allow"},
+	"tracking-table-max-keys":    {"5", "5"},
 	"unixsocket":                 {"/run/x.sock", "/run/x.sock"},
 	"unixsocketperm":             {"0770", "770"},
 	"zset-max-listpack-entries":  {"8", "8"},

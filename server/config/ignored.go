@@ -178,7 +178,6 @@ var ignored = []Ignored{
 	{Name: "tls-session-cache-size", Reason: noTLS},
 	{Name: "tls-session-cache-timeout", Reason: noTLS},
 	{Name: "tls-session-caching", Reason: noTLS},
-	{Name: "tracking-table-max-keys", Reason: noSlowlog},
 	{Name: "user", Reason: noACL + "; use requirepass", Never: true},
 }
 

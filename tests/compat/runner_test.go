@@ -67,11 +67,14 @@ func (l link) close() {
 }
 
 // send writes the same bytes to both.
-func (l link) send(raw []byte) error {
-	if err := l.reference.Send(raw); err != nil {
+func (l link) send(raw []byte) error { return l.sendEach(raw, raw) }
+
+// sendEach writes to both.
+func (l link) sendEach(forReference, forSubject []byte) error {
+	if err := l.reference.Send(forReference); err != nil {
 		return fmt.Errorf("redis-server: %w", err)
 	}
-	if err := l.subject.Send(raw); err != nil {
+	if err := l.subject.Send(forSubject); err != nil {
 		return fmt.Errorf("headgate: %w", err)
 	}
 	return nil
@@ -104,12 +107,13 @@ type run struct {
 	tally    *tally
 
 	links   map[string]link
-	lag     time.Duration // the sum of the two longest round trips so far
+	ids     map[string][2]string // what @id has noted of connections: their numbers on the two servers
+	lag     time.Duration        // the sum of the two longest round trips so far
 	reports int
 }
 
 func (r *run) all() {
-	r.links = make(map[string]link)
+	r.links, r.ids = make(map[string]link), make(map[string][2]string)
 	defer func() {
 		for _, l := range r.links {
 			l.close()
@@ -156,6 +160,10 @@ func (r *run) step(st *step) error {
 		return r.expectClosed(st)
 	case st.blocked >= 0:
 		return r.awaitBlocked(st.blocked)
+	case st.noteID:
+		l := r.link(st.conn)
+		r.ids[st.conn] = [2]string{l.reference.Ask("CLIENT", "ID").Text, l.subject.Ask("CLIENT", "ID").Text}
+		return nil
 	}
 	for round := range st.repeat {
 		if err := r.exchange(st, round); err != nil {
@@ -172,12 +180,13 @@ func (r *run) step(st *step) error {
 // exchange sends the command to both servers and compares what they say.
 func (r *run) exchange(st *step, round int) error {
 	l := r.link(st.conn)
-	raw := st.raw
-	if raw == nil {
-		raw = harness.Command(st.expand(round)...)
+	forReference, forSubject := st.raw, st.raw
+	if st.raw == nil {
+		forReference = harness.Command(r.withIDs(st.expand(round), 0)...)
+		forSubject = harness.Command(r.withIDs(st.expand(round), 1)...)
 	}
 	begin := time.Now()
-	if err := l.send(raw); err != nil || st.noReply {
+	if err := l.sendEach(forReference, forSubject); err != nil || st.noReply {
 		return err
 	}
 	reference, subject, err := l.read()
@@ -193,6 +202,20 @@ func (r *run) exchange(st *step, round int) error {
 		r.report(st, "differs", reference, subject)
 	}
 	return nil
+}
+
+// withIDs returns args with {id:conn} replaced by the number of that connection on one of the two servers.
+func (r *run) withIDs(args []string, side int) []string {
+	if len(r.ids) == 0 {
+		return args
+	}
+	args = slices.Clone(args)
+	for i := range args {
+		for conn, ids := range r.ids {
+			args[i] = strings.ReplaceAll(args[i], "{id:"+conn+"}", ids[side])
+		}
+	}
+	return args
 }
 
 func (r *run) report(st *step, what string, reference, subject harness.Value) {

@@ -30,6 +30,7 @@ type step struct {
 	raw     []byte   // @raw: sent as it is, instead of args
 	sleep   time.Duration
 	blocked int    // @blocked n: waits until so many clients are blocked; -1 for other lines
+	noteID  bool   // @id: the connection's number is noted, for {id:conn}
 	closed  bool   // @closed: the servers must have closed the connection
 	noReply bool   // @noreply: nothing is read
 	only    int    // @resp2, @resp3: the one protocol that the line runs in, or 0
@@ -103,7 +104,7 @@ func (st *step) parse(words []string) error {
 		}
 	}
 	st.args = words
-	if len(words) == 0 && st.raw == nil && st.sleep == 0 && !st.closed && st.blocked < 0 {
+	if len(words) == 0 && st.raw == nil && st.sleep == 0 && !st.closed && st.blocked < 0 && !st.noteID {
 		return fmt.Errorf("no command")
 	}
 	return nil
@@ -125,6 +126,8 @@ func (st *step) directive(words []string) (rest []string, err error) {
 		st.noReply = true
 	case "@closed":
 		st.closed = true
+	case "@id":
+		st.noteID = true
 	case "@resp2":
 		st.only = 2
 	case "@resp3":

@@ -1,0 +1,303 @@
+package server
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"headgate/server/resp"
+)
+
+// Client-side caching. A client that tracks is told when what it may have cached changes: either keys that it has read, which the
+// table here remembers, or, in broadcasting mode, all keys with certain prefixes. As in Redis the table knows keys by their names
+// alone, whatever their database.
+
+// trackingMode is what CLIENT TRACKING ON has set for one client.
+type trackingMode struct {
+	redirect int64 // ID of the client that is told instead; 0 = itself
+	broken   bool  // that client is gone
+	bcast    bool
+	optIn    bool
+	optOut   bool
+	noLoop   bool // it is not told of its own changes
+	caching  bool // CLIENT CACHING was called for the next command
+	prefixes map[string]bool
+}
+
+// trackingTable remembers who has read what. The executor's lock guards it.
+type trackingTable struct {
+	clients  int                           // that track
+	readers  map[string]map[int64]struct{} // by key: the IDs of clients that have read it since it last changed
+	items    int                           // the sum of the lengths of readers
+	prefixes map[string]*broadcast
+	changed  bool // a broadcast has keys
+}
+
+// broadcast is a prefix that clients want to hear of, and the keys with it that have changed in this batch.
+type broadcast struct {
+	clients map[int64]*Client
+	keys    map[string]int64 // to the ID of the client that changed it, 0 if none did
+}
+
+const (
+	invalidateWord    = "invalidate"
+	invalidateChannel = "__redis__:invalidate" // where subscribers in RESP2 are told
+	trackingBroken    = "tracking-redir-broken"
+)
+
+// maxTrackingPrefixes bounds the prefixes of one client: a change looks at all there are.
+const maxTrackingPrefixes = 1024
+
+// track turns tracking on for a client, or changes how it is done.
+func (s *Server) track(cl *Client, mode trackingMode, prefixes []string) {
+	t := &s.tracking
+	if cl.tracking == nil {
+		t.clients++
+	} else {
+		mode.prefixes = cl.tracking.prefixes
+	}
+	cl.tracking = &mode
+	if mode.bcast {
+		if len(prefixes) == 0 {
+			prefixes = []string{""}
+		}
+		if mode.prefixes == nil {
+			mode.prefixes = map[string]bool{}
+		}
+		for _, prefix := range prefixes {
+			mode.prefixes[prefix] = true
+			t.addPrefix(cl, prefix)
+		}
+	}
+	s.lookAround(s.config.Get())
+}
+
+func (t *trackingTable) addPrefix(cl *Client, prefix string) {
+	b := t.prefixes[prefix]
+	if b == nil {
+		b = &broadcast{clients: map[int64]*Client{}, keys: map[string]int64{}}
+		if t.prefixes == nil {
+			t.prefixes = map[string]*broadcast{}
+		}
+		t.prefixes[prefix] = b
+	}
+	b.clients[cl.id] = cl
+}
+
+// untrack ends a client's tracking. What the table knows of it is forgotten as the keys change.
+func (s *Server) untrack(cl *Client) {
+	if cl.tracking == nil {
+		return
+	}
+	t := &s.tracking
+	for prefix := range cl.tracking.prefixes {
+		b := t.prefixes[prefix]
+		delete(b.clients, cl.id)
+		if len(b.clients) == 0 {
+			delete(t.prefixes, prefix)
+		}
+	}
+	cl.tracking = nil
+	t.clients--
+	if t.clients == 0 {
+		t.readers, t.items = nil, 0
+	}
+	s.lookAround(s.config.Get())
+}
+
+// rememberKeys notes that the client has read the keys of the command that has been run. A script's reads are those of the commands
+// that it calls.
+func (c *Ctx) rememberKeys(cmd *Command, args [][]byte) {
+	mode := c.client.tracking
+	if mode == nil || mode.bcast || cmd.Flags&ReadOnly == 0 || cmd.Group == GroupScripting || (mode.optIn && !mode.caching) || (mode.optOut && mode.caching) {
+		return
+	}
+	var room [8]int
+	for _, k := range cmd.Keys {
+		if k.Access == notKey {
+			continue
+		}
+		for _, i := range k.find(room[:0], args) {
+			c.srv.tracking.remember(args[i], c.client.id)
+		}
+	}
+	c.srv.limitTracking(c.cfg.TrackingTableMaxKeys)
+}
+
+func (t *trackingTable) remember(key []byte, id int64) {
+	readers := t.readers[string(key)]
+	if readers == nil {
+		if t.readers == nil {
+			t.readers = map[string]map[int64]struct{}{}
+		}
+		readers = map[int64]struct{}{}
+		t.readers[string(key)] = readers
+	}
+	if _, known := readers[id]; !known {
+		readers[id] = struct{}{}
+		t.items++
+	}
+}
+
+// limitTracking forgets keys while there are more than the table may hold, and tells their readers that they have changed. 0 is no
+// limit.
+func (s *Server) limitTracking(most int) {
+	t := &s.tracking
+	for key := range t.readers { // in random order
+		if most == 0 || len(t.readers) <= most {
+			return
+		}
+		s.invalidate([]byte(key), nil)
+	}
+}
+
+// keyChanged has all that track a key hear that it changes. by is the client whose command does that, or nil.
+func (s *Server) keyChanged(key []byte, by *Client) {
+	t := &s.tracking
+	if len(t.prefixes) > 0 {
+		id := int64(0)
+		if by != nil {
+			id = by.id
+		}
+		for prefix, b := range t.prefixes {
+			if len(key) >= len(prefix) && string(key[:len(prefix)]) == prefix {
+				b.keys[string(key)] = id
+				t.changed = true
+			}
+		}
+	}
+	s.invalidate(key, by)
+}
+
+// invalidate tells those who have read a key that it has changed, and forgets them. by is the client whose command changed it, or nil.
+func (s *Server) invalidate(key []byte, by *Client) {
+	t := &s.tracking
+	readers, known := t.readers[string(key)]
+	if !known {
+		return
+	}
+	t.items -= len(readers)
+	delete(t.readers, string(key))
+	for _, id := range slices.Sorted(maps.Keys(readers)) {
+		cl := s.clients.byID[id]
+		if cl == nil || cl.tracking == nil || cl.tracking.bcast || (cl.tracking.noLoop && cl == by) {
+			continue
+		}
+		s.sendInvalidation(cl, [][]byte{key})
+	}
+}
+
+// sendBroadcasts sends what has been changed since the last time to those who track by prefix. The keys of one prefix make one
+// message.
+func (s *Server) sendBroadcasts() {
+	t := &s.tracking
+	t.changed = false
+	for _, prefix := range slices.Sorted(maps.Keys(t.prefixes)) {
+		b := t.prefixes[prefix]
+		if b == nil || len(b.keys) == 0 {
+			continue
+		}
+		names := slices.Sorted(maps.Keys(b.keys))
+		for _, id := range slices.Sorted(maps.Keys(b.clients)) {
+			cl := b.clients[id]
+			keys := make([][]byte, 0, len(names))
+			for _, name := range names {
+				if !cl.tracking.noLoop || b.keys[name] != id {
+					keys = append(keys, []byte(name))
+				}
+			}
+			if len(keys) > 0 {
+				s.sendInvalidation(cl, keys)
+			}
+		}
+		b.keys = map[string]int64{}
+	}
+}
+
+// invalidateAll tells all that track that every key has changed.
+func (s *Server) invalidateAll() {
+	t := &s.tracking
+	if t.clients == 0 {
+		return
+	}
+	t.readers, t.items = nil, 0
+	for _, cl := range s.clients.sorted() {
+		if cl.tracking != nil {
+			s.sendInvalidation(cl, nil)
+		}
+	}
+}
+
+// sendInvalidation tells a client, or the one that it has named, that keys have changed: all of them if keys is nil. The client whose
+// command is running hears of it behind the reply. In RESP2 only a subscriber can be told.
+func (s *Server) sendInvalidation(cl *Client, keys [][]byte) {
+	target := cl
+	if cl.tracking.redirect != 0 {
+		if target = s.clients.byID[cl.tracking.redirect]; target == nil {
+			cl.tracking.broken = true
+			if cl.reply.Proto() == resp.RESP3 {
+				s.deliverLater(cl, encodeBroken(cl.tracking.redirect))
+			}
+			return
+		}
+	}
+	var w resp.Writer
+	w.SetProto(target.reply.Proto())
+	switch {
+	case w.Proto() == resp.RESP3:
+		w.Push(2)
+		w.BulkString(invalidateWord)
+	case target != cl && target.subs != nil:
+		w.Push(3)
+		w.BulkString("message")
+		w.BulkString(invalidateChannel)
+	default:
+		return
+	}
+	if keys == nil {
+		w.Null()
+	} else {
+		w.Array(len(keys))
+		for _, key := range keys {
+			w.Bulk(key)
+		}
+	}
+	s.deliverLater(target, w.Bytes())
+}
+
+// encodeBroken is the message for a client whose redirection leads nowhere.
+func encodeBroken(id int64) []byte {
+	var w resp.Writer
+	w.SetProto(resp.RESP3)
+	w.Push(2)
+	w.BulkString(trackingBroken)
+	w.Int(id)
+	return w.Bytes()
+}
+
+// deliverLater is deliver, but behind the reply of the client's own command if one is running.
+func (s *Server) deliverLater(cl *Client, message []byte) {
+	if s.isRunning(cl) && s.running.worker.depth > 0 {
+		w := s.running.worker
+		w.later = append(w.later, message...)
+		return
+	}
+	s.deliver(cl, message)
+}
+
+// sendLater sends the client whose command has ended what had to wait for that.
+func (c *Ctx) sendLater() {
+	w := c.worker
+	if len(w.later) == 0 {
+		return
+	}
+	if !c.client.conn.Closing() {
+		c.client.pushes().Raw(w.later)
+	}
+	if w.later = w.later[:0]; cap(w.later) > keptMessage {
+		w.later = nil
+	}
+}
+
+// overlap reports whether one of two prefixes begins with the other, so that a change could be told twice.
+func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
