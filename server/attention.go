@@ -1,13 +1,29 @@
 package server
 
-import "headgate/server/config"
+import (
+	"math"
+	"time"
+
+	"headgate/server/config"
+)
 
 // Some things that happen around a command are rare enough to cost nothing as long as nobody wants them: one field, attentive, says
 // whether anybody does.
 
-// lookAround works out whether commands are to be attended to one by one, and whether the store is to tell of changes.
+// defaultSlowerThan is slowlog-log-slower-than's default, in µs. Below it even commands marked Fast may pass for slow, so each is
+// timed.
+const defaultSlowerThan = 10_000
+
+// lookAround works out whether commands are to be attended to one by one, which of them are slow, and whether the store is to tell of
+// changes.
 func (s *Server) lookAround(cfg *config.Config) {
-	s.attentive = s.tracking.clients > 0
+	s.slowlog.limit(cfg.SlowlogLogSlowerThan, cfg.SlowlogMaxLen)
+	s.noteFrom = s.slowlog.from
+	if ms := cfg.LatencyMonitorThreshold; ms > 0 && ms <= math.MaxInt64/int(time.Millisecond) {
+		s.noteFrom = min(s.noteFrom, int64(ms)*int64(time.Millisecond))
+	}
+	s.timesAll = s.noteFrom < defaultSlowerThan*int64(time.Microsecond)
+	s.attentive = s.tracking.clients > 0 || len(s.monitors) > 0 || s.timesAll
 	if cfg.NotifyEvents != 0 || s.tracking.clients > 0 {
 		s.keys.SetObserver(observer{s})
 	} else {
@@ -18,16 +34,35 @@ func (s *Server) lookAround(cfg *config.Config) {
 // attend runs a command and does what goes with it for those who want more than its reply. Commands that a command calls, as EXEC and
 // scripts do, come here too.
 func (c *Ctx) attend(timed bool) {
-	cmd, args := c.cmd, c.args
-	w := c.worker
+	s, w, cmd, args := c.srv, c.worker, c.cmd, c.args
+	isScript := cmd.Flags&SkipMonitor != 0 && cmd.Group == GroupScripting
+	if isScript && len(s.monitors) > 0 {
+		c.showToMonitors(cmd, args)
+	}
 	w.depth++
-	c.perform(timed)
+	c.perform(timed || s.timesAll)
 	c.rememberKeys(cmd, args)
 	w.depth--
+	if cmd.Flags&(SkipMonitor|Admin) == 0 && len(s.monitors) > 0 {
+		c.showToMonitors(cmd, args)
+	}
 	if w.depth == 0 {
 		c.forgetCaching(cmd)
 		c.sendLater()
 	}
+}
+
+// noteSlow enters a command that took so many ns into the slow log, and among the spikes of latency, if it belongs there.
+func (c *Ctx) noteSlow(cmd *Command, args [][]byte, took int64) {
+	s := c.srv
+	if took >= s.slowlog.from && cmd.Flags&SkipSlowlog == 0 {
+		s.slowlog.add(c, cmd, args, took, c.cfg.SlowlogMaxLen)
+	}
+	event := eventCommand
+	if cmd.Flags&Fast != 0 {
+		event = eventFastCommand
+	}
+	s.watchLatency(event, took, c.cfg.LatencyMonitorThreshold)
 }
 
 // forgetCaching ends what CLIENT CACHING has said of the one command behind it, which may be a whole transaction.

@@ -34,8 +34,10 @@ type Client struct {
 	lastCmd       *Command
 	inputErr      error // why its input cannot be read on; its own worker's
 
-	blocked  *blocked       // waits for a key; nil: it does not
-	tracking *trackingMode  // nil: it does not
+	blocked  *blocked      // waits for a key; nil: it does not
+	tracking *trackingMode // nil: it does not
+	monitors bool
+	limited  bool           // it may not run every command, since it subscribes or monitors
 	subs     *subscriptions // nil while there are none
 	multi    *transaction
 	watches  []*store.Watch
@@ -96,6 +98,7 @@ func (s *Server) closed(c *netpoll.Conn) {
 	s.endTransaction(cl)
 	s.hub.forget(cl)
 	s.untrack(cl)
+	s.endMonitoring(cl)
 	s.clients.remove(cl)
 }
 

@@ -92,6 +92,7 @@ func (c *Ctx) clientFlags(cl *Client) string {
 	for _, w := range cl.watches {
 		changed = changed || w.Changed(c.now)
 	}
+	add(cl.monitors, 'O')
 	add(cl.subs != nil, 'P')
 	add(cl.multi != nil, 'x')
 	add(cl.held || cl.blocked != nil, 'b')

@@ -103,7 +103,10 @@ func (c *Ctx) sendCommandInfo(cmd *Command) {
 	w.Int(int64(last))
 	w.Int(int64(step))
 	c.sendNames(cmd.categories())
-	w.Set(0) // tips for clients of clusters
+	w.Set(len(cmd.tips))
+	for _, tip := range cmd.tips {
+		w.BulkString(tip)
+	}
 	w.Set(len(cmd.Keys))
 	for _, k := range cmd.Keys {
 		sendKeySpec(w, k)

@@ -230,6 +230,7 @@ func reset(c *Ctx) {
 	c.srv.endTransaction(cl)
 	c.srv.hub.forget(cl)
 	c.srv.untrack(cl)
+	c.srv.endMonitoring(cl)
 	cl.db = c.srv.keys.DB(0)
 	cl.name = ""
 	cl.user = defaultUser

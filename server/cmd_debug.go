@@ -5,12 +5,15 @@ import (
 	"time"
 )
 
-// debugCommand has the one part of DEBUG that tests of clients need. It is off unless enable-debug-command says otherwise.
+// debugCommand has the parts of DEBUG that tests of clients need. It is off unless enable-debug-command says otherwise.
 var debugCommand = &Command{
-	Name: "debug", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
-	Summary: "Have the whole server stand still for some seconds, to see how clients bear it.",
+	Name: "debug", Group: GroupServer, Since: "1.0.0", Complexity: "depends on the sub-command",
+	Summary: "Help with tests: SLEEP has the whole server stand still, SET-ACTIVE-EXPIRE has keys past their time removed only when they are looked for, OBJECT shows how a value is kept.",
 	Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
-	Args: []Arg{double("seconds").after("SLEEP")}, Reply: ReplySimple, Handler: debug,
+	Args: []Arg{oneOf("subcommand",
+		double("seconds").after("SLEEP"), oneOf("active", tok("0"), tok("1")).after("SET-ACTIVE-EXPIRE"), key("key").after("OBJECT"),
+	)},
+	Reply: ReplySimple, Handler: debug,
 }
 
 const errDebugOff = `ERR DEBUG command not allowed. If the enable-debug-command option is set to "local", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.`
@@ -24,6 +27,8 @@ func debug(c *Ctx) {
 		c.err(errDebugOff)
 	case len(c.args) == 2 && c.is(1, "HELP"):
 		c.sendHelp("DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+			"OBJECT <key>", "    Show how the value at a key is kept.",
+			"SET-ACTIVE-EXPIRE <0|1>", "    Have keys past their time removed by themselves, or only when they are looked for.",
 			"SLEEP <seconds>", "    Have the whole server stand still; the time may have decimals.",
 			"HELP", "    Print this help.")
 	case len(c.args) == 3 && c.is(1, "SLEEP"):
@@ -32,7 +37,25 @@ func debug(c *Ctx) {
 			time.Sleep(time.Duration(min(seconds, maxDebugSleep.Seconds()) * float64(time.Second)))
 		}
 		c.ok()
+	case len(c.args) == 3 && c.is(1, "SET-ACTIVE-EXPIRE"):
+		n, _ := strconv.Atoi(string(c.args[2])) // what is no number is 0, as in Redis
+		c.srv.lazyExpireOnly = n == 0
+		c.ok()
+	case len(c.args) == 3 && c.is(1, "OBJECT"):
+		c.debugObject()
 	default:
 		c.errSubcommandSyntax()
 	}
+}
+
+// debugObject has Redis's fields. Values have no address and no serialised form here, so these are 0 and the memory that the value
+// takes up.
+func (c *Ctx) debugObject() {
+	e, ok := c.db.Find(c.key(2), c.now)
+	if !ok {
+		c.err(errNoSuchKey)
+		return
+	}
+	c.reply.Simple("Value at:0x0 refcount:1 encoding:" + e.Encoding() + " serializedlength:" + strconv.Itoa(e.MemoryUsage(usageSamples)) +
+		" lru:0 lru_seconds_idle:0")
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	rtdebug "runtime/debug"
 
 	"headgate/store"
 )
@@ -18,6 +19,11 @@ var memoryCommand = &Command{
 			Arity:   2, Reply: ReplyBulk | ReplyVerbatim, Handler: memoryDoctor,
 		},
 		helpCommand("4.0.0"),
+		{
+			Name: "purge", Since: "4.0.0", Complexity: "O(n) in the size of the Go heap, in the background",
+			Summary: "Give memory that nothing uses back to the operating system.",
+			Arity:   2, Reply: ReplySimple, Handler: memoryPurge,
+		},
 		{
 			Name: "stats", Since: "4.0.0", Complexity: "O(n) in the number of connections",
 			Summary: "Return figures on the server's use of memory.",
@@ -78,12 +84,24 @@ func (s *Server) memoryFigures() memoryFigures {
 // fragmentation returns how many times the memory in use the process has.
 func (m memoryFigures) fragmentation() float64 { return float64(m.resident) / float64(m.used) }
 
+// clientMemory returns the bytes that all clients' transactions and replies take up.
+func (s *Server) clientMemory() int {
+	n := 0
+	for _, cl := range s.clients.list {
+		n += cl.memory()
+	}
+	return n
+}
+
+// memoryPurge returns at once: the memory goes back while commands are run.
+func memoryPurge(c *Ctx) {
+	go rtdebug.FreeOSMemory()
+	c.ok()
+}
+
 func memoryStats(c *Ctx) {
 	m := c.srv.memoryFigures()
-	clients := 0
-	for _, cl := range c.srv.clients.list {
-		clients += cl.memory()
-	}
+	clients := c.srv.clientMemory()
 	perKey := uint64(0)
 	if m.Keys > 0 {
 		perKey = m.ArenaUsed / uint64(m.Keys)

@@ -48,7 +48,10 @@ var serverCommands = []*Command{
 		Summary: "Return the Unix time, in seconds, at which a snapshot was last saved.",
 		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplyInteger, Handler: lastSave,
 	},
+	latencyCommand,
+	lolwutCommand,
 	memoryCommand,
+	monitorCommand,
 	{
 		Name: "replicaof", Group: GroupServer, Since: "5.0.0", Complexity: "O(1)",
 		Summary: "Accept NO ONE, and refuse anything else: headgate does not replicate.",
@@ -74,6 +77,8 @@ var serverCommands = []*Command{
 		},
 		Reply: ReplyNone | ReplySimple, Handler: shutdown,
 	},
+	slaveofCommand,
+	slowlogCommand,
 	{
 		Name: "swapdb", Group: GroupServer, Since: "4.0.0", Complexity: "O(n) in the number of keys that clients watch in the two",
 		Summary: "Exchange the keys of two databases.",
@@ -85,6 +90,30 @@ var serverCommands = []*Command{
 		Summary: "Return the server's time: seconds since the Unix epoch, and microseconds.",
 		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplyArray, Handler: serverTime,
 	},
+}
+
+// slaveofCommand is REPLICAOF under its first name.
+var slaveofCommand = &Command{
+	Name: "slaveof", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
+	Summary: "REPLICAOF under its first name.",
+	Arity:   3, Flags: Admin | NoScript | Stale | NoAsyncLoading,
+	Args: []Arg{str("host"), str("port")}, Reply: ReplySimple, Handler: replicaOf,
+}
+
+var lolwutCommand = &Command{
+	Name: "lolwut", Group: GroupServer, Since: "5.0.0", Complexity: "O(1)",
+	Summary: "Say which version this is, without the art that Redis shows.",
+	Arity:   -1, Flags: ReadOnly | Fast,
+	Args: []Arg{integer("version").after("VERSION").opt()}, Reply: ReplyBulk | ReplyVerbatim, Handler: lolwut,
+}
+
+func lolwut(c *Ctx) {
+	if len(c.args) > 2 && c.is(1, "VERSION") {
+		if _, ok := c.integer(2); !ok {
+			return
+		}
+	}
+	c.reply.Verbatim("txt", "Redis ver. "+RedisVersion+"\nheadgate ver. "+Version+"\n")
 }
 
 func dbsize(c *Ctx) { c.reply.Int(int64(c.db.Len())) }

@@ -30,6 +30,7 @@ type Command struct {
 	parent   *Command
 	fullName string // "config|get"
 	upper    string // Name in upper case, for comparing
+	tips     []string
 
 	arityError string // the error for a wrong number of arguments
 	firstKey   int    // argument index of the first key when fixed, else 0
@@ -392,6 +393,13 @@ func newRegistry(groups ...[]*Command) *registry {
 			r.register(cmd, nil)
 			r.insert(cmd)
 			r.top = append(r.top, cmd)
+		}
+	}
+	for _, line := range commandTips {
+		for name := range strings.FieldsSeq(line.commands) {
+			if cmd := r.byFullName([]byte(name)); cmd != nil { // a group may be left out, as in tests
+				cmd.tips = strings.Fields(line.tips)
+			}
 		}
 	}
 	slices.SortFunc(r.top, func(a, b *Command) int { return strings.Compare(a.Name, b.Name) })

@@ -44,7 +44,8 @@ func (s *Server) cron() time.Duration {
 		due.clients = now + int64(pause)
 	}
 	if now >= due.sample {
-		s.stats.sample(now)
+		traffic := s.fronts.traffic()
+		s.stats.sample(now, traffic.BytesIn, traffic.BytesOut)
 		s.savePoints(now)
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
 		due.sample = now + int64(samplePeriod)
@@ -66,7 +67,11 @@ func (s *Server) cron() time.Duration {
 // expireSlice deletes keys that are past their time, and gives back the memory of flushed databases. It reports whether there is
 // likely much more to do.
 func (s *Server) expireSlice(nowMs int64) (more bool) {
+	if s.lazyExpireOnly {
+		return false
+	}
 	start := time.Now()
+	defer func() { s.stats.expireNs += int64(time.Since(start)) }()
 	seen, gone := 0, 0
 	for {
 		visited, expired := s.keys.ExpireSlice(nowMs, expireVisits)
@@ -75,6 +80,7 @@ func (s *Server) expireSlice(nowMs int64) (more bool) {
 			return s.keys.Retired() > 0
 		}
 		if time.Since(start) > sliceTime*3/4 {
+			s.stats.expireCaps++
 			return gone*expireYield >= seen
 		}
 	}

@@ -64,12 +64,14 @@ func (c *Ctx) admit() bool {
 		c.reject(errNoMulti)
 	case c.cmd.Flags&DenyOOM != 0 && c.srv.keys.Full():
 		c.reject(errOOM)
-	case c.client.subs != nil && c.client.confined() && !c.cmd.servesSubscribers():
+	case c.client.limited && c.client.confined() && !c.cmd.servesSubscribers():
 		c.reject("ERR Can't execute '" + c.cmd.fullName + errConfined)
 	case c.srv.unsaved && c.wantsDisk():
 		c.reject(errSaveFailed)
 	case c.srv.busy != "" && c.cmd.Flags&AllowBusy == 0:
 		c.reject(c.srv.busy)
+	case c.client.limited && c.client.monitors && c.cmd.Flags&(Write|ReadOnly|MayReplicate) != 0:
+		c.reject(errMonitorKeys)
 	default:
 		return true
 	}
@@ -125,21 +127,41 @@ func (c *Ctx) run(timed bool) {
 	stats := &c.srv.stats.commands[c.cmd.id]
 	sampled := c.cmd.Flags&(Fast|Sampled) != 0
 	c.client.lastCmd = c.cmd
-	if sampled && !timed {
+	if sampled && !timed && stats.calls >= alwaysTimed && len(c.args) < manyArguments {
 		c.cmd.Handler(c)
 	} else {
-		start := time.Now()
-		c.cmd.Handler(c)
-		took := int64(time.Since(start))
-		if sampled {
-			took *= timedEvery
-		}
-		stats.ns += took
+		c.runTimed(stats, sampled && timed && stats.calls >= alwaysTimed && !c.srv.timesAll)
 	}
 	c.srv.stats.processed++
 	stats.calls++
 	if c.failed {
 		stats.failed++
+	}
+}
+
+// alwaysTimed is how many calls of a command are timed before one in timedEvery has to do: a command that is seldom called needs no
+// estimate.
+const alwaysTimed = timedEvery
+
+// runTimed runs the command's handler and measures how long that takes. estimate tells that the call stands for timedEvery of them.
+func (c *Ctx) runTimed(stats *commandStats, estimate bool) {
+	cmd, args := c.cmd, c.args
+	start := time.Now()
+	cmd.Handler(c)
+	took := int64(time.Since(start))
+	calls := uint64(1)
+	if estimate {
+		calls = timedEvery
+	}
+	stats.ns += took * int64(calls)
+	if c.cfg.LatencyTracking {
+		if stats.times == nil {
+			stats.times = &histogram{}
+		}
+		stats.times.record(took, calls)
+	}
+	if took >= c.srv.noteFrom {
+		c.noteSlow(cmd, args, took)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-//go:generate go test -run ^TestCommandsDocumented$ -write .
+//go:generate go test -run Documented$ -write .
 
 // Marks between which a document holds the table of commands.
 const (

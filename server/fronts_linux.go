@@ -41,6 +41,17 @@ func (f *fronts) apply(cfg *config.Config) {
 
 func (f *fronts) count() int { return 1 }
 
+// multiplexing is how the fronts wait for many connections at once.
+const multiplexing = "epoll"
+
+// traffic returns what was read from clients and written to them.
+func (f *fronts) traffic() netpoll.Traffic {
+	if f.loop == nil {
+		return netpoll.Traffic{}
+	}
+	return f.loop.Traffic()
+}
+
 // nudge has background work looked after without delay.
 func (f *fronts) nudge() {
 	if f.loop != nil {

@@ -27,6 +27,12 @@ func (f *fronts) apply(*config.Config) {}
 
 func (f *fronts) count() int { return 0 }
 
+// multiplexing is how the fronts wait for many connections at once.
+const multiplexing = "goroutines"
+
+// traffic would return what was read from clients and written to them, which nobody counts here.
+func (f *fronts) traffic() netpoll.Traffic { return netpoll.Traffic{} }
+
 // nudge has background work looked after without delay.
 func (f *fronts) nudge() {
 	select {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -34,6 +35,7 @@ var infoSections = []infoSection{
 	{"Modules", true, func(*Ctx, *infoText) {}},
 	{"Commandstats", false, infoCommandStats},
 	{"Errorstats", true, infoErrorStats},
+	{"Latencystats", false, infoLatencyStats},
 	{"Cluster", true, infoCluster},
 	{"Keyspace", true, infoKeyspace},
 }
@@ -95,11 +97,14 @@ func infoServer(c *Ctx, t *infoText) {
 		executable = ""
 	}
 	t.field("redis_version", RedisVersion)
+	t.field("redis_git_sha1", "00000000")
+	t.field("redis_git_dirty", 0)
 	t.field("headgate_version", Version)
 	t.field("redis_mode", "standalone")
 	t.field("os", systemName())
 	t.field("arch_bits", bits.UintSize)
 	t.field("go_version", runtime.Version())
+	t.field("multiplexing_api", multiplexing)
 	t.field("process_id", pid())
 	t.field("process_supervised", "no")
 	t.field("run_id", s.runID)
@@ -109,6 +114,7 @@ func infoServer(c *Ctx, t *infoText) {
 	t.field("uptime_in_days", up/(24*60*60))
 	t.field("hz", c.cfg.Hz)
 	t.field("configured_hz", c.cfg.Hz)
+	t.field("lru_clock", c.nowNs/1e9&(1<<24-1))
 	t.field("executable", executable)
 	t.field("config_file", s.config.Path())
 	t.field("io_threads_active", 0)
@@ -129,6 +135,11 @@ func infoMemory(c *Ctx, t *infoText) {
 	t.bytes("used_memory_rss", m.resident)
 	t.bytes("used_memory_peak", m.peak)
 	t.field("used_memory_peak_perc", fmt.Sprintf("%.2f%%", 100*float64(m.used)/float64(m.peak)))
+	overhead := min(c.srv.startMemory+uint64(c.srv.clientMemory()), m.used)
+	t.field("used_memory_overhead", overhead)
+	t.field("used_memory_startup", c.srv.startMemory)
+	t.field("used_memory_dataset", m.used-overhead)
+	t.field("used_memory_dataset_perc", fmt.Sprintf("%.2f%%", 100*float64(m.used-overhead)/float64(max(m.used-min(c.srv.startMemory, m.used), 1))))
 	t.field("used_memory_arena", m.ArenaUsed)
 	t.field("used_memory_arena_rss", m.ArenaResident)
 	t.field("used_memory_heap", m.heap)
@@ -147,8 +158,16 @@ func infoMemory(c *Ctx, t *infoText) {
 	t.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", m.fragmentation()))
 	t.field("mem_fragmentation_bytes", int64(m.resident)-int64(m.used))
 	t.field("mem_allocator", "arena+"+runtime.Version())
+	t.field("mem_clients_slaves", 0)
+	t.field("mem_clients_normal", c.srv.clientMemory())
+	t.field("mem_replication_backlog", 0)
+	t.field("mem_aof_buffer", 0)
+	t.field("mem_cluster_links", 0)
+	t.field("mem_total_replication_buffers", 0)
+	t.field("mem_not_counted_for_evict", 0)
 	t.field("active_defrag_running", 0)
 	t.field("lazyfree_pending_objects", 0)
+	t.field("lazyfreed_objects", 0)
 }
 
 // infoPersistence says of the append-only file what a server says that has none.
@@ -171,14 +190,27 @@ func infoStats(c *Ctx, t *infoText) {
 	s := &c.srv.stats
 	t.field("total_connections_received", s.connections)
 	t.field("total_commands_processed", s.processed)
-	t.field("instantaneous_ops_per_sec", s.opsPerSecond())
+	t.field("instantaneous_ops_per_sec", int64(s.rate.average()))
+	traffic := c.srv.fronts.traffic()
+	t.field("total_net_input_bytes", traffic.BytesIn)
+	t.field("total_net_output_bytes", traffic.BytesOut)
+	t.field("total_net_repl_input_bytes", 0)
+	t.field("total_net_repl_output_bytes", 0)
+	t.field("instantaneous_input_kbps", fmt.Sprintf("%.2f", s.netIn.average()/1024))
+	t.field("instantaneous_output_kbps", fmt.Sprintf("%.2f", s.netOut.average()/1024))
+	t.field("instantaneous_input_repl_kbps", "0.00")
+	t.field("instantaneous_output_repl_kbps", "0.00")
 	t.field("rejected_connections", s.rejectedConnections)
 	t.field("sync_full", 0)
 	t.field("sync_partial_ok", 0)
 	t.field("sync_partial_err", 0)
 	t.field("expired_keys", c.srv.keys.Stats().Expired-s.expiredBefore)
+	t.field("expired_time_cap_reached_count", s.expireCaps)
+	t.field("expire_cycle_cpu_milliseconds", s.expireNs/int64(time.Millisecond))
 	t.field("evicted_keys", 0)
 	t.field("evicted_clients", 0)
+	t.field("total_eviction_exceeded_time", 0)
+	t.field("current_eviction_exceeded_time", 0)
 	t.field("keyspace_hits", s.keyspaceHits)
 	t.field("keyspace_misses", s.keyspaceMisses)
 	t.field("pubsub_channels", len(c.srv.hub.topics[kindChannel]))
@@ -189,20 +221,39 @@ func infoStats(c *Ctx, t *infoText) {
 	t.field("tracking_total_prefixes", len(c.srv.tracking.prefixes))
 	t.field("latest_fork_usec", 0)
 	t.field("total_forks", 0)
+	t.field("migrate_cached_sockets", 0)
+	t.field("slave_expires_tracked_keys", 0)
+	t.field("active_defrag_hits", 0)
+	t.field("active_defrag_misses", 0)
+	t.field("active_defrag_key_hits", 0)
+	t.field("active_defrag_key_misses", 0)
+	t.field("total_active_defrag_time", 0)
+	t.field("current_active_defrag_time", 0)
+	t.field("unexpected_error_replies", 0)
 	t.field("total_error_replies", s.errorReplies)
+	t.field("dump_payload_sanitizations", 0)
+	t.field("total_reads_processed", traffic.Reads)
+	t.field("total_writes_processed", traffic.Writes)
+	t.field("io_threaded_reads_processed", 0)
+	t.field("io_threaded_writes_processed", 0)
 	t.field("unknown_commands", s.unknown)
 	t.field("protocol_errors", s.protocolErrors)
 	t.field("clients_timed_out", s.timedOut)
 	t.field("client_output_buffer_limit_disconnections", s.outputLimited)
 }
 
-func infoReplication(_ *Ctx, t *infoText) {
+func infoReplication(c *Ctx, t *infoText) {
 	t.field("role", "master")
 	t.field("connected_slaves", 0)
 	t.field("master_failover_state", "no-failover")
+	t.field("master_replid", c.srv.runID)
+	t.field("master_replid2", strings.Repeat("0", len(c.srv.runID)))
 	t.field("master_repl_offset", 0)
 	t.field("second_repl_offset", -1)
 	t.field("repl_backlog_active", 0)
+	t.field("repl_backlog_size", 0)
+	t.field("repl_backlog_first_byte_offset", 0)
+	t.field("repl_backlog_histlen", 0)
 }
 
 func infoCPU(_ *Ctx, t *infoText) {
@@ -233,6 +284,24 @@ func infoCommandStats(c *Ctx, t *infoText) {
 func infoErrorStats(c *Ctx, t *infoText) {
 	for _, code := range slices.Sorted(maps.Keys(c.srv.stats.errorCodes)) {
 		t.field("errorstat_"+code, fmt.Sprintf("count=%d", c.srv.stats.errorCodes[code]))
+	}
+}
+
+// infoLatencyStats shows the times, in µs, that so many percent of a command's calls did not exceed.
+func infoLatencyStats(c *Ctx, t *infoText) {
+	if !c.cfg.LatencyTracking {
+		return
+	}
+	for _, cmd := range c.srv.commands.all {
+		h := c.srv.stats.commands[cmd.id].times
+		if h == nil || h.total == 0 {
+			continue
+		}
+		var shown []string
+		for _, p := range c.cfg.LatencyPercentiles {
+			shown = append(shown, fmt.Sprintf("p%s=%.3f", strconv.FormatFloat(p, 'g', 10, 64), float64(h.percentile(p))/1e3))
+		}
+		t.field("latency_percentiles_usec_"+cmd.fullName, strings.Join(shown, ","))
 	}
 }
 

@@ -63,6 +63,7 @@ func (s *subscriptions) of(kind topicKind) int {
 func (h *hub) add(cl *Client, kind topicKind, name []byte) {
 	if cl.subs == nil {
 		cl.subs = &subscriptions{}
+		cl.limited = true
 	}
 	if cl.subs[kind][string(name)] != nil {
 		return
@@ -94,6 +95,7 @@ func (h *hub) remove(cl *Client, kind topicKind, name string) {
 	delete(cl.subs[kind], name)
 	if cl.subs.total() == 0 {
 		cl.subs = nil
+		cl.limited = cl.monitors
 	}
 	t.clients = slices.DeleteFunc(t.clients, func(other *Client) bool { return other == cl })
 	if len(t.clients) > 0 {

@@ -43,20 +43,26 @@ type Server struct {
 	pairs    [maxPairs]takenPair           // scratch for RL.TAKE
 	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows
 
-	clients      clientTable
-	nextClientID int64
-	maxClients   int // maxclients, or less if descriptors are short
-	pause        pause
-	blocking     blocking
-	watchful     bool // a pause is on or a client is blocked, so commands need a second look
-	hub          hub
-	replacing    bool   // keys that are added replace others, so that they are not new
-	eventChannel []byte // memory for the name of an event's channel
-	tracking     trackingTable
-	attentive    bool           // somebody wants to know more of each command, see attend
-	running      *Ctx           // of the batch that is being executed, or nil
-	spare        []*transaction // memory for the next MULTI
-	queuedArgs   [][]byte       // memory for EXEC's arguments
+	clients        clientTable
+	nextClientID   int64
+	maxClients     int // maxclients, or less if descriptors are short
+	pause          pause
+	blocking       blocking
+	watchful       bool // a pause is on or a client is blocked, so commands need a second look
+	hub            hub
+	replacing      bool   // keys that are added replace others, so that they are not new
+	eventChannel   []byte // memory for the name of an event's channel
+	tracking       trackingTable
+	monitors       []*Client
+	slowlog        slowLog
+	latency        map[string]*latencyEvent
+	noteFrom       int64          // ns from which a command's time is noted by the slow log or the latency monitor
+	timesAll       bool           // every command is timed
+	lazyExpireOnly bool           // DEBUG SET-ACTIVE-EXPIRE 0
+	attentive      bool           // somebody wants to know more of each command, see attend
+	running        *Ctx           // of the batch that is being executed, or nil
+	spare          []*transaction // memory for the next MULTI
+	queuedArgs     [][]byte       // memory for EXEC's arguments
 
 	scripts         *scripts
 	snapshot        *snapshotRun // under way, or nil
@@ -73,11 +79,12 @@ type Server struct {
 	cronAt               cronTimes
 	soonest              atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
 
-	started int64 // ns
-	runID   string
-	fronts  fronts
-	stop    chan struct{} // closed by Stop
-	once    sync.Once
+	started     int64  // ns
+	startMemory uint64 // bytes in use when the server was made
+	runID       string
+	fronts      fronts
+	stop        chan struct{} // closed by Stop
+	once        sync.Once
 }
 
 // Options are the parts that a Server is given from outside; zero values are the usual ones.
@@ -111,7 +118,7 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.OnExpired(s.keyExpired)
 	s.keys.DB(0).Follow([]byte(policiesKey))
 	s.scripts = newScripts(s)
-	s.started = s.clock.Read()
+	s.started, s.startMemory = s.clock.Read(), s.usedMemory()
 	s.saving.last = s.started
 	s.soonest.Store(math.MaxInt64)
 	s.apply(cfg)

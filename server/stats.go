@@ -24,43 +24,53 @@ type statistics struct {
 	expiredBefore       uint64            // expired keys up to the last reset
 	peakMemory          uint64            // the most that usedMemory was when it was sampled
 
-	rate rateSampler
+	expireNs   int64  // spent on removing keys past their time
+	expireCaps uint64 // times that this ran into its limit of time
+
+	rate, netIn, netOut rateSampler // commands, and bytes from and to clients
 }
 
 // commandStats are one command's counters. The time of commands marked Fast or Sampled is an estimate from one call in timedEvery.
 type commandStats struct {
 	calls, rejected, failed uint64
 	ns                      int64
+	times                   *histogram // nil until the first one
 }
 
 // rateSamples is how many samples instantaneous_ops_per_sec averages.
 const rateSamples = 16
 
-// rateSampler measures commands per second over the last samples.
+// rateSampler measures by how much a counter grows in a second, over the last samples.
 type rateSampler struct {
 	perSecond [rateSamples]float64
 	next      int
 	at        int64 // ns
-	processed uint64
+	count     uint64
+}
+
+// sample enters the rates since the last sample.
+func (s *statistics) sample(now int64, in, out uint64) {
+	s.rate.sample(now, s.processed)
+	s.netIn.sample(now, in)
+	s.netOut.sample(now, out)
 }
 
 // sample enters the rate since the last sample.
-func (s *statistics) sample(now int64) {
-	r := &s.rate
-	if r.at != 0 && now > r.at {
-		r.perSecond[r.next] = float64(s.processed-r.processed) * 1e9 / float64(now-r.at)
+func (r *rateSampler) sample(now int64, count uint64) {
+	if r.at != 0 && now > r.at && count >= r.count {
+		r.perSecond[r.next] = float64(count-r.count) * 1e9 / float64(now-r.at)
 		r.next = (r.next + 1) % rateSamples
 	}
-	r.at, r.processed = now, s.processed
+	r.at, r.count = now, count
 }
 
-// opsPerSecond is the average of the last samples.
-func (s *statistics) opsPerSecond() int64 {
+// average is the mean of the last samples.
+func (r *rateSampler) average() float64 {
 	sum := 0.0
-	for _, v := range s.rate.perSecond {
+	for _, v := range r.perSecond {
 		sum += v
 	}
-	return int64(sum / rateSamples)
+	return sum / rateSamples
 }
 
 // maxErrorCodes bounds how many different codes are counted, so that a flood of made-up ones costs no memory.

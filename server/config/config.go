@@ -59,6 +59,12 @@ type Config struct {
 
 	TrackingTableMaxKeys int // keys that are remembered for clients that track them; 0 = no limit
 
+	SlowlogLogSlowerThan    int       // µs from which a command is slow; below 0 none is
+	SlowlogMaxLen           int       // slow commands that are kept
+	LatencyMonitorThreshold int       // ms from which a command is a spike of latency; 0 = none is
+	LatencyTracking         bool      // count how long the calls of each command take
+	LatencyPercentiles      []float64 // of those counts that INFO shows, 0 to 100
+
 	NotifyEvents Events // which key-space events are published, and how
 
 	Dir        string // working directory, absolute once loaded

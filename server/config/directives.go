@@ -35,7 +35,7 @@ const (
 	Clients     Group = "Clients"
 	General     Group = "General"
 	Security    Group = "Security"
-	Notices     Group = "Events"
+	Notices     Group = "Events and statistics"
 	Encodings   Group = "Compact encodings"
 	Limiters    Group = "Limiters"
 	Scripts     Group = "Scripts"
@@ -175,9 +175,34 @@ var directives = []*Directive{
 	},
 
 	{
+		Name: "latency-monitor-threshold", Group: Notices, Since: "0.1.0", Default: "0", Settable: true,
+		Summary: "Milliseconds from which on a command counts as a spike of latency, for LATENCY LATEST and its kin; 0 means never.",
+		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.LatencyMonitorThreshold }),
+	},
+	{
+		Name: "latency-tracking", Group: Notices, Since: "0.1.0", Default: "yes", Settable: true,
+		Summary: "Count how long the calls of each command take, for LATENCY HISTOGRAM and INFO latencystats. Of commands marked fast one call in 64 stands for all.",
+		kind:    yesNo(func(c *Config) *bool { return &c.LatencyTracking }),
+	},
+	{
+		Name: "latency-tracking-info-percentiles", Group: Notices, Since: "0.1.0", Default: "50 99 99.9", Settable: true,
+		Summary: "Percentiles of these times that INFO latencystats shows.",
+		kind:    percentilesKind{},
+	},
+	{
 		Name: "notify-keyspace-events", Group: Notices, Since: "0.1.0", Default: `""`, Settable: true,
 		Summary: "Classes of key-space events to publish, each a letter as in Redis; K publishes them on __keyspace@<db>__ channels, E on __keyevent@<db>__ channels. Empty means none.",
 		kind:    eventsKind{},
+	},
+	{
+		Name: "slowlog-log-slower-than", Group: Notices, Since: "0.1.0", Default: "10000", Settable: true,
+		Summary: "Microseconds from which on a command is entered into the slow log; 0 means every command, -1 none. Below the default each command is timed, which costs fast ones a tenth of their time; else those marked fast are timed if they have many arguments.",
+		kind:    integer(-1, math.MaxInt64, func(c *Config) *int { return &c.SlowlogLogSlowerThan }),
+	},
+	{
+		Name: "slowlog-max-len", Group: Notices, Since: "0.1.0", Default: "128", Settable: true,
+		Summary: "Slow commands that are kept; the oldest go first.",
+		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.SlowlogMaxLen }),
 	},
 
 	{

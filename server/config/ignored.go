@@ -26,7 +26,6 @@ const (
 	noTLS         = "TLS is not part of this version"
 	noEviction    = "memory limits and eviction are not part of this version"
 	noACL         = "ACL users are not part of this version"
-	noSlowlog     = "SLOWLOG, LATENCY and tracking are not part of this version"
 	noCompression = "elements of lists are never compressed"
 	ownMemory     = "headgate manages its memory in its own way"
 	ownProcess    = "the process's title, priority and processors are left to the system"
@@ -89,9 +88,6 @@ var ignored = []Ignored{
 	{Name: "io-threads", Reason: ownThreads},
 	{Name: "io-threads-do-reads", Reason: ownThreads},
 	{Name: "jemalloc-bg-thread", Reason: ownMemory},
-	{Name: "latency-monitor-threshold", Reason: noSlowlog},
-	{Name: "latency-tracking", Reason: noSlowlog},
-	{Name: "latency-tracking-info-percentiles", Reason: noSlowlog},
 	{Name: "lazyfree-lazy-eviction", Reason: ownMemory},
 	{Name: "lazyfree-lazy-expire", Reason: ownMemory},
 	{Name: "lazyfree-lazy-server-del", Reason: ownMemory},
@@ -151,8 +147,6 @@ var ignored = []Ignored{
 	{Name: "slave-read-only", Reason: noReplication},
 	{Name: "slave-serve-stale-data", Reason: noReplication},
 	{Name: "slaveof", Reason: noReplication, Only: []string{"no one", ""}},
-	{Name: "slowlog-log-slower-than", Reason: noSlowlog},
-	{Name: "slowlog-max-len", Reason: noSlowlog},
 	{Name: "socket-mark-id", Reason: "sockets carry no mark"},
 	{Name: "supervised", Reason: "headgate stays in the foreground and signals nobody that it is ready; under systemd use Type=exec"},
 	{Name: "syslog-enabled", Reason: ownLog},

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"headgate/server/number"
 )
 
 // maxBindAddresses is how many addresses bind takes.
@@ -94,6 +96,49 @@ func (k saveKind) lines(c *Config) []string {
 }
 
 func (saveKind) syntax() string { return `"", or pairs of seconds and changes` }
+
+// maxPercentiles bounds latency-tracking-info-percentiles.
+const maxPercentiles = 64
+
+// percentilesKind is latency-tracking-info-percentiles: numbers from 0 to 100.
+type percentilesKind struct{ list }
+
+func (percentilesKind) parse(c *Config, args []string, _ bool) error {
+	const name = "latency-tracking-info-percentiles"
+	if len(args) > maxPercentiles {
+		return fmt.Errorf("at most %d percentiles", maxPercentiles)
+	}
+	list := make([]float64, len(args))
+	for i, arg := range args {
+		p, ok := number.ParseFloat([]byte(arg))
+		switch {
+		case !ok:
+			return redisText("Invalid " + name + " parameters")
+		case p < 0 || p > 100:
+			return redisText(name + " parameters should sit between [0.0,100.0]")
+		}
+		list[i] = p
+	}
+	c.LatencyPercentiles = list
+	return nil
+}
+
+func (percentilesKind) format(c *Config) string {
+	words := make([]string, len(c.LatencyPercentiles))
+	for i, p := range c.LatencyPercentiles {
+		words[i] = strconv.FormatFloat(p, 'g', 10, 64)
+	}
+	return strings.Join(words, " ")
+}
+
+func (k percentilesKind) lines(c *Config) []string {
+	if len(c.LatencyPercentiles) == 0 {
+		return []string{`""`}
+	}
+	return []string{k.format(c)}
+}
+
+func (percentilesKind) syntax() string { return "numbers from 0 to 100" }
 
 // outputLimitsKind is client-output-buffer-limit: a class, two sizes and seconds, as often as wanted. Classes that are not named
 // keep their limits.

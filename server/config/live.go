@@ -43,6 +43,12 @@ func NewLive(c *Config) *Live {
 // Get returns the configuration of this moment.
 func (l *Live) Get() *Config { return l.current.Load() }
 
+// IsSecret reports whether a directive's value is to be shown to nobody, under any of its names and in any case.
+func (l *Live) IsSecret(name string) bool {
+	d := byName[strings.ToLower(name)]
+	return d != nil && d.Secret
+}
+
 // Path returns the absolute path of the configuration file, or "" if there is none.
 func (l *Live) Path() string { return l.src.path }
 

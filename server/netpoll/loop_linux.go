@@ -55,6 +55,8 @@ type Loop struct {
 	busyPoll  atomic.Int64 // nanoseconds to spin before sleeping
 	keepAlive atomic.Int64 // seconds; 0 = off
 	open      int
+	moved     Traffic
+	published struct{ bytesIn, bytesOut, reads, writes atomic.Uint64 } // moved, at the end of the last iteration
 	done      chan struct{}
 }
 
@@ -138,6 +140,12 @@ func (l *Loop) Stop() {
 // Nudge has the worker's Tick called soon. Safe for concurrent use.
 func (l *Loop) Nudge() { l.poke() }
 
+// Traffic returns what was moved so far. Safe for concurrent use.
+func (l *Loop) Traffic() Traffic {
+	p := &l.published
+	return Traffic{BytesIn: p.bytesIn.Load(), BytesOut: p.bytesOut.Load(), Reads: p.reads.Load(), Writes: p.writes.Load()}
+}
+
 // Done is closed when Run has returned.
 func (l *Loop) Done() <-chan struct{} { return l.done }
 
@@ -177,6 +185,10 @@ func (l *Loop) answer() {
 	for _, c := range l.flush {
 		l.send(c)
 	}
+	l.published.bytesIn.Store(l.moved.BytesIn)
+	l.published.bytesOut.Store(l.moved.BytesOut)
+	l.published.reads.Store(l.moved.Reads)
+	l.published.writes.Store(l.moved.Writes)
 	for _, c := range l.ready {
 		if !c.dead && !c.kept {
 			c.In.Compact(&l.pool)
@@ -279,6 +291,8 @@ func (l *Loop) read(c *Conn, hangup bool) {
 	n, errno := recv(c.FD, room)
 	switch {
 	case n > 0:
+		l.moved.BytesIn += uint64(n)
+		l.moved.Reads++
 		c.In.Received(n)
 		l.ready = append(l.ready, c)
 		if n == len(room) || hangup {
@@ -363,6 +377,8 @@ func (l *Loop) send(c *Conn) {
 	for !c.dead && !c.waiting && c.sent < len(c.out) {
 		n, errno := send(c.FD, c.out[c.sent:])
 		if n > 0 {
+			l.moved.BytesOut += uint64(n)
+			l.moved.Writes++
 			c.sent += n
 			continue
 		}

@@ -38,6 +38,11 @@ type Worker interface {
 	Tick() time.Duration
 }
 
+// Traffic counts what a front has moved between sockets and buffers.
+type Traffic struct {
+	BytesIn, BytesOut, Reads, Writes uint64
+}
+
 // Conn is one client's connection. In belongs to the front; Out and the marks are guarded by the Handler's lock.
 type Conn struct {
 	In     resp.Reader // bytes received, not yet executed

@@ -108,7 +108,7 @@ func wrongCalls(name string, arity int) [][]string {
 	return calls
 }
 
-// TestCommandInfo compares what COMMAND INFO says of each command: name, arity, flags, key positions, categories.
+// TestCommandInfo compares what COMMAND INFO says of each command: name, arity, flags, key positions, categories, tips.
 func TestCommandInfo(t *testing.T) {
 	const flags, categories = 2, 6
 	p := startPair(t)
@@ -120,9 +120,9 @@ func TestCommandInfo(t *testing.T) {
 		require.NoError(t, l.send(harness.Command("COMMAND", "INFO", name)))
 		reference, subject, err := l.read()
 		require.NoError(t, err)
-		for i, field := range []string{"name", "arity", "flags", "first key", "last key", "key step", "categories"} {
+		for i, field := range []string{"name", "arity", "flags", "first key", "last key", "key step", "categories", "tips"} {
 			want, got := reference.Items[0].Items[i], subject.Items[0].Items[i]
-			if i == flags || i == categories {
+			if i == flags || i >= categories {
 				want, got = want.Sorted(false), got.Sorted(false)
 			}
 			assert.Equal(t, want.Wire(), got.Wire(), "%s of %s", field, name)

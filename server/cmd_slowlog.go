@@ -1,0 +1,76 @@
+package server
+
+import (
+	"slices"
+
+	"headgate/store"
+)
+
+// slowlogCommand is the SLOWLOG family.
+var slowlogCommand = &Command{
+	Name: "slowlog", Group: GroupServer, Since: "2.2.12", Complexity: "depends on the sub-command",
+	Summary: "Look at the commands that took long.",
+	Arity:   -2,
+	Sub: []*Command{
+		{
+			Name: "get", Since: "2.2.12", Complexity: "O(n) in the number of entries",
+			Summary: "Return the newest entries of the slow log, 10 if no number is given, all for -1.",
+			Arity:   -2, Flags: Admin | Loading | Stale,
+			Args: []Arg{integer("count").opt()}, Reply: ReplyArray, Handler: slowlogGet,
+		},
+		helpCommand("6.2.0"),
+		{
+			Name: "len", Since: "2.2.12", Complexity: "O(1)",
+			Summary: "Return the number of entries in the slow log.",
+			Arity:   2, Flags: Admin | Loading | Stale, Reply: ReplyInteger, Handler: slowlogLen,
+		},
+		{
+			Name: "reset", Since: "2.2.12", Complexity: "O(n) in the number of entries",
+			Summary: "Empty the slow log.",
+			Arity:   2, Flags: Admin | Loading | Stale, Reply: ReplySimple, Handler: slowlogReset,
+		},
+	},
+}
+
+// slowlogShown is how many entries SLOWLOG GET returns when it is not told.
+const slowlogShown = 10
+
+func slowlogGet(c *Ctx) {
+	count := int64(slowlogShown)
+	switch {
+	case len(c.args) > 3:
+		c.errSubcommandSyntax()
+		return
+	case len(c.args) == 3:
+		var ok bool
+		if count, ok = store.ParseInt(c.args[2]); !ok || count < -1 {
+			c.err("ERR count should be greater than or equal to -1")
+			return
+		}
+	}
+	entries := c.srv.slowlog.entries
+	if count >= 0 && count < int64(len(entries)) {
+		entries = entries[len(entries)-int(count):]
+	}
+	w := c.reply
+	w.Array(len(entries))
+	for _, e := range slices.Backward(entries) {
+		w.Array(6)
+		w.Int(e.id)
+		w.Int(e.at)
+		w.Int(e.usec)
+		w.Array(len(e.args))
+		for _, arg := range e.args {
+			w.Bulk(arg)
+		}
+		w.BulkString(e.addr)
+		w.BulkString(e.name)
+	}
+}
+
+func slowlogLen(c *Ctx) { c.reply.Int(int64(len(c.srv.slowlog.entries))) }
+
+func slowlogReset(c *Ctx) {
+	c.srv.slowlog.entries = nil
+	c.ok()
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"math/bits"
+	"time"
+)
+
+// histogram counts times in ns by their size: 16 steps for each power of two, so within 6 %. Times above its largest count as that.
+type histogram struct {
+	counts [histogramSteps]uint64
+	total  uint64
+}
+
+const (
+	histogramBits  = 4                                         // of a number behind its first one, which choose the step
+	histogramMax   = int64(time.Second)                        // the largest time that is told from others
+	histogramSteps = (30 - histogramBits + 1) << histogramBits // enough for histogramMax
+)
+
+// stepOf is where a time is counted.
+func stepOf(ns int64) int {
+	ns = min(max(ns, 0), histogramMax)
+	if ns < 1<<histogramBits {
+		return int(ns)
+	}
+	shift := bits.Len64(uint64(ns)) - histogramBits - 1
+	return (shift+1)<<histogramBits + int(ns>>shift)&(1<<histogramBits-1)
+}
+
+// below is the least time that a step and those before it do not count.
+func below(step int) int64 {
+	if step < 1<<histogramBits {
+		return int64(step) + 1
+	}
+	shift := step>>histogramBits - 1
+	return int64(step&(1<<histogramBits-1)+1<<histogramBits+1) << shift
+}
+
+// record counts a time so many times.
+func (h *histogram) record(ns int64, times uint64) {
+	h.counts[stepOf(ns)] += times
+	h.total += times
+}
+
+// percentile returns the time in ns that so many percent of all times are not above; 0 asks for the least one.
+func (h *histogram) percentile(percent float64) int64 {
+	need := max(uint64(percent/100*float64(h.total)+0.5), 1)
+	seen := uint64(0)
+	for step, n := range h.counts {
+		if seen += n; seen >= need {
+			return below(step) - 1
+		}
+	}
+	return histogramMax
+}
+
+// firstBound is the first bound of LATENCY HISTOGRAM, in ns; each further one is twice the one before.
+const firstBound = 1024
+
+// eachBound hands the bounds at which the number of times below grows, in µs and with that number, to fn.
+func (h *histogram) eachBound(fn func(usec int64, times uint64)) {
+	seen, shown, step := uint64(0), uint64(0), 0
+	for bound := int64(firstBound); shown < h.total; bound *= 2 {
+		for step < histogramSteps && below(step) <= bound {
+			seen += h.counts[step]
+			step++
+		}
+		if bound > histogramMax {
+			seen = h.total
+		}
+		if seen > shown {
+			shown = seen
+			const finest = 128 // parts of a bound that Redis tells apart: it names the last time that it takes for the bound
+			fn((bound+bound/finest-1)/int64(time.Microsecond), seen)
+		}
+	}
+}
+
+// latencySamples is how many spikes are kept of one event, as in Redis.
+const latencySamples = 160
+
+// spike is the longest time that something took within one second.
+type spike struct {
+	at, ms int64 // at is in Unix seconds
+}
+
+// latencyEvent is one kind of thing that took long now and then.
+type latencyEvent struct {
+	samples []spike // the oldest first
+	max     int64   // ms, of all there ever were
+}
+
+// add enters a spike.
+func (e *latencyEvent) add(at, ms int64) {
+	e.max = max(e.max, ms)
+	if last := len(e.samples) - 1; last >= 0 && e.samples[last].at == at {
+		e.samples[last].ms = max(e.samples[last].ms, ms)
+		return
+	}
+	if len(e.samples) == latencySamples {
+		e.samples = append(e.samples[:0], e.samples[1:]...)
+	}
+	e.samples = append(e.samples, spike{at, ms})
+}
+
+// The events that are watched.
+const (
+	eventCommand     = "command"
+	eventFastCommand = "fast-command"
+)
+
+// watchLatency enters a spike of an event if it took latency-monitor-threshold or longer.
+func (s *Server) watchLatency(event string, ns int64, thresholdMs int) {
+	ms := ns / int64(time.Millisecond)
+	if thresholdMs == 0 || ms < int64(thresholdMs) {
+		return
+	}
+	e := s.latency[event]
+	if e == nil {
+		if s.latency == nil {
+			s.latency = map[string]*latencyEvent{}
+		}
+		e = &latencyEvent{}
+		s.latency[event] = e
+	}
+	e.add(s.clock.Read()/int64(time.Second), ms)
+}
