@@ -64,14 +64,12 @@ func (c *Ctx) admit() bool {
 		c.reject(errNoMulti)
 	case c.cmd.Flags&DenyOOM != 0 && c.srv.keys.Full():
 		c.reject(errOOM)
-	case c.client.limited && c.client.confined() && !c.cmd.servesSubscribers():
-		c.reject("ERR Can't execute '" + c.cmd.fullName + errConfined)
+	case c.client.limited && c.limitation() != "":
+		c.reject(c.limitation())
 	case c.srv.unsaved && c.wantsDisk():
 		c.reject(errSaveFailed)
 	case c.srv.busy != "" && c.cmd.Flags&AllowBusy == 0:
 		c.reject(c.srv.busy)
-	case c.client.limited && c.client.monitors && c.cmd.Flags&(Write|ReadOnly|MayReplicate) != 0:
-		c.reject(errMonitorKeys)
 	default:
 		return true
 	}
@@ -91,6 +89,17 @@ func (c *Ctx) reject(text string) {
 
 // errConfined follows the name of a command that a subscriber may not run in RESP2.
 const errConfined = "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+
+// limitation returns the error with which the command is refused to a client that subscribes or monitors, or nothing.
+func (c *Ctx) limitation() string {
+	switch {
+	case c.client.confined() && !c.cmd.servesSubscribers():
+		return "ERR Can't execute '" + c.cmd.fullName + errConfined
+	case c.client.monitors && c.cmd.Flags&(Write|ReadOnly|MayReplicate) != 0:
+		return errMonitorKeys
+	}
+	return ""
+}
 
 // servesSubscribers reports whether a command may be run by a client that takes all replies but a few for messages.
 func (c *Command) servesSubscribers() bool {
