@@ -12,7 +12,7 @@ HISTORIES ?= 1000000
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build deps test race vet lint fmt fuzz compat compat-random compat-self hostile clients lua lua-self limits linear bench generate clean
+.PHONY: help build deps test race vet lint fmt fuzz compat compat-random compat-self hostile clients lua lua-self limits linear logs bench generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -71,6 +71,9 @@ limits: deps build ## a million random histories of each algorithm (HISTORIES), 
 
 linear: deps build ## check 50 histories of 5,000 concurrent operations for linearizability
 	$(GO) test -count=1 -v -timeout 2h ./tests/linear -linear.histories 50
+
+logs: ## run the random tests of sliding logs twenty times over
+	$(GO) test -count=1 -timeout 60m -run 'StampLog|ZSetLogModel' ./store -log.rounds 20
 
 bench: ## run the Go benchmarks, or those that BENCH matches
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./server/... ./store/... ./throttle/...

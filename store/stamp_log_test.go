@@ -1,12 +1,15 @@
 package store
 
 import (
+	"flag"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+var logRounds = flag.Int("log.rounds", 1, "how many times over the random tests of sliding logs run")
 
 // checkBlock requires that a block holds these stamps.
 func checkBlock(t *testing.T, want []stamp, b *logBlock) {
@@ -191,7 +194,13 @@ func (l *stampLogTest) change() {
 
 // TestStampLog runs at sizes at which blocks and pages split and join.
 func TestStampLog(t *testing.T) {
-	l := stampLogTest{t: t, rnd: newRand(t), log: newStampLog()}
+	for range *logRounds {
+		testStampLog(t, newRand(t))
+	}
+}
+
+func testStampLog(t *testing.T, rnd *rand.Rand) {
+	l := stampLogTest{t: t, rnd: rnd, log: newStampLog()}
 	l.fill(150_000)
 	pages := 0
 	for i := range 600 {

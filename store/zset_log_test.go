@@ -33,7 +33,7 @@ func TestZSetLogModel(t *testing.T) {
 	for name, limits := range encodings {
 		t.Run(name, func(t *testing.T) {
 			logs := 0
-			for range 6 {
+			for range 6 * *logRounds {
 				z := newZSetTest(t, newRand(t), limits)
 				z.log = true
 				for i := range 2000 {
