@@ -23,6 +23,7 @@ var randomFamilies = []struct {
 	next func(d *dice) []string
 }{
 	{"zset", randomZSet},
+	{"log", randomLog},
 	{"hyperloglog", randomHLL},
 	{"list", randomList},
 	{"set", randomSet},
@@ -174,6 +175,67 @@ func randomZSet(d *dice) []string {
 		return words("OBJECT", "ENCODING", key)
 	}
 	return words("ZRANGE", key, "0", "-1", "WITHSCORES")
+}
+
+// randomLog drives sorted sets that are mostly windows of limiters: members that are their own score.
+func randomLog(d *dice) []string {
+	key := d.name("w", 4)
+	stamp := func() (score, member string) {
+		ms := fmt.Sprint(1_700_000_000_000 + d.IntN(300)*7)
+		switch d.IntN(12) {
+		case 0:
+			return ms, d.name("id", 200)
+		case 1:
+			return d.score(), ms
+		case 2, 3, 4, 5:
+			return ms, ms
+		case 6:
+			us := ms + fmt.Sprintf("%03d", d.IntN(1000))
+			return us, us
+		}
+		return ms, fmt.Sprintf("%s-%d", ms, d.IntN(15))
+	}
+	score := func() string { s, _ := stamp(); return d.one("", "", "", "(") + s }
+	member := func() string { _, m := stamp(); return m }
+	pair := func() []string { s, m := stamp(); return []string{s, m} }
+	withScores := d.maybe("WITHSCORES")
+	switch d.IntN(24) {
+	case 0, 1, 2, 3:
+		return words("ZADD", key, pair())
+	case 4, 5, 6:
+		return words("ZADD", key, d.each(90, pair))
+	case 7:
+		return words("ZADD", key, d.one("NX", "XX", "GT", "LT", "CH"), d.maybe("CH"), pair(), pair())
+	case 8:
+		return words("ZINCRBY", key, d.one("0", "7", "-7", "0.5", "700"), member())
+	case 9:
+		return words(d.one("ZRANK", "ZREVRANK", "ZSCORE"), key, member())
+	case 10:
+		return words("ZCOUNT", key, score(), score())
+	case 11, 12:
+		return words("ZRANGEBYSCORE", key, score(), score(), withScores, d.maybe("LIMIT", d.one("0", "3"), d.one("5", "-1")))
+	case 13:
+		return words("ZRANGE", key, score(), score(), "BYSCORE", "REV", withScores)
+	case 14:
+		return words("ZREM", key, member(), member(), member())
+	case 15:
+		return words("ZREMRANGEBYSCORE", key, d.one("-inf", "(1700000000000"), "("+fmt.Sprint(1_700_000_000_000+d.IntN(100)*7))
+	case 16:
+		return words("ZREMRANGEBYRANK", key, d.one("0", "-3", "5"), d.one("0", "-1", "9"))
+	case 17:
+		return words(d.one("ZPOPMIN", "ZPOPMAX"), key, d.one("1", "3"))
+	case 18:
+		return words("COPY", key, d.name("w", 4), "REPLACE")
+	case 19:
+		return words(d.one("ZUNIONSTORE", "ZINTERSTORE"), key, 2, d.name("w", 4), d.name("w", 4), "AGGREGATE", d.one("MIN", "MAX"))
+	case 20:
+		return words("ZRANGESTORE", key, d.name("w", 4), d.one("0", "20"), "-1")
+	case 21:
+		return words(d.one("ZCARD", "TYPE"), key)
+	case 22:
+		return words("OBJECT", "ENCODING", key)
+	}
+	return words("ZRANGE", key, "0", "-1", withScores, d.maybe("REV"))
 }
 
 func randomHLL(d *dice) []string {
