@@ -1,6 +1,10 @@
 package main
 
-import "headgate/throttle"
+import (
+	"slices"
+
+	"headgate/throttle"
+)
 
 // A limiter answers one request at now (ms): when it passes, and whether it does. Only a queue lets a request pass later.
 type limiter func(now int64) (passes int64, ok bool)
@@ -28,6 +32,7 @@ var subjects = []subject{
 	{"fixed", "RL.FIXED key 20 10s ALIGNED", newFixed, limit, window, inWindow},
 	{"sliding", "RL.SLIDING key 20 10s", newSliding, limit, window, inWindow},
 	{"log", "RL.LOG key 20 10s", newLog, limit, window, inWindow},
+	{"acquire", "RL.ACQUIRE key 4 30s, each held for 2 s", newLeases, holders, heldFor, "held at once"},
 }
 
 // gcra is a key that GCRA decides about.
@@ -120,5 +125,31 @@ func newLog() limiter {
 			entries = append(entries, epoch+now)
 		}
 		return now, !d.Limited
+	}
+}
+
+// The concurrency limit's: requests take some time, and give their leases back.
+const (
+	holders  = 4
+	leaseTTL = 30_000 // ms
+	heldFor  = 2_000  // ms
+)
+
+func newLeases() limiter {
+	l := throttle.Leases{Limit: holders, TTL: leaseTTL}
+	var released, ends []int64
+	return func(now int64) (int64, bool) {
+		for len(released) > 0 && released[0] <= epoch+now {
+			released, ends = released[1:], ends[1:]
+		}
+		state := throttle.LeasesState{Held: int64(len(ends))}
+		if len(ends) > 0 {
+			state.Last = slices.Max(ends)
+		}
+		v := l.Acquire(epoch+now, state, func(i int64) int64 { return ends[i] }, false)
+		if v.Write == throttle.Set {
+			released, ends = append(released, epoch+now+heldFor), append(ends, epoch+now+l.TTL)
+		}
+		return now, !v.Limited
 	}
 }

@@ -54,6 +54,7 @@ func TestGuarantees(t *testing.T) {
 	require.Equal(t, limit, highest["log"])
 	require.Equal(t, limit, highest["sliding"])
 	require.Equal(t, limit, highest["queue"])
+	require.Equal(t, holders, highest["acquire"])
 	require.Greater(t, highest["fixed"], limit*3/2)
 	require.Greater(t, highest["gcra"], limit)
 	require.LessOrEqual(t, highest["gcra"], 2*limit)

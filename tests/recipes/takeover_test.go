@@ -39,6 +39,10 @@ func TestTakeOver(t *testing.T) {
 			[][]any{{"ZADD", "key", now.UnixMilli(), "request-1", now.UnixMilli(), "request-2"}},
 			[]any{"RL.LOG", "key", 5, "1h", "MEMBER", "request-3"}, 2,
 		},
+		"semaphore": {
+			[][]any{{"ZADD", "key", now.Add(time.Hour).UnixMilli(), "holder-1"}},
+			[]any{"RL.ACQUIRE", "key", 5, "1h"}, 1,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
