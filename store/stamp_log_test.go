@@ -274,3 +274,41 @@ func TestStampLogFullBlocks(t *testing.T) {
 		require.Greater(t, downward, 95)
 	}
 }
+
+// TestStampLogCloneShares: a change after a clone copies the block that it is in, its page, and nothing else.
+func TestStampLogCloneShares(t *testing.T) {
+	l := stampLogTest{t: t, rnd: newRand(t), log: newStampLog()}
+	l.fill(200_000)
+	// own counts what b does not share with a, whose pages are as many.
+	own := func(a, b *stampLog) (pages, blocks int) {
+		held := map[*byte]bool{}
+		for i := range a.pages {
+			for j := range a.pages[i].blocks {
+				held[&a.pages[i].blocks[j].data[0]] = true
+			}
+		}
+		for i := range b.pages {
+			if &a.pages[i].blocks[0] != &b.pages[i].blocks[0] {
+				pages++
+			}
+			for j := range b.pages[i].blocks {
+				if !held[&b.pages[i].blocks[j].data[0]] {
+					blocks++
+				}
+			}
+		}
+		return pages, blocks
+	}
+	clone := l.log.clone()
+	pages, blocks := own(&clone, &l.log)
+	require.Zero(t, pages)
+	require.Zero(t, blocks)
+	s := l.model[100_000]
+	s.suffix += 1_000_000
+	l.insert(s)
+	l.insert(stamp{s.score, s.suffix + 1})
+	pages, blocks = own(&clone, &l.log)
+	require.Equal(t, 1, pages)
+	require.LessOrEqual(t, blocks, 2, "one, and another if it was full")
+	l.check()
+}
