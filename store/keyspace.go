@@ -63,14 +63,15 @@ type Keyspace struct {
 	hand      int // the database that ExpireSlice is at
 	retired   retired
 	onExpired func(db *DB, name []byte)
-	observer  Observer         // of changes, or nil
-	snapshot  *Snapshot        // the one that is under way, or nil
-	epoch     uint16           // the number of the last snapshot
-	ready     []*Awaited       // awaited keys that have been added, in that order
-	digits    [maxIntText]byte // the text of a number that a view of a set hands out
-	stamps    stampTexts       // the members of logs that have been handed out
-	empty     buckets          // what a database without keys points to; never written
-	scratch   buckets          // a table's old buckets while it is being split
+	observer  Observer           // of changes, or nil
+	snapshot  *Snapshot          // the one that is under way, or nil
+	epoch     uint16             // the number of the last snapshot
+	ready     []*Awaited         // awaited keys that have been added, in that order
+	digits    [maxIntText]byte   // the text of a number that a view of a set hands out
+	stamps    stampTexts         // the members of logs that have been handed out
+	stampName [maxStampName]byte // of AppendStamps, which hands it out
+	empty     buckets            // what a database without keys points to; never written
+	scratch   buckets            // a table's old buckets while it is being split
 }
 
 // DB is one database of a Keyspace. It owns its memory, so that a flush costs nothing per key.

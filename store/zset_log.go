@@ -335,7 +335,7 @@ func (z *ZSet) appendRun(ms int64, n int, added func(member []byte)) (ok bool) {
 		s := stamp{score: ms, suffix: uint32(i) + 1}
 		z.log.stamps.push(s)
 		if added != nil {
-			added(z.db.ks.stamps.text(s))
+			added(s.appendText(z.db.ks.stampName[:0]))
 		}
 		i = nextAsText(i, n)
 	}

@@ -282,6 +282,7 @@ func TestZSetLogHotPathAllocs(t *testing.T) {
 		return set
 	}
 	var name [32]byte
+	shown := 0
 	paths := map[string]func(){
 		"append and trim": func() {
 			set := open()
@@ -297,6 +298,11 @@ func TestZSetLogHotPathAllocs(t *testing.T) {
 			set.RemoveScore(ScoreRange{Min: math.Inf(-1), Max: float64(now - window)})
 			set.Len()
 			set.Add(float64(now), strconv.AppendInt(name[:0], now, 10))
+		},
+		"append of several, shown": func() {
+			set := open()
+			set.AppendStamps(now, 20, func(member []byte) { shown += len(member) })
+			set.RemoveUntil(now-window, 100)
 		},
 		"oldest":     func() { set := open(); set.AtRank(0) },
 		"score":      func() { set := open(); set.Score([]byte("1700000000500-0")) },

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 )
@@ -22,8 +21,8 @@ func AppendStamp(dst []byte, ms int64, n int) []byte {
 
 // AppendStamps adds n entries of score ms, in [0, 2^53], and creates the key when it is not there and n is above 0. Each
 // gets the next member "<ms>-<i>" that the set does not hold, i counting up from the number of entries of this score.
-// added, unless nil, is shown every new member, in any order; it must not change the set. An entry costs O(log n), and less
-// where ms is above all other times of the set.
+// added, unless nil, is shown every new member, in any order; the member holds until it returns, and it must not change the
+// set. An entry costs O(log n), and less where ms is above all other times of the set.
 func (z *ZSet) AppendStamps(ms int64, n int, added func(member []byte)) {
 	if n <= 0 {
 		return
@@ -32,16 +31,15 @@ func (z *ZSet) AppendStamps(ms int64, n int, added func(member []byte)) {
 	if z.appendRun(ms, n, added) {
 		return
 	}
-	var name [maxStampName]byte
 	score := float64(ms)
 	for i := z.CountScore(ScoreRange{Min: score, Max: score}); n > 0; i++ {
-		member := AppendStamp(name[:0], ms, i)
+		member := AppendStamp(z.db.ks.stampName[:0], ms, i)
 		if _, held := z.Score(member); held {
 			continue
 		}
 		z.Add(score, member)
 		if added != nil {
-			added(bytes.Clone(member))
+			added(member)
 		}
 		n--
 	}
