@@ -46,8 +46,8 @@ fuzz: ## run each fuzz target for T, by default 10m
 compat: deps build ## compare with redis-server, byte for byte
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/compat | grep -vE '^ *(=== |--- PASS)'
 
-compat-random: deps build ## compare N random commands of each family with redis-server, by default a million
-	$(GO) test -count=1 -v -timeout 60m -run TestRandomCommands ./tests/compat -random.n $(or $(N),1000000) | grep -vE '^ *(=== |--- PASS)'
+compat-random: deps build ## compare N random commands of each family with redis-server, by default a million, and of clients that wait N/100
+	$(GO) test -count=1 -v -timeout 60m -run 'TestRandom(Commands|Blocking)' ./tests/compat -random.n $(or $(N),1000000) -random.blocking $$(( $(or $(N),1000000) / 100 )) | grep -vE '^ *(=== |--- PASS)'
 
 compat-self: deps ## compare redis-server with itself: are the scripts deterministic?
 	HEADGATE_BIN=redis-server $(GO) test -count=1 -timeout $(TIMEOUT) -run 'TestScripts|TestNumbers|TestWrongArity' ./tests/compat
