@@ -55,8 +55,9 @@ compat-self: deps ## compare redis-server with itself: are the scripts determini
 hostile: deps build ## send what nobody should send; prints the table of what was measured
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/hostile | grep -vE '^ *(=== |--- PASS)'
 
-clients: deps build ## run the limiters that people use, through go-redis and redigo
-	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/clients | grep -vE '^ *=== '
+clients: deps build ## run the limiters and clients that people use, those of other languages too
+	@./scripts/clients.sh
+	$(GO) test -count=1 -v -timeout 15m ./tests/clients -foreign | grep -vE '^ *=== '
 
 lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/lua -lua.n 200000 -lua.limit 1s | grep -vE '^ *(=== |--- PASS)'

@@ -1,0 +1,96 @@
+package clients
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+var foreign = flag.Bool("foreign", false, "also run the clients and limiter libraries of other languages, which `make clients` installs")
+
+const (
+	foreignTime   = 2 * time.Minute // for one program
+	foreignTools  = "foreign"       // where the programs are
+	foreignFilter = "not ok "
+)
+
+// TestForeignClients runs the clients of other languages, as released: each connects with its defaults, pipelines, runs
+// transactions under WATCH, scripts by their digest first, publishes, subscribes, blocks, scans, and sends every byte there is.
+func TestForeignClients(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		program []string
+		needs   []string // commands that tell whether it is installed
+	}{
+		{"ioredis 5", []string{"node", "ioredis.mjs", "ioredis5"}, []string{"test", "-d", "node_modules/ioredis5"}},
+		{"ioredis 6", []string{"node", "ioredis.mjs", "ioredis6"}, []string{"test", "-d", "node_modules/ioredis6"}},
+		{"node-redis 4", []string{"node", "node-redis.mjs", "redis4"}, []string{"test", "-d", "node_modules/redis4"}},
+		{"node-redis 6", []string{"node", "node-redis.mjs", "redis6"}, []string{"test", "-d", "node_modules/redis6"}},
+		{"python3-redis", []string{"/usr/bin/python3", "python_redis.py"}, []string{"/usr/bin/python3", "-c", "import redis"}},
+		{"php-redis", []string{"php", "php_redis.php"}, []string{"php", "-r", "exit(class_exists('Redis') ? 0 : 1);"}},
+		{"ruby-redis", []string{"ruby", "ruby_redis.rb"}, []string{"ruby", "-e", "require 'redis'"}},
+		{"libredis-perl", []string{"perl", "perl_redis.pl"}, []string{"perl", "-MRedis", "-e", "1"}},
+		{"hiredis", []string{"sh", "-c", `cc -O1 -Wall -Werror -o "$HEADGATE_SCRATCH/hiredis" hiredis.c -lhiredis && exec "$HEADGATE_SCRATCH/hiredis"`},
+			[]string{"sh", "-c", "echo '#include <hiredis/hiredis.h>' | cc -E - >/dev/null"}},
+	} {
+		t.Run(c.name, func(t *testing.T) { runForeign(t, c.needs, 10, c.program...) })
+	}
+}
+
+// TestForeignLimiters runs the limiter libraries of npm: twenty clients, ten thousand requests, exactly as many admitted as there
+// are to be had.
+func TestForeignLimiters(t *testing.T) {
+	for _, library := range []string{
+		"rate-limiter-flexible", "rate-limit-redis", "@fastify/rate-limit", "bottleneck", "bullmq", "ratelimiter", "redis-gcra",
+	} {
+		t.Run(library, func(t *testing.T) {
+			runForeign(t, []string{"test", "-d", "node_modules/" + library}, 1, "node", "limiters.mjs", library)
+		})
+	}
+}
+
+// runForeign runs a program that prints a line for each of its steps, against a server of its own. What is not installed is
+// said and skipped.
+func runForeign(t *testing.T, needs []string, steps int, program ...string) {
+	t.Helper()
+	if !*foreign {
+		t.Skip("run by `make clients`, which installs what it needs")
+	}
+	dir := filepath.Join(harness.Root(t), "tests", "clients", foreignTools)
+	check := exec.Command(needs[0], needs[1:]...)
+	check.Dir = dir
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Skipf("not installed here: %s: %v %s", strings.Join(needs, " "), err, out)
+	}
+	server := harness.Start(t)
+	_, port, ok := strings.Cut(server.Addr, ":")
+	require.True(t, ok)
+	ctx, cancel := context.WithTimeout(context.Background(), foreignTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program[0], program[1:]...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HEADGATE_PORT="+port, "HEADGATE_SCRATCH="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	passed := 0
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		line := lines.Text()
+		if strings.HasPrefix(line, foreignFilter) {
+			t.Error(line)
+		} else if strings.HasPrefix(line, "ok ") {
+			passed++
+		}
+	}
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, steps, passed, "%s", out)
+}
