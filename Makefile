@@ -12,7 +12,7 @@ HISTORIES ?= 1000000
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build deps test race vet lint fmt fuzz compat compat-random compat-self hostile clients lua lua-self limits linear logs bench generate clean
+.PHONY: help build deps test race vet lint fmt fuzz compat compat-random compat-self hostile clients lua lua-self limits linear logs bench generate clean random
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,6 +51,9 @@ compat-random: deps build ## compare N random commands of each family with redis
 
 compat-self: deps ## compare redis-server with itself: are the scripts deterministic?
 	HEADGATE_BIN=redis-server $(GO) test -count=1 -timeout $(TIMEOUT) -run 'TestScripts|TestNumbers|TestWrongArity' ./tests/compat
+
+random: deps build ## send 5,000,000 random commands to headgate and to redis-server, and compare
+	$(GO) test -count=1 -v -timeout 60m ./tests/random -random.n 5000000 | grep -vE '^ *=== '
 
 hostile: deps build ## send what nobody should send; prints the table of what was measured
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/hostile | grep -vE '^ *(=== |--- PASS)'
