@@ -12,7 +12,7 @@ HISTORIES ?= 1000000
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build deps test race vet lint fmt fuzz compat compat-random compat-self hostile clients lua lua-self limits linear logs bench generate clean random
+.PHONY: help build deps test race vet lint fmt fuzz compat compat-random compat-self hostile clients lua lua-self limits linear logs bench generate clean random floor
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -81,6 +81,10 @@ logs: ## run the random tests of sliding logs twenty times over
 
 bench: ## run the Go benchmarks, or those that BENCH matches
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./server/... ./store/... ./throttle/...
+
+floor: ## build bin/floor, which answers without understanding: the least that any server here can cost
+	@mkdir -p bin
+	cc -O2 -Wall -o bin/floor tests/bench/floor.c
 
 generate: ## write the generated documents anew
 	$(GO) generate ./...
