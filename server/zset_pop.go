@@ -39,16 +39,15 @@ func (c *Ctx) zmpopArgs(i int) (p popArgs, ok bool) {
 		return p, false
 	}
 	i++
-	switch {
-	case i == len(c.args):
-	case i+2 != len(c.args) || !c.is(i, "COUNT"):
-		c.err(errSyntax)
-		return p, false
-	default:
-		if p.count, ok = store.ParseInt(c.args[i+1]); !ok || p.count < 1 {
-			c.err(errCountPositive)
+	if i+1 < len(c.args) && c.is(i, "COUNT") {
+		if p.count, ok = c.integerOr(i+1, 1, errCountPositive); !ok {
 			return p, false
 		}
+		i += 2
+	}
+	if i < len(c.args) {
+		c.err(errSyntax)
+		return p, false
 	}
 	return p, true
 }
