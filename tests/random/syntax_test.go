@@ -136,7 +136,7 @@ func (d *dice) call(c command) []string {
 		case d.one(60):
 			args = slices.Delete(args, at, at+1)
 		case d.one(60):
-			args[at] = d.pick("", "junk", "-1", "0", "nan", "9223372036854775807", "1.5", "*", "-inf")
+			args[at] = d.pick("", "junk", "-1", "0", "nan", "9223372036854775807", "1.5", "~", "-inf")
 		case d.one(120) && !strings.HasSuffix(c.words[0], "rank"): // ZRANK has WITHSCORE here, as in Redis 7.2
 			args = append(args, d.pick("junk", "1", "NX", "WITHSCORES"))
 		}
