@@ -59,11 +59,11 @@ func zmpop(c *Ctx) {
 }
 
 func bzmpop(c *Ctx) {
-	until, ok := c.timeout(1, timeoutSeconds)
+	p, ok := c.zmpopArgs(2)
 	if !ok {
 		return
 	}
-	if p, ok := c.zmpopArgs(2); ok {
+	if until, ok := c.timeout(1, timeoutSeconds); ok { // judged last, as Redis does
 		c.popZSetOrWait(p, until)
 	}
 }
