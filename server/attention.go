@@ -35,6 +35,10 @@ func (s *Server) lookAround(cfg *config.Config) {
 // scripts do, come here too.
 func (c *Ctx) attend(timed bool) {
 	s, w, cmd, args := c.srv, c.worker, c.cmd, c.args
+	if c.client.id == 0 { // a log that is replayed is no client
+		c.perform(timed)
+		return
+	}
 	isScript := cmd.Flags&SkipMonitor != 0 && cmd.Group == GroupScripting
 	if isScript && len(s.monitors) > 0 {
 		c.showToMonitors(cmd, args)
@@ -55,6 +59,9 @@ func (c *Ctx) attend(timed bool) {
 // noteSlow enters a command that took so many ns into the slow log, and among the spikes of latency, if it belongs there.
 func (c *Ctx) noteSlow(cmd *Command, args [][]byte, took int64) {
 	s := c.srv
+	if c.client.id == 0 {
+		return
+	}
 	if took >= s.slowlog.from && cmd.Flags&SkipSlowlog == 0 {
 		s.slowlog.add(c, cmd, args, took, c.cfg.SlowlogMaxLen)
 	}
