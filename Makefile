@@ -12,7 +12,7 @@ HISTORIES ?= 1000000
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build deps test race vet lint fmt fuzz compat compat-random compat-self hostile clients lua lua-self limits linear logs bench generate clean random floor
+.PHONY: help build deps test race vet lint fmt fuzz crash power compat compat-random compat-self hostile clients lua lua-self limits linear logs bench generate clean random floor
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,12 @@ lint: fmt vet ## gofmt, go vet and staticcheck
 
 fuzz: ## run each fuzz target for T, by default 10m
 	./scripts/fuzz.sh $(T)
+
+crash: build ## kill -9 the server N times under 16 writers, by default 500
+	$(GO) test -count=1 -v -timeout 60m ./tests/crash -crash.kills $(or $(N),500) | grep -vE '^ *=== '
+
+power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits
+	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestLog|TestEach|TestKill' ./server -aof.cuts 20000 -aof.step 1 -aof.flips 100000 | grep -E '^ *(--- FAIL|--- PASS: Test[A-Za-z]+ |ok|FAIL|.*Messages)'
 
 compat: deps build ## compare with redis-server, byte for byte
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/compat | grep -vE '^ *(=== |--- PASS)'

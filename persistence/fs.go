@@ -14,12 +14,35 @@ type File interface {
 	Sync() error
 }
 
+// AppendFile is a file that is written at its end only.
+type AppendFile interface {
+	File
+	// Truncate cuts the file to size bytes, where the next write goes.
+	Truncate(size int64) error
+}
+
+// ReadFile is a file open for reading. Size is what it was when the file was opened.
+type ReadFile interface {
+	io.Reader
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
 // FS is the part of a file system that this package uses. Errors are those of package os.
 type FS interface {
-	// Open opens a file for reading.
-	Open(name string) (io.ReadCloser, error)
 	// Create opens a file for writing, empty, with the given permission bits if it is new.
 	Create(name string, perm fs.FileMode) (File, error)
+	// Append opens a file for writing at its end, creating it with the given permission bits if need be, and returns its size.
+	Append(name string, perm fs.FileMode) (f AppendFile, size int64, err error)
+	// Open opens a file for reading.
+	Open(name string) (ReadFile, error)
+	// Truncate cuts a file to size bytes and returns when that is on stable storage.
+	Truncate(name string, size int64) error
+	// List returns the names in a directory, sorted.
+	List(dir string) ([]string, error)
+	// MkdirAll creates a directory and those above it, as far as they are missing.
+	MkdirAll(dir string, perm fs.FileMode) error
 	// Rename moves a file over another in one step.
 	Rename(from, to string) error
 	// Remove deletes a file.
@@ -31,13 +54,82 @@ type FS interface {
 // OS is the operating system's file system. It is safe for concurrent use.
 type OS struct{}
 
-// Open implements FS.
-func (OS) Open(name string) (io.ReadCloser, error) { return os.Open(name) }
+// osFile is a file whose Sync leaves out what only changes its times.
+type osFile struct{ *os.File }
+
+// Sync implements File.
+func (f osFile) Sync() error { return syncData(f.File) }
+
+// osReadFile is a file with the size that it had when it was opened.
+type osReadFile struct {
+	*os.File
+	size int64
+}
+
+// Size implements ReadFile.
+func (f osReadFile) Size() int64 { return f.size }
 
 // Create implements FS.
 func (OS) Create(name string, perm fs.FileMode) (File, error) {
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
 }
+
+// Append implements FS.
+func (OS) Append(name string, perm fs.FileMode) (AppendFile, int64, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return osFile{f}, info.Size(), nil
+}
+
+// Open implements FS.
+func (OS) Open(name string) (ReadFile, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return osReadFile{f, info.Size()}, nil
+}
+
+// Truncate implements FS.
+func (OS) Truncate(name string, size int64) error {
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// List implements FS.
+func (OS) List(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(entries))
+	for i, entry := range entries {
+		names[i] = entry.Name()
+	}
+	return names, nil
+}
+
+// MkdirAll implements FS.
+func (OS) MkdirAll(dir string, perm fs.FileMode) error { return os.MkdirAll(dir, perm) }
 
 // Rename implements FS.
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }

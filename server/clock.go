@@ -38,6 +38,14 @@ func (c *Clock) Read() int64 {
 	return c.now
 }
 
+// AtLeast has the clock go on from a time, in nanoseconds since the Unix epoch, if it has not reached that yet, and reports
+// whether it had not.
+func (c *Clock) AtLeast(ns int64) bool {
+	behind := c.Read() < ns
+	c.now = max(c.now, ns)
+	return behind
+}
+
 func systemClock() func() (wall, mono int64) {
 	start := time.Now()
 	return func() (int64, int64) {

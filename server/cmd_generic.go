@@ -199,8 +199,8 @@ func typeOf(c *Ctx) {
 	c.reply.Simple(kind.String())
 }
 
-func expire(c *Ctx)    { c.setExpiry(seconds, c.now) }
-func pexpire(c *Ctx)   { c.setExpiry(milliseconds, c.now) }
+func expire(c *Ctx)    { c.setExpiry(seconds, c.nowNs/1e6) }
+func pexpire(c *Ctx)   { c.setExpiry(milliseconds, c.nowNs/1e6) }
 func expireAt(c *Ctx)  { c.setExpiry(seconds, 0) }
 func pexpireAt(c *Ctx) { c.setExpiry(milliseconds, 0) }
 

@@ -42,4 +42,26 @@ func bgsave(c *Ctx) {
 	}
 }
 
+const (
+	errNoLog     = "ERR The append-only file is off: turn it on with CONFIG SET appendonly yes, which writes one"
+	errInRewrite = "ERR Background append only file rewriting already in progress"
+)
+
+// bgrewriteAOF has the append-only file written anew, by and by.
+func bgrewriteAOF(c *Ctx) {
+	s := c.srv
+	switch {
+	case !s.aof.open:
+		c.err(errNoLog)
+	case s.aof.keeper.rewriting:
+		c.err(errInRewrite)
+	case s.snapshot != nil || c.client.multi != nil:
+		s.askRewrite()
+		c.reply.Simple("Background append only file rewriting scheduled")
+	default:
+		s.askRewrite()
+		c.reply.Simple("Background append only file rewriting started")
+	}
+}
+
 func lastSave(c *Ctx) { c.reply.Int(c.srv.saving.last / 1e9) }

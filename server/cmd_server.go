@@ -11,6 +11,11 @@ import (
 // cmd_memory.go.
 var serverCommands = []*Command{
 	{
+		Name: "bgrewriteaof", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Have the append-only file written anew in the background, as short as the data allow.",
+		Arity:   1, Flags: Admin | NoScript | NoAsyncLoading, Reply: ReplySimple, Handler: bgrewriteAOF,
+	},
+	{
 		Name: "bgsave", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Begin to save a snapshot, and go on serving meanwhile.",
 		Arity:   -1, Flags: Admin | NoScript | NoAsyncLoading,

@@ -13,7 +13,7 @@ var throttleCommands = []*Command{
 	{
 		Name: "cl.throttle", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "Decide by GCRA whether an action may happen now, and charge it if so; redis-cell's command.",
-		Arity:   -1, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   -1, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   throttleArgs,
 		Errors: throttleErrors,
 		Reply:  ReplyArray, Handler: clThrottle,
@@ -21,7 +21,7 @@ var throttleCommands = []*Command{
 	{
 		Name: "rl.throttle", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "CL.THROTTLE under the name proposed for Valkey.",
-		Arity:   -1, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   -1, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   throttleArgs,
 		Errors: throttleErrors,
 		Reply:  ReplyArray, Handler: clThrottle,
@@ -75,6 +75,9 @@ func clThrottle(c *Ctx) {
 	d, err := g.Decide(c.nowNs, tat, exists, number[3])
 	if err != nil {
 		c.failThrottle(err)
+		return
+	}
+	if d.Write != throttle.Keep && !c.mayWriteNow() {
 		return
 	}
 	c.storeTAT(k, &e, exists, &d)

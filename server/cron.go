@@ -29,7 +29,7 @@ func (s *Server) cron() time.Duration {
 	now := s.clock.Read()
 	due := &s.cronAt
 	period := time.Second / time.Duration(s.config.Get().Hz)
-	if now >= due.expire && s.busy == "" { // a script that yields must find its keys as it left them
+	if now >= due.expire && !s.hindered { // a script that yields must find its keys as it left them
 		pause := period
 		if s.expireSlice(now / 1e6) {
 			pause = expireAgain
@@ -47,6 +47,7 @@ func (s *Server) cron() time.Duration {
 		traffic := s.fronts.traffic()
 		s.stats.sample(now, traffic.BytesIn, traffic.BytesOut)
 		s.savePoints(now)
+		s.keepAsked()
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
 		due.sample = now + int64(samplePeriod)
 	}

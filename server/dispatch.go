@@ -66,14 +66,42 @@ func (c *Ctx) admit() bool {
 		c.reject(errOOM)
 	case c.client.limited && c.limitation() != "":
 		c.reject(c.limitation())
-	case c.srv.unsaved && c.wantsDisk():
-		c.reject(errSaveFailed)
-	case c.srv.busy != "" && c.cmd.Flags&AllowBusy == 0:
-		c.reject(c.srv.busy)
+	case c.srv.hindered && c.hindrance() != "":
+		c.reject(c.hindrance())
 	default:
 		return true
 	}
 	return false
+}
+
+// hindrance returns the error that the state of the server demands for the command, or nothing.
+func (c *Ctx) hindrance() string {
+	s, flags := c.srv, c.cmd.Flags
+	switch {
+	case s.unsaved && c.wantsDisk():
+		return errSaveFailed
+	case s.misconf != "" && flags&DecidesFirst == 0 && c.wantsDisk():
+		return s.misconf
+	case s.loading.active && flags&Loading == 0:
+		return errLoading
+	case s.busy != "" && flags&AllowBusy == 0:
+		return s.busy
+	}
+	return ""
+}
+
+// hinder works out whether commands have to be looked at more closely.
+func (s *Server) hinder() {
+	s.hindered = s.unsaved || s.busy != "" || s.misconf != "" || s.loading.active
+}
+
+// mayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to ask.
+func (c *Ctx) mayWriteNow() bool {
+	if c.srv.misconf != "" {
+		c.err(c.srv.misconf)
+		return false
+	}
+	return true
 }
 
 // wantsDisk reports whether the command is refused while data cannot be saved: those that write, and PING, since health checks

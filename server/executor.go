@@ -2,6 +2,7 @@ package server
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"headgate/server/netpoll"
@@ -33,6 +34,9 @@ type worker struct {
 	later   []byte   // messages for the running command's client that follow its reply
 
 	halted *netpoll.Conn // one whose commands the last batch has rewound, since they may not run yet
+
+	logged   bool       // effects of this batch, or some that it may have seen, are not on the disk yet
+	answered []answered // the clients of this batch, if effects are logged
 
 	ran      bool  // a batch was executed since the last Tick, so ctx.nowNs is fresh
 	ticks    bool  // Tick is called, so background work is this worker's
@@ -72,6 +76,7 @@ func (w *worker) Tick() time.Duration {
 	if now >= w.nextCron || w.nextCron-now > int64(maxCronPeriod) || now >= w.srv.soonest.Load() {
 		w.srv.soonest.Store(math.MaxInt64)
 		w.nextCron = now + int64(w.srv.cron())
+		w.srv.commitDue()
 	}
 	return time.Duration(max(min(w.nextCron, w.srv.soonest.Load())-now, 0))
 }
@@ -91,6 +96,12 @@ func (w *worker) Batch(ready []*netpoll.Conn) {
 		if i < len(ready) && ready[i] == w.halted {
 			i++ // or the same commands would be read and rewound without end
 		}
+	}
+	switch {
+	case w.logged:
+		w.commit()
+	case len(w.answered) > 0:
+		w.release()
 	}
 	if cap(w.args) > keptArguments {
 		w.args = nil
@@ -166,6 +177,9 @@ func (w *worker) execute() {
 			current.conn.Begin()
 			current.seen = c.nowNs
 			c.client, c.reply = current, current.reply
+			if s.effects.on {
+				w.note(current)
+			}
 		}
 		if skip || current.conn.Closing() {
 			continue
@@ -186,6 +200,7 @@ func (w *worker) execute() {
 	if s.tracking.changed {
 		s.sendBroadcasts()
 	}
+	w.logged = w.logged || s.aof.open && (len(s.effects.buf) > 0 || s.aof.writing)
 }
 
 // rewind leaves a command, and what its client has sent after it, in the input until the client's connection is resumed.
@@ -232,6 +247,9 @@ func (w *worker) run(p *parsed) {
 	if cl.replyMode != replyOn && cl.blocked == nil {
 		cl.suppressReply(sent)
 	}
+	if len(w.answered) > 0 && cl.reply.Len() > sent {
+		w.answered[len(w.answered)-1].replies++
+	}
 	if n := cl.reply.Len(); n > c.srv.softOutputLimit || n > unauthenticatedOutput && !cl.authenticated {
 		c.srv.checkOutput(cl, c.nowNs)
 	}
@@ -247,9 +265,74 @@ func (c *Ctx) yield() {
 	conn := c.client.conn
 	conn.Keep(true)
 	c.srv.Unlock()
+	c.worker.commit() // what others were answered in this batch may go out now
 	conn.Yield()
 	c.srv.Lock()
 	conn.Keep(false)
+	if c.logs() {
+		c.worker.note(c.client)
+	}
+}
+
+// answered is a client whose commands a worker has run in this batch, with effects being logged.
+type answered struct {
+	client  *Client
+	before  int // length of its output before
+	replies int
+}
+
+// note adds a client to those of the batch. Its replies stay here until the batch is committed: a loop sends nothing before
+// that, and other fronts are told. The caller holds the executor's lock.
+func (w *worker) note(cl *Client) {
+	w.answered = append(w.answered, answered{client: cl, before: cl.reply.Len()})
+	if cl.conn.FD < 0 {
+		cl.conn.Hold()
+	}
+}
+
+// release lets the replies of a batch go that has nothing to log.
+func (w *worker) release() {
+	if w.answered[0].client.conn.FD < 0 {
+		w.srv.Lock()
+		defer w.srv.Unlock()
+		w.answered[0].client.conn.Release() // such a front has one connection
+	}
+	clear(w.answered)
+	w.answered = w.answered[:0]
+}
+
+// commit has the batch's effects logged and lets its replies go. If they cannot be logged, each reply becomes the error: a client is
+// told of nothing that is not in the log. The executor's lock is free.
+func (w *worker) commit() {
+	refusal := w.srv.commit()
+	w.srv.Lock()
+	defer w.srv.Unlock()
+	for i, a := range w.answered {
+		if refusal != "" && !w.answeredBefore(i) {
+			a.client.reply.Truncate(a.before)
+			for range w.replies(a.client) {
+				a.client.reply.Error(refusal)
+			}
+		}
+		a.client.conn.Release()
+	}
+	clear(w.answered)
+	w.answered, w.logged = w.answered[:0], false
+}
+
+// answeredBefore reports whether the client of w.answered[i] stands there earlier too.
+func (w *worker) answeredBefore(i int) bool {
+	return slices.ContainsFunc(w.answered[:i], func(a answered) bool { return a.client == w.answered[i].client })
+}
+
+// replies counts a client's replies in this batch.
+func (w *worker) replies(cl *Client) (n int) {
+	for _, a := range w.answered {
+		if a.client == cl {
+			n += a.replies
+		}
+	}
+	return n
 }
 
 // setAside takes the other clients' commands that have not been run out of the queue: they are parsed anew when it is their turn.

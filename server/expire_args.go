@@ -67,7 +67,7 @@ func (c *Ctx) futureTime(i int, unit int64, absolute bool) (at int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	base := c.now
+	base := c.nowNs / 1e6 // not now, which stands still while a log is replayed
 	if absolute {
 		base = 0
 	}

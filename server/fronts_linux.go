@@ -67,5 +67,7 @@ func (s *Server) Run() {
 		s.fronts.loop.Stop()
 	}()
 	s.fronts.loop.Run()
+	s.endKeeper()
 	s.endSaving()
+	s.closeLog()
 }

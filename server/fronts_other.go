@@ -53,7 +53,9 @@ func (s *Server) Run() {
 		case <-s.stop:
 			s.closeAll()
 			s.fronts.conns.Wait()
+			s.endKeeper()
 			s.endSaving()
+			s.closeLog()
 			return
 		case <-s.fronts.nudges:
 		case <-time.After(w.Tick()):

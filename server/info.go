@@ -170,20 +170,58 @@ func infoMemory(c *Ctx, t *infoText) {
 	t.field("lazyfreed_objects", 0)
 }
 
-// infoPersistence says of the append-only file what a server says that has none.
 func infoPersistence(c *Ctx, t *infoText) {
-	t.field("loading", 0)
+	s := c.srv
+	t.field("loading", bit(s.loading.active))
 	t.field("async_loading", 0)
-	infoSaving(c.srv, t)
-	t.field("aof_enabled", 0)
-	t.field("aof_rewrite_in_progress", 0)
-	t.field("aof_rewrite_scheduled", 0)
-	t.field("aof_last_rewrite_time_sec", -1)
-	t.field("aof_current_rewrite_time_sec", -1)
-	t.field("aof_last_bgrewrite_status", "ok")
-	t.field("aof_rewrites", 0)
-	t.field("aof_last_write_status", "ok")
+	infoSaving(s, t)
+	t.field("aof_enabled", bit(s.effects.on))
+	k := &s.aof.keeper
+	last, current := int64(-1), int64(-1)
+	if k.rewrites > 0 || k.err != nil {
+		last = int64(k.last / time.Second)
+	}
+	if k.rewriting {
+		current = int64(time.Since(k.begun) / time.Second)
+	}
+	t.field("aof_rewrite_in_progress", bit(k.rewriting))
+	t.field("aof_rewrite_scheduled", bit(k.asked && !k.rewriting))
+	t.field("aof_last_rewrite_time_sec", last)
+	t.field("aof_current_rewrite_time_sec", current)
+	t.field("aof_last_bgrewrite_status", status(k.err == nil))
+	t.field("aof_rewrites", k.rewrites)
+	t.field("aof_last_write_status", status(s.aof.failed == nil))
 	t.field("aof_last_cow_size", 0)
+	if s.loading.active {
+		t.field("loading_start_time", s.loading.started/1e9)
+		t.field("loading_total_bytes", s.loading.total)
+		t.field("loading_loaded_bytes", s.loading.loaded)
+		t.field("loading_loaded_perc", fmt.Sprintf("%.2f", 100*float64(s.loading.loaded)/float64(max(s.loading.total, 1))))
+	}
+	if s.effects.on {
+		t.field("aof_current_size", s.aof.size)
+		t.field("aof_base_size", s.aof.startSize)
+		t.field("aof_pending_rewrite", bit(k.asked))
+		t.field("aof_buffer_length", len(s.effects.buf))
+		t.field("aof_pending_bio_fsync", s.aof.syncer.pendingSync())
+		t.field("aof_delayed_fsync", s.aof.syncer.delays())
+	}
+}
+
+// bit is how INFO shows whether something is so.
+func bit(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// status is how INFO shows whether something went well.
+func status(well bool) string {
+	if well {
+		return "ok"
+	}
+	return "err"
 }
 
 func infoStats(c *Ctx, t *infoText) {

@@ -118,6 +118,7 @@ const errSaveFailed = "MISCONF Redis is configured to save RDB snapshots, but it
 func (s *Server) judgeSaving() {
 	cfg := s.config.Get()
 	s.unsaved = s.saving.failed && cfg.StopWritesOnSaveError && len(cfg.Save) > 0
+	s.hinder()
 }
 
 // infoSaving writes what INFO says of snapshots.
@@ -175,7 +176,9 @@ func (s *Server) LoadSnapshot() error {
 }
 
 // wantsSave reports whether the server saves a snapshot when it ends.
-func (s *Server) wantsSave() bool { return len(s.config.Get().Save) > 0 && !s.leaveUnsaved }
+func (s *Server) wantsSave() bool {
+	return len(s.config.Get().Save) > 0 && !s.leaveUnsaved && !s.loading.active
+}
 
 // Shutdown saves a snapshot if there are save points, and stops the server. If that fails the server goes on. Safe to call from
 // anywhere.
@@ -197,7 +200,7 @@ func (s *Server) endSaving() {
 	s.Lock()
 	defer s.Unlock()
 	s.cancelSnapshot()
-	if (s.wantsSave() || s.saveAtEnd) && s.changes() > 0 {
+	if (s.wantsSave() || s.saveAtEnd) && s.changes() > 0 && !s.loading.active {
 		_ = s.saveNow() // the log has the reason; there is nobody left to tell
 	}
 }

@@ -162,6 +162,7 @@ func (h *scripts) finish(c *Ctx) {
 		h.srv.effects.abandon()
 	case h.overruns:
 		h.srv.busy = ""
+		h.srv.hinder()
 	}
 	if h.long && c.client.multi == nil {
 		c.nowNs = h.srv.clock.Read()
@@ -244,6 +245,8 @@ func (h *scripts) refusal(cmd *Command, n int) string {
 		return errSaveFailed
 	case h.full && !h.wrote && cmd.Flags&DenyOOM != 0:
 		return errOOM
+	case h.srv.misconf != "" && cmd.Flags&Write != 0 && cmd.Flags&DecidesFirst == 0:
+		return h.srv.misconf
 	}
 	return ""
 }
@@ -308,6 +311,7 @@ func (h *scripts) overrun(ms int) {
 	if h.eval {
 		h.srv.busy, kill = errBusyEval, "SCRIPT KILL"
 	}
+	h.srv.hinder()
 	h.srv.log.Warn("a script has been running for long, and others wait for it; "+kill+" ends it unless it has written", "script", h.name, "ms", ms)
 }
 

@@ -42,6 +42,10 @@ type Server struct {
 	policies policies
 	pairs    [maxPairs]takenPair           // scratch for RL.TAKE
 	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows
+	aof      appendLog
+	loading  loading
+	fs       persistence.FS // the disk
+	exit     func(code int)
 
 	clients        clientTable
 	nextClientID   int64
@@ -67,12 +71,13 @@ type Server struct {
 	scripts         *scripts
 	snapshot        *snapshotRun // under way, or nil
 	saving          saving
-	unsaved         bool           // writes are refused because snapshots fail
-	leaveUnsaved    bool           // the server ends without a snapshot, though there are save points
-	saveAtEnd       bool           // the server ends with one, whatever there are
-	fs              persistence.FS // the disk
-	busy            string         // the error for most commands while a script overruns; empty otherwise
-	warnedOfBrowser int64          // ns, when the log last told of one
+	unsaved         bool   // writes are refused because snapshots fail
+	leaveUnsaved    bool   // the server ends without a snapshot, though there are save points
+	saveAtEnd       bool   // the server ends with one, whatever there are
+	busy            string // the error for most commands while a script overruns; empty otherwise
+	misconf         string // the error for commands that write while they could not be logged; empty otherwise
+	hindered        bool   // one of unsaved, busy, misconf and loading is set
+	warnedOfBrowser int64  // ns, when the log last told of one
 
 	limits, unauthLimits atomic.Pointer[resp.Limits]
 	softOutputLimit      int // output length from which a client's limits are looked at
@@ -92,13 +97,14 @@ type Options struct {
 	Clock *Clock
 	Log   *slog.Logger
 	FS    persistence.FS // where data are kept
+	Exit  func(code int) // ends the process, when it must not go on; does not return
 }
 
 // New returns a server for the given configuration. It opens nothing yet.
 func New(live *config.Live, o Options) *Server {
 	cfg := live.Get()
 	s := &Server{
-		config: live, clock: o.Clock, log: o.Log, fs: o.FS,
+		config: live, clock: o.Clock, log: o.Log, fs: o.FS, exit: o.Exit,
 		clients:  clientTable{byID: map[int64]*Client{}},
 		blocking: blocking{queues: map[*store.Awaited]*list.List{}},
 		runID:    randomHex(20), stop: make(chan struct{}),
@@ -112,6 +118,9 @@ func New(live *config.Live, o Options) *Server {
 	if s.fs == nil {
 		s.fs = persistence.OS{}
 	}
+	if s.exit == nil {
+		s.exit = os.Exit
+	}
 	s.commands = newRegistry(commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.keys = store.New(store.Options{Databases: cfg.Databases, Limits: encodingLimits(cfg)})
@@ -122,7 +131,7 @@ func New(live *config.Live, o Options) *Server {
 	s.saving.last = s.started
 	s.soonest.Store(math.MaxInt64)
 	s.apply(cfg)
-	live.OnChange(s.configChanged)
+	s.follow(live)
 	return s
 }
 
@@ -175,6 +184,12 @@ func smallestLimit(l config.OutputLimit) int {
 		n = min(n, l.Soft)
 	}
 	return n
+}
+
+// follow has the server obey changes of the configuration.
+func (s *Server) follow(live *config.Live) {
+	live.OnChange(s.configChanged)
+	live.OnChange(func(_, _ *config.Config) error { s.keepSoon(); return nil }, "appendonly")
 }
 
 // configChanged takes a new configuration into use. CONFIG SET runs it with the executor's lock held.

@@ -1,6 +1,7 @@
 // Headgate is a rate-limit server that speaks the Redis protocol.
 //
 //	headgate [file.conf] [--directive value ...] [-]     serve, as redis-server does
+//	headgate check DIR [--fix]                            say whether a data directory is whole
 //	headgate ping [the same words]                        exit 0 if the server so configured answers, else 1
 //	headgate version | --version | --help
 //	headgate [file.conf] [--directive value ...] --check-config
@@ -31,6 +32,7 @@ type program struct {
 
 const toolsHelp = `
 Other commands:
+  headgate check DIR [--fix]                say what is in a data directory and whether it is whole; --fix cuts a damaged end
   headgate ping [the same words]            exit 0 if the server that they describe answers, else 1
   headgate [the same words] --check-config  say whether they are right, and do not serve
   headgate version                          print the version
@@ -51,6 +53,8 @@ func (p program) run(args []string) int {
 		if err = config.Usage(p.stdout); err == nil {
 			_, err = io.WriteString(p.stdout, toolsHelp)
 		}
+	case "check":
+		err = p.check(args[1:])
 	case "ping":
 		err = p.ping(args[1:])
 	default:

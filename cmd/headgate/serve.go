@@ -45,14 +45,12 @@ func (p program) serve(args []string) error {
 	if err := srv.Listen(); err != nil {
 		return err
 	}
-	if err := srv.LoadSnapshot(); err != nil {
-		return err
-	}
 	if err := writePID(cfg.Path(cfg.PidFile)); err != nil {
 		return err
 	}
 	defer removePID(cfg.Path(cfg.PidFile))
 	go obeySignals(signals, srv, out, log)
+	srv.Load()
 	srv.Run()
 	log.Info("headgate has ended")
 	return nil

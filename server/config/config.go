@@ -70,11 +70,20 @@ type Config struct {
 	Dir        string // working directory, absolute once loaded
 	DBFilename string
 	Save       []SavePoint // none: no snapshots but those that are asked for
-	AppendOnly bool        // always false: the directive refuses yes
+	AppendOnly bool
 
 	RDBChecksum           bool
 	RDBCompression        bool
 	StopWritesOnSaveError bool
+
+	AppendDirName            string // of the append-only file's directory, within Dir
+	AppendFilename           string // what the names in it begin with
+	AppendFsync              FsyncPolicy
+	NoAppendFsyncOnRewrite   bool
+	AutoAOFRewritePercentage int // growth since the last rewrite that asks for the next; 0 = never
+	AutoAOFRewriteMinSize    int // bytes below which nothing asks for one
+	AOFLoadTruncated         bool
+	AOFTimestampEnabled      bool
 }
 
 // Path returns the absolute form of a file name that is relative to the directory named by dir. "" stays "".
@@ -101,6 +110,16 @@ type OutputLimit struct {
 type SavePoint struct {
 	Seconds, Changes int
 }
+
+// FsyncPolicy says when what is written to the append-only file has to be on stable storage.
+type FsyncPolicy uint8
+
+// The values of appendfsync.
+const (
+	FsyncEverysec FsyncPolicy = iota // a second later
+	FsyncAlways                      // before the reply
+	FsyncNo                          // when the system sees fit
+)
 
 // LogLevel is the least severe kind of line that is logged.
 type LogLevel uint8

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -300,10 +301,46 @@ var directives = []*Directive{
 	},
 
 	{
+		Name: "aof-load-truncated", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,
+		Summary: "Whether to start with an append-only file whose end is missing or damaged, by at most 4 MiB, and to cut that off; no refuses to start.",
+		kind:    yesNo(func(c *Config) *bool { return &c.AOFLoadTruncated }),
+	},
+	{
+		Name: "aof-timestamp-enabled", Group: Persistence, Since: "0.1.0", Default: "no", Settable: true,
+		Summary: "Accepted for the sake of redis.conf: the append-only file always holds the time of each write.",
+		kind:    yesNo(func(c *Config) *bool { return &c.AOFTimestampEnabled }),
+	},
+	{
+		Name: "appenddirname", Group: Persistence, Since: "0.1.0", Default: "appendonlydir",
+		Summary: "Directory of the append-only file, within dir.",
+		kind:    text(func(c *Config) *string { return &c.AppendDirName }),
+		check:   checkAppendDirName,
+	},
+	{
+		Name: "appendfilename", Group: Persistence, Since: "0.1.0", Default: "appendonly.aof",
+		Summary: "What the names of the append-only file's parts begin with.",
+		kind:    text(func(c *Config) *string { return &c.AppendFilename }),
+		check:   checkAppendFilename,
+	},
+	{
+		Name: "appendfsync", Group: Persistence, Since: "0.1.0", Default: "everysec", Settable: true,
+		Summary: "When writes have to be on the disk: always before the reply, everysec a second later, no when the system sees fit.",
+		kind:    enum(func(c *Config) *FsyncPolicy { return &c.AppendFsync }, "everysec", "always", "no"),
+	},
+	{
 		Name: "appendonly", Group: Persistence, Since: "0.1.0", Default: "no", Settable: true,
-		Summary: "Only no: this version keeps its data in memory.",
+		Summary: "Whether to log every change to the append-only file, and to load it at the start.",
 		kind:    yesNo(func(c *Config) *bool { return &c.AppendOnly }),
-		check:   checkAppendOnly,
+	},
+	{
+		Name: "auto-aof-rewrite-min-size", Group: Persistence, Since: "0.1.0", Default: "64mb", Settable: true,
+		Summary: "Size below which the append-only file is not rewritten by itself.",
+		kind:    memory(0, func(c *Config) *int { return &c.AutoAOFRewriteMinSize }),
+	},
+	{
+		Name: "auto-aof-rewrite-percentage", Group: Persistence, Since: "0.1.0", Default: "100", Settable: true,
+		Summary: "Growth since the last rewrite, in percent, at which the append-only file is rewritten by itself; 0 means never.",
+		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.AutoAOFRewritePercentage }),
 	},
 	{
 		Name: "dbfilename", Group: Persistence, Since: "0.1.0", Default: "dump.rdb", Settable: true, Guarded: true,
@@ -313,9 +350,14 @@ var directives = []*Directive{
 	},
 	{
 		Name: "dir", Group: Persistence, Since: "0.1.0", Default: "./", Settable: true, Guarded: true,
-		Summary: "Directory to which logfile, pidfile and the like are relative; it must exist.",
+		Summary: "Directory of the data files, to which logfile, pidfile and the like are relative too; it must exist.",
 		kind:    directory{},
 		check:   checkDir,
+	},
+	{
+		Name: "no-appendfsync-on-rewrite", Group: Persistence, Since: "0.1.0", Default: "no", Settable: true,
+		Summary: "Whether appendfsync counts as no while the append-only file is being rewritten.",
+		kind:    yesNo(func(c *Config) *bool { return &c.NoAppendFsyncOnRewrite }),
 	},
 	{
 		Name: "rdbchecksum", Group: Persistence, Since: "0.1.0", Default: "yes",
@@ -417,11 +459,23 @@ func clampHz(c *Config, _ *Host) error {
 	return nil
 }
 
-func checkAppendOnly(c *Config, _ *Host) error {
-	if c.AppendOnly {
-		return errors.New("persistence is not part of this version; use no")
+// checkFileName refuses what is not a name within a directory, in Redis's words.
+func checkFileName(directive, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%s can't be empty", directive)
+	case name != filepath.Base(name) || name == "." || name == "..":
+		return fmt.Errorf("%s can't be a path, just a %s", directive, map[bool]string{true: "dirname", false: "filename"}[directive == "appenddirname"])
 	}
 	return nil
+}
+
+func checkAppendDirName(c *Config, _ *Host) error {
+	return checkFileName("appenddirname", c.AppendDirName)
+}
+
+func checkAppendFilename(c *Config, _ *Host) error {
+	return checkFileName("appendfilename", c.AppendFilename)
 }
 
 func checkDBFilename(c *Config, _ *Host) error {

@@ -81,7 +81,6 @@ type sample struct{ written, shown string }
 
 // samples must name every directive.
 var samples = map[string]sample{
-	"appendonly":                 {"NO", "no"},
 	"bind":                       {"* -::*", "* -::*"},
 	"busy-poll-us":               {"50", "50"},
 	"busy-reply-threshold":       {"250", "250"},
@@ -132,6 +131,16 @@ var samples = map[string]sample{
 	"unknown-policy":             {"allow", "allow"},
 	"zset-max-listpack-entries":  {"8", "8"},
 	"zset-max-listpack-value":    {"9b", "9"},
+
+	"aof-load-truncated":          {"no", "no"},
+	"aof-timestamp-enabled":       {"yes", "yes"},
+	"appenddirname":               {"log", "log"},
+	"appendfilename":              {"log.aof", "log.aof"},
+	"appendfsync":                 {"Always", "always"},
+	"appendonly":                  {"YES", "yes"},
+	"auto-aof-rewrite-min-size":   {"1mb", "1048576"},
+	"auto-aof-rewrite-percentage": {"50", "50"},
+	"no-appendfsync-on-rewrite":   {"yes", "yes"},
 
 	"latency-tracking-info-percentiles": {"50.0 99.99", "50 99.99"},
 	"stop-writes-on-bgsave-error":       {"no", "no"},
@@ -261,7 +270,9 @@ func TestValues(t *testing.T) {
 		{name: "policy", value: "login LOG 5 60x", err: "invalid duration '60x'"},
 		{name: "policy", value: "login LOG 5 60s PEEK", err: "syntax error"},
 		{name: "daemonize", value: "yes", err: "headgate stays in the foreground; use no, and let systemd or the container run it"},
-		{name: "appendonly", value: "yes", err: "persistence is not part of this version; use no"},
+		{name: "appenddirname", value: "", err: "appenddirname can't be empty"},
+		{name: "appenddirname", value: "a/b", err: "appenddirname can't be a path, just a dirname"},
+		{name: "appendfilename", value: "..", err: "appendfilename can't be a path, just a filename"},
 		{name: "dbfilename", value: "a/b", err: "dbfilename can't be a path, just a filename"},
 		{name: "save", value: "900 1", want: "900 1"},
 		{name: "save", value: "900 ", want: "900 0"},

@@ -54,7 +54,6 @@ func TestSet(t *testing.T) {
 		{name: "immutable", pairs: []Pair{{"Databases", "x"}, {"nope", "1"}}, err: failed + "Databases') - can't set immutable config"},
 		{name: "guarded", pairs: []Pair{{"dir", "x"}}, err: failed + "dir') - can't set protected config"},
 		{name: "duplicate", pairs: []Pair{{"timeout", "1"}, {"TIMEOUT", "2"}}, err: failed + "TIMEOUT') - duplicate parameter"},
-		{name: "not in this version", pairs: []Pair{{"appendonly", "yes"}}, err: failed + `appendonly') - persistence is not part of this version; use no`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			live := load(t, "", "--enable-protected-configs", "local")

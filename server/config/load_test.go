@@ -93,7 +93,6 @@ func TestFileErrors(t *testing.T) {
 		{"requirepass \"secret\n", "/srv/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
 		{"requirepas secret\n", `/srv/h.conf:1: unknown directive "requirepas"; did you mean "requirepass"?`},
 		{"maxmemory-polic x\n", `/srv/h.conf:1: unknown directive "maxmemory-polic"; did you mean "maxmemory-policy"?`},
-		{"appendonly yes\n", "/srv/h.conf:1: appendonly yes: persistence is not part of this version; use no"},
 		{"maxmemory 1gb\n", "/srv/h.conf:1: maxmemory: memory limits and eviction are not part of this version; remove it, or set it to 0"},
 		{"tls-port 6380\n", "/srv/h.conf:1: tls-port: TLS is not part of this version; remove it, or set it to 0"},
 		{"rename-command FLUSHALL \"\"\n", "/srv/h.conf:1: rename-command: commands keep their names here; remove the line only if nothing relies on it for safety"},

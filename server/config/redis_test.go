@@ -48,11 +48,10 @@ func startRedis(t *testing.T) (conn redis.Conn, flags []string) {
 
 // different are directives that have another range, default or mutability here, each for the reason given.
 var different = map[string]string{
-	"appendonly": "refused while there is no persistence",
-	"bind":       "listeners do not change while the server runs",
-	"databases":  "has a smaller range",
-	"daemonize":  "refused",
-	"port":       "listeners do not change while the server runs",
+	"bind":      "listeners do not change while the server runs",
+	"databases": "has a smaller range",
+	"daemonize": "refused",
+	"port":      "listeners do not change while the server runs",
 }
 
 // differentialValues are given to every settable directive, on top of its own samples.

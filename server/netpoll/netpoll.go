@@ -55,6 +55,7 @@ type Conn struct {
 	front front
 
 	closeAfterReply, closeNow bool // marks, guarded by the Handler's lock
+	held                      bool // replies are not to be sent yet; same guard
 	queued, resumed           bool // on the front's list of woken connections; same guard
 	staged                    int  // bytes of out not yet sent when the lock was last held; same guard
 
@@ -103,6 +104,12 @@ func (c *Conn) Resume() {
 	c.front.wake(c)
 }
 
+// Hold keeps the connection's replies from being sent until Release. The caller holds the Handler's lock.
+func (c *Conn) Hold() { c.held = true }
+
+// Release ends Hold. The caller holds the Handler's lock, and is the connection's own Worker within Batch.
+func (c *Conn) Release() { c.held = false }
+
 // Begin is to be called by the connection's Worker, with the Handler's lock held, before the connection's commands are run:
 // it makes Unsent exact.
 func (c *Conn) Begin() { c.staged = len(c.out) - c.sent }
@@ -135,6 +142,9 @@ func (c *Conn) prepare(pool *resp.Pool) {
 // stage moves replies and marks from the guarded side to the front's own. The caller holds the Handler's lock.
 // It reports whether there is anything for the front to do.
 func (c *Conn) stage(pool *resp.Pool) bool {
+	if c.held && !c.closeNow {
+		return false
+	}
 	c.queued, c.more = false, false
 	c.staged = len(c.out) - c.sent
 	if c.closeNow {

@@ -74,7 +74,7 @@ func TestStartUpErrors(t *testing.T) {
 		{"no such address", []string{"--bind", "192.0.2.77", "--port", "0"}, []string{"nothing to listen on"}},
 		{"foreign address", []string{"--bind", "192.0.2.77", "--port", strconv.Itoa(harness.FreePort(t))}, []string{"192.0.2.77", "--bind"}},
 		{"socket in a missing directory", []string{"--port", "0", "--unixsocket", filepath.Join(dir, "no", "sock")}, []string{"unixsocket"}},
-		{"persistence is not offered", []string{"--appendonly", "yes", "--port", "0"}, []string{"appendonly"}},
+		{"a directory name that is a path", []string{"--appenddirname", "a/b", "--port", "0"}, []string{"appenddirname", "path"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, stderr, exit := run(t, nil, tc.args...)

@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -46,6 +47,18 @@ func Start(t testing.TB, flags ...string) *Server {
 	return start(t, "headgate", Binary(t), flags)
 }
 
+// StartIn is Start in a directory that is there already, such as that of a server that was killed.
+func StartIn(t testing.TB, dir string, flags ...string) *Server {
+	t.Helper()
+	return startIn(t, "headgate", Binary(t), dir, flags)
+}
+
+// StartReferenceIn is StartReference under the terms of StartIn.
+func StartReferenceIn(t testing.TB, dir string, flags ...string) *Server {
+	t.Helper()
+	return startIn(t, "redis-server", Reference(t), dir, flags)
+}
+
 // StartLimited is Start under a limit of open files, soft and hard.
 func StartLimited(t testing.TB, files int, flags ...string) *Server {
 	t.Helper()
@@ -76,10 +89,19 @@ func FreePort(t testing.TB) int {
 
 func start(t testing.TB, name, binary string, flags []string, first ...string) *Server {
 	t.Helper()
+	return startIn(t, name, binary, "", flags, first...)
+}
+
+// startIn is start in a directory; "" is a new one each time.
+func startIn(t testing.TB, name, binary, dir string, flags []string, first ...string) *Server {
+	t.Helper()
 	var last error
 	for range startAttempts {
-		s := &Server{Name: name, Port: FreePort(t), Dir: t.TempDir(), t: t, done: make(chan struct{})}
+		s := &Server{Name: name, Port: FreePort(t), Dir: dir, t: t, done: make(chan struct{})}
 		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port))
+		if dir == "" {
+			s.Dir = t.TempDir()
+		}
 		s.log = filepath.Join(s.Dir, "server.log")
 		if last = s.launch(binary, first, flags); last == nil {
 			t.Cleanup(s.finish)
@@ -135,10 +157,10 @@ func (s *Server) waitReady() error {
 		if conn, err := net.DialTimeout("tcp", s.Addr, time.Second); err == nil {
 			_ = conn.SetDeadline(time.Now().Add(time.Second))
 			_, _ = conn.Write([]byte("*1\r\n$4\r\nPING\r\n"))
-			var first [1]byte
-			n, _ := conn.Read(first[:])
+			var first [4]byte
+			n, _ := io.ReadFull(conn, first[:])
 			_ = conn.Close()
-			if n == 1 && (first[0] == '+' || first[0] == '-') {
+			if n == len(first) && (first[0] == '+' || first[0] == '-') && string(first[:]) != "-LOA" { // it is not loading any more
 				return nil
 			}
 		}
@@ -180,6 +202,9 @@ func (s *Server) Terminate() error {
 		return fmt.Errorf("%s did not end within %v of SIGTERM", s.Name, stopTimeout)
 	}
 }
+
+// Kill ends the process at once, as a crash would.
+func (s *Server) Kill() { s.kill() }
 
 func (s *Server) kill() {
 	_ = s.cmd.Process.Kill()

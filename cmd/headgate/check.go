@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"headgate/persistence"
+	"headgate/persistence/check"
+)
+
+// check carries out headgate check DIR [--fix].
+func (p program) check(args []string) error {
+	c := check.Checker{FS: persistence.OS{}, Say: func(format string, a ...any) {
+		fmt.Fprintf(p.stdout, format+"\n", a...)
+	}}
+	dir := ""
+	for _, arg := range args {
+		switch {
+		case arg == "--fix":
+			c.Fix = true
+		case dir == "" && !strings.HasPrefix(arg, "-"):
+			dir = arg
+		default:
+			return fmt.Errorf("check does not know %s; it takes a directory, and --fix", arg)
+		}
+	}
+	if dir == "" {
+		return errors.New("check needs to be told the data directory, such as: headgate check /var/lib/headgate")
+	}
+	if isTerminal(p.stderr) {
+		c.Progress = showProgress(p.stderr)
+	}
+	whole, err := c.Dir(dir)
+	switch {
+	case err != nil:
+		return err
+	case !whole:
+		return fmt.Errorf("%s is not whole", dir)
+	}
+	return nil
+}
+
+// isTerminal reports whether somebody may be looking at what is written there.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// showProgress returns a function that shows on one line how far a file has been read, in whole percents.
+func showProgress(w io.Writer) func(file string, done, total int64) {
+	shown := int64(-1)
+	return func(file string, done, total int64) {
+		percent := 100 * done / max(total, 1)
+		if percent != shown {
+			shown = percent
+			fmt.Fprintf(w, "\r%s: %d %%\x1b[K\r", file, percent)
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package aof
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"headgate/persistence"
+)
+
+// Rewrite is a new base in the making. Until Commit the files are loaded as before; what is written meanwhile goes to a new
+// increment. It is not safe for concurrent use.
+type Rewrite struct {
+	set  *Set
+	base Entry
+	incr Entry
+	temp string
+	file persistence.File // the base; nil when it has been closed
+	log  persistence.AppendFile
+	size int64 // of the base
+}
+
+// Rewrite begins a new base, with a new increment for what is written from now on. If listed is set the increment becomes part of the
+// data at once, which is right if it follows upon those that are there.
+func (s *Set) Rewrite(listed bool) (*Rewrite, error) {
+	if err := s.makeDir(); err != nil {
+		return nil, err
+	}
+	base, incr := s.manifest.lastSeq()
+	r := &Rewrite{
+		set:  s,
+		base: Entry{Name: fmt.Sprintf("%s.%d.base.rdb", s.o.Name, base+1), Seq: base + 1, Kind: Base},
+		incr: Entry{Name: s.incrName(incr + 1), Seq: incr + 1, Kind: Incremental},
+		temp: s.Path(fmt.Sprintf("%s%s.%d.base.rdb", tempPrefix, s.o.Name, base+1)),
+	}
+	var err error
+	if r.log, err = s.createIncr(r.incr, listed); err != nil {
+		return nil, err
+	}
+	if r.file, err = s.o.FS.Create(r.temp, filePerm); err != nil {
+		return nil, errors.Join(err, r.log.Close())
+	}
+	return r, nil
+}
+
+// Write appends to the base.
+func (r *Rewrite) Write(p []byte) (int, error) {
+	n, err := r.file.Write(p)
+	r.size += int64(n)
+	return n, err
+}
+
+// End returns when the base is on stable storage.
+func (r *Rewrite) End() error {
+	err := errors.Join(r.file.Sync(), r.file.Close())
+	r.file = nil
+	return err
+}
+
+// Commit makes the base part of the data in the place of all that came before the new increment, and returns its size. What is not
+// needed any more is history then: see Clean.
+func (r *Rewrite) Commit() (size int64, err error) {
+	s := r.set
+	if err := s.o.FS.Rename(r.temp, s.Path(r.base.Name)); err != nil {
+		return 0, err
+	}
+	m := s.manifest.clone()
+	m.toHistory(r.incr.Seq - 1)
+	m.Base = &r.base
+	if len(m.Incr) == 0 {
+		m.Incr = []Entry{r.incr}
+	}
+	return r.size, s.replace(m) // which syncs the directory
+}
+
+// Discard gives the base up. The increment stays if it is part of the data.
+func (r *Rewrite) Discard() {
+	if r.file != nil {
+		r.file.Close()
+	}
+	if err := r.set.o.FS.Remove(r.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return // Clean tries again
+	}
+}
+
+// NewLog returns a log of which a rewrite's increment is the first file.
+func (s *Set) NewLog(r *Rewrite) *Log {
+	return &Log{path: s.Path(r.incr.Name), file: r.log}
+}
+
+// Switch has the log go on in the increment of a rewrite, and returns the file so far, for Finish.
+func (l *Log) Switch(r *Rewrite) (old persistence.AppendFile) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old, l.file, l.path = l.file, r.log, r.set.Path(r.incr.Name)
+	l.size, l.synced, l.last = 0, 0, l.last[:0]
+	return old
+}
+
+// Finish closes a file that was switched from, which has been synced.
+func (l *Log) Finish(old persistence.AppendFile) error {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	return old.Close()
+}
+
+// Rebase tells the log that a base of a size stands in the place of all that came before its file.
+func (l *Log) Rebase(size int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.total = size + l.size
+}

@@ -1,0 +1,332 @@
+package aof
+
+import (
+	"bytes"
+	"errors"
+	"hash/crc32"
+	"io"
+	"strconv"
+
+	"headgate/persistence"
+)
+
+// MaxSalvage is how many bytes at the end of the last file are given up at most because of damage, as opposed to a file that
+// merely ends too early.
+const MaxSalvage = 4 << 20
+
+// Report is what a file of commands holds.
+type Report struct {
+	Size     int64 // bytes
+	Whole    int64 // what stands before this offset can be loaded: whole units, and what is covered by a CRC equals it
+	Flaw     *Flaw // why that is not all; nil if it is
+	Commands int64 // before Whole
+	NowMs    int64 // the latest time that is noted before Whole, in ms since the Unix epoch; 0 = none
+	Covered  int64 // bytes before Whole that a CRC covers
+}
+
+// lost is how many bytes would be given up.
+func (r *Report) lost() int64 { return r.Size - r.Whole }
+
+// Salvageable reports whether the file can be used up to Whole: it ends too early, or its damage is short.
+func (r *Report) Salvageable() bool {
+	return r.Flaw == nil || r.Flaw.Cut || r.lost() <= MaxSalvage
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// The annotations of this package, without their #.
+const (
+	tagNow = "NOW:"
+	tagCRC = "CRC:"
+)
+
+// sector is the smallest unit that storage keeps or loses as a whole, in bytes.
+const sector = 512
+
+// scan is the state of one walk through a file.
+type scan struct {
+	file persistence.ReadFile
+	args [][]byte
+	crc  uint32 // of the bytes since region
+
+	now    mark  // what has been passed; its offset is not kept up to date
+	whole  mark  // behind the last unit
+	good   mark  // behind the last #CRC line that was right, or where the walk began
+	batch  mark  // behind the last unit before the batch of ours that is open
+	sound  mark  // behind the last unit that certainly has all of its sectors, if doubt
+	region int64 // where the bytes begin that the next #CRC line should cover
+	opened int64 // where the batch that is open begins
+
+	own     bool // a batch of ours is open: its #CRC line is to come
+	doubt   bool // a unit of this batch may have lost a sector
+	refuted bool // a CRC speaks against what has come since good, or since batch if own
+	inMulti bool
+	multiAt int64
+}
+
+// mark is a place in the file, and what stands before it.
+type mark struct {
+	offset, commands, nowMs, covered int64
+}
+
+// Scan reads a file of commands from offset on and reports what of it can be loaded, without loading it. The error is one of
+// reading; what is wrong with the content is in the report.
+func Scan(file persistence.ReadFile, offset int64) (*Report, error) {
+	start := mark{offset: offset}
+	s := &scan{file: file, whole: start, good: start, region: offset}
+	flaw, err := s.walk(NewReader(io.NewSectionReader(file, offset, file.Size()-offset), offset))
+	if err != nil {
+		return nil, err
+	}
+	if flaw == nil {
+		flaw = s.missing()
+	}
+	if err := s.judge(flaw); err != nil {
+		return nil, err
+	}
+	at := s.usable(flaw)
+	return &Report{
+		Size: file.Size(), Whole: at.offset, Flaw: flaw,
+		Commands: at.commands, NowMs: at.nowMs, Covered: at.covered,
+	}, nil
+}
+
+// walk goes through the file and stops at the first flaw.
+func (s *scan) walk(r *Reader) (*Flaw, error) {
+	for {
+		begin := r.Offset()
+		args, note, err := r.Next(s.args[:0])
+		var flaw *Flaw
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case errors.As(err, &flaw):
+			return flaw, nil
+		case err != nil:
+			return nil, err
+		case args != nil:
+			s.args = args
+			flaw = s.command(begin, r.Raw())
+		default:
+			flaw, err = s.annotation(begin, r.Raw(), note)
+		}
+		if flaw != nil || err != nil {
+			return flaw, err
+		}
+	}
+}
+
+// command takes note of one whose bytes are raw.
+func (s *scan) command(begin int64, raw []byte) *Flaw {
+	switch name := s.args[0]; {
+	case isWord(name, "MULTI"):
+		if s.inMulti {
+			return &Flaw{Offset: begin, Why: whyNesting}
+		}
+		s.inMulti, s.multiAt = true, begin
+	case isWord(name, "EXEC"):
+		if !s.inMulti {
+			return &Flaw{Offset: begin, Why: whyNesting}
+		}
+		s.inMulti = false
+	}
+	if s.own && !s.doubt && hasHole(begin, raw) {
+		s.doubt, s.sound = true, s.whole
+	}
+	s.now.commands++
+	s.pass(begin, raw)
+	return nil
+}
+
+// pass goes on behind raw.
+func (s *scan) pass(begin int64, raw []byte) {
+	s.crc = crc32.Update(s.crc, castagnoli, raw)
+	if !s.inMulti {
+		s.whole = s.now
+		s.whole.offset = begin + int64(len(raw))
+	}
+}
+
+// isWord reports whether b is a word, in any case.
+func isWord(b []byte, word string) bool {
+	return len(b) == len(word) && bytes.EqualFold(b, []byte(word))
+}
+
+// hasHole reports whether a sector that ends within raw, which stands at offset begin, ends in a zero byte.
+func hasHole(begin int64, raw []byte) bool {
+	for i := sector - 1 - begin%sector; i < int64(len(raw)); i += sector {
+		if raw[i] == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// annotation takes note of a line.
+func (s *scan) annotation(begin int64, raw, line []byte) (*Flaw, error) {
+	switch {
+	case bytes.HasPrefix(line, []byte(tagNow)) && !s.inMulti:
+		if !s.own {
+			s.own, s.batch, s.opened = true, s.whole, begin
+		}
+		if ms, err := strconv.ParseInt(string(line[len(tagNow):]), 10, 64); err == nil {
+			s.now.nowMs = max(s.now.nowMs, ms)
+		}
+		s.crc = crc32.Update(s.crc, castagnoli, raw)
+		return nil, nil // and nothing is whole yet that was not
+	case bytes.HasPrefix(line, []byte(tagCRC)):
+		if flaw, err := s.check(begin, line[len(tagCRC):]); flaw != nil || err != nil {
+			return flaw, err
+		}
+		s.crc, s.region, s.own, s.doubt = 0, begin, false, false
+		s.pass(begin, raw)
+		s.good = s.whole
+		return nil, nil
+	}
+	s.pass(begin, raw)
+	return nil, nil
+}
+
+// check compares a #CRC line, whose text is behind its tag, with the bytes before it.
+func (s *scan) check(at int64, text []byte) (*Flaw, error) {
+	want, n, ok := parseCRC(text)
+	if !ok || n > at || s.inMulti {
+		s.refuted = true
+		return &Flaw{Offset: at, Why: whyBadCRC}, nil
+	}
+	got := s.crc
+	if n != at-s.region {
+		var err error
+		if got, err = sumOf(s.file, at-n, n); err != nil {
+			return nil, err
+		}
+	}
+	if got == want {
+		s.now.covered += n
+		return nil, nil
+	}
+	s.refuted = true
+	s.own = s.own && n == at-s.opened // else it is not certain that the batch begins where it seems to
+	return &Flaw{Offset: at - n, Why: whyCRC}, nil
+}
+
+// parseCRC reads the text of a #CRC line behind its tag, in the one form in which it is written.
+func parseCRC(text []byte) (crc uint32, n int64, ok bool) {
+	digits, count, found := bytes.Cut(text, []byte(":"))
+	sum, err := strconv.ParseUint(string(digits), 16, 32)
+	if !found || err != nil {
+		return 0, 0, false
+	}
+	n, err = strconv.ParseInt(string(count), 10, 64)
+	return uint32(sum), n, err == nil && n >= 0 && string(appendCRC(nil, uint32(sum), n)) == "#"+tagCRC+string(text)+"\r\n"
+}
+
+// appendCRC appends a #CRC line.
+func appendCRC(dst []byte, crc uint32, n int64) []byte {
+	const digits = "0123456789abcdef"
+	dst = append(dst, "#"+tagCRC...)
+	for shift := 28; shift >= 0; shift -= 4 {
+		dst = append(dst, digits[crc>>shift&15])
+	}
+	dst = strconv.AppendInt(append(dst, ':'), n, 10)
+	return append(dst, "\r\n"...)
+}
+
+// missing returns what is missing at the end of a file in which nothing is wrong.
+func (s *scan) missing() *Flaw {
+	switch {
+	case s.inMulti:
+		return &Flaw{Offset: s.multiAt, Cut: true, Why: whyMultiCut}
+	case s.own:
+		return &Flaw{Offset: s.usable(nil).offset, Cut: true, Why: whyBatchCut}
+	}
+	return nil
+}
+
+// usable returns up to where the file can be loaded.
+func (s *scan) usable(flaw *Flaw) mark {
+	switch {
+	case s.refuted && !s.own:
+		return s.good
+	case s.own && flaw != nil && !flaw.Cut:
+		return s.batch // a length that is wrong may have made an earlier command seem whole
+	case s.own && s.doubt:
+		return s.sound
+	}
+	return s.whole
+}
+
+// judge looks behind a flaw. Where nothing but zero bytes follow the file ends too early; where a command only seems to be cut,
+// since a #CRC line comes after its beginning, that is damage.
+func (s *scan) judge(flaw *Flaw) error {
+	switch {
+	case flaw == nil || s.refuted:
+		return nil
+	case !flaw.Cut:
+		zero, err := allZero(s.file, flaw.Offset)
+		if zero {
+			flaw.Cut, flaw.Why = true, whyZeros
+		}
+		return err
+	case flaw.Why == whyCommandCut && s.file.Size()-flaw.Offset > MaxSalvage:
+		found, err := findCRC(s.file, flaw.Offset)
+		if found {
+			flaw.Cut, flaw.Why = false, whyNoCommand
+		}
+		return err
+	}
+	return nil
+}
+
+// findCRC reports whether a #CRC line begins somewhere behind offset.
+func findCRC(file persistence.ReadFile, offset int64) (bool, error) {
+	const overlap = maxAnnotation
+	mark := []byte("\n#" + tagCRC)
+	buf := make([]byte, readerBuffer)
+	for at := offset; at < file.Size(); at += int64(len(buf) - overlap) {
+		n, err := file.ReadAt(buf[:min(int64(len(buf)), file.Size()-at)], at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, err
+		}
+		for rest := buf[:n]; ; {
+			i := bytes.Index(rest, mark)
+			if i < 0 {
+				break
+			}
+			rest = rest[i+len(mark):]
+			end := bytes.IndexByte(rest[:min(len(rest), maxAnnotation)], '\r')
+			if end < 0 {
+				continue
+			}
+			if _, _, ok := parseCRC(rest[:end]); ok {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// sumOf returns the CRC of n bytes of a file.
+func sumOf(file io.ReaderAt, at, n int64) (uint32, error) {
+	crc := crc32.New(castagnoli)
+	_, err := io.Copy(crc, io.NewSectionReader(file, at, n))
+	return crc.Sum32(), err
+}
+
+// allZero reports whether a file has nothing but zero bytes from offset on, and at least one.
+func allZero(file persistence.ReadFile, offset int64) (bool, error) {
+	r := io.NewSectionReader(file, offset, file.Size()-offset)
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := r.Read(buf)
+		if len(bytes.Trim(buf[:n], "\x00")) > 0 {
+			return false, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return file.Size() > offset, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package aof
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"headgate/persistence"
+)
+
+// Options say where the files are and how they are named.
+type Options struct {
+	FS   persistence.FS
+	Dir  string // the directory, appenddirname
+	Name string // what the files' names begin with, appendfilename
+	Old  string // where a server older than Redis 7 keeps the one file it has; such a file is taken over
+}
+
+const (
+	dirPerm  = 0o755
+	filePerm = 0o644
+	// tempPrefix begins the names of files that are not part of the data yet.
+	tempPrefix = "temp-"
+)
+
+// Set is the files of one directory. It is not safe for concurrent use.
+type Set struct {
+	o        Options
+	manifest *Manifest
+	exists   bool // the manifest is on the disk
+}
+
+// Open reads the manifest, and takes over a file of an older server if there is no manifest. It changes nothing else.
+func Open(o Options) (*Set, error) {
+	s := &Set{o: o, manifest: &Manifest{}}
+	if err := s.readManifest(); err != nil {
+		return nil, err
+	}
+	if err := s.upgrade(); err != nil {
+		return nil, fmt.Errorf("persistence: take over %s: %w", o.Old, err)
+	}
+	return s, nil
+}
+
+func (s *Set) readManifest() error {
+	text, err := readAll(s.o.FS, s.manifestPath(), maxManifest+1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		s.manifest, err = ParseManifest(text)
+	}
+	if err != nil {
+		return fmt.Errorf("persistence: read the manifest %s: %w", s.manifestPath(), err)
+	}
+	s.exists = true
+	return nil
+}
+
+// readAll returns at most limit bytes of a file.
+func readAll(fsys persistence.FS, name string, limit int64) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+func (s *Set) manifestPath() string { return s.Path(s.o.Name + ".manifest") }
+
+// Path is where a file of the directory is.
+func (s *Set) Path(name string) string { return filepath.Join(s.o.Dir, name) }
+
+// upgrade makes an old server's file the base. The manifest comes first, so a crash between the two steps is mended by the next start.
+func (s *Set) upgrade() error {
+	m := s.manifest
+	named := m.Base != nil && m.Base.Name == s.o.Name && len(m.Incr) == 0
+	if s.o.Old == "" || (s.exists && !named) || filepath.Base(s.o.Old) != s.o.Name || !s.isFile(s.o.Old) {
+		return nil
+	}
+	if named && s.isFile(s.Path(s.o.Name)) {
+		return nil
+	}
+	if err := s.makeDir(); err != nil {
+		return err
+	}
+	if !s.exists {
+		if err := s.replace(&Manifest{Base: &Entry{Name: s.o.Name, Seq: 1, Kind: Base}}); err != nil {
+			return err
+		}
+	}
+	if err := s.o.FS.Rename(s.o.Old, s.Path(s.o.Name)); err != nil {
+		return err
+	}
+	return errors.Join(s.o.FS.SyncDir(s.o.Dir), s.o.FS.SyncDir(filepath.Dir(s.o.Old)))
+}
+
+// makeDir creates the directory if need be, for good.
+func (s *Set) makeDir() error {
+	if err := s.o.FS.MkdirAll(s.o.Dir, dirPerm); err != nil {
+		return err
+	}
+	return s.o.FS.SyncDir(filepath.Dir(s.o.Dir))
+}
+
+func (s *Set) isFile(name string) bool {
+	f, err := s.o.FS.Open(name)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+// replace makes m the manifest, in one step.
+func (s *Set) replace(m *Manifest) error {
+	if err := persistence.ReplaceFile(s.o.FS, s.manifestPath(), m.Encode(), filePerm); err != nil {
+		return err
+	}
+	s.manifest, s.exists = m, true
+	return nil
+}
+
+// Empty reports whether there are no data.
+func (s *Set) Empty() bool { return s.manifest.Base == nil && len(s.manifest.Incr) == 0 }
+
+// Files lists what is to be loaded, in order.
+func (s *Set) Files() []Entry {
+	var list []Entry
+	if s.manifest.Base != nil {
+		list = append(list, *s.manifest.Base)
+	}
+	return append(list, s.manifest.Incr...)
+}
+
+// Cut ends a file of the set at offset, for good.
+func (s *Set) Cut(name string, offset int64) error { return s.o.FS.Truncate(s.Path(name), offset) }
+
+// Clean deletes what no start needs any more: files of the history, and what a crash has left of files that never became part of
+// the data. What cannot be deleted stays for the next time.
+func (s *Set) Clean() error {
+	var failed []error
+	m := s.manifest.clone()
+	for _, e := range m.History {
+		if err := s.o.FS.Remove(s.Path(e.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = append(failed, err)
+		}
+	}
+	if len(m.History) > 0 && len(failed) == 0 {
+		m.History = nil
+		if err := s.replace(m); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	names, err := s.o.FS.List(s.o.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		failed = append(failed, err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, tempPrefix+s.o.Name) {
+			if err := s.o.FS.Remove(s.Path(name)); err != nil {
+				failed = append(failed, err)
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// incrName is the name of the increment numbered seq.
+func (s *Set) incrName(seq int64) string { return fmt.Sprintf("%s.%d.incr.aof", s.o.Name, seq) }
+
+// createIncr creates an increment, empty, and adds it to the manifest if it is to be listed.
+func (s *Set) createIncr(e Entry, listed bool) (_ persistence.AppendFile, err error) {
+	f, size, err := s.o.FS.Append(s.Path(e.Name), filePerm)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	if size > 0 { // left by a crash before it was added to the manifest
+		if err := f.Truncate(0); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.Sync(); err != nil {
+		return nil, err
+	}
+	if !listed {
+		return f, nil
+	}
+	m := s.manifest.clone()
+	m.Incr = append(m.Incr, e)
+	return f, s.replace(m) // which syncs the directory
+}

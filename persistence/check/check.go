@@ -1,0 +1,245 @@
+// Package check looks at a data directory as a start would, loads nothing, and says what is in it and whether it is whole.
+package check
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"headgate/persistence"
+	"headgate/persistence/aof"
+	"headgate/persistence/rdb"
+)
+
+// Checker looks at a directory. Its fields are to be set before Dir is called.
+type Checker struct {
+	FS  persistence.FS
+	Fix bool                             // cut what is damaged at the end of the last file of a log
+	Say func(format string, args ...any) // told one line at a time
+
+	// Progress is told now and then how far a file has been read, in bytes; nil: nobody is.
+	Progress func(file string, done, total int64)
+
+	whole bool
+	found bool
+}
+
+// snapshotMagic is what a snapshot begins with.
+const snapshotMagic = "REDIS"
+
+// Dir looks at a data directory, or at the directory of an append-only file in it, and reports whether all of it is whole (after
+// what Fix has changed). The error is one of reading, or says that there is nothing to look at.
+func (c *Checker) Dir(dir string) (whole bool, err error) {
+	c.whole, c.found = true, false
+	names, err := c.FS.List(dir)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		switch {
+		case strings.HasSuffix(name, ".manifest"):
+			err = c.set(dir, strings.TrimSuffix(name, ".manifest"))
+		case strings.HasSuffix(name, ".rdb") && !hasManifest(names):
+			err = c.file(path, true)
+		case strings.HasSuffix(name, ".aof") && !hasManifest(names):
+			err = c.file(path, true)
+		default:
+			err = c.inner(path)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	if !c.found {
+		return false, fmt.Errorf("%s holds neither a snapshot nor an append-only file", dir)
+	}
+	return c.whole, nil
+}
+
+func hasManifest(names []string) bool {
+	for _, name := range names {
+		if strings.HasSuffix(name, ".manifest") {
+			return true
+		}
+	}
+	return false
+}
+
+// inner looks at what may be a directory with an append-only file.
+func (c *Checker) inner(path string) error {
+	names, err := c.FS.List(path)
+	if err != nil {
+		return nil // no directory
+	}
+	for _, name := range names {
+		if base, ok := strings.CutSuffix(name, ".manifest"); ok {
+			if err := c.set(path, base); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// set looks at the files that a manifest names.
+func (c *Checker) set(dir, name string) error {
+	c.found = true
+	set, err := aof.Open(aof.Options{FS: c.FS, Dir: dir, Name: name})
+	if err != nil {
+		c.bad("%v", err)
+		return nil
+	}
+	files := set.Files()
+	c.Say("%s: names %d files", filepath.Join(dir, name+".manifest"), len(files))
+	last := 0 // the last file with anything in it: those behind it have been created for what was to come
+	for i, e := range files {
+		if f, err := c.FS.Open(set.Path(e.Name)); err == nil {
+			if f.Size() > 0 {
+				last = i
+			}
+			f.Close()
+		}
+	}
+	for i, e := range files {
+		if err := c.file(set.Path(e.Name), i >= last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bad says what is wrong.
+func (c *Checker) bad(format string, args ...any) {
+	c.whole = false
+	c.Say(format, args...)
+}
+
+// file looks at one file. Only the last one of a log can be cut.
+func (c *Checker) file(path string, last bool) error {
+	c.found = true
+	f, err := c.FS.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.bad("%s: is missing", path)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	magic := make([]byte, len(snapshotMagic))
+	if _, err := f.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	start := int64(0)
+	if bytes.Equal(magic, []byte(snapshotMagic)) {
+		var ok bool
+		if start, ok = c.snapshot(f, path); !ok || start == f.Size() {
+			return nil
+		}
+	}
+	return c.commands(f, path, start, last)
+}
+
+// snapshot looks at the snapshot that a file begins with, and returns where it ends.
+func (c *Checker) snapshot(f persistence.ReadFile, path string) (end int64, ok bool) {
+	var sink counter
+	in := rdb.NewReader(io.NewSectionReader(f, 0, f.Size()), rdb.Options{Progress: func(offset int64) error {
+		c.progress(path, offset, f.Size())
+		return nil
+	}})
+	if err := in.Read(&sink); err != nil {
+		c.bad("%s: a damaged snapshot: %v", path, err)
+		return 0, false
+	}
+	c.Say("%s: a whole snapshot: %d keys, %d of them with a TTL, %d libraries of functions, %d bytes", path, sink.keys, sink.expires, sink.functions, in.Offset())
+	return in.Offset(), true
+}
+
+func (c *Checker) progress(path string, done, total int64) {
+	if c.Progress != nil {
+		c.Progress(path, done, total)
+	}
+}
+
+// commands looks at the commands of a file from an offset on.
+func (c *Checker) commands(f persistence.ReadFile, path string, start int64, last bool) error {
+	report, err := aof.Scan(&watched{f, c, path}, start)
+	if err != nil {
+		return err
+	}
+	when := ""
+	if report.NowMs > 0 {
+		when = ", the last at " + time.UnixMilli(report.NowMs).UTC().Format("2006-01-02 15:04:05.000 MST")
+	}
+	c.Say("%s: %d whole commands in %d bytes, %d of them covered by a CRC%s", path, report.Commands, report.Whole-start, report.Covered, when)
+	if report.Flaw == nil {
+		return nil
+	}
+	given := report.Size - report.Whole
+	switch {
+	case !last:
+		c.bad("%s: %v; this is not the last file, so it cannot be cut without losing what follows", path, report.Flaw)
+	case c.Fix:
+		if err := c.FS.Truncate(path, report.Whole); err != nil {
+			return fmt.Errorf("cut %s: %w", path, err)
+		}
+		c.Say("%s: %v; the last %d bytes have been cut off", path, report.Flaw, given)
+	case report.Salvageable():
+		c.bad("%s: %v; a start cuts off the last %d bytes, and so does --fix", path, report.Flaw, given)
+	default:
+		c.bad("%s: %v; a start refuses to give up the last %d bytes; --fix cuts them off: make a copy before", path, report.Flaw, given)
+	}
+	return nil
+}
+
+// watched is a file whose reading is told of.
+type watched struct {
+	persistence.ReadFile
+	checker *Checker
+	path    string
+}
+
+// ReadAt implements io.ReaderAt.
+func (w *watched) ReadAt(p []byte, at int64) (int, error) {
+	w.checker.progress(w.path, at, w.Size())
+	return w.ReadFile.ReadAt(p, at)
+}
+
+// counter is a sink that counts.
+type counter struct{ keys, expires, functions int }
+
+func (c *counter) Aux(_, _ []byte) error   { return nil }
+func (c *counter) Function(_ []byte) error { c.functions++; return nil }
+func (c *counter) Database(int) error      { return nil }
+func (c *counter) Sizes(_, _ uint64) error { return nil }
+func (c *counter) Key(_ []byte, expireAt int64) error {
+	c.keys++
+	if expireAt != 0 {
+		c.expires++
+	}
+	return nil
+}
+func (c *counter) Int(int64) error                                                        { return nil }
+func (c *counter) Text([]byte) error                                                      { return nil }
+func (c *counter) Hash(int) error                                                         { return nil }
+func (c *counter) Pair(_, _ []byte) error                                                 { return nil }
+func (c *counter) Set(int) error                                                          { return nil }
+func (c *counter) Member([]byte) error                                                    { return nil }
+func (c *counter) ZSet(int) error                                                         { return nil }
+func (c *counter) Scored([]byte, float64) error                                           { return nil }
+func (c *counter) List(int) error                                                         { return nil }
+func (c *counter) Element([]byte) error                                                   { return nil }
+func (c *counter) Stream(int) error                                                       { return nil }
+func (c *counter) StreamNode(rdb.StreamID, []byte, int) error                             { return nil }
+func (c *counter) StreamInfo(int, rdb.StreamID, rdb.StreamID, rdb.StreamID, uint64) error { return nil }
+func (c *counter) StreamGroup([]byte, rdb.StreamID, int64) error                          { return nil }
+func (c *counter) StreamPending(rdb.StreamID, int64, uint64) error                        { return nil }
+func (c *counter) StreamConsumer([]byte, int64) error                                     { return nil }
+func (c *counter) StreamOwned(rdb.StreamID) error                                         { return nil }
+func (c *counter) End() error                                                             { return nil }

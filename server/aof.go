@@ -1,0 +1,337 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"headgate/persistence"
+	"headgate/persistence/aof"
+	"headgate/server/config"
+)
+
+// appendLog is the append-only file. What commands have changed is written before their replies go out: a worker that has run a
+// batch of commands commits, and only then hands the replies over.
+type appendLog struct {
+	// commits is held while effects are on their way to the disk, so that they get there in their order. It is taken before the
+	// executor's lock, never inside it, and guards what follows.
+	commits sync.Mutex
+	set     *aof.Set
+	log     *aof.Log // nil: there is none
+	pending []byte   // effects that could not be written yet
+	spare   []byte   // memory for effects
+
+	syncer syncer
+
+	// The rest is guarded by the executor's lock.
+	open      bool  // there is a log
+	writing   bool  // effects have been taken to be written, and are not yet
+	failed    error // why the last write did not succeed
+	keeper    keeper
+	size      int64 // of the files that are loaded
+	startSize int64 // of the same when they were last written anew, or loaded
+}
+
+// keptEffects bounds the memory that is kept for effects between two commits.
+const keptEffects = 1 << 20
+
+// errDiskWrite is what writing commands are answered with while the append-only file cannot be written.
+const errDiskWrite = "MISCONF Errors writing to the AOF file: "
+
+// aofOptions says where the append-only file is.
+func aofOptions(fsys persistence.FS, cfg *config.Config) aof.Options {
+	return aof.Options{
+		FS: fsys, Dir: cfg.Path(cfg.AppendDirName), Name: cfg.AppendFilename, Old: filepath.Join(cfg.Dir, cfg.AppendFilename),
+	}
+}
+
+// openLog begins to write the append-only file. The caller holds commits and not the executor's lock.
+func (s *Server) openLog() error {
+	a := &s.aof
+	log, err := a.set.Append()
+	if err != nil {
+		return err
+	}
+	if err := log.Sync(); err != nil { // a server that was killed may have left what was never synced
+		return fmt.Errorf("persistence: sync %s: %w", log.Name(), err)
+	}
+	a.log = log
+	a.syncer.start(s, log)
+	s.Lock()
+	defer s.Unlock()
+	a.open, a.size, a.startSize = true, log.Size(), log.Size()
+	s.effects.enable()
+	return nil
+}
+
+// closeLog writes what is left and closes the file.
+func (s *Server) closeLog() {
+	s.commit()
+	a := &s.aof
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	if a.log == nil {
+		return
+	}
+	a.syncer.end()
+	if err := a.log.Close(); err != nil {
+		s.log.Error("the append-only file may lack its end", "file", a.log.Name(), "err", err)
+	}
+	a.log = nil
+	s.Lock()
+	a.open = false
+	s.effects.disable()
+	s.Unlock()
+}
+
+// take returns the effects that are whole, and goes on in spare.
+func (e *effects) take(spare []byte) []byte {
+	n := len(e.whole())
+	if n == 0 {
+		return nil
+	}
+	taken := e.buf
+	e.buf = append(spare[:0], taken[n:]...)
+	e.start -= min(n, e.start)
+	return taken[:n]
+}
+
+// commit has all effects so far written to the append-only file, and synced if appendfsync says so, before it returns. It
+// returns the error for the commands that are not on the disk after all. The caller does not hold the executor's lock.
+func (s *Server) commit() (refusal string) {
+	a := &s.aof
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	s.Lock()
+	batch := s.effects.take(a.spare)
+	nowMs, policy := s.clock.now/1e6, s.fsyncPolicy()
+	a.writing = len(batch) > 0
+	s.Unlock()
+	taken := batch
+	if len(a.pending) > 0 {
+		a.pending = append(a.pending, batch...)
+		batch = a.pending
+	}
+	if a.log == nil || len(batch) == 0 {
+		return ""
+	}
+	err := s.writeLog(batch, nowMs, policy)
+	a.spare = nil
+	if cap(taken) <= keptEffects {
+		a.spare = taken
+	}
+	switch {
+	case err == nil:
+		a.pending = nil
+	case len(a.pending) == 0:
+		a.pending = append([]byte(nil), batch...)
+	}
+	s.Lock()
+	defer s.Unlock()
+	a.writing, a.size = false, a.log.Size()
+	s.rewriteIfGrown(s.config.Get())
+	return s.wrote(err)
+}
+
+// fsyncPolicy is appendfsync, or no while a rewrite is under way that is not to be disturbed. The caller holds the executor's lock.
+func (s *Server) fsyncPolicy() config.FsyncPolicy {
+	cfg := s.config.Get()
+	if cfg.NoAppendFsyncOnRewrite && s.aof.keeper.rewriting {
+		return config.FsyncNo
+	}
+	return cfg.AppendFsync
+}
+
+// writeLog writes effects and, under always, syncs them. An error there ends the process: whether they are on the disk is not
+// known then, and asking the system again would not tell.
+func (s *Server) writeLog(batch []byte, nowMs int64, policy config.FsyncPolicy) error {
+	a := &s.aof
+	if policy == config.FsyncEverysec {
+		a.syncer.waitForRoom()
+	}
+	if err := a.log.Write(batch, nowMs); err != nil {
+		return err
+	}
+	switch policy {
+	case config.FsyncAlways:
+		if err := a.log.Sync(); err != nil {
+			s.die("the append-only file could not be synced, as appendfsync always demands; nothing is certain about the last writes", "file", a.log.Name(), "err", err)
+		}
+	case config.FsyncEverysec:
+		a.syncer.written()
+	}
+	return nil
+}
+
+// wrote takes note of how a write has ended, and returns the error for the commands it was for. The caller holds the executor's
+// lock.
+func (s *Server) wrote(err error) (refusal string) {
+	a := &s.aof
+	switch {
+	case err != nil && a.failed == nil:
+		s.log.Error("the append-only file cannot be written: commands that write are refused until it can", "err", err)
+	case err == nil && a.failed != nil:
+		s.log.Info("the append-only file can be written again")
+	}
+	a.failed = err
+	s.misconf = ""
+	if err != nil {
+		s.misconf = errDiskWrite + systemText(err)
+	}
+	s.hinder()
+	return s.misconf
+}
+
+// systemText is an error in the system's words, without the operation and the file.
+func systemText(err error) string {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		text := errno.Error()
+		return string(text[0]&^0x20) + text[1:] // as C has it
+	}
+	return oneLine(err.Error())
+}
+
+// commitDue commits what background work has changed, and tries again what could not be written.
+func (s *Server) commitDue() {
+	s.Lock()
+	due := s.aof.open && (len(s.effects.whole()) > 0 || s.aof.failed != nil)
+	s.Unlock()
+	if due {
+		s.commit()
+	}
+}
+
+// die ends the process with a message.
+func (s *Server) die(message string, details ...any) {
+	s.log.Error(message, details...)
+	s.exit(1)
+}
+
+// syncer syncs the append-only file in the background. What is written is on the disk a second later, or when the sync that is
+// under way then has ended and one more has been made. To keep that so, writers wait when a sync takes longer than that.
+type syncer struct {
+	mu      sync.Mutex
+	ended   sync.Cond // a sync has ended
+	oldest  time.Time // when the first bytes were written for which no sync has begun; zero: there are none
+	running bool
+	closing bool
+	delayed uint64 // how often writers have waited
+	wake    chan struct{}
+	done    chan struct{}
+}
+
+// syncPeriod is how long written bytes may wait for their sync to begin.
+const syncPeriod = time.Second
+
+func (y *syncer) start(s *Server, log *aof.Log) {
+	y.ended.L = &y.mu
+	y.wake, y.done, y.closing = make(chan struct{}, 1), make(chan struct{}), false
+	go y.run(s, log)
+}
+
+// end has the goroutine end and waits for that.
+func (y *syncer) end() {
+	y.mu.Lock()
+	y.closing = true
+	y.mu.Unlock()
+	y.poke()
+	<-y.done
+}
+
+func (y *syncer) poke() {
+	select {
+	case y.wake <- struct{}{}:
+	default:
+	}
+}
+
+// written tells of a write.
+func (y *syncer) written() {
+	y.mu.Lock()
+	first := y.oldest.IsZero()
+	if first {
+		y.oldest = time.Now()
+	}
+	y.mu.Unlock()
+	if first {
+		y.poke()
+	}
+}
+
+// waitForRoom returns when a write can be synced in time.
+func (y *syncer) waitForRoom() {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if !y.late() {
+		return
+	}
+	y.delayed++
+	for y.late() && y.running {
+		y.ended.Wait()
+	}
+}
+
+// late reports whether bytes have waited for too long because a sync is still under way.
+func (y *syncer) late() bool {
+	return y.running && !y.oldest.IsZero() && time.Since(y.oldest) > syncPeriod
+}
+
+func (y *syncer) run(s *Server, log *aof.Log) {
+	defer close(y.done)
+	for range y.wake {
+		for {
+			y.mu.Lock()
+			oldest, closing := y.oldest, y.closing
+			y.mu.Unlock()
+			if closing {
+				return
+			}
+			if oldest.IsZero() {
+				break
+			}
+			if wait := time.Until(oldest.Add(syncPeriod)); wait > 0 {
+				select {
+				case <-y.wake:
+				case <-time.After(wait):
+				}
+				continue
+			}
+			y.sync(s, log)
+		}
+	}
+}
+
+func (y *syncer) sync(s *Server, log *aof.Log) {
+	y.mu.Lock()
+	y.running, y.oldest = true, time.Time{}
+	y.mu.Unlock()
+	err := log.Sync()
+	y.mu.Lock()
+	y.running = false
+	y.ended.Broadcast()
+	y.mu.Unlock()
+	if err != nil {
+		s.die("the append-only file could not be synced; nothing is certain about the last writes", "file", log.Name(), "err", err)
+	}
+}
+
+// delays returns how often writers have waited for a sync.
+func (y *syncer) delays() uint64 {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return y.delayed
+}
+
+// pendingSync is 1 while a sync is under way.
+func (y *syncer) pendingSync() int {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.running {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,253 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"headgate/persistence"
+	"headgate/persistence/aof"
+	"headgate/server/config"
+)
+
+// A rewrite replaces the append-only file by a snapshot and what has changed since. One goroutine, the keeper, does it, and begins
+// and ends the file when CONFIG SET asks for that. It holds the executor's lock for no longer than it takes to begin a snapshot; the
+// keys are told to it in slices, as for every snapshot, and no worker waits for its files.
+
+// keeper is what the keeper is to do and what it has done. The executor's lock guards it.
+type keeper struct {
+	running   bool          // the goroutine is there
+	ending    bool          // it is to end
+	wake      chan struct{} // of capacity 1
+	asked     bool          // a rewrite is to begin
+	rewriting bool
+	begun     time.Time
+	failedAt  time.Time // of the last rewrite that failed, if none has succeeded since
+	err       error     // of the last one
+	last      time.Duration
+	rewrites  int
+	over      chan struct{}
+}
+
+// rewriteRetry is the time between a rewrite that failed and the next one that is begun by itself.
+const rewriteRetry = 5 * time.Second
+
+var errRewriteEnded = errors.New("it was given up, since the file ends")
+
+// keep has the keeper look at what there is to do. The caller holds the executor's lock.
+func (s *Server) keep() {
+	k := &s.aof.keeper
+	if !k.running {
+		k.running, k.wake, k.over = true, make(chan struct{}, 1), make(chan struct{})
+		go s.keepLog()
+	}
+	k.poke()
+}
+
+func (k *keeper) poke() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// keepSoon has the keeper look at the new configuration, which holds when the executor's lock is free again. The caller holds it.
+func (s *Server) keepSoon() {
+	if !s.loading.active {
+		s.keep()
+	}
+}
+
+// askRewrite has the append-only file written anew. The caller holds the executor's lock.
+func (s *Server) askRewrite() {
+	s.aof.keeper.asked = true
+	s.keep()
+}
+
+// keepAsked has the keeper try again what it could not begin. The caller holds the executor's lock.
+func (s *Server) keepAsked() {
+	if k := &s.aof.keeper; k.asked && !k.rewriting && s.snapshot == nil {
+		s.keep()
+	}
+}
+
+// rewriteIfGrown asks for a rewrite when the file has grown enough since the last. The caller holds the executor's lock.
+func (s *Server) rewriteIfGrown(cfg *config.Config) {
+	a := &s.aof
+	k := &a.keeper
+	if !a.open || k.asked || k.rewriting || cfg.AutoAOFRewritePercentage == 0 || a.size < int64(cfg.AutoAOFRewriteMinSize) ||
+		a.failed != nil || time.Since(k.failedAt) < rewriteRetry {
+		return
+	}
+	base := max(a.startSize, 1)
+	if growth := a.size*100/base - 100; growth >= int64(cfg.AutoAOFRewritePercentage) {
+		s.log.Info("the append-only file has grown enough to be written anew", "growth", growth)
+		s.askRewrite()
+	}
+}
+
+// keepLog is the keeper.
+func (s *Server) keepLog() {
+	k := &s.aof.keeper
+	defer close(k.over)
+	for range k.wake {
+		s.Lock()
+		wanted, open := s.config.Get().AppendOnly, s.aof.open
+		k.asked = k.asked && wanted && open
+		asked, busy, ending := k.asked, s.snapshot != nil, k.ending
+		s.Unlock()
+		switch {
+		case ending:
+			return
+		case open && !wanted:
+			s.closeLog()
+			s.log.Info("the append-only file is ended")
+		case (asked || wanted && !open) && !busy:
+			s.rewrite(open)
+		}
+	}
+}
+
+// endKeeper ends the keeper, and a rewrite that is under way. The caller does not hold the executor's lock.
+func (s *Server) endKeeper() {
+	s.Lock()
+	k := &s.aof.keeper
+	k.ending = true
+	running := k.running
+	if k.rewriting {
+		s.cancelSnapshot()
+	}
+	s.Unlock()
+	if running {
+		k.poke()
+		<-k.over
+	}
+}
+
+// rewrite writes the file anew; open tells that there is one that goes on.
+func (s *Server) rewrite(open bool) {
+	a := &s.aof
+	started := time.Now()
+	base, err := s.rewriteOnce(open)
+	s.Lock()
+	defer s.Unlock()
+	k := &a.keeper
+	k.rewriting, k.err, k.last = false, err, time.Since(started)
+	if err != nil {
+		k.failedAt = time.Now()
+		if errors.Is(err, errNotNow) && open {
+			return // keepAsked tries again
+		}
+		s.log.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
+		if !open && s.config.Get().AppendOnly {
+			time.AfterFunc(rewriteRetry, func() { s.Lock(); defer s.Unlock(); s.keep() })
+		}
+		return
+	}
+	k.failedAt = time.Time{}
+	k.rewrites++
+	a.size = a.log.Size()
+	a.startSize = a.size
+	s.log.Info("the append-only file has been written anew", "bytes", base, "took", k.last)
+}
+
+// rewriteOnce does it, and returns the size of the new base.
+func (s *Server) rewriteOnce(open bool) (base int64, err error) {
+	a := &s.aof
+	if a.set == nil {
+		if a.set, err = aof.Open(aofOptions(s.fs, s.config.Get())); err != nil {
+			return 0, err
+		}
+	}
+	r, err := a.set.Rewrite(open)
+	if err != nil {
+		return 0, err
+	}
+	old, result, err := s.beginRewrite(r, open)
+	if err == nil {
+		if old != nil {
+			_ = a.log.Finish(old) // it is synced
+		}
+		err = <-result
+	}
+	if err == nil {
+		base, err = r.Commit()
+	}
+	if err != nil {
+		r.Discard()
+		if !open {
+			s.closeLog()
+		}
+		return 0, err
+	}
+	a.log.Rebase(base)
+	if err := a.set.Clean(); err != nil {
+		s.log.Warn("files that are not needed any more could not be deleted", "err", err)
+	}
+	return base, nil
+}
+
+// syncFailed ends the process: what is on the disk is not known.
+func (s *Server) syncFailed() error {
+	s.die("the append-only file could not be synced; nothing is certain about the last writes", "file", s.aof.log.Name())
+	return errNotNow
+}
+
+var errNotNow = errors.New("a script, a snapshot or a full disk is in the way")
+
+// beginRewrite begins the snapshot, and has what changes from then on written to the new increment. result tells how the snapshot
+// has ended.
+func (s *Server) beginRewrite(r *aof.Rewrite, open bool) (old persistence.AppendFile, result chan error, err error) {
+	a := &s.aof
+	if open && a.log.Sync() != nil { // so that little is left to be synced while writers wait
+		return nil, nil, s.syncFailed()
+	}
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	s.Lock()
+	cfg := s.config.Get()
+	if a.keeper.ending || s.effects.depth > 0 || s.snapshot != nil || a.failed != nil || !cfg.AppendOnly && !open {
+		s.Unlock()
+		return nil, nil, errNotNow
+	}
+	batch, nowMs := s.effects.take(nil), s.clock.now/1e6
+	result = make(chan error, 1)
+	k := &a.keeper
+	k.asked, k.rewriting, k.begun = false, true, time.Now()
+	s.startSnapshot(snapshotJob{
+		what: "the append-only file's new base", base: true,
+		write: func(p []byte) error { _, err := r.Write(p); return err },
+		finish: func(err error) error {
+			if err != nil {
+				return err
+			}
+			return r.End()
+		},
+		done: func(err error) { result <- err },
+	})
+	s.effects.enable()
+	s.Unlock()
+	if !open {
+		a.log = a.set.NewLog(r)
+		a.syncer.start(s, a.log)
+		s.Lock()
+		a.open, a.failed = true, nil
+		s.Unlock()
+		return nil, result, nil
+	}
+	if len(batch) > 0 {
+		err = s.writeLog(batch, nowMs, cfg.AppendFsync)
+	}
+	// A power cut must not leave what comes in the new file without all that is in the old one.
+	if err == nil && a.log.Sync() != nil {
+		return nil, nil, s.syncFailed()
+	}
+	if err != nil { // what the snapshot has is not in the file before it: that has to go on
+		a.pending = append(a.pending, batch...)
+		s.Lock()
+		s.wrote(err)
+		s.cancelSnapshot()
+		s.Unlock()
+		return nil, nil, err
+	}
+	return a.log.Switch(r), result, nil
+}

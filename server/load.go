@@ -1,0 +1,345 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"headgate/persistence"
+	"headgate/persistence/aof"
+	"headgate/server/netpoll"
+)
+
+// loadNow is the time, in ms since the Unix epoch, at which keys are looked up while a log is replayed: so early that nothing
+// expires, since what did expire has left its DEL in the log.
+const loadNow = 1
+
+// errLoading is what most commands are answered with until all data are loaded.
+const errLoading = "LOADING Redis is loading the dataset in memory"
+
+// loadLogEvery is the time between two lines in the log about the progress of loading.
+const loadLogEvery = 5 * time.Second
+
+// loading is how far the loading of data has come. The executor's lock guards it.
+type loading struct {
+	active        bool
+	started       int64 // ns
+	total, loaded int64 // bytes
+}
+
+// Load begins to load the data, from the append-only file if the configuration says so and else from the snapshot. It returns at once; until that is done
+// most commands are answered that data are being loaded. Data that cannot be loaded end the process, with a message.
+func (s *Server) Load() {
+	s.Lock()
+	s.loading = loading{active: true, started: s.clock.Read()}
+	s.hinder()
+	s.Unlock()
+	go func() {
+		load := s.LoadSnapshot
+		if s.config.Get().AppendOnly {
+			load = s.load
+		}
+		err := load()
+		switch {
+		case errors.Is(err, errStopped):
+			return // and what has been loaded is forgotten
+		case err != nil:
+			s.die("the data cannot be loaded", "err", err)
+		}
+		s.endLoading()
+	}()
+}
+
+// endLoading has commands served.
+func (s *Server) endLoading() {
+	s.Lock()
+	defer s.Unlock()
+	s.loading = loading{}
+	s.hinder()
+}
+
+// load loads the append-only file and opens it for what comes.
+func (s *Server) load() error {
+	a := &s.aof
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	set, err := aof.Open(aofOptions(s.fs, s.config.Get()))
+	if err != nil {
+		return err
+	}
+	a.set = set
+	r := &replay{srv: s, set: set}
+	if err := r.all(); err != nil {
+		return err
+	}
+	if err := set.Clean(); err != nil {
+		s.log.Warn("files that are not needed any more could not be deleted", "err", err)
+	}
+	if err := s.openLog(); err != nil {
+		return err
+	}
+	s.Lock()
+	defer s.Unlock()
+	took := time.Duration(s.clock.Read() - s.loading.started)
+	s.log.Info("the append-only file is loaded", "commands", r.commands, "keys", s.keys.Stats().Keys, "took", took)
+	s.saving.dirty = s.keys.Dirty()
+	s.stats.reset()
+	return nil
+}
+
+// replay runs the commands of the append-only file.
+type replay struct {
+	srv      *Server
+	set      *aof.Set
+	worker   *worker
+	client   *Client
+	commands int64
+	nowMs    int64 // the latest time in the files
+
+	data []byte // the arguments of the commands in worker.queue
+	ends []int
+	at   [batchCommands]int64 // their places in the file
+	told time.Time            // when the log last told of the progress
+}
+
+// hintDamaged is what to do about a damaged file.
+const hintDamaged = "make a copy, look at it with `headgate check`, and cut it with `headgate check --fix`"
+
+// all loads every file of the set.
+func (r *replay) all() error {
+	s := r.srv
+	r.worker = s.NewWorker().(*worker)
+	conn := &netpoll.Conn{FD: -1}
+	r.client = &Client{conn: conn, reply: &conn.Out, db: s.keys.DB(0), user: "default", authenticated: true}
+	conn.Client = r.client
+	r.told = time.Now()
+	files := r.set.Files()
+	last := 0 // the last file with anything in it: those behind it have been created for what was to come
+	for i, e := range files {
+		f, err := s.fs.Open(r.set.Path(e.Name))
+		if err != nil {
+			return fmt.Errorf("the manifest names a file that cannot be opened: %w", err)
+		}
+		s.Lock()
+		s.loading.total += f.Size()
+		s.Unlock()
+		if f.Size() > 0 {
+			last = i
+		}
+		f.Close()
+	}
+	for i, e := range files {
+		if err := r.file(e, i >= last); err != nil {
+			return err
+		}
+	}
+	s.Lock()
+	defer s.Unlock()
+	if s.clock.AtLeast(r.nowMs * 1e6) {
+		s.log.Warn("the clock is behind the time at which the append-only file was last written: time goes on from there, at half speed until the clock has caught up",
+			"logged", time.UnixMilli(r.nowMs).UTC())
+	}
+	return nil
+}
+
+// file loads one file. Only the last one may end too early or have a damaged end.
+func (r *replay) file(e aof.Entry, last bool) error {
+	path := r.set.Path(e.Name)
+	f, err := r.srv.fs.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	start, err := r.snapshot(f, path)
+	if err != nil {
+		return err
+	}
+	report, err := aof.Scan(f, start)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	if report.Flaw != nil {
+		if err := r.judge(path, report, last); err != nil {
+			return err
+		}
+	}
+	r.nowMs = max(r.nowMs, report.NowMs)
+	if err := r.replay(f, path, start, report.Whole); err != nil {
+		return err
+	}
+	if report.Flaw != nil {
+		if err := r.set.Cut(e.Name, report.Whole); err != nil {
+			return fmt.Errorf("cut %s at offset %d: %w", path, report.Whole, err)
+		}
+	}
+	return nil
+}
+
+// judge decides whether a file with a flaw is used as far as it goes.
+func (r *replay) judge(path string, report *aof.Report, last bool) error {
+	flaw := report.Flaw
+	switch {
+	case !last:
+		return fmt.Errorf("%s, which is not the last file: %w; %s", path, flaw, hintDamaged)
+	case !r.srv.config.Get().AOFLoadTruncated:
+		return fmt.Errorf("%s: %w; %s, or set aof-load-truncated yes", path, flaw, hintDamaged)
+	case !report.Salvageable():
+		return fmt.Errorf("%s: %w, with %d bytes from offset %d on; %s", path, flaw, report.Size-report.Whole, report.Whole, hintDamaged)
+	}
+	r.srv.log.Warn("the end of the append-only file is not whole: it is cut", "file", path, "why", flaw.Why, "offset", report.Whole,
+		"bytes given up", report.Size-report.Whole)
+	return nil
+}
+
+// snapshotMagic is what a file in the format of snapshots begins with.
+const snapshotMagic = "REDIS"
+
+// snapshot loads the snapshot that a file may begin with, and returns where the commands begin.
+func (r *replay) snapshot(f persistence.ReadFile, path string) (end int64, err error) {
+	var magic [len(snapshotMagic)]byte
+	if _, err := f.ReadAt(magic[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("read %s: %w", path, err)
+	}
+	if string(magic[:]) != snapshotMagic {
+		return 0, nil
+	}
+	r.srv.Lock()
+	before := r.srv.loading.loaded
+	r.srv.Unlock()
+	l, err := r.srv.loadRDB(io.NewSectionReader(f, 0, f.Size()), loadOptions{keepExpired: true, progress: func(n int64) { r.srv.loading.loaded = before + n }})
+	if err != nil {
+		return 0, fmt.Errorf("the snapshot in %s cannot be loaded: %w", path, err)
+	}
+	r.srv.Lock()
+	r.srv.loading.loaded = before + l.bytes
+	r.srv.Unlock()
+	return l.bytes, nil
+}
+
+// replay runs the commands between two offsets of a file.
+func (r *replay) replay(f io.ReaderAt, path string, from, to int64) error {
+	in := aof.NewReader(io.NewSectionReader(f, from, to-from), from)
+	r.client.db = r.srv.keys.DB(0)
+	for {
+		more, err := r.gather(in)
+		if err == nil {
+			err = r.run()
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if r.srv.stopping() {
+			return errStopped
+		}
+		r.progress(in.Offset() - from)
+		if !more {
+			break
+		}
+	}
+	r.srv.Lock()
+	r.srv.loading.loaded += to - from
+	r.srv.Unlock()
+	return nil
+}
+
+// progress tells the log now and then how far it has come in a file.
+func (r *replay) progress(bytes int64) {
+	if time.Since(r.told) < loadLogEvery {
+		return
+	}
+	r.told = time.Now()
+	r.srv.Lock()
+	done, total := r.srv.loading.loaded+bytes, r.srv.loading.total
+	r.srv.Unlock()
+	r.srv.log.Info("loading the append-only file", "done", fmt.Sprintf("%.0f%%", 100*float64(done)/float64(max(total, 1))))
+}
+
+// gather reads commands into the worker's queue. It reports false when there are no more.
+func (r *replay) gather(in *aof.Reader) (more bool, err error) {
+	w := r.worker
+	w.count, w.args, r.data, r.ends = 0, w.args[:0], r.data[:0], r.ends[:0]
+	var counts [batchCommands]int
+	for w.count < batchCommands {
+		at := in.Offset()
+		args, note, err := in.Next(w.args[:0])
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		if note != nil || args == nil || equalFold(args[0], "MULTI") || equalFold(args[0], "EXEC") {
+			continue // what is loaded is whole units, and nobody sees the middle of one
+		}
+		w.args = args
+		for _, arg := range args {
+			r.data = append(r.data, arg...)
+			r.ends = append(r.ends, len(r.data))
+		}
+		counts[w.count], r.at[w.count] = len(args), at
+		w.count++
+		if len(r.data) > keptEffects {
+			break
+		}
+	}
+	w.args = w.args[:0]
+	from := 0
+	for _, to := range r.ends {
+		w.args = append(w.args, r.data[from:to:to])
+		from = to
+	}
+	begin := 0
+	for i := range w.queue[:w.count] {
+		p := &w.queue[i]
+		p.client, p.begin, p.end = r.client, int32(begin), int32(begin+counts[i])
+		begin += counts[i]
+		w.prepare(p, w.args[p.begin:p.end])
+	}
+	return w.count > 0, nil
+}
+
+// run runs the commands in the worker's queue.
+func (r *replay) run() error {
+	w, s := r.worker, r.srv
+	if w.count == 0 {
+		return nil
+	}
+	s.Lock()
+	defer s.Unlock()
+	w.touch()
+	c := &w.ctx
+	c.srv, c.worker, c.cfg, c.client, c.reply = s, w, s.config.Get(), r.client, r.client.reply
+	c.now, c.nowNs = loadNow, s.clock.Read()
+	for i := range w.queue[:w.count] {
+		p := &w.queue[i]
+		c.cmd, c.db = p.cmd, r.client.db
+		c.args, c.hash, c.hashed, c.failed = w.args[p.begin:p.end], p.hash, p.hashed, false
+		r.client.reply.Reset()
+		if problem := r.command(c); problem != "" {
+			return fmt.Errorf("the command %q at offset %d cannot be replayed: %s", c.args[0], r.at[i], problem)
+		}
+	}
+	r.commands += int64(w.count)
+	return nil
+}
+
+// command runs one command, and returns what is wrong with it. Scripts may end in an error after they have written.
+func (r *replay) command(c *Ctx) (problem string) {
+	if c.cmd != nil && c.cmd.Sub != nil && len(c.args) > 1 {
+		c.cmd = c.cmd.sub(c.args[1])
+	}
+	switch {
+	case c.cmd == nil || c.cmd.Handler == nil:
+		return "it is unknown"
+	case !c.cmd.arityOK(len(c.args)):
+		return "it has a wrong number of arguments"
+	}
+	cmd := c.cmd
+	c.run(false)
+	if c.failed && cmd.Flags&MayReplicate == 0 {
+		return strings.TrimSpace(strings.TrimPrefix(string(r.client.reply.Bytes()), "-"))
+	}
+	return ""
+}
