@@ -23,8 +23,19 @@ type workerClient struct {
 	pool   resp.Pool
 }
 
+// unsaved is the usual configuration without save points, so that nothing is written to the working directory.
+func unsaved() *config.Config {
+	cfg := config.Default()
+	cfg.Save = nil
+	return cfg
+}
+
 func newWorkerClient(t testing.TB) *workerClient {
-	s := New(config.NewLive(config.Default()), Options{})
+	return newWorkerClientOf(t, New(config.NewLive(unsaved()), Options{}))
+}
+
+// newWorkerClientOf is newWorkerClient for a server that is not the usual one.
+func newWorkerClientOf(t testing.TB, s *Server) *workerClient {
 	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2"}
 	w := &workerClient{t: t, srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}
 	w.worker.Opened(conn)

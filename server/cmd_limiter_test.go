@@ -23,7 +23,7 @@ const clockStart = 1_795_268_710_000 * 1e6
 
 func newClockClient(t testing.TB) *clockClient {
 	w := &clockClient{now: clockStart}
-	s := New(config.NewLive(config.Default()), Options{Clock: NewClock(func() (wall, mono int64) { return w.now, w.now })})
+	s := New(config.NewLive(unsaved()), Options{Clock: NewClock(func() (wall, mono int64) { return w.now, w.now })})
 	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2"}
 	w.workerClient = &workerClient{t: t, srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}
 	w.worker.Opened(conn)

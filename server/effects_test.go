@@ -20,7 +20,7 @@ type effectsClient struct {
 func newEffectsClient(t *testing.T) *effectsClient {
 	w := &effectsClient{now: 1_700_000_000_123 * 1e6}
 	clock := NewClock(func() (wall, mono int64) { return w.now, w.now })
-	s := New(config.NewLive(config.Default()), Options{Clock: clock})
+	s := New(config.NewLive(unsaved()), Options{Clock: clock})
 	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2"}
 	w.workerClient = workerClient{t: t, srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}
 	w.worker.Opened(conn)

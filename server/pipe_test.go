@@ -24,7 +24,7 @@ type pipeServer struct {
 }
 
 func newPipeServer(t *testing.T) *pipeServer {
-	p := &pipeServer{t: t, srv: New(config.NewLive(config.Default()), Options{})}
+	p := &pipeServer{t: t, srv: New(config.NewLive(unsaved()), Options{})}
 	stop := make(chan struct{})
 	var background sync.WaitGroup
 	background.Go(func() { // what a loop does between batches

@@ -36,6 +36,7 @@ type loaded struct {
 func (s *Server) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 	s.Lock()
 	defer s.Unlock()
+	s.saving.partial = true
 	slice := time.Now()
 	l := &rdbLoader{srv: s, valueLoader: valueLoader{db: s.keys.DB(0)}, keepExpired: o.keepExpired, now: s.clock.Read() / 1e6}
 	in := rdb.NewReader(r, rdb.Options{SkipChecksum: !s.config.Get().RDBChecksum, Progress: func(offset int64) error {
@@ -61,6 +62,7 @@ func (s *Server) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 	if err := in.Read(l); err != nil {
 		return loaded{}, err
 	}
+	s.saving.partial = false
 	return loaded{keys: l.keys, expired: l.expired, bytes: in.Offset(), rest: in.Rest()}, nil
 }
 

@@ -12,6 +12,8 @@ import (
 // saveRetry is how long after a snapshot that failed the next may begin by itself.
 const saveRetry = 5 * time.Second
 
+var errPartial = errors.New("the data have not been loaded to their end, so they are not saved")
+
 // snapshotPerm are the permission bits of a snapshot's file.
 const snapshotPerm = 0o644
 
@@ -25,7 +27,8 @@ type saving struct {
 	took      time.Duration
 	count     int    // done since the start
 	dirty     uint64 // Dirty of the keyspace when the last one began
-	lastExtra int    // the most bytes that the last one kept beside the data
+	lastExtra int    // the most bytes that the last one kept beside the data, about
+	partial   bool   // not all data have been loaded: what is in memory must not replace what is on the disk
 
 	loadKeys, loadExpired int // of the snapshot that was loaded at the start: keys, and those left out because their time had passed
 }
@@ -78,18 +81,24 @@ func (s *Server) save() {
 // saveNow writes a snapshot and returns when it is done. The caller holds the executor's lock, and keeps it: nobody is served
 // meanwhile.
 func (s *Server) saveNow() error {
+	if s.saving.partial {
+		return errPartial
+	}
+	before := s.saving.failed
 	s.save()
 	s.finishSnapshot()
-	if s.saving.failed {
-		return errSnapshotWrite
+	if !s.saving.failed {
+		return nil
 	}
-	return nil
+	s.saving.failed = before // whoever asked is told: it is failing by itself that has writes refused
+	s.judgeSaving()
+	return errSnapshotWrite
 }
 
 // savePoints begins a snapshot if one has been put off or a save point asks for it.
 func (s *Server) savePoints(now int64) {
 	v := &s.saving
-	if s.snapshot != nil || s.busy != "" {
+	if s.snapshot != nil || s.busy != "" || v.partial {
 		return
 	}
 	if v.scheduled {
@@ -175,9 +184,13 @@ func (s *Server) LoadSnapshot() error {
 	return nil
 }
 
+// mayNotSave reports whether the keyspace is only a part of what the files on disk hold: while they are loaded, or because they could
+// not be.
+func (s *Server) mayNotSave() bool { return s.loading.active || s.saving.partial }
+
 // wantsSave reports whether the server saves a snapshot when it ends.
 func (s *Server) wantsSave() bool {
-	return len(s.config.Get().Save) > 0 && !s.leaveUnsaved && !s.loading.active
+	return len(s.config.Get().Save) > 0 && !s.leaveUnsaved && !s.mayNotSave()
 }
 
 // Shutdown saves a snapshot if there are save points, and stops the server. If that fails the server goes on. Safe to call from
@@ -200,7 +213,7 @@ func (s *Server) endSaving() {
 	s.Lock()
 	defer s.Unlock()
 	s.cancelSnapshot()
-	if (s.wantsSave() || s.saveAtEnd) && s.changes() > 0 && !s.loading.active {
+	if (s.wantsSave() || s.saveAtEnd && !s.mayNotSave()) && s.changes() > 0 {
 		_ = s.saveNow() // the log has the reason; there is nobody left to tell
 	}
 }

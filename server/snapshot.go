@@ -45,6 +45,7 @@ type snapshotRun struct {
 	result chan error  // of finish
 	failed atomic.Bool // the goroutine could not write: there is no point in going on
 
+	extra   int   // the most bytes that were kept beside the data, about
 	cause   error // why it is given up, set before chunks is closed
 	closed  bool
 	started time.Time
@@ -174,6 +175,7 @@ func (r *snapshotRun) step(budget int) (more bool) {
 		return false
 	}
 	more = r.keys.Step(budget)
+	r.extra = max(r.extra, r.keys.Extra())
 	if r.Err() != nil {
 		r.giveUp(r.Err())
 		return false
@@ -223,9 +225,12 @@ func (s *Server) finishSnapshot() {
 }
 
 func (s *Server) endSnapshot(err error) {
-	done := s.snapshot.job.done
+	r := s.snapshot
 	s.snapshot = nil
-	done(err)
+	if s.saving.active {
+		s.saving.lastExtra = r.extra
+	}
+	r.job.done(err)
 }
 
 // soon has background work looked after without delay. The caller holds the executor's lock.

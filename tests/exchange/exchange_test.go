@@ -4,6 +4,7 @@ package exchange
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -238,6 +239,52 @@ func TestDumpsAreExchanged(t *testing.T) {
 		w.c.Ask("FLUSHALL")
 		target.Ask("FLUSHALL")
 		target.Close()
+	}
+}
+
+// TestKeysOfRedisCell: a limiter's key as redis-cell leaves it, the time in nanoseconds as decimal text with a TTL, goes on where
+// it was.
+func TestKeysOfRedisCell(t *testing.T) {
+	theirs := harness.StartReference(t)
+	c := harness.Dial(t, theirs.Addr)
+	defer c.Close()
+	now := number(t, harness.Value{Text: c.Ask("TIME").Items[0].Text, Kind: ':'})
+	const period = 3600
+	tat := (now + 5*period) * 1_000_000_000 // five of six calls at once have been used up
+	c.Ask("SET", "user", strconv.Itoa(tat), "EX", strconv.Itoa(5*period))
+	save(t, theirs)
+	ours := harness.Dial(t, harness.Start(t, "--dir", theirs.Dir).Addr)
+	defer ours.Close()
+	require.Equal(t, strconv.Itoa(tat), ours.Ask("GET", "user").Text)
+	first := ours.Ask("CL.THROTTLE", "user", "5", "1", strconv.Itoa(period))
+	require.Equal(t, []string{"0", "6", "0"}, first.Strings()[:3])
+	require.Equal(t, "1", ours.Ask("CL.THROTTLE", "user", "5", "1", strconv.Itoa(period)).Items[0].Text)
+}
+
+// TestDamagedSnapshot: the server refuses to start, and says which file, where, and what to do.
+func TestDamagedSnapshot(t *testing.T) {
+	theirs := harness.StartReference(t)
+	newWriter(t, theirs).fill(50)
+	save(t, theirs)
+	name := filepath.Join(theirs.Dir, "dump.rdb")
+	whole, err := os.ReadFile(name)
+	require.NoError(t, err)
+	for what, damaged := range map[string][]byte{
+		"the input ends in the middle":    whole[:len(whole)/2],
+		"the checksum does not match":     append(slices.Clone(whole[:len(whole)-1]), whole[len(whole)-1]^1),
+		"this is no snapshot of Redis":    []byte("something else\n"),
+		"the snapshot's version is 99":    append([]byte("REDIS0099"), whole[9:]...),
+		"hash with fields that expire":    []byte("REDIS0012\x18\x01k"),
+		"a value of the module ReJSON-RL": []byte("REDIS0010\x07\x01k\x81\x45\xe2\x52\x38\xdf\x91\x2c\x03"),
+	} {
+		require.NoError(t, os.WriteFile(name, damaged, 0o600))
+		cmd := exec.Command(harness.Binary(t), "--port", strconv.Itoa(harness.FreePort(t)), "--dir", theirs.Dir, "--save", "")
+		cmd.Env = harness.Environment()
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err, what)
+		require.Contains(t, string(out), what)
+		require.Contains(t, string(out), name)
+		require.Contains(t, string(out), "offset")
 	}
 }
 

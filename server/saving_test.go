@@ -1,0 +1,157 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/persistence"
+	"headgate/server/config"
+)
+
+// failingFS fails its n-th operation, counted from 1; 0 fails none.
+type failingFS struct {
+	persistence.OS
+	failAt, done int
+}
+
+var errDisk = errors.New("no space left on device")
+
+func (f *failingFS) step() error {
+	if f.done++; f.done == f.failAt {
+		return errDisk
+	}
+	return nil
+}
+
+func (f *failingFS) Create(name string, perm fs.FileMode) (persistence.File, error) {
+	if err := f.step(); err != nil {
+		return nil, err
+	}
+	file, err := f.OS.Create(name, perm)
+	return &failingFile{file, f}, err
+}
+
+func (f *failingFS) Rename(from, to string) error {
+	if err := f.step(); err != nil {
+		return err
+	}
+	return f.OS.Rename(from, to)
+}
+
+type failingFile struct {
+	persistence.File
+	fs *failingFS
+}
+
+func (f *failingFile) Write(p []byte) (int, error) {
+	if err := f.fs.step(); err != nil {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, err
+	}
+	return f.File.Write(p)
+}
+
+func (f *failingFile) Sync() error {
+	if err := f.fs.step(); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+// newSaver is a server with save points on a disk that can fail.
+func newSaver(t *testing.T, dir string, disk *failingFS) *workerClient {
+	cfg := config.Default()
+	cfg.Dir = dir
+	return newWorkerClientOf(t, New(config.NewLive(cfg), Options{FS: disk}))
+}
+
+// TestSavingWithEachFileOperationFailing: whatever fails, the old file stays, writes are refused until a snapshot succeeds, and reads
+// go on.
+func TestSavingWithEachFileOperationFailing(t *testing.T) {
+	for failAt := 1; ; failAt++ {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "dump.rdb")
+		disk := &failingFS{}
+		w := newSaver(t, dir, disk)
+		w.run(encodeCommand("SET", "a", "1"))
+		require.Equal(t, "+OK\r\n", string(w.run(encodeCommand("SAVE"))))
+		old, err := os.ReadFile(name)
+		require.NoError(t, err)
+		w.run(encodeCommand("SET", "a", "2"))
+		for i := range 3000 {
+			w.run(encodeCommand("SET", fmt.Sprint("key:", i), fmt.Sprint("a value that is long enough for several writes ", i)))
+		}
+		*disk = failingFS{failAt: failAt}
+		require.Equal(t, "+Background saving started\r\n", string(w.run(encodeCommand("BGSAVE"))))
+		w.srv.Lock()
+		w.srv.finishSnapshot()
+		w.srv.Unlock()
+		got, err := os.ReadFile(name)
+		require.NoError(t, err)
+		if disk.done < failAt {
+			require.False(t, w.srv.saving.failed)
+			require.Greater(t, failAt, 5, "operations of a snapshot")
+			return
+		}
+		what := fmt.Sprintf("operation %d fails", failAt)
+		require.True(t, w.srv.saving.failed, what)
+		require.True(t, bytes.Equal(old, got), what)
+		_, err = os.Stat(name + persistence.TempSuffix)
+		require.ErrorIs(t, err, fs.ErrNotExist, what)
+		require.Contains(t, string(w.run(encodeCommand("SET", "b", "1"))), "-MISCONF ")
+		require.Contains(t, string(w.run(encodeCommand("PING"))), "-MISCONF ")
+		require.Equal(t, "$1\r\n2\r\n", string(w.run(encodeCommand("GET", "a"))))
+		require.Contains(t, string(w.run(encodeCommand("EVAL", "return redis.call('SET', 'b', 1)", "0"))), "MISCONF")
+		require.Contains(t, string(w.run(encodeCommand("INFO", "persistence"))), "rdb_last_bgsave_status:err")
+		require.Equal(t, "+OK\r\n", string(w.run(encodeCommand("SAVE"))))
+		require.Equal(t, "+OK\r\n", string(w.run(encodeCommand("SET", "b", "1"))))
+		require.Contains(t, string(w.run(encodeCommand("INFO", "persistence"))), "rdb_last_bgsave_status:ok")
+	}
+}
+
+// TestSaveThatFails tells who asked, and has no writes refused.
+func TestSaveThatFails(t *testing.T) {
+	w := newSaver(t, t.TempDir(), &failingFS{failAt: 2})
+	require.Equal(t, "+OK\r\n", string(w.run(encodeCommand("SET", "a", "1"))))
+	require.Equal(t, "-ERR\r\n", string(w.run(encodeCommand("SAVE"))))
+	require.Equal(t, "+OK\r\n", string(w.run(encodeCommand("SET", "a", "2"))))
+	require.Equal(t, "+OK\r\n", string(w.run(encodeCommand("SAVE"))))
+}
+
+// brokenReader gives some bytes and then fails.
+type brokenReader struct{ io.Reader }
+
+func (r brokenReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil {
+		err = errDisk
+	}
+	return n, err
+}
+
+// TestPartialDataAreNotSaved: after a snapshot was loaded in part, nothing may replace the file.
+func TestPartialDataAreNotSaved(t *testing.T) {
+	dir := t.TempDir()
+	w := newSaver(t, dir, &failingFS{})
+	w.run(encodeCommand("SET", "a", "1"))
+	require.Equal(t, "+OK\r\n", string(w.run(encodeCommand("SAVE"))))
+	file, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
+	require.NoError(t, err)
+	other := newSaver(t, dir, &failingFS{})
+	_, err = other.srv.loadRDB(brokenReader{bytes.NewReader(file[:len(file)-9])}, loadOptions{})
+	require.ErrorIs(t, err, errDisk)
+	require.Equal(t, "-ERR\r\n", string(other.run(encodeCommand("SAVE"))))
+	require.NoError(t, other.srv.Shutdown())
+	other.srv.endSaving()
+	now, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
+	require.NoError(t, err)
+	require.Equal(t, file, now)
+}
