@@ -31,8 +31,6 @@ type keeper struct {
 // rewriteRetry is the time between a rewrite that failed and the next one that is begun by itself.
 const rewriteRetry = 5 * time.Second
 
-var errRewriteEnded = errors.New("it was given up, since the file ends")
-
 // keep has the keeper look at what there is to do. The caller holds the executor's lock.
 func (s *Server) keep() {
 	k := &s.aof.keeper
