@@ -1,0 +1,94 @@
+package server
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/persistence/crashfs"
+	"headgate/server/config"
+)
+
+// randomDecision is a limiter's command over a few keys, among them some whose period is longer than an hour.
+func randomDecision(rnd *rand.Rand) []byte {
+	period := []string{"1", "60", "7200", "86400"}[rnd.IntN(4)]
+	return encodeCommand("CL.THROTTLE", "t"+period+strconv.Itoa(rnd.IntN(3)), "20", "10", period, strconv.Itoa(rnd.IntN(4)))
+}
+
+// TestRestartAnHourLater: a server that was killed and started an hour later decides as one that never stopped.
+func TestRestartAnHourLater(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(seedOf(t), 10))
+	disk, now := crashfs.New("/data"), int64(wallAtStart)
+	w, err := startAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	always, err := startAOF(crashfs.New("/data"), config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	defer always.kill()
+	for range 5 {
+		for range 300 {
+			now += rnd.Int64N(int64(200 * time.Millisecond))
+			command := randomDecision(rnd)
+			got, _ := w.ask(command)
+			want, _ := always.ask(command)
+			require.Equal(t, string(want), string(got))
+		}
+		w.kill()
+		now += int64(time.Hour)
+		w, err = startAOF(disk, config.FsyncEverysec, &now, nil)
+		require.NoError(t, err)
+	}
+	w.kill()
+}
+
+// TestClockSetBackWhileStopped: time goes on from the last one logged, so nobody waits for the clock to catch up.
+func TestClockSetBackWhileStopped(t *testing.T) {
+	for _, step := range []time.Duration{time.Second, time.Hour, 24 * time.Hour} {
+		disk, now := crashfs.New("/data"), int64(wallAtStart)
+		w, err := startAOF(disk, config.FsyncEverysec, &now, nil)
+		require.NoError(t, err)
+		require.Contains(t, w.words("CL.THROTTLE", "k", "0", "1", "10"), ":0\r\n:1\r\n:0\r\n:-1\r\n")
+		w.kill()
+		now -= int64(step)
+		w, err = startAOF(disk, config.FsyncEverysec, &now, nil)
+		require.NoError(t, err)
+		require.Contains(t, w.words("CL.THROTTLE", "k", "0", "1", "10"), ":1\r\n:1\r\n:0\r\n:10\r\n", "it waits for its own period, not for %v", step)
+		now += 20 * int64(time.Second)
+		require.Contains(t, w.words("CL.THROTTLE", "k", "0", "1", "10"), ":0\r\n:1\r\n:0\r\n:-1\r\n", "within twice its period")
+		w.kill()
+	}
+}
+
+// TestDiskFull: while the log cannot be written, writes are refused, and reads and limited decisions go on; it recovers by itself.
+func TestDiskFull(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(wallAtStart)
+	w, err := startAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	w.words("SET", "k", "v")
+	w.words("CL.THROTTLE", "limited", "0", "1", "1000")
+	disk.Fault = func(op crashfs.Op) error {
+		if op.Name == "write" {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	const refused = "-MISCONF Errors writing to the AOF file: No space left on device\r\n"
+	for range 2 {
+		require.Equal(t, refused, w.words("SET", "k", "w"))
+		require.Equal(t, refused, w.words("CL.THROTTLE", "free", "5", "1", "60"))
+		require.Contains(t, w.words("CL.THROTTLE", "limited", "0", "1", "1000"), ":1\r\n:1\r\n:0\r\n")
+		require.NotContains(t, w.words("GET", "k"), "MISCONF")
+	}
+	disk.Fault = nil
+	require.False(t, w.tick())
+	require.Equal(t, "+OK\r\n", w.words("SET", "after", "v"))
+	state := digest(w.srv)
+	w.kill()
+	w, err = startAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.kill()
+	require.Equal(t, state, digest(w.srv))
+}
