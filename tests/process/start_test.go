@@ -43,9 +43,11 @@ func run(t *testing.T, env []string, args ...string) (stdout, stderr string, exi
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// command returns a headgate to be started, in an environment without directives.
+// command returns a headgate to be started, in an environment without directives and a directory of its own, where it leaves a
+// snapshot when it ends.
 func command(t *testing.T, args ...string) *exec.Cmd {
 	cmd := exec.Command(harness.Binary(t), args...)
+	cmd.Dir = t.TempDir()
 	cmd.Env = harness.Environment()
 	return cmd
 }
