@@ -48,12 +48,15 @@ func aofOptions(fsys persistence.FS, cfg *config.Config) aof.Options {
 	}
 }
 
-// openLog begins to write the append-only file. The caller holds commits and not the executor's lock.
-func (s *Server) openLog() error {
+// openLog begins to write the append-only file, which lacks a CRC from offset open on. The caller holds commits and not the executor's lock.
+func (s *Server) openLog(open int64) error {
 	a := &s.aof
 	log, err := a.set.Append()
 	if err != nil {
 		return err
+	}
+	if err := log.Seal(s.fs, open); err != nil {
+		return fmt.Errorf("persistence: write %s: %w", log.Name(), err)
 	}
 	if err := log.Sync(); err != nil { // a server that was killed may have left what was never synced
 		return fmt.Errorf("persistence: sync %s: %w", log.Name(), err)

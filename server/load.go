@@ -77,7 +77,7 @@ func (s *Server) load() error {
 	if err := set.Clean(); err != nil {
 		s.log.Warn("files that are not needed any more could not be deleted", "err", err)
 	}
-	if err := s.openLog(); err != nil {
+	if err := s.openLog(r.open); err != nil {
 		return err
 	}
 	s.Lock()
@@ -97,6 +97,7 @@ type replay struct {
 	client   *Client
 	commands int64
 	nowMs    int64 // the latest time in the files
+	open     int64 // from where the last file lacks a CRC
 
 	data []byte // the arguments of the commands in worker.queue
 	ends []int
@@ -165,7 +166,7 @@ func (r *replay) file(e aof.Entry, last bool) error {
 			return err
 		}
 	}
-	r.nowMs = max(r.nowMs, report.NowMs)
+	r.nowMs, r.open = max(r.nowMs, report.NowMs), report.Open
 	if err := r.replay(f, path, start, report.Whole); err != nil {
 		return err
 	}

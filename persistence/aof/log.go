@@ -62,6 +62,35 @@ func (s *Set) Append() (*Log, error) {
 	return l, nil
 }
 
+// Seal appends a #CRC line for the bytes from offset open to the end of the file, which has been scanned: what a start has taken for whole
+// must not be given up later because of what is written behind it. It does nothing if there are no such bytes.
+func (l *Log) Seal(fsys persistence.FS, open int64) error {
+	n := l.size - open
+	if n <= 0 {
+		return nil
+	}
+	f, err := fsys.Open(l.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	crc, err := sumOf(f, open, n)
+	if err != nil {
+		return err
+	}
+	line := appendCRC(nil, crc, n)
+	if err := l.put(line); err != nil {
+		l.torn = true
+		return errors.Join(err, l.mend())
+	}
+	l.last = line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.size += int64(len(line))
+	l.total += int64(len(line))
+	return nil
+}
+
 // Name is the file that is written to.
 func (l *Log) Name() string {
 	l.mu.Lock()

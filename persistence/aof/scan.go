@@ -22,6 +22,7 @@ type Report struct {
 	Commands int64 // before Whole
 	NowMs    int64 // the latest time that is noted before Whole, in ms since the Unix epoch; 0 = none
 	Covered  int64 // bytes before Whole that a CRC covers
+	Open     int64 // from here to Whole no CRC covers anything, but for a #CRC line that may stand there; Whole if there is nothing
 }
 
 // lost is how many bytes would be given up.
@@ -87,8 +88,16 @@ func Scan(file persistence.ReadFile, offset int64) (*Report, error) {
 	at := s.usable(flaw)
 	return &Report{
 		Size: file.Size(), Whole: at.offset, Flaw: flaw,
-		Commands: at.commands, NowMs: at.nowMs, Covered: at.covered,
+		Commands: at.commands, NowMs: at.nowMs, Covered: at.covered, Open: s.open(at),
 	}, nil
+}
+
+// open returns from where the bytes before a mark lack a CRC.
+func (s *scan) open(at mark) int64 {
+	if at.offset <= s.good.offset {
+		return at.offset
+	}
+	return s.region
 }
 
 // walk goes through the file and stops at the first flaw.
