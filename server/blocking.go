@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/server/number"
+	"headgate/server/resp"
 	"headgate/store"
 )
 
@@ -23,6 +24,9 @@ type blockOn struct {
 	// serve is called when there is a value of the kind at a key, with the context of the blocked command: its arguments,
 	// client and database. It sends the reply and returns true, or sends nothing, and the client goes on waiting.
 	serve func(c *Ctx, k store.Key) bool
+
+	// late sends the reply when the time is over; nil: a null array.
+	late func(reply *resp.Writer)
 
 	// gone is the error that ends the wait when there is no such value any more; empty: the client goes on waiting.
 	gone string
@@ -124,11 +128,14 @@ func (s *Server) lookAgain() { s.watchful = s.pause.until != 0 || s.blocking.cli
 // giveUp ends a client's wait with an error, or without one as if its time were over.
 func (s *Server) giveUp(cl *Client, refusal string, now int64) {
 	before := cl.reply.Len()
-	if refusal == "" {
-		cl.reply.NullArray()
-	} else {
+	switch {
+	case refusal != "":
 		s.stats.countError(refusal)
 		cl.reply.Error(refusal)
+	case cl.blocked.late != nil:
+		cl.blocked.late(cl.reply)
+	default:
+		cl.reply.NullArray()
 	}
 	s.goOn(cl, before, now)
 }

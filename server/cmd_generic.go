@@ -163,7 +163,7 @@ var genericCommands = []*Command{
 	},
 	{
 		Name: "wait", Group: GroupGeneric, Since: "3.0.0", Complexity: "O(1)",
-		Summary: "Return 0, the number of replicas that have all writes so far: headgate does not replicate.",
+		Summary: "Wait for replicas to have all writes so far, and return 0 when the time is over: headgate does not replicate.",
 		Arity:   3, Flags: NoScript,
 		Args: []Arg{integer("numreplicas"), integer("timeout")}, Reply: ReplyInteger, Handler: wait,
 	},

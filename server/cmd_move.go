@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"headgate/server/config"
+	"headgate/server/resp"
 	"headgate/store"
 )
 
@@ -81,18 +82,18 @@ func swapDB(c *Ctx) {
 	c.ok()
 }
 
-// wait answers at once whatever is asked for: no replica is ever going to come.
+// wait answers 0 when the time is over, or at once if that is enough: no replica is ever going to come.
 func wait(c *Ctx) {
-	if _, ok := c.integer(1); !ok {
+	wanted, ok := c.integer(1)
+	if !ok {
 		return
 	}
-	timeout, ok := store.ParseInt(c.args[2])
+	until, ok := c.timeout(2, timeoutMs)
 	switch {
 	case !ok:
-		c.err(errTimeout)
-	case timeout < 0:
-		c.err(errTimeoutNegative)
-	default:
+	case wanted <= 0 || !c.mayBlock():
 		c.reply.Zero()
+	default:
+		c.block(blockOn{until: until, late: (*resp.Writer).Zero})
 	}
 }
