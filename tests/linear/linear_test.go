@@ -219,8 +219,10 @@ func run(c *harness.Client, in input) (string, error) {
 		return "", err
 	}
 	for range skip {
-		if v, err := c.Read(replyTimeout); err != nil || v.Kind == '-' {
-			return "", fmt.Errorf("%v: %s, %w", in, v.Text, err)
+		if v, err := c.Read(replyTimeout); err != nil {
+			return "", err
+		} else if v.Kind == '-' {
+			return "", refused(fmt.Sprintf("%v: %s", in, v.Text))
 		}
 	}
 	v, err := c.Read(replyTimeout)
@@ -234,12 +236,17 @@ func run(c *harness.Client, in input) (string, error) {
 	answers := make([]string, len(replies))
 	for i, reply := range replies {
 		if reply.Kind == '-' {
-			return "", fmt.Errorf("%v: %s", in, reply.Text)
+			return "", refused(fmt.Sprintf("%v: %s", in, reply.Text))
 		}
 		answers[i] = answer(in.steps[i].kind, reply)
 	}
 	return strings.Join(answers, "; "), nil
 }
+
+// refused is an error that the server answered with, as opposed to one of the connection.
+type refused string
+
+func (r refused) Error() string { return string(r) }
 
 // replyTimeout bounds the wait for one reply.
 const replyTimeout = 30 * time.Second
