@@ -522,6 +522,7 @@ func (l *Loop) shutdown() {
 	}
 	for _, c := range l.conns {
 		if c != nil {
+			l.settle(c, deadline)
 			l.close(c)
 		}
 	}
@@ -550,6 +551,17 @@ func (l *Loop) drain(c *Conn, deadline time.Time) {
 		if c.sent == len(c.out) {
 			c.release(&l.pool)
 		}
+	}
+}
+
+// settle waits until the peer's side has taken in all that was sent, or the deadline: a socket that is closed while the peer goes on
+// sending is reset, and the kernel throws away what was still on its way, in the middle of a reply.
+func (l *Loop) settle(c *Conn, deadline time.Time) {
+	for !c.dead && time.Now().Before(deadline) {
+		if n, err := unix.IoctlGetInt(c.FD, unix.SIOCOUTQ); err != nil || n == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
