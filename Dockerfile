@@ -1,6 +1,7 @@
 # The binary is static and runs as nobody on an empty, read-only root:
 #   docker build -t headgate . && docker run --read-only --cap-drop=ALL -p 6379:6379 -e HEADGATE_REQUIREPASS="$SECRET" headgate
 # Inside it listens on every address, whatever a configuration file says of bind; -e HEADGATE_BIND=… changes that.
+# Data stay in memory, since there is nothing to write to: with a volume, -e HEADGATE_DIR=/data -e HEADGATE_APPENDONLY=yes keeps them.
 # protected-mode is on, so without a password only the container itself is served.
 FROM golang:1.26 AS build
 WORKDIR /src
@@ -14,5 +15,5 @@ COPY --from=build /headgate /headgate
 USER 65532:65532
 EXPOSE 6379
 HEALTHCHECK --interval=10s --timeout=2s --start-period=2s CMD ["/headgate", "ping"]
-ENV HEADGATE_BIND="* -::*"
+ENV HEADGATE_BIND="* -::*" HEADGATE_SAVE=""
 ENTRYPOINT ["/headgate"]
