@@ -6,18 +6,40 @@ var clusterCommand = &Command{
 	Summary: "Answer the error of a server that is part of no cluster.",
 	Arity:   -2,
 	Sub: []*Command{
+		clusterQuery("addslots", "3.0.0", clusterChange, -3, integer("slot").multi()),
+		clusterQuery("addslotsrange", "7.0.0", clusterChange, -4, slotRange),
+		clusterQuery("bumpepoch", "3.0.0", clusterChange, 2),
+		clusterQuery("count-failure-reports", "3.0.0", Admin|Stale, 3, str("node-id")),
 		clusterQuery("countkeysinslot", "3.0.0", Stale, 3, integer("slot")),
+		clusterQuery("delslots", "3.0.0", clusterChange, -3, integer("slot").multi()),
+		clusterQuery("delslotsrange", "7.0.0", clusterChange, -4, slotRange),
+		clusterQuery("failover", "3.0.0", clusterChange, -2, oneOf("options", tok("FORCE"), tok("TAKEOVER")).opt()),
+		clusterQuery("flushslots", "3.0.0", clusterChange, 2),
+		clusterQuery("forget", "3.0.0", clusterChange, 3, str("node-id")),
 		clusterQuery("getkeysinslot", "3.0.0", Stale, 4, integer("slot"), integer("count")),
 		clusterQuery("help", "5.0.0", Loading|Stale, 2),
 		clusterQuery("info", "3.0.0", Stale, 2),
 		clusterQuery("keyslot", "3.0.0", Stale, 3, str("key")),
 		clusterQuery("links", "7.0.0", Stale, 2),
+		clusterQuery("meet", "3.0.0", clusterChange, -4, str("ip"), integer("port"), integer("cluster-bus-port").opt()),
 		clusterQuery("myid", "3.0.0", Stale, 2),
 		clusterQuery("nodes", "3.0.0", Stale, 2),
+		clusterQuery("replicas", "5.0.0", Admin|Stale, 3, str("node-id")),
+		clusterQuery("replicate", "3.0.0", clusterChange, 3, str("node-id")),
+		clusterQuery("reset", "3.0.0", Admin|NoScript|Stale, -2, oneOf("hard-soft", tok("HARD"), tok("SOFT")).opt()),
+		clusterQuery("saveconfig", "3.0.0", clusterChange, 2),
+		clusterQuery("set-config-epoch", "3.0.0", clusterChange, 3, integer("config-epoch")),
+		clusterQuery("setslot", "3.0.0", clusterChange, -4, integer("slot"), str("subcommand").multi()),
 		clusterQuery("shards", "7.0.0", Stale, 2),
+		clusterQuery("slaves", "3.0.0", Admin|Stale, 3, str("node-id")),
 		clusterQuery("slots", "3.0.0", Stale, 2),
 	},
 }
+
+// clusterChange are the flags of what would change a cluster.
+const clusterChange = Admin | Stale | NoAsyncLoading
+
+var slotRange = block("slots", integer("start-slot"), integer("end-slot")).multi()
 
 func clusterQuery(name, since string, flags Flags, arity int, args ...Arg) *Command {
 	return &Command{
