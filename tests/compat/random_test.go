@@ -303,7 +303,7 @@ func randomStream(d *dice) []string {
 		randomStreamID += uint64(d.IntN(2))
 		return words("XADD", key, options, fmt.Sprintf("%d-*", randomStreamID), fields())
 	}
-	switch d.IntN(40) {
+	switch d.IntN(39) {
 	case 0, 1, 2, 3, 4, 5, 6, 7:
 		return add()
 	case 8:
@@ -351,9 +351,8 @@ func randomStream(d *dice) []string {
 		return words("XINFO", "GROUPS", key)
 	case 37:
 		return words("XREAD", "COUNT", d.one("1", "4"), "STREAMS", key, d.name("x", 3), id(), id())
-	case 38:
-		return words("XSETID", key, fmt.Sprint(randomStreamID), d.maybe("ENTRIESADDED", d.one("5", "100000")))
 	}
+	// Not XSETID: below entries that were deleted, redis-server goes on to keep entries out of order.
 	if d.IntN(40) == 0 {
 		return words("DEL", key)
 	}
