@@ -11,7 +11,8 @@ var commandTips = []struct {
 	{"request_policy:all_shards nondeterministic_output",
 		"randomkey"},
 	{"nondeterministic_output",
-		"client|info client|list cluster|getkeysinslot cluster|info cluster|links cluster|nodes cluster|shards " +
+		"client|info client|list cluster|bumpepoch cluster|count-failure-reports cluster|getkeysinslot cluster|info " +
+			"cluster|links cluster|nodes cluster|replicas cluster|shards cluster|slaves " +
 			"cluster|slots dump hrandfield hscan lastsave object|encoding object|freq object|idletime object|refcount pttl " +
 			"spop srandmember sscan time ttl xadd xautoclaim xclaim xinfo|consumers xpending xtrim zrandmember zscan"},
 	{"request_policy:all_shards response_policy:all_succeeded",
