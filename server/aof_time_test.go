@@ -3,7 +3,6 @@ package server
 import (
 	"math/rand/v2"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -60,35 +59,4 @@ func TestClockSetBackWhileStopped(t *testing.T) {
 		require.Contains(t, w.words("CL.THROTTLE", "k", "0", "1", "10"), ":0\r\n:1\r\n:0\r\n:-1\r\n", "within twice its period")
 		w.kill()
 	}
-}
-
-// TestDiskFull: while the log cannot be written, writes are refused, and reads and limited decisions go on; it recovers by itself.
-func TestDiskFull(t *testing.T) {
-	disk, now := crashfs.New("/data"), int64(wallAtStart)
-	w, err := startAOF(disk, config.FsyncAlways, &now, nil)
-	require.NoError(t, err)
-	w.words("SET", "k", "v")
-	w.words("CL.THROTTLE", "limited", "0", "1", "1000")
-	disk.Fault = func(op crashfs.Op) error {
-		if op.Name == "write" {
-			return syscall.ENOSPC
-		}
-		return nil
-	}
-	const refused = "-MISCONF Errors writing to the AOF file: No space left on device\r\n"
-	for range 2 {
-		require.Equal(t, refused, w.words("SET", "k", "w"))
-		require.Equal(t, refused, w.words("CL.THROTTLE", "free", "5", "1", "60"))
-		require.Contains(t, w.words("CL.THROTTLE", "limited", "0", "1", "1000"), ":1\r\n:1\r\n:0\r\n")
-		require.NotContains(t, w.words("GET", "k"), "MISCONF")
-	}
-	disk.Fault = nil
-	require.False(t, w.tick())
-	require.Equal(t, "+OK\r\n", w.words("SET", "after", "v"))
-	state := digest(w.srv)
-	w.kill()
-	w, err = startAOF(disk, config.FsyncAlways, &now, nil)
-	require.NoError(t, err)
-	defer w.kill()
-	require.Equal(t, state, digest(w.srv))
 }

@@ -13,7 +13,7 @@ var gcraCommands = []*Command{
 	{
 		Name: "gcra", Group: GroupThrottle, Since: "8.8.0 (preview)", Complexity: "O(1)",
 		Summary: "CL.THROTTLE with a period that may be a fraction of a second, counted in microseconds.",
-		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   -5, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []Arg{
 			key("key"), integer("max-burst").fails(errNotInteger), integer("tokens-per-period").fails(errNotInteger),
 			double("period").fails(errNotFloat), integer("count").after("TOKENS").opt().fails(errNotInteger),
@@ -56,6 +56,9 @@ func gcra(c *Ctx) {
 	d, err := g.Decide(c.nowNs, tat, exists, tokens)
 	if err != nil {
 		c.err(errNotInteger)
+		return
+	}
+	if d.Write != throttle.Keep && !c.mayWriteNow() {
 		return
 	}
 	c.storeTAT(k, &e, exists, &d)

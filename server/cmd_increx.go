@@ -12,7 +12,7 @@ import (
 var increxCommand = &Command{
 	Name: "increx", Group: GroupString, Since: "8.8.0", Complexity: "O(1)",
 	Summary: "Add to the number at a key if the sum stays within bounds, set its TTL with it, and return the number and what was added.",
-	Arity:   -2, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+	Arity:   -2, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 	Args: []Arg{
 		key("key"), oneOf("increment", integer("integer").after("BYINT").fails(errNotInteger), double("float").after("BYFLOAT").fails(errNotFloat)).opt(),
 		str("lowerbound").after("LBOUND").opt().fails(errNotInteger), str("upperbound").after("UBOUND").opt().fails(errNotInteger), tok("SATURATE").opt(),
@@ -136,6 +136,9 @@ func (c *Ctx) increxInt(o *increxOptions) {
 		sum, applied = current, 0
 	}
 	if within || o.saturate {
+		if !c.mayWriteNow() {
+			return
+		}
 		expire, kept := o.newExpiry(&e, found, at)
 		switch {
 		case kept || expire == 0 || expire > c.now:
@@ -278,6 +281,9 @@ func (c *Ctx) increxStoreFloat(o *increxOptions, k store.Key, e *store.Entry, fo
 	c.scratch = applied.Append(c.scratch)
 	text, difference := c.scratch[:n:n], c.scratch[n:]
 	if within || o.saturate {
+		if !c.mayWriteNow() {
+			return
+		}
 		expire, kept := o.newExpiry(e, found, at)
 		switch {
 		case kept || expire == 0 || expire > c.now:

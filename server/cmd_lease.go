@@ -15,7 +15,7 @@ var leaseCommands = []*Command{
 	{
 		Name: "rl.acquire", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
 		Summary: "Take one of so many leases, which ends by itself after a time, or renew the one that MEMBER names; the sixth element is its id.",
-		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("limit"), durationArg("ttl"), str("id").after("MEMBER").opt(), peekArg},
 		Errors: []string{errSyntax, errWrongType},
 		Reply:  ReplyArray, Handler: rlAcquire,
@@ -23,7 +23,7 @@ var leaseCommands = []*Command{
 	{
 		Name: "rl.release", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
 		Summary: "Give a lease back; 0 when it is gone already.",
-		Arity:   3, Flags: Write | Fast, Keys: keys("RW ACCESS DELETE", 1, 1, 1),
+		Arity:   3, Flags: Write | Fast | DecidesFirst, Keys: keys("RW ACCESS DELETE", 1, 1, 1),
 		Args:   []Arg{key("key"), str("id")},
 		Errors: []string{errWrongType},
 		Reply:  ReplyInteger, Handler: rlRelease,
@@ -31,7 +31,7 @@ var leaseCommands = []*Command{
 	{
 		Name: "rl.renew", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
 		Summary: "Have a lease end after this time from now instead; 0 when it is gone already.",
-		Arity:   4, Flags: Write | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   4, Flags: Write | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), str("id"), durationArg("ttl")},
 		Errors: []string{errWrongType},
 		Reply:  ReplyInteger, Handler: rlRenew,
@@ -111,6 +111,9 @@ func (c *Ctx) acquire(r *leaseRequest) (v throttle.Verdict, ok bool) {
 	state.Last = lastLease(&z, held, r.id, state.Mine)
 	v = r.Acquire(c.now, state, func(i int64) int64 { return timeAt(&z, first+int(i)) }, r.peek)
 	if v.Write == throttle.Set {
+		if !c.mayWriteNow() {
+			return v, false
+		}
 		c.chooseID(r)
 		c.trim(k, &z, first)
 		c.setLease(k, &z, r.id, c.now+r.TTL)
@@ -165,8 +168,8 @@ func (c *Ctx) setLease(k store.Key, z *store.ZSet, id []byte, end int64) {
 	c.expireState(k, z.Entry(), timeAt(z, z.Len()-1))
 }
 
-// aliveLease opens the leases at args[1] for a change of the one at args[2], and reports whether that is alive; if it is not, the
-// reply has been sent.
+// aliveLease opens the leases at args[1] for a change of the one at args[2], and reports whether that is alive and may be changed; if
+// not, the reply has been sent.
 func (c *Ctx) aliveLease() (k store.Key, z store.ZSet, alive bool) {
 	k = c.key(1)
 	z, _, err := c.db.ZSet(k, c.now)
@@ -176,8 +179,9 @@ func (c *Ctx) aliveLease() (k store.Key, z store.ZSet, alive bool) {
 	}
 	if _, alive = leaseEnd(&z, c.args[2], c.now); !alive {
 		c.reply.Zero()
+		return k, z, false
 	}
-	return k, z, alive
+	return k, z, c.mayWriteNow()
 }
 
 func rlRelease(c *Ctx) {

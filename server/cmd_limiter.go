@@ -11,7 +11,7 @@ var limiterCommands = []*Command{
 	{
 		Name: "rl.bucket", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "Take tokens from a bucket that is refilled at a steady rate; RL.GCRA under the token bucket's words.",
-		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   -5, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("capacity"), rateArg("refill"), durationArg("period"), costArg, peekArg},
 		Errors: limiterErrors,
 		Reply:  ReplyArray, Handler: rlBucket,
@@ -19,7 +19,7 @@ var limiterCommands = []*Command{
 	{
 		Name: "rl.fixed", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "Count within a window that begins with its first call, or that is aligned with the epoch or with a calendar.",
-		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []Arg{
 			key("key"), quotaArg("limit"),
 			oneOf("window", block("period", durationArg("window"), tok("ALIGNED").opt()),
@@ -33,7 +33,7 @@ var limiterCommands = []*Command{
 	{
 		Name: "rl.gcra", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "Decide by GCRA: a capacity that may be used at once, given back at a steady rate.",
-		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   -5, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("capacity"), rateArg("count"), durationArg("period"), costArg, peekArg},
 		Errors: limiterErrors,
 		Reply:  ReplyArray, Handler: rlGCRA,
@@ -41,7 +41,7 @@ var limiterCommands = []*Command{
 	{
 		Name: "rl.log", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n + cost) in the number of entries",
 		Summary: "Admit by a list of what passed within the window, exactly; with MEMBER, by a list of different ids.",
-		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("limit"), durationArg("window"), str("id").after("MEMBER").opt(), costArg, peekArg},
 		Errors: []string{errSyntax, string(policy.ErrLogCost), errWrongType},
 		Reply:  ReplyArray, Handler: rlLog,
@@ -49,7 +49,7 @@ var limiterCommands = []*Command{
 	{
 		Name: "rl.queue", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 		Summary: "RL.GCRA for a queue that lets requests out evenly: a sixth number tells for how many milliseconds to hold this one back.",
-		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   -5, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("capacity"), rateArg("count"), durationArg("period"), costArg, peekArg},
 		Errors: limiterErrors,
 		Reply:  ReplyArray, Handler: rlQueue,
@@ -57,7 +57,7 @@ var limiterCommands = []*Command{
 	{
 		Name: "rl.sliding", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of slices",
 		Summary: "Count within a sliding window that is cut into slices, of which the oldest is forgotten gradually.",
-		Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []Arg{
 			key("key"), quotaArg("limit"), durationArg("window"),
 			integer("slices").after("SLICES").opt().fails(string(policy.ErrSlices)), costArg, peekArg,

@@ -12,7 +12,7 @@ import (
 var takeCommand = &Command{
 	Name: "rl.take", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
 	Summary: "Charge several limits at once: all of them pass, or none is charged.",
-	Arity:   -4, Flags: Write | DenyOOM | Fast, Keys: []KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
+	Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: []KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 	Args: []Arg{
 		integer("numpairs").fails(errNumPairs), block("pair", str("policy").fails(errNoPolicy), key("key")).multi(),
 		oneOf("costs", integer("cost").after("COST").fails(errNotInteger), integer("each").after("COSTS").multi().fails(errNotInteger)).opt(), peekArg,
@@ -64,10 +64,10 @@ func rlTake(c *Ctx) {
 		return
 	}
 	if !peek {
-		if limiting < 0 {
-			_, _ = c.takeAll(pairs, false)
-		} else {
+		if limiting >= 0 {
 			c.mendCounters(pairs)
+		} else if _, ok := c.takeAll(pairs, false); !ok {
+			return // nothing can be kept, which the first of them that has to has found
 		}
 	}
 	c.reply.Array(3)

@@ -2,11 +2,12 @@ package server
 
 // transaction is what a client has queued since MULTI. The arguments of all queued commands share one block of memory.
 type transaction struct {
-	queue   []queued
-	ends    []int  // where each argument ends in data
-	data    []byte // the arguments, one after another
-	aborted bool   // a command was refused while queueing, so EXEC will be too
-	writes  bool   // what is queued may change the keyspace
+	queue     []queued
+	ends      []int  // where each argument ends in data
+	data      []byte // the arguments, one after another
+	aborted   bool   // a command was refused while queueing, so EXEC will be too
+	writes    bool   // what is queued may change the keyspace
+	wantsDisk bool   // and is refused while data cannot be kept
 }
 
 // queued is a command that waits for EXEC.
@@ -33,12 +34,13 @@ func (t *transaction) add(c *Ctx) {
 		t.ends = append(t.ends, len(t.data))
 	}
 	t.writes = t.writes || c.srv.mayWrite(c.client, c.cmd, c.args)
+	t.wantsDisk = t.wantsDisk || c.cmd.wantsDisk()
 	t.queue = append(t.queue, queued{c.cmd, len(c.args), c.hash, c.hashed})
 }
 
 // reset empties the queue and keeps its memory.
 func (t *transaction) reset() {
-	t.queue, t.ends, t.data, t.aborted, t.writes = t.queue[:0], t.ends[:0], t.data[:0], false, false
+	*t = transaction{queue: t.queue[:0], ends: t.ends[:0], data: t.data[:0]}
 }
 
 const (

@@ -78,10 +78,8 @@ func (c *Ctx) admit() bool {
 func (c *Ctx) hindrance() string {
 	s, flags := c.srv, c.cmd.Flags
 	switch {
-	case s.unsaved && c.wantsDisk():
-		return errSaveFailed
-	case s.misconf != "" && flags&DecidesFirst == 0 && c.wantsDisk():
-		return s.misconf
+	case s.unwritable != "" && c.wantsDisk():
+		return s.unwritable
 	case s.loading.active && flags&Loading == 0:
 		return errLoading
 	case s.busy != "" && flags&AllowBusy == 0:
@@ -92,23 +90,30 @@ func (c *Ctx) hindrance() string {
 
 // hinder works out whether commands have to be looked at more closely.
 func (s *Server) hinder() {
-	s.hindered = s.unsaved || s.busy != "" || s.misconf != "" || s.loading.active
+	s.unwritable = s.misconf
+	if s.unsaved {
+		s.unwritable = errSaveFailed
+	}
+	s.hindered = s.unwritable != "" || s.busy != "" || s.loading.active
 }
 
-// mayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to ask.
+// mayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to
+// ask, once they know that they are going to change something.
 func (c *Ctx) mayWriteNow() bool {
-	if c.srv.misconf != "" {
-		c.err(c.srv.misconf)
+	if c.srv.unwritable != "" {
+		c.err(c.srv.unwritable)
 		return false
 	}
 	return true
 }
 
-// wantsDisk reports whether the command is refused while data cannot be saved: those that write, and PING, since health checks
+// wantsDisk reports whether the command is refused while data cannot be kept: those that write, and PING, since health checks
 // use it.
 func (c *Ctx) wantsDisk() bool {
-	return c.cmd.Flags&Write != 0 || c.cmd.Name == "ping" || c.cmd.Name == "exec" && c.client.multi != nil && c.client.multi.writes
+	return c.cmd.wantsDisk() || c.cmd.Name == "ping" || c.cmd.Name == "exec" && c.client.multi != nil && c.client.multi.wantsDisk
 }
+
+func (c *Command) wantsDisk() bool { return c.Flags&(Write|DecidesFirst) == Write }
 
 func (c *Ctx) reject(text string) {
 	c.err(text)

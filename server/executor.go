@@ -279,12 +279,13 @@ type answered struct {
 	client  *Client
 	before  int // length of its output before
 	replies int
+	certain bool // nothing could be written when they were run, so what they were told is in the log already
 }
 
 // note adds a client to those of the batch. Its replies stay here until the batch is committed: a loop sends nothing before
 // that, and other fronts are told. The caller holds the executor's lock.
 func (w *worker) note(cl *Client) {
-	w.answered = append(w.answered, answered{client: cl, before: cl.reply.Len()})
+	w.answered = append(w.answered, answered{client: cl, before: cl.reply.Len(), certain: w.srv.misconf != ""})
 	if cl.conn.FD < 0 {
 		cl.conn.Hold()
 	}
@@ -302,15 +303,16 @@ func (w *worker) release() {
 }
 
 // commit has the batch's effects logged and lets its replies go. If they cannot be logged, each reply becomes the error: a client is
-// told of nothing that is not in the log. The executor's lock is free.
+// told of nothing that is not in the log. What was run after that was known has changed nothing but for keys past their time, which is
+// no news to anybody. The executor's lock is free.
 func (w *worker) commit() {
 	refusal := w.srv.commit()
 	w.srv.Lock()
 	defer w.srv.Unlock()
 	for i, a := range w.answered {
-		if refusal != "" && !w.answeredBefore(i) {
+		if refusal != "" && !a.certain && !w.answeredBefore(i) {
 			a.client.reply.Truncate(a.before)
-			for range w.replies(a.client) {
+			for range w.replies(i) {
 				a.client.reply.Error(refusal)
 			}
 		}
@@ -320,15 +322,15 @@ func (w *worker) commit() {
 	w.answered, w.logged = w.answered[:0], false
 }
 
-// answeredBefore reports whether the client of w.answered[i] stands there earlier too.
+// answeredBefore reports whether the client of w.answered[i] stands there earlier too, with replies that are not certain.
 func (w *worker) answeredBefore(i int) bool {
-	return slices.ContainsFunc(w.answered[:i], func(a answered) bool { return a.client == w.answered[i].client })
+	return slices.ContainsFunc(w.answered[:i], func(a answered) bool { return a.client == w.answered[i].client && !a.certain })
 }
 
-// replies counts a client's replies in this batch.
-func (w *worker) replies(cl *Client) (n int) {
-	for _, a := range w.answered {
-		if a.client == cl {
+// replies counts the replies of w.answered[i] and of the same client after that.
+func (w *worker) replies(i int) (n int) {
+	for _, a := range w.answered[i:] {
+		if a.client == w.answered[i].client {
 			n += a.replies
 		}
 	}

@@ -34,7 +34,7 @@ func (c *Ctx) sendNumbers(v *throttle.Verdict) {
 }
 
 // decide asks a limit about the key k, writes the answer to v, and keeps the key's new state unless the call is a peek. wireError
-// says why the key's state is none of this limit's.
+// says why the key's state is none of this limit's, or that a new one cannot be kept now.
 func (c *Ctx) decide(k store.Key, p *policy.Policy, r *policy.Request, v *verdict) (wireError string) {
 	if p.Limit < 0 {
 		*v = verdict{Verdict: throttle.Unlimited}
@@ -64,6 +64,9 @@ func (c *Ctx) decideGCRA(k store.Key, g throttle.GCRA, call throttle.Call, v *ve
 	d, err := g.Charge(c.nowNs, tat, exists, call)
 	if err != nil {
 		return errNotInteger
+	}
+	if d.Write != throttle.Keep && c.srv.unwritable != "" {
+		return c.srv.unwritable
 	}
 	c.storeTAT(k, &e, exists, &d)
 	v.Limited, v.Limit, v.Remaining = d.Limited, d.Limit, d.Remaining
@@ -149,8 +152,12 @@ func (c *Ctx) decideFixed(k store.Key, p *policy.Policy, call throttle.Call) (v 
 		f.EndMs = c.now + p.Window
 	}
 	d := f.Decide(c.now, state, call)
-	if d.Write == throttle.Set {
+	switch {
+	case d.Write == throttle.Keep:
+	case c.srv.unwritable == "":
 		c.setInteger(k, &e, exists, d.Count, d.ExpireAtMs)
+	case !d.Limited: // else it limits all the same, and gets the expiry that it lacks another time
+		return v, c.srv.unwritable
 	}
 	return d.Verdict, ""
 }
@@ -205,6 +212,9 @@ func (c *Ctx) decideSliding(k store.Key, w throttle.Sliding, call throttle.Call)
 		return v, errNotInteger
 	}
 	d := w.Decide(c.now, s.counts, call)
+	if d.Write != throttle.Keep && c.srv.unwritable != "" {
+		return v, c.srv.unwritable
+	}
 	switch d.Write {
 	case throttle.Set:
 		c.storeSlices(k, &h, w, &s, d)
@@ -280,6 +290,9 @@ func (c *Ctx) decideLog(k store.Key, p *policy.Policy, r *policy.Request) (v thr
 		}
 	}
 	d := l.Decide(c.now, int64(used), at, call)
+	if d.Write != throttle.Keep && c.srv.unwritable != "" {
+		return v, c.srv.unwritable
+	}
 	switch d.Write {
 	case throttle.Set:
 		if d.Remove > 0 {
@@ -324,6 +337,9 @@ func scoreTime(score float64) int64 {
 func (c *Ctx) forgetMember(k store.Key, z *store.ZSet, l throttle.Log, r *policy.Request, inside bool) (v throttle.Verdict, wireError string) {
 	since := l.Since(c.now)
 	if inside && !r.Call.Peek {
+		if c.srv.unwritable != "" {
+			return v, c.srv.unwritable
+		}
 		z.Remove(r.Member)
 		c.effect("ZREM", k.Name, r.Member)
 		c.notify(config.EventZSet, "zrem", k.Name)

@@ -241,12 +241,10 @@ func (h *scripts) refusal(cmd *Command, n int) string {
 		return errCalledRefused
 	case h.readOnly && cmd.Flags&(Write|MayReplicate) != 0:
 		return errCalledWrite
-	case h.srv.unsaved && cmd.Flags&Write != 0:
-		return errSaveFailed
+	case h.srv.unwritable != "" && cmd.wantsDisk():
+		return h.srv.unwritable
 	case h.full && !h.wrote && cmd.Flags&DenyOOM != 0:
 		return errOOM
-	case h.srv.misconf != "" && cmd.Flags&Write != 0 && cmd.Flags&DecidesFirst == 0:
-		return h.srv.misconf
 	}
 	return ""
 }

@@ -76,7 +76,8 @@ type Server struct {
 	saveAtEnd       bool   // the server ends with one, whatever there are
 	busy            string // the error for most commands while a script overruns; empty otherwise
 	misconf         string // the error for commands that write while they could not be logged; empty otherwise
-	hindered        bool   // one of unsaved, busy, misconf and loading is set
+	unwritable      string // the same while they could not be logged or snapshots fail
+	hindered        bool   // one of unwritable, busy and loading is set
 	warnedOfBrowser int64  // ns, when the log last told of one
 
 	limits, unauthLimits atomic.Pointer[resp.Limits]
