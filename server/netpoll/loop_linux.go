@@ -20,7 +20,7 @@ const (
 	acceptsPerEvent   = 1000 // connections accepted before the others get their turn
 	acceptBackoffMin  = 10 * time.Millisecond
 	acceptBackoffMax  = time.Second
-	shortSleepMs      = 1                      // the first sleep, which the scheduler is not told of
+	shortSleepMs      = 4                      // the first sleep, which the scheduler is not told of: about a tick, so that it needs no timer of its own
 	keepAliveProbes   = 3                      // unanswered probes after which a peer counts as gone
 	shutdownDrainTime = 500 * time.Millisecond // how long a stopping loop waits for full sockets to drain
 	readEvents        = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET

@@ -5,8 +5,10 @@ const (
 	// write from at first, in bytes. Most pipelines and their replies fit, and
 	// an idle connection holds none.
 	BufferSize = 16 << 10
-	// poolMax is how many idle buffers a Pool keeps: 4 MiB.
-	poolMax = 256
+	// poolMax is how many idle buffers a Pool keeps: 16 MiB. An iteration of a
+	// loop uses up to two for each connection that it serves; when they did not
+	// all fit, clearing new ones was a tenth of the work for 200 clients.
+	poolMax = 1024
 )
 
 // Pool keeps buffers of BufferSize bytes between uses, the one used last on
