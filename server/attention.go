@@ -23,7 +23,7 @@ func (s *Server) lookAround(cfg *config.Config) {
 		s.noteFrom = min(s.noteFrom, int64(ms)*int64(time.Millisecond))
 	}
 	s.timesAll = s.noteFrom < defaultSlowerThan*int64(time.Microsecond)
-	s.attentive = s.tracking.clients > 0 || len(s.monitors) > 0 || s.timesAll
+	s.attentive = s.tracking.clients > 0 || len(s.monitors) > 0 || s.timesAll || s.noTouchers > 0
 	if cfg.NotifyEvents != 0 || s.tracking.clients > 0 {
 		s.keys.SetObserver(observer{s})
 	} else {
@@ -44,7 +44,11 @@ func (c *Ctx) attend(timed bool) {
 		c.showToMonitors(cmd, args)
 	}
 	w.depth++
+	if c.client.noTouch {
+		s.keys.IgnoreUses(!cmd.isNamed("touch"))
+	}
 	c.perform(timed || s.timesAll)
+	s.keys.IgnoreUses(false)
 	c.rememberKeys(cmd, args)
 	w.depth--
 	if cmd.Flags&(SkipMonitor|Admin) == 0 && len(s.monitors) > 0 {
@@ -54,6 +58,20 @@ func (c *Ctx) attend(timed bool) {
 		c.forgetCaching(cmd)
 		c.sendLater()
 	}
+}
+
+// setNoTouch has the commands of a client count as uses of their keys or not.
+func (s *Server) setNoTouch(cl *Client, noTouch bool) {
+	if cl.noTouch == noTouch {
+		return
+	}
+	cl.noTouch = noTouch
+	if noTouch {
+		s.noTouchers++
+	} else {
+		s.noTouchers--
+	}
+	s.lookAround(s.config.Get())
 }
 
 // noteSlow enters a command that took so many ns into the slow log, and among the spikes of latency, if it belongs there.

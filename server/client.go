@@ -99,6 +99,7 @@ func (s *Server) closed(c *netpoll.Conn) {
 	s.hub.forget(cl)
 	s.untrack(cl)
 	s.endMonitoring(cl)
+	s.setNoTouch(cl, false)
 	s.clients.remove(cl)
 }
 

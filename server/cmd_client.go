@@ -183,7 +183,12 @@ func (c *Ctx) onOff(value *bool) {
 }
 
 func clientNoEvict(c *Ctx) { c.onOff(&c.client.noEvict) }
-func clientNoTouch(c *Ctx) { c.onOff(&c.client.noTouch) }
+
+func clientNoTouch(c *Ctx) {
+	noTouch := c.client.noTouch
+	c.onOff(&noTouch)
+	c.srv.setNoTouch(c.client, noTouch)
+}
 
 func clientReply(c *Ctx) {
 	cl := c.client

@@ -235,7 +235,7 @@ func reset(c *Ctx) {
 	cl.name = ""
 	cl.user = defaultUser
 	cl.authenticated = c.cfg.RequirePass == ""
-	cl.noTouch = false
+	c.srv.setNoTouch(cl, false)
 	cl.replyMode = replyOn
 	c.reply.SetProto(resp.RESP2)
 	c.reply.Simple("RESET")

@@ -51,11 +51,11 @@ func debug(c *Ctx) {
 // debugObject has Redis's fields. Values have no address and no serialised form here, so these are 0 and the memory that the value
 // takes up.
 func (c *Ctx) debugObject() {
-	e, ok := c.db.Find(c.key(2), c.now)
+	e, ok := c.db.Look(c.key(2), c.now)
 	if !ok {
 		c.err(errNoSuchKey)
 		return
 	}
 	c.reply.Simple("Value at:0x0 refcount:1 encoding:" + e.Encoding() + " serializedlength:" + strconv.Itoa(e.MemoryUsage(usageSamples)) +
-		" lru:0 lru_seconds_idle:0")
+		" lru:0 lru_seconds_idle:" + strconv.FormatInt(e.Idle(), 10))
 }

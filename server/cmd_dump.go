@@ -34,12 +34,12 @@ func dump(c *Ctx) {
 type restoreArgs struct {
 	ttl               int64
 	replace, absolute bool
+	idle, uses        int64 // -1: not given
 }
 
-// parseRestore reads the arguments, or sends an error and returns false. How long a key has not been used is not kept here, so
-// that is checked and forgotten.
+// parseRestore reads the arguments, or sends an error and returns false.
 func (c *Ctx) parseRestore() (a restoreArgs, ok bool) {
-	idle, freq := false, false
+	a.idle, a.uses = -1, -1
 	for i := 4; i < len(c.args); i++ {
 		more := i+1 < len(c.args)
 		switch {
@@ -47,7 +47,7 @@ func (c *Ctx) parseRestore() (a restoreArgs, ok bool) {
 			a.replace = true
 		case c.is(i, "ABSTTL"):
 			a.absolute = true
-		case c.is(i, "IDLETIME") && more && !freq:
+		case c.is(i, "IDLETIME") && more && a.uses < 0:
 			i++
 			n, ok := c.integer(i)
 			if !ok {
@@ -57,8 +57,8 @@ func (c *Ctx) parseRestore() (a restoreArgs, ok bool) {
 				c.err("ERR Invalid IDLETIME value, must be >= 0")
 				return a, false
 			}
-			idle = true
-		case c.is(i, "FREQ") && more && !idle:
+			a.idle = n
+		case c.is(i, "FREQ") && more && a.idle < 0:
 			i++
 			n, ok := c.integer(i)
 			if !ok {
@@ -68,7 +68,7 @@ func (c *Ctx) parseRestore() (a restoreArgs, ok bool) {
 				c.err("ERR Invalid FREQ value, must be >= 0 and <= 255")
 				return a, false
 			}
-			freq = true
+			a.uses = n
 		default:
 			c.err(errSyntax)
 			return a, false
@@ -114,7 +114,20 @@ func restore(c *Ctx) {
 		a.ttl += c.now
 	}
 	c.restoreValue(k, body, a.ttl)
+	c.restoreUse(k, a)
 	c.ok()
+}
+
+// restoreUse has the key pass for used when the arguments say, if that is kept.
+func (c *Ctx) restoreUse(k store.Key, a restoreArgs) {
+	e, ok := c.db.Peek(k)
+	counts := c.srv.countsUses
+	switch {
+	case ok && counts && a.uses >= 0:
+		e.SetUses(int(a.uses))
+	case ok && !counts && a.idle >= 0:
+		e.SetIdle(a.idle)
+	}
 }
 
 // restoreValue makes the key a payload's value. A time that has passed leaves no key.

@@ -141,7 +141,7 @@ var genericCommands = []*Command{
 		Name: "touch", Group: GroupGeneric, Since: "3.2.1", Complexity: "O(n) in the number of keys",
 		Summary: "Count the keys that exist, and have them seen as just used.",
 		Arity:   -2, Flags: ReadOnly | Fast, Keys: keys("RO", 1, -1, 1),
-		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: exists,
+		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: touch,
 	},
 	{
 		Name: "ttl", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
@@ -184,6 +184,16 @@ func del(c *Ctx) {
 func exists(c *Ctx) {
 	found := int64(0)
 	for i := 1; i < len(c.args); i++ {
+		if _, ok := c.lookUp(i); ok {
+			found++
+		}
+	}
+	c.reply.Int(found)
+}
+
+func touch(c *Ctx) {
+	found := int64(0)
+	for i := 1; i < len(c.args); i++ {
 		if _, ok := c.lookupRead(i); ok {
 			found++
 		}
@@ -193,7 +203,7 @@ func exists(c *Ctx) {
 
 func typeOf(c *Ctx) {
 	kind := store.KindNone
-	if e, ok := c.lookupRead(1); ok {
+	if e, ok := c.lookUp(1); ok {
 		kind = e.Kind()
 	}
 	c.reply.Simple(kind.String())
@@ -256,7 +266,7 @@ const (
 
 // sendExpiry sends when the key at args[1] expires, in units of unit ms from base, rounded to the nearest.
 func (c *Ctx) sendExpiry(unit, base int64) {
-	e, ok := c.lookupRead(1)
+	e, ok := c.lookUp(1)
 	switch {
 	case !ok:
 		c.reply.Int(noKey)

@@ -59,7 +59,7 @@ func memoryUsage(c *Ctx) {
 		}
 		samples = n
 	}
-	e, ok := c.db.Find(c.key(2), c.now)
+	e, ok := c.db.Look(c.key(2), c.now)
 	if !ok {
 		c.reply.Null()
 		return

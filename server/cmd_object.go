@@ -13,10 +13,10 @@ var objectCommand = &Command{
 	Arity:   -2,
 	Sub: []*Command{
 		objectQuery("encoding", "2.2.3", "Return the name of the form in which a value is kept.", ReplyBulk|ReplyNull, objectEncoding),
-		objectQuery("freq", "4.0.0", "Answer the error of a server that does not count how often keys are used.",
-			ReplySimple|ReplyNull, objectFreq),
+		objectQuery("freq", "4.0.0", "Return the logarithmic counter of how often a key is used. Only under a policy that counts uses (LFU).",
+			ReplyInteger|ReplyNull, objectFreq),
 		helpCommand("6.2.0"),
-		objectQuery("idletime", "2.2.3", "Return 0 for a key that is there: when it was last used is not kept.",
+		objectQuery("idletime", "2.2.3", "Return the seconds since a key was last used. Not under a policy that counts uses (LFU).",
 			ReplyInteger|ReplyNull, objectIdleTime),
 		objectQuery("refcount", "2.2.3", "Return 1, or for a small whole number the largest 32-bit one, as Redis does for values that all keys share.",
 			ReplyInteger|ReplyNull, objectRefCount),
@@ -31,7 +31,7 @@ func objectQuery(name, since, summary string, reply Reply, handler func(*Ctx, *s
 		Arity:   3, Flags: ReadOnly, Keys: keys("RO", 2, 2, 1),
 		Args: []Arg{key("key")}, Reply: reply,
 		Handler: func(c *Ctx) {
-			e, ok := c.db.Find(c.key(2), c.now)
+			e, ok := c.db.Look(c.key(2), c.now)
 			c.countLookup(ok)
 			if !ok {
 				c.reply.Null()
@@ -44,15 +44,29 @@ func objectQuery(name, since, summary string, reply Reply, handler func(*Ctx, *s
 
 func objectEncoding(c *Ctx, e *store.Entry) { c.reply.BulkString(e.Encoding()) }
 
-func objectFreq(c *Ctx, _ *store.Entry) {
-	c.err("ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between " +
-		"policies at runtime LRU and LFU data will take some time to adjust.")
+// Errors for the one of IDLETIME and FREQ that is not kept.
+const (
+	errNoFreq = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. " + errSwitching
+	errNoIdle = "ERR An LFU maxmemory policy is selected, idle time not tracked. " + errSwitching
+
+	errSwitching = "Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
+)
+
+func objectFreq(c *Ctx, e *store.Entry) {
+	if !c.srv.countsUses {
+		c.err(errNoFreq)
+		return
+	}
+	c.reply.Int(int64(e.Uses()))
 }
 
-// objectIdleTime answers with the one bound that is known. A record has 16 bits to spare, which as a clock of seconds would begin
-// again every 18 hours: the keys that somebody looks for with this command would then pass for recently used at random.
-// 0 at least never has anybody take a key for forgotten.
-func objectIdleTime(c *Ctx, _ *store.Entry) { c.reply.Zero() }
+func objectIdleTime(c *Ctx, e *store.Entry) {
+	if c.srv.countsUses {
+		c.err(errNoIdle)
+		return
+	}
+	c.reply.Int(e.Idle())
+}
 
 const (
 	sharedIntegers = 10_000 // Redis keeps the whole numbers from 0 up to this one once for all keys

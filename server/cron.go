@@ -10,6 +10,8 @@ const (
 	maxCronPeriod  = time.Second            // the time between two rounds at hz 1
 	samplePeriod   = 100 * time.Millisecond // how often the rate of commands is sampled
 	expireAgain    = time.Millisecond       // pause between slices while much is due
+	ageRound       = 36_000                 // samplePeriods in which all keys are passed by for store.AgeSlice: an hour
+	ageVisits      = 12                     // keys passed by in each at least
 	sliceTime      = 100 * time.Microsecond // how long a slice of background work may hold the lock
 	expireVisits   = 128                    // keys looked at between two looks at the clock
 	expireYield    = 10                     // a slice in which one key in so many had expired is soon followed by the next
@@ -27,6 +29,7 @@ func (s *Server) cron() time.Duration {
 	s.Lock()
 	defer s.Unlock()
 	now := s.clock.Read()
+	s.keys.Tick(now / 1e6)
 	due := &s.cronAt
 	period := time.Second / time.Duration(s.config.Get().Hz)
 	if now >= due.expire && !s.hindered { // a script that yields must find its keys as it left them
@@ -44,6 +47,7 @@ func (s *Server) cron() time.Duration {
 		due.clients = now + int64(pause)
 	}
 	if now >= due.sample {
+		s.keys.AgeSlice(s.keys.Stats().Keys/ageRound + ageVisits)
 		traffic := s.fronts.traffic()
 		s.stats.sample(now, traffic.BytesIn, traffic.BytesOut)
 		s.savePoints(now)

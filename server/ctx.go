@@ -114,6 +114,13 @@ func oneLine(s string) string {
 	return s
 }
 
+// lookUp is lookupRead for commands that ask about the key and do not use its value.
+func (c *Ctx) lookUp(i int) (store.Entry, bool) {
+	e, ok := c.db.Look(c.key(i), c.now)
+	c.countRead(i, ok)
+	return e, ok
+}
+
 // lookupRead finds the key at args[i] for reading, and counts the hit or the miss.
 func (c *Ctx) lookupRead(i int) (store.Entry, bool) {
 	e, ok := c.db.Find(c.key(i), c.now)

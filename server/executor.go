@@ -168,6 +168,7 @@ func (w *worker) execute() {
 	s.running = c
 	c.nowNs = s.clock.Read()
 	c.now = c.nowNs / 1e6
+	s.keys.Tick(c.now)
 	var current *Client
 	skip := false
 	for i := 0; i < w.count; i++ { // a command that yields shortens the queue

@@ -39,7 +39,7 @@ func (c *Ctx) missed(key []byte) { c.notify(config.EventMiss, "keymiss", key) }
 // wants to know.
 func (c *Ctx) settle(k store.Key) {
 	if c.cfg.NotifyEvents != 0 {
-		c.db.Find(k, c.now)
+		c.db.Look(k, c.now)
 	}
 }
 

@@ -58,11 +58,13 @@ type Server struct {
 	eventChannel   []byte // memory for the name of an event's channel
 	tracking       trackingTable
 	monitors       []*Client
+	noTouchers     int // clients whose commands are no uses of keys
 	slowlog        slowLog
 	latency        map[string]*latencyEvent
 	noteFrom       int64          // ns from which a command's time is noted by the slow log or the latency monitor
 	timesAll       bool           // every command is timed
 	lazyExpireOnly bool           // DEBUG SET-ACTIVE-EXPIRE 0
+	countsUses     bool           // keys remember how often they are used, and not when
 	attentive      bool           // somebody wants to know more of each command, see attend
 	running        *Ctx           // of the batch that is being executed, or nil
 	spare          []*transaction // memory for the next MULTI
@@ -125,6 +127,7 @@ func New(live *config.Live, o Options) *Server {
 	s.commands = newRegistry(commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.keys = store.New(store.Options{Databases: cfg.Databases, Limits: encodingLimits(cfg)})
+	s.keys.Tick(s.clock.Read() / 1e6)
 	s.keys.OnExpired(s.keyExpired)
 	s.keys.DB(0).Follow([]byte(policiesKey))
 	s.scripts = newScripts(s)

@@ -49,6 +49,7 @@ func (db *DB) Move(k Key, target *DB, now int64) bool {
 	source.mutate()
 	target.mutate(k.Name, changeMoveIn)
 	rec := target.insertLike(k, source.rec)
+	rec.access = source.rec.access
 	if rec.enc.isObject() {
 		rec.word = target.objects.add(source.object())
 	}

@@ -12,7 +12,7 @@ type Entry struct {
 }
 
 // Find is the key k if it is there at now (Unix milliseconds). A key past its time is removed, counted as expired, and
-// not there. The search allocates nothing.
+// not there. Finding a key is a use of it. The search allocates nothing.
 func (db *DB) Find(k Key, now int64) (Entry, bool) {
 	b, i, rec := db.lookup(k)
 	if rec == nil {
@@ -23,7 +23,21 @@ func (db *DB) Find(k Key, now int64) (Entry, bool) {
 		db.mergeAround(k.Hash)
 		return Entry{}, false
 	}
+	if rec.access != db.ks.access.stamp {
+		db.ks.touch(rec)
+	}
 	return Entry{db: db, rec: rec, hash: k.Hash, ref: b.refs[i]}, true
+}
+
+// Look is Find, but no use of the key: for those who ask about a key and not for its value.
+func (db *DB) Look(k Key, now int64) (Entry, bool) {
+	e, ok := db.Peek(k)
+	if ok && e.rec.expired(now) {
+		db.expire(k.Hash, e.ref, e.rec)
+		db.mergeAround(k.Hash)
+		return Entry{}, false
+	}
+	return e, ok
 }
 
 // Peek is Find without a clock: it also finds a key past its time, and changes nothing.

@@ -18,7 +18,7 @@ func (db *DB) Rename(from, to Key, now int64) bool {
 		target.mutated = true
 		target.Delete()
 	}
-	db.insertLike(to, source.rec)
+	db.insertLike(to, source.rec).access = source.rec.access
 	db.remove(from.Hash, source.ref, source.rec)
 	db.mergeAround(from.Hash)
 	return true
@@ -42,7 +42,7 @@ func (db *DB) Random(now int64, rnd func(n int) int) (name []byte, ok bool) {
 			return rec.name(), true
 		}
 		k := db.ks.Key(rec.name())
-		db.Find(k, now)
+		db.Look(k, now)
 	}
 	return nil, false
 }

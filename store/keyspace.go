@@ -4,6 +4,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"math"
+	"math/rand/v2"
 )
 
 // ErrWrongType is returned when a command meets a key that holds a value of another kind. Its text is the wire error.
@@ -40,10 +41,12 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options configure a Keyspace. The zero value stands for DefaultDatabases and DefaultLimits.
+// Options configure a Keyspace. The zero value stands for DefaultDatabases and DefaultLimits, and for chance.
 type Options struct {
 	Databases int
 	Limits    Limits
+	Hash      maphash.Seed // of the hashes of keys, and so of the order in which they come
+	Random    *rand.Rand   // what the store draws itself
 }
 
 // Key is a key's name with its hash, which Keyspace.Key computes once per command. Name is not copied: a Key is valid
@@ -63,7 +66,8 @@ type Keyspace struct {
 	hand      int // the database that ExpireSlice is at
 	retired   retired
 	onExpired func(db *DB, name []byte)
-	observer  Observer           // of changes, or nil
+	observer  Observer // of changes, or nil
+	access    access
 	snapshot  *Snapshot          // the one that is under way, or nil
 	epoch     uint16             // the number of the last snapshot
 	ready     []*Awaited         // awaited keys that have been added, in that order
@@ -106,7 +110,13 @@ func New(o Options) *Keyspace {
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()
 	}
-	ks := &Keyspace{seed: maphash.MakeSeed(), limits: o.Limits}
+	if o.Hash == (maphash.Seed{}) {
+		o.Hash = maphash.MakeSeed()
+	}
+	if o.Random == nil {
+		o.Random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	ks := &Keyspace{seed: o.Hash, limits: o.Limits, access: access{random: o.Random}}
 	for i := range o.Databases {
 		db := &DB{ks: ks, index: i, watched: make(map[string]*watchedKey), awaited: make(map[string]*Awaited)}
 		db.arena.check = invariants
@@ -234,7 +244,7 @@ func (db *DB) newRecord(name []byte, enc encoding, payload int) (*record, ref) {
 		r = db.arena.alloc(class)
 	}
 	rec := db.record(r)
-	*rec = record{enc: enc, class: class, keyLen: uint32(len(name))}
+	*rec = record{enc: enc, class: class, access: db.ks.access.fresh, keyLen: uint32(len(name))}
 	copy(rec.name(), name)
 	return rec, r
 }

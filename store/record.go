@@ -99,7 +99,7 @@ func (enc encoding) hasPayload() bool {
 //	offset  bytes
 //	     0      1  enc
 //	     1      1  class    arena size class of the block, hugeClass for a mapping of its own
-//	     2      2  access   reserved for eviction
+//	     2      2  access   when or how often the key was used, see access.go
 //	     4      4  keyLen
 //	     8      8  expireAt Unix milliseconds, 0 for none
 //	    16      8  word     by encoding: the integer; payload length (low half) and element count or flags (high half);

@@ -52,6 +52,9 @@ func (db *DB) put(k Key, enc encoding, payload int, expireAt int64) *record {
 	if rec == nil {
 		rec, _ = db.insert(k, enc, payload)
 	} else {
+		if rec.access != db.ks.access.stamp {
+			db.ks.touch(rec)
+		}
 		db.releaseObject(rec)
 		if class := classFor(recordSize(len(k.Name), payload)); class != rec.class {
 			e := Entry{db: db, rec: rec, hash: k.Hash, ref: b.refs[slot]}

@@ -23,7 +23,7 @@ func (ks *Keyspace) Swap(i, j int, now int64) {
 func (db *DB) expireWatched(a, b *DB, now int64) {
 	for name := range db.watched {
 		k := db.ks.Key([]byte(name))
-		a.Find(k, now)
-		b.Find(k, now)
+		a.Look(k, now)
+		b.Look(k, now)
 	}
 }

@@ -21,7 +21,7 @@ type Watch struct {
 // removed first, so that its removal later is no change.
 func (db *DB) Watch(k Key, now int64) *Watch {
 	var expireAt int64
-	if e, ok := db.Find(k, now); ok {
+	if e, ok := db.Look(k, now); ok {
 		expireAt = e.ExpireAt()
 	}
 	key := db.watched[string(k.Name)]
