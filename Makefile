@@ -12,7 +12,7 @@ HISTORIES ?= 1000000
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: help build deps test race vet lint fmt fuzz crash power compat compat-random compat-self hostile clients lua lua-self limits linear logs bench generate clean random floor
+.PHONY: help build deps test race vet lint fmt fuzz crash power compat compat-random compat-self hostile clients lua lua-self limits linear logs bench bench-page literature generate clean random floor
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -88,9 +88,15 @@ logs: ## run the random tests of sliding logs twenty times over
 bench: ## run the Go benchmarks, or those that BENCH matches
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./server/... ./store/... ./throttle/...
 
+literature: deps build ## measure what is printed of Redis 6.2 with 100 client threads, for TIME each (default 10s), and write README's table
+	$(GO) test -count=1 -v -timeout 60m ./tests/bench -run TestLiterature -literature $(or $(TIME),10s)
+
+bench-page: deps build ## run headgate bench for TIME each (default 5s) and write what it prints into docs/bench.md
+	$(GO) test -count=1 -timeout 60m ./tests/bench -run TestPage -page $(or $(TIME),5s)
+
 floor: ## build bin/floor, which answers without understanding: the least that any server here can cost
 	@mkdir -p bin
-	cc -O2 -Wall -o bin/floor tests/bench/floor.c
+	cc -O2 -Wall -o bin/floor tests/bench/floor/floor.c
 
 generate: ## write the generated documents anew
 	$(GO) generate ./...

@@ -2,6 +2,7 @@
 //
 //	headgate [file.conf] [--directive value ...] [-]     serve, as redis-server does
 //	headgate check DIR [--fix]                            say whether a data directory is whole
+//	headgate bench [--addr A] [--load L] ...              send a load to a server and say how fast it was answered
 //	headgate ping [the same words]                        exit 0 if the server so configured answers, else 1
 //	headgate version | --version | --help
 //	headgate [file.conf] [--directive value ...] --check-config
@@ -32,6 +33,7 @@ type program struct {
 
 const toolsHelp = `
 Other commands:
+  headgate bench [--addr A] [--load L] ...  send a load to a server and say how fast it was answered; bench --help says more
   headgate check DIR [--fix]                say what is in a data directory and whether it is whole; --fix cuts a damaged end
   headgate ping [the same words]            exit 0 if the server that they describe answers, else 1
   headgate [the same words] --check-config  say whether they are right, and do not serve
@@ -53,6 +55,8 @@ func (p program) run(args []string) int {
 		if err = config.Usage(p.stdout); err == nil {
 			_, err = io.WriteString(p.stdout, toolsHelp)
 		}
+	case "bench":
+		err = p.bench(args[1:])
 	case "check":
 		err = p.check(args[1:])
 	case "ping":

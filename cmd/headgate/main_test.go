@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 			"send":    send,
 			"has":     has,
 			"signal":  signalServer,
+			"busy":    busy,
 		},
 	})
 }
@@ -78,6 +79,19 @@ func send(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := conn.Read(buf)
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs("reply"), buf[:n], 0o644))
+}
+
+// busy waits until the server on $PORT has answered a hundred commands more than when it was first asked.
+func busy(ts *testscript.TestScript, _ bool, _ []string) {
+	const enough = 100
+	processed := func() int {
+		send(ts, false, []string{"INFO stats"})
+		_, rest, _ := strings.Cut(ts.ReadFile("reply"), "total_commands_processed:")
+		n, _ := strconv.Atoi(strings.TrimSpace(strings.SplitN(rest, "\n", 2)[0]))
+		return n
+	}
+	first := processed()
+	until(ts, "busy", func() bool { return processed() > first+enough })
 }
 
 // signalServer sends a signal to the process whose number a file holds: signal HUP pid.

@@ -1,0 +1,182 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fakeServer answers INFO with its name, AUTH with OK or an error, and everything else with what answer returns; "" closes the
+// connection.
+func fakeServer(t *testing.T, answer func(n int) string) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { ln.Close() })
+	var count atomic.Int64
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for in := bufio.NewReader(conn); ; {
+					args, err := readCommand(in)
+					if err != nil {
+						return
+					}
+					reply := "+OK\r\n"
+					switch {
+					case args[0] == "INFO":
+						reply = "$21\r\nredis_version:7.0.15\n\r\n"
+					case args[0] == "AUTH" && args[len(args)-1] != "secret":
+						reply = "-WRONGPASS no\r\n"
+					case args[0] != "AUTH":
+						reply = answer(int(count.Add(1)))
+					}
+					if reply == "" {
+						return
+					}
+					io.WriteString(conn, reply)
+				}
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+func readCommand(in *bufio.Reader) ([]string, error) {
+	number := func() (int, error) {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return 0, err
+		}
+		return strconv.Atoi(strings.TrimSpace(line[1:]))
+	}
+	n, err := number()
+	if err != nil {
+		return nil, err
+	}
+	args := make([]string, n)
+	for i := range args {
+		size, err := number()
+		if err != nil {
+			return nil, err
+		}
+		b := make([]byte, size+2)
+		if _, err := io.ReadFull(in, b); err != nil {
+			return nil, err
+		}
+		args[i] = string(b[:size])
+	}
+	return args, nil
+}
+
+// fakeRound is a round of PINGs against a fake server.
+func fakeRound(t *testing.T, addr, flags string) (*round, *target) {
+	t.Helper()
+	o, err := ParseOptions(strings.Fields("--load ping --addr "+addr+" "+flags), nil, io.Discard)
+	require.NoError(t, err)
+	server, err := newTarget(o, addr)
+	require.NoError(t, err)
+	t.Cleanup(server.close)
+	return &round{
+		Options: o, load: o.Load, template: newTemplate(o.Load.Commands), duration: o.Duration,
+		stop: new(atomic.Bool), progress: new(atomic.Uint64),
+	}, server
+}
+
+// eachDriver runs a test with the driver of this system and with the one of a connection each.
+func eachDriver(t *testing.T, test func(t *testing.T, choose func(o *Options) (driver, int))) {
+	t.Run("chosen", func(t *testing.T) { test(t, chooseDriver) })
+	t.Run("connections", func(t *testing.T) {
+		test(t, func(o *Options) (driver, int) { return driveConn, o.Clients })
+	})
+}
+
+func TestDrivers(t *testing.T) {
+	eachDriver(t, func(t *testing.T, choose func(o *Options) (driver, int)) {
+		for _, flags := range []string{"--clients 1", "--clients 7 --pipeline 3 --threads 2", "--clients 3 --rate 5000", "--clients 2 --user u --pass secret"} {
+			r, server := fakeRound(t, fakeServer(t, func(int) string { return "+PONG\r\n" }), flags+" --duration 50ms")
+			drive, n := choose(r.Options)
+			m, err := r.run(server, drive, n)
+			require.NoError(t, err, flags)
+			require.NotZero(t, m.ops)
+			require.Zero(t, m.ops%uint64(r.Pipeline))
+			require.EqualValues(t, m.ops, m.latency.TotalCount())
+			require.Equal(t, m.ops, r.progress.Load())
+			if r.Rate > 0 {
+				require.EqualValues(t, 250, m.ops+m.late, "all that the schedule wanted")
+			}
+		}
+	})
+}
+
+// TestStallIsFelt: while a server does not answer for a fifth of a second, operations are meant to begin, and have waited since then.
+func TestStallIsFelt(t *testing.T) {
+	const stall = 200 * time.Millisecond
+	eachDriver(t, func(t *testing.T, choose func(o *Options) (driver, int)) {
+		addr := fakeServer(t, func(n int) string {
+			if n == 1 {
+				time.Sleep(stall)
+			}
+			return "+PONG\r\n"
+		})
+		r, server := fakeRound(t, addr, "--clients 1 --rate 1000 --duration 250ms")
+		drive, n := choose(r.Options)
+		m, err := r.run(server, drive, n)
+		require.NoError(t, err)
+		require.EqualValues(t, 250, m.ops+m.late)
+		require.GreaterOrEqual(t, m.latency.ValueAtPercentile(50), int64(stall/4), "half of the operations began in the stall's first three quarters")
+	})
+}
+
+func TestServerGoesAway(t *testing.T) {
+	eachDriver(t, func(t *testing.T, choose func(o *Options) (driver, int)) {
+		addr := fakeServer(t, func(n int) string {
+			if n > 100 {
+				return ""
+			}
+			return "+PONG\r\n"
+		})
+		r, server := fakeRound(t, addr, "--clients 3 --duration 1m")
+		drive, n := choose(r.Options)
+		m, err := r.run(server, drive, n)
+		require.ErrorContains(t, err, "the server has closed a connection")
+		require.NotZero(t, m.ops, "what there was is reported")
+	})
+}
+
+// TestErrorsAreCounted, with the first one's text.
+func TestErrorsAreCounted(t *testing.T) {
+	addr := fakeServer(t, func(n int) string {
+		if n%2 == 0 {
+			return fmt.Sprintf("-OOM number %d\r\n", n)
+		}
+		return "+PONG\r\n"
+	})
+	o, err := ParseOptions(strings.Fields("--load ping --duration 20ms --clients 1 --addr "+addr), nil, io.Discard)
+	require.NoError(t, err)
+	var out strings.Builder
+	err = (&Bench{Options: o, Stop: new(atomic.Bool)}).Run(&out)
+	require.ErrorContains(t, err, "with an error, first: OOM number 2")
+	require.Contains(t, out.String(), "\nerrors ")
+}
+
+func TestWrongPassword(t *testing.T) {
+	addr := fakeServer(t, func(int) string { return "+PONG\r\n" })
+	o, err := ParseOptions(strings.Fields("--pass wrong --addr "+addr), nil, io.Discard)
+	require.NoError(t, err)
+	_, err = newTarget(o, addr)
+	require.ErrorContains(t, err, "it answers: WRONGPASS no")
+}

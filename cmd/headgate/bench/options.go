@@ -1,0 +1,148 @@
+package bench
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+)
+
+// Options say what is measured. The zero value is not useful; ParseOptions fills in what is not given.
+type Options struct {
+	Addr     string // host:port, or the path of a Unix socket
+	Versus   string // another server; "" = none
+	Load     Load
+	Clients  int
+	Pipeline int
+	Threads  int
+	Rate     float64 // operations per second; 0 = as many as possible
+	Duration time.Duration
+	Rounds   int
+	Keys     int64
+	Seed     uint64
+	User     string
+	Pass     string
+	TLS      bool
+	CACert   string
+	Insecure bool
+	JSON     string // file to write; "" = none
+	SVG      string
+}
+
+// ErrHelp says that help was asked for, and has been written.
+var ErrHelp = errors.New("help was asked for")
+
+// flags binds the options to their flags.
+func (o *Options) flags(load *string) *flag.FlagSet {
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.StringVar(&o.Addr, "addr", "127.0.0.1:6379", "`address` of the server: host:port, or the path of a Unix socket")
+	f.StringVar(&o.Versus, "vs", "", "`address` of another server to alternate with; ratios are the first's over this one's")
+	f.StringVar(load, "load", "throttle", "`name` of a load, or a command")
+	f.IntVar(&o.Clients, "clients", 50, "`number` of connections")
+	f.IntVar(&o.Pipeline, "pipeline", 1, "`number` of operations that a connection sends at once")
+	f.Float64Var(&o.Rate, "rate", 0, "`operations` per second, sent on time whatever the server does; 0: each connection sends when it has been answered")
+	f.DurationVar(&o.Duration, "duration", 10*time.Second, "`time` for each server, all rounds together, such as 30s")
+	f.IntVar(&o.Rounds, "rounds", 0, "`number` of parts of that time; with --vs the servers take turns (default 5 with --vs, else 1)")
+	f.Int64Var(&o.Keys, "keys", 100_000, "`number` of different keys")
+	f.IntVar(&o.Threads, "threads", 1, "`number` of loops that the connections are dealt out to")
+	f.Uint64Var(&o.Seed, "seed", 1, "`number` that decides which keys are drawn")
+	f.StringVar(&o.User, "user", "", "`name` to authenticate with")
+	f.StringVar(&o.Pass, "pass", "", "`password`; the environment variable REDISCLI_AUTH is seen by fewer people")
+	f.BoolVar(&o.TLS, "tls", false, "speak TLS")
+	f.StringVar(&o.CACert, "cacert", "", "`file` of the authorities to trust")
+	f.BoolVar(&o.Insecure, "insecure", false, "do not verify the server's certificate")
+	f.StringVar(&o.JSON, "json", "", "`file` that gets all figures")
+	f.StringVar(&o.SVG, "svg", "", "`file` that gets a plot of the latencies")
+	return f
+}
+
+// ParseOptions reads the words after headgate bench. When they ask for help it writes that and returns ErrHelp.
+func ParseOptions(args, env []string, help io.Writer) (*Options, error) {
+	o, load := &Options{}, ""
+	f := o.flags(&load)
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil, errors.Join(ErrHelp, writeHelp(help, f))
+	case err != nil:
+		return nil, fmt.Errorf("%w; headgate bench --help lists what there is", err)
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("bench does not know %q; headgate bench --help lists what there is", f.Arg(0))
+	}
+	var err error
+	if o.Load, err = FindLoad(load); err != nil {
+		return nil, err
+	}
+	if o.Pass == "" {
+		for _, e := range env {
+			if value, ok := strings.CutPrefix(e, "REDISCLI_AUTH="); ok {
+				o.Pass = value
+			}
+		}
+	}
+	if o.Rounds == 0 {
+		o.Rounds = 1
+		if o.Versus != "" {
+			o.Rounds = 5
+		}
+	}
+	return o, o.check()
+}
+
+// check refuses what cannot be carried out.
+func (o *Options) check() error {
+	for _, limit := range []struct {
+		name     string
+		n, least int64
+		most     int64
+	}{
+		{"clients", int64(o.Clients), 1, maxClients},
+		{"pipeline", int64(o.Pipeline), 1, maxPipeline},
+		{"threads", int64(o.Threads), 1, maxThreads},
+		{"rounds", int64(o.Rounds), 1, maxRounds},
+		{"keys", o.Keys, 1, maxKeys},
+	} {
+		if limit.n < limit.least || limit.n > limit.most {
+			return fmt.Errorf("--%s %d is out of range: it must be between %d and %d", limit.name, limit.n, limit.least, limit.most)
+		}
+	}
+	if o.Duration < time.Millisecond || o.Duration > maxDuration {
+		return fmt.Errorf("--duration %v is out of range: it must be between 1ms and %v", o.Duration, maxDuration)
+	}
+	if o.Rate < 0 || o.Rate > maxRate || math.IsNaN(o.Rate) {
+		return fmt.Errorf("--rate %g is out of range: it must be between 0 and %g", o.Rate, float64(maxRate))
+	}
+	if n := len(newTemplate(o.Load.Commands).bytes) * o.Pipeline; n > maxOutBytes {
+		return fmt.Errorf("a pipeline of %d such operations has %d bytes, and at most %d are sent at once", o.Pipeline, n, maxOutBytes)
+	}
+	if o.User != "" && o.Pass == "" {
+		return errors.New("--user needs --pass, or REDISCLI_AUTH in the environment")
+	}
+	return nil
+}
+
+// writeHelp lists flags, loads and placeholders.
+func writeHelp(out io.Writer, f *flag.FlagSet) error {
+	var text strings.Builder
+	text.WriteString("headgate bench sends a load to a server that speaks the Redis protocol, and says how fast it was answered.\n\n")
+	f.VisitAll(func(fl *flag.Flag) {
+		value, usage := flag.UnquoteUsage(fl)
+		if fl.DefValue != "" && fl.DefValue != "false" && fl.DefValue != "0" {
+			usage += " (default " + fl.DefValue + ")"
+		}
+		fmt.Fprintf(&text, "  %-22s %s\n", "--"+fl.Name+" "+value, usage)
+	})
+	text.WriteString("\nLoads, for --load:\n")
+	for _, l := range Loads {
+		fmt.Fprintf(&text, "  %-22s %s\n", l.Name, l.Help)
+	}
+	text.WriteString("  \"GET key:__key__\"      any command; a ; between spaces separates several. In it these stand for numbers:\n")
+	for _, p := range placeholders {
+		fmt.Fprintf(&text, "    %-20s %s\n", p.placeholder, p.help)
+	}
+	_, err := io.WriteString(out, text.String())
+	return err
+}

@@ -1,0 +1,129 @@
+package bench
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// round is one run of a load against one server.
+type round struct {
+	*Options
+	load     Load
+	template *template
+	duration time.Duration
+	stream   uint64 // of random numbers, different in each round
+	began    time.Time
+	end      int64 // ns after began
+	stop     *atomic.Bool
+	progress *atomic.Uint64 // operations so far
+}
+
+// measured is what a round has shown.
+type measured struct {
+	tally
+	latency *hdrhistogram.Histogram
+	elapsed time.Duration
+	cpu     time.Duration // of the server, or 0 if it does not tell
+	late    uint64        // operations that the schedule wanted and that were never sent
+}
+
+func (m *measured) perSecond() float64 { return float64(m.ops) / max(m.elapsed.Seconds(), 1e-9) }
+
+// cpuPerOp is in microseconds.
+func (m *measured) cpuPerOp() float64 {
+	return float64(m.cpu.Nanoseconds()) / 1e3 / max(float64(m.ops), 1)
+}
+
+func (m *measured) add(other *measured) {
+	m.tally.add(&other.tally)
+	m.latency.Merge(other.latency)
+	m.elapsed += other.elapsed
+	m.cpu += other.cpu
+	m.late += other.late
+}
+
+// worker runs a share of a round's connections in a goroutine of its own.
+type worker struct {
+	*round
+	filler   *filler
+	schedule schedule
+	latency  *hdrhistogram.Histogram
+	clients  []*client
+}
+
+var errSilent = errors.New("the server has not answered for 10 s")
+
+func (r *round) now() int64 { return int64(time.Since(r.began)) }
+
+// over reports whether the worker has nothing more to send. What the schedule wanted before the end is sent even after it, for a
+// while: if a stall took it out of the account, the latencies would be too good.
+func (w *worker) over(now int64) bool {
+	if w.stop.Load() {
+		return true
+	}
+	if w.schedule.open {
+		return w.schedule.next() >= w.end || now >= w.end+int64(drainTime)
+	}
+	return now >= w.end
+}
+
+// newWorkers deals the clients out to n workers.
+func (r *round) newWorkers(n int) []*worker {
+	workers := make([]*worker, n)
+	for i := range workers {
+		w := &worker{round: r, filler: newFiller(r.Seed, r.stream<<32|uint64(i), r.Keys), latency: newHistogram()}
+		if r.Rate > 0 {
+			gap := float64(time.Second) * float64(r.Pipeline) / r.Rate
+			w.schedule = schedule{open: true, first: int64(gap * float64(i)), gap: gap * float64(n)}
+		}
+		workers[i] = w
+	}
+	for i := range r.Clients {
+		w := workers[i%n]
+		w.clients = append(w.clients, newClient(r))
+	}
+	return workers
+}
+
+// run carries the round out against the server, with n workers. An error of one worker ends all of them.
+func (r *round) run(t *target, drive driver, n int) (*measured, error) {
+	workers := r.newWorkers(n)
+	runs := make([]func() error, n)
+	for i, w := range workers {
+		run, closeAll, err := drive(w, t)
+		if err != nil {
+			return nil, err
+		}
+		defer closeAll()
+		runs[i] = run
+	}
+	before, _ := t.cpu()
+	r.began, r.end = time.Now(), int64(r.duration)
+	var running sync.WaitGroup
+	errs := make([]error, n)
+	for i, run := range runs {
+		running.Go(func() {
+			if errs[i] = run(); errs[i] != nil {
+				r.stop.Store(true)
+			}
+		})
+	}
+	running.Wait()
+	ended := r.now()
+	m := &measured{latency: newHistogram(), elapsed: time.Duration(ended)}
+	if after, ok := t.cpu(); ok {
+		m.cpu = after - before
+	}
+	for _, w := range workers {
+		m.latency.Merge(w.latency)
+		m.late += w.schedule.overdue(min(r.end, ended)) * uint64(r.Pipeline)
+		for _, c := range w.clients {
+			m.tally.add(&c.count)
+		}
+	}
+	return m, errors.Join(errs...)
+}
