@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"headgate/server/number"
+	"headgate/server/policy"
 	"headgate/store"
 	"headgate/throttle"
 )
@@ -62,6 +63,9 @@ func gcra(c *Ctx) {
 		return
 	}
 	c.storeTAT(k, &e, exists, &d)
+	if tokens > 0 {
+		c.decided(k, policy.GCRA, d.Limited, d.Limit, d.Remaining)
+	}
 	c.reply.Array(5)
 	retry := throttle.NoRetry
 	if d.RetryAfter >= 0 {

@@ -81,6 +81,9 @@ func rlAcquire(c *Ctx) {
 	if !ok {
 		return
 	}
+	if !r.peek {
+		c.decided(c.key(1), leaseAlgorithm, v.Limited, v.Limit, v.Remaining)
+	}
 	c.reply.Array(6)
 	c.sendNumbers(&v)
 	if v.Limited || r.peek {

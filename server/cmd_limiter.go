@@ -98,9 +98,13 @@ func (c *Ctx) limiter(a policy.Algorithm) {
 		return
 	}
 	var v verdict
-	if wireError := c.decide(c.key(1), &p, &r, &v); wireError != "" {
+	k := c.key(1)
+	if wireError := c.decide(k, &p, &r, &v); wireError != "" {
 		c.err(wireError)
 		return
+	}
+	if r.Call.Cost > 0 && !r.Call.Peek {
+		c.decided(k, a, v.Limited, v.Limit, v.Remaining)
 	}
 	if a == policy.Queue {
 		c.reply.Array(6)

@@ -72,27 +72,29 @@ const (
 
 // policies finds limits by their names without parsing them at each call.
 type policies struct {
-	fixed   map[string]*config.NamedPolicy // of the configuration
-	parsed  map[string]*policy.Policy      // of the hash; nil for a name that it has not, or that does not parse
-	changes uint64                         // of the hash, when parsed was begun
+	fixed   map[string]*knownPolicy // of the configuration
+	parsed  map[string]*knownPolicy // of the hash; nil for a name that it has not, or that does not parse
+	changes uint64                  // of the hash, when parsed was begun
+	counts  policyCounts
 }
 
 // apply takes the policies of a configuration into use.
 func (p *policies) apply(cfg *config.Config) {
-	p.fixed = make(map[string]*config.NamedPolicy, len(cfg.Policies))
+	p.fixed = make(map[string]*knownPolicy, len(cfg.Policies))
 	for i := range cfg.Policies {
-		p.fixed[cfg.Policies[i].Name] = &cfg.Policies[i]
+		named := &cfg.Policies[i]
+		p.fixed[named.Name] = &knownPolicy{Policy: &named.Policy, text: named.Text, counts: p.counts.of(named.Name)}
 	}
 }
 
 // policy returns the limit of a name, or nil.
-func (c *Ctx) policy(name []byte) (p *policy.Policy, err error) {
+func (c *Ctx) policy(name []byte) (p *knownPolicy, err error) {
 	known := &c.srv.policies
 	if fixed := known.fixed[string(name)]; fixed != nil {
-		return &fixed.Policy, nil
+		return fixed, nil
 	}
 	if changes := c.srv.keys.DB(0).FollowedChanges(); changes != known.changes || known.parsed == nil || len(known.parsed) > maxPolicies {
-		known.changes, known.parsed = changes, make(map[string]*policy.Policy)
+		known.changes, known.parsed = changes, make(map[string]*knownPolicy)
 	}
 	if p, found := known.parsed[string(name)]; found {
 		return p, nil
@@ -104,7 +106,7 @@ func (c *Ctx) policy(name []byte) (p *policy.Policy, err error) {
 	if text, found := h.Get(name); found {
 		parsed, _, err := policy.ParseText(policy.Words(string(text)))
 		if err == nil {
-			p = &parsed
+			p = &knownPolicy{Policy: &parsed, counts: known.counts.of(string(name))}
 		} else {
 			c.srv.log.Warn("a policy cannot be read and counts as absent", "policy", string(name), "text", string(text), "err", err)
 		}
@@ -181,7 +183,7 @@ func policyDel(c *Ctx) {
 
 func policyGet(c *Ctx) {
 	if fixed := c.srv.policies.fixed[string(c.args[2])]; fixed != nil {
-		c.reply.BulkString(fixed.Text)
+		c.reply.BulkString(fixed.text)
 		return
 	}
 	h, err := c.policiesHash()
@@ -212,7 +214,7 @@ func policyList(c *Ctx) {
 		return true
 	})
 	for name, fixed := range c.srv.policies.fixed {
-		texts[name] = fixed.Text
+		texts[name] = fixed.text
 	}
 	c.reply.Array(2 * len(texts))
 	for _, name := range slices.Sorted(maps.Keys(texts)) {

@@ -212,8 +212,10 @@ func shutdown(c *Ctx) {
 func (c *Ctx) endServer(save, noSave, force bool) {
 	s := c.srv
 	s.leaveUnsaved, s.saveAtEnd = noSave, save
+	s.ending.Store(true)
 	s.cancelSnapshot()
 	if (save || s.wantsSave()) && s.saveNow() != nil && !force {
+		s.ending.Store(false)
 		s.leaveUnsaved, s.saveAtEnd = false, false
 		c.err("ERR Errors trying to SHUTDOWN. Check logs.")
 		return

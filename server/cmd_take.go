@@ -35,6 +35,7 @@ const maxPairs = 128
 type takenPair struct {
 	key     store.Key
 	policy  *policy.Policy
+	counts  *decisions
 	request policy.Request
 	verdict verdict
 }
@@ -69,6 +70,7 @@ func rlTake(c *Ctx) {
 		} else if _, ok := c.takeAll(pairs, false); !ok {
 			return // nothing can be kept, which the first of them that has to has found
 		}
+		c.countPairs(pairs, limiting >= 0)
 	}
 	c.reply.Array(3)
 	if limiting < 0 {
@@ -144,7 +146,7 @@ func (c *Ctx) takePolicies(pairs []takenPair) bool {
 			c.fail(err)
 			return false
 		case p == nil && c.cfg.UnknownPolicy == config.UnknownPolicyAllow:
-			p = &unlimitedPolicy
+			p = &knownPolicy{Policy: &unlimitedPolicy, counts: c.srv.policies.counts.of(missingPolicies)}
 		case p == nil:
 			c.errUnknownPolicy(name)
 			return false
@@ -153,7 +155,7 @@ func (c *Ctx) takePolicies(pairs []takenPair) bool {
 			c.errPolicy(err)
 			return false
 		}
-		pairs[i].policy = p
+		pairs[i].policy, pairs[i].counts = p.Policy, p.counts
 	}
 	return true
 }
@@ -174,6 +176,17 @@ func (c *Ctx) takeAll(pairs []takenPair, peek bool) (limiting int, ok bool) {
 		}
 	}
 	return limiting, true
+}
+
+// countPairs counts what the limits have answered. When one limits, those that would have let the call pass have decided nothing.
+func (c *Ctx) countPairs(pairs []takenPair, limited bool) {
+	for i := range pairs {
+		p := &pairs[i]
+		if v := &p.verdict; v.Limited == limited && p.request.Call.Cost > 0 {
+			c.decided(p.key, p.policy.Algorithm, limited, v.Limit, v.Remaining)
+			p.counts.add(limited, v.Limit, v.Remaining)
+		}
+	}
 }
 
 // mendCounters gives the counters that limit their expiry if they lack it, as RL.FIXED would: else they would limit for ever.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"headgate/server/config"
+	"headgate/server/policy"
 	"headgate/throttle"
 )
 
@@ -81,6 +82,9 @@ func clThrottle(c *Ctx) {
 		return
 	}
 	c.storeTAT(k, &e, exists, &d)
+	if number[3] > 0 {
+		c.decided(k, policy.GCRA, d.Limited, d.Limit, d.Remaining)
+	}
 	c.reply.Array(5)
 	if d.Limited {
 		c.reply.One()

@@ -95,6 +95,7 @@ func (s *Server) hinder() {
 		s.unwritable = errSaveFailed
 	}
 	s.hindered = s.unwritable != "" || s.busy != "" || s.loading.active
+	s.noteObstacle()
 }
 
 // mayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 //go:generate go test -run Documented$ -write .
@@ -108,3 +110,57 @@ func ReplaceCommands(document string) (string, error) {
 	}
 	return before + docsBegin + CommandsMarkdown() + docsEnd + after, nil
 }
+
+// MetricsMarkdown renders docs/metrics.md.
+func MetricsMarkdown() string {
+	var b strings.Builder
+	b.WriteString(metricsHead)
+	row := func(f *family) {
+		kind := map[prometheus.ValueType]string{prometheus.CounterValue: "counter", prometheus.GaugeValue: "gauge", prometheus.UntypedValue: "histogram"}[f.kind]
+		labels := ""
+		if len(f.labels) > 0 {
+			labels = "`" + strings.Join(f.labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.name, kind, labels, f.help)
+	}
+	for _, f := range labelled {
+		row(f)
+	}
+	for _, f := range figures {
+		row(f.family)
+	}
+	return b.String()
+}
+
+const metricsHead = `<!-- Generated from server/metrics.go by "go generate ./server"; do not edit. -->
+
+# Metrics
+
+` + "`metrics-port` opens an HTTP port, on loopback addresses unless `metrics-bind` names others. It answers GET and HEAD only:" + `
+
+| Path | Answers |
+|---|---|
+` + "| `/metrics` | all counters in Prometheus' text format |" + `
+` + "| `/healthz` | 200 as long as the process answers, also while a command takes long |" + `
+` + "| `/readyz` | 200, or 503 with the reason in a line: data are loaded, data cannot be written (MISCONF), the server is shutting down |" + `
+
+` + "With `metrics-password` everything but the last two asks for `metrics-user` and that password by HTTP's basic authentication. There" + `
+` + "is no TLS on this port: leave it on a loopback address or a private network, or put a proxy before it. The port takes 64 connections" + `
+and two scrapes at a time; a request has five seconds to arrive.
+
+    scrape_configs:
+      - job_name: headgate
+        static_configs:
+          - targets: ["127.0.0.1:9121"]
+
+Names are redis_exporter's where it has them, so that dashboards and alerts made for it go on working. Labels are bounded: by the
+commands that there are (a command that does not exist counts as ` + "`unknown`" + `), the databases, 128 codes of errors, the algorithms, and
+the names of policies. No key is ever a label: there is no bound to them, and a time series for each would outlive it. A command has
+series once it has been called; ` + "CONFIG RESETSTAT" + ` has counters begin anew, as a restart does. A scrape reads the counters in slices, so that
+no command waits for it longer than for other background work; what it shows is therefore not of one instant.
+
+Go's and the process's own series (` + "`go_…`, `process_…`" + `) are there too.
+
+| Metric | Type | Labels | Meaning |
+|---|---|---|---|
+`

@@ -24,6 +24,18 @@ func TestCommandsDocumented(t *testing.T) {
 	require.Equal(t, want, string(document), "run: go generate ./server")
 }
 
+// TestMetricsDocumented fails when docs/metrics.md is not what the table of metrics says.
+func TestMetricsDocumented(t *testing.T) {
+	const path = "../docs/metrics.md"
+	if *writeDocs {
+		require.NoError(t, os.WriteFile(path, []byte(MetricsMarkdown()), 0o644))
+		return
+	}
+	document, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, MetricsMarkdown(), string(document), "run: go generate ./server")
+}
+
 // TestGroupsDocumented fails when a command belongs to a group that has no section.
 func TestGroupsDocumented(t *testing.T) {
 	sections := map[Group]bool{}

@@ -21,15 +21,9 @@ func (s *Server) Listen() error {
 		}
 	}
 	if cfg.Port > 0 {
-		for _, bind := range cfg.Bind {
-			ln, err := listenTCP(bind, cfg.Port)
-			if err != nil {
-				closeAll()
-				return err
-			}
-			if ln != nil {
-				open = append(open, ln)
-			}
+		var err error
+		if open, err = listenOn(cfg.Bind, cfg.Port, "--port"); err != nil {
+			return err
 		}
 	}
 	if cfg.UnixSocket != "" {
@@ -43,11 +37,15 @@ func (s *Server) Listen() error {
 	if len(open) == 0 {
 		return errors.New("nothing to listen on: set port, or unixsocket")
 	}
-	if err := s.fronts.listen(s, open, cfg); err != nil {
-		closeAll()
-		return err
+	err := s.http.open(s, cfg)
+	if err == nil {
+		err = s.fronts.listen(s, open, cfg)
 	}
-	return nil
+	if err != nil {
+		closeAll()
+		s.http.close()
+	}
+	return err
 }
 
 // Addresses returns where the server listens, in the form that its start-up line shows.
@@ -59,9 +57,27 @@ func (s *Server) Addresses() []string {
 	return list
 }
 
+// listenOn listens on one port of all addresses, or of none. flag is what sets it.
+func listenOn(addresses []string, port int, flag string) ([]net.Listener, error) {
+	var open []net.Listener
+	for _, bind := range addresses {
+		ln, err := listenTCP(bind, port, flag)
+		if err != nil {
+			for _, ln := range open {
+				ln.Close()
+			}
+			return nil, err
+		}
+		if ln != nil {
+			open = append(open, ln)
+		}
+	}
+	return open, nil
+}
+
 // listenTCP listens on one address of the bind directive: an IP address or host name, * for all of IPv4, ::* for all of IPv6. A
 // leading - makes an address optional: nil is returned when this machine has no such address.
-func listenTCP(bind string, port int) (net.Listener, error) {
+func listenTCP(bind string, port int, flag string) (net.Listener, error) {
 	host, optional := strings.CutPrefix(bind, "-")
 	network := "tcp"
 	switch host {
@@ -77,13 +93,13 @@ func listenTCP(bind string, port int) (net.Listener, error) {
 	case optional && !errors.Is(err, syscall.EADDRINUSE):
 		return nil, nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("port %d on %s is in use: stop what listens there, or choose another with --port", port, shownHost(host))
+		return nil, fmt.Errorf("port %d on %s is in use: stop what listens there, or choose another with %s", port, shownHost(host), flag)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("port %d on %s is not permitted for this user: choose one from 1024 up with --port", port, shownHost(host))
+		return nil, fmt.Errorf("port %d on %s is not permitted for this user: choose one from 1024 up with %s", port, shownHost(host), flag)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return nil, fmt.Errorf("this machine has no address %s: correct --bind, or write -%s to make it optional", host, host)
 	}
-	return nil, fmt.Errorf("cannot listen on %s port %d: %w; correct --bind or --port", shownHost(host), port, err)
+	return nil, fmt.Errorf("cannot listen on %s port %d: %w; correct --bind or %s", shownHost(host), port, err, flag)
 }
 
 func shownHost(host string) string {

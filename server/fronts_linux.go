@@ -62,6 +62,8 @@ func (f *fronts) nudge() {
 // Run serves until Stop. Listen comes before it.
 func (s *Server) Run() {
 	s.logReady()
+	s.http.serve()
+	defer s.http.close() // at the very end, so that /readyz tells of it
 	go func() {
 		<-s.stop
 		s.fronts.loop.Stop()

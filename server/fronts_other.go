@@ -44,6 +44,8 @@ func (f *fronts) nudge() {
 // Run serves until Stop. Listen comes before it.
 func (s *Server) Run() {
 	s.logReady()
+	s.http.serve()
+	defer s.http.close() // at the very end, so that /readyz tells of it
 	for _, ln := range s.fronts.listeners {
 		go s.acceptFrom(ln)
 	}

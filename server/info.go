@@ -36,6 +36,7 @@ var infoSections = []infoSection{
 	{"Commandstats", false, infoCommandStats},
 	{"Errorstats", true, infoErrorStats},
 	{"Latencystats", false, infoLatencyStats},
+	{"Limiters", false, infoLimiters},
 	{"Cluster", true, infoCluster},
 	{"Keyspace", true, infoKeyspace},
 }

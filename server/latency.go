@@ -76,6 +76,26 @@ func (h *histogram) eachBound(fn func(usec int64, times uint64)) {
 	}
 }
 
+// The bounds of the histograms in /metrics are powers of two, from 64 ns to 537 ms, of which each is also a bound of ours.
+const (
+	firstBucketBits  = 6
+	histogramBuckets = 24
+)
+
+// bucketBound is the upper bound of a bucket, in ns.
+func bucketBound(i int) int64 { return 1 << (firstBucketBits + i) }
+
+// buckets fills in how many times lie below each bound.
+func (h *histogram) buckets(out *[histogramBuckets]uint64) {
+	seen, step := uint64(0), 0
+	for i := range out {
+		for ; step < histogramSteps && below(step) <= bucketBound(i); step++ {
+			seen += h.counts[step]
+		}
+		out[i] = seen
+	}
+}
+
 // latencySamples is how many spikes are kept of one event, as in Redis.
 const latencySamples = 160
 

@@ -86,6 +86,7 @@ func (s *Server) load() error {
 	s.log.Info("the append-only file is loaded", "commands", r.commands, "keys", s.keys.Stats().Keys, "took", took)
 	s.saving.dirty = s.keys.Dirty()
 	s.stats.reset()
+	s.policies.counts.reset()
 	return nil
 }
 

@@ -199,8 +199,10 @@ func (s *Server) Shutdown() error {
 	s.Lock()
 	defer s.Unlock()
 	if s.wantsSave() {
+		s.ending.Store(true)
 		s.cancelSnapshot()
 		if err := s.saveNow(); err != nil {
+			s.ending.Store(false)
 			return err
 		}
 	}

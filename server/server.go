@@ -18,6 +18,7 @@ import (
 	"headgate/persistence"
 	"headgate/server/config"
 	"headgate/server/resp"
+	"headgate/server/web"
 	"headgate/store"
 	"headgate/throttle"
 )
@@ -91,6 +92,9 @@ type Server struct {
 	startMemory uint64 // bytes in use when the server was made
 	runID       string
 	fronts      fronts
+	http        httpPort
+	obstacle    atomic.Pointer[notReady]
+	ending      atomic.Bool   // the last snapshot is being saved; cleared if that fails
 	stop        chan struct{} // closed by Stop
 	once        sync.Once
 }
@@ -157,7 +161,11 @@ func (s *Server) apply(cfg *config.Config) {
 	s.unauthLimits.Store(&narrow)
 	s.softOutputLimit = min(smallestLimit(cfg.OutputLimits.Normal), smallestLimit(cfg.OutputLimits.PubSub))
 	s.maxClients = cfg.MaxClients
-	if room := maxDescriptors() - reservedDescriptors; cfg.MaxClients > room {
+	room := maxDescriptors() - reservedDescriptors
+	if cfg.MetricsPort > 0 {
+		room -= web.MaxConns
+	}
+	if cfg.MaxClients > room {
 		s.maxClients = max(room, 1)
 		s.log.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", s.maxClients, "asked", cfg.MaxClients)
 	}

@@ -24,6 +24,8 @@ type statistics struct {
 	expiredBefore       uint64            // expired keys up to the last reset
 	peakMemory          uint64            // the most that usedMemory was when it was sampled
 
+	decisions [leaseAlgorithm + 1]decisions // by algorithm
+
 	expireNs   int64  // spent on removing keys past their time
 	expireCaps uint64 // times that this ran into its limit of time
 

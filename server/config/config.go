@@ -20,6 +20,12 @@ type Config struct {
 	BusyPollUs     int           // how long an event loop spins before it sleeps, in µs
 	ProtectedMode  bool          // refuse clients of other machines while there is no password
 
+	// MetricsBind lists the addresses that the HTTP port listens on, in the form of Bind.
+	MetricsBind     []string
+	MetricsPort     int    // HTTP port; 0 = none
+	MetricsUser     string // what the HTTP port asks for, if MetricsPassword is not empty
+	MetricsPassword string // "" = no password. Never write it to a log
+
 	MaxClients             int           // connections at a time, before what the limit on open files takes away
 	Timeout                time.Duration // an idle client is closed after this; 0 = never
 	ClientQueryBufferLimit int           // bytes of a command, and of a transaction, that a client may have pending

@@ -33,6 +33,7 @@ type Group string
 // The groups, in the order of the reference.
 const (
 	Network     Group = "Network"
+	Metrics     Group = "Metrics"
 	Clients     Group = "Clients"
 	General     Group = "General"
 	Security    Group = "Security"
@@ -43,7 +44,7 @@ const (
 	Persistence Group = "Persistence"
 )
 
-var groups = []Group{Network, Clients, General, Notices, Security, Encodings, Limiters, Scripts, Persistence}
+var groups = []Group{Network, Clients, General, Notices, Security, Encodings, Limiters, Scripts, Persistence, Metrics}
 
 // Bounds that several directives share.
 const (
@@ -61,7 +62,7 @@ var directives = []*Directive{
 	{
 		Name: "bind", Group: Network, Since: "0.1.0", Default: "127.0.0.1 -::1",
 		Summary: "Addresses to listen on: IP addresses or host names, * for all of IPv4, ::* for all of IPv6. One with a leading - is skipped when this machine does not have it.",
-		kind:    bindKind{},
+		kind:    bind(func(c *Config) *[]string { return &c.Bind }),
 	},
 	{
 		Name: "busy-poll-us", Group: Network, Since: "0.1.0", Default: "0", Settable: true,
@@ -378,6 +379,27 @@ var directives = []*Directive{
 		Name: "stop-writes-on-bgsave-error", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,
 		Summary: "Refuse writes from the moment when a snapshot fails until one succeeds, as long as there are save points.",
 		kind:    yesNo(func(c *Config) *bool { return &c.StopWritesOnSaveError }),
+	},
+
+	{
+		Name: "metrics-bind", Group: Metrics, Since: "0.1.0", Default: "127.0.0.1 -::1",
+		Summary: "Addresses that metrics-port listens on, in the form of bind. Whoever reaches them can read the counters; set metrics-password before other machines can.",
+		kind:    bind(func(c *Config) *[]string { return &c.MetricsBind }),
+	},
+	{
+		Name: "metrics-password", Group: Metrics, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Summary: "Password that metrics-port asks for, by HTTP's basic authentication, before it answers anything but /healthz and /readyz; empty means none.",
+		kind:    text(func(c *Config) *string { return &c.MetricsPassword }),
+	},
+	{
+		Name: "metrics-port", Group: Metrics, Since: "0.1.0", Default: "0",
+		Summary: "HTTP port for /metrics in Prometheus' format, /healthz and /readyz; 0 means none.",
+		kind:    integer(0, 65535, func(c *Config) *int { return &c.MetricsPort }),
+	},
+	{
+		Name: "metrics-user", Group: Metrics, Since: "0.1.0", Default: "headgate", Settable: true,
+		Summary: "User name that goes with metrics-password.",
+		kind:    text(func(c *Config) *string { return &c.MetricsUser }),
 	},
 }
 

@@ -12,7 +12,7 @@ import (
 	"headgate/server/number"
 )
 
-// maxBindAddresses is how many addresses bind takes.
+// maxBindAddresses is how many addresses bind and metrics-bind take.
 const maxBindAddresses = 16
 
 // list is what all kinds of several values have in common.
@@ -20,27 +20,34 @@ type list struct{}
 
 func (list) several() bool { return true }
 
-type bindKind struct{ list }
+// bindKind is a list of addresses to listen on.
+type bindKind struct {
+	list
+	field func(*Config) *[]string
+}
 
-func (bindKind) parse(c *Config, args []string, _ bool) error {
+func bind(field func(*Config) *[]string) kind { return bindKind{field: field} }
+
+func (k bindKind) parse(c *Config, args []string, _ bool) error {
 	if len(args) > maxBindAddresses {
 		return redisText("Too many bind addresses specified.")
 	}
 	if slices.Contains(args, "") || slices.Contains(args, "-") {
 		return errors.New("argument must be addresses with single spaces between them")
 	}
-	c.Bind = slices.Clone(args)
+	*k.field(c) = slices.Clone(args)
 	return nil
 }
 
-func (bindKind) format(c *Config) string { return strings.Join(c.Bind, " ") }
+func (k bindKind) format(c *Config) string { return strings.Join(*k.field(c), " ") }
 
 func (k bindKind) lines(c *Config) []string {
-	if len(c.Bind) == 0 {
+	addresses := *k.field(c)
+	if len(addresses) == 0 {
 		return []string{`""`}
 	}
-	words := make([]string, len(c.Bind))
-	for i, address := range c.Bind {
+	words := make([]string, len(addresses))
+	for i, address := range addresses {
 		words[i] = quoteIfNeeded(address)
 	}
 	return []string{strings.Join(words, " ")}

@@ -1,0 +1,130 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+
+	"headgate/server/policy"
+	"headgate/store"
+)
+
+// decisions counts calls of limiters by what they were answered. Calls that only ask (PEEK, or a cost of 0) and those that give back
+// do not count.
+type decisions struct {
+	allowed uint64
+	near    uint64 // of those: with no more than a tenth of the limit left
+	limited uint64
+}
+
+// nearShare is the part of a limit from which on what is left of it is called near.
+const nearShare = 10
+
+// add counts a call.
+func (d *decisions) add(limited bool, limit, remaining int64) {
+	if limited {
+		d.limited++
+		return
+	}
+	d.allowed++
+	if uint64(remaining) <= uint64(limit)/nearShare { // -1, which stands for no limit, is never near
+		d.near++
+	}
+}
+
+// sum adds the calls that another has counted.
+func (d *decisions) sum(other *decisions) {
+	d.allowed, d.near, d.limited = d.allowed+other.allowed, d.near+other.near, d.limited+other.limited
+}
+
+// leaseAlgorithm is what RL.ACQUIRE's decisions are counted as; policies know no such algorithm.
+const leaseAlgorithm = policy.Unlimited + 1
+
+// algorithmName is an algorithm's name in INFO and among the metrics.
+func algorithmName(a policy.Algorithm) string {
+	if a == leaseAlgorithm {
+		return "lease"
+	}
+	return strings.ToLower(a.String())
+}
+
+// decided counts a decision about the key k.
+func (c *Ctx) decided(_ store.Key, a policy.Algorithm, limited bool, limit, remaining int64) {
+	c.srv.stats.decisions[a].add(limited, limit, remaining)
+}
+
+// knownPolicy is a limit that has a name, and what is counted of it.
+type knownPolicy struct {
+	*policy.Policy
+	text   string // of a fixed one
+	counts *decisions
+}
+
+// countedPolicy is what is counted of one name.
+type countedPolicy struct {
+	name string
+	decisions
+}
+
+const (
+	// maxCounted bounds the names that are counted one by one; more than that are counted together.
+	maxCounted = 2 * maxPolicies
+	// otherPolicies and missingPolicies are the names for these, and for policies that do not exist. No policy can have them.
+	otherPolicies   = "(other)"
+	missingPolicies = "(missing)"
+)
+
+// policyCounts are the decisions under each name, in the order in which the names were first used. Names stay when their policy is
+// deleted, so that no counter goes back.
+type policyCounts struct {
+	list   []*countedPolicy
+	byName map[string]*countedPolicy
+}
+
+// of returns what is counted of a name.
+func (p *policyCounts) of(name string) *decisions {
+	if p.byName == nil {
+		p.byName = map[string]*countedPolicy{}
+	}
+	counted := p.byName[name]
+	if counted == nil && name != missingPolicies && (len(p.list) >= maxCounted || policy.CheckName([]byte(name)) != nil) {
+		name = otherPolicies
+		counted = p.byName[name]
+	}
+	if counted == nil {
+		counted = &countedPolicy{name: strings.Clone(name)}
+		p.byName[counted.name] = counted
+		p.list = append(p.list, counted)
+	}
+	return &counted.decisions
+}
+
+// reset has all counts begin anew.
+func (p *policyCounts) reset() {
+	for _, counted := range p.list {
+		counted.decisions = decisions{}
+	}
+}
+
+// infoLimiters shows the decisions by algorithm and by policy.
+func infoLimiters(c *Ctx, t *infoText) {
+	show := func(name string, d *decisions) {
+		if *d != (decisions{}) {
+			t.field(name, fmt.Sprintf("allowed=%d,near_limit=%d,limited=%d", d.allowed, d.near, d.limited))
+		}
+	}
+	var all decisions
+	for i := range c.srv.stats.decisions {
+		all.sum(&c.srv.stats.decisions[i])
+	}
+	t.field("limiter_calls_allowed", all.allowed)
+	t.field("limiter_calls_near_limit", all.near)
+	t.field("limiter_calls_limited", all.limited)
+	for i := range c.srv.stats.decisions {
+		if a := policy.Algorithm(i); a != 0 {
+			show("algorithm_"+algorithmName(a), &c.srv.stats.decisions[i])
+		}
+	}
+	for _, counted := range c.srv.policies.counts.list {
+		show("policy_"+counted.name, &counted.decisions)
+	}
+}

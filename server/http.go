@@ -1,0 +1,132 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"headgate/server/config"
+	"headgate/server/web"
+)
+
+// httpPort is what metrics-port has opened. It never changes once the server runs.
+type httpPort struct {
+	web       *web.Server // nil: there is none
+	listeners []net.Listener
+}
+
+// scrapesAtATime bounds how many answers to /metrics are made at once.
+const scrapesAtATime = 2
+
+// open opens the listeners of metrics-port, if it is set.
+func (h *httpPort) open(s *Server, cfg *config.Config) (err error) {
+	if cfg.MetricsPort == 0 {
+		return nil
+	}
+	if h.listeners, err = listenOn(cfg.MetricsBind, cfg.MetricsPort, "--metrics-port"); err != nil {
+		return fmt.Errorf("metrics-port: %w; its addresses are those of metrics-bind", err)
+	}
+	if len(h.listeners) == 0 {
+		return errors.New("metrics-port: none of its addresses is of this machine: correct --metrics-bind")
+	}
+	h.web = web.New(web.Options{
+		Credentials: func() (user, password string) {
+			cfg := s.config.Get()
+			return cfg.MetricsUser, cfg.MetricsPassword
+		},
+		Trusts: s.mistrusts,
+		Log:    s.log,
+	})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(&collector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	h.web.Page("/metrics", web.Guarded, promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtATime}))
+	h.web.Page("/healthz", web.Open, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { sendLine(w, http.StatusOK, "ok") }))
+	h.web.Page("/readyz", web.Open, http.HandlerFunc(s.readyz))
+	return nil
+}
+
+// serve begins to answer.
+func (h *httpPort) serve() {
+	for _, ln := range h.listeners {
+		h.web.Serve(ln)
+	}
+}
+
+// close ends all that open and serve have begun.
+func (h *httpPort) close() {
+	for _, ln := range h.listeners {
+		ln.Close()
+	}
+	if h.web != nil {
+		h.web.Close()
+	}
+}
+
+// mistrusts says why a peer may not see keys without a password: it could not read them over the Redis protocol either.
+func (s *Server) mistrusts(peer netip.Addr) (why string) {
+	cfg := s.config.Get()
+	switch {
+	case cfg.RequirePass != "":
+		return "clients need a password to see keys, so this page needs one too: set metrics-password"
+	case cfg.ProtectedMode && !peer.IsLoopback():
+		return "protected-mode lets clients of other machines see no keys, so they do not see this page: set metrics-password"
+	}
+	return ""
+}
+
+// notReady is why the server is not ready, as /readyz answers.
+type notReady string
+
+// Why the server may not be ready.
+const (
+	notReadyLoading notReady = "loading: the data are not in memory yet"
+	notReadyMisconf notReady = "MISCONF: data cannot be written to the disk, so writes are refused"
+	notReadyEnding  notReady = "shutting down"
+)
+
+// unready returns why the server cannot do all of its work now, or nothing. It takes no lock: it answers while a command takes long.
+func (s *Server) unready() notReady {
+	select {
+	case <-s.stop:
+		return notReadyEnding
+	default:
+	}
+	if s.ending.Load() {
+		return notReadyEnding
+	}
+	return *s.obstacle.Load()
+}
+
+// noteObstacle has unready know what is in the way. The caller holds the executor's lock.
+func (s *Server) noteObstacle() {
+	var why notReady
+	switch {
+	case s.loading.active:
+		why = notReadyLoading
+	case s.unwritable != "":
+		why = notReadyMisconf
+	}
+	s.obstacle.Store(&why)
+}
+
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if why := s.unready(); why != "" {
+		sendLine(w, http.StatusServiceUnavailable, string(why))
+		return
+	}
+	sendLine(w, http.StatusOK, "ready")
+}
+
+// sendLine answers with a line of text.
+func sendLine(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n") // a peer that has gone wants nothing
+}

@@ -1,0 +1,211 @@
+// Package web is the HTTP port: it answers GET and HEAD, within limits, and leaves what is answered to its pages.
+//
+// It stands beside the Redis protocol and must never be a danger to it. So a client has little time to ask, requests are
+// small, there are few connections at a time, and nothing can be changed through it.
+package web
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Limits of the HTTP port.
+const (
+	headerTimeout = 5 * time.Second  // for a request's line and headers to arrive
+	writeTimeout  = 30 * time.Second // for an answer to be made and taken
+	idleTimeout   = time.Minute      // between two requests of a connection
+	maxHeader     = 8 << 10          // bytes of a request's line and headers
+)
+
+// MaxConns is how many connections there may be at a time; one more is closed at once.
+const MaxConns = 64
+
+// Access says what a page asks of those who want to see it.
+type Access uint8
+
+// The kinds of pages.
+const (
+	Open    Access = iota // for everybody: it tells of nothing but the server's health
+	Guarded               // asks for the password, if there is one
+	Private               // shows keys: asks for the password, and without one only tells those whom Options.Trusts
+)
+
+// Options are what the port needs to know. The functions are called for each request, from any goroutine.
+type Options struct {
+	Credentials func() (user, password string)     // an empty password means that none is asked for
+	Trusts      func(peer netip.Addr) (why string) // why a peer may not see a Private page without a password, or ""
+	Log         *slog.Logger
+}
+
+// Server answers HTTP requests. Create it with [New]; it is safe for concurrent use once its pages are there.
+type Server struct {
+	options Options
+	pages   map[string]page
+	http    http.Server
+	room    chan struct{} // holds one for each connection
+	serving sync.WaitGroup
+}
+
+type page struct {
+	access  Access
+	handler http.Handler
+}
+
+// New returns a server without pages.
+func New(o Options) *Server {
+	s := &Server{options: o, pages: map[string]page{}, room: make(chan struct{}, MaxConns)}
+	s.http = http.Server{
+		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what goes wrong there is the peer's doing
+	}
+	return s
+}
+
+// Page has a path answered. All are to be there before Serve.
+func (s *Server) Page(path string, access Access, handler http.Handler) {
+	s.pages[path] = page{access, handler}
+}
+
+// Serve answers what comes over a listener, until Close. It returns at once.
+func (s *Server) Serve(listener net.Listener) {
+	s.serving.Go(func() {
+		_ = s.http.Serve(&limited{listener, s.room}) // always an error: http.ErrServerClosed, after Close
+	})
+}
+
+// Close ends at once what is being answered, and returns when nothing is served any more.
+func (s *Server) Close() {
+	_ = s.http.Close() // of listeners and connections, of which nothing more is wanted
+	s.serving.Wait()
+}
+
+// headers go with every answer. A page may put a policy of its own in the place of the strictest one.
+var headers = [][2]string{
+	{"Cache-Control", "no-store"},
+	{"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+	{"Referrer-Policy", "no-referrer"},
+	{"X-Content-Type-Options", "nosniff"},
+	{"X-Frame-Options", "DENY"},
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for _, h := range headers {
+		w.Header().Set(h[0], h[1])
+	}
+	page, found := s.pages[r.URL.Path]
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		refuse(w, http.StatusMethodNotAllowed, "only GET and HEAD are answered here")
+	case r.ContentLength != 0:
+		refuse(w, http.StatusRequestEntityTooLarge, "requests have no body here")
+	case !found:
+		refuse(w, http.StatusNotFound, "there is no such page")
+	case s.admits(w, r, page.access):
+		page.handler.ServeHTTP(w, r)
+	}
+}
+
+// refuse answers with a line of text. What the client has not sent yet is not waited for.
+func refuse(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Connection", "close")
+	http.Error(w, text, status)
+}
+
+// admits reports whether a request may see a page, or refuses it.
+func (s *Server) admits(w http.ResponseWriter, r *http.Request, access Access) bool {
+	if access == Open {
+		return true
+	}
+	user, password := s.options.Credentials()
+	if password != "" {
+		givenUser, givenPassword, _ := r.BasicAuth()
+		if same(givenUser, user)&same(givenPassword, password) == 1 {
+			return true
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="headgate", charset="UTF-8"`)
+		refuse(w, http.StatusUnauthorized, "metrics-user and metrics-password are asked for")
+		return false
+	}
+	if access == Guarded {
+		return true
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		refuse(w, http.StatusForbidden, "the peer has no address")
+		return false
+	}
+	if why := s.options.Trusts(peer.Addr().Unmap()); why != "" {
+		refuse(w, http.StatusForbidden, why)
+		return false
+	}
+	if !plainHost(r.Host) {
+		refuse(w, http.StatusForbidden, "without metrics-password this page is only shown under an IP address or a name without dots")
+		return false
+	}
+	return true
+}
+
+// same is 1 if two texts are equal. Its time does not tell where they differ, nor how long they are.
+func same(a, b string) int {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+	return subtle.ConstantTimeCompare(x[:], y[:])
+}
+
+// plainHost reports whether a Host header names an IP address or a machine of this network. Somebody else's web page can have its own
+// name point to this machine, and then a browser lets it read what is here; but that name has dots.
+func plainHost(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.Trim(host, "[]")
+	}
+	if _, err := netip.ParseAddr(name); err == nil {
+		return true
+	}
+	return !strings.Contains(strings.TrimSuffix(strings.ToLower(name), ".localhost"), ".")
+}
+
+// limited is a listener that closes connections beyond a number of them.
+type limited struct {
+	net.Listener
+	room chan struct{}
+}
+
+// Accept implements net.Listener.
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case l.room <- struct{}{}:
+			return &counted{Conn: conn, room: l.room}, nil
+		default:
+			_ = conn.Close() // nobody is told: that would take time
+		}
+	}
+}
+
+// counted is a connection that makes room when it is closed.
+type counted struct {
+	net.Conn
+	once sync.Once
+	room chan struct{}
+}
+
+// Close implements net.Conn.
+func (c *counted) Close() error {
+	c.once.Do(func() { <-c.room })
+	return c.Conn.Close()
+}
