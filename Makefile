@@ -11,8 +11,12 @@ TIMEOUT ?= 280s
 HISTORIES ?= 1000000
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
-.PHONY: help build deps test race vet lint fmt fuzz crash power compat compat-random compat-self hostile clients lua lua-self limits linear logs bench bench-page literature generate clean random floor
+# Those that trim a window of a million entries again and again take minutes, and are left out.
+BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/resp ./server/script ./store ./throttle
+
+.PHONY: help build deps test race vet lint fmt fuzz crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs bench bench-baseline bench-page literature generate clean random floor
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -82,11 +86,19 @@ limits: deps build ## a million random histories of each algorithm (HISTORIES), 
 linear: deps build ## check 50 histories of 5,000 concurrent operations for linearizability
 	$(GO) test -count=1 -v -timeout 2h ./tests/linear -linear.histories 50
 
+table: ## compare the keyspace with Go maps over N random operations, by default ten million, scans and resizes among them
+	$(GO) test -count=1 -v -timeout 6h ./store -run 'TestModel$$' -ops $(or $(N),10000000) -names 100000
+
 logs: ## run the random tests of sliding logs twenty times over
 	$(GO) test -count=1 -timeout 60m -run 'StampLog|ZSetLogModel' ./store -log.rounds 20
 
-bench: ## run the Go benchmarks, or those that BENCH matches
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./server/... ./store/... ./throttle/...
+bench: ## run the Go benchmarks, or those that BENCH matches, and compare with tests/bench/baseline.txt
+	@mkdir -p bin
+	@$(BENCHMARKS) > bin/bench.txt || { cat bin/bench.txt; exit 1; }
+	$(GO) run $(BENCHSTAT) -filter '.unit:(sec/op OR allocs/op)' baseline=tests/bench/baseline.txt now=bin/bench.txt
+
+bench-baseline: ## write tests/bench/baseline.txt anew, for which the machine should be quiet
+	$(BENCHMARKS) > tests/bench/baseline.txt
 
 literature: deps build ## measure what is printed of Redis 6.2 with 100 client threads, for TIME each (default 10s), and write README's table
 	$(GO) test -count=1 -v -timeout 60m ./tests/bench -run TestLiterature -literature $(or $(TIME),10s)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
@@ -31,10 +32,13 @@ func BenchmarkWorker(b *testing.B) {
 		{"ZADD", "ZADD z 1732100000000 m:@"},
 		{"CL.THROTTLE", "CL.THROTTLE rl:@ 1000 1000 60 1"},
 		{"RL.GCRA", "RL.GCRA rl:@ 1000 1000 60s COST 1"},
+		{"RL.BUCKET", "RL.BUCKET bu:@ 1000 1000 60s"},
+		{"RL.QUEUE", "RL.QUEUE qu:@ 1000 1000 60s"},
 		{"RL.FIXED", "RL.FIXED fx:@ 1000 60s"},
 		{"RL.LOG", "RL.LOG lg:@ 10 1s"},
 		{"RL.LOG of one key", "RL.LOG lg 1000000 60s"},
 		{"RL.SLIDING", "RL.SLIDING sl:@ 1000 60s"},
+		{"RL.ACQUIRE and RL.RELEASE", "RL.ACQUIRE ac:@ 10 60s MEMBER me ; RL.RELEASE ac:@ me"},
 		{"RL.TAKE of three", "RL.TAKE 3 user tu:@ ip ti:@ all ta:@"},
 		{"EVALSHA of an empty script", "EVALSHA " + sha1Hex("") + " 0"},
 		{"EVALSHA of a window", "EVALSHA " + sha1Hex(windowScript) + " 1 w:@ 1732099999000 1732100000000 m 10 1000"},
@@ -56,7 +60,9 @@ func BenchmarkWorker(b *testing.B) {
 						inputs[i] = append(inputs[i], encodeCommand(strings.Fields(command)...)...)
 					}
 				}
-				w.run(inputs[i])
+				if reply := w.run(inputs[i]); bytes.Contains(reply, []byte("-ERR")) {
+					b.Fatalf("%q", reply)
+				}
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

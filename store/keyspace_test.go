@@ -9,8 +9,9 @@ import (
 )
 
 var (
-	opsFlag  = flag.Int("ops", 200_000, "operations of the model test")
-	seedFlag = flag.Uint64("seed", 0, "seed of the randomised tests; 0 draws one")
+	opsFlag   = flag.Int("ops", 200_000, "operations of the model test")
+	namesFlag = flag.Int("names", 8000, "different names in the model test")
+	seedFlag  = flag.Uint64("seed", 0, "seed of the randomised tests; 0 draws one")
 )
 
 // newRand is a generator whose seed the test prints.
@@ -24,11 +25,11 @@ func newRand(t testing.TB) *rand.Rand {
 }
 
 // TestModel compares a Keyspace with Go maps under random operations. It goes through phases in which keys are mostly
-// added or mostly removed, so that tables split and merge.
+// added or mostly removed, so that tables split and merge, and is scanned all the while.
 func TestModel(t *testing.T) {
 	rnd := newRand(t)
-	m := newModel(t, 8000, rnd.IntN)
-	const phase, interval = 25_000, 10_000
+	m := newModel(t, *namesFlag, rnd.IntN)
+	phase, interval := *namesFlag*3, max(10_000, *opsFlag/500)
 	splits, merges, tables := 0, 0, 0
 	for i := range *opsFlag {
 		if i%phase == 0 {
@@ -50,7 +51,10 @@ func TestModel(t *testing.T) {
 		}
 	}
 	m.verifyAll()
-	t.Logf("%d keys at the end, %d splits, %d merges", m.ks.Stats().Keys, splits, merges)
+	t.Logf("%d keys at the end, %d splits, %d merges, %d scans", m.ks.Stats().Keys, splits, merges, m.scans)
+	if *opsFlag >= 100_000 {
+		require.NotZero(t, m.scans)
+	}
 
 	m.ks.FlushAll()
 	for range m.ks.Stats().ArenaResident / sliceUnmapBytes {

@@ -35,6 +35,14 @@ type modelWatch struct {
 	expireAt int64
 }
 
+// modelScan is a SCAN that is under way while everything changes.
+type modelScan struct {
+	running bool
+	db      int
+	cursor  uint64
+	owed    map[string]bool // keys that have been there at every call and were not yet returned
+}
+
 // model runs operations on a Keyspace and on Go maps, and compares.
 type model struct {
 	t       testing.TB
@@ -42,6 +50,8 @@ type model struct {
 	ks      *Keyspace
 	dbs     []map[string]*modelValue
 	watches []*modelWatch
+	scan    modelScan
+	scans   int // that have come to their end
 	now     int64
 	dirty   uint64
 	names   int // how many different names of ordinary length are drawn from
@@ -190,7 +200,11 @@ func (m *model) remove(i int, db *DB, want map[string]*modelValue, name []byte, 
 
 // other runs an operation that changes a key, looks at it, or works on the whole.
 func (m *model) other(i int, db *DB, want map[string]*modelValue, name []byte, k Key) {
-	switch m.choose(18) {
+	switch m.choose(19) {
+	case 18:
+		if m.choose(8) == 0 {
+			m.scanOn(i, db, want)
+		}
 	case 0:
 		m.setExpire(i, db, want, name, k)
 	case 1:
@@ -361,6 +375,7 @@ func (m *model) swap(i int) {
 		}
 	}
 	m.dbs[i], m.dbs[j] = m.dbs[j], m.dbs[i]
+	m.scan.running = false
 }
 
 func (m *model) random(db *DB, want map[string]*modelValue) {
@@ -371,6 +386,34 @@ func (m *model) random(db *DB, want map[string]*modelValue) {
 	}
 	for _, v := range want {
 		require.False(m.t, v.alive(m.now), "no random key although there is one")
+	}
+}
+
+// scanOn begins a scan, or takes it a call further. What has been there at every call must have been returned by the last one.
+func (m *model) scanOn(i int, db *DB, want map[string]*modelValue) {
+	s := &m.scan
+	if !s.running {
+		*s = modelScan{running: true, db: i, owed: map[string]bool{}}
+		for name := range want {
+			s.owed[name] = true
+		}
+	}
+	if s.db != i {
+		return
+	}
+	for name := range s.owed {
+		if !want[name].alive(m.now) {
+			delete(s.owed, name)
+		}
+	}
+	s.cursor = db.Scan(s.cursor, m.now, 1+m.choose(200), func(e *Entry) {
+		require.True(m.t, want[string(e.Name())].alive(m.now), "scanned key %.40q", e.Name())
+		delete(s.owed, string(e.Name()))
+	})
+	if s.cursor == 0 {
+		require.Empty(m.t, s.owed, "keys that a scan has missed")
+		s.running = false
+		m.scans++
 	}
 }
 
