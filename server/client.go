@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"headgate/server/config"
+	"headgate/server/acl"
 	"headgate/server/netpoll"
 	"headgate/server/resp"
 	"headgate/store"
@@ -24,9 +24,10 @@ type Client struct {
 	libName string
 	libVer  string
 	unix    bool // connected through a Unix socket
-	user    string
+	user    *acl.User
 
 	authenticated bool // changed only by the client's own commands
+	guarded       bool // each command is looked at, since not all are allowed: it has not authenticated, or its user may not do everything
 	noEvict       bool
 	noTouch       bool
 	held          bool // waits for the end of a pause
@@ -59,11 +60,11 @@ func (s *Server) opened(c *netpoll.Conn) {
 	s.Lock()
 	defer s.Unlock()
 	now := s.clock.Read()
-	cfg := s.config.Get()
 	cl := &Client{
-		conn: c, reply: &c.Out, db: s.keys.DB(0), created: now, seen: now, user: "default",
-		unix: isUnixAddress(c.Local), authenticated: cfg.RequirePass == "",
+		conn: c, reply: &c.Out, db: s.keys.DB(0), created: now, seen: now,
+		unix: isUnixAddress(c.Local),
 	}
+	s.becomeDefault(cl)
 	c.Client = cl
 	s.stats.connections++
 	if refusal := s.refuses(cl); refusal != "" {
@@ -83,7 +84,7 @@ func (s *Server) refuses(cl *Client) string {
 	switch {
 	case len(s.clients.list) >= s.maxClients:
 		return errMaxClients
-	case cfg.ProtectedMode && cfg.RequirePass == "" && !cl.unix && !isLoopback(cl.conn.Remote):
+	case cfg.ProtectedMode && s.access.users.Default().NoPass() && !cl.unix && !isLoopback(cl.conn.Remote):
 		return errProtected
 	}
 	return ""
@@ -105,15 +106,15 @@ func (s *Server) closed(c *netpoll.Conn) {
 
 // readLimits returns what the reader is to accept from a client. The client's own worker calls it, without the lock.
 func (s *Server) readLimits(cl *Client) *resp.Limits {
-	if cl.mustAuthenticate(s.config.Get()) {
+	if cl.mustAuthenticate(s) {
 		return s.unauthLimits.Load()
 	}
 	return s.limits.Load()
 }
 
-// mustAuthenticate reports whether the client may not do much yet, since there is a password and it has not given it.
-func (cl *Client) mustAuthenticate(cfg *config.Config) bool {
-	return !cl.authenticated && cfg.RequirePass != ""
+// mustAuthenticate reports whether the client may not do much yet, since the default user has a password and it has not given one.
+func (cl *Client) mustAuthenticate(s *Server) bool {
+	return !cl.authenticated && s.access.closed.Load()
 }
 
 // unwatch forgets the watched keys.

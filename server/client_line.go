@@ -50,7 +50,7 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	number("tot-mem", int64(input+cl.memory()))
 	field("events", "r")
 	field("cmd", cl.lastCommandName())
-	field("user", cl.user)
+	field("user", cl.user.Name())
 	number("redir", cl.redirection())
 	number("resp", int64(cl.reply.Proto()))
 	field("lib-name", cl.libName)

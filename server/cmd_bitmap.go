@@ -25,7 +25,7 @@ var bitmapCommands = []*Command{
 	{
 		Name: "bitfield", Group: GroupBitmap, Since: "3.2.0", Complexity: "O(n) in the number of steps, and in the bytes by which the string grows",
 		Summary: "Read, set and add to integers of any width within a string, step by step; OVERFLOW says what becomes of sums that do not fit.",
-		Arity:   -2, Flags: Write | DenyOOM, Keys: keys("RW ACCESS UPDATE VARIABLE_FLAGS", 1, 1, 1),
+		Arity:   -2, Flags: Write | DenyOOM, Keys: varying(keys("RW ACCESS UPDATE", 1, 1, 1), bitfieldAccess),
 		Args: []Arg{
 			key("key"),
 			oneOf("operation", fieldGetArg, block("write",
@@ -94,6 +94,22 @@ const (
 
 // bitOffset parses text as the place of a bit that a string may have, counted in units of unit bits, or sends the error and
 // returns false. A product that wraps around is taken as redis-server takes it.
+// bitfieldAccess is what BITFIELD does with its key: it only reads if all steps do. What makes no sense may be anything.
+func bitfieldAccess(args [][]byte) string {
+	for i := 2; i < len(args); {
+		left := len(args) - i - 1
+		switch {
+		case left >= 2 && equalFold(args[i], "GET"):
+			i += 3
+		case left >= 1 && equalFold(args[i], "OVERFLOW"):
+			i += 2
+		default:
+			return "RW ACCESS UPDATE"
+		}
+	}
+	return "RO ACCESS"
+}
+
 func (c *Ctx) bitOffset(text []byte, unit int64) (int, bool) {
 	n, ok := store.ParseInt(text)
 	n *= unit

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/server/acl"
 	"headgate/store"
 )
 
@@ -352,7 +353,7 @@ func (c *Ctx) clientType(i int) (clientType, bool) {
 type killFilter struct {
 	id          int64
 	addr, laddr string
-	user        string
+	user        *acl.User
 	kind        clientType
 	skipMe      bool
 }
@@ -361,7 +362,7 @@ func (f *killFilter) matches(cl *Client, self *Client) bool {
 	return (f.id == 0 || cl.id == f.id) &&
 		(f.addr == "" || cl.conn.Remote == f.addr) &&
 		(f.laddr == "" || cl.conn.Local == f.laddr) &&
-		(f.user == "" || cl.user == f.user) &&
+		(f.user == nil || cl.user == f.user) &&
 		(f.kind == typeAny || cl.class() == f.kind) && (!f.skipMe || cl != self)
 }
 
@@ -422,11 +423,10 @@ func (c *Ctx) killFilters(f *killFilter) bool {
 		case c.is(i, "LADDR"):
 			f.laddr = string(value)
 		case c.is(i, "USER"):
-			if string(value) != defaultUser {
+			if f.user = c.srv.access.users.Get(string(value)); f.user == nil {
 				c.errf("ERR No such user '%s'", cutAtNUL(value))
 				return false
 			}
-			f.user = defaultUser
 		case c.is(i, "SKIPME") && c.is(i+1, "YES"):
 			f.skipMe = true
 		case c.is(i, "SKIPME") && c.is(i+1, "NO"):

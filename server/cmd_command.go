@@ -2,9 +2,9 @@ package server
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 
+	"headgate/server/acl"
 	"headgate/server/glob"
 	"headgate/server/resp"
 )
@@ -102,7 +102,7 @@ func (c *Ctx) sendCommandInfo(cmd *Command) {
 	w.Int(int64(first))
 	w.Int(int64(last))
 	w.Int(int64(step))
-	c.sendNames(cmd.categories())
+	c.sendCategories(cmd.categories())
 	w.Set(len(cmd.tips))
 	for _, tip := range cmd.tips {
 		w.BulkString(tip)
@@ -118,6 +118,15 @@ func (c *Ctx) sendCommandInfo(cmd *Command) {
 	w.Array(len(cmd.Sub))
 	for _, sub := range cmd.Sub {
 		c.sendCommandInfo(sub)
+	}
+}
+
+// sendCategories sends the names of ACL categories as rules have them.
+func (c *Ctx) sendCategories(categories acl.Categories) {
+	names := categories.Names()
+	c.reply.Set(len(names))
+	for _, name := range names {
+		c.reply.Simple("@" + name)
 	}
 }
 
@@ -311,8 +320,8 @@ func commandList(c *Ctx) {
 		case c.is(3, "MODULE"): // there are none
 			keep = func(*Command) bool { return false }
 		case c.is(3, "ACLCAT"):
-			category := "@" + strings.ToLower(string(value))
-			keep = func(cmd *Command) bool { return slices.Contains(cmd.categories(), category) }
+			category := acl.CategoryByName(string(cutAtNUL(value)))
+			keep = func(cmd *Command) bool { return cmd.categories()&category != 0 }
 		case c.is(3, "PATTERN"):
 			keep = func(cmd *Command) bool { return glob.Match(value, []byte(cmd.fullName), true) }
 		default:
@@ -322,7 +331,7 @@ func commandList(c *Ctx) {
 	}
 	mark, n := c.reply.Start(), 0
 	for _, cmd := range c.srv.commands.all {
-		if keep(cmd) {
+		if !cmd.gone && keep(cmd) {
 			c.reply.BulkString(cmd.fullName)
 			n++
 		}
@@ -385,19 +394,16 @@ func (c *Ctx) keysOf(args [][]byte) ([]foundKey, bool) {
 			return nil, false
 		}
 		for _, i := range indexes {
-			found = append(found, foundKey{args[i], k.accessIn(args)})
+			found = append(found, foundKey{args[i], k.accessOf(args)})
 		}
 	}
 	return found, true
 }
 
-// accessIn returns the access flags that hold for a command line. VARIABLE_FLAGS stands on keys that are read only when GET is
-// among the arguments.
-func (k KeySpec) accessIn(args [][]byte) string {
-	access, variable := strings.CutSuffix(k.Access, " VARIABLE_FLAGS")
-	isGet := func(a []byte) bool { return equalFold(a, "GET") }
-	if variable && !slices.ContainsFunc(args[min(3, len(args)):], isGet) {
-		return "OW UPDATE"
+// accessOf returns the access flags that hold for a command line.
+func (k KeySpec) accessOf(args [][]byte) string {
+	if k.Vary != nil {
+		return k.Vary(args)
 	}
-	return access
+	return k.Access
 }

@@ -78,6 +78,9 @@ func configSet(c *Ctx) {
 
 // configRewrite writes the file with the executor's lock held, as Redis does: it is an operator's command, and rare.
 func configRewrite(c *Ctx) {
+	if c.cfg.ACLFile == "" {
+		c.srv.config.SetUsers(c.srv.configuredUsers())
+	}
 	if err := c.srv.config.Rewrite(config.WriteFile); err != nil {
 		c.errf("ERR %s", err)
 		return

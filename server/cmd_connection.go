@@ -1,10 +1,9 @@
 package server
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"math"
 
+	"headgate/server/acl"
 	"headgate/server/resp"
 	"headgate/store"
 )
@@ -81,18 +80,15 @@ const (
 	errInt32Range = "ERR value is out of range, value must between -2147483648 and 2147483647"
 )
 
-// defaultUser is the only user there is.
-const defaultUser = "default"
-
 func auth(c *Ctx) {
-	user, password := []byte(defaultUser), c.args[1]
+	user, password := []byte(acl.DefaultName), c.args[1]
 	switch {
 	case len(c.args) > 3:
 		c.err(errSyntax)
 		return
 	case len(c.args) == 3:
 		user, password = c.args[1], c.args[2]
-	case c.cfg.RequirePass == "":
+	case c.srv.access.users.Default().NoPass():
 		c.err(errNoPassword)
 		return
 	}
@@ -101,25 +97,6 @@ func auth(c *Ctx) {
 		return
 	}
 	c.ok()
-}
-
-// authenticate marks the client as authenticated if the password is the user's. While no password is set, any will do.
-func (c *Ctx) authenticate(user, password []byte) bool {
-	if string(user) != defaultUser {
-		return false
-	}
-	if c.cfg.RequirePass != "" && !samePassword(password, c.cfg.RequirePass) {
-		return false
-	}
-	c.client.authenticated = true
-	c.client.user = defaultUser
-	return true
-}
-
-// samePassword compares in a time that tells nothing about either password, their lengths included.
-func samePassword(given []byte, want string) bool {
-	a, b := sha256.Sum256(given), sha256.Sum256([]byte(want))
-	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
 func echo(c *Ctx) { c.reply.Bulk(c.args[1]) }
@@ -143,7 +120,7 @@ func hello(c *Ctx) {
 	if !c.helloOptions() {
 		return
 	}
-	if c.client.mustAuthenticate(c.cfg) {
+	if c.client.mustAuthenticate(c.srv) {
 		c.err(errHelloAuth)
 		return
 	}
@@ -233,8 +210,7 @@ func reset(c *Ctx) {
 	c.srv.endMonitoring(cl)
 	cl.db = c.srv.keys.DB(0)
 	cl.name = ""
-	cl.user = defaultUser
-	cl.authenticated = c.cfg.RequirePass == ""
+	c.srv.becomeDefault(cl)
 	c.srv.setNoTouch(cl, false)
 	cl.replyMode = replyOn
 	c.reply.SetProto(resp.RESP2)

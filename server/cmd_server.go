@@ -10,6 +10,7 @@ import (
 // serverCommands: the server as a whole, with the families of cmd_cluster.go, cmd_command.go, cmd_config.go and
 // cmd_memory.go.
 var serverCommands = []*Command{
+	aclCommand,
 	{
 		Name: "bgrewriteaof", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Have the append-only file written anew in the background, as short as the data allow.",

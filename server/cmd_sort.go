@@ -100,8 +100,17 @@ func (c *Ctx) sortOptions(stores bool) (o sorting, ok bool) {
 		case more > 0 && c.is(i, "BY"):
 			i++
 			o.by = c.args[i]
-			o.as = o.as || bytes.IndexByte(cutAtNUL(o.by), '*') < 0
+			if bytes.IndexByte(cutAtNUL(o.by), '*') < 0 {
+				o.as = true
+			} else if !c.mayReadEveryKey() {
+				c.err("ERR BY option of SORT denied due to insufficient ACL permissions.")
+				return o, false
+			}
 		case more > 0 && c.is(i, "GET"):
+			if !c.mayReadEveryKey() {
+				c.err("ERR GET option of SORT denied due to insufficient ACL permissions.")
+				return o, false
+			}
 			i++
 			o.get = append(o.get, c.args[i])
 		default:

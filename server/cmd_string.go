@@ -106,7 +106,7 @@ var stringCommands = []*Command{
 	{
 		Name: "set", Group: GroupString, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Set a key to a string, on conditions and with a TTL if asked to.",
-		Arity:   -3, Flags: Write | DenyOOM | Sampled, Keys: keys("RW ACCESS UPDATE VARIABLE_FLAGS", 1, 1, 1),
+		Arity:   -3, Flags: Write | DenyOOM | Sampled, Keys: varying(keys("RW ACCESS UPDATE", 1, 1, 1), setAccess),
 		Args: []Arg{
 			key("key"), str("value"), oneOf("condition", tok("NX"), tok("XX")).opt(), tok("GET").opt(),
 			oneOf("expiration", append(slices.Clone(expiryArgs), tok("KEEPTTL"))...).opt(),
@@ -149,6 +149,14 @@ var stringCommands = []*Command{
 type integerText [20]byte
 
 // readString finds the string at args[i] for reading. It sends the error for another type and returns ok false.
+// setAccess is what SET does with its key: it only writes, unless GET is among the arguments.
+func setAccess(args [][]byte) string {
+	if slices.ContainsFunc(args[min(3, len(args)):], func(a []byte) bool { return equalFold(a, "GET") }) {
+		return "RW ACCESS UPDATE"
+	}
+	return "OW UPDATE"
+}
+
 func (c *Ctx) readString(i int) (e store.Entry, found, ok bool) {
 	e, found = c.lookupRead(i)
 	return e, found, c.expectString(&e, found)

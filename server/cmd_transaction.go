@@ -181,6 +181,12 @@ func (c *Ctx) runQueue(t *transaction) {
 		end += q.args
 		c.cmd, c.args, c.hash, c.hashed, c.failed = q.cmd, own, q.hash, q.hashed, false
 		c.db = c.client.db
+		if c.client.guarded {
+			if refusal := c.queuedRefusal(); refusal != "" {
+				c.err(refusal)
+				continue
+			}
+		}
 		c.call(false)
 	}
 	c.srv.queuedArgs = nil

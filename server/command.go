@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/server/acl"
+	"headgate/server/config"
 	"headgate/store"
 )
 
@@ -29,7 +31,9 @@ type Command struct {
 	id       int // index into Server.stats
 	parent   *Command
 	fullName string // "config|get"
-	upper    string // Name in upper case, for comparing
+	upper    string // the name that clients call it by, in upper case, for comparing
+	renamed  bool   // that is not its own name
+	gone     bool   // rename-command has taken it away
 	tips     []string
 
 	arityError string // the error for a wrong number of arguments
@@ -112,42 +116,41 @@ func (f Flags) Names() []string {
 	return names
 }
 
-// categories derives the ACL categories of a command from its flags and its group, in Redis's order.
-func (c *Command) categories() []string {
+// categories derives the ACL categories of a command from its flags and its group.
+func (c *Command) categories() (all acl.Categories) {
 	if c.Handler == nil { // a container: its sub-commands have the rest
-		return []string{"@slow"}
+		return acl.Slow
 	}
 	f := c.Flags
 	admin := f&Admin != 0 || c.isNamed("role", "lastsave")
-	var names []string
-	add := func(when bool, name string) {
+	sorts := c.isNamed("sort", "sort_ro")
+	add := func(when bool, category acl.Categories) {
 		if when {
-			names = append(names, name)
+			all |= category
 		}
 	}
-	add((c.Group == GroupGeneric && !c.isNamed("wait", "sort", "sort_ro")) || (c.Group == GroupServer && f&Write != 0) || c.isNamed("dbsize"), "@keyspace")
-	add(f&ReadOnly != 0 && c.Group != GroupScripting, "@read")
-	add(f&Write != 0, "@write")
-	sorts := c.isNamed("sort", "sort_ro")
-	add(c.Group == GroupSortedSet || sorts, "@sortedset")
-	add(c.Group == GroupList || sorts, "@list")
-	add(c.Group == GroupSet || sorts, "@set")
-	add(c.Group == GroupHash, "@hash")
-	add(c.Group == GroupString, "@string")
-	add(c.Group == GroupBitmap, "@bitmap")
-	add(c.Group == GroupHyperLogLog, "@hyperloglog")
-	add(c.Group == GroupStream, "@stream")
-	add(c.Group == GroupThrottle, "@throttle")
-	add(f&PubSub != 0, "@pubsub")
-	add(admin, "@admin")
-	add(f&Fast != 0, "@fast")
-	add(f&Fast == 0, "@slow")
-	add(f&Blocking != 0, "@blocking")
-	add(admin || sorts || c.isNamed("restore", "keys", "flushall", "flushdb", "info", "swapdb"), "@dangerous")
-	add(c.Group == GroupConnection || c.isNamed("command", "wait"), "@connection")
-	add(c.Group == GroupTransactions, "@transaction")
-	add(c.Group == GroupScripting, "@scripting")
-	return names
+	add((c.Group == GroupGeneric && !c.isNamed("wait", "sort", "sort_ro")) || (c.Group == GroupServer && f&Write != 0) || c.isNamed("dbsize"), acl.Keyspace)
+	add(f&ReadOnly != 0 && c.Group != GroupScripting, acl.Read)
+	add(f&Write != 0, acl.Write)
+	add(c.Group == GroupSortedSet || sorts, acl.SortedSet)
+	add(c.Group == GroupList || sorts, acl.List)
+	add(c.Group == GroupSet || sorts, acl.Set)
+	add(c.Group == GroupHash, acl.Hash)
+	add(c.Group == GroupString, acl.String)
+	add(c.Group == GroupBitmap, acl.Bitmap)
+	add(c.Group == GroupHyperLogLog, acl.HyperLogLog)
+	add(c.Group == GroupStream, acl.Stream)
+	add(f&PubSub != 0, acl.PubSub)
+	add(admin, acl.Admin)
+	add(f&Fast != 0, acl.Fast)
+	add(f&Fast == 0, acl.Slow)
+	add(f&Blocking != 0, acl.Blocking)
+	add(admin || sorts || c.isNamed("restore", "keys", "flushall", "flushdb", "info", "swapdb"), acl.Dangerous)
+	add(c.Group == GroupConnection || c.isNamed("command", "wait"), acl.Connection)
+	add(c.Group == GroupTransactions, acl.Transaction)
+	add(c.Group == GroupScripting, acl.Scripting)
+	add(c.Group == GroupThrottle || c.isNamed("increx"), acl.Throttle)
+	return all
 }
 
 // isNamed reports whether the command, or the container that it belongs to, has one of the names. It tells the few commands
@@ -173,6 +176,9 @@ type KeySpec struct {
 	// Other finds keys that none of this can tell of, and appends their indexes; COMMAND shows them as unknown.
 	Other func(indexes []int, args [][]byte) []int
 	Skip  int // with KeyNum: how many arguments stand between the number and the first key
+
+	// Vary tells the access of one command line, where Access, which then ends in VARIABLE_FLAGS, is only the most that there can be.
+	Vary func(args [][]byte) string
 }
 
 // notKey is the access to what stands in a key's place for the sake of clusters, but is none.
@@ -184,6 +190,13 @@ func keys(access string, first, last, step int) []KeySpec {
 		last -= first
 	}
 	return []KeySpec{{Access: access, Begin: first, Last: last, Step: step}}
+}
+
+// varying declares the access of the first specification to depend on the command line.
+func varying(specs []KeySpec, vary func(args [][]byte) string) []KeySpec {
+	specs[0].Access += " VARIABLE_FLAGS"
+	specs[0].Vary = vary
+	return specs
 }
 
 // find appends the argument indexes of the keys in args. Arguments that make no sense yield none.
@@ -363,11 +376,12 @@ func (c *Command) Syntax() string {
 	return strings.Join(parts, " ")
 }
 
-// registry is the table of all commands. It does not change once built.
+// registry is the table of all commands. It does not change once the server listens.
 type registry struct {
 	slots [nameSlots]*Command // top level, hashed by name, with linear probing
 	all   []*Command          // with sub-commands; index = Command.id
 	top   []*Command          // top level, sorted by name
+	own   map[string]*Command // once some are renamed: the top level by the names of the table
 }
 
 const (
@@ -481,11 +495,67 @@ func nameSlot(name []byte) uint {
 }
 
 func (r *registry) insert(cmd *Command) {
-	i := nameSlot([]byte(cmd.Name))
+	i := nameSlot([]byte(cmd.upper))
 	for r.slots[i] != nil {
 		i = (i + 1) % nameSlots
 	}
 	r.slots[i] = cmd
+}
+
+// rename gives commands the names by which clients are to call them, one after the other.
+func (r *registry) rename(renames []config.Rename) error {
+	if len(renames) == 0 {
+		return nil
+	}
+	r.own = map[string]*Command{}
+	for _, cmd := range r.top {
+		r.own[cmd.Name] = cmd
+	}
+	for _, rename := range renames {
+		cmd := r.lookup([]byte(rename.From))
+		if cmd == nil {
+			return fmt.Errorf("rename-command: there is no command %q; correct the name", rename.From)
+		}
+		cmd.upper, cmd.gone = upperASCII(rename.To), rename.To == ""
+		cmd.renamed = cmd.upper != upperASCII(cmd.Name)
+		r.slots = [nameSlots]*Command{}
+		for _, other := range r.top {
+			if other != cmd && !other.gone {
+				r.insert(other)
+			}
+		}
+		if other := r.lookup([]byte(rename.To)); other != nil {
+			return fmt.Errorf("rename-command: %q is the name of a command already; choose another", rename.To)
+		}
+		if !cmd.gone {
+			r.insert(cmd)
+		}
+	}
+	isGone := func(cmd *Command) bool { return cmd.gone || cmd.parent != nil && cmd.parent.gone }
+	r.top = slices.DeleteFunc(r.top, isGone)
+	for _, cmd := range r.all {
+		cmd.gone = isGone(cmd)
+	}
+	return nil
+}
+
+// upperASCII is strings.ToUpper for a name of any bytes.
+func upperASCII(name string) string {
+	b := []byte(name)
+	for i, x := range b {
+		if 'a' <= x && x <= 'z' {
+			b[i] = x - 'a' + 'A'
+		}
+	}
+	return string(b)
+}
+
+// byOwnName finds a command by its name in the table where that is not what clients call it by, or returns nil.
+func (r *registry) byOwnName(name []byte) *Command {
+	if r.own == nil {
+		return nil
+	}
+	return r.own[strings.ToLower(string(name))]
 }
 
 // lookup finds a command by its name in any case, or returns nil.

@@ -122,7 +122,7 @@ func (s *Server) checkOutput(cl *Client, now int64) {
 		limit = s.config.Get().OutputLimits.PubSub
 	}
 	unsent := cl.conn.Unsent()
-	if unsent > unauthenticatedOutput && cl.mustAuthenticate(s.config.Get()) {
+	if unsent > unauthenticatedOutput && cl.mustAuthenticate(s) {
 		s.closeForOutput(cl, unsent)
 		return
 	}

@@ -58,8 +58,7 @@ func (c *Ctx) admit() bool {
 	case !c.cmd.arityOK(len(c.args)) || (c.cmd.Handler == nil && len(c.args) == 1):
 		c.errArity()
 		c.srv.stats.commands[c.cmd.id].rejected++
-	case c.cmd.Flags&NoAuth == 0 && c.client.mustAuthenticate(c.cfg):
-		c.reject(errNoAuth)
+	case c.client.guarded && c.guards():
 	case c.client.multi != nil && c.cmd.Flags&NoMulti != 0:
 		c.reject(errNoMulti)
 	case c.cmd.Flags&DenyOOM != 0 && c.srv.keys.Full():
@@ -72,6 +71,15 @@ func (c *Ctx) admit() bool {
 		return true
 	}
 	return false
+}
+
+// guards refuses the command if the client may not run it, since it has not authenticated or its user lacks the right.
+func (c *Ctx) guards() bool {
+	refusal := c.guardRefusal()
+	if refusal != "" {
+		c.reject(refusal)
+	}
+	return refusal != ""
 }
 
 // hindrance returns the error that the state of the server demands for the command, or nothing.
@@ -242,7 +250,7 @@ func (c *Ctx) errUnknownCommand() {
 }
 
 func (c *Ctx) errUnknownSubcommand() {
-	c.errf("ERR unknown subcommand '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), strings.ToUpper(c.cmd.Name))
+	c.errf("ERR unknown subcommand '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), upperASCII(string(cutAtNUL(c.args[0]))))
 }
 
 // cutAtNUL ends text where C's printing of it would.

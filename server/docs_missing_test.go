@@ -24,7 +24,6 @@ var missing = []struct {
 	{"cluster asking migrate restore-asking", "headgate forms no clusters: one server, or a sidecar for each client"},
 	{"failover psync replconf sync", "headgate does not replicate"},
 	{"module", "headgate loads no modules; redis-cell's command is built in"},
-	{"acl", "the one user is `default`, with `requirepass`"},
 	{"pfdebug pfselftest", "tests of Redis itself"},
 	{"script|debug", "there is no debugger for scripts"},
 	{"memory|malloc-stats", "memory comes from headgate's own arena and from Go's heap; see INFO memory"},

@@ -159,8 +159,19 @@ func (c *Ctx) effect(args ...any) {
 func (c *Ctx) effectVerbatim() {
 	if c.srv.effects.on {
 		c.srv.effects.declared++
-		c.srv.effects.addWords(c.db.Index(), c.args)
+		c.srv.effects.addWords(c.db.Index(), c.cmd.ownLine(c.args))
 	}
+}
+
+// ownLine returns a command line with the command's name in the table, whatever clients call it by.
+func (c *Command) ownLine(args [][]byte) [][]byte {
+	if c.parent != nil {
+		c = c.parent
+	}
+	if !c.renamed {
+		return args
+	}
+	return append([][]byte{[]byte(c.Name)}, args[1:]...)
 }
 
 // logs reports whether anybody wants effects.
@@ -178,7 +189,7 @@ func (s *Server) propagate(db *store.DB, args ...any) {
 func (c *Ctx) endEffects(cmd *Command, before effectMark) {
 	e := &c.srv.effects
 	if e.on && cmd.Flags&Write != 0 && e.declared == before.declared && c.srv.keys.Dirty() != before.dirty {
-		e.addWords(before.db, c.args)
+		e.addWords(before.db, cmd.ownLine(c.args))
 	}
 	e.end()
 }

@@ -145,7 +145,11 @@ func (w *worker) prepare(p *parsed, args [][]byte) {
 	if w.last == nil || w.last.upper != string(args[0]) {
 		w.last = w.srv.commands.lookup(args[0])
 	}
-	cmd := w.last
+	w.take(p, w.last, args)
+}
+
+// take has a command be the one that is to be run, and hashes its first key.
+func (w *worker) take(p *parsed, cmd *Command, args [][]byte) {
 	p.cmd, p.hashed = cmd, cmd != nil && cmd.firstKey > 0 && cmd.firstKey < len(args)
 	if p.hashed {
 		p.hash = w.srv.keys.Key(args[cmd.firstKey]).Hash

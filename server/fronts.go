@@ -14,6 +14,9 @@ import (
 // Listen opens the listeners that the configuration names. A failure leaves none open; its error says what to do.
 func (s *Server) Listen() error {
 	cfg := s.config.Get()
+	if err := s.openAccess(cfg); err != nil {
+		return err
+	}
 	var open []net.Listener
 	closeAll := func() {
 		for _, ln := range open {

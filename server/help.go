@@ -14,7 +14,8 @@ func helpCommand(since string) *Command {
 func help(c *Ctx) {
 	container := c.cmd.parent
 	name := strings.ToUpper(container.Name)
-	lines := []string{name + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
+	called := upperASCII(string(cutAtNUL(c.args[0])))
+	lines := []string{called + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
 	add := func(syntax string, cmd *Command) {
 		lines = append(lines, syntax, "    "+cmd.Summary)
 	}
@@ -40,9 +41,5 @@ func (c *Ctx) sendHelp(lines ...string) {
 
 // errSubcommandSyntax sends the error for a sub-command that a handler takes apart itself.
 func (c *Ctx) errSubcommandSyntax() {
-	name := strings.ToUpper(c.cmd.Name)
-	if c.cmd.parent != nil {
-		name = strings.ToUpper(c.cmd.parent.Name)
-	}
-	c.errf("ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), name)
+	c.errf("ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), upperASCII(string(cutAtNUL(c.args[0]))))
 }

@@ -114,7 +114,7 @@ func (r *replay) all() error {
 	s := r.srv
 	r.worker = s.NewWorker().(*worker)
 	conn := &netpoll.Conn{FD: -1}
-	r.client = &Client{conn: conn, reply: &conn.Out, db: s.keys.DB(0), user: "default", authenticated: true}
+	r.client = &Client{conn: conn, reply: &conn.Out, db: s.keys.DB(0), user: s.access.users.Default(), authenticated: true}
 	conn.Client = r.client
 	r.told = time.Now()
 	files := r.set.Files()
@@ -297,7 +297,12 @@ func (r *replay) gather(in *aof.Reader) (more bool, err error) {
 		p := &w.queue[i]
 		p.client, p.begin, p.end = r.client, int32(begin), int32(begin+counts[i])
 		begin += counts[i]
-		w.prepare(p, w.args[p.begin:p.end])
+		args := w.args[p.begin:p.end]
+		if cmd := r.srv.commands.byOwnName(args[0]); cmd != nil {
+			w.take(p, cmd, args)
+		} else {
+			w.prepare(p, args)
+		}
 	}
 	return w.count > 0, nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"headgate/server/acl"
 	"headgate/server/resp"
 	"headgate/server/script"
 )
@@ -200,8 +201,15 @@ func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
 		}
 		return h.failedCall()
 	}
-	h.wrote = h.wrote || cmd.Flags&Write != 0
 	c.cmd, c.args, c.db, c.failed = cmd, args, c.client.db, false
+	if c.client.guarded {
+		if refusal := c.calledRefusal(); refusal != "" {
+			c.err(refusal)
+			h.srv.stats.commands[cmd.id].rejected++
+			return h.failedCall()
+		}
+	}
+	h.wrote = h.wrote || cmd.Flags&Write != 0
 	frozen := c.nowNs
 	if cmd == h.time {
 		c.nowNs = h.srv.clock.Read()
@@ -267,9 +275,14 @@ var scriptLevels = [...]slog.Level{
 	script.LogNotice: slog.LevelInfo, script.LogWarning: slog.LevelWarn,
 }
 
-// ACLCheck implements script.Host: the one user there is may run every command.
+// ACLCheck implements script.Host.
 func (h *scripts) ACLCheck(args [][]byte) (allowed, known bool) {
-	return true, h.lookup(args) != nil
+	cmd := h.lookup(args)
+	if cmd == nil {
+		return false, false
+	}
+	denial, _ := h.ctx.client.user.Judge(h.ctx.described(cmd, args))
+	return denial == acl.Allowed, true
 }
 
 // SetReplication implements script.Host. Nothing is replicated and nothing logged, so there is nothing to leave out.

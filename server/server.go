@@ -37,10 +37,11 @@ type Server struct {
 	config *config.Live // safe for concurrent use
 	log    *slog.Logger // safe for concurrent use
 
-	commands *registry // never changes
+	commands *registry // does not change once the server listens
 	stats    statistics
 	effects  effects
 	policies policies
+	access   access
 	pairs    [maxPairs]takenPair           // scratch for RL.TAKE
 	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows
 	aof      appendLog
@@ -130,6 +131,7 @@ func New(live *config.Live, o Options) *Server {
 	}
 	s.commands = newRegistry(commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
+	s.newAccess(cfg)
 	s.keys = store.New(store.Options{Databases: cfg.Databases, Limits: encodingLimits(cfg)})
 	s.keys.Tick(s.clock.Read() / 1e6)
 	s.keys.OnExpired(s.keyExpired)
@@ -202,6 +204,8 @@ func smallestLimit(l config.OutputLimit) int {
 func (s *Server) follow(live *config.Live) {
 	live.OnChange(s.configChanged)
 	live.OnChange(func(_, _ *config.Config) error { s.keepSoon(); return nil }, "appendonly")
+	live.OnChange(s.passwordChanged, "requirepass")
+	live.OnChange(s.aclDefaultsChanged, "acl-pubsub-default")
 }
 
 // configChanged takes a new configuration into use. CONFIG SET runs it with the executor's lock held.

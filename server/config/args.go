@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"headgate/server/quoting"
 )
 
 // commandLine is what the words of a command line mean.
@@ -57,7 +59,7 @@ func standsAlone(name string, rest []string) bool {
 
 // flagStatement reads a word that starts with --.
 func flagStatement(arg string) (statement, error) {
-	words, err := splitWords(arg[len("--"):])
+	words, err := quoting.Split(arg[len("--"):])
 	switch {
 	case err != nil:
 		return statement{}, fmt.Errorf("%s: %w", strings.Fields(arg)[0], err)

@@ -42,6 +42,11 @@ type Config struct {
 	Daemonize       bool   // always false: the directive refuses yes
 
 	RequirePass            string // "" = no password. Never write it to a log
+	Users                  []User // as they were written; never write them to a log
+	ACLFile                string // "" = none; relative to Dir, see Path
+	ACLPubSubDefault       PubSubDefault
+	ACLLogMaxLen           int      // denials that are kept
+	Renames                []Rename // in the order in which they were written
 	EnableDebugCommand     Access
 	EnableRestoreCommand   Access
 	EnableProtectedConfigs Access
@@ -152,6 +157,15 @@ const (
 func (a Access) Allows(local bool) bool {
 	return a == AccessYes || a == AccessLocal && local
 }
+
+// PubSubDefault says which channels a new user may use.
+type PubSubDefault uint8
+
+// The values of acl-pubsub-default.
+const (
+	PubSubDefaultAll PubSubDefault = iota
+	PubSubDefaultNone
+)
 
 // ThrottleLimit says how CL.THROTTLE reads its second argument.
 type ThrottleLimit uint8

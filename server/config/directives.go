@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"headgate/server/quoting"
 )
 
 // Directive is one entry of the table: everything there is to know about a directive. Entries never change.
@@ -21,6 +23,7 @@ type Directive struct {
 	Settable bool   // CONFIG SET and SIGHUP may change it while the server runs
 	Guarded  bool   // CONFIG SET needs enable-protected-configs as well
 	Secret   bool   // the value is shown to CONFIG GET only: in no error, notice or help text
+	Hidden   bool   // CONFIG GET and SET do not know it
 
 	kind kind
 	// check refuses values that kind can read but this version or this machine cannot serve, or bends them into range.
@@ -208,6 +211,21 @@ var directives = []*Directive{
 	},
 
 	{
+		Name: "acl-pubsub-default", Group: Security, Since: "0.1.0", Default: "resetchannels", Settable: true,
+		Summary: "Which channels a new user may use: none, or all.",
+		kind:    enum(func(c *Config) *PubSubDefault { return &c.ACLPubSubDefault }, "allchannels", "resetchannels"),
+	},
+	{
+		Name: "aclfile", Group: Security, Since: "0.1.0", Default: `""`,
+		Summary: "File of ACL users, which ACL LOAD reads and ACL SAVE writes; it takes the place of user lines, and requirepass does not hold with it. It has to be there.",
+		kind:    text(func(c *Config) *string { return &c.ACLFile }),
+	},
+	{
+		Name: "acllog-max-len", Group: Security, Since: "0.1.0", Default: "128", Settable: true,
+		Summary: "Denials that ACL LOG keeps, 100,000 at most; the oldest go first.",
+		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.ACLLogMaxLen }),
+	},
+	{
 		Name: "enable-debug-command", Group: Security, Since: "0.1.0", Default: "no",
 		Summary: "Who may use the DEBUG command: nobody, everybody, or clients on this machine.",
 		kind:    enum(func(c *Config) *Access { return &c.EnableDebugCommand }, "no", "yes", "local"),
@@ -223,9 +241,19 @@ var directives = []*Directive{
 		kind:    enum(func(c *Config) *Access { return &c.EnableRestoreCommand }, "no", "yes", "local"),
 	},
 	{
+		Name: "rename-command", Group: Security, Since: "0.1.0", Default: `""`, Hidden: true,
+		Summary: "Give a command another name, or take it away with an empty one. ACL rules, statistics and the append-only file go on with its own name.",
+		kind:    renamesKind{},
+	},
+	{
 		Name: "requirepass", Group: Security, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
 		Summary: "Password that clients must give with AUTH or HELLO before anything else; empty means none. Better given by HEADGATE_REQUIREPASS or in the file than as a flag, which other users of the machine can see.",
 		kind:    text(func(c *Config) *string { return &c.RequirePass }),
+	},
+	{
+		Name: "user", Group: Security, Since: "0.1.0", Default: `""`, Secret: true, Hidden: true,
+		Summary: "An ACL user and the rules that make it, as for ACL SETUSER; with aclfile the users are in that file instead. CONFIG REWRITE writes the users of that moment.",
+		kind:    usersKind{},
 	},
 
 	{
@@ -514,7 +542,7 @@ func Default() *Config {
 	c := &Config{}
 	anyDir := &Host{CheckDir: func(string) error { return nil }}
 	for _, d := range directives {
-		args, err := splitWords(d.Default)
+		args, err := quoting.Split(d.Default)
 		if err == nil {
 			err = d.apply(c, args, false, anyDir)
 		}

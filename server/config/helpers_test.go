@@ -62,6 +62,10 @@ func load(t *testing.T, text string, args ...string) *Live {
 func value(t *testing.T, live *Live, name string) string {
 	t.Helper()
 	pairs := live.Match([]string{name})
+	if d := byName[name]; d != nil && d.Hidden {
+		require.Empty(t, pairs, name)
+		return d.Format(live.Get())
+	}
 	require.Len(t, pairs, 1, name)
 	return pairs[0].Value
 }

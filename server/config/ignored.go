@@ -25,7 +25,6 @@ const (
 	noCluster     = "headgate does not form clusters"
 	noTLS         = "TLS is not part of this version"
 	noEviction    = "memory limits and eviction are not part of this version"
-	noACL         = "ACL users are not part of this version"
 	noCompression = "elements of lists are never compressed"
 	ownMemory     = "headgate manages its memory in its own way"
 	ownProcess    = "the process's title, priority and processors are left to the system"
@@ -35,9 +34,6 @@ const (
 
 // ignored is the table, sorted by name.
 var ignored = []Ignored{
-	{Name: "acl-pubsub-default", Reason: noACL},
-	{Name: "aclfile", Reason: noACL, Only: []string{""}},
-	{Name: "acllog-max-len", Reason: noACL},
 	{Name: "active-defrag-cycle-max", Reason: ownMemory},
 	{Name: "active-defrag-cycle-min", Reason: ownMemory},
 	{Name: "active-defrag-ignore-bytes", Reason: ownMemory},
@@ -106,7 +102,6 @@ var ignored = []Ignored{
 	{Name: "propagation-error-behavior", Reason: noReplication},
 	{Name: "rdb-del-sync-files", Reason: noReplication},
 	{Name: "rdb-save-incremental-fsync", Reason: "snapshots are always synced as they grow"},
-	{Name: "rename-command", Reason: "commands keep their names here; remove the line only if nothing relies on it for safety", Never: true},
 	{Name: "repl-backlog-size", Reason: noReplication},
 	{Name: "repl-backlog-ttl", Reason: noReplication},
 	{Name: "repl-disable-tcp-nodelay", Reason: noReplication},
@@ -164,7 +159,6 @@ var ignored = []Ignored{
 	{Name: "tls-session-cache-size", Reason: noTLS},
 	{Name: "tls-session-cache-timeout", Reason: noTLS},
 	{Name: "tls-session-caching", Reason: noTLS},
-	{Name: "user", Reason: noACL + "; use requirepass", Never: true},
 }
 
 // IgnoredDirectives returns the table, sorted by name.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"headgate/server/number"
+	"headgate/server/quoting"
 )
 
 // redisText is an error in Redis's own words and its own spelling, which clients of CONFIG SET may look for.
@@ -221,7 +222,7 @@ func (k textKind) parse(c *Config, args []string, _ bool) error {
 }
 
 func (k textKind) format(c *Config) string  { return *k.field(c) }
-func (k textKind) lines(c *Config) []string { return []string{quoteWord(*k.field(c))} }
+func (k textKind) lines(c *Config) []string { return []string{quoting.Quote(*k.field(c))} }
 func (k textKind) syntax() string           { return "text" }
 
 // permission is unixsocketperm: permission bits in octal.
@@ -259,5 +260,5 @@ func (directory) parse(c *Config, args []string, _ bool) error {
 }
 
 func (directory) format(c *Config) string  { return c.Dir }
-func (directory) lines(c *Config) []string { return []string{quoteWord(c.Dir)} }
+func (directory) lines(c *Config) []string { return []string{quoting.Quote(c.Dir)} }
 func (directory) syntax() string           { return "an existing directory" }

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"headgate/server/quoting"
+)
 
 // Events is a set of classes of key-space events, and of the two ways in which they are published.
 type Events uint16
@@ -87,7 +91,7 @@ func (k eventsKind) lines(c *Config) []string {
 	if c.NotifyEvents&(EventAll|EventNew) == EventAll|EventNew {
 		text += "n"
 	}
-	return []string{quoteWord(text)}
+	return []string{quoting.Quote(text)}
 }
 
 func (eventsKind) syntax() string { return `any of Ag$lshzxeKEtmdn, or ""` }

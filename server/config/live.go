@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"headgate/server/glob"
+	"headgate/server/quoting"
 )
 
 // Live is the configuration of a running server: an immutable [Config] that is replaced as a whole. Safe for concurrent use; Get
@@ -85,14 +86,14 @@ func (l *Live) Match(patterns []string) []Pair {
 	}
 	for _, pattern := range patterns {
 		if !strings.ContainsAny(pattern, globMarks) {
-			if d := byName[strings.ToLower(pattern)]; d != nil {
+			if d := byName[strings.ToLower(pattern)]; d != nil && !d.Hidden {
 				add(d, pattern)
 			}
 			continue
 		}
 		for _, d := range directives {
 			for _, name := range d.names() {
-				if glob.Match([]byte(pattern), []byte(name), true) {
+				if !d.Hidden && glob.Match([]byte(pattern), []byte(name), true) {
 					add(d, name)
 				}
 			}
@@ -145,7 +146,7 @@ func admit(c *Config, pairs []Pair, local bool) error {
 		name := strings.ToLower(p.Name)
 		d := byName[name]
 		switch {
-		case d == nil:
+		case d == nil || d.Hidden:
 			return &SetError{Argument: p.Name}
 		case !d.Settable:
 			return &SetError{p.Name, "can't set immutable config"}
@@ -157,6 +158,15 @@ func admit(c *Config, pairs []Pair, local bool) error {
 		seen[name] = true
 	}
 	return nil
+}
+
+// SetUsers has the configuration hold the users of this moment, for [Live.Rewrite].
+func (l *Live) SetUsers(users []User) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := *l.Get()
+	next.Users = users
+	l.current.Store(&next)
 }
 
 // argumentFor returns the name under which the client has set the directive to blame.
@@ -251,7 +261,7 @@ func (l *Live) Reload() ([]Notice, error) {
 // copyValue sets one directive in to as it is in from, through the text that the file would have.
 func copyValue(d *Directive, to, from *Config, h *Host) error {
 	for i, line := range d.kind.lines(from) {
-		words, err := splitWords(line)
+		words, err := quoting.Split(line)
 		if err == nil {
 			err = d.apply(to, words, i > 0, h)
 		}

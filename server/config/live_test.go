@@ -33,8 +33,10 @@ func TestMatch(t *testing.T) {
 	for _, p := range all {
 		names[p.Name] = true
 	}
-	require.Len(t, names, len(byName))
-	require.Len(t, all, len(byName))
+	for name, d := range byName {
+		require.Equal(t, !d.Hidden, names[name], name)
+	}
+	require.Len(t, all, len(names))
 }
 
 func TestSet(t *testing.T) {

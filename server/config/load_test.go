@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/server/quoting"
 )
 
 func TestPrecedence(t *testing.T) {
@@ -95,8 +97,8 @@ func TestFileErrors(t *testing.T) {
 		{"maxmemory-polic x\n", `/srv/h.conf:1: unknown directive "maxmemory-polic"; did you mean "maxmemory-policy"?`},
 		{"maxmemory 1gb\n", "/srv/h.conf:1: maxmemory: memory limits and eviction are not part of this version; remove it, or set it to 0"},
 		{"tls-port 6380\n", "/srv/h.conf:1: tls-port: TLS is not part of this version; remove it, or set it to 0"},
-		{"rename-command FLUSHALL \"\"\n", "/srv/h.conf:1: rename-command: commands keep their names here; remove the line only if nothing relies on it for safety"},
-		{"user default on\n", "/srv/h.conf:1: user: ACL users are not part of this version; use requirepass"},
+		{"rename-command FLUSHALL\n", "/srv/h.conf:1: rename-command FLUSHALL: wrong number of arguments"},
+		{"user a >secret\nuser a on\n", "/srv/h.conf:2: user: Duplicate user found. A user can only be defined once in config files"},
 		{"loadmodule /x/other.so\n", "/srv/h.conf:1: loadmodule: headgate loads no modules; remove the line"},
 		{"include\n", "/srv/h.conf:1: include: wrong number of arguments"},
 		{"include h.conf\n", "/srv/h.conf:1: include: more than 16 files deep; check for files that include each other"},
@@ -208,7 +210,7 @@ func TestOSHost(t *testing.T) {
 	t.Chdir(dir)
 	host := OSHost()
 	write := func(name, text string) { require.NoError(t, os.WriteFile(name, []byte(text), 0o600)) }
-	write("h.conf", "include more-*.conf\ndir "+quoteWord(dir)+"\n")
+	write("h.conf", "include more-*.conf\ndir "+quoting.Quote(dir)+"\n")
 	write("more-1.conf", "hz 33\n")
 	live, _, err := Load([]string{"h.conf"}, nil, host)
 	require.NoError(t, err)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/server/quoting"
 )
 
 func TestSplitLine(t *testing.T) {
@@ -27,7 +29,7 @@ func TestSplitLine(t *testing.T) {
 		t.Run(tt.line, func(t *testing.T) {
 			words, err := splitLine(tt.line)
 			if tt.bad {
-				require.ErrorIs(t, err, errQuotes)
+				require.ErrorIs(t, err, quoting.ErrQuotes)
 				return
 			}
 			require.NoError(t, err)
@@ -48,7 +50,7 @@ func FuzzWords(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, quoted := range []string{quoteWord(s), quoteIfNeeded(s)} {
+		for _, quoted := range []string{quoting.Quote(s), quoteIfNeeded(s)} {
 			words, err := splitLine("x " + quoted)
 			require.NoError(t, err)
 			require.Equal(t, []string{"x", s}, words, quoted)

@@ -1,0 +1,358 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"headgate/server/acl"
+	"headgate/server/config"
+)
+
+// access is who may do what. The executor's lock guards it, but for closed.
+type access struct {
+	table   *acl.Table
+	users   *acl.Users
+	log     acl.Log
+	closed  atomic.Bool // a client has to authenticate before it may do much
+	call    acl.Call    // scratch for the call that is being judged
+	indexes []int       // scratch for its keys
+}
+
+// aclTable describes the commands to package acl; both know them by the same numbers.
+func aclTable(r *registry) *acl.Table {
+	commands := make([]acl.Command, len(r.all))
+	for i, cmd := range r.all {
+		commands[i] = acl.Command{Name: cmd.fullName, Parent: -1, Categories: cmd.categories(), Always: cmd.Flags&NoAuth != 0}
+		if cmd.parent != nil {
+			commands[i].Parent = cmd.parent.id
+		}
+	}
+	return acl.NewTable(commands)
+}
+
+// newAccess makes the default user, as the configuration has it. The rest comes with openAccess.
+func (s *Server) newAccess(cfg *config.Config) {
+	s.access.table = aclTable(s.commands)
+	s.access.users = acl.NewUsers(s.access.table)
+	if cfg.RequirePass != "" {
+		s.access.users.SetDefaultPassword(cfg.RequirePass)
+	}
+	s.guardAll()
+}
+
+// passwordChanged gives the default user the configuration's password. The caller holds the executor's lock.
+func (s *Server) passwordChanged(_, cfg *config.Config) error {
+	s.access.users.SetDefaultPassword(cfg.RequirePass)
+	s.guardAll()
+	return nil
+}
+
+// aclDefaultsChanged has users who are made from now on begin as the configuration says.
+func (s *Server) aclDefaultsChanged(_, cfg *config.Config) error {
+	s.access.users.SetDefaults(acl.Defaults{AllChannels: cfg.ACLPubSubDefault == config.PubSubDefaultAll})
+	return nil
+}
+
+// Hints about the configuration of users.
+const (
+	hintUserLine = "correct the rules of that user in the configuration"
+	hintACLFile  = "correct the file, or aclfile"
+)
+
+// openAccess takes into use what the configuration says of names of commands and of users. Nobody is served yet.
+func (s *Server) openAccess(cfg *config.Config) error {
+	if err := s.commands.rename(cfg.Renames); err != nil {
+		return err
+	}
+	return s.loadUsers(cfg)
+}
+
+// loadUsers makes the configured users, those of the configuration itself or of the ACL file.
+func (s *Server) loadUsers(cfg *config.Config) error {
+	us := s.access.users
+	us.SetDefaults(acl.Defaults{AllChannels: cfg.ACLPubSubDefault == config.PubSubDefaultAll})
+	if cfg.ACLFile != "" && len(cfg.Users) > 0 {
+		return errors.New("users are defined in the configuration while aclfile is set: keep either the file or the user lines, not both")
+	}
+	for _, u := range cfg.Users {
+		rules := u.Rules
+		if u.Name == acl.DefaultName {
+			rules = append([]string{"reset"}, rules...)
+		}
+		change, err := us.Change(u.Name, rules)
+		if err != nil {
+			return fmt.Errorf("user %s: %s; %s", u.Name, withoutSecrets(err), hintUserLine)
+		}
+		if !change.Apply().Enabled() {
+			s.log.Warn("a user of the configuration is off: no client can authenticate as it", "user", u.Name)
+		}
+	}
+	if cfg.ACLFile != "" {
+		if err := s.loadACLFile(cfg); err != nil {
+			return fmt.Errorf("%w; %s", err, hintACLFile)
+		}
+	}
+	s.guardAll()
+	return nil
+}
+
+// CheckAccess returns what is wrong with the configured users and names of commands, if something is.
+func CheckAccess(cfg *config.Config) error {
+	s := New(config.NewLive(cfg), Options{})
+	defer s.keys.Close()
+	return s.openAccess(cfg)
+}
+
+// withoutSecrets is the text of an error about rules, for the log: rules on passwords are left out.
+func withoutSecrets(err error) string {
+	var wrong *acl.RuleError
+	if errors.As(err, &wrong) && wrong.Rule != "" && strings.ContainsAny(wrong.Rule[:1], "><#!") {
+		return wrong.Err.Error()
+	}
+	return err.Error()
+}
+
+// maxACLFile bounds the file of users, in bytes.
+const maxACLFile = 64 << 20
+
+// loadACLFile replaces all users by those of the ACL file. Clients of users who are gone are closed.
+func (s *Server) loadACLFile(cfg *config.Config) error {
+	path := cfg.Path(cfg.ACLFile)
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > maxACLFile {
+		err = fmt.Errorf("longer than %d bytes", maxACLFile)
+	}
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		var system *os.PathError
+		if errors.As(err, &system) {
+			err = system.Err
+		}
+		return fmt.Errorf("Error loading ACLs, opening file '%s': %s", cfg.ACLFile, capital(err.Error()))
+	}
+	gone, err := s.access.users.Load(cfg.ACLFile, string(text))
+	if err != nil {
+		return err
+	}
+	for _, u := range gone {
+		s.expel(u)
+	}
+	s.guardAll()
+	return nil
+}
+
+// capital begins a text with a capital letter, as errors of the system do in Redis.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// saveACLFile writes all users to the ACL file, in one step.
+func (s *Server) saveACLFile(cfg *config.Config) error {
+	text := strings.Join(s.access.users.Lines(), "\n") + "\n"
+	return config.WriteFile(filepath.Clean(cfg.Path(cfg.ACLFile)), []byte(text))
+}
+
+// configuredUsers returns the users as the configuration file has them.
+func (s *Server) configuredUsers() []config.User {
+	var list []config.User
+	for _, u := range s.access.users.All() {
+		list = append(list, config.User{Name: u.Name(), Rules: strings.Split(u.Rules(), " ")})
+	}
+	return list
+}
+
+// guard works out whether the client's commands have to be looked at one by one.
+func (s *Server) guard(cl *Client) {
+	cl.guarded = !cl.authenticated && s.access.closed.Load() || !cl.user.MayAll()
+}
+
+// guardAll does so for all clients, and for those who come. It is called whenever a user has changed.
+func (s *Server) guardAll() {
+	s.access.closed.Store(!s.access.users.Default().Open())
+	for _, cl := range s.clients.list {
+		s.guard(cl)
+	}
+}
+
+// becomeDefault makes a client the default user, authenticated if that takes no password.
+func (s *Server) becomeDefault(cl *Client) {
+	cl.user = s.access.users.Default()
+	cl.authenticated = cl.user.Open()
+	s.guard(cl)
+}
+
+// authenticate makes the client a user, if the password is right.
+func (c *Ctx) authenticate(name, password []byte) bool {
+	u := c.srv.access.users.Authenticate(string(name), string(password))
+	if u == nil {
+		c.logDenial(acl.DeniedAuth, c.context(), string(c.args[0]), string(name))
+		return false
+	}
+	c.client.user, c.client.authenticated = u, true
+	c.srv.guard(c.client)
+	return true
+}
+
+// context is how the command came about, for the log of denials.
+func (c *Ctx) context() acl.Context {
+	if c.client.multi != nil {
+		return acl.InMulti
+	}
+	return acl.Toplevel
+}
+
+// logDenial enters a denial into the log. The client is described as it is now.
+func (c *Ctx) logDenial(reason acl.Denial, context acl.Context, object, user string) {
+	line := c.appendClient(nil, c.client)
+	c.srv.access.log.Add(acl.LogEntry{
+		Reason: reason, Context: context, Object: object, User: user, AtMs: c.now, Client: strings.TrimSuffix(string(line), "\n"),
+	}, c.cfg.ACLLogMaxLen)
+}
+
+// expel closes the connections of a user who is gone.
+func (s *Server) expel(u *acl.User) {
+	for _, cl := range s.clients.list {
+		if cl.user != u {
+			continue
+		}
+		cl.user = s.access.users.Default() // for what its transaction has left to run
+		s.guard(cl)
+		if s.isRunning(cl) {
+			cl.conn.CloseAfterReply()
+		} else {
+			cl.conn.CloseNow()
+		}
+	}
+}
+
+// guardRefusal returns the error with which the command is refused to a guarded client, or nothing.
+func (c *Ctx) guardRefusal() string {
+	switch {
+	case c.cmd.Flags&NoAuth == 0 && c.client.mustAuthenticate(c.srv):
+		return errNoAuth
+	case c.client.multi != nil && c.cmd.Flags&NoMulti != 0:
+		return errNoMulti
+	}
+	switch c.denial(c.context()) {
+	case acl.Allowed:
+		return ""
+	case acl.DeniedCommand:
+		return "NOPERM this user has no permissions to run the '" + c.cmd.fullName + "' command"
+	case acl.DeniedKey:
+		return errDeniedKey
+	case acl.DeniedChannel:
+		return errDeniedChannel
+	}
+	return "NOPERM no permission"
+}
+
+// Errors of commands that the client's user may not run.
+const (
+	errDeniedKey     = "NOPERM this user has no permissions to access one of the keys used as arguments"
+	errDeniedChannel = "NOPERM this user has no permissions to access one of the channels used as arguments"
+	errRulesChanged  = "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. " +
+		"This command is no longer allowed for the following reason: "
+)
+
+// queuedRefusal returns the error with which a queued command is refused when its turn has come, or nothing.
+func (c *Ctx) queuedRefusal() string {
+	switch c.denial(acl.InMulti) {
+	case acl.Allowed:
+		return ""
+	case acl.DeniedCommand:
+		return errRulesChanged + "no permission to execute the command or subcommand"
+	case acl.DeniedKey:
+		return errRulesChanged + "no permission to touch the specified keys"
+	case acl.DeniedChannel:
+		return errRulesChanged + "no permission to access one of the channels used as arguments"
+	}
+	return errRulesChanged + "no permission"
+}
+
+// calledRefusal returns the error with which a command that a script calls is refused, or nothing.
+func (c *Ctx) calledRefusal() string {
+	switch c.denial(acl.InScript) {
+	case acl.Allowed:
+		return ""
+	case acl.DeniedCommand:
+		return "ERR The user executing the script can't run this command or subcommand"
+	case acl.DeniedKey:
+		return "ERR The user executing the script can't access at least one of the keys mentioned in the command arguments"
+	case acl.DeniedChannel:
+		return "ERR The user executing the script can't publish to the channel mentioned in the command"
+	}
+	return "ERR The user executing the script is lacking the permissions for the command"
+}
+
+// denial returns why the client may not run the command, and logs it.
+func (c *Ctx) denial(context acl.Context) acl.Denial {
+	d, arg := c.client.user.Judge(c.described(c.cmd, c.args))
+	if d == acl.Allowed {
+		return d
+	}
+	object := c.cmd.fullName
+	if d != acl.DeniedCommand {
+		object = string(c.args[arg])
+	}
+	c.logDenial(d, context, object, c.client.user.Name())
+	return d
+}
+
+// described returns a command line as package acl judges it. It is valid until the next call.
+func (c *Ctx) described(cmd *Command, args [][]byte) *acl.Call {
+	call := &c.srv.access.call
+	call.Command, call.Args = cmd.id, args
+	call.Keys, call.Channels = call.Keys[:0], call.Channels[:0]
+	indexes := c.srv.access.indexes[:0]
+	for _, k := range cmd.Keys {
+		if k.Access == notKey {
+			continue
+		}
+		indexes = k.find(indexes[:0], args)
+		access := rightsFor(k.accessOf(args))
+		for _, i := range indexes {
+			call.Keys = append(call.Keys, acl.Key{Arg: i, Access: access})
+		}
+	}
+	c.srv.access.indexes = indexes
+	if cmd.Flags&PubSub != 0 {
+		call.Channels = appendChannels(call.Channels, cmd.fullName, len(args))
+	}
+	return call
+}
+
+// rightsFor returns the rights to a key that its access flags ask for.
+func rightsFor(access string) (rights acl.Access) {
+	for name := range strings.FieldsSeq(access) {
+		switch name {
+		case "ACCESS":
+			rights |= acl.ReadKey
+		case "INSERT", "DELETE", "UPDATE":
+			rights |= acl.WriteKey
+		}
+	}
+	return rights
+}
+
+// appendChannels appends the channels that a command with so many arguments uses. Subscriptions may end without any right.
+func appendChannels(list []acl.Channel, name string, args int) []acl.Channel {
+	switch name {
+	case "publish", "spublish":
+		return append(list, acl.Channel{Arg: 1})
+	case "subscribe", "ssubscribe", "psubscribe":
+		for i := 1; i < args; i++ {
+			list = append(list, acl.Channel{Arg: i, Pattern: name == "psubscribe"})
+		}
+	}
+	return list
+}
+
+// mayReadEveryKey reports whether the client may use the command with keys that only its running can tell.
+func (c *Ctx) mayReadEveryKey() bool {
+	return !c.client.guarded || c.client.user.MayWithEveryKey(c.described(c.cmd, c.args), acl.ReadKey)
+}

@@ -1,0 +1,133 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Bounds of what may be repeated.
+const (
+	maxUsers   = 10_000
+	maxRenames = 1_024
+)
+
+// User is an ACL user of the configuration: a name and rules, as they were written. The rules may hold passwords.
+type User struct {
+	Name  string
+	Rules []string
+}
+
+// usersKind is user: a name and rules. The first user of a source replaces what was there, later ones add to it, and an empty one
+// clears it. In one text, line ends stand between several.
+type usersKind struct{ list }
+
+func (usersKind) parse(c *Config, args []string, more bool) error {
+	var all []User
+	if more && len(args) > 0 {
+		all = slices.Clone(c.Users)
+	}
+	for _, words := range splitUsers(args) {
+		user := User{Name: words[0], Rules: slices.Clone(words[1:])}
+		switch {
+		case slices.ContainsFunc(all, func(u User) bool { return u.Name == user.Name }):
+			return errors.New("Duplicate user found. A user can only be defined once in config files")
+		case len(all) == maxUsers:
+			return fmt.Errorf("there must be at most %d users", maxUsers)
+		}
+		all = append(all, user)
+	}
+	c.Users = all
+	return nil
+}
+
+// splitUsers splits words that line ends divide into the words of each line.
+func splitUsers(args []string) [][]string {
+	if !slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "\n") }) {
+		if len(args) == 0 {
+			return nil
+		}
+		return [][]string{args}
+	}
+	var users [][]string
+	for line := range strings.Lines(strings.Join(args, " ")) {
+		if words := strings.Fields(line); len(words) > 0 {
+			users = append(users, words)
+		}
+	}
+	return users
+}
+
+func (k usersKind) format(c *Config) string {
+	if len(c.Users) == 0 {
+		return ""
+	}
+	return strings.Join(k.lines(c), "\n")
+}
+
+func (usersKind) lines(c *Config) []string {
+	if len(c.Users) == 0 {
+		return []string{`""`}
+	}
+	lines := make([]string, len(c.Users))
+	for i, u := range c.Users {
+		words := []string{quoteIfNeeded(u.Name)}
+		for _, rule := range u.Rules {
+			words = append(words, quoteIfNeeded(rule))
+		}
+		lines[i] = strings.Join(words, " ")
+	}
+	return lines
+}
+
+func (usersKind) syntax() string { return `"", or name and rules; repeatable` }
+
+// Rename gives a command another name; an empty one takes it away.
+type Rename struct {
+	From, To string
+}
+
+// renamesKind is rename-command: pairs of names. The first of a source replaces what was there, later ones add to it, and an empty one
+// clears it.
+type renamesKind struct{ list }
+
+func (renamesKind) parse(c *Config, args []string, more bool) error {
+	var all []Rename
+	if more && len(args) > 0 {
+		all = slices.Clone(c.Renames)
+	}
+	if len(args)%2 != 0 {
+		return errArguments
+	}
+	for pair := range slices.Chunk(args, 2) {
+		if len(all) == maxRenames {
+			return fmt.Errorf("there must be at most %d of them", maxRenames)
+		}
+		all = append(all, Rename{From: pair[0], To: pair[1]})
+	}
+	c.Renames = all
+	return nil
+}
+
+func (k renamesKind) format(c *Config) string {
+	if len(c.Renames) == 0 {
+		return ""
+	}
+	return strings.Join(k.lines(c), " ")
+}
+
+func (renamesKind) lines(c *Config) []string {
+	if len(c.Renames) == 0 {
+		return []string{`""`}
+	}
+	lines := make([]string, len(c.Renames))
+	for i, r := range c.Renames {
+		lines[i] = quoteIfNeeded(r.From) + " " + quoteIfNeeded(r.To)
+	}
+	return lines
+}
+
+func (renamesKind) syntax() string {
+	return `"", or a command's name and its new one, "" for none; repeatable`
+}
