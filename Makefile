@@ -92,6 +92,10 @@ table: ## compare the keyspace with Go maps over N random operations, by default
 logs: ## run the random tests of sliding logs twenty times over
 	$(GO) test -count=1 -timeout 60m -run 'StampLog|ZSetLogModel' ./store -log.rounds 20
 
+.PHONY: tls
+tls: deps build ## handshakes good and bad, 500 bad ones a second for 10 s, a certificate swapped 20 times under load, each way
+	$(GO) test -count=1 -v -timeout 10m ./tests/tls -tls.swaps 20 -tls.flood 10s | grep -vE '^ *=== '
+
 bench: ## run the Go benchmarks, or those that BENCH matches, and compare with tests/bench/baseline.txt
 	@mkdir -p bin
 	@$(BENCHMARKS) > bin/bench.txt || { cat bin/bench.txt; exit 1; }

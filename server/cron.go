@@ -48,7 +48,7 @@ func (s *Server) cron() time.Duration {
 	}
 	if now >= due.sample {
 		s.keys.AgeSlice(s.keys.Stats().Keys/ageRound + ageVisits)
-		traffic := s.fronts.traffic()
+		traffic := s.traffic()
 		s.stats.sample(now, traffic.BytesIn, traffic.BytesOut)
 		s.savePoints(now)
 		s.keepAsked()

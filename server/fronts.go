@@ -37,15 +37,19 @@ func (s *Server) Listen() error {
 		}
 		open = append(open, ln)
 	}
-	if len(open) == 0 {
-		return errors.New("nothing to listen on: set port, or unixsocket")
+	if len(open) == 0 && cfg.TLSPort == 0 {
+		return errors.New("nothing to listen on: set port, tls-port or unixsocket")
 	}
-	err := s.http.open(s, cfg)
+	err := s.tls.open(cfg)
+	if err == nil {
+		err = s.http.open(s, cfg)
+	}
 	if err == nil {
 		err = s.fronts.listen(s, open, cfg)
 	}
 	if err != nil {
 		closeAll()
+		s.tls.close()
 		s.http.close()
 	}
 	return err
@@ -56,6 +60,9 @@ func (s *Server) Addresses() []string {
 	var list []string
 	for _, ln := range s.fronts.listeners {
 		list = append(list, ln.Addr().String())
+	}
+	for _, ln := range s.tls.listening() {
+		list = append(list, "tls://"+ln.Addr().String())
 	}
 	return list
 }

@@ -15,9 +15,7 @@ type fronts struct {
 }
 
 func (f *fronts) listen(s *Server, open []net.Listener, cfg *config.Config) error {
-	loop, err := netpoll.NewLoop(s, func(err error) {
-		s.log.Warn("cannot accept connections for now; those that are open go on", "err", err)
-	})
+	loop, err := netpoll.NewLoop(s, s.warnOfAccept)
 	if err != nil {
 		return err
 	}
@@ -64,11 +62,14 @@ func (s *Server) Run() {
 	s.logReady()
 	s.http.serve()
 	defer s.http.close() // at the very end, so that /readyz tells of it
+	s.tls.start()
 	go func() {
 		<-s.stop
+		s.tls.close()
 		s.fronts.loop.Stop()
 	}()
 	s.fronts.loop.Run()
+	s.tls.end()
 	s.endKeeper()
 	s.endSaving()
 	s.closeLog()

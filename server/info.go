@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/bits"
@@ -31,6 +32,7 @@ var infoSections = []infoSection{
 	{"Persistence", true, infoPersistence},
 	{"Stats", true, infoStats},
 	{"Replication", true, infoReplication},
+	{"TLS", true, infoTLS},
 	{"CPU", true, infoCPU},
 	{"Modules", true, func(*Ctx, *infoText) {}},
 	{"Commandstats", false, infoCommandStats},
@@ -109,7 +111,7 @@ func infoServer(c *Ctx, t *infoText) {
 	t.field("process_id", pid())
 	t.field("process_supervised", "no")
 	t.field("run_id", s.runID)
-	t.field("tcp_port", c.cfg.Port)
+	t.field("tcp_port", cmp.Or(c.cfg.Port, c.cfg.TLSPort))
 	t.field("server_time_usec", c.nowNs/1e3)
 	t.field("uptime_in_seconds", up)
 	t.field("uptime_in_days", up/(24*60*60))
@@ -230,7 +232,7 @@ func infoStats(c *Ctx, t *infoText) {
 	t.field("total_connections_received", s.connections)
 	t.field("total_commands_processed", s.processed)
 	t.field("instantaneous_ops_per_sec", int64(s.rate.average()))
-	traffic := c.srv.fronts.traffic()
+	traffic := c.srv.traffic()
 	t.field("total_net_input_bytes", traffic.BytesIn)
 	t.field("total_net_output_bytes", traffic.BytesOut)
 	t.field("total_net_repl_input_bytes", 0)

@@ -207,7 +207,7 @@ func (m *collector) collectFigures(out chan<- prometheus.Metric) {
 	var unknown uint64
 	m.locked(func(s *Server) {
 		r := scraped{Server: s, memory: s.memoryFigures()}
-		traffic := s.fronts.traffic()
+		traffic := s.traffic()
 		r.bytes.in, r.bytes.out = traffic.BytesIn, traffic.BytesOut
 		for i, f := range figures {
 			values[i] = f.read(&r)

@@ -95,7 +95,8 @@ type Server struct {
 	fronts      fronts
 	http        httpPort
 	obstacle    atomic.Pointer[notReady]
-	ending      atomic.Bool   // the last snapshot is being saved; cleared if that fails
+	ending      atomic.Bool // the last snapshot is being saved; cleared if that fails
+	tls         tlsFront
 	stop        chan struct{} // closed by Stop
 	once        sync.Once
 }
@@ -129,6 +130,7 @@ func New(live *config.Live, o Options) *Server {
 	if s.exit == nil {
 		s.exit = os.Exit
 	}
+	s.tls.init(s)
 	s.commands = newRegistry(commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.newAccess(cfg)
@@ -167,6 +169,9 @@ func (s *Server) apply(cfg *config.Config) {
 	if cfg.MetricsPort > 0 {
 		room -= web.MaxConns
 	}
+	if cfg.TLSPort > 0 {
+		room -= s.tls.room // which are no clients yet
+	}
 	if cfg.MaxClients > room {
 		s.maxClients = max(room, 1)
 		s.log.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", s.maxClients, "asked", cfg.MaxClients)
@@ -176,6 +181,7 @@ func (s *Server) apply(cfg *config.Config) {
 	s.lookAround(cfg)
 	s.judgeSaving()
 	s.fronts.apply(cfg)
+	s.tls.apply(cfg)
 }
 
 func encodingLimits(cfg *config.Config) store.Limits {
@@ -206,6 +212,7 @@ func (s *Server) follow(live *config.Live) {
 	live.OnChange(func(_, _ *config.Config) error { s.keepSoon(); return nil }, "appendonly")
 	live.OnChange(s.passwordChanged, "requirepass")
 	live.OnChange(s.aclDefaultsChanged, "acl-pubsub-default")
+	live.OnChange(s.tls.configChanged, tlsDirectives...)
 }
 
 // configChanged takes a new configuration into use. CONFIG SET runs it with the executor's lock held.

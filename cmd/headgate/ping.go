@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/server"
 	"headgate/server/config"
 )
 
@@ -16,7 +19,7 @@ import (
 const pingTimeout = 2 * time.Second
 
 // ping asks the server that the configuration describes for a PONG, after authenticating if there is a password: over the Unix
-// socket if there is one, else on the first address that is bound.
+// socket if there is one, else on the first address that is bound, over TLS if that is all there is.
 func (p program) ping(args []string) error {
 	live, _, err := config.Load(args, p.env, config.OSHost())
 	if err != nil {
@@ -25,6 +28,9 @@ func (p program) ping(args []string) error {
 	cfg := live.Get()
 	network, addr := listenAddress(cfg)
 	conn, err := net.DialTimeout(network, addr, pingTimeout)
+	if err == nil && network == "tcp" && cfg.Port == 0 {
+		conn, err = secure(conn, cfg)
+	}
 	if err != nil {
 		return fmt.Errorf("no server answers: %w", err)
 	}
@@ -62,7 +68,22 @@ func listenAddress(cfg *config.Config) (network, addr string) {
 	case "::*":
 		host = "::1"
 	}
-	return "tcp", net.JoinHostPort(host, strconv.Itoa(cfg.Port))
+	return "tcp", net.JoinHostPort(host, strconv.Itoa(cmp.Or(cfg.Port, cfg.TLSPort)))
+}
+
+// secure shakes hands over TLS. Who answers is not looked at: it is this machine, whatever name its certificate has. Where the server
+// wants to know who asks, its own certificate is shown.
+func secure(conn net.Conn, cfg *config.Config) (net.Conn, error) {
+	settings := &tls.Config{InsecureSkipVerify: true}
+	if cfg.TLSAuthClients != config.TLSAuthNo {
+		pair, err := server.LoadKeyPair(cfg)
+		if err != nil {
+			return nil, err
+		}
+		settings.Certificates = []tls.Certificate{pair}
+	}
+	_ = conn.SetDeadline(time.Now().Add(pingTimeout))
+	return tls.Client(conn, settings), nil
 }
 
 // encode writes a command as an array of bulk strings.

@@ -20,6 +20,17 @@ type Config struct {
 	BusyPollUs     int           // how long an event loop spins before it sleeps, in µs
 	ProtectedMode  bool          // refuse clients of other machines while there is no password
 
+	TLSPort           int    // TCP port for TLS; 0 = none
+	TLSCertFile       string // the files are relative to Dir, see Path
+	TLSKeyFile        string
+	TLSKeyFilePass    string // Never write it to a log
+	TLSCACertFile     string
+	TLSCACertDir      string
+	TLSAuthClients    TLSAuth
+	TLSProtocols      string // as written; see TLSVersions
+	TLSCiphers        string // as written; see TLSCipherSuites
+	TLSSessionCaching bool
+
 	// MetricsBind lists the addresses that the HTTP port listens on, in the form of Bind.
 	MetricsBind     []string
 	MetricsPort     int    // HTTP port; 0 = none
@@ -165,6 +176,16 @@ type PubSubDefault uint8
 const (
 	PubSubDefaultAll PubSubDefault = iota
 	PubSubDefaultNone
+)
+
+// TLSAuth says whether clients over TLS have to show a certificate.
+type TLSAuth uint8
+
+// The values of tls-auth-clients.
+const (
+	TLSAuthNo       TLSAuth = iota // none is asked for
+	TLSAuthYes                     // each client needs one that a known authority has signed
+	TLSAuthOptional                // one that is shown must be signed so
 )
 
 // ThrottleLimit says how CL.THROTTLE reads its second argument.

@@ -36,6 +36,7 @@ type Group string
 // The groups, in the order of the reference.
 const (
 	Network     Group = "Network"
+	TLS         Group = "TLS"
 	Metrics     Group = "Metrics"
 	Clients     Group = "Clients"
 	General     Group = "General"
@@ -47,7 +48,7 @@ const (
 	Persistence Group = "Persistence"
 )
 
-var groups = []Group{Network, Clients, General, Notices, Security, Encodings, Limiters, Scripts, Persistence, Metrics}
+var groups = []Group{Network, TLS, Clients, General, Notices, Security, Encodings, Limiters, Scripts, Persistence, Metrics}
 
 // Bounds that several directives share.
 const (
@@ -102,6 +103,59 @@ var directives = []*Directive{
 		Name: "unixsocketperm", Group: Network, Since: "0.1.0", Default: "0",
 		Summary: "Permission bits of the Unix socket, in octal; 0 leaves them to the umask.",
 		kind:    permission{},
+	},
+
+	{
+		Name: "tls-auth-clients", Group: TLS, Since: "0.1.0", Default: "yes", Settable: true,
+		Summary: "Whether clients over TLS have to show a certificate that tls-ca-cert-file or tls-ca-cert-dir vouches for; optional checks one only if it is shown.",
+		kind:    enum(func(c *Config) *TLSAuth { return &c.TLSAuthClients }, "no", "yes", "optional"),
+	},
+	{
+		Name: "tls-ca-cert-dir", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Summary: "Directory of files with certificates, in PEM, of authorities that vouch for clients.",
+		kind:    text(func(c *Config) *string { return &c.TLSCACertDir }),
+	},
+	{
+		Name: "tls-ca-cert-file", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Summary: "File with certificates, in PEM, of authorities that vouch for clients.",
+		kind:    text(func(c *Config) *string { return &c.TLSCACertFile }),
+	},
+	{
+		Name: "tls-cert-file", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Summary: "File with the server's certificate, in PEM, and those between it and its authority. It is read again within two seconds when it changes, as are the other files; open connections go on.",
+		kind:    text(func(c *Config) *string { return &c.TLSCertFile }),
+	},
+	{
+		Name: "tls-ciphers", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Summary: "Cipher suites for TLS 1.2, in OpenSSL's names or IANA's, with colons between them; DEFAULT and HIGH stand for all that are served. Which of them is taken is the server's choice, and so are those of TLS 1.3.",
+		kind:    text(func(c *Config) *string { return &c.TLSCiphers }),
+		check:   checkTLSCiphers,
+	},
+	{
+		Name: "tls-key-file", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Summary: "File with the private key of tls-cert-file, in PEM.",
+		kind:    text(func(c *Config) *string { return &c.TLSKeyFile }),
+	},
+	{
+		Name: "tls-key-file-pass", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Summary: "Password of tls-key-file, if it is encrypted. Better given by HEADGATE_TLS_KEY_FILE_PASS or in the file than as a flag.",
+		kind:    text(func(c *Config) *string { return &c.TLSKeyFilePass }),
+	},
+	{
+		Name: "tls-port", Group: TLS, Since: "0.1.0", Default: "0", Settable: true,
+		Summary: "TCP port to listen on for TLS, on the addresses of bind; 0 means none. It needs tls-cert-file and tls-key-file and, unless tls-auth-clients is no, authorities. With port 0 nothing but TLS is served.",
+		kind:    integer(0, 65535, func(c *Config) *int { return &c.TLSPort }),
+	},
+	{
+		Name: "tls-protocols", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Summary: "Versions to serve: TLSv1.2, TLSv1.3 or both; empty means both. Older ones are never served.",
+		kind:    text(func(c *Config) *string { return &c.TLSProtocols }),
+		check:   checkTLSProtocols,
+	},
+	{
+		Name: "tls-session-caching", Group: TLS, Since: "0.1.0", Default: "yes", Settable: true,
+		Summary: "Let clients take up an earlier session, which spares both sides most of the handshake's work. A change of the files ends all sessions.",
+		kind:    yesNo(func(c *Config) *bool { return &c.TLSSessionCaching }),
 	},
 
 	{

@@ -23,7 +23,9 @@ const (
 	noPersistence = "persistence is not part of this version"
 	noReplication = "headgate does not replicate"
 	noCluster     = "headgate does not form clusters"
-	noTLS         = "TLS is not part of this version"
+	ownCiphers    = "Go's TLS chooses among the suites that both sides know by itself"
+	ownSessions   = "clients keep the tickets of their sessions, so there is no cache on this side"
+	noTLSClient   = "headgate opens no connections of its own"
 	noEviction    = "memory limits and eviction are not part of this version"
 	noCompression = "elements of lists are never compressed"
 	ownMemory     = "headgate manages its memory in its own way"
@@ -139,26 +141,16 @@ var ignored = []Ignored{
 	{Name: "syslog-enabled", Reason: ownLog},
 	{Name: "syslog-facility", Reason: ownLog},
 	{Name: "syslog-ident", Reason: ownLog},
-	{Name: "tls-auth-clients", Reason: noTLS},
-	{Name: "tls-ca-cert-dir", Reason: noTLS},
-	{Name: "tls-ca-cert-file", Reason: noTLS},
-	{Name: "tls-cert-file", Reason: noTLS},
-	{Name: "tls-ciphers", Reason: noTLS},
-	{Name: "tls-ciphersuites", Reason: noTLS},
-	{Name: "tls-client-cert-file", Reason: noTLS},
-	{Name: "tls-client-key-file", Reason: noTLS},
-	{Name: "tls-client-key-file-pass", Reason: noTLS},
-	{Name: "tls-cluster", Reason: noTLS},
-	{Name: "tls-dh-params-file", Reason: noTLS},
-	{Name: "tls-key-file", Reason: noTLS},
-	{Name: "tls-key-file-pass", Reason: noTLS},
-	{Name: "tls-port", Reason: noTLS, Only: []string{"0"}},
-	{Name: "tls-prefer-server-ciphers", Reason: noTLS},
-	{Name: "tls-protocols", Reason: noTLS},
-	{Name: "tls-replication", Reason: noTLS},
-	{Name: "tls-session-cache-size", Reason: noTLS},
-	{Name: "tls-session-cache-timeout", Reason: noTLS},
-	{Name: "tls-session-caching", Reason: noTLS},
+	{Name: "tls-ciphersuites", Reason: ownCiphers},
+	{Name: "tls-client-cert-file", Reason: noTLSClient},
+	{Name: "tls-client-key-file", Reason: noTLSClient},
+	{Name: "tls-client-key-file-pass", Reason: noTLSClient},
+	{Name: "tls-cluster", Reason: noCluster, Only: []string{"no"}},
+	{Name: "tls-dh-params-file", Reason: "keys are exchanged over elliptic curves only"},
+	{Name: "tls-prefer-server-ciphers", Reason: ownCiphers},
+	{Name: "tls-replication", Reason: noReplication, Only: []string{"no"}},
+	{Name: "tls-session-cache-size", Reason: ownSessions},
+	{Name: "tls-session-cache-timeout", Reason: ownSessions},
 }
 
 // IgnoredDirectives returns the table, sorted by name.

@@ -119,8 +119,11 @@ func Load(args, env []string, host *Host) (*Live, []Notice, error) {
 
 // validate refuses what is wrong only as a whole.
 func validate(c *Config) error {
-	if (c.Port == 0 || len(c.Bind) == 0) && c.UnixSocket == "" {
-		return errors.New("nothing to listen on: port is 0 or bind is empty; set them, or unixsocket")
+	if (c.Port == 0 && c.TLSPort == 0 || len(c.Bind) == 0) && c.UnixSocket == "" {
+		return errors.New("nothing to listen on: port is 0 or bind is empty; set them, or tls-port or unixsocket")
+	}
+	if c.Port == c.TLSPort && c.Port != 0 {
+		return fmt.Errorf("port and tls-port are both %d: choose another for one of them", c.Port)
 	}
 	return nil
 }

@@ -52,6 +52,10 @@ var different = map[string]string{
 	"databases": "has a smaller range",
 	"daemonize": "refused",
 	"port":      "listeners do not change while the server runs",
+
+	"tls-ciphers":   "names what is served, where Redis does not look before TLS is on",
+	"tls-port":      "opens a port, for which there is no certificate here",
+	"tls-protocols": "has no versions before 1.2",
 }
 
 // differentialValues are given to every settable directive, on top of its own samples.

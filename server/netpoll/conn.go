@@ -2,6 +2,7 @@ package netpoll
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"time"
@@ -17,10 +18,22 @@ type netConn struct {
 	spare   resp.Pool // the writer's
 	wakeups chan struct{}
 	c       *Conn
+	linger  bool // everything was sent, and the peer has been told so
 }
 
+// Graceful is what a net.Conn may have to be ended in good order: its peer gets all that was sent to it, even while it goes on
+// sending, and a connection that is cut off is not written to.
+type Graceful interface {
+	CloseWrite() error // tells the peer that nothing more comes
+	Abort() error      // closes the connection without a word
+}
+
+// lingerTime is how long a connection whose replies are all sent waits for its peer to close it. One that is closed while the peer
+// still sends would be reset, and the kernel throws away what was still on its way, in the middle of a reply.
+const lingerTime = 500 * time.Millisecond
+
 // ServeConn serves one connection until it ends, and closes it. It is for connections that no descriptor stands for (TLS,
-// net.Pipe) and for systems without epoll.
+// net.Pipe) and for systems without epoll. nc may be a [Graceful].
 func ServeConn(h Handler, nc net.Conn) {
 	n := &netConn{conn: nc, handler: h, wakeups: make(chan struct{}, 1)}
 	n.c = &Conn{FD: -1, front: n, Remote: nc.RemoteAddr().String(), Local: nc.LocalAddr().String()}
@@ -39,6 +52,11 @@ func ServeConn(h Handler, nc net.Conn) {
 	n.wakeup()
 	<-written
 	w.Closed(n.c)
+	if n.linger {
+		nc.SetReadDeadline(time.Now().Add(lingerTime))
+		io.Copy(io.Discard, nc)
+		nc.Close()
+	}
 }
 
 func (n *netConn) readCommands(w Worker) {
@@ -64,7 +82,21 @@ func (n *netConn) readCommands(w Worker) {
 
 // writeReplies sends until the connection is marked closed and, unless at once, everything is sent.
 func (n *netConn) writeReplies() {
-	defer n.conn.Close()
+	whole := n.sendAll()
+	graceful, ok := n.conn.(Graceful)
+	switch {
+	case !ok:
+		n.conn.Close()
+	case whole && graceful.CloseWrite() == nil:
+		n.linger = true
+		n.conn.SetReadDeadline(time.Now().Add(lingerTime)) // or the reader would wait for ever for a peer that does not close
+	default:
+		graceful.Abort()
+	}
+}
+
+// sendAll sends what there is until the connection is marked closed, and reports whether everything was sent.
+func (n *netConn) sendAll() bool {
 	for range n.wakeups {
 		for {
 			n.handler.Lock()
@@ -77,19 +109,20 @@ func (n *netConn) writeReplies() {
 			more, end := len(n.c.out) > 0, n.c.dead || n.c.closing
 			n.handler.Unlock()
 			if n.c.dead {
-				return
+				return false
 			}
 			if !more {
 				if end {
-					return
+					return true
 				}
 				break
 			}
 			if _, err := n.conn.Write(n.c.out); err != nil {
-				return
+				return false
 			}
 		}
 	}
+	return false
 }
 
 func (n *netConn) takeResumed() bool {

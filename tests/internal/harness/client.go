@@ -42,9 +42,14 @@ func TryDial(t testing.TB, addr string) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return NewClient(t, conn), nil
+}
+
+// NewClient is a client on a connection that was made otherwise, such as one over TLS. It is closed when the test ends.
+func NewClient(t testing.TB, conn net.Conn) *Client {
 	c := &Client{t: t, conn: conn, r: bufio.NewReader(conn)}
 	t.Cleanup(c.Close)
-	return c, nil
+	return c
 }
 
 // Conn is the connection itself, for tests that shut down one side or set its buffers.

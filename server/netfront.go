@@ -1,0 +1,183 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"headgate/server/config"
+	"headgate/server/netpoll"
+)
+
+const (
+	acceptBackoffMin = 10 * time.Millisecond // the pause after a failing accept, doubled by each that follows
+	acceptBackoffMax = time.Second
+	keepAliveProbes  = 3                      // unanswered probes after which a peer counts as gone
+	netDrainTime     = 500 * time.Millisecond // how long an ending server lets peers take in their replies
+)
+
+// netFront serves connections on goroutines of their own: those of TLS, which only a net.Conn can carry, and on systems without epoll
+// all of them. It is safe for concurrent use.
+type netFront struct {
+	srv       *Server
+	conns     sync.WaitGroup // goroutines that accept or serve
+	keepAlive atomic.Int64   // ns; 0 = off
+	moved     struct{ bytesIn, bytesOut, reads, writes atomic.Uint64 }
+	ending    atomic.Bool
+}
+
+func (f *netFront) apply(cfg *config.Config) { f.keepAlive.Store(int64(cfg.TCPKeepalive)) }
+
+// traffic returns what was read from clients and written to them.
+func (f *netFront) traffic() netpoll.Traffic {
+	m := &f.moved
+	return netpoll.Traffic{BytesIn: m.bytesIn.Load(), BytesOut: m.bytesOut.Load(), Reads: m.reads.Load(), Writes: m.writes.Load()}
+}
+
+// accept has serve called for each connection that comes in, on a goroutine of its own, until the listener is closed. A failing accept,
+// such as one without descriptors, is tried again after a pause and logged once.
+func (f *netFront) accept(ln net.Listener, serve func(net.Conn)) {
+	var backoff time.Duration
+	for {
+		conn, err := ln.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			if backoff == 0 {
+				f.srv.warnOfAccept(err)
+			}
+			backoff = min(max(2*backoff, acceptBackoffMin), acceptBackoffMax)
+			time.Sleep(backoff)
+			continue
+		}
+		backoff = 0
+		f.keep(conn)
+		f.conns.Go(func() { serve(conn) })
+	}
+}
+
+// warnOfAccept logs that connections cannot be accepted.
+func (s *Server) warnOfAccept(err error) {
+	s.log.Warn("cannot accept connections for now; those that are open go on", "err", err)
+}
+
+// keep has the kernel probe a silent peer, as tcp-keepalive says.
+func (f *netFront) keep(conn net.Conn) {
+	idle := time.Duration(f.keepAlive.Load())
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{ // its peer may be gone already, which reading will show
+			Enable: idle > 0, Idle: idle, Interval: max(idle/keepAliveProbes, time.Second), Count: keepAliveProbes,
+		})
+	}
+}
+
+// serve runs the commands of one connection until it ends.
+func (f *netFront) serve(conn net.Conn) {
+	if f.ending.Load() {
+		conn.Close()
+		return
+	}
+	netpoll.ServeConn(f.srv, &frontConn{conn, f})
+}
+
+// end closes the clients that are served on goroutines, once what was read is answered, and returns when all are gone. Nothing may be
+// accepted any more.
+func (f *netFront) end() {
+	f.ending.Store(true)
+	gone := make(chan struct{})
+	go func() {
+		f.conns.Wait()
+		close(gone)
+	}()
+	how := (*netpoll.Conn).CloseAfterReply
+	for {
+		f.closeClients(how)
+		how = (*netpoll.Conn).CloseNow
+		select {
+		case <-gone:
+			return
+		case <-time.After(netDrainTime):
+		}
+	}
+}
+
+func (f *netFront) closeClients(how func(*netpoll.Conn)) {
+	f.srv.Lock()
+	defer f.srv.Unlock()
+	for _, cl := range f.srv.clients.list {
+		if cl.conn.FD < 0 {
+			how(cl.conn)
+		}
+	}
+}
+
+// frontConn counts what goes through a connection, and ends it in good order.
+type frontConn struct {
+	net.Conn
+	front *netFront
+}
+
+func (c *frontConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.front.moved.bytesIn.Add(uint64(n))
+	c.front.moved.reads.Add(1)
+	return n, err
+}
+
+func (c *frontConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.front.moved.bytesOut.Add(uint64(n))
+	c.front.moved.writes.Add(1)
+	return n, err
+}
+
+// CloseWrite implements netpoll.Graceful.
+func (c *frontConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Abort implements netpoll.Graceful. Closing a TLS connection would send a farewell, and wait for that.
+func (c *frontConn) Abort() error {
+	if secure, ok := c.Conn.(interface{ NetConn() net.Conn }); ok {
+		return secure.NetConn().Close()
+	}
+	return c.Close()
+}
+
+// traffic returns what all fronts have read from clients and written to them.
+func (s *Server) traffic() netpoll.Traffic {
+	t, secure := s.fronts.traffic(), s.tls.traffic()
+	t.BytesIn += secure.BytesIn
+	t.BytesOut += secure.BytesOut
+	t.Reads += secure.Reads
+	t.Writes += secure.Writes
+	return t
+}
+
+// setBacklog sets how many connections the kernel may hold for a listener.
+func setBacklog(ln net.Listener, backlog int) error {
+	raw, ok := ln.(syscall.Conn)
+	if !ok || backlog <= 0 {
+		return nil
+	}
+	control, err := raw.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = control.Control(func(fd uintptr) { failed = unix.Listen(int(fd), backlog) })
+	if err = errors.Join(err, failed); err != nil {
+		return fmt.Errorf("cannot set tcp-backlog: %w", err)
+	}
+	return nil
+}

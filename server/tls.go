@@ -1,0 +1,337 @@
+package server
+
+import (
+	"container/list"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/server/config"
+)
+
+const (
+	handshakeTimeout = 5 * time.Second     // a handshake that takes longer is cut off
+	maxHandshakes    = 1024                // under way at a time; with one more the oldest is cut off
+	minHandshakes    = 16                  // that many where descriptors are short
+	handshakeShare   = 8                   // handshakes may hold one descriptor in so many
+	tlsFilesEvery    = time.Second         // how often the files are looked at
+	expiryWarning    = 14 * 24 * time.Hour // a certificate that ends so soon is worth a warning
+	levelVerbose     = slog.LevelDebug + 2 // the level of loglevel verbose
+	tlsRefused       = "Unable to update TLS configuration. Check server logs."
+	tlsNoPort        = "Unable to listen on this port. Check server logs."
+)
+
+// tlsFront serves tls-port. Each connection is a goroutine that shakes hands and then a pair of them, as netFront has it. Work on
+// handshakes is rationed: however many are under way, at most handshakers of them compute at a time, so that a processor is left to
+// those who are connected.
+type tlsFront struct {
+	netFront
+	config  atomic.Pointer[tls.Config] // for new handshakes
+	compute chan struct{}              // holds one element for each handshake that computes
+	room    int                        // handshakes that may be under way
+	started bool                       // Server.Run has begun; under mu, as all below
+
+	mu        sync.Mutex // taken within the executor's lock, never around it
+	settings  *config.Config
+	files     tlsFiles // that config was made of
+	broken    string   // why the files that are there now cannot be used; empty: they can
+	listeners []net.Listener
+	watching  bool
+	pending   list.List // of net.Conn: handshakes under way, the oldest first
+
+	handshakes, failures, reloads, badReloads atomic.Uint64
+	notAfter                                  atomic.Int64 // when the certificate ends, in seconds
+}
+
+// handshakers is how many handshakes may compute at a time.
+func handshakers() int { return max(1, runtime.GOMAXPROCS(0)-1) }
+
+// handshakeRoom is how many handshakes may be under way.
+func handshakeRoom() int {
+	return min(max(maxDescriptors()/handshakeShare, minHandshakes), maxHandshakes)
+}
+
+func (f *tlsFront) init(s *Server) {
+	f.srv, f.compute, f.room = s, make(chan struct{}, handshakers()), handshakeRoom()
+	f.pending.Init()
+}
+
+// open reads the files and listens, if the configuration has a tls-port.
+func (f *tlsFront) open(cfg *config.Config) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.settings = cfg
+	if cfg.TLSPort == 0 {
+		return nil
+	}
+	if err := f.use(readTLSFiles(cfg)); err != nil {
+		return fmt.Errorf("TLS cannot be served: %w", err)
+	}
+	return f.listen(cfg)
+}
+
+// use makes the configuration for new handshakes from the files. The caller holds mu.
+func (f *tlsFront) use(files tlsFiles) error {
+	made, err := files.config(f.settings)
+	if err != nil {
+		return err
+	}
+	f.files, f.broken = files, ""
+	f.config.Store(made)
+	leaf := made.Certificates[0].Leaf
+	f.notAfter.Store(leaf.NotAfter.Unix())
+	if left := time.Until(leaf.NotAfter); left < expiryWarning {
+		f.srv.log.Warn("the TLS certificate ends soon, or has ended", "at", leaf.NotAfter.UTC().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// listen opens the listeners. The caller holds mu.
+func (f *tlsFront) listen(cfg *config.Config) error {
+	if f.ending.Load() {
+		return errors.New("the server is ending")
+	}
+	open, err := listenOn(cfg.Bind, cfg.TLSPort, "--tls-port")
+	if err != nil {
+		return err
+	}
+	f.listeners = open
+	for _, ln := range open {
+		if err := setBacklog(ln, cfg.TCPBacklog); err != nil {
+			f.closeListeners()
+			return err
+		}
+	}
+	if f.started {
+		f.acceptAll()
+	}
+	return nil
+}
+
+// start begins to accept, if there are listeners.
+func (f *tlsFront) start() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.started = true
+	f.acceptAll()
+}
+
+// acceptAll accepts on all listeners and looks after the files. The caller holds mu.
+func (f *tlsFront) acceptAll() {
+	for _, ln := range f.listeners {
+		f.conns.Go(func() { f.accept(ln, f.shakeHands) })
+	}
+	if len(f.listeners) > 0 && !f.watching {
+		f.watching = true
+		f.conns.Go(f.watch)
+	}
+}
+
+// listening returns the listeners.
+func (f *tlsFront) listening() []net.Listener {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.listeners
+}
+
+// close ends accepting, and all handshakes under way.
+func (f *tlsFront) close() {
+	f.ending.Store(true)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closeListeners()
+	for e := f.pending.Front(); e != nil; e = e.Next() {
+		e.Value.(net.Conn).Close()
+	}
+}
+
+func (f *tlsFront) closeListeners() {
+	for _, ln := range f.listeners {
+		ln.Close()
+	}
+	f.listeners = nil
+}
+
+// configChanged takes new directives into use: a port, or what the files are and how they are used. Connections that are open go on.
+func (f *tlsFront) configChanged(old, cfg *config.Config) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before := f.settings
+	f.settings = cfg
+	if cfg.TLSPort == 0 {
+		f.closeListeners()
+		return nil
+	}
+	if err := f.use(readTLSFiles(cfg)); err != nil {
+		f.settings = before
+		f.srv.log.Error("the TLS configuration stays as it was", "err", err)
+		return errors.New(tlsRefused)
+	}
+	if cfg.TLSPort == old.TLSPort && len(f.listeners) > 0 {
+		return nil
+	}
+	previous := f.listeners
+	if err := f.listen(cfg); err != nil {
+		f.settings, f.listeners = before, previous
+		f.srv.log.Error("the TLS port stays as it was", "err", err)
+		return errors.New(tlsNoPort)
+	}
+	for _, ln := range previous {
+		ln.Close()
+	}
+	return nil
+}
+
+// tlsDirectives are those that configChanged is for.
+var tlsDirectives = []string{
+	"tls-auth-clients", "tls-ca-cert-dir", "tls-ca-cert-file", "tls-cert-file", "tls-ciphers", "tls-key-file", "tls-key-file-pass",
+	"tls-port", "tls-protocols", "tls-session-caching",
+}
+
+// watch looks at the files until the server ends.
+func (f *tlsFront) watch() {
+	tick := time.NewTicker(tlsFilesEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-f.srv.stop:
+			return
+		case <-tick.C:
+			f.refresh()
+		}
+	}
+}
+
+// refresh uses the files anew if they have changed. Files that do not fit, such as a certificate whose key is not there yet, leave
+// everything as it was; the log says so once for each reason.
+func (f *tlsFront) refresh() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.settings.TLSPort == 0 {
+		return
+	}
+	files := readTLSFiles(f.settings)
+	if files.equal(&f.files) {
+		f.broken = ""
+		return
+	}
+	if err := f.use(files); err != nil {
+		if err.Error() != f.broken {
+			f.broken = err.Error()
+			f.badReloads.Add(1)
+			f.srv.log.Error("the TLS files have changed and cannot be used; those from before stay in use", "err", err)
+		}
+		return
+	}
+	f.reloads.Add(1)
+	f.srv.log.Info("the TLS files have changed and are in use", "cert", f.settings.TLSCertFile)
+}
+
+// shakeHands makes a TLS connection of one that came in, and serves it.
+func (f *tlsFront) shakeHands(raw net.Conn) {
+	h := &handshake{Conn: raw, compute: f.compute, underWay: true}
+	conn := tls.Server(h, f.config.Load())
+	_ = raw.SetDeadline(time.Now().Add(handshakeTimeout)) // if it cannot be set, reading will fail too
+	place := f.begin(raw)
+	h.acquire()
+	err := conn.Handshake()
+	h.end()
+	f.finish(place)
+	if err != nil {
+		raw.Close()
+		f.failures.Add(1)
+		if f.srv.log.Enabled(context.Background(), levelVerbose) {
+			f.srv.log.Log(context.Background(), levelVerbose, "a TLS handshake failed", "addr", raw.RemoteAddr().String(), "err", err)
+		}
+		return
+	}
+	_ = raw.SetDeadline(time.Time{})
+	f.handshakes.Add(1)
+	f.serve(conn)
+}
+
+// begin enters a handshake among those under way. Where there are too many, the oldest is cut off: it has had the most time.
+func (f *tlsFront) begin(raw net.Conn) *list.Element {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ending.Load() {
+		raw.Close()
+	}
+	if f.pending.Len() >= f.room {
+		f.pending.Front().Value.(net.Conn).Close()
+		f.pending.Remove(f.pending.Front())
+	}
+	return f.pending.PushBack(raw)
+}
+
+func (f *tlsFront) finish(place *list.Element) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pending.Remove(place) // nothing, if it was cut off
+}
+
+// handshake is a connection during its handshake: it lets others compute while it waits for its peer. Afterwards it is as any other.
+type handshake struct {
+	net.Conn
+	compute  chan struct{}
+	underWay bool // changes before other goroutines have the connection
+	holds    bool // an element of compute
+}
+
+func (h *handshake) acquire() {
+	h.compute <- struct{}{}
+	h.holds = true
+}
+
+func (h *handshake) release() {
+	if h.holds {
+		<-h.compute
+		h.holds = false
+	}
+}
+
+func (h *handshake) end() {
+	h.release()
+	h.underWay = false
+}
+
+// Read implements net.Conn.
+func (h *handshake) Read(p []byte) (int, error) {
+	if !h.underWay {
+		return h.Conn.Read(p)
+	}
+	h.release()
+	n, err := h.Conn.Read(p)
+	if err == nil {
+		h.acquire()
+	}
+	return n, err
+}
+
+// infoTLS writes what INFO says of TLS.
+func infoTLS(c *Ctx, t *infoText) {
+	f := &c.srv.tls
+	t.field("tls_port", c.cfg.TLSPort)
+	if c.cfg.TLSPort == 0 {
+		return
+	}
+	clients := 0
+	for _, cl := range c.srv.clients.list {
+		if cl.conn.FD < 0 {
+			clients++
+		}
+	}
+	t.field("tls_connected_clients", clients)
+	t.field("tls_handshakes", f.handshakes.Load())
+	t.field("tls_handshakes_failed", f.failures.Load())
+	t.field("tls_reloads", f.reloads.Load())
+	t.field("tls_reloads_failed", f.badReloads.Load())
+	t.field("tls_certificate_not_after", f.notAfter.Load())
+}
