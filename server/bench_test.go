@@ -40,6 +40,7 @@ func BenchmarkWorker(b *testing.B) {
 		{"RL.SLIDING", "RL.SLIDING sl:@ 1000 60s"},
 		{"RL.ACQUIRE and RL.RELEASE", "RL.ACQUIRE ac:@ 10 60s MEMBER me ; RL.RELEASE ac:@ me"},
 		{"RL.TAKE of three", "RL.TAKE 3 user tu:@ ip ti:@ all ta:@"},
+		{"MSET of eight", "MSET a:@ 1 b:@ 1 c:@ 1 d:@ 1 e:@ 1 f:@ 1 g:@ 1 h:@ 1"},
 		{"EVALSHA of an empty script", "EVALSHA " + sha1Hex("") + " 0"},
 		{"EVALSHA of a window", "EVALSHA " + sha1Hex(windowScript) + " 1 w:@ 1732099999000 1732100000000 m 10 1000"},
 		{"Window", "MULTI ; ZREMRANGEBYSCORE w:@ 0 1732099999000 ; ZCARD w:@ ; ZADD w:@ 1732100000000 m ; PEXPIRE w:@ 1000 ; EXEC"},

@@ -6,6 +6,7 @@ import (
 	"headgate/server/config"
 	"headgate/server/policy"
 	"headgate/store"
+	"headgate/throttle"
 )
 
 // takeCommand is part of limiterCommands.
@@ -38,6 +39,7 @@ type takenPair struct {
 	counts  *decisions
 	request policy.Request
 	verdict verdict
+	decided throttle.Decision // by a GCRA, whose decision is kept once all limits have let the call pass
 }
 
 // unlimitedPolicy is what unknown-policy allow has a missing policy stand for.
@@ -60,16 +62,21 @@ func rlTake(c *Ctx) {
 	if !ok || !c.takePolicies(pairs) {
 		return
 	}
-	limiting, ok := c.takeAll(pairs, true)
+	limiting, ok := c.askAll(pairs, peek)
 	if !ok {
 		return
 	}
-	if !peek {
-		if limiting >= 0 {
-			c.mendCounters(pairs)
-		} else if _, ok := c.takeAll(pairs, false); !ok {
-			return // nothing can be kept, which the first of them that has to has found
+	switch {
+	case peek:
+	case limiting < 0:
+		if !c.chargeAll(pairs) {
+			return
 		}
+	default:
+		c.askAll(pairs, true) // those that let it pass have charged nothing: that is what they answer
+		c.mendCounters(pairs)
+	}
+	if !peek {
 		c.countPairs(pairs, limiting >= 0)
 	}
 	c.reply.Array(3)
@@ -160,14 +167,20 @@ func (c *Ctx) takePolicies(pairs []takenPair) bool {
 	return true
 }
 
-// takeAll asks every limit, and returns the index of the first that limits, or -1. It sends the error and returns false if a key's
-// state is none of its limit's.
-func (c *Ctx) takeAll(pairs []takenPair, peek bool) (limiting int, ok bool) {
+// askAll asks every limit without charging any, and returns the index of the first that limits, or -1. The answers are those of a
+// peek, but for GCRAs that are not only peeked at. It sends the error and returns false if a key's state is none of its limit's.
+func (c *Ctx) askAll(pairs []takenPair, peek bool) (limiting int, ok bool) {
 	limiting = -1
 	for i := range pairs {
 		p := &pairs[i]
-		p.request.Call.Peek = peek
-		if wireError := c.decide(p.key, p.policy, &p.request, &p.verdict); wireError != "" {
+		wireError := ""
+		if p.request.Call.Peek = peek || !p.policy.IsGCRA(); !p.request.Call.Peek {
+			e, exists := c.db.Find(p.key, c.now)
+			p.decided, wireError = c.askGCRA(&e, exists, p.policy.GCRA, p.request.Call, &p.verdict)
+		} else {
+			wireError = c.decide(p.key, p.policy, &p.request, &p.verdict)
+		}
+		if wireError != "" {
 			c.err(wireError)
 			return 0, false
 		}
@@ -187,6 +200,29 @@ func (c *Ctx) countPairs(pairs []takenPair, limited bool) {
 			p.counts.add(limited, v.Limit, v.Remaining)
 		}
 	}
+}
+
+// chargeAll charges every limit after askAll, which none of them has limited: keys are different from each other, so the answers are
+// still right. It sends the error and returns false, before anything is charged, if nothing can be kept.
+func (c *Ctx) chargeAll(pairs []takenPair) bool {
+	for i := range pairs {
+		p := &pairs[i]
+		if p.request.Call.Peek {
+			p.request.Call.Peek = false
+			if wireError := c.decide(p.key, p.policy, &p.request, &p.verdict); wireError != "" {
+				c.err(wireError)
+				return false
+			}
+			continue
+		}
+		if p.decided.Write != throttle.Keep && c.srv.unwritable != "" {
+			c.err(c.srv.unwritable)
+			return false
+		}
+		e, exists := c.db.Find(p.key, c.now)
+		c.storeTAT(p.key, &e, exists, &p.decided)
+	}
+	return true
 }
 
 // mendCounters gives the counters that limit their expiry if they lack it, as RL.FIXED would: else they would limit for ever.

@@ -55,26 +55,35 @@ func (c *Ctx) decide(k store.Key, p *policy.Policy, r *policy.Request, v *verdic
 
 func (c *Ctx) decideGCRA(k store.Key, g throttle.GCRA, call throttle.Call, v *verdict) (wireError string) {
 	e, exists := c.db.Find(k, c.now)
-	var tat int64
-	if exists {
-		if tat, wireError = storedInteger(&e); wireError != "" {
-			return wireError
-		}
-	}
-	d, err := g.Charge(c.nowNs, tat, exists, call)
-	if err != nil {
-		return errNotInteger
+	d, wireError := c.askGCRA(&e, exists, g, call, v)
+	if wireError != "" {
+		return wireError
 	}
 	if d.Write != throttle.Keep && c.srv.unwritable != "" {
 		return c.srv.unwritable
 	}
 	c.storeTAT(k, &e, exists, &d)
+	return ""
+}
+
+// askGCRA decides about a key, which e is if it exists, and keeps nothing: that is storeTAT's.
+func (c *Ctx) askGCRA(e *store.Entry, exists bool, g throttle.GCRA, call throttle.Call, v *verdict) (d throttle.Decision, wireError string) {
+	var tat int64
+	if exists {
+		if tat, wireError = storedInteger(e); wireError != "" {
+			return d, wireError
+		}
+	}
+	d, err := g.Charge(c.nowNs, tat, exists, call)
+	if err != nil {
+		return d, errNotInteger
+	}
 	v.Limited, v.Limit, v.Remaining = d.Limited, d.Limit, d.Remaining
 	v.RetryAfter, v.ResetAfter = throttle.RetryMillis(d.RetryAfter), throttle.Millis(d.ResetAfter)
 	if v.wait = throttle.Millis(g.Wait(c.nowNs, tat, exists)); d.Limited {
 		v.wait = throttle.NoRetry
 	}
-	return ""
+	return d, ""
 }
 
 // storeTAT does to the key k what a decision asks for. e is the key if it exists.

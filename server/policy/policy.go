@@ -82,6 +82,9 @@ type Policy struct {
 	Sliding  throttle.Sliding
 }
 
+// IsGCRA reports whether the limit is one of a rate, which GCRA decides: not Unlimited, nor one with a Limit of -1.
+func (p *Policy) IsGCRA() bool { return p.Algorithm <= Queue && p.Limit >= 0 }
+
 // Request is what a command asks of a limit, beyond the limit itself.
 type Request struct {
 	Call   throttle.Call
