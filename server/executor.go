@@ -40,6 +40,7 @@ type worker struct {
 
 	ran      bool  // a batch was executed since the last Tick, so ctx.nowNs is fresh
 	ticks    bool  // Tick is called, so background work is this worker's
+	helps    bool  // background work is another worker's, although Tick is called
 	nextCron int64 // ns
 
 	sink uint64 // keeps the touching loads
@@ -67,6 +68,9 @@ func (w *worker) Closed(c *netpoll.Conn) { w.srv.closed(c) }
 
 // Tick implements netpoll.Worker.
 func (w *worker) Tick() time.Duration {
+	if w.helps {
+		return maxCronPeriod
+	}
 	w.ticks = true
 	now := w.ctx.nowNs
 	if !w.ran {

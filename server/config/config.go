@@ -17,6 +17,7 @@ type Config struct {
 	TCPKeepalive   time.Duration // idle time before the kernel probes a peer; 0 = never
 	UnixSocket     string        // socket file; "" = none
 	UnixSocketPerm os.FileMode   // its permission bits; 0 = as the umask leaves them
+	IOThreads      int           // event loops
 	BusyPollUs     int           // how long an event loop spins before it sleeps, in µs
 	ProtectedMode  bool          // refuse clients of other machines while there is no password
 

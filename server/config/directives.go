@@ -55,6 +55,7 @@ const (
 	kib = 1 << 10
 	mib = 1 << 20
 
+	maxIOThreads  = 128           // as in Redis
 	maxSeconds    = math.MaxInt32 // of a time-out; what a C int holds, as in Redis
 	maxDatabases  = 65536         // each costs memory even when it is empty
 	maxSocketPath = 107           // bytes of a Unix socket's path that the kernel takes
@@ -72,6 +73,11 @@ var directives = []*Directive{
 		Name: "busy-poll-us", Group: Network, Since: "0.1.0", Default: "0", Settable: true,
 		Summary: "Microseconds that an event loop goes on looking for work before it sleeps. A lone client's latency falls to a third at the price of a core that is always busy.",
 		kind:    integer(0, 10_000, func(c *Config) *int { return &c.BusyPollUs }),
+	},
+	{
+		Name: "io-threads", Group: Network, Since: "0.1.0", Default: "1",
+		Summary: "Event loops that read, parse and write, each with its share of the connections. Commands are executed one at a time all the same: more than one loop pays with four cores and more.",
+		kind:    integer(1, maxIOThreads, func(c *Config) *int { return &c.IOThreads }),
 	},
 	{
 		Name: "port", Group: Network, Since: "0.1.0", Default: "6379",

@@ -31,7 +31,7 @@ const (
 	ownMemory     = "headgate manages its memory in its own way"
 	ownProcess    = "the process's title, priority and processors are left to the system"
 	ownLog        = "headgate logs to logfile or standard error only"
-	ownThreads    = "headgate reads, parses and writes on its own event loops"
+	ownThreads    = "each event loop reads, parses and writes"
 )
 
 // ignored is the table, sorted by name.
@@ -76,7 +76,6 @@ var ignored = []Ignored{
 	{Name: "dynamic-hz", Reason: "background work adapts itself to what there is to do"},
 	{Name: "enable-module-command", Reason: "headgate loads no modules", Only: []string{"no", "local"}},
 	{Name: "ignore-warnings", Reason: "headgate looks for none of these"},
-	{Name: "io-threads", Reason: ownThreads},
 	{Name: "io-threads-do-reads", Reason: ownThreads},
 	{Name: "jemalloc-bg-thread", Reason: ownMemory},
 	{Name: "lazyfree-lazy-eviction", Reason: ownMemory},

@@ -37,6 +37,8 @@ type Loop struct {
 	pool    resp.Pool
 
 	listeners     []*listener
+	group         []*Loop // those among which new connections are shared out; empty: this one alone
+	nextInGroup   int
 	acceptBackoff time.Duration
 	acceptAgain   time.Time // when listeners paused for lack of descriptors are tried again; zero = not paused
 	onAcceptError func(error)
@@ -49,8 +51,10 @@ type Loop struct {
 
 	sleeping atomic.Bool
 	stopping atomic.Bool
-	woken    []*Conn // guarded by the handler's lock
-	spare    []*Conn // the other of two backing arrays for again
+	woken    []*Conn   // guarded by the handler's lock
+	arrivals []arrival // connections that another loop has accepted; same guard
+	ended    bool      // the loop takes no arrivals any more; same guard
+	spare    []*Conn   // the other of two backing arrays for again
 
 	busyPoll  atomic.Int64 // nanoseconds to spin before sleeping
 	keepAlive atomic.Int64 // seconds; 0 = off
@@ -64,6 +68,13 @@ type Loop struct {
 type turn struct {
 	ready []*Conn // connections of this iteration's batch
 	flush []*Conn // connections to send to in this iteration
+}
+
+// arrival is a connection that was accepted and has no loop yet.
+type arrival struct {
+	fd   int
+	peer unix.Sockaddr
+	from *listener
 }
 
 type listener struct {
@@ -125,6 +136,10 @@ func (l *Loop) Listen(ln net.Listener, backlog int) error {
 	return nil
 }
 
+// Share has l, which listens, give the connections that it accepts to the loops of a group in turn; it may be one of them itself.
+// Call it before any of them is run.
+func (l *Loop) Share(group []*Loop) { l.group = group }
+
 // SetBusyPoll sets how long the loop spins before it sleeps; 0 is not at all. Safe for concurrent use.
 func (l *Loop) SetBusyPoll(d time.Duration) { l.busyPoll.Store(int64(d)) }
 
@@ -176,7 +191,9 @@ func (l *Loop) gather(events []unix.EpollEvent) {
 	if !l.acceptAgain.IsZero() {
 		l.resumeAccepting()
 	}
-	l.prepare()
+	for _, a := range l.prepare() {
+		l.add(a)
+	}
 }
 
 // answer sends what the batch has to say, and lets go of the buffers that it has emptied.
@@ -235,7 +252,7 @@ func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
 	l.sleeping.Store(true)
 	defer l.sleeping.Store(false)
 	l.handler.Lock()
-	idle := len(l.woken) == 0
+	idle := len(l.woken) == 0 && len(l.arrivals) == 0
 	l.handler.Unlock()
 	if !idle || l.stopping.Load() {
 		return epollWaitRaw(l.epfd, events, 0)
@@ -319,8 +336,9 @@ func (l *Loop) readAgain() {
 	l.spare = again[:0]
 }
 
-// prepare adds connections to the batch whose input may go on, and readies all of the batch for replies.
-func (l *Loop) prepare() {
+// prepare adds connections to the batch whose input may go on, and readies all of the batch for replies. It returns the connections
+// that are new to this loop.
+func (l *Loop) prepare() []arrival {
 	l.handler.Lock()
 	defer l.handler.Unlock()
 	for _, c := range l.woken {
@@ -335,6 +353,9 @@ func (l *Loop) prepare() {
 	for _, c := range l.ready {
 		c.prepare(&l.pool)
 	}
+	arrivals := l.arrivals
+	l.arrivals = nil
+	return arrivals
 }
 
 // stage collects what this iteration has to send, under one hold of the lock.
@@ -433,7 +454,7 @@ func (l *Loop) accept(ln *listener) {
 		switch err {
 		case nil:
 			l.acceptBackoff = 0
-			l.add(fd, sa, ln)
+			l.place(arrival{fd, sa, ln})
 		case unix.EAGAIN:
 			return
 		case unix.EINTR, unix.ECONNABORTED:
@@ -444,7 +465,31 @@ func (l *Loop) accept(ln *listener) {
 	}
 }
 
-func (l *Loop) add(fd int, peer unix.Sockaddr, ln *listener) {
+// place gives a new connection to the loop whose turn it is.
+func (l *Loop) place(a arrival) {
+	if len(l.group) == 0 {
+		l.add(a)
+		return
+	}
+	to := l.group[l.nextInGroup]
+	l.nextInGroup = (l.nextInGroup + 1) % len(l.group)
+	if to == l {
+		l.add(a)
+		return
+	}
+	l.handler.Lock()
+	defer l.handler.Unlock()
+	if to.ended {
+		unix.Close(a.fd)
+		return
+	}
+	to.arrivals = append(to.arrivals, a)
+	to.poke()
+}
+
+// add takes a new connection on.
+func (l *Loop) add(a arrival) {
+	fd, peer, ln := a.fd, a.peer, a.from
 	if _, tcp := ln.Listener.(*net.TCPListener); tcp {
 		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		if idle := int(l.keepAlive.Load()); idle > 0 {
@@ -514,6 +559,9 @@ func (l *Loop) shutdown() {
 		ln.file.Close()
 		ln.Listener.Close()
 	}
+	for _, a := range l.refuseArrivals() {
+		unix.Close(a.fd)
+	}
 	deadline := time.Now().Add(shutdownDrainTime)
 	for _, c := range l.conns {
 		if c != nil {
@@ -528,6 +576,14 @@ func (l *Loop) shutdown() {
 	}
 	unix.Close(l.wakefd)
 	l.parking.close()
+}
+
+// refuseArrivals ends this loop's part in its group, and returns the connections that nothing was heard of yet.
+func (l *Loop) refuseArrivals() []arrival {
+	l.handler.Lock()
+	defer l.handler.Unlock()
+	l.ended = true
+	return l.arrivals
 }
 
 // drain sends what a connection still has to get, until the deadline.

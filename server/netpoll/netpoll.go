@@ -43,6 +43,14 @@ type Traffic struct {
 	BytesIn, BytesOut, Reads, Writes uint64
 }
 
+// Add counts what another front has moved as well.
+func (t *Traffic) Add(other Traffic) {
+	t.BytesIn += other.BytesIn
+	t.BytesOut += other.BytesOut
+	t.Reads += other.Reads
+	t.Writes += other.Writes
+}
+
 // Conn is one client's connection. In belongs to the front; Out and the marks are guarded by the Handler's lock.
 type Conn struct {
 	In     resp.Reader // bytes received, not yet executed

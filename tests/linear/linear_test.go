@@ -39,9 +39,14 @@ func TestLinearizable(t *testing.T) {
 		seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("repeat with: go test ./tests/linear -linear.seed %d", seed)
-	server := harness.Start(t, "--policy", fmt.Sprintf("bucket GCRA %d 1 1h, window FIXED %d 1h", gcraLimit, fixedLimit))
+	policies := fmt.Sprintf("bucket GCRA %d 1 1h, window FIXED %d 1h", gcraLimit, fixedLimit)
+	servers := []*harness.Server{ // which take turns
+		harness.Start(t, "--policy", policies),
+		harness.Start(t, "--policy", policies, "--io-threads", "2"),
+	}
 	overlapping := 0
 	for n := range *histories {
+		server := servers[n%len(servers)]
 		harness.Dial(t, server.Addr).Do("FLUSHALL")
 		history := record(t, server, seed+uint64(n), *operations/clients)
 		overlapping += overlaps(history)

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/config"
+)
+
+// loopsServer runs a server with several event loops on a free port, until the test ends.
+func loopsServer(t *testing.T, loops int) *Server {
+	t.Helper()
+	cfg := unsaved()
+	cfg.Bind, cfg.Port, cfg.IOThreads = []string{"127.0.0.1"}, freePort(t), loops
+	srv := New(config.NewLive(cfg), Options{})
+	require.NoError(t, srv.Listen())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		srv.Run()
+	}()
+	t.Cleanup(func() {
+		srv.Stop()
+		<-ended
+		require.Empty(t, srv.clients.list, "every client is forgotten when its loop has ended")
+		srv.keys.Close()
+	})
+	return srv
+}
+
+func freePort(t *testing.T) int {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	return ln.Addr().(*net.TCPAddr).Port
+}
+
+// loopClient is a client of loopsServer; connections go to the loops in turn.
+type loopClient struct {
+	t *testing.T
+	net.Conn
+	r *bufio.Reader
+}
+
+func dialLoop(t *testing.T, srv *Server) *loopClient {
+	t.Helper()
+	conn, err := net.Dial("tcp", srv.Addresses()[0])
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	return &loopClient{t, conn, bufio.NewReader(conn)}
+}
+
+func (c *loopClient) send(line string) {
+	c.t.Helper()
+	_, err := io.WriteString(c, line+"\r\n")
+	require.NoError(c.t, err)
+}
+
+func (c *loopClient) ask(line string, lines int) string {
+	c.t.Helper()
+	c.send(line)
+	return readLines(c.t, c.r, lines)
+}
+
+func TestLoopsShareOneKeyspace(t *testing.T) {
+	const loops, clients, each = 3, 9, 500
+	srv := loopsServer(t, loops)
+	var work sync.WaitGroup
+	for range clients {
+		c := dialLoop(t, srv)
+		work.Go(func() {
+			for range each / 10 {
+				_, err := io.WriteString(c, strings.Repeat("INCR n\r\n", 10))
+				require.NoError(t, err)
+				readLines(t, c.r, 10)
+			}
+		})
+	}
+	work.Wait()
+	c := dialLoop(t, srv)
+	require.Equal(t, fmt.Sprintf("$4\r\n%d\r\n", clients*each), c.ask("GET n", 2))
+	srv.Lock()
+	defer srv.Unlock()
+	for i, loop := range srv.fronts.loops {
+		require.Greater(t, loop.Traffic().Reads, uint64(each/10), "loop %d has its share of the connections", i)
+	}
+}
+
+func TestLoopsWakeEachOther(t *testing.T) {
+	srv := loopsServer(t, 2)
+	one, other := dialLoop(t, srv), dialLoop(t, srv) // on different loops
+	require.Equal(t, "+PONG\r\n", one.ask("PING", 1))
+	require.Equal(t, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n", other.ask("SUBSCRIBE c", 6))
+	waiter := dialLoop(t, srv)
+	for range 100 {
+		require.Equal(t, ":1\r\n", one.ask("PUBLISH c m", 1))
+		require.Equal(t, "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n", readLines(t, other.r, 7))
+		waiter.send("BLPOP l 0")
+		for !strings.Contains(one.ask("CLIENT LIST ID 3", 3), "flags=b") {
+		}
+		require.Equal(t, ":1\r\n", one.ask("RPUSH l v", 1))
+		require.Equal(t, "*2\r\n$1\r\nl\r\n$1\r\nv\r\n", readLines(t, waiter.r, 5))
+	}
+	other.Close()
+	for one.ask("PUBLISH c m", 1) != ":0\r\n" { // a loop that loses a client tells nobody
+	}
+}
+
+func TestLoopsAnswerWhileAScriptIsBusy(t *testing.T) {
+	srv := loopsServer(t, 2)
+	one, other := dialLoop(t, srv), dialLoop(t, srv)
+	require.Equal(t, "+OK\r\n", one.ask("CONFIG SET busy-reply-threshold 1", 1))
+	one.send("EVAL 'while true do end' 0")
+	for !strings.HasPrefix(other.ask("GET k", 1), "-BUSY") {
+	}
+	require.Equal(t, "+OK\r\n", other.ask("SCRIPT KILL", 1))
+	require.Contains(t, readLines(t, one.r, 1), "Script killed by user")
+	require.Equal(t, "$-1\r\n", other.ask("GET k", 1))
+}
