@@ -85,6 +85,7 @@ type sample struct{ written, shown string }
 var samples = map[string]sample{
 	"bind":                       {"* -::*", "* -::*"},
 	"busy-poll-us":               {"50", "50"},
+	"io-threads":                 {"2", "2"},
 	"busy-reply-threshold":       {"250", "250"},
 	"cl-throttle-limit":          {"Capacity", "capacity"},
 	"client-output-buffer-limit": {"pubsub 1mb 2k 3", "normal 67108864 16777216 30 slave 268435456 67108864 60 pubsub 1048576 2000 3"},
