@@ -81,8 +81,9 @@ func TestLogCutAnywhere(t *testing.T) {
 		kept, err := after.ReadFile(incrName)
 		require.NoError(t, err)
 		require.Contains(t, string(kept[max(0, len(kept)-200):]), "after")
-		if _, _, err = loadCopy(t, disk, text[:n], now, strict); whole {
+		if w, _, err = loadCopy(t, disk, text[:n], now, strict); whole {
 			require.NoError(t, err, "cut at %d", n)
+			w.kill()
 		} else {
 			require.ErrorContains(t, err, "at offset ", "cut at %d", n)
 			require.ErrorContains(t, err, "headgate check", "cut at %d", n)

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -139,7 +138,7 @@ func endsProcess(f func()) (ended bool) {
 	return <-done
 }
 
-// digest is the whole content of the databases, as text.
+// digest is the whole content of the databases, as text. Tests make hundreds of thousands of them.
 func digest(s *Server) string {
 	var all []string
 	for i := range s.keys.Databases() {
@@ -150,25 +149,41 @@ func digest(s *Server) string {
 			return true
 		})
 		for _, name := range names {
-			e, _ := db.Peek(s.keys.Key(name))
-			var value []string
-			switch e.Kind() {
-			case store.KindString:
-				var digits integerText
-				value = append(value, string(e.Bytes(digits[:])))
-			case store.KindHash:
-				h, _, _ := db.Hash(s.keys.Key(name), 0)
-				h.Each(func(field, v []byte) bool { value = append(value, fmt.Sprintf("%q=%q", field, v)); return true })
-			case store.KindZSet:
-				z, _, _ := db.ZSet(s.keys.Key(name), 0)
-				z.Range(0, z.Len()-1, false, func(m []byte, score float64) bool { value = append(value, fmt.Sprintf("%q@%v", m, score)); return true })
-			}
-			slices.Sort(value)
-			all = append(all, fmt.Sprintf("%d %q %d %s", i, name, e.ExpireAt(), strings.Join(value, ",")))
+			all = append(all, string(appendDigest(nil, s, db, name)))
 		}
 	}
 	slices.Sort(all)
 	return strings.Join(all, "\n")
+}
+
+// appendDigest appends what a key holds. Names and texts stand behind their lengths.
+func appendDigest(text []byte, s *Server, db *store.DB, name []byte) []byte {
+	bulk := func(text, b []byte) []byte {
+		text = append(strconv.AppendInt(text, int64(len(b)), 10), ':')
+		return append(append(text, b...), ' ')
+	}
+	k := s.keys.Key(name)
+	e, _ := db.Peek(k)
+	text = append(strconv.AppendInt(text, int64(db.Index()), 10), ' ')
+	text = append(strconv.AppendInt(bulk(text, name), e.ExpireAt(), 10), ' ')
+	switch e.Kind() {
+	case store.KindString:
+		var digits integerText
+		text = bulk(text, e.Bytes(digits[:]))
+	case store.KindHash:
+		h, _, _ := db.Hash(k, 0)
+		var fields []string
+		h.Each(func(field, v []byte) bool { fields = append(fields, string(bulk(bulk(nil, field), v))); return true })
+		slices.Sort(fields)
+		text = append(text, strings.Join(fields, "")...)
+	case store.KindZSet:
+		z, _, _ := db.ZSet(k, 0)
+		z.Range(0, z.Len()-1, false, func(m []byte, score float64) bool {
+			text = append(strconv.AppendFloat(bulk(text, m), score, 'g', -1, 64), ' ')
+			return true
+		})
+	}
+	return text
 }
 
 // randomUnit returns what a client may send as one unit, over a few keys.
