@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
-	"time"
 
 	"headgate/persistence"
 	"headgate/persistence/aof"
@@ -152,9 +151,6 @@ func (s *Server) fsyncPolicy() config.FsyncPolicy {
 // known then, and asking the system again would not tell.
 func (s *Server) writeLog(batch []byte, nowMs int64, policy config.FsyncPolicy) error {
 	a := &s.aof
-	if policy == config.FsyncEverysec {
-		a.syncer.waitForRoom()
-	}
 	if err := a.log.Write(batch, nowMs); err != nil {
 		return err
 	}
@@ -212,129 +208,4 @@ func (s *Server) commitDue() {
 func (s *Server) die(message string, details ...any) {
 	s.log.Error(message, details...)
 	s.exit(1)
-}
-
-// syncer syncs the append-only file in the background. What is written is on the disk a second later, or when the sync that is
-// under way then has ended and one more has been made. To keep that so, writers wait when a sync takes longer than that.
-type syncer struct {
-	mu      sync.Mutex
-	ended   sync.Cond // a sync has ended
-	oldest  time.Time // when the first bytes were written for which no sync has begun; zero: there are none
-	running bool
-	closing bool
-	delayed uint64 // how often writers have waited
-	wake    chan struct{}
-	done    chan struct{}
-}
-
-// syncPeriod is how long written bytes may wait for their sync to begin.
-const syncPeriod = time.Second
-
-func (y *syncer) start(s *Server, log *aof.Log) {
-	y.ended.L = &y.mu
-	y.wake, y.done, y.closing = make(chan struct{}, 1), make(chan struct{}), false
-	go y.run(s, log)
-}
-
-// end has the goroutine end and waits for that.
-func (y *syncer) end() {
-	y.mu.Lock()
-	y.closing = true
-	y.mu.Unlock()
-	y.poke()
-	<-y.done
-}
-
-func (y *syncer) poke() {
-	select {
-	case y.wake <- struct{}{}:
-	default:
-	}
-}
-
-// written tells of a write.
-func (y *syncer) written() {
-	y.mu.Lock()
-	first := y.oldest.IsZero()
-	if first {
-		y.oldest = time.Now()
-	}
-	y.mu.Unlock()
-	if first {
-		y.poke()
-	}
-}
-
-// waitForRoom returns when a write can be synced in time.
-func (y *syncer) waitForRoom() {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	if !y.late() {
-		return
-	}
-	y.delayed++
-	for y.late() && y.running {
-		y.ended.Wait()
-	}
-}
-
-// late reports whether bytes have waited for too long because a sync is still under way.
-func (y *syncer) late() bool {
-	return y.running && !y.oldest.IsZero() && time.Since(y.oldest) > syncPeriod
-}
-
-func (y *syncer) run(s *Server, log *aof.Log) {
-	defer close(y.done)
-	for range y.wake {
-		for {
-			y.mu.Lock()
-			oldest, closing := y.oldest, y.closing
-			y.mu.Unlock()
-			if closing {
-				return
-			}
-			if oldest.IsZero() {
-				break
-			}
-			if wait := time.Until(oldest.Add(syncPeriod)); wait > 0 {
-				select {
-				case <-y.wake:
-				case <-time.After(wait):
-				}
-				continue
-			}
-			y.sync(s, log)
-		}
-	}
-}
-
-func (y *syncer) sync(s *Server, log *aof.Log) {
-	y.mu.Lock()
-	y.running, y.oldest = true, time.Time{}
-	y.mu.Unlock()
-	err := log.Sync()
-	y.mu.Lock()
-	y.running = false
-	y.ended.Broadcast()
-	y.mu.Unlock()
-	if err != nil {
-		s.die("the append-only file could not be synced; nothing is certain about the last writes", "file", log.Name(), "err", err)
-	}
-}
-
-// delays returns how often writers have waited for a sync.
-func (y *syncer) delays() uint64 {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	return y.delayed
-}
-
-// pendingSync is 1 while a sync is under way.
-func (y *syncer) pendingSync() int {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	if y.running {
-		return 1
-	}
-	return 0
 }

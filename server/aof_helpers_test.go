@@ -96,6 +96,13 @@ func spareServer(s *Server) {
 	spareServers = append(spareServers, s)
 }
 
+// pass lets time pass for the server.
+func (w *aofServer) pass(d time.Duration) {
+	w.srv.Lock()
+	defer w.srv.Unlock()
+	*w.now += int64(d)
+}
+
 // ask sends input and reports the replies; ended tells that the process has ended without one.
 func (w *aofServer) ask(input []byte) (reply []byte, ended bool) {
 	ended = endsProcess(func() {

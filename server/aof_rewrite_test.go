@@ -42,7 +42,7 @@ func scenario(rnd *rand.Rand, disk *crashfs.FS, now *int64, past *history) (kept
 	defer w.kill()
 	write := func(n int) bool {
 		for range n {
-			*now += 1e6
+			w.pass(time.Millisecond)
 			reply, ended := w.ask(randomUnit(rnd))
 			past.add(digest(w.srv))
 			if ended {
@@ -150,7 +150,7 @@ func TestRewriteAndConfigSet(t *testing.T) {
 	require.NoError(t, err)
 	settle := func() {
 		require.Eventually(t, func() bool {
-			now += int64(samplePeriod)
+			w.pass(time.Duration(samplePeriod))
 			require.False(t, w.tick())
 			w.srv.Lock()
 			defer w.srv.Unlock()
@@ -159,7 +159,7 @@ func TestRewriteAndConfigSet(t *testing.T) {
 		}, waitLong, waitStep)
 	}
 	for i := range 2000 {
-		now += 1e6
+		w.pass(time.Millisecond)
 		_, ended := w.ask(randomUnit(rnd))
 		require.False(t, ended)
 		if i%10 == 0 {

@@ -20,7 +20,7 @@ type Log struct {
 
 	torn bool // behind size there may be a part of a batch that could not be written
 
-	syncing sync.Mutex // held while a file is synced or closed
+	syncing sync.RWMutex // held while a file is synced, and alone while one is closed
 	mu      sync.Mutex
 	path    string
 	size    int64 // of the file
@@ -170,10 +170,11 @@ func (l *Log) mend() error {
 	return nil
 }
 
-// Sync returns when all that was written before is on stable storage. After an error what is there is not known.
+// Sync returns when all that was written before is on stable storage. After an error what is there is not known. A sync does not wait
+// for another.
 func (l *Log) Sync() error {
-	l.syncing.Lock()
-	defer l.syncing.Unlock()
+	l.syncing.RLock()
+	defer l.syncing.RUnlock()
 	return l.syncLocked()
 }
 
