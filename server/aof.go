@@ -27,6 +27,7 @@ type appendLog struct {
 
 	// The rest is guarded by the executor's lock.
 	open      bool  // there is a log
+	notedMs   int64 // the time that stands in it last
 	writing   bool  // effects have been taken to be written, and are not yet
 	failed    error // why the last write did not succeed
 	keeper    keeper
@@ -69,9 +70,9 @@ func (s *Server) openLog(open int64) error {
 	return nil
 }
 
-// closeLog writes what is left and closes the file.
+// closeLog writes what is left, and what time it is, and closes the file.
 func (s *Server) closeLog() {
-	s.commit()
+	s.commitNoting(true)
 	a := &s.aof
 	a.commits.Lock()
 	defer a.commits.Unlock()
@@ -103,7 +104,10 @@ func (e *effects) take(spare []byte) []byte {
 
 // commit has all effects so far written to the append-only file, and synced if appendfsync says so, before it returns. It
 // returns the error for the commands that are not on the disk after all. The caller does not hold the executor's lock.
-func (s *Server) commit() (refusal string) {
+func (s *Server) commit() (refusal string) { return s.commitNoting(false) }
+
+// commitNoting is commit, which has the time noted even if there are no effects.
+func (s *Server) commitNoting(time bool) (refusal string) {
 	a := &s.aof
 	a.commits.Lock()
 	defer a.commits.Unlock()
@@ -117,7 +121,7 @@ func (s *Server) commit() (refusal string) {
 		a.pending = append(a.pending, batch...)
 		batch = a.pending
 	}
-	if a.log == nil || len(batch) == 0 {
+	if a.log == nil || len(batch) == 0 && !time {
 		return ""
 	}
 	err := s.writeLog(batch, nowMs, policy)
@@ -133,7 +137,7 @@ func (s *Server) commit() (refusal string) {
 	}
 	s.Lock()
 	defer s.Unlock()
-	a.writing, a.size = false, a.log.Size()
+	a.writing, a.size, a.notedMs = false, a.log.Size(), nowMs
 	s.rewriteIfGrown(s.config.Get())
 	return s.wrote(err)
 }
@@ -194,13 +198,19 @@ func systemText(err error) string {
 	return oneLine(err.Error())
 }
 
-// commitDue commits what background work has changed, and tries again what could not be written.
+// noteEvery is how often the time is noted in the log while the clock is ahead of the wall, in ms: it is all that a start has to go on
+// with then.
+const noteEvery = 1000
+
+// commitDue commits what background work has changed, tries again what could not be written, and notes the time if need be.
 func (s *Server) commitDue() {
 	s.Lock()
-	due := s.aof.open && (len(s.effects.whole()) > 0 || s.aof.failed != nil)
+	a := &s.aof
+	due := a.open && (len(s.effects.whole()) > 0 || a.failed != nil)
+	time := a.open && s.clock.Ahead() && s.clock.now/1e6-a.notedMs >= noteEvery
 	s.Unlock()
-	if due {
-		s.commit()
+	if due || time {
+		s.commitNoting(time)
 	}
 }
 

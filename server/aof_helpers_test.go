@@ -43,14 +43,21 @@ const wallAtStart = 1_700_000_000_000 * 1e6
 
 // startAOF starts a server in /data of a file system, as after a crash or the first time.
 func startAOF(fsys persistence.FS, policy config.FsyncPolicy, now *int64, change func(*config.Config)) (w *aofServer, err error) {
+	if w, err = startAOFBy(fsys, policy, func() (wall, mono int64) { return *now, *now }, change); err == nil {
+		w.now = now
+	}
+	return w, err
+}
+
+// startAOFBy is startAOF with a clock of its own.
+func startAOFBy(fsys persistence.FS, policy config.FsyncPolicy, clock func() (wall, mono int64), change func(*config.Config)) (w *aofServer, err error) {
 	cfg := config.Default()
 	cfg.Dir, cfg.AppendOnly, cfg.AppendFsync = "/data", true, policy
 	if change != nil {
 		change(cfg)
 	}
-	clock := NewClock(func() (wall, mono int64) { return *now, *now })
 	s := newOrSpareServer(cfg)
-	s.clock, s.fs, s.exit = clock, fsys, func(int) { runtime.Goexit() }
+	s.clock, s.fs, s.exit = NewClock(clock), fsys, func(int) { runtime.Goexit() }
 	s.loading.active = true
 	if err := s.load(); err != nil {
 		spareServer(s)
@@ -58,7 +65,7 @@ func startAOF(fsys persistence.FS, policy config.FsyncPolicy, now *int64, change
 	}
 	s.endLoading()
 	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2", FD: 1}
-	w = &aofServer{now: now, workerClient: workerClient{srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}}
+	w = &aofServer{workerClient: workerClient{srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}}
 	w.worker.Opened(conn)
 	return w, nil
 }

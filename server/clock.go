@@ -11,6 +11,7 @@ import "time"
 type Clock struct {
 	source func() (wall, mono int64) // both in ns
 	now    int64                     // ns since the Unix epoch
+	wall   int64                     // what the wall said last
 	mono   int64
 }
 
@@ -21,7 +22,8 @@ func NewClock(source func() (wall, mono int64)) *Clock {
 		source = systemClock()
 	}
 	c := &Clock{source: source}
-	c.now, c.mono = source()
+	c.wall, c.mono = source()
+	c.now = c.wall
 	return c
 }
 
@@ -29,7 +31,7 @@ func NewClock(source func() (wall, mono int64)) *Clock {
 func (c *Clock) Read() int64 {
 	wall, mono := c.source()
 	elapsed := mono - c.mono
-	c.mono = mono
+	c.wall, c.mono = wall, mono
 	if wall >= c.now+elapsed {
 		c.now = wall
 	} else {
@@ -45,6 +47,9 @@ func (c *Clock) AtLeast(ns int64) bool {
 	c.now = max(c.now, ns)
 	return behind
 }
+
+// Ahead reports whether the clock was ahead of the wall when it was read last.
+func (c *Clock) Ahead() bool { return c.now > c.wall }
 
 func systemClock() func() (wall, mono int64) {
 	start := time.Now()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -137,13 +138,18 @@ func (r *replay) all() error {
 			return err
 		}
 	}
+	s.goOnFrom(r.nowMs)
+	return nil
+}
+
+// goOnFrom has time go on from where it was when the data were written last, in ms since the Unix epoch, if the wall is behind that.
+func (s *Server) goOnFrom(ms int64) {
 	s.Lock()
 	defer s.Unlock()
-	if s.clock.AtLeast(r.nowMs * 1e6) {
-		s.log.Warn("the clock is behind the time at which the append-only file was last written: time goes on from there, at half speed until the clock has caught up",
-			"logged", time.UnixMilli(r.nowMs).UTC())
+	if ms < math.MaxInt64/1_000_000 && s.clock.AtLeast(ms*1e6) {
+		s.log.Warn("the clock is behind the time at which the data were written last: time goes on from there, at half speed until the clock has caught up",
+			"written", time.UnixMilli(ms).UTC())
 	}
-	return nil
 }
 
 // file loads one file. Only the last one may end too early or have a damaged end.
@@ -214,6 +220,7 @@ func (r *replay) snapshot(f persistence.ReadFile, path string) (end int64, err e
 	if err != nil {
 		return 0, fmt.Errorf("the snapshot in %s cannot be loaded: %w", path, err)
 	}
+	r.nowMs = max(r.nowMs, l.nowMs)
 	r.srv.Lock()
 	r.srv.loading.loaded = before + l.bytes
 	r.srv.Unlock()

@@ -27,6 +27,7 @@ type loadOptions struct {
 type loaded struct {
 	keys, expired int
 	bytes         int64     // its length
+	nowMs         int64     // its time, 0 if it is not one of ours
 	rest          io.Reader // what follows it
 }
 
@@ -63,7 +64,7 @@ func (s *Server) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 		return loaded{}, err
 	}
 	s.saving.partial = false
-	return loaded{keys: l.keys, expired: l.expired, bytes: in.Offset(), rest: in.Rest()}, nil
+	return loaded{keys: l.keys, expired: l.expired, bytes: in.Offset(), nowMs: l.nowMs, rest: in.Rest()}, nil
 }
 
 var errStopped = errors.New("the server was told to end")
@@ -75,10 +76,16 @@ type rdbLoader struct {
 	now           int64 // ms
 	keepExpired   bool
 	keys, expired int
+	nowMs         int64 // when it was taken, if that is known
 }
 
-// Aux implements rdb.Sink. What these fields tell is of no use here.
-func (l *rdbLoader) Aux(_, _ []byte) error { return nil }
+// Aux implements rdb.Sink. What other fields tell is of no use here.
+func (l *rdbLoader) Aux(name, value []byte) error {
+	if string(name) == auxNow {
+		l.nowMs, _ = store.ParseInt(value)
+	}
+	return nil
+}
 
 // Function implements rdb.Sink.
 func (l *rdbLoader) Function(code []byte) error {

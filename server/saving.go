@@ -176,6 +176,7 @@ func (s *Server) LoadSnapshot() error {
 	if err != nil {
 		return fmt.Errorf("the snapshot %s cannot be loaded: %w", name, err)
 	}
+	s.goOnFrom(l.nowMs)
 	s.Lock()
 	defer s.Unlock()
 	v := &s.saving

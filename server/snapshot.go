@@ -20,6 +20,10 @@ const (
 	snapshotFullWait = time.Millisecond
 )
 
+// auxNow is the name of the field that has a snapshot's time in ms since the Unix epoch: a start goes on from there if the wall is behind
+// it.
+const auxNow = "headgate-now"
+
 // snapshotJob is what becomes of a snapshot's bytes. write and finish are called by a goroutine of the snapshot's own, without the
 // executor's lock; done with it.
 type snapshotJob struct {
@@ -69,7 +73,9 @@ func (s *Server) startSnapshot(job snapshotJob) {
 	r.Begin()
 	r.Aux("redis-ver", RedisVersion)
 	r.Aux("redis-bits", "64")
-	r.Aux("ctime", fmt.Sprint(s.clock.Read()/1e9))
+	now := s.clock.Read()
+	r.Aux("ctime", fmt.Sprint(now/1e9))
+	r.Aux(auxNow, fmt.Sprint(now/1e6))
 	r.Aux("used-mem", fmt.Sprint(s.usedMemory()))
 	base := "0"
 	if job.base {
