@@ -50,8 +50,9 @@ fuzz: ## run each fuzz target for T, by default 10m
 crash: build ## kill -9 the server N times under 16 writers, by default 500
 	$(GO) test -count=1 -v -timeout 60m ./tests/crash -crash.kills $(or $(N),500) | grep -vE '^ *=== '
 
-power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits
+power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits, lose each sector
 	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestLog|TestEach|TestKill' ./server -aof.cuts 20000 -aof.step 1 -aof.flips 100000 | grep -E '^ *(--- FAIL|--- PASS: Test[A-Za-z]+ |ok|FAIL|.*Messages)'
+	$(GO) test -count=1 -v -timeout 60m ./persistence/aof -scan.step 1 | grep -E '^ *(--- |ok|FAIL|.*Messages)'
 
 compat: deps build ## compare with redis-server, byte for byte
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/compat | grep -vE '^ *(=== |--- PASS)'

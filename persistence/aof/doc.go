@@ -18,8 +18,8 @@
 //
 //	*3 CR LF  $3 CR LF SET CR LF  $1 CR LF k CR LF  $1 CR LF v CR LF
 //
-// Between commands there may be lines that begin with # and are shorter than 1024 bytes. Redis skips them. What is appended at
-// once, a batch, is
+// Between commands there may be lines that begin with #, have no zero byte and are shorter than 1024 bytes. Redis skips them. What is
+// appended at once, a batch, is
 //
 //	#NOW:<time in ms since the Unix epoch> CR LF
 //	commands
@@ -36,5 +36,6 @@
 // A file may end anywhere, because of a crash, in its last batch: it is loaded up to its last whole unit. In a batch whose
 // #CRC line is missing, a unit with a zero byte at the end of a 512-byte sector does not count as whole: storage that lost power
 // may have kept the sectors behind it and not that one. A batch with a wrong CRC, or anything that is not of the form above, is
-// damage: everything from there to the end is given up if that is no more than MaxSalvage bytes, and else the file is refused.
+// damage: everything from there to the end is given up if that is no more than MaxSalvage bytes, without zero bytes at the end, and
+// else the file is refused.
 package aof

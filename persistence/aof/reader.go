@@ -134,6 +134,8 @@ func (r *Reader) Next(args [][]byte) (command [][]byte, annotation []byte, err e
 func cutAnnotation(b []byte) (line []byte, size int, why string) {
 	end := bytes.IndexByte(b[:min(len(b), maxAnnotation)], '\n')
 	switch {
+	case end >= 0 && bytes.IndexByte(b[:end], 0) >= 0:
+		return nil, 0, whyNoCommand // nobody writes zero bytes there: these are of a lost sector, and more than this line is gone
 	case end >= 0:
 		return bytes.TrimSuffix(b[1:end], []byte("\r")), end + 1, ""
 	case len(b) >= maxAnnotation:

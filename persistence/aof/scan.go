@@ -22,11 +22,12 @@ type Report struct {
 	Commands int64 // before Whole
 	NowMs    int64 // the latest time that is noted before Whole, in ms since the Unix epoch; 0 = none
 	Covered  int64 // bytes before Whole that a CRC covers
+	Zeros    int64 // bytes at the end that are zero, in a file with damage
 	Open     int64 // from here to Whole no CRC covers anything, but for a #CRC line that may stand there; Whole if there is nothing
 }
 
-// lost is how many bytes would be given up.
-func (r *Report) lost() int64 { return r.Size - r.Whole }
+// lost is how many bytes would be given up, without the zero bytes at the end that storage may have put there.
+func (r *Report) lost() int64 { return max(r.Size-r.Zeros-r.Whole, 0) }
 
 // Salvageable reports whether the file can be used up to Whole: it ends too early, or its damage is short.
 func (r *Report) Salvageable() bool {
@@ -85,9 +86,15 @@ func Scan(file persistence.ReadFile, offset int64) (*Report, error) {
 	if err := s.judge(flaw); err != nil {
 		return nil, err
 	}
+	zeros := int64(0)
+	if flaw != nil && !flaw.Cut {
+		if zeros, err = zerosAtEnd(file); err != nil {
+			return nil, err
+		}
+	}
 	at := s.usable(flaw)
 	return &Report{
-		Size: file.Size(), Whole: at.offset, Flaw: flaw,
+		Size: file.Size(), Whole: at.offset, Flaw: flaw, Zeros: zeros,
 		Commands: at.commands, NowMs: at.nowMs, Covered: at.covered, Open: s.open(at),
 	}, nil
 }
@@ -199,7 +206,7 @@ func (s *scan) annotation(begin int64, raw, line []byte) (*Flaw, error) {
 // check compares a #CRC line, whose text is behind its tag, with the bytes before it.
 func (s *scan) check(at int64, text []byte) (*Flaw, error) {
 	want, n, ok := parseCRC(text)
-	if !ok || n > at || s.inMulti {
+	if !ok || n > at || s.inMulti || s.own && n < at-s.opened {
 		s.refuted = true
 		return &Flaw{Offset: at, Why: whyBadCRC}, nil
 	}
@@ -320,6 +327,23 @@ func sumOf(file io.ReaderAt, at, n int64) (uint32, error) {
 	crc := crc32.New(castagnoli)
 	_, err := io.Copy(crc, io.NewSectionReader(file, at, n))
 	return crc.Sum32(), err
+}
+
+// zerosAtEnd returns how many bytes at the end of a file are zero.
+func zerosAtEnd(file persistence.ReadFile) (n int64, err error) {
+	buf := make([]byte, 64<<10)
+	for end := file.Size(); end > 0; {
+		part := buf[:min(end, int64(len(buf)))]
+		if _, err := file.ReadAt(part, end-int64(len(part))); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if rest := len(bytes.TrimRight(part, "\x00")); rest > 0 {
+			return n + int64(len(part)-rest), nil
+		}
+		n += int64(len(part))
+		end -= int64(len(part))
+	}
+	return n, nil
 }
 
 // allZero reports whether a file has nothing but zero bytes from offset on, and at least one.

@@ -1,0 +1,102 @@
+package aof
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/persistence/crashfs"
+)
+
+var (
+	scanSeed = flag.Uint64("scan.seed", 0, "seed of the logs that lose sectors; 0 draws one")
+	scanStep = flag.Int("scan.step", 17, "by how many bytes the sectors' ends move from log to log")
+)
+
+// written returns a log of batches that each set a few keys to random bytes, many of them zero, behind a first one of a size.
+func written(t *testing.T, rnd *rand.Rand, first, batches int) []byte {
+	t.Helper()
+	disk := crashfs.New("/d")
+	set, err := Open(Options{FS: disk, Dir: "/d/log", Name: "a"})
+	require.NoError(t, err)
+	l, err := set.Append()
+	require.NoError(t, err)
+	require.NoError(t, l.Write(appendSet(nil, make([]byte, first)), 1))
+	for i := range batches {
+		var batch []byte
+		for range 1 + rnd.IntN(2) {
+			value := make([]byte, rnd.IntN(80))
+			if rnd.IntN(10) == 0 {
+				value = make([]byte, rnd.IntN(2000))
+			}
+			for i := range value {
+				value[i] = byte(rnd.IntN(3)) * byte(rnd.IntN(256))
+			}
+			batch = appendSet(batch, value)
+		}
+		require.NoError(t, l.Write(batch, int64(1_700_000_000_000+i)))
+	}
+	text, err := disk.ReadFile(set.Path(set.incrName(1)))
+	require.NoError(t, err)
+	return text
+}
+
+func appendSet(dst, value []byte) []byte {
+	return fmt.Appendf(dst, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%s\r\n", len(value), value)
+}
+
+func scanOf(t *testing.T, text []byte) *Report {
+	t.Helper()
+	report, err := Scan(memory{bytes.NewReader(text)}, 0)
+	require.NoError(t, err)
+	return report
+}
+
+// TestScanOfLostSectors: of a log in which a sector or several are zero instead of what was written, nothing counts as whole from the
+// first of them on, wherever in a batch, an annotation or a command they begin and end.
+func TestScanOfLostSectors(t *testing.T) {
+	seed := *scanSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-scan.seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	for first := 0; first < sector; first += *scanStep {
+		text := written(t, rnd, first, 60)
+		for i := 0; i < len(text); i += sector {
+			for _, lost := range []int{1, 1 + rnd.IntN(4)} {
+				end := min(i+lost*sector, len(text))
+				if len(bytes.Trim(text[i:end], "\x00")) == 0 {
+					continue
+				}
+				changed := bytes.Clone(text)
+				clear(changed[i:end])
+				for _, cut := range []int{end, i + rnd.IntN(end-i), len(text)} {
+					report := scanOf(t, changed[:cut])
+					require.NotNil(t, report.Flaw, "first %d, sector at %d, file cut at %d", first, i, cut)
+					require.LessOrEqual(t, report.Whole, int64(i), "first %d, sector at %d, file cut at %d: %v", first, i, cut, report.Flaw)
+				}
+			}
+		}
+	}
+}
+
+// TestScanOfLongZeroTail: zero bytes at the end are not counted as given up, whatever they begin in.
+func TestScanOfLongZeroTail(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 1))
+	text := written(t, rnd, 10, 20)
+	for cut := range len(text) {
+		report := scanOf(t, append(bytes.Clone(text[:cut]), make([]byte, 2*sector)...))
+		require.LessOrEqual(t, report.Whole, int64(cut))
+		require.NotNil(t, report.Flaw)
+		require.LessOrEqual(t, report.lost(), int64(len(text)), "cut at %d: %v", cut, report.Flaw)
+	}
+	for _, cut := range []int{len(text), len(text) - 1, len(text) - 5, len(text) - 20, len(text) - 60} {
+		report := scanOf(t, append(bytes.Clone(text[:cut]), make([]byte, MaxSalvage+1)...))
+		require.True(t, report.Salvageable(), "cut at %d: %v", cut, report.Flaw)
+	}
+}
