@@ -204,7 +204,12 @@ func collect(args [][]byte, b []byte, multibulkMax, bulkMax int) (out [][]byte, 
 		if at >= len(b) || b[at] != '$' {
 			return args, 0
 		}
-		length, start := header(b, at)
+		var length, start int
+		if at+3 < len(b) && b[at+2] == '\r' && b[at+1]-'0' <= 9 { // most are this short
+			length, start = int(b[at+1]-'0'), at+4
+		} else {
+			length, start = header(b, at)
+		}
 		if start == 0 || length > bulkMax || length > len(b)-start-2 {
 			return args, 0
 		}

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"encoding/binary"
 	"math"
 	"strconv"
 
@@ -100,7 +101,47 @@ func (w *Writer) NullArray() {
 }
 
 // Int appends an integer.
-func (w *Writer) Int(n int64) { w.buf = redcon.AppendInt(w.buf, n) }
+func (w *Writer) Int(n int64) {
+	if !w.short(':', n) {
+		w.buf = redcon.AppendInt(w.buf, n)
+	}
+}
+
+// short appends the line of a small number in one store of eight bytes: a
+// limiter's answer is mostly made of these.
+func (w *Writer) short(prefix byte, n int64) bool {
+	const crlf = '\r' | '\n'<<8
+	from := len(w.buf)
+	if cap(w.buf)-from < 8 {
+		return false
+	}
+	line, length := uint64(prefix), 0
+	switch u := uint64(n); {
+	case u < 10:
+		line |= (u+'0')<<8 | crlf<<16
+		length = len(":0\r\n")
+	case u < 100:
+		line |= pair(u)<<8 | crlf<<24
+		length = len(":10\r\n")
+	case u < 1000:
+		line |= (u/100+'0')<<8 | pair(u%100)<<16 | crlf<<32
+		length = len(":100\r\n")
+	case u < 10_000:
+		line |= pair(u/100)<<8 | pair(u%100)<<24 | crlf<<40
+		length = len(":1000\r\n")
+	case n == -1:
+		line |= '-'<<8 | '1'<<16 | crlf<<24
+		length = len(":-1\r\n")
+	default:
+		return false
+	}
+	binary.LittleEndian.PutUint64(w.buf[from:from+8], line)
+	w.buf = w.buf[:from+length]
+	return true
+}
+
+// pair returns the two digits of a number below 100, the first one in the lower byte.
+func pair(n uint64) uint64 { return n/10 + '0' | (n%10+'0')<<8 }
 
 // Bulk appends a bulk string.
 func (w *Writer) Bulk(value []byte) { w.buf = redcon.AppendBulk(w.buf, value) }
@@ -123,7 +164,11 @@ func (w *Writer) Simple(text string) { w.buf = redcon.AppendString(w.buf, text) 
 func (w *Writer) Error(text string) { w.buf = redcon.AppendError(w.buf, text) }
 
 // Array appends the header of an array whose n elements follow.
-func (w *Writer) Array(n int) { w.buf = redcon.AppendArray(w.buf, n) }
+func (w *Writer) Array(n int) {
+	if !w.short('*', int64(n)) {
+		w.buf = redcon.AppendArray(w.buf, n)
+	}
+}
 
 // Map appends the header of a map whose n keys, each before its value, follow:
 // an array of twice n elements in RESP2.

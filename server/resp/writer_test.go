@@ -25,6 +25,11 @@ func TestWriter(t *testing.T) {
 		{"null", (*Writer).Null, "$-1\r\n", "_\r\n"},
 		{"null array", (*Writer).NullArray, "*-1\r\n", "_\r\n"},
 		{"int", func(w *Writer) { w.Int(7); w.Int(-1); w.Int(1234567) }, ":7\r\n:-1\r\n:1234567\r\n", ""},
+		{"ints of all lengths", func(w *Writer) {
+			for _, n := range []int64{9, 10, 99, 100, 101, 999, 1000, 1010, 9999, 10000, -2, -10} {
+				w.Int(n)
+			}
+		}, ":9\r\n:10\r\n:99\r\n:100\r\n:101\r\n:999\r\n:1000\r\n:1010\r\n:9999\r\n:10000\r\n:-2\r\n:-10\r\n", ""},
 		{"int extremes", func(w *Writer) { w.Int(math.MinInt64); w.Int(math.MaxInt64) }, ":-9223372036854775808\r\n:9223372036854775807\r\n", ""},
 		{"bulk", func(w *Writer) { w.Bulk([]byte("a\r\nb")); w.Bulk(nil) }, "$4\r\na\r\nb\r\n$0\r\n\r\n", ""},
 		{"bulk string", func(w *Writer) { w.BulkString("0123456789") }, "$10\r\n0123456789\r\n", ""},
@@ -160,6 +165,13 @@ func BenchmarkWriter(b *testing.B) {
 			w.Int(15)
 			w.Int(-1)
 			w.Int(2)
+		}},
+		{"CL.THROTTLE by redcon", func() {
+			buf := redcon.AppendArray(w.Bytes(), 5)
+			for _, n := range []int64{0, 16, 15, -1, 2} {
+				buf = redcon.AppendInt(buf, n)
+			}
+			w.SetBuffer(buf)
 		}},
 		{"BulkInt", func() { w.BulkInt(1234567890123) }},
 		{"BulkInt by redcon", func() { w.SetBuffer(redcon.AppendBulkInt(w.Bytes(), 1234567890123)) }},
