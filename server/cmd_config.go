@@ -92,6 +92,7 @@ func configRewrite(c *Ctx) {
 func configResetStat(c *Ctx) {
 	c.srv.stats.reset()
 	c.srv.policies.counts.reset()
+	c.srv.top.reset(c.nowNs)
 	c.srv.stats.expiredBefore = c.srv.keys.Stats().Expired
 	c.ok()
 }

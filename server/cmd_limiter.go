@@ -66,6 +66,7 @@ var limiterCommands = []*Command{
 		Reply:  ReplyArray, Handler: rlSliding,
 	},
 	takeCommand,
+	topCommand,
 }
 
 // Arguments that the limiters share.

@@ -52,6 +52,7 @@ func (s *Server) cron() time.Duration {
 		s.stats.sample(now, traffic.BytesIn, traffic.BytesOut)
 		s.savePoints(now)
 		s.keepAsked()
+		s.top.goOn(now)
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
 		due.sample = now + int64(samplePeriod)
 	}

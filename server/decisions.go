@@ -48,8 +48,11 @@ func algorithmName(a policy.Algorithm) string {
 }
 
 // decided counts a decision about the key k.
-func (c *Ctx) decided(_ store.Key, a policy.Algorithm, limited bool, limit, remaining int64) {
+func (c *Ctx) decided(k store.Key, a policy.Algorithm, limited bool, limit, remaining int64) {
 	c.srv.stats.decisions[a].add(limited, limit, remaining)
+	if c.srv.top.keys > 0 {
+		c.srv.top.add(k, c.db.Index(), limited)
+	}
 }
 
 // knownPolicy is a limit that has a name, and what is counted of it.
@@ -105,7 +108,7 @@ func (p *policyCounts) reset() {
 	}
 }
 
-// infoLimiters shows the decisions by algorithm and by policy.
+// infoLimiters shows the decisions by algorithm and by policy, and the keys with the most.
 func infoLimiters(c *Ctx, t *infoText) {
 	show := func(name string, d *decisions) {
 		if *d != (decisions{}) {
@@ -127,4 +130,5 @@ func infoLimiters(c *Ctx, t *infoText) {
 	for _, counted := range c.srv.policies.counts.list {
 		show("policy_"+counted.name, &counted.decisions)
 	}
+	infoTop(c, t)
 }

@@ -164,9 +164,16 @@ var (
 	policyNear = newFamily(prometheus.CounterValue, "headgate_policy_near_limit_total",
 		"Allowed calls that left no more than a tenth of the policy's limit.", "policy")
 
+	topCalls = newFamily(prometheus.GaugeValue, "headgate_top_calls",
+		"Calls of limiters that RL.TOP looks back at: those that were limited, or all of them (hot).", "list")
+	topKeyCalls = newFamily(prometheus.GaugeValue, "headgate_top_key_calls",
+		"Calls of the key that stands at this place of RL.TOP, from 1 to 10; RL.TOP tells which key it is.", "list", "rank")
+	topError   = newFamily(prometheus.GaugeValue, "headgate_top_error_calls", "How much too high headgate_top_key_calls may be.", "list")
+	topSeconds = newFamily(prometheus.GaugeValue, "headgate_top_window_seconds", "How far RL.TOP looks back.")
+
 	labelled = []*family{
 		instance, commandCalls, commandSeconds, commandFailed, commandRejected, commandLatency, errorReplies, dbKeys, dbExpiring,
-		limiterCalls, limiterNear, policyCalls, policyNear,
+		limiterCalls, limiterNear, policyCalls, policyNear, topCalls, topKeyCalls, topError, topSeconds,
 	}
 )
 
@@ -192,6 +199,7 @@ func (m *collector) Collect(out chan<- prometheus.Metric) {
 	m.collectCommands(out)
 	m.collectDatabases(out)
 	m.collectLimiters(out)
+	m.collectTop(out)
 }
 
 // locked runs one slice.
@@ -334,6 +342,34 @@ func (m *collector) collectLimiters(out chan<- prometheus.Metric) {
 	}
 	if others != (decisions{}) {
 		sendDecisions(out, policyCalls, policyNear, otherPolicies, &others)
+	}
+}
+
+func (m *collector) collectTop(out chan<- prometheus.Metric) {
+	for _, list := range []string{listLimited, listHot} {
+		var counts []uint64
+		var sum, bound uint64
+		var since int64
+		m.locked(func(s *Server) {
+			t := &s.top
+			now := s.clock.Read()
+			t.goOn(now)
+			if t.keys > 0 {
+				counts, sum, bound, since = t.window(list).Counts(), t.window(list).Sum(), t.window(list).Bound(), now-t.began
+			}
+		})
+		topCalls.send(out, float64(sum), list)
+		topError.send(out, float64(bound), list)
+		if list == listHot {
+			topSeconds.send(out, asSeconds(since))
+		}
+		for i := range topShown {
+			calls := uint64(0)
+			if i < len(counts) {
+				calls = counts[i]
+			}
+			topKeyCalls.send(out, float64(calls), list, strconv.Itoa(i+1))
+		}
 	}
 }
 

@@ -41,6 +41,7 @@ type Server struct {
 	stats    statistics
 	effects  effects
 	policies policies
+	top      topKeys
 	access   access
 	pairs    [maxPairs]takenPair           // scratch for RL.TAKE
 	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows
@@ -178,6 +179,7 @@ func (s *Server) apply(cfg *config.Config) {
 	}
 	s.keys.SetLimits(encodingLimits(cfg))
 	s.policies.apply(cfg)
+	s.top.apply(cfg, s.clock.now)
 	s.lookAround(cfg)
 	s.judgeSaving()
 	s.fronts.apply(cfg)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"strings"
 )
@@ -99,6 +100,13 @@ func (s *statistics) countError(text string) {
 func (s *statistics) reset() {
 	clear(s.commands)
 	*s = statistics{commands: s.commands, peakMemory: s.peakMemory}
+}
+
+// randomSeed returns a number that nobody can guess.
+func randomSeed() uint64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:])
 }
 
 // randomHex returns n random bytes in hexadecimal.

@@ -76,6 +76,8 @@ type Config struct {
 	CLThrottleLimit ThrottleLimit
 	Policies        []NamedPolicy // fixed ones, in the order in which they were written
 	UnknownPolicy   UnknownPolicy
+	TopKeys         int           // keys that each list of RL.TOP watches; 0 = none
+	TopWindow       time.Duration // that the lists go back, at least; at most twice that
 
 	BusyReplyThreshold int // ms that a script runs before other clients get BUSY; 0 = never
 	ScriptTimeLimit    int // ms after which a script that has written nothing is stopped; 0 = never

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"headgate/server/quoting"
+	"headgate/server/top"
 )
 
 // Directive is one entry of the table: everything there is to know about a directive. Entries never change.
@@ -373,6 +374,17 @@ var directives = []*Directive{
 		kind:    policiesKind{},
 	},
 	{
+		Name: "top-keys", Group: Limiters, Since: "0.1.0", Default: "512", Settable: true,
+		Summary: "Keys that are watched to tell which are limited most, and which are called most; a number in RL.TOP may be too high by the number of calls divided by this. Each takes 0.8 KiB. 0 turns RL.TOP off.",
+		kind:    integer(0, top.MaxKeys, func(c *Config) *int { return &c.TopKeys }),
+	},
+	{
+		Name: "top-window", Group: Limiters, Since: "0.1.0", Default: "300", Settable: true,
+		Summary: "Seconds that RL.TOP looks back at least; at most twice as many. 0 is taken as 1.",
+		kind:    seconds(func(c *Config) *time.Duration { return &c.TopWindow }),
+		check:   clampTopWindow,
+	},
+	{
 		Name: "unknown-policy", Group: Limiters, Since: "0.1.0", Default: "error", Settable: true,
 		Summary: "What RL.TAKE makes of a policy that does not exist: error answers with an error, allow takes it for unlimited.",
 		kind:    enum(func(c *Config) *UnknownPolicy { return &c.UnknownPolicy }, "error", "allow"),
@@ -561,6 +573,12 @@ func checkDaemonize(c *Config, _ *Host) error {
 	if c.Daemonize {
 		return errors.New("headgate stays in the foreground; use no, and let systemd or the container run it")
 	}
+	return nil
+}
+
+// clampTopWindow has the lists look back a second at least.
+func clampTopWindow(c *Config, _ *Host) error {
+	c.TopWindow = max(c.TopWindow, time.Second)
 	return nil
 }
 

@@ -145,6 +145,8 @@ var samples = map[string]sample{
 	"tracking-table-max-keys":    {"5", "5"},
 	"unixsocket":                 {"/run/x.sock", "/run/x.sock"},
 	"unixsocketperm":             {"0770", "770"},
+	"top-keys":                   {"100", "100"},
+	"top-window":                 {"60", "60"},
 	"unknown-policy":             {"allow", "allow"},
 	"zset-max-listpack-entries":  {"8", "8"},
 	"zset-max-listpack-value":    {"9b", "9"},

@@ -282,35 +282,55 @@ func (w *Window) Memory() int {
 	return 2 * (cap(w.now.keys)*perKey + len(w.now.table)*perSlot)
 }
 
+// each hands the keys of both sketches to fn, without their names: sketch and i say where these are.
+func (w *Window) each(fn func(k Key, sketch *Sketch, i int)) {
+	halves := [2]*Sketch{w.now, w.before}
+	for half, s := range halves {
+		other := halves[1-half]
+		floor := other.floor()
+		for i := range s.keys {
+			k := &s.keys[i]
+			key := Key{DB: int(k.db), Long: k.long, Hash: k.hash, Count: k.count, Error: k.error}
+			switch old := other.find(k.hash); {
+			case old == nil:
+				key.Count, key.Error = key.Count+floor, key.Error+floor
+			case half == 1:
+				continue // it has been there
+			default:
+				key.Count, key.Error = key.Count+old.count, key.Error+old.error
+			}
+			fn(key, s, i)
+		}
+	}
+}
+
+// Counts returns the counts of all keys that are watched, the highest first.
+func (w *Window) Counts() []uint64 {
+	counts := make([]uint64, 0, len(w.now.keys)+len(w.before.keys))
+	w.each(func(k Key, _ *Sketch, _ int) { counts = append(counts, k.Count) })
+	slices.Sort(counts)
+	slices.Reverse(counts)
+	return counts
+}
+
 // Top returns the keys with the most calls, at most n, the most called first.
 func (w *Window) Top(n int) []Key {
-	all := make([]Key, 0, len(w.now.keys)+len(w.before.keys))
-	floor := w.before.floor()
-	for i := range w.now.keys {
-		k := &w.now.keys[i]
-		key := Key{DB: int(k.db), Hash: k.hash, Count: k.count, Error: k.error, Long: k.long}
-		if old := w.before.find(k.hash); old != nil {
-			key.Count, key.Error = key.Count+old.count, key.Error+old.error
-		} else {
-			key.Count, key.Error = key.Count+floor, key.Error+floor
-		}
-		key.Name = w.now.nameOf(i)
-		all = append(all, key)
+	counts := w.Counts()
+	n = min(n, len(counts))
+	if n == 0 {
+		return nil
 	}
-	floor = w.now.floor()
-	for i := range w.before.keys {
-		k := &w.before.keys[i]
-		if w.now.find(k.hash) == nil {
-			all = append(all, Key{Name: w.before.nameOf(i), Long: k.long, DB: int(k.db), Hash: k.hash, Count: k.count + floor, Error: k.error + floor})
+	least := counts[n-1]
+	var top []Key
+	w.each(func(k Key, s *Sketch, i int) {
+		if k.Count >= least {
+			k.Name = slices.Clone(s.nameOf(i))
+			top = append(top, k)
 		}
-	}
-	slices.SortFunc(all, func(a, b Key) int {
+	})
+	slices.SortFunc(top, func(a, b Key) int {
 		// Of equal counts the more certain one goes first; and the order is the same each time.
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Error, b.Error), slices.Compare(a.Name, b.Name), cmp.Compare(a.DB, b.DB))
 	})
-	all = all[:min(n, len(all))]
-	for i := range all {
-		all[i].Name = slices.Clone(all[i].Name)
-	}
-	return all
+	return top[:n]
 }
