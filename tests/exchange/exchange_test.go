@@ -61,11 +61,19 @@ func value(t *testing.T, c *harness.Client, name, kind string) string {
 	return ""
 }
 
+// shownBefore is how much is shown of what stands before a difference.
+const shownBefore = 100
+
 func requireSame(t *testing.T, want, got map[string]string) {
 	t.Helper()
 	for name, v := range want {
 		require.Contains(t, got, name)
-		require.True(t, v == got[name], "%s\nwas %.300q\nis  %.300q", name, v, got[name])
+		at := 0
+		for at < min(len(v), len(got[name])) && v[at] == got[name][at] {
+			at++
+		}
+		at = max(0, at-shownBefore)
+		require.True(t, v == got[name], "%s, from byte %d on\nwas %.300q\nis  %.300q", name, at, v[at:], got[name][min(at, len(got[name])):])
 	}
 	require.Len(t, got, len(want))
 }
@@ -75,9 +83,10 @@ const far = 4_000_000_000_000
 
 // writer fills a server with every kind of value, small and big.
 type writer struct {
-	c   *harness.Client
-	rnd *rand.Rand
-	n   int
+	c     *harness.Client
+	rnd   *rand.Rand
+	n     int
+	sizes []int // of collections
 }
 
 // name is that of the next key; now and then the writer changes the database.
@@ -130,7 +139,7 @@ func (w *writer) fill(n int) {
 		w.c.Ask("SET", name, w.text())
 		w.expire(name)
 	}
-	for _, size := range []int{1, 2, 12, 100, 300, 600, 3000} {
+	for _, size := range w.sizes {
 		w.collections(size)
 	}
 	for i := range 3 {
@@ -185,7 +194,7 @@ func newWriter(t *testing.T, s *harness.Server) *writer {
 	t.Logf("-exchange.seed %d", seed)
 	c := harness.Dial(t, s.Addr)
 	t.Cleanup(c.Close)
-	return &writer{c: c, rnd: rand.New(rand.NewPCG(seed, 1))}
+	return &writer{c: c, rnd: rand.New(rand.NewPCG(seed, 1)), sizes: []int{1, 2, 12, 100, 300, 600, 3000}}
 }
 
 // TestRedisStartsOnOurSnapshot also has redis-check-rdb look at the file.

@@ -1,5 +1,6 @@
 // Package random sends one stream of random commands to headgate and to redis-server and compares every reply, and at the end
-// every key. The commands and their syntax come from redis-server's own COMMAND DOCS.
+// every key, and then what each of them makes of what both have logged. The commands and their syntax come from redis-server's own
+// COMMAND DOCS.
 package random
 
 import (
@@ -127,18 +128,23 @@ func ofOneScore(args []string) {
 func plain(args ...string) sent { return sent{args, strings.ToLower(args[0])} }
 
 func TestRandomStream(t *testing.T) {
-	for _, protocol := range []string{"2", "3"} {
-		t.Run("RESP"+protocol, func(t *testing.T) { run(t, protocol, *count/2) })
+	first := *seed
+	if first == 0 {
+		first = rand.Uint64()
+	}
+	t.Run("RESP2", func(t *testing.T) { run(t, "2", *count/2, first) })
+	for done := 0; done < *count/2; done += maxLogged {
+		t.Run("RESP3", func(t *testing.T) { run(t, "3", min(maxLogged, *count/2-done), first+uint64(done), logged...) })
 	}
 }
 
-func run(t *testing.T, protocol string, n int) {
-	seed := *seed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
+// maxLogged is after how many commands the servers' logs are replayed.
+const maxLogged = 50_000
+
+// run sends n commands to servers with the given flags. If these have them log their changes, the logs are replayed in the end.
+func run(t *testing.T, protocol string, n int, seed uint64, flags ...string) {
 	t.Logf("seed %d, %d commands", seed, n)
-	subjectServer, referenceServer := harness.StartPair(t)
+	subjectServer, referenceServer := harness.StartPair(t, flags...)
 	subject, reference := harness.Dial(t, subjectServer.Addr), harness.Dial(t, referenceServer.Addr)
 	s := &stream{
 		dice:     &dice{rand.New(rand.NewPCG(seed, 0)), time.Now().Unix()},
@@ -183,6 +189,9 @@ func run(t *testing.T, protocol string, n int) {
 		}
 	}
 	compareKeys(t, reference, subject)
+	if flags != nil {
+		requireReplay(t, subjectServer, referenceServer)
+	}
 }
 
 // same compares two replies as far as the command promises them.
