@@ -20,7 +20,7 @@ const (
 	acceptsPerEvent   = 1000 // connections accepted before the others get their turn
 	acceptBackoffMin  = 10 * time.Millisecond
 	acceptBackoffMax  = time.Second
-	shortSleepMs      = 4                      // the first sleep, which the scheduler is not told of: about a tick, so that it needs no timer of its own
+	shortSleep        = 4 * time.Millisecond   // the first sleep, which the scheduler is not told of: about a tick, so that it needs no timer of its own
 	keepAliveProbes   = 3                      // unanswered probes after which a peer counts as gone
 	shutdownDrainTime = 500 * time.Millisecond // how long a stopping loop waits for full sockets to drain
 	readEvents        = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
@@ -257,13 +257,14 @@ func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
 	if !idle || l.stopping.Load() {
 		return epollWaitRaw(l.epfd, events, 0)
 	}
-	if n := epollWaitRaw(l.epfd, events, shortSleepMs); n > 0 {
-		return n
-	}
 	if !l.acceptAgain.IsZero() {
 		limit = min(limit, time.Until(l.acceptAgain))
 	}
-	if limit -= shortSleepMs * time.Millisecond; limit <= 0 {
+	first := min(shortSleep, max(limit, time.Millisecond))
+	if n := epollWaitRaw(l.epfd, events, int(first/time.Millisecond)); n > 0 {
+		return n
+	}
+	if limit -= first; limit <= 0 {
 		return 0
 	}
 	return l.parking.wait(events, limit)
