@@ -56,6 +56,6 @@ func (c *Ctx) debugObject() {
 		c.err(errNoSuchKey)
 		return
 	}
-	c.reply.Simple("Value at:0x0 refcount:1 encoding:" + e.Encoding() + " serializedlength:" + strconv.Itoa(e.MemoryUsage(usageSamples)) +
+	c.reply.Simple("Value at:0x0 refcount:1 encoding:" + e.Encoding() + " serializedlength:" + strconv.Itoa(e.MemoryUsage()) +
 		" lru:0 lru_seconds_idle:" + strconv.FormatInt(e.Idle(), 10))
 }

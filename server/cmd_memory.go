@@ -39,11 +39,8 @@ var memoryCommand = &Command{
 	},
 }
 
-// usageSamples is how many members of a big value MEMORY USAGE looks at when it is not told.
-const usageSamples = 5
-
+// memoryUsage takes SAMPLES and needs none: what a value takes up is known.
 func memoryUsage(c *Ctx) {
-	samples := int64(usageSamples)
 	for i := 3; i < len(c.args); i += 2 {
 		if i+1 == len(c.args) || !c.is(i, "SAMPLES") {
 			c.err(errSyntax)
@@ -57,14 +54,13 @@ func memoryUsage(c *Ctx) {
 			c.err(errSyntax)
 			return
 		}
-		samples = n
 	}
 	e, ok := c.db.Look(c.key(2), c.now)
 	if !ok {
 		c.reply.Null()
 		return
 	}
-	c.reply.Int(int64(e.MemoryUsage(int(samples))))
+	c.reply.Int(int64(e.MemoryUsage()))
 }
 
 // memoryFigures are what MEMORY and INFO say about memory, in bytes.

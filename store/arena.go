@@ -39,6 +39,7 @@ type arena struct {
 	spare    []uint32         // chunk numbers that became free
 	next     uint32           // the next chunk number never used; 0 before the first
 	used     uint64           // bytes of blocks in use
+	total    *uint64          // the same of several arenas, or nil
 	resident uint64           // bytes of runs in use or warm, and of huge blocks
 	check    bool             // look for double frees and frees into the wrong class; set before the first alloc
 }
@@ -100,7 +101,7 @@ func (a *arena) alloc(class uint8) ref {
 		return a.alloc(class)
 	}
 	run.live++
-	a.used += uint64(classSize(class))
+	a.use(int(classSize(class)))
 	if a.check {
 		run.inUse.take(run, r)
 	}
@@ -139,7 +140,7 @@ func (a *arena) free(r ref, class uint8) {
 	if a.check {
 		run.inUse.release(run, r, class)
 	}
-	a.used -= uint64(classSize(class))
+	a.use(-int(classSize(class)))
 	*(*ref)(a.at(r)) = run.free
 	run.free = r
 	run.live--
@@ -230,7 +231,7 @@ func (a *arena) allocHuge(size int) ref {
 		a.huge = make(map[uint32]int)
 	}
 	a.huge[chunk] = size
-	a.used += uint64(size)
+	a.use(size)
 	a.resident += uint64(size)
 	return ref(chunk) << chunkShift
 }
@@ -246,7 +247,7 @@ func (a *arena) freeHuge(r ref) {
 	a.bases[chunk] = nil
 	delete(a.huge, chunk)
 	a.spare = append(a.spare, chunk)
-	a.used -= uint64(size)
+	a.use(-size)
 	a.resident -= uint64(size)
 }
 
@@ -260,8 +261,17 @@ func (a *arena) release() []mapping {
 			maps = append(maps, mapping{a.bases[chunk], chunkSize})
 		}
 	}
-	*a = arena{check: a.check}
+	a.use(-int(a.used))
+	*a = arena{check: a.check, total: a.total}
 	return maps
+}
+
+// use counts bytes of blocks that are taken, or with a negative number given back.
+func (a *arena) use(bytes int) {
+	a.used += uint64(bytes)
+	if a.total != nil {
+		*a.total += uint64(bytes)
+	}
 }
 
 // list puts a run into its class's list of partial runs.

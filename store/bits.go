@@ -38,7 +38,7 @@ func (db *DB) SetBytes(k Key, v []byte) { db.setBytes(k, v, 0) }
 // setBytes is SetBytes with an expiry (Unix milliseconds, 0 for none).
 func (db *DB) setBytes(k Key, v []byte, expireAt int64) {
 	if recordSize(len(k.Name), len(v)) > maxBlock {
-		db.put(k, encBigString, 0, expireAt).word = db.objects.add(&bigString{data: v, grown: true})
+		db.put(k, encBigString, 0, expireAt).word = db.addObject(&bigString{data: v, grown: true})
 		return
 	}
 	rec := db.put(k, encBytes, len(v), expireAt)

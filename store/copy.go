@@ -1,11 +1,5 @@
 package store
 
-// cloner is a value on the Go heap that can be copied. Every value that Entry.toObject takes from a type's own file is one.
-type cloner interface {
-	// clone returns a copy: what changes in the one is not seen in the other.
-	clone() any
-}
-
 // Copy makes the key to of the database target a copy of from, value and TTL, and reports whether it did: from must be
 // there at now (Unix milliseconds), and to must not be unless replace is set. A key is not copied to itself. What it takes
 // grows with the value.
@@ -28,7 +22,7 @@ func (db *DB) Copy(from Key, target *DB, to Key, replace bool, now int64) bool {
 	}
 	rec := target.insertLike(to, source.rec)
 	if rec.enc.isObject() {
-		rec.word = target.objects.add(source.object().(cloner).clone())
+		rec.word = target.addObject(source.object().clone().(object))
 	}
 	return true
 }
@@ -51,7 +45,7 @@ func (db *DB) Move(k Key, target *DB, now int64) bool {
 	rec := target.insertLike(k, source.rec)
 	rec.access = source.rec.access
 	if rec.enc.isObject() {
-		rec.word = target.objects.add(source.object())
+		rec.word = target.addObject(source.object())
 	}
 	source.Delete()
 	return true

@@ -114,6 +114,9 @@ func (e *Entry) mutate() {
 	if !e.mutated {
 		e.mutated = true
 		e.db.mutate(e.rec.name(), changeWrite)
+		if e.rec.enc.isObject() {
+			e.db.noteChange(e.rec.word)
+		}
 	}
 }
 
@@ -158,18 +161,18 @@ func (e *Entry) maxPacked() int {
 }
 
 // object is the value on the Go heap. Only for encodings that have one.
-func (e *Entry) object() any { return e.db.objects.at(e.rec.word) }
+func (e *Entry) object() object { return e.db.objects.at(e.rec.word) }
 
 // toObject replaces the payload by obj, which enc says how to read; the record shrinks to its head and key.
 // A value that is an object already is replaced.
-func (e *Entry) toObject(enc encoding, obj any) {
+func (e *Entry) toObject(enc encoding, obj object) {
 	e.db.releaseObject(e.rec)
 	class := classFor(recordSize(int(e.rec.keyLen), 0))
 	if class != e.rec.class {
 		e.move(class, 0)
 	}
 	e.rec.enc = enc
-	e.rec.word = e.db.objects.add(obj)
+	e.rec.word = e.db.addObject(obj)
 }
 
 // move puts the record into a block of another class, with its head, key and the first keep bytes of its payload.

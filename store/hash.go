@@ -96,7 +96,7 @@ func (h *Hash) Delete(field []byte) bool {
 			return true
 		}
 		h.entry.mutate()
-		h.table.fields.remove(p)
+		h.table.remove(p)
 		return true
 	}
 	f, _, ok := h.packed().find(field)
@@ -216,7 +216,7 @@ func (h *Hash) convert() {
 	p := h.packed()
 	for at := 0; at < len(p); {
 		f, field, value := p.field(at)
-		table.fields.insert(field, append([]byte(nil), value...))
+		table.set(field, value)
 		at = f.end
 	}
 	h.entry.toObject(encHash, table)

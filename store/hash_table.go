@@ -17,21 +17,38 @@ func newHashTable() *hashTable {
 
 // clone implements cloner. The copy shares nothing with the table but the fields' names, which never change.
 func (t *hashTable) clone() any {
-	return &hashTable{fields: t.fields.clone(slices.Clone[[]byte])}
+	own, grown := &hashTable{}, 0
+	own.fields = t.fields.clone(func(value []byte) []byte {
+		copied := slices.Clone(value)
+		grown += cap(copied) - cap(value)
+		return copied
+	})
+	own.fields.bytes += grown
+	return own
 }
 
 // set gives a field a value, copied, and says whether the field is new.
 func (t *hashTable) set(field, value []byte) (created bool) {
 	p, ok := t.fields.find(field)
 	if !ok {
-		t.fields.insert(field, append([]byte(nil), value...))
+		held := append([]byte(nil), value...)
+		t.fields.insert(field, held)
+		t.fields.bytes += cap(held)
 		return true
 	}
 	// A counter's text mostly keeps its length, so its memory is used again.
 	held := &t.fields.at(p).value
+	t.fields.bytes -= cap(*held)
 	if n := len(value); t.fields.save(p) || cap(*held) < n || cap(*held) > 2*n+spareValue {
 		*held = nil
 	}
 	*held = append((*held)[:0], value...)
+	t.fields.bytes += cap(*held)
 	return false
+}
+
+// remove takes out the field at position p.
+func (t *hashTable) remove(p int) {
+	t.fields.bytes -= cap(t.fields.at(p).value)
+	t.fields.remove(p)
 }

@@ -58,24 +58,29 @@ type Key struct {
 
 // Keyspace is a set of numbered databases. It is not safe for concurrent use.
 type Keyspace struct {
-	seed      maphash.Seed
-	dbs       []*DB
-	limits    Limits
-	dirty     uint64
-	expired   uint64
-	hand      int // the database that ExpireSlice is at
-	retired   retired
-	onExpired func(db *DB, name []byte)
-	observer  Observer // of changes, or nil
-	access    access
-	snapshot  *Snapshot          // the one that is under way, or nil
-	epoch     uint16             // the number of the last snapshot
-	ready     []*Awaited         // awaited keys that have been added, in that order
-	digits    [maxIntText]byte   // the text of a number that a view of a set hands out
-	stamps    stampTexts         // the members of logs that have been handed out
-	stampName [maxStampName]byte // of AppendStamps, which hands it out
-	empty     buckets            // what a database without keys points to; never written
-	scratch   buckets            // a table's old buckets while it is being split
+	seed         maphash.Seed
+	dbs          []*DB
+	limits       Limits
+	dirty        uint64
+	expired      uint64
+	arenaUsed    uint64 // bytes of the blocks in use
+	objectBytes  int    // bytes of the values on the Go heap, as last measured
+	overhead     uint64 // bytes on the Go heap beside values and tables, as of the last Stats
+	hand         int    // the database that ExpireSlice is at
+	retired      retired
+	onExpired    func(db *DB, name []byte)
+	observer     Observer // of changes, or nil
+	access       access
+	snapshot     *Snapshot // the one that is under way, or nil
+	epoch        uint16    // the number of the last snapshot
+	changing     [maxChanging]changingObject
+	nextChanging uint
+	ready        []*Awaited         // awaited keys that have been added, in that order
+	digits       [maxIntText]byte   // the text of a number that a view of a set hands out
+	stamps       stampTexts         // the members of logs that have been handed out
+	stampName    [maxStampName]byte // of AppendStamps, which hands it out
+	empty        buckets            // what a database without keys points to; never written
+	scratch      buckets            // a table's old buckets while it is being split
 }
 
 // DB is one database of a Keyspace. It owns its memory, so that a flush costs nothing per key.
@@ -119,7 +124,7 @@ func New(o Options) *Keyspace {
 	ks := &Keyspace{seed: o.Hash, limits: o.Limits, access: access{random: o.Random}}
 	for i := range o.Databases {
 		db := &DB{ks: ks, index: i, watched: make(map[string]*watchedKey), awaited: make(map[string]*Awaited)}
-		db.arena.check = invariants
+		db.arena.check, db.arena.total = invariants, &ks.arenaUsed
 		db.resetTables()
 		ks.dbs = append(ks.dbs, db)
 	}
@@ -168,21 +173,26 @@ type Stats struct {
 	Tables        int    // sub-tables of the key index
 	ArenaUsed     uint64 // bytes of the blocks in use, outside the Go heap
 	ArenaResident uint64 // bytes mapped and not given back to the operating system
+	ObjectBytes   uint64 // bytes of the values on the Go heap, about
+	Overhead      uint64 // bytes on the Go heap beside them: directories, the arenas' books
 }
 
 // Stats are the current counters.
 func (ks *Keyspace) Stats() Stats {
-	s := Stats{Expired: ks.expired, ArenaResident: ks.retired.bytes}
+	ks.measureAll()
+	s := Stats{Expired: ks.expired, ArenaUsed: ks.arenaUsed, ArenaResident: ks.retired.bytes, ObjectBytes: uint64(ks.objectBytes)}
+	ks.overhead = 0
 	for _, db := range ks.dbs {
 		s.Keys += db.keys
 		s.Expires += db.expires
 		s.Objects += db.objects.len()
-		s.ArenaUsed += db.arena.used
+		ks.overhead += uint64(db.indexOverhead())
 		s.ArenaResident += db.arena.resident
 		for _, n := range db.atDepth {
 			s.Tables += n
 		}
 	}
+	s.Overhead = ks.overhead
 	return s
 }
 
@@ -212,10 +222,12 @@ func (db *DB) Flush() {
 	}
 	db.mutate(nil, changeFlush)
 	db.signalStreams()
+	db.ks.measureAll()
 	if s := db.ks.snapshot; s == nil || !s.adopt(db) {
 		db.ks.retired.add(db.arena.release())
 		db.ks.retired.unmap(flushUnmapBytes)
 	}
+	db.ks.objectBytes -= db.objects.bytes
 	db.objects = objectSlab{}
 	db.resetTables()
 }
@@ -287,7 +299,7 @@ func (db *DB) remove(hash uint64, r ref, rec *record) {
 // releaseObject forgets the record's value on the Go heap, if it has one.
 func (db *DB) releaseObject(rec *record) {
 	if rec.enc.isObject() {
-		db.objects.remove(rec.word)
+		db.removeObject(rec.word)
 		rec.word = 0
 		if rec.enc == encStream && len(db.awaited) != 0 {
 			db.signal(rec.name())

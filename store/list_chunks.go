@@ -1,9 +1,6 @@
 package store
 
-import (
-	"slices"
-	"unsafe"
-)
+import "slices"
 
 // chunkedList is a big list: a chain of chunks, each a packedList with room at either end. A chunk holds as much as
 // Limits.ListMaxListpackSize says, or one element that is larger than that. No chunk is empty.
@@ -11,10 +8,12 @@ type chunkedList struct {
 	first, last *listChunk
 	count       int // elements
 	chunks      int
+	bytes       int // of the chunks
 }
 
 // listChunk is a part of a chunkedList. Its elements are buf[start:end].
 type listChunk struct {
+	list          *chunkedList // nil: none yet
 	before, after *listChunk
 	buf           []byte
 	start, end    int
@@ -25,9 +24,17 @@ type listChunk struct {
 // own gives the chunk a buffer of its own, before that is written to.
 func (c *listChunk) own() {
 	if c.shared {
-		c.buf = slices.Clone(c.buf)
+		c.take(slices.Clone(c.buf))
 		c.shared = false
 	}
+}
+
+// take replaces the chunk's buffer.
+func (c *listChunk) take(buf []byte) {
+	if c.list != nil {
+		c.list.bytes += cap(buf) - cap(c.buf)
+	}
+	c.buf = buf
 }
 
 // firstChunkSize is the room that a new chunk begins with, in bytes.
@@ -64,7 +71,8 @@ func (c *listChunk) makeRoom(front bool, n, limit int) {
 		start = size - c.size()
 	}
 	end := start + copy(buf[start:], c.packed())
-	c.buf, c.start, c.end = buf, start, end
+	c.take(buf)
+	c.start, c.end = start, end
 }
 
 // push adds an element at an end of the chunk.
@@ -115,7 +123,7 @@ func (c *listChunk) shrink() {
 	if size := c.size(); len(c.buf) > 4*size+firstChunkSize {
 		buf := make([]byte, 2*size)
 		c.start, c.end = size/2, size/2+copy(buf[size/2:], c.packed())
-		c.buf = buf
+		c.take(buf)
 	}
 }
 
@@ -132,6 +140,8 @@ func (l *chunkedList) clone() any {
 
 // link puts a chunk behind another, or first.
 func (l *chunkedList) link(c, behind *listChunk) {
+	c.list = l
+	l.bytes += c.memory()
 	c.before = behind
 	if behind == nil {
 		c.after = l.first
@@ -149,6 +159,8 @@ func (l *chunkedList) link(c, behind *listChunk) {
 }
 
 func (l *chunkedList) unlink(c *listChunk) {
+	l.bytes -= c.memory()
+	c.list = nil
 	if c.before == nil {
 		l.first = c.after
 	} else {
@@ -327,17 +339,4 @@ func (l *chunkedList) walk(i, n int, reverse bool, fn func(i int, v []byte) bool
 		}
 		i, n, c, within = i+here, n-here, c.after, 0
 	}
-}
-
-// memoryUsage estimates the list's bytes from so many of its chunks, or from all if that is 0.
-func (l *chunkedList) memoryUsage(samples int) int {
-	n, seen := 0, 0
-	for c := l.first; c != nil && (samples == 0 || seen < samples); c = c.after {
-		n += int(unsafe.Sizeof(*c)) + cap(c.buf)
-		seen++
-	}
-	if seen > 0 {
-		n = n / seen * l.chunks
-	}
-	return n + int(unsafe.Sizeof(*l))
 }

@@ -238,7 +238,7 @@ func TestListMemory(t *testing.T) {
 		for i := range n {
 			l.Push(front, strconv.AppendInt(nil, int64(1_700_000_000_000+i), 10))
 		}
-		perElement := float64(l.Entry().MemoryUsage(0)) / n
+		perElement := float64(l.Entry().MemoryUsage()) / n
 		t.Logf("%.1f bytes for an element of 13", perElement)
 		require.Less(t, perElement, 15.5)
 		// What is left of a list after most of it was removed does not keep the memory.
@@ -246,7 +246,7 @@ func TestListMemory(t *testing.T) {
 			l.Cut(i, 190)
 		}
 		require.Equal(t, n-500*190, l.Len())
-		require.Less(t, float64(l.Entry().MemoryUsage(0))/float64(l.Len()), 60.0)
+		require.Less(t, float64(l.Entry().MemoryUsage())/float64(l.Len()), 60.0)
 	}
 }
 

@@ -39,6 +39,7 @@ type memberTable[V any] struct {
 	deepest int // segments whose depth is the directory's
 	pages   [][]member[V]
 	count   int
+	bytes   int            // of the segments, the names, and what the owner has added for the values
 	frozen  *memberView[V] // what a snapshot has still to see; nil if none has
 }
 
@@ -62,11 +63,8 @@ type memberSegment struct {
 }
 
 func newMemberTable[V any]() memberTable[V] {
-	return memberTable[V]{
-		seed:    maphash.MakeSeed(),
-		dir:     []*memberSegment{{slots: make([]memberSlot, firstSlots)}},
-		deepest: 1,
-	}
+	first := &memberSegment{slots: make([]memberSlot, firstSlots)}
+	return memberTable[V]{seed: maphash.MakeSeed(), dir: []*memberSegment{first}, deepest: 1, bytes: first.memory()}
 }
 
 func (t *memberTable[V]) len() int { return t.count }
@@ -100,6 +98,7 @@ func (t *memberTable[V]) insert(name []byte, value V) *member[V] {
 		s = t.segment(hash)
 	}
 	t.push(member[V]{name: string(name), value: value})
+	t.bytes += allocated(len(name))
 	s.put(memberSlot{hash: hash, next: uint32(t.count)})
 	return t.at(t.count - 1)
 }
@@ -110,6 +109,7 @@ func (t *memberTable[V]) remove(p int) {
 		t.save(p)
 		t.save(t.count - 1)
 	}
+	t.bytes -= allocated(len(t.at(p).name))
 	hash := t.hash(nameBytes(t.at(p).name))
 	s := t.segment(hash)
 	s.drop(s.slotOf(hash, p))
@@ -201,6 +201,8 @@ func (t *memberTable[V]) pop() {
 // grow makes room in the segment of hash: it takes the next size up, and past the
 // last it splits.
 func (t *memberTable[V]) grow(s *memberSegment, hash uint32) {
+	t.bytes -= s.memory()
+	defer func() { t.bytes += s.memory() }()
 	if len(s.slots) < segmentSlots || s.depth == maxSegmentDepth {
 		s.resize(s.used + 1)
 		return
@@ -224,6 +226,7 @@ func (t *memberTable[V]) grow(s *memberSegment, hash uint32) {
 		}
 	}
 	s.resize(s.used - sibling.used)
+	t.bytes += sibling.memory()
 	half := 1 << (t.depth - s.depth)
 	first := int(hash>>(32-t.depth)) &^ (2*half - 1)
 	for i := first + half; i < first+2*half; i++ {
@@ -257,6 +260,7 @@ func (t *memberTable[V]) shrink(s *memberSegment, hash uint32) {
 		t.deepest -= 2
 	}
 	low.depth--
+	t.bytes -= low.memory() + high.memory()
 	for i := first + half; i < first+2*half; i++ {
 		t.dir[i] = low
 	}
@@ -266,6 +270,7 @@ func (t *memberTable[V]) shrink(s *memberSegment, hash uint32) {
 			low.put(slot)
 		}
 	}
+	t.bytes += low.memory()
 	for t.depth > 0 && t.deepest == 0 {
 		t.halveDir()
 	}

@@ -431,7 +431,7 @@ func (m *model) packed(i int, db *DB, want map[string]*modelValue, name []byte, 
 	m.wrote(i, name)
 	size := m.choose(3000)
 	if size > e.maxPacked() || m.choose(50) == 0 {
-		text := string(e.packed())
+		text := modelObject(e.packed())
 		e.toObject(encHash, &text)
 		v.object = true
 		return
@@ -449,6 +449,16 @@ func (m *model) packed(i int, db *DB, want map[string]*modelValue, name []byte, 
 	}
 	v.text, v.count = string(text[:size]), size/2
 }
+
+// modelObject is a value on the Go heap.
+type modelObject string
+
+func (o *modelObject) clone() any {
+	own := *o
+	return &own
+}
+
+func (o *modelObject) memory() int { return len(*o) }
 
 // watch begins a watch, or checks and ends one.
 func (m *model) watch(i int, db *DB, name []byte, k Key) {
@@ -496,7 +506,7 @@ func (m *model) verifyEntry(e *Entry, v *modelValue) {
 	require.Equal(m.t, v.expireAt, e.ExpireAt())
 	switch {
 	case v.object:
-		require.Equal(m.t, v.text, *e.object().(*string))
+		require.Equal(m.t, v.text, string(*e.object().(*modelObject)))
 	case v.kind == KindHash:
 		require.Equal(m.t, v.text, string(e.packed()))
 		require.Equal(m.t, v.count, e.count())
@@ -607,6 +617,15 @@ func checkDB(t testing.TB, db *DB, now int64) {
 	require.Equal(t, keys, db.Len())
 	require.Equal(t, expires, db.Expires())
 	require.Equal(t, objects, db.objects.len())
+	db.ks.measureAll()
+	bytes := 0
+	for _, slot := range db.objects.slots {
+		if slot.object != nil {
+			require.Equal(t, slot.object.memory(), slot.bytes)
+			bytes += slot.bytes
+		}
+	}
+	require.Equal(t, bytes, db.objects.bytes)
 	require.Equal(t, atDepth, db.atDepth)
 	require.Equal(t, used, db.arena.used, "bytes in use")
 	checkArena(t, &db.arena)

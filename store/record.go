@@ -78,12 +78,10 @@ func (enc encoding) kind() Kind {
 
 // isObject reports whether the record's word is an index into the object slab.
 func (enc encoding) isObject() bool {
-	switch enc {
-	case encBigString, encHash, encZSet, encZSetLog, encList, encSet, encStream:
-		return true
-	}
-	return false
+	return objectEncodings>>enc&1 != 0
 }
+
+const objectEncodings = 1<<encBigString | 1<<encHash | 1<<encZSet | 1<<encZSetLog | 1<<encList | 1<<encSet | 1<<encStream
 
 // hasPayload reports whether the low half of the word counts payload bytes.
 func (enc encoding) hasPayload() bool {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"strconv"
-	"unsafe"
 )
 
 // Bounds of the packed form of a set that has other members than whole numbers. OBJECT ENCODING does not tell of it, since redis.conf
@@ -34,11 +33,6 @@ type setTable struct {
 // clone implements cloner.
 func (t *setTable) clone() any {
 	return &setTable{t.members.clone(func(struct{}) struct{} { return struct{}{} })}
-}
-
-// memoryUsage estimates the set's bytes; see Entry.MemoryUsage.
-func (t *setTable) memoryUsage(samples int) int {
-	return int(unsafe.Sizeof(*t)) + t.members.memoryUsage(samples, func(struct{}) int { return 0 })
 }
 
 // Set opens the set at k. When there is no such key, found is false and the view is that of an empty set, which the first Add

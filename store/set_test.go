@@ -197,7 +197,7 @@ func TestSetMemory(t *testing.T) {
 		for i := range tc.n {
 			s.Add(tc.text(i))
 		}
-		each := float64(s.Entry().MemoryUsage(0)) / float64(tc.n)
+		each := float64(s.Entry().MemoryUsage()) / float64(tc.n)
 		t.Logf("%s: %.1f bytes for a member of %d", tc.what, each, tc.bytes)
 		require.Greater(t, each, tc.least)
 		require.Less(t, each, tc.most)

@@ -225,12 +225,18 @@ func (s *Snapshot) adopt(db *DB) bool {
 		return false
 	}
 	s.lost = append(s.lost, &taken)
-	db.arena = arena{check: taken.arena.check}
+	db.arena = arena{check: taken.arena.check, total: taken.arena.total}
+	*taken.arena.total -= taken.arena.used // what only a snapshot has is counted with what that keeps
+	taken.arena.total = nil
+	s.extra += int(taken.arena.used)
 	return true
 }
 
 // release frees the memory of adopted contents.
-func (s *Snapshot) release(c *contents) { s.ks.retired.add(c.arena.release()) }
+func (s *Snapshot) release(c *contents) {
+	s.extra -= int(c.arena.used)
+	s.ks.retired.add(c.arena.release())
+}
 
 // tellTable tells all keys of a table that have not been told.
 func (s *Snapshot) tellTable(c *contents, t *table) {

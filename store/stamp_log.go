@@ -1,9 +1,6 @@
 package store
 
-import (
-	"slices"
-	"unsafe"
-)
+import "slices"
 
 // logPageMax is the most blocks that a page holds.
 const logPageMax = 128
@@ -353,29 +350,4 @@ func (l *stampLog) joinPages(i int) {
 	page.blocks = append(page.blocks, l.pages[i+1].blocks...)
 	page.count += l.pages[i+1].count
 	l.pages = slices.Delete(l.pages, i+1, i+2)
-}
-
-// memoryUsage is the number of bytes that the log takes up, measured at some of its blocks (samples of them; all if that is 0).
-func (l *stampLog) memoryUsage(samples int) int {
-	n := cap(l.pages) * int(unsafe.Sizeof(logPage{}))
-	blocks := 0
-	for _, page := range l.pages {
-		n += cap(page.blocks) * int(unsafe.Sizeof(logBlock{}))
-		blocks += len(page.blocks)
-	}
-	if blocks == 0 {
-		return n
-	}
-	if samples <= 0 || samples > blocks {
-		samples = blocks
-	}
-	measured, seen, next := 0, 0, 0
-	for _, page := range l.pages {
-		for next < samples && next*blocks/samples < seen+len(page.blocks) {
-			measured += cap(page.blocks[next*blocks/samples-seen].data)
-			next++
-		}
-		seen += len(page.blocks)
-	}
-	return n + measured*blocks/samples
 }

@@ -226,7 +226,7 @@ func TestStreamCopies(t *testing.T) {
 	require.Equal(t, 150, own.Consumers()[0].Pending())
 	require.Equal(t, 0, g.Pending())
 	require.Equal(t, "stream", copied.Entry().Encoding())
-	require.Greater(t, copied.Entry().MemoryUsage(0), 150*10)
+	require.Greater(t, copied.Entry().MemoryUsage(), 150*10)
 }
 
 // Whoever waits for a stream hears of its entries, and of its end in every way that there is.

@@ -30,7 +30,7 @@ func (db *DB) SetString(k Key, v []byte, expireAt int64) {
 func (db *DB) SetText(k Key, v []byte, expireAt int64) {
 	if recordSize(len(k.Name), len(v)) > maxBlock {
 		rec := db.put(k, encBigString, 0, expireAt)
-		rec.word = db.objects.add(&bigString{data: slices.Clone(v)})
+		rec.word = db.addObject(&bigString{data: slices.Clone(v)})
 		return
 	}
 	rec := db.put(k, encBytes, len(v), expireAt)

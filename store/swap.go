@@ -13,6 +13,7 @@ func (ks *Keyspace) Swap(i, j int, now int64) {
 	ks.mutateSwap(a, b)
 	a.signalStreams()
 	b.signalStreams()
+	ks.measureAll()
 	a.contents, b.contents = b.contents, a.contents
 	a.signalPresent()
 	b.signalPresent()

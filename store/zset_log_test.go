@@ -355,7 +355,7 @@ func TestZSetLogMemory(t *testing.T) {
 				test.add(&set, i)
 			}
 			each := float64(heapInUse()-before) / n
-			usage := float64(set.Entry().MemoryUsage(5)) / n
+			usage := float64(set.Entry().MemoryUsage()) / n
 			t.Logf("%.2f bytes an entry on the heap, %.2f by MEMORY USAGE", each, usage)
 			require.Equal(t, n, set.Len())
 			require.Less(t, each, test.bound)
