@@ -93,6 +93,6 @@ func configResetStat(c *Ctx) {
 	c.srv.stats.reset()
 	c.srv.policies.counts.reset()
 	c.srv.top.reset(c.nowNs)
-	c.srv.stats.expiredBefore = c.srv.keys.Stats().Expired
+	c.srv.stats.expiredBefore, c.srv.stats.evictedBefore = c.srv.keys.Stats().Expired, c.srv.keys.Stats().Evicted
 	c.ok()
 }

@@ -71,7 +71,7 @@ type memoryFigures struct {
 
 func (s *Server) memoryFigures() memoryFigures {
 	m := memoryFigures{Stats: s.keys.Stats(), heap: runtimeMetric(metricHeapObjects), resident: s.residentMemory()}
-	m.used = m.ArenaUsed + m.heap
+	m.used = s.usedMemory()
 	s.stats.peakMemory = max(s.stats.peakMemory, m.used)
 	m.peak = s.stats.peakMemory
 	return m

@@ -7,6 +7,7 @@ type transaction struct {
 	data      []byte // the arguments, one after another
 	aborted   bool   // a command was refused while queueing, so EXEC will be too
 	writes    bool   // what is queued may change the keyspace
+	grows     bool   // and may need more memory
 	wantsDisk bool   // and is refused while data cannot be kept
 }
 
@@ -34,6 +35,7 @@ func (t *transaction) add(c *Ctx) {
 		t.ends = append(t.ends, len(t.data))
 	}
 	t.writes = t.writes || c.srv.mayWrite(c.client, c.cmd, c.args)
+	t.grows = t.grows || c.needsMemory()
 	t.wantsDisk = t.wantsDisk || c.cmd.wantsDisk()
 	t.queue = append(t.queue, queued{c.cmd, len(c.args), c.hash, c.hashed})
 }

@@ -47,6 +47,8 @@ func (s *Server) cron() time.Duration {
 		due.clients = now + int64(pause)
 	}
 	if now >= due.sample {
+		s.watchMemory()
+		s.evictClients()
 		s.keys.AgeSlice(s.keys.Stats().Keys/ageRound + ageVisits)
 		traffic := s.traffic()
 		s.stats.sample(now, traffic.BytesIn, traffic.BytesOut)
@@ -56,6 +58,9 @@ func (s *Server) cron() time.Duration {
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
 		due.sample = now + int64(samplePeriod)
 	}
+	if s.memory.evicting && !s.hindered {
+		s.makeRoom(now)
+	}
 	if s.tracking.changed {
 		s.sendBroadcasts()
 	}
@@ -63,6 +68,9 @@ func (s *Server) cron() time.Duration {
 	next := min(due.expire, due.clients, due.sample, s.endTimeouts(now))
 	if again := s.snapshotSlice(now); again != 0 {
 		next = min(next, again)
+	}
+	if s.memory.evicting && !s.hindered {
+		next = now
 	}
 	if s.pause.until > now {
 		next = min(next, s.pause.until)

@@ -61,7 +61,7 @@ func (c *Ctx) admit() bool {
 	case c.client.guarded && c.guards():
 	case c.client.multi != nil && c.cmd.Flags&NoMulti != 0:
 		c.reject(errNoMulti)
-	case c.cmd.Flags&DenyOOM != 0 && c.srv.keys.Full():
+	case c.srv.memory.watched && c.lacksMemory():
 		c.reject(errOOM)
 	case c.client.limited && c.limitation() != "":
 		c.reject(c.limitation())

@@ -96,9 +96,19 @@ func (o observer) Created(db *store.DB, name []byte) {
 
 // Expired implements store.Observer.
 func (o observer) Expired(db *store.DB, name []byte) {
+	o.gone(db, name, config.EventExpired, "expired")
+}
+
+// Evicted implements store.Observer.
+func (o observer) Evicted(db *store.DB, name []byte) {
+	o.gone(db, name, config.EventEvicted, "evicted")
+}
+
+// gone tells of a key that no command has removed.
+func (o observer) gone(db *store.DB, name []byte, class config.Events, event string) {
 	s := o.srv
-	if s.config.Get().NotifyEvents&config.EventExpired != 0 {
-		s.publishEvent(db, "expired", name)
+	if s.config.Get().NotifyEvents&class != 0 {
+		s.publishEvent(db, event, name)
 	}
 	if s.tracking.clients > 0 {
 		s.keyChanged(name, nil)

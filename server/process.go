@@ -25,20 +25,11 @@ func runtimeMetric(name string) uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// usedMemory returns the bytes that data and connections take: arena blocks in use and objects on the Go heap.
-func (s *Server) usedMemory() uint64 {
-	return s.keys.Stats().ArenaUsed + runtimeMetric(metricHeapObjects)
-}
-
 // residentMemory returns the bytes of physical memory that the process has. Systems without /proc get what was mapped and not
 // given back.
 func (s *Server) residentMemory() uint64 {
-	if statm, err := os.ReadFile("/proc/self/statm"); err == nil {
-		if fields := bytes.Fields(statm); len(fields) > 1 {
-			if pages, err := strconv.ParseUint(string(fields[1]), 10, 64); err == nil {
-				return pages * uint64(os.Getpagesize())
-			}
-		}
+	if _, resident := processSize(); resident > 0 {
+		return resident
 	}
 	return runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased) + s.keys.Stats().ArenaResident
 }

@@ -46,6 +46,7 @@ const (
 	errNotBusy      = "NOTBUSY No scripts in execution right now."
 	errUnkillable   = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script " +
 		"termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
+	errScriptOOM     = "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
 	errScriptWrites  = "ERR Can not execute a script with write flag using *_ro command."
 	errCalledUnknown = "ERR Unknown Redis command called from script"
 	errCalledArity   = "ERR Wrong number of args calling Redis command from script"
@@ -112,14 +113,14 @@ func (p program) name() string {
 func (c *Ctx) runScript(p program, keys int, readOnly bool) {
 	h := c.srv.scripts
 	flags, declared := p.declares()
-	full := c.srv.keys.Full()
+	full := c.srv.memory.short
 	if declared {
 		switch {
-		case full && flags&(script.AllowOOM|script.NoWrites) == 0:
-			c.err(errOOM)
-			return
 		case readOnly && flags&script.NoWrites == 0:
 			c.err(errScriptWrites)
+			return
+		case full && flags&(script.AllowOOM|script.NoWrites) == 0:
+			c.err(errScriptOOM)
 			return
 		}
 	}

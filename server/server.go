@@ -85,6 +85,8 @@ type Server struct {
 	hindered        bool   // one of unwritable, busy and loading is set
 	warnedOfBrowser int64  // ns, when the log last told of one
 
+	memory memoryLimit
+
 	limits, unauthLimits atomic.Pointer[resp.Limits]
 	softOutputLimit      int // output length from which a client's limits are looked at
 	cronAt               cronTimes
@@ -108,6 +110,9 @@ type Options struct {
 	Log   *slog.Logger
 	FS    persistence.FS // where data are kept
 	Exit  func(code int) // ends the process, when it must not go on; does not return
+
+	Memory       uint64            // bytes that the process may have, see MemoryLimit; 0 = as many as there are
+	SetHeapLimit func(bytes int64) // has the Go heap keep to a limit, as runtime/debug.SetMemoryLimit does
 }
 
 // New returns a server for the given configuration. It opens nothing yet.
@@ -140,7 +145,8 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.OnExpired(s.keyExpired)
 	s.keys.DB(0).Follow([]byte(policiesKey))
 	s.scripts = newScripts(s)
-	s.started, s.startMemory = s.clock.Read(), s.usedMemory()
+	s.memory.machine, s.memory.setHeapLimit = o.Memory, o.SetHeapLimit
+	s.started, s.startMemory = s.clock.Read(), runtimeMetric(metricHeapObjects)
 	s.saving.last = s.started
 	s.soonest.Store(math.MaxInt64)
 	s.apply(cfg)
@@ -180,6 +186,7 @@ func (s *Server) apply(cfg *config.Config) {
 	s.keys.SetLimits(encodingLimits(cfg))
 	s.policies.apply(cfg)
 	s.top.apply(cfg, s.clock.now)
+	s.limitMemory(cfg)
 	s.lookAround(cfg)
 	s.judgeSaving()
 	s.fronts.apply(cfg)

@@ -23,6 +23,9 @@ type statistics struct {
 	errorReplies        uint64
 	errorCodes          map[string]uint64 // error replies by code; bounded by maxErrorCodes
 	expiredBefore       uint64            // expired keys up to the last reset
+	evictedBefore       uint64            // evicted keys up to the last reset
+	evictedClients      uint64            // clients closed because of maxmemory-clients
+	evictingNs          int64             // for how long more than maxmemory was in use, but for the present time
 	peakMemory          uint64            // the most that usedMemory was when it was sampled
 
 	decisions [leaseAlgorithm + 1]decisions // by algorithm

@@ -48,6 +48,15 @@ const (
 // maxTrackingPrefixes bounds the prefixes of one client: a change looks at all there are.
 const maxTrackingPrefixes = 1024
 
+// memory estimates the bytes that the table takes up.
+func (t *trackingTable) memory() int { return len(t.readers)*readerBytes + t.items*itemBytes }
+
+// What a key and each of its readers take up in the table, about.
+const (
+	readerBytes = 160
+	itemBytes   = 16
+)
+
 // track turns tracking on for a client, or changes how it is done.
 func (s *Server) track(cl *Client, mode trackingMode, prefixes []string) {
 	t := &s.tracking

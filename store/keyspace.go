@@ -68,6 +68,9 @@ type Keyspace struct {
 	overhead     uint64 // bytes on the Go heap beside values and tables, as of the last Stats
 	hand         int    // the database that ExpireSlice is at
 	retired      retired
+	evicted      uint64 // keys removed because memory was short
+	evictDB      int    // the database that Evict looks into first
+	pool         evictionPool
 	onExpired    func(db *DB, name []byte)
 	observer     Observer // of changes, or nil
 	access       access
@@ -169,6 +172,7 @@ type Stats struct {
 	Keys          int    // keys in all databases, those past their time but not yet removed among them
 	Expires       int    // keys with a TTL
 	Expired       uint64 // keys removed because their time had passed, since the start
+	Evicted       uint64 // keys removed because memory was short, since the start
 	Objects       int    // values on the Go heap
 	Tables        int    // sub-tables of the key index
 	ArenaUsed     uint64 // bytes of the blocks in use, outside the Go heap
@@ -180,7 +184,7 @@ type Stats struct {
 // Stats are the current counters.
 func (ks *Keyspace) Stats() Stats {
 	ks.measureAll()
-	s := Stats{Expired: ks.expired, ArenaUsed: ks.arenaUsed, ArenaResident: ks.retired.bytes, ObjectBytes: uint64(ks.objectBytes)}
+	s := Stats{Expired: ks.expired, Evicted: ks.evicted, ArenaUsed: ks.arenaUsed, ArenaResident: ks.retired.bytes, ObjectBytes: uint64(ks.objectBytes)}
 	ks.overhead = 0
 	for _, db := range ks.dbs {
 		s.Keys += db.keys

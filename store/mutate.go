@@ -7,6 +7,7 @@ const (
 	changeWrite  change = iota // a command changes, adds or removes the key
 	changeMoveIn               // the second name of an operation that was counted for its first
 	changeExpire               // the key's time has passed
+	changeEvict                // the key goes because memory is short
 	changeFlush                // every key of the database goes
 )
 

@@ -10,6 +10,8 @@ type Observer interface {
 	Created(db *DB, name []byte)
 	// Expired is called instead of Changed when a key is removed because its time has passed.
 	Expired(db *DB, name []byte)
+	// Evicted is called instead of Changed when a key is removed because memory is short.
+	Evicted(db *DB, name []byte)
 }
 
 // SetObserver has o hear of changes from now on; nil ends that.
@@ -21,6 +23,8 @@ func (db *DB) tell(name []byte, why change) {
 	case changeFlush:
 	case changeExpire:
 		db.ks.observer.Expired(db, name)
+	case changeEvict:
+		db.ks.observer.Evicted(db, name)
 	default:
 		db.ks.observer.Changed(db, name)
 	}

@@ -41,7 +41,7 @@ func (p program) serve(args []string) error {
 
 	signals := make(chan os.Signal, maxPendingSignals)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	srv := server.New(live, server.Options{Log: log})
+	srv := server.New(live, server.Options{Log: log, Memory: server.MemoryLimit(), SetHeapLimit: heapLimiter()})
 	if err := srv.Listen(); err != nil {
 		return err
 	}
@@ -54,6 +54,14 @@ func (p program) serve(args []string) error {
 	srv.Run()
 	log.Info("headgate has ended")
 	return nil
+}
+
+// heapLimiter returns what bounds the Go heap, unless the environment does.
+func heapLimiter() func(bytes int64) {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return nil
+	}
+	return func(bytes int64) { debug.SetMemoryLimit(bytes) }
 }
 
 // maxPendingSignals is how many signals may wait for the one at work; a SIGHUP more than that is as good as lost in the others.

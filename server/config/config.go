@@ -44,6 +44,14 @@ type Config struct {
 	ProtoMaxBulkLen        int           // bytes of one argument
 	OutputLimits           OutputLimits  // client-output-buffer-limit
 
+	MaxMemory         int // bytes; below 0: -60 is 60 % of what the process may have; 0 = see the directive
+	MaxMemoryClients  int // bytes; below 0: a share of MaxMemory; 0 = no limit
+	MaxMemoryPolicy   EvictionPolicy
+	MaxMemorySamples  int
+	MaxMemoryTenacity int // 0 to 100
+	LFULogFactor      int
+	LFUDecayTime      int // minutes; 0 = never
+
 	Databases       int
 	Hz              int // rounds of background work per second, 1 to 500
 	GCPercent       int // see runtime/debug.SetGCPercent
@@ -145,6 +153,32 @@ const (
 	FsyncAlways                      // before the reply
 	FsyncNo                          // when the system sees fit
 )
+
+// EvictionPolicy says which keys go when memory is short.
+type EvictionPolicy uint8
+
+// The values of maxmemory-policy.
+const (
+	VolatileLRU EvictionPolicy = iota
+	VolatileLFU
+	VolatileRandom
+	VolatileTTL
+	AllKeysLRU
+	AllKeysLFU
+	AllKeysRandom
+	NoEviction
+)
+
+// String is the policy as it is written.
+func (p EvictionPolicy) String() string {
+	return byName["maxmemory-policy"].Format(&Config{MaxMemoryPolicy: p})
+}
+
+// CountsUses reports whether the policy needs to know how often keys are used, rather than when they last were.
+func (p EvictionPolicy) CountsUses() bool { return p == VolatileLFU || p == AllKeysLFU }
+
+// Volatile reports whether only keys with a TTL go.
+func (p EvictionPolicy) Volatile() bool { return p <= VolatileTTL }
 
 // LogLevel is the least severe kind of line that is logged.
 type LogLevel uint8

@@ -40,6 +40,7 @@ const (
 	TLS         Group = "TLS"
 	Metrics     Group = "Metrics"
 	Clients     Group = "Clients"
+	Memory      Group = "Memory"
 	General     Group = "General"
 	Security    Group = "Security"
 	Notices     Group = "Events and statistics"
@@ -49,7 +50,7 @@ const (
 	Persistence Group = "Persistence"
 )
 
-var groups = []Group{Network, TLS, Clients, General, Notices, Security, Encodings, Limiters, Scripts, Persistence, Metrics}
+var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Scripts, Persistence, Metrics}
 
 // Bounds that several directives share.
 const (
@@ -195,6 +196,43 @@ var directives = []*Directive{
 		Name: "tracking-table-max-keys", Group: Clients, Since: "0.1.0", Default: "1000000", Settable: true,
 		Summary: "Keys that are remembered because clients that cache have read them; beyond that, random ones are forgotten and their readers told that they have changed. 0 means no limit.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.TrackingTableMaxKeys }),
+	},
+
+	{
+		Name: "lfu-decay-time", Group: Memory, Since: "0.1.0", Default: "1", Settable: true,
+		Summary: "Minutes without a use after which a key's counter of uses is one less, under the LFU policies; 0 means never.",
+		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.LFUDecayTime }),
+	},
+	{
+		Name: "lfu-log-factor", Group: Memory, Since: "0.1.0", Default: "10", Settable: true,
+		Summary: "How much harder each step of a key's counter of uses, up to 255, is than the one before: with 10 it is full after about a million uses.",
+		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.LFULogFactor }),
+	},
+	{
+		Name: "maxmemory", Group: Memory, Since: "0.1.0", Default: "0", Settable: true,
+		Summary: "Bytes that data and connections may take up before keys go, or writes are refused, as maxmemory-policy says; or a share of what the process may have, such as 60%. 0 means no limit, but 75 % where the container or the process's own limits bound the memory.",
+		kind:    memoryOrShare(func(c *Config) *int { return &c.MaxMemory }),
+	},
+	{
+		Name: "maxmemory-clients", Group: Memory, Since: "0.1.0", Default: "0", Settable: true,
+		Summary: "Bytes that all clients' buffers may take up together before the largest clients are closed, but for those that have asked for CLIENT NO-EVICT; or a share of maxmemory. 0 means no limit.",
+		kind:    memoryOrShare(func(c *Config) *int { return &c.MaxMemoryClients }),
+	},
+	{
+		Name: "maxmemory-eviction-tenacity", Group: Memory, Since: "0.1.0", Default: "10", Settable: true,
+		Summary: "How long a command may be kept waiting while keys go to make room for it: 10 is half a millisecond, 100 is without end.",
+		kind:    integer(0, 100, func(c *Config) *int { return &c.MaxMemoryTenacity }),
+	},
+	{
+		Name: "maxmemory-policy", Group: Memory, Since: "0.1.0", Default: "noeviction", Settable: true,
+		Summary: "Which keys go when memory is short: noeviction refuses writes instead; the others take all keys or only those with a TTL, and of these the least recently used, the least often used, random ones, or those that expire soonest. For a limiter volatile-ttl costs least: a state that expires soon has little left to say.",
+		kind: enum(func(c *Config) *EvictionPolicy { return &c.MaxMemoryPolicy },
+			"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"),
+	},
+	{
+		Name: "maxmemory-samples", Group: Memory, Since: "0.1.0", Default: "5", Settable: true,
+		Summary: "Keys that are looked at for each one that goes. More come closer to the policy and cost more.",
+		kind:    integer(1, math.MaxInt32, func(c *Config) *int { return &c.MaxMemorySamples }),
 	},
 
 	{

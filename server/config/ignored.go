@@ -26,7 +26,6 @@ const (
 	ownCiphers    = "Go's TLS chooses among the suites that both sides know by itself"
 	ownSessions   = "clients keep the tickets of their sessions, so there is no cache on this side"
 	noTLSClient   = "headgate opens no connections of its own"
-	noEviction    = "memory limits and eviction are not part of this version"
 	noCompression = "elements of lists are never compressed"
 	ownMemory     = "headgate manages its memory in its own way"
 	ownProcess    = "the process's title, priority and processors are left to the system"
@@ -83,16 +82,9 @@ var ignored = []Ignored{
 	{Name: "lazyfree-lazy-server-del", Reason: ownMemory},
 	{Name: "lazyfree-lazy-user-del", Reason: ownMemory},
 	{Name: "lazyfree-lazy-user-flush", Reason: ownMemory},
-	{Name: "lfu-decay-time", Reason: noEviction},
-	{Name: "lfu-log-factor", Reason: noEviction},
 	{Name: "list-compress-depth", Reason: noCompression},
 	{Name: "masterauth", Reason: noReplication},
 	{Name: "masteruser", Reason: noReplication},
-	{Name: "maxmemory", Reason: noEviction, Only: []string{"0"}},
-	{Name: "maxmemory-clients", Reason: noEviction, Only: []string{"0", "0%"}},
-	{Name: "maxmemory-eviction-tenacity", Reason: noEviction},
-	{Name: "maxmemory-policy", Reason: noEviction, Only: []string{"noeviction"}},
-	{Name: "maxmemory-samples", Reason: noEviction},
 	{Name: "min-replicas-max-lag", Reason: noReplication},
 	{Name: "min-replicas-to-write", Reason: noReplication, Only: []string{"0"}},
 	{Name: "min-slaves-max-lag", Reason: noReplication},

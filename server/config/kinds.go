@@ -163,6 +163,53 @@ func (k memoryKind) format(c *Config) string  { return strconv.Itoa(*k.field(c))
 func (k memoryKind) lines(c *Config) []string { return []string{formatMemory(*k.field(c))} }
 func (k memoryKind) syntax() string           { return formatMemory(int(k.low)) + " or more" }
 
+type memoryOrShareKind struct {
+	single
+	field func(*Config) *int
+}
+
+// memoryOrShare is a size in bytes, or a percentage, which the field holds as a negative number.
+func memoryOrShare(field func(*Config) *int) kind { return memoryOrShareKind{field: field} }
+
+func (k memoryOrShareKind) parse(c *Config, args []string, _ bool) error {
+	if digits, percent := strings.CutSuffix(args[0], "%"); percent {
+		n, err := strconv.ParseUint(digits, 10, 31)
+		switch {
+		case err != nil:
+			return errors.New("argument must be a memory or percent value")
+		case n > 100:
+			return errors.New("percentage argument must be less or equal to 100")
+		}
+		*k.field(c) = -int(n)
+		return nil
+	}
+	n, ok := parseMemory(args[0])
+	if !ok {
+		return errors.New("argument must be a memory or percent value")
+	}
+	if n > math.MaxInt {
+		return rangeError(0, math.MaxInt)
+	}
+	*k.field(c) = int(n)
+	return nil
+}
+
+func (k memoryOrShareKind) format(c *Config) string {
+	if n := *k.field(c); n < 0 {
+		return strconv.Itoa(-n) + "%"
+	}
+	return strconv.Itoa(*k.field(c))
+}
+
+func (k memoryOrShareKind) lines(c *Config) []string {
+	if n := *k.field(c); n > 0 {
+		return []string{formatMemory(n)}
+	}
+	return []string{k.format(c)}
+}
+
+func (k memoryOrShareKind) syntax() string { return "0 or more, or 1% to 100%" }
+
 // parseMemory is number.ParseMemory, but takes a number of any length for what it is: too large.
 func parseMemory(s string) (bytes uint64, ok bool) {
 	if bytes, ok = number.ParseMemory(s); ok {

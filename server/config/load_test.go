@@ -95,7 +95,7 @@ func TestFileErrors(t *testing.T) {
 		{"requirepass \"secret\n", "/srv/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
 		{"requirepas secret\n", `/srv/h.conf:1: unknown directive "requirepas"; did you mean "requirepass"?`},
 		{"maxmemory-polic x\n", `/srv/h.conf:1: unknown directive "maxmemory-polic"; did you mean "maxmemory-policy"?`},
-		{"maxmemory 1gb\n", "/srv/h.conf:1: maxmemory: memory limits and eviction are not part of this version; remove it, or set it to 0"},
+		{"min-replicas-to-write 1\n", "/srv/h.conf:1: min-replicas-to-write: headgate does not replicate; remove it, or set it to 0"},
 		{"tls-protocols TLSv1.1\n", "/srv/h.conf:1: tls-protocols TLSv1.1: argument must name TLSv1.2, TLSv1.3 or both; older versions are not served"},
 		{"tls-ciphers HIGH:!HIGH:RC4-SHA\n", "/srv/h.conf:1: tls-ciphers HIGH:!HIGH:RC4-SHA: argument names RC4-SHA, which is none of DEFAULT, ECDHE-ECDSA-AES128-GCM-SHA256, ECDHE-ECDSA-AES128-SHA, ECDHE-ECDSA-AES256-GCM-SHA384, ECDHE-ECDSA-AES256-SHA, ECDHE-ECDSA-CHACHA20-POLY1305, ECDHE-RSA-AES128-GCM-SHA256, ECDHE-RSA-AES128-SHA, ECDHE-RSA-AES256-GCM-SHA384, ECDHE-RSA-AES256-SHA, ECDHE-RSA-CHACHA20-POLY1305"},
 		{"tls-ciphers !aNULL\n", "/srv/h.conf:1: tls-ciphers !aNULL: argument leaves no cipher suite"},
@@ -152,8 +152,8 @@ func TestInclude(t *testing.T) {
 }
 
 func TestNotices(t *testing.T) {
-	_, notices, err := Load([]string{"h.conf", "--maxmemory", "0"}, []string{"HEADGATE_ACTIVEDEFRAG=yes"}, memoryHost(map[string]string{
-		"/srv/h.conf": "loadmodule /lib/libredis_cell.so\nsupervised systemd\nMaxmemory-Policy NoEviction\nreplicaof no one\nloadmodule redis-cell.so\n",
+	_, notices, err := Load([]string{"h.conf", "--min-replicas-to-write", "0"}, []string{"HEADGATE_ACTIVEDEFRAG=yes"}, memoryHost(map[string]string{
+		"/srv/h.conf": "loadmodule /lib/libredis_cell.so\nsupervised systemd\nLazyfree-Lazy-Expire Yes\nreplicaof no one\nloadmodule redis-cell.so\n",
 	}))
 	require.NoError(t, err)
 	var lines []string
@@ -163,11 +163,11 @@ func TestNotices(t *testing.T) {
 	require.Equal(t, []string{
 		"/srv/h.conf:1: CL.THROTTLE is built in",
 		"/srv/h.conf:2: supervised is ignored: headgate stays in the foreground and signals nobody that it is ready; under systemd use Type=exec",
-		"/srv/h.conf:3: maxmemory-policy is ignored: memory limits and eviction are not part of this version",
+		"/srv/h.conf:3: lazyfree-lazy-expire is ignored: headgate manages its memory in its own way",
 		"/srv/h.conf:4: replicaof is ignored: headgate does not replicate",
 		"/srv/h.conf:5: CL.THROTTLE is built in",
 		"HEADGATE_ACTIVEDEFRAG: activedefrag is ignored: headgate manages its memory in its own way",
-		"--maxmemory: maxmemory is ignored: memory limits and eviction are not part of this version",
+		"--min-replicas-to-write: min-replicas-to-write is ignored: headgate does not replicate",
 	}, lines)
 }
 
@@ -187,7 +187,7 @@ func TestEnvironment(t *testing.T) {
 		{env: "HEADGATE_PORT=x", err: "HEADGATE_PORT: port x: argument couldn't be parsed into an integer"},
 		{env: "HEADGATE_PROT=1", err: "HEADGATE_PROT: no directive has that name; did you mean HEADGATE_PORT?"},
 		{env: "HEADGATE_QQQQQQQQQQ=1", err: "HEADGATE_QQQQQQQQQQ: no directive has that name; headgate --help lists the directives"},
-		{env: "HEADGATE_MAXMEMORY_POLICY=allkeys-lru", err: "HEADGATE_MAXMEMORY_POLICY: maxmemory-policy: memory limits and eviction are not part of this version; remove it, or set it to noeviction"},
+		{env: "HEADGATE_REPLICAOF=host 1", err: "HEADGATE_REPLICAOF: replicaof: headgate does not replicate; remove it, or set it to \"no one\""},
 	} {
 		t.Run(tt.env, func(t *testing.T) {
 			live, notices, err := Load(nil, []string{tt.env}, memoryHost(nil))

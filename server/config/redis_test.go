@@ -48,10 +48,12 @@ func startRedis(t *testing.T) (conn redis.Conn, flags []string) {
 
 // different are directives that have another range, default or mutability here, each for the reason given.
 var different = map[string]string{
-	"bind":      "listeners do not change while the server runs",
-	"databases": "has a smaller range",
-	"daemonize": "refused",
-	"port":      "listeners do not change while the server runs",
+	"bind":              "listeners do not change while the server runs",
+	"databases":         "has a smaller range",
+	"daemonize":         "refused",
+	"maxmemory-clients": "takes no sizes beyond a signed number, which redis-server takes for percentages",
+	"maxmemory":         "may be a share of the memory that there is",
+	"port":              "listeners do not change while the server runs",
 
 	"tls-ciphers":   "names what is served, where Redis does not look before TLS is on",
 	"tls-port":      "opens a port, for which there is no certificate here",

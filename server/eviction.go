@@ -1,0 +1,280 @@
+package server
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"headgate/server/config"
+	"headgate/server/script"
+	"headgate/store"
+)
+
+const (
+	containerShare = 75                     // percent of what the process may have that maxmemory is when nobody says
+	heapShare      = 90                     // percent of it that the Go heap and what lies outside it may fill together
+	leastHeap      = 32 << 20               // bytes that the Go heap may always have
+	heapSteps      = 64                     // the heap's limit is moved when it is off by one part in so many
+	looseHeap      = 150                    // percent of maxmemory that all may fill where only that is known, and
+	looseMargin    = 64 << 20               // bytes beyond that
+	sweepAgain     = 100 * time.Millisecond // how soon keys past their time are looked for once more, before others go
+	sweepVisits    = 1024                   // steps of that between two looks at the clock
+	evictLooks     = 16                     // keys that go between two looks at the clock
+
+	linearTenacity = 10                    // up to this maxmemory-eviction-tenacity is in steps of
+	tenacityStep   = 50 * time.Microsecond // and beyond it each step is longer by
+	tenacityGrowth = 1.15
+	fullTenacity   = 100 // without end
+)
+
+// memoryLimit is what maxmemory comes to, and how far the server is from it. The executor's lock guards it.
+type memoryLimit struct {
+	machine uint64         // bytes that the process may have, by its container or its own limits; 0 = as many as there are
+	max     uint64         // bytes that data and connections may take up; 0 = no limit
+	evict   bool           // keys may go
+	how     store.Eviction // which
+	slice   time.Duration  // for how long at a time
+
+	watched      bool              // max is set, or the arena is nearly full: commands have to ask for memory
+	outside      uint64            // bytes in use that are not the keyspace's, when they were last added up
+	short        bool              // when the running command began, there was too little memory, and no key could go
+	evicting     bool              // keys are to go also without a command
+	sweptAt      int64             // ns, when no key was left that was past its time
+	since        int64             // ns since when more than max is in use without a break; 0 = it is not
+	exceeded     int64             // ns that this took before
+	heapLimit    int64             // what the Go runtime has been told, by
+	setHeapLimit func(bytes int64) // nil: it is not told
+	clients      uint64            // evicted clients
+}
+
+// limitMemory takes the directives over. The caller holds the lock, or nothing runs yet.
+func (s *Server) limitMemory(cfg *config.Config) {
+	m := &s.memory
+	before := m.max
+	switch {
+	case cfg.MaxMemory > 0:
+		m.max = uint64(cfg.MaxMemory)
+	case cfg.MaxMemory < 0:
+		m.max = share(cmp.Or(m.machine, systemMemory()), -cfg.MaxMemory)
+	default:
+		m.max = share(m.machine, containerShare)
+	}
+	policy := cfg.MaxMemoryPolicy
+	m.evict = policy != config.NoEviction
+	m.how = store.Eviction{By: evictBy(policy), Volatile: policy.Volatile(), Samples: cfg.MaxMemorySamples}
+	m.slice = tenacity(cfg.MaxMemoryTenacity)
+	s.countsUses = policy.CountsUses()
+	if s.countsUses {
+		s.keys.CountUses(&store.UseCounts{LogFactor: cfg.LFULogFactor, DecayMinutes: cfg.LFUDecayTime})
+	} else {
+		s.keys.CountUses(nil)
+	}
+	s.watchMemory()
+	if m.max == 0 || m.max == before {
+		return
+	}
+	if cfg.MaxMemory == 0 {
+		s.log.Info("maxmemory is a share of the memory that the process may have", "maxmemory", m.max, "limit", m.machine, "percent", containerShare)
+	}
+	if used := s.usedMemory(); used > m.max && !s.loading.active {
+		s.log.Warn("more memory is in use than maxmemory allows; keys go or writes are refused, as maxmemory-policy says",
+			"maxmemory", m.max, "used", used, "policy", policy)
+		m.evicting = m.evict
+		s.soon()
+	}
+}
+
+// share is so many percent of a number.
+func share(n uint64, percent int) uint64 { return n / 100 * uint64(percent) }
+
+func evictBy(policy config.EvictionPolicy) store.EvictBy {
+	switch policy {
+	case config.VolatileLFU, config.AllKeysLFU:
+		return store.EvictRare
+	case config.VolatileRandom, config.AllKeysRandom:
+		return store.EvictRandom
+	case config.VolatileTTL:
+		return store.EvictSoon
+	default:
+		return store.EvictIdle
+	}
+}
+
+// tenacity is how long keys may go at a time.
+func tenacity(n int) time.Duration {
+	switch {
+	case n >= fullTenacity:
+		return math.MaxInt64
+	case n <= linearTenacity:
+		return time.Duration(n) * tenacityStep
+	}
+	return time.Duration(float64(linearTenacity*tenacityStep) * math.Pow(tenacityGrowth, float64(n-linearTenacity)))
+}
+
+// usedMemory returns the bytes that data and connections take up: what maxmemory bounds.
+func (s *Server) usedMemory() uint64 { return s.keys.Used() + s.memory.outside }
+
+// watchMemory adds up what is in use beside the keyspace, and has the Go runtime know what it may have. It is called ten times a second.
+func (s *Server) watchMemory() {
+	m := &s.memory
+	stats := s.keys.Stats()
+	scripts := s.scripts.memory()
+	m.outside = s.startMemory + uint64(s.clientMemory()+scripts.evalBytes+scripts.functionBytes+s.tracking.memory())
+	m.watched = m.max > 0 || s.keys.Full()
+	m.short = m.short && m.watched
+	s.limitHeap(stats.ArenaResident)
+}
+
+// limitHeap has the Go runtime collect garbage more often when memory is short. It does not see what lies outside its heap.
+func (s *Server) limitHeap(outside uint64) {
+	m := &s.memory
+	budget := share(m.machine, heapShare)
+	if m.max > 0 {
+		loose := share(m.max, looseHeap) + looseMargin
+		budget = min(cmp.Or(budget, loose), loose)
+	}
+	limit := int64(math.MaxInt64)
+	if budget > 0 {
+		limit = max(int64(budget)-int64(outside), leastHeap)
+	}
+	if m.setHeapLimit == nil || limit == m.heapLimit || m.heapLimit != 0 && max(limit, m.heapLimit)-min(limit, m.heapLimit) < m.heapLimit/heapSteps {
+		return
+	}
+	m.setHeapLimit(limit)
+	m.heapLimit = limit
+}
+
+// lacksMemory makes room before a command runs, and reports whether the command has to be refused because there is none.
+func (c *Ctx) lacksMemory() bool {
+	s := c.srv
+	if s.busy != "" || s.loading.active {
+		return false
+	}
+	m := &s.memory
+	m.short = s.keys.Full() || m.max > 0 && !s.makeRoom(c.nowNs)
+	if !m.short {
+		return false
+	}
+	if c.cmd.Name == "exec" {
+		return c.client.multi != nil && c.client.multi.grows
+	}
+	return c.needsMemory() || c.client.multi != nil && !c.cmd.endsMulti()
+}
+
+// needsMemory reports whether the command may need more memory. A script that declares its flags says so itself.
+func (c *Ctx) needsMemory() bool {
+	flags, declared := c.srv.scripts.declared(c.cmd, c.args)
+	return c.cmd.Flags&DenyOOM != 0 || declared && flags&(script.AllowOOM|script.NoWrites) == 0
+}
+
+// endsMulti reports whether a command is let through in a transaction even if there is no memory: it queues nothing.
+func (c *Command) endsMulti() bool {
+	switch c.Name {
+	case "discard", "exec", "quit", "reset":
+		return true
+	}
+	return false
+}
+
+// makeRoom has keys go while more memory is in use than maxmemory, for as long as maxmemory-eviction-tenacity allows at a time. It
+// returns false if there are none left that may go. Keys past their time go first.
+func (s *Server) makeRoom(now int64) bool {
+	m := &s.memory
+	if s.usedMemory() <= m.max {
+		m.evicting = false
+		s.endShortage(now)
+		return true
+	}
+	if m.since == 0 {
+		m.since = now
+	}
+	start := time.Now()
+	late := func() bool { return time.Since(start) >= m.slice }
+	for !s.lazyExpireOnly && now >= m.sweptAt+int64(sweepAgain) {
+		if visited, _ := s.keys.ExpireSlice(now/1e6, sweepVisits); visited < sweepVisits {
+			m.sweptAt = now
+		}
+		if s.usedMemory() <= m.max {
+			return true
+		}
+		if late() {
+			return s.goOnEvicting()
+		}
+	}
+	if !m.evict {
+		return false
+	}
+	for n := 1; s.usedMemory() > m.max; n++ {
+		if !s.keys.Evict(m.how, now/1e6, s.keyEvicted) {
+			m.evicting = false
+			return false
+		}
+		if n%evictLooks == 0 && late() {
+			return s.goOnEvicting()
+		}
+	}
+	m.evicting = false
+	s.endShortage(now)
+	return true
+}
+
+// goOnEvicting has the rest go between batches.
+func (s *Server) goOnEvicting() bool {
+	if !s.memory.evicting {
+		s.memory.evicting = true
+		s.soon()
+	}
+	return true
+}
+
+// endShortage notes that no more memory is in use than may be.
+func (s *Server) endShortage(now int64) {
+	if m := &s.memory; m.since != 0 {
+		s.stats.evictingNs += now - m.since
+		m.since = 0
+	}
+}
+
+// shortage is for how long more than maxmemory has been in use.
+func (m *memoryLimit) shortage(now int64) time.Duration {
+	if m.since == 0 {
+		return 0
+	}
+	return time.Duration(now - m.since)
+}
+
+// keyEvicted is told of every key that goes because memory is short.
+func (s *Server) keyEvicted(db *store.DB, name []byte) { s.propagate(db, "DEL", name) }
+
+// evictClients closes the largest clients while all take up more than maxmemory-clients.
+func (s *Server) evictClients() {
+	limit := uint64(0)
+	switch n := s.config.Get().MaxMemoryClients; {
+	case n > 0:
+		limit = uint64(n)
+	case n < 0:
+		limit = share(s.memory.max, -n)
+	}
+	if limit == 0 {
+		return
+	}
+	used := uint64(s.clientMemory())
+	if used <= limit {
+		return
+	}
+	largest := slices.Clone(s.clients.list)
+	slices.SortFunc(largest, func(a, b *Client) int { return cmp.Compare(b.memory(), a.memory()) })
+	for _, cl := range largest {
+		if used <= limit {
+			return
+		}
+		if cl.noEvict || cl.conn.Closing() {
+			continue
+		}
+		s.log.Info("client closed: clients take up more than maxmemory-clients", "client", cl.id, "addr", cl.conn.Remote, "bytes", cl.memory())
+		used -= min(uint64(cl.memory()), used)
+		s.stats.evictedClients++
+		cl.conn.CloseNow()
+	}
+}
