@@ -11,25 +11,27 @@ import (
 	"syscall"
 )
 
-// Listen opens the listeners that the configuration names. A failure leaves none open; its error says what to do.
+// Listen opens the listeners that the configuration names; inherited ones stand in place of port and unixsocket. A failure leaves none
+// open; its error says what to do.
 func (s *Server) Listen() error {
 	cfg := s.config.Get()
 	if err := s.openAccess(cfg); err != nil {
 		return err
 	}
-	var open []net.Listener
+	open := s.inherited
+	own := len(open) == 0
 	closeAll := func() {
 		for _, ln := range open {
 			ln.Close()
 		}
 	}
-	if cfg.Port > 0 {
+	if own && cfg.Port > 0 {
 		var err error
 		if open, err = listenOn(cfg.Bind, cfg.Port, "--port"); err != nil {
 			return err
 		}
 	}
-	if cfg.UnixSocket != "" {
+	if own && cfg.UnixSocket != "" {
 		ln, err := listenUnix(cfg.UnixSocket, cfg.UnixSocketPerm)
 		if err != nil {
 			closeAll()

@@ -50,6 +50,7 @@ func (s *Server) Load() {
 			s.die("the data cannot be loaded", "err", err)
 		}
 		s.endLoading()
+		s.ready()
 	}()
 }
 

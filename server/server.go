@@ -50,6 +50,9 @@ type Server struct {
 	fs       persistence.FS // the disk
 	exit     func(code int)
 
+	inherited []net.Listener
+	ready     func()
+
 	clients        clientTable
 	nextClientID   int64
 	maxClients     int // maxclients, or less if descriptors are short
@@ -113,13 +116,15 @@ type Options struct {
 
 	Memory       uint64            // bytes that the process may have, see MemoryLimit; 0 = as many as there are
 	SetHeapLimit func(bytes int64) // has the Go heap keep to a limit, as runtime/debug.SetMemoryLimit does
+	Inherited []net.Listener // listeners that somebody else has opened, for plain connections
+	Ready     func()         // called once, when the data are loaded
 }
 
 // New returns a server for the given configuration. It opens nothing yet.
 func New(live *config.Live, o Options) *Server {
 	cfg := live.Get()
 	s := &Server{
-		config: live, clock: o.Clock, log: o.Log, fs: o.FS, exit: o.Exit,
+		config: live, clock: o.Clock, log: o.Log, fs: o.FS, exit: o.Exit, inherited: o.Inherited, ready: o.Ready,
 		clients:  clientTable{byID: map[int64]*Client{}},
 		blocking: blocking{queues: map[*store.Awaited]*list.List{}},
 		runID:    randomHex(20), stop: make(chan struct{}),
@@ -135,6 +140,9 @@ func New(live *config.Live, o Options) *Server {
 	}
 	if s.exit == nil {
 		s.exit = os.Exit
+	}
+	if s.ready == nil {
+		s.ready = func() {}
 	}
 	s.tls.init(s)
 	s.commands = newRegistry(commandGroups()...)

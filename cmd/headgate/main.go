@@ -25,6 +25,9 @@ func main() {
 	os.Exit(p.run(os.Args[1:]))
 }
 
+// revision is the commit that was built; the linker sets it for releases.
+var revision string
+
 // program is one run, with the parts of the process that it uses.
 type program struct {
 	env            []string
@@ -49,8 +52,8 @@ func (p program) run(args []string) int {
 	var err error
 	switch first {
 	case "version", "--version", "-v":
-		fmt.Fprintf(p.stdout, "headgate %s (as Redis %s) %s %s/%s\n",
-			server.Version, server.RedisVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		fmt.Fprintf(p.stdout, "headgate %s%s (as Redis %s) %s %s/%s\n",
+			server.Version, strings.TrimRight(" "+revision, " "), server.RedisVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	case "help", "--help", "-h":
 		if err = config.Usage(p.stdout); err == nil {
 			_, err = io.WriteString(p.stdout, toolsHelp)

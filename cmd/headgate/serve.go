@@ -39,9 +39,17 @@ func (p program) serve(args []string) error {
 	}, "loglevel", "gc-percent")
 	debug.SetGCPercent(cfg.GCPercent)
 
+	inherited, err := inheritedListeners(p.env)
+	if err != nil {
+		return err
+	}
+	manager := newManager(p.env, log)
 	signals := make(chan os.Signal, maxPendingSignals)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	srv := server.New(live, server.Options{Log: log, Memory: server.MemoryLimit(), SetHeapLimit: heapLimiter()})
+	srv := server.New(live, server.Options{
+		Log: log, Memory: server.MemoryLimit(), SetHeapLimit: heapLimiter(),
+		Inherited: inherited, Ready: func() { manager.tell("READY=1") },
+	})
 	if err := srv.Listen(); err != nil {
 		return err
 	}
@@ -49,7 +57,7 @@ func (p program) serve(args []string) error {
 		return err
 	}
 	defer removePID(cfg.Path(cfg.PidFile))
-	go obeySignals(signals, srv, out, log)
+	go obeySignals(signals, srv, out, log, manager)
 	srv.Load()
 	srv.Run()
 	log.Info("headgate has ended")
@@ -70,11 +78,12 @@ const maxPendingSignals = 8
 // obeySignals ends the server on SIGTERM and SIGINT, unless its data cannot be saved; a second one meanwhile ends the process at
 // once. SIGHUP has the configuration file
 // read and the log file opened again.
-func obeySignals(signals chan os.Signal, srv *server.Server, out *logOutput, log *slog.Logger) {
+func obeySignals(signals chan os.Signal, srv *server.Server, out *logOutput, log *slog.Logger, manager manager) {
 	for sig := range signals {
 		if sig != syscall.SIGHUP {
 			log.Info("shutting down", "signal", sig.String())
 			signal.Stop(signals)
+			manager.tell("STOPPING=1")
 			if err := srv.Shutdown(); err != nil {
 				log.Error("the server goes on, since its snapshot could not be saved", "err", err)
 				signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)

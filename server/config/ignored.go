@@ -128,7 +128,7 @@ var ignored = []Ignored{
 	{Name: "slave-serve-stale-data", Reason: noReplication},
 	{Name: "slaveof", Reason: noReplication, Only: []string{"no one", ""}},
 	{Name: "socket-mark-id", Reason: "sockets carry no mark"},
-	{Name: "supervised", Reason: "headgate stays in the foreground and signals nobody that it is ready; under systemd use Type=exec"},
+	{Name: "supervised", Reason: "headgate stays in the foreground and tells systemd that it is ready if that asks; use Type=notify"},
 	{Name: "syslog-enabled", Reason: ownLog},
 	{Name: "syslog-facility", Reason: ownLog},
 	{Name: "syslog-ident", Reason: ownLog},

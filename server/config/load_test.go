@@ -162,7 +162,7 @@ func TestNotices(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"/srv/h.conf:1: CL.THROTTLE is built in",
-		"/srv/h.conf:2: supervised is ignored: headgate stays in the foreground and signals nobody that it is ready; under systemd use Type=exec",
+		"/srv/h.conf:2: supervised is ignored: headgate stays in the foreground and tells systemd that it is ready if that asks; use Type=notify",
 		"/srv/h.conf:3: lazyfree-lazy-expire is ignored: headgate manages its memory in its own way",
 		"/srv/h.conf:4: replicaof is ignored: headgate does not replicate",
 		"/srv/h.conf:5: CL.THROTTLE is built in",
