@@ -16,7 +16,7 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/resp ./server/script ./store ./throttle
 
-.PHONY: help build deps test race vet lint fmt fuzz crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs bench bench-baseline bench-page literature release generate clean random floor
+.PHONY: help build deps test race vet lint fmt fuzz crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs bench bench-baseline bench-page literature release deploy-check generate clean random floor
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -117,6 +117,10 @@ floor: ## build bin/floor, which answers without understanding: the least that a
 
 release: ## build archives for linux and darwin on amd64 and arm64 into dist/, with checksums; the same commit gives the same bytes
 	@./scripts/release.sh
+
+deploy-check: deps build ## check deploy/ and the Dockerfile with what the registries offer: helm, kubeconform, systemd-analyze, promtool, chroot
+	$(GO) test -count=1 -v -timeout 30m ./tests/deploy -image | grep -vE '^ *=== '
+	./scripts/deploy_check.sh
 
 generate: ## write the generated documents anew
 	$(GO) generate ./...

@@ -1,0 +1,203 @@
+// Package deploy checks what deploy/ and the Dockerfile say, as far as a machine without a container engine can.
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"headgate/tests/internal/harness"
+)
+
+func read(t testing.TB, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{harness.Root(t)}, path...)...))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// tool is the path of a program, without which the test is skipped.
+func tool(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	return path
+}
+
+// measured starts a server with an HTTP port, lets it count something of each kind, and returns the port's address.
+func measured(t testing.TB) (addr string) {
+	t.Helper()
+	port := harness.FreePort(t)
+	server := harness.Start(t, "--metrics-port", fmt.Sprint(port), "--metrics-bind", "127.0.0.1")
+	c := harness.Dial(t, server.Addr)
+	for _, command := range []string{"RL.POLICY SET user GCRA 10 5 1s", "RL.TAKE 1 user u", "CL.THROTTLE k 0 1 60", "CL.THROTTLE k 0 1 60", "SET a b PX 100000", "GET", "PING"} {
+		c.Do(strings.Fields(command)...)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
+func get(t testing.TB, url string) string {
+	t.Helper()
+	reply, err := http.Get(url)
+	require.NoError(t, err)
+	defer reply.Body.Close()
+	body, err := io.ReadAll(reply.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, reply.StatusCode, string(body))
+	return string(body)
+}
+
+// expressions are all queries of the alert rules and the dashboard.
+func expressions(t testing.TB) (rules, dashboard []string) {
+	t.Helper()
+	var file struct {
+		Groups []struct {
+			Rules []struct{ Alert, Expr string }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "deploy", "prometheus", "headgate.rules.yaml")), &file))
+	for _, group := range file.Groups {
+		for _, rule := range group.Rules {
+			rules = append(rules, rule.Expr)
+		}
+	}
+	var board struct {
+		Panels []struct {
+			ID      int
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct{ Expr string }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(read(t, "deploy", "grafana", "headgate.json")), &board))
+	for _, panel := range board.Panels {
+		require.LessOrEqual(t, panel.GridPos.X+panel.GridPos.W, 24, "panel %d", panel.ID)
+		for _, target := range panel.Targets {
+			dashboard = append(dashboard, strings.ReplaceAll(target.Expr, "$instance", ".*"))
+		}
+	}
+	require.NotEmpty(t, rules)
+	require.NotEmpty(t, dashboard)
+	return rules, dashboard
+}
+
+// TestMetricsExist: each metric and label that rules, dashboard and documents name is one that the server has.
+func TestMetricsExist(t *testing.T) {
+	metrics := get(t, "http://"+measured(t)+"/metrics")
+	exists := map[string]bool{}
+	for _, found := range regexp.MustCompile(`(?m)^# TYPE (\S+) (\S+)$`).FindAllStringSubmatch(metrics, -1) {
+		exists[found[1]] = true
+		if found[2] == "histogram" {
+			for _, part := range []string{"_bucket", "_sum", "_count"} {
+				exists[found[1]+part] = true
+			}
+		}
+	}
+	labels := map[string]bool{"instance": true, "job": true}
+	for _, found := range regexp.MustCompile(`[{,]([a-z_]+)="`).FindAllStringSubmatch(metrics, -1) {
+		labels[found[1]] = true
+	}
+	rules, dashboard := expressions(t)
+	text := strings.Join(append(rules, dashboard...), "\n")
+	for _, name := range regexp.MustCompile(`\b(?:headgate|redis)_[a-z_]+`).FindAllString(text+read(t, "docs", "operations.md"), -1) {
+		require.True(t, exists[name], "there is no metric %s", name)
+	}
+	for _, found := range regexp.MustCompile(`by \(([a-z, ]+)\)|[{,]([a-z]+)=~?"`).FindAllStringSubmatch(text, -1) {
+		for label := range strings.SplitSeq(found[1]+found[2], ",") {
+			require.True(t, labels[strings.TrimSpace(label)], "no metric has the label %s", label)
+		}
+	}
+}
+
+// TestChartHasTheRules: a chart holds its own copy, since it is installed without the rest of the repository.
+func TestChartHasTheRules(t *testing.T) {
+	require.Equal(t, read(t, "deploy", "prometheus", "headgate.rules.yaml"), read(t, "deploy", "helm", "headgate", "files", "headgate.rules.yaml"))
+}
+
+// checkConfig has the program look at words and variables as it would take them.
+func checkConfig(t *testing.T, args []string, env map[string]string) {
+	t.Helper()
+	cmd := exec.Command(harness.Binary(t), append(args, "--check-config")...)
+	cmd.Env = harness.Environment()
+	for name, value := range env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, "the configuration is right\n", string(out))
+}
+
+// TestSidecar: the manifest's sidecar is a native one, and headgate takes its words.
+func TestSidecar(t *testing.T) {
+	var manifest struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					InitContainers []struct {
+						RestartPolicy   string `yaml:"restartPolicy"`
+						Args            []string
+						SecurityContext struct {
+							ReadOnlyRootFilesystem bool `yaml:"readOnlyRootFilesystem"`
+						} `yaml:"securityContext"`
+					} `yaml:"initContainers"`
+				}
+			}
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "deploy", "kubernetes", "sidecar.yaml")), &manifest))
+	sidecar := manifest.Spec.Template.Spec.InitContainers[0]
+	require.Equal(t, "Always", sidecar.RestartPolicy)
+	require.True(t, sidecar.SecurityContext.ReadOnlyRootFilesystem)
+	checkConfig(t, sidecar.Args, nil)
+}
+
+// TestCompose: the variables are directives, and their values right.
+func TestCompose(t *testing.T) {
+	var file struct {
+		Services map[string]struct {
+			Environment map[string]string
+			ReadOnly    bool `yaml:"read_only"`
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "deploy", "compose", "compose.yaml")), &file))
+	service := file.Services["headgate"]
+	require.True(t, service.ReadOnly)
+	service.Environment["HEADGATE_DIR"] = t.TempDir()
+	checkConfig(t, nil, service.Environment)
+}
+
+// TestUnits: systemd finds nothing wrong with the units, and few ways out of the service's box.
+func TestUnits(t *testing.T) {
+	analyze := tool(t, "systemd-analyze")
+	dir := t.TempDir()
+	for _, name := range []string{"headgate.service", "headgate.socket"} {
+		text := strings.ReplaceAll(read(t, "deploy", "systemd", name), "/usr/local/bin/headgate", harness.Binary(t))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	cmd := exec.Command(analyze, "verify", "./headgate.service", "./headgate.socket")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.NotContains(t, string(out), "headgate.", "a complaint about a unit of ours")
+	cmd = exec.Command(analyze, "security", "--offline=true", "--threshold=20", "./headgate.service")
+	cmd.Dir = dir
+	out, err = cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+}
+
+func TestRules(t *testing.T) {
+	cmd := exec.Command(tool(t, "promtool"), "check", "rules", filepath.Join(harness.Root(t), "deploy", "prometheus", "headgate.rules.yaml"))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+}
