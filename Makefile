@@ -16,7 +16,7 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/resp ./server/script ./store ./throttle
 
-.PHONY: help build deps test race vet lint fmt fuzz crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs bench bench-baseline bench-page literature release deploy-check generate clean random floor
+.PHONY: help build deps test race vet lint fmt fuzz crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -110,6 +110,9 @@ literature: deps build ## measure what is printed of Redis 6.2 with 100 client t
 
 bench-page: deps build ## run headgate bench for TIME each (default 5s) and write what it prints into docs/bench.md
 	$(GO) test -count=1 -timeout 60m ./tests/bench -run TestPage -page $(or $(TIME),5s)
+
+sizing: deps build ## measure resident bytes per key of each algorithm with N keys (default 1,000,000), and write docs/operations.md's table
+	$(GO) test -count=1 -v -timeout 60m ./tests/bench -run TestSizing -sizing $(or $(N),1000000)
 
 floor: ## build bin/floor, which answers without understanding: the least that any server here can cost
 	@mkdir -p bin

@@ -1,0 +1,38 @@
+package deploy
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Guard asks a limiter, and decides by itself while that cannot be asked.
+type Guard struct {
+	Client *redis.Client
+	Open   bool          // what is decided then: true lets everything pass, false nothing
+	Rest   time.Duration // for how long nobody asks again after a failure
+	again  atomic.Int64  // ns: not before this
+}
+
+// NewGuard keeps a request from ever waiting longer than 50 ms for its limiter.
+func NewGuard(addr string, open bool) *Guard {
+	return &Guard{Open: open, Rest: time.Second, Client: redis.NewClient(&redis.Options{
+		Addr: addr, DialTimeout: 50 * time.Millisecond, ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond,
+		MaxRetries: -1, // a limiter that was asked twice has charged twice
+	})}
+}
+
+// Allow reports whether the request may pass, and if not, when to try again. 10 requests at once, 5 a second.
+func (g *Guard) Allow(ctx context.Context, user string) (ok bool, retryAfter time.Duration) {
+	if time.Now().UnixNano() < g.again.Load() {
+		return g.Open, g.Rest
+	}
+	reply, err := g.Client.Do(ctx, "RL.GCRA", "user:"+user, 10, 5, "1s").Int64Slice()
+	if err != nil { // no answer, LOADING, MISCONF, OOM …
+		g.again.Store(time.Now().Add(g.Rest).UnixNano())
+		return g.Open, g.Rest
+	}
+	return reply[0] == 0, time.Duration(reply[3]) * time.Millisecond
+}
