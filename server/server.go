@@ -116,8 +116,8 @@ type Options struct {
 
 	Memory       uint64            // bytes that the process may have, see MemoryLimit; 0 = as many as there are
 	SetHeapLimit func(bytes int64) // has the Go heap keep to a limit, as runtime/debug.SetMemoryLimit does
-	Inherited []net.Listener // listeners that somebody else has opened, for plain connections
-	Ready     func()         // called once, when the data are loaded
+	Inherited    []net.Listener    // listeners that somebody else has opened, for plain connections
+	Ready        func()            // called once, when the data are loaded
 }
 
 // New returns a server for the given configuration. It opens nothing yet.
