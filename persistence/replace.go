@@ -33,9 +33,9 @@ type Replacement struct {
 	unsynced int
 }
 
-// syncEvery is how many bytes of a replacement are written before they are synced, so that no single sync takes long and delays
+// SyncEvery is how many bytes of a large file are written before they are synced, so that no single sync takes long and delays
 // what others write to the same disk.
-const syncEvery = 32 << 20
+const SyncEvery = 32 << 20
 
 // Replace begins to give a file new content, as ReplaceFile does, in as many writes as needed.
 func Replace(fsys FS, name string, perm fs.FileMode) (*Replacement, error) {
@@ -50,7 +50,7 @@ func Replace(fsys FS, name string, perm fs.FileMode) (*Replacement, error) {
 func (r *Replacement) Write(p []byte) (int, error) {
 	n, err := r.file.Write(p)
 	r.unsynced += n
-	if err == nil && r.unsynced >= syncEvery {
+	if err == nil && r.unsynced >= SyncEvery {
 		err = r.file.Sync()
 		r.unsynced = 0
 	}

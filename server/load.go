@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ func (s *Server) Load() {
 		if s.config.Get().AppendOnly {
 			load = s.load
 		}
+		s.removeUnfinished()
 		err := load()
 		switch {
 		case errors.Is(err, errStopped):
@@ -52,6 +54,17 @@ func (s *Server) Load() {
 		s.endLoading()
 		s.ready()
 	}()
+}
+
+// removeUnfinished deletes the snapshot that was being written when the server was killed.
+func (s *Server) removeUnfinished() {
+	name := s.config.Get().Path(s.config.Get().DBFilename) + persistence.TempSuffix
+	switch err := s.fs.Remove(name); {
+	case err == nil:
+		s.log.Warn("a snapshot that had not been finished is deleted", "file", name)
+	case !errors.Is(err, fs.ErrNotExist):
+		s.log.Warn("a snapshot that had not been finished could not be deleted", "err", err)
+	}
 }
 
 // endLoading has commands served.

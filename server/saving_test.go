@@ -155,3 +155,14 @@ func TestPartialDataAreNotSaved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, file, now)
 }
+
+// TestUnfinishedSnapshotIsDeleted: what a killed server leaves of a snapshot is in nobody's way.
+func TestUnfinishedSnapshotIsDeleted(t *testing.T) {
+	dir := t.TempDir()
+	w := newSaver(t, dir, &failingFS{})
+	unfinished := filepath.Join(dir, "dump.rdb"+persistence.TempSuffix)
+	require.NoError(t, os.WriteFile(unfinished, []byte("REDIS"), 0o600))
+	w.srv.removeUnfinished()
+	require.NoFileExists(t, unfinished)
+	w.srv.removeUnfinished()
+}

@@ -18,6 +18,8 @@ type Rewrite struct {
 	file persistence.File // the base; nil when it has been closed
 	log  persistence.AppendFile
 	size int64 // of the base
+
+	unsynced int
 }
 
 // Rewrite begins a new base, with a new increment for what is written from now on. If listed is set the increment becomes part of the
@@ -43,10 +45,14 @@ func (s *Set) Rewrite(listed bool) (*Rewrite, error) {
 	return r, nil
 }
 
-// Write appends to the base.
+// Write appends to the base. It is synced in parts, so that no sync takes long and delays those of the log.
 func (r *Rewrite) Write(p []byte) (int, error) {
 	n, err := r.file.Write(p)
 	r.size += int64(n)
+	r.unsynced += n
+	if err == nil && r.unsynced >= persistence.SyncEvery {
+		r.unsynced, err = 0, r.file.Sync()
+	}
 	return n, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"headgate/persistence"
@@ -161,13 +162,35 @@ func (s *Set) Clean() error {
 		failed = append(failed, err)
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, tempPrefix+s.o.Name) {
+		if s.isLeftover(name) {
 			if err := s.o.FS.Remove(s.Path(name)); err != nil {
 				failed = append(failed, err)
 			}
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// isLeftover reports whether a file is one that was being made when the server ended: under a temporary name, or not yet in the
+// manifest, with a number that comes after all that are.
+func (s *Set) isLeftover(name string) bool {
+	if strings.HasPrefix(name, tempPrefix+s.o.Name) || s.Path(name) == s.manifestPath()+persistence.TempSuffix {
+		return true
+	}
+	rest, ok := strings.CutPrefix(name, s.o.Name+".")
+	number, kind, _ := strings.Cut(rest, ".")
+	seq, err := strconv.ParseInt(number, 10, 64)
+	if !ok || err != nil || !s.exists {
+		return false
+	}
+	base, incr := s.manifest.lastSeq()
+	switch kind {
+	case "base.rdb", "base.aof":
+		return seq > base
+	case "incr.aof":
+		return seq > incr
+	}
+	return false
 }
 
 // incrName is the name of the increment numbered seq.

@@ -96,7 +96,11 @@ func (c *Checker) set(dir, name string) error {
 		return nil
 	}
 	files := set.Files()
-	c.Say("%s: names %d files", filepath.Join(dir, name+".manifest"), len(files))
+	plural := "s"
+	if len(files) == 1 {
+		plural = ""
+	}
+	c.Say("%s: names %d file%s", filepath.Join(dir, name+".manifest"), len(files), plural)
 	last := 0 // the last file with anything in it: those behind it have been created for what was to come
 	for i, e := range files {
 		if f, err := c.FS.Open(set.Path(e.Name)); err == nil {
