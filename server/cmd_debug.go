@@ -8,10 +8,10 @@ import (
 // debugCommand has the parts of DEBUG that tests of clients need. It is off unless enable-debug-command says otherwise.
 var debugCommand = &Command{
 	Name: "debug", Group: GroupServer, Since: "1.0.0", Complexity: "depends on the sub-command",
-	Summary: "Help with tests: SLEEP has the whole server stand still, SET-ACTIVE-EXPIRE has keys past their time removed only when they are looked for, OBJECT shows how a value is kept.",
+	Summary: "Help with tests: SLEEP has the whole server stand still, RELOAD has it save a snapshot and load it (only load it with NOSAVE), LOADAOF has it load the append-only file, SET-ACTIVE-EXPIRE has keys past their time removed only when they are looked for, OBJECT shows how a value is kept.",
 	Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
 	Args: []Arg{oneOf("subcommand",
-		double("seconds").after("SLEEP"), oneOf("active", tok("0"), tok("1")).after("SET-ACTIVE-EXPIRE"), key("key").after("OBJECT"),
+		double("seconds").after("SLEEP"), block("reload", tok("RELOAD"), tok("NOSAVE").opt()), tok("LOADAOF"), oneOf("active", tok("0"), tok("1")).after("SET-ACTIVE-EXPIRE"), key("key").after("OBJECT"),
 	)},
 	Reply: ReplySimple, Handler: debug,
 }
@@ -27,10 +27,16 @@ func debug(c *Ctx) {
 		c.err(errDebugOff)
 	case len(c.args) == 2 && c.is(1, "HELP"):
 		c.sendHelp("DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+			"LOADAOF", "    Delete all keys and load the append-only file.",
 			"OBJECT <key>", "    Show how the value at a key is kept.",
+			"RELOAD [NOSAVE]", "    Save a snapshot, delete all keys and load it; with NOSAVE, load the one that is there.",
 			"SET-ACTIVE-EXPIRE <0|1>", "    Have keys past their time removed by themselves, or only when they are looked for.",
 			"SLEEP <seconds>", "    Have the whole server stand still; the time may have decimals.",
 			"HELP", "    Print this help.")
+	case c.is(1, "LOADAOF"):
+		c.loadAOF()
+	case c.is(1, "RELOAD"):
+		c.reload()
 	case len(c.args) == 3 && c.is(1, "SLEEP"):
 		seconds, err := strconv.ParseFloat(string(c.args[2]), 64)
 		if err == nil && seconds > 0 {
@@ -46,6 +52,84 @@ func debug(c *Ctx) {
 	default:
 		c.errSubcommandSyntax()
 	}
+}
+
+// Errors of DEBUG RELOAD and LOADAOF.
+const (
+	errReloadOption = "ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."
+	errReloadMerge  = "ERR headgate's DEBUG RELOAD does not support MERGE and NOFLUSH"
+	errReload       = "ERR Error trying to load the RDB dump"
+	errLoadInMulti  = "ERR DEBUG LOADAOF is not allowed in transactions"
+	errLoadAOF      = "ERR Error trying to load the AOF files, check server logs."
+)
+
+// reload implements DEBUG RELOAD [NOSAVE]. Nobody is served meanwhile.
+func (c *Ctx) reload() {
+	s := c.srv
+	noSave := len(c.args) == 3 && c.is(2, "NOSAVE")
+	for i := range c.args[2:] {
+		if c.is(i+2, "MERGE") || c.is(i+2, "NOFLUSH") {
+			c.err(errReloadMerge)
+			return
+		}
+	}
+	if len(c.args) > 2 && !noSave {
+		c.err(errReloadOption)
+		return
+	}
+	if s.snapshot != nil {
+		s.finishSnapshot()
+	}
+	if !noSave && s.saveNow() != nil {
+		c.err("ERR")
+		return
+	}
+	s.empty()
+	if err := s.loadSnapshot(true); err != nil {
+		s.log.Error("the snapshot could not be reloaded", "err", err)
+		c.err(errReload)
+		return
+	}
+	if noSave && s.aof.open {
+		s.askRewrite() // what is in memory is no longer what the log has
+	}
+	c.ok()
+}
+
+// loadAOF implements DEBUG LOADAOF. Others are answered that data are being loaded.
+func (c *Ctx) loadAOF() {
+	s := c.srv
+	switch {
+	case !s.aof.open:
+		c.err(errNoLog)
+		return
+	case c.client.multi != nil:
+		c.err(errLoadInMulti)
+		return
+	}
+	if s.snapshot != nil {
+		s.finishSnapshot()
+	}
+	s.loading = loading{active: true, started: s.clock.Read()}
+	s.hinder()
+	s.Unlock()
+	err := s.reloadLog()
+	s.Lock()
+	s.loading = loading{}
+	s.hinder()
+	if err != nil {
+		s.log.Error("the append-only file could not be reloaded", "err", err)
+		c.err(errLoadAOF)
+		return
+	}
+	c.ok()
+}
+
+// empty deletes all keys and functions, and tells no log of it.
+func (s *Server) empty() {
+	s.invalidateAll()
+	s.keys.FlushAll()
+	s.scripts.engine.FlushLibraries()
 }
 
 // debugObject has Redis's fields. Values have no address and no serialised form here, so these are 0 and the memory that the value

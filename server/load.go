@@ -105,6 +105,27 @@ func (s *Server) load() error {
 	return nil
 }
 
+// reloadLog deletes all keys and loads the append-only file again, which goes on as it is. The caller does not hold the executor's lock,
+// and has all others answered that data are being loaded.
+func (s *Server) reloadLog() error {
+	if refusal := s.commit(); refusal != "" {
+		return errors.New(refusal)
+	}
+	a := &s.aof
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	s.Lock()
+	s.effects.disable()
+	s.empty()
+	s.Unlock()
+	err := (&replay{srv: s, set: a.set}).all()
+	s.Lock()
+	defer s.Unlock()
+	s.effects.enable()
+	s.saving.dirty = s.keys.Dirty()
+	return err
+}
+
 // replay runs the commands of the append-only file.
 type replay struct {
 	srv      *Server
@@ -152,14 +173,15 @@ func (r *replay) all() error {
 			return err
 		}
 	}
+	s.Lock()
+	defer s.Unlock()
 	s.goOnFrom(r.nowMs)
 	return nil
 }
 
-// goOnFrom has time go on from where it was when the data were written last, in ms since the Unix epoch, if the wall is behind that.
+// goOnFrom has time go on from where it was when the data were written last, in ms since the Unix epoch, if the wall is behind that. The
+// caller holds the executor's lock.
 func (s *Server) goOnFrom(ms int64) {
-	s.Lock()
-	defer s.Unlock()
 	if ms < math.MaxInt64/1_000_000 && s.clock.AtLeast(ms*1e6) {
 		s.log.Warn("the clock is behind the time at which the data were written last: time goes on from there, at half speed until the clock has caught up",
 			"written", time.UnixMilli(ms).UTC())

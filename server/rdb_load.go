@@ -19,6 +19,8 @@ const (
 type loadOptions struct {
 	// keepExpired has keys past their time loaded too, because commands follow that may be about them.
 	keepExpired bool
+	// held tells that the caller has the executor's lock and keeps it: nobody is served meanwhile.
+	held bool
 	// progress, if not nil, is called with the lock held and the number of bytes that have been read.
 	progress func(bytes int64)
 }
@@ -31,12 +33,14 @@ type loaded struct {
 	rest          io.Reader // what follows it
 }
 
-// loadRDB loads a snapshot into the keyspace, whose databases must not have its keys, and the functions in it. It takes the
-// executor's lock for a moment at a time, so the caller must not hold it and has to see to it that nobody else uses the keyspace.
-// After an error a part has been loaded.
+// loadRDB loads a snapshot into the keyspace, whose databases must not have its keys, and the functions in it. Unless the executor's
+// lock is held it takes that for a moment at a time, and the caller has to see to it that nobody else uses the keyspace. After an error
+// a part has been loaded.
 func (s *Server) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
-	s.Lock()
-	defer s.Unlock()
+	if !o.held {
+		s.Lock()
+		defer s.Unlock()
+	}
 	s.saving.partial = true
 	slice := time.Now()
 	l := &rdbLoader{srv: s, valueLoader: valueLoader{db: s.keys.DB(0)}, keepExpired: o.keepExpired, now: s.clock.Read() / 1e6}
@@ -44,7 +48,7 @@ func (s *Server) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 		if o.progress != nil {
 			o.progress(offset)
 		}
-		if time.Since(slice) < loadSlice {
+		if o.held || time.Since(slice) < loadSlice {
 			return nil
 		}
 		s.Unlock()

@@ -161,7 +161,10 @@ func infoSaving(s *Server, t *infoText) {
 }
 
 // LoadSnapshot loads the file that dbfilename names, if it is there. It is called before Run.
-func (s *Server) LoadSnapshot() error {
+func (s *Server) LoadSnapshot() error { return s.loadSnapshot(false) }
+
+// loadSnapshot is LoadSnapshot; held tells that the executor's lock is.
+func (s *Server) loadSnapshot(held bool) error {
 	name := s.config.Get().Path(s.config.Get().DBFilename)
 	file, err := s.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,13 +175,15 @@ func (s *Server) LoadSnapshot() error {
 	}
 	defer file.Close()
 	started := time.Now()
-	l, err := s.loadRDB(file, loadOptions{})
+	l, err := s.loadRDB(file, loadOptions{held: held})
 	if err != nil {
 		return fmt.Errorf("the snapshot %s cannot be loaded: %w", name, err)
 	}
+	if !held {
+		s.Lock()
+		defer s.Unlock()
+	}
 	s.goOnFrom(l.nowMs)
-	s.Lock()
-	defer s.Unlock()
 	v := &s.saving
 	v.dirty, v.loadKeys, v.loadExpired = s.keys.Dirty(), l.keys, l.expired
 	s.log.Info("the snapshot is loaded", "file", name, "keys", l.keys, "expired", l.expired, "took", time.Since(started).Round(time.Microsecond))
