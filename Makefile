@@ -121,7 +121,7 @@ floor: ## build bin/floor, which answers without understanding: the least that a
 release: ## build archives for linux and darwin on amd64 and arm64 into dist/, with checksums; the same commit gives the same bytes
 	@./scripts/release.sh
 
-deploy-check: deps build ## check deploy/ and the Dockerfile with what the registries offer: helm, kubeconform, systemd-analyze, promtool, chroot
+deploy-check: deps build ## check deploy/ and the Dockerfile with helm, Kubernetes' types, systemd-analyze, promtool, Prometheus, chroot; build the release twice
 	$(GO) test -count=1 -v -timeout 30m ./tests/deploy -image | grep -vE '^ *=== '
 	./scripts/deploy_check.sh
 

@@ -12,7 +12,7 @@ at=$(git log -1 --format=%ct 2>/dev/null || echo 0)
 
 rm -rf "$out"
 mkdir -p "$out"
-for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do
+for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}; do
   name=headgate-$version-${target/\//-}
   work=$(mktemp -d)
   mkdir "$work/$name"
