@@ -73,7 +73,7 @@ func (h *httpPort) close() {
 func (s *Server) mistrusts(peer netip.Addr) (why string) {
 	cfg := s.config.Get()
 	switch {
-	case cfg.RequirePass != "":
+	case s.access.closed.Load():
 		return "clients need a password to see keys, so this page needs one too: set metrics-password"
 	case cfg.ProtectedMode && !peer.IsLoopback():
 		return "protected-mode lets clients of other machines see no keys, so they do not see this page: set metrics-password"

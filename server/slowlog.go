@@ -84,19 +84,14 @@ func (c *Ctx) redacted(cmd *Command, args [][]byte) [][]byte {
 	switch cmd.fullName {
 	case "auth":
 		secret = func(i int) bool { return i > 0 }
-	case "hello":
-		at := len(args)
-		for i := 2; i < len(args); i++ {
-			if equalFold(args[i], "AUTH") {
-				at = i
-				break
-			}
-		}
-		secret = func(i int) bool { return i == at+1 || i == at+2 }
+	case "hello": // even where AUTH is another word's value: what follows it may have been meant as a password
+		secret = func(i int) bool { return isWord(args, i-1, "AUTH") || isWord(args, i-2, "AUTH") }
 	case "config|set":
-		secret = func(i int) bool { return i%2 == 1 && i > 2 && c.srv.config.IsSecret(string(args[i-1])) }
+		secret = func(i int) bool { return i > 2 && c.srv.config.IsSecret(string(args[i-1])) }
 	case "acl|setuser", "acl|deluser", "acl|getuser":
 		secret = func(i int) bool { return i > 1 }
+	case "acl|dryrun":
+		secret = func(i int) bool { return i > 3 }
 	default:
 		return args
 	}
@@ -109,3 +104,6 @@ func (c *Ctx) redacted(cmd *Command, args [][]byte) [][]byte {
 	}
 	return shown
 }
+
+// isWord reports whether there is an option args[i] and it is the given word, in any case. word is in upper case.
+func isWord(args [][]byte, i int, word string) bool { return i > 1 && equalFold(args[i], word) }

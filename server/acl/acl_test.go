@@ -197,7 +197,7 @@ func TestLoad(t *testing.T) {
 	_, err = us.Load("f", "usr x\nuser\nuser b\tc on\nuser a on\nuser a off\nuser d nosuch +nosuch\nuser e (+get\n")
 	require.EqualError(t, err, "f:1 should start with user keyword followed by the username. f:2 should start with user keyword followed by the username. "+
 		"'f:3: username 'b\tc' contains invalid characters. WARNING: Duplicate user 'a' found on line 5. f:6: Syntax error. "+
-		"f:6: Unknown command or category name in ACL. f:7: Unmatched parenthesis in selector definition."+loadRefused)
+		"f:6: Error in applying operation '+nosuch': Unknown command or category name in ACL. f:7: Unmatched parenthesis in selector definition."+loadRefused)
 	require.Equal(t, lines, strings.Join(us.Lines(), "\n"))
 
 	_, err = us.Load("f", "")

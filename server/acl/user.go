@@ -207,7 +207,7 @@ func (u *User) addSelector(rules string) error {
 		return ErrTooMany
 	}
 	s := newSelector(u.table, u.defaults.AllChannels)
-	words, _ := quoting.Split(rules)
+	words, _ := quoting.Split(cut(rules))
 	for _, rule := range words {
 		if err := s.apply(rule); err != nil {
 			return err

@@ -159,19 +159,20 @@ func (us *Users) Delete(name string) *User {
 	return u
 }
 
-// joinSelectors puts together what was one selector in parentheses before it was split at its spaces.
+// joinSelectors puts together what was one selector in parentheses before it was split at its spaces. As in Redis, one that opens within
+// another takes its place.
 func joinSelectors(rules []string) ([]string, error) {
 	var joined []string
 	open := -1
 	var selector strings.Builder
 	for i, rule := range rules {
 		switch {
-		case open < 0 && strings.HasPrefix(rule, "(") && !strings.HasSuffix(rule, ")"):
+		case strings.HasPrefix(rule, "(") && !strings.HasSuffix(rule, ")"):
 			open = i
 			selector.Reset()
 			selector.WriteString(rule)
 		case open >= 0:
-			selector.WriteString(" " + rule)
+			selector.WriteString(" " + cut(rule))
 			if strings.HasSuffix(rule, ")") {
 				open = -1
 				joined = append(joined, selector.String())
@@ -253,9 +254,15 @@ func (us *Users) loadLine(where string, line int, words []string) (problem strin
 	if err != nil {
 		return where + ": Unmatched parenthesis in selector definition."
 	}
+	refused := false
 	for _, rule := range rules {
-		if err := u.apply(strings.Trim(rule, "\t\r\n")); err != nil {
+		rule = strings.Trim(rule, "\t\r\n")
+		switch err := u.apply(rule); {
+		case err == ErrUnknownCommand:
+			problem += fmt.Sprintf("%s: Error in applying operation '%s': %s. ", where, cut(rule), err)
+		case err != nil && !refused: // what follows it may be wrong for that alone; and it may be a password, which is not shown
 			problem += where + ": " + err.Error() + ". "
+			refused = true
 		}
 	}
 	return problem

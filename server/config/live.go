@@ -44,10 +44,14 @@ func NewLive(c *Config) *Live {
 // Get returns the configuration of this moment.
 func (l *Live) Get() *Config { return l.current.Load() }
 
+// foreignSecrets are directives of Redis whose values are secrets although they mean nothing here.
+var foreignSecrets = []string{"masterauth", "sentinel-pass", "tls-client-key-file-pass", "tls-key-file-pass"}
+
 // IsSecret reports whether a directive's value is to be shown to nobody, under any of its names and in any case.
 func (l *Live) IsSecret(name string) bool {
-	d := byName[strings.ToLower(name)]
-	return d != nil && d.Secret
+	name = strings.ToLower(name)
+	d := byName[name]
+	return d != nil && d.Secret || slices.Contains(foreignSecrets, name)
 }
 
 // Path returns the absolute path of the configuration file, or "" if there is none.

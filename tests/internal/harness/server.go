@@ -59,6 +59,18 @@ func StartReferenceIn(t testing.TB, dir string, flags ...string) *Server {
 	return startIn(t, "redis-server", Reference(t), dir, flags)
 }
 
+// StartConfigured is Start with a configuration file, whose directory is the server's.
+func StartConfigured(t testing.TB, path string, flags ...string) *Server {
+	t.Helper()
+	return startIn(t, "headgate", Binary(t), filepath.Dir(path), flags, path)
+}
+
+// StartReferenceConfigured is StartReference under the terms of StartConfigured.
+func StartReferenceConfigured(t testing.TB, path string, flags ...string) *Server {
+	t.Helper()
+	return startIn(t, "redis-server", Reference(t), filepath.Dir(path), flags, path)
+}
+
 // StartLimited is Start under a limit of open files, soft and hard.
 func StartLimited(t testing.TB, files int, flags ...string) *Server {
 	t.Helper()

@@ -1,0 +1,82 @@
+package process
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+// TestRenamedCommandsInTheLog: the append-only file has commands under their own names, so that a start with other names reads it.
+func TestRenamedCommandsInTheLog(t *testing.T) {
+	first := harness.Start(t, "--appendonly", "yes", "--rename-command", "set", "put", "--rename-command", "append", "set", "--rename-command", "function", "f")
+	c := harness.Dial(t, first.Addr)
+	for _, line := range [][]string{
+		{"put", "a", "1"}, {"SET", "a", "2"}, {"EVAL", "redis.call('put', 'b', 'x'); return redis.call('set', 'b', 'y')", "0"},
+		{"MULTI"}, {"PUT", "c", "3"}, {"INCR", "c"}, {"EXEC"},
+		{"F", "LOAD", "#!lua name=lib\nredis.register_function('one', function() return 1 end)"},
+	} {
+		require.NotEqual(t, byte('-'), c.Ask(line...).Kind, "%q", line)
+	}
+	require.NoError(t, first.Terminate())
+	second := harness.StartIn(t, first.Dir, "--appendonly", "yes", "--rename-command", "set", "", "--rename-command", "incr", "more")
+	c = harness.Dial(t, second.Addr)
+	require.Equal(t, []string{"12", "xy", "4"}, c.Ask("MGET", "a", "b", "c").Strings())
+	require.Equal(t, "1", c.Ask("FCALL", "one", "0").Text)
+	require.Equal(t, "-ERR unknown command 'SET', with args beginning with: 'a' '1' \r\n", c.Ask("SET", "a", "1").Wire())
+}
+
+// TestUsersOutliveRestart: CONFIG REWRITE keeps users in the configuration file, in a form that headgate and redis-server read.
+func TestUsersOutliveRestart(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "headgate.conf")
+	require.NoError(t, os.WriteFile(path, []byte("# mine\nrequirepass first\nuser old on nopass\n"), 0o600))
+	flags := []string{"--requirepass", "first"}
+	first := harness.StartConfigured(t, path, flags...)
+	c := harness.Dial(t, first.Addr)
+	require.Equal(t, "OK", c.Ask("AUTH", "first").Text)
+	for _, line := range [][]string{
+		{"ACL", "SETUSER", "alice", "on", ">p w", "+@all", "-@dangerous", "~a*", "%R~\"q\"", "&ch", "(+get ~x)"}, {"ACL", "DELUSER", "old"},
+		{"CONFIG", "SET", "requirepass", "second"}, {"CONFIG", "REWRITE"},
+	} {
+		require.NotEqual(t, byte('-'), c.Ask(line...).Kind, "%q", line)
+	}
+	users := c.Ask("ACL", "LIST").Strings()
+	require.NoError(t, first.Terminate())
+	for _, start := range []func() *harness.Server{
+		func() *harness.Server { return harness.StartConfigured(t, path) },
+		func() *harness.Server { return harness.StartReferenceConfigured(t, path) },
+	} {
+		server := start()
+		c := harness.Dial(t, server.Addr)
+		require.Equal(t, "OK", c.Ask("AUTH", "second").Text)
+		loaded := c.Ask("ACL", "LIST").Strings()
+		require.Len(t, loaded, len(users))
+		for i, line := range loaded {
+			// As in Redis the default user is reset before its line is read, and so is one that sanitises payloads.
+			require.Equal(t, users[i], strings.Replace(line, "user default on sanitize-payload", "user default on", 1))
+		}
+		require.Equal(t, "OK", c.Ask("AUTH", "alice", "p w").Text)
+		require.NoError(t, server.Terminate())
+	}
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "# mine\n")
+	require.NotContains(t, string(text), "p w")
+}
+
+// TestWrongUsers: a start with wrong users ends with one line that says so, and says no password.
+func TestWrongUsers(t *testing.T) {
+	for _, args := range [][]string{
+		{"--user", "a on >secretword +nosuch"}, {"--user", "a on <secretword"}, {"--user", "a on #secretword"},
+		{"--user", "a on >secretword", "--aclfile", "x"}, {"--user", "a >secretword", "--user", "a on"}, {"--rename-command", "nosuch", "x"},
+	} {
+		stdout, stderr, exit := run(t, nil, append([]string{"--port", "0", "--save", ""}, args...)...)
+		require.Equal(t, 1, exit, "%q", args)
+		require.NotContains(t, stdout+stderr, "secretword", "%q", args)
+	}
+}
