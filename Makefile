@@ -16,7 +16,7 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/resp ./server/script ./store ./throttle
 
-.PHONY: help build deps test race vet lint fmt fuzz crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor
+.PHONY: help build deps test race vet lint fmt fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,6 +46,9 @@ lint: fmt vet ## gofmt, go vet and staticcheck
 
 fuzz: ## run each fuzz target for T, by default 10m
 	./scripts/fuzz.sh $(T)
+
+fuzz-commands: ## send N random commands, by default 10,000,000, made from the table of commands
+	$(GO) test -count=1 -v -timeout 6h ./tests/fuzzer -fuzzer.n $(or $(N),10000000) | grep -vE '^ *=== '
 
 crash: build ## kill -9 the server N times under 16 writers, by default 500
 	$(GO) test -count=1 -v -timeout 60m ./tests/crash -crash.kills $(or $(N),500) | grep -vE '^ *=== '

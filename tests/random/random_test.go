@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"headgate/tests/internal/harness"
+	"headgate/tests/internal/syntax"
 )
 
 var (
@@ -57,7 +58,7 @@ type sent struct {
 // stream draws commands in the order in which they are sent.
 type stream struct {
 	*dice
-	commands []command
+	commands []syntax.Command
 	queued   []sent // what is still to come of a transaction
 }
 
@@ -71,7 +72,7 @@ func (s *stream) next() sent {
 	case s.one(flushes):
 		return plain("FLUSHALL")
 	case s.one(scripts):
-		args := []string{"EVAL", s.pick(limiters...), "2", s.argument(argument{kind: "key"}, nil)[0], s.argument(argument{kind: "key"}, nil)[0]}
+		args := []string{"EVAL", s.pick(limiters...), "2", s.argument(syntax.Argument{Kind: "key"}, nil)[0], s.argument(syntax.Argument{Kind: "key"}, nil)[0]}
 		return plain(append(args, strconv.Itoa(s.IntN(100)), s.text(""))...)
 	case s.one(lexMembers):
 		return plain("ZADD", "lex:"+strconv.Itoa(s.IntN(10)), "0", s.text(""), "0", s.text(""))
@@ -93,20 +94,20 @@ func (s *stream) next() sent {
 func (s *stream) draw(inMulti bool) sent {
 	for {
 		c := s.commands[s.IntN(len(s.commands))]
-		if blocking[c.words[0]] && !inMulti {
+		if blocking[c.Words[0]] && !inMulti {
 			continue
 		}
 		args := s.call(c)
-		if strings.HasPrefix(c.words[0], "sort") && slices.Contains(args, "BY") {
+		if strings.HasPrefix(c.Words[0], "sort") && slices.Contains(args, "BY") {
 			continue // elements of equal weight, and those of a set that is not sorted, come in any order
 		}
-		if strings.HasSuffix(c.words[0], "expire") && (slices.Contains(args, "GT") || slices.Contains(args, "LT")) {
+		if strings.HasSuffix(c.Words[0], "expire") && (slices.Contains(args, "GT") || slices.Contains(args, "LT")) {
 			continue // relative times differ by the moment at which each server ran them
 		}
 		if isLex(args) {
 			ofOneScore(args)
 		}
-		return sent{args, c.words[0]}
+		return sent{args, c.Words[0]}
 	}
 }
 

@@ -8,20 +8,8 @@ import (
 	"testing"
 
 	"headgate/tests/internal/harness"
+	"headgate/tests/internal/syntax"
 )
-
-// argument is one argument of a command as redis-server's COMMAND DOCS describes it.
-type argument struct {
-	name, kind, token                 string
-	optional, multiple, multipleToken bool
-	parts                             []argument
-}
-
-// command is one command that the stream may contain.
-type command struct {
-	words []string // its name, or its container's and its own
-	args  []argument
-}
 
 // skipped are commands whose replies or effects depend on chance, on time or on what only one server has; and those that
 // have suites of their own because they reach beyond the keys.
@@ -50,57 +38,18 @@ var timed = map[string]bool{"ttl": true, "pttl": true, "expiretime": true, "pexp
 var dataGroups = []string{"generic", "string", "hash", "list", "set", "sorted-set", "stream", "bitmap", "hyperloglog"}
 
 // commands reads from the reference which commands there are and how they are written, and keeps those that subject has too.
-func commands(t testing.TB, reference, subject *harness.Client) []command {
+func commands(t testing.TB, reference, subject *harness.Client) []syntax.Command {
 	t.Helper()
-	var found []command
-	docs := reference.Ask("COMMAND", "DOCS")
-	for i := 0; i+1 < len(docs.Items); i += 2 {
-		name := docs.Items[i].Text
-		fields := pairs(docs.Items[i+1])
-		if skipped[name] || !slices.Contains(dataGroups, fields["group"].Text) || slices.Contains(flagsOf(fields["doc_flags"]), "syscmd") {
-			continue
+	return slices.DeleteFunc(syntax.Read(reference), func(c syntax.Command) bool {
+		if skipped[c.Words[0]] || !slices.Contains(dataGroups, c.Group) || c.Words[len(c.Words)-1] == "help" {
+			return true
 		}
-		if info := subject.Ask("COMMAND", "INFO", name); info.Items[0].Null {
-			t.Logf("not in this server: %s", name)
-			continue
+		if info := subject.Ask("COMMAND", "INFO", c.Words[0]); info.Items[0].Null {
+			t.Logf("not in this server: %s", c.Words[0])
+			return true
 		}
-		if subcommands, ok := fields["subcommands"]; ok {
-			for j := 0; j+1 < len(subcommands.Items); j += 2 {
-				_, own, _ := strings.Cut(subcommands.Items[j].Text, "|")
-				if own != "help" {
-					found = append(found, command{[]string{name, own}, argumentsOf(pairs(subcommands.Items[j+1])["arguments"])})
-				}
-			}
-			continue
-		}
-		found = append(found, command{[]string{name}, argumentsOf(fields["arguments"])})
-	}
-	slices.SortFunc(found, func(a, b command) int { return slices.Compare(a.words, b.words) })
-	return found
-}
-
-func pairs(v harness.Value) map[string]harness.Value {
-	m := make(map[string]harness.Value, len(v.Items)/2)
-	for i := 0; i+1 < len(v.Items); i += 2 {
-		m[v.Items[i].Text] = v.Items[i+1]
-	}
-	return m
-}
-
-func flagsOf(v harness.Value) []string { return v.Strings() }
-
-func argumentsOf(v harness.Value) []argument {
-	args := make([]argument, 0, len(v.Items))
-	for _, item := range v.Items {
-		fields := pairs(item)
-		flags := flagsOf(fields["flags"])
-		args = append(args, argument{
-			name: fields["name"].Text, kind: fields["type"].Text, token: fields["token"].Text,
-			optional: slices.Contains(flags, "optional"), multiple: slices.Contains(flags, "multiple"),
-			multipleToken: slices.Contains(flags, "multiple_token"), parts: argumentsOf(fields["arguments"]),
-		})
-	}
-	return args
+		return false
+	})
 }
 
 // dice draws the stream's arguments. The same seed draws the same stream.
@@ -121,8 +70,8 @@ const (
 )
 
 // call draws one call of c: mostly well-formed, now and then with an argument too few, too many or of the wrong kind.
-func (d *dice) call(c command) []string {
-	args := d.arguments(c.args, nil)
+func (d *dice) call(c syntax.Command) []string {
+	args := d.arguments(c.Args, nil)
 	for i, a := range args {
 		if a == numkeys {
 			args[i] = strconv.Itoa(len(keysAfter(args[i+1:])))
@@ -137,11 +86,11 @@ func (d *dice) call(c command) []string {
 			args = slices.Delete(args, at, at+1)
 		case d.one(60):
 			args[at] = d.pick("", "junk", "-1", "0", "nan", "9223372036854775807", "1.5", "~", "-inf")
-		case d.one(120) && !strings.HasSuffix(c.words[0], "rank"): // ZRANK has WITHSCORE here, as in Redis 7.2
+		case d.one(120) && !strings.HasSuffix(c.Words[0], "rank"): // ZRANK has WITHSCORE here, as in Redis 7.2
 			args = append(args, d.pick("junk", "1", "NX", "WITHSCORES"))
 		}
 	}
-	name := slices.Clone(c.words)
+	name := slices.Clone(c.Words)
 	if d.one(10) {
 		name[0] = strings.ToUpper(name[0])
 	}
@@ -158,18 +107,18 @@ func keysAfter(args []string) []string {
 	return args
 }
 
-func (d *dice) arguments(args []argument, out []string) []string {
+func (d *dice) arguments(args []syntax.Argument, out []string) []string {
 	for _, a := range args {
-		if a.optional && !d.one(3) {
+		if a.Optional && !d.one(3) {
 			continue
 		}
 		repeats := 1
-		if a.multiple {
+		if a.Multiple {
 			repeats = 1 + d.IntN(maxRepeats)
 		}
 		for i := range repeats {
-			if a.token != "" && a.kind != "pure-token" && (i == 0 || a.multipleToken) {
-				out = append(out, a.token)
+			if a.Token != "" && a.Kind != "pure-token" && (i == 0 || a.MultipleToken) {
+				out = append(out, a.Token)
 			}
 			out = d.argument(a, out)
 		}
@@ -177,25 +126,25 @@ func (d *dice) arguments(args []argument, out []string) []string {
 	return out
 }
 
-func (d *dice) argument(a argument, out []string) []string {
-	switch a.kind {
+func (d *dice) argument(a syntax.Argument, out []string) []string {
+	switch a.Kind {
 	case "block":
-		return d.arguments(a.parts, out)
+		return d.arguments(a.Parts, out)
 	case "oneof":
-		choice := a.parts[d.IntN(len(a.parts))]
-		if choice.token == "*" { // an id made from the time: the two servers would differ
-			choice = a.parts[len(a.parts)-1]
+		choice := a.Parts[d.IntN(len(a.Parts))]
+		if choice.Token == "*" { // an id made from the time: the two servers would differ
+			choice = a.Parts[len(a.Parts)-1]
 		}
-		choice.optional = false
-		return d.arguments([]argument{choice}, out)
+		choice.Optional = false
+		return d.arguments([]syntax.Argument{choice}, out)
 	case "pure-token":
-		return append(out, a.token)
+		return append(out, a.Token)
 	case "key":
 		return append(out, "k:"+strconv.Itoa(d.IntN(keys)))
 	case "integer":
-		return append(out, d.number(a.name))
+		return append(out, d.number(a.Name))
 	case "double":
-		return append(out, d.float(a.name))
+		return append(out, d.float(a.Name))
 	case "pattern":
 		return append(out, d.pick("*", "k:*", "k:1*", "k:[0-3]?", "k:?", "nothing*", "k:\\1", "k:*->f1", "#", "k:[^1]*"))
 	case "unix-time":
@@ -204,7 +153,7 @@ func (d *dice) argument(a argument, out []string) []string {
 		}
 		return append(out, strconv.FormatInt(d.now+10000+d.Int64N(10000), 10))
 	}
-	return append(out, d.text(a.name))
+	return append(out, d.text(a.Name))
 }
 
 // number draws an integer that suits the argument's name: sizes stay small, so that no call takes long or much memory.

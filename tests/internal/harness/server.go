@@ -59,6 +59,12 @@ func StartReferenceIn(t testing.TB, dir string, flags ...string) *Server {
 	return startIn(t, "redis-server", Reference(t), dir, flags)
 }
 
+// StartBinary is Start for a headgate that was built in another way.
+func StartBinary(t testing.TB, path string, flags ...string) *Server {
+	t.Helper()
+	return start(t, "headgate", path, flags)
+}
+
 // StartConfigured is Start with a configuration file, whose directory is the server's.
 func StartConfigured(t testing.TB, path string, flags ...string) *Server {
 	t.Helper()
