@@ -101,6 +101,7 @@ func NewLoop(h Handler, onAcceptError func(error)) (*Loop, error) {
 	parking, err := newParking(epfd)
 	if err != nil {
 		unix.Close(wakefd)
+		unix.Close(epfd)
 		return nil, err
 	}
 	l := &Loop{handler: h, worker: h.NewWorker(), epfd: epfd, parking: parking, wakefd: wakefd, onAcceptError: onAcceptError, done: make(chan struct{})}
@@ -577,6 +578,7 @@ func (l *Loop) shutdown() {
 	}
 	unix.Close(l.wakefd)
 	l.parking.close()
+	unix.Close(l.epfd)
 }
 
 // refuseArrivals ends this loop's part in its group, and returns the connections that nothing was heard of yet.
