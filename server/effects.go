@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
@@ -21,6 +22,7 @@ type effects struct {
 	start    int    // where the unit begins in buf
 	startDB  int    // db at that point
 	count    int    // effects in the unit
+	last     int    // where the last effect of the unit begins in buf
 	declared uint64 // how often handlers have said what their effect is
 }
 
@@ -90,6 +92,7 @@ func (e *effects) next(db int) {
 		e.buf = append(e.buf, "*2\r\n$6\r\nSELECT\r\n"...)
 		e.buf = appendNumber(e.buf, int64(db))
 	}
+	e.last = len(e.buf)
 }
 
 // add appends an effect. See Ctx.effect.
@@ -109,6 +112,35 @@ func (e *effects) add(db int, args []any) {
 		default:
 			panic("server: an effect's arguments are of type []byte, string, int64 or int")
 		}
+	}
+}
+
+// addSet is add for SET key n PXAT at, which nearly all limiters come to.
+func (e *effects) addSet(db int, key []byte, n, at int64) {
+	if db == e.db {
+		e.forgetDeletion(key)
+	}
+	e.next(db)
+	e.buf = append(e.buf, "*5\r\n$3\r\nSET\r\n"...)
+	e.buf = appendBulk(e.buf, key)
+	e.buf = appendNumber(e.buf, n)
+	e.buf = append(e.buf, "$4\r\nPXAT\r\n"...)
+	e.buf = appendNumber(e.buf, at)
+}
+
+// forgetDeletion takes the unit's only effect back if that is the deletion of a key which is now set: limiters find most keys past their
+// time, and two effects would have to be a transaction.
+func (e *effects) forgetDeletion(key []byte) {
+	const del = "*2\r\n$3\r\nDEL\r\n"
+	if e.depth == 0 || e.count != 1 {
+		return
+	}
+	tail, ok := bytes.CutPrefix(e.buf[e.last:], []byte(del))
+	if !ok || !bytes.HasSuffix(tail, []byte("\r\n")) {
+		return
+	}
+	if _, name, ok := bytes.Cut(tail[:len(tail)-2], []byte("\r\n")); ok && bytes.Equal(name, key) {
+		e.buf, e.count = e.buf[:e.last], 0
 	}
 }
 
@@ -136,8 +168,15 @@ func appendBulk[T []byte | string](dst []byte, text T) []byte {
 
 // appendNumber appends a bulk string with a number's digits.
 func appendNumber(dst []byte, n int64) []byte {
-	var digits integerText
-	return appendBulk(dst, strconv.AppendInt(digits[:0], n, 10))
+	from := len(dst)
+	dst = strconv.AppendInt(append(dst, "$00\r\n"...), n, 10)
+	length := len(dst) - from - len("$00\r\n")
+	if length < 10 {
+		var digits integerText
+		return appendBulk(dst[:from], append(digits[:0], dst[len(dst)-length:]...))
+	}
+	dst[from+1], dst[from+2] = byte('0'+length/10), byte('0'+length%10)
+	return append(dst, '\r', '\n')
 }
 
 // effect declares what the command has changed, as a command that Redis has too and that does the same whenever it is
@@ -151,6 +190,14 @@ func (c *Ctx) effect(args ...any) {
 	if c.srv.effects.on {
 		c.srv.effects.declared++
 		c.srv.effects.add(c.db.Index(), args)
+	}
+}
+
+// effectSet is effect for SET key n PXAT at.
+func (c *Ctx) effectSet(key []byte, n, at int64) {
+	if c.srv.effects.on {
+		c.srv.effects.declared++
+		c.srv.effects.addSet(c.db.Index(), key, n, at)
 	}
 }
 

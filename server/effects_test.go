@@ -169,6 +169,13 @@ func TestEffectsOfExpiry(t *testing.T) {
 	w.now += 20 * 1e6
 	require.Equal(t, []string{"DEL a"}, w.effectsOf("GET a", "GET a"), "a key that is found to be past its time")
 	require.Equal(t, []string{"MULTI", "DEL b", "INCR b", "EXEC"}, w.effectsOf("INCR b"), "what a command does after that is one unit with it")
+	w.effectsOf("CL.THROTTLE l 1 1 30", "CL.THROTTLE m 1 1 30")
+	w.now += 40 * 1e9
+	set := []string{"SET l 1700000070143000000 PXAT 1700000070143"}
+	require.Equal(t, set, w.effectsOf("CL.THROTTLE l 1 1 30"), "a limiter's new state takes the place of its old one")
+	require.Equal(t, []string{"MULTI", "DEL m", "SELECT 1", "SET m 1700000070143000000 PXAT 1700000070143", "EXEC", "SELECT 0"},
+		append(w.effectsOf("MULTI", "GET m", "SELECT 1", "CL.THROTTLE m 1 1 30", "SELECT 0", "EXEC"), "SELECT 0"), "in another database it does not")
+	w.effectsOf("DEL l")
 	w.srv.expireSlice(w.now / 1e6)
 	require.Equal(t, []string{"DEL c", "SELECT 2", "DEL d"}, w.takeEffects(), "background work is no unit")
 }

@@ -120,9 +120,7 @@ func (c *Ctx) setInteger(k store.Key, e *store.Entry, exists bool, n, expireAt i
 	} else {
 		c.db.SetInt(k, n, expireAt)
 	}
-	if c.logs() {
-		c.effect("SET", k.Name, n, "PXAT", expireAt)
-	}
+	c.effectSet(k.Name, n, expireAt)
 	c.notify(config.EventString, "set", k.Name)
 	c.notify(config.EventGeneric, "expire", k.Name)
 }
