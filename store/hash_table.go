@@ -36,10 +36,12 @@ func (t *hashTable) set(field, value []byte) (created bool) {
 		t.fields.bytes += cap(held)
 		return true
 	}
-	// A counter's text mostly keeps its length, so its memory is used again.
+	t.fields.save(p)
+	// A counter's text mostly keeps its length, so its memory is used again, unless a snapshot may have it: under this position, or
+	// under the one from which the field was moved here.
 	held := &t.fields.at(p).value
 	t.fields.bytes -= cap(*held)
-	if n := len(value); t.fields.save(p) || cap(*held) < n || cap(*held) > 2*n+spareValue {
+	if n := len(value); t.fields.frozen != nil || cap(*held) < n || cap(*held) > 2*n+spareValue {
 		*held = nil
 	}
 	*held = append((*held)[:0], value...)

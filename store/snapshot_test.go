@@ -141,6 +141,8 @@ type snapshotModel struct {
 	ks  *Keyspace
 	rnd *rand.Rand
 	now int64
+
+	filling int // how many elements an operation writes, if not 0
 }
 
 // name is one of few names, so that writes meet keys that are there.
@@ -219,6 +221,9 @@ func (m *snapshotModel) expiry() int64 {
 
 // elements is how many elements an operation writes: mostly few, now and then enough for a big form.
 func (m *snapshotModel) elements() int {
+	if m.filling > 0 {
+		return m.filling
+	}
 	if m.rnd.IntN(20) == 0 {
 		return m.rnd.IntN(2000)
 	}

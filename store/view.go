@@ -80,15 +80,15 @@ func (v *memberView[V]) freeze(extra *int) {
 	v.table.frozen = v
 }
 
-// save keeps the member at position p for a snapshot, before it is changed, and reports whether that was needed: then the
-// value's own memory belongs to the snapshot now.
-func (t *memberTable[V]) save(p int) bool {
+// save keeps the member at position p for a snapshot, if there is one that has still to see it, before it is changed or moved. The
+// value's own memory belongs to the snapshot then, wherever the member goes.
+func (t *memberTable[V]) save(p int) {
 	v := t.frozen
 	if v == nil || p < v.next || p >= v.count {
-		return false
+		return
 	}
 	if _, held := v.saved[p]; held {
-		return false
+		return
 	}
 	if v.saved == nil {
 		v.saved = make(map[int]member[V])
@@ -96,7 +96,6 @@ func (t *memberTable[V]) save(p int) bool {
 	m := *t.at(p)
 	v.saved[p] = m
 	*v.extra += v.weight(m)
-	return true
 }
 
 func (v *memberView[V]) weight(m member[V]) int {
