@@ -80,8 +80,11 @@ func (p program) run(args []string) int {
 
 // checkConfig reads the configuration and reports what there is to say about it.
 func (p program) checkConfig(args []string) error {
-	_, notices, err := config.Load(args, p.env, config.OSHost())
+	live, notices, err := config.Load(args, p.env, config.OSHost())
 	if err != nil {
+		return err
+	}
+	if err := server.CheckAccess(live.Get()); err != nil {
 		return err
 	}
 	for _, n := range notices {

@@ -140,7 +140,7 @@ func (f *fuzzer) batch() (first, rest [][]string) {
 		line := f.line()
 		switch name := strings.ToLower(line[0]); {
 		case !subscribing[name]:
-			if !subscribes || name != "auth" {
+			if !subscribes || !notSubscribed[name] {
 				rest = append(rest, line)
 			}
 		case subscribes && len(line) > 1:

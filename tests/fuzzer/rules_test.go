@@ -28,11 +28,14 @@ var rare = map[string]bool{
 	"config|get": true, "latency|histogram": true, "keys": true,
 }
 
-// subscribing commands are answered by a push for each name, not by a reply. They come first in batches of their own, in which no
-// connection changes its user: rules that change may close a subscriber's connection.
+// subscribing commands are answered by a push for each name, not by a reply. They come first in batches of their own.
 var subscribing = map[string]bool{
 	"subscribe": true, "psubscribe": true, "ssubscribe": true, "unsubscribe": true, "punsubscribe": true, "sunsubscribe": true,
 }
+
+// notSubscribed commands are not sent by a subscriber: rules that change may close the connection of one that has another user, and, as
+// in Redis 7.0, what one publishes to itself in a transaction stands in the middle of EXEC's reply.
+var notSubscribed = map[string]bool{"auth": true, "publish": true, "spublish": true}
 
 // allowed reports whether a line may be sent, whatever it was drawn for: the default user stays as it is, or nobody could look at the
 // end, and so do the other connections.

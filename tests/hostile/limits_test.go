@@ -320,8 +320,15 @@ func TestProtectedMode(t *testing.T) {
 		require.Regexp(t, `^-DENIED .*[Rr]unning in protected mode because protected mode is enabled`, string(got))
 		client := harness.Dial(t, server.Addr)
 		require.Equal(t, "+PONG\r\n", string(client.Do("PING")))
-		require.Equal(t, "+OK\r\n", string(client.Do("CONFIG", "SET", "requirepass", "secret")))
-		require.Equal(t, "-NOAUTH Authentication required.\r\n", string(harness.Dial(t, addr).Do("PING")))
+		for _, opens := range [][]string{
+			{"CONFIG", "SET", "requirepass", "secret"}, {"ACL", "SETUSER", "default", "resetpass", ">secret"}, {"ACL", "SETUSER", "default", "resetpass"},
+		} {
+			require.Equal(t, "+OK\r\n", string(client.Do(opens...)))
+			require.Equal(t, "-NOAUTH Authentication required.\r\n", string(harness.Dial(t, addr).Do("PING")))
+			require.Equal(t, "+OK\r\n", string(client.Do("ACL", "SETUSER", "default", "nopass")))
+			_, closed = harness.Dial(t, addr).Drain(patience)
+			require.True(t, closed, "%q is undone", opens)
+		}
 	})
 }
 

@@ -75,8 +75,11 @@ func TestWrongUsers(t *testing.T) {
 		{"--user", "a on >secretword +nosuch"}, {"--user", "a on <secretword"}, {"--user", "a on #secretword"},
 		{"--user", "a on >secretword", "--aclfile", "x"}, {"--user", "a >secretword", "--user", "a on"}, {"--rename-command", "nosuch", "x"},
 	} {
-		stdout, stderr, exit := run(t, nil, append([]string{"--port", "0", "--save", ""}, args...)...)
-		require.Equal(t, 1, exit, "%q", args)
-		require.NotContains(t, stdout+stderr, "secretword", "%q", args)
+		args = append([]string{"--port", "0", "--save", ""}, args...)
+		for _, all := range [][]string{args, append(args, "--check-config")} {
+			stdout, stderr, exit := run(t, nil, all...)
+			require.Equal(t, 1, exit, "%q", all)
+			require.NotContains(t, stdout+stderr, "secretword", "%q", all)
+		}
 	}
 }
