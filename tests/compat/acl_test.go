@@ -223,6 +223,27 @@ func sortedWords(text string) string {
 	return strings.Join(words, " ")
 }
 
+// TestACLCat wants each category to have the same commands on both servers, of those that both have.
+func TestACLCat(t *testing.T) {
+	l := startPair(t).dial(t, 2)
+	theirs, ours := l.reference.Ask("COMMAND", "LIST").Strings(), l.subject.Ask("COMMAND", "LIST").Strings()
+	common := func(category string, c *harness.Client) []string {
+		names := slices.DeleteFunc(c.Ask("ACL", "CAT", category).Strings(), func(name string) bool {
+			return !slices.Contains(theirs, name) || !slices.Contains(ours, name)
+		})
+		slices.Sort(names)
+		return names
+	}
+	compared := 0
+	for _, category := range l.reference.Ask("ACL", "CAT").Strings() {
+		want := common(category, l.reference)
+		require.Equal(t, want, common(category, l.subject), category)
+		compared += len(want)
+	}
+	require.Equal(t, append(l.reference.Ask("ACL", "CAT").Strings(), "throttle"), l.subject.Ask("ACL", "CAT").Strings())
+	t.Logf("%d commands in categories", compared)
+}
+
 // TestACLFile has both servers load and save files of users, right ones and wrong ones.
 func TestACLFile(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
