@@ -2,9 +2,14 @@ package bench
 
 import (
 	"bufio"
+	"crypto/tls"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -20,6 +25,10 @@ func fakeServer(t *testing.T, answer func(n int) string) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	return fakeServerOn(t, ln, answer)
+}
+
+func fakeServerOn(t *testing.T, ln net.Listener, answer func(n int) string) (addr string) {
 	t.Cleanup(func() { ln.Close() })
 	var count atomic.Int64
 	go func() {
@@ -179,4 +188,26 @@ func TestWrongPassword(t *testing.T) {
 	require.NoError(t, err)
 	_, err = newTarget(o, addr)
 	require.ErrorContains(t, err, "it answers: WRONGPASS no")
+}
+
+// TestTLS: the loader verifies the server's certificate, unless it is told not to.
+func TestTLS(t *testing.T) {
+	web := httptest.NewTLSServer(nil) // for its certificate, which is for 127.0.0.1
+	defer web.Close()
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: web.TLS.Certificates})
+	require.NoError(t, err)
+	addr := fakeServerOn(t, ln, func(int) string { return "+PONG\r\n" })
+	authority := filepath.Join(t.TempDir(), "ca.pem")
+	require.NoError(t, os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}), 0o600))
+	for _, flags := range []string{"--cacert " + authority, "--insecure"} {
+		r, server := fakeRound(t, addr, "--tls --clients 2 --pipeline 2 --duration 20ms "+flags)
+		drive, n := chooseDriver(r.Options)
+		m, err := r.run(server, drive, n)
+		require.NoError(t, err)
+		require.NotZero(t, m.ops)
+	}
+	o, err := ParseOptions([]string{"--tls", "--addr", addr}, nil, io.Discard)
+	require.NoError(t, err)
+	_, err = newTarget(o, addr)
+	require.ErrorContains(t, err, "certificate")
 }
