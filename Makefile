@@ -16,7 +16,7 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/resp ./server/script ./store ./throttle
 
-.PHONY: help build deps test race vet lint fmt fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor
+.PHONY: help build deps test race vet lint fmt fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -92,6 +92,12 @@ linear: deps build ## check 50 histories of 5,000 concurrent operations for line
 
 table: ## compare the keyspace with Go maps over N random operations, by default ten million, scans and resizes among them
 	$(GO) test -count=1 -v -timeout 6h ./store -run 'TestModel$$' -ops $(or $(N),10000000) -names 100000
+
+memory: build ## measure resident and counted bytes of N keys (10,000,000) and a million small collections of each shape, beside redis-server's
+	$(GO) test -count=1 -v -timeout 3h ./tests/memory -run 'TestMemory|TestIdle' -memory.all -memory.keys $(or $(N),10000000) -memory.values 1000000 -memory.bytes $$((1 << 29)) -memory.zset 1000000 | grep -vE '^ *=== '
+
+simulate: ## run the whole server through 2,000 hours of made-up time with 8 clients
+	$(GO) test -count=1 -v -timeout 3h ./server -run TestSimulation -simulation.seeds $(or $(N),2000) | grep -vE '^ *=== '
 
 logs: ## run the random tests of sliding logs twenty times over
 	$(GO) test -count=1 -timeout 60m -run 'StampLog|ZSetLogModel' ./store -log.rounds 20

@@ -44,6 +44,7 @@ type memoryLimit struct {
 	since        int64             // ns since when more than max is in use without a break; 0 = it is not
 	exceeded     int64             // ns that this took before
 	heapLimit    int64             // what the Go runtime has been told, by
+	addOutside   func() uint64     // what adds that up, unless a test wants to know it beforehand
 	setHeapLimit func(bytes int64) // nil: it is not told
 	clients      uint64            // evicted clients
 }
@@ -119,11 +120,16 @@ func (s *Server) usedMemory() uint64 { return s.keys.Used() + s.memory.outside }
 func (s *Server) watchMemory() {
 	m := &s.memory
 	stats := s.keys.Stats()
-	scripts := s.scripts.memory()
-	m.outside = s.startMemory + uint64(s.clientMemory()+scripts.evalBytes+scripts.functionBytes+s.tracking.memory())
+	m.outside = m.addOutside()
 	m.watched = m.max > 0 || s.keys.Full()
 	m.short = m.short && m.watched
 	s.limitHeap(stats.ArenaResident)
+}
+
+// outsideMemory is what is in use beside the keyspace: the program as it began, clients, scripts, what is remembered for caches.
+func (s *Server) outsideMemory() uint64 {
+	scripts := s.scripts.memory()
+	return s.startMemory + uint64(s.clientMemory()+scripts.evalBytes+scripts.functionBytes+s.tracking.memory())
 }
 
 // limitHeap has the Go runtime collect garbage more often when memory is short. It does not see what lies outside its heap.

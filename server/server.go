@@ -114,6 +114,8 @@ type Options struct {
 	FS    persistence.FS // where data are kept
 	Exit  func(code int) // ends the process, when it must not go on; does not return
 
+	Keys store.Options // where chance comes from; the rest is the configuration's
+
 	Memory       uint64            // bytes that the process may have, see MemoryLimit; 0 = as many as there are
 	SetHeapLimit func(bytes int64) // has the Go heap keep to a limit, as runtime/debug.SetMemoryLimit does
 	Inherited    []net.Listener    // listeners that somebody else has opened, for plain connections
@@ -148,12 +150,13 @@ func New(live *config.Live, o Options) *Server {
 	s.commands = newRegistry(commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.newAccess(cfg)
-	s.keys = store.New(store.Options{Databases: cfg.Databases, Limits: encodingLimits(cfg)})
+	o.Keys.Databases, o.Keys.Limits = cfg.Databases, encodingLimits(cfg)
+	s.keys = store.New(o.Keys)
 	s.keys.Tick(s.clock.Read() / 1e6)
 	s.keys.OnExpired(s.keyExpired)
 	s.keys.DB(0).Follow([]byte(policiesKey))
 	s.scripts = newScripts(s)
-	s.memory.machine, s.memory.setHeapLimit = o.Memory, o.SetHeapLimit
+	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
 	s.started, s.startMemory = s.clock.Read(), runtimeMetric(metricHeapObjects)
 	s.saving.last = s.started
 	s.soonest.Store(math.MaxInt64)

@@ -618,14 +618,7 @@ func checkDB(t testing.TB, db *DB, now int64) {
 	require.Equal(t, expires, db.Expires())
 	require.Equal(t, objects, db.objects.len())
 	db.ks.measureAll()
-	bytes := 0
-	for _, slot := range db.objects.slots {
-		if slot.object != nil {
-			require.Equal(t, slot.object.memory(), slot.bytes)
-			bytes += slot.bytes
-		}
-	}
-	require.Equal(t, bytes, db.objects.bytes)
+	require.NoError(t, db.check())
 	require.Equal(t, atDepth, db.atDepth)
 	require.Equal(t, used, db.arena.used, "bytes in use")
 	checkArena(t, &db.arena)

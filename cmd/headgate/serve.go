@@ -59,6 +59,7 @@ func (p program) serve(args []string) error {
 	defer removePID(cfg.Path(cfg.PidFile))
 	go obeySignals(signals, srv, out, log, manager)
 	srv.Load()
+	server.GiveBackProgram()
 	srv.Run()
 	log.Info("headgate has ended")
 	return nil
