@@ -203,7 +203,7 @@ func TestClockSetBackBeforeSnapshotIsLoaded(t *testing.T) {
 		cfg.Dir = t.TempDir()
 		w := newWorkerClientOf(t, New(config.NewLive(cfg), Options{Clock: NewClock(clock.read)}))
 		require.Contains(t, string(w.run(encodeCommand("CL.THROTTLE", "k", "0", "1", "10"))), ":0\r\n:1\r\n:0\r\n:-1\r\n")
-		require.NoError(t, w.srv.Shutdown())
+		require.NoError(t, w.srv.Shutdown(0))
 		clock.wall += int64(step)
 		w = newWorkerClientOf(t, New(config.NewLive(cfg), Options{Clock: NewClock(clock.read)}))
 		require.NoError(t, w.srv.LoadSnapshot())

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"headgate/server/config"
 	"headgate/store"
 )
 
@@ -180,47 +181,40 @@ func serverTime(c *Ctx) {
 
 // shutdown ends the server without a reply: its end is the answer.
 func shutdown(c *Ctx) {
-	save, noSave, abort, force := false, false, false, false
+	var how config.ShutdownFlags
+	abort := false
 	for i := range c.args[1:] {
 		switch i++; {
 		case c.is(i, "SAVE"):
-			save = true
+			how |= config.ShutdownSave
 		case c.is(i, "NOSAVE"):
-			noSave = true
+			how |= config.ShutdownNoSave
 		case c.is(i, "ABORT"):
 			abort = true
 		case c.is(i, "FORCE"):
-			force = true
+			how |= config.ShutdownForce
 		case !c.is(i, "NOW"):
 			c.err(errSyntax)
 			return
 		}
 	}
+	noSave := how&config.ShutdownNoSave != 0
 	switch {
-	case (abort && len(c.args) > 2) || (save && noSave):
+	case (abort && len(c.args) > 2) || (noSave && how&config.ShutdownSave != 0):
 		c.err(errSyntax)
 	case abort:
 		c.err("ERR No shutdown in progress.")
 	case c.srv.busy != "" && !noSave:
 		c.err(c.srv.busy) // what a script has written would be half of it
 	default:
-		c.endServer(save, noSave, force)
+		c.endServer(how)
 	}
 }
 
-// endServer saves a snapshot if it is to be saved, and stops the server. If that fails the server goes on, unless it is forced to
-// end.
-func (c *Ctx) endServer(save, noSave, force bool) {
-	s := c.srv
-	s.leaveUnsaved, s.saveAtEnd = noSave, save
-	s.ending.Store(true)
-	s.cancelSnapshot()
-	if (save || s.wantsSave()) && s.saveNow() != nil && !force {
-		s.ending.Store(false)
-		s.leaveUnsaved, s.saveAtEnd = false, false
+// endServer ends the server unless its snapshot cannot be saved.
+func (c *Ctx) endServer(how config.ShutdownFlags) {
+	c.srv.log.Info("shutting down: a client asked for it", "client", c.client.id, "addr", c.client.conn.Remote)
+	if c.srv.end(how) != nil {
 		c.err("ERR Errors trying to SHUTDOWN. Check logs.")
-		return
 	}
-	s.log.Info("shutting down: a client asked for it", "client", c.client.id, "addr", c.client.conn.Remote)
-	s.Stop()
 }

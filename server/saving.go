@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/persistence"
+	"headgate/server/config"
 )
 
 // saveRetry is how long after a snapshot that failed the next may begin by itself.
@@ -199,21 +200,60 @@ func (s *Server) wantsSave() bool {
 	return len(s.config.Get().Save) > 0 && !s.leaveUnsaved && !s.mayNotSave()
 }
 
-// Shutdown saves a snapshot if there are save points, and stops the server. If that fails the server goes on. Safe to call from
-// anywhere.
-func (s *Server) Shutdown() error {
+// Shutdown saves a snapshot if there are save points, unless the flags say otherwise, and stops the server. If that fails the server
+// goes on, unless it is forced to end. A script that overruns is waited for as long as shutdown-timeout says. Safe to call from anywhere.
+func (s *Server) Shutdown(how config.ShutdownFlags) error {
 	s.Lock()
 	defer s.Unlock()
-	if s.wantsSave() {
+	if !s.awaitScript(s.config.Get().ShutdownTimeout) {
+		s.log.Warn("shutdown-timeout is over: the script that runs is cut off, and no snapshot is saved")
+		s.leaveUnsaved = true
+		s.Stop()
+		return nil
+	}
+	return s.end(how)
+}
+
+// end is Shutdown and SHUTDOWN when no script is in their way. The caller holds the executor's lock.
+func (s *Server) end(how config.ShutdownFlags) error {
+	s.leaveUnsaved, s.saveAtEnd = how&config.ShutdownNoSave != 0, how&config.ShutdownSave != 0
+	s.cancelSnapshot()
+	if s.saveAtEnd || s.wantsSave() {
 		s.ending.Store(true)
-		s.cancelSnapshot()
-		if err := s.saveNow(); err != nil {
+		if err := s.saveNow(); err != nil && how&config.ShutdownForce == 0 {
+			s.leaveUnsaved, s.saveAtEnd = false, false
 			s.ending.Store(false)
 			return err
 		}
 	}
 	s.Stop()
 	return nil
+}
+
+// awaitScript waits until no script overruns, for at most a time, and reports whether that is so. The executor's lock, which the
+// caller holds, is free meanwhile.
+func (s *Server) awaitScript(limit time.Duration) bool {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	for s.busy != "" && !s.stopping() {
+		if s.idle == nil {
+			s.idle = make(chan struct{})
+		}
+		idle := s.idle
+		s.Unlock()
+		over := false
+		select {
+		case <-idle:
+		case <-s.stop:
+		case <-deadline.C:
+			over = true
+		}
+		s.Lock()
+		if over {
+			return s.busy == ""
+		}
+	}
+	return s.busy == ""
 }
 
 // endSaving is called when nothing is served any more: it saves what has changed since Shutdown.

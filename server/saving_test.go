@@ -149,7 +149,7 @@ func TestPartialDataAreNotSaved(t *testing.T) {
 	_, err = other.srv.loadRDB(brokenReader{bytes.NewReader(file[:len(file)-9])}, loadOptions{})
 	require.ErrorIs(t, err, errDisk)
 	require.Equal(t, "-ERR\r\n", string(other.run(encodeCommand("SAVE"))))
-	require.NoError(t, other.srv.Shutdown())
+	require.NoError(t, other.srv.Shutdown(0))
 	other.srv.endSaving()
 	now, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
 	require.NoError(t, err)

@@ -162,9 +162,14 @@ func (h *scripts) finish(c *Ctx) {
 	case h.overruns && h.srv.stopping():
 		c.client.conn.CloseNow() // and busy stays set: what is still read must not see half of a script's effects
 		h.srv.effects.abandon()
+		h.srv.leaveUnsaved = true
 	case h.overruns:
 		h.srv.busy = ""
 		h.srv.hinder()
+		if h.srv.idle != nil {
+			close(h.srv.idle)
+			h.srv.idle = nil
+		}
 	}
 	if h.long && c.client.multi == nil {
 		c.nowNs = h.srv.clock.Read()

@@ -101,11 +101,15 @@ type Server struct {
 	fronts      fronts
 	http        httpPort
 	obstacle    atomic.Pointer[notReady]
-	ending      atomic.Bool // the last snapshot is being saved; cleared if that fails
+	idle        chan struct{} // closed when a script that overruns has ended, or nil if nobody waits for that
+	ending      atomic.Bool   // the last snapshot is being saved; cleared if that fails
 	tls         tlsFront
 	stop        chan struct{} // closed by Stop
 	once        sync.Once
 }
+
+// Stopping is closed when the server begins to close its connections.
+func (s *Server) Stopping() <-chan struct{} { return s.stop }
 
 // Options are the parts that a Server is given from outside; zero values are the usual ones.
 type Options struct {
@@ -120,6 +124,7 @@ type Options struct {
 	SetHeapLimit func(bytes int64) // has the Go heap keep to a limit, as runtime/debug.SetMemoryLimit does
 	Inherited    []net.Listener    // listeners that somebody else has opened, for plain connections
 	Ready        func()            // called once, when the data are loaded
+	InheritedTLS []net.Listener    // the same for TLS
 }
 
 // New returns a server for the given configuration. It opens nothing yet.
@@ -146,7 +151,7 @@ func New(live *config.Live, o Options) *Server {
 	if s.ready == nil {
 		s.ready = func() {}
 	}
-	s.tls.init(s)
+	s.tls.init(s, o.InheritedTLS)
 	s.commands = newRegistry(commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.newAccess(cfg)

@@ -43,6 +43,7 @@ type tlsFront struct {
 	files     tlsFiles // that config was made of
 	broken    string   // why the files that are there now cannot be used; empty: they can
 	listeners []net.Listener
+	inherited []net.Listener // that stand in place of tls-port, until they are used
 	watching  bool
 	pending   list.List // of net.Conn: handshakes under way, the oldest first
 
@@ -58,7 +59,8 @@ func handshakeRoom() int {
 	return min(max(maxDescriptors()/handshakeShare, minHandshakes), maxHandshakes)
 }
 
-func (f *tlsFront) init(s *Server) {
+func (f *tlsFront) init(s *Server, inherited []net.Listener) {
+	f.inherited = inherited
 	f.srv, f.compute, f.room = s, make(chan struct{}, handshakers()), handshakeRoom()
 	f.pending.Init()
 }
@@ -68,6 +70,9 @@ func (f *tlsFront) open(cfg *config.Config) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.settings = cfg
+	if cfg.TLSPort == 0 && len(f.inherited) > 0 {
+		return errors.New("a socket for TLS is inherited, but tls-port is 0: set it, and what TLS needs")
+	}
 	if cfg.TLSPort == 0 {
 		return nil
 	}
@@ -98,9 +103,13 @@ func (f *tlsFront) listen(cfg *config.Config) error {
 	if f.ending.Load() {
 		return errors.New("the server is ending")
 	}
-	open, err := listenOn(cfg.Bind, cfg.TLSPort, "--tls-port")
-	if err != nil {
-		return err
+	open := f.inherited
+	f.inherited = nil // once they are closed there are no others
+	if len(open) == 0 {
+		var err error
+		if open, err = listenOn(cfg.Bind, cfg.TLSPort, "--tls-port"); err != nil {
+			return err
+		}
 	}
 	f.listeners = open
 	for _, ln := range open {

@@ -48,7 +48,7 @@ func (p program) serve(args []string) error {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	srv := server.New(live, server.Options{
 		Log: log, Memory: server.MemoryLimit(), SetHeapLimit: heapLimiter(),
-		Inherited: inherited, Ready: func() { manager.tell("READY=1") },
+		Inherited: inherited.plain, InheritedTLS: inherited.secure, Ready: func() { manager.tell("READY=1") },
 	})
 	if err := srv.Listen(); err != nil {
 		return err
@@ -57,7 +57,9 @@ func (p program) serve(args []string) error {
 		return err
 	}
 	defer removePID(cfg.Path(cfg.PidFile))
-	go obeySignals(signals, srv, out, log, manager)
+	r := &running{srv: srv, live: live, out: out, log: log, manager: manager}
+	go r.obeySignals(signals)
+	go manager.watch(srv, watchdogPeriod(p.env))
 	srv.Load()
 	server.GiveBackProgram()
 	srv.Run()
@@ -76,35 +78,68 @@ func heapLimiter() func(bytes int64) {
 // maxPendingSignals is how many signals may wait for the one at work; a SIGHUP more than that is as good as lost in the others.
 const maxPendingSignals = 8
 
+// running is a server that runs, with what signals do to it.
+type running struct {
+	srv     *server.Server
+	live    *config.Live
+	out     *logOutput
+	log     *slog.Logger
+	manager manager
+}
+
 // obeySignals ends the server on SIGTERM and SIGINT, unless its data cannot be saved; a second one meanwhile ends the process at
-// once. SIGHUP has the configuration file
-// read and the log file opened again.
-func obeySignals(signals chan os.Signal, srv *server.Server, out *logOutput, log *slog.Logger, manager manager) {
-	for sig := range signals {
-		if sig != syscall.SIGHUP {
-			log.Info("shutting down", "signal", sig.String())
-			signal.Stop(signals)
-			manager.tell("STOPPING=1")
-			if err := srv.Shutdown(); err != nil {
-				log.Error("the server goes on, since its snapshot could not be saved", "err", err)
-				signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-				continue
+// once. SIGHUP has the configuration file read and the log file opened again.
+func (r *running) obeySignals(signals chan os.Signal) {
+	var failed chan error // of the shutdown under way, if there is one
+	for {
+		select {
+		case err := <-failed:
+			r.log.Error("the server goes on, since its snapshot could not be saved", "err", err)
+			r.manager.tell("READY=1")
+			failed = nil
+		case sig := <-signals:
+			switch {
+			case sig == syscall.SIGHUP:
+				r.manager.tell(reloading())
+				r.reload()
+				r.manager.tell("READY=1")
+			case failed == nil:
+				failed = make(chan error, 1)
+				go r.shutDown(sig, failed)
+			default:
+				signal.Reset(sig)
+				_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal)) // which now does what it does to any process
 			}
-			return
 		}
-		if err := out.reopen(); err != nil {
-			log.Error("the log file cannot be opened again; logging goes on to the old one", "err", err)
-		}
-		notices, err := srv.Reload()
-		if err != nil {
-			log.Error("the configuration stays as it was", "err", err)
-			continue
-		}
-		for _, n := range notices {
-			log.Warn(n.String())
-		}
-		log.Info("the configuration file was read again")
 	}
+}
+
+// shutDown ends the server for a signal, or says why it cannot.
+func (r *running) shutDown(sig os.Signal, failed chan<- error) {
+	r.log.Info("shutting down", "signal", sig.String())
+	r.manager.tell("STOPPING=1")
+	how := r.live.Get().OnSigterm
+	if sig == syscall.SIGINT {
+		how = r.live.Get().OnSigint
+	}
+	if err := r.srv.Shutdown(how); err != nil {
+		failed <- err
+	}
+}
+
+func (r *running) reload() {
+	if err := r.out.reopen(); err != nil {
+		r.log.Error("the log file cannot be opened again; logging goes on to the old one", "err", err)
+	}
+	notices, err := r.srv.Reload()
+	if err != nil {
+		r.log.Error("the configuration stays as it was", "err", err)
+		return
+	}
+	for _, n := range notices {
+		r.log.Warn(n.String())
+	}
+	r.log.Info("the configuration file was read again")
 }
 
 // writePID writes the process's number to a file; an empty path means none.

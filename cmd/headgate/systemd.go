@@ -10,6 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"headgate/server"
 )
 
 // firstInherited is the first descriptor that a service manager hands over, and maxInherited how many are taken.
@@ -29,25 +33,37 @@ func lookup(env []string, name string) string {
 	return value
 }
 
+// inherited are sockets that the service manager has opened for this process.
+type inherited struct {
+	plain, secure []net.Listener
+}
+
+// tlsSocketName is the name (FileDescriptorName=) of sockets for TLS.
+const tlsSocketName = "tls"
+
 // inheritedListeners returns the sockets that the service manager has opened for this process (systemd's socket activation), or none.
-func inheritedListeners(env []string) ([]net.Listener, error) {
+func inheritedListeners(env []string) (listeners inherited, err error) {
 	if lookup(env, "LISTEN_PID") != strconv.Itoa(os.Getpid()) {
-		return nil, nil
+		return listeners, nil
 	}
+	names := strings.Split(lookup(env, "LISTEN_FDNAMES"), ":")
 	n, err := strconv.Atoi(lookup(env, "LISTEN_FDS"))
 	if err != nil || n < 0 || n > maxInherited {
-		return nil, fmt.Errorf("LISTEN_FDS is %q, and at most %d sockets are taken over", lookup(env, "LISTEN_FDS"), maxInherited)
+		return listeners, fmt.Errorf("LISTEN_FDS is %q, and at most %d sockets are taken over", lookup(env, "LISTEN_FDS"), maxInherited)
 	}
-	var listeners []net.Listener
 	for fd := firstInherited; fd < firstInherited+n; fd++ {
 		syscall.CloseOnExec(fd)
 		file := os.NewFile(uintptr(fd), "inherited socket "+strconv.Itoa(fd))
 		ln, err := net.FileListener(file)
 		err = errors.Join(err, file.Close())
 		if err != nil {
-			return nil, fmt.Errorf("descriptor %d is no socket that listens: %w; correct the socket unit", fd, err)
+			return listeners, fmt.Errorf("descriptor %d is no socket that listens: %w; correct the socket unit", fd, err)
 		}
-		listeners = append(listeners, ln)
+		if i := fd - firstInherited; i < len(names) && names[i] == tlsSocketName {
+			listeners.secure = append(listeners.secure, ln)
+		} else {
+			listeners.plain = append(listeners.plain, ln)
+		}
 	}
 	return listeners, nil
 }
@@ -78,5 +94,43 @@ func (m manager) tell(state string) {
 	}
 	if err != nil {
 		m.log.Warn("the service manager does not listen", "state", state, "err", err)
+	}
+}
+
+// reloading is the state while the configuration is read anew. The time tells it from earlier ones.
+func reloading() string {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
+		return "RELOADING=1"
+	}
+	return fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/int64(time.Microsecond))
+}
+
+// watchdogPeriod returns how often the service manager wants to hear that this process is alive, or 0 if it does not.
+func watchdogPeriod(env []string) time.Duration {
+	micros, err := strconv.ParseInt(lookup(env, "WATCHDOG_USEC"), 10, 64)
+	pid := lookup(env, "WATCHDOG_PID")
+	if err != nil || micros <= 0 || pid != "" && pid != strconv.Itoa(os.Getpid()) {
+		return 0
+	}
+	return time.Duration(micros) * time.Microsecond
+}
+
+// watch tells until the server ends that it is alive, twice as often as is asked for. A server whose executor is held for ever is not.
+func (m manager) watch(srv *server.Server, period time.Duration) {
+	if m.addr == "" || period == 0 {
+		return
+	}
+	tick := time.NewTicker(period / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-srv.Stopping():
+			return
+		case <-tick.C:
+			srv.Lock()
+			srv.Unlock() //lint:ignore SA2001 what matters is that it can be taken
+			m.tell("WATCHDOG=1")
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -75,4 +76,16 @@ func TestInheritedListenersAreChecked(t *testing.T) {
 	none, err := inheritedListeners([]string{"LISTEN_PID=1", "LISTEN_FDS=2"})
 	require.NoError(t, err)
 	require.Empty(t, none, "meant for another process")
+}
+
+func TestWatchdogPeriod(t *testing.T) {
+	pid := strconv.Itoa(os.Getpid())
+	for _, tt := range []struct {
+		micros, pid string
+		want        time.Duration
+	}{
+		{"", "", 0}, {"x", "", 0}, {"-1", "", 0}, {"0", pid, 0}, {"3000000", "", 3 * time.Second}, {"3000000", pid, 3 * time.Second}, {"3000000", "1", 0},
+	} {
+		require.Equal(t, tt.want, watchdogPeriod([]string{"WATCHDOG_USEC=" + tt.micros, "WATCHDOG_PID=" + tt.pid}))
+	}
 }

@@ -56,10 +56,12 @@ type Config struct {
 	Hz              int // rounds of background work per second, 1 to 500
 	GCPercent       int // see runtime/debug.SetGCPercent
 	ShutdownTimeout time.Duration
+	OnSigint        ShutdownFlags // shutdown-on-sigint
+	OnSigterm       ShutdownFlags // shutdown-on-sigterm
 	LogLevel        LogLevel
 	LogFile         string // "" = standard error; relative to Dir, see Path
 	PidFile         string // "" = none; relative to Dir, see Path
-	Daemonize       bool   // always false: the directive refuses yes
+	Daemonize       bool   // always false: yes has no effect
 
 	RequirePass            string // "" = no password. Never write it to a log
 	Users                  []User // as they were written; never write them to a log
@@ -213,6 +215,17 @@ type PubSubDefault uint8
 const (
 	PubSubDefaultAll PubSubDefault = iota
 	PubSubDefaultNone
+)
+
+// ShutdownFlags say how a server ends.
+type ShutdownFlags uint8
+
+// What shutdown-on-sigint and shutdown-on-sigterm may name.
+const (
+	ShutdownSave   ShutdownFlags = 1 << iota // save a snapshot even if there are no save points
+	ShutdownNoSave                           // save none even if there are
+	ShutdownNow                              // no effect: there are no replicas to wait for
+	ShutdownForce                            // end even if the snapshot cannot be saved
 )
 
 // TLSAuth says whether clients over TLS have to show a certificate.

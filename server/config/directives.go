@@ -29,6 +29,8 @@ type Directive struct {
 	kind kind
 	// check refuses values that kind can read but this version or this machine cannot serve, or bends them into range.
 	check func(c *Config, h *Host) error
+	// notice says what a value does not do, to be logged; "" = it does all that it says. It may be nil.
+	notice func(args []string) string
 }
 
 // Group is a heading of the reference.
@@ -237,9 +239,10 @@ var directives = []*Directive{
 
 	{
 		Name: "daemonize", Group: General, Since: "0.1.0", Default: "no",
-		Summary: "Only no: headgate stays in the foreground, and the service manager or the container looks after it.",
+		Summary: "No effect: headgate stays in the foreground, and the service manager or the container looks after it. With yes, a notice says so.",
 		kind:    yesNo(func(c *Config) *bool { return &c.Daemonize }),
-		check:   checkDaemonize,
+		check:   stayInForeground,
+		notice:  daemonizeNotice,
 	},
 	{
 		Name: "databases", Group: General, Since: "0.1.0", Default: "16",
@@ -273,8 +276,18 @@ var directives = []*Directive{
 		kind:    text(func(c *Config) *string { return &c.PidFile }),
 	},
 	{
+		Name: "shutdown-on-sigint", Group: General, Since: "0.1.0", Default: "default", Settable: true,
+		Summary: "How SIGINT ends the server: default saves a snapshot if there are save points, save and nosave do so or not in any case, force ends it even if that fails, now changes nothing. A second signal ends it at once.",
+		kind:    shutdownKind{field: func(c *Config) *ShutdownFlags { return &c.OnSigint }},
+	},
+	{
+		Name: "shutdown-on-sigterm", Group: General, Since: "0.1.0", Default: "default", Settable: true,
+		Summary: "The same for SIGTERM.",
+		kind:    shutdownKind{field: func(c *Config) *ShutdownFlags { return &c.OnSigterm }},
+	},
+	{
 		Name: "shutdown-timeout", Group: General, Since: "0.1.0", Default: "10", Settable: true,
-		Summary: "Seconds that an orderly shutdown may take before what is left is cut off.",
+		Summary: "Seconds that a script which overruns may go on when a signal wants the server to end; then it is cut off and nothing of it is kept. Clients are not waited for, a snapshot is.",
 		kind:    seconds(func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
 	},
 
@@ -607,10 +620,8 @@ func checkSocketPath(c *Config, _ *Host) error {
 	return nil
 }
 
-func checkDaemonize(c *Config, _ *Host) error {
-	if c.Daemonize {
-		return errors.New("headgate stays in the foreground; use no, and let systemd or the container run it")
-	}
+func stayInForeground(c *Config, _ *Host) error {
+	c.Daemonize = false
 	return nil
 }
 
@@ -618,6 +629,13 @@ func checkDaemonize(c *Config, _ *Host) error {
 func clampTopWindow(c *Config, _ *Host) error {
 	c.TopWindow = max(c.TopWindow, time.Second)
 	return nil
+}
+
+func daemonizeNotice(args []string) string {
+	if strings.EqualFold(args[0], "yes") {
+		return "daemonize is ignored: headgate stays in the foreground; let systemd or the container run it"
+	}
+	return ""
 }
 
 func clampHz(c *Config, _ *Host) error {

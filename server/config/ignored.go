@@ -20,7 +20,6 @@ type Ignored struct {
 
 // The reasons, in the words of the notice.
 const (
-	noPersistence = "persistence is not part of this version"
 	noReplication = "headgate does not replicate"
 	noCluster     = "headgate does not form clusters"
 	ownCiphers    = "Go's TLS chooses among the suites that both sides know by itself"
@@ -114,11 +113,9 @@ var ignored = []Ignored{
 	{Name: "replica-read-only", Reason: noReplication},
 	{Name: "replica-serve-stale-data", Reason: noReplication},
 	{Name: "replicaof", Reason: noReplication, Only: []string{"no one", ""}},
-	{Name: "sanitize-dump-payload", Reason: noPersistence},
+	{Name: "sanitize-dump-payload", Reason: "what a file or RESTORE holds is always checked"},
 	{Name: "server_cpulist", Reason: ownProcess},
 	{Name: "set-proc-title", Reason: ownProcess},
-	{Name: "shutdown-on-sigint", Reason: noPersistence},
-	{Name: "shutdown-on-sigterm", Reason: noPersistence},
 	{Name: "slave-announce-ip", Reason: noReplication},
 	{Name: "slave-announce-port", Reason: noReplication},
 	{Name: "slave-ignore-maxmemory", Reason: noReplication},

@@ -264,6 +264,11 @@ func (l *loader) evaluate(st statement, depth int) error {
 		return directiveError(st, d, err)
 	}
 	l.set[d.Name] = true
+	if d.notice != nil {
+		if text := d.notice(args); text != "" {
+			l.notices = append(l.notices, Notice{Where: st.where, Text: text})
+		}
+	}
 	return nil
 }
 

@@ -153,7 +153,7 @@ func TestInclude(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	_, notices, err := Load([]string{"h.conf", "--min-replicas-to-write", "0"}, []string{"HEADGATE_ACTIVEDEFRAG=yes"}, memoryHost(map[string]string{
-		"/srv/h.conf": "loadmodule /lib/libredis_cell.so\nsupervised systemd\nLazyfree-Lazy-Expire Yes\nreplicaof no one\nloadmodule redis-cell.so\n",
+		"/srv/h.conf": "loadmodule /lib/libredis_cell.so\njemalloc-bg-thread yes\ndaemonize yes\nLazyfree-Lazy-Expire Yes\nreplicaof no one\nloadmodule redis-cell.so\n",
 	}))
 	require.NoError(t, err)
 	var lines []string
@@ -162,10 +162,11 @@ func TestNotices(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"/srv/h.conf:1: CL.THROTTLE is built in",
-		"/srv/h.conf:2: supervised is ignored: headgate stays in the foreground and tells systemd that it is ready if that asks; use Type=notify",
-		"/srv/h.conf:3: lazyfree-lazy-expire is ignored: headgate manages its memory in its own way",
-		"/srv/h.conf:4: replicaof is ignored: headgate does not replicate",
-		"/srv/h.conf:5: CL.THROTTLE is built in",
+		"/srv/h.conf:2: jemalloc-bg-thread is ignored: headgate manages its memory in its own way",
+		"/srv/h.conf:3: daemonize is ignored: headgate stays in the foreground; let systemd or the container run it",
+		"/srv/h.conf:4: lazyfree-lazy-expire is ignored: headgate manages its memory in its own way",
+		"/srv/h.conf:5: replicaof is ignored: headgate does not replicate",
+		"/srv/h.conf:6: CL.THROTTLE is built in",
 		"HEADGATE_ACTIVEDEFRAG: activedefrag is ignored: headgate manages its memory in its own way",
 		"--min-replicas-to-write: min-replicas-to-write is ignored: headgate does not replicate",
 	}, lines)

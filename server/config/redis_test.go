@@ -50,7 +50,7 @@ func startRedis(t *testing.T) (conn redis.Conn, flags []string) {
 var different = map[string]string{
 	"bind":              "listeners do not change while the server runs",
 	"databases":         "has a smaller range",
-	"daemonize":         "refused",
+	"daemonize":         "has no effect",
 	"maxmemory-clients": "takes no sizes beyond a signed number, which redis-server takes for percentages",
 	"maxmemory":         "may be a share of the memory that there is",
 	"port":              "listeners do not change while the server runs",

@@ -102,6 +102,21 @@ is refused where the last column says so. ` + "`loadmodule`" + ` is refused too,
 |---|---|---|
 `
 
+const referenceSystemd = `
+## Under systemd
+
+With ` + "`Type=notify`" + ` (or ` + "`notify-reload`" + `) the server tells when its data are loaded and it is ready, when it reads its configuration anew and
+when it ends, and answers ` + "`WatchdogSec`" + `. Sockets of a socket unit take the place of port, bind and unixsocket; those with
+` + "`FileDescriptorName=tls`" + ` that of tls-port, which must be set as well. SAVE and a snapshot at the end keep the server from answering
+the watchdog for as long as they take.
+
+## Signals
+
+SIGTERM and SIGINT end the server as shutdown-on-sigterm and shutdown-on-sigint say: what was read is answered, what was acknowledged is on
+the disk as far as appendfsync and save promise it, and the exit code is 0. A second signal ends the process at once. SIGHUP reads the
+configuration file again and opens the log file anew.
+`
+
 // Reference writes docs/config.md.
 func Reference(w io.Writer) error {
 	b := bufio.NewWriter(w)
@@ -115,6 +130,7 @@ func Reference(w io.Writer) error {
 			}
 		}
 	}
+	fmt.Fprint(b, referenceSystemd)
 	fmt.Fprint(b, referenceIgnored)
 	for _, entry := range ignored {
 		fmt.Fprintf(b, "| `%s` | %s | %s |\n", entry.Name, escapeCell(entry.Reason), entry.acceptedText())
