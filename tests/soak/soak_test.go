@@ -1,0 +1,220 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	soakTime = flag.Duration("soak.time", 10*time.Second, "how long the mixed load goes on")
+	soakSeed = flag.Uint64("soak.seed", 0, "seed of the load; 0 draws one")
+)
+
+const (
+	soakKeys    = 20_000 // per type, so that the data do not grow
+	soakPause   = 500 * time.Microsecond
+	soakSteps   = 12 // rewrites and snapshots in all
+	maxDrift    = 5  // percent
+	driftAsked  = 5 * time.Minute
+	warmUpShare = 5 // of the time, one part in so many is not measured
+)
+
+const soakScript = `local n = redis.call('INCR', KEYS[1]) if n == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end return n`
+
+// job is one kind of work, done again and again.
+type job struct {
+	name string
+	do   func(ctx context.Context, c *redis.Client, r *rand.Rand) error
+}
+
+func key(r *rand.Rand, kind string) string { return fmt.Sprintf("%s:%d", kind, r.IntN(soakKeys)) }
+
+var jobs = []job{
+	{"strings", func(ctx context.Context, c *redis.Client, r *rand.Rand) error {
+		_, err := c.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for range 16 {
+				p.Set(ctx, key(r, "s"), r.Uint64(), time.Duration(1+r.IntN(5000))*time.Millisecond)
+				p.Get(ctx, key(r, "s"))
+			}
+			return nil
+		})
+		if errors.Is(err, redis.Nil) {
+			return nil
+		}
+		return err
+	}},
+	{"limiters", func(ctx context.Context, c *redis.Client, r *rand.Rand) error {
+		if err := c.Do(ctx, "CL.THROTTLE", key(r, "gcra"), 15, 30, 60).Err(); err != nil {
+			return err
+		}
+		if err := c.Do(ctx, "RL.SLIDING", key(r, "sliding"), 10, 1000).Err(); err != nil {
+			return err
+		}
+		return c.Do(ctx, "RL.LOG", key(r, "log"), 10, 1000).Err()
+	}},
+	{"scripts", func(ctx context.Context, c *redis.Client, r *rand.Rand) error {
+		return redis.NewScript(soakScript).Run(ctx, c, []string{key(r, "script")}, 1000).Err()
+	}},
+	{"collections", func(ctx context.Context, c *redis.Client, r *rand.Rand) error {
+		_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error {
+			p.HSet(ctx, key(r, "h"), fmt.Sprint(r.IntN(20)), r.Uint64())
+			z := key(r, "z")
+			p.ZAdd(ctx, z, redis.Z{Score: r.Float64(), Member: r.IntN(50)})
+			p.ZRemRangeByRank(ctx, z, 0, -40)
+			p.XAdd(ctx, &redis.XAddArgs{Stream: fmt.Sprintf("x:%d", r.IntN(100)), MaxLen: 100, Values: []any{"f", r.Uint64()}})
+			p.SAdd(ctx, key(r, "set"), r.IntN(30))
+			p.Expire(ctx, key(r, "set"), 3*time.Second)
+			return nil
+		})
+		return err
+	}},
+	{"queues", func(ctx context.Context, c *redis.Client, r *rand.Rand) error {
+		q := fmt.Sprintf("q:%d", r.IntN(4))
+		if err := c.RPush(ctx, q, "job").Err(); err != nil {
+			return err
+		}
+		err := c.BLPop(ctx, time.Second, q).Err()
+		if errors.Is(err, redis.Nil) {
+			return nil
+		}
+		return err
+	}},
+	{"messages", func(ctx context.Context, c *redis.Client, r *rand.Rand) error {
+		return c.Publish(ctx, "news", r.Uint64()).Err()
+	}},
+}
+
+// TestSoak runs a mixed load over all ways in, with the append-only file, rewrites, snapshots, expiry, scripts, messages and waiting
+// clients, and looks at resident memory and at what a PING takes meanwhile.
+func TestSoak(t *testing.T) {
+	seed := *soakSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-soak.seed %d", seed)
+	s := start(t, "--appendonly", "yes", "--appendfsync", "everysec", "--save", "60", "1000", "--notify-keyspace-events", "Kx")
+	ctx, cancel := context.WithTimeout(context.Background(), *soakTime)
+	defer cancel()
+	var group sync.WaitGroup
+	var done, heard atomic.Int64
+	for i, way := range []string{"tcp", "unix", "tls"} {
+		client := redis.NewClient(&redis.Options{
+			Dialer: func(context.Context, string, string) (net.Conn, error) { return s.dial(way, 0) }, MaxRetries: -1, PoolSize: 20, ReadTimeout: time.Minute,
+			ContextTimeoutEnabled: false,
+		})
+		defer client.Close()
+		for j, job := range jobs {
+			group.Go(func() {
+				r := rand.New(rand.NewPCG(seed, uint64(i*len(jobs)+j)))
+				for ctx.Err() == nil {
+					if err := job.do(context.Background(), client, r); err != nil {
+						t.Errorf("%s over %s: %v", job.name, way, err)
+						return
+					}
+					done.Add(1)
+					time.Sleep(soakPause)
+				}
+			})
+		}
+		sub := client.Subscribe(context.Background(), "news", "__keyevent@0__:expired")
+		messages := sub.Channel()
+		group.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					sub.Close()
+					return
+				case <-messages:
+					heard.Add(1)
+				}
+			}
+		})
+	}
+	var worst, warm []time.Duration // of each second
+	group.Go(func() {
+		conn, err := s.dial("tcp", 1)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		begin := time.Now()
+		for ctx.Err() == nil {
+			var slowest time.Duration
+			for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				start := time.Now()
+				if err := ping(conn); err != nil {
+					t.Errorf("PING: %v", err)
+					return
+				}
+				slowest = max(slowest, time.Since(start))
+			}
+			if time.Since(begin) < *soakTime/warmUpShare {
+				warm = append(warm, slowest)
+			} else {
+				worst = append(worst, slowest)
+			}
+		}
+	})
+
+	var resident []int64
+	tick := time.NewTicker(max(*soakTime/200, 100*time.Millisecond))
+	defer tick.Stop()
+	background := time.NewTicker(*soakTime / soakSteps)
+	defer background.Stop()
+	begin, rewrite := time.Now(), true
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+			if time.Since(begin) > *soakTime/warmUpShare {
+				resident = append(resident, s.RSS())
+			}
+		case <-background.C:
+			command := "BGSAVE"
+			if rewrite {
+				command = "BGREWRITEAOF"
+			}
+			rewrite = !rewrite
+			s.admin.Do(command)
+		}
+	}
+	group.Wait()
+	require.Equal(t, "+OK\r\n", string(s.admin.Do("SET", "after", "all")))
+	first, last := mean(resident[:len(resident)/5]), mean(resident[len(resident)*4/5:])
+	drift := 100 * (last - first) / first
+	slices.Sort(worst)
+	late := 0
+	for _, d := range worst {
+		if d > 100*time.Millisecond {
+			late++
+		}
+	}
+	t.Logf("%v: %d rounds of work, %d messages; resident %.1f MiB, then %.1f MiB (%+.2f %%); worst PING %v, %d seconds of %d had one above 100 ms; the median second's worst %v",
+		*soakTime, done.Load(), heard.Load(), first/(1<<20), last/(1<<20), drift, worst[len(worst)-1].Round(time.Microsecond), late, len(worst), worst[len(worst)/2].Round(time.Microsecond))
+	if *soakTime >= driftAsked {
+		require.Less(t, drift, float64(maxDrift), "resident memory grows")
+	}
+	require.Zero(t, s.field("rejected_connections"))
+	require.Contains(t, string(s.admin.Do("INFO", "persistence")), "aof_last_write_status:ok")
+}
+
+func mean(list []int64) float64 {
+	sum := 0.0
+	for _, n := range list {
+		sum += float64(n)
+	}
+	return sum / float64(max(len(list), 1))
+}
