@@ -24,8 +24,16 @@ const (
 	tlsFilesEvery    = time.Second         // how often the files are looked at
 	expiryWarning    = 14 * 24 * time.Hour // a certificate that ends so soon is worth a warning
 	levelVerbose     = slog.LevelDebug + 2 // the level of loglevel verbose
-	tlsRefused       = "Unable to update TLS configuration. Check server logs."
-	tlsNoPort        = "Unable to listen on this port. Check server logs."
+)
+
+// tlsError is an answer to CONFIG SET in Redis's words. The log has the reason.
+type tlsError string
+
+func (e tlsError) Error() string { return string(e) }
+
+const (
+	tlsRefused tlsError = "Unable to update TLS configuration. Check server logs."
+	tlsNoPort  tlsError = "Unable to listen on this port. Check server logs."
 )
 
 // tlsFront serves tls-port. Each connection is a goroutine that shakes hands and then a pair of them, as netFront has it. Work on
@@ -181,7 +189,7 @@ func (f *tlsFront) configChanged(old, cfg *config.Config) error {
 	if err := f.use(readTLSFiles(cfg)); err != nil {
 		f.settings = before
 		f.srv.log.Error("the TLS configuration stays as it was", "err", err)
-		return errors.New(tlsRefused)
+		return tlsRefused
 	}
 	if cfg.TLSPort == old.TLSPort && len(f.listeners) > 0 {
 		return nil
@@ -190,7 +198,7 @@ func (f *tlsFront) configChanged(old, cfg *config.Config) error {
 	if err := f.listen(cfg); err != nil {
 		f.settings, f.listeners = before, previous
 		f.srv.log.Error("the TLS port stays as it was", "err", err)
-		return errors.New(tlsNoPort)
+		return tlsNoPort
 	}
 	for _, ln := range previous {
 		ln.Close()

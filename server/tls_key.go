@@ -41,8 +41,9 @@ func decryptKey(data, password []byte) ([]byte, error) {
 		case block.Type == "ENCRYPTED PRIVATE KEY":
 			kind = "PRIVATE KEY"
 			plain, err = decryptPKCS8(block.Bytes, password)
-		case x509.IsEncryptedPEMBlock(block): //lint:ignore SA1019 such keys exist
-			if plain, err = x509.DecryptPEMBlock(block, password); err != nil { //lint:ignore SA1019 such keys exist
+		case isEncryptedPEM(block):
+			//lint:ignore SA1019 such keys exist, and whoever has one has its file as well
+			if plain, err = x509.DecryptPEMBlock(block, password); err != nil {
 				err = errKeyPassword
 			}
 		default:
@@ -53,6 +54,12 @@ func decryptKey(data, password []byte) ([]byte, error) {
 		}
 		return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: plain}), nil
 	}
+}
+
+// isEncryptedPEM reports whether a key is encrypted in OpenSSL's older form.
+func isEncryptedPEM(block *pem.Block) bool {
+	_, found := block.Headers["DEK-Info"]
+	return found
 }
 
 // The parts of an encrypted key.

@@ -129,7 +129,7 @@ func (m manager) watch(srv *server.Server, period time.Duration) {
 			return
 		case <-tick.C:
 			srv.Lock()
-			srv.Unlock() //lint:ignore SA2001 what matters is that it can be taken
+			srv.Unlock() // what matters is that it could be taken
 			m.tell("WATCHDOG=1")
 		}
 	}
