@@ -22,6 +22,9 @@ func TestRenamedCommandsInTheLog(t *testing.T) {
 	} {
 		require.NotEqual(t, byte('-'), c.Ask(line...).Kind, "%q", line)
 	}
+	stats := c.Ask("INFO", "commandstats").Text
+	require.Contains(t, stats, "cmdstat_set:calls=3,", "statistics go by a command's own name")
+	require.NotContains(t, stats, "cmdstat_put")
 	require.NoError(t, first.Terminate())
 	second := harness.StartIn(t, first.Dir, "--appendonly", "yes", "--rename-command", "set", "", "--rename-command", "incr", "more")
 	c = harness.Dial(t, second.Addr)
