@@ -48,7 +48,7 @@ fuzz: ## run each fuzz target for T, by default 10m
 	./scripts/fuzz.sh $(T)
 
 fuzz-commands: ## send N random commands, by default 10,000,000, made from the table of commands
-	$(GO) test -count=1 -v -timeout 6h ./tests/fuzzer -fuzzer.n $(or $(N),10000000) | grep -vE '^ *=== '
+	$(GO) test -count=1 -v -timeout 6h ./tests/fuzzer -fuzzer.invariants -fuzzer.n $(or $(N),10000000) | grep -vE '^ *=== '
 
 crash: build ## kill -9 the server N times under 16 writers, by default 500
 	$(GO) test -count=1 -v -timeout 60m ./tests/crash -crash.kills $(or $(N),500) | grep -vE '^ *=== '

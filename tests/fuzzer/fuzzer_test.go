@@ -26,6 +26,7 @@ import (
 var (
 	count = flag.Int("fuzzer.n", 200_000, "commands to be sent")
 	seed  = flag.Uint64("fuzzer.seed", 0, "seed of the commands; 0 draws one")
+	built = flag.Bool("fuzzer.invariants", false, "test a headgate that is built for it, with the checks that cost time: its memory tells when a block is freed twice")
 )
 
 const (
@@ -36,8 +37,11 @@ const (
 	shown       = 60 // commands of a batch that are shown when something is wrong with it
 )
 
-// checkedBinary builds headgate with the checks that cost time: its memory tells when a block is freed twice.
-func checkedBinary(t *testing.T) string {
+// binary returns the program under test.
+func binary(t *testing.T) string {
+	if !*built {
+		return harness.Binary(t)
+	}
 	path := filepath.Join(t.TempDir(), "headgate")
 	build := exec.Command("go", "build", "-tags", "invariants", "-o", path, "./cmd/headgate")
 	build.Dir = harness.Root(t)
@@ -50,8 +54,12 @@ func checkedBinary(t *testing.T) string {
 func TestCommands(t *testing.T) {
 	seed := cmp.Or(*seed, rand.Uint64())
 	t.Logf("-fuzzer.seed %d", seed)
-	server := harness.StartBinary(t, checkedBinary(t), "--enable-debug-command", "yes", "--enable-restore-command", "yes", "--proto-max-bulk-len", "1mb",
-		"--client-query-buffer-limit", "64mb", "--busy-reply-threshold", "0", "--script-time-limit", "2000", "--databases", strconv.Itoa(databases))
+	program := binary(t)
+	flags := []string{
+		"--appendonly", "yes", "--appendfsync", "no", "--enable-debug-command", "yes", "--enable-restore-command", "yes", "--proto-max-bulk-len", "1mb",
+		"--client-query-buffer-limit", "64mb", "--busy-reply-threshold", "0", "--script-time-limit", "2000", "--databases", strconv.Itoa(databases),
+	}
+	server := harness.StartBinary(t, program, flags...)
 	admin := harness.Dial(t, server.Addr)
 	empty := emptyArena(admin)
 	table := slices.DeleteFunc(syntax.Read(admin), func(c syntax.Command) bool {
@@ -86,10 +94,16 @@ func TestCommands(t *testing.T) {
 	require.True(t, server.Alive(), "%s", server.Log())
 	require.NotContains(t, server.Log(), "panic")
 	t.Logf("%d commands of %d kinds, each answered once, %d of them with an error; %d pushes", sent.Load(), len(table), refused.Load(), pushes.Load())
-	if !t.Failed() {
-		lookAtTotals(t, admin)
-		lookAtMemory(t, admin, empty)
+	if t.Failed() {
+		return
 	}
+	lookAtTotals(t, admin)
+	before := contents(t, admin)
+	require.NoError(t, server.Terminate())
+	server = harness.StartBinaryIn(t, program, server.Dir, flags...)
+	admin = harness.Dial(t, server.Addr)
+	require.Equal(t, before, contents(t, admin), "what the append-only file makes of it")
+	lookAtMemory(t, admin, empty)
 }
 
 // unblock has clients go on that wait for a key that may never come, until the test ends.

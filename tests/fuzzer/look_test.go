@@ -135,3 +135,33 @@ func lookAtMemory(t *testing.T, c *harness.Client, empty int) {
 	require.Eventually(t, func() bool { return emptyArena(c) == empty }, expiring, time.Millisecond, "%d bytes with keys, %d at the start", before, empty)
 	t.Logf("used_memory_arena: %d with keys, %d without", before, empty)
 }
+
+// contents returns what every key of every database has in it, and which functions there are.
+func contents(t *testing.T, c *harness.Client) map[string]string {
+	t.Helper()
+	all := map[string]string{"functions": c.Ask("FUNCTION", "LIST", "WITHCODE").Sorted(false).Wire()}
+	for db := range databases {
+		c.Ask("SELECT", strconv.Itoa(db))
+		for _, name := range scan(t, c) {
+			kind := c.Ask("TYPE", name).Text
+			var v harness.Value
+			switch kind {
+			case "string":
+				v = c.Ask("GET", name)
+			case "list":
+				v = c.Ask("LRANGE", name, "0", "-1")
+			case "set":
+				v = c.Ask("SMEMBERS", name).Sorted(false)
+			case "zset":
+				v = c.Ask("ZRANGE", name, "0", "-1", "WITHSCORES")
+			case "hash":
+				v = c.Ask("HGETALL", name).Sorted(true)
+			case "stream":
+				v = harness.Value{Kind: '*', Items: []harness.Value{c.Ask("XRANGE", name, "-", "+"), c.Ask("XINFO", "GROUPS", name).Sorted(false)}}
+			}
+			all[fmt.Sprintf("%s %q in %d", kind, name, db)] = v.Wire()
+		}
+	}
+	c.Ask("SELECT", "0")
+	return all
+}

@@ -65,6 +65,12 @@ func StartBinary(t testing.TB, path string, flags ...string) *Server {
 	return start(t, "headgate", path, flags)
 }
 
+// StartBinaryIn is StartBinary under the terms of StartIn.
+func StartBinaryIn(t testing.TB, path, dir string, flags ...string) *Server {
+	t.Helper()
+	return startIn(t, "headgate", path, dir, flags)
+}
+
 // StartConfigured is Start with a configuration file, whose directory is the server's.
 func StartConfigured(t testing.TB, path string, flags ...string) *Server {
 	t.Helper()
