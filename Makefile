@@ -16,7 +16,7 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/resp ./server/script ./store ./throttle
 
-.PHONY: help build deps test race vet lint fmt fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor
+.PHONY: help build deps test race vet lint fmt fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -95,6 +95,9 @@ table: ## compare the keyspace with Go maps over N random operations, by default
 
 memory: build ## measure resident and counted bytes of N keys (10,000,000) and a million small collections of each shape, beside redis-server's
 	$(GO) test -count=1 -v -timeout 3h ./tests/memory -run 'TestMemory|TestIdle' -memory.all -memory.keys $(or $(N),10000000) -memory.values 1000000 -memory.bytes $$((1 << 29)) -memory.zset 1000000 | grep -vE '^ *=== '
+
+evict: build ## write N keys (10,000,000) under each policy into processes that may have a third of the memory, and compare hit ratios with redis-server's
+	$(GO) test -count=1 -v -timeout 3h ./tests/memory -run 'TestPolicies|TestHitRatio' -evict.keys $(or $(N),10000000) -evict.zipf 200000 | grep -vE '^ *=== '
 
 simulate: ## run the whole server through 2,000 hours of made-up time with 8 clients
 	$(GO) test -count=1 -v -timeout 3h ./server -run TestSimulation -simulation.seeds $(or $(N),2000) | grep -vE '^ *=== '

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 
 	"headgate/server/acl"
 	"headgate/server/netpoll"
@@ -42,7 +43,9 @@ type Client struct {
 	subs     *subscriptions // nil while there are none
 	multi    *transaction
 	watches  []*store.Watch
-	softFrom int64 // ns since when the output buffer has been over its soft limit; 0 = it is not
+	input    atomic.Int64 // bytes of a command that has not come whole, if they are many
+	hasInput bool         // input is not 0; its own worker's
+	softFrom int64        // ns since when the output buffer has been over its soft limit; 0 = it is not
 }
 
 // replyMode is what CLIENT REPLY has set.

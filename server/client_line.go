@@ -67,7 +67,19 @@ func (cl *Client) memory() int {
 	if cl.blocked != nil {
 		n += cl.blocked.size
 	}
-	return n
+	return n + int(cl.input.Load())
+}
+
+// manyInput is from how many bytes on an unfinished command counts as its client's memory.
+const manyInput = 32 << 10
+
+// noteInput notes how much of an unfinished command has come. The client's own worker calls it, without the lock.
+func (cl *Client) noteInput(n int) {
+	if n <= manyInput {
+		n = 0
+	}
+	cl.hasInput = n > 0
+	cl.input.Store(int64(n))
 }
 
 // local reports whether the client is on this machine.

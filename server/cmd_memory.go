@@ -3,8 +3,7 @@ package server
 import (
 	"fmt"
 	rtdebug "runtime/debug"
-
-	"headgate/store"
+	"strings"
 )
 
 // memoryCommand is the MEMORY family.
@@ -19,6 +18,11 @@ var memoryCommand = &Command{
 			Arity:   2, Reply: ReplyBulk | ReplyVerbatim, Handler: memoryDoctor,
 		},
 		helpCommand("4.0.0"),
+		{
+			Name: "malloc-stats", Since: "4.0.0", Complexity: "O(n) in the blocks of the arena's books",
+			Summary: "Return figures of the arena and of the Go heap, for people.",
+			Arity:   2, Reply: ReplyBulk | ReplyVerbatim, Handler: memoryMallocStats,
+		},
 		{
 			Name: "purge", Since: "4.0.0", Complexity: "O(n) in the size of the Go heap, in the background",
 			Summary: "Give memory that nothing uses back to the operating system.",
@@ -63,32 +67,6 @@ func memoryUsage(c *Ctx) {
 	c.reply.Int(int64(e.MemoryUsage()))
 }
 
-// memoryFigures are what MEMORY and INFO say about memory, in bytes.
-type memoryFigures struct {
-	store.Stats
-	heap, used, peak, resident uint64
-}
-
-func (s *Server) memoryFigures() memoryFigures {
-	m := memoryFigures{Stats: s.keys.Stats(), heap: runtimeMetric(metricHeapObjects), resident: s.residentMemory()}
-	m.used = s.usedMemory()
-	s.stats.peakMemory = max(s.stats.peakMemory, m.used)
-	m.peak = s.stats.peakMemory
-	return m
-}
-
-// fragmentation returns how many times the memory in use the process has.
-func (m memoryFigures) fragmentation() float64 { return float64(m.resident) / float64(m.used) }
-
-// clientMemory returns the bytes that all clients' transactions and replies take up.
-func (s *Server) clientMemory() int {
-	n := 0
-	for _, cl := range s.clients.list {
-		n += cl.memory()
-	}
-	return n
-}
-
 // memoryPurge returns at once: the memory goes back while commands are run.
 func memoryPurge(c *Ctx) {
 	go rtdebug.FreeOSMemory()
@@ -96,15 +74,11 @@ func memoryPurge(c *Ctx) {
 }
 
 func memoryStats(c *Ctx) {
-	m := c.srv.memoryFigures()
-	clients := c.srv.clientMemory()
-	perKey := uint64(0)
-	if m.Keys > 0 {
-		perKey = m.ArenaUsed / uint64(m.Keys)
-	}
+	s := c.srv
+	m, scripts := s.memoryFigures(), s.scripts.memory()
 	w := c.reply
 	mark, n := w.Start(), 0
-	count := func(name string, value uint64) {
+	count := func(name string, value int64) {
 		sendField(w, name, int(value))
 		n++
 	}
@@ -113,23 +87,58 @@ func memoryStats(c *Ctx) {
 		w.Double(value)
 		n++
 	}
-	count("peak.allocated", m.peak)
-	count("total.allocated", m.used)
+	count("peak.allocated", int64(m.peak))
+	count("total.allocated", int64(m.used))
+	count("startup.allocated", int64(m.startup))
 	count("replication.backlog", 0)
 	count("clients.slaves", 0)
-	count("clients.normal", uint64(clients))
+	count("clients.normal", int64(s.clientMemory()))
 	count("cluster.links", 0)
-	count("aof.buffer", 0)
-	count("keys.count", uint64(m.Keys))
-	count("keys.bytes-per-key", perKey)
-	count("dataset.bytes", m.ArenaUsed)
-	share("dataset.percentage", 100*float64(m.ArenaUsed)/float64(m.used))
-	share("peak.percentage", 100*float64(m.used)/float64(m.peak))
-	count("allocator.allocated", m.used)
-	count("allocator.resident", m.resident)
+	count("aof.buffer", int64(cap(s.effects.buf)))
+	count("lua.caches", int64(scripts.evalBytes))
+	count("functions.caches", int64(scripts.functionBytes))
+	for i := range s.keys.Databases() {
+		if db := s.keys.DB(i); db.Len() > 0 {
+			w.BulkString(fmt.Sprintf("db.%d", i))
+			w.Map(3)
+			sendField(w, "overhead.hashtable.main", db.IndexBytes())
+			sendField(w, "overhead.hashtable.expires", 0)
+			sendField(w, "overhead.hashtable.slot-to-keys", 0)
+			n++
+		}
+	}
+	count("overhead.total", int64(m.overhead))
+	count("keys.count", int64(m.Keys))
+	count("keys.bytes-per-key", int64((m.used-min(m.startup, m.used))/uint64(max(m.Keys, 1)))*int64(min(m.Keys, 1)))
+	count("dataset.bytes", int64(m.dataset))
+	share("dataset.percentage", m.datasetShare())
+	share("peak.percentage", 100*ratio(m.used, m.peak))
+	count("allocator.allocated", int64(m.allocated))
+	count("allocator.active", int64(m.active))
+	count("allocator.resident", int64(m.mapped))
+	share("allocator-fragmentation.ratio", ratio(m.active, m.allocated))
+	count("allocator-fragmentation.bytes", excess(m.active, m.allocated))
+	share("allocator-rss.ratio", ratio(m.mapped, m.active))
+	count("allocator-rss.bytes", excess(m.mapped, m.active))
+	share("rss-overhead.ratio", ratio(m.resident, m.mapped))
+	count("rss-overhead.bytes", excess(m.resident, m.mapped))
 	share("fragmentation", m.fragmentation())
-	sendField(w, "fragmentation.bytes", int(m.resident)-int(m.used))
-	w.EndMap(mark, n+1)
+	count("fragmentation.bytes", excess(m.resident, m.used))
+	w.EndMap(mark, n)
+}
+
+// memoryMallocStats has a line for each size of blocks in the arena, and what the Go runtime tells of its heap.
+func memoryMallocStats(c *Ctx) {
+	var t strings.Builder
+	fmt.Fprintf(&t, "arena: bytes of a block, blocks in use, blocks with room\n")
+	for _, class := range c.srv.keys.BlockStats() {
+		fmt.Fprintf(&t, "%6d %10d %10d\n", class.Size, class.Used, class.Room)
+	}
+	fmt.Fprintf(&t, "go heap:\n")
+	for _, name := range heapMetrics {
+		fmt.Fprintf(&t, "%-45s %12d\n", name, runtimeMetric(name))
+	}
+	c.reply.Verbatim("txt", t.String())
 }
 
 // From which on MEMORY DOCTOR speaks up. Below doctorMinimum every figure is mostly the program itself.

@@ -26,7 +26,6 @@ var missing = []struct {
 	{"module", "headgate loads no modules; redis-cell's command is built in"},
 	{"pfdebug pfselftest", "tests of Redis itself"},
 	{"script|debug", "there is no debugger for scripts"},
-	{"memory|malloc-stats", "memory comes from headgate's own arena and from Go's heap; see INFO memory"},
 	{"", "not part of this version"},
 }
 

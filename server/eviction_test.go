@@ -1,7 +1,10 @@
 package server
 
 import (
+	"bufio"
 	"fmt"
+	"io"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -193,4 +196,51 @@ func TestHeapLimit(t *testing.T) {
 	w.call("CONFIG SET maxmemory 50%")
 	require.EqualValues(t, share(1<<30, 50), m.max)
 	require.Equal(t, "[maxmemory 50%]", w.call("CONFIG GET maxmemory"))
+}
+
+// TestClientsAreEvicted has the largest clients closed, but for those that do not want that.
+func TestClientsAreEvicted(t *testing.T) {
+	p := newPipeServer(t)
+	queue := func(first string) (net.Conn, *bufio.Reader) {
+		conn, in := p.dial()
+		_, err := conn.Write([]byte(first + "MULTI\r\n"))
+		require.NoError(t, err)
+		require.Equal(t, strings.Repeat("+OK\r\n", 1+strings.Count(first, "\n")), readLines(t, in, 1+strings.Count(first, "\n")))
+		for range 30 {
+			_, err := conn.Write(encodeCommand("SET", "k", strings.Repeat("x", 5000)))
+			require.NoError(t, err)
+			require.Equal(t, "+QUEUED\r\n", readLines(t, in, 1))
+		}
+		return conn, in
+	}
+	kept, in := queue("CLIENT NO-EVICT ON\r\n")
+	_, victim := queue("")
+	small, answers := p.dial()
+	_, err := small.Write([]byte("CONFIG SET maxmemory-clients 200kb\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, "+OK\r\n", readLines(t, answers, 1))
+	_, err = victim.ReadByte()
+	require.ErrorIs(t, err, io.EOF)
+	_, err = small.Write([]byte("PING\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, "+PONG\r\n", readLines(t, answers, 1))
+	_, err = kept.Write([]byte("DISCARD\r\n"))
+	require.NoError(t, err)
+	require.Equal(t, "+OK\r\n", readLines(t, in, 1))
+	for _, conn := range []net.Conn{kept, small} {
+		require.NoError(t, conn.Close())
+	}
+}
+
+// TestUnfinishedInputCounts has a client send the half of a long command.
+func TestUnfinishedInputCounts(t *testing.T) {
+	w := newClockClient(t)
+	half := encodeCommand("SET", "k", strings.Repeat("x", 10*manyInput))
+	for len(half) > 5*manyInput {
+		n := copy(w.conn.In.Space(&w.pool), half[:min(len(half), 4096)])
+		w.conn.In.Received(n)
+		half = half[n:]
+		w.worker.Batch(w.ready)
+	}
+	require.Greater(t, w.srv.clientMemory(), 4*manyInput)
 }

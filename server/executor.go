@@ -128,6 +128,9 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 		from, begin := conn.In.Offset(), len(w.args)
 		args, ok, err := conn.In.Next(w.args, limits)
 		if !ok && err == nil {
+			if n := conn.In.Buffered(); n > manyInput || cl.hasInput {
+				cl.noteInput(n)
+			}
 			return false
 		}
 		w.args = args

@@ -132,47 +132,6 @@ func infoClients(c *Ctx, t *infoText) {
 	t.field("clients_in_timeout_table", len(c.srv.blocking.timeouts))
 }
 
-func infoMemory(c *Ctx, t *infoText) {
-	m := c.srv.memoryFigures()
-	t.bytes("used_memory", m.used)
-	t.bytes("used_memory_rss", m.resident)
-	t.bytes("used_memory_peak", m.peak)
-	t.field("used_memory_peak_perc", fmt.Sprintf("%.2f%%", 100*float64(m.used)/float64(m.peak)))
-	overhead := min(c.srv.startMemory+uint64(c.srv.clientMemory()), m.used)
-	t.field("used_memory_overhead", overhead)
-	t.field("used_memory_startup", c.srv.startMemory)
-	t.field("used_memory_dataset", m.used-overhead)
-	t.field("used_memory_dataset_perc", fmt.Sprintf("%.2f%%", 100*float64(m.used-overhead)/float64(max(m.used-min(c.srv.startMemory, m.used), 1))))
-	t.field("used_memory_arena", m.ArenaUsed)
-	t.field("used_memory_arena_rss", m.ArenaResident)
-	t.field("used_memory_heap", m.heap)
-	if total := systemMemory(); total > 0 {
-		t.bytes("total_system_memory", total)
-	}
-	scripts := c.srv.scripts.memory()
-	t.field("used_memory_scripts_eval", scripts.evalBytes)
-	t.field("number_of_cached_scripts", scripts.scripts)
-	t.field("number_of_functions", scripts.functions)
-	t.field("number_of_libraries", scripts.libraries)
-	t.field("used_memory_functions", scripts.functionBytes)
-	t.bytes("used_memory_scripts", uint64(scripts.evalBytes+scripts.functionBytes))
-	t.bytes("maxmemory", c.srv.memory.max)
-	t.field("maxmemory_policy", c.cfg.MaxMemoryPolicy)
-	t.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", m.fragmentation()))
-	t.field("mem_fragmentation_bytes", int64(m.resident)-int64(m.used))
-	t.field("mem_allocator", "arena+"+runtime.Version())
-	t.field("mem_clients_slaves", 0)
-	t.field("mem_clients_normal", c.srv.clientMemory())
-	t.field("mem_replication_backlog", 0)
-	t.field("mem_aof_buffer", 0)
-	t.field("mem_cluster_links", 0)
-	t.field("mem_total_replication_buffers", 0)
-	t.field("mem_not_counted_for_evict", 0)
-	t.field("active_defrag_running", 0)
-	t.field("lazyfree_pending_objects", 0)
-	t.field("lazyfreed_objects", 0)
-}
-
 func infoPersistence(c *Ctx, t *infoText) {
 	s := c.srv
 	t.field("loading", bit(s.loading.active))

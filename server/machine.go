@@ -71,20 +71,25 @@ func groupLimit(root fs.FS, mount, group, file string) (limit uint64) {
 	}
 }
 
-// processLimit returns the process's own limits: on its data, and on its addresses, of which it has reserved many that it does not use.
+// processLimit returns the process's own limits, on its data and on its addresses. They count what is mapped, of which much is not used.
 func processLimit() (limit uint64) {
-	if n, ok := resourceLimit(syscall.RLIMIT_DATA); ok {
-		limit = n
-	}
-	if n, ok := resourceLimit(syscall.RLIMIT_AS); ok {
-		size, resident := processSize()
-		if unused := size - min(resident, size); n > unused {
-			n -= unused
+	size, data, _ := processSize()
+	for _, bound := range []struct {
+		which int
+		taken uint64
+	}{{syscall.RLIMIT_DATA, data}, {syscall.RLIMIT_AS, size}} {
+		if n, ok := resourceLimit(bound.which); ok {
+			limit = smallest(limit, max(n-min(bound.taken+mappingMargin, n), n/leastMapped))
 		}
-		limit = smallest(limit, n)
 	}
 	return limit
 }
+
+// The process's own limits count what is mapped, whether it is used or not, and the Go runtime and its threads map more than they use.
+const (
+	mappingMargin = 128 << 20 // bytes that they may map beside what they have at the start
+	leastMapped   = 16        // a part of the limit that data may have even so
+)
 
 func resourceLimit(which int) (bytes uint64, ok bool) {
 	var limit syscall.Rlimit
@@ -94,24 +99,19 @@ func resourceLimit(which int) (bytes uint64, ok bool) {
 	return limit.Cur, true
 }
 
-// processSize returns the bytes of addresses that the process has, and of memory behind them; 0 where /proc does not tell.
-func processSize() (size, resident uint64) {
+// processSize returns the bytes of addresses that the process has, of those for data, and of memory behind them; 0 where /proc does not
+// tell.
+func processSize() (size, data, resident uint64) {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return 0, 0
+		return 0, 0, 0
 	}
-	fields := bytes.Fields(statm)
-	if len(fields) < 2 {
-		return 0, 0
+	var pages [6]uint64 // size, resident, shared, text, nothing, data
+	for i, field := range bytes.Fields(statm) {
+		if i < len(pages) {
+			pages[i], _ = strconv.ParseUint(string(field), 10, 64)
+		}
 	}
 	page := uint64(os.Getpagesize())
-	pages, err := strconv.ParseUint(string(fields[0]), 10, 64)
-	if err != nil {
-		return 0, 0
-	}
-	present, err := strconv.ParseUint(string(fields[1]), 10, 64)
-	if err != nil {
-		return 0, 0
-	}
-	return pages * page, present * page
+	return pages[0] * page, pages[5] * page, pages[1] * page
 }

@@ -15,8 +15,12 @@ import (
 const (
 	metricHeapObjects  = "/memory/classes/heap/objects:bytes"
 	metricHeapReleased = "/memory/classes/heap/released:bytes"
+	metricHeapUnused   = "/memory/classes/heap/unused:bytes"
 	metricTotal        = "/memory/classes/total:bytes"
 )
+
+// heapMetrics are those that MEMORY MALLOC-STATS shows.
+var heapMetrics = []string{metricHeapObjects, metricHeapUnused, "/memory/classes/heap/free:bytes", metricHeapReleased, "/memory/classes/heap/stacks:bytes", metricTotal, "/gc/heap/live:bytes"}
 
 // runtimeMetric returns one of the runtime's byte counts.
 func runtimeMetric(name string) uint64 {
@@ -28,7 +32,7 @@ func runtimeMetric(name string) uint64 {
 // residentMemory returns the bytes of physical memory that the process has. Systems without /proc get what was mapped and not
 // given back.
 func (s *Server) residentMemory() uint64 {
-	if _, resident := processSize(); resident > 0 {
+	if _, _, resident := processSize(); resident > 0 {
 		return resident
 	}
 	return runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased) + s.keys.Stats().ArenaResident

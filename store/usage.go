@@ -35,6 +35,46 @@ func (ks *Keyspace) Used() uint64 {
 	return ks.arenaUsed + uint64(ks.objectBytes) + ks.overhead
 }
 
+// IndexBytes is what it takes to find the database's keys.
+func (db *DB) IndexBytes() int {
+	n := db.indexOverhead()
+	for _, tables := range db.atDepth {
+		n += tables * tableBytes
+	}
+	return n
+}
+
+// BlockStats is what the arenas hold of blocks of one size.
+type BlockStats struct {
+	Size       int
+	Used, Room int // blocks
+}
+
+// BlockStats are those of each size that is in use.
+func (ks *Keyspace) BlockStats() (list []BlockStats) {
+	var of [maxClasses]BlockStats
+	for _, db := range ks.dbs {
+		for chunk := uint32(1); chunk < db.arena.next; chunk++ {
+			if db.arena.runs[chunk] == nil {
+				continue
+			}
+			for i := range db.arena.runs[chunk] {
+				if r := &db.arena.runs[chunk][i]; r.live > 0 {
+					of[r.class].Used += int(r.live)
+					of[r.class].Room += int(r.limit - r.live)
+				}
+			}
+		}
+	}
+	for class := range of {
+		if of[class].Used > 0 {
+			of[class].Size = int(classSize(uint8(class)))
+			list = append(list, of[class])
+		}
+	}
+	return list
+}
+
 // indexOverhead is what a database has on the Go heap beside its values: directory, tables, the arena's own books and the slab.
 func (db *DB) indexOverhead() int {
 	n := len(db.dir) * int(unsafe.Sizeof(dirEntry{}))

@@ -90,6 +90,12 @@ func StartLimited(t testing.TB, files int, flags ...string) *Server {
 	return start(t, "headgate", "/bin/sh", flags, shell...)
 }
 
+// StartUnder is Start behind a command of the shell, such as one that sets a limit.
+func StartUnder(t testing.TB, command string, flags ...string) *Server {
+	t.Helper()
+	return start(t, "headgate", "/bin/sh", flags, "-c", command+` && exec "$0" "$@"`, Binary(t))
+}
+
 // StartReference runs redis-server under the same terms as Start.
 func StartReference(t testing.TB, flags ...string) *Server {
 	t.Helper()
