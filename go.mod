@@ -35,6 +35,7 @@ require (
 	github.com/prometheus/common v0.66.1 // indirect
 	github.com/prometheus/procfs v0.16.1 // indirect
 	github.com/tidwall/match v1.1.1 // indirect
+	github.com/valkey-io/valkey-go v1.0.67
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	golang.org/x/tools v0.31.0 // indirect
 	google.golang.org/protobuf v1.36.8 // indirect
