@@ -12,11 +12,14 @@ import (
 	"headgate/server/policy"
 )
 
+// handStart is when the clocks that tests move begin, in ns.
+const handStart = int64(1_790_000_000) * int64(time.Second)
+
 // handClock is a time that tests move.
 type handClock struct{ ns int64 }
 
 func (h *handClock) clock() *Clock {
-	h.ns = int64(24 * time.Hour)
+	h.ns = handStart
 	return NewClock(func() (int64, int64) { return h.ns, h.ns })
 }
 
@@ -105,7 +108,7 @@ func TestTopForgets(t *testing.T) {
 	cfg := unsaved()
 	cfg.TopWindow = 10 * time.Second
 	w, clock := topClient(t, cfg)
-	at := func(seconds int) { clock.ns = int64(24*time.Hour) + int64(seconds)*int64(time.Second) }
+	at := func(seconds int) { clock.ns = handStart + int64(seconds)*int64(time.Second) }
 	call := func(key string) { w.ask("CL.THROTTLE", key, "0", "1", "60") }
 	at(9)
 	call("old")

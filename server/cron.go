@@ -55,6 +55,7 @@ func (s *Server) cron() time.Duration {
 		s.savePoints(now)
 		s.keepAsked()
 		s.top.goOn(now)
+		s.takeSample(now)
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
 		due.sample = now + int64(samplePeriod)
 	}

@@ -164,5 +164,5 @@ func maxDescriptors() int {
 
 // logReady writes the start-up line.
 func (s *Server) logReady() {
-	s.log.Info("headgate "+Version+" is ready", "addr", strings.Join(s.Addresses(), " "), "pid", pid(), "loops", s.fronts.count())
+	s.log.Info("headgate is ready", "version", Version, "addr", strings.Join(s.Addresses(), " "), "pid", pid(), "loops", s.fronts.count())
 }

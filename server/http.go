@@ -49,6 +49,7 @@ func (h *httpPort) open(s *Server, cfg *config.Config) (err error) {
 	h.web.Page("/metrics", web.Guarded, promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtATime}))
 	h.web.Page("/healthz", web.Open, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { sendLine(w, http.StatusOK, "ok") }))
 	h.web.Page("/readyz", web.Open, http.HandlerFunc(s.readyz))
+	s.addPage(h.web)
 	return nil
 }
 
@@ -71,10 +72,14 @@ func (h *httpPort) close() {
 
 // mistrusts says why a peer may not see keys without a password: it could not read them over the Redis protocol either.
 func (s *Server) mistrusts(peer netip.Addr) (why string) {
+	s.Lock()
+	user := s.access.users.Default()
+	open := user.Open() && user.MayAll()
+	s.Unlock()
 	cfg := s.config.Get()
 	switch {
-	case s.access.closed.Load():
-		return "clients need a password to see keys, so this page needs one too: set metrics-password"
+	case !open:
+		return "not every client may see all keys, so this page needs a password: set metrics-password"
 	case cfg.ProtectedMode && !peer.IsLoopback():
 		return "protected-mode lets clients of other machines see no keys, so they do not see this page: set metrics-password"
 	}

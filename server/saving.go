@@ -112,7 +112,7 @@ func (s *Server) savePoints(now int64) {
 	changes := s.changes()
 	for _, p := range s.config.Get().Save {
 		if changes > 0 && changes >= uint64(p.Changes) && now-v.last > int64(p.Seconds)*1e9 {
-			s.log.Info(fmt.Sprintf("%d changes in %d seconds: saving a snapshot", p.Changes, p.Seconds))
+			s.log.Info("saving a snapshot, as a save point asks for", "changes", p.Changes, "seconds", p.Seconds)
 			s.save()
 			return
 		}

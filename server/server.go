@@ -42,6 +42,7 @@ type Server struct {
 	effects  effects
 	policies policies
 	top      topKeys
+	samples  samples
 	access   access
 	pairs    [maxPairs]takenPair           // scratch for RL.TAKE
 	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows

@@ -39,6 +39,15 @@ func (o *logOutput) setLevel(level config.LogLevel) {
 	}[level])
 }
 
+// handler writes lines in a format. The keys are the same in each.
+func (o *logOutput) handler(format config.LogFormat) slog.Handler {
+	options := &slog.HandlerOptions{Level: o}
+	if format == config.LogText || format == config.LogAuto && o.path == "" && isTerminal(o.out) {
+		return slog.NewTextHandler(o, options)
+	}
+	return slog.NewJSONHandler(o, options)
+}
+
 // reopen goes on in the file that has the path now.
 func (o *logOutput) reopen() error {
 	if o.path == "" {

@@ -28,7 +28,7 @@ func (p program) serve(args []string) error {
 		return err
 	}
 	defer out.Close()
-	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: out}))
+	log := slog.New(out.handler(cfg.LogFormat))
 	for _, n := range notices {
 		log.Warn(n.String())
 	}

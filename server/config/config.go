@@ -60,6 +60,7 @@ type Config struct {
 	OnSigterm       ShutdownFlags // shutdown-on-sigterm
 	LogLevel        LogLevel
 	LogFile         string // "" = standard error; relative to Dir, see Path
+	LogFormat       LogFormat
 	PidFile         string // "" = none; relative to Dir, see Path
 	Daemonize       bool   // always false: yes has no effect
 
@@ -191,6 +192,16 @@ const (
 	LogVerbose
 	LogNotice
 	LogWarning
+)
+
+// LogFormat is the form of the log's lines.
+type LogFormat uint8
+
+// The values of log-format.
+const (
+	LogAuto LogFormat = iota // text on a terminal, JSON otherwise
+	LogText
+	LogJSON
 )
 
 // Access says who may use something that is dangerous to leave open.

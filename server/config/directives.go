@@ -261,6 +261,11 @@ var directives = []*Directive{
 		check:   clampHz,
 	},
 	{
+		Name: "log-format", Group: General, Since: "0.1.0", Default: "auto",
+		Summary: "Form of the log's lines: text has key=value pairs, json an object; auto takes text on a terminal and json otherwise.",
+		kind:    enum(func(c *Config) *LogFormat { return &c.LogFormat }, "auto", "text", "json"),
+	},
+	{
 		Name: "logfile", Group: General, Since: "0.1.0", Default: `""`,
 		Summary: "File to log to, relative to dir; empty means standard error.",
 		kind:    text(func(c *Config) *string { return &c.LogFile }),
@@ -544,7 +549,7 @@ var directives = []*Directive{
 	},
 	{
 		Name: "metrics-port", Group: Metrics, Since: "0.1.0", Default: "0",
-		Summary: "HTTP port for /metrics in Prometheus' format, /healthz and /readyz; 0 means none.",
+		Summary: "HTTP port for a page that shows what goes on, /metrics in Prometheus' format, /healthz and /readyz; 0 means none.",
 		kind:    integer(0, 65535, func(c *Config) *int { return &c.MetricsPort }),
 	},
 	{

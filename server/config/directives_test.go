@@ -107,6 +107,7 @@ var samples = map[string]sample{
 	"latency-monitor-threshold":  {"5", "5"},
 	"latency-tracking":           {"NO", "no"},
 	"list-max-listpack-size":     {"-5", "-5"},
+	"log-format":                 {"JSON", "json"},
 	"logfile":                    {"/var/log/x y", "/var/log/x y"},
 	"loglevel":                   {"WARNING", "warning"},
 	"maxclients":                 {"12", "12"},

@@ -1,0 +1,372 @@
+package server
+
+import (
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"headgate/server/page"
+	"headgate/server/policy"
+	"headgate/server/top"
+	"headgate/server/web"
+	"headgate/store"
+	"headgate/throttle"
+)
+
+// The page is one document (package page) that asks for /data every second, and for /lookup when somebody looks a key up. Both answer
+// with JSON, change nothing and take the executor's lock in slices, as /metrics does.
+
+const (
+	pageTop      = 20   // keys of each list that the page shows
+	pagePolicies = 50   // policies that it shows: those with the most calls
+	maxLookedUp  = 1024 // bytes of a key that can be looked up
+)
+
+// addPage has the HTTP port answer with the page.
+func (s *Server) addPage(port *web.Server) {
+	s.samples.on = true
+	port.Page("/", web.Private, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", page.Policy)
+		_, _ = w.Write(page.HTML) // a peer that has gone wants nothing
+	}))
+	port.Page("/data", web.Private, http.HandlerFunc(s.pageData))
+	port.Page("/lookup", web.Private, http.HandlerFunc(s.pageLookup))
+}
+
+// pageKey is a key for people to read, and for the page to ask with.
+type pageKey struct {
+	Text string `json:"text"`
+	Hex  string `json:"hex"`
+	DB   int    `json:"db"`
+}
+
+func keyForPage(name []byte, long bool, db int) pageKey {
+	k := pageKey{Text: readable(name), Hex: hex.EncodeToString(name), DB: db}
+	if long {
+		k.Text, k.Hex = k.Text+"…", "" // not the whole name, so nothing can be asked with it
+	}
+	return k
+}
+
+// readable is a key's name as it is, or quoted if it does not consist of characters that can be seen.
+func readable(name []byte) string {
+	text := string(name)
+	plain := utf8.ValidString(text) && text != "" && text[0] != '"'
+	for _, r := range text {
+		plain = plain && unicode.IsPrint(r)
+	}
+	if plain {
+		return text
+	}
+	return strconv.QuoteToASCII(text)
+}
+
+type pageTopKey struct {
+	Key   pageKey `json:"key"`
+	Calls uint64  `json:"calls"`
+	Error uint64  `json:"error"`
+}
+
+type pageList struct {
+	Calls uint64       `json:"calls"`
+	Error uint64       `json:"error"`
+	Keys  []pageTopKey `json:"keys"`
+}
+
+type pageCounts struct {
+	Name    string `json:"name"`
+	Text    string `json:"text,omitempty"`
+	Allowed uint64 `json:"allowed"`
+	Near    uint64 `json:"near"`
+	Limited uint64 `json:"limited"`
+}
+
+func countsForPage(name string, d *decisions) pageCounts {
+	return pageCounts{Name: name, Allowed: d.allowed, Near: d.near, Limited: d.limited}
+}
+
+// pageReply is what /data answers with.
+type pageReply struct {
+	Now        int64        `json:"now"` // ms
+	Version    string       `json:"version"`
+	RunID      string       `json:"run"`
+	Uptime     int64        `json:"uptime"` // s
+	Ready      string       `json:"ready"`  // why not, or nothing
+	Clients    int          `json:"clients"`
+	Keys       int          `json:"keys"`
+	Memory     uint64       `json:"memory"`
+	Commands   uint64       `json:"commands"`
+	Decisions  pageCounts   `json:"decisions"`
+	Samples    [][]float64  `json:"samples"` // at, allowed, limited, commands, the percentiles in µs, memory, keys
+	TopSeconds int64        `json:"topSeconds"`
+	Limited    *pageList    `json:"limited"` // null: top-keys is 0
+	Hot        *pageList    `json:"hot"`
+	Algorithms []pageCounts `json:"algorithms"`
+	Policies   []pageCounts `json:"policies"`
+	Others     int          `json:"others"` // policies that are not shown
+}
+
+// pageData answers /data?since=<ms>: how things stand, and the samples after that time.
+func (s *Server) pageData(w http.ResponseWriter, r *http.Request) {
+	since, err := strconv.ParseInt(r.FormValue("since"), 10, 64)
+	if err != nil {
+		since = 0
+	}
+	d := pageReply{Version: Version, RunID: s.runID, Ready: string(s.unready())}
+	var recent []pageSample
+	var algorithms [leaseAlgorithm + 1]decisions
+	scrape := collector{s}
+	scrape.locked(func(s *Server) {
+		now := s.clock.Read()
+		d.Now, d.Uptime = now/1e6, (now-s.started)/int64(time.Second)
+		d.Clients, d.Keys, d.Memory, d.Commands = len(s.clients.list), s.keys.Stats().Keys, s.usedMemory(), s.stats.processed
+		recent, algorithms = s.samples.since(since), s.stats.decisions
+		s.top.goOn(now)
+		d.TopSeconds = (now - s.top.began) / int64(time.Second)
+	})
+	var all decisions
+	for a := policy.Algorithm(1); a <= leaseAlgorithm; a++ {
+		all.sum(&algorithms[a])
+		if algorithms[a] != (decisions{}) {
+			d.Algorithms = append(d.Algorithms, countsForPage(algorithmName(a), &algorithms[a]))
+		}
+	}
+	d.Decisions = countsForPage("", &all)
+	d.Samples = make([][]float64, len(recent))
+	for i, p := range recent {
+		d.Samples[i] = []float64{float64(p.at), p.allowed, p.limited, p.commands, p.usec[0], p.usec[1], p.usec[2], float64(p.memory), float64(p.keys)}
+	}
+	d.Limited, d.Hot = scrape.list(listLimited), scrape.list(listHot)
+	d.Policies, d.Others = scrape.policies()
+	sendJSON(w, http.StatusOK, d)
+}
+
+// list reads one list of keys.
+func (m *collector) list(name string) (l *pageList) {
+	var keys []top.Key
+	m.locked(func(s *Server) {
+		if s.top.keys > 0 {
+			window := s.top.window(name)
+			l = &pageList{Calls: window.Sum(), Error: window.Bound(), Keys: []pageTopKey{}}
+			keys = window.Top(pageTop)
+		}
+	})
+	for _, k := range keys {
+		l.Keys = append(l.Keys, pageTopKey{keyForPage(k.Name, k.Long, k.DB), k.Count, k.Error})
+	}
+	return l
+}
+
+// policies reads what is counted of policies, those with the most calls first.
+func (m *collector) policies() (list []pageCounts, others int) {
+	list = []pageCounts{}
+	for begin, more := 0, true; more; begin += policiesPerScrapeSlice {
+		m.locked(func(s *Server) {
+			all := s.policies.counts.list
+			end := min(begin+policiesPerScrapeSlice, len(all))
+			for _, counted := range all[min(begin, end):end] {
+				list = append(list, countsForPage(counted.name, &counted.decisions))
+			}
+			more = end < len(all)
+		})
+	}
+	slices.SortStableFunc(list, func(a, b pageCounts) int { return cmp.Compare(b.Allowed+b.Limited, a.Allowed+a.Limited) })
+	others = max(0, len(list)-pagePolicies)
+	list = list[:len(list)-others]
+	m.locked(func(s *Server) {
+		for i := range list {
+			list[i].Text = s.policyText(list[i].Name)
+		}
+	})
+	return list, others
+}
+
+// policyText is what a policy says, or nothing if there is none of that name or data are being loaded. The caller holds the executor's
+// lock.
+func (s *Server) policyText(name string) string {
+	if fixed := s.policies.fixed[name]; fixed != nil {
+		return fixed.text
+	}
+	if s.loading.active || s.busy != "" {
+		return ""
+	}
+	h, _, err := s.keys.DB(0).Hash(s.keys.Key([]byte(policiesKey)), s.clock.now/1e6)
+	if err != nil {
+		return ""
+	}
+	kept, _ := h.Get([]byte(name))
+	_, text, err := policy.ParseText(policy.Words(string(kept)))
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// lookedUp is what /lookup answers with.
+type lookedUp struct {
+	Error     string  `json:"error,omitempty"`
+	Key       pageKey `json:"key"`
+	Found     bool    `json:"found"`
+	Kind      string  `json:"kind,omitempty"`
+	Algorithm string  `json:"algorithm,omitempty"` // what the state looks like, or what was asked with
+	Used      *int64  `json:"used,omitempty"`
+	Limit     *int64  `json:"limit,omitempty"`
+	Remaining *int64  `json:"remaining,omitempty"`
+	Limited   *bool   `json:"limited,omitempty"` // a call would be
+	RetryMs   *int64  `json:"retry,omitempty"`
+	ResetMs   *int64  `json:"reset,omitempty"`
+	ExpiresMs *int64  `json:"expires,omitempty"`
+}
+
+// pageLookup answers /lookup?key=<key>&db=<n>&limit=<policy, or an algorithm and its words>. The key may be given in hexadecimal as
+// hex instead.
+func (s *Server) pageLookup(w http.ResponseWriter, r *http.Request) {
+	name := []byte(r.FormValue("key"))
+	if encoded := r.FormValue("hex"); encoded != "" {
+		var err error
+		if name, err = hex.DecodeString(encoded); err != nil {
+			sendJSON(w, http.StatusBadRequest, lookedUp{Error: "hex is not hexadecimal"})
+			return
+		}
+	}
+	number := cmp.Or(r.FormValue("db"), "0")
+	db, err := strconv.Atoi(number)
+	if err != nil || db < 0 || db >= s.keys.Databases() {
+		sendJSON(w, http.StatusBadRequest, lookedUp{Error: "there is no such database"})
+		return
+	}
+	if len(name) > maxLookedUp {
+		sendJSON(w, http.StatusBadRequest, lookedUp{Error: "the key is too long to be looked up here"})
+		return
+	}
+	l := lookedUp{Key: keyForPage(name, false, db)}
+	if err := s.lookUp(&l, name, db, r.FormValue("limit")); err != nil {
+		l.Error = err.Error()
+		sendJSON(w, http.StatusOK, l)
+		return
+	}
+	sendJSON(w, http.StatusOK, l)
+}
+
+// lookUp reads the state of a key, as PEEK would with the limit that is given, if one is.
+func (s *Server) lookUp(l *lookedUp, name []byte, db int, limit string) error {
+	s.Lock()
+	defer s.Unlock()
+	switch {
+	case s.loading.active:
+		return errors.New("the data are being loaded")
+	case s.busy != "":
+		return errors.New("a script is running")
+	}
+	now := s.clock.Read()
+	c := &Ctx{srv: s, cfg: s.config.Get(), db: s.keys.DB(db), now: now / 1e6, nowNs: now}
+	k := s.keys.Key(name)
+	e, found := c.db.Find(k, c.now)
+	if l.Found = found; found {
+		l.Kind = e.Kind().String()
+		if at := e.ExpireAt(); at > 0 {
+			l.ExpiresMs = ptr(max(0, at-c.now))
+		}
+		c.guessState(l, k, &e)
+	}
+	if limit == "" {
+		return nil
+	}
+	p, err := c.namedOrWritten(limit)
+	if err != nil {
+		return err
+	}
+	var v verdict
+	request := policy.Request{Call: throttle.Call{Cost: 1, Peek: true}}
+	if wireError := c.decide(k, p, &request, &v); wireError != "" {
+		return errors.New(wireError)
+	}
+	l.Algorithm = algorithmName(p.Algorithm)
+	l.Limit, l.Limited, l.RetryMs, l.ResetMs = ptr(v.Limit), ptr(v.Limited), ptr(v.RetryAfter), ptr(v.ResetAfter)
+	request.Call.Cost = 0
+	if wireError := c.decide(k, p, &request, &v); wireError == "" { // what is left now, and not after a call
+		l.Remaining, l.Used = ptr(v.Remaining), nil
+		if v.Limit >= 0 {
+			l.Used = ptr(v.Limit - v.Remaining)
+		}
+	}
+	return nil
+}
+
+// namedOrWritten is the limit of a name, or one that is written out.
+func (c *Ctx) namedOrWritten(limit string) (*policy.Policy, error) {
+	known, err := c.policy([]byte(limit))
+	switch {
+	case err != nil:
+		return nil, err
+	case known != nil:
+		return known.Policy, nil
+	}
+	p, _, err := policy.ParseText(policy.Words(limit))
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
+}
+
+// earliestTAT is the least number that passes for a time in ns: a counter is hardly ever so high.
+const earliestTAT = int64(1e17) // early in 1973
+
+// guessState tells what a key's state looks like, as far as that can be seen without the limit.
+func (c *Ctx) guessState(l *lookedUp, k store.Key, e *store.Entry) {
+	switch e.Kind() {
+	case store.KindString:
+		n, wireError := storedInteger(e)
+		switch {
+		case wireError != "":
+		case n >= earliestTAT:
+			l.Algorithm, l.ResetMs = "gcra", ptr(throttle.Millis(max(0, n-c.nowNs)))
+		case e.ExpireAt() > 0:
+			l.Algorithm, l.Used, l.ResetMs = "fixed", ptr(n), l.ExpiresMs
+		default:
+			l.Used = ptr(n)
+		}
+	case store.KindZSet:
+		if z, found, err := c.db.ZSet(k, c.now); err == nil && found {
+			l.Algorithm, l.Used, l.ResetMs = "log", ptr(int64(z.Len())), l.ExpiresMs
+			if _, newest := z.AtRank(z.Len() - 1); newest > float64(c.now) {
+				l.Algorithm, l.Used = "lease", ptr(int64(z.CountAfter(c.now)))
+			}
+		}
+	case store.KindHash:
+		if h, found, err := c.db.Hash(k, c.now); err == nil && found && h.Len() <= maxSlidingFields {
+			used, sliding := int64(0), true
+			h.Each(func(field, value []byte) bool {
+				_, ok1 := store.ParseInt(field)
+				n, ok2 := store.ParseInt(value)
+				used += n
+				sliding = sliding && ok1 && ok2
+				return sliding
+			})
+			if sliding {
+				l.Algorithm, l.Used, l.ResetMs = "sliding", ptr(used), l.ExpiresMs
+			}
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// sendJSON answers with a value.
+func sendJSON(w http.ResponseWriter, status int, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		panic("server: " + err.Error()) // the values are ours
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a peer that has gone wants nothing
+}

@@ -1,0 +1,187 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/page"
+)
+
+// askPage asks a handler of the page and reads its JSON.
+func askPage(t *testing.T, handler http.HandlerFunc, query url.Values, reply any) (status int) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	handler(w, httptest.NewRequest("GET", "/?"+query.Encode(), nil))
+	require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), reply))
+	return w.Code
+}
+
+func TestPageData(t *testing.T) {
+	w, clock := topClient(t, unsaved())
+	s := w.srv
+	s.samples.on = true
+	sample := func() {
+		s.Lock()
+		defer s.Unlock()
+		s.takeSample(s.clock.Read())
+	}
+	sample()
+	w.ask("RL.POLICY", "SET", "login", "FIXED", "2", "1h")
+	for range 10 {
+		w.ask("CL.THROTTLE", "user:\xff", "3", "1", "3600")
+		w.ask("RL.TAKE", "1", "login", "<b>")
+	}
+	clock.ns += int64(2 * time.Second)
+	sample()
+	sample() // not time yet
+	var d pageReply
+	require.Equal(t, 200, askPage(t, s.pageData, nil, &d))
+	require.Equal(t, pageCounts{Allowed: 6, Near: 2, Limited: 14}, d.Decisions)
+	require.Equal(t, []pageCounts{{Name: "gcra", Allowed: 4, Near: 1, Limited: 6}, {Name: "fixed", Allowed: 2, Near: 1, Limited: 8}}, d.Algorithms)
+	require.Equal(t, []pageCounts{{Name: "login", Text: "FIXED 2 1h", Allowed: 2, Near: 1, Limited: 8}}, d.Policies)
+	require.Len(t, d.Samples, 1)
+	require.Equal(t, []float64{float64(d.Now), 3, 7, 10.5}, d.Samples[0][:4])
+	require.Positive(t, d.Samples[0][4])
+	require.LessOrEqual(t, d.Samples[0][4], d.Samples[0][6])
+	require.Equal(t, 3, d.Keys)
+	require.Equal(t, pageKey{Text: "<b>", Hex: "3c623e"}, d.Limited.Keys[0].Key)
+	require.Equal(t, pageTopKey{Key: pageKey{Text: `"user:\xff"`, Hex: "757365723aff"}, Calls: 6}, d.Limited.Keys[1])
+	require.EqualValues(t, 20, d.Hot.Calls)
+
+	var none pageReply
+	askPage(t, s.pageData, url.Values{"since": {fmt.Sprint(d.Now)}}, &none)
+	require.Empty(t, none.Samples)
+	w.ask("CONFIG", "SET", "top-keys", "0")
+	askPage(t, s.pageData, url.Values{"since": {"nonsense"}}, &none)
+	require.Nil(t, none.Hot)
+	require.Len(t, none.Samples, 1)
+}
+
+// TestSamples: there are never more than the page shows, the oldest go first, and counters that begin anew make no rate negative.
+func TestSamples(t *testing.T) {
+	w, clock := topClient(t, unsaved())
+	s := w.srv
+	sample := func() {
+		clock.ns += int64(time.Second)
+		s.Lock()
+		defer s.Unlock()
+		s.takeSample(s.clock.Read())
+	}
+	sample()
+	require.Empty(t, s.samples.since(0), "nobody has asked for any")
+	s.samples.on = true
+	for range keptSamples + 100 {
+		w.ask("PING")
+		sample()
+	}
+	w.ask("CONFIG", "RESETSTAT")
+	w.ask("PING")
+	sample()
+	all := s.samples.since(0)
+	require.Len(t, all, keptSamples)
+	require.True(t, slices.IsSortedFunc(all, func(a, b pageSample) int { return int(a.at - b.at) }))
+	require.Equal(t, clock.ns/1e6, all[keptSamples-1].at)
+	for _, p := range all {
+		require.GreaterOrEqual(t, p.commands, 1.0)
+		require.LessOrEqual(t, p.commands, 2.0)
+	}
+	require.Len(t, s.samples.since(all[keptSamples-3].at), 2)
+}
+
+func TestPageLookup(t *testing.T) {
+	w, _ := topClient(t, unsaved())
+	ask := func(query string) (l lookedUp, status int) {
+		values, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		status = askPage(t, w.srv.pageLookup, values, &l)
+		return l, status
+	}
+	w.ask("RL.POLICY", "SET", "login", "FIXED", "5", "1h")
+	w.ask("RL.TAKE", "1", "login", "f")
+	w.ask("RL.GCRA", "g", "5", "1", "1m", "COST", "3")
+	w.ask("RL.SLIDING", "s", "5", "1h", "COST", "2")
+	w.ask("RL.LOG", "l", "5", "1h", "COST", "4")
+	w.ask("RL.ACQUIRE", "lease", "5", "1h")
+	w.ask("SET", "text", "hello")
+	w.ask("SELECT", "2")
+	w.ask("RL.FIXED", "\xff\x00", "1", "1m")
+	dirty := w.srv.keys.Dirty()
+
+	for _, tt := range []struct {
+		query                  string
+		kind, algorithm        string
+		used, limit, remaining int64 // -1: not told
+		reset                  int64
+	}{
+		{"key=f", "string", "fixed", 1, -1, -1, 3600_000},
+		{"key=f&limit=login", "string", "fixed", 1, 5, 4, 3600_000},
+		{"key=g", "string", "gcra", -1, -1, -1, 180_000},
+		{"key=g&limit=GCRA+5+1+1m", "string", "gcra", 3, 5, 2, 180_000},
+		{"key=s", "hash", "sliding", 2, -1, -1, -2},
+		{"key=s&limit=SLIDING+5+1h", "hash", "sliding", 2, 5, 3, -2},
+		{"key=l&limit=log+5+1h", "zset", "log", 4, 5, 1, 3600_000},
+		{"key=l", "zset", "log", 4, -1, -1, 3600_000},
+		{"key=lease", "zset", "lease", 1, -1, -1, 3600_000},
+		{"key=none&limit=login", "", "fixed", 0, 5, 5, 0},
+		{"hex=ff00&db=2", "string", "fixed", 1, -1, -1, 60_000},
+	} {
+		t.Run(tt.query, func(t *testing.T) {
+			l, status := ask(tt.query)
+			require.Equal(t, 200, status)
+			require.Empty(t, l.Error)
+			require.Equal(t, tt.kind, l.Kind)
+			require.Equal(t, tt.kind != "", l.Found)
+			require.Equal(t, tt.algorithm, l.Algorithm)
+			told := func(p *int64) int64 {
+				if p == nil {
+					return -1
+				}
+				return *p
+			}
+			require.Equal(t, tt.used, told(l.Used), "used")
+			require.Equal(t, tt.limit, told(l.Limit), "limit")
+			require.Equal(t, tt.remaining, told(l.Remaining), "remaining")
+			if tt.reset != -2 {
+				require.Equal(t, tt.reset, told(l.ResetMs), "reset")
+			}
+		})
+	}
+	l, _ := ask("key=l&limit=LOG+4+1h")
+	require.True(t, *l.Limited)
+	require.EqualValues(t, 3600_000, *l.RetryMs)
+	require.Equal(t, dirty, w.srv.keys.Dirty(), "looking changes nothing")
+
+	for query, want := range map[string]string{
+		"key=text&limit=login": errNotInteger, "key=l&limit=login": errWrongType, "key=f&limit=nosuch": "ERR unknown algorithm 'nosuch'",
+		"key=f&limit=GCRA": errSyntax,
+	} {
+		l, status := ask(query)
+		require.Equal(t, 200, status)
+		require.Equal(t, want, l.Error, query)
+	}
+	for _, query := range []string{"db=99", "db=-1", "db=x", "hex=xyz", "key=" + string(make([]byte, maxLookedUp+1))} {
+		_, status := ask(query)
+		require.Equal(t, http.StatusBadRequest, status, query)
+	}
+	w.srv.loading.active = true
+	l, _ = ask("key=f")
+	require.NotEmpty(t, l.Error)
+}
+
+// TestPagePolicy: what the page may do is said by a policy that names its script and its style, and allows nothing else to run.
+func TestPagePolicy(t *testing.T) {
+	require.NotContains(t, page.Policy, "unsafe")
+	require.Contains(t, page.Policy, "default-src 'none'")
+	for _, dangerous := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "https://", " style=", "onclick"} {
+		require.NotContains(t, string(page.HTML), dangerous)
+	}
+}
