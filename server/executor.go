@@ -171,6 +171,10 @@ func (w *worker) execute() {
 	s := w.srv
 	s.Lock()
 	defer s.Unlock()
+	if s.stats.beginBatch() {
+		start := time.Now()
+		defer func() { s.stats.endBatch(time.Since(start)) }()
+	}
 	w.touch()
 	w.ran = true
 	c := &w.ctx

@@ -56,6 +56,15 @@ func (f *family) send(out chan<- prometheus.Metric, value float64, labels ...str
 	out <- prometheus.MustNewConstMetric(f.desc, f.kind, value, labels...)
 }
 
+// sendTimes sends a histogram.
+func (f *family) sendTimes(out chan<- prometheus.Metric, times *commandFigures, labels ...string) {
+	buckets := make(map[float64]uint64, histogramBuckets)
+	for i, n := range times.buckets {
+		buckets[asSeconds(bucketBound(i))] = n
+	}
+	out <- prometheus.MustNewConstHistogram(f.desc, times.counted, asSeconds(times.ns), buckets, labels...)
+}
+
 // figure is one number that stands for itself.
 type figure struct {
 	*family
@@ -91,6 +100,7 @@ var figures = []figure{
 	gauge("redis_memory_used_rss_bytes", "Bytes of physical memory that the process has.", func(s *scraped) float64 { return float64(s.memory.resident) }),
 	gauge("redis_memory_used_peak_bytes", "The most that redis_memory_used_bytes has been.", func(s *scraped) float64 { return float64(s.memory.peak) }),
 	gauge("redis_memory_used_startup_bytes", "Bytes in use before there were any data.", func(s *scraped) float64 { return float64(s.startMemory) }),
+	gauge("redis_memory_max_bytes", "What maxmemory comes to; 0 means that there is no limit.", func(s *scraped) float64 { return float64(s.Server.memory.max) }),
 	gauge("redis_mem_fragmentation_ratio", "How many times the memory in use the process has.", func(s *scraped) float64 { return s.memory.fragmentation() }),
 	gauge("headgate_memory_arena_bytes", "Bytes of keys and small values, which lie outside the Go heap.", func(s *scraped) float64 { return float64(s.memory.ArenaUsed) }),
 	gauge("headgate_memory_heap_bytes", "Bytes of objects on the Go heap.", func(s *scraped) float64 { return float64(s.memory.heap) }),
@@ -119,6 +129,8 @@ var figures = []figure{
 	counter("redis_net_input_bytes_total", "Bytes that clients have sent.", func(s *scraped) float64 { return float64(s.bytes.in) }),
 	counter("redis_net_output_bytes_total", "Bytes that were sent to clients.", func(s *scraped) float64 { return float64(s.bytes.out) }),
 	counter("redis_expired_keys_total", "Keys that were removed because their time had passed.", func(s *scraped) float64 { return float64(s.memory.Expired - s.stats.expiredBefore) }),
+	counter("redis_evicted_keys_total", "Keys that were removed because memory was short.", func(s *scraped) float64 { return float64(s.memory.Evicted - s.stats.evictedBefore) }),
+	counter("headgate_evicted_clients_total", "Clients that were closed because of maxmemory-clients.", func(s *scraped) float64 { return float64(s.stats.evictedClients) }),
 	counter("redis_expired_time_cap_reached_total", "Rounds of removing such keys that ran into their limit of time.", func(s *scraped) float64 { return float64(s.stats.expireCaps) }),
 	counter("headgate_expire_cycle_seconds_total", "Time spent on removing keys whose time had passed.", func(s *scraped) float64 { return asSeconds(s.stats.expireNs) }),
 	counter("redis_keyspace_hits_total", "Keys that were read and found.", func(s *scraped) float64 { return float64(s.stats.keyspaceHits) }),
@@ -157,6 +169,8 @@ var (
 		"Calls of each command that were not run at all; unknown stands for all commands that do not exist.", "cmd")
 	commandLatency = newFamily(prometheus.UntypedValue, "headgate_command_duration_seconds",
 		"How long the calls of each command took, without the network. Of commands marked fast one call in 64 is timed and stands for all.", "cmd")
+	batchLatency = newFamily(prometheus.UntypedValue, "headgate_batch_duration_seconds",
+		"How long batches of commands have kept the executor, and so all other clients waiting. One in 64 is timed and stands for all.")
 	errorReplies = newFamily(prometheus.CounterValue, "redis_errors_total", "Replies that were errors, by their code.", "err")
 	dbKeys       = newFamily(prometheus.GaugeValue, "redis_db_keys", "Keys of each database.", "db")
 	dbExpiring   = newFamily(prometheus.GaugeValue, "redis_db_keys_expiring", "Keys of each database that have a TTL.", "db")
@@ -177,7 +191,7 @@ var (
 	topSeconds = newFamily(prometheus.GaugeValue, "headgate_top_window_seconds", "How far RL.TOP looks back.")
 
 	labelled = []*family{
-		instance, commandCalls, commandSeconds, commandFailed, commandRejected, commandLatency, errorReplies, dbKeys, dbExpiring,
+		instance, commandCalls, commandSeconds, commandFailed, commandRejected, commandLatency, batchLatency, errorReplies, dbKeys, dbExpiring,
 		limiterCalls, limiterNear, policyCalls, policyNear, topCalls, topKeyCalls, topError, topSeconds,
 	}
 )
@@ -218,6 +232,7 @@ func (m *collector) collectFigures(out chan<- prometheus.Metric) {
 	values := make([]float64, len(figures))
 	codes := map[string]uint64{}
 	var unknown uint64
+	var batches commandFigures
 	m.locked(func(s *Server) {
 		r := scraped{Server: s, memory: s.memoryFigures()}
 		traffic := s.traffic()
@@ -229,6 +244,8 @@ func (m *collector) collectFigures(out chan<- prometheus.Metric) {
 			codes[errorLabel(code)] += n
 		}
 		unknown = s.stats.unknown
+		batches.ns, batches.counted = s.stats.batchNs, s.stats.batchTimes.total
+		s.stats.batchTimes.buckets(&batches.buckets)
 	})
 	for i, f := range figures {
 		f.send(out, values[i])
@@ -237,6 +254,7 @@ func (m *collector) collectFigures(out chan<- prometheus.Metric) {
 		errorReplies.send(out, float64(n), code)
 	}
 	commandRejected.send(out, float64(unknown), unknownCommand)
+	batchLatency.sendTimes(out, &batches)
 	instance.send(out, 1, "master", RedisVersion, Version, runtime.Version(), "standalone", systemName(),
 		strconv.Itoa(m.srv.config.Get().Port), m.srv.runID)
 }
@@ -292,11 +310,7 @@ func sendCommand(out chan<- prometheus.Metric, name string, f *commandFigures) {
 	if f.times == nil {
 		return
 	}
-	buckets := make(map[float64]uint64, histogramBuckets)
-	for i, n := range f.buckets {
-		buckets[asSeconds(bucketBound(i))] = n
-	}
-	out <- prometheus.MustNewConstHistogram(commandLatency.desc, f.counted, asSeconds(f.ns), buckets, name)
+	commandLatency.sendTimes(out, f, name)
 }
 
 func (m *collector) collectDatabases(out chan<- prometheus.Metric) {

@@ -118,6 +118,8 @@ func TestMetricsCount(t *testing.T) {
 		require.Contains(t, series, name)
 		require.EqualValues(t, want, series[name], name)
 	}
+	batches := series[`headgate_batch_duration_seconds{}_count`]
+	require.InDelta(t, w.srv.stats.batches, batches, timedEvery, "those that are timed stand for all")
 	text := w.ask("INFO", "limiters")
 	require.Contains(t, text, "limiter_calls_limited:14\r\n")
 	require.Contains(t, text, "algorithm_gcra:allowed=14,near_limit=3,limited=10\r\n")

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"strings"
+	"time"
 )
 
 // statistics are the counters behind INFO. The executor's lock guards them.
@@ -29,6 +30,10 @@ type statistics struct {
 	peakMemory          uint64            // the most that usedMemory was when it was sampled
 
 	decisions [leaseAlgorithm + 1]decisions // by algorithm
+
+	batches    uint64    // executed
+	batchNs    int64     // that these took, estimated as the time of commands is
+	batchTimes histogram // the same
 
 	expireNs   int64  // spent on removing keys past their time
 	expireCaps uint64 // times that this ran into its limit of time
@@ -97,6 +102,18 @@ func (s *statistics) countError(text string) {
 		code = strings.Clone(code)
 	}
 	s.errorCodes[code] = n + 1
+}
+
+// beginBatch counts a batch and reports whether it is to be timed.
+func (s *statistics) beginBatch() (timed bool) {
+	s.batches++
+	return s.batches%timedEvery == 0
+}
+
+// endBatch enters the time of a batch that was timed.
+func (s *statistics) endBatch(took time.Duration) {
+	s.batchNs += int64(took) * timedEvery
+	s.batchTimes.record(int64(took), timedEvery)
 }
 
 // reset clears what CONFIG RESETSTAT clears.
