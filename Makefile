@@ -87,6 +87,15 @@ limits: deps build ## a million random histories of each algorithm (HISTORIES), 
 	$(GO) test -count=1 -v -timeout 6h ./server -run 'AgainstLists|TakeAll' -limiter.histories $(HISTORIES)
 	$(GO) test -count=1 -v -timeout 30m ./tests/clients -run 'TestNative|TestAcquireIs|TestOneKey' -limits.time 30s
 
+metrics-test: deps build ## have Debian's Prometheus and Chromium look at a server; without them their tests are skipped
+	-@./scripts/deps.sh prometheus:prometheus chromium:chromium
+	$(GO) test -count=1 -v -timeout 15m ./tests/metrics | grep -vE '^ *=== '
+
+page: build ## draw the page under a load with Chromium, for docs/page.md
+	@./scripts/deps.sh chromium:chromium
+	@mkdir -p docs/images
+	$(GO) test -count=1 -v -timeout 15m ./tests/metrics -run TestScreenshots -page.images $(CURDIR)/docs/images | grep -vE '^ *=== '
+
 linear: deps build ## check 50 histories of 5,000 concurrent operations for linearizability
 	$(GO) test -count=1 -v -timeout 2h ./tests/linear -linear.histories 50
 

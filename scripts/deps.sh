@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Installs what the tests compare with: Debian's redis-server and redis-tools. The package starts no daemon: while it is
-# installed a policy-rc.d forbids that, and whatever policy-rc.d was there is put back afterwards.
+# Installs what the tests compare with: Debian's redis-server and redis-tools, or what the arguments name, each as
+# program:package. The packages start no daemon: while they are installed a policy-rc.d forbids that, and whatever policy-rc.d
+# was there is put back afterwards.
 set -euo pipefail
 
 missing=()
-command -v redis-server >/dev/null || missing+=(redis-server)
-command -v redis-cli >/dev/null || missing+=(redis-tools)
+[ $# -gt 0 ] || set -- redis-server:redis-server redis-cli:redis-tools
+for wanted in "$@"; do
+  command -v "${wanted%%:*}" >/dev/null || missing+=("${wanted#*:}")
+done
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 give_up() {
