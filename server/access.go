@@ -131,11 +131,7 @@ func (s *Server) loadACLFile(cfg *config.Config) error {
 		text, err = os.ReadFile(path)
 	}
 	if err != nil {
-		var system *os.PathError
-		if errors.As(err, &system) {
-			err = system.Err
-		}
-		return fmt.Errorf("Error loading ACLs, opening file '%s': %s", cfg.ACLFile, capital(err.Error()))
+		return &aclFileError{cfg.ACLFile, err}
 	}
 	gone, err := s.access.users.Load(cfg.ACLFile, string(text))
 	if err != nil {
@@ -147,6 +143,23 @@ func (s *Server) loadACLFile(cfg *config.Config) error {
 	s.guardAll()
 	return nil
 }
+
+// aclFileError is why the ACL file could not be read, in Redis's words.
+type aclFileError struct {
+	name string
+	err  error
+}
+
+func (e *aclFileError) Error() string {
+	cause := e.err
+	var system *os.PathError
+	if errors.As(cause, &system) {
+		cause = system.Err
+	}
+	return "Error loading ACLs, opening file '" + e.name + "': " + capital(cause.Error())
+}
+
+func (e *aclFileError) Unwrap() error { return e.err }
 
 // capital begins a text with a capital letter, as errors of the system do in Redis.
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -1,23 +1,27 @@
 package acl
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	"headgate/server/glob"
 )
 
-// What is wrong with a rule, in Redis's words.
-var (
-	ErrSyntax           = errors.New("Syntax error")
-	ErrUnknownCommand   = errors.New("Unknown command or category name in ACL")
-	ErrAfterAllKeys     = errors.New("Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns")
-	ErrAfterAllChannels = errors.New("Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels")
-	ErrNoSuchPassword   = errors.New("The password you are trying to remove from the user does not exist")
-	ErrHash             = errors.New("The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters")
-	ErrFirstArgOfSub    = errors.New("Allowing first-arg of a subcommand is not supported")
-	ErrTooMany          = errors.New("Too many of these")
+// redisText is an error in Redis's own words and its own spelling.
+type redisText string
+
+func (t redisText) Error() string { return string(t) }
+
+// What is wrong with a rule.
+const (
+	ErrSyntax           = redisText("Syntax error")
+	ErrUnknownCommand   = redisText("Unknown command or category name in ACL")
+	ErrAfterAllKeys     = redisText("Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not have any effect. Try 'resetkeys' to start with an empty list of patterns")
+	ErrAfterAllChannels = redisText("Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not have any effect. Try 'resetchannels' to start with an empty list of channels")
+	ErrNoSuchPassword   = redisText("The password you are trying to remove from the user does not exist")
+	ErrHash             = redisText("The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters")
+	ErrFirstArgOfSub    = redisText("Allowing first-arg of a subcommand is not supported")
+	ErrTooMany          = redisText("Too many of these")
 )
 
 // Limits of what one user may be made of.

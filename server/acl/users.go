@@ -92,11 +92,11 @@ func (e *UnmatchedError) Error() string {
 	return "Unmatched parenthesis in acl selector starting at '" + cut(e.Rule) + "'."
 }
 
-// ErrUserName is why a user cannot have a name.
-var ErrUserName = fmt.Errorf("Usernames can't contain spaces or null characters")
-
-// ErrTooManyUsers is why there cannot be another user.
-var ErrTooManyUsers = fmt.Errorf("There are too many users")
+// Why a user cannot be made.
+const (
+	ErrUserName     = redisText("Usernames can't contain spaces or null characters")
+	ErrTooManyUsers = redisText("There are too many users")
+)
 
 // Change is what a list of rules would make of a user. Nothing has happened before Apply.
 type Change struct {

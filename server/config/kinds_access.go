@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ func (usersKind) parse(c *Config, args []string, more bool) error {
 		user := User{Name: words[0], Rules: slices.Clone(words[1:])}
 		switch {
 		case slices.ContainsFunc(all, func(u User) bool { return u.Name == user.Name }):
-			return errors.New("Duplicate user found. A user can only be defined once in config files")
+			return redisText("Duplicate user found. A user can only be defined once in config files")
 		case len(all) == maxUsers:
 			return fmt.Errorf("there must be at most %d users", maxUsers)
 		}
