@@ -118,8 +118,8 @@ logs: ## run the random tests of sliding logs twenty times over
 tls: deps build ## handshakes good and bad, 500 bad ones a second for 10 s, a certificate swapped 20 times under load, each way
 	$(GO) test -count=1 -v -timeout 10m ./tests/tls -tls.swaps 20 -tls.flood 10s | grep -vE '^ *=== '
 
-leaks: deps build ## 200,000 connections each over TCP, a Unix socket and TLS, ended in all ways: nothing may stay behind
-	$(GO) test -count=1 -v -timeout 60m ./tests/soak -run TestLeaks -leaks.conns 200000 | grep -vE '^ *=== '
+leaks: deps build ## 200,000 connections each over TCP, a Unix socket and TLS, ended in all ways: nothing may stay behind; 5,000 slow senders
+	$(GO) test -count=1 -v -timeout 60m ./tests/soak -run 'TestLeaks|TestSlow' -leaks.conns 200000 -slow.conns 5000 | grep -vE '^ *=== '
 
 soak: deps build ## a mixed load with everything on for T, by default 10m: resident memory, errors and stalls
 	$(GO) test -count=1 -v -timeout 24h ./tests/soak -run TestSoak -soak.time $(T) | grep -vE '^ *=== '

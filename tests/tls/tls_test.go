@@ -312,17 +312,17 @@ func TestNeverReading(t *testing.T) {
 	require.Contains(t, s.Log(), "client-output-buffer-limit")
 }
 
-// TestShutdown: what was read is answered, whole replies only, while clients go on sending.
+// TestShutdown: what was read is answered, whole replies only, while clients go on sending, and a start knows just that.
 func TestShutdown(t *testing.T) {
 	const clients = 10
-	s := start(t)
-	replies := make(chan string, clients)
-	var served sync.WaitGroup
+	s := start(t, "--appendonly", "yes")
+	var replies [clients]string
+	var served, ended sync.WaitGroup
 	served.Add(clients)
 	for i := range clients {
 		conn, err := tls.Dial("tcp", s.addr, s.config())
 		require.NoError(t, err)
-		go func() {
+		ended.Go(func() {
 			defer conn.Close()
 			go func() {
 				for {
@@ -338,20 +338,24 @@ func TestShutdown(t *testing.T) {
 			if err != nil || end != nil {
 				t.Errorf("connection %d ended with %v after %d bytes", i, end, len(got))
 			}
-			replies <- string(got)
-		}()
+			replies[i] = string(got)
+		})
 	}
 	served.Wait()
 	begin := time.Now()
 	require.NoError(t, s.Terminate())
 	t.Logf("ended after %v", time.Since(begin).Round(time.Millisecond))
-	for range clients {
+	ended.Wait()
+	again := harness.Dial(t, harness.StartIn(t, s.Dir, "--appendonly", "yes").Addr)
+	for i, got := range replies {
 		n := 0
-		for line := range strings.Lines(<-replies) {
+		for line := range strings.Lines(got) {
 			n++
 			require.Equal(t, fmt.Sprintf(":%d\r\n", n), line)
 		}
 		require.Positive(t, n)
+		count := strconv.Itoa(n)
+		require.Equal(t, fmt.Sprintf("$%d\r\n%s\r\n", len(count), count), string(again.Do("GET", fmt.Sprintf("counter:%d", i))))
 	}
 }
 
