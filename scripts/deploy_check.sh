@@ -19,12 +19,10 @@ echo "== every manifest decodes into Kubernetes' own types, strictly"
 go run -C tests/deploy/testdata/kubecheck . "$PWD/deploy/kubernetes/sidecar.yaml" "$work/plain.yaml" "$work/full.yaml"
 
 echo "== the same release twice"
+commit=$(git rev-parse HEAD)
 for i in one two; do
-  mkdir "$work/$i"
-  git archive --format=tar HEAD | tar -C "$work/$i" -xf -
-  git -C "$work/$i" init -q
-  git -C "$work/$i" fetch -q --depth 1 "$PWD" HEAD
-  git -C "$work/$i" reset -q FETCH_HEAD
+  git clone -q --no-checkout . "$work/$i"
+  git -C "$work/$i" checkout -q "$commit"
   (cd "$work/$i" && GOCACHE="$work/cache-$i" ./scripts/release.sh >"$work/sums-$i")
 done
 diff "$work/sums-one" "$work/sums-two"

@@ -107,10 +107,11 @@ func ratios(first, second []*measured) map[string]float64 {
 	return medians
 }
 
-// curve has a point for each power of the square root of ten that the rest above it shrinks by.
+// curve begins at the shortest latency, ends at the longest, and between them has a point each time that the rest above has shrunk by
+// curveStep.
 func curve(m *measured) [][2]float64 {
-	var points [][2]float64
-	rest := 100.0
+	points := [][2]float64{{0, float64(m.latency.Min()) / nsPerMs}}
+	rest := 100 * curveStep
 	for range curvePoints {
 		if rest/100*float64(m.ops) < 1 {
 			break
@@ -123,7 +124,7 @@ func curve(m *measured) [][2]float64 {
 
 // curvePoints of curveStep each reach five nines.
 const (
-	curvePoints = 51
+	curvePoints = 50
 	curveStep   = 0.7943282347242815 // 10^-0.1
 )
 

@@ -11,7 +11,7 @@ import (
 // The plot's measures, in pixels.
 const (
 	plotWidth, plotHeight     = 760, 380
-	plotLeft, plotRight       = 64, 736
+	plotLeft, plotRight       = 72, 716
 	plotTop, plotBottom       = 64, 330
 	plotLegendY               = 44
 	plotNines                 = 5 // at the right edge: 99.999 %
