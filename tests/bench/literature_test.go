@@ -89,7 +89,7 @@ func library(t *testing.T, addr string, ask func(context.Context, *redis.Client,
 		running.Go(func() {
 			random := rand.New(rand.NewPCG(*literatureSeed, uint64(i)))
 			done := uint64(0)
-			for errs[i] == nil && time.Since(began) < length {
+			for more := true; more && errs[i] == nil; more = time.Since(began) < length {
 				if errs[i] = ask(ctx, client, random.IntN(literatureKeys)); errs[i] == nil {
 					done++
 				}

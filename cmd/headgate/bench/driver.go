@@ -64,6 +64,7 @@ func (w *worker) serve(conn net.Conn, c *client) error {
 			return nil
 		}
 		w.schedule.taken++
+		w.begun = true
 		w.filler.tick()
 		c.begin(w.template, w.filler, since)
 		conn.SetDeadline(time.Now().Add(replyTimeout))

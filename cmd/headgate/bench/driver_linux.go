@@ -106,6 +106,7 @@ func (l *loop) run() error {
 			if err := l.beginDue(now); err != nil {
 				return err
 			}
+			l.begun = true
 		}
 		switch {
 		case over && l.active == 0, l.stop.Load() && now > heard+int64(drainTime):

@@ -53,6 +53,7 @@ type worker struct {
 	schedule schedule
 	latency  *hdrhistogram.Histogram
 	clients  []*client
+	begun    bool // something was sent
 }
 
 var errSilent = errors.New("the server has not answered for 10 s")
@@ -68,7 +69,7 @@ func (w *worker) over(now int64) bool {
 	if w.schedule.open {
 		return w.schedule.next() >= w.end || now >= w.end+int64(drainTime)
 	}
-	return now >= w.end
+	return now >= w.end && w.begun // however short the time and busy the machine, each connection has its turn
 }
 
 // newWorkers deals the clients out to n workers.
