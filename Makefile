@@ -53,9 +53,13 @@ fuzz-commands: ## send N random commands, by default 10,000,000, made from the t
 crash: build ## kill -9 the server N times under 16 writers, by default 500
 	$(GO) test -count=1 -v -timeout 60m ./tests/crash -crash.kills $(or $(N),500) | grep -vE '^ *=== '
 
-power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits, lose each sector
-	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestLog|TestEach|TestKill' ./server -aof.cuts 20000 -aof.step 1 -aof.flips 100000 | grep -E '^ *(--- FAIL|--- PASS: Test[A-Za-z]+ |ok|FAIL|.*Messages)'
+power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits, lose each sector, set the clock wrong
+	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestLog|TestEach|TestKill|TestClock' ./server -aof.cuts 20000 -aof.step 1 -aof.flips 100000 -aof.clocks 400 | grep -E '^ *(--- FAIL|--- PASS: Test[A-Za-z]+ |ok|FAIL|.*Messages)'
 	$(GO) test -count=1 -v -timeout 60m ./persistence/aof -scan.step 1 | grep -E '^ *(--- |ok|FAIL|.*Messages)'
+
+.PHONY: stall
+stall: build ## what clients notice of a rewrite and of a snapshot of N keys, by default 10,000,000, and what memory these take
+	$(GO) test -count=1 -v -timeout 60m ./tests/stall -stall.keys $(or $(N),10000000) -stall.quiet 10s | grep -vE '^ *=== '
 
 compat: deps build ## compare with redis-server, byte for byte
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/compat | grep -vE '^ *(=== |--- PASS)'

@@ -112,24 +112,31 @@ func (s *scan) walk(r *Reader) (*Flaw, error) {
 	for {
 		begin := r.Offset()
 		args, note, err := r.Next(s.args[:0])
+		if err != nil {
+			return flawOf(err)
+		}
 		var flaw *Flaw
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, nil
-		case errors.As(err, &flaw):
-			return flaw, nil
-		case err != nil:
-			return nil, err
-		case args != nil:
+		if args != nil {
 			s.args = args
 			flaw = s.command(begin, r.Raw())
-		default:
+		} else {
 			flaw, err = s.annotation(begin, r.Raw(), note)
 		}
 		if flaw != nil || err != nil {
 			return flaw, err
 		}
 	}
+}
+
+// flawOf tells what is wrong with the content, which is nothing at its end, from what is wrong with reading it.
+func flawOf(err error) (flaw *Flaw, other error) {
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case errors.As(err, &flaw):
+		return flaw, nil
+	}
+	return nil, err
 }
 
 // command takes note of one whose bytes are raw.
