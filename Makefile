@@ -57,7 +57,7 @@ power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits
 	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestLog|TestEach|TestKill|TestClock' ./server -aof.cuts 20000 -aof.step 1 -aof.flips 100000 -aof.clocks 400 | grep -E '^ *(--- FAIL|--- PASS: Test[A-Za-z]+ |ok|FAIL|.*Messages)'
 	$(GO) test -count=1 -v -timeout 60m ./persistence/aof -scan.step 1 | grep -E '^ *(--- |ok|FAIL|.*Messages)'
 
-.PHONY: stall
+.PHONY: stall exchange
 stall: build ## what clients notice of a rewrite and of a snapshot of N keys, by default 10,000,000, and what memory these take
 	$(GO) test -count=1 -v -timeout 60m ./tests/stall -stall.keys $(or $(N),10000000) -stall.quiet 10s | grep -vE '^ *=== '
 
@@ -72,6 +72,9 @@ compat-self: deps ## compare redis-server with itself: are the scripts determini
 
 random: deps build ## send 5,000,000 random commands to headgate and to redis-server, and compare
 	$(GO) test -count=1 -v -timeout 60m ./tests/random -random.n 5000000 | grep -vE '^ *=== '
+
+exchange: deps build ## exchange data directories with redis-server in every way; make test draws one of each kind
+	$(GO) test -count=1 -v -timeout 15m ./tests/exchange -exchange.all | grep -vE '^ *=== '
 
 hostile: deps build ## send what nobody should send; prints the table of what was measured
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/hostile | grep -vE '^ *(=== |--- PASS)'

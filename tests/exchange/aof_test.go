@@ -110,7 +110,7 @@ func judgedByItself(t *testing.T, dir string, held map[string]string) map[string
 // TestLogsAreExchanged: what one server has logged, both load: values, expiry times to the millisecond, functions and all databases,
 // whether it was ended in good order or killed.
 func TestLogsAreExchanged(t *testing.T) {
-	for _, way := range logWays {
+	for _, way := range drawn(t, logWays...) {
 		t.Run(way, func(t *testing.T) {
 			ours := harness.Start(t, logFlags...)
 			fillLog(t, ours, way)
@@ -119,9 +119,9 @@ func TestLogsAreExchanged(t *testing.T) {
 			requireReadable(t, ours.Dir, want)
 		})
 	}
-	for _, flags := range [][]string{nil, {"--aof-use-rdb-preamble", "no"}, {"--aof-timestamp-enabled", "yes"}} {
+	for _, flags := range drawn(t, nil, []string{"--aof-use-rdb-preamble", "no"}, []string{"--aof-timestamp-enabled", "yes"}) {
 		t.Run("redis-server "+strings.Join(flags, " "), func(t *testing.T) {
-			for _, way := range logWays[len(flags)/2:] {
+			for _, way := range drawn(t, logWays[len(flags)/2:]...) {
 				theirs := harness.StartReference(t, append(logFlags, flags...)...)
 				fillLog(t, theirs, way)
 				want := contents(t, theirs)

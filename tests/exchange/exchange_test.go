@@ -199,7 +199,7 @@ func newWriter(t *testing.T, s *harness.Server) *writer {
 
 // TestRedisStartsOnOurSnapshot also has redis-check-rdb look at the file.
 func TestRedisStartsOnOurSnapshot(t *testing.T) {
-	for _, flags := range [][]string{nil, {"--rdbcompression", "no"}, {"--rdbchecksum", "no"}} {
+	for _, flags := range drawn(t, nil, []string{"--rdbcompression", "no"}, []string{"--rdbchecksum", "no"}) {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			ours := harness.Start(t, flags...)
 			newWriter(t, ours).fill(500)
@@ -215,7 +215,7 @@ func TestRedisStartsOnOurSnapshot(t *testing.T) {
 }
 
 func TestWeStartOnRedisSnapshot(t *testing.T) {
-	for _, flags := range [][]string{nil, {"--rdbcompression", "no"}, {"--list-max-listpack-size", "5", "--hash-max-listpack-entries", "0"}} {
+	for _, flags := range drawn(t, nil, []string{"--rdbcompression", "no"}, []string{"--list-max-listpack-size", "5", "--hash-max-listpack-entries", "0"}) {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
 			theirs := harness.StartReference(t, flags...)
 			newWriter(t, theirs).fill(500)
