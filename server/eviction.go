@@ -42,11 +42,9 @@ type memoryLimit struct {
 	evicting     bool              // keys are to go also without a command
 	sweptAt      int64             // ns, when no key was left that was past its time
 	since        int64             // ns since when more than max is in use without a break; 0 = it is not
-	exceeded     int64             // ns that this took before
 	heapLimit    int64             // what the Go runtime has been told, by
 	addOutside   func() uint64     // what adds that up, unless a test wants to know it beforehand
 	setHeapLimit func(bytes int64) // nil: it is not told
-	clients      uint64            // evicted clients
 }
 
 // limitMemory takes the directives over. The caller holds the lock, or nothing runs yet.
