@@ -20,6 +20,7 @@ const (
 	looseMargin    = 64 << 20               // bytes beyond that
 	sweepAgain     = 100 * time.Millisecond // how soon keys past their time are looked for once more, before others go
 	sweepVisits    = 1024                   // steps of that between two looks at the clock
+	sweepRounds    = 2                      // times that the hand passes the last database in one, wherever it begins
 	evictLooks     = 16                     // keys that go between two looks at the clock
 
 	linearTenacity = 10                    // up to this maxmemory-eviction-tenacity is in steps of
@@ -41,6 +42,7 @@ type memoryLimit struct {
 	short        bool              // when the running command began, there was too little memory, and no key could go
 	evicting     bool              // keys are to go also without a command
 	sweptAt      int64             // ns, when no key was left that was past its time
+	sweepGoal    uint64            // store.Keyspace.Sweeps when such a search will be over; 0: none is under way
 	since        int64             // ns since when more than max is in use without a break; 0 = it is not
 	heapLimit    int64             // what the Go runtime has been told, by
 	addOutside   func() uint64     // what adds that up, unless a test wants to know it beforehand
@@ -196,8 +198,11 @@ func (s *Server) makeRoom(now int64) bool {
 	start := time.Now()
 	late := func() bool { return time.Since(start) >= m.slice }
 	for !s.lazyExpireOnly && now >= m.sweptAt+int64(sweepAgain) {
-		if visited, _ := s.keys.ExpireSlice(now/1e6, sweepVisits); visited < sweepVisits {
-			m.sweptAt = now
+		if m.sweepGoal == 0 {
+			m.sweepGoal = s.keys.Sweeps() + sweepRounds
+		}
+		if s.keys.ExpireSlice(now/1e6, sweepVisits); s.keys.Sweeps() >= m.sweepGoal {
+			m.sweptAt, m.sweepGoal = now, 0
 		}
 		if s.usedMemory() <= m.max {
 			return true

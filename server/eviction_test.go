@@ -198,6 +198,25 @@ func TestHeapLimit(t *testing.T) {
 	require.Equal(t, "[maxmemory 50%]", w.call("CONFIG GET maxmemory"))
 }
 
+// TestEvictionOfManyTables has so many keys that looking for those past their time takes several slices.
+func TestEvictionOfManyTables(t *testing.T) {
+	const keys = 1_300_000
+	w := newFullClient(t, "allkeys-lru")
+	w.call("CONFIG SET maxmemory 0 maxmemory-eviction-tenacity 10")
+	for n := range keys {
+		w.srv.keys.DB(0).SetInt(w.srv.keys.Key(fmt.Append(nil, n)), 1, w.now/1e6+1e6)
+	}
+	require.Greater(t, w.srv.keys.Stats().Tables, sweepVisits)
+	w.srv.watchMemory()
+	w.max = w.srv.usedMemory()
+	w.call(fmt.Sprintf("CONFIG SET maxmemory %d", w.max))
+	for n := range 10_000 {
+		w.now += 1e6
+		require.Equal(t, "OK", w.set(fmt.Sprint("key:", n)))
+	}
+	require.Greater(t, w.evicted(), uint64(10_000))
+}
+
 // TestClientsAreEvicted has the largest clients closed, but for those that do not want that.
 func TestClientsAreEvicted(t *testing.T) {
 	p := newPipeServer(t)

@@ -40,10 +40,15 @@ func (ks *Keyspace) ExpireSlice(nowMs int64, maxVisits int) (visited, expired in
 		if !done {
 			break
 		}
-		ks.hand = (ks.hand + 1) % len(ks.dbs)
+		if ks.hand = (ks.hand + 1) % len(ks.dbs); ks.hand == 0 {
+			ks.sweeps++
+		}
 	}
 	return visited, expired
 }
+
+// Sweeps counts how often ExpireSlice has been through all databases.
+func (ks *Keyspace) Sweeps() uint64 { return ks.sweeps }
 
 // Retired returns the bytes of memory that nothing uses any more and that ExpireSlice has still to give back.
 func (ks *Keyspace) Retired() uint64 { return ks.retired.bytes }

@@ -67,6 +67,7 @@ type Keyspace struct {
 	objectBytes  int    // bytes of the values on the Go heap, as last measured
 	overhead     uint64 // bytes on the Go heap beside values and tables, as of the last Stats
 	hand         int    // the database that ExpireSlice is at
+	sweeps       uint64 // how often it has passed the last one
 	retired      retired
 	evicted      uint64 // keys removed because memory was short
 	evictDB      int    // the database that Evict looks into first
