@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"headgate/server/config"
 )
 
 // Listen opens the listeners that the configuration names; inherited ones stand in place of port and unixsocket. A failure leaves none
@@ -57,8 +59,68 @@ func (s *Server) Listen() error {
 	return err
 }
 
+// addressChanged listens on another port or on other addresses, and no longer on the old ones. Connections that are open go on. The
+// caller holds the executor's lock.
+func (s *Server) addressChanged(old, cfg *config.Config) error {
+	f := &s.fronts
+	if !f.listening() {
+		return nil
+	}
+	if len(s.inherited) > 0 {
+		return errors.New("the sockets were opened by the service manager")
+	}
+	var before, others []net.Listener
+	for _, ln := range f.listeners {
+		if _, tcp := ln.(*net.TCPListener); tcp {
+			before = append(before, ln)
+		} else {
+			others = append(others, ln)
+		}
+	}
+	samePort := old.Port == cfg.Port
+	if samePort {
+		f.drop(before) // they may have the addresses that are wanted
+		before = nil
+	}
+	open, err := f.add(cfg)
+	if err == nil {
+		f.drop(before)
+		f.listeners = append(open, others...)
+		return nil
+	}
+	s.log.Error("the addresses to listen on stay as they were", "err", err)
+	if !samePort {
+		return errNoPort
+	}
+	if open, err = f.add(old); err != nil {
+		s.log.Error("nothing listens on port any more", "err", err)
+	}
+	f.listeners = append(open, others...)
+	return errNoAddresses
+}
+
+// add listens on the configuration's port, if it has one, on all of its addresses or on none.
+func (f *fronts) add(cfg *config.Config) ([]net.Listener, error) {
+	if cfg.Port == 0 {
+		return nil, nil
+	}
+	open, err := listenOn(cfg.Bind, cfg.Port, "--port")
+	for i, ln := range open {
+		if err = f.accept(ln, cfg.TCPBacklog); err != nil {
+			f.drop(open[:i])
+			for _, ln := range open[i:] {
+				ln.Close()
+			}
+			return nil, err
+		}
+	}
+	return open, err
+}
+
 // Addresses returns where the server listens, in the form that its start-up line shows.
 func (s *Server) Addresses() []string {
+	s.Lock()
+	defer s.Unlock()
 	var list []string
 	for _, ln := range s.fronts.listeners {
 		list = append(list, ln.Addr().String())

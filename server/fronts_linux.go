@@ -13,7 +13,7 @@ import (
 // fronts are the event loops, and the listeners they accept from. The first loop accepts and does the background work.
 type fronts struct {
 	loops     []*netpoll.Loop
-	listeners []net.Listener
+	listeners []net.Listener // guarded by the executor's lock once Run has begun
 }
 
 func (f *fronts) listen(s *Server, open []net.Listener, cfg *config.Config) error {
@@ -44,6 +44,19 @@ func (f *fronts) listen(s *Server, open []net.Listener, cfg *config.Config) erro
 	f.loops, f.listeners = loops, open
 	f.apply(cfg)
 	return nil
+}
+
+// listening reports whether listen has been called.
+func (f *fronts) listening() bool { return len(f.loops) > 0 }
+
+// accept has connections accepted from one more listener. The caller holds the executor's lock.
+func (f *fronts) accept(ln net.Listener, backlog int) error { return f.loops[0].Listen(ln, backlog) }
+
+// drop closes listeners. The caller holds the executor's lock.
+func (f *fronts) drop(list []net.Listener) {
+	for _, ln := range list {
+		f.loops[0].Unlisten(ln)
+	}
 }
 
 // helper is the Server as a loop sees it that leaves the background work to the first.

@@ -12,7 +12,7 @@ import (
 // fronts on systems without epoll: goroutines for each connection.
 type fronts struct {
 	netFront
-	listeners []net.Listener
+	listeners []net.Listener // guarded by the executor's lock once Run has begun
 	nudges    chan struct{}
 }
 
@@ -24,6 +24,28 @@ func (f *fronts) listen(s *Server, open []net.Listener, cfg *config.Config) erro
 	}
 	f.srv, f.listeners, f.nudges = s, open, make(chan struct{}, 1)
 	return nil
+}
+
+// listening reports whether listen has been called.
+func (f *fronts) listening() bool { return f.nudges != nil }
+
+// accept has connections accepted from one more listener.
+func (f *fronts) accept(ln net.Listener, backlog int) error {
+	if f.ending.Load() {
+		return net.ErrClosed
+	}
+	if err := setBacklog(ln, backlog); err != nil {
+		return err
+	}
+	f.conns.Go(func() { f.acceptFrom(ln, f.serve) })
+	return nil
+}
+
+// drop closes listeners.
+func (f *fronts) drop(list []net.Listener) {
+	for _, ln := range list {
+		ln.Close()
+	}
 }
 
 func (f *fronts) count() int { return 0 }
@@ -46,16 +68,17 @@ func (s *Server) Run() {
 	defer s.http.close() // at the very end, so that /readyz tells of it
 	s.tls.start()
 	for _, ln := range s.fronts.listeners {
-		s.fronts.conns.Go(func() { s.fronts.accept(ln, s.fronts.serve) })
+		s.fronts.conns.Go(func() { s.fronts.acceptFrom(ln, s.fronts.serve) })
 	}
 	w := s.NewWorker()
 	for {
 		select {
 		case <-s.stop:
 			s.tls.close()
-			for _, ln := range s.fronts.listeners {
-				ln.Close()
-			}
+			s.Lock()
+			s.fronts.ending.Store(true)
+			s.fronts.drop(s.fronts.listeners)
+			s.Unlock()
 			s.fronts.end()
 			s.tls.end()
 			s.endKeeper()

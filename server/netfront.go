@@ -40,9 +40,9 @@ func (f *netFront) traffic() netpoll.Traffic {
 	return netpoll.Traffic{BytesIn: m.bytesIn.Load(), BytesOut: m.bytesOut.Load(), Reads: m.reads.Load(), Writes: m.writes.Load()}
 }
 
-// accept has serve called for each connection that comes in, on a goroutine of its own, until the listener is closed. A failing accept,
+// acceptFrom has serve called for each connection that comes in, on a goroutine of its own, until the listener is closed. A failing accept,
 // such as one without descriptors, is tried again after a pause and logged once.
-func (f *netFront) accept(ln net.Listener, serve func(net.Conn)) {
+func (f *netFront) acceptFrom(ln net.Listener, serve func(net.Conn)) {
 	var backoff time.Duration
 	for {
 		conn, err := ln.Accept()

@@ -238,6 +238,7 @@ func (s *Server) follow(live *config.Live) {
 	live.OnChange(func(_, _ *config.Config) error { s.keepSoon(); return nil }, "appendonly")
 	live.OnChange(s.passwordChanged, "requirepass")
 	live.OnChange(s.aclDefaultsChanged, "acl-pubsub-default")
+	live.OnChange(s.addressChanged, "bind", "port")
 	live.OnChange(s.tls.configChanged, tlsDirectives...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,16 +25,6 @@ const (
 	tlsFilesEvery    = time.Second         // how often the files are looked at
 	expiryWarning    = 14 * 24 * time.Hour // a certificate that ends so soon is worth a warning
 	levelVerbose     = slog.LevelDebug + 2 // the level of loglevel verbose
-)
-
-// tlsError is an answer to CONFIG SET in Redis's words. The log has the reason.
-type tlsError string
-
-func (e tlsError) Error() string { return string(e) }
-
-const (
-	tlsRefused tlsError = "Unable to update TLS configuration. Check server logs."
-	tlsNoPort  tlsError = "Unable to listen on this port. Check server logs."
 )
 
 // tlsFront serves tls-port. Each connection is a goroutine that shakes hands and then a pair of them, as netFront has it. Work on
@@ -52,6 +43,7 @@ type tlsFront struct {
 	broken    string   // why the files that are there now cannot be used; empty: they can
 	listeners []net.Listener
 	inherited []net.Listener // that stand in place of tls-port, until they are used
+	foreign   bool           // listeners are those
 	watching  bool
 	pending   list.List // of net.Conn: handshakes under way, the oldest first
 
@@ -113,7 +105,7 @@ func (f *tlsFront) listen(cfg *config.Config) error {
 	}
 	open := f.inherited
 	f.inherited = nil // once they are closed there are no others
-	if len(open) == 0 {
+	if f.foreign = len(open) > 0; !f.foreign {
 		var err error
 		if open, err = listenOn(cfg.Bind, cfg.TLSPort, "--tls-port"); err != nil {
 			return err
@@ -143,7 +135,7 @@ func (f *tlsFront) start() {
 // acceptAll accepts on all listeners and looks after the files. The caller holds mu.
 func (f *tlsFront) acceptAll() {
 	for _, ln := range f.listeners {
-		f.conns.Go(func() { f.accept(ln, f.shakeHands) })
+		f.conns.Go(func() { f.acceptFrom(ln, f.shakeHands) })
 	}
 	if len(f.listeners) > 0 && !f.watching {
 		f.watching = true
@@ -189,26 +181,39 @@ func (f *tlsFront) configChanged(old, cfg *config.Config) error {
 	if err := f.use(readTLSFiles(cfg)); err != nil {
 		f.settings = before
 		f.srv.log.Error("the TLS configuration stays as it was", "err", err)
-		return tlsRefused
+		return errTLSFiles
 	}
-	if cfg.TLSPort == old.TLSPort && len(f.listeners) > 0 {
+	samePort := cfg.TLSPort == old.TLSPort
+	if samePort && len(f.listeners) > 0 && (f.foreign || slices.Equal(cfg.Bind, old.Bind)) {
 		return nil
 	}
-	previous := f.listeners
-	if err := f.listen(cfg); err != nil {
-		f.settings, f.listeners = before, previous
-		f.srv.log.Error("the TLS port stays as it was", "err", err)
-		return tlsNoPort
+	previous, foreign := f.listeners, f.foreign
+	if samePort {
+		f.closeListeners() // they may have the addresses that are wanted
 	}
-	for _, ln := range previous {
-		ln.Close()
+	if err := f.listen(cfg); err != nil {
+		f.settings, f.listeners, f.foreign = before, previous, foreign
+		f.srv.log.Error("the TLS port stays as it was", "err", err)
+		if !samePort {
+			return errNoPort
+		}
+		if err := f.listen(old); err != nil {
+			f.listeners = nil
+			f.srv.log.Error("nothing listens on tls-port any more", "err", err)
+		}
+		return errNoAddresses
+	}
+	if !samePort {
+		for _, ln := range previous {
+			ln.Close()
+		}
 	}
 	return nil
 }
 
 // tlsDirectives are those that configChanged is for.
 var tlsDirectives = []string{
-	"tls-auth-clients", "tls-ca-cert-dir", "tls-ca-cert-file", "tls-cert-file", "tls-ciphers", "tls-key-file", "tls-key-file-pass",
+	"bind", "tls-auth-clients", "tls-ca-cert-dir", "tls-ca-cert-file", "tls-cert-file", "tls-ciphers", "tls-key-file", "tls-key-file-pass",
 	"tls-port", "tls-protocols", "tls-session-caching",
 }
 

@@ -69,7 +69,7 @@ const (
 // directives is the table, sorted by name within each group. See Directive for how each field is used.
 var directives = []*Directive{
 	{
-		Name: "bind", Group: Network, Since: "0.1.0", Default: "127.0.0.1 -::1",
+		Name: "bind", Group: Network, Since: "0.1.0", Default: "127.0.0.1 -::1", Settable: true,
 		Summary: "Addresses to listen on: IP addresses or host names, * for all of IPv4, ::* for all of IPv6. One with a leading - is skipped when this machine does not have it.",
 		kind:    bind(func(c *Config) *[]string { return &c.Bind }),
 	},
@@ -84,7 +84,7 @@ var directives = []*Directive{
 		kind:    integer(1, maxIOThreads, func(c *Config) *int { return &c.IOThreads }),
 	},
 	{
-		Name: "port", Group: Network, Since: "0.1.0", Default: "6379",
+		Name: "port", Group: Network, Since: "0.1.0", Default: "6379", Settable: true,
 		Summary: "TCP port to listen on; 0 means no TCP.",
 		kind:    integer(0, 65535, func(c *Config) *int { return &c.Port }),
 	},

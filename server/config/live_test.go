@@ -141,7 +141,7 @@ func TestReload(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, live.Set([]Pair{{"timeout", "7"}, {"tcp-keepalive", "8"}, {"loglevel", "debug"}}, false))
 
-	files["/srv/h.conf"] = "timeout 2\nmaxclients 31\nshutdown-timeout 5\nport 7000\nactivedefrag no\nrequirepass \"new\"\n"
+	files["/srv/h.conf"] = "timeout 2\nmaxclients 31\nshutdown-timeout 5\ndatabases 7\nactivedefrag no\nrequirepass \"new\"\n"
 	notices, err := live.Reload()
 	require.NoError(t, err)
 	for name, want := range map[string]string{
@@ -151,7 +151,7 @@ func TestReload(t *testing.T) {
 		"shutdown-timeout":           "3",  // the variable wins
 		"tcp-keepalive":              "8",  // set at run time, not in the file
 		"loglevel":                   "debug",
-		"port":                       "6379", // not while the server runs
+		"databases":                  "16", // not while the server runs
 		"requirepass":                "new",
 		"client-output-buffer-limit": "normal 67108864 16777216 30 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
 	} {
@@ -159,7 +159,7 @@ func TestReload(t *testing.T) {
 	}
 	require.Equal(t, []Notice{
 		{"/srv/h.conf:5", "activedefrag is ignored: headgate manages its memory in its own way"},
-		{"/srv/h.conf", "port has changed; it takes effect at the next start"},
+		{"/srv/h.conf", "databases has changed; it takes effect at the next start"},
 	}, notices)
 
 	before := live.Get()

@@ -1,9 +1,11 @@
 package netpoll
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -36,8 +38,9 @@ type Loop struct {
 	conns   []*Conn // indexed by descriptor
 	pool    resp.Pool
 
-	listeners     []*listener
-	group         []*Loop // those among which new connections are shared out; empty: this one alone
+	listeners     []*listener // guarded by the handler's lock
+	leaving       []*listener // which are to be closed here; same guard
+	group         []*Loop     // those among which new connections are shared out; empty: this one alone
 	nextInGroup   int
 	acceptBackoff time.Duration
 	acceptAgain   time.Time // when listeners paused for lack of descriptors are tried again; zero = not paused
@@ -53,7 +56,7 @@ type Loop struct {
 	stopping atomic.Bool
 	woken    []*Conn   // guarded by the handler's lock
 	arrivals []arrival // connections that another loop has accepted; same guard
-	ended    bool      // the loop takes no arrivals any more; same guard
+	ended    bool      // the loop takes no arrivals and no listeners any more; same guard
 	spare    []*Conn   // the other of two backing arrays for again
 
 	busyPoll  atomic.Int64 // nanoseconds to spin before sleeping
@@ -111,8 +114,12 @@ func NewLoop(h Handler, onAcceptError func(error)) (*Loop, error) {
 	return l, nil
 }
 
-// Listen has the loop accept the connections of ln, with a backlog of the given length. Call it before Run.
+// Listen has the loop accept the connections of ln, with a backlog of the given length. While the loop runs, the caller holds the
+// handler's lock.
 func (l *Loop) Listen(ln net.Listener, backlog int) error {
+	if l.ended {
+		return errors.New("netpoll: the loop has ended")
+	}
 	filer, ok := ln.(interface{ File() (*os.File, error) })
 	if !ok {
 		return fmt.Errorf("netpoll: %T has no descriptor to poll", ln)
@@ -135,6 +142,21 @@ func (l *Loop) Listen(ln net.Listener, backlog int) error {
 	}
 	l.listeners = append(l.listeners, &listener{fd: fd, file: file, Listener: ln})
 	return nil
+}
+
+// Unlisten closes a listener of the loop's: when it returns, somebody else may listen in its place. Connections that were accepted go
+// on. The caller holds the handler's lock.
+func (l *Loop) Unlisten(ln net.Listener) {
+	i := slices.IndexFunc(l.listeners, func(have *listener) bool { return have.Listener == ln })
+	if i < 0 {
+		return
+	}
+	gone := l.listeners[i]
+	l.listeners = slices.Delete(l.listeners, i, i+1)
+	ln.Close()
+	_ = unix.Shutdown(gone.fd, unix.SHUT_RDWR) // the loop may be accepting from this descriptor, so that only it may close it
+	l.leaving = append(l.leaving, gone)
+	l.poke()
 }
 
 // Share has l, which listens, give the connections that it accepts to the loops of a group in turn; it may be one of them itself.
@@ -279,10 +301,8 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 		return
 	}
 	if fd >= len(l.conns) || l.conns[fd] == nil {
-		for _, ln := range l.listeners {
-			if ln.fd == fd {
-				l.accept(ln)
-			}
+		if ln := l.listenerAt(fd); ln != nil {
+			l.accept(ln)
 		}
 		return
 	}
@@ -294,6 +314,18 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 	if ev.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		l.read(c, ev.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
 	}
+}
+
+// listenerAt returns the listener with that descriptor, or nil: it may be gone.
+func (l *Loop) listenerAt(fd int) *listener {
+	l.handler.Lock()
+	defer l.handler.Unlock()
+	for _, ln := range l.listeners {
+		if ln.fd == fd {
+			return ln
+		}
+	}
+	return nil
 }
 
 // read takes one read's worth from the socket. Edge triggering tells of new bytes once, so a read that filled its room, or
@@ -355,6 +387,10 @@ func (l *Loop) prepare() []arrival {
 	for _, c := range l.ready {
 		c.prepare(&l.pool)
 	}
+	for _, ln := range l.leaving {
+		ln.file.Close()
+	}
+	l.leaving = nil
 	arrivals := l.arrivals
 	l.arrivals = nil
 	return arrivals
@@ -457,7 +493,7 @@ func (l *Loop) accept(ln *listener) {
 		case nil:
 			l.acceptBackoff = 0
 			l.place(arrival{fd, sa, ln})
-		case unix.EAGAIN:
+		case unix.EAGAIN, unix.EINVAL: // none any more, or Unlisten was called
 			return
 		case unix.EINTR, unix.ECONNABORTED:
 		default:
@@ -523,8 +559,15 @@ func (l *Loop) pauseAccepting(err error) {
 		l.acceptBackoff = min(2*l.acceptBackoff, acceptBackoffMax)
 	}
 	l.acceptAgain = time.Now().Add(l.acceptBackoff)
+	l.watchListeners(0)
+}
+
+// watchListeners sets which events of the listeners the loop hears of.
+func (l *Loop) watchListeners(events uint32) {
+	l.handler.Lock()
+	defer l.handler.Unlock()
 	for _, ln := range l.listeners {
-		l.control(unix.EPOLL_CTL_MOD, ln.fd, 0)
+		l.control(unix.EPOLL_CTL_MOD, ln.fd, events)
 	}
 }
 
@@ -533,9 +576,7 @@ func (l *Loop) resumeAccepting() {
 		return
 	}
 	l.acceptAgain = time.Time{}
-	for _, ln := range l.listeners {
-		l.control(unix.EPOLL_CTL_MOD, ln.fd, unix.EPOLLIN)
-	}
+	l.watchListeners(unix.EPOLLIN)
 }
 
 // wake implements front.
@@ -557,10 +598,6 @@ func (l *Loop) poke() {
 
 // shutdown closes the listeners, gives full sockets a moment to drain, and closes every connection.
 func (l *Loop) shutdown() {
-	for _, ln := range l.listeners {
-		ln.file.Close()
-		ln.Listener.Close()
-	}
 	for _, a := range l.refuseArrivals() {
 		unix.Close(a.fd)
 	}
@@ -581,11 +618,16 @@ func (l *Loop) shutdown() {
 	unix.Close(l.epfd)
 }
 
-// refuseArrivals ends this loop's part in its group, and returns the connections that nothing was heard of yet.
+// refuseArrivals closes the listeners, ends this loop's part in its group, and returns the connections that nothing was heard of yet.
 func (l *Loop) refuseArrivals() []arrival {
 	l.handler.Lock()
 	defer l.handler.Unlock()
 	l.ended = true
+	for _, ln := range append(l.listeners, l.leaving...) {
+		ln.file.Close()
+		ln.Listener.Close()
+	}
+	l.listeners, l.leaving = nil, nil
 	return l.arrivals
 }
 
