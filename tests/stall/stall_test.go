@@ -1,11 +1,12 @@
-// Package stall measures what clients notice of a snapshot and of a rewrite of the append-only file, and what memory these take. Times
-// are printed; only memory can fail.
+// Package stall measures what clients notice of a snapshot, of a rewrite of the append-only file, of a table that grows and of keys that
+// expire all at once, and what memory that takes. Times are printed; only memory can fail.
 package stall
 
 import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,10 +29,14 @@ var (
 const (
 	batch     = 1000                   // keys loaded at once
 	pause     = 500 * time.Microsecond // between two commands of a connection
+	inserted  = 100                    // keys that come at once while others measure,
+	insertGap = time.Millisecond       // and how often
 	sampling  = 5 * time.Millisecond   // between two looks at the memory
 	replyTime = time.Minute
-	share     = 0.25     // of the memory before, that may be added to it
-	slack     = 48 << 20 // what may be added in any case: buffers, and garbage that has not been collected
+
+	expiryTime = time.Minute // beside as long as they were there, for all keys to be gone
+	share      = 0.25        // of the memory before, that may be added to it
+	slack      = 48 << 20    // what may be added in any case: buffers, and garbage that has not been collected
 )
 
 // TestStall runs a steady load over many limiter keys, first with nothing beside it, then while the append-only file is rewritten and
@@ -51,9 +56,9 @@ func TestStall(t *testing.T) {
 			return strings.Contains(info, field+":0") && strings.Contains(info, "aof_rewrite_scheduled:0")
 		}
 	}
-	alone := measure(t, s, "nothing beside it", nil, nil)
+	alone := measure(t, "nothing beside it", nil, nil, s)[0]
 	for _, job := range []struct{ command, field string }{{"BGREWRITEAOF", "aof_rewrite_in_progress"}, {"BGSAVE", "rdb_bgsave_in_progress"}} {
-		p := measure(t, s, job.command, func() { require.Contains(t, c.Ask(job.command).Wire(), "+Background") }, done(job.field))
+		p := measure(t, job.command, func() { require.Contains(t, c.Ask(job.command).Wire(), "+Background") }, done(job.field), s)[0]
 		t.Logf("%s: the slowest command took %.1f times as long as with nothing beside it; %+.1f %% memory",
 			job.command, float64(p.worst)/float64(alone.worst), 100*(float64(p.peak)/float64(p.before)-1))
 		require.LessOrEqual(t, float64(p.peak), float64(p.before)*(1+share)+slack, "memory during %s", job.command)
@@ -61,6 +66,73 @@ func TestStall(t *testing.T) {
 	info := c.Ask("INFO", "persistence").Text
 	require.Contains(t, info, "aof_last_bgrewrite_status:ok")
 	require.Contains(t, info, "rdb_last_bgsave_status:ok")
+}
+
+// TestComeAndGo runs a steady load while many keys are written, so that the table grows all the time, and while they expire in the same
+// millisecond. A server that nobody else uses is measured at the same time: what it takes is the machine's.
+func TestComeAndGo(t *testing.T) {
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("-stall.seed %d, %d keys", *seed, *keys)
+	s, twin := harness.Start(t), harness.Start(t)
+	c := harness.Dial(t, s.Addr)
+	defer c.Close()
+	steps := (*keys + inserted - 1) / inserted
+	life := 2*time.Duration(steps)*insertGap + 2*time.Second
+	until := time.Now().Add(life + 2**quiet)
+	measure(t, "nothing beside it", nil, nil, s, twin)
+	done := make(chan struct{})
+	measure(t, "keys come", func() {
+		go func() {
+			defer close(done)
+			insert(t, s, steps, until)
+		}()
+	}, func() bool {
+		select {
+		case <-done:
+			return true
+		default:
+			return false
+		}
+	}, s, twin)
+	full := s.RSS()
+	require.True(t, time.Now().Before(until), "more time is needed until the keys expire")
+	time.Sleep(time.Until(until))
+	expired := regexp.MustCompile(`(?m)^expired_keys:(\d+)`)
+	measure(t, "keys expire", nil, func() bool {
+		require.Less(t, time.Since(until), life+expiryTime, "keys stay")
+		gone, err := strconv.Atoi(expired.FindStringSubmatch(c.Ask("INFO", "stats").Text)[1])
+		require.NoError(t, err)
+		return gone == *keys
+	}, s, twin)
+	t.Logf("all keys have gone after %v; RSS %s before, %s now", time.Since(until).Round(time.Millisecond), mebibytes(full), mebibytes(s.RSS()))
+}
+
+// insert writes keys that expire at a time, so many each millisecond.
+func insert(t *testing.T, s *harness.Server, steps int, until time.Time) {
+	c := harness.Dial(t, s.Addr)
+	defer c.Close()
+	at := strconv.FormatInt(until.UnixMilli(), 10)
+	tick := time.NewTicker(insertGap)
+	defer tick.Stop()
+	for n := range steps {
+		var out []byte
+		for i := range inserted {
+			out = append(out, harness.Command("SET", "key:"+strconv.Itoa(n*inserted+i), "1", "PXAT", at)...)
+		}
+		if err := c.Send(out); err != nil {
+			t.Error(err)
+			return
+		}
+		for range inserted {
+			if _, err := c.Read(replyTime); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+		<-tick.C
+	}
 }
 
 // load makes the keys, each a limiter's state with an expiry.
@@ -90,40 +162,53 @@ type phase struct {
 	before, peak int64 // resident bytes
 }
 
-// measure runs the load while a job goes on, nil for none, until over says that it is.
-func measure(t *testing.T, s *harness.Server, what string, job func(), over func() bool) phase {
+// measure runs the load on each of the servers while a job goes on, nil for none, until over says that it is; nil is after -stall.quiet.
+func measure(t *testing.T, what string, job func(), over func() bool, servers ...*harness.Server) []phase {
 	t.Helper()
-	p := phase{before: s.RSS()}
+	phases := make([]phase, len(servers))
+	took := make([][][]time.Duration, len(servers))
 	stop := make(chan struct{})
-	took := make([][]time.Duration, *clients)
 	var running sync.WaitGroup
-	for i := range *clients {
-		conn := harness.Dial(t, s.Addr)
-		rnd := rand.New(rand.NewPCG(*seed, uint64(i)))
-		running.Go(func() {
-			defer conn.Close()
-			took[i] = steady(conn, rnd, stop)
-		})
+	for n, s := range servers {
+		phases[n].before = s.RSS()
+		took[n] = make([][]time.Duration, *clients)
+		for i := range *clients {
+			conn := harness.Dial(t, s.Addr)
+			rnd := rand.New(rand.NewPCG(*seed, uint64(i)))
+			running.Go(func() {
+				defer conn.Close()
+				took[n][i] = steady(conn, rnd, stop)
+			})
+		}
 	}
 	started := time.Now()
 	if job != nil {
 		job()
 	}
-	for p.peak = p.before; over == nil && time.Since(started) < *quiet || over != nil && !over(); time.Sleep(sampling) {
-		p.peak = max(p.peak, s.RSS())
+	look := func() {
+		for n, s := range servers {
+			phases[n].peak = max(phases[n].peak, s.RSS())
+		}
 	}
-	p.peak = max(p.peak, s.RSS())
+	for look(); over == nil && time.Since(started) < *quiet || over != nil && !over(); time.Sleep(sampling) {
+		look()
+	}
+	look()
 	elapsed := time.Since(started)
 	close(stop)
 	running.Wait()
-	all := slices.Concat(took...)
-	require.NotEmpty(t, all, "no command was answered")
-	slices.Sort(all)
-	at := func(q float64) time.Duration { return all[int(q*float64(len(all)-1))].Round(time.Microsecond) }
-	p.worst = all[len(all)-1]
-	t.Logf("%-18s %8v, %7d commands: p50 %v, p99 %v, p99.9 %v, slowest %v; RSS %s before, %s at most", what, elapsed.Round(time.Millisecond),
-		len(all), at(0.5), at(0.99), at(0.999), at(1), mebibytes(p.before), mebibytes(p.peak))
-	return p
+	for n := range servers {
+		p := &phases[n]
+		all := slices.Concat(took[n]...)
+		require.NotEmpty(t, all, "no command was answered")
+		slices.Sort(all)
+		at := func(q float64) time.Duration { return all[int(q*float64(len(all)-1))].Round(time.Microsecond) }
+		p.worst = all[len(all)-1]
+		t.Logf("%-22s %8v, %7d commands: p50 %v, p99 %v, p99.9 %v, slowest %v; RSS %s before, %s at most", what, elapsed.Round(time.Millisecond),
+			len(all), at(0.5), at(0.99), at(0.999), at(1), mebibytes(p.before), mebibytes(p.peak))
+		what = "- an idle server then"
+	}
+	return phases
 }
 
 // steady sends one command after another, with a pause between them, and returns how long each took.
