@@ -52,8 +52,8 @@ type Loop struct {
 
 	again []*Conn // connections that may have more to read than one read took
 
-	sleeping atomic.Bool
 	stopping atomic.Bool
+	asleep   bool      // nothing is to be done but what an event brings; written by the loop, under the handler's lock
 	woken    []*Conn   // guarded by the handler's lock
 	arrivals []arrival // connections that another loop has accepted; same guard
 	ended    bool      // the loop takes no arrivals and no listeners any more; same guard
@@ -63,7 +63,7 @@ type Loop struct {
 	keepAlive atomic.Int64 // seconds; 0 = off
 	open      int
 	moved     Traffic
-	published struct{ bytesIn, bytesOut, reads, writes atomic.Uint64 } // moved, at the end of the last iteration
+	published Traffic // moved, when the last batch began; guarded by the handler's lock
 	done      chan struct{}
 }
 
@@ -178,11 +178,8 @@ func (l *Loop) Stop() {
 // Nudge has the worker's Tick called soon. Safe for concurrent use.
 func (l *Loop) Nudge() { l.poke() }
 
-// Traffic returns what was moved so far. Safe for concurrent use.
-func (l *Loop) Traffic() Traffic {
-	p := &l.published
-	return Traffic{BytesIn: p.bytesIn.Load(), BytesOut: p.bytesOut.Load(), Reads: p.reads.Load(), Writes: p.writes.Load()}
-}
+// Traffic returns what was moved until the last batch began. The caller holds the handler's lock.
+func (l *Loop) Traffic() Traffic { return l.published }
 
 // Done is closed when Run has returned.
 func (l *Loop) Done() <-chan struct{} { return l.done }
@@ -225,10 +222,6 @@ func (l *Loop) answer() {
 	for _, c := range l.flush {
 		l.send(c)
 	}
-	l.published.bytesIn.Store(l.moved.BytesIn)
-	l.published.bytesOut.Store(l.moved.BytesOut)
-	l.published.reads.Store(l.moved.Reads)
-	l.published.writes.Store(l.moved.Writes)
 	for _, c := range l.ready {
 		if !c.dead && !c.kept {
 			c.In.Compact(&l.pool)
@@ -262,7 +255,7 @@ func (l *Loop) yield(c *Conn) {
 // and given it back, costs about as much as a small command. After that the goroutine parks. A signal, and so a collection that wants to stop the world, ends
 // that sleep at once.
 func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
-	if len(l.again) > 0 || limit == 0 {
+	if !l.asleep || len(l.again) > 0 || limit == 0 {
 		return epollWaitRaw(l.epfd, events, 0)
 	}
 	if spin := l.busyPoll.Load(); spin > 0 {
@@ -271,14 +264,6 @@ func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
 				return n
 			}
 		}
-	}
-	l.sleeping.Store(true)
-	defer l.sleeping.Store(false)
-	l.handler.Lock()
-	idle := len(l.woken) == 0 && len(l.arrivals) == 0
-	l.handler.Unlock()
-	if !idle || l.stopping.Load() {
-		return epollWaitRaw(l.epfd, events, 0)
 	}
 	if !l.acceptAgain.IsZero() {
 		limit = min(limit, time.Until(l.acceptAgain))
@@ -375,6 +360,8 @@ func (l *Loop) readAgain() {
 func (l *Loop) prepare() []arrival {
 	l.handler.Lock()
 	defer l.handler.Unlock()
+	l.asleep = false
+	l.published = l.moved
 	for _, c := range l.woken {
 		if c.kept {
 			continue
@@ -426,6 +413,7 @@ func (l *Loop) stage() {
 	}
 	clear(l.woken[len(kept):])
 	l.woken = kept
+	l.asleep = len(kept) == 0 && len(l.arrivals) == 0
 }
 
 // send writes what is staged, and closes the connection when it is due.
@@ -586,7 +574,7 @@ func (l *Loop) wake(c *Conn) {
 	}
 	c.queued = true
 	l.woken = append(l.woken, c)
-	if l.sleeping.Load() {
+	if l.asleep {
 		l.poke()
 	}
 }

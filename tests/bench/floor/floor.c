@@ -3,7 +3,7 @@
  * constant reply, of the size of the real one. Run it in headgate's place in a comparison to learn how much of a figure is the
  * kernel's: no server on these system calls can be cheaper.
  *
- *     cc -O2 -o floor floor.c && ./floor --port 7000
+ *     cc -O2 -o floor floor.c && ./floor --port 7000 --unixsocket floor.sock
  *
  * The loads it knows are PING (+PONG) and CL.THROTTLE (five integers); everything else is answered with +OK.
  */
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { events = 256, room = 64 << 10, looked_at = 40 };
@@ -27,6 +28,15 @@ static int listen_on(int port) {
     int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, (struct sockaddr *)&addr, sizeof addr) || listen(fd, 511)) exit(1);
+    return fd;
+}
+
+static int listen_unix(const char *path) {
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    strncpy(addr.sun_path, path, sizeof addr.sun_path - 1);
+    unlink(path);
     if (bind(fd, (struct sockaddr *)&addr, sizeof addr) || listen(fd, 511)) exit(1);
     return fd;
 }
@@ -60,22 +70,25 @@ static void answer(struct answer a) {
 }
 
 int main(int argc, char **argv) {
-    int port = 6379, on = 1;
-    for (int i = 1; i + 1 < argc; i++)
+    int port = 6379, local = -1, on = 1;
+    for (int i = 1; i + 1 < argc; i++) {
         if (!strcmp(argv[i], "--port")) port = atoi(argv[i + 1]);
+        if (!strcmp(argv[i], "--unixsocket")) local = listen_unix(argv[i + 1]);
+    }
     int listener = listen_on(port), epoll = epoll_create1(0);
     watch(epoll, listener, EPOLLIN);
+    if (local >= 0) watch(epoll, local, EPOLLIN);
     struct epoll_event ready[events];
     struct answer due[events];
     for (;;) {
         int n = epoll_wait(epoll, ready, events, 0), answers = 0;
         if (n == 0) n = epoll_wait(epoll, ready, events, -1);
         for (int i = 0; i < n; i++) {
-            if (ready[i].data.fd != listener) {
+            if (ready[i].data.fd != listener && ready[i].data.fd != local) {
                 due[answers++] = received(ready[i].data.fd);
                 continue;
             }
-            int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
+            int fd = accept4(ready[i].data.fd, NULL, NULL, SOCK_NONBLOCK);
             if (fd < 0) continue;
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
             watch(epoll, fd, EPOLLIN | EPOLLET | EPOLLRDHUP);
