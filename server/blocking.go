@@ -198,7 +198,7 @@ func (c *Ctx) serve(b *blocked, k store.Key) bool {
 	cl := b.client
 	before := cl.reply.Len()
 	c.client, c.reply, c.cmd, c.args, c.db = cl, cl.reply, b.cmd, b.args, cl.db
-	c.hashed, c.failed = false, false
+	c.known, c.failed = known{}, false
 	if !c.serveWithEffects(b, k) {
 		return false
 	}

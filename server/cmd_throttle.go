@@ -45,22 +45,8 @@ const (
 
 // clThrottle implements CL.THROTTLE key max_burst count period [quantity].
 func clThrottle(c *Ctx) {
-	if len(c.args) < 5 || len(c.args) > 6 {
-		c.err(errThrottleUsage)
-		return
-	}
-	number := [4]int64{3: 1} // max_burst, count, period, quantity
-	for i, arg := range c.args[2:] {
-		n, ok := parseSigned(arg)
-		if !ok {
-			c.errf(errThrottleParse, arg)
-			return
-		}
-		number[i] = n
-	}
-	g, err := c.cellGCRA(number[0], number[1], number[2])
-	if err != nil {
-		c.failThrottle(err)
+	q := &c.worker.quota
+	if (c.shape == 0 || c.shape != q.shape || c.cfg != q.cfg) && !c.readQuota(q) {
 		return
 	}
 	k := c.key(1)
@@ -73,7 +59,7 @@ func clThrottle(c *Ctx) {
 			return
 		}
 	}
-	d, err := g.Decide(c.nowNs, tat, exists, number[3])
+	d, err := q.gcra.Decide(c.nowNs, tat, exists, q.quantity)
 	if err != nil {
 		c.failThrottle(err)
 		return
@@ -82,7 +68,7 @@ func clThrottle(c *Ctx) {
 		return
 	}
 	c.storeTAT(k, &e, exists, &d)
-	if number[3] > 0 {
+	if q.quantity > 0 {
 		c.decided(k, policy.GCRA, d.Limited, d.Limit, d.Remaining)
 	}
 	c.reply.Array(5)
@@ -95,6 +81,40 @@ func clThrottle(c *Ctx) {
 	c.reply.Int(d.Remaining)
 	c.reply.Int(throttle.RetrySeconds(d.RetryAfter))
 	c.reply.Int(throttle.Seconds(d.ResetAfter))
+}
+
+// throttleQuota is what CL.THROTTLE's arguments after the key say. Most calls repeat those of the call before, so that a worker keeps
+// the last ones.
+type throttleQuota struct {
+	shape    uint64         // of the command that they were read from, see known; 0: none is kept
+	cfg      *config.Config // they were read under
+	gcra     throttle.GCRA
+	quantity int64
+}
+
+// readQuota reads CL.THROTTLE's arguments after the key, or sends the error and returns false.
+func (c *Ctx) readQuota(q *throttleQuota) bool {
+	q.shape = 0
+	if len(c.args) < 5 || len(c.args) > 6 {
+		c.err(errThrottleUsage)
+		return false
+	}
+	number := [4]int64{3: 1} // max_burst, count, period, quantity
+	for i, arg := range c.args[2:] {
+		n, ok := parseSigned(arg)
+		if !ok {
+			c.errf(errThrottleParse, arg)
+			return false
+		}
+		number[i] = n
+	}
+	g, err := c.cellGCRA(number[0], number[1], number[2])
+	if err != nil {
+		c.failThrottle(err)
+		return false
+	}
+	*q = throttleQuota{c.shape, c.cfg, g, number[3]}
+	return true
 }
 
 // cellGCRA returns the algorithm for CL.THROTTLE's arguments, read as cl-throttle-limit says.

@@ -181,7 +181,8 @@ func (c *Ctx) runQueue(t *transaction) {
 			from = to
 		}
 		end += q.args
-		c.cmd, c.args, c.hash, c.hashed, c.failed = q.cmd, own, q.hash, q.hashed, false
+		c.cmd, c.args, c.failed = q.cmd, own, false
+		c.known = known{hash: q.hash, hashed: q.hashed}
 		c.db = c.client.db
 		if c.client.guarded {
 			if refusal := c.queuedRefusal(); refusal != "" {

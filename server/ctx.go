@@ -19,13 +19,12 @@ type Ctx struct {
 	cmd    *Command
 	db     *store.DB
 	args   [][]byte // args[0] is the command's name; a sub-command's name is args[1]
-	hash   uint64   // of the first key, when the command's first key has a fixed place
-	hashed bool
-	now    int64 // ms since the Unix epoch, for expiry
-	nowNs  int64 // the same instant in ns, for limiters
+	now    int64    // ms since the Unix epoch, for expiry
+	nowNs  int64    // the same instant in ns, for limiters
 	cfg    *config.Config
 	reply  *resp.Writer
 	failed bool // an error was sent
+	known
 
 	scratch []byte // for rendering values; any handler may use it until it returns
 }

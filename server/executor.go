@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"headgate/server/netpoll"
+	"headgate/server/resp"
 )
 
 const (
@@ -28,10 +29,13 @@ type worker struct {
 	queue   [batchCommands]parsed
 	count   int      // how many of queue are in use
 	last    *Command // the last one looked up
-	current int      // index of the one being run
-	tick    uint32   // counts commands, to choose the timed ones
-	depth   int      // commands that are being attended to, one called by the other
-	later   []byte   // messages for the running command's client that follow its reply
+	shape   resp.Shape
+	shaped  *Command // the command of that shape
+	quota   throttleQuota
+	current int    // index of the one being run
+	tick    uint32 // counts commands, to choose the timed ones
+	depth   int    // commands that are being attended to, one called by the other
+	later   []byte // messages for the running command's client that follow its reply
 
 	halted *netpoll.Conn // one whose commands the last batch has rewound, since they may not run yet
 
@@ -52,9 +56,15 @@ type parsed struct {
 	cmd        *Command // nil: unknown
 	from       int      // reader offset to go back to if it cannot run yet
 	begin, end int32    // its arguments, in worker.args
-	hash       uint64   // of the first key
-	hashed     bool
-	broken     bool // no command: the input broke the protocol, as Client.inputErr says
+	broken     bool     // no command: the input broke the protocol, as Client.inputErr says
+	known
+}
+
+// known is what is found out about a command's arguments before it runs.
+type known struct {
+	hash   uint64 // of the first key, when that has a fixed place
+	hashed bool
+	shape  uint64 // not 0: the arguments are those of all commands with this number that this worker has run, but for the first key
 }
 
 // NewWorker implements netpoll.Handler.
@@ -126,6 +136,15 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 	}
 	for range room {
 		from, begin := conn.In.Offset(), len(w.args)
+		if args, ok := conn.In.Repeat(&w.shape, w.args, limits); ok {
+			w.args = args
+			p := &w.queue[w.count]
+			w.count++
+			p.client, p.from, p.begin, p.end, p.broken = cl, from, int32(begin), int32(len(args)), false
+			w.take(p, w.shaped, args[begin:])
+			p.shape = w.shape.Number()
+			continue
+		}
 		args, ok, err := conn.In.Next(w.args, limits)
 		if !ok && err == nil {
 			if n := conn.In.Buffered(); n > manyInput || cl.hasInput {
@@ -139,10 +158,13 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 		p.client, p.from, p.begin, p.end = cl, from, int32(begin), int32(len(args))
 		if p.broken = err != nil; p.broken {
 			cl.inputErr = err
-			p.cmd, p.hashed = nil, false
+			p.cmd, p.known = nil, known{}
 			return false
 		}
 		w.prepare(p, args[begin:])
+		if conn.In.Learn(&w.shape, from, args[begin:], limits) {
+			w.shaped = p.cmd
+		}
 	}
 	return true
 }
@@ -157,9 +179,9 @@ func (w *worker) prepare(p *parsed, args [][]byte) {
 
 // take has a command be the one that is to be run, and hashes its first key.
 func (w *worker) take(p *parsed, cmd *Command, args [][]byte) {
-	p.cmd, p.hashed = cmd, cmd != nil && cmd.firstKey > 0 && cmd.firstKey < len(args)
-	if p.hashed {
-		p.hash = w.srv.keys.Key(args[cmd.firstKey]).Hash
+	p.cmd, p.known = cmd, known{}
+	if cmd != nil && cmd.firstKey > 0 && cmd.firstKey < len(args) {
+		p.hash, p.hashed = w.srv.keys.Key(args[cmd.firstKey]).Hash, true
 	}
 }
 
@@ -252,7 +274,7 @@ func (w *worker) touch() {
 func (w *worker) run(p *parsed) {
 	c, cl := &w.ctx, p.client
 	c.cmd, c.db = p.cmd, cl.db
-	c.args, c.hash, c.hashed, c.failed = w.args[p.begin:p.end], p.hash, p.hashed, false
+	c.args, c.known, c.failed = w.args[p.begin:p.end], p.known, false
 	if p.broken {
 		c.srv.protocolError(c, cl.inputErr)
 		return

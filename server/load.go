@@ -365,7 +365,7 @@ func (r *replay) run() error {
 	for i := range w.queue[:w.count] {
 		p := &w.queue[i]
 		c.cmd, c.db = p.cmd, r.client.db
-		c.args, c.hash, c.hashed, c.failed = w.args[p.begin:p.end], p.hash, p.hashed, false
+		c.args, c.known, c.failed = w.args[p.begin:p.end], p.known, false
 		r.client.reply.Reset()
 		if problem := r.command(c); problem != "" {
 			return fmt.Errorf("the command %q at offset %d cannot be replayed: %s", c.args[0], r.at[i], problem)

@@ -132,7 +132,7 @@ func (c *Ctx) runScript(p program, keys int, readOnly bool) {
 	h.fault = h.fault[:0]
 	outer, lastCmd, w := *c, c.client.lastCmd, c.reply
 	before := w.Len()
-	c.reply, c.hashed = &h.reply, false
+	c.reply, c.known = &h.reply, known{}
 	names, args := c.args[3:3+keys], c.args[3+keys:]
 	if p.function != nil {
 		h.engine.RunFunction(p.function, names, args, w)
