@@ -4,9 +4,15 @@ package store
 // through it, and it follows the key when that moves in memory. It is valid until the keyspace changes by any other
 // way than through this Entry; after Delete only the zero Entry is left.
 type Entry struct {
-	db      *DB
-	rec     *record
-	hash    uint64
+	db   *DB
+	rec  *record
+	hash uint64
+	position
+}
+
+// position is a part of an Entry: with no more than four fields the compiler moves an Entry in registers. Otherwise it goes through memory,
+// written by the word and read by the pair of words, for which the processor has to wait.
+type position struct {
 	ref     ref
 	mutated bool // the gate has been passed for the operation this Entry belongs to
 }
@@ -26,7 +32,7 @@ func (db *DB) Find(k Key, now int64) (Entry, bool) {
 	if rec.access != db.ks.access.stamp {
 		db.ks.touch(rec)
 	}
-	return Entry{db: db, rec: rec, hash: k.Hash, ref: b.refs[i]}, true
+	return Entry{db: db, rec: rec, hash: k.Hash, position: position{ref: b.refs[i]}}, true
 }
 
 // Look is Find, but no use of the key: for those who ask about a key and not for its value.
@@ -46,7 +52,7 @@ func (db *DB) Peek(k Key) (Entry, bool) {
 	if rec == nil {
 		return Entry{}, false
 	}
-	return Entry{db: db, rec: rec, hash: k.Hash, ref: b.refs[i]}, true
+	return Entry{db: db, rec: rec, hash: k.Hash, position: position{ref: b.refs[i]}}, true
 }
 
 // Kind is the type of the value.
@@ -124,7 +130,7 @@ func (e *Entry) mutate() {
 func (db *DB) create(k Key, enc encoding) Entry {
 	db.mutate(k.Name, changeWrite)
 	rec, r := db.insert(k, enc, 0)
-	return Entry{db: db, rec: rec, hash: k.Hash, ref: r, mutated: true}
+	return Entry{db: db, rec: rec, hash: k.Hash, position: position{ref: r, mutated: true}}
 }
 
 // packed is the payload in use. It aliases the arena.

@@ -108,7 +108,7 @@ func (db *DB) sampleInto(p *evictionPool, nowMs int64) (removed bool) {
 	found := 0
 	db.eachFrom(db.randomPlace(), p.how.Volatile, func(r ref, rec *record) bool {
 		if rec.expired(nowMs) {
-			e := Entry{db: db, rec: rec, hash: db.ks.Key(rec.name()).Hash, ref: r}
+			e := Entry{db: db, rec: rec, hash: db.ks.Key(rec.name()).Hash, position: position{ref: r}}
 			e.evict(nowMs, nil)
 			removed = true
 			return false
@@ -154,7 +154,7 @@ func (k *pooled) entry() (e Entry, ok bool) {
 				continue
 			}
 			rec := k.db.record(r)
-			return Entry{db: k.db, rec: rec, hash: k.hash, ref: r}, k.db.ks.Key(rec.name()).Hash == k.hash
+			return Entry{db: k.db, rec: rec, hash: k.hash, position: position{ref: r}}, k.db.ks.Key(rec.name()).Hash == k.hash
 		}
 		if b.overflow == 0 {
 			break
@@ -214,7 +214,7 @@ func (ks *Keyspace) evictRandom(how Eviction, nowMs int64, told func(db *DB, nam
 		})
 		if chosen != 0 {
 			rec := db.record(chosen)
-			e := Entry{db: db, rec: rec, hash: ks.Key(rec.name()).Hash, ref: chosen}
+			e := Entry{db: db, rec: rec, hash: ks.Key(rec.name()).Hash, position: position{ref: chosen}}
 			e.evict(nowMs, told)
 			return true
 		}

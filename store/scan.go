@@ -82,7 +82,7 @@ func (db *DB) eachAtHome(t *table, home int, now int64, fn func(e *Entry)) (foun
 			}
 			found++
 			if !rec.expired(now) {
-				fn(&Entry{db: db, rec: rec, hash: hash, ref: r})
+				fn(&Entry{db: db, rec: rec, hash: hash, position: position{ref: r}})
 			}
 		}
 		if b.overflow == 0 {
@@ -106,7 +106,7 @@ func (db *DB) Each(now int64, fn func(e *Entry) bool) {
 				if rec.expired(now) {
 					continue
 				}
-				if !fn(&Entry{db: db, rec: rec, hash: db.ks.Key(rec.name()).Hash, ref: r}) {
+				if !fn(&Entry{db: db, rec: rec, hash: db.ks.Key(rec.name()).Hash, position: position{ref: r}}) {
 					return
 				}
 			}

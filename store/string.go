@@ -57,7 +57,7 @@ func (db *DB) put(k Key, enc encoding, payload int, expireAt int64) *record {
 		}
 		db.releaseObject(rec)
 		if class := classFor(recordSize(len(k.Name), payload)); class != rec.class {
-			e := Entry{db: db, rec: rec, hash: k.Hash, ref: b.refs[slot]}
+			e := Entry{db: db, rec: rec, hash: k.Hash, position: position{ref: b.refs[slot]}}
 			e.move(class, 0)
 			rec = e.rec
 		}
