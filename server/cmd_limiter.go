@@ -92,19 +92,17 @@ func rlSliding(c *Ctx) { c.limiter(policy.Sliding) }
 
 // limiter implements the commands that are called with a key and an algorithm's words.
 func (c *Ctx) limiter(a policy.Algorithm) {
-	var p policy.Policy
-	var r policy.Request
-	if err := policy.Parse(&p, &r, a, c.args[2:]); err != nil {
-		c.errPolicy(err)
+	l := &c.worker.limit
+	if (c.shape == 0 || c.shape != l.shape) && !c.readLimit(l, a) {
 		return
 	}
 	var v verdict
 	k := c.key(1)
-	if wireError := c.decide(k, &p, &r, &v); wireError != "" {
+	if wireError := c.decide(k, &l.Policy, &l.Request, &v); wireError != "" {
 		c.err(wireError)
 		return
 	}
-	if r.Call.Cost > 0 && !r.Call.Peek {
+	if l.Call.Cost > 0 && !l.Call.Peek {
 		c.decided(k, a, v.Limited, v.Limit, v.Remaining)
 	}
 	if a == policy.Queue {
@@ -115,6 +113,26 @@ func (c *Ctx) limiter(a policy.Algorithm) {
 	}
 	c.reply.Array(5)
 	c.sendNumbers(&v.Verdict)
+}
+
+// limit is what a limiter's arguments after the key say. Most calls repeat those of the call before, so that a worker keeps the last ones.
+type limit struct {
+	shape uint64 // of the command that they were read from, see known; 0: they are not to be used again
+	policy.Policy
+	policy.Request
+}
+
+// readLimit reads a limiter's arguments after the key, or sends the error and returns false.
+func (c *Ctx) readLimit(l *limit, a policy.Algorithm) bool {
+	*l = limit{}
+	if err := policy.Parse(&l.Policy, &l.Request, a, c.args[2:]); err != nil {
+		c.errPolicy(err)
+		return false
+	}
+	if !l.HasMember { // which is in the client's input buffer
+		l.shape = c.shape
+	}
+	return true
 }
 
 // errPolicy sends an error from package policy.

@@ -32,6 +32,7 @@ type worker struct {
 	shape   resp.Shape
 	shaped  *Command // the command of that shape
 	quota   throttleQuota
+	limit   limit
 	current int    // index of the one being run
 	tick    uint32 // counts commands, to choose the timed ones
 	depth   int    // commands that are being attended to, one called by the other

@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 	"testing"
@@ -47,6 +48,12 @@ func FuzzReader(f *testing.F) {
 			require.ErrorIs(t, wantErr, ErrQueryBuffer)
 		}
 		requireSameAgain(t, &pool, want, lim)
+
+		several := bytes.Repeat(input, 3) // so that there is something to be recognised
+		want, wantErr = feedFrom(t, &pool, several, lim)
+		got, _, err := feedShaped(t, several, &lim, split)
+		require.Equal(t, want, got)
+		require.Equal(t, wantErr, err)
 	})
 }
 
