@@ -72,15 +72,7 @@ func clThrottle(c *Ctx) {
 		c.decided(k, policy.GCRA, d.Limited, d.Limit, d.Remaining)
 	}
 	c.reply.Array(5)
-	if d.Limited {
-		c.reply.One()
-	} else {
-		c.reply.Zero()
-	}
-	c.reply.Int(d.Limit)
-	c.reply.Int(d.Remaining)
-	c.reply.Int(throttle.RetrySeconds(d.RetryAfter))
-	c.reply.Int(throttle.Seconds(d.ResetAfter))
+	c.reply.Ints(oneIf(d.Limited), d.Limit, d.Remaining, throttle.RetrySeconds(d.RetryAfter), throttle.Seconds(d.ResetAfter))
 }
 
 // throttleQuota is what CL.THROTTLE's arguments after the key say. Most calls repeat those of the call before, so that a worker keeps

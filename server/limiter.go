@@ -22,15 +22,15 @@ const maxTrimmed = 8
 
 // sendNumbers sends the five numbers of an answer.
 func (c *Ctx) sendNumbers(v *throttle.Verdict) {
-	if v.Limited {
-		c.reply.One()
-	} else {
-		c.reply.Zero()
+	c.reply.Ints(oneIf(v.Limited), v.Limit, v.Remaining, v.RetryAfter, v.ResetAfter)
+}
+
+// oneIf is 1 for true and 0 for false.
+func oneIf(b bool) int64 {
+	if b {
+		return 1
 	}
-	c.reply.Int(v.Limit)
-	c.reply.Int(v.Remaining)
-	c.reply.Int(v.RetryAfter)
-	c.reply.Int(v.ResetAfter)
+	return 0
 }
 
 // decide asks a limit about the key k, writes the answer to v, and keeps the key's new state unless the call is a peek. wireError

@@ -3,6 +3,7 @@ package resp
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/tidwall/redcon"
@@ -107,15 +108,38 @@ func (w *Writer) Int(n int64) {
 	}
 }
 
-// short appends the line of a small number in one store of eight bytes: a
-// limiter's answer is mostly made of these.
-func (w *Writer) short(prefix byte, n int64) bool {
-	const crlf = '\r' | '\n'<<8
-	from := len(w.buf)
-	if cap(w.buf)-from < 8 {
-		return false
+// Ints appends several integers, for less than one by one.
+func (w *Writer) Ints(list ...int64) {
+	const longest = len(":-9223372036854775808\r\n")
+	w.buf = slices.Grow(w.buf, len(list)*longest)
+	rest := w.buf[len(w.buf):cap(w.buf)]
+	size := len(w.buf)
+	for _, n := range list {
+		k := putShort(rest, ':', n)
+		if k == 0 {
+			k = len(redcon.AppendInt(rest[:0], n))
+		}
+		rest = rest[k:]
+		size += k
 	}
-	line, length := uint64(prefix), 0
+	w.buf = w.buf[:size]
+}
+
+// short appends the line of a small number.
+func (w *Writer) short(prefix byte, n int64) bool {
+	size := putShort(w.buf[len(w.buf):cap(w.buf)], prefix, n)
+	w.buf = w.buf[:len(w.buf)+size]
+	return size > 0
+}
+
+// putShort writes the line of a small number to the front of room, in one store of eight bytes: a limiter's answer is mostly made of
+// these. It returns the line's length, or 0 if the number is not small or there is no room.
+func putShort(room []byte, prefix byte, n int64) (length int) {
+	const crlf = '\r' | '\n'<<8
+	if len(room) < 8 {
+		return 0
+	}
+	line := uint64(prefix)
 	switch u := uint64(n); {
 	case u < 10:
 		line |= (u+'0')<<8 | crlf<<16
@@ -133,11 +157,10 @@ func (w *Writer) short(prefix byte, n int64) bool {
 		line |= '-'<<8 | '1'<<16 | crlf<<24
 		length = len(":-1\r\n")
 	default:
-		return false
+		return 0
 	}
-	binary.LittleEndian.PutUint64(w.buf[from:from+8], line)
-	w.buf = w.buf[:from+length]
-	return true
+	binary.LittleEndian.PutUint64(room, line)
+	return length
 }
 
 // pair returns the two digits of a number below 100, the first one in the lower byte.

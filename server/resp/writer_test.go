@@ -30,6 +30,7 @@ func TestWriter(t *testing.T) {
 				w.Int(n)
 			}
 		}, ":9\r\n:10\r\n:99\r\n:100\r\n:101\r\n:999\r\n:1000\r\n:1010\r\n:9999\r\n:10000\r\n:-2\r\n:-10\r\n", ""},
+		{"ints at once", func(w *Writer) { w.Ints(0, -1, 1234567, math.MinInt64, 42); w.Ints() }, ":0\r\n:-1\r\n:1234567\r\n:-9223372036854775808\r\n:42\r\n", ""},
 		{"int extremes", func(w *Writer) { w.Int(math.MinInt64); w.Int(math.MaxInt64) }, ":-9223372036854775808\r\n:9223372036854775807\r\n", ""},
 		{"bulk", func(w *Writer) { w.Bulk([]byte("a\r\nb")); w.Bulk(nil) }, "$4\r\na\r\nb\r\n$0\r\n\r\n", ""},
 		{"bulk string", func(w *Writer) { w.BulkString("0123456789") }, "$10\r\n0123456789\r\n", ""},
