@@ -3,7 +3,9 @@ package resp
 const (
 	shapeBytes = 512 // of the longest command that a Shape takes up
 	shapeArgs  = 16  // arguments of it, at most
-	learnEvery = 8   // one in so many commands that are not of the shape is taken up in its place, lest loads that never repeat pay for it
+	learnAfter = 2   // commands in a row that are not of the shape, and the last of them takes its place
+	pauseAfter = 8   // the same, and nothing is compared for a while: loads that never repeat are not to pay for it
+	pauseFor   = 64  // so many commands
 )
 
 // Shape is a command that was read, and recognises those that are the same but for their first argument: the key. Commands that follow
@@ -11,7 +13,8 @@ const (
 // recognises none. It is not safe for concurrent use.
 type Shape struct {
 	number uint64
-	missed uint
+	missed int     // commands in a row that were not of the shape
+	pause  int     // commands that are not compared
 	limits *Limits // that the command was within
 
 	frame    [shapeBytes]byte
@@ -32,7 +35,7 @@ func (s *Shape) Number() uint64 { return s.number }
 // Repeat is Next for a complete command of the shape. It reports false, and has done nothing, if that is not what comes next, or if
 // args has no room left.
 func (r *Reader) Repeat(s *Shape, args [][]byte, lim *Limits) (out [][]byte, ok bool) {
-	if s.limits != lim || r.state != atStart || cap(args)-len(args) < s.count {
+	if s.pause > 0 || s.limits != lim || r.state != atStart || cap(args)-len(args) < s.count {
 		return args, false
 	}
 	b := r.buf[r.next:r.end]
@@ -66,15 +69,23 @@ func (r *Reader) Repeat(s *Shape, args [][]byte, lim *Limits) (out [][]byte, ok 
 		return args, false
 	}
 	r.next += size
+	s.missed = 0
 	return out, true
 }
 
 // Learn is to be told of each command that Next has returned because Repeat did not: args are its arguments, and from is what Offset was
 // before. It reports whether the Shape is that of this command from now on.
 func (r *Reader) Learn(s *Shape, from int, args [][]byte, lim *Limits) bool {
+	if s.pause > 0 {
+		s.pause--
+		return false
+	}
 	s.missed++
+	if s.missed == pauseAfter {
+		s.missed, s.pause = 0, pauseFor
+	}
 	frame := r.buf[from:r.next]
-	if s.missed%learnEvery != 1 || len(frame) > shapeBytes || frame[0] != '*' || len(args) > shapeArgs || lim.unauthenticated() {
+	if s.missed%learnAfter != 0 || len(frame) > shapeBytes || frame[0] != '*' || len(args) > shapeArgs || lim.unauthenticated() {
 		return false
 	}
 	s.limits = nil // until all is known

@@ -135,12 +135,12 @@ func TestShapeRecognises(t *testing.T) {
 		command func(i int) string
 		want    int // of 100
 	}{
-		"no argument":        {func(int) string { return encode("PING") }, 99},
-		"keys of any length": {func(i int) string { return encode("GET", strings.Repeat("k", i)) }, 99},
-		"a limiter":          {func(i int) string { return encode("CL.THROTTLE", fmt.Sprint(i), "15", "30", "60", "1") }, 99},
+		"no argument":        {func(int) string { return encode("PING") }, 100 - learnAfter},
+		"keys of any length": {func(i int) string { return encode("GET", strings.Repeat("k", i)) }, 100 - learnAfter},
+		"a limiter":          {func(i int) string { return encode("CL.THROTTLE", fmt.Sprint(i), "15", "30", "60", "1") }, 100 - learnAfter},
 		"values that differ": {func(i int) string { return encode("SET", "k", fmt.Sprint(1000+i)) }, 0},
-		"two kinds in turn":  {func(i int) string { return encode([]string{"GET", "INCR"}[i%2], "k") }, 46}, // it is taken up anew now and then
-		"another kind later": {func(i int) string { return encode([]string{"GET", "INCR"}[i/50], "k") }, 49 + 50 - learnEvery},
+		"two kinds in turn":  {func(i int) string { return encode([]string{"GET", "INCR"}[i%2], "k") }, 49},
+		"another kind later": {func(i int) string { return encode([]string{"GET", "INCR"}[i/50], "k") }, 100 - 2*learnAfter},
 		"too many arguments": {func(i int) string { return encode(slices.Repeat([]string{"a"}, shapeArgs+1)...) }, 0},
 		"too long":           {func(i int) string { return encode("SET", "k", strings.Repeat("v", shapeBytes)) }, 0},
 		"inline":             {func(i int) string { return "PING\r\n" }, 0},
@@ -184,7 +184,7 @@ func TestShapeKeepsToLimits(t *testing.T) {
 	}
 	require.False(t, next(&before))
 	require.False(t, next(&before))
-	for range learnEvery {
+	for range pauseAfter + pauseFor {
 		next(&wide)
 	}
 	require.True(t, next(&wide))
