@@ -18,6 +18,7 @@ const (
 	snapshotMinExtra = 4 << 20  // bytes that a snapshot may keep for itself beside the data, at least; see store.Snapshot
 	snapshotShare    = 8        // and as a share of the memory that is used
 	snapshotFullWait = time.Millisecond
+	snapshotBusyWait = 4 * sliceTime // how long clients that always want something come first
 )
 
 // auxNow is the name of the field that has a snapshot's time in ms since the Unix epoch: a start goes on from there if the wall is behind
@@ -53,6 +54,7 @@ type snapshotRun struct {
 	cause   error // why it is given up, set before chunks is closed
 	closed  bool
 	started time.Time
+	turn    int64 // ns, from when on it goes on although clients want something
 }
 
 var (
@@ -148,8 +150,8 @@ func (r *snapshotRun) writeAll() {
 }
 
 // snapshotSlice goes on with the snapshot for as long as background work may take, and reports when it wants to go on, in ns; 0 for
-// never.
-func (s *Server) snapshotSlice(now int64) (again int64) {
+// never. Clients come first, unless that takes too long; idle tells that none has wanted anything since the last time.
+func (s *Server) snapshotSlice(now int64, idle bool) (again int64) {
 	r := s.snapshot
 	if r == nil {
 		return 0
@@ -163,6 +165,10 @@ func (s *Server) snapshotSlice(now int64) (again int64) {
 			return now + int64(maxCronPeriod) // the goroutine says when it is done
 		}
 	}
+	if !idle && now < r.turn {
+		return now
+	}
+	r.turn = now + int64(snapshotBusyWait)
 	for start := time.Now(); time.Since(start) < sliceTime*3/4; {
 		if len(r.chunks) > snapshotChunks/2 {
 			return now + int64(snapshotFullWait)

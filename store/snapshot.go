@@ -30,9 +30,10 @@ type Snapshot struct {
 	selected int         // the database that the sink was told last
 
 	queue   []waiting
-	current view // of queue[0], when its telling has begun
-	extra   int  // bytes kept for the snapshot alone, about
-	keys    int  // told so far
+	current view   // of queue[0], when its telling has begun
+	extra   int    // bytes kept for the snapshot alone, about
+	touched uint64 // keeps the loads whose cache misses are to overlap
+	keys    int    // told so far
 	total   int
 }
 
@@ -163,6 +164,7 @@ func (s *Snapshot) walk(budget int) (work int, ok bool) {
 			t := c.dir[s.prefix>>c.dirShift].table
 			if t != s.table {
 				s.table, s.bucket, s.prefix = t, 0, t.prefix
+				s.touched += c.touchAll(t.buckets)
 			}
 			for ; t.ref != 0 && s.bucket < tableBuckets; s.bucket++ {
 				if work >= budget || len(s.queue) > 0 {
@@ -258,6 +260,7 @@ func (s *Snapshot) tellBucket(c *contents, b *bucket) (work int) {
 		return 0
 	}
 	b.epoch = s.epoch
+	s.touched += c.touchKeys(b)
 	for m := b.occupied(); m != 0; m &= m - 1 {
 		work += s.tellKey(c, c.record(b.refs[bits.TrailingZeros32(m)]))
 	}

@@ -295,12 +295,17 @@ func (db *DB) split(t *table) {
 }
 
 // touchAll loads the records of all keys, so that the cache misses overlap instead of following one another.
-func (db *DB) touchAll(t *buckets) (sum uint32) {
+func (c *contents) touchAll(t *buckets) (sum uint64) {
 	for i := range t {
-		b := &t[i]
-		for m := b.occupied(); m != 0; m &= m - 1 {
-			sum += db.record(b.refs[bits.TrailingZeros32(m)]).keyLen
-		}
+		sum += c.touchKeys(&t[i])
+	}
+	return sum
+}
+
+// touchKeys does the same for one bucket.
+func (c *contents) touchKeys(b *bucket) (sum uint64) {
+	for m := b.occupied(); m != 0; m &= m - 1 {
+		sum += c.arena.touch(b.refs[bits.TrailingZeros32(m)])
 	}
 	return sum
 }
