@@ -202,7 +202,7 @@ func (c *Ctx) effectSet(key []byte, n, at int64) {
 }
 
 // effectVerbatim declares the command as it was called to be its effect. Only what changes something that the store does not
-// know of, such as functions, has to say so.
+// know of, such as functions, has to say so, and what changes a value though it is marked ReadOnly.
 func (c *Ctx) effectVerbatim() {
 	if c.srv.effects.on {
 		c.srv.effects.declared++

@@ -46,7 +46,7 @@ func TestEffectsOfStreams(t *testing.T) {
 			[]string{"ZPOPMIN z 1", "ZPOPMAX z 1", "ZPOPMAX z 2", "ZPOPMIN z 1"}},
 		{"SORT", []string{"RPUSH l 3 1 2", "SET d v"}, []string{"SORT l", "SORT l STORE d", "SORT nosuch STORE d", "SORT nosuch STORE d"},
 			[]string{"MULTI", "DEL d", "RPUSH d 1 2 3", "EXEC", "DEL d"}},
-		{"HyperLogLogs", nil, []string{"PFADD h a", "PFADD h a", "PFMERGE h", "PFCOUNT h"}, []string{"PFADD h a", "PFMERGE h"}},
+		{"HyperLogLogs", nil, []string{"PFADD h a", "PFADD h a", "PFMERGE h", "PFCOUNT h", "PFCOUNT h", "PFCOUNT h h"}, []string{"PFADD h a", "PFMERGE h", "PFCOUNT h"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
