@@ -220,13 +220,15 @@ func (ks *Keyspace) FlushAll() {
 }
 
 // Flush removes every key of the database, in a time that hardly depends on how many there are. Memory that would take
-// long to give back goes back during the following calls of ExpireSlice. On an empty database it changes nothing.
+// long to give back goes back during the following calls of ExpireSlice. On an empty database it is no change.
 func (db *DB) Flush() {
-	if db.keys == 0 {
-		return
+	if db.dir[0].table.ref == 0 {
+		return // it has had no key since the last time
 	}
-	db.mutate(nil, changeFlush)
-	db.signalStreams()
+	if db.keys > 0 {
+		db.mutate(nil, changeFlush)
+		db.signalStreams()
+	}
 	db.ks.measureAll()
 	if s := db.ks.snapshot; s == nil || !s.adopt(db) {
 		db.ks.retired.add(db.arena.release())

@@ -126,6 +126,24 @@ func TestFlushOfAnEmptyDatabaseIsNoChange(t *testing.T) {
 	require.EqualValues(t, 2, ks.Dirty())
 }
 
+// TestFlushGivesBackWhatKeysLeft: a database whose keys have gone one by one still has a table.
+func TestFlushGivesBackWhatKeysLeft(t *testing.T) {
+	ks := New(Options{})
+	defer ks.Close()
+	k := testKey(ks, "a")
+	ks.DB(3).SetInt(k, 1, 0)
+	e, _ := ks.DB(3).Find(k, 0)
+	e.Delete()
+	require.NotZero(t, ks.Stats().ArenaUsed)
+	dirty := ks.Dirty()
+	ks.FlushAll()
+	require.Zero(t, ks.Stats().ArenaUsed)
+	require.Equal(t, dirty, ks.Dirty())
+	ks.DB(3).SetInt(k, 2, 0)
+	require.Equal(t, 1, ks.DB(3).Len())
+	require.NoError(t, ks.Check())
+}
+
 // TestTouchReturnsLoads only shows that the prefetch works on any state: an empty database, a miss, a hit.
 func TestTouchReturnsLoads(t *testing.T) {
 	ks := New(Options{Databases: 1})
