@@ -54,8 +54,8 @@ func gcra(c *Ctx) {
 			return
 		}
 	}
-	d, err := g.Decide(c.nowNs, tat, exists, tokens)
-	if err != nil {
+	var d throttle.Decision
+	if g.DecideTo(&d, c.nowNs, tat, exists, tokens) != nil {
 		c.err(errNotInteger)
 		return
 	}

@@ -349,7 +349,8 @@ type setOptions struct {
 	expiry               expiryOption
 }
 
-func (c *Ctx) parseSetOptions() (o setOptions, ok bool) {
+// parseSetOptions reads the words after SET's value, or sends the error and returns false.
+func (c *Ctx) parseSetOptions(o *setOptions) bool {
 	for i := 3; i < len(c.args); i++ {
 		switch {
 		case c.is(i, "NX") && !o.xx:
@@ -364,18 +365,18 @@ func (c *Ctx) parseSetOptions() (o setOptions, ok bool) {
 			i++
 		default:
 			c.err(errSyntax)
-			return o, false
+			return false
 		}
 	}
-	return o, true
+	return true
 }
 
 // unconditional reports whether nothing of the key's present state matters.
 func (o *setOptions) unconditional() bool { return !o.nx && !o.xx && !o.get && !o.keepTTL }
 
 func set(c *Ctx) {
-	o, ok := c.parseSetOptions()
-	if !ok {
+	var o setOptions
+	if !c.parseSetOptions(&o) {
 		return
 	}
 	at, ok := c.expireAt(&o.expiry)

@@ -59,8 +59,8 @@ func clThrottle(c *Ctx) {
 			return
 		}
 	}
-	d, err := q.gcra.Decide(c.nowNs, tat, exists, q.quantity)
-	if err != nil {
+	var d throttle.Decision
+	if err := q.gcra.DecideTo(&d, c.nowNs, tat, exists, q.quantity); err != nil {
 		c.failThrottle(err)
 		return
 	}

@@ -23,7 +23,8 @@ func BenchmarkAlgorithms(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			now += benchStep * 1_000_000
-			d, err := g.Charge(now, tat, exists, oneUnit)
+			var d Decision
+			err := g.ChargeTo(&d, now, tat, exists, oneUnit)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -14,10 +14,11 @@ func TestNewPeriodGCRA(t *testing.T) {
 	require.ErrorIs(t, err, ErrOverflow)
 	g, err := NewPeriodGCRA(15, 30, 60*nsPerSecond)
 	require.NoError(t, err)
-	d, err := g.Charge(epoch, 0, false, Call{Cost: 1})
+	var d Decision
+	err = g.ChargeTo(&d, epoch, 0, false, Call{Cost: 1})
 	require.NoError(t, err)
 	require.Equal(t, Decision{Write: Set, Limit: 15, Remaining: 14, RetryAfter: NoRetry, ResetAfter: 2 * nsPerSecond, TAT: epoch + 2*nsPerSecond}, d)
-	_, err = g.Charge(epoch, 0, false, Call{Cost: math.MaxInt64})
+	err = g.ChargeTo(&d, epoch, 0, false, Call{Cost: math.MaxInt64})
 	require.ErrorIs(t, err, ErrOverflow)
 }
 

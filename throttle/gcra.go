@@ -92,44 +92,53 @@ func Decide(q Quota, now, tat int64, exists bool, quantity int64) (Decision, err
 // It returns ErrOverflow when the charge, the new TAT or a duration of the answer leaves int64. For a now of zero or
 // later, the durations do so only if the tolerance is the lowest int64.
 func (g GCRA) Decide(now, tat int64, exists bool, quantity int64) (Decision, error) {
+	var d Decision
+	err := g.DecideTo(&d, now, tat, exists, quantity)
+	return d, err
+}
+
+// DecideTo is Decide with the answer written to d, which is all zero after an error. It spares those who are in a hurry a copy: a Decision is
+// too long to be returned in registers.
+func (g *GCRA) DecideTo(d *Decision, now, tat int64, exists bool, quantity int64) error {
+	*d = Decision{}
 	if g.interval == 0 {
-		return Decision{}, ErrZeroRate
+		return ErrZeroRate
 	}
 	increment, ok := mul(g.interval, quantity)
 	if !ok {
-		return Decision{}, ErrOverflow
+		return ErrOverflow
 	}
 	if !exists {
 		tat = now
 	}
 	tat = max(now, tat)
 	if g.interval < 0 {
-		return g.refuse(now, tat, NoRetry)
+		return g.refuse(d, now, tat, NoRetry)
 	}
 
 	newTAT, ok := add(tat, increment)
 	if !ok {
-		return Decision{}, ErrOverflow
+		return ErrOverflow
 	}
 	newTAT = max(now, newTAT)
 	ahead, ok := sub(newTAT, now)
 	if !ok {
-		return Decision{}, ErrOverflow
+		return ErrOverflow
 	}
 	// Durations are compared in place of the instants now and newTAT - tolerance: that subtraction could leave int64
 	// although the answer is plain.
 	if ahead > g.tolerance {
 		if increment > g.tolerance {
-			return g.refuse(now, tat, NoRetry)
+			return g.refuse(d, now, tat, NoRetry)
 		}
 		retry, ok := sub(ahead, g.tolerance)
 		if !ok {
-			return Decision{}, ErrOverflow
+			return ErrOverflow
 		}
-		return g.refuse(now, tat, retry)
+		return g.refuse(d, now, tat, retry)
 	}
 
-	d := Decision{Limit: g.limit, Remaining: g.remaining(ahead), RetryAfter: NoRetry, ResetAfter: ahead}
+	d.Limit, d.Remaining, d.RetryAfter, d.ResetAfter = g.limit, g.remaining(ahead), NoRetry, ahead
 	switch {
 	case quantity == 0:
 	case newTAT > now:
@@ -137,27 +146,22 @@ func (g GCRA) Decide(now, tat int64, exists bool, quantity int64) (Decision, err
 	case exists:
 		d.Write = Delete
 	}
-	return d, nil
+	return nil
 }
 
 // refuse is the limited decision: what is reported is the state before the call, which stays.
-func (g GCRA) refuse(now, tat, retryAfter int64) (Decision, error) {
+func (g *GCRA) refuse(d *Decision, now, tat, retryAfter int64) error {
 	ahead, ok := sub(tat, now)
 	if !ok {
-		return Decision{}, ErrOverflow
+		return ErrOverflow
 	}
-	return Decision{
-		Limited:    true,
-		Limit:      g.limit,
-		Remaining:  g.remaining(ahead),
-		RetryAfter: retryAfter,
-		ResetAfter: ahead,
-	}, nil
+	d.Limited, d.Limit, d.Remaining, d.RetryAfter, d.ResetAfter = true, g.limit, g.remaining(ahead), retryAfter, ahead
+	return nil
 }
 
 // remaining returns the whole units that fit between a TAT this far ahead of now, which is never negative, and the
 // tolerance.
-func (g GCRA) remaining(ahead int64) int64 {
+func (g *GCRA) remaining(ahead int64) int64 {
 	if g.interval < 0 {
 		return 0
 	}
@@ -186,22 +190,22 @@ func NewIntervalGCRA(maxBurst, interval int64) (GCRA, error) {
 	return newGCRA(interval, limit)
 }
 
-// Charge is Decide with two differences: a call that gives back is never limited, and a Peek tells of the state as it is. The emission
-// interval must be positive.
-func (g GCRA) Charge(now, tat int64, exists bool, call Call) (Decision, error) {
-	d, err := g.Decide(now, tat, exists, call.Cost)
+// ChargeTo is DecideTo with two differences: a call that gives back is never limited, and a Peek tells of the state as it is. The
+// emission interval must be positive.
+func (g *GCRA) ChargeTo(d *Decision, now, tat int64, exists bool, call Call) error {
+	err := g.DecideTo(d, now, tat, exists, call.Cost)
 	if call.Cost >= 0 && !call.Peek || err != nil {
-		return d, err
+		return err
 	}
 	if call.Cost < 0 && d.Limited {
-		d = g.giveBack(now, tat, call.Cost)
+		*d = g.giveBack(now, tat, call.Cost)
 	}
 	if call.Peek {
 		ahead := g.ahead(now, tat, exists)
 		d.Write, d.TAT = Keep, 0
 		d.Remaining, d.ResetAfter = g.remaining(ahead), ahead
 	}
-	return d, nil
+	return nil
 }
 
 // giveBack is the answer to a refund after which the TAT is still beyond the tolerance, as happens when the limit was lowered.

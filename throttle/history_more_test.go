@@ -117,7 +117,8 @@ func TestGCRAHistories(t *testing.T) {
 			if key.exists && now > key.expireAtMs*nsPerMs {
 				key = storedKey{}
 			}
-			got, err := g.Charge(now, key.tat, key.exists, call)
+			var got Decision
+			err = g.ChargeTo(&got, now, key.tat, key.exists, call)
 			if err != nil {
 				t.Fatal(err)
 			}

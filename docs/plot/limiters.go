@@ -44,7 +44,8 @@ type gcra struct {
 
 func (g *gcra) charge(nowNs int64) (wait int64, ok bool) {
 	wait = g.Wait(nowNs, g.tat, g.exists)
-	d, err := g.Charge(nowNs, g.tat, g.exists, one)
+	var d throttle.Decision
+	err := g.ChargeTo(&d, nowNs, g.tat, g.exists, one)
 	if err != nil {
 		panic(err)
 	}
