@@ -27,16 +27,16 @@ type worker struct {
 	ctx     Ctx
 	args    [][]byte
 	queue   [batchCommands]parsed
-	count   int      // how many of queue are in use
-	last    *Command // the last one looked up
-	shape   resp.Shape
-	shaped  *Command // the command of that shape
-	quota   throttleQuota
-	limit   limit
-	current int    // index of the one being run
-	tick    uint32 // counts commands, to choose the timed ones
-	depth   int    // commands that are being attended to, one called by the other
-	later   []byte // messages for the running command's client that follow its reply
+	count   int           // how many of queue are in use
+	last    *Command      // the last one looked up
+	shape   resp.Shape    // what commands are likely to repeat
+	shaped  *Command      // the command of that shape
+	quota   throttleQuota // of the last CL.THROTTLE
+	limit   limit         // of the last limiter of another name
+	current int           // index of the one being run
+	tick    uint32        // counts commands, to choose the timed ones
+	depth   int           // commands that are being attended to, one called by the other
+	later   []byte        // messages for the running command's client that follow its reply
 
 	halted *netpoll.Conn // one whose commands the last batch has rewound, since they may not run yet
 
