@@ -86,6 +86,7 @@ func (s *Server) addressChanged(old, cfg *config.Config) error {
 	if err == nil {
 		f.drop(before)
 		f.listeners = append(open, others...)
+		s.log.Info("the addresses to listen on have changed", "bind", cfg.Bind, "port", cfg.Port)
 		return nil
 	}
 	s.log.Error("the addresses to listen on stay as they were", "err", err)
