@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +22,8 @@ func FuzzReader(f *testing.F) {
 		"*1\r\n$-10\r\n", "*3\r\n$3\r\nSET\r\n$1\r\nx\r\n$blabla\r\n", "*1\r\nfoo\r\n", "*1\r\n\r\n",
 		"\x00", "*\x00", "*1\r\n$\x00", "PING\r\n", "\n\r\n \r\nPING\n",
 		"SET 'it\\'s' \"\\x41\\n\\\"\"\r\n", "ECHO \"a\"b\n", "ECHO 'abc\n", "*\r\n\r\n*11\r\n",
+		"*3\r\n$3\r\nSET\r\n$10\r\n0123456789\r\n$2\r\nvv\r\n", "*3\r\n$3\r\nSET\r\nx1\r\nk\r\n$2\r\nvv\r\n",
+		"*3\r\n$3\r\nSET\r\n$1\rxk\rx$2\r\nvv\r\n", "*3\r\n$3\r\nSET\r\n$01\r\nk\r\n$2\r\nvv\r\n",
 		"*1\r\n$0000000000000000000000000000000000000000000000000000000000000000000000",
 	} {
 		f.Add([]byte(seed), 3, false)
@@ -49,11 +52,14 @@ func FuzzReader(f *testing.F) {
 		}
 		requireSameAgain(t, &pool, want, lim)
 
-		several := bytes.Repeat(input, 3) // so that there is something to be recognised
-		want, wantErr = feedFrom(t, &pool, several, lim)
-		got, _, err := feedShaped(t, several, &lim, split)
-		require.Equal(t, want, got)
-		require.Equal(t, wantErr, err)
+		// There is something to be recognised in what is the same again, and in what is nearly that.
+		known := strings.Repeat("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\nvv\r\n", learnAfter)
+		for _, several := range [][]byte{bytes.Repeat(input, 3), append([]byte(known), input...)} {
+			want, wantErr = feedFrom(t, &pool, several, lim)
+			got, _, err := feedShaped(t, several, &lim, len(several)-len(input)+split)
+			require.Equal(t, want, got)
+			require.Equal(t, wantErr, err)
+		}
 	})
 }
 

@@ -18,7 +18,7 @@ type Shape struct {
 	limits *Limits // that the command was within
 
 	frame    [shapeBytes]byte
-	headSize int  // of frame, before the key's length or all of it
+	headSize int  // of frame, up to the dollar sign of the key's length, or all of it
 	keyed    bool // there is a key
 	tailSize int  // of frame behind the head, from the key's end on
 	count    int  // arguments
@@ -49,7 +49,7 @@ func (r *Reader) Repeat(s *Shape, args [][]byte, lim *Limits) (out [][]byte, ok 
 	size := len(head)
 	if s.keyed {
 		tail := s.frame[len(head):][:s.tailSize]
-		length, start := header(b, size)
+		length, start := header(b, size-1)
 		if start == 0 || length > lim.Bulk || length > len(b)-start-len(tail) {
 			return args, false
 		}
@@ -90,7 +90,7 @@ func (r *Reader) Learn(s *Shape, from int, args [][]byte, lim *Limits) bool {
 	}
 	s.limits = nil // until all is known
 	at := lineSize(len(args))
-	keyLine, keyEnd := len(frame), len(frame)
+	headEnd, keyEnd := len(frame), len(frame)
 	for i, arg := range args {
 		line := at
 		at += lineSize(len(arg))
@@ -100,7 +100,7 @@ func (r *Reader) Learn(s *Shape, from int, args [][]byte, lim *Limits) bool {
 		case 0:
 			s.name = here
 		case 1:
-			keyLine, keyEnd = line, at
+			headEnd, keyEnd = line+1, at
 		default:
 			s.rest[i-2] = span{here.from - uint16(keyEnd), here.to - uint16(keyEnd)}
 		}
@@ -110,7 +110,7 @@ func (r *Reader) Learn(s *Shape, from int, args [][]byte, lim *Limits) bool {
 		return false // empty commands came before
 	}
 	s.count, s.keyed = len(args), len(args) > 1
-	s.headSize = copy(s.frame[:], frame[:keyLine])
+	s.headSize = copy(s.frame[:], frame[:headEnd])
 	s.tailSize = copy(s.frame[s.headSize:], frame[keyEnd:])
 	s.limits = lim
 	s.number++
