@@ -85,10 +85,12 @@ func (r *Reader) Learn(s *Shape, from int, args [][]byte, lim *Limits) bool {
 		s.missed, s.pause = 0, pauseFor
 	}
 	frame := r.buf[from:r.next]
-	if s.missed%learnAfter != 0 || len(frame) > shapeBytes || frame[0] != '*' || len(args) > shapeArgs || lim.unauthenticated() {
+	if s.missed%learnAfter != 0 || len(frame) > shapeBytes || len(args) > shapeArgs || lim.unauthenticated() {
 		return false
 	}
-	s.limits = nil // until all is known
+	if _, size := collect(args, frame, lim.Multibulk, lim.Bulk); frame[0] != '*' || size != len(frame) {
+		return false // it is an inline command, or empty ones came before
+	}
 	at := lineSize(len(args))
 	headEnd, keyEnd := len(frame), len(frame)
 	for i, arg := range args {
@@ -105,9 +107,6 @@ func (r *Reader) Learn(s *Shape, from int, args [][]byte, lim *Limits) bool {
 			s.rest[i-2] = span{here.from - uint16(keyEnd), here.to - uint16(keyEnd)}
 		}
 		at += len("\r\n")
-	}
-	if at != len(frame) {
-		return false // empty commands came before
 	}
 	s.count, s.keyed = len(args), len(args) > 1
 	s.headSize = copy(s.frame[:], frame[:headEnd])
