@@ -12,13 +12,15 @@ import (
 
 const (
 	snapshotChunk    = 64 << 10 // bytes handed to the goroutine that writes, at a time
-	snapshotChunks   = 256      // chunks that may wait for it: 16 MiB
+	snapshotChunks   = 512      // chunks that may wait for it: 32 MiB
+	snapshotAhead    = 128      // chunks that slices may have wait; the rest is room for what writes tell while the disk is slow
 	snapshotStep     = 4 << 10  // bytes told between two looks at the clock
 	snapshotSaveStep = 1 << 20  // the same while nobody else is served
 	snapshotMinExtra = 4 << 20  // bytes that a snapshot may keep for itself beside the data, at least; see store.Snapshot
 	snapshotShare    = 8        // and as a share of the memory that is used
 	snapshotFullWait = time.Millisecond
-	snapshotBusyWait = 4 * sliceTime // how long clients that always want something come first
+	snapshotPause    = 4 * sliceTime         // from one slice to the next while clients are served
+	snapshotCalm     = 10 * time.Millisecond // how long nobody has wanted anything when it may have all the time there is
 )
 
 // auxNow is the name of the field that has a snapshot's time in ms since the Unix epoch: a start goes on from there if the wall is behind
@@ -54,7 +56,8 @@ type snapshotRun struct {
 	cause   error // why it is given up, set before chunks is closed
 	closed  bool
 	started time.Time
-	turn    int64 // ns, from when on it goes on although clients want something
+	turn    time.Time // when the next slice is due while clients are served
+	calm    time.Time // from when on nobody has wanted anything for long enough
 }
 
 var (
@@ -150,7 +153,9 @@ func (r *snapshotRun) writeAll() {
 }
 
 // snapshotSlice goes on with the snapshot for as long as background work may take, and reports when it wants to go on, in ns; 0 for
-// never. Clients come first, unless that takes too long; idle tells that none has wanted anything since the last time.
+// never. While clients are served there is a pause after each slice, even when none of them wants anything at the moment: without it
+// the loop would never sleep, and the goroutine that writes, or whoever shares the processors, would be given its turns in the midst
+// of requests, for milliseconds at a time. idle tells that nobody has wanted anything in the iteration before.
 func (s *Server) snapshotSlice(now int64, idle bool) (again int64) {
 	r := s.snapshot
 	if r == nil {
@@ -165,19 +170,26 @@ func (s *Server) snapshotSlice(now int64, idle bool) (again int64) {
 			return now + int64(maxCronPeriod) // the goroutine says when it is done
 		}
 	}
-	if !idle && now < r.turn {
-		return now
+	start, pause := time.Now(), time.Duration(0)
+	if !idle {
+		r.calm = start.Add(snapshotCalm)
 	}
-	r.turn = now + int64(snapshotBusyWait)
-	for start := time.Now(); time.Since(start) < sliceTime*3/4; {
-		if len(r.chunks) > snapshotChunks/2 {
+	if start.Before(r.calm) {
+		if wait := r.turn.Sub(start); wait > 0 {
+			return now + int64(wait)
+		}
+		pause = snapshotPause
+		r.turn = start.Add(pause)
+	}
+	for time.Since(start) < sliceTime*3/4 {
+		if len(r.chunks) > snapshotAhead {
 			return now + int64(snapshotFullWait)
 		}
 		if !r.step(snapshotStep) {
 			return now
 		}
 	}
-	return now
+	return now + int64(pause)
 }
 
 // step goes on with the snapshot, and reports whether there is more of it to come.
