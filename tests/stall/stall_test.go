@@ -22,6 +22,7 @@ import (
 var (
 	keys    = flag.Int("stall.keys", 100_000, "limiter keys that are there")
 	quiet   = flag.Duration("stall.quiet", 500*time.Millisecond, "for how long the load is measured while nothing else goes on")
+	jobs    = flag.Int("stall.jobs", 2, "how often a snapshot is saved, and the log rewritten, beside half of the most that the server can do")
 	clients = flag.Int("stall.clients", 4, "connections of the load")
 	seed    = flag.Uint64("stall.seed", 0, "seed of the load; 0 draws one")
 )
@@ -42,23 +43,14 @@ const (
 // TestStall runs a steady load over many limiter keys, first with nothing beside it, then while the append-only file is rewritten and
 // while a snapshot is saved, and prints how long the slowest command took each time.
 func TestStall(t *testing.T) {
-	if *seed == 0 {
-		*seed = rand.Uint64()
-	}
-	t.Logf("-stall.seed %d, %d keys", *seed, *keys)
+	logSeed(t)
 	s := harness.Start(t, "--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
 	c := harness.Dial(t, s.Addr)
 	defer c.Close()
-	load(t, c)
-	done := func(field string) func() bool {
-		return func() bool {
-			info := c.Ask("INFO", "persistence").Text
-			return strings.Contains(info, field+":0") && strings.Contains(info, "aof_rewrite_scheduled:0")
-		}
-	}
+	load(t, c, func(i int) []string { return []string{"RL.GCRA", name(i), "100", "1", "1000s"} })
 	alone := measure(t, "nothing beside it", nil, nil, s)[0]
 	for _, job := range []struct{ command, field string }{{"BGREWRITEAOF", "aof_rewrite_in_progress"}, {"BGSAVE", "rdb_bgsave_in_progress"}} {
-		p := measure(t, job.command, func() { require.Contains(t, c.Ask(job.command).Wire(), "+Background") }, done(job.field), s)[0]
+		p := measure(t, job.command, func() { require.Contains(t, c.Ask(job.command).Wire(), "+Background") }, func() bool { return over(c, job.field) }, s)[0]
 		t.Logf("%s: the slowest command took %.1f times as long as with nothing beside it; %+.1f %% memory",
 			job.command, float64(p.worst)/float64(alone.worst), 100*(float64(p.peak)/float64(p.before)-1))
 		require.LessOrEqual(t, float64(p.peak), float64(p.before)*(1+share)+slack, "memory during %s", job.command)
@@ -71,10 +63,7 @@ func TestStall(t *testing.T) {
 // TestComeAndGo runs a steady load while many keys are written, so that the table grows all the time, and while they expire in the same
 // millisecond. A server that nobody else uses is measured at the same time: what it takes is the machine's.
 func TestComeAndGo(t *testing.T) {
-	if *seed == 0 {
-		*seed = rand.Uint64()
-	}
-	t.Logf("-stall.seed %d, %d keys", *seed, *keys)
+	logSeed(t)
 	s, twin := harness.Start(t), harness.Start(t)
 	c := harness.Dial(t, s.Addr)
 	defer c.Close()
@@ -109,6 +98,20 @@ func TestComeAndGo(t *testing.T) {
 	t.Logf("all keys have gone after %v; RSS %s before, %s now", time.Since(until).Round(time.Millisecond), mebibytes(full), mebibytes(s.RSS()))
 }
 
+// logSeed prints the seed, after drawing it unless it was given.
+func logSeed(t *testing.T) {
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("-stall.seed %d, %d keys", *seed, *keys)
+}
+
+// over reports whether the job that a field of INFO tells of has ended.
+func over(c *harness.Client, field string) bool {
+	info := c.Ask("INFO", "persistence").Text
+	return strings.Contains(info, field+":0") && strings.Contains(info, "aof_rewrite_scheduled:0")
+}
+
 // insert writes keys that expire at a time, so many each millisecond.
 func insert(t *testing.T, s *harness.Server, steps int, until time.Time) {
 	c := harness.Dial(t, s.Addr)
@@ -135,15 +138,15 @@ func insert(t *testing.T, s *harness.Server, steps int, until time.Time) {
 	}
 }
 
-// load makes the keys, each a limiter's state with an expiry.
-func load(t *testing.T, c *harness.Client) {
+// load makes the keys, each a limiter's state with an expiry, by a command for each.
+func load(t *testing.T, c *harness.Client, command func(i int) []string) {
 	t.Helper()
 	started := time.Now()
 	for n := 0; n < *keys; n += batch {
 		var out []byte
 		size := min(batch, *keys-n)
 		for i := range size {
-			out = append(out, harness.Command("RL.GCRA", name(n+i), "100", "1", "1000s")...)
+			out = append(out, harness.Command(command(n+i)...)...)
 		}
 		go func() { _ = c.Send(out) }()
 		for range size {

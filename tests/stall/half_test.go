@@ -1,0 +1,134 @@
+package stall
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+const (
+	loadClients  = "200" // connections that send without waiting for each other
+	loadCommand  = "CL.THROTTLE limiter:__key__ 100 100 100000 1"
+	capacityRuns = 3                      // the best of which counts: what disturbs a machine only ever makes it slower
+	jobAfter     = 10                     // a job begins after this part of the time that the load runs for
+	jobLook      = 100 * time.Millisecond // between two looks at whether it is over
+	ticks        = 100                    // of processor time in a second, as /proc counts it
+)
+
+// TestHalfLoad measures how many CL.THROTTLE a second the server can do, sends half of that whatever it does, and prints what the
+// requests wait for, counted from when each was to be sent: with nothing beside them, while a snapshot is saved, and while the log is
+// rewritten. The server has one processor and the load another, if there are two. What the host of a virtual machine takes away
+// meanwhile is printed too: a request waits for that as well.
+func TestHalfLoad(t *testing.T) {
+	t.Run("without a log", func(t *testing.T) {
+		halfLoad(t, "BGSAVE", "rdb_bgsave_in_progress", "--appendonly", "no")
+	})
+	t.Run("with a log", func(t *testing.T) {
+		halfLoad(t, "BGREWRITEAOF", "aof_rewrite_in_progress", "--appendonly", "yes", "--auto-aof-rewrite-percentage", "0")
+	})
+}
+
+func halfLoad(t *testing.T, command, field string, flags ...string) {
+	logSeed(t)
+	s := harness.StartUnder(t, pinned(0), flags...)
+	c := harness.Dial(t, s.Addr)
+	defer c.Close()
+	load(t, c, func(i int) []string {
+		return strings.Fields(strings.Replace(loadCommand, "__key__", fmt.Sprintf("%012d", i), 1))
+	})
+	time.Sleep(*quiet / 2) // a log that has just been written is still on its way to the disk
+	capacity := 0.0
+	for range capacityRuns {
+		capacity = max(capacity, runLoad(t, s, 0, *quiet/capacityRuns).PerSecond)
+	}
+	rate := float64(int(capacity / 2))
+	t.Logf("%.0f a second at most; %.0f, half of them:", capacity, rate)
+	alone := runLoad(t, s, rate, *quiet)
+	logHalf(t, "nothing beside it", alone)
+	for range *jobs {
+		took := make(chan time.Duration, 1)
+		go func() {
+			time.Sleep(*quiet / jobAfter)
+			begun := time.Now()
+			for c.Do(command); !over(c, field); time.Sleep(jobLook) {
+			}
+			took <- time.Since(begun)
+		}()
+		beside := runLoad(t, s, rate, *quiet)
+		logHalf(t, command, beside)
+		t.Logf("    p99.9 is %.1f times that with nothing beside it; the job took %v of %v",
+			beside.Latency["p99.9"]/alone.Latency["p99.9"], (<-took).Round(time.Millisecond), *quiet)
+	}
+	info := c.Ask("INFO", "persistence").Text
+	require.Contains(t, info, "aof_last_bgrewrite_status:ok")
+	require.Contains(t, info, "rdb_last_bgsave_status:ok")
+}
+
+// loadReport is what headgate bench has measured of a server, and how much processor time the host took away meanwhile.
+type loadReport struct {
+	PerSecond  float64            `json:"per_second"`
+	Errors     uint64             `json:"errors"`
+	FirstError string             `json:"first_error"`
+	Latency    map[string]float64 `json:"latency_ms"`
+	stolen     time.Duration
+}
+
+func logHalf(t *testing.T, what string, r loadReport) {
+	t.Helper()
+	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the host took %v away",
+		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], r.stolen)
+}
+
+// runLoad runs headgate bench for a time, at a rate or, with 0, as fast as the server answers.
+func runLoad(t *testing.T, s *harness.Server, rate float64, duration time.Duration) loadReport {
+	t.Helper()
+	figures := filepath.Join(t.TempDir(), "load.json")
+	args := []string{"-c", pinned(1) + ` && exec "$0" "$@"`, harness.Binary(t), "bench", "--addr", s.Addr, "--clients", loadClients,
+		"--keys", strconv.Itoa(*keys), "--load", loadCommand, "--duration", duration.String(), "--rate", strconv.FormatFloat(rate, 'f', 0, 64),
+		"--seed", strconv.FormatUint(*seed, 10), "--json", figures}
+	before := stolen()
+	out, err := exec.Command("/bin/sh", args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	data, err := os.ReadFile(figures)
+	require.NoError(t, err)
+	var report struct{ Servers []loadReport }
+	require.NoError(t, json.Unmarshal(data, &report))
+	require.Len(t, report.Servers, 1)
+	r := report.Servers[0]
+	require.Zero(t, r.Errors, r.FirstError)
+	r.stolen = stolen() - before
+	return r
+}
+
+// pinned is a command of the shell that binds it to one processor, if there are two to choose from.
+func pinned(cpu int) string {
+	if _, err := exec.LookPath("taskset"); err != nil || runtime.NumCPU() < 2 {
+		return "true"
+	}
+	return "taskset -cp " + strconv.Itoa(cpu) + " $$ >/dev/null"
+}
+
+// stolen is how much processor time the host has given to others, 0 where that is not counted.
+func stolen() time.Duration {
+	stat, _ := os.ReadFile("/proc/stat")
+	line, _, _ := bytes.Cut(stat, []byte("\n"))
+	fields := strings.Fields(string(line))
+	const steal = 8 // user, nice, system, idle, iowait, irq, softirq and steal, after the name
+	if len(fields) <= steal {
+		return 0
+	}
+	n, _ := strconv.ParseInt(fields[steal], 10, 64)
+	return time.Duration(n) * time.Second / ticks
+}
