@@ -20,6 +20,7 @@ const (
 	snapshotShare    = 8        // and as a share of the memory that is used
 	snapshotFullWait = time.Millisecond
 	snapshotPause    = 4 * sliceTime         // from one slice to the next while clients are served
+	snapshotPatience = 2 * time.Millisecond  // how much longer while somebody always wants something
 	snapshotCalm     = 10 * time.Millisecond // how long nobody has wanted anything when it may have all the time there is
 )
 
@@ -155,7 +156,8 @@ func (r *snapshotRun) writeAll() {
 // snapshotSlice goes on with the snapshot for as long as background work may take, and reports when it wants to go on, in ns; 0 for
 // never. While clients are served there is a pause after each slice, even when none of them wants anything at the moment: without it
 // the loop would never sleep, and the goroutine that writes, or whoever shares the processors, would be given its turns in the midst
-// of requests, for milliseconds at a time. idle tells that nobody has wanted anything in the iteration before.
+// of requests, for milliseconds at a time. After the pause it waits for an iteration in which nobody wants anything, as idle tells, so
+// that requests that have piled up are answered first, but not for long.
 func (s *Server) snapshotSlice(now int64, idle bool) (again int64) {
 	r := s.snapshot
 	if r == nil {
@@ -175,8 +177,12 @@ func (s *Server) snapshotSlice(now int64, idle bool) (again int64) {
 		r.calm = start.Add(snapshotCalm)
 	}
 	if start.Before(r.calm) {
-		if wait := r.turn.Sub(start); wait > 0 {
+		wait := r.turn.Sub(start)
+		if wait > 0 {
 			return now + int64(wait)
+		}
+		if !idle && -wait < snapshotPatience {
+			return now
 		}
 		pause = snapshotPause
 		r.turn = start.Add(pause)
