@@ -25,7 +25,7 @@ build: ## build bin/headgate
 	@mkdir -p bin
 	$(GO) build -o $(BIN) ./cmd/headgate
 
-deps: ## install redis-server and redis-tools, which the tests compare with
+deps: ## install what the tests need: redis-server and redis-tools, which they compare with, and openssl
 	@./scripts/deps.sh
 
 test: deps build ## run every test, in under five minutes on two cores
@@ -59,7 +59,7 @@ power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits
 
 .PHONY: stall exchange
 stall: build ## what clients notice of a rewrite and of a snapshot of N keys, by default 10,000,000, at a steady load and at half of the most, and what memory these take
-	$(GO) test -count=1 -v -timeout 60m ./tests/stall -stall.keys $(or $(N),10000000) -stall.quiet 10s | grep -vE '^ *=== '
+	$(GO) test -count=1 -v -timeout 60m ./tests/stall -stall.keys $(or $(N),10000000) -stall.quiet 10s -stall.rounds 3 | grep -vE '^ *=== '
 
 compat: deps build ## compare with redis-server, byte for byte
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/compat | grep -vE '^ *(=== |--- PASS)'

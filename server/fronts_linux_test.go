@@ -11,15 +11,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"headgate/server/config"
 )
 
 // loopsServer runs a server with several event loops on a free port, until the test ends.
-func loopsServer(t *testing.T, loops int) *Server {
+func loopsServer(t *testing.T, loops int, edits ...func(*config.Config)) *Server {
 	t.Helper()
 	cfg := unsaved()
 	cfg.Bind, cfg.Port, cfg.IOThreads = []string{"127.0.0.1"}, freePort(t), loops
+	for _, edit := range edits {
+		edit(cfg)
+	}
 	srv := New(config.NewLive(cfg), Options{})
 	require.NoError(t, srv.Listen())
 	ended := make(chan struct{})
@@ -69,6 +73,20 @@ func (c *loopClient) ask(line string, lines int) string {
 	c.t.Helper()
 	c.send(line)
 	return readLines(c.t, c.r, lines)
+}
+
+// TestBacklog asks the kernel how many connections it holds for the listener.
+func TestBacklog(t *testing.T) {
+	for _, backlog := range []int{7, 100} {
+		srv := loopsServer(t, 1, func(cfg *config.Config) { cfg.TCPBacklog = backlog })
+		raw, err := srv.fronts.listeners[0].(*net.TCPListener).SyscallConn()
+		require.NoError(t, err)
+		require.NoError(t, raw.Control(func(fd uintptr) {
+			info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+			require.NoError(t, err)
+			require.EqualValues(t, backlog, info.Sacked, "of a listener that is the limit; see tcp_get_info in Linux")
+		}))
+	}
 }
 
 func TestLoopsShareOneKeyspace(t *testing.T) {

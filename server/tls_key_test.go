@@ -17,7 +17,7 @@ import (
 // TestDecryptKey reads what openssl makes of a key, in each of the ways it encrypts.
 func TestDecryptKey(t *testing.T) {
 	if _, err := osexec.LookPath("openssl"); err != nil {
-		t.Skip("openssl is not installed")
+		t.Skip("openssl is not installed; make deps does that")
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)

@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,9 +55,9 @@ func halfLoad(t *testing.T, command, field string, flags ...string) {
 	}
 	rate := float64(int(capacity / 2))
 	t.Logf("%.0f a second at most; %.0f, half of them:", capacity, rate)
-	alone := runLoad(t, s, rate, *quiet)
-	logHalf(t, "nothing beside it", alone)
-	for range *jobs {
+	var alone, beside []float64
+	for range *rounds {
+		alone = append(alone, logHalf(t, "nothing beside it", runLoad(t, s, rate, *quiet)))
 		took := make(chan time.Duration, 1)
 		go func() {
 			time.Sleep(*quiet / jobAfter)
@@ -66,11 +66,10 @@ func halfLoad(t *testing.T, command, field string, flags ...string) {
 			}
 			took <- time.Since(begun)
 		}()
-		beside := runLoad(t, s, rate, *quiet)
-		logHalf(t, command, beside)
-		t.Logf("    p99.9 is %.1f times that with nothing beside it; the job took %v of %v",
-			beside.Latency["p99.9"]/alone.Latency["p99.9"], (<-took).Round(time.Millisecond), *quiet)
+		report := runLoad(t, s, rate, *quiet)
+		beside = append(beside, logHalf(t, fmt.Sprintf("%s, %v", command, (<-took).Round(jobLook)), report))
 	}
+	t.Logf("p99.9 beside %s: %.1f times that with nothing beside it, in the median", command, median(beside)/median(alone))
 	info := c.Ask("INFO", "persistence").Text
 	require.Contains(t, info, "aof_last_bgrewrite_status:ok")
 	require.Contains(t, info, "rdb_last_bgsave_status:ok")
@@ -85,10 +84,18 @@ type loadReport struct {
 	stolen     time.Duration
 }
 
-func logHalf(t *testing.T, what string, r loadReport) {
+// logHalf prints a report, and returns the p99.9 in ms.
+func logHalf(t *testing.T, what string, r loadReport) float64 {
 	t.Helper()
 	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the host took %v away",
 		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], r.stolen)
+	return r.Latency["p99.9"]
+}
+
+// median is the lower one of the two in the middle of an even number.
+func median(all []float64) float64 {
+	slices.Sort(all)
+	return all[(len(all)-1)/2]
 }
 
 // runLoad runs headgate bench for a time, at a rate or, with 0, as fast as the server answers.
@@ -112,12 +119,9 @@ func runLoad(t *testing.T, s *harness.Server, rate float64, duration time.Durati
 	return r
 }
 
-// pinned is a command of the shell that binds it to one processor, if there are two to choose from.
+// pinned is a command of the shell that binds it to one processor, where that can be done.
 func pinned(cpu int) string {
-	if _, err := exec.LookPath("taskset"); err != nil || runtime.NumCPU() < 2 {
-		return "true"
-	}
-	return "taskset -cp " + strconv.Itoa(cpu) + " $$ >/dev/null"
+	return "{ taskset -cp " + strconv.Itoa(cpu) + " $$ || true; } >/dev/null 2>&1"
 }
 
 // stolen is how much processor time the host has given to others, 0 where that is not counted.
