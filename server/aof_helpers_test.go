@@ -135,7 +135,7 @@ func (w *aofServer) words(words ...string) string {
 // tick does background work, and reports whether the process has ended meanwhile.
 func (w *aofServer) tick() (ended bool) {
 	return endsProcess(func() {
-		w.srv.cron(true)
+		w.srv.cron()
 		w.srv.commitDue()
 	})
 }

@@ -24,8 +24,8 @@ type cronTimes struct {
 }
 
 // cron does the background work that is due, in slices of at most sliceTime, and returns how long until it wants to be
-// called again. idle tells that no command has been run since the last time.
-func (s *Server) cron(idle bool) time.Duration {
+// called again.
+func (s *Server) cron() time.Duration {
 	s.Lock()
 	defer s.Unlock()
 	now := s.clock.Read()
@@ -67,7 +67,7 @@ func (s *Server) cron(idle bool) time.Duration {
 	}
 	s.endPause(now)
 	next := min(due.expire, due.clients, due.sample, s.endTimeouts(now))
-	if again := s.snapshotSlice(now, idle); again != 0 {
+	if again := s.snapshotSlice(now); again != 0 {
 		next = min(next, again)
 	}
 	if s.memory.evicting && !s.hindered {

@@ -173,7 +173,7 @@ func TestEvictionInSlices(t *testing.T) {
 	require.Equal(t, "OK", w.call("SET another v"))
 	require.Less(t, w.evicted()-before, uint64(100), "a command is not kept waiting for all of it")
 	for range 10_000 {
-		w.srv.cron(true)
+		w.srv.cron()
 	}
 	require.False(t, w.srv.memory.evicting)
 	require.LessOrEqual(t, w.srv.usedMemory(), w.srv.memory.max)

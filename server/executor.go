@@ -83,14 +83,14 @@ func (w *worker) Tick() time.Duration {
 		return maxCronPeriod
 	}
 	w.ticks = true
-	now, idle := w.ctx.nowNs, !w.ran
-	if idle {
+	now := w.ctx.nowNs
+	if !w.ran {
 		now = time.Now().UnixNano()
 	}
 	w.ran = false
 	if now >= w.nextCron || w.nextCron-now > int64(maxCronPeriod) || now >= w.srv.soonest.Load() {
 		w.srv.soonest.Store(math.MaxInt64)
-		w.nextCron = now + int64(w.srv.cron(idle))
+		w.nextCron = now + int64(w.srv.cron())
 		w.srv.commitDue()
 	}
 	return time.Duration(max(min(w.nextCron, w.srv.soonest.Load())-now, 0))

@@ -57,8 +57,7 @@ type snapshotRun struct {
 	cause   error // why it is given up, set before chunks is closed
 	closed  bool
 	started time.Time
-	turn    time.Time // when the next slice is due while clients are served
-	calm    time.Time // from when on nobody has wanted anything for long enough
+	pace    snapshotPace
 }
 
 var (
@@ -153,12 +152,40 @@ func (r *snapshotRun) writeAll() {
 	r.srv.fronts.nudge()
 }
 
+// snapshotPace keeps the slices of a snapshot apart while clients are served, even when none of them wants anything at the moment: without
+// pauses the loop would never sleep, and the goroutine that writes, or whoever shares the processors, would be given its turns in the
+// midst of requests, for milliseconds at a time. After a pause it waits for a moment in which nobody wants anything, so that requests
+// that have piled up are answered first, but not for long.
+type snapshotPace struct {
+	served uint64    // commands, on whatever front, when it was last asked
+	calm   time.Time // from when on nobody has wanted anything for long enough
+	turn   time.Time // when the next slice is due while clients are served
+}
+
+// ask reports whether a slice may begin, and how long after it, or instead of it, to ask again. served is how many commands have been
+// run since the start.
+func (p *snapshotPace) ask(served uint64, now time.Time) (ok bool, again time.Duration) {
+	idle := served == p.served
+	if p.served = served; !idle {
+		p.calm = now.Add(snapshotCalm)
+	}
+	if !now.Before(p.calm) {
+		return true, 0
+	}
+	late := now.Sub(p.turn)
+	switch {
+	case late < 0:
+		return false, -late
+	case late < snapshotPatience && !idle:
+		return false, 0
+	}
+	p.turn = now.Add(snapshotPause)
+	return true, snapshotPause
+}
+
 // snapshotSlice goes on with the snapshot for as long as background work may take, and reports when it wants to go on, in ns; 0 for
-// never. While clients are served there is a pause after each slice, even when none of them wants anything at the moment: without it
-// the loop would never sleep, and the goroutine that writes, or whoever shares the processors, would be given its turns in the midst
-// of requests, for milliseconds at a time. After the pause it waits for an iteration in which nobody wants anything, as idle tells, so
-// that requests that have piled up are answered first, but not for long.
-func (s *Server) snapshotSlice(now int64, idle bool) (again int64) {
+// never.
+func (s *Server) snapshotSlice(now int64) (again int64) {
 	r := s.snapshot
 	if r == nil {
 		return 0
@@ -172,20 +199,10 @@ func (s *Server) snapshotSlice(now int64, idle bool) (again int64) {
 			return now + int64(maxCronPeriod) // the goroutine says when it is done
 		}
 	}
-	start, pause := time.Now(), time.Duration(0)
-	if !idle {
-		r.calm = start.Add(snapshotCalm)
-	}
-	if start.Before(r.calm) {
-		wait := r.turn.Sub(start)
-		if wait > 0 {
-			return now + int64(wait)
-		}
-		if !idle && -wait < snapshotPatience {
-			return now
-		}
-		pause = snapshotPause
-		r.turn = start.Add(pause)
+	start := time.Now()
+	ok, pause := r.pace.ask(s.stats.processed, start)
+	if !ok {
+		return now + int64(pause)
 	}
 	for time.Since(start) < sliceTime*3/4 {
 		if len(r.chunks) > snapshotAhead {
