@@ -1,7 +1,6 @@
 package stall
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -24,7 +23,6 @@ const (
 	capacityRuns = 3                      // the best of which counts: what disturbs a machine only ever makes it slower
 	jobAfter     = 10                     // a job begins after this part of the time that the load runs for
 	jobLook      = 100 * time.Millisecond // between two looks at whether it is over
-	ticks        = 100                    // of processor time in a second, as /proc counts it
 )
 
 // TestHalfLoad measures how many CL.THROTTLE a second the server can do, sends half of that whatever it does, and prints what the
@@ -105,7 +103,7 @@ func runLoad(t *testing.T, s *harness.Server, rate float64, duration time.Durati
 	args := []string{"-c", pinned(1) + ` && exec "$0" "$@"`, harness.Binary(t), "bench", "--addr", s.Addr, "--clients", loadClients,
 		"--keys", strconv.Itoa(*keys), "--load", loadCommand, "--duration", duration.String(), "--rate", strconv.FormatFloat(rate, 'f', 0, 64),
 		"--seed", strconv.FormatUint(*seed, 10), "--json", figures}
-	before := stolen()
+	before := harness.Stolen()
 	out, err := exec.Command("/bin/sh", args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	data, err := os.ReadFile(figures)
@@ -115,24 +113,11 @@ func runLoad(t *testing.T, s *harness.Server, rate float64, duration time.Durati
 	require.Len(t, report.Servers, 1)
 	r := report.Servers[0]
 	require.Zero(t, r.Errors, r.FirstError)
-	r.stolen = stolen() - before
+	r.stolen = harness.Stolen() - before
 	return r
 }
 
 // pinned is a command of the shell that binds it to one processor, where that can be done.
 func pinned(cpu int) string {
 	return "{ taskset -cp " + strconv.Itoa(cpu) + " $$ || true; } >/dev/null 2>&1"
-}
-
-// stolen is how much processor time the host has given to others, 0 where that is not counted.
-func stolen() time.Duration {
-	stat, _ := os.ReadFile("/proc/stat")
-	line, _, _ := bytes.Cut(stat, []byte("\n"))
-	fields := strings.Fields(string(line))
-	const steal = 8 // user, nice, system, idle, iowait, irq, softirq and steal, after the name
-	if len(fields) <= steal {
-		return 0
-	}
-	n, _ := strconv.ParseInt(fields[steal], 10, 64)
-	return time.Duration(n) * time.Second / ticks
 }
