@@ -168,18 +168,14 @@ func TestUnfinishedSnapshotIsDeleted(t *testing.T) {
 	w.srv.removeUnfinished()
 }
 
+// TestSnapshotPace asks at made-up times whether a slice may begin.
 func TestSnapshotPace(t *testing.T) {
 	var p snapshotPace
-	at := time.Unix(1000, 0)
-	served := uint64(1)
-	ask := func(after time.Duration, commands uint64) (bool, time.Duration) {
-		at = at.Add(after)
-		served += commands
-		return p.ask(served, at)
-	}
+	at, served := time.Unix(1000, 0), uint64(1)
 	expect := func(what string, after time.Duration, commands uint64, ok bool, again time.Duration) {
 		t.Helper()
-		gotOK, gotAgain := ask(after, commands)
+		at, served = at.Add(after), served+commands
+		gotOK, gotAgain := p.ask(served, at)
 		require.Equal(t, ok, gotOK, what)
 		require.Equal(t, again, gotAgain, what)
 	}
