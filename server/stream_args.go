@@ -229,6 +229,9 @@ func (c *Ctx) streamLimit(o *streamAdd, adds, limited bool) bool {
 		c.err(errStreamLimitAlone)
 	case !adds && !o.trims:
 		c.err(errStreamNoTrim)
+	case c.client.id == 0: // in a log Redis has made an approximate trim exact, and left its limit, which means nothing then
+		o.trim.Limit = 0
+		return true
 	case limited && !o.trim.Approx:
 		c.err(errStreamLimitExact)
 	default:

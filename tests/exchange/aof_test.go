@@ -181,3 +181,29 @@ func TestLogOfOneFile(t *testing.T) {
 	require.NoError(t, ours.Terminate())
 	requireReadable(t, dir, want)
 }
+
+// TestLogOfALimitedTrim: Redis logs an approximate trim as an exact one to where it came, with the LIMIT that only an approximate one
+// may have.
+func TestLogOfALimitedTrim(t *testing.T) {
+	flags := append([]string{"--stream-node-max-entries", "3"}, logFlags...)
+	theirs := harness.StartReference(t, flags...)
+	c := harness.Dial(t, theirs.Addr)
+	for range 40 {
+		c.Ask("XADD", "stream", "*", "field", "value")
+	}
+	c.Ask("XADD", "stream", "MAXLEN", "~", "10", "LIMIT", "7", "*", "field", "value")
+	c.Ask("XTRIM", "stream", "MAXLEN", "~", "10", "LIMIT", "9")
+	c.Ask("XTRIM", "stream", "MINID", "~", "9999999999999-0", "LIMIT", "4")
+	held := contents(t, theirs)
+	c.Close()
+	require.NoError(t, theirs.Terminate())
+	increments, err := filepath.Glob(filepath.Join(theirs.Dir, "appendonlydir", "*.incr.aof"))
+	require.NoError(t, err)
+	require.Len(t, increments, 1)
+	text, err := os.ReadFile(increments[0])
+	require.NoError(t, err)
+	require.Equal(t, 3, strings.Count(string(text), "LIMIT"))
+	ours := harness.StartIn(t, theirs.Dir, flags...)
+	requireSame(t, held, contents(t, ours))
+	require.NoError(t, ours.Terminate())
+}
