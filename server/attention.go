@@ -34,7 +34,7 @@ func (s *Server) lookAround(cfg *config.Config) {
 // attend runs a command and does what goes with it for those who want more than its reply. Commands that a command calls, as EXEC and
 // scripts do, come here too.
 func (c *Ctx) attend(timed bool) {
-	s, w, cmd, args := c.srv, c.worker, c.cmd, c.args
+	s, cmd, args := c.srv, c.cmd, c.args
 	if c.client.id == 0 { // a log that is replayed is no client
 		c.perform(timed)
 		return
@@ -43,20 +43,14 @@ func (c *Ctx) attend(timed bool) {
 	if isScript && len(s.monitors) > 0 {
 		c.showToMonitors(cmd, args)
 	}
-	w.depth++
 	if c.client.noTouch {
 		s.keys.IgnoreUses(!cmd.isNamed("touch"))
 	}
 	c.perform(timed || s.timesAll)
 	s.keys.IgnoreUses(false)
 	c.rememberKeys(cmd, args)
-	w.depth--
 	if cmd.Flags&(SkipMonitor|Admin) == 0 && len(s.monitors) > 0 {
 		c.showToMonitors(cmd, args)
-	}
-	if w.depth == 0 {
-		c.forgetCaching(cmd)
-		c.sendLater()
 	}
 }
 
@@ -90,9 +84,10 @@ func (c *Ctx) noteSlow(cmd *Command, args [][]byte, took int64) {
 	s.watchLatency(event, took, c.cfg.LatencyMonitorThreshold)
 }
 
-// forgetCaching ends what CLIENT CACHING has said of the one command behind it, which may be a whole transaction.
+// forgetCaching ends what CLIENT CACHING has said of the one command behind it, which may be a whole transaction. cmd is nil for one that
+// does not exist.
 func (c *Ctx) forgetCaching(cmd *Command) {
-	if mode := c.client.tracking; mode != nil && c.client.multi == nil && !cmd.isNamed("client") {
+	if mode := c.client.tracking; mode != nil && c.client.multi == nil && (cmd == nil || !cmd.isNamed("client")) {
 		mode.caching = false
 	}
 }

@@ -23,20 +23,20 @@ const (
 // worker runs batches for one front. Parsing needs no lock; then the executor's lock is taken once, the keys' slots are
 // touched so that their cache misses overlap, and the commands are executed in each connection's order.
 type worker struct {
-	srv     *Server
-	ctx     Ctx
-	args    [][]byte
-	queue   [batchCommands]parsed
-	count   int           // how many of queue are in use
-	last    *Command      // the last one looked up
-	shape   resp.Shape    // what commands are likely to repeat
-	shaped  *Command      // the command of that shape
-	quota   throttleQuota // of the last CL.THROTTLE
-	limit   limit         // of the last limiter of another name
-	current int           // index of the one being run
-	tick    uint32        // counts commands, to choose the timed ones
-	depth   int           // commands that are being attended to, one called by the other
-	later   []byte        // messages for the running command's client that follow its reply
+	srv       *Server
+	ctx       Ctx
+	args      [][]byte
+	queue     [batchCommands]parsed
+	count     int           // how many of queue are in use
+	last      *Command      // the last one looked up
+	shape     resp.Shape    // what commands are likely to repeat
+	shaped    *Command      // the command of that shape
+	quota     throttleQuota // of the last CL.THROTTLE
+	limit     limit         // of the last limiter of another name
+	current   int           // index of the one being run
+	tick      uint32        // counts commands, to choose the timed ones
+	inCommand bool          // a client's command is being run, and with it those that it calls
+	later     []byte        // messages for the running command's client that follow its reply
 
 	halted *netpoll.Conn // one whose commands the last batch has rewound, since they may not run yet
 
@@ -282,7 +282,13 @@ func (w *worker) run(p *parsed) {
 	}
 	sent := cl.reply.Len()
 	w.tick++
+	w.inCommand = true
 	c.dispatch(w.tick%timedEvery == 0)
+	w.inCommand = false
+	if c.srv.attentive || len(w.later) > 0 {
+		c.forgetCaching(p.cmd)
+		c.sendLater()
+	}
 	if cl.replyMode != replyOn && cl.blocked == nil {
 		cl.suppressReply(sent)
 	}

@@ -286,7 +286,7 @@ func encodeBroken(id int64) []byte {
 
 // deliverLater is deliver, but behind the reply of the client's own command if one is running.
 func (s *Server) deliverLater(cl *Client, message []byte) {
-	if s.isRunning(cl) && s.running.worker.depth > 0 {
+	if s.isRunning(cl) && s.running.worker.inCommand {
 		w := s.running.worker
 		w.later = append(w.later, message...)
 		return
