@@ -109,7 +109,7 @@ func requireNeighbours(t *testing.T, want, got, call string) {
 	t.Helper()
 	const most = 4 // units in the last place
 	parse := func(text string) float64 {
-		f, err := strconv.ParseFloat(strings.Fields(strings.Trim(text, `"`))[0], 64)
+		f, err := strconv.ParseFloat(strings.Fields(strings.Trim(strings.TrimPrefix(text, "true "), `"`))[0], 64) // the first of all has what Explain begins with
 		require.NoError(t, err, "%s: %s and %s", call, want, got)
 		return f
 	}
