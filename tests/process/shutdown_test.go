@@ -125,7 +125,7 @@ func TestAcknowledgedIsOnDisk(t *testing.T) {
 			dir := t.TempDir()
 			sock := filepath.Join(dir, "sock")
 			s := startIn(t, dir, append([]string{"--unixsocket", sock}, tt.flags...)...)
-			loaded(dialSoon(t, s.addr), "PING")
+			dialSoon(t, s.addr)
 			writers := make([]*writer, 8)
 			var running, ended sync.WaitGroup
 			for i := range writers {
@@ -158,20 +158,10 @@ func TestAcknowledgedIsOnDisk(t *testing.T) {
 			total := 0
 			for _, w := range writers {
 				total += w.acked
-				require.Equal(t, fmt.Sprintf("$%d\r\n%d\r\n", len(strconv.Itoa(w.acked)), w.acked), string(loaded(c, "GET", w.key)), "what was answered, no less and no more")
+				require.Equal(t, fmt.Sprintf("$%d\r\n%d\r\n", len(strconv.Itoa(w.acked)), w.acked), string(c.Do("GET", w.key)), "what was answered, no less and no more")
 			}
 			t.Logf("%d increments acknowledged; ended after %v", total, took.Round(time.Millisecond))
 		})
-	}
-}
-
-// loaded asks until the data are loaded.
-func loaded(c *harness.Client, args ...string) []byte {
-	for {
-		if reply := c.Do(args...); !bytes.HasPrefix(reply, []byte("-LOADING")) {
-			return reply
-		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -180,7 +170,7 @@ func TestSnapshotFails(t *testing.T) {
 	dir := t.TempDir()
 	s := startIn(t, dir, "--dbfilename", "dump.rdb")
 	c := dialSoon(t, s.addr)
-	require.Equal(t, "+OK\r\n", string(loaded(c, "SET", "k", "v")))
+	require.Equal(t, "+OK\r\n", string(c.Do("SET", "k", "v")))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "dump.rdb"), 0o700)) // nothing can take its place
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "dump.rdb", "x"), nil, 0o600))
 	require.Equal(t, "-ERR Errors trying to SHUTDOWN. Check logs.\r\n", string(c.Do("SHUTDOWN")))
@@ -207,7 +197,7 @@ func TestShutdownWaitsForScript(t *testing.T) {
 			flags := []string{"--appendonly", "yes", "--busy-reply-threshold", "10", "--shutdown-timeout", tt.timeout}
 			s := startIn(t, dir, flags...)
 			c := dialSoon(t, s.addr)
-			require.Equal(t, "+OK\r\n", string(loaded(c, "SET", "before", "1")))
+			require.Equal(t, "+OK\r\n", string(c.Do("SET", "before", "1")))
 			require.NoError(t, c.Send(harness.Command("EVAL", tt.script, "0")))
 			other := dialSoon(t, s.addr)
 			for !bytes.HasPrefix(other.Do("PING"), []byte("-BUSY")) {
@@ -216,7 +206,7 @@ func TestShutdownWaitsForScript(t *testing.T) {
 			require.NoError(t, s.Process.Signal(syscall.SIGTERM))
 			t.Logf("ended after %v", s.ends(0).Round(time.Millisecond))
 			c = dialSoon(t, startIn(t, dir, flags...).addr)
-			require.Equal(t, "$1\r\n1\r\n", string(loaded(c, "GET", "before")))
+			require.Equal(t, "$1\r\n1\r\n", string(c.Do("GET", "before")))
 			a, b := string(c.Do("GET", "a")), string(c.Do("GET", "b"))
 			require.Equal(t, a, b, "both or none")
 			require.Equal(t, tt.kept, a == "$1\r\n1\r\n", a)

@@ -129,19 +129,23 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// dialSoon connects to a server that is starting, and returns when it has loaded its data.
 func dialSoon(t *testing.T, addr string) *harness.Client {
 	t.Helper()
-	var last error
-	for range 200 {
-		c, err := harness.TryDial(t, addr)
-		if err == nil {
-			t.Cleanup(c.Close)
+	const attempts, pause = 200, 20 * time.Millisecond
+	var c *harness.Client
+	var err error
+	for range attempts {
+		if c == nil {
+			c, err = harness.TryDial(t, addr)
+		}
+		if c != nil && !bytes.HasPrefix(c.Do("PING"), []byte("-LOADING")) {
 			return c
 		}
-		last = err
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(pause)
 	}
-	require.NoError(t, last)
+	require.NoError(t, err)
+	require.FailNow(t, "it is still loading", addr)
 	return nil
 }
 

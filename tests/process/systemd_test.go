@@ -78,7 +78,7 @@ func TestDebianConfiguration(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(changed), 0o600))
 	s := startConfigured(t, file, "--logfile", "", "--pidfile", filepath.Join(dir, "pid"))
 	c := dialSoon(t, s.addr)
-	require.Equal(t, "+OK\r\n", string(loaded(c, "SET", "k", "v")))
+	require.Equal(t, "+OK\r\n", string(c.Do("SET", "k", "v")))
 	require.FileExists(t, filepath.Join(dir, "pid"))
 	require.Contains(t, s.log.String(), "daemonize is ignored")
 	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "hz", "20", "maxclients", "99")))
@@ -91,7 +91,7 @@ func TestDebianConfiguration(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, strings.Count(changed, "\n# "), strings.Count(strings.ReplaceAll(string(after), "\n# Added by CONFIG REWRITE", "\n"), "\n# "), "comments stay")
 	c = dialSoon(t, startConfigured(t, file, "--logfile", "").addr)
-	require.Equal(t, "$1\r\nv\r\n", string(loaded(c, "GET", "k")))
+	require.Equal(t, "$1\r\nv\r\n", string(c.Do("GET", "k")))
 	require.Contains(t, string(c.Do("CONFIG", "GET", "hz")), "\r\n20\r\n")
 	require.Contains(t, string(c.Do("CONFIG", "GET", "maxclients")), "\r\n99\r\n")
 }
