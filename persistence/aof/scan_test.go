@@ -75,7 +75,7 @@ func TestScanOfLostSectors(t *testing.T) {
 				}
 				changed := bytes.Clone(text)
 				clear(changed[i:end])
-				for _, cut := range []int{end, i + rnd.IntN(end-i), len(text)} {
+				for _, cut := range []int{end, i + 1 + rnd.IntN(end-i), len(text)} {
 					report := scanOf(t, changed[:cut])
 					require.NotNil(t, report.Flaw, "first %d, sector at %d, file cut at %d", first, i, cut)
 					require.LessOrEqual(t, report.Whole, int64(i), "first %d, sector at %d, file cut at %d: %v", first, i, cut, report.Flaw)

@@ -3,7 +3,6 @@ package deploy
 import (
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,11 +67,8 @@ func TestImage(t *testing.T) {
 	defer server.Process.Kill()
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	require.Eventually(t, func() bool {
-		conn, err := net.Dial("tcp", addr)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
+		c, err := harness.TryDial(t, addr)
+		return err == nil && string(c.Do("PING")) == "+PONG\r\n"
 	}, 30*time.Second, 10*time.Millisecond, "it does not answer")
 
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", server.Process.Pid))
