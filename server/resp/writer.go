@@ -139,32 +139,31 @@ func putShort(room []byte, prefix byte, n int64) (length int) {
 	if len(room) < 8 {
 		return 0
 	}
-	line := uint64(prefix)
+	var line uint64
 	switch u := uint64(n); {
-	case u < 10:
-		line |= (u+'0')<<8 | crlf<<16
-		length = len(":0\r\n")
-	case u < 100:
-		line |= pair(u)<<8 | crlf<<24
-		length = len(":10\r\n")
-	case u < 1000:
-		line |= (u/100+'0')<<8 | pair(u%100)<<16 | crlf<<32
-		length = len(":100\r\n")
-	case u < 10_000:
-		line |= pair(u/100)<<8 | pair(u%100)<<24 | crlf<<40
-		length = len(":1000\r\n")
+	case u < uint64(len(lines)):
+		line = lines[u]
+	case u < 10*uint64(len(lines)): // the first three digits are a number of the table
+		line = lines[u/10]&(1<<32-1) | (u%10+'0')<<32 | crlf<<40 | uint64(len(":1000\r\n"))<<56
 	case n == -1:
-		line |= '-'<<8 | '1'<<16 | crlf<<24
-		length = len(":-1\r\n")
+		line = '-'<<8 | '1'<<16 | crlf<<24 | uint64(len(":-1\r\n"))<<56
 	default:
 		return 0
 	}
-	binary.LittleEndian.PutUint64(room, line)
-	return length
+	binary.LittleEndian.PutUint64(room, line|uint64(prefix))
+	return int(line >> 56)
 }
 
-// pair returns the two digits of a number below 100, the first one in the lower byte.
-func pair(n uint64) uint64 { return n/10 + '0' | (n%10+'0')<<8 }
+// lines holds the lines of the numbers below 1000, each as a word whose lowest byte is written first: room for the prefix, the
+// digits, the line's end, and in the highest byte, which no such line reaches, its length.
+var lines = func() (table [1000]uint64) {
+	for n := range table {
+		var word [8]byte
+		line := append(strconv.AppendInt(word[:1], int64(n), 10), "\r\n"...)
+		table[n] = binary.LittleEndian.Uint64(word[:]) | uint64(len(line))<<56
+	}
+	return table
+}()
 
 // Bulk appends a bulk string.
 func (w *Writer) Bulk(value []byte) { w.buf = redcon.AppendBulk(w.buf, value) }

@@ -2,6 +2,7 @@ package resp
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,6 +84,20 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+func TestWriterEverySmallNumber(t *testing.T) {
+	for n := int64(-1100); n <= 11_000; n++ {
+		line := strconv.FormatInt(n, 10) + "\r\n"
+		var w Writer
+		w.Int(n)
+		w.Ints(n, n)
+		w.Array(int(max(n, 0)))
+		require.True(t, strings.HasPrefix(string(w.Bytes()), ":"+line+":"+line+":"+line+"*"), n)
+		if n >= 0 {
+			require.True(t, strings.HasSuffix(string(w.Bytes()), "*"+line), n)
+		}
+	}
+}
+
 func TestWriterDeferredOfAnySize(t *testing.T) {
 	for _, n := range []int{0, 1, 9, 10, 99, 100, 999, 1000, 12345, 1_000_000} {
 		var want, got Writer
@@ -154,22 +169,21 @@ func TestWriterAllocatesNothing(t *testing.T) {
 func BenchmarkWriter(b *testing.B) {
 	value := []byte("0123456789abcdef")
 	var w Writer
+	var turn int64
 	for _, bench := range []struct {
 		name  string
 		write func()
 	}{
 		{"Bulk", func() { w.Bulk(value) }},
 		{"CL.THROTTLE", func() {
+			turn++
 			w.Array(5)
-			w.Int(0)
-			w.Int(16)
-			w.Int(15)
-			w.Int(-1)
-			w.Int(2)
+			w.Ints(0, 1001, turn%1001, -1, turn%61)
 		}},
 		{"CL.THROTTLE by redcon", func() {
+			turn++
 			buf := redcon.AppendArray(w.Bytes(), 5)
-			for _, n := range []int64{0, 16, 15, -1, 2} {
+			for _, n := range []int64{0, 1001, turn % 1001, -1, turn % 61} {
 				buf = redcon.AppendInt(buf, n)
 			}
 			w.SetBuffer(buf)
