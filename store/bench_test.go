@@ -101,6 +101,29 @@ func BenchmarkSetInt(b *testing.B) {
 	benchOver(b, func(db *DB, k Key, i int) { db.SetInt(k, int64(i), benchNow+1000_000+int64(i)) })
 }
 
+// BenchmarkSetIntBesideSnapshot is of the first writes after a snapshot has begun, before it has come to the keys.
+func BenchmarkSetIntBesideSnapshot(b *testing.B) {
+	const keys, writes = 1_000_000, 100_000
+	ks, db := benchKeyspace(keys)
+	defer ks.Close()
+	names := benchNames(keys)
+	begin := func() *Snapshot { return ks.Snapshot(&countingSink{}, 1<<30) }
+	s := begin()
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		if i%writes == writes-1 {
+			b.StopTimer()
+			s.Abort()
+			s = begin()
+			b.StartTimer()
+		}
+		at := i % benchSample * benchNameLen
+		db.SetInt(ks.Key(names[at:at+benchNameLen]), int64(i), benchNow+1000_000)
+	}
+	s.Abort()
+}
+
 func BenchmarkIncr(b *testing.B) {
 	benchOver(b, func(db *DB, k Key, _ int) {
 		e, _ := db.Find(k, benchNow)

@@ -76,7 +76,7 @@ type Keyspace struct {
 	observer     Observer // of changes, or nil
 	access       access
 	snapshot     *Snapshot // the one that is under way, or nil
-	epoch        uint16    // the number of the last snapshot
+	epochs       epochs    // numbers of snapshots that buckets may still bear
 	changing     [maxChanging]changingObject
 	nextChanging uint
 	ready        []*Awaited         // awaited keys that have been added, in that order
@@ -275,7 +275,7 @@ func (db *DB) insert(k Key, enc encoding, payload int) (*record, ref) {
 		db.ks.observer.Created(db, k.Name)
 	}
 	if s := db.ks.snapshot; s != nil {
-		s.beforePlace(&db.contents, t, k.Hash)
+		s.beforePlace(t, k.Hash)
 	}
 	rec, r := db.newRecord(k.Name, enc, payload)
 	t.place(k.Hash, r)

@@ -1,15 +1,14 @@
 package store
 
 import (
-	"math"
 	"math/bits"
 	"slices"
 	"unsafe"
 )
 
 // Snapshot tells a Sink all keys as they were at one moment, while the keyspace goes on changing. Every bucket of the index
-// knows the last snapshot that has been told of its keys. The snapshot walks the buckets in steps; a write to a bucket
-// that it has not come to yet has the keys there told first (see DB.mutate). Values that are long, or come while another is told
+// knows of which of its keys the last snapshot has been told. The snapshot walks the buckets in steps; a write to a key
+// that it has not come to yet has that key told first (see DB.mutate). Values that are long, or come while another is told
 // in parts, wait in a queue: a copy of the record, or for values on the Go heap a frozen view, which costs as much as
 // changes afterwards. When what waits grows past a limit, each write pays with a step of the work.
 //
@@ -18,8 +17,8 @@ import (
 type Snapshot struct {
 	ks    *Keyspace
 	sink  Sink
-	limit int // of extra, in bytes
-	epoch uint16
+	limit int  // of extra, in bytes
+	epoch told // its number, in its place in told
 
 	sizes    []databaseSize
 	origin   int // the database that is being walked, by its number at the beginning
@@ -61,36 +60,71 @@ func (ks *Keyspace) Snapshot(sink Sink, maxExtra int) *Snapshot {
 	if ks.snapshot != nil {
 		panic("store: two snapshots at a time")
 	}
-	if ks.epoch == math.MaxUint16 {
-		ks.forgetEpochs()
-	}
-	ks.epoch++
-	s := &Snapshot{ks: ks, sink: sink, limit: maxExtra, epoch: ks.epoch, selected: -1}
+	s := &Snapshot{ks: ks, sink: sink, limit: maxExtra, epoch: ks.nextEpoch(), selected: -1}
 	for i, db := range ks.dbs {
 		db.origin = i
 		s.sizes = append(s.sizes, databaseSize{db.keys, db.expires})
 		s.total += db.keys
+		if db.keys == 0 {
+			db.forgetTold() // nothing will be walked here
+		}
 	}
 	ks.snapshot = s
 	return s
 }
 
-// forgetEpochs lets the numbers of snapshots start again. It happens once in 65535 of them.
-func (ks *Keyspace) forgetEpochs() {
-	ks.epoch = 0
-	for _, db := range ks.dbs {
-		for _, e := range db.dir {
-			if e.table.ref != 0 {
-				e.table.mark(0)
-			}
+// told is what a bucket knows of the last snapshot that has concerned it: its number, and for each slot a bit that says that it need
+// not be told of the key there, because it has been or because the key is younger. 0 is no snapshot's.
+type told uint16
+
+const (
+	toldAll   told = 1<<bucketSlots - 1
+	toldEpoch      = ^toldAll // where the snapshot's number is
+)
+
+// slots are those that the snapshot need not be told of.
+func (t told) slots(epoch told) uint32 {
+	if t&toldEpoch != epoch {
+		return 0
+	}
+	return uint32(t & toldAll)
+}
+
+// with is t with one slot more that the snapshot need not be told of.
+func (t told) with(epoch told, slot int) told { return epoch | told(t.slots(epoch)) | 1<<slot }
+
+// epochs is a set of the numbers of snapshots, one bit for each: those that buckets may bear. When a snapshot has come to its end every
+// bucket bears its number, or 0, so that the other numbers may be used again.
+type epochs uint16
+
+const epochsMax = 1 << (16 - bucketSlots) // 0 and the snapshots'
+
+// nextEpoch is a number that no bucket bears, in its place in told.
+func (ks *Keyspace) nextEpoch() told {
+	free := bits.TrailingZeros16(uint16(^(ks.epochs | 1)))
+	if free == epochsMax { // that many snapshots in a row have been given up
+		for _, db := range ks.dbs {
+			db.forgetTold()
+		}
+		ks.epochs, free = 0, 1
+	}
+	ks.epochs |= 1 << free
+	return told(free) << bucketSlots
+}
+
+// forgetTold has no bucket of the database bear a snapshot's number.
+func (db *DB) forgetTold() {
+	for _, e := range db.dir {
+		if e.table.ref != 0 {
+			e.table.buckets.mark(0)
 		}
 	}
 }
 
-// mark notes for all buckets that a snapshot has been told of their keys.
-func (t *table) mark(epoch uint16) {
-	for i := range t.buckets {
-		t.buckets[i].epoch = epoch
+// mark sets what all buckets know.
+func (b *buckets) mark(to told) {
+	for i := range b {
+		b[i].told = to
 	}
 }
 
@@ -104,6 +138,7 @@ func (s *Snapshot) Step(budget int) (more bool) {
 		}
 		done, ok := s.walk(budget - work)
 		if !ok {
+			s.ks.epochs = 1 << (s.epoch >> bucketSlots)
 			s.Abort()
 			return false
 		}
@@ -190,26 +225,22 @@ func (s *Snapshot) nextDatabase() {
 	s.table, s.prefix, s.bucket = nil, 0, 0
 }
 
-// before tells of a key that is about to be changed, with those that share its bucket.
+// before tells of a key that is about to be changed.
 func (s *Snapshot) before(db *DB, name []byte) {
 	had := s.extra
-	if b, _, rec := db.lookup(db.ks.Key(name)); rec != nil {
-		s.tellBucket(&db.contents, b)
+	if b, slot, rec := db.lookup(db.ks.Key(name)); rec != nil && b.told.slots(s.epoch)>>slot&1 == 0 {
+		b.told = b.told.with(s.epoch, slot)
+		s.tellKey(&db.contents, rec)
 	}
 	if s.extra > s.limit {
 		s.pay(writeWork + payRatio*(s.extra-had))
 	}
 }
 
-// beforePlace tells of the keys in the bucket that table.place is about to choose.
-func (s *Snapshot) beforePlace(c *contents, t *table, hash uint64) {
-	for p := homeOf(hash); ; p = (p + 1) % tableBuckets {
-		b := &t.buckets[p]
-		if b.occupied() != 1<<bucketSlots-1 {
-			s.tellBucket(c, b)
-			return
-		}
-	}
+// beforePlace notes that the key which table.place is about to find a slot for is not the snapshot's business.
+func (s *Snapshot) beforePlace(t *table, hash uint64) {
+	b, slot := t.vacancy(hash)
+	b.told = b.told.with(s.epoch, slot)
 }
 
 // pay has a write do a part of the work.
@@ -247,21 +278,12 @@ func (s *Snapshot) tellTable(c *contents, t *table) {
 	}
 }
 
-// mark notes that nothing in the buckets is the snapshot's business, since they are new.
-func (s *Snapshot) mark(b *buckets) {
-	for i := range b {
-		b[i].epoch = s.epoch
-	}
-}
-
-// tellBucket tells all keys of a bucket unless that has been done, and returns the work.
+// tellBucket tells all keys of a bucket of which that has not been done, and returns the work.
 func (s *Snapshot) tellBucket(c *contents, b *bucket) (work int) {
-	if b.epoch == s.epoch {
-		return 0
-	}
-	b.epoch = s.epoch
-	s.touched += c.touchKeys(b)
-	for m := b.occupied(); m != 0; m &= m - 1 {
+	rest := b.occupied() &^ b.told.slots(s.epoch)
+	b.told = s.epoch | toldAll
+	s.touched += c.touchSlots(b, rest)
+	for m := rest; m != 0; m &= m - 1 {
 		work += s.tellKey(c, c.record(b.refs[bits.TrailingZeros32(m)]))
 	}
 	return work

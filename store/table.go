@@ -29,7 +29,7 @@ type bucket struct {
 	tagsLow  uint64 // slots 0 to 7
 	tagsHigh uint32 // slots 8 to 11
 	overflow uint16 // keys that live in a later bucket and whose home is this one or an earlier one
-	epoch    uint16 // the last snapshot that has been told of the keys here; see Snapshot
+	told     told   // which keys here the last snapshot need not be told of
 	refs     [bucketSlots]ref
 }
 
@@ -81,6 +81,9 @@ func (b *bucket) occupied() uint32 {
 	high := gatherHighBits(^zeroBytes(uint64(b.tagsHigh)))
 	return low | high<<8&(1<<bucketSlots-1)
 }
+
+// free is the first slot that is not in use, bucketSlots if there is none.
+func (b *bucket) free() int { return bits.TrailingZeros32(^b.occupied()) }
 
 // tag is the tag of slot i.
 func (b *bucket) tag(i int) uint8 {
@@ -174,11 +177,21 @@ func (db *DB) TouchRecord(hash uint64) uint64 {
 func (t *table) place(hash uint64, r ref) {
 	for p := homeOf(hash); ; p = (p + 1) % tableBuckets {
 		b := &t.buckets[p]
-		if free := ^b.occupied() & (1<<bucketSlots - 1); free != 0 {
-			b.put(bits.TrailingZeros32(free), tagOf(hash), r)
+		if slot := b.free(); slot < bucketSlots {
+			b.put(slot, tagOf(hash), r)
 			return
 		}
 		b.overflow++
+	}
+}
+
+// vacancy is where place would put a key.
+func (t *table) vacancy(hash uint64) (b *bucket, slot int) {
+	for p := homeOf(hash); ; p = (p + 1) % tableBuckets {
+		b = &t.buckets[p]
+		if slot = b.free(); slot < bucketSlots {
+			return b, slot
+		}
 	}
 }
 
@@ -231,7 +244,7 @@ func (db *DB) newBuckets() (*buckets, ref) {
 	b := (*buckets)(db.arena.at(r))
 	*b = buckets{}
 	if s := db.ks.snapshot; s != nil {
-		s.mark(b)
+		b.mark(s.epoch | toldAll)
 	}
 	return b, r
 }
@@ -262,7 +275,7 @@ func (db *DB) split(t *table) {
 	old := &db.ks.scratch
 	*old = *t.buckets
 	for i := range t.buckets {
-		t.buckets[i] = bucket{epoch: old[i].epoch}
+		t.buckets[i] = bucket{told: old[i].told}
 	}
 	db.atDepth[t.depth]--
 	t.depth++
@@ -297,14 +310,14 @@ func (db *DB) split(t *table) {
 // touchAll loads the records of all keys, so that the cache misses overlap instead of following one another.
 func (c *contents) touchAll(t *buckets) (sum uint64) {
 	for i := range t {
-		sum += c.touchKeys(&t[i])
+		sum += c.touchSlots(&t[i], t[i].occupied())
 	}
 	return sum
 }
 
-// touchKeys does the same for one bucket.
-func (c *contents) touchKeys(b *bucket) (sum uint64) {
-	for m := b.occupied(); m != 0; m &= m - 1 {
+// touchSlots does the same for some slots of one bucket.
+func (c *contents) touchSlots(b *bucket, slots uint32) (sum uint64) {
+	for m := slots; m != 0; m &= m - 1 {
 		sum += c.arena.touch(b.refs[bits.TrailingZeros32(m)])
 	}
 	return sum
