@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -109,7 +110,8 @@ func TestSoak(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("-soak.seed %d", seed)
-	s := start(t, "--appendonly", "yes", "--appendfsync", "everysec", "--save", "60", "1000", "--notify-keyspace-events", "Kx")
+	s := start(t, "--appendonly", "yes", "--appendfsync", "everysec", "--save", "60", "1000", "--notify-keyspace-events", "Kx",
+		"--latency-monitor-threshold", strconv.Itoa(int(stallAsked/2/time.Millisecond)))
 	ctx, cancel := context.WithTimeout(context.Background(), *soakTime)
 	defer cancel()
 	var group sync.WaitGroup
@@ -170,6 +172,16 @@ func TestSoak(t *testing.T) {
 		})
 	}
 
+	taken := make([]time.Duration, len(busy)) // by the host, in each second
+	group.Go(func() {
+		before := harness.Stolen()
+		for second := range taken {
+			time.Sleep(time.Until(begin.Add(time.Duration(second+1) * time.Second)))
+			now := harness.Stolen()
+			taken[second], before = now-before, now
+		}
+	})
+
 	var resident []int64
 	tick := time.NewTicker(max(*soakTime/200, 100*time.Millisecond))
 	defer tick.Stop()
@@ -199,7 +211,8 @@ func TestSoak(t *testing.T) {
 	t.Logf("%v: %d rounds of work, %d messages; resident %.1f MiB, then %.1f MiB (%+.2f %%); the host took %v away",
 		*soakTime, done.Load(), heard.Load(), first/(1<<20), last/(1<<20), drift, harness.Stolen()-stolen)
 	warm := len(busy) / warmUpShare
-	logStalls(t, busy[warm:], idle[warm:])
+	logStalls(t, busy[warm:], idle[warm:], taken[warm:])
+	t.Logf("LATENCY LATEST (name, when, ms then, most ms): %q", s.admin.Do("LATENCY", "LATEST"))
 	if *soakTime >= driftAsked {
 		require.Less(t, drift, float64(maxDrift), "resident memory grows")
 	}
@@ -207,27 +220,31 @@ func TestSoak(t *testing.T) {
 	require.Contains(t, string(s.admin.Do("INFO", "persistence")), "aof_last_write_status:ok")
 }
 
-// logStalls prints the slowest PING, and how many seconds had one that took too long: of those in which an idle server was slow too it is
-// the machine that stood still.
-func logStalls(t *testing.T, busy, idle []time.Duration) {
+// logStalls prints the slowest PING, and each second that had one that took too long, with what an idle server's took about then and how
+// much of the processors the host took away meanwhile: where these are large it is the machine that stood still.
+func logStalls(t *testing.T, busy, idle, taken []time.Duration) {
 	t.Helper()
-	late, shared := 0, 0
-	for second, took := range busy {
-		if took <= stallAsked {
-			continue
-		}
-		late++
-		if slices.Max(idle[max(second-1, 0):min(second+2, len(idle))]) > stallAsked/2 {
-			shared++
-		}
-	}
 	report := func(what string, list []time.Duration) {
 		sorted := slices.Sorted(slices.Values(list))
 		t.Logf("slowest PING of %s: %v; in the median second %v", what, sorted[len(sorted)-1].Round(time.Microsecond), sorted[len(sorted)/2].Round(time.Microsecond))
 	}
 	report("the server", busy)
 	report("an idle server then", idle)
-	t.Logf("seconds with a PING above %v: %d of %d; in %d of them the idle server had one above %v too", stallAsked, late, len(busy), shared, stallAsked/2)
+	late := 0
+	for second, took := range busy {
+		if took <= stallAsked {
+			continue
+		}
+		late++
+		from, to := max(second-1, 0), min(second+2, len(busy))
+		sum := time.Duration(0)
+		for _, d := range taken[from:to] {
+			sum += d
+		}
+		t.Logf("second %d: %v; the idle server %v, and %v taken away, from second %d to %d", second, took.Round(time.Microsecond),
+			slices.Max(idle[from:to]).Round(time.Microsecond), sum, from, to-1)
+	}
+	t.Logf("seconds with a PING above %v: %d of %d", stallAsked, late, len(busy))
 }
 
 func mean(list []int64) float64 {
