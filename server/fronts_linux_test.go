@@ -56,7 +56,12 @@ type loopClient struct {
 
 func dialLoop(t *testing.T, srv *Server) *loopClient {
 	t.Helper()
-	conn, err := net.Dial("tcp", srv.Addresses()[0])
+	return dialLoopAt(t, srv.Addresses()[0])
+}
+
+func dialLoopAt(t *testing.T, addr string) *loopClient {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
@@ -73,6 +78,28 @@ func (c *loopClient) ask(line string, lines int) string {
 	c.t.Helper()
 	c.send(line)
 	return readLines(c.t, c.r, lines)
+}
+
+// TestQueuedConnectionsStay closes a listener while connections wait at it that the loop had no time to accept.
+func TestQueuedConnectionsStay(t *testing.T) {
+	for _, loops := range []int{1, 2} {
+		t.Run(fmt.Sprint(loops, " loops"), func(t *testing.T) {
+			srv := loopsServer(t, loops)
+			addr := srv.Addresses()[0]
+			var queued []*loopClient
+			srv.Lock() // the loop needs it to accept
+			for range 20 {
+				queued = append(queued, dialLoopAt(t, addr))
+			}
+			srv.fronts.drop(srv.fronts.listeners)
+			srv.Unlock()
+			for _, c := range queued {
+				require.Equal(t, "+PONG\r\n", c.ask("PING", 1))
+			}
+			_, err := net.Dial("tcp", addr)
+			require.ErrorIs(t, err, unix.ECONNREFUSED)
+		})
+	}
 }
 
 // TestBacklog asks the kernel how many connections it holds for the listener.

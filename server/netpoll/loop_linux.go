@@ -145,7 +145,7 @@ func (l *Loop) Listen(ln net.Listener, backlog int) error {
 }
 
 // Unlisten closes a listener of the loop's: when it returns, somebody else may listen in its place. Connections that were accepted go
-// on. The caller holds the handler's lock.
+// on, and those that the kernel holds for the listener are taken first. The caller holds the handler's lock.
 func (l *Loop) Unlisten(ln net.Listener) {
 	i := slices.IndexFunc(l.listeners, func(have *listener) bool { return have.Listener == ln })
 	if i < 0 {
@@ -153,10 +153,26 @@ func (l *Loop) Unlisten(ln net.Listener) {
 	}
 	gone := l.listeners[i]
 	l.listeners = slices.Delete(l.listeners, i, i+1)
+	l.takeQueued(gone)
 	ln.Close()
 	_ = unix.Shutdown(gone.fd, unix.SHUT_RDWR) // the loop may be accepting from this descriptor, so that only it may close it
 	l.leaving = append(l.leaving, gone)
 	l.poke()
+}
+
+// takeQueued accepts what waits at a listener that is about to close: to those peers the connection has long been open, and the kernel
+// would reset it. The caller holds the handler's lock.
+func (l *Loop) takeQueued(ln *listener) {
+	for range acceptsPerEvent {
+		fd, peer, err := unix.Accept4(ln.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+			l.arrivals = append(l.arrivals, arrival{fd, peer, ln})
+		case unix.EINTR, unix.ECONNABORTED:
+		default: // none any more, or no descriptors for them
+			return
+		}
+	}
 }
 
 // Share has l, which listens, give the connections that it accepts to the loops of a group in turn; it may be one of them itself.

@@ -76,6 +76,7 @@ func TestAddressesChangeUnderLoad(t *testing.T) {
 	s := harness.Start(t, "--io-threads", "2")
 	c := harness.Dial(t, s.Addr)
 	ports := [2]string{strconv.Itoa(harness.FreePort(t)), strconv.Itoa(harness.FreePort(t))}
+	require.Equal(t, "+PONG\r\n", string(c.Do("PING"))) // it has been accepted, and counts
 	before := s.OpenFiles()
 	stop := make(chan struct{})
 	var work sync.WaitGroup
