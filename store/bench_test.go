@@ -124,6 +124,20 @@ func BenchmarkSetIntBesideSnapshot(b *testing.B) {
 	s.Abort()
 }
 
+// BenchmarkSnapshotGivenUp begins snapshots and gives them up at once: none may have to look at the keys, also when their numbers are
+// used up.
+func BenchmarkSnapshotGivenUp(b *testing.B) {
+	for _, n := range benchSizes() {
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			ks, _ := benchKeyspace(n)
+			defer ks.Close()
+			for b.Loop() {
+				ks.Snapshot(&countingSink{}, 1<<30).Abort()
+			}
+		})
+	}
+}
+
 func BenchmarkIncr(b *testing.B) {
 	benchOver(b, func(db *DB, k Key, _ int) {
 		e, _ := db.Find(k, benchNow)

@@ -76,7 +76,7 @@ type Keyspace struct {
 	observer     Observer // of changes, or nil
 	access       access
 	snapshot     *Snapshot // the one that is under way, or nil
-	epochs       epochs    // numbers of snapshots that buckets may still bear
+	snapshots    uint64    // how many have been begun
 	changing     [maxChanging]changingObject
 	nextChanging uint
 	ready        []*Awaited         // awaited keys that have been added, in that order

@@ -17,8 +17,9 @@ import (
 type Snapshot struct {
 	ks    *Keyspace
 	sink  Sink
-	limit int  // of extra, in bytes
-	epoch told // its number, in its place in told
+	limit int    // of extra, in bytes
+	epoch told   // its number, in its place in told
+	round uint64 // of the numbers
 
 	sizes    []databaseSize
 	origin   int // the database that is being walked, by its number at the beginning
@@ -60,22 +61,24 @@ func (ks *Keyspace) Snapshot(sink Sink, maxExtra int) *Snapshot {
 	if ks.snapshot != nil {
 		panic("store: two snapshots at a time")
 	}
-	s := &Snapshot{ks: ks, sink: sink, limit: maxExtra, epoch: ks.nextEpoch(), selected: -1}
+	ks.snapshots++
+	s := &Snapshot{ks: ks, sink: sink, limit: maxExtra, epoch: told(1+ks.snapshots%epochs) << bucketSlots, round: ks.round(), selected: -1}
 	for i, db := range ks.dbs {
 		db.origin = i
 		s.sizes = append(s.sizes, databaseSize{db.keys, db.expires})
 		s.total += db.keys
-		if db.keys == 0 {
-			db.forgetTold() // nothing will be walked here
-		}
 	}
 	ks.snapshot = s
 	return s
 }
 
 // told is what a bucket knows of the last snapshot that has concerned it: its number, and for each slot a bit that says that it need
-// not be told of the key there, because it has been or because the key is younger. 0 is no snapshot's.
+// not be told of the key there, because it has been or because the key is younger. 0 is no snapshot's. The numbers are few, and are
+// given out in rounds: what buckets knew in an earlier round is forgotten one table at a time, when the snapshot comes to it.
 type told uint16
+
+// epochs is how many numbers there are.
+const epochs = 1<<(16-bucketSlots) - 1
 
 const (
 	toldAll   told = 1<<bucketSlots - 1
@@ -93,31 +96,14 @@ func (t told) slots(epoch told) uint32 {
 // with is t with one slot more that the snapshot need not be told of.
 func (t told) with(epoch told, slot int) told { return epoch | told(t.slots(epoch)) | 1<<slot }
 
-// epochs is a set of the numbers of snapshots, one bit for each: those that buckets may bear. When a snapshot has come to its end every
-// bucket bears its number, or 0, so that the other numbers may be used again.
-type epochs uint16
+// round says how often the numbers of snapshots have all been given out.
+func (ks *Keyspace) round() uint64 { return ks.snapshots / epochs }
 
-const epochsMax = 1 << (16 - bucketSlots) // 0 and the snapshots'
-
-// nextEpoch is a number that no bucket bears, in its place in told.
-func (ks *Keyspace) nextEpoch() told {
-	free := bits.TrailingZeros16(uint16(^(ks.epochs | 1)))
-	if free == epochsMax { // 14 or 15 snapshots in a row were given up; this takes some 10 ms with 10 M keys
-		for _, db := range ks.dbs {
-			db.forgetTold()
-		}
-		ks.epochs, free = 0, 1
-	}
-	ks.epochs |= 1 << free
-	return told(free) << bucketSlots
-}
-
-// forgetTold has no bucket of the database bear a snapshot's number.
-func (db *DB) forgetTold() {
-	for _, e := range db.dir {
-		if e.table.ref != 0 {
-			e.table.buckets.mark(0)
-		}
+// concerns has a table's buckets know nothing of snapshots that had the same number as s.
+func (s *Snapshot) concerns(t *table) {
+	if t.round != s.round {
+		t.buckets.mark(0)
+		t.round = s.round
 	}
 }
 
@@ -138,7 +124,6 @@ func (s *Snapshot) Step(budget int) (more bool) {
 		}
 		done, ok := s.walk(budget - work)
 		if !ok {
-			s.ks.epochs = 1 << (s.epoch >> bucketSlots)
 			s.Abort()
 			return false
 		}
@@ -205,7 +190,7 @@ func (s *Snapshot) walk(budget int) (work int, ok bool) {
 				if work >= budget || len(s.queue) > 0 {
 					return work, true
 				}
-				work += bucketWork + s.tellBucket(c, &t.buckets[s.bucket])
+				work += bucketWork + s.tellBucket(c, t, s.bucket)
 			}
 			s.table, s.prefix, s.bucket = nil, t.prefix+1<<(dirBits-t.depth), 0
 		}
@@ -228,9 +213,13 @@ func (s *Snapshot) nextDatabase() {
 // before tells of a key that is about to be changed.
 func (s *Snapshot) before(db *DB, name []byte) {
 	had := s.extra
-	if b, slot, rec := db.lookup(db.ks.Key(name)); rec != nil && b.told.slots(s.epoch)>>slot&1 == 0 {
-		b.told = b.told.with(s.epoch, slot)
-		s.tellKey(&db.contents, rec)
+	k := db.ks.Key(name)
+	if b, slot, rec := db.lookup(k); rec != nil {
+		s.concerns(db.entryAt(k.Hash).table)
+		if b.told.slots(s.epoch)>>slot&1 == 0 {
+			b.told = b.told.with(s.epoch, slot)
+			s.tellKey(&db.contents, rec)
+		}
 	}
 	if s.extra > s.limit {
 		s.pay(writeWork + payRatio*(s.extra-had))
@@ -239,6 +228,7 @@ func (s *Snapshot) before(db *DB, name []byte) {
 
 // beforePlace notes that the key which table.place is about to find a slot for is not the snapshot's business.
 func (s *Snapshot) beforePlace(t *table, hash uint64) {
+	s.concerns(t)
 	b, slot := t.vacancy(hash)
 	b.told = b.told.with(s.epoch, slot)
 }
@@ -274,12 +264,14 @@ func (s *Snapshot) release(c *contents) {
 // tellTable tells all keys of a table that have not been told.
 func (s *Snapshot) tellTable(c *contents, t *table) {
 	for i := range t.buckets {
-		s.tellBucket(c, &t.buckets[i])
+		s.tellBucket(c, t, i)
 	}
 }
 
 // tellBucket tells all keys of a bucket of which that has not been done, and returns the work.
-func (s *Snapshot) tellBucket(c *contents, b *bucket) (work int) {
+func (s *Snapshot) tellBucket(c *contents, t *table, i int) (work int) {
+	s.concerns(t)
+	b := &t.buckets[i]
 	rest := b.occupied() &^ b.told.slots(s.epoch)
 	b.told = s.epoch | toldAll
 	s.touched += c.touchSlots(b, rest)

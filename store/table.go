@@ -44,6 +44,7 @@ type table struct {
 	count     int    // keys
 	minExpire int64  // no key here expires earlier
 	minSince  int64  // no expiry set here since the sweep of the table began is earlier
+	round     uint64 // of the snapshots that the buckets know of
 }
 
 // dirEntry is one entry of the directory. The address of the buckets is repeated here to save a search one load.
@@ -238,22 +239,21 @@ func (db *DB) resetTables() {
 	db.sweep = sweep{}
 }
 
-// newBuckets takes empty buckets from the arena.
-func (db *DB) newBuckets() (*buckets, ref) {
-	r := db.arena.alloc(classFor(tableBytes))
-	b := (*buckets)(db.arena.at(r))
-	*b = buckets{}
+// giveBuckets gives a table empty buckets from the arena.
+func (db *DB) giveBuckets(t *table) {
+	t.ref = db.arena.alloc(classFor(tableBytes))
+	t.buckets, t.round = (*buckets)(db.arena.at(t.ref)), db.ks.round()
+	*t.buckets = buckets{}
 	if s := db.ks.snapshot; s != nil {
-		b.mark(s.epoch | toldAll)
+		t.buckets.mark(s.epoch | toldAll)
 	}
-	return b, r
 }
 
 // tableWithRoom is the table that a new key with this hash goes to.
 func (db *DB) tableWithRoom(hash uint64) *table {
 	t := db.entryAt(hash).table
 	if t.ref == 0 {
-		t.buckets, t.ref = db.newBuckets()
+		db.giveBuckets(t)
 		db.dir[0].buckets = t.buckets
 		db.atDepth[0]++
 	}
@@ -281,7 +281,7 @@ func (db *DB) split(t *table) {
 	t.depth++
 	db.atDepth[t.depth] += 2
 	upper := &table{prefix: t.prefix | 1<<(dirBits-t.depth), depth: t.depth}
-	upper.buckets, upper.ref = db.newBuckets()
+	db.giveBuckets(upper)
 	db.pointTo(upper)
 	db.sweep.forget(t)
 
