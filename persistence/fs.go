@@ -33,6 +33,10 @@ type ReadFile interface {
 type FS interface {
 	// Create opens a file for writing, empty, with the given permission bits if it is new.
 	Create(name string, perm fs.FileMode) (File, error)
+	// CreateLarge is Create for a file of megabytes that is written once and read at the next start: it is kept out of the way of
+	// others, who use the same memory and the same disk. What is written may be kept back until Sync, after which there are no
+	// more large writes.
+	CreateLarge(name string, perm fs.FileMode) (File, error)
 	// Append opens a file for writing at its end, creating it with the given permission bits if need be, and returns its size.
 	Append(name string, perm fs.FileMode) (f AppendFile, size int64, err error)
 	// Open opens a file for reading.

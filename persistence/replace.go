@@ -13,7 +13,7 @@ const TempSuffix = ".tmp"
 // and after an error the old one. It writes a file beside it, syncs that, renames it over the old one and syncs the directory.
 // Two calls for one name must not overlap.
 func ReplaceFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
-	r, err := Replace(fsys, name, perm)
+	r, err := replace(fsys, fsys.Create, name, perm)
 	if err != nil {
 		return err
 	}
@@ -27,19 +27,19 @@ func ReplaceFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
 // Replacement is a file's new content while it is being written, in a file beside it. Either Commit or Discard ends it. It is not
 // safe for concurrent use.
 type Replacement struct {
-	fsys     FS
-	file     File
-	name     string
-	unsynced int
+	fsys FS
+	file File
+	name string
 }
 
-// SyncEvery is how many bytes of a large file are written before they are synced, so that no single sync takes long and delays
-// what others write to the same disk.
-const SyncEvery = 32 << 20
+// ReplaceLarge begins to give a file new content, as ReplaceFile does, in as many writes as needed. It is for files that FS.CreateLarge is
+// for.
+func ReplaceLarge(fsys FS, name string, perm fs.FileMode) (*Replacement, error) {
+	return replace(fsys, fsys.CreateLarge, name, perm)
+}
 
-// Replace begins to give a file new content, as ReplaceFile does, in as many writes as needed.
-func Replace(fsys FS, name string, perm fs.FileMode) (*Replacement, error) {
-	file, err := fsys.Create(name+TempSuffix, perm)
+func replace(fsys FS, create func(string, fs.FileMode) (File, error), name string, perm fs.FileMode) (*Replacement, error) {
+	file, err := create(name+TempSuffix, perm)
 	if err != nil {
 		return nil, fmt.Errorf("persistence: write %s: %w", name+TempSuffix, err)
 	}
@@ -49,11 +49,6 @@ func Replace(fsys FS, name string, perm fs.FileMode) (*Replacement, error) {
 // Write implements io.Writer.
 func (r *Replacement) Write(p []byte) (int, error) {
 	n, err := r.file.Write(p)
-	r.unsynced += n
-	if err == nil && r.unsynced >= SyncEvery {
-		err = r.file.Sync()
-		r.unsynced = 0
-	}
 	if err != nil {
 		err = fmt.Errorf("persistence: write %s: %w", r.name+TempSuffix, err)
 	}

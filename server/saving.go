@@ -48,7 +48,7 @@ func (s *Server) save() {
 		what: "the snapshot",
 		write: func(p []byte) (err error) {
 			if file == nil {
-				if file, err = persistence.Replace(s.fs, name, snapshotPerm); err != nil {
+				if file, err = persistence.ReplaceLarge(s.fs, name, snapshotPerm); err != nil {
 					return err
 				}
 			}

@@ -32,11 +32,11 @@ func (f *failingFS) step() error {
 	return nil
 }
 
-func (f *failingFS) Create(name string, perm fs.FileMode) (persistence.File, error) {
+func (f *failingFS) CreateLarge(name string, perm fs.FileMode) (persistence.File, error) {
 	if err := f.step(); err != nil {
 		return nil, err
 	}
-	file, err := f.OS.Create(name, perm)
+	file, err := f.OS.CreateLarge(name, perm)
 	return &failingFile{file, f}, err
 }
 

@@ -18,8 +18,6 @@ type Rewrite struct {
 	file persistence.File // the base; nil when it has been closed
 	log  persistence.AppendFile
 	size int64 // of the base
-
-	unsynced int
 }
 
 // Rewrite begins a new base, with a new increment for what is written from now on. If listed is set the increment becomes part of the
@@ -39,20 +37,16 @@ func (s *Set) Rewrite(listed bool) (*Rewrite, error) {
 	if r.log, err = s.createIncr(r.incr, listed); err != nil {
 		return nil, err
 	}
-	if r.file, err = s.o.FS.Create(r.temp, filePerm); err != nil {
+	if r.file, err = s.o.FS.CreateLarge(r.temp, filePerm); err != nil {
 		return nil, errors.Join(err, r.log.Close())
 	}
 	return r, nil
 }
 
-// Write appends to the base. It is synced in parts, so that no sync takes long and delays those of the log.
+// Write appends to the base.
 func (r *Rewrite) Write(p []byte) (int, error) {
 	n, err := r.file.Write(p)
 	r.size += int64(n)
-	r.unsynced += n
-	if err == nil && r.unsynced >= persistence.SyncEvery {
-		r.unsynced, err = 0, r.file.Sync()
-	}
 	return n, err
 }
 

@@ -111,6 +111,11 @@ func (f *FS) Create(name string, _ fs.FileMode) (persistence.File, error) {
 	return f.open("create", name, true)
 }
 
+// CreateLarge implements persistence.FS. Nothing is kept back.
+func (f *FS) CreateLarge(name string, perm fs.FileMode) (persistence.File, error) {
+	return f.Create(name, perm)
+}
+
 // Append implements persistence.FS.
 func (f *FS) Append(name string, _ fs.FileMode) (persistence.AppendFile, int64, error) {
 	h, err := f.open("append", name, false)

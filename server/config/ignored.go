@@ -93,7 +93,7 @@ var ignored = []Ignored{
 	{Name: "proc-title-template", Reason: ownProcess},
 	{Name: "propagation-error-behavior", Reason: noReplication},
 	{Name: "rdb-del-sync-files", Reason: noReplication},
-	{Name: "rdb-save-incremental-fsync", Reason: "snapshots are always synced as they grow"},
+	{Name: "rdb-save-incremental-fsync", Reason: "snapshots always reach the disk as they grow"},
 	{Name: "repl-backlog-size", Reason: noReplication},
 	{Name: "repl-backlog-ttl", Reason: noReplication},
 	{Name: "repl-disable-tcp-nodelay", Reason: noReplication},
