@@ -58,8 +58,8 @@ power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits
 	$(GO) test -count=1 -v -timeout 60m ./persistence/aof -scan.step 1 | grep -E '^ *(--- |ok|FAIL|.*Messages)'
 
 .PHONY: stall exchange
-stall: build ## what clients notice of a rewrite and of a snapshot of N keys, by default 10,000,000, at a steady load and at half of the most, and what memory these take
-	$(GO) test -count=1 -v -timeout 60m ./tests/stall -stall.keys $(or $(N),10000000) -stall.quiet 10s -stall.rounds 3 | grep -vE '^ *=== '
+stall: build floor ## what clients notice of a rewrite and of a snapshot of N keys, by default 10,000,000, at a steady load and at half of the most, and what memory these take
+	$(GO) test -count=1 -v -timeout 60m ./tests/stall -stall.keys $(or $(N),10000000) -stall.quiet 10s -stall.rounds 3 -stall.floor $(CURDIR)/bin/floor | grep -vE '^ *=== '
 
 compat: deps build ## compare with redis-server, byte for byte
 	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/compat | grep -vE '^ *(=== |--- PASS)'

@@ -3,6 +3,7 @@ package stall
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,12 +24,14 @@ const (
 	capacityRuns = 3                      // the best of which counts: what disturbs a machine only ever makes it slower
 	jobAfter     = 10                     // a job begins after this part of the time that the load runs for
 	jobLook      = 100 * time.Millisecond // between two looks at whether it is over
+	longWait     = 20.0                   // ms; runs with requests that wait longer are counted
 )
 
 // TestHalfLoad measures how many CL.THROTTLE a second the server can do, sends half of that whatever it does, and prints what the
 // requests wait for, counted from when each was to be sent: with nothing beside them, while a snapshot is saved, and while the log is
 // rewritten. The server has one processor and the load another, if there are two. What the host of a virtual machine takes away
-// meanwhile is printed too, and the longest piece of that: a request waits for it as well.
+// meanwhile is printed too, and the longest piece of that: a request waits for it as well. With -stall.floor a program that understands
+// nothing gets the same load in between: what requests wait for there is the machine's.
 func TestHalfLoad(t *testing.T) {
 	t.Run("without a log", func(t *testing.T) {
 		halfLoad(t, "BGSAVE", "rdb_bgsave_in_progress", "--appendonly", "no")
@@ -49,13 +52,16 @@ func halfLoad(t *testing.T, command, field string, flags ...string) {
 	time.Sleep(*quiet / 2) // a log that has just been written is still on its way to the disk
 	capacity := 0.0
 	for range capacityRuns {
-		capacity = max(capacity, runLoad(t, s, 0, *quiet/capacityRuns).PerSecond)
+		capacity = max(capacity, runLoad(t, s.Addr, 0, *quiet/capacityRuns).PerSecond)
 	}
 	rate := float64(int(capacity / 2))
 	t.Logf("%.0f a second at most; %.0f, half of them:", capacity, rate)
-	var alone, beside []float64
+	var least, alone, beside halfRuns
 	for range *rounds {
-		alone = append(alone, logHalf(t, "nothing beside it", runLoad(t, s, rate, *quiet)))
+		if *floor != "" {
+			least.add(t, "the floor", floorLoad(t, rate))
+		}
+		alone.add(t, "nothing beside it", runLoad(t, s.Addr, rate, *quiet))
 		took := make(chan time.Duration, 1)
 		go func() {
 			time.Sleep(*quiet / jobAfter)
@@ -64,10 +70,14 @@ func halfLoad(t *testing.T, command, field string, flags ...string) {
 			}
 			took <- time.Since(begun)
 		}()
-		report := runLoad(t, s, rate, *quiet)
-		beside = append(beside, logHalf(t, fmt.Sprintf("%s, %v", command, (<-took).Round(jobLook)), report))
+		report := runLoad(t, s.Addr, rate, *quiet)
+		beside.add(t, fmt.Sprintf("%s, %v", command, (<-took).Round(jobLook)), report)
 	}
-	t.Logf("p99.9 beside %s: %.1f times that with nothing beside it, in the median", command, median(beside)/median(alone))
+	t.Logf("p99.9 beside %s: %.1f times that with nothing beside it, in the median", command, median(beside.p999)/median(alone.p999))
+	t.Logf("of %d runs requests waited for more than %v ms in %d, with nothing beside them in %d", *rounds, longWait, beside.long, alone.long)
+	if *floor != "" {
+		t.Logf("with the floor in %d, whose p99.9 was %.3f ms in the median", least.long, median(least.p999))
+	}
 	info := c.Ask("INFO", "persistence").Text
 	require.Contains(t, info, "aof_last_bgrewrite_status:ok")
 	require.Contains(t, info, "rdb_last_bgsave_status:ok")
@@ -83,12 +93,21 @@ type loadReport struct {
 	atOnce     time.Duration // the longest piece of it that one processor lost
 }
 
-// logHalf prints a report, and returns the p99.9 in ms.
-func logHalf(t *testing.T, what string, r loadReport) float64 {
+// halfRuns are those of one kind.
+type halfRuns struct {
+	p999 []float64 // ms
+	long int       // in how many of them a request waited for more than longWait
+}
+
+// add prints a report and takes note of it.
+func (h *halfRuns) add(t *testing.T, what string, r loadReport) {
 	t.Helper()
 	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the host took %v away, up to %v at once",
 		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], r.stolen, r.atOnce)
-	return r.Latency["p99.9"]
+	h.p999 = append(h.p999, r.Latency["p99.9"])
+	if r.Latency["max"] > longWait {
+		h.long++
+	}
 }
 
 // median is the lower one of the two in the middle of an even number.
@@ -98,10 +117,10 @@ func median(all []float64) float64 {
 }
 
 // runLoad runs headgate bench for a time, at a rate or, with 0, as fast as the server answers.
-func runLoad(t *testing.T, s *harness.Server, rate float64, duration time.Duration) loadReport {
+func runLoad(t *testing.T, addr string, rate float64, duration time.Duration) loadReport {
 	t.Helper()
 	figures := filepath.Join(t.TempDir(), "load.json")
-	args := []string{"-c", pinned(1) + ` && exec "$0" "$@"`, harness.Binary(t), "bench", "--addr", s.Addr, "--clients", loadClients,
+	args := []string{"-c", pinned(1) + ` && exec "$0" "$@"`, harness.Binary(t), "bench", "--addr", addr, "--clients", loadClients,
 		"--keys", strconv.Itoa(*keys), "--load", loadCommand, "--duration", duration.String(), "--rate", strconv.FormatFloat(rate, 'f', 0, 64),
 		"--seed", strconv.FormatUint(*seed, 10), "--json", figures}
 	stolen := harness.WatchStolen()
@@ -117,6 +136,27 @@ func runLoad(t *testing.T, s *harness.Server, rate float64, duration time.Durati
 	require.Zero(t, r.Errors, r.FirstError)
 	r.stolen, r.atOnce = sum, longest
 	return r
+}
+
+// floorLoad runs the load against the floor, on the server's processor.
+func floorLoad(t *testing.T, rate float64) loadReport {
+	t.Helper()
+	port := strconv.Itoa(harness.FreePort(t))
+	cmd := exec.Command("/bin/sh", "-c", pinned(0)+` && exec "$0" "$@"`, *floor, "--port", port)
+	require.NoError(t, cmd.Start())
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	addr := net.JoinHostPort("127.0.0.1", port)
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	}, 5*time.Second, 10*time.Millisecond)
+	return runLoad(t, addr, rate, *quiet)
 }
 
 // pinned is a command of the shell that binds it to one processor, where that can be done.

@@ -23,6 +23,7 @@ var (
 	keys    = flag.Int("stall.keys", 100_000, "limiter keys that are there")
 	quiet   = flag.Duration("stall.quiet", 500*time.Millisecond, "for how long the load is measured while nothing else goes on")
 	rounds  = flag.Int("stall.rounds", 1, "how often a snapshot is saved, and the log rewritten, beside half of the most that the server can do")
+	floor   = flag.String("stall.floor", "", "the program of `make floor`, which is given the same load for comparison")
 	clients = flag.Int("stall.clients", 4, "connections of the load")
 	seed    = flag.Uint64("stall.seed", 0, "seed of the load; 0 draws one")
 )
