@@ -88,6 +88,7 @@ type loadReport struct {
 	PerSecond  float64            `json:"per_second"`
 	Errors     uint64             `json:"errors"`
 	FirstError string             `json:"first_error"`
+	LoaderBusy float64            `json:"loader_busy"`
 	Latency    map[string]float64 `json:"latency_ms"`
 	stolen     time.Duration
 	atOnce     time.Duration // the longest piece of it that one processor lost
@@ -102,8 +103,8 @@ type halfRuns struct {
 // add prints a report and takes note of it.
 func (h *halfRuns) add(t *testing.T, what string, r loadReport) {
 	t.Helper()
-	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the host took %v away, up to %v at once",
-		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], r.stolen, r.atOnce)
+	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the load was busy for %.0f %%, the host took %v away, up to %v at once",
+		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], 100*r.LoaderBusy, r.stolen, r.atOnce)
 	h.p999 = append(h.p999, r.Latency["p99.9"])
 	if r.Latency["max"] > longWait {
 		h.long++

@@ -224,6 +224,31 @@ max, ms                     9.994   19.988  0.50×
 `, out.String())
 }
 
+// TestBusyLoader looks when a report says that the loader had too much to do.
+func TestBusyLoader(t *testing.T) {
+	busy := func(rate float64, threads int, own time.Duration) (share float64, text string) {
+		r := sampleReport(t)
+		r.Rate = rate
+		m := &measured{elapsed: 2 * time.Second, own: own, threads: threads}
+		r.Servers[1].LoaderBusy = m.busy()
+		var out bytes.Buffer
+		require.NoError(t, r.writeTable(&out))
+		return m.busy(), out.String()
+	}
+	const warning = "The loader was busy for 95 % of the time"
+	share, text := busy(1000, 1, 700*time.Millisecond)
+	require.InDelta(t, 0.35, share, 1e-9)
+	require.NotContains(t, text, "busy")
+	share, text = busy(1000, 1, 1900*time.Millisecond)
+	require.InDelta(t, 0.95, share, 1e-9)
+	require.Contains(t, text, warning)
+	_, text = busy(0, 1, 1900*time.Millisecond)
+	require.NotContains(t, text, warning, "a closed loop leaves the loader no rest")
+	share, text = busy(1000, 2, 1900*time.Millisecond)
+	require.InDelta(t, 0.475, share, 1e-9)
+	require.NotContains(t, text, warning)
+}
+
 func TestPlotIsXML(t *testing.T) {
 	text := sampleReport(t).svg()
 	require.Contains(t, text, "headgate &lt;1&gt;")

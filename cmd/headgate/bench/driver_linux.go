@@ -238,22 +238,23 @@ func (l *loop) wait(over bool) int {
 }
 
 // waitFor waits for so long with epoll_pwait2, which knows of nanoseconds, or on kernels before 5.11 in whole milliseconds and
-// without sleep for the rest.
+// without sleep for the rest. The scheduler is not told of waits below a millisecond: it would take the processor away meanwhile, and
+// to have it back takes about as long as a server's answer, of which it would be counted as a part.
 func (l *loop) waitFor(limit time.Duration) int {
-	if limit >= time.Millisecond || limit == 0 {
+	if limit >= time.Millisecond {
 		n, _ := unix.EpollWait(l.epfd, l.events[:], int(limit/time.Millisecond))
 		return max(n, 0)
 	}
 	ts := unix.NsecToTimespec(int64(limit))
-	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.epfd), uintptr(unsafe.Pointer(&l.events[0])),
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.epfd), uintptr(unsafe.Pointer(&l.events[0])),
 		eventsPerWait, uintptr(unsafe.Pointer(&ts)), 0, 0)
-	switch errno {
-	case 0:
-		return int(n)
-	case unix.ENOSYS, unix.EPERM:
-		return l.waitFor(0)
+	if errno == unix.ENOSYS || errno == unix.EPERM {
+		n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.epfd), uintptr(unsafe.Pointer(&l.events[0])), eventsPerWait, 0, 0, 0)
 	}
-	return 0
+	if errno != 0 {
+		return 0
+	}
+	return int(n)
 }
 
 func sendTo(fd int, p []byte) (int, unix.Errno) {

@@ -47,6 +47,7 @@ type ServerReport struct {
 	Errors     uint64             `json:"errors"`
 	FirstError string             `json:"first_error,omitempty"`
 	Late       uint64             `json:"never_sent"`
+	LoaderBusy float64            `json:"loader_busy"` // share of the time of its threads
 	Latency    map[string]float64 `json:"latency_ms"`
 	Curve      [][2]float64       `json:"curve"` // percentile, milliseconds
 }
@@ -62,7 +63,7 @@ func newReport(b *Bench, sides []*side) *Report {
 		m := s.total
 		report := ServerReport{
 			Addr: s.addr, Name: s.name, Commands: commandsText(s.load.Commands), Operations: m.ops, Seconds: m.elapsed.Seconds(),
-			PerSecond: m.perSecond(), CPUMicros: m.cpuPerOp(), Errors: m.errors, FirstError: m.firstError, Late: m.late,
+			PerSecond: m.perSecond(), CPUMicros: m.cpuPerOp(), Errors: m.errors, FirstError: m.firstError, Late: m.late, LoaderBusy: m.busy(),
 			Latency: map[string]float64{"mean": m.latency.Mean() / nsPerMs, "max": float64(m.latency.Max()) / nsPerMs}, Curve: curve(m),
 		}
 		if s.load.known {
@@ -197,7 +198,20 @@ func (r *Report) heading(text *strings.Builder) {
 	if r.Interrupted {
 		text.WriteString("  It was interrupted; this is what was measured until then.\n")
 	}
+	if busiest := r.busiest(); r.Rate > 0 && busiest > busyLoader {
+		fmt.Fprintf(text, "  The loader was busy for %.0f %% of the time: a part of these latencies is its own.\n", 100*busiest)
+	}
 	text.WriteString("\n")
+}
+
+// busyLoader is the share of its time from which on a loader delays what it measures.
+const busyLoader = 0.8
+
+func (r *Report) busiest() (most float64) {
+	for _, s := range r.Servers {
+		most = max(most, s.LoaderBusy)
+	}
+	return most
 }
 
 // rows are the table's cells: a label, one for each server, and the ratio where there is one.

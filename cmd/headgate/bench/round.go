@@ -2,8 +2,10 @@ package bench
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -28,6 +30,8 @@ type measured struct {
 	latency *hdrhistogram.Histogram
 	elapsed time.Duration
 	cpu     time.Duration // of the server, or 0 if it does not tell
+	own     time.Duration // processor time of the loader
+	threads int           // that it could use at once
 	late    uint64        // operations that the schedule wanted and that were never sent
 }
 
@@ -38,11 +42,18 @@ func (m *measured) cpuPerOp() float64 {
 	return float64(m.cpu.Nanoseconds()) / 1e3 / max(float64(m.ops), 1)
 }
 
+// busy is the share of their time for which the loader's threads have had something to do.
+func (m *measured) busy() float64 {
+	return m.own.Seconds() / max(m.elapsed.Seconds(), 1e-9) / float64(max(m.threads, 1))
+}
+
 func (m *measured) add(other *measured) {
 	m.tally.add(&other.tally)
 	m.latency.Merge(other.latency)
 	m.elapsed += other.elapsed
 	m.cpu += other.cpu
+	m.own += other.own
+	m.threads = max(m.threads, other.threads)
 	m.late += other.late
 }
 
@@ -103,6 +114,7 @@ func (r *round) run(t *target, drive driver, n int) (*measured, error) {
 		runs[i] = run
 	}
 	before, _ := t.cpu()
+	own := processorTime()
 	r.began, r.end = time.Now(), int64(r.duration)
 	var running sync.WaitGroup
 	errs := make([]error, n)
@@ -115,7 +127,7 @@ func (r *round) run(t *target, drive driver, n int) (*measured, error) {
 	}
 	running.Wait()
 	ended := r.now()
-	m := &measured{latency: newHistogram(), elapsed: time.Duration(ended)}
+	m := &measured{latency: newHistogram(), elapsed: time.Duration(ended), own: processorTime() - own, threads: min(n, runtime.GOMAXPROCS(0))}
 	if after, ok := t.cpu(); ok {
 		m.cpu = after - before
 	}
@@ -127,4 +139,13 @@ func (r *round) run(t *target, drive driver, n int) (*measured, error) {
 		}
 	}
 	return m, errors.Join(errs...)
+}
+
+// processorTime is what this process has used so far.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &used) != nil {
+		return 0
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
