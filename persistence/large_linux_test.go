@@ -24,7 +24,7 @@ func askew(t *testing.T, name string) File {
 	if !ok {
 		t.Skip("files here cannot be written past the page cache")
 	}
-	direct.block = direct.block[1:1 : cap(direct.block)-1]
+	direct.block = direct.block[1 : 1 : cap(direct.block)-1]
 	return f
 }
 
