@@ -24,14 +24,14 @@ const (
 	capacityRuns = 3                      // the best of which counts: what disturbs a machine only ever makes it slower
 	jobAfter     = 10                     // a job begins after this part of the time that the load runs for
 	jobLook      = 100 * time.Millisecond // between two looks at whether it is over
-	longWait     = 20.0                   // ms; runs with requests that wait longer are counted
+	longWait     = 20 * time.Millisecond  // runs with requests that wait longer are counted
 )
 
 // TestHalfLoad measures how many CL.THROTTLE a second the server can do, sends half of that whatever it does, and prints what the
 // requests wait for, counted from when each was to be sent: with nothing beside them, while a snapshot is saved, and while the log is
 // rewritten. The server has one processor and the load another, if there are two. What the host of a virtual machine takes away
-// meanwhile is printed too, and the longest piece of that: a request waits for it as well. With -stall.floor a program that understands
-// nothing gets the same load in between: what requests wait for there is the machine's.
+// meanwhile is printed too, and how much a processor lost at once: a request waits for that as well. With -stall.floor a program
+// that understands nothing gets the same load in between: what requests wait for there is the machine's.
 func TestHalfLoad(t *testing.T) {
 	t.Run("without a log", func(t *testing.T) {
 		halfLoad(t, "BGSAVE", "rdb_bgsave_in_progress", "--appendonly", "no")
@@ -74,9 +74,9 @@ func halfLoad(t *testing.T, command, field string, flags ...string) {
 		beside.add(t, fmt.Sprintf("%s, %v", command, (<-took).Round(jobLook)), report)
 	}
 	t.Logf("p99.9 beside %s: %.1f times that with nothing beside it, in the median", command, median(beside.p999)/median(alone.p999))
-	t.Logf("of %d runs requests waited for more than %v ms in %d, with nothing beside them in %d", *rounds, longWait, beside.long, alone.long)
+	t.Logf("runs with requests that waited for more than %v; with nothing beside them: %v; beside %s: %v", longWait, alone, command, beside)
 	if *floor != "" {
-		t.Logf("with the floor in %d, whose p99.9 was %.3f ms in the median", least.long, median(least.p999))
+		t.Logf("with the floor: %v; its p99.9 was %.3f ms in the median", least, median(least.p999))
 	}
 	info := c.Ask("INFO", "persistence").Text
 	require.Contains(t, info, "aof_last_bgrewrite_status:ok")
@@ -90,26 +90,43 @@ type loadReport struct {
 	FirstError string             `json:"first_error"`
 	LoaderBusy float64            `json:"loader_busy"`
 	Latency    map[string]float64 `json:"latency_ms"`
-	stolen     time.Duration
-	atOnce     time.Duration // the longest piece of it that one processor lost
+	machine    harness.Disturbance
 }
 
 // halfRuns are those of one kind.
 type halfRuns struct {
-	p999 []float64 // ms
-	long int       // in how many of them a request waited for more than longWait
+	p999             []float64 // ms
+	long             int       // in how many of them a request waited for more than longWait
+	quiet, quietLong int       // of the runs that the machine did not disturb: all, and those with such a request
+}
+
+func (h halfRuns) String() string {
+	return fmt.Sprintf("%d of %d (undisturbed %d of %d)", h.long, len(h.p999), h.quietLong, h.quiet)
 }
 
 // add prints a report and takes note of it.
 func (h *halfRuns) add(t *testing.T, what string, r loadReport) {
 	t.Helper()
-	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the load was busy for %.0f %%, the host took %v away, up to %v at once",
-		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], 100*r.LoaderBusy, r.stolen, r.atOnce)
+	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the load was busy for %.0f %%, the host took %v away, a processor lost up to %.1f ms of %v",
+		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], 100*r.LoaderBusy, r.machine.Taken, milliseconds(r.machine.Lost), longWait)
 	h.p999 = append(h.p999, r.Latency["p99.9"])
-	if r.Latency["max"] > longWait {
+	long := r.Latency["max"] > milliseconds(longWait)
+	if long {
 		h.long++
 	}
+	if !disturbed(r.machine) {
+		h.quiet++
+		if long {
+			h.quietLong++
+		}
+	}
 }
+
+// disturbed reports whether the machine explains that a request waited too long: a processor lost half of that time, or the host took
+// more than a hundredth of the run.
+func disturbed(d harness.Disturbance) bool { return d.Lost > longWait/2 || d.Taken > *quiet/100 }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // median is the lower one of the two in the middle of an even number.
 func median(all []float64) float64 {
@@ -124,9 +141,9 @@ func runLoad(t *testing.T, addr string, rate float64, duration time.Duration) lo
 	args := []string{"-c", pinned(1) + ` && exec "$0" "$@"`, harness.Binary(t), "bench", "--addr", addr, "--clients", loadClients,
 		"--keys", strconv.Itoa(*keys), "--load", loadCommand, "--duration", duration.String(), "--rate", strconv.FormatFloat(rate, 'f', 0, 64),
 		"--seed", strconv.FormatUint(*seed, 10), "--json", figures}
-	stolen := harness.WatchStolen()
+	watched := harness.WatchMachine(longWait)
 	out, err := exec.Command("/bin/sh", args...).CombinedOutput()
-	sum, longest := stolen()
+	machine := watched()
 	require.NoError(t, err, "%s", out)
 	data, err := os.ReadFile(figures)
 	require.NoError(t, err)
@@ -135,7 +152,7 @@ func runLoad(t *testing.T, addr string, rate float64, duration time.Duration) lo
 	require.Len(t, report.Servers, 1)
 	r := report.Servers[0]
 	require.Zero(t, r.Errors, r.FirstError)
-	r.stolen, r.atOnce = sum, longest
+	r.machine = machine
 	return r
 }
 

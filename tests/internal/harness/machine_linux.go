@@ -1,0 +1,80 @@
+package harness
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	watchPriority = 50      // in the middle of those of real-time threads
+	readAtOnce    = 32      // places that are read at each moment,
+	readFrom      = 8 << 20 // of so many: more than any cache holds
+	watchedAtMost = 600_000 // moments, ten minutes; later ones are not kept
+)
+
+// watchProcessors returns what ends the watching and tells what was seen of each processor: nothing without the right to real-time
+// priority.
+func watchProcessors() (stop func() [][]moment) {
+	var all unix.CPUSet
+	if unix.SchedGetaffinity(0, &all) != nil {
+		return func() [][]moment { return nil }
+	}
+	places := make([]uint64, readFrom)
+	for i := range places {
+		places[i] = rand.Uint64N(readFrom)
+	}
+	var end atomic.Bool
+	var watchers sync.WaitGroup
+	seen := make([][]moment, all.Count())
+	for cpu, i := 0, 0; i < len(seen); cpu++ {
+		if all.IsSet(cpu) {
+			of := &seen[i]
+			watchers.Go(func() { *of = watchProcessor(cpu, places, &end) })
+			i++
+		}
+	}
+	return func() [][]moment {
+		end.Store(true)
+		watchers.Wait()
+		return seen
+	}
+}
+
+// watchProcessor keeps the moments of a processor.
+func watchProcessor(cpu int, places []uint64, end *atomic.Bool) (all []moment) {
+	runtime.LockOSThread() // and no unlocking: the thread ends with the goroutine, and nothing else runs with its priority
+	var own unix.CPUSet
+	own.Set(cpu)
+	if unix.SchedSetaffinity(0, &own) != nil {
+		return nil
+	}
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Priority: watchPriority}
+	if unix.SchedSetAttr(0, &attr, 0) != nil {
+		return nil
+	}
+	place := uint64(cpu)
+	for !end.Load() && len(all) < watchedAtMost {
+		due := monotonic() + watchEvery
+		until := unix.NsecToTimespec(int64(due))
+		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil) == unix.EINTR {
+		}
+		woken := monotonic()
+		for range readAtOnce {
+			place = (places[place%readFrom] + place*0x9E3779B97F4A7C15>>20) % readFrom // each read needs the one before it
+		}
+		all = append(all, moment{at: due, late: woken - due, reads: monotonic() - woken})
+	}
+	return all
+}
+
+// monotonic is the time of the clock that nobody sets.
+func monotonic() time.Duration {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // Linux has this clock everywhere
+	return time.Duration(now.Nano())
+}
