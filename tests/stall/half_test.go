@@ -30,8 +30,8 @@ const (
 // TestHalfLoad measures how many CL.THROTTLE a second the server can do, sends half of that whatever it does, and prints what the
 // requests wait for, counted from when each was to be sent: with nothing beside them, while a snapshot is saved, and while the log is
 // rewritten. The server has one processor and the load another, if there are two. What the host of a virtual machine takes away
-// meanwhile is printed too, and how much a processor lost at once: a request waits for that as well. With -stall.floor a program
-// that understands nothing gets the same load in between: what requests wait for there is the machine's.
+// meanwhile is printed too, and how much a processor lost at once: a request waits for that as well. So it is in between with no load at
+// all and, with -stall.floor, for a program that understands nothing and gets the same load: what requests wait for there is the machine's.
 func TestHalfLoad(t *testing.T) {
 	t.Run("without a log", func(t *testing.T) {
 		halfLoad(t, "BGSAVE", "rdb_bgsave_in_progress", "--appendonly", "no")
@@ -58,6 +58,9 @@ func halfLoad(t *testing.T, command, field string, flags ...string) {
 	t.Logf("%.0f a second at most; %.0f, half of them:", capacity, rate)
 	var least, alone, beside halfRuns
 	for range *rounds {
+		watched := harness.WatchMachine(longWait)
+		time.Sleep(*quiet)
+		t.Logf("%-22s %s", "no load at all", took(watched()))
 		if *floor != "" {
 			least.add(t, "the floor", floorLoad(t, rate))
 		}
@@ -74,9 +77,9 @@ func halfLoad(t *testing.T, command, field string, flags ...string) {
 		beside.add(t, fmt.Sprintf("%s, %v", command, (<-took).Round(jobLook)), report)
 	}
 	t.Logf("p99.9 beside %s: %.1f times that with nothing beside it, in the median", command, median(beside.p999)/median(alone.p999))
-	t.Logf("runs with requests that waited for more than %v; with nothing beside them: %v; beside %s: %v", longWait, alone, command, beside)
+	t.Logf("of %d runs requests waited for more than %v in %d, with nothing beside them in %d", *rounds, longWait, beside.long, alone.long)
 	if *floor != "" {
-		t.Logf("with the floor: %v; its p99.9 was %.3f ms in the median", least, median(least.p999))
+		t.Logf("with the floor in %d, whose p99.9 was %.3f ms in the median", least.long, median(least.p999))
 	}
 	info := c.Ask("INFO", "persistence").Text
 	require.Contains(t, info, "aof_last_bgrewrite_status:ok")
@@ -95,36 +98,25 @@ type loadReport struct {
 
 // halfRuns are those of one kind.
 type halfRuns struct {
-	p999             []float64 // ms
-	long             int       // in how many of them a request waited for more than longWait
-	quiet, quietLong int       // of the runs that the machine did not disturb: all, and those with such a request
-}
-
-func (h halfRuns) String() string {
-	return fmt.Sprintf("%d of %d (undisturbed %d of %d)", h.long, len(h.p999), h.quietLong, h.quiet)
+	p999 []float64 // ms
+	long int       // in how many of them a request waited for more than longWait
 }
 
 // add prints a report and takes note of it.
 func (h *halfRuns) add(t *testing.T, what string, r loadReport) {
 	t.Helper()
-	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the load was busy for %.0f %%, the host took %v away, a processor lost up to %.1f ms of %v",
-		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], 100*r.LoaderBusy, r.machine.Taken, milliseconds(r.machine.Lost), longWait)
+	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the load was busy for %.0f %%, %s",
+		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], 100*r.LoaderBusy, took(r.machine))
 	h.p999 = append(h.p999, r.Latency["p99.9"])
-	long := r.Latency["max"] > milliseconds(longWait)
-	if long {
+	if r.Latency["max"] > milliseconds(longWait) {
 		h.long++
-	}
-	if !disturbed(r.machine) {
-		h.quiet++
-		if long {
-			h.quietLong++
-		}
 	}
 }
 
-// disturbed reports whether the machine explains that a request waited too long: a processor lost half of that time, or the host took
-// more than a hundredth of the run.
-func disturbed(d harness.Disturbance) bool { return d.Lost > longWait/2 || d.Taken > *quiet/100 }
+// took says what the machine kept from whatever ran on it.
+func took(d harness.Disturbance) string {
+	return fmt.Sprintf("the host took %v away, a processor lost up to %.1f ms at once", d.Taken, milliseconds(d.Lost))
+}
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
