@@ -2,7 +2,7 @@ package rdb
 
 import "encoding/binary"
 
-// crcPoly is the polynomial of the format's CRC-64 (Jones), reflected.
+// crcPoly is the polynomial of the format's CRC-64 (Jones), reflected: the highest bit is the term without x.
 const crcPoly = 0x95ac9329ac4bc9b5
 
 // crcTables let eight bytes be taken at a time: table k is for a byte that k others follow. They never change.
@@ -13,11 +13,7 @@ func buildCRCTables() *[8][256]uint64 {
 	for i := range 256 {
 		crc := uint64(i)
 		for range 8 {
-			if crc&1 != 0 {
-				crc = crc>>1 ^ crcPoly
-			} else {
-				crc >>= 1
-			}
+			crc = crcTimesX(crc)
 		}
 		t[0][i] = crc
 	}
@@ -29,8 +25,17 @@ func buildCRCTables() *[8][256]uint64 {
 	return t
 }
 
+// crcTimesX multiplies by x, modulo the polynomial.
+func crcTimesX(a uint64) uint64 { return a>>1 ^ crcPoly&-(a&1) }
+
 // UpdateCRC adds the bytes of p to a checksum, which is 0 for no bytes.
 func UpdateCRC(crc uint64, p []byte) uint64 {
+	crc, p = foldCRC(crc, p)
+	return updateCRC(crc, p)
+}
+
+// updateCRC is UpdateCRC by tables.
+func updateCRC(crc uint64, p []byte) uint64 {
 	t := crcTables
 	for ; len(p) >= 8; p = p[8:] {
 		crc ^= binary.LittleEndian.Uint64(p)

@@ -43,11 +43,6 @@ func readAll(b []byte) (*record, error) {
 	return s, err
 }
 
-func TestCRC(t *testing.T) {
-	require.Equal(t, uint64(0xe9c6d914c4b8d9ca), UpdateCRC(0, []byte("123456789")))
-	require.Equal(t, UpdateCRC(0, []byte("123456789")), UpdateCRC(UpdateCRC(0, []byte("1234")), []byte("56789")))
-}
-
 func TestLZF(t *testing.T) {
 	rnd := newRand(t)
 	z := &lzf{}
