@@ -278,10 +278,9 @@ func (e *Encoder) integer(n int64) {
 	case n >= math.MinInt32 && n <= math.MaxInt32:
 		e.buf = binary.LittleEndian.AppendUint32(append(e.buf, special+specialInt32), uint32(n))
 	default:
-		var digits [maxIntText]byte
-		text := appendInt(digits[:0], n)
-		e.length(uint64(len(text)))
-		e.buf = append(e.buf, text...)
+		at := len(e.buf)
+		e.buf = appendInt(append(e.buf, 0), n)
+		e.buf[at] = byte(len(e.buf) - at - 1) // the length: it is below 64
 	}
 }
 

@@ -1,6 +1,7 @@
 package rdb
 
 import (
+	"encoding/binary"
 	"math"
 	"strconv"
 )
@@ -57,4 +58,26 @@ func appendScore(dst []byte, score float64) []byte {
 	return strconv.AppendFloat(dst, score, 'g', 17, 64)
 }
 
-func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
+// appendInt appends the text of an int64. Numbers as long as the times in ns that most keys of a limiter hold are worth a way of their own.
+func appendInt(dst []byte, n int64) []byte {
+	const low = 1e16
+	if n < low {
+		return strconv.AppendInt(dst, n, 10)
+	}
+	dst = strconv.AppendInt(dst, n/low, 10)
+	n %= low
+	dst = binary.LittleEndian.AppendUint64(dst, eightDigits(uint64(n/1e8)))
+	return binary.LittleEndian.AppendUint64(dst, eightDigits(uint64(n%1e8)))
+}
+
+// eightDigits is the text of n, which is below 1e8, with zeros before it: the first digit in the lowest byte. All its parts are divided at
+// once, first by 100 and then by 10, each by multiplying and shifting, without a look at a table (Khuong, "How to print integers really
+// fast", 2017).
+func eightDigits(n uint64) uint64 {
+	const each16 = 1<<48 | 1<<32 | 1<<16 | 1
+	fours := n/1e4 | n%1e4<<32
+	hundreds := fours * 10486 >> 20 & (127<<32 | 127)
+	twos := hundreds | (fours-100*hundreds)<<16
+	tens := twos * 103 >> 10 & (each16 * 15)
+	return tens | (twos-10*tens)<<8 | 0x3030303030303030
+}
