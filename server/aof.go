@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"headgate/persistence"
 	"headgate/persistence/aof"
@@ -107,7 +108,7 @@ func (e *effects) take(spare []byte) []byte {
 func (s *Server) commit() (refusal string) { return s.commitNoting(false) }
 
 // commitNoting is commit, which has the time noted even if there are no effects.
-func (s *Server) commitNoting(time bool) (refusal string) {
+func (s *Server) commitNoting(noteTime bool) (refusal string) {
 	a := &s.aof
 	a.commits.Lock()
 	defer a.commits.Unlock()
@@ -121,10 +122,10 @@ func (s *Server) commitNoting(time bool) (refusal string) {
 		a.pending = append(a.pending, batch...)
 		batch = a.pending
 	}
-	if a.log == nil || len(batch) == 0 && !time {
+	if a.log == nil || len(batch) == 0 && !noteTime {
 		return ""
 	}
-	err := s.writeLog(batch, nowMs, policy)
+	took, err := s.writeLog(batch, nowMs, policy)
 	a.spare = nil
 	if cap(taken) <= keptEffects {
 		a.spare = taken
@@ -138,6 +139,7 @@ func (s *Server) commitNoting(time bool) (refusal string) {
 	s.Lock()
 	defer s.Unlock()
 	a.writing, a.size, a.notedMs = false, a.log.Size(), nowMs
+	s.watchWrite(took)
 	s.rewriteIfGrown(s.config.Get())
 	return s.wrote(err)
 }
@@ -151,22 +153,55 @@ func (s *Server) fsyncPolicy() config.FsyncPolicy {
 	return cfg.AppendFsync
 }
 
+// logTimes is how long a write to the append-only file took; all 0 while spikes of latency are not watched.
+type logTimes struct {
+	write   time.Duration // with the wait for syncs that are behind
+	sync    time.Duration // under always; 0 otherwise
+	syncing bool          // when it began, a sync was under way in the background
+}
+
 // writeLog writes effects and, under always, syncs them. An error there ends the process: whether they are on the disk is not
 // known then, and asking the system again would not tell.
-func (s *Server) writeLog(batch []byte, nowMs int64, policy config.FsyncPolicy) error {
+func (s *Server) writeLog(batch []byte, nowMs int64, policy config.FsyncPolicy) (took logTimes, err error) {
 	a := &s.aof
-	if err := a.log.Write(batch, nowMs); err != nil {
-		return err
+	var begun, written time.Time
+	watched := s.watchesLatency()
+	if watched {
+		begun, took.syncing = time.Now(), a.syncer.pendingSync() > 0
 	}
-	switch policy {
-	case config.FsyncAlways:
+	if err := a.log.Write(batch, nowMs); err != nil {
+		return took, err
+	}
+	if policy == config.FsyncEverysec {
+		a.syncer.written()
+	}
+	if watched {
+		written = time.Now()
+		took.write = written.Sub(begun)
+	}
+	if policy == config.FsyncAlways {
 		if err := a.log.Sync(); err != nil {
 			s.die("the append-only file could not be synced, as appendfsync always demands; nothing is certain about the last writes", "file", a.log.Name(), "err", err)
 		}
-	case config.FsyncEverysec:
-		a.syncer.written()
+		if watched {
+			took.sync = time.Since(written)
+		}
 	}
-	return nil
+	return took, nil
+}
+
+// watchWrite enters a write to the append-only file among the spikes of latency, if it belongs there. The caller holds the executor's lock.
+func (s *Server) watchWrite(took logTimes) {
+	kind := eventWriteAlone
+	switch {
+	case took.syncing:
+		kind = eventWritePendingSync
+	case s.snapshot != nil:
+		kind = eventWriteActiveChild
+	}
+	s.watchLatency(eventWrite, took.write)
+	s.watchLatency(kind, took.write)
+	s.watchLatency(eventSyncAlways, took.sync)
 }
 
 // wrote takes note of how a write has ended, and returns the error for the commands it was for. The caller holds the executor's
@@ -207,10 +242,10 @@ func (s *Server) commitDue() {
 	s.Lock()
 	a := &s.aof
 	due := a.open && (len(s.effects.whole()) > 0 || a.failed != nil)
-	time := a.open && s.clock.Ahead() && s.clock.now/1e6-a.notedMs >= noteEvery
+	noteTime := a.open && s.clock.Ahead() && s.clock.now/1e6-a.notedMs >= noteEvery
 	s.Unlock()
-	if due || time {
-		s.commitNoting(time)
+	if due || noteTime {
+		s.commitNoting(noteTime)
 	}
 }
 

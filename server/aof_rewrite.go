@@ -233,7 +233,7 @@ func (s *Server) beginRewrite(r *aof.Rewrite, open bool) (old persistence.Append
 		return nil, result, nil
 	}
 	if len(batch) > 0 {
-		err = s.writeLog(batch, nowMs, cfg.AppendFsync)
+		_, err = s.writeLog(batch, nowMs, cfg.AppendFsync)
 	}
 	// A power cut must not leave what comes in the new file without all that is in the old one.
 	if err == nil && a.log.Sync() != nil {

@@ -16,10 +16,11 @@ import (
 	"headgate/server/config"
 )
 
-// slowFS is a file system in memory whose syncs take time.
+// slowFS is a file system in memory whose syncs take time, and perhaps its writes.
 type slowFS struct {
 	*crashfs.FS
-	takes func() time.Duration
+	takes  func() time.Duration
+	writes time.Duration
 
 	mu     sync.Mutex
 	size   int64     // bytes appended
@@ -44,6 +45,7 @@ func (f *slowFile) Write(p []byte) (int, error) {
 	f.fs.mu.Lock()
 	f.fs.size += int64(len(p))
 	f.fs.mu.Unlock()
+	time.Sleep(f.fs.writes)
 	return f.AppendFile.Write(p)
 }
 

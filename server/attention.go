@@ -81,7 +81,7 @@ func (c *Ctx) noteSlow(cmd *Command, args [][]byte, took int64) {
 	if cmd.Flags&Fast != 0 {
 		event = eventFastCommand
 	}
-	s.watchLatency(event, took, c.cfg.LatencyMonitorThreshold)
+	s.watchLatency(event, time.Duration(took))
 }
 
 // forgetCaching ends what CLIENT CACHING has said of the one command behind it, which may be a whole transaction. cmd is nil for one that

@@ -2,8 +2,6 @@ package server
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -72,14 +70,33 @@ func latencyHistogram(c *Ctx) {
 	w.EndMap(mark, n)
 }
 
+// spiky lists the events of which there are spikes.
+func (s *Server) spiky() (list []latencyEvent) {
+	for event := range latencyEvents {
+		if len(s.latency[event].samples) > 0 {
+			list = append(list, event)
+		}
+	}
+	return list
+}
+
+// spikesOf returns the spikes of an event by its name; nil if there are none.
+func (s *Server) spikesOf(name []byte) *spikes {
+	event, ok := latencyEventNamed(name)
+	if !ok || len(s.latency[event].samples) == 0 {
+		return nil
+	}
+	return &s.latency[event]
+}
+
 func latencyLatest(c *Ctx) {
-	names := slices.Sorted(maps.Keys(c.srv.latency))
-	c.reply.Array(len(names))
-	for _, name := range names {
-		e := c.srv.latency[name]
+	list := c.srv.spiky()
+	c.reply.Array(len(list))
+	for _, event := range list {
+		e := &c.srv.latency[event]
 		last := e.samples[len(e.samples)-1]
 		c.reply.Array(4)
-		c.reply.BulkString(name)
+		c.reply.BulkString(latencyEventTexts[event].name)
 		c.reply.Int(last.at)
 		c.reply.Int(last.ms)
 		c.reply.Int(e.max)
@@ -87,7 +104,7 @@ func latencyLatest(c *Ctx) {
 }
 
 func latencyHistory(c *Ctx) {
-	e := c.srv.latency[string(c.args[2])]
+	e := c.srv.spikesOf(c.args[2])
 	if e == nil {
 		c.reply.EmptyArray()
 		return
@@ -101,14 +118,16 @@ func latencyHistory(c *Ctx) {
 }
 
 func latencyReset(c *Ctx) {
-	n := len(c.srv.latency)
+	n := len(c.srv.spiky())
 	if len(c.args) == 2 {
-		c.srv.latency = nil
+		c.srv.latency = [latencyEvents]spikes{}
 	}
 	for _, name := range c.args[2:] {
-		delete(c.srv.latency, string(name))
+		if e := c.srv.spikesOf(name); e != nil {
+			*e = spikes{}
+		}
 	}
-	c.reply.Int(int64(n - len(c.srv.latency)))
+	c.reply.Int(int64(n - len(c.srv.spiky())))
 }
 
 // The form of LATENCY GRAPH.
@@ -119,8 +138,8 @@ const (
 
 // latencyGraph draws a column for each of the last spikes.
 func latencyGraph(c *Ctx) {
-	name := string(c.args[2])
-	e := c.srv.latency[name]
+	name := c.args[2]
+	e := c.srv.spikesOf(name)
 	if e == nil {
 		c.errf("ERR No samples available for event '%s'", name)
 		return
@@ -151,17 +170,13 @@ func latencyGraph(c *Ctx) {
 
 func latencyDoctor(c *Ctx) {
 	var b strings.Builder
+	list := c.srv.spiky()
 	switch {
-	case len(c.srv.latency) > 0:
-		for _, name := range slices.Sorted(maps.Keys(c.srv.latency)) {
-			e := c.srv.latency[name]
-			sum := int64(0)
-			for _, s := range e.samples {
-				sum += s.ms
-			}
-			fmt.Fprintf(&b, "%s: %d spikes, %d ms on average, the longest ever %d ms.\n", name, len(e.samples), sum/int64(len(e.samples)), e.max)
+	case len(list) > 0:
+		for _, event := range list {
+			e, texts := &c.srv.latency[event], latencyEventTexts[event]
+			fmt.Fprintf(&b, "%s: %d ms on average of the last %d, %d ms the longest ever. %s\n", texts.name, e.average(), len(e.samples), e.max, texts.advice)
 		}
-		b.WriteString("SLOWLOG GET shows which commands took long.\n")
 	case c.cfg.LatencyMonitorThreshold == 0:
 		b.WriteString("Spikes of latency are not watched. CONFIG SET latency-monitor-threshold <milliseconds> begins to.\n")
 	default:

@@ -86,7 +86,11 @@ func (s *Server) expireSlice(nowMs int64) (more bool) {
 		return false
 	}
 	start := time.Now()
-	defer func() { s.stats.expireNs += int64(time.Since(start)) }()
+	defer func() {
+		took := time.Since(start)
+		s.stats.expireNs += int64(took)
+		s.watchLatency(eventExpireCycle, took)
+	}()
 	seen, gone := 0, 0
 	for {
 		visited, expired := s.keys.ExpireSlice(nowMs, expireVisits)

@@ -10,11 +10,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Marks between which docs/commands.md holds the table of what is missing.
-const (
-	missingBegin = "<!-- missing:begin -->\n"
-	missingEnd   = "<!-- missing:end -->"
-)
+// replaceBetween puts a text between the marks of that name in a document.
+func replaceBetween(t *testing.T, document, name, text string) string {
+	t.Helper()
+	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
+	before, rest, found := strings.Cut(document, begin)
+	_, after, closed := strings.Cut(rest, end)
+	require.True(t, found && closed, "the document lacks %s:begin or %s:end", name, name)
+	return before + begin + text + end + after
+}
 
 // missing says why commands of Redis are not there. A command belongs to the first line of whose words one begins its name.
 var missing = []struct {
@@ -62,10 +66,7 @@ func TestMissingDocumented(t *testing.T) {
 	require.NoError(t, err)
 	document, err := os.ReadFile(path)
 	require.NoError(t, err)
-	before, rest, found := strings.Cut(string(document), missingBegin)
-	_, after, closed := strings.Cut(rest, missingEnd)
-	require.True(t, found && closed, "no missing:begin and missing:end in the document")
-	want := before + missingBegin + missingMarkdown(strings.Fields(string(names))) + missingEnd + after
+	want := replaceBetween(t, string(document), "missing", missingMarkdown(strings.Fields(string(names))))
 	if *writeDocs {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		return

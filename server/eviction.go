@@ -196,6 +196,7 @@ func (s *Server) makeRoom(now int64) bool {
 		m.since = now
 	}
 	start := time.Now()
+	defer s.watchLatencySince(eventEvictionCycle, start)
 	late := func() bool { return time.Since(start) >= m.slice }
 	for !s.lazyExpireOnly && now >= m.sweptAt+int64(sweepAgain) {
 		if m.sweepGoal == 0 {

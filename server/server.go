@@ -67,7 +67,7 @@ type Server struct {
 	monitors       []*Client
 	noTouchers     int // clients whose commands are no uses of keys
 	slowlog        slowLog
-	latency        map[string]*latencyEvent
+	latency        [latencyEvents]spikes
 	noteFrom       int64          // ns from which a command's time is noted by the slow log or the latency monitor
 	timesAll       bool           // every command is timed
 	lazyExpireOnly bool           // DEBUG SET-ACTIVE-EXPIRE 0

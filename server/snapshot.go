@@ -204,6 +204,7 @@ func (s *Server) snapshotSlice(now int64) (again int64) {
 	if !ok {
 		return now + int64(pause)
 	}
+	defer s.watchLatencySince(eventSnapshotCycle, start)
 	for time.Since(start) < sliceTime*3/4 {
 		if len(r.chunks) > snapshotAhead {
 			return now + int64(snapshotFullWait)

@@ -298,7 +298,7 @@ var directives = []*Directive{
 
 	{
 		Name: "latency-monitor-threshold", Group: Notices, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "Milliseconds from which on a command counts as a spike of latency, for LATENCY LATEST and its kin; 0 means never.",
+		Summary: "Milliseconds from which on a command, a write to the append-only file or a slice of background work counts as a spike of latency, for LATENCY LATEST and its kin; 0 means never.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.LatencyMonitorThreshold }),
 	},
 	{

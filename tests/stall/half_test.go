@@ -25,6 +25,7 @@ const (
 	jobAfter     = 10                     // a job begins after this part of the time that the load runs for
 	jobLook      = 100 * time.Millisecond // between two looks at whether it is over
 	longWait     = 20 * time.Millisecond  // runs with requests that wait longer are counted
+	longPart     = longWait / 2           // what the server itself does for longer is named
 )
 
 // TestHalfLoad measures how many CL.THROTTLE a second the server can do, sends half of that whatever it does, and prints what the
@@ -32,6 +33,7 @@ const (
 // rewritten. The server has one processor and the load another, if there are two. What the host of a virtual machine takes away
 // meanwhile is printed too, and how much a processor lost at once: a request waits for that as well. So it is in between with no load at
 // all and, with -stall.floor, for a program that understands nothing and gets the same load: what requests wait for there is the machine's.
+// What the server itself did for longPart or longer, as LATENCY tells it, is printed last.
 func TestHalfLoad(t *testing.T) {
 	t.Run("without a log", func(t *testing.T) {
 		halfLoad(t, "BGSAVE", "rdb_bgsave_in_progress", "--appendonly", "no")
@@ -43,6 +45,7 @@ func TestHalfLoad(t *testing.T) {
 
 func halfLoad(t *testing.T, command, field string, flags ...string) {
 	logSeed(t)
+	flags = append(flags, "--latency-monitor-threshold", strconv.FormatInt(longPart.Milliseconds(), 10))
 	s := harness.StartUnder(t, pinned(0), flags...)
 	c := harness.Dial(t, s.Addr)
 	defer c.Close()
@@ -62,9 +65,11 @@ func halfLoad(t *testing.T, command, field string, flags ...string) {
 		time.Sleep(*quiet)
 		t.Logf("%-22s %s", "no load at all", took(watched()))
 		if *floor != "" {
-			least.add(t, "the floor", floorLoad(t, rate))
+			least.add(t, "the floor", floorLoad(t, rate), "")
 		}
-		alone.add(t, "nothing beside it", runLoad(t, s.Addr, rate, *quiet))
+		c.Do("LATENCY", "RESET")
+		alone.add(t, "nothing beside it", runLoad(t, s.Addr, rate, *quiet), longParts(c))
+		c.Do("LATENCY", "RESET")
 		took := make(chan time.Duration, 1)
 		go func() {
 			time.Sleep(*quiet / jobAfter)
@@ -74,7 +79,7 @@ func halfLoad(t *testing.T, command, field string, flags ...string) {
 			took <- time.Since(begun)
 		}()
 		report := runLoad(t, s.Addr, rate, *quiet)
-		beside.add(t, fmt.Sprintf("%s, %v", command, (<-took).Round(jobLook)), report)
+		beside.add(t, fmt.Sprintf("%s, %v", command, (<-took).Round(jobLook)), report, longParts(c))
 	}
 	t.Logf("p99.9 beside %s: %.1f times that with nothing beside it, in the median", command, median(beside.p999)/median(alone.p999))
 	t.Logf("of %d runs requests waited for more than %v in %d, with nothing beside them in %d", *rounds, longWait, beside.long, alone.long)
@@ -103,10 +108,10 @@ type halfRuns struct {
 }
 
 // add prints a report and takes note of it.
-func (h *halfRuns) add(t *testing.T, what string, r loadReport) {
+func (h *halfRuns) add(t *testing.T, what string, r loadReport, parts string) {
 	t.Helper()
-	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the load was busy for %.0f %%, %s",
-		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], 100*r.LoaderBusy, took(r.machine))
+	t.Logf("%-22s %.0f a second: p50 %.3f ms, p99 %.3f, p99.9 %.3f, slowest %.3f; the load was busy for %.0f %%, %s%s",
+		what, r.PerSecond, r.Latency["p50"], r.Latency["p99"], r.Latency["p99.9"], r.Latency["max"], 100*r.LoaderBusy, took(r.machine), parts)
 	h.p999 = append(h.p999, r.Latency["p99.9"])
 	if r.Latency["max"] > milliseconds(longWait) {
 		h.long++
@@ -124,6 +129,14 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 func median(all []float64) float64 {
 	slices.Sort(all)
 	return all[(len(all)-1)/2]
+}
+
+// longParts says which of the server's own doings were long, and how long in ms.
+func longParts(c *harness.Client) (parts string) {
+	for _, event := range c.Ask("LATENCY", "LATEST").Items {
+		parts += fmt.Sprintf(", %s %s ms", event.Items[0].Text, event.Items[3].Text)
+	}
+	return parts
 }
 
 // runLoad runs headgate bench for a time, at a rate or, with 0, as fast as the server answers.
