@@ -13,7 +13,7 @@ import (
 const (
 	watchPriority = 50      // in the middle of those of real-time threads
 	readAtOnce    = 32      // places that are read at each moment,
-	readFrom      = 8 << 20 // of so many: more than any cache holds
+	readFrom      = 8 << 20 // of so many: more than the caches of a processor's own hold
 	watchedAtMost = 600_000 // moments, ten minutes; later ones are not kept
 )
 
