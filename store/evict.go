@@ -163,18 +163,30 @@ func (k *pooled) entry() (e Entry, ok bool) {
 	return Entry{}, false
 }
 
-// place is a bucket of a database.
+// place is a key of a bucket of a database.
 type place struct {
 	prefix uint32
 	bucket int
+	turn   int // modulo the number of keys there
 }
 
 func (db *DB) randomPlace() place {
 	bits := db.ks.access.random.Uint64()
-	return place{prefix: uint32(bits) % (1 << dirBits), bucket: int(bits >> 32 % tableBuckets)}
+	return place{prefix: uint32(bits) % (1 << dirBits), bucket: int(bits >> 32 % tableBuckets), turn: int(bits >> 48)}
 }
 
-// eachFrom hands the keys of the buckets from a place on to fn until fn says false, after which the keyspace may have changed, or
+// in leaves out the slots before the place, the first time that it is asked.
+func (at *place) in(occupied uint32) uint32 {
+	if occupied != 0 {
+		for skip := at.turn % bits.OnesCount32(occupied); skip > 0; skip-- {
+			occupied &= occupied - 1
+		}
+		at.turn = 0
+	}
+	return occupied
+}
+
+// eachFrom hands the keys from a place on to fn until fn says false, after which the keyspace may have changed, or
 // evictVisits are used up, or all keys have been seen. With volatile it passes over tables that have no key with a TTL.
 func (db *DB) eachFrom(at place, volatile bool, fn func(r ref, rec *record) bool) {
 	for visits, tables := 0, 0; visits < evictVisits && tables <= len(db.dir); tables++ {
@@ -183,7 +195,7 @@ func (db *DB) eachFrom(at place, volatile bool, fn func(r ref, rec *record) bool
 			for ; at.bucket < tableBuckets; at.bucket++ {
 				visits++
 				b := &t.buckets[at.bucket]
-				for m := b.occupied(); m != 0; m &= m - 1 {
+				for m := at.in(b.occupied()); m != 0; m &= m - 1 {
 					r := b.refs[bits.TrailingZeros32(m)]
 					if !fn(r, db.record(r)) {
 						return
