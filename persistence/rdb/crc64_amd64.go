@@ -9,8 +9,8 @@ import (
 // foldBlock is how many bytes the processor folds at a time: four registers of 16.
 const foldBlock = 64
 
-// foldBy are what the two halves of a register are multiplied with when it moves past four registers, and past one. A product of two
-// reflected numbers is short of one x, so the powers are one less than the bits that are passed.
+// foldBy are what the two halves of a register are multiplied with when it moves past four registers, and past one. The product of two
+// reflected numbers has one x too many, so the powers are one less than the bits that each half passes.
 var foldBy = [4]uint64{crcPower(4*128 + 63), crcPower(4*128 - 1), crcPower(128 + 63), crcPower(128 - 1)}
 
 // crcPower is x^n, modulo the polynomial.
