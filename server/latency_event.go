@@ -37,11 +37,11 @@ var latencyEventTexts = [latencyEvents]struct{ name, what, advice string }{
 	eventEvictionCycle: {"eviction-cycle", "a slice of making room under `maxmemory`",
 		"Lower maxmemory-eviction-tenacity for shorter slices."},
 	eventExpireCycle: {"expire-cycle", "a slice of removing keys past their time",
-		"No slice takes a millisecond by itself: " + elsewhere},
+		"A slice is meant to take a tenth of a millisecond: most likely " + elsewhere},
 	eventFastCommand: {"fast-command", "a command that takes no longer for more elements",
-		"Unless its value is megabytes long: " + elsewhere},
+		"Unless its value is megabytes long, most likely " + elsewhere},
 	eventSnapshotCycle: {"snapshot-cycle", "a slice of a snapshot or a rewrite, on the loop that serves clients",
-		"No slice takes a millisecond by itself: " + elsewhere},
+		"A slice is meant to take a tenth of a millisecond: most likely " + elsewhere},
 }
 
 const elsewhere = "the processor was taken away meanwhile. Look for other programs, for what the host takes (steal in top), and for a limit on processor time."
