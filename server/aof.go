@@ -16,6 +16,10 @@ import (
 // appendLog is the append-only file. What commands have changed is written before their replies go out: a worker that has run a
 // batch of commands commits, and only then hands the replies over.
 type appendLog struct {
+	// files is held by whoever needs the set of files to stay as it is, or changes it: a rewrite from its beginning to its end, and DEBUG
+	// LOADAOF. It is taken before commits.
+	files sync.Mutex
+
 	// commits is held while effects are on their way to the disk, so that they get there in their order. It is taken before the
 	// executor's lock, never inside it, and guards what follows.
 	commits sync.Mutex

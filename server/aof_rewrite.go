@@ -63,7 +63,7 @@ func (s *Server) askRewrite() {
 
 // keepAsked has the keeper try again what it could not begin. The caller holds the executor's lock.
 func (s *Server) keepAsked() {
-	if k := &s.aof.keeper; k.asked && !k.rewriting && s.snapshot == nil {
+	if k := &s.aof.keeper; k.asked && !k.rewriting && s.snapshot == nil && !s.mayNotSave() {
 		s.keep()
 	}
 }
@@ -91,7 +91,7 @@ func (s *Server) keepLog() {
 		s.Lock()
 		wanted, open := s.config.Get().AppendOnly, s.aof.open
 		k.asked = k.asked && wanted && open
-		asked, busy, ending := k.asked, s.snapshot != nil, k.ending
+		asked, busy, ending := k.asked, s.snapshot != nil || s.mayNotSave(), k.ending
 		s.Unlock()
 		switch {
 		case ending:
@@ -151,6 +151,8 @@ func (s *Server) rewrite(open bool) {
 // rewriteOnce does it, and returns the size of the new base.
 func (s *Server) rewriteOnce(open bool) (base int64, err error) {
 	a := &s.aof
+	a.files.Lock()
+	defer a.files.Unlock()
 	if a.set == nil {
 		if a.set, err = aof.Open(aofOptions(s.fs, s.config.Get())); err != nil {
 			return 0, err
@@ -190,7 +192,7 @@ func (s *Server) syncFailed() error {
 	return errNotNow
 }
 
-var errNotNow = errors.New("a script, a snapshot or a full disk is in the way")
+var errNotNow = errors.New("a script, a snapshot, loading or a full disk is in the way")
 
 // beginRewrite begins the snapshot, and has what changes from then on written to the new increment. result tells how the snapshot
 // has ended.
@@ -203,7 +205,7 @@ func (s *Server) beginRewrite(r *aof.Rewrite, open bool) (old persistence.Append
 	defer a.commits.Unlock()
 	s.Lock()
 	cfg := s.config.Get()
-	if a.keeper.ending || s.effects.depth > 0 || s.snapshot != nil || a.failed != nil || !cfg.AppendOnly && !open {
+	if a.keeper.ending || s.effects.depth > 0 || s.snapshot != nil || s.mayNotSave() || a.failed != nil || !cfg.AppendOnly && !open {
 		s.Unlock()
 		return nil, nil, errNotNow
 	}

@@ -31,6 +31,23 @@ func (w *aofServer) rewriting() bool {
 	}
 }
 
+// settle does background work until the log is as the configuration asks for, and no rewrite is under way or asked for.
+func (w *aofServer) settle(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(waitLong); ; time.Sleep(waitStep / 10) {
+		w.pass(time.Duration(samplePeriod))
+		require.False(t, w.tick())
+		w.srv.Lock()
+		k := &w.srv.aof.keeper
+		settled := !k.asked && !k.rewriting && w.srv.aof.open == w.srv.config.Get().AppendOnly
+		w.srv.Unlock()
+		if settled {
+			return
+		}
+		require.True(t, time.Now().Before(deadline), "the log is not as it should be after %v", waitLong)
+	}
+}
+
 // scenario is what a server does in the tests that fail each operation: it starts, writes, has its log rewritten while it writes,
 // and ends in good order. It returns what was acknowledged; ended tells that the process ended before.
 func scenario(rnd *rand.Rand, disk *crashfs.FS, now *int64, past *history) (kept int, ended bool) {
@@ -151,16 +168,6 @@ func TestRewriteAndConfigSet(t *testing.T) {
 	disk, now := crashfs.New("/data"), int64(wallAtStart)
 	w, err := startAOF(disk, config.FsyncEverysec, &now, func(cfg *config.Config) { cfg.AutoAOFRewriteMinSize = 20 << 10 })
 	require.NoError(t, err)
-	settle := func() {
-		require.Eventually(t, func() bool {
-			w.pass(time.Duration(samplePeriod))
-			require.False(t, w.tick())
-			w.srv.Lock()
-			defer w.srv.Unlock()
-			k := &w.srv.aof.keeper
-			return !k.asked && !k.rewriting && w.srv.aof.open == w.srv.config.Get().AppendOnly
-		}, waitLong, waitStep)
-	}
 	for i := range 2000 {
 		w.pass(time.Millisecond)
 		_, ended := w.ask(randomUnit(rnd))
@@ -171,13 +178,13 @@ func TestRewriteAndConfigSet(t *testing.T) {
 		switch i {
 		case 1000:
 			require.Equal(t, "+OK\r\n", w.words("CONFIG", "SET", "appendonly", "no"))
-			settle()
+			w.settle(t)
 		case 1500:
 			require.Equal(t, "+OK\r\n", w.words("CONFIG", "SET", "appendonly", "yes"))
-			settle()
+			w.settle(t)
 		}
 	}
-	settle()
+	w.settle(t)
 	require.GreaterOrEqual(t, w.srv.aof.keeper.rewrites, 2, "at least one by itself, and the one for CONFIG SET")
 	state := digest(w.srv)
 	w.kill()
@@ -185,4 +192,75 @@ func TestRewriteAndConfigSet(t *testing.T) {
 	require.NoError(t, err)
 	defer again.kill()
 	require.Equal(t, state, digest(again.srv))
+}
+
+// TestReloadDuringRewrites: DEBUG LOADAOF finds the files whole in whatever step of a rewrite it comes, and no rewrite begins while only a
+// part of the data is there.
+func TestReloadDuringRewrites(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(seedOf(t), 10))
+	disk, now := crashfs.New("/data"), int64(wallAtStart)
+	w, err := startAOF(disk, config.FsyncEverysec, &now, func(cfg *config.Config) { cfg.EnableDebugCommand = config.AccessYes })
+	require.NoError(t, err)
+	defer w.kill()
+	for i := range 100 {
+		_, ended := w.ask(randomUnit(rnd))
+		require.False(t, ended)
+		require.Contains(t, w.words("BGREWRITEAOF"), "+Background append only file rewriting")
+		time.Sleep(time.Duration(rnd.IntN(200)) * time.Microsecond) // the keeper's turn
+		if rnd.IntN(2) == 0 {
+			require.False(t, w.tick())
+		}
+		_, ended = w.ask(randomUnit(rnd))
+		require.False(t, ended)
+		before := digest(w.srv)
+		require.Equal(t, "+OK\r\n", w.words("DEBUG", "LOADAOF"), "round %d", i)
+		require.Equal(t, before, digest(w.srv), "round %d", i)
+		w.settle(t)
+	}
+	require.Equal(t, 100, w.srv.aof.keeper.rewrites)
+}
+
+// TestFailedReload: after a DEBUG LOADAOF that has failed no file is made of the part that is there, and the next one brings back all.
+func TestFailedReload(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(wallAtStart)
+	w, err := startAOF(disk, config.FsyncEverysec, &now, func(cfg *config.Config) { cfg.EnableDebugCommand = config.AccessYes })
+	require.NoError(t, err)
+	defer w.kill()
+	require.Equal(t, "+OK\r\n", w.words("SET", "k", "v"))
+	before := digest(w.srv)
+	fail := func() {
+		disk.Fault = func(op crashfs.Op) error {
+			if strings.HasSuffix(op.Path, ".incr.aof") {
+				return syscall.EIO
+			}
+			return nil
+		}
+		require.Equal(t, "-"+errLoadAOF+"\r\n", w.words("DEBUG", "LOADAOF"))
+		disk.Fault = nil
+		require.Empty(t, digest(w.srv))
+	}
+	fail()
+	files, err := disk.List("/data")
+	require.NoError(t, err)
+	for _, words := range [][]string{{"SAVE"}, {"BGSAVE"}, {"BGSAVE", "SCHEDULE"}, {"BGREWRITEAOF"}} {
+		require.Equal(t, "-"+errNotWhole+"\r\n", w.words(words...), words)
+	}
+	w.srv.Lock()
+	w.srv.askRewrite() // as a file that has grown does
+	w.srv.Unlock()
+	for range 20 {
+		w.pass(time.Duration(samplePeriod))
+		require.False(t, w.tick())
+	}
+	require.Equal(t, "+OK\r\n", w.words("DEBUG", "LOADAOF"))
+	require.Equal(t, before, digest(w.srv))
+	after, err := disk.List("/data")
+	require.NoError(t, err)
+	require.Equal(t, files, after)
+	require.Zero(t, w.srv.aof.keeper.rewrites)
+
+	fail()
+	require.Equal(t, "+OK\r\n", w.words("FLUSHALL"))
+	require.Contains(t, w.words("BGREWRITEAOF"), "+Background")
+	require.Equal(t, "+OK\r\n", w.words("SAVE"))
 }

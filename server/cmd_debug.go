@@ -86,6 +86,7 @@ func (c *Ctx) reload() {
 	}
 	s.empty()
 	if err := s.loadSnapshot(true); err != nil {
+		s.saving.partial = true
 		s.log.Error("the snapshot could not be reloaded", "err", err)
 		c.err(errReload)
 		return

@@ -2,12 +2,16 @@ package server
 
 const (
 	errSaving    = "ERR Background save already in progress"
+	errNotWhole  = "ERR The data have not been loaded to their end, so no file is made of them: load them again, or delete them with FLUSHALL"
 	errRewriting = "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible."
 )
 
 func save(c *Ctx) {
 	s := c.srv
 	switch {
+	case s.saving.partial:
+		c.err(errNotWhole)
+		return
 	case s.saving.active:
 		c.err(errSaving)
 		return
@@ -28,6 +32,8 @@ func bgsave(c *Ctx) {
 	switch {
 	case len(c.args) > 1 && !schedule:
 		c.err(errSyntax)
+	case s.saving.partial:
+		c.err(errNotWhole)
 	case s.saving.active:
 		c.err(errSaving)
 	case c.client.multi != nil || s.snapshot != nil && schedule:
@@ -53,6 +59,8 @@ func bgrewriteAOF(c *Ctx) {
 	switch {
 	case !s.aof.open:
 		c.err(errNoLog)
+	case s.saving.partial:
+		c.err(errNotWhole)
 	case s.aof.keeper.rewriting:
 		c.err(errInRewrite)
 	case s.snapshot != nil || c.client.multi != nil:

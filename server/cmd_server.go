@@ -131,6 +131,7 @@ func flushAll(c *Ctx) {
 		c.srv.forgetSnapshot()
 		c.srv.keys.FlushAll()
 		if c.client.id != 0 { // not while a log is replayed
+			c.srv.saving.partial = false
 			c.srv.saveEmpty()
 		}
 		c.ok()

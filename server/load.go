@@ -106,14 +106,19 @@ func (s *Server) load() error {
 }
 
 // reloadLog deletes all keys and loads the append-only file again, which goes on as it is. The caller does not hold the executor's lock,
-// and has all others answered that data are being loaded.
+// and has all others answered that data are being loaded. After an error there is only a part of the data, of which no file is made.
 func (s *Server) reloadLog() error {
+	s.aof.files.Lock()
+	defer s.aof.files.Unlock()
 	if refusal := s.commit(); refusal != "" {
 		return errors.New(refusal)
 	}
 	a := &s.aof
 	a.commits.Lock()
 	defer a.commits.Unlock()
+	if a.log == nil {
+		return errors.New("it has been ended meanwhile")
+	}
 	s.Lock()
 	s.effects.disable()
 	s.empty()
@@ -122,7 +127,7 @@ func (s *Server) reloadLog() error {
 	s.Lock()
 	defer s.Unlock()
 	s.effects.enable()
-	s.saving.dirty = s.keys.Dirty()
+	s.saving.dirty, s.saving.partial = s.keys.Dirty(), err != nil
 	return err
 }
 

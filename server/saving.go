@@ -99,7 +99,7 @@ func (s *Server) saveNow() error {
 // savePoints begins a snapshot if one has been put off or a save point asks for it.
 func (s *Server) savePoints(now int64) {
 	v := &s.saving
-	if s.snapshot != nil || s.busy != "" || v.partial {
+	if s.snapshot != nil || s.busy != "" || s.mayNotSave() {
 		return
 	}
 	if v.scheduled {

@@ -149,12 +149,30 @@ func TestPartialDataAreNotSaved(t *testing.T) {
 	other := newSaver(t, dir, &failingFS{})
 	_, err = other.srv.loadRDB(brokenReader{bytes.NewReader(file[:len(file)-9])}, loadOptions{})
 	require.ErrorIs(t, err, errDisk)
-	require.Equal(t, "-ERR\r\n", string(other.run(encodeCommand("SAVE"))))
+	require.Equal(t, "-"+errNotWhole+"\r\n", string(other.run(encodeCommand("SAVE"))))
+	require.Equal(t, "-"+errNotWhole+"\r\n", string(other.run(encodeCommand("BGSAVE"))))
 	require.NoError(t, other.srv.Shutdown(0))
 	other.srv.endSaving()
 	now, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
 	require.NoError(t, err)
 	require.Equal(t, file, now)
+}
+
+// TestSavePointsWaitForTheData: no save point has a snapshot made of the part of the append-only file that has been loaded so far.
+func TestSavePointsWaitForTheData(t *testing.T) {
+	w := newSaver(t, t.TempDir(), &failingFS{})
+	s := w.srv
+	w.run(encodeCommand("SET", "a", "1"))
+	s.Lock()
+	defer s.Unlock()
+	due := s.saving.last + int64(24*time.Hour)
+	s.loading.active = true
+	s.savePoints(due)
+	require.Nil(t, s.snapshot)
+	s.loading.active = false
+	s.savePoints(due)
+	require.NotNil(t, s.snapshot)
+	s.finishSnapshot()
 }
 
 // TestUnfinishedSnapshotIsDeleted: what a killed server leaves of a snapshot is in nobody's way.

@@ -15,9 +15,9 @@ type Rewrite struct {
 	base Entry
 	incr Entry
 	temp string
-	file persistence.File // the base; nil when it has been closed
-	log  persistence.AppendFile
-	size int64 // of the base
+	file persistence.File       // the base; nil when it has been closed
+	log  persistence.AppendFile // the increment; nil when a Log has taken it over
+	size int64                  // of the base
 }
 
 // Rewrite begins a new base, with a new increment for what is written from now on. If listed is set the increment becomes part of the
@@ -78,21 +78,31 @@ func (r *Rewrite) Discard() {
 	if r.file != nil {
 		r.file.Close()
 	}
+	if r.log != nil {
+		r.log.Close() // nothing has been written to it
+	}
 	if err := r.set.o.FS.Remove(r.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return // Clean tries again
 	}
 }
 
+// takeLog returns the increment's file, which is the caller's from then on.
+func (r *Rewrite) takeLog() persistence.AppendFile {
+	f := r.log
+	r.log = nil
+	return f
+}
+
 // NewLog returns a log of which a rewrite's increment is the first file.
 func (s *Set) NewLog(r *Rewrite) *Log {
-	return &Log{path: s.Path(r.incr.Name), file: r.log}
+	return &Log{path: s.Path(r.incr.Name), file: r.takeLog()}
 }
 
 // Switch has the log go on in the increment of a rewrite, and returns the file so far, for Finish.
 func (l *Log) Switch(r *Rewrite) (old persistence.AppendFile) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	old, l.file, l.path = l.file, r.log, r.set.Path(r.incr.Name)
+	old, l.file, l.path = l.file, r.takeLog(), r.set.Path(r.incr.Name)
 	l.size, l.synced, l.last = 0, 0, l.last[:0]
 	return old
 }
