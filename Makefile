@@ -16,7 +16,7 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/resp ./server/script ./store ./throttle ./persistence/rdb
 
-.PHONY: help build deps test race vet lint fmt fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor
+.PHONY: help build deps test race race-server vet lint fmt fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,6 +33,11 @@ test: deps build ## run every test, in under five minutes on two cores
 
 race: deps build ## run the packages' own tests under the race detector, but for those that count allocations, of which it makes some
 	$(GO) test -race -timeout 20m -skip 'NotAllocate|AllocatesNothing|AllocateNothing' $$($(GO) list ./... | grep -v /tests/)
+
+race-server: deps ## run the suites that measure nothing against a server with the race detector in it, which ends at the first race
+	@mkdir -p bin
+	$(GO) build -race -o $(BIN)-race ./cmd/headgate
+	GORACE=halt_on_error=1 HEADGATE_BIN=$(CURDIR)/$(BIN)-race $(GO) test -count=1 -timeout 20m $(addprefix ./tests/,compat crash exchange fuzzer linear metrics tls)
 
 vet: ## go vet
 	$(GO) vet ./...
