@@ -58,12 +58,14 @@ func startAOFBy(fsys persistence.FS, policy config.FsyncPolicy, clock func() (wa
 	}
 	s := newOrSpareServer(cfg)
 	s.clock, s.fs, s.exit = NewClock(clock), fsys, func(int) { runtime.Goexit() }
-	s.loading.active = true
+	s.beginLoading()
 	if err := s.load(); err != nil {
 		spareServer(s)
 		return nil, err
 	}
+	s.Lock()
 	s.endLoading()
+	s.Unlock()
 	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2", FD: 1}
 	w = &aofServer{workerClient: workerClient{srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}}
 	w.worker.Opened(conn)

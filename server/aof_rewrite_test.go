@@ -194,6 +194,25 @@ func TestRewriteAndConfigSet(t *testing.T) {
 	require.Equal(t, state, digest(again.srv))
 }
 
+// TestConfigSetWhileLoading: the append-only file is begun or ended after loading if that has been asked for meanwhile.
+func TestConfigSetWhileLoading(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(wallAtStart)
+	w, err := startAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	defer w.kill()
+	for _, value := range []string{"no", "yes"} {
+		w.srv.Lock()
+		w.srv.beginLoading()
+		w.srv.Unlock()
+		require.Equal(t, "+OK\r\n", w.words("CONFIG", "SET", "appendonly", value))
+		require.False(t, w.tick())
+		w.srv.Lock()
+		w.srv.endLoading()
+		w.srv.Unlock()
+		w.settle(t)
+	}
+}
+
 // TestReloadDuringRewrites: DEBUG LOADAOF finds the files whole in whatever step of a rewrite it comes, and no rewrite begins while only a
 // part of the data is there.
 func TestReloadDuringRewrites(t *testing.T) {

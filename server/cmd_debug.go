@@ -111,13 +111,11 @@ func (c *Ctx) loadAOF() {
 	if s.snapshot != nil {
 		s.finishSnapshot()
 	}
-	s.loading = loading{active: true, started: s.clock.Read()}
-	s.hinder()
+	s.beginLoading()
 	s.Unlock()
 	err := s.reloadLog()
 	s.Lock()
-	s.loading = loading{}
-	s.hinder()
+	s.endLoading()
 	if err != nil {
 		s.log.Error("the append-only file could not be reloaded", "err", err)
 		c.err(errLoadAOF)

@@ -35,8 +35,7 @@ type loading struct {
 // most commands are answered that data are being loaded. Data that cannot be loaded end the process, with a message.
 func (s *Server) Load() {
 	s.Lock()
-	s.loading = loading{active: true, started: s.clock.Read()}
-	s.hinder()
+	s.beginLoading()
 	s.Unlock()
 	go func() {
 		load := s.LoadSnapshot
@@ -51,7 +50,9 @@ func (s *Server) Load() {
 		case err != nil:
 			s.die("the data cannot be loaded", "err", err)
 		}
+		s.Lock()
 		s.endLoading()
+		s.Unlock()
 		s.ready()
 	}()
 }
@@ -67,12 +68,19 @@ func (s *Server) removeUnfinished() {
 	}
 }
 
-// endLoading has commands served.
+// beginLoading has most commands answered that data are being loaded. The caller holds the executor's lock.
+func (s *Server) beginLoading() {
+	s.loading = loading{active: true, started: s.clock.Read()}
+	s.hinder()
+}
+
+// endLoading has commands served again, and appendonly looked at if it was set meanwhile. The caller holds the executor's lock.
 func (s *Server) endLoading() {
-	s.Lock()
-	defer s.Unlock()
 	s.loading = loading{}
 	s.hinder()
+	if s.config.Get().AppendOnly != s.aof.open {
+		s.keep()
+	}
 }
 
 // load loads the append-only file and opens it for what comes.
