@@ -54,6 +54,7 @@ func (s *Server) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 		s.Unlock()
 		time.Sleep(loadPause)
 		s.Lock()
+		s.keys.SetObserver(nil) // CONFIG SET may have brought it back
 		slice = time.Now()
 		select {
 		case <-s.stop:
@@ -63,7 +64,7 @@ func (s *Server) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 		}
 	}})
 	s.keys.SetObserver(nil)
-	defer s.lookAround(s.config.Get())
+	defer func() { s.lookAround(s.config.Get()) }() // which CONFIG SET may have changed meanwhile
 	if err := in.Read(l); err != nil {
 		return loaded{}, err
 	}

@@ -158,6 +158,27 @@ func TestPartialDataAreNotSaved(t *testing.T) {
 	require.Equal(t, file, now)
 }
 
+// TestConfigSetWhileASnapshotIsLoaded: what is set meanwhile holds afterwards.
+func TestConfigSetWhileASnapshotIsLoaded(t *testing.T) {
+	dir := t.TempDir()
+	w := newSaver(t, dir, &failingFS{})
+	for i := range 30_000 {
+		w.run(encodeCommand("SET", fmt.Sprint("key:", i), fmt.Sprint("value ", i)))
+	}
+	require.Equal(t, "+OK\r\n", string(w.run(encodeCommand("SAVE"))))
+	file, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
+	require.NoError(t, err)
+	s := newSaver(t, dir, &failingFS{}).srv
+	told := false
+	_, err = s.loadRDB(bytes.NewReader(file), loadOptions{progress: func(int64) {
+		told = true
+		require.NoError(t, s.config.Set([]config.Pair{{Name: "slowlog-log-slower-than", Value: "5"}}, true))
+	}})
+	require.NoError(t, err)
+	require.True(t, told)
+	require.EqualValues(t, 5*time.Microsecond, s.slowlog.from)
+}
+
 // TestSavePointsWaitForTheData: no save point has a snapshot made of the part of the append-only file that has been loaded so far.
 func TestSavePointsWaitForTheData(t *testing.T) {
 	w := newSaver(t, t.TempDir(), &failingFS{})
