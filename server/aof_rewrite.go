@@ -61,9 +61,14 @@ func (s *Server) askRewrite() {
 	s.keep()
 }
 
-// keepAsked has the keeper try again what it could not begin. The caller holds the executor's lock.
+// keepAsked has the keeper try again what it could not do when it was asked: a rewrite as soon as nothing is in its way, and appendonly,
+// of which beginning the file may have failed a while ago. The caller holds the executor's lock.
 func (s *Server) keepAsked() {
-	if k := &s.aof.keeper; k.asked && !k.rewriting && s.snapshot == nil && !s.mayNotSave() {
+	k := &s.aof.keeper
+	if k.rewriting || s.snapshot != nil || s.mayNotSave() {
+		return
+	}
+	if k.asked || s.config.Get().AppendOnly != s.aof.open && time.Since(k.failedAt) >= rewriteRetry {
 		s.keep()
 	}
 }
@@ -136,9 +141,6 @@ func (s *Server) rewrite(open bool) {
 			return // keepAsked tries again
 		}
 		s.log.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
-		if !open && s.config.Get().AppendOnly {
-			time.AfterFunc(rewriteRetry, func() { s.Lock(); defer s.Unlock(); s.keep() })
-		}
 		return
 	}
 	k.failedAt = time.Time{}

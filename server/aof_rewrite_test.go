@@ -213,6 +213,20 @@ func TestConfigSetWhileLoading(t *testing.T) {
 	}
 }
 
+// TestAppendOnlyDuringSnapshot: the append-only file is begun after a snapshot that is in the way.
+func TestAppendOnlyDuringSnapshot(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(wallAtStart)
+	w, err := startAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	defer w.kill()
+	require.Equal(t, "+OK\r\n", w.words("CONFIG", "SET", "appendonly", "no"))
+	w.settle(t)
+	require.Equal(t, "+Background saving started\r\n", w.words("BGSAVE"))
+	require.Equal(t, "+OK\r\n", w.words("CONFIG", "SET", "appendonly", "yes"))
+	time.Sleep(10 * waitStep) // the keeper's turn, which finds the snapshot
+	w.settle(t)
+}
+
 // TestReloadDuringRewrites: DEBUG LOADAOF finds the files whole in whatever step of a rewrite it comes, and no rewrite begins while only a
 // part of the data is there.
 func TestReloadDuringRewrites(t *testing.T) {

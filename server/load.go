@@ -74,13 +74,10 @@ func (s *Server) beginLoading() {
 	s.hinder()
 }
 
-// endLoading has commands served again, and appendonly looked at if it was set meanwhile. The caller holds the executor's lock.
+// endLoading has commands served again. The caller holds the executor's lock.
 func (s *Server) endLoading() {
 	s.loading = loading{}
 	s.hinder()
-	if s.config.Get().AppendOnly != s.aof.open {
-		s.keep()
-	}
 }
 
 // load loads the append-only file and opens it for what comes.
