@@ -20,12 +20,14 @@ import (
 const (
 	headerTimeout = 5 * time.Second  // for a request's line and headers to arrive
 	writeTimeout  = 30 * time.Second // for an answer to be made and taken
-	idleTimeout   = time.Minute      // between two requests of a connection
+	idleTimeout   = 10 * time.Second // between two requests of a connection
 	maxHeader     = 8 << 10          // bytes of a request's line and headers
+	maxAnswers    = 64               // that are made at a time, but for those of Open pages
+	probeRoom     = 16               // connections beyond these, on which only Open pages are answered
 )
 
-// MaxConns is how many connections there may be at a time; one more is closed at once.
-const MaxConns = 64
+// MaxConns is how many connections there may be at a time. For one more the one gives way that has waited longest.
+const MaxConns = maxAnswers + probeRoom
 
 // Access says what a page asks of those who want to see it.
 type Access uint8
@@ -49,7 +51,8 @@ type Server struct {
 	options Options
 	pages   map[string]page
 	http    http.Server
-	room    chan struct{} // holds one for each connection
+	conns   conns
+	answers chan struct{} // holds one for each that is being made
 	serving sync.WaitGroup
 }
 
@@ -60,11 +63,11 @@ type page struct {
 
 // New returns a server without pages.
 func New(o Options) *Server {
-	s := &Server{options: o, pages: map[string]page{}, room: make(chan struct{}, MaxConns)}
+	s := &Server{options: o, pages: map[string]page{}, answers: make(chan struct{}, maxAnswers)}
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader,
-		ErrorLog:       slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what goes wrong there is the peer's doing
+		MaxHeaderBytes: maxHeader, ConnState: s.conns.note,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what goes wrong there is the peer's doing
 	}
 	return s
 }
@@ -77,7 +80,7 @@ func (s *Server) Page(path string, access Access, handler http.Handler) {
 // Serve answers what comes over a listener, until Close. It returns at once.
 func (s *Server) Serve(listener net.Listener) {
 	s.serving.Go(func() {
-		_ = s.http.Serve(&limited{listener, s.room}) // always an error: http.ErrServerClosed, after Close
+		_ = s.http.Serve(&roomy{listener, &s.conns}) // always an error: http.ErrServerClosed, after Close
 	})
 }
 
@@ -111,8 +114,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusRequestEntityTooLarge, "requests have no body here")
 	case !found:
 		refuse(w, http.StatusNotFound, "there is no such page")
-	case s.admits(w, r, page.access):
+	case page.access == Open:
+		// A connection that pipelines and does not read would be stuck in the midst of an answer. The first always has room.
+		w.Header().Set("Connection", "close")
 		page.handler.ServeHTTP(w, r)
+	case s.admits(w, r, page.access):
+		s.answer(w, r, page.handler)
+	}
+}
+
+// answer has a page made that may take long, unless too many are.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, handler http.Handler) {
+	select {
+	case s.answers <- struct{}{}:
+		defer func() { <-s.answers }()
+		handler.ServeHTTP(w, r)
+	default:
+		refuse(w, http.StatusServiceUnavailable, "too many requests at a time")
 	}
 }
 
@@ -122,11 +140,8 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	http.Error(w, text, status)
 }
 
-// admits reports whether a request may see a page, or refuses it.
+// admits reports whether a request may see a page that is not Open, or refuses it.
 func (s *Server) admits(w http.ResponseWriter, r *http.Request, access Access) bool {
-	if access == Open {
-		return true
-	}
 	user, password := s.options.Credentials()
 	if password != "" {
 		givenUser, givenPassword, _ := r.BasicAuth()
@@ -173,39 +188,4 @@ func plainHost(host string) bool {
 		return true
 	}
 	return !strings.Contains(strings.TrimSuffix(strings.ToLower(name), ".localhost"), ".")
-}
-
-// limited is a listener that closes connections beyond a number of them.
-type limited struct {
-	net.Listener
-	room chan struct{}
-}
-
-// Accept implements net.Listener.
-func (l *limited) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case l.room <- struct{}{}:
-			return &counted{Conn: conn, room: l.room}, nil
-		default:
-			_ = conn.Close() // nobody is told: that would take time
-		}
-	}
-}
-
-// counted is a connection that makes room when it is closed.
-type counted struct {
-	net.Conn
-	once sync.Once
-	room chan struct{}
-}
-
-// Close implements net.Conn.
-func (c *counted) Close() error {
-	c.once.Do(func() { <-c.room })
-	return c.Conn.Close()
 }

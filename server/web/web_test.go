@@ -10,7 +10,9 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -133,41 +135,162 @@ func TestHeadersAreBounded(t *testing.T) {
 	require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, reply.StatusCode)
 }
 
-// TestConnectionsAreBounded: one connection too many is closed, and there is room again when another has gone.
-func TestConnectionsAreBounded(t *testing.T) {
-	addr := listen(t, newServer(Options{}))
-	ask := func(conn net.Conn) error {
-		require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
-		if _, err := io.WriteString(conn, "GET /open HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
-			return err
-		}
-		reply, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err == nil {
-			err = reply.Body.Close()
-		}
-		return err
-	}
-	dial := func() net.Conn {
-		conn, err := net.Dial("tcp", addr)
-		require.NoError(t, err)
-		t.Cleanup(func() { conn.Close() })
-		return conn
-	}
-	conns := make([]net.Conn, MaxConns)
-	for i := range conns {
-		conns[i] = dial()
-		require.NoError(t, ask(conns[i]))
-	}
-	require.Error(t, ask(dial()), "one too many")
-	require.NoError(t, conns[0].Close())
-	require.Eventually(t, func() bool { return ask(dial()) == nil }, 10*time.Second, 10*time.Millisecond)
+// dial opens a connection that ends with the test.
+func dial(t *testing.T, addr string) net.Conn {
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	return conn
 }
 
-// TestSilentPeers: who says nothing is not waited for. What net/http does with the time limit is its own affair.
-func TestSilentPeers(t *testing.T) {
+// ask asks for a page over a connection and returns the status of the answer.
+func ask(conn net.Conn, path string) (status int, err error) {
+	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return 0, err
+	}
+	reply, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, reply.Body)
+	return reply.StatusCode, err
+}
+
+// TestIdleConnectionsGiveWay: there are never more than MaxConns, a newcomer is answered however many there are, and the one that has
+// waited longest has gone for it.
+func TestIdleConnectionsGiveWay(t *testing.T) {
 	s := newServer(Options{})
-	require.Equal(t, headerTimeout, s.http.ReadHeaderTimeout)
-	require.LessOrEqual(t, s.http.ReadHeaderTimeout, 5*time.Second)
-	require.NotZero(t, s.http.WriteTimeout)
-	require.NotZero(t, s.http.IdleTimeout)
+	addr := listen(t, s)
+	awaitConns := func(waiting int) {
+		require.Eventually(t, func() bool {
+			s.conns.mu.Lock()
+			defer s.conns.mu.Unlock()
+			return s.conns.waiting.Len() == waiting && s.conns.answering.Len() == 0
+		}, time.Minute, 100*time.Microsecond)
+	}
+	conns := make([]net.Conn, MaxConns+5)
+	for i := range conns {
+		conns[i] = dial(t, addr)
+		status, err := ask(conns[i], "/guarded")
+		require.NoError(t, err, i)
+		require.Equal(t, 200, status)
+		awaitConns(min(i+1, MaxConns))
+	}
+	for i, conn := range conns[:5] {
+		_, err := conn.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF, i)
+	}
+	for _, conn := range conns[5:] { // the others are still there
+		status, err := ask(conn, "/guarded")
+		require.NoError(t, err)
+		require.Equal(t, 200, status)
+	}
+	for _, conn := range conns {
+		require.NoError(t, conn.Close())
+	}
+	awaitConns(0) // none is counted that has gone
+}
+
+// TestProbesHaveRoomOfTheirOwn: while as many pages are made as may be, no further is, and probes are answered.
+func TestProbesHaveRoomOfTheirOwn(t *testing.T) {
+	s := newServer(Options{})
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	s.Page("/long", Guarded, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		begun <- struct{}{}
+		<-goOn
+	}))
+	addr := listen(t, s)
+	results := make(chan error)
+	for range maxAnswers {
+		conn := dial(t, addr)
+		go func() {
+			status, err := ask(conn, "/long")
+			if err == nil && status != 200 {
+				err = fmt.Errorf("status %d", status)
+			}
+			results <- err
+		}()
+		<-begun
+	}
+	for range 2 * MaxConns { // on connections that stay open behind them
+		status, err := ask(dial(t, addr), "/open")
+		require.NoError(t, err)
+		require.Equal(t, 200, status)
+	}
+	for _, path := range []string{"/long", "/guarded", "/private"} {
+		status, err := ask(dial(t, addr), path)
+		require.NoError(t, err)
+		require.Equal(t, 503, status, path)
+	}
+	close(goOn)
+	for range maxAnswers {
+		require.NoError(t, <-results, "nobody who was being answered had to give way")
+	}
+	status, err := ask(dial(t, addr), "/guarded")
+	require.NoError(t, err)
+	require.Equal(t, 200, status)
+}
+
+// TestPipelinedProbes: of many probes in one piece one is answered, so that a peer who reads no answers keeps no connection busy.
+func TestPipelinedProbes(t *testing.T) {
+	conn := dial(t, listen(t, newServer(Options{})))
+	_, err := io.WriteString(conn, strings.Repeat("GET /open HTTP/1.1\r\nHost: x\r\n\r\n", 20))
+	require.NoError(t, err)
+	answers, _ := io.ReadAll(conn) // up to a reset, as there is input that nobody reads
+	require.Equal(t, 1, strings.Count(string(answers), "HTTP/1.1"))
+}
+
+// pipes is a listener whose connections are pipes, so that time can be made up.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	conn, open := <-p
+	if !open {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestPeersThatWait: a connection is closed ten seconds after its last answer, five seconds after it came if it asks for nothing, and as
+// long after that if its request does not arrive whole, however busily it is sent.
+func TestPeersThatWait(t *testing.T) {
+	for name, tt := range map[string]struct {
+		request string
+		drip    string // sent again and again
+		limit   time.Duration
+	}{
+		"idle":   {"GET /guarded HTTP/1.1\r\nHost: x\r\n\r\n", "", idleTimeout},
+		"silent": {"", "", headerTimeout},
+		"half":   {"GET /open HTT", "", headerTimeout},
+		"drip":   {"GET /open HTTP/1.1\r\n", "X: y\r\n", headerTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(Options{})
+				listener := make(pipes)
+				s.Serve(listener)
+				ours, theirs := net.Pipe()
+				listener <- theirs
+				began := time.Now()
+				var sending sync.WaitGroup
+				sending.Go(func() {
+					_, _ = io.WriteString(ours, tt.request)
+					for tt.drip != "" {
+						time.Sleep(100 * time.Millisecond)
+						if _, err := io.WriteString(ours, tt.drip); err != nil {
+							return
+						}
+					}
+				})
+				_, _ = io.Copy(io.Discard, ours) // until it is closed
+				require.Equal(t, tt.limit, time.Since(began).Truncate(time.Second))
+				sending.Wait()
+				close(listener)
+				s.Close()
+			})
+		})
+	}
 }
