@@ -81,8 +81,8 @@ random: deps build ## send 5,000,000 random commands to headgate and to redis-se
 exchange: deps build ## exchange data directories with redis-server in every way; make test draws one of each kind
 	$(GO) test -count=1 -v -timeout 15m ./tests/exchange -exchange.all | grep -vE '^ *=== '
 
-hostile: deps build ## send what nobody should send; prints the table of what was measured
-	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/hostile | grep -vE '^ *(=== |--- PASS)'
+hostile: deps build ## send what nobody should send, and flood; prints what was measured. FLOOD=regexp chooses floods, FLOOD_TIME how long each goes on
+	$(GO) test -count=1 -v -timeout 60m ./tests/hostile -flood.whole -flood.only '$(FLOOD)' -flood.time $(or $(FLOOD_TIME),5s) | grep -vE '^ *(=== |--- PASS)'
 
 clients: deps build ## run the limiters and clients that people use, those of other languages too
 	@./scripts/clients.sh

@@ -46,7 +46,7 @@ func TestHalfLoad(t *testing.T) {
 func halfLoad(t *testing.T, command, field string, flags ...string) {
 	logSeed(t)
 	flags = append(flags, "--latency-monitor-threshold", strconv.FormatInt(longPart.Milliseconds(), 10))
-	s := harness.StartUnder(t, pinned(0), flags...)
+	s := harness.StartUnder(t, harness.Pinned(0), flags...)
 	c := harness.Dial(t, s.Addr)
 	defer c.Close()
 	load(t, c, func(i int) []string {
@@ -143,7 +143,7 @@ func longParts(c *harness.Client) (parts string) {
 func runLoad(t *testing.T, addr string, rate float64, duration time.Duration) loadReport {
 	t.Helper()
 	figures := filepath.Join(t.TempDir(), "load.json")
-	args := []string{"-c", pinned(1) + ` && exec "$0" "$@"`, harness.Binary(t), "bench", "--addr", addr, "--clients", loadClients,
+	args := []string{"-c", harness.Pinned(1) + ` && exec "$0" "$@"`, harness.Binary(t), "bench", "--addr", addr, "--clients", loadClients,
 		"--keys", strconv.Itoa(*keys), "--load", loadCommand, "--duration", duration.String(), "--rate", strconv.FormatFloat(rate, 'f', 0, 64),
 		"--seed", strconv.FormatUint(*seed, 10), "--json", figures}
 	watched := harness.WatchMachine(longWait)
@@ -165,7 +165,7 @@ func runLoad(t *testing.T, addr string, rate float64, duration time.Duration) lo
 func floorLoad(t *testing.T, rate float64) loadReport {
 	t.Helper()
 	port := strconv.Itoa(harness.FreePort(t))
-	cmd := exec.Command("/bin/sh", "-c", pinned(0)+` && exec "$0" "$@"`, *floor, "--port", port)
+	cmd := exec.Command("/bin/sh", "-c", harness.Pinned(0)+` && exec "$0" "$@"`, *floor, "--port", port)
 	require.NoError(t, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Kill()
@@ -180,9 +180,4 @@ func floorLoad(t *testing.T, rate float64) loadReport {
 		return err == nil
 	}, 5*time.Second, 10*time.Millisecond)
 	return runLoad(t, addr, rate, *quiet)
-}
-
-// pinned is a command of the shell that binds it to one processor, where that can be done.
-func pinned(cpu int) string {
-	return "{ taskset -cp " + strconv.Itoa(cpu) + " $$ || true; } >/dev/null 2>&1"
 }

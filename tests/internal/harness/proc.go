@@ -16,17 +16,29 @@ const clockTick = 10 * time.Millisecond
 // RSS is the process's resident memory in bytes.
 func (s *Server) RSS() int64 {
 	s.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
+	resident, err := s.Status("VmRSS")
 	require.NoError(s.t, err)
+	return resident
+}
+
+// ResetPeak has the peak of resident memory, VmHWM, start again from what is resident now.
+func (s *Server) ResetPeak() error {
+	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.PID()), []byte("5"), 0o200)
+}
+
+// Status is a field of /proc/PID/status that is a size, in bytes. A process that has ended has none.
+func (s *Server) Status(field string) (int64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
+	if err != nil {
+		return 0, err
+	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
 			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			require.NoError(s.t, err)
-			return kib << 10
+			return kib << 10, err
 		}
 	}
-	require.FailNow(s.t, "no VmRSS in /proc/PID/status")
-	return 0
+	return 0, fmt.Errorf("no %s in /proc/%d/status", field, s.PID())
 }
 
 // CPU is the processor time, user and system, that the process has used since it started, in steps of 10 ms.

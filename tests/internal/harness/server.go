@@ -96,6 +96,17 @@ func StartUnder(t testing.TB, command string, flags ...string) *Server {
 	return start(t, "headgate", "/bin/sh", flags, "-c", command+` && exec "$0" "$@"`, Binary(t))
 }
 
+// StartReferenceUnder runs redis-server under the terms of StartUnder.
+func StartReferenceUnder(t testing.TB, command string, flags ...string) *Server {
+	t.Helper()
+	return start(t, "redis-server", "/bin/sh", flags, "-c", command+` && exec "$0" "$@"`, Reference(t))
+}
+
+// Pinned is a command of the shell for StartUnder that keeps the program on one processor, if there are so many and a tool for it.
+func Pinned(cpu int) string {
+	return "{ taskset -cp " + strconv.Itoa(cpu) + " $$ || true; } >/dev/null 2>&1"
+}
+
 // StartReference runs redis-server under the same terms as Start.
 func StartReference(t testing.TB, flags ...string) *Server {
 	t.Helper()
