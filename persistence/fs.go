@@ -53,6 +53,9 @@ type FS interface {
 	Remove(name string) error
 	// SyncDir returns when the directory's entries are on stable storage.
 	SyncDir(dir string) error
+	// Lock keeps a directory for this process, until the lock is closed or the process has ended in whatever way. The error is a
+	// *HeldError if somebody else has it, and any other where directories cannot be locked.
+	Lock(dir string) (Lock, error)
 }
 
 // OS is the operating system's file system. It is safe for concurrent use.

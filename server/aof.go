@@ -24,6 +24,7 @@ type appendLog struct {
 	// executor's lock, never inside it, and guards what follows.
 	commits sync.Mutex
 	set     *aof.Set
+	dir     string   // where set is
 	log     *aof.Log // nil: there is none
 	pending []byte   // effects that could not be written yet
 	spare   []byte   // memory for effects

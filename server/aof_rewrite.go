@@ -103,10 +103,24 @@ func (s *Server) keepLog() {
 			return
 		case open && !wanted:
 			s.closeLog()
+			s.forgetSet()
 			s.log.Info("the append-only file is ended")
 		case (asked || wanted && !open) && !busy:
 			s.rewrite(open)
 		}
+	}
+}
+
+// forgetSet leaves the files of an append-only file that has been ended: the next may be in another directory.
+func (s *Server) forgetSet() {
+	a := &s.aof
+	a.files.Lock()
+	defer a.files.Unlock()
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	if a.log == nil && a.set != nil {
+		a.set = nil
+		s.leaveDir(a.dir)
 	}
 }
 
@@ -156,7 +170,7 @@ func (s *Server) rewriteOnce(open bool) (base int64, err error) {
 	a.files.Lock()
 	defer a.files.Unlock()
 	if a.set == nil {
-		if a.set, err = aof.Open(aofOptions(s.fs, s.config.Get())); err != nil {
+		if _, err = s.openSet(); err != nil {
 			return 0, err
 		}
 	}

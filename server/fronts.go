@@ -13,13 +13,27 @@ import (
 	"headgate/server/config"
 )
 
-// Listen opens the listeners that the configuration names; inherited ones stand in place of port and unixsocket. A failure leaves none
-// open; its error says what to do.
+// Listen takes the data directory and opens the listeners that the configuration names; inherited ones stand in place of port and
+// unixsocket. A failure leaves none open; its error says what to do.
 func (s *Server) Listen() error {
 	cfg := s.config.Get()
 	if err := s.openAccess(cfg); err != nil {
 		return err
 	}
+	if err := s.openData(cfg); err != nil {
+		return err
+	}
+	err := s.listen(cfg)
+	if err != nil {
+		s.dirs.release()
+		return err
+	}
+	s.dirs.tell(holderText(s.Addresses()))
+	return nil
+}
+
+// listen opens all listeners, or none.
+func (s *Server) listen(cfg *config.Config) error {
 	open := s.inherited
 	own := len(open) == 0
 	closeAll := func() {
@@ -122,6 +136,11 @@ func (f *fronts) add(cfg *config.Config) ([]net.Listener, error) {
 func (s *Server) Addresses() []string {
 	s.Lock()
 	defer s.Unlock()
+	return s.addresses()
+}
+
+// addresses is Addresses for a caller who holds the executor's lock.
+func (s *Server) addresses() []string {
 	var list []string
 	for _, ln := range s.fronts.listeners {
 		list = append(list, ln.Addr().String())

@@ -115,4 +115,5 @@ func (s *Server) Run() {
 	s.endKeeper()
 	s.endSaving()
 	s.closeLog()
+	s.dirs.release()
 }

@@ -84,6 +84,7 @@ func (s *Server) Run() {
 			s.endKeeper()
 			s.endSaving()
 			s.closeLog()
+			s.dirs.release()
 			return
 		case <-s.fronts.nudges:
 		case <-time.After(w.Tick()):

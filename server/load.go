@@ -42,7 +42,9 @@ func (s *Server) Load() {
 		if s.config.Get().AppendOnly {
 			load = s.load
 		}
-		s.removeUnfinished()
+		if s.dirs.has(s.config.Get().Dir) {
+			s.removeUnfinished()
+		}
 		err := load()
 		switch {
 		case errors.Is(err, errStopped):
@@ -85,11 +87,10 @@ func (s *Server) load() error {
 	a := &s.aof
 	a.commits.Lock()
 	defer a.commits.Unlock()
-	set, err := aof.Open(aofOptions(s.fs, s.config.Get()))
+	set, err := s.openSet()
 	if err != nil {
 		return err
 	}
-	a.set = set
 	r := &replay{srv: s, set: set}
 	if err := r.all(); err != nil {
 		return err
@@ -108,6 +109,21 @@ func (s *Server) load() error {
 	s.stats.reset()
 	s.policies.counts.reset()
 	return nil
+}
+
+// openSet takes the data directory and reads which files the append-only file in it has. The caller holds commits or files.
+func (s *Server) openSet() (*aof.Set, error) {
+	a, cfg := &s.aof, s.config.Get()
+	if err := s.useDir(cfg.Dir); err != nil {
+		return nil, err
+	}
+	set, err := aof.Open(aofOptions(s.fs, cfg))
+	if err != nil {
+		s.leaveDir(cfg.Dir)
+		return nil, err
+	}
+	a.set, a.dir = set, cfg.Dir
+	return set, nil
 }
 
 // reloadLog deletes all keys and loads the append-only file again, which goes on as it is. The caller does not hold the executor's lock,

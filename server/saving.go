@@ -42,12 +42,17 @@ func (s *Server) save() {
 	v := &s.saving
 	v.active, v.scheduled, v.lastTry = true, false, s.clock.Read()
 	dirty, started := s.keys.Dirty(), time.Now()
-	name := s.config.Get().Path(s.config.Get().DBFilename)
+	dir, name := s.config.Get().Dir, s.config.Get().Path(s.config.Get().DBFilename)
 	var file *persistence.Replacement
+	var using bool
 	s.startSnapshot(snapshotJob{
 		what: "the snapshot",
 		write: func(p []byte) (err error) {
 			if file == nil {
+				if err = s.useDir(dir); err != nil {
+					return err
+				}
+				using = true
 				if file, err = persistence.ReplaceLarge(s.fs, name, snapshotPerm); err != nil {
 					return err
 				}
@@ -56,6 +61,9 @@ func (s *Server) save() {
 			return err
 		},
 		finish: func(err error) error {
+			if using {
+				defer s.leaveDir(dir)
+			}
 			switch {
 			case file == nil:
 				return err

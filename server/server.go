@@ -49,6 +49,7 @@ type Server struct {
 	aof      appendLog
 	loading  loading
 	fs       persistence.FS // the disk
+	dirs     dataDirs
 	exit     func(code int)
 
 	inherited []net.Listener
@@ -236,10 +237,12 @@ func smallestLimit(l config.OutputLimit) int {
 func (s *Server) follow(live *config.Live) {
 	live.OnChange(s.configChanged)
 	live.OnChange(func(_, _ *config.Config) error { s.keepSoon(); return nil }, "appendonly")
+	live.OnChange(s.dirChanged, "dir", "appendonly", "save")
 	live.OnChange(s.passwordChanged, "requirepass")
 	live.OnChange(s.aclDefaultsChanged, "acl-pubsub-default")
 	live.OnChange(s.addressChanged, "bind", "port")
 	live.OnChange(s.tls.configChanged, tlsDirectives...)
+	live.OnChange(func(_, _ *config.Config) error { s.dirs.tell(holderText(s.addresses())); return nil }, "bind", "port", "tls-port")
 }
 
 // configChanged takes a new configuration into use. CONFIG SET runs it with the executor's lock held.

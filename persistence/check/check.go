@@ -27,6 +27,7 @@ type Checker struct {
 
 	whole bool
 	found bool
+	locks []persistence.Lock
 }
 
 // snapshotMagic is what a snapshot begins with.
@@ -36,6 +37,10 @@ const snapshotMagic = "REDIS"
 // what Fix has changed). The error is one of reading, or says that there is nothing to look at.
 func (c *Checker) Dir(dir string) (whole bool, err error) {
 	c.whole, c.found = true, false
+	defer c.unlock()
+	if err := c.lock(dir); err != nil {
+		return false, err
+	}
 	names, err := c.FS.List(dir)
 	if err != nil {
 		return false, err
@@ -60,6 +65,39 @@ func (c *Checker) Dir(dir string) (whole bool, err error) {
 		return false, fmt.Errorf("%s holds neither a snapshot nor an append-only file", dir)
 	}
 	return c.whole, nil
+}
+
+// lock keeps servers out of a directory whose files are going to be cut, and says if one is writing what is only looked at. The directory
+// of an append-only file is in the one that servers lock.
+func (c *Checker) lock(dir string) error {
+	dirs := []string{dir}
+	if names, err := c.FS.List(dir); err == nil && hasManifest(names) {
+		dirs = append(dirs, filepath.Dir(filepath.Clean(dir)))
+	}
+	for _, dir := range dirs {
+		lock, err := c.FS.Lock(dir)
+		var held *persistence.HeldError
+		switch {
+		case err == nil && c.Fix:
+			c.locks = append(c.locks, lock)
+		case err == nil:
+			lock.Close()
+		case !errors.As(err, &held):
+			// It cannot be locked, here or by a server, or it is not there, which is said below.
+		case c.Fix:
+			return fmt.Errorf("%w: stop that first, since what it writes would be cut", err)
+		default:
+			c.Say("%v: what it is writing may not be whole yet", err)
+		}
+	}
+	return nil
+}
+
+func (c *Checker) unlock() {
+	for _, lock := range c.locks {
+		lock.Close()
+	}
+	c.locks = nil
 }
 
 func hasManifest(names []string) bool {

@@ -1,0 +1,119 @@
+package persistence
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// lockNote is the file in which whoever has a directory says who they are. It is no lock itself, so that deleting it does no harm.
+const lockNote = "headgate.lock"
+
+// plainOnly has an open neither follow a link that others may have put there nor wait for the other end of a pipe.
+const plainOnly = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
+// maxLockNote is how many bytes of a note are read.
+const maxLockNote = 1 << 10
+
+// Lock is a directory that is kept for one process. Its methods must not be called at the same time.
+type Lock interface {
+	// Tell leaves word of who has the directory, for others who want it.
+	Tell(holder string) error
+	// Close lets others have the directory.
+	io.Closer
+}
+
+// HeldError says that somebody else has a directory.
+type HeldError struct {
+	Dir, Holder string // Holder is empty if they could not leave word
+}
+
+func (e *HeldError) Error() string {
+	holder := e.Holder
+	if holder == "" {
+		holder = "another process"
+	}
+	return fmt.Sprintf("the data directory %s is in use by %s", e.Dir, holder)
+}
+
+// Lock implements FS. It is flock(2) of the directory itself: it needs no right to write, nothing stays behind, and the kernel lets go of
+// it however the process ends.
+func (OS) Lock(dir string) (Lock, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err == nil {
+		return &dirLock{dir: d, note: filepath.Join(dir, lockNote)}, nil
+	}
+	d.Close()
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, &HeldError{Dir: dir, Holder: readLockNote(dir)}
+	}
+	return nil, &os.PathError{Op: "flock", Path: dir, Err: err}
+}
+
+// readLockNote returns the first line of what the holder of a directory has left, without what could disturb a terminal.
+func readLockNote(dir string) string {
+	f, err := os.OpenFile(filepath.Join(dir, lockNote), os.O_RDONLY|plainOnly, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, _ := io.ReadAll(io.LimitReader(f, maxLockNote))
+	line, _, _ := strings.Cut(string(text), "\n")
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, line)
+}
+
+type dirLock struct {
+	dir  *os.File
+	note string
+	told bool
+}
+
+// Tell implements Lock.
+func (l *dirLock) Tell(holder string) error {
+	l.told = true
+	f, err := os.OpenFile(l.note, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|plainOnly, 0o644)
+	if err == nil {
+		_, err = io.WriteString(f, holder+"\n")
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		os.Remove(l.note) // what stands there is half a word, or of somebody who had the directory before
+	}
+	return err
+}
+
+// Close implements Lock.
+func (l *dirLock) Close() error {
+	if l.told {
+		os.Remove(l.note) // first, or it could be that of the next
+	}
+	return l.dir.Close()
+}
+
+// CheckWritable reports why no file can be made in a directory, by making one.
+func CheckWritable(fsys FS, dir string) error {
+	name := filepath.Join(dir, "headgate.probe"+TempSuffix)
+	f, err := fsys.Create(name, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), fsys.Remove(name))
+}

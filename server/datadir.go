@@ -1,0 +1,202 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	"headgate/persistence"
+	"headgate/server/config"
+)
+
+// dataDirs are the directories that this server keeps to itself, since two servers that write the same files make each other forget.
+// Nothing is written to a directory that it does not have. It is safe for concurrent use: its mutex is taken inside all others.
+type dataDirs struct {
+	mu      sync.Mutex
+	holder  string // who has them, for others
+	claimed string // the one that the configuration names, once this server writes there; empty before
+	held    map[string]*heldDir
+}
+
+// heldDir is a directory with the number of those who need it.
+type heldDir struct {
+	lock persistence.Lock // nil where directories cannot be locked
+	uses int
+}
+
+// writesData reports whether a server so configured writes files by itself. One that does not may still be told to.
+func writesData(cfg *config.Config) bool { return cfg.AppendOnly || len(cfg.Save) > 0 }
+
+// openData takes the data directory, and looks whether it can be written, if this server is going to write there.
+func (s *Server) openData(cfg *config.Config) error {
+	s.dirs.tell(holderText(nil))
+	if !writesData(cfg) {
+		return nil
+	}
+	if err := s.claimDir(cfg.Dir); err != nil {
+		return fmt.Errorf("%w: stop that, or choose another directory with --dir", err)
+	}
+	err := s.checkWritable(cfg)
+	switch {
+	case err == nil:
+	case cfg.AppendOnly && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT):
+		s.dirs.release()
+		return fmt.Errorf("the data directory cannot be written, and appendonly is on: %w; correct its permissions, or choose another with --dir", err)
+	default:
+		s.log.Warn("the data directory cannot be written: snapshots will fail, and so will a shutdown that saves one; correct its permissions, or choose another with dir",
+			"dir", cfg.Dir, "err", err)
+	}
+	return nil
+}
+
+// checkWritable looks whether files can be made where this server is going to make them.
+func (s *Server) checkWritable(cfg *config.Config) error {
+	err := persistence.CheckWritable(s.fs, cfg.Dir)
+	if inner := cfg.Path(cfg.AppendDirName); err == nil && cfg.AppendOnly {
+		if _, missing := s.fs.List(inner); !errors.Is(missing, os.ErrNotExist) {
+			err = persistence.CheckWritable(s.fs, inner)
+		}
+	}
+	return err
+}
+
+// dirChanged takes the directory that a new configuration names in place of the one before.
+func (s *Server) dirChanged(_, cfg *config.Config) error {
+	if !writesData(cfg) && !s.dirs.claims() {
+		return nil
+	}
+	return s.claimDir(cfg.Dir)
+}
+
+// claimDir takes the directory that the configuration names, and lets go of the one that it named before.
+func (s *Server) claimDir(dir string) error {
+	d := &s.dirs
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.claimed == dir {
+		return nil
+	}
+	if err := d.take(s, dir); err != nil {
+		return err
+	}
+	d.drop(d.claimed)
+	d.claimed = dir
+	return nil
+}
+
+// useDir takes a directory for as long as a file is written to it; each is to be followed by one call of leaveDir. From the first on
+// the server has it even between two files.
+func (s *Server) useDir(dir string) error {
+	d := &s.dirs
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.claimed == "" {
+		if err := d.take(s, dir); err != nil {
+			return err
+		}
+		d.claimed = dir
+	}
+	return d.take(s, dir)
+}
+
+// leaveDir is the end of useDir.
+func (s *Server) leaveDir(dir string) {
+	s.dirs.mu.Lock()
+	defer s.dirs.mu.Unlock()
+	s.dirs.drop(dir)
+}
+
+// take adds a use of a directory.
+func (d *dataDirs) take(s *Server, dir string) error {
+	if h := d.held[dir]; h != nil {
+		h.uses++
+		return nil
+	}
+	lock, err := s.fs.Lock(dir)
+	var held *persistence.HeldError
+	switch {
+	case errors.As(err, &held):
+		return err
+	case err != nil:
+		s.log.Warn("the data directory cannot be locked: see to it that no other server uses it", "dir", dir, "err", err)
+		lock = nil
+	default:
+		_ = lock.Tell(d.holder) // that is for others to read; whether this server can write there is looked at elsewhere
+	}
+	if d.held == nil {
+		d.held = map[string]*heldDir{}
+	}
+	d.held[dir] = &heldDir{lock, 1}
+	return nil
+}
+
+// drop takes a use of a directory away.
+func (d *dataDirs) drop(dir string) {
+	h := d.held[dir]
+	if h == nil {
+		return
+	}
+	if h.uses--; h.uses > 0 {
+		return
+	}
+	delete(d.held, dir)
+	h.close()
+}
+
+func (h *heldDir) close() {
+	if h.lock != nil {
+		_ = h.lock.Close() // nothing was written through it
+	}
+}
+
+// claims reports whether there is a directory that this server writes to.
+func (d *dataDirs) claims() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.claimed != ""
+}
+
+// has reports whether nobody else writes to a directory.
+func (d *dataDirs) has(dir string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.held[dir] != nil
+}
+
+// tell leaves word of who has the directories.
+func (d *dataDirs) tell(holder string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.holder = holder
+	for _, h := range d.held {
+		if h.lock != nil {
+			_ = h.lock.Tell(holder)
+		}
+	}
+}
+
+// release lets go of all directories: nothing is written any more.
+func (d *dataDirs) release() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for dir, h := range d.held {
+		delete(d.held, dir)
+		h.close()
+	}
+	d.claimed = ""
+}
+
+// holderText is what others are told of this process.
+func holderText(addresses []string) string {
+	text := fmt.Sprintf("process %d", pid())
+	if host, err := os.Hostname(); err == nil {
+		text += " on " + host
+	}
+	if len(addresses) > 0 {
+		text += ", which listens on " + strings.Join(addresses, " ")
+	}
+	return text
+}

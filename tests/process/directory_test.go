@@ -1,0 +1,157 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+// lockNote is where a server that has a directory says who it is.
+const lockNote = "headgate.lock"
+
+// requireRefused wants a server in a directory to end by itself and name the one that has it.
+func requireRefused(t *testing.T, dir string, holder *started, args ...string) {
+	t.Helper()
+	_, stderr, exit := run(t, nil, append([]string{"--port", strconv.Itoa(harness.FreePort(t)), "--dir", dir}, args...)...)
+	require.Equal(t, 1, exit, stderr)
+	require.Equal(t, 1, strings.Count(strings.TrimSpace(stderr), "\n")+1, "one line, not:\n%s", stderr)
+	for _, part := range []string{dir, fmt.Sprintf("process %d ", holder.Process.Pid), holder.addr, "--dir"} {
+		require.Contains(t, stderr, part)
+	}
+}
+
+// TestTwoServersInOneDirectory: 800 writes were acknowledged by two servers with one append-only file, and a start found 202 of them. The
+// second one ends and says who has the directory, also if that is known under another name; what is left of a server that was killed is in
+// nobody's way.
+func TestTwoServersInOneDirectory(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		first, second []string
+	}{
+		{"two append-only files", []string{"--appendonly", "yes", "--save", ""}, []string{"--appendonly", "yes", "--save", ""}},
+		{"two snapshots", nil, nil},
+		{"a snapshot and a log", nil, []string{"--appendonly", "yes", "--save", ""}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			first := startIn(t, dir, tt.first...)
+			c := dialSoon(t, first.addr)
+			require.Equal(t, "+OK\r\n", string(c.Do("SET", "k", "v")))
+			requireRefused(t, dir, first, tt.second...)
+			other := filepath.Join(t.TempDir(), "link")
+			require.NoError(t, os.Symlink(dir, other))
+			requireRefused(t, other, first, tt.second...)
+			require.Equal(t, "$1\r\nv\r\n", string(c.Do("GET", "k")))
+
+			require.NoError(t, first.Process.Kill())
+			first.Wait()
+			second := startIn(t, dir, tt.second...)
+			require.Equal(t, "+PONG\r\n", string(dialSoon(t, second.addr).Do("PING")))
+			requireRefused(t, dir, second, tt.first...)
+			require.NoError(t, second.Process.Signal(syscall.SIGTERM))
+			second.ends(0)
+			require.NoFileExists(t, filepath.Join(dir, lockNote))
+		})
+	}
+}
+
+// TestHolderTellsItsNewPort: who has a directory is said as it is now, and not as it was at the start.
+func TestHolderTellsItsNewPort(t *testing.T) {
+	dir := t.TempDir()
+	first := startIn(t, dir)
+	c := dialSoon(t, first.addr)
+	port := strconv.Itoa(harness.FreePort(t))
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "port", port)))
+	first.addr = "127.0.0.1:" + port
+	requireRefused(t, dir, first)
+}
+
+// TestConfigSetDirMovesTheLock from one directory to the other, unless somebody has that; the append-only file stays in the old one, which is
+// therefore kept as well until it is turned off.
+func TestConfigSetDirMovesTheLock(t *testing.T) {
+	const protected = "yes"
+	old, next, taken := t.TempDir(), t.TempDir(), t.TempDir()
+	first := startIn(t, old, "--enable-protected-configs", protected)
+	c := dialSoon(t, first.addr)
+	other := startIn(t, taken)
+	dialSoon(t, other.addr)
+	refusal := string(c.Do("CONFIG", "SET", "dir", taken))
+	require.Contains(t, refusal, "-ERR CONFIG SET failed (possibly related to argument 'dir') - ")
+	require.Contains(t, refusal, fmt.Sprintf("process %d ", other.Process.Pid))
+	requireRefused(t, old, first)
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "dir", next)))
+	requireRefused(t, next, first)
+	second := startIn(t, old, "--enable-protected-configs", protected)
+	dialSoon(t, second.addr)
+
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "appendonly", "yes")))
+	require.Eventually(t, func() bool {
+		return strings.Contains(string(c.Do("INFO", "persistence")), "aof_enabled:1")
+	}, 10*time.Second, 5*time.Millisecond)
+	third := t.TempDir()
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "dir", third)))
+	requireRefused(t, next, first)
+	requireRefused(t, third, first)
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "appendonly", "no")))
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(next, lockNote))
+		return os.IsNotExist(err)
+	}, 10*time.Second, 5*time.Millisecond)
+	fourth := startIn(t, next)
+	dialSoon(t, fourth.addr)
+}
+
+// TestCachesShareADirectory: servers that keep nothing on disk may stand in one directory, even in that of one that does, until one of them
+// is told to save a snapshot all the same: whoever does that first has the directory.
+func TestCachesShareADirectory(t *testing.T) {
+	dir := t.TempDir()
+	cache := []string{"--save", "", "--appendonly", "no"}
+	first := startIn(t, dir, cache...)
+	a := dialSoon(t, first.addr) // before the next port is chosen
+	second := startIn(t, dir, cache...)
+	b := dialSoon(t, second.addr)
+	require.NoFileExists(t, filepath.Join(dir, lockNote))
+	require.Equal(t, "+OK\r\n", string(a.Do("SET", "of", "first")))
+	require.Equal(t, "+OK\r\n", string(b.Do("SET", "of", "second")))
+	require.Equal(t, "+OK\r\n", string(a.Do("SAVE")))
+	require.Equal(t, "-ERR\r\n", string(b.Do("SAVE")))
+	require.Contains(t, second.log.String(), fmt.Sprintf("process %d ", first.Process.Pid))
+	require.Contains(t, string(b.Do("CONFIG", "SET", "save", "60 1")), fmt.Sprintf("process %d ", first.Process.Pid))
+	require.Contains(t, string(b.Do("CONFIG", "SET", "appendonly", "yes")), fmt.Sprintf("process %d ", first.Process.Pid))
+	require.Equal(t, "+OK\r\n", string(b.Do("SET", "of", "second again")), "nothing is refused for a snapshot that somebody asked for")
+	requireRefused(t, dir, first)
+	require.NoError(t, first.Process.Kill())
+	first.Wait()
+	require.Equal(t, "+OK\r\n", string(b.Do("SAVE")))
+	requireRefused(t, dir, second)
+}
+
+// TestFixBesideAServer: headgate check --fix cut the file that a server was writing.
+func TestFixBesideAServer(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir, "--appendonly", "yes", "--save", "")
+	require.Equal(t, "+OK\r\n", string(dialSoon(t, s.addr).Do("SET", "k", "v")))
+	holder := fmt.Sprintf("process %d ", s.Process.Pid)
+	for _, looked := range []string{dir, filepath.Join(dir, "appendonlydir")} {
+		_, stderr, exit := run(t, nil, "check", looked, "--fix")
+		require.Equal(t, 1, exit)
+		require.Contains(t, stderr, holder)
+		out, _, exit := run(t, nil, "check", looked)
+		require.Zero(t, exit)
+		require.Contains(t, out, holder)
+	}
+	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+	s.ends(0)
+	out, _, exit := run(t, nil, "check", dir, "--fix")
+	require.Zero(t, exit)
+	require.NotContains(t, out, "in use")
+}
