@@ -59,10 +59,10 @@ func gcra(c *Ctx) {
 		c.err(errNotInteger)
 		return
 	}
-	if d.Write != throttle.Keep && !c.mayWriteNow() {
+	if refusal := c.storeTAT(k, &e, exists, &d); refusal != "" {
+		c.err(refusal)
 		return
 	}
-	c.storeTAT(k, &e, exists, &d)
 	if tokens > 0 {
 		c.decided(k, policy.GCRA, d.Limited, d.Limit, d.Remaining)
 	}

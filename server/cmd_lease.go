@@ -114,7 +114,12 @@ func (c *Ctx) acquire(r *leaseRequest) (v throttle.Verdict, ok bool) {
 	state.Last = lastLease(&z, held, r.id, state.Mine)
 	v = r.Acquire(c.now, state, func(i int64) int64 { return timeAt(&z, first+int(i)) }, r.peek)
 	if v.Write == throttle.Set {
-		if !c.mayWriteNow() {
+		grows := first == 0 // an id that we draw may take the place of one that has ended
+		if r.id != nil {
+			grows = !has(&z, r.id)
+		}
+		if refusal := c.refuseState(grows); refusal != "" {
+			c.err(refusal)
 			return v, false
 		}
 		c.chooseID(r)
@@ -184,7 +189,11 @@ func (c *Ctx) aliveLease() (k store.Key, z store.ZSet, alive bool) {
 		c.reply.Zero()
 		return k, z, false
 	}
-	return k, z, c.mayWriteNow()
+	if refusal := c.refuseState(false); refusal != "" {
+		c.err(refusal)
+		return k, z, false
+	}
+	return k, z, true
 }
 
 func rlRelease(c *Ctx) {

@@ -69,7 +69,7 @@ func rlTake(c *Ctx) {
 	switch {
 	case peek:
 	case limiting < 0:
-		if !c.chargeAll(pairs) {
+		if !c.haveRoom(pairs) || !c.chargeAll(pairs) {
 			return
 		}
 	default:
@@ -202,6 +202,27 @@ func (c *Ctx) countPairs(pairs []takenPair, limited bool) {
 	}
 }
 
+// haveRoom reports whether all limits could keep what they would be charged, or sends the error and returns false. Only where memory is
+// short may one be refused after another has been charged, so that only there it looks.
+func (c *Ctx) haveRoom(pairs []takenPair) bool {
+	if !c.srv.memory.short {
+		return true
+	}
+	c.rehearses = true
+	defer func() { c.rehearses = false }()
+	for i := range pairs {
+		p := &pairs[i]
+		request := p.request
+		request.Call.Peek = false
+		var v verdict
+		if wireError := c.decide(p.key, p.policy, &request, &v); wireError != "" && wireError != couldBeKept {
+			c.err(wireError)
+			return false
+		}
+	}
+	return true
+}
+
 // chargeAll charges every limit after askAll, which none of them has limited: keys are different from each other, so the answers are
 // still right. It sends the error and returns false, before anything is charged, if nothing can be kept.
 func (c *Ctx) chargeAll(pairs []takenPair) bool {
@@ -215,12 +236,11 @@ func (c *Ctx) chargeAll(pairs []takenPair) bool {
 			}
 			continue
 		}
-		if p.decided.Write != throttle.Keep && c.srv.unwritable != "" {
-			c.err(c.srv.unwritable)
+		e, exists := c.db.Find(p.key, c.now)
+		if refusal := c.storeTAT(p.key, &e, exists, &p.decided); refusal != "" {
+			c.err(refusal)
 			return false
 		}
-		e, exists := c.db.Find(p.key, c.now)
-		c.storeTAT(p.key, &e, exists, &p.decided)
 	}
 	return true
 }

@@ -64,10 +64,10 @@ func clThrottle(c *Ctx) {
 		c.failThrottle(err)
 		return
 	}
-	if d.Write != throttle.Keep && !c.mayWriteNow() {
+	if refusal := c.storeTAT(k, &e, exists, &d); refusal != "" {
+		c.err(refusal)
 		return
 	}
-	c.storeTAT(k, &e, exists, &d)
 	if q.quantity > 0 {
 		c.decided(k, policy.GCRA, d.Limited, d.Limit, d.Remaining)
 	}

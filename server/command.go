@@ -90,7 +90,7 @@ const (
 	NoAsyncLoading                    // kept for COMMAND INFO
 	RunsInMulti                       // runs at once in a transaction instead of being queued (not shown)
 	Sampled                           // timed by sampling like the fast ones, though Redis does not call it fast (not shown)
-	DecidesFirst                      // writes or not as it decides: admitted while nothing can be written, it asks mayWriteNow (not shown)
+	DecidesFirst                      // writes or not as it decides: admitted while nothing can be written, it asks by itself (not shown)
 	MovableKeys                       // some keys have no fixed place; derived from Keys
 )
 

@@ -26,6 +26,8 @@ type Ctx struct {
 	failed bool // an error was sent
 	known
 
+	rehearses bool // limiters are to say whether they could keep what they decide, and to keep nothing: see refuseState
+
 	scratch []byte // for rendering values; any handler may use it until it returns
 }
 

@@ -107,7 +107,7 @@ func (s *Server) hinder() {
 }
 
 // mayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to
-// ask, once they know that they are going to change something.
+// ask, once they know that they are going to change something; limiters ask refuseState.
 func (c *Ctx) mayWriteNow() bool {
 	if c.srv.unwritable != "" {
 		c.err(c.srv.unwritable)

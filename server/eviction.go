@@ -165,14 +165,29 @@ func (c *Ctx) lacksMemory() bool {
 	if c.cmd.Name == "exec" {
 		return c.client.multi != nil && c.client.multi.grows
 	}
-	return c.needsMemory() || c.client.multi != nil && !c.cmd.endsMulti()
+	return c.needsMemory() || c.client.multi != nil && !c.cmd.endsMulti() && !c.mayBeQueued()
+}
+
+// queuedWithoutRoom is how many bytes of limiters' calls a transaction may queue while no memory is left.
+const queuedWithoutRoom = 64 << 10
+
+// mayBeQueued reports whether the command may wait for EXEC though no memory is left, as limiters may, within bounds.
+func (c *Ctx) mayBeQueued() bool {
+	return c.cmd.asksForRoom() && c.client.multi.size() <= queuedWithoutRoom
 }
 
 // needsMemory reports whether the command may need more memory. A script that declares its flags says so itself.
 func (c *Ctx) needsMemory() bool {
 	flags, declared := c.srv.scripts.declared(c.cmd, c.args)
-	return c.cmd.Flags&DenyOOM != 0 || declared && flags&(script.AllowOOM|script.NoWrites) == 0
+	return c.cmd.wantsMemory() || declared && flags&(script.AllowOOM|script.NoWrites) == 0
 }
+
+// wantsMemory reports whether a command is refused while no memory is left, before it has decided anything.
+func (c *Command) wantsMemory() bool { return c.Flags&DenyOOM != 0 && !c.asksForRoom() }
+
+// asksForRoom reports whether a command is a limiter, which is let through without memory: most calls change in place what is there, and
+// those that need more find out when they have decided. See Ctx.refuseState.
+func (c *Command) asksForRoom() bool { return c.Flags&DecidesFirst != 0 && c.Group == GroupThrottle }
 
 // endsMulti reports whether a command is let through in a transaction even if there is no memory: it queues nothing.
 func (c *Command) endsMulti() bool {

@@ -59,11 +59,7 @@ func (c *Ctx) decideGCRA(k store.Key, g *throttle.GCRA, call throttle.Call, v *v
 	if wireError = c.askGCRA(&e, exists, g, call, &d, v); wireError != "" {
 		return wireError
 	}
-	if d.Write != throttle.Keep && c.srv.unwritable != "" {
-		return c.srv.unwritable
-	}
-	c.storeTAT(k, &e, exists, &d)
-	return ""
+	return c.storeTAT(k, &e, exists, &d)
 }
 
 // askGCRA decides about a key, which e is if it exists, and keeps nothing: that is storeTAT's.
@@ -85,60 +81,6 @@ func (c *Ctx) askGCRA(e *store.Entry, exists bool, g *throttle.GCRA, call thrott
 	return ""
 }
 
-// storeTAT does to the key k what a decision asks for. e is the key if it exists.
-func (c *Ctx) storeTAT(k store.Key, e *store.Entry, exists bool, d *throttle.Decision) {
-	switch d.Write {
-	case throttle.Set:
-		c.setInteger(k, e, exists, d.TAT, throttle.ExpireAtMs(d.TAT))
-	case throttle.Delete:
-		c.deleteState(k, e)
-	}
-}
-
-// deleteState removes the key k, which is e.
-func (c *Ctx) deleteState(k store.Key, e *store.Entry) {
-	e.Delete()
-	c.effect("DEL", k.Name)
-	c.notify(config.EventGeneric, "del", k.Name)
-}
-
-// expireState has the key k, which is e, expire at a time.
-func (c *Ctx) expireState(k store.Key, e *store.Entry, at int64) {
-	e.SetExpireAt(at)
-	if c.logs() {
-		c.effect("PEXPIREAT", k.Name, at)
-	}
-	c.notify(config.EventGeneric, "expire", k.Name)
-}
-
-// setInteger makes the key k, which e is if it exists, the number n until expireAt.
-func (c *Ctx) setInteger(k store.Key, e *store.Entry, exists bool, n, expireAt int64) {
-	if exists {
-		e.SetInt(n)
-		e.SetExpireAt(expireAt)
-	} else {
-		c.db.SetInt(k, n, expireAt)
-	}
-	c.effectSet(k.Name, n, expireAt)
-	c.notify(config.EventString, "set", k.Name)
-	c.notify(config.EventGeneric, "expire", k.Name)
-}
-
-// storedInteger reads a limiter's state that is one number, or returns the wire form of why the key is none.
-func storedInteger(e *store.Entry) (n int64, wireError string) {
-	if e.Kind() != store.KindString {
-		return 0, errWrongType
-	}
-	if n, ok := e.Int(); ok {
-		return n, ""
-	}
-	n, ok := store.ParseInt(e.Bytes(nil))
-	if !ok {
-		return 0, errNotInteger
-	}
-	return n, ""
-}
-
 func (c *Ctx) decideFixed(k store.Key, p *policy.Policy, call throttle.Call) (v throttle.Verdict, wireError string) {
 	e, exists := c.db.Find(k, c.now)
 	state := throttle.FixedState{Exists: exists}
@@ -158,14 +100,10 @@ func (c *Ctx) decideFixed(k store.Key, p *policy.Policy, call throttle.Call) (v 
 		f.EndMs = c.now + p.Window
 	}
 	d := f.Decide(c.now, state, call)
-	switch {
-	case d.Write == throttle.Keep:
-	case c.srv.unwritable == "":
-		c.setInteger(k, &e, exists, d.Count, d.ExpireAtMs)
-	case !d.Limited: // else it limits all the same, and gets the expiry that it lacks another time
-		return v, c.srv.unwritable
+	if wireError = c.storeCount(k, &e, exists, &d); wireError != "" && !d.Limited {
+		return v, wireError
 	}
-	return d.Verdict, ""
+	return d.Verdict, "" // one that limits does so all the same, and gets the expiry that it lacks another time
 }
 
 // maxSlidingFields bounds the hash that is taken for a sliding window: more than any has by itself, also while it goes over from
@@ -179,6 +117,7 @@ type slidingState struct {
 	dropped int               // how many of them there are
 	foreign bool              // slices of another length, or of the future, count among these
 	broken  bool              // a field or its value is no number that a limiter writes
+	begins  bool              // nothing was charged yet in the slice that now lies in
 }
 
 // read adds a field up.
@@ -217,21 +156,26 @@ func (c *Ctx) decideSliding(k store.Key, w throttle.Sliding, call throttle.Call)
 	if s.broken {
 		return v, errNotInteger
 	}
+	s.begins = s.counts[0] == 0
 	d := w.Decide(c.now, s.counts, call)
-	if d.Write != throttle.Keep && c.srv.unwritable != "" {
-		return v, c.srv.unwritable
-	}
-	switch d.Write {
-	case throttle.Set:
-		c.storeSlices(k, &h, w, &s, d)
-	case throttle.Delete:
-		c.deleteState(k, h.Entry())
+	if wireError = c.storeSlices(k, &h, w, &s, &d); wireError != "" {
+		return v, wireError
 	}
 	return d.Verdict, ""
 }
 
-// storeSlices keeps what a decision has changed of a sliding window.
-func (c *Ctx) storeSlices(k store.Key, h *store.Hash, w throttle.Sliding, s *slidingState, d throttle.SlidingDecision) {
+// storeSlices keeps what a decision has changed of a sliding window, or returns why it cannot be kept.
+func (c *Ctx) storeSlices(k store.Key, h *store.Hash, w throttle.Sliding, s *slidingState, d *throttle.SlidingDecision) (refusal string) {
+	if d.Write == throttle.Keep {
+		return ""
+	}
+	if refusal = c.refuseState(s.grows(h.Len())); refusal != "" {
+		return refusal
+	}
+	if d.Write == throttle.Delete {
+		c.deleteState(k, h.Entry())
+		return ""
+	}
 	last := d.LastChanged
 	if s.foreign {
 		// The slices of another length are summed up in ours: keep those alone.
@@ -261,6 +205,20 @@ func (c *Ctx) storeSlices(k store.Key, h *store.Hash, w throttle.Sliding, s *sli
 	}
 	c.notify(config.EventHash, "hset", k.Name)
 	c.expireState(k, h.Entry(), d.ExpireAtMs)
+	return ""
+}
+
+// grows reports whether the hash has more fields after the decision than so many before.
+func (s *slidingState) grows(before int) bool {
+	if !s.foreign {
+		return s.begins && s.counts[0] > 0 && s.dropped == 0
+	}
+	for _, count := range s.counts {
+		if count > 0 {
+			before--
+		}
+	}
+	return before < 0
 }
 
 // sliceField renders a slice's field and value, which are valid until the next call.
@@ -296,21 +254,43 @@ func (c *Ctx) decideLog(k store.Key, p *policy.Policy, r *policy.Request) (v thr
 		}
 	}
 	d := l.Decide(c.now, int64(used), at, call)
-	if d.Write != throttle.Keep && c.srv.unwritable != "" {
-		return v, c.srv.unwritable
-	}
-	switch d.Write {
-	case throttle.Set:
-		if d.Remove > 0 {
-			c.removeRanks(k, &z, first+used-int(d.Remove), first+used-1)
-		}
-		c.trim(k, &z, first)
-		c.appendLog(k, &z, r, int(d.Add))
-		c.expireState(k, z.Entry(), d.ExpireAtMs)
-	case throttle.Delete:
-		c.deleteState(k, z.Entry())
+	if wireError = c.storeEntries(k, &z, r, first, used, &d); wireError != "" {
+		return v, wireError
 	}
 	return d.Verdict, ""
+}
+
+// storeEntries keeps what a decision has changed of a log, or returns why it cannot be kept. Of its entries, used count, and before
+// these come so many that count no longer.
+func (c *Ctx) storeEntries(k store.Key, z *store.ZSet, r *policy.Request, expired, used int, d *throttle.LogDecision) (refusal string) {
+	if d.Write == throttle.Keep {
+		return ""
+	}
+	grows := int(d.Add) > min(expired, maxTrimmed)
+	if r.HasMember {
+		grows = !has(z, r.Member)
+	}
+	if refusal = c.refuseState(grows); refusal != "" {
+		return refusal
+	}
+	if d.Write == throttle.Delete {
+		c.deleteState(k, z.Entry())
+		return ""
+	}
+	if d.Remove > 0 {
+		c.removeRanks(k, z, expired+used-int(d.Remove), expired+used-1)
+	}
+	c.trim(k, z, expired)
+	c.appendLog(k, z, r, int(d.Add))
+	c.expireState(k, z.Entry(), d.ExpireAtMs)
+	return ""
+}
+
+// has reports whether an id stands in a sorted set, still inside or not. One that does not takes room, whatever is trimmed for it: it may
+// be of any length.
+func has(z *store.ZSet, id []byte) bool {
+	_, held := z.Score(id)
+	return held
 }
 
 // window returns the rank of the first entry later than since, and how many there are up to now.
@@ -343,8 +323,8 @@ func scoreTime(score float64) int64 {
 func (c *Ctx) forgetMember(k store.Key, z *store.ZSet, l throttle.Log, r *policy.Request, inside bool) (v throttle.Verdict, wireError string) {
 	since := l.Since(c.now)
 	if inside && !r.Call.Peek {
-		if c.srv.unwritable != "" {
-			return v, c.srv.unwritable
+		if wireError = c.refuseState(false); wireError != "" {
+			return v, wireError
 		}
 		z.Remove(r.Member)
 		c.effect("ZREM", k.Name, r.Member)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"headgate/store"
 )
 
 // limiterHistories is how many random histories the commands are compared on; -rapid.seed repeats a run.
@@ -17,7 +19,12 @@ var limiterHistories = flag.Int("limiter.histories", 5000, "random histories for
 
 func checkLimiterHistories(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
-	require.NoError(t, flag.Set("rapid.checks", strconv.Itoa(*limiterHistories)))
+	checkHistories(t, *limiterHistories, property)
+}
+
+func checkHistories(t *testing.T, histories int, property func(*rapid.T)) {
+	t.Helper()
+	require.NoError(t, flag.Set("rapid.checks", strconv.Itoa(histories)))
 	rapid.Check(t, property)
 }
 
@@ -67,6 +74,12 @@ func twoWindowsUsed(m *listModel, at int64) int64 {
 	return current + (last*(m.window-at%m.window)+m.window-1)/m.window
 }
 
+// takes reports whether a call that was allowed takes room: for an entry or a slice, of which there may be one more than before, or for
+// a counter's key, which is alive up to the last millisecond.
+func (m *listModel) takes(before *listModel, now int64) bool {
+	return len(m.requests) > 0 && (!m.fixed || len(before.requests) == 0 || now > before.end)
+}
+
 // ask charges the model and answers as the command does, by trying one millisecond after another.
 func (m *listModel) ask(now, cost int64, peek bool) string {
 	limited, retry := int64(0), int64(-1)
@@ -95,7 +108,8 @@ func (m *listModel) ask(now, cost int64, peek bool) string {
 	return fmt.Sprintf("[%d %d %d %d %d]", limited, m.limit, max(m.limit-m.used(m, now), 0), retry, reset)
 }
 
-// TestLimiterCommandsAgainstLists makes random calls and compares all five numbers of each with a model that keeps every request.
+// TestLimiterCommandsAgainstLists makes random calls and compares all five numbers of each with a model that keeps every request. At times
+// no memory is left: the answer is then the same, or OOM, which changes nothing and is for calls alone that take room.
 func TestLimiterCommandsAgainstLists(t *testing.T) {
 	for _, limiter := range []struct {
 		call string
@@ -121,8 +135,21 @@ func TestLimiterCommandsAgainstLists(t *testing.T) {
 					if peek {
 						line += " PEEK"
 					}
-					if want, got := m.ask(w.now/1e6, cost, peek), w.call(line); want != got {
+					short := rapid.IntRange(0, 2).Draw(r, "short") == 0
+					w.setShort(short)
+					size := w.elements("k")
+					before := *m
+					want, got := m.ask(w.now/1e6, cost, peek), w.call(line)
+					switch {
+					case short && got == wireOOM:
+						if peek || cost == 0 || want[1] == '1' || !m.takes(&before, w.now/1e6) || w.elements("k") != size {
+							r.Fatalf("%s\nmodel: %s\ngot:   %s", line, want, got)
+						}
+						*m = before
+					case want != got:
 						r.Fatalf("%s\nmodel: %s\ngot:   %s", line, want, got)
+					case short && w.elements("k") > size:
+						r.Fatalf("%s\nhas %d elements without room, and had %d", line, w.elements("k"), size)
 					}
 				}
 			})
@@ -131,7 +158,8 @@ func TestLimiterCommandsAgainstLists(t *testing.T) {
 }
 
 // TestTakeAllOrNothing asks the same limits at once, and on another server one by one: if all pass, both come to the same state and
-// numbers; if one limits, nothing has changed and the numbers are those of the single peeks.
+// numbers; if one limits, nothing has changed and the numbers are those of the single peeks. At times no memory is left, and then it may
+// be refused where a key or an entry would be new, and nothing has changed either.
 func TestTakeAllOrNothing(t *testing.T) {
 	limits := map[string]string{
 		"a": "GCRA %s 3 1 10ms", "b": "FIXED %s 4 25ms", "c": "LOG %s 3 30ms", "d": "SLIDING %s 5 20ms SLICES 4", "e": "BUCKET %s 2 1 7ms", "f": "GCRA %s -1 1 1s",
@@ -145,6 +173,7 @@ func TestTakeAllOrNothing(t *testing.T) {
 		for range rapid.IntRange(1, 15).Draw(r, "calls") {
 			at.now += rapid.Int64Range(0, 12).Draw(r, "step") * 1e6
 			single.now = at.now
+			short := rapid.IntRange(0, 2).Draw(r, "short") == 0
 			names := rapid.Permutation([]string{"a", "b", "c", "d", "e", "f"}).Draw(r, "policies")[:rapid.IntRange(1, 6).Draw(r, "pairs")]
 			take, costs := fmt.Sprintf("RL.TAKE %d", len(names)), " COSTS"
 			index, peeks, charges := -1, []string{}, []string{}
@@ -159,6 +188,14 @@ func TestTakeAllOrNothing(t *testing.T) {
 				}
 				peeks, charges = append(peeks, peek), append(charges, call)
 			}
+			at.setShort(short)
+			before := at.contents()
+			got := at.call(take + costs)
+			if got == wireOOM && short && index < 0 && slices.Equal(before, at.contents()) && slices.ContainsFunc(names, func(name string) bool {
+				return name == "c" || name == "d" || at.elements("k:"+name) == 0
+			}) {
+				continue
+			}
 			if index < 0 {
 				for i, call := range charges {
 					peeks[i] = single.call(call)
@@ -169,13 +206,86 @@ func TestTakeAllOrNothing(t *testing.T) {
 				limited = 1
 			}
 			want := fmt.Sprintf("[%d %d [%s]]", limited, index, strings.Join(peeks, " "))
-			if got := at.call(take + costs); want != got {
+			if want != got {
 				r.Fatalf("%s\none by one: %s\nat once:    %s", take+costs, want, got)
 			}
 		}
 		got := slices.DeleteFunc(at.contents(), func(line string) bool { return strings.HasPrefix(line, policiesKey) })
 		if want := single.contents(); !slices.Equal(want, got) {
 			r.Fatalf("states differ:\n%v\n%v", want, got)
+		}
+	})
+}
+
+// elements is how many entries a key has, 0 for none.
+func (w *clockClient) elements(key string) (n int) {
+	e, found := w.srv.keys.DB(0).Look(w.srv.keys.Key([]byte(key)), w.now/1e6)
+	if !found {
+		return 0
+	}
+	switch e.Kind() {
+	case store.KindHash:
+		n, _ = strconv.Atoi(w.call("HLEN " + key))
+	case store.KindZSet:
+		n, _ = strconv.Atoi(w.call("ZCARD " + key))
+	default:
+		n = 1
+	}
+	return n
+}
+
+// TestLimitersWithoutRoom makes random calls of every limiter to two servers, of which one has at times no memory left. What that answers
+// is what the other does, or OOM, and then nothing has changed. The calls come by themselves, from scripts and in transactions.
+func TestLimitersWithoutRoom(t *testing.T) {
+	calls := []string{
+		"CL.THROTTLE t 3 10 1 %d", "RL.THROTTLE t 2 5 1 %d", "GCRA g 2 10 0.5 TOKENS 1", "RL.GCRA g 3 10 1s COST %d", "RL.BUCKET b 3 10 1s COST %d",
+		"RL.QUEUE q 3 10 1s COST %d", "RL.FIXED f 4 300ms COST %d", "RL.FIXED f 4 200ms ALIGNED COST %d", "RL.SLIDING s 5 400ms SLICES 4 COST %d",
+		"RL.SLIDING s 4 500ms SLICES 2 COST %d", "RL.SLIDING s 5 400ms SLICES 1 PEEK", "RL.LOG l 4 300ms COST %d", "RL.LOG m 3 300ms MEMBER id%d",
+		"RL.LOG m 2 400ms MEMBER id%d PEEK", "RL.LOG m 3 300ms MEMBER id0 COST -1", "RL.ACQUIRE a 2 300ms MEMBER id%d", "RL.ACQUIRE a 1 200ms PEEK",
+		"RL.RENEW a id%d 400ms", "RL.RELEASE a id%d", "RL.TAKE 3 pg tg pf tf ps ts COST %d", "RL.TAKE 2 pl tl pg tg COST %d",
+	}
+	w, roomy := newClockClient(t), newClockClient(t)
+	checkHistories(t, *limiterHistories/10, func(r *rapid.T) { // each of which compares the servers after every call
+		w.setShort(false)
+		w.now += 1e9
+		roomy.now = w.now
+		for _, c := range []*clockClient{w, roomy} {
+			c.call("FLUSHALL")
+			for _, policy := range []string{"pg GCRA 3 10 1s", "pf FIXED 4 300ms", "ps SLIDING 5 400ms", "pl LOG 4 300ms"} {
+				require.Equal(t, "OK", c.call("RL.POLICY SET "+policy))
+			}
+		}
+		for range rapid.IntRange(1, 30).Draw(r, "calls") {
+			w.now += rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(0, 150)).Draw(r, "step") * 1e6
+			roomy.now = w.now
+			w.setShort(rapid.Bool().Draw(r, "short"))
+			call := rapid.SampledFrom(calls).Draw(r, "call")
+			if strings.Contains(call, "%d") {
+				call = fmt.Sprintf(call, rapid.IntRange(-1, 3).Draw(r, "number"))
+			}
+			before, got := w.contents(), ""
+			switch rapid.IntRange(0, 3).Draw(r, "way") {
+			case 0:
+				got = w.ask(append([]string{"EVAL", "local r = redis.pcall(unpack(ARGV)) if type(r) == 'table' and r.err then return {err = r.err} end return r", "0"}, strings.Fields(call)...)...)
+			case 1:
+				w.call("MULTI")
+				require.Equal(t, "QUEUED", w.call(call))
+				got = strings.TrimSuffix(strings.TrimPrefix(w.call("EXEC"), "["), "]")
+			default:
+				got = w.call(call)
+			}
+			if w.srv.memory.short && strings.HasPrefix(got, wireOOM) {
+				if !slices.Equal(before, w.contents()) {
+					r.Fatalf("%s was refused and has changed something:\n%v\n%v", call, before, w.contents())
+				}
+				continue
+			}
+			if want := roomy.call(call); want != got {
+				r.Fatalf("%s\nwith room: %s\ngot:       %s", call, want, got)
+			}
+			if want, got := roomy.contents(), w.contents(); !slices.Equal(want, got) {
+				r.Fatalf("%s: states differ\n%v\n%v", call, want, got)
+			}
 		}
 	})
 }

@@ -215,13 +215,14 @@ func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
 			return h.failedCall()
 		}
 	}
-	h.wrote = h.wrote || cmd.Flags&Write != 0
-	frozen := c.nowNs
+	h.wrote = h.wrote || cmd.Flags&Write != 0 && !cmd.asksForRoom()
+	frozen, dirty := c.nowNs, h.srv.keys.Dirty()
 	if cmd == h.time {
 		c.nowNs = h.srv.clock.Read()
 	}
 	h.tick++
 	c.call(h.tick%timedEvery == 0)
+	h.wrote = h.wrote || cmd.asksForRoom() && h.srv.keys.Dirty() != dirty // most limiters' calls that limit write nothing
 	c.nowNs = frozen
 	if c.failed {
 		return h.failedCall()
@@ -257,11 +258,15 @@ func (h *scripts) refusal(cmd *Command, n int) string {
 		return errCalledWrite
 	case h.srv.unwritable != "" && cmd.wantsDisk():
 		return h.srv.unwritable
-	case h.full && !h.wrote && cmd.Flags&DenyOOM != 0:
+	case h.lacksRoom() && cmd.wantsMemory():
 		return errOOM
 	}
 	return ""
 }
+
+// lacksRoom reports whether what needs memory is refused to the running script: it began without, and has written nothing that would be
+// left half done.
+func (h *scripts) lacksRoom() bool { return h.full && !h.wrote }
 
 // failedCall remembers the error that a called command was answered with, and returns the reply.
 func (h *scripts) failedCall() []byte {
