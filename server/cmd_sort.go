@@ -43,18 +43,52 @@ func sortKeys() []KeySpec {
 	return append(keys("RO ACCESS", 1, 1, 1), KeySpec{Access: "RO ACCESS", Begin: 1, Step: 1, Other: nobodyKnows})
 }
 
-// sortStoreKey finds the key behind the last STORE.
+// sortWord is a word of SORT's options.
+type sortWord uint8
+
+const (
+	sortNoWord sortWord = iota
+	sortAsc
+	sortDesc
+	sortAlpha
+	sortLimit
+	sortStore
+	sortBy
+	sortGet
+)
+
+// sortWordAt returns the word at args[i], whose values follow it, and where the next one stands. It is the only one that knows what in
+// a SORT is a word and what a value: both the handler and the search for keys take their steps from it.
+func sortWordAt(args [][]byte, i int, stores bool) (word sortWord, next int) {
+	more := len(args) - i - 1
+	switch a := args[i]; {
+	case equalFold(a, "ASC"):
+		return sortAsc, i + 1
+	case equalFold(a, "DESC"):
+		return sortDesc, i + 1
+	case equalFold(a, "ALPHA"):
+		return sortAlpha, i + 1
+	case more > 1 && equalFold(a, "LIMIT"):
+		return sortLimit, i + 3
+	case stores && more > 0 && equalFold(a, "STORE"):
+		return sortStore, i + 2
+	case more > 0 && equalFold(a, "BY"):
+		return sortBy, i + 2
+	case more > 0 && equalFold(a, "GET"):
+		return sortGet, i + 2
+	}
+	return sortNoWord, i + 1
+}
+
+// sortStoreKey finds the key behind the last STORE, which is the one that counts.
 func sortStoreKey(indexes []int, args [][]byte) []int {
 	found := 0
-	for i := 2; i < len(args); i++ {
-		switch {
-		case equalFold(args[i], "LIMIT"):
-			i += 2
-		case equalFold(args[i], "GET"), equalFold(args[i], "BY"):
-			i++
-		case equalFold(args[i], "STORE") && i+1 < len(args):
+	for i := 2; i < len(args); {
+		word, next := sortWordAt(args, i, true)
+		if word == sortStore {
 			found = i + 1
 		}
+		i = next
 	}
 	if found > 0 {
 		indexes = append(indexes, found)
@@ -77,46 +111,43 @@ type sorting struct {
 // sortArgs parses the options, or sends the error and returns false.
 func (c *Ctx) sortOptions(stores bool) (o sorting, ok bool) {
 	o.count = -1
-	for i := 2; i < len(c.args); i++ {
-		more := len(c.args) - i - 1
-		switch {
-		case c.is(i, "ASC"):
+	for i := 2; i < len(c.args); {
+		word, next := sortWordAt(c.args, i, stores)
+		switch word {
+		case sortAsc:
 			o.reverse = false
-		case c.is(i, "DESC"):
+		case sortDesc:
 			o.reverse = true
-		case c.is(i, "ALPHA"):
+		case sortAlpha:
 			o.alpha = true
-		case more > 1 && c.is(i, "LIMIT"):
+		case sortLimit:
 			if o.start, ok = c.integer(i + 1); !ok {
 				return o, false
 			}
 			if o.count, ok = c.integer(i + 2); !ok {
 				return o, false
 			}
-			i += 2
-		case stores && more > 0 && c.is(i, "STORE"):
-			i++
-			o.store = i
-		case more > 0 && c.is(i, "BY"):
-			i++
-			o.by = c.args[i]
+		case sortStore:
+			o.store = i + 1
+		case sortBy:
+			o.by = c.args[i+1]
 			if bytes.IndexByte(cutAtNUL(o.by), '*') < 0 {
 				o.as = true
 			} else if !c.mayReadEveryKey() {
 				c.err("ERR BY option of SORT denied due to insufficient ACL permissions.")
 				return o, false
 			}
-		case more > 0 && c.is(i, "GET"):
+		case sortGet:
 			if !c.mayReadEveryKey() {
 				c.err("ERR GET option of SORT denied due to insufficient ACL permissions.")
 				return o, false
 			}
-			i++
-			o.get = append(o.get, c.args[i])
+			o.get = append(o.get, c.args[i+1])
 		default:
 			c.err(errSyntax)
 			return o, false
 		}
+		i = next
 	}
 	return o, true
 }

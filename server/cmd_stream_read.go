@@ -47,9 +47,55 @@ var (
 	readStreamsArg = block("streams", key("key").multi(), str("id").multi()).after("STREAMS")
 )
 
-// streamKeys declares the keys behind STREAMS, which is searched from an argument on: half of what follows it.
+// streamKeys declares the keys behind STREAMS, which clients are told to search from an argument on: half of what follows it.
 func streamKeys(from int) []KeySpec {
-	return []KeySpec{{Access: "RO ACCESS", Keyword: "STREAMS", Begin: from, Last: -1, Step: 1, Limit: 2}}
+	return []KeySpec{{Access: "RO ACCESS", Keyword: "STREAMS", Begin: from, Behind: behindStreams, Last: -1, Step: 1, Limit: 2}}
+}
+
+// readWord is a word of the options of XREAD and XREADGROUP.
+type readWord uint8
+
+const (
+	readNoWord readWord = iota
+	readBlock
+	readCount
+	readStreams
+	readGroup
+	readNoAck
+)
+
+// readWordAt returns the word at args[i], whose values follow it, and where the next one stands, or for STREAMS the first key. It is
+// the only one that knows what in a line is a word and what a value: both the handler and the search for keys take their steps from it.
+func readWordAt(args [][]byte, i int) (word readWord, next int) {
+	more := len(args) - i - 1
+	switch a := args[i]; {
+	case more > 0 && equalFold(a, "BLOCK"):
+		return readBlock, i + 2
+	case more > 0 && equalFold(a, "COUNT"):
+		return readCount, i + 2
+	case more > 0 && equalFold(a, "STREAMS"):
+		return readStreams, i + 1
+	case more > 1 && equalFold(a, "GROUP"):
+		return readGroup, i + 3
+	case equalFold(a, "NOACK"):
+		return readNoAck, i + 1
+	}
+	return readNoWord, i + 1
+}
+
+// behindStreams finds the first key, or returns 0 if there is none, or a word before it that the handler refuses.
+func behindStreams(args [][]byte) int {
+	for i := 1; i < len(args); {
+		word, next := readWordAt(args, i)
+		switch word {
+		case readStreams:
+			return next
+		case readNoWord:
+			return 0
+		}
+		i = next
+	}
+	return 0
 }
 
 // streamRead is what XREAD and XREADGROUP are told.
@@ -74,39 +120,37 @@ type streamPosition struct {
 // streamReadArgs parses the words up to the keys, or sends the error and returns false.
 func (c *Ctx) streamReadArgs(grouped bool) (o streamRead, ok bool) {
 	o.grouped = grouped
-	for i := 1; i < len(c.args) && o.firstKey == 0; i++ {
-		more := len(c.args) - i - 1
-		switch {
-		case more > 0 && c.is(i, "BLOCK"):
+	for i := 1; i < len(c.args) && o.firstKey == 0; {
+		word, next := readWordAt(c.args, i)
+		switch word {
+		case readBlock:
 			if c.srv.scripts.ctx != nil {
 				c.errf("ERR %s command is not allowed with BLOCK option from scripts", c.args[0])
 				return o, false
 			}
-			i++
 			o.blocks = true
-			if o.until, ok = c.timeout(i, timeoutMs); !ok {
+			if o.until, ok = c.timeout(i+1, timeoutMs); !ok {
 				return o, false
 			}
-		case more > 0 && c.is(i, "COUNT"):
-			i++
-			if o.count, ok = c.integer(i); !ok {
+		case readCount:
+			if o.count, ok = c.integer(i + 1); !ok {
 				return o, false
 			}
 			o.count = max(o.count, 0)
-		case more > 0 && c.is(i, "STREAMS"):
-			o.firstKey, o.keys = i+1, more/2
-			if more%2 != 0 {
+		case readStreams:
+			behind := len(c.args) - next
+			o.firstKey, o.keys = next, behind/2
+			if behind%2 != 0 {
 				c.err(errReadUnbalanced)
 				return o, false
 			}
-		case more > 1 && c.is(i, "GROUP"):
+		case readGroup:
 			if !grouped {
 				c.err(errReadGroupOption)
 				return o, false
 			}
 			o.group = i + 1
-			i += 2
-		case c.is(i, "NOACK"):
+		case readNoAck:
 			if !grouped {
 				c.err(errReadNoAck)
 				return o, false
@@ -116,6 +160,7 @@ func (c *Ctx) streamReadArgs(grouped bool) (o streamRead, ok bool) {
 			c.err(errSyntax)
 			return o, false
 		}
+		i = next
 	}
 	switch {
 	case o.firstKey == 0:

@@ -167,13 +167,18 @@ func (c *Command) isNamed(names ...string) bool {
 type KeySpec struct {
 	Access  string // flags of Redis's key specs: "RW UPDATE ACCESS", "RO ACCESS", "OW UPDATE", …
 	Begin   int    // argument index of the first key, or of the count that precedes the keys
-	Keyword string // when set, keys begin after this word, searched from argument Begin on
+	Keyword string // when set, keys begin after this word, which clients are told to search from argument Begin on
 	Last    int    // index of the last key relative to the first; negative: counted from the end, -1 the last argument
 	Step    int    // distance between keys
 	Limit   int    // with Last -1: 2 means that only the first half of the arguments are keys, and so on
 	KeyNum  bool   // argument Begin holds the number of keys, which follow it
 
-	// Other finds keys that none of this can tell of, and appends their indexes; COMMAND shows them as unknown.
+	// Behind returns, with Keyword, the argument index behind that word, or 0 if it is not there. The word may be the value of another
+	// option, too, so nothing but the handler's own steps through its options can tell.
+	Behind func(args [][]byte) int
+
+	// Other finds keys that none of this can tell of, and appends their indexes; COMMAND shows them as unknown. Like Behind, it goes
+	// through the options by the handler's own steps.
 	Other func(indexes []int, args [][]byte) []int
 	Skip  int // with KeyNum: how many arguments stand between the number and the first key
 
@@ -206,12 +211,9 @@ func (k KeySpec) find(indexes []int, args [][]byte) []int {
 	}
 	first := k.Begin
 	if k.Keyword != "" {
-		from := min(k.Begin, len(args))
-		first = slices.IndexFunc(args[from:], func(a []byte) bool { return strings.EqualFold(string(a), k.Keyword) })
-		if first < 0 {
+		if first = k.Behind(args); first == 0 {
 			return indexes
 		}
-		first += from + 1
 	}
 	if k.KeyNum {
 		if first >= len(args) {
@@ -480,6 +482,9 @@ func (c *Command) check() {
 		}
 		if k.Begin < 1 || k.Step < 1 || (k.Begin >= max(c.Arity, -c.Arity) && !more && c.Flags&NoMandatoryKeys == 0 && k.Keyword == "" && c.Group != GroupThrottle) {
 			fail("key position outside the arguments")
+		}
+		if (k.Keyword != "") != (k.Behind != nil) {
+			fail("keyword without the way to it")
 		}
 	}
 }

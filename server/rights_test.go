@@ -1,0 +1,344 @@
+package server
+
+import (
+	"flag"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/acl"
+	"headgate/server/config"
+	"headgate/store"
+)
+
+var (
+	rightsLines = flag.Int("rights.n", 10_000, "random command lines of TestNoCommandTouchesAKeyThatWasNotJudged")
+	rightsSeed  = flag.Uint64("rights.seed", 0, "its seed; 0 draws one")
+)
+
+// asUser returns an administrator's connection, and one of a user with these rules.
+func asUser(t testing.TB, rules ...string) (admin, user *workerClient) {
+	s := New(config.NewLive(unsaved()), Options{})
+	admin, user = newWorkerClientOf(t, s), newWorkerClientOf(t, s)
+	require.Equal(t, "+OK\r\n", admin.ask(append([]string{"ACL", "SETUSER", "u", "on", "nopass"}, rules...)...))
+	require.Equal(t, "+OK\r\n", user.ask("AUTH", "u", "x"))
+	return admin, user
+}
+
+// TestSortStoresAtNoKeyWithoutTheRight: the last STORE counts, also behind a key that is called like an option.
+func TestSortStoresAtNoKeyWithoutTheRight(t *testing.T) {
+	for _, word := range []string{"BY", "GET", "LIMIT", "STORE"} {
+		t.Run(word, func(t *testing.T) {
+			admin, user := asUser(t, "+@all", "~ok", "~"+word)
+			admin.ask("RPUSH", "ok", "1")
+			require.Equal(t, "-"+errDeniedKey+"\r\n", user.ask("SORT", "ok", "STORE", word, "STORE", "secret"))
+			require.Equal(t, ":0\r\n", admin.ask("EXISTS", "secret"))
+			require.Equal(t, ":1\r\n", user.ask("SORT", "ok", "STORE", "secret", "STORE", word))
+			require.Equal(t, "*2\r\n$2\r\nok\r\n$6\r\nsecret\r\n", admin.ask("COMMAND", "GETKEYS", "SORT", "ok", "STORE", word, "STORE", "secret"))
+		})
+	}
+}
+
+// TestXReadGroupReadsNoKeyWithoutTheRight: the keys stand behind the STREAMS that is an option, not behind a consumer of that name.
+func TestXReadGroupReadsNoKeyWithoutTheRight(t *testing.T) {
+	for _, line := range [][]string{
+		{"XREADGROUP", "NOACK", "GROUP", "g", "STREAMS", "STREAMS", "secret", ">"},
+		{"XREADGROUP", "NOACK", "GROUP", "STREAMS", "STREAMS", "STREAMS", "secret", ">"},
+		{"XREADGROUP", "COUNT", "1", "GROUP", "g", "streams", "STREAMS", "secret", ">"},
+	} {
+		t.Run(strings.Join(line, " "), func(t *testing.T) {
+			admin, user := asUser(t, "+@all", "~STREAMS", "~streams")
+			admin.ask("XADD", "secret", "1-1", "f", "v")
+			admin.ask("XGROUP", "CREATE", "secret", "g", "0")
+			admin.ask("XGROUP", "CREATE", "secret", "STREAMS", "0")
+			require.Equal(t, "-"+errDeniedKey+"\r\n", user.ask(line...))
+			require.Equal(t, "*1\r\n$6\r\nsecret\r\n", admin.ask(append([]string{"COMMAND", "GETKEYS"}, line...)...))
+		})
+	}
+}
+
+// mineTime is long past: a key that had to be gone by then is removed by whoever looks for it, so that each look at it shows.
+const mineTime = 1
+
+// lineMaker draws command lines from the table, with the commands' own words as keys and values. Each word is a key: one that a line's
+// judgement has seen holds data, the others are mines.
+type lineMaker struct {
+	*rand.Rand
+	t           *testing.T
+	srv         *Server
+	admin, user *workerClient
+	commands    []*Command
+	words       []string // all that may be keys
+	own         []string // those of the command that is drawn
+}
+
+func newLineMaker(t *testing.T, seed uint64, wanted func(cmd *Command) bool) *lineMaker {
+	admin, user := asUser(t, "+@all")
+	m := &lineMaker{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, srv: admin.srv, admin: admin, user: user}
+	words := map[string]bool{"a": true, "b": true, "-1": true, "0": true, "1": true, "2": true, "3": true, "0-1": true, ">": true, "$": true}
+	for _, cmd := range m.srv.commands.all {
+		if cmd.Handler == nil || !wanted(cmd) {
+			continue
+		}
+		m.commands = append(m.commands, cmd)
+		for _, token := range tokensOf(nil, cmd.Args) {
+			words[token] = true
+		}
+	}
+	m.words = slices.Sorted(maps.Keys(words))
+	for _, name := range []string{"a", "b", "COST", "PEEK"} {
+		require.Equal(t, "+OK\r\n", admin.ask("RL.POLICY", "SET", name, "GCRA", "3", "3", "1s"))
+	}
+	for _, word := range m.words {
+		m.lay(word)
+	}
+	return m
+}
+
+// tokensOf appends the fixed words of arguments that could be keys, too.
+func tokensOf(list []string, args []Arg) []string {
+	for _, a := range args {
+		if a.Token != "" && !strings.ContainsAny(a.Token, " \"*?[]\\") {
+			list = append(list, a.Token)
+		}
+		list = tokensOf(list, a.Args)
+	}
+	return list
+}
+
+// lay makes a word a mine.
+func (m *lineMaker) lay(word string) {
+	m.srv.keys.DB(0).SetString(m.srv.keys.Key([]byte(word)), []byte(word), mineTime)
+}
+
+// explodes reports whether a mine is not any more as it was laid.
+func (m *lineMaker) explodes(word string) bool {
+	e, found := m.srv.keys.DB(0).Peek(m.srv.keys.Key([]byte(word)))
+	return !found || e.ExpireAt() != mineTime || e.Kind() != store.KindString || string(e.Bytes(nil)) != word
+}
+
+func (m *lineMaker) pick(from ...string) string { return from[m.IntN(len(from))] }
+
+// word draws a key or a value: half of the time a word of the command itself.
+func (m *lineMaker) word() string {
+	if len(m.own) > 0 && m.IntN(2) == 0 {
+		return m.pick(m.own...)
+	}
+	return m.pick(m.words...)
+}
+
+// segments draws what stands for each of the arguments.
+func (m *lineMaker) segments(args []Arg) (all [][]string) {
+	for _, a := range args {
+		if a.Optional && m.IntN(2) == 0 {
+			continue
+		}
+		times := 1
+		if a.Multiple {
+			times += m.IntN(3)
+		}
+		var one []string
+		for i := range times {
+			if a.Token != "" && a.Type != "pure-token" && (i == 0 || a.EachTok) {
+				one = append(one, a.Token)
+			}
+			one = append(one, m.value(a)...)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func (m *lineMaker) value(a Arg) []string {
+	switch {
+	case a.Type == "block":
+		return slices.Concat(m.segments(a.Args)...)
+	case a.Type == "oneof":
+		choice := a.Args[m.IntN(len(a.Args))]
+		choice.Optional = false
+		return slices.Concat(m.segments([]Arg{choice})...)
+	case a.Type == "pure-token":
+		return []string{a.Token}
+	case a.Name == "id":
+		return []string{m.pick(">", "0", "$", "0-1")}
+	case a.Type == "integer" && m.IntN(8) > 0:
+		return []string{m.pick("1", "2", "3", "1", "0", "-1")}
+	case (a.Type == "double" || a.Type == "unix-time") && m.IntN(8) > 0:
+		return []string{m.pick("1", "2")}
+	}
+	return []string{m.word()}
+}
+
+// line draws a command line: sometimes with its arguments in another order, some of them twice, or with words anywhere.
+func (m *lineMaker) line(cmd *Command) []string {
+	m.own = tokensOf([]string{"a"}, cmd.Args)
+	all := m.segments(cmd.Args)
+	options := slices.DeleteFunc(slices.Clone(cmd.Args), func(a Arg) bool { return !a.Optional })
+	for len(options) > 0 && m.IntN(2) == 0 {
+		again := options[m.IntN(len(options))]
+		again.Optional = false
+		all = slices.Insert(all, m.IntN(len(all)+1), m.segments([]Arg{again})...)
+	}
+	if len(all) > 2 && m.IntN(2) == 0 {
+		some := all[m.IntN(2) : len(all)-m.IntN(2)]
+		m.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
+	}
+	words := slices.Concat(all...)
+	for len(words) > 0 && m.IntN(5) == 0 {
+		words[m.IntN(len(words))] = m.word()
+	}
+	words = append(strings.Split(cmd.fullName, "|"), words...)
+	switch cmd.Name {
+	case "eval", "eval_ro":
+		words[1] = calling
+	case "fcall", "fcall_ro":
+		words[1] = "call"
+	}
+	return words
+}
+
+// calling is a script that calls what it is given.
+const calling = "return redis.call(unpack(ARGV))"
+
+// judged returns the keys of a line as the judgement sees them.
+func (m *lineMaker) judged(cmd *Command, line []string) map[string]acl.Access {
+	if !cmd.arityOK(len(line)) {
+		return nil
+	}
+	args := make([][]byte, len(line))
+	for i, word := range line {
+		args[i] = []byte(word)
+	}
+	found := map[string]acl.Access{}
+	for _, k := range (&Ctx{srv: m.srv}).described(cmd, args).Keys {
+		found[line[k.Arg]] |= k.Access
+	}
+	return found
+}
+
+// secret is the element of a key's value that nobody learns without the right to read it.
+func secret(word string) string { return "<the secret of " + word + ">" }
+
+// fill has a key hold data of some type.
+func (m *lineMaker) fill(word string, line []string) {
+	m.admin.ask("DEL", word)
+	switch m.IntN(8) {
+	case 0:
+		m.admin.ask("SET", word, secret(word))
+	case 1:
+		m.admin.ask("SET", word, "1")
+	case 2:
+		m.admin.ask("RPUSH", word, "1", secret(word))
+	case 3:
+		m.admin.ask("SADD", word, "1", secret(word))
+	case 4:
+		m.admin.ask("ZADD", word, "1", "1", "2", secret(word))
+	case 5:
+		m.admin.ask("HSET", word, "1", "1", "a", secret(word))
+	default:
+		m.admin.ask("XADD", word, "1-1", "a", secret(word))
+		for _, group := range line {
+			m.admin.ask("XGROUP", "CREATE", word, group, "0")
+		}
+	}
+}
+
+// rules are the rights to just these keys.
+func rules(keys map[string]acl.Access) (list []string) {
+	for _, word := range slices.Sorted(maps.Keys(keys)) {
+		switch keys[word] {
+		case acl.ReadKey:
+			list = append(list, "%R~"+word)
+		case acl.WriteKey:
+			list = append(list, "%W~"+word)
+		default:
+			list = append(list, "~"+word)
+		}
+	}
+	return list
+}
+
+// run runs a line as the user, now and then in a transaction, and returns all that was answered.
+func (m *lineMaker) run(line []string) string {
+	if m.IntN(4) == 0 {
+		return m.user.ask("MULTI") + m.user.ask(line...) + m.user.ask("EXEC") + m.user.ask("DISCARD")
+	}
+	reply := m.user.ask(line...)
+	m.srv.endWait(m.user.conn.Client.(*Client))
+	m.user.ask("UNWATCH")
+	return reply
+}
+
+// writesState are commands whose keys are declared as read, as redis-server does, though they change what is kept beside the value.
+var writesState = []string{"xreadgroup", "pfcount"}
+
+// TestNoCommandTouchesAKeyThatWasNotJudged sends lines made of the commands' own words as a user who has rights to the keys that the
+// judgement sees in them, and to no others. No other key may be as much as looked for; a key with the right to write is not read from,
+// and one with the right to read not changed.
+func TestNoCommandTouchesAKeyThatWasNotJudged(t *testing.T) {
+	seed := *rightsSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	m := newLineMaker(t, seed, func(cmd *Command) bool {
+		return len(cmd.Keys) > 0 && cmd.Keys[0].Access != notKey
+	})
+	require.Equal(t, "$1\r\nl\r\n", m.admin.ask("FUNCTION", "LOAD", "#!lua name=l\nredis.register_function('call', function(KEYS, ARGV) "+calling+" end)"))
+	var counted, searched []*Command
+	for _, cmd := range m.commands {
+		switch {
+		case slices.ContainsFunc(cmd.Keys, func(k KeySpec) bool { return k.Keyword != "" || k.Other != nil }):
+			searched = append(searched, cmd)
+		case cmd.Flags&MovableKeys != 0:
+			counted = append(counted, cmd)
+		}
+	}
+	require.NotEmpty(t, counted)
+	require.NotEmpty(t, searched)
+	ran, done := map[string]int{}, 0
+	for range *rightsLines {
+		from := [][]*Command{m.commands, counted, searched}[m.IntN(3)]
+		cmd := from[m.IntN(len(from))]
+		line := m.line(cmd)
+		keys := m.judged(cmd, line)
+		before := map[string]string{}
+		for _, word := range slices.Sorted(maps.Keys(keys)) {
+			m.fill(word, line)
+			before[word] = m.admin.ask("DUMP", word)
+		}
+		require.Equal(t, "+OK\r\n", m.admin.ask(append([]string{"ACL", "SETUSER", "u", "resetkeys"}, rules(keys)...)...), "%q", line)
+		reply := m.run(line)
+		require.NotContains(t, reply, errDeniedKey, "%q", line)
+		if !strings.HasPrefix(reply, "-") {
+			ran[cmd.fullName]++
+			done++
+		}
+		for _, word := range m.words {
+			if _, known := keys[word]; !known && m.explodes(word) {
+				t.Fatalf("%q touches %q, and the judgement has seen only %v\nanswer: %q", line, word, keys, reply)
+			}
+		}
+		for _, word := range slices.Sorted(maps.Keys(keys)) {
+			if keys[word]&acl.ReadKey == 0 {
+				require.NotContains(t, strings.Join(line, " ")+reply, secret(word), "%q reads %q without the right to", line, word)
+			}
+			if keys[word]&acl.WriteKey == 0 && !slices.Contains(writesState, cmd.Name) {
+				require.Equal(t, before[word], m.admin.ask("DUMP", word), "%q changes %q without the right to", line, word)
+			}
+			m.admin.ask("DEL", word)
+			if slices.Contains(m.words, word) {
+				m.lay(word)
+			}
+		}
+	}
+	t.Logf("%d of %d lines were carried out, of %d of %d commands", done, *rightsLines, len(ran), len(m.commands))
+	require.Greater(t, done, *rightsLines/10, "most lines make no sense, so that little was looked at")
+	for _, cmd := range slices.Concat(counted, searched) {
+		require.NotZero(t, ran[cmd.fullName], "no line of %s was carried out", cmd.fullName)
+	}
+}
