@@ -11,7 +11,7 @@ import (
 // increxCommand is part of stringCommands.
 var increxCommand = &Command{
 	Name: "increx", Group: GroupString, Since: "8.8.0", Complexity: "O(1)",
-	Summary: "Add to the number at a key if the sum stays within bounds, set its TTL with it, and return the number and what was added.",
+	Summary: "Add to the number at a key if the sum stays within bounds, set its TTL with it, and return the number and what was added: with SATURATE no more than 64 bits hold, even if the number has moved further.",
 	Arity:   -2, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 	Args: []Arg{
 		key("key"), oneOf("increment", integer("integer").after("BYINT").fails(errNotInteger), double("float").after("BYFLOAT").fails(errNotFloat)).opt(),
@@ -130,7 +130,7 @@ func (c *Ctx) increxInt(o *increxOptions) {
 	sum, within := addWithin(current, delta, low, high)
 	applied := sum - current
 	if !within && o.saturate {
-		// Two numbers of 64 bits may lie further apart than the largest of them; what was applied is then cut too.
+		// Two numbers of 64 bits may lie further apart than the largest of them; what is told of it is then cut too.
 		applied = clampedDifference(sum, current)
 	} else if !within {
 		sum, applied = current, 0

@@ -220,6 +220,48 @@ var conversations = []struct{ name, calls string }{
 		RL.LOG k 2 1s COST 2 MEMBER x      | ERR syntax error
 		+980 RL.LOG k 2 1s MEMBER a        | [0 2 1 -1 1000]
 		ZSCORE k a                         | 1795268711000`},
+	{"sliding log: a look at an id that is inside, under a lowered limit", `
+		RL.LOG k 3 1s MEMBER a             | [0 3 2 -1 1000]
+		RL.LOG k 3 1s MEMBER b             | [0 3 1 -1 1000]
+		RL.LOG k 3 1s MEMBER c             | [0 3 0 -1 1000]
+		RL.LOG k 2 1s MEMBER a             | [0 2 0 -1 1000]
+		RL.LOG k 2 1s MEMBER a PEEK        | [0 2 0 -1 1000]
+		RL.LOG k 2 1s MEMBER a COST 0      | [0 2 0 -1 1000]
+		RL.LOG k 2 1s MEMBER a PEEK COST 1 | [0 2 0 -1 1000]
+		RL.LOG k 2 1s MEMBER d PEEK        | [1 2 0 1000 1000]
+		RL.LOG k 2 1s MEMBER d COST 0      | [1 2 0 1000 1000]
+		RL.LOG k 2 1s PEEK                 | [1 2 0 1000 1000]
+		+1000 RL.LOG k 2 1s MEMBER a PEEK  | [0 2 2 -1 0]
+		ZCARD k                            | 3`},
+	{"sliding window: a slice in the future does not count", `
+		HSET k 1795268711000 9             | 1
+		RL.SLIDING k 2 1s SLICES 2 PEEK    | [0 2 2 -1 0]
+		RL.SLIDING k 2 1s SLICES 2 COST -1 | [0 2 2 -1 0]
+		RL.SLIDING k 2 1s SLICES 2         | [0 2 1 -1 1500]
+		PTTL k                             | 1500
+		RL.SLIDING k 2 1s SLICES 2         | [0 2 0 -1 1500]
+		RL.SLIDING k 2 1s SLICES 2         | [1 2 0 1250 1500]
+		RL.SLIDING k 2 1s SLICES 2 COST -1 | [0 2 1 -1 1500]
+		HGETALL k                          | [1795268711000 9 1795268710000 1]
+		RL.SLIDING k 2 1s SLICES 2 COST -1 | [0 2 2 -1 0]
+		EXISTS k                           | 0`},
+	{"sliding window: slices that a foreign hand has written", `
+		HSET k 9223372036854775807 1       | 1
+		HSET k -9223372036854775808 7      | 1
+		RL.SLIDING k 2 1s                  | [0 2 1 -1 1100]
+		HGETALL k                          | [9223372036854775807 1 1795268710000 1]
+		HSET k 1795268710001 5             | 1
+		RL.SLIDING k 2 1s                  | [0 2 0 -1 1100]
+		RL.SLIDING k 2 1s SLICES 4         | [1 2 0 1125 1250]
+		RL.SLIDING k 3 1s SLICES 4         | [0 3 0 -1 1250]
+		HGETALL k                          | [9223372036854775807 1 1795268710000 3 1795268710001 5]`},
+	{"sliding window: several at once over a key with a slice in the future", `
+		RL.POLICY SET s SLIDING 2 1s       | OK
+		HSET k 1795268710100 9             | 1
+		RL.TAKE 1 s k                      | [0 -1 [[0 2 1 -1 1100]]]
+		RL.TAKE 1 s k COST 2               | [1 0 [[1 2 1 1100 1100]]]
+		PTTL k                             | 1100
+		+99 RL.TAKE 1 s k PEEK             | [0 -1 [[0 2 1 -1 1001]]]`},
 	{"sliding log: what lies outside the window does not count", `
 		ZADD k 1795268709000 old 1795268709001 in 1795268710001 later | 3
 		RL.LOG k 2 1s PEEK                 | [0 2 1 -1 1]

@@ -115,7 +115,7 @@ type slidingState struct {
 	counts  []int64
 	expired [maxTrimmed]int64 // beginnings of slices that count no longer
 	dropped int               // how many of them there are
-	foreign bool              // slices of another length, or of the future, count among these
+	foreign bool              // slices of another length count among these
 	broken  bool              // a field or its value is no number that a limiter writes
 	begins  bool              // nothing was charged yet in the slice that now lies in
 }
@@ -135,6 +135,7 @@ func (s *slidingState) read(w throttle.Sliding, now int64, field, value []byte) 
 			s.counts[i] = math.MaxInt64
 		}
 		s.foreign = s.foreign || start != w.StartOf(now, i)
+	case start > now: // which stays until it counts, if the key lives so long
 	case s.dropped < maxTrimmed:
 		s.expired[s.dropped] = start
 		s.dropped++
@@ -178,7 +179,7 @@ func (c *Ctx) storeSlices(k store.Key, h *store.Hash, w throttle.Sliding, s *sli
 	}
 	last := d.LastChanged
 	if s.foreign {
-		// The slices of another length are summed up in ours: keep those alone.
+		// The slices of another length are summed up in ours: keep those alone. What is of the future goes too.
 		last = len(s.counts) - 1
 		if h.Len() > 0 {
 			c.deleteState(k, h.Entry())
@@ -244,8 +245,8 @@ func (c *Ctx) decideLog(k store.Key, p *policy.Policy, r *policy.Request) (v thr
 		score, held := z.Score(r.Member)
 		inside := held && score > float64(since) && score <= float64(c.now)
 		switch {
-		case inside && call.Cost > 0:
-			call.Cost = 0 // an id that is inside is allowed again, and charged nothing
+		case inside && call.Cost >= 0:
+			call.Cost = 0 // an id that is inside is allowed again, and charged nothing; a look tells so too
 			d := l.Decide(c.now, int64(used), at, call)
 			d.Limited, d.RetryAfter = false, throttle.NoRetry
 			return d.Verdict, ""

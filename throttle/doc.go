@@ -77,6 +77,8 @@
 // that is being forgotten; so at most limit plus that slice's count pass in any window, and at most the limit in any whole
 // slices that make up a window. A limited caller that waits retry_after passes, and would not have a millisecond earlier.
 //
+// A slice that begins in the future, which no call at now can have charged, does not count.
+//
 // Its memory is one integer for each slice with traffic, at most slices + 1 of them, whatever the limit.
 //
 // Choose it for large limits, where the exact log would cost memory and a fixed window's doubled burst is too much.

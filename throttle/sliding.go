@@ -27,15 +27,15 @@ func (s Sliding) Counts() int { return int(s.slices) + 1 }
 // Start returns when the slice of now began, in Unix milliseconds, which is a multiple of the slice.
 func (s Sliding) Start(now int64) int64 { return now - floorMod(now, s.slice) }
 
-// Index returns where the count of a slice belongs that began at start. It is false for a slice that counts no longer. Slices of
-// another length, from before a change of the limit, count where their beginning lies; later ones than now count as the newest.
+// Index returns where the count of a slice belongs that began at start. It is false for a slice that counts no longer, and for one that
+// begins after now. Slices of another length, from before a change of the limit, count where their beginning lies.
 func (s Sliding) Index(now, start int64) (int, bool) {
 	current := s.Start(now)
-	if start >= current {
-		return 0, true
-	}
-	if start < current-s.slices*s.slice {
+	switch {
+	case start > now, start < current-s.slices*s.slice:
 		return 0, false
+	case start >= current:
+		return 0, true
 	}
 	return int((current - s.Start(start)) / s.slice), true
 }
