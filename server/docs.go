@@ -150,8 +150,12 @@ const metricsHead = `<!-- Generated from server/metrics.go by "go generate ./ser
 ` + "a name without dots, so that nobody else's web page can have a browser read it." + `
 
 ` + "With `metrics-password` everything but the last two asks for `metrics-user` and that password by HTTP's basic authentication. There" + `
-` + "is no TLS on this port: leave it on a loopback address or a private network, or put a proxy before it. The port takes 64 connections" + `
-and two scrapes at a time; a request has five seconds to arrive.
+` + "is no TLS on this port: leave it on a loopback address or a private network, or put a proxy before it." + `
+
+The port takes 80 connections at a time. For one more, the one gives way that has waited longest for its next request, or for its
+` + "first to arrive whole. A request has five seconds to arrive, and ten seconds may pass between two. Of `/metrics` and the page 64 answers," + `
+` + "two scrapes among them, are made at a time, and further ones are refused with 503; that leaves room for 16 probes, so that `/healthz` and" + `
+` + "`/readyz` are answered however many connections others hold. Their answers close the connection." + `
 
     scrape_configs:
       - job_name: headgate
