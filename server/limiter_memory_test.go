@@ -21,7 +21,7 @@ func limiterCases() (list []fullCase) {
 // setShort has no memory be left, or enough.
 func (w *clockClient) setShort(short bool) {
 	m := &w.srv.memory
-	m.max, m.watched, m.short, m.evict = 0, short, false, false
+	m.max, m.watched, m.short, m.evict, m.slice = 0, short, false, false, tenacity(fullTenacity)
 	if short {
 		m.max = 1
 	}
