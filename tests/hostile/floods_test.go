@@ -37,15 +37,12 @@ const (
 	shortPause = time.Second // a PING is answered at last
 )
 
-// open are the floods that the server does not withstand yet.
-var open = regexp.MustCompile(`^(auth|ping|eval|incr|reply|get|mget|psubscribe|half)`)
-
 // TestShortFloods lets each flood loose for a moment: the server lives, answers others, and takes no more memory than it may.
 func TestShortFloods(t *testing.T) {
 	only := regexp.MustCompile(*floodOnly)
 	for i := range flood.All {
 		f := &flood.All[i]
-		if open.MatchString(f.Name) || !only.MatchString(f.Name) {
+		if f.Open() && *floodOnly == "" || !only.MatchString(f.Name) {
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {
@@ -139,6 +136,9 @@ func judge(f *flood.Flood, row floodRow) string {
 func describe(r flood.Result) string {
 	text := fmt.Sprintf("%d PINGs: p50 %v, p99 %v, p99.9 %v, slowest %v (sent up to %v late); memory %s, peak %s, then %s",
 		r.Pings.Sent, ms(r.Pings.P50), ms(r.Pings.P99), ms(r.Pings.P999), ms(r.Pings.Slowest), ms(r.Pings.Late), mebibytes(r.Before), mebibytes(r.Peak), mebibytes(r.After))
+	if r.Tally.Complaint != "" {
+		text += "; answered -" + r.Tally.Complaint
+	}
 	text += fmt.Sprintf("; sent %s, read %s, %d connections, %d cut off, %d not taken, %d done", mebibytes(r.Tally.Sent), mebibytes(r.Tally.Received),
 		r.Tally.Conns, r.Tally.Cut, r.Tally.Refused, r.Tally.Rounds)
 	if r.Killed {

@@ -9,7 +9,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"headgate/tests/internal/harness"
@@ -31,11 +30,43 @@ var errSpent = errors.New("the flood has sent all that it may")
 
 // Tally is what the attackers have done.
 type Tally struct {
-	Sent, Received int64 // bytes
-	Conns          int64 // connections made
-	Cut            int64 // of which the server closed
-	Refused        int64 // that could not be made
-	Rounds         int64 // times that an attack came to its own end
+	Sent, Received int64  // bytes
+	Conns          int64  // connections made
+	Cut            int64  // of which the server closed
+	Refused        int64  // that could not be made
+	Rounds         int64  // times that an attack came to its own end
+	Errors         int64  // replies that were errors, of those that somebody looked at
+	Complaint      string // the first of them
+}
+
+// count is a Tally that all connections add to.
+type count struct {
+	mu sync.Mutex
+	t  Tally
+}
+
+func (c *count) add(what func(t *Tally)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	what(&c.t)
+}
+
+func (c *count) tally() Tally {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+// look takes note of a reply.
+func (c *count) look(v harness.Value) {
+	if v.Kind != '-' {
+		return
+	}
+	c.add(func(t *Tally) {
+		if t.Errors++; t.Complaint == "" {
+			t.Complaint = v.Text
+		}
+	})
 }
 
 // Conn is one of the attackers' connections.
@@ -43,9 +74,10 @@ type Conn struct {
 	net.Conn
 	Index int // of those at one time, from 0
 	Round int // of those with one index, from 0
+	raw   *net.TCPConn
 	ctx   context.Context
 	r     *bufio.Reader
-	tally *Tally
+	tally *count
 	all   *barrier
 	read  sync.WaitGroup
 }
@@ -80,14 +112,14 @@ func (b *barrier) wait(ctx context.Context) error {
 
 // attack runs a flood against a server from this process until the context ends.
 func attack(ctx context.Context, f *Flood, size Size, addr string, config *tls.Config) Tally {
-	var tally Tally
+	tally := new(count)
 	var group sync.WaitGroup
 	end, _ := ctx.Deadline()
 	all := newBarrier(f.Conns(size))
 	for i := range f.Conns(size) {
 		group.Go(func() {
 			for round := 0; ctx.Err() == nil; round++ {
-				quick := attackOnce(ctx, f, size, addr, config, end, &tally, all, i, round)
+				quick := attackOnce(ctx, f, size, addr, config, end, tally, all, i, round)
 				if quick && sleep(ctx, refusedPause) != nil {
 					return
 				}
@@ -100,33 +132,32 @@ func attack(ctx context.Context, f *Flood, size Size, addr string, config *tls.C
 	case <-ended:
 	case <-time.After(time.Until(end) + lastWords):
 	}
-	return Tally{Sent: atomic.LoadInt64(&tally.Sent), Received: atomic.LoadInt64(&tally.Received), Conns: atomic.LoadInt64(&tally.Conns),
-		Cut: atomic.LoadInt64(&tally.Cut), Refused: atomic.LoadInt64(&tally.Refused), Rounds: atomic.LoadInt64(&tally.Rounds)}
+	return tally.tally()
 }
 
 // attackOnce is one connection's life. It reports whether that came to nothing, so that a pause is due.
-func attackOnce(ctx context.Context, f *Flood, size Size, addr string, config *tls.Config, end time.Time, tally *Tally, all *barrier, index, round int) bool {
+func attackOnce(ctx context.Context, f *Flood, size Size, addr string, config *tls.Config, end time.Time, tally *count, all *barrier, index, round int) bool {
 	c, err := dial(f, addr, config, end, index)
 	if err != nil {
-		atomic.AddInt64(&tally.Refused, 1)
+		tally.add(func(t *Tally) { t.Refused++ })
 		return true
 	}
 	c.ctx, c.tally, c.all, c.Index, c.Round = ctx, tally, all, index, round
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	atomic.AddInt64(&tally.Conns, 1)
+	tally.add(func(t *Tally) { t.Conns++ })
 	err = f.Attack(c, size)
 	_ = c.Close()
 	c.read.Wait()
 	switch {
 	case err == nil:
-		atomic.AddInt64(&tally.Rounds, 1)
+		tally.add(func(t *Tally) { t.Rounds++ })
 		return false
 	case errors.Is(err, errSpent):
 		<-ctx.Done()
 		return false
 	case ctx.Err() == nil && harness.IsClosed(err):
-		atomic.AddInt64(&tally.Cut, 1)
+		tally.add(func(t *Tally) { t.Cut++ })
 	}
 	return true
 }
@@ -134,24 +165,25 @@ func attackOnce(ctx context.Context, f *Flood, size Size, addr string, config *t
 func dial(f *Flood, addr string, config *tls.Config, end time.Time, index int) (*Conn, error) {
 	// Each of this machine's loopback addresses has ports enough for some ten thousand connections a minute.
 	dialer := net.Dialer{Timeout: dialTimeout, Deadline: end, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 2, byte(1+index%200))}}
-	conn, err := dialer.Dial("tcp", addr)
+	raw, err := dialer.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	_ = conn.SetDeadline(end)
+	_ = raw.SetDeadline(end)
+	conn := raw
 	if config != nil && f.TLS {
-		conn = tls.Client(conn, config)
+		conn = tls.Client(raw, config)
 	}
-	return &Conn{Conn: conn, r: bufio.NewReaderSize(conn, 4<<10)}, nil
+	return &Conn{Conn: conn, raw: raw.(*net.TCPConn), r: bufio.NewReaderSize(conn, 4<<10)}, nil
 }
 
 // Write sends bytes, unless all attackers together have sent too many.
 func (c *Conn) Write(b []byte) (int, error) {
-	if atomic.LoadInt64(&c.tally.Sent) > maxSent {
+	if c.tally.tally().Sent > maxSent {
 		return 0, errSpent
 	}
 	n, err := c.Conn.Write(b)
-	atomic.AddInt64(&c.tally.Sent, int64(n))
+	c.tally.add(func(t *Tally) { t.Sent += int64(n) })
 	return n, err
 }
 
@@ -166,15 +198,19 @@ func (c *Conn) ask(args ...string) (harness.Value, error) {
 	if _, err := c.Write(harness.Command(args...)); err != nil {
 		return harness.Value{}, err
 	}
-	return harness.Parse(c.r)
+	v, err := harness.Parse(c.r)
+	c.tally.look(v)
+	return v, err
 }
 
 // replies reads n of them.
 func (c *Conn) replies(n int) error {
 	for range n {
-		if _, err := harness.Parse(c.r); err != nil {
+		v, err := harness.Parse(c.r)
+		if err != nil {
 			return err
 		}
+		c.tally.look(v)
 	}
 	return nil
 }
@@ -188,7 +224,7 @@ func (c *Conn) drain() {
 	buf := make([]byte, readBytes)
 	for {
 		n, err := c.Read(buf)
-		atomic.AddInt64(&c.tally.Received, int64(n))
+		c.tally.add(func(t *Tally) { t.Received += int64(n) })
 		if err != nil {
 			_ = c.Close() // whoever sends has to notice
 			return
@@ -198,9 +234,7 @@ func (c *Conn) drain() {
 
 // deaf has the kernel keep little of what is not read.
 func (c *Conn) deaf() {
-	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		_ = tcp.SetReadBuffer(deafBytes)
-	}
+	_ = c.raw.SetReadBuffer(deafBytes)
 }
 
 // pour sends a request again and again and waits for nothing.
@@ -221,9 +255,7 @@ func (c *Conn) hold() error {
 
 // reset has the close say so at once, and leave no port waiting.
 func (c *Conn) reset() {
-	if tcp, ok := c.Conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
+	_ = c.raw.SetLinger(0)
 }
 
 // block is a request, repeated to fill one send.

@@ -1,9 +1,14 @@
 package flood
 
 import (
+	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 const (
@@ -15,51 +20,62 @@ const (
 const limit = 64 * mib
 
 // All are the floods.
-var All = []Flood{
+var All = slices.Concat(requests, replies, owners, scripts, connections)
+
+// requests are sent without waiting for answers.
+var requests = []Flood{
 	// Who has not said the password.
 	{
-		Name: "auth-200", Flags: []string{"--requirepass", Password}, Conns: same(200), Attack: pours(command("AUTH", strings.Repeat("a", 16*kib))),
+		Name: "auth-200", Flags: []string{"--requirepass", Password}, Conns: sized(50, 200), Attack: pours(command("AUTH", strings.Repeat("a", 16*kib))),
 		Memory: bytes(128 * mib), Limit: 2600 * mib,
 	},
 	{
 		Name: "auth-20", Flags: []string{"--requirepass", Password}, Conns: same(20), Attack: pours(command("AUTH", strings.Repeat("a", 16*kib))),
 		Memory: bytes(64 * mib),
 	},
+	{Name: "hello", Flags: []string{"--requirepass", Password}, Conns: same(20), Attack: pours(command("HELLO", "3", "AUTH", "default", "wrong")), Memory: bytes(64 * mib)},
 
-	// Requests without waiting for their answers.
 	{Name: "ping-reading", Conns: same(5), Attack: pours("PING\r\n"), Memory: bytes(128 * mib)},
 	{Name: "ping-deaf", Conns: same(5), Attack: poursDeaf("PING\r\n"), Memory: bytes(5*limit + 64*mib)},
 	{Name: "ping-array", Conns: same(20), Attack: pours(command("PING")), Memory: bytes(128 * mib)},
 	{Name: "eval", Conns: same(20), Attack: pours(command("EVAL", "return redis.call('INCR', KEYS[1])", "1", "k")), Memory: bytes(128 * mib)},
-	{Name: "eval-new", Conns: same(20), Attack: evalNew, Memory: bytes(256 * mib)},
+	{Name: "eval-new", Conns: same(20), Attack: numbered("EVAL", "return %d + %d", "0"), Memory: bytes(256 * mib)},
+	{Name: "script-load", Conns: same(20), Attack: numbered("SCRIPT", "LOAD", "return %d + %d --"+strings.Repeat("x", kib)), Memory: bytes(256 * mib)},
 	{Name: "incr-inline", Conns: same(20), Attack: pours("INCR k\r\n"), Memory: bytes(128 * mib)},
 	{Name: "reply-off", Conns: same(5), Attack: replyOff, Memory: bytes(128 * mib)},
+	{Name: "long-values", Conns: same(20), Attack: pours(command("SET", "k", strings.Repeat("v", 100*kib))), Memory: bytes(128 * mib)},
+	{Name: "throttle", Conns: same(20), Attack: pours(command("CL.THROTTLE", "k", "15", "30", "60")), Memory: bytes(128 * mib), Alone: true},
 
-	// Replies that are longer than what asks for them.
-	{Name: "get-100k", Setup: value("big", 100*kib), Conns: same(20), Attack: pours("GET big\r\n"), Memory: bytes(20*4*mib + 64*mib)},
-	{Name: "get-100k-deaf", Setup: value("big", 100*kib), Conns: same(20), Attack: poursDeaf("GET big\r\n"), Memory: bytes(20*limit + 64*mib)},
+	// One part at a time.
+	{Name: "dribble", Conns: same(200), Attack: dribble, Memory: bytes(128 * mib)},
 	{
-		Name: "mget", Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1),
-		Attack: asReader(func(c *Conn, _ Size) error { return c.pour(command(manyTimes(20_000, "MGET", "big")...)) }), Memory: bytes(3*limit + 64*mib),
+		Name: "many-arguments", Flags: queryLimit, Conns: sized(5, 20), Attack: manyArguments, // each may have queryLimit of them
+		Memory: func(s Size) int64 { return int64(s.of(5, 20))*16*mib*3/2 + 64*mib },
 	},
 	{
-		Name: "mget-multi", Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1),
-		Attack: asReader(func(c *Conn, _ Size) error {
-			return c.pour("MULTI\r\n" + command(manyTimes(20_000, "MGET", "big")...) + "EXEC\r\n")
-		}), Memory: bytes(3*limit + 64*mib),
+		Name: "half-commands", Conns: sized(100, 5_000), Attack: halfCommand, // one and a half times what they send
+		Memory: func(s Size) int64 { return int64(s.of(100, 5_000))*halfBytes*3/2 + 16*mib }, Back: 10 * time.Second,
 	},
 	{
-		Name: "get-multi", Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1),
-		Attack: asReader(func(c *Conn, _ Size) error {
-			return c.pour("MULTI\r\n" + strings.Repeat("GET big\r\n", 20_000) + "EXEC\r\n")
-		}), Memory: bytes(3*limit + 64*mib),
+		Name: "multi-endless", Flags: queryLimit, Conns: same(5), Attack: multiEndless, // each may queue queryLimit
+		Memory: bytes(5*16*mib*3 + 64*mib),
 	},
+	{
+		Name: "blocked", Flags: queryLimit, Conns: same(20), Attack: blocked, // a client that waits may have sent queryLimit
+		Memory: bytes(20*16*mib*3/2 + 64*mib),
+	},
+}
 
-	// Clients that own much and hang up.
-	{Name: "psubscribe", Conns: same(1), Attack: ownsMany("PSUBSCRIBE", sized(5_000, 100_000), "p%d*"), Memory: bytes(512 * mib)},
-	{Name: "subscribe", Conns: same(1), Attack: ownsMany("SUBSCRIBE", sized(5_000, 300_000), "c%d"), Memory: bytes(512 * mib)},
-	{Name: "watch", Conns: same(1), Attack: ownsMany("WATCH", sized(5_000, 300_000), "w%d"), Memory: bytes(512 * mib)},
-	{Name: "half-commands", Conns: sized(100, 5_000), Attack: halfCommand, Memory: func(s Size) int64 { return int64(s.of(100, 5_000)) * halfBytes * 3 / 2 }, Back: 10e9},
+// queryLimit is what commands of a client may take up before they run, for floods that would need long to reach the default.
+var queryLimit = []string{"--client-query-buffer-limit", "16mb"}
+
+// connections are what the flood consists of.
+var connections = []Flood{
+	{Name: "churn", Conns: same(50), Attack: churn, Memory: bytes(64 * mib)},
+	{Name: "churn-silent", Conns: same(50), Attack: func(c *Conn, _ Size) error { c.reset(); return nil }, Memory: bytes(64 * mib)},
+	{Name: "idle", Conns: sized(200, 5_000), Attack: func(c *Conn, _ Size) error { return c.hold() }, Memory: bytes(128 * mib)},
+	{Name: "handshakes-half", TLS: true, Conns: sized(100, 2_000), Attack: halfHandshake, Memory: bytes(128 * mib)},
+	{Name: "handshakes", TLS: true, Conns: same(20), Attack: handshake, Memory: bytes(128 * mib)},
 }
 
 // pours sends a request again and again and reads all the while.
@@ -78,16 +94,25 @@ func poursDeaf(request string) func(*Conn, Size) error {
 	}
 }
 
-// evalNew sends scripts each of which is a new one.
-func evalNew(c *Conn, _ Size) error {
-	c.swallow()
-	for i := 0; ; i++ {
-		var block strings.Builder
-		for j := range 100 {
-			block.WriteString(command("EVAL", fmt.Sprintf("return %d + %d + %d", c.Index, i, j), "0"))
-		}
-		if err := c.send(block.String()); err != nil {
-			return err
+// numbered sends a command over and over in which one argument differs each time: it takes two numbers.
+func numbered(args ...string) func(*Conn, Size) error {
+	const atOnce = 100
+	return func(c *Conn, _ Size) error {
+		c.swallow()
+		for i := 0; ; i += atOnce {
+			var block strings.Builder
+			for j := range atOnce {
+				each := slices.Clone(args)
+				for k, arg := range each {
+					if strings.Contains(arg, "%d") {
+						each[k] = fmt.Sprintf(arg, c.Index, i+j)
+					}
+				}
+				block.WriteString(command(each...))
+			}
+			if err := c.send(block.String()); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -98,41 +123,6 @@ func replyOff(c *Conn, _ Size) error {
 		return err
 	}
 	return c.pour("SET k v\r\n")
-}
-
-// asReader becomes a user who may only read, and reads all the while.
-func asReader(attack func(*Conn, Size) error) func(*Conn, Size) error {
-	return func(c *Conn, size Size) error {
-		if _, err := c.ask("AUTH", "reader", "reader"); err != nil {
-			return err
-		}
-		c.deaf()
-		return attack(c, size)
-	}
-}
-
-// ownsMany names many things in one kind of command, some at a time, and hangs up when the last has been answered.
-func ownsMany(name string, count func(Size) int, pattern string) func(*Conn, Size) error {
-	const atOnce = 1_000
-	return func(c *Conn, size Size) error {
-		for i := 0; i < count(size); i += atOnce {
-			args := []string{name}
-			for j := range atOnce {
-				args = append(args, fmt.Sprintf(pattern, i+j))
-			}
-			if err := c.send(command(args...)); err != nil {
-				return err
-			}
-			answers := atOnce
-			if name == "WATCH" {
-				answers = 1
-			}
-			if err := c.replies(answers); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 }
 
 const halfBytes = 163 * kib // of a command that is not finished
@@ -154,29 +144,77 @@ func halfCommand(c *Conn, _ Size) error {
 	return c.all.wait(c.ctx)
 }
 
-// value sets a key to so many bytes.
-func value(key string, n int) func(Do, Size) error {
-	return func(do Do, _ Size) error {
-		_, err := do("SET", key, strings.Repeat("v", n))
+// manyArguments sends a command of as many arguments as there may be, and not the last one.
+func manyArguments(c *Conn, _ Size) error {
+	const most = 1 << 20
+	if err := c.send("*" + strconv.Itoa(most) + "\r\n"); err != nil {
 		return err
 	}
-}
-
-// reader sets a key and makes a user who may only read.
-func reader(key string, n int) func(Do, Size) error {
-	return func(do Do, size Size) error {
-		if err := value(key, n)(do, size); err != nil {
+	block := block("$1\r\na\r\n")
+	for sent := 0; sent+len(block) < most*len("$1\r\na\r\n"); sent += len(block) {
+		if _, err := c.Write(block); err != nil {
 			return err
 		}
-		_, err := do("ACL", "SETUSER", "reader", "on", ">reader", "~*", "+@read", "+@transaction", "+@connection")
+	}
+	return c.hold()
+}
+
+// dribble sends a command of many arguments byte by byte, so that the server is woken by each and has never a whole one.
+func dribble(c *Conn, _ Size) error {
+	if err := c.send("*100000\r\n" + strings.Repeat("$1\r\na\r\n", 10_000)); err != nil {
 		return err
+	}
+	for {
+		for _, part := range []string{"$", "1", "\r", "\n", "a", "\r", "\n"} {
+			if err := c.send(part); err != nil {
+				return err
+			}
+		}
 	}
 }
 
-func manyTimes(n int, name, key string) []string {
-	args := []string{name}
-	for range n {
-		args = append(args, key)
+// multiEndless queues commands and never has them run.
+func multiEndless(c *Conn, _ Size) error {
+	c.swallow()
+	if err := c.send("MULTI\r\n"); err != nil {
+		return err
 	}
-	return args
+	return c.pour(command("SET", "k", strings.Repeat("v", 100)))
+}
+
+// blocked waits for what never comes, and sends on.
+func blocked(c *Conn, _ Size) error {
+	c.swallow()
+	if err := c.send("BLPOP nothing 0\r\n"); err != nil {
+		return err
+	}
+	return c.pour("PING\r\n")
+}
+
+// churn connects, has one command answered and is gone.
+func churn(c *Conn, _ Size) error {
+	c.reset()
+	_, err := c.ask("PING")
+	return err
+}
+
+// halfHandshake begins to speak TLS, and stays.
+func halfHandshake(c *Conn, _ Size) error {
+	hello := "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" // a record of 512 bytes with a hello in it, of which some are missing
+	if _, err := c.raw.Write([]byte(hello + strings.Repeat("\x00", 100))); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, c.raw)
+	return err
+}
+
+// handshake goes through all of one, and is gone.
+func handshake(c *Conn, _ Size) error {
+	secure, ok := c.Conn.(*tls.Conn)
+	if !ok {
+		return errors.New("no TLS")
+	}
+	err := secure.Handshake()
+	_ = c.raw.SetLinger(0)
+	return err
 }

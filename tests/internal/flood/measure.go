@@ -1,8 +1,20 @@
 package flood
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -48,7 +60,7 @@ func (r Result) Growth() int64 { return r.Peak - r.Before }
 // Start runs headgate as the flood wants it.
 func (f *Flood) Start(t testing.TB) *harness.Server {
 	t.Helper()
-	return harness.StartUnder(t, f.shell(), f.flags(t)...)
+	return harness.StartUnder(t, f.shell(), append(f.flags(t), f.Own...)...)
 }
 
 // StartReference runs redis-server in the same way.
@@ -65,7 +77,43 @@ func (f *Flood) shell() string {
 	return shell
 }
 
-func (f *Flood) flags(testing.TB) []string { return append(append([]string{}, Common...), f.Flags...) }
+func (f *Flood) flags(t testing.TB) []string {
+	flags := slices.Concat(Common, f.Flags)
+	if f.TLS {
+		flags = append(flags, tlsFlags(t)...)
+	}
+	return flags
+}
+
+// target is where the attackers go.
+func (f *Flood) target(t testing.TB, server *harness.Server) string {
+	t.Helper()
+	if !f.TLS {
+		return server.Addr
+	}
+	client := harness.Dial(t, server.Addr)
+	defer client.Close()
+	v := client.Ask("CONFIG", "GET", "tls-port")
+	require.Len(t, v.Items, 2)
+	return net.JoinHostPort("127.0.0.1", v.Items[1].Text)
+}
+
+// tlsFlags have a server listen for TLS, with a certificate of its own making.
+func tlsFlags(t testing.TB) []string {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "localhost"}, NotAfter: time.Now().Add(24 * time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	require.NoError(t, err)
+	key, err := x509.MarshalPKCS8PrivateKey(private)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
+	return []string{"--tls-port", strconv.Itoa(harness.FreePort(t)), "--tls-auth-clients", "no", "--tls-cert-file", certFile, "--tls-key-file", keyFile}
+}
 
 // password is that of the server that the flood wants, or "".
 func (f *Flood) password() string {
@@ -112,7 +160,7 @@ func (f *Flood) Measure(t testing.TB, server *harness.Server, size Size, duratio
 		lead, settle = leadWhole, settleWhole
 	}
 	time.Sleep(lead)
-	attackers := startChild(t, attackerCPU, job{Flood: f.Name, Size: size, Addr: server.Addr, Time: duration})
+	attackers := startChild(t, attackerCPU, job{Flood: f.Name, Size: size, Addr: f.target(t, server), Time: duration})
 	_ = server.ResetPeak()
 	r.Before = server.RSS()
 	watch := watchMemory(server)
