@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"syscall"
+	"time"
 
 	"headgate/server"
 	"headgate/server/config"
@@ -45,7 +46,7 @@ func (p program) serve(args []string) error {
 	}
 	manager := newManager(p.env, log)
 	signals := make(chan os.Signal, maxPendingSignals)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGHUP)
 	srv := server.New(live, server.Options{
 		Log: log, Memory: server.MemoryLimit(), SetHeapLimit: heapLimiter(),
 		Inherited: inherited.plain, InheritedTLS: inherited.secure, Ready: func() { manager.tell("READY=1") },
@@ -58,6 +59,7 @@ func (p program) serve(args []string) error {
 	}
 	defer removePID(cfg.Path(cfg.PidFile))
 	r := &running{srv: srv, live: live, out: out, log: log, manager: manager}
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT) // until here, they end the process at once
 	go r.obeySignals(signals)
 	go manager.watch(srv, watchdogPeriod(p.env))
 	srv.Load()
@@ -87,43 +89,71 @@ type running struct {
 	manager manager
 }
 
+// insistPatience is how long a shutdown may take after one that failed.
+const insistPatience = 5 * time.Second
+
 // obeySignals ends the server on SIGTERM and SIGINT, unless its data cannot be saved; a second one meanwhile ends the process at
-// once. SIGHUP has the configuration file read and the log file opened again.
+// once, and one after that ends it in any case. SIGHUP has the configuration file read and the log file opened again. It never waits for
+// anything: the server's lock, the log and the disk may all be blocked when somebody insists.
 func (r *running) obeySignals(signals chan os.Signal) {
-	var failed chan error // of the shutdown under way, if there is one
+	reloads := make(chan struct{}, 1)
+	go r.obeyReloads(reloads)
+	failed := make(chan struct{}, 1)
+	ending, before := false, false // a shutdown is under way, one has failed before
 	for {
 		select {
-		case err := <-failed:
-			r.log.Error("the server goes on, since its snapshot could not be saved", "err", err)
-			r.manager.tell("READY=1")
-			failed = nil
+		case <-failed:
+			ending, before = false, true
 		case sig := <-signals:
 			switch {
 			case sig == syscall.SIGHUP:
-				r.manager.tell(reloading())
-				r.reload()
-				r.manager.tell("READY=1")
-			case failed == nil:
-				failed = make(chan error, 1)
-				go r.shutDown(sig, failed)
+				select {
+				case reloads <- struct{}{}:
+				default: // one that has not begun will do for this as well
+				}
+			case ending:
+				endAtOnce(sig)
 			default:
-				signal.Reset(sig)
-				_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal)) // which now does what it does to any process
+				if before {
+					time.AfterFunc(insistPatience, func() { endAtOnce(sig) })
+				}
+				ending = true
+				go r.shutDown(sig, before, failed)
 			}
 		}
 	}
 }
 
-// shutDown ends the server for a signal, or says why it cannot.
-func (r *running) shutDown(sig os.Signal, failed chan<- error) {
+// endAtOnce has a signal do what it does to a process that does not handle it.
+func endAtOnce(sig os.Signal) {
+	signal.Reset(sig)
+	_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))
+}
+
+// shutDown ends the server for a signal, or says why it cannot. It insists on ending if there is no saving.
+func (r *running) shutDown(sig os.Signal, insist bool, failed chan<- struct{}) {
 	r.log.Info("shutting down", "signal", sig.String())
 	r.manager.tell("STOPPING=1")
 	how := r.live.Get().OnSigterm
 	if sig == syscall.SIGINT {
 		how = r.live.Get().OnSigint
 	}
+	if insist {
+		how |= config.ShutdownForce
+	}
 	if err := r.srv.Shutdown(how); err != nil {
-		failed <- err
+		failed <- struct{}{}
+		r.log.Error("the server goes on, since its snapshot could not be saved; a second signal ends it all the same", "err", err)
+		r.manager.tell("READY=1")
+	}
+}
+
+// obeyReloads reads the configuration anew whenever it is asked to.
+func (r *running) obeyReloads(asked <-chan struct{}) {
+	for range asked {
+		r.manager.tell(reloading())
+		r.reload()
+		r.manager.tell("READY=1")
 	}
 }
 

@@ -113,8 +113,9 @@ the watchdog for as long as they take.
 ## Signals
 
 SIGTERM and SIGINT end the server as shutdown-on-sigterm and shutdown-on-sigint say: what was read is answered, what was acknowledged is on
-the disk as far as appendfsync and save promise it, and the exit code is 0. A second signal ends the process at once. SIGHUP reads the
-configuration file again and opens the log file anew.
+the disk as far as appendfsync and save promise it, and the exit code is 0. A second signal ends the process at once, whatever
+it is doing. If the snapshot could not be saved and the server went on, a second signal has it try once more, for five seconds at most, and
+ends it in any case. SIGHUP reads the configuration file again and opens the log file anew.
 `
 
 // Reference writes docs/config.md.

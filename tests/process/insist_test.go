@@ -1,0 +1,193 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"headgate/tests/internal/harness"
+)
+
+// unwritable is a directory in which nobody can make a file, not even root. Each run of the tests has its own.
+func unwritable() string { return fmt.Sprintf("/proc/%d", os.Getpid()) }
+
+// TestUnwritableDirectoryIsNoticed at the start, and not by the first snapshot that fails, or after a log has been loaded.
+func TestUnwritableDirectoryIsNoticed(t *testing.T) {
+	const warning = "the data directory cannot be written"
+	s := startIn(t, unwritable())
+	c := dialSoon(t, s.addr)
+	require.Contains(t, s.log.String(), warning)
+	require.Equal(t, "+OK\r\n", string(c.Do("SET", "k", "v")))
+	require.NoError(t, s.Process.Kill())
+	s.Wait()
+
+	_, stderr, exit := run(t, nil, "--port", fmt.Sprint(harness.FreePort(t)), "--dir", unwritable(), "--appendonly", "yes")
+	require.Equal(t, 1, exit)
+	require.Contains(t, stderr, warning)
+	require.Contains(t, stderr, "--dir")
+	require.NotContains(t, stderr, "ready")
+
+	s = startIn(t, unwritable(), "--save", "")
+	dialSoon(t, s.addr)
+	require.NotContains(t, s.log.String(), warning, "nothing is going to be written")
+}
+
+// fifo makes a file that blocks whoever opens it, as a disk does that does not answer.
+func fifo(t *testing.T, path ...string) {
+	require.NoError(t, syscall.Mkfifo(filepath.Join(path...), 0o600))
+}
+
+// logs returns when the server has logged a text.
+func (s *started) logs(text string) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return strings.Contains(s.log.String(), text) }, 10*time.Second, time.Millisecond, "%s", s.log)
+}
+
+// TestTwoInterruptsEnd the server whatever it is doing.
+func TestTwoInterruptsEnd(t *testing.T) {
+	interrupt := func(s *started) { require.NoError(t, s.Process.Signal(syscall.SIGINT)) }
+	insist := func(s *started) {
+		interrupt(s)
+		s.logs("shutting down")
+		interrupt(s)
+	}
+	script := func(t *testing.T, s *started) {
+		require.NoError(t, dialSoon(t, s.addr).Send(harness.Command("EVAL", "while true do end", "0")))
+		time.Sleep(20 * time.Millisecond) // for it to begin; it holds everybody up, so that nobody can be asked
+	}
+	for _, tt := range []struct {
+		name  string
+		flags []string
+		dir   string
+		setUp func(t *testing.T, dir string)
+		state func(t *testing.T, s *started)
+		end   func(s *started)
+	}{
+		{name: "a snapshot that fails", dir: unwritable(),
+			state: func(t *testing.T, s *started) {
+				require.Equal(t, "+OK\r\n", string(dialSoon(t, s.addr).Do("SET", "k", "v")))
+			},
+			end: func(s *started) {
+				interrupt(s)
+				s.logs("the server goes on")
+				interrupt(s)
+			}},
+		{name: "a snapshot that the disk does not take",
+			state: func(t *testing.T, s *started) {
+				require.Equal(t, "+OK\r\n", string(dialSoon(t, s.addr).Do("SET", "k", "v")))
+				fifo(t, s.Dir, "dump.rdb.tmp")
+			}},
+		{name: "SAVE that the disk does not take",
+			state: func(t *testing.T, s *started) {
+				c := dialSoon(t, s.addr)
+				fifo(t, s.Dir, "dump.rdb.tmp")
+				require.NoError(t, c.Send(harness.Command("SAVE")))
+				time.Sleep(20 * time.Millisecond)
+			}},
+		{name: "loading a snapshot that the disk does not give",
+			setUp: func(t *testing.T, dir string) { fifo(t, dir, "dump.rdb") },
+			state: func(_ *testing.T, s *started) { s.logs("is ready") }},
+		{name: "loading a log that the disk does not give", flags: []string{"--appendonly", "yes"},
+			setUp: func(t *testing.T, dir string) { fifo(t, dir, "appendonly.aof") },
+			state: func(_ *testing.T, s *started) { s.logs("is ready") }},
+		{name: "a script that lets nobody in", flags: []string{"--busy-reply-threshold", "0"}, state: script},
+		{name: "a reload behind a script", flags: []string{"--busy-reply-threshold", "0"}, state: script,
+			end: func(s *started) {
+				require.NoError(t, s.Process.Signal(syscall.SIGHUP))
+				time.Sleep(20 * time.Millisecond)
+				insist(s)
+			}},
+		{name: "two different signals", flags: []string{"--busy-reply-threshold", "0"}, state: script,
+			end: func(s *started) {
+				require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+				s.logs("shutting down")
+				interrupt(s)
+			}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := tt.dir
+			if dir == "" {
+				dir = t.TempDir()
+			}
+			if tt.setUp != nil {
+				tt.setUp(t, dir)
+			}
+			s := startIn(t, dir, tt.flags...)
+			s.Dir = dir
+			tt.state(t, s)
+			if tt.end == nil {
+				tt.end = insist
+			}
+			tt.end(s)
+			s.endsSomehow()
+		})
+	}
+}
+
+// TestTwoInterruptsEndTheFirstProcess of a container, for which the kernel drops signals that it does not handle.
+func TestTwoInterruptsEndTheFirstProcess(t *testing.T) {
+	port := fmt.Sprint(harness.FreePort(t))
+	cmd := command(t, "--port", port)
+	s := &started{Cmd: cmd, t: t, log: &lockedBuffer{}}
+	s.Stdout, s.Stderr = s.log, s.log
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWPID,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
+	}
+	if err := s.Start(); err != nil {
+		t.Skipf("no user may make namespaces on this machine: %v", err)
+	}
+	t.Cleanup(func() { s.Process.Kill(); s.Wait() })
+	require.Equal(t, "+OK\r\n", string(dialSoon(t, "127.0.0.1:"+port).Do("SET", "k", "v")))
+	fifo(t, cmd.Dir, "dump.rdb.tmp")
+	require.NoError(t, s.Process.Signal(syscall.SIGINT))
+	s.logs("shutting down")
+	require.NoError(t, s.Process.Signal(syscall.SIGINT))
+	s.endsSomehow()
+}
+
+// TestTwoInterruptsEndWhenNobodyReadsTheLog: a log that goes to a full pipe keeps whoever writes to it waiting.
+func TestTwoInterruptsEndWhenNobodyReadsTheLog(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	t.Cleanup(func() { read.Close() })
+	port := fmt.Sprint(harness.FreePort(t))
+	cmd := command(t, "--port", port)
+	cmd.Stderr = write
+	require.NoError(t, cmd.Start())
+	s := &started{Cmd: cmd, t: t, log: &lockedBuffer{}}
+	t.Cleanup(func() { s.Process.Kill(); s.Wait() })
+	require.Equal(t, "+PONG\r\n", string(dialSoon(t, "127.0.0.1:"+port).Do("PING")))
+	go write.Write(make([]byte, 1<<20)) // which never ends: the pipe is full before
+	const line = 1 << 10
+	before := 0
+	require.Eventually(t, func() bool {
+		waiting, err := unix.IoctlGetInt(int(read.Fd()), unix.TIOCINQ)
+		full := err == nil && waiting == before && waiting > line
+		before = waiting
+		return full
+	}, 10*time.Second, 50*time.Millisecond)
+	require.NoError(t, s.Process.Signal(syscall.SIGINT))
+	time.Sleep(50 * time.Millisecond)
+	require.NoError(t, s.Process.Signal(syscall.SIGINT))
+	s.endsSomehow()
+}
+
+// endsSomehow wants the process to end, in whatever way.
+func (s *started) endsSomehow() {
+	s.t.Helper()
+	done := make(chan struct{})
+	go func() { s.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		require.FailNow(s.t, "the server does not end", "%s", s.log)
+	}
+}
