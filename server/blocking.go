@@ -40,7 +40,7 @@ type blocked struct {
 	args   [][]byte
 	places []place
 	slot   int // in blocking.timeouts, if it has a time
-	size   int // bytes, about
+	held   int // bytes, about
 }
 
 // place is where a client stands in the queue for one key.
@@ -68,15 +68,16 @@ func (c *Ctx) mayBlock() bool { return c.client.multi == nil && c.srv.scripts.ct
 // block has the client wait, in place of a reply; see mayBlock. Its next commands wait too.
 func (c *Ctx) block(on blockOn) {
 	s := c.srv
-	b := &blocked{blockOn: on, client: c.client, cmd: c.cmd, size: blockedOverhead}
+	b := &blocked{blockOn: on, client: c.client, cmd: c.cmd, held: blockedOverhead}
 	b.args = make([][]byte, len(c.args))
 	for i, a := range c.args {
 		b.args[i] = append([]byte(nil), a...)
-		b.size += len(a)
+		b.held += len(a)
 	}
 	b.keys = nil // the places have them
 	seen := make(map[*store.Awaited]bool, len(on.keys))
 	for _, name := range on.keys {
+		s.helpRemains()
 		key := c.db.Await(s.keys.Key(name))
 		if seen[key] {
 			key.Release()
@@ -89,7 +90,7 @@ func (c *Ctx) block(on blockOn) {
 			s.blocking.queues[key] = queue
 		}
 		b.places = append(b.places, place{key, queue.PushBack(b)})
-		b.size += blockedOverhead
+		b.held += blockedOverhead
 	}
 	if b.until != 0 {
 		heap.Push(&s.blocking.timeouts, b)
@@ -100,14 +101,29 @@ func (c *Ctx) block(on blockOn) {
 	c.client.blocked = b
 }
 
-// endWait takes a client out of the queues that it stands in, if any.
+// endWait ends a client's wait, if any. The queues may have it for longer, without effect.
 func (s *Server) endWait(cl *Client) {
 	b := cl.blocked
 	if b == nil {
 		return
 	}
 	cl.blocked = nil
-	for _, p := range b.places {
+	if b.until != 0 {
+		heap.Remove(&s.blocking.timeouts, b.slot)
+	}
+	s.blocking.clients--
+	s.lookAgain()
+	s.letGo(b)
+}
+
+// takeOut implements leftover: it takes the client out of the queues that it stands in.
+func (b *blocked) takeOut(s *Server, n int) (taken int) {
+	for ; taken < n && len(b.places) > 0; taken++ {
+		last := len(b.places) - 1
+		p := b.places[last]
+		b.places[last] = place{}
+		b.places = b.places[:last]
+		b.held -= blockedOverhead
 		queue := s.blocking.queues[p.key]
 		queue.Remove(p.element)
 		if queue.Len() == 0 {
@@ -115,12 +131,14 @@ func (s *Server) endWait(cl *Client) {
 		}
 		p.key.Release()
 	}
-	if b.until != 0 {
-		heap.Remove(&s.blocking.timeouts, b.slot)
+	if len(b.places) == 0 && s.blocking.clients == 0 {
+		s.keys.NextReady() // names that have become ready since are forgotten
 	}
-	s.blocking.clients--
-	s.lookAgain()
+	return taken
 }
+
+// size implements leftover.
+func (b *blocked) size() int { return b.held }
 
 // lookAgain works out whether commands need a second look before and after they run.
 func (s *Server) lookAgain() { s.watchful = s.pause.until != 0 || s.blocking.clients > 0 }
@@ -183,7 +201,7 @@ func (c *Ctx) serveQueue(key *store.Awaited) {
 		first := queue.Front()
 		b := first.Value.(*blocked)
 		switch there := ok && b.kind == e.Kind(); {
-		case b.client.conn.Closing():
+		case b.client.blocked != b || b.client.conn.Closing():
 			queue.MoveToBack(first)
 		case !there && b.gone != "":
 			s.giveUp(b.client, b.gone, c.nowNs)

@@ -42,7 +42,7 @@ type Client struct {
 	limited  bool           // it may not run every command, since it subscribes or monitors
 	subs     *subscriptions // nil while there are none
 	multi    *transaction
-	watches  []*store.Watch
+	watches  store.Watches
 	input    atomic.Int64 // bytes of a command that has not come whole, if they are many
 	hasInput bool         // input is not 0; its own worker's
 	softFrom int64        // ns since when the output buffer has been over its soft limit; 0 = it is not
@@ -100,7 +100,7 @@ func (s *Server) closed(c *netpoll.Conn) {
 	cl := c.Client.(*Client)
 	s.endWait(cl)
 	s.endTransaction(cl)
-	s.hub.forget(cl)
+	s.endAllSubscriptions(cl)
 	s.untrack(cl)
 	s.endMonitoring(cl)
 	s.setNoTouch(cl, false)
@@ -120,14 +120,25 @@ func (cl *Client) mustAuthenticate(s *Server) bool {
 	return !cl.authenticated && s.access.closed.Load()
 }
 
-// unwatch forgets the watched keys.
-func (cl *Client) unwatch() {
-	for _, w := range cl.watches {
-		w.Release()
+// maxWatches bounds what one client may watch, so that its memory has a limit.
+const maxWatches = 1 << 20
+
+// unwatch forgets the keys that a client watches.
+func (s *Server) unwatch(cl *Client) {
+	if cl.watches.Len() <= remainsPerClient {
+		cl.watches.Release(remainsPerClient)
+		return
 	}
-	clear(cl.watches)
-	cl.watches = cl.watches[:0]
+	let := watchLeftover{cl.watches}
+	cl.watches = store.Watches{}
+	s.letGo(&let)
 }
+
+// watchLeftover is what a client watched.
+type watchLeftover struct{ store.Watches }
+
+func (w *watchLeftover) takeOut(_ *Server, n int) int { return w.Release(n) }
+func (w *watchLeftover) size() int                    { return w.Bytes() }
 
 // clientTable holds the registered clients: by ID for CLIENT KILL and its like, and in a list for walks in slices.
 type clientTable struct {

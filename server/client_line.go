@@ -58,14 +58,18 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	return append(dst, '\n')
 }
 
-// memory returns the bytes that a client's transaction and replies take up.
+// memory returns the bytes that a client's transaction, its replies and its entries in the server's tables take up.
 func (cl *Client) memory() int {
 	n := max(cl.reply.Cap(), cl.conn.Unsent())
 	if cl.multi != nil {
 		n += cl.multi.size()
 	}
 	if cl.blocked != nil {
-		n += cl.blocked.size
+		n += cl.blocked.held
+	}
+	n += cl.subs.bytes() + cl.watches.Bytes()
+	if cl.tracking != nil && cl.tracking.listener != nil {
+		n += cl.tracking.listener.bytes
 	}
 	return n + int(cl.input.Load())
 }
@@ -100,10 +104,6 @@ func (c *Ctx) clientFlags(cl *Client) string {
 			flags = append(flags, letter)
 		}
 	}
-	changed := false
-	for _, w := range cl.watches {
-		changed = changed || w.Changed(c.now)
-	}
 	add(cl.monitors, 'O')
 	add(cl.subs != nil, 'P')
 	add(cl.multi != nil, 'x')
@@ -113,7 +113,7 @@ func (c *Ctx) clientFlags(cl *Client) string {
 		add(mode.broken, 'R')
 		add(mode.bcast, 'B')
 	}
-	add(changed, 'd')
+	add(cl.watches.Changed(c.now), 'd')
 	add(cl.conn.Closing(), 'c')
 	add(cl.unix, 'U')
 	add(cl.noEvict, 'e')

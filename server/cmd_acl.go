@@ -141,8 +141,11 @@ func aclSetUser(c *Ctx) {
 func (s *subscriptions) list() []acl.Subscription {
 	var list []acl.Subscription
 	for kind := range topicKinds {
-		for name := range s[kind] {
-			list = append(list, acl.Subscription{Name: name, Pattern: kind == kindPattern})
+		if s[kind] == nil {
+			continue
+		}
+		for _, sub := range s[kind].list {
+			list = append(list, acl.Subscription{Name: sub.topic.name, Pattern: kind == kindPattern})
 		}
 	}
 	return list

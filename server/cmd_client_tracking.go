@@ -1,10 +1,5 @@
 package server
 
-import (
-	"maps"
-	"slices"
-)
-
 // trackingCommands are the sub-commands of CLIENT for client-side caching.
 var (
 	clientCachingCommand = &Command{
@@ -136,7 +131,7 @@ func refuseTracking(old, mode *trackingMode, prefixes []string) string {
 func (c *Ctx) prefixesFit(asked []string) bool {
 	var held []string
 	if mode := c.client.tracking; mode != nil {
-		held = slices.Sorted(maps.Keys(mode.prefixes))
+		held = mode.prefixes()
 	}
 	if len(held)+len(asked) > maxTrackingPrefixes {
 		c.err(errTrackingPrefixes)
@@ -200,8 +195,9 @@ func clientTrackingInfo(c *Ctx) {
 	w.BulkString("redirect")
 	w.Int(c.client.redirection())
 	w.BulkString("prefixes")
-	w.Array(len(mode.prefixes))
-	for _, prefix := range slices.Sorted(maps.Keys(mode.prefixes)) {
+	prefixes := mode.prefixes()
+	w.Array(len(prefixes))
+	for _, prefix := range prefixes {
 		w.BulkString(prefix)
 	}
 }

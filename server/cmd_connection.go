@@ -205,7 +205,7 @@ func quit(c *Ctx) {
 func reset(c *Ctx) {
 	cl := c.client
 	c.srv.endTransaction(cl)
-	c.srv.hub.forget(cl)
+	c.srv.endAllSubscriptions(cl)
 	c.srv.untrack(cl)
 	c.srv.endMonitoring(cl)
 	cl.db = c.srv.keys.DB(0)

@@ -20,7 +20,7 @@ var pubsubCommands = []*Command{
 	},
 	pubsubCommand,
 	{
-		Name: "punsubscribe", Group: GroupPubSub, Since: "2.0.0", Complexity: "O(n) in the number of patterns, and of the subscribers of each",
+		Name: "punsubscribe", Group: GroupPubSub, Since: "2.0.0", Complexity: "O(n) in the number of patterns",
 		Summary: "End subscriptions to patterns, to all of them if none is named.",
 		Arity:   -1, Flags: PubSub | NoScript | Loading | Stale,
 		Args: []Arg{pattern("pattern").multi().opt()}, Reply: ReplyPush, Handler: unsubscribePatterns,
@@ -44,13 +44,13 @@ var pubsubCommands = []*Command{
 		Args: []Arg{str("channel").multi()}, Reply: ReplyPush, Handler: subscribe,
 	},
 	{
-		Name: "sunsubscribe", Group: GroupPubSub, Since: "7.0.0", Complexity: "O(n) in the number of channels, and of the subscribers of each",
+		Name: "sunsubscribe", Group: GroupPubSub, Since: "7.0.0", Complexity: "O(n) in the number of channels",
 		Summary: "End subscriptions to shard channels, to all of them if none is named.",
 		Arity:   -1, Flags: PubSub | NoScript | Loading | Stale, Keys: keys(notKey, 1, -1, 1),
 		Args: []Arg{str("shardchannel").multi().opt()}, Reply: ReplyPush, Handler: unsubscribeShards,
 	},
 	{
-		Name: "unsubscribe", Group: GroupPubSub, Since: "2.0.0", Complexity: "O(n) in the number of channels, and of the subscribers of each",
+		Name: "unsubscribe", Group: GroupPubSub, Since: "2.0.0", Complexity: "O(n) in the number of channels",
 		Summary: "End subscriptions to channels, to all of them if none is named.",
 		Arity:   -1, Flags: PubSub | NoScript | Loading | Stale,
 		Args: []Arg{str("channel").multi().opt()}, Reply: ReplyPush, Handler: unsubscribe,
@@ -118,8 +118,9 @@ func (c *Ctx) subscribe(kind topicKind) {
 		return
 	}
 	for _, name := range c.args[1:] {
+		c.srv.helpRemains()
 		c.srv.hub.add(c.client, kind, name)
-		c.confirm(kind, subscriptionWords[kind].subscribed, name)
+		c.confirm(kind, subscriptionWords[kind].subscribed, name, c.client.subs.count(kind == kindShard))
 	}
 }
 
@@ -128,23 +129,35 @@ func (c *Ctx) unsubscribe(kind topicKind) {
 	word := subscriptionWords[kind].unsubscribed
 	for _, name := range c.args[1:] {
 		c.srv.hub.remove(c.client, kind, string(name))
-		c.confirm(kind, word, name)
+		c.confirm(kind, word, name, c.client.subs.count(kind == kindShard))
 	}
-	if len(c.args) > 1 {
-		return
-	}
-	all := c.client.subscribedTo(kind)
-	for _, name := range all {
-		c.srv.hub.remove(c.client, kind, name)
-		c.confirm(kind, word, []byte(name))
-	}
-	if len(all) == 0 {
-		c.confirm(kind, word, nil)
+	if len(c.args) == 1 {
+		c.unsubscribeAll(kind, word)
 	}
 }
 
+// unsubscribeAll ends the client's subscriptions of a kind, those that it had first before the others. They no longer count when it is
+// told so; the hub may have them for longer.
+func (c *Ctx) unsubscribeAll(kind topicKind, word string) {
+	left := c.client.subs.count(kind == kindShard)
+	if c.client.subs.of(kind) == 0 {
+		c.confirm(kind, word, nil, left)
+		return
+	}
+	for _, sub := range c.client.subs[kind].list {
+		c.srv.hub.end(sub)
+		left--
+		w := c.client.pushes()
+		w.Push(3)
+		w.BulkString(word)
+		w.BulkString(sub.topic.name)
+		w.Int(int64(left))
+	}
+	c.srv.endSubscriptions(c.client, kind)
+}
+
 // confirm tells the client of a subscription's beginning or end, and how many it has now. A nil name stands for none.
-func (c *Ctx) confirm(kind topicKind, word string, name []byte) {
+func (c *Ctx) confirm(kind topicKind, word string, name []byte, left int) {
 	w := c.client.pushes()
 	w.Push(3)
 	w.BulkString(word)
@@ -153,7 +166,7 @@ func (c *Ctx) confirm(kind topicKind, word string, name []byte) {
 	} else {
 		w.Bulk(name)
 	}
-	w.Int(int64(c.client.subs.count(kind == kindShard)))
+	w.Int(int64(left))
 }
 
 func publish(c *Ctx)      { c.reply.Int(int64(c.srv.publish(c.args[1], c.args[2]))) }
@@ -163,7 +176,7 @@ func pubsubChannels(c *Ctx)      { c.sendTopics(kindChannel) }
 func pubsubShardChannels(c *Ctx) { c.sendTopics(kindShard) }
 func pubsubNumSub(c *Ctx)        { c.sendAudiences(kindChannel) }
 func pubsubShardNumSub(c *Ctx)   { c.sendAudiences(kindShard) }
-func pubsubNumPat(c *Ctx)        { c.reply.Int(int64(len(c.srv.hub.patterns))) }
+func pubsubNumPat(c *Ctx)        { c.reply.Int(int64(c.srv.hub.live[kindPattern])) }
 
 // sendTopics sends the names of one kind that have subscribers, or those of them that match the pattern at args[2].
 func (c *Ctx) sendTopics(kind topicKind) {
@@ -172,8 +185,8 @@ func (c *Ctx) sendTopics(kind topicKind) {
 		return
 	}
 	mark, n := c.reply.Start(), 0
-	for name := range c.srv.hub.topics[kind] {
-		if len(c.args) == 3 && !glob.Match(c.args[2], []byte(name), false) {
+	for name, t := range c.srv.hub.topics[kind] {
+		if t.live == 0 || len(c.args) == 3 && !glob.Match(c.args[2], []byte(name), false) {
 			continue
 		}
 		c.reply.BulkString(name)
@@ -188,7 +201,7 @@ func (c *Ctx) sendAudiences(kind topicKind) {
 	for _, name := range c.args[2:] {
 		n := 0
 		if t := c.srv.hub.topics[kind][string(name)]; t != nil {
-			n = len(t.clients)
+			n = t.live
 		}
 		c.reply.Bulk(name)
 		c.reply.Int(int64(n))

@@ -65,7 +65,7 @@ func (s *Server) newTransaction() *transaction {
 func (s *Server) endTransaction(cl *Client) {
 	t := cl.multi
 	cl.multi = nil
-	cl.unwatch()
+	s.unwatch(cl)
 	if t != nil && len(s.spare) < spareTransactions && t.size() <= spareTransactionMax {
 		t.reset()
 		s.spare = append(s.spare, t)
@@ -75,6 +75,9 @@ func (s *Server) endTransaction(cl *Client) {
 // abortTransaction has the client's EXEC refused, because a command could not be queued.
 func (cl *Client) abortTransaction() {
 	if cl.multi != nil {
+		if cl.multi.size() > spareTransactionMax {
+			cl.multi = &transaction{} // or the memory of what was queued would stay, and count as nothing
+		}
 		cl.multi.reset()
 		cl.multi.aborted = true
 	}
@@ -133,14 +136,19 @@ func watch(c *Ctx) {
 		c.err("ERR WATCH inside MULTI is not allowed")
 		return
 	}
+	if c.client.watches.Len()+len(c.args)-1 > maxWatches {
+		c.err("ERR too many watched keys")
+		return
+	}
 	for i := 1; i < len(c.args); i++ {
-		c.client.watches = append(c.client.watches, c.db.Watch(c.key(i), c.now))
+		c.srv.helpRemains()
+		c.client.watches.Watch(c.db, c.key(i), c.now)
 	}
 	c.ok()
 }
 
 func unwatch(c *Ctx) {
-	c.client.unwatch()
+	c.srv.unwatch(c.client)
 	c.ok()
 }
 
@@ -151,11 +159,8 @@ func exec(c *Ctx) {
 		c.err("ERR EXEC without MULTI")
 		return
 	}
-	changed := false
-	for _, w := range c.client.watches {
-		changed = changed || w.Changed(c.now)
-	}
-	c.client.unwatch()
+	changed := c.client.watches.Changed(c.now)
+	c.srv.unwatch(c.client)
 	switch {
 	case t.aborted:
 		c.err(errExecAbort)

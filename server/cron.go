@@ -20,7 +20,7 @@ const (
 
 // cronTimes says when each piece of background work is due, in ns.
 type cronTimes struct {
-	expire, clients, sample int64
+	expire, clients, remains, sample int64
 }
 
 // cron does the background work that is due, in slices of at most sliceTime, and returns how long until it wants to be
@@ -46,6 +46,13 @@ func (s *Server) cron() time.Duration {
 		}
 		due.clients = now + int64(pause)
 	}
+	if now >= due.remains {
+		pause := period
+		if s.remainsSlice() {
+			pause = expireAgain
+		}
+		due.remains = now + int64(pause)
+	}
 	if now >= due.sample {
 		s.watchMemory()
 		s.evictClients()
@@ -66,7 +73,7 @@ func (s *Server) cron() time.Duration {
 		s.sendBroadcasts()
 	}
 	s.endPause(now)
-	next := min(due.expire, due.clients, due.sample, s.endTimeouts(now))
+	next := min(due.expire, due.clients, due.remains, due.sample, s.endTimeouts(now))
 	if again := s.snapshotSlice(now); again != 0 {
 		next = min(next, again)
 	}

@@ -284,7 +284,7 @@ func (s *Server) evictClients() {
 	if limit == 0 {
 		return
 	}
-	used := uint64(s.clientMemory())
+	used := uint64(s.clientMemory() - s.remains.bytes) // what remains of those that are gone nobody else has to make up for
 	if used <= limit {
 		return
 	}

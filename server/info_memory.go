@@ -49,9 +49,9 @@ func (m memoryFigures) datasetShare() float64 {
 	return 100 * ratio(m.dataset, m.used-min(m.startup, m.used))
 }
 
-// clientMemory returns the bytes that all clients' transactions and replies take up.
+// clientMemory returns the bytes that all clients take up, those included that are gone but not out of the server's tables yet.
 func (s *Server) clientMemory() int {
-	n := 0
+	n := s.remains.bytes
 	for _, cl := range s.clients.list {
 		n += cl.memory()
 	}

@@ -62,6 +62,7 @@ type Server struct {
 	blocking       blocking
 	watchful       bool // a pause is on or a client is blocked, so commands need a second look
 	hub            hub
+	remains        remains
 	replacing      bool   // keys that are added replace others, so that they are not new
 	eventChannel   []byte // memory for the name of an event's channel
 	tracking       trackingTable

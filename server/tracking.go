@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -19,9 +20,9 @@ type trackingMode struct {
 	bcast    bool
 	optIn    bool
 	optOut   bool
-	noLoop   bool // it is not told of its own changes
-	caching  bool // CLIENT CACHING was called for the next command
-	prefixes map[string]bool
+	noLoop   bool      // it is not told of its own changes
+	caching  bool      // CLIENT CACHING was called for the next command
+	listener *listener // nil without bcast
 }
 
 // trackingTable remembers who has read what. The executor's lock guards it.
@@ -30,14 +31,30 @@ type trackingTable struct {
 	readers  map[string]map[int64]struct{} // by key: the IDs of clients that have read it since it last changed
 	items    int                           // the sum of the lengths of readers
 	prefixes map[string]*broadcast
-	changed  bool // a broadcast has keys
+	lengths  []int        // of the prefixes, each once, in order: a key that changes is looked up once for each
+	ofLength map[int]int  // how many prefixes there are of each
+	changed  bool         // a broadcast has keys
+	fresh    []*broadcast // those that have keys
 }
 
 // broadcast is a prefix that clients want to hear of, and the keys with it that have changed in this batch.
 type broadcast struct {
-	clients map[int64]*Client
-	keys    map[string]int64 // to the ID of the client that changed it, 0 if none did
+	prefix    string
+	listeners map[*listener]struct{}
+	keys      map[string]int64 // to the ID of the client that changed it, 0 if none did; nil: there are none
 }
+
+// listener is a client that tracks by prefix, from the beginning of that to its end.
+type listener struct {
+	client   *Client
+	prefixes map[string]*broadcast
+	list     []*broadcast
+	gone     bool // it tracks no longer
+	bytes    int
+}
+
+// listenerBytes is about what a client's prefix takes up beside its bytes, the entries of the tables included.
+const listenerBytes = 300
 
 const (
 	invalidateWord    = "invalidate"
@@ -63,34 +80,83 @@ func (s *Server) track(cl *Client, mode trackingMode, prefixes []string) {
 	if cl.tracking == nil {
 		t.clients++
 	} else {
-		mode.prefixes = cl.tracking.prefixes
+		mode.listener = cl.tracking.listener
 	}
 	cl.tracking = &mode
 	if mode.bcast {
 		if len(prefixes) == 0 {
 			prefixes = []string{""}
 		}
-		if mode.prefixes == nil {
-			mode.prefixes = map[string]bool{}
+		if mode.listener == nil {
+			mode.listener = &listener{client: cl, prefixes: map[string]*broadcast{}}
 		}
 		for _, prefix := range prefixes {
-			mode.prefixes[prefix] = true
-			t.addPrefix(cl, prefix)
+			s.helpRemains()
+			t.addPrefix(mode.listener, prefix)
 		}
 	}
 	s.lookAround(s.config.Get())
 }
 
-func (t *trackingTable) addPrefix(cl *Client, prefix string) {
+func (t *trackingTable) addPrefix(l *listener, prefix string) {
+	if l.prefixes[prefix] != nil {
+		return
+	}
 	b := t.prefixes[prefix]
 	if b == nil {
-		b = &broadcast{clients: map[int64]*Client{}, keys: map[string]int64{}}
+		b = &broadcast{prefix: prefix, listeners: map[*listener]struct{}{}}
 		if t.prefixes == nil {
-			t.prefixes = map[string]*broadcast{}
+			t.prefixes, t.ofLength = map[string]*broadcast{}, map[int]int{}
 		}
 		t.prefixes[prefix] = b
+		if t.ofLength[len(prefix)]++; t.ofLength[len(prefix)] == 1 {
+			i, _ := slices.BinarySearch(t.lengths, len(prefix))
+			t.lengths = slices.Insert(t.lengths, i, len(prefix))
+		}
 	}
-	b.clients[cl.id] = cl
+	b.listeners[l] = struct{}{}
+	l.prefixes[prefix] = b
+	l.list = append(l.list, b)
+	l.bytes += listenerBytes + len(prefix)
+}
+
+// takeOut implements leftover.
+func (l *listener) takeOut(s *Server, n int) (taken int) {
+	t := &s.tracking
+	for ; taken < n && len(l.list) > 0; taken++ {
+		last := len(l.list) - 1
+		b := l.list[last]
+		l.list = l.list[:last]
+		l.bytes -= listenerBytes + len(b.prefix)
+		if delete(b.listeners, l); len(b.listeners) == 0 {
+			t.removePrefix(b.prefix)
+		}
+	}
+	return taken
+}
+
+// removePrefix forgets a prefix that nobody wants to hear of any more.
+func (t *trackingTable) removePrefix(prefix string) {
+	delete(t.prefixes, prefix)
+	if t.ofLength[len(prefix)]--; t.ofLength[len(prefix)] == 0 {
+		delete(t.ofLength, len(prefix))
+		i, _ := slices.BinarySearch(t.lengths, len(prefix))
+		t.lengths = slices.Delete(t.lengths, i, i+1)
+	}
+	if len(t.prefixes) == 0 {
+		t.prefixes, t.ofLength, t.lengths = nil, nil, nil
+	}
+}
+
+// size implements leftover.
+func (l *listener) size() int { return l.bytes }
+
+// prefixes returns what the client listens to, sorted.
+func (m *trackingMode) prefixes() []string {
+	if m.listener == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m.listener.prefixes))
 }
 
 // untrack ends a client's tracking. What the table knows of it is forgotten as the keys change.
@@ -99,12 +165,9 @@ func (s *Server) untrack(cl *Client) {
 		return
 	}
 	t := &s.tracking
-	for prefix := range cl.tracking.prefixes {
-		b := t.prefixes[prefix]
-		delete(b.clients, cl.id)
-		if len(b.clients) == 0 {
-			delete(t.prefixes, prefix)
-		}
+	if l := cl.tracking.listener; l != nil {
+		l.gone, l.prefixes = true, nil
+		s.letGo(l)
 	}
 	cl.tracking = nil
 	t.clients--
@@ -152,11 +215,14 @@ func (t *trackingTable) remember(key []byte, id int64) {
 // limit.
 func (s *Server) limitTracking(most int) {
 	t := &s.tracking
+	if most == 0 || len(t.readers) <= most { // or finding one key in a map that had many could take long
+		return
+	}
 	for key := range t.readers { // in random order
-		if most == 0 || len(t.readers) <= most {
+		s.invalidate([]byte(key), nil)
+		if len(t.readers) <= most {
 			return
 		}
-		s.invalidate([]byte(key), nil)
 	}
 }
 
@@ -168,10 +234,16 @@ func (s *Server) keyChanged(key []byte, by *Client) {
 		if by != nil {
 			id = by.id
 		}
-		for prefix, b := range t.prefixes {
-			if len(key) >= len(prefix) && string(key[:len(prefix)]) == prefix {
+		for _, n := range t.lengths {
+			if n > len(key) {
+				break
+			}
+			if b := t.prefixes[string(key[:n])]; b != nil {
+				if b.keys == nil {
+					b.keys = map[string]int64{}
+					t.changed, t.fresh = true, append(t.fresh, b)
+				}
 				b.keys[string(key)] = id
-				t.changed = true
 			}
 		}
 	}
@@ -200,27 +272,36 @@ func (s *Server) invalidate(key []byte, by *Client) {
 // message.
 func (s *Server) sendBroadcasts() {
 	t := &s.tracking
-	t.changed = false
-	for _, prefix := range slices.Sorted(maps.Keys(t.prefixes)) {
-		b := t.prefixes[prefix]
-		if b == nil || len(b.keys) == 0 {
-			continue
-		}
+	fresh := t.fresh
+	t.changed, t.fresh = false, nil
+	slices.SortFunc(fresh, func(a, b *broadcast) int { return strings.Compare(a.prefix, b.prefix) })
+	for _, b := range fresh {
 		names := slices.Sorted(maps.Keys(b.keys))
-		for _, id := range slices.Sorted(maps.Keys(b.clients)) {
-			cl := b.clients[id]
+		for _, l := range b.sorted() {
 			keys := make([][]byte, 0, len(names))
 			for _, name := range names {
-				if !cl.tracking.noLoop || b.keys[name] != id {
+				if !l.client.tracking.noLoop || b.keys[name] != l.client.id {
 					keys = append(keys, []byte(name))
 				}
 			}
 			if len(keys) > 0 {
-				s.sendInvalidation(cl, keys)
+				s.sendInvalidation(l.client, keys)
 			}
 		}
-		b.keys = map[string]int64{}
+		b.keys = nil
 	}
+}
+
+// sorted returns those who listen to the prefix, by the IDs of their clients.
+func (b *broadcast) sorted() []*listener {
+	list := make([]*listener, 0, len(b.listeners))
+	for l := range b.listeners {
+		if !l.gone {
+			list = append(list, l)
+		}
+	}
+	slices.SortFunc(list, func(a, b *listener) int { return cmp.Compare(a.client.id, b.client.id) })
+	return list
 }
 
 // invalidateAll tells all that track that every key has changed.

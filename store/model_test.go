@@ -28,7 +28,7 @@ func (v *modelValue) alive(now int64) bool { return v != nil && (v.expireAt == 0
 
 // modelWatch is a Watch with what it should report.
 type modelWatch struct {
-	watch    *Watch
+	watch    Watches
 	db       int
 	name     string
 	touched  bool
@@ -463,7 +463,8 @@ func (o *modelObject) memory() int { return len(*o) }
 // watch begins a watch, or checks and ends one.
 func (m *model) watch(i int, db *DB, name []byte, k Key) {
 	if len(m.watches) < 20 {
-		w := &modelWatch{watch: db.Watch(k, m.now), db: i, name: string(name)}
+		w := &modelWatch{db: i, name: string(name)}
+		w.watch.Watch(db, k, m.now)
 		if v := m.dbs[i][string(name)]; v.alive(m.now) {
 			w.expireAt = v.expireAt
 		}
@@ -474,7 +475,7 @@ func (m *model) watch(i int, db *DB, name []byte, k Key) {
 	w := m.watches[j]
 	want := w.touched || w.expireAt != 0 && m.now > w.expireAt
 	require.Equal(m.t, want, w.watch.Changed(m.now), "watched key %.40q", w.name)
-	w.watch.Release()
+	w.watch.Release(1)
 	m.watches = slices.Delete(m.watches, j, j+1)
 }
 

@@ -39,8 +39,9 @@ func TestWatchAndSwap(t *testing.T) {
 				a, b, k := ks.DB(1), ks.DB(4), testKey(ks, "watched")
 				tc.watched(a, k)
 				tc.other(b, k)
-				w := a.Watch(k, now)
-				defer w.Release()
+				var w Watches
+				w.Watch(a, k, now)
+				defer w.Release(1)
 				for range tc.swaps {
 					ks.Swap(order[0], order[1], now)
 				}
@@ -61,8 +62,9 @@ func TestSwapWithItself(t *testing.T) {
 	defer ks.Close()
 	db, k := ks.DB(1), testKey(ks, "watched")
 	db.SetInt(k, 1, 0)
-	w := db.Watch(k, 0)
-	defer w.Release()
+	var w Watches
+	w.Watch(db, k, 0)
+	defer w.Release(1)
 	dirty := ks.Dirty()
 	ks.Swap(1, 1, 0)
 	require.False(t, w.Changed(0))

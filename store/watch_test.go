@@ -61,14 +61,17 @@ func TestWatch(t *testing.T) {
 			db := ks.DB(1)
 			k := testKey(ks, "watched")
 			tc.before(db, k)
-			first, second := db.Watch(k, now), db.Watch(k, now)
+			var first, second Watches
+			first.Watch(db, k, now)
+			second.Watch(db, k, now)
 			tc.after(db, k)
 			require.Equal(t, tc.changed, first.Changed(tc.at))
-			first.Release()
-			first.Release()
+			require.Equal(t, 1, first.Release(5))
+			require.Zero(t, first.Release(5))
 			require.Equal(t, tc.changed, second.Changed(tc.at))
 			require.Len(t, db.watched, 1)
-			second.Release()
+			require.Equal(t, 1, second.Release(1))
+			require.Zero(t, second.Bytes())
 			require.Empty(t, db.watched)
 		})
 	}
@@ -79,13 +82,37 @@ func TestWatchBeginsAfresh(t *testing.T) {
 	ks := New(Options{})
 	defer ks.Close()
 	db, k := ks.DB(0), testKey(ks, "watched")
-	old := db.Watch(k, 0)
+	var old, young Watches
+	old.Watch(db, k, 0)
 	db.SetInt(k, 1, 0)
-	young := db.Watch(k, 0)
+	young.Watch(db, k, 0)
 	require.True(t, old.Changed(0))
 	require.False(t, young.Changed(0))
-	old.Release()
+	old.Release(1)
 	require.False(t, young.Changed(0))
 	db.SetInt(k, 2, 0)
 	require.True(t, young.Changed(0))
+}
+
+// TestWatchAgainKeepsOne expects a key that is watched again and again to take up the room of one, and to stay as it was seen first.
+func TestWatchAgainKeepsOne(t *testing.T) {
+	ks := New(Options{})
+	defer ks.Close()
+	db := ks.DB(0)
+	for _, keys := range []int{1, fewWatches, fewWatches + 1, 100} {
+		var w Watches
+		for range 3 {
+			for i := range keys {
+				w.Watch(db, testKey(ks, "%d", i), 0)
+			}
+		}
+		require.Equal(t, keys, w.Len())
+		require.Len(t, db.watched, keys)
+		db.SetInt(testKey(ks, "0"), 1, 0)
+		w.Watch(db, testKey(ks, "0"), 0)
+		require.True(t, w.Changed(0))
+		require.Equal(t, keys, w.Release(keys+1))
+		require.False(t, w.Changed(0))
+		require.Empty(t, db.watched)
+	}
 }
