@@ -126,7 +126,7 @@ simulate: ## run the whole server through 2,000 hours of made-up time with 8 cli
 logs: ## run the random tests of sliding logs twenty times over
 	$(GO) test -count=1 -timeout 60m -run 'StampLog|ZSetLogModel' ./store -log.rounds 20
 
-.PHONY: tls leaks soak
+.PHONY: tls leaks soak soak-hostile
 tls: deps build ## handshakes good and bad, 500 bad ones a second for 10 s, a certificate swapped 20 times under load, each way
 	$(GO) test -count=1 -v -timeout 10m ./tests/tls -tls.swaps 20 -tls.flood 10s | grep -vE '^ *=== '
 
@@ -135,6 +135,9 @@ leaks: deps build ## 200,000 connections each over TCP, a Unix socket and TLS, e
 
 soak: deps build ## a mixed load with everything on for T, by default 10m: resident memory, errors and stalls
 	$(GO) test -count=1 -v -timeout 24h ./tests/soak -run TestSoak -soak.time $(T) | grep -vE '^ *=== '
+
+soak-hostile: deps build ## floods drawn at random for T beside 200 clients that limit, which are alone for QUIET (default 5m) before: wrong answers, waits, memory
+	$(GO) test -count=1 -v -timeout 24h ./tests/soak -run TestHostileSoak -soak.hostile $(T) -soak.quiet $(or $(QUIET),5m) -soak.seed $(or $(SEED),0) -soak.floods '$(FLOOD)' | grep -vE '^ *=== '
 
 bench: ## run the Go benchmarks, or those that BENCH matches, and compare with tests/bench/baseline.txt
 	@mkdir -p bin

@@ -111,7 +111,7 @@ func (b *barrier) wait(ctx context.Context) error {
 }
 
 // attack runs a flood against a server from this process until the context ends.
-func attack(ctx context.Context, f *Flood, size Size, addr string, config *tls.Config) Tally {
+func attack(ctx context.Context, f *Flood, size Size, addr, login string, config *tls.Config) Tally {
 	tally := new(count)
 	var group sync.WaitGroup
 	end, _ := ctx.Deadline()
@@ -119,7 +119,7 @@ func attack(ctx context.Context, f *Flood, size Size, addr string, config *tls.C
 	for i := range f.Conns(size) {
 		group.Go(func() {
 			for round := 0; ctx.Err() == nil; round++ {
-				quick := attackOnce(ctx, f, size, addr, config, end, tally, all, i, round)
+				quick := attackOnce(ctx, f, size, addr, login, config, end, tally, all, i, round)
 				if quick && sleep(ctx, refusedPause) != nil {
 					return
 				}
@@ -136,7 +136,7 @@ func attack(ctx context.Context, f *Flood, size Size, addr string, config *tls.C
 }
 
 // attackOnce is one connection's life. It reports whether that came to nothing, so that a pause is due.
-func attackOnce(ctx context.Context, f *Flood, size Size, addr string, config *tls.Config, end time.Time, tally *count, all *barrier, index, round int) bool {
+func attackOnce(ctx context.Context, f *Flood, size Size, addr, login string, config *tls.Config, end time.Time, tally *count, all *barrier, index, round int) bool {
 	c, err := dial(f, addr, config, end, index)
 	if err != nil {
 		tally.add(func(t *Tally) { t.Refused++ })
@@ -146,7 +146,12 @@ func attackOnce(ctx context.Context, f *Flood, size Size, addr string, config *t
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
 	tally.add(func(t *Tally) { t.Conns++ })
-	err = f.Attack(c, size)
+	if login != "" && !f.Stranger {
+		_, err = c.ask("AUTH", login)
+	}
+	if err == nil {
+		err = f.Attack(c, size)
+	}
 	_ = c.Close()
 	c.read.Wait()
 	switch {

@@ -26,14 +26,14 @@ var All = slices.Concat(requests, replies, owners, scripts, connections)
 var requests = []Flood{
 	// Who has not said the password.
 	{
-		Name: "auth-200", Flags: []string{"--requirepass", Password}, Conns: sized(50, 200), Attack: pours(command("AUTH", strings.Repeat("a", 16*kib))),
+		Name: "auth-200", Stranger: true, Flags: []string{"--requirepass", Password}, Conns: sized(50, 200), Attack: pours(command("AUTH", strings.Repeat("a", 16*kib))),
 		Memory: bytes(128 * mib), Limit: 2600 * mib,
 	},
 	{
-		Name: "auth-20", Flags: []string{"--requirepass", Password}, Conns: same(20), Attack: pours(command("AUTH", strings.Repeat("a", 16*kib))),
+		Name: "auth-20", Stranger: true, Flags: []string{"--requirepass", Password}, Conns: same(20), Attack: pours(command("AUTH", strings.Repeat("a", 16*kib))),
 		Memory: bytes(64 * mib),
 	},
-	{Name: "hello", Flags: []string{"--requirepass", Password}, Conns: same(20), Attack: pours(command("HELLO", "3", "AUTH", "default", "wrong")), Memory: bytes(64 * mib)},
+	{Name: "hello", Stranger: true, Flags: []string{"--requirepass", Password}, Conns: same(20), Attack: pours(command("HELLO", "3", "AUTH", "default", "wrong")), Memory: bytes(64 * mib)},
 
 	{Name: "ping-reading", Conns: same(5), Attack: pours("PING\r\n"), Memory: bytes(128 * mib)},
 	{Name: "ping-deaf", Conns: same(5), Attack: poursDeaf("PING\r\n"), Memory: bytes(5*limit + 64*mib)},
@@ -71,11 +71,12 @@ var queryLimit = []string{"--client-query-buffer-limit", "16mb"}
 
 // connections are what the flood consists of.
 var connections = []Flood{
-	{Name: "churn", Conns: same(50), Attack: churn, Memory: bytes(64 * mib)},
-	{Name: "churn-silent", Conns: same(50), Attack: func(c *Conn, _ Size) error { c.reset(); return nil }, Memory: bytes(64 * mib)},
-	{Name: "idle", Conns: sized(200, 5_000), Attack: func(c *Conn, _ Size) error { return c.hold() }, Memory: bytes(128 * mib)},
-	{Name: "handshakes-half", TLS: true, Conns: sized(100, 2_000), Attack: halfHandshake, Memory: bytes(128 * mib)},
-	{Name: "handshakes", TLS: true, Conns: same(20), Attack: handshake, Memory: bytes(128 * mib)},
+	{Name: "churn", Stranger: true, Conns: same(50), Attack: churn, Memory: bytes(64 * mib)},
+	{Name: "churn-silent", Stranger: true, Conns: same(50), Attack: func(c *Conn, _ Size) error { c.reset(); return nil }, Memory: bytes(64 * mib)},
+	{Name: "idle", Stranger: true, Conns: sized(200, 5_000), Attack: func(c *Conn, _ Size) error { return c.hold() }, Memory: bytes(128 * mib)},
+	{Name: "handshakes-half", TLS: true, Stranger: true, Conns: sized(100, 2_000), Attack: halfHandshake, Memory: bytes(128 * mib)},
+	{Name: "http-idle", HTTP: true, Stranger: true, Alone: true, Conns: same(200), Attack: httpIdle, Memory: bytes(64 * mib)},
+	{Name: "handshakes", TLS: true, Stranger: true, Conns: same(20), Attack: handshake, Memory: bytes(128 * mib)},
 }
 
 // pours sends a request again and again and reads all the while.
@@ -217,4 +218,12 @@ func handshake(c *Conn, _ Size) error {
 	err := secure.Handshake()
 	_ = c.raw.SetLinger(0)
 	return err
+}
+
+// httpIdle has one request answered, and keeps the connection.
+func httpIdle(c *Conn, _ Size) error {
+	if err := c.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		return err
+	}
+	return c.hold()
 }

@@ -28,7 +28,7 @@ type job struct {
 	Flood    string // its attackers; "" is the client that sends PING
 	Size     Size
 	Addr     string
-	Password string
+	Password string // which the client says, and attackers who are no strangers
 	Time     time.Duration
 }
 
@@ -79,7 +79,7 @@ func (j job) run(in io.Reader, out io.Writer) error {
 	if f.TLS {
 		config = &tls.Config{InsecureSkipVerify: true} // the attackers trust everybody
 	}
-	return json.NewEncoder(out).Encode(attack(ctx, f, j.Size, j.Addr, config))
+	return json.NewEncoder(out).Encode(attack(ctx, f, j.Size, j.Addr, j.Password, config))
 }
 
 // child is a running one.

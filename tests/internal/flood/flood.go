@@ -42,6 +42,9 @@ type Flood struct {
 	Own   []string // directives for headgate alone, which redis-server does not have
 	Limit int64    // bytes of address space that the server may have, 0 for as much as it likes
 	TLS   bool     // the server also listens for TLS, and the attackers come that way
+	HTTP  bool     // they come to the HTTP port
+	// Stranger marks attackers who would not say a password if they were asked for one.
+	Stranger bool
 
 	// Setup has what the flood needs put into the server, by somebody who may.
 	Setup func(do Do, size Size) error

@@ -80,26 +80,59 @@ func (f *Flood) shell() string {
 func (f *Flood) flags(t testing.TB) []string {
 	flags := slices.Concat(Common, f.Flags)
 	if f.TLS {
-		flags = append(flags, tlsFlags(t)...)
+		flags = append(flags, TLSFlags(t)...)
+	}
+	if f.HTTP {
+		flags = append(flags, "--metrics-port", strconv.Itoa(harness.FreePort(t)))
 	}
 	return flags
 }
 
-// target is where the attackers go.
-func (f *Flood) target(t testing.TB, server *harness.Server) string {
+// target is where the attackers go on a server with a password, or "".
+func (f *Flood) target(t testing.TB, server *harness.Server, password string) string {
 	t.Helper()
-	if !f.TLS {
+	directive := ""
+	switch {
+	case f.TLS:
+		directive = "tls-port"
+	case f.HTTP:
+		directive = "metrics-port"
+	default:
 		return server.Addr
 	}
 	client := harness.Dial(t, server.Addr)
 	defer client.Close()
-	v := client.Ask("CONFIG", "GET", "tls-port")
+	if password != "" {
+		client.Do("AUTH", password)
+	}
+	v := client.Ask("CONFIG", "GET", directive)
 	require.Len(t, v.Items, 2)
 	return net.JoinHostPort("127.0.0.1", v.Items[1].Text)
 }
 
-// tlsFlags have a server listen for TLS, with a certificate of its own making.
-func tlsFlags(t testing.TB) []string {
+// Attackers are let loose.
+type Attackers struct {
+	Flood    *Flood
+	child    *child
+	duration time.Duration
+}
+
+// Loose lets the flood's attackers loose on a server that was prepared for it, for a time. They know its password, unless they are strangers.
+func (f *Flood) Loose(t testing.TB, server *harness.Server, size Size, password string, duration time.Duration) *Attackers {
+	t.Helper()
+	j := job{Flood: f.Name, Size: size, Addr: f.target(t, server, password), Password: password, Time: duration}
+	return &Attackers{Flood: f, child: startChild(t, attackerCPU, j), duration: duration}
+}
+
+// Wait returns what they have done when they have ended.
+func (a *Attackers) Wait() (tally Tally) {
+	a.child.t.Helper()
+	a.child.result(a.duration, &tally)
+	return tally
+}
+
+// TLSFlags are directives that have a server listen for TLS, with a certificate of its own making.
+func TLSFlags(t testing.TB) []string {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -125,8 +158,8 @@ func (f *Flood) password() string {
 	return ""
 }
 
-// Prepare has the flood's data put into a server.
-func (f *Flood) Prepare(t testing.TB, server *harness.Server, size Size) {
+// Prepare has the flood's data put into a server with a password, or "".
+func (f *Flood) Prepare(t testing.TB, server *harness.Server, size Size, password string) {
 	t.Helper()
 	if f.Setup == nil {
 		return
@@ -143,7 +176,7 @@ func (f *Flood) Prepare(t testing.TB, server *harness.Server, size Size) {
 		}
 		return v, err
 	}
-	if password := f.password(); password != "" {
+	if password != "" {
 		_, err := do("AUTH", password)
 		require.NoError(t, err)
 	}
@@ -153,18 +186,18 @@ func (f *Flood) Prepare(t testing.TB, server *harness.Server, size Size) {
 // Measure lets the flood loose on a server for a time, beside a client that sends PING, and says what they saw.
 func (f *Flood) Measure(t testing.TB, server *harness.Server, size Size, duration time.Duration) (r Result) {
 	t.Helper()
-	f.Prepare(t, server, size)
+	f.Prepare(t, server, size, f.password())
 	beside := startChild(t, serverCPU, job{Addr: server.Addr, Password: f.password()})
 	lead, settle := leadShort, settleShort
 	if size == Whole {
 		lead, settle = leadWhole, settleWhole
 	}
 	time.Sleep(lead)
-	attackers := startChild(t, attackerCPU, job{Flood: f.Name, Size: size, Addr: f.target(t, server), Time: duration})
+	attackers := f.Loose(t, server, size, f.password(), duration)
 	_ = server.ResetPeak()
 	r.Before = server.RSS()
 	watch := watchMemory(server)
-	attackers.result(duration, &r.Tally)
+	r.Tally = attackers.Wait()
 	ended := time.Now()
 	time.Sleep(max(f.Settle, settle))
 	beside.stop()

@@ -8,8 +8,8 @@ import (
 
 // replies are longer than what asks for them.
 var replies = []Flood{
-	{Name: "get-100k", Setup: value("big", 100*kib), Conns: same(20), Attack: pours("GET big\r\n"), Memory: bytes(20*4*mib + 64*mib)},
-	{Name: "get-100k-deaf", Setup: value("big", 100*kib), Conns: sized(2, 20), Attack: poursDeaf("GET big\r\n"), Memory: func(s Size) int64 { return int64(s.of(2, 20))*limit + 64*mib }},
+	{Name: "get-100k", Setup: value("hundred", 100*kib), Conns: same(20), Attack: pours("GET hundred\r\n"), Memory: bytes(20*4*mib + 64*mib)},
+	{Name: "get-100k-deaf", Setup: value("hundred", 100*kib), Conns: sized(2, 20), Attack: poursDeaf("GET hundred\r\n"), Memory: func(s Size) int64 { return int64(s.of(2, 20))*limit + 64*mib }},
 	{Name: "mget", Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(c20k), Memory: bytes(3*limit + 64*mib)},
 	{Name: "mget-reading", Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(reading(c20k)), Memory: bytes(3*limit + 64*mib)},
 	{Name: "mget-multi", Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(inMulti(command(manyTimes(20_000, "MGET", "big")...))), Memory: bytes(3*limit + 64*mib)},

@@ -2,7 +2,9 @@ package harness
 
 import (
 	"math/rand/v2"
+	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -77,4 +79,24 @@ func monotonic() time.Duration {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // Linux has this clock everywhere
 	return time.Duration(now.Nano())
+}
+
+// PinSelf keeps this process on one processor from now on, with all the threads that it has and those that they start.
+func PinSelf(cpu int) error {
+	var own unix.CPUSet
+	own.Set(cpu)
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil {
+			return err
+		}
+		if err := unix.SchedSetaffinity(id, &own); err != nil && err != unix.ESRCH {
+			return err
+		}
+	}
+	return nil
 }

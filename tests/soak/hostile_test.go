@@ -1,0 +1,227 @@
+package soak
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/flood"
+	"headgate/tests/internal/harness"
+)
+
+var (
+	hostileTime   = flag.Duration("soak.hostile", 1500*time.Millisecond, "how long floods go on beside clients that limit; from a minute on they are whole ones, and figures are asked for")
+	hostileQuiet  = flag.Duration("soak.quiet", 500*time.Millisecond, "how long these clients are left alone before")
+	hostileHonest = flag.Int("soak.clients", 200, "clients that limit")
+	hostileOnly   = flag.String("soak.floods", "", "names of the floods to draw from, with commas between; none means all")
+)
+
+const (
+	wholeFrom     = time.Minute            // floods of this time are whole ones
+	floodsAtOnce  = 3                      // at most
+	shortestFlood = 2 * time.Second        // of a whole one; a short one takes a tenth
+	longestFlood  = 8 * time.Second        //
+	floodPause    = time.Second            // at most, between some floods and the next
+	reportEvery   = 10 * time.Second       // a line about what goes on
+	settleFor     = time.Minute            // after the last flood, until memory is looked at
+	honestExtra   = 50 * time.Millisecond  // that floods may add to the p99.9 of the honest
+	memoryDrift   = 10                     // percent by which resident memory may differ
+	mostResident  = 8 << 30                // bytes, beyond which the server is killed: others live on this machine too
+	healthEvery   = time.Second            // a probe of the HTTP port,
+	healthWithin  = 5 * time.Second        // which is answered by then
+	shortClients  = 50                     // of those that limit, in a short soak
+	lookEvery     = 100 * time.Millisecond // at resident memory
+)
+
+// hostileSoak is one run.
+type hostileSoak struct {
+	t         *testing.T
+	whole     bool
+	size      flood.Size
+	server    *harness.Server
+	admin     *harness.Client
+	health    string
+	honest    *honest
+	begin     time.Time
+	r         *rand.Rand
+	highest   atomic.Int64
+	unhealthy atomic.Int64
+	probes    atomic.Int64
+	ran       map[string]int
+}
+
+// TestHostileSoak has floods drawn at random beside clients that limit: none of those is refused or let through wrongly, none loses its
+// connection, and in a whole soak none waits for long and memory comes back.
+func TestHostileSoak(t *testing.T) {
+	seed := *soakSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-soak.seed %d", seed)
+	s := &hostileSoak{t: t, whole: *hostileTime >= wholeFrom, r: rand.New(rand.NewPCG(seed, 0)), ran: make(map[string]int), begin: time.Now()}
+	s.size = flood.Short
+	clients := min(*hostileHonest, shortClients)
+	if s.whole {
+		s.size, clients = flood.Whole, *hostileHonest
+		require.NoError(t, harness.PinSelf(0), "the attackers have the other processor for themselves")
+	}
+	floods := s.floods()
+	s.start(floods)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s.honest = startHonest(ctx, s.server, clients)
+	go s.watch(ctx)
+
+	s.stay("quiet", *hostileQuiet)
+	before := s.server.RSS()
+	s.honest.phase.Store(phaseFloods)
+	for end := time.Now().Add(*hostileTime); time.Now().Before(end); {
+		s.round(floods)
+	}
+	s.honest.phase.Store(phaseAfter)
+	s.admin.Do("DEL", "bomb", "k") // what floods have stored is no leak
+	if s.whole {
+		s.stay("after", settleFor)
+	}
+	after := s.server.RSS()
+	cancel()
+	s.honest.clients.Wait()
+	s.judge(before, after)
+}
+
+// floods are those to draw from.
+func (s *hostileSoak) floods() (all []*flood.Flood) {
+	for i := range flood.All {
+		f := &flood.All[i]
+		named := slices.Contains(strings.Split(*hostileOnly, ","), f.Name)
+		if named || *hostileOnly == "" && (s.whole || !f.Open() && !f.TLS) {
+			all = append(all, f)
+		}
+	}
+	require.NotEmpty(s.t, all)
+	return all
+}
+
+// start runs a server that all of the floods can be let loose on.
+func (s *hostileSoak) start(floods []*flood.Flood) {
+	scrape := strconv.Itoa(harness.FreePort(s.t))
+	s.health = "http://127.0.0.1:" + scrape + "/healthz"
+	flags := slices.Concat(flood.Common, flood.TLSFlags(s.t), []string{
+		"--requirepass", flood.Password, "--client-query-buffer-limit", "16mb", "--enable-restore-command", "local", "--metrics-port", scrape,
+	})
+	s.server = harness.StartUnder(s.t, harness.Pinned(0), flags...)
+	s.admin = harness.Dial(s.t, s.server.Addr)
+	s.admin.Do("AUTH", flood.Password)
+	for _, f := range floods {
+		f.Prepare(s.t, s.server, s.size, flood.Password)
+	}
+}
+
+// watch looks at memory and at the HTTP port until the context ends.
+func (s *hostileSoak) watch(ctx context.Context) {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: healthWithin}
+	go func() {
+		for ctx.Err() == nil {
+			s.probes.Add(1)
+			resp, err := client.Get(s.health)
+			if err != nil || resp.StatusCode != http.StatusOK {
+				s.unhealthy.Add(1)
+			}
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			time.Sleep(healthEvery)
+		}
+	}()
+	for ctx.Err() == nil {
+		now, err := s.server.Status("VmRSS")
+		if err != nil {
+			return
+		}
+		s.highest.Store(max(s.highest.Load(), now))
+		if now > mostResident {
+			s.server.Kill()
+			return
+		}
+		time.Sleep(lookEvery)
+	}
+}
+
+// stay leaves the honest alone for a time.
+func (s *hostileSoak) stay(what string, d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		time.Sleep(min(reportEvery, time.Until(end)))
+		s.report(what)
+	}
+}
+
+// round lets some floods loose at once, and waits for their end.
+func (s *hostileSoak) round(floods []*flood.Flood) {
+	require.True(s.t, s.server.Alive(), "the server has ended; it took %d MiB at most", s.highest.Load()>>20)
+	duration := shortestFlood + time.Duration(s.r.Int64N(int64(longestFlood-shortestFlood)))
+	if !s.whole {
+		duration /= 10
+	}
+	var loose []*flood.Attackers
+	var names []string
+	for _, i := range s.r.Perm(len(floods))[:1+s.r.IntN(min(floodsAtOnce, len(floods)))] {
+		names = append(names, floods[i].Name)
+		s.ran[floods[i].Name]++
+		loose = append(loose, floods[i].Loose(s.t, s.server, s.size, flood.Password, duration))
+	}
+	for _, a := range loose {
+		a.Wait()
+	}
+	if s.whole {
+		s.report(strings.Join(names, ", "))
+		time.Sleep(time.Duration(s.r.Int64N(int64(floodPause))))
+	}
+}
+
+// report prints a line about what the honest have seen since the last one.
+func (s *hostileSoak) report(what string) {
+	p999, slowest := s.honest.look()
+	resident, _ := s.server.Status("VmRSS")
+	v := &s.honest.verdicts
+	s.t.Logf("%6.0f s  honest p99.9 %8v, slowest %8v, %d answers, %d wrongly refused, %d wrongly let through, %d errors; resident %5d MiB, at most %5d; %s",
+		time.Since(s.begin).Seconds(), p999.Round(100*time.Microsecond), slowest.Round(100*time.Microsecond), atomic.LoadInt64(&v.Calls),
+		atomic.LoadInt64(&v.WronglyRefused), atomic.LoadInt64(&v.WronglyLetThrough), atomic.LoadInt64(&v.Errors), resident>>20, s.highest.Load()>>20, what)
+}
+
+// judge prints what was measured, and asks for what was promised.
+func (s *hostileSoak) judge(before, after int64) {
+	t, v := s.t, &s.honest.verdicts
+	shared := s.honest.settleShared()
+	var p999 [phases]time.Duration
+	for phase, name := range []string{"before the floods", "beside them", "after them"} {
+		count, p50, p99, late, slowest := s.honest.phaseTimes(phase)
+		p999[phase] = late
+		t.Logf("the honest %-18s %8d answers: p50 %v, p99 %v, p99.9 %v, slowest %v", name, count, p50, p99, late, slowest)
+	}
+	t.Logf("%d refusals among %d answers, %d shared keys settled; wrongly refused %d, wrongly let through %d, errors %d (%s: %s)", v.Refused, v.Calls, shared,
+		v.WronglyRefused, v.WronglyLetThrough, v.Errors, v.firstOf, v.firstError)
+	drift := 100 * float64(after-before) / float64(before)
+	t.Logf("resident memory %d MiB before the floods, %d MiB at most, %d MiB after them (%+.1f %%); %d of %d probes not answered; floods: %s",
+		before>>20, s.highest.Load()>>20, after>>20, drift, s.unhealthy.Load(), s.probes.Load(), fmt.Sprint(s.ran))
+	require.True(t, s.server.Alive(), "the server has ended")
+	require.Positive(t, v.Refused, "some were to be refused")
+	require.Zero(t, v.Errors, "%s: %s", v.firstOf, v.firstError)
+	require.Zero(t, v.WronglyRefused, "refused wrongly")
+	require.Zero(t, v.WronglyLetThrough, "let through wrongly")
+	if !s.whole {
+		return
+	}
+	require.Zero(t, s.unhealthy.Load(), "probes of the HTTP port")
+	require.LessOrEqual(t, p999[phaseFloods], p999[phaseQuiet]+honestExtra, "p99.9 of the honest")
+	require.LessOrEqual(t, drift, float64(memoryDrift), "resident memory")
+}
