@@ -20,7 +20,7 @@ var policyCommands = []*Command{
 			{
 				Name: "del", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Forget a policy; the state of keys that it limited stays.",
-				Arity:   3, Flags: Write | Fast,
+				Arity:   3, Flags: Write | Admin | Fast,
 				Args: []Arg{str("name")}, Errors: []string{errFixedPolicy, errWrongType},
 				Reply: ReplyInteger, Handler: policyDel,
 			},
@@ -42,7 +42,7 @@ var policyCommands = []*Command{
 			{
 				Name: "set", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Keep a limit under a name, or change it: it holds from the next decision on, and all keys keep their state.",
-				Arity:   -4, Flags: Write | DenyOOM | Fast,
+				Arity:   -4, Flags: Write | DenyOOM | Admin | Fast,
 				Args: []Arg{
 					str("name").fails(string(policy.ErrName)), str("algorithm").fails("ERR unknown algorithm '%s'"), str("arg").opt().multi(),
 				},

@@ -2,9 +2,11 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
+	"headgate/server/acl"
 	"headgate/server/config"
 	"headgate/server/policy"
 	"headgate/server/top"
@@ -120,7 +122,7 @@ func rlTop(c *Ctx) {
 	}
 	t.goOn(c.nowNs)
 	w := t.window(list)
-	keys := w.Top(int(min(count, top.MaxKeys)))
+	keys := c.topOf(w, int(min(count, top.MaxKeys)))
 	c.reply.Map(5)
 	c.reply.BulkString("list")
 	c.reply.BulkString(list)
@@ -138,6 +140,21 @@ func rlTop(c *Ctx) {
 	}
 }
 
+// topOf returns the first keys of a list, so many of those that the client's user may read: a key's name is for nobody else.
+func (c *Ctx) topOf(w *top.Window, count int) []top.Key {
+	if !c.client.guarded {
+		return w.Top(count)
+	}
+	call, user := c.described(c.cmd, c.args), c.client.user
+	keys := slices.DeleteFunc(w.Top(top.MaxKeys), func(k top.Key) bool {
+		if len(k.Name) == top.MaxName { // the rest, which patterns would need to see, may have been cut off
+			return !user.MayWithEveryKey(call, acl.ReadKey)
+		}
+		return !user.MayWithKey(call, k.Name, acl.ReadKey)
+	})
+	return keys[:min(count, len(keys))]
+}
+
 // infoTop shows the first keys of both lists. A key is quoted, so that it cannot pass for another field.
 func infoTop(c *Ctx, t *infoText) {
 	keys := &c.srv.top
@@ -149,7 +166,7 @@ func infoTop(c *Ctx, t *infoText) {
 	for _, list := range []string{listLimited, listHot} {
 		w := keys.window(list)
 		t.field("top_"+list+"_error", w.Bound())
-		for i, k := range w.Top(topShown) {
+		for i, k := range c.topOf(w, topShown) {
 			t.field(fmt.Sprintf("top_%s_%d", list, i+1),
 				fmt.Sprintf("db=%d,calls=%d,error=%d,key=%s", k.DB, k.Count, k.Error, strconv.QuoteToASCII(string(k.Name))))
 		}

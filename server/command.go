@@ -149,7 +149,7 @@ func (c *Command) categories() (all acl.Categories) {
 	add(c.Group == GroupConnection || c.isNamed("command", "wait"), acl.Connection)
 	add(c.Group == GroupTransactions, acl.Transaction)
 	add(c.Group == GroupScripting, acl.Scripting)
-	add(c.Group == GroupThrottle || c.isNamed("increx"), acl.Throttle)
+	add(c.Group == GroupThrottle && !admin || c.isNamed("increx"), acl.Throttle)
 	return all
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -165,7 +166,11 @@ func (m *lineMaker) value(a Arg) []string {
 		return []string{a.Token}
 	case a.Name == "id":
 		return []string{m.pick(">", "0", "$", "0-1")}
-	case a.Type == "integer" && m.IntN(8) > 0:
+	case strings.Contains(a.Error, "duration") && m.IntN(8) > 0:
+		return []string{m.pick("1s", "10s")}
+	case a.Error == errNoPolicy && m.IntN(8) > 0:
+		return []string{m.pick("b", "COST")}
+	case (a.Type == "integer" || a.Error == errNotInteger) && m.IntN(8) > 0:
 		return []string{m.pick("1", "2", "3", "1", "0", "-1")}
 	case (a.Type == "double" || a.Type == "unix-time") && m.IntN(8) > 0:
 		return []string{m.pick("1", "2")}
@@ -178,17 +183,18 @@ func (m *lineMaker) line(cmd *Command) []string {
 	m.own = tokensOf([]string{"a"}, cmd.Args)
 	all := m.segments(cmd.Args)
 	options := slices.DeleteFunc(slices.Clone(cmd.Args), func(a Arg) bool { return !a.Optional })
-	for len(options) > 0 && m.IntN(2) == 0 {
+	plain := m.IntN(3) == 0
+	for !plain && len(options) > 0 && m.IntN(2) == 0 {
 		again := options[m.IntN(len(options))]
 		again.Optional = false
 		all = slices.Insert(all, m.IntN(len(all)+1), m.segments([]Arg{again})...)
 	}
-	if len(all) > 2 && m.IntN(2) == 0 {
+	if !plain && len(all) > 2 && m.IntN(2) == 0 {
 		some := all[m.IntN(2) : len(all)-m.IntN(2)]
 		m.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
 	}
 	words := slices.Concat(all...)
-	for len(words) > 0 && m.IntN(5) == 0 {
+	for !plain && len(words) > 0 && m.IntN(4) == 0 {
 		words[m.IntN(len(words))] = m.word()
 	}
 	words = append(strings.Split(cmd.fullName, "|"), words...)
@@ -265,7 +271,8 @@ func rules(keys map[string]acl.Access) (list []string) {
 // run runs a line as the user, now and then in a transaction, and returns all that was answered.
 func (m *lineMaker) run(line []string) string {
 	if m.IntN(4) == 0 {
-		return m.user.ask("MULTI") + m.user.ask(line...) + m.user.ask("EXEC") + m.user.ask("DISCARD")
+		defer m.user.ask("DISCARD") // where EXEC itself was refused
+		return m.user.ask("MULTI") + m.user.ask(line...) + m.user.ask("EXEC")
 	}
 	reply := m.user.ask(line...)
 	m.srv.endWait(m.user.conn.Client.(*Client))
@@ -340,5 +347,84 @@ func TestNoCommandTouchesAKeyThatWasNotJudged(t *testing.T) {
 	require.Greater(t, done, *rightsLines/10, "most lines make no sense, so that little was looked at")
 	for _, cmd := range slices.Concat(counted, searched) {
 		require.NotZero(t, ran[cmd.fullName], "no line of %s was carried out", cmd.fullName)
+	}
+}
+
+// TestThrottleReachesOwnKeysOnly: who has @throttle on some keys, and no other right, neither learns the name nor touches the state of any
+// other key, and changes no policy, with whatever arguments.
+func TestThrottleReachesOwnKeysOnly(t *testing.T) {
+	seed := *rightsSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	m := newLineMaker(t, seed, func(cmd *Command) bool { return cmd.categories()&acl.Throttle != 0 })
+	for i := range topShown {
+		m.admin.ask("CL.THROTTLE", "other:"+strconv.Itoa(i), "0", "1", "3600")
+		m.admin.ask("CL.THROTTLE", "other:"+strconv.Itoa(i), "0", "1", "3600")
+	}
+	require.Contains(t, m.admin.ask("RL.TOP"), "other:")
+	require.Equal(t, "+OK\r\n", m.admin.ask("ACL", "SETUSER", "u", "-@all", "resetkeys", "+@throttle", "~own:*", "+@transaction"))
+	policies := m.admin.ask("HGETALL", policiesKey)
+	m.words = append(m.words, "1s", "10")
+	for _, word := range m.words {
+		m.lay(word)
+	}
+	ran := map[string]bool{}
+	for i := range *rightsLines / 3 {
+		line := m.line(m.commands[m.IntN(len(m.commands))])
+		switch i { // those that are seldom drawn so that they make sense
+		case 0:
+			line = []string{"rl.take", "2", "b", "own:one", "COST", "own:two", "COST", "1"}
+		case 1:
+			line = []string{"increx", "own:number", "BYINT", "1", "LBOUND", "0"}
+		case 2:
+			line = []string{"rl.fixed", "own:window", "5", "1s"}
+		}
+		for i, word := range line[1:] {
+			if word == "a" && m.IntN(8) > 0 {
+				line[1+i] = "own:" + line[0] + m.pick("1", "2") // each its own, since their types differ
+			}
+		}
+		reply := m.run(line)
+		if !strings.Contains(reply, "-ERR") && !strings.Contains(reply, "-WRONGTYPE") && !strings.Contains(reply, "-NOPERM") {
+			ran[line[0]] = true
+		}
+		require.NotContains(t, reply, "other:", "%q", line)
+		for _, word := range m.words {
+			require.False(t, m.explodes(word), "%q touches %q and answers %q", line, word, reply)
+		}
+		require.Equal(t, policies, m.admin.ask("HGETALL", policiesKey), "%q", line)
+	}
+	for _, cmd := range m.commands {
+		require.True(t, ran[strings.Split(cmd.fullName, "|")[0]], "no line of %s was carried out", cmd.fullName)
+	}
+}
+
+// TestNamesOfKeysAreToldWithTheRightOnly: INFO and RL.TOP name the busiest of the keys that the user may read.
+func TestNamesOfKeysAreToldWithTheRightOnly(t *testing.T) {
+	admin, user := asUser(t, "+@all", "~mine:*", "%W~written", "(+info ~second:*)")
+	long := "mine:" + strings.Repeat("x", 200) // of which only a part is kept
+	for _, key := range []string{"theirs", "mine:1", "written", "second:1", long} {
+		admin.ask("CL.THROTTLE", key, "0", "1", "3600")
+		admin.ask("CL.THROTTLE", key, "0", "1", "3600")
+	}
+	for _, section := range []string{"everything", "all", "limiters"} {
+		text := user.ask("INFO", section)
+		require.NotContains(t, text, "theirs")
+		require.NotContains(t, text, "written")
+		require.NotContains(t, text, "xxx")
+		require.Contains(t, text, "key=\"mine:1\"")
+		require.Contains(t, text, "key=\"second:1\"", "a selector gives the right, too")
+		require.Contains(t, admin.ask("INFO", section), "key=\"theirs\"")
+	}
+	require.NotContains(t, user.ask("INFO"), "mine:1", "it is asked for")
+	for _, list := range []string{"LIMITED", "HOT"} {
+		reply := user.ask("RL.TOP", "10", list)
+		require.Contains(t, reply, "$6\r\nmine:1\r\n")
+		for _, name := range []string{"theirs", "written", "second:1"} {
+			require.NotContains(t, reply, name)
+			require.Contains(t, admin.ask("RL.TOP", "10", list), name)
+		}
 	}
 }

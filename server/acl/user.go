@@ -305,6 +305,14 @@ func (u *User) MayWithEveryKey(c *Call, access Access) bool {
 	})
 }
 
+// MayWithKey reports whether the user may make a call that turns out to use a certain key which nobody could tell before.
+func (u *User) MayWithKey(c *Call, key []byte, access Access) bool {
+	return slices.ContainsFunc(u.selectors, func(s *selector) bool {
+		d, _ := s.judge(c)
+		return d == Allowed && s.allowsKey(key, access)
+	})
+}
+
 // Subscription is a channel, or a pattern of channels, that a client has subscribed to.
 type Subscription struct {
 	Name    string
