@@ -11,8 +11,20 @@ import (
 	"headgate/persistence/check"
 )
 
+const checkHelp = `headgate check DIR [--fix]
+
+Looks at a data directory as a start would, loads nothing, and says of each file what is in it and whether it is whole. The last line is
+the verdict: what a start would make of it. The exit code is 0 if all is whole, else 1.
+
+  --fix  cut the damaged end of an append-only file off; make a copy before. A server that uses the directory has to be stopped
+`
+
 // check carries out headgate check DIR [--fix].
 func (p program) check(args []string) error {
+	if asksForHelp(args) {
+		_, err := io.WriteString(p.stdout, checkHelp)
+		return err
+	}
 	c := check.Checker{FS: persistence.OS{}, Say: func(format string, a ...any) {
 		fmt.Fprintf(p.stdout, format+"\n", a...)
 	}}

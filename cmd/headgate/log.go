@@ -45,7 +45,16 @@ func (o *logOutput) handler(format config.LogFormat) slog.Handler {
 	if format == config.LogText || format == config.LogAuto && o.path == "" && isTerminal(o.out) {
 		return slog.NewTextHandler(o, options)
 	}
+	options.ReplaceAttr = withUnit
 	return slog.NewJSONHandler(o, options)
+}
+
+// withUnit has JSON show a duration as text does, such as 1.5s, and not as a number of which nobody knows the unit.
+func withUnit(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // reopen goes on in the file that has the path now.

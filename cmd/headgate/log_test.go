@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,4 +47,16 @@ func TestLogFormats(t *testing.T) {
 	require.Equal(t, "WARN", line["level"])
 	require.EqualValues(t, 7, line["unsent"])
 	require.Contains(t, line, "time")
+}
+
+// TestDurationsInJSONHaveNoUnit: a snapshot was said to have taken 1500000000.
+func TestDurationsInJSONHaveNoUnit(t *testing.T) {
+	for _, format := range []config.LogFormat{config.LogJSON, config.LogText} {
+		var buf bytes.Buffer
+		o := &logOutput{out: &buf}
+		slog.New(o.handler(format)).Info("done", "took", 1500*time.Millisecond, slog.Group("of which", "waiting", 2*time.Microsecond))
+		require.Contains(t, buf.String(), "1.5s")
+		require.Contains(t, buf.String(), "2µs")
+		require.NotContains(t, buf.String(), "1500000000")
+	}
 }

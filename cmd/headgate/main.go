@@ -34,14 +34,26 @@ type program struct {
 	stdout, stderr io.Writer
 }
 
-const toolsHelp = `
-Other commands:
-  headgate bench [--addr A] [--load L] ...  send a load to a server and say how fast it was answered; bench --help says more
-  headgate check DIR [--fix]                say what is in a data directory and whether it is whole; --fix cuts a damaged end
-  headgate ping [the same words]            exit 0 if the server that they describe answers, else 1
+const toolsHelp = `headgate, a rate-limit server that speaks the Redis protocol
+
+  headgate [file.conf] [--directive ...]    serve; the rest of this text is about that
   headgate [the same words] --check-config  say whether they are right, and do not serve
+  headgate ping [the same words]            exit 0 if the server that they describe answers, else 1
+  headgate check DIR [--fix]                say what is in a data directory and whether it is whole
+  headgate bench [--addr A] [--load L] ...  send a load to a server and say how fast it was answered
   headgate version                          print the version
+
+ping, check and bench say more with --help.
+
 `
+
+const versionHelp = `headgate version prints the version, the commit it was built from, the Redis that it stands for, and the system it runs on.
+`
+
+// asksForHelp reports whether the words after a tool's name ask what it does.
+func asksForHelp(args []string) bool {
+	return slices.ContainsFunc(args, func(word string) bool { return word == "--help" || word == "-h" })
+}
 
 // run carries out a command line and returns the exit code.
 func (p program) run(args []string) int {
@@ -52,11 +64,15 @@ func (p program) run(args []string) int {
 	var err error
 	switch first {
 	case "version", "--version", "-v":
+		if asksForHelp(args[1:]) {
+			_, err = io.WriteString(p.stdout, versionHelp)
+			break
+		}
 		fmt.Fprintf(p.stdout, "headgate %s%s (as Redis %s) %s %s/%s\n",
 			server.Version, strings.TrimRight(" "+revision, " "), server.RedisVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	case "help", "--help", "-h":
-		if err = config.Usage(p.stdout); err == nil {
-			_, err = io.WriteString(p.stdout, toolsHelp)
+		if _, err = io.WriteString(p.stdout, toolsHelp); err == nil {
+			err = config.Usage(p.stdout)
 		}
 	case "bench":
 		err = p.bench(args[1:])

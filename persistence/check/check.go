@@ -25,9 +25,10 @@ type Checker struct {
 	// Progress is told now and then how far a file has been read, in bytes; nil: nobody is.
 	Progress func(file string, done, total int64)
 
-	whole bool
-	found bool
-	locks []persistence.Lock
+	whole   bool
+	found   bool
+	refused bool // a start would refuse what is there
+	locks   []persistence.Lock
 }
 
 // snapshotMagic is what a snapshot begins with.
@@ -36,7 +37,7 @@ const snapshotMagic = "REDIS"
 // Dir looks at a data directory, or at the directory of an append-only file in it, and reports whether all of it is whole (after
 // what Fix has changed). The error is one of reading, or says that there is nothing to look at.
 func (c *Checker) Dir(dir string) (whole bool, err error) {
-	c.whole, c.found = true, false
+	c.whole, c.found, c.refused = true, false, false
 	defer c.unlock()
 	if err := c.lock(dir); err != nil {
 		return false, err
@@ -64,7 +65,19 @@ func (c *Checker) Dir(dir string) (whole bool, err error) {
 	if !c.found {
 		return false, fmt.Errorf("%s holds neither a snapshot nor an append-only file", dir)
 	}
+	c.Say("verdict: %s", c.verdict())
 	return c.whole, nil
+}
+
+// verdict is what a start makes of what was found.
+func (c *Checker) verdict() string {
+	switch {
+	case c.whole:
+		return "whole"
+	case c.refused:
+		return "not whole: a start refuses it"
+	}
+	return "not whole: a start cuts off the damaged end and loads the rest, unless aof-load-truncated is no"
 }
 
 // lock keeps servers out of a directory whose files are going to be cut, and says if one is writing what is only looked at. The directory
@@ -156,9 +169,9 @@ func (c *Checker) set(dir, name string) error {
 	return nil
 }
 
-// bad says what is wrong.
+// bad says what is wrong and has a start refuse the directory.
 func (c *Checker) bad(format string, args ...any) {
-	c.whole = false
+	c.whole, c.refused = false, true
 	c.Say(format, args...)
 }
 
@@ -233,7 +246,8 @@ func (c *Checker) commands(f persistence.ReadFile, path string, start int64, las
 		}
 		c.Say("%s: %v; the last %d bytes have been cut off", path, report.Flaw, given)
 	case report.Salvageable():
-		c.bad("%s: %v; a start cuts off the last %d bytes, and so does --fix", path, report.Flaw, given)
+		c.whole = false
+		c.Say("%s: %v; a start cuts off the last %d bytes, and so does --fix", path, report.Flaw, given)
 	default:
 		c.bad("%s: %v; a start refuses to give up the last %d bytes; --fix cuts them off: make a copy before", path, report.Flaw, given)
 	}

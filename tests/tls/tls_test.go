@@ -534,6 +534,35 @@ func TestPing(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 }
 
+// TestPingChoosesTLS beside a port without it, and looks at who answers if it is told whom to trust.
+func TestPingChoosesTLS(t *testing.T) {
+	s := start(t, "--requirepass", "s3cret")
+	_, port, _ := net.SplitHostPort(s.addr)
+	other := t.TempDir()
+	write(t, filepath.Join(other, "ca.crt"), newAuthority(t, "another").pem)
+	for _, tt := range []struct {
+		name  string
+		words []string
+		says  string
+		fails bool
+	}{
+		{"anybody", nil, "NOAUTH", false},
+		{"with a password", []string{"--user", "default", "--pass", "s3cret"}, "", false},
+		{"whom we trust", []string{"--cacert", filepath.Join(s.dir, "ca.crt"), "--pass", "s3cret"}, "", false},
+		{"whom we do not trust", []string{"--cacert", filepath.Join(other, "ca.crt")}, "certificate signed by unknown authority", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			words := append([]string{"ping", "--tls", "--port", strconv.Itoa(s.Port), "--tls-port", port}, tt.words...)
+			cmd := exec.Command(harness.Binary(t), words...)
+			cmd.Env = harness.Environment()
+			out, err := cmd.CombinedOutput()
+			require.Equal(t, tt.fails, err != nil, "%s", out)
+			require.Contains(t, string(out), tt.says)
+			require.Equal(t, tt.says == "", len(out) == 0, "%s", out)
+		})
+	}
+}
+
 // field returns a numeric field of INFO.
 func field(t *testing.T, c *harness.Client, name string) int {
 	t.Helper()
