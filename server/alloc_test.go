@@ -54,7 +54,9 @@ func (w *workerClient) run(input []byte) []byte {
 		w.t.Fatalf("room for %d of %d bytes", n, len(input)) // what package require does would count as allocations
 	}
 	w.conn.In.Received(n)
-	w.worker.Batch(w.ready)
+	for more := true; more; more = w.conn.TakePostponed() {
+		w.worker.Batch(w.ready)
+	}
 	w.conn.In.Compact(&w.pool)
 	return w.conn.Out.Bytes()
 }

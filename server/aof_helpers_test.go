@@ -121,7 +121,9 @@ func (w *aofServer) ask(input []byte) (reply []byte, ended bool) {
 			panic("no room for the input")
 		}
 		w.conn.In.Received(n)
-		w.worker.Batch(w.ready)
+		for more := true; more; more = w.conn.TakePostponed() {
+			w.worker.Batch(w.ready)
+		}
 		w.conn.In.Compact(&w.pool)
 		reply = bytes.Clone(w.conn.Out.Bytes())
 	})

@@ -165,7 +165,7 @@ func (s *Server) goOn(cl *Client, before int, now int64) {
 	if cl.replyMode != replyOn {
 		cl.suppressReply(before)
 	}
-	if cl.reply.Len() > s.softOutputLimit {
+	if cl.reply.Len() > s.softOutputLimit || cl.reply.Over() {
 		s.checkOutput(cl, now)
 	}
 	cl.seen = now

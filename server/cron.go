@@ -55,7 +55,7 @@ func (s *Server) cron() time.Duration {
 	}
 	if now >= due.sample {
 		s.watchMemory()
-		s.evictClients()
+		s.evictClients(now)
 		s.keys.AgeSlice(s.keys.Stats().Keys/ageRound + ageVisits)
 		traffic := s.traffic()
 		s.stats.sample(now, traffic.BytesIn, traffic.BytesOut)
@@ -143,15 +143,10 @@ func (s *Server) checkOutput(cl *Client, now int64) {
 		limit = s.config.Get().OutputLimits.PubSub
 	}
 	unsent := cl.conn.Unsent()
-	if unsent > unauthenticatedOutput && cl.mustAuthenticate(s) {
-		s.closeForOutput(cl, unsent)
-		return
-	}
-	if limit.Hard > 0 && unsent > limit.Hard {
-		s.closeForOutput(cl, unsent)
-		return
-	}
 	switch {
+	case cl.conn.Closing():
+	case cl.reply.Over(), limit.Hard > 0 && unsent > limit.Hard, unsent > unauthenticatedOutput && cl.mustAuthenticate(s):
+		s.closeForOutput(cl, unsent)
 	case limit.Soft == 0 || unsent <= limit.Soft:
 		cl.softFrom = 0
 	case cl.softFrom == 0:
@@ -165,6 +160,19 @@ func (s *Server) closeForOutput(cl *Client, unsent int) {
 	s.stats.outputLimited++
 	s.log.Warn("client closed: its replies exceed client-output-buffer-limit", "client", cl.id, "addr", cl.conn.Remote, "unsent", unsent)
 	cl.conn.CloseNow()
+}
+
+// limitReplies has a client's replies keep to its limit while they are made. Its own worker calls it before it runs the client's commands.
+func (s *Server) limitReplies(cl *Client) {
+	hard := s.config.Get().OutputLimits.Normal.Hard
+	if cl.subs != nil {
+		hard = s.config.Get().OutputLimits.PubSub.Hard
+	}
+	if hard > 0 {
+		hard = max(hard-cl.conn.Staged(), 1)
+	}
+	cl.reply.SetLimit(hard)
+	cl.aside.SetLimit(hard)
 }
 
 // unauthenticatedOutput is how much a client may leave unread before it has authenticated.

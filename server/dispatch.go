@@ -32,6 +32,9 @@ func (c *Ctx) dispatch(timed bool) {
 // once, with an error that quotes the one sent; before is the output's length before that.
 func (c *Ctx) refused(before int) {
 	c.client.abortTransaction()
+	if c.reply.Over() {
+		return // nothing that is answered is sent any more
+	}
 	if c.cmd != nil && c.cmd.Name == "exec" {
 		c.srv.endTransaction(c.client)
 		why := strings.TrimSpace(strings.TrimPrefix(string(c.reply.Bytes()[before+1:]), "ERR "))
@@ -204,6 +207,7 @@ func (c *Ctx) runTimed(stats *commandStats, estimate bool) {
 	if estimate {
 		calls = timedEvery
 	}
+	c.worker.spent += took
 	stats.ns += took * int64(calls)
 	if c.cfg.LatencyTracking {
 		if stats.times == nil {

@@ -22,6 +22,8 @@ const (
 	sweepVisits    = 1024                   // steps of that between two looks at the clock
 	sweepRounds    = 2                      // times that the hand passes the last database in one, wherever it begins
 	evictLooks     = 16                     // keys that go between two looks at the clock
+	clientsShare   = 20                     // percent of what the process may have that maxmemory-clients is when nobody says
+	evictAgain     = 10 * time.Millisecond  // how soon after some clients were closed others may be
 
 	linearTenacity = 10                    // up to this maxmemory-eviction-tenacity is in steps of
 	tenacityStep   = 50 * time.Microsecond // and beyond it each step is longer by
@@ -38,6 +40,7 @@ type memoryLimit struct {
 	slice   time.Duration  // for how long at a time
 
 	watched      bool              // max is set, or the arena is nearly full: commands have to ask for memory
+	evictedAt    int64             // ns, when it was last looked whether clients have to go
 	outside      uint64            // bytes in use that are not the keyspace's, when they were last added up
 	short        bool              // when the running command began, there was too little memory, and no key could go
 	evicting     bool              // keys are to go also without a command
@@ -71,6 +74,7 @@ func (s *Server) limitMemory(cfg *config.Config) {
 	} else {
 		s.keys.CountUses(nil)
 	}
+	s.buffers.SetLimit(int64(min(s.clientsLimit(cfg), math.MaxInt64)))
 	s.watchMemory()
 	if m.max == 0 || m.max == before {
 		return
@@ -123,7 +127,7 @@ func (s *Server) watchMemory() {
 	m.outside = m.addOutside()
 	m.watched = m.max > 0 || s.keys.Full()
 	m.short = m.short && m.watched
-	s.limitHeap(stats.ArenaResident)
+	s.limitHeap(stats.ArenaResident + uint64(s.buffers.Used()))
 }
 
 // outsideMemory is what is in use beside the keyspace: the program as it began, clients, scripts, what is remembered for caches.
@@ -272,34 +276,48 @@ func (m *memoryLimit) shortage(now int64) time.Duration {
 // keyEvicted is told of every key that goes because memory is short.
 func (s *Server) keyEvicted(db *store.DB, name []byte) { s.propagate(db, "DEL", name) }
 
-// evictClients closes the largest clients while all take up more than maxmemory-clients.
-func (s *Server) evictClients() {
-	limit := uint64(0)
-	switch n := s.config.Get().MaxMemoryClients; {
+// clientsLimit returns how many bytes the buffers of all clients may take up together, or 0 if nothing bounds them.
+func (s *Server) clientsLimit(cfg *config.Config) (bytes uint64) {
+	switch n := cfg.MaxMemoryClients; {
 	case n > 0:
-		limit = uint64(n)
+		return uint64(n)
 	case n < 0:
-		limit = share(s.memory.max, -n)
+		bytes = share(s.memory.max, -n)
 	}
-	if limit == 0 {
+	return cmp.Or(bytes, share(cmp.Or(s.memory.machine, systemMemory()), clientsShare))
+}
+
+// evictClients closes the largest clients while all take up more than they may.
+func (s *Server) evictClients(now int64) {
+	limit := s.clientsLimit(s.config.Get())
+	if limit == 0 || now < s.memory.evictedAt+int64(evictAgain) {
 		return
 	}
+	s.memory.evictedAt = now
 	used := uint64(s.clientMemory() - s.remains.bytes) // what remains of those that are gone nobody else has to make up for
 	if used <= limit {
 		return
 	}
-	largest := slices.Clone(s.clients.list)
-	slices.SortFunc(largest, func(a, b *Client) int { return cmp.Compare(b.memory(), a.memory()) })
+	largest := make([]sizedClient, 0, len(s.clients.list))
+	for _, cl := range s.clients.list {
+		if !cl.noEvict && !cl.conn.Closing() {
+			largest = append(largest, sizedClient{cl, uint64(cl.memory())})
+		}
+	}
+	slices.SortFunc(largest, func(a, b sizedClient) int { return cmp.Compare(b.size, a.size) })
 	for _, cl := range largest {
 		if used <= limit {
 			return
 		}
-		if cl.noEvict || cl.conn.Closing() {
-			continue
-		}
-		s.log.Info("client closed: clients take up more than maxmemory-clients", "client", cl.id, "addr", cl.conn.Remote, "bytes", cl.memory())
-		used -= min(uint64(cl.memory()), used)
+		s.log.Info("client closed: clients take up more than maxmemory-clients", "client", cl.id, "addr", cl.conn.Remote, "bytes", cl.size)
+		used -= min(cl.size, used)
 		s.stats.evictedClients++
 		cl.conn.CloseNow()
 	}
+}
+
+// sizedClient is a client with what its buffers take up.
+type sizedClient struct {
+	*Client
+	size uint64
 }

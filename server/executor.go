@@ -40,6 +40,12 @@ type worker struct {
 
 	halted *netpoll.Conn // one whose commands the last batch has rewound, since they may not run yet
 
+	taken    int       // commands parsed of the connection whose turn it is
+	runs     *Client   // whose commands were run last
+	spent    int64     // ns that they took in this turn, as far as they were timed
+	ended    *Client   // whose turn is over, although it may have more commands in the batch
+	lateFrom time.Time // since when this batch has served connections that were left over; zero: not yet
+
 	logged   bool       // effects of this batch, or some that it may have seen, are not on the disk yet
 	answered []answered // the clients of this batch, if effects are logged
 
@@ -71,6 +77,9 @@ type known struct {
 // NewWorker implements netpoll.Handler.
 func (s *Server) NewWorker() netpoll.Worker { return &worker{srv: s} }
 
+// Buffers implements netpoll.Handler.
+func (s *Server) Buffers() *resp.Buffers { return &s.buffers }
+
 // Opened implements netpoll.Worker.
 func (w *worker) Opened(c *netpoll.Conn) { w.srv.opened(c) }
 
@@ -97,19 +106,21 @@ func (w *worker) Tick() time.Duration {
 }
 
 // Batch implements netpoll.Worker.
-func (w *worker) Batch(ready []*netpoll.Conn) {
-	for i := 0; i < len(ready); {
+func (w *worker) Batch(ready []*netpoll.Conn) (served int) {
+	w.taken, w.runs, w.ended, w.lateFrom = 0, nil, nil, time.Time{}
+	i := 0
+	for i < len(ready) && !w.late(ready[i]) {
 		w.count, w.args = 0, w.args[:0]
 		for i < len(ready) && w.count < batchCommands {
 			if more := w.parse(ready[i]); more {
 				break
 			}
-			i++
+			i, w.taken = i+1, 0
 		}
 		w.halted = nil
 		w.execute()
 		if i < len(ready) && ready[i] == w.halted {
-			i++ // or the same commands would be read and rewound without end
+			i, w.taken = i+1, 0 // or the same commands would be read and rewound without end
 		}
 	}
 	switch {
@@ -121,6 +132,19 @@ func (w *worker) Batch(ready []*netpoll.Conn) {
 	if cap(w.args) > keptArguments {
 		w.args = nil
 	}
+	return i
+}
+
+// late reports whether a connection was left over by an earlier iteration, and this one has no time left for such.
+func (w *worker) late(conn *netpoll.Conn) bool {
+	if !conn.Carried() {
+		return false
+	}
+	if w.lateFrom.IsZero() {
+		w.lateFrom = time.Now()
+		return false
+	}
+	return time.Since(w.lateFrom) > carriedTime
 }
 
 // parse reads commands from a connection's buffer into the queue. It reports whether there may be more for a next round:
@@ -130,7 +154,7 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 		return false
 	}
 	cl := conn.Client.(*Client)
-	room := batchCommands - w.count
+	room := min(batchCommands-w.count, turnCommands-w.taken)
 	limits := w.srv.readLimits(cl)
 	if limits.MultibulkUnauth > 0 {
 		room = 1
@@ -167,6 +191,10 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 			w.shaped = p.cmd
 		}
 	}
+	if w.taken += room; w.taken >= turnCommands {
+		conn.Postpone()
+		return false
+	}
 	return true
 }
 
@@ -199,7 +227,7 @@ func (w *worker) execute() {
 		defer func() { s.stats.endBatch(time.Since(start)) }()
 	}
 	w.touch()
-	w.ran = true
+	w.ran, w.ended = true, nil
 	c := &w.ctx
 	c.srv, c.worker, c.cfg = s, w, s.config.Get()
 	outer := s.running // of a command that yields to this batch
@@ -216,11 +244,24 @@ func (w *worker) execute() {
 			current.conn.Begin()
 			current.seen = c.nowNs
 			c.client, c.reply = current, current.reply
+			s.limitReplies(current)
+			if current != w.runs {
+				w.runs, w.spent = current, 0
+			}
 			if s.effects.on {
 				w.note(current)
 			}
+			if w.late(current.conn) {
+				w.ended = current
+			}
 		}
 		if skip || current.conn.Closing() {
+			continue
+		}
+		if current == w.ended {
+			w.rewind(p)
+			current.conn.Postpone()
+			skip = true
 			continue
 		}
 		if s.watchful && (current.blocked != nil || s.holdsBack(current, p.cmd, w.args[p.begin:p.end], c.nowNs)) {
@@ -239,6 +280,9 @@ func (w *worker) execute() {
 	if s.tracking.changed {
 		s.sendBroadcasts()
 	}
+	if s.buffers.Crowded() {
+		s.evictClients(c.nowNs)
+	}
 	w.logged = w.logged || s.aof.open && (len(s.effects.buf) > 0 || s.aof.writing)
 }
 
@@ -247,8 +291,12 @@ func (w *worker) rewind(p *parsed) {
 	conn := p.client.conn
 	conn.In.Rewind(p.from)
 	w.halted = conn
-	if conn.In.Buffered() > w.ctx.cfg.ClientQueryBufferLimit {
+	n := conn.In.Buffered()
+	if n > w.ctx.cfg.ClientQueryBufferLimit {
 		conn.CloseNow() // it keeps sending what may not run yet
+	}
+	if n > manyInput || p.client.hasInput {
+		p.client.noteInput(n)
 	}
 }
 
@@ -295,11 +343,20 @@ func (w *worker) run(p *parsed) {
 	if len(w.answered) > 0 && cl.reply.Len() > sent {
 		w.answered[len(w.answered)-1].replies++
 	}
-	if n := cl.reply.Len(); n > c.srv.softOutputLimit || n > unauthenticatedOutput && !cl.authenticated {
-		c.srv.checkOutput(cl, c.nowNs)
+	if cl.reply.Len() > c.srv.replyMark || cl.reply.Over() || w.spent > turnTime {
+		w.endTurn(cl)
 	}
 	if cap(c.scratch) > maxScratch {
 		c.scratch = nil
+	}
+}
+
+// endTurn has the rest of a client's commands wait for the next iteration, and looks at how much it has still to read.
+func (w *worker) endTurn(cl *Client) {
+	w.ctx.srv.checkOutput(cl, w.ctx.nowNs)
+	w.ended, w.halted = cl, cl.conn
+	if cl.conn.In.Buffered() > 0 {
+		cl.conn.Postpone()
 	}
 }
 

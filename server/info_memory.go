@@ -29,9 +29,10 @@ func (s *Server) memoryFigures() memoryFigures {
 	m.peak = s.stats.peakMemory
 	m.overhead = min(s.memory.outside+stats.Overhead, m.used)
 	m.dataset = m.used - m.overhead
-	m.allocated = m.ArenaUsed + m.heap
-	m.active = m.ArenaResident + m.heap + runtimeMetric(metricHeapUnused)
-	m.mapped = m.ArenaResident + runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased)
+	buffers := uint64(s.buffers.Used())
+	m.allocated = m.ArenaUsed + m.heap + buffers
+	m.active = m.ArenaResident + m.heap + buffers + runtimeMetric(metricHeapUnused)
+	m.mapped = m.ArenaResident + buffers + runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased)
 	return m
 }
 

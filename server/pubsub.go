@@ -322,7 +322,7 @@ func (s *Server) deliver(cl *Client, message []byte) {
 	}
 	cl.reply.Raw(message)
 	cl.conn.Wake()
-	if cl.conn.Unsent() > s.softOutputLimit {
+	if cl.conn.Unsent() > s.softOutputLimit || cl.reply.Over() {
 		s.checkOutput(cl, s.clock.Read())
 	}
 }

@@ -36,7 +36,9 @@ const lingerTime = 500 * time.Millisecond
 // net.Pipe) and for systems without epoll. nc may be a [Graceful].
 func ServeConn(h Handler, nc net.Conn) {
 	n := &netConn{conn: nc, handler: h, wakeups: make(chan struct{}, 1)}
+	n.pool.Buffers, n.spare.Buffers = h.Buffers(), h.Buffers()
 	n.c = &Conn{FD: -1, front: n, Remote: nc.RemoteAddr().String(), Local: nc.LocalAddr().String()}
+	n.c.Out.SetBuffers(h.Buffers())
 	w := h.NewWorker()
 	w.Opened(n.c)
 	written := make(chan struct{})
@@ -52,6 +54,9 @@ func ServeConn(h Handler, nc net.Conn) {
 	n.wakeup()
 	<-written
 	w.Closed(n.c)
+	h.Lock()
+	n.c.free(&n.pool, &n.spare)
+	h.Unlock()
 	if n.linger {
 		nc.SetReadDeadline(time.Now().Add(lingerTime))
 		io.Copy(io.Discard, nc)
@@ -62,21 +67,28 @@ func ServeConn(h Handler, nc net.Conn) {
 func (n *netConn) readCommands(w Worker) {
 	batch := []*Conn{n.c}
 	for {
-		count, err := n.conn.Read(n.c.In.Space(&n.pool))
+		room := n.c.In.Space(&n.pool)
+		count, err := n.conn.Read(room[:min(len(room), readMax)])
 		if count > 0 {
 			n.c.In.Received(count)
-			w.Batch(batch)
+			n.run(w, batch)
 			n.c.In.Compact(&n.pool)
-			n.wakeup()
 		}
 		resumed := n.takeResumed()
 		if resumed {
-			w.Batch(batch)
-			n.wakeup()
+			n.run(w, batch)
 		}
 		if n.isClosing() || (err != nil && !(resumed && errors.Is(err, os.ErrDeadlineExceeded))) {
 			return
 		}
+	}
+}
+
+// run has the commands run that have come, a batch's worth at a time: the others may have the lock in between, and replies are sent.
+func (n *netConn) run(w Worker, batch []*Conn) {
+	for more := true; more; more = n.c.TakePostponed() {
+		w.Batch(batch)
+		n.wakeup()
 	}
 }
 

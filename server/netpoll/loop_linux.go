@@ -17,9 +17,11 @@ import (
 )
 
 const (
-	eventsPerWait     = 256  // events taken from the kernel at once
-	eventsPerYield    = 64   // the same within a command that yields
-	acceptsPerEvent   = 1000 // connections accepted before the others get their turn
+	eventsPerWait     = 256       // events taken from the kernel at once
+	eventsPerYield    = 64        // the same within a command that yields
+	acceptsPerEvent   = 128       // connections accepted before the others get their turn
+	queuedAccepts     = 1000      // the same of those that wait at a listener which closes
+	sendMax           = 256 << 10 // bytes sent to a connection in one iteration
 	acceptBackoffMin  = 10 * time.Millisecond
 	acceptBackoffMax  = time.Second
 	shortSleep        = 4 * time.Millisecond   // the first sleep, which the scheduler is not told of: about a tick, so that it needs no timer of its own
@@ -50,7 +52,8 @@ type Loop struct {
 	inner turn   // of the iterations within a command that yields
 	guest Worker // runs their batches
 
-	again []*Conn // connections that may have more to read than one read took
+	again  []*Conn // connections that are left over: with commands to run, or more to read; the one that has waited longest first
+	unsent []*Conn // connections that would take more than was sent to them
 
 	stopping atomic.Bool
 	asleep   bool      // nothing is to be done but what an event brings; written by the loop, under the handler's lock
@@ -70,6 +73,7 @@ type Loop struct {
 // turn is what one iteration works on.
 type turn struct {
 	ready []*Conn // connections of this iteration's batch
+	late  []*Conn // those that are left over, until they join it
 	flush []*Conn // connections to send to in this iteration
 }
 
@@ -108,6 +112,7 @@ func NewLoop(h Handler, onAcceptError func(error)) (*Loop, error) {
 		return nil, err
 	}
 	l := &Loop{handler: h, worker: h.NewWorker(), epfd: epfd, parking: parking, wakefd: wakefd, onAcceptError: onAcceptError, done: make(chan struct{})}
+	l.pool.Buffers = h.Buffers()
 	if err := l.control(unix.EPOLL_CTL_ADD, wakefd, unix.EPOLLIN); err != nil {
 		return nil, fmt.Errorf("netpoll: epoll_ctl: %w", err)
 	}
@@ -163,7 +168,7 @@ func (l *Loop) Unlisten(ln net.Listener) {
 // takeQueued accepts what waits at a listener that is about to close: to those peers the connection has long been open, and the kernel
 // would reset it. The caller holds the handler's lock.
 func (l *Loop) takeQueued(ln *listener) {
-	for range acceptsPerEvent {
+	for range queuedAccepts {
 		fd, peer, err := unix.Accept4(ln.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
@@ -207,29 +212,75 @@ func (l *Loop) Run() {
 	var untilTick time.Duration
 	for !l.stopping.Load() {
 		n := l.wait(events[:], untilTick)
-		l.ready, l.flush = l.ready[:0], l.flush[:0]
+		l.begin()
 		l.gather(events[:n])
-		if len(l.ready) > 0 {
-			l.worker.Batch(l.ready)
-		}
+		l.batch(l.worker)
 		untilTick = l.worker.Tick()
 		l.answer()
 	}
 	l.shutdown()
 }
 
-// gather reads from the sockets that have something, and accepts new connections.
+// begin empties an iteration's lists, but for what the last one could not send.
+func (l *Loop) begin() {
+	l.ready, l.late = l.ready[:0], l.late[:0]
+	l.flush, l.unsent = append(l.flush[:0], l.unsent...), l.unsent[:0]
+}
+
+// gather reads from the sockets that have something, and accepts new connections. Those that are left over come last.
 func (l *Loop) gather(events []unix.EpollEvent) {
-	l.readAgain()
 	for i := range events {
 		l.event(&events[i])
 	}
 	if !l.acceptAgain.IsZero() {
 		l.resumeAccepting()
 	}
+	l.readAgain()
 	for _, a := range l.prepare() {
 		l.add(a)
 	}
+}
+
+// batch has a worker run the commands of the connections that are ready, and sees to it that those which have more to do are looked at in
+// the next iteration: first those that it has not come to.
+func (l *Loop) batch(w Worker) {
+	if len(l.ready) == 0 {
+		return
+	}
+	served := w.Batch(l.ready)
+	for _, c := range l.ready[served:] {
+		c.postponed = true
+		l.carry(c)
+	}
+	for _, c := range l.ready[:served] {
+		if c.postponed || c.unread {
+			l.carry(c)
+		}
+	}
+	for _, c := range l.ready {
+		c.listed, c.carried = false, false
+	}
+}
+
+// carry has a connection looked at in the next iteration.
+func (l *Loop) carry(c *Conn) {
+	if !c.waits {
+		c.waits = true
+		l.again = append(l.again, c)
+	}
+}
+
+// list puts a connection into the batch: behind all others, if it is left over.
+func (l *Loop) list(c *Conn) {
+	switch {
+	case c.listed:
+		return
+	case c.carried:
+		l.late = append(l.late, c)
+	default:
+		l.ready = append(l.ready, c)
+	}
+	c.listed = true
 }
 
 // answer sends what the batch has to say, and lets go of the buffers that it has emptied.
@@ -251,7 +302,8 @@ func (l *Loop) yield(c *Conn) {
 		l.guest = l.handler.NewWorker()
 	}
 	outer := l.turn
-	l.turn = turn{l.inner.ready[:0], l.inner.flush[:0]}
+	l.turn = l.inner
+	l.begin()
 	for _, other := range outer.ready {
 		if other != c && !other.dead {
 			l.ready = append(l.ready, other) // its commands were rewound
@@ -259,9 +311,7 @@ func (l *Loop) yield(c *Conn) {
 	}
 	var events [eventsPerYield]unix.EpollEvent
 	l.gather(events[:epollWaitRaw(l.epfd, events[:], 0)])
-	if len(l.ready) > 0 {
-		l.guest.Batch(l.ready)
-	}
+	l.batch(l.guest)
 	l.answer()
 	l.inner, l.turn = l.turn, outer
 }
@@ -271,7 +321,7 @@ func (l *Loop) yield(c *Conn) {
 // and given it back, costs about as much as a small command. After that the goroutine parks. A signal, and so a collection that wants to stop the world, ends
 // that sleep at once.
 func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
-	if !l.asleep || len(l.again) > 0 || limit == 0 {
+	if !l.asleep || len(l.again) > 0 || len(l.unsent) > 0 || limit == 0 {
 		return epollWaitRaw(l.epfd, events, 0)
 	}
 	if spin := l.busyPoll.Load(); spin > 0 {
@@ -312,7 +362,7 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 		l.disarmWrite(c)
 		l.flush = append(l.flush, c)
 	}
-	if ev.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+	if ev.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 && !c.waits { // or it is read with those that wait
 		l.read(c, ev.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
 	}
 }
@@ -329,31 +379,35 @@ func (l *Loop) listenerAt(fd int) *listener {
 	return nil
 }
 
-// read takes one read's worth from the socket. Edge triggering tells of new bytes once, so a read that filled its room, or
-// that has the peer's close still to see, is followed by another in the next iteration.
+// read takes one read's worth from the socket, unless there are commands left to run of what was read before. Edge triggering tells
+// of new bytes once, so a read that filled its room, or that has the peer's close still to see, is followed by another in the next
+// iteration.
 func (l *Loop) read(c *Conn, hangup bool) {
 	if c.dead || c.eof {
 		return
 	}
-	if c.kept {
-		l.again = append(l.again, c)
+	if c.kept || c.listed {
+		c.unread = true
+		if !c.listed {
+			l.carry(c)
+		}
 		return
 	}
 	room := c.In.Space(&l.pool)
+	room = room[:min(len(room), readMax)]
 	n, errno := recv(c.FD, room)
 	switch {
 	case n > 0:
 		l.moved.BytesIn += uint64(n)
 		l.moved.Reads++
 		c.In.Received(n)
-		l.ready = append(l.ready, c)
-		if n == len(room) || hangup {
-			l.again = append(l.again, c)
-		}
+		c.unread = n == len(room) || hangup
+		l.list(c)
 	case n == 0:
 		c.eof = true
 		l.flush = append(l.flush, c)
 	case errno == unix.EAGAIN:
+		c.unread = false
 		c.In.Compact(&l.pool)
 	default:
 		c.dead = true
@@ -361,18 +415,32 @@ func (l *Loop) read(c *Conn, hangup bool) {
 	}
 }
 
+// readAgain goes on with the connections that are left over. One that has commands left to run is not read: what it has sent waits in its
+// socket.
 func (l *Loop) readAgain() {
 	again := l.again
 	l.again = l.spare[:0]
 	for _, c := range again {
-		l.read(c, true)
+		c.waits = false
+		switch {
+		case c.dead || c.listed:
+		case c.kept:
+			l.carry(c)
+		case c.postponed:
+			c.postponed, c.carried = false, true
+			l.list(c)
+		default:
+			c.carried = true
+			l.read(c, true)
+			c.carried = c.listed
+		}
 	}
 	clear(again)
 	l.spare = again[:0]
 }
 
-// prepare adds connections to the batch whose input may go on, and readies all of the batch for replies. It returns the connections
-// that are new to this loop.
+// prepare completes the batch with the connections whose input may go on, and with those that are left over, and readies all of them for
+// replies. It returns the connections that are new to this loop.
 func (l *Loop) prepare() []arrival {
 	l.handler.Lock()
 	defer l.handler.Unlock()
@@ -383,10 +451,11 @@ func (l *Loop) prepare() []arrival {
 			continue
 		}
 		if c.resumed && !c.dead {
-			l.ready = append(l.ready, c)
+			l.list(c)
 		}
 		c.resumed = false
 	}
+	l.ready = append(l.ready, l.late...)
 	for _, c := range l.ready {
 		c.prepare(&l.pool)
 	}
@@ -437,12 +506,17 @@ func (l *Loop) send(c *Conn) {
 	if l.conns[c.FD] != c || c.kept {
 		return // closed earlier in this iteration, or in the middle of a command
 	}
-	for !c.dead && !c.waiting && c.sent < len(c.out) {
-		n, errno := send(c.FD, c.out[c.sent:])
+	for budget := sendMax; !c.dead && !c.waiting && c.sent < len(c.out); {
+		if budget <= 0 && !c.eof {
+			l.unsent = append(l.unsent, c)
+			return
+		}
+		n, errno := send(c.FD, c.out[c.sent:min(len(c.out), c.sent+sendMax)])
 		if n > 0 {
 			l.moved.BytesOut += uint64(n)
 			l.moved.Writes++
 			c.sent += n
+			budget -= n
 			continue
 		}
 		if errno == unix.EAGAIN {
@@ -485,8 +559,10 @@ func (l *Loop) close(c *Conn) {
 	l.conns[c.FD] = nil
 	unix.Close(c.FD)
 	l.open--
-	c.release(&l.pool)
 	l.worker.Closed(c)
+	l.handler.Lock()
+	defer l.handler.Unlock()
+	c.free(&l.pool, &l.pool)
 }
 
 // accept takes new connections. Without descriptors it stops listening for a while, so that a full table costs nothing.
@@ -549,6 +625,7 @@ func (l *Loop) add(a arrival) {
 		unix.Close(fd)
 		return
 	}
+	c.Out.SetBuffers(l.pool.Buffers)
 	l.conns[fd] = c
 	l.open++
 	l.worker.Opened(c)

@@ -1,8 +1,10 @@
 // Package netpoll moves bytes between sockets and the executor.
 //
-// Two fronts share one contract. On Linux, a [Loop] owns many sockets through one edge-triggered epoll instance: it reads
-// each readable socket once, hands all of them to its [Worker] as one batch, and only then writes, with one send per
-// connection. Elsewhere, and for every connection that only a net.Conn can carry, [ServeConn] gives each connection two
+// Two fronts share one contract. On Linux, a [Loop] owns many sockets through one edge-triggered epoll instance: in an iteration it
+// reads each readable socket once, hands all of them to its [Worker] as one batch, and only then writes, with one send per
+// connection. What a connection may have of an iteration is bounded: readMax bytes are read and sendMax sent, and the Worker
+// postpones what is more than it wants to run at a time. Connections that have something left over come after all others in the next
+// iteration, the one that has waited longest first. Elsewhere, and for every connection that only a net.Conn can carry, [ServeConn] gives each connection two
 // goroutines that hand batches of one to a Worker of their own.
 //
 // The package knows nothing of commands. A Worker parses what [Conn.In] holds, appends replies to [Conn.Out], and says
@@ -22,6 +24,8 @@ type Handler interface {
 
 	// NewWorker returns the state with which one front runs batches.
 	NewWorker() Worker
+	// Buffers returns where connections get their memory from; nil is the Go heap.
+	Buffers() *resp.Buffers
 }
 
 // Worker runs the commands of the connections of one front. Its methods are called from one goroutine at a time and
@@ -29,9 +33,10 @@ type Handler interface {
 type Worker interface {
 	// Opened is called once for a new connection, before any of its bytes are read.
 	Opened(c *Conn)
-	// Batch is called with the connections that have new bytes, or that were resumed. All of their complete commands are to
-	// be executed before it returns.
-	Batch(ready []*Conn)
+	// Batch is called with the connections that have new bytes, that were resumed, or that were postponed; each of them stands there
+	// once. Their complete commands are to be executed before it returns, but for those of connections that it postpones. It
+	// returns how many connections it came to: those that follow are postponed ones, for which it had no time left.
+	Batch(ready []*Conn) (served int)
 	// Closed is called once when a connection is gone.
 	Closed(c *Conn)
 	// Tick does background work that is due, and returns how long until it wants to be called again.
@@ -51,6 +56,9 @@ func (t *Traffic) Add(other Traffic) {
 	t.Writes += other.Writes
 }
 
+// readMax is how many bytes are read from a connection in one iteration, or by one Read.
+const readMax = 64 << 10
+
 // Conn is one client's connection. In belongs to the front; Out and the marks are guarded by the Handler's lock.
 type Conn struct {
 	In     resp.Reader // bytes received, not yet executed
@@ -61,6 +69,12 @@ type Conn struct {
 	FD            int    // the descriptor, or -1 behind a net.Conn
 
 	front front
+
+	listed    bool // it stands in the batch; these five are the front's and the Worker's
+	postponed bool // its Worker has left commands in its input
+	unread    bool // its socket may have more than was read
+	carried   bool // it was left over from an earlier iteration
+	waits     bool // it stands in the list of those that are left over
 
 	closeAfterReply, closeNow bool // marks, guarded by the Handler's lock
 	held                      bool // replies are not to be sent yet; same guard
@@ -133,6 +147,24 @@ func (c *Conn) Keep(alone bool) {
 // has parsed for others, but not run, must have been rewound.
 func (c *Conn) Yield() { c.front.yield(c) }
 
+// Postpone has the connection's Batch called again in the next iteration, behind connections that have nothing left over, for commands
+// that stay in its input. For its own Worker, within Batch.
+func (c *Conn) Postpone() { c.postponed = true }
+
+// TakePostponed reports whether the Worker has postponed the connection since the last call. For its front, outside of Batch.
+func (c *Conn) TakePostponed() bool {
+	was := c.postponed
+	c.postponed = false
+	return was
+}
+
+// Carried reports whether the connection was left over from an earlier iteration. For its own Worker, within Batch.
+func (c *Conn) Carried() bool { return c.carried }
+
+// Staged returns how many bytes of replies the front has taken and not sent yet. The caller is the connection's own Worker, has
+// called Begin and holds the Handler's lock.
+func (c *Conn) Staged() int { return c.staged }
+
 // Gone reports whether the connection was closed. For its own Worker, within Batch.
 func (c *Conn) Gone() bool { return c.dead }
 
@@ -142,7 +174,7 @@ func (c *Conn) Unsent() int { return c.Out.Len() + c.staged }
 
 // prepare gives the connection an output buffer for the commands that are about to run. The caller holds the Handler's lock.
 func (c *Conn) prepare(pool *resp.Pool) {
-	if c.Out.Cap() == 0 {
+	if c.Out.Cap() == 0 && !c.Out.Over() {
 		c.Out.SetBuffer(pool.Get()[:0])
 	}
 }
@@ -177,6 +209,15 @@ func (c *Conn) stage(pool *resp.Pool) bool {
 	}
 	c.more = true
 	return !c.waiting // the socket is full: what is queued goes out when it drains
+}
+
+// free gives back all memory of a connection that is gone. The caller holds the Handler's lock.
+func (c *Conn) free(in, out *resp.Pool) {
+	c.release(out)
+	c.In.Release(in)
+	out.Put(c.Out.Bytes())
+	c.Out.SetBuffer(nil)
+	c.Out.Cut()
 }
 
 // release forgets what was sent.

@@ -11,17 +11,21 @@ const (
 	poolMax = 1024
 )
 
-// Pool keeps buffers of BufferSize bytes between uses, the one used last on
-// top, so that a loop goes on working in memory that is still cached. The zero
-// value is an empty pool. It keeps at most poolMax buffers and is not safe for
-// concurrent use.
-type Pool struct{ free [][]byte }
+// Pool keeps a front's buffers of BufferSize bytes between uses, the one used
+// last on top, so that a loop goes on working in memory that is still cached.
+// What it lacks, and buffers of other sizes, come from Buffers and go back to
+// it; nil is the Go heap. The zero value is an empty pool. It keeps at most
+// poolMax buffers and is not safe for concurrent use.
+type Pool struct {
+	Buffers *Buffers
+	free    [][]byte
+}
 
 // Get returns a buffer of BufferSize bytes with whatever it held before.
 func (p *Pool) Get() []byte {
 	last := len(p.free) - 1
 	if last < 0 {
-		return make([]byte, BufferSize)
+		return p.Buffers.Get(BufferSize)
 	}
 	buf := p.free[last]
 	p.free[last] = nil
@@ -29,11 +33,12 @@ func (p *Pool) Get() []byte {
 	return buf
 }
 
-// Put takes back a buffer that Get returned, cut to whatever length. Buffers of
-// another capacity, and those above the bound, are left to the garbage
-// collector.
+// Put takes back a buffer that came from here or from Buffers, cut to whatever
+// length. Buffers of another origin are left to the garbage collector.
 func (p *Pool) Put(buf []byte) {
 	if cap(buf) == BufferSize && len(p.free) < poolMax {
 		p.free = append(p.free, buf[:BufferSize])
+		return
 	}
+	p.Buffers.Put(buf)
 }

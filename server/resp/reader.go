@@ -46,7 +46,8 @@ type Reader struct {
 }
 
 // Space returns room to read into, at least one byte long. The room comes from
-// p when the Reader holds no buffer, and by doubling when the buffer is full.
+// p when the Reader holds no buffer, and by doubling when the buffer is full,
+// so the caller reads only when Next has nothing left to return.
 // Earlier arguments and offsets become invalid.
 //
 // As long as Compact follows every batch of commands, a buffer is at most
@@ -62,7 +63,7 @@ func (r *Reader) Space(p *Pool) []byte {
 		r.next, r.end = 0, rest
 	}
 	if len(r.buf)-r.end < minRead {
-		r.moveTo(make([]byte, 2*len(r.buf)), p)
+		r.buf = p.Buffers.Grow(r.buf, 2*len(r.buf))
 	}
 	return r.buf[r.end:]
 }
@@ -122,15 +123,17 @@ func (r *Reader) Compact(p *Pool) {
 	if len(r.buf) <= BufferSize || len(r.buf)/spareMax <= rest {
 		return
 	}
-	size := BufferSize
-	for size-rest < minRead {
-		size *= 2
-	}
-	if size == BufferSize {
+	if rest+minRead <= BufferSize {
 		r.moveTo(p.Get(), p)
 	} else {
-		r.moveTo(make([]byte, size), p)
+		r.moveTo(p.Buffers.Get(rest+minRead), p)
 	}
+}
+
+// Release frees all memory: the connection is gone.
+func (r *Reader) Release(p *Pool) {
+	p.Put(r.buf)
+	*r = Reader{}
 }
 
 // Next appends the arguments of the next complete command, at least one, to

@@ -21,9 +21,72 @@ const (
 // is empty and writes RESP2. Types that RESP2 lacks are written as Redis
 // writes them for RESP2 clients; each method says how. It is not safe for
 // concurrent use. Writing allocates only when the slice has to grow.
+//
+// A Writer with a limit never holds more. What would exceed it cuts the Writer:
+// it lets go of all that it holds and takes nothing more, so that a reply
+// without end costs no memory while its command runs to its own end. Over tells
+// so, and the connection cannot go on.
 type Writer struct {
-	buf   []byte
-	proto int // RESP3, or anything else for RESP2
+	buf     []byte
+	proto   int  // RESP3, or anything else for RESP2
+	over    bool // it was cut
+	limit   int  // bytes; 0 = none
+	buffers *Buffers
+}
+
+// SetBuffers has the Writer's memory come from b, instead of the Go heap.
+func (w *Writer) SetBuffers(b *Buffers) { w.buffers = b }
+
+// SetLimit sets how many bytes the Writer may hold; 0 is no limit. It does not
+// cut what is held already.
+func (w *Writer) SetLimit(bytes int) { w.limit = bytes }
+
+// Over reports whether the Writer was cut.
+func (w *Writer) Over() bool { return w.over }
+
+// Cut lets go of what was written, and of all that will be.
+func (w *Writer) Cut() {
+	w.over = true
+	w.buffers.Put(w.buf)
+	w.buf = nil
+}
+
+// room makes sure that n more bytes fit, and reports false if they may not.
+func (w *Writer) room(n int) bool { return n <= cap(w.buf)-len(w.buf) || w.grow(n) }
+
+// grow makes the buffer larger, or cuts the Writer at its limit.
+func (w *Writer) grow(n int) bool {
+	need := len(w.buf) + n
+	if w.over || w.limit > 0 && need > w.limit {
+		w.Cut()
+		return false
+	}
+	if w.buffers == nil {
+		w.buf = slices.Grow(w.buf, n)
+		return true
+	}
+	size := max(need, cap(w.buf)+cap(w.buf)/2)
+	if w.limit > 0 {
+		size = min(size, w.limit)
+	}
+	if w.buffers.refuses(size) {
+		w.Cut()
+		return false
+	}
+	held := len(w.buf)
+	if cap(w.buf) == 0 {
+		w.buf = w.buffers.Get(size)[:0]
+		return true
+	}
+	w.buf = w.buffers.Grow(w.buf, size)[:held]
+	return true
+}
+
+// text appends what is a reply already.
+func (w *Writer) text(reply string) {
+	if w.room(len(reply)) {
+		w.buf = append(w.buf, reply...)
+	}
 }
 
 // Proto returns the protocol version that replies are written in.
@@ -52,42 +115,46 @@ func (w *Writer) Reset() { w.buf = w.buf[:0] }
 
 // Truncate takes back all but the first length bytes, which Len returned
 // before: a reply that is not to be sent after all.
-func (w *Writer) Truncate(length int) { w.buf = w.buf[:length] }
+func (w *Writer) Truncate(length int) { w.buf = w.buf[:min(length, len(w.buf))] }
 
 // SetBuffer goes on writing behind the contents of buf, which the Writer now
 // owns. nil gives up the memory.
 func (w *Writer) SetBuffer(buf []byte) { w.buf = buf }
 
 // Raw appends bytes that are replies already.
-func (w *Writer) Raw(reply []byte) { w.buf = append(w.buf, reply...) }
+func (w *Writer) Raw(reply []byte) {
+	if w.room(len(reply)) {
+		w.buf = append(w.buf, reply...)
+	}
+}
 
 // OK appends the simple string OK.
-func (w *Writer) OK() { w.buf = append(w.buf, "+OK\r\n"...) }
+func (w *Writer) OK() { w.text("+OK\r\n") }
 
 // Pong appends the simple string PONG.
-func (w *Writer) Pong() { w.buf = append(w.buf, "+PONG\r\n"...) }
+func (w *Writer) Pong() { w.text("+PONG\r\n") }
 
 // Queued appends the simple string QUEUED.
-func (w *Writer) Queued() { w.buf = append(w.buf, "+QUEUED\r\n"...) }
+func (w *Writer) Queued() { w.text("+QUEUED\r\n") }
 
 // Zero appends the integer 0.
-func (w *Writer) Zero() { w.buf = append(w.buf, ":0\r\n"...) }
+func (w *Writer) Zero() { w.text(":0\r\n") }
 
 // One appends the integer 1.
-func (w *Writer) One() { w.buf = append(w.buf, ":1\r\n"...) }
+func (w *Writer) One() { w.text(":1\r\n") }
 
 // EmptyBulk appends a bulk string of no bytes.
-func (w *Writer) EmptyBulk() { w.buf = append(w.buf, "$0\r\n\r\n"...) }
+func (w *Writer) EmptyBulk() { w.text("$0\r\n\r\n") }
 
 // EmptyArray appends an array of no elements.
-func (w *Writer) EmptyArray() { w.buf = append(w.buf, "*0\r\n"...) }
+func (w *Writer) EmptyArray() { w.text("*0\r\n") }
 
 // Null appends the absence of a value: a null bulk string in RESP2.
 func (w *Writer) Null() {
 	if w.proto == RESP3 {
-		w.buf = append(w.buf, "_\r\n"...)
+		w.text("_\r\n")
 	} else {
-		w.buf = append(w.buf, "$-1\r\n"...)
+		w.text("$-1\r\n")
 	}
 }
 
@@ -95,23 +162,27 @@ func (w *Writer) Null() {
 // null there is in RESP3.
 func (w *Writer) NullArray() {
 	if w.proto == RESP3 {
-		w.buf = append(w.buf, "_\r\n"...)
+		w.text("_\r\n")
 	} else {
-		w.buf = append(w.buf, "*-1\r\n"...)
+		w.text("*-1\r\n")
 	}
 }
 
+// headerMax is the length of the longest line with a number in it.
+const headerMax = len(":-9223372036854775808\r\n")
+
 // Int appends an integer.
 func (w *Writer) Int(n int64) {
-	if !w.short(':', n) {
+	if !w.short(':', n) && w.room(headerMax) {
 		w.buf = redcon.AppendInt(w.buf, n)
 	}
 }
 
 // Ints appends several integers, for less than one by one.
 func (w *Writer) Ints(list ...int64) {
-	const longest = len(":-9223372036854775808\r\n")
-	w.buf = slices.Grow(w.buf, len(list)*longest)
+	if !w.room(len(list) * headerMax) {
+		return
+	}
 	rest := w.buf[len(w.buf):cap(w.buf)]
 	size := len(w.buf)
 	for _, n := range list {
@@ -165,29 +236,48 @@ var lines = func() (table [1000]uint64) {
 	return table
 }()
 
+// bulkOverhead is the most that a bulk string takes beside its bytes.
+const bulkOverhead = headerMax + len("\r\n")
+
 // Bulk appends a bulk string.
-func (w *Writer) Bulk(value []byte) { w.buf = redcon.AppendBulk(w.buf, value) }
+func (w *Writer) Bulk(value []byte) {
+	if w.room(bulkOverhead + len(value)) {
+		w.buf = redcon.AppendBulk(w.buf, value)
+	}
+}
 
 // BulkString appends a bulk string.
-func (w *Writer) BulkString(value string) { w.buf = redcon.AppendBulkString(w.buf, value) }
+func (w *Writer) BulkString(value string) {
+	if w.room(bulkOverhead + len(value)) {
+		w.buf = redcon.AppendBulkString(w.buf, value)
+	}
+}
 
 // BulkInt appends a bulk string of n in decimal digits.
 func (w *Writer) BulkInt(n int64) {
 	// redcon.AppendBulkInt allocates the digits.
 	var digits [20]byte
-	w.buf = redcon.AppendBulk(w.buf, strconv.AppendInt(digits[:0], n, 10))
+	w.Bulk(strconv.AppendInt(digits[:0], n, 10))
 }
 
 // Simple appends a simple string, with line breaks in it turned into spaces.
-func (w *Writer) Simple(text string) { w.buf = redcon.AppendString(w.buf, text) }
+func (w *Writer) Simple(text string) {
+	if w.room(bulkOverhead + len(text)) {
+		w.buf = redcon.AppendString(w.buf, text)
+	}
+}
 
 // Error appends an error. The text starts with the error's code, as in
 // "ERR syntax error"; line breaks in it are turned into spaces.
-func (w *Writer) Error(text string) { w.buf = redcon.AppendError(w.buf, text) }
+func (w *Writer) Error(text string) {
+	if w.room(bulkOverhead + len(text)) {
+		w.buf = redcon.AppendError(w.buf, text)
+	}
+}
 
 // Array appends the header of an array whose n elements follow.
 func (w *Writer) Array(n int) {
-	if !w.short('*', int64(n)) {
+	if !w.short('*', int64(n)) && w.room(headerMax) {
 		w.buf = redcon.AppendArray(w.buf, n)
 	}
 }
@@ -224,6 +314,9 @@ func (w *Writer) Push(n int) {
 // aggregate appends the header of one of the types that redcon has no function
 // for: an array's, with another first byte.
 func (w *Writer) aggregate(kind byte, n int) {
+	if !w.room(headerMax) {
+		return
+	}
 	start := len(w.buf)
 	w.buf = redcon.AppendArray(w.buf, n)
 	w.buf[start] = kind
@@ -232,14 +325,13 @@ func (w *Writer) aggregate(kind byte, n int) {
 // Double appends a floating-point number with up to 17 significant digits:
 // a bulk string in RESP2. The infinities are inf and -inf.
 func (w *Writer) Double(f float64) {
+	var digits [number.DoubleMax]byte
+	text := number.AppendDouble(digits[:0], f)
 	if w.proto == RESP3 {
-		w.buf = append(w.buf, ',')
-		w.buf = number.AppendDouble(w.buf, f)
-		w.buf = append(w.buf, "\r\n"...)
+		w.line(',', text)
 		return
 	}
-	var digits [number.DoubleMax]byte
-	w.buf = redcon.AppendBulk(w.buf, number.AppendDouble(digits[:0], f))
+	w.Bulk(text)
 }
 
 // LongDouble appends a number with more digits than a double has, given as its text: a bulk string in RESP2.
@@ -248,9 +340,16 @@ func (w *Writer) LongDouble(text []byte) {
 		w.Bulk(text)
 		return
 	}
-	w.buf = append(w.buf, ',')
-	w.buf = append(w.buf, text...)
-	w.buf = append(w.buf, '\r', '\n')
+	w.line(',', text)
+}
+
+// line appends a line of a type that is told by its first byte.
+func (w *Writer) line(kind byte, text []byte) {
+	if w.room(bulkOverhead + len(text)) {
+		w.buf = append(w.buf, kind)
+		w.buf = append(w.buf, text...)
+		w.buf = append(w.buf, '\r', '\n')
+	}
 }
 
 // Bool appends a truth value: the integer 1 or 0 in RESP2.
@@ -261,9 +360,9 @@ func (w *Writer) Bool(value bool) {
 	case w.proto != RESP3:
 		w.Zero()
 	case value:
-		w.buf = append(w.buf, "#t\r\n"...)
+		w.text("#t\r\n")
 	default:
-		w.buf = append(w.buf, "#f\r\n"...)
+		w.text("#f\r\n")
 	}
 }
 
@@ -278,6 +377,9 @@ func (w *Writer) Verbatim(format, text string) {
 		w.BulkString(text)
 		return
 	}
+	if !w.room(2*bulkOverhead + len(text)) {
+		return
+	}
 	w.aggregate('=', len(text)+verbatimFormat+1)
 	for i := range verbatimFormat {
 		c := byte(' ')
@@ -288,7 +390,7 @@ func (w *Writer) Verbatim(format, text string) {
 	}
 	w.buf = append(w.buf, ':')
 	w.buf = append(w.buf, text...)
-	w.buf = append(w.buf, "\r\n"...)
+	w.text("\r\n")
 }
 
 // BigNumber appends an integer of any size, given in decimal digits: a bulk
@@ -298,9 +400,11 @@ func (w *Writer) BigNumber(digits string) {
 		w.BulkString(digits)
 		return
 	}
-	w.buf = append(w.buf, '(')
-	w.buf = append(w.buf, digits...)
-	w.buf = append(w.buf, "\r\n"...)
+	if w.room(bulkOverhead + len(digits)) {
+		w.buf = append(w.buf, '(')
+		w.buf = append(w.buf, digits...)
+		w.buf = append(w.buf, '\r', '\n')
+	}
 }
 
 // Mark is the place of a header whose number of elements is not known yet.
@@ -315,7 +419,7 @@ const reserved = len("*000\r\n")
 // then the call of EndArray, EndMap or EndSet. Aggregates may be nested; each
 // ends before the one around it.
 func (w *Writer) Start() Mark {
-	w.buf = append(w.buf, "*000\r\n"...)
+	w.text("*000\r\n")
 	return Mark(len(w.buf))
 }
 
@@ -348,8 +452,11 @@ func (w *Writer) endAggregate(m Mark, kind byte, n int) {
 	if n < 0 || n > math.MaxInt32 {
 		panic("resp: aggregate of impossible size")
 	}
-	var room [16]byte
-	header := redcon.AppendArray(room[:0], n)
+	if w.over || !w.room(headerMax) {
+		return
+	}
+	var digits [16]byte
+	header := redcon.AppendArray(digits[:0], n)
 	header[0] = kind
 	start, body := int(m)-reserved, int(m)
 	if len(header) != reserved {

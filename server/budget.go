@@ -1,0 +1,17 @@
+package server
+
+import "time"
+
+// What one connection may have of one iteration, so that nobody else waits longer for it. What is over comes in the next iteration, after
+// those who have nothing left over. Bytes read and sent are bounded in package netpoll.
+const (
+	// turnCommands is how many commands of a connection are run.
+	turnCommands = 512
+	// turnReplies is from how many bytes of unsent replies on a connection's next command waits for the next iteration: what there is is
+	// sent first.
+	turnReplies = 64 << 10
+	// turnTime is how long commands of a connection may take together before the next one waits.
+	turnTime = int64(time.Millisecond)
+	// carriedTime is for how long the connections that were left over by earlier iterations are served in one.
+	carriedTime = 2 * time.Millisecond
+)

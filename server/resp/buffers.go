@@ -1,0 +1,165 @@
+package resp
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// largestKept is the largest buffer that Buffers keeps between uses, in
+	// bytes. Larger ones go back to the system at once.
+	largestKept = 1 << 20
+	// keptMax is how many bytes of buffers Buffers keeps between uses.
+	keptMax = 16 << 20
+	// heapBuffers is how many buffers of BufferSize come from the Go heap:
+	// those that are in use all the time. The others serve a crowd that leaves
+	// again.
+	heapBuffers = poolMax
+	// coarseStep is what buffers above largestKept are a multiple of, in bytes.
+	coarseStep = 1 << 20
+	// alwaysAllowed is the size of a buffer that a connection may have even
+	// when all buffers together are over their limit, in bytes: who asks for
+	// little is not made to pay for who took much.
+	alwaysAllowed = 1 << 20
+	// overdraft is the part of the limit by which buffers may exceed it until
+	// the largest clients are gone.
+	overdraft = 8
+)
+
+const kinds = 7 // sizes that are kept: BufferSize, twice that, … largestKept
+
+// Buffers is where connections get the memory for what they have received and
+// for what they have still to send. Buffers above BufferSize lie outside the Go
+// heap where the system offers that: one costs only the pages that were written
+// to, grows without being copied, and goes back to the system when it is put
+// back, not after a collection.
+//
+// The zero value is ready; a nil *Buffers takes everything from the Go heap and
+// counts nothing. It is safe for concurrent use.
+type Buffers struct {
+	used atomic.Int64 // bytes that are given out
+	max  atomic.Int64 // bytes that may be; 0 = as many as there are
+
+	mu     sync.Mutex
+	free   [kinds][][]byte
+	kept   int // bytes in free
+	inHeap int // buffers of BufferSize that came from the Go heap
+}
+
+// Used returns how many bytes are given out, in buffers above BufferSize.
+func (b *Buffers) Used() int64 { return b.used.Load() }
+
+// SetLimit sets how many bytes all buffers may have together before large ones
+// are refused; 0 is no limit.
+func (b *Buffers) SetLimit(bytes int64) { b.max.Store(bytes) }
+
+// Crowded reports whether more is given out than SetLimit allows.
+func (b *Buffers) Crowded() bool {
+	limit := b.max.Load()
+	return limit > 0 && b.used.Load() > limit
+}
+
+// refuses reports whether a buffer of that size is not to be had, since all
+// together are over their limit.
+func (b *Buffers) refuses(size int) bool {
+	if b == nil || size <= alwaysAllowed {
+		return false
+	}
+	limit := b.max.Load()
+	return limit > 0 && b.used.Load()+int64(size) > limit+limit/overdraft
+}
+
+// capacity returns the size of the buffer that serves for n bytes.
+func capacity(n int) int {
+	switch {
+	case n <= BufferSize:
+		return BufferSize
+	case n <= largestKept:
+		return 1 << bits.Len(uint(n-1))
+	}
+	return (n + coarseStep - 1) / coarseStep * coarseStep
+}
+
+// kind returns the index in Buffers.free of a size that is kept.
+func kind(size int) int { return bits.Len(uint(size/BufferSize)) - 1 }
+
+// Get returns a buffer of at least n bytes with whatever it held before. Its
+// length is its capacity.
+func (b *Buffers) Get(n int) []byte {
+	size := capacity(n)
+	if b == nil {
+		return make([]byte, size)
+	}
+	if size > BufferSize {
+		b.used.Add(int64(size))
+	}
+	if size > largestKept {
+		return mapBuffer(size)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := &b.free[kind(size)]
+	if last := len(*list) - 1; last >= 0 {
+		buf := (*list)[last]
+		(*list)[last] = nil
+		*list = (*list)[:last]
+		b.kept -= size
+		return buf
+	}
+	if size == BufferSize && b.inHeap < heapBuffers {
+		b.inHeap++
+		return make([]byte, size)
+	}
+	return mapBuffer(size)
+}
+
+// Grow returns a buffer of at least n bytes that begins with what buf holds.
+// buf is no longer to be used.
+func (b *Buffers) Grow(buf []byte, n int) []byte {
+	if b != nil && cap(buf) > largestKept {
+		size := capacity(n)
+		if grown, ok := remapBuffer(buf[:cap(buf)], size); ok {
+			b.used.Add(int64(size - cap(buf)))
+			return grown
+		}
+	}
+	grown := b.Get(n)
+	copy(grown, buf)
+	b.Put(buf)
+	return grown
+}
+
+// Put takes back a buffer that Get or Grow returned, cut to whatever length. A
+// buffer of another origin is left to the garbage collector.
+func (b *Buffers) Put(buf []byte) {
+	size := cap(buf)
+	if b == nil || size < BufferSize || size != capacity(size) {
+		return
+	}
+	buf = buf[:size]
+	if size > BufferSize {
+		b.used.Add(-int64(size))
+	}
+	if size <= largestKept && b.keep(buf) {
+		return
+	}
+	if !unmapBuffer(buf) && size == BufferSize {
+		b.mu.Lock()
+		b.inHeap--
+		b.mu.Unlock()
+	}
+}
+
+// keep keeps a buffer for the next use, unless there are enough.
+func (b *Buffers) keep(buf []byte) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept+len(buf) > keptMax {
+		return false
+	}
+	b.kept += len(buf)
+	list := &b.free[kind(len(buf))]
+	*list = append(*list, buf)
+	return true
+}
