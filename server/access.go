@@ -201,7 +201,7 @@ func (s *Server) becomeDefault(cl *Client) {
 
 // authenticate makes the client a user, if the password is right.
 func (c *Ctx) authenticate(name, password []byte) bool {
-	u := c.srv.access.users.Authenticate(string(name), string(password))
+	u := c.srv.access.users.Authenticate(name, password)
 	if u == nil {
 		c.logDenial(acl.DeniedAuth, c.context(), string(c.args[0]), string(name))
 		return false

@@ -126,16 +126,16 @@ func TestRulesDescribe(t *testing.T) {
 
 func TestPasswords(t *testing.T) {
 	us := NewUsers(testTable())
-	require.NotNil(t, us.Authenticate("default", "anything"))
+	require.NotNil(t, us.Authenticate([]byte("default"), []byte("anything")))
 	us.SetDefaultPassword("pw")
-	require.Nil(t, us.Authenticate("default", "anything"))
-	require.Same(t, us.Default(), us.Authenticate("default", "pw"))
+	require.Nil(t, us.Authenticate([]byte("default"), []byte("anything")))
+	require.Same(t, us.Default(), us.Authenticate([]byte("default"), []byte("pw")))
 	require.False(t, us.Default().Open())
 	u := setUser(t, us, "u", "on", ">one", ">two")
-	require.Same(t, u, us.Authenticate("u", "two"))
-	require.Nil(t, us.Authenticate("nobody", "two"))
+	require.Same(t, u, us.Authenticate([]byte("u"), []byte("two")))
+	require.Nil(t, us.Authenticate([]byte("nobody"), []byte("two")))
 	setUser(t, us, "u", "off")
-	require.Nil(t, us.Authenticate("u", "two"))
+	require.Nil(t, us.Authenticate([]byte("u"), []byte("two")))
 	us.SetDefaultPassword("")
 	require.True(t, us.Default().Open())
 }

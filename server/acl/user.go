@@ -162,9 +162,9 @@ func (u *User) apply(rule string) error {
 func (u *User) applyOther(rule string) error {
 	switch {
 	case rule[0] == '>':
-		return u.addPassword(hashPassword(rule[1:]))
+		return u.addPassword(hashPassword([]byte(rule[1:])))
 	case rule[0] == '<':
-		return u.removePassword(hashPassword(rule[1:]))
+		return u.removePassword(hashPassword([]byte(rule[1:])))
 	case rule[0] == '#' || rule[0] == '!':
 		hash := rule[1:]
 		if !isHash(hash) {
@@ -221,12 +221,12 @@ func (u *User) addSelector(rules string) error {
 func (u *User) setPassword(password string) {
 	u.noPass, u.passwords = password == "", nil
 	if password != "" {
-		u.passwords = []string{hashPassword(password)}
+		u.passwords = []string{hashPassword([]byte(password))}
 	}
 }
 
 // accepts reports whether a password is the user's. The time that it takes tells nothing of the password.
-func (u *User) accepts(password string) bool {
+func (u *User) accepts(password []byte) bool {
 	hash := []byte(hashPassword(password))
 	found := 0
 	for _, known := range u.passwords {
@@ -235,8 +235,8 @@ func (u *User) accepts(password string) bool {
 	return found == 1 || u.noPass
 }
 
-func hashPassword(password string) string {
-	sum := sha256.Sum256([]byte(password))
+func hashPassword(password []byte) string {
+	sum := sha256.Sum256(password)
 	return hex.EncodeToString(sum[:])
 }
 

@@ -60,8 +60,8 @@ func (us *Users) All() []*User {
 func (us *Users) SetDefaultPassword(password string) { us.def.setPassword(password) }
 
 // Authenticate returns the user whose password is right, or nil.
-func (us *Users) Authenticate(name, password string) *User {
-	u := us.byName[name]
+func (us *Users) Authenticate(name, password []byte) *User {
+	u := us.byName[string(name)]
 	if u == nil {
 		hashPassword(password) // so that the time does not tell that there is no such user
 		return nil

@@ -17,6 +17,7 @@ type netConn struct {
 	pool    resp.Pool // the reader's
 	spare   resp.Pool // the writer's
 	wakeups chan struct{}
+	taken   chan struct{} // the writer has taken replies
 	c       *Conn
 	linger  bool // everything was sent, and the peer has been told so
 }
@@ -35,7 +36,7 @@ const lingerTime = 500 * time.Millisecond
 // ServeConn serves one connection until it ends, and closes it. It is for connections that no descriptor stands for (TLS,
 // net.Pipe) and for systems without epoll. nc may be a [Graceful].
 func ServeConn(h Handler, nc net.Conn) {
-	n := &netConn{conn: nc, handler: h, wakeups: make(chan struct{}, 1)}
+	n := &netConn{conn: nc, handler: h, wakeups: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
 	n.pool.Buffers, n.spare.Buffers = h.Buffers(), h.Buffers()
 	n.c = &Conn{FD: -1, front: n, Remote: nc.RemoteAddr().String(), Local: nc.LocalAddr().String()}
 	n.c.Out.SetBuffers(h.Buffers())
@@ -87,8 +88,35 @@ func (n *netConn) readCommands(w Worker) {
 // run has the commands run that have come, a batch's worth at a time: the others may have the lock in between, and replies are sent.
 func (n *netConn) run(w Worker, batch []*Conn) {
 	for more := true; more; more = n.c.TakePostponed() {
+		if n.unsent() > readMax {
+			n.rest()
+		}
 		w.Batch(batch)
 		n.wakeup()
+	}
+}
+
+// unsent returns how many bytes of replies the writer has not taken yet.
+func (n *netConn) unsent() int {
+	n.handler.Lock()
+	defer n.handler.Unlock()
+	return n.c.Out.Len()
+}
+
+// rest waits until the writer has taken the replies that there are, for as long as a peer may be waited for.
+func (n *netConn) rest() {
+	select {
+	case <-n.taken: // it may have been before
+	default:
+	}
+	if n.unsent() == 0 {
+		return
+	}
+	pause := time.NewTimer(stallPause)
+	defer pause.Stop()
+	select {
+	case <-n.taken:
+	case <-pause.C:
 	}
 }
 
@@ -120,6 +148,10 @@ func (n *netConn) sendAll() bool {
 			n.c.stage(&n.spare)
 			more, end := len(n.c.out) > 0, n.c.dead || n.c.closing
 			n.handler.Unlock()
+			select {
+			case n.taken <- struct{}{}:
+			default:
+			}
 			if n.c.dead {
 				return false
 			}

@@ -21,6 +21,7 @@ const (
 	eventsPerYield    = 64        // the same within a command that yields
 	acceptsPerEvent   = 128       // connections accepted before the others get their turn
 	queuedAccepts     = 1000      // the same of those that wait at a listener which closes
+	againMax          = 2 << 20   // bytes read in one iteration from connections that are left over
 	sendMax           = 256 << 10 // bytes sent to a connection in one iteration
 	acceptBackoffMin  = 10 * time.Millisecond
 	acceptBackoffMax  = time.Second
@@ -54,6 +55,9 @@ type Loop struct {
 
 	again  []*Conn // connections that are left over: with commands to run, or more to read; the one that has waited longest first
 	unsent []*Conn // connections that would take more than was sent to them
+
+	stalled  []*Conn   // connections that are left over, and do not take their replies
+	stallEnd time.Time // when these are looked at again even so
 
 	stopping atomic.Bool
 	asleep   bool      // nothing is to be done but what an event brings; written by the loop, under the handler's lock
@@ -235,6 +239,7 @@ func (l *Loop) gather(events []unix.EpollEvent) {
 	if !l.acceptAgain.IsZero() {
 		l.resumeAccepting()
 	}
+	l.endStalls()
 	l.readAgain()
 	for _, a := range l.prepare() {
 		l.add(a)
@@ -262,12 +267,42 @@ func (l *Loop) batch(w Worker) {
 	}
 }
 
-// carry has a connection looked at in the next iteration.
+// carry has a connection looked at in the next iteration: or, when its socket is full and more replies wait behind that, once its peer
+// has taken some, or after a pause. So replies pile up slowly for a peer that does not read, and not at all for one that is merely slow.
 func (l *Loop) carry(c *Conn) {
-	if !c.waits {
-		c.waits = true
+	if c.waits {
+		return
+	}
+	c.waits = true
+	if !c.waiting || !c.more {
+		l.again = append(l.again, c)
+		return
+	}
+	if len(l.stalled) == 0 {
+		l.stallEnd = time.Now().Add(stallPause)
+	}
+	c.stalled = true
+	l.stalled = append(l.stalled, c)
+}
+
+// endStall has a connection looked at whose peer takes replies again.
+func (l *Loop) endStall(c *Conn) {
+	if c.stalled {
+		c.stalled = false
 		l.again = append(l.again, c)
 	}
+}
+
+// endStalls has all connections looked at that have rested for long enough.
+func (l *Loop) endStalls() {
+	if len(l.stalled) == 0 || time.Now().Before(l.stallEnd) {
+		return
+	}
+	for _, c := range l.stalled {
+		l.endStall(c)
+	}
+	clear(l.stalled)
+	l.stalled = l.stalled[:0]
 }
 
 // list puts a connection into the batch: behind all others, if it is left over.
@@ -334,6 +369,9 @@ func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
 	if !l.acceptAgain.IsZero() {
 		limit = min(limit, time.Until(l.acceptAgain))
 	}
+	if len(l.stalled) > 0 {
+		limit = min(limit, time.Until(l.stallEnd))
+	}
 	first := min(shortSleep, max(limit, time.Millisecond))
 	if n := epollWaitRaw(l.epfd, events, int(first/time.Millisecond)); n > 0 {
 		return n
@@ -360,6 +398,7 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 	c := l.conns[fd]
 	if ev.Events&unix.EPOLLOUT != 0 {
 		l.disarmWrite(c)
+		l.endStall(c)
 		l.flush = append(l.flush, c)
 	}
 	if ev.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 && !c.waits { // or it is read with those that wait
@@ -420,7 +459,12 @@ func (l *Loop) read(c *Conn, hangup bool) {
 func (l *Loop) readAgain() {
 	again := l.again
 	l.again = l.spare[:0]
+	until := l.moved.BytesIn + againMax
 	for _, c := range again {
+		if l.moved.BytesIn > until && !c.postponed && !c.dead {
+			l.again = append(l.again, c)
+			continue
+		}
 		c.waits = false
 		switch {
 		case c.dead || c.listed:
@@ -683,6 +727,7 @@ func (l *Loop) shutdown() {
 		unix.Close(a.fd)
 	}
 	deadline := time.Now().Add(shutdownDrainTime)
+	l.finish(deadline)
 	for _, c := range l.conns {
 		if c != nil {
 			l.drain(c, deadline)
@@ -697,6 +742,22 @@ func (l *Loop) shutdown() {
 	unix.Close(l.wakefd)
 	l.parking.close()
 	unix.Close(l.epfd)
+}
+
+// finish has the commands run that were read and are left over, until the deadline.
+func (l *Loop) finish(deadline time.Time) {
+	for more := true; more && time.Now().Before(deadline); {
+		l.begin()
+		for _, c := range l.conns {
+			if c != nil && c.TakePostponed() && !c.dead {
+				l.list(c)
+			}
+		}
+		more = len(l.ready) > 0
+		l.prepare()
+		l.batch(l.worker)
+		l.answer()
+	}
 }
 
 // refuseArrivals closes the listeners, ends this loop's part in its group, and returns the connections that nothing was heard of yet.

@@ -56,8 +56,10 @@ func (t *Traffic) Add(other Traffic) {
 	t.Writes += other.Writes
 }
 
-// readMax is how many bytes are read from a connection in one iteration, or by one Read.
-const readMax = 64 << 10
+const (
+	readMax    = 64 << 10             // bytes read from a connection in one iteration, or by one Read
+	stallPause = 5 * time.Millisecond // how long a connection whose peer does not take its replies rests before more commands are run
+)
 
 // Conn is one client's connection. In belongs to the front; Out and the marks are guarded by the Handler's lock.
 type Conn struct {
@@ -70,11 +72,12 @@ type Conn struct {
 
 	front front
 
-	listed    bool // it stands in the batch; these five are the front's and the Worker's
+	listed    bool // it stands in the batch; these six are the front's and the Worker's
 	postponed bool // its Worker has left commands in its input
 	unread    bool // its socket may have more than was read
 	carried   bool // it was left over from an earlier iteration
 	waits     bool // it stands in the list of those that are left over
+	stalled   bool // it stands in the list of those whose peers do not take their replies
 
 	closeAfterReply, closeNow bool // marks, guarded by the Handler's lock
 	held                      bool // replies are not to be sent yet; same guard
