@@ -36,7 +36,7 @@ func newWorkerClient(t testing.TB) *workerClient {
 
 // newWorkerClientOf is newWorkerClient for a server that is not the usual one.
 func newWorkerClientOf(t testing.TB, s *Server) *workerClient {
-	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2"}
+	conn := netpoll.Detached("127.0.0.1:1", "127.0.0.1:2", false)
 	w := &workerClient{t: t, srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}
 	w.worker.Opened(conn)
 	t.Cleanup(func() {

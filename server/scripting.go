@@ -52,6 +52,7 @@ const (
 	errCalledArity   = "ERR Wrong number of args calling Redis command from script"
 	errCalledRefused = "ERR This Redis command is not allowed from script"
 	errCalledWrite   = "ERR Write commands are not allowed from read-only scripts."
+	errCalledReply   = "ERR not enough memory" // for what the called command answers, in the words for all that a script holds
 )
 
 // keptCallReply bounds the buffer for called commands' replies that is kept between scripts.
@@ -62,6 +63,7 @@ const redisVersionNumber = 0x00070204
 
 func newScripts(s *Server) *scripts {
 	h := &scripts{srv: s, time: s.commands.lookup([]byte("TIME"))}
+	h.reply.SetLimit(script.MaxHeapBytes)
 	h.engine = script.New(h, script.Options{OnSlice: h.onSlice, Version: RedisVersion, VersionNum: redisVersionNumber})
 	return h
 }
@@ -224,6 +226,10 @@ func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
 	c.call(h.tick%timedEvery == 0)
 	h.wrote = h.wrote || cmd.asksForRoom() && h.srv.keys.Dirty() != dirty // most limiters' calls that limit write nothing
 	c.nowNs = frozen
+	if w.Over() {
+		w.Reset()
+		c.err(errCalledReply)
+	}
 	if c.failed {
 		return h.failedCall()
 	}

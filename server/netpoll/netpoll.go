@@ -94,6 +94,18 @@ type Conn struct {
 	more    bool   // Out had more when it was last looked at, while out was not sent yet
 }
 
+// Detached returns a connection without a socket, whose front the caller plays: it gives bytes to In, calls the Worker and takes what is
+// in Out. carried is what Carried reports.
+func Detached(remote, local string, carried bool) *Conn {
+	return &Conn{Remote: remote, Local: local, FD: -1, carried: carried, front: nobody{}}
+}
+
+// nobody is the front of a connection that is detached.
+type nobody struct{}
+
+func (nobody) wake(*Conn)  {}
+func (nobody) yield(*Conn) {}
+
 // front is the owner of a connection, as seen from other connections' commands.
 type front interface {
 	// wake has the front look at c again: new replies, a mark, or a resume. Called with the Handler's lock held.

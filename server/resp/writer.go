@@ -110,8 +110,8 @@ func (w *Writer) Len() int { return len(w.buf) }
 // Cap returns how many bytes the buffer can hold before it grows; 0 means that there is none.
 func (w *Writer) Cap() int { return cap(w.buf) }
 
-// Reset forgets what was written and keeps the memory.
-func (w *Writer) Reset() { w.buf = w.buf[:0] }
+// Reset forgets what was written, and that it was cut, and keeps the memory.
+func (w *Writer) Reset() { w.buf, w.over = w.buf[:0], false }
 
 // Truncate takes back all but the first length bytes, which Len returned
 // before: a reply that is not to be sent after all.

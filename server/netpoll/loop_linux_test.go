@@ -1,0 +1,170 @@
+package netpoll
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/resp"
+)
+
+// recorder is a Handler and its Worker: it consumes so many bytes of a connection in each batch, answers each with as many bytes, and notes
+// what it saw.
+type recorder struct {
+	sync.Mutex
+	buffers  resp.Buffers
+	consume  int // lines of a connection run in a batch
+	answer   []byte
+	buffered int // the most that a connection had in its buffer when a batch began
+	twice    int // connections that stood in a batch twice
+	batches  int
+	unsent   int // the most that waited to be sent
+}
+
+func (r *recorder) NewWorker() Worker      { return r }
+func (r *recorder) Buffers() *resp.Buffers { return &r.buffers }
+func (r *recorder) Opened(*Conn)           {}
+func (r *recorder) Closed(*Conn)           {}
+func (r *recorder) Tick() time.Duration    { return time.Second }
+
+func (r *recorder) Batch(ready []*Conn) (served int) {
+	r.Lock()
+	defer r.Unlock()
+	r.batches++
+	seen := map[*Conn]bool{}
+	limits := resp.DefaultLimits()
+	for _, c := range ready {
+		if seen[c] {
+			r.twice++
+		}
+		seen[c] = true
+		c.Begin()
+		r.buffered = max(r.buffered, c.In.Buffered())
+		for n := 0; ; n++ {
+			if n == r.consume {
+				c.Postpone()
+				break
+			}
+			if _, ok, _ := c.In.Next(nil, &limits); !ok {
+				break
+			}
+			c.Out.Raw(r.answer)
+		}
+		r.unsent = max(r.unsent, c.Unsent())
+	}
+	return len(ready)
+}
+
+// startLoop runs a loop with one listener until the test ends, and returns its address.
+func startLoop(t *testing.T, h Handler) string {
+	loop, err := NewLoop(h, nil)
+	require.NoError(t, err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, loop.Listen(ln, 0))
+	go loop.Run()
+	t.Cleanup(func() {
+		loop.Stop()
+		<-loop.Done()
+	})
+	return ln.Addr().String()
+}
+
+// TestBuffersDoNotGrowUnderAFlood: a peer that sends faster than its commands are run is read no faster than that, stands once in a batch,
+// and gets all its answers.
+func TestBuffersDoNotGrowUnderAFlood(t *testing.T) {
+	r := &recorder{consume: 100, answer: []byte("+PONG\r\n")}
+	addr := startLoop(t, r)
+	const peers, lines = 5, 100_000
+	var all sync.WaitGroup
+	for range peers {
+		conn, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		t.Cleanup(func() { conn.Close() })
+		all.Go(func() {
+			_, _ = conn.Write(bytes.Repeat([]byte("PING\r\n"), lines))
+		})
+		all.Go(func() {
+			n, _ := io.CopyN(io.Discard, conn, lines*int64(len("+PONG\r\n")))
+			if n != lines*int64(len("+PONG\r\n")) {
+				t.Errorf("%d bytes of answers", n)
+			}
+		})
+	}
+	all.Wait()
+	r.Lock()
+	defer r.Unlock()
+	require.LessOrEqual(t, r.buffered, resp.BufferSize)
+	require.Zero(t, r.twice)
+	require.GreaterOrEqual(t, r.batches, lines/100)
+}
+
+// TestRepliesDoNotPileUpForASlowReader: who asks for much and reads slowly waits for itself.
+func TestRepliesDoNotPileUpForASlowReader(t *testing.T) {
+	r := &recorder{consume: 4, answer: bytes.Repeat([]byte{'x'}, 100<<10)}
+	conn, err := net.Dial("tcp", startLoop(t, r))
+	require.NoError(t, err)
+	defer conn.Close()
+	const lines = 1000
+	go conn.Write(bytes.Repeat([]byte("GET k\r\n"), lines))
+	part := make([]byte, 1<<20)
+	for left := lines * len(r.answer); left > 0; {
+		n, err := conn.Read(part)
+		require.NoError(t, err)
+		left -= n
+		time.Sleep(100 * time.Microsecond)
+	}
+	r.Lock()
+	defer r.Unlock()
+	require.Less(t, r.unsent, 16<<20, "of 100 MB")
+}
+
+// TestClosedConnectionsGiveTheirMemoryBack: what a crowd has sent and left half done is gone with it.
+func TestClosedConnectionsGiveTheirMemoryBack(t *testing.T) {
+	r := &recorder{consume: 100}
+	addr := startLoop(t, r)
+	half := append([]byte("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2000000\r\n"), make([]byte, 1_500_000)...)
+	var crowd []net.Conn
+	for range 20 {
+		conn, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		_, err = conn.Write(half)
+		require.NoError(t, err)
+		crowd = append(crowd, conn)
+	}
+	require.Eventually(t, func() bool { return r.buffers.Used() >= 20*int64(len(half)) }, 10*time.Second, time.Millisecond)
+	require.LessOrEqual(t, r.buffers.Used(), 20*int64(2<<20), "addresses; of memory it costs what was written to")
+	for _, conn := range crowd {
+		conn.Close()
+	}
+	require.Eventually(t, func() bool { return r.buffers.Used() == 0 }, 10*time.Second, time.Millisecond)
+}
+
+// TestStoppedLoopFinishesWhatItRead: commands that were read and are left over are answered before the loop ends.
+func TestStoppedLoopFinishesWhatItRead(t *testing.T) {
+	r := &recorder{consume: 1, answer: []byte("+PONG\r\n")}
+	loop, err := NewLoop(r, nil)
+	require.NoError(t, err)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, loop.Listen(ln, 0))
+	go loop.Run()
+	conn, err := net.Dial("tcp", ln.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write(bytes.Repeat([]byte("PING\r\n"), 1000))
+	require.NoError(t, err)
+	one := make([]byte, 7)
+	_, err = io.ReadFull(conn, one)
+	require.NoError(t, err)
+	loop.Stop()
+	<-loop.Done()
+	rest, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.Len(t, rest, 999*7)
+}
