@@ -105,13 +105,19 @@ type pageReply struct {
 	Memory     uint64       `json:"memory"`
 	Commands   uint64       `json:"commands"`
 	Decisions  pageCounts   `json:"decisions"`
-	Samples    [][]float64  `json:"samples"` // at, allowed, limited, commands, the percentiles in µs, memory, keys
+	Samples    [][]float64  `json:"samples"` // at, allowed, limited, commands, the percentiles in µs, memory, keys, near
 	TopSeconds int64        `json:"topSeconds"`
 	Limited    *pageList    `json:"limited"` // null: top-keys is 0
 	Hot        *pageList    `json:"hot"`
 	Algorithms []pageCounts `json:"algorithms"`
 	Policies   []pageCounts `json:"policies"`
 	Others     int          `json:"others"` // policies that are not shown
+
+	MemoryLimit pageMemory        `json:"memoryLimit"`
+	Disk        pageDisk          `json:"disk"`
+	Certificate *pageCertificate  `json:"certificate"` // null: tls-port is 0
+	Slow        []pageSlowCommand `json:"slow"`        // the newest first
+	SlowFrom    int64             `json:"slowFrom"`    // µs from which commands are; below 0: none is kept
 }
 
 // pageData answers /data?since=<ms>: how things stand, and the samples after that time.
@@ -142,10 +148,11 @@ func (s *Server) pageData(w http.ResponseWriter, r *http.Request) {
 	d.Decisions = countsForPage("", &all)
 	d.Samples = make([][]float64, len(recent))
 	for i, p := range recent {
-		d.Samples[i] = []float64{float64(p.at), p.allowed, p.limited, p.commands, p.usec[0], p.usec[1], p.usec[2], float64(p.memory), float64(p.keys)}
+		d.Samples[i] = []float64{float64(p.at), p.allowed, p.limited, p.commands, p.usec[0], p.usec[1], p.usec[2], float64(p.memory), float64(p.keys), p.near}
 	}
 	d.Limited, d.Hot = scrape.list(listLimited), scrape.list(listHot)
 	d.Policies, d.Others = scrape.policies()
+	d.addState(&scrape)
 	sendJSON(w, http.StatusOK, d)
 }
 

@@ -2,13 +2,16 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,6 +53,7 @@ func TestPageData(t *testing.T) {
 	require.Equal(t, []pageCounts{{Name: "login", Text: "FIXED 2 1h", Allowed: 2, Near: 1, Limited: 8}}, d.Policies)
 	require.Len(t, d.Samples, 1)
 	require.Equal(t, []float64{float64(d.Now), 3, 7, 10.5}, d.Samples[0][:4])
+	require.Equal(t, 1.0, d.Samples[0][9], "near")
 	require.Positive(t, d.Samples[0][4])
 	require.LessOrEqual(t, d.Samples[0][4], d.Samples[0][6])
 	require.Equal(t, 3, d.Keys)
@@ -64,6 +68,64 @@ func TestPageData(t *testing.T) {
 	askPage(t, s.pageData, url.Values{"since": {"nonsense"}}, &none)
 	require.Nil(t, none.Hot)
 	require.Len(t, none.Samples, 1)
+}
+
+// TestPageState: memory's bound, disk and certificate as they are, and slow commands without the secrets that SLOWLOG keeps to itself.
+func TestPageState(t *testing.T) {
+	w, clock := topClient(t, unsaved())
+	s := w.srv
+	state := func() (d pageReply) {
+		askPage(t, s.pageData, nil, &d)
+		return d
+	}
+	d := state()
+	require.Empty(t, d.Disk.Unwritable)
+	require.Nil(t, d.Disk.Log)
+	require.False(t, d.Disk.Snapshot.Points)
+	require.Zero(t, d.Disk.Snapshot.At)
+	require.Nil(t, d.Certificate)
+	require.EqualValues(t, 10_000, d.SlowFrom)
+	require.NotNil(t, d.Slow)
+
+	w.ask("CONFIG", "SET", "maxmemory", "50mb", "maxmemory-policy", "allkeys-lru", "slowlog-log-slower-than", "0")
+	for range 3 * pageSlow {
+		w.ask("SET", "k", strings.Repeat("é", slowArgBytes), "EX", strings.Repeat("9", slowArgBytes))
+	}
+	d = state()
+	require.Len(t, d.Slow, pageSlow)
+	require.LessOrEqual(t, len(d.Slow[0].Text), pageSlowBytes+len("…"))
+	require.True(t, utf8.ValidString(d.Slow[0].Text))
+	require.Equal(t, clock.ns/1e9, d.Slow[0].At)
+	require.Equal(t, pageMemory{Max: 50 << 20, Policy: "allkeys-lru"}, d.MemoryLimit)
+	w.ask("SLOWLOG", "RESET")
+	w.ask("ACL", "SETUSER", "somebody", ">hunter2")
+	w.ask("AUTH", "somebody", "hunter2")
+	w.ask("SET", "k", "two words")
+	d = state()
+	require.Equal(t, "SET k \"two words\"", d.Slow[0].Text)
+	require.Equal(t, "ACL SETUSER (redacted) (redacted)", d.Slow[2].Text)
+	for _, c := range d.Slow {
+		require.NotContains(t, c.Text, "hunter2")
+	}
+	w.ask("CONFIG", "SET", "slowlog-log-slower-than", "-1")
+	require.Negative(t, state().SlowFrom)
+
+	s.Lock()
+	s.misconf, s.aof.failed, s.effects.on = errDiskWrite+"no space", errors.New("no space"), true
+	s.saving.failed, s.saving.count, s.saving.last = true, 1, clock.ns
+	s.hinder()
+	s.Unlock()
+	d = state()
+	require.Equal(t, errDiskWrite+"no space", d.Disk.Unwritable)
+	require.Equal(t, "no space", d.Disk.Log.Failed)
+	require.Equal(t, "everysec", d.Disk.Log.Sync)
+	require.True(t, d.Disk.Snapshot.Failed)
+	require.Equal(t, clock.ns/1e6, d.Disk.Snapshot.At)
+
+	s.tls.notAfter.Store(time.Now().Add(expiryWarning - time.Minute).Unix())
+	require.True(t, s.tls.forPage().Soon)
+	s.tls.notAfter.Store(time.Now().Add(expiryWarning + time.Minute).Unix())
+	require.False(t, s.tls.forPage().Soon)
 }
 
 // TestSamples: there are never more than the page shows, the oldest go first, and counters that begin anew make no rate negative.

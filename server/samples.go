@@ -22,6 +22,7 @@ type pageSample struct {
 	usec                       [percentilesOfPage]float64
 	memory                     uint64
 	keys                       int
+	near                       float64 // a second, and among those that are allowed
 }
 
 // samples are those that the page shows: a ring, of which nothing is there until there is a page. The executor's lock guards it.
@@ -75,7 +76,7 @@ func (s *Server) takeSample(now int64) {
 	sample := pageSample{
 		at:      now / 1e6,
 		allowed: rate(l.decisions.allowed, before.allowed), limited: rate(l.decisions.limited, before.limited), commands: rate(l.commands, commands),
-		memory: s.usedMemory(), keys: s.keys.Stats().Keys,
+		memory: s.usedMemory(), keys: s.keys.Stats().Keys, near: rate(l.decisions.near, before.near),
 	}
 	recent := l.times
 	if recent.subtract(&l.previous); recent.total > 0 {

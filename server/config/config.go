@@ -173,6 +173,9 @@ const (
 )
 
 // String is the policy as it is written.
+func (p FsyncPolicy) String() string { return byName["appendfsync"].Format(&Config{AppendFsync: p}) }
+
+// String is the policy as it is written.
 func (p EvictionPolicy) String() string {
 	return byName["maxmemory-policy"].Format(&Config{MaxMemoryPolicy: p})
 }

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ var (
 )
 
 // maxImage is the largest that a screenshot may be, in bytes.
-const maxImage = 150 << 10
+const maxImage = 250 << 10
 
 // browse runs the browser, without a window, on a page, and returns what it prints.
 func browse(t *testing.T, addr string, flags ...string) string {
@@ -105,13 +106,108 @@ func TestPage(t *testing.T) {
 	require.Equal(t, infoField(t, info, "limiter_calls_limited"), shown(t, dom, "limited-total"))
 	require.Equal(t, infoField(t, info, "limiter_calls_near_limit"), shown(t, dom, "near-total"))
 	require.Equal(t, strconv.Itoa(k.keys), shown(t, dom, "keys"))
-	require.Equal(t, []string{strconv.Itoa(k.limitedOfIt), "0"}, row(t, dom, "top-limited", k.mostLimited))
-	require.Equal(t, []string{strconv.Itoa(k.policyLimited), "0"}, row(t, dom, "top-limited", "<script>alert(1)</script>"))
-	require.Equal(t, []string{strconv.Itoa(k.policyAllowed + k.policyLimited), "0"}, row(t, dom, "top-hot", "<script>alert(1)</script>"))
-	require.Equal(t, []string{strconv.Itoa(k.policyAllowed), "1", strconv.Itoa(k.policyLimited)}, row(t, dom, "policies", "login: FIXED 5 1d"))
-	require.Equal(t, []string{strconv.Itoa(k.allowed), strconv.Itoa(k.near), strconv.Itoa(k.limited)}, row(t, dom, "algorithms", "gcra"))
+	require.Equal(t, []string{strconv.Itoa(k.limitedOfIt)}, row(t, dom, "top-limited", k.mostLimited))
+	require.Equal(t, []string{strconv.Itoa(k.policyLimited)}, row(t, dom, "top-limited", "<script>alert(1)</script>"))
+	require.Equal(t, []string{strconv.Itoa(k.policyAllowed + k.policyLimited)}, row(t, dom, "top-hot", "<script>alert(1)</script>"))
+	require.Equal(t, []string{strconv.Itoa(k.policyAllowed), "1", strconv.Itoa(k.policyLimited), "58 %"}, row(t, dom, "policies", "login FIXED 5 1d"))
+	require.Equal(t, []string{strconv.Itoa(k.allowed), strconv.Itoa(k.near), strconv.Itoa(k.limited), "39 %"}, row(t, dom, "algorithms", "gcra"))
 	require.Equal(t, 1, strings.Count(dom, "<script"), "only the page's own")
 	require.Regexp(t, `<path class="s0" d="M[0-9]`, dom, "a line is drawn")
+}
+
+// TestPageBesideStoppedServer: a server that does not answer any more is not shown as ready. The page says since when, and what it shows
+// is dimmed, until there is an answer again.
+func TestPageBesideStoppedServer(t *testing.T) {
+	s, addr := start(t)
+	b := openTab(t, "http://"+addr+"/", 1200, 900)
+	const dimmed = `[...document.querySelectorAll(".live")].every(e => getComputedStyle(e).opacity < .5)`
+	b.await(`document.getElementById("state").textContent === "ready"`)
+	require.Equal(t, false, b.eval(dimmed))
+	require.NoError(t, syscall.Kill(s.PID(), syscall.SIGSTOP))
+	b.await(`/^no answer since .*[0-9]+:[0-9]{2}/.test(document.getElementById("state").textContent)`)
+	b.await(dimmed)
+	require.Equal(t, true, b.eval(`document.getElementById("state").classList.contains("bad")`))
+	b.await(`/numbers are [0-9.]+ s old/.test(document.getElementById("about").textContent)`)
+	require.NoError(t, syscall.Kill(s.PID(), syscall.SIGCONT))
+	b.await(`document.getElementById("state").textContent === "ready"`)
+	b.await("!" + dimmed)
+}
+
+// TestPageOnPhone: what is limited and called most is seen without scrolling, and nothing is wider than the screen.
+func TestPageOnPhone(t *testing.T) {
+	s, addr := start(t)
+	sendKnown(t, s)
+	awaitSamples(t, addr, 2, waitLimit)
+	b := openTab(t, "http://"+addr+"/", 390, 844)
+	for _, list := range []string{"top-limited", "top-hot"} {
+		require.Equal(t, true, b.eval(`document.querySelectorAll("#`+list+` td.k").length === 5`), "five rows, and the rest when they are asked for")
+		require.Equal(t, true, b.eval(`[...document.querySelectorAll("#`+list+` td.k")].every(e => e.getBoundingClientRect().bottom < innerHeight)`), list)
+	}
+	require.Equal(t, true, b.eval(`document.documentElement.scrollWidth <= innerWidth`))
+	b.eval(`document.querySelector("#top-limited .more").click()`)
+	require.Equal(t, true, b.eval(`document.querySelectorAll("#top-limited td.k").length > 5`))
+}
+
+// TestPlotsAreLabelled: there are numbers at both axes of each plot, those of times ten times each other or in steps of 1, 2 and 5.
+func TestPlotsAreLabelled(t *testing.T) {
+	s, addr := start(t, "--maxmemory", "8mb")
+	sendKnown(t, s)
+	awaitSamples(t, addr, 2, waitLimit)
+	b := openTab(t, "http://"+addr+"/", 1200, 900)
+	var labels [][]string
+	text, err := json.Marshal(b.eval(`[...document.querySelectorAll("#plots svg")].map(s => [...s.querySelectorAll("text")].map(e => e.textContent))`))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &labels))
+	require.Len(t, labels, 4)
+	for i, of := range labels {
+		require.Contains(t, of, "now", i)
+		require.Contains(t, of, "−30 s", i)
+		require.GreaterOrEqual(t, len(of), 5, i)
+	}
+	require.Contains(t, labels[0], "0")
+	require.Contains(t, labels[2], "8 MiB")
+	require.Contains(t, labels[2], "maxmemory")
+	for _, tt := range []struct{ scale, want string }{
+		{`logScale(3, 70)`, "1 µs 2 µs 5 µs 10 µs 20 µs 50 µs 100 µs"},
+		{`logScale(.5, 2e6)`, "100 ns 10 µs 1 ms 100 ms 10 s"},
+		{`logScale(10, 10)`, "10 µs 20 µs 50 µs 100 µs"},
+	} {
+		require.Equal(t, tt.want, b.eval(tt.scale+`.marks.map(micros).join(" ")`), tt.scale)
+		require.Equal(t, true, b.eval(`(s => s.marks.every(m => s.place(m) >= 0 && s.place(m) <= 1))(`+tt.scale+`)`), tt.scale)
+	}
+	require.Equal(t, "0 20 40 60 80", b.eval(`evenScale(decimalStep)(0, 70).marks.map(short).join(" ")`))
+	require.Equal(t, "0 B 2 MiB 4 MiB 6 MiB 8 MiB", b.eval(`evenScale(binaryStep)(0, 6.2 * 1048576).marks.map(bytes).join(" ")`))
+	require.Equal(t, "0 1", b.eval(`evenScale(wholeStep)(0, 1).marks.map(short).join(" ")`))
+}
+
+// TestPageTellsOfTrouble: what is wrong with memory, disk and certificate is said and marked, and an error only where there is one.
+func TestPageTellsOfTrouble(t *testing.T) {
+	_, addr := start(t, "--maxmemory", "64mb", "--appendonly", "yes", "--slowlog-log-slower-than", "0")
+	b := openTab(t, "http://"+addr+"/", 1200, 900)
+	rows := func() map[string]string {
+		text, err := json.Marshal(b.eval(`Object.fromEntries([...document.querySelectorAll("#health dt")].map(e => [e.textContent, e.nextSibling.className + "|" + e.nextSibling.textContent]))`))
+		require.NoError(t, err)
+		var m map[string]string
+		require.NoError(t, json.Unmarshal(text, &m))
+		return m
+	}
+	well := rows()
+	require.Regexp(t, `^\|[0-9.]+ % of 64 MiB, noeviction$`, well["maxmemory"])
+	require.Regexp(t, `^\|[0-9.]+ (B|KiB), synced everysec$`, well["Append-only file"])
+	require.Regexp(t, `^\|none since the start, 0 changes`, well["Snapshot"])
+	require.Equal(t, "|TLS is off", well["Certificate"])
+	require.Len(t, well, 4)
+
+	b.eval(`clearTimeout(timer), health({now: 2e12, memory: 95, memoryLimit: {max: 100, policy: "allkeys-lru", evicted: 7},
+		disk: {unwritable: "MISCONF no", log: {failed: "disk full", rewrite: "no room"}, snapshot: {failed: true, changes: 3}},
+		certificate: {until: 1.9e12, soon: true, broken: "no key"}})`)
+	require.Equal(t, map[string]string{
+		"Writes": "bad|refused: MISCONF no", "maxmemory": "warn|95 % of 100 B, allkeys-lru, 7 keys evicted", "Append-only file": "bad|cannot be written: disk full",
+		"Rewrite": "bad|the last one failed: no room", "Snapshot": "bad|the last one failed; 3 changes", "Certificate": "bad|ended on 2030-03-17",
+		"TLS files": "bad|those of now cannot be used: no key",
+	}, rows())
+	require.Equal(t, "5", b.eval(`[calls({calls: 5, error: 0})].flat().map(e => e.textContent || e).join("")`))
+	require.Equal(t, "5 ±3", b.eval(`[calls({calls: 5, error: 3})].flat().map(e => e.textContent || e).join("")`))
 }
 
 // TestPageIsPrivate: a password for clients keeps the page from strangers, and a password for the port opens it.
@@ -161,21 +257,31 @@ func TestScreenshots(t *testing.T) {
 		t.Skip("only with -page.images: make page")
 	}
 	program(t, "chromium")
-	s, addr := start(t)
+	s, addr := start(t, "--appendonly", "yes", "--maxmemory", "64mb", "--slowlog-log-slower-than", "500")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
 		wave(t, s, stop)
 	}()
 	awaitSamples(t, addr, int(*imageTime/time.Second), 2**imageTime)
-	for name, flags := range map[string][]string{
-		"page-light": {"--window-size=1200,1180"},
-		"page-dark":  {"--window-size=1200,1180", "--blink-settings=preferredColorScheme=0"},
-		"page-phone": {"--window-size=390,1500"},
+	b := openTab(t, "http://"+addr+"/", 1200, 900)
+	for _, picture := range []struct {
+		name, scheme  string
+		width, height int // 0: all of it
+	}{
+		{"page-light", "light", 1200, 0}, {"page-dark", "dark", 1200, 0}, {"page-phone", "light", 390, 844},
 	} {
-		path, err := filepath.Abs(filepath.Join(*images, name+".png"))
+		path, err := filepath.Abs(filepath.Join(*images, picture.name+".png"))
 		require.NoError(t, err)
-		browse(t, addr, append(flags, "--screenshot="+path)...)
+		b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": picture.scheme}}}, nil)
+		b.resize(picture.width, 900)
+		b.eval(`dispatchEvent(new Event("resize")), tables(latest)`)
+		height := picture.height
+		if height == 0 {
+			height = int(b.eval(`document.documentElement.scrollHeight`).(float64))
+		}
+		b.resize(picture.width, height)
+		b.screenshot(path)
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		require.LessOrEqual(t, info.Size(), int64(maxImage), path)
@@ -191,6 +297,9 @@ func wave(t *testing.T, s *harness.Server, stop chan struct{}) {
 	client.Ask("RL.POLICY", "SET", "login", "LOG", "5", "60s")
 	client.Ask("RL.POLICY", "SET", "user", "GCRA", "40", "60", "60s")
 	client.Ask("RL.POLICY", "SET", "global", "SLIDING", "20000", "60s")
+	for i := range 2000 {
+		client.Ask("RPUSH", "visits", strconv.Itoa(i))
+	}
 	begin := time.Now()
 	pace := time.NewTicker(50 * time.Millisecond)
 	defer pace.Stop()
@@ -212,5 +321,8 @@ func wave(t *testing.T, s *harness.Server, stop chan struct{}) {
 			client.Ask("RL.TAKE", "1", "login", fmt.Sprintf("login:198.51.100.%d", calls%9))
 		}
 		client.Ask("RL.FIXED", fmt.Sprintf("quota:%d", calls), "1000", "DAY")
+		if int(at*1000)%100 == 0 {
+			client.Ask("SORT", "visits", "BY", "visit:*->at", "LIMIT", "0", "10")
+		}
 	}
 }
