@@ -286,6 +286,9 @@ func (l *valueLoader) StreamGroup(name []byte, last rdb.StreamID, read int64) er
 	if l.skip {
 		return nil
 	}
+	if read == rdb.UntoldReads {
+		read = l.stream.ReadsUpTo(streamID(last))
+	}
 	isNew := l.stream.CreateGroup(name, streamID(last), read)
 	l.group = l.stream.Group(name)
 	clear(l.pending)

@@ -244,7 +244,7 @@ func (s *Stream) Advance(g *StreamGroup, id StreamID) {
 	case g.reads != UnknownReads && !s.hasGaps(id):
 		g.reads++
 	case s.value.info.Added > 0:
-		g.reads = s.readsUpTo(id)
+		g.reads = s.ReadsUpTo(id)
 	}
 	g.last = id
 }
@@ -255,8 +255,8 @@ func (s *Stream) hasGaps(from StreamID) bool {
 	return s.value.length > 0 && info.MaxDeleted.Compare(info.First) >= 0 && from.Compare(info.MaxDeleted) <= 0
 }
 
-// readsUpTo is how many entries were ever added up to an ID, or UnknownReads.
-func (s *Stream) readsUpTo(id StreamID) int64 {
+// ReadsUpTo is how many entries were ever added up to an ID, or UnknownReads.
+func (s *Stream) ReadsUpTo(id StreamID) int64 {
 	info, length := &s.value.info, uint64(s.value.length)
 	behind := id.Compare(info.Last)
 	switch {
@@ -286,7 +286,7 @@ func (s *Stream) Lag(g *StreamGroup) (lag int64, ok bool) {
 	}
 	reads := g.reads
 	if reads == UnknownReads || s.hasGaps(g.last) {
-		reads = s.readsUpTo(g.last)
+		reads = s.ReadsUpTo(g.last)
 	}
 	return added - reads, reads != UnknownReads
 }

@@ -5,6 +5,10 @@ import (
 	"math"
 )
 
+// UntoldReads stands for what groups of streams from before Redis 7 have read: it was not counted, but may follow from what is in the
+// stream.
+const UntoldReads = -2
+
 // pendingSet is which entries of a group are pending, to check those that its consumers claim.
 type pendingSet map[StreamID]bool
 
@@ -213,7 +217,7 @@ func (r *Reader) readStreamGroup(kind byte) error {
 			return err
 		}
 	}
-	entriesRead := int64(-1)
+	entriesRead := int64(UntoldReads)
 	if kind != typeStream1 {
 		read, err := r.in.number()
 		if err != nil {

@@ -40,6 +40,7 @@ type ValueSink interface {
 	// above those of the nodes before.
 	StreamNode(id StreamID, listpack []byte, live int) error
 	StreamInfo(length int, last, first, maxDeleted StreamID, added uint64) error
+	// StreamGroup is told how many entries a group has read: -1 if nobody knows, UntoldReads if files of that version do not say.
 	StreamGroup(name []byte, last StreamID, read int64) error
 	StreamPending(id StreamID, deliveredMs int64, deliveries uint64) error
 	StreamConsumer(name []byte, seenMs int64) error
