@@ -25,6 +25,10 @@ type blockOn struct {
 	// client and database. It sends the reply and returns true, or sends nothing, and the client goes on waiting.
 	serve func(c *Ctx, k store.Key) bool
 
+	// quiet: what the wait is served changes nothing of its own, but belongs to the change that it waited for, as in Redis. It does
+	// not count towards save points, and clients that track by prefix hear of the key as that change has it.
+	quiet bool
+
 	// late sends the reply when the time is over; nil: a null array.
 	late func(reply *resp.Writer)
 
@@ -217,9 +221,18 @@ func (c *Ctx) serve(b *blocked, k store.Key) bool {
 	before := cl.reply.Len()
 	c.client, c.reply, c.cmd, c.args, c.db = cl, cl.reply, b.cmd, b.args, cl.db
 	c.known, c.failed = known{}, false
-	if !c.serveWithEffects(b, k) {
+	keys, tracking := c.srv.keys, &c.srv.tracking
+	changes := keys.Changes()
+	c.worker.inCommand, tracking.quiet = true, b.quiet // so that what the client is told of its own changes follows the reply
+	served := c.serveWithEffects(b, k)
+	c.worker.inCommand, tracking.quiet = false, false
+	if !served {
 		return false
 	}
+	if b.quiet {
+		keys.Discount(keys.Changes() - changes)
+	}
+	c.sendLater()
 	if c.failed {
 		c.srv.stats.commands[c.cmd.id].failed++
 	}

@@ -382,3 +382,79 @@ func TestBlockedClientsInputIsBounded(t *testing.T) {
 	}
 	p.requireIdle()
 }
+
+// TestMovesAndServedPopsCountOnce: an element that is moved is one change that no snapshot has, as is one that is pushed for somebody who
+// waits for it, as in Redis.
+func TestMovesAndServedPopsCountOnce(t *testing.T) {
+	p := newPipeServer(t)
+	c, other := p.session(), p.session()
+	other.send("XGROUP CREATE st g 0 MKSTREAM")
+	other.want("+OK")
+	changes := func() uint64 {
+		p.srv.Lock()
+		defer p.srv.Unlock()
+		return p.srv.changes()
+	}
+	for _, tc := range []struct {
+		waits, does, answer string
+		changes             uint64
+	}{
+		{"", "RPUSH l a", ":1", 1},
+		{"", "LMOVE l m LEFT RIGHT", "$1 a", 1},
+		{"", "LMOVE m m LEFT RIGHT", "$1 a", 1},
+		{"", "RPOPLPUSH m l", "$1 a", 1},
+		{"", "DEL l", ":1", 1},
+		{"BLPOP l 0", "RPUSH l a", ":1", 1},
+		{"BRPOP l 0", "RPUSH l a", ":1", 1},
+		{"BLMOVE l m LEFT RIGHT 0", "RPUSH l a", ":1", 1},
+		{"BRPOPLPUSH l m 0", "RPUSH l a", ":1", 1},
+		{"BLMPOP 0 1 l LEFT", "RPUSH l a", ":1", 2},
+		{"BZPOPMIN z 0", "ZADD z 1 a", ":1", 2},
+		{"XREADGROUP GROUP g c BLOCK 0 STREAMS st >", "XADD st 1-1 a 1", "$3 1-1", 1},
+	} {
+		if tc.waits != "" {
+			c.send(tc.waits)
+			p.awaitBlocked(1)
+		}
+		before := changes()
+		other.send(tc.does)
+		other.want(tc.answer)
+		p.awaitBlocked(0)
+		require.Equal(t, tc.changes, changes()-before, "%s | %s", tc.waits, tc.does)
+		if tc.waits != "" {
+			go func() { _, _ = io.Copy(io.Discard, c.r) }()
+			c = p.session()
+		}
+	}
+}
+
+// TestServedClientHearsAfterItsReply: what a woken client changes itself is told to it behind its reply, in Redis's order.
+func TestServedClientHearsAfterItsReply(t *testing.T) {
+	for _, tc := range []struct{ tracking, waits, does, hears string }{
+		{"", "BLMOVE l m LEFT RIGHT 0", "RPUSH l a", ">2 $10 invalidate *1 $1 l $1 a >2 $10 invalidate *1 $1 m"},
+		{"", "BRPOPLPUSH l m 0", "RPUSH l a", ">2 $10 invalidate *1 $1 l $1 a >2 $10 invalidate *1 $1 m"},
+		{"", "BLPOP l 0", "RPUSH l a", ">2 $10 invalidate *1 $1 l *2 $1 l $1 a"},
+		{" NOLOOP", "BLMOVE l m LEFT RIGHT 0", "RPUSH l a", ">2 $10 invalidate *1 $1 l $1 a"},
+		{" BCAST", "BLMOVE l m LEFT RIGHT 0", "RPUSH l a", "$1 a >2 $10 invalidate *2 $1 l $1 m"},
+		{" BCAST NOLOOP", "BLMOVE l m LEFT RIGHT 0", "RPUSH l a", "$1 a >2 $10 invalidate *1 $1 l"},
+		{" BCAST NOLOOP", "BLPOP l 0", "RPUSH l a", "*2 $1 l $1 a >2 $10 invalidate *1 $1 l"},
+		{" BCAST NOLOOP", "BLMOVE l l LEFT RIGHT 0", "RPUSH l a", "$1 a"},
+		{" BCAST NOLOOP", "BLMPOP 0 1 l LEFT", "RPUSH l a", "*2 $1 l *1 $1 a"},
+		{" BCAST NOLOOP", "BZPOPMIN z 0", "ZADD z 1 a", "*3 $1 z $1 a ,1"},
+	} {
+		p := newPipeServer(t)
+		c, other := p.session(), p.session()
+		c.send("HELLO 3")
+		for readLines(t, c.r, 1) != "*0\r\n" { // the end of HELLO's reply
+		}
+		c.send("CLIENT TRACKING ON" + tc.tracking + "|LLEN l|LLEN m|ZCARD z|PING")
+		c.want("+OK :0 :0 :0 +PONG")
+		c.send(tc.waits)
+		p.awaitBlocked(1)
+		other.send(tc.does)
+		other.want(":1")
+		c.want(tc.hears)
+		c.send("PING")
+		c.want("+PONG")
+	}
+}

@@ -242,7 +242,7 @@ func (c *Ctx) blockOnStreams(o streamRead) {
 	}
 	on := blockOn{kind: store.KindStream, keys: c.args[o.firstKey : o.firstKey+o.keys], until: o.until}
 	if o.grouped {
-		on.gone = errReadKeyGone
+		on.gone, on.quiet = errReadKeyGone, true
 	}
 	on.serve = func(c *Ctx, k store.Key) bool { return c.serveStream(o, k) }
 	c.block(on)

@@ -173,7 +173,7 @@ func (c *Ctx) popOrWait(first, end, timeout int, p popping) {
 		c.reply.NullArray()
 		return
 	}
-	c.block(blockOn{kind: store.KindList, keys: c.args[first:end], until: until, serve: func(c *Ctx, k store.Key) bool {
+	c.block(blockOn{kind: store.KindList, keys: c.args[first:end], until: until, quiet: !p.counted, serve: func(c *Ctx, k store.Key) bool {
 		l, found, err := c.db.List(k, c.now)
 		if err != nil || !found {
 			return false
@@ -225,7 +225,7 @@ func (c *Ctx) moveOrWait(timeout int, m moving) {
 		c.reply.Null()
 		return
 	}
-	c.block(blockOn{kind: store.KindList, keys: c.args[1:2], until: until, serve: func(c *Ctx, _ store.Key) bool {
+	c.block(blockOn{kind: store.KindList, keys: c.args[1:2], until: until, quiet: true, serve: func(c *Ctx, _ store.Key) bool {
 		return c.moveElement(m)
 	}})
 }
@@ -250,7 +250,9 @@ func (c *Ctx) moveElement(m moving) (answered bool) {
 	c.scratch = append(c.scratch[:0], source.End(m.fromFront)...)
 	c.cutEnd(&source, 1, m.fromFront)
 	target, _, _ := c.changeList(2)
+	c.srv.tracking.quiet = false // what a served client adds is its own change
 	target.Push(m.toFront, c.scratch)
+	c.srv.keys.Discount(1) // taking and adding are one change
 	c.reply.Bulk(c.scratch)
 	c.moved(&source, m)
 	return true
@@ -259,6 +261,7 @@ func (c *Ctx) moveElement(m moving) (answered bool) {
 // rotate moves an element of a list to an end of the same list, which is never empty in between.
 func (c *Ctx) rotate(l *store.List, m moving) {
 	c.scratch = append(c.scratch[:0], l.End(m.fromFront)...)
+	c.srv.tracking.quiet = false // what a served client adds is its own change
 	l.Push(m.toFront, c.scratch)
 	from := l.Len() - 1
 	switch {

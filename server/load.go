@@ -105,7 +105,7 @@ func (s *Server) load() error {
 	defer s.Unlock()
 	took := time.Duration(s.clock.Read() - s.loading.started)
 	s.log.Info("the append-only file is loaded", "commands", r.commands, "keys", s.keys.Stats().Keys, "took", took)
-	s.saving.dirty = s.keys.Dirty()
+	s.saving.dirty = s.keys.Changes()
 	s.stats.reset()
 	s.policies.counts.reset()
 	return nil
@@ -148,7 +148,7 @@ func (s *Server) reloadLog() error {
 	s.Lock()
 	defer s.Unlock()
 	s.effects.enable()
-	s.saving.dirty, s.saving.partial = s.keys.Dirty(), err != nil
+	s.saving.dirty, s.saving.partial = s.keys.Changes(), err != nil
 	return err
 }
 

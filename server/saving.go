@@ -27,7 +27,7 @@ type saving struct {
 	failed    bool  // the last one
 	took      time.Duration
 	count     int    // done since the start
-	dirty     uint64 // Dirty of the keyspace when the last one began
+	dirty     uint64 // Changes of the keyspace when the last one began
 	lastExtra int    // the most bytes that the last one kept beside the data, about
 	partial   bool   // not all data have been loaded: what is in memory must not replace what is on the disk
 
@@ -35,13 +35,13 @@ type saving struct {
 }
 
 // changes is how many changes no snapshot has.
-func (s *Server) changes() uint64 { return s.keys.Dirty() - s.saving.dirty }
+func (s *Server) changes() uint64 { return s.keys.Changes() - s.saving.dirty }
 
 // save begins to write a snapshot to dbfilename, by itself.
 func (s *Server) save() {
 	v := &s.saving
 	v.active, v.scheduled, v.lastTry = true, false, s.clock.Read()
-	dirty, started := s.keys.Dirty(), time.Now()
+	dirty, started := s.keys.Changes(), time.Now()
 	dir, name := s.config.Get().Dir, s.config.Get().Path(s.config.Get().DBFilename)
 	var file *persistence.Replacement
 	var using bool
@@ -194,7 +194,7 @@ func (s *Server) loadSnapshot(held bool) error {
 	}
 	s.goOnFrom(l.nowMs)
 	v := &s.saving
-	v.dirty, v.loadKeys, v.loadExpired = s.keys.Dirty(), l.keys, l.expired
+	v.dirty, v.loadKeys, v.loadExpired = s.keys.Changes(), l.keys, l.expired
 	s.log.Info("the snapshot is loaded", "file", name, "keys", l.keys, "expired", l.expired, "took", time.Since(started).Round(time.Microsecond))
 	return nil
 }

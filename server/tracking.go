@@ -33,6 +33,7 @@ type trackingTable struct {
 	prefixes map[string]*broadcast
 	lengths  []int        // of the prefixes, each once, in order: a key that changes is looked up once for each
 	ofLength map[int]int  // how many prefixes there are of each
+	quiet    bool         // a change that is noted already stays as it is noted; see blockOn
 	changed  bool         // a broadcast has keys
 	fresh    []*broadcast // those that have keys
 }
@@ -239,6 +240,9 @@ func (s *Server) keyChanged(key []byte, by *Client) {
 				break
 			}
 			if b := t.prefixes[string(key[:n])]; b != nil {
+				if _, noted := b.keys[string(key)]; noted && t.quiet {
+					continue
+				}
 				if b.keys == nil {
 					b.keys = map[string]int64{}
 					t.changed, t.fresh = true, append(t.fresh, b)

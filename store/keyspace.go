@@ -62,6 +62,7 @@ type Keyspace struct {
 	dbs          []*DB
 	limits       Limits
 	dirty        uint64
+	discounted   uint64
 	expired      uint64
 	arenaUsed    uint64 // bytes of the blocks in use
 	objectBytes  int    // bytes of the values on the Go heap, as last measured
@@ -163,6 +164,12 @@ func (ks *Keyspace) Limits() Limits { return ks.limits }
 
 // Dirty counts the operations that changed a key since the start, expiry left out. It never goes down.
 func (ks *Keyspace) Dirty() uint64 { return ks.dirty }
+
+// Changes is Dirty without the operations that Discount has taken back. A save point asks for so many of them.
+func (ks *Keyspace) Changes() uint64 { return ks.dirty - ks.discounted }
+
+// Discount has n of the operations counted so far be no changes of their own, but parts of another.
+func (ks *Keyspace) Discount(n uint64) { ks.discounted += n }
 
 // OnExpired has fn called for every key that is removed because its time has passed, just before it goes. The name is the
 // store's memory, and fn must not change the keyspace. There is one such function; nil takes it away.
