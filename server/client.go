@@ -32,6 +32,8 @@ type Client struct {
 	noEvict       bool
 	noTouch       bool
 	held          bool // waits for the end of a pause
+	heldAt        int  // place in pause.held, if so
+	monitorsAt    int  // place in Server.monitors, if it monitors
 	replyMode     replyMode
 	lastCmd       *Command
 	inputErr      error // why its input cannot be read on; its own worker's
@@ -99,6 +101,7 @@ func (s *Server) closed(c *netpoll.Conn) {
 	defer s.Unlock()
 	cl := c.Client.(*Client)
 	s.endWait(cl)
+	s.pause.release(cl)
 	s.endTransaction(cl)
 	s.endAllSubscriptions(cl)
 	s.untrack(cl)

@@ -30,9 +30,11 @@ func (s *Server) cron() time.Duration {
 	defer s.Unlock()
 	now := s.clock.Read()
 	s.keys.Tick(now / 1e6)
+	s.endPause(now)
+	static := s.hindered || s.pause.until != 0 // a script that yields must find its keys as it left them, and who has paused clients all keys
 	due := &s.cronAt
 	period := time.Second / time.Duration(s.config.Get().Hz)
-	if now >= due.expire && !s.hindered { // a script that yields must find its keys as it left them
+	if now >= due.expire && !static {
 		pause := period
 		if s.expireSlice(now / 1e6) {
 			pause = expireAgain
@@ -53,6 +55,7 @@ func (s *Server) cron() time.Duration {
 		}
 		due.remains = now + int64(pause)
 	}
+	forgets := s.trackingSlice()
 	if now >= due.sample {
 		s.watchMemory()
 		s.evictClients(now)
@@ -66,19 +69,21 @@ func (s *Server) cron() time.Duration {
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
 		due.sample = now + int64(samplePeriod)
 	}
-	if s.memory.evicting && !s.hindered {
+	if s.memory.evicting && !static {
 		s.makeRoom(now)
 	}
 	if s.tracking.changed {
 		s.sendBroadcasts()
 	}
-	s.endPause(now)
 	next := min(due.expire, due.clients, due.remains, due.sample, s.endTimeouts(now))
 	if again := s.snapshotSlice(now); again != 0 {
 		next = min(next, again)
 	}
-	if s.memory.evicting && !s.hindered {
+	if s.memory.evicting && !static {
 		next = now
+	}
+	if forgets {
+		next = min(next, now+int64(expireAgain))
 	}
 	if s.pause.until > now {
 		next = min(next, s.pause.until)
@@ -196,7 +201,7 @@ func (s *Server) holdsBack(cl *Client, cmd *Command, args [][]byte, now int64) b
 		return false
 	}
 	if !cl.held {
-		cl.held = true
+		cl.held, cl.heldAt = true, len(p.held)
 		p.held = append(p.held, cl)
 	}
 	return true
@@ -216,6 +221,18 @@ func (s *Server) mayWrite(cl *Client, cmd *Command, args [][]byte) bool {
 		return flags&script.NoWrites == 0
 	}
 	return cmd.Flags&(Write|MayReplicate) != 0
+}
+
+// release forgets a client that waits for the end of the pause, since it goes.
+func (p *pause) release(cl *Client) {
+	if !cl.held {
+		return
+	}
+	cl.held = false
+	p.held = swapOut(p.held, cl.heldAt)
+	if cl.heldAt < len(p.held) {
+		p.held[cl.heldAt].heldAt = cl.heldAt
+	}
 }
 
 // endPause lets the clients go on when a pause is over.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 )
@@ -22,7 +21,7 @@ func monitor(c *Ctx) {
 	case c.client.multi != nil:
 		c.err("ERR MONITOR isn't allowed for DENY BLOCKING client")
 	case !c.client.monitors:
-		c.client.monitors, c.client.limited = true, true
+		c.client.monitors, c.client.limited, c.client.monitorsAt = true, true, len(c.srv.monitors)
 		c.srv.monitors = append(c.srv.monitors, c.client)
 		c.srv.lookAround(c.cfg)
 		c.ok()
@@ -33,7 +32,10 @@ func monitor(c *Ctx) {
 func (s *Server) endMonitoring(cl *Client) {
 	if cl.monitors {
 		cl.monitors, cl.limited = false, cl.subs != nil
-		s.monitors = slices.DeleteFunc(s.monitors, func(other *Client) bool { return other == cl })
+		s.monitors = swapOut(s.monitors, cl.monitorsAt)
+		if cl.monitorsAt < len(s.monitors) {
+			s.monitors[cl.monitorsAt].monitorsAt = cl.monitorsAt
+		}
 		s.lookAround(s.config.Get())
 	}
 }

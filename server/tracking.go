@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"headgate/server/resp"
 )
@@ -30,6 +31,7 @@ type trackingTable struct {
 	clients  int                           // that track
 	readers  map[string]map[int64]struct{} // by key: the IDs of clients that have read it since it last changed
 	items    int                           // the sum of the lengths of readers
+	peak     int                           // the most keys that readers has had since it was made, as far as they were more than it may have
 	prefixes map[string]*broadcast
 	lengths  []int        // of the prefixes, each once, in order: a key that changes is looked up once for each
 	ofLength map[int]int  // how many prefixes there are of each
@@ -186,15 +188,17 @@ func (c *Ctx) rememberKeys(cmd *Command, args [][]byte) {
 		return
 	}
 	var room [8]int
+	read := 0
 	for _, k := range cmd.Keys {
 		if k.Access == notKey {
 			continue
 		}
 		for _, i := range k.find(room[:0], args) {
 			c.srv.tracking.remember(args[i], c.client.id)
+			read++
 		}
 	}
-	c.srv.limitTracking(c.cfg.TrackingTableMaxKeys)
+	c.srv.limitTracking(read + forgottenPerRead)
 }
 
 func (t *trackingTable) remember(key []byte, id int64) {
@@ -212,19 +216,40 @@ func (t *trackingTable) remember(key []byte, id int64) {
 	}
 }
 
-// limitTracking forgets keys while there are more than the table may hold, and tells their readers that they have changed. 0 is no
-// limit.
-func (s *Server) limitTracking(most int) {
-	t := &s.tracking
-	if most == 0 || len(t.readers) <= most { // or finding one key in a map that had many could take long
+const (
+	forgottenPerRead = 64 // keys beyond the table's limit that a read forgets besides as many as it has brought
+	forgottenPerLook = 64 // those that background work forgets between two looks at the clock
+	shrunkTable      = 16 // a table with one key left of so many is made anew: a map keeps its room, and to find a key in it would take long
+)
+
+// limitTracking forgets up to n keys while there are more than the table may hold, and tells their readers that they have changed.
+func (s *Server) limitTracking(n int) {
+	t, most := &s.tracking, s.config.Get().TrackingTableMaxKeys
+	if most == 0 || len(t.readers) <= most {
 		return
 	}
+	t.peak = max(t.peak, len(t.readers))
 	for key := range t.readers { // in random order
 		s.invalidate([]byte(key), nil)
-		if len(t.readers) <= most {
-			return
+		if n--; n <= 0 || len(t.readers) <= most {
+			break
 		}
 	}
+	if len(t.readers) < t.peak/shrunkTable {
+		t.readers, t.peak = maps.Collect(maps.All(t.readers)), len(t.readers)
+	}
+}
+
+// trackingSlice does limitTracking for as long as a slice may last, and reports whether there is more to forget.
+func (s *Server) trackingSlice() (more bool) {
+	t, most := &s.tracking, s.config.Get().TrackingTableMaxKeys
+	for start := time.Now(); most != 0 && len(t.readers) > most; {
+		s.limitTracking(forgottenPerLook)
+		if time.Since(start) > sliceTime*3/4 {
+			break
+		}
+	}
+	return most != 0 && len(t.readers) > most
 }
 
 // keyChanged has all that track a key hear that it changes. by is the client whose command does that, or nil.
