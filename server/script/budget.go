@@ -6,10 +6,12 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/script/limits"
 )
 
 // How a script is stopped: it counts steps (see rewriter and limits.Budget), and
-// once per slice check looks at the heap and at Options.OnSlice. To end the
+// once per slice check looks at its memory and at Options.OnSlice. To end the
 // script it sets run.stopped and panics. Everything that recovers panics for the
 // script (pcall, xpcall, coroutines) looks at run.stopped and panics again, and
 // the step count stays used up, so that nothing the script does gets far.
@@ -21,7 +23,7 @@ const (
 	sliceTime     = time.Millisecond
 	// loadTime is how long the text of a library may run.
 	loadTime = 500 * time.Millisecond
-	// ticksPerHeapCheck is how many ticks pass between two looks at the heap and
+	// ticksPerHeapCheck is how many ticks pass between two looks at the memory and
 	// at the stack. Eight steps can allocate a table of limits.ArrayMax elements
 	// at most, 128 KiB.
 	ticksPerHeapCheck = 16
@@ -31,10 +33,8 @@ const (
 	// framesMax is how many calls deep the Go stack may be. Each metamethod that
 	// runs inside another takes about five.
 	framesMax = 4000
-	// heapDrift is how much more than at the last script may be alive before it
-	// is counted anew: it may be what that script left behind.
-	heapDrift = 16 << 20
-	// heapSlack is how much of the limit must be free again after a collection.
+	// heapSlack is how much of the limit must be left over when what a script
+	// holds has been weighed.
 	heapSlack = 8 << 20
 )
 
@@ -126,45 +126,87 @@ func (e *Engine) stop(text string) {
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(text)})
 }
 
-// heap watches how much memory a script takes.
+// heap watches how much memory the values of a script take. What has been
+// allocated in sum since they were weighed last, by whomever, is more than they
+// can have grown by. Only when that passes the room that was left then are they
+// weighed again, by walking over them: no collection is waited for, and what the
+// script has stored, or what others hold, does not count.
 type heap struct {
-	samples [2]metrics.Sample
-	ticks   int
-	// base is how many bytes were alive when the last script was looked at.
-	base uint64
-	// limit is how many bytes the heap may hold; 0 before the first look.
-	limit uint64
+	sample [1]metrics.Sample
+	ticks  int
+	// looked is set when there was a first look.
+	looked bool
+	// mark is what had been allocated at the last weighing, or the first look.
+	mark uint64
+	// room is how much more the script may have taken by then.
+	room uint64
 }
 
-func (h *heap) init() {
-	h.samples[0].Name = "/memory/classes/heap/objects:bytes"
-	h.samples[1].Name = "/gc/heap/live:bytes"
-}
+func (h *heap) init() { h.sample[0].Name = "/gc/heap/allocs:bytes" }
 
-// used returns the bytes of objects in the Go heap, dead ones included, and of
-// those that were alive when it was collected last.
-func (h *heap) used() (all, live uint64) {
-	metrics.Read(h.samples[:])
-	return h.samples[0].Value.Uint64(), h.samples[1].Value.Uint64()
+// allocated returns the bytes that the process has ever allocated.
+func (h *heap) allocated() uint64 {
+	metrics.Read(h.sample[:])
+	return h.sample[0].Value.Uint64()
 }
 
 // checkHeap stops the script when it has taken too much memory.
 func (e *Engine) checkHeap() {
-	used, live := e.heap.used()
-	if e.heap.limit == 0 {
-		if min(used, live) > e.heap.base+heapDrift {
-			runtime.GC()
-			used, live = e.heap.used()
-		}
-		e.heap.base = min(used, live)
-		e.heap.limit = e.heap.base + e.options.MaxHeapBytes
+	h := &e.heap
+	allocated := h.allocated()
+	if !h.looked {
+		h.looked, h.mark, h.room = true, allocated, e.heapLimit()
 	}
 	want := uint64(e.budget.Want)
-	if used+want <= e.heap.limit {
+	if allocated-h.mark+want <= h.room {
 		return
 	}
-	runtime.GC()
-	if used, _ = e.heap.used(); used+want+heapSlack > e.heap.limit {
+	held, limit := e.weigh(), e.heapLimit()
+	if held+want+heapSlack > limit {
 		e.stop(memoryText)
+	}
+	h.mark, h.room = h.allocated(), limit-held
+}
+
+// heapLimit is what the script's values may take: its arguments, which it did not
+// choose, come on top.
+func (e *Engine) heapLimit() uint64 {
+	limit := e.options.MaxHeapBytes
+	for _, list := range e.run.given {
+		for _, arg := range list {
+			limit += uint64(len(arg))
+		}
+	}
+	return limit
+}
+
+// weigh returns how many bytes the script holds. It ends early when they are too
+// many.
+func (e *Engine) weigh() uint64 {
+	s := limits.Scale{Most: int(e.heapLimit()), Pause: e.pause}
+	s.Know(e.run.proto)
+	L := e.run.sandbox.L
+	s.Weigh(L)
+	s.Weigh(L.G.CurrentThread)
+	if e.run.keys != nil {
+		s.Weigh(e.run.keys)
+		s.Weigh(e.run.argv)
+	}
+	for _, v := range e.budget.Held {
+		s.Weigh(v)
+	}
+	for _, name := range e.run.sources {
+		s.Weigh(lua.LString(name))
+	}
+	if w := e.run.reply; w != nil {
+		s.Bytes += w.Len() - e.run.replyStart
+	}
+	return uint64(s.Bytes + e.budget.HeldBytes)
+}
+
+// pause gives others a turn while a script's values are weighed, if it is time.
+func (e *Engine) pause() {
+	if time.Since(e.run.sliced) >= sliceTime {
+		e.slice()
 	}
 }

@@ -105,10 +105,10 @@ func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 	if b.Depth >= b.MaxDepth {
 		return s.refuseResume(L, "C stack overflow")
 	}
-	depth := b.Depth
+	mark := b.Mark()
 	b.Depth++
 	n := s.thread.resume(L)
-	b.Depth = depth
+	b.Return(mark)
 	if s.engine.run.stopped != "" {
 		s.engine.stop(s.engine.run.stopped)
 	}
@@ -138,7 +138,7 @@ func (s *sandbox) coResume(L *lua.LState) int {
 
 func (s *sandbox) coWrap(L *lua.LState) int {
 	thread := s.newThread(L, luaFunction(L, "wrap"))
-	L.Push(L.NewFunction(func(L *lua.LState) int {
+	L.Push(L.NewClosure(func(L *lua.LState) int {
 		L.Insert(thread, 1)
 		if s.resumed(L, thread) {
 			return L.GetTop()
@@ -149,7 +149,7 @@ func (s *sandbox) coWrap(L *lua.LState) int {
 		}
 		raise(L, v)
 		return 0
-	}))
+	}, thread))
 	return 1
 }
 

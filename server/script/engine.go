@@ -11,6 +11,7 @@ package script
 
 import (
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
@@ -83,8 +84,8 @@ type Options struct {
 	// the default. See Load.
 	MaxScripts    int
 	MaxCacheBytes int
-	// MaxHeapBytes is by how much the heap may grow while a script runs; 0
-	// stands for the default.
+	// MaxHeapBytes is how much memory a script's values may take; 0 stands for
+	// the default.
 	MaxHeapBytes uint64
 }
 
@@ -96,7 +97,8 @@ const (
 	MaxScripts = 10000
 	// MaxCacheBytes is how much the text of all kept scripts may occupy.
 	MaxCacheBytes = 64 << 20
-	// MaxHeapBytes is by how much the heap may grow while a script runs.
+	// MaxHeapBytes is how much memory a script's values may take. What it stores
+	// is not among them.
 	MaxHeapBytes = 60 << 20
 )
 
@@ -116,6 +118,7 @@ type Engine struct {
 	arguments arguments
 	calls     calls
 	random    *mathlib.Random
+	releasing atomic.Bool // release is at work
 }
 
 // run is what is known of the script that runs.
@@ -130,6 +133,11 @@ type run struct {
 	broken          bool   // the Lua state must not be used again
 	keys            *lua.LTable
 	argv            *lua.LTable
+	sandbox         *sandbox
+	given           [2][][]byte        // its keys and arguments
+	proto           *lua.FunctionProto // its compiled text, or its library's
+	reply           *resp.Writer       // where its result goes, once it goes there
+	replyStart      int                // and from where on
 	// loading is the library that the text that runs belongs to, or nil.
 	loading *Library
 	// sources are the full names of the chunks that it compiled, by how
@@ -163,7 +171,8 @@ func New(h Host, o Options) *Engine {
 // and args must stay as they are until Run returns; nothing holds on to them
 // afterwards. It may be called again only when it has returned.
 func (e *Engine) Run(s *Script, keys, args [][]byte, w *resp.Writer) {
-	e.begin(s.SHA)
+	e.begin(e.eval, s.SHA)
+	e.run.given, e.run.proto = [2][][]byte{keys, args}, s.function.Proto
 	L := e.eval.L
 	e.run.keys, e.run.argv = e.arguments.tables(L, s.keeps, keys, args)
 	if s.usesGlobals {
@@ -179,7 +188,8 @@ func (e *Engine) Run(s *Script, keys, args [][]byte, w *resp.Writer) {
 // RunFunction runs f as Run runs a script. What it is given is copied, because a
 // function may keep it.
 func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
-	e.begin(f.Name)
+	e.begin(e.library, f.Name)
+	e.run.given, e.run.proto = [2][][]byte{keys, args}, f.Library.proto
 	L := e.library.L
 	L.Push(f.callback)
 	L.Push(copyStrings(L, keys))
@@ -188,11 +198,12 @@ func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
 }
 
 // begin makes everything ready for a script.
-func (e *Engine) begin(name string) {
+func (e *Engine) begin(s *sandbox, name string) {
 	e.run.active = true
-	e.run.name = name
+	e.run.sandbox, e.run.name = s, name
 	e.budget.Steps = stepsPerSlice
-	e.budget.Depth, e.budget.Want = 0, 0
+	e.budget.Want = 0
+	e.budget.Return(limits.Mark{})
 }
 
 // finish replies with what a script left behind, and cleans up.
@@ -212,10 +223,21 @@ func (e *Engine) end(s *sandbox) {
 	if e.run.broken {
 		s.renew()
 		if e.run.stopped == memoryText {
-			debug.FreeOSMemory()
+			e.release()
 		}
 	}
 	e.run = run{}
-	e.heap.ticks, e.heap.limit = 0, 0
+	e.heap.ticks, e.heap.looked = 0, false
 	e.calls.trim()
+}
+
+// release gives what a script that took too much memory has left behind back to
+// the operating system. Nobody waits for it.
+func (e *Engine) release() {
+	if e.releasing.CompareAndSwap(false, true) {
+		go func() {
+			debug.FreeOSMemory()
+			e.releasing.Store(false)
+		}()
+	}
 }

@@ -20,6 +20,8 @@ type Library struct {
 	Engine string
 	// Functions are in the order of their names.
 	Functions []*Function
+
+	proto *lua.FunctionProto // what Code was compiled to
 }
 
 // Function is one function of a library.
@@ -97,8 +99,9 @@ func (e *Engine) register(lib *Library, body string) error {
 	if err != nil {
 		return errors.New("ERR Error compiling function: " + err.Error())
 	}
-	e.begin("")
+	e.begin(e.library, "")
 	e.run.loading = lib
+	e.run.proto, lib.proto = c.proto, c.proto
 	L := e.library.L
 	L.Push(L.NewFunctionFromProto(c.proto))
 	err = L.PCall(0, 0, e.library.caught)

@@ -113,6 +113,7 @@ func (s *sandbox) concatValues(L *lua.LState) int {
 		if aOK && bOK {
 			s.engine.budget.CheckString(L, len(a)+len(b))
 			right = lua.LString(a + b)
+			L.Replace(i, right) // Where it counts while a metamethod runs.
 			continue
 		}
 		handler := metamethod(L, left, right, "__concat")

@@ -87,10 +87,10 @@ func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua
 	if b.Depth >= b.MaxDepth {
 		L.RaiseError("stack overflow")
 	}
-	depth := b.Depth
+	mark := b.Mark()
 	b.Depth++
 	err := L.PCall(nargs, lua.MultRet, handler)
-	b.Depth = depth
+	b.Return(mark)
 	if err == nil {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (s *sandbox) baseLoadString(L *lua.LState) int {
 func (s *sandbox) baseLoad(L *lua.LState) int {
 	f := luacall.Function(L, 1)
 	name := luacall.OptString(L, 2, "=(load)")
-	var src strings.Builder
+	var src []byte
 	for {
 		L.Push(f)
 		s.engine.budget.Call(L, 0, 1)
@@ -132,11 +132,14 @@ func (s *sandbox) baseLoad(L *lua.LState) int {
 			L.Push(lua.LString("reader function must return a string"))
 			return 2
 		}
-		if src.WriteString(piece); src.Len() > MaxScriptBytes {
-			break
+		if len(src)+len(piece) > MaxScriptBytes {
+			s.engine.budget.Done(src)
+			return badCode(L, name)
 		}
+		src = append(s.engine.budget.Grow(L, src, len(piece)), piece...)
 	}
-	return s.loadText(L, src.String(), name)
+	s.engine.budget.Done(src)
+	return s.loadText(L, string(src), name)
 }
 
 // loadText compiles text that a script made, and pushes the function, or nil and
@@ -145,9 +148,7 @@ func (s *sandbox) loadText(L *lua.LState, src, name string) int {
 	display := chunkName(cut(name))
 	s.engine.budget.Spend(int64(len(src)) + callSteps)
 	if len(src) > MaxScriptBytes {
-		L.Push(lua.LNil)
-		L.Push(lua.LString(display + ": bad code"))
-		return 2
+		return badCode(L, name)
 	}
 	c, err := s.compile(src, display, false)
 	if err != nil {
@@ -164,6 +165,13 @@ func (s *sandbox) loadText(L *lua.LState, src, name string) int {
 	}
 	L.Push(L.NewFunctionFromProto(c.proto))
 	return 1
+}
+
+// badCode pushes what loading a text that is too long returns.
+func badCode(L *lua.LState, name string) int {
+	L.Push(lua.LNil)
+	L.Push(lua.LString(chunkName(cut(name)) + ": bad code"))
+	return 2
 }
 
 // sourcesMax is how many chunks' full names are remembered while a script runs.

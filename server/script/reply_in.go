@@ -61,7 +61,7 @@ func (e *Engine) value(L *lua.LState, reply []byte) (v lua.LValue, rest []byte) 
 	case '(':
 		return single(L, "big_number", lua.LString(line)), rest
 	case '=':
-		return verbatim(L, line, rest)
+		return e.verbatim(L, line, rest)
 	case '%':
 		return e.mapped(L, line, rest)
 	case '~':
@@ -104,6 +104,7 @@ func (e *Engine) array(L *lua.LState, line, rest []byte) (lua.LValue, []byte) {
 	}
 	e.budget.CheckTable(L, n)
 	t := L.CreateTable(min(n, limits.ArrayMax), 0)
+	e.budget.Hold(t)
 	var v lua.LValue
 	for i := range n {
 		e.budget.Spend(1)
@@ -111,6 +112,7 @@ func (e *Engine) array(L *lua.LState, line, rest []byte) (lua.LValue, []byte) {
 			t.RawSetInt(i+1, v)
 		}
 	}
+	e.budget.Release()
 	return t, rest
 }
 
@@ -118,6 +120,7 @@ func (e *Engine) mapped(L *lua.LState, line, rest []byte) (lua.LValue, []byte) {
 	n := count(line)
 	e.budget.CheckTable(L, n)
 	t := L.CreateTable(0, n)
+	e.budget.Hold(t)
 	var k, v lua.LValue
 	for range n {
 		e.budget.Spend(2)
@@ -125,6 +128,7 @@ func (e *Engine) mapped(L *lua.LState, line, rest []byte) (lua.LValue, []byte) {
 		v, rest = e.value(L, rest)
 		L.RawSet(t, k, v)
 	}
+	e.budget.Release()
 	return single(L, "map", t), rest
 }
 
@@ -132,21 +136,24 @@ func (e *Engine) set(L *lua.LState, line, rest []byte) (lua.LValue, []byte) {
 	n := count(line)
 	e.budget.CheckTable(L, n)
 	t := L.CreateTable(0, n)
+	e.budget.Hold(t)
 	var k lua.LValue
 	for range n {
 		e.budget.Spend(1)
 		k, rest = e.value(L, rest)
 		L.RawSet(t, k, lua.LTrue)
 	}
+	e.budget.Release()
 	return single(L, "set", t), rest
 }
 
 // verbatim reads a text whose first bytes name its format.
-func verbatim(L *lua.LState, line, rest []byte) (lua.LValue, []byte) {
+func (e *Engine) verbatim(L *lua.LState, line, rest []byte) (lua.LValue, []byte) {
 	n := count(line)
+	e.budget.CheckString(L, n)
 	format, content, _ := strings.Cut(string(rest[:n]), ":")
 	t := L.CreateTable(0, 2)
-	t.RawSetString("format", lua.LString(format))
+	t.RawSetString("format", lua.LString(strings.Clone(format)))
 	t.RawSetString("string", lua.LString(content))
 	return single(L, "verbatim_string", t), rest[n+2:]
 }

@@ -32,6 +32,7 @@ func (e *Engine) result(v lua.LValue, w *resp.Writer) {
 		return
 	}
 	mark := w.Len()
+	e.run.reply, e.run.replyStart = w, mark
 	defer func() {
 		p := recover()
 		if p == nil {

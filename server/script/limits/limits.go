@@ -40,6 +40,11 @@ type Budget struct {
 	// Want is how many bytes are about to be allocated at once, while Check
 	// runs; 0 for little.
 	Want int
+	// Held are values that functions of the libraries are about to make part of
+	// others, and HeldBytes the size of the strings that they are building: what
+	// belongs to the script without being found from its values.
+	Held      []lua.LValue
+	HeldBytes int
 	// Check looks at the clock, the heap and the other clients. It sets Steps
 	// anew, or stops the script by a panic that no pcall swallows.
 	Check func()
@@ -61,18 +66,89 @@ func (b *Budget) Spend(n int64) {
 	}
 }
 
-// CheckString raises a Lua error unless a string of n bytes may be built, and
-// counts the steps of building it. A negative n stands for an overflow.
-func (b *Budget) CheckString(L *lua.LState, n int) {
+// CheckLength raises a Lua error unless a string may be n bytes long. A negative
+// n stands for an overflow.
+func (b *Budget) CheckLength(L *lua.LState, n int) {
 	if n < 0 || n > b.MaxString {
 		L.RaiseError("not enough memory")
 	}
+}
+
+// CheckString raises a Lua error unless a string of n bytes may be built, and
+// counts the steps of building it. A negative n stands for an overflow.
+func (b *Budget) CheckString(L *lua.LState, n int) {
+	b.CheckLength(L, n)
 	if n >= largeString {
 		b.Want = n
 		b.Check()
 		b.Want = 0
 	}
 	b.Spend(int64(n>>3) + 1)
+}
+
+// Grow returns buffer with room for n more bytes, as CheckString allows. Room
+// beyond KeptBuffer counts as held until Done is told.
+func (b *Budget) Grow(L *lua.LState, buffer []byte, n int) []byte {
+	if cap(buffer)-len(buffer) >= n {
+		return buffer
+	}
+	const least = 64
+	want := len(buffer) + n
+	if want > 0 && want <= b.MaxString {
+		want = min(max(want, grown(cap(buffer)), least), b.MaxString)
+	}
+	b.CheckString(L, want)
+	larger := append(make([]byte, 0, want), buffer...)
+	b.Done(buffer)
+	if cap(larger) > KeptBuffer {
+		b.HeldBytes += cap(larger)
+	}
+	return larger
+}
+
+// grown is how much room a buffer gets that had a certain one: twice as much, or
+// a quarter more where both together would be a great part of what a script has.
+func grown(room int) int {
+	if room < largeString {
+		return 2 * room
+	}
+	return room + room/4
+}
+
+// KeptBuffer is the room of the largest buffer that a library keeps for the next
+// call, in bytes.
+const KeptBuffer = 64 << 10
+
+// Done says that a buffer that Grow has returned is held no longer: it is a
+// string of the script's by now, or garbage.
+func (b *Budget) Done(buffer []byte) {
+	if cap(buffer) > KeptBuffer {
+		b.HeldBytes -= cap(buffer)
+	}
+}
+
+// Hold has v count as the script's until Release is called as often.
+func (b *Budget) Hold(v lua.LValue) { b.Held = append(b.Held, v) }
+
+// Release undoes the last Hold.
+func (b *Budget) Release() {
+	last := len(b.Held) - 1
+	b.Held[last] = nil
+	b.Held = b.Held[:last]
+}
+
+// Mark is how deep calls are nested, and what is held, at one moment.
+type Mark struct{ depth, held, bytes int }
+
+// Mark returns what Return takes.
+func (b *Budget) Mark() Mark { return Mark{b.Depth, len(b.Held), b.HeldBytes} }
+
+// Return says that an error may have ended all calls since m: what they held is
+// garbage.
+func (b *Budget) Return(m Mark) {
+	b.Depth, b.HeldBytes = m.depth, m.bytes
+	clear(b.Held[m.held:])
+	b.Held = b.Held[:m.held]
 }
 
 // largeString is from which size on a string counts by itself, in bytes.

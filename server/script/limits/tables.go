@@ -16,14 +16,19 @@ func init() { lua.MaxArrayIndex = ArrayMax }
 // nothing that gopher-lua exports tells a key without a value from one that the
 // table never had.
 var (
-	arrayOffset  = offsetOf("array", reflect.TypeFor[[]lua.LValue]())
-	placesOffset = offsetOf("k2i", reflect.TypeFor[map[lua.LValue]int]())
+	arrayOffset  = offsetIn[lua.LTable]("array", reflect.TypeFor[[]lua.LValue]())
+	placesOffset = offsetIn[lua.LTable]("k2i", reflect.TypeFor[map[lua.LValue]int]())
 )
 
-func offsetOf(name string, kind reflect.Type) uintptr {
-	field, ok := reflect.TypeFor[lua.LTable]().FieldByName(name)
-	if !ok || field.Type != kind {
-		panic("limits: this gopher-lua's tables are built otherwise")
+// offsetIn returns where T has a field; kind is the field's type, or nil for any.
+func offsetIn[T any](name string, kind reflect.Type) uintptr {
+	return offsetOf(reflect.TypeFor[T](), name, kind)
+}
+
+func offsetOf(holder reflect.Type, name string, kind reflect.Type) uintptr {
+	field, ok := holder.FieldByName(name)
+	if !ok || kind != nil && field.Type != kind {
+		panic("limits: this gopher-lua's " + holder.Name() + " is built otherwise")
 	}
 	return field.Offset
 }

@@ -34,7 +34,7 @@ func (l *library) decode(L *lua.LState) int {
 	if t := d.next(); t.kind != end {
 		d.unexpected("the end", t)
 	}
-	l.out = output.Keep(d.text)
+	l.out = output.Keep(l.budget, d.text)
 	L.Push(v)
 	return 1
 }
@@ -86,6 +86,7 @@ func (d *decoder) object(used int) lua.LValue {
 		return d.L.CreateTable(0, 0)
 	}
 	object := d.L.CreateTable(0, roomFirst)
+	d.budget.Hold(object)
 	for count := 1; ; count++ {
 		if t.kind != textToken {
 			d.unexpected("object key string", t)
@@ -101,6 +102,7 @@ func (d *decoder) object(used int) lua.LValue {
 		switch t = d.next(); t.kind {
 		case objectEnd:
 			d.depth--
+			d.budget.Release()
 			return object
 		case comma:
 			t = d.next()
@@ -118,6 +120,7 @@ func (d *decoder) array(used int) lua.LValue {
 		return d.L.CreateTable(0, 0)
 	}
 	array := d.L.CreateTable(roomFirst, 0)
+	d.budget.Hold(array)
 	for count := 1; ; count++ {
 		if count > d.budget.MaxTable {
 			d.budget.CheckTable(d.L, count)
@@ -126,6 +129,7 @@ func (d *decoder) array(used int) lua.LValue {
 		switch t = d.next(); t.kind {
 		case arrayEnd:
 			d.depth--
+			d.budget.Release()
 			return array
 		case comma:
 			t = d.next()

@@ -30,7 +30,7 @@ func (l *library) encode(L *lua.LState) int {
 	e := encoder{L: L, budget: l.budget, settings: l.settings, out: l.out[:0]}
 	e.value(L.Get(1), 0, 1)
 	var text lua.LString
-	text, l.out = output.String(e.out)
+	text, l.out = output.String(L, l.budget, e.out)
 	L.Push(text)
 	return 1
 }
@@ -67,12 +67,11 @@ func (e *encoder) fail(v lua.LValue, reason string) {
 	luacall.Errorf(e.L, "Cannot serialise %s: %s", v.Type(), reason)
 }
 
-// room raises an error unless the result may grow by n bytes.
-func (e *encoder) room(n int) {
-	if total := len(e.out) + n; total > e.budget.MaxString {
-		e.budget.CheckString(e.L, total)
-	}
-}
+// spare is room for what stands around values.
+const spare = 16
+
+// room has the result grow by n bytes, or raises an error.
+func (e *encoder) room(n int) { e.out = e.budget.Grow(e.L, e.out, n+spare) }
 
 // escapes holds the bytes that strings cannot contain as they are.
 var escapes = func() (table [256]string) {
@@ -129,7 +128,7 @@ func (e *encoder) table(t *lua.LTable, depth, used int) {
 		return
 	}
 	const shortest = 2
-	e.room(min(length, math.MaxInt32) * shortest)
+	e.budget.CheckLength(e.L, len(e.out)+min(length, math.MaxInt32)*shortest)
 	e.out = append(e.out, '[')
 	for i := 1; i <= length; i++ {
 		if i > 1 {
@@ -137,6 +136,7 @@ func (e *encoder) table(t *lua.LTable, depth, used int) {
 		}
 		e.value(limits.Get(t, i), depth, used+1)
 	}
+	e.room(1)
 	e.out = append(e.out, ']')
 }
 
@@ -195,6 +195,7 @@ func (e *encoder) object(t *lua.LTable, depth, used int) {
 		e.entry(key, v, first, depth, used)
 		first = false
 	}
+	e.room(1)
 	e.out = append(e.out, '}')
 }
 

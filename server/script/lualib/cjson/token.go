@@ -3,6 +3,8 @@ package cjson
 import (
 	"strings"
 	"unicode/utf8"
+
+	"headgate/server/script/lualib/luacall"
 )
 
 // kind says what a token is, or why there is none.
@@ -179,15 +181,10 @@ func (d *decoder) string(t *token) {
 	}
 }
 
-// keep returns s, a part of the input, for a value. Only small inputs are
-// shared with the values, so that one of these does not keep much in memory.
+// keep returns s, a part of the input, for a value.
 func (d *decoder) keep(s string) string {
-	const shareMax = 4 << 10
-	d.budget.Spend(int64(len(s)) / 8)
-	if len(d.input) <= shareMax {
-		return s
-	}
-	return strings.Clone(s)
+	d.budget.CheckString(d.L, len(s))
+	return luacall.Part(d.input, s)
 }
 
 // fail makes t the reason why there is no string.
@@ -198,12 +195,14 @@ func (t *token) fail(d *decoder, reason kind) {
 
 // unescape reads the rest of a string from its first escape on.
 func (d *decoder) unescape(t *token, before string) {
-	d.text = append(d.text[:0], before...)
+	d.text = append(d.budget.Grow(d.L, d.text[:0], len(before)), before...)
 	for {
+		d.text = d.budget.Grow(d.L, d.text, utf8.UTFMax)
 		switch c := d.peek(d.at); c {
 		case '"':
+			d.budget.CheckString(d.L, len(d.text))
 			t.kind, t.text = textToken, string(d.text)
-			d.budget.Spend(int64(len(d.text)) / 4)
+			d.budget.Spend(int64(len(d.text)) / 8)
 			d.at++
 			return
 		case 0:

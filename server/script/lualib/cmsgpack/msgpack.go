@@ -80,7 +80,7 @@ func (l *library) pack(L *lua.LState) int {
 		p.value(L.Get(i), 0)
 	}
 	var packed lua.LString
-	packed, l.out = output.String(p.out)
+	packed, l.out = output.String(L, l.budget, p.out)
 	L.Push(packed)
 	return 1
 }

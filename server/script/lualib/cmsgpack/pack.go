@@ -44,12 +44,8 @@ func (p *packer) value(v lua.LValue, level int) {
 	}
 }
 
-// room raises an error unless the result may grow by n bytes.
-func (p *packer) room(n int) {
-	if total := len(p.out) + n; total > p.budget.MaxString {
-		p.budget.CheckString(p.L, total)
-	}
-}
+// room has the result grow by n bytes, or raises an error.
+func (p *packer) room(n int) { p.out = p.budget.Grow(p.L, p.out, n) }
 
 func (p *packer) text(s string) {
 	n := len(s)

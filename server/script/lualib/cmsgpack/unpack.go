@@ -99,7 +99,7 @@ func (u *unpacker) scalar(code byte) lua.LValue {
 
 func (u *unpacker) string(n uint64) lua.LValue {
 	s := u.take(n)
-	u.budget.Spend(int64(n) / 8)
+	u.budget.CheckString(u.L, len(s))
 	return lua.LString(strings.Clone(s))
 }
 
@@ -120,6 +120,7 @@ func (u *unpacker) array(n uint64, used int) lua.LValue {
 		}
 		t.RawSetInt(i, v)
 	}
+	u.budget.Release()
 	return t
 }
 
@@ -142,14 +143,17 @@ func (u *unpacker) dictionary(n uint64, used int) lua.LValue {
 		}
 		t.RawSet(key, v)
 	}
+	u.budget.Release()
 	return t
 }
 
 // table returns a table with room for the elements announced, as far as the
-// input can hold them and a liar gains little.
+// input can hold them and a liar gains little. It is held until it is whole.
 func (u *unpacker) table(listed, keyed uint64) *lua.LTable {
 	const roomMax, steps = 64, 16
 	u.budget.Spend(steps)
 	left := uint64(len(u.text) - u.at)
-	return u.L.CreateTable(int(min(listed, left, roomMax)), int(min(keyed, left/2, roomMax)))
+	t := u.L.CreateTable(int(min(listed, left, roomMax)), int(min(keyed, left/2, roomMax)))
+	u.budget.Hold(t)
+	return t
 }

@@ -1,6 +1,10 @@
 package luacall
 
-import lua "github.com/yuin/gopher-lua"
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
 
 // Values that are boxed once, because an interface around a number or a string
 // costs an allocation. They never change.
@@ -39,6 +43,28 @@ func ByteValue(c byte) lua.LValue { return oneBytes[c] }
 
 // emptyString is the string of no bytes.
 var emptyString lua.LValue = lua.LString("")
+
+// sharedMax is the length of the longest string whose parts may share its memory,
+// in bytes.
+const sharedMax = 64
+
+// Part returns part, which is a piece of whole, with memory of its own: of a
+// long string no part may keep more than itself in memory.
+func Part(whole, part string) string {
+	if len(whole) <= sharedMax || len(part) == len(whole) {
+		return part
+	}
+	return strings.Clone(part)
+}
+
+// PartValue returns part, which is a piece of whole, as StringValue does; see
+// Part.
+func PartValue(whole, part string) lua.LValue {
+	if len(part) <= 1 {
+		return StringValue(part)
+	}
+	return lua.LString(Part(whole, part))
+}
 
 // StringValue returns s as a Lua value, without an allocation if it is at most
 // one byte long.

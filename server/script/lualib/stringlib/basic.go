@@ -137,8 +137,7 @@ func (lib *library) reverse(L *lua.LState) int {
 	return 1
 }
 
-// sub's result shares the bytes of its argument.
-func sub(L *lua.LState) int {
+func (lib *library) sub(L *lua.LState) int {
 	s := luacall.String(L, 1)
 	first := position(luacall.Integer(L, 2), len(s))
 	last := position(luacall.OptInteger(L, 3, -1), len(s))
@@ -147,7 +146,8 @@ func sub(L *lua.LState) int {
 		L.Push(luacall.StringValue(""))
 		return 1
 	}
-	L.Push(luacall.StringValue(s[first-1 : last]))
+	lib.budget.CheckString(L, last-first+1)
+	L.Push(luacall.PartValue(s, s[first-1:last]))
 	return 1
 }
 

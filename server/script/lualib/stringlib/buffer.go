@@ -9,13 +9,9 @@ import (
 	"headgate/server/script/lualib/luacall"
 )
 
-const (
-	// buffersMax is how many buffers are kept for reuse: as many as calls
-	// nest in all but strange scripts.
-	buffersMax = 4
-	// bufferKeepMax is the largest buffer that is kept, in bytes.
-	bufferKeepMax = 64 << 10
-)
+// buffersMax is how many buffers are kept for reuse: as many as calls nest in
+// all but strange scripts.
+const buffersMax = 4
 
 // buffer builds a string within the budget's limits.
 type buffer struct {
@@ -40,13 +36,15 @@ func (lib *library) takeBuffer(L *lua.LState) *buffer {
 // give returns what is in b as a Lua string and keeps b for reuse.
 func (lib *library) give(b *buffer) lua.LValue {
 	n := len(b.bytes)
-	if cap(b.bytes) > bufferKeepMax && n >= cap(b.bytes)/4*3 {
+	if cap(b.bytes) > limits.KeptBuffer && n >= cap(b.bytes)/4*3 {
 		// Nobody writes to these bytes any more, so the string may have them.
+		b.budget.Done(b.bytes)
 		return lua.LString(unsafe.String(unsafe.SliceData(b.bytes), n))
 	}
 	b.budget.CheckString(b.L, n)
 	result := luacall.StringValue(string(b.bytes))
-	if len(lib.buffers) < buffersMax && cap(b.bytes) <= bufferKeepMax {
+	b.budget.Done(b.bytes)
+	if len(lib.buffers) < buffersMax && cap(b.bytes) <= limits.KeptBuffer {
 		b.bytes, b.L = b.bytes[:0], nil
 		lib.buffers = append(lib.buffers, b)
 	}
@@ -54,18 +52,7 @@ func (lib *library) give(b *buffer) lua.LValue {
 }
 
 // grow makes room for n more bytes.
-func (b *buffer) grow(n int) {
-	if cap(b.bytes)-len(b.bytes) >= n {
-		return
-	}
-	const least = 64
-	want := len(b.bytes) + n
-	if want <= b.budget.MaxString {
-		want = min(max(want, 2*cap(b.bytes), least), b.budget.MaxString)
-	}
-	b.budget.CheckString(b.L, want)
-	b.bytes = append(make([]byte, 0, want), b.bytes...)
-}
+func (b *buffer) grow(n int) { b.bytes = b.budget.Grow(b.L, b.bytes, n) }
 
 func (b *buffer) writeString(s string) {
 	b.grow(len(s))

@@ -86,7 +86,7 @@ func (m *matcher) captured(i, start, end int) lua.LValue {
 		if i > 0 {
 			luacall.Error(m.L, "invalid capture index")
 		}
-		return luacall.StringValue(m.subject[start:end])
+		return m.part(start, end)
 	}
 	c := m.captures[i]
 	switch c.length {
@@ -95,13 +95,20 @@ func (m *matcher) captured(i, start, end int) lua.LValue {
 	case unfinished:
 		luacall.Error(m.L, "unfinished capture")
 	}
-	return luacall.StringValue(m.subject[c.start : c.start+c.length])
+	return m.part(c.start, c.start+c.length)
+}
+
+// part returns a piece of the subject.
+func (m *matcher) part(start, end int) lua.LValue {
+	m.budget.CheckString(m.L, end-start)
+	return luacall.PartValue(m.subject, m.subject[start:end])
 }
 
 func (lib *library) gmatch(L *lua.LState) int {
 	s, pattern := luacall.String(L, 1), luacall.String(L, 2)
 	next := 0
-	L.Push(L.NewFunction(func(L *lua.LState) int {
+	// The function has the strings as upvalues too, where they are counted.
+	L.Push(L.NewClosure(func(L *lua.LState) int {
 		if next > len(s) {
 			return 0
 		}
@@ -119,7 +126,7 @@ func (lib *library) gmatch(L *lua.LState) int {
 		pushed := m.pushCaptures(start, end, true)
 		lib.giveMatcher(m)
 		return pushed
-	}))
+	}, L.Get(1), L.Get(2)))
 	return 1
 }
 
@@ -172,6 +179,9 @@ func (lib *library) gsub(L *lua.LState) int {
 // replace writes what stands for one match.
 func (lib *library) replace(m *matcher, b *buffer, replacement lua.LValue, start, end int) {
 	L := m.L
+	if _, text := replacement.(lua.LString); !text && cap(m.choices) > choicesKeepMax {
+		m.choices = nil // The script may go on to search inside, again and again.
+	}
 	var value lua.LValue
 	switch r := replacement.(type) {
 	case lua.LString:

@@ -43,7 +43,7 @@ func Open(L *lua.LState, b *limits.Budget) *lua.LTable {
 		{"match", lib.match},
 		{"rep", lib.rep},
 		{"reverse", lib.reverse},
-		{"sub", sub},
+		{"sub", lib.sub},
 		{"upper", lib.upper},
 	}
 	table := L.CreateTable(0, len(functions)+1)

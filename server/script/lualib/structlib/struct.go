@@ -32,6 +32,10 @@ func Open(L *lua.LState, b *limits.Budget) *lua.LTable {
 	return lib
 }
 
+// valueMax is how long a value that is no string gets with the padding before it,
+// in bytes.
+const valueMax = 64
+
 // packing is the state of one call of pack.
 type packing struct {
 	format
@@ -46,13 +50,14 @@ func (l *library) pack(L *lua.LState) int {
 	for p.text != "" {
 		l.budget.Spend(1)
 		option, size := p.next()
+		p.out = l.budget.Grow(L, p.out, valueMax)
 		for range p.padding(uint64(len(p.out)), option, size) {
 			p.out = append(p.out, 0)
 		}
 		p.value(option, size)
 	}
 	var packed lua.LString
-	packed, l.out = output.String(p.out)
+	packed, l.out = output.String(L, l.budget, p.out)
 	L.Push(packed)
 	return 1
 }
@@ -102,9 +107,7 @@ func (p *packing) nextString(option byte, size uint64) {
 		// Redis names the argument after the one that is too short.
 		luacall.ArgError(p.L, p.arg, "string too short")
 	}
-	if total := len(p.out) + int(size) + 1; total > p.budget.MaxString {
-		p.budget.CheckString(p.L, total)
-	}
+	p.out = p.budget.Grow(p.L, p.out, int(size)+1)
 	p.budget.Spend(int64(size) / 8)
 	p.out = append(p.out, s[:size]...)
 	if option == 's' {
@@ -208,6 +211,7 @@ func (u *unpacking) terminated() uint64 {
 		u.budget.Spend(int64(len(u.data)) / 8)
 		luacall.Errorf(u.L, "unfinished string in data")
 	}
+	u.budget.CheckString(u.L, int(length))
 	u.push(lua.LString(strings.Clone(u.data[u.offset:][:length])))
 	return uint64(length) + 1
 }

@@ -47,7 +47,9 @@ func (s *sorter) sort(low, high int) {
 		}
 		pivot := s.get(middle)
 		s.swap(middle, high-1)
+		s.budget.Hold(pivot)
 		middle = s.partition(low, high, pivot)
+		s.budget.Release()
 		if middle-low < high-middle {
 			s.sort(low, middle-1)
 			low = middle + 1
