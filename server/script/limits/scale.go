@@ -48,7 +48,7 @@ const (
 	upvalueBytes = 48
 	dataBytes    = 48
 	mapBytes     = 48
-	threadBytes  = 1 << 10 // with the first of its calls
+	threadBytes  = 2 << 10 // with the first of its calls
 	protoBytes   = 320
 	localBytes   = 48 // of what is known of a local variable or a call
 	// numberBlock is how many bytes of memory the machine takes for numbers at a
@@ -68,7 +68,21 @@ var (
 	currentOffset  = offsetIn[lua.LState]("currentFrame", nil)
 	frameFunction  = offsetOf(pointedTo[lua.LState]("currentFrame"), "Fn", reflect.TypeFor[*lua.LFunction]())
 	frameParent    = offsetOf(pointedTo[lua.LState]("currentFrame"), "Parent", nil)
+	stackOffset    = offsetIn[lua.LState]("stack", nil)
+	segmentsOffset = segmentsOf(lua.NewState(lua.Options{SkipOpenLibs: true, MinimizeStackMemory: true}))
 )
+
+// segmentsOf returns where a coroutine's stack of calls has its segments, of which
+// each begins with a call.
+func segmentsOf(thread *lua.LState) uintptr {
+	defer thread.Close()
+	stack := reflect.ValueOf(thread).Elem().FieldByName("stack").Elem().Type().Elem()
+	field, ok := stack.FieldByName("segments")
+	if !ok || field.Type.Kind() != reflect.Slice || field.Type.Elem().Elem().Field(0).Type.Elem() != pointedTo[lua.LState]("currentFrame") {
+		panic("limits: this gopher-lua's stacks are built otherwise")
+	}
+	return field.Offset
+}
 
 // pointedTo returns the type that a field of T points to.
 func pointedTo[T any](name string) reflect.Type {
@@ -131,10 +145,11 @@ func (s *Scale) value(v lua.LValue) {
 	if s.count++; s.count%weighedAtOnce == 0 && s.Pause != nil {
 		s.Pause()
 	}
+	box := dataOf(v)
 	switch v := v.(type) {
 	case lua.LNumber:
 	case lua.LString:
-		if len(v) > 0 && s.first(dataOf(v)) {
+		if len(v) > 0 && s.first(box) {
 			s.Bytes += valueBytes
 			s.text(string(v))
 		}
@@ -159,7 +174,7 @@ func (s *Scale) value(v lua.LValue) {
 	default:
 		return
 	}
-	if block := dataOf(v) / numberBlock; block != s.block {
+	if block := box / numberBlock; block != s.block {
 		s.block = block
 		if s.first(block * numberBlock) {
 			s.Bytes += numberBlock
@@ -180,11 +195,11 @@ func (s *Scale) later(v lua.LValue, address uintptr) {
 
 // text adds the bytes of a string.
 func (s *Scale) text(t string) {
-	const small = 16
+	const small, rounding = 16, 12
 	if len(t) <= small {
 		s.Bytes += small
 	} else if s.first(uintptr(unsafe.Pointer(unsafe.StringData(t)))) {
-		s.Bytes += len(t) + len(t)/8
+		s.Bytes += len(t) + len(t)/8 + rounding
 	}
 }
 
@@ -201,7 +216,7 @@ func (s *Scale) table(t *lua.LTable) {
 		s.Bytes += sizeOfMap(len(dict)+gone, 2*valueBytes)
 	}
 	if texts != nil {
-		s.Bytes += sizeOfMap(len(texts)+gone, 2*valueBytes)
+		s.Bytes += sizeOfMap(len(texts)+gone, 2*valueBytes) + valueBytes*len(texts) // A key has two boxes.
 	}
 	if len(keys) > 0 {
 		s.Bytes += sizeOfMap(len(keys), valueBytes+8)
@@ -229,14 +244,16 @@ func (s *Scale) values(list []lua.LValue) {
 }
 
 // sizeOfMap returns what a map with n elements takes: its room doubles when seven
-// eighths of it are used, and each element has a byte beside it.
+// eighths of it are used, and each element has a byte beside it. The allocator
+// rounds up what that comes to, by up to a quarter.
 func sizeOfMap(n, element int) int {
 	const least = 8
 	room := least
 	if n > least {
 		room = 1 << bits.Len(uint(n*8/7))
 	}
-	return mapBytes + room*(element+1)
+	size := room * (element + 1)
+	return mapBytes + size + size/4
 }
 
 func (s *Scale) function(f *lua.LFunction) {
@@ -272,7 +289,7 @@ func (s *Scale) proto(p *lua.FunctionProto) {
 // the functions that are being called.
 func (s *Scale) thread(L *lua.LState) {
 	at := unsafe.Pointer(L)
-	s.Bytes += threadBytes
+	s.Bytes += threadBytes + L.Options.CallStackSize // Eight calls share a pointer.
 	if registry := *(*unsafe.Pointer)(unsafe.Add(at, registryOffset)); registry != nil {
 		array := *(*[]lua.LValue)(unsafe.Add(registry, registryArray))
 		s.Bytes += valueBytes * cap(array)
@@ -283,10 +300,23 @@ func (s *Scale) thread(L *lua.LState) {
 		s.Bytes += frameBytes
 		s.value(*(**lua.LFunction)(unsafe.Add(f, frameFunction)))
 	}
+	if L.Options.MinimizeStackMemory {
+		s.body(at)
+	}
 	if L.Parent != nil {
 		s.value(L.Parent)
 	}
 	if L.Env != nil {
 		s.value(L.Env)
+	}
+}
+
+// body adds the function that a coroutine runs. Until it runs that is found
+// nowhere but in its stack.
+func (s *Scale) body(thread unsafe.Pointer) {
+	stack := (*[2]unsafe.Pointer)(unsafe.Add(thread, stackOffset))[1]
+	segments := *(*[]unsafe.Pointer)(unsafe.Add(stack, segmentsOffset))
+	if len(segments) > 0 && segments[0] != nil {
+		s.value(*(**lua.LFunction)(unsafe.Add(segments[0], frameFunction)))
 	}
 }

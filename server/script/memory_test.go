@@ -1,0 +1,80 @@
+package script
+
+import (
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/resp"
+)
+
+// forced returns how many collections the program has asked for.
+func forced() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/cycles/forced:gc-cycles"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
+
+// TestAScriptWaitsForNoCollection: whatever the heap has grown by since the last
+// script, and however much garbage a script makes, it asks for no collection,
+// which would hold up everybody for as long as all data take.
+func TestAScriptWaitsForNoCollection(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	var others [][]byte
+	for range 4 {
+		for range 20 {
+			others = append(others, make([]byte, 1<<20))
+		}
+		before := forced()
+		require.Equal(t, ":4501500\r\n", eval(e, "local n = 0 for i = 1, 3000 do n = n + i end return n", resp.RESP2, nil, nil))
+		require.Equal(t, ":1\r\n", eval(e, "local t = {} for i = 1, 1e6 do t[i % 100] = {i} end return 1", resp.RESP2, nil, nil))
+		require.Equal(t, before, forced())
+	}
+	runtime.KeepAlive(others)
+}
+
+// TestWhatAScriptStoresIsNotItsOwn: the bound is for its values; what the server
+// keeps of them, and has kept of others', is the server's.
+func TestWhatAScriptStoresIsNotItsOwn(t *testing.T) {
+	host := newFakeHost()
+	e := New(host, Options{})
+	src := "local s = string.rep('x', 1e6) for i = 1, 100 do redis.call('SET', 'k' .. i, s .. i) end return 1"
+	require.Equal(t, ":1\r\n", eval(e, src, resp.RESP2, nil, nil))
+	require.Len(t, host.values, 100)
+	reply := eval(e, "local t = {} for i = 1, 100 do t[i] = redis.call('GET', 'k' .. i) end return 1", resp.RESP2, nil, nil)
+	require.Contains(t, reply, memoryText, "but what it reads again is its own")
+}
+
+// TestArgumentsAreNotTheScriptsOwn: a client may send more than a script may make.
+func TestArgumentsAreNotTheScriptsOwn(t *testing.T) {
+	e := New(newFakeHost(), Options{MaxHeapBytes: 16 << 20})
+	long := strings.Repeat("x", 20<<20)
+	src := "for i = 1, 20 do local s = string.rep('x', 5e6) end redis.call('SET', KEYS[1], ARGV[1]) return #ARGV[1]"
+	require.Equal(t, ":20971520\r\n", eval(e, src, resp.RESP2, []string{"k"}, []string{long}))
+	require.Contains(t, eval(e, "return #(ARGV[1] .. ARGV[1])", resp.RESP2, nil, []string{long}), memoryText)
+}
+
+// TestWhatAScriptHoldsIsFound: wherever it lies, it counts.
+func TestWhatAScriptHoldsIsFound(t *testing.T) {
+	const long = "string.rep('x', 1e6)"
+	for name, src := range map[string]string{
+		"an upvalue":              "local f = function() end for i = 1, 50 do local g, s = f, " + long + " .. i f = function() return g, s end end",
+		"a metatable":             "local t = {} for i = 1, 50 do t = setmetatable({}, {__index = t, s = " + long + "}) end",
+		"a key":                   "local t = {} for i = 1, 50 do t[" + long + " .. i] = 1 end",
+		"a key that is gone":      "local t = {} for i = 1, 50 do local s = " + long + " .. i t[s] = 1 t[s] = nil end",
+		"a coroutine's variables": "local t = {} for i = 1, 50 do t[i] = coroutine.create(function() local s = " + long + " coroutine.yield() return s end) coroutine.resume(t[i]) end",
+		"inside a coroutine":      "coroutine.wrap(function() local t = {} for i = 1, 50 do t[i] = " + long + " end end)()",
+		"varargs":                 "local function f(n, ...) if n > 0 then return f(n - 1, " + long + ", ...) end return select('#', ...) end f(50)",
+		"the calls of functions":  "local function f(n) local s = " + long + " .. n if n > 0 then f(n - 1) end return s end f(50)",
+		"a callback's callers":    "local function f(n) return (('x'):gsub('x', function() local s = " + long + " .. n if n > 0 then f(n - 1) end return #s end)) end f(50)",
+		"a reply":                 "local t = {} for i = 1, 50 do t[i] = redis.call('ECHO', " + long + ") end",
+		"an error's value":        "local function f(n) local s = " + long + " .. n local ok, e = pcall(error, {s}) if n > 0 then f(n - 1) end return e end f(50)",
+	} {
+		e := New(newFakeHost(), Options{MaxHeapBytes: 30 << 20})
+		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), memoryText, name)
+		require.Equal(t, ":2\r\n", eval(e, "return 1 + 1", resp.RESP2, nil, nil), name)
+	}
+}
