@@ -428,3 +428,42 @@ func TestNamesOfKeysAreToldWithTheRightOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestBroadcastsNameKeysWithTheRightOnly: CLIENT TRACKING with BCAST tells of the changed keys that the user may read.
+func TestBroadcastsNameKeysWithTheRightOnly(t *testing.T) {
+	admin, user := asUser(t, "+@all", "~mine:*", "%W~written")
+	user.ask("HELLO", "3")
+	require.Equal(t, "+OK\r\n", user.ask("CLIENT", "TRACKING", "ON", "BCAST"))
+	script := "for _, k in ipairs({'theirs', 'mine:1', 'written'}) do redis.call('SET', k, 1) end"
+	user.conn.Out.Reset()
+	require.Equal(t, "$-1\r\n", admin.ask("EVAL", script, "0"))
+	require.Equal(t, ">2\r\n$10\r\ninvalidate\r\n*1\r\n$6\r\nmine:1\r\n", string(user.conn.Out.Bytes()))
+	user.conn.Out.Reset()
+	require.Equal(t, "+OK\r\n", admin.ask("SET", "theirs", "2"))
+	require.Empty(t, string(user.conn.Out.Bytes()))
+}
+
+// TestOnlyKnownCommandsNameKeys: of the commands that name no keys themselves, and are not for operators, only those that docs/access.md lists
+// tell the name of a key to who has no right to it.
+func TestOnlyKnownCommandsNameKeys(t *testing.T) {
+	known := []string{"scan", "randomkey"}
+	notAlone := []string{"quit", "reset", "multi", "wait", "select", "client|reply"} // these change what is answered after them
+	admin, user := asUser(t, "+@all", "&*")
+	for range 2 {
+		admin.ask("CL.THROTTLE", "theirs", "0", "1", "3600")
+	}
+	asked := 0
+	for _, cmd := range user.srv.commands.all {
+		if cmd.Handler == nil || len(cmd.Keys) > 0 || cmd.categories()&(acl.Admin|acl.Dangerous) != 0 || slices.Contains(notAlone, cmd.fullName) {
+			continue
+		}
+		asked++
+		line := anyCall(cmd)
+		if cmd.Name == "scan" {
+			line[1] = "0"
+		}
+		reply := user.ask(line...)
+		require.Equal(t, slices.Contains(known, cmd.fullName), strings.Contains(reply, "theirs"), "%q answers %q", line, reply)
+	}
+	require.Greater(t, asked, 50)
+}

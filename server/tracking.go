@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/server/acl"
 	"headgate/server/resp"
 )
 
@@ -309,7 +310,7 @@ func (s *Server) sendBroadcasts() {
 		for _, l := range b.sorted() {
 			keys := make([][]byte, 0, len(names))
 			for _, name := range names {
-				if !l.client.tracking.noLoop || b.keys[name] != l.client.id {
+				if (!l.client.tracking.noLoop || b.keys[name] != l.client.id) && l.client.mayKnow(name) {
 					keys = append(keys, []byte(name))
 				}
 			}
@@ -319,6 +320,11 @@ func (s *Server) sendBroadcasts() {
 		}
 		b.keys = nil
 	}
+}
+
+// mayKnow reports whether a client that has not asked for a key may be told its name: whether its user may read it.
+func (cl *Client) mayKnow(key string) bool {
+	return !cl.guarded || cl.user.MayUse([]byte(key), acl.ReadKey)
 }
 
 // sorted returns those who listen to the prefix, by the IDs of their clients.

@@ -305,6 +305,11 @@ func (u *User) MayWithEveryKey(c *Call, access Access) bool {
 	})
 }
 
+// MayUse reports whether the user may use a key so, by some command.
+func (u *User) MayUse(key []byte, access Access) bool {
+	return slices.ContainsFunc(u.selectors, func(s *selector) bool { return s.allowsKey(key, access) })
+}
+
 // MayWithKey reports whether the user may make a call that turns out to use a certain key which nobody could tell before.
 func (u *User) MayWithKey(c *Call, key []byte, access Access) bool {
 	return slices.ContainsFunc(u.selectors, func(s *selector) bool {
