@@ -99,7 +99,7 @@ func newOrSpareServer(cfg *config.Config) *Server {
 
 func spareServer(s *Server) {
 	s.keys.FlushAll()
-	s.aof, s.effects, s.loading, s.saving, s.cronAt, s.misconf = appendLog{}, effects{}, loading{}, saving{last: s.started}, cronTimes{}, ""
+	s.aof, s.effects, s.loading, s.saving, s.cronAt, s.misconf = appendLog{}, effects{}, loading{}, saving{last: s.started, lastMono: s.startedMono}, cronTimes{}, ""
 	s.hinder()
 	s.clients = clientTable{byID: map[int64]*Client{}}
 	spareServers = append(spareServers, s)

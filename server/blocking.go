@@ -170,9 +170,9 @@ func (s *Server) goOn(cl *Client, before int, now int64) {
 		cl.suppressReply(before)
 	}
 	if cl.reply.Len() > s.softOutputLimit || cl.reply.Over() {
-		s.checkOutput(cl, now)
+		s.checkOutput(cl)
 	}
-	cl.seen = now
+	cl.seen = s.clock.Mono()
 	cl.conn.Resume()
 }
 

@@ -64,9 +64,9 @@ const (
 func (s *Server) opened(c *netpoll.Conn) {
 	s.Lock()
 	defer s.Unlock()
-	now := s.clock.Read()
+	s.clock.Read()
 	cl := &Client{
-		conn: c, reply: &c.Out, db: s.keys.DB(0), created: now, seen: now,
+		conn: c, reply: &c.Out, db: s.keys.DB(0), created: s.clock.Mono(), seen: s.clock.Mono(),
 		unix: isUnixAddress(c.Local),
 	}
 	s.becomeDefault(cl)

@@ -48,6 +48,10 @@ func (c *Clock) AtLeast(ns int64) bool {
 	return behind
 }
 
+// Mono is the monotonic time in nanoseconds when the clock was read last. It is what durations are measured by: it neither jumps when the
+// clock does nor slows down with it.
+func (c *Clock) Mono() int64 { return c.mono }
+
 // Ahead reports whether the clock was ahead of the wall when it was read last.
 func (c *Clock) Ahead() bool { return c.now > c.wall }
 

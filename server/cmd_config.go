@@ -103,7 +103,7 @@ func configRewrite(c *Ctx) {
 func configResetStat(c *Ctx) {
 	c.srv.stats.reset()
 	c.srv.policies.counts.reset()
-	c.srv.top.reset(c.nowNs)
+	c.srv.top.reset(c.srv.clock.Mono())
 	c.srv.stats.expiredBefore, c.srv.stats.evictedBefore = c.srv.keys.Stats().Expired, c.srv.keys.Stats().Evicted
 	c.ok()
 }

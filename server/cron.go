@@ -61,10 +61,10 @@ func (s *Server) cron() time.Duration {
 		s.evictClients(now)
 		s.keys.AgeSlice(s.keys.Stats().Keys/ageRound + ageVisits)
 		traffic := s.traffic()
-		s.stats.sample(now, traffic.BytesIn, traffic.BytesOut)
-		s.savePoints(now)
+		s.stats.sample(s.clock.Mono(), traffic.BytesIn, traffic.BytesOut)
+		s.savePoints(s.clock.Mono())
 		s.keepAsked()
-		s.top.goOn(now)
+		s.top.goOn(s.clock.Mono())
 		s.takeSample(now)
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
 		due.sample = now + int64(samplePeriod)
@@ -125,13 +125,13 @@ func (s *Server) clientsSlice(now int64) (more bool) {
 	begin := min(t.hand, len(t.list))
 	end := min(begin+clientsPerTick, len(t.list))
 	for _, cl := range t.list[begin:end] {
-		if cfg.Timeout > 0 && now-cl.seen > int64(cfg.Timeout) && !cl.held && cl.blocked == nil && cl.subs == nil {
+		if cfg.Timeout > 0 && s.clock.Mono()-cl.seen > int64(cfg.Timeout) && !cl.held && cl.blocked == nil && cl.subs == nil {
 			s.stats.timedOut++
 			cl.conn.CloseNow()
 			continue
 		}
 		if cl.softFrom != 0 || cl.conn.Unsent() > s.softOutputLimit {
-			s.checkOutput(cl, now)
+			s.checkOutput(cl)
 		}
 	}
 	if t.hand = end; end == len(t.list) {
@@ -142,7 +142,8 @@ func (s *Server) clientsSlice(now int64) (more bool) {
 }
 
 // checkOutput closes a client whose unsent replies are over the hard limit, or have been over the soft one for its time.
-func (s *Server) checkOutput(cl *Client, now int64) {
+func (s *Server) checkOutput(cl *Client) {
+	now := s.clock.Mono()
 	limit := s.config.Get().OutputLimits.Normal
 	if cl.class() == typePubSub {
 		limit = s.config.Get().OutputLimits.PubSub

@@ -242,7 +242,7 @@ func (w *worker) execute() {
 		if p.client != current {
 			current, skip = p.client, false
 			current.conn.Begin()
-			current.seen = c.nowNs
+			current.seen = c.srv.clock.Mono()
 			c.client, c.reply = current, current.reply
 			s.limitReplies(current)
 			if current != w.runs {
@@ -353,7 +353,7 @@ func (w *worker) run(p *parsed) {
 
 // endTurn has the rest of a client's commands wait for the next iteration, and looks at how much it has still to read.
 func (w *worker) endTurn(cl *Client) {
-	w.ctx.srv.checkOutput(cl, w.ctx.nowNs)
+	w.ctx.srv.checkOutput(cl)
 	w.ended, w.halted = cl, cl.conn
 	if cl.conn.In.Buffered() > 0 {
 		cl.conn.Postpone()

@@ -94,7 +94,7 @@ func info(c *Ctx) {
 
 func infoServer(c *Ctx, t *infoText) {
 	s := c.srv
-	up := int64(time.Duration(c.nowNs-s.started) / time.Second)
+	up := int64(s.uptime() / time.Second)
 	executable, err := os.Executable()
 	if err != nil {
 		executable = ""

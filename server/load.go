@@ -27,7 +27,8 @@ const loadLogEvery = 5 * time.Second
 // loading is how far the loading of data has come. The executor's lock guards it.
 type loading struct {
 	active        bool
-	started       int64 // ns
+	started       int64 // ns since the Unix epoch
+	begun         time.Time
 	total, loaded int64 // bytes
 }
 
@@ -72,7 +73,7 @@ func (s *Server) removeUnfinished() {
 
 // beginLoading has most commands answered that data are being loaded. The caller holds the executor's lock.
 func (s *Server) beginLoading() {
-	s.loading = loading{active: true, started: s.clock.Read()}
+	s.loading = loading{active: true, started: s.clock.Read(), begun: time.Now()}
 	s.hinder()
 }
 
@@ -103,7 +104,7 @@ func (s *Server) load() error {
 	}
 	s.Lock()
 	defer s.Unlock()
-	took := time.Duration(s.clock.Read() - s.loading.started)
+	took := time.Since(s.loading.begun)
 	s.log.Info("the append-only file is loaded", "commands", r.commands, "keys", s.keys.Stats().Keys, "took", took)
 	s.saving.dirty = s.keys.Changes()
 	s.stats.reset()

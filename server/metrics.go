@@ -89,7 +89,7 @@ func asSeconds(ns int64) float64 { return float64(ns) / 1e9 }
 var figures = []figure{
 	gauge("redis_up", "1, since the server that answers is up.", func(*scraped) float64 { return 1 }),
 	gauge("redis_start_time_seconds", "When the server was started, in seconds since the Unix epoch.", func(s *scraped) float64 { return asSeconds(s.started) }),
-	gauge("redis_uptime_in_seconds", "Seconds since the server was started.", func(s *scraped) float64 { return asSeconds(s.clock.Read() - s.started) }),
+	gauge("redis_uptime_in_seconds", "Seconds since the server was started.", func(s *scraped) float64 { s.clock.Read(); return s.uptime().Seconds() }),
 
 	gauge("redis_connected_clients", "Connections of clients.", func(s *scraped) float64 { return float64(len(s.clients.list)) }),
 	gauge("redis_blocked_clients", "Clients that wait for a key or for the end of a pause.", func(s *scraped) float64 { return float64(len(s.pause.held) + s.blocking.clients) }),
@@ -371,7 +371,8 @@ func (m *collector) collectTop(out chan<- prometheus.Metric) {
 		var since int64
 		m.locked(func(s *Server) {
 			t := &s.top
-			now := s.clock.Read()
+			s.clock.Read()
+			now := s.clock.Mono()
 			t.goOn(now)
 			if t.keys > 0 {
 				counts, sum, bound, since = t.window(list).Counts(), t.window(list).Sum(), t.window(list).Bound(), now-t.began

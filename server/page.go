@@ -132,11 +132,11 @@ func (s *Server) pageData(w http.ResponseWriter, r *http.Request) {
 	scrape := collector{s}
 	scrape.locked(func(s *Server) {
 		now := s.clock.Read()
-		d.Now, d.Uptime = now/1e6, (now-s.started)/int64(time.Second)
+		d.Now, d.Uptime = now/1e6, int64(s.uptime()/time.Second)
 		d.Clients, d.Keys, d.Memory, d.Commands = len(s.clients.list), s.keys.Stats().Keys, s.usedMemory(), s.stats.processed
 		recent, algorithms = s.samples.since(since), s.stats.decisions
-		s.top.goOn(now)
-		d.TopSeconds = (now - s.top.began) / int64(time.Second)
+		s.top.goOn(s.clock.Mono())
+		d.TopSeconds = (s.clock.Mono() - s.top.began) / int64(time.Second)
 	})
 	var all decisions
 	for a := policy.Algorithm(1); a <= leaseAlgorithm; a++ {

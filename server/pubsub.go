@@ -323,7 +323,7 @@ func (s *Server) deliver(cl *Client, message []byte) {
 	cl.reply.Raw(message)
 	cl.conn.Wake()
 	if cl.conn.Unsent() > s.softOutputLimit || cl.reply.Over() {
-		s.checkOutput(cl, s.clock.Read())
+		s.checkOutput(cl)
 	}
 }
 

@@ -23,7 +23,8 @@ type saving struct {
 	active    bool // Server.snapshot is one of these
 	scheduled bool // one is to begin as soon as it may
 	last      int64
-	lastTry   int64 // both in ns: when one was last done, and when one last began
+	lastMono  int64 // both in ns: when one was last done, since the Unix epoch and by Clock.Mono
+	lastTry   int64 // when one last began, by Clock.Mono
 	failed    bool  // the last one
 	took      time.Duration
 	count     int    // done since the start
@@ -40,7 +41,7 @@ func (s *Server) changes() uint64 { return s.keys.Changes() - s.saving.dirty }
 // save begins to write a snapshot to dbfilename, by itself.
 func (s *Server) save() {
 	v := &s.saving
-	v.active, v.scheduled, v.lastTry = true, false, s.clock.Read()
+	v.active, v.scheduled, v.lastTry = true, false, s.clock.Mono()
 	dirty, started := s.keys.Changes(), time.Now()
 	dir, name := s.config.Get().Dir, s.config.Get().Path(s.config.Get().DBFilename)
 	var file *persistence.Replacement
@@ -79,6 +80,7 @@ func (s *Server) save() {
 				s.log.Error("the snapshot was not saved", "file", name, "err", err)
 			} else {
 				v.last, v.dirty = s.clock.Read(), dirty
+				v.lastMono = s.clock.Mono()
 				v.count++
 				s.log.Info("the snapshot is saved", "file", name, "took", v.took.Round(time.Microsecond))
 			}
@@ -105,6 +107,7 @@ func (s *Server) saveNow() error {
 }
 
 // savePoints begins a snapshot if one has been put off or a save point asks for it.
+// now is by Clock.Mono.
 func (s *Server) savePoints(now int64) {
 	v := &s.saving
 	if s.snapshot != nil || s.busy != "" || s.mayNotSave() {
@@ -119,7 +122,7 @@ func (s *Server) savePoints(now int64) {
 	}
 	changes := s.changes()
 	for _, p := range s.config.Get().Save {
-		if changes > 0 && changes >= uint64(p.Changes) && now-v.last > int64(p.Seconds)*1e9 {
+		if changes > 0 && changes >= uint64(p.Changes) && now-v.lastMono > int64(p.Seconds)*1e9 {
 			s.log.Info("saving a snapshot, as a save point asks for", "changes", p.Changes, "seconds", p.Seconds)
 			s.save()
 			return

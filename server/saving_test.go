@@ -186,7 +186,7 @@ func TestSavePointsWaitForTheData(t *testing.T) {
 	w.run(encodeCommand("SET", "a", "1"))
 	s.Lock()
 	defer s.Unlock()
-	due := s.saving.last + int64(24*time.Hour)
+	due := s.saving.lastMono + int64(24*time.Hour)
 	s.loading.active = true
 	s.savePoints(due)
 	require.Nil(t, s.snapshot)

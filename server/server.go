@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"headgate/persistence"
 	"headgate/server/config"
@@ -100,7 +101,8 @@ type Server struct {
 	cronAt               cronTimes
 	soonest              atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
 
-	started     int64  // ns
+	started     int64  // ns since the Unix epoch
+	startedMono int64  // the same by Clock.Mono
 	startMemory uint64 // bytes in use when the server was made
 	runID       string
 	fronts      fronts
@@ -112,6 +114,9 @@ type Server struct {
 	stop        chan struct{} // closed by Stop
 	once        sync.Once
 }
+
+// uptime is how long ago the server was made. The caller holds the executor's lock and has read the clock.
+func (s *Server) uptime() time.Duration { return time.Duration(s.clock.Mono() - s.startedMono) }
 
 // Stopping is closed when the server begins to close its connections.
 func (s *Server) Stopping() <-chan struct{} { return s.stop }
@@ -168,7 +173,8 @@ func New(live *config.Live, o Options) *Server {
 	s.scripts = newScripts(s)
 	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
 	s.started, s.startMemory = s.clock.Read(), runtimeMetric(metricHeapObjects)
-	s.saving.last = s.started
+	s.startedMono = s.clock.Mono()
+	s.saving.last, s.saving.lastMono = s.started, s.startedMono
 	s.soonest.Store(math.MaxInt64)
 	s.apply(cfg)
 	s.follow(live)
@@ -207,7 +213,7 @@ func (s *Server) apply(cfg *config.Config) {
 	}
 	s.keys.SetLimits(encodingLimits(cfg))
 	s.policies.apply(cfg)
-	s.top.apply(cfg, s.clock.now)
+	s.top.apply(cfg, s.clock.Mono())
 	s.limitMemory(cfg)
 	s.lookAround(cfg)
 	s.judgeSaving()
