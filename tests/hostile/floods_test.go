@@ -33,7 +33,7 @@ type floodRow struct {
 
 // What a short flood has to keep to. It is tried again when it misses a figure, as the cases are.
 const (
-	shortTime  = 100 * time.Millisecond
+	shortTime  = 60 * time.Millisecond
 	shortPause = time.Second // a PING is answered at last
 )
 
@@ -46,6 +46,7 @@ func TestShortFloods(t *testing.T) {
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
 			server := f.Start(t)
 			var r flood.Result
 			for range attempts {

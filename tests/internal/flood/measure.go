@@ -31,9 +31,9 @@ const (
 )
 
 const (
-	leadShort   = 20 * time.Millisecond  // of the client's PING before a short flood,
+	leadShort   = 10 * time.Millisecond  // of the client's PING before a short flood,
 	leadWhole   = 200 * time.Millisecond // before a whole one,
-	settleShort = 50 * time.Millisecond  // and after a short one, unless the flood says otherwise,
+	settleShort = 30 * time.Millisecond  // and after a short one, unless the flood says otherwise,
 	settleWhole = 500 * time.Millisecond // or a whole one
 	lookEvery   = 20 * time.Millisecond  // at resident memory
 	ceiling     = 6 << 30                // bytes of resident memory at which a server is killed, since others live here too
@@ -203,7 +203,7 @@ func (f *Flood) Measure(t testing.TB, server *harness.Server, size Size, duratio
 	beside.stop()
 	beside.result(pingPatience, &r.Pings)
 	r.BackIn = -1
-	for r.BackIn < 0 && time.Since(ended) < f.Back {
+	for size == Whole && r.BackIn < 0 && time.Since(ended) < f.Back {
 		if now, err := server.Status("VmRSS"); err != nil || now <= r.Before+(watch.highest()-r.Before)/backPart {
 			r.BackIn = time.Since(ended)
 			break
