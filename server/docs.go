@@ -141,11 +141,11 @@ const metricsHead = `<!-- Generated from server/metrics.go by "go generate ./ser
 | Path | Answers |
 |---|---|
 ` + "| `/metrics` | all counters in Prometheus' text format |" + `
-` + "| `/` | a page for people: decisions, times, memory and keys of the last 15 minutes, the keys that are limited and called most, policies, and a box that looks a key up |" + `
+` + "| `/` | a page for people: decisions, times, memory and keys of the last 15 minutes, the keys that are limited and called most, policies, slow commands, how memory, disk and certificate stand, and a box that looks a key up |" + `
 ` + "| `/healthz` | 200 as long as the process answers, also while a command takes long |" + `
 ` + "| `/readyz` | 200, or 503 with the reason in a line: data are loaded, data cannot be written (MISCONF), the server is shutting down |" + `
 
-` + "The page shows keys. Without `metrics-password` it is only shown to those who could read them over the Redis protocol without a" + `
+` + "The page shows keys and slow commands. Without `metrics-password` it is only shown to those who could read these over the Redis protocol without a" + `
 ` + "password too: while the default user may do everything, and to other machines only with `protected-mode no`; and only under an IP address or" + `
 ` + "a name without dots, so that nobody else's web page can have a browser read it." + `
 
