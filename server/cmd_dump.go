@@ -106,7 +106,7 @@ func restore(c *Ctx) {
 		c.err(errPayload)
 		return
 	}
-	if rdb.ReadValue(body, &valueChecker{}) != nil {
+	if rdb.CheckValue(body, &valueChecker{}) != nil {
 		c.err(errBadData)
 		return
 	}

@@ -213,6 +213,15 @@ func (l *valueLoader) Text(v []byte) error {
 	return l.isNew()
 }
 
+// OwnText implements rdb.TextOwner.
+func (l *valueLoader) OwnText(v []byte) error {
+	if l.skip {
+		return nil
+	}
+	l.db.KeepText(l.key, v, l.expireAt)
+	return l.isNew()
+}
+
 // Hash implements rdb.ValueSink.
 func (l *valueLoader) Hash(int) error { return l.open(store.KindHash) }
 

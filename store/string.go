@@ -26,6 +26,15 @@ func (db *DB) SetString(k Key, v []byte, expireAt int64) {
 	db.SetText(k, v, expireAt)
 }
 
+// KeepText is SetText for a long value whose memory belongs to the key from now on, which spares a copy.
+func (db *DB) KeepText(k Key, v []byte, expireAt int64) {
+	if recordSize(len(k.Name), len(v)) <= maxBlock {
+		db.SetText(k, v, expireAt)
+		return
+	}
+	db.put(k, encBigString, 0, expireAt).word = db.addObject(&bigString{data: v})
+}
+
 // SetText is SetString for a value that stays text even if it is that of an integer.
 func (db *DB) SetText(k Key, v []byte, expireAt int64) {
 	if recordSize(len(k.Name), len(v)) > maxBlock {

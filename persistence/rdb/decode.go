@@ -273,6 +273,10 @@ func (r *Reader) readValue(kind byte) error {
 		case isInt:
 			return r.sink.Int(n)
 		}
+		if owner, ok := r.sink.(TextOwner); ok && r.in.own {
+			r.in.scratch = nil
+			return owner.OwnText(b)
+		}
 		return r.sink.Text(b)
 	case typeHash:
 		return r.readEach(r.sink.Hash, r.readPair)

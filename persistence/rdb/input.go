@@ -62,6 +62,8 @@ type input struct {
 
 	digits  [maxIntText]byte
 	scratch scratch // strings that are not whole in buf
+	own     bool    // the last text is all of scratch, which whoever is told it may have
+	noBytes bool    // a text is wanted for its form alone
 	keep    scratch // a string that must outlive the next
 	packed  scratch // a listpack or the like, whose elements are being read
 	squeeze scratch // a compressed string
@@ -206,6 +208,7 @@ func (in *input) count() (int, error) {
 
 // text reads a string. isInt says that it is an integer's text, and n which. The bytes are valid until the next read.
 func (in *input) text() (b []byte, n int64, isInt bool, err error) {
+	in.own = false
 	size, isSpecial, err := in.header()
 	if err != nil {
 		return nil, 0, false, err
@@ -227,6 +230,7 @@ func (in *input) text() (b []byte, n int64, isInt bool, err error) {
 		return nil, littleInt(p), true, nil
 	case specialLZF:
 		in.scratch, err = in.decompress(in.scratch.reset())
+		in.own = len(in.scratch) > maxKept
 		return in.scratch, 0, false, err
 	}
 	return nil, 0, false, in.fail("a form of string that does not exist")
@@ -294,7 +298,11 @@ func (in *input) decompress(dst []byte) ([]byte, error) {
 	if err != nil {
 		return dst, err
 	}
-	dst, err = lzfDecompress(dst, in.squeeze, int(n))
+	if in.noBytes {
+		err = lzfCheck(in.squeeze, int(n))
+	} else {
+		dst, err = lzfDecompress(dst, in.squeeze, int(n))
+	}
 	if err != nil {
 		return dst, &Error{Offset: at, What: err.Error(), Hint: hintDamaged}
 	}

@@ -79,8 +79,49 @@ func appendReference(dst []byte, distance, n int) []byte {
 
 var errLZF = errors.New("compressed bytes that make no sense")
 
-// lzfDecompress appends what src stands for, which must be n bytes, to dst. It takes memory as it goes.
+// lzfCheck reports whether src stands for n bytes, without making them.
+func lzfCheck(src []byte, n int) error {
+	made := 0
+	for i := 0; i < len(src); {
+		control := int(src[i])
+		i++
+		if control < lzfLiterals {
+			i += control + 1
+			made += control + 1
+			if i > len(src) {
+				return errLZF
+			}
+			continue
+		}
+		length := control>>5 + 2
+		if length == 7+2 {
+			if i == len(src) {
+				return errLZF
+			}
+			length += int(src[i])
+			i++
+		}
+		if i == len(src) || control&31<<8|int(src[i]) >= made {
+			return errLZF
+		}
+		i++
+		made += length
+	}
+	if made != n {
+		return errLZF
+	}
+	return nil
+}
+
+// lzfDecompress appends what src stands for, which must be n bytes, to dst. The memory for them is taken at once, when they are known to
+// come.
 func lzfDecompress(dst, src []byte, n int) ([]byte, error) {
+	if err := lzfCheck(src, n); err != nil {
+		return dst, err
+	}
+	if cap(dst)-len(dst) < n {
+		dst = append(make([]byte, 0, len(dst)+n), dst...)
+	}
 	start := len(dst)
 	for i := 0; i < len(src); {
 		control := int(src[i])

@@ -27,13 +27,20 @@ func CheckPayload(p []byte) ([]byte, error) {
 }
 
 // ReadValue tells the sink the one value of a payload, as CheckPayload returns it.
-func ReadValue(body []byte, sink ValueSink) error {
+func ReadValue(body []byte, sink ValueSink) error { return readPayload(body, sink, false) }
+
+// CheckValue is ReadValue for a sink that does not look at the bytes of a string value: one that is compressed stays so, and the sink is
+// told of an empty one. What a few bytes become when they are unpacked is then made only once, by ReadValue.
+func CheckValue(body []byte, sink ValueSink) error { return readPayload(body, sink, true) }
+
+func readPayload(body []byte, sink ValueSink, check bool) error {
 	r := newPayloadReader(body)
 	r.sink = valueOnly{ValueSink: sink}
 	kind, err := r.in.byte()
 	if err != nil {
 		return err
 	}
+	r.in.noBytes = check && kind == typeString
 	if err := r.readValue(kind); err != nil {
 		return r.located(err, 0)
 	}
@@ -77,6 +84,14 @@ func newPayloadReader(body []byte) *Reader {
 type valueOnly struct {
 	ValueSink
 	fileOnly
+}
+
+// OwnText implements TextOwner.
+func (v valueOnly) OwnText(b []byte) error {
+	if owner, ok := v.ValueSink.(TextOwner); ok {
+		return owner.OwnText(b)
+	}
+	return v.Text(b)
 }
 
 type fileOnly interface {

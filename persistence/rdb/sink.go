@@ -48,3 +48,9 @@ type ValueSink interface {
 
 	End() error
 }
+
+// TextOwner is a sink that can keep a long string's memory instead of copying it.
+type TextOwner interface {
+	// OwnText is Text for bytes that nobody else has a use for.
+	OwnText(v []byte) error
+}
