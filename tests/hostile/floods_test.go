@@ -42,7 +42,7 @@ func TestShortFloods(t *testing.T) {
 	only := regexp.MustCompile(*floodOnly)
 	for i := range flood.All {
 		f := &flood.All[i]
-		if f.Open() && *floodOnly == "" || !only.MatchString(f.Name) {
+		if !only.MatchString(f.Name) {
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) {

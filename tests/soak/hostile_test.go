@@ -104,7 +104,7 @@ func (s *hostileSoak) floods() (all []*flood.Flood) {
 	for i := range flood.All {
 		f := &flood.All[i]
 		named := slices.Contains(strings.Split(*hostileOnly, ","), f.Name)
-		if named || *hostileOnly == "" && (s.whole || !f.Open() && !f.TLS) {
+		if named || *hostileOnly == "" && (s.whole || !f.TLS) {
 			all = append(all, f)
 		}
 	}

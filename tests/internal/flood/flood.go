@@ -9,7 +9,6 @@ package flood
 
 import (
 	"fmt"
-	"regexp"
 	"time"
 
 	"headgate/tests/internal/harness"
@@ -75,12 +74,6 @@ type Do func(args ...string) (harness.Value, error)
 
 // Common are directives that both servers get, so that they are asked the same.
 var Common = []string{"--protected-mode", "no", "--client-output-buffer-limit", "normal", "64mb", "16mb", "30", "--client-output-buffer-limit", "pubsub", "32mb", "8mb", "60"}
-
-// open are the floods that the server does not withstand yet.
-var open = regexp.MustCompile(`^(script-(steps|tables|reply)|restore)$`)
-
-// Open reports whether the server does not withstand the flood yet, so that only those who ask for it by name run it.
-func (f *Flood) Open() bool { return open.MatchString(f.Name) }
 
 // Find returns the flood of a name.
 func Find(name string) (*Flood, error) {

@@ -38,7 +38,10 @@ var scripts = []Flood{
 		Name: "cjson", Conns: same(1), Attack: again("EVAL", "local s = string.rep('x', 1000000) local t = {} for i = 1, 100 do t[i] = s end return #cjson.encode(t)", "0"),
 		Memory: bytes(512 * mib),
 	},
-	{Name: "restore", Own: []string{"--enable-restore-command", "local"}, Conns: same(1), Attack: restoreBomb, Memory: bytes(1 << 30)}, // twice what redis-server takes
+	{
+		Name: "restore", Own: []string{"--enable-restore-command", "local"}, Conns: same(1), Attack: restoreBomb,
+		Memory: func(s Size) int64 { return int64(s.of(512, 1024)) * mib }, // of the whole one, twice what redis-server takes for one
+	},
 }
 
 // elements are two million in a hash.
@@ -68,13 +71,14 @@ func again(args ...string) func(*Conn, Size) error {
 }
 
 const (
-	bombBytes = 400_000_000 // that a value has when it is unpacked
-	maxMatch  = 264         // bytes that LZF repeats at a time
+	shortBomb = 100_000_000 // bytes that a value has when it is unpacked
+	bombBytes = 400_000_000
+	maxMatch  = 264 // bytes that LZF repeats at a time
 )
 
 // restoreBomb restores a value that has been packed well.
-func restoreBomb(c *Conn, _ Size) error {
-	bomb := bomb(bombBytes)
+func restoreBomb(c *Conn, size Size) error {
+	bomb := bomb(size.of(shortBomb, bombBytes))
 	for {
 		if _, err := c.ask("RESTORE", "bomb", "0", string(bomb), "REPLACE"); err != nil {
 			return err
