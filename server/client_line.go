@@ -19,7 +19,7 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	}
 	queued, queuedBytes := int64(-1), 0
 	if cl.multi != nil {
-		queued, queuedBytes = int64(len(cl.multi.queue)), cl.multi.size()
+		queued, queuedBytes = int64(cl.multi.count), cl.multi.size()
 	}
 	input := 0
 	if cl == c.client { // the input buffers of others belong to their fronts
@@ -62,7 +62,7 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 func (cl *Client) memory() int {
 	n := max(cl.reply.Cap(), cl.conn.Unsent())
 	if cl.multi != nil {
-		n += cl.multi.size()
+		n += cl.multi.memory()
 	}
 	if cl.blocked != nil {
 		n += cl.blocked.held

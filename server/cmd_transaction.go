@@ -1,60 +1,114 @@
 package server
 
-// transaction is what a client has queued since MULTI. The arguments of all queued commands share one block of memory.
+import (
+	"encoding/binary"
+	"slices"
+
+	"headgate/server/resp"
+)
+
+// transaction is what a client has queued since MULTI. The queue is one block of memory, so that it costs what it holds and nothing else:
+// for each command its number, how many arguments it has and the hash of its first key, then each argument behind its length.
 type transaction struct {
-	queue     []queued
-	ends      []int  // where each argument ends in data
-	data      []byte // the arguments, one after another
-	aborted   bool   // a command was refused while queueing, so EXEC will be too
-	writes    bool   // what is queued may change the keyspace
-	grows     bool   // and may need more memory
-	wantsDisk bool   // and is refused while data cannot be kept
+	data      []byte
+	count     int  // commands in data
+	large     bool // data came from buffers
+	buffers   *resp.Buffers
+	aborted   bool // a command was refused while queueing, so EXEC will be too
+	writes    bool // what is queued may change the keyspace
+	grows     bool // and may need more memory
+	wantsDisk bool // and is refused while data cannot be kept
 }
 
-// queued is a command that waits for EXEC.
-type queued struct {
-	cmd    *Command
-	args   int    // how many of transaction.ends are its own
-	hash   uint64 // of its first key, if hashed
-	hashed bool
-}
-
-// queuedOverhead is what a queued argument costs beside its bytes.
-const queuedOverhead = 24
+// What stands in a transaction's block beside the bytes of arguments.
+const (
+	queuedHead   = 4 + 4 + 1 + 8 // a command's number, how many arguments it has, whether its first key is hashed, the hash
+	queuedLength = 4             // of an argument
+)
 
 // size is what the queue counts towards client-query-buffer-limit, in bytes.
-func (t *transaction) size() int { return len(t.data) + queuedOverhead*len(t.ends) }
+func (t *transaction) size() int { return len(t.data) }
+
+// memory returns the bytes that the queue takes up.
+func (t *transaction) memory() int { return cap(t.data) }
 
 // add copies the context's command into the queue.
 func (t *transaction) add(c *Ctx) {
 	if t.aborted {
 		return
 	}
+	size := queuedHead
 	for _, a := range c.args {
-		t.data = append(t.data, a...)
-		t.ends = append(t.ends, len(t.data))
+		size += queuedLength + len(a)
 	}
+	t.reserve(size)
+	t.data = binary.LittleEndian.AppendUint32(t.data, uint32(c.cmd.id))
+	t.data = binary.LittleEndian.AppendUint32(t.data, uint32(len(c.args)))
+	hashed := byte(0)
+	if c.hashed {
+		hashed = 1
+	}
+	t.data = binary.LittleEndian.AppendUint64(append(t.data, hashed), c.hash)
+	for _, a := range c.args {
+		t.data = binary.LittleEndian.AppendUint32(t.data, uint32(len(a)))
+		t.data = append(t.data, a...)
+	}
+	t.count++
 	t.writes = t.writes || c.srv.mayWrite(c.client, c.cmd, c.args)
 	t.grows = t.grows || c.needsMemory()
 	t.wantsDisk = t.wantsDisk || c.cmd.wantsDisk()
-	t.queue = append(t.queue, queued{c.cmd, len(c.args), c.hash, c.hashed})
 }
 
-// reset empties the queue and keeps its memory.
+// reserve makes room for n more bytes. A queue that is small is the Go heap's, and kept for the next transaction.
+func (t *transaction) reserve(n int) {
+	held := len(t.data)
+	need := held + n
+	switch {
+	case need <= cap(t.data):
+	case need <= spareTransactionMax:
+		t.data = slices.Grow(t.data, n)
+	case t.large:
+		t.data = t.buffers.Grow(t.data, max(need, cap(t.data)+cap(t.data)/2))[:held]
+	default:
+		small := t.data
+		t.data, t.large = t.buffers.Get(need), true
+		t.data = t.data[:copy(t.data, small)]
+	}
+}
+
+// next reads the command at the start of queue, and returns what follows it. Its arguments are appended to own.
+func (t *transaction) next(queue []byte, own [][]byte) (id, hash uint64, hashed bool, args [][]byte, rest []byte) {
+	id, n := uint64(binary.LittleEndian.Uint32(queue)), binary.LittleEndian.Uint32(queue[4:])
+	hashed, hash = queue[8] == 1, binary.LittleEndian.Uint64(queue[9:])
+	queue = queue[queuedHead:]
+	for range n {
+		end := queuedLength + int(binary.LittleEndian.Uint32(queue))
+		own = append(own, queue[queuedLength:end:end])
+		queue = queue[end:]
+	}
+	return id, hash, hashed, own, queue
+}
+
+// reset empties the queue and keeps its memory if that is little.
 func (t *transaction) reset() {
-	*t = transaction{queue: t.queue[:0], ends: t.ends[:0], data: t.data[:0]}
+	small := t.data[:0]
+	if t.large {
+		t.buffers.Put(t.data)
+		small = nil
+	}
+	*t = transaction{data: small, buffers: t.buffers}
 }
 
 const (
 	spareTransactions   = 64       // ended transactions whose memory is kept for the next ones
-	spareTransactionMax = 16 << 10 // bytes of arguments above which it is not
+	spareTransactionMax = 16 << 10 // bytes of a queue above which it is not
 )
 
 // newTransaction returns an empty transaction.
 func (s *Server) newTransaction() *transaction {
 	last := len(s.spare) - 1
 	if last < 0 {
-		return &transaction{}
+		return &transaction{buffers: &s.buffers}
 	}
 	t := s.spare[last]
 	s.spare = s.spare[:last]
@@ -66,8 +120,11 @@ func (s *Server) endTransaction(cl *Client) {
 	t := cl.multi
 	cl.multi = nil
 	s.unwatch(cl)
-	if t != nil && len(s.spare) < spareTransactions && t.size() <= spareTransactionMax {
-		t.reset()
+	if t == nil {
+		return
+	}
+	t.reset()
+	if len(s.spare) < spareTransactions {
 		s.spare = append(s.spare, t)
 	}
 }
@@ -75,9 +132,6 @@ func (s *Server) endTransaction(cl *Client) {
 // abortTransaction has the client's EXEC refused, because a command could not be queued.
 func (cl *Client) abortTransaction() {
 	if cl.multi != nil {
-		if cl.multi.size() > spareTransactionMax {
-			cl.multi = &transaction{} // or the memory of what was queued would stay, and count as nothing
-		}
 		cl.multi.reset()
 		cl.multi.aborted = true
 	}
@@ -176,18 +230,12 @@ func exec(c *Ctx) {
 func (c *Ctx) runQueue(t *transaction) {
 	self, args := c.cmd, c.args
 	own := c.srv.queuedArgs
-	end, from := 0, 0
-	c.reply.Array(len(t.queue))
-	for i := range t.queue {
-		q := &t.queue[i]
-		own = own[:0]
-		for _, to := range t.ends[end : end+q.args] {
-			own = append(own, t.data[from:to:to])
-			from = to
-		}
-		end += q.args
-		c.cmd, c.args, c.failed = q.cmd, own, false
-		c.known = known{hash: q.hash, hashed: q.hashed}
+	c.reply.Array(t.count)
+	for queue := t.data; len(queue) > 0; {
+		var id uint64
+		c.known = known{}
+		id, c.hash, c.hashed, own, queue = t.next(queue, own[:0])
+		c.cmd, c.args, c.failed = c.srv.commands.all[id], own, false
 		c.db = c.client.db
 		if c.client.guarded {
 			if refusal := c.queuedRefusal(); refusal != "" {
