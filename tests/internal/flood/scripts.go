@@ -14,6 +14,10 @@ const (
 	besideTables = 300 * time.Millisecond
 )
 
+// besideData is how much garbage may pile up beside the elements: nothing is collected on a script's behalf, and the collector comes when
+// there is as much garbage as data, and more while it is at work.
+func besideData(size Size) int64 { return int64(size.of(256, 768)) * mib }
+
 // ownsFor is how long those that wait for what never comes do so.
 const ownsFor = 500 * time.Millisecond
 
@@ -21,11 +25,11 @@ const ownsFor = 500 * time.Millisecond
 var scripts = []Flood{
 	{
 		Name: "script-steps", Setup: elements, Conns: same(1), Attack: again("EVAL", "local n = 0 for i = 1, 3000 do n = n + #tostring(i) end return n", "0"),
-		Memory: bytes(128 * mib), Pause: besideSteps,
+		Memory: besideData, Pause: besideSteps,
 	},
 	{
 		Name: "script-tables", Setup: elements, Conns: same(1), Attack: again("EVAL", "for i = 1, 2000000 do local t = {i} end", "0"),
-		Memory: bytes(256 * mib), Pause: besideTables,
+		Memory: besideData, Pause: besideTables,
 	},
 	{
 		Name: "script-values", Conns: same(2), Attack: again("EVAL", "local t = {} for i = 1, 100000 do t[i] = 'value ' .. i end return #t", "0"),
