@@ -51,6 +51,7 @@ func (k *keeper) poke() {
 // keepSoon has the keeper look at the new configuration, which holds when the executor's lock is free again. The caller holds it.
 func (s *Server) keepSoon() {
 	if !s.loading.active {
+		s.aof.keeper.failedAt = time.Time{} // what was asked for anew need not wait
 		s.keep()
 	}
 }
@@ -113,9 +114,14 @@ func (s *Server) keepLog() {
 
 // forgetSet leaves the files of an append-only file that has been ended: the next may be in another directory.
 func (s *Server) forgetSet() {
+	s.aof.files.Lock()
+	defer s.aof.files.Unlock()
+	s.leaveSet()
+}
+
+// leaveSet is forgetSet for a caller who holds files.
+func (s *Server) leaveSet() {
 	a := &s.aof
-	a.files.Lock()
-	defer a.files.Unlock()
 	a.commits.Lock()
 	defer a.commits.Unlock()
 	if a.log == nil && a.set != nil {
@@ -148,12 +154,20 @@ func (s *Server) rewrite(open bool) {
 	s.Lock()
 	defer s.Unlock()
 	k := &a.keeper
-	k.rewriting, k.err, k.last = false, err, time.Since(started)
+	k.rewriting = false
+	if errors.Is(err, errNotNow) {
+		if !s.config.Get().AppendOnly {
+			return // nobody wants the file any more
+		}
+		k.failedAt = time.Now() // keepAsked tries again
+		if !open {
+			s.log.Warn("the append-only file cannot be begun yet", "err", err)
+		}
+		return
+	}
+	k.err, k.last = err, time.Since(started)
 	if err != nil {
 		k.failedAt = time.Now()
-		if errors.Is(err, errNotNow) && open {
-			return // keepAsked tries again
-		}
 		s.log.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
 		return
 	}
@@ -169,6 +183,12 @@ func (s *Server) rewriteOnce(open bool) (base int64, err error) {
 	a := &s.aof
 	a.files.Lock()
 	defer a.files.Unlock()
+	defer func() {
+		if err != nil && !open {
+			s.closeLog()
+			s.leaveSet()
+		}
+	}()
 	if a.set == nil {
 		if _, err = s.openSet(); err != nil {
 			return 0, err
@@ -190,9 +210,6 @@ func (s *Server) rewriteOnce(open bool) (base int64, err error) {
 	}
 	if err != nil {
 		r.Discard()
-		if !open {
-			s.closeLog()
-		}
 		return 0, err
 	}
 	a.log.Rebase(base)

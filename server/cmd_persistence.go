@@ -57,11 +57,11 @@ const (
 func bgrewriteAOF(c *Ctx) {
 	s := c.srv
 	switch {
-	case !s.aof.open:
+	case !s.aof.open && !c.cfg.AppendOnly:
 		c.err(errNoLog)
 	case s.saving.partial:
 		c.err(errNotWhole)
-	case s.aof.keeper.rewriting:
+	case s.aof.keeper.rewriting, !s.aof.open && s.snapshot == nil: // which begins the file
 		c.err(errInRewrite)
 	case s.snapshot != nil || c.client.multi != nil:
 		s.askRewrite()

@@ -137,7 +137,7 @@ func infoPersistence(c *Ctx, t *infoText) {
 	t.field("loading", bit(s.loading.active))
 	t.field("async_loading", 0)
 	infoSaving(s, t)
-	t.field("aof_enabled", bit(s.effects.on))
+	t.field("aof_enabled", bit(c.cfg.AppendOnly)) // as soon as CONFIG SET has answered; that the file is begun follows
 	k := &s.aof.keeper
 	last, current := int64(-1), int64(-1)
 	if k.rewrites > 0 || k.err != nil {
@@ -147,7 +147,7 @@ func infoPersistence(c *Ctx, t *infoText) {
 		current = int64(time.Since(k.begun) / time.Second)
 	}
 	t.field("aof_rewrite_in_progress", bit(k.rewriting))
-	t.field("aof_rewrite_scheduled", bit(k.asked && !k.rewriting))
+	t.field("aof_rewrite_scheduled", bit((k.asked || c.cfg.AppendOnly && !s.aof.open && !s.loading.active) && !k.rewriting))
 	t.field("aof_last_rewrite_time_sec", last)
 	t.field("aof_current_rewrite_time_sec", current)
 	t.field("aof_last_bgrewrite_status", status(k.err == nil))

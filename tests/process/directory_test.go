@@ -95,7 +95,7 @@ func TestConfigSetDirMovesTheLock(t *testing.T) {
 
 	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "appendonly", "yes")))
 	require.Eventually(t, func() bool {
-		return strings.Contains(string(c.Do("INFO", "persistence")), "aof_enabled:1")
+		return strings.Contains(string(c.Do("INFO", "persistence")), "aof_rewrites:1")
 	}, 10*time.Second, 5*time.Millisecond)
 	third := t.TempDir()
 	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "dir", third)))
