@@ -45,7 +45,7 @@ type Client struct {
 	subs     *subscriptions // nil while there are none
 	multi    *transaction
 	watches  store.Watches
-	input    atomic.Int64 // bytes of a command that has not come whole, if they are many
+	input    atomic.Int64 // bytes of a command that has not come whole, or of what may not run yet
 	hasInput bool         // input is not 0; its own worker's
 	softFrom int64        // ns since when the output buffer has been over its soft limit; 0 = it is not
 }

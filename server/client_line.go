@@ -21,9 +21,10 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	if cl.multi != nil {
 		queued, queuedBytes = int64(cl.multi.count), cl.multi.size()
 	}
-	input := 0
+	noted := int(cl.input.Load())
+	input := noted
 	if cl == c.client { // the input buffers of others belong to their fronts
-		input = cl.conn.In.Buffered()
+		input = cl.conn.In.Offset() + cl.conn.In.Buffered() - c.worker.queue[c.worker.current].from
 	}
 	number("id", cl.id)
 	field("addr", cl.conn.Remote)
@@ -47,7 +48,7 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	number("obl", int64(cl.reply.Len()))
 	number("oll", 0)
 	number("omem", int64(cl.conn.Unsent()))
-	number("tot-mem", int64(input+cl.memory()))
+	number("tot-mem", int64(cl.memory()-noted+input))
 	field("events", "r")
 	field("cmd", cl.lastCommandName())
 	field("user", cl.user.Name())
@@ -74,14 +75,8 @@ func (cl *Client) memory() int {
 	return n + int(cl.input.Load())
 }
 
-// manyInput is from how many bytes on an unfinished command counts as its client's memory.
-const manyInput = 32 << 10
-
-// noteInput notes how much of an unfinished command has come. The client's own worker calls it, without the lock.
+// noteInput notes how much has come that is not run: an unfinished command, or what a client has sent that waits. The client's own worker calls it, without the lock.
 func (cl *Client) noteInput(n int) {
-	if n <= manyInput {
-		n = 0
-	}
 	cl.hasInput = n > 0
 	cl.input.Store(int64(n))
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"strconv"
 	"time"
+
+	"headgate/store"
 )
 
 // debugCommand has the parts of DEBUG that tests of clients need. It is off unless enable-debug-command says otherwise.
@@ -140,5 +142,14 @@ func (c *Ctx) debugObject() {
 		return
 	}
 	c.reply.Simple("Value at:0x0 refcount:1 encoding:" + e.Encoding() + " serializedlength:" + strconv.Itoa(e.MemoryUsage()) +
-		" lru:0 lru_seconds_idle:" + strconv.FormatInt(e.Idle(), 10))
+		" lru:" + strconv.FormatInt(c.accessClock(&e), 10) + " lru_seconds_idle:" + strconv.FormatInt(e.Idle(), 10))
+}
+
+// accessClock is when the key was last used, in the 24 bits of Redis's clock: seconds, or the minute of this look before the logarithmic
+// counter while uses are counted.
+func (c *Ctx) accessClock(e *store.Entry) int64 {
+	if c.srv.countsUses {
+		return (c.now/60_000&0xffff)<<8 | int64(e.Uses())
+	}
+	return (c.now/1000 - e.Idle()) & 0xffffff
 }

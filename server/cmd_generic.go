@@ -159,7 +159,7 @@ var genericCommands = []*Command{
 		Name: "unlink", Group: GroupGeneric, Since: "4.0.0", Complexity: "O(n) in the number of keys",
 		Summary: "Delete keys and return how many there were; the same as DEL here.",
 		Arity:   -2, Flags: Write | Fast, Keys: keys("RM DELETE", 1, -1, 1),
-		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: del,
+		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: unlink,
 	},
 	{
 		Name: "wait", Group: GroupGeneric, Since: "3.0.0", Complexity: "O(1)",
@@ -169,10 +169,22 @@ var genericCommands = []*Command{
 	},
 }
 
-func del(c *Ctx) {
+func del(c *Ctx) { c.delete(false) }
+
+// unlink is del, but values of many parts count as freed beside the command's own time, as in Redis.
+func unlink(c *Ctx) { c.delete(true) }
+
+// lazyParts is from how many parts on a value counts for lazyfreed_objects when UNLINK deletes it.
+const lazyParts = 65
+
+// delete deletes the keys among the arguments and sends how many there were.
+func (c *Ctx) delete(lazily bool) {
 	deleted := int64(0)
 	for i := 1; i < len(c.args); i++ {
 		if e, ok := c.db.Find(c.key(i), c.now); ok {
+			if lazily && e.Parts() >= lazyParts {
+				c.srv.stats.lazyFreed++
+			}
 			e.Delete()
 			c.notify(config.EventGeneric, "del", c.args[i])
 			deleted++

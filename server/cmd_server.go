@@ -126,7 +126,7 @@ func lolwut(c *Ctx) {
 func dbsize(c *Ctx) { c.reply.Int(int64(c.db.Len())) }
 
 func flushAll(c *Ctx) {
-	if c.flushType() {
+	if c.flushType(c.srv.keys.Stats().Keys) {
 		c.srv.invalidateAll()
 		c.srv.forgetSnapshot()
 		c.srv.keys.FlushAll()
@@ -139,18 +139,22 @@ func flushAll(c *Ctx) {
 }
 
 func flushDB(c *Ctx) {
-	if c.flushType() {
+	if c.flushType(c.db.Len()) {
 		c.srv.invalidateAll()
 		c.db.Flush()
 		c.ok()
 	}
 }
 
-// flushType checks the optional ASYNC or SYNC. Both free the memory at once: there is nothing to walk, so nothing to put off.
-func (c *Ctx) flushType() bool {
+// flushType checks the optional ASYNC or SYNC. Both free the memory at once: there is nothing to walk, so nothing to put off. Those keys
+// that go with ASYNC are counted.
+func (c *Ctx) flushType(keys int) bool {
 	if len(c.args) > 2 || (len(c.args) == 2 && !c.is(1, "ASYNC") && !c.is(1, "SYNC")) {
 		c.err(errSyntax)
 		return false
+	}
+	if len(c.args) == 2 && c.is(1, "ASYNC") {
+		c.srv.stats.lazyFreed += uint64(keys)
 	}
 	return true
 }

@@ -254,8 +254,8 @@ func TestClientsAreEvicted(t *testing.T) {
 // TestUnfinishedInputCounts has a client send the half of a long command.
 func TestUnfinishedInputCounts(t *testing.T) {
 	w := newClockClient(t)
-	half := encodeCommand("SET", "k", strings.Repeat("x", 10*manyInput))
-	for len(half) > 5*manyInput {
+	half := encodeCommand("SET", "k", strings.Repeat("x", 10*32<<10))
+	for len(half) > 5*32<<10 {
 		n := copy(w.conn.In.Space(&w.pool), half[:min(len(half), 4096)])
 		w.conn.In.Received(n)
 		half = half[n:]
@@ -263,5 +263,5 @@ func TestUnfinishedInputCounts(t *testing.T) {
 			w.worker.Batch(w.ready)
 		}
 	}
-	require.Greater(t, w.srv.clientMemory(), 4*manyInput)
+	require.Greater(t, w.srv.clientMemory(), 4*32<<10)
 }

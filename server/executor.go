@@ -172,7 +172,7 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 		}
 		args, ok, err := conn.In.Next(w.args, limits)
 		if !ok && err == nil {
-			if n := conn.In.Buffered(); n > manyInput || cl.hasInput {
+			if n := conn.In.Buffered(); n > 0 || cl.hasInput {
 				cl.noteInput(n)
 			}
 			return false
@@ -295,7 +295,7 @@ func (w *worker) rewind(p *parsed) {
 	if n > w.ctx.cfg.ClientQueryBufferLimit {
 		conn.CloseNow() // it keeps sending what may not run yet
 	}
-	if n > manyInput || p.client.hasInput {
+	if n > 0 || p.client.hasInput {
 		p.client.noteInput(n)
 	}
 }

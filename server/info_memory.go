@@ -109,5 +109,5 @@ func infoMemory(c *Ctx, t *infoText) {
 	t.field("mem_allocator", "arena+"+runtime.Version())
 	t.field("active_defrag_running", 0)
 	t.field("lazyfree_pending_objects", 0)
-	t.field("lazyfreed_objects", 0)
+	t.field("lazyfreed_objects", c.srv.stats.lazyFreed)
 }

@@ -31,6 +31,8 @@ type statistics struct {
 
 	decisions [leaseAlgorithm + 1]decisions // by algorithm
 
+	lazyFreed uint64 // values that were freed by commands that ask for that to happen beside them
+
 	batches    uint64    // executed
 	batchNs    int64     // that these took, estimated as the time of commands is
 	batchTimes histogram // the same

@@ -26,6 +26,28 @@ func (e *Entry) MemoryUsage() int {
 	return n
 }
 
+// Parts is how many pieces the value consists of, as far as it grows with them: 1 for one that is in one block.
+func (e *Entry) Parts() int {
+	if !e.rec.enc.isObject() {
+		return 1
+	}
+	switch o := e.object().(type) {
+	case *hashTable:
+		return o.fields.len()
+	case *setTable:
+		return o.members.len()
+	case *zsetTree:
+		return o.len()
+	case *zsetLog:
+		return o.len()
+	case *chunkedList:
+		return o.chunks
+	case *streamValue:
+		return len(o.nodes)
+	}
+	return 1
+}
+
 // Used is the number of bytes that keys and values take up, with what it takes to find them. It is kept up to date by every change, so
 // that asking costs little.
 func (ks *Keyspace) Used() uint64 {
