@@ -20,8 +20,6 @@ var (
 	floodRedis = flag.Bool("flood.redis", true, "measure redis-server as well")
 )
 
-const redisFactor = 1.5 // a PING may take so many times what it takes on redis-server
-
 // floodRow is a line of the table.
 type floodRow struct {
 	name           string
@@ -120,7 +118,12 @@ func judge(f *flood.Flood, row floodRow) string {
 		pause = flood.DefaultPause
 	}
 	if row.compared {
-		pause = max(pause, time.Duration(redisFactor*float64(row.redis.Pings.P999)))
+		factor := flood.DefaultFactor
+		if f.Factor > 0 {
+			factor = f.Factor
+			row.memory = max(row.memory, int64(factor*float64(row.redis.Growth())))
+		}
+		pause = max(pause, time.Duration(factor*float64(row.redis.Pings.P999)))
 	}
 	if r.Pings.P999 > pause {
 		add("PING p99.9 %v, above %v", ms(r.Pings.P999), ms(pause))

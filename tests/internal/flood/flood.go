@@ -62,12 +62,17 @@ type Flood struct {
 	Back time.Duration
 	// Pause is what PING may take at p99.9 whatever redis-server takes; 0 stands for DefaultPause.
 	Pause time.Duration
+	// Factor is how many times redis-server's PING and memory the server may take; 0 stands for DefaultFactor of PING alone.
+	Factor float64
 	// Alone marks a flood that has headgate's own commands or directives in it, which redis-server does not know.
 	Alone bool
 }
 
 // DefaultPause is what a PING may take at p99.9 during a flood, unless redis-server takes two thirds of it itself.
 const DefaultPause = 100 * time.Millisecond
+
+// DefaultFactor is how many times what a PING takes on redis-server it may take.
+const DefaultFactor = 1.5
 
 // Do runs one command and fails on an error reply.
 type Do func(args ...string) (harness.Value, error)

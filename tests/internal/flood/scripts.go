@@ -43,7 +43,7 @@ var scripts = []Flood{
 		Memory: bytes(512 * mib),
 	},
 	{
-		Name: "restore", Own: []string{"--enable-restore-command", "local"}, Conns: same(1), Attack: restoreBomb,
+		Name: "restore", Factor: 2, Own: []string{"--enable-restore-command", "local"}, Conns: same(1), Attack: restoreBomb,
 		Memory: func(s Size) int64 { return int64(s.of(512, 1024)) * mib }, // of the whole one, twice what redis-server takes for one
 	},
 }
