@@ -169,10 +169,10 @@ func (s *Server) closeForOutput(cl *Client, unsent int) {
 }
 
 // limitReplies has a client's replies keep to its limit while they are made. Its own worker calls it before it runs the client's commands.
-func (s *Server) limitReplies(cl *Client) {
-	hard := s.config.Get().OutputLimits.Normal.Hard
+func (c *Ctx) limitReplies(cl *Client) {
+	hard := c.cfg.OutputLimits.Normal.Hard
 	if cl.subs != nil {
-		hard = s.config.Get().OutputLimits.PubSub.Hard
+		hard = c.cfg.OutputLimits.PubSub.Hard
 	}
 	if hard > 0 {
 		hard = max(hard-cl.conn.Staged(), 1)

@@ -244,7 +244,7 @@ func (w *worker) execute() {
 			current.conn.Begin()
 			current.seen = c.srv.clock.Mono()
 			c.client, c.reply = current, current.reply
-			s.limitReplies(current)
+			c.limitReplies(current)
 			if current != w.runs {
 				w.runs, w.spent = current, 0
 			}

@@ -241,9 +241,15 @@ const bulkOverhead = headerMax + len("\r\n")
 
 // Bulk appends a bulk string.
 func (w *Writer) Bulk(value []byte) {
-	if w.room(bulkOverhead + len(value)) {
-		w.buf = redcon.AppendBulk(w.buf, value)
+	if !w.room(bulkOverhead + len(value)) {
+		return
 	}
+	if !w.short('$', int64(len(value))) {
+		w.buf = redcon.AppendBulk(w.buf, value)
+		return
+	}
+	w.buf = append(w.buf, value...)
+	w.buf = append(w.buf, '\r', '\n')
 }
 
 // BulkString appends a bulk string.
