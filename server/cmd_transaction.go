@@ -41,17 +41,18 @@ func (t *transaction) add(c *Ctx) {
 	for _, a := range c.args {
 		size += queuedLength + len(a)
 	}
-	t.reserve(size)
-	t.data = binary.LittleEndian.AppendUint32(t.data, uint32(c.cmd.id))
-	t.data = binary.LittleEndian.AppendUint32(t.data, uint32(len(c.args)))
-	hashed := byte(0)
+	block := t.reserve(size)
+	binary.LittleEndian.PutUint32(block, uint32(c.cmd.id))
+	binary.LittleEndian.PutUint32(block[4:], uint32(len(c.args)))
+	block[8] = 0
 	if c.hashed {
-		hashed = 1
+		block[8] = 1
 	}
-	t.data = binary.LittleEndian.AppendUint64(append(t.data, hashed), c.hash)
+	binary.LittleEndian.PutUint64(block[9:], c.hash)
+	block = block[queuedHead:]
 	for _, a := range c.args {
-		t.data = binary.LittleEndian.AppendUint32(t.data, uint32(len(a)))
-		t.data = append(t.data, a...)
+		binary.LittleEndian.PutUint32(block, uint32(len(a)))
+		block = block[queuedLength+copy(block[queuedLength:], a):]
 	}
 	t.count++
 	t.writes = t.writes || c.srv.mayWrite(c.client, c.cmd, c.args)
@@ -59,12 +60,21 @@ func (t *transaction) add(c *Ctx) {
 	t.wantsDisk = t.wantsDisk || c.cmd.wantsDisk()
 }
 
-// reserve makes room for n more bytes. A queue that is small is the Go heap's, and kept for the next transaction.
-func (t *transaction) reserve(n int) {
+// reserve adds n bytes to the block and returns them. A queue that is small is the Go heap's, and kept for the next transaction.
+func (t *transaction) reserve(n int) []byte {
+	held := len(t.data)
+	if held+n > cap(t.data) {
+		t.grow(n)
+	}
+	t.data = t.data[:held+n]
+	return t.data[held:]
+}
+
+// grow makes room for n more bytes.
+func (t *transaction) grow(n int) {
 	held := len(t.data)
 	need := held + n
 	switch {
-	case need <= cap(t.data):
 	case need <= spareTransactionMax:
 		t.data = slices.Grow(t.data, n)
 	case t.large:
@@ -76,17 +86,19 @@ func (t *transaction) reserve(n int) {
 	}
 }
 
-// next reads the command at the start of queue, and returns what follows it. Its arguments are appended to own.
-func (t *transaction) next(queue []byte, own [][]byte) (id, hash uint64, hashed bool, args [][]byte, rest []byte) {
-	id, n := uint64(binary.LittleEndian.Uint32(queue)), binary.LittleEndian.Uint32(queue[4:])
-	hashed, hash = queue[8] == 1, binary.LittleEndian.Uint64(queue[9:])
+// next makes the command at the start of queue the one that is to be run, and returns what follows it. Its arguments are put into own.
+func (c *Ctx) next(queue []byte, own [][]byte) (args [][]byte, rest []byte) {
+	c.cmd = c.srv.commands.all[binary.LittleEndian.Uint32(queue)]
+	n := binary.LittleEndian.Uint32(queue[4:])
+	c.known = known{hash: binary.LittleEndian.Uint64(queue[9:]), hashed: queue[8] == 1}
 	queue = queue[queuedHead:]
-	for range n {
+	for ; n > 0; n-- {
 		end := queuedLength + int(binary.LittleEndian.Uint32(queue))
 		own = append(own, queue[queuedLength:end:end])
 		queue = queue[end:]
 	}
-	return id, hash, hashed, own, queue
+	c.args, c.failed = own, false
+	return own, queue
 }
 
 // reset empties the queue and keeps its memory if that is little.
@@ -232,10 +244,7 @@ func (c *Ctx) runQueue(t *transaction) {
 	own := c.srv.queuedArgs
 	c.reply.Array(t.count)
 	for queue := t.data; len(queue) > 0; {
-		var id uint64
-		c.known = known{}
-		id, c.hash, c.hashed, own, queue = t.next(queue, own[:0])
-		c.cmd, c.args, c.failed = c.srv.commands.all[id], own, false
+		own, queue = c.next(queue, own[:0])
 		c.db = c.client.db
 		if c.client.guarded {
 			if refusal := c.queuedRefusal(); refusal != "" {
