@@ -161,3 +161,19 @@ func TestClientsShareACeiling(t *testing.T) {
 	require.False(t, small.conn.Closing())
 	require.LessOrEqual(t, srv.buffers.Used(), int64(23<<20))
 }
+
+// TestCutTransactionSkipsWhatOnlyAnswers: once nobody gets the answers of a transaction, its commands that change something are run, and no
+// others.
+func TestCutTransactionSkipsWhatOnlyAnswers(t *testing.T) {
+	w := newWorkerClientOf(t, New(config.NewLive(withOutputLimit(1<<20)), Options{}))
+	w.drainTurns(encodeCommand("SET", "k", strings.Repeat("v", 1<<19)))
+	w.drainTurns([]byte("MULTI\r\nGET k\r\nGET k\r\nGET k\r\n" + strings.Repeat("GET k\r\nCOMMAND\r\n", 100) + "SELECT 1\r\nINCR n\r\nEXEC\r\n"))
+	require.True(t, w.conn.Closing())
+	calls := func(name string) uint64 {
+		return uint64(w.srv.stats.commands[w.srv.commands.lookup([]byte(name)).id].calls)
+	}
+	require.Less(t, calls("GET"), uint64(5))
+	require.Zero(t, calls("COMMAND"))
+	other := newWorkerClientOf(t, w.srv)
+	require.Equal(t, "+OK\r\n$1\r\n1\r\n", string(other.run([]byte("SELECT 1\r\nGET n\r\n"))), "in the database that the transaction chose")
+}

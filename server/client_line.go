@@ -63,7 +63,7 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 func (cl *Client) memory() int {
 	n := max(cl.reply.Cap(), cl.conn.Unsent())
 	if cl.multi != nil {
-		n += cl.multi.memory()
+		n += cl.multi.size()
 	}
 	if cl.blocked != nil {
 		n += cl.blocked.held

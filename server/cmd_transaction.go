@@ -26,11 +26,9 @@ const (
 	queuedLength = 4             // of an argument
 )
 
-// size is what the queue counts towards client-query-buffer-limit, in bytes.
+// size is what the queue counts towards client-query-buffer-limit and takes up in memory, in bytes: of a block outside the heap, what was not
+// written to costs nothing.
 func (t *transaction) size() int { return len(t.data) }
-
-// memory returns the bytes that the queue takes up.
-func (t *transaction) memory() int { return cap(t.data) }
 
 // add copies the context's command into the queue.
 func (t *transaction) add(c *Ctx) {
@@ -245,6 +243,9 @@ func (c *Ctx) runQueue(t *transaction) {
 	c.reply.Array(t.count)
 	for queue := t.data; len(queue) > 0; {
 		own, queue = c.next(queue, own[:0])
+		if c.reply.Over() && c.cmd.onlyAnswers() {
+			continue // nobody gets the answer
+		}
 		c.db = c.client.db
 		if c.client.guarded {
 			if refusal := c.queuedRefusal(); refusal != "" {

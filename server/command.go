@@ -391,6 +391,11 @@ const (
 	nameSlots     = 1024 // several times the number of commands, so that probes stay short
 )
 
+// onlyAnswers reports whether a command changes nothing but its reply: neither data nor the server nor its client.
+func (c *Command) onlyAnswers() bool {
+	return c.Flags&ReadOnly != 0 || c.Flags&(Write|MayReplicate|Admin|NoScript|PubSub) == 0 && c.Group != GroupConnection
+}
+
 // newRegistry builds the table from the groups' declarations, and panics on a declaration that cannot be right: such a
 // mistake must not ship.
 func newRegistry(groups ...[]*Command) *registry {

@@ -59,6 +59,7 @@ func (s *Server) cron() time.Duration {
 	if now >= due.sample {
 		s.watchMemory()
 		s.evictClients(now)
+		s.giveBack(s.clock.Mono())
 		s.keys.AgeSlice(s.keys.Stats().Keys/ageRound + ageVisits)
 		traffic := s.traffic()
 		s.stats.sample(s.clock.Mono(), traffic.BytesIn, traffic.BytesOut)

@@ -294,15 +294,20 @@ func (s *Server) evictClients(now int64) {
 		return
 	}
 	s.memory.evictedAt = now
-	used := uint64(s.clientMemory() - s.remains.bytes) // what remains of those that are gone nobody else has to make up for
-	if used <= limit {
-		return
-	}
+	used := uint64(0) // what remains of those that are gone or go already nobody else has to make up for
 	largest := make([]sizedClient, 0, len(s.clients.list))
 	for _, cl := range s.clients.list {
-		if !cl.noEvict && !cl.conn.Closing() {
-			largest = append(largest, sizedClient{cl, uint64(cl.memory())})
+		if cl.conn.Closing() {
+			continue
 		}
+		size := uint64(cl.memory())
+		used += size
+		if !cl.noEvict {
+			largest = append(largest, sizedClient{cl, size})
+		}
+	}
+	if used <= limit {
+		return
 	}
 	slices.SortFunc(largest, func(a, b sizedClient) int { return cmp.Compare(b.size, a.size) })
 	for _, cl := range largest {

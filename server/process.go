@@ -17,12 +17,14 @@ const (
 	metricHeapReleased = "/memory/classes/heap/released:bytes"
 	metricHeapUnused   = "/memory/classes/heap/unused:bytes"
 	metricTotal        = "/memory/classes/total:bytes"
+	metricLive         = "/gc/heap/live:bytes"
+	metricCycles       = "/gc/cycles/total:gc-cycles"
 )
 
 // heapMetrics are those that MEMORY MALLOC-STATS shows.
-var heapMetrics = []string{metricHeapObjects, metricHeapUnused, "/memory/classes/heap/free:bytes", metricHeapReleased, "/memory/classes/heap/stacks:bytes", metricTotal, "/gc/heap/live:bytes"}
+var heapMetrics = []string{metricHeapObjects, metricHeapUnused, "/memory/classes/heap/free:bytes", metricHeapReleased, "/memory/classes/heap/stacks:bytes", metricTotal, metricLive}
 
-// runtimeMetric returns one of the runtime's byte counts.
+// runtimeMetric returns one of the runtime's counts.
 func runtimeMetric(name string) uint64 {
 	sample := [1]metrics.Sample{{Name: name}}
 	metrics.Read(sample[:])

@@ -92,7 +92,8 @@ type Server struct {
 	hindered        bool   // one of unwritable, busy and loading is set
 	warnedOfBrowser int64  // ns, when the log last told of one
 
-	memory memoryLimit
+	memory  memoryLimit
+	garbage garbage
 
 	limits, unauthLimits atomic.Pointer[resp.Limits]
 	buffers              resp.Buffers
@@ -132,6 +133,7 @@ type Options struct {
 
 	Memory       uint64            // bytes that the process may have, see MemoryLimit; 0 = as many as there are
 	SetHeapLimit func(bytes int64) // has the Go heap keep to a limit, as runtime/debug.SetMemoryLimit does
+	FreeMemory   func()            // collects garbage and gives memory back to the system, as runtime/debug.FreeOSMemory does
 	Inherited    []net.Listener    // listeners that somebody else has opened, for plain connections
 	Ready        func()            // called once, when the data are loaded
 	InheritedTLS []net.Listener    // the same for TLS
@@ -172,6 +174,7 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.DB(0).Follow([]byte(policiesKey))
 	s.scripts = newScripts(s)
 	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
+	s.garbage.free = o.FreeMemory
 	s.started, s.startMemory = s.clock.Read(), runtimeMetric(metricHeapObjects)
 	s.startedMono = s.clock.Mono()
 	s.saving.last, s.saving.lastMono = s.started, s.startedMono

@@ -48,7 +48,7 @@ func (p program) serve(args []string) error {
 	signals := make(chan os.Signal, maxPendingSignals)
 	signal.Notify(signals, syscall.SIGHUP)
 	srv := server.New(live, server.Options{
-		Log: log, Memory: server.MemoryLimit(), SetHeapLimit: heapLimiter(),
+		Log: log, Memory: server.MemoryLimit(), SetHeapLimit: heapLimiter(), FreeMemory: debug.FreeOSMemory,
 		Inherited: inherited.plain, InheritedTLS: inherited.secure, Ready: func() { manager.tell("READY=1") },
 	})
 	if err := srv.Listen(); err != nil {

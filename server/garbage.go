@@ -1,0 +1,53 @@
+package server
+
+import (
+	"time"
+)
+
+const (
+	giveBackPeriod = time.Second      // how often it is looked whether there is garbage to give back
+	giveBackPause  = 10 * time.Second // how long no collection has run before one is asked for
+	giveBackLeast  = 16 << 20         // bytes of garbage for which that is done, and
+	giveBackPart   = 8                // the part of the heap that it has to be
+)
+
+// garbage is what the Go heap holds beside what is in use. After a load the collector has no reason to run: with gc-percent 400 the heap
+// may stay five times as large as what is in it for minutes. The executor's lock guards it.
+type garbage struct {
+	free   func() // gives it back; nil: it stays
+	busy   bool   // free is running
+	looked int64  // ns, when it was looked last
+	cycles uint64 // collections until then
+	since  int64  // ns, when that number was first seen
+	kept   uint64 // bytes that the heap had left after the last time
+}
+
+// giveBack has the heap's garbage collected, and its memory given back to the system, once nothing else has done so for a while. It costs
+// those who are served a part of one processor for as long as marking what is in use takes.
+func (s *Server) giveBack(mono int64) {
+	g := &s.garbage
+	if g.free == nil || mono-g.looked < int64(giveBackPeriod) {
+		return
+	}
+	g.looked = mono
+	if cycles := runtimeMetric(metricCycles); cycles != g.cycles {
+		g.cycles, g.since = cycles, mono
+	}
+	if mono-g.since < int64(giveBackPause) || g.busy {
+		return
+	}
+	held := runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased)
+	least := max(runtimeMetric(metricLive), g.kept)
+	if held < least+max(giveBackLeast, least/giveBackPart) {
+		return
+	}
+	g.busy = true
+	g.kept = 0
+	go func() {
+		g.free()
+		s.Lock()
+		defer s.Unlock()
+		g.kept = runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased)
+		g.busy = false
+	}()
+}

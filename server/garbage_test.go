@@ -1,0 +1,59 @@
+package server
+
+import (
+	"runtime"
+	rtdebug "runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/config"
+)
+
+var garbageSink []byte
+
+// TestGarbageIsGivenBack: what a load has left in the heap goes back once no collection has run for a while, and then not again until there
+// is more of it.
+func TestGarbageIsGivenBack(t *testing.T) {
+	freed := make(chan struct{}, 10)
+	srv := New(config.NewLive(unsaved()), Options{FreeMemory: func() {
+		rtdebug.FreeOSMemory()
+		freed <- struct{}{}
+	}})
+	defer srv.keys.Close()
+	defer rtdebug.SetGCPercent(rtdebug.SetGCPercent(-1)) // no collection but those that are asked for
+	look := func(at time.Duration) int {
+		srv.Lock()
+		srv.giveBack(int64(at))
+		busy := srv.garbage.busy
+		srv.Unlock()
+		if busy {
+			require.Eventually(t, func() bool {
+				srv.Lock()
+				defer srv.Unlock()
+				return !srv.garbage.busy
+			}, 10*time.Second, time.Millisecond)
+		}
+		n := len(freed)
+		for range n {
+			<-freed
+		}
+		return n
+	}
+	litter := func() {
+		for range 64 {
+			garbageSink = make([]byte, 4<<20)
+		}
+		garbageSink = nil
+	}
+	runtime.GC()
+	litter()
+	require.Zero(t, look(1*time.Second))
+	require.Zero(t, look(giveBackPause/2), "a collection may come by itself")
+	require.Equal(t, 1, look(giveBackPause+2*time.Second))
+	require.Zero(t, look(giveBackPause+3*time.Second), "one has just run")
+	require.Zero(t, look(3*giveBackPause), "nothing is left to give back")
+	litter()
+	require.Equal(t, 1, look(5*giveBackPause))
+}
