@@ -12,6 +12,9 @@ const (
 	turnReplies = 64 << 10
 	// turnTime is how long commands of a connection may take together before the next one waits.
 	turnTime = int64(time.Millisecond)
+	// batchTime is how long the commands of one iteration may take together, as far as they are timed: connections that it has not come to
+	// by then are left over, so that somebody who comes meanwhile waits for no more than that.
+	batchTime = int64(10 * time.Millisecond)
 	// carriedTime is for how long the connections that were left over by earlier iterations are served in one.
 	carriedTime = 2 * time.Millisecond
 )

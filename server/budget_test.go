@@ -177,3 +177,31 @@ func TestCutTransactionSkipsWhatOnlyAnswers(t *testing.T) {
 	other := newWorkerClientOf(t, w.srv)
 	require.Equal(t, "+OK\r\n$1\r\n1\r\n", string(other.run([]byte("SELECT 1\r\nGET n\r\n"))), "in the database that the transaction chose")
 }
+
+// TestBatchIsBoundedInTime: connections that a batch of slow commands has no time for are left over, though none of them was before, and
+// so nobody who comes next waits for all of them.
+func TestBatchIsBoundedInTime(t *testing.T) {
+	w := newWorkerClient(t)
+	slow := encodeCommand("EVAL", "for i = 1, 2000000 do end return 1", "0")
+	var all []*netpoll.Conn
+	for range 30 {
+		conn := netpoll.Detached("127.0.0.1:1", "127.0.0.1:2", false)
+		w.worker.Opened(conn)
+		t.Cleanup(func() { w.worker.Closed(conn) })
+		conn.In.Received(copy(conn.In.Space(&w.pool), slow))
+		all = append(all, conn)
+	}
+	require.Equal(t, len(all), w.worker.Batch(all), "none of them was left over before")
+	served, postponed := 0, 0
+	for _, conn := range all {
+		if conn.Out.Len() > 0 {
+			served++
+		}
+		if conn.TakePostponed() {
+			postponed++
+		}
+	}
+	require.Positive(t, served)
+	require.Positive(t, postponed)
+	require.Equal(t, len(all), served+postponed)
+}

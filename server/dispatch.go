@@ -208,6 +208,7 @@ func (c *Ctx) runTimed(stats *commandStats, estimate bool) {
 		calls = timedEvery
 	}
 	c.worker.spent += took
+	c.worker.busy += took
 	stats.ns += took * int64(calls)
 	if c.cfg.LatencyTracking {
 		if stats.times == nil {

@@ -43,6 +43,7 @@ type worker struct {
 	taken    int       // commands parsed of the connection whose turn it is
 	runs     *Client   // whose commands were run last
 	spent    int64     // ns that they took in this turn, as far as they were timed
+	busy     int64     // the same of all connections in this batch
 	ended    *Client   // whose turn is over, although it may have more commands in the batch
 	lateFrom time.Time // since when this batch has served connections that were left over; zero: not yet
 
@@ -107,9 +108,17 @@ func (w *worker) Tick() time.Duration {
 
 // Batch implements netpoll.Worker.
 func (w *worker) Batch(ready []*netpoll.Conn) (served int) {
-	w.taken, w.runs, w.ended, w.lateFrom = 0, nil, nil, time.Time{}
+	w.taken, w.busy, w.runs, w.ended, w.lateFrom = 0, 0, nil, nil, time.Time{}
 	i := 0
-	for i < len(ready) && !w.late(ready[i]) {
+	for i < len(ready) {
+		if w.late(ready[i]) {
+			if ready[i].Carried() {
+				break
+			}
+			ready[i].Postpone()
+			i, w.taken = i+1, 0
+			continue
+		}
 		w.count, w.args = 0, w.args[:0]
 		for i < len(ready) && w.count < batchCommands {
 			if more := w.parse(ready[i]); more {
@@ -135,10 +144,11 @@ func (w *worker) Batch(ready []*netpoll.Conn) (served int) {
 	return i
 }
 
-// late reports whether a connection was left over by an earlier iteration, and this one has no time left for such.
+// late reports whether this iteration has no time left for a connection. Of those that were left over by earlier ones, one is served in
+// any case.
 func (w *worker) late(conn *netpoll.Conn) bool {
 	if !conn.Carried() {
-		return false
+		return w.busy > batchTime
 	}
 	if w.lateFrom.IsZero() {
 		w.lateFrom = time.Now()
