@@ -165,7 +165,11 @@ func (s *Server) checkOutput(cl *Client) {
 
 func (s *Server) closeForOutput(cl *Client, unsent int) {
 	s.stats.outputLimited++
-	s.log.Warn("client closed: its replies exceed client-output-buffer-limit", "client", cl.id, "addr", cl.conn.Remote, "unsent", unsent)
+	args := []any{"client", cl.id, "addr", cl.conn.Remote, "unsent", unsent}
+	if cl.reply.Over() {
+		args = append(args, "why", "the reply that was being made would have exceeded it")
+	}
+	s.log.Warn("client closed: its replies exceed client-output-buffer-limit", args...)
 	cl.conn.CloseNow()
 }
 

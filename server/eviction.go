@@ -84,7 +84,7 @@ func (s *Server) limitMemory(cfg *config.Config) {
 	}
 	if used := s.usedMemory(); used > m.max && !s.loading.active {
 		s.log.Warn("more memory is in use than maxmemory allows; keys go or writes are refused, as maxmemory-policy says",
-			"maxmemory", m.max, "used", used, "policy", policy)
+			"maxmemory", m.max, "used", used, "policy", policy.String())
 		m.evicting = m.evict
 		s.soon()
 	}
@@ -314,7 +314,7 @@ func (s *Server) evictClients(now int64) {
 		if used <= limit {
 			return
 		}
-		s.log.Info("client closed: clients take up more than maxmemory-clients", "client", cl.id, "addr", cl.conn.Remote, "bytes", cl.size)
+		s.log.Warn("client closed: clients take up more than maxmemory-clients", "client", cl.id, "addr", cl.conn.Remote, "bytes", cl.size)
 		used -= min(cl.size, used)
 		s.stats.evictedClients++
 		cl.conn.CloseNow()

@@ -217,7 +217,7 @@ var directives = []*Directive{
 	},
 	{
 		Name: "maxmemory-clients", Group: Memory, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "Bytes that all clients' buffers may take up together before the largest clients are closed, but for those that have asked for CLIENT NO-EVICT; or a share of maxmemory. 0 means 20 % of the memory that the container, the process's own limits or the machine allows.",
+		Summary: "Bytes, or a share of maxmemory, that the buffers of all clients may take up together. Beyond that the largest clients are closed; clients with CLIENT NO-EVICT ON stay. 0 means 20 % of the memory that the container, the process's own limits or the machine allows.",
 		kind:    memoryOrShare(func(c *Config) *int { return &c.MaxMemoryClients }),
 	},
 	{
