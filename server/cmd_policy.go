@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -73,7 +72,7 @@ const (
 // policies finds limits by their names without parsing them at each call.
 type policies struct {
 	fixed   map[string]*knownPolicy // of the configuration
-	parsed  map[string]*knownPolicy // of the hash; nil for a name that it has not, or that does not parse
+	parsed  map[string]*knownPolicy // of the hash; nil for a name that it has not, or that does not parse; only names that a policy may have
 	changes uint64                  // of the hash, when parsed was begun
 	counts  policyCounts
 }
@@ -98,6 +97,9 @@ func (c *Ctx) policy(name []byte) (p *knownPolicy, err error) {
 	}
 	if p, found := known.parsed[string(name)]; found {
 		return p, nil
+	}
+	if policy.CheckName(name) != nil {
+		return nil, nil // strangers choose such a name, as long as they like: it is not looked up and not remembered
 	}
 	h, err := c.policiesHash()
 	if err != nil {
@@ -224,4 +226,4 @@ func policyList(c *Ctx) {
 }
 
 // errUnknownPolicy sends the error for a policy that does not exist.
-func (c *Ctx) errUnknownPolicy(name []byte) { c.err(oneLine(fmt.Sprintf(errNoPolicy, name))) }
+func (c *Ctx) errUnknownPolicy(name []byte) { c.errf(errNoPolicy, policy.Shown(name)) }

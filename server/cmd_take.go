@@ -140,7 +140,7 @@ func (c *Ctx) takePolicies(pairs []takenPair) bool {
 		pairs[i].key = c.key(3 + 2*i)
 		for _, other := range pairs[:i] {
 			if other.key.Hash == pairs[i].key.Hash && bytes.Equal(other.key.Name, pairs[i].key.Name) {
-				c.errf(errDuplicateKey, other.key.Name)
+				c.errf(errDuplicateKey, policy.Shown(other.key.Name))
 				return false
 			}
 		}

@@ -89,10 +89,16 @@ func (r *rateSampler) average() float64 {
 // maxErrorCodes bounds how many different codes are counted, so that a flood of made-up ones costs no memory.
 const maxErrorCodes = 128
 
+// maxErrorCode is the longest code that is counted by itself, in bytes. Redis looks no further either.
+const maxErrorCode = 32
+
 // countError counts an error reply by its code, which is its first word.
 func (s *statistics) countError(text string) {
 	s.errorReplies++
 	code, _, _ := strings.Cut(text, " ")
+	if len(code) > maxErrorCode { // a script can make up any
+		code = "ERR"
+	}
 	n, known := s.errorCodes[code]
 	if !known {
 		if s.errorCodes == nil {

@@ -1,6 +1,9 @@
 package acl
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Context is how a call that was denied came about.
 type Context uint8
@@ -36,11 +39,12 @@ const (
 	groupedAmong  = 10     // newest entries that are looked at for one that is alike
 	maxEntries    = 100_000
 	maxObject     = 1_024 // bytes that are kept of an object and of a user's name
+	maxClient     = 2_048 // bytes that are kept of a client's line: it has three names that the client chooses
 )
 
 // Add notes a denial: in the entry of one like it, or in a new one. The oldest entries beyond most are dropped.
 func (l *Log) Add(e LogEntry, most int) {
-	e.Object, e.User = e.Object[:min(len(e.Object), maxObject)], e.User[:min(len(e.User), maxObject)]
+	e.Object, e.User, e.Client = shorten(e.Object, maxObject), shorten(e.User, maxObject), shorten(e.Client, maxClient)
 	e.Count = 1
 	for i, known := range l.entries[:min(len(l.entries), groupedAmong)] {
 		apart := max(e.AtMs-known.AtMs, known.AtMs-e.AtMs)
@@ -54,6 +58,14 @@ func (l *Log) Add(e LogEntry, most int) {
 	if most = min(most, maxEntries); len(l.entries) > most {
 		l.entries = slices.Delete(l.entries, most, len(l.entries))
 	}
+}
+
+// shorten returns the beginning of a text. The rest is not kept in memory by it.
+func shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.Clone(text[:most])
 }
 
 // Newest returns up to n entries, the newest first.

@@ -53,4 +53,4 @@ func durationUnit(b []byte) int64 {
 	return 0
 }
 
-func durationError(b []byte) error { return Error(fmt.Sprintf("ERR invalid duration '%s'", b)) }
+func durationError(b []byte) error { return Error(fmt.Sprintf("ERR invalid duration '%s'", Shown(b))) }

@@ -266,7 +266,7 @@ func ParseText(words [][]byte) (p Policy, text string, err error) {
 		a = parseAlgorithm(words[0])
 	}
 	if a == 0 {
-		return p, "", Error(fmt.Sprintf("ERR unknown algorithm '%s'", slices.Concat(words[:min(len(words), 1)]...)))
+		return p, "", Error(fmt.Sprintf("ERR unknown algorithm '%s'", Shown(slices.Concat(words[:min(len(words), 1)]...))))
 	}
 	if err = Parse(&p, nil, a, words[1:]); err != nil {
 		return p, "", err
@@ -329,6 +329,12 @@ func CheckName(name []byte) error {
 	}
 	return nil
 }
+
+// maxShown is how much of a wrong word an error repeats, in bytes.
+const maxShown = 128
+
+// Shown is as much of a wrong word as an error repeats.
+func Shown(word []byte) []byte { return word[:min(len(word), maxShown)] }
 
 // is reports whether b is word in any case. word is in upper case.
 func is(b []byte, word string) bool {

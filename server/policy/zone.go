@@ -62,4 +62,6 @@ func isZoneName(name []byte) bool {
 	return previous != '/'
 }
 
-func zoneError(name []byte) error { return Error(fmt.Sprintf("ERR unknown time zone '%s'", name)) }
+func zoneError(name []byte) error {
+	return Error(fmt.Sprintf("ERR unknown time zone '%s'", Shown(name)))
+}

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// heapLive returns the bytes that live objects take up.
+func heapLive() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
+
+// TestUnknownPolicyNamesAreNotKept: names that no policy can have cost nothing once the call has been answered, and the answer repeats
+// little of them.
+func TestUnknownPolicyNamesAreNotKept(t *testing.T) {
+	const calls, size = 400, 15_000
+	for _, tc := range []struct{ name, begin, fill string }{
+		{"too long", "", "p"},
+		{"other characters", "", "\xff"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newClockClient(t)
+			fill := strings.Repeat(tc.fill, size)
+			w.ask("RL.TAKE", "1", "none", "k")
+			before := heapLive()
+			for i := range calls {
+				require.Less(t, len(w.ask("RL.TAKE", "1", strconv.Itoa(i)+fill, "k")), 200)
+			}
+			require.Less(t, heapLive()-before, calls*size/10)
+			kept := 0
+			for name := range w.srv.policies.parsed {
+				kept += len(name)
+			}
+			require.LessOrEqual(t, kept, len("none"))
+		})
+	}
+}
+
+// TestErrorsRepeatLittleOfAWrongWord: no word that a client sends to a limiter comes back whole if it is long.
+func TestErrorsRepeatLittleOfAWrongWord(t *testing.T) {
+	w := newClockClient(t)
+	long := strings.Repeat("w", 7_000)
+	require.Equal(t, "OK", w.call("RL.POLICY SET p UNLIMITED"))
+	for _, words := range [][]string{
+		{"RL.TAKE", "1", long, "k"},
+		{"RL.TAKE", "2", "p", long, "p", long},
+		{"RL.FIXED", "k", "5", long},
+		{"RL.FIXED", "k", "5", "MONTH", "TZ", long},
+		{"RL.POLICY", "SET", "q", long, "5"},
+		{"RL.POLICY", "SET", long, "UNLIMITED"},
+	} {
+		answer := w.ask(words...)
+		require.Contains(t, answer, "ERR ")
+		require.Less(t, len(answer), 200)
+	}
+}
+
+// TestDeniedNamesAreNotKeptWhole: ACL LOG keeps no more of names than its limits, whatever length they had.
+func TestDeniedNamesAreNotKeptWhole(t *testing.T) {
+	const calls, size = 400, 15_000
+	w := newClockClient(t)
+	w.ask("AUTH", "nobody", "x")
+	fill := strings.Repeat("u", size)
+	before := heapLive()
+	for i := range calls {
+		require.Contains(t, w.ask("AUTH", strconv.Itoa(i)+fill, "x"), "WRONGPASS")
+	}
+	require.Less(t, heapLive()-before, calls*size/10)
+	require.Equal(t, "OK", w.ask("CLIENT", "SETNAME", fill))
+	for i := range calls {
+		require.Contains(t, w.ask("AUTH", strconv.Itoa(i), "x"), "WRONGPASS")
+	}
+	require.Less(t, heapLive()-before, calls*size/10)
+}
+
+// TestMadeUpErrorCodesAreNotKeptWhole: INFO errorstats counts long codes that scripts make up as ERR, as Redis does.
+func TestMadeUpErrorCodesAreNotKeptWhole(t *testing.T) {
+	w := newClockClient(t)
+	w.ask("EVAL", "return redis.error_reply('E' .. string.rep('x', 100000) .. ' text')", "0")
+	for code := range w.srv.stats.errorCodes {
+		require.LessOrEqual(t, len(code), maxErrorCode)
+	}
+	require.NotEmpty(t, w.srv.stats.errorCodes)
+}
