@@ -1,9 +1,11 @@
 package persistence
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // File is an open file, as far as this package needs one.
@@ -59,7 +61,13 @@ type FS interface {
 }
 
 // OS is the operating system's file system. It is safe for concurrent use.
-type OS struct{}
+type OS struct {
+	// RegularOnly has Open refuse what is no regular file, by ErrNotRegular, and not wait for the other end of a pipe.
+	RegularOnly bool
+}
+
+// ErrNotRegular says that a directory, a device, a pipe or a socket stands where a file should.
+var ErrNotRegular = errors.New("it is not a regular file")
 
 // osFile is a file whose Sync leaves out what only changes its times.
 type osFile struct{ *os.File }
@@ -96,8 +104,12 @@ func (OS) Append(name string, perm fs.FileMode) (AppendFile, int64, error) {
 }
 
 // Open implements FS.
-func (OS) Open(name string) (ReadFile, error) {
-	f, err := os.Open(name)
+func (o OS) Open(name string) (ReadFile, error) {
+	flags := os.O_RDONLY
+	if o.RegularOnly {
+		flags |= syscall.O_NONBLOCK
+	}
+	f, err := os.OpenFile(name, flags, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +117,10 @@ func (OS) Open(name string) (ReadFile, error) {
 	if err != nil {
 		f.Close()
 		return nil, err
+	}
+	if o.RegularOnly && !info.Mode().IsRegular() {
+		f.Close()
+		return nil, &os.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 	}
 	return osReadFile{f, info.Size()}, nil
 }

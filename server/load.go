@@ -232,7 +232,7 @@ func (r *replay) file(e aof.Entry, last bool) error {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	if report.Flaw != nil {
-		if err := r.judge(path, report, last); err != nil {
+		if err := r.judge(path, &e, report, last); err != nil {
 			return err
 		}
 	}
@@ -249,11 +249,13 @@ func (r *replay) file(e aof.Entry, last bool) error {
 }
 
 // judge decides whether a file with a flaw is used as far as it goes.
-func (r *replay) judge(path string, report *aof.Report, last bool) error {
+func (r *replay) judge(path string, e *aof.Entry, report *aof.Report, last bool) error {
 	flaw := report.Flaw
 	switch {
 	case !last:
 		return fmt.Errorf("%s, which is not the last file: %w; %s", path, flaw, hintDamaged)
+	case !e.Cuttable(report):
+		return fmt.Errorf("%s: %w; it may be a damaged snapshot, so it is not cut: take it from a backup", path, flaw)
 	case !r.srv.config.Get().AOFLoadTruncated:
 		return fmt.Errorf("%s: %w; %s, or set aof-load-truncated yes", path, flaw, hintDamaged)
 	case !report.Salvageable():

@@ -25,7 +25,7 @@ func (p program) check(args []string) error {
 		_, err := io.WriteString(p.stdout, checkHelp)
 		return err
 	}
-	c := check.Checker{FS: persistence.OS{}, Say: func(format string, a ...any) {
+	c := check.Checker{FS: persistence.OS{RegularOnly: true}, Say: func(format string, a ...any) {
 		fmt.Fprintf(p.stdout, format+"\n", a...)
 	}}
 	dir := ""

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 	"strconv"
+	"strings"
 
 	"headgate/persistence"
 )
@@ -32,6 +33,14 @@ func (r *Report) lost() int64 { return max(r.Size-r.Zeros-r.Whole, 0) }
 // Salvageable reports whether the file can be used up to Whole: it ends too early, or its damage is short.
 func (r *Report) Salvageable() bool {
 	return r.Flaw == nil || r.Flaw.Cut || r.lost() <= MaxSalvage
+}
+
+// Cuttable reports whether a file with a flaw may be cut where it stops being whole. A base may not if its name says that it is a snapshot,
+// or if nothing in it is whole: a snapshot whose first bytes are damaged looks like that, and no power cut leaves one, since a base is
+// synced before the manifest names it.
+func (e *Entry) Cuttable(r *Report) bool {
+	ends := r.Flaw.Cut && r.Flaw.Why != whyZeros
+	return e.Kind != Base || !strings.HasSuffix(e.Name, ".rdb") && (r.Whole > 0 || ends)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -52,9 +52,9 @@ func (c *Checker) Dir(dir string) (whole bool, err error) {
 		case strings.HasSuffix(name, ".manifest"):
 			err = c.set(dir, strings.TrimSuffix(name, ".manifest"))
 		case strings.HasSuffix(name, ".rdb") && !hasManifest(names):
-			err = c.file(path, true)
+			err = c.snapshotFile(path)
 		case strings.HasSuffix(name, ".aof") && !hasManifest(names):
-			err = c.file(path, true)
+			err = c.log(path, aof.Entry{Name: name, Kind: aof.Base}, true)
 		default:
 			err = c.inner(path)
 		}
@@ -162,7 +162,7 @@ func (c *Checker) set(dir, name string) error {
 		}
 	}
 	for i, e := range files {
-		if err := c.file(set.Path(e.Name), i >= last); err != nil {
+		if err := c.log(set.Path(e.Name), e, i >= last); err != nil {
 			return err
 		}
 	}
@@ -175,15 +175,40 @@ func (c *Checker) bad(format string, args ...any) {
 	c.Say(format, args...)
 }
 
-// file looks at one file. Only the last one of a log can be cut.
-func (c *Checker) file(path string, last bool) error {
+// open opens a file, or says why a start could not; f is nil then, without an error.
+func (c *Checker) open(path string) (f persistence.ReadFile, err error) {
 	c.found = true
-	f, err := c.FS.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, err = c.FS.Open(path)
+	switch {
+	case err == nil:
+		return f, nil
+	case errors.Is(err, fs.ErrNotExist):
 		c.bad("%s: is missing", path)
-		return nil
+	case errors.Is(err, persistence.ErrNotRegular):
+		c.bad("%v", err)
+	default:
+		return nil, err
 	}
-	if err != nil {
+	return nil, nil
+}
+
+// snapshotFile looks at a file that a start reads as a snapshot, whatever it begins with. It is never cut.
+func (c *Checker) snapshotFile(path string) error {
+	f, err := c.open(path)
+	if f == nil {
+		return err
+	}
+	defer f.Close()
+	if end, ok := c.snapshot(f, path); ok && end < f.Size() {
+		c.Say("%s: %d bytes follow the snapshot, which a start does not read", path, f.Size()-end)
+	}
+	return nil
+}
+
+// log looks at one file of an append-only file. Only the last one can be cut.
+func (c *Checker) log(path string, e aof.Entry, last bool) error {
+	f, err := c.open(path)
+	if f == nil {
 		return err
 	}
 	defer f.Close()
@@ -198,7 +223,7 @@ func (c *Checker) file(path string, last bool) error {
 			return nil
 		}
 	}
-	return c.commands(f, path, start, last)
+	return c.commands(f, path, e, start, last)
 }
 
 // snapshot looks at the snapshot that a file begins with, and returns where it ends.
@@ -223,7 +248,7 @@ func (c *Checker) progress(path string, done, total int64) {
 }
 
 // commands looks at the commands of a file from an offset on.
-func (c *Checker) commands(f persistence.ReadFile, path string, start int64, last bool) error {
+func (c *Checker) commands(f persistence.ReadFile, path string, e aof.Entry, start int64, last bool) error {
 	report, err := aof.Scan(&watched{f, c, path}, start)
 	if err != nil {
 		return err
@@ -240,6 +265,8 @@ func (c *Checker) commands(f persistence.ReadFile, path string, start int64, las
 	switch {
 	case !last:
 		c.bad("%s: %v; this is not the last file, so it cannot be cut without losing what follows", path, report.Flaw)
+	case !e.Cuttable(report):
+		c.bad("%s: %v; it may be a damaged snapshot, so it is not cut: take it from a backup", path, report.Flaw)
 	case c.Fix:
 		if err := c.FS.Truncate(path, report.Whole); err != nil {
 			return fmt.Errorf("cut %s: %w", path, err)

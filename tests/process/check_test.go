@@ -1,0 +1,128 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+// requireStartRefuses wants a start in a directory to end by itself.
+func requireStartRefuses(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	_, stderr, exit := run(t, nil, append([]string{"--port", fmt.Sprint(harness.FreePort(t)), "--dir", dir}, args...)...)
+	require.Equal(t, 1, exit, stderr)
+}
+
+// requireCheckRefuses wants headgate check to say that a start refuses a directory.
+func requireCheckRefuses(t *testing.T, args ...string) {
+	t.Helper()
+	out, stderr, exit := run(t, nil, append([]string{"check"}, args...)...)
+	require.Equal(t, 1, exit, out+stderr)
+	require.Contains(t, out, "verdict: not whole: a start refuses it")
+}
+
+// TestCheckFixCutASnapshotToNothing: a dump.rdb whose first byte was damaged was taken for an append-only file, cut to nothing by --fix, and
+// called whole. What a start reads as a snapshot is judged as one, and stays as it is.
+func TestCheckFixCutASnapshotToNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir)
+	c := dialSoon(t, s.addr)
+	for i := range 100 {
+		require.Equal(t, "+OK\r\n", string(c.Do("SET", fmt.Sprint("k", i), fmt.Sprint(i))))
+	}
+	require.Equal(t, "+OK\r\n", string(c.Do("SAVE")))
+	require.NoError(t, s.Process.Kill())
+	s.Wait()
+	good, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
+	require.NoError(t, err)
+	for name, content := range map[string]string{
+		"nothing":                "",
+		"a damaged first byte":   "X" + string(good[1:]),
+		"a part of its magic":    "REDI",
+		"zeros":                  strings.Repeat("\x00", 3000),
+		"a command":              "*1\r\n$8\r\nFLUSHALL\r\n",
+		"a damaged version":      "REDISXXXX" + string(good[9:]),
+		"bytes that say nothing": strings.Repeat("\x8c\x01\xff", 700),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "dump.rdb")
+			require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+			requireStartRefuses(t, dir)
+			requireCheckRefuses(t, dir)
+			requireCheckRefuses(t, dir, "--fix")
+			left, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, content, string(left))
+		})
+	}
+}
+
+// TestCheckOfWhatIsNoFile: a pipe had headgate check wait for ever, and a device was called whole.
+func TestCheckOfWhatIsNoFile(t *testing.T) {
+	for name, put := range map[string]func(path string) error{
+		"a pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a device":    func(path string) error { return os.Symlink("/dev/zero", path) },
+		"a directory": func(path string) error { return os.Mkdir(path, 0o700) },
+	} {
+		for _, file := range []string{"dump.rdb", "appendonly.aof", "appendonly.aof.manifest"} {
+			t.Run(name+" as "+file, func(t *testing.T) {
+				dir := t.TempDir()
+				require.NoError(t, put(filepath.Join(dir, file)))
+				requireCheckRefuses(t, dir, "--fix")
+			})
+		}
+	}
+	t.Run("a pipe beside them", func(t *testing.T) {
+		dir := t.TempDir()
+		fifo(t, dir, "pipe")
+		_, stderr, exit := run(t, nil, "check", dir)
+		require.Equal(t, 1, exit)
+		require.Contains(t, stderr, "neither a snapshot nor an append-only file")
+	})
+}
+
+// TestDamagedBaseWasCutToNothing by a start and by --fix: with its first byte damaged it was taken for commands.
+func TestDamagedBaseWasCutToNothing(t *testing.T) {
+	dir := t.TempDir()
+	flags := []string{"--appendonly", "yes", "--save", ""}
+	s := startIn(t, dir, flags...)
+	c := dialSoon(t, s.addr)
+	for i := range 100 {
+		require.Equal(t, "+OK\r\n", string(c.Do("SET", fmt.Sprint("k", i), fmt.Sprint(i))))
+	}
+	c.Do("BGREWRITEAOF")
+	require.Eventually(t, func() bool {
+		return strings.Contains(string(c.Do("INFO", "persistence")), "aof_rewrites:1")
+	}, 10*time.Second, 5*time.Millisecond)
+	require.NoError(t, s.Process.Kill())
+	s.Wait()
+	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.base.rdb"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	base, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	base[0] ^= 1
+	require.NoError(t, os.WriteFile(files[0], base, 0o600))
+	// As Redis before version 7 names it, with the snapshot at its beginning.
+	old := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(old, "appendonly.aof"), base, 0o600))
+
+	requireCheckRefuses(t, dir, "--fix")
+	requireCheckRefuses(t, old, "--fix")
+	requireStartRefuses(t, dir, flags...)
+	requireStartRefuses(t, old, flags...)
+	for _, path := range []string{files[0], filepath.Join(old, "appendonlydir", "appendonly.aof")} {
+		left, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, base, left, path)
+	}
+}
