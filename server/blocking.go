@@ -94,7 +94,7 @@ func (c *Ctx) block(on blockOn) {
 			s.blocking.queues[key] = queue
 		}
 		b.places = append(b.places, place{key, queue.PushBack(b)})
-		b.held += blockedOverhead
+		b.held += blockedOverhead + key.NameBytes()
 	}
 	if b.until != 0 {
 		heap.Push(&s.blocking.timeouts, b)
@@ -127,7 +127,7 @@ func (b *blocked) takeOut(s *Server, n int) (taken int) {
 		p := b.places[last]
 		b.places[last] = place{}
 		b.places = b.places[:last]
-		b.held -= blockedOverhead
+		b.held -= blockedOverhead + p.key.NameBytes()
 		queue := s.blocking.queues[p.key]
 		queue.Remove(p.element)
 		if queue.Len() == 0 {

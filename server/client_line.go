@@ -59,9 +59,9 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	return append(dst, '\n')
 }
 
-// memory returns the bytes that a client's transaction, its replies and its entries in the server's tables take up.
+// memory returns the bytes that a client's names, its transaction, its replies and its entries in the server's tables take up.
 func (cl *Client) memory() int {
-	n := max(cl.reply.Cap(), cl.conn.Unsent())
+	n := max(cl.reply.Cap(), cl.conn.Unsent()) + len(cl.name) + len(cl.libName) + len(cl.libVer)
 	if cl.multi != nil {
 		n += cl.multi.size()
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -88,4 +89,62 @@ func TestMadeUpErrorCodesAreNotKeptWhole(t *testing.T) {
 		require.LessOrEqual(t, len(code), maxErrorCode)
 	}
 	require.NotEmpty(t, w.srv.stats.errorCodes)
+}
+
+// TestWhatClientsHaveTheServerHoldIsCounted: long names that a client has the server remember are in used_memory, and in the client's
+// tot-mem unless they are in a table of all clients.
+func TestWhatClientsHaveTheServerHoldIsCounted(t *testing.T) {
+	const names, size = 100, 32_000
+	fill := strings.Repeat("n", size)
+	each := func(words ...string) func(*clockClient) {
+		return func(w *clockClient) {
+			for i := range names {
+				last := len(words) - 1
+				w.drainTurns(encodeCommand(append(words[:last:last], words[last]+strconv.Itoa(i)+fill)...))
+			}
+		}
+	}
+	before := func(call string, do func(*clockClient)) func(*clockClient) {
+		return func(w *clockClient) { w.run(encodeCommand(strings.Fields(call)...)); do(w) }
+	}
+	once := func(words ...string) func(*clockClient) {
+		return func(w *clockClient) { w.drainTurns(encodeCommand(words...)) }
+	}
+	waits := []string{"BLPOP"}
+	for i := range names {
+		waits = append(waits, strconv.Itoa(i)+fill)
+	}
+	for _, tc := range []struct {
+		name   string
+		hold   func(*clockClient)
+		shared bool // in a table of all clients
+		copies int  // how often the server has the names; 0: as the heap tells, in which a long call's own buffer would be, too
+	}{
+		{"MULTI", before("MULTI", each("GET", "")), false, 1},
+		{"WATCH", each("WATCH", ""), false, 0},
+		{"BLPOP", once(append(waits, "0")...), false, 2},
+		{"SUBSCRIBE", each("SUBSCRIBE", ""), false, 0},
+		{"SSUBSCRIBE", each("SSUBSCRIBE", ""), false, 0},
+		{"PSUBSCRIBE", each("PSUBSCRIBE", ""), false, 0},
+		{"tracked keys", before("CLIENT TRACKING ON REDIRECT 1", each("GET", "")), true, 0},
+		{"tracked prefixes", before("HELLO 3", each("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "")), false, 0},
+		{"CLIENT SETNAME", once("CLIENT", "SETNAME", strings.Repeat(fill, names)), false, 1},
+		{"CLIENT SETINFO", once("CLIENT", "SETINFO", "LIB-NAME", strings.Repeat(fill, names)), false, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newClockClient(t)
+			w.ask("GET", "k")
+			w.srv.watchMemory()
+			takenBefore, countedBefore := heapLive(), int(w.srv.usedMemory())
+			tc.hold(w)
+			w.srv.watchMemory()
+			taken := cmp.Or(tc.copies*names*size, heapLive()-takenBefore)
+			counted := int(w.srv.usedMemory()) - countedBefore
+			t.Logf("takes %d bytes, %d are counted, tot-mem %d", taken, counted, w.srv.clients.list[0].memory())
+			require.Greater(t, counted, taken*9/10-64<<10)
+			if !tc.shared {
+				require.Greater(t, w.srv.clients.list[0].memory(), taken*9/10-64<<10)
+			}
+		})
+	}
 }

@@ -32,6 +32,7 @@ type trackingTable struct {
 	clients  int                           // that track
 	readers  map[string]map[int64]struct{} // by key: the IDs of clients that have read it since it last changed
 	items    int                           // the sum of the lengths of readers
+	names    int                           // the bytes of the keys' names
 	peak     int                           // the most keys that readers has had since it was made, as far as they were more than it may have
 	prefixes map[string]*broadcast
 	lengths  []int        // of the prefixes, each once, in order: a key that changes is looked up once for each
@@ -70,9 +71,9 @@ const (
 const maxTrackingPrefixes = 1024
 
 // memory estimates the bytes that the table takes up.
-func (t *trackingTable) memory() int { return len(t.readers)*readerBytes + t.items*itemBytes }
+func (t *trackingTable) memory() int { return len(t.readers)*readerBytes + t.names + t.items*itemBytes }
 
-// What a key and each of its readers take up in the table, about.
+// What a key and each of its readers take up in the table beside the bytes of the name, about.
 const (
 	readerBytes = 160
 	itemBytes   = 16
@@ -176,7 +177,7 @@ func (s *Server) untrack(cl *Client) {
 	cl.tracking = nil
 	t.clients--
 	if t.clients == 0 {
-		t.readers, t.items = nil, 0
+		t.readers, t.items, t.names = nil, 0, 0
 	}
 	s.lookAround(s.config.Get())
 }
@@ -210,6 +211,7 @@ func (t *trackingTable) remember(key []byte, id int64) {
 		}
 		readers = map[int64]struct{}{}
 		t.readers[string(key)] = readers
+		t.names += len(key)
 	}
 	if _, known := readers[id]; !known {
 		readers[id] = struct{}{}
@@ -288,6 +290,7 @@ func (s *Server) invalidate(key []byte, by *Client) {
 		return
 	}
 	t.items -= len(readers)
+	t.names -= len(key)
 	delete(t.readers, string(key))
 	for _, id := range slices.Sorted(maps.Keys(readers)) {
 		cl := s.clients.byID[id]
@@ -345,7 +348,7 @@ func (s *Server) invalidateAll() {
 	if t.clients == 0 {
 		return
 	}
-	t.readers, t.items = nil, 0
+	t.readers, t.items, t.names = nil, 0, 0
 	for _, cl := range s.clients.sorted() {
 		if cl.tracking != nil {
 			s.sendInvalidation(cl, nil)

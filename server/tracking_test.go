@@ -31,12 +31,18 @@ func TestTrackingTableIsBounded(t *testing.T) {
 	p.srv.Lock()
 	require.Len(t, p.srv.tracking.readers, most)
 	require.Equal(t, most, p.srv.tracking.items)
+	names := 0
+	for key := range p.srv.tracking.readers {
+		names += len(key)
+	}
+	require.Equal(t, names, p.srv.tracking.names)
 	p.srv.Unlock()
 	_, err = fmt.Fprint(conn, "CLIENT TRACKING OFF\r\n")
 	require.NoError(t, err)
 	require.Equal(t, "+OK\r\n", readLines(t, r, 1))
 	p.srv.Lock()
 	require.Empty(t, p.srv.tracking.readers)
+	require.Zero(t, p.srv.tracking.memory())
 	require.False(t, p.srv.attentive)
 	p.srv.Unlock()
 }

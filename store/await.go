@@ -31,6 +31,9 @@ func (a *Awaited) Release() {
 // DB is the database that the name is of.
 func (a *Awaited) DB() *DB { return a.db }
 
+// NameBytes is the length of the name, of which it has a copy.
+func (a *Awaited) NameBytes() int { return len(a.name) }
+
 // Key is the key waited for.
 func (a *Awaited) Key() Key { return a.db.ks.Key([]byte(a.name)) }
 
