@@ -205,11 +205,10 @@ type scriptMemory struct {
 }
 
 func (h *scripts) memory() scriptMemory {
-	m := scriptMemory{scripts: h.engine.Len(), evalBytes: h.engine.CacheBytes()}
+	m := scriptMemory{scripts: h.engine.Len(), evalBytes: h.engine.CacheBytes(), functionBytes: h.engine.LibraryBytes()}
 	for _, l := range h.engine.ListLibraries() {
 		m.libraries++
 		m.functions += len(l.Functions)
-		m.functionBytes += len(l.Code)
 	}
 	return m
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/script/limits"
 )
 
 // Script is one compiled script.
@@ -24,6 +26,7 @@ type Script struct {
 	function           *lua.LFunction
 	keeps, usesGlobals bool
 	loaded             bool // by SCRIPT LOAD
+	bytes              int  // what it takes up, about
 	older, newer       *Script
 }
 
@@ -62,14 +65,14 @@ func (e *Engine) Load(src []byte, keep bool) (*Script, error) {
 		if s, err = e.compileScript(string(src), sum); err != nil {
 			return nil, err
 		}
-		if !e.makeRoom(len(src)) {
+		if !e.makeRoom(s.bytes) {
 			if keep {
 				return nil, errCacheFull
 			}
 			return s, nil
 		}
 		e.cache.scripts[sum] = s
-		e.cache.bytes += len(src)
+		e.cache.bytes += s.bytes
 	}
 	switch {
 	case s.loaded:
@@ -81,6 +84,10 @@ func (e *Engine) Load(src []byte, keep bool) (*Script, error) {
 	}
 	return s, nil
 }
+
+// scriptBytes is about what a script that is kept takes up beside its text and
+// what that is compiled to: its name, its entries in the tables, its function.
+const scriptBytes = 400
 
 // compileScript compiles the text of a script.
 func (e *Engine) compileScript(src string, sum digest) (*Script, error) {
@@ -95,19 +102,23 @@ func (e *Engine) compileScript(src string, sum digest) (*Script, error) {
 	}
 	s.function = e.eval.L.NewFunctionFromProto(c.proto)
 	s.keeps, s.usesGlobals = c.keeps, c.usesGlobals
+	s.bytes = scriptBytes + len(src) + limits.Compiled(c.proto)
 	return s, nil
 }
 
 // makeRoom evicts scripts until one of size bytes fits; false when it cannot.
 func (e *Engine) makeRoom(size int) bool {
 	c := &e.cache
+	if size > e.options.MaxCacheBytes {
+		return false
+	}
 	for len(c.scripts) >= e.options.MaxScripts || c.bytes+size > e.options.MaxCacheBytes {
 		oldest := c.list.newer
 		if oldest == &c.list {
 			return false
 		}
 		c.unlink(oldest)
-		c.bytes -= len(oldest.Source)
+		c.bytes -= oldest.bytes
 		var sum digest
 		_, _ = hex.Decode(sum[:], []byte(oldest.SHA)) // It is our own.
 		delete(c.scripts, sum)
@@ -140,7 +151,7 @@ func (e *Engine) Flush() {
 // Len returns the number of scripts that are kept.
 func (e *Engine) Len() int { return len(e.cache.scripts) }
 
-// CacheBytes returns the size of the text of all kept scripts.
+// CacheBytes returns about what all kept scripts take up, as text and compiled.
 func (e *Engine) CacheBytes() int { return e.cache.bytes }
 
 // touch makes s the end of the list.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestCache(t *testing.T) {
 	load("return 4", false)
 	require.Same(t, kept, e.Get([]byte(kept.SHA)), "SCRIPT LOAD protects")
 	require.Equal(t, 3, e.Len())
-	require.Equal(t, 3*len("return 0"), e.CacheBytes())
+	require.Equal(t, kept.bytes+one.bytes+e.Get(shaOf("return 4")).bytes, e.CacheBytes())
 
 	load("return 5", true)
 	load("return 6", true)
@@ -79,4 +80,48 @@ func TestScriptFlags(t *testing.T) {
 	s, err = e.Load([]byte("return 1"), false)
 	require.NoError(t, err)
 	require.False(t, s.Shebang)
+}
+
+// shaOf is a script's name.
+func shaOf(src string) []byte {
+	sum := sha1.Sum([]byte(src))
+	return []byte(hex.EncodeToString(sum[:]))
+}
+
+// TestCompiledScriptsAreCounted: what is counted of the scripts that are kept is what they take up on the heap. A text of empty functions
+// takes fifty times its length.
+func TestCompiledScriptsAreCounted(t *testing.T) {
+	const scripts = 100
+	for _, tc := range []struct{ name, src string }{
+		{"short", "return %d"},
+		{"a comment", "return %d --" + strings.Repeat("x", 1000)},
+		{"calls of commands", "--%d\n" + strings.Repeat("local a = redis.call('get', KEYS[1])\n", 100)},
+		{"calls of globals", "--%d\n" + strings.Repeat("f() ", 1000)},
+		{"assignments", "--%d\n" + strings.Repeat("x=1 ", 1000)},
+		{"functions", "local t = {} --%d\n" + strings.Repeat("t.x = function() end ", 100)},
+		{"locals", "--%d\n" + strings.Repeat("do local a, b, c end ", 300)},
+		{"strings", "return {%d" + strings.Repeat(`, "`+strings.Repeat("s", 50)+`"`, 100) + "}"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e := New(newFakeHost(), Options{})
+			before := liveHeap()
+			for i := range scripts {
+				_, err := e.Load(fmt.Appendf(nil, tc.src, i), true)
+				require.NoError(t, err)
+			}
+			taken := liveHeap() - before
+			t.Logf("takes %d bytes a script, %d are counted", taken/scripts, e.CacheBytes()/scripts)
+			require.Greater(t, e.CacheBytes(), taken*8/10)
+			require.Less(t, e.CacheBytes(), taken*16/10)
+		})
+	}
+}
+
+// liveHeap returns the bytes that live objects take up.
+func liveHeap() int {
+	runtime.GC()
+	runtime.GC() // what pools hold lives through one collection
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

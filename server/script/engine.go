@@ -95,7 +95,9 @@ const (
 	MaxScriptBytes = 1 << 20
 	// MaxScripts is how many scripts are kept.
 	MaxScripts = 10000
-	// MaxCacheBytes is how much the text of all kept scripts may occupy.
+	// MaxCacheBytes is how much all kept scripts may occupy, as text and
+	// compiled, and as much again all libraries. Compiled, a text can take fifty
+	// times its length.
 	MaxCacheBytes = 64 << 20
 	// MaxHeapBytes is how much memory a script's values may take. What it stores
 	// is not among them.

@@ -22,6 +22,7 @@ type Library struct {
 	Functions []*Function
 
 	proto *lua.FunctionProto // what Code was compiled to
+	bytes int                // what it takes up, about
 }
 
 // Function is one function of a library.
@@ -51,6 +52,12 @@ type libraries struct {
 // LibrariesMax is how many libraries may be loaded.
 const LibrariesMax = 1000
 
+// functionBytes is about what a registered function takes up, with its entry in
+// the table.
+const functionBytes = 256
+
+var errLibrariesFull = errors.New("ERR Too many libraries are loaded: FUNCTION FLUSH makes room")
+
 // FunctionsMax is how many functions one library may register.
 const FunctionsMax = 1000
 
@@ -72,7 +79,7 @@ func (e *Engine) LoadLibrary(code []byte, replace bool) (name string, err error)
 		return "", errors.New("ERR Library '" + lib.Name + "' already exists")
 	}
 	if old == nil && len(e.libraries.byName) >= LibrariesMax || e.libraries.bytes+len(code) > e.options.MaxCacheBytes {
-		return "", errors.New("ERR Too many libraries are loaded: FUNCTION FLUSH makes room")
+		return "", errLibrariesFull
 	}
 	if err := e.register(lib, body); err != nil {
 		return "", err
@@ -82,11 +89,15 @@ func (e *Engine) LoadLibrary(code []byte, replace bool) (name string, err error)
 			return "", errors.New("ERR Function " + f.Name + " already exists")
 		}
 	}
+	lib.bytes = len(code) + limits.Compiled(lib.proto) + functionBytes*len(lib.Functions)
+	if e.libraries.bytes+lib.bytes > e.options.MaxCacheBytes {
+		return "", errLibrariesFull
+	}
 	if old != nil {
 		e.DeleteLibrary(old.Name)
 	}
 	e.libraries.byName[lib.Name] = lib
-	e.libraries.bytes += len(code)
+	e.libraries.bytes += lib.bytes
 	for _, f := range lib.Functions {
 		e.libraries.functions[foldName(f.Name)] = f
 	}
@@ -198,7 +209,7 @@ func (e *Engine) DeleteLibrary(name string) bool {
 		delete(e.libraries.functions, foldName(f.Name))
 	}
 	delete(e.libraries.byName, name)
-	e.libraries.bytes -= len(lib.Code)
+	e.libraries.bytes -= lib.bytes
 	return true
 }
 
@@ -226,7 +237,7 @@ func (e *Engine) Function(name string) *Function { return e.libraries.functions[
 // foldName is what functions are found by: as in Redis their names differ by more than case.
 func foldName(name string) string { return strings.ToLower(name) }
 
-// LibraryBytes returns the size of the text of all libraries.
+// LibraryBytes returns about what all libraries take up, as text and compiled.
 func (e *Engine) LibraryBytes() int { return e.libraries.bytes }
 
 // loadTable makes the table redis of a library that loads.

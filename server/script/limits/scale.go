@@ -277,8 +277,7 @@ func (s *Scale) proto(p *lua.FunctionProto) {
 	if !s.first(uintptr(unsafe.Pointer(p))) {
 		return
 	}
-	s.Bytes += protoBytes + 4*cap(p.Code) + 2*valueBytes*cap(p.Constants) + 8*cap(p.DbgSourcePositions) +
-		localBytes*(cap(p.DbgLocals)+cap(p.DbgCalls)) + valueBytes*cap(p.DbgUpvalues)
+	s.Bytes += ownBytes(p)
 	s.values(p.Constants)
 	for _, inner := range p.FunctionPrototypes {
 		s.proto(inner)
