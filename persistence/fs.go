@@ -47,8 +47,8 @@ type FS interface {
 	Truncate(name string, size int64) error
 	// List returns the names in a directory, sorted.
 	List(dir string) ([]string, error)
-	// MkdirAll creates a directory and those above it, as far as they are missing.
-	MkdirAll(dir string, perm fs.FileMode) error
+	// Mkdir creates a directory if it is missing. Those above it have to be there.
+	Mkdir(dir string, perm fs.FileMode) error
 	// Rename moves a file over another in one step.
 	Rename(from, to string) error
 	// Remove deletes a file.
@@ -151,8 +151,14 @@ func (OS) List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// MkdirAll implements FS.
-func (OS) MkdirAll(dir string, perm fs.FileMode) error { return os.MkdirAll(dir, perm) }
+// Mkdir implements FS.
+func (OS) Mkdir(dir string, perm fs.FileMode) error {
+	err := os.Mkdir(dir, perm)
+	if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
+		return nil
+	}
+	return err
+}
 
 // Rename implements FS.
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }

@@ -23,6 +23,8 @@ const maxLockNote = 1 << 10
 type Lock interface {
 	// Tell leaves word of who has the directory, for others who want it.
 	Tell(holder string) error
+	// Holds reports whether a directory is the one that is locked, which another may have taken the place of.
+	Holds(dir string) bool
 	// Close lets others have the directory.
 	io.Closer
 }
@@ -100,9 +102,19 @@ func (l *dirLock) Tell(holder string) error {
 	return err
 }
 
+// Holds implements Lock.
+func (l *dirLock) Holds(dir string) bool {
+	locked, err := l.dir.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(dir)
+	return err == nil && os.SameFile(locked, named)
+}
+
 // Close implements Lock.
 func (l *dirLock) Close() error {
-	if l.told {
+	if l.told && l.Holds(filepath.Dir(l.note)) {
 		os.Remove(l.note) // first, or it could be that of the next
 	}
 	return l.dir.Close()

@@ -168,7 +168,11 @@ func (s *Server) rewrite(open bool) {
 	k.err, k.last = err, time.Since(started)
 	if err != nil {
 		k.failedAt = time.Now()
-		s.log.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
+		if open {
+			s.log.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
+		} else {
+			s.log.Error("the append-only file could not be begun, and nothing is logged; it is tried again", "err", err)
+		}
 		return
 	}
 	k.failedAt = time.Time{}
@@ -193,6 +197,8 @@ func (s *Server) rewriteOnce(open bool) (base int64, err error) {
 		if _, err = s.openSet(); err != nil {
 			return 0, err
 		}
+	} else if err = s.dirs.stillHas(a.dir); err != nil {
+		return 0, err
 	}
 	r, err := a.set.Rewrite(open)
 	if err != nil {

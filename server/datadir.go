@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"sync"
@@ -63,12 +64,21 @@ func (s *Server) checkWritable(cfg *config.Config) error {
 	return err
 }
 
-// dirChanged takes the directory that a new configuration names in place of the one before.
-func (s *Server) dirChanged(_, cfg *config.Config) error {
+// dirChanged takes the directory that a new configuration names in place of the one before. An append-only file is not begun where it could
+// not be written.
+func (s *Server) dirChanged(old, cfg *config.Config) error {
 	if !writesData(cfg) && !s.dirs.claims() {
 		return nil
 	}
-	return s.claimDir(cfg.Dir)
+	if err := s.claimDir(cfg.Dir); err != nil {
+		return err
+	}
+	if cfg.AppendOnly && !old.AppendOnly {
+		if err := s.checkWritable(cfg); err != nil {
+			return fmt.Errorf("the data directory cannot be written: %w", err)
+		}
+	}
+	return nil
 }
 
 // claimDir takes the directory that the configuration names, and lets go of the one that it named before.
@@ -77,7 +87,7 @@ func (s *Server) claimDir(dir string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.claimed == dir {
-		return nil
+		return d.renew(s, dir)
 	}
 	if err := d.take(s, dir); err != nil {
 		return err
@@ -112,8 +122,18 @@ func (s *Server) leaveDir(dir string) {
 // take adds a use of a directory.
 func (d *dataDirs) take(s *Server, dir string) error {
 	if h := d.held[dir]; h != nil {
+		if err := d.renew(s, dir); err != nil {
+			return err
+		}
 		h.uses++
 		return nil
+	}
+	for _, h := range d.held {
+		if h.lock != nil && h.lock.Holds(dir) { // the same under another name
+			h.uses++
+			d.held[dir] = h
+			return nil
+		}
 	}
 	lock, err := s.fs.Lock(dir)
 	var held *persistence.HeldError
@@ -133,6 +153,40 @@ func (d *dataDirs) take(s *Server, dir string) error {
 	return nil
 }
 
+// renew looks whether a directory that is held is still the one that was locked. Another in its place, with which nothing has been done yet,
+// is locked instead. The caller holds mu.
+func (d *dataDirs) renew(s *Server, dir string) error {
+	h := d.held[dir]
+	if h == nil || h.lock == nil || h.lock.Holds(dir) {
+		return nil
+	}
+	if h.uses > 1 { // files are being written in the one that has gone
+		return fmt.Errorf("the data directory %s %w", dir, errDirGone)
+	}
+	lock, err := s.fs.Lock(dir)
+	if err != nil {
+		return fmt.Errorf("the data directory %s is no longer the one that was locked: %w", dir, err)
+	}
+	_ = lock.Tell(d.holder)
+	h.close()
+	h.lock = lock
+	s.log.Warn("another data directory has taken the place of the one that was locked, and is locked now", "dir", dir)
+	return nil
+}
+
+// errDirGone says what has become of a directory.
+var errDirGone = errors.New("is no longer the one that this server has locked: it has been moved or deleted; put it back, or start again")
+
+// stillHas reports why a directory with files that are being written must not be used by its path.
+func (d *dataDirs) stillHas(dir string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h := d.held[dir]; h != nil && h.lock != nil && !h.lock.Holds(dir) {
+		return fmt.Errorf("the data directory %s %w", dir, errDirGone)
+	}
+	return nil
+}
+
 // drop takes a use of a directory away.
 func (d *dataDirs) drop(dir string) {
 	h := d.held[dir]
@@ -142,7 +196,7 @@ func (d *dataDirs) drop(dir string) {
 	if h.uses--; h.uses > 0 {
 		return
 	}
-	delete(d.held, dir)
+	maps.DeleteFunc(d.held, func(_ string, other *heldDir) bool { return other == h })
 	h.close()
 }
 

@@ -100,9 +100,10 @@ func (s *Set) upgrade() error {
 	return errors.Join(s.o.FS.SyncDir(s.o.Dir), s.o.FS.SyncDir(filepath.Dir(s.o.Old)))
 }
 
-// makeDir creates the directory if need be, for good.
+// makeDir creates the directory if need be, for good. The data directory that it is in has to be there: one that has vanished must not come
+// back without its lock.
 func (s *Set) makeDir() error {
-	if err := s.o.FS.MkdirAll(s.o.Dir, dirPerm); err != nil {
+	if err := s.o.FS.Mkdir(s.o.Dir, dirPerm); err != nil {
 		return err
 	}
 	return s.o.FS.SyncDir(filepath.Dir(s.o.Dir))

@@ -213,8 +213,8 @@ func (f *FS) List(name string) ([]string, error) {
 	return slices.Sorted(maps.Keys(d.entries)), nil
 }
 
-// MkdirAll implements persistence.FS. The directory above has to be there.
-func (f *FS) MkdirAll(name string, _ fs.FileMode) error {
+// Mkdir implements persistence.FS.
+func (f *FS) Mkdir(name string, _ fs.FileMode) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.step("mkdir", name, 0); err != nil {
@@ -299,12 +299,13 @@ func (f *FS) SyncDir(name string) error {
 }
 
 // Lock implements persistence.FS. Nobody else can have the directory.
-func (f *FS) Lock(string) (persistence.Lock, error) { return noLock{}, nil }
+func (f *FS) Lock(dir string) (persistence.Lock, error) { return noLock{filepath.Clean(dir)}, nil }
 
-type noLock struct{}
+type noLock struct{ dir string }
 
-func (noLock) Tell(string) error { return nil }
-func (noLock) Close() error      { return nil }
+func (noLock) Tell(string) error       { return nil }
+func (l noLock) Holds(dir string) bool { return filepath.Clean(dir) == l.dir }
+func (noLock) Close() error            { return nil }
 
 // handle is a file open for writing at its end.
 type handle struct {

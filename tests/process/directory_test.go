@@ -155,3 +155,77 @@ func TestFixBesideAServer(t *testing.T) {
 	require.Zero(t, exit)
 	require.NotContains(t, out, "in use")
 }
+
+// TestVanishedDirectoryCameBackWithoutItsLock: a rewrite, or CONFIG SET appendonly yes, made a data directory again that had been moved away or
+// deleted, a second server started there beside the first, and acknowledged writes were lost.
+func TestVanishedDirectoryCameBackWithoutItsLock(t *testing.T) {
+	for name, vanish := range map[string]func(dir string) error{
+		"moved":   func(dir string) error { return os.Rename(dir, dir+".old") },
+		"deleted": os.RemoveAll,
+	} {
+		t.Run(name+" under a log", func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			s := startIn(t, dir, "--appendonly", "yes", "--save", "")
+			c := dialSoon(t, s.addr)
+			require.Equal(t, "+OK\r\n", string(c.Do("SET", "k", "v")))
+			require.NoError(t, vanish(dir))
+			c.Do("BGREWRITEAOF")
+			s.logs("could not be written anew")
+			require.NoDirExists(t, dir)
+			require.Contains(t, s.log.String(), "no longer the one that this server has locked")
+
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			second := startIn(t, dir, "--appendonly", "yes", "--save", "")
+			d := dialSoon(t, second.addr)
+			require.Equal(t, "+OK\r\n", string(d.Do("SET", "k", "of the second")))
+			c.Do("BGREWRITEAOF")
+			require.Eventually(t, func() bool { return strings.Count(s.log.String(), "could not be written anew") > 1 }, 10*time.Second, time.Millisecond)
+			require.NoError(t, s.Process.Kill())
+			s.Wait()
+			require.NoError(t, second.Process.Kill())
+			second.Wait()
+			third := startIn(t, dir, "--appendonly", "yes", "--save", "")
+			require.Equal(t, "$13\r\nof the second\r\n", string(dialSoon(t, third.addr).Do("GET", "k")))
+		})
+		t.Run(name+" before a log", func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "data")
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			s := startIn(t, dir)
+			c := dialSoon(t, s.addr)
+			require.NoError(t, vanish(dir))
+			require.Contains(t, string(c.Do("CONFIG", "SET", "appendonly", "yes")), "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - ")
+			require.NoDirExists(t, dir)
+			require.Equal(t, "-ERR\r\n", string(c.Do("SAVE")))
+
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "appendonly", "yes")))
+			requireRefused(t, dir, s)
+		})
+	}
+}
+
+// TestAppendOnlyWhereNothingCanBeWritten: CONFIG SET answered OK, nothing was logged, and the log said that the file goes on as it was.
+func TestAppendOnlyWhereNothingCanBeWritten(t *testing.T) {
+	s := startIn(t, unwritable(), "--save", "")
+	c := dialSoon(t, s.addr)
+	refusal := string(c.Do("CONFIG", "SET", "appendonly", "yes"))
+	require.Contains(t, refusal, "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - the data directory cannot be written: ")
+	require.Contains(t, string(c.Do("CONFIG", "GET", "appendonly")), "$2\r\nno\r\n")
+	require.NotContains(t, s.log.String(), "goes on as it was")
+	require.Equal(t, "+OK\r\n", string(c.Do("SET", "k", "v")))
+}
+
+// TestDirByAnotherName: CONFIG SET dir to a link to its own directory said that this was in use by this very server.
+func TestDirByAnotherName(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	s := startIn(t, dir, "--enable-protected-configs", "yes")
+	c := dialSoon(t, s.addr)
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "dir", link)))
+	require.Equal(t, "+OK\r\n", string(c.Do("SAVE")))
+	requireRefused(t, link, s)
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "dir", t.TempDir())))
+	dialSoon(t, startIn(t, dir).addr)
+}
