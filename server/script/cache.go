@@ -61,6 +61,9 @@ func (e *Engine) Load(src []byte, keep bool) (*Script, error) {
 	sum := digest(sha1.Sum(src))
 	s := e.cache.scripts[sum]
 	if s == nil {
+		if keep && e.full(len(src)) {
+			return nil, errCacheFull // before it is compiled, which takes long and leaves much garbage
+		}
 		var err error
 		if s, err = e.compileScript(string(src), sum); err != nil {
 			return nil, err
@@ -106,17 +109,27 @@ func (e *Engine) compileScript(src string, sum digest) (*Script, error) {
 	return s, nil
 }
 
+// lacksRoom reports whether there is no room for a script of size bytes yet.
+func (e *Engine) lacksRoom(size int) bool {
+	return len(e.cache.scripts) >= e.options.MaxScripts || e.cache.bytes+size > e.options.MaxCacheBytes
+}
+
+// full reports whether nothing can make room for a script of size bytes.
+func (e *Engine) full(size int) bool {
+	return e.lacksRoom(size) && e.cache.list.newer == &e.cache.list
+}
+
 // makeRoom evicts scripts until one of size bytes fits; false when it cannot.
 func (e *Engine) makeRoom(size int) bool {
 	c := &e.cache
 	if size > e.options.MaxCacheBytes {
 		return false
 	}
-	for len(c.scripts) >= e.options.MaxScripts || c.bytes+size > e.options.MaxCacheBytes {
-		oldest := c.list.newer
-		if oldest == &c.list {
+	for e.lacksRoom(size) {
+		if e.full(size) {
 			return false
 		}
+		oldest := c.list.newer
 		c.unlink(oldest)
 		c.bytes -= oldest.bytes
 		var sum digest

@@ -36,6 +36,8 @@ func TestCache(t *testing.T) {
 	load("return 6", true)
 	_, err := e.Load([]byte("return 7"), true)
 	require.Equal(t, errCacheFull, err)
+	_, err = e.Load([]byte("not compiled ("), true)
+	require.Equal(t, errCacheFull, err, "a script that cannot be kept is not compiled first")
 	require.Equal(t, ":8\r\n", eval(e, "return 8", resp.RESP2, nil, nil), "EVAL works without room")
 	require.Equal(t, 3, e.Len())
 	e.Flush()
