@@ -57,8 +57,8 @@ var requests = []Flood{
 		Memory: func(s Size) int64 { return int64(s.of(100, 5_000))*halfBytes*3/2 + int64(s.of(64, 16))*mib }, Back: 10 * time.Second,
 	},
 	{
-		Name: "multi-endless", Flags: queryLimit, Conns: same(5), Attack: multiEndless, // each may queue queryLimit; what was queued is garbage, of which gc-percent leaves four times as much
-		Memory: bytes(5*16*mib*(1+4)*3/2 + 64*mib),
+		Name: "multi-endless", Flags: queryLimit, Conns: same(5), Attack: multiEndless, // each may queue queryLimit
+		Memory: bytes(5*16*mib*3/2 + 64*mib),
 	},
 	{
 		Name: "blocked", Flags: queryLimit, Conns: same(20), Attack: blocked, // a client that waits may have sent queryLimit
