@@ -113,3 +113,8 @@ func has(ts *testscript.TestScript, _ bool, args []string) {
 func TestEncode(t *testing.T) {
 	require.Equal(t, "*2\r\n$4\r\nAUTH\r\n$2\r\nab\r\n", string(encode([]string{"AUTH", "ab"})))
 }
+
+// TestAnswerIsPrintable: what a stranger's server answers went to the terminal as it was.
+func TestAnswerIsPrintable(t *testing.T) {
+	require.Equal(t, `-ERR unknown "x" \x1b[2J\a\x9b`, printable("-ERR unknown \"x\" \x1b[2J\a\x9b"))
+}

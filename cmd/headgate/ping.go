@@ -23,8 +23,8 @@ const pingTimeout = 2 * time.Second
 
 const pingHelp = `headgate ping [--user NAME] [--pass WORD] [--tls] [--cacert FILE] [file.conf] [--directive value ...]
 
-Asks the server that the configuration describes for a PONG: on unixsocket if that is set, else on the first address of bind, on port, or
-over TLS on tls-port if port is 0. The exit code is 0 if it answers, whatever it says: a server that wants a password, refuses PING or is
+Asks the server that the configuration describes for a PONG: on unixsocket if that is set, else on the addresses of bind, in their order
+until one accepts, on port, or over TLS on tls-port if port is 0. The exit code is 0 if it answers, whatever it says: a server that wants a password, refuses PING or is
 still loading is alive, and what it says then is printed. Without an answer within two seconds the exit code is 1.
 
   --user NAME    authenticate as this user, with --pass
@@ -89,18 +89,26 @@ func (p program) ping(args []string) error {
 		return err
 	}
 	cfg := live.Get()
-	conn, addr, err := o.dial(cfg)
+	settings, err := o.tlsSettings(cfg)
+	if err != nil {
+		return err
+	}
+	conn, addr, err := o.dial(cfg, settings)
 	if err != nil {
 		return fmt.Errorf("no server answers: %w", err)
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(pingTimeout))
 	answer, err := converse(conn, o.commands(cfg))
+	var distrust *tls.CertificateVerificationError
+	if errors.As(err, &distrust) {
+		return fmt.Errorf("the certificate of the server at %s is not trusted: %w", addr, err)
+	}
 	if answer == "" {
 		return fmt.Errorf("the server at %s does not answer: %w", addr, err)
 	}
 	if answer != "+PONG" {
-		fmt.Fprintf(p.stdout, "the server at %s answers %s\n", addr, answer)
+		fmt.Fprintf(p.stdout, "the server at %s answers %s\n", addr, printable(answer))
 	}
 	return nil
 }
@@ -143,33 +151,60 @@ func converse(conn net.Conn, commands [][]string) (answer string, err error) {
 	return answer, nil
 }
 
-// dial connects to the server, over TLS if that is asked for or all there is.
-func (o *pingOptions) dial(cfg *config.Config) (conn net.Conn, addr string, err error) {
-	network, addr := listenAddress(cfg)
-	if o.tls {
-		network, addr = "tcp", tcpAddress(cfg, cmp.Or(cfg.TLSPort, cfg.Port))
-	}
-	conn, err = net.DialTimeout(network, addr, pingTimeout)
-	if err == nil && network == "tcp" && (o.tls || cfg.Port == 0) {
-		conn, err = o.secure(conn, addr, cfg)
-	}
-	return conn, addr, err
+// printable is an answer without what could disturb a terminal.
+func printable(answer string) string {
+	quoted := strconv.Quote(answer)
+	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
 }
 
-// listenAddress returns where a client on this machine reaches a server so configured.
-func listenAddress(cfg *config.Config) (network, addr string) {
-	if cfg.UnixSocket != "" {
-		return "unix", cfg.Path(cfg.UnixSocket)
+// dial connects to the server, over TLS if that is asked for or all there is: to the first of its addresses that accepts, since a server
+// goes on without those that are optional.
+func (o *pingOptions) dial(cfg *config.Config, settings *tls.Config) (conn net.Conn, addr string, err error) {
+	network, addrs := o.addresses(cfg)
+	var failed []error
+	for _, addr := range addrs {
+		conn, err := net.DialTimeout(network, addr, pingTimeout)
+		switch {
+		case err != nil:
+			failed = append(failed, err)
+		case settings != nil && network == "tcp":
+			return secure(conn, addr, settings), addr, nil
+		default:
+			return conn, addr, nil
+		}
 	}
-	return "tcp", tcpAddress(cfg, cmp.Or(cfg.Port, cfg.TLSPort))
+	return nil, "", joinLines(failed)
 }
 
-// tcpAddress returns the first address that is bound, with a port.
-func tcpAddress(cfg *config.Config, port int) string {
-	host := ""
-	if len(cfg.Bind) > 0 {
-		host = strings.TrimPrefix(cfg.Bind[0], "-")
+// joinLines is one error of several, on one line.
+func joinLines(list []error) error {
+	err := list[0]
+	for _, next := range list[1:] {
+		err = fmt.Errorf("%w; %w", err, next)
 	}
+	return err
+}
+
+// addresses returns where a client on this machine may reach a server so configured, at least one address.
+func (o *pingOptions) addresses(cfg *config.Config) (network string, addrs []string) {
+	port := cmp.Or(cfg.Port, cfg.TLSPort)
+	switch {
+	case o.tls:
+		port = cmp.Or(cfg.TLSPort, cfg.Port)
+	case cfg.UnixSocket != "":
+		return "unix", []string{cfg.Path(cfg.UnixSocket)}
+	}
+	for _, host := range cfg.Bind {
+		addrs = append(addrs, tcpAddress(strings.TrimPrefix(host, "-"), port))
+	}
+	if len(addrs) == 0 {
+		addrs = []string{tcpAddress("", port)}
+	}
+	return "tcp", addrs
+}
+
+// tcpAddress returns an address that is bound, with a port, as a client names it.
+func tcpAddress(host string, port int) string {
 	switch host {
 	case "*", "":
 		host = "127.0.0.1"
@@ -179,9 +214,12 @@ func tcpAddress(cfg *config.Config, port int) string {
 	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// secure shakes hands over TLS. Unless authorities are named, who answers is not looked at: it is this machine, whatever name its
+// tlsSettings returns how to speak TLS, or nil if plain TCP is spoken. Unless authorities are named, who answers is not looked at: it is this machine, whatever name its
 // certificate has. Where the server wants to know who asks, its own certificate is shown, if the configuration names it.
-func (o *pingOptions) secure(conn net.Conn, addr string, cfg *config.Config) (net.Conn, error) {
+func (o *pingOptions) tlsSettings(cfg *config.Config) (*tls.Config, error) {
+	if !o.tls && cfg.Port != 0 {
+		return nil, nil
+	}
 	settings := &tls.Config{InsecureSkipVerify: o.caCert == ""}
 	if o.caCert != "" {
 		pem, err := os.ReadFile(o.caCert)
@@ -192,7 +230,6 @@ func (o *pingOptions) secure(conn net.Conn, addr string, cfg *config.Config) (ne
 		if !settings.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("%s holds no certificate", o.caCert)
 		}
-		settings.ServerName, _, _ = net.SplitHostPort(addr)
 	}
 	if cfg.TLSAuthClients != config.TLSAuthNo && cfg.TLSCertFile != "" {
 		pair, err := server.LoadKeyPair(cfg)
@@ -201,8 +238,14 @@ func (o *pingOptions) secure(conn net.Conn, addr string, cfg *config.Config) (ne
 		}
 		settings.Certificates = []tls.Certificate{pair}
 	}
-	_ = conn.SetDeadline(time.Now().Add(pingTimeout))
-	return tls.Client(conn, settings), nil
+	return settings, nil
+}
+
+// secure has a connection shake hands over TLS when it is first used.
+func secure(conn net.Conn, addr string, settings *tls.Config) net.Conn {
+	settings = settings.Clone()
+	settings.ServerName, _, _ = net.SplitHostPort(addr)
+	return tls.Client(conn, settings)
 }
 
 // encode writes a command as an array of bulk strings.
