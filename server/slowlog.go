@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -20,10 +21,11 @@ type slowEntry struct {
 	addr, name   string
 }
 
-// What is kept of a slow command's arguments.
+// What is kept of a slow command.
 const (
 	slowArgs     = 32
 	slowArgBytes = 128
+	slowName     = 1024 // bytes of the client's name
 )
 
 // manyArguments is from how many arguments on a command marked Fast is timed each time, since then it may be slow.
@@ -40,6 +42,9 @@ func (l *slowLog) limit(slowerThan, most int) {
 // add enters a command that took so many ns, and drops the oldest entries beyond most.
 func (l *slowLog) add(c *Ctx, cmd *Command, args [][]byte, took int64, most int) {
 	addr, name := c.client.conn.Remote, c.client.name
+	if len(name) > slowName {
+		name = strings.Clone(name[:slowName])
+	}
 	if c.calledByScript() {
 		addr, name = "?:0", ""
 	}

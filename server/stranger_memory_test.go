@@ -81,6 +81,20 @@ func TestDeniedNamesAreNotKeptWhole(t *testing.T) {
 	require.Less(t, heapLive()-before, calls*size/10)
 }
 
+// TestSlowLogKeepsLittleOfNames: SLOWLOG keeps no more of a client's name than its limit.
+func TestSlowLogKeepsLittleOfNames(t *testing.T) {
+	const calls, size = 128, 15_000
+	w := newClockClient(t)
+	require.Equal(t, "OK", w.call("CONFIG SET slowlog-log-slower-than 0"))
+	w.ask("CLIENT", "SETNAME", "short")
+	before := heapLive()
+	for i := range calls {
+		require.Equal(t, "OK", w.ask("CLIENT", "SETNAME", strconv.Itoa(i)+strings.Repeat("n", size)))
+	}
+	require.Len(t, w.srv.slowlog.entries, calls)
+	require.Less(t, heapLive()-before, calls*size/4)
+}
+
 // TestMadeUpErrorCodesAreNotKeptWhole: INFO errorstats counts long codes that scripts make up as ERR, as Redis does.
 func TestMadeUpErrorCodesAreNotKeptWhole(t *testing.T) {
 	w := newClockClient(t)
