@@ -33,7 +33,8 @@ type ReadFile interface {
 
 // FS is the part of a file system that this package uses. Errors are those of package os.
 type FS interface {
-	// Create opens a file for writing, empty, with the given permission bits if it is new.
+	// Create opens a file for writing, empty, with the given permission bits if it is new. It does not follow a link of that name, which is a
+	// temporary one that somebody else may know.
 	Create(name string, perm fs.FileMode) (File, error)
 	// CreateLarge is Create for a file of megabytes that is written once and read at the next start: it is kept out of the way of
 	// others, who use the same memory and the same disk. What is written may be kept back until Sync, after which there are no
@@ -86,7 +87,7 @@ func (f osReadFile) Size() int64 { return f.size }
 
 // Create implements FS.
 func (OS) Create(name string, perm fs.FileMode) (File, error) {
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, perm)
 }
 
 // Append implements FS.

@@ -17,7 +17,7 @@ const (
 
 // createLarge opens a file that is written past the page cache (open(2), O_DIRECT), if the file system can do that.
 func createLarge(name string, perm fs.FileMode) (File, error) {
-	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC | syscall.O_NOFOLLOW
 	if f, err := os.OpenFile(name, flags|syscall.O_DIRECT, perm); err == nil {
 		return &directFile{file: f, block: alignedBlock()}, nil
 	}

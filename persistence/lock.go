@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,9 +121,15 @@ func (l *dirLock) Close() error {
 	return l.dir.Close()
 }
 
-// CheckWritable reports why no file can be made in a directory, by making one.
+// probePrefix begins the names of the files that CheckWritable makes.
+const probePrefix = "headgate.probe."
+
+// Reserved reports whether the name of a file in a data directory is one that this package uses for itself.
+func Reserved(name string) bool { return name == lockNote || strings.HasPrefix(name, probePrefix) }
+
+// CheckWritable reports why no file can be made in a directory, by making one under a name that nobody can have put there before.
 func CheckWritable(fsys FS, dir string) error {
-	name := filepath.Join(dir, "headgate.probe"+TempSuffix)
+	name := filepath.Join(dir, fmt.Sprintf("%s%x%s", probePrefix, rand.Uint64(), TempSuffix))
 	f, err := fsys.Create(name, 0o600)
 	if err != nil {
 		return err

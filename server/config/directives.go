@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/persistence"
 	"headgate/server/quoting"
 	"headgate/server/top"
 )
@@ -459,7 +460,7 @@ var directives = []*Directive{
 
 	{
 		Name: "aof-load-truncated", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,
-		Summary: "Whether to start with an append-only file whose end is missing or damaged, by at most 4 MiB, and to cut that off; no refuses to start.",
+		Summary: "Whether to start with an append-only file whose end is missing or damaged, by at most 4 MiB, and to cut that off; no refuses to start. What is whole behind damage goes too, since a power cut can lose sectors of what was not synced; Redis starts only if nothing but the end is missing.",
 		kind:    yesNo(func(c *Config) *bool { return &c.AOFLoadTruncated }),
 	},
 	{
@@ -653,6 +654,8 @@ func checkFileName(directive, name string) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("%s can't be empty", directive)
+	case persistence.Reserved(name):
+		return fmt.Errorf("%s can't be %s, which the server uses for itself", directive, name)
 	case name != filepath.Base(name) || name == "." || name == "..":
 		return fmt.Errorf("%s can't be a path, just a %s", directive, map[bool]string{true: "dirname", false: "filename"}[directive == "appenddirname"])
 	}
@@ -670,6 +673,9 @@ func checkAppendFilename(c *Config, _ *Host) error {
 func checkDBFilename(c *Config, _ *Host) error {
 	if strings.ContainsRune(c.DBFilename, '/') {
 		return redisText("dbfilename can't be a path, just a filename")
+	}
+	if persistence.Reserved(c.DBFilename) {
+		return fmt.Errorf("dbfilename can't be %s, which the server uses for itself", c.DBFilename)
 	}
 	return nil
 }

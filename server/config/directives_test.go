@@ -319,6 +319,7 @@ func TestValues(t *testing.T) {
 		{name: "appenddirname", value: "a/b", err: "appenddirname can't be a path, just a dirname"},
 		{name: "appendfilename", value: "..", err: "appendfilename can't be a path, just a filename"},
 		{name: "dbfilename", value: "a/b", err: "dbfilename can't be a path, just a filename"},
+		{name: "dbfilename", value: "headgate.lock", err: "dbfilename can't be headgate.lock, which the server uses for itself"},
 		{name: "save", value: "900 1", want: "900 1"},
 		{name: "save", value: "900 ", want: "900 0"},
 		{name: "save", value: "900", err: "Invalid save parameters"},
