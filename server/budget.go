@@ -7,8 +7,8 @@ import "time"
 const (
 	// turnCommands is how many commands of a connection are run.
 	turnCommands = 512
-	// turnReplies is from how many bytes of unsent replies on a connection's next command waits for the next iteration: what there is is
-	// sent first.
+	// turnReplies is how many bytes of replies a connection's commands may make before the next one waits for the next iteration: what there
+	// is is sent first.
 	turnReplies = 64 << 10
 	// turnTime is how long commands of a connection may take together before the next one waits.
 	turnTime = int64(time.Millisecond)

@@ -310,7 +310,7 @@ func clientList(c *Ctx) {
 	}
 	var text []byte
 	for _, cl := range list {
-		if cl == c.client || !cl.conn.Closing() {
+		if cl == c.client || !cl.conn.ClosingNow() {
 			text = c.appendClient(text, cl)
 		}
 	}
@@ -376,7 +376,7 @@ func clientKill(c *Ctx) {
 	}
 	killed := int64(0)
 	for _, cl := range slices.Clone(c.srv.clients.list) {
-		if cl.conn.Closing() || !f.matches(cl, c.client) {
+		if cl.conn.ClosingNow() || !f.matches(cl, c.client) {
 			continue
 		}
 		killed++

@@ -151,7 +151,7 @@ func (s *Server) checkOutput(cl *Client) {
 	}
 	unsent := cl.conn.Unsent()
 	switch {
-	case cl.conn.Closing():
+	case cl.conn.ClosingNow():
 	case cl.reply.Over(), limit.Hard > 0 && unsent > limit.Hard, unsent > unauthenticatedOutput && cl.mustAuthenticate(s):
 		s.closeForOutput(cl, unsent)
 	case limit.Soft == 0 || unsent <= limit.Soft:
@@ -164,6 +164,10 @@ func (s *Server) checkOutput(cl *Client) {
 }
 
 func (s *Server) closeForOutput(cl *Client, unsent int) {
+	if cl.reply.Refused() {
+		s.closeForMemory(cl, uint64(unsent))
+		return
+	}
 	s.stats.outputLimited++
 	args := []any{"client", cl.id, "addr", cl.conn.Remote, "unsent", unsent}
 	if cl.reply.Over() {

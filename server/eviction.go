@@ -297,7 +297,7 @@ func (s *Server) evictClients(now int64) {
 	used := uint64(0) // what remains of those that are gone or go already nobody else has to make up for
 	largest := make([]sizedClient, 0, len(s.clients.list))
 	for _, cl := range s.clients.list {
-		if cl.conn.Closing() {
+		if cl.conn.ClosingNow() {
 			continue
 		}
 		size := uint64(cl.memory())
@@ -314,11 +314,16 @@ func (s *Server) evictClients(now int64) {
 		if used <= limit {
 			return
 		}
-		s.log.Warn("client closed: clients take up more than maxmemory-clients", "client", cl.id, "addr", cl.conn.Remote, "bytes", cl.size)
 		used -= min(cl.size, used)
-		s.stats.evictedClients++
-		cl.conn.CloseNow()
+		s.closeForMemory(cl.Client, cl.size)
 	}
+}
+
+// closeForMemory closes a client because all of them take up too much.
+func (s *Server) closeForMemory(cl *Client, bytes uint64) {
+	s.stats.evictedClients++
+	s.log.Warn("client closed: clients take up more than maxmemory-clients", "client", cl.id, "addr", cl.conn.Remote, "bytes", bytes)
+	cl.conn.CloseNow()
 }
 
 // sizedClient is a client with what its buffers take up.

@@ -44,6 +44,8 @@ type worker struct {
 	runs     *Client   // whose commands were run last
 	spent    int64     // ns that they took in this turn, as far as they were timed
 	busy     int64     // the same of all connections in this batch
+	turnMark int       // the length of its output at which the client's turn is over
+	mark     int       // the same at which its output is looked at
 	ended    *Client   // whose turn is over, although it may have more commands in the batch
 	lateFrom time.Time // since when this batch has served connections that were left over; zero: not yet
 
@@ -256,7 +258,7 @@ func (w *worker) execute() {
 			c.client, c.reply = current, current.reply
 			c.limitReplies(current)
 			if current != w.runs {
-				w.runs, w.spent = current, 0
+				w.beginTurn(current)
 			}
 			if s.effects.on {
 				w.note(current)
@@ -276,6 +278,7 @@ func (w *worker) execute() {
 		}
 		if s.watchful && (current.blocked != nil || s.holdsBack(current, p.cmd, w.args[p.begin:p.end], c.nowNs)) {
 			w.rewind(p)
+			current.conn.Rest(c.cfg.ClientQueryBufferLimit)
 			skip = true
 			continue
 		}
@@ -353,17 +356,31 @@ func (w *worker) run(p *parsed) {
 	if len(w.answered) > 0 && cl.reply.Len() > sent {
 		w.answered[len(w.answered)-1].replies++
 	}
-	if cl.reply.Len() > c.srv.replyMark || cl.reply.Over() || w.spent > turnTime {
-		w.endTurn(cl)
+	if cl.reply.Len() > w.mark || cl.reply.Over() || w.spent > turnTime {
+		w.look(cl)
 	}
 	if cap(c.scratch) > maxScratch {
 		c.scratch = nil
 	}
 }
 
-// endTurn has the rest of a client's commands wait for the next iteration, and looks at how much it has still to read.
-func (w *worker) endTurn(cl *Client) {
+// beginTurn begins a client's turn in this batch.
+func (w *worker) beginTurn(cl *Client) {
+	held := cl.reply.Len()
+	w.runs, w.spent, w.turnMark = cl, 0, held+turnReplies
+	w.mark = min(w.turnMark, max(w.ctx.srv.softOutputLimit, held))
+	if !cl.authenticated {
+		w.mark = min(w.mark, max(unauthenticatedOutput, held))
+	}
+}
+
+// look has the rest of a client's commands wait for the next iteration if its turn is over, and looks at how much it has still to read.
+func (w *worker) look(cl *Client) {
 	w.ctx.srv.checkOutput(cl)
+	if cl.reply.Len() <= w.turnMark && w.spent <= turnTime && !cl.reply.Over() {
+		w.mark = w.turnMark
+		return
+	}
 	w.ended, w.halted = cl, cl.conn
 	if cl.conn.In.Buffered() > 0 {
 		cl.conn.Postpone()

@@ -98,7 +98,6 @@ type Server struct {
 	limits, unauthLimits atomic.Pointer[resp.Limits]
 	buffers              resp.Buffers
 	softOutputLimit      int // output length from which a client's limits are looked at
-	replyMark            int // the same between two commands of a client; from here on its next one waits for the next iteration
 	cronAt               cronTimes
 	soonest              atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
 
@@ -201,7 +200,6 @@ func (s *Server) apply(cfg *config.Config) {
 	s.limits.Store(&full)
 	s.unauthLimits.Store(&narrow)
 	s.softOutputLimit = min(smallestLimit(cfg.OutputLimits.Normal), smallestLimit(cfg.OutputLimits.PubSub))
-	s.replyMark = min(s.softOutputLimit, turnReplies)
 	s.maxClients = cfg.MaxClients
 	room := maxDescriptors() - reservedDescriptors
 	if cfg.MetricsPort > 0 {

@@ -72,12 +72,17 @@ func (n *netConn) readCommands(w Worker) {
 		count, err := n.conn.Read(room[:min(len(room), readMax)])
 		if count > 0 {
 			n.c.In.Received(count)
-			n.run(w, batch)
-			n.c.In.Compact(&n.pool)
 		}
 		resumed := n.takeResumed()
 		if resumed {
+			n.c.rests = false
+		}
+		switch {
+		case n.c.rests && n.c.In.Buffered() > n.c.restMax:
+			n.drop()
+		case !n.c.rests && (count > 0 || resumed):
 			n.run(w, batch)
+			n.c.In.Compact(&n.pool)
 		}
 		if n.isClosing() || (err != nil && !(resumed && errors.Is(err, os.ErrDeadlineExceeded))) {
 			return
@@ -88,12 +93,17 @@ func (n *netConn) readCommands(w Worker) {
 // run has the commands run that have come, a batch's worth at a time: the others may have the lock in between, and replies are sent.
 func (n *netConn) run(w Worker, batch []*Conn) {
 	for more := true; more; more = n.c.TakePostponed() {
-		if n.unsent() > readMax {
-			n.rest()
-		}
+		n.rest()
 		w.Batch(batch)
 		n.wakeup()
 	}
+}
+
+// drop has the connection closed at once.
+func (n *netConn) drop() {
+	n.handler.Lock()
+	defer n.handler.Unlock()
+	n.c.CloseNow()
 }
 
 // unsent returns how many bytes of replies the writer has not taken yet.
@@ -103,15 +113,18 @@ func (n *netConn) unsent() int {
 	return n.c.Out.Len()
 }
 
-// rest waits until the writer has taken the replies that there are, for as long as a peer may be waited for.
+// rest waits until the writer has taken the replies that there are, for as long as a peer may be waited for, if many were added since the
+// last time.
 func (n *netConn) rest() {
 	select {
 	case <-n.taken: // it may have been before
 	default:
 	}
-	if n.unsent() == 0 {
+	behind := n.unsent()
+	if n.c.rested = min(n.c.rested, behind); behind-n.c.rested < stallBytes {
 		return
 	}
+	n.c.rested = behind
 	pause := time.NewTimer(stallPause)
 	defer pause.Stop()
 	select {

@@ -274,14 +274,14 @@ func (l *Loop) carry(c *Conn) {
 		return
 	}
 	c.waits = true
-	if !c.waiting || !c.more {
+	if !c.waiting || !c.more || c.behind-c.rested < stallBytes {
 		l.again = append(l.again, c)
 		return
 	}
 	if len(l.stalled) == 0 {
 		l.stallEnd = time.Now().Add(stallPause)
 	}
-	c.stalled = true
+	c.stalled, c.rested = true, c.behind
 	l.stalled = append(l.stalled, c)
 }
 
@@ -325,7 +325,11 @@ func (l *Loop) answer() {
 		l.send(c)
 	}
 	for _, c := range l.ready {
-		if !c.dead && !c.kept {
+		switch {
+		case c.dead || c.kept:
+		case c.closing:
+			c.In.Release(&l.pool) // what follows in it is dropped
+		default:
 			c.In.Compact(&l.pool)
 		}
 	}
@@ -401,8 +405,17 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 		l.endStall(c)
 		l.flush = append(l.flush, c)
 	}
-	if ev.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 && !c.waits { // or it is read with those that wait
-		l.read(c, ev.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
+	switch ended := ev.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0; {
+	case !ended && ev.Events&(unix.EPOLLIN|unix.EPOLLRDHUP) == 0:
+	case c.closing: // what its peer sends is for nobody any more
+		if ended {
+			c.dead = true
+			l.flush = append(l.flush, c)
+		}
+	case c.waits:
+		c.unread = true // edge triggering tells of it only now
+	default:
+		l.read(c, ended || ev.Events&unix.EPOLLRDHUP != 0)
 	}
 }
 
@@ -441,7 +454,11 @@ func (l *Loop) read(c *Conn, hangup bool) {
 		l.moved.Reads++
 		c.In.Received(n)
 		c.unread = n == len(room) || hangup
-		l.list(c)
+		if c.rests {
+			l.keep(c)
+		} else {
+			l.list(c)
+		}
 	case n == 0:
 		c.eof = true
 		l.flush = append(l.flush, c)
@@ -451,6 +468,17 @@ func (l *Loop) read(c *Conn, hangup bool) {
 	default:
 		c.dead = true
 		l.flush = append(l.flush, c)
+	}
+}
+
+// keep leaves what was read in the input of a connection whose commands may not run yet.
+func (l *Loop) keep(c *Conn) {
+	switch {
+	case c.In.Buffered() > c.restMax:
+		c.dead = true
+		l.flush = append(l.flush, c)
+	case c.unread:
+		l.carry(c)
 	}
 }
 
@@ -467,7 +495,7 @@ func (l *Loop) readAgain() {
 		}
 		c.waits = false
 		switch {
-		case c.dead || c.listed:
+		case c.dead || c.listed || c.closing:
 		case c.kept:
 			l.carry(c)
 		case c.postponed:
@@ -495,6 +523,7 @@ func (l *Loop) prepare() []arrival {
 			continue
 		}
 		if c.resumed && !c.dead {
+			c.rests = false
 			l.list(c)
 		}
 		c.resumed = false

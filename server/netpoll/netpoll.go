@@ -59,6 +59,7 @@ func (t *Traffic) Add(other Traffic) {
 const (
 	readMax    = 64 << 10             // bytes read from a connection in one iteration, or by one Read
 	stallPause = 5 * time.Millisecond // how long a connection whose peer does not take its replies rests before more commands are run
+	stallBytes = 128 << 10            // bytes of replies that such a connection may add between two rests
 )
 
 // Conn is one client's connection. In belongs to the front; Out and the marks are guarded by the Handler's lock.
@@ -72,12 +73,16 @@ type Conn struct {
 
 	front front
 
-	listed    bool // it stands in the batch; these six are the front's and the Worker's
+	listed    bool // it stands in the batch; these are the front's and the Worker's
 	postponed bool // its Worker has left commands in its input
 	unread    bool // its socket may have more than was read
 	carried   bool // it was left over from an earlier iteration
 	waits     bool // it stands in the list of those that are left over
 	stalled   bool // it stands in the list of those whose peers do not take their replies
+	rests     bool // its commands may not run before Resume
+	restMax   int  // bytes that it may send meanwhile
+	behind    int  // bytes of replies behind those that are being sent, when it was last looked
+	rested    int  // the same, when it last rested
 
 	closeAfterReply, closeNow bool // marks, guarded by the Handler's lock
 	held                      bool // replies are not to be sent yet; same guard
@@ -130,6 +135,10 @@ func (c *Conn) CloseNow() {
 // Closing reports whether the connection is marked to be closed. The caller holds the Handler's lock.
 func (c *Conn) Closing() bool { return c.closeAfterReply || c.closeNow }
 
+// ClosingNow reports whether the connection is marked to be closed without sending what is still queued. The caller holds the Handler's
+// lock.
+func (c *Conn) ClosingNow() bool { return c.closeNow }
+
 // Wake has replies sent that were appended to Out by another connection's command or by background work.
 // The caller holds the Handler's lock.
 func (c *Conn) Wake() { c.front.wake(c) }
@@ -172,6 +181,10 @@ func (c *Conn) TakePostponed() bool {
 	c.postponed = false
 	return was
 }
+
+// Rest has the connection's Batch not called before Resume: its commands may not run yet. What its peer sends meanwhile is read, and a
+// connection with more than max bytes of that is closed. For its own Worker, within Batch.
+func (c *Conn) Rest(max int) { c.rests, c.restMax = true, max }
 
 // Carried reports whether the connection was left over from an earlier iteration. For its own Worker, within Batch.
 func (c *Conn) Carried() bool { return c.carried }
@@ -218,11 +231,11 @@ func (c *Conn) stage(pool *resp.Pool) bool {
 		return len(c.out) > 0 || c.closing
 	case len(c.out) == 0:
 		c.out, c.sent = c.Out.Bytes(), 0
-		c.staged = len(c.out)
+		c.staged, c.behind, c.rested = len(c.out), 0, 0
 		c.Out.SetBuffer(nil)
 		return true
 	}
-	c.more = true
+	c.more, c.behind = true, c.Out.Len()
 	return !c.waiting // the socket is full: what is queued goes out when it drains
 }
 

@@ -30,6 +30,7 @@ type Writer struct {
 	buf     []byte
 	proto   int  // RESP3, or anything else for RESP2
 	over    bool // it was cut
+	refused bool // by Buffers
 	limit   int  // bytes; 0 = none
 	buffers *Buffers
 }
@@ -43,6 +44,9 @@ func (w *Writer) SetLimit(bytes int) { w.limit = bytes }
 
 // Over reports whether the Writer was cut.
 func (w *Writer) Over() bool { return w.over }
+
+// Refused reports whether the Writer was cut because all buffers together take up too much, and not at its own limit.
+func (w *Writer) Refused() bool { return w.refused }
 
 // Cut lets go of what was written, and of all that will be.
 func (w *Writer) Cut() {
@@ -70,6 +74,7 @@ func (w *Writer) grow(n int) bool {
 		size = min(size, w.limit)
 	}
 	if w.buffers.refuses(size) {
+		w.refused = true
 		w.Cut()
 		return false
 	}
@@ -111,7 +116,7 @@ func (w *Writer) Len() int { return len(w.buf) }
 func (w *Writer) Cap() int { return cap(w.buf) }
 
 // Reset forgets what was written, and that it was cut, and keeps the memory.
-func (w *Writer) Reset() { w.buf, w.over = w.buf[:0], false }
+func (w *Writer) Reset() { w.buf, w.over, w.refused = w.buf[:0], false, false }
 
 // Truncate takes back all but the first length bytes, which Len returned
 // before: a reply that is not to be sent after all.
