@@ -58,6 +58,8 @@ func startAOFBy(fsys persistence.FS, policy config.FsyncPolicy, clock func() (wa
 	}
 	s := newOrSpareServer(cfg)
 	s.clock, s.fs, s.exit = NewClock(clock), fsys, func(int) { runtime.Goexit() }
+	s.startedMono = s.clock.Mono()
+	s.saving.lastMono = s.startedMono // or its save points would be due at once
 	s.beginLoading()
 	if err := s.load(); err != nil {
 		spareServer(s)

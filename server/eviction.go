@@ -35,6 +35,7 @@ const (
 type memoryLimit struct {
 	machine uint64         // bytes that the process may have, by its container or its own limits; 0 = as many as there are
 	max     uint64         // bytes that data and connections may take up; 0 = no limit
+	clients uint64         // bytes that the buffers of all clients may take up together; 0 = no limit
 	evict   bool           // keys may go
 	how     store.Eviction // which
 	slice   time.Duration  // for how long at a time
@@ -74,7 +75,8 @@ func (s *Server) limitMemory(cfg *config.Config) {
 	} else {
 		s.keys.CountUses(nil)
 	}
-	s.buffers.SetLimit(int64(min(s.clientsLimit(cfg), math.MaxInt64)))
+	m.clients = s.clientsLimit(cfg)
+	s.buffers.SetLimit(int64(min(m.clients, math.MaxInt64)))
 	s.watchMemory()
 	if m.max == 0 || m.max == before {
 		return
@@ -289,7 +291,7 @@ func (s *Server) clientsLimit(cfg *config.Config) (bytes uint64) {
 
 // evictClients closes the largest clients while all take up more than they may.
 func (s *Server) evictClients(now int64) {
-	limit := s.clientsLimit(s.config.Get())
+	limit := s.memory.clients
 	if limit == 0 || now < s.memory.evictedAt+int64(evictAgain) {
 		return
 	}
