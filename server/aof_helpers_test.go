@@ -51,15 +51,13 @@ func startAOF(fsys persistence.FS, policy config.FsyncPolicy, now *int64, change
 
 // startAOFBy is startAOF with a clock of its own.
 func startAOFBy(fsys persistence.FS, policy config.FsyncPolicy, clock func() (wall, mono int64), change func(*config.Config)) (w *aofServer, err error) {
-	cfg := config.Default()
+	cfg := unsaved()
 	cfg.Dir, cfg.AppendOnly, cfg.AppendFsync = "/data", true, policy
 	if change != nil {
 		change(cfg)
 	}
 	s := newOrSpareServer(cfg)
 	s.clock, s.fs, s.exit = NewClock(clock), fsys, func(int) { runtime.Goexit() }
-	s.startedMono = s.clock.Mono()
-	s.saving.lastMono = s.startedMono // or its save points would be due at once
 	s.beginLoading()
 	if err := s.load(); err != nil {
 		spareServer(s)

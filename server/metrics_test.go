@@ -172,11 +172,13 @@ func TestStrangeLabels(t *testing.T) {
 		w.ask("EVAL", "return redis.error_reply(ARGV[1])", "0", code)
 	}
 	w.ask("HSET", policiesKey, "a\xffb", "FIXED 1 60s", "ok", "FIXED 1 60s")
-	w.ask("RL.TAKE", "2", "a\xffb", "k1", "ok", "k2")
+	w.ask("RL.TAKE", "1", "a\xffb", "k1")
+	w.ask("RL.TAKE", "1", "ok", "k2")
 	series := scrape(t, w.srv)
-	require.EqualValues(t, 4, series[`redis_errors_total{err="(other)"}`])
+	require.EqualValues(t, 3, series[`redis_errors_total{err="(other)"}`])
+	require.EqualValues(t, 2, series[`redis_errors_total{err="ERR"}`], "what is longer than a code can be, and a policy of no name")
 	require.EqualValues(t, 1, series[`redis_errors_total{err="FINE"}`])
-	require.EqualValues(t, 1, series[`headgate_policy_calls_total{policy="(other)",result="allowed"}`])
+	require.Zero(t, series[`headgate_policy_calls_total{policy="(other)",result="allowed"}`], "no policy has such a name")
 	require.EqualValues(t, 1, series[`headgate_policy_calls_total{policy="ok",result="allowed"}`])
 }
 
