@@ -24,6 +24,11 @@ type recorder struct {
 	twice    int // connections that stood in a batch twice
 	batches  int
 	unsent   int // the most that waited to be sent
+
+	slow  time.Duration // how long a batch takes
+	rest  int           // not 0: connections may not go on, and may send so much meanwhile
+	close bool          // connections are closed after their first replies
+	last  *Conn
 }
 
 func (r *recorder) NewWorker() Worker      { return r }
@@ -36,6 +41,7 @@ func (r *recorder) Batch(ready []*Conn) (served int) {
 	r.Lock()
 	defer r.Unlock()
 	r.batches++
+	time.Sleep(r.slow)
 	seen := map[*Conn]bool{}
 	limits := resp.DefaultLimits()
 	for _, c := range ready {
@@ -43,6 +49,11 @@ func (r *recorder) Batch(ready []*Conn) (served int) {
 			r.twice++
 		}
 		seen[c] = true
+		r.last = c
+		if r.rest > 0 {
+			c.Rest(r.rest)
+			continue
+		}
 		c.Begin()
 		r.buffered = max(r.buffered, c.In.Buffered())
 		for n := 0; ; n++ {
@@ -54,6 +65,9 @@ func (r *recorder) Batch(ready []*Conn) (served int) {
 				break
 			}
 			c.Out.Raw(r.answer)
+		}
+		if r.close {
+			c.CloseAfterReply()
 		}
 		r.unsent = max(r.unsent, c.Unsent())
 	}
@@ -167,4 +181,83 @@ func TestStoppedLoopFinishesWhatItRead(t *testing.T) {
 	rest, err := io.ReadAll(conn)
 	require.NoError(t, err)
 	require.Len(t, rest, 999*7)
+}
+
+// TestEventOfConnectionLeftOverIsNotLost: what a peer sends while commands of it are left over is read once they are done, although edge
+// triggering tells of it once and nothing more comes.
+func TestEventOfConnectionLeftOverIsNotLost(t *testing.T) {
+	for _, pause := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond} {
+		r := &recorder{consume: 1, answer: []byte("+PONG\r\n"), slow: 2 * time.Millisecond}
+		conn, err := net.Dial("tcp", startLoop(t, r))
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = conn.Write(bytes.Repeat([]byte("PING\r\n"), 10))
+		require.NoError(t, err)
+		time.Sleep(3*time.Millisecond + pause) // some of them are left over
+		_, err = conn.Write([]byte("PING\r\n"))
+		require.NoError(t, err)
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+		_, err = io.ReadFull(conn, make([]byte, 11*len("+PONG\r\n")))
+		require.NoError(t, err)
+	}
+}
+
+// TestPipelineThatIsWrittenWholeFirst: a peer that reads nothing until it has written everything is served at a useful rate, also when its
+// socket is full.
+func TestPipelineThatIsWrittenWholeFirst(t *testing.T) {
+	r := &recorder{consume: 512, answer: bytes.Repeat([]byte{'x'}, 100)}
+	conn, err := net.Dial("tcp", startLoop(t, r))
+	require.NoError(t, err)
+	defer conn.Close()
+	const lines = 300_000
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	_, err = conn.Write(bytes.Repeat([]byte("PING 0123456789012345678901234567890123456789\r\n"), lines))
+	require.NoError(t, err)
+	_, err = io.CopyN(io.Discard, conn, lines*int64(len(r.answer)))
+	require.NoError(t, err)
+	r.Lock()
+	defer r.Unlock()
+	require.Less(t, r.batches, lines/100, "not a few commands at a time")
+}
+
+// TestRestingConnectionIsNotParsed: while commands may not run, what comes is kept and looked at no more, and too much of it ends the
+// connection.
+func TestRestingConnectionIsNotParsed(t *testing.T) {
+	r := &recorder{consume: 1 << 20, rest: 100_000, answer: []byte("+PONG\r\n")}
+	conn, err := net.Dial("tcp", startLoop(t, r))
+	require.NoError(t, err)
+	defer conn.Close()
+	for range 200 {
+		_, err = conn.Write([]byte("PING\r\n"))
+		require.NoError(t, err)
+		time.Sleep(100 * time.Microsecond)
+	}
+	r.Lock()
+	require.LessOrEqual(t, r.batches, 2)
+	c := r.last
+	r.rest = 0
+	c.Resume()
+	r.Unlock()
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	_, err = io.ReadFull(conn, make([]byte, 200*len("+PONG\r\n")))
+	require.NoError(t, err)
+
+	r.Lock()
+	r.rest = 100_000
+	r.Unlock()
+	_, _ = conn.Write(make([]byte, 1_000_000))
+	_, err = io.ReadAll(conn)
+	require.False(t, err != nil && err.(net.Error).Timeout(), "it was not closed")
+}
+
+// TestClosingConnectionIsNotRead: what follows a command that ends the connection costs no memory, however much it is.
+func TestClosingConnectionIsNotRead(t *testing.T) {
+	r := &recorder{consume: 1, close: true, answer: make([]byte, 10<<20)}
+	conn, err := net.Dial("tcp", startLoop(t, r))
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.(*net.TCPConn).SetReadBuffer(4096))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(500*time.Millisecond)))
+	_, _ = conn.Write(append([]byte("QUIT\r\n*2\r\n$3\r\nGET\r\n$500000000\r\n"), make([]byte, 64<<20)...))
+	require.LessOrEqual(t, r.buffers.Used(), int64(24<<20), "the replies, and nothing of what was sent")
 }
