@@ -58,6 +58,8 @@ func ServeConn(h Handler, nc net.Conn) {
 	h.Lock()
 	n.c.free(&n.pool, &n.spare)
 	h.Unlock()
+	n.pool.Drain()
+	n.spare.Drain()
 	if n.linger {
 		nc.SetReadDeadline(time.Now().Add(lingerTime))
 		io.Copy(io.Discard, nc)

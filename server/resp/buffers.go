@@ -12,6 +12,9 @@ const (
 	largestKept = 1 << 20
 	// keptMax is how many bytes of buffers Buffers keeps between uses.
 	keptMax = 16 << 20
+	// smallKept is how many buffers of BufferSize are among these: each front
+	// has a Pool for them.
+	smallKept = 32
 	// heapBuffers is how many buffers of BufferSize come from the Go heap:
 	// those that are in use all the time. The others serve a crowd that leaves
 	// again.
@@ -155,11 +158,11 @@ func (b *Buffers) Put(buf []byte) {
 func (b *Buffers) keep(buf []byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.kept+len(buf) > keptMax {
+	list := &b.free[kind(len(buf))]
+	if b.kept+len(buf) > keptMax || len(buf) == BufferSize && len(*list) == smallKept {
 		return false
 	}
 	b.kept += len(buf)
-	list := &b.free[kind(len(buf))]
 	*list = append(*list, buf)
 	return true
 }

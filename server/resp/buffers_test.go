@@ -37,8 +37,21 @@ func TestBuffersKeepLittle(t *testing.T) {
 	}
 	require.LessOrEqual(t, b.kept, keptMax)
 	require.Zero(t, b.Used())
+	require.Len(t, b.free[0], smallKept)
 	require.NotNil(t, b.Get(3*BufferSize))
 	require.Less(t, b.kept, keptMax, "a kept one is used again")
+}
+
+// TestDrainedPoolKeepsNothing: what a front had for its next connection goes back when there is none.
+func TestDrainedPoolKeepsNothing(t *testing.T) {
+	b := Buffers{inHeap: heapBuffers} // the others lie outside
+	for range 100 {
+		p := Pool{Buffers: &b}
+		p.Put(p.Get())
+		p.Drain()
+	}
+	require.Len(t, b.free[0], 1, "each took the same")
+	require.Equal(t, heapBuffers, b.inHeap)
 }
 
 // TestBuffersIgnoreOthers: memory of another origin is nobody's to give away.

@@ -33,6 +33,14 @@ func (p *Pool) Get() []byte {
 	return buf
 }
 
+// Drain gives all idle buffers back: the front is gone.
+func (p *Pool) Drain() {
+	for _, buf := range p.free {
+		p.Buffers.Put(buf)
+	}
+	p.free = nil
+}
+
 // Put takes back a buffer that came from here or from Buffers, cut to whatever
 // length. Buffers of another origin are left to the garbage collector.
 func (p *Pool) Put(buf []byte) {
