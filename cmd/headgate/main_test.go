@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"net"
 	"os"
 	"strconv"
@@ -69,16 +70,19 @@ func serving(ts *testscript.TestScript, _ bool, args []string) {
 
 // send sends a line to the server on $PORT and leaves the first line of the reply in the file reply.
 func send(ts *testscript.TestScript, _ bool, args []string) {
-	conn, err := net.Dial("tcp", "127.0.0.1:"+ts.Getenv("PORT"))
-	ts.Check(err)
-	defer conn.Close()
-	_, err = conn.Write([]byte(args[0] + "\r\n"))
-	ts.Check(err)
-	ts.Check(conn.SetReadDeadline(time.Now().Add(startLimit)))
-	buf := make([]byte, 4096)
-	n, err := conn.Read(buf)
-	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs("reply"), buf[:n], 0o644))
+	until(ts, "send "+args[0], func() bool {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+ts.Getenv("PORT"))
+		ts.Check(err)
+		defer conn.Close()
+		_, err = conn.Write([]byte(args[0] + "\r\n"))
+		ts.Check(err)
+		ts.Check(conn.SetReadDeadline(time.Now().Add(startLimit)))
+		buf := make([]byte, 4096)
+		n, err := conn.Read(buf)
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs("reply"), buf[:n], 0o644))
+		return !bytes.HasPrefix(buf[:n], []byte("-LOADING")) // or what a start does would not be over
+	})
 }
 
 // busy waits until the server on $PORT has answered a hundred commands more than when it was first asked.
