@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"headgate/internal/shrinkmap"
 	"headgate/server/number"
 	"headgate/server/resp"
 	"headgate/store"
@@ -55,7 +56,7 @@ type place struct {
 
 // blocking holds all clients that are blocked. What a client can wait for is bounded by what one command can name.
 type blocking struct {
-	queues   map[*store.Awaited]*list.List // of *blocked, first come first
+	queues   shrinkmap.Map[*store.Awaited, *list.List] // of *blocked, first come first
 	timeouts timeouts
 	clients  int
 }
@@ -88,10 +89,10 @@ func (c *Ctx) block(on blockOn) {
 			continue
 		}
 		seen[key] = true
-		queue := s.blocking.queues[key]
+		queue := s.blocking.queues.Entries()[key]
 		if queue == nil {
 			queue = list.New()
-			s.blocking.queues[key] = queue
+			s.blocking.queues.Set(key, queue)
 		}
 		b.places = append(b.places, place{key, queue.PushBack(b)})
 		b.held += blockedOverhead + key.NameBytes()
@@ -128,10 +129,10 @@ func (b *blocked) takeOut(s *Server, n int) (taken int) {
 		b.places[last] = place{}
 		b.places = b.places[:last]
 		b.held -= blockedOverhead + p.key.NameBytes()
-		queue := s.blocking.queues[p.key]
+		queue := s.blocking.queues.Entries()[p.key]
 		queue.Remove(p.element)
 		if queue.Len() == 0 {
-			delete(s.blocking.queues, p.key)
+			s.blocking.queues.Delete(p.key)
 		}
 		p.key.Release()
 	}
@@ -199,7 +200,7 @@ func (c *Ctx) serveReady() {
 // as in Redis, so that everybody is looked at once.
 func (c *Ctx) serveQueue(key *store.Awaited) {
 	s := c.srv
-	k, queue := key.Key(), s.blocking.queues[key]
+	k, queue := key.Key(), s.blocking.queues.Entries()[key]
 	for range queue.Len() {
 		e, ok := key.DB().Find(k, c.now)
 		first := queue.Front()

@@ -104,7 +104,7 @@ func (p *pipeServer) requireIdle() {
 	p.awaitBlocked(0)
 	p.srv.Lock()
 	defer p.srv.Unlock()
-	require.Empty(p.t, p.srv.blocking.queues)
+	require.Zero(p.t, p.srv.blocking.queues.Len())
 	require.Empty(p.t, p.srv.blocking.timeouts)
 	require.False(p.t, p.srv.watchful)
 	require.Nil(p.t, p.srv.keys.NextReady())

@@ -69,11 +69,30 @@ func (r *registry) byFullName(name []byte) *Command {
 
 func commandCount(c *Ctx) { c.reply.Int(int64(len(c.srv.commands.top))) }
 
-func commandAll(c *Ctx) {
-	c.reply.Array(len(c.srv.commands.top))
-	for _, cmd := range c.srv.commands.top {
-		c.sendCommandInfo(cmd)
+// rendered keeps a reply of hundreds of kB that is the same for everybody, by the protocol's version: making it costs twenty times as much as
+// copying it.
+type rendered [resp.RESP3 + 1][]byte
+
+// send sends the reply, which make makes the first time.
+func (r *rendered) send(w *resp.Writer, make func()) {
+	known := &r[w.Proto()]
+	if *known != nil {
+		w.Raw(*known)
+		return
 	}
+	from := w.Len()
+	if make(); !w.Over() {
+		*known = bytes.Clone(w.Bytes()[from:])
+	}
+}
+
+func commandAll(c *Ctx) {
+	c.srv.commands.described.send(c.reply, func() {
+		c.reply.Array(len(c.srv.commands.top))
+		for _, cmd := range c.srv.commands.top {
+			c.sendCommandInfo(cmd)
+		}
+	})
 }
 
 func commandInfo(c *Ctx) {
@@ -212,13 +231,14 @@ func sendField(w *resp.Writer, name string, n int) {
 }
 
 func commandDocs(c *Ctx) {
-	list := c.srv.commands.top
-	if len(c.args) > 2 {
-		list = nil
-		for _, name := range c.args[2:] {
-			if cmd := c.srv.commands.byFullName(name); cmd != nil {
-				list = append(list, cmd)
-			}
+	if len(c.args) == 2 {
+		c.srv.commands.documented.send(c.reply, func() { c.sendDocs(c.srv.commands.top) })
+		return
+	}
+	var list []*Command
+	for _, name := range c.args[2:] {
+		if cmd := c.srv.commands.byFullName(name); cmd != nil {
+			list = append(list, cmd)
 		}
 	}
 	c.sendDocs(list)

@@ -384,6 +384,8 @@ type registry struct {
 	all   []*Command          // with sub-commands; index = Command.id
 	top   []*Command          // top level, sorted by name
 	own   map[string]*Command // once some are renamed: the top level by the names of the table
+
+	described, documented rendered // replies to COMMAND and to COMMAND DOCS; guarded by the executor's lock
 }
 
 const (

@@ -117,7 +117,9 @@ func (w *worker) Batch(ready []*netpoll.Conn) (served int) {
 			if ready[i].Carried() {
 				break
 			}
-			ready[i].Postpone()
+			if ready[i].Postpone(); w.taken == 0 {
+				ready[i].PassOver()
+			}
 			i, w.taken = i+1, 0
 			continue
 		}
@@ -257,7 +259,8 @@ func (w *worker) execute() {
 			current.seen = c.srv.clock.Mono()
 			c.client, c.reply = current, current.reply
 			c.limitReplies(current)
-			if current != w.runs {
+			begins := current != w.runs
+			if begins {
 				w.beginTurn(current)
 			}
 			if s.effects.on {
@@ -265,6 +268,9 @@ func (w *worker) execute() {
 			}
 			if w.late(current.conn) {
 				w.ended = current
+				if begins {
+					current.conn.PassOver()
+				}
 			}
 		}
 		if skip || current.conn.Closing() {
@@ -368,6 +374,7 @@ func (w *worker) run(p *parsed) {
 func (w *worker) beginTurn(cl *Client) {
 	held := cl.reply.Len()
 	w.runs, w.spent, w.turnMark = cl, 0, held+turnReplies
+	cl.conn.BeginTurn()
 	w.mark = min(w.turnMark, max(w.ctx.srv.softOutputLimit, held))
 	if !cl.authenticated {
 		w.mark = min(w.mark, max(unauthenticatedOutput, held))
@@ -382,6 +389,9 @@ func (w *worker) look(cl *Client) {
 		return
 	}
 	w.ended, w.halted = cl, cl.conn
+	if w.spent > turnTime {
+		cl.conn.TookLong(time.Duration(w.spent))
+	}
 	if cl.conn.In.Buffered() > 0 {
 		cl.conn.Postpone()
 	}

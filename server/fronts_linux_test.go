@@ -171,3 +171,67 @@ func TestLoopsAnswerWhileAScriptIsBusy(t *testing.T) {
 	require.Contains(t, readLines(t, one.r, 1), "Script killed by user")
 	require.Equal(t, "$-1\r\n", other.ask("GET k", 1))
 }
+
+// TestSlowClientsComeLast: however many clients send commands that take long, the others wait for about one such command each time.
+func TestSlowClientsComeLast(t *testing.T) {
+	const slowClients, looks, between = 12, 15, 3
+	srv := loopsServer(t, 1)
+	c := dialLoop(t, srv)
+	c.ask("SET n 0", 1)
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	for range slowClients {
+		slow := dialLoop(t, srv)
+		all.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					slow.ask("EVAL \"redis.call('INCR', 'n') for i = 1, 400000 do end return 1\" 0", 1)
+				}
+			}
+		})
+	}
+	number := func() (n int) {
+		reply := c.ask("GET n", 2)
+		_, err := fmt.Sscanf(reply, "$%d\n%d", new(int), &n)
+		require.NoError(t, err, reply)
+		return n
+	}
+	for number() < 2*slowClients { // until each has been seen to be slow
+	}
+	before, most := number(), 0
+	for range looks {
+		now := number()
+		most, before = max(most, now-before), now
+	}
+	close(done)
+	all.Wait()
+	require.LessOrEqual(t, most, between, "slow commands between two others")
+}
+
+// TestSlowPipelinesTakeTurns: clients that each send many commands at once which take long have their turns one after the other.
+func TestSlowPipelinesTakeTurns(t *testing.T) {
+	const clients, each = 6, 10
+	srv := loopsServer(t, 1)
+	var all sync.WaitGroup
+	for i := range clients {
+		c := dialLoop(t, srv)
+		all.Go(func() {
+			line := fmt.Sprintf("EVAL \"redis.call('RPUSH', 'order', '%d') for i = 1, 400000 do end return 1\" 0\r\n", i)
+			c.ask(strings.TrimSuffix(strings.Repeat(line, each), "\r\n"), each)
+		})
+	}
+	all.Wait()
+	c := dialLoop(t, srv)
+	order := strings.Fields(c.ask("LRANGE order 0 -1", 1+2*clients*each))
+	turns := map[string]int{}
+	for i := range clients * each / 2 {
+		turns[order[2+2*i]]++
+	}
+	require.Len(t, turns, clients, "%v", turns)
+	for _, n := range turns {
+		require.GreaterOrEqual(t, n, 2, "%v", turns)
+	}
+}

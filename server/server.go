@@ -6,7 +6,6 @@
 package server
 
 import (
-	"container/list"
 	"log/slog"
 	"math"
 	"net"
@@ -143,9 +142,8 @@ func New(live *config.Live, o Options) *Server {
 	cfg := live.Get()
 	s := &Server{
 		config: live, clock: o.Clock, log: o.Log, fs: o.FS, exit: o.Exit, inherited: o.Inherited, ready: o.Ready,
-		clients:  clientTable{byID: map[int64]*Client{}},
-		blocking: blocking{queues: map[*store.Awaited]*list.List{}},
-		runID:    randomHex(20), stop: make(chan struct{}),
+		clients: clientTable{byID: map[int64]*Client{}},
+		runID:   randomHex(20), stop: make(chan struct{}),
 	}
 	if s.clock == nil {
 		s.clock = NewClock(nil)

@@ -11,10 +11,10 @@ type Awaited struct {
 
 // Await begins to wait for the key, whether it is there or not. All who wait for one key share one Awaited.
 func (db *DB) Await(k Key) *Awaited {
-	a := db.awaited[string(k.Name)]
+	a := db.awaited.Entries()[string(k.Name)]
 	if a == nil {
 		a = &Awaited{db: db, name: string(k.Name)}
-		db.awaited[a.name] = a
+		db.awaited.Set(a.name, a)
 	}
 	a.refs++
 	return a
@@ -24,7 +24,7 @@ func (db *DB) Await(k Key) *Awaited {
 func (a *Awaited) Release() {
 	a.refs--
 	if a.refs == 0 {
-		delete(a.db.awaited, a.name)
+		a.db.awaited.Delete(a.name)
 	}
 }
 
@@ -55,13 +55,13 @@ func (ks *Keyspace) NextReady() *Awaited {
 // Signal notes that those who wait for the key should look at it. Adding a key does this by itself; it is for values that
 // somebody may wait for while they are there.
 func (db *DB) Signal(k Key) {
-	if len(db.awaited) != 0 {
+	if db.awaited.Len() != 0 {
 		db.signal(k.Name)
 	}
 }
 
 func (db *DB) signal(name []byte) {
-	if a := db.awaited[string(name)]; a != nil && !a.ready {
+	if a := db.awaited.Entries()[string(name)]; a != nil && !a.ready {
 		a.ready = true
 		db.ks.ready = append(db.ks.ready, a)
 	}
@@ -69,7 +69,7 @@ func (db *DB) signal(name []byte) {
 
 // signalPresent notes all awaited names that the database has.
 func (db *DB) signalPresent() {
-	for name := range db.awaited {
+	for name := range db.awaited.Entries() {
 		if _, ok := db.Peek(db.ks.Key([]byte(name))); ok {
 			db.signal([]byte(name))
 		}
@@ -78,7 +78,7 @@ func (db *DB) signalPresent() {
 
 // signalStreams notes all awaited names of streams, which are about to go.
 func (db *DB) signalStreams() {
-	for name := range db.awaited {
+	for name := range db.awaited.Entries() {
 		if e, ok := db.Peek(db.ks.Key([]byte(name))); ok && e.rec.enc == encStream {
 			db.signal([]byte(name))
 		}

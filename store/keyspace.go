@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"math"
 	"math/rand/v2"
+
+	"headgate/internal/shrinkmap"
 )
 
 // ErrWrongType is returned when a command meets a key that holds a value of another kind. Its text is the wire error.
@@ -93,9 +95,9 @@ type DB struct {
 	contents
 	index   int
 	ks      *Keyspace
-	watched map[string]*watchedKey
+	watched shrinkmap.Map[string, *watchedKey]
 	follow  follow
-	awaited map[string]*Awaited
+	awaited shrinkmap.Map[string, *Awaited]
 }
 
 // contents are what a database holds, as opposed to what belongs to its number. Keyspace.Swap exchanges them whole.
@@ -128,7 +130,7 @@ func New(o Options) *Keyspace {
 	}
 	ks := &Keyspace{seed: o.Hash, limits: o.Limits, access: access{random: o.Random}}
 	for i := range o.Databases {
-		db := &DB{ks: ks, index: i, watched: make(map[string]*watchedKey), awaited: make(map[string]*Awaited)}
+		db := &DB{ks: ks, index: i}
 		db.arena.check, db.arena.total = invariants, &ks.arenaUsed
 		db.resetTables()
 		ks.dbs = append(ks.dbs, db)
@@ -288,7 +290,7 @@ func (db *DB) insert(k Key, enc encoding, payload int) (*record, ref) {
 	t.place(k.Hash, r)
 	t.count++
 	db.keys++
-	if len(db.awaited) != 0 {
+	if db.awaited.Len() != 0 {
 		db.signal(k.Name)
 	}
 	return rec, r
@@ -304,7 +306,7 @@ func (db *DB) remove(hash uint64, r ref, rec *record) {
 	if rec.expireAt != 0 {
 		db.expires--
 	}
-	if rec.enc == encStream && len(db.awaited) != 0 {
+	if rec.enc == encStream && db.awaited.Len() != 0 {
 		db.signal(rec.name())
 	}
 	db.arena.free(r, rec.class)
@@ -315,7 +317,7 @@ func (db *DB) releaseObject(rec *record) {
 	if rec.enc.isObject() {
 		db.removeObject(rec.word)
 		rec.word = 0
-		if rec.enc == encStream && len(db.awaited) != 0 {
+		if rec.enc == encStream && db.awaited.Len() != 0 {
 			db.signal(rec.name())
 		}
 	}

@@ -23,7 +23,7 @@ func (db *DB) mutate(name []byte, why change) {
 		db.ks.dirty++
 		db.follow.changes++
 	}
-	if len(db.watched) != 0 {
+	if db.watched.Len() != 0 {
 		db.markWatched(name, why)
 	}
 	if len(name) == len(db.follow.name) {

@@ -22,7 +22,7 @@ func (ks *Keyspace) Swap(i, j int, now int64) {
 // expireWatched removes from a and b the keys past their time that are watched in db, so that their removal after a swap is
 // no change for those who never saw them alive.
 func (db *DB) expireWatched(a, b *DB, now int64) {
-	for name := range db.watched {
+	for name := range db.watched.Entries() {
 		k := db.ks.Key([]byte(name))
 		a.Look(k, now)
 		b.Look(k, now)

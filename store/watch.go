@@ -42,10 +42,10 @@ func (w *Watches) Watch(db *DB, k Key, now int64) {
 	if e, ok := db.Look(k, now); ok {
 		expireAt = e.ExpireAt()
 	}
-	key := db.watched[string(k.Name)]
+	key := db.watched.Entries()[string(k.Name)]
 	if key == nil {
 		key = &watchedKey{db: db, name: string(k.Name)}
-		db.watched[key.name] = key
+		db.watched.Set(key.name, key)
 	} else if w.has(key) {
 		return
 	}
@@ -92,7 +92,7 @@ func (w *Watches) Release(n int) int {
 		w.list[left+i] = watch{}
 		w.bytes -= watchBytes + len(key.name)
 		if key.refs--; key.refs == 0 {
-			delete(key.db.watched, key.name)
+			key.db.watched.Delete(key.name)
 		}
 	}
 	w.list, w.known = w.list[:left], nil
@@ -102,7 +102,7 @@ func (w *Watches) Release(n int) int {
 // markWatched notes a change for those who watch the name; a flush changes every watched key that is there.
 func (db *DB) markWatched(name []byte, why change) {
 	if why != changeFlush {
-		if key := db.watched[string(name)]; key != nil {
+		if key := db.watched.Entries()[string(name)]; key != nil {
 			key.version++
 		}
 		return
@@ -112,7 +112,7 @@ func (db *DB) markWatched(name []byte, why change) {
 
 // markPresent notes a change for those who watch a name in db that one of the databases has.
 func (db *DB) markPresent(in ...*DB) {
-	for name, key := range db.watched {
+	for name, key := range db.watched.Entries() {
 		k := db.ks.Key([]byte(name))
 		if slices.ContainsFunc(in, func(d *DB) bool { _, ok := d.Peek(k); return ok }) {
 			key.version++

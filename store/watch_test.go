@@ -69,10 +69,10 @@ func TestWatch(t *testing.T) {
 			require.Equal(t, 1, first.Release(5))
 			require.Zero(t, first.Release(5))
 			require.Equal(t, tc.changed, second.Changed(tc.at))
-			require.Len(t, db.watched, 1)
+			require.Equal(t, 1, db.watched.Len())
 			require.Equal(t, 1, second.Release(1))
 			require.Zero(t, second.Bytes())
-			require.Empty(t, db.watched)
+			require.Zero(t, db.watched.Len())
 		})
 	}
 }
@@ -107,12 +107,12 @@ func TestWatchAgainKeepsOne(t *testing.T) {
 			}
 		}
 		require.Equal(t, keys, w.Len())
-		require.Len(t, db.watched, keys)
+		require.Equal(t, keys, db.watched.Len())
 		db.SetInt(testKey(ks, "0"), 1, 0)
 		w.Watch(db, testKey(ks, "0"), 0)
 		require.True(t, w.Changed(0))
 		require.Equal(t, keys, w.Release(keys+1))
 		require.False(t, w.Changed(0))
-		require.Empty(t, db.watched)
+		require.Zero(t, db.watched.Len())
 	}
 }

@@ -17,12 +17,14 @@ import (
 )
 
 const (
-	eventsPerWait     = 256       // events taken from the kernel at once
-	eventsPerYield    = 64        // the same within a command that yields
-	acceptsPerEvent   = 128       // connections accepted before the others get their turn
-	queuedAccepts     = 1000      // the same of those that wait at a listener which closes
-	againMax          = 2 << 20   // bytes read in one iteration from connections that are left over
-	sendMax           = 256 << 10 // bytes sent to a connection in one iteration
+	eventsPerWait     = 256                    // events taken from the kernel at once
+	eventsPerYield    = 64                     // the same within a command that yields
+	acceptsPerEvent   = 128                    // connections accepted before the others get their turn
+	queuedAccepts     = 1000                   // the same of those that wait at a listener which closes
+	againMax          = 2 << 20                // bytes read in one iteration from connections that are left over
+	sendMax           = 256 << 10              // bytes sent to a connection in one iteration
+	longTurn          = 10 * time.Millisecond  // a turn that takes longer is followed by a pause of the slow connections, while others have something to do:
+	pauseMax          = 500 * time.Millisecond // for as long as the turn took, and at most for this. So they have no more than about half of the time
 	acceptBackoffMin  = 10 * time.Millisecond
 	acceptBackoffMax  = time.Second
 	shortSleep        = 4 * time.Millisecond   // the first sleep, which the scheduler is not told of: about a tick, so that it needs no timer of its own
@@ -58,6 +60,10 @@ type Loop struct {
 
 	stalled  []*Conn   // connections that are left over, and do not take their replies
 	stallEnd time.Time // when these are looked at again even so
+
+	paused   []*Conn   // slow connections that wait for the end of a pause, in their order
+	pauseEnd time.Time // zero: there is no pause
+	others   bool      // others had something to do in the pause
 
 	stopping atomic.Bool
 	asleep   bool      // nothing is to be done but what an event brings; written by the loop, under the handler's lock
@@ -231,39 +237,47 @@ func (l *Loop) begin() {
 	l.flush, l.unsent = append(l.flush[:0], l.unsent...), l.unsent[:0]
 }
 
-// gather reads from the sockets that have something, and accepts new connections. Those that are left over come last.
+// gather reads from the sockets that have something, and accepts new connections. Those that the last iteration had no time for come
+// first, and those that have something left over come last.
 func (l *Loop) gather(events []unix.EpollEvent) {
+	l.endStalls()
+	l.endPause()
+	l.readAgain()
 	for i := range events {
 		l.event(&events[i])
 	}
 	if !l.acceptAgain.IsZero() {
 		l.resumeAccepting()
 	}
-	l.endStalls()
-	l.readAgain()
 	for _, a := range l.prepare() {
 		l.add(a)
 	}
 }
 
 // batch has a worker run the commands of the connections that are ready, and sees to it that those which have more to do are looked at in
-// the next iteration: first those that it has not come to.
+// the next iteration: first those that it has not come to, or they would never have their turn beside others that always have more.
 func (l *Loop) batch(w Worker) {
 	if len(l.ready) == 0 {
 		return
 	}
 	served := w.Batch(l.ready)
 	for _, c := range l.ready[served:] {
-		c.postponed = true
-		l.carry(c)
+		c.PassOver()
 	}
-	for _, c := range l.ready[:served] {
-		if c.postponed || c.unread {
+	for _, c := range l.ready {
+		if c.passed {
 			l.carry(c)
 		}
 	}
 	for _, c := range l.ready {
-		c.listed, c.carried = false, false
+		c.listed = false
+		if c.passed {
+			continue
+		}
+		l.pauseAfter(c)
+		if c.carried = false; c.postponed || c.unread {
+			l.carry(c)
+		}
 	}
 }
 
@@ -283,6 +297,51 @@ func (l *Loop) carry(c *Conn) {
 	}
 	c.stalled, c.rested = true, c.behind
 	l.stalled = append(l.stalled, c)
+}
+
+// pauseAfter has the slow connections wait after the turn of one that was much too long.
+func (l *Loop) pauseAfter(c *Conn) {
+	if c.took > longTurn {
+		l.pauseEnd, l.others = time.Now().Add(min(c.took, pauseMax)), false
+	}
+	c.took = 0
+}
+
+// pause reports whether the slow connections wait, for the sake of others that have something to do.
+func (l *Loop) pause() bool {
+	if l.pauseEnd.IsZero() || l.stopping.Load() {
+		return false
+	}
+	l.others = l.others || len(l.ready) > 0
+	return l.others
+}
+
+// joinLate completes a batch with those that come after others, but for the slow ones while there is a pause.
+func (l *Loop) joinLate() {
+	if !l.pause() {
+		l.ready = append(l.ready, l.late...)
+		return
+	}
+	for _, c := range l.late {
+		if !c.slow {
+			l.ready = append(l.ready, c)
+			continue
+		}
+		c.PassOver()
+		c.listed, c.waits = false, true
+		l.paused = append(l.paused, c)
+	}
+}
+
+// endPause has the slow connections looked at when the pause is over, before others that come after those that have nothing left over.
+func (l *Loop) endPause() {
+	if l.pauseEnd.IsZero() || time.Now().Before(l.pauseEnd) {
+		return
+	}
+	l.pauseEnd = time.Time{}
+	l.again = slices.Insert(l.again, 0, l.paused...)
+	clear(l.paused)
+	l.paused = l.paused[:0]
 }
 
 // endStall has a connection looked at whose peer takes replies again.
@@ -305,12 +364,13 @@ func (l *Loop) endStalls() {
 	l.stalled = l.stalled[:0]
 }
 
-// list puts a connection into the batch: behind all others, if it is left over.
+// list puts a connection into the batch: behind all others, if it is left over or slow.
 func (l *Loop) list(c *Conn) {
 	switch {
 	case c.listed:
 		return
-	case c.carried:
+	case c.carried || c.slow:
+		c.carried = true
 		l.late = append(l.late, c)
 	default:
 		l.ready = append(l.ready, c)
@@ -375,6 +435,9 @@ func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
 	}
 	if len(l.stalled) > 0 {
 		limit = min(limit, time.Until(l.stallEnd))
+	}
+	if len(l.paused) > 0 {
+		limit = min(limit, time.Until(l.pauseEnd))
 	}
 	first := min(shortSleep, max(limit, time.Millisecond))
 	if n := epollWaitRaw(l.epfd, events, int(first/time.Millisecond)); n > 0 {
@@ -499,7 +562,8 @@ func (l *Loop) readAgain() {
 		case c.kept:
 			l.carry(c)
 		case c.postponed:
-			c.postponed, c.carried = false, true
+			c.carried = c.carried || !c.passed
+			c.postponed, c.passed = false, false
 			l.list(c)
 		default:
 			c.carried = true
@@ -528,7 +592,7 @@ func (l *Loop) prepare() []arrival {
 		}
 		c.resumed = false
 	}
-	l.ready = append(l.ready, l.late...)
+	l.joinLate()
 	for _, c := range l.ready {
 		c.prepare(&l.pool)
 	}
@@ -693,7 +757,7 @@ func (l *Loop) add(a arrival) {
 	for fd >= len(l.conns) {
 		l.conns = append(l.conns, make([]*Conn, fd+1-len(l.conns)+64)...)
 	}
-	c := &Conn{FD: fd, front: l, Remote: address(peer, ln), Local: localAddress(fd, ln)}
+	c := &Conn{FD: fd, front: l, slow: true, Remote: address(peer, ln), Local: localAddress(fd, ln)}
 	if err := l.control(unix.EPOLL_CTL_ADD, fd, readEvents); err != nil {
 		unix.Close(fd)
 		return
@@ -782,7 +846,7 @@ func (l *Loop) finish(deadline time.Time) {
 				l.list(c)
 			}
 		}
-		more = len(l.ready) > 0
+		more = len(l.ready)+len(l.late) > 0
 		l.prepare()
 		l.batch(l.worker)
 		l.answer()

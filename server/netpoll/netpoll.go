@@ -3,8 +3,9 @@
 // Two fronts share one contract. On Linux, a [Loop] owns many sockets through one edge-triggered epoll instance: in an iteration it
 // reads each readable socket once, hands all of them to its [Worker] as one batch, and only then writes, with one send per
 // connection. What a connection may have of an iteration is bounded: readMax bytes are read and sendMax sent, and the Worker
-// postpones what is more than it wants to run at a time. Connections that have something left over come after all others in the next
-// iteration, the one that has waited longest first. Elsewhere, and for every connection that only a net.Conn can carry, [ServeConn] gives each connection two
+// postpones what is more than it wants to run at a time. Connections that have something left over, and those whose last turn was too long, come
+// after all others in the next iteration, the one that has waited longest first; those that an iteration had no time for come before all
+// others. Elsewhere, and for every connection that only a net.Conn can carry, [ServeConn] gives each connection two
 // goroutines that hand batches of one to a Worker of their own.
 //
 // The package knows nothing of commands. A Worker parses what [Conn.In] holds, appends replies to [Conn.Out], and says
@@ -75,14 +76,18 @@ type Conn struct {
 
 	listed    bool // it stands in the batch; these are the front's and the Worker's
 	postponed bool // its Worker has left commands in its input
+	passed    bool // that is because the iteration had no time left for it
+	slow      bool // its last turn was too long, or it has had none yet
 	unread    bool // its socket may have more than was read
-	carried   bool // it was left over from an earlier iteration
+	carried   bool // it comes after others: it was left over from an earlier iteration, or is slow
 	waits     bool // it stands in the list of those that are left over
 	stalled   bool // it stands in the list of those whose peers do not take their replies
 	rests     bool // its commands may not run before Resume
 	restMax   int  // bytes that it may send meanwhile
 	behind    int  // bytes of replies behind those that are being sent, when it was last looked
 	rested    int  // the same, when it last rested
+
+	took time.Duration // by the last turn, if that was too long; zeroed when the front has seen it
 
 	closeAfterReply, closeNow bool // marks, guarded by the Handler's lock
 	held                      bool // replies are not to be sent yet; same guard
@@ -175,10 +180,22 @@ func (c *Conn) Yield() { c.front.yield(c) }
 // that stay in its input. For its own Worker, within Batch.
 func (c *Conn) Postpone() { c.postponed = true }
 
+// PassOver has the connection's Batch called again in the next iteration, since this one had no time for any of its commands. It keeps its
+// place: before connections that are new to that iteration or, if it comes after others, before those that have had their turn. For its
+// own Worker, within Batch.
+func (c *Conn) PassOver() { c.postponed, c.passed = true, true }
+
+// BeginTurn tells that the connection's commands are about to be run. For its own Worker, within Batch.
+func (c *Conn) BeginTurn() { c.slow = false }
+
+// TookLong tells that the connection's turn was too long, so that its next one comes after others, and on a [Loop] after a pause if it was
+// much too long. For its own Worker, within Batch.
+func (c *Conn) TookLong(took time.Duration) { c.slow, c.took = true, took }
+
 // TakePostponed reports whether the Worker has postponed the connection since the last call. For its front, outside of Batch.
 func (c *Conn) TakePostponed() bool {
 	was := c.postponed
-	c.postponed = false
+	c.postponed, c.passed = false, false
 	return was
 }
 
@@ -186,7 +203,8 @@ func (c *Conn) TakePostponed() bool {
 // connection with more than max bytes of that is closed. For its own Worker, within Batch.
 func (c *Conn) Rest(max int) { c.rests, c.restMax = true, max }
 
-// Carried reports whether the connection was left over from an earlier iteration. For its own Worker, within Batch.
+// Carried reports whether the connection comes after others in this iteration: it was left over from an earlier one, or its last turn was
+// too long. For its own Worker, within Batch.
 func (c *Conn) Carried() bool { return c.carried }
 
 // Staged returns how many bytes of replies the front has taken and not sent yet. The caller is the connection's own Worker, has

@@ -27,9 +27,10 @@ const (
 
 // layers are the top folders and the layers that each may import. A layer may always import its own packages.
 var layers = map[string][]string{
-	"cmd":         {"server", "store", "throttle", "persistence"},
-	"server":      {"store", "throttle", "persistence"},
-	"store":       {},
+	"cmd":         {"server", "store", "throttle", "persistence", "internal"},
+	"server":      {"store", "throttle", "persistence", "internal"},
+	"store":       {"internal"},
+	"internal":    {},
 	"throttle":    {},
 	"persistence": {},
 	"docs":        {"throttle"},
