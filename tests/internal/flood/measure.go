@@ -180,6 +180,10 @@ func (f *Flood) Prepare(t testing.TB, server *harness.Server, size Size, passwor
 		_, err := do("AUTH", password)
 		require.NoError(t, err)
 	}
+	require.Eventually(t, func() bool { // a server with a password has not been seen to have loaded
+		_, err := do("PING")
+		return err == nil
+	}, setupWithin, time.Millisecond)
 	require.NoError(t, f.Setup(do, size), "what the flood needs")
 }
 

@@ -19,7 +19,7 @@ var owners = []Flood{
 	{Name: "ssubscribe", Conns: same(1), Attack: ownsMany("SSUBSCRIBE", "c%d", "", eachAnswered), Memory: ownedMemory},
 	{Name: "subscribe-two", Conns: same(2), Attack: ownsMany("PSUBSCRIBE", "p%d*", "", eachAnswered), Memory: func(s Size) int64 { return 2 * ownedMemory(s) }},
 	{Name: "watch", Conns: same(1), Attack: ownsMany("WATCH", "w%d", "", onceAnswered), Memory: ownedMemory},
-	{Name: "blpop", Conns: same(1), Attack: blocksMany, Memory: ownedMemory},
+	{Name: "blpop", Long: true, Conns: same(1), Attack: blocksMany, Memory: ownedMemory},
 	{Name: "multi", Conns: same(1), Attack: queuesMany, Memory: ownedMemory},
 	{Name: "tracking", Conns: same(1), Attack: tracksMany, Memory: ownedMemory},
 	{Name: "prefixes", Conns: same(1), Attack: prefixesMany, Memory: ownedMemory},

@@ -28,22 +28,22 @@ var scripts = []Flood{
 		Memory: besideData, Pause: besideSteps,
 	},
 	{
-		Name: "script-tables", Setup: elements, Conns: same(1), Attack: again("EVAL", "for i = 1, 2000000 do local t = {i} end", "0"),
+		Name: "script-tables", Long: true, Setup: elements, Conns: same(1), Attack: again("EVAL", "for i = 1, 2000000 do local t = {i} end", "0"),
 		Memory: besideData, Pause: besideTables,
 	},
 	{
-		Name: "script-values", Conns: same(2), Attack: again("EVAL", "local t = {} for i = 1, 100000 do t[i] = 'value ' .. i end return #t", "0"),
+		Name: "script-values", Long: true, Conns: same(2), Attack: again("EVAL", "local t = {} for i = 1, 100000 do t[i] = 'value ' .. i end return #t", "0"),
 		Memory: bytes(512 * mib),
 	},
 	{
-		Name: "script-reply", Conns: same(5), Attack: again("EVAL", "local t = {} for i = 1, 100000 do t[i] = i end return t", "0"), Memory: bytes(512 * mib),
+		Name: "script-reply", Long: true, Conns: same(5), Attack: again("EVAL", "local t = {} for i = 1, 100000 do t[i] = i end return t", "0"), Memory: bytes(512 * mib),
 	},
 	{
-		Name: "cjson", Conns: same(1), Attack: again("EVAL", "local s = string.rep('x', 1000000) local t = {} for i = 1, 100 do t[i] = s end return #cjson.encode(t)", "0"),
+		Name: "cjson", Long: true, Conns: same(1), Attack: again("EVAL", "local s = string.rep('x', 1000000) local t = {} for i = 1, 100 do t[i] = s end return #cjson.encode(t)", "0"),
 		Memory: bytes(512 * mib),
 	},
 	{
-		Name: "restore", Factor: 2, Own: []string{"--enable-restore-command", "local"}, Conns: same(1), Attack: restoreBomb,
+		Name: "restore", Long: true, Factor: 2, Own: []string{"--enable-restore-command", "local"}, Conns: same(1), Attack: restoreBomb,
 		Memory: func(s Size) int64 { return int64(s.of(512, 1024)) * mib }, // of the whole one, twice what redis-server takes for one
 	},
 }
