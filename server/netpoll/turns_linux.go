@@ -1,0 +1,169 @@
+package netpoll
+
+import (
+	"slices"
+	"time"
+)
+
+// Whose turn it is: those that the last iteration had no time for, those that have something new, and behind them those that are left over
+// or slow.
+
+const (
+	againMax = 2 << 20                // bytes read in one iteration from connections that are left over
+	longTurn = 10 * time.Millisecond  // a turn that takes longer is followed by a pause of the slow connections, while others have something to do:
+	pauseMax = 500 * time.Millisecond // for as long as the turn took, and at most for this. So they have no more than about half of the time
+)
+
+// batch has a worker run the commands of the connections that are ready, and sees to it that those which have more to do are looked at in
+// the next iteration: first those that it has not come to, or they would never have their turn beside others that always have more.
+func (l *Loop) batch(w Worker) {
+	if len(l.ready) == 0 {
+		return
+	}
+	served := w.Batch(l.ready)
+	for _, c := range l.ready[served:] {
+		c.PassOver()
+	}
+	for _, c := range l.ready {
+		if c.passed {
+			l.carry(c)
+		}
+	}
+	for _, c := range l.ready {
+		c.listed = false
+		if c.passed {
+			continue
+		}
+		l.pauseAfter(c)
+		if c.carried = false; c.postponed || c.unread {
+			l.carry(c)
+		}
+	}
+}
+
+// carry has a connection looked at in the next iteration: or, when its socket is full and more replies wait behind that, once its peer
+// has taken some, or after a pause. So replies pile up slowly for a peer that does not read, and not at all for one that is merely slow.
+func (l *Loop) carry(c *Conn) {
+	if c.waits {
+		return
+	}
+	c.waits = true
+	if !c.waiting || !c.more || c.behind-c.rested < stallBytes {
+		l.again = append(l.again, c)
+		return
+	}
+	if len(l.stalled) == 0 {
+		l.stallEnd = time.Now().Add(stallPause)
+	}
+	c.stalled, c.rested = true, c.behind
+	l.stalled = append(l.stalled, c)
+}
+
+// pauseAfter has the slow connections wait after the turn of one that was much too long.
+func (l *Loop) pauseAfter(c *Conn) {
+	if c.took > longTurn {
+		l.pauseEnd, l.others = time.Now().Add(min(c.took, pauseMax)), false
+	}
+	c.took = 0
+}
+
+// pause reports whether the slow connections wait, for the sake of others that have something to do.
+func (l *Loop) pause() bool {
+	if l.pauseEnd.IsZero() || l.stopping.Load() {
+		return false
+	}
+	l.others = l.others || len(l.ready) > 0
+	return l.others
+}
+
+// joinLate completes a batch with those that come after others, but for the slow ones while there is a pause.
+func (l *Loop) joinLate() {
+	if !l.pause() {
+		l.ready = append(l.ready, l.late...)
+		return
+	}
+	for _, c := range l.late {
+		if !c.slow {
+			l.ready = append(l.ready, c)
+			continue
+		}
+		c.PassOver()
+		c.listed, c.waits = false, true
+		l.paused = append(l.paused, c)
+	}
+}
+
+// endPause has the slow connections looked at when the pause is over, before others that come after those that have nothing left over.
+func (l *Loop) endPause() {
+	if l.pauseEnd.IsZero() || time.Now().Before(l.pauseEnd) {
+		return
+	}
+	l.pauseEnd = time.Time{}
+	l.again = slices.Insert(l.again, 0, l.paused...)
+	clear(l.paused)
+	l.paused = l.paused[:0]
+}
+
+// endStall has a connection looked at whose peer takes replies again.
+func (l *Loop) endStall(c *Conn) {
+	if c.stalled {
+		c.stalled = false
+		l.again = append(l.again, c)
+	}
+}
+
+// endStalls has all connections looked at that have rested for long enough.
+func (l *Loop) endStalls() {
+	if len(l.stalled) == 0 || time.Now().Before(l.stallEnd) {
+		return
+	}
+	for _, c := range l.stalled {
+		l.endStall(c)
+	}
+	clear(l.stalled)
+	l.stalled = l.stalled[:0]
+}
+
+// list puts a connection into the batch: behind all others, if it is left over or slow.
+func (l *Loop) list(c *Conn) {
+	switch {
+	case c.listed:
+		return
+	case c.carried || c.slow:
+		c.carried = true
+		l.late = append(l.late, c)
+	default:
+		l.ready = append(l.ready, c)
+	}
+	c.listed = true
+}
+
+// readAgain goes on with the connections that are left over. One that has commands left to run is not read: what it has sent waits in its
+// socket.
+func (l *Loop) readAgain() {
+	again := l.again
+	l.again = l.spare[:0]
+	until := l.moved.BytesIn + againMax
+	for _, c := range again {
+		if l.moved.BytesIn > until && !c.postponed && !c.dead {
+			l.again = append(l.again, c)
+			continue
+		}
+		c.waits = false
+		switch {
+		case c.dead || c.listed || c.closing:
+		case c.kept:
+			l.carry(c)
+		case c.postponed:
+			c.carried = c.carried || !c.passed
+			c.postponed, c.passed = false, false
+			l.list(c)
+		default:
+			c.carried = true
+			l.read(c, true)
+			c.carried = c.listed
+		}
+	}
+	clear(again)
+	l.spare = again[:0]
+}
