@@ -64,7 +64,7 @@ type Flood struct {
 	Pause time.Duration
 	// Factor is how many times redis-server's PING and memory the server may take; 0 stands for DefaultFactor of PING alone.
 	Factor float64
-	// Long marks a flood of commands of which one alone takes tens of ms or more: nobody can be answered before it has ended.
+	// Long marks a flood of commands or transactions of which one alone takes more than 25 ms: nobody can be answered before it has ended.
 	Long bool
 	// Alone marks a flood that has headgate's own commands or directives in it, which redis-server does not know.
 	Alone bool

@@ -10,12 +10,12 @@ import (
 var replies = []Flood{
 	{Name: "get-100k", Setup: value("hundred", 100*kib), Conns: same(20), Attack: pours("GET hundred\r\n"), Memory: bytes(20*4*mib + 64*mib)},
 	{Name: "get-100k-deaf", Setup: value("hundred", 100*kib), Conns: sized(2, 20), Attack: poursDeaf("GET hundred\r\n"), Memory: func(s Size) int64 { return int64(s.of(2, 20))*limit + 64*mib }},
-	{Name: "mget", Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(c20k), Memory: bytes(3*limit + 64*mib)},
-	{Name: "mget-reading", Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(reading(c20k)), Memory: bytes(3*limit + 64*mib)},
-	{Name: "mget-multi", Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(inMulti(command(manyTimes(20_000, "MGET", "big")...))), Memory: bytes(3*limit + 64*mib)},
-	{Name: "get-multi", Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(inMulti(strings.Repeat("GET big\r\n", 20_000))), Memory: bytes(3*limit + 64*mib)},
+	{Name: "mget", Long: true, Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(c20k), Memory: bytes(3*limit + 64*mib)},
+	{Name: "mget-reading", Long: true, Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(reading(c20k)), Memory: bytes(3*limit + 64*mib)},
+	{Name: "mget-multi", Long: true, Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(inMulti(command(manyTimes(20_000, "MGET", "big")...))), Memory: bytes(3*limit + 64*mib)},
+	{Name: "get-multi", Long: true, Setup: reader("big", mib), Limit: 6 << 30, Conns: same(1), Attack: asReader(inMulti(strings.Repeat("GET big\r\n", 20_000))), Memory: bytes(3*limit + 64*mib)},
 	{
-		Name: "get-script", Setup: value("big", mib), Limit: 6 << 30, Conns: same(1),
+		Name: "get-script", Long: true, Setup: value("big", mib), Limit: 6 << 30, Conns: same(1),
 		Attack: pours(command("EVAL", "local all = {} local v = redis.call('GET', 'big') for i = 1, 1000 do all[i] = v end return all", "0")), Memory: bytes(3*limit + 256*mib),
 	},
 	{Name: "ranges", Setup: collections, Conns: same(20), Attack: ranges, Memory: bytes(20*limit/4 + 128*mib)},
@@ -24,7 +24,7 @@ var replies = []Flood{
 	{Name: "acl-cat", Conns: same(20), Attack: pours("ACL CAT dangerous\r\n"), Memory: bytes(20*limit/4 + 64*mib)},
 	{Name: "client-list", Conns: same(200), Attack: clientList, Memory: bytes(20*limit/4 + 64*mib)},
 	{Name: "command-docs", Conns: same(20), Attack: pours("COMMAND DOCS\r\n"), Memory: bytes(20*limit/4 + 64*mib)},
-	{Name: "command-multi", Conns: same(5), Attack: inMulti(strings.Repeat("COMMAND\r\n", 2_000)), Memory: bytes(5*limit + 64*mib)},
+	{Name: "command-multi", Long: true, Conns: same(5), Attack: inMulti(strings.Repeat("COMMAND\r\n", 2_000)), Memory: bytes(5*limit + 64*mib)},
 	{Name: "info", Conns: same(20), Attack: pours("INFO everything\r\n"), Memory: bytes(20*limit/4 + 64*mib)},
 	{
 		Name: "publish", Conns: same(25), Attack: publish, // twenty of them never read
