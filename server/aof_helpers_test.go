@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -35,7 +36,8 @@ func seedOf(t *testing.T) uint64 {
 // aofServer is a server with an append-only file on a file system of its own, without sockets.
 type aofServer struct {
 	workerClient
-	now *int64 // ns
+	now    *int64       // ns
+	exited *atomic.Bool // the process would have ended
 }
 
 // wallAtStart is a time at which the tests begin, in ns since the Unix epoch.
@@ -57,7 +59,11 @@ func startAOFBy(fsys persistence.FS, policy config.FsyncPolicy, clock func() (wa
 		change(cfg)
 	}
 	s := newOrSpareServer(cfg)
-	s.clock, s.fs, s.exit = NewClock(clock), fsys, func(int) { runtime.Goexit() }
+	exited := new(atomic.Bool)
+	s.clock, s.fs, s.exit = NewClock(clock), fsys, func(int) {
+		exited.Store(true) // before the locks are free, which a process that ends never lets go of
+		runtime.Goexit()
+	}
 	s.beginLoading()
 	if err := s.load(); err != nil {
 		spareServer(s)
@@ -67,7 +73,7 @@ func startAOFBy(fsys persistence.FS, policy config.FsyncPolicy, clock func() (wa
 	s.endLoading()
 	s.Unlock()
 	conn := &netpoll.Conn{Remote: "127.0.0.1:1", Local: "127.0.0.1:2", FD: 1}
-	w = &aofServer{workerClient: workerClient{srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}}
+	w = &aofServer{workerClient: workerClient{srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}, exited: exited}
 	w.worker.Opened(conn)
 	return w, nil
 }
@@ -127,7 +133,7 @@ func (w *aofServer) ask(input []byte) (reply []byte, ended bool) {
 		w.conn.In.Compact(&w.pool)
 		reply = bytes.Clone(w.conn.Out.Bytes())
 	})
-	return reply, ended
+	return reply, ended || w.exited.Load()
 }
 
 // words is ask for one command, given as words.
@@ -141,7 +147,7 @@ func (w *aofServer) tick() (ended bool) {
 	return endsProcess(func() {
 		w.srv.cron()
 		w.srv.commitDue()
-	})
+	}) || w.exited.Load()
 }
 
 // endsProcess runs f in a goroutine, which Server.die ends in place of the process, and reports whether it did.

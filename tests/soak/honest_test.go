@@ -46,6 +46,7 @@ type verdicts struct {
 // honest are clients that limit, each by keys whose answers are known.
 type honest struct {
 	server    *harness.Server
+	count     int  // of clients
 	reference bool // the server has no limiters: all limit by transactions and scripts
 	verdicts
 	phase   atomic.Int64 // which of the times an answer belongs to
@@ -71,7 +72,7 @@ type epoch struct{ answered, passed, lost atomic.Int64 }
 
 // startHonest connects so many clients that limit until the context ends.
 func startHonest(ctx context.Context, server *harness.Server, count int, reference bool) *honest {
-	h := &honest{server: server, reference: reference}
+	h := &honest{server: server, count: count, reference: reference}
 	for i := range count {
 		h.clients.Go(func() { (&honestClient{h: h, index: i}).run(ctx) })
 	}

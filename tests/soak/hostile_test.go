@@ -199,12 +199,16 @@ func (s *hostileSoak) round(floods []*flood.Flood) {
 	}
 }
 
-// catchUp waits until the honest are late no more, so that what one round has cost them is not taken for the next one's.
+// catchUp waits until the honest are late no more, so that what one round has cost them is not taken for the next one's: each of them is
+// answered some times, and in time.
 func (s *hostileSoak) catchUp() {
+	const calls = 5
 	for end := time.Now().Add(catchUpFor); time.Now().Before(end); {
+		before := atomic.LoadInt64(&s.honest.Calls)
 		s.honest.look()
-		time.Sleep(5 * honestEvery)
-		if _, slowest := s.honest.look(); slowest < honestEvery {
+		time.Sleep(2 * calls * honestEvery)
+		answers := int(atomic.LoadInt64(&s.honest.Calls) - before)
+		if _, slowest := s.honest.look(); slowest < honestEvery && answers >= calls*s.honest.count {
 			return
 		}
 	}
