@@ -63,6 +63,25 @@ func TestThrottleErrors(t *testing.T) {
 	}
 }
 
+// TestThrottleIsReadAnewAfterConfigSet: within one batch, a call that repeats those before CONFIG SET is answered by what that has set. The
+// worker keeps what such calls say.
+func TestThrottleIsReadAnewAfterConfigSet(t *testing.T) {
+	const calls = 4 // after which the worker has kept them
+	w := newWorkerClient(t)
+	var request []byte
+	throttle := func() { request = append(request, encodeCommand("CL.THROTTLE", "k", "9", "1", "1", "0")...) }
+	for range calls {
+		throttle()
+	}
+	for _, limit := range []string{"capacity", "burst+1"} {
+		request = append(request, encodeCommand("CONFIG", "SET", "cl-throttle-limit", limit)...)
+		throttle()
+	}
+	const ten, nine = "*5\r\n:0\r\n:10\r\n:10\r\n:-1\r\n:0\r\n", "*5\r\n:0\r\n:9\r\n:9\r\n:-1\r\n:0\r\n"
+	require.Equal(t, strings.Repeat(ten, calls)+"+OK\r\n"+nine+"+OK\r\n"+ten, string(w.run(request)))
+	require.NotZero(t, w.worker.(*worker).quota.shape, "the last call was read as one that repeats others")
+}
+
 // TestThrottleAtTheEdgesOfInt64 calls the command with every combination of edge values, on keys that hold edge values too. Each
 // answer is an error, or five numbers of which the third, what remains, lies between 0 and the limit.
 func TestThrottleAtTheEdgesOfInt64(t *testing.T) {
