@@ -135,3 +135,22 @@ func TestChangedKeyLooksAtLengths(t *testing.T) {
 	require.Len(t, p.srv.tracking.prefixes, 2)
 	p.srv.Unlock()
 }
+
+// TestFirstClientHearsOfAnExpiry: the client with ID 1 that wants to hear nothing of its own changes hears of a key that expires, which is
+// nobody's change.
+func TestFirstClientHearsOfAnExpiry(t *testing.T) {
+	p := newPipeServer(t)
+	first := p.session()
+	first.send("CLIENT ID")
+	first.want(":1")
+	first.send("HELLO 3")
+	for readLines(t, first.r, 1) != "*0\r\n" { // the end of HELLO's reply
+	}
+	first.send("CLIENT TRACKING ON BCAST NOLOOP")
+	first.want("+OK")
+	first.send("SET k v PX 1")
+	first.want("+OK")
+	first.want(">2 $10 invalidate *1 $1 k")
+	first.send("PING")
+	first.want("+PONG") // and of its own change it has not heard
+}
