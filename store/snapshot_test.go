@@ -384,6 +384,7 @@ func TestSnapshotModel(t *testing.T) {
 		if s.told() {
 			requireSameKeys(t, want, told.keys)
 			require.Zero(t, s.Extra(), "round %d", round)
+			requireWhole(t, s)
 		}
 		require.Nil(t, ks.snapshot)
 		require.Empty(t, s.lost)
@@ -432,6 +433,46 @@ func TestSnapshotNumbers(t *testing.T) {
 		require.True(t, s.told())
 		requireSameKeys(t, want, told.keys)
 	}
+}
+
+// TestSnapshotTellsItsTotal: a snapshot that has come to its end has told as many keys as there were when it began, whether they were told
+// at once or had to wait, and whatever has been written meanwhile.
+func TestSnapshotTellsItsTotal(t *testing.T) {
+	ks := New(Options{Databases: 2})
+	t.Cleanup(ks.Close)
+	for _, db := range ks.dbs {
+		db.SetInt(ks.Key([]byte("int")), 1, 0)
+		db.SetText(ks.Key([]byte("short")), []byte("text"), 0)
+		db.SetText(ks.Key([]byte("long")), make([]byte, 2*longValue), 0)
+		h, _ := db.HashCreate(ks.Key([]byte("hash")), 0)
+		for i := range 1000 {
+			h.Set(strconv.AppendInt(nil, int64(i), 10), []byte("value"))
+		}
+	}
+	s := ks.Snapshot(newToldKeys(t), 1<<20)
+	requireProgress := func(told int) {
+		t.Helper()
+		got, total := s.Progress()
+		require.Equal(t, []int{told, 8}, []int{got, total})
+	}
+	requireProgress(0)
+	db := ks.DB(1)
+	db.SetInt(ks.Key([]byte("int")), 2, 0)
+	requireProgress(1)
+	db.SetInt(ks.Key([]byte("new")), 2, 0)
+	requireProgress(1)
+	db.SetInt(ks.Key([]byte("long")), 2, 0) // which has to wait
+	requireProgress(1)
+	for s.Step(1000) {
+	}
+	requireProgress(8)
+}
+
+// requireWhole checks that a snapshot that has ended has told all keys that there were.
+func requireWhole(t *testing.T, s *Snapshot) {
+	t.Helper()
+	told, total := s.Progress()
+	require.Equal(t, total, told)
 }
 
 // told reports whether the snapshot has come to its end.
