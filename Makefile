@@ -16,7 +16,7 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/resp ./server/script ./store ./throttle ./persistence/rdb
 
-.PHONY: help build deps test race race-server vet lint fmt fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor
+.PHONY: help build deps test race race-server vet lint fmt fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor mutants
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -138,6 +138,9 @@ soak: deps build ## a mixed load with everything on for T, by default 10m: resid
 
 soak-hostile: deps build ## floods drawn at random for T beside 200 clients that limit, which are alone for QUIET (default 5m) before: wrong answers, waits, memory
 	$(GO) test -count=1 -v -timeout 24h ./tests/soak -run TestHostileSoak -soak.hostile $(T) -soak.quiet $(or $(QUIET),5m) -soak.seed $(or $(SEED),0) -soak.floods '$(FLOOD)' | grep -vE '^ *=== '
+
+mutants: deps ## change one place of the source, N times (default 20), and print what no test notices. FILES names files or file:line, SUITES what runs after a package's own tests
+	$(GO) run ./tests/mutants -n $(or $(N),20) -seed $(or $(SEED),0) $(if $(SUITES),-suites '$(SUITES)') $(FILES)
 
 bench: ## run the Go benchmarks, or those that BENCH matches, and compare with tests/bench/baseline.txt
 	@mkdir -p bin
