@@ -76,7 +76,7 @@ var (
 )
 
 // limiterErrors are those of every limiter whose state holds numbers: for options that are none, stand twice or do not go together;
-// for a rate or a product beyond 64 bits, and a key's text that is no number; and for a key of another kind.
+// for a product beyond 64 bits, and a key's text that is no number; and for a key of another kind.
 var limiterErrors = []string{errSyntax, errNotInteger, errWrongType}
 
 func quotaArg(name string) Arg    { return integer(name).fails(string(policy.ErrLimit)) }

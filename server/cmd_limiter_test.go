@@ -109,6 +109,24 @@ var conversations = []struct{ name, calls string }{
 		RL.GCRA k -1 1 1s                  | [0 -1 -1 -1 0]
 		RL.GCRA other 0 1 1s               | [1 0 0 -1 0]
 		EXISTS other                       | 0`},
+	{"rates that are no whole number of nanoseconds", `
+		RL.GCRA k 300000000 300000000 1s COST 300000000 | [0 300000000 0 -1 1000]
+		+500 RL.GCRA k 300000000 300000000 1s PEEK | [0 300000000 150000000 -1 500]
+		RL.GCRA k 300000000 300000000 1s COST 150000001 | [1 300000000 150000000 1 500]
+		RL.GCRA k 300000000 300000000 1s COST 150000000 | [0 300000000 0 -1 1000]
+		RL.GCRA k 300000000 300000000 1s COST 300000001 | [1 300000000 0 -1 1000]
+		RL.BUCKET b 600000000 600000000 1s COST 600000000 | [0 600000000 0 -1 1000]
+		+500 RL.BUCKET b 600000000 600000000 1s PEEK | [0 600000000 300000000 -1 500]
+		RL.GCRA one 1 3 1s                 | [0 1 0 -1 334]
+		RL.GCRA one 1 3 1s                 | [1 1 0 334 334]
+		RL.QUEUE q 3 3 1s                  | [0 3 2 -1 334 0]
+		RL.QUEUE q 3 3 1s                  | [0 3 1 -1 667 334]
+		RL.QUEUE q 3 3 1s                  | [0 3 0 -1 1001 667]
+		RL.QUEUE q 3 3 1s                  | [1 3 0 334 1001 -1]
+		RL.GCRA high 1000000000000000 1000000000000000 1s COST 500000000000000 | [0 1000000000000000 500000000000000 -1 500]
+		RL.GCRA high 1000000000000000 1000000000000000 1s COST 500000000000001 | [1 1000000000000000 500000000000000 1 500]
+		RL.POLICY SET bytes GCRA 300000000 300000000 1s | OK
+		RL.TAKE 1 bytes t COST 300000000   | [0 -1 [[0 300000000 0 -1 1000]]]`},
 	{"unlimited leaves no state", `
 		RL.GCRA k -1 1 1s COST 5           | [0 -1 -1 -1 0]
 		RL.QUEUE k -1 1 1s                 | [0 -1 -1 -1 0 0]

@@ -176,7 +176,7 @@ func (c *Ctx) askAll(pairs []takenPair, peek bool) (limiting int, ok bool) {
 		wireError := ""
 		if p.request.Call.Peek = peek || !p.policy.IsGCRA(); !p.request.Call.Peek {
 			e, exists := c.db.Find(p.key, c.now)
-			wireError = c.askGCRA(&e, exists, &p.policy.GCRA, p.request.Call, &p.decided, &p.verdict)
+			wireError = c.askGCRA(&e, exists, &p.policy.Rate, p.request.Call, &p.decided, &p.verdict)
 		} else {
 			wireError = c.decide(p.key, p.policy, &p.request, &p.verdict)
 		}

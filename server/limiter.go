@@ -48,34 +48,34 @@ func (c *Ctx) decide(k store.Key, p *policy.Policy, r *policy.Request, v *verdic
 	case policy.Log:
 		v.Verdict, wireError = c.decideLog(k, p, r)
 	default:
-		return c.decideGCRA(k, &p.GCRA, r.Call, v)
+		return c.decideGCRA(k, &p.Rate, r.Call, v)
 	}
 	return wireError
 }
 
-func (c *Ctx) decideGCRA(k store.Key, g *throttle.GCRA, call throttle.Call, v *verdict) (wireError string) {
+func (c *Ctx) decideGCRA(k store.Key, rate *throttle.Rate, call throttle.Call, v *verdict) (wireError string) {
 	e, exists := c.db.Find(k, c.now)
 	var d throttle.Decision
-	if wireError = c.askGCRA(&e, exists, g, call, &d, v); wireError != "" {
+	if wireError = c.askGCRA(&e, exists, rate, call, &d, v); wireError != "" {
 		return wireError
 	}
 	return c.storeTAT(k, &e, exists, &d)
 }
 
 // askGCRA decides about a key, which e is if it exists, and keeps nothing: that is storeTAT's.
-func (c *Ctx) askGCRA(e *store.Entry, exists bool, g *throttle.GCRA, call throttle.Call, d *throttle.Decision, v *verdict) (wireError string) {
+func (c *Ctx) askGCRA(e *store.Entry, exists bool, rate *throttle.Rate, call throttle.Call, d *throttle.Decision, v *verdict) (wireError string) {
 	var tat int64
 	if exists {
 		if tat, wireError = storedInteger(e); wireError != "" {
 			return wireError
 		}
 	}
-	if g.ChargeTo(d, c.nowNs, tat, exists, call) != nil {
+	if rate.ChargeTo(d, c.nowNs, tat, exists, call) != nil {
 		return errNotInteger
 	}
 	v.Limited, v.Limit, v.Remaining = d.Limited, d.Limit, d.Remaining
 	v.RetryAfter, v.ResetAfter = throttle.RetryMillis(d.RetryAfter), throttle.Millis(d.ResetAfter)
-	if v.wait = throttle.Millis(g.Wait(c.nowNs, tat, exists)); d.Limited {
+	if v.wait = throttle.Millis(rate.Wait(c.nowNs, tat, exists)); d.Limited {
 		v.wait = throttle.NoRetry
 	}
 	return ""

@@ -130,11 +130,12 @@ func TestLimiterBadOptions(t *testing.T) {
 	require.Equal(t, "0", w.call("DBSIZE"))
 }
 
-// TestLimiterNumbersBeyond64Bits: rates and products that leave int64 are refused, and everything up to there is answered.
+// TestLimiterNumbersBeyond64Bits: products that leave int64 are refused, and everything up to there is answered.
 func TestLimiterNumbersBeyond64Bits(t *testing.T) {
 	w := newClockClient(t)
 	for _, tc := range []struct{ call, want string }{
-		{"RL.GCRA k 5 1000000001 1s", errNotInteger},
+		{"RL.GCRA k0 5 1000000001 1s", "[0 5 4 -1 1]"},
+		{"RL.GCRA k1 9223372036854775807 9223372036854775807 1s COST 9223372036854775807", "[0 9223372036854775807 0 -1 1000]"},
 		{"RL.GCRA k 5 1000000000 1s", "[0 5 4 -1 1]"},
 		{"RL.GCRA k2 9223372036854775807 1000000000 1s", "[0 9223372036854775807 9223372036854775806 -1 1]"},
 		{"RL.GCRA k2 9223372036854775807 500000000 1s", errNotInteger},

@@ -14,25 +14,8 @@ var oneUnit = Call{Cost: 1}
 
 // BenchmarkAlgorithms measures a call of each algorithm on one key whose limit is reached now and then.
 func BenchmarkAlgorithms(b *testing.B) {
-	b.Run("GCRA", func(b *testing.B) {
-		g, err := NewPeriodGCRA(10, 10, 100*1_000_000)
-		if err != nil {
-			b.Fatal(err)
-		}
-		tat, exists, now := int64(0), false, epoch
-		b.ReportAllocs()
-		for b.Loop() {
-			now += benchStep * 1_000_000
-			var d Decision
-			err := g.ChargeTo(&d, now, tat, exists, oneUnit)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if d.Write == Set {
-				tat, exists = d.TAT, true
-			}
-		}
-	})
+	b.Run("GCRA", func(b *testing.B) { benchmarkRate(b, 10) })
+	b.Run("GCRAWithAFraction", func(b *testing.B) { benchmarkRate(b, 11) })
 	b.Run("Fixed", func(b *testing.B) {
 		state, now := FixedState{}, int64(msPerBench)
 		b.ReportAllocs()
@@ -91,4 +74,25 @@ func BenchmarkAlgorithms(b *testing.B) {
 			}
 		}
 	})
+}
+
+// benchmarkRate measures a Rate of so many units in 100 ms.
+func benchmarkRate(b *testing.B, count int64) {
+	r, err := NewRate(10, count, 100*nsPerMs)
+	if err != nil {
+		b.Fatal(err)
+	}
+	tat, exists, now := int64(0), false, epoch
+	b.ReportAllocs()
+	for b.Loop() {
+		now += benchStep * nsPerMs
+		var d Decision
+		err := r.ChargeTo(&d, now, tat, exists, oneUnit)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if d.Write == Set {
+			tat, exists = d.TAT, true
+		}
+	}
 }

@@ -7,21 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNewPeriodGCRA(t *testing.T) {
-	_, err := NewPeriodGCRA(1, 1_000_000_001, nsPerSecond)
-	require.ErrorIs(t, err, ErrOverflow, "more than one per nanosecond")
-	_, err = NewPeriodGCRA(math.MaxInt64, 1, 2)
-	require.ErrorIs(t, err, ErrOverflow)
-	g, err := NewPeriodGCRA(15, 30, 60*nsPerSecond)
-	require.NoError(t, err)
-	var d Decision
-	err = g.ChargeTo(&d, epoch, 0, false, Call{Cost: 1})
-	require.NoError(t, err)
-	require.Equal(t, Decision{Write: Set, Limit: 15, Remaining: 14, RetryAfter: NoRetry, ResetAfter: 2 * nsPerSecond, TAT: epoch + 2*nsPerSecond}, d)
-	err = g.ChargeTo(&d, epoch, 0, false, Call{Cost: math.MaxInt64})
-	require.ErrorIs(t, err, ErrOverflow)
-}
-
 func TestNewIntervalGCRA(t *testing.T) {
 	_, err := NewIntervalGCRA(math.MaxInt64, 1)
 	require.ErrorIs(t, err, ErrOverflow)

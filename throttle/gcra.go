@@ -170,16 +170,6 @@ func (g *GCRA) remaining(ahead int64) int64 {
 	return (max(g.tolerance, ahead) - ahead) / g.interval
 }
 
-// NewPeriodGCRA is NewCapacityGCRA for a period in nanoseconds, a count of at least 1 and a capacity of at least 0. It returns
-// ErrOverflow for every rate and tolerance that it cannot serve, a rate above one unit per nanosecond among them.
-func NewPeriodGCRA(capacity, count, periodNs int64) (GCRA, error) {
-	interval := periodNs / count
-	if interval == 0 {
-		return GCRA{}, ErrOverflow
-	}
-	return newGCRA(interval, capacity)
-}
-
 // NewIntervalGCRA returns the GCRA that lets one unit pass in each interval of so many nanoseconds, at least 1, and MaxBurst more at
 // once. It returns ErrOverflow when the limit or the tolerance leaves int64.
 func NewIntervalGCRA(maxBurst, interval int64) (GCRA, error) {
@@ -189,41 +179,3 @@ func NewIntervalGCRA(maxBurst, interval int64) (GCRA, error) {
 	}
 	return newGCRA(interval, limit)
 }
-
-// ChargeTo is DecideTo with two differences: a call that gives back is never limited, and a Peek tells of the state as it is. The
-// emission interval must be positive.
-func (g *GCRA) ChargeTo(d *Decision, now, tat int64, exists bool, call Call) error {
-	err := g.DecideTo(d, now, tat, exists, call.Cost)
-	if call.Cost >= 0 && !call.Peek || err != nil {
-		return err
-	}
-	if call.Cost < 0 && d.Limited {
-		*d = g.giveBack(now, tat, call.Cost)
-	}
-	if call.Peek {
-		ahead := g.ahead(now, tat, exists)
-		d.Write, d.TAT = Keep, 0
-		d.Remaining, d.ResetAfter = g.remaining(ahead), ahead
-	}
-	return nil
-}
-
-// giveBack is the answer to a refund after which the TAT is still beyond the tolerance, as happens when the limit was lowered.
-// Decide has found that the new TAT fits and lies ahead of now.
-func (g GCRA) giveBack(now, tat, quantity int64) Decision {
-	newTAT := max(now, tat) + g.interval*quantity
-	ahead := newTAT - now
-	return Decision{Write: Set, Limit: g.limit, Remaining: g.remaining(ahead), RetryAfter: NoRetry, ResetAfter: ahead, TAT: newTAT}
-}
-
-// ahead returns how far the TAT lies ahead of now. The difference fits: Decide has tried.
-func (g GCRA) ahead(now, tat int64, exists bool) int64 {
-	if !exists || tat <= now {
-		return 0
-	}
-	return tat - now
-}
-
-// Wait returns how long a leaky bucket that is a queue holds a request back that it lets in now: until everything charged before
-// is paid off, 0 or more nanoseconds.
-func (g GCRA) Wait(now, tat int64, exists bool) int64 { return g.ahead(now, tat, exists) }

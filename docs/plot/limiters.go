@@ -37,7 +37,7 @@ var subjects = []subject{
 
 // gcra is a key that GCRA decides about.
 type gcra struct {
-	throttle.GCRA
+	throttle.Rate
 	tat    int64
 	exists bool
 }
@@ -58,11 +58,11 @@ func (g *gcra) charge(nowNs int64) (wait int64, ok bool) {
 const nsPerMs = 1_000_000
 
 func newGCRAKey() *gcra {
-	decider, err := throttle.NewPeriodGCRA(limit, limit, window*nsPerMs)
+	decider, err := throttle.NewRate(limit, limit, window*nsPerMs)
 	if err != nil {
 		panic(err)
 	}
-	return &gcra{GCRA: decider}
+	return &gcra{Rate: decider}
 }
 
 func newGCRA() limiter {

@@ -74,7 +74,7 @@ type Policy struct {
 	// Limit is the limit or capacity; -1 means that there is none.
 	Limit int64
 
-	GCRA     throttle.GCRA     // of GCRA, Bucket and Queue
+	Rate     throttle.Rate     // of GCRA, Bucket and Queue
 	Window   int64             // ms; of Log, and of Fixed unless it has a Calendar
 	Aligned  bool              // of Fixed
 	Calendar throttle.Calendar // of Fixed, if it counts by the calendar
@@ -128,7 +128,7 @@ func (p *Policy) parseRate(words [][]byte) (err error) {
 		return err
 	}
 	const nsPerMs = 1_000_000 // times the longest duration fits into 64 bits
-	if p.GCRA, err = throttle.NewPeriodGCRA(p.Limit, count, period*nsPerMs); err != nil {
+	if p.Rate, err = throttle.NewRate(p.Limit, count, period*nsPerMs); err != nil {
 		return ErrNotInteger
 	}
 	return nil
