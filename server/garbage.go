@@ -9,17 +9,23 @@ const (
 	giveBackPause  = 10 * time.Second // how long no collection has run before one is asked for
 	giveBackLeast  = 16 << 20         // bytes of garbage for which that is done, and
 	giveBackPart   = 8                // the part of the heap that it has to be
+
+	// garbageMost is how many bytes of garbage gc-percent may let the heap have, unless what is in use is more than that. Where much is in
+	// use, four times as much garbage would be gigabytes, and the runtime's own tables for them never go back to the system.
+	garbageMost = 256 << 20
 )
 
 // garbage is what the Go heap holds beside what is in use. After a load the collector has no reason to run: with gc-percent 400 the heap
 // may stay five times as large as what is in it for minutes. The executor's lock guards it.
 type garbage struct {
-	free   func() // gives it back; nil: it stays
-	busy   bool   // free is running
-	looked int64  // ns, when it was looked last
-	cycles uint64 // collections until then
-	since  int64  // ns, when that number was first seen
-	kept   uint64 // bytes that the heap had left after the last time
+	free    func()            // gives it back; nil: it stays
+	setPace func(percent int) // has the collector run when there is so much of it; nil: it runs when it likes
+	pace    int               // the last that was set
+	busy    bool              // free is running
+	looked  int64             // ns, when it was looked last
+	cycles  uint64            // collections until then
+	since   int64             // ns, when that number was first seen
+	kept    uint64            // bytes that the heap had left after the last time
 }
 
 // giveBack has the heap's garbage collected, and its memory given back to the system, once nothing else has done so for a while. It costs
@@ -30,6 +36,7 @@ func (s *Server) giveBack(mono int64) {
 		return
 	}
 	g.looked = mono
+	g.keepPace(s.config.Get().GCPercent, runtimeMetric(metricLive))
 	if cycles := runtimeMetric(metricCycles); cycles != g.cycles {
 		g.cycles, g.since = cycles, mono
 	}
@@ -50,4 +57,18 @@ func (s *Server) giveBack(mono int64) {
 		g.kept = runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased)
 		g.busy = false
 	}()
+}
+
+// keepPace has the collector run when the garbage is percent of the live bytes, or sooner if that is more than garbageMost.
+func (g *garbage) keepPace(percent int, live uint64) {
+	pace := percent
+	if live > 0 {
+		pace = min(pace, int(100*max(live, garbageMost)/live))
+	}
+	change := pace - g.pace
+	if g.setPace == nil || pace != percent && max(change, -change) <= g.pace/8 || change == 0 {
+		return // setting it stops everything for a moment
+	}
+	g.pace = pace
+	g.setPace(pace)
 }

@@ -57,3 +57,16 @@ func TestGarbageIsGivenBack(t *testing.T) {
 	litter()
 	require.Equal(t, 1, look(5*giveBackPause))
 }
+
+// TestGarbageIsBounded: gc-percent is kept where little is in use, and gives way where it would be gigabytes of garbage.
+func TestGarbageIsBounded(t *testing.T) {
+	var set []int
+	g := garbage{setPace: func(percent int) { set = append(set, percent) }}
+	for _, step := range []struct {
+		percent int
+		live    uint64
+	}{{400, 0}, {400, 10 << 20}, {400, 64 << 20}, {400, 128 << 20}, {400, 129 << 20}, {400, 4 << 30}, {50, 4 << 30}, {400, 1 << 20}, {390, 1 << 20}, {1000, 1 << 20}} {
+		g.keepPace(step.percent, step.live)
+	}
+	require.Equal(t, []int{400, 200, 100, 50, 400, 390, 1000}, set)
+}

@@ -131,6 +131,7 @@ type Options struct {
 
 	Memory       uint64            // bytes that the process may have, see MemoryLimit; 0 = as many as there are
 	SetHeapLimit func(bytes int64) // has the Go heap keep to a limit, as runtime/debug.SetMemoryLimit does
+	SetGCPercent func(percent int) // has the collector run when the Go heap has grown by so much, as runtime/debug.SetGCPercent does
 	FreeMemory   func()            // collects garbage and gives memory back to the system, as runtime/debug.FreeOSMemory does
 	Inherited    []net.Listener    // listeners that somebody else has opened, for plain connections
 	Ready        func()            // called once, when the data are loaded
@@ -171,7 +172,7 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.DB(0).Follow([]byte(policiesKey))
 	s.scripts = newScripts(s)
 	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
-	s.garbage.free = o.FreeMemory
+	s.garbage.free, s.garbage.setPace = o.FreeMemory, o.SetGCPercent
 	s.started, s.startMemory = s.clock.Read(), runtimeMetric(metricHeapObjects)
 	s.startedMono = s.clock.Mono()
 	s.saving.last, s.saving.lastMono = s.started, s.startedMono

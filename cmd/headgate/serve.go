@@ -35,9 +35,8 @@ func (p program) serve(args []string) error {
 	}
 	live.OnChange(func(_, cfg *config.Config) error {
 		out.setLevel(cfg.LogLevel)
-		debug.SetGCPercent(cfg.GCPercent)
 		return nil
-	}, "loglevel", "gc-percent")
+	}, "loglevel")
 	debug.SetGCPercent(cfg.GCPercent)
 
 	inherited, err := inheritedListeners(p.env)
@@ -49,7 +48,8 @@ func (p program) serve(args []string) error {
 	signal.Notify(signals, syscall.SIGHUP)
 	srv := server.New(live, server.Options{
 		Log: log, Memory: server.MemoryLimit(), SetHeapLimit: heapLimiter(), FreeMemory: debug.FreeOSMemory,
-		Inherited: inherited.plain, InheritedTLS: inherited.secure, Ready: func() { manager.tell("READY=1") },
+		SetGCPercent: func(percent int) { debug.SetGCPercent(percent) },
+		Inherited:    inherited.plain, InheritedTLS: inherited.secure, Ready: func() { manager.tell("READY=1") },
 	})
 	if err := srv.Listen(); err != nil {
 		return err
