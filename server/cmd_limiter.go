@@ -23,7 +23,7 @@ var limiterCommands = []*Command{
 		Args: []Arg{
 			key("key"), quotaArg("limit"),
 			oneOf("window", block("period", durationArg("window"), tok("ALIGNED").opt()),
-				block("calendar", oneOf("unit", tok("HOUR"), tok("DAY"), tok("WEEK"), tok("MONTH"), tok("YEAR")),
+				block("calendar", oneOf("unit", tok("MINUTE"), tok("HOUR"), tok("DAY"), tok("WEEK"), tok("MONTH"), tok("YEAR")),
 					str("zone").after("TZ").opt().fails("ERR unknown time zone '%s'"))),
 			costArg, peekArg,
 		},
@@ -81,7 +81,7 @@ var limiterErrors = []string{errSyntax, errNotInteger, errWrongType}
 
 func quotaArg(name string) Arg    { return integer(name).fails(string(policy.ErrLimit)) }
 func rateArg(name string) Arg     { return integer(name).fails(string(policy.ErrCount)) }
-func durationArg(name string) Arg { return str(name).fails("ERR invalid duration '%s'") }
+func durationArg(name string) Arg { return str(name).fails(policy.InvalidDuration) }
 
 func rlBucket(c *Ctx)  { c.limiter(policy.Bucket) }
 func rlFixed(c *Ctx)   { c.limiter(policy.Fixed) }

@@ -56,7 +56,7 @@ var moreConversations = []struct{ name, calls string }{
 		RL.ACQUIRE s 2 1s                  | WRONGTYPE Operation against a key holding the wrong kind of value
 		RL.RELEASE s a                     | WRONGTYPE Operation against a key holding the wrong kind of value
 		RL.RENEW s a 1s                    | WRONGTYPE Operation against a key holding the wrong kind of value
-		RL.RENEW s a x                     | ERR invalid duration 'x'`},
+		RL.RENEW s a x                     | ERR invalid duration 'x', use a number with us, ms, s, m, h, d or w (none: ms)`},
 	{"GCRA", `
 		GCRA k 15 30 60                    | [0 16 15 -1 2]
 		CL.THROTTLE k 15 30 60             | [0 16 14 -1 4]
@@ -190,10 +190,33 @@ var moreConversations = []struct{ name, calls string }{
 		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error
 		RL.POLICY SET login LOG -2 60s     | ERR limit must be -1 or >= 0
 		RL.POLICY SET login GCRA 5 0 60s   | ERR count must be >= 1
-		RL.POLICY SET login LOG 5 60x      | ERR invalid duration '60x'
+		RL.POLICY SET login LOG 5 60x      | ERR invalid duration '60x', use a number with us, ms, s, m, h, d or w (none: ms)
+		RL.POLICY SET login LOG 5 60us     | ERR duration '60us' is below 1ms
 		RL.POLICY SET login FIXED 5 DAY TZ Nowhere | ERR unknown time zone 'Nowhere'
 		RL.POLICY SET a/b LOG 5 60s        | ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -
 		RL.POLICY GET login                | LOG 5 60s`},
+	{"durations", `
+		RL.GCRA g 10 10 2w                 | [0 10 9 -1 120960000]
+		RL.GCRA u 2000 10 100us COST 1500  | [0 2000 500 -1 15]
+		RL.BUCKET u 2000 10 100us          | [0 2000 499 -1 16]
+		RL.QUEUE u 2000 10 100us           | [0 2000 498 -1 16 16]
+		RL.GCRA u 2000 10 us               | ERR invalid duration 'us', use a number with us, ms, s, m, h, d or w (none: ms)
+		RL.FIXED f 5 1w                    | [0 5 4 -1 604800000]
+		RL.FIXED m 5 minute                | [0 5 4 -1 50000]
+		RL.FIXED b 5 MINUTE TZ Asia/Kathmandu | [0 5 4 -1 50000]
+		RL.FIXED f 5 500us                 | ERR duration '500us' is below 1ms
+		RL.SLIDING s 5 500us               | ERR duration '500us' is below 1ms
+		RL.LOG l 5 500us                   | ERR duration '500us' is below 1ms
+		RL.ACQUIRE a 5 500us               | ERR duration '500us' is below 1ms
+		RL.RENEW a id 500us                | ERR duration '500us' is below 1ms
+		RL.POLICY SET fast BUCKET 9 1 100us | OK
+		RL.POLICY SET api gcra 10 5 60     | OK
+		RL.POLICY SET log log 5 1000       | OK
+		RL.POLICY SET min fixed 5 minute   | OK
+		HSET rl:policies old GCRA~10~5~60  | 1
+		RL.POLICY GET api                  | GCRA 10 5 60ms
+		RL.POLICY LIST                     | [api GCRA 10 5 60ms fast BUCKET 9 1 100us log LOG 5 1000ms min FIXED 5 MINUTE old GCRA 10 5 60ms]
+		RL.TAKE 1 old k                    | [0 -1 [[0 10 9 -1 12]]]`},
 	{"several limits at once", `
 		RL.POLICY SET user GCRA 3 1 1s     | OK
 		RL.POLICY SET ip FIXED 2 1s        | OK

@@ -7,7 +7,8 @@ type Calendar uint8
 
 // The units. Weeks begin on Monday.
 const (
-	Hour Calendar = iota + 1
+	Minute Calendar = iota + 1
+	Hour
 	Day
 	Week
 	Month
@@ -19,12 +20,13 @@ const maxTransitions = 64
 
 // End returns when the unit ends that now (Unix milliseconds) lies in, by the clocks of the zone, in Unix milliseconds and later than
 // now: the first instant at which they show the next unit's beginning or a later time. So a day ends once even where midnight
-// comes twice or not at all, and an hour that clocks show twice counts as one.
+// comes twice or not at all, and an hour that clocks show twice counts as one. A minute ends within 60 s: the one before clocks are set
+// back would else last as long as all that they show twice.
 func (u Calendar) End(now int64, zone *time.Location) int64 {
 	at := time.UnixMilli(now).In(zone)
 	next := u.next(at)
 	begins, end := wall(next, at)
-	for i := 0; i < maxTransitions && !end.IsZero() && begins >= end.UnixMilli(); i++ {
+	for i := 0; u != Minute && i < maxTransitions && !end.IsZero() && begins >= end.UnixMilli(); i++ {
 		at = end
 		begins, end = wall(next, at)
 	}
@@ -42,8 +44,10 @@ func wall(shown int64, at time.Time) (ms int64, end time.Time) {
 // next returns what the clocks show at the next unit's beginning, as if they were in UTC, in Unix milliseconds.
 func (u Calendar) next(at time.Time) int64 {
 	year, month, day := at.Date()
-	hour := 0
+	hour, minute := 0, 0
 	switch u {
+	case Minute:
+		hour, minute = at.Hour(), at.Minute()+1
 	case Hour:
 		hour = at.Hour() + 1
 	case Day:
@@ -55,5 +59,5 @@ func (u Calendar) next(at time.Time) int64 {
 	default:
 		year, month, day = year+1, time.January, 1
 	}
-	return time.Date(year, month, day, hour, 0, 0, 0, time.UTC).UnixMilli()
+	return time.Date(year, month, day, hour, minute, 0, 0, time.UTC).UnixMilli()
 }

@@ -14,6 +14,10 @@ func TestCalendarEnd(t *testing.T) {
 		unit            Calendar
 		want            string
 	}{
+		{"a minute", "UTC", "2026-11-21T13:45:10.5Z", Minute, "2026-11-21T13:46:00Z"},
+		{"the last minute of an hour", "UTC", "2026-11-21T13:59:59.999Z", Minute, "2026-11-21T14:00:00Z"},
+		{"the minute before clocks are set back", "America/New_York", "2026-11-01T05:59:30Z", Minute, "2026-11-01T06:00:00Z"},
+		{"the minute before clocks are set forward", "America/New_York", "2026-03-08T06:59:30Z", Minute, "2026-03-08T07:00:00Z"},
 		{"an hour", "UTC", "2026-11-21T13:45:10.5Z", Hour, "2026-11-21T14:00:00Z"},
 		{"exactly at a boundary the next one", "UTC", "2026-11-21T14:00:00Z", Hour, "2026-11-21T15:00:00Z"},
 		{"a millisecond before", "UTC", "2026-11-21T23:59:59.999Z", Day, "2026-11-22T00:00:00Z"},

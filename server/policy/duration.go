@@ -2,38 +2,65 @@ package policy
 
 import "fmt"
 
-// maxDuration is the longest duration, in ms: 100 years of 365.25 days.
+// maxDuration is the longest duration, in us: 100 years of 365.25 days.
 const maxDuration = 36525 * day
 
-// The units of durations, in ms.
+// The units of durations, in us.
 const (
-	second = 1000
-	minute = 60 * second
-	hour   = 60 * minute
-	day    = 24 * hour
+	millisecond = 1000
+	second      = 1000 * millisecond
+	minute      = 60 * second
+	hour        = 60 * minute
+	day         = 24 * hour
+	week        = 7 * day
+)
+
+// What a word is answered with that is no duration, or one in a unit below what windows and leases are counted in; %s stands for the word.
+const (
+	InvalidDuration = "ERR invalid duration '%s', use a number with us, ms, s, m, h, d or w (none: ms)"
+	ShortDuration   = "ERR duration '%s' is below 1ms"
 )
 
 // ParseDuration reads a duration as the RL.* commands take it, and returns it in milliseconds: digits of which the first is not 0,
-// and ms, s, m, h or d; without a unit they are milliseconds.
+// and ms, s, m, h, d or w; without a unit they are milliseconds. Only the period of a rate may be in us.
 func ParseDuration(b []byte) (ms int64, err error) {
-	n, i := int64(0), 0
-	for ; i < len(b) && b[i]-'0' <= 9; i++ {
-		if n = n*10 + int64(b[i]-'0'); n == 0 || n > maxDuration {
-			return 0, durationError(b)
-		}
+	n, unit, err := parseDuration(b)
+	switch {
+	case err != nil:
+		return 0, err
+	case unit < millisecond:
+		return 0, durationError(ShortDuration, b)
 	}
-	unit := durationUnit(b[i:])
-	if i == 0 || unit == 0 || n > maxDuration/unit {
-		return 0, durationError(b)
-	}
-	return n * unit, nil
+	return n * unit / millisecond, nil
 }
 
-// durationUnit returns what a unit stands for in ms, or 0 for what is none.
+// parsePeriod reads the period of a rate, a duration that may also be in us, and returns it in nanoseconds, of which 64 bits hold the longest.
+func parsePeriod(b []byte) (ns int64, err error) {
+	const nsPerUs = 1000
+	n, unit, err := parseDuration(b)
+	return n * unit * nsPerUs, err
+}
+
+// parseDuration reads a number and its unit in us. Their product is not above maxDuration.
+func parseDuration(b []byte) (n, unit int64, err error) {
+	i := 0
+	for ; i < len(b) && b[i]-'0' <= 9; i++ {
+		if n = n*10 + int64(b[i]-'0'); n == 0 || n > maxDuration {
+			return 0, 0, durationError(InvalidDuration, b)
+		}
+	}
+	unit = durationUnit(b[i:])
+	if i == 0 || unit == 0 || n > maxDuration/unit {
+		return 0, 0, durationError(InvalidDuration, b)
+	}
+	return n, unit, nil
+}
+
+// durationUnit returns what a unit stands for in us, or 0 for what is none.
 func durationUnit(b []byte) int64 {
 	switch len(b) {
 	case 0:
-		return 1
+		return millisecond
 	case 1:
 		switch b[0] {
 		case 's':
@@ -44,13 +71,18 @@ func durationUnit(b []byte) int64 {
 			return hour
 		case 'd':
 			return day
+		case 'w':
+			return week
 		}
 	case 2:
-		if b[0] == 'm' && b[1] == 's' {
+		switch string(b) {
+		case "ms":
+			return millisecond
+		case "us":
 			return 1
 		}
 	}
 	return 0
 }
 
-func durationError(b []byte) error { return Error(fmt.Sprintf("ERR invalid duration '%s'", Shown(b))) }
+func durationError(text string, b []byte) error { return Error(fmt.Sprintf(text, Shown(b))) }

@@ -123,12 +123,11 @@ func (p *Policy) parseRate(words [][]byte) (err error) {
 	if !ok || count < 1 {
 		return ErrCount
 	}
-	period, err := ParseDuration(words[2])
+	periodNs, err := parsePeriod(words[2])
 	if err != nil || p.Limit < 0 {
 		return err
 	}
-	const nsPerMs = 1_000_000 // times the longest duration fits into 64 bits
-	if p.Rate, err = throttle.NewRate(p.Limit, count, period*nsPerMs); err != nil {
+	if p.Rate, err = throttle.NewRate(p.Limit, count, periodNs); err != nil {
 		return ErrNotInteger
 	}
 	return nil
@@ -170,7 +169,7 @@ func parseCalendar(word []byte) throttle.Calendar {
 }
 
 var calendarNames = [...]string{
-	throttle.Hour: "HOUR", throttle.Day: "DAY", throttle.Week: "WEEK", throttle.Month: "MONTH", throttle.Year: "YEAR",
+	throttle.Minute: "MINUTE", throttle.Hour: "HOUR", throttle.Day: "DAY", throttle.Week: "WEEK", throttle.Month: "MONTH", throttle.Year: "YEAR",
 }
 
 // parseOptions reads options in any order, each once at most.
@@ -259,7 +258,7 @@ func parseSlices(b []byte) (int, error) {
 }
 
 // ParseText reads a policy as it is kept: an algorithm and its words. It returns the text in its canonical form: words in upper case,
-// options in a fixed order, numbers and durations as they were written.
+// options in a fixed order, numbers as they were written, and durations with a unit.
 func ParseText(words [][]byte) (p Policy, text string, err error) {
 	a := Algorithm(0)
 	if len(words) > 0 {
@@ -289,8 +288,11 @@ func (p *Policy) text(words [][]byte) string {
 	for _, word := range words[:p.Algorithm.words()] {
 		parts = append(parts, string(word))
 	}
-	if p.Calendar != 0 {
-		parts[2] = calendarNames[p.Calendar]
+	switch last := len(parts) - 1; {
+	case p.Calendar != 0:
+		parts[last] = calendarNames[p.Calendar]
+	case p.Algorithm != Unlimited:
+		parts[last] = withUnit(parts[last])
 	}
 	options := words[p.Algorithm.words():]
 	for i, word := range options {
@@ -305,6 +307,14 @@ func (p *Policy) text(words [][]byte) string {
 		}
 	}
 	return strings.Join(parts, " ")
+}
+
+// withUnit is a duration with its unit, also where that is left out.
+func withUnit(duration string) string {
+	if duration[len(duration)-1] <= '9' {
+		return duration + "ms"
+	}
+	return duration
 }
 
 // Words splits a policy's text into its words.

@@ -10,16 +10,29 @@ import (
 func TestParseDuration(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1": 1, "60000": 60_000, "15ms": 15, "1s": 1000, "90m": 5_400_000, "24h": 86_400_000, "30d": 2_592_000_000,
-		"36525d": maxDuration, "3155760000000": maxDuration, "876600h": maxDuration,
+		"2w": 1_209_600_000, "36525d": 36525 * 86_400_000, "3155760000000": 36525 * 86_400_000, "876600h": 36525 * 86_400_000, "5217w": 5217 * 604_800_000,
 	} {
 		got, err := ParseDuration([]byte(text))
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"", "0", "01", "s", "1.5s", "-1", "+1", "1S", "1 s", "1mss", "1w", "36526d", "3155760000001", "99999999999999999999999", "1\x00"} {
+	for _, text := range []string{"", "0", "01", "s", "1.5s", "-1", "+1", "1S", "1 s", "1mss", "1W", "1u", "0us", "5218w", "36526d", "3155760000001", "99999999999999999999999", "1\x00"} {
 		_, err := ParseDuration([]byte(text))
-		require.EqualError(t, err, "ERR invalid duration '"+text+"'")
+		require.EqualError(t, err, "ERR invalid duration '"+text+"', use a number with us, ms, s, m, h, d or w (none: ms)")
+		_, err = parsePeriod([]byte(text))
+		require.EqualError(t, err, "ERR invalid duration '"+text+"', use a number with us, ms, s, m, h, d or w (none: ms)")
 	}
+	for text, want := range map[string]int64{
+		"1us": 1_000, "250us": 250_000, "1": 1_000_000, "1ms": 1_000_000, "36525d": 36525 * 86_400e9, "3155760000000000us": 36525 * 86_400e9,
+	} {
+		got, err := parsePeriod([]byte(text))
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	_, err := parsePeriod([]byte("3155760000000001us"))
+	require.Error(t, err)
+	_, err = ParseDuration([]byte("250us"))
+	require.EqualError(t, err, "ERR duration '250us' is below 1ms")
 }
 
 func TestZonesAreFoundOnce(t *testing.T) {
@@ -36,7 +49,7 @@ func TestZonesAreFoundOnce(t *testing.T) {
 
 // FuzzParseText: what can be read as a policy has a canonical text, which reads as the same policy and is its own canonical text.
 func FuzzParseText(f *testing.F) {
-	for _, text := range []string{"GCRA 10 5 1s", "log 5 60s", "FIXED 9 1h ALIGNED", "fixed 9 month tz UTC", "SLIDING 9 1h SLICES 60", "UNLIMITED", "QUEUE -1 1 1"} {
+	for _, text := range []string{"GCRA 10 5 1s", "log 5 60s", "FIXED 9 1h ALIGNED", "fixed 9 month tz UTC", "SLIDING 9 1h SLICES 60", "UNLIMITED", "QUEUE -1 1 1", "GCRA 10 5 60", "BUCKET 1 1 10us", "fixed 9 minute"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
