@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
+	"headgate/internal/number"
 	"headgate/internal/shrinkmap"
-	"headgate/server/number"
 	"headgate/server/resp"
 	"headgate/store"
 )

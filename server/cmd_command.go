@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"strings"
 
+	"headgate/internal/glob"
 	"headgate/server/acl"
-	"headgate/server/glob"
 	"headgate/server/resp"
 )
 

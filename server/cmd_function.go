@@ -1,7 +1,7 @@
 package server
 
 import (
-	"headgate/server/glob"
+	"headgate/internal/glob"
 	"headgate/server/script"
 	"headgate/store"
 )

@@ -3,7 +3,7 @@ package server
 import (
 	"math"
 
-	"headgate/server/number"
+	"headgate/internal/number"
 	"headgate/server/policy"
 	"headgate/store"
 	"headgate/throttle"

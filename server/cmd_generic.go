@@ -4,8 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"headgate/internal/glob"
 	"headgate/server/config"
-	"headgate/server/glob"
 	"headgate/store"
 )
 

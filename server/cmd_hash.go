@@ -4,8 +4,8 @@ import (
 	"math"
 	"strconv"
 
+	"headgate/internal/number"
 	"headgate/server/config"
-	"headgate/server/number"
 	"headgate/store"
 )
 

@@ -3,8 +3,8 @@ package server
 import (
 	"math"
 
+	"headgate/internal/number"
 	"headgate/server/config"
-	"headgate/server/number"
 	"headgate/store"
 )
 

@@ -5,8 +5,8 @@ import (
 	"cmp"
 	"slices"
 
+	"headgate/internal/number"
 	"headgate/server/config"
-	"headgate/server/number"
 	"headgate/store"
 )
 

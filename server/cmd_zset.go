@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"headgate/internal/number"
 	"headgate/server/config"
-	"headgate/server/number"
 	"headgate/server/resp"
 	"headgate/store"
 )

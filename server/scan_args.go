@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"headgate/server/glob"
+	"headgate/internal/glob"
 )
 
 // scanCountDefault is how many elements a SCAN without COUNT is to show, about.

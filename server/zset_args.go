@@ -1,7 +1,7 @@
 package server
 
 import (
-	"headgate/server/number"
+	"headgate/internal/number"
 	"headgate/store"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/number"
 	"headgate/server/config"
-	"headgate/server/number"
 	"headgate/store"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"headgate/server/glob"
+	"headgate/internal/glob"
 )
 
 // redisText is an error in Redis's own words and its own spelling.

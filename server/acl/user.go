@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"headgate/server/quoting"
+	"headgate/internal/quoting"
 )
 
 // User is somebody who may use the server. Clients point to theirs, so that changes hold for them at once.

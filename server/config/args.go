@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"headgate/server/quoting"
+	"headgate/internal/quoting"
 )
 
 // commandLine is what the words of a command line mean.

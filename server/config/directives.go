@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/quoting"
 	"headgate/persistence"
-	"headgate/server/quoting"
 	"headgate/server/top"
 )
 

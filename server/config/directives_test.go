@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"headgate/server/quoting"
+	"headgate/internal/quoting"
 )
 
 func TestTableIsWellFormed(t *testing.T) {

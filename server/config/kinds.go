@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"headgate/server/number"
-	"headgate/server/quoting"
+	"headgate/internal/number"
+	"headgate/internal/quoting"
 )
 
 // redisText is an error in Redis's own words and its own spelling, which clients of CONFIG SET may look for.

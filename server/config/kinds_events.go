@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"headgate/server/quoting"
+	"headgate/internal/quoting"
 )
 
 // Events is a set of classes of key-space events, and of the two ways in which they are published.

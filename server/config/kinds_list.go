@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"headgate/server/number"
+	"headgate/internal/number"
 )
 
 // maxBindAddresses is how many addresses bind and metrics-bind take.

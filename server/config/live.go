@@ -7,8 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"headgate/server/glob"
-	"headgate/server/quoting"
+	"headgate/internal/glob"
+	"headgate/internal/quoting"
 )
 
 // Live is the configuration of a running server: an immutable [Config] that is replaced as a whole. Safe for concurrent use; Get

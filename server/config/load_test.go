@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"headgate/server/quoting"
+	"headgate/internal/quoting"
 )
 
 func TestPrecedence(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"headgate/server/quoting"
+	"headgate/internal/quoting"
 )
 
 // wrongValues returns values that a directive cannot have, by what its kind says of them. Any text is right for some.

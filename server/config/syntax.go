@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"headgate/server/quoting"
+	"headgate/internal/quoting"
 )
 
 // The syntax of redis.conf: one directive a line, its name and values separated by blanks; empty lines and lines that start with #

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"headgate/server/quoting"
+	"headgate/internal/quoting"
 )
 
 func TestSplitLine(t *testing.T) {

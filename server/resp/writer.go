@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
-	"headgate/server/number"
+	"headgate/internal/number"
 )
 
 // Protocol versions, as HELLO names them.
