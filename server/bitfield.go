@@ -3,7 +3,7 @@ package server
 import (
 	"encoding/binary"
 
-	"headgate/store"
+	"headgate/internal/number"
 )
 
 // Widths of BITFIELD's integers. An unsigned one of 64 bits would not fit RESP's integers.
@@ -193,7 +193,7 @@ func (c *Ctx) bitField(i int) (f bitField, ok bool) {
 	if f.signed {
 		most = maxSignedBits
 	}
-	n, ok := store.ParseInt(width[1:])
+	n, ok := number.ParseInt(width[1:])
 	if !ok || n < 1 || n > most {
 		c.err(errFieldType)
 		return f, false

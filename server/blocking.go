@@ -265,7 +265,7 @@ const (
 func (c *Ctx) timeout(i int, unit timeoutUnit) (until int64, ok bool) {
 	var ms int64
 	if unit == timeoutMs {
-		if ms, ok = store.ParseInt(c.args[i]); !ok {
+		if ms, ok = number.ParseInt(c.args[i]); !ok {
 			c.err(errTimeout)
 			return 0, false
 		}

@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 
+	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/store"
 )
@@ -111,7 +112,7 @@ func bitfieldAccess(args [][]byte) string {
 }
 
 func (c *Ctx) bitOffset(text []byte, unit int64) (int, bool) {
-	n, ok := store.ParseInt(text)
+	n, ok := number.ParseInt(text)
 	n *= unit
 	if !ok || n < 0 || n/8 >= int64(c.cfg.ProtoMaxBulkLen) {
 		c.err(errBitOffset)
@@ -178,7 +179,7 @@ func setBit(c *Ctx) {
 	if !ok {
 		return
 	}
-	value, ok := store.ParseInt(c.args[3])
+	value, ok := number.ParseInt(c.args[3])
 	if !ok || value < 0 || value > 1 {
 		c.err(errBitValue)
 		return

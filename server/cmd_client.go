@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/number"
 	"headgate/server/acl"
-	"headgate/store"
 )
 
 const clientFlags = NoScript | Loading | Stale
@@ -223,7 +223,7 @@ func clientPause(c *Ctx) {
 		c.err("ERR CLIENT PAUSE mode must be WRITE or ALL")
 		return
 	}
-	ms, ok := store.ParseInt(c.args[2])
+	ms, ok := number.ParseInt(c.args[2])
 	switch {
 	case !ok:
 		c.err("ERR timeout is not an integer or out of range")
@@ -295,7 +295,7 @@ func clientList(c *Ctx) {
 		list = slices.DeleteFunc(c.srv.clients.sorted(), func(cl *Client) bool { return cl.class() != kind })
 	case len(c.args) > 3 && c.is(2, "ID"):
 		for _, arg := range c.args[3:] {
-			id, ok := store.ParseInt(arg)
+			id, ok := number.ParseInt(arg)
 			if !ok {
 				c.err("ERR Invalid client ID")
 				return
@@ -406,7 +406,7 @@ func (c *Ctx) killFilters(f *killFilter) bool {
 		value := c.args[i+1]
 		switch {
 		case c.is(i, "ID"):
-			id, ok := store.ParseInt(value)
+			id, ok := number.ParseInt(value)
 			if !ok || id < 1 {
 				c.err("ERR client-id should be greater than 0")
 				return false

@@ -3,6 +3,7 @@ package server
 import (
 	"math"
 
+	"headgate/internal/number"
 	"headgate/server/acl"
 	"headgate/server/resp"
 	"headgate/store"
@@ -106,7 +107,7 @@ func echo(c *Ctx) { c.reply.Bulk(c.args[1]) }
 func hello(c *Ctx) {
 	proto := c.reply.Proto()
 	if len(c.args) > 1 {
-		n, ok := store.ParseInt(c.args[1])
+		n, ok := number.ParseInt(c.args[1])
 		switch {
 		case !ok:
 			c.err(errProto)

@@ -2,8 +2,8 @@ package server
 
 import (
 	"headgate/internal/glob"
+	"headgate/internal/number"
 	"headgate/server/script"
-	"headgate/store"
 )
 
 // functionCommand is the FUNCTION family: the libraries of functions that FCALL runs.
@@ -83,7 +83,7 @@ func (c *Ctx) fcall(readOnly bool) {
 		c.err(errNoFunction)
 		return
 	}
-	keys, ok := store.ParseInt(c.args[2])
+	keys, ok := number.ParseInt(c.args[2])
 	if !ok {
 		c.err(errBadKeyCount)
 		return

@@ -5,7 +5,6 @@ import (
 
 	"headgate/internal/number"
 	"headgate/server/policy"
-	"headgate/store"
 	"headgate/throttle"
 )
 
@@ -132,7 +131,7 @@ func (c *Ctx) gcraTokens() (tokens int64, ok bool) {
 // integerFrom parses args[i] as a whole number of at least low, or sends the error, which for a lower number is tooLow, and returns
 // false.
 func (c *Ctx) integerFrom(i int, low int64, tooLow string) (int64, bool) {
-	n, ok := store.ParseInt(c.args[i])
+	n, ok := number.ParseInt(c.args[i])
 	switch {
 	case !ok:
 		c.err(errNotInteger)

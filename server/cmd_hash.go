@@ -282,7 +282,7 @@ func hincrBy(c *Ctx) {
 	}
 	n, field := int64(0), c.args[2]
 	if value, has := h.Get(field); has {
-		if n, ok = store.ParseInt(value); !ok {
+		if n, ok = number.ParseInt(value); !ok {
 			c.err(errHashNotInteger)
 			return
 		}

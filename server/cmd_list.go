@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/store"
 )
@@ -437,7 +438,7 @@ func (c *Ctx) lposOptions() (o lposOptions, ok bool) {
 
 // integerOr parses args[i] as a whole number of at least least, or sends the given error for anything else and returns false.
 func (c *Ctx) integerOr(i int, least int64, refusal string) (int64, bool) {
-	n, ok := store.ParseInt(c.args[i])
+	n, ok := number.ParseInt(c.args[i])
 	if !ok || n < least {
 		c.err(refusal)
 		return 0, false

@@ -3,9 +3,9 @@ package server
 import (
 	"math"
 
+	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/server/resp"
-	"headgate/store"
 )
 
 const (
@@ -65,7 +65,7 @@ func move(c *Ctx) {
 func swapDB(c *Ctx) {
 	var index [2]int
 	for i, refusal := range []string{errFirstDB, errSecondDB} {
-		n, ok := store.ParseInt(c.args[1+i])
+		n, ok := number.ParseInt(c.args[1+i])
 		if !ok || n < math.MinInt32 || n > math.MaxInt32 {
 			c.err(refusal)
 			return

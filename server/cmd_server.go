@@ -4,8 +4,8 @@ import (
 	"math"
 	"strconv"
 
+	"headgate/internal/number"
 	"headgate/server/config"
-	"headgate/store"
 )
 
 // serverCommands: the server as a whole, with the families of cmd_cluster.go, cmd_command.go, cmd_config.go and
@@ -164,7 +164,7 @@ func replicaOf(c *Ctx) {
 		c.ok()
 		return
 	}
-	if port, ok := store.ParseInt(c.args[2]); !ok || port < 0 || port > math.MaxUint16 {
+	if port, ok := number.ParseInt(c.args[2]); !ok || port < 0 || port > math.MaxUint16 {
 		c.err("ERR Invalid master port")
 		return
 	}

@@ -3,7 +3,7 @@ package server
 import (
 	"slices"
 
-	"headgate/store"
+	"headgate/internal/number"
 )
 
 // slowlogCommand is the SLOWLOG family.
@@ -43,7 +43,7 @@ func slowlogGet(c *Ctx) {
 		return
 	case len(c.args) == 3:
 		var ok bool
-		if count, ok = store.ParseInt(c.args[2]); !ok || count < -1 {
+		if count, ok = number.ParseInt(c.args[2]); !ok || count < -1 {
 			c.err("ERR count should be greater than or equal to -1")
 			return
 		}

@@ -3,6 +3,7 @@ package server
 import (
 	"math"
 
+	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/store"
 )
@@ -550,7 +551,7 @@ func xautoClaim(c *Ctx) {
 		switch {
 		case i+1 < len(c.args) && c.is(i, "COUNT"):
 			i++
-			if count, ok = store.ParseInt(c.args[i]); !ok || count < 1 || count > autoClaimMaxCount {
+			if count, ok = number.ParseInt(c.args[i]); !ok || count < 1 || count > autoClaimMaxCount {
 				c.err(errAutoCount)
 				return
 			}

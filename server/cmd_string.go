@@ -583,7 +583,7 @@ func (c *Ctx) incrBy(delta int64) {
 	}
 	n, isInt := e.Int()
 	if !isInt {
-		if n, isInt = store.ParseInt(e.Bytes(nil)); !isInt {
+		if n, isInt = number.ParseInt(e.Bytes(nil)); !isInt {
 			c.err(errNotInteger)
 			return
 		}

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 
+	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/server/policy"
 	"headgate/store"
@@ -47,7 +48,7 @@ var unlimitedPolicy = policy.Policy{Algorithm: policy.Unlimited, Limit: -1}
 
 // rlTake implements RL.TAKE numpairs policy key [policy key …] [COST n | COSTS n …] [PEEK].
 func rlTake(c *Ctx) {
-	n, ok := store.ParseInt(c.args[1])
+	n, ok := number.ParseInt(c.args[1])
 	if !ok || n < 1 || n > maxPairs {
 		c.err(errNumPairs)
 		return

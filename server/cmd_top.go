@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"headgate/internal/number"
 	"headgate/server/acl"
 	"headgate/server/config"
 	"headgate/server/policy"
@@ -102,7 +103,7 @@ func rlTop(c *Ctx) {
 	next := 1
 	if next < len(c.args) && !c.is(next, "LIMITED") && !c.is(next, "HOT") {
 		var ok bool
-		if count, ok = store.ParseInt(c.args[next]); !ok || count < 1 {
+		if count, ok = number.ParseInt(c.args[next]); !ok || count < 1 {
 			c.errPolicy(policy.ErrCount)
 			return
 		}

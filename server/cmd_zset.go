@@ -587,7 +587,7 @@ func (c *Ctx) popMembers(highest bool) {
 	}
 	if counted {
 		var ok bool
-		if count, ok = store.ParseInt(c.args[2]); !ok || count < 0 {
+		if count, ok = number.ParseInt(c.args[2]); !ok || count < 0 {
 			c.err(errNotPositive)
 			return
 		}

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/number"
 	"headgate/server/acl"
 	"headgate/server/config"
-	"headgate/store"
 )
 
 // Command declares one command. Everything that is said about a command anywhere (the COMMAND family, arity errors, key
@@ -219,7 +219,7 @@ func (k KeySpec) find(indexes []int, args [][]byte) []int {
 		if first >= len(args) {
 			return indexes
 		}
-		n, ok := store.ParseInt(args[first])
+		n, ok := number.ParseInt(args[first])
 		first += 1 + k.Skip
 		if !ok || n < 0 || n > int64((len(args)-first+k.Step-1)/k.Step) {
 			return indexes

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/server/resp"
 	"headgate/store"
@@ -80,7 +81,7 @@ func (c *Ctx) ok() { c.reply.OK() }
 
 // integer parses args[i] as a whole number, or sends the error and returns false.
 func (c *Ctx) integer(i int) (int64, bool) {
-	n, ok := store.ParseInt(c.args[i])
+	n, ok := number.ParseInt(c.args[i])
 	if !ok {
 		c.err(errNotInteger)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/server/policy"
 	"headgate/store"
@@ -122,8 +123,8 @@ type slidingState struct {
 
 // read adds a field up.
 func (s *slidingState) read(w throttle.Sliding, now int64, field, value []byte) bool {
-	start, ok1 := store.ParseInt(field)
-	count, ok2 := store.ParseInt(value)
+	start, ok1 := number.ParseInt(field)
+	count, ok2 := number.ParseInt(value)
 	if !ok1 || !ok2 || count < 0 {
 		s.broken = true
 		return false

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/store"
 	"headgate/throttle"
@@ -108,7 +109,7 @@ func storedInteger(e *store.Entry) (n int64, wireError string) {
 	if n, ok := e.Int(); ok {
 		return n, ""
 	}
-	n, ok := store.ParseInt(e.Bytes(nil))
+	n, ok := number.ParseInt(e.Bytes(nil))
 	if !ok {
 		return 0, errNotInteger
 	}

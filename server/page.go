@@ -12,6 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"headgate/internal/number"
 	"headgate/server/page"
 	"headgate/server/policy"
 	"headgate/server/top"
@@ -352,8 +353,8 @@ func (c *Ctx) guessState(l *lookedUp, k store.Key, e *store.Entry) {
 		if h, found, err := c.db.Hash(k, c.now); err == nil && found && h.Len() <= maxSlidingFields {
 			used, sliding := int64(0), true
 			h.Each(func(field, value []byte) bool {
-				_, ok1 := store.ParseInt(field)
-				n, ok2 := store.ParseInt(value)
+				_, ok1 := number.ParseInt(field)
+				n, ok2 := number.ParseInt(value)
 				used += n
 				sliding = sliding && ok1 && ok2
 				return sliding

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"headgate/internal/number"
 	"headgate/persistence/rdb"
 	"headgate/store"
 )
@@ -87,7 +88,7 @@ type rdbLoader struct {
 // Aux implements rdb.Sink. What other fields tell is of no use here.
 func (l *rdbLoader) Aux(name, value []byte) error {
 	if string(name) == auxNow {
-		l.nowMs, _ = store.ParseInt(value)
+		l.nowMs, _ = number.ParseInt(value)
 	}
 	return nil
 }

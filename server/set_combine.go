@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 
+	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/store"
 )
@@ -115,7 +116,7 @@ func (c *Ctx) sendCombined(result *store.Members) {
 	}
 	numbers := make([]int64, 0, result.Len())
 	result.Each(func(member []byte) {
-		n, _ := store.ParseInt(member)
+		n, _ := number.ParseInt(member)
 		numbers = append(numbers, n)
 	})
 	slices.Sort(numbers)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"headgate/internal/number"
 	"headgate/store"
 )
 
@@ -69,7 +70,7 @@ func parseStreamID(text []byte, form streamIDForm) (id store.StreamID, seqGiven,
 // parseUnsigned reads a whole number of 64 bits. Like Redis it takes what C's strtoull takes, spaces, a plus and zeros in front and
 // even a minus, but for the plain form of a negative number.
 func parseUnsigned(text []byte) (uint64, bool) {
-	if n, ok := store.ParseInt(text); ok {
+	if n, ok := number.ParseInt(text); ok {
 		return uint64(n), n >= 0
 	}
 	digits := bytes.TrimLeft(text, " \t\n\v\f\r")

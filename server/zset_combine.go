@@ -215,7 +215,7 @@ func (c *Ctx) combinerOptions(z *zsetCombiner, f combinerForm, i int) bool {
 			z.withScores = true
 		case f.counts && more >= 1 && c.is(i, "LIMIT"):
 			i++
-			n, ok := store.ParseInt(c.args[i])
+			n, ok := number.ParseInt(c.args[i])
 			if !ok || n < 0 {
 				c.err(errLimitNegative)
 				return false

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"headgate/internal/number"
 	"headgate/store"
 )
 
@@ -19,7 +20,7 @@ type popArgs struct {
 
 // zmpopArgs parses the number of keys at args[i] and all behind it, or sends the error and returns false.
 func (c *Ctx) zmpopArgs(i int) (p popArgs, ok bool) {
-	n, ok := store.ParseInt(c.args[i])
+	n, ok := number.ParseInt(c.args[i])
 	if !ok || n < 1 {
 		c.err(errNumKeys)
 		return p, false

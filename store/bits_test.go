@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/internal/number"
 )
 
 // setBits lists the numbers of the bits that are set in b, the simple way.
@@ -107,7 +109,7 @@ func TestGrowString(t *testing.T) {
 			before := ks.Dirty()
 			e, err := db.GrowString(k, 0, tc.n)
 			require.NoError(t, err)
-			var digits [maxIntText]byte
+			var digits [number.IntMax]byte
 			require.Equal(t, tc.want, string(e.Bytes(digits[:])))
 			require.Equal(t, tc.grows, ks.Dirty() != before)
 			e.WritableBytes()[0] = 'X'

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/internal/number"
 )
 
 // hashTest drives a hash and its model side by side.
@@ -242,7 +244,7 @@ func hashIncrement(db *DB, k Key) func(by int64) {
 			panic(err)
 		}
 		text, _ := h.Get(field)
-		n, _ := ParseInt(text)
+		n, _ := number.ParseInt(text)
 		h.Set(field, strconv.AppendInt(digits[:0], n+by, 10))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"headgate/internal/number"
 	"headgate/internal/shrinkmap"
 )
 
@@ -82,12 +83,12 @@ type Keyspace struct {
 	snapshots    uint64    // how many have been begun
 	changing     [maxChanging]changingObject
 	nextChanging uint
-	ready        []*Awaited         // awaited keys that have been added, in that order
-	digits       [maxIntText]byte   // the text of a number that a view of a set hands out
-	stamps       stampTexts         // the members of logs that have been handed out
-	stampName    [maxStampName]byte // of AppendStamps, which hands it out
-	empty        buckets            // what a database without keys points to; never written
-	scratch      buckets            // a table's old buckets while it is being split
+	ready        []*Awaited          // awaited keys that have been added, in that order
+	digits       [number.IntMax]byte // the text of a number that a view of a set hands out
+	stamps       stampTexts          // the members of logs that have been handed out
+	stampName    [maxStampName]byte  // of AppendStamps, which hands it out
+	empty        buckets             // what a database without keys points to; never written
+	scratch      buckets             // a table's old buckets while it is being split
 }
 
 // DB is one database of a Keyspace. It owns its memory, so that a flush costs nothing per key.

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"headgate/internal/number"
 )
 
 // A listpack is Redis's run of elements, each a text or an integer. Streams are kept in them, in Redis's own bytes, because
@@ -44,7 +46,7 @@ func newListpack() listpack {
 
 // appendText appends an element; the text of an integer becomes one.
 func (l listpack) appendText(text []byte) listpack {
-	if n, ok := ParseInt(text); ok {
+	if n, ok := number.ParseInt(text); ok {
 		return l.appendInt(n)
 	}
 	l = l[:len(l)-1]

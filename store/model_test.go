@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/internal/number"
 )
 
 // chooser draws a number in [0, n). The property test draws from a seeded generator, the fuzz target from its input.
@@ -518,7 +520,7 @@ func (m *model) verifyEntry(e *Entry, v *modelValue) {
 }
 
 func (v *modelValue) encoding() string {
-	_, isInt := ParseInt([]byte(v.text))
+	_, isInt := number.ParseInt([]byte(v.text))
 	switch {
 	case v.grown || !isInt && len(v.text) > embstrMax:
 		return "raw"

@@ -2,6 +2,8 @@ package store
 
 import (
 	"strconv"
+
+	"headgate/internal/number"
 )
 
 // Bounds of the packed form of a set that has other members than whole numbers. OBJECT ENCODING does not tell of it, since redis.conf
@@ -77,7 +79,7 @@ func (s *Set) Has(member []byte) bool {
 		_, ok := s.table.members.find(member)
 		return ok
 	case s.isInts():
-		n, ok := ParseInt(member)
+		n, ok := number.ParseInt(member)
 		if ok {
 			_, ok = s.ints().find(n)
 		}
@@ -89,7 +91,7 @@ func (s *Set) Has(member []byte) bool {
 
 // Add adds a member and says whether it is new. It creates the key when it is not there.
 func (s *Set) Add(member []byte) bool {
-	n, whole := ParseInt(member)
+	n, whole := number.ParseInt(member)
 	if !s.exists {
 		enc := encPackedSet
 		if whole {
@@ -132,7 +134,7 @@ func (s *Set) Remove(member []byte) bool {
 		}
 		return ok
 	case s.isInts():
-		n, ok := ParseInt(member)
+		n, ok := number.ParseInt(member)
 		if !ok {
 			return false
 		}
@@ -363,7 +365,7 @@ func (m *Members) Add(member []byte) {
 	if _, held := m.table.find(member); held {
 		return
 	}
-	if _, whole := ParseInt(member); !whole {
+	if _, whole := number.ParseInt(member); !whole {
 		m.other++
 	}
 	m.table.insert(member, struct{}{})
@@ -375,7 +377,7 @@ func (m *Members) Remove(member []byte) {
 	if !held {
 		return
 	}
-	if _, whole := ParseInt(member); !whole {
+	if _, whole := number.ParseInt(member); !whole {
 		m.other--
 	}
 	m.table.remove(p)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/internal/number"
 )
 
 // modelSet is the set that needs no thought.
@@ -33,7 +35,7 @@ func requireSet(t testing.TB, want modelSet, db *DB, k Key) {
 		require.False(t, got[string(member)])
 		got[string(member)] = true
 		if s.Ordered() {
-			n, ok := ParseInt(member)
+			n, ok := number.ParseInt(member)
 			require.True(t, ok)
 			require.True(t, n > last || len(got) == 1)
 			last = n

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"math"
 	"strconv"
+
+	"headgate/internal/number"
 )
 
 // stamp is an entry of a sliding log: a member that tells its own score, "<score>" or "<score>-<n>". The text is
@@ -33,14 +35,14 @@ func parseStamp(member []byte) (stamp, bool) {
 	if i := bytes.IndexByte(member, '-'); i > 0 {
 		score, suffix, cut = member[:i], member[i+1:], true
 	}
-	s, ok := ParseInt(score)
+	s, ok := number.ParseInt(score)
 	if !ok || s > stampMaxScore {
 		return stamp{}, false
 	}
 	if !cut {
 		return stamp{score: s}, true
 	}
-	n, ok := ParseInt(suffix)
+	n, ok := number.ParseInt(suffix)
 	if !ok || n < 0 || n > stampMaxSuffix || s > stampMaxSuffixed {
 		return stamp{}, false
 	}

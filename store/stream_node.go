@@ -3,6 +3,8 @@ package store
 import (
 	"math/bits"
 	"slices"
+
+	"headgate/internal/number"
 )
 
 // streamNode is a run of entries whose IDs begin at id. Its listpack holds, as in Redis,
@@ -93,7 +95,7 @@ func (n *streamNode) hasFields(fields [][]byte) bool {
 	if count != len(fields)/2 {
 		return false
 	}
-	var scratch [maxIntText]byte
+	var scratch [number.IntMax]byte
 	for i := range count {
 		if string(n.lp.text(at, scratch[:])) != string(fields[2*i]) {
 			return false
@@ -210,7 +212,7 @@ func (e *StreamEntry) Len() int { return e.count }
 
 // Each hands the fields with their values to fn, in order. They are valid during the call only.
 func (e *StreamEntry) Each(fn func(field, value []byte)) {
-	var fieldDigits, valueDigits [maxIntText]byte
+	var fieldDigits, valueDigits [number.IntMax]byte
 	lp, at, master := e.node.lp, e.fields, 0
 	if e.same {
 		master, _ = e.node.fields()

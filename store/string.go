@@ -3,6 +3,8 @@ package store
 import (
 	"slices"
 	"strconv"
+
+	"headgate/internal/number"
 )
 
 // bigString is a string too long for a block of the arena beside its key.
@@ -19,7 +21,7 @@ func (s *bigString) clone() any { return &bigString{data: slices.Clone(s.data), 
 // it was before. The canonical text of an int64 is kept as the integer. v is copied; it must not be part of the key's own
 // value. An existing key whose block has the right size is changed in place, without allocation.
 func (db *DB) SetString(k Key, v []byte, expireAt int64) {
-	if n, ok := ParseInt(v); ok {
+	if n, ok := number.ParseInt(v); ok {
 		db.SetInt(k, n, expireAt)
 		return
 	}
@@ -118,7 +120,7 @@ func (e *Entry) Bytes(scratch []byte) []byte {
 
 // StrLen is the length of the string's text in bytes. Only for strings.
 func (e *Entry) StrLen() int {
-	var digits [maxIntText]byte
+	var digits [number.IntMax]byte
 	return len(e.Bytes(digits[:]))
 }
 
@@ -165,7 +167,7 @@ func (db *DB) SetRange(k Key, now int64, offset int, v []byte) (int, error) {
 // being zero, and returns it.
 func (e *Entry) growString(n, from int) []byte {
 	e.mutate()
-	var digits [maxIntText]byte
+	var digits [number.IntMax]byte
 	old := e.Bytes(digits[:])
 	length := len(old)
 	n = max(n, length)

@@ -3,6 +3,8 @@ package store
 import (
 	"math"
 	"strconv"
+
+	"headgate/internal/number"
 )
 
 // A sliding log keeps the time of every admitted request, in Unix milliseconds, as an entry of a sorted set: the score is
@@ -10,7 +12,7 @@ import (
 // limiter needs of such a set. They hold for every sorted set, whoever wrote it.
 
 // maxStampName is the longest text that AppendStamp writes, in bytes.
-const maxStampName = 2*maxIntText + 1
+const maxStampName = 2*number.IntMax + 1
 
 // AppendStamp appends to dst the member of the n-th entry within the millisecond ms, n counting from 0: "<ms>-<n>".
 func AppendStamp(dst []byte, ms int64, n int) []byte {

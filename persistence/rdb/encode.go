@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"headgate/internal/number"
 )
 
 // compressMin and compressMax bound the strings that are worth compressing, in bytes. Longer ones would keep whoever waits for the
@@ -279,7 +281,7 @@ func (e *Encoder) integer(n int64) {
 		e.buf = binary.LittleEndian.AppendUint32(append(e.buf, special+specialInt32), uint32(n))
 	default:
 		at := len(e.buf)
-		e.buf = appendInt(append(e.buf, 0), n)
+		e.buf = number.AppendInt(append(e.buf, 0), n)
 		e.buf[at] = byte(len(e.buf) - at - 1) // the length: it is below 64
 	}
 }
@@ -290,7 +292,7 @@ const maxInt32Text = 11
 // string writes a string in its shortest form.
 func (e *Encoder) string(s []byte) {
 	if len(s) <= maxInt32Text {
-		if n, ok := parseInt(s); ok && n >= math.MinInt32 && n <= math.MaxInt32 {
+		if n, ok := number.ParseInt(s); ok && n >= math.MinInt32 && n <= math.MaxInt32 {
 			e.integer(n)
 			return
 		}

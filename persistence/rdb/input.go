@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"headgate/internal/number"
 )
 
 const (
@@ -60,7 +62,7 @@ type input struct {
 	err      error // of the reader or of progress
 	expanded int   // bytes that compressed strings have become
 
-	digits  [maxIntText]byte
+	digits  [number.IntMax]byte
 	scratch scratch // strings that are not whole in buf
 	own     bool    // the last text is all of scratch, which whoever is told it may have
 	noBytes bool    // a text is wanted for its form alone
@@ -240,7 +242,7 @@ func (in *input) text() (b []byte, n int64, isInt bool, err error) {
 func (in *input) bytes() ([]byte, error) {
 	b, n, isInt, err := in.text()
 	if isInt {
-		b = appendInt(in.digits[:0], n)
+		b = number.AppendInt(in.digits[:0], n)
 	}
 	return b, err
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+
+	"headgate/internal/number"
 )
 
 // A listpack is its size in bytes (uint32) and its number of elements (uint16, 65535 for more than it can say), both
@@ -51,7 +53,7 @@ func (w *listpackWriter) bytes() []byte {
 
 // text appends a string, as an integer if it is the canonical text of one.
 func (w *listpackWriter) text(s []byte) {
-	if n, ok := parseInt(s); ok {
+	if n, ok := number.ParseInt(s); ok {
 		w.integer(n)
 		return
 	}
@@ -159,9 +161,9 @@ type element struct {
 }
 
 // bytes is the element as text; digits has room for an integer's.
-func (e *element) bytes(digits *[maxIntText]byte) []byte {
+func (e *element) bytes(digits *[number.IntMax]byte) []byte {
 	if e.isInt {
-		return appendInt(digits[:0], e.n)
+		return number.AppendInt(digits[:0], e.n)
 	}
 	return e.text
 }
@@ -225,14 +227,4 @@ func isBackLength(b []byte, n int) bool {
 		got = got<<7 | int(group&127)
 	}
 	return got == n
-}
-
-// littleInt is the signed integer of 1 to 8 little-endian bytes.
-func littleInt(b []byte) int64 {
-	var n uint64
-	for i, x := range b {
-		n |= uint64(x) << (8 * i)
-	}
-	shift := 64 - 8*len(b)
-	return int64(n<<shift) >> shift
 }

@@ -1,5 +1,7 @@
 package rdb
 
+import "headgate/internal/number"
+
 // packedReader goes through the elements of a packed value.
 type packedReader interface {
 	more() bool
@@ -25,8 +27,8 @@ func (r *Reader) readPacked(kind byte) error {
 		return err
 	}
 	if kind == typeSetIntset {
-		var digits [maxIntText]byte
-		err = eachInIntset(blob, r.sink.Set, func(n int64) error { return r.sink.Member(appendInt(digits[:0], n)) })
+		var digits [number.IntMax]byte
+		err = eachInIntset(blob, r.sink.Set, func(n int64) error { return r.sink.Member(number.AppendInt(digits[:0], n)) })
 		if err == nil {
 			err = r.sink.End()
 		}
@@ -83,7 +85,7 @@ func (r *Reader) readElements(p packedReader, begin func(n int) error, n int, te
 }
 
 func eachElement(p packedReader, tell func([]byte) error) error {
-	var digits [maxIntText]byte
+	var digits [number.IntMax]byte
 	for p.more() {
 		e, err := p.next()
 		if err != nil {
@@ -101,7 +103,7 @@ func (r *Reader) readPairs(p packedReader, begin func(n int) error, n int, tell 
 	if err := begin(n); err != nil {
 		return err
 	}
-	var digits [2][maxIntText]byte
+	var digits [2][number.IntMax]byte
 	for p.more() {
 		a, err := p.next()
 		if err != nil {

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/internal/number"
 )
 
 var (
@@ -112,7 +114,7 @@ type writer struct {
 func (w *writer) text() []byte {
 	switch w.rnd.IntN(4) {
 	case 0:
-		return appendInt(nil, int64(w.rnd.Uint64())>>w.rnd.IntN(64))
+		return number.AppendInt(nil, int64(w.rnd.Uint64())>>w.rnd.IntN(64))
 	case 1:
 		return bytes.Repeat([]byte{byte('a' + w.rnd.IntN(26))}, w.rnd.IntN(200))
 	}
@@ -234,7 +236,7 @@ func (w *writer) set() {
 		w.IntSet()
 		for _, n := range sorted {
 			w.IntMember(n)
-			must(w.want.Member(appendInt(nil, n)))
+			must(w.want.Member(number.AppendInt(nil, n)))
 		}
 	} else {
 		members := w.texts(40)
@@ -525,7 +527,7 @@ func ziplistOf(elements ...string) []byte {
 		} else {
 			b = binary.LittleEndian.AppendUint32(append(b, ziplistBigPrev), uint32(prev))
 		}
-		n, ok := parseInt([]byte(s))
+		n, ok := number.ParseInt([]byte(s))
 		switch {
 		case ok && n >= 0 && n <= 12:
 			b = append(b, ziplistSmall+byte(n))

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"headgate/store"
+	"headgate/internal/number"
 	"headgate/throttle"
 )
 
@@ -119,7 +119,7 @@ func (p *Policy) parseRate(words [][]byte) (err error) {
 	if p.Limit, err = parseLimit(words[0]); err != nil {
 		return err
 	}
-	count, ok := store.ParseInt(words[1])
+	count, ok := number.ParseInt(words[1])
 	if !ok || count < 1 {
 		return ErrCount
 	}
@@ -148,7 +148,7 @@ func (p *Policy) parseWindow(words [][]byte) (err error) {
 }
 
 func parseLimit(b []byte) (int64, error) {
-	limit, ok := store.ParseInt(b)
+	limit, ok := number.ParseInt(b)
 	if !ok || limit < -1 {
 		return 0, ErrLimit
 	}
@@ -242,7 +242,7 @@ func (p *Policy) CheckCost(cost int64) error {
 }
 
 func parseCost(b []byte) (int64, error) {
-	cost, ok := store.ParseInt(b)
+	cost, ok := number.ParseInt(b)
 	if !ok {
 		return 0, ErrNotInteger
 	}
@@ -250,7 +250,7 @@ func parseCost(b []byte) (int64, error) {
 }
 
 func parseSlices(b []byte) (int, error) {
-	n, ok := store.ParseInt(b)
+	n, ok := number.ParseInt(b)
 	if !ok || n < 1 || n > throttle.MaxSlices {
 		return 0, ErrSlices
 	}

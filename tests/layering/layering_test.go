@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"store":       {"internal"},
 	"internal":    {},
 	"throttle":    {},
-	"persistence": {},
+	"persistence": {"internal"},
 	"docs":        {"throttle"},
 	"tests":       {},
 }

@@ -1,0 +1,68 @@
+package number
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+)
+
+// IntMax is the longest text of an int64, in bytes: "-9223372036854775808".
+const IntMax = 20
+
+// maxIntDigits is how many digits an int64 has at most. So many always fit 64 bits without a sign.
+const maxIntDigits = 19
+
+// ParseInt reads a decimal int64 in its canonical form only, the one that formatting the number gives back: no plus
+// sign, no leading zero, no "-0", no space. This is what makes a string integer-encoded, and what INCR accepts.
+func ParseInt(b []byte) (int64, bool) {
+	digits, limit := b, uint64(math.MaxInt64)
+	if len(b) > 0 && b[0] == '-' {
+		digits = b[1:]
+		limit++
+	}
+	if len(digits) == 0 || len(digits) > maxIntDigits {
+		return 0, false
+	}
+	if digits[0] == '0' {
+		return 0, len(b) == 1
+	}
+	n := uint64(0)
+	for _, c := range digits {
+		digit := c - '0'
+		if digit > 9 {
+			return 0, false
+		}
+		n = n*10 + uint64(digit)
+	}
+	if n > limit {
+		return 0, false
+	}
+	if len(digits) < len(b) {
+		return int64(-n), true
+	}
+	return int64(n), true
+}
+
+// AppendInt appends the text of an int64. Numbers as long as the times in ns that most keys of a limiter hold are worth a way of their own.
+func AppendInt(dst []byte, n int64) []byte {
+	const low = 1e16
+	if n < low {
+		return strconv.AppendInt(dst, n, 10)
+	}
+	dst = strconv.AppendInt(dst, n/low, 10)
+	n %= low
+	dst = binary.LittleEndian.AppendUint64(dst, eightDigits(uint64(n/1e8)))
+	return binary.LittleEndian.AppendUint64(dst, eightDigits(uint64(n%1e8)))
+}
+
+// eightDigits is the text of n, which is below 1e8, with zeros before it: the first digit in the lowest byte. All its parts are divided at
+// once, first by 100 and then by 10, each by multiplying and shifting, without a look at a table (Khuong, "How to print integers really
+// fast", 2017).
+func eightDigits(n uint64) uint64 {
+	const each16 = 1<<48 | 1<<32 | 1<<16 | 1
+	fours := n/1e4 | n%1e4<<32
+	hundreds := fours * 10486 >> 20 & (127<<32 | 127)
+	twos := hundreds | (fours-100*hundreds)<<16
+	tens := twos * 103 >> 10 & (each16 * 15)
+	return tens | (twos-10*tens)<<8 | 0x3030303030303030
+}
