@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 
+	"headgate/internal/ascii"
 	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/store"
@@ -100,9 +101,9 @@ func bitfieldAccess(args [][]byte) string {
 	for i := 2; i < len(args); {
 		left := len(args) - i - 1
 		switch {
-		case left >= 2 && equalFold(args[i], "GET"):
+		case left >= 2 && ascii.EqualFold(args[i], "GET"):
 			i += 3
-		case left >= 1 && equalFold(args[i], "OVERFLOW"):
+		case left >= 1 && ascii.EqualFold(args[i], "OVERFLOW"):
 			i += 2
 		default:
 			return "RW ACCESS UPDATE"

@@ -3,6 +3,7 @@ package server
 import (
 	"math"
 
+	"headgate/internal/ascii"
 	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/store"
@@ -47,11 +48,11 @@ func (o *increxOptions) parse(args [][]byte) bool {
 			}
 			*option = value
 			i++
-		case !o.saturate && equalFold(args[i], "SATURATE"):
+		case !o.saturate && ascii.EqualFold(args[i], "SATURATE"):
 			o.saturate = true
-		case !o.persist && equalFold(args[i], "PERSIST"):
+		case !o.persist && ascii.EqualFold(args[i], "PERSIST"):
 			o.persist = true
-		case !o.enx && equalFold(args[i], "ENX"):
+		case !o.enx && ascii.EqualFold(args[i], "ENX"):
 			o.enx = true
 		case !o.expiry.given() && o.expiry.take(args, i):
 			i++
@@ -65,13 +66,13 @@ func (o *increxOptions) parse(args [][]byte) bool {
 // valued returns where the place of an option's value is kept, or nil for a word that is no such option.
 func (o *increxOptions) valued(word []byte) *int {
 	switch {
-	case equalFold(word, "BYINT"):
+	case ascii.EqualFold(word, "BYINT"):
 		return &o.byInt
-	case equalFold(word, "BYFLOAT"):
+	case ascii.EqualFold(word, "BYFLOAT"):
 		return &o.byFloat
-	case equalFold(word, "LBOUND"):
+	case ascii.EqualFold(word, "LBOUND"):
 		return &o.low
-	case equalFold(word, "UBOUND"):
+	case ascii.EqualFold(word, "UBOUND"):
 		return &o.high
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 
+	"headgate/internal/ascii"
 	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/store"
@@ -62,19 +63,19 @@ const (
 func sortWordAt(args [][]byte, i int, stores bool) (word sortWord, next int) {
 	more := len(args) - i - 1
 	switch a := args[i]; {
-	case equalFold(a, "ASC"):
+	case ascii.EqualFold(a, "ASC"):
 		return sortAsc, i + 1
-	case equalFold(a, "DESC"):
+	case ascii.EqualFold(a, "DESC"):
 		return sortDesc, i + 1
-	case equalFold(a, "ALPHA"):
+	case ascii.EqualFold(a, "ALPHA"):
 		return sortAlpha, i + 1
-	case more > 1 && equalFold(a, "LIMIT"):
+	case more > 1 && ascii.EqualFold(a, "LIMIT"):
 		return sortLimit, i + 3
-	case stores && more > 0 && equalFold(a, "STORE"):
+	case stores && more > 0 && ascii.EqualFold(a, "STORE"):
 		return sortStore, i + 2
-	case more > 0 && equalFold(a, "BY"):
+	case more > 0 && ascii.EqualFold(a, "BY"):
 		return sortBy, i + 2
-	case more > 0 && equalFold(a, "GET"):
+	case more > 0 && ascii.EqualFold(a, "GET"):
 		return sortGet, i + 2
 	}
 	return sortNoWord, i + 1

@@ -3,6 +3,7 @@ package server
 import (
 	"slices"
 
+	"headgate/internal/ascii"
 	"headgate/server/resp"
 	"headgate/store"
 )
@@ -69,15 +70,15 @@ const (
 func readWordAt(args [][]byte, i int) (word readWord, next int) {
 	more := len(args) - i - 1
 	switch a := args[i]; {
-	case more > 0 && equalFold(a, "BLOCK"):
+	case more > 0 && ascii.EqualFold(a, "BLOCK"):
 		return readBlock, i + 2
-	case more > 0 && equalFold(a, "COUNT"):
+	case more > 0 && ascii.EqualFold(a, "COUNT"):
 		return readCount, i + 2
-	case more > 0 && equalFold(a, "STREAMS"):
+	case more > 0 && ascii.EqualFold(a, "STREAMS"):
 		return readStreams, i + 1
-	case more > 1 && equalFold(a, "GROUP"):
+	case more > 1 && ascii.EqualFold(a, "GROUP"):
 		return readGroup, i + 3
-	case equalFold(a, "NOACK"):
+	case ascii.EqualFold(a, "NOACK"):
 		return readNoAck, i + 1
 	}
 	return readNoWord, i + 1

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"headgate/internal/ascii"
 	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/store"
@@ -151,7 +152,7 @@ type integerText [20]byte
 // readString finds the string at args[i] for reading. It sends the error for another type and returns ok false.
 // setAccess is what SET does with its key: it only writes, unless GET is among the arguments.
 func setAccess(args [][]byte) string {
-	if slices.ContainsFunc(args[min(3, len(args)):], func(a []byte) bool { return equalFold(a, "GET") }) {
+	if slices.ContainsFunc(args[min(3, len(args)):], func(a []byte) bool { return ascii.EqualFold(a, "GET") }) {
 		return "RW ACCESS UPDATE"
 	}
 	return "OW UPDATE"

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/ascii"
 	"headgate/internal/number"
 	"headgate/server/acl"
 	"headgate/server/config"
@@ -528,8 +529,8 @@ func (r *registry) rename(renames []config.Rename) error {
 		if cmd == nil {
 			return fmt.Errorf("rename-command: there is no command %q; correct the name", rename.From)
 		}
-		cmd.upper, cmd.gone = upperASCII(rename.To), rename.To == ""
-		cmd.renamed = cmd.upper != upperASCII(cmd.Name)
+		cmd.upper, cmd.gone = ascii.Upper(rename.To), rename.To == ""
+		cmd.renamed = cmd.upper != ascii.Upper(cmd.Name)
 		r.slots = [nameSlots]*Command{}
 		for _, other := range r.top {
 			if other != cmd && !other.gone {
@@ -551,17 +552,6 @@ func (r *registry) rename(renames []config.Rename) error {
 	return nil
 }
 
-// upperASCII is strings.ToUpper for a name of any bytes.
-func upperASCII(name string) string {
-	b := []byte(name)
-	for i, x := range b {
-		if 'a' <= x && x <= 'z' {
-			b[i] = x - 'a' + 'A'
-		}
-	}
-	return string(b)
-}
-
 // byOwnName finds a command by its name in the table where that is not what clients call it by, or returns nil.
 func (r *registry) byOwnName(name []byte) *Command {
 	if r.own == nil {
@@ -574,7 +564,7 @@ func (r *registry) byOwnName(name []byte) *Command {
 func (r *registry) lookup(name []byte) *Command {
 	for i := nameSlot(name); ; i = (i + 1) % nameSlots {
 		cmd := r.slots[i]
-		if cmd == nil || equalFold(name, cmd.upper) {
+		if cmd == nil || ascii.EqualFold(name, cmd.upper) {
 			return cmd
 		}
 	}
@@ -583,7 +573,7 @@ func (r *registry) lookup(name []byte) *Command {
 // sub finds a container's sub-command by its name in any case, or nil.
 func (c *Command) sub(name []byte) *Command {
 	for _, s := range c.Sub {
-		if equalFold(name, s.upper) {
+		if ascii.EqualFold(name, s.upper) {
 			return s
 		}
 	}

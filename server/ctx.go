@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"headgate/internal/ascii"
 	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/server/resp"
@@ -89,23 +90,7 @@ func (c *Ctx) integer(i int) (int64, bool) {
 }
 
 // is reports whether args[i] is the given word, in any case. word is in upper case.
-func (c *Ctx) is(i int, word string) bool { return equalFold(c.args[i], word) }
-
-// equalFold reports whether b is word in any case. word is in upper case ASCII.
-func equalFold(b []byte, word string) bool {
-	if len(b) != len(word) {
-		return false
-	}
-	for i, x := range b {
-		if 'a' <= x && x <= 'z' {
-			x -= 'a' - 'A'
-		}
-		if x != word[i] {
-			return false
-		}
-	}
-	return true
-}
+func (c *Ctx) is(i int, word string) bool { return ascii.EqualFold(c.args[i], word) }
 
 var lineEnds = strings.NewReplacer("\r", " ", "\n", " ")
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/ascii"
 	"headgate/server/resp"
 )
 
@@ -255,7 +256,7 @@ func (c *Ctx) errUnknownCommand() {
 }
 
 func (c *Ctx) errUnknownSubcommand() {
-	c.errf("ERR unknown subcommand '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), upperASCII(string(cutAtNUL(c.args[0]))))
+	c.errf("ERR unknown subcommand '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), ascii.Upper(string(cutAtNUL(c.args[0]))))
 }
 
 // cutAtNUL ends text where C's printing of it would.

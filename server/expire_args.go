@@ -1,6 +1,10 @@
 package server
 
-import "math"
+import (
+	"math"
+
+	"headgate/internal/ascii"
+)
 
 // Milliseconds in the units that commands give times in.
 const (
@@ -39,7 +43,7 @@ func (o *expiryOption) given() bool { return o.expiryWord != nil }
 func (o *expiryOption) take(args [][]byte, i int) bool {
 	for w := range expiryWords {
 		word := &expiryWords[w]
-		if !equalFold(args[i], word.word) {
+		if !ascii.EqualFold(args[i], word.word) {
 			continue
 		}
 		if i+1 == len(args) || (o.given() && o.expiryWord != word) {

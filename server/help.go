@@ -1,6 +1,10 @@
 package server
 
-import "strings"
+import (
+	"strings"
+
+	"headgate/internal/ascii"
+)
 
 // helpCommand declares the HELP of a container, whose text derives from the container's entries.
 func helpCommand(since string) *Command {
@@ -14,7 +18,7 @@ func helpCommand(since string) *Command {
 func help(c *Ctx) {
 	container := c.cmd.parent
 	name := strings.ToUpper(container.Name)
-	called := upperASCII(string(cutAtNUL(c.args[0])))
+	called := ascii.Upper(string(cutAtNUL(c.args[0])))
 	lines := []string{called + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
 	add := func(syntax string, cmd *Command) {
 		lines = append(lines, syntax, "    "+cmd.Summary)
@@ -41,5 +45,5 @@ func (c *Ctx) sendHelp(lines ...string) {
 
 // errSubcommandSyntax sends the error for a sub-command that a handler takes apart itself.
 func (c *Ctx) errSubcommandSyntax() {
-	c.errf("ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), upperASCII(string(cutAtNUL(c.args[0]))))
+	c.errf("ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), ascii.Upper(string(cutAtNUL(c.args[0]))))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/ascii"
 	"headgate/persistence"
 	"headgate/persistence/aof"
 	"headgate/server/netpoll"
@@ -344,7 +345,7 @@ func (r *replay) gather(in *aof.Reader) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if note != nil || args == nil || equalFold(args[0], "MULTI") || equalFold(args[0], "EXEC") {
+		if note != nil || args == nil || ascii.EqualFold(args[0], "MULTI") || ascii.EqualFold(args[0], "EXEC") {
 			continue // what is loaded is whole units, and nobody sees the middle of one
 		}
 		w.args = args

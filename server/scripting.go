@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"headgate/internal/ascii"
 	"headgate/server/acl"
 	"headgate/server/resp"
 	"headgate/server/script"
@@ -239,7 +240,7 @@ func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
 // lookup finds the command that a script calls, a sub-command by its two words, or nil.
 func (h *scripts) lookup(args [][]byte) *Command {
 	cmd := h.last
-	if cmd == nil || !equalFold(args[0], cmd.upper) {
+	if cmd == nil || !ascii.EqualFold(args[0], cmd.upper) {
 		if cmd = h.srv.commands.lookup(args[0]); cmd == nil {
 			return nil
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"headgate/internal/ascii"
 )
 
 // slowLog keeps the commands that took long, the newest last. The executor's lock guards it.
@@ -111,4 +113,4 @@ func (c *Ctx) redacted(cmd *Command, args [][]byte) [][]byte {
 }
 
 // isWord reports whether there is an option args[i] and it is the given word, in any case. word is in upper case.
-func isWord(args [][]byte, i int, word string) bool { return i > 1 && equalFold(args[i], word) }
+func isWord(args [][]byte, i int, word string) bool { return i > 1 && ascii.EqualFold(args[i], word) }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"headgate/internal/ascii"
 	"headgate/internal/number"
 	"headgate/store"
 )
@@ -50,17 +51,17 @@ func (c *Ctx) zaddArgs(o *zaddOptions) (first int, ok bool) {
 // take notes a word, and reports false for one that is no option.
 func (o *zaddOptions) take(word []byte) bool {
 	switch {
-	case equalFold(word, "NX"):
+	case ascii.EqualFold(word, "NX"):
 		o.nx = true
-	case equalFold(word, "XX"):
+	case ascii.EqualFold(word, "XX"):
 		o.xx = true
-	case equalFold(word, "GT"):
+	case ascii.EqualFold(word, "GT"):
 		o.gt = true
-	case equalFold(word, "LT"):
+	case ascii.EqualFold(word, "LT"):
 		o.lt = true
-	case equalFold(word, "CH"):
+	case ascii.EqualFold(word, "CH"):
 		o.ch = true
-	case equalFold(word, "INCR"):
+	case ascii.EqualFold(word, "INCR"):
 		o.incr = true
 	default:
 		return false

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/ascii"
 	"headgate/internal/number"
 	"headgate/throttle"
 )
@@ -347,17 +348,4 @@ const maxShown = 128
 func Shown(word []byte) []byte { return word[:min(len(word), maxShown)] }
 
 // is reports whether b is word in any case. word is in upper case.
-func is(b []byte, word string) bool {
-	if len(b) != len(word) {
-		return false
-	}
-	for i, x := range b {
-		if 'a' <= x && x <= 'z' {
-			x -= 'a' - 'A'
-		}
-		if x != word[i] {
-			return false
-		}
-	}
-	return true
-}
+func is(b []byte, word string) bool { return ascii.EqualFold(b, word) }
