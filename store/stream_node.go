@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"headgate/internal/listpack"
 	"headgate/internal/number"
 )
 
@@ -20,7 +21,7 @@ import (
 // Deleted entries are marked and stay until all of the node is.
 type streamNode struct {
 	id     StreamID
-	lp     listpack
+	lp     listpack.Pack
 	shared bool // a snapshot has still to see the listpack: it is not to be written to
 }
 
@@ -42,11 +43,11 @@ const (
 
 // newStreamNode is a node whose entries are likely to have the given fields.
 func newStreamNode(id StreamID, fields [][]byte) streamNode {
-	lp := newListpack().appendInt(0).appendInt(0).appendInt(int64(len(fields) / 2))
+	lp := listpack.New().AppendInt(0).AppendInt(0).AppendInt(int64(len(fields) / 2))
 	for i := 0; i < len(fields); i += 2 {
-		lp = lp.appendText(fields[i])
+		lp = lp.AppendText(fields[i])
 	}
-	return streamNode{id: id, lp: lp.appendInt(0)}
+	return streamNode{id: id, lp: lp.AppendInt(0)}
 }
 
 // hasRoom says whether the node may take one more entry.
@@ -62,9 +63,9 @@ func (n *streamNode) hasRoom(fields [][]byte, limits *Limits) bool {
 	if size >= most {
 		return false
 	}
-	live := n.lp.first()
+	live := n.lp.First()
 	return limits.StreamNodeMaxEntries <= 0 ||
-		n.lp.integer(live)+n.lp.integer(n.lp.next(live)) < int64(limits.StreamNodeMaxEntries)
+		n.lp.Int(live)+n.lp.Int(n.lp.Next(live)) < int64(limits.StreamNodeMaxEntries)
 }
 
 // add appends an entry.
@@ -77,16 +78,16 @@ func (n *streamNode) add(id StreamID, fields [][]byte) {
 	if same {
 		flags, size = streamSameFields, int64(len(fields)/2+streamEntryHead)
 	}
-	lp = lp.appendInt(flags).appendInt(int64(id.MS - n.id.MS)).appendInt(int64(id.Seq - n.id.Seq))
+	lp = lp.AppendInt(flags).AppendInt(int64(id.MS - n.id.MS)).AppendInt(int64(id.Seq - n.id.Seq))
 	if !same {
-		lp = lp.appendInt(int64(len(fields) / 2))
+		lp = lp.AppendInt(int64(len(fields) / 2))
 	}
 	for i, f := range fields {
 		if !same || i%2 == 1 {
-			lp = lp.appendText(f)
+			lp = lp.AppendText(f)
 		}
 	}
-	n.lp = lp.appendInt(size)
+	n.lp = lp.AppendInt(size)
 }
 
 // hasFields says whether the fields are those at the node's start.
@@ -97,32 +98,32 @@ func (n *streamNode) hasFields(fields [][]byte) bool {
 	}
 	var scratch [number.IntMax]byte
 	for i := range count {
-		if string(n.lp.text(at, scratch[:])) != string(fields[2*i]) {
+		if string(n.lp.Text(at, scratch[:])) != string(fields[2*i]) {
 			return false
 		}
-		at = n.lp.next(at)
+		at = n.lp.Next(at)
 	}
 	return true
 }
 
 // live is the number of entries that are not deleted.
-func (n *streamNode) live() int64 { return n.lp.integer(n.lp.first()) }
+func (n *streamNode) live() int64 { return n.lp.Int(n.lp.First()) }
 
 // count adds to the number of entries; those that it takes away count as deleted.
 func (n *streamNode) count(more int64) {
 	n.own()
-	at := n.lp.first()
-	n.lp = n.lp.replaceInt(at, n.lp.integer(at)+more)
+	at := n.lp.First()
+	n.lp = n.lp.ReplaceInt(at, n.lp.Int(at)+more)
 	if more < 0 {
-		at = n.lp.next(at)
-		n.lp = n.lp.replaceInt(at, n.lp.integer(at)-more)
+		at = n.lp.Next(at)
+		n.lp = n.lp.ReplaceInt(at, n.lp.Int(at)-more)
 	}
 }
 
 // fields finds the fields at the node's start.
 func (n *streamNode) fields() (at, count int) {
-	at = n.lp.skip(n.lp.first(), 2)
-	return n.lp.next(at), int(n.lp.integer(at))
+	at = n.lp.Skip(n.lp.First(), 2)
+	return n.lp.Next(at), int(n.lp.Int(at))
 }
 
 // StreamEntry is an entry of a stream.
@@ -139,30 +140,30 @@ type StreamEntry struct {
 func (n *streamNode) entry(at int) (e StreamEntry, next int) {
 	lp := n.lp
 	e = StreamEntry{node: n, at: at}
-	flags := lp.integer(at)
-	at = lp.next(at)
-	e.ID.MS = n.id.MS + uint64(lp.integer(at))
-	at = lp.next(at)
-	e.ID.Seq = n.id.Seq + uint64(lp.integer(at))
-	at = lp.next(at)
+	flags := lp.Int(at)
+	at = lp.Next(at)
+	e.ID.MS = n.id.MS + uint64(lp.Int(at))
+	at = lp.Next(at)
+	e.ID.Seq = n.id.Seq + uint64(lp.Int(at))
+	at = lp.Next(at)
 	elements := 0
 	if e.same = flags&streamSameFields != 0; e.same {
 		_, e.count = n.fields()
 		elements = e.count
 	} else {
-		e.count = int(lp.integer(at))
-		at = lp.next(at)
+		e.count = int(lp.Int(at))
+		at = lp.Next(at)
 		elements = 2 * e.count
 	}
 	e.fields = at
-	return e, lp.skip(at, elements+1)
+	return e, lp.Skip(at, elements+1)
 }
 
 // each hands the entries, deleted ones too, to fn until fn says false. fn may mark them.
 func (n *streamNode) each(fn func(e *StreamEntry) bool) {
 	at, count := n.fields()
-	at = n.lp.skip(at, count+1)
-	for at < n.lp.end() {
+	at = n.lp.Skip(at, count+1)
+	for at < n.lp.End() {
 		e, next := n.entry(at)
 		if !fn(&e) {
 			return
@@ -173,15 +174,15 @@ func (n *streamNode) each(fn func(e *StreamEntry) bool) {
 
 // eachBack is each from the last entry to the first.
 func (n *streamNode) eachBack(fn func(e *StreamEntry) bool) {
-	at := n.lp.end()
+	at := n.lp.End()
 	for {
-		at = n.lp.previous(at)
-		size := n.lp.integer(at)
+		at = n.lp.Previous(at)
+		size := n.lp.Int(at)
 		if size == 0 {
 			return // the end of the fields at the node's start
 		}
 		for range size {
-			at = n.lp.previous(at)
+			at = n.lp.Previous(at)
 		}
 		e, _ := n.entry(at)
 		if !fn(&e) {
@@ -199,12 +200,12 @@ func (n *streamNode) last() (id StreamID) {
 	return id
 }
 
-func (e *StreamEntry) deleted() bool { return e.node.lp.integer(e.at)&streamDeleted != 0 }
+func (e *StreamEntry) deleted() bool { return e.node.lp.Int(e.at)&streamDeleted != 0 }
 
 // markDeleted changes the flags, which stay one byte.
 func (e *StreamEntry) markDeleted() {
 	e.node.own()
-	e.node.lp = e.node.lp.replaceInt(e.at, e.node.lp.integer(e.at)|streamDeleted)
+	e.node.lp = e.node.lp.ReplaceInt(e.at, e.node.lp.Int(e.at)|streamDeleted)
 }
 
 // Len is the number of pairs of field and value.
@@ -220,14 +221,14 @@ func (e *StreamEntry) Each(fn func(field, value []byte)) {
 	for range e.count {
 		var field []byte
 		if e.same {
-			field = lp.text(master, fieldDigits[:])
-			master = lp.next(master)
+			field = lp.Text(master, fieldDigits[:])
+			master = lp.Next(master)
 		} else {
-			field = lp.text(at, fieldDigits[:])
-			at = lp.next(at)
+			field = lp.Text(at, fieldDigits[:])
+			at = lp.Next(at)
 		}
-		fn(field, lp.text(at, valueDigits[:]))
-		at = lp.next(at)
+		fn(field, lp.Text(at, valueDigits[:]))
+		at = lp.Next(at)
 	}
 }
 

@@ -3,6 +3,8 @@ package rdb
 import (
 	"encoding/binary"
 	"math"
+
+	"headgate/internal/listpack"
 )
 
 // UntoldReads stands for what groups of streams from before Redis 7 have read: it was not counted, but may follow from what is in the
@@ -68,12 +70,12 @@ func (r *Reader) readStreamNode(s *streamReader) error {
 		return err
 	}
 	before := s.entries
-	p, err := openListpack(blob)
+	p, err := listpack.Open(blob)
 	if err == nil {
 		err = s.readNode(&p, base)
 	}
 	if err == nil {
-		err = p.close()
+		err = p.Close()
 	}
 	if err == nil {
 		err = r.sink.StreamNode(base, blob, s.entries-before)
@@ -81,42 +83,23 @@ func (r *Reader) readStreamNode(s *streamReader) error {
 	return r.damaged(err, at)
 }
 
-// small reads an integer that counts elements of the listpack.
-func (r *listpackReader) small() (int, error) {
-	e, err := r.next()
-	if err == nil && (!e.isInt || e.n < 0 || e.n > int64(len(r.b))) {
-		err = errListpack
-	}
-	return int(e.n), err
-}
-
-// skip passes n elements.
-func (r *listpackReader) skip(n int) error {
-	for range n {
-		if _, err := r.next(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // readNode checks a node's listpack.
-func (s *streamReader) readNode(p *listpackReader, base StreamID) error {
+func (s *streamReader) readNode(p *listpack.Reader, base StreamID) error {
 	var head [3]int // entries, deleted ones, fields
 	for i := range head {
 		var err error
-		if head[i], err = p.small(); err != nil {
+		if head[i], err = p.NextCount(); err != nil {
 			return err
 		}
 	}
-	if err := p.skip(head[2]); err != nil {
+	if err := p.Skip(head[2]); err != nil {
 		return err
 	}
-	if end, err := p.small(); err != nil || end != 0 {
-		return errListpack
+	if end, err := p.NextCount(); err != nil || end != 0 {
+		return listpack.ErrInvalid
 	}
 	deleted, before := 0, s.entries
-	for p.more() {
+	for p.More() {
 		gone, err := s.readEntry(p, base, head[2])
 		if err != nil {
 			return err
@@ -126,50 +109,50 @@ func (s *streamReader) readNode(p *listpackReader, base StreamID) error {
 		}
 	}
 	if s.entries-before != head[0] || deleted != head[1] || head[0] == 0 {
-		return errListpack
+		return listpack.ErrInvalid
 	}
 	return nil
 }
 
 // readEntry checks an entry of a node whose master entry has so many fields.
-func (s *streamReader) readEntry(p *listpackReader, base StreamID, fields int) (deleted bool, err error) {
-	before := p.seen
-	flags, err := p.small()
+func (s *streamReader) readEntry(p *listpack.Reader, base StreamID, fields int) (deleted bool, err error) {
+	before := p.Seen()
+	flags, err := p.NextCount()
 	if err != nil {
 		return false, err
 	}
-	ms, err := p.next()
+	ms, err := p.Next()
 	if err != nil {
 		return false, err
 	}
-	seq, err := p.next()
+	seq, err := p.Next()
 	if err != nil {
 		return false, err
 	}
-	if !ms.isInt || !seq.isInt || flags > streamDeleted|streamSameFields {
-		return false, errListpack
+	if !ms.IsInt || !seq.IsInt || flags > streamDeleted|streamSameFields {
+		return false, listpack.ErrInvalid
 	}
 	if flags&streamSameFields == 0 {
-		if fields, err = p.small(); err != nil {
+		if fields, err = p.NextCount(); err != nil {
 			return false, err
 		}
-		err = p.skip(2 * fields)
+		err = p.Skip(2 * fields)
 	} else {
-		err = p.skip(fields)
+		err = p.Skip(fields)
 	}
-	elements := p.seen - before
+	elements := p.Seen() - before
 	if err != nil || fields == 0 {
-		return false, errListpack
+		return false, listpack.ErrInvalid
 	}
-	if n, err := p.small(); err != nil || n != elements {
-		return false, errListpack
+	if n, err := p.NextCount(); err != nil || n != elements {
+		return false, listpack.ErrInvalid
 	}
 	if flags&streamDeleted != 0 {
 		return true, nil // XSETID lets later IDs be below those of deleted entries
 	}
-	id := StreamID{base[0] + uint64(ms.n), base[1] + uint64(seq.n)}
+	id := StreamID{base[0] + uint64(ms.N), base[1] + uint64(seq.N)}
 	if id == (StreamID{}) || compareIDs(id, base) < 0 || s.entries > 0 && compareIDs(id, s.last) <= 0 {
-		return false, errListpack
+		return false, listpack.ErrInvalid
 	}
 	if s.entries == 0 {
 		s.first = id

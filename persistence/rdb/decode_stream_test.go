@@ -6,26 +6,28 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/internal/listpack"
 )
 
 // streamNode is a listpack of entries with one field, whose IDs are given as distances from the node's.
 func streamNode(distances ...[2]int64) []byte {
-	var p listpackWriter
-	p.reset()
-	p.integer(int64(len(distances)))
-	p.integer(0) // deleted ones
-	p.integer(1) // fields
-	p.text([]byte("field"))
-	p.integer(0)
+	var p listpack.Writer
+	p.Reset()
+	p.Int(int64(len(distances)))
+	p.Int(0) // deleted ones
+	p.Int(1) // fields
+	p.Text([]byte("field"))
+	p.Int(0)
 	for _, d := range distances {
-		before := p.count
-		p.integer(streamSameFields)
-		p.integer(d[0])
-		p.integer(d[1])
-		p.text([]byte("value"))
-		p.integer(int64(p.count - before))
+		before := p.Len()
+		p.Int(streamSameFields)
+		p.Int(d[0])
+		p.Int(d[1])
+		p.Text([]byte("value"))
+		p.Int(int64(p.Len() - before))
 	}
-	return bytes.Clone(p.bytes())
+	return bytes.Clone(p.Bytes())
 }
 
 // TestStreamWhoseNumbersDoNotFitIsRefused: what a stream says of itself has to fit its entries, or it would take IDs a second time, or

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"headgate/internal/listpack"
 	"headgate/internal/number"
 )
 
@@ -33,7 +34,7 @@ type Encoder struct {
 
 	value   byte // the type of the value being told
 	nodes   int  // of a list: listpacks to come
-	pack    listpackWriter
+	pack    listpack.Writer
 	ints    []int64
 	packed  []byte // an intset
 	squeeze []byte
@@ -149,8 +150,8 @@ func (e *Encoder) Hash(n int, packed bool) { e.collection(typeHash, typeHashList
 // Pair tells a field of a hash.
 func (e *Encoder) Pair(field, value []byte) {
 	if e.value == typeHashListpack {
-		e.pack.text(field)
-		e.pack.text(value)
+		e.pack.Text(field)
+		e.pack.Text(value)
 		return
 	}
 	e.string(field)
@@ -168,13 +169,13 @@ func (e *Encoder) Scored(member []byte, score float64) {
 		e.buf = binary.LittleEndian.AppendUint64(e.buf, math.Float64bits(score))
 		return
 	}
-	e.pack.text(member)
+	e.pack.Text(member)
 	if n, ok := scoreInt(score); ok {
-		e.pack.integer(n)
+		e.pack.Int(n)
 		return
 	}
 	var text [32]byte
-	e.pack.text(appendScore(text[:0], score))
+	e.pack.Text(appendScore(text[:0], score))
 }
 
 // Set begins a set of n members.
@@ -197,25 +198,25 @@ func (e *Encoder) List(_, nodes int) {
 	e.begin(typeListQuick2)
 	e.length(uint64(nodes))
 	e.nodes = nodes
-	e.pack.reset()
+	e.pack.Reset()
 }
 
 // Element tells an element of a list, from its head on.
-func (e *Encoder) Element(v []byte) { e.pack.text(v) }
+func (e *Encoder) Element(v []byte) { e.pack.Text(v) }
 
 // EndNode ends one of a list's listpacks.
 func (e *Encoder) EndNode() {
 	e.nodes--
 	e.length(containerPacked)
 	e.listpack()
-	e.pack.reset()
+	e.pack.Reset()
 }
 
 // collection begins a value of n parts: one listpack, or one by one.
 func (e *Encoder) collection(kind, packedKind byte, n int, packed bool) {
 	if packed {
 		e.begin(packedKind)
-		e.pack.reset()
+		e.pack.Reset()
 		return
 	}
 	e.begin(kind)
@@ -242,7 +243,7 @@ var errTooLong = errors.New("rdb: a listpack of 4 GiB or more")
 
 // listpack writes the listpack that has been built.
 func (e *Encoder) listpack() {
-	b := e.pack.bytes()
+	b := e.pack.Bytes()
 	if len(b) > math.MaxUint32 {
 		e.err = errTooLong
 	}

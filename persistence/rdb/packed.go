@@ -1,12 +1,15 @@
 package rdb
 
-import "headgate/internal/number"
+import (
+	"headgate/internal/listpack"
+	"headgate/internal/number"
+)
 
 // packedReader goes through the elements of a packed value.
 type packedReader interface {
-	more() bool
-	next() (element, error)
-	close() error
+	More() bool
+	Next() (listpack.Element, error)
+	Close() error
 }
 
 // openPacked opens a listpack or a ziplist, and returns the number of its elements, or 0 if its head does not say it.
@@ -15,8 +18,8 @@ func openPacked(blob []byte, isZiplist bool) (packedReader, int, error) {
 		z, err := openZiplist(blob)
 		return &z, max(z.count, 0), err
 	}
-	l, err := openListpack(blob)
-	return &l, max(l.count, 0), err
+	l, err := listpack.Open(blob)
+	return &l, max(l.Announced(), 0), err
 }
 
 // readPacked reads a value that is one block.
@@ -39,7 +42,7 @@ func (r *Reader) readPacked(kind byte) error {
 	if err != nil {
 		return r.damaged(err, at)
 	}
-	if !p.more() {
+	if !p.More() {
 		return r.in.fail("a collection without elements")
 	}
 	switch kind {
@@ -67,7 +70,7 @@ func (r *Reader) readPacked(kind byte) error {
 // damaged gives the errors of packed values their place.
 func (r *Reader) damaged(err error, at int64) error {
 	switch err {
-	case errListpack, errZiplist, errIntset:
+	case listpack.ErrInvalid, errZiplist, errIntset:
 		return &Error{Offset: at, What: err.Error(), Hint: hintDamaged}
 	}
 	return err
@@ -81,17 +84,17 @@ func (r *Reader) readElements(p packedReader, begin func(n int) error, n int, te
 	if err := eachElement(p, tell); err != nil {
 		return err
 	}
-	return p.close()
+	return p.Close()
 }
 
 func eachElement(p packedReader, tell func([]byte) error) error {
 	var digits [number.IntMax]byte
-	for p.more() {
-		e, err := p.next()
+	for p.More() {
+		e, err := p.Next()
 		if err != nil {
 			return err
 		}
-		if err := tell(e.bytes(&digits)); err != nil {
+		if err := tell(e.Bytes(&digits)); err != nil {
 			return err
 		}
 	}
@@ -104,20 +107,20 @@ func (r *Reader) readPairs(p packedReader, begin func(n int) error, n int, tell 
 		return err
 	}
 	var digits [2][number.IntMax]byte
-	for p.more() {
-		a, err := p.next()
+	for p.More() {
+		a, err := p.Next()
 		if err != nil {
 			return err
 		}
-		b, err := p.next()
+		b, err := p.Next()
 		if err != nil {
 			return err
 		}
-		if err := tell(a.bytes(&digits[0]), b.bytes(&digits[1])); err != nil {
+		if err := tell(a.Bytes(&digits[0]), b.Bytes(&digits[1])); err != nil {
 			return err
 		}
 	}
-	return p.close()
+	return p.Close()
 }
 
 // readQuicklist reads a list of nodes.
@@ -169,5 +172,5 @@ func (r *Reader) readNode(blob []byte, isZiplist bool) error {
 	if err := eachElement(p, r.sink.Element); err != nil {
 		return err
 	}
-	return p.close()
+	return p.Close()
 }

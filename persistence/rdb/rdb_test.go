@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"headgate/internal/listpack"
 	"headgate/internal/number"
 )
 
@@ -65,43 +66,6 @@ func TestLZF(t *testing.T) {
 		_, err = lzfDecompress(nil, packed[6:], len(src)-1)
 		require.ErrorIs(t, err, errLZF)
 	}
-}
-
-func TestListpackElements(t *testing.T) {
-	numbers := []int64{0, 1, 127, 128, -1, 4095, 4096, -4096, -4097, math.MaxInt16, math.MinInt16, math.MaxInt16 + 1, 1<<23 - 1, 1 << 23, -1 << 23, -1<<23 - 1,
-		math.MaxInt32, math.MinInt32, math.MaxInt32 + 1, math.MinInt64, math.MaxInt64}
-	sizes := []int{0, 1, 63, 64, 125, 126, 127, 4095, 4096, 16379, 16380, 16381, 16382, 1 << 17, 2097140, 2097151, 2097160}
-	var w listpackWriter
-	w.reset()
-	for _, n := range numbers {
-		w.integer(n)
-	}
-	for _, n := range sizes {
-		w.text(bytes.Repeat([]byte("x"), n))
-	}
-	w.text([]byte("12"))
-	w.text([]byte("012"))
-	r, err := openListpack(w.bytes())
-	require.NoError(t, err)
-	for _, n := range numbers {
-		e, err := r.next()
-		require.NoError(t, err)
-		require.True(t, e.isInt)
-		require.Equal(t, n, e.n)
-	}
-	for _, n := range sizes {
-		e, err := r.next()
-		require.NoError(t, err)
-		require.False(t, e.isInt)
-		require.Len(t, e.text, n)
-	}
-	e, err := r.next()
-	require.NoError(t, err)
-	require.Equal(t, int64(12), e.n)
-	e, err = r.next()
-	require.NoError(t, err)
-	require.Equal(t, "012", string(e.text))
-	require.NoError(t, r.close())
 }
 
 // writer makes files of random values, and notes what a reader must tell of them.
@@ -268,8 +232,8 @@ func (w *writer) list() {
 
 // node is a stream's node of entries after an ID, and their IDs, deleted ones left out.
 func (w *writer) node(after StreamID) (base StreamID, b []byte, live []StreamID, highest StreamID) {
-	var p listpackWriter
-	p.reset()
+	var p listpack.Writer
+	p.Reset()
 	entries := 1 + w.rnd.IntN(30)
 	gone := make([]bool, entries)
 	deleted := 0
@@ -279,13 +243,13 @@ func (w *writer) node(after StreamID) (base StreamID, b []byte, live []StreamID,
 		}
 	}
 	fields := w.texts(4)
-	p.integer(int64(entries - deleted))
-	p.integer(int64(deleted))
-	p.integer(int64(len(fields)))
+	p.Int(int64(entries - deleted))
+	p.Int(int64(deleted))
+	p.Int(int64(len(fields)))
 	for _, f := range fields {
-		p.text(f)
+		p.Text(f)
 	}
-	p.integer(0)
+	p.Int(0)
 	id := after
 	for i := range entries {
 		if id[1]++; w.rnd.IntN(2) == 0 {
@@ -294,7 +258,7 @@ func (w *writer) node(after StreamID) (base StreamID, b []byte, live []StreamID,
 		if i == 0 {
 			base = id
 		}
-		before := p.count
+		before := p.Len()
 		flags := int64(0)
 		if gone[i] {
 			flags = streamDeleted
@@ -306,21 +270,21 @@ func (w *writer) node(after StreamID) (base StreamID, b []byte, live []StreamID,
 			flags |= streamSameFields
 			own = fields
 		}
-		p.integer(flags)
-		p.integer(int64(id[0] - base[0]))
-		p.integer(int64(id[1] - base[1]))
+		p.Int(flags)
+		p.Int(int64(id[0] - base[0]))
+		p.Int(int64(id[1] - base[1]))
 		if flags&streamSameFields == 0 {
-			p.integer(int64(len(own)))
+			p.Int(int64(len(own)))
 		}
 		for _, f := range own {
 			if flags&streamSameFields == 0 {
-				p.text(f)
+				p.Text(f)
 			}
-			p.text(w.text())
+			p.Text(w.text())
 		}
-		p.integer(int64(p.count - before))
+		p.Int(int64(p.Len() - before))
 	}
-	return base, bytes.Clone(p.bytes()), live, id
+	return base, bytes.Clone(p.Bytes()), live, id
 }
 
 func (w *writer) aStream() {

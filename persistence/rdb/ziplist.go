@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+
+	"headgate/internal/listpack"
 )
 
 // A ziplist is what listpacks have replaced: its size (uint32), the offset of the last element (uint32), the number
@@ -18,6 +20,7 @@ import (
 const (
 	ziplistHead    = 10
 	ziplistBigPrev = 254
+	ziplistEnd     = 255
 	ziplistSmall   = 0xf1 // the integer 0
 )
 
@@ -36,7 +39,7 @@ type ziplistReader struct {
 
 // openZiplist checks what frames a ziplist.
 func openZiplist(b []byte) (ziplistReader, error) {
-	if len(b) < ziplistHead+1 || uint64(binary.LittleEndian.Uint32(b)) != uint64(len(b)) || b[len(b)-1] != listpackEnd {
+	if len(b) < ziplistHead+1 || uint64(binary.LittleEndian.Uint32(b)) != uint64(len(b)) || b[len(b)-1] != ziplistEnd {
 		return ziplistReader{}, errZiplist
 	}
 	count := int(binary.LittleEndian.Uint16(b[8:]))
@@ -46,17 +49,17 @@ func openZiplist(b []byte) (ziplistReader, error) {
 	return ziplistReader{b: b, at: ziplistHead, last: int(binary.LittleEndian.Uint32(b[4:])), count: count, begin: ziplistHead}, nil
 }
 
-func (r *ziplistReader) more() bool { return r.at < len(r.b)-1 }
+func (r *ziplistReader) More() bool { return r.at < len(r.b)-1 }
 
-func (r *ziplistReader) close() error {
-	if r.more() || r.count >= 0 && r.seen != r.count || r.begin != r.last {
+func (r *ziplistReader) Close() error {
+	if r.More() || r.count >= 0 && r.seen != r.count || r.begin != r.last {
 		return errZiplist
 	}
 	return nil
 }
 
-// next reads an element. Text aliases the ziplist.
-func (r *ziplistReader) next() (e element, err error) {
+// Next reads an element. Text aliases the ziplist.
+func (r *ziplistReader) Next() (e listpack.Element, err error) {
 	rest := r.b[r.at : len(r.b)-1]
 	if len(rest) == 0 {
 		return e, errZiplist
@@ -90,17 +93,17 @@ func (r *ziplistReader) next() (e element, err error) {
 		if !ok {
 			return e, errZiplist
 		}
-		e.isInt = true
+		e.IsInt = true
 		if head = 1 + width; width == 0 {
-			e.n = int64(b - ziplistSmall)
+			e.N = int64(b - ziplistSmall)
 		} else if len(form) >= head {
-			e.n = littleInt(form[1:head])
+			e.N = littleInt(form[1:head])
 		}
 	}
 	if head > len(form) || size > len(form)-head {
 		return e, errZiplist
 	}
-	e.text = form[head : head+size]
+	e.Text = form[head : head+size]
 	r.begin, r.prev = r.at, n+head+size
 	r.at += r.prev
 	r.seen++
