@@ -1,4 +1,5 @@
-// Package quoting splits text into words, and quotes them, as Redis does in its configuration file and in rules of ACL users.
+// Package quoting splits text into words, and quotes them, as Redis does in its configuration file, in rules of ACL users and in commands
+// that somebody types into a connection.
 //
 // A word may be quoted: 'single' knows only \', "double" knows \n \r \t \a \b, \xHH and \ before any other character.
 package quoting
@@ -12,72 +13,96 @@ import (
 // ErrQuotes says that a text cannot be split.
 var ErrQuotes = errors.New("unbalanced quotes, or text right behind a closing quote")
 
-func isBlank(b byte) bool { return b == ' ' || b >= '\t' && b <= '\r' }
-
 // Split splits a text into words at blanks, and takes quotes off.
 func Split(s string) ([]string, error) {
+	parts, ok := AppendWords(nil, []byte(s))
+	if !ok {
+		return nil, ErrQuotes
+	}
 	var words []string
+	for _, part := range parts {
+		words = append(words, string(part))
+	}
+	return words, nil
+}
+
+// AppendWords appends the words of a line to words. It reports false, and returns words as they were, where Split has an error.
+//
+// Words without quotes are slices of line. A quoted one is decoded to memory of its own, never in place, so that line can be split again.
+func AppendWords(words [][]byte, line []byte) (out [][]byte, ok bool) {
+	out = words
 	for i := 0; ; {
-		for i < len(s) && isBlank(s[i]) {
+		for i < len(line) && isSpace(line[i]) {
 			i++
 		}
-		if i == len(s) {
-			return words, nil
+		if i == len(line) {
+			return out, true
 		}
-		word, n, err := nextWord(s[i:])
-		if err != nil {
-			return nil, err
+		end := i
+		for end < len(line) && !endsWord(line[end]) && line[end] != '"' && line[end] != '\'' {
+			end++
 		}
-		words = append(words, word)
-		i += n
+		if end == len(line) || endsWord(line[end]) {
+			out = append(out, line[i:end:end])
+			i = end
+			continue
+		}
+		word := append([]byte{}, line[i:end]...)
+		if line[end] == '"' {
+			word, i = appendDoubleQuoted(word, line, end+1)
+		} else {
+			word, i = appendSingleQuoted(word, line, end+1)
+		}
+		if i == 0 || i < len(line) && !isSpace(line[i]) {
+			return words, false
+		}
+		out = append(out, word)
 	}
 }
 
-// nextWord reads the word that s starts with, up to a blank or the end. Quotes may start within a word, but end it.
-func nextWord(s string) (word string, length int, err error) {
-	var b []byte
-	for i := 0; i < len(s); {
-		switch c := s[i]; {
-		case isBlank(c):
-			return string(b), i, nil
-		case c == '"' || c == '\'':
-			unquoted, n, ok := readQuoted(s[i:])
-			i += n
-			if !ok || i < len(s) && !isBlank(s[i]) {
-				return "", 0, ErrQuotes
-			}
-			return string(append(b, unquoted...)), i, nil
-		default:
-			b = append(b, c)
+// appendDoubleQuoted decodes what stands from line[i] to the closing double
+// quote, with the escapes \n \r \t \b \a and \xHH; any other escaped byte
+// stands for itself. It returns the position behind the quote, or 0 when there
+// is none.
+func appendDoubleQuoted(word, line []byte, i int) (out []byte, behind int) {
+	for ; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '"':
+			return word, i + 1
+		case c == '\\' && i+3 < len(line) && line[i+1] == 'x' && isHex(line[i+2]) && isHex(line[i+3]):
+			word = append(word, hexValue(line[i+2])<<4|hexValue(line[i+3]))
+			i += 3
+		case c == '\\' && i+1 < len(line):
 			i++
+			word = append(word, unescape(line[i]))
+		default:
+			word = append(word, c)
 		}
 	}
-	return string(b), len(s), nil
+	return nil, 0
 }
 
-// readQuoted reads the quoted text that s starts with.
-func readQuoted(s string) (text []byte, length int, ok bool) {
-	quote := s[0]
-	for i := 1; i < len(s); {
-		switch {
-		case s[i] == quote:
-			return text, i + 1, true
-		case s[i] != '\\' || i+1 == len(s) || quote == '\'' && s[i+1] != '\'':
-			text = append(text, s[i])
+// appendSingleQuoted decodes what stands from line[i] to the closing single
+// quote; \' is the only escape. It returns the position behind the quote, or 0
+// when there is none.
+func appendSingleQuoted(word, line []byte, i int) (out []byte, behind int) {
+	for ; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\'':
+			return word, i + 1
+		case c == '\\' && i+1 < len(line) && line[i+1] == '\'':
 			i++
-		case quote == '"' && s[i+1] == 'x' && i+3 < len(s) && isHex(s[i+2]) && isHex(s[i+3]):
-			text = append(text, unhex(s[i+2])<<4|unhex(s[i+3]))
-			i += 4
+			word = append(word, '\'')
 		default:
-			text = append(text, unescape(s[i+1]))
-			i += 2
+			word = append(word, c)
 		}
 	}
-	return nil, len(s), false
+	return nil, 0
 }
 
 const escapeLetters, escapedBytes = "nrtba", "\n\r\t\b\a"
 
+// unescape is the byte that a backslash and c stand for.
 func unescape(c byte) byte {
 	if i := strings.IndexByte(escapeLetters, c); i >= 0 {
 		return escapedBytes[i]
@@ -85,13 +110,21 @@ func unescape(c byte) byte {
 	return c
 }
 
-func isHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }
+// isSpace is C's isspace: what may stand between words.
+func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-func unhex(c byte) byte {
+// endsWord holds for the bytes that end a word without quotes. The vertical
+// tab and the form feed do not, although isSpace holds for them.
+func endsWord(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
+
+// hexValue returns the value of a hexadecimal digit.
+func hexValue(c byte) byte {
 	if c <= '9' {
 		return c - '0'
 	}
-	return c&^0x20 - 'A' + 10
+	return c&0x0f + 9
 }
 
 // Quote writes a word so that Split reads it back as it was.
