@@ -257,3 +257,38 @@ func TestStreamSignals(t *testing.T) {
 		})
 	}
 }
+
+// BenchmarkStream adds entries to a stream that is kept at 1000, and goes through all of it.
+func BenchmarkStream(b *testing.B) {
+	const kept = 1000
+	ks, db := typesKeyspace(b, DefaultLimits())
+	view, _, _ := db.Stream(ks.Key([]byte("stream")), 0)
+	fields := [][]byte{[]byte("user"), []byte("1234567"), []byte("text"), []byte("what was said"), []byte("at"), []byte("1700000000000")}
+	id := StreamID{MS: 1_700_000_000_000}
+	add := func() {
+		id.MS++
+		view.Add(id, fields)
+	}
+	for range kept {
+		add()
+	}
+	b.Run("add", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			add()
+			view.Trim(StreamTrim{Max: kept, Approx: true})
+		}
+	})
+	for _, reverse := range []bool{false, true} {
+		b.Run(fmt.Sprintf("each/reverse=%t", reverse), func(b *testing.B) {
+			b.ReportAllocs()
+			sum := 0
+			for b.Loop() {
+				view.Each(StreamID{}, id, reverse, func(e *StreamEntry) bool {
+					e.Each(func(field, value []byte) { sum += len(field) + len(value) })
+					return true
+				})
+			}
+		})
+	}
+}
