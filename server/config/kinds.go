@@ -73,8 +73,8 @@ var errNotInteger = errors.New("argument couldn't be parsed into an integer")
 
 // parseInteger reads a decimal number within bounds: no sign but -, no leading zeros, no spaces.
 func parseInteger(s string, low, high int64) (int64, error) {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || strconv.FormatInt(n, 10) != s {
+	n, ok := number.ParseInt([]byte(s))
+	if !ok {
 		return 0, errNotInteger
 	}
 	if n < low || n > high {
