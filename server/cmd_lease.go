@@ -17,7 +17,7 @@ var leaseCommands = []*Command{
 		Summary: "Take one of so many leases, which ends by itself after a time, or renew the one that MEMBER names; the sixth element is its id.",
 		Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("limit"), durationArg("ttl"), str("id").after("MEMBER").opt(), peekArg},
-		Errors: []string{errSyntax, errWrongType},
+		Errors: []string{policy.ShortDuration, errUsage, errWrongType},
 		Reply:  ReplyArray, Handler: rlAcquire,
 	},
 	{
@@ -33,7 +33,7 @@ var leaseCommands = []*Command{
 		Summary: "Have a lease end after this time from now instead; 0 when it is gone already.",
 		Arity:   4, Flags: Write | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), str("id"), durationArg("ttl")},
-		Errors: []string{errWrongType},
+		Errors: []string{policy.ShortDuration, errWrongType},
 		Reply:  ReplyInteger, Handler: rlRenew,
 	},
 }
@@ -65,7 +65,7 @@ func (r *leaseRequest) parse(c *Ctx) bool {
 			i++
 			r.id = c.args[i]
 		default:
-			c.err(errSyntax)
+			c.errUsage()
 			return false
 		}
 	}

@@ -27,7 +27,7 @@ var limiterCommands = []*Command{
 					str("zone").after("TZ").opt().fails("ERR unknown time zone '%s'"))),
 			costArg, peekArg,
 		},
-		Errors: limiterErrors,
+		Errors: windowErrors,
 		Reply:  ReplyArray, Handler: rlFixed,
 	},
 	{
@@ -43,7 +43,7 @@ var limiterCommands = []*Command{
 		Summary: "Admit by a list of what passed within the window, exactly; with MEMBER, by a list of different ids.",
 		Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:   []Arg{key("key"), quotaArg("limit"), durationArg("window"), str("id").after("MEMBER").opt(), costArg, peekArg},
-		Errors: []string{errSyntax, string(policy.ErrLogCost), errWrongType},
+		Errors: []string{policy.ShortDuration, errUsage, string(policy.ErrLogCost), errWrongType},
 		Reply:  ReplyArray, Handler: rlLog,
 	},
 	{
@@ -62,7 +62,7 @@ var limiterCommands = []*Command{
 			key("key"), quotaArg("limit"), durationArg("window"),
 			integer("slices").after("SLICES").opt().fails(string(policy.ErrSlices)), costArg, peekArg,
 		},
-		Errors: limiterErrors,
+		Errors: windowErrors,
 		Reply:  ReplyArray, Handler: rlSliding,
 	},
 	takeCommand,
@@ -71,13 +71,16 @@ var limiterCommands = []*Command{
 
 // Arguments that the limiters share.
 var (
-	costArg = integer("cost").after("COST").opt().fails(errNotInteger)
+	costArg = integer("n").after("COST").opt().fails(errNotInteger)
 	peekArg = tok("PEEK").opt()
 )
 
 // limiterErrors are those of every limiter whose state holds numbers: for options that are none, stand twice or do not go together;
 // for a product beyond 64 bits, and a key's text that is no number; and for a key of another kind.
-var limiterErrors = []string{errSyntax, errNotInteger, errWrongType}
+var limiterErrors = []string{errUsage, errNotInteger, errWrongType}
+
+// windowErrors are those of limiters that count within windows, whose length is in milliseconds.
+var windowErrors = append([]string{policy.ShortDuration}, limiterErrors...)
 
 func quotaArg(name string) Arg    { return integer(name).fails(string(policy.ErrLimit)) }
 func rateArg(name string) Arg     { return integer(name).fails(string(policy.ErrCount)) }
@@ -138,8 +141,12 @@ func (c *Ctx) readLimit(l *limit, a policy.Algorithm) bool {
 // errPolicy sends an error from package policy.
 func (c *Ctx) errPolicy(err error) {
 	var text policy.Error
-	if !errors.As(err, &text) {
+	switch {
+	case errors.Is(err, policy.ErrSyntax):
+		c.errUsage()
+	case errors.As(err, &text):
+		c.err(oneLine(string(text)))
+	default:
 		panic("server: unexpected error from policy: " + err.Error())
 	}
-	c.err(oneLine(string(text)))
 }

@@ -46,7 +46,7 @@ var policyCommands = []*Command{
 					str("name").fails(string(policy.ErrName)), str("algorithm").fails("ERR unknown algorithm '%s'"), str("arg").opt().multi(),
 				},
 				Errors: []string{
-					errFixedPolicy, errSyntax, string(policy.ErrLimit), string(policy.ErrCount), policy.InvalidDuration, policy.ShortDuration, errNotInteger,
+					errFixedPolicy, errUsage, string(policy.ErrLimit), string(policy.ErrCount), policy.InvalidDuration, policy.ShortDuration, errNotInteger,
 					string(policy.ErrSlices), "ERR unknown time zone '%s'", errTooManyPolicies, errWrongType,
 				},
 				Reply: ReplySimple, Handler: policySet,

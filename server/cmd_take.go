@@ -17,9 +17,9 @@ var takeCommand = &Command{
 	Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: []KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 	Args: []Arg{
 		integer("numpairs").fails(errNumPairs), block("pair", str("policy").fails(errNoPolicy), key("key")).multi(),
-		oneOf("costs", integer("cost").after("COST").fails(errNotInteger), integer("each").after("COSTS").multi().fails(errNotInteger)).opt(), peekArg,
+		oneOf("costs", integer("n").after("COST").fails(errNotInteger), integer("each").after("COSTS").multi().fails(errNotInteger)).opt(), peekArg,
 	},
-	Errors: []string{errFewPairs, errSyntax, string(policy.ErrLogCost), errDuplicateKey, errNotInteger, errWrongType},
+	Errors: []string{errFewPairs, errUsage, string(policy.ErrLogCost), errDuplicateKey, errNotInteger, errWrongType},
 	Reply:  ReplyArray, Handler: rlTake,
 }
 
@@ -107,12 +107,12 @@ func (c *Ctx) takeCosts(pairs []takenPair) (peek, ok bool) {
 		case !given && c.is(i, "COSTS"):
 			each = 1
 		default:
-			c.err(errSyntax)
+			c.errUsage()
 			return false, false
 		}
 		given = true
 		if i+1+each*(len(pairs)-1) >= len(c.args) {
-			c.err(errSyntax)
+			c.errUsage()
 			return false, false
 		}
 		for p := range pairs {

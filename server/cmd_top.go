@@ -20,7 +20,7 @@ var topCommand = &Command{
 	Summary: "Return the keys that were limited most of late, or those that limiters were asked about most, with the most that each number may be too high by.",
 	Arity:   -1, Flags: Admin | NoScript | Loading | Stale,
 	Args:   []Arg{integer("count").opt().fails(string(policy.ErrCount)), oneOf("list", tok("LIMITED"), tok("HOT")).opt()},
-	Errors: []string{errSyntax, errTopOff},
+	Errors: []string{errUsage, errTopOff},
 	Reply:  ReplyMap, Handler: rlTop,
 }
 
@@ -111,7 +111,7 @@ func rlTop(c *Ctx) {
 	}
 	switch {
 	case next+1 < len(c.args) || next < len(c.args) && !c.is(next, "LIMITED") && !c.is(next, "HOT"):
-		c.err(errSyntax)
+		c.errUsage()
 		return
 	case next < len(c.args) && c.is(next, "HOT"):
 		list = listHot

@@ -79,7 +79,7 @@ func TestTop(t *testing.T) {
 		require.Equal(t, "-"+string(policy.ErrCount)+"\r\n", w.ask(append([]string{"RL.TOP"}, words...)...), words)
 	}
 	for _, words := range [][]string{{"1", "COLD"}, {"1", "HOT", "HOT"}, {"HOT", "1"}, {"HOT", "LIMITED"}} {
-		require.Equal(t, "-"+errSyntax+"\r\n", w.ask(append([]string{"RL.TOP"}, words...)...), words)
+		require.Equal(t, "-ERR syntax error, try RL.TOP [count] [LIMITED | HOT]\r\n", w.ask(append([]string{"RL.TOP"}, words...)...), words)
 	}
 
 	info := w.ask("INFO", "limiters")

@@ -53,6 +53,9 @@ func (c *Ctx) errf(format string, a ...any) {
 	c.err(oneLine(fmt.Sprintf(format, a...)))
 }
 
+// errUsage sends the error for arguments that do not go together, with how the command is called.
+func (c *Ctx) errUsage() { c.errf(errUsage, c.cmd.Syntax()) }
+
 // fail sends the wire form of an error from the store.
 func (c *Ctx) fail(err error) {
 	switch {

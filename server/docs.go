@@ -56,6 +56,9 @@ func writeErrors(b *strings.Builder, r *registry) {
 			fmt.Fprintf(b, "| `%s` | `%s` | `%s` |\n", name, arg.Name, strings.ReplaceAll(arg.Error, "%s", "X"))
 		}
 		for _, text := range cmd.Errors {
+			if text == errUsage {
+				text = fmt.Sprintf(text, strings.ReplaceAll(cmd.Syntax(), "|", `\|`))
+			}
 			fmt.Fprintf(b, "| `%s` | – | `%s` |\n", name, strings.ReplaceAll(text, "%s", "X"))
 		}
 		if cmd.Arity != -1 {

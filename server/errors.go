@@ -4,6 +4,7 @@ package server
 // where they are needed.
 const (
 	errSyntax         = "ERR syntax error"
+	errUsage          = "ERR syntax error, try %s" // headgate's own, of RL.*: with how the command is called
 	errNotInteger     = "ERR value is not an integer or out of range"
 	errNotFloat       = "ERR value is not a valid float"
 	errWrongType      = "WRONGTYPE Operation against a key holding the wrong kind of value"

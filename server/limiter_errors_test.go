@@ -13,7 +13,7 @@ import (
 
 // goodArguments are values for the arguments of limiters that declare an error, by their names.
 var goodArguments = map[string]string{
-	"capacity": "5", "limit": "5", "count": "2", "refill": "2", "period": "1s", "window": "1m", "cost": "2", "slices": "3", "zone": "UTC",
+	"capacity": "5", "limit": "5", "count": "2", "refill": "2", "period": "1s", "window": "1m", "n": "2", "slices": "3", "zone": "UTC",
 	"ttl": "1s", "tokens-per-period": "2", "numpairs": "1", "policy": "user", "algorithm": "UNLIMITED", "name": "user", "integer": "1", "float": "1",
 	"each": "1", "max-burst": "5", "quantity": "1", "id": "an id",
 }
@@ -102,6 +102,19 @@ func TestLimiterBadArguments(t *testing.T) {
 	t.Logf("%d calls with a wrong value", tried)
 }
 
+// usages are how the commands are called, as their errors say.
+var usages = map[string]string{
+	"RL.GCRA":    "RL.GCRA key capacity count period [COST n] [PEEK]",
+	"RL.BUCKET":  "RL.BUCKET key capacity refill period [COST n] [PEEK]",
+	"RL.QUEUE":   "RL.QUEUE key capacity count period [COST n] [PEEK]",
+	"RL.FIXED":   "RL.FIXED key limit <window [ALIGNED] | <MINUTE | HOUR | DAY | WEEK | MONTH | YEAR> [TZ zone]> [COST n] [PEEK]",
+	"RL.SLIDING": "RL.SLIDING key limit window [SLICES slices] [COST n] [PEEK]",
+	"RL.LOG":     "RL.LOG key limit window [MEMBER id] [COST n] [PEEK]",
+}
+
+// usage is the error for a call whose options do not go together.
+func usage(call string) string { return "ERR syntax error, try " + usages[strings.Fields(call)[0]] }
+
 // TestLimiterBadOptions: options stand last, each once, and only those that go together.
 func TestLimiterBadOptions(t *testing.T) {
 	w := newClockClient(t)
@@ -116,17 +129,17 @@ func TestLimiterBadOptions(t *testing.T) {
 				strings.HasPrefix(options, "MEMBER") && strings.HasPrefix(call, "RL.LOG") ||
 				strings.HasPrefix(options, "TZ") && call == "RL.FIXED k 5 DAY"
 			if !takes {
-				require.Equal(t, errSyntax, w.call(call+" "+options), "%s %s", call, options)
+				require.Equal(t, usage(call), w.call(call+" "+options), "%s %s", call, options)
 			} else {
 				name := strings.Fields(options)[0]
-				require.Equal(t, errSyntax, w.call(call+" "+options+" "+options), "%s %s twice", call, options)
+				require.Equal(t, usage(call), w.call(call+" "+options+" "+options), "%s %s twice", call, options)
 				if name != "ALIGNED" {
-					require.Equal(t, errSyntax, w.call(call+" "+name), "%s %s", call, name)
+					require.Equal(t, usage(call), w.call(call+" "+name), "%s %s", call, name)
 				}
 			}
 		}
 	}
-	require.Equal(t, errSyntax, w.call("RL.LOG k 5 1s MEMBER a COST 2"))
+	require.Equal(t, usage("RL.LOG"), w.call("RL.LOG k 5 1s MEMBER a COST 2"))
 	require.Equal(t, "ERR cost of a log must be <= 1048576", w.call("RL.LOG k 9000000 1s COST 1048577"))
 	require.Equal(t, "[1 5 5 -1 0]", w.call("RL.LOG k 5 1s COST 1048577"))
 	require.Equal(t, "0", w.call("DBSIZE"))

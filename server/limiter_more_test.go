@@ -48,10 +48,10 @@ var moreConversations = []struct{ name, calls string }{
 		RL.ACQUIRE k -1 1s MEMBER x PEEK   | [0 -1 -1 -1 0 nil]
 		ZSCORE k x                         | nil`},
 	{"leases: bad calls", `
-		RL.ACQUIRE k 2 1s COST 1           | ERR syntax error
-		RL.ACQUIRE k 2 1s MEMBER           | ERR syntax error
-		RL.ACQUIRE k 2 1s MEMBER a MEMBER b | ERR syntax error
-		RL.ACQUIRE k 2 1s PEEK PEEK        | ERR syntax error
+		RL.ACQUIRE k 2 1s COST 1           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK]
+		RL.ACQUIRE k 2 1s MEMBER           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK]
+		RL.ACQUIRE k 2 1s MEMBER a MEMBER b | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK]
+		RL.ACQUIRE k 2 1s PEEK PEEK        | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK]
 		SET s 1                            | OK
 		RL.ACQUIRE s 2 1s                  | WRONGTYPE Operation against a key holding the wrong kind of value
 		RL.RELEASE s a                     | WRONGTYPE Operation against a key holding the wrong kind of value
@@ -185,9 +185,9 @@ var moreConversations = []struct{ name, calls string }{
 		RL.POLICY DEL slow                 | 1
 		RL.POLICY DEL slow                 | 0
 		RL.POLICY SET login ACQUIRE 5 60s  | ERR unknown algorithm 'ACQUIRE'
-		RL.POLICY SET login LOG 5          | ERR syntax error
-		RL.POLICY SET login LOG 5 60s COST 1 | ERR syntax error
-		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error
+		RL.POLICY SET login LOG 5          | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
+		RL.POLICY SET login LOG 5 60s COST 1 | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
+		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
 		RL.POLICY SET login LOG -2 60s     | ERR limit must be -1 or >= 0
 		RL.POLICY SET login GCRA 5 0 60s   | ERR count must be >= 1
 		RL.POLICY SET login LOG 5 60x      | ERR invalid duration '60x', use a number with us, ms, s, m, h, d or w (none: ms)
@@ -271,13 +271,13 @@ var moreConversations = []struct{ name, calls string }{
 		RL.TAKE x user k                   | ERR numpairs must be from 1 to 128
 		RL.TAKE 129 user k                 | ERR numpairs must be from 1 to 128
 		RL.TAKE 2 user k                   | ERR numpairs is greater than the number of pairs
-		RL.TAKE 1 user k x                 | ERR syntax error
-		RL.TAKE 1 user k COST              | ERR syntax error
+		RL.TAKE 1 user k x                 | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
+		RL.TAKE 1 user k COST              | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
 		RL.TAKE 1 user k COST x            | ERR value is not an integer or out of range
-		RL.TAKE 2 user k user l COSTS 1    | ERR syntax error
+		RL.TAKE 2 user k user l COSTS 1    | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
 		RL.TAKE 2 user k user l COSTS 1 x  | ERR value is not an integer or out of range
-		RL.TAKE 1 user k COST 1 COSTS 1    | ERR syntax error
-		RL.TAKE 1 user k PEEK PEEK         | ERR syntax error
+		RL.TAKE 1 user k COST 1 COSTS 1    | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
+		RL.TAKE 1 user k PEEK PEEK         | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
 		RL.TAKE 2 user k user k            | ERR duplicate key 'k'
 		RL.TAKE 1 none k                   | ERR no such policy 'none'
 		SET s x                            | OK
