@@ -333,9 +333,7 @@ func (c *Ctx) described(cmd *Command, args [][]byte) *acl.Call {
 		}
 	}
 	c.srv.access.indexes = indexes
-	if cmd.Flags&PubSub != 0 {
-		call.Channels = appendChannels(call.Channels, cmd.fullName, len(args))
-	}
+	call.Channels = cmd.Channels.find(call.Channels, len(args))
 	return call
 }
 
@@ -350,19 +348,6 @@ func rightsFor(access string) (rights acl.Access) {
 		}
 	}
 	return rights
-}
-
-// appendChannels appends the channels that a command with so many arguments uses. Subscriptions may end without any right.
-func appendChannels(list []acl.Channel, name string, args int) []acl.Channel {
-	switch name {
-	case "publish", "spublish":
-		return append(list, acl.Channel{Arg: 1})
-	case "subscribe", "ssubscribe", "psubscribe":
-		for i := 1; i < args; i++ {
-			list = append(list, acl.Channel{Arg: i, Pattern: name == "psubscribe"})
-		}
-	}
-	return list
 }
 
 // mayReadEveryKey reports whether the client may use the command with keys that only its running can tell.

@@ -44,7 +44,7 @@ func (c *Ctx) attend(timed bool) {
 		c.showToMonitors(cmd, args)
 	}
 	if c.client.noTouch {
-		s.keys.IgnoreUses(!cmd.isNamed("touch"))
+		s.keys.IgnoreUses(cmd.Flags&CountsUses == 0)
 	}
 	c.perform(timed || s.timesAll)
 	s.keys.IgnoreUses(false)
@@ -87,7 +87,7 @@ func (c *Ctx) noteSlow(cmd *Command, args [][]byte, took int64) {
 // forgetCaching ends what CLIENT CACHING has said of the one command behind it, which may be a whole transaction. cmd is nil for one that
 // does not exist.
 func (c *Ctx) forgetCaching(cmd *Command) {
-	if mode := c.client.tracking; mode != nil && c.client.multi == nil && (cmd == nil || !cmd.isNamed("client")) {
+	if mode := c.client.tracking; mode != nil && c.client.multi == nil && (cmd == nil || cmd.Flags&KeepsCaching == 0) {
 		mode.caching = false
 	}
 }

@@ -25,13 +25,14 @@ var aclCommand = &Command{
 			Name: "deluser", Since: "6.0.0", Complexity: "O(n) in the number of connections",
 			Summary: "Remove users, close their connections, and return how many there were.",
 			Arity:   -3, Flags: Admin | NoScript | Loading | Stale,
-			Args: []Arg{str("username").multi()}, Reply: ReplyInteger, Handler: aclDelUser,
+			Args: []Arg{str("username").multi()}, Secret: secretFrom(2), Reply: ReplyInteger, Handler: aclDelUser,
 		},
 		{
 			Name: "dryrun", Since: "7.0.0", Complexity: "O(1)",
 			Summary: "Tell whether a user may run a command, without running it.",
 			Arity:   -4, Flags: Admin | NoScript | Loading | Stale,
-			Args: []Arg{str("username"), str("command"), str("arg").multi().opt()}, Reply: ReplySimple | ReplyBulk, Handler: aclDryRun,
+			Args: []Arg{str("username"), str("command"), str("arg").multi().opt()}, Secret: secretFrom(4),
+			Reply: ReplySimple | ReplyBulk, Handler: aclDryRun,
 		},
 		{
 			Name: "genpass", Since: "6.0.0", Complexity: "O(1)",
@@ -43,7 +44,7 @@ var aclCommand = &Command{
 			Name: "getuser", Since: "6.0.0", Complexity: "O(n) in the number of the user's rules",
 			Summary: "Return a user's flags, password hashes and rules.",
 			Arity:   3, Flags: Admin | NoScript | Loading | Stale,
-			Args: []Arg{str("username")}, Reply: ReplyMap | ReplyNull, Handler: aclGetUser,
+			Args: []Arg{str("username")}, Secret: secretFrom(2), Reply: ReplyMap | ReplyNull, Handler: aclGetUser,
 		},
 		helpCommand("6.0.0"),
 		{
@@ -71,7 +72,7 @@ var aclCommand = &Command{
 			Name: "setuser", Since: "6.0.0", Complexity: "O(n) in the number of rules",
 			Summary: "Make a user, or change one by rules: all of them or, if one is wrong, none.",
 			Arity:   -3, Flags: Admin | NoScript | Loading | Stale,
-			Args: []Arg{str("username"), str("rule").multi().opt()}, Reply: ReplySimple, Handler: aclSetUser,
+			Args: []Arg{str("username"), str("rule").multi().opt()}, Secret: secretFrom(2), Reply: ReplySimple, Handler: aclSetUser,
 		},
 		{
 			Name: "users", Since: "6.0.0", Complexity: "O(n) in the number of users",

@@ -15,7 +15,7 @@ const clientFlags = NoScript | Loading | Stale
 var clientCommand = &Command{
 	Name: "client", Group: GroupConnection, Since: "2.4.0", Complexity: "depends on the sub-command",
 	Summary: "Look at and manage connections.",
-	Arity:   -2,
+	Arity:   -2, Flags: KeepsCaching,
 	Sub: []*Command{
 		clientCachingCommand,
 		{
@@ -34,6 +34,7 @@ var clientCommand = &Command{
 			Name: "info", Since: "6.2.0", Complexity: "O(1)",
 			Summary: "Return the connection's line of CLIENT LIST.",
 			Arity:   2, Flags: clientFlags, Reply: ReplyBulk | ReplyVerbatim, Handler: clientInfo,
+			Tips: tipVaries,
 		},
 		{
 			Name: "kill", Since: "2.4.0", Complexity: "O(n) in the number of connections",
@@ -53,6 +54,7 @@ var clientCommand = &Command{
 			Name: "list", Since: "2.4.0", Complexity: "O(n) in the number of connections",
 			Summary: "Describe the connections, one line for each.",
 			Arity:   -2, Flags: Admin | clientFlags,
+			Tips: tipVaries,
 			Args: []Arg{oneOf("filter",
 				oneOf("client-type", tok("NORMAL"), tok("MASTER"), tok("REPLICA"), tok("PUBSUB")).after("TYPE"),
 				integer("client-id").after("ID").multi(),

@@ -13,7 +13,8 @@ import (
 var commandCommand = &Command{
 	Name: "command", Group: GroupServer, Since: "2.8.13", Complexity: "O(n) in the number of commands",
 	Summary: "Describe all commands for clients.",
-	Arity:   -1, Flags: Loading | Stale, Reply: ReplyArray, Handler: commandAll,
+	Arity:   -1, Flags: Loading | Stale, Categories: acl.Connection, Reply: ReplyArray, Handler: commandAll,
+	Tips: tipUnordered,
 	Sub: []*Command{
 		{
 			Name: "count", Since: "2.8.13", Complexity: "O(1)",
@@ -24,6 +25,7 @@ var commandCommand = &Command{
 			Name: "docs", Since: "7.0.0", Complexity: "O(n) in the number of commands asked for",
 			Summary: "Return the documentation of all commands, or of those named.",
 			Arity:   -2, Flags: Loading | Stale,
+			Tips: tipUnordered,
 			Args: []Arg{str("command-name").multi().opt()}, Reply: ReplyMap, Handler: commandDocs,
 		},
 		{
@@ -43,12 +45,14 @@ var commandCommand = &Command{
 			Name: "info", Since: "2.8.13", Complexity: "O(n) in the number of commands asked for",
 			Summary: "Describe all commands, or those named, for clients.",
 			Arity:   -2, Flags: Loading | Stale,
+			Tips: tipUnordered,
 			Args: []Arg{str("command-name").multi().opt()}, Reply: ReplyArray | ReplyNull, Handler: commandInfo,
 		},
 		{
 			Name: "list", Since: "7.0.0", Complexity: "O(n) in the number of commands",
 			Summary: "Return the names of all commands, or of those that the filter lets through.",
 			Arity:   -2, Flags: Loading | Stale,
+			Tips: tipUnordered,
 			Args: []Arg{oneOf("filterby",
 				str("module-name").after("MODULE"), str("category").after("ACLCAT"), pattern("pattern").after("PATTERN"),
 			).after("FILTERBY").opt()},
@@ -122,8 +126,9 @@ func (c *Ctx) sendCommandInfo(cmd *Command) {
 	w.Int(int64(last))
 	w.Int(int64(step))
 	c.sendCategories(cmd.categories())
-	w.Set(len(cmd.tips))
-	for _, tip := range cmd.tips {
+	tips := strings.Fields(cmd.Tips)
+	w.Set(len(tips))
+	for _, tip := range tips {
 		w.BulkString(tip)
 	}
 	w.Set(len(cmd.Keys))

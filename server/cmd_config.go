@@ -33,8 +33,9 @@ var configCommand = &Command{
 			Name: "set", Since: "2.0.0", Complexity: "O(n) in the number of directives",
 			Summary: "Change directives, all of them or, if one is refused, none.",
 			Arity:   -4, Flags: Admin | NoScript | Loading | Stale,
-			Args:  []Arg{block("data", str("parameter"), str("value")).multi()},
-			Reply: ReplySimple, Handler: configSet,
+			Tips:   tipAllNodes,
+			Args:   []Arg{block("data", str("parameter"), str("value")).multi()},
+			Secret: configSecret, Reply: ReplySimple, Handler: configSet,
 		},
 	},
 }
@@ -50,6 +51,11 @@ func configGet(c *Ctx) {
 		c.reply.BulkString(p.Name)
 		c.reply.BulkString(p.Value)
 	}
+}
+
+// configSecret finds what stands behind the name of a directive whose value nobody is shown.
+func configSecret(c *Ctx, args [][]byte, i int) bool {
+	return i > 2 && c.srv.config.IsSecret(string(args[i-1]))
 }
 
 func configSet(c *Ctx) {

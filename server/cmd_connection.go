@@ -15,7 +15,7 @@ var connectionCommands = []*Command{
 		Name: "auth", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Prove who the client is.",
 		Arity:   -2, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy,
-		Args: []Arg{str("username").opt(), str("password")}, Reply: ReplySimple, Handler: auth,
+		Args: []Arg{str("username").opt(), str("password")}, Secret: secretFrom(1), Reply: ReplySimple, Handler: auth,
 	},
 	clientCommand,
 	{
@@ -33,18 +33,19 @@ var connectionCommands = []*Command{
 			block("auth", str("username"), str("password")).after("AUTH").opt(),
 			str("clientname").after("SETNAME").opt(),
 		).opt()},
-		Reply: ReplyMap, Handler: hello,
+		Secret: helloSecret, Reply: ReplyMap, Handler: hello,
 	},
 	{
 		Name: "ping", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Answer PONG, or the message when there is one.",
-		Arity:   -1, Flags: Fast,
+		Arity:   -1, Flags: Fast | HealthCheck | ForSubscribers,
+		Tips: tipAllShards,
 		Args: []Arg{str("message").opt()}, Reply: ReplySimple | ReplyBulk, Handler: ping,
 	},
 	{
 		Name: "quit", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Close the connection once all replies are sent.",
-		Arity:   -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti,
+		Arity:   -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | EndsMulti | ForSubscribers,
 		Reply: ReplySimple, Handler: quit,
 	},
 	{
@@ -60,7 +61,7 @@ var connectionCommands = []*Command{
 	{
 		Name: "reset", Group: GroupConnection, Since: "6.2.0", Complexity: "O(1)",
 		Summary: "Put the connection back into the state of a new one.",
-		Arity:   1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti,
+		Arity:   1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | EndsMulti | ForSubscribers,
 		Reply: ReplySimple, Handler: reset,
 	},
 	{
@@ -127,6 +128,11 @@ func hello(c *Ctx) {
 	}
 	c.reply.SetProto(proto)
 	c.sendHello()
+}
+
+// helloSecret finds what follows AUTH, even where that is another word's value: it may have been meant as a password.
+func helloSecret(_ *Ctx, args [][]byte, i int) bool {
+	return isWord(args, i-1, "AUTH") || isWord(args, i-2, "AUTH")
 }
 
 // helloOptions applies what follows the protocol version, or sends the error.

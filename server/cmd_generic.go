@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"headgate/internal/glob"
+	"headgate/server/acl"
 	"headgate/server/config"
 	"headgate/store"
 )
@@ -24,18 +25,21 @@ var genericCommands = []*Command{
 		Name: "del", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(n) in the number of keys, and of elements in their values",
 		Summary: "Delete keys and return how many there were.",
 		Arity:   -2, Flags: Write, Keys: keys("RM DELETE", 1, -1, 1),
+		Tips: "request_policy:multi_shard response_policy:agg_sum",
 		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: del,
 	},
 	{
 		Name: "dump", Group: GroupGeneric, Since: "2.6.0", Complexity: "O(n) in the size of the value",
 		Summary: "Return the value as a payload for RESTORE.",
 		Arity:   2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{key("key")}, Reply: ReplyBulk | ReplyNull, Handler: dump,
 	},
 	{
 		Name: "exists", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(n) in the number of keys",
 		Summary: "Count the keys that exist; one named twice counts twice.",
 		Arity:   -2, Flags: ReadOnly | Fast, Keys: keys("RO", 1, -1, 1),
+		Tips: "request_policy:multi_shard response_policy:agg_sum",
 		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: exists,
 	},
 	{
@@ -59,7 +63,8 @@ var genericCommands = []*Command{
 	{
 		Name: "keys", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(n) in the number of keys in the database",
 		Summary: "List all keys whose names match a pattern.",
-		Arity:   2, Flags: ReadOnly,
+		Arity:   2, Flags: ReadOnly, Categories: acl.Dangerous,
+		Tips: "request_policy:all_shards nondeterministic_output_order",
 		Args: []Arg{pattern("pattern")}, Reply: ReplyArray, Handler: keysMatching,
 	},
 	{
@@ -97,12 +102,14 @@ var genericCommands = []*Command{
 		Name: "pttl", Group: GroupGeneric, Since: "2.6.0", Complexity: "O(1)",
 		Summary: "Return how many milliseconds a key has left to live.",
 		Arity:   2, Flags: ReadOnly | Fast, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{key("key")}, Reply: ReplyInteger, Handler: pttl,
 	},
 	{
 		Name: "randomkey", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Return the name of a key drawn at random.",
 		Arity:   1, Flags: ReadOnly,
+		Tips:  "request_policy:all_shards nondeterministic_output",
 		Reply: ReplyBulk | ReplyNull, Handler: randomKey,
 	},
 	{
@@ -120,7 +127,7 @@ var genericCommands = []*Command{
 	{
 		Name: "restore", Group: GroupGeneric, Since: "2.6.0", Complexity: "O(n log n) in the elements of the value",
 		Summary: "Create a key from a payload that DUMP has returned. Off unless enable-restore-command says otherwise.",
-		Arity:   -4, Flags: Write | DenyOOM, Keys: keys("OW UPDATE", 1, 1, 1),
+		Arity:   -4, Flags: Write | DenyOOM, Categories: acl.Dangerous, Keys: keys("OW UPDATE", 1, 1, 1),
 		Args: []Arg{
 			key("key"), integer("ttl"), str("serialized-value"), tok("REPLACE").opt(), tok("ABSTTL").opt(),
 			integer("seconds").after("IDLETIME").opt(), integer("frequency").after("FREQ").opt(),
@@ -131,6 +138,7 @@ var genericCommands = []*Command{
 		Name: "scan", Group: GroupGeneric, Since: "2.8.0", Complexity: "O(1) per call, O(n) in the number of keys for a full iteration",
 		Summary: "Go through the keys of the database, a part with each call.",
 		Arity:   -2, Flags: ReadOnly,
+		Tips: "nondeterministic_output request_policy:special",
 		Args: []Arg{
 			integer("cursor"), pattern("pattern").after("MATCH").opt(), integer("count").after("COUNT").opt(),
 			str("type").after("TYPE").opt(),
@@ -140,13 +148,15 @@ var genericCommands = []*Command{
 	{
 		Name: "touch", Group: GroupGeneric, Since: "3.2.1", Complexity: "O(n) in the number of keys",
 		Summary: "Count the keys that exist, and have them seen as just used.",
-		Arity:   -2, Flags: ReadOnly | Fast, Keys: keys("RO", 1, -1, 1),
+		Arity:   -2, Flags: ReadOnly | Fast | CountsUses, Keys: keys("RO", 1, -1, 1),
+		Tips: "request_policy:multi_shard response_policy:agg_sum",
 		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: touch,
 	},
 	{
 		Name: "ttl", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Return how many seconds a key has left to live.",
 		Arity:   2, Flags: ReadOnly | Fast, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{key("key")}, Reply: ReplyInteger, Handler: ttl,
 	},
 	{
@@ -159,12 +169,14 @@ var genericCommands = []*Command{
 		Name: "unlink", Group: GroupGeneric, Since: "4.0.0", Complexity: "O(n) in the number of keys",
 		Summary: "Delete keys and return how many there were; the same as DEL here.",
 		Arity:   -2, Flags: Write | Fast, Keys: keys("RM DELETE", 1, -1, 1),
+		Tips: "request_policy:multi_shard response_policy:agg_sum",
 		Args: []Arg{key("key").multi()}, Reply: ReplyInteger, Handler: unlink,
 	},
 	{
 		Name: "wait", Group: GroupGeneric, Since: "3.0.0", Complexity: "O(1)",
 		Summary: "Wait for replicas to have all writes so far, and return 0 when the time is over: headgate does not replicate.",
-		Arity:   3, Flags: NoScript,
+		Arity:   3, Flags: NoScript | NotKeyspace, Categories: acl.Connection,
+		Tips: "request_policy:all_shards response_policy:agg_min",
 		Args: []Arg{integer("numreplicas"), integer("timeout")}, Reply: ReplyInteger, Handler: wait,
 	},
 }

@@ -33,6 +33,7 @@ var hashCommands = []*Command{
 		Name: "hgetall", Group: GroupHash, Since: "2.0.0", Complexity: "O(n) in the number of fields",
 		Summary: "Return all fields of a hash with their values.",
 		Arity:   2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipUnordered,
 		Args: []Arg{key("key")}, Reply: ReplyMap, Handler: hgetAll,
 	},
 	{
@@ -51,6 +52,7 @@ var hashCommands = []*Command{
 		Name: "hkeys", Group: GroupHash, Since: "2.0.0", Complexity: "O(n) in the number of fields",
 		Summary: "List the names of a hash's fields.",
 		Arity:   2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipUnordered,
 		Args: []Arg{key("key")}, Reply: ReplyArray, Handler: hkeys,
 	},
 	{
@@ -75,6 +77,7 @@ var hashCommands = []*Command{
 		Name: "hrandfield", Group: GroupHash, Since: "6.2.0", Complexity: "O(n) in the number of fields returned",
 		Summary: "Return fields of a hash drawn at random: different ones, or with repeats for a negative count.",
 		Arity:   -2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips:  tipVaries,
 		Args:  []Arg{key("key"), block("options", integer("count"), tok("WITHVALUES").opt()).opt()},
 		Reply: ReplyBulk | ReplyArray | ReplyNull, Handler: hrandField,
 	},
@@ -82,6 +85,7 @@ var hashCommands = []*Command{
 		Name: "hscan", Group: GroupHash, Since: "2.8.0", Complexity: "O(1) per call, O(n) in the number of fields for a full iteration",
 		Summary: "Go through the fields of a hash with their values, a part with each call.",
 		Arity:   -3, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{
 			key("key"), integer("cursor"), pattern("pattern").after("MATCH").opt(), integer("count").after("COUNT").opt(),
 		},
@@ -109,6 +113,7 @@ var hashCommands = []*Command{
 		Name: "hvals", Group: GroupHash, Since: "2.0.0", Complexity: "O(n) in the number of fields",
 		Summary: "List the values of a hash's fields.",
 		Arity:   2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipUnordered,
 		Args: []Arg{key("key")}, Reply: ReplyArray, Handler: hvals,
 	},
 }

@@ -5,6 +5,7 @@ import (
 
 	"headgate/internal/ascii"
 	"headgate/internal/number"
+	"headgate/server/acl"
 	"headgate/server/config"
 	"headgate/store"
 )
@@ -13,7 +14,7 @@ import (
 var increxCommand = &Command{
 	Name: "increx", Group: GroupString, Since: "8.8.0", Complexity: "O(1)",
 	Summary: "Add to the number at a key if the sum stays within bounds, set its TTL with it, and return the number and what was added: with SATURATE no more than 64 bits hold, even if the number has moved further.",
-	Arity:   -2, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+	Arity:   -2, Flags: Write | DenyOOM | Fast | DecidesFirst, Categories: acl.Throttle, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
 	Args: []Arg{
 		key("key"), oneOf("increment", integer("integer").after("BYINT").fails(errNotInteger), double("float").after("BYFLOAT").fails(errNotFloat)).opt(),
 		str("lowerbound").after("LBOUND").opt().fails(errNotInteger), str("upperbound").after("UBOUND").opt().fails(errNotInteger), tok("SATURATE").opt(),

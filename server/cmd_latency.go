@@ -11,27 +11,32 @@ var latencyCommand = &Command{
 	Summary: "Look at how long commands take.",
 	Arity:   -2,
 	Sub: []*Command{
-		latencyQuery("doctor", 2, "Say in words which spikes of latency there were.", ReplyBulk|ReplyVerbatim, latencyDoctor),
-		latencyQuery("graph", 3, "Draw the spikes of an event.", ReplyBulk|ReplyVerbatim, latencyGraph, str("event")),
+		latencyQuery("doctor", latencySince, 2, "Say in words which spikes of latency there were.", ReplyBulk|ReplyVerbatim, latencyDoctor),
+		latencyQuery("graph", latencySince, 3, "Draw the spikes of an event.", ReplyBulk|ReplyVerbatim, latencyGraph, str("event")),
 		helpCommand("2.8.13"),
-		latencyQuery("histogram", -2, "Return how many calls of each command, or of those named, took how long.", ReplyMap, latencyHistogram,
+		latencyQuery("histogram", "7.0.0", -2, "Return how many calls of each command, or of those named, took how long.", ReplyMap, latencyHistogram,
 			str("command").multi().opt()),
-		latencyQuery("history", 3, "Return the spikes of an event: when, and how many milliseconds.", ReplyArray, latencyHistory, str("event")),
-		latencyQuery("latest", 2, "Return the last spike and the longest one of each event.", ReplyArray, latencyLatest),
-		latencyQuery("reset", -2, "Forget the spikes of all events, or of those named, and return of how many.", ReplyInteger, latencyReset,
-			str("event").multi().opt()),
+		latencyQuery("history", latencySince, 3, "Return the spikes of an event: when, and how many milliseconds.", ReplyArray, latencyHistory, str("event")),
+		latencyQuery("latest", latencySince, 2, "Return the last spike and the longest one of each event.", ReplyArray, latencyLatest),
+		{
+			Name: "reset", Since: latencySince, Complexity: "O(n) in the length of the reply",
+			Summary: "Forget the spikes of all events, or of those named, and return of how many.",
+			Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
+			Tips: tipAllNodes,
+			Args: []Arg{str("event").multi().opt()}, Reply: ReplyInteger, Handler: latencyReset,
+		},
 	},
 }
 
-func latencyQuery(name string, arity int, summary string, reply Reply, handler Handler, args ...Arg) *Command {
-	since := "2.8.13"
-	if name == "histogram" {
-		since = "7.0.0"
-	}
+// latencySince is the version that brought the family.
+const latencySince = "2.8.13"
+
+func latencyQuery(name, since string, arity int, summary string, reply Reply, handler Handler, args ...Arg) *Command {
 	return &Command{
 		Name: name, Since: since, Complexity: "O(n) in the length of the reply",
 		Summary: summary,
 		Arity:   arity, Flags: Admin | NoScript | Loading | Stale,
+		Tips: tipVaries + " request_policy:all_nodes response_policy:special",
 		Args: args, Reply: reply, Handler: handler,
 	}
 }

@@ -16,22 +16,26 @@ var memoryCommand = &Command{
 			Name: "doctor", Since: "4.0.0", Complexity: "O(1)",
 			Summary: "Say in words whether the server's use of memory looks healthy.",
 			Arity:   2, Reply: ReplyBulk | ReplyVerbatim, Handler: memoryDoctor,
+			Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
 		},
 		helpCommand("4.0.0"),
 		{
 			Name: "malloc-stats", Since: "4.0.0", Complexity: "O(n) in the blocks of the arena's books",
 			Summary: "Return figures of the arena and of the Go heap, for people.",
 			Arity:   2, Reply: ReplyBulk | ReplyVerbatim, Handler: memoryMallocStats,
+			Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
 		},
 		{
 			Name: "purge", Since: "4.0.0", Complexity: "O(n) in the size of the Go heap, in the background",
 			Summary: "Give memory that nothing uses back to the operating system.",
 			Arity:   2, Reply: ReplySimple, Handler: memoryPurge,
+			Tips: tipAllShards,
 		},
 		{
 			Name: "stats", Since: "4.0.0", Complexity: "O(n) in the number of connections",
 			Summary: "Return figures on the server's use of memory.",
 			Arity:   2, Reply: ReplyMap, Handler: memoryStats,
+			Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
 		},
 		{
 			Name: "usage", Since: "4.0.0", Complexity: "O(n) in the number of samples",

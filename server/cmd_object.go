@@ -29,6 +29,7 @@ func objectQuery(name, since, summary string, reply Reply, handler func(*Ctx, *s
 		Name: name, Since: since, Complexity: "O(1)",
 		Summary: summary,
 		Arity:   3, Flags: ReadOnly, Keys: keys("RO", 2, 2, 1),
+		Tips: tipVaries,
 		Args: []Arg{key("key")}, Reply: reply,
 		Handler: func(c *Ctx) {
 			e, ok := c.db.Look(c.key(2), c.now)

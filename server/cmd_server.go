@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"headgate/internal/number"
+	"headgate/server/acl"
 	"headgate/server/config"
 )
 
@@ -29,31 +30,36 @@ var serverCommands = []*Command{
 	{
 		Name: "dbsize", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Return the number of keys in the database.",
-		Arity:   1, Flags: ReadOnly | Fast, Reply: ReplyInteger, Handler: dbsize,
+		Arity:   1, Flags: ReadOnly | Fast, Categories: acl.Keyspace, Reply: ReplyInteger, Handler: dbsize,
+		Tips: "request_policy:all_shards response_policy:agg_sum",
 	},
 	debugCommand,
 	{
 		Name: "flushall", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of all databases",
 		Summary: "Delete all keys of all databases.",
-		Arity:   -1, Flags: Write,
+		Arity:   -1, Flags: Write, Categories: acl.Dangerous,
+		Tips: tipAllShards,
 		Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: flushAll,
 	},
 	{
 		Name: "flushdb", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of the database",
 		Summary: "Delete all keys of the database.",
-		Arity:   -1, Flags: Write,
+		Arity:   -1, Flags: Write, Categories: acl.Dangerous,
+		Tips: tipAllShards,
 		Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: flushDB,
 	},
 	{
 		Name: "info", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of commands used",
 		Summary: "Describe the server's state and count what it has done.",
-		Arity:   -1, Flags: Loading | Stale,
+		Arity:   -1, Flags: Loading | Stale, Categories: acl.Dangerous,
+		Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
 		Args: []Arg{str("section").multi().opt()}, Reply: ReplyBulk | ReplyVerbatim, Handler: info,
 	},
 	{
 		Name: "lastsave", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Return the Unix time, in seconds, at which a snapshot was last saved.",
-		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplyInteger, Handler: lastSave,
+		Arity:   1, Flags: Loading | Stale | Fast, Categories: acl.Admin | acl.Dangerous, Reply: ReplyInteger, Handler: lastSave,
+		Tips: tipVaries,
 	},
 	latencyCommand,
 	lolwutCommand,
@@ -68,7 +74,7 @@ var serverCommands = []*Command{
 	{
 		Name: "role", Group: GroupServer, Since: "2.8.12", Complexity: "O(1)",
 		Summary: "Return the replication role, which is that of a master without replicas.",
-		Arity:   1, Flags: NoScript | Loading | Stale | Fast, Reply: ReplyArray, Handler: role,
+		Arity:   1, Flags: NoScript | Loading | Stale | Fast, Categories: acl.Admin | acl.Dangerous, Reply: ReplyArray, Handler: role,
 	},
 	{
 		Name: "save", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys",
@@ -89,13 +95,14 @@ var serverCommands = []*Command{
 	{
 		Name: "swapdb", Group: GroupServer, Since: "4.0.0", Complexity: "O(n) in the number of keys that clients watch in the two",
 		Summary: "Exchange the keys of two databases.",
-		Arity:   3, Flags: Write | Fast,
+		Arity:   3, Flags: Write | Fast, Categories: acl.Dangerous,
 		Args: []Arg{integer("index1"), integer("index2")}, Reply: ReplySimple, Handler: swapDB,
 	},
 	{
 		Name: "time", Group: GroupServer, Since: "2.6.0", Complexity: "O(1)",
 		Summary: "Return the server's time: seconds since the Unix epoch, and microseconds.",
-		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplyArray, Handler: serverTime,
+		Arity:   1, Flags: Loading | Stale | Fast | TellsTime, Reply: ReplyArray, Handler: serverTime,
+		Tips: tipVaries,
 	},
 }
 

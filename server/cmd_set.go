@@ -26,6 +26,7 @@ var setCommands = []*Command{
 		Name: "sdiff", Group: GroupSet, Since: "1.0.0", Complexity: "O(n) in the number of members of all sets",
 		Summary: "Return the members of the first set that no other one has.",
 		Arity:   -2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, -1, 1),
+		Tips: tipUnordered,
 		Args: []Arg{key("key").multi()}, Reply: ReplySet, Handler: combineSets(difference),
 	},
 	{
@@ -38,6 +39,7 @@ var setCommands = []*Command{
 		Name: "sinter", Group: GroupSet, Since: "1.0.0", Complexity: "O(n * k) for n members of the smallest of k sets",
 		Summary: "Return the members that all of the sets have.",
 		Arity:   -2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, -1, 1),
+		Tips: tipUnordered,
 		Args: []Arg{key("key").multi()}, Reply: ReplySet, Handler: combineSets(intersection),
 	},
 	{
@@ -63,6 +65,7 @@ var setCommands = []*Command{
 		Name: "smembers", Group: GroupSet, Since: "1.0.0", Complexity: "O(n) in the number of members",
 		Summary: "Return all members of a set.",
 		Arity:   2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipUnordered,
 		Args: []Arg{key("key")}, Reply: ReplySet, Handler: smembers,
 	},
 	{
@@ -81,12 +84,14 @@ var setCommands = []*Command{
 		Name: "spop", Group: GroupSet, Since: "1.0.0", Complexity: "O(n) in the number of members removed",
 		Summary: "Remove a random member of a set, or several different ones, and return them.",
 		Arity:   -2, Flags: Write | Fast, Keys: keys("RW ACCESS DELETE", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{key("key"), integer("count").opt()}, Reply: ReplyBulk | ReplySet | ReplyNull, Handler: spop,
 	},
 	{
 		Name: "srandmember", Group: GroupSet, Since: "1.0.0", Complexity: "O(n) in the number of members returned",
 		Summary: "Return a random member of a set, or several: different ones, or with repeats if the count is negative.",
 		Arity:   -2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{key("key"), integer("count").opt()}, Reply: ReplyBulk | ReplyArray | ReplyNull, Handler: srandMember,
 	},
 	{
@@ -99,6 +104,7 @@ var setCommands = []*Command{
 		Name: "sscan", Group: GroupSet, Since: "2.8.0", Complexity: "O(1) per call, O(n) in the number of members for a full iteration",
 		Summary: "Go through the members of a set, a part with each call.",
 		Arity:   -3, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{
 			key("key"), integer("cursor"), pattern("pattern").after("MATCH").opt(), integer("count").after("COUNT").opt(),
 		},
@@ -108,6 +114,7 @@ var setCommands = []*Command{
 		Name: "sunion", Group: GroupSet, Since: "1.0.0", Complexity: "O(n) in the number of members of all sets",
 		Summary: "Return the members that any of the sets has.",
 		Arity:   -2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, -1, 1),
+		Tips: tipUnordered,
 		Args: []Arg{key("key").multi()}, Reply: ReplySet, Handler: combineSets(union),
 	},
 	{

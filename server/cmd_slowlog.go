@@ -16,6 +16,7 @@ var slowlogCommand = &Command{
 			Name: "get", Since: "2.2.12", Complexity: "O(n) in the number of entries",
 			Summary: "Return the newest entries of the slow log, 10 if no number is given, all for -1.",
 			Arity:   -2, Flags: Admin | Loading | Stale,
+			Tips: "request_policy:all_nodes nondeterministic_output",
 			Args: []Arg{integer("count").opt()}, Reply: ReplyArray, Handler: slowlogGet,
 		},
 		helpCommand("6.2.0"),
@@ -23,11 +24,13 @@ var slowlogCommand = &Command{
 			Name: "len", Since: "2.2.12", Complexity: "O(1)",
 			Summary: "Return the number of entries in the slow log.",
 			Arity:   2, Flags: Admin | Loading | Stale, Reply: ReplyInteger, Handler: slowlogLen,
+			Tips: "request_policy:all_nodes response_policy:agg_sum nondeterministic_output",
 		},
 		{
 			Name: "reset", Since: "2.2.12", Complexity: "O(n) in the number of entries",
 			Summary: "Empty the slow log.",
 			Arity:   2, Flags: Admin | Loading | Stale, Reply: ReplySimple, Handler: slowlogReset,
+			Tips: tipAllNodes,
 		},
 	},
 }

@@ -7,25 +7,29 @@ import (
 
 	"headgate/internal/ascii"
 	"headgate/internal/number"
+	"headgate/server/acl"
 	"headgate/server/config"
 	"headgate/store"
 )
 
 const errSortNumber = "ERR One or more scores can't be converted into double"
 
+// sortCategories are the types that can be sorted; and it may take long.
+const sortCategories = acl.List | acl.Set | acl.SortedSet | acl.Dangerous
+
 // sortCommands: lists, sets and sorted sets in another order.
 var sortCommands = []*Command{
 	{
 		Name: "sort", Group: GroupGeneric, Since: "1.0.0", Complexity: "O(n + m log m) for m elements returned of n",
 		Summary: "Return the elements of a list, set or sorted set in order, or keep them as a list at another key.",
-		Arity:   -2, Flags: Write | DenyOOM,
+		Arity:   -2, Flags: Write | DenyOOM | NotKeyspace, Categories: sortCategories,
 		Keys: append(sortKeys(), KeySpec{Access: "OW UPDATE", Begin: 1, Step: 1, Other: sortStoreKey}),
 		Args: append(sortArgs(), key("destination").after("STORE").opt()), Reply: ReplyArray | ReplyInteger, Handler: sortWrite,
 	},
 	{
 		Name: "sort_ro", Group: GroupGeneric, Since: "7.0.0", Complexity: "O(n + m log m) for m elements returned of n",
 		Summary: "Return the elements of a list, set or sorted set in order.",
-		Arity:   -2, Flags: ReadOnly, Keys: sortKeys(),
+		Arity:   -2, Flags: ReadOnly | NotKeyspace, Categories: sortCategories, Keys: sortKeys(),
 		Args: sortArgs(), Reply: ReplyArray, Handler: sortRO,
 	},
 }

@@ -39,6 +39,7 @@ var streamCommands = []*Command{
 		Name: "xadd", Group: GroupStream, Since: "5.0.0", Complexity: "O(1), and O(n) for n entries trimmed",
 		Summary: "Append an entry to a stream and return its ID, and trim the stream if asked to.",
 		Arity:   -5, Flags: Write | DenyOOM | Fast, Keys: keys("RW UPDATE", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{
 			key("key"), tok("NOMKSTREAM").opt(), streamTrimArg.opt(),
 			oneOf("id_or_auto", Arg{Name: "auto_id", Type: "pure-token", Token: "*"}, str("id")),
@@ -90,6 +91,7 @@ var streamCommands = []*Command{
 		Name: "xtrim", Group: GroupStream, Since: "5.0.0", Complexity: "O(n) for n entries removed, with a small constant",
 		Summary: "Remove the oldest entries of a stream, those beyond a length or before an ID, and return how many.",
 		Arity:   -4, Flags: Write, Keys: keys("RW DELETE", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{key("key"), streamTrimArg}, Reply: ReplyInteger, Handler: xtrim,
 	},
 }

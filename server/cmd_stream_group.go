@@ -43,6 +43,7 @@ var (
 		Name: "xautoclaim", Group: GroupStream, Since: "6.2.0", Complexity: "O(1) if count is small",
 		Summary: "Give pending entries that were idle for long to a consumer, and return them, a part with each call.",
 		Arity:   -6, Flags: Write | Fast, Keys: keys("RW DELETE", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{
 			key("key"), str("group"), str("consumer"), str("min_idle_time"), str("start"), streamCountArg, tok("JUSTID").opt(),
 		},
@@ -52,6 +53,7 @@ var (
 		Name: "xclaim", Group: GroupStream, Since: "5.0.0", Complexity: "O(log n) per ID for n pending entries",
 		Summary: "Give pending entries that were idle for long to a consumer, and return them.",
 		Arity:   -6, Flags: Write | Fast, Keys: keys("RW UPDATE", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{
 			key("key"), str("group"), str("consumer"), str("min_idle_time"), str("id").multi(), integer("ms").after("IDLE").opt(),
 			unixTime("unix_time_milliseconds").after("TIME").opt(), integer("count").after("RETRYCOUNT").opt(), tok("FORCE").opt(),
@@ -63,6 +65,7 @@ var (
 		Name: "xpending", Group: GroupStream, Since: "5.0.0", Complexity: "O(n) in the number of pending entries or consumers shown",
 		Summary: "Tell what a consumer group has handed out that is not acknowledged: a summary, or the entries in a range of IDs.",
 		Arity:   -3, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{
 			key("key"), str("group"),
 			block("filters", integer("min_idle_time").after("IDLE").opt(), str("start"), str("end"), integer("count"), str("consumer").opt()).opt(),

@@ -12,6 +12,7 @@ var xinfoCommand = &Command{
 			Name: "consumers", Since: "5.0.0", Complexity: "O(n) in the number of consumers",
 			Summary: "List a group's consumers, with how much each has pending and how long ago it was heard of.",
 			Arity:   4, Flags: ReadOnly, Keys: keys("RO ACCESS", 2, 2, 1),
+			Tips: tipVaries,
 			Args: []Arg{key("key"), str("groupname")}, Reply: ReplyArray, Handler: xinfoConsumers,
 		},
 		{

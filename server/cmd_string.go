@@ -84,18 +84,21 @@ var stringCommands = []*Command{
 		Name: "mget", Group: GroupString, Since: "1.0.0", Complexity: "O(n) in the number of keys",
 		Summary: "Return the strings at several keys, null for each that has none.",
 		Arity:   -2, Flags: ReadOnly | Fast, Keys: keys("RO ACCESS", 1, -1, 1),
+		Tips: "request_policy:multi_shard",
 		Args: []Arg{key("key").multi()}, Reply: ReplyArray, Handler: mget,
 	},
 	{
 		Name: "mset", Group: GroupString, Since: "1.0.1", Complexity: "O(n) in the number of keys",
 		Summary: "Set several keys to strings as one unit.",
 		Arity:   -3, Flags: Write | DenyOOM, Keys: keys("OW UPDATE", 1, -1, 2),
+		Tips: "request_policy:multi_shard response_policy:all_succeeded",
 		Args: []Arg{block("key_value", key("key"), str("value")).multi()}, Reply: ReplySimple, Handler: mset,
 	},
 	{
 		Name: "msetnx", Group: GroupString, Since: "1.0.1", Complexity: "O(n) in the number of keys",
 		Summary: "Set several keys to strings as one unit, unless one of them exists.",
 		Arity:   -3, Flags: Write | DenyOOM, Keys: keys("OW INSERT", 1, -1, 2),
+		Tips: "request_policy:multi_shard response_policy:agg_min",
 		Args: []Arg{block("key_value", key("key"), str("value")).multi()}, Reply: ReplyInteger, Handler: msetNX,
 	},
 	{

@@ -131,6 +131,7 @@ var zsetCommands = []*Command{
 		Name: "zrandmember", Group: GroupSortedSet, Since: "6.2.0", Complexity: "O(m log n) for m members returned of n",
 		Summary: "Return members drawn at random: different ones, or with repeats for a negative count.",
 		Arity:   -2, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips:  tipVaries,
 		Args:  []Arg{key("key"), block("options", integer("count"), tok("WITHSCORES").opt()).opt()},
 		Reply: ReplyBulk | ReplyArray | ReplyNull, Handler: zrandMember,
 	},
@@ -231,6 +232,7 @@ var zsetCommands = []*Command{
 		Name: "zscan", Group: GroupSortedSet, Since: "2.8.0", Complexity: "O(1) per call, O(n) in the number of members for a full iteration",
 		Summary: "Go through the members of a sorted set with their scores, a part with each call.",
 		Arity:   -3, Flags: ReadOnly, Keys: keys("RO ACCESS", 1, 1, 1),
+		Tips: tipVaries,
 		Args: []Arg{
 			key("key"), integer("cursor"), pattern("pattern").after("MATCH").opt(), integer("count").after("COUNT").opt(),
 		},

@@ -12,22 +12,27 @@ import (
 )
 
 // Command declares one command. Everything that is said about a command anywhere (the COMMAND family, arity errors, key
-// extraction, admission to transactions and to unauthenticated clients, INFO commandstats, docs/commands.md, the tests'
-// coverage) derives from this one declaration.
+// extraction, rights, admission to transactions and to unauthenticated clients, what the slow log and MONITOR hide, INFO
+// commandstats, docs/commands.md, the tests' coverage) derives from this one declaration; nothing decides by a command's name.
 type Command struct {
-	Name       string     // lower case; a sub-command's own name, without its container's
-	Group      Group      // the data type or subject, as in Redis's documentation
-	Since      string     // Redis version that brought it; "headgate" for those that Redis has not
-	Complexity string     // in big-O, in terms of what the arguments name
-	Summary    string     // one sentence
-	Arity      int        // number of arguments, the name included; negative: at least
-	Flags      Flags      // how the dispatcher admits it
-	Keys       []KeySpec  // where its keys stand
-	Args       []Arg      // its syntax
-	Reply      Reply      // the reply types it can answer with
-	Errors     []string   // of limiters: its errors besides those for single arguments, in the order of the checks
-	Handler    Handler    // nil exactly for containers
-	Sub        []*Command // a container's sub-commands
+	Name       string         // lower case; a sub-command's own name, without its container's
+	Group      Group          // the data type or subject, as in Redis's documentation
+	Since      string         // Redis version that brought it; "headgate" for those that Redis has not
+	Complexity string         // in big-O, in terms of what the arguments name
+	Summary    string         // one sentence
+	Arity      int            // number of arguments, the name included; negative: at least
+	Flags      Flags          // how the dispatcher admits it
+	Categories acl.Categories // the ACL categories that neither its flags nor its group imply; its sub-commands are in them, too
+	Tips       string         // what COMMAND INFO tells clients of clusters
+	Keys       []KeySpec      // where its keys stand
+	Channels   ChannelSpec    // where its channels stand
+	Args       []Arg          // its syntax
+	Secret     Secret         // which of its arguments are shown to nobody; nil: none
+	Runs       Program        // what it runs that a client has written
+	Reply      Reply          // the reply types it can answer with
+	Errors     []string       // of limiters: its errors besides those for single arguments, in the order of the checks
+	Handler    Handler        // nil exactly for containers
+	Sub        []*Command     // a container's sub-commands
 
 	id       int // index into Server.stats
 	parent   *Command
@@ -35,7 +40,6 @@ type Command struct {
 	upper    string // the name that clients call it by, in upper case, for comparing
 	renamed  bool   // that is not its own name
 	gone     bool   // rename-command has taken it away
-	tips     []string
 
 	arityError string // the error for a wrong number of arguments
 	firstKey   int    // argument index of the first key when fixed, else 0
@@ -43,6 +47,53 @@ type Command struct {
 
 // Handler runs one command: it sends exactly one reply.
 type Handler func(c *Ctx)
+
+// Secret reports whether args[i] of a command line is shown to nobody, neither by the slow log nor by MONITOR.
+type Secret func(c *Ctx, args [][]byte, i int) bool
+
+// secretFrom hides all arguments from an index on.
+func secretFrom(first int) Secret {
+	return func(_ *Ctx, _ [][]byte, i int) bool { return i >= first }
+}
+
+// secretWords are those that an argument's name has if it is one to hide.
+var secretWords = []string{"password", "passwd", "passphrase", "pass", "secret", "token", "credential", "credentials"}
+
+// takeSecrets reports whether an argument, or one within another, is one to hide by its name.
+func takeSecrets(args []Arg) bool {
+	return slices.ContainsFunc(args, func(a Arg) bool { return a.isSecret() || takeSecrets(a.Args) })
+}
+
+// isSecret reports whether a password or the like stands there, as the argument's name has it.
+func (a Arg) isSecret() bool {
+	words := strings.FieldsFunc(strings.ToLower(a.Name), func(r rune) bool { return r < 'a' || r > 'z' })
+	return len(a.Args) == 0 && a.Type != "pure-token" && slices.ContainsFunc(words, func(word string) bool { return slices.Contains(secretWords, word) })
+}
+
+// Program is what a command runs that a client has written.
+type Program uint8
+
+// The programs, by what the first argument says of them.
+const (
+	NoProgram    Program = iota
+	ScriptText           // a script's text
+	ScriptSHA            // the SHA-1 of a script that the server knows
+	FunctionName         // the name of a loaded library's function
+)
+
+// Tips that several commands give to clients of clusters, under Redis's names.
+const (
+	tipVaries    = "nondeterministic_output"
+	tipUnordered = "nondeterministic_output_order"
+	tipAllShards = "request_policy:all_shards response_policy:all_succeeded"
+	tipAllNodes  = "request_policy:all_nodes response_policy:all_succeeded"
+)
+
+// tipped gives a declaration that a function has made its tips.
+func (c *Command) tipped(tips string) *Command {
+	c.Tips = tips
+	return c
+}
 
 // Group is the subject that a command belongs to.
 type Group string
@@ -67,7 +118,7 @@ const (
 )
 
 // Flags say how the dispatcher treats a command.
-type Flags uint32
+type Flags uint64
 
 // The flags, under Redis's names.
 const (
@@ -93,6 +144,14 @@ const (
 	Sampled                           // timed by sampling like the fast ones, though Redis does not call it fast (not shown)
 	DecidesFirst                      // writes or not as it decides: admitted while nothing can be written, it asks by itself (not shown)
 	MovableKeys                       // some keys have no fixed place; derived from Keys
+	NotKeyspace                       // of the generic group, but not in the ACL category that goes with it (not shown)
+	ForSubscribers                    // allowed to a client that takes all replies but a few for messages (not shown)
+	EndsMulti                         // let through in a transaction though memory is full: nothing is queued after it (not shown)
+	RunsQueue                         // does what its client has queued, which decides how it is admitted (not shown)
+	HealthCheck                       // refused like a write while data cannot be kept, since health checks use it (not shown)
+	CountsUses                        // counts as a use of its keys even for a client that has chosen NO-TOUCH (not shown)
+	KeepsCaching                      // what CLIENT CACHING has said holds for the command behind it, too (not shown)
+	TellsTime                         // sees the time move on while a script runs (not shown)
 )
 
 var flagNames = []struct {
@@ -123,45 +182,34 @@ func (c *Command) categories() (all acl.Categories) {
 		return acl.Slow
 	}
 	f := c.Flags
-	admin := f&Admin != 0 || c.isNamed("role", "lastsave")
-	sorts := c.isNamed("sort", "sort_ro")
+	admin := f&Admin != 0
+	all = c.Categories
 	add := func(when bool, category acl.Categories) {
 		if when {
 			all |= category
 		}
 	}
-	add((c.Group == GroupGeneric && !c.isNamed("wait", "sort", "sort_ro")) || (c.Group == GroupServer && f&Write != 0) || c.isNamed("dbsize"), acl.Keyspace)
+	add((c.Group == GroupGeneric && f&NotKeyspace == 0) || (c.Group == GroupServer && f&Write != 0), acl.Keyspace)
 	add(f&ReadOnly != 0 && c.Group != GroupScripting, acl.Read)
 	add(f&Write != 0, acl.Write)
-	add(c.Group == GroupSortedSet || sorts, acl.SortedSet)
-	add(c.Group == GroupList || sorts, acl.List)
-	add(c.Group == GroupSet || sorts, acl.Set)
+	add(c.Group == GroupSortedSet, acl.SortedSet)
+	add(c.Group == GroupList, acl.List)
+	add(c.Group == GroupSet, acl.Set)
 	add(c.Group == GroupHash, acl.Hash)
 	add(c.Group == GroupString, acl.String)
 	add(c.Group == GroupBitmap, acl.Bitmap)
 	add(c.Group == GroupHyperLogLog, acl.HyperLogLog)
 	add(c.Group == GroupStream, acl.Stream)
 	add(f&PubSub != 0, acl.PubSub)
-	add(admin, acl.Admin)
+	add(admin, acl.Admin|acl.Dangerous)
 	add(f&Fast != 0, acl.Fast)
 	add(f&Fast == 0, acl.Slow)
 	add(f&Blocking != 0, acl.Blocking)
-	add(admin || sorts || c.isNamed("restore", "keys", "flushall", "flushdb", "info", "swapdb"), acl.Dangerous)
-	add(c.Group == GroupConnection || c.isNamed("command", "wait"), acl.Connection)
+	add(c.Group == GroupConnection, acl.Connection)
 	add(c.Group == GroupTransactions, acl.Transaction)
 	add(c.Group == GroupScripting, acl.Scripting)
-	add(c.Group == GroupThrottle && !admin || c.isNamed("increx"), acl.Throttle)
+	add(c.Group == GroupThrottle && !admin, acl.Throttle)
 	return all
-}
-
-// isNamed reports whether the command, or the container that it belongs to, has one of the names. It tells the few commands
-// whose categories neither flags nor group imply.
-func (c *Command) isNamed(names ...string) bool {
-	name := c.Name
-	if c.parent != nil {
-		name = c.parent.Name
-	}
-	return slices.Contains(names, name)
 }
 
 // KeySpec says where keys stand among a command's arguments.
@@ -241,6 +289,28 @@ func (k KeySpec) find(indexes []int, args [][]byte) []int {
 		indexes = append(indexes, i)
 	}
 	return indexes
+}
+
+// ChannelSpec says where the channels stand that a command asks for the right to. Subscriptions end without any.
+type ChannelSpec struct {
+	First   int  // argument index of the first channel; 0: there are none
+	Rest    bool // all arguments behind it are channels, too
+	Pattern bool // they are patterns of channels
+}
+
+// find appends the channels of a command line with so many arguments.
+func (s ChannelSpec) find(list []acl.Channel, args int) []acl.Channel {
+	if s.First == 0 {
+		return list
+	}
+	end := s.First + 1
+	if s.Rest {
+		end = args
+	}
+	for i := s.First; i < min(end, args); i++ {
+		list = append(list, acl.Channel{Arg: i, Pattern: s.Pattern})
+	}
+	return list
 }
 
 // movable reports whether the keys' places depend on the arguments.
@@ -420,13 +490,6 @@ func newRegistry(groups ...[]*Command) *registry {
 			r.top = append(r.top, cmd)
 		}
 	}
-	for _, line := range commandTips {
-		for name := range strings.FieldsSeq(line.commands) {
-			if cmd := r.byFullName([]byte(name)); cmd != nil { // a group may be left out, as in tests
-				cmd.tips = strings.Fields(line.tips)
-			}
-		}
-	}
 	slices.SortFunc(r.top, func(a, b *Command) int { return strings.Compare(a.Name, b.Name) })
 	return r
 }
@@ -446,6 +509,7 @@ func (r *registry) register(cmd, parent *Command) {
 	if parent != nil {
 		cmd.fullName = parent.Name + "|" + cmd.Name
 		cmd.Group = parent.Group
+		cmd.Categories |= parent.Categories
 	}
 	cmd.arityError = fmt.Sprintf("ERR wrong number of arguments for '%s' command", cmd.fullName)
 	cmd.check()
@@ -482,6 +546,10 @@ func (c *Command) check() {
 		fail("reply missing")
 	case c.Flags&Write != 0 && c.Flags&ReadOnly != 0:
 		fail("both write and readonly")
+	case c.Secret == nil && takeSecrets(c.Args):
+		fail("takes a secret and does not hide it: Secret is missing")
+	case c.Channels.First > 0 && c.Flags&PubSub == 0:
+		fail("channels without the flag PubSub")
 	}
 	for i, k := range c.Keys {
 		more := i > 0 && k.Last < 0 // keys behind others, of which there may be none

@@ -36,7 +36,7 @@ func (c *Ctx) refused(before int) {
 	if c.reply.Over() {
 		return // nothing that is answered is sent any more
 	}
-	if c.cmd != nil && c.cmd.Name == "exec" {
+	if c.cmd != nil && c.cmd.Flags&RunsQueue != 0 {
 		c.srv.endTransaction(c.client)
 		why := strings.TrimSpace(strings.TrimPrefix(string(c.reply.Bytes()[before+1:]), "ERR "))
 		c.reply.Truncate(before)
@@ -120,10 +120,11 @@ func (c *Ctx) mayWriteNow() bool {
 	return true
 }
 
-// wantsDisk reports whether the command is refused while data cannot be kept: those that write, and PING, since health checks
-// use it.
+// wantsDisk reports whether the command is refused while data cannot be kept: those that write, or have what is queued write, and those
+// that health checks use.
 func (c *Ctx) wantsDisk() bool {
-	return c.cmd.wantsDisk() || c.cmd.Name == "ping" || c.cmd.Name == "exec" && c.client.multi != nil && c.client.multi.wantsDisk
+	flags := c.cmd.Flags
+	return c.cmd.wantsDisk() || flags&HealthCheck != 0 || flags&RunsQueue != 0 && c.client.multi != nil && c.client.multi.wantsDisk
 }
 
 func (c *Command) wantsDisk() bool { return c.Flags&(Write|DecidesFirst) == Write }
@@ -139,21 +140,12 @@ const errConfined = "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / R
 // limitation returns the error with which the command is refused to a client that subscribes or monitors, or nothing.
 func (c *Ctx) limitation() string {
 	switch {
-	case c.client.confined() && !c.cmd.servesSubscribers():
+	case c.client.confined() && c.cmd.Flags&ForSubscribers == 0:
 		return "ERR Can't execute '" + c.cmd.fullName + errConfined
 	case c.client.monitors && c.cmd.Flags&(Write|ReadOnly|MayReplicate) != 0:
 		return errMonitorKeys
 	}
 	return ""
-}
-
-// servesSubscribers reports whether a command may be run by a client that takes all replies but a few for messages.
-func (c *Command) servesSubscribers() bool {
-	switch c.fullName {
-	case "ping", "quit", "reset", "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe":
-		return true
-	}
-	return false
 }
 
 // call runs the command, with what goes with that for those who have asked to know more.

@@ -168,10 +168,10 @@ func (c *Ctx) lacksMemory() bool {
 	if !m.short {
 		return false
 	}
-	if c.cmd.Name == "exec" {
+	if c.cmd.Flags&RunsQueue != 0 {
 		return c.client.multi != nil && c.client.multi.grows
 	}
-	return c.needsMemory() || c.client.multi != nil && !c.cmd.endsMulti() && !c.mayBeQueued()
+	return c.needsMemory() || c.client.multi != nil && c.cmd.Flags&EndsMulti == 0 && !c.mayBeQueued()
 }
 
 // queuedWithoutRoom is how many bytes of limiters' calls a transaction may queue while no memory is left.
@@ -194,15 +194,6 @@ func (c *Command) wantsMemory() bool { return c.Flags&DenyOOM != 0 && !c.asksFor
 // asksForRoom reports whether a command is a limiter, which is let through without memory: most calls change in place what is there, and
 // those that need more find out when they have decided. See Ctx.refuseState.
 func (c *Command) asksForRoom() bool { return c.Flags&DecidesFirst != 0 && c.Group == GroupThrottle }
-
-// endsMulti reports whether a command is let through in a transaction even if there is no memory: it queues nothing.
-func (c *Command) endsMulti() bool {
-	switch c.Name {
-	case "discard", "exec", "quit", "reset":
-		return true
-	}
-	return false
-}
 
 // makeRoom has keys go while more memory is in use than maxmemory, for as long as maxmemory-eviction-tenacity allows at a time. It
 // returns false if there are none left that may go. Keys past their time go first.

@@ -151,6 +151,21 @@ func TestEvictionIsTold(t *testing.T) {
 	require.Equal(t, "nil", w.call("EXEC"))
 }
 
+// TestOnlyResetItselfIsLetThrough: RESET ends a transaction and so needs no memory, but sub-commands of that name are queued in it.
+func TestOnlyResetItselfIsLetThrough(t *testing.T) {
+	w := newClockClient(t)
+	w.setShort(true)
+	for _, line := range []string{"SLOWLOG RESET", "LATENCY RESET", "CLUSTER RESET", "SCRIPT KILL"} {
+		require.Equal(t, "OK", w.call("MULTI"))
+		require.Equal(t, wireOOM, w.call(line), line)
+		require.Contains(t, w.call("EXEC"), "EXECABORT")
+	}
+	for line, reply := range map[string]string{"DISCARD": "OK", "EXEC": "[]", "RESET": "RESET"} {
+		require.Equal(t, "OK", w.call("MULTI"))
+		require.Equal(t, reply, w.call(line), line)
+	}
+}
+
 // TestPoliciesStay keeps the hash of policies, which has no TTL and is the server's own.
 func TestPoliciesStay(t *testing.T) {
 	w := newFullClient(t, "allkeys-random")

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"headgate/internal/ascii"
 	"headgate/persistence"
 	"headgate/persistence/aof"
 	"headgate/server/netpoll"
@@ -345,7 +344,7 @@ func (r *replay) gather(in *aof.Reader) (more bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		if note != nil || args == nil || ascii.EqualFold(args[0], "MULTI") || ascii.EqualFold(args[0], "EXEC") {
+		if note != nil || args == nil || aof.IsBracket(args) {
 			continue // what is loaded is whole units, and nobody sees the middle of one
 		}
 		w.args = args

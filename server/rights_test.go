@@ -62,6 +62,15 @@ func TestXReadGroupReadsNoKeyWithoutTheRight(t *testing.T) {
 	}
 }
 
+// TestACLCheckOfALineWithoutItsChannel: what a script asks about is judged before anything has looked at the number of arguments.
+func TestACLCheckOfALineWithoutItsChannel(t *testing.T) {
+	_, user := asUser(t, "+@all", "~*", "resetchannels", "&ch")
+	for _, name := range []string{"PUBLISH", "SPUBLISH", "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"} {
+		require.Equal(t, ":1\r\n", user.ask("EVAL", "return redis.acl_check_cmd(ARGV[1])", "0", name), name)
+		require.Equal(t, "$-1\r\n", user.ask("EVAL", "return redis.acl_check_cmd(ARGV[1], 'other')", "0", name), name)
+	}
+}
+
 // mineTime is long past: a key that had to be gone by then is removed by whoever looks for it, so that each look at it shows.
 const mineTime = 1
 

@@ -17,7 +17,6 @@ import (
 type scripts struct {
 	srv    *Server
 	engine *script.Engine
-	time   *Command    // TIME, which moves on while a script runs
 	last   *Command    // what was called last: loops call the same command again
 	reply  resp.Writer // of the command that the script has called
 	tick   uint32      // counts calls, to choose the timed ones
@@ -63,7 +62,7 @@ const keptCallReply = 64 << 10
 const redisVersionNumber = 0x00070204
 
 func newScripts(s *Server) *scripts {
-	h := &scripts{srv: s, time: s.commands.lookup([]byte("TIME"))}
+	h := &scripts{srv: s}
 	h.reply.SetLimit(script.MaxHeapBytes)
 	h.engine = script.New(h, script.Options{OnSlice: h.onSlice, Version: RedisVersion, VersionNum: redisVersionNumber})
 	return h
@@ -86,17 +85,14 @@ func (p program) declares() (flags script.Flags, ok bool) {
 // declared returns the flags of what a command is going to run; ok is false if it runs no script, one that declares nothing, or one
 // that is not known.
 func (h *scripts) declared(cmd *Command, args [][]byte) (flags script.Flags, ok bool) {
-	if cmd.Group != GroupScripting {
-		return 0, false
-	}
-	switch cmd.Name {
-	case "eval", "eval_ro":
+	switch cmd.Runs {
+	case ScriptText:
 		return script.Declared(args[1])
-	case "evalsha", "evalsha_ro":
+	case ScriptSHA:
 		if s := h.engine.Get(args[1]); s != nil {
 			return program{script: s}.declares()
 		}
-	case "fcall", "fcall_ro":
+	case FunctionName:
 		if f := h.engine.Function(string(args[1])); f != nil {
 			return program{function: f}.declares()
 		}
@@ -220,7 +216,7 @@ func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
 	}
 	h.wrote = h.wrote || cmd.Flags&Write != 0 && !cmd.asksForRoom()
 	frozen, dirty := c.nowNs, h.srv.keys.Dirty()
-	if cmd == h.time {
+	if cmd.Flags&TellsTime != 0 {
 		c.nowNs = h.srv.clock.Read()
 	}
 	h.tick++

@@ -87,25 +87,13 @@ var redactedWord = []byte("(redacted)")
 
 // redacted returns a command line with its secrets taken out: a copy if it has any.
 func (c *Ctx) redacted(cmd *Command, args [][]byte) [][]byte {
-	var secret func(i int) bool
-	switch cmd.fullName {
-	case "auth":
-		secret = func(i int) bool { return i > 0 }
-	case "hello": // even where AUTH is another word's value: what follows it may have been meant as a password
-		secret = func(i int) bool { return isWord(args, i-1, "AUTH") || isWord(args, i-2, "AUTH") }
-	case "config|set":
-		secret = func(i int) bool { return i > 2 && c.srv.config.IsSecret(string(args[i-1])) }
-	case "acl|setuser", "acl|deluser", "acl|getuser":
-		secret = func(i int) bool { return i > 1 }
-	case "acl|dryrun":
-		secret = func(i int) bool { return i > 3 }
-	default:
+	if cmd.Secret == nil {
 		return args
 	}
 	shown := make([][]byte, len(args))
 	for i := range args {
 		shown[i] = args[i]
-		if secret(i) {
+		if cmd.Secret(c, args, i) {
 			shown[i] = redactedWord
 		}
 	}

@@ -148,15 +148,21 @@ func flawOf(err error) (flaw *Flaw, other error) {
 	return nil, err
 }
 
+// The commands between which a unit of several stands.
+const (
+	beginsUnit = "MULTI"
+	endsUnit   = "EXEC"
+)
+
 // command takes note of one whose bytes are raw.
 func (s *scan) command(begin int64, raw []byte) *Flaw {
 	switch name := s.args[0]; {
-	case isWord(name, "MULTI"):
+	case isWord(name, beginsUnit):
 		if s.inMulti {
 			return &Flaw{Offset: begin, Why: whyNesting}
 		}
 		s.inMulti, s.multiAt = true, begin
-	case isWord(name, "EXEC"):
+	case isWord(name, endsUnit):
 		if !s.inMulti {
 			return &Flaw{Offset: begin, Why: whyNesting}
 		}
@@ -177,6 +183,11 @@ func (s *scan) pass(begin int64, raw []byte) {
 		s.whole = s.now
 		s.whole.offset = begin + int64(len(raw))
 	}
+}
+
+// IsBracket reports whether a command of the log does nothing but begin or end a unit of several.
+func IsBracket(command [][]byte) bool {
+	return isWord(command[0], beginsUnit) || isWord(command[0], endsUnit)
 }
 
 // isWord reports whether b is a word, in any case.
