@@ -5,45 +5,20 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"headgate/internal/reference"
 )
 
 // startRedis runs the real redis-server, which is the reference for this
-// package, on a Unix socket of its own for the duration of the test.
-func startRedis(t *testing.T) redis.Conn {
+// package.
+func startRedis(t *testing.T) *reference.Server {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	require.NoError(t, err, "this test compares with the real redis-server: install Debian's package redis-server")
-	dir, err := os.MkdirTemp("", "headgate") // short enough for a socket's path
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "s")
-	server := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir, "--zset-max-listpack-entries", "0")
-	require.NoError(t, server.Start())
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	const attempts = 1000
-	for range attempts {
-		var conn redis.Conn
-		if conn, err = redis.Dial("unix", socket); err == nil {
-			t.Cleanup(func() { _ = conn.Close() })
-			return conn
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	require.NoError(t, err, "redis-server does not come up")
-	return nil
+	return reference.Start(t, "--zset-max-listpack-entries", "0")
 }
 
 var seedFlag = flag.Uint64("seed", 0, "seed of the random tests; 0 chooses one")
@@ -96,16 +71,13 @@ func randomNumber(rng *rand.Rand) string {
 // TestAgainstRedisLongDouble compares parsing, addition and formatting with
 // INCRBYFLOAT.
 func TestAgainstRedisLongDouble(t *testing.T) {
-	conn := startRedis(t)
+	redis := startRedis(t)
 	rng := newRand(t)
 	for range 4000 {
 		value, increment := randomNumber(rng), randomNumber(rng)
-		require.NoError(t, conn.Send("SET", "k", value))
-		require.NoError(t, conn.Send("INCRBYFLOAT", "k", increment))
-		require.NoError(t, conn.Flush())
-		_, err := conn.Receive()
+		_, err := redis.Do("SET", "k", value)
 		require.NoError(t, err)
-		want, err := redis.String(conn.Receive())
+		want, err := redis.Text("INCRBYFLOAT", "k", increment)
 		if err != nil {
 			want = err.Error()
 		}
@@ -130,10 +102,10 @@ func increased(value, increment string) string {
 // TestAgainstRedisDouble compares ParseScore and FormatDouble with ZADD and
 // ZSCORE, and ParseScoreBound with ZCOUNT.
 func TestAgainstRedisDouble(t *testing.T) {
-	conn := startRedis(t)
+	redis := startRedis(t)
 	rng := newRand(t)
-	ask := func(args ...any) (string, error) {
-		return redis.String(conn.Do("EVAL", append([]any{"return tostring(redis.call(unpack(ARGV)))", 0}, args...)...))
+	ask := func(args ...string) (string, error) {
+		return redis.Text(append([]string{"EVAL", "return tostring(redis.call(unpack(ARGV)))", "0"}, args...)...)
 	}
 	for range 4000 {
 		text := randomNumber(rng)
@@ -173,7 +145,7 @@ func TestAgainstRedisDouble(t *testing.T) {
 // TestAgainstRedisMemory compares ParseMemory with what CONFIG SET makes of a
 // size, and FormatMemoryHuman with what INFO makes of it.
 func TestAgainstRedisMemory(t *testing.T) {
-	conn := startRedis(t)
+	redis := startRedis(t)
 	rng := newRand(t)
 	for range 1000 {
 		text := randomNumber(rng)
@@ -183,7 +155,7 @@ func TestAgainstRedisMemory(t *testing.T) {
 		units := []string{"", "", "b", "k", "kb", "KB", "m", "mB", "g", "GB", "t", "bk", " kb"}
 		text += units[rng.IntN(len(units))]
 		size, ok := ParseMemory(text)
-		_, err := conn.Do("CONFIG", "SET", "maxmemory", text)
+		_, err := redis.Do("CONFIG", "SET", "maxmemory", text)
 		if err == nil && !ok {
 			continue // Redis lets sizes above 64 bits wrap around
 		}
@@ -191,10 +163,10 @@ func TestAgainstRedisMemory(t *testing.T) {
 		if !ok {
 			continue
 		}
-		got, err := redis.StringMap(conn.Do("CONFIG", "GET", "maxmemory"))
+		got, err := redis.Map("CONFIG", "GET", "maxmemory")
 		require.NoError(t, err)
 		require.Equal(t, got["maxmemory"], fmt.Sprint(size), "%q", text)
-		info, err := redis.String(conn.Do("INFO", "memory"))
+		info, err := redis.Text("INFO", "memory")
 		require.NoError(t, err)
 		_, human, found := strings.Cut(info, "maxmemory_human:")
 		require.True(t, found)

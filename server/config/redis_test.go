@@ -2,48 +2,29 @@ package config
 
 import (
 	"maps"
-	"net"
-	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
+
+	"headgate/internal/reference"
 )
 
 // redisDirectives are the values that both servers start with, so that their answers can be compared.
 var redisDirectives = []string{
-	"--bind", "127.0.0.1", "--save", "", "--enable-protected-configs", "local", "--unixsocketperm", "0700",
+	"--bind", "127.0.0.1", "--enable-protected-configs", "local", "--unixsocketperm", "0700",
 	"--client-output-buffer-limit", "normal", "64mb", "16mb", "30",
 }
 
-// startRedis runs the reference server on a free port, and returns the flags it was given. The test fails where it is not installed.
-func startRedis(t *testing.T) (conn redis.Conn, flags []string) {
+// startRedis runs the reference server.
+func startRedis(t *testing.T) *reference.Server {
 	t.Helper()
-	binary, err := exec.LookPath("redis-server")
-	require.NoError(t, err, "redis-server is missing: make deps installs it")
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := ln.Addr().(*net.TCPAddr)
-	require.NoError(t, ln.Close())
-	flags = append([]string{"--port", strconv.Itoa(address.Port), "--dir", t.TempDir()}, redisDirectives...)
-	cmd := exec.Command(binary, flags...)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	require.Eventually(t, func() bool {
-		conn, err = redis.Dial("tcp", address.String(), redis.DialReadTimeout(10*time.Second))
-		return err == nil
-	}, 20*time.Second, 10*time.Millisecond, "redis-server does not answer")
-	t.Cleanup(func() { _ = conn.Close() })
-	info, err := redis.String(conn.Do("INFO", "server"))
+	redis := reference.Start(t, redisDirectives...)
+	info, err := redis.Text("INFO", "server")
 	require.NoError(t, err)
 	require.Contains(t, info, "redis_version:7.0.", "the reference is redis-server 7.0")
-	return conn, flags
+	return redis
 }
 
 // different are directives that have another range, default or mutability here, each for the reason given.
@@ -75,18 +56,14 @@ var differentialValues = []string{
 // peers are redis-server and us with the same directives.
 type peers struct {
 	*testing.T
-	conn redis.Conn
-	live *Live
+	redis *reference.Server
+	live  *Live
 }
 
 // same requires the same answer to CONFIG GET. Of what a pattern finds, the directives that only one side has do not count.
 func (p peers) same(patterns ...string) {
 	p.Helper()
-	args := []any{"GET"}
-	for _, pattern := range patterns {
-		args = append(args, pattern)
-	}
-	theirs, err := redis.StringMap(p.conn.Do("CONFIG", args...))
+	theirs, err := p.redis.Map(append([]string{"CONFIG", "GET"}, patterns...)...)
 	require.NoError(p, err)
 	ours := map[string]string{}
 	for _, pair := range p.live.Match(patterns) {
@@ -103,29 +80,29 @@ func (p peers) same(patterns ...string) {
 // set requires the same answer to CONFIG SET.
 func (p peers) set(pairs ...Pair) {
 	p.Helper()
-	args := []any{"SET"}
+	args := []string{"CONFIG", "SET"}
 	for _, pair := range pairs {
 		args = append(args, pair.Name, pair.Value)
 	}
-	_, theirs := p.conn.Do("CONFIG", args...)
+	_, theirs := p.redis.Do(args...)
 	ours := p.live.Set(pairs, true)
 	if theirs == nil {
 		require.NoError(p, ours, "CONFIG SET %q", pairs)
 		return
 	}
-	require.IsType(p, redis.Error(""), theirs, "CONFIG SET %q", pairs)
+	require.IsType(p, reference.Error(""), theirs, "CONFIG SET %q", pairs)
 	require.EqualError(p, ours, theirs.Error(), "CONFIG SET %q", pairs)
 }
 
 // TestAgainstRedis has redis-server and us answer the same CONFIG SET and CONFIG GET for every directive that both know.
 func TestAgainstRedis(t *testing.T) {
-	conn, flags := startRedis(t)
-	live, _, err := Load(flags, nil, OSHost())
+	redis := startRedis(t)
+	live, _, err := Load(redis.Flags, nil, OSHost())
 	require.NoError(t, err)
-	p := peers{t, conn, live}
+	p := peers{t, redis, live}
 	for _, d := range directives {
 		for _, name := range d.names() {
-			theirs, err := redis.Strings(conn.Do("CONFIG", "GET", name))
+			theirs, err := redis.Do("CONFIG", "GET", name)
 			require.NoError(t, err)
 			if len(theirs) > 0 && different[d.Name] == "" {
 				p.same(name)

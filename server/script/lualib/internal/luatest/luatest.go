@@ -7,19 +7,15 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/gomodule/redigo/redis"
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"headgate/internal/reference"
 	"headgate/server/script/limits"
 )
 
@@ -39,42 +35,19 @@ const dumpSource = `local function dump(v) local t = type(v) ` +
 	`return all(pcall(function(...) `
 
 // Redis is a running redis-server.
-type Redis struct{ conn redis.Conn }
+type Redis struct{ server *reference.Server }
 
-// Start runs redis-server on a Unix socket of its own for the duration of the
-// test.
+// Start runs redis-server for the duration of the test.
 func Start(t *testing.T) *Redis {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	require.NoError(t, err, "this test compares with the real redis-server: install Debian's package redis-server")
-	dir, err := os.MkdirTemp("", "headgate") // short enough for a socket's path
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "s")
-	server := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
-	require.NoError(t, server.Start())
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	const attempts = 1000
-	for range attempts {
-		var conn redis.Conn
-		if conn, err = redis.Dial("unix", socket); err == nil {
-			t.Cleanup(func() { _ = conn.Close() })
-			return &Redis{conn}
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	require.NoError(t, err, "redis-server does not come up")
-	return nil
+	return &Redis{reference.Start(t)}
 }
 
 // Run runs the body of a Lua function, in a fresh Lua state, and returns its
 // results as text: those of pcall.
 func (r *Redis) Run(t *testing.T, body string, args ...string) string {
 	t.Helper()
-	_, err := r.conn.Do("SCRIPT", "FLUSH", "SYNC")
+	_, err := r.server.Do("SCRIPT", "FLUSH", "SYNC")
 	require.NoError(t, err)
 	return r.RunAgain(t, body, args...)
 }
@@ -82,11 +55,8 @@ func (r *Redis) Run(t *testing.T, body string, args ...string) string {
 // RunAgain is Run in the state that the last script left.
 func (r *Redis) RunAgain(t *testing.T, body string, args ...string) string {
 	t.Helper()
-	call := []any{dumpSource + body + "\nend, unpack(ARGV)))", 0}
-	for _, arg := range args {
-		call = append(call, arg)
-	}
-	text, err := redis.String(r.conn.Do("EVAL", call...))
+	call := []string{"EVAL", dumpSource + body + "\nend, unpack(ARGV)))", "0"}
+	text, err := r.server.Text(append(call, args...)...)
 	require.NoError(t, err, "%s", body)
 	return text
 }
