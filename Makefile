@@ -5,6 +5,10 @@ SHELL       := bash
 
 GO      ?= go
 BIN     := bin/headgate
+
+# The server, and the suites that drive it: two modules, so that who builds the server downloads nothing that only the suites import.
+MODULES := . tests
+
 T       ?= 10m
 BENCH   ?= .
 TIMEOUT ?= 280s
@@ -16,7 +20,7 @@ BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4d
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/resp ./server/script ./store ./throttle ./persistence/rdb
 
-.PHONY: help build deps test race race-server vet lint fmt fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor mutants
+.PHONY: help build deps test race race-server vet lint fmt tidy fuzz fuzz-commands crash power compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor mutants
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,34 +33,38 @@ deps: ## install what the tests need: redis-server and redis-tools, which they c
 	@./scripts/deps.sh
 
 test: deps build ## run every test, in under five minutes on two cores
-	@$(GO) test -timeout $(TIMEOUT) ./... && echo "ok: all tests of headgate passed"
+	@failed=; for m in $(MODULES); do $(GO) test -C $$m -timeout $(TIMEOUT) ./... || failed=yes; done; \
+	if [ -n "$$failed" ]; then exit 1; fi; echo "ok: all tests of headgate passed"
 
 race: deps build ## run the packages' own tests under the race detector, but for those that count allocations, of which it makes some
-	$(GO) test -race -timeout 20m -skip 'NotAllocate|AllocatesNothing|AllocateNothing' $$($(GO) list ./... | grep -v /tests/)
+	$(GO) test -race -timeout 20m -skip 'NotAllocate|AllocatesNothing|AllocateNothing' ./...
 
 race-server: deps ## run the suites that measure nothing against a server with the race detector in it, which ends at the first race
 	@mkdir -p bin
 	$(GO) build -race -o $(BIN)-race ./cmd/headgate
-	GORACE=halt_on_error=1 HEADGATE_BIN=$(CURDIR)/$(BIN)-race $(GO) test -count=1 -timeout 20m $(addprefix ./tests/,compat crash exchange fuzzer linear metrics tls)
+	GORACE=halt_on_error=1 HEADGATE_BIN=$(CURDIR)/$(BIN)-race $(GO) test -C tests -count=1 -timeout 20m $(addprefix ./,compat crash exchange fuzzer linear metrics tls)
 
 vet: ## go vet
-	$(GO) vet ./...
+	@for m in $(MODULES); do $(GO) vet -C $$m ./...; done
 
 fmt: ## what gofmt would change, among the files that git knows
 	@changed=$$(git ls-files -z '*.go' | xargs -0 -r gofmt -l); \
 	if [ -n "$$changed" ]; then echo "gofmt would change:"; echo "$$changed"; exit 1; fi
 
 lint: fmt vet ## gofmt, go vet and staticcheck
-	$(GO) run $(STATICCHECK) ./...
+	@for m in $(MODULES); do $(GO) run -C $$m $(STATICCHECK) ./...; done
+
+tidy: ## what go mod tidy would change, in each go.mod that git knows
+	@for mod in $$(git ls-files '*go.mod'); do $(GO) mod tidy -C "$$(dirname "$$mod")" -diff; done
 
 fuzz: ## run each fuzz target for T, by default 10m
 	./scripts/fuzz.sh $(T)
 
 fuzz-commands: ## send N random commands, by default 10,000,000, made from the table of commands
-	$(GO) test -count=1 -v -timeout 6h ./tests/fuzzer -fuzzer.invariants -fuzzer.n $(or $(N),10000000) | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 6h ./fuzzer -fuzzer.invariants -fuzzer.n $(or $(N),10000000) | grep -vE '^ *=== '
 
 crash: build ## kill -9 the server N times under 16 writers, by default 500
-	$(GO) test -count=1 -v -timeout 60m ./tests/crash -crash.kills $(or $(N),500) | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 60m ./crash -crash.kills $(or $(N),500) | grep -vE '^ *=== '
 
 power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits, lose each sector, set the clock wrong
 	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestLog|TestEach|TestKill|TestClock' ./server -aof.cuts 20000 -aof.step 1 -aof.flips 100000 -aof.clocks 400 | grep -E '^ *(--- FAIL|--- PASS: Test[A-Za-z]+ |ok|FAIL|.*Messages)'
@@ -64,61 +72,61 @@ power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits
 
 .PHONY: stall exchange
 stall: build floor ## what clients notice of a rewrite and of a snapshot of N keys, by default 10,000,000, at a steady load and at half of the most, and what memory these take
-	$(GO) test -count=1 -v -timeout 60m ./tests/stall -stall.keys $(or $(N),10000000) -stall.quiet 10s -stall.rounds 3 -stall.floor $(CURDIR)/bin/floor | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 60m ./stall -stall.keys $(or $(N),10000000) -stall.quiet 10s -stall.rounds 3 -stall.floor $(CURDIR)/bin/floor | grep -vE '^ *=== '
 
 compat: deps build ## compare with redis-server, byte for byte
-	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/compat | grep -vE '^ *(=== |--- PASS)'
+	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./compat | grep -vE '^ *(=== |--- PASS)'
 
 compat-random: deps build ## compare N random commands of each family with redis-server, by default a million, and of clients that wait N/100
-	$(GO) test -count=1 -v -timeout 60m -run 'TestRandom(Commands|Blocking)' ./tests/compat -random.n $(or $(N),1000000) -random.blocking $$(( $(or $(N),1000000) / 100 )) | grep -vE '^ *(=== |--- PASS)'
+	$(GO) test -C tests -count=1 -v -timeout 60m -run 'TestRandom(Commands|Blocking)' ./compat -random.n $(or $(N),1000000) -random.blocking $$(( $(or $(N),1000000) / 100 )) | grep -vE '^ *(=== |--- PASS)'
 
 compat-self: deps ## compare redis-server with itself: are the scripts deterministic?
-	HEADGATE_BIN=redis-server $(GO) test -count=1 -timeout $(TIMEOUT) -run 'TestScripts|TestNumbers|TestWrongArity' ./tests/compat
+	HEADGATE_BIN=redis-server $(GO) test -C tests -count=1 -timeout $(TIMEOUT) -run 'TestScripts|TestNumbers|TestWrongArity' ./compat
 
 random: deps build ## send 5,000,000 random commands to headgate and to redis-server, and compare
-	$(GO) test -count=1 -v -timeout 60m ./tests/random -random.n 5000000 | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 60m ./random -random.n 5000000 | grep -vE '^ *=== '
 
 exchange: deps build ## exchange data directories with redis-server in every way; make test draws one of each kind
-	$(GO) test -count=1 -v -timeout 15m ./tests/exchange -exchange.all | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 15m ./exchange -exchange.all | grep -vE '^ *=== '
 
 hostile: deps build ## send what nobody should send, and flood; prints what was measured. FLOOD=regexp chooses floods, FLOOD_TIME how long each goes on
-	$(GO) test -count=1 -v -timeout 60m ./tests/hostile -flood.whole -flood.only '$(FLOOD)' -flood.time $(or $(FLOOD_TIME),5s) | grep -vE '^ *(=== |--- PASS)'
+	$(GO) test -C tests -count=1 -v -timeout 60m ./hostile -flood.whole -flood.only '$(FLOOD)' -flood.time $(or $(FLOOD_TIME),5s) | grep -vE '^ *(=== |--- PASS)'
 
 clients: deps build ## run the limiters and clients that people use, those of other languages too
 	@./scripts/clients.sh
-	$(GO) test -count=1 -v -timeout 15m ./tests/clients -foreign | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 15m ./clients -foreign | grep -vE '^ *=== '
 
 lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs
-	$(GO) test -count=1 -v -timeout $(TIMEOUT) ./tests/lua -lua.n 200000 -lua.limit 1s | grep -vE '^ *(=== |--- PASS)'
+	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./lua -lua.n 200000 -lua.limit 1s | grep -vE '^ *(=== |--- PASS)'
 
 lua-self: deps ## the same with redis-server on both sides
-	HEADGATE_BIN=redis-server $(GO) test -count=1 ./tests/lua
+	HEADGATE_BIN=redis-server $(GO) test -C tests -count=1 ./lua
 
 limits: deps build ## a million random histories of each algorithm (HISTORIES), 64 connections on one key for 30 s each
 	$(GO) test -count=1 -v -timeout 6h ./throttle -run 'Histories|Never|SlidingError' -histories $(HISTORIES)
 	$(GO) test -count=1 -v -timeout 6h ./server -run 'AgainstLists|TakeAll|WithoutRoom' -limiter.histories $(HISTORIES)
-	$(GO) test -count=1 -v -timeout 30m ./tests/clients -run 'TestNative|TestAcquireIs|TestOneKey' -limits.time 30s
+	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -run 'TestNative|TestAcquireIs|TestOneKey' -limits.time 30s
 
 metrics-test: deps build ## have Debian's Prometheus and Chromium look at a server; without them their tests are skipped
 	-@./scripts/deps.sh prometheus:prometheus chromium:chromium
-	$(GO) test -count=1 -v -timeout 15m ./tests/metrics | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 15m ./metrics | grep -vE '^ *=== '
 
 page: build ## draw the page under a load with Chromium, for docs/page.md
 	@./scripts/deps.sh chromium:chromium
 	@mkdir -p docs/images
-	$(GO) test -count=1 -v -timeout 15m ./tests/metrics -run TestScreenshots -page.images $(CURDIR)/docs/images | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 15m ./metrics -run TestScreenshots -page.images $(CURDIR)/docs/images | grep -vE '^ *=== '
 
 linear: deps build ## check 50 histories of 5,000 concurrent operations for linearizability
-	$(GO) test -count=1 -v -timeout 2h ./tests/linear -linear.histories 50
+	$(GO) test -C tests -count=1 -v -timeout 2h ./linear -linear.histories 50
 
 table: ## compare the keyspace with Go maps over N random operations, by default ten million, scans and resizes among them
 	$(GO) test -count=1 -v -timeout 6h ./store -run 'TestModel$$' -ops $(or $(N),10000000) -names 100000
 
 memory: build ## measure resident and counted bytes of N keys (10,000,000) and a million small collections of each shape, beside redis-server's
-	$(GO) test -count=1 -v -timeout 3h ./tests/memory -run 'TestMemory|TestIdle' -memory.all -memory.keys $(or $(N),10000000) -memory.values 1000000 -memory.bytes $$((1 << 29)) -memory.zset 1000000 | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 3h ./memory -run 'TestMemory|TestIdle' -memory.all -memory.keys $(or $(N),10000000) -memory.values 1000000 -memory.bytes $$((1 << 29)) -memory.zset 1000000 | grep -vE '^ *=== '
 
 evict: build ## write N keys (10,000,000) under each policy into processes that may have a third of the memory, and compare hit ratios with redis-server's
-	$(GO) test -count=1 -v -timeout 3h ./tests/memory -run 'TestPolicies|TestHitRatio' -evict.keys $(or $(N),10000000) -evict.zipf 200000 | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 3h ./memory -run 'TestPolicies|TestHitRatio' -evict.keys $(or $(N),10000000) -evict.zipf 200000 | grep -vE '^ *=== '
 
 simulate: ## run the whole server through 2,000 hours of made-up time with 8 clients
 	$(GO) test -count=1 -v -timeout 3h ./server -run TestSimulation -simulation.seeds $(or $(N),2000) | grep -vE '^ *=== '
@@ -128,19 +136,19 @@ logs: ## run the random tests of sliding logs twenty times over
 
 .PHONY: tls leaks soak soak-hostile
 tls: deps build ## handshakes good and bad, 500 bad ones a second for 10 s, a certificate swapped 20 times under load, each way
-	$(GO) test -count=1 -v -timeout 10m ./tests/tls -tls.swaps 20 -tls.flood 10s | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 10m ./tls -tls.swaps 20 -tls.flood 10s | grep -vE '^ *=== '
 
 leaks: deps build ## 200,000 connections each over TCP, a Unix socket and TLS, ended in all ways: nothing may stay behind; 5,000 slow senders
-	$(GO) test -count=1 -v -timeout 60m ./tests/soak -run 'TestLeaks|TestSlow' -leaks.conns 200000 -slow.conns 5000 | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 60m ./soak -run 'TestLeaks|TestSlow' -leaks.conns 200000 -slow.conns 5000 | grep -vE '^ *=== '
 
 soak: deps build ## a mixed load with everything on for T, by default 10m: resident memory, errors and stalls
-	$(GO) test -count=1 -v -timeout 24h ./tests/soak -run TestSoak -soak.time $(T) | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 24h ./soak -run TestSoak -soak.time $(T) | grep -vE '^ *=== '
 
 soak-hostile: deps build ## floods drawn at random for T beside 200 clients that limit, which are alone for QUIET (default 5m) before: wrong answers, waits, memory
-	$(GO) test -count=1 -v -timeout 24h ./tests/soak -run TestHostileSoak -soak.hostile $(T) -soak.quiet $(or $(QUIET),5m) -soak.seed $(or $(SEED),0) -soak.floods '$(FLOOD)' | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 24h ./soak -run TestHostileSoak -soak.hostile $(T) -soak.quiet $(or $(QUIET),5m) -soak.seed $(or $(SEED),0) -soak.floods '$(FLOOD)' | grep -vE '^ *=== '
 
 mutants: deps ## change one place of the source, N times (default 20), and print what no test notices. FILES names files or file:line, SUITES what runs after a package's own tests
-	$(GO) run ./tests/mutants -n $(or $(N),20) -seed $(or $(SEED),0) $(if $(SUITES),-suites '$(SUITES)') $(FILES)
+	$(GO) run -C tests ./mutants -n $(or $(N),20) -seed $(or $(SEED),0) $(if $(SUITES),-suites '$(SUITES)') $(FILES)
 
 bench: ## run the Go benchmarks, or those that BENCH matches, and compare with tests/bench/baseline.txt
 	@mkdir -p bin
@@ -151,13 +159,13 @@ bench-baseline: ## write tests/bench/baseline.txt anew, for which the machine sh
 	$(BENCHMARKS) > tests/bench/baseline.txt
 
 literature: deps build ## measure what is printed of Redis 6.2 with 100 client threads, for TIME each (default 10s), and write README's table
-	$(GO) test -count=1 -v -timeout 60m ./tests/bench -run TestLiterature -literature $(or $(TIME),10s)
+	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestLiterature -literature $(or $(TIME),10s)
 
 bench-page: deps build ## run headgate bench for TIME each (default 5s) and write what it prints into docs/bench.md
-	$(GO) test -count=1 -timeout 60m ./tests/bench -run TestPage -page $(or $(TIME),5s)
+	$(GO) test -C tests -count=1 -timeout 60m ./bench -run TestPage -page $(or $(TIME),5s)
 
 sizing: deps build ## measure resident bytes per key of each algorithm with N keys (default 1,000,000), and write docs/operations.md's table
-	$(GO) test -count=1 -v -timeout 60m ./tests/bench -run TestSizing -sizing $(or $(N),1000000)
+	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestSizing -sizing $(or $(N),1000000)
 
 floor: ## build bin/floor, which answers without understanding: the least that any server here can cost
 	@mkdir -p bin
@@ -167,12 +175,12 @@ release: ## build archives for linux and darwin on amd64 and arm64 into dist/, w
 	@./scripts/release.sh
 
 deploy-check: deps build ## check deploy/ and the Dockerfile with helm, Kubernetes' types, systemd-analyze, promtool, Prometheus, chroot; build the release twice
-	$(GO) test -count=1 -v -timeout 30m ./tests/deploy -image | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 30m ./deploy -image | grep -vE '^ *=== '
 	./scripts/deploy_check.sh
 
 generate: ## write the generated documents anew
-	$(GO) generate ./...
+	@for m in $(MODULES); do $(GO) generate -C $$m ./...; done
 
 clean: ## remove what was built
-	rm -rf bin dist coverage.txt
+	rm -rf bin dist coverage.txt tests/.unkept
 	$(GO) clean -testcache

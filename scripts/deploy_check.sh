@@ -18,6 +18,11 @@ grep -q 'kind: PrometheusRule' "$work/full.yaml"
 echo "== every manifest decodes into Kubernetes' own types, strictly"
 go run -C tests/deploy/testdata/kubecheck . "$PWD/deploy/kubernetes/sidecar.yaml" "$work/plain.yaml" "$work/full.yaml"
 
+echo "== a build downloads what is in the program, and nothing else"
+GOFLAGS="-modcacherw -buildvcs=false" GOMODCACHE="$work/modules" go build -o "$work/headgate" ./cmd/headgate
+diff <(go version -m "$work/headgate" | awk '$1 == "dep" { print $2 "@" $3 }' | sort) \
+  <(cd "$work/modules/cache/download" && find . -name '*.zip' | sed -E 's|^\./||; s|/@v/(.*)\.zip$|@\1|; s/!(.)/\u\1/g' | sort)
+
 echo "== the same release twice"
 commit=$(git rev-parse HEAD)
 for i in one two; do

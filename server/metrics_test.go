@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
 
 	"headgate/server/config"
@@ -50,7 +50,11 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	w.ask("RL.POLICY", "SET", "login", "LOG", "5", "60s")
 	w.ask("RL.TAKE", "1", "login", "k")
 	w.ask("SET", "k", "v")
-	problems, err := testutil.CollectAndLint(&collector{w.srv})
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(&collector{w.srv})
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
 	require.NoError(t, err)
 	require.Empty(t, problems)
 }

@@ -26,7 +26,7 @@ func TestLinearizableAcrossKill(t *testing.T) {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	t.Logf("repeat with: go test ./tests/linear -run Kill -linear.seed %d", seed)
+	t.Logf("repeat with: go test -C tests ./linear -run Kill -linear.seed %d", seed)
 	lost := 0
 	for n := range max(1, *histories/5) {
 		history := recordAcrossKill(t, seed+uint64(n), *operations/clients)

@@ -38,7 +38,7 @@ func TestLinearizable(t *testing.T) {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	t.Logf("repeat with: go test ./tests/linear -linear.seed %d", seed)
+	t.Logf("repeat with: go test -C tests ./linear -linear.seed %d", seed)
 	policies := fmt.Sprintf("bucket GCRA %d 1 1h, window FIXED %d 1h", gcraLimit, fixedLimit)
 	servers := []*harness.Server{ // which take turns
 		harness.Start(t, "--policy", policies),

@@ -2,9 +2,9 @@
 // hand would, and runs the tests: first those of the package, then, if they pass, those that come after. A change that none of them
 // notices is printed. Either a test is missing there, or the change makes no difference; which of both is for people to say.
 //
-//	go run ./tests/mutants [flags] [file.go | file.go:line | pattern]...
+//	go run -C tests ./mutants [flags] [file.go | file.go:line | pattern]...
 //
-// Files are named from the module's root. A mutant that does not compile is not counted; another is drawn in its place. The tree is not
+// Files are named from the repository's root. A mutant that does not compile is not counted; another is drawn in its place. The tree is not
 // touched.
 package main
 
@@ -63,7 +63,7 @@ func run(out io.Writer, r *runner, n int, seed uint64, patterns []string) (err e
 	if len(patterns) == 0 {
 		patterns = usual
 	}
-	if r.root, err = moduleRoot(); err != nil {
+	if r.root, err = repositoryRoot(); err != nil {
 		return err
 	}
 	all, err := collect(r.root, patterns)

@@ -25,7 +25,7 @@ const (
 
 // runner runs the tests of a module on mutants. What they change is an overlay of the go command: the tree is not touched.
 type runner struct {
-	root   string // of the module
+	root   string // of the server's module, the repository
 	dir    string // for the files of a run
 	suites []string
 	limit  time.Duration // for each run of tests, at most
@@ -117,13 +117,15 @@ func (r *runner) test(ctx context.Context, suite, overlay string, limit time.Dur
 	if overlay == "" {
 		with = nil
 	}
-	if strings.HasPrefix(suite, "./tests/") {
+	module := "."
+	if inside, drives := strings.CutPrefix(suite, "./tests/"); drives {
+		module, suite = "tests", "./"+inside
 		build := append([]string{"go", "build", "-o", r.binary()}, with...)
 		if ok, output := r.run(ctx, buildTime, append(build, "./cmd/headgate")...); !ok {
 			return false, "", errors.Join(ctx.Err(), errors.New(output))
 		}
 	}
-	test := append([]string{"go", "test", "-count=1", "-failfast", "-vet=off", "-timeout", limit.String()}, with...)
+	test := append([]string{"go", "test", "-C", module, "-count=1", "-failfast", "-vet=off", "-timeout", limit.String()}, with...)
 	passes, output = r.run(ctx, limit+buildTime, append(test, suite)...)
 	return passes, output, ctx.Err()
 }
@@ -167,8 +169,8 @@ func (b *beginning) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// moduleRoot is the directory of the module that the working directory lies in.
-func moduleRoot() (string, error) {
+// repositoryRoot is the directory above the suites' module, in which the working directory lies.
+func repositoryRoot() (string, error) {
 	path, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
 		return "", fmt.Errorf("go env GOMOD: %w", err)
@@ -177,5 +179,5 @@ func moduleRoot() (string, error) {
 	if file == "" || file == os.DevNull {
 		return "", errors.New("there is no go.mod here or above")
 	}
-	return filepath.Dir(file), nil
+	return filepath.Dir(filepath.Dir(file)), nil
 }

@@ -46,7 +46,7 @@ func TestDocument(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		return
 	}
-	require.Equal(t, want, string(text), "run: go generate ./tests/recipes")
+	require.Equal(t, want, string(text), "run: make generate")
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	for _, name := range files {

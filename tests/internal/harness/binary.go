@@ -17,14 +17,23 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
 const missingReference = "%s is not installed, and these tests compare with it: run `make deps`"
 
-// Root is the directory of the repository: the nearest one above the working directory that holds go.mod.
+// Root is the directory of the repository, in which the suites' module is a folder.
 func Root(t testing.TB) string {
+	t.Helper()
+	module := moduleRoot(t)
+	keepNoResult(t, module)
+	return filepath.Dir(module)
+}
+
+// moduleRoot is the directory of the suites' module: the nearest one above the working directory that holds go.mod.
+func moduleRoot(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()
 	require.NoError(t, err)
@@ -38,8 +47,19 @@ func Root(t testing.TB) string {
 	}
 }
 
-// Binary is the path of the program under test, built first when HEADGATE_BIN does not name one. Building gives the file
-// a new time, so `go test` never takes an earlier result for that of the present sources.
+// keepNoResult keeps `go test` from answering with an earlier result: it looks for changes in the test's own module only, and what the
+// suites test, the program and the documents, lies outside. Of a test that has opened a file so new as this, dated ahead, it keeps none.
+func keepNoResult(t testing.TB, module string) {
+	t.Helper()
+	path := filepath.Join(module, ".unkept")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	ahead := time.Now().Add(24 * time.Hour)
+	require.NoError(t, os.Chtimes(path, ahead, ahead))
+}
+
+// Binary is the path of the program under test, built first when HEADGATE_BIN does not name one.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if named := os.Getenv("HEADGATE_BIN"); named != "" {
