@@ -45,7 +45,7 @@ var connectionCommands = []*Command{
 	{
 		Name: "quit", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Close the connection once all replies are sent.",
-		Arity:   -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | EndsMulti | ForSubscribers,
+		Arity:   -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | DropsQueue | ForSubscribers,
 		Reply: ReplySimple, Handler: quit,
 	},
 	{
@@ -61,7 +61,7 @@ var connectionCommands = []*Command{
 	{
 		Name: "reset", Group: GroupConnection, Since: "6.2.0", Complexity: "O(1)",
 		Summary: "Put the connection back into the state of a new one.",
-		Arity:   1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | EndsMulti | ForSubscribers,
+		Arity:   1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | DropsQueue | ForSubscribers,
 		Reply: ReplySimple, Handler: reset,
 	},
 	{

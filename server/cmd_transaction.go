@@ -152,12 +152,12 @@ var transactionCommands = []*Command{
 	{
 		Name: "discard", Group: GroupTransactions, Since: "2.0.0", Complexity: "O(n) in the number of queued commands",
 		Summary: "Forget the queued commands and end the transaction.",
-		Arity:   1, Flags: NoScript | Loading | Stale | Fast | AllowBusy | RunsInMulti | EndsMulti, Reply: ReplySimple, Handler: discard,
+		Arity:   1, Flags: NoScript | Loading | Stale | Fast | AllowBusy | RunsInMulti | DropsQueue, Reply: ReplySimple, Handler: discard,
 	},
 	{
 		Name: "exec", Group: GroupTransactions, Since: "1.2.0", Complexity: "the sum of the queued commands'",
 		Summary: "Run the queued commands as one unit, unless a watched key has changed.",
-		Arity:   1, Flags: NoScript | Loading | Stale | SkipSlowlog | RunsInMulti | EndsMulti | RunsQueue, Reply: ReplyArray | ReplyNull, Handler: exec,
+		Arity:   1, Flags: NoScript | Loading | Stale | SkipSlowlog | RunsInMulti | RunsQueue, Reply: ReplyArray | ReplyNull, Handler: exec,
 	},
 	{
 		Name: "multi", Group: GroupTransactions, Since: "1.2.0", Complexity: "O(1)",

@@ -146,7 +146,7 @@ const (
 	MovableKeys                       // some keys have no fixed place; derived from Keys
 	NotKeyspace                       // of the generic group, but not in the ACL category that goes with it (not shown)
 	ForSubscribers                    // allowed to a client that takes all replies but a few for messages (not shown)
-	EndsMulti                         // let through in a transaction though memory is full: nothing is queued after it (not shown)
+	DropsQueue                        // forgets what its client has queued, and so is let through though memory is full (not shown)
 	RunsQueue                         // does what its client has queued, which decides how it is admitted (not shown)
 	HealthCheck                       // refused like a write while data cannot be kept, since health checks use it (not shown)
 	CountsUses                        // counts as a use of its keys even for a client that has chosen NO-TOUCH (not shown)

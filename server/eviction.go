@@ -171,7 +171,7 @@ func (c *Ctx) lacksMemory() bool {
 	if c.cmd.Flags&RunsQueue != 0 {
 		return c.client.multi != nil && c.client.multi.grows
 	}
-	return c.needsMemory() || c.client.multi != nil && c.cmd.Flags&EndsMulti == 0 && !c.mayBeQueued()
+	return c.needsMemory() || c.client.multi != nil && c.cmd.Flags&DropsQueue == 0 && !c.mayBeQueued()
 }
 
 // queuedWithoutRoom is how many bytes of limiters' calls a transaction may queue while no memory is left.
