@@ -279,6 +279,7 @@ func BenchmarkStream(b *testing.B) {
 			view.Trim(StreamTrim{Max: kept, Approx: true})
 		}
 	})
+	view.Trim(StreamTrim{Max: kept})
 	for _, reverse := range []bool{false, true} {
 		b.Run(fmt.Sprintf("each/reverse=%t", reverse), func(b *testing.B) {
 			b.ReportAllocs()

@@ -127,42 +127,42 @@ func needed(first byte) int {
 	return 0
 }
 
-// bounds finds the text or the integer's bytes of the element that p begins with: p[start:end]. needed bytes of it must be there.
-func bounds(p []byte) (start, end int) {
-	switch b := p[0]; {
+// bounds finds the text or the integer's bytes of the element at an offset: p[start:end]. needed bytes of it must be there.
+func bounds(p []byte, at int) (start, end int) {
+	switch b := p[at]; {
 	case b < encText6:
-		return 0, 1
+		return at, at + 1
 	case b < encInt13:
-		return 1, 1 + int(b&text6Max)
+		return at + 1, at + 1 + int(b&text6Max)
 	case b < encText12:
-		return 0, 2
+		return at, at + 2
 	case b < encText32:
-		return 2, 2 + (int(b&0x0f)<<8 | int(p[1]))
+		return at + 2, at + 2 + (int(b&0x0f)<<8 | int(p[at+1]))
 	case b == encText32:
-		return 5, 5 + int(binary.LittleEndian.Uint32(p[1:]))
+		return at + 5, at + 5 + int(binary.LittleEndian.Uint32(p[at+1:]))
 	case b == encInt64:
-		return 1, 9
+		return at + 1, at + 9
 	default: // 16, 24 or 32 bits
-		return 1, 2 + int(b-encText32)
+		return at + 1, at + 2 + int(b-encText32)
 	}
 }
 
-// integer reads the element that p begins with if it is an integer. needed bytes of it must be there.
-func integer(p []byte) (n int64, ok bool) {
-	switch b := p[0]; {
+// integer reads the element at an offset if it is an integer. needed bytes of it must be there.
+func integer(p []byte, at int) (n int64, ok bool) {
+	switch b := p[at]; {
 	case b < encText6:
 		return int64(b), true
 	case b >= encInt13 && b < encText12:
 		const unused = 64 - 13
-		return int64(uint64(b&0x1f)<<8|uint64(p[1])) << unused >> unused, true
+		return int64(uint64(b&0x1f)<<8|uint64(p[at+1])) << unused >> unused, true
 	case b == encInt16:
-		return int64(int16(binary.LittleEndian.Uint16(p[1:]))), true
+		return int64(int16(binary.LittleEndian.Uint16(p[at+1:]))), true
 	case b == encInt24:
-		return int64(int32(uint32(p[1])<<8|uint32(p[2])<<16|uint32(p[3])<<24) >> 8), true
+		return int64(int32(uint32(p[at+1])<<8|uint32(p[at+2])<<16|uint32(p[at+3])<<24) >> 8), true
 	case b == encInt32:
-		return int64(int32(binary.LittleEndian.Uint32(p[1:]))), true
+		return int64(int32(binary.LittleEndian.Uint32(p[at+1:]))), true
 	case b == encInt64:
-		return int64(binary.LittleEndian.Uint64(p[1:])), true
+		return int64(binary.LittleEndian.Uint64(p[at+1:])), true
 	}
 	return 0, false
 }

@@ -3,8 +3,7 @@ package listpack
 import (
 	"encoding/binary"
 	"slices"
-
-	"headgate/internal/number"
+	"strconv"
 )
 
 // Pack is a whole listpack, which its methods have made or a [Reader] has read to its end: they trust what they find, and an offset that
@@ -52,8 +51,8 @@ func (p Pack) End() int { return len(p) - 1 }
 
 // Next is the offset of the element after the one at an offset.
 func (p Pack) Next(at int) int {
-	_, size := bounds(p[at:])
-	return at + size + backGroups(size)
+	_, end := bounds(p, at)
+	return end + backGroups(end-at)
 }
 
 // Skip is the offset n elements after an offset.
@@ -81,17 +80,16 @@ func (p Pack) Previous(at int) int {
 
 // Int reads the element at an offset, which must be an integer.
 func (p Pack) Int(at int) int64 {
-	n, _ := integer(p[at:])
+	n, _ := integer(p, at)
 	return n
 }
 
 // Text reads the element at an offset: memory of the listpack or, for an integer, its digits in scratch, which needs room for
 // number.IntMax bytes if nothing is to be allocated.
 func (p Pack) Text(at int, scratch []byte) []byte {
-	element := p[at:]
-	if n, ok := integer(element); ok {
-		return number.AppendInt(scratch[:0], n)
+	if n, ok := integer(p, at); ok {
+		return strconv.AppendInt(scratch[:0], n, 10)
 	}
-	start, end := bounds(element)
-	return element[start:end:end]
+	start, end := bounds(p, at)
+	return p[start:end:end]
 }

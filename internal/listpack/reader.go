@@ -64,25 +64,25 @@ func (e *Element) Bytes(digits *[number.IntMax]byte) []byte {
 
 // Next reads an element. Its text aliases the listpack.
 func (r *Reader) Next() (e Element, err error) {
-	rest := r.b[r.at : len(r.b)-1]
-	if len(rest) == 0 {
+	all := r.b[:len(r.b)-1]
+	if r.at == len(all) {
 		return e, ErrInvalid
 	}
-	if n := needed(rest[0]); n == 0 || n > len(rest) {
+	if n := needed(all[r.at]); n == 0 || n > len(all)-r.at {
 		return e, ErrInvalid
 	}
-	start, size := bounds(rest)
-	if size > len(rest) {
+	start, end := bounds(all, r.at)
+	if end > len(all) {
 		return e, ErrInvalid
 	}
-	end := size + backGroups(size)
-	if end > len(rest) || !isBackSize(rest[size:end], size) {
+	next := end + backGroups(end-r.at)
+	if next > len(all) || !isBackSize(all[end:next], end-r.at) {
 		return e, ErrInvalid
 	}
-	if e.N, e.IsInt = integer(rest); !e.IsInt {
-		e.Text = rest[start:size:size]
+	if e.N, e.IsInt = integer(all, r.at); !e.IsInt {
+		e.Text = all[start:end:end]
 	}
-	r.at += end
+	r.at = next
 	r.seen++
 	return e, nil
 }
