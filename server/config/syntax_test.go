@@ -22,6 +22,7 @@ func TestSplitLine(t *testing.T) {
 		{line: `a "\xg1\x1"`, want: []string{"a", "xg1x1"}},
 		{line: `a 'it\'s \n'`, want: []string{"a", `it's \n`}},
 		{line: `a 1"0"`, want: []string{"a", "10"}},
+		{line: "a b\vc", want: []string{"a", "b\vc"}},
 		{line: `a \x41`, want: []string{"a", `\x41`}},
 		{line: `a "b`, bad: true}, {line: `a 'b`, bad: true}, {line: `a "b\`, bad: true}, {line: `a "b\"`, bad: true},
 		{line: `a "b"c`, bad: true}, {line: `a 'b'"c"`, bad: true}, {line: `a b"`, bad: true},
