@@ -121,6 +121,7 @@ func (f *finder) function(of *ast.FuncType, body *ast.BlockStmt) {
 			f.slice(n)
 		case *ast.ReturnStmt:
 			f.result(n, of.Results)
+			return !f.fails(n, of.Results)
 		}
 		return true
 	})
@@ -239,6 +240,16 @@ func (f *finder) result(r *ast.ReturnStmt, results *ast.FieldList) {
 		}
 	}
 	f.add(zeroed, r, "return "+strings.Join(zeros, ", "))
+}
+
+// fails reports whether a return tells of an error and has zeros beside it, at which nobody looks then.
+func (f *finder) fails(r *ast.ReturnStmt, results *ast.FieldList) bool {
+	last := len(r.Results) - 1
+	if last < 1 || slices.ContainsFunc(r.Results[:last], func(e ast.Expr) bool { return !f.isZero(e) }) {
+		return false
+	}
+	told, kind := f.text(r.Results[last]), f.text(results.List[len(results.List)-1].Type)
+	return kind == "error" && told != "nil" || strings.HasPrefix(told, "err")
 }
 
 // isZero reports whether an expression is plainly the zero value.

@@ -57,6 +57,9 @@ func results() (a, b int, err error) {
 	if f := func() string { return "x" }; f() == "" { // flip a comparison: f() == "" -> f() != ""; return zero: return "x" -> return *new(string)
 		return 0, 0, nil // move a bound by one: 0 -> 1; move a bound by one: 0 -> 1
 	}
+	if err != nil { // flip a comparison: err != nil -> err == nil
+		return 0, 0, err // return zero: return 0, 0, err -> return *new(int), *new(int), *new(error)
+	}
 	return results() // return zero: return results() -> return *new(int), *new(int), *new(error)
 }
 `
