@@ -45,10 +45,11 @@ func main() {
 	n := flag.Int("n", 20, "how many mutants are tried")
 	seed := flag.Uint64("seed", 0, "draws the same mutants again; 0 draws others")
 	suites := flag.String("suites", usualSuites, "tests that run, one package after another, when those of the mutant's package have passed")
+	only := flag.String("run", "", "of all these, the tests that match, for a quick look")
 	limit := flag.Duration("time", 280*time.Second, "how long one run of tests may take, at most")
 	memory := flag.Int("memory", 4096, "MiB that a process of a run may have")
 	flag.Parse()
-	r := &runner{suites: strings.Fields(*suites), limit: *limit, memory: *memory, allowed: map[string]time.Duration{}, tell: shower(os.Stderr)}
+	r := &runner{suites: strings.Fields(*suites), only: *only, limit: *limit, memory: *memory, allowed: map[string]time.Duration{}, tell: shower(os.Stderr)}
 	if err := run(os.Stdout, r, *n, *seed, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)

@@ -28,6 +28,7 @@ type runner struct {
 	root   string // of the server's module, the repository
 	dir    string // for the files of a run
 	suites []string
+	only   string        // "", or of which names the tests are that run
 	limit  time.Duration // for each run of tests, at most
 	memory int           // MiB that a process of a run may have
 
@@ -125,7 +126,7 @@ func (r *runner) test(ctx context.Context, suite, overlay string, limit time.Dur
 			return false, "", errors.Join(ctx.Err(), errors.New(output))
 		}
 	}
-	test := append([]string{"go", "test", "-C", module, "-count=1", "-failfast", "-vet=off", "-timeout", limit.String()}, with...)
+	test := append([]string{"go", "test", "-C", module, "-count=1", "-failfast", "-vet=off", "-timeout", limit.String(), "-run", r.only}, with...)
 	passes, output = r.run(ctx, limit+buildTime, append(test, suite)...)
 	return passes, output, ctx.Err()
 }
