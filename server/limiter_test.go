@@ -51,3 +51,19 @@ func TestSlidingWindowForgetsAFewSlicesAtATime(t *testing.T) {
 		w.now += 1e6
 	}
 }
+
+// TestSlidingWindowOfTooManyFieldsIsRefused: a hash that no limiter has written is not read to its end for each call.
+func TestSlidingWindowOfTooManyFieldsIsRefused(t *testing.T) {
+	w := newClockClient(t)
+	for from := 0; from < maxSlidingFields; from += 100 {
+		line := "HSET k"
+		for field := from; field < from+100; field++ {
+			line += fmt.Sprintf(" %d 1", field) // which was long ago
+		}
+		w.call(line)
+	}
+	require.Equal(t, fmt.Sprint(maxSlidingFields), w.call("HLEN k"))
+	require.Equal(t, "[0 5 5 -1 0]", w.call("RL.SLIDING k 5 1s PEEK"))
+	w.call("HSET k 1000000 1")
+	require.Equal(t, errNotInteger, w.call("RL.SLIDING k 5 1s PEEK"))
+}

@@ -100,3 +100,24 @@ func TestScanOfLongZeroTail(t *testing.T) {
 		require.True(t, report.Salvageable(), "cut at %d: %v", cut, report.Flaw)
 	}
 }
+
+// TestOnlyShortDamageIsGivenUp: what stands behind damage counts as lost, but for zeros at the end, and a long stretch of it is for people to
+// decide about. A file that merely ends too early is used as far as it goes.
+func TestOnlyShortDamageIsGivenUp(t *testing.T) {
+	const whole = 100
+	for _, tc := range []struct {
+		lost, zeros int64
+		flaw        *Flaw
+		want        bool
+	}{
+		{0, 0, nil, true},
+		{MaxSalvage, 0, &Flaw{}, true},
+		{MaxSalvage + 1, 0, &Flaw{}, false},
+		{MaxSalvage + 1, 0, &Flaw{Cut: true}, true},
+		{MaxSalvage, MaxSalvage, &Flaw{}, true},
+		{MaxSalvage + 1, MaxSalvage, &Flaw{}, false},
+	} {
+		r := Report{Size: whole + tc.lost + tc.zeros, Whole: whole, Zeros: tc.zeros, Flaw: tc.flaw}
+		require.Equal(t, tc.want, r.Salvageable(), "%+v", tc)
+	}
+}

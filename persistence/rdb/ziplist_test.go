@@ -15,11 +15,11 @@ func TestZiplistThatCountsOtherwise(t *testing.T) {
 		binary.LittleEndian.PutUint16(b[8:], said)
 		r, err := openZiplist(b)
 		require.NoError(t, err)
-		for r.more() {
-			_, err := r.next()
+		for r.More() {
+			_, err := r.Next()
 			require.NoError(t, err)
 		}
-		if err := r.close(); fits {
+		if err := r.Close(); fits {
 			require.NoError(t, err, "%d", said)
 		} else {
 			require.ErrorIs(t, err, errZiplist, "%d", said)
