@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -127,8 +128,29 @@ func (r *runner) test(ctx context.Context, suite, overlay string, limit time.Dur
 		}
 	}
 	test := append([]string{"go", "test", "-C", module, "-count=1", "-failfast", "-vet=off", "-timeout", limit.String(), "-run", r.only}, with...)
+	defer sweep(filepath.Join(r.root, module, suite))()
 	passes, output = r.run(ctx, limit+buildTime, append(test, suite)...)
 	return passes, output, ctx.Err()
+}
+
+// sweep notes which failures rapid has kept in a package's folder, for the tests to begin with the next time, and returns what removes
+// those that have come since: they are a mutant's.
+func sweep(dir string) func() {
+	pattern := filepath.Join(dir, "testdata", "rapid", "*", "*.fail")
+	before, _ := filepath.Glob(pattern) // it is no bad pattern
+	return func() {
+		after, _ := filepath.Glob(pattern)
+		for _, path := range after {
+			if slices.Contains(before, path) {
+				continue
+			}
+			for ; path != dir; path = filepath.Dir(path) {
+				if os.Remove(path) != nil { // a folder that holds something else
+					break
+				}
+			}
+		}
+	}
 }
 
 func (r *runner) binary() string { return filepath.Join(r.dir, "headgate") }

@@ -121,6 +121,38 @@ func writeTiny(t *testing.T, root string) {
 	}
 }
 
+// TestFailuresOfMutantsAreRemoved: what rapid keeps of a failure goes, and what was there stays.
+func TestFailuresOfMutantsAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	write := func(words ...string) string {
+		path := filepath.Join(append([]string{dir, "testdata"}, words...)...)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, nil, 0o644))
+		return path
+	}
+	stays := []string{write("rapid", "TestA", "1.fail"), write("golden.txt")}
+	remove := sweep(dir)
+	write("rapid", "TestA", "2.fail")
+	write("rapid", "TestB", "3.fail")
+	remove()
+	var left []string
+	require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && (!entry.IsDir() || entry.Name() == "TestB") {
+			left = append(left, path)
+		}
+		return err
+	}))
+	require.ElementsMatch(t, stays, left)
+
+	require.NoError(t, os.Remove(stays[0]))
+	remove = sweep(dir)
+	write("rapid", "TestA", "2.fail")
+	remove()
+	_, err := os.Stat(filepath.Join(dir, "testdata", "rapid"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.FileExists(t, stays[1])
+}
+
 // TestReportNamesSurvivors: the table has those that compile and that nothing noticed, in the order of their places.
 func TestReportNamesSurvivors(t *testing.T) {
 	var out strings.Builder
