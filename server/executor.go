@@ -114,7 +114,7 @@ func (w *worker) Batch(ready []*netpoll.Conn) (served int) {
 	i := 0
 	for i < len(ready) {
 		if w.late(ready[i]) {
-			if ready[i].Carried() {
+			if ready[i].Carried() && w.taken == 0 {
 				break
 			}
 			if ready[i].Postpone(); w.taken == 0 {
@@ -149,16 +149,12 @@ func (w *worker) Batch(ready []*netpoll.Conn) (served int) {
 }
 
 // late reports whether this iteration has no time left for a connection. Of those that were left over by earlier ones, one is served in
-// any case.
+// any case: their time begins with its first command, for what is before that, as waiting for the executor's lock, may take long each time.
 func (w *worker) late(conn *netpoll.Conn) bool {
 	if !conn.Carried() {
 		return w.busy > batchTime
 	}
-	if w.lateFrom.IsZero() {
-		w.lateFrom = time.Now()
-		return false
-	}
-	return time.Since(w.lateFrom) > carriedTime
+	return !w.lateFrom.IsZero() && time.Since(w.lateFrom) > carriedTime
 }
 
 // parse reads commands from a connection's buffer into the queue. It reports whether there may be more for a next round:
@@ -260,13 +256,14 @@ func (w *worker) execute() {
 			c.client, c.reply = current, current.reply
 			c.limitReplies(current)
 			begins := current != w.runs
-			if begins {
+			late := w.late(current.conn)
+			if begins && !late {
 				w.beginTurn(current)
 			}
 			if s.effects.on {
 				w.note(current)
 			}
-			if w.late(current.conn) {
+			if late {
 				w.ended = current
 				if begins {
 					current.conn.PassOver()
@@ -374,7 +371,9 @@ func (w *worker) run(p *parsed) {
 func (w *worker) beginTurn(cl *Client) {
 	held := cl.reply.Len()
 	w.runs, w.spent, w.turnMark = cl, 0, held+turnReplies
-	cl.conn.BeginTurn()
+	if cl.conn.BeginTurn(); cl.conn.Carried() && w.lateFrom.IsZero() {
+		w.lateFrom = time.Now()
+	}
 	w.mark = min(w.turnMark, max(w.ctx.srv.softOutputLimit, held))
 	if !cl.authenticated {
 		w.mark = min(w.mark, max(unauthenticatedOutput, held))

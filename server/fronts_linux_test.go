@@ -235,3 +235,47 @@ func TestSlowPipelinesTakeTurns(t *testing.T) {
 		require.GreaterOrEqual(t, n, 2, "%v", turns)
 	}
 }
+
+// TestSlowClientsPause: after a long command, others come again and again before the next one, however many clients send such commands
+// at once.
+func TestSlowClientsPause(t *testing.T) {
+	const slowClients, long, least = 6, 12, 3
+	srv := loopsServer(t, 1)
+	c := dialLoop(t, srv)
+	c.ask("SET n 0", 1)
+	var all sync.WaitGroup
+	done := make(chan struct{})
+	for range slowClients {
+		slow := dialLoop(t, srv)
+		all.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					slow.ask("EVAL \"redis.call('INCR', 'n') for i = 1, 800000 do end return 1\" 0", 1)
+				}
+			}
+		})
+	}
+	number := func() (n int) {
+		reply := c.ask("GET n", 2)
+		_, err := fmt.Sscanf(reply, "$%d\n%d", new(int), &n)
+		require.NoError(t, err, reply)
+		return n
+	}
+	for number() < 2*slowClients { // until each has been seen to be slow
+	}
+	hurried, looks, before := 0, least, number()
+	for end := before + long; before < end; looks++ {
+		if now := number(); now > before {
+			if looks < least {
+				hurried++
+			}
+			looks, before = 0, now
+		}
+	}
+	close(done)
+	all.Wait()
+	require.Less(t, hurried, long/2, "long commands that came at once after another")
+}

@@ -58,9 +58,10 @@ type Loop struct {
 	stalled  []*Conn   // connections that are left over, and do not take their replies
 	stallEnd time.Time // when these are looked at again even so
 
-	paused   []*Conn   // slow connections that wait for the end of a pause, in their order
-	pauseEnd time.Time // zero: there is no pause
-	others   bool      // others had something to do in the pause
+	paused    []*Conn   // slow connections that wait for the end of a pause, in their order
+	pauseEnd  time.Time // zero: there is no pause
+	pauseLast time.Time // the latest that it may end for those that wait
+	others    bool      // others had something to do in the pause
 
 	stopping atomic.Bool
 	asleep   bool      // nothing is to be done but what an event brings; written by the loop, under the handler's lock
@@ -278,6 +279,7 @@ func (l *Loop) yield(c *Conn) {
 	l.begin()
 	for _, other := range outer.ready {
 		if other != c && !other.dead {
+			other.listed = true
 			l.ready = append(l.ready, other) // its commands were rewound
 		}
 	}

@@ -59,10 +59,17 @@ func (l *Loop) carry(c *Conn) {
 	l.stalled = append(l.stalled, c)
 }
 
-// pauseAfter has the slow connections wait after the turn of one that was much too long.
+// pauseAfter has the slow connections wait after the turn of one that was much too long. While some wait already, that is not for longer
+// than one pause may be: or who comes again and again would keep them waiting for ever.
 func (l *Loop) pauseAfter(c *Conn) {
 	if c.took > longTurn {
-		l.pauseEnd, l.others = time.Now().Add(min(c.took, pauseMax)), false
+		now := time.Now()
+		if len(l.paused) == 0 {
+			l.pauseLast, l.others = now.Add(pauseMax), false
+		}
+		if l.pauseEnd = now.Add(c.took); l.pauseEnd.After(l.pauseLast) {
+			l.pauseEnd = l.pauseLast
+		}
 	}
 	c.took = 0
 }

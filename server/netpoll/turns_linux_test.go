@@ -1,0 +1,149 @@
+package netpoll
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/resp"
+)
+
+// turnRecorder is a Handler and its Workers, who run one line of each connection in a batch. What the line does is its first word: LONG
+// says that it took as long as a pause may be, YIELD lets others go on a few times, and HOLD waits until release is closed.
+type turnRecorder struct {
+	sync.Mutex
+	buffers resp.Buffers
+	release chan struct{}
+	longs   atomic.Int64
+	twice   atomic.Int64 // connections that stood in a batch twice
+}
+
+type turnWorker struct{ *turnRecorder }
+
+func newTurnRecorder() *turnRecorder { return &turnRecorder{release: make(chan struct{})} }
+
+func (r *turnRecorder) NewWorker() Worker      { return turnWorker{r} }
+func (r *turnRecorder) Buffers() *resp.Buffers { return &r.buffers }
+func (turnWorker) Opened(*Conn)                {}
+func (turnWorker) Closed(*Conn)                {}
+func (turnWorker) Tick() time.Duration         { return time.Second }
+
+func (w turnWorker) Batch(ready []*Conn) (served int) {
+	seen := map[*Conn]bool{}
+	for _, c := range ready {
+		if seen[c] {
+			w.twice.Add(1)
+		}
+		seen[c] = true
+		if !c.Gone() {
+			w.line(c)
+		}
+	}
+	return len(ready)
+}
+
+func (w turnWorker) line(c *Conn) {
+	limits := resp.DefaultLimits()
+	args, ok, _ := c.In.Next(nil, &limits)
+	if !ok {
+		return
+	}
+	c.BeginTurn()
+	switch string(args[0]) {
+	case "LONG":
+		w.longs.Add(1)
+		time.Sleep(time.Millisecond)
+		c.TookLong(pauseMax)
+	case "HOLD":
+		<-w.release
+	case "YIELD":
+		for range 5 {
+			w.keep(c, true)
+			c.Yield()
+		}
+		w.keep(c, false)
+	}
+	w.Lock()
+	defer w.Unlock()
+	c.Out.Raw([]byte("+PONG\r\n"))
+	if c.In.Buffered() > 0 {
+		c.Postpone()
+	}
+}
+
+func (w turnWorker) keep(c *Conn, alone bool) {
+	w.Lock()
+	defer w.Unlock()
+	c.Keep(alone)
+}
+
+// turnPeer is a peer of a loop, which has had a short turn.
+type turnPeer struct {
+	t *testing.T
+	net.Conn
+}
+
+func newTurnPeer(t *testing.T, addr string) turnPeer {
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	p := turnPeer{t, conn}
+	p.send("PING", 1)
+	p.answers(1)
+	return p
+}
+
+func (p turnPeer) send(line string, times int) {
+	_, err := p.Write(bytes.Repeat([]byte(line+"\r\n"), times))
+	require.NoError(p.t, err)
+}
+
+func (p turnPeer) answers(n int) {
+	p.t.Helper()
+	_, err := io.ReadFull(p, make([]byte, n*len("+PONG\r\n")))
+	require.NoError(p.t, err)
+}
+
+// TestPauseEndsForThoseWhoWait: a connection that waits for the end of a pause is not kept there by the long turns of one that came
+// meanwhile.
+func TestPauseEndsForThoseWhoWait(t *testing.T) {
+	r := newTurnRecorder()
+	addr := startLoop(t, r)
+	slow, light, next := newTurnPeer(t, addr), newTurnPeer(t, addr), newTurnPeer(t, addr)
+	slow.send("LONG", 1)
+	slow.answers(1)
+	light.send("PING", 1)
+	light.answers(1)
+	slow.send("PING", 1) // it waits now, since there are others
+	light.send("PING", 1)
+	light.answers(1)
+	const long = 3000
+	next.send("LONG", long)
+	slow.answers(1)
+	require.Less(t, int(r.longs.Load()), long/2, "long turns before it was answered")
+}
+
+// TestConnectionStandsOnceInABatchWhileACommandYields: those of the batch that a command interrupts go on within it, and those among
+// them that have more left over do not come in twice.
+func TestConnectionStandsOnceInABatchWhileACommandYields(t *testing.T) {
+	r := newTurnRecorder()
+	addr := startLoop(t, r)
+	first, yields, other := newTurnPeer(t, addr), newTurnPeer(t, addr), newTurnPeer(t, addr)
+	first.send("HOLD", 1)
+	time.Sleep(10 * time.Millisecond)
+	yields.send("YIELD", 1)
+	other.send("PING", 20)
+	time.Sleep(10 * time.Millisecond)
+	close(r.release) // both are in the next batch
+	first.answers(1)
+	yields.answers(1)
+	other.answers(20)
+	require.Zero(t, r.twice.Load())
+}
