@@ -34,9 +34,9 @@ func (s *Server) cron() time.Duration {
 	static := s.hindered || s.pause.until != 0 // a script that yields must find its keys as it left them, and who has paused clients all keys
 	due := &s.cronAt
 	period := time.Second / time.Duration(s.config.Get().Hz)
-	if now >= due.expire && !static {
+	if now >= due.expire {
 		pause := period
-		if s.expireSlice(now / 1e6) {
+		if !static && s.expireSlice(now/1e6) {
 			pause = expireAgain
 		}
 		due.expire = now + int64(pause)

@@ -79,3 +79,19 @@ func TestPauseForgetsClientsThatGo(t *testing.T) {
 	}
 	eventually(0, 2)
 }
+
+// TestBackgroundWorkRestsWhileKeysMayNotChange: what waits until keys may change again is not looked at without end meanwhile.
+func TestBackgroundWorkRestsWhileKeysMayNotChange(t *testing.T) {
+	for name, hinder := range map[string]func(w *workerClient){
+		"paused":     func(w *workerClient) { w.run([]byte("CLIENT PAUSE 60000\r\n")) },
+		"unwritable": func(w *workerClient) { w.srv.hindered = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkerClient(t)
+			w.srv.cron()
+			hinder(w)
+			w.srv.cronAt.expire = 0 // it is long due
+			require.Positive(t, w.srv.cron())
+		})
+	}
+}
