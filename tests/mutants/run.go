@@ -192,7 +192,8 @@ func (b *beginning) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// repositoryRoot is the directory above the suites' module, in which the working directory lies.
+// repositoryRoot is the directory of the module that the working directory lies in, or of the one around that: the suites' module is a
+// folder of the server's.
 func repositoryRoot() (string, error) {
 	path, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -202,5 +203,9 @@ func repositoryRoot() (string, error) {
 	if file == "" || file == os.DevNull {
 		return "", errors.New("there is no go.mod here or above")
 	}
-	return filepath.Dir(filepath.Dir(file)), nil
+	root := filepath.Dir(file)
+	if _, err := os.Stat(filepath.Join(filepath.Dir(root), "go.mod")); err == nil {
+		root = filepath.Dir(root)
+	}
+	return root, nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
 )
 
 // tiny is a module whose tests know one function of three.
@@ -151,6 +153,17 @@ func TestFailuresOfMutantsAreRemoved(t *testing.T) {
 	_, err := os.Stat(filepath.Join(dir, "testdata", "rapid"))
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.FileExists(t, stays[1])
+}
+
+// TestRepositoryIsFoundFromEitherModule: files are named from the server's module, wherever the tool is called.
+func TestRepositoryIsFoundFromEitherModule(t *testing.T) {
+	root := harness.Root(t)
+	for _, dir := range []string{root, filepath.Join(root, "tests"), filepath.Join(root, "server", "acl")} {
+		t.Chdir(dir)
+		found, err := repositoryRoot()
+		require.NoError(t, err)
+		require.Equal(t, root, found)
+	}
 }
 
 // TestReportNamesSurvivors: the table has those that compile and that nothing noticed, in the order of their places.
