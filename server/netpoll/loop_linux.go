@@ -231,8 +231,18 @@ func (l *Loop) Run() {
 
 // begin empties an iteration's lists, but for what the last one could not send.
 func (l *Loop) begin() {
-	l.ready, l.late = l.ready[:0], l.late[:0]
-	l.flush, l.unsent = append(l.flush[:0], l.unsent...), l.unsent[:0]
+	l.forget()
+	l.flush = append(l.flush, l.unsent...)
+	clear(l.unsent)
+	l.unsent = l.unsent[:0]
+}
+
+// forget empties the lists, so that they hold no connections that are gone.
+func (t *turn) forget() {
+	clear(t.ready)
+	clear(t.late)
+	clear(t.flush)
+	t.ready, t.late, t.flush = t.ready[:0], t.late[:0], t.flush[:0]
 }
 
 // gather reads from the sockets that have something, and accepts new connections. Those that the last iteration had no time for come
@@ -287,6 +297,7 @@ func (l *Loop) yield(c *Conn) {
 	l.gather(events[:epollWaitRaw(l.epfd, events[:], 0)])
 	l.batch(l.guest)
 	l.answer()
+	l.forget()
 	l.inner, l.turn = l.turn, outer
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,8 @@ type turnRecorder struct {
 	release chan struct{}
 	longs   atomic.Int64
 	twice   atomic.Int64 // connections that stood in a batch twice
+	opened  atomic.Int64
+	freed   atomic.Int64 // connections whose memory the collector has taken back
 }
 
 type turnWorker struct{ *turnRecorder }
@@ -30,9 +33,13 @@ func newTurnRecorder() *turnRecorder { return &turnRecorder{release: make(chan s
 
 func (r *turnRecorder) NewWorker() Worker      { return turnWorker{r} }
 func (r *turnRecorder) Buffers() *resp.Buffers { return &r.buffers }
-func (turnWorker) Opened(*Conn)                {}
 func (turnWorker) Closed(*Conn)                {}
-func (turnWorker) Tick() time.Duration         { return time.Second }
+func (turnWorker) Tick() time.Duration         { return 10 * time.Millisecond }
+
+func (w turnWorker) Opened(c *Conn) {
+	w.opened.Add(1)
+	runtime.SetFinalizer(c, func(*Conn) { w.freed.Add(1) })
+}
 
 func (w turnWorker) Batch(ready []*Conn) (served int) {
 	seen := map[*Conn]bool{}
@@ -146,4 +153,32 @@ func TestConnectionStandsOnceInABatchWhileACommandYields(t *testing.T) {
 	yields.answers(1)
 	other.answers(20)
 	require.Zero(t, r.twice.Load())
+}
+
+// TestGoneConnectionsAreForgotten: the lists of an iteration that many connections stood in do not keep them once they are closed, and
+// neither do those of the iterations within a command.
+func TestGoneConnectionsAreForgotten(t *testing.T) {
+	r := newTurnRecorder()
+	addr := startLoop(t, r)
+	first := newTurnPeer(t, addr)
+	var crowd []turnPeer
+	for range 30 {
+		crowd = append(crowd, newTurnPeer(t, addr))
+	}
+	first.send("HOLD", 1)
+	time.Sleep(10 * time.Millisecond)
+	for i, p := range crowd {
+		p.send([]string{"YIELD", "PING"}[min(i, 1)], 1)
+	}
+	close(r.release)
+	first.answers(1)
+	for _, p := range crowd {
+		p.answers(1)
+		p.Close()
+	}
+	first.Close()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return r.freed.Load() == r.opened.Load()
+	}, 5*time.Second, 10*time.Millisecond)
 }
