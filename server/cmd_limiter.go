@@ -54,6 +54,7 @@ var limiterCommands = []*Command{
 		Errors: limiterErrors,
 		Reply:  ReplyArray, Handler: rlQueue,
 	},
+	resetCommand,
 	{
 		Name: "rl.sliding", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of slices",
 		Summary: "Count within a sliding window that is cut into slices, of which the oldest is forgotten gradually.",

@@ -47,6 +47,63 @@ var moreConversations = []struct{ name, calls string }{
 		RL.ACQUIRE k -1 1s MEMBER x        | [0 -1 -1 -1 0 x]
 		RL.ACQUIRE k -1 1s MEMBER x PEEK   | [0 -1 -1 -1 0 nil]
 		ZSCORE k x                         | nil`},
+	{"reset", `
+		CL.THROTTLE cl 14 30 60            | [0 15 14 -1 2]
+		RL.QUEUE q 15 30 60s               | [0 15 14 -1 2000 0]
+		RL.FIXED f 5 60s                   | [0 5 4 -1 60000]
+		RL.SLIDING s 5 60s COST 2          | [0 5 3 -1 62000]
+		RL.LOG l 5 60s COST 2              | [0 5 3 -1 60000]
+		RL.LOG m 5 60s MEMBER id           | [0 5 4 -1 60000]
+		RL.ACQUIRE a 5 60s MEMBER id       | [0 5 4 -1 60000 id]
+		INCREX i BYINT 2 EX 60             | [2 2]
+		INCREX x BYFLOAT 0.5               | [0.5 0.5]
+		INCR n                             | 1
+		RL.GCRA other 5 1 1h               | [0 5 4 -1 3600000]
+		RL.RESET cl q none f s l m a i x n q | 10
+		KEYS *                             | [other]
+		RL.RESET cl q                      | 0
+		RL.RELEASE a id                    | 0
+		RL.LOG l 5 60s COST 5              | [0 5 0 -1 60000]
+		+60001 RL.RESET l                  | 0`},
+	{"reset: what no limiter writes", `
+		RL.GCRA k 5 1 60s                  | [0 5 4 -1 60000]
+		SET text text                      | OK
+		SET infinite inf                   | OK
+		HSET fields f v                    | 1
+		PEXPIRE fields 60000               | 1
+		HSET negative 1795268710000 -1     | 1
+		PEXPIRE negative 60000             | 1
+		HSET durable 1795268710000 1       | 1
+		ZADD board 100 m                   | 1
+		ZADD fractions 100 m 100.5 n       | 2
+		PEXPIRE fractions 60000            | 1
+		ZADD zeros 0 m                     | 1
+		PEXPIRE zeros 60000                | 1
+		ZADD far 9007199254740994 m        | 1
+		PEXPIRE far 60000                  | 1
+		RPUSH list 1                       | 1
+		SADD set 1                         | 1
+		XADD stream 1-1 1 1                | 1-1
+		RL.RESET k text                    | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET infinite k                | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k fields                  | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k negative                | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k durable                 | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k board                   | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k fractions               | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k zeros                   | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k far                     | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k list                    | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k set                     | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k stream                  | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.RESET k rl:policies             | WRONGTYPE Operation against a key holding the wrong kind of value
+		RL.POLICY SET login LOG 5 60s      | OK
+		RL.RESET k rl:policies             | WRONGTYPE Operation against a key holding the wrong kind of value
+		DBSIZE                             | 14
+		RL.GCRA k 5 1 60s                  | [0 5 3 -1 120000]
+		RL.TAKE 1 login rl:user            | [0 -1 [[0 5 4 -1 60000]]]
+		RL.RESET rl:user k                 | 2
+		DEL list set stream                | 3`},
 	{"leases: bad calls", `
 		RL.ACQUIRE k 2 1s COST 1           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK]
 		RL.ACQUIRE k 2 1s MEMBER           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK]

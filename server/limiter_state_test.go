@@ -50,6 +50,10 @@ func TestLimitersTellOfWhatTheyChange(t *testing.T) {
 		{"RL.RELEASE a one", "zrem a expire a", 0},
 		{"RL.RELEASE a one", "", 0},
 		{"RL.RELEASE a two", "del a", 0},
+		{"RL.GCRA g 2 1 60s", "set g expire g", 0},
+		{"RL.ACQUIRE a 2 60s MEMBER one", "zadd a expire a", 0},
+		{"RL.RESET g a none g", "del g del a", 0},
+		{"RL.RESET g a", "", 0},
 	} {
 		w.now += tc.later * 1e6
 		reply := string(w.run(encodeCommand(strings.Fields(tc.call)...)))

@@ -15,7 +15,7 @@ import (
 // ours are the commands that redis-server 7.0.15 has not: nothing here can be compared.
 var ours = []string{
 	"cl.throttle", "gcra", "increx", "rl.acquire", "rl.bucket", "rl.fixed", "rl.gcra", "rl.log", "rl.policy", "rl.policy|del",
-	"rl.policy|get", "rl.policy|help", "rl.policy|list", "rl.policy|set", "rl.queue", "rl.release", "rl.renew", "rl.sliding", "rl.take", "rl.throttle", "rl.top",
+	"rl.policy|get", "rl.policy|help", "rl.policy|list", "rl.policy|set", "rl.queue", "rl.release", "rl.renew", "rl.reset", "rl.sliding", "rl.take", "rl.throttle", "rl.top",
 	"client|setinfo", "client|no-touch",
 }
 
