@@ -422,7 +422,8 @@ func TestMovesAndServedPopsCountOnce(t *testing.T) {
 		p.awaitBlocked(0)
 		require.Equal(t, tc.changes, changes()-before, "%s | %s", tc.waits, tc.does)
 		if tc.waits != "" {
-			go func() { _, _ = io.Copy(io.Discard, c.r) }()
+			unread := c.r
+			go func() { _, _ = io.Copy(io.Discard, unread) }()
 			c = p.session()
 		}
 	}

@@ -19,6 +19,7 @@ type netConn struct {
 	wakeups chan struct{}
 	taken   chan struct{} // the writer has taken replies
 	c       *Conn
+	rested  int  // bytes of replies that waited when the reader rested last; the reader's alone
 	linger  bool // everything was sent, and the peer has been told so
 }
 
@@ -123,10 +124,10 @@ func (n *netConn) rest() {
 	default:
 	}
 	behind := n.unsent()
-	if n.c.rested = min(n.c.rested, behind); behind-n.c.rested < stallBytes {
+	if n.rested = min(n.rested, behind); behind-n.rested < stallBytes {
 		return
 	}
-	n.c.rested = behind
+	n.rested = behind
 	pause := time.NewTimer(stallPause)
 	defer pause.Stop()
 	select {
