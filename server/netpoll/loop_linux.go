@@ -289,7 +289,6 @@ func (l *Loop) yield(c *Conn) {
 	l.begin()
 	for _, other := range outer.ready {
 		if other != c && !other.dead {
-			other.listed = true
 			l.ready = append(l.ready, other) // its commands were rewound
 		}
 	}

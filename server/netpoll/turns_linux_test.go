@@ -137,24 +137,6 @@ func TestPauseEndsForThoseWhoWait(t *testing.T) {
 	require.Less(t, int(r.longs.Load()), long/2, "long turns before it was answered")
 }
 
-// TestConnectionStandsOnceInABatchWhileACommandYields: those of the batch that a command interrupts go on within it, and those among
-// them that have more left over do not come in twice.
-func TestConnectionStandsOnceInABatchWhileACommandYields(t *testing.T) {
-	r := newTurnRecorder()
-	addr := startLoop(t, r)
-	first, yields, other := newTurnPeer(t, addr), newTurnPeer(t, addr), newTurnPeer(t, addr)
-	first.send("HOLD", 1)
-	time.Sleep(10 * time.Millisecond)
-	yields.send("YIELD", 1)
-	other.send("PING", 20)
-	time.Sleep(10 * time.Millisecond)
-	close(r.release) // both are in the next batch
-	first.answers(1)
-	yields.answers(1)
-	other.answers(20)
-	require.Zero(t, r.twice.Load())
-}
-
 // TestGoneConnectionsAreForgotten: the lists of an iteration that many connections stood in do not keep them once they are closed, and
 // neither do those of the iterations within a command.
 func TestGoneConnectionsAreForgotten(t *testing.T) {
