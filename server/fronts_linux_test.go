@@ -172,15 +172,14 @@ func TestLoopsAnswerWhileAScriptIsBusy(t *testing.T) {
 	require.Equal(t, "$-1\r\n", other.ask("GET k", 1))
 }
 
-// TestSlowClientsComeLast: however many clients send commands that take long, the others wait for about one such command each time.
-func TestSlowClientsComeLast(t *testing.T) {
-	const slowClients, looks, between = 12, 15, 3
-	srv := loopsServer(t, 1)
+// slowLoad has clients send scripts of so many steps until stop is called. number asks, as a client of its own, how many have run; each client
+// has been seen to be slow.
+func slowLoad(t *testing.T, srv *Server, clients, steps int) (number func() int, stop func()) {
 	c := dialLoop(t, srv)
 	c.ask("SET n 0", 1)
 	var all sync.WaitGroup
 	done := make(chan struct{})
-	for range slowClients {
+	for range clients {
 		slow := dialLoop(t, srv)
 		all.Go(func() {
 			for {
@@ -188,26 +187,36 @@ func TestSlowClientsComeLast(t *testing.T) {
 				case <-done:
 					return
 				default:
-					slow.ask("EVAL \"redis.call('INCR', 'n') for i = 1, 400000 do end return 1\" 0", 1)
+					slow.ask(fmt.Sprintf("EVAL \"redis.call('INCR', 'n') for i = 1, %d do end return 1\" 0", steps), 1)
 				}
 			}
 		})
 	}
-	number := func() (n int) {
+	number = func() (n int) {
 		reply := c.ask("GET n", 2)
 		_, err := fmt.Sscanf(reply, "$%d\n%d", new(int), &n)
 		require.NoError(t, err, reply)
 		return n
 	}
-	for number() < 2*slowClients { // until each has been seen to be slow
+	for number() < 2*clients {
 	}
+	return number, func() {
+		close(done)
+		all.Wait()
+	}
+}
+
+// TestSlowClientsComeLast: however many clients send commands that take long, the others wait for about one such command each time.
+func TestSlowClientsComeLast(t *testing.T) {
+	const slowClients, looks, between = 12, 15, 3
+	srv := loopsServer(t, 1)
+	number, stop := slowLoad(t, srv, slowClients, 400000)
 	before, most := number(), 0
 	for range looks {
 		now := number()
 		most, before = max(most, now-before), now
 	}
-	close(done)
-	all.Wait()
+	stop()
 	require.LessOrEqual(t, most, between, "slow commands between two others")
 }
 
@@ -241,31 +250,7 @@ func TestSlowPipelinesTakeTurns(t *testing.T) {
 func TestSlowClientsPause(t *testing.T) {
 	const slowClients, long, least = 6, 12, 3
 	srv := loopsServer(t, 1)
-	c := dialLoop(t, srv)
-	c.ask("SET n 0", 1)
-	var all sync.WaitGroup
-	done := make(chan struct{})
-	for range slowClients {
-		slow := dialLoop(t, srv)
-		all.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-					slow.ask("EVAL \"redis.call('INCR', 'n') for i = 1, 800000 do end return 1\" 0", 1)
-				}
-			}
-		})
-	}
-	number := func() (n int) {
-		reply := c.ask("GET n", 2)
-		_, err := fmt.Sscanf(reply, "$%d\n%d", new(int), &n)
-		require.NoError(t, err, reply)
-		return n
-	}
-	for number() < 2*slowClients { // until each has been seen to be slow
-	}
+	number, stop := slowLoad(t, srv, slowClients, 800000)
 	hurried, looks, before := 0, least, number()
 	for end := before + long; before < end; looks++ {
 		if now := number(); now > before {
@@ -275,7 +260,6 @@ func TestSlowClientsPause(t *testing.T) {
 			looks, before = 0, now
 		}
 	}
-	close(done)
-	all.Wait()
+	stop()
 	require.Less(t, hurried, long/2, "long commands that came at once after another")
 }

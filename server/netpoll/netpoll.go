@@ -35,7 +35,7 @@ type Worker interface {
 	// Opened is called once for a new connection, before any of its bytes are read.
 	Opened(c *Conn)
 	// Batch is called with the connections that have new bytes, that were resumed, or that were postponed; each of them stands there
-	// once. Their complete commands are to be executed before it returns, but for those of connections that it postpones. It
+	// once, but for batches within a command that yields, in which one may stand twice. Their complete commands are to be executed before it returns, but for those of connections that it postpones. It
 	// returns how many connections it came to: those that follow are postponed ones, for which it had no time left.
 	Batch(ready []*Conn) (served int)
 	// Closed is called once when a connection is gone.
