@@ -222,7 +222,7 @@ func (c *Ctx) serve(b *blocked, k store.Key) bool {
 	before := cl.reply.Len()
 	c.client, c.reply, c.cmd, c.args, c.db = cl, cl.reply, b.cmd, b.args, cl.db
 	c.known, c.failed = known{}, false
-	keys, tracking := c.srv.keys, &c.srv.tracking
+	keys, tracking := c.core.keys, &c.srv.tracking
 	changes := keys.Changes()
 	c.worker.inCommand, tracking.quiet = true, b.quiet // so that what the client is told of its own changes follows the reply
 	served := c.serveWithEffects(b, k)
@@ -235,7 +235,7 @@ func (c *Ctx) serve(b *blocked, k store.Key) bool {
 	}
 	c.sendLater()
 	if c.failed {
-		c.srv.stats.commands[c.cmd.id].failed++
+		c.core.stats.commands[c.cmd.id].failed++
 	}
 	c.srv.goOn(cl, before, c.nowNs)
 	return true
@@ -243,10 +243,10 @@ func (c *Ctx) serve(b *blocked, k store.Key) bool {
 
 // serveWithEffects has what a blocked client is served be a unit by itself, after that of the command which made it possible.
 func (c *Ctx) serveWithEffects(b *blocked, k store.Key) (served bool) {
-	if !c.srv.effects.on {
+	if !c.core.effects.on {
 		return b.serve(c, k)
 	}
-	before := c.srv.effects.begin(c.srv.keys, c.db)
+	before := c.core.effects.begin(c.core.keys, c.db)
 	served = b.serve(c, k)
 	c.endEffects(b.cmd, before)
 	return served

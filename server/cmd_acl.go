@@ -233,7 +233,7 @@ func aclSave(c *Ctx) {
 		return
 	}
 	if err := c.srv.saveACLFile(c.cfg); err != nil {
-		c.srv.log.Error("the ACL file could not be written", "err", err)
+		c.core.log.Error("the ACL file could not be written", "err", err)
 		c.err("ERR There was an error trying to save the ACLs. Please check the server logs for more information")
 		return
 	}
@@ -303,7 +303,7 @@ func aclDryRun(c *Ctx) {
 		return
 	}
 	args := c.args[3:]
-	cmd := c.srv.commands.lookup(args[0])
+	cmd := c.core.commands.lookup(args[0])
 	if cmd != nil && cmd.Sub != nil && len(args) > 1 {
 		cmd = cmd.sub(args[1])
 	}

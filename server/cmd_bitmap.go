@@ -185,7 +185,7 @@ func setBit(c *Ctx) {
 		c.err(errBitValue)
 		return
 	}
-	before := c.srv.keys.Dirty()
+	before := c.core.keys.Dirty()
 	e, err := c.db.GrowString(c.key(1), c.now, offset/8+1)
 	if err != nil {
 		c.fail(err)
@@ -202,7 +202,7 @@ func setBit(c *Ctx) {
 
 // notifyBits tells that bits at args[1] have been changed, if Dirty is not what it was before.
 func (c *Ctx) notifyBits(before uint64) {
-	if c.srv.keys.Dirty() != before {
+	if c.core.keys.Dirty() != before {
 		c.notify(config.EventString, "setbit", c.args[1])
 	}
 }
@@ -421,7 +421,7 @@ func (c *Ctx) readFields(steps []fieldStep) {
 
 // changeFields carries out steps of which some write, as far as bit reach. The string grows to hold it even if no step succeeds.
 func (c *Ctx) changeFields(steps []fieldStep, reach int) {
-	before := c.srv.keys.Dirty()
+	before := c.core.keys.Dirty()
 	e, err := c.db.GrowString(c.key(1), c.now, reach/8+1)
 	if err != nil {
 		c.fail(err)

@@ -271,7 +271,7 @@ func clientUnblock(c *Ctx) {
 	if !ok {
 		return
 	}
-	cl := c.srv.clients.byID[id]
+	cl := c.core.clients.byID[id]
 	if cl == nil || cl.blocked == nil {
 		c.reply.Zero()
 		return
@@ -288,13 +288,13 @@ func clientList(c *Ctx) {
 	var list []*Client
 	switch {
 	case len(c.args) == 2:
-		list = c.srv.clients.sorted()
+		list = c.core.clients.sorted()
 	case len(c.args) == 4 && c.is(2, "TYPE"):
 		kind, ok := c.clientType(3)
 		if !ok {
 			return
 		}
-		list = slices.DeleteFunc(c.srv.clients.sorted(), func(cl *Client) bool { return cl.class() != kind })
+		list = slices.DeleteFunc(c.core.clients.sorted(), func(cl *Client) bool { return cl.class() != kind })
 	case len(c.args) > 3 && c.is(2, "ID"):
 		for _, arg := range c.args[3:] {
 			id, ok := number.ParseInt(arg)
@@ -302,7 +302,7 @@ func clientList(c *Ctx) {
 				c.err("ERR Invalid client ID")
 				return
 			}
-			if cl := c.srv.clients.byID[id]; cl != nil {
+			if cl := c.core.clients.byID[id]; cl != nil {
 				list = append(list, cl)
 			}
 		}
@@ -377,7 +377,7 @@ func clientKill(c *Ctx) {
 		return
 	}
 	killed := int64(0)
-	for _, cl := range slices.Clone(c.srv.clients.list) {
+	for _, cl := range slices.Clone(c.core.clients.list) {
 		if cl.conn.ClosingNow() || !f.matches(cl, c.client) {
 			continue
 		}

@@ -85,7 +85,7 @@ func (c *Ctx) trackingOptions() (mode trackingMode, prefixes []string, ok bool) 
 			if !ok {
 				return mode, nil, false
 			}
-			if c.srv.clients.byID[id] == nil {
+			if c.core.clients.byID[id] == nil {
 				c.err(errTrackingNoTarget)
 				return mode, nil, false
 			}

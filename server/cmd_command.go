@@ -71,7 +71,7 @@ func (r *registry) byFullName(name []byte) *Command {
 	return cmd.sub(sub)
 }
 
-func commandCount(c *Ctx) { c.reply.Int(int64(len(c.srv.commands.top))) }
+func commandCount(c *Ctx) { c.reply.Int(int64(len(c.core.commands.top))) }
 
 // rendered keeps a reply of hundreds of kB that is the same for everybody, by the protocol's version: making it costs twenty times as much as
 // copying it.
@@ -91,9 +91,9 @@ func (r *rendered) send(w *resp.Writer, make func()) {
 }
 
 func commandAll(c *Ctx) {
-	c.srv.commands.described.send(c.reply, func() {
-		c.reply.Array(len(c.srv.commands.top))
-		for _, cmd := range c.srv.commands.top {
+	c.core.commands.described.send(c.reply, func() {
+		c.reply.Array(len(c.core.commands.top))
+		for _, cmd := range c.core.commands.top {
 			c.sendCommandInfo(cmd)
 		}
 	})
@@ -106,7 +106,7 @@ func commandInfo(c *Ctx) {
 	}
 	c.reply.Array(len(c.args) - 2)
 	for _, name := range c.args[2:] {
-		if cmd := c.srv.commands.byFullName(name); cmd != nil {
+		if cmd := c.core.commands.byFullName(name); cmd != nil {
 			c.sendCommandInfo(cmd)
 		} else {
 			c.reply.Null()
@@ -237,12 +237,12 @@ func sendField(w *resp.Writer, name string, n int) {
 
 func commandDocs(c *Ctx) {
 	if len(c.args) == 2 {
-		c.srv.commands.documented.send(c.reply, func() { c.sendDocs(c.srv.commands.top) })
+		c.core.commands.documented.send(c.reply, func() { c.sendDocs(c.core.commands.top) })
 		return
 	}
 	var list []*Command
 	for _, name := range c.args[2:] {
-		if cmd := c.srv.commands.byFullName(name); cmd != nil {
+		if cmd := c.core.commands.byFullName(name); cmd != nil {
 			list = append(list, cmd)
 		}
 	}
@@ -355,7 +355,7 @@ func commandList(c *Ctx) {
 		}
 	}
 	mark, n := c.reply.Start(), 0
-	for _, cmd := range c.srv.commands.all {
+	for _, cmd := range c.core.commands.all {
 		if !cmd.gone && keep(cmd) {
 			c.reply.BulkString(cmd.fullName)
 			n++
@@ -392,7 +392,7 @@ type foundKey struct {
 
 // keysOf returns the keys of a command line, or sends the error.
 func (c *Ctx) keysOf(args [][]byte) ([]foundKey, bool) {
-	cmd := c.srv.commands.lookup(args[0])
+	cmd := c.core.commands.lookup(args[0])
 	if cmd != nil && cmd.Sub != nil && len(args) > 1 {
 		cmd = cmd.sub(args[1])
 	}

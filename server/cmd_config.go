@@ -45,7 +45,7 @@ func configGet(c *Ctx) {
 	for i, arg := range c.args[2:] {
 		patterns[i] = string(arg)
 	}
-	pairs := c.srv.config.Match(patterns)
+	pairs := c.core.config.Match(patterns)
 	c.reply.Map(len(pairs))
 	for _, p := range pairs {
 		c.reply.BulkString(p.Name)
@@ -55,7 +55,7 @@ func configGet(c *Ctx) {
 
 // configSecret finds what stands behind the name of a directive whose value nobody is shown.
 func configSecret(c *Ctx, args [][]byte, i int) bool {
-	return i > 2 && c.srv.config.IsSecret(string(args[i-1]))
+	return i > 2 && c.core.config.IsSecret(string(args[i-1]))
 }
 
 func configSet(c *Ctx) {
@@ -67,8 +67,8 @@ func configSet(c *Ctx) {
 	for i := 2; i < len(c.args); i += 2 {
 		pairs = append(pairs, config.Pair{Name: string(c.args[i]), Value: string(c.args[i+1])})
 	}
-	err := c.srv.config.Set(pairs, c.client.local())
-	c.cfg = c.srv.config.Get()
+	err := c.core.config.Set(pairs, c.client.local())
+	c.cfg = c.core.config.Get()
 	var refused *config.SetError
 	switch {
 	case errors.As(err, &refused):
@@ -96,20 +96,20 @@ func (e settingError) Error() string { return string(e) }
 // configRewrite writes the file with the executor's lock held, as Redis does: it is an operator's command, and rare.
 func configRewrite(c *Ctx) {
 	if c.cfg.ACLFile == "" {
-		c.srv.config.SetUsers(c.srv.configuredUsers())
+		c.core.config.SetUsers(c.srv.configuredUsers())
 	}
-	if err := c.srv.config.Rewrite(config.WriteFile); err != nil {
+	if err := c.core.config.Rewrite(config.WriteFile); err != nil {
 		c.errf("ERR %s", err)
 		return
 	}
-	c.srv.log.Info("CONFIG REWRITE executed with success", "file", c.srv.config.Path())
+	c.core.log.Info("CONFIG REWRITE executed with success", "file", c.core.config.Path())
 	c.ok()
 }
 
 func configResetStat(c *Ctx) {
-	c.srv.stats.reset()
+	c.core.stats.reset()
 	c.srv.policies.counts.reset()
-	c.srv.top.reset(c.srv.clock.Mono())
-	c.srv.stats.expiredBefore, c.srv.stats.evictedBefore = c.srv.keys.Stats().Expired, c.srv.keys.Stats().Evicted
+	c.srv.top.reset(c.core.clock.Mono())
+	c.core.stats.expiredBefore, c.core.stats.evictedBefore = c.core.keys.Stats().Expired, c.core.keys.Stats().Evicted
 	c.ok()
 }

@@ -215,7 +215,7 @@ func reset(c *Ctx) {
 	c.srv.endAllSubscriptions(cl)
 	c.srv.untrack(cl)
 	c.srv.endMonitoring(cl)
-	cl.db = c.srv.keys.DB(0)
+	cl.db = c.core.keys.DB(0)
 	cl.name = ""
 	c.srv.becomeDefault(cl)
 	c.srv.setNoTouch(cl, false)
@@ -238,10 +238,10 @@ func (c *Ctx) database(i int) *store.DB {
 	case !ok:
 	case n < math.MinInt32 || n > math.MaxInt32:
 		c.err(errInt32Range)
-	case n < 0 || n >= int64(c.srv.keys.Databases()):
+	case n < 0 || n >= int64(c.core.keys.Databases()):
 		c.err(errDBRange)
 	default:
-		return c.srv.keys.DB(int(n))
+		return c.core.keys.DB(int(n))
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func (c *Ctx) debugObject() {
 // accessClock is when the key was last used, in the 24 bits of Redis's clock: seconds, or the minute of this look before the logarithmic
 // counter while uses are counted.
 func (c *Ctx) accessClock(e *store.Entry) int64 {
-	if c.srv.countsUses {
+	if c.core.countsUses {
 		return (c.now/60_000&0xffff)<<8 | int64(e.Uses())
 	}
 	return (c.now/1000 - e.Idle()) & 0xffffff

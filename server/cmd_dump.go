@@ -121,7 +121,7 @@ func restore(c *Ctx) {
 // restoreUse has the key pass for used when the arguments say, if that is kept.
 func (c *Ctx) restoreUse(k store.Key, a restoreArgs) {
 	e, ok := c.db.Peek(k)
-	counts := c.srv.countsUses
+	counts := c.core.countsUses
 	switch {
 	case ok && counts && a.uses >= 0:
 		e.SetUses(int(a.uses))
@@ -144,7 +144,7 @@ func (c *Ctx) restoreValue(k store.Key, body []byte, expireAt int64) {
 		return
 	}
 	l := valueLoader{db: c.db}
-	l.begin(c.srv.keys, k.Name, expireAt)
+	l.begin(c.core.keys, k.Name, expireAt)
 	if err := rdb.ReadValue(body, &l); err != nil {
 		panic("server: a payload that was read once cannot be read again: " + err.Error())
 	}
@@ -269,7 +269,7 @@ func functionRestore(c *Ctx) {
 	engine.FlushLibraries()
 	for _, lib := range old {
 		if _, err := engine.LoadLibrary([]byte(lib.Code), false); err != nil {
-			c.srv.log.Error("a library of functions is lost: it cannot be loaded again", "library", lib.Name, "err", err)
+			c.core.log.Error("a library of functions is lost: it cannot be loaded again", "library", lib.Name, "err", err)
 		}
 	}
 	c.err(functionRestoreError(err))

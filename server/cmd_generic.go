@@ -195,7 +195,7 @@ func (c *Ctx) delete(lazily bool) {
 	for i := 1; i < len(c.args); i++ {
 		if e, ok := c.db.Find(c.key(i), c.now); ok {
 			if lazily && e.Parts() >= lazyParts {
-				c.srv.stats.lazyFreed++
+				c.core.stats.lazyFreed++
 			}
 			e.Delete()
 			c.notify(config.EventGeneric, "del", c.args[i])

@@ -41,7 +41,7 @@ func pfadd(c *Ctx) {
 }
 
 func pfcount(c *Ctx) {
-	if len(c.args) > 2 || c.srv.unwritable != "" { // what cannot be logged is not to be kept
+	if len(c.args) > 2 || c.core.unwritable != "" { // what cannot be logged is not to be kept
 		if union, ok := c.readHLLs(); ok {
 			c.reply.Int(int64(union.Count()))
 		}
@@ -52,13 +52,13 @@ func pfcount(c *Ctx) {
 		c.reply.Zero()
 		return
 	}
-	before := c.srv.keys.Dirty()
+	before := c.core.keys.Dirty()
 	n, err := e.CountHLL()
 	if err != nil {
 		c.fail(err)
 		return
 	}
-	if c.srv.keys.Dirty() != before {
+	if c.core.keys.Dirty() != before {
 		c.effectVerbatim() // the estimate is kept with the value, although this is no command that writes
 	}
 	c.reply.Int(int64(n))

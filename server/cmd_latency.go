@@ -44,17 +44,17 @@ func latencyQuery(name, since string, arity int, summary string, reply Reply, ha
 func latencyHistogram(c *Ctx) {
 	var list []*Command
 	if len(c.args) == 2 {
-		list = c.srv.commands.all
+		list = c.core.commands.all
 	}
 	for _, name := range c.args[2:] {
-		if cmd := c.srv.commands.byFullName(name); cmd != nil {
+		if cmd := c.core.commands.byFullName(name); cmd != nil {
 			list = append(append(list, cmd), cmd.Sub...)
 		}
 	}
 	w := c.reply
 	mark, n := w.Start(), 0
 	for _, cmd := range list {
-		h := c.srv.stats.commands[cmd.id].times
+		h := c.core.stats.commands[cmd.id].times
 		if h == nil || h.total == 0 {
 			continue
 		}

@@ -135,7 +135,7 @@ func memoryStats(c *Ctx) {
 func memoryMallocStats(c *Ctx) {
 	var t strings.Builder
 	fmt.Fprintf(&t, "arena: bytes of a block, blocks in use, blocks with room\n")
-	for _, class := range c.srv.keys.BlockStats() {
+	for _, class := range c.core.keys.BlockStats() {
 		fmt.Fprintf(&t, "%6d %10d %10d\n", class.Size, class.Used, class.Room)
 	}
 	fmt.Fprintf(&t, "go heap:\n")

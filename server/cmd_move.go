@@ -51,7 +51,7 @@ func move(c *Ctx) {
 	case target == nil:
 	case target == c.db:
 		c.err(errSameObject)
-	case c.srv.keys.Full():
+	case c.core.keys.Full():
 		c.err(errOOM)
 	case c.db.Move(c.key(1), target, c.now):
 		c.notify(config.EventGeneric, "move_from", c.args[1])
@@ -73,12 +73,12 @@ func swapDB(c *Ctx) {
 		index[i] = int(n)
 	}
 	for _, n := range index {
-		if n < 0 || n >= c.srv.keys.Databases() {
+		if n < 0 || n >= c.core.keys.Databases() {
 			c.err(errDBRange)
 			return
 		}
 	}
-	c.srv.keys.Swap(index[0], index[1], c.now)
+	c.core.keys.Swap(index[0], index[1], c.now)
 	c.ok()
 }
 

@@ -54,7 +54,7 @@ const (
 )
 
 func objectFreq(c *Ctx, e *store.Entry) {
-	if !c.srv.countsUses {
+	if !c.core.countsUses {
 		c.err(errNoFreq)
 		return
 	}
@@ -62,7 +62,7 @@ func objectFreq(c *Ctx, e *store.Entry) {
 }
 
 func objectIdleTime(c *Ctx, e *store.Entry) {
-	if c.srv.countsUses {
+	if c.core.countsUses {
 		c.err(errNoIdle)
 		return
 	}

@@ -92,7 +92,7 @@ func (c *Ctx) policy(name []byte) (p *knownPolicy, err error) {
 	if fixed := known.fixed[string(name)]; fixed != nil {
 		return fixed, nil
 	}
-	if changes := c.srv.keys.DB(0).FollowedChanges(); changes != known.changes || known.parsed == nil || len(known.parsed) > maxPolicies {
+	if changes := c.core.keys.DB(0).FollowedChanges(); changes != known.changes || known.parsed == nil || len(known.parsed) > maxPolicies {
 		known.changes, known.parsed = changes, make(map[string]*knownPolicy)
 	}
 	if p, found := known.parsed[string(name)]; found {
@@ -110,7 +110,7 @@ func (c *Ctx) policy(name []byte) (p *knownPolicy, err error) {
 		if err == nil {
 			p = &knownPolicy{Policy: &parsed, counts: known.counts.of(string(name))}
 		} else {
-			c.srv.log.Warn("a policy cannot be read and counts as absent", "policy", string(name), "text", string(text), "err", err)
+			c.core.log.Warn("a policy cannot be read and counts as absent", "policy", string(name), "text", string(text), "err", err)
 		}
 	}
 	known.parsed[string(name)] = p
@@ -119,13 +119,13 @@ func (c *Ctx) policy(name []byte) (p *knownPolicy, err error) {
 
 // policiesHash opens the hash of policies, whatever the client's database.
 func (c *Ctx) policiesHash() (store.Hash, error) {
-	return c.srv.keys.DB(0).HashCreate(c.srv.keys.Key([]byte(policiesKey)), c.now)
+	return c.core.keys.DB(0).HashCreate(c.core.keys.Key([]byte(policiesKey)), c.now)
 }
 
 // policyEffect declares an effect on the hash of policies.
 func (c *Ctx) policyEffect(args ...any) {
 	db := c.db
-	c.db = c.srv.keys.DB(0)
+	c.db = c.core.keys.DB(0)
 	c.effect(args...)
 	c.db = db
 }
@@ -166,7 +166,7 @@ func policySet(c *Ctx) {
 	}
 	h.Set(name, []byte(text))
 	c.policyEffect("HSET", policiesKey, name, text)
-	c.notifyIn(c.srv.keys.DB(0), config.EventHash, "hset", []byte(policiesKey))
+	c.notifyIn(c.core.keys.DB(0), config.EventHash, "hset", []byte(policiesKey))
 	c.ok()
 }
 
@@ -176,7 +176,7 @@ func policyDel(c *Ctx) {
 	case !ok:
 	case h.Delete(c.args[2]):
 		c.policyEffect("HDEL", policiesKey, c.args[2])
-		c.notifyIn(c.srv.keys.DB(0), config.EventHash, "hdel", []byte(policiesKey))
+		c.notifyIn(c.core.keys.DB(0), config.EventHash, "hdel", []byte(policiesKey))
 		c.reply.One()
 	default:
 		c.reply.Zero()

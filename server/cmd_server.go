@@ -133,10 +133,10 @@ func lolwut(c *Ctx) {
 func dbsize(c *Ctx) { c.reply.Int(int64(c.db.Len())) }
 
 func flushAll(c *Ctx) {
-	if c.flushType(c.srv.keys.Stats().Keys) {
+	if c.flushType(c.core.keys.Stats().Keys) {
 		c.srv.invalidateAll()
 		c.srv.forgetSnapshot()
-		c.srv.keys.FlushAll()
+		c.core.keys.FlushAll()
 		if c.client.id != 0 { // not while a log is replayed
 			c.srv.saving.partial = false
 			c.srv.saveEmpty()
@@ -161,7 +161,7 @@ func (c *Ctx) flushType(keys int) bool {
 		return false
 	}
 	if len(c.args) == 2 && c.is(1, "ASYNC") {
-		c.srv.stats.lazyFreed += uint64(keys)
+		c.core.stats.lazyFreed += uint64(keys)
 	}
 	return true
 }
@@ -216,8 +216,8 @@ func shutdown(c *Ctx) {
 		c.err(errSyntax)
 	case abort:
 		c.err("ERR No shutdown in progress.")
-	case c.srv.busy != "" && !noSave:
-		c.err(c.srv.busy) // what a script has written would be half of it
+	case c.core.busy != "" && !noSave:
+		c.err(c.core.busy) // what a script has written would be half of it
 	default:
 		c.endServer(how)
 	}
@@ -225,7 +225,7 @@ func shutdown(c *Ctx) {
 
 // endServer ends the server unless its snapshot cannot be saved.
 func (c *Ctx) endServer(how config.ShutdownFlags) {
-	c.srv.log.Info("shutting down: a client asked for it", "client", c.client.id, "addr", c.client.conn.Remote)
+	c.core.log.Info("shutting down: a client asked for it", "client", c.client.id, "addr", c.client.conn.Remote)
 	if c.srv.end(how) != nil {
 		c.err("ERR Errors trying to SHUTDOWN. Check logs.")
 	}

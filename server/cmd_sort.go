@@ -349,7 +349,7 @@ func (c *Ctx) patternValue(pattern, element []byte) (value []byte, ok bool) {
 	}
 	name := append(append(append(c.scratch[:0], pattern[:star]...), element...), behind...)
 	c.scratch = name
-	e, found := c.db.Find(c.srv.keys.Key(name), c.now)
+	e, found := c.db.Find(c.core.keys.Key(name), c.now)
 	c.countLookup(found)
 	switch {
 	case !found:
@@ -360,6 +360,6 @@ func (c *Ctx) patternValue(pattern, element []byte) (value []byte, ok bool) {
 	case field == nil || e.Kind() != store.KindHash:
 		return nil, false
 	}
-	h, _, _ := c.db.Hash(c.srv.keys.Key(name), c.now)
+	h, _, _ := c.db.Hash(c.core.keys.Key(name), c.now)
 	return h.Get(field)
 }

@@ -121,13 +121,13 @@ func rlTop(c *Ctx) {
 		c.err(errTopOff)
 		return
 	}
-	t.goOn(c.srv.clock.Mono())
+	t.goOn(c.core.clock.Mono())
 	w := t.window(list)
 	keys := c.topOf(w, int(min(count, top.MaxKeys)))
 	c.reply.Map(5)
 	c.reply.BulkString("list")
 	c.reply.BulkString(list)
-	sendField(c.reply, "seconds", int((c.srv.clock.Mono()-t.began)/int64(time.Second)))
+	sendField(c.reply, "seconds", int((c.core.clock.Mono()-t.began)/int64(time.Second)))
 	sendField(c.reply, "calls", int(w.Sum()))
 	sendField(c.reply, "error", int(w.Bound()))
 	c.reply.BulkString("keys")
@@ -162,8 +162,8 @@ func infoTop(c *Ctx, t *infoText) {
 	if keys.keys == 0 {
 		return
 	}
-	keys.goOn(c.srv.clock.Mono())
-	t.field("top_seconds", (c.srv.clock.Mono()-keys.began)/int64(time.Second))
+	keys.goOn(c.core.clock.Mono())
+	t.field("top_seconds", (c.core.clock.Mono()-keys.began)/int64(time.Second))
 	for _, list := range []string{listLimited, listHot} {
 		w := keys.window(list)
 		t.field("top_"+list+"_error", w.Bound())

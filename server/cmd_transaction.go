@@ -86,7 +86,7 @@ func (t *transaction) grow(n int) {
 
 // next makes the command at the start of queue the one that is to be run, and returns what follows it. Its arguments are put into own.
 func (c *Ctx) next(queue []byte, own [][]byte) (args [][]byte, rest []byte) {
-	c.cmd = c.srv.commands.all[binary.LittleEndian.Uint32(queue)]
+	c.cmd = c.core.commands.all[binary.LittleEndian.Uint32(queue)]
 	n := binary.LittleEndian.Uint32(queue[4:])
 	c.known = known{hash: binary.LittleEndian.Uint64(queue[9:]), hashed: queue[8] == 1}
 	queue = queue[queuedHead:]

@@ -16,6 +16,7 @@ import (
 // command; a handler keeps nothing of it, and args point into the connection's input buffer.
 type Ctx struct {
 	srv    *Server
+	core   *Core
 	worker *worker
 	client *Client
 	cmd    *Command
@@ -38,13 +39,13 @@ func (c *Ctx) key(i int) store.Key {
 	if c.hashed && i == c.cmd.firstKey {
 		return store.Key{Name: c.args[i], Hash: c.hash}
 	}
-	return c.srv.keys.Key(c.args[i])
+	return c.core.keys.Key(c.args[i])
 }
 
 // err sends an error with its full text, code included.
 func (c *Ctx) err(text string) {
 	c.failed = true
-	c.srv.stats.countError(text)
+	c.core.stats.countError(text)
 	c.reply.Error(text)
 }
 

@@ -49,7 +49,7 @@ func algorithmName(a policy.Algorithm) string {
 
 // decided counts a decision about the key k.
 func (c *Ctx) decided(k store.Key, a policy.Algorithm, limited bool, limit, remaining int64) {
-	c.srv.stats.decisions[a].add(limited, limit, remaining)
+	c.core.stats.decisions[a].add(limited, limit, remaining)
 	if c.srv.top.keys > 0 {
 		c.srv.top.add(k, c.db.Index(), limited)
 	}
@@ -116,15 +116,15 @@ func infoLimiters(c *Ctx, t *infoText) {
 		}
 	}
 	var all decisions
-	for i := range c.srv.stats.decisions {
-		all.sum(&c.srv.stats.decisions[i])
+	for i := range c.core.stats.decisions {
+		all.sum(&c.core.stats.decisions[i])
 	}
 	t.field("limiter_calls_allowed", all.allowed)
 	t.field("limiter_calls_near_limit", all.near)
 	t.field("limiter_calls_limited", all.limited)
-	for i := range c.srv.stats.decisions {
+	for i := range c.core.stats.decisions {
 		if a := policy.Algorithm(i); a != 0 {
-			show("algorithm_"+algorithmName(a), &c.srv.stats.decisions[i])
+			show("algorithm_"+algorithmName(a), &c.core.stats.decisions[i])
 		}
 	}
 	for _, counted := range c.srv.policies.counts.list {

@@ -61,15 +61,15 @@ func (c *Ctx) admit() bool {
 		c.errUnknownCommand()
 	case !c.cmd.arityOK(len(c.args)) || (c.cmd.Handler == nil && len(c.args) == 1):
 		c.errArity()
-		c.srv.stats.commands[c.cmd.id].rejected++
+		c.core.stats.commands[c.cmd.id].rejected++
 	case c.client.guarded && c.guards():
 	case c.client.multi != nil && c.cmd.Flags&NoMulti != 0:
 		c.reject(errNoMulti)
-	case c.srv.memory.watched && c.lacksMemory():
+	case c.core.memory.watched && c.lacksMemory():
 		c.reject(errOOM)
 	case c.client.limited && c.limitation() != "":
 		c.reject(c.limitation())
-	case c.srv.hindered && c.hindrance() != "":
+	case c.core.hindered && c.hindrance() != "":
 		c.reject(c.hindrance())
 	default:
 		return true
@@ -113,8 +113,8 @@ func (s *Server) hinder() {
 // mayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to
 // ask, once they know that they are going to change something; limiters ask refuseState.
 func (c *Ctx) mayWriteNow() bool {
-	if c.srv.unwritable != "" {
-		c.err(c.srv.unwritable)
+	if c.core.unwritable != "" {
+		c.err(c.core.unwritable)
 		return false
 	}
 	return true
@@ -131,7 +131,7 @@ func (c *Command) wantsDisk() bool { return c.Flags&(Write|DecidesFirst) == Writ
 
 func (c *Ctx) reject(text string) {
 	c.err(text)
-	c.srv.stats.commands[c.cmd.id].rejected++
+	c.core.stats.commands[c.cmd.id].rejected++
 }
 
 // errConfined follows the name of a command that a subscriber may not run in RESP2.
@@ -160,18 +160,18 @@ func (c *Ctx) call(timed bool) {
 // perform runs the command's handler, notes its effects and keeps the statistics.
 func (c *Ctx) perform(timed bool) {
 	cmd := c.cmd
-	if !c.srv.effects.on {
+	if !c.core.effects.on {
 		c.run(timed)
 		return
 	}
-	before := c.srv.effects.begin(c.srv.keys, c.db)
+	before := c.core.effects.begin(c.core.keys, c.db)
 	c.run(timed)
 	c.endEffects(cmd, before)
 }
 
 // run runs the command's handler and keeps the statistics.
 func (c *Ctx) run(timed bool) {
-	stats := &c.srv.stats.commands[c.cmd.id]
+	stats := &c.core.stats.commands[c.cmd.id]
 	sampled := c.cmd.Flags&(Fast|Sampled) != 0
 	c.client.lastCmd = c.cmd
 	if sampled && !timed && stats.calls >= alwaysTimed && len(c.args) < manyArguments {
@@ -179,7 +179,7 @@ func (c *Ctx) run(timed bool) {
 	} else {
 		c.runTimed(stats, sampled && timed && stats.calls >= alwaysTimed && !c.srv.timesAll)
 	}
-	c.srv.stats.processed++
+	c.core.stats.processed++
 	stats.calls++
 	if c.failed {
 		stats.failed++
@@ -235,7 +235,7 @@ const (
 )
 
 func (c *Ctx) errUnknownCommand() {
-	c.srv.stats.unknown++
+	c.core.stats.unknown++
 	name := c.args[0]
 	var shown bytes.Buffer
 	for _, a := range c.args[1:] {

@@ -187,26 +187,26 @@ func appendNumber(dst []byte, n int64) []byte {
 // A command that changes the keyspace and declares nothing is logged as it was called, and so needs no effect if its
 // outcome depends on nothing but its arguments and the keys' values. Call effect after the change, once it is certain.
 func (c *Ctx) effect(args ...any) {
-	if c.srv.effects.on {
-		c.srv.effects.declared++
-		c.srv.effects.add(c.db.Index(), args)
+	if c.core.effects.on {
+		c.core.effects.declared++
+		c.core.effects.add(c.db.Index(), args)
 	}
 }
 
 // effectSet is effect for SET key n PXAT at.
 func (c *Ctx) effectSet(key []byte, n, at int64) {
-	if c.srv.effects.on {
-		c.srv.effects.declared++
-		c.srv.effects.addSet(c.db.Index(), key, n, at)
+	if c.core.effects.on {
+		c.core.effects.declared++
+		c.core.effects.addSet(c.db.Index(), key, n, at)
 	}
 }
 
 // effectVerbatim declares the command as it was called to be its effect. Only what changes something that the store does not
 // know of, such as functions, has to say so, and what changes a value though it is marked ReadOnly.
 func (c *Ctx) effectVerbatim() {
-	if c.srv.effects.on {
-		c.srv.effects.declared++
-		c.srv.effects.addWords(c.db.Index(), c.cmd.ownLine(c.args))
+	if c.core.effects.on {
+		c.core.effects.declared++
+		c.core.effects.addWords(c.db.Index(), c.cmd.ownLine(c.args))
 	}
 }
 
@@ -222,7 +222,7 @@ func (c *Command) ownLine(args [][]byte) [][]byte {
 }
 
 // logs reports whether anybody wants effects.
-func (c *Ctx) logs() bool { return c.srv.effects.on }
+func (c *Ctx) logs() bool { return c.core.effects.on }
 
 // propagate is effect for changes outside of commands, such as background work. The caller holds the executor's lock.
 func (s *Server) propagate(db *store.DB, args ...any) {
@@ -234,8 +234,8 @@ func (s *Server) propagate(db *store.DB, args ...any) {
 // endEffects closes the unit that a command has opened, after adding the command itself if it has changed the keyspace and not
 // said otherwise.
 func (c *Ctx) endEffects(cmd *Command, before effectMark) {
-	e := &c.srv.effects
-	if e.on && cmd.Flags&Write != 0 && e.declared == before.declared && c.srv.keys.Dirty() != before.dirty {
+	e := &c.core.effects
+	if e.on && cmd.Flags&Write != 0 && e.declared == before.declared && c.core.keys.Dirty() != before.dirty {
 		e.addWords(before.db, cmd.ownLine(c.args))
 	}
 	e.end()

@@ -239,7 +239,7 @@ func (w *worker) execute() {
 	w.touch()
 	w.ran, w.ended = true, nil
 	c := &w.ctx
-	c.srv, c.worker, c.cfg = s, w, s.config.Get()
+	c.srv, c.core, c.worker, c.cfg = s, s.Core, w, s.config.Get()
 	outer := s.running // of a command that yields to this batch
 	s.running = c
 	c.nowNs = s.clock.Read()
@@ -252,7 +252,7 @@ func (w *worker) execute() {
 		if p.client != current {
 			current, skip = p.client, false
 			current.conn.Begin()
-			current.seen = c.srv.clock.Mono()
+			current.seen = c.core.clock.Mono()
 			c.client, c.reply = current, current.reply
 			c.limitReplies(current)
 			begins := current != w.runs
@@ -515,7 +515,3 @@ func (cl *Client) sendAside() {
 	cl.reply.Raw(cl.aside.Bytes())
 	cl.aside.SetBuffer(nil)
 }
-
-// Lock and Unlock are the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.
-func (s *Server) Lock()   { s.mu.Lock() }
-func (s *Server) Unlock() { s.mu.Unlock() }

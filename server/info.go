@@ -124,7 +124,7 @@ func infoServer(c *Ctx, t *infoText) {
 }
 
 func infoClients(c *Ctx, t *infoText) {
-	t.field("connected_clients", len(c.srv.clients.list))
+	t.field("connected_clients", len(c.core.clients.list))
 	t.field("cluster_connections", 0)
 	t.field("maxclients", c.srv.maxClients)
 	t.field("blocked_clients", len(c.srv.pause.held)+c.srv.blocking.clients)
@@ -187,7 +187,7 @@ func status(well bool) string {
 }
 
 func infoStats(c *Ctx, t *infoText) {
-	s := &c.srv.stats
+	s := &c.core.stats
 	t.field("total_connections_received", s.connections)
 	t.field("total_commands_processed", s.processed)
 	t.field("instantaneous_ops_per_sec", int64(s.rate.average()))
@@ -204,11 +204,11 @@ func infoStats(c *Ctx, t *infoText) {
 	t.field("sync_full", 0)
 	t.field("sync_partial_ok", 0)
 	t.field("sync_partial_err", 0)
-	t.field("expired_keys", c.srv.keys.Stats().Expired-s.expiredBefore)
+	t.field("expired_keys", c.core.keys.Stats().Expired-s.expiredBefore)
 	t.field("expired_time_cap_reached_count", s.expireCaps)
 	t.field("expire_cycle_cpu_milliseconds", s.expireNs/int64(time.Millisecond))
-	shortage := c.srv.memory.shortage(c.nowNs)
-	t.field("evicted_keys", c.srv.keys.Stats().Evicted-s.evictedBefore)
+	shortage := c.core.memory.shortage(c.nowNs)
+	t.field("evicted_keys", c.core.keys.Stats().Evicted-s.evictedBefore)
 	t.field("evicted_clients", s.evictedClients)
 	t.field("total_eviction_exceeded_time", (s.evictingNs+int64(shortage))/int64(time.Millisecond))
 	t.field("current_eviction_exceeded_time", int64(shortage/time.Millisecond))
@@ -247,8 +247,8 @@ func infoReplication(c *Ctx, t *infoText) {
 	t.field("role", "master")
 	t.field("connected_slaves", 0)
 	t.field("master_failover_state", "no-failover")
-	t.field("master_replid", c.srv.runID)
-	t.field("master_replid2", strings.Repeat("0", len(c.srv.runID)))
+	t.field("master_replid", c.core.runID)
+	t.field("master_replid2", strings.Repeat("0", len(c.core.runID)))
 	t.field("master_repl_offset", 0)
 	t.field("second_repl_offset", -1)
 	t.field("repl_backlog_active", 0)
@@ -268,8 +268,8 @@ func infoCPU(_ *Ctx, t *infoText) {
 }
 
 func infoCommandStats(c *Ctx, t *infoText) {
-	for _, cmd := range c.srv.commands.all {
-		n := &c.srv.stats.commands[cmd.id]
+	for _, cmd := range c.core.commands.all {
+		n := &c.core.stats.commands[cmd.id]
 		if n.calls == 0 && n.rejected == 0 && n.failed == 0 {
 			continue
 		}
@@ -283,8 +283,8 @@ func infoCommandStats(c *Ctx, t *infoText) {
 }
 
 func infoErrorStats(c *Ctx, t *infoText) {
-	for _, code := range slices.Sorted(maps.Keys(c.srv.stats.errorCodes)) {
-		t.field("errorstat_"+code, fmt.Sprintf("count=%d", c.srv.stats.errorCodes[code]))
+	for _, code := range slices.Sorted(maps.Keys(c.core.stats.errorCodes)) {
+		t.field("errorstat_"+code, fmt.Sprintf("count=%d", c.core.stats.errorCodes[code]))
 	}
 }
 
@@ -293,8 +293,8 @@ func infoLatencyStats(c *Ctx, t *infoText) {
 	if !c.cfg.LatencyTracking {
 		return
 	}
-	for _, cmd := range c.srv.commands.all {
-		h := c.srv.stats.commands[cmd.id].times
+	for _, cmd := range c.core.commands.all {
+		h := c.core.stats.commands[cmd.id].times
 		if h == nil || h.total == 0 {
 			continue
 		}
@@ -309,8 +309,8 @@ func infoLatencyStats(c *Ctx, t *infoText) {
 func infoCluster(_ *Ctx, t *infoText) { t.field("cluster_enabled", 0) }
 
 func infoKeyspace(c *Ctx, t *infoText) {
-	for i := range c.srv.keys.Databases() {
-		if db := c.srv.keys.DB(i); db.Len() > 0 {
+	for i := range c.core.keys.Databases() {
+		if db := c.core.keys.DB(i); db.Len() > 0 {
 			t.field(fmt.Sprintf("db%d", i), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d", db.Len(), db.Expires(), averageTTL(db, c.now)))
 		}
 	}

@@ -26,8 +26,8 @@ func (c *Ctx) refuseState(grows bool) string {
 // refuseStateNow is refuseState where something is amiss.
 func (c *Ctx) refuseStateNow(grows bool) string {
 	switch {
-	case c.srv.unwritable != "":
-		return c.srv.unwritable
+	case c.core.unwritable != "":
+		return c.core.unwritable
 	case grows && c.lacksRoom():
 		return errOOM
 	case c.rehearses:
@@ -41,7 +41,7 @@ func (c *Ctx) lacksRoom() bool {
 	if h := c.srv.scripts; h.ctx != nil {
 		return h.lacksRoom()
 	}
-	return c.srv.memory.short && !c.srv.loading.active
+	return c.core.memory.short && !c.srv.loading.active
 }
 
 // storeTAT does to the key k what a decision asks for, or returns why that cannot be kept. e is the key if it exists.

@@ -252,7 +252,7 @@ func (c *Ctx) moveElement(m moving) (answered bool) {
 	target, _, _ := c.changeList(2)
 	c.srv.tracking.quiet = false // what a served client adds is its own change
 	target.Push(m.toFront, c.scratch)
-	c.srv.keys.Discount(1) // taking and adding are one change
+	c.core.keys.Discount(1) // taking and adding are one change
 	c.reply.Bulk(c.scratch)
 	c.moved(&source, m)
 	return true

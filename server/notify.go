@@ -45,8 +45,8 @@ func (c *Ctx) settle(k store.Key) {
 
 // replacing has a key that is deleted to be added again not pass for a new one. The function it returns ends that.
 func (c *Ctx) replacing() func() {
-	c.srv.replacing = true
-	return func() { c.srv.replacing = false }
+	c.core.replacing = true
+	return func() { c.core.replacing = false }
 }
 
 // publishEvent sends an event's messages.

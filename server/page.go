@@ -275,7 +275,7 @@ func (s *Server) lookUp(l *lookedUp, name []byte, db int, limit string) error {
 		return errors.New("a script is running")
 	}
 	now := s.clock.Read()
-	c := &Ctx{srv: s, cfg: s.config.Get(), db: s.keys.DB(db), now: now / 1e6, nowNs: now}
+	c := &Ctx{srv: s, core: s.Core, cfg: s.config.Get(), db: s.keys.DB(db), now: now / 1e6, nowNs: now}
 	k := s.keys.Key(name)
 	e, found := c.db.Find(k, c.now)
 	if l.Found = found; found {

@@ -112,7 +112,7 @@ func (p program) name() string {
 func (c *Ctx) runScript(p program, keys int, readOnly bool) {
 	h := c.srv.scripts
 	flags, declared := p.declares()
-	full := c.srv.memory.short
+	full := c.core.memory.short
 	if declared {
 		switch {
 		case readOnly && flags&script.NoWrites == 0:
@@ -151,7 +151,7 @@ func (c *Ctx) runScript(p program, keys int, readOnly bool) {
 func (h *scripts) failed(c *Ctx, text []byte) {
 	c.failed = true
 	if len(h.fault) == 0 || !bytes.HasPrefix(text, h.fault) {
-		c.srv.stats.countError(string(bytes.TrimSuffix(text, []byte("\r\n"))))
+		c.core.stats.countError(string(bytes.TrimSuffix(text, []byte("\r\n"))))
 	}
 }
 

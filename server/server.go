@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"headgate/persistence"
 	"headgate/server/config"
@@ -31,19 +30,12 @@ const RedisVersion = "7.2.4"
 
 // Server is one headgate. Create it with [New], then [Server.Listen] and [Server.Run].
 type Server struct {
-	mu     sync.Mutex // the executor's lock: guards all below that is not said to be otherwise
-	keys   *store.Keyspace
-	clock  *Clock
-	config *config.Live // safe for concurrent use
-	log    *slog.Logger // safe for concurrent use
+	*Core
 
-	commands *registry // does not change once the server listens
-	stats    statistics
-	effects  effects
+	access   access
 	policies policies
 	top      topKeys
 	samples  samples
-	access   access
 	pairs    [maxPairs]takenPair           // scratch for RL.TAKE
 	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows
 	aof      appendLog
@@ -55,7 +47,6 @@ type Server struct {
 	inherited []net.Listener
 	ready     func()
 
-	clients        clientTable
 	nextClientID   int64
 	maxClients     int // maxclients, or less if descriptors are short
 	pause          pause
@@ -63,8 +54,6 @@ type Server struct {
 	watchful       bool // a pause is on or a client is blocked, so commands need a second look
 	hub            hub
 	remains        remains
-	replacing      bool   // keys that are added replace others, so that they are not new
-	eventChannel   []byte // memory for the name of an event's channel
 	tracking       trackingTable
 	monitors       []*Client
 	noTouchers     int // clients whose commands are no uses of keys
@@ -73,49 +62,33 @@ type Server struct {
 	noteFrom       int64          // ns from which a command's time is noted by the slow log or the latency monitor
 	timesAll       bool           // every command is timed
 	lazyExpireOnly bool           // DEBUG SET-ACTIVE-EXPIRE 0
-	countsUses     bool           // keys remember how often they are used, and not when
 	attentive      bool           // somebody wants to know more of each command, see attend
-	running        *Ctx           // of the batch that is being executed, or nil
 	spare          []*transaction // memory for the next MULTI
 	queuedArgs     [][]byte       // memory for EXEC's arguments
 
 	scripts         *scripts
 	snapshot        *snapshotRun // under way, or nil
 	saving          saving
-	unsaved         bool   // writes are refused because snapshots fail
-	leaveUnsaved    bool   // the server ends without a snapshot, though there are save points
-	saveAtEnd       bool   // the server ends with one, whatever there are
-	busy            string // the error for most commands while a script overruns; empty otherwise
-	misconf         string // the error for commands that write while they could not be logged; empty otherwise
-	unwritable      string // the same while they could not be logged or snapshots fail
-	hindered        bool   // one of unwritable, busy and loading is set
-	warnedOfBrowser int64  // ns, when the log last told of one
+	leaveUnsaved    bool  // the server ends without a snapshot, though there are save points
+	saveAtEnd       bool  // the server ends with one, whatever there are
+	warnedOfBrowser int64 // ns, when the log last told of one
 
-	memory  memoryLimit
 	garbage garbage
 
 	limits, unauthLimits atomic.Pointer[resp.Limits]
 	buffers              resp.Buffers
-	softOutputLimit      int // output length from which a client's limits are looked at
 	cronAt               cronTimes
 	soonest              atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
 
-	started     int64  // ns since the Unix epoch
-	startedMono int64  // the same by Clock.Mono
-	startMemory uint64 // bytes in use when the server was made
-	runID       string
-	fronts      fronts
-	http        httpPort
-	obstacle    atomic.Pointer[notReady]
-	idle        chan struct{} // closed when a script that overruns has ended, or nil if nobody waits for that
-	ending      atomic.Bool   // the last snapshot is being saved; cleared if that fails
-	tls         tlsFront
-	stop        chan struct{} // closed by Stop
-	once        sync.Once
+	fronts   fronts
+	http     httpPort
+	obstacle atomic.Pointer[notReady]
+	idle     chan struct{} // closed when a script that overruns has ended, or nil if nobody waits for that
+	ending   atomic.Bool   // the last snapshot is being saved; cleared if that fails
+	tls      tlsFront
+	stop     chan struct{} // closed by Stop
+	once     sync.Once
 }
-
-// uptime is how long ago the server was made. The caller holds the executor's lock and has read the clock.
-func (s *Server) uptime() time.Duration { return time.Duration(s.clock.Mono() - s.startedMono) }
 
 // Stopping is closed when the server begins to close its connections.
 func (s *Server) Stopping() <-chan struct{} { return s.stop }
@@ -142,9 +115,8 @@ type Options struct {
 func New(live *config.Live, o Options) *Server {
 	cfg := live.Get()
 	s := &Server{
-		config: live, clock: o.Clock, log: o.Log, fs: o.FS, exit: o.Exit, inherited: o.Inherited, ready: o.Ready,
-		clients: clientTable{byID: map[int64]*Client{}},
-		runID:   randomHex(20), stop: make(chan struct{}),
+		Core: &Core{config: live, clock: o.Clock, log: o.Log, clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20)},
+		fs:   o.FS, exit: o.Exit, inherited: o.Inherited, ready: o.Ready, stop: make(chan struct{}),
 	}
 	if s.clock == nil {
 		s.clock = NewClock(nil)

@@ -51,7 +51,7 @@ func (l *slowLog) add(c *Ctx, cmd *Command, args [][]byte, took int64, most int)
 		addr, name = "?:0", ""
 	}
 	l.entries = append(l.entries, slowEntry{
-		id: l.nextID, at: c.srv.clock.Read() / int64(time.Second), usec: took / int64(time.Microsecond),
+		id: l.nextID, at: c.core.clock.Read() / int64(time.Second), usec: took / int64(time.Microsecond),
 		args: trimArguments(c.redacted(cmd, args)), addr: addr, name: name,
 	})
 	l.nextID++

@@ -345,7 +345,7 @@ func infoTLS(c *Ctx, t *infoText) {
 		return
 	}
 	clients := 0
-	for _, cl := range c.srv.clients.list {
+	for _, cl := range c.core.clients.list {
 		if cl.conn.FD < 0 {
 			clients++
 		}

@@ -102,8 +102,8 @@ func (c *Ctx) changeList(i int) (l store.List, found, ok bool) {
 // countLookup counts a reader's hit or miss.
 func (c *Ctx) countLookup(hit bool) {
 	if hit {
-		c.srv.stats.keyspaceHits++
+		c.core.stats.keyspaceHits++
 	} else {
-		c.srv.stats.keyspaceMisses++
+		c.core.stats.keyspaceMisses++
 	}
 }

@@ -1,0 +1,48 @@
+package server
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"headgate/server/config"
+	"headgate/store"
+)
+
+// Core is what all commands of one server share, and every part of the server that looks after them.
+type Core struct {
+	mu       sync.Mutex // the executor's lock: guards all below that is not said to be otherwise
+	keys     *store.Keyspace
+	clock    *Clock
+	config   *config.Live // safe for concurrent use
+	log      *slog.Logger // safe for concurrent use
+	commands *registry    // does not change once the server listens
+	stats    statistics
+	effects  effects
+	clients  clientTable
+	memory   memoryLimit
+	running  *Ctx // of the batch that is being executed, or nil
+
+	countsUses   bool   // keys remember how often they are used, and not when
+	replacing    bool   // keys that are added replace others, so that they are not new
+	eventChannel []byte // memory for the name of an event's channel
+
+	busy       string // the error for most commands while a script overruns; empty otherwise
+	misconf    string // the error for commands that write while they could not be logged; empty otherwise
+	unsaved    bool   // writes are refused because snapshots fail
+	unwritable string // the error for commands that write while they could not be logged or snapshots fail; empty otherwise
+	hindered   bool   // one of unwritable, busy and loading is set
+
+	softOutputLimit int    // output length from which a client's limits are looked at
+	runID           string // of this process: forty random hexadecimal digits
+	started         int64  // ns since the Unix epoch
+	startedMono     int64  // the same by Clock.Mono
+	startMemory     uint64 // bytes in use when the server was made
+}
+
+// Lock and Unlock are the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.
+func (s *Core) Lock()   { s.mu.Lock() }
+func (s *Core) Unlock() { s.mu.Unlock() }
+
+// uptime is how long ago the server was made. The caller holds the executor's lock and has read the clock.
+func (s *Core) uptime() time.Duration { return time.Duration(s.clock.Mono() - s.startedMono) }
