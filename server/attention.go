@@ -87,7 +87,7 @@ func (c *Ctx) noteSlow(cmd *Command, args [][]byte, took int64) {
 // forgetCaching ends what CLIENT CACHING has said of the one command behind it, which may be a whole transaction. cmd is nil for one that
 // does not exist.
 func (c *Ctx) forgetCaching(cmd *Command) {
-	if mode := c.client.tracking; mode != nil && c.client.multi == nil && (cmd == nil || cmd.Flags&KeepsCaching == 0) {
+	if mode := trackingOf(c.client); mode != nil && c.client.multi == nil && (cmd == nil || cmd.Flags&KeepsCaching == 0) {
 		mode.caching = false
 	}
 }

@@ -108,7 +108,7 @@ func (c *Ctx) block(on blockOn) {
 
 // endWait ends a client's wait, if any. The queues may have it for longer, without effect.
 func (s *Server) endWait(cl *Client) {
-	b := cl.blocked
+	b := waitOf(cl)
 	if b == nil {
 		return
 	}
@@ -142,6 +142,15 @@ func (b *blocked) takeOut(s *Server, n int) (taken int) {
 	return taken
 }
 
+// Bytes is what the wait takes up, as a part of its client.
+func (b *blocked) Bytes() int { return b.held }
+
+// waitOf returns what a client waits for, or nil.
+func waitOf(cl *Client) *blocked {
+	b, _ := cl.blocked.(*blocked)
+	return b
+}
+
 // size implements leftover.
 func (b *blocked) size() int { return b.held }
 
@@ -150,13 +159,13 @@ func (s *Server) lookAgain() { s.watchful = s.pause.until != 0 || s.blocking.cli
 
 // giveUp ends a client's wait with an error, or without one as if its time were over.
 func (s *Server) giveUp(cl *Client, refusal string, now int64) {
-	before := cl.reply.Len()
+	before, b := cl.reply.Len(), waitOf(cl)
 	switch {
 	case refusal != "":
 		s.stats.countError(refusal)
 		cl.reply.Error(refusal)
-	case cl.blocked.late != nil:
-		cl.blocked.late(cl.reply)
+	case b.late != nil:
+		b.late(cl.reply)
 	default:
 		cl.reply.NullArray()
 	}

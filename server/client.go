@@ -14,40 +14,62 @@ import (
 // Client is one connection's state above the protocol. Its fields are guarded by the executor's lock.
 type Client struct {
 	id      int64 // 0 while it is not registered
-	index   int   // place in clientTable.list
 	conn    *netpoll.Conn
 	reply   *resp.Writer // the connection's output buffer
 	aside   resp.Writer  // messages that came while CLIENT REPLY leaves out what the running command answers
 	db      *store.DB
 	created int64 // ns
 	seen    int64 // ns, when its last command ran
-	name    string
-	libName string
-	libVer  string
-	unix    bool // connected through a Unix socket
+	unix    bool  // connected through a Unix socket
 	user    *acl.User
+	clientNames
 
 	authenticated bool // changed only by the client's own commands
 	guarded       bool // each command is looked at, since not all are allowed: it has not authenticated, or its user may not do everything
+	limited       bool // it may not run every command, since it subscribes or monitors
 	noEvict       bool
 	noTouch       bool
 	held          bool // waits for the end of a pause
-	heldAt        int  // place in pause.held, if so
-	monitorsAt    int  // place in Server.monitors, if it monitors
+	monitors      bool
 	replyMode     replyMode
 	lastCmd       *Command
-	inputErr      error // why its input cannot be read on; its own worker's
+	softFrom      int64 // ns since when the output buffer has been over its soft limit; 0 = it is not
+	watches       store.Watches
 
-	blocked  *blocked      // waits for a key; nil: it does not
-	tracking *trackingMode // nil: it does not
-	monitors bool
-	limited  bool           // it may not run every command, since it subscribes or monitors
-	subs     *subscriptions // nil while there are none
-	multi    *transaction
-	watches  store.Watches
+	clientInput
+	clientParts
+	clientPlaces
+}
+
+// clientNames is what a client has said of itself.
+type clientNames struct{ name, libName, libVer string }
+
+// clientInput is what is known of a client's input. Its own worker's are all but the number of bytes.
+type clientInput struct {
 	input    atomic.Int64 // bytes of a command that has not come whole, or of what may not run yet
-	hasInput bool         // input is not 0; its own worker's
-	softFrom int64        // ns since when the output buffer has been over its soft limit; 0 = it is not
+	hasInput bool         // input is not 0
+	inputErr error        // why the input cannot be read on
+}
+
+// clientParts are what other parts of the server keep for a client, each nil while there is nothing. What more they are than their size is
+// known to those parts alone.
+type clientParts struct {
+	blocked  sized // the wait for a key
+	tracking sized // what CLIENT TRACKING has set
+	subs     sized // what it has subscribed to
+	multi    sized // what is queued since MULTI
+}
+
+// sized is something that takes up memory.
+type sized interface {
+	Bytes() int // about
+}
+
+// clientPlaces are a client's places in the lists that it is in.
+type clientPlaces struct {
+	index      int // in clientTable.list
+	heldAt     int // in pause.held
+	monitorsAt int // in Server.monitors
 }
 
 // replyMode is what CLIENT REPLY has set.
@@ -60,88 +82,25 @@ const (
 	replySkip     // this command's reply is left out
 )
 
-// opened registers a new connection, or answers why it cannot stay.
-func (s *Server) opened(c *netpoll.Conn) {
-	s.Lock()
-	defer s.Unlock()
-	s.clock.Read()
-	cl := &Client{
-		conn: c, reply: &c.Out, db: s.keys.DB(0), created: s.clock.Mono(), seen: s.clock.Mono(),
-		unix: isUnixAddress(c.Local),
+// memory returns the bytes that a client's names, its transaction, its replies and its entries in the server's tables take up.
+func (cl *Client) memory() int {
+	n := max(cl.reply.Cap(), cl.conn.Unsent()) + len(cl.name) + len(cl.libName) + len(cl.libVer)
+	for _, part := range [...]sized{cl.blocked, cl.tracking, cl.subs, cl.multi} {
+		if part != nil {
+			n += part.Bytes()
+		}
 	}
-	s.becomeDefault(cl)
-	c.Client = cl
-	s.stats.connections++
-	if refusal := s.refuses(cl); refusal != "" {
-		cl.reply.Error(refusal)
-		s.stats.rejectedConnections++
-		c.CloseAfterReply()
-		return
-	}
-	s.nextClientID++
-	cl.id = s.nextClientID
-	s.clients.add(cl)
+	return n + cl.watches.Bytes() + int(cl.input.Load())
 }
 
-// refuses returns the error with which a new connection is turned away, or nothing.
-func (s *Server) refuses(cl *Client) string {
-	cfg := s.config.Get()
-	switch {
-	case len(s.clients.list) >= s.maxClients:
-		return errMaxClients
-	case cfg.ProtectedMode && s.access.users.Default().NoPass() && !cl.unix && !isLoopback(cl.conn.Remote):
-		return errProtected
-	}
-	return ""
+// noteInput notes how much has come that is not run: an unfinished command, or what a client has sent that waits. The client's own worker calls it, without the lock.
+func (cl *Client) noteInput(n int) {
+	cl.hasInput = n > 0
+	cl.input.Store(int64(n))
 }
 
-// closed forgets a connection.
-func (s *Server) closed(c *netpoll.Conn) {
-	s.Lock()
-	defer s.Unlock()
-	cl := c.Client.(*Client)
-	s.endWait(cl)
-	s.pause.release(cl)
-	s.endTransaction(cl)
-	s.endAllSubscriptions(cl)
-	s.untrack(cl)
-	s.endMonitoring(cl)
-	s.setNoTouch(cl, false)
-	s.clients.remove(cl)
-}
-
-// readLimits returns what the reader is to accept from a client. The client's own worker calls it, without the lock.
-func (s *Server) readLimits(cl *Client) *resp.Limits {
-	if cl.mustAuthenticate(s) {
-		return s.unauthLimits.Load()
-	}
-	return s.limits.Load()
-}
-
-// mustAuthenticate reports whether the client may not do much yet, since the default user has a password and it has not given one.
-func (cl *Client) mustAuthenticate(s *Server) bool {
-	return !cl.authenticated && s.access.closed.Load()
-}
-
-// maxWatches bounds what one client may watch, so that its memory has a limit.
-const maxWatches = 1 << 20
-
-// unwatch forgets the keys that a client watches.
-func (s *Server) unwatch(cl *Client) {
-	if cl.watches.Len() <= remainsPerClient {
-		cl.watches.Release(remainsPerClient)
-		return
-	}
-	let := watchLeftover{cl.watches}
-	cl.watches = store.Watches{}
-	s.letGo(&let)
-}
-
-// watchLeftover is what a client watched.
-type watchLeftover struct{ store.Watches }
-
-func (w *watchLeftover) takeOut(_ *Server, n int) int { return w.Release(n) }
-func (w *watchLeftover) size() int                    { return w.Bytes() }
+// local reports whether the client is on this machine.
+func (cl *Client) local() bool { return cl.unix || isLoopback(cl.conn.Remote) }
 
 // clientTable holds the registered clients: by ID for CLIENT KILL and its like, and in a list for walks in slices.
 type clientTable struct {

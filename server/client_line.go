@@ -18,8 +18,8 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 		field(name, strconv.FormatInt(n, 10))
 	}
 	queued, queuedBytes := int64(-1), 0
-	if cl.multi != nil {
-		queued, queuedBytes = int64(cl.multi.count), cl.multi.size()
+	if t := transactionOf(cl); t != nil {
+		queued, queuedBytes = int64(t.count), t.size()
 	}
 	noted := int(cl.input.Load())
 	input := noted
@@ -35,9 +35,10 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	number("idle", (c.core.clock.Mono()-cl.seen)/int64(time.Second))
 	field("flags", c.clientFlags(cl))
 	number("db", int64(cl.db.Index()))
-	number("sub", int64(cl.subs.of(kindChannel)))
-	number("psub", int64(cl.subs.of(kindPattern)))
-	number("ssub", int64(cl.subs.of(kindShard)))
+	subs := subscriptionsOf(cl)
+	number("sub", int64(subs.of(kindChannel)))
+	number("psub", int64(subs.of(kindPattern)))
+	number("ssub", int64(subs.of(kindShard)))
 	number("multi", queued)
 	number("qbuf", int64(input))
 	number("qbuf-free", 0)
@@ -59,31 +60,6 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	return append(dst, '\n')
 }
 
-// memory returns the bytes that a client's names, its transaction, its replies and its entries in the server's tables take up.
-func (cl *Client) memory() int {
-	n := max(cl.reply.Cap(), cl.conn.Unsent()) + len(cl.name) + len(cl.libName) + len(cl.libVer)
-	if cl.multi != nil {
-		n += cl.multi.size()
-	}
-	if cl.blocked != nil {
-		n += cl.blocked.held
-	}
-	n += cl.subs.bytes() + cl.watches.Bytes()
-	if cl.tracking != nil && cl.tracking.listener != nil {
-		n += cl.tracking.listener.bytes
-	}
-	return n + int(cl.input.Load())
-}
-
-// noteInput notes how much has come that is not run: an unfinished command, or what a client has sent that waits. The client's own worker calls it, without the lock.
-func (cl *Client) noteInput(n int) {
-	cl.hasInput = n > 0
-	cl.input.Store(int64(n))
-}
-
-// local reports whether the client is on this machine.
-func (cl *Client) local() bool { return cl.unix || isLoopback(cl.conn.Remote) }
-
 func (cl *Client) lastCommandName() string {
 	if cl.lastCmd == nil {
 		return "NULL"
@@ -103,7 +79,7 @@ func (c *Ctx) clientFlags(cl *Client) string {
 	add(cl.subs != nil, 'P')
 	add(cl.multi != nil, 'x')
 	add(cl.held || cl.blocked != nil, 'b')
-	if mode := cl.tracking; mode != nil {
+	if mode := trackingOf(cl); mode != nil {
 		add(true, 't')
 		add(mode.broken, 'R')
 		add(mode.bcast, 'B')

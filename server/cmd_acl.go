@@ -128,7 +128,7 @@ func aclSetUser(c *Ctx) {
 	}
 	if u := change.User(); u != nil {
 		for _, cl := range s.clients.list {
-			if cl.user == u && cl.subs != nil && change.Revokes(cl.subs.list()) {
+			if cl.user == u && cl.subs != nil && change.Revokes(subscriptionsOf(cl).list()) {
 				cl.conn.CloseNow()
 			}
 		}

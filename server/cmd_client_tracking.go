@@ -58,7 +58,7 @@ func clientTracking(c *Ctx) {
 		c.err(errSyntax)
 		return
 	default:
-		if refusal := refuseTracking(c.client.tracking, &mode, prefixes); refusal != "" {
+		if refusal := refuseTracking(trackingOf(c.client), &mode, prefixes); refusal != "" {
 			c.err(refusal)
 			return
 		}
@@ -130,7 +130,7 @@ func refuseTracking(old, mode *trackingMode, prefixes []string) string {
 // and returns false.
 func (c *Ctx) prefixesFit(asked []string) bool {
 	var held []string
-	if mode := c.client.tracking; mode != nil {
+	if mode := trackingOf(c.client); mode != nil {
 		held = mode.prefixes()
 	}
 	if len(held)+len(asked) > maxTrackingPrefixes {
@@ -155,7 +155,7 @@ func (c *Ctx) prefixesFit(asked []string) bool {
 }
 
 func clientCaching(c *Ctx) {
-	mode := c.client.tracking
+	mode := trackingOf(c.client)
 	switch {
 	case mode == nil:
 		c.err(errCachingOff)
@@ -176,13 +176,13 @@ func (cl *Client) redirection() int64 {
 	if cl.tracking == nil {
 		return -1
 	}
-	return cl.tracking.redirect
+	return trackingOf(cl).redirect
 }
 
 func clientGetRedir(c *Ctx) { c.reply.Int(c.client.redirection()) }
 
 func clientTrackingInfo(c *Ctx) {
-	w, mode := c.reply, c.client.tracking
+	w, mode := c.reply, trackingOf(c.client)
 	w.Map(3)
 	w.BulkString("flags")
 	if mode == nil {

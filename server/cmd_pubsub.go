@@ -113,14 +113,14 @@ func unsubscribeShards(c *Ctx)   { c.unsubscribe(kindShard) }
 // subscribe subscribes the client to the names among the arguments. Each is confirmed by a message of its own: this is the one family
 // of commands that may answer with several.
 func (c *Ctx) subscribe(kind topicKind) {
-	if c.client.subs.total()+len(c.args)-1 > maxSubscriptions {
+	if subscriptionsOf(c.client).total()+len(c.args)-1 > maxSubscriptions {
 		c.err("ERR too many subscriptions")
 		return
 	}
 	for _, name := range c.args[1:] {
 		c.srv.helpRemains()
 		c.srv.hub.add(c.client, kind, name)
-		c.confirm(kind, subscriptionWords[kind].subscribed, name, c.client.subs.count(kind == kindShard))
+		c.confirm(kind, subscriptionWords[kind].subscribed, name, subscriptionsOf(c.client).count(kind == kindShard))
 	}
 }
 
@@ -129,7 +129,7 @@ func (c *Ctx) unsubscribe(kind topicKind) {
 	word := subscriptionWords[kind].unsubscribed
 	for _, name := range c.args[1:] {
 		c.srv.hub.remove(c.client, kind, string(name))
-		c.confirm(kind, word, name, c.client.subs.count(kind == kindShard))
+		c.confirm(kind, word, name, subscriptionsOf(c.client).count(kind == kindShard))
 	}
 	if len(c.args) == 1 {
 		c.unsubscribeAll(kind, word)
@@ -139,12 +139,12 @@ func (c *Ctx) unsubscribe(kind topicKind) {
 // unsubscribeAll ends the client's subscriptions of a kind, those that it had first before the others. They no longer count when it is
 // told so; the hub may have them for longer.
 func (c *Ctx) unsubscribeAll(kind topicKind, word string) {
-	left := c.client.subs.count(kind == kindShard)
-	if c.client.subs.of(kind) == 0 {
+	left := subscriptionsOf(c.client).count(kind == kindShard)
+	if subscriptionsOf(c.client).of(kind) == 0 {
 		c.confirm(kind, word, nil, left)
 		return
 	}
-	for _, sub := range c.client.subs[kind].list {
+	for _, sub := range subscriptionsOf(c.client)[kind].list {
 		c.srv.hub.end(sub)
 		left--
 		w := c.client.pushes()

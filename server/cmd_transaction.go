@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"headgate/server/resp"
+	"headgate/store"
 )
 
 // transaction is what a client has queued since MULTI. The queue is one block of memory, so that it costs what it holds and nothing else:
@@ -29,6 +30,15 @@ const (
 // size is what the queue counts towards client-query-buffer-limit and takes up in memory, in bytes: of a block outside the heap, what was not
 // written to costs nothing.
 func (t *transaction) size() int { return len(t.data) }
+
+// Bytes is what the queue takes up, as a part of its client.
+func (t *transaction) Bytes() int { return t.size() }
+
+// transactionOf returns the transaction that a client is in, or nil.
+func transactionOf(cl *Client) *transaction {
+	t, _ := cl.multi.(*transaction)
+	return t
+}
 
 // add copies the context's command into the queue.
 func (t *transaction) add(c *Ctx) {
@@ -127,7 +137,7 @@ func (s *Server) newTransaction() *transaction {
 
 // endTransaction forgets the client's queue and its watched keys.
 func (s *Server) endTransaction(cl *Client) {
-	t := cl.multi
+	t := transactionOf(cl)
 	cl.multi = nil
 	s.unwatch(cl)
 	if t == nil {
@@ -141,11 +151,31 @@ func (s *Server) endTransaction(cl *Client) {
 
 // abortTransaction has the client's EXEC refused, because a command could not be queued.
 func (cl *Client) abortTransaction() {
-	if cl.multi != nil {
-		cl.multi.reset()
-		cl.multi.aborted = true
+	if t := transactionOf(cl); t != nil {
+		t.reset()
+		t.aborted = true
 	}
 }
+
+// maxWatches bounds what one client may watch, so that its memory has a limit.
+const maxWatches = 1 << 20
+
+// unwatch forgets the keys that a client watches.
+func (s *Server) unwatch(cl *Client) {
+	if cl.watches.Len() <= remainsPerClient {
+		cl.watches.Release(remainsPerClient)
+		return
+	}
+	let := watchLeftover{cl.watches}
+	cl.watches = store.Watches{}
+	s.letGo(&let)
+}
+
+// watchLeftover is what a client watched.
+type watchLeftover struct{ store.Watches }
+
+func (w *watchLeftover) takeOut(_ *Server, n int) int { return w.Release(n) }
+func (w *watchLeftover) size() int                    { return w.Bytes() }
 
 // transactionCommands: MULTI and what belongs to it.
 var transactionCommands = []*Command{
@@ -218,7 +248,7 @@ func unwatch(c *Ctx) {
 
 // exec runs the queue. The executor's lock is held throughout, so nothing of another client comes between.
 func exec(c *Ctx) {
-	t := c.client.multi
+	t := transactionOf(c.client)
 	if t == nil {
 		c.err("ERR EXEC without MULTI")
 		return

@@ -220,7 +220,7 @@ func (s *Server) holdsBack(cl *Client, cmd *Command, args [][]byte, now int64) b
 // mayWrite reports whether a command can change the keyspace, or have it changed once it is queued; for EXEC that is what was queued.
 func (s *Server) mayWrite(cl *Client, cmd *Command, args [][]byte) bool {
 	if cmd.Flags&RunsQueue != 0 {
-		return cl.multi != nil && cl.multi.writes
+		return cl.multi != nil && transactionOf(cl).writes
 	}
 	if cmd.Sub != nil && len(args) > 1 {
 		if sub := cmd.sub(args[1]); sub != nil {

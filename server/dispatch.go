@@ -19,9 +19,10 @@ func (c *Ctx) dispatch(timed bool) {
 		return
 	}
 	if c.client.multi != nil && c.cmd.Flags&RunsInMulti == 0 {
-		c.client.multi.add(c)
+		t := transactionOf(c.client)
+		t.add(c)
 		c.reply.Queued()
-		if c.client.multi.size()+c.client.conn.In.Buffered() > c.cfg.ClientQueryBufferLimit {
+		if t.size()+c.client.conn.In.Buffered() > c.cfg.ClientQueryBufferLimit {
 			c.client.conn.CloseNow()
 		}
 		return
@@ -124,7 +125,7 @@ func (c *Ctx) mayWriteNow() bool {
 // that health checks use.
 func (c *Ctx) wantsDisk() bool {
 	flags := c.cmd.Flags
-	return c.cmd.wantsDisk() || flags&HealthCheck != 0 || flags&RunsQueue != 0 && c.client.multi != nil && c.client.multi.wantsDisk
+	return c.cmd.wantsDisk() || flags&HealthCheck != 0 || flags&RunsQueue != 0 && c.client.multi != nil && transactionOf(c.client).wantsDisk
 }
 
 func (c *Command) wantsDisk() bool { return c.Flags&(Write|DecidesFirst) == Write }

@@ -169,7 +169,7 @@ func (c *Ctx) lacksMemory() bool {
 		return false
 	}
 	if c.cmd.Flags&RunsQueue != 0 {
-		return c.client.multi != nil && c.client.multi.grows
+		return c.client.multi != nil && transactionOf(c.client).grows
 	}
 	return c.needsMemory() || c.client.multi != nil && c.cmd.Flags&DropsQueue == 0 && !c.mayBeQueued()
 }
@@ -179,7 +179,7 @@ const queuedWithoutRoom = 64 << 10
 
 // mayBeQueued reports whether the command may wait for EXEC though no memory is left, as limiters may, within bounds.
 func (c *Ctx) mayBeQueued() bool {
-	return c.cmd.asksForRoom() && c.client.multi.size() <= queuedWithoutRoom
+	return c.cmd.asksForRoom() && c.client.multi.Bytes() <= queuedWithoutRoom
 }
 
 // needsMemory reports whether the command may need more memory. A script that declares its flags says so itself.

@@ -280,7 +280,7 @@ func TestQueueingWithoutRoomIsBounded(t *testing.T) {
 	require.Equal(t, "OK", w.call("MULTI"))
 	queued := 0
 	for ; w.call("CL.THROTTLE k 0 1 1000") == "QUEUED"; queued++ {
-		require.LessOrEqual(t, w.conn.Client.(*Client).multi.size(), 65<<10)
+		require.LessOrEqual(t, w.conn.Client.(*Client).multi.Bytes(), 65<<10)
 	}
 	require.Greater(t, queued, 100)
 	require.Contains(t, w.call("EXEC"), "EXECABORT")

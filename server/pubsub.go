@@ -79,11 +79,8 @@ func (s *subscriptions) of(kind topicKind) int {
 	return len(s[kind].list)
 }
 
-// bytes is about how much memory they take up.
-func (s *subscriptions) bytes() (n int) {
-	if s == nil {
-		return 0
-	}
+// Bytes is about how much memory they take up.
+func (s *subscriptions) Bytes() (n int) {
 	for _, set := range s {
 		if set != nil {
 			n += set.bytes
@@ -92,16 +89,23 @@ func (s *subscriptions) bytes() (n int) {
 	return n
 }
 
+// subscriptionsOf returns what a client has subscribed to, or nil if that is nothing.
+func subscriptionsOf(cl *Client) *subscriptions {
+	subs, _ := cl.subs.(*subscriptions)
+	return subs
+}
+
 // add subscribes a client. Doing it again changes nothing.
 func (h *hub) add(cl *Client, kind topicKind, name []byte) {
-	if cl.subs == nil {
-		cl.subs = &subscriptions{}
-		cl.limited = true
+	subs := subscriptionsOf(cl)
+	if subs == nil {
+		subs = &subscriptions{}
+		cl.subs, cl.limited = subs, true
 	}
-	set := cl.subs[kind]
+	set := subs[kind]
 	if set == nil {
 		set = &subscriptionSet{client: cl, kind: kind, byName: map[string]*subscription{}}
-		cl.subs[kind] = set
+		subs[kind] = set
 	}
 	if set.byName[string(name)] != nil {
 		return
@@ -137,10 +141,11 @@ func (h *hub) topic(kind topicKind, name []byte) *topic {
 
 // remove ends a subscription, if there is one.
 func (h *hub) remove(cl *Client, kind topicKind, name string) {
-	if cl.subs == nil || cl.subs[kind] == nil {
+	subs := subscriptionsOf(cl)
+	if subs == nil || subs[kind] == nil {
 		return
 	}
-	set := cl.subs[kind]
+	set := subs[kind]
 	sub := set.byName[name]
 	if sub == nil {
 		return
@@ -216,8 +221,9 @@ func (set *subscriptionSet) size() int { return set.bytes }
 
 // dropSubscriptions has a client no longer have those of one kind.
 func (cl *Client) dropSubscriptions(kind topicKind) {
-	cl.subs[kind] = nil
-	if cl.subs.total() == 0 {
+	subs := subscriptionsOf(cl)
+	subs[kind] = nil
+	if subs.total() == 0 {
 		cl.subs = nil
 		cl.limited = cl.monitors
 	}
@@ -225,10 +231,11 @@ func (cl *Client) dropSubscriptions(kind topicKind) {
 
 // endSubscriptions ends a client's subscriptions of one kind.
 func (s *Server) endSubscriptions(cl *Client, kind topicKind) {
-	if cl.subs == nil || cl.subs[kind] == nil {
+	subs := subscriptionsOf(cl)
+	if subs == nil || subs[kind] == nil {
 		return
 	}
-	set := cl.subs[kind]
+	set := subs[kind]
 	cl.dropSubscriptions(kind)
 	set.gone, set.byName = true, nil
 	s.letGo(set)

@@ -27,6 +27,20 @@ type trackingMode struct {
 	listener *listener // nil without bcast
 }
 
+// Bytes is about how much memory the prefixes take up.
+func (m *trackingMode) Bytes() int {
+	if m.listener == nil {
+		return 0
+	}
+	return m.listener.bytes
+}
+
+// trackingOf returns how a client tracks, or nil if it does not.
+func trackingOf(cl *Client) *trackingMode {
+	mode, _ := cl.tracking.(*trackingMode)
+	return mode
+}
+
 // trackingTable remembers who has read what. The executor's lock guards it.
 type trackingTable struct {
 	clients  int                           // that track
@@ -82,10 +96,10 @@ const (
 // track turns tracking on for a client, or changes how it is done.
 func (s *Server) track(cl *Client, mode trackingMode, prefixes []string) {
 	t := &s.tracking
-	if cl.tracking == nil {
+	if before := trackingOf(cl); before == nil {
 		t.clients++
 	} else {
-		mode.listener = cl.tracking.listener
+		mode.listener = before.listener
 	}
 	cl.tracking = &mode
 	if mode.bcast {
@@ -166,11 +180,12 @@ func (m *trackingMode) prefixes() []string {
 
 // untrack ends a client's tracking. What the table knows of it is forgotten as the keys change.
 func (s *Server) untrack(cl *Client) {
-	if cl.tracking == nil {
+	mode := trackingOf(cl)
+	if mode == nil {
 		return
 	}
 	t := &s.tracking
-	if l := cl.tracking.listener; l != nil {
+	if l := mode.listener; l != nil {
 		l.gone, l.prefixes = true, nil
 		s.letGo(l)
 	}
@@ -185,7 +200,7 @@ func (s *Server) untrack(cl *Client) {
 // rememberKeys notes that the client has read the keys of the command that has been run. A script's reads are those of the commands
 // that it calls.
 func (c *Ctx) rememberKeys(cmd *Command, args [][]byte) {
-	mode := c.client.tracking
+	mode := trackingOf(c.client)
 	if mode == nil || mode.bcast || cmd.Flags&ReadOnly == 0 || cmd.Group == GroupScripting || (mode.optIn && !mode.caching) || (mode.optOut && mode.caching) {
 		return
 	}
@@ -294,7 +309,10 @@ func (s *Server) invalidate(key []byte, by *Client) {
 	delete(t.readers, string(key))
 	for _, id := range slices.Sorted(maps.Keys(readers)) {
 		cl := s.clients.byID[id]
-		if cl == nil || cl.tracking == nil || cl.tracking.bcast || (cl.tracking.noLoop && cl == by) {
+		if cl == nil || cl.tracking == nil {
+			continue
+		}
+		if mode := trackingOf(cl); mode.bcast || (mode.noLoop && cl == by) {
 			continue
 		}
 		s.sendInvalidation(cl, [][]byte{key})
@@ -313,7 +331,7 @@ func (s *Server) sendBroadcasts() {
 		for _, l := range b.sorted() {
 			keys := make([][]byte, 0, len(names))
 			for _, name := range names {
-				if (!l.client.tracking.noLoop || b.keys[name] != l.client.id) && l.client.mayKnow(name) {
+				if (!trackingOf(l.client).noLoop || b.keys[name] != l.client.id) && l.client.mayKnow(name) {
 					keys = append(keys, []byte(name))
 				}
 			}
@@ -359,12 +377,12 @@ func (s *Server) invalidateAll() {
 // sendInvalidation tells a client, or the one that it has named, that keys have changed: all of them if keys is nil. The client whose
 // command is running hears of it behind the reply. In RESP2 only a subscriber can be told.
 func (s *Server) sendInvalidation(cl *Client, keys [][]byte) {
-	target := cl
-	if cl.tracking.redirect != 0 {
-		if target = s.clients.byID[cl.tracking.redirect]; target == nil {
-			cl.tracking.broken = true
+	target, mode := cl, trackingOf(cl)
+	if mode.redirect != 0 {
+		if target = s.clients.byID[mode.redirect]; target == nil {
+			mode.broken = true
 			if cl.reply.Proto() == resp.RESP3 {
-				s.deliverLater(cl, encodeBroken(cl.tracking.redirect))
+				s.deliverLater(cl, encodeBroken(mode.redirect))
 			}
 			return
 		}
