@@ -133,3 +133,31 @@ func (t *clientTable) sorted() []*Client {
 	slices.SortFunc(list, func(a, b *Client) int { return cmp.Compare(a.id, b.id) })
 	return list
 }
+
+// clientType is a class of clients as the TYPE filters name it.
+type clientType uint8
+
+const (
+	typeAny clientType = iota
+	typeNormal
+	typePubSub
+	typeOther // replicas and masters, of which there are none
+)
+
+// class returns the class that a client is of.
+func (cl *Client) class() clientType {
+	if cl.subs != nil {
+		return typePubSub
+	}
+	return typeNormal
+}
+
+// noteInput notes how much has come that is not run: an unfinished command, or what a client has sent that waits. The client's own worker
+// calls it, without the lock.
+func (cl *Client) noteInput(n int) {
+	cl.hasInput = n > 0
+	cl.input.Store(int64(n))
+}
+
+// local reports whether the client is on this machine.
+func (cl *Client) local() bool { return cl.unix || isLoopback(cl.conn.Remote) }

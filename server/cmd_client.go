@@ -9,8 +9,6 @@ import (
 	"headgate/server/acl"
 )
 
-const clientFlags = NoScript | Loading | Stale
-
 // clientCommand is the CLIENT family. A client library finds out by the error for an unknown sub-command what is not there.
 var clientCommand = &Command{
 	Name: "client", Group: GroupConnection, Since: "2.4.0", Complexity: "depends on the sub-command",
@@ -317,24 +315,6 @@ func clientList(c *Ctx) {
 		}
 	}
 	c.reply.Verbatim("txt", string(text))
-}
-
-// clientType is a class of clients as the TYPE filters name it.
-type clientType uint8
-
-const (
-	typeAny clientType = iota
-	typeNormal
-	typePubSub
-	typeOther // replicas and masters, of which there are none
-)
-
-// class returns the class that a client is of.
-func (cl *Client) class() clientType {
-	if cl.subs != nil {
-		return typePubSub
-	}
-	return typeNormal
 }
 
 // clientType reads args[i] as a class of clients, or sends the error.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"strings"
 
 	"headgate/internal/glob"
@@ -61,34 +60,7 @@ var commandCommand = &Command{
 	},
 }
 
-// byFullName finds a command, or a sub-command as "container|name", by its name in any case.
-func (r *registry) byFullName(name []byte) *Command {
-	container, sub, isSub := bytes.Cut(name, []byte("|"))
-	cmd := r.lookup(container)
-	if cmd == nil || !isSub {
-		return cmd
-	}
-	return cmd.sub(sub)
-}
-
 func commandCount(c *Ctx) { c.reply.Int(int64(len(c.core.commands.top))) }
-
-// rendered keeps a reply of hundreds of kB that is the same for everybody, by the protocol's version: making it costs twenty times as much as
-// copying it.
-type rendered [resp.RESP3 + 1][]byte
-
-// send sends the reply, which make makes the first time.
-func (r *rendered) send(w *resp.Writer, make func()) {
-	known := &r[w.Proto()]
-	if *known != nil {
-		w.Raw(*known)
-		return
-	}
-	from := w.Len()
-	if make(); !w.Over() {
-		*known = bytes.Clone(w.Bytes()[from:])
-	}
-}
 
 func commandAll(c *Ctx) {
 	c.core.commands.described.send(c.reply, func() {
@@ -151,14 +123,6 @@ func (c *Ctx) sendCategories(categories acl.Categories) {
 	c.reply.Set(len(names))
 	for _, name := range names {
 		c.reply.Simple("@" + name)
-	}
-}
-
-// sendNames sends a set of simple strings.
-func (c *Ctx) sendNames(names []string) {
-	c.reply.Set(len(names))
-	for _, name := range names {
-		c.reply.Simple(name)
 	}
 }
 
@@ -230,11 +194,6 @@ func sendSpecPart(w *resp.Writer, kind string) {
 	w.BulkString("spec")
 }
 
-func sendField(w *resp.Writer, name string, n int) {
-	w.BulkString(name)
-	w.Int(int64(n))
-}
-
 func commandDocs(c *Ctx) {
 	if len(c.args) == 2 {
 		c.core.commands.documented.send(c.reply, func() { c.sendDocs(c.core.commands.top) })
@@ -277,11 +236,6 @@ func (c *Ctx) sendDocs(list []*Command) {
 			c.sendDocs(cmd.Sub)
 		}
 	}
-}
-
-func sendText(w *resp.Writer, name, value string) {
-	w.BulkString(name)
-	w.BulkString(value)
 }
 
 // sendArgs sends arguments as COMMAND DOCS does. keys counts the key arguments so far: they belong to the key specifications
@@ -423,12 +377,4 @@ func (c *Ctx) keysOf(args [][]byte) ([]foundKey, bool) {
 		}
 	}
 	return found, true
-}
-
-// accessOf returns the access flags that hold for a command line.
-func (k KeySpec) accessOf(args [][]byte) string {
-	if k.Vary != nil {
-		return k.Vary(args)
-	}
-	return k.Access
 }

@@ -82,17 +82,6 @@ func configSet(c *Ctx) {
 	}
 }
 
-// settingError is why the server could not do what CONFIG SET asked for, in Redis's words. The log has the reason.
-type settingError string
-
-const (
-	errNoPort      settingError = "Unable to listen on this port. Check server logs."
-	errNoAddresses settingError = "Failed to bind to specified addresses."
-	errTLSFiles    settingError = "Unable to update TLS configuration. Check server logs."
-)
-
-func (e settingError) Error() string { return string(e) }
-
 // configRewrite writes the file with the executor's lock held, as Redis does: it is an operator's command, and rare.
 func configRewrite(c *Ctx) {
 	if c.cfg.ACLFile == "" {

@@ -1,12 +1,9 @@
 package server
 
 import (
-	"math"
-
 	"headgate/internal/number"
 	"headgate/server/acl"
 	"headgate/server/resp"
-	"headgate/store"
 )
 
 // connectionCommands: a connection's own state, and the CLIENT family of cmd_client.go.
@@ -79,7 +76,6 @@ const (
 	errProto      = "ERR Protocol version is not an integer or out of range"
 	errHelloAuth  = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
 	errClientName = "ERR Client names cannot contain spaces, newlines or special characters."
-	errInt32Range = "ERR value is out of range, value must between -2147483648 and 2147483647"
 )
 
 func auth(c *Ctx) {
@@ -229,19 +225,4 @@ func selectDB(c *Ctx) {
 		c.client.db = db
 		c.ok()
 	}
-}
-
-// database returns the database whose number is args[i], or sends the error and returns nil.
-func (c *Ctx) database(i int) *store.DB {
-	n, ok := c.integer(i)
-	switch {
-	case !ok:
-	case n < math.MinInt32 || n > math.MaxInt32:
-		c.err(errInt32Range)
-	case n < 0 || n >= int64(c.core.keys.Databases()):
-		c.err(errDBRange)
-	default:
-		return c.core.keys.DB(int(n))
-	}
-	return nil
 }

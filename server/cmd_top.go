@@ -1,9 +1,7 @@
 package server
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"headgate/internal/number"
@@ -154,22 +152,4 @@ func (c *Ctx) topOf(w *top.Window, count int) []top.Key {
 		return !user.MayWithKey(call, k.Name, acl.ReadKey)
 	})
 	return keys[:min(count, len(keys))]
-}
-
-// infoTop shows the first keys of both lists. A key is quoted, so that it cannot pass for another field.
-func infoTop(c *Ctx, t *infoText) {
-	keys := &c.srv.top
-	if keys.keys == 0 {
-		return
-	}
-	keys.goOn(c.core.clock.Mono())
-	t.field("top_seconds", (c.core.clock.Mono()-keys.began)/int64(time.Second))
-	for _, list := range []string{listLimited, listHot} {
-		w := keys.window(list)
-		t.field("top_"+list+"_error", w.Bound())
-		for i, k := range c.topOf(w, topShown) {
-			t.field(fmt.Sprintf("top_%s_%d", list, i+1),
-				fmt.Sprintf("db=%d,calls=%d,error=%d,key=%s", k.DB, k.Count, k.Error, strconv.QuoteToASCII(string(k.Name))))
-		}
-	}
 }

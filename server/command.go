@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"headgate/internal/number"
 	"headgate/server/acl"
 	"headgate/server/config"
+	"headgate/server/resp"
 )
 
 // Command declares one command. Everything that is said about a command anywhere (the COMMAND family, arity errors, key
@@ -154,6 +156,9 @@ const (
 	TellsTime                         // sees the time move on while a script runs (not shown)
 )
 
+// clientFlags are those of the commands of the CLIENT family.
+const clientFlags = NoScript | Loading | Stale
+
 var flagNames = []struct {
 	flag Flags
 	name string
@@ -289,6 +294,14 @@ func (k KeySpec) find(indexes []int, args [][]byte) []int {
 		indexes = append(indexes, i)
 	}
 	return indexes
+}
+
+// accessOf returns the access flags that hold for a command line.
+func (k KeySpec) accessOf(args [][]byte) string {
+	if k.Vary != nil {
+		return k.Vary(args)
+	}
+	return k.Access
 }
 
 // ChannelSpec says where the channels stand that a command asks for the right to. Subscriptions end without any.
@@ -651,4 +664,31 @@ func (c *Command) sub(name []byte) *Command {
 // arityOK reports whether a call with n arguments, the name included, can be right.
 func (c *Command) arityOK(n int) bool {
 	return n == c.Arity || (c.Arity < 0 && n >= -c.Arity)
+}
+
+// byFullName finds a command, or a sub-command as "container|name", by its name in any case.
+func (r *registry) byFullName(name []byte) *Command {
+	container, sub, isSub := bytes.Cut(name, []byte("|"))
+	cmd := r.lookup(container)
+	if cmd == nil || !isSub {
+		return cmd
+	}
+	return cmd.sub(sub)
+}
+
+// rendered keeps a reply of hundreds of kB that is the same for everybody, by the protocol's version: making it costs twenty times as much as
+// copying it.
+type rendered [resp.RESP3 + 1][]byte
+
+// send sends the reply, which make makes the first time.
+func (r *rendered) send(w *resp.Writer, make func()) {
+	known := &r[w.Proto()]
+	if *known != nil {
+		w.Raw(*known)
+		return
+	}
+	from := w.Len()
+	if make(); !w.Over() {
+		*known = bytes.Clone(w.Bytes()[from:])
+	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"headgate/internal/ascii"
@@ -117,4 +118,39 @@ func (c *Ctx) lookupRead(i int) (store.Entry, bool) {
 	e, ok := c.db.Find(c.key(i), c.now)
 	c.countRead(i, ok)
 	return e, ok
+}
+
+// database returns the database whose number is args[i], or sends the error and returns nil.
+func (c *Ctx) database(i int) *store.DB {
+	n, ok := c.integer(i)
+	switch {
+	case !ok:
+	case n < math.MinInt32 || n > math.MaxInt32:
+		c.err(errInt32Range)
+	case n < 0 || n >= int64(c.core.keys.Databases()):
+		c.err(errDBRange)
+	default:
+		return c.core.keys.DB(int(n))
+	}
+	return nil
+}
+
+// sendNames sends a set of simple strings.
+func (c *Ctx) sendNames(names []string) {
+	c.reply.Set(len(names))
+	for _, name := range names {
+		c.reply.Simple(name)
+	}
+}
+
+// sendText sends one field of a map, with a text for its value.
+func sendText(w *resp.Writer, name, value string) {
+	w.BulkString(name)
+	w.BulkString(value)
+}
+
+// sendField sends one field of a map, with a number for its value.
+func sendField(w *resp.Writer, name string, n int) {
+	w.BulkString(name)
+	w.Int(int64(n))
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"fmt"
 	"strings"
 
 	"headgate/server/policy"
@@ -106,29 +105,4 @@ func (p *policyCounts) reset() {
 	for _, counted := range p.list {
 		counted.decisions = decisions{}
 	}
-}
-
-// infoLimiters shows the decisions by algorithm and by policy, and the keys with the most.
-func infoLimiters(c *Ctx, t *infoText) {
-	show := func(name string, d *decisions) {
-		if *d != (decisions{}) {
-			t.field(name, fmt.Sprintf("allowed=%d,near_limit=%d,limited=%d", d.allowed, d.near, d.limited))
-		}
-	}
-	var all decisions
-	for i := range c.core.stats.decisions {
-		all.sum(&c.core.stats.decisions[i])
-	}
-	t.field("limiter_calls_allowed", all.allowed)
-	t.field("limiter_calls_near_limit", all.near)
-	t.field("limiter_calls_limited", all.limited)
-	for i := range c.core.stats.decisions {
-		if a := policy.Algorithm(i); a != 0 {
-			show("algorithm_"+algorithmName(a), &c.core.stats.decisions[i])
-		}
-	}
-	for _, counted := range c.srv.policies.counts.list {
-		show("policy_"+counted.name, &counted.decisions)
-	}
-	infoTop(c, t)
 }

@@ -17,6 +17,7 @@ const (
 	errInvalidCursor  = "ERR invalid cursor"
 	errInvalidDB      = "ERR invalid DB index"
 	errDBRange        = "ERR DB index is out of range"
+	errInt32Range     = "ERR value is out of range, value must between -2147483648 and 2147483647"
 	errSameObject     = "ERR source and destination objects are the same"
 	errStringTooLong  = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
 	errNotPositive    = "ERR value is out of range, must be positive"

@@ -73,6 +73,17 @@ func (s *Server) listen(cfg *config.Config) error {
 	return err
 }
 
+// settingError is why the server could not do what CONFIG SET asked for, in Redis's words. The log has the reason.
+type settingError string
+
+const (
+	errNoPort      settingError = "Unable to listen on this port. Check server logs."
+	errNoAddresses settingError = "Failed to bind to specified addresses."
+	errTLSFiles    settingError = "Unable to update TLS configuration. Check server logs."
+)
+
+func (e settingError) Error() string { return string(e) }
+
 // addressChanged listens on another port or on other addresses, and no longer on the old ones. Connections that are open go on. The
 // caller holds the executor's lock.
 func (s *Server) addressChanged(old, cfg *config.Config) error {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"headgate/server/policy"
 	"headgate/store"
 )
 
@@ -335,4 +336,98 @@ func averageTTL(db *store.DB, now int64) int64 {
 		return 0
 	}
 	return sum / n
+}
+
+// infoSaving writes what INFO says of snapshots.
+func infoSaving(s *Server, t *infoText) {
+	v := &s.saving
+	inProgress, current, last, status := 0, int64(-1), int64(-1), "ok"
+	if v.active {
+		inProgress, current = 1, int64(time.Since(s.snapshot.started)/time.Second)
+	}
+	if v.failed {
+		status = "err"
+	}
+	if v.count > 0 || v.failed {
+		last = int64(v.took / time.Second)
+	}
+	t.field("rdb_changes_since_last_save", s.changes())
+	t.field("rdb_bgsave_in_progress", inProgress)
+	t.field("rdb_last_save_time", v.last/1e9)
+	t.field("rdb_last_bgsave_status", status)
+	t.field("rdb_last_bgsave_time_sec", last)
+	t.field("rdb_current_bgsave_time_sec", current)
+	t.field("rdb_saves", v.count)
+	t.field("rdb_last_cow_size", v.lastExtra)
+	t.field("rdb_last_load_keys_expired", s.saving.loadExpired)
+	t.field("rdb_last_load_keys_loaded", s.saving.loadKeys)
+	if v.active {
+		told, total := s.snapshot.keys.Progress()
+		t.field("current_save_keys_processed", told)
+		t.field("current_save_keys_total", total)
+	}
+}
+
+// infoTLS writes what INFO says of TLS.
+func infoTLS(c *Ctx, t *infoText) {
+	f := &c.srv.tls
+	t.field("tls_port", c.cfg.TLSPort)
+	if c.cfg.TLSPort == 0 {
+		return
+	}
+	clients := 0
+	for _, cl := range c.core.clients.list {
+		if cl.conn.FD < 0 {
+			clients++
+		}
+	}
+	t.field("tls_connected_clients", clients)
+	t.field("tls_handshakes", f.handshakes.Load())
+	t.field("tls_handshakes_failed", f.failures.Load())
+	t.field("tls_reloads", f.reloads.Load())
+	t.field("tls_reloads_failed", f.badReloads.Load())
+	t.field("tls_certificate_not_after", f.notAfter.Load())
+}
+
+// infoLimiters shows the decisions by algorithm and by policy, and the keys with the most.
+func infoLimiters(c *Ctx, t *infoText) {
+	show := func(name string, d *decisions) {
+		if *d != (decisions{}) {
+			t.field(name, fmt.Sprintf("allowed=%d,near_limit=%d,limited=%d", d.allowed, d.near, d.limited))
+		}
+	}
+	var all decisions
+	for i := range c.core.stats.decisions {
+		all.sum(&c.core.stats.decisions[i])
+	}
+	t.field("limiter_calls_allowed", all.allowed)
+	t.field("limiter_calls_near_limit", all.near)
+	t.field("limiter_calls_limited", all.limited)
+	for i := range c.core.stats.decisions {
+		if a := policy.Algorithm(i); a != 0 {
+			show("algorithm_"+algorithmName(a), &c.core.stats.decisions[i])
+		}
+	}
+	for _, counted := range c.srv.policies.counts.list {
+		show("policy_"+counted.name, &counted.decisions)
+	}
+	infoTop(c, t)
+}
+
+// infoTop shows the first keys of both lists. A key is quoted, so that it cannot pass for another field.
+func infoTop(c *Ctx, t *infoText) {
+	keys := &c.srv.top
+	if keys.keys == 0 {
+		return
+	}
+	keys.goOn(c.core.clock.Mono())
+	t.field("top_seconds", (c.core.clock.Mono()-keys.began)/int64(time.Second))
+	for _, list := range []string{listLimited, listHot} {
+		w := keys.window(list)
+		t.field("top_"+list+"_error", w.Bound())
+		for i, k := range c.topOf(w, topShown) {
+			t.field(fmt.Sprintf("top_%s_%d", list, i+1),
+				fmt.Sprintf("db=%d,calls=%d,error=%d,key=%s", k.DB, k.Count, k.Error, strconv.QuoteToASCII(string(k.Name))))
+		}
+	}
 }

@@ -22,7 +22,7 @@ type memoryFigures struct {
 func (s *Server) memoryFigures() memoryFigures {
 	stats := s.keys.Stats()
 	m := memoryFigures{
-		used: s.usedMemory(), startup: s.startMemory, resident: s.residentMemory(),
+		used: s.usedMemory(), startup: s.startMemory, resident: residentMemory(stats.ArenaResident),
 		heap: runtimeMetric(metricHeapObjects), Stats: stats,
 	}
 	s.stats.peakMemory = max(s.stats.peakMemory, m.used)
@@ -48,15 +48,6 @@ func (m memoryFigures) fragmentation() float64 { return ratio(m.resident, m.used
 // datasetShare is what part of the memory that the program did not begin with is keys and values, in percent.
 func (m memoryFigures) datasetShare() float64 {
 	return 100 * ratio(m.dataset, m.used-min(m.startup, m.used))
-}
-
-// clientMemory returns the bytes that all clients take up, those included that are gone but not out of the server's tables yet.
-func (s *Server) clientMemory() int {
-	n := s.remains.bytes
-	for _, cl := range s.clients.list {
-		n += cl.memory()
-	}
-	return n
 }
 
 func infoMemory(c *Ctx, t *infoText) {

@@ -31,13 +31,13 @@ func runtimeMetric(name string) uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// residentMemory returns the bytes of physical memory that the process has. Systems without /proc get what was mapped and not
-// given back.
-func (s *Server) residentMemory() uint64 {
+// residentMemory returns the bytes of physical memory that the process has. Systems without /proc get what the Go runtime has mapped and
+// not given back, and what lies outside its heap, of which the caller knows.
+func residentMemory(outside uint64) uint64 {
 	if _, _, resident := processSize(); resident > 0 {
 		return resident
 	}
-	return runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased) + s.keys.Stats().ArenaResident
+	return runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased) + outside
 }
 
 // systemMemory returns the machine's memory in bytes, or 0 where /proc does not tell it.

@@ -142,36 +142,6 @@ func (s *Server) judgeSaving() {
 	s.hinder()
 }
 
-// infoSaving writes what INFO says of snapshots.
-func infoSaving(s *Server, t *infoText) {
-	v := &s.saving
-	inProgress, current, last, status := 0, int64(-1), int64(-1), "ok"
-	if v.active {
-		inProgress, current = 1, int64(time.Since(s.snapshot.started)/time.Second)
-	}
-	if v.failed {
-		status = "err"
-	}
-	if v.count > 0 || v.failed {
-		last = int64(v.took / time.Second)
-	}
-	t.field("rdb_changes_since_last_save", s.changes())
-	t.field("rdb_bgsave_in_progress", inProgress)
-	t.field("rdb_last_save_time", v.last/1e9)
-	t.field("rdb_last_bgsave_status", status)
-	t.field("rdb_last_bgsave_time_sec", last)
-	t.field("rdb_current_bgsave_time_sec", current)
-	t.field("rdb_saves", v.count)
-	t.field("rdb_last_cow_size", v.lastExtra)
-	t.field("rdb_last_load_keys_expired", s.saving.loadExpired)
-	t.field("rdb_last_load_keys_loaded", s.saving.loadKeys)
-	if v.active {
-		told, total := s.snapshot.keys.Progress()
-		t.field("current_save_keys_processed", told)
-		t.field("current_save_keys_total", total)
-	}
-}
-
 // LoadSnapshot loads the file that dbfilename names, if it is there. It is called before Run.
 func (s *Server) LoadSnapshot() error { return s.loadSnapshot(false) }
 

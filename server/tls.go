@@ -336,24 +336,3 @@ func (h *handshake) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// infoTLS writes what INFO says of TLS.
-func infoTLS(c *Ctx, t *infoText) {
-	f := &c.srv.tls
-	t.field("tls_port", c.cfg.TLSPort)
-	if c.cfg.TLSPort == 0 {
-		return
-	}
-	clients := 0
-	for _, cl := range c.core.clients.list {
-		if cl.conn.FD < 0 {
-			clients++
-		}
-	}
-	t.field("tls_connected_clients", clients)
-	t.field("tls_handshakes", f.handshakes.Load())
-	t.field("tls_handshakes_failed", f.failures.Load())
-	t.field("tls_reloads", f.reloads.Load())
-	t.field("tls_reloads_failed", f.badReloads.Load())
-	t.field("tls_certificate_not_after", f.notAfter.Load())
-}
