@@ -151,13 +151,3 @@ func (cl *Client) class() clientType {
 	}
 	return typeNormal
 }
-
-// noteInput notes how much has come that is not run: an unfinished command, or what a client has sent that waits. The client's own worker
-// calls it, without the lock.
-func (cl *Client) noteInput(n int) {
-	cl.hasInput = n > 0
-	cl.input.Store(int64(n))
-}
-
-// local reports whether the client is on this machine.
-func (cl *Client) local() bool { return cl.unix || isLoopback(cl.conn.Remote) }

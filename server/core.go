@@ -21,7 +21,8 @@ type Core struct {
 	effects  effects
 	clients  clientTable
 	memory   memoryLimit
-	running  *Ctx // of the batch that is being executed, or nil
+	lifecycle
+	running *Ctx // of the batch that is being executed, or nil
 
 	countsUses   bool   // keys remember how often they are used, and not when
 	replacing    bool   // keys that are added replace others, so that they are not new

@@ -108,7 +108,7 @@ func (s *Server) hinder() {
 		s.unwritable = errSaveFailed
 	}
 	s.hindered = s.unwritable != "" || s.busy != "" || s.loading.active
-	s.noteObstacle()
+	s.noteReadiness(s.loading.active, s.unwritable != "")
 }
 
 // mayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to

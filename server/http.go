@@ -86,41 +86,6 @@ func (s *Server) mistrusts(peer netip.Addr) (why string) {
 	return ""
 }
 
-// notReady is why the server is not ready, as /readyz answers.
-type notReady string
-
-// Why the server may not be ready.
-const (
-	notReadyLoading notReady = "loading: the data are not in memory yet"
-	notReadyMisconf notReady = "MISCONF: data cannot be written to the disk, so writes are refused"
-	notReadyEnding  notReady = "shutting down"
-)
-
-// unready returns why the server cannot do all of its work now, or nothing. It takes no lock: it answers while a command takes long.
-func (s *Server) unready() notReady {
-	select {
-	case <-s.stop:
-		return notReadyEnding
-	default:
-	}
-	if s.ending.Load() {
-		return notReadyEnding
-	}
-	return *s.obstacle.Load()
-}
-
-// noteObstacle has unready know what is in the way. The caller holds the executor's lock.
-func (s *Server) noteObstacle() {
-	var why notReady
-	switch {
-	case s.loading.active:
-		why = notReadyLoading
-	case s.unwritable != "":
-		why = notReadyMisconf
-	}
-	s.obstacle.Store(&why)
-}
-
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if why := s.unready(); why != "" {
 		sendLine(w, http.StatusServiceUnavailable, string(why))

@@ -180,16 +180,6 @@ func (h *scripts) finish(c *Ctx) {
 	}
 }
 
-// stopping reports whether Stop was called.
-func (s *Server) stopping() bool {
-	select {
-	case <-s.stop:
-		return true
-	default:
-		return false
-	}
-}
-
 // Call implements script.Host: the one order of checks for a command that a script calls.
 func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
 	c, w := h.ctx, &h.reply

@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"headgate/persistence"
@@ -80,18 +79,11 @@ type Server struct {
 	cronAt               cronTimes
 	soonest              atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
 
-	fronts   fronts
-	http     httpPort
-	obstacle atomic.Pointer[notReady]
-	idle     chan struct{} // closed when a script that overruns has ended, or nil if nobody waits for that
-	ending   atomic.Bool   // the last snapshot is being saved; cleared if that fails
-	tls      tlsFront
-	stop     chan struct{} // closed by Stop
-	once     sync.Once
+	fronts fronts
+	http   httpPort
+	idle   chan struct{} // closed when a script that overruns has ended, or nil if nobody waits for that
+	tls    tlsFront
 }
-
-// Stopping is closed when the server begins to close its connections.
-func (s *Server) Stopping() <-chan struct{} { return s.stop }
 
 // Options are the parts that a Server is given from outside; zero values are the usual ones.
 type Options struct {
@@ -115,8 +107,8 @@ type Options struct {
 func New(live *config.Live, o Options) *Server {
 	cfg := live.Get()
 	s := &Server{
-		Core: &Core{config: live, clock: o.Clock, log: o.Log, clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20)},
-		fs:   o.FS, exit: o.Exit, inherited: o.Inherited, ready: o.Ready, stop: make(chan struct{}),
+		Core: &Core{config: live, clock: o.Clock, log: o.Log, clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20), lifecycle: lifecycle{stop: make(chan struct{})}},
+		fs:   o.FS, exit: o.Exit, inherited: o.Inherited, ready: o.Ready,
 	}
 	if s.clock == nil {
 		s.clock = NewClock(nil)
@@ -239,9 +231,6 @@ func (s *Server) Reload() ([]config.Notice, error) {
 	defer s.Unlock()
 	return s.config.Reload()
 }
-
-// Stop has Run finish what was read, answer it, close everything and return. Safe to call more than once, from anywhere.
-func (s *Server) Stop() { s.once.Do(func() { close(s.stop) }) }
 
 // isLoopback reports whether a client's address is of this machine.
 func isLoopback(addr string) bool {

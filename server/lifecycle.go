@@ -1,0 +1,60 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// lifecycle is how far the server has come between its start and its end. It is safe for concurrent use.
+type lifecycle struct {
+	stop      chan struct{} // closed by Stop
+	once      sync.Once
+	ending    atomic.Bool // the last snapshot is being saved; cleared if that fails
+	readiness atomic.Pointer[notReady]
+}
+
+// Stopping is closed when the server begins to close its connections.
+func (l *lifecycle) Stopping() <-chan struct{} { return l.stop }
+
+// Stop has Server.Run finish what was read, answer it, close everything and return. Safe to call more than once, from anywhere.
+func (l *lifecycle) Stop() { l.once.Do(func() { close(l.stop) }) }
+
+// stopping reports whether Stop was called.
+func (l *lifecycle) stopping() bool {
+	select {
+	case <-l.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// notReady is why the server is not ready, as /readyz answers.
+type notReady string
+
+// Why the server may not be ready.
+const (
+	notReadyLoading notReady = "loading: the data are not in memory yet"
+	notReadyMisconf notReady = "MISCONF: data cannot be written to the disk, so writes are refused"
+	notReadyEnding  notReady = "shutting down"
+)
+
+// unready returns why the server cannot do all of its work now, or nothing. It takes no lock: it answers while a command takes long.
+func (l *lifecycle) unready() notReady {
+	if l.stopping() || l.ending.Load() {
+		return notReadyEnding
+	}
+	return *l.readiness.Load()
+}
+
+// noteReadiness has unready know what is in the way. The caller holds the executor's lock.
+func (l *lifecycle) noteReadiness(loading, unwritable bool) {
+	var why notReady
+	switch {
+	case loading:
+		why = notReadyLoading
+	case unwritable:
+		why = notReadyMisconf
+	}
+	l.readiness.Store(&why)
+}
