@@ -220,12 +220,11 @@ func (s *Server) wrote(err error) (refusal string) {
 		s.log.Info("the append-only file can be written again")
 	}
 	a.failed = err
-	s.misconf = ""
 	if err != nil {
-		s.misconf = errDiskWrite + systemText(err)
+		refusal = errDiskWrite + systemText(err)
 	}
-	s.hinder()
-	return s.misconf
+	s.gate.refuse(gateDisk, refusal)
+	return refusal
 }
 
 // systemText is an error in the system's words, without the operation and the file.

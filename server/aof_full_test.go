@@ -82,8 +82,7 @@ func TestLimitedWhileDiskIsFull(t *testing.T) {
 			require.Equal(t, "*", w.words(on(tc.call, "free")...)[:1])
 			w.words("DEL", "free")
 			w.srv.Lock()
-			w.srv.unsaved = true
-			w.srv.hinder()
+			w.srv.gate.refuse(gateUnsaved, errSaveFailed)
 			w.srv.Unlock()
 			check("-" + errSaveFailed + "\r\n")
 		})

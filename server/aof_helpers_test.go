@@ -105,8 +105,10 @@ func newOrSpareServer(cfg *config.Config) *Server {
 
 func spareServer(s *Server) {
 	s.keys.FlushAll()
-	s.aof, s.effects, s.loading, s.saving, s.cronAt, s.misconf = appendLog{}, effects{}, loading{}, saving{last: s.started, lastMono: s.startedMono}, cronTimes{}, ""
-	s.hinder()
+	s.aof, s.effects, s.loading, s.saving, s.cronAt = appendLog{}, effects{}, loading{}, saving{last: s.started, lastMono: s.startedMono}, cronTimes{}
+	s.gate.refuse(gateDisk, "")
+	s.gate.refuse(gateUnsaved, "")
+	s.gate.refuse(gateLoading, "")
 	s.clients = clientTable{byID: map[int64]*Client{}}
 	spareServers = append(spareServers, s)
 }

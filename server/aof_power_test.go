@@ -82,7 +82,7 @@ func (w *aofServer) live(rnd *rand.Rand, past *history, policy config.FsyncPolic
 		reply, ended := w.ask(randomUnit(rnd))
 		past.add(digest(w.srv))
 		switch {
-		case ended || len(reply) == 0 || w.srv.misconf != "":
+		case ended || len(reply) == 0 || w.srv.gate.has(gateDisk):
 			return kept
 		case policy == config.FsyncAlways:
 			kept = past.n

@@ -50,7 +50,7 @@ func (k *keeper) poke() {
 
 // keepSoon has the keeper look at the new configuration, which holds when the executor's lock is free again. The caller holds it.
 func (s *Server) keepSoon() {
-	if !s.loading.active {
+	if !s.gate.has(gateLoading) {
 		s.aof.keeper.failedAt = time.Time{} // what was asked for anew need not wait
 		s.keep()
 	}

@@ -1,35 +1,9 @@
 package server
 
-import (
-	"math"
-	"time"
+import "time"
 
-	"headgate/server/config"
-)
-
-// Some things that happen around a command are rare enough to cost nothing as long as nobody wants them: one field, attentive, says
-// whether anybody does.
-
-// defaultSlowerThan is slowlog-log-slower-than's default, in µs. Below it even commands marked Fast may pass for slow, so each is
-// timed.
-const defaultSlowerThan = 10_000
-
-// lookAround works out whether commands are to be attended to one by one, which of them are slow, and whether the store is to tell of
-// changes.
-func (s *Server) lookAround(cfg *config.Config) {
-	s.slowlog.limit(cfg.SlowlogLogSlowerThan, cfg.SlowlogMaxLen)
-	s.noteFrom = s.slowlog.from
-	if ms := cfg.LatencyMonitorThreshold; ms > 0 && ms <= math.MaxInt64/int(time.Millisecond) {
-		s.noteFrom = min(s.noteFrom, int64(ms)*int64(time.Millisecond))
-	}
-	s.timesAll = s.noteFrom < defaultSlowerThan*int64(time.Microsecond)
-	s.attentive = s.tracking.clients > 0 || len(s.monitors) > 0 || s.timesAll || s.noTouchers > 0
-	if cfg.NotifyEvents != 0 || s.tracking.clients > 0 {
-		s.keys.SetObserver(observer{s})
-	} else {
-		s.keys.SetObserver(nil)
-	}
-}
+// Some things that happen around a command are rare enough to cost nothing as long as nobody wants them: gateAttended says whether
+// anybody does.
 
 // attend runs a command and does what goes with it for those who want more than its reply. Commands that a command calls, as EXEC and
 // scripts do, come here too.
@@ -46,7 +20,7 @@ func (c *Ctx) attend(timed bool) {
 	if c.client.noTouch {
 		s.keys.IgnoreUses(cmd.Flags&CountsUses == 0)
 	}
-	c.perform(timed || s.timesAll)
+	c.perform(timed || s.gate.has(gateTimed))
 	s.keys.IgnoreUses(false)
 	c.rememberKeys(cmd, args)
 	if cmd.Flags&(SkipMonitor|Admin) == 0 && len(s.monitors) > 0 {
@@ -65,7 +39,7 @@ func (s *Server) setNoTouch(cl *Client, noTouch bool) {
 	} else {
 		s.noTouchers--
 	}
-	s.lookAround(s.config.Get())
+	s.gate.set(gateNoTouch, s.noTouchers > 0)
 }
 
 // noteSlow enters a command that took so many ns into the slow log, and among the spikes of latency, if it belongs there.

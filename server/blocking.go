@@ -102,7 +102,7 @@ func (c *Ctx) block(on blockOn) {
 		c.worker.tickBy(b.until)
 	}
 	s.blocking.clients++
-	s.lookAgain()
+	s.gate.set(gateBlocked, s.blocking.clients > 0)
 	c.client.blocked = b
 }
 
@@ -117,7 +117,7 @@ func (s *Server) endWait(cl *Client) {
 		heap.Remove(&s.blocking.timeouts, b.slot)
 	}
 	s.blocking.clients--
-	s.lookAgain()
+	s.gate.set(gateBlocked, s.blocking.clients > 0)
 	s.letGo(b)
 }
 
@@ -154,9 +154,6 @@ func waitOf(cl *Client) *blocked {
 // size implements leftover.
 func (b *blocked) size() int { return b.held }
 
-// lookAgain works out whether commands need a second look before and after they run.
-func (s *Server) lookAgain() { s.watchful = s.pause.until != 0 || s.blocking.clients > 0 }
-
 // giveUp ends a client's wait with an error, or without one as if its time were over.
 func (s *Server) giveUp(cl *Client, refusal string, now int64) {
 	before, b := cl.reply.Len(), waitOf(cl)
@@ -190,7 +187,7 @@ func (s *Server) goOn(cl *Client, before int, now int64) {
 // turn ends a wait or a key's readiness, so there is an end. While a script yields, it waits until the script is done.
 func (c *Ctx) serveReady() {
 	s := c.srv
-	if s.busy != "" {
+	if s.gate.has(gateBusy) {
 		return
 	}
 	key := s.keys.NextReady()

@@ -106,7 +106,7 @@ func (p *pipeServer) requireIdle() {
 	defer p.srv.Unlock()
 	require.Zero(p.t, p.srv.blocking.queues.Len())
 	require.Empty(p.t, p.srv.blocking.timeouts)
-	require.False(p.t, p.srv.watchful)
+	require.False(p.t, p.srv.gate.has(gateHolds))
 	require.Nil(p.t, p.srv.keys.NextReady())
 }
 

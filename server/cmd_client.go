@@ -241,7 +241,7 @@ func clientPause(c *Ctx) {
 		until, writes = max(until, p.until), writes && p.writes
 	}
 	p.until, p.writes = until, writes
-	c.srv.lookAgain()
+	c.core.gate.set(gatePaused, true)
 	c.ok()
 }
 

@@ -41,7 +41,7 @@ func pfadd(c *Ctx) {
 }
 
 func pfcount(c *Ctx) {
-	if len(c.args) > 2 || c.core.unwritable != "" { // what cannot be logged is not to be kept
+	if len(c.args) > 2 || c.core.gate.has(gateUnwritable) { // what cannot be logged is not to be kept
 		if union, ok := c.readHLLs(); ok {
 			c.reply.Int(int64(union.Count()))
 		}

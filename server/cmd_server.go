@@ -216,8 +216,8 @@ func shutdown(c *Ctx) {
 		c.err(errSyntax)
 	case abort:
 		c.err("ERR No shutdown in progress.")
-	case c.core.busy != "" && !noSave:
-		c.err(c.core.busy) // what a script has written would be half of it
+	case c.core.gate.has(gateBusy) && !noSave:
+		c.err(c.core.gate.refusal(gateBusy)) // what a script has written would be half of it
 	default:
 		c.endServer(how)
 	}

@@ -206,7 +206,7 @@ func (c *Ctx) countPairs(pairs []takenPair, limited bool) {
 // haveRoom reports whether all limits could keep what they would be charged, or sends the error and returns false. Only where memory is
 // short may one be refused after another has been charged, so that only there it looks.
 func (c *Ctx) haveRoom(pairs []takenPair) bool {
-	if !c.core.memory.short {
+	if !c.core.gate.has(gateShort) {
 		return true
 	}
 	c.rehearses = true

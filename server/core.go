@@ -20,6 +20,7 @@ type Core struct {
 	stats    statistics
 	effects  effects
 	clients  clientTable
+	gate     gate // has may be asked without the lock
 	memory   memoryLimit
 	lifecycle
 	running *Ctx // of the batch that is being executed, or nil
@@ -27,12 +28,6 @@ type Core struct {
 	countsUses   bool   // keys remember how often they are used, and not when
 	replacing    bool   // keys that are added replace others, so that they are not new
 	eventChannel []byte // memory for the name of an event's channel
-
-	busy       string // the error for most commands while a script overruns; empty otherwise
-	misconf    string // the error for commands that write while they could not be logged; empty otherwise
-	unsaved    bool   // writes are refused because snapshots fail
-	unwritable string // the error for commands that write while they could not be logged or snapshots fail; empty otherwise
-	hindered   bool   // one of unwritable, busy and loading is set
 
 	softOutputLimit int    // output length from which a client's limits are looked at
 	runID           string // of this process: forty random hexadecimal digits

@@ -31,12 +31,12 @@ func (s *Server) cron() time.Duration {
 	now := s.clock.Read()
 	s.keys.Tick(now / 1e6)
 	s.endPause(now)
-	static := s.hindered || s.pause.until != 0 // a script that yields must find its keys as it left them, and who has paused clients all keys
+	frozen := s.gate.has(gateFrozen) // a script that yields must find its keys as it left them, and who has paused clients all keys
 	due := &s.cronAt
 	period := time.Second / time.Duration(s.config.Get().Hz)
 	if now >= due.expire {
 		pause := period
-		if !static && s.expireSlice(now/1e6) {
+		if !frozen && s.expireSlice(now/1e6) && !s.gate.has(gateDisk) { // or what is to be logged would pile up quickly
 			pause = expireAgain
 		}
 		due.expire = now + int64(pause)
@@ -70,7 +70,7 @@ func (s *Server) cron() time.Duration {
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
 		due.sample = now + int64(samplePeriod)
 	}
-	if s.memory.evicting && !static {
+	if s.memory.evicting && !frozen {
 		s.makeRoom(now)
 	}
 	if s.tracking.changed {
@@ -80,7 +80,7 @@ func (s *Server) cron() time.Duration {
 	if again := s.snapshotSlice(now); again != 0 {
 		next = min(next, again)
 	}
-	if s.memory.evicting && !static {
+	if s.memory.evicting && !frozen {
 		next = now
 	}
 	if forgets {
@@ -253,7 +253,7 @@ func (s *Server) endPause(now int64) {
 	}
 	held := p.held
 	*p = pause{}
-	s.lookAgain()
+	s.gate.set(gatePaused, false)
 	for _, cl := range held {
 		cl.held = false
 		if cl.conn.Client != nil && !cl.conn.Closing() {

@@ -66,12 +66,7 @@ func (c *Ctx) admit() bool {
 	case c.client.guarded && c.guards():
 	case c.client.multi != nil && c.cmd.Flags&NoMulti != 0:
 		c.reject(errNoMulti)
-	case c.core.memory.watched && c.lacksMemory():
-		c.reject(errOOM)
-	case c.client.limited && c.limitation() != "":
-		c.reject(c.limitation())
-	case c.core.hindered && c.hindrance() != "":
-		c.reject(c.hindrance())
+	case (c.client.limited || c.core.gate.has(gateRefuses)) && c.turnedAway():
 	default:
 		return true
 	}
@@ -87,38 +82,35 @@ func (c *Ctx) guards() bool {
 	return refusal != ""
 }
 
-// hindrance returns the error that the state of the server demands for the command, or nothing.
-func (c *Ctx) hindrance() string {
-	s, flags := c.srv, c.cmd.Flags
+// turnedAway refuses the command if the gate or what its client is about demands that.
+func (c *Ctx) turnedAway() bool {
+	refusal := c.gateRefusal()
+	if refusal != "" {
+		c.reject(refusal)
+	}
+	return refusal != ""
+}
+
+// gateRefusal returns the error of the first reason for which the command may not run, or nothing.
+func (c *Ctx) gateRefusal() string {
+	gate, flags := &c.core.gate, c.cmd.Flags
+	if gate.has(gateMemory) && c.lacksMemory() {
+		return errOOM
+	}
+	if c.client.limited {
+		if refusal := c.limitation(); refusal != "" {
+			return refusal
+		}
+	}
 	switch {
-	case s.unwritable != "" && c.wantsDisk():
-		return s.unwritable
-	case s.loading.active && flags&Loading == 0:
-		return errLoading
-	case s.busy != "" && flags&AllowBusy == 0:
-		return s.busy
+	case gate.has(gateUnwritable) && c.wantsDisk():
+		return gate.unwritable()
+	case gate.has(gateLoading) && flags&Loading == 0:
+		return gate.refusal(gateLoading)
+	case gate.has(gateBusy) && flags&AllowBusy == 0:
+		return gate.refusal(gateBusy)
 	}
 	return ""
-}
-
-// hinder works out whether commands have to be looked at more closely.
-func (s *Server) hinder() {
-	s.unwritable = s.misconf
-	if s.unsaved {
-		s.unwritable = errSaveFailed
-	}
-	s.hindered = s.unwritable != "" || s.busy != "" || s.loading.active
-	s.noteReadiness(s.loading.active, s.unwritable != "")
-}
-
-// mayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to
-// ask, once they know that they are going to change something; limiters ask refuseState.
-func (c *Ctx) mayWriteNow() bool {
-	if c.core.unwritable != "" {
-		c.err(c.core.unwritable)
-		return false
-	}
-	return true
 }
 
 // wantsDisk reports whether the command is refused while data cannot be kept: those that write, or have what is queued write, and those
@@ -151,7 +143,7 @@ func (c *Ctx) limitation() string {
 
 // call runs the command, with what goes with that for those who have asked to know more.
 func (c *Ctx) call(timed bool) {
-	if c.srv.attentive {
+	if c.core.gate.has(gateAttended) {
 		c.attend(timed)
 		return
 	}
@@ -178,7 +170,7 @@ func (c *Ctx) run(timed bool) {
 	if sampled && !timed && stats.calls >= alwaysTimed && len(c.args) < manyArguments {
 		c.cmd.Handler(c)
 	} else {
-		c.runTimed(stats, sampled && timed && stats.calls >= alwaysTimed && !c.srv.timesAll)
+		c.runTimed(stats, sampled && timed && stats.calls >= alwaysTimed && !c.core.gate.has(gateTimed))
 	}
 	c.core.stats.processed++
 	stats.calls++

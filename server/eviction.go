@@ -40,10 +40,8 @@ type memoryLimit struct {
 	how     store.Eviction // which
 	slice   time.Duration  // for how long at a time
 
-	watched      bool              // max is set, or the arena is nearly full: commands have to ask for memory
 	evictedAt    int64             // ns, when it was last looked whether clients have to go
 	outside      uint64            // bytes in use that are not the keyspace's, when they were last added up
-	short        bool              // when the running command began, there was too little memory, and no key could go
 	evicting     bool              // keys are to go also without a command
 	sweptAt      int64             // ns, when no key was left that was past its time
 	sweepGoal    uint64            // store.Keyspace.Sweeps when such a search will be over; 0: none is under way
@@ -84,7 +82,7 @@ func (s *Server) limitMemory(cfg *config.Config) {
 	if cfg.MaxMemory == 0 {
 		s.log.Info("maxmemory is a share of the memory that the process may have", "maxmemory", m.max, "limit", m.machine, "percent", containerShare)
 	}
-	if used := s.usedMemory(); used > m.max && !s.loading.active {
+	if used := s.usedMemory(); used > m.max && !s.gate.has(gateLoading) {
 		s.log.Warn("more memory is in use than maxmemory allows; keys go or writes are refused, as maxmemory-policy says",
 			"maxmemory", m.max, "used", used, "policy", policy.String())
 		m.evicting = m.evict
@@ -127,8 +125,11 @@ func (s *Server) watchMemory() {
 	m := &s.memory
 	stats := s.keys.Stats()
 	m.outside = m.addOutside()
-	m.watched = m.max > 0 || s.keys.Full()
-	m.short = m.short && m.watched
+	limited := m.max > 0 || s.keys.Full() // soon
+	s.gate.set(gateMemory, limited)
+	if !limited {
+		s.gate.set(gateShort, false)
+	}
 	s.limitHeap(stats.ArenaResident + uint64(s.buffers.Used()))
 }
 
@@ -160,12 +161,12 @@ func (s *Server) limitHeap(outside uint64) {
 // lacksMemory makes room before a command runs, and reports whether the command has to be refused because there is none.
 func (c *Ctx) lacksMemory() bool {
 	s := c.srv
-	if s.busy != "" || s.loading.active {
+	if s.gate.has(gateBusy | gateLoading) {
 		return false
 	}
-	m := &s.memory
-	m.short = s.keys.Full() || m.max > 0 && !s.makeRoom(c.nowNs)
-	if !m.short {
+	short := s.keys.Full() || s.memory.max > 0 && !s.makeRoom(c.nowNs)
+	s.gate.set(gateShort, short)
+	if !short {
 		return false
 	}
 	if c.cmd.Flags&RunsQueue != 0 {

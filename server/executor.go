@@ -279,7 +279,7 @@ func (w *worker) execute() {
 			skip = true
 			continue
 		}
-		if s.watchful && (current.blocked != nil || s.holdsBack(current, p.cmd, w.args[p.begin:p.end], c.nowNs)) {
+		if s.gate.has(gateHolds) && (current.blocked != nil || s.holdsBack(current, p.cmd, w.args[p.begin:p.end], c.nowNs)) {
 			w.rewind(p)
 			current.conn.Rest(c.cfg.ClientQueryBufferLimit)
 			skip = true
@@ -287,7 +287,7 @@ func (w *worker) execute() {
 		}
 		w.current = i
 		w.run(p)
-		if s.watchful {
+		if s.gate.has(gateBlocked) {
 			c.serveReady()
 		}
 	}
@@ -349,7 +349,7 @@ func (w *worker) run(p *parsed) {
 	w.inCommand = true
 	c.dispatch(w.tick%timedEvery == 0)
 	w.inCommand = false
-	if c.srv.attentive || len(w.later) > 0 {
+	if c.core.gate.has(gateAttended) || len(w.later) > 0 {
 		c.forgetCaching(p.cmd)
 		c.sendLater()
 	}
@@ -397,7 +397,7 @@ func (w *worker) look(cl *Client) {
 }
 
 // yield serves other connections once while this context's command takes long. The executor's lock is free meanwhile, so the
-// command must be at a point where nothing that it holds depends on the keyspace; and Server.busy must be set.
+// command must be at a point where nothing that it holds depends on the keyspace; and the gate must have a reason to refuse most commands, gateBusy.
 func (c *Ctx) yield() {
 	c.worker.setAside()
 	conn := c.client.conn
@@ -423,7 +423,7 @@ type answered struct {
 // note adds a client to those of the batch. Its replies stay here until the batch is committed: a loop sends nothing before
 // that, and other fronts are told. The caller holds the executor's lock.
 func (w *worker) note(cl *Client) {
-	w.answered = append(w.answered, answered{client: cl, before: cl.reply.Len(), certain: w.srv.misconf != ""})
+	w.answered = append(w.answered, answered{client: cl, before: cl.reply.Len(), certain: w.srv.gate.has(gateDisk)})
 	if cl.conn.FD < 0 {
 		cl.conn.Hold()
 	}

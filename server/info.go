@@ -135,7 +135,7 @@ func infoClients(c *Ctx, t *infoText) {
 
 func infoPersistence(c *Ctx, t *infoText) {
 	s := c.srv
-	t.field("loading", bit(s.loading.active))
+	t.field("loading", bit(s.gate.has(gateLoading)))
 	t.field("async_loading", 0)
 	infoSaving(s, t)
 	t.field("aof_enabled", bit(c.cfg.AppendOnly)) // as soon as CONFIG SET has answered; that the file is begun follows
@@ -148,14 +148,14 @@ func infoPersistence(c *Ctx, t *infoText) {
 		current = int64(time.Since(k.begun) / time.Second)
 	}
 	t.field("aof_rewrite_in_progress", bit(k.rewriting))
-	t.field("aof_rewrite_scheduled", bit((k.asked || c.cfg.AppendOnly && !s.aof.open && !s.loading.active) && !k.rewriting))
+	t.field("aof_rewrite_scheduled", bit((k.asked || c.cfg.AppendOnly && !s.aof.open && !s.gate.has(gateLoading)) && !k.rewriting))
 	t.field("aof_last_rewrite_time_sec", last)
 	t.field("aof_current_rewrite_time_sec", current)
 	t.field("aof_last_bgrewrite_status", status(k.err == nil))
 	t.field("aof_rewrites", k.rewrites)
 	t.field("aof_last_write_status", status(s.aof.failed == nil))
 	t.field("aof_last_cow_size", 0)
-	if s.loading.active {
+	if s.gate.has(gateLoading) {
 		t.field("loading_start_time", s.loading.started/1e9)
 		t.field("loading_total_bytes", s.loading.total)
 		t.field("loading_loaded_bytes", s.loading.loaded)

@@ -7,10 +7,9 @@ import (
 
 // lifecycle is how far the server has come between its start and its end. It is safe for concurrent use.
 type lifecycle struct {
-	stop      chan struct{} // closed by Stop
-	once      sync.Once
-	ending    atomic.Bool // the last snapshot is being saved; cleared if that fails
-	readiness atomic.Pointer[notReady]
+	stop   chan struct{} // closed by Stop
+	once   sync.Once
+	ending atomic.Bool // the last snapshot is being saved; cleared if that fails
 }
 
 // Stopping is closed when the server begins to close its connections.
@@ -40,21 +39,14 @@ const (
 )
 
 // unready returns why the server cannot do all of its work now, or nothing. It takes no lock: it answers while a command takes long.
-func (l *lifecycle) unready() notReady {
-	if l.stopping() || l.ending.Load() {
-		return notReadyEnding
-	}
-	return *l.readiness.Load()
-}
-
-// noteReadiness has unready know what is in the way. The caller holds the executor's lock.
-func (l *lifecycle) noteReadiness(loading, unwritable bool) {
-	var why notReady
+func (s *Core) unready() notReady {
 	switch {
-	case loading:
-		why = notReadyLoading
-	case unwritable:
-		why = notReadyMisconf
+	case s.stopping() || s.ending.Load():
+		return notReadyEnding
+	case s.gate.has(gateLoading):
+		return notReadyLoading
+	case s.gate.has(gateUnwritable):
+		return notReadyMisconf
 	}
-	l.readiness.Store(&why)
+	return ""
 }

@@ -21,7 +21,9 @@ func limiterCases() (list []fullCase) {
 // setShort has no memory be left, or enough.
 func (w *clockClient) setShort(short bool) {
 	m := &w.srv.memory
-	m.max, m.watched, m.short, m.evict, m.slice = 0, short, false, false, tenacity(fullTenacity)
+	m.max, m.evict, m.slice = 0, false, tenacity(fullTenacity)
+	w.srv.gate.set(gateMemory, short)
+	w.srv.gate.set(gateShort, false)
 	if short {
 		m.max = 1
 	}

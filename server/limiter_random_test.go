@@ -279,7 +279,7 @@ func TestLimitersWithoutRoom(t *testing.T) {
 			default:
 				got = w.call(call)
 			}
-			if w.srv.memory.short && strings.HasPrefix(got, wireOOM) {
+			if w.srv.gate.has(gateShort) && strings.HasPrefix(got, wireOOM) {
 				if !slices.Equal(before, w.contents()) {
 					r.Fatalf("%s was refused and has changed something:\n%v\n%v", call, before, w.contents())
 				}

@@ -17,7 +17,7 @@ const couldBeKept = "rehearsed"
 // tells that it takes room: for a new key, or for more entries than the same call takes out. What changes in place takes none, so that
 // no number of keys that strangers make up keeps a limiter from its own.
 func (c *Ctx) refuseState(grows bool) string {
-	if s := c.srv; s.unwritable == "" && !s.memory.short {
+	if !c.core.gate.has(gateUnwritable | gateShort) {
 		return ""
 	}
 	return c.refuseStateNow(grows)
@@ -26,8 +26,8 @@ func (c *Ctx) refuseState(grows bool) string {
 // refuseStateNow is refuseState where something is amiss.
 func (c *Ctx) refuseStateNow(grows bool) string {
 	switch {
-	case c.core.unwritable != "":
-		return c.core.unwritable
+	case c.core.gate.has(gateUnwritable):
+		return c.core.gate.unwritable()
 	case grows && c.lacksRoom():
 		return errOOM
 	case c.rehearses:
@@ -41,7 +41,7 @@ func (c *Ctx) lacksRoom() bool {
 	if h := c.srv.scripts; h.ctx != nil {
 		return h.lacksRoom()
 	}
-	return c.core.memory.short && !c.srv.loading.active
+	return c.core.gate.has(gateShort) && !c.core.gate.has(gateLoading)
 }
 
 // storeTAT does to the key k what a decision asks for, or returns why that cannot be kept. e is the key if it exists.

@@ -26,7 +26,6 @@ const loadLogEvery = 5 * time.Second
 
 // loading is how far the loading of data has come. The executor's lock guards it.
 type loading struct {
-	active        bool
 	started       int64 // ns since the Unix epoch
 	begun         time.Time
 	total, loaded int64 // bytes
@@ -73,14 +72,14 @@ func (s *Server) removeUnfinished() {
 
 // beginLoading has most commands answered that data are being loaded. The caller holds the executor's lock.
 func (s *Server) beginLoading() {
-	s.loading = loading{active: true, started: s.clock.Read(), begun: time.Now()}
-	s.hinder()
+	s.loading = loading{started: s.clock.Read(), begun: time.Now()}
+	s.gate.refuse(gateLoading, errLoading)
 }
 
 // endLoading has commands served again. The caller holds the executor's lock.
 func (s *Server) endLoading() {
 	s.loading = loading{}
-	s.hinder()
+	s.gate.refuse(gateLoading, "")
 }
 
 // load loads the append-only file and opens it for what comes.

@@ -105,7 +105,7 @@ var figures = []figure{
 	gauge("headgate_memory_arena_bytes", "Bytes of keys and small values, which lie outside the Go heap.", func(s *scraped) float64 { return float64(s.memory.ArenaUsed) }),
 	gauge("headgate_memory_heap_bytes", "Bytes of objects on the Go heap.", func(s *scraped) float64 { return float64(s.memory.heap) }),
 
-	gauge("redis_loading_dump_file", "1 while data are loaded.", func(s *scraped) float64 { return truth(s.loading.active) }),
+	gauge("redis_loading_dump_file", "1 while data are loaded.", func(s *scraped) float64 { return truth(s.gate.has(gateLoading)) }),
 	gauge("redis_rdb_changes_since_last_save", "Changes that no snapshot has.", func(s *scraped) float64 { return float64(s.changes()) }),
 	gauge("redis_rdb_bgsave_in_progress", "1 while a snapshot is written.", func(s *scraped) float64 { return truth(s.saving.active) }),
 	gauge("redis_rdb_last_save_timestamp_seconds", "When the last snapshot was saved, or the server was started.", func(s *scraped) float64 { return asSeconds(s.saving.last) }),
@@ -150,7 +150,7 @@ var figures = []figure{
 	counter("headgate_clients_output_limited_total", "Clients that were closed for not reading their replies.", func(s *scraped) float64 { return float64(s.stats.outputLimited) }),
 	gauge("headgate_scripts_cached", "Scripts that are kept for EVALSHA.", func(s *scraped) float64 { return float64(s.scripts.memory().scripts) }),
 	gauge("headgate_functions", "Functions that FUNCTION LOAD has brought.", func(s *scraped) float64 { return float64(s.scripts.memory().functions) }),
-	gauge("headgate_script_busy", "1 while a script runs for longer than busy-reply-threshold.", func(s *scraped) float64 { return truth(s.busy != "") }),
+	gauge("headgate_script_busy", "1 while a script runs for longer than busy-reply-threshold.", func(s *scraped) float64 { return truth(s.gate.has(gateBusy)) }),
 	gauge("headgate_ready", "1 if /readyz says so.", func(s *scraped) float64 { return truth(s.unready() == "") }),
 
 	counter("redis_cpu_sys_seconds_total", "Processor time used in the kernel.", func(*scraped) float64 { system, _ := cpuTimes(syscall.RUSAGE_SELF); return system.Seconds() }),

@@ -253,14 +253,16 @@ func TestHTTPPort(t *testing.T) {
 		s.Lock()
 		defer s.Unlock()
 		fn()
-		s.hinder()
 	}
 	ready(http.StatusOK, "ready")
-	change(func() { s.loading.active = true })
+	change(func() { s.gate.refuse(gateLoading, errLoading) })
 	ready(http.StatusServiceUnavailable, "loading")
-	change(func() { s.loading.active, s.misconf = false, errDiskWrite })
+	change(func() {
+		s.gate.refuse(gateLoading, "")
+		s.gate.refuse(gateDisk, errDiskWrite)
+	})
 	ready(http.StatusServiceUnavailable, "MISCONF")
-	change(func() { s.misconf = "" })
+	change(func() { s.gate.refuse(gateDisk, "") })
 	ready(http.StatusOK, "ready")
 	s.Lock() // a command takes long
 	ready(http.StatusOK, "ready")

@@ -23,7 +23,7 @@ func monitor(c *Ctx) {
 	case !c.client.monitors:
 		c.client.monitors, c.client.limited, c.client.monitorsAt = true, true, len(c.srv.monitors)
 		c.srv.monitors = append(c.srv.monitors, c.client)
-		c.srv.lookAround(c.cfg)
+		c.core.gate.set(gateMonitors, true)
 		c.ok()
 	}
 }
@@ -36,7 +36,7 @@ func (s *Server) endMonitoring(cl *Client) {
 		if cl.monitorsAt < len(s.monitors) {
 			s.monitors[cl.monitorsAt].monitorsAt = cl.monitorsAt
 		}
-		s.lookAround(s.config.Get())
+		s.gate.set(gateMonitors, len(s.monitors) > 0)
 	}
 }
 

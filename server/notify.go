@@ -70,6 +70,15 @@ func appendEventPrefix(dst []byte, prefix string, db *store.DB) []byte {
 	return append(dst, "__:"...)
 }
 
+// observeKeys has the store tell of changes if somebody wants to hear of them.
+func (s *Server) observeKeys(cfg *config.Config) {
+	if cfg.NotifyEvents != 0 || s.gate.has(gateTracking) {
+		s.keys.SetObserver(observer{s})
+	} else {
+		s.keys.SetObserver(nil)
+	}
+}
+
 // observer hears of the changes of keys. It runs with the executor's lock held.
 type observer struct{ srv *Server }
 

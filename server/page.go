@@ -203,7 +203,7 @@ func (s *Server) policyText(name string) string {
 	if fixed := s.policies.fixed[name]; fixed != nil {
 		return fixed.text
 	}
-	if s.loading.active || s.busy != "" {
+	if s.gate.has(gateLoading | gateBusy) {
 		return ""
 	}
 	h, _, err := s.keys.DB(0).Hash(s.keys.Key([]byte(policiesKey)), s.clock.now/1e6)
@@ -269,9 +269,9 @@ func (s *Server) lookUp(l *lookedUp, name []byte, db int, limit string) error {
 	s.Lock()
 	defer s.Unlock()
 	switch {
-	case s.loading.active:
+	case s.gate.has(gateLoading):
 		return errors.New("the data are being loaded")
-	case s.busy != "":
+	case s.gate.has(gateBusy):
 		return errors.New("a script is running")
 	}
 	now := s.clock.Read()

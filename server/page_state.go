@@ -86,7 +86,7 @@ func (d *pageReply) addState(m *collector) {
 func (s *Server) diskForPage() pageDisk {
 	cfg, v, k := s.config.Get(), &s.saving, &s.aof.keeper
 	d := pageDisk{
-		Unwritable: s.unwritable,
+		Unwritable: s.gate.unwritable(),
 		Snapshot:   pageSnapshot{Points: len(cfg.Save) > 0, Changes: s.changes(), Failed: v.failed, Saving: v.active},
 	}
 	if v.count > 0 {

@@ -111,9 +111,9 @@ func TestPageState(t *testing.T) {
 	require.Negative(t, state().SlowFrom)
 
 	s.Lock()
-	s.misconf, s.aof.failed, s.effects.on = errDiskWrite+"no space", errors.New("no space"), true
+	s.aof.failed, s.effects.on = errors.New("no space"), true
 	s.saving.failed, s.saving.count, s.saving.last = true, 1, clock.ns
-	s.hinder()
+	s.gate.refuse(gateDisk, errDiskWrite+"no space")
 	s.Unlock()
 	d = state()
 	require.Equal(t, errDiskWrite+"no space", d.Disk.Unwritable)
@@ -234,7 +234,7 @@ func TestPageLookup(t *testing.T) {
 		_, status := ask(query)
 		require.Equal(t, http.StatusBadRequest, status, query)
 	}
-	w.srv.loading.active = true
+	w.srv.gate.refuse(gateLoading, errLoading)
 	l, _ = ask("key=f")
 	require.NotEmpty(t, l.Error)
 }

@@ -83,8 +83,9 @@ func TestPauseForgetsClientsThatGo(t *testing.T) {
 // TestBackgroundWorkRestsWhileKeysMayNotChange: what waits until keys may change again is not looked at without end meanwhile.
 func TestBackgroundWorkRestsWhileKeysMayNotChange(t *testing.T) {
 	for name, hinder := range map[string]func(w *workerClient){
-		"paused":     func(w *workerClient) { w.run([]byte("CLIENT PAUSE 60000\r\n")) },
-		"unwritable": func(w *workerClient) { w.srv.hindered = true },
+		"paused":  func(w *workerClient) { w.run([]byte("CLIENT PAUSE 60000\r\n")) },
+		"loading": func(w *workerClient) { w.srv.gate.refuse(gateLoading, errLoading) },
+		"busy":    func(w *workerClient) { w.srv.gate.refuse(gateBusy, errBusyEval) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkerClient(t)

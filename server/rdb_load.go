@@ -65,7 +65,7 @@ func (s *Server) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 		}
 	}})
 	s.keys.SetObserver(nil)
-	defer func() { s.lookAround(s.config.Get()) }() // which CONFIG SET may have changed meanwhile
+	defer func() { s.observeKeys(s.config.Get()) }() // which CONFIG SET may have changed meanwhile
 	if err := in.Read(l); err != nil {
 		return loaded{}, err
 	}

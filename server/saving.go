@@ -84,7 +84,7 @@ func (s *Server) save() {
 				v.count++
 				s.log.Info("the snapshot is saved", "file", name, "took", v.took.Round(time.Microsecond))
 			}
-			s.judgeSaving()
+			s.checkSaving(s.config.Get())
 		},
 	})
 }
@@ -102,7 +102,7 @@ func (s *Server) saveNow() error {
 		return nil
 	}
 	s.saving.failed = before // whoever asked is told: it is failing by itself that has writes refused
-	s.judgeSaving()
+	s.checkSaving(s.config.Get())
 	return errSnapshotWrite
 }
 
@@ -110,7 +110,7 @@ func (s *Server) saveNow() error {
 // now is by Clock.Mono.
 func (s *Server) savePoints(now int64) {
 	v := &s.saving
-	if s.snapshot != nil || s.busy != "" || s.mayNotSave() {
+	if s.snapshot != nil || s.gate.has(gateBusy) || s.mayNotSave() {
 		return
 	}
 	if v.scheduled {
@@ -135,11 +135,13 @@ const errSaveFailed = "MISCONF Redis is configured to save RDB snapshots, but it
 	"Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if " +
 	"RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."
 
-// judgeSaving works out whether writes have to be refused because snapshots fail.
-func (s *Server) judgeSaving() {
-	cfg := s.config.Get()
-	s.unsaved = s.saving.failed && cfg.StopWritesOnSaveError && len(cfg.Save) > 0
-	s.hinder()
+// checkSaving recomputes whether writes have to be refused because snapshots fail.
+func (s *Server) checkSaving(cfg *config.Config) {
+	refusal := ""
+	if s.saving.failed && cfg.StopWritesOnSaveError && len(cfg.Save) > 0 {
+		refusal = errSaveFailed
+	}
+	s.gate.refuse(gateUnsaved, refusal)
 }
 
 // LoadSnapshot loads the file that dbfilename names, if it is there. It is called before Run.
@@ -174,7 +176,7 @@ func (s *Server) loadSnapshot(held bool) error {
 
 // mayNotSave reports whether the keyspace is only a part of what the files on disk hold: while they are loaded, or because they could
 // not be.
-func (s *Server) mayNotSave() bool { return s.loading.active || s.saving.partial }
+func (s *Server) mayNotSave() bool { return s.gate.has(gateLoading) || s.saving.partial }
 
 // wantsSave reports whether the server saves a snapshot when it ends.
 func (s *Server) wantsSave() bool {
@@ -216,7 +218,7 @@ func (s *Server) end(how config.ShutdownFlags) error {
 func (s *Server) awaitScript(limit time.Duration) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
-	for s.busy != "" && !s.stopping() {
+	for s.gate.has(gateBusy) && !s.stopping() {
 		if s.idle == nil {
 			s.idle = make(chan struct{})
 		}
@@ -231,10 +233,10 @@ func (s *Server) awaitScript(limit time.Duration) bool {
 		}
 		s.Lock()
 		if over {
-			return s.busy == ""
+			return !s.gate.has(gateBusy)
 		}
 	}
-	return s.busy == ""
+	return !s.gate.has(gateBusy)
 }
 
 // endSaving is called when nothing is served any more: it saves what has changed since Shutdown.

@@ -187,10 +187,10 @@ func TestSavePointsWaitForTheData(t *testing.T) {
 	s.Lock()
 	defer s.Unlock()
 	due := s.saving.lastMono + int64(24*time.Hour)
-	s.loading.active = true
+	s.gate.refuse(gateLoading, errLoading)
 	s.savePoints(due)
 	require.Nil(t, s.snapshot)
-	s.loading.active = false
+	s.gate.refuse(gateLoading, "")
 	s.savePoints(due)
 	require.NotNil(t, s.snapshot)
 	s.finishSnapshot()

@@ -112,7 +112,7 @@ func (p program) name() string {
 func (c *Ctx) runScript(p program, keys int, readOnly bool) {
 	h := c.srv.scripts
 	flags, declared := p.declares()
-	full := c.core.memory.short
+	full := c.core.gate.has(gateShort)
 	if declared {
 		switch {
 		case readOnly && flags&script.NoWrites == 0:
@@ -159,12 +159,11 @@ func (h *scripts) failed(c *Ctx, text []byte) {
 func (h *scripts) finish(c *Ctx) {
 	switch {
 	case h.overruns && h.srv.stopping():
-		c.client.conn.CloseNow() // and busy stays set: what is still read must not see half of a script's effects
+		c.client.conn.CloseNow() // and gateBusy stays: what is still read must not see half of a script's effects
 		h.srv.effects.abandon()
 		h.srv.leaveUnsaved = true
 	case h.overruns:
-		h.srv.busy = ""
-		h.srv.hinder()
+		h.srv.gate.refuse(gateBusy, "")
 		if h.srv.idle != nil {
 			close(h.srv.idle)
 			h.srv.idle = nil
@@ -249,8 +248,8 @@ func (h *scripts) refusal(cmd *Command, n int) string {
 		return errCalledRefused
 	case h.readOnly && cmd.Flags&(Write|MayReplicate) != 0:
 		return errCalledWrite
-	case h.srv.unwritable != "" && cmd.wantsDisk():
-		return h.srv.unwritable
+	case h.srv.gate.has(gateUnwritable) && cmd.wantsDisk():
+		return h.srv.gate.unwritable()
 	case h.lacksRoom() && cmd.wantsMemory():
 		return errOOM
 	}
@@ -321,12 +320,12 @@ func (h *scripts) onSlice(elapsed time.Duration) script.Action {
 
 // overrun has the other clients told that a script keeps them waiting.
 func (h *scripts) overrun(ms int) {
-	h.overruns, h.srv.busy = true, errBusyFunction
-	kill := "FUNCTION KILL"
+	h.overruns = true
+	refusal, kill := errBusyFunction, "FUNCTION KILL"
 	if h.eval {
-		h.srv.busy, kill = errBusyEval, "SCRIPT KILL"
+		refusal, kill = errBusyEval, "SCRIPT KILL"
 	}
-	h.srv.hinder()
+	h.srv.gate.refuse(gateBusy, refusal)
 	h.srv.log.Warn("a script has been running for long, and others wait for it; "+kill+" ends it unless it has written", "script", h.name, "ms", ms)
 }
 
@@ -339,7 +338,7 @@ func (h *scripts) kill(c *Ctx, eval bool) {
 	case h.wrote:
 		c.err(errUnkillable)
 	case eval != h.eval:
-		c.err(h.srv.busy)
+		c.err(h.srv.gate.refusal(gateBusy))
 	default:
 		h.killed = true
 		c.ok()

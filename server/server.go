@@ -50,7 +50,6 @@ type Server struct {
 	maxClients     int // maxclients, or less if descriptors are short
 	pause          pause
 	blocking       blocking
-	watchful       bool // a pause is on or a client is blocked, so commands need a second look
 	hub            hub
 	remains        remains
 	tracking       trackingTable
@@ -59,9 +58,7 @@ type Server struct {
 	slowlog        slowLog
 	latency        [latencyEvents]spikes
 	noteFrom       int64          // ns from which a command's time is noted by the slow log or the latency monitor
-	timesAll       bool           // every command is timed
 	lazyExpireOnly bool           // DEBUG SET-ACTIVE-EXPIRE 0
-	attentive      bool           // somebody wants to know more of each command, see attend
 	spare          []*transaction // memory for the next MULTI
 	queuedArgs     [][]byte       // memory for EXEC's arguments
 
@@ -179,8 +176,9 @@ func (s *Server) apply(cfg *config.Config) {
 	s.policies.apply(cfg)
 	s.top.apply(cfg, s.clock.Mono())
 	s.limitMemory(cfg)
-	s.lookAround(cfg)
-	s.judgeSaving()
+	s.limitTimes(cfg)
+	s.observeKeys(cfg)
+	s.checkSaving(cfg)
 	s.fronts.apply(cfg)
 	s.tls.apply(cfg)
 }

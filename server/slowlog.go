@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/ascii"
+	"headgate/server/config"
 )
 
 // slowLog keeps the commands that took long, the newest last. The executor's lock guards it.
@@ -32,6 +33,20 @@ const (
 
 // manyArguments is from how many arguments on a command marked Fast is timed each time, since then it may be slow.
 const manyArguments = 64
+
+// defaultSlowerThan is slowlog-log-slower-than's default, in µs. Below it even commands marked Fast may pass for slow, so each is
+// timed.
+const defaultSlowerThan = 10_000
+
+// limitTimes derives from the configuration which commands are slow, and whether each has to be timed to find them.
+func (s *Server) limitTimes(cfg *config.Config) {
+	s.slowlog.limit(cfg.SlowlogLogSlowerThan, cfg.SlowlogMaxLen)
+	s.noteFrom = s.slowlog.from
+	if ms := cfg.LatencyMonitorThreshold; ms > 0 && ms <= math.MaxInt64/int(time.Millisecond) {
+		s.noteFrom = min(s.noteFrom, int64(ms)*int64(time.Millisecond))
+	}
+	s.gate.set(gateTimed, s.noteFrom < defaultSlowerThan*int64(time.Microsecond))
+}
 
 // limit derives from the configuration what the log takes, in µs; below 0 it is off.
 func (l *slowLog) limit(slowerThan, most int) {

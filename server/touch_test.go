@@ -23,10 +23,10 @@ func TestNoTouch(t *testing.T) {
 	require.Equal(t, "0", rest(0), "TOUCH is there for that")
 	require.Equal(t, "5", rest(5))
 	w.call("CLIENT NO-TOUCH OFF")
-	require.False(t, w.srv.attentive)
+	require.False(t, w.srv.gate.has(gateAttended))
 	w.call("GET k")
 	require.Equal(t, "0", rest(0))
 	w.call("CLIENT NO-TOUCH ON")
 	w.call("RESET")
-	require.False(t, w.srv.attentive)
+	require.False(t, w.srv.gate.has(gateAttended))
 }

@@ -114,7 +114,8 @@ func (s *Server) track(cl *Client, mode trackingMode, prefixes []string) {
 			t.addPrefix(mode.listener, prefix)
 		}
 	}
-	s.lookAround(s.config.Get())
+	s.gate.set(gateTracking, t.clients > 0)
+	s.observeKeys(s.config.Get())
 }
 
 func (t *trackingTable) addPrefix(l *listener, prefix string) {
@@ -194,7 +195,8 @@ func (s *Server) untrack(cl *Client) {
 	if t.clients == 0 {
 		t.readers, t.items, t.names = nil, 0, 0
 	}
-	s.lookAround(s.config.Get())
+	s.gate.set(gateTracking, t.clients > 0)
+	s.observeKeys(s.config.Get())
 }
 
 // rememberKeys notes that the client has read the keys of the command that has been run. A script's reads are those of the commands

@@ -43,7 +43,7 @@ func TestTrackingTableIsBounded(t *testing.T) {
 	p.srv.Lock()
 	require.Empty(t, p.srv.tracking.readers)
 	require.Zero(t, p.srv.tracking.memory())
-	require.False(t, p.srv.attentive)
+	require.False(t, p.srv.gate.has(gateAttended))
 	p.srv.Unlock()
 }
 
@@ -61,7 +61,7 @@ func TestTrackingEndsWithTheConnection(t *testing.T) {
 	require.Zero(t, p.srv.tracking.clients)
 	require.Empty(t, p.srv.tracking.prefixes)
 	require.Empty(t, p.srv.hub.topics[kindChannel])
-	require.False(t, p.srv.attentive)
+	require.False(t, p.srv.gate.has(gateAttended))
 }
 
 // TestLoweredTrackingTableForgetsByItself: when tracking-table-max-keys is lowered, keys beyond it are forgotten without anybody reading, in
