@@ -13,9 +13,9 @@ import (
 	"headgate/server/config"
 )
 
-// appendLog is the append-only file. What commands have changed is written before their replies go out: a worker that has run a
+// appendOnly is the append-only file as it is written. What commands have changed is written before their replies go out: a worker that has run a
 // batch of commands commits, and only then hands the replies over.
-type appendLog struct {
+type appendOnly struct {
 	// files is held by whoever needs the set of files to stay as it is, or changes it: a rewrite from its beginning to its end, and DEBUG
 	// LOADAOF. It is taken before commits.
 	files sync.Mutex
@@ -55,31 +55,31 @@ func aofOptions(fsys persistence.FS, cfg *config.Config) aof.Options {
 }
 
 // openLog begins to write the append-only file, which lacks a CRC from offset open on. The caller holds commits and not the executor's lock.
-func (s *Server) openLog(open int64) error {
-	a := &s.aof
+func (j *Journal) openLog(open int64) error {
+	a := &j.aof
 	log, err := a.set.Append()
 	if err != nil {
 		return err
 	}
-	if err := log.Seal(s.fs, open); err != nil {
+	if err := log.Seal(j.fs, open); err != nil {
 		return fmt.Errorf("persistence: write %s: %w", log.Name(), err)
 	}
 	if err := log.Sync(); err != nil { // a server that was killed may have left what was never synced
 		return fmt.Errorf("persistence: sync %s: %w", log.Name(), err)
 	}
 	a.log = log
-	a.syncer.start(s, log)
-	s.Lock()
-	defer s.Unlock()
+	a.syncer.start(j, log)
+	j.Lock()
+	defer j.Unlock()
 	a.open, a.size, a.startSize = true, log.Size(), log.Size()
-	s.effects.enable()
+	j.effects.enable()
 	return nil
 }
 
 // closeLog writes what is left, and what time it is, and closes the file.
-func (s *Server) closeLog() {
-	s.commitNoting(true)
-	a := &s.aof
+func (j *Journal) closeLog() {
+	j.commitNoting(true)
+	a := &j.aof
 	a.commits.Lock()
 	defer a.commits.Unlock()
 	if a.log == nil {
@@ -87,13 +87,13 @@ func (s *Server) closeLog() {
 	}
 	a.syncer.end()
 	if err := a.log.Close(); err != nil {
-		s.log.Error("the append-only file may lack its end", "file", a.log.Name(), "err", err)
+		j.log.Error("the append-only file may lack its end", "file", a.log.Name(), "err", err)
 	}
 	a.log = nil
-	s.Lock()
+	j.Lock()
 	a.open = false
-	s.effects.disable()
-	s.Unlock()
+	j.effects.disable()
+	j.Unlock()
 }
 
 // take returns the effects that are whole, and goes on in spare.
@@ -110,18 +110,18 @@ func (e *effects) take(spare []byte) []byte {
 
 // commit has all effects so far written to the append-only file, and synced if appendfsync says so, before it returns. It
 // returns the error for the commands that are not on the disk after all. The caller does not hold the executor's lock.
-func (s *Server) commit() (refusal string) { return s.commitNoting(false) }
+func (j *Journal) commit() (refusal string) { return j.commitNoting(false) }
 
 // commitNoting is commit, which has the time noted even if there are no effects.
-func (s *Server) commitNoting(noteTime bool) (refusal string) {
-	a := &s.aof
+func (j *Journal) commitNoting(noteTime bool) (refusal string) {
+	a := &j.aof
 	a.commits.Lock()
 	defer a.commits.Unlock()
-	s.Lock()
-	batch := s.effects.take(a.spare)
-	nowMs, policy := s.clock.now/1e6, s.fsyncPolicy()
+	j.Lock()
+	batch := j.effects.take(a.spare)
+	nowMs, policy := j.clock.now/1e6, j.fsyncPolicy()
 	a.writing = len(batch) > 0
-	s.Unlock()
+	j.Unlock()
 	taken := batch
 	if len(a.pending) > 0 {
 		a.pending = append(a.pending, batch...)
@@ -130,7 +130,7 @@ func (s *Server) commitNoting(noteTime bool) (refusal string) {
 	if a.log == nil || len(batch) == 0 && !noteTime {
 		return ""
 	}
-	took, err := s.writeLog(batch, nowMs, policy)
+	took, err := j.writeLog(batch, nowMs, policy)
 	a.spare = nil
 	if cap(taken) <= keptEffects {
 		a.spare = taken
@@ -141,18 +141,18 @@ func (s *Server) commitNoting(noteTime bool) (refusal string) {
 	case len(a.pending) == 0:
 		a.pending = append([]byte(nil), batch...)
 	}
-	s.Lock()
-	defer s.Unlock()
+	j.Lock()
+	defer j.Unlock()
 	a.writing, a.size, a.notedMs = false, a.log.Size(), nowMs
-	s.watchWrite(took)
-	s.rewriteIfGrown(s.config.Get())
-	return s.wrote(err)
+	j.watchWrite(took)
+	j.rewriteIfGrown(j.config.Get())
+	return j.wrote(err)
 }
 
 // fsyncPolicy is appendfsync, or no while a rewrite is under way that is not to be disturbed. The caller holds the executor's lock.
-func (s *Server) fsyncPolicy() config.FsyncPolicy {
-	cfg := s.config.Get()
-	if cfg.NoAppendFsyncOnRewrite && s.aof.keeper.rewriting {
+func (j *Journal) fsyncPolicy() config.FsyncPolicy {
+	cfg := j.config.Get()
+	if cfg.NoAppendFsyncOnRewrite && j.aof.keeper.rewriting {
 		return config.FsyncNo
 	}
 	return cfg.AppendFsync
@@ -167,10 +167,10 @@ type logTimes struct {
 
 // writeLog writes effects and, under always, syncs them. An error there ends the process: whether they are on the disk is not
 // known then, and asking the system again would not tell.
-func (s *Server) writeLog(batch []byte, nowMs int64, policy config.FsyncPolicy) (took logTimes, err error) {
-	a := &s.aof
+func (j *Journal) writeLog(batch []byte, nowMs int64, policy config.FsyncPolicy) (took logTimes, err error) {
+	a := &j.aof
 	var begun, written time.Time
-	watched := s.watchesLatency()
+	watched := j.srv.watchesLatency()
 	if watched {
 		begun, took.syncing = time.Now(), a.syncer.pendingSync() > 0
 	}
@@ -186,7 +186,7 @@ func (s *Server) writeLog(batch []byte, nowMs int64, policy config.FsyncPolicy) 
 	}
 	if policy == config.FsyncAlways {
 		if err := a.log.Sync(); err != nil {
-			s.die("the append-only file could not be synced, as appendfsync always demands; nothing is certain about the last writes", "file", a.log.Name(), "err", err)
+			j.die("the append-only file could not be synced, as appendfsync always demands; nothing is certain about the last writes", "file", a.log.Name(), "err", err)
 		}
 		if watched {
 			took.sync = time.Since(written)
@@ -196,34 +196,34 @@ func (s *Server) writeLog(batch []byte, nowMs int64, policy config.FsyncPolicy) 
 }
 
 // watchWrite enters a write to the append-only file among the spikes of latency, if it belongs there. The caller holds the executor's lock.
-func (s *Server) watchWrite(took logTimes) {
+func (j *Journal) watchWrite(took logTimes) {
 	kind := eventWriteAlone
 	switch {
 	case took.syncing:
 		kind = eventWritePendingSync
-	case s.snapshot != nil:
+	case j.snapshot != nil:
 		kind = eventWriteActiveChild
 	}
-	s.watchLatency(eventWrite, took.write)
-	s.watchLatency(kind, took.write)
-	s.watchLatency(eventSyncAlways, took.sync)
+	j.srv.watchLatency(eventWrite, took.write)
+	j.srv.watchLatency(kind, took.write)
+	j.srv.watchLatency(eventSyncAlways, took.sync)
 }
 
 // wrote takes note of how a write has ended, and returns the error for the commands it was for. The caller holds the executor's
 // lock.
-func (s *Server) wrote(err error) (refusal string) {
-	a := &s.aof
+func (j *Journal) wrote(err error) (refusal string) {
+	a := &j.aof
 	switch {
 	case err != nil && a.failed == nil:
-		s.log.Error("the append-only file cannot be written: commands that write are refused until it can", "err", err)
+		j.log.Error("the append-only file cannot be written: commands that write are refused until it can", "err", err)
 	case err == nil && a.failed != nil:
-		s.log.Info("the append-only file can be written again")
+		j.log.Info("the append-only file can be written again")
 	}
 	a.failed = err
 	if err != nil {
 		refusal = errDiskWrite + systemText(err)
 	}
-	s.gate.refuse(gateDisk, refusal)
+	j.gate.refuse(gateDisk, refusal)
 	return refusal
 }
 
@@ -242,19 +242,19 @@ func systemText(err error) string {
 const noteEvery = 1000
 
 // commitDue commits what background work has changed, tries again what could not be written, and notes the time if need be.
-func (s *Server) commitDue() {
-	s.Lock()
-	a := &s.aof
-	due := a.open && (len(s.effects.whole()) > 0 || a.failed != nil)
-	noteTime := a.open && s.clock.Ahead() && s.clock.now/1e6-a.notedMs >= noteEvery
-	s.Unlock()
+func (j *Journal) commitDue() {
+	j.Lock()
+	a := &j.aof
+	due := a.open && (len(j.effects.whole()) > 0 || a.failed != nil)
+	noteTime := a.open && j.clock.Ahead() && j.clock.now/1e6-a.notedMs >= noteEvery
+	j.Unlock()
 	if due || noteTime {
-		s.commitNoting(noteTime)
+		j.commitNoting(noteTime)
 	}
 }
 
 // die ends the process with a message.
-func (s *Server) die(message string, details ...any) {
-	s.log.Error(message, details...)
-	s.exit(1)
+func (j *Journal) die(message string, details ...any) {
+	j.log.Error(message, details...)
+	j.exit(1)
 }

@@ -105,7 +105,7 @@ func newOrSpareServer(cfg *config.Config) *Server {
 
 func spareServer(s *Server) {
 	s.keys.FlushAll()
-	s.aof, s.effects, s.loading, s.saving, s.cronAt = appendLog{}, effects{}, loading{}, saving{last: s.started, lastMono: s.startedMono}, cronTimes{}
+	s.aof, s.effects, s.loading, s.saving, s.cronAt = appendOnly{}, effects{}, loading{}, saving{last: s.started, lastMono: s.startedMono}, cronTimes{}
 	s.gate.refuse(gateDisk, "")
 	s.gate.refuse(gateUnsaved, "")
 	s.gate.refuse(gateLoading, "")

@@ -32,11 +32,11 @@ type keeper struct {
 const rewriteRetry = 5 * time.Second
 
 // keep has the keeper look at what there is to do. The caller holds the executor's lock.
-func (s *Server) keep() {
-	k := &s.aof.keeper
+func (j *Journal) keep() {
+	k := &j.aof.keeper
 	if !k.running {
 		k.running, k.wake, k.over = true, make(chan struct{}, 1), make(chan struct{})
-		go s.keepLog()
+		go j.keepLog()
 	}
 	k.poke()
 }
@@ -49,34 +49,34 @@ func (k *keeper) poke() {
 }
 
 // keepSoon has the keeper look at the new configuration, which holds when the executor's lock is free again. The caller holds it.
-func (s *Server) keepSoon() {
-	if !s.gate.has(gateLoading) {
-		s.aof.keeper.failedAt = time.Time{} // what was asked for anew need not wait
-		s.keep()
+func (j *Journal) keepSoon() {
+	if !j.gate.has(gateLoading) {
+		j.aof.keeper.failedAt = time.Time{} // what was asked for anew need not wait
+		j.keep()
 	}
 }
 
 // askRewrite has the append-only file written anew. The caller holds the executor's lock.
-func (s *Server) askRewrite() {
-	s.aof.keeper.asked = true
-	s.keep()
+func (j *Journal) askRewrite() {
+	j.aof.keeper.asked = true
+	j.keep()
 }
 
 // keepAsked has the keeper try again what it could not do when it was asked: a rewrite as soon as nothing is in its way, and appendonly,
 // of which beginning the file may have failed a while ago. The caller holds the executor's lock.
-func (s *Server) keepAsked() {
-	k := &s.aof.keeper
-	if k.rewriting || s.snapshot != nil || s.mayNotSave() {
+func (j *Journal) keepAsked() {
+	k := &j.aof.keeper
+	if k.rewriting || j.snapshot != nil || j.mayNotSave() {
 		return
 	}
-	if k.asked || s.config.Get().AppendOnly != s.aof.open && time.Since(k.failedAt) >= rewriteRetry {
-		s.keep()
+	if k.asked || j.config.Get().AppendOnly != j.aof.open && time.Since(k.failedAt) >= rewriteRetry {
+		j.keep()
 	}
 }
 
 // rewriteIfGrown asks for a rewrite when the file has grown enough since the last. The caller holds the executor's lock.
-func (s *Server) rewriteIfGrown(cfg *config.Config) {
-	a := &s.aof
+func (j *Journal) rewriteIfGrown(cfg *config.Config) {
+	a := &j.aof
 	k := &a.keeper
 	if !a.open || k.asked || k.rewriting || cfg.AutoAOFRewritePercentage == 0 || a.size < int64(cfg.AutoAOFRewriteMinSize) ||
 		a.failed != nil || time.Since(k.failedAt) < rewriteRetry {
@@ -84,62 +84,62 @@ func (s *Server) rewriteIfGrown(cfg *config.Config) {
 	}
 	base := max(a.startSize, 1)
 	if growth := a.size*100/base - 100; growth >= int64(cfg.AutoAOFRewritePercentage) {
-		s.log.Info("the append-only file has grown enough to be written anew", "growth", growth)
-		s.askRewrite()
+		j.log.Info("the append-only file has grown enough to be written anew", "growth", growth)
+		j.askRewrite()
 	}
 }
 
 // keepLog is the keeper.
-func (s *Server) keepLog() {
-	k := &s.aof.keeper
+func (j *Journal) keepLog() {
+	k := &j.aof.keeper
 	defer close(k.over)
 	for range k.wake {
-		s.Lock()
-		wanted, open := s.config.Get().AppendOnly, s.aof.open
+		j.Lock()
+		wanted, open := j.config.Get().AppendOnly, j.aof.open
 		k.asked = k.asked && wanted && open
-		asked, busy, ending := k.asked, s.snapshot != nil || s.mayNotSave(), k.ending
-		s.Unlock()
+		asked, busy, ending := k.asked, j.snapshot != nil || j.mayNotSave(), k.ending
+		j.Unlock()
 		switch {
 		case ending:
 			return
 		case open && !wanted:
-			s.closeLog()
-			s.forgetSet()
-			s.log.Info("the append-only file is ended")
+			j.closeLog()
+			j.forgetSet()
+			j.log.Info("the append-only file is ended")
 		case (asked || wanted && !open) && !busy:
-			s.rewrite(open)
+			j.rewrite(open)
 		}
 	}
 }
 
 // forgetSet leaves the files of an append-only file that has been ended: the next may be in another directory.
-func (s *Server) forgetSet() {
-	s.aof.files.Lock()
-	defer s.aof.files.Unlock()
-	s.leaveSet()
+func (j *Journal) forgetSet() {
+	j.aof.files.Lock()
+	defer j.aof.files.Unlock()
+	j.leaveSet()
 }
 
 // leaveSet is forgetSet for a caller who holds files.
-func (s *Server) leaveSet() {
-	a := &s.aof
+func (j *Journal) leaveSet() {
+	a := &j.aof
 	a.commits.Lock()
 	defer a.commits.Unlock()
 	if a.log == nil && a.set != nil {
 		a.set = nil
-		s.leaveDir(a.dir)
+		j.leaveDir(a.dir)
 	}
 }
 
 // endKeeper ends the keeper, and a rewrite that is under way. The caller does not hold the executor's lock.
-func (s *Server) endKeeper() {
-	s.Lock()
-	k := &s.aof.keeper
+func (j *Journal) endKeeper() {
+	j.Lock()
+	k := &j.aof.keeper
 	k.ending = true
 	running := k.running
 	if k.rewriting {
-		s.cancelSnapshot()
+		j.cancelSnapshot()
 	}
-	s.Unlock()
+	j.Unlock()
 	if running {
 		k.poke()
 		<-k.over
@@ -147,21 +147,21 @@ func (s *Server) endKeeper() {
 }
 
 // rewrite writes the file anew; open tells that there is one that goes on.
-func (s *Server) rewrite(open bool) {
-	a := &s.aof
+func (j *Journal) rewrite(open bool) {
+	a := &j.aof
 	started := time.Now()
-	base, err := s.rewriteOnce(open)
-	s.Lock()
-	defer s.Unlock()
+	base, err := j.rewriteOnce(open)
+	j.Lock()
+	defer j.Unlock()
 	k := &a.keeper
 	k.rewriting = false
 	if errors.Is(err, errNotNow) {
-		if !s.config.Get().AppendOnly {
+		if !j.config.Get().AppendOnly {
 			return // nobody wants the file any more
 		}
 		k.failedAt = time.Now() // keepAsked tries again
 		if !open {
-			s.log.Warn("the append-only file cannot be begun yet", "err", err)
+			j.log.Warn("the append-only file cannot be begun yet", "err", err)
 		}
 		return
 	}
@@ -169,9 +169,9 @@ func (s *Server) rewrite(open bool) {
 	if err != nil {
 		k.failedAt = time.Now()
 		if open {
-			s.log.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
+			j.log.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
 		} else {
-			s.log.Error("the append-only file could not be begun, and nothing is logged; it is tried again", "err", err)
+			j.log.Error("the append-only file could not be begun, and nothing is logged; it is tried again", "err", err)
 		}
 		return
 	}
@@ -179,32 +179,32 @@ func (s *Server) rewrite(open bool) {
 	k.rewrites++
 	a.size = a.log.Size()
 	a.startSize = a.size
-	s.log.Info("the append-only file has been written anew", "bytes", base, "took", k.last)
+	j.log.Info("the append-only file has been written anew", "bytes", base, "took", k.last)
 }
 
 // rewriteOnce does it, and returns the size of the new base.
-func (s *Server) rewriteOnce(open bool) (base int64, err error) {
-	a := &s.aof
+func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
+	a := &j.aof
 	a.files.Lock()
 	defer a.files.Unlock()
 	defer func() {
 		if err != nil && !open {
-			s.closeLog()
-			s.leaveSet()
+			j.closeLog()
+			j.leaveSet()
 		}
 	}()
 	if a.set == nil {
-		if _, err = s.openSet(); err != nil {
+		if _, err = j.openSet(); err != nil {
 			return 0, err
 		}
-	} else if err = s.dirs.stillHas(a.dir); err != nil {
+	} else if err = j.dirs.stillHas(a.dir); err != nil {
 		return 0, err
 	}
 	r, err := a.set.Rewrite(open)
 	if err != nil {
 		return 0, err
 	}
-	old, result, err := s.beginRewrite(r, open)
+	old, result, err := j.beginRewrite(r, open)
 	if err == nil {
 		if old != nil {
 			_ = a.log.Finish(old) // it is synced
@@ -220,14 +220,14 @@ func (s *Server) rewriteOnce(open bool) (base int64, err error) {
 	}
 	a.log.Rebase(base)
 	if err := a.set.Clean(); err != nil {
-		s.log.Warn("files that are not needed any more could not be deleted", "err", err)
+		j.log.Warn("files that are not needed any more could not be deleted", "err", err)
 	}
 	return base, nil
 }
 
 // syncFailed ends the process: what is on the disk is not known.
-func (s *Server) syncFailed() error {
-	s.die("the append-only file could not be synced; nothing is certain about the last writes", "file", s.aof.log.Name())
+func (j *Journal) syncFailed() error {
+	j.die("the append-only file could not be synced; nothing is certain about the last writes", "file", j.aof.log.Name())
 	return errNotNow
 }
 
@@ -235,24 +235,24 @@ var errNotNow = errors.New("a script, a snapshot, loading or a full disk is in t
 
 // beginRewrite begins the snapshot, and has what changes from then on written to the new increment. result tells how the snapshot
 // has ended.
-func (s *Server) beginRewrite(r *aof.Rewrite, open bool) (old persistence.AppendFile, result chan error, err error) {
-	a := &s.aof
+func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (old persistence.AppendFile, result chan error, err error) {
+	a := &j.aof
 	if open && a.log.Sync() != nil { // so that little is left to be synced while writers wait
-		return nil, nil, s.syncFailed()
+		return nil, nil, j.syncFailed()
 	}
 	a.commits.Lock()
 	defer a.commits.Unlock()
-	s.Lock()
-	cfg := s.config.Get()
-	if a.keeper.ending || s.effects.depth > 0 || s.snapshot != nil || s.mayNotSave() || a.failed != nil || !cfg.AppendOnly && !open {
-		s.Unlock()
+	j.Lock()
+	cfg := j.config.Get()
+	if a.keeper.ending || j.effects.depth > 0 || j.snapshot != nil || j.mayNotSave() || a.failed != nil || !cfg.AppendOnly && !open {
+		j.Unlock()
 		return nil, nil, errNotNow
 	}
-	batch, nowMs := s.effects.take(nil), s.clock.now/1e6
+	batch, nowMs := j.effects.take(nil), j.clock.now/1e6
 	result = make(chan error, 1)
 	k := &a.keeper
 	k.asked, k.rewriting, k.begun = false, true, time.Now()
-	s.startSnapshot(snapshotJob{
+	j.startSnapshot(snapshotJob{
 		what: "the append-only file's new base", base: true,
 		write: func(p []byte) error { _, err := r.Write(p); return err },
 		finish: func(err error) error {
@@ -263,29 +263,29 @@ func (s *Server) beginRewrite(r *aof.Rewrite, open bool) (old persistence.Append
 		},
 		done: func(err error) { result <- err },
 	})
-	s.effects.enable()
-	s.Unlock()
+	j.effects.enable()
+	j.Unlock()
 	if !open {
 		a.log = a.set.NewLog(r)
-		a.syncer.start(s, a.log)
-		s.Lock()
+		a.syncer.start(j, a.log)
+		j.Lock()
 		a.open, a.failed = true, nil
-		s.Unlock()
+		j.Unlock()
 		return nil, result, nil
 	}
 	if len(batch) > 0 {
-		_, err = s.writeLog(batch, nowMs, cfg.AppendFsync)
+		_, err = j.writeLog(batch, nowMs, cfg.AppendFsync)
 	}
 	// A power cut must not leave what comes in the new file without all that is in the old one.
 	if err == nil && a.log.Sync() != nil {
-		return nil, nil, s.syncFailed()
+		return nil, nil, j.syncFailed()
 	}
 	if err != nil { // what the snapshot has is not in the file before it: that has to go on
 		a.pending = append(a.pending, batch...)
-		s.Lock()
-		s.wrote(err)
-		s.cancelSnapshot()
-		s.Unlock()
+		j.Lock()
+		j.wrote(err)
+		j.cancelSnapshot()
+		j.Unlock()
 		return nil, nil, err
 	}
 	return a.log.Switch(r), result, nil

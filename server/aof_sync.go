@@ -26,10 +26,10 @@ const (
 	maxSyncs   = 2
 )
 
-func (y *syncer) start(s *Server, log *aof.Log) {
+func (y *syncer) start(j *Journal, log *aof.Log) {
 	y.ended.L = &y.mu
 	y.wake, y.done, y.closing, y.oldest = make(chan struct{}, 1), make(chan struct{}), false, time.Time{}
-	go y.run(s, log)
+	go y.run(j, log)
 }
 
 // end has the goroutine end and waits for that, and for the syncs under way.
@@ -64,7 +64,7 @@ func (y *syncer) written() {
 	}
 }
 
-func (y *syncer) run(s *Server, log *aof.Log) {
+func (y *syncer) run(j *Journal, log *aof.Log) {
 	defer close(y.done)
 	for {
 		wait, closing := y.next()
@@ -73,7 +73,7 @@ func (y *syncer) run(s *Server, log *aof.Log) {
 			y.drain()
 			return
 		case wait == 0:
-			go y.sync(s, log)
+			go y.sync(j, log)
 		default:
 			timer := time.NewTimer(wait)
 			select {
@@ -113,7 +113,7 @@ func (y *syncer) drain() {
 }
 
 // sync is a goroutine for each sync.
-func (y *syncer) sync(s *Server, log *aof.Log) {
+func (y *syncer) sync(j *Journal, log *aof.Log) {
 	defer func() {
 		y.mu.Lock()
 		defer y.mu.Unlock()
@@ -122,7 +122,7 @@ func (y *syncer) sync(s *Server, log *aof.Log) {
 		y.poke()
 	}()
 	if err := log.Sync(); err != nil {
-		s.die("the append-only file could not be synced; nothing is certain about the last writes", "file", log.Name(), "err", err)
+		j.die("the append-only file could not be synced; nothing is certain about the last writes", "file", log.Name(), "err", err)
 	}
 }
 

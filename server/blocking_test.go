@@ -61,7 +61,7 @@ func newBlockingServer(t *testing.T) *pipeServer {
 	p := newPipeServer(t)
 	p.srv.Lock()
 	defer p.srv.Unlock()
-	p.srv.commands = newRegistry(append(commandGroups(), takeCommands)...)
+	p.srv.commands = newRegistry(append(p.srv.commandGroups(), takeCommands)...)
 	p.srv.stats.commands = make([]commandStats, len(p.srv.commands.all))
 	return p
 }

@@ -13,17 +13,6 @@ import (
 // cmd_memory.go.
 var serverCommands = []*Command{
 	aclCommand,
-	{
-		Name: "bgrewriteaof", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Have the append-only file written anew in the background, as short as the data allow.",
-		Arity:   1, Flags: Admin | NoScript | NoAsyncLoading, Reply: ReplySimple, Handler: bgrewriteAOF,
-	},
-	{
-		Name: "bgsave", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Begin to save a snapshot, and go on serving meanwhile.",
-		Arity:   -1, Flags: Admin | NoScript | NoAsyncLoading,
-		Args: []Arg{tok("SCHEDULE").opt()}, Reply: ReplySimple, Handler: bgsave,
-	},
 	clusterCommand,
 	commandCommand,
 	configCommand,
@@ -55,12 +44,6 @@ var serverCommands = []*Command{
 		Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
 		Args: []Arg{str("section").multi().opt()}, Reply: ReplyBulk | ReplyVerbatim, Handler: info,
 	},
-	{
-		Name: "lastsave", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Return the Unix time, in seconds, at which a snapshot was last saved.",
-		Arity:   1, Flags: Loading | Stale | Fast, Categories: acl.Admin | acl.Dangerous, Reply: ReplyInteger, Handler: lastSave,
-		Tips: tipVaries,
-	},
 	latencyCommand,
 	lolwutCommand,
 	memoryCommand,
@@ -75,11 +58,6 @@ var serverCommands = []*Command{
 		Name: "role", Group: GroupServer, Since: "2.8.12", Complexity: "O(1)",
 		Summary: "Return the replication role, which is that of a master without replicas.",
 		Arity:   1, Flags: NoScript | Loading | Stale | Fast, Categories: acl.Admin | acl.Dangerous, Reply: ReplyArray, Handler: role,
-	},
-	{
-		Name: "save", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys",
-		Summary: "Save a snapshot; nobody is served until it is done.",
-		Arity:   1, Flags: Admin | NoScript | NoAsyncLoading | NoMulti, Reply: ReplySimple, Handler: save,
 	},
 	{
 		Name: "shutdown", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",

@@ -180,7 +180,7 @@ type foundName struct {
 
 func newNameFinder(t *testing.T) *nameFinder {
 	f := &nameFinder{t: t, files: token.NewFileSet(), names: map[string]bool{}}
-	for _, cmd := range newRegistry(commandGroups()...).all {
+	for _, cmd := range newRegistry((&Server{}).commandGroups()...).all {
 		f.names[cmd.fullName] = true
 	}
 	return f

@@ -32,33 +32,33 @@ type heldDir struct {
 func writesData(cfg *config.Config) bool { return cfg.AppendOnly || len(cfg.Save) > 0 }
 
 // openData takes the data directory, and looks whether it can be written, if this server is going to write there.
-func (s *Server) openData(cfg *config.Config) error {
-	s.dirs.tell(holderText(nil))
+func (j *Journal) openData(cfg *config.Config) error {
+	j.dirs.tell(holderText(nil))
 	if !writesData(cfg) {
 		return nil
 	}
-	if err := s.claimDir(cfg.Dir); err != nil {
+	if err := j.claimDir(cfg.Dir); err != nil {
 		return fmt.Errorf("%w: stop that, or choose another directory with --dir", err)
 	}
-	err := s.checkWritable(cfg)
+	err := j.checkWritable(cfg)
 	switch {
 	case err == nil:
 	case cfg.AppendOnly && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT):
-		s.dirs.release()
+		j.dirs.release()
 		return fmt.Errorf("the data directory cannot be written, and appendonly is on: %w; correct its permissions, or choose another with --dir", err)
 	default:
-		s.log.Warn("the data directory cannot be written: snapshots will fail, and so will a shutdown that saves one; correct its permissions, or choose another with dir",
+		j.log.Warn("the data directory cannot be written: snapshots will fail, and so will a shutdown that saves one; correct its permissions, or choose another with dir",
 			"dir", cfg.Dir, "err", err)
 	}
 	return nil
 }
 
 // checkWritable looks whether files can be made where this server is going to make them.
-func (s *Server) checkWritable(cfg *config.Config) error {
-	err := persistence.CheckWritable(s.fs, cfg.Dir)
+func (j *Journal) checkWritable(cfg *config.Config) error {
+	err := persistence.CheckWritable(j.fs, cfg.Dir)
 	if inner := cfg.Path(cfg.AppendDirName); err == nil && cfg.AppendOnly {
-		if _, missing := s.fs.List(inner); !errors.Is(missing, os.ErrNotExist) {
-			err = persistence.CheckWritable(s.fs, inner)
+		if _, missing := j.fs.List(inner); !errors.Is(missing, os.ErrNotExist) {
+			err = persistence.CheckWritable(j.fs, inner)
 		}
 	}
 	return err
@@ -66,15 +66,15 @@ func (s *Server) checkWritable(cfg *config.Config) error {
 
 // dirChanged takes the directory that a new configuration names in place of the one before. An append-only file is not begun where it could
 // not be written.
-func (s *Server) dirChanged(old, cfg *config.Config) error {
-	if !writesData(cfg) && !s.dirs.claims() {
+func (j *Journal) dirChanged(old, cfg *config.Config) error {
+	if !writesData(cfg) && !j.dirs.claims() {
 		return nil
 	}
-	if err := s.claimDir(cfg.Dir); err != nil {
+	if err := j.claimDir(cfg.Dir); err != nil {
 		return err
 	}
 	if cfg.AppendOnly && !old.AppendOnly {
-		if err := s.checkWritable(cfg); err != nil {
+		if err := j.checkWritable(cfg); err != nil {
 			return fmt.Errorf("the data directory cannot be written: %w", err)
 		}
 	}
@@ -82,14 +82,14 @@ func (s *Server) dirChanged(old, cfg *config.Config) error {
 }
 
 // claimDir takes the directory that the configuration names, and lets go of the one that it named before.
-func (s *Server) claimDir(dir string) error {
-	d := &s.dirs
+func (j *Journal) claimDir(dir string) error {
+	d := &j.dirs
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.claimed == dir {
-		return d.renew(s, dir)
+		return d.renew(j, dir)
 	}
-	if err := d.take(s, dir); err != nil {
+	if err := d.take(j, dir); err != nil {
 		return err
 	}
 	d.drop(d.claimed)
@@ -99,30 +99,30 @@ func (s *Server) claimDir(dir string) error {
 
 // useDir takes a directory for as long as a file is written to it; each is to be followed by one call of leaveDir. From the first on
 // the server has it even between two files.
-func (s *Server) useDir(dir string) error {
-	d := &s.dirs
+func (j *Journal) useDir(dir string) error {
+	d := &j.dirs
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.claimed == "" {
-		if err := d.take(s, dir); err != nil {
+		if err := d.take(j, dir); err != nil {
 			return err
 		}
 		d.claimed = dir
 	}
-	return d.take(s, dir)
+	return d.take(j, dir)
 }
 
 // leaveDir is the end of useDir.
-func (s *Server) leaveDir(dir string) {
-	s.dirs.mu.Lock()
-	defer s.dirs.mu.Unlock()
-	s.dirs.drop(dir)
+func (j *Journal) leaveDir(dir string) {
+	j.dirs.mu.Lock()
+	defer j.dirs.mu.Unlock()
+	j.dirs.drop(dir)
 }
 
 // take adds a use of a directory.
-func (d *dataDirs) take(s *Server, dir string) error {
+func (d *dataDirs) take(j *Journal, dir string) error {
 	if h := d.held[dir]; h != nil {
-		if err := d.renew(s, dir); err != nil {
+		if err := d.renew(j, dir); err != nil {
 			return err
 		}
 		h.uses++
@@ -135,13 +135,13 @@ func (d *dataDirs) take(s *Server, dir string) error {
 			return nil
 		}
 	}
-	lock, err := s.fs.Lock(dir)
+	lock, err := j.fs.Lock(dir)
 	var held *persistence.HeldError
 	switch {
 	case errors.As(err, &held):
 		return err
 	case err != nil:
-		s.log.Warn("the data directory cannot be locked: see to it that no other server uses it", "dir", dir, "err", err)
+		j.log.Warn("the data directory cannot be locked: see to it that no other server uses it", "dir", dir, "err", err)
 		lock = nil
 	default:
 		_ = lock.Tell(d.holder) // that is for others to read; whether this server can write there is looked at elsewhere
@@ -155,7 +155,7 @@ func (d *dataDirs) take(s *Server, dir string) error {
 
 // renew looks whether a directory that is held is still the one that was locked. Another in its place, with which nothing has been done yet,
 // is locked instead. The caller holds mu.
-func (d *dataDirs) renew(s *Server, dir string) error {
+func (d *dataDirs) renew(j *Journal, dir string) error {
 	h := d.held[dir]
 	if h == nil || h.lock == nil || h.lock.Holds(dir) {
 		return nil
@@ -163,14 +163,14 @@ func (d *dataDirs) renew(s *Server, dir string) error {
 	if h.uses > 1 { // files are being written in the one that has gone
 		return fmt.Errorf("the data directory %s %w", dir, errDirGone)
 	}
-	lock, err := s.fs.Lock(dir)
+	lock, err := j.fs.Lock(dir)
 	if err != nil {
 		return fmt.Errorf("the data directory %s is no longer the one that was locked: %w", dir, err)
 	}
 	_ = lock.Tell(d.holder)
 	h.close()
 	h.lock = lock
-	s.log.Warn("another data directory has taken the place of the one that was locked, and is locked now", "dir", dir)
+	j.log.Warn("another data directory has taken the place of the one that was locked, and is locked now", "dir", dir)
 	return nil
 }
 

@@ -18,7 +18,7 @@ const (
 // CommandsMarkdown renders the table of commands, as docs/commands.md holds it: a section for each group, with the commands,
 // or the sub-commands of a family, in the order of their names.
 func CommandsMarkdown() string {
-	r := newRegistry(commandGroups()...)
+	r := newRegistry((&Server{}).commandGroups()...)
 	var b strings.Builder
 	for _, group := range documentedGroups {
 		fmt.Fprintf(&b, "\n## %s\n\n| Command | What it does | Time | Replies | Since |\n|---|---|---|---|---|\n", group.title)

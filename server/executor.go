@@ -108,6 +108,12 @@ func (w *worker) Tick() time.Duration {
 	return time.Duration(max(min(w.nextCron, w.srv.soonest.Load())-now, 0))
 }
 
+// soon has background work looked after without delay. Safe to call from anywhere.
+func (s *Server) soon() {
+	s.soonest.Store(0)
+	s.fronts.nudge()
+}
+
 // Batch implements netpoll.Worker.
 func (w *worker) Batch(ready []*netpoll.Conn) (served int) {
 	w.taken, w.busy, w.runs, w.ended, w.lateFrom = 0, 0, nil, nil, time.Time{}

@@ -33,93 +33,93 @@ type loading struct {
 
 // Load begins to load the data, from the append-only file if the configuration says so and else from the snapshot. It returns at once; until that is done
 // most commands are answered that data are being loaded. Data that cannot be loaded end the process, with a message.
-func (s *Server) Load() {
-	s.Lock()
-	s.beginLoading()
-	s.Unlock()
+func (j *Journal) Load() {
+	j.Lock()
+	j.beginLoading()
+	j.Unlock()
 	go func() {
-		load := s.LoadSnapshot
-		if s.config.Get().AppendOnly {
-			load = s.load
+		load := j.LoadSnapshot
+		if j.config.Get().AppendOnly {
+			load = j.load
 		}
-		if s.dirs.has(s.config.Get().Dir) {
-			s.removeUnfinished()
+		if j.dirs.has(j.config.Get().Dir) {
+			j.removeUnfinished()
 		}
 		err := load()
 		switch {
 		case errors.Is(err, errStopped):
 			return // and what has been loaded is forgotten
 		case err != nil:
-			s.die("the data cannot be loaded", "err", err)
+			j.die("the data cannot be loaded", "err", err)
 		}
-		s.Lock()
-		s.endLoading()
-		s.Unlock()
-		s.ready()
+		j.Lock()
+		j.endLoading()
+		j.Unlock()
+		j.ready()
 	}()
 }
 
 // removeUnfinished deletes the snapshot that was being written when the server was killed.
-func (s *Server) removeUnfinished() {
-	name := s.config.Get().Path(s.config.Get().DBFilename) + persistence.TempSuffix
-	switch err := s.fs.Remove(name); {
+func (j *Journal) removeUnfinished() {
+	name := j.config.Get().Path(j.config.Get().DBFilename) + persistence.TempSuffix
+	switch err := j.fs.Remove(name); {
 	case err == nil:
-		s.log.Warn("a snapshot that had not been finished is deleted", "file", name)
+		j.log.Warn("a snapshot that had not been finished is deleted", "file", name)
 	case !errors.Is(err, fs.ErrNotExist):
-		s.log.Warn("a snapshot that had not been finished could not be deleted", "err", err)
+		j.log.Warn("a snapshot that had not been finished could not be deleted", "err", err)
 	}
 }
 
 // beginLoading has most commands answered that data are being loaded. The caller holds the executor's lock.
-func (s *Server) beginLoading() {
-	s.loading = loading{started: s.clock.Read(), begun: time.Now()}
-	s.gate.refuse(gateLoading, errLoading)
+func (j *Journal) beginLoading() {
+	j.loading = loading{started: j.clock.Read(), begun: time.Now()}
+	j.gate.refuse(gateLoading, errLoading)
 }
 
 // endLoading has commands served again. The caller holds the executor's lock.
-func (s *Server) endLoading() {
-	s.loading = loading{}
-	s.gate.refuse(gateLoading, "")
+func (j *Journal) endLoading() {
+	j.loading = loading{}
+	j.gate.refuse(gateLoading, "")
 }
 
 // load loads the append-only file and opens it for what comes.
-func (s *Server) load() error {
-	a := &s.aof
+func (j *Journal) load() error {
+	a := &j.aof
 	a.commits.Lock()
 	defer a.commits.Unlock()
-	set, err := s.openSet()
+	set, err := j.openSet()
 	if err != nil {
 		return err
 	}
-	r := &replay{srv: s, set: set}
+	r := &replay{journal: j, set: set}
 	if err := r.all(); err != nil {
 		return err
 	}
 	if err := set.Clean(); err != nil {
-		s.log.Warn("files that are not needed any more could not be deleted", "err", err)
+		j.log.Warn("files that are not needed any more could not be deleted", "err", err)
 	}
-	if err := s.openLog(r.open); err != nil {
+	if err := j.openLog(r.open); err != nil {
 		return err
 	}
-	s.Lock()
-	defer s.Unlock()
-	took := time.Since(s.loading.begun)
-	s.log.Info("the append-only file is loaded", "commands", r.commands, "keys", s.keys.Stats().Keys, "took", took)
-	s.saving.dirty = s.keys.Changes()
-	s.stats.reset()
-	s.policies.counts.reset()
+	j.Lock()
+	defer j.Unlock()
+	took := time.Since(j.loading.begun)
+	j.log.Info("the append-only file is loaded", "commands", r.commands, "keys", j.keys.Stats().Keys, "took", took)
+	j.saving.dirty = j.keys.Changes()
+	j.stats.reset()
+	j.srv.policies.counts.reset()
 	return nil
 }
 
 // openSet takes the data directory and reads which files the append-only file in it has. The caller holds commits or files.
-func (s *Server) openSet() (*aof.Set, error) {
-	a, cfg := &s.aof, s.config.Get()
-	if err := s.useDir(cfg.Dir); err != nil {
+func (j *Journal) openSet() (*aof.Set, error) {
+	a, cfg := &j.aof, j.config.Get()
+	if err := j.useDir(cfg.Dir); err != nil {
 		return nil, err
 	}
-	set, err := aof.Open(aofOptions(s.fs, cfg))
+	set, err := aof.Open(aofOptions(j.fs, cfg))
 	if err != nil {
-		s.leaveDir(cfg.Dir)
+		j.leaveDir(cfg.Dir)
 		return nil, err
 	}
 	a.set, a.dir = set, cfg.Dir
@@ -128,33 +128,33 @@ func (s *Server) openSet() (*aof.Set, error) {
 
 // reloadLog deletes all keys and loads the append-only file again, which goes on as it is. The caller does not hold the executor's lock,
 // and has all others answered that data are being loaded. After an error there is only a part of the data, of which no file is made.
-func (s *Server) reloadLog() error {
-	s.aof.files.Lock()
-	defer s.aof.files.Unlock()
-	if refusal := s.commit(); refusal != "" {
+func (j *Journal) reloadLog() error {
+	j.aof.files.Lock()
+	defer j.aof.files.Unlock()
+	if refusal := j.commit(); refusal != "" {
 		return errors.New(refusal)
 	}
-	a := &s.aof
+	a := &j.aof
 	a.commits.Lock()
 	defer a.commits.Unlock()
 	if a.log == nil {
 		return errors.New("it has been ended meanwhile")
 	}
-	s.Lock()
-	s.effects.disable()
-	s.empty()
-	s.Unlock()
-	err := (&replay{srv: s, set: a.set}).all()
-	s.Lock()
-	defer s.Unlock()
-	s.effects.enable()
-	s.saving.dirty, s.saving.partial = s.keys.Changes(), err != nil
+	j.Lock()
+	j.effects.disable()
+	j.srv.empty()
+	j.Unlock()
+	err := (&replay{journal: j, set: a.set}).all()
+	j.Lock()
+	defer j.Unlock()
+	j.effects.enable()
+	j.saving.dirty, j.saving.partial = j.keys.Changes(), err != nil
 	return err
 }
 
 // replay runs the commands of the append-only file.
 type replay struct {
-	srv      *Server
+	journal  *Journal
 	set      *aof.Set
 	worker   *worker
 	client   *Client
@@ -173,22 +173,22 @@ const hintDamaged = "make a copy, look at it with `headgate check`, and cut it w
 
 // all loads every file of the set.
 func (r *replay) all() error {
-	s := r.srv
-	r.worker = s.NewWorker().(*worker)
+	j := r.journal
+	r.worker = j.srv.NewWorker().(*worker)
 	conn := &netpoll.Conn{FD: -1}
-	r.client = &Client{conn: conn, reply: &conn.Out, db: s.keys.DB(0), user: s.access.users.Default(), authenticated: true}
+	r.client = &Client{conn: conn, reply: &conn.Out, db: j.keys.DB(0), user: j.srv.access.users.Default(), authenticated: true}
 	conn.Client = r.client
 	r.told = time.Now()
 	files := r.set.Files()
 	last := 0 // the last file with anything in it: those behind it have been created for what was to come
 	for i, e := range files {
-		f, err := s.fs.Open(r.set.Path(e.Name))
+		f, err := j.fs.Open(r.set.Path(e.Name))
 		if err != nil {
 			return fmt.Errorf("the manifest names a file that cannot be opened: %w", err)
 		}
-		s.Lock()
-		s.loading.total += f.Size()
-		s.Unlock()
+		j.Lock()
+		j.loading.total += f.Size()
+		j.Unlock()
 		if f.Size() > 0 {
 			last = i
 		}
@@ -199,17 +199,17 @@ func (r *replay) all() error {
 			return err
 		}
 	}
-	s.Lock()
-	defer s.Unlock()
-	s.goOnFrom(r.nowMs)
+	j.Lock()
+	defer j.Unlock()
+	j.goOnFrom(r.nowMs)
 	return nil
 }
 
 // goOnFrom has time go on from where it was when the data were written last, in ms since the Unix epoch, if the wall is behind that. The
 // caller holds the executor's lock.
-func (s *Server) goOnFrom(ms int64) {
-	if ms < math.MaxInt64/1_000_000 && s.clock.AtLeast(ms*1e6) {
-		s.log.Warn("the clock is behind the time at which the data were written last: time goes on from there, at half speed until the clock has caught up",
+func (j *Journal) goOnFrom(ms int64) {
+	if ms < math.MaxInt64/1_000_000 && j.clock.AtLeast(ms*1e6) {
+		j.log.Warn("the clock is behind the time at which the data were written last: time goes on from there, at half speed until the clock has caught up",
 			"written", time.UnixMilli(ms).UTC())
 	}
 }
@@ -217,7 +217,7 @@ func (s *Server) goOnFrom(ms int64) {
 // file loads one file. Only the last one may end too early or have a damaged end.
 func (r *replay) file(e aof.Entry, last bool) error {
 	path := r.set.Path(e.Name)
-	f, err := r.srv.fs.Open(path)
+	f, err := r.journal.fs.Open(path)
 	if err != nil {
 		return err
 	}
@@ -255,12 +255,12 @@ func (r *replay) judge(path string, e *aof.Entry, report *aof.Report, last bool)
 		return fmt.Errorf("%s, which is not the last file: %w; %s", path, flaw, hintDamaged)
 	case !e.Cuttable(report):
 		return fmt.Errorf("%s: %w; it may be a damaged snapshot, so it is not cut: take it from a backup", path, flaw)
-	case !r.srv.config.Get().AOFLoadTruncated:
+	case !r.journal.config.Get().AOFLoadTruncated:
 		return fmt.Errorf("%s: %w; %s, or set aof-load-truncated yes", path, flaw, hintDamaged)
 	case !report.Salvageable():
 		return fmt.Errorf("%s: %w, with %d bytes from offset %d on; %s", path, flaw, report.Size-report.Whole, report.Whole, hintDamaged)
 	}
-	r.srv.log.Warn("the end of the append-only file is not whole: it is cut", "file", path, "why", flaw.Why, "offset", report.Whole,
+	r.journal.log.Warn("the end of the append-only file is not whole: it is cut", "file", path, "why", flaw.Why, "offset", report.Whole,
 		"bytes given up", report.Size-report.Whole)
 	return nil
 }
@@ -277,24 +277,24 @@ func (r *replay) snapshot(f persistence.ReadFile, path string) (end int64, err e
 	if string(magic[:]) != snapshotMagic {
 		return 0, nil
 	}
-	r.srv.Lock()
-	before := r.srv.loading.loaded
-	r.srv.Unlock()
-	l, err := r.srv.loadRDB(io.NewSectionReader(f, 0, f.Size()), loadOptions{keepExpired: true, progress: func(n int64) { r.srv.loading.loaded = before + n }})
+	r.journal.Lock()
+	before := r.journal.loading.loaded
+	r.journal.Unlock()
+	l, err := r.journal.loadRDB(io.NewSectionReader(f, 0, f.Size()), loadOptions{keepExpired: true, progress: func(n int64) { r.journal.loading.loaded = before + n }})
 	if err != nil {
 		return 0, fmt.Errorf("the snapshot in %s cannot be loaded: %w", path, err)
 	}
 	r.nowMs = max(r.nowMs, l.nowMs)
-	r.srv.Lock()
-	r.srv.loading.loaded = before + l.bytes
-	r.srv.Unlock()
+	r.journal.Lock()
+	r.journal.loading.loaded = before + l.bytes
+	r.journal.Unlock()
 	return l.bytes, nil
 }
 
 // replay runs the commands between two offsets of a file.
 func (r *replay) replay(f io.ReaderAt, path string, from, to int64) error {
 	in := aof.NewReader(io.NewSectionReader(f, from, to-from), from)
-	r.client.db = r.srv.keys.DB(0)
+	r.client.db = r.journal.keys.DB(0)
 	for {
 		more, err := r.gather(in)
 		if err == nil {
@@ -303,7 +303,7 @@ func (r *replay) replay(f io.ReaderAt, path string, from, to int64) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if r.srv.stopping() {
+		if r.journal.stopping() {
 			return errStopped
 		}
 		r.progress(in.Offset() - from)
@@ -311,9 +311,9 @@ func (r *replay) replay(f io.ReaderAt, path string, from, to int64) error {
 			break
 		}
 	}
-	r.srv.Lock()
-	r.srv.loading.loaded += to - from
-	r.srv.Unlock()
+	r.journal.Lock()
+	r.journal.loading.loaded += to - from
+	r.journal.Unlock()
 	return nil
 }
 
@@ -323,10 +323,10 @@ func (r *replay) progress(bytes int64) {
 		return
 	}
 	r.told = time.Now()
-	r.srv.Lock()
-	done, total := r.srv.loading.loaded+bytes, r.srv.loading.total
-	r.srv.Unlock()
-	r.srv.log.Info("loading the append-only file", "done", fmt.Sprintf("%.0f%%", 100*float64(done)/float64(max(total, 1))))
+	r.journal.Lock()
+	done, total := r.journal.loading.loaded+bytes, r.journal.loading.total
+	r.journal.Unlock()
+	r.journal.log.Info("loading the append-only file", "done", fmt.Sprintf("%.0f%%", 100*float64(done)/float64(max(total, 1))))
 }
 
 // gather reads commands into the worker's queue. It reports false when there are no more.
@@ -369,7 +369,7 @@ func (r *replay) gather(in *aof.Reader) (more bool, err error) {
 		p.client, p.begin, p.end = r.client, int32(begin), int32(begin+counts[i])
 		begin += counts[i]
 		args := w.args[p.begin:p.end]
-		if cmd := r.srv.commands.byOwnName(args[0]); cmd != nil {
+		if cmd := r.journal.commands.byOwnName(args[0]); cmd != nil {
 			w.take(p, cmd, args)
 		} else {
 			w.prepare(p, args)
@@ -380,16 +380,16 @@ func (r *replay) gather(in *aof.Reader) (more bool, err error) {
 
 // run runs the commands in the worker's queue.
 func (r *replay) run() error {
-	w, s := r.worker, r.srv
+	w, j := r.worker, r.journal
 	if w.count == 0 {
 		return nil
 	}
-	s.Lock()
-	defer s.Unlock()
+	j.Lock()
+	defer j.Unlock()
 	w.touch()
 	c := &w.ctx
-	c.srv, c.worker, c.cfg, c.client, c.reply = s, w, s.config.Get(), r.client, r.client.reply
-	c.now, c.nowNs = loadNow, s.clock.Read()
+	c.srv, c.core, c.worker, c.cfg, c.client, c.reply = j.srv, j.Core, w, j.config.Get(), r.client, r.client.reply
+	c.now, c.nowNs = loadNow, j.clock.Read()
 	for i := range w.queue[:w.count] {
 		p := &w.queue[i]
 		c.cmd, c.db = p.cmd, r.client.db

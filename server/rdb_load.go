@@ -37,39 +37,39 @@ type loaded struct {
 // loadRDB loads a snapshot into the keyspace, whose databases must not have its keys, and the functions in it. Unless the executor's
 // lock is held it takes that for a moment at a time, and the caller has to see to it that nobody else uses the keyspace. After an error
 // a part has been loaded.
-func (s *Server) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
+func (j *Journal) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 	if !o.held {
-		s.Lock()
-		defer s.Unlock()
+		j.Lock()
+		defer j.Unlock()
 	}
-	s.saving.partial = true
+	j.saving.partial = true
 	slice := time.Now()
-	l := &rdbLoader{srv: s, valueLoader: valueLoader{db: s.keys.DB(0)}, keepExpired: o.keepExpired, now: s.clock.Read() / 1e6}
-	in := rdb.NewReader(r, rdb.Options{SkipChecksum: !s.config.Get().RDBChecksum, Progress: func(offset int64) error {
+	l := &rdbLoader{journal: j, valueLoader: valueLoader{db: j.keys.DB(0)}, keepExpired: o.keepExpired, now: j.clock.Read() / 1e6}
+	in := rdb.NewReader(r, rdb.Options{SkipChecksum: !j.config.Get().RDBChecksum, Progress: func(offset int64) error {
 		if o.progress != nil {
 			o.progress(offset)
 		}
 		if o.held || time.Since(slice) < loadSlice {
 			return nil
 		}
-		s.Unlock()
+		j.Unlock()
 		time.Sleep(loadPause)
-		s.Lock()
-		s.keys.SetObserver(nil) // CONFIG SET may have brought it back
+		j.Lock()
+		j.keys.SetObserver(nil) // CONFIG SET may have brought it back
 		slice = time.Now()
 		select {
-		case <-s.stop:
+		case <-j.stop:
 			return errStopped
 		default:
 			return nil
 		}
 	}})
-	s.keys.SetObserver(nil)
-	defer func() { s.observeKeys(s.config.Get()) }() // which CONFIG SET may have changed meanwhile
+	j.keys.SetObserver(nil)
+	defer func() { j.srv.observeKeys(j.config.Get()) }() // which CONFIG SET may have changed meanwhile
 	if err := in.Read(l); err != nil {
 		return loaded{}, err
 	}
-	s.saving.partial = false
+	j.saving.partial = false
 	return loaded{keys: l.keys, expired: l.expired, bytes: in.Offset(), nowMs: l.nowMs, rest: in.Rest()}, nil
 }
 
@@ -78,7 +78,7 @@ var errStopped = errors.New("the server was told to end")
 // rdbLoader is told a snapshot and puts its keys into the keyspace.
 type rdbLoader struct {
 	valueLoader
-	srv           *Server
+	journal       *Journal
 	now           int64 // ms
 	keepExpired   bool
 	keys, expired int
@@ -95,7 +95,7 @@ func (l *rdbLoader) Aux(name, value []byte) error {
 
 // Function implements rdb.Sink.
 func (l *rdbLoader) Function(code []byte) error {
-	if _, err := l.srv.scripts.engine.LoadLibrary(code, false); err != nil {
+	if _, err := l.journal.srv.scripts.engine.LoadLibrary(code, false); err != nil {
 		return fmt.Errorf("a library of functions cannot be loaded: %w", err)
 	}
 	return nil
@@ -103,10 +103,10 @@ func (l *rdbLoader) Function(code []byte) error {
 
 // Database implements rdb.Sink.
 func (l *rdbLoader) Database(n int) error {
-	if n >= l.srv.keys.Databases() {
-		return fmt.Errorf("a key of database %d, and there are %d: set databases to a higher number", n, l.srv.keys.Databases())
+	if n >= l.journal.keys.Databases() {
+		return fmt.Errorf("a key of database %d, and there are %d: set databases to a higher number", n, l.journal.keys.Databases())
 	}
-	l.db = l.srv.keys.DB(n)
+	l.db = l.journal.keys.DB(n)
 	return nil
 }
 
@@ -120,10 +120,10 @@ func (l *rdbLoader) Key(name []byte, expireAt int64) error {
 		l.expired++
 		return nil
 	}
-	if l.srv.keys.Full() {
+	if l.journal.keys.Full() {
 		return errors.New("the keys need more memory than there is room for")
 	}
-	l.begin(l.srv.keys, name, expireAt)
+	l.begin(l.journal.keys, name, expireAt)
 	l.keys++
 	return nil
 }

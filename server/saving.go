@@ -36,25 +36,25 @@ type saving struct {
 }
 
 // changes is how many changes no snapshot has.
-func (s *Server) changes() uint64 { return s.keys.Changes() - s.saving.dirty }
+func (j *Journal) changes() uint64 { return j.keys.Changes() - j.saving.dirty }
 
-// save begins to write a snapshot to dbfilename, by itself.
-func (s *Server) save() {
-	v := &s.saving
-	v.active, v.scheduled, v.lastTry = true, false, s.clock.Mono()
-	dirty, started := s.keys.Changes(), time.Now()
-	dir, name := s.config.Get().Dir, s.config.Get().Path(s.config.Get().DBFilename)
+// beginSave begins to write a snapshot to dbfilename, by itself.
+func (j *Journal) beginSave() {
+	v := &j.saving
+	v.active, v.scheduled, v.lastTry = true, false, j.clock.Mono()
+	dirty, started := j.keys.Changes(), time.Now()
+	dir, name := j.config.Get().Dir, j.config.Get().Path(j.config.Get().DBFilename)
 	var file *persistence.Replacement
 	var using bool
-	s.startSnapshot(snapshotJob{
+	j.startSnapshot(snapshotJob{
 		what: "the snapshot",
 		write: func(p []byte) (err error) {
 			if file == nil {
-				if err = s.useDir(dir); err != nil {
+				if err = j.useDir(dir); err != nil {
 					return err
 				}
 				using = true
-				if file, err = persistence.ReplaceLarge(s.fs, name, snapshotPerm); err != nil {
+				if file, err = persistence.ReplaceLarge(j.fs, name, snapshotPerm); err != nil {
 					return err
 				}
 			}
@@ -63,7 +63,7 @@ func (s *Server) save() {
 		},
 		finish: func(err error) error {
 			if using {
-				defer s.leaveDir(dir)
+				defer j.leaveDir(dir)
 			}
 			switch {
 			case file == nil:
@@ -77,54 +77,54 @@ func (s *Server) save() {
 		done: func(err error) {
 			v.active, v.took = false, time.Since(started)
 			if v.failed = err != nil && !errors.Is(err, errSnapshotEnded); err != nil {
-				s.log.Error("the snapshot was not saved", "file", name, "err", err)
+				j.log.Error("the snapshot was not saved", "file", name, "err", err)
 			} else {
-				v.last, v.dirty = s.clock.Read(), dirty
-				v.lastMono = s.clock.Mono()
+				v.last, v.dirty = j.clock.Read(), dirty
+				v.lastMono = j.clock.Mono()
 				v.count++
-				s.log.Info("the snapshot is saved", "file", name, "took", v.took.Round(time.Microsecond))
+				j.log.Info("the snapshot is saved", "file", name, "took", v.took.Round(time.Microsecond))
 			}
-			s.checkSaving(s.config.Get())
+			j.checkSaving(j.config.Get())
 		},
 	})
 }
 
 // saveNow writes a snapshot and returns when it is done. The caller holds the executor's lock, and keeps it: nobody is served
 // meanwhile.
-func (s *Server) saveNow() error {
-	if s.saving.partial {
+func (j *Journal) saveNow() error {
+	if j.saving.partial {
 		return errPartial
 	}
-	before := s.saving.failed
-	s.save()
-	s.finishSnapshot()
-	if !s.saving.failed {
+	before := j.saving.failed
+	j.beginSave()
+	j.finishSnapshot()
+	if !j.saving.failed {
 		return nil
 	}
-	s.saving.failed = before // whoever asked is told: it is failing by itself that has writes refused
-	s.checkSaving(s.config.Get())
+	j.saving.failed = before // whoever asked is told: it is failing by itself that has writes refused
+	j.checkSaving(j.config.Get())
 	return errSnapshotWrite
 }
 
 // savePoints begins a snapshot if one has been put off or a save point asks for it.
 // now is by Clock.Mono.
-func (s *Server) savePoints(now int64) {
-	v := &s.saving
-	if s.snapshot != nil || s.gate.has(gateBusy) || s.mayNotSave() {
+func (j *Journal) savePoints(now int64) {
+	v := &j.saving
+	if j.snapshot != nil || j.gate.has(gateBusy) || j.mayNotSave() {
 		return
 	}
 	if v.scheduled {
-		s.save()
+		j.beginSave()
 		return
 	}
 	if v.failed && now-v.lastTry < int64(saveRetry) {
 		return
 	}
-	changes := s.changes()
-	for _, p := range s.config.Get().Save {
+	changes := j.changes()
+	for _, p := range j.config.Get().Save {
 		if changes > 0 && changes >= uint64(p.Changes) && now-v.lastMono > int64(p.Seconds)*1e9 {
-			s.log.Info("saving a snapshot, as a save point asks for", "changes", p.Changes, "seconds", p.Seconds)
-			s.save()
+			j.log.Info("saving a snapshot, as a save point asks for", "changes", p.Changes, "seconds", p.Seconds)
+			j.beginSave()
 			return
 		}
 	}
@@ -136,21 +136,21 @@ const errSaveFailed = "MISCONF Redis is configured to save RDB snapshots, but it
 	"RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."
 
 // checkSaving recomputes whether writes have to be refused because snapshots fail.
-func (s *Server) checkSaving(cfg *config.Config) {
+func (j *Journal) checkSaving(cfg *config.Config) {
 	refusal := ""
-	if s.saving.failed && cfg.StopWritesOnSaveError && len(cfg.Save) > 0 {
+	if j.saving.failed && cfg.StopWritesOnSaveError && len(cfg.Save) > 0 {
 		refusal = errSaveFailed
 	}
-	s.gate.refuse(gateUnsaved, refusal)
+	j.gate.refuse(gateUnsaved, refusal)
 }
 
 // LoadSnapshot loads the file that dbfilename names, if it is there. It is called before Run.
-func (s *Server) LoadSnapshot() error { return s.loadSnapshot(false) }
+func (j *Journal) LoadSnapshot() error { return j.loadSnapshot(false) }
 
 // loadSnapshot is LoadSnapshot; held tells that the executor's lock is.
-func (s *Server) loadSnapshot(held bool) error {
-	name := s.config.Get().Path(s.config.Get().DBFilename)
-	file, err := s.fs.Open(name)
+func (j *Journal) loadSnapshot(held bool) error {
+	name := j.config.Get().Path(j.config.Get().DBFilename)
+	file, err := j.fs.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -159,106 +159,80 @@ func (s *Server) loadSnapshot(held bool) error {
 	}
 	defer file.Close()
 	started := time.Now()
-	l, err := s.loadRDB(file, loadOptions{held: held})
+	l, err := j.loadRDB(file, loadOptions{held: held})
 	if err != nil {
 		return fmt.Errorf("the snapshot %s cannot be loaded: %w", name, err)
 	}
 	if !held {
-		s.Lock()
-		defer s.Unlock()
+		j.Lock()
+		defer j.Unlock()
 	}
-	s.goOnFrom(l.nowMs)
-	v := &s.saving
-	v.dirty, v.loadKeys, v.loadExpired = s.keys.Changes(), l.keys, l.expired
-	s.log.Info("the snapshot is loaded", "file", name, "keys", l.keys, "expired", l.expired, "took", time.Since(started).Round(time.Microsecond))
+	j.goOnFrom(l.nowMs)
+	v := &j.saving
+	v.dirty, v.loadKeys, v.loadExpired = j.keys.Changes(), l.keys, l.expired
+	j.log.Info("the snapshot is loaded", "file", name, "keys", l.keys, "expired", l.expired, "took", time.Since(started).Round(time.Microsecond))
 	return nil
 }
 
 // mayNotSave reports whether the keyspace is only a part of what the files on disk hold: while they are loaded, or because they could
 // not be.
-func (s *Server) mayNotSave() bool { return s.gate.has(gateLoading) || s.saving.partial }
+func (j *Journal) mayNotSave() bool { return j.gate.has(gateLoading) || j.saving.partial }
 
 // wantsSave reports whether the server saves a snapshot when it ends.
-func (s *Server) wantsSave() bool {
-	return len(s.config.Get().Save) > 0 && !s.leaveUnsaved && !s.mayNotSave()
+func (j *Journal) wantsSave() bool {
+	return len(j.config.Get().Save) > 0 && !j.leaveUnsaved && !j.srv.scripts.cutOff && !j.mayNotSave()
 }
 
 // Shutdown saves a snapshot if there are save points, unless the flags say otherwise, and stops the server. If that fails the server
 // goes on, unless it is forced to end. A script that overruns is waited for as long as shutdown-timeout says. Safe to call from anywhere.
-func (s *Server) Shutdown(how config.ShutdownFlags) error {
-	s.Lock()
-	defer s.Unlock()
-	if !s.awaitScript(s.config.Get().ShutdownTimeout) {
-		s.log.Warn("shutdown-timeout is over: the script that runs is cut off, and no snapshot is saved")
-		s.leaveUnsaved = true
-		s.Stop()
+func (j *Journal) Shutdown(how config.ShutdownFlags) error {
+	j.Lock()
+	defer j.Unlock()
+	if !j.srv.awaitScript(j.config.Get().ShutdownTimeout) {
+		j.log.Warn("shutdown-timeout is over: the script that runs is cut off, and no snapshot is saved")
+		j.leaveUnsaved = true
+		j.Stop()
 		return nil
 	}
-	return s.end(how)
+	return j.end(how)
 }
 
 // end is Shutdown and SHUTDOWN when no script is in their way. The caller holds the executor's lock.
-func (s *Server) end(how config.ShutdownFlags) error {
-	s.leaveUnsaved, s.saveAtEnd = how&config.ShutdownNoSave != 0, how&config.ShutdownSave != 0
-	s.cancelSnapshot()
-	if s.saveAtEnd || s.wantsSave() {
-		s.ending.Store(true)
-		if err := s.saveNow(); err != nil && how&config.ShutdownForce == 0 {
-			s.leaveUnsaved, s.saveAtEnd = false, false
-			s.ending.Store(false)
+func (j *Journal) end(how config.ShutdownFlags) error {
+	j.leaveUnsaved, j.saveAtEnd = how&config.ShutdownNoSave != 0, how&config.ShutdownSave != 0
+	j.cancelSnapshot()
+	if j.saveAtEnd || j.wantsSave() {
+		j.ending.Store(true)
+		if err := j.saveNow(); err != nil && how&config.ShutdownForce == 0 {
+			j.leaveUnsaved, j.saveAtEnd = false, false
+			j.ending.Store(false)
 			return err
 		}
 	}
-	s.Stop()
+	j.Stop()
 	return nil
 }
 
-// awaitScript waits until no script overruns, for at most a time, and reports whether that is so. The executor's lock, which the
-// caller holds, is free meanwhile.
-func (s *Server) awaitScript(limit time.Duration) bool {
-	deadline := time.NewTimer(limit)
-	defer deadline.Stop()
-	for s.gate.has(gateBusy) && !s.stopping() {
-		if s.idle == nil {
-			s.idle = make(chan struct{})
-		}
-		idle := s.idle
-		s.Unlock()
-		over := false
-		select {
-		case <-idle:
-		case <-s.stop:
-		case <-deadline.C:
-			over = true
-		}
-		s.Lock()
-		if over {
-			return !s.gate.has(gateBusy)
-		}
-	}
-	return !s.gate.has(gateBusy)
-}
-
 // endSaving is called when nothing is served any more: it saves what has changed since Shutdown.
-func (s *Server) endSaving() {
-	s.Lock()
-	defer s.Unlock()
-	s.cancelSnapshot()
-	if (s.wantsSave() || s.saveAtEnd && !s.mayNotSave()) && s.changes() > 0 {
-		_ = s.saveNow() // the log has the reason; there is nobody left to tell
+func (j *Journal) endSaving() {
+	j.Lock()
+	defer j.Unlock()
+	j.cancelSnapshot()
+	if (j.wantsSave() || j.saveAtEnd && !j.mayNotSave()) && j.changes() > 0 {
+		_ = j.saveNow() // the log has the reason; there is nobody left to tell
 	}
 }
 
 // forgetSnapshot gives up a snapshot that is being saved, because all keys in it are about to be deleted.
-func (s *Server) forgetSnapshot() {
-	if s.saving.active {
-		s.cancelSnapshot()
+func (j *Journal) forgetSnapshot() {
+	if j.saving.active {
+		j.cancelSnapshot()
 	}
 }
 
 // saveEmpty saves a snapshot after all keys have been deleted, if there are save points, so that no start brings them back.
-func (s *Server) saveEmpty() {
-	if len(s.config.Get().Save) > 0 && s.snapshot == nil {
-		_ = s.saveNow() // the log has the reason
+func (j *Journal) saveEmpty() {
+	if len(j.config.Get().Save) > 0 && j.snapshot == nil {
+		_ = j.saveNow() // the log has the reason
 	}
 }

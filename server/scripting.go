@@ -17,10 +17,12 @@ import (
 type scripts struct {
 	srv    *Server
 	engine *script.Engine
-	last   *Command    // what was called last: loops call the same command again
-	reply  resp.Writer // of the command that the script has called
-	tick   uint32      // counts calls, to choose the timed ones
-	fault  []byte      // the error of the last call that failed, without its first byte and its line end
+	last   *Command      // what was called last: loops call the same command again
+	reply  resp.Writer   // of the command that the script has called
+	tick   uint32        // counts calls, to choose the timed ones
+	fault  []byte        // the error of the last call that failed, without its first byte and its line end
+	cutOff bool          // a script was ended in its midst, since the server ends: what it has written is half of it
+	idle   chan struct{} // closed when a script that overruns has ended, or nil if nobody waits for that
 	running
 }
 
@@ -161,12 +163,12 @@ func (h *scripts) finish(c *Ctx) {
 	case h.overruns && h.srv.stopping():
 		c.client.conn.CloseNow() // and gateBusy stays: what is still read must not see half of a script's effects
 		h.srv.effects.abandon()
-		h.srv.leaveUnsaved = true
+		h.cutOff = true
 	case h.overruns:
 		h.srv.gate.refuse(gateBusy, "")
-		if h.srv.idle != nil {
-			close(h.srv.idle)
-			h.srv.idle = nil
+		if h.idle != nil {
+			close(h.idle)
+			h.idle = nil
 		}
 	}
 	if h.long && c.client.multi == nil {
@@ -177,6 +179,32 @@ func (h *scripts) finish(c *Ctx) {
 	if h.reply.Cap() > keptCallReply {
 		h.reply.SetBuffer(nil)
 	}
+}
+
+// awaitScript waits until no script overruns, for at most a time, and reports whether that is so. The executor's lock, which the
+// caller holds, is free meanwhile.
+func (s *Server) awaitScript(limit time.Duration) bool {
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	for s.gate.has(gateBusy) && !s.stopping() {
+		if s.scripts.idle == nil {
+			s.scripts.idle = make(chan struct{})
+		}
+		idle := s.scripts.idle
+		s.Unlock()
+		over := false
+		select {
+		case <-idle:
+		case <-s.stop:
+		case <-deadline.C:
+			over = true
+		}
+		s.Lock()
+		if over {
+			return !s.gate.has(gateBusy)
+		}
+	}
+	return !s.gate.has(gateBusy)
 }
 
 // Call implements script.Host: the one order of checks for a command that a script calls.

@@ -30,6 +30,7 @@ const RedisVersion = "7.2.4"
 // Server is one headgate. Create it with [New], then [Server.Listen] and [Server.Run].
 type Server struct {
 	*Core
+	*Journal
 
 	access   access
 	policies policies
@@ -37,14 +38,8 @@ type Server struct {
 	samples  samples
 	pairs    [maxPairs]takenPair           // scratch for RL.TAKE
 	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows
-	aof      appendLog
-	loading  loading
-	fs       persistence.FS // the disk
-	dirs     dataDirs
-	exit     func(code int)
 
 	inherited []net.Listener
-	ready     func()
 
 	nextClientID   int64
 	maxClients     int // maxclients, or less if descriptors are short
@@ -63,10 +58,6 @@ type Server struct {
 	queuedArgs     [][]byte       // memory for EXEC's arguments
 
 	scripts         *scripts
-	snapshot        *snapshotRun // under way, or nil
-	saving          saving
-	leaveUnsaved    bool  // the server ends without a snapshot, though there are save points
-	saveAtEnd       bool  // the server ends with one, whatever there are
 	warnedOfBrowser int64 // ns, when the log last told of one
 
 	garbage garbage
@@ -78,7 +69,6 @@ type Server struct {
 
 	fronts fronts
 	http   httpPort
-	idle   chan struct{} // closed when a script that overruns has ended, or nil if nobody waits for that
 	tls    tlsFront
 }
 
@@ -104,8 +94,8 @@ type Options struct {
 func New(live *config.Live, o Options) *Server {
 	cfg := live.Get()
 	s := &Server{
-		Core: &Core{config: live, clock: o.Clock, log: o.Log, clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20), lifecycle: lifecycle{stop: make(chan struct{})}},
-		fs:   o.FS, exit: o.Exit, inherited: o.Inherited, ready: o.Ready,
+		Core:      &Core{config: live, clock: o.Clock, log: o.Log, clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20), lifecycle: lifecycle{stop: make(chan struct{})}},
+		inherited: o.Inherited,
 	}
 	if s.clock == nil {
 		s.clock = NewClock(nil)
@@ -113,17 +103,10 @@ func New(live *config.Live, o Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if s.fs == nil {
-		s.fs = persistence.OS{}
-	}
-	if s.exit == nil {
-		s.exit = os.Exit
-	}
-	if s.ready == nil {
-		s.ready = func() {}
-	}
+	s.Journal = newJournal(s.Core, o)
+	s.Journal.srv = s
 	s.tls.init(s, o.InheritedTLS)
-	s.commands = newRegistry(commandGroups()...)
+	s.commands = newRegistry(s.commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.newAccess(cfg)
 	o.Keys.Databases, o.Keys.Limits = cfg.Databases, encodingLimits(cfg)
@@ -144,11 +127,11 @@ func New(live *config.Live, o Options) *Server {
 }
 
 // commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
-func commandGroups() [][]*Command {
+func (s *Server) commandGroups() [][]*Command {
 	return [][]*Command{
 		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
 		listCommands, setCommands, streamCommands, sortCommands,
-		transactionCommands, scriptingCommands, pubsubCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
+		transactionCommands, scriptingCommands, pubsubCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands, s.Journal.declarations(),
 	}
 }
 

@@ -43,7 +43,7 @@ type snapshotJob struct {
 // encoder makes bytes of them, which a goroutine writes. The executor's lock guards all but what the goroutine has.
 type snapshotRun struct {
 	*rdb.Encoder // told the keys, by way of Key
-	srv          *Server
+	journal      *Journal
 	job          snapshotJob
 	keys         *store.Snapshot
 	checksum     bool
@@ -65,35 +65,35 @@ var (
 	errSnapshotEnded = errors.New("it was given up")
 )
 
-// startSnapshot begins a snapshot of the keyspace and the functions as they are now. There must be none under way: s.snapshot says.
+// startSnapshot begins a snapshot of the keyspace and the functions as they are now. There must be none under way: j.snapshot says.
 // The caller holds the executor's lock.
-func (s *Server) startSnapshot(job snapshotJob) {
-	cfg := s.config.Get()
+func (j *Journal) startSnapshot(job snapshotJob) {
+	cfg := j.config.Get()
 	r := &snapshotRun{
-		Encoder: rdb.NewEncoder(cfg.RDBCompression), srv: s, job: job, checksum: cfg.RDBChecksum,
+		Encoder: rdb.NewEncoder(cfg.RDBCompression), journal: j, job: job, checksum: cfg.RDBChecksum,
 		chunks: make(chan []byte, snapshotChunks), spare: make(chan []byte, snapshotChunks),
 		result: make(chan error, 1), started: time.Now(),
 	}
-	s.snapshot = r
+	j.snapshot = r
 	r.Begin()
 	r.Aux("redis-ver", RedisVersion)
 	r.Aux("redis-bits", "64")
-	now := s.clock.Read()
+	now := j.clock.Read()
 	r.Aux("ctime", fmt.Sprint(now/1e9))
 	r.Aux(auxNow, fmt.Sprint(now/1e6))
-	r.Aux("used-mem", fmt.Sprint(s.usedMemory()))
+	r.Aux("used-mem", fmt.Sprint(j.srv.usedMemory()))
 	base := "0"
 	if job.base {
 		base = "1"
 	}
 	r.Aux("aof-base", base)
-	for _, lib := range s.scripts.engine.ListLibraries() {
+	for _, lib := range j.srv.scripts.engine.ListLibraries() {
 		r.Function([]byte(lib.Code))
 	}
-	extra := max(snapshotMinExtra, int(s.usedMemory()/snapshotShare))
-	r.keys = s.keys.Snapshot(r, extra)
+	extra := max(snapshotMinExtra, int(j.srv.usedMemory()/snapshotShare))
+	r.keys = j.keys.Snapshot(r, extra)
 	go r.writeAll()
-	s.soon()
+	j.srv.soon()
 }
 
 // Key is told a key by the store. It is between keys that bytes are handed on: long values do it after each step.
@@ -148,8 +148,7 @@ func (r *snapshotRun) writeAll() {
 		err = r.cause
 	}
 	r.result <- r.job.finish(err)
-	r.srv.soonest.Store(0)
-	r.srv.fronts.nudge()
+	r.journal.srv.soon()
 }
 
 // snapshotPace keeps the slices of a snapshot apart while clients are served, even when none of them wants anything at the moment: without
@@ -185,26 +184,26 @@ func (p *snapshotPace) ask(served uint64, now time.Time) (ok bool, again time.Du
 
 // snapshotSlice goes on with the snapshot for as long as background work may take, and reports when it wants to go on, in ns; 0 for
 // never.
-func (s *Server) snapshotSlice(now int64) (again int64) {
-	r := s.snapshot
+func (j *Journal) snapshotSlice(now int64) (again int64) {
+	r := j.snapshot
 	if r == nil {
 		return 0
 	}
 	if r.closed {
 		select {
 		case err := <-r.result:
-			s.endSnapshot(err)
+			j.endSnapshot(err)
 			return 0
 		default:
 			return now + int64(maxCronPeriod) // the goroutine says when it is done
 		}
 	}
 	start := time.Now()
-	ok, pause := r.pace.ask(s.stats.processed, start)
+	ok, pause := r.pace.ask(j.stats.processed, start)
 	if !ok {
 		return now + int64(pause)
 	}
-	defer s.watchLatencySince(eventSnapshotCycle, start)
+	defer j.srv.watchLatencySince(eventSnapshotCycle, start)
 	for time.Since(start) < sliceTime*3/4 {
 		if len(r.chunks) > snapshotAhead {
 			return now + int64(snapshotFullWait)
@@ -256,33 +255,27 @@ func (r *snapshotRun) giveUp(why error) {
 }
 
 // cancelSnapshot gives up the snapshot and waits for its end. The caller holds the executor's lock.
-func (s *Server) cancelSnapshot() {
-	if r := s.snapshot; r != nil {
+func (j *Journal) cancelSnapshot() {
+	if r := j.snapshot; r != nil {
 		r.giveUp(errSnapshotEnded)
-		s.endSnapshot(<-r.result)
+		j.endSnapshot(<-r.result)
 	}
 }
 
 // finishSnapshot does all the rest of the snapshot and waits for its end. The caller holds the executor's lock.
-func (s *Server) finishSnapshot() {
-	r := s.snapshot
+func (j *Journal) finishSnapshot() {
+	r := j.snapshot
 	for !r.closed {
 		r.step(snapshotSaveStep)
 	}
-	s.endSnapshot(<-r.result)
+	j.endSnapshot(<-r.result)
 }
 
-func (s *Server) endSnapshot(err error) {
-	r := s.snapshot
-	s.snapshot = nil
-	if s.saving.active {
-		s.saving.lastExtra = r.extra
+func (j *Journal) endSnapshot(err error) {
+	r := j.snapshot
+	j.snapshot = nil
+	if j.saving.active {
+		j.saving.lastExtra = r.extra
 	}
 	r.job.done(err)
-}
-
-// soon has background work looked after without delay. The caller holds the executor's lock.
-func (s *Server) soon() {
-	s.soonest.Store(0)
-	s.fronts.nudge()
 }

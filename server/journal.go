@@ -1,0 +1,41 @@
+package server
+
+import (
+	"os"
+
+	"headgate/persistence"
+)
+
+// Journal keeps the data on the disk: in the append-only file, and in snapshots. It loads them at the start.
+type Journal struct {
+	*Core
+	srv *Server
+
+	fs    persistence.FS // the disk
+	dirs  dataDirs
+	exit  func(code int) // ends the process, when it must not go on; does not return
+	ready func()         // called once, when the data are loaded
+
+	aof      appendOnly
+	snapshot *snapshotRun // under way, or nil
+	saving   saving
+	loading  loading
+
+	leaveUnsaved bool // the server ends without a snapshot, though there are save points
+	saveAtEnd    bool // the server ends with one, whatever there are
+}
+
+// newJournal returns the journal of a server with the given core. Nothing is opened yet.
+func newJournal(core *Core, o Options) *Journal {
+	j := &Journal{Core: core, fs: o.FS, exit: o.Exit, ready: o.Ready}
+	if j.fs == nil {
+		j.fs = persistence.OS{}
+	}
+	if j.exit == nil {
+		j.exit = os.Exit
+	}
+	if j.ready == nil {
+		j.ready = func() {}
+	}
+	return j
+}
