@@ -6,36 +6,13 @@ import (
 	"math"
 	"time"
 
-	"headgate/internal/number"
 	"headgate/internal/shrinkmap"
-	"headgate/server/resp"
 	"headgate/store"
 )
 
 // A client that blocks waits in the queue of each of its keys. store tells when a key that somebody waits for has been added; the
 // clients in its queue are then served in the order in which they came, after the command, transaction or script that added it,
 // never in the middle. What a blocked client has sent meanwhile stays in its input.
-
-// blockOn is what a command blocks for.
-type blockOn struct {
-	kind  store.Kind // of the values that can serve it
-	keys  [][]byte   // copied; names may repeat
-	until int64      // Unix ms after which it is over; 0: never
-
-	// serve is called when there is a value of the kind at a key, with the context of the blocked command: its arguments,
-	// client and database. It sends the reply and returns true, or sends nothing, and the client goes on waiting.
-	serve func(c *Ctx, k store.Key) bool
-
-	// quiet: what the wait is served changes nothing of its own, but belongs to the change that it waited for, as in Redis. It does
-	// not count towards save points, and clients that track by prefix hear of the key as that change has it.
-	quiet bool
-
-	// late sends the reply when the time is over; nil: a null array.
-	late func(reply *resp.Writer)
-
-	// gone is the error that ends the wait when there is no such value any more; empty: the client goes on waiting.
-	gone string
-}
 
 // blocked is a client's wait while it lasts.
 type blocked struct {
@@ -66,13 +43,8 @@ const errUnblocked = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 // blockedOverhead is what a wait for one key costs beside the name, in bytes.
 const blockedOverhead = 256
 
-// mayBlock reports whether the command may make its client wait. In a transaction or a script it answers at once instead, as if
-// its time were over.
-func (c *Ctx) mayBlock() bool { return c.client.multi == nil && c.srv.scripts.ctx == nil }
-
-// block has the client wait, in place of a reply; see mayBlock. Its next commands wait too.
-func (c *Ctx) block(on blockOn) {
-	s := c.srv
+// block is Ctx.block.
+func (s *Server) block(c *Ctx, on blockOn) {
 	b := &blocked{blockOn: on, client: c.client, cmd: c.cmd, held: blockedOverhead}
 	b.args = make([][]byte, len(c.args))
 	for i, a := range c.args {
@@ -228,11 +200,11 @@ func (c *Ctx) serve(b *blocked, k store.Key) bool {
 	before := cl.reply.Len()
 	c.client, c.reply, c.cmd, c.args, c.db = cl, cl.reply, b.cmd, b.args, cl.db
 	c.known, c.failed = known{}, false
-	keys, tracking := c.core.keys, &c.srv.tracking
+	keys := c.core.keys
 	changes := keys.Changes()
-	c.worker.inCommand, tracking.quiet = true, b.quiet // so that what the client is told of its own changes follows the reply
+	c.turn.inCommand, c.quiet = true, b.quiet // so that what the client is told of its own changes follows the reply
 	served := c.serveWithEffects(b, k)
-	c.worker.inCommand, tracking.quiet = false, false
+	c.turn.inCommand, c.quiet = false, false
 	if !served {
 		return false
 	}
@@ -256,41 +228,6 @@ func (c *Ctx) serveWithEffects(b *blocked, k store.Key) (served bool) {
 	served = b.serve(c, k)
 	c.endEffects(b.cmd, before)
 	return served
-}
-
-// Units of the timeouts of blocking commands.
-type timeoutUnit uint8
-
-const (
-	timeoutSeconds timeoutUnit = iota // may have a fraction
-	timeoutMs
-)
-
-// timeout parses args[i] as how long a command may block, or sends the error and returns false. until is when that is over, in
-// Unix ms; 0 stands for never.
-func (c *Ctx) timeout(i int, unit timeoutUnit) (until int64, ok bool) {
-	var ms int64
-	if unit == timeoutMs {
-		if ms, ok = number.ParseInt(c.args[i]); !ok {
-			c.err(errTimeout)
-			return 0, false
-		}
-	} else {
-		seconds, ok := number.ParseLongDouble(c.args[i])
-		if !ok {
-			c.err("ERR timeout is not a float or out of range")
-			return 0, false
-		}
-		ms = seconds.TimesRoundedUp(1000)
-	}
-	switch {
-	case ms < 0: // which too many seconds come out as
-		c.err(errTimeoutNegative)
-		return 0, false
-	case ms == 0 || ms > math.MaxInt64-c.now:
-		return 0, true
-	}
-	return c.now + ms, true
 }
 
 // endTimeouts answers the clients that have waited for long enough, and returns when the next one will have, in ns.

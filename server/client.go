@@ -93,7 +93,8 @@ func (cl *Client) memory() int {
 	return n + cl.watches.Bytes() + int(cl.input.Load())
 }
 
-// noteInput notes how much has come that is not run: an unfinished command, or what a client has sent that waits. The client's own worker calls it, without the lock.
+// noteInput notes how much has come that is not run: an unfinished command, or what a client has sent that waits. The client's own worker
+// calls it, without the lock.
 func (cl *Client) noteInput(n int) {
 	cl.hasInput = n > 0
 	cl.input.Store(int64(n))

@@ -96,7 +96,7 @@ func rlSliding(c *Ctx) { c.limiter(policy.Sliding) }
 
 // limiter implements the commands that are called with a key and an algorithm's words.
 func (c *Ctx) limiter(a policy.Algorithm) {
-	l := &c.worker.limit
+	l := &c.recent().limit
 	if (c.shape == 0 || c.shape != l.shape) && !c.readLimit(l, a) {
 		return
 	}
@@ -117,6 +117,28 @@ func (c *Ctx) limiter(a policy.Algorithm) {
 	}
 	c.reply.Array(5)
 	c.sendNumbers(&v.Verdict)
+}
+
+// recentLimits are what the last limiters of a worker were called with.
+type recentLimits struct {
+	quota throttleQuota // by CL.THROTTLE
+	limit limit         // by those of another name
+}
+
+// Bytes implements sized.
+func (*recentLimits) Bytes() int { return recentLimitsBytes }
+
+// recentLimitsBytes is about what the last limits of a worker take up.
+const recentLimitsBytes = 512
+
+// recent returns the last limits of the worker that runs the command.
+func (c *Ctx) recent() *recentLimits {
+	r, _ := c.turn.limits.(*recentLimits)
+	if r == nil {
+		r = &recentLimits{}
+		c.turn.limits = r
+	}
+	return r
 }
 
 // limit is what a limiter's arguments after the key say. Most calls repeat those of the call before, so that a worker keeps the last ones.

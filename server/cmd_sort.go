@@ -176,7 +176,7 @@ func (c *Ctx) sort(stores bool) {
 	if !ok {
 		return
 	}
-	if o.as && kind == store.KindSet && (o.store > 0 || c.srv.scripts.ctx != nil) {
+	if o.as && kind == store.KindSet && (o.store > 0 || c.script != nil) {
 		// A set has no order of its own that a replay or a script could rely on.
 		o.as, o.alpha, o.by = false, true, nil
 	}

@@ -125,7 +125,7 @@ func (c *Ctx) streamReadArgs(grouped bool) (o streamRead, ok bool) {
 		word, next := readWordAt(c.args, i)
 		switch word {
 		case readBlock:
-			if c.srv.scripts.ctx != nil {
+			if c.script != nil {
 				c.errf("ERR %s command is not allowed with BLOCK option from scripts", c.args[0])
 				return o, false
 			}

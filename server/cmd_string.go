@@ -149,9 +149,6 @@ var stringCommands = []*Command{
 	},
 }
 
-// integerText is room for the digits of a string that is kept as an integer.
-type integerText [20]byte
-
 // readString finds the string at args[i] for reading. It sends the error for another type and returns ok false.
 // setAccess is what SET does with its key: it only writes, unless GET is among the arguments.
 func setAccess(args [][]byte) string {

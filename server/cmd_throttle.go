@@ -45,7 +45,7 @@ const (
 
 // clThrottle implements CL.THROTTLE key max_burst count period [quantity].
 func clThrottle(c *Ctx) {
-	q := &c.worker.quota
+	q := &c.recent().quota
 	if (c.shape == 0 || c.shape != q.shape || c.cfg != q.cfg) && !c.readQuota(q) {
 		return
 	}

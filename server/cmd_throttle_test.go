@@ -79,7 +79,7 @@ func TestThrottleIsReadAnewAfterConfigSet(t *testing.T) {
 	}
 	const ten, nine = "*5\r\n:0\r\n:10\r\n:10\r\n:-1\r\n:0\r\n", "*5\r\n:0\r\n:9\r\n:9\r\n:-1\r\n:0\r\n"
 	require.Equal(t, strings.Repeat(ten, calls)+"+OK\r\n"+nine+"+OK\r\n"+ten, string(w.run(request)))
-	require.NotZero(t, w.worker.(*worker).quota.shape, "the last call was read as one that repeats others")
+	require.NotZero(t, w.worker.(*worker).ctx.recent().quota.shape, "the last call was read as one that repeats others")
 }
 
 // TestThrottleAtTheEdgesOfInt64 calls the command with every combination of edge values, on keys that hold edge values too. Each

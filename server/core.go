@@ -24,6 +24,7 @@ type Core struct {
 	memory   memoryLimit
 	lifecycle
 	running *Ctx // of the batch that is being executed, or nil
+	hooks   hooks
 
 	countsUses   bool   // keys remember how often they are used, and not when
 	replacing    bool   // keys that are added replace others, so that they are not new
@@ -34,6 +35,13 @@ type Core struct {
 	started         int64  // ns since the Unix epoch
 	startedMono     int64  // the same by Clock.Mono
 	startMemory     uint64 // bytes in use when the server was made
+}
+
+// hooks are what commands need of parts above them while they run. New sets them; all are called with the executor's lock held.
+type hooks struct {
+	block      func(c *Ctx, on blockOn)          // has a client wait, see Ctx.block
+	publish    func(channel, message []byte) int // sends a message to a channel's subscribers
+	keyChanged func(key []byte, by *Client)      // tells those who track a key that it changes; by may be nil
 }
 
 // Lock and Unlock are the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.

@@ -19,6 +19,7 @@ type Ctx struct {
 	srv    *Server
 	core   *Core
 	worker *worker
+	turn   *turn
 	client *Client
 	cmd    *Command
 	db     *store.DB
@@ -30,10 +31,39 @@ type Ctx struct {
 	failed bool // an error was sent
 	known
 
-	rehearses bool // limiters are to say whether they could keep what they decide, and to keep nothing: see refuseState
+	script    *callingScript // the script that calls the command, or nil
+	quiet     bool           // what changes belongs to a change that is noted already, see blockOn
+	rehearses bool           // limiters are to say whether they could keep what they decide, and to keep nothing: see refuseState
 
 	scratch []byte // for rendering values; any handler may use it until it returns
 }
+
+// known is what is found out about a command's arguments before it runs.
+type known struct {
+	hash   uint64 // of the first key, when that has a fixed place
+	hashed bool
+	shape  uint64 // not 0: the arguments are those of all commands with this number that this worker has run, but for the first key
+}
+
+// turn is what a worker keeps beside the command that it runs. All its contexts share one: a context that is put back as it was, behind a
+// script or what somebody who waited was served, leaves it alone.
+type turn struct {
+	inCommand bool   // a client's command is being run, and with it those that it calls
+	later     []byte // messages for the running command's client that follow its reply
+	spent     int64  // ns that the commands of the client whose turn it is took, as far as they were timed
+	busy      int64  // the same of all clients in this batch
+	limits    sized  // the last limits that it has read, see known.shape; nil: none yet
+}
+
+// callingScript is what the commands that a script calls have to know of it.
+type callingScript struct {
+	full  bool // memory was full when it began, and it has not asked to be let off
+	wrote bool // it has called a command that writes
+}
+
+// lacksRoom reports whether what needs memory is refused to the script: it began without, and has written nothing that would be left half
+// done.
+func (s *callingScript) lacksRoom() bool { return s.full && !s.wrote }
 
 // key returns args[i] as a key of the current database.
 func (c *Ctx) key(i int) store.Key {

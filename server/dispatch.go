@@ -193,8 +193,8 @@ func (c *Ctx) runTimed(stats *commandStats, estimate bool) {
 	if estimate {
 		calls = timedEvery
 	}
-	c.worker.spent += took
-	c.worker.busy += took
+	c.turn.spent += took
+	c.turn.busy += took
 	stats.ns += took * int64(calls)
 	if c.cfg.LatencyTracking {
 		if stats.times == nil {

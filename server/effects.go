@@ -166,6 +166,9 @@ func appendBulk[T []byte | string](dst []byte, text T) []byte {
 	return append(dst, '\r', '\n')
 }
 
+// integerText is room for the digits of a string that is kept as an integer.
+type integerText [20]byte
+
 // appendNumber appends a bulk string with a number's digits.
 func appendNumber(dst []byte, n int64) []byte {
 	from := len(dst)
@@ -225,7 +228,7 @@ func (c *Command) ownLine(args [][]byte) [][]byte {
 func (c *Ctx) logs() bool { return c.core.effects.on }
 
 // propagate is effect for changes outside of commands, such as background work. The caller holds the executor's lock.
-func (s *Server) propagate(db *store.DB, args ...any) {
+func (s *Core) propagate(db *store.DB, args ...any) {
 	if s.effects.on {
 		s.effects.add(db.Index(), args)
 	}
@@ -242,6 +245,6 @@ func (c *Ctx) endEffects(cmd *Command, before effectMark) {
 }
 
 // keyExpired is told by the store of every key that is removed because its time has passed, just before it goes.
-func (s *Server) keyExpired(db *store.DB, name []byte) {
+func (s *Core) keyExpired(db *store.DB, name []byte) {
 	s.propagate(db, "DEL", name)
 }

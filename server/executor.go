@@ -23,27 +23,22 @@ const (
 // worker runs batches for one front. Parsing needs no lock; then the executor's lock is taken once, the keys' slots are
 // touched so that their cache misses overlap, and the commands are executed in each connection's order.
 type worker struct {
-	srv       *Server
-	ctx       Ctx
-	args      [][]byte
-	queue     [batchCommands]parsed
-	count     int           // how many of queue are in use
-	last      *Command      // the last one looked up
-	shape     resp.Shape    // what commands are likely to repeat
-	shaped    *Command      // the command of that shape
-	quota     throttleQuota // of the last CL.THROTTLE
-	limit     limit         // of the last limiter of another name
-	current   int           // index of the one being run
-	tick      uint32        // counts commands, to choose the timed ones
-	inCommand bool          // a client's command is being run, and with it those that it calls
-	later     []byte        // messages for the running command's client that follow its reply
+	srv *Server
+	ctx Ctx
+	turn
+	args    [][]byte
+	queue   [batchCommands]parsed
+	count   int        // how many of queue are in use
+	last    *Command   // the last one looked up
+	shape   resp.Shape // what commands are likely to repeat
+	shaped  *Command   // the command of that shape
+	current int        // index of the one being run
+	tick    uint32     // counts commands, to choose the timed ones
 
 	halted *netpoll.Conn // one whose commands the last batch has rewound, since they may not run yet
 
 	taken    int       // commands parsed of the connection whose turn it is
 	runs     *Client   // whose commands were run last
-	spent    int64     // ns that they took in this turn, as far as they were timed
-	busy     int64     // the same of all connections in this batch
 	turnMark int       // the length of its output at which the client's turn is over
 	mark     int       // the same at which its output is looked at
 	ended    *Client   // whose turn is over, although it may have more commands in the batch
@@ -68,13 +63,6 @@ type parsed struct {
 	begin, end int32    // its arguments, in worker.args
 	broken     bool     // no command: the input broke the protocol, as Client.inputErr says
 	known
-}
-
-// known is what is found out about a command's arguments before it runs.
-type known struct {
-	hash   uint64 // of the first key, when that has a fixed place
-	hashed bool
-	shape  uint64 // not 0: the arguments are those of all commands with this number that this worker has run, but for the first key
 }
 
 // NewWorker implements netpoll.Handler.
@@ -245,7 +233,7 @@ func (w *worker) execute() {
 	w.touch()
 	w.ran, w.ended = true, nil
 	c := &w.ctx
-	c.srv, c.core, c.worker, c.cfg = s, s.Core, w, s.config.Get()
+	c.srv, c.core, c.worker, c.turn, c.cfg = s, s.Core, w, &w.turn, s.config.Get()
 	outer := s.running // of a command that yields to this batch
 	s.running = c
 	c.nowNs = s.clock.Read()

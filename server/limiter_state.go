@@ -1,7 +1,6 @@
 package server
 
 import (
-	"headgate/internal/number"
 	"headgate/server/config"
 	"headgate/store"
 	"headgate/throttle"
@@ -38,8 +37,8 @@ func (c *Ctx) refuseStateNow(grows bool) string {
 
 // lacksRoom reports whether the running command may not take more memory. For one that a script calls that is the script's to say.
 func (c *Ctx) lacksRoom() bool {
-	if h := c.srv.scripts; h.ctx != nil {
-		return h.lacksRoom()
+	if c.script != nil {
+		return c.script.lacksRoom()
 	}
 	return c.core.gate.has(gateShort) && !c.core.gate.has(gateLoading)
 }
@@ -72,13 +71,6 @@ func (c *Ctx) storeCount(k store.Key, e *store.Entry, exists bool, d *throttle.F
 	return ""
 }
 
-// deleteState removes the key k, which is e.
-func (c *Ctx) deleteState(k store.Key, e *store.Entry) {
-	e.Delete()
-	c.effect("DEL", k.Name)
-	c.notify(config.EventGeneric, "del", k.Name)
-}
-
 // expireState has the key k, which is e, expire at a time.
 func (c *Ctx) expireState(k store.Key, e *store.Entry, at int64) {
 	e.SetExpireAt(at)
@@ -99,19 +91,4 @@ func (c *Ctx) setInteger(k store.Key, e *store.Entry, exists bool, n, expireAt i
 	c.effectSet(k.Name, n, expireAt)
 	c.notify(config.EventString, "set", k.Name)
 	c.notify(config.EventGeneric, "expire", k.Name)
-}
-
-// storedInteger reads a limiter's state that is one number, or returns the wire form of why the key is none.
-func storedInteger(e *store.Entry) (n int64, wireError string) {
-	if e.Kind() != store.KindString {
-		return 0, errWrongType
-	}
-	if n, ok := e.Int(); ok {
-		return n, ""
-	}
-	n, ok := number.ParseInt(e.Bytes(nil))
-	if !ok {
-		return 0, errNotInteger
-	}
-	return n, ""
 }

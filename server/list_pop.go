@@ -250,7 +250,7 @@ func (c *Ctx) moveElement(m moving) (answered bool) {
 	c.scratch = append(c.scratch[:0], source.End(m.fromFront)...)
 	c.cutEnd(&source, 1, m.fromFront)
 	target, _, _ := c.changeList(2)
-	c.srv.tracking.quiet = false // what a served client adds is its own change
+	c.quiet = false // what a served client adds is its own change
 	target.Push(m.toFront, c.scratch)
 	c.core.keys.Discount(1) // taking and adding are one change
 	c.reply.Bulk(c.scratch)
@@ -261,7 +261,7 @@ func (c *Ctx) moveElement(m moving) (answered bool) {
 // rotate moves an element of a list to an end of the same list, which is never empty in between.
 func (c *Ctx) rotate(l *store.List, m moving) {
 	c.scratch = append(c.scratch[:0], l.End(m.fromFront)...)
-	c.srv.tracking.quiet = false // what a served client adds is its own change
+	c.quiet = false // what a served client adds is its own change
 	l.Push(m.toFront, c.scratch)
 	from := l.Len() - 1
 	switch {

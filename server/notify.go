@@ -14,14 +14,14 @@ import (
 // notify tells of an event, if its class is asked for.
 func (c *Ctx) notify(class config.Events, event string, key []byte) {
 	if c.cfg.NotifyEvents&class != 0 {
-		c.srv.publishEvent(c.db, event, key)
+		c.core.publishEvent(c.db, event, key)
 	}
 }
 
 // notifyIn is notify for a key of another database.
 func (c *Ctx) notifyIn(db *store.DB, class config.Events, event string, key []byte) {
 	if c.cfg.NotifyEvents&class != 0 {
-		c.srv.publishEvent(db, event, key)
+		c.core.publishEvent(db, event, key)
 	}
 }
 
@@ -50,15 +50,15 @@ func (c *Ctx) replacing() func() {
 }
 
 // publishEvent sends an event's messages.
-func (s *Server) publishEvent(db *store.DB, event string, key []byte) {
+func (s *Core) publishEvent(db *store.DB, event string, key []byte) {
 	events := s.config.Get().NotifyEvents
 	if events&config.EventKeyspace != 0 {
 		s.eventChannel = append(appendEventPrefix(s.eventChannel[:0], "__keyspace@", db), key...)
-		s.publish(s.eventChannel, []byte(event))
+		s.hooks.publish(s.eventChannel, []byte(event))
 	}
 	if events&config.EventKeyevent != 0 {
 		s.eventChannel = append(appendEventPrefix(s.eventChannel[:0], "__keyevent@", db), event...)
-		s.publish(s.eventChannel, key)
+		s.hooks.publish(s.eventChannel, key)
 	}
 	if cap(s.eventChannel) > keptMessage {
 		s.eventChannel = nil
@@ -71,7 +71,7 @@ func appendEventPrefix(dst []byte, prefix string, db *store.DB) []byte {
 }
 
 // observeKeys has the store tell of changes if somebody wants to hear of them.
-func (s *Server) observeKeys(cfg *config.Config) {
+func (s *Core) observeKeys(cfg *config.Config) {
 	if cfg.NotifyEvents != 0 || s.gate.has(gateTracking) {
 		s.keys.SetObserver(observer{s})
 	} else {
@@ -80,24 +80,24 @@ func (s *Server) observeKeys(cfg *config.Config) {
 }
 
 // observer hears of the changes of keys. It runs with the executor's lock held.
-type observer struct{ srv *Server }
+type observer struct{ core *Core }
 
 // Changed implements store.Observer.
 func (o observer) Changed(_ *store.DB, name []byte) {
-	s := o.srv
-	if s.tracking.clients == 0 {
+	s := o.core
+	if !s.gate.has(gateTracking) {
 		return
 	}
 	var by *Client
 	if s.running != nil {
 		by = s.running.client
 	}
-	s.keyChanged(name, by)
+	s.hooks.keyChanged(name, by)
 }
 
 // Created implements store.Observer.
 func (o observer) Created(db *store.DB, name []byte) {
-	s := o.srv
+	s := o.core
 	if !s.replacing && s.config.Get().NotifyEvents&config.EventNew != 0 {
 		s.publishEvent(db, "new", name)
 	}
@@ -115,11 +115,11 @@ func (o observer) Evicted(db *store.DB, name []byte) {
 
 // gone tells of a key that no command has removed.
 func (o observer) gone(db *store.DB, name []byte, class config.Events, event string) {
-	s := o.srv
+	s := o.core
 	if s.config.Get().NotifyEvents&class != 0 {
 		s.publishEvent(db, event, name)
 	}
-	if s.tracking.clients > 0 {
-		s.keyChanged(name, nil)
+	if s.gate.has(gateTracking) {
+		s.hooks.keyChanged(name, nil)
 	}
 }

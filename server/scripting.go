@@ -28,13 +28,12 @@ type scripts struct {
 
 // running is the script that is running. Its zero value says that none is.
 type running struct {
+	callingScript
 	ctx      *Ctx          // of the command that runs it
 	line     [][]byte      // that command
 	name     string        // the script's SHA-1, or the function's name
 	eval     bool          // a script rather than a function
 	readOnly bool          // may not write
-	full     bool          // memory was full when it began, and it has not asked to be let off
-	wrote    bool          // has called a command that writes
 	killed   bool          // SCRIPT KILL or FUNCTION KILL has been called
 	long     bool          // has run for so long that the clock was looked at
 	overruns bool          // has passed busy-reply-threshold
@@ -127,13 +126,13 @@ func (c *Ctx) runScript(p program, keys int, readOnly bool) {
 	}
 	h.running = running{
 		ctx: c, line: c.args, name: p.name(), eval: p.script != nil,
-		readOnly: readOnly || flags&script.NoWrites != 0,
-		full:     full && flags&script.AllowOOM == 0,
+		readOnly:      readOnly || flags&script.NoWrites != 0,
+		callingScript: callingScript{full: full && flags&script.AllowOOM == 0},
 	}
 	h.fault = h.fault[:0]
 	outer, lastCmd, w := *c, c.client.lastCmd, c.reply
 	before := w.Len()
-	c.reply, c.known = &h.reply, known{}
+	c.script, c.reply, c.known = &h.callingScript, &h.reply, known{}
 	names, args := c.args[3:3+keys], c.args[3+keys:]
 	if p.function != nil {
 		h.engine.RunFunction(p.function, names, args, w)
@@ -283,10 +282,6 @@ func (h *scripts) refusal(cmd *Command, n int) string {
 	}
 	return ""
 }
-
-// lacksRoom reports whether what needs memory is refused to the running script: it began without, and has written nothing that would be
-// left half done.
-func (h *scripts) lacksRoom() bool { return h.full && !h.wrote }
 
 // failedCall remembers the error that a called command was answered with, and returns the reply.
 func (h *scripts) failedCall() []byte {

@@ -114,6 +114,7 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.Tick(s.clock.Read() / 1e6)
 	s.keys.OnExpired(s.keyExpired)
 	s.keys.DB(0).Follow([]byte(policiesKey))
+	s.hooks = hooks{block: s.block, publish: s.publish, keyChanged: s.keyChanged}
 	s.scripts = newScripts(s)
 	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
 	s.garbage.free, s.garbage.setPace = o.FreeMemory, o.SetGCPercent

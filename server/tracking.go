@@ -51,7 +51,6 @@ type trackingTable struct {
 	prefixes map[string]*broadcast
 	lengths  []int        // of the prefixes, each once, in order: a key that changes is looked up once for each
 	ofLength map[int]int  // how many prefixes there are of each
-	quiet    bool         // a change that is noted already stays as it is noted; see blockOn
 	changed  bool         // a broadcast has keys
 	fresh    []*broadcast // those that have keys
 }
@@ -285,7 +284,7 @@ func (s *Server) keyChanged(key []byte, by *Client) {
 				break
 			}
 			if b := t.prefixes[string(key[:n])]; b != nil {
-				if _, noted := b.keys[string(key)]; noted && t.quiet {
+				if _, noted := b.keys[string(key)]; noted && s.running != nil && s.running.quiet {
 					continue
 				}
 				if b.keys == nil {
@@ -425,8 +424,8 @@ func encodeBroken(id int64) []byte {
 
 // deliverLater is deliver, but behind the reply of the client's own command if one is running.
 func (s *Server) deliverLater(cl *Client, message []byte) {
-	if s.isRunning(cl) && s.running.worker.inCommand {
-		w := s.running.worker
+	if s.isRunning(cl) && s.running.turn.inCommand {
+		w := s.running.turn
 		w.later = append(w.later, message...)
 		return
 	}
@@ -435,7 +434,7 @@ func (s *Server) deliverLater(cl *Client, message []byte) {
 
 // sendLater sends the client whose command has ended what had to wait for that.
 func (c *Ctx) sendLater() {
-	w := c.worker
+	w := c.turn
 	if len(w.later) == 0 {
 		return
 	}

@@ -1,6 +1,10 @@
 package server
 
-import "headgate/store"
+import (
+	"headgate/internal/number"
+	"headgate/server/config"
+	"headgate/store"
+)
 
 // readHash opens the hash at args[i] for reading, and counts the hit or the miss. It sends the error for another type and returns
 // ok false.
@@ -106,4 +110,26 @@ func (c *Ctx) countLookup(hit bool) {
 	} else {
 		c.core.stats.keyspaceMisses++
 	}
+}
+
+// deleteState removes the key k, which is e.
+func (c *Ctx) deleteState(k store.Key, e *store.Entry) {
+	e.Delete()
+	c.effect("DEL", k.Name)
+	c.notify(config.EventGeneric, "del", k.Name)
+}
+
+// storedInteger reads a value that is one number, or returns the wire form of why the key is none.
+func storedInteger(e *store.Entry) (n int64, wireError string) {
+	if e.Kind() != store.KindString {
+		return 0, errWrongType
+	}
+	if n, ok := e.Int(); ok {
+		return n, ""
+	}
+	n, ok := number.ParseInt(e.Bytes(nil))
+	if !ok {
+		return 0, errNotInteger
+	}
+	return n, ""
 }
