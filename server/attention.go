@@ -22,7 +22,7 @@ func (c *Ctx) attend(timed bool) {
 	}
 	c.perform(timed || s.gate.has(gateTimed))
 	s.keys.IgnoreUses(false)
-	c.rememberKeys(cmd, args)
+	s.rememberKeys(c, cmd, args)
 	if cmd.Flags&(SkipMonitor|Admin) == 0 && len(s.monitors) > 0 {
 		c.showToMonitors(cmd, args)
 	}

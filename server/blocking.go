@@ -17,6 +17,7 @@ import (
 // blocked is a client's wait while it lasts.
 type blocked struct {
 	blockOn
+	srv    *Server // whose queues it stands in
 	client *Client
 	cmd    *Command
 	args   [][]byte
@@ -45,7 +46,7 @@ const blockedOverhead = 256
 
 // block is Ctx.block.
 func (s *Server) block(c *Ctx, on blockOn) {
-	b := &blocked{blockOn: on, client: c.client, cmd: c.cmd, held: blockedOverhead}
+	b := &blocked{blockOn: on, srv: s, client: c.client, cmd: c.cmd, held: blockedOverhead}
 	b.args = make([][]byte, len(c.args))
 	for i, a := range c.args {
 		b.args[i] = append([]byte(nil), a...)
@@ -54,7 +55,7 @@ func (s *Server) block(c *Ctx, on blockOn) {
 	b.keys = nil // the places have them
 	seen := make(map[*store.Awaited]bool, len(on.keys))
 	for _, name := range on.keys {
-		s.helpRemains()
+		s.remains.help()
 		key := c.db.Await(s.keys.Key(name))
 		if seen[key] {
 			key.Release()
@@ -90,11 +91,12 @@ func (s *Server) endWait(cl *Client) {
 	}
 	s.blocking.clients--
 	s.gate.set(gateBlocked, s.blocking.clients > 0)
-	s.letGo(b)
+	s.remains.letGo(b)
 }
 
 // takeOut implements leftover: it takes the client out of the queues that it stands in.
-func (b *blocked) takeOut(s *Server, n int) (taken int) {
+func (b *blocked) takeOut(n int) (taken int) {
+	s := b.srv
 	for ; taken < n && len(b.places) > 0; taken++ {
 		last := len(b.places) - 1
 		p := b.places[last]

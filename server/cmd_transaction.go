@@ -161,21 +161,21 @@ func (cl *Client) abortTransaction() {
 const maxWatches = 1 << 20
 
 // unwatch forgets the keys that a client watches.
-func (s *Server) unwatch(cl *Client) {
+func (s *Core) unwatch(cl *Client) {
 	if cl.watches.Len() <= remainsPerClient {
 		cl.watches.Release(remainsPerClient)
 		return
 	}
 	let := watchLeftover{cl.watches}
 	cl.watches = store.Watches{}
-	s.letGo(&let)
+	s.remains.letGo(&let)
 }
 
 // watchLeftover is what a client watched.
 type watchLeftover struct{ store.Watches }
 
-func (w *watchLeftover) takeOut(_ *Server, n int) int { return w.Release(n) }
-func (w *watchLeftover) size() int                    { return w.Bytes() }
+func (w *watchLeftover) takeOut(n int) int { return w.Release(n) }
+func (w *watchLeftover) size() int         { return w.Bytes() }
 
 // transactionCommands: MULTI and what belongs to it.
 var transactionCommands = []*Command{
@@ -235,14 +235,14 @@ func watch(c *Ctx) {
 		return
 	}
 	for i := 1; i < len(c.args); i++ {
-		c.srv.helpRemains()
+		c.core.remains.help()
 		c.client.watches.Watch(c.db, c.key(i), c.now)
 	}
 	c.ok()
 }
 
 func unwatch(c *Ctx) {
-	c.srv.unwatch(c.client)
+	c.core.unwatch(c.client)
 	c.ok()
 }
 
@@ -254,7 +254,7 @@ func exec(c *Ctx) {
 		return
 	}
 	changed := c.client.watches.Changed(c.now)
-	c.srv.unwatch(c.client)
+	c.core.unwatch(c.client)
 	switch {
 	case t.aborted:
 		c.err(errExecAbort)

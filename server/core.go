@@ -22,6 +22,7 @@ type Core struct {
 	clients  clientTable
 	gate     gate // has may be asked without the lock
 	memory   memoryLimit
+	remains  remains
 	lifecycle
 	running *Ctx // of the batch that is being executed, or nil
 	hooks   hooks
@@ -39,9 +40,10 @@ type Core struct {
 
 // hooks are what commands need of parts above them while they run. New sets them; all are called with the executor's lock held.
 type hooks struct {
-	block      func(c *Ctx, on blockOn)          // has a client wait, see Ctx.block
-	publish    func(channel, message []byte) int // sends a message to a channel's subscribers
-	keyChanged func(key []byte, by *Client)      // tells those who track a key that it changes; by may be nil
+	block       func(c *Ctx, on blockOn)          // has a client wait, see Ctx.block
+	publish     func(channel, message []byte) int // sends a message to a channel's subscribers
+	keyChanged  func(key []byte, by *Client)      // tells those who track a key that it changes; by may be nil
+	limitOutput func(cl *Client)                  // closes a client whose unsent replies are over its limits
 }
 
 // Lock and Unlock are the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.

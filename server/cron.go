@@ -50,7 +50,7 @@ func (s *Server) cron() time.Duration {
 	}
 	if now >= due.remains {
 		pause := period
-		if s.remainsSlice() {
+		if s.remains.slice() {
 			pause = expireAgain
 		}
 		due.remains = now + int64(pause)

@@ -21,13 +21,17 @@ const maxSubscriptions = 1 << 20
 // subscriptionBytes is about what a subscription takes up beside its name, the entries of the tables included.
 const subscriptionBytes = 200
 
-// hub knows who has subscribed to what. The executor's lock guards it. Taking one subscription out of it costs the same however many
-// there are of its client, of its topic and altogether.
-type hub struct {
+// Hub knows who wants to be told of what: who has subscribed to which channels and patterns, and who tracks which keys. The executor's
+// lock guards it. Taking one subscription out of it costs the same however many there are of its client, of its topic and altogether.
+type Hub struct {
+	*Core
+
 	topics   [topicKinds]map[string]*topic
 	patterns []*topic        // those of kindPattern
 	live     [topicKinds]int // how many topics have subscribers
-	message  [2]resp.Writer
+	message  [2]resp.Writer  // memory for one, in either protocol
+
+	tracking trackingTable
 }
 
 // topic is a channel or pattern with at least one subscription.
@@ -35,7 +39,7 @@ type topic struct {
 	name          string
 	subscriptions []*subscription // those that have ended among them, until they are taken out
 	live          int             // how many of them have not ended
-	place         int             // in hub.patterns
+	place         int             // in Hub.patterns
 }
 
 // subscription is one client's to one topic.
@@ -49,6 +53,7 @@ type subscription struct {
 
 // subscriptionSet is what one client has subscribed to of one kind.
 type subscriptionSet struct {
+	hub    *Hub
 	client *Client
 	kind   topicKind
 	byName map[string]*subscription
@@ -95,8 +100,8 @@ func subscriptionsOf(cl *Client) *subscriptions {
 	return subs
 }
 
-// add subscribes a client. Doing it again changes nothing.
-func (h *hub) add(cl *Client, kind topicKind, name []byte) {
+// join subscribes a client. Doing it again changes nothing.
+func (h *Hub) join(cl *Client, kind topicKind, name []byte) {
 	subs := subscriptionsOf(cl)
 	if subs == nil {
 		subs = &subscriptions{}
@@ -104,7 +109,7 @@ func (h *hub) add(cl *Client, kind topicKind, name []byte) {
 	}
 	set := subs[kind]
 	if set == nil {
-		set = &subscriptionSet{client: cl, kind: kind, byName: map[string]*subscription{}}
+		set = &subscriptionSet{hub: h, client: cl, kind: kind, byName: map[string]*subscription{}}
 		subs[kind] = set
 	}
 	if set.byName[string(name)] != nil {
@@ -122,7 +127,7 @@ func (h *hub) add(cl *Client, kind topicKind, name []byte) {
 }
 
 // topic returns the topic of a name, a new one if need be.
-func (h *hub) topic(kind topicKind, name []byte) *topic {
+func (h *Hub) topic(kind topicKind, name []byte) *topic {
 	t := h.topics[kind][string(name)]
 	if t != nil {
 		return t
@@ -139,8 +144,8 @@ func (h *hub) topic(kind topicKind, name []byte) *topic {
 	return t
 }
 
-// remove ends a subscription, if there is one.
-func (h *hub) remove(cl *Client, kind topicKind, name string) {
+// leave ends a subscription, if there is one.
+func (h *Hub) leave(cl *Client, kind topicKind, name string) {
 	subs := subscriptionsOf(cl)
 	if subs == nil || subs[kind] == nil {
 		return
@@ -153,12 +158,12 @@ func (h *hub) remove(cl *Client, kind topicKind, name string) {
 	delete(set.byName, name)
 	h.takeOut(sub)
 	if len(set.list) == 0 {
-		cl.dropSubscriptions(kind)
+		dropSubscriptions(cl, kind)
 	}
 }
 
-// end has a subscription no longer count.
-func (h *hub) end(sub *subscription) {
+// retire has a subscription no longer count.
+func (h *Hub) retire(sub *subscription) {
 	if sub.ended {
 		return
 	}
@@ -169,8 +174,8 @@ func (h *hub) end(sub *subscription) {
 }
 
 // takeOut takes a subscription out of its topic and of its client's set, and a topic that had no other out of the hub.
-func (h *hub) takeOut(sub *subscription) {
-	h.end(sub)
+func (h *Hub) takeOut(sub *subscription) {
+	h.retire(sub)
 	set, t := sub.set, sub.topic
 	set.bytes -= subscriptionBytes + len(t.name)
 	set.list = swapOut(set.list, sub.inSet)
@@ -197,21 +202,10 @@ func (h *hub) takeOut(sub *subscription) {
 	}
 }
 
-// swapOut removes list[i] by putting the last one into its place.
-func swapOut[T any](list []*T, i int) []*T {
-	last := len(list) - 1
-	list[i] = list[last]
-	list[last] = nil
-	if last == 0 {
-		return nil
-	}
-	return list[:last]
-}
-
 // takeOut implements leftover.
-func (set *subscriptionSet) takeOut(s *Server, n int) (taken int) {
+func (set *subscriptionSet) takeOut(n int) (taken int) {
 	for ; taken < n && len(set.list) > 0; taken++ {
-		s.hub.takeOut(set.list[len(set.list)-1])
+		set.hub.takeOut(set.list[len(set.list)-1])
 	}
 	return taken
 }
@@ -220,7 +214,7 @@ func (set *subscriptionSet) takeOut(s *Server, n int) (taken int) {
 func (set *subscriptionSet) size() int { return set.bytes }
 
 // dropSubscriptions has a client no longer have those of one kind.
-func (cl *Client) dropSubscriptions(kind topicKind) {
+func dropSubscriptions(cl *Client, kind topicKind) {
 	subs := subscriptionsOf(cl)
 	subs[kind] = nil
 	if subs.total() == 0 {
@@ -230,59 +224,50 @@ func (cl *Client) dropSubscriptions(kind topicKind) {
 }
 
 // endSubscriptions ends a client's subscriptions of one kind.
-func (s *Server) endSubscriptions(cl *Client, kind topicKind) {
+func (h *Hub) endSubscriptions(cl *Client, kind topicKind) {
 	subs := subscriptionsOf(cl)
 	if subs == nil || subs[kind] == nil {
 		return
 	}
 	set := subs[kind]
-	cl.dropSubscriptions(kind)
+	dropSubscriptions(cl, kind)
 	set.gone, set.byName = true, nil
-	s.letGo(set)
+	h.remains.letGo(set)
 }
 
 // endAllSubscriptions ends all of a client's subscriptions.
-func (s *Server) endAllSubscriptions(cl *Client) {
+func (h *Hub) endAllSubscriptions(cl *Client) {
 	for kind := range topicKinds {
-		s.endSubscriptions(cl, kind)
+		h.endSubscriptions(cl, kind)
 	}
-}
-
-// confined reports whether the client may run but a few commands: in RESP2 a subscriber could not tell other replies from messages.
-func (cl *Client) confined() bool {
-	return cl.subs != nil && cl.reply.Proto() == resp.RESP2
 }
 
 // publish sends a message to the subscribers of a channel, and to those of the patterns that it matches, and returns how many
 // copies that makes. The subscribers of a pattern get the pattern as well.
-func (s *Server) publish(channel, text []byte) int {
-	h := &s.hub
+func (h *Hub) publish(channel, text []byte) int {
 	sent := 0
 	if t := h.topics[kindChannel][string(channel)]; t != nil {
-		sent += s.sendMessage(t, "message", channel, text)
+		sent += h.sendMessage(t, "message", channel, text)
 	}
 	for _, t := range h.patterns {
 		if glob.Match([]byte(t.name), channel, false) {
-			sent += s.sendMessage(t, "pmessage", channel, text)
+			sent += h.sendMessage(t, "pmessage", channel, text)
 		}
 	}
 	return sent
 }
 
 // publishShard is publish for the channels of SSUBSCRIBE.
-func (s *Server) publishShard(channel, text []byte) int {
-	t := s.hub.topics[kindShard][string(channel)]
+func (h *Hub) publishShard(channel, text []byte) int {
+	t := h.topics[kindShard][string(channel)]
 	if t == nil {
 		return 0
 	}
-	return s.sendMessage(t, "smessage", channel, text)
+	return h.sendMessage(t, "smessage", channel, text)
 }
 
-// keptMessage bounds the buffers that are kept for the next message.
-const keptMessage = 64 << 10
-
 // sendMessage sends a message to a topic's subscribers, and returns how many there are. It is written once for each protocol.
-func (s *Server) sendMessage(t *topic, kind string, channel, text []byte) (sent int) {
+func (h *Hub) sendMessage(t *topic, kind string, channel, text []byte) (sent int) {
 	var done [2]bool
 	for _, sub := range t.subscriptions {
 		if sub.ended || sub.set.gone {
@@ -291,7 +276,7 @@ func (s *Server) sendMessage(t *topic, kind string, channel, text []byte) (sent 
 		sent++
 		cl := sub.set.client
 		i := cl.reply.Proto() - resp.RESP2
-		w := &s.hub.message[i]
+		w := &h.message[i]
 		if !done[i] {
 			done[i] = true
 			w.Reset()
@@ -307,41 +292,12 @@ func (s *Server) sendMessage(t *topic, kind string, channel, text []byte) (sent 
 			w.Bulk(channel)
 			w.Bulk(text)
 		}
-		s.deliver(cl, w.Bytes())
+		h.deliver(cl, w.Bytes())
 	}
-	for i := range s.hub.message {
-		if w := &s.hub.message[i]; w.Cap() > keptMessage {
+	for i := range h.message {
+		if w := &h.message[i]; w.Cap() > keptMessage {
 			w.SetBuffer(nil)
 		}
 	}
 	return sent
-}
-
-// deliver sends a client something that does not answer a command of its own, encoded in the client's protocol. The caller holds the
-// executor's lock; whoever owns the connection writes it to the socket.
-func (s *Server) deliver(cl *Client, message []byte) {
-	if cl.conn.Closing() {
-		return
-	}
-	if s.isRunning(cl) {
-		cl.pushes().Raw(message)
-		return
-	}
-	cl.reply.Raw(message)
-	cl.conn.Wake()
-	if cl.conn.Unsent() > s.softOutputLimit || cl.reply.Over() {
-		s.checkOutput(cl)
-	}
-}
-
-// isRunning reports whether a command of the client's is being run: its replies are sent when that has ended.
-func (s *Server) isRunning(cl *Client) bool { return s.running != nil && s.running.client == cl }
-
-// pushes is where messages to a client belong while a command of its own runs: CLIENT REPLY does not leave them out.
-func (cl *Client) pushes() *resp.Writer {
-	if cl.replyMode == replyOn {
-		return cl.reply
-	}
-	cl.aside.SetProto(cl.reply.Proto())
-	return &cl.aside
 }

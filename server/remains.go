@@ -9,12 +9,12 @@ import "time"
 // leftover is what a client has let go of and tables still have. None of it has any effect.
 type leftover interface {
 	// takeOut takes up to n entries out of the tables and returns how many. Fewer than n are the last.
-	takeOut(s *Server, n int) int
+	takeOut(n int) int
 	// size is about how many bytes the entries take up that are still there.
 	size() int
 }
 
-// remains are the leftovers of all clients, those that came first before the others.
+// remains are the leftovers of all clients, those that came first before the others. The executor's lock guards them.
 type remains struct {
 	queue  []leftover
 	bytes  int // their sizes, when they came and after each slice
@@ -29,11 +29,10 @@ const (
 )
 
 // letGo has a leftover taken out of the tables: at once if it is small, else by background work.
-func (s *Server) letGo(l leftover) {
-	r := &s.remains
+func (r *remains) letGo(l leftover) {
 	if len(r.queue) == 0 {
 		n := max(r.spared, remainsPerClient)
-		taken := l.takeOut(s, n)
+		taken := l.takeOut(n)
 		r.spared = max(r.spared-taken, 0)
 		if taken < n {
 			return
@@ -43,13 +42,12 @@ func (s *Server) letGo(l leftover) {
 	r.bytes += l.size()
 }
 
-// clearRemains takes up to n entries of leftovers out of the tables.
-func (s *Server) clearRemains(n int) {
-	r := &s.remains
+// takeOut takes up to n entries of leftovers out of the tables.
+func (r *remains) takeOut(n int) {
 	for n > 0 && len(r.queue) > 0 {
 		first := r.queue[0]
 		before := first.size()
-		taken := first.takeOut(s, n)
+		taken := first.takeOut(n)
 		if taken < n {
 			r.queue[0] = nil
 			r.queue = r.queue[1:]
@@ -64,18 +62,18 @@ func (s *Server) clearRemains(n int) {
 	}
 }
 
-// helpRemains is called for each entry that a client adds to a table.
-func (s *Server) helpRemains() {
-	if len(s.remains.queue) > 0 {
-		s.clearRemains(remainsPerNew)
+// help is called for each entry that a client adds to a table.
+func (r *remains) help() {
+	if len(r.queue) > 0 {
+		r.takeOut(remainsPerNew)
 	}
 }
 
-// remainsSlice takes leftovers out for as long as a slice may last, and reports whether there are more.
-func (s *Server) remainsSlice() (more bool) {
-	s.remains.spared = remainsAtOnce
-	for start := time.Now(); len(s.remains.queue) > 0 && time.Since(start) < sliceTime*3/4; {
-		s.clearRemains(remainsPerLook)
+// slice takes leftovers out for as long as a slice may last, and reports whether there are more.
+func (r *remains) slice() (more bool) {
+	r.spared = remainsAtOnce
+	for start := time.Now(); len(r.queue) > 0 && time.Since(start) < sliceTime*3/4; {
+		r.takeOut(remainsPerLook)
 	}
-	return len(s.remains.queue) > 0
+	return len(r.queue) > 0
 }

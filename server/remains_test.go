@@ -50,12 +50,12 @@ func TestManySubscriptionsEndBySlices(t *testing.T) {
 	c.want("*3 $7 message $5 stays $4 text")
 
 	p.srv.Lock()
-	h, r := &p.srv.hub, &p.srv.remains
+	h, r := p.srv.Hub, &p.srv.remains
 	require.Len(t, r.queue, 1)
 	require.Len(t, h.patterns, many-remainsPerClient, "more than what a small client has was taken out at once")
 	require.InDelta(t, held, p.srv.clientMemory(), float64((remainsPerClient+1)*2*subscriptionBytes), "memory that is not free is counted")
 	before := r.bytes
-	p.srv.clearRemains(100)
+	r.takeOut(100)
 	require.Len(t, h.patterns, many-remainsPerClient-100)
 	require.Equal(t, before-r.bytes, before-r.queue[0].size())
 	p.srv.Unlock()
@@ -67,7 +67,7 @@ func TestManySubscriptionsEndBySlices(t *testing.T) {
 	c.want("*4 $8 pmessage $3 p1* $3 p1x $4 text")
 	p.srv.Lock()
 	require.Len(t, h.patterns, many-remainsPerClient-100-remainsPerNew, "a new one takes others out, and p1* was still there")
-	for p.srv.remainsSlice() {
+	for p.srv.remains.slice() {
 	}
 	require.Empty(t, r.queue)
 	require.Zero(t, r.bytes)
@@ -101,7 +101,7 @@ func TestManyClientsGoBySlices(t *testing.T) {
 	require.Len(t, p.srv.tracking.prefixes, each)
 	require.Len(t, p.srv.remains.queue, clients)
 	p.srv.remains.spared = remainsAtOnce
-	for p.srv.remainsSlice() {
+	for p.srv.remains.slice() {
 	}
 	require.Empty(t, p.srv.tracking.prefixes)
 	require.Empty(t, p.srv.tracking.lengths)
@@ -135,7 +135,7 @@ func TestManyWaitsAndWatchesEndBySlices(t *testing.T) {
 	other.want(":1")
 	p.srv.Lock()
 	require.Len(t, p.srv.remains.queue, 2)
-	for p.srv.remainsSlice() {
+	for p.srv.remains.slice() {
 	}
 	p.srv.Unlock()
 	p.requireIdle()
@@ -156,6 +156,6 @@ func TestRemainsGoWithoutHelp(t *testing.T) {
 		p.srv.cron()
 		p.srv.Lock()
 		defer p.srv.Unlock()
-		return len(p.srv.hub.topics[kindShard]) == 0 && len(p.srv.remains.queue) == 0
+		return len(p.srv.Hub.topics[kindShard]) == 0 && len(p.srv.remains.queue) == 0
 	}, 10*time.Second, time.Millisecond)
 }

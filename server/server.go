@@ -30,6 +30,7 @@ const RedisVersion = "7.2.4"
 // Server is one headgate. Create it with [New], then [Server.Listen] and [Server.Run].
 type Server struct {
 	*Core
+	*Hub
 	*Journal
 
 	access   access
@@ -45,9 +46,6 @@ type Server struct {
 	maxClients     int // maxclients, or less if descriptors are short
 	pause          pause
 	blocking       blocking
-	hub            hub
-	remains        remains
-	tracking       trackingTable
 	monitors       []*Client
 	noTouchers     int // clients whose commands are no uses of keys
 	slowlog        slowLog
@@ -103,6 +101,7 @@ func New(live *config.Live, o Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.Hub = &Hub{Core: s.Core}
 	s.Journal = newJournal(s.Core, o)
 	s.Journal.srv = s
 	s.tls.init(s, o.InheritedTLS)
@@ -114,7 +113,7 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.Tick(s.clock.Read() / 1e6)
 	s.keys.OnExpired(s.keyExpired)
 	s.keys.DB(0).Follow([]byte(policiesKey))
-	s.hooks = hooks{block: s.block, publish: s.publish, keyChanged: s.keyChanged}
+	s.hooks = hooks{block: s.block, publish: s.publish, keyChanged: s.keyChanged, limitOutput: s.checkOutput}
 	s.scripts = newScripts(s)
 	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
 	s.garbage.free, s.garbage.setPace = o.FreeMemory, o.SetGCPercent
@@ -132,7 +131,9 @@ func (s *Server) commandGroups() [][]*Command {
 	return [][]*Command{
 		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
 		listCommands, setCommands, streamCommands, sortCommands,
-		transactionCommands, scriptingCommands, pubsubCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands, s.Journal.declarations(),
+		transactionCommands, scriptingCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
+		s.Hub.declarations(),
+		s.Journal.declarations(),
 	}
 }
 

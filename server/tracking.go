@@ -64,6 +64,7 @@ type broadcast struct {
 
 // listener is a client that tracks by prefix, from the beginning of that to its end.
 type listener struct {
+	table    *trackingTable
 	client   *Client
 	prefixes map[string]*broadcast
 	list     []*broadcast
@@ -106,10 +107,10 @@ func (s *Server) track(cl *Client, mode trackingMode, prefixes []string) {
 			prefixes = []string{""}
 		}
 		if mode.listener == nil {
-			mode.listener = &listener{client: cl, prefixes: map[string]*broadcast{}}
+			mode.listener = &listener{table: t, client: cl, prefixes: map[string]*broadcast{}}
 		}
 		for _, prefix := range prefixes {
-			s.helpRemains()
+			s.remains.help()
 			t.addPrefix(mode.listener, prefix)
 		}
 	}
@@ -140,8 +141,8 @@ func (t *trackingTable) addPrefix(l *listener, prefix string) {
 }
 
 // takeOut implements leftover.
-func (l *listener) takeOut(s *Server, n int) (taken int) {
-	t := &s.tracking
+func (l *listener) takeOut(n int) (taken int) {
+	t := l.table
 	for ; taken < n && len(l.list) > 0; taken++ {
 		last := len(l.list) - 1
 		b := l.list[last]
@@ -187,7 +188,7 @@ func (s *Server) untrack(cl *Client) {
 	t := &s.tracking
 	if l := mode.listener; l != nil {
 		l.gone, l.prefixes = true, nil
-		s.letGo(l)
+		s.remains.letGo(l)
 	}
 	cl.tracking = nil
 	t.clients--
@@ -200,7 +201,7 @@ func (s *Server) untrack(cl *Client) {
 
 // rememberKeys notes that the client has read the keys of the command that has been run. A script's reads are those of the commands
 // that it calls.
-func (c *Ctx) rememberKeys(cmd *Command, args [][]byte) {
+func (h *Hub) rememberKeys(c *Ctx, cmd *Command, args [][]byte) {
 	mode := trackingOf(c.client)
 	if mode == nil || mode.bcast || cmd.Flags&ReadOnly == 0 || cmd.Group == GroupScripting || (mode.optIn && !mode.caching) || (mode.optOut && mode.caching) {
 		return
@@ -212,11 +213,11 @@ func (c *Ctx) rememberKeys(cmd *Command, args [][]byte) {
 			continue
 		}
 		for _, i := range k.find(room[:0], args) {
-			c.srv.tracking.remember(args[i], c.client.id)
+			h.tracking.remember(args[i], c.client.id)
 			read++
 		}
 	}
-	c.srv.limitTracking(read + forgottenPerRead)
+	h.limitTracking(read + forgottenPerRead)
 }
 
 func (t *trackingTable) remember(key []byte, id int64) {
@@ -242,14 +243,14 @@ const (
 )
 
 // limitTracking forgets up to n keys while there are more than the table may hold, and tells their readers that they have changed.
-func (s *Server) limitTracking(n int) {
-	t, most := &s.tracking, s.config.Get().TrackingTableMaxKeys
+func (h *Hub) limitTracking(n int) {
+	t, most := &h.tracking, h.config.Get().TrackingTableMaxKeys
 	if most == 0 || len(t.readers) <= most {
 		return
 	}
 	t.peak = max(t.peak, len(t.readers))
 	for key := range t.readers { // in random order
-		s.invalidate([]byte(key), nil)
+		h.invalidate([]byte(key), nil)
 		if n--; n <= 0 || len(t.readers) <= most {
 			break
 		}
@@ -260,10 +261,10 @@ func (s *Server) limitTracking(n int) {
 }
 
 // trackingSlice does limitTracking for as long as a slice may last, and reports whether there is more to forget.
-func (s *Server) trackingSlice() (more bool) {
-	t, most := &s.tracking, s.config.Get().TrackingTableMaxKeys
+func (h *Hub) trackingSlice() (more bool) {
+	t, most := &h.tracking, h.config.Get().TrackingTableMaxKeys
 	for start := time.Now(); most != 0 && len(t.readers) > most; {
-		s.limitTracking(forgottenPerLook)
+		h.limitTracking(forgottenPerLook)
 		if time.Since(start) > sliceTime*3/4 {
 			break
 		}
@@ -272,8 +273,8 @@ func (s *Server) trackingSlice() (more bool) {
 }
 
 // keyChanged has all that track a key hear that it changes. by is the client whose command does that, or nil.
-func (s *Server) keyChanged(key []byte, by *Client) {
-	t := &s.tracking
+func (h *Hub) keyChanged(key []byte, by *Client) {
+	t := &h.tracking
 	if len(t.prefixes) > 0 {
 		id := int64(0)
 		if by != nil {
@@ -284,7 +285,7 @@ func (s *Server) keyChanged(key []byte, by *Client) {
 				break
 			}
 			if b := t.prefixes[string(key[:n])]; b != nil {
-				if _, noted := b.keys[string(key)]; noted && s.running != nil && s.running.quiet {
+				if _, noted := b.keys[string(key)]; noted && h.running != nil && h.running.quiet {
 					continue
 				}
 				if b.keys == nil {
@@ -295,12 +296,12 @@ func (s *Server) keyChanged(key []byte, by *Client) {
 			}
 		}
 	}
-	s.invalidate(key, by)
+	h.invalidate(key, by)
 }
 
 // invalidate tells those who have read a key that it has changed, and forgets them. by is the client whose command changed it, or nil.
-func (s *Server) invalidate(key []byte, by *Client) {
-	t := &s.tracking
+func (h *Hub) invalidate(key []byte, by *Client) {
+	t := &h.tracking
 	readers, known := t.readers[string(key)]
 	if !known {
 		return
@@ -309,21 +310,21 @@ func (s *Server) invalidate(key []byte, by *Client) {
 	t.names -= len(key)
 	delete(t.readers, string(key))
 	for _, id := range slices.Sorted(maps.Keys(readers)) {
-		cl := s.clients.byID[id]
+		cl := h.clients.byID[id]
 		if cl == nil || cl.tracking == nil {
 			continue
 		}
 		if mode := trackingOf(cl); mode.bcast || (mode.noLoop && cl == by) {
 			continue
 		}
-		s.sendInvalidation(cl, [][]byte{key})
+		h.sendInvalidation(cl, [][]byte{key})
 	}
 }
 
 // sendBroadcasts sends what has been changed since the last time to those who track by prefix. The keys of one prefix make one
 // message.
-func (s *Server) sendBroadcasts() {
-	t := &s.tracking
+func (h *Hub) sendBroadcasts() {
+	t := &h.tracking
 	fresh := t.fresh
 	t.changed, t.fresh = false, nil
 	slices.SortFunc(fresh, func(a, b *broadcast) int { return strings.Compare(a.prefix, b.prefix) })
@@ -332,12 +333,12 @@ func (s *Server) sendBroadcasts() {
 		for _, l := range b.sorted() {
 			keys := make([][]byte, 0, len(names))
 			for _, name := range names {
-				if (!trackingOf(l.client).noLoop || b.keys[name] != l.client.id) && l.client.mayKnow(name) {
+				if (!trackingOf(l.client).noLoop || b.keys[name] != l.client.id) && mayKnow(l.client, name) {
 					keys = append(keys, []byte(name))
 				}
 			}
 			if len(keys) > 0 {
-				s.sendInvalidation(l.client, keys)
+				h.sendInvalidation(l.client, keys)
 			}
 		}
 		b.keys = nil
@@ -345,7 +346,7 @@ func (s *Server) sendBroadcasts() {
 }
 
 // mayKnow reports whether a client that has not asked for a key may be told its name: whether its user may read it.
-func (cl *Client) mayKnow(key string) bool {
+func mayKnow(cl *Client, key string) bool {
 	return !cl.guarded || cl.user.MayUse([]byte(key), acl.ReadKey)
 }
 
@@ -362,28 +363,28 @@ func (b *broadcast) sorted() []*listener {
 }
 
 // invalidateAll tells all that track that every key has changed.
-func (s *Server) invalidateAll() {
-	t := &s.tracking
+func (h *Hub) invalidateAll() {
+	t := &h.tracking
 	if t.clients == 0 {
 		return
 	}
 	t.readers, t.items, t.names = nil, 0, 0
-	for _, cl := range s.clients.sorted() {
+	for _, cl := range h.clients.sorted() {
 		if cl.tracking != nil {
-			s.sendInvalidation(cl, nil)
+			h.sendInvalidation(cl, nil)
 		}
 	}
 }
 
 // sendInvalidation tells a client, or the one that it has named, that keys have changed: all of them if keys is nil. The client whose
 // command is running hears of it behind the reply. In RESP2 only a subscriber can be told.
-func (s *Server) sendInvalidation(cl *Client, keys [][]byte) {
+func (h *Hub) sendInvalidation(cl *Client, keys [][]byte) {
 	target, mode := cl, trackingOf(cl)
 	if mode.redirect != 0 {
-		if target = s.clients.byID[mode.redirect]; target == nil {
+		if target = h.clients.byID[mode.redirect]; target == nil {
 			mode.broken = true
 			if cl.reply.Proto() == resp.RESP3 {
-				s.deliverLater(cl, encodeBroken(mode.redirect))
+				h.deliverLater(cl, encodeBroken(mode.redirect))
 			}
 			return
 		}
@@ -409,7 +410,7 @@ func (s *Server) sendInvalidation(cl *Client, keys [][]byte) {
 			w.Bulk(key)
 		}
 	}
-	s.deliverLater(target, w.Bytes())
+	h.deliverLater(target, w.Bytes())
 }
 
 // encodeBroken is the message for a client whose redirection leads nowhere.
@@ -420,30 +421,6 @@ func encodeBroken(id int64) []byte {
 	w.BulkString(trackingBroken)
 	w.Int(id)
 	return w.Bytes()
-}
-
-// deliverLater is deliver, but behind the reply of the client's own command if one is running.
-func (s *Server) deliverLater(cl *Client, message []byte) {
-	if s.isRunning(cl) && s.running.turn.inCommand {
-		w := s.running.turn
-		w.later = append(w.later, message...)
-		return
-	}
-	s.deliver(cl, message)
-}
-
-// sendLater sends the client whose command has ended what had to wait for that.
-func (c *Ctx) sendLater() {
-	w := c.turn
-	if len(w.later) == 0 {
-		return
-	}
-	if !c.client.conn.Closing() {
-		c.client.pushes().Raw(w.later)
-	}
-	if w.later = w.later[:0]; cap(w.later) > keptMessage {
-		w.later = nil
-	}
 }
 
 // overlap reports whether one of two prefixes begins with the other, so that a change could be told twice.

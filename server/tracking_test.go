@@ -60,7 +60,7 @@ func TestTrackingEndsWithTheConnection(t *testing.T) {
 	defer p.srv.Unlock()
 	require.Zero(t, p.srv.tracking.clients)
 	require.Empty(t, p.srv.tracking.prefixes)
-	require.Empty(t, p.srv.hub.topics[kindChannel])
+	require.Empty(t, p.srv.Hub.topics[kindChannel])
 	require.False(t, p.srv.gate.has(gateAttended))
 }
 
