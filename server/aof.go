@@ -36,7 +36,7 @@ type appendOnly struct {
 	notedMs   int64 // the time that stands in it last
 	writing   bool  // effects have been taken to be written, and are not yet
 	failed    error // why the last write did not succeed
-	keeper    keeper
+	rewriter  rewriter
 	size      int64 // of the files that are loaded
 	startSize int64 // of the same when they were last written anew, or loaded
 }
@@ -96,18 +96,6 @@ func (j *Journal) closeLog() {
 	j.Unlock()
 }
 
-// take returns the effects that are whole, and goes on in spare.
-func (e *effects) take(spare []byte) []byte {
-	n := len(e.whole())
-	if n == 0 {
-		return nil
-	}
-	taken := e.buf
-	e.buf = append(spare[:0], taken[n:]...)
-	e.start -= min(n, e.start)
-	return taken[:n]
-}
-
 // commit has all effects so far written to the append-only file, and synced if appendfsync says so, before it returns. It
 // returns the error for the commands that are not on the disk after all. The caller does not hold the executor's lock.
 func (j *Journal) commit() (refusal string) { return j.commitNoting(false) }
@@ -152,7 +140,7 @@ func (j *Journal) commitNoting(noteTime bool) (refusal string) {
 // fsyncPolicy is appendfsync, or no while a rewrite is under way that is not to be disturbed. The caller holds the executor's lock.
 func (j *Journal) fsyncPolicy() config.FsyncPolicy {
 	cfg := j.config.Get()
-	if cfg.NoAppendFsyncOnRewrite && j.aof.keeper.rewriting {
+	if cfg.NoAppendFsyncOnRewrite && j.aof.rewriter.rewriting {
 		return config.FsyncNo
 	}
 	return cfg.AppendFsync

@@ -155,7 +155,7 @@ func (s *clockSim) pass(d time.Duration) {
 // restart ends the server in one way or the other, and starts it some time later; meanwhile the wall may be set.
 func (s *clockSim) restart() {
 	if s.rnd.IntN(2) == 0 {
-		s.w.srv.endKeeper()
+		s.w.srv.endRewriter()
 		s.w.srv.closeLog()
 		spareServer(s.w.srv)
 		s.last -= s.last % int64(time.Millisecond) // what the log has

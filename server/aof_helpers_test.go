@@ -80,7 +80,7 @@ func startAOFBy(fsys persistence.FS, policy config.FsyncPolicy, clock func() (wa
 
 // kill ends the server as a crash would.
 func (w *aofServer) kill() {
-	w.srv.endKeeper()
+	w.srv.endRewriter()
 	if w.srv.aof.log != nil {
 		w.srv.aof.syncer.end()
 	}

@@ -9,12 +9,12 @@ import (
 	"headgate/server/config"
 )
 
-// A rewrite replaces the append-only file by a snapshot and what has changed since. One goroutine, the keeper, does it, and begins
+// A rewrite replaces the append-only file by a snapshot and what has changed since. One goroutine, the rewriter, does it, and begins
 // and ends the file when CONFIG SET asks for that. It holds the executor's lock for no longer than it takes to begin a snapshot; the
 // keys are told to it in slices, as for every snapshot, and no worker waits for its files.
 
-// keeper is what the keeper is to do and what it has done. The executor's lock guards it.
-type keeper struct {
+// rewriter is what the rewriter is to do and what it has done. The executor's lock guards it.
+type rewriter struct {
 	running   bool          // the goroutine is there
 	ending    bool          // it is to end
 	wake      chan struct{} // of capacity 1
@@ -31,55 +31,55 @@ type keeper struct {
 // rewriteRetry is the time between a rewrite that failed and the next one that is begun by itself.
 const rewriteRetry = 5 * time.Second
 
-// keep has the keeper look at what there is to do. The caller holds the executor's lock.
-func (j *Journal) keep() {
-	k := &j.aof.keeper
-	if !k.running {
-		k.running, k.wake, k.over = true, make(chan struct{}, 1), make(chan struct{})
-		go j.keepLog()
+// wakeRewriter has the rewriter look at what there is to do. The caller holds the executor's lock.
+func (j *Journal) wakeRewriter() {
+	w := &j.aof.rewriter
+	if !w.running {
+		w.running, w.wake, w.over = true, make(chan struct{}, 1), make(chan struct{})
+		go j.runRewriter()
 	}
-	k.poke()
+	w.poke()
 }
 
-func (k *keeper) poke() {
+func (w *rewriter) poke() {
 	select {
-	case k.wake <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// keepSoon has the keeper look at the new configuration, which holds when the executor's lock is free again. The caller holds it.
-func (j *Journal) keepSoon() {
+// appendOnlyChanged has the rewriter look at the new configuration, which holds when the executor's lock is free again. The caller holds it.
+func (j *Journal) appendOnlyChanged() {
 	if !j.gate.has(gateLoading) {
-		j.aof.keeper.failedAt = time.Time{} // what was asked for anew need not wait
-		j.keep()
+		j.aof.rewriter.failedAt = time.Time{} // what was asked for anew need not wait
+		j.wakeRewriter()
 	}
 }
 
 // askRewrite has the append-only file written anew. The caller holds the executor's lock.
 func (j *Journal) askRewrite() {
-	j.aof.keeper.asked = true
-	j.keep()
+	j.aof.rewriter.asked = true
+	j.wakeRewriter()
 }
 
-// keepAsked has the keeper try again what it could not do when it was asked: a rewrite as soon as nothing is in its way, and appendonly,
+// retryRewrite has the rewriter try again what it could not do when it was asked: a rewrite as soon as nothing is in its way, and appendonly,
 // of which beginning the file may have failed a while ago. The caller holds the executor's lock.
-func (j *Journal) keepAsked() {
-	k := &j.aof.keeper
-	if k.rewriting || j.snapshot != nil || j.mayNotSave() {
+func (j *Journal) retryRewrite() {
+	w := &j.aof.rewriter
+	if w.rewriting || j.snapshot != nil || j.mayNotSave() {
 		return
 	}
-	if k.asked || j.config.Get().AppendOnly != j.aof.open && time.Since(k.failedAt) >= rewriteRetry {
-		j.keep()
+	if w.asked || j.config.Get().AppendOnly != j.aof.open && time.Since(w.failedAt) >= rewriteRetry {
+		j.wakeRewriter()
 	}
 }
 
 // rewriteIfGrown asks for a rewrite when the file has grown enough since the last. The caller holds the executor's lock.
 func (j *Journal) rewriteIfGrown(cfg *config.Config) {
 	a := &j.aof
-	k := &a.keeper
-	if !a.open || k.asked || k.rewriting || cfg.AutoAOFRewritePercentage == 0 || a.size < int64(cfg.AutoAOFRewriteMinSize) ||
-		a.failed != nil || time.Since(k.failedAt) < rewriteRetry {
+	w := &a.rewriter
+	if !a.open || w.asked || w.rewriting || cfg.AutoAOFRewritePercentage == 0 || a.size < int64(cfg.AutoAOFRewriteMinSize) ||
+		a.failed != nil || time.Since(w.failedAt) < rewriteRetry {
 		return
 	}
 	base := max(a.startSize, 1)
@@ -89,15 +89,15 @@ func (j *Journal) rewriteIfGrown(cfg *config.Config) {
 	}
 }
 
-// keepLog is the keeper.
-func (j *Journal) keepLog() {
-	k := &j.aof.keeper
-	defer close(k.over)
-	for range k.wake {
+// runRewriter is the rewriter.
+func (j *Journal) runRewriter() {
+	w := &j.aof.rewriter
+	defer close(w.over)
+	for range w.wake {
 		j.Lock()
 		wanted, open := j.config.Get().AppendOnly, j.aof.open
-		k.asked = k.asked && wanted && open
-		asked, busy, ending := k.asked, j.snapshot != nil || j.mayNotSave(), k.ending
+		w.asked = w.asked && wanted && open
+		asked, busy, ending := w.asked, j.snapshot != nil || j.mayNotSave(), w.ending
 		j.Unlock()
 		switch {
 		case ending:
@@ -130,19 +130,19 @@ func (j *Journal) leaveSet() {
 	}
 }
 
-// endKeeper ends the keeper, and a rewrite that is under way. The caller does not hold the executor's lock.
-func (j *Journal) endKeeper() {
+// endRewriter ends the rewriter, and a rewrite that is under way. The caller does not hold the executor's lock.
+func (j *Journal) endRewriter() {
 	j.Lock()
-	k := &j.aof.keeper
-	k.ending = true
-	running := k.running
-	if k.rewriting {
+	w := &j.aof.rewriter
+	w.ending = true
+	running := w.running
+	if w.rewriting {
 		j.cancelSnapshot()
 	}
 	j.Unlock()
 	if running {
-		k.poke()
-		<-k.over
+		w.poke()
+		<-w.over
 	}
 }
 
@@ -153,21 +153,21 @@ func (j *Journal) rewrite(open bool) {
 	base, err := j.rewriteOnce(open)
 	j.Lock()
 	defer j.Unlock()
-	k := &a.keeper
-	k.rewriting = false
+	w := &a.rewriter
+	w.rewriting = false
 	if errors.Is(err, errNotNow) {
 		if !j.config.Get().AppendOnly {
 			return // nobody wants the file any more
 		}
-		k.failedAt = time.Now() // keepAsked tries again
+		w.failedAt = time.Now() // retryRewrite tries again
 		if !open {
 			j.log.Warn("the append-only file cannot be begun yet", "err", err)
 		}
 		return
 	}
-	k.err, k.last = err, time.Since(started)
+	w.err, w.last = err, time.Since(started)
 	if err != nil {
-		k.failedAt = time.Now()
+		w.failedAt = time.Now()
 		if open {
 			j.log.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
 		} else {
@@ -175,11 +175,11 @@ func (j *Journal) rewrite(open bool) {
 		}
 		return
 	}
-	k.failedAt = time.Time{}
-	k.rewrites++
+	w.failedAt = time.Time{}
+	w.rewrites++
 	a.size = a.log.Size()
 	a.startSize = a.size
-	j.log.Info("the append-only file has been written anew", "bytes", base, "took", k.last)
+	j.log.Info("the append-only file has been written anew", "bytes", base, "took", w.last)
 }
 
 // rewriteOnce does it, and returns the size of the new base.
@@ -244,14 +244,14 @@ func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (old persistence.Appen
 	defer a.commits.Unlock()
 	j.Lock()
 	cfg := j.config.Get()
-	if a.keeper.ending || j.effects.depth > 0 || j.snapshot != nil || j.mayNotSave() || a.failed != nil || !cfg.AppendOnly && !open {
+	if a.rewriter.ending || j.effects.depth > 0 || j.snapshot != nil || j.mayNotSave() || a.failed != nil || !cfg.AppendOnly && !open {
 		j.Unlock()
 		return nil, nil, errNotNow
 	}
 	batch, nowMs := j.effects.take(nil), j.clock.now/1e6
 	result = make(chan error, 1)
-	k := &a.keeper
-	k.asked, k.rewriting, k.begun = false, true, time.Now()
+	w := &a.rewriter
+	w.asked, w.rewriting, w.begun = false, true, time.Now()
 	j.startSnapshot(snapshotJob{
 		what: "the append-only file's new base", base: true,
 		write: func(p []byte) error { _, err := r.Write(p); return err },

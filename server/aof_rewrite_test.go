@@ -19,12 +19,12 @@ import (
 func (w *aofServer) rewriting() bool {
 	w.srv.Lock()
 	defer w.srv.Unlock()
-	k := &w.srv.aof.keeper
+	k := &w.srv.aof.rewriter
 	if !k.running || k.err != nil {
 		return false
 	}
 	select {
-	case <-k.over: // the process has ended, as far as the keeper knows
+	case <-k.over: // the process has ended, as far as the rewriter knows
 		return false
 	default:
 		return k.asked || k.rewriting
@@ -38,7 +38,7 @@ func (w *aofServer) settle(t *testing.T) {
 		w.pass(time.Duration(samplePeriod))
 		require.False(t, w.tick())
 		w.srv.Lock()
-		k := &w.srv.aof.keeper
+		k := &w.srv.aof.rewriter
 		settled := !k.asked && !k.rewriting && w.srv.aof.open == w.srv.config.Get().AppendOnly
 		w.srv.Unlock()
 		if settled {
@@ -79,13 +79,13 @@ func scenario(rnd *rand.Rand, disk *crashfs.FS, now *int64, past *history) (kept
 		if i < 10 && !write(1) || w.tick() {
 			return kept, true
 		}
-		time.Sleep(waitStep / 20) // the keeper's turn
+		time.Sleep(waitStep / 20) // the rewriter's turn
 	}
 	if !write(5) || w.tick() {
 		return kept, true
 	}
 	return kept, endsProcess(func() {
-		w.srv.endKeeper()
+		w.srv.endRewriter()
 		w.srv.closeLog()
 	})
 }
@@ -185,7 +185,7 @@ func TestRewriteAndConfigSet(t *testing.T) {
 		}
 	}
 	w.settle(t)
-	require.GreaterOrEqual(t, w.srv.aof.keeper.rewrites, 2, "at least one by itself, and the one for CONFIG SET")
+	require.GreaterOrEqual(t, w.srv.aof.rewriter.rewrites, 2, "at least one by itself, and the one for CONFIG SET")
 	state := digest(w.srv)
 	w.kill()
 	again, err := startAOF(disk, config.FsyncEverysec, &now, nil)
@@ -223,7 +223,7 @@ func TestAppendOnlyDuringSnapshot(t *testing.T) {
 	w.settle(t)
 	require.Equal(t, "+Background saving started\r\n", w.words("BGSAVE"))
 	require.Equal(t, "+OK\r\n", w.words("CONFIG", "SET", "appendonly", "yes"))
-	time.Sleep(10 * waitStep) // the keeper's turn, which finds the snapshot
+	time.Sleep(10 * waitStep) // the rewriter's turn, which finds the snapshot
 	w.settle(t)
 }
 
@@ -239,7 +239,7 @@ func TestReloadDuringRewrites(t *testing.T) {
 		_, ended := w.ask(randomUnit(rnd))
 		require.False(t, ended)
 		require.Contains(t, w.words("BGREWRITEAOF"), "+Background append only file rewriting")
-		time.Sleep(time.Duration(rnd.IntN(200)) * time.Microsecond) // the keeper's turn
+		time.Sleep(time.Duration(rnd.IntN(200)) * time.Microsecond) // the rewriter's turn
 		if rnd.IntN(2) == 0 {
 			require.False(t, w.tick())
 		}
@@ -250,7 +250,7 @@ func TestReloadDuringRewrites(t *testing.T) {
 		require.Equal(t, before, digest(w.srv), "round %d", i)
 		w.settle(t)
 	}
-	require.Equal(t, 100, w.srv.aof.keeper.rewrites)
+	require.Equal(t, 100, w.srv.aof.rewriter.rewrites)
 }
 
 // TestFailedReload: after a DEBUG LOADAOF that has failed no file is made of the part that is there, and the next one brings back all.
@@ -290,7 +290,7 @@ func TestFailedReload(t *testing.T) {
 	after, err := disk.List("/data")
 	require.NoError(t, err)
 	require.Equal(t, files, after)
-	require.Zero(t, w.srv.aof.keeper.rewrites)
+	require.Zero(t, w.srv.aof.rewriter.rewrites)
 
 	fail()
 	require.Equal(t, "+OK\r\n", w.words("FLUSHALL"))

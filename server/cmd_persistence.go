@@ -88,7 +88,7 @@ func (j *Journal) bgrewriteAOF(c *Ctx) {
 		c.err(errNoLog)
 	case j.saving.partial:
 		c.err(errNotWhole)
-	case j.aof.keeper.rewriting, !j.aof.open && j.snapshot == nil: // which begins the file
+	case j.aof.rewriter.rewriting, !j.aof.open && j.snapshot == nil: // which begins the file
 		c.err(errInRewrite)
 	case j.snapshot != nil || c.client.multi != nil:
 		j.askRewrite()

@@ -64,7 +64,7 @@ func (s *Server) cron() time.Duration {
 		traffic := s.traffic()
 		s.stats.sample(s.clock.Mono(), traffic.BytesIn, traffic.BytesOut)
 		s.savePoints(s.clock.Mono())
-		s.keepAsked()
+		s.retryRewrite()
 		s.top.goOn(s.clock.Mono())
 		s.takeSample(now)
 		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())

@@ -45,6 +45,18 @@ func (e *effects) whole() []byte {
 	return e.buf
 }
 
+// take returns the effects that are whole, and goes on in spare.
+func (e *effects) take(spare []byte) []byte {
+	n := len(e.whole())
+	if n == 0 {
+		return nil
+	}
+	taken := e.buf
+	e.buf = append(spare[:0], taken[n:]...)
+	e.start -= min(n, e.start)
+	return taken[:n]
+}
+
 // effectMark is how things stood before a command was run.
 type effectMark struct {
 	dirty, declared uint64

@@ -112,8 +112,5 @@ func (s *Server) Run() {
 	}
 	running.Wait()
 	s.tls.end()
-	s.endKeeper()
-	s.endSaving()
-	s.closeLog()
-	s.dirs.release()
+	s.finish()
 }

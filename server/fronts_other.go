@@ -81,10 +81,7 @@ func (s *Server) Run() {
 			s.Unlock()
 			s.fronts.end()
 			s.tls.end()
-			s.endKeeper()
-			s.endSaving()
-			s.closeLog()
-			s.dirs.release()
+			s.finish()
 			return
 		case <-s.fronts.nudges:
 		case <-time.After(w.Tick()):

@@ -139,7 +139,7 @@ func infoPersistence(c *Ctx, t *infoText) {
 	t.field("async_loading", 0)
 	infoSaving(s, t)
 	t.field("aof_enabled", bit(c.cfg.AppendOnly)) // as soon as CONFIG SET has answered; that the file is begun follows
-	k := &s.aof.keeper
+	k := &s.aof.rewriter
 	last, current := int64(-1), int64(-1)
 	if k.rewrites > 0 || k.err != nil {
 		last = int64(k.last / time.Second)

@@ -39,3 +39,11 @@ func newJournal(core *Core, o Options) *Journal {
 	}
 	return j
 }
+
+// finish saves and writes what is left when nothing is served any more, and closes all files.
+func (j *Journal) finish() {
+	j.endRewriter()
+	j.endSaving()
+	j.closeLog()
+	j.dirs.release()
+}

@@ -162,10 +162,10 @@ type replay struct {
 	nowMs    int64 // the latest time in the files
 	open     int64 // from where the last file lacks a CRC
 
-	data []byte // the arguments of the commands in worker.queue
-	ends []int
-	at   [batchCommands]int64 // their places in the file
-	told time.Time            // when the log last told of the progress
+	data     []byte // the arguments of the commands in worker.queue
+	ends     []int
+	at       [batchCommands]int64 // their places in the file
+	reported time.Time            // when the log last told of the progress
 }
 
 // hintDamaged is what to do about a damaged file.
@@ -178,7 +178,7 @@ func (r *replay) all() error {
 	conn := &netpoll.Conn{FD: -1}
 	r.client = &Client{conn: conn, reply: &conn.Out, db: j.keys.DB(0), user: j.srv.access.users.Default(), authenticated: true}
 	conn.Client = r.client
-	r.told = time.Now()
+	r.reported = time.Now()
 	files := r.set.Files()
 	last := 0 // the last file with anything in it: those behind it have been created for what was to come
 	for i, e := range files {
@@ -201,13 +201,13 @@ func (r *replay) all() error {
 	}
 	j.Lock()
 	defer j.Unlock()
-	j.goOnFrom(r.nowMs)
+	j.resumeFrom(r.nowMs)
 	return nil
 }
 
-// goOnFrom has time go on from where it was when the data were written last, in ms since the Unix epoch, if the wall is behind that. The
+// resumeFrom has time go on from where it was when the data were written last, in ms since the Unix epoch, if the wall is behind that. The
 // caller holds the executor's lock.
-func (j *Journal) goOnFrom(ms int64) {
+func (j *Journal) resumeFrom(ms int64) {
 	if ms < math.MaxInt64/1_000_000 && j.clock.AtLeast(ms*1e6) {
 		j.log.Warn("the clock is behind the time at which the data were written last: time goes on from there, at half speed until the clock has caught up",
 			"written", time.UnixMilli(ms).UTC())
@@ -231,7 +231,7 @@ func (r *replay) file(e aof.Entry, last bool) error {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	if report.Flaw != nil {
-		if err := r.judge(path, &e, report, last); err != nil {
+		if err := r.checkFlaw(path, &e, report, last); err != nil {
 			return err
 		}
 	}
@@ -247,8 +247,8 @@ func (r *replay) file(e aof.Entry, last bool) error {
 	return nil
 }
 
-// judge decides whether a file with a flaw is used as far as it goes.
-func (r *replay) judge(path string, e *aof.Entry, report *aof.Report, last bool) error {
+// checkFlaw decides whether a file with a flaw is used as far as it goes.
+func (r *replay) checkFlaw(path string, e *aof.Entry, report *aof.Report, last bool) error {
 	flaw := report.Flaw
 	switch {
 	case !last:
@@ -319,10 +319,10 @@ func (r *replay) replay(f io.ReaderAt, path string, from, to int64) error {
 
 // progress tells the log now and then how far it has come in a file.
 func (r *replay) progress(bytes int64) {
-	if time.Since(r.told) < loadLogEvery {
+	if time.Since(r.reported) < loadLogEvery {
 		return
 	}
-	r.told = time.Now()
+	r.reported = time.Now()
 	r.journal.Lock()
 	done, total := r.journal.loading.loaded+bytes, r.journal.loading.total
 	r.journal.Unlock()

@@ -32,7 +32,7 @@ func BenchmarkLoad(b *testing.B) {
 					w.tick()
 				}
 			}
-			w.srv.endKeeper()
+			w.srv.endRewriter()
 			w.srv.closeLog()
 			spareServers = nil
 			b.ReportAllocs()

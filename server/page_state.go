@@ -84,7 +84,7 @@ func (d *pageReply) addState(m *collector) {
 
 // diskForPage is how the files stand. The caller holds the executor's lock.
 func (s *Server) diskForPage() pageDisk {
-	cfg, v, k := s.config.Get(), &s.saving, &s.aof.keeper
+	cfg, v, k := s.config.Get(), &s.saving, &s.aof.rewriter
 	d := pageDisk{
 		Unwritable: s.gate.unwritable(),
 		Snapshot:   pageSnapshot{Points: len(cfg.Save) > 0, Changes: s.changes(), Failed: v.failed, Saving: v.active},

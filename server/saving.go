@@ -167,7 +167,7 @@ func (j *Journal) loadSnapshot(held bool) error {
 		j.Lock()
 		defer j.Unlock()
 	}
-	j.goOnFrom(l.nowMs)
+	j.resumeFrom(l.nowMs)
 	v := &j.saving
 	v.dirty, v.loadKeys, v.loadExpired = j.keys.Changes(), l.keys, l.expired
 	j.log.Info("the snapshot is loaded", "file", name, "keys", l.keys, "expired", l.expired, "took", time.Since(started).Round(time.Microsecond))

@@ -193,7 +193,7 @@ func smallestLimit(l config.OutputLimit) int {
 // follow has the server obey changes of the configuration.
 func (s *Server) follow(live *config.Live) {
 	live.OnChange(s.configChanged)
-	live.OnChange(func(_, _ *config.Config) error { s.keepSoon(); return nil }, "appendonly")
+	live.OnChange(func(_, _ *config.Config) error { s.appendOnlyChanged(); return nil }, "appendonly")
 	live.OnChange(s.dirChanged, "dir", "appendonly", "save")
 	live.OnChange(s.passwordChanged, "requirepass")
 	live.OnChange(s.aclDefaultsChanged, "acl-pubsub-default")
