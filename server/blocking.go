@@ -257,7 +257,7 @@ func (w *worker) tickBy(until int64) {
 	s := w.srv
 	s.soonest.Store(min(s.soonest.Load(), timeoutAt(until)))
 	if !w.ticks {
-		s.fronts.nudge()
+		s.hooks.nudge()
 	}
 }
 

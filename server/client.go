@@ -2,7 +2,9 @@ package server
 
 import (
 	"cmp"
+	"net"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"headgate/server/acl"
@@ -151,4 +153,18 @@ func (cl *Client) class() clientType {
 		return typePubSub
 	}
 	return typeNormal
+}
+
+// isLoopback reports whether a client's address is of this machine.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return true // a Unix socket, or a pipe in a test
+	}
+	ip := net.ParseIP(host)
+	return ip == nil || ip.IsLoopback()
+}
+
+func isUnixAddress(addr string) bool {
+	return strings.HasPrefix(addr, "/") || !strings.Contains(addr, ":")
 }

@@ -9,6 +9,12 @@ import (
 	"headgate/store"
 )
 
+// Version is headgate's own version.
+const Version = "0.1.0"
+
+// RedisVersion is the version that INFO and HELLO name, so that clients use what that Redis has.
+const RedisVersion = "7.2.4"
+
 // Core is what all commands of one server share, and every part of the server that looks after them.
 type Core struct {
 	mu       sync.Mutex // the executor's lock: guards all below that is not said to be otherwise
@@ -38,12 +44,13 @@ type Core struct {
 	startMemory     uint64 // bytes in use when the server was made
 }
 
-// hooks are what commands need of parts above them while they run. New sets them; all are called with the executor's lock held.
+// hooks are what commands need of parts above them while they run. New sets them; they are called with the executor's lock held.
 type hooks struct {
 	block       func(c *Ctx, on blockOn)          // has a client wait, see Ctx.block
 	publish     func(channel, message []byte) int // sends a message to a channel's subscribers
 	keyChanged  func(key []byte, by *Client)      // tells those who track a key that it changes; by may be nil
 	limitOutput func(cl *Client)                  // closes a client whose unsent replies are over its limits
+	nudge       func()                            // has background work looked after without delay; needs no lock
 }
 
 // Lock and Unlock are the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.

@@ -99,7 +99,7 @@ func (w *worker) Tick() time.Duration {
 // soon has background work looked after without delay. Safe to call from anywhere.
 func (s *Server) soon() {
 	s.soonest.Store(0)
-	s.fronts.nudge()
+	s.hooks.nudge()
 }
 
 // Batch implements netpoll.Worker.
@@ -509,3 +509,9 @@ func (cl *Client) sendAside() {
 	cl.reply.Raw(cl.aside.Bytes())
 	cl.aside.SetBuffer(nil)
 }
+
+// helper is the Server as a loop sees it that leaves the background work to the first.
+type helper struct{ *Server }
+
+// NewWorker implements netpoll.Handler.
+func (h helper) NewWorker() netpoll.Worker { return &worker{srv: h.Server, helps: true} }

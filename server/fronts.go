@@ -11,66 +11,98 @@ import (
 	"syscall"
 
 	"headgate/server/config"
+	"headgate/server/netpoll"
 )
 
-// Listen takes the data directory and opens the listeners that the configuration names; inherited ones stand in place of port and
-// unixsocket. A failure leaves none open; its error says what to do.
-func (s *Server) Listen() error {
-	cfg := s.config.Get()
-	if err := s.openAccess(cfg); err != nil {
-		return err
-	}
-	if err := s.openData(cfg); err != nil {
-		return err
-	}
-	err := s.listen(cfg)
-	if err != nil {
-		s.dirs.release()
-		return err
-	}
-	s.dirs.tell(holderText(s.Addresses()))
-	return nil
+// Fronts are what clients come in by: listeners, event loops, and connections that goroutines serve.
+type Fronts struct {
+	*Core
+	handler   netpoll.Handler // what the front serves that does the background work, too
+	helper    netpoll.Handler // what other loops serve
+	plain     plainFront
+	tls       tlsFront
+	inherited []net.Listener // that stand in place of port and unixsocket
 }
 
-// listen opens all listeners, or none.
-func (s *Server) listen(cfg *config.Config) error {
-	open := s.inherited
-	own := len(open) == 0
-	closeAll := func() {
-		for _, ln := range open {
-			ln.Close()
-		}
-	}
-	if own && cfg.Port > 0 {
-		var err error
-		if open, err = listenOn(cfg.Bind, cfg.Port, "--port"); err != nil {
-			return err
-		}
-	}
-	if own && cfg.UnixSocket != "" {
-		ln, err := listenUnix(cfg.UnixSocket, cfg.UnixSocketPerm)
-		if err != nil {
-			closeAll()
-			return err
-		}
-		open = append(open, ln)
+func newFronts(core *Core, handler, helper netpoll.Handler, inherited, inheritedTLS []net.Listener) *Fronts {
+	f := &Fronts{Core: core, handler: handler, helper: helper, inherited: inherited}
+	f.tls.init(f, inheritedTLS)
+	return f
+}
+
+// apply takes over the directives that the fronts obey. It may be called before they listen.
+func (f *Fronts) apply(cfg *config.Config) {
+	f.plain.apply(cfg)
+	f.tls.apply(cfg)
+}
+
+// follow has the fronts obey changes of the configuration.
+func (f *Fronts) follow(live *config.Live) {
+	live.OnChange(f.addressChanged, "bind", "port")
+	live.OnChange(f.tls.configChanged, tlsDirectives...)
+}
+
+// listen opens all listeners, or none: first those that also may do what goes with it. Nothing is accepted before run.
+func (f *Fronts) listen(cfg *config.Config, also func() error) error {
+	open, err := f.openPlain(cfg)
+	if err != nil {
+		return err
 	}
 	if len(open) == 0 && cfg.TLSPort == 0 {
 		return errors.New("nothing to listen on: set port, tls-port or unixsocket")
 	}
-	err := s.tls.open(cfg)
-	if err == nil {
-		err = s.http.open(s, cfg)
+	if err = f.tls.open(cfg); err == nil {
+		err = also()
 	}
 	if err == nil {
-		err = s.fronts.listen(s, open, cfg)
+		err = f.plain.listen(f, open, cfg)
 	}
 	if err != nil {
-		closeAll()
-		s.tls.close()
-		s.http.close()
+		closeAll(open)
+		f.tls.close()
 	}
 	return err
+}
+
+// openPlain opens the listeners of port and unixsocket, or takes those that stand in their place.
+func (f *Fronts) openPlain(cfg *config.Config) (open []net.Listener, err error) {
+	if len(f.inherited) > 0 {
+		return f.inherited, nil
+	}
+	if cfg.Port > 0 {
+		if open, err = listenOn(cfg.Bind, cfg.Port, "--port"); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.UnixSocket != "" {
+		ln, err := listenUnix(cfg.UnixSocket, cfg.UnixSocketPerm)
+		if err != nil {
+			closeAll(open)
+			return nil, err
+		}
+		open = append(open, ln)
+	}
+	return open, nil
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, ln := range listeners {
+		ln.Close()
+	}
+}
+
+// run serves until Stop.
+func (f *Fronts) run() {
+	f.tls.start()
+	f.plain.run(f)
+	f.tls.end()
+}
+
+// traffic returns what all fronts have read from clients and written to them.
+func (f *Fronts) traffic() netpoll.Traffic {
+	sum := f.plain.traffic()
+	sum.Add(f.tls.traffic())
+	return sum
 }
 
 // settingError is why the server could not do what CONFIG SET asked for, in Redis's words. The log has the reason.
@@ -86,16 +118,16 @@ func (e settingError) Error() string { return string(e) }
 
 // addressChanged listens on another port or on other addresses, and no longer on the old ones. Connections that are open go on. The
 // caller holds the executor's lock.
-func (s *Server) addressChanged(old, cfg *config.Config) error {
-	f := &s.fronts
-	if !f.listening() {
+func (f *Fronts) addressChanged(old, cfg *config.Config) error {
+	plain := &f.plain
+	if !plain.listening() {
 		return nil
 	}
-	if len(s.inherited) > 0 {
+	if len(f.inherited) > 0 {
 		return errors.New("the sockets were opened by the service manager")
 	}
 	var before, others []net.Listener
-	for _, ln := range f.listeners {
+	for _, ln := range plain.listeners {
 		if _, tcp := ln.(*net.TCPListener); tcp {
 			before = append(before, ln)
 		} else {
@@ -104,29 +136,29 @@ func (s *Server) addressChanged(old, cfg *config.Config) error {
 	}
 	samePort := old.Port == cfg.Port
 	if samePort {
-		f.drop(before) // they may have the addresses that are wanted
+		plain.drop(before) // they may have the addresses that are wanted
 		before = nil
 	}
-	open, err := f.add(cfg)
+	open, err := plain.add(cfg)
 	if err == nil {
-		f.drop(before)
-		f.listeners = append(open, others...)
-		s.log.Info("the addresses to listen on have changed", "bind", cfg.Bind, "port", cfg.Port)
+		plain.drop(before)
+		plain.listeners = append(open, others...)
+		f.log.Info("the addresses to listen on have changed", "bind", cfg.Bind, "port", cfg.Port)
 		return nil
 	}
-	s.log.Error("the addresses to listen on stay as they were", "err", err)
+	f.log.Error("the addresses to listen on stay as they were", "err", err)
 	if !samePort {
 		return errNoPort
 	}
-	if open, err = f.add(old); err != nil {
-		s.log.Error("nothing listens on port any more", "err", err)
+	if open, err = plain.add(old); err != nil {
+		f.log.Error("nothing listens on port any more", "err", err)
 	}
-	f.listeners = append(open, others...)
+	plain.listeners = append(open, others...)
 	return errNoAddresses
 }
 
 // add listens on the configuration's port, if it has one, on all of its addresses or on none.
-func (f *fronts) add(cfg *config.Config) ([]net.Listener, error) {
+func (f *plainFront) add(cfg *config.Config) ([]net.Listener, error) {
 	if cfg.Port == 0 {
 		return nil, nil
 	}
@@ -134,29 +166,20 @@ func (f *fronts) add(cfg *config.Config) ([]net.Listener, error) {
 	for i, ln := range open {
 		if err = f.accept(ln, cfg.TCPBacklog); err != nil {
 			f.drop(open[:i])
-			for _, ln := range open[i:] {
-				ln.Close()
-			}
+			closeAll(open[i:])
 			return nil, err
 		}
 	}
 	return open, err
 }
 
-// Addresses returns where the server listens, in the form that its start-up line shows.
-func (s *Server) Addresses() []string {
-	s.Lock()
-	defer s.Unlock()
-	return s.addresses()
-}
-
-// addresses is Addresses for a caller who holds the executor's lock.
-func (s *Server) addresses() []string {
+// addresses returns where the server listens, in the form that its start-up line shows. The caller holds the executor's lock.
+func (f *Fronts) addresses() []string {
 	var list []string
-	for _, ln := range s.fronts.listeners {
+	for _, ln := range f.plain.listeners {
 		list = append(list, ln.Addr().String())
 	}
-	for _, ln := range s.tls.listening() {
+	for _, ln := range f.tls.listening() {
 		list = append(list, "tls://"+ln.Addr().String())
 	}
 	return list
@@ -168,9 +191,7 @@ func listenOn(addresses []string, port int, flag string) ([]net.Listener, error)
 	for _, bind := range addresses {
 		ln, err := listenTCP(bind, port, flag)
 		if err != nil {
-			for _, ln := range open {
-				ln.Close()
-			}
+			closeAll(open)
 			return nil, err
 		}
 		if ln != nil {
@@ -238,24 +259,3 @@ func listenUnix(path string, perm os.FileMode) (net.Listener, error) {
 
 // reservedDescriptors are kept for listeners, files and the runtime.
 const reservedDescriptors = 64
-
-// maxDescriptors raises the limit on open files to the hard one and returns it.
-func maxDescriptors() int {
-	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
-		return 1024
-	}
-	if limit.Cur < limit.Max {
-		raised := limit
-		raised.Cur = raised.Max
-		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
-			limit = raised
-		}
-	}
-	return int(min(limit.Cur, 1<<30))
-}
-
-// logReady writes the start-up line.
-func (s *Server) logReady() {
-	s.log.Info("headgate is ready", "version", Version, "addr", strings.Join(s.Addresses(), " "), "pid", pid(), "loops", s.fronts.count())
-}

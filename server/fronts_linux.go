@@ -10,20 +10,21 @@ import (
 	"headgate/server/netpoll"
 )
 
-// fronts are the event loops, and the listeners they accept from. The first loop accepts and does the background work.
-type fronts struct {
+// plainFront serves connections without TLS: event loops, and the listeners that they accept from. The first loop accepts and does the
+// background work.
+type plainFront struct {
 	loops     []*netpoll.Loop
-	listeners []net.Listener // guarded by the executor's lock once Run has begun
+	listeners []net.Listener // guarded by the executor's lock once run has begun
 }
 
-func (f *fronts) listen(s *Server, open []net.Listener, cfg *config.Config) error {
+func (f *plainFront) listen(of *Fronts, open []net.Listener, cfg *config.Config) error {
 	var loops []*netpoll.Loop
 	for i := range cfg.IOThreads {
-		var handler netpoll.Handler = s
+		handler := of.handler
 		if i > 0 {
-			handler = helper{s}
+			handler = of.helper
 		}
-		loop, err := netpoll.NewLoop(handler, s.warnOfAccept)
+		loop, err := netpoll.NewLoop(handler, of.warnOfAccept)
 		if err != nil {
 			return err
 		}
@@ -47,39 +48,35 @@ func (f *fronts) listen(s *Server, open []net.Listener, cfg *config.Config) erro
 }
 
 // listening reports whether listen has been called.
-func (f *fronts) listening() bool { return len(f.loops) > 0 }
+func (f *plainFront) listening() bool { return len(f.loops) > 0 }
 
 // accept has connections accepted from one more listener. The caller holds the executor's lock.
-func (f *fronts) accept(ln net.Listener, backlog int) error { return f.loops[0].Listen(ln, backlog) }
+func (f *plainFront) accept(ln net.Listener, backlog int) error {
+	return f.loops[0].Listen(ln, backlog)
+}
 
 // drop closes listeners. The caller holds the executor's lock.
-func (f *fronts) drop(list []net.Listener) {
+func (f *plainFront) drop(list []net.Listener) {
 	for _, ln := range list {
 		f.loops[0].Unlisten(ln)
 	}
 }
 
-// helper is the Server as a loop sees it that leaves the background work to the first.
-type helper struct{ *Server }
-
-// NewWorker implements netpoll.Handler.
-func (h helper) NewWorker() netpoll.Worker { return &worker{srv: h.Server, helps: true} }
-
 // apply takes over the directives that the loops obey. It may be called before there are any.
-func (f *fronts) apply(cfg *config.Config) {
+func (f *plainFront) apply(cfg *config.Config) {
 	for _, loop := range f.loops {
 		loop.SetBusyPoll(time.Duration(cfg.BusyPollUs) * time.Microsecond)
 		loop.SetKeepAlive(cfg.TCPKeepalive)
 	}
 }
 
-func (f *fronts) count() int { return len(f.loops) }
+func (f *plainFront) count() int { return len(f.loops) }
 
 // multiplexing is how the fronts wait for many connections at once.
 const multiplexing = "epoll"
 
 // traffic returns what was read from clients and written to them.
-func (f *fronts) traffic() (sum netpoll.Traffic) {
+func (f *plainFront) traffic() (sum netpoll.Traffic) {
 	for _, loop := range f.loops {
 		sum.Add(loop.Traffic())
 	}
@@ -87,30 +84,24 @@ func (f *fronts) traffic() (sum netpoll.Traffic) {
 }
 
 // nudge has background work looked after without delay.
-func (f *fronts) nudge() {
+func (f *plainFront) nudge() {
 	if len(f.loops) > 0 {
 		f.loops[0].Nudge()
 	}
 }
 
-// Run serves until Stop. Listen comes before it.
-func (s *Server) Run() {
-	s.logReady()
-	s.http.serve()
-	defer s.http.close() // at the very end, so that /readyz tells of it
-	s.tls.start()
+// run serves until Stop.
+func (f *plainFront) run(of *Fronts) {
 	go func() {
-		<-s.stop
-		s.tls.close()
-		for _, loop := range s.fronts.loops {
+		<-of.stop
+		of.tls.close()
+		for _, loop := range f.loops {
 			loop.Stop()
 		}
 	}()
 	var running sync.WaitGroup
-	for _, loop := range s.fronts.loops {
+	for _, loop := range f.loops {
 		running.Go(loop.Run)
 	}
 	running.Wait()
-	s.tls.end()
-	s.finish()
 }

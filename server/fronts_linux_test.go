@@ -91,7 +91,7 @@ func TestQueuedConnectionsStay(t *testing.T) {
 			for range 20 {
 				queued = append(queued, dialLoopAt(t, addr))
 			}
-			srv.fronts.drop(srv.fronts.listeners)
+			srv.plain.drop(srv.plain.listeners)
 			srv.Unlock()
 			for _, c := range queued {
 				require.Equal(t, "+PONG\r\n", c.ask("PING", 1))
@@ -106,7 +106,7 @@ func TestQueuedConnectionsStay(t *testing.T) {
 func TestBacklog(t *testing.T) {
 	for _, backlog := range []int{7, 100} {
 		srv := loopsServer(t, 1, func(cfg *config.Config) { cfg.TCPBacklog = backlog })
-		raw, err := srv.fronts.listeners[0].(*net.TCPListener).SyscallConn()
+		raw, err := srv.plain.listeners[0].(*net.TCPListener).SyscallConn()
 		require.NoError(t, err)
 		require.NoError(t, raw.Control(func(fd uintptr) {
 			info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
@@ -135,7 +135,7 @@ func TestLoopsShareOneKeyspace(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("$4\r\n%d\r\n", clients*each), c.ask("GET n", 2))
 	srv.Lock()
 	defer srv.Unlock()
-	for i, loop := range srv.fronts.loops {
+	for i, loop := range srv.plain.loops {
 		require.Greater(t, loop.Traffic().Reads, uint64(each/10), "loop %d has its share of the connections", i)
 	}
 }

@@ -121,7 +121,7 @@ func infoServer(c *Ctx, t *infoText) {
 	t.field("lru_clock", c.nowNs/1e9&(1<<24-1))
 	t.field("executable", executable)
 	t.field("config_file", s.config.Path())
-	t.field("io_threads_active", bit(s.fronts.count() > 1))
+	t.field("io_threads_active", bit(s.plain.count() > 1))
 }
 
 func infoClients(c *Ctx, t *infoText) {

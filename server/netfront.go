@@ -25,7 +25,7 @@ const (
 // netFront serves connections on goroutines of their own: those of TLS, which only a net.Conn can carry, and on systems without epoll
 // all of them. It is safe for concurrent use.
 type netFront struct {
-	srv       *Server
+	of        *Fronts
 	conns     sync.WaitGroup // goroutines that accept or serve
 	keepAlive atomic.Int64   // ns; 0 = off
 	moved     struct{ bytesIn, bytesOut, reads, writes atomic.Uint64 }
@@ -51,7 +51,7 @@ func (f *netFront) acceptFrom(ln net.Listener, serve func(net.Conn)) {
 			return
 		case err != nil:
 			if backoff == 0 {
-				f.srv.warnOfAccept(err)
+				f.of.warnOfAccept(err)
 			}
 			backoff = min(max(2*backoff, acceptBackoffMin), acceptBackoffMax)
 			time.Sleep(backoff)
@@ -64,8 +64,8 @@ func (f *netFront) acceptFrom(ln net.Listener, serve func(net.Conn)) {
 }
 
 // warnOfAccept logs that connections cannot be accepted.
-func (s *Server) warnOfAccept(err error) {
-	s.log.Warn("cannot accept connections for now; those that are open go on", "err", err)
+func (f *Fronts) warnOfAccept(err error) {
+	f.log.Warn("cannot accept connections for now; those that are open go on", "err", err)
 }
 
 // keep has the kernel probe a silent peer, as tcp-keepalive says.
@@ -84,7 +84,7 @@ func (f *netFront) serve(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	netpoll.ServeConn(f.srv, &frontConn{conn, f})
+	netpoll.ServeConn(f.of.handler, &frontConn{conn, f})
 }
 
 // end closes the clients that are served on goroutines, once what was read is answered, and returns when all are gone. Nothing may be
@@ -109,9 +109,9 @@ func (f *netFront) end() {
 }
 
 func (f *netFront) closeClients(how func(*netpoll.Conn)) {
-	f.srv.Lock()
-	defer f.srv.Unlock()
-	for _, cl := range f.srv.clients.list {
+	f.of.Lock()
+	defer f.of.Unlock()
+	for _, cl := range f.of.clients.list {
 		if cl.conn.FD < 0 {
 			how(cl.conn)
 		}
@@ -152,16 +152,6 @@ func (c *frontConn) Abort() error {
 		return secure.NetConn().Close()
 	}
 	return c.Close()
-}
-
-// traffic returns what all fronts have read from clients and written to them.
-func (s *Server) traffic() netpoll.Traffic {
-	t, secure := s.fronts.traffic(), s.tls.traffic()
-	t.BytesIn += secure.BytesIn
-	t.BytesOut += secure.BytesOut
-	t.Reads += secure.Reads
-	t.Writes += secure.Writes
-	return t
 }
 
 // setBacklog sets how many connections the kernel may hold for a listener.

@@ -72,3 +72,22 @@ func cpuTimes(who int) (system, user time.Duration) {
 	}
 	return time.Duration(usage.Stime.Nano()), time.Duration(usage.Utime.Nano())
 }
+
+// maxDescriptors raises the limit on open files to the hard one and returns it.
+func maxDescriptors() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return 1024
+	}
+	if limit.Cur < limit.Max {
+		raised := limit
+		raised.Cur = raised.Max
+		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
+			limit = raised
+		}
+	}
+	return int(min(limit.Cur, 1<<30))
+}
+
+// pid is the process's number, as INFO shows it.
+var pid = os.Getpid

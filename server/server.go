@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"os"
 	"strings"
 	"sync/atomic"
 
@@ -21,17 +20,12 @@ import (
 	"headgate/throttle"
 )
 
-// Version is headgate's own version.
-const Version = "0.1.0"
-
-// RedisVersion is the version that INFO and HELLO name, so that clients use what that Redis has.
-const RedisVersion = "7.2.4"
-
 // Server is one headgate. Create it with [New], then [Server.Listen] and [Server.Run].
 type Server struct {
 	*Core
 	*Hub
 	*Journal
+	*Fronts
 
 	access   access
 	policies policies
@@ -39,8 +33,6 @@ type Server struct {
 	samples  samples
 	pairs    [maxPairs]takenPair           // scratch for RL.TAKE
 	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows
-
-	inherited []net.Listener
 
 	nextClientID   int64
 	maxClients     int // maxclients, or less if descriptors are short
@@ -65,9 +57,7 @@ type Server struct {
 	cronAt               cronTimes
 	soonest              atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
 
-	fronts fronts
-	http   httpPort
-	tls    tlsFront
+	http httpPort
 }
 
 // Options are the parts that a Server is given from outside; zero values are the usual ones.
@@ -92,8 +82,7 @@ type Options struct {
 func New(live *config.Live, o Options) *Server {
 	cfg := live.Get()
 	s := &Server{
-		Core:      &Core{config: live, clock: o.Clock, log: o.Log, clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20), lifecycle: lifecycle{stop: make(chan struct{})}},
-		inherited: o.Inherited,
+		Core: &Core{config: live, clock: o.Clock, log: o.Log, clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20), lifecycle: lifecycle{stop: make(chan struct{})}},
 	}
 	if s.clock == nil {
 		s.clock = NewClock(nil)
@@ -104,7 +93,7 @@ func New(live *config.Live, o Options) *Server {
 	s.Hub = &Hub{Core: s.Core}
 	s.Journal = newJournal(s.Core, o)
 	s.Journal.srv = s
-	s.tls.init(s, o.InheritedTLS)
+	s.Fronts = newFronts(s.Core, s, helper{s}, o.Inherited, o.InheritedTLS)
 	s.commands = newRegistry(s.commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.newAccess(cfg)
@@ -113,7 +102,7 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.Tick(s.clock.Read() / 1e6)
 	s.keys.OnExpired(s.keyExpired)
 	s.keys.DB(0).Follow([]byte(policiesKey))
-	s.hooks = hooks{block: s.block, publish: s.publish, keyChanged: s.keyChanged, limitOutput: s.checkOutput}
+	s.hooks = hooks{nudge: s.plain.nudge, block: s.block, publish: s.publish, keyChanged: s.keyChanged, limitOutput: s.checkOutput}
 	s.scripts = newScripts(s)
 	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
 	s.garbage.free, s.garbage.setPace = o.FreeMemory, o.SetGCPercent
@@ -164,8 +153,7 @@ func (s *Server) apply(cfg *config.Config) {
 	s.limitTimes(cfg)
 	s.observeKeys(cfg)
 	s.checkSaving(cfg)
-	s.fronts.apply(cfg)
-	s.tls.apply(cfg)
+	s.Fronts.apply(cfg)
 }
 
 func encodingLimits(cfg *config.Config) store.Limits {
@@ -197,9 +185,44 @@ func (s *Server) follow(live *config.Live) {
 	live.OnChange(s.dirChanged, "dir", "appendonly", "save")
 	live.OnChange(s.passwordChanged, "requirepass")
 	live.OnChange(s.aclDefaultsChanged, "acl-pubsub-default")
-	live.OnChange(s.addressChanged, "bind", "port")
-	live.OnChange(s.tls.configChanged, tlsDirectives...)
+	s.Fronts.follow(live)
 	live.OnChange(func(_, _ *config.Config) error { s.dirs.tell(holderText(s.addresses())); return nil }, "bind", "port", "tls-port")
+}
+
+// Listen takes the data directory and opens the listeners that the configuration names; inherited ones stand in place of port and
+// unixsocket. A failure leaves none open; its error says what to do.
+func (s *Server) Listen() error {
+	cfg := s.config.Get()
+	if err := s.openAccess(cfg); err != nil {
+		return err
+	}
+	if err := s.openData(cfg); err != nil {
+		return err
+	}
+	err := s.Fronts.listen(cfg, func() error { return s.http.open(s, cfg) })
+	if err != nil {
+		s.http.close()
+		s.dirs.release()
+		return err
+	}
+	s.dirs.tell(holderText(s.Addresses()))
+	return nil
+}
+
+// Addresses returns where the server listens, in the form that its start-up line shows.
+func (s *Server) Addresses() []string {
+	s.Lock()
+	defer s.Unlock()
+	return s.addresses()
+}
+
+// Run serves until Stop. Listen comes before it.
+func (s *Server) Run() {
+	s.log.Info("headgate is ready", "version", Version, "addr", strings.Join(s.Addresses(), " "), "pid", pid(), "loops", s.plain.count())
+	s.http.serve()
+	defer s.http.close() // at the very end, so that /readyz tells of it
+	s.Fronts.run()
+	s.Journal.finish()
 }
 
 // configChanged takes a new configuration into use. CONFIG SET runs it with the executor's lock held.
@@ -214,20 +237,3 @@ func (s *Server) Reload() ([]config.Notice, error) {
 	defer s.Unlock()
 	return s.config.Reload()
 }
-
-// isLoopback reports whether a client's address is of this machine.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return true // a Unix socket, or a pipe in a test
-	}
-	ip := net.ParseIP(host)
-	return ip == nil || ip.IsLoopback()
-}
-
-func isUnixAddress(addr string) bool {
-	return strings.HasPrefix(addr, "/") || !strings.Contains(addr, ":")
-}
-
-// pid is the process's number, as INFO shows it.
-var pid = os.Getpid

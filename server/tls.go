@@ -35,7 +35,7 @@ type tlsFront struct {
 	config  atomic.Pointer[tls.Config] // for new handshakes
 	compute chan struct{}              // holds one element for each handshake that computes
 	room    int                        // handshakes that may be under way
-	started bool                       // Server.Run has begun; under mu, as all below
+	started bool                       // Fronts.run has begun; under mu, as all below
 
 	mu        sync.Mutex // taken within the executor's lock, never around it
 	settings  *config.Config
@@ -59,9 +59,9 @@ func handshakeRoom() int {
 	return min(max(maxDescriptors()/handshakeShare, minHandshakes), maxHandshakes)
 }
 
-func (f *tlsFront) init(s *Server, inherited []net.Listener) {
+func (f *tlsFront) init(of *Fronts, inherited []net.Listener) {
 	f.inherited = inherited
-	f.srv, f.compute, f.room = s, make(chan struct{}, handshakers()), handshakeRoom()
+	f.of, f.compute, f.room = of, make(chan struct{}, handshakers()), handshakeRoom()
 	f.pending.Init()
 }
 
@@ -93,7 +93,7 @@ func (f *tlsFront) use(files tlsFiles) error {
 	leaf := made.Certificates[0].Leaf
 	f.notAfter.Store(leaf.NotAfter.Unix())
 	if left := time.Until(leaf.NotAfter); left < expiryWarning {
-		f.srv.log.Warn("the TLS certificate ends soon, or has ended", "at", leaf.NotAfter.UTC().Format(time.RFC3339))
+		f.of.log.Warn("the TLS certificate ends soon, or has ended", "at", leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (f *tlsFront) configChanged(old, cfg *config.Config) error {
 	}
 	if err := f.use(readTLSFiles(cfg)); err != nil {
 		f.settings = before
-		f.srv.log.Error("the TLS configuration stays as it was", "err", err)
+		f.of.log.Error("the TLS configuration stays as it was", "err", err)
 		return errTLSFiles
 	}
 	samePort := cfg.TLSPort == old.TLSPort
@@ -193,13 +193,13 @@ func (f *tlsFront) configChanged(old, cfg *config.Config) error {
 	}
 	if err := f.listen(cfg); err != nil {
 		f.settings, f.listeners, f.foreign = before, previous, foreign
-		f.srv.log.Error("the TLS port stays as it was", "err", err)
+		f.of.log.Error("the TLS port stays as it was", "err", err)
 		if !samePort {
 			return errNoPort
 		}
 		if err := f.listen(old); err != nil {
 			f.listeners = nil
-			f.srv.log.Error("nothing listens on tls-port any more", "err", err)
+			f.of.log.Error("nothing listens on tls-port any more", "err", err)
 		}
 		return errNoAddresses
 	}
@@ -223,7 +223,7 @@ func (f *tlsFront) watch() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-f.srv.stop:
+		case <-f.of.stop:
 			return
 		case <-tick.C:
 			f.refresh()
@@ -248,12 +248,12 @@ func (f *tlsFront) refresh() {
 		if err.Error() != f.broken {
 			f.broken = err.Error()
 			f.badReloads.Add(1)
-			f.srv.log.Error("the TLS files have changed and cannot be used; those from before stay in use", "err", err)
+			f.of.log.Error("the TLS files have changed and cannot be used; those from before stay in use", "err", err)
 		}
 		return
 	}
 	f.reloads.Add(1)
-	f.srv.log.Info("the TLS files have changed and are in use", "cert", f.settings.TLSCertFile)
+	f.of.log.Info("the TLS files have changed and are in use", "cert", f.settings.TLSCertFile)
 }
 
 // shakeHands makes a TLS connection of one that came in, and serves it.
@@ -269,8 +269,8 @@ func (f *tlsFront) shakeHands(raw net.Conn) {
 	if err != nil {
 		raw.Close()
 		f.failures.Add(1)
-		if f.srv.log.Enabled(context.Background(), levelVerbose) {
-			f.srv.log.Log(context.Background(), levelVerbose, "a TLS handshake failed", "addr", raw.RemoteAddr().String(), "err", err)
+		if f.of.log.Enabled(context.Background(), levelVerbose) {
+			f.of.log.Log(context.Background(), levelVerbose, "a TLS handshake failed", "addr", raw.RemoteAddr().String(), "err", err)
 		}
 		return
 	}
