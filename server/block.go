@@ -36,6 +36,12 @@ func (c *Ctx) mayBlock() bool { return c.client.multi == nil && c.script == nil 
 // block has the client wait, in place of a reply; see mayBlock. Its next commands wait too.
 func (c *Ctx) block(on blockOn) { c.core.hooks.block(c, on) }
 
+// Errors of the timeouts of blocking commands.
+const (
+	errTimeout         = "ERR timeout is not an integer or out of range"
+	errTimeoutNegative = "ERR timeout is negative"
+)
+
 // Units of the timeouts of blocking commands.
 type timeoutUnit uint8
 

@@ -9,10 +9,8 @@ import (
 )
 
 const (
-	errFirstDB         = "ERR invalid first DB index"
-	errSecondDB        = "ERR invalid second DB index"
-	errTimeout         = "ERR timeout is not an integer or out of range"
-	errTimeoutNegative = "ERR timeout is negative"
+	errFirstDB  = "ERR invalid first DB index"
+	errSecondDB = "ERR invalid second DB index"
 )
 
 func copyKey(c *Ctx) {

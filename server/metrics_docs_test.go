@@ -2,13 +2,28 @@ package server
 
 import (
 	"fmt"
+	"os"
 	"strings"
+	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
 )
 
-// MetricsMarkdown renders docs/metrics.md.
-func MetricsMarkdown() string {
+// TestMetricsDocumented fails when docs/metrics.md is not what the table of metrics says.
+func TestMetricsDocumented(t *testing.T) {
+	const path = "../docs/metrics.md"
+	if *writeDocs {
+		require.NoError(t, os.WriteFile(path, []byte(metricsMarkdown()), 0o644))
+		return
+	}
+	document, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, metricsMarkdown(), string(document), "run: go generate ./server")
+}
+
+// metricsMarkdown renders docs/metrics.md.
+func metricsMarkdown() string {
 	var b strings.Builder
 	b.WriteString(metricsHead)
 	row := func(f *family) {
