@@ -126,13 +126,6 @@ func (c *Ctx) loadAOF() {
 	c.ok()
 }
 
-// empty deletes all keys and functions, and tells no log of it.
-func (s *Server) empty() {
-	s.invalidateAll()
-	s.keys.FlushAll()
-	s.scripts.engine.FlushLibraries()
-}
-
 // debugObject has Redis's fields. Values have no address and no serialised form here, so these are 0 and the memory that the value
 // takes up.
 func (c *Ctx) debugObject() {

@@ -9,6 +9,7 @@ import (
 // Journal keeps the data on the disk: in the append-only file, and in snapshots. It loads them at the start.
 type Journal struct {
 	*Core
+	hub *Hub
 	srv *Server
 
 	fs    persistence.FS // the disk
@@ -25,9 +26,9 @@ type Journal struct {
 	saveAtEnd    bool // the server ends with one, whatever there are
 }
 
-// newJournal returns the journal of a server with the given core. Nothing is opened yet.
-func newJournal(core *Core, o Options) *Journal {
-	j := &Journal{Core: core, fs: o.FS, exit: o.Exit, ready: o.Ready}
+// newJournal returns a journal that has nothing open yet. What is nil is the usual: the system's disk, os.Exit, and nobody to tell.
+func newJournal(core *Core, hub *Hub, fsys persistence.FS, exit func(code int), ready func()) *Journal {
+	j := &Journal{Core: core, hub: hub, fs: fsys, exit: exit, ready: ready}
 	if j.fs == nil {
 		j.fs = persistence.OS{}
 	}

@@ -142,7 +142,7 @@ func (j *Journal) reloadLog() error {
 	}
 	j.Lock()
 	j.effects.disable()
-	j.srv.empty()
+	j.empty()
 	j.Unlock()
 	err := (&replay{journal: j, set: a.set}).all()
 	j.Lock()
@@ -150,6 +150,13 @@ func (j *Journal) reloadLog() error {
 	j.effects.enable()
 	j.saving.dirty, j.saving.partial = j.keys.Changes(), err != nil
 	return err
+}
+
+// empty deletes all keys and functions, and tells no log of it.
+func (j *Journal) empty() {
+	j.hub.invalidateAll()
+	j.keys.FlushAll()
+	j.srv.scripts.engine.FlushLibraries()
 }
 
 // replay runs the commands of the append-only file.

@@ -91,7 +91,7 @@ func New(live *config.Live, o Options) *Server {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.Hub = &Hub{Core: s.Core}
-	s.Journal = newJournal(s.Core, o)
+	s.Journal = newJournal(s.Core, s.Hub, o.FS, o.Exit, o.Ready)
 	s.Journal.srv = s
 	s.Fronts = newFronts(s.Core, s, helper{s}, o.Inherited, o.InheritedTLS)
 	s.commands = newRegistry(s.commandGroups()...)
