@@ -13,7 +13,7 @@ import (
 func TestTakesAreCountedByWhatTheyAnswer(t *testing.T) {
 	w := newClockClient(t)
 	counts := func() [2]decisions {
-		fixed, gcra := w.srv.stats.decisions[policy.Fixed], w.srv.stats.decisions[policy.GCRA]
+		fixed, gcra := w.srv.decisions[policy.Fixed], w.srv.decisions[policy.GCRA]
 		return [2]decisions{fixed, gcra}
 	}
 	w.call("RL.POLICY SET one FIXED 1 60s")

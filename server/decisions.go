@@ -38,6 +38,17 @@ func (d *decisions) sum(other *decisions) {
 // leaseAlgorithm is what RL.ACQUIRE's decisions are counted as; policies know no such algorithm.
 const leaseAlgorithm = policy.Unlimited + 1
 
+// algorithmDecisions are the decisions of each algorithm.
+type algorithmDecisions [leaseAlgorithm + 1]decisions
+
+// total returns those of all algorithms.
+func (d *algorithmDecisions) total() (all decisions) {
+	for i := range d {
+		all.sum(&d[i])
+	}
+	return all
+}
+
 // algorithmName is an algorithm's name in INFO and among the metrics.
 func algorithmName(a policy.Algorithm) string {
 	if a == leaseAlgorithm {
@@ -48,7 +59,7 @@ func algorithmName(a policy.Algorithm) string {
 
 // decided counts a decision about the key k.
 func (c *Ctx) decided(k store.Key, a policy.Algorithm, limited bool, limit, remaining int64) {
-	c.core.stats.decisions[a].add(limited, limit, remaining)
+	c.srv.decisions[a].add(limited, limit, remaining)
 	if c.srv.top.keys > 0 {
 		c.srv.top.add(k, c.db.Index(), limited)
 	}

@@ -396,16 +396,13 @@ func infoLimiters(c *Ctx, t *infoText) {
 			t.field(name, fmt.Sprintf("allowed=%d,near_limit=%d,limited=%d", d.allowed, d.near, d.limited))
 		}
 	}
-	var all decisions
-	for i := range c.core.stats.decisions {
-		all.sum(&c.core.stats.decisions[i])
-	}
+	all := c.srv.decisions.total()
 	t.field("limiter_calls_allowed", all.allowed)
 	t.field("limiter_calls_near_limit", all.near)
 	t.field("limiter_calls_limited", all.limited)
-	for i := range c.core.stats.decisions {
+	for i := range c.srv.decisions {
 		if a := policy.Algorithm(i); a != 0 {
-			show("algorithm_"+algorithmName(a), &c.core.stats.decisions[i])
+			show("algorithm_"+algorithmName(a), &c.srv.decisions[i])
 		}
 	}
 	for _, counted := range c.srv.policies.counts.list {

@@ -334,8 +334,8 @@ func (m *collector) collectDatabases(out chan<- prometheus.Metric) {
 }
 
 func (m *collector) collectLimiters(out chan<- prometheus.Metric) {
-	var algorithms [leaseAlgorithm + 1]decisions
-	m.locked(func(s *Server) { algorithms = s.stats.decisions })
+	var algorithms algorithmDecisions
+	m.locked(func(s *Server) { algorithms = s.decisions })
 	for a := policy.Algorithm(1); a <= leaseAlgorithm; a++ {
 		sendDecisions(out, limiterCalls, limiterNear, algorithmName(a), &algorithms[a])
 	}

@@ -129,13 +129,13 @@ func (s *Server) pageData(w http.ResponseWriter, r *http.Request) {
 	}
 	d := pageReply{Version: Version, RunID: s.runID, Ready: string(s.unready())}
 	var recent []pageSample
-	var algorithms [leaseAlgorithm + 1]decisions
+	var algorithms algorithmDecisions
 	scrape := collector{s}
 	scrape.locked(func(s *Server) {
 		now := s.clock.Read()
 		d.Now, d.Uptime = now/1e6, int64(s.uptime()/time.Second)
 		d.Clients, d.Keys, d.Memory, d.Commands = len(s.clients.list), s.keys.Stats().Keys, s.usedMemory(), s.stats.processed
-		recent, algorithms = s.samples.since(since), s.stats.decisions
+		recent, algorithms = s.samples.since(since), s.decisions
 		s.top.goOn(s.clock.Mono())
 		d.TopSeconds = (s.clock.Mono() - s.top.began) / int64(time.Second)
 	})

@@ -39,14 +39,6 @@ type samples struct {
 	}
 }
 
-// totalDecisions are those of all algorithms.
-func (s *statistics) totalDecisions() (all decisions) {
-	for i := range s.decisions {
-		all.sum(&s.decisions[i])
-	}
-	return all
-}
-
 // takeSample enters a sample, if it is time and there is a page.
 func (s *Server) takeSample(now int64) {
 	p := &s.samples
@@ -56,7 +48,7 @@ func (s *Server) takeSample(now int64) {
 	p.next = now + int64(pagePeriod)
 	l := &p.last
 	before, commands, from := l.decisions, l.commands, l.at
-	l.decisions, l.commands, l.at = s.stats.totalDecisions(), s.stats.processed, now
+	l.decisions, l.commands, l.at = s.decisions.total(), s.stats.processed, now
 	l.previous, l.times = l.times, histogram{}
 	for i := range s.stats.commands {
 		if h := s.stats.commands[i].times; h != nil {

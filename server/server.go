@@ -27,12 +27,13 @@ type Server struct {
 	*Journal
 	*Fronts
 
-	access   access
-	policies policies
-	top      topKeys
-	samples  samples
-	pairs    [maxPairs]takenPair           // scratch for RL.TAKE
-	slices   [throttle.MaxSlices + 1]int64 // scratch for sliding windows
+	access    access
+	policies  policies
+	decisions algorithmDecisions
+	top       topKeys
+	samples   samples
+	pairs     [maxPairs]takenPair           // scratch for RL.TAKE
+	slices    [throttle.MaxSlices + 1]int64 // scratch for sliding windows
 
 	nextClientID   int64
 	maxClients     int // maxclients, or less if descriptors are short

@@ -29,8 +29,6 @@ type statistics struct {
 	evictingNs          int64             // for how long more than maxmemory was in use, but for the present time
 	peakMemory          uint64            // the most that usedMemory was when it was sampled
 
-	decisions [leaseAlgorithm + 1]decisions // by algorithm
-
 	lazyFreed uint64 // values that were freed by commands that ask for that to happen beside them
 
 	batches    uint64    // executed
