@@ -6,20 +6,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 
 	"headgate/server/acl"
 	"headgate/server/config"
 )
 
-// access is who may do what. The executor's lock guards it, but for closed.
-type access struct {
+// Access is who may do what. The executor's lock guards it.
+type Access struct {
+	*Core
+
 	table   *acl.Table
 	users   *acl.Users
-	log     acl.Log
-	closed  atomic.Bool // a client has to authenticate before it may do much
-	call    acl.Call    // scratch for the call that is being judged
-	indexes []int       // scratch for its keys
+	denials acl.Log
+
+	clientLine func(c *Ctx, cl *Client) string // describes a client for the log of denials; set by New
 }
 
 // aclTable describes the commands to package acl; both know them by the same numbers.
@@ -34,26 +34,26 @@ func aclTable(r *registry) *acl.Table {
 	return acl.NewTable(commands)
 }
 
-// newAccess makes the default user, as the configuration has it. The rest comes with openAccess.
-func (s *Server) newAccess(cfg *config.Config) {
-	s.access.table = aclTable(s.commands)
-	s.access.users = acl.NewUsers(s.access.table)
+// beginAccess makes the default user, as the configuration has it. The rest comes with openAccess.
+func (a *Access) beginAccess(cfg *config.Config) {
+	a.table = aclTable(a.commands)
+	a.users = acl.NewUsers(a.table)
 	if cfg.RequirePass != "" {
-		s.access.users.SetDefaultPassword(cfg.RequirePass)
+		a.users.SetDefaultPassword(cfg.RequirePass)
 	}
-	s.guardAll()
+	a.guardAll()
 }
 
 // passwordChanged gives the default user the configuration's password. The caller holds the executor's lock.
-func (s *Server) passwordChanged(_, cfg *config.Config) error {
-	s.access.users.SetDefaultPassword(cfg.RequirePass)
-	s.guardAll()
+func (a *Access) passwordChanged(_, cfg *config.Config) error {
+	a.users.SetDefaultPassword(cfg.RequirePass)
+	a.guardAll()
 	return nil
 }
 
 // aclDefaultsChanged has users who are made from now on begin as the configuration says.
-func (s *Server) aclDefaultsChanged(_, cfg *config.Config) error {
-	s.access.users.SetDefaults(acl.Defaults{AllChannels: cfg.ACLPubSubDefault == config.PubSubDefaultAll})
+func (a *Access) aclDefaultsChanged(_, cfg *config.Config) error {
+	a.users.SetDefaults(acl.Defaults{AllChannels: cfg.ACLPubSubDefault == config.PubSubDefaultAll})
 	return nil
 }
 
@@ -64,16 +64,16 @@ const (
 )
 
 // openAccess takes into use what the configuration says of names of commands and of users. Nobody is served yet.
-func (s *Server) openAccess(cfg *config.Config) error {
-	if err := s.commands.rename(cfg.Renames); err != nil {
+func (a *Access) openAccess(cfg *config.Config) error {
+	if err := a.commands.rename(cfg.Renames); err != nil {
 		return err
 	}
-	return s.loadUsers(cfg)
+	return a.loadUsers(cfg)
 }
 
 // loadUsers makes the configured users, those of the configuration itself or of the ACL file.
-func (s *Server) loadUsers(cfg *config.Config) error {
-	us := s.access.users
+func (a *Access) loadUsers(cfg *config.Config) error {
+	us := a.users
 	us.SetDefaults(acl.Defaults{AllChannels: cfg.ACLPubSubDefault == config.PubSubDefaultAll})
 	if cfg.ACLFile != "" && len(cfg.Users) > 0 {
 		return errors.New("users are defined in the configuration while aclfile is set: keep either the file or the user lines, not both")
@@ -88,23 +88,16 @@ func (s *Server) loadUsers(cfg *config.Config) error {
 			return fmt.Errorf("user %s: %s; %s", u.Name, withoutSecrets(err), hintUserLine)
 		}
 		if !change.Apply().Enabled() {
-			s.log.Warn("a user of the configuration is off: no client can authenticate as it", "user", u.Name)
+			a.log.Warn("a user of the configuration is off: no client can authenticate as it", "user", u.Name)
 		}
 	}
 	if cfg.ACLFile != "" {
-		if err := s.loadACLFile(cfg); err != nil {
+		if err := a.loadACLFile(cfg); err != nil {
 			return fmt.Errorf("%w; %s", err, hintACLFile)
 		}
 	}
-	s.guardAll()
+	a.guardAll()
 	return nil
-}
-
-// CheckAccess returns what is wrong with the configured users and names of commands, if something is.
-func CheckAccess(cfg *config.Config) error {
-	s := New(config.NewLive(cfg), Options{})
-	defer s.keys.Close()
-	return s.openAccess(cfg)
 }
 
 // withoutSecrets is the text of an error about rules, for the log: rules on passwords are left out.
@@ -120,7 +113,7 @@ func withoutSecrets(err error) string {
 const maxACLFile = 64 << 20
 
 // loadACLFile replaces all users by those of the ACL file. Clients of users who are gone are closed.
-func (s *Server) loadACLFile(cfg *config.Config) error {
+func (a *Access) loadACLFile(cfg *config.Config) error {
 	path := cfg.Path(cfg.ACLFile)
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > maxACLFile {
@@ -133,14 +126,14 @@ func (s *Server) loadACLFile(cfg *config.Config) error {
 	if err != nil {
 		return &aclFileError{cfg.ACLFile, err}
 	}
-	gone, err := s.access.users.Load(cfg.ACLFile, string(text))
+	gone, err := a.users.Load(cfg.ACLFile, string(text))
 	if err != nil {
 		return err
 	}
 	for _, u := range gone {
-		s.expel(u)
+		a.expel(u)
 	}
-	s.guardAll()
+	a.guardAll()
 	return nil
 }
 
@@ -165,49 +158,49 @@ func (e *aclFileError) Unwrap() error { return e.err }
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // saveACLFile writes all users to the ACL file, in one step.
-func (s *Server) saveACLFile(cfg *config.Config) error {
-	text := strings.Join(s.access.users.Lines(), "\n") + "\n"
+func (a *Access) saveACLFile(cfg *config.Config) error {
+	text := strings.Join(a.users.Lines(), "\n") + "\n"
 	return config.WriteFile(filepath.Clean(cfg.Path(cfg.ACLFile)), []byte(text))
 }
 
 // configuredUsers returns the users as the configuration file has them.
-func (s *Server) configuredUsers() []config.User {
+func (a *Access) configuredUsers() []config.User {
 	var list []config.User
-	for _, u := range s.access.users.All() {
+	for _, u := range a.users.All() {
 		list = append(list, config.User{Name: u.Name(), Rules: strings.Split(u.Rules(), " ")})
 	}
 	return list
 }
 
 // guard works out whether the client's commands have to be looked at one by one.
-func (s *Server) guard(cl *Client) {
-	cl.guarded = !cl.authenticated && s.access.closed.Load() || !cl.user.MayAll()
+func (a *Access) guard(cl *Client) {
+	cl.guarded = a.mustAuthenticate(cl) || !cl.user.MayAll()
 }
 
 // guardAll does so for all clients, and for those who come. It is called whenever a user has changed.
-func (s *Server) guardAll() {
-	s.access.closed.Store(!s.access.users.Default().Open())
-	for _, cl := range s.clients.list {
-		s.guard(cl)
+func (a *Access) guardAll() {
+	a.gate.set(gatePassword, !a.users.Default().Open())
+	for _, cl := range a.clients.list {
+		a.guard(cl)
 	}
 }
 
 // becomeDefault makes a client the default user, authenticated if that takes no password.
-func (s *Server) becomeDefault(cl *Client) {
-	cl.user = s.access.users.Default()
+func (a *Access) becomeDefault(cl *Client) {
+	cl.user = a.users.Default()
 	cl.authenticated = cl.user.Open()
-	s.guard(cl)
+	a.guard(cl)
 }
 
 // authenticate makes the client a user, if the password is right.
-func (c *Ctx) authenticate(name, password []byte) bool {
-	u := c.srv.access.users.Authenticate(name, password)
+func (a *Access) authenticate(c *Ctx, name, password []byte) bool {
+	u := a.users.Authenticate(name, password)
 	if u == nil {
-		c.logDenial(acl.DeniedAuth, c.context(), string(c.args[0]), string(name))
+		a.logDenial(c, acl.DeniedAuth, c.context(), string(c.args[0]), string(name))
 		return false
 	}
 	c.client.user, c.client.authenticated = u, true
-	c.srv.guard(c.client)
+	a.guard(c.client)
 	return true
 }
 
@@ -220,22 +213,21 @@ func (c *Ctx) context() acl.Context {
 }
 
 // logDenial enters a denial into the log. The client is described as it is now.
-func (c *Ctx) logDenial(reason acl.Denial, context acl.Context, object, user string) {
-	line := c.appendClient(nil, c.client)
-	c.srv.access.log.Add(acl.LogEntry{
-		Reason: reason, Context: context, Object: object, User: user, AtMs: c.now, Client: strings.TrimSuffix(string(line), "\n"),
+func (a *Access) logDenial(c *Ctx, reason acl.Denial, context acl.Context, object, user string) {
+	a.denials.Add(acl.LogEntry{
+		Reason: reason, Context: context, Object: object, User: user, AtMs: c.now, Client: a.clientLine(c, c.client),
 	}, c.cfg.ACLLogMaxLen)
 }
 
 // expel closes the connections of a user who is gone.
-func (s *Server) expel(u *acl.User) {
-	for _, cl := range s.clients.list {
+func (a *Access) expel(u *acl.User) {
+	for _, cl := range a.clients.list {
 		if cl.user != u {
 			continue
 		}
-		cl.user = s.access.users.Default() // for what its transaction has left to run
-		s.guard(cl)
-		if s.isRunning(cl) {
+		cl.user = a.users.Default() // for what its transaction has left to run
+		a.guard(cl)
+		if a.isRunning(cl) {
 			cl.conn.CloseAfterReply()
 		} else {
 			cl.conn.CloseNow()
@@ -244,14 +236,14 @@ func (s *Server) expel(u *acl.User) {
 }
 
 // guardRefusal returns the error with which the command is refused to a guarded client, or nothing.
-func (c *Ctx) guardRefusal() string {
+func (a *Access) guardRefusal(c *Ctx) string {
 	switch {
-	case c.cmd.Flags&NoAuth == 0 && c.client.mustAuthenticate(c.srv):
+	case c.cmd.Flags&NoAuth == 0 && a.mustAuthenticate(c.client):
 		return errNoAuth
 	case c.client.multi != nil && c.cmd.Flags&NoMulti != 0:
 		return errNoMulti
 	}
-	switch c.denial(c.context()) {
+	switch a.denial(c, c.context()) {
 	case acl.Allowed:
 		return ""
 	case acl.DeniedCommand:
@@ -273,8 +265,8 @@ const (
 )
 
 // queuedRefusal returns the error with which a queued command is refused when its turn has come, or nothing.
-func (c *Ctx) queuedRefusal() string {
-	switch c.denial(acl.InMulti) {
+func (a *Access) queuedRefusal(c *Ctx) string {
+	switch a.denial(c, acl.InMulti) {
 	case acl.Allowed:
 		return ""
 	case acl.DeniedCommand:
@@ -288,8 +280,8 @@ func (c *Ctx) queuedRefusal() string {
 }
 
 // calledRefusal returns the error with which a command that a script calls is refused, or nothing.
-func (c *Ctx) calledRefusal() string {
-	switch c.denial(acl.InScript) {
+func (a *Access) calledRefusal(c *Ctx) string {
+	switch a.denial(c, acl.InScript) {
 	case acl.Allowed:
 		return ""
 	case acl.DeniedCommand:
@@ -303,7 +295,7 @@ func (c *Ctx) calledRefusal() string {
 }
 
 // denial returns why the client may not run the command, and logs it.
-func (c *Ctx) denial(context acl.Context) acl.Denial {
+func (a *Access) denial(c *Ctx, context acl.Context) acl.Denial {
 	d, arg := c.client.user.Judge(c.described(c.cmd, c.args))
 	if d == acl.Allowed {
 		return d
@@ -312,16 +304,16 @@ func (c *Ctx) denial(context acl.Context) acl.Denial {
 	if d != acl.DeniedCommand {
 		object = string(c.args[arg])
 	}
-	c.logDenial(d, context, object, c.client.user.Name())
+	a.logDenial(c, d, context, object, c.client.user.Name())
 	return d
 }
 
 // described returns a command line as package acl judges it. It is valid until the next call.
 func (c *Ctx) described(cmd *Command, args [][]byte) *acl.Call {
-	call := &c.srv.access.call
+	call := &c.core.judged.call
 	call.Command, call.Args = cmd.id, args
 	call.Keys, call.Channels = call.Keys[:0], call.Channels[:0]
-	indexes := c.srv.access.indexes[:0]
+	indexes := c.core.judged.indexes[:0]
 	for _, k := range cmd.Keys {
 		if k.Access == notKey {
 			continue
@@ -332,7 +324,7 @@ func (c *Ctx) described(cmd *Command, args [][]byte) *acl.Call {
 			call.Keys = append(call.Keys, acl.Key{Arg: i, Access: access})
 		}
 	}
-	c.srv.access.indexes = indexes
+	c.core.judged.indexes = indexes
 	call.Channels = cmd.Channels.find(call.Channels, len(args))
 	return call
 }

@@ -105,6 +105,12 @@ func (cl *Client) noteInput(n int) {
 // local reports whether the client is on this machine.
 func (cl *Client) local() bool { return cl.unix || isLoopback(cl.conn.Remote) }
 
+// mustAuthenticate reports whether a client may not do much yet, since the default user has a password and it has not given one. The
+// client's own worker may ask without the lock.
+func (s *Core) mustAuthenticate(cl *Client) bool {
+	return !cl.authenticated && s.gate.has(gatePassword)
+}
+
 // clientTable holds the registered clients: by ID for CLIENT KILL and its like, and in a list for walks in slices.
 type clientTable struct {
 	byID map[int64]*Client

@@ -2,6 +2,7 @@ package server
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -58,6 +59,11 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	field("lib-name", cl.libName)
 	field("lib-ver", cl.libVer)
 	return append(dst, '\n')
+}
+
+// describeClient is a client's line for the log of denials, without its end.
+func describeClient(c *Ctx, cl *Client) string {
+	return strings.TrimSuffix(string(c.appendClient(nil, cl)), "\n")
 }
 
 func (cl *Client) lastCommandName() string {

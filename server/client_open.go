@@ -34,7 +34,7 @@ func (s *Server) refuses(cl *Client) string {
 	switch {
 	case len(s.clients.list) >= s.maxClients:
 		return errMaxClients
-	case cfg.ProtectedMode && s.access.users.Default().NoPass() && !cl.unix && !isLoopback(cl.conn.Remote):
+	case cfg.ProtectedMode && s.users.Default().NoPass() && !cl.unix && !isLoopback(cl.conn.Remote):
 		return errProtected
 	}
 	return ""
@@ -57,13 +57,8 @@ func (s *Server) closed(c *netpoll.Conn) {
 
 // readLimits returns what the reader is to accept from a client. The client's own worker calls it, without the lock.
 func (s *Server) readLimits(cl *Client) *resp.Limits {
-	if cl.mustAuthenticate(s) {
+	if s.mustAuthenticate(cl) {
 		return s.unauthLimits.Load()
 	}
 	return s.limits.Load()
-}
-
-// mustAuthenticate reports whether the client may not do much yet, since the default user has a password and it has not given one.
-func (cl *Client) mustAuthenticate(s *Server) bool {
-	return !cl.authenticated && s.access.closed.Load()
 }

@@ -9,89 +9,93 @@ import (
 // maxPasswordBits bounds what ACL GENPASS makes.
 const maxPasswordBits = 4096
 
-// aclCommand is the ACL family, over package acl.
-var aclCommand = &Command{
-	Name: "acl", Group: GroupServer, Since: "6.0.0", Complexity: "depends on the sub-command",
-	Summary: "Look at and change who may run what.",
-	Arity:   -2,
-	Sub: []*Command{
+// declarations are the ACL family, over package acl.
+func (a *Access) declarations() []*Command {
+	return []*Command{
 		{
-			Name: "cat", Since: "6.0.0", Complexity: "O(n) in the number of commands",
-			Summary: "Return the categories of commands, or the commands of one.",
-			Arity:   -2, Flags: NoScript | Loading | Stale,
-			Args: []Arg{str("categoryname").opt()}, Reply: ReplyArray, Handler: aclCat,
+			Name: "acl", Group: GroupServer, Since: "6.0.0", Complexity: "depends on the sub-command",
+			Summary: "Look at and change who may run what.",
+			Arity:   -2,
+			Sub: []*Command{
+				{
+					Name: "cat", Since: "6.0.0", Complexity: "O(n) in the number of commands",
+					Summary: "Return the categories of commands, or the commands of one.",
+					Arity:   -2, Flags: NoScript | Loading | Stale,
+					Args: []Arg{str("categoryname").opt()}, Reply: ReplyArray, Handler: a.aclCat,
+				},
+				{
+					Name: "deluser", Since: "6.0.0", Complexity: "O(n) in the number of connections",
+					Summary: "Remove users, close their connections, and return how many there were.",
+					Arity:   -3, Flags: Admin | NoScript | Loading | Stale,
+					Args: []Arg{str("username").multi()}, Secret: secretFrom(2), Reply: ReplyInteger, Handler: a.aclDelUser,
+				},
+				{
+					Name: "dryrun", Since: "7.0.0", Complexity: "O(1)",
+					Summary: "Tell whether a user may run a command, without running it.",
+					Arity:   -4, Flags: Admin | NoScript | Loading | Stale,
+					Args: []Arg{str("username"), str("command"), str("arg").multi().opt()}, Secret: secretFrom(4),
+					Reply: ReplySimple | ReplyBulk, Handler: a.aclDryRun,
+				},
+				{
+					Name: "genpass", Since: "6.0.0", Complexity: "O(1)",
+					Summary: "Make a password of random hexadecimal digits, 256 bits long or as long as asked.",
+					Arity:   -2, Flags: NoScript | Loading | Stale,
+					Args: []Arg{integer("bits").opt()}, Reply: ReplyBulk, Handler: aclGenPass,
+				},
+				{
+					Name: "getuser", Since: "6.0.0", Complexity: "O(n) in the number of the user's rules",
+					Summary: "Return a user's flags, password hashes and rules.",
+					Arity:   3, Flags: Admin | NoScript | Loading | Stale,
+					Args: []Arg{str("username")}, Secret: secretFrom(2), Reply: ReplyMap | ReplyNull, Handler: a.aclGetUser,
+				},
+				helpCommand("6.0.0"),
+				{
+					Name: "list", Since: "6.0.0", Complexity: "O(n) in the number of users",
+					Summary: "Return all users as lines of the ACL file.",
+					Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplyArray, Handler: a.aclList,
+				},
+				{
+					Name: "load", Since: "6.0.0", Complexity: "O(n) in the number of users",
+					Summary: "Replace all users by those of the ACL file.",
+					Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: a.aclLoad,
+				},
+				{
+					Name: "log", Since: "6.0.0", Complexity: "O(n) in the number of entries",
+					Summary: "Return the latest denials, or forget them.",
+					Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
+					Args: []Arg{oneOf("operation", integer("count"), tok("RESET")).opt()}, Reply: ReplyArray | ReplySimple, Handler: a.aclLog,
+				},
+				{
+					Name: "save", Since: "6.0.0", Complexity: "O(n) in the number of users",
+					Summary: "Write all users to the ACL file.",
+					Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: a.aclSave,
+				},
+				{
+					Name: "setuser", Since: "6.0.0", Complexity: "O(n) in the number of rules",
+					Summary: "Make a user, or change one by rules: all of them or, if one is wrong, none.",
+					Arity:   -3, Flags: Admin | NoScript | Loading | Stale,
+					Args: []Arg{str("username"), str("rule").multi().opt()}, Secret: secretFrom(2), Reply: ReplySimple, Handler: a.aclSetUser,
+				},
+				{
+					Name: "users", Since: "6.0.0", Complexity: "O(n) in the number of users",
+					Summary: "Return the names of all users.",
+					Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplyArray, Handler: a.aclUsers,
+				},
+				{
+					Name: "whoami", Since: "6.0.0", Complexity: "O(1)",
+					Summary: "Return the name of the user that the connection has authenticated as.",
+					Arity:   2, Flags: NoScript | Loading | Stale, Reply: ReplyBulk, Handler: aclWhoAmI,
+				},
+			},
 		},
-		{
-			Name: "deluser", Since: "6.0.0", Complexity: "O(n) in the number of connections",
-			Summary: "Remove users, close their connections, and return how many there were.",
-			Arity:   -3, Flags: Admin | NoScript | Loading | Stale,
-			Args: []Arg{str("username").multi()}, Secret: secretFrom(2), Reply: ReplyInteger, Handler: aclDelUser,
-		},
-		{
-			Name: "dryrun", Since: "7.0.0", Complexity: "O(1)",
-			Summary: "Tell whether a user may run a command, without running it.",
-			Arity:   -4, Flags: Admin | NoScript | Loading | Stale,
-			Args: []Arg{str("username"), str("command"), str("arg").multi().opt()}, Secret: secretFrom(4),
-			Reply: ReplySimple | ReplyBulk, Handler: aclDryRun,
-		},
-		{
-			Name: "genpass", Since: "6.0.0", Complexity: "O(1)",
-			Summary: "Make a password of random hexadecimal digits, 256 bits long or as long as asked.",
-			Arity:   -2, Flags: NoScript | Loading | Stale,
-			Args: []Arg{integer("bits").opt()}, Reply: ReplyBulk, Handler: aclGenPass,
-		},
-		{
-			Name: "getuser", Since: "6.0.0", Complexity: "O(n) in the number of the user's rules",
-			Summary: "Return a user's flags, password hashes and rules.",
-			Arity:   3, Flags: Admin | NoScript | Loading | Stale,
-			Args: []Arg{str("username")}, Secret: secretFrom(2), Reply: ReplyMap | ReplyNull, Handler: aclGetUser,
-		},
-		helpCommand("6.0.0"),
-		{
-			Name: "list", Since: "6.0.0", Complexity: "O(n) in the number of users",
-			Summary: "Return all users as lines of the ACL file.",
-			Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplyArray, Handler: aclList,
-		},
-		{
-			Name: "load", Since: "6.0.0", Complexity: "O(n) in the number of users",
-			Summary: "Replace all users by those of the ACL file.",
-			Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: aclLoad,
-		},
-		{
-			Name: "log", Since: "6.0.0", Complexity: "O(n) in the number of entries",
-			Summary: "Return the latest denials, or forget them.",
-			Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
-			Args: []Arg{oneOf("operation", integer("count"), tok("RESET")).opt()}, Reply: ReplyArray | ReplySimple, Handler: aclLog,
-		},
-		{
-			Name: "save", Since: "6.0.0", Complexity: "O(n) in the number of users",
-			Summary: "Write all users to the ACL file.",
-			Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: aclSave,
-		},
-		{
-			Name: "setuser", Since: "6.0.0", Complexity: "O(n) in the number of rules",
-			Summary: "Make a user, or change one by rules: all of them or, if one is wrong, none.",
-			Arity:   -3, Flags: Admin | NoScript | Loading | Stale,
-			Args: []Arg{str("username"), str("rule").multi().opt()}, Secret: secretFrom(2), Reply: ReplySimple, Handler: aclSetUser,
-		},
-		{
-			Name: "users", Since: "6.0.0", Complexity: "O(n) in the number of users",
-			Summary: "Return the names of all users.",
-			Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplyArray, Handler: aclUsers,
-		},
-		{
-			Name: "whoami", Since: "6.0.0", Complexity: "O(1)",
-			Summary: "Return the name of the user that the connection has authenticated as.",
-			Arity:   2, Flags: NoScript | Loading | Stale, Reply: ReplyBulk, Handler: aclWhoAmI,
-		},
-	},
+	}
 }
 
 // errNoACLFile is what ACL LOAD and SAVE answer without an ACL file.
 const errNoACLFile = "ERR This Redis instance is not configured to use an ACL file. You may want to specify users via the ACL SETUSER command " +
 	"and then issue a CONFIG REWRITE (assuming you have a Redis configuration file set) in order to store users in the Redis configuration."
 
-func aclCat(c *Ctx) {
+func (a *Access) aclCat(c *Ctx) {
 	switch len(c.args) {
 	case 2:
 		c.sendStrings(acl.CategoryNames())
@@ -101,7 +105,7 @@ func aclCat(c *Ctx) {
 			c.errf("ERR Unknown category '%.128s'", cutAtNUL(c.args[2]))
 			return
 		}
-		c.sendStrings(c.srv.access.table.Members(category))
+		c.sendStrings(a.table.Members(category))
 	default:
 		c.errSubcommandSyntax()
 	}
@@ -115,44 +119,29 @@ func (c *Ctx) sendStrings(list []string) {
 	}
 }
 
-func aclSetUser(c *Ctx) {
-	s := c.srv
+func (a *Access) aclSetUser(c *Ctx) {
 	rules := make([]string, len(c.args)-3)
 	for i, arg := range c.args[3:] {
 		rules[i] = string(arg)
 	}
-	change, err := s.access.users.Change(string(c.args[2]), rules)
+	change, err := a.users.Change(string(c.args[2]), rules)
 	if err != nil {
 		c.errf("ERR %s", err)
 		return
 	}
 	if u := change.User(); u != nil {
-		for _, cl := range s.clients.list {
+		for _, cl := range a.clients.list {
 			if cl.user == u && cl.subs != nil && change.Revokes(subscriptionsOf(cl).list()) {
 				cl.conn.CloseNow()
 			}
 		}
 	}
 	change.Apply()
-	s.guardAll()
+	a.guardAll()
 	c.ok()
 }
 
-// list returns what the client has subscribed to.
-func (s *subscriptions) list() []acl.Subscription {
-	var list []acl.Subscription
-	for kind := range topicKinds {
-		if s[kind] == nil {
-			continue
-		}
-		for _, sub := range s[kind].list {
-			list = append(list, acl.Subscription{Name: sub.topic.name, Pattern: kind == kindPattern})
-		}
-	}
-	return list
-}
-
-func aclDelUser(c *Ctx) {
+func (a *Access) aclDelUser(c *Ctx) {
 	for _, name := range c.args[2:] {
 		if string(cutAtNUL(name)) == acl.DefaultName {
 			c.err("ERR The 'default' user cannot be removed")
@@ -161,16 +150,16 @@ func aclDelUser(c *Ctx) {
 	}
 	deleted := int64(0)
 	for _, name := range c.args[2:] {
-		if u := c.srv.access.users.Delete(string(name)); u != nil {
-			c.srv.expel(u)
+		if u := a.users.Delete(string(name)); u != nil {
+			a.expel(u)
 			deleted++
 		}
 	}
 	c.reply.Int(deleted)
 }
 
-func aclGetUser(c *Ctx) {
-	u := c.srv.access.users.Get(string(c.args[2]))
+func (a *Access) aclGetUser(c *Ctx) {
+	u := a.users.Get(string(c.args[2]))
 	if u == nil {
 		c.reply.Null()
 		return
@@ -202,10 +191,10 @@ func (c *Ctx) sendRights(r acl.Rights) {
 	sendText(c.reply, "channels", r.Channels)
 }
 
-func aclList(c *Ctx) { c.sendStrings(c.srv.access.users.Lines()) }
+func (a *Access) aclList(c *Ctx) { c.sendStrings(a.users.Lines()) }
 
-func aclUsers(c *Ctx) {
-	users := c.srv.access.users.All()
+func (a *Access) aclUsers(c *Ctx) {
+	users := a.users.All()
 	c.reply.Array(len(users))
 	for _, u := range users {
 		c.reply.BulkString(u.Name())
@@ -214,12 +203,12 @@ func aclUsers(c *Ctx) {
 
 func aclWhoAmI(c *Ctx) { c.reply.BulkString(c.client.user.Name()) }
 
-func aclLoad(c *Ctx) {
+func (a *Access) aclLoad(c *Ctx) {
 	if c.cfg.ACLFile == "" {
 		c.err(errNoACLFile)
 		return
 	}
-	if err := c.srv.loadACLFile(c.cfg); err != nil {
+	if err := a.loadACLFile(c.cfg); err != nil {
 		c.errf("ERR %s", err)
 		return
 	}
@@ -227,12 +216,12 @@ func aclLoad(c *Ctx) {
 }
 
 // aclSave writes the file with the executor's lock held, as CONFIG REWRITE does.
-func aclSave(c *Ctx) {
+func (a *Access) aclSave(c *Ctx) {
 	if c.cfg.ACLFile == "" {
 		c.err(errNoACLFile)
 		return
 	}
-	if err := c.srv.saveACLFile(c.cfg); err != nil {
+	if err := a.saveACLFile(c.cfg); err != nil {
 		c.core.log.Error("the ACL file could not be written", "err", err)
 		c.err("ERR There was an error trying to save the ACLs. Please check the server logs for more information")
 		return
@@ -263,14 +252,14 @@ func aclGenPass(c *Ctx) {
 // defaultLogEntries is how many entries ACL LOG shows unless asked for another number.
 const defaultLogEntries = 10
 
-func aclLog(c *Ctx) {
+func (a *Access) aclLog(c *Ctx) {
 	count := int64(defaultLogEntries)
 	switch {
 	case len(c.args) > 3:
 		c.errSubcommandSyntax()
 		return
 	case len(c.args) == 3 && c.is(2, "RESET"):
-		c.srv.access.log.Reset()
+		a.denials.Reset()
 		c.ok()
 		return
 	case len(c.args) == 3:
@@ -280,7 +269,7 @@ func aclLog(c *Ctx) {
 		}
 	}
 	w := c.reply
-	entries := c.srv.access.log.Newest(int(min(max(count, 0), math.MaxInt32)))
+	entries := a.denials.Newest(int(min(max(count, 0), math.MaxInt32)))
 	w.Array(len(entries))
 	for _, e := range entries {
 		w.Map(7)
@@ -296,8 +285,8 @@ func aclLog(c *Ctx) {
 	}
 }
 
-func aclDryRun(c *Ctx) {
-	u := c.srv.access.users.Get(string(c.args[2]))
+func (a *Access) aclDryRun(c *Ctx) {
+	u := a.users.Get(string(c.args[2]))
 	if u == nil {
 		c.errf("ERR User '%s' not found", cutAtNUL(c.args[2]))
 		return

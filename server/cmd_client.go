@@ -405,7 +405,7 @@ func (c *Ctx) killFilters(f *killFilter) bool {
 		case c.is(i, "LADDR"):
 			f.laddr = string(value)
 		case c.is(i, "USER"):
-			if f.user = c.srv.access.users.Get(string(value)); f.user == nil {
+			if f.user = c.srv.users.Get(string(value)); f.user == nil {
 				c.errf("ERR No such user '%s'", cutAtNUL(value))
 				return false
 			}

@@ -86,11 +86,11 @@ func auth(c *Ctx) {
 		return
 	case len(c.args) == 3:
 		user, password = c.args[1], c.args[2]
-	case c.srv.access.users.Default().NoPass():
+	case c.srv.users.Default().NoPass():
 		c.err(errNoPassword)
 		return
 	}
-	if !c.authenticate(user, password) {
+	if !c.srv.authenticate(c, user, password) {
 		c.err(errWrongPass)
 		return
 	}
@@ -118,7 +118,7 @@ func hello(c *Ctx) {
 	if !c.helloOptions() {
 		return
 	}
-	if c.client.mustAuthenticate(c.srv) {
+	if c.core.mustAuthenticate(c.client) {
 		c.err(errHelloAuth)
 		return
 	}
@@ -137,7 +137,7 @@ func (c *Ctx) helloOptions() bool {
 		left := len(c.args) - i - 1
 		switch {
 		case left >= 2 && c.is(i, "AUTH"):
-			if !c.authenticate(c.args[i+1], c.args[i+2]) {
+			if !c.srv.authenticate(c, c.args[i+1], c.args[i+2]) {
 				c.err(errWrongPass)
 				return false
 			}

@@ -12,7 +12,6 @@ import (
 // serverCommands: the server as a whole, with the families of cmd_cluster.go, cmd_command.go, cmd_config.go and
 // cmd_memory.go.
 var serverCommands = []*Command{
-	aclCommand,
 	clusterCommand,
 	commandCommand,
 	configCommand,

@@ -278,7 +278,7 @@ func (c *Ctx) runQueue(t *transaction) {
 		}
 		c.db = c.client.db
 		if c.client.guarded {
-			if refusal := c.queuedRefusal(); refusal != "" {
+			if refusal := c.srv.queuedRefusal(c); refusal != "" {
 				c.err(refusal)
 				continue
 			}

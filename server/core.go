@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"headgate/server/acl"
 	"headgate/server/config"
 	"headgate/store"
 )
@@ -30,6 +31,7 @@ type Core struct {
 	memory   memoryLimit
 	remains  remains
 	lifecycle
+	judged  judged
 	running *Ctx // of the batch that is being executed, or nil
 	hooks   hooks
 
@@ -59,3 +61,9 @@ func (s *Core) Unlock() { s.mu.Unlock() }
 
 // uptime is how long ago the server was made. The caller holds the executor's lock and has read the clock.
 func (s *Core) uptime() time.Duration { return time.Duration(s.clock.Mono() - s.startedMono) }
+
+// judged is memory for the command line that package acl is asked about.
+type judged struct {
+	call    acl.Call
+	indexes []int // of its keys
+}

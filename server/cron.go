@@ -152,7 +152,7 @@ func (s *Server) checkOutput(cl *Client) {
 	unsent := cl.conn.Unsent()
 	switch {
 	case cl.conn.ClosingNow():
-	case cl.reply.Over(), limit.Hard > 0 && unsent > limit.Hard, unsent > unauthenticatedOutput && cl.mustAuthenticate(s):
+	case cl.reply.Over(), limit.Hard > 0 && unsent > limit.Hard, unsent > unauthenticatedOutput && s.mustAuthenticate(cl):
 		s.closeForOutput(cl, unsent)
 	case limit.Soft == 0 || unsent <= limit.Soft:
 		cl.softFrom = 0

@@ -75,7 +75,7 @@ func (c *Ctx) admit() bool {
 
 // guards refuses the command if the client may not run it, since it has not authenticated or its user lacks the right.
 func (c *Ctx) guards() bool {
-	refusal := c.guardRefusal()
+	refusal := c.srv.guardRefusal(c)
 	if refusal != "" {
 		c.reject(refusal)
 	}

@@ -21,6 +21,7 @@ const (
 	gateMonitors                        // clients monitor
 	gateTimed                           // every command is timed
 	gateNoTouch                         // commands of some clients are no uses of their keys
+	gatePassword                        // a client has to authenticate before it may do much
 	gateReasons  = iota
 )
 

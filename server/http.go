@@ -73,7 +73,7 @@ func (h *httpPort) close() {
 // mistrusts says why a peer may not see keys without a password: it could not read them over the Redis protocol either.
 func (s *Server) mistrusts(peer netip.Addr) (why string) {
 	s.Lock()
-	user := s.access.users.Default()
+	user := s.users.Default()
 	open := user.Open() && user.MayAll()
 	s.Unlock()
 	cfg := s.config.Get()

@@ -184,7 +184,7 @@ func (r *replay) all() error {
 	j := r.journal
 	r.worker = j.srv.NewWorker().(*worker)
 	conn := &netpoll.Conn{FD: -1}
-	r.client = &Client{conn: conn, reply: &conn.Out, db: j.keys.DB(0), user: j.srv.access.users.Default(), authenticated: true}
+	r.client = &Client{conn: conn, reply: &conn.Out, db: j.keys.DB(0), user: j.srv.users.Default(), authenticated: true}
 	conn.Client = r.client
 	r.reported = time.Now()
 	files := r.set.Files()

@@ -2,6 +2,7 @@ package server
 
 import (
 	"headgate/internal/glob"
+	"headgate/server/acl"
 	"headgate/server/resp"
 )
 
@@ -92,6 +93,20 @@ func (s *subscriptions) Bytes() (n int) {
 		}
 	}
 	return n
+}
+
+// list returns what the client has subscribed to.
+func (s *subscriptions) list() []acl.Subscription {
+	var list []acl.Subscription
+	for kind := range topicKinds {
+		if s[kind] == nil {
+			continue
+		}
+		for _, sub := range s[kind].list {
+			list = append(list, acl.Subscription{Name: sub.topic.name, Pattern: kind == kindPattern})
+		}
+	}
+	return list
 }
 
 // subscriptionsOf returns what a client has subscribed to, or nil if that is nothing.

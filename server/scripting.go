@@ -224,7 +224,7 @@ func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
 	}
 	c.cmd, c.args, c.db, c.failed = cmd, args, c.client.db, false
 	if c.client.guarded {
-		if refusal := c.calledRefusal(); refusal != "" {
+		if refusal := c.srv.calledRefusal(c); refusal != "" {
 			c.err(refusal)
 			h.srv.stats.commands[cmd.id].rejected++
 			return h.failedCall()

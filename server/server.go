@@ -24,10 +24,10 @@ import (
 type Server struct {
 	*Core
 	*Hub
+	*Access
 	*Journal
 	*Fronts
 
-	access    access
 	policies  policies
 	decisions algorithmDecisions
 	top       topKeys
@@ -92,12 +92,13 @@ func New(live *config.Live, o Options) *Server {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.Hub = &Hub{Core: s.Core}
+	s.Access = &Access{Core: s.Core, clientLine: describeClient}
 	s.Journal = newJournal(s.Core, s.Hub, o.FS, o.Exit, o.Ready)
 	s.Journal.srv = s
 	s.Fronts = newFronts(s.Core, s, helper{s}, o.Inherited, o.InheritedTLS)
 	s.commands = newRegistry(s.commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
-	s.newAccess(cfg)
+	s.beginAccess(cfg)
 	o.Keys.Databases, o.Keys.Limits = cfg.Databases, encodingLimits(cfg)
 	s.keys = store.New(o.Keys)
 	s.keys.Tick(s.clock.Read() / 1e6)
@@ -116,6 +117,13 @@ func New(live *config.Live, o Options) *Server {
 	return s
 }
 
+// CheckAccess returns what is wrong with the configured users and names of commands, if something is.
+func CheckAccess(cfg *config.Config) error {
+	s := New(config.NewLive(cfg), Options{})
+	defer s.keys.Close()
+	return s.openAccess(cfg)
+}
+
 // commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
 func (s *Server) commandGroups() [][]*Command {
 	return [][]*Command{
@@ -123,6 +131,7 @@ func (s *Server) commandGroups() [][]*Command {
 		listCommands, setCommands, streamCommands, sortCommands,
 		transactionCommands, scriptingCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
 		s.Hub.declarations(),
+		s.Access.declarations(),
 		s.Journal.declarations(),
 	}
 }
