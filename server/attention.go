@@ -1,7 +1,5 @@
 package server
 
-import "time"
-
 // Some things that happen around a command are rare enough to cost nothing as long as nobody wants them: gateAttended says whether
 // anybody does.
 
@@ -15,7 +13,7 @@ func (c *Ctx) attend(timed bool) {
 	}
 	isScript := cmd.Flags&SkipMonitor != 0 && cmd.Group == GroupScripting
 	if isScript && len(s.monitors) > 0 {
-		c.showToMonitors(cmd, args)
+		c.srv.showToMonitors(c, cmd, args)
 	}
 	if c.client.noTouch {
 		s.keys.IgnoreUses(cmd.Flags&CountsUses == 0)
@@ -24,7 +22,7 @@ func (c *Ctx) attend(timed bool) {
 	s.keys.IgnoreUses(false)
 	s.rememberKeys(c, cmd, args)
 	if cmd.Flags&(SkipMonitor|Admin) == 0 && len(s.monitors) > 0 {
-		c.showToMonitors(cmd, args)
+		c.srv.showToMonitors(c, cmd, args)
 	}
 }
 
@@ -40,28 +38,4 @@ func (s *Server) setNoTouch(cl *Client, noTouch bool) {
 		s.noTouchers--
 	}
 	s.gate.set(gateNoTouch, s.noTouchers > 0)
-}
-
-// noteSlow enters a command that took so many ns into the slow log, and among the spikes of latency, if it belongs there.
-func (c *Ctx) noteSlow(cmd *Command, args [][]byte, took int64) {
-	s := c.srv
-	if c.client.id == 0 {
-		return
-	}
-	if took >= s.slowlog.from && cmd.Flags&SkipSlowlog == 0 {
-		s.slowlog.add(c, cmd, args, took, c.cfg.SlowlogMaxLen)
-	}
-	event := eventCommand
-	if cmd.Flags&Fast != 0 {
-		event = eventFastCommand
-	}
-	s.watchLatency(event, time.Duration(took))
-}
-
-// forgetCaching ends what CLIENT CACHING has said of the one command behind it, which may be a whole transaction. cmd is nil for one that
-// does not exist.
-func (c *Ctx) forgetCaching(cmd *Command) {
-	if mode := trackingOf(c.client); mode != nil && c.client.multi == nil && (cmd == nil || cmd.Flags&KeepsCaching == 0) {
-		mode.caching = false
-	}
 }

@@ -203,7 +203,7 @@ func (c *Ctx) runTimed(stats *commandStats, estimate bool) {
 		stats.times.record(took, calls)
 	}
 	if took >= c.srv.noteFrom {
-		c.noteSlow(cmd, args, took)
+		c.srv.noteSlow(c, cmd, args, took)
 	}
 }
 

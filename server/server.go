@@ -23,6 +23,7 @@ import (
 // Server is one headgate. Create it with [New], then [Server.Listen] and [Server.Run].
 type Server struct {
 	*Core
+	*Recorder
 	*Hub
 	*Access
 	*Journal
@@ -39,11 +40,7 @@ type Server struct {
 	maxClients     int // maxclients, or less if descriptors are short
 	pause          pause
 	blocking       blocking
-	monitors       []*Client
-	noTouchers     int // clients whose commands are no uses of keys
-	slowlog        slowLog
-	latency        [latencyEvents]spikes
-	noteFrom       int64          // ns from which a command's time is noted by the slow log or the latency monitor
+	noTouchers     int            // clients whose commands are no uses of keys
 	lazyExpireOnly bool           // DEBUG SET-ACTIVE-EXPIRE 0
 	spare          []*transaction // memory for the next MULTI
 	queuedArgs     [][]byte       // memory for EXEC's arguments
@@ -91,6 +88,7 @@ func New(live *config.Live, o Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.Recorder = &Recorder{Core: s.Core}
 	s.Hub = &Hub{Core: s.Core}
 	s.Access = &Access{Core: s.Core, clientLine: describeClient}
 	s.Journal = newJournal(s.Core, s.Hub, o.FS, o.Exit, o.Ready)
@@ -130,6 +128,7 @@ func (s *Server) commandGroups() [][]*Command {
 		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
 		listCommands, setCommands, streamCommands, sortCommands,
 		transactionCommands, scriptingCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
+		s.Recorder.declarations(),
 		s.Hub.declarations(),
 		s.Access.declarations(),
 		s.Journal.declarations(),

@@ -94,8 +94,8 @@ const (
 )
 
 // track turns tracking on for a client, or changes how it is done.
-func (s *Server) track(cl *Client, mode trackingMode, prefixes []string) {
-	t := &s.tracking
+func (h *Hub) track(cl *Client, mode trackingMode, prefixes []string) {
+	t := &h.tracking
 	if before := trackingOf(cl); before == nil {
 		t.clients++
 	} else {
@@ -110,12 +110,12 @@ func (s *Server) track(cl *Client, mode trackingMode, prefixes []string) {
 			mode.listener = &listener{table: t, client: cl, prefixes: map[string]*broadcast{}}
 		}
 		for _, prefix := range prefixes {
-			s.remains.help()
+			h.remains.help()
 			t.addPrefix(mode.listener, prefix)
 		}
 	}
-	s.gate.set(gateTracking, t.clients > 0)
-	s.observeKeys(s.config.Get())
+	h.gate.set(gateTracking, t.clients > 0)
+	h.observeKeys(h.config.Get())
 }
 
 func (t *trackingTable) addPrefix(l *listener, prefix string) {
@@ -180,23 +180,23 @@ func (m *trackingMode) prefixes() []string {
 }
 
 // untrack ends a client's tracking. What the table knows of it is forgotten as the keys change.
-func (s *Server) untrack(cl *Client) {
+func (h *Hub) untrack(cl *Client) {
 	mode := trackingOf(cl)
 	if mode == nil {
 		return
 	}
-	t := &s.tracking
+	t := &h.tracking
 	if l := mode.listener; l != nil {
 		l.gone, l.prefixes = true, nil
-		s.remains.letGo(l)
+		h.remains.letGo(l)
 	}
 	cl.tracking = nil
 	t.clients--
 	if t.clients == 0 {
 		t.readers, t.items, t.names = nil, 0, 0
 	}
-	s.gate.set(gateTracking, t.clients > 0)
-	s.observeKeys(s.config.Get())
+	h.gate.set(gateTracking, t.clients > 0)
+	h.observeKeys(h.config.Get())
 }
 
 // rememberKeys notes that the client has read the keys of the command that has been run. A script's reads are those of the commands
@@ -421,6 +421,14 @@ func encodeBroken(id int64) []byte {
 	w.BulkString(trackingBroken)
 	w.Int(id)
 	return w.Bytes()
+}
+
+// forgetCaching ends what CLIENT CACHING has said of the one command behind it, which may be a whole transaction. cmd is nil for one that
+// does not exist.
+func (c *Ctx) forgetCaching(cmd *Command) {
+	if mode := trackingOf(c.client); mode != nil && c.client.multi == nil && (cmd == nil || cmd.Flags&KeepsCaching == 0) {
+		mode.caching = false
+	}
 }
 
 // overlap reports whether one of two prefixes begins with the other, so that a change could be told twice.
