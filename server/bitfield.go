@@ -137,7 +137,7 @@ func (c *Ctx) fieldSteps(steps []fieldStep) ([]fieldStep, bool) {
 			step.action = fieldIncrBy
 		case c.is(i, "OVERFLOW") && left >= 1:
 			var ok bool
-			if how, ok = c.overflow(i + 1); !ok {
+			if how, ok = c.parseOverflow(i + 1); !ok {
 				return nil, false
 			}
 			i += 2
@@ -146,7 +146,7 @@ func (c *Ctx) fieldSteps(steps []fieldStep) ([]fieldStep, bool) {
 			c.err(errSyntax)
 			return nil, false
 		}
-		if !c.fieldStep(&step, i) {
+		if !c.parseFieldStep(&step, i) {
 			return nil, false
 		}
 		steps = append(steps, step)
@@ -158,16 +158,16 @@ func (c *Ctx) fieldSteps(steps []fieldStep) ([]fieldStep, bool) {
 	return steps, true
 }
 
-// fieldStep parses what follows the action at args[i] into step, or sends the error and returns false.
-func (c *Ctx) fieldStep(step *fieldStep, i int) (ok bool) {
-	if step.field, ok = c.bitField(i + 1); ok && step.action != fieldGet {
+// parseFieldStep parses what follows the action at args[i] into step, or sends the error and returns false.
+func (c *Ctx) parseFieldStep(step *fieldStep, i int) (ok bool) {
+	if step.field, ok = c.parseBitField(i + 1); ok && step.action != fieldGet {
 		step.operand, ok = c.integer(i + 3)
 	}
 	return ok
 }
 
-// overflow parses the word after OVERFLOW, or sends the error and returns false.
-func (c *Ctx) overflow(i int) (overflow, bool) {
+// parseOverflow parses the word after OVERFLOW, or sends the error and returns false.
+func (c *Ctx) parseOverflow(i int) (overflow, bool) {
 	switch {
 	case c.is(i, "WRAP"):
 		return overflowWrap, true
@@ -180,9 +180,9 @@ func (c *Ctx) overflow(i int) (overflow, bool) {
 	return 0, false
 }
 
-// bitField parses args[i] as a field's type and the argument after it as its offset, which with # before it counts fields of
+// parseBitField parses args[i] as a field's type and the argument after it as its offset, which with # before it counts fields of
 // that width. Or it sends the error and returns false.
-func (c *Ctx) bitField(i int) (f bitField, ok bool) {
+func (c *Ctx) parseBitField(i int) (f bitField, ok bool) {
 	width := cutAtNUL(c.args[i])
 	if len(width) == 0 || (width[0] != 'i' && width[0] != 'u') {
 		c.err(errFieldType)

@@ -181,16 +181,16 @@ var genericCommands = []*Command{
 	},
 }
 
-func del(c *Ctx) { c.delete(false) }
+func del(c *Ctx) { c.deleteKeys(false) }
 
 // unlink is del, but values of many parts count as freed beside the command's own time, as in Redis.
-func unlink(c *Ctx) { c.delete(true) }
+func unlink(c *Ctx) { c.deleteKeys(true) }
 
 // lazyParts is from how many parts on a value counts for lazyfreed_objects when UNLINK deletes it.
 const lazyParts = 65
 
-// delete deletes the keys among the arguments and sends how many there were.
-func (c *Ctx) delete(lazily bool) {
+// deleteKeys deletes the keys among the arguments and sends how many there were.
+func (c *Ctx) deleteKeys(lazily bool) {
 	deleted := int64(0)
 	for i := 1; i < len(c.args); i++ {
 		if e, ok := c.db.Find(c.key(i), c.now); ok {
@@ -241,7 +241,7 @@ func pexpireAt(c *Ctx) { c.setExpiry(milliseconds, 0) }
 // setExpiry has the key at args[1] expire at the time in args[2], in units of unit ms from base, if the conditions hold. A
 // time that has passed deletes it.
 func (c *Ctx) setExpiry(unit, base int64) {
-	cond, ok := c.expireCondition(3)
+	cond, ok := c.parseExpireCondition(3)
 	if !ok {
 		return
 	}
@@ -371,7 +371,7 @@ func scan(c *Ctx) {
 	if !ok {
 		return
 	}
-	o, ok := c.scanOptions(2, true)
+	o, ok := c.parseScanOptions(2, true)
 	if !ok {
 		return
 	}

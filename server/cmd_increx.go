@@ -112,7 +112,7 @@ func (c *Ctx) increxInt(o *increxOptions) {
 		c.err(errBounds)
 		return
 	}
-	at, ok := c.expireAt(&o.expiry)
+	at, ok := c.expiryTime(&o.expiry)
 	if !ok {
 		return
 	}
@@ -232,7 +232,7 @@ func (c *Ctx) increxFloat(o *increxOptions) {
 		c.err(errBounds)
 		return
 	}
-	at, ok := c.expireAt(&o.expiry)
+	at, ok := c.expiryTime(&o.expiry)
 	if !ok {
 		return
 	}

@@ -399,8 +399,8 @@ type lposOptions struct {
 	maxLen  int64 // elements to look at, 0 for all
 }
 
-// lposOptions parses LPOS's options, or sends the error and returns false.
-func (c *Ctx) lposOptions() (o lposOptions, ok bool) {
+// parseLposOptions parses LPOS's options, or sends the error and returns false.
+func (c *Ctx) parseLposOptions() (o lposOptions, ok bool) {
 	o.rank, o.count = 1, 1
 	for i := 3; i < len(c.args); i += 2 {
 		if i+1 == len(c.args) {
@@ -447,7 +447,7 @@ func (c *Ctx) integerOr(i int, least int64, refusal string) (int64, bool) {
 }
 
 func lpos(c *Ctx) {
-	o, ok := c.lposOptions()
+	o, ok := c.parseLposOptions()
 	if !ok {
 		return
 	}

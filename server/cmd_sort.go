@@ -183,12 +183,12 @@ func (c *Ctx) sort(stores bool) {
 	if o.as && o.reverse && kind != store.KindSet {
 		slices.Reverse(elements)
 	}
-	if !o.as && !c.sortBy(elements, &o) {
+	if !o.as && !c.orderBy(elements, &o) {
 		return
 	}
 	elements = o.page(elements)
 	if o.store > 0 {
-		c.sortStore(elements, &o)
+		c.storeSorted(elements, &o)
 		return
 	}
 	c.reply.Array(len(elements) * max(len(o.get), 1))
@@ -227,8 +227,8 @@ func (c *Ctx) sortElements(i int) (elements []sortable, kind store.Kind, ok bool
 	return elements, kind, true
 }
 
-// sortBy puts the elements in order, or sends the error and returns false.
-func (c *Ctx) sortBy(elements []sortable, o *sorting) bool {
+// orderBy puts the elements in order, or sends the error and returns false.
+func (c *Ctx) orderBy(elements []sortable, o *sorting) bool {
 	numeric := true
 	for i := range elements {
 		el := &elements[i]
@@ -304,8 +304,8 @@ func (c *Ctx) eachSorted(elements []sortable, o *sorting, fn func(v []byte, ther
 	}
 }
 
-// sortStore keeps the elements as a list at the key of STORE, in place of what was there; without any, it is gone.
-func (c *Ctx) sortStore(elements []sortable, o *sorting) {
+// storeSorted keeps the elements as a list at the key of STORE, in place of what was there; without any, it is gone.
+func (c *Ctx) storeSorted(elements []sortable, o *sorting) {
 	var values [][]byte
 	c.eachSorted(elements, o, func(v []byte, _ bool) { values = append(values, append([]byte(nil), v...)) })
 	target := c.key(o.store)

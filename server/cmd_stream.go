@@ -337,7 +337,7 @@ func xtrim(c *Ctx) {
 }
 
 func xsetID(c *Ctx) {
-	last, ok := c.streamID(2)
+	last, ok := c.streamIDAt(2)
 	if !ok {
 		return
 	}
@@ -354,7 +354,7 @@ func xsetID(c *Ctx) {
 				return
 			}
 		case i+1 < len(c.args) && c.is(i, "MAXDELETEDID"):
-			if maxDeleted, ok = c.streamID(i + 1); !ok {
+			if maxDeleted, ok = c.streamIDAt(i + 1); !ok {
 				return
 			}
 			if last.Compare(maxDeleted) < 0 {

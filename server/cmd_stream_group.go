@@ -184,7 +184,7 @@ func xgroupCreate(c *Ctx) {
 	}
 	last := s.Info().Last
 	if string(cutAtNUL(c.args[4])) != "$" {
-		if last, ok = c.streamID(4); !ok {
+		if last, ok = c.streamIDAt(4); !ok {
 			return
 		}
 	}
@@ -293,8 +293,8 @@ type pendingArgs struct {
 	consumer []byte // nil: any
 }
 
-// pendingArgs parses the range from args[3] on, or sends the error and returns false.
-func (c *Ctx) pendingArgs() (p pendingArgs, ok bool) {
+// parsePendingArgs parses the range from args[3] on, or sends the error and returns false.
+func (c *Ctx) parsePendingArgs() (p pendingArgs, ok bool) {
 	if n := len(c.args); n < 6 || n > 9 {
 		c.err(errSyntax)
 		return p, false
@@ -330,7 +330,7 @@ func xpending(c *Ctx) {
 	var p pendingArgs
 	if !summary {
 		var ok bool
-		if p, ok = c.pendingArgs(); !ok {
+		if p, ok = c.parsePendingArgs(); !ok {
 			return
 		}
 	}
@@ -449,7 +449,7 @@ func (c *Ctx) claimArgs() (k claim, ids []store.StreamID, last store.StreamID, o
 			k.retries, ok = c.integerOr(i, math.MinInt64, errClaimRetry)
 		case more && c.is(i, "LASTID"):
 			i++
-			last, ok = c.streamID(i)
+			last, ok = c.streamIDAt(i)
 		default:
 			c.errf("ERR Unrecognized XCLAIM option '%s'", cutAtNUL(c.args[i]))
 			ok = false
@@ -502,15 +502,15 @@ func xclaim(c *Ctx) {
 		case p == nil && !k.force, p != nil && k.minIdle > 0 && c.now-p.Delivered < k.minIdle:
 			continue
 		}
-		c.claim(&s, g, id, p, &k)
+		c.claimEntry(&s, g, id, p, &k)
 		n++
 	}
 	c.reply.EndArray(mark, n)
 }
 
-// claim gives an entry to the consumer at args[3], who is added if need be, and sends it. p is the pending one, nil if it is not
+// claimEntry gives an entry to the consumer at args[3], who is added if need be, and sends it. p is the pending one, nil if it is not
 // pending.
-func (c *Ctx) claim(s *store.Stream, g *store.StreamGroup, id store.StreamID, p *store.Pending, k *claim) {
+func (c *Ctx) claimEntry(s *store.Stream, g *store.StreamGroup, id store.StreamID, p *store.Pending, k *claim) {
 	if k.consumer == nil {
 		k.consumer = c.seeConsumer(s, g, c.args[1], c.args[3])
 	}
@@ -580,7 +580,7 @@ func xautoClaim(c *Ctx) {
 			c.dropPending(&s, g, p.ID)
 			continue
 		}
-		c.claim(&s, g, p.ID, p, &k)
+		c.claimEntry(&s, g, p.ID, p, &k)
 		n++
 	}
 	c.reply.EndArray(mark, n)

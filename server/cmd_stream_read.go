@@ -199,7 +199,7 @@ func (c *Ctx) streamPositions(o *streamRead) bool {
 		case text == ">":
 			at.fresh = true
 		default:
-			if at.id, ok = c.streamID(i + o.keys); !ok {
+			if at.id, ok = c.streamIDAt(i + o.keys); !ok {
 				return false
 			}
 			at.fresh = o.grouped && at.id == store.MaxStreamID

@@ -238,7 +238,7 @@ func getEx(c *Ctx) {
 		c.reply.Null()
 		return
 	}
-	at, ok := c.expireAt(&expiry)
+	at, ok := c.expiryTime(&expiry)
 	if !ok {
 		return
 	}
@@ -380,7 +380,7 @@ func set(c *Ctx) {
 	if !c.parseSetOptions(&o) {
 		return
 	}
-	at, ok := c.expireAt(&o.expiry)
+	at, ok := c.expiryTime(&o.expiry)
 	switch {
 	case !ok:
 	case o.unconditional():
@@ -549,12 +549,12 @@ func setRange(c *Ctx) {
 	c.reply.Int(int64(n))
 }
 
-func incr(c *Ctx) { c.incrBy(1) }
-func decr(c *Ctx) { c.incrBy(-1) }
+func incr(c *Ctx) { c.addInteger(1) }
+func decr(c *Ctx) { c.addInteger(-1) }
 
 func incrBy(c *Ctx) {
 	if delta, ok := c.integer(2); ok {
-		c.incrBy(delta)
+		c.addInteger(delta)
 	}
 }
 
@@ -565,12 +565,12 @@ func decrBy(c *Ctx) {
 	case delta == math.MinInt64:
 		c.err("ERR decrement would overflow")
 	default:
-		c.incrBy(-delta)
+		c.addInteger(-delta)
 	}
 }
 
-// incrBy adds to the number at args[1], keeping its TTL, and sends the sum.
-func (c *Ctx) incrBy(delta int64) {
+// addInteger adds to the number at args[1], keeping its TTL, and sends the sum.
+func (c *Ctx) addInteger(delta int64) {
 	k := c.key(1)
 	e, found, ok := c.findString(k)
 	if !ok {

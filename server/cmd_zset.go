@@ -560,7 +560,7 @@ func zremRangeByLex(c *Ctx) {
 }
 
 func zremRangeByRank(c *Ctx) {
-	r, ok := c.rankRange(2, 3)
+	r, ok := c.parseRankRange(2, 3)
 	if !ok {
 		return
 	}

@@ -55,9 +55,9 @@ func (o *expiryOption) take(args [][]byte, i int) bool {
 	return false
 }
 
-// expireAt returns the time that the option stands for in ms since the Unix epoch, and 0 for no option; or it sends the error
+// expiryTime returns the time that the option stands for in ms since the Unix epoch, and 0 for no option; or it sends the error
 // and returns false.
-func (c *Ctx) expireAt(o *expiryOption) (at int64, ok bool) {
+func (c *Ctx) expiryTime(o *expiryOption) (at int64, ok bool) {
 	if !o.given() {
 		return 0, true
 	}
@@ -111,8 +111,8 @@ const (
 	errExpireGTLT = "ERR GT and LT options at the same time are not compatible"
 )
 
-// expireCondition parses the conditions from args[i] on, or sends the error and returns false.
-func (c *Ctx) expireCondition(i int) (cond expireCondition, ok bool) {
+// parseExpireCondition parses the conditions from args[i] on, or sends the error and returns false.
+func (c *Ctx) parseExpireCondition(i int) (cond expireCondition, ok bool) {
 	for ; i < len(c.args); i++ {
 		switch {
 		case c.is(i, "NX"):

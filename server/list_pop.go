@@ -85,21 +85,21 @@ func blpop(c *Ctx) { c.popOrWait(1, len(c.args)-1, len(c.args)-1, popping{front:
 func brpop(c *Ctx) { c.popOrWait(1, len(c.args)-1, len(c.args)-1, popping{count: 1}) }
 
 func lmpop(c *Ctx) {
-	first, end, p, ok := c.popArgs(1)
+	first, end, p, ok := c.parsePopArgs(1)
 	if ok && !c.popFirst(first, end, p) {
 		c.reply.NullArray()
 	}
 }
 
 func blmpop(c *Ctx) {
-	if first, end, p, ok := c.popArgs(2); ok {
+	if first, end, p, ok := c.parsePopArgs(2); ok {
 		c.popOrWait(first, end, 1, p)
 	}
 }
 
-// popArgs parses what LMPOP and BLMPOP are told, from the number of keys at args[i] on, or sends the error and returns ok false. The
+// parsePopArgs parses what LMPOP and BLMPOP are told, from the number of keys at args[i] on, or sends the error and returns ok false. The
 // keys are args[first:end].
-func (c *Ctx) popArgs(i int) (first, end int, p popping, ok bool) {
+func (c *Ctx) parsePopArgs(i int) (first, end int, p popping, ok bool) {
 	numKeys, ok := c.integerOr(i, 1, errNumKeys)
 	if !ok {
 		return 0, 0, p, false
@@ -186,8 +186,8 @@ func (c *Ctx) popOrWait(first, end, timeout int, p popping) {
 // moving says from which end of a list an element is taken, and to which end of another.
 type moving struct{ fromFront, toFront bool }
 
-// moving parses args[3] and args[4] as the ends of lists, or sends the error and returns false.
-func (c *Ctx) moving() (m moving, ok bool) {
+// parseMoving parses args[3] and args[4] as the ends of lists, or sends the error and returns false.
+func (c *Ctx) parseMoving() (m moving, ok bool) {
 	if m.fromFront, ok = c.side(3); !ok {
 		return m, false
 	}
@@ -196,7 +196,7 @@ func (c *Ctx) moving() (m moving, ok bool) {
 }
 
 func lmove(c *Ctx) {
-	if m, ok := c.moving(); ok && !c.moveElement(m) {
+	if m, ok := c.parseMoving(); ok && !c.moveElement(m) {
 		c.reply.Null()
 	}
 }
@@ -208,7 +208,7 @@ func rpopLPush(c *Ctx) {
 }
 
 func blmove(c *Ctx) {
-	if m, ok := c.moving(); ok {
+	if m, ok := c.parseMoving(); ok {
 		c.moveOrWait(5, m)
 	}
 }

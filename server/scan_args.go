@@ -39,8 +39,8 @@ func (c *Ctx) scanCursor(i int) (cursor uint64, ok bool) {
 	return cursor, true
 }
 
-// scanOptions parses MATCH, COUNT and, if the command is SCAN itself, TYPE from args[i] on, or sends the error and returns false.
-func (c *Ctx) scanOptions(i int, withType bool) (o scanOptions, ok bool) {
+// parseScanOptions parses MATCH, COUNT and, if the command is SCAN itself, TYPE from args[i] on, or sends the error and returns false.
+func (c *Ctx) parseScanOptions(i int, withType bool) (o scanOptions, ok bool) {
 	o.count = scanCountDefault
 	for ; i < len(c.args); i += 2 {
 		switch {
@@ -78,7 +78,7 @@ func (c *Ctx) elementOptions(found bool) (o scanOptions, ok bool) {
 		c.sendScan(0, nil)
 		return o, false
 	}
-	return c.scanOptions(3, false)
+	return c.parseScanOptions(3, false)
 }
 
 // matches reports whether an element of this name is to be shown.

@@ -89,8 +89,8 @@ func parseUnsigned(text []byte) (uint64, bool) {
 	return n, true
 }
 
-// streamID parses args[i] as an ID without special forms, or sends the error and returns false.
-func (c *Ctx) streamID(i int) (store.StreamID, bool) {
+// streamIDAt parses args[i] as an ID without special forms, or sends the error and returns false.
+func (c *Ctx) streamIDAt(i int) (store.StreamID, bool) {
 	id, _, ok := parseStreamID(c.args[i], streamIDForm{strict: true})
 	if !ok {
 		c.err(errStreamID)
@@ -102,7 +102,7 @@ func (c *Ctx) streamID(i int) (store.StreamID, bool) {
 func (c *Ctx) streamIDs(i int) ([]store.StreamID, bool) {
 	ids := make([]store.StreamID, 0, len(c.args)-i)
 	for ; i < len(c.args); i++ {
-		id, ok := c.streamID(i)
+		id, ok := c.streamIDAt(i)
 		if !ok {
 			return nil, false
 		}
@@ -212,7 +212,7 @@ options:
 // streamTrimTo parses args[i] as what is to be trimmed to, or sends the error and returns false.
 func (c *Ctx) streamTrimTo(t *store.StreamTrim, i int) (ok bool) {
 	if t.ByID {
-		t.Min, ok = c.streamID(i)
+		t.Min, ok = c.streamIDAt(i)
 		return ok
 	}
 	if t.Max, ok = c.integer(i); ok && t.Max < 0 {

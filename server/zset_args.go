@@ -135,8 +135,8 @@ func (c *Ctx) lexRange(low, high int) (r store.LexRange, ok bool) {
 // rankRange is a range of ranks as a client gives it: both ends are in it, and negative ones count from the end.
 type rankRange struct{ start, stop int64 }
 
-// rankRange parses args[first] and args[last] as the ends of a range of ranks, or sends the error and returns false.
-func (c *Ctx) rankRange(first, last int) (r rankRange, ok bool) {
+// parseRankRange parses args[first] and args[last] as the ends of a range of ranks, or sends the error and returns false.
+func (c *Ctx) parseRankRange(first, last int) (r rankRange, ok bool) {
 	if r.start, ok = c.integer(first); !ok {
 		return r, false
 	}
@@ -215,7 +215,7 @@ func (c *Ctx) zrangeArgs(f zrangeForm) (r zrange, ok bool) {
 	case byLex:
 		r.lex, ok = c.lexRange(low, high)
 	default:
-		r.ranks, ok = c.rankRange(low, high)
+		r.ranks, ok = c.parseRankRange(low, high)
 	}
 	return r, ok
 }
