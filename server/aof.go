@@ -96,11 +96,14 @@ func (j *Journal) closeLog() {
 	j.Unlock()
 }
 
-// commit has all effects so far written to the append-only file, and synced if appendfsync says so, before it returns. It
-// returns the error for the commands that are not on the disk after all. The caller does not hold the executor's lock.
-func (j *Journal) commit() (refusal string) { return j.commitNoting(false) }
+// Unwritten implements effectLog. What is being written belongs to it, too.
+func (j *Journal) Unwritten() bool { return j.aof.open && (len(j.effects.buf) > 0 || j.aof.writing) }
 
-// commitNoting is commit, which has the time noted even if there are no effects.
+// Commit implements effectLog: it has all effects so far written to the append-only file, and synced if appendfsync says so, before it returns. It
+// returns the error for the commands that are not on the disk after all. The caller does not hold the executor's lock.
+func (j *Journal) Commit() (refusal string) { return j.commitNoting(false) }
+
+// commitNoting is Commit, which has the time noted even if there are no effects.
 func (j *Journal) commitNoting(noteTime bool) (refusal string) {
 	a := &j.aof
 	a.commits.Lock()
@@ -229,8 +232,8 @@ func systemText(err error) string {
 // with then.
 const noteEvery = 1000
 
-// commitDue commits what background work has changed, tries again what could not be written, and notes the time if need be.
-func (j *Journal) commitDue() {
+// CommitDue implements effectLog: it commits what background work has changed, tries again what could not be written, and notes the time if need be.
+func (j *Journal) CommitDue() {
 	j.Lock()
 	a := &j.aof
 	due := a.open && (len(j.effects.whole()) > 0 || a.failed != nil)

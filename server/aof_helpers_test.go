@@ -148,7 +148,7 @@ func (w *aofServer) words(words ...string) string {
 func (w *aofServer) tick() (ended bool) {
 	return endsProcess(func() {
 		w.srv.cron()
-		w.srv.commitDue()
+		w.srv.CommitDue()
 	}) || w.exited.Load()
 }
 

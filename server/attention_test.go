@@ -20,7 +20,7 @@ func TestReplayedCommandsAreNotAttendedTo(t *testing.T) {
 		srv: w.srv, core: w.srv.Core, turn: &turn{}, client: &Client{db: w.srv.keys.DB(0), reply: reply}, reply: reply, db: w.srv.keys.DB(0), cfg: w.srv.config.Get(),
 		cmd: w.srv.commands.lookup([]byte("incr")), args: [][]byte{[]byte("INCR"), []byte("k")},
 	}
-	c.call(true)
+	w.srv.call(c, true)
 	require.Equal(t, ":1\r\n", string(reply.Bytes()))
 	require.Equal(t, ":1\r\n", string(before), "of RESET itself")
 	require.Equal(t, ":2\r\n", string(w.run(encodeCommand("SLOWLOG", "LEN"))), "of the LEN before")

@@ -17,7 +17,7 @@ import (
 // blocked is a client's wait while it lasts.
 type blocked struct {
 	blockOn
-	srv    *Server // whose queues it stands in
+	exec   *Executor // whose queues it stands in
 	client *Client
 	cmd    *Command
 	args   [][]byte
@@ -45,8 +45,8 @@ const errUnblocked = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 const blockedOverhead = 256
 
 // block is Ctx.block.
-func (s *Server) block(c *Ctx, on blockOn) {
-	b := &blocked{blockOn: on, srv: s, client: c.client, cmd: c.cmd, held: blockedOverhead}
+func (x *Executor) block(c *Ctx, on blockOn) {
+	b := &blocked{blockOn: on, exec: x, client: c.client, cmd: c.cmd, held: blockedOverhead}
 	b.args = make([][]byte, len(c.args))
 	for i, a := range c.args {
 		b.args[i] = append([]byte(nil), a...)
@@ -55,63 +55,63 @@ func (s *Server) block(c *Ctx, on blockOn) {
 	b.keys = nil // the places have them
 	seen := make(map[*store.Awaited]bool, len(on.keys))
 	for _, name := range on.keys {
-		s.remains.help()
-		key := c.db.Await(s.keys.Key(name))
+		x.remains.help()
+		key := c.db.Await(x.keys.Key(name))
 		if seen[key] {
 			key.Release()
 			continue
 		}
 		seen[key] = true
-		queue := s.blocking.queues.Entries()[key]
+		queue := x.blocking.queues.Entries()[key]
 		if queue == nil {
 			queue = list.New()
-			s.blocking.queues.Set(key, queue)
+			x.blocking.queues.Set(key, queue)
 		}
 		b.places = append(b.places, place{key, queue.PushBack(b)})
 		b.held += blockedOverhead + key.NameBytes()
 	}
 	if b.until != 0 {
-		heap.Push(&s.blocking.timeouts, b)
-		c.worker.tickBy(b.until)
+		heap.Push(&x.blocking.timeouts, b)
+		workerOf(c).tickBy(b.until)
 	}
-	s.blocking.clients++
-	s.gate.set(gateBlocked, s.blocking.clients > 0)
+	x.blocking.clients++
+	x.gate.set(gateBlocked, x.blocking.clients > 0)
 	c.client.blocked = b
 }
 
 // endWait ends a client's wait, if any. The queues may have it for longer, without effect.
-func (s *Server) endWait(cl *Client) {
+func (x *Executor) endWait(cl *Client) {
 	b := waitOf(cl)
 	if b == nil {
 		return
 	}
 	cl.blocked = nil
 	if b.until != 0 {
-		heap.Remove(&s.blocking.timeouts, b.slot)
+		heap.Remove(&x.blocking.timeouts, b.slot)
 	}
-	s.blocking.clients--
-	s.gate.set(gateBlocked, s.blocking.clients > 0)
-	s.remains.letGo(b)
+	x.blocking.clients--
+	x.gate.set(gateBlocked, x.blocking.clients > 0)
+	x.remains.letGo(b)
 }
 
 // takeOut implements leftover: it takes the client out of the queues that it stands in.
 func (b *blocked) takeOut(n int) (taken int) {
-	s := b.srv
+	x := b.exec
 	for ; taken < n && len(b.places) > 0; taken++ {
 		last := len(b.places) - 1
 		p := b.places[last]
 		b.places[last] = place{}
 		b.places = b.places[:last]
 		b.held -= blockedOverhead + p.key.NameBytes()
-		queue := s.blocking.queues.Entries()[p.key]
+		queue := x.blocking.queues.Entries()[p.key]
 		queue.Remove(p.element)
 		if queue.Len() == 0 {
-			s.blocking.queues.Delete(p.key)
+			x.blocking.queues.Delete(p.key)
 		}
 		p.key.Release()
 	}
-	if len(b.places) == 0 && s.blocking.clients == 0 {
-		s.keys.NextReady() // names that have become ready since are forgotten
+	if len(b.places) == 0 && x.blocking.clients == 0 {
+		x.keys.NextReady() // names that have become ready since are forgotten
 	}
 	return taken
 }
@@ -129,48 +129,47 @@ func waitOf(cl *Client) *blocked {
 func (b *blocked) size() int { return b.held }
 
 // giveUp ends a client's wait with an error, or without one as if its time were over.
-func (s *Server) giveUp(cl *Client, refusal string, now int64) {
+func (x *Executor) giveUp(cl *Client, refusal string, now int64) {
 	before, b := cl.reply.Len(), waitOf(cl)
 	switch {
 	case refusal != "":
-		s.stats.countError(refusal)
+		x.stats.countError(refusal)
 		cl.reply.Error(refusal)
 	case b.late != nil:
 		b.late(cl.reply)
 	default:
 		cl.reply.NullArray()
 	}
-	s.goOn(cl, before, now)
+	x.resume(cl, before, now)
 }
 
-// goOn ends the wait of a client that has got its reply, and has its further input looked at. before is the output's length before
+// resume ends the wait of a client that has got its reply, and has its further input looked at. before is the output's length before
 // the reply.
-func (s *Server) goOn(cl *Client, before int, now int64) {
-	s.endWait(cl)
+func (x *Executor) resume(cl *Client, before int, now int64) {
+	x.endWait(cl)
 	if cl.replyMode != replyOn {
 		cl.suppressReply(before)
 	}
-	if cl.reply.Len() > s.softOutputLimit || cl.reply.Over() {
-		s.checkOutput(cl)
+	if cl.reply.Len() > x.softOutputLimit || cl.reply.Over() {
+		x.checkOutput(cl)
 	}
-	cl.seen = s.clock.Mono()
+	cl.seen = x.clock.Mono()
 	cl.conn.Resume()
 }
 
 // serveReady serves those who wait for keys that have become ready. What one client is served may make another key ready: each
 // turn ends a wait or a key's readiness, so there is an end. While a script yields, it waits until the script is done.
-func (c *Ctx) serveReady() {
-	s := c.srv
-	if s.gate.has(gateBusy) {
+func (x *Executor) serveReady(c *Ctx) {
+	if x.gate.has(gateBusy) {
 		return
 	}
-	key := s.keys.NextReady()
+	key := x.keys.NextReady()
 	if key == nil {
 		return
 	}
 	outer := *c
-	for ; key != nil; key = s.keys.NextReady() {
-		c.serveQueue(key)
+	for ; key != nil; key = x.keys.NextReady() {
+		x.serveQueue(c, key)
 	}
 	outer.scratch = c.scratch
 	*c = outer
@@ -178,9 +177,8 @@ func (c *Ctx) serveReady() {
 
 // serveQueue serves the clients that wait for a key until its value is used up. Those who cannot use it go to the end of the queue,
 // as in Redis, so that everybody is looked at once.
-func (c *Ctx) serveQueue(key *store.Awaited) {
-	s := c.srv
-	k, queue := key.Key(), s.blocking.queues.Entries()[key]
+func (x *Executor) serveQueue(c *Ctx, key *store.Awaited) {
+	k, queue := key.Key(), x.blocking.queues.Entries()[key]
 	for range queue.Len() {
 		e, ok := key.DB().Find(k, c.now)
 		first := queue.Front()
@@ -189,20 +187,20 @@ func (c *Ctx) serveQueue(key *store.Awaited) {
 		case b.client.blocked != b || b.client.conn.Closing():
 			queue.MoveToBack(first)
 		case !there && b.gone != "":
-			s.giveUp(b.client, b.gone, c.nowNs)
-		case !there || !c.serve(b, k):
+			x.giveUp(b.client, b.gone, c.nowNs)
+		case !there || !x.serve(c, b, k):
 			queue.MoveToBack(first)
 		}
 	}
 }
 
 // serve has a blocked client try a key, and reports whether its wait is over.
-func (c *Ctx) serve(b *blocked, k store.Key) bool {
+func (x *Executor) serve(c *Ctx, b *blocked, k store.Key) bool {
 	cl := b.client
 	before := cl.reply.Len()
 	c.client, c.reply, c.cmd, c.args, c.db = cl, cl.reply, b.cmd, b.args, cl.db
 	c.known, c.failed = known{}, false
-	keys := c.core.keys
+	keys := x.keys
 	changes := keys.Changes()
 	c.turn.inCommand, c.quiet = true, b.quiet // so that what the client is told of its own changes follows the reply
 	served := c.serveWithEffects(b, k)
@@ -215,9 +213,9 @@ func (c *Ctx) serve(b *blocked, k store.Key) bool {
 	}
 	c.sendLater()
 	if c.failed {
-		c.core.stats.commands[c.cmd.id].failed++
+		x.stats.commands[c.cmd.id].failed++
 	}
-	c.srv.goOn(cl, before, c.nowNs)
+	x.resume(cl, before, c.nowNs)
 	return true
 }
 
@@ -233,13 +231,13 @@ func (c *Ctx) serveWithEffects(b *blocked, k store.Key) (served bool) {
 }
 
 // endTimeouts answers the clients that have waited for long enough, and returns when the next one will have, in ns.
-func (s *Server) endTimeouts(now int64) (next int64) {
-	for len(s.blocking.timeouts) > 0 {
-		b := s.blocking.timeouts[0]
+func (x *Executor) endTimeouts(now int64) (next int64) {
+	for len(x.blocking.timeouts) > 0 {
+		b := x.blocking.timeouts[0]
 		if b.until >= now/1e6 {
 			return timeoutAt(b.until)
 		}
-		s.giveUp(b.client, "", now)
+		x.giveUp(b.client, "", now)
 	}
 	return math.MaxInt64
 }
@@ -254,10 +252,10 @@ func timeoutAt(until int64) int64 {
 
 // tickBy has background work done when a wait is over, by whichever worker does that.
 func (w *worker) tickBy(until int64) {
-	s := w.srv
-	s.soonest.Store(min(s.soonest.Load(), timeoutAt(until)))
+	x := w.exec
+	x.wakeAt.Store(min(x.wakeAt.Load(), timeoutAt(until)))
 	if !w.ticks {
-		s.hooks.nudge()
+		x.hooks.nudge()
 	}
 }
 

@@ -25,7 +25,7 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	noted := int(cl.input.Load())
 	input := noted
 	if cl == c.client { // the input buffers of others belong to their fronts
-		input = cl.conn.In.Offset() + cl.conn.In.Buffered() - c.worker.queue[c.worker.current].from
+		input = cl.conn.In.Offset() + cl.conn.In.Buffered() - c.worker.Position()
 	}
 	number("id", cl.id)
 	field("addr", cl.conn.Remote)

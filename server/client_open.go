@@ -6,59 +6,59 @@ import (
 )
 
 // opened registers a new connection, or answers why it cannot stay.
-func (s *Server) opened(c *netpoll.Conn) {
-	s.Lock()
-	defer s.Unlock()
-	s.clock.Read()
+func (x *Executor) opened(c *netpoll.Conn) {
+	x.Lock()
+	defer x.Unlock()
+	x.clock.Read()
 	cl := &Client{
-		conn: c, reply: &c.Out, db: s.keys.DB(0), created: s.clock.Mono(), seen: s.clock.Mono(),
+		conn: c, reply: &c.Out, db: x.keys.DB(0), created: x.clock.Mono(), seen: x.clock.Mono(),
 		unix: isUnixAddress(c.Local),
 	}
-	s.becomeDefault(cl)
+	x.access.becomeDefault(cl)
 	c.Client = cl
-	s.stats.connections++
-	if refusal := s.refuses(cl); refusal != "" {
+	x.stats.connections++
+	if refusal := x.refuses(cl); refusal != "" {
 		cl.reply.Error(refusal)
-		s.stats.rejectedConnections++
+		x.stats.rejectedConnections++
 		c.CloseAfterReply()
 		return
 	}
-	s.nextClientID++
-	cl.id = s.nextClientID
-	s.clients.add(cl)
+	x.nextClientID++
+	cl.id = x.nextClientID
+	x.clients.add(cl)
 }
 
 // refuses returns the error with which a new connection is turned away, or nothing.
-func (s *Server) refuses(cl *Client) string {
-	cfg := s.config.Get()
+func (x *Executor) refuses(cl *Client) string {
+	cfg := x.config.Get()
 	switch {
-	case len(s.clients.list) >= s.maxClients:
+	case len(x.clients.list) >= x.maxClients:
 		return errMaxClients
-	case cfg.ProtectedMode && s.users.Default().NoPass() && !cl.unix && !isLoopback(cl.conn.Remote):
+	case cfg.ProtectedMode && x.access.users.Default().NoPass() && !cl.unix && !isLoopback(cl.conn.Remote):
 		return errProtected
 	}
 	return ""
 }
 
 // closed forgets a connection.
-func (s *Server) closed(c *netpoll.Conn) {
-	s.Lock()
-	defer s.Unlock()
+func (x *Executor) closed(c *netpoll.Conn) {
+	x.Lock()
+	defer x.Unlock()
 	cl := c.Client.(*Client)
-	s.endWait(cl)
-	s.pause.release(cl)
-	s.endTransaction(cl)
-	s.endAllSubscriptions(cl)
-	s.untrack(cl)
-	s.endMonitoring(cl)
-	s.setNoTouch(cl, false)
-	s.clients.remove(cl)
+	x.endWait(cl)
+	x.pause.release(cl)
+	x.endTransaction(cl)
+	x.hub.endAllSubscriptions(cl)
+	x.hub.untrack(cl)
+	x.srv.endMonitoring(cl)
+	x.setNoTouch(cl, false)
+	x.clients.remove(cl)
 }
 
 // readLimits returns what the reader is to accept from a client. The client's own worker calls it, without the lock.
-func (s *Server) readLimits(cl *Client) *resp.Limits {
-	if s.mustAuthenticate(cl) {
-		return s.unauthLimits.Load()
+func (x *Executor) readLimits(cl *Client) *resp.Limits {
+	if x.mustAuthenticate(cl) {
+		return x.unauthLimits.Load()
 	}
-	return s.limits.Load()
+	return x.limits.Load()
 }

@@ -11,7 +11,7 @@ func TestFailedHashCommandsChangeNothing(t *testing.T) {
 	w := newWorkerClient(t)
 	w.ask("HSET", "h", "n", "9223372036854775807", "text", "abc", "inf", "inf")
 	all := w.ask("HGETALL", "h")
-	keys := w.worker.(*worker).srv.keys
+	keys := w.worker.(*worker).exec.keys
 	before := keys.Dirty()
 	tests := []struct {
 		command []string

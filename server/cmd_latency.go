@@ -6,28 +6,26 @@ import (
 )
 
 // latencyCommand is the LATENCY family.
-func (r *Recorder) latencyCommand() *Command {
-	return &Command{
-		Name: "latency", Group: GroupServer, Since: "2.8.13", Complexity: "depends on the sub-command",
-		Summary: "Look at how long commands take.",
-		Arity:   -2,
-		Sub: []*Command{
-			latencyQuery("doctor", latencySince, 2, "Say in words which spikes of latency there were.", ReplyBulk|ReplyVerbatim, r.latencyDoctor),
-			latencyQuery("graph", latencySince, 3, "Draw the spikes of an event.", ReplyBulk|ReplyVerbatim, r.latencyGraph, str("event")),
-			helpCommand("2.8.13"),
-			latencyQuery("histogram", "7.0.0", -2, "Return how many calls of each command, or of those named, took how long.", ReplyMap, latencyHistogram,
-				str("command").multi().opt()),
-			latencyQuery("history", latencySince, 3, "Return the spikes of an event: when, and how many milliseconds.", ReplyArray, r.latencyHistory, str("event")),
-			latencyQuery("latest", latencySince, 2, "Return the last spike and the longest one of each event.", ReplyArray, r.latencyLatest),
-			{
-				Name: "reset", Since: latencySince, Complexity: "O(n) in the length of the reply",
-				Summary: "Forget the spikes of all events, or of those named, and return of how many.",
-				Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
-				Tips: tipAllNodes,
-				Args: []Arg{str("event").multi().opt()}, Reply: ReplyInteger, Handler: r.latencyReset,
-			},
+var latencyCommand = &Command{
+	Name: "latency", Group: GroupServer, Since: "2.8.13", Complexity: "depends on the sub-command",
+	Summary: "Look at how long commands take.",
+	Arity:   -2,
+	Sub: []*Command{
+		latencyQuery("doctor", latencySince, 2, "Say in words which spikes of latency there were.", ReplyBulk|ReplyVerbatim, latencyDoctor),
+		latencyQuery("graph", latencySince, 3, "Draw the spikes of an event.", ReplyBulk|ReplyVerbatim, latencyGraph, str("event")),
+		helpCommand("2.8.13"),
+		latencyQuery("histogram", "7.0.0", -2, "Return how many calls of each command, or of those named, took how long.", ReplyMap, latencyHistogram,
+			str("command").multi().opt()),
+		latencyQuery("history", latencySince, 3, "Return the spikes of an event: when, and how many milliseconds.", ReplyArray, latencyHistory, str("event")),
+		latencyQuery("latest", latencySince, 2, "Return the last spike and the longest one of each event.", ReplyArray, latencyLatest),
+		{
+			Name: "reset", Since: latencySince, Complexity: "O(n) in the length of the reply",
+			Summary: "Forget the spikes of all events, or of those named, and return of how many.",
+			Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
+			Tips: tipAllNodes,
+			Args: []Arg{str("event").multi().opt()}, Reply: ReplyInteger, Handler: latencyReset,
 		},
-	}
+	},
 }
 
 // latencySince is the version that brought the family.
@@ -78,9 +76,9 @@ func latencyHistogram(c *Ctx) {
 }
 
 // spiky lists the events of which there are spikes.
-func (r *Recorder) spiky() (list []latencyEvent) {
+func (s *Server) spiky() (list []latencyEvent) {
 	for event := range latencyEvents {
-		if len(r.latency[event].samples) > 0 {
+		if len(s.latency[event].samples) > 0 {
 			list = append(list, event)
 		}
 	}
@@ -88,19 +86,19 @@ func (r *Recorder) spiky() (list []latencyEvent) {
 }
 
 // spikesOf returns the spikes of an event by its name; nil if there are none.
-func (r *Recorder) spikesOf(name []byte) *spikes {
+func (s *Server) spikesOf(name []byte) *spikes {
 	event, ok := latencyEventNamed(name)
-	if !ok || len(r.latency[event].samples) == 0 {
+	if !ok || len(s.latency[event].samples) == 0 {
 		return nil
 	}
-	return &r.latency[event]
+	return &s.latency[event]
 }
 
-func (r *Recorder) latencyLatest(c *Ctx) {
-	list := r.spiky()
+func latencyLatest(c *Ctx) {
+	list := c.srv.spiky()
 	c.reply.Array(len(list))
 	for _, event := range list {
-		e := &r.latency[event]
+		e := &c.srv.latency[event]
 		last := e.samples[len(e.samples)-1]
 		c.reply.Array(4)
 		c.reply.BulkString(latencyEventTexts[event].name)
@@ -110,8 +108,8 @@ func (r *Recorder) latencyLatest(c *Ctx) {
 	}
 }
 
-func (r *Recorder) latencyHistory(c *Ctx) {
-	e := r.spikesOf(c.args[2])
+func latencyHistory(c *Ctx) {
+	e := c.srv.spikesOf(c.args[2])
 	if e == nil {
 		c.reply.EmptyArray()
 		return
@@ -124,17 +122,17 @@ func (r *Recorder) latencyHistory(c *Ctx) {
 	}
 }
 
-func (r *Recorder) latencyReset(c *Ctx) {
-	n := len(r.spiky())
+func latencyReset(c *Ctx) {
+	n := len(c.srv.spiky())
 	if len(c.args) == 2 {
-		r.latency = [latencyEvents]spikes{}
+		c.srv.latency = [latencyEvents]spikes{}
 	}
 	for _, name := range c.args[2:] {
-		if e := r.spikesOf(name); e != nil {
+		if e := c.srv.spikesOf(name); e != nil {
 			*e = spikes{}
 		}
 	}
-	c.reply.Int(int64(n - len(r.spiky())))
+	c.reply.Int(int64(n - len(c.srv.spiky())))
 }
 
 // The form of LATENCY GRAPH.
@@ -144,9 +142,9 @@ const (
 )
 
 // latencyGraph draws a column for each of the last spikes.
-func (r *Recorder) latencyGraph(c *Ctx) {
+func latencyGraph(c *Ctx) {
 	name := c.args[2]
-	e := r.spikesOf(name)
+	e := c.srv.spikesOf(name)
 	if e == nil {
 		c.errf("ERR No samples available for event '%s'", name)
 		return
@@ -175,13 +173,13 @@ func (r *Recorder) latencyGraph(c *Ctx) {
 	c.reply.Verbatim("txt", b.String())
 }
 
-func (r *Recorder) latencyDoctor(c *Ctx) {
+func latencyDoctor(c *Ctx) {
 	var b strings.Builder
-	list := r.spiky()
+	list := c.srv.spiky()
 	switch {
 	case len(list) > 0:
 		for _, event := range list {
-			e, texts := &r.latency[event], latencyEventTexts[event]
+			e, texts := &c.srv.latency[event], latencyEventTexts[event]
 			fmt.Fprintf(&b, "%s: %d ms on average of the last %d, %d ms the longest ever. %s\n", texts.name, e.average(), len(e.samples), e.max, texts.advice)
 		}
 	case c.cfg.LatencyMonitorThreshold == 0:

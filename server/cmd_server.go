@@ -43,8 +43,10 @@ var serverCommands = []*Command{
 		Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
 		Args: []Arg{str("section").multi().opt()}, Reply: ReplyBulk | ReplyVerbatim, Handler: info,
 	},
+	latencyCommand,
 	lolwutCommand,
 	memoryCommand,
+	monitorCommand,
 	{
 		Name: "replicaof", Group: GroupServer, Since: "5.0.0", Complexity: "O(1)",
 		Summary: "Accept NO ONE, and refuse anything else: headgate does not replicate.",
@@ -66,6 +68,7 @@ var serverCommands = []*Command{
 		Reply: ReplyNone | ReplySimple, Handler: shutdown,
 	},
 	slaveofCommand,
+	slowlogCommand,
 	{
 		Name: "swapdb", Group: GroupServer, Since: "4.0.0", Complexity: "O(n) in the number of keys that clients watch in the two",
 		Summary: "Exchange the keys of two databases.",

@@ -41,7 +41,7 @@ func transactionOf(cl *Client) *transaction {
 }
 
 // add copies the context's command into the queue.
-func (t *transaction) add(c *Ctx) {
+func (t *transaction) add(x *Executor, c *Ctx) {
 	if t.aborted {
 		return
 	}
@@ -63,8 +63,8 @@ func (t *transaction) add(c *Ctx) {
 		block = block[queuedLength+copy(block[queuedLength:], a):]
 	}
 	t.count++
-	t.writes = t.writes || c.srv.mayWrite(c.client, c.cmd, c.args)
-	t.grows = t.grows || c.needsMemory()
+	t.writes = t.writes || x.mayWrite(c.client, c.cmd, c.args)
+	t.grows = t.grows || x.needsMemory(c)
 	t.wantsDisk = t.wantsDisk || c.cmd.wantsDisk()
 }
 
@@ -125,27 +125,27 @@ const (
 )
 
 // newTransaction returns an empty transaction.
-func (s *Server) newTransaction() *transaction {
-	last := len(s.spare) - 1
+func (x *Executor) newTransaction() *transaction {
+	last := len(x.spare) - 1
 	if last < 0 {
-		return &transaction{buffers: &s.buffers}
+		return &transaction{buffers: &x.buffers}
 	}
-	t := s.spare[last]
-	s.spare = s.spare[:last]
+	t := x.spare[last]
+	x.spare = x.spare[:last]
 	return t
 }
 
 // endTransaction forgets the client's queue and its watched keys.
-func (s *Server) endTransaction(cl *Client) {
+func (x *Executor) endTransaction(cl *Client) {
 	t := transactionOf(cl)
 	cl.multi = nil
-	s.unwatch(cl)
+	x.forgetWatches(cl)
 	if t == nil {
 		return
 	}
 	t.reset()
-	if len(s.spare) < spareTransactions {
-		s.spare = append(s.spare, t)
+	if len(x.spare) < spareTransactions {
+		x.spare = append(x.spare, t)
 	}
 }
 
@@ -160,8 +160,8 @@ func (cl *Client) abortTransaction() {
 // maxWatches bounds what one client may watch, so that its memory has a limit.
 const maxWatches = 1 << 20
 
-// unwatch forgets the keys that a client watches.
-func (s *Core) unwatch(cl *Client) {
+// forgetWatches forgets the keys that a client watches.
+func (s *Core) forgetWatches(cl *Client) {
 	if cl.watches.Len() <= remainsPerClient {
 		cl.watches.Release(remainsPerClient)
 		return
@@ -177,55 +177,57 @@ type watchLeftover struct{ store.Watches }
 func (w *watchLeftover) takeOut(n int) int { return w.Release(n) }
 func (w *watchLeftover) size() int         { return w.Bytes() }
 
-// transactionCommands: MULTI and what belongs to it.
-var transactionCommands = []*Command{
-	{
-		Name: "discard", Group: GroupTransactions, Since: "2.0.0", Complexity: "O(n) in the number of queued commands",
-		Summary: "Forget the queued commands and end the transaction.",
-		Arity:   1, Flags: NoScript | Loading | Stale | Fast | AllowBusy | RunsInMulti | DropsQueue, Reply: ReplySimple, Handler: discard,
-	},
-	{
-		Name: "exec", Group: GroupTransactions, Since: "1.2.0", Complexity: "the sum of the queued commands'",
-		Summary: "Run the queued commands as one unit, unless a watched key has changed.",
-		Arity:   1, Flags: NoScript | Loading | Stale | SkipSlowlog | RunsInMulti | RunsQueue, Reply: ReplyArray | ReplyNull, Handler: exec,
-	},
-	{
-		Name: "multi", Group: GroupTransactions, Since: "1.2.0", Complexity: "O(1)",
-		Summary: "Begin a transaction: the following commands are queued until EXEC.",
-		Arity:   1, Flags: NoScript | Loading | Stale | Fast | AllowBusy | RunsInMulti, Reply: ReplySimple, Handler: multi,
-	},
-	{
-		Name: "unwatch", Group: GroupTransactions, Since: "2.2.0", Complexity: "O(1)",
-		Summary: "Forget all watched keys.",
-		Arity:   1, Flags: NoScript | Loading | Stale | Fast | AllowBusy, Reply: ReplySimple, Handler: unwatch,
-	},
-	{
-		Name: "watch", Group: GroupTransactions, Since: "2.2.0", Complexity: "O(1) per key",
-		Summary: "Have the next EXEC refused if one of these keys changes until then.",
-		Arity:   -2, Flags: NoScript | Loading | Stale | Fast | AllowBusy | RunsInMulti, Keys: keys("RO", 1, -1, 1),
-		Args: []Arg{key("key").multi()}, Reply: ReplySimple, Handler: watch,
-	},
+// declarations: MULTI and what belongs to it.
+func (x *Executor) declarations() []*Command {
+	return []*Command{
+		{
+			Name: "discard", Group: GroupTransactions, Since: "2.0.0", Complexity: "O(n) in the number of queued commands",
+			Summary: "Forget the queued commands and end the transaction.",
+			Arity:   1, Flags: NoScript | Loading | Stale | Fast | AllowBusy | RunsInMulti | DropsQueue, Reply: ReplySimple, Handler: x.discard,
+		},
+		{
+			Name: "exec", Group: GroupTransactions, Since: "1.2.0", Complexity: "the sum of the queued commands'",
+			Summary: "Run the queued commands as one unit, unless a watched key has changed.",
+			Arity:   1, Flags: NoScript | Loading | Stale | SkipSlowlog | RunsInMulti | RunsQueue, Reply: ReplyArray | ReplyNull, Handler: x.runTransaction,
+		},
+		{
+			Name: "multi", Group: GroupTransactions, Since: "1.2.0", Complexity: "O(1)",
+			Summary: "Begin a transaction: the following commands are queued until EXEC.",
+			Arity:   1, Flags: NoScript | Loading | Stale | Fast | AllowBusy | RunsInMulti, Reply: ReplySimple, Handler: x.multi,
+		},
+		{
+			Name: "unwatch", Group: GroupTransactions, Since: "2.2.0", Complexity: "O(1)",
+			Summary: "Forget all watched keys.",
+			Arity:   1, Flags: NoScript | Loading | Stale | Fast | AllowBusy, Reply: ReplySimple, Handler: x.unwatch,
+		},
+		{
+			Name: "watch", Group: GroupTransactions, Since: "2.2.0", Complexity: "O(1) per key",
+			Summary: "Have the next EXEC refused if one of these keys changes until then.",
+			Arity:   -2, Flags: NoScript | Loading | Stale | Fast | AllowBusy | RunsInMulti, Keys: keys("RO", 1, -1, 1),
+			Args: []Arg{key("key").multi()}, Reply: ReplySimple, Handler: x.watch,
+		},
+	}
 }
 
-func multi(c *Ctx) {
+func (x *Executor) multi(c *Ctx) {
 	if c.client.multi != nil {
 		c.err("ERR MULTI calls can not be nested")
 		return
 	}
-	c.client.multi = c.srv.newTransaction()
+	c.client.multi = x.newTransaction()
 	c.ok()
 }
 
-func discard(c *Ctx) {
+func (x *Executor) discard(c *Ctx) {
 	if c.client.multi == nil {
 		c.err("ERR DISCARD without MULTI")
 		return
 	}
-	c.srv.endTransaction(c.client)
+	x.endTransaction(c.client)
 	c.ok()
 }
 
-func watch(c *Ctx) {
+func (x *Executor) watch(c *Ctx) {
 	if c.client.multi != nil {
 		c.err("ERR WATCH inside MULTI is not allowed")
 		return
@@ -241,35 +243,35 @@ func watch(c *Ctx) {
 	c.ok()
 }
 
-func unwatch(c *Ctx) {
-	c.core.unwatch(c.client)
+func (x *Executor) unwatch(c *Ctx) {
+	x.forgetWatches(c.client)
 	c.ok()
 }
 
-// exec runs the queue. The executor's lock is held throughout, so nothing of another client comes between.
-func exec(c *Ctx) {
+// runTransaction runs the queue. The executor's lock is held throughout, so nothing of another client comes between.
+func (x *Executor) runTransaction(c *Ctx) {
 	t := transactionOf(c.client)
 	if t == nil {
 		c.err("ERR EXEC without MULTI")
 		return
 	}
 	changed := c.client.watches.Changed(c.now)
-	c.core.unwatch(c.client)
+	x.forgetWatches(c.client)
 	switch {
 	case t.aborted:
 		c.err(errExecAbort)
 	case changed:
 		c.reply.NullArray()
 	default:
-		c.runQueue(t)
+		x.runQueue(c, t)
 	}
-	c.srv.endTransaction(c.client)
+	x.endTransaction(c.client)
 }
 
 // runQueue runs a transaction's commands. They see the client as outside of a transaction, as their own callers would.
-func (c *Ctx) runQueue(t *transaction) {
+func (x *Executor) runQueue(c *Ctx, t *transaction) {
 	self, args := c.cmd, c.args
-	own := c.srv.queuedArgs
+	own := x.queuedArgs
 	c.reply.Array(t.count)
 	for queue := t.data; len(queue) > 0; {
 		own, queue = c.next(queue, own[:0])
@@ -283,12 +285,12 @@ func (c *Ctx) runQueue(t *transaction) {
 				continue
 			}
 		}
-		c.call(false)
+		x.call(c, false)
 	}
-	c.srv.queuedArgs = nil
+	x.queuedArgs = nil
 	if cap(own) <= keptArguments {
 		clear(own)
-		c.srv.queuedArgs = own
+		x.queuedArgs = own
 	}
 	c.cmd, c.args, c.failed = self, args, false
 }

@@ -57,7 +57,7 @@ func TestFailedZSetCommandsChangeNothing(t *testing.T) {
 		{"ZRANGESTORE", "z", "s", "0", "-1"},
 		{"ZRANGESTORE", "z", "z", "0", "x"},
 	}
-	keys := w.worker.(*worker).srv.keys
+	keys := w.worker.(*worker).exec.keys
 	before := keys.Dirty()
 	for _, command := range tests {
 		reply := w.ask(command...)
@@ -95,7 +95,7 @@ func TestZRangeStoreOntoItsSource(t *testing.T) {
 
 func TestZSetKeyspaceHits(t *testing.T) {
 	w := newWorkerClient(t)
-	s := w.worker.(*worker).srv
+	s := w.worker.(*worker).exec
 	w.ask("ZADD", "z", "1", "a")
 	w.ask("ZSCORE", "z", "a")
 	w.ask("ZCARD", "none")

@@ -28,7 +28,6 @@ type Core struct {
 	effects  effects
 	clients  clientTable
 	gate     gate // has may be asked without the lock
-	memory   memoryLimit
 	remains  remains
 	lifecycle
 	judged  judged
@@ -44,6 +43,7 @@ type Core struct {
 	started         int64  // ns since the Unix epoch
 	startedMono     int64  // the same by Clock.Mono
 	startMemory     uint64 // bytes in use when the server was made
+	outside         uint64 // bytes in use that are not the keyspace's, when they were last added up
 }
 
 // hooks are what commands need of parts above them while they run. New sets them; they are called with the executor's lock held.
@@ -58,6 +58,9 @@ type hooks struct {
 // Lock and Unlock are the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.
 func (s *Core) Lock()   { s.mu.Lock() }
 func (s *Core) Unlock() { s.mu.Unlock() }
+
+// usedMemory returns the bytes that data and connections take up: what maxmemory bounds.
+func (s *Core) usedMemory() uint64 { return s.keys.Used() + s.outside }
 
 // uptime is how long ago the server was made. The caller holds the executor's lock and has read the clock.
 func (s *Core) uptime() time.Duration { return time.Duration(s.clock.Mono() - s.startedMono) }

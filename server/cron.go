@@ -23,96 +23,108 @@ type cronTimes struct {
 	expire, clients, remains, sample int64
 }
 
+// job is a piece of background work of a part above the executor. It is called in each round, with the executor's lock held, does at most
+// what sliceTime allows, and returns when it wants to be called next at the latest, in ns; 0: whenever that is.
+type job func(now int64) (next int64)
+
+// every returns the job of doing a piece of work once in a period.
+func every(period time.Duration, work func(now int64)) job {
+	due := int64(0)
+	return func(now int64) int64 {
+		if now >= due || due-now > int64(period) { // the clock was set back
+			work(now)
+			due = now + int64(period)
+		}
+		return due
+	}
+}
+
 // cron does the background work that is due, in slices of at most sliceTime, and returns how long until it wants to be
 // called again.
-func (s *Server) cron() time.Duration {
-	s.Lock()
-	defer s.Unlock()
-	now := s.clock.Read()
-	s.keys.Tick(now / 1e6)
-	s.endPause(now)
-	frozen := s.gate.has(gateFrozen) // a script that yields must find its keys as it left them, and who has paused clients all keys
-	due := &s.cronAt
-	period := time.Second / time.Duration(s.config.Get().Hz)
+func (x *Executor) cron() time.Duration {
+	x.Lock()
+	defer x.Unlock()
+	now := x.clock.Read()
+	x.keys.Tick(now / 1e6)
+	x.endPause(now)
+	frozen := x.gate.has(gateFrozen) // a script that yields must find its keys as it left them, and who has paused clients all keys
+	due := &x.cronAt
+	period := time.Second / time.Duration(x.config.Get().Hz)
 	if now >= due.expire {
 		pause := period
-		if !frozen && s.expireSlice(now/1e6) && !s.gate.has(gateDisk) { // or what is to be logged would pile up quickly
+		if !frozen && x.expireSlice(now/1e6) && !x.gate.has(gateDisk) { // or what is to be logged would pile up quickly
 			pause = expireAgain
 		}
 		due.expire = now + int64(pause)
 	}
 	if now >= due.clients {
 		pause := period
-		if s.clientsSlice(now) {
+		if x.clientsSlice(now) {
 			pause = expireAgain
 		}
 		due.clients = now + int64(pause)
 	}
 	if now >= due.remains {
 		pause := period
-		if s.remains.slice() {
+		if x.remains.slice() {
 			pause = expireAgain
 		}
 		due.remains = now + int64(pause)
 	}
-	forgets := s.trackingSlice()
+	forgets := x.hub.trackingSlice()
 	if now >= due.sample {
-		s.watchMemory()
-		s.evictClients(now)
-		s.giveBack(s.clock.Mono())
-		s.keys.AgeSlice(s.keys.Stats().Keys/ageRound + ageVisits)
-		traffic := s.traffic()
-		s.stats.sample(s.clock.Mono(), traffic.BytesIn, traffic.BytesOut)
-		s.savePoints(s.clock.Mono())
-		s.retryRewrite()
-		s.top.goOn(s.clock.Mono())
-		s.takeSample(now)
-		s.stats.peakMemory = max(s.stats.peakMemory, s.usedMemory())
+		x.watchMemory()
+		x.evictClients(now)
+		x.giveBack(x.clock.Mono())
+		x.keys.AgeSlice(x.keys.Stats().Keys/ageRound + ageVisits)
+		x.stats.peakMemory = max(x.stats.peakMemory, x.usedMemory())
 		due.sample = now + int64(samplePeriod)
 	}
-	if s.memory.evicting && !frozen {
-		s.makeRoom(now)
+	if x.memory.evicting && !frozen {
+		x.makeRoom(now)
 	}
-	if s.tracking.changed {
-		s.sendBroadcasts()
+	if x.hub.tracking.changed {
+		x.hub.sendBroadcasts()
 	}
-	next := min(due.expire, due.clients, due.remains, due.sample, s.endTimeouts(now))
-	if again := s.snapshotSlice(now); again != 0 {
-		next = min(next, again)
+	next := min(due.expire, due.clients, due.remains, due.sample, x.endTimeouts(now))
+	for _, work := range x.jobs {
+		if again := work(now); again != 0 {
+			next = min(next, again)
+		}
 	}
-	if s.memory.evicting && !frozen {
+	if x.memory.evicting && !frozen {
 		next = now
 	}
 	if forgets {
 		next = min(next, now+int64(expireAgain))
 	}
-	if s.pause.until > now {
-		next = min(next, s.pause.until)
+	if x.pause.until > now {
+		next = min(next, x.pause.until)
 	}
 	return max(time.Duration(next-now), 0)
 }
 
 // expireSlice deletes keys that are past their time, and gives back the memory of flushed databases. It reports whether there is
 // likely much more to do.
-func (s *Server) expireSlice(nowMs int64) (more bool) {
-	if s.lazyExpireOnly {
+func (x *Executor) expireSlice(nowMs int64) (more bool) {
+	if x.lazyExpireOnly {
 		return false
 	}
 	start := time.Now()
 	defer func() {
 		took := time.Since(start)
-		s.stats.expireNs += int64(took)
-		s.watchLatency(eventExpireCycle, took)
+		x.stats.expireNs += int64(took)
+		x.srv.watchLatency(eventExpireCycle, took)
 	}()
 	seen, gone := 0, 0
 	for {
-		visited, expired := s.keys.ExpireSlice(nowMs, expireVisits)
+		visited, expired := x.keys.ExpireSlice(nowMs, expireVisits)
 		seen, gone = seen+visited, gone+expired
 		if visited < expireVisits {
-			return s.keys.Retired() > 0
+			return x.keys.Retired() > 0
 		}
 		if time.Since(start) > sliceTime*3/4 {
-			s.stats.expireCaps++
+			x.stats.expireCaps++
 			return gone*expireYield >= seen
 		}
 	}
@@ -120,19 +132,19 @@ func (s *Server) expireSlice(nowMs int64) (more bool) {
 
 // clientsSlice looks after a part of the clients: those idle for too long, and those whose output stays too long. It reports
 // whether this round has more clients to come.
-func (s *Server) clientsSlice(now int64) (more bool) {
-	t := &s.clients
-	cfg := s.config.Get()
+func (x *Executor) clientsSlice(now int64) (more bool) {
+	t := &x.clients
+	cfg := x.config.Get()
 	begin := min(t.hand, len(t.list))
 	end := min(begin+clientsPerTick, len(t.list))
 	for _, cl := range t.list[begin:end] {
-		if cfg.Timeout > 0 && s.clock.Mono()-cl.seen > int64(cfg.Timeout) && !cl.held && cl.blocked == nil && cl.subs == nil {
-			s.stats.timedOut++
+		if cfg.Timeout > 0 && x.clock.Mono()-cl.seen > int64(cfg.Timeout) && !cl.held && cl.blocked == nil && cl.subs == nil {
+			x.stats.timedOut++
 			cl.conn.CloseNow()
 			continue
 		}
-		if cl.softFrom != 0 || cl.conn.Unsent() > s.softOutputLimit {
-			s.checkOutput(cl)
+		if cl.softFrom != 0 || cl.conn.Unsent() > x.softOutputLimit {
+			x.checkOutput(cl)
 		}
 	}
 	if t.hand = end; end == len(t.list) {
@@ -143,37 +155,37 @@ func (s *Server) clientsSlice(now int64) (more bool) {
 }
 
 // checkOutput closes a client whose unsent replies are over the hard limit, or have been over the soft one for its time.
-func (s *Server) checkOutput(cl *Client) {
-	now := s.clock.Mono()
-	limit := s.config.Get().OutputLimits.Normal
+func (x *Executor) checkOutput(cl *Client) {
+	now := x.clock.Mono()
+	limit := x.config.Get().OutputLimits.Normal
 	if cl.class() == typePubSub {
-		limit = s.config.Get().OutputLimits.PubSub
+		limit = x.config.Get().OutputLimits.PubSub
 	}
 	unsent := cl.conn.Unsent()
 	switch {
 	case cl.conn.ClosingNow():
-	case cl.reply.Over(), limit.Hard > 0 && unsent > limit.Hard, unsent > unauthenticatedOutput && s.mustAuthenticate(cl):
-		s.closeForOutput(cl, unsent)
+	case cl.reply.Over(), limit.Hard > 0 && unsent > limit.Hard, unsent > unauthenticatedOutput && x.mustAuthenticate(cl):
+		x.closeForOutput(cl, unsent)
 	case limit.Soft == 0 || unsent <= limit.Soft:
 		cl.softFrom = 0
 	case cl.softFrom == 0:
 		cl.softFrom = now
 	case now-cl.softFrom > int64(limit.SoftTime):
-		s.closeForOutput(cl, unsent)
+		x.closeForOutput(cl, unsent)
 	}
 }
 
-func (s *Server) closeForOutput(cl *Client, unsent int) {
+func (x *Executor) closeForOutput(cl *Client, unsent int) {
 	if cl.reply.Refused() {
-		s.closeForMemory(cl, uint64(unsent))
+		x.closeForMemory(cl, uint64(unsent))
 		return
 	}
-	s.stats.outputLimited++
+	x.stats.outputLimited++
 	args := []any{"client", cl.id, "addr", cl.conn.Remote, "unsent", unsent}
 	if cl.reply.Over() {
 		args = append(args, "why", "the reply that was being made would have exceeded it")
 	}
-	s.log.Warn("client closed: its replies exceed client-output-buffer-limit", args...)
+	x.log.Warn("client closed: its replies exceed client-output-buffer-limit", args...)
 	cl.conn.CloseNow()
 }
 
@@ -202,12 +214,12 @@ type pause struct {
 
 // holdsBack reports whether a client's command has to wait for the end of a pause. The client goes on when it ends. A command that
 // will be refused does not wait for that.
-func (s *Server) holdsBack(cl *Client, cmd *Command, args [][]byte, now int64) bool {
-	p := &s.pause
+func (x *Executor) holdsBack(cl *Client, cmd *Command, args [][]byte, now int64) bool {
+	p := &x.pause
 	if p.until == 0 || now >= p.until || cmd == nil || !cmd.arityOK(len(args)) {
 		return false
 	}
-	if p.writes && !s.mayWrite(cl, cmd, args) {
+	if p.writes && !x.mayWrite(cl, cmd, args) {
 		return false
 	}
 	if !cl.held {
@@ -218,7 +230,7 @@ func (s *Server) holdsBack(cl *Client, cmd *Command, args [][]byte, now int64) b
 }
 
 // mayWrite reports whether a command can change the keyspace, or have it changed once it is queued; for EXEC that is what was queued.
-func (s *Server) mayWrite(cl *Client, cmd *Command, args [][]byte) bool {
+func (x *Executor) mayWrite(cl *Client, cmd *Command, args [][]byte) bool {
 	if cmd.Flags&RunsQueue != 0 {
 		return cl.multi != nil && transactionOf(cl).writes
 	}
@@ -227,10 +239,18 @@ func (s *Server) mayWrite(cl *Client, cmd *Command, args [][]byte) bool {
 			cmd = sub
 		}
 	}
-	if flags, declared := s.scripts.declared(cmd, args); declared {
+	if flags, declared := x.declaredFlags(cmd, args); declared {
 		return flags&script.NoWrites == 0
 	}
 	return cmd.Flags&(Write|MayReplicate) != 0
+}
+
+// declaredFlags returns the flags of the script that a command is going to run, if it is one that declares them.
+func (x *Executor) declaredFlags(cmd *Command, args [][]byte) (flags script.Flags, declared bool) {
+	if cmd.Runs == 0 {
+		return 0, false
+	}
+	return x.scriptFlags(cmd, args)
 }
 
 // release forgets a client that waits for the end of the pause, since it goes.
@@ -246,14 +266,14 @@ func (p *pause) release(cl *Client) {
 }
 
 // endPause lets the clients go on when a pause is over.
-func (s *Server) endPause(now int64) {
-	p := &s.pause
+func (x *Executor) endPause(now int64) {
+	p := &x.pause
 	if p.until == 0 || now < p.until {
 		return
 	}
 	held := p.held
 	*p = pause{}
-	s.gate.set(gatePaused, false)
+	x.gate.set(gatePaused, false)
 	for _, cl := range held {
 		cl.held = false
 		if cl.conn.Client != nil && !cl.conn.Closing() {

@@ -18,7 +18,7 @@ import (
 type Ctx struct {
 	srv    *Server
 	core   *Core
-	worker *worker
+	worker ctxWorker
 	turn   *turn
 	client *Client
 	cmd    *Command
@@ -36,6 +36,12 @@ type Ctx struct {
 	rehearses bool           // limiters are to say whether they could keep what they decide, and to keep nothing: see refuseState
 
 	scratch []byte // for rendering values; any handler may use it until it returns
+}
+
+// ctxWorker is what runs a context's commands: the executor's worker.
+type ctxWorker interface {
+	// Position returns the offset in its connection's input at which the running command begins.
+	Position() int
 }
 
 // known is what is found out about a command's arguments before it runs.

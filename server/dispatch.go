@@ -12,33 +12,33 @@ import (
 
 // dispatch is the one order of checks that every command passes: lookup, arity, authentication, transaction, memory, queueing,
 // execution, statistics. timed has the command's run measured even if it is marked Fast or Sampled.
-func (c *Ctx) dispatch(timed bool) {
+func (x *Executor) dispatch(c *Ctx, timed bool) {
 	before := c.reply.Len()
-	if !c.admit() {
-		c.refused(before)
+	if !x.admit(c) {
+		x.refused(c, before)
 		return
 	}
 	if c.client.multi != nil && c.cmd.Flags&RunsInMulti == 0 {
 		t := transactionOf(c.client)
-		t.add(c)
+		t.add(x, c)
 		c.reply.Queued()
 		if t.size()+c.client.conn.In.Buffered() > c.cfg.ClientQueryBufferLimit {
 			c.client.conn.CloseNow()
 		}
 		return
 	}
-	c.call(timed)
+	x.call(c, timed)
 }
 
 // refused has the client's transaction fail, since a command that belongs to it could not be queued. A refused EXEC ends it at
 // once, with an error that quotes the one sent; before is the output's length before that.
-func (c *Ctx) refused(before int) {
+func (x *Executor) refused(c *Ctx, before int) {
 	c.client.abortTransaction()
 	if c.reply.Over() {
 		return // nothing that is answered is sent any more
 	}
 	if c.cmd != nil && c.cmd.Flags&RunsQueue != 0 {
-		c.srv.endTransaction(c.client)
+		x.endTransaction(c.client)
 		why := strings.TrimSpace(strings.TrimPrefix(string(c.reply.Bytes()[before+1:]), "ERR "))
 		c.reply.Truncate(before)
 		c.err("EXECABORT Transaction discarded because of: " + why)
@@ -46,7 +46,7 @@ func (c *Ctx) refused(before int) {
 }
 
 // admit resolves sub-commands and sends the error of the first check that fails.
-func (c *Ctx) admit() bool {
+func (x *Executor) admit(c *Ctx) bool {
 	if c.cmd != nil && c.cmd.Sub != nil && len(c.args) > 1 {
 		if sub := c.cmd.sub(c.args[1]); sub != nil {
 			c.cmd = sub
@@ -57,16 +57,16 @@ func (c *Ctx) admit() bool {
 	}
 	switch {
 	case c.cmd == nil && (c.is(0, "POST") || c.is(0, "HOST:")):
-		c.srv.refuseBrowser(c)
+		x.refuseBrowser(c)
 	case c.cmd == nil:
 		c.errUnknownCommand()
 	case !c.cmd.arityOK(len(c.args)) || (c.cmd.Handler == nil && len(c.args) == 1):
 		c.errArity()
-		c.core.stats.commands[c.cmd.id].rejected++
+		x.stats.commands[c.cmd.id].rejected++
 	case c.client.guarded && c.guards():
 	case c.client.multi != nil && c.cmd.Flags&NoMulti != 0:
 		c.reject(errNoMulti)
-	case (c.client.limited || c.core.gate.has(gateRefuses)) && c.turnedAway():
+	case (c.client.limited || x.gate.has(gateRefuses)) && x.turnedAway(c):
 	default:
 		return true
 	}
@@ -83,8 +83,8 @@ func (c *Ctx) guards() bool {
 }
 
 // turnedAway refuses the command if the gate or what its client is about demands that.
-func (c *Ctx) turnedAway() bool {
-	refusal := c.gateRefusal()
+func (x *Executor) turnedAway(c *Ctx) bool {
+	refusal := x.gateRefusal(c)
 	if refusal != "" {
 		c.reject(refusal)
 	}
@@ -92,9 +92,9 @@ func (c *Ctx) turnedAway() bool {
 }
 
 // gateRefusal returns the error of the first reason for which the command may not run, or nothing.
-func (c *Ctx) gateRefusal() string {
-	gate, flags := &c.core.gate, c.cmd.Flags
-	if gate.has(gateMemory) && c.lacksMemory() {
+func (x *Executor) gateRefusal(c *Ctx) string {
+	gate, flags := &x.gate, c.cmd.Flags
+	if gate.has(gateMemory) && x.lacksMemory(c) {
 		return errOOM
 	}
 	if c.client.limited {
@@ -142,37 +142,37 @@ func (c *Ctx) limitation() string {
 }
 
 // call runs the command, with what goes with that for those who have asked to know more.
-func (c *Ctx) call(timed bool) {
-	if c.core.gate.has(gateAttended) {
-		c.attend(timed)
+func (x *Executor) call(c *Ctx, timed bool) {
+	if x.gate.has(gateAttended) {
+		x.attend(c, timed)
 		return
 	}
-	c.perform(timed)
+	x.perform(c, timed)
 }
 
 // perform runs the command's handler, notes its effects and keeps the statistics.
-func (c *Ctx) perform(timed bool) {
+func (x *Executor) perform(c *Ctx, timed bool) {
 	cmd := c.cmd
-	if !c.core.effects.on {
-		c.run(timed)
+	if !x.effects.on {
+		x.run(c, timed)
 		return
 	}
-	before := c.core.effects.begin(c.core.keys, c.db)
-	c.run(timed)
+	before := x.effects.begin(x.keys, c.db)
+	x.run(c, timed)
 	c.endEffects(cmd, before)
 }
 
 // run runs the command's handler and keeps the statistics.
-func (c *Ctx) run(timed bool) {
-	stats := &c.core.stats.commands[c.cmd.id]
+func (x *Executor) run(c *Ctx, timed bool) {
+	stats := &x.stats.commands[c.cmd.id]
 	sampled := c.cmd.Flags&(Fast|Sampled) != 0
 	c.client.lastCmd = c.cmd
 	if sampled && !timed && stats.calls >= alwaysTimed && len(c.args) < manyArguments {
 		c.cmd.Handler(c)
 	} else {
-		c.runTimed(stats, sampled && timed && stats.calls >= alwaysTimed && !c.core.gate.has(gateTimed))
+		x.runTimed(c, stats, sampled && timed && stats.calls >= alwaysTimed && !x.gate.has(gateTimed))
 	}
-	c.core.stats.processed++
+	x.stats.processed++
 	stats.calls++
 	if c.failed {
 		stats.failed++
@@ -184,7 +184,7 @@ func (c *Ctx) run(timed bool) {
 const alwaysTimed = timedEvery
 
 // runTimed runs the command's handler and measures how long that takes. estimate tells that the call stands for timedEvery of them.
-func (c *Ctx) runTimed(stats *commandStats, estimate bool) {
+func (x *Executor) runTimed(c *Ctx, stats *commandStats, estimate bool) {
 	cmd, args := c.cmd, c.args
 	start := time.Now()
 	cmd.Handler(c)
@@ -202,8 +202,8 @@ func (c *Ctx) runTimed(stats *commandStats, estimate bool) {
 		}
 		stats.times.record(took, calls)
 	}
-	if took >= c.srv.noteFrom {
-		c.srv.noteSlow(c, cmd, args, took)
+	if took >= x.srv.noteFrom {
+		x.noteSlow(c, cmd, args, took)
 	}
 }
 
@@ -212,11 +212,11 @@ const browserWarnings = int64(time.Minute)
 
 // refuseBrowser closes a connection that speaks HTTP: most likely somebody has a browser send what a web page made up, so that
 // its lines are taken for commands.
-func (s *Server) refuseBrowser(c *Ctx) {
-	s.stats.protocolErrors++
-	if c.nowNs-s.warnedOfBrowser > browserWarnings {
-		s.warnedOfBrowser = c.nowNs
-		s.log.Warn("closed a connection that speaks HTTP; this may be an attack by way of a browser", "addr", c.client.conn.Remote)
+func (x *Executor) refuseBrowser(c *Ctx) {
+	x.stats.protocolErrors++
+	if c.nowNs-x.warnedOfBrowser > browserWarnings {
+		x.warnedOfBrowser = c.nowNs
+		x.log.Warn("closed a connection that speaks HTTP; this may be an attack by way of a browser", "addr", c.client.conn.Remote)
 	}
 	c.client.conn.CloseNow()
 }
@@ -253,8 +253,8 @@ func cutAtNUL(b []byte) []byte {
 }
 
 // protocolError answers input that is no RESP and has the connection closed.
-func (s *Server) protocolError(c *Ctx, err error) {
-	s.stats.protocolErrors++
+func (x *Executor) protocolError(c *Ctx, err error) {
+	x.stats.protocolErrors++
 	if err == resp.ErrQueryBuffer {
 		c.client.conn.CloseNow()
 		return

@@ -41,19 +41,18 @@ type memoryLimit struct {
 	slice   time.Duration  // for how long at a time
 
 	evictedAt    int64             // ns, when it was last looked whether clients have to go
-	outside      uint64            // bytes in use that are not the keyspace's, when they were last added up
 	evicting     bool              // keys are to go also without a command
 	sweptAt      int64             // ns, when no key was left that was past its time
 	sweepGoal    uint64            // store.Keyspace.Sweeps when such a search will be over; 0: none is under way
 	since        int64             // ns since when more than max is in use without a break; 0 = it is not
 	heapLimit    int64             // what the Go runtime has been told, by
-	addOutside   func() uint64     // what adds that up, unless a test wants to know it beforehand
+	addOutside   func() uint64     // adds up Core.outside; a test may know it beforehand
 	setHeapLimit func(bytes int64) // nil: it is not told
 }
 
 // limitMemory takes the directives over. The caller holds the lock, or nothing runs yet.
-func (s *Server) limitMemory(cfg *config.Config) {
-	m := &s.memory
+func (x *Executor) limitMemory(cfg *config.Config) {
+	m := &x.memory
 	before := m.max
 	switch {
 	case cfg.MaxMemory > 0:
@@ -67,26 +66,26 @@ func (s *Server) limitMemory(cfg *config.Config) {
 	m.evict = policy != config.NoEviction
 	m.how = store.Eviction{By: evictBy(policy), Volatile: policy.Volatile(), Samples: cfg.MaxMemorySamples}
 	m.slice = tenacity(cfg.MaxMemoryTenacity)
-	s.countsUses = policy.CountsUses()
-	if s.countsUses {
-		s.keys.CountUses(&store.UseCounts{LogFactor: cfg.LFULogFactor, DecayMinutes: cfg.LFUDecayTime})
+	x.countsUses = policy.CountsUses()
+	if x.countsUses {
+		x.keys.CountUses(&store.UseCounts{LogFactor: cfg.LFULogFactor, DecayMinutes: cfg.LFUDecayTime})
 	} else {
-		s.keys.CountUses(nil)
+		x.keys.CountUses(nil)
 	}
-	m.clients = s.clientsLimit(cfg)
-	s.buffers.SetLimit(int64(min(m.clients, math.MaxInt64)))
-	s.watchMemory()
+	m.clients = x.clientsLimit(cfg)
+	x.buffers.SetLimit(int64(min(m.clients, math.MaxInt64)))
+	x.watchMemory()
 	if m.max == 0 || m.max == before {
 		return
 	}
 	if cfg.MaxMemory == 0 {
-		s.log.Info("maxmemory is a share of the memory that the process may have", "maxmemory", m.max, "limit", m.machine, "percent", containerShare)
+		x.log.Info("maxmemory is a share of the memory that the process may have", "maxmemory", m.max, "limit", m.machine, "percent", containerShare)
 	}
-	if used := s.usedMemory(); used > m.max && !s.gate.has(gateLoading) {
-		s.log.Warn("more memory is in use than maxmemory allows; keys go or writes are refused, as maxmemory-policy says",
+	if used := x.usedMemory(); used > m.max && !x.gate.has(gateLoading) {
+		x.log.Warn("more memory is in use than maxmemory allows; keys go or writes are refused, as maxmemory-policy says",
 			"maxmemory", m.max, "used", used, "policy", policy.String())
 		m.evicting = m.evict
-		s.soon()
+		x.soon()
 	}
 }
 
@@ -117,31 +116,22 @@ func tenacity(n int) time.Duration {
 	return time.Duration(float64(linearTenacity*tenacityStep) * math.Pow(tenacityGrowth, float64(n-linearTenacity)))
 }
 
-// usedMemory returns the bytes that data and connections take up: what maxmemory bounds.
-func (s *Server) usedMemory() uint64 { return s.keys.Used() + s.memory.outside }
-
 // watchMemory adds up what is in use beside the keyspace, and has the Go runtime know what it may have. It is called ten times a second.
-func (s *Server) watchMemory() {
-	m := &s.memory
-	stats := s.keys.Stats()
-	m.outside = m.addOutside()
-	limited := m.max > 0 || s.keys.Full() // soon
-	s.gate.set(gateMemory, limited)
+func (x *Executor) watchMemory() {
+	m := &x.memory
+	stats := x.keys.Stats()
+	x.outside = m.addOutside()
+	limited := m.max > 0 || x.keys.Full() // soon
+	x.gate.set(gateMemory, limited)
 	if !limited {
-		s.gate.set(gateShort, false)
+		x.gate.set(gateShort, false)
 	}
-	s.limitHeap(stats.ArenaResident + uint64(s.buffers.Used()))
-}
-
-// outsideMemory is what is in use beside the keyspace: the program as it began, clients, scripts, what is remembered for caches.
-func (s *Server) outsideMemory() uint64 {
-	scripts := s.scripts.memory()
-	return s.startMemory + uint64(s.clientMemory()+scripts.evalBytes+scripts.functionBytes+s.tracking.memory())
+	x.limitHeap(stats.ArenaResident + uint64(x.buffers.Used()))
 }
 
 // limitHeap has the Go runtime collect garbage more often when memory is short. It does not see what lies outside its heap.
-func (s *Server) limitHeap(outside uint64) {
-	m := &s.memory
+func (x *Executor) limitHeap(outside uint64) {
+	m := &x.memory
 	budget := share(m.machine, heapShare)
 	if m.max > 0 {
 		loose := share(m.max, looseHeap) + looseMargin
@@ -159,20 +149,19 @@ func (s *Server) limitHeap(outside uint64) {
 }
 
 // lacksMemory makes room before a command runs, and reports whether the command has to be refused because there is none.
-func (c *Ctx) lacksMemory() bool {
-	s := c.srv
-	if s.gate.has(gateBusy | gateLoading) {
+func (x *Executor) lacksMemory(c *Ctx) bool {
+	if x.gate.has(gateBusy | gateLoading) {
 		return false
 	}
-	short := s.keys.Full() || s.memory.max > 0 && !s.makeRoom(c.nowNs)
-	s.gate.set(gateShort, short)
+	short := x.keys.Full() || x.memory.max > 0 && !x.makeRoom(c.nowNs)
+	x.gate.set(gateShort, short)
 	if !short {
 		return false
 	}
 	if c.cmd.Flags&RunsQueue != 0 {
 		return c.client.multi != nil && transactionOf(c.client).grows
 	}
-	return c.needsMemory() || c.client.multi != nil && c.cmd.Flags&DropsQueue == 0 && !c.mayBeQueued()
+	return x.needsMemory(c) || c.client.multi != nil && c.cmd.Flags&DropsQueue == 0 && !c.mayBeQueued()
 }
 
 // queuedWithoutRoom is how many bytes of limiters' calls a transaction may queue while no memory is left.
@@ -184,8 +173,8 @@ func (c *Ctx) mayBeQueued() bool {
 }
 
 // needsMemory reports whether the command may need more memory. A script that declares its flags says so itself.
-func (c *Ctx) needsMemory() bool {
-	flags, declared := c.srv.scripts.declared(c.cmd, c.args)
+func (x *Executor) needsMemory(c *Ctx) bool {
+	flags, declared := x.declaredFlags(c.cmd, c.args)
 	return c.cmd.wantsMemory() || declared && flags&(script.AllowOOM|script.NoWrites) == 0
 }
 
@@ -198,63 +187,63 @@ func (c *Command) asksForRoom() bool { return c.Flags&DecidesFirst != 0 && c.Gro
 
 // makeRoom has keys go while more memory is in use than maxmemory, for as long as maxmemory-eviction-tenacity allows at a time. It
 // returns false if there are none left that may go. Keys past their time go first.
-func (s *Server) makeRoom(now int64) bool {
-	m := &s.memory
-	if s.usedMemory() <= m.max {
+func (x *Executor) makeRoom(now int64) bool {
+	m := &x.memory
+	if x.usedMemory() <= m.max {
 		m.evicting = false
-		s.endShortage(now)
+		x.endShortage(now)
 		return true
 	}
 	if m.since == 0 {
 		m.since = now
 	}
 	start := time.Now()
-	defer s.watchLatencySince(eventEvictionCycle, start)
+	defer x.srv.watchLatencySince(eventEvictionCycle, start)
 	late := func() bool { return time.Since(start) >= m.slice }
-	for !s.lazyExpireOnly && now >= m.sweptAt+int64(sweepAgain) {
+	for !x.lazyExpireOnly && now >= m.sweptAt+int64(sweepAgain) {
 		if m.sweepGoal == 0 {
-			m.sweepGoal = s.keys.Sweeps() + sweepRounds
+			m.sweepGoal = x.keys.Sweeps() + sweepRounds
 		}
-		if s.keys.ExpireSlice(now/1e6, sweepVisits); s.keys.Sweeps() >= m.sweepGoal {
+		if x.keys.ExpireSlice(now/1e6, sweepVisits); x.keys.Sweeps() >= m.sweepGoal {
 			m.sweptAt, m.sweepGoal = now, 0
 		}
-		if s.usedMemory() <= m.max {
+		if x.usedMemory() <= m.max {
 			return true
 		}
 		if late() {
-			return s.goOnEvicting()
+			return x.continueEvicting()
 		}
 	}
 	if !m.evict {
 		return false
 	}
-	for n := 1; s.usedMemory() > m.max; n++ {
-		if !s.keys.Evict(m.how, now/1e6, s.keyEvicted) {
+	for n := 1; x.usedMemory() > m.max; n++ {
+		if !x.keys.Evict(m.how, now/1e6, x.keyEvicted) {
 			m.evicting = false
 			return false
 		}
 		if n%evictLooks == 0 && late() {
-			return s.goOnEvicting()
+			return x.continueEvicting()
 		}
 	}
 	m.evicting = false
-	s.endShortage(now)
+	x.endShortage(now)
 	return true
 }
 
-// goOnEvicting has the rest go between batches.
-func (s *Server) goOnEvicting() bool {
-	if !s.memory.evicting {
-		s.memory.evicting = true
-		s.soon()
+// continueEvicting has the rest go between batches.
+func (x *Executor) continueEvicting() bool {
+	if !x.memory.evicting {
+		x.memory.evicting = true
+		x.soon()
 	}
 	return true
 }
 
 // endShortage notes that no more memory is in use than may be.
-func (s *Server) endShortage(now int64) {
-	if m := &s.memory; m.since != 0 {
-		s.stats.evictingNs += now - m.since
+func (x *Executor) endShortage(now int64) {
+	if m := &x.memory; m.since != 0 {
+		x.stats.evictingNs += now - m.since
 		m.since = 0
 	}
 }
@@ -268,29 +257,29 @@ func (m *memoryLimit) shortage(now int64) time.Duration {
 }
 
 // keyEvicted is told of every key that goes because memory is short.
-func (s *Server) keyEvicted(db *store.DB, name []byte) { s.propagate(db, "DEL", name) }
+func (x *Executor) keyEvicted(db *store.DB, name []byte) { x.propagate(db, "DEL", name) }
 
 // clientsLimit returns how many bytes the buffers of all clients may take up together, or 0 if nothing bounds them.
-func (s *Server) clientsLimit(cfg *config.Config) (bytes uint64) {
+func (x *Executor) clientsLimit(cfg *config.Config) (bytes uint64) {
 	switch n := cfg.MaxMemoryClients; {
 	case n > 0:
 		return uint64(n)
 	case n < 0:
-		bytes = share(s.memory.max, -n)
+		bytes = share(x.memory.max, -n)
 	}
-	return cmp.Or(bytes, share(cmp.Or(s.memory.machine, systemMemory()), clientsShare))
+	return cmp.Or(bytes, share(cmp.Or(x.memory.machine, systemMemory()), clientsShare))
 }
 
 // evictClients closes the largest clients while all take up more than they may.
-func (s *Server) evictClients(now int64) {
-	limit := s.memory.clients
-	if limit == 0 || now < s.memory.evictedAt+int64(evictAgain) {
+func (x *Executor) evictClients(now int64) {
+	limit := x.memory.clients
+	if limit == 0 || now < x.memory.evictedAt+int64(evictAgain) {
 		return
 	}
-	s.memory.evictedAt = now
+	x.memory.evictedAt = now
 	used := uint64(0) // what remains of those that are gone or go already nobody else has to make up for
-	largest := make([]sizedClient, 0, len(s.clients.list))
-	for _, cl := range s.clients.list {
+	largest := make([]sizedClient, 0, len(x.clients.list))
+	for _, cl := range x.clients.list {
 		if cl.conn.ClosingNow() {
 			continue
 		}
@@ -309,14 +298,14 @@ func (s *Server) evictClients(now int64) {
 			return
 		}
 		used -= min(cl.size, used)
-		s.closeForMemory(cl.Client, cl.size)
+		x.closeForMemory(cl.Client, cl.size)
 	}
 }
 
 // closeForMemory closes a client because all of them take up too much.
-func (s *Server) closeForMemory(cl *Client, bytes uint64) {
-	s.stats.evictedClients++
-	s.log.Warn("client closed: clients take up more than maxmemory-clients", "client", cl.id, "addr", cl.conn.Remote, "bytes", bytes)
+func (x *Executor) closeForMemory(cl *Client, bytes uint64) {
+	x.stats.evictedClients++
+	x.log.Warn("client closed: clients take up more than maxmemory-clients", "client", cl.id, "addr", cl.conn.Remote, "bytes", bytes)
 	cl.conn.CloseNow()
 }
 

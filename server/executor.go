@@ -3,10 +3,12 @@ package server
 import (
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"headgate/server/netpoll"
 	"headgate/server/resp"
+	"headgate/server/script"
 )
 
 const (
@@ -20,11 +22,62 @@ const (
 	timedEvery = 64
 )
 
+// Executor runs the commands of all clients, one after the other, and the background work between them. The executor's lock guards what is
+// not said to be otherwise.
+type Executor struct {
+	*Core
+	srv    *Server
+	access *Access
+	hub    *Hub
+
+	// What parts above give it when the server is made.
+	effectLog   effectLog
+	jobs        []job
+	scriptFlags func(cmd *Command, args [][]byte) (flags script.Flags, declared bool) // of the script that a command is going to run
+
+	buffers              resp.Buffers
+	limits, unauthLimits atomic.Pointer[resp.Limits] // what readers accept
+
+	nextClientID int64
+	maxClients   int // maxclients, or less if descriptors are short
+	noTouchers   int // clients whose commands are no uses of keys
+	pause        pause
+	blocking     blocking
+	spare        []*transaction // memory for the next MULTI
+	queuedArgs   [][]byte       // memory for EXEC's arguments
+
+	memory         memoryLimit
+	garbage        garbage
+	lazyExpireOnly bool // DEBUG SET-ACTIVE-EXPIRE 0
+	cronAt         cronTimes
+	wakeAt         atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
+
+	warnedOfBrowser int64 // ns, when the log last told of one
+}
+
+// newExecutor returns the executor of a server with the given core. Its parts above are still to be set.
+func newExecutor(core *Core, access *Access, hub *Hub) *Executor {
+	x := &Executor{Core: core, access: access, hub: hub}
+	x.wakeAt.Store(math.MaxInt64)
+	return x
+}
+
+// effectLog is where the effects of commands are kept before they are answered. The journal is it.
+type effectLog interface {
+	// Unwritten reports whether there are effects that are not in the log yet. The executor's lock is held.
+	Unwritten() bool
+	// Commit has all effects so far in the log, and on the disk if that is asked for. It returns the error for the commands that are not
+	// there after all. The executor's lock is free.
+	Commit() (refusal string)
+	// CommitDue is Commit for background work. The executor's lock is free.
+	CommitDue()
+}
+
 // worker runs batches for one front. Parsing needs no lock; then the executor's lock is taken once, the keys' slots are
 // touched so that their cache misses overlap, and the commands are executed in each connection's order.
 type worker struct {
-	srv *Server
-	ctx Ctx
+	exec *Executor
+	ctx  Ctx
 	turn
 	args    [][]byte
 	queue   [batchCommands]parsed
@@ -65,17 +118,20 @@ type parsed struct {
 	known
 }
 
+// workerOf returns the worker that a context is of.
+func workerOf(c *Ctx) *worker { return c.worker.(*worker) }
+
 // NewWorker implements netpoll.Handler.
-func (s *Server) NewWorker() netpoll.Worker { return &worker{srv: s} }
+func (x *Executor) NewWorker() netpoll.Worker { return &worker{exec: x} }
 
 // Buffers implements netpoll.Handler.
-func (s *Server) Buffers() *resp.Buffers { return &s.buffers }
+func (x *Executor) Buffers() *resp.Buffers { return &x.buffers }
 
 // Opened implements netpoll.Worker.
-func (w *worker) Opened(c *netpoll.Conn) { w.srv.opened(c) }
+func (w *worker) Opened(c *netpoll.Conn) { w.exec.opened(c) }
 
 // Closed implements netpoll.Worker.
-func (w *worker) Closed(c *netpoll.Conn) { w.srv.closed(c) }
+func (w *worker) Closed(c *netpoll.Conn) { w.exec.closed(c) }
 
 // Tick implements netpoll.Worker.
 func (w *worker) Tick() time.Duration {
@@ -88,18 +144,18 @@ func (w *worker) Tick() time.Duration {
 		now = time.Now().UnixNano()
 	}
 	w.ran = false
-	if now >= w.nextCron || w.nextCron-now > int64(maxCronPeriod) || now >= w.srv.soonest.Load() {
-		w.srv.soonest.Store(math.MaxInt64)
-		w.nextCron = now + int64(w.srv.cron())
-		w.srv.commitDue()
+	if now >= w.nextCron || w.nextCron-now > int64(maxCronPeriod) || now >= w.exec.wakeAt.Load() {
+		w.exec.wakeAt.Store(math.MaxInt64)
+		w.nextCron = now + int64(w.exec.cron())
+		w.exec.effectLog.CommitDue()
 	}
-	return time.Duration(max(min(w.nextCron, w.srv.soonest.Load())-now, 0))
+	return time.Duration(max(min(w.nextCron, w.exec.wakeAt.Load())-now, 0))
 }
 
 // soon has background work looked after without delay. Safe to call from anywhere.
-func (s *Server) soon() {
-	s.soonest.Store(0)
-	s.hooks.nudge()
+func (x *Executor) soon() {
+	x.wakeAt.Store(0)
+	x.hooks.nudge()
 }
 
 // Batch implements netpoll.Worker.
@@ -159,7 +215,7 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 	}
 	cl := conn.Client.(*Client)
 	room := min(batchCommands-w.count, turnCommands-w.taken)
-	limits := w.srv.readLimits(cl)
+	limits := w.exec.readLimits(cl)
 	if limits.MultibulkUnauth > 0 {
 		room = 1
 	}
@@ -202,10 +258,13 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 	return true
 }
 
+// Position implements ctxWorker.
+func (w *worker) Position() int { return w.queue[w.current].from }
+
 // prepare looks the command up and hashes its first key. Most commands are the same as the one before.
 func (w *worker) prepare(p *parsed, args [][]byte) {
 	if w.last == nil || w.last.upper != string(args[0]) {
-		w.last = w.srv.commands.lookup(args[0])
+		w.last = w.exec.commands.lookup(args[0])
 	}
 	w.take(p, w.last, args)
 }
@@ -214,7 +273,7 @@ func (w *worker) prepare(p *parsed, args [][]byte) {
 func (w *worker) take(p *parsed, cmd *Command, args [][]byte) {
 	p.cmd, p.known = cmd, known{}
 	if cmd != nil && cmd.firstKey > 0 && cmd.firstKey < len(args) {
-		p.hash, p.hashed = w.srv.keys.Key(args[cmd.firstKey]).Hash, true
+		p.hash, p.hashed = w.exec.keys.Key(args[cmd.firstKey]).Hash, true
 	}
 }
 
@@ -223,22 +282,22 @@ func (w *worker) execute() {
 	if w.count == 0 {
 		return
 	}
-	s := w.srv
-	s.Lock()
-	defer s.Unlock()
-	if s.stats.beginBatch() {
+	x := w.exec
+	x.Lock()
+	defer x.Unlock()
+	if x.stats.beginBatch() {
 		start := time.Now()
-		defer func() { s.stats.endBatch(time.Since(start)) }()
+		defer func() { x.stats.endBatch(time.Since(start)) }()
 	}
 	w.touch()
 	w.ran, w.ended = true, nil
 	c := &w.ctx
-	c.srv, c.core, c.worker, c.turn, c.cfg = s, s.Core, w, &w.turn, s.config.Get()
-	outer := s.running // of a command that yields to this batch
-	s.running = c
-	c.nowNs = s.clock.Read()
+	c.srv, c.core, c.worker, c.turn, c.cfg = x.srv, x.Core, w, &w.turn, x.config.Get()
+	outer := x.running // of a command that yields to this batch
+	x.running = c
+	c.nowNs = x.clock.Read()
 	c.now = c.nowNs / 1e6
-	s.keys.Tick(c.now)
+	x.keys.Tick(c.now)
 	var current *Client
 	skip := false
 	for i := 0; i < w.count; i++ { // a command that yields shortens the queue
@@ -254,7 +313,7 @@ func (w *worker) execute() {
 			if begins && !late {
 				w.beginTurn(current)
 			}
-			if s.effects.on {
+			if x.effects.on {
 				w.note(current)
 			}
 			if late {
@@ -273,7 +332,7 @@ func (w *worker) execute() {
 			skip = true
 			continue
 		}
-		if s.gate.has(gateHolds) && (current.blocked != nil || s.holdsBack(current, p.cmd, w.args[p.begin:p.end], c.nowNs)) {
+		if x.gate.has(gateHolds) && (current.blocked != nil || x.holdsBack(current, p.cmd, w.args[p.begin:p.end], c.nowNs)) {
 			w.rewind(p)
 			current.conn.Rest(c.cfg.ClientQueryBufferLimit)
 			skip = true
@@ -281,19 +340,19 @@ func (w *worker) execute() {
 		}
 		w.current = i
 		w.run(p)
-		if s.gate.has(gateBlocked) {
-			c.serveReady()
+		if x.gate.has(gateBlocked) {
+			x.serveReady(c)
 		}
 	}
 	c.client, c.args = nil, nil
-	s.running = outer
-	if s.tracking.changed {
-		s.sendBroadcasts()
+	x.running = outer
+	if x.hub.tracking.changed {
+		x.hub.sendBroadcasts()
 	}
-	if s.buffers.Crowded() {
-		s.evictClients(c.nowNs)
+	if x.buffers.Crowded() {
+		x.evictClients(c.nowNs)
 	}
-	w.logged = w.logged || s.aof.open && (len(s.effects.buf) > 0 || s.aof.writing)
+	w.logged = w.logged || x.effects.on && x.effectLog.Unwritten()
 }
 
 // rewind leaves a command, and what its client has sent after it, in the input until the client's connection is resumed.
@@ -335,13 +394,13 @@ func (w *worker) run(p *parsed) {
 	c.cmd, c.db = p.cmd, cl.db
 	c.args, c.known, c.failed = w.args[p.begin:p.end], p.known, false
 	if p.broken {
-		c.srv.protocolError(c, cl.inputErr)
+		w.exec.protocolError(c, cl.inputErr)
 		return
 	}
 	sent := cl.reply.Len()
 	w.tick++
 	w.inCommand = true
-	c.dispatch(w.tick%timedEvery == 0)
+	w.exec.dispatch(c, w.tick%timedEvery == 0)
 	w.inCommand = false
 	if c.core.gate.has(gateAttended) || len(w.later) > 0 {
 		c.forgetCaching(p.cmd)
@@ -368,7 +427,7 @@ func (w *worker) beginTurn(cl *Client) {
 	if cl.conn.BeginTurn(); cl.conn.Carried() && w.lateFrom.IsZero() {
 		w.lateFrom = time.Now()
 	}
-	w.mark = min(w.turnMark, max(w.ctx.srv.softOutputLimit, held))
+	w.mark = min(w.turnMark, max(w.exec.softOutputLimit, held))
 	if !cl.authenticated {
 		w.mark = min(w.mark, max(unauthenticatedOutput, held))
 	}
@@ -376,7 +435,7 @@ func (w *worker) beginTurn(cl *Client) {
 
 // look has the rest of a client's commands wait for the next iteration if its turn is over, and looks at how much it has still to read.
 func (w *worker) look(cl *Client) {
-	w.ctx.srv.checkOutput(cl)
+	w.exec.checkOutput(cl)
 	if cl.reply.Len() <= w.turnMark && w.spent <= turnTime && !cl.reply.Over() {
 		w.mark = w.turnMark
 		return
@@ -390,19 +449,21 @@ func (w *worker) look(cl *Client) {
 	}
 }
 
-// yield serves other connections once while this context's command takes long. The executor's lock is free meanwhile, so the
-// command must be at a point where nothing that it holds depends on the keyspace; and the gate must have a reason to refuse most commands, gateBusy.
-func (c *Ctx) yield() {
-	c.worker.setAside()
+// yield serves other connections once while the context's command takes long. The executor's lock is free meanwhile, so the
+// command must be at a point where nothing that it holds depends on the keyspace; and the gate must have gateBusy as a reason, so that
+// most commands are refused.
+func (x *Executor) yield(c *Ctx) {
+	w := workerOf(c)
+	w.setAside()
 	conn := c.client.conn
 	conn.Keep(true)
-	c.srv.Unlock()
-	c.worker.commit() // what others were answered in this batch may go out now
+	x.Unlock()
+	w.commit() // what others were answered in this batch may go out now
 	conn.Yield()
-	c.srv.Lock()
+	x.Lock()
 	conn.Keep(false)
 	if c.logs() {
-		c.worker.note(c.client)
+		w.note(c.client)
 	}
 }
 
@@ -417,7 +478,7 @@ type answered struct {
 // note adds a client to those of the batch. Its replies stay here until the batch is committed: a loop sends nothing before
 // that, and other fronts are told. The caller holds the executor's lock.
 func (w *worker) note(cl *Client) {
-	w.answered = append(w.answered, answered{client: cl, before: cl.reply.Len(), certain: w.srv.gate.has(gateDisk)})
+	w.answered = append(w.answered, answered{client: cl, before: cl.reply.Len(), certain: w.exec.gate.has(gateDisk)})
 	if cl.conn.FD < 0 {
 		cl.conn.Hold()
 	}
@@ -426,8 +487,8 @@ func (w *worker) note(cl *Client) {
 // release lets the replies of a batch go that has nothing to log.
 func (w *worker) release() {
 	if w.answered[0].client.conn.FD < 0 {
-		w.srv.Lock()
-		defer w.srv.Unlock()
+		w.exec.Lock()
+		defer w.exec.Unlock()
 		w.answered[0].client.conn.Release() // such a front has one connection
 	}
 	clear(w.answered)
@@ -438,9 +499,9 @@ func (w *worker) release() {
 // told of nothing that is not in the log. What was run after that was known has changed nothing but for keys past their time, which is
 // no news to anybody. The executor's lock is free.
 func (w *worker) commit() {
-	refusal := w.srv.commit()
-	w.srv.Lock()
-	defer w.srv.Unlock()
+	refusal := w.exec.effectLog.Commit()
+	w.exec.Lock()
+	defer w.exec.Unlock()
 	for i, a := range w.answered {
 		if refusal != "" && !a.certain && !w.answeredBefore(i) {
 			a.client.reply.Truncate(a.before)
@@ -510,8 +571,8 @@ func (cl *Client) sendAside() {
 	cl.aside.SetBuffer(nil)
 }
 
-// helper is the Server as a loop sees it that leaves the background work to the first.
-type helper struct{ *Server }
+// helper is the Executor as a loop sees it that leaves the background work to the first.
+type helper struct{ *Executor }
 
 // NewWorker implements netpoll.Handler.
-func (h helper) NewWorker() netpoll.Worker { return &worker{srv: h.Server, helps: true} }
+func (h helper) NewWorker() netpoll.Worker { return &worker{exec: h.Executor, helps: true} }

@@ -30,13 +30,13 @@ type garbage struct {
 
 // giveBack has the heap's garbage collected, and its memory given back to the system, once nothing else has done so for a while. It costs
 // those who are served a part of one processor for as long as marking what is in use takes.
-func (s *Server) giveBack(mono int64) {
-	g := &s.garbage
+func (x *Executor) giveBack(mono int64) {
+	g := &x.garbage
 	if g.free == nil || mono-g.looked < int64(giveBackPeriod) {
 		return
 	}
 	g.looked = mono
-	g.keepPace(s.config.Get().GCPercent, runtimeMetric(metricLive))
+	g.keepPace(x.config.Get().GCPercent, runtimeMetric(metricLive))
 	if cycles := runtimeMetric(metricCycles); cycles != g.cycles {
 		g.cycles, g.since = cycles, mono
 	}
@@ -52,8 +52,8 @@ func (s *Server) giveBack(mono int64) {
 	g.kept = 0
 	go func() {
 		g.free()
-		s.Lock()
-		defer s.Unlock()
+		x.Lock()
+		defer x.Unlock()
 		g.kept = runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased)
 		g.busy = false
 	}()

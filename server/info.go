@@ -208,7 +208,7 @@ func infoStats(c *Ctx, t *infoText) {
 	t.field("expired_keys", c.core.keys.Stats().Expired-s.expiredBefore)
 	t.field("expired_time_cap_reached_count", s.expireCaps)
 	t.field("expire_cycle_cpu_milliseconds", s.expireNs/int64(time.Millisecond))
-	shortage := c.core.memory.shortage(c.nowNs)
+	shortage := c.srv.Executor.memory.shortage(c.nowNs)
 	t.field("evicted_keys", c.core.keys.Stats().Evicted-s.evictedBefore)
 	t.field("evicted_clients", s.evictedClients)
 	t.field("total_eviction_exceeded_time", (s.evictingNs+int64(shortage))/int64(time.Millisecond))

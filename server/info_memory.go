@@ -27,7 +27,7 @@ func (s *Server) memoryFigures() memoryFigures {
 	}
 	s.stats.peakMemory = max(s.stats.peakMemory, m.used)
 	m.peak = s.stats.peakMemory
-	m.overhead = min(s.memory.outside+stats.Overhead, m.used)
+	m.overhead = min(s.outside+stats.Overhead, m.used)
 	m.dataset = m.used - m.overhead
 	buffers := uint64(s.buffers.Used())
 	m.allocated = m.ArenaUsed + m.heap + buffers
@@ -80,7 +80,7 @@ func infoMemory(c *Ctx, t *infoText) {
 	t.bytes("used_memory_vm_total", uint64(scripts.evalBytes+scripts.functionBytes))
 	t.field("used_memory_functions", scripts.functionBytes)
 	t.bytes("used_memory_scripts", uint64(scripts.evalBytes+scripts.functionBytes))
-	t.bytes("maxmemory", c.core.memory.max)
+	t.bytes("maxmemory", c.srv.Executor.memory.max)
 	t.field("maxmemory_policy", c.cfg.MaxMemoryPolicy)
 	t.field("allocator_frag_ratio", fmt.Sprintf("%.2f", ratio(m.active, m.allocated)))
 	t.field("allocator_frag_bytes", excess(m.active, m.allocated))

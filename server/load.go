@@ -132,7 +132,7 @@ func (j *Journal) openSet() (*aof.Set, error) {
 func (j *Journal) reloadLog() error {
 	j.aof.files.Lock()
 	defer j.aof.files.Unlock()
-	if refusal := j.commit(); refusal != "" {
+	if refusal := j.Commit(); refusal != "" {
 		return errors.New(refusal)
 	}
 	a := &j.aof
@@ -423,7 +423,7 @@ func (r *replay) command(c *Ctx) (problem string) {
 		return "it has a wrong number of arguments"
 	}
 	cmd := c.cmd
-	c.run(false)
+	r.journal.srv.Executor.run(c, false)
 	if c.failed && cmd.Flags&MayReplicate == 0 {
 		return strings.TrimSpace(strings.TrimPrefix(string(r.client.reply.Bytes()), "-"))
 	}

@@ -236,7 +236,7 @@ func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
 		c.nowNs = h.srv.clock.Read()
 	}
 	h.tick++
-	c.call(h.tick%timedEvery == 0)
+	h.srv.call(c, h.tick%timedEvery == 0)
 	h.wrote = h.wrote || cmd.asksForRoom() && h.srv.keys.Dirty() != dirty // most limiters' calls that limit write nothing
 	c.nowNs = frozen
 	if w.Over() {
@@ -333,7 +333,7 @@ func (h *scripts) onSlice(elapsed time.Duration) script.Action {
 		h.overrun(ms)
 	}
 	if !h.killed {
-		h.ctx.yield()
+		h.srv.yield(h.ctx)
 	}
 	if h.killed || h.srv.stopping() {
 		return script.Kill

@@ -10,7 +10,6 @@ import (
 	"math"
 	"net"
 	"strings"
-	"sync/atomic"
 
 	"headgate/persistence"
 	"headgate/server/config"
@@ -23,9 +22,9 @@ import (
 // Server is one headgate. Create it with [New], then [Server.Listen] and [Server.Run].
 type Server struct {
 	*Core
-	*Recorder
 	*Hub
 	*Access
+	*Executor
 	*Journal
 	*Fronts
 
@@ -36,24 +35,12 @@ type Server struct {
 	pairs     [maxPairs]takenPair           // scratch for RL.TAKE
 	slices    [throttle.MaxSlices + 1]int64 // scratch for sliding windows
 
-	nextClientID   int64
-	maxClients     int // maxclients, or less if descriptors are short
-	pause          pause
-	blocking       blocking
-	noTouchers     int            // clients whose commands are no uses of keys
-	lazyExpireOnly bool           // DEBUG SET-ACTIVE-EXPIRE 0
-	spare          []*transaction // memory for the next MULTI
-	queuedArgs     [][]byte       // memory for EXEC's arguments
+	monitors []*Client
+	slowlog  slowLog
+	latency  [latencyEvents]spikes
+	noteFrom int64 // ns from which a command's time is noted by the slow log or the latency monitor
 
-	scripts         *scripts
-	warnedOfBrowser int64 // ns, when the log last told of one
-
-	garbage garbage
-
-	limits, unauthLimits atomic.Pointer[resp.Limits]
-	buffers              resp.Buffers
-	cronAt               cronTimes
-	soonest              atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
+	scripts *scripts
 
 	http httpPort
 }
@@ -88,12 +75,13 @@ func New(live *config.Live, o Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.Recorder = &Recorder{Core: s.Core}
 	s.Hub = &Hub{Core: s.Core}
 	s.Access = &Access{Core: s.Core, clientLine: describeClient}
+	s.Executor = newExecutor(s.Core, s.Access, s.Hub)
+	s.Executor.srv = s
 	s.Journal = newJournal(s.Core, s.Hub, o.FS, o.Exit, o.Ready)
 	s.Journal.srv = s
-	s.Fronts = newFronts(s.Core, s, helper{s}, o.Inherited, o.InheritedTLS)
+	s.Fronts = newFronts(s.Core, s.Executor, helper{s.Executor}, o.Inherited, o.InheritedTLS)
 	s.commands = newRegistry(s.commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.beginAccess(cfg)
@@ -104,12 +92,12 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.DB(0).Follow([]byte(policiesKey))
 	s.hooks = hooks{nudge: s.plain.nudge, block: s.block, publish: s.publish, keyChanged: s.keyChanged, limitOutput: s.checkOutput}
 	s.scripts = newScripts(s)
+	s.effectLog, s.jobs, s.scriptFlags = s.Journal, s.backgroundJobs(), s.scripts.declared
 	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
 	s.garbage.free, s.garbage.setPace = o.FreeMemory, o.SetGCPercent
 	s.started, s.startMemory = s.clock.Read(), runtimeMetric(metricHeapObjects)
 	s.startedMono = s.clock.Mono()
 	s.saving.last, s.saving.lastMono = s.started, s.startedMono
-	s.soonest.Store(math.MaxInt64)
 	s.apply(cfg)
 	s.follow(live)
 	return s
@@ -127,8 +115,7 @@ func (s *Server) commandGroups() [][]*Command {
 	return [][]*Command{
 		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
 		listCommands, setCommands, streamCommands, sortCommands,
-		transactionCommands, scriptingCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
-		s.Recorder.declarations(),
+		s.Executor.declarations(), scriptingCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
 		s.Hub.declarations(),
 		s.Access.declarations(),
 		s.Journal.declarations(),
@@ -163,6 +150,27 @@ func (s *Server) apply(cfg *config.Config) {
 	s.observeKeys(cfg)
 	s.checkSaving(cfg)
 	s.Fronts.apply(cfg)
+}
+
+// backgroundJobs lists what is done between batches of commands for the parts above the executor.
+func (s *Server) backgroundJobs() []job {
+	return []job{
+		every(samplePeriod, func(now int64) {
+			traffic := s.plain.traffic()
+			s.stats.sample(s.clock.Mono(), traffic.BytesIn, traffic.BytesOut)
+			s.savePoints(s.clock.Mono())
+			s.retryRewrite()
+			s.top.goOn(s.clock.Mono())
+			s.takeSample(now)
+		}),
+		s.snapshotSlice,
+	}
+}
+
+// outsideMemory is what is in use beside the keyspace: the program as it began, clients, scripts, what is remembered for caches.
+func (s *Server) outsideMemory() uint64 {
+	scripts := s.scripts.memory()
+	return s.startMemory + uint64(s.clientMemory()+scripts.evalBytes+scripts.functionBytes+s.tracking.memory())
 }
 
 func encodingLimits(cfg *config.Config) store.Limits {
