@@ -54,7 +54,7 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 	field("events", "r")
 	field("cmd", cl.lastCommandName())
 	field("user", cl.user.Name())
-	number("redir", cl.redirection())
+	number("redir", redirection(cl))
 	number("resp", int64(cl.reply.Proto()))
 	field("lib-name", cl.libName)
 	field("lib-ver", cl.libVer)

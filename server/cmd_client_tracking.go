@@ -1,6 +1,6 @@
 package server
 
-// trackingCommands are the sub-commands of CLIENT for client-side caching.
+// These are sub-commands of CLIENT for client-side caching, with CLIENT TRACKING below.
 var (
 	clientCachingCommand = &Command{
 		Name: "caching", Since: "6.0.0", Complexity: "O(1)",
@@ -13,7 +13,16 @@ var (
 		Summary: "Return the number of the connection that invalidations are sent to instead, 0 if that is this one, -1 without tracking.",
 		Arity:   2, Flags: clientFlags, Reply: ReplyInteger, Handler: clientGetRedir,
 	}
-	clientTrackingCommand = &Command{
+	clientTrackingInfoCommand = &Command{
+		Name: "trackinginfo", Since: "6.2.0", Complexity: "O(1)",
+		Summary: "Describe how the connection tracks keys.",
+		Arity:   2, Flags: clientFlags, Reply: ReplyMap, Handler: clientTrackingInfo,
+	}
+)
+
+// clientTrackingCommand is CLIENT TRACKING.
+func (h *Hub) clientTrackingCommand() *Command {
+	return &Command{
 		Name: "tracking", Since: "6.0.0", Complexity: "O(1), and O(n) in the number of prefixes",
 		Summary: "Have the client told of changes to keys that it has read, or in broadcasting mode to keys with a prefix.",
 		Arity:   -3, Flags: clientFlags,
@@ -21,14 +30,9 @@ var (
 			oneOf("status", tok("ON"), tok("OFF")), integer("client-id").after("REDIRECT").opt(),
 			str("prefix").after("PREFIX").multi().eachTok().opt(), tok("BCAST").opt(), tok("OPTIN").opt(), tok("OPTOUT").opt(), tok("NOLOOP").opt(),
 		},
-		Reply: ReplySimple, Handler: clientTracking,
+		Reply: ReplySimple, Handler: h.clientTracking,
 	}
-	clientTrackingInfoCommand = &Command{
-		Name: "trackinginfo", Since: "6.2.0", Complexity: "O(1)",
-		Summary: "Describe how the connection tracks keys.",
-		Arity:   2, Flags: clientFlags, Reply: ReplyMap, Handler: clientTrackingInfo,
-	}
-)
+}
 
 const (
 	errTrackingBcast      = "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode."
@@ -46,14 +50,14 @@ const (
 	errPrefixesOverlapOld = "ERR Prefix '%s' overlaps with an existing prefix '%s'. Prefixes for a single client must not overlap."
 )
 
-func clientTracking(c *Ctx) {
+func (h *Hub) clientTracking(c *Ctx) {
 	mode, prefixes, ok := c.trackingOptions()
 	if !ok {
 		return
 	}
 	switch {
 	case c.is(2, "OFF"):
-		c.srv.untrack(c.client)
+		h.untrack(c.client)
 	case !c.is(2, "ON"):
 		c.err(errSyntax)
 		return
@@ -65,7 +69,7 @@ func clientTracking(c *Ctx) {
 		if mode.bcast && !c.prefixesFit(prefixes) {
 			return
 		}
-		c.srv.track(c.client, mode, prefixes)
+		h.track(c.client, mode, prefixes)
 	}
 	c.ok()
 }
@@ -172,14 +176,14 @@ func clientCaching(c *Ctx) {
 }
 
 // redirection is what CLIENT LIST and others show of where a client's invalidations go.
-func (cl *Client) redirection() int64 {
+func redirection(cl *Client) int64 {
 	if cl.tracking == nil {
 		return -1
 	}
 	return trackingOf(cl).redirect
 }
 
-func clientGetRedir(c *Ctx) { c.reply.Int(c.client.redirection()) }
+func clientGetRedir(c *Ctx) { c.reply.Int(redirection(c.client)) }
 
 func clientTrackingInfo(c *Ctx) {
 	w, mode := c.reply, trackingOf(c.client)
@@ -193,7 +197,7 @@ func clientTrackingInfo(c *Ctx) {
 		c.sendTrackingFlags(mode)
 	}
 	w.BulkString("redirect")
-	w.Int(c.client.redirection())
+	w.Int(redirection(c.client))
 	w.BulkString("prefixes")
 	prefixes := mode.prefixes()
 	w.Array(len(prefixes))

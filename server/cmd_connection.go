@@ -7,66 +7,68 @@ import (
 )
 
 // connectionCommands: a connection's own state, and the CLIENT family of cmd_client.go.
-var connectionCommands = []*Command{
-	{
-		Name: "auth", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Prove who the client is.",
-		Arity:   -2, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy,
-		Args: []Arg{str("username").opt(), str("password")}, Secret: secretFrom(1), Reply: ReplySimple, Handler: auth,
-	},
-	clientCommand,
-	{
-		Name: "echo", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Return the message.",
-		Arity:   2, Flags: Loading | Stale | Fast,
-		Args: []Arg{str("message")}, Reply: ReplyBulk, Handler: echo,
-	},
-	{
-		Name: "hello", Group: GroupConnection, Since: "6.0.0", Complexity: "O(1)",
-		Summary: "Choose the protocol version, authenticate and name the connection in one step; describes the server.",
-		Arity:   -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy,
-		Args: []Arg{block("arguments",
-			integer("protover"),
-			block("auth", str("username"), str("password")).after("AUTH").opt(),
-			str("clientname").after("SETNAME").opt(),
-		).opt()},
-		Secret: helloSecret, Reply: ReplyMap, Handler: hello,
-	},
-	{
-		Name: "ping", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Answer PONG, or the message when there is one.",
-		Arity:   -1, Flags: Fast | HealthCheck | ForSubscribers,
-		Tips: tipAllShards,
-		Args: []Arg{str("message").opt()}, Reply: ReplySimple | ReplyBulk, Handler: ping,
-	},
-	{
-		Name: "quit", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Close the connection once all replies are sent.",
-		Arity:   -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | DropsQueue | ForSubscribers,
-		Reply: ReplySimple, Handler: quit,
-	},
-	{
-		Name: "readonly", Group: GroupConnection, Since: "3.0.0", Complexity: "O(1)",
-		Summary: "Answer the error of a server that is part of no cluster.",
-		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplySimple, Handler: clusterDisabled,
-	},
-	{
-		Name: "readwrite", Group: GroupConnection, Since: "3.0.0", Complexity: "O(1)",
-		Summary: "Answer the error of a server that is part of no cluster.",
-		Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplySimple, Handler: clusterDisabled,
-	},
-	{
-		Name: "reset", Group: GroupConnection, Since: "6.2.0", Complexity: "O(1)",
-		Summary: "Put the connection back into the state of a new one.",
-		Arity:   1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | DropsQueue | ForSubscribers,
-		Reply: ReplySimple, Handler: reset,
-	},
-	{
-		Name: "select", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Choose the database that the following commands work on.",
-		Arity:   2, Flags: Loading | Stale | Fast,
-		Args: []Arg{integer("index")}, Reply: ReplySimple, Handler: selectDB,
-	},
+func connectionCommands(h *Hub) []*Command {
+	return []*Command{
+		{
+			Name: "auth", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
+			Summary: "Prove who the client is.",
+			Arity:   -2, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy,
+			Args: []Arg{str("username").opt(), str("password")}, Secret: secretFrom(1), Reply: ReplySimple, Handler: auth,
+		},
+		clientCommand(h),
+		{
+			Name: "echo", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
+			Summary: "Return the message.",
+			Arity:   2, Flags: Loading | Stale | Fast,
+			Args: []Arg{str("message")}, Reply: ReplyBulk, Handler: echo,
+		},
+		{
+			Name: "hello", Group: GroupConnection, Since: "6.0.0", Complexity: "O(1)",
+			Summary: "Choose the protocol version, authenticate and name the connection in one step; describes the server.",
+			Arity:   -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy,
+			Args: []Arg{block("arguments",
+				integer("protover"),
+				block("auth", str("username"), str("password")).after("AUTH").opt(),
+				str("clientname").after("SETNAME").opt(),
+			).opt()},
+			Secret: helloSecret, Reply: ReplyMap, Handler: hello,
+		},
+		{
+			Name: "ping", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
+			Summary: "Answer PONG, or the message when there is one.",
+			Arity:   -1, Flags: Fast | HealthCheck | ForSubscribers,
+			Tips: tipAllShards,
+			Args: []Arg{str("message").opt()}, Reply: ReplySimple | ReplyBulk, Handler: ping,
+		},
+		{
+			Name: "quit", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
+			Summary: "Close the connection once all replies are sent.",
+			Arity:   -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | DropsQueue | ForSubscribers,
+			Reply: ReplySimple, Handler: quit,
+		},
+		{
+			Name: "readonly", Group: GroupConnection, Since: "3.0.0", Complexity: "O(1)",
+			Summary: "Answer the error of a server that is part of no cluster.",
+			Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplySimple, Handler: clusterDisabled,
+		},
+		{
+			Name: "readwrite", Group: GroupConnection, Since: "3.0.0", Complexity: "O(1)",
+			Summary: "Answer the error of a server that is part of no cluster.",
+			Arity:   1, Flags: Loading | Stale | Fast, Reply: ReplySimple, Handler: clusterDisabled,
+		},
+		{
+			Name: "reset", Group: GroupConnection, Since: "6.2.0", Complexity: "O(1)",
+			Summary: "Put the connection back into the state of a new one.",
+			Arity:   1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | DropsQueue | ForSubscribers,
+			Reply: ReplySimple, Handler: reset,
+		},
+		{
+			Name: "select", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
+			Summary: "Choose the database that the following commands work on.",
+			Arity:   2, Flags: Loading | Stale | Fast,
+			Args: []Arg{integer("index")}, Reply: ReplySimple, Handler: selectDB,
+		},
+	}
 }
 
 const (

@@ -113,7 +113,7 @@ func CheckAccess(cfg *config.Config) error {
 // commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
 func (s *Server) commandGroups() [][]*Command {
 	return [][]*Command{
-		connectionCommands, genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
+		connectionCommands(s.Hub), genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
 		listCommands, setCommands, streamCommands, sortCommands,
 		s.Executor.declarations(), scriptingCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
 		s.Hub.declarations(),
