@@ -7,44 +7,46 @@ import (
 )
 
 // memoryCommand is the MEMORY family.
-var memoryCommand = &Command{
-	Name: "memory", Group: GroupServer, Since: "4.0.0", Complexity: "depends on the sub-command",
-	Summary: "Look at what takes up memory.",
-	Arity:   -2,
-	Sub: []*Command{
-		{
-			Name: "doctor", Since: "4.0.0", Complexity: "O(1)",
-			Summary: "Say in words whether the server's use of memory looks healthy.",
-			Arity:   2, Reply: ReplyBulk | ReplyVerbatim, Handler: memoryDoctor,
-			Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
+func (r *Reports) memoryCommand() *Command {
+	return &Command{
+		Name: "memory", Group: GroupServer, Since: "4.0.0", Complexity: "depends on the sub-command",
+		Summary: "Look at what takes up memory.",
+		Arity:   -2,
+		Sub: []*Command{
+			{
+				Name: "doctor", Since: "4.0.0", Complexity: "O(1)",
+				Summary: "Say in words whether the server's use of memory looks healthy.",
+				Arity:   2, Reply: ReplyBulk | ReplyVerbatim, Handler: r.memoryDoctor,
+				Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
+			},
+			helpCommand("4.0.0"),
+			{
+				Name: "malloc-stats", Since: "4.0.0", Complexity: "O(n) in the blocks of the arena's books",
+				Summary: "Return figures of the arena and of the Go heap, for people.",
+				Arity:   2, Reply: ReplyBulk | ReplyVerbatim, Handler: memoryMallocStats,
+				Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
+			},
+			{
+				Name: "purge", Since: "4.0.0", Complexity: "O(n) in the size of the Go heap, in the background",
+				Summary: "Give memory that nothing uses back to the operating system.",
+				Arity:   2, Reply: ReplySimple, Handler: memoryPurge,
+				Tips: tipAllShards,
+			},
+			{
+				Name: "stats", Since: "4.0.0", Complexity: "O(n) in the number of connections",
+				Summary: "Return figures on the server's use of memory.",
+				Arity:   2, Reply: ReplyMap, Handler: r.memoryStats,
+				Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
+			},
+			{
+				Name: "usage", Since: "4.0.0", Complexity: "O(n) in the number of samples",
+				Summary: "Estimate the bytes that a key and its value take up.",
+				Arity:   -3, Flags: ReadOnly, Keys: keys("RO", 2, 2, 1),
+				Args:  []Arg{key("key"), integer("count").after("SAMPLES").opt()},
+				Reply: ReplyInteger | ReplyNull, Handler: memoryUsage,
+			},
 		},
-		helpCommand("4.0.0"),
-		{
-			Name: "malloc-stats", Since: "4.0.0", Complexity: "O(n) in the blocks of the arena's books",
-			Summary: "Return figures of the arena and of the Go heap, for people.",
-			Arity:   2, Reply: ReplyBulk | ReplyVerbatim, Handler: memoryMallocStats,
-			Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
-		},
-		{
-			Name: "purge", Since: "4.0.0", Complexity: "O(n) in the size of the Go heap, in the background",
-			Summary: "Give memory that nothing uses back to the operating system.",
-			Arity:   2, Reply: ReplySimple, Handler: memoryPurge,
-			Tips: tipAllShards,
-		},
-		{
-			Name: "stats", Since: "4.0.0", Complexity: "O(n) in the number of connections",
-			Summary: "Return figures on the server's use of memory.",
-			Arity:   2, Reply: ReplyMap, Handler: memoryStats,
-			Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
-		},
-		{
-			Name: "usage", Since: "4.0.0", Complexity: "O(n) in the number of samples",
-			Summary: "Estimate the bytes that a key and its value take up.",
-			Arity:   -3, Flags: ReadOnly, Keys: keys("RO", 2, 2, 1),
-			Args:  []Arg{key("key"), integer("count").after("SAMPLES").opt()},
-			Reply: ReplyInteger | ReplyNull, Handler: memoryUsage,
-		},
-	},
+	}
 }
 
 // memoryUsage takes SAMPLES and needs none: what a value takes up is known.
@@ -77,9 +79,8 @@ func memoryPurge(c *Ctx) {
 	c.ok()
 }
 
-func memoryStats(c *Ctx) {
-	s := c.srv
-	m, scripts := s.memoryFigures(), s.scripts.memory()
+func (r *Reports) memoryStats(c *Ctx) {
+	m, scripts := r.memoryFigures(), r.scripts.memory()
 	w := c.reply
 	mark, n := w.Start(), 0
 	count := func(name string, value int64) {
@@ -96,13 +97,13 @@ func memoryStats(c *Ctx) {
 	count("startup.allocated", int64(m.startup))
 	count("replication.backlog", 0)
 	count("clients.slaves", 0)
-	count("clients.normal", int64(s.clientMemory()))
+	count("clients.normal", int64(r.exec.clientMemory()))
 	count("cluster.links", 0)
-	count("aof.buffer", int64(cap(s.effects.buf)))
+	count("aof.buffer", int64(cap(r.effects.buf)))
 	count("lua.caches", int64(scripts.evalBytes))
 	count("functions.caches", int64(scripts.functionBytes))
-	for i := range s.keys.Databases() {
-		if db := s.keys.DB(i); db.Len() > 0 {
+	for i := range r.keys.Databases() {
+		if db := r.keys.DB(i); db.Len() > 0 {
 			w.BulkString(fmt.Sprintf("db.%d", i))
 			w.Map(3)
 			sendField(w, "overhead.hashtable.main", db.IndexBytes())
@@ -152,8 +153,8 @@ const (
 	doctorPeak          = 1.5      // times the memory in use that was in use once
 )
 
-func memoryDoctor(c *Ctx) {
-	m := c.srv.memoryFigures()
+func (r *Reports) memoryDoctor(c *Ctx) {
+	m := r.memoryFigures()
 	text := ""
 	switch {
 	case m.used < doctorMinimum:

@@ -36,16 +36,8 @@ var serverCommands = []*Command{
 		Tips: tipAllShards,
 		Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: flushDB,
 	},
-	{
-		Name: "info", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of commands used",
-		Summary: "Describe the server's state and count what it has done.",
-		Arity:   -1, Flags: Loading | Stale, Categories: acl.Dangerous,
-		Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
-		Args: []Arg{str("section").multi().opt()}, Reply: ReplyBulk | ReplyVerbatim, Handler: info,
-	},
 	latencyCommand,
 	lolwutCommand,
-	memoryCommand,
 	monitorCommand,
 	{
 		Name: "replicaof", Group: GroupServer, Since: "5.0.0", Complexity: "O(1)",

@@ -26,7 +26,7 @@ type httpPort struct {
 const scrapesAtATime = 2
 
 // open opens the listeners of metrics-port, if it is set.
-func (h *httpPort) open(s *Server, cfg *config.Config) (err error) {
+func (h *httpPort) open(r *Reports, cfg *config.Config) (err error) {
 	if cfg.MetricsPort == 0 {
 		return nil
 	}
@@ -38,18 +38,18 @@ func (h *httpPort) open(s *Server, cfg *config.Config) (err error) {
 	}
 	h.web = web.New(web.Options{
 		Credentials: func() (user, password string) {
-			cfg := s.config.Get()
+			cfg := r.config.Get()
 			return cfg.MetricsUser, cfg.MetricsPassword
 		},
-		Trusts: s.mistrusts,
-		Log:    s.log,
+		Trusts: r.mistrusts,
+		Log:    r.log,
 	})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(&collector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(&collector{r}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h.web.Page("/metrics", web.Guarded, promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtATime}))
 	h.web.Page("/healthz", web.Open, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { sendLine(w, http.StatusOK, "ok") }))
-	h.web.Page("/readyz", web.Open, http.HandlerFunc(s.readyz))
-	s.addPage(h.web)
+	h.web.Page("/readyz", web.Open, http.HandlerFunc(r.readyz))
+	r.addPage(h.web)
 	return nil
 }
 
@@ -71,12 +71,12 @@ func (h *httpPort) close() {
 }
 
 // mistrusts says why a peer may not see keys without a password: it could not read them over the Redis protocol either.
-func (s *Server) mistrusts(peer netip.Addr) (why string) {
-	s.Lock()
-	user := s.users.Default()
+func (r *Reports) mistrusts(peer netip.Addr) (why string) {
+	r.Lock()
+	user := r.access.users.Default()
 	open := user.Open() && user.MayAll()
-	s.Unlock()
-	cfg := s.config.Get()
+	r.Unlock()
+	cfg := r.config.Get()
 	switch {
 	case !open:
 		return "not every client may see all keys, so this page needs a password: set metrics-password"
@@ -86,8 +86,8 @@ func (s *Server) mistrusts(peer netip.Addr) (why string) {
 	return ""
 }
 
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
-	if why := s.unready(); why != "" {
+func (r *Reports) readyz(w http.ResponseWriter, _ *http.Request) {
+	if why := r.unready(); why != "" {
 		sendLine(w, http.StatusServiceUnavailable, string(why))
 		return
 	}

@@ -21,27 +21,27 @@ import (
 type infoSection struct {
 	title     string // as printed; the argument that asks for it is the same in any case
 	byDefault bool   // shown when no section is asked for
-	write     func(c *Ctx, t *infoText)
+	write     func(r *Reports, c *Ctx, t *infoText)
 }
 
 // infoSections lists the parts in the order in which they are shown. Fields have Redis's names where Redis has them, and stand
 // only for what is known: those that would have to be invented are left out.
 var infoSections = []infoSection{
-	{"Server", true, infoServer},
-	{"Clients", true, infoClients},
-	{"Memory", true, infoMemory},
-	{"Persistence", true, infoPersistence},
-	{"Stats", true, infoStats},
-	{"Replication", true, infoReplication},
-	{"TLS", true, infoTLS},
-	{"CPU", true, infoCPU},
-	{"Modules", true, func(*Ctx, *infoText) {}},
-	{"Commandstats", false, infoCommandStats},
-	{"Errorstats", true, infoErrorStats},
-	{"Latencystats", false, infoLatencyStats},
-	{"Limiters", false, infoLimiters},
-	{"Cluster", true, infoCluster},
-	{"Keyspace", true, infoKeyspace},
+	{"Server", true, (*Reports).infoServer},
+	{"Clients", true, (*Reports).infoClients},
+	{"Memory", true, (*Reports).infoMemory},
+	{"Persistence", true, (*Reports).infoPersistence},
+	{"Stats", true, (*Reports).infoStats},
+	{"Replication", true, (*Reports).infoReplication},
+	{"TLS", true, (*Reports).infoTLS},
+	{"CPU", true, (*Reports).infoCPU},
+	{"Modules", true, func(*Reports, *Ctx, *infoText) {}},
+	{"Commandstats", false, (*Reports).infoCommandStats},
+	{"Errorstats", true, (*Reports).infoErrorStats},
+	{"Latencystats", false, (*Reports).infoLatencyStats},
+	{"Limiters", false, (*Reports).infoLimiters},
+	{"Cluster", true, (*Reports).infoCluster},
+	{"Keyspace", true, (*Reports).infoKeyspace},
 }
 
 // infoText is the text being written: lines of name and value.
@@ -65,7 +65,7 @@ func humanBytes(n uint64) string {
 	return fmt.Sprintf("%.2f%c", float64(n)/float64(uint64(1)<<(step*unit)), "KMGTP"[unit-1])
 }
 
-func info(c *Ctx) {
+func (r *Reports) info(c *Ctx) {
 	var all, standard bool
 	asked := map[string]bool{}
 	for _, arg := range c.args[1:] {
@@ -88,14 +88,13 @@ func info(c *Ctx) {
 			t.WriteString("\r\n")
 		}
 		t.WriteString("# " + section.title + "\r\n")
-		section.write(c, &t)
+		section.write(r, c, &t)
 	}
 	c.reply.Verbatim("txt", t.String())
 }
 
-func infoServer(c *Ctx, t *infoText) {
-	s := c.srv
-	up := int64(s.uptime() / time.Second)
+func (r *Reports) infoServer(c *Ctx, t *infoText) {
+	up := int64(r.uptime() / time.Second)
 	executable, err := os.Executable()
 	if err != nil {
 		executable = ""
@@ -111,7 +110,7 @@ func infoServer(c *Ctx, t *infoText) {
 	t.field("multiplexing_api", multiplexing)
 	t.field("process_id", pid())
 	t.field("process_supervised", "no")
-	t.field("run_id", s.runID)
+	t.field("run_id", r.runID)
 	t.field("tcp_port", cmp.Or(c.cfg.Port, c.cfg.TLSPort))
 	t.field("server_time_usec", c.nowNs/1e3)
 	t.field("uptime_in_seconds", up)
@@ -120,26 +119,25 @@ func infoServer(c *Ctx, t *infoText) {
 	t.field("configured_hz", c.cfg.Hz)
 	t.field("lru_clock", c.nowNs/1e9&(1<<24-1))
 	t.field("executable", executable)
-	t.field("config_file", s.config.Path())
-	t.field("io_threads_active", bit(s.plain.count() > 1))
+	t.field("config_file", r.config.Path())
+	t.field("io_threads_active", bit(r.fronts.plain.count() > 1))
 }
 
-func infoClients(c *Ctx, t *infoText) {
+func (r *Reports) infoClients(c *Ctx, t *infoText) {
 	t.field("connected_clients", len(c.core.clients.list))
 	t.field("cluster_connections", 0)
-	t.field("maxclients", c.srv.maxClients)
-	t.field("blocked_clients", len(c.srv.pause.held)+c.srv.blocking.clients)
-	t.field("tracking_clients", c.srv.tracking.clients)
-	t.field("clients_in_timeout_table", len(c.srv.blocking.timeouts))
+	t.field("maxclients", r.exec.maxClients)
+	t.field("blocked_clients", len(r.exec.pause.held)+r.exec.blocking.clients)
+	t.field("tracking_clients", r.hub.tracking.clients)
+	t.field("clients_in_timeout_table", len(r.exec.blocking.timeouts))
 }
 
-func infoPersistence(c *Ctx, t *infoText) {
-	s := c.srv
-	t.field("loading", bit(s.gate.has(gateLoading)))
+func (r *Reports) infoPersistence(c *Ctx, t *infoText) {
+	t.field("loading", bit(r.gate.has(gateLoading)))
 	t.field("async_loading", 0)
-	infoSaving(s, t)
+	r.infoSaving(t)
 	t.field("aof_enabled", bit(c.cfg.AppendOnly)) // as soon as CONFIG SET has answered; that the file is begun follows
-	k := &s.aof.rewriter
+	k := &r.journal.aof.rewriter
 	last, current := int64(-1), int64(-1)
 	if k.rewrites > 0 || k.err != nil {
 		last = int64(k.last / time.Second)
@@ -148,26 +146,26 @@ func infoPersistence(c *Ctx, t *infoText) {
 		current = int64(time.Since(k.begun) / time.Second)
 	}
 	t.field("aof_rewrite_in_progress", bit(k.rewriting))
-	t.field("aof_rewrite_scheduled", bit((k.asked || c.cfg.AppendOnly && !s.aof.open && !s.gate.has(gateLoading)) && !k.rewriting))
+	t.field("aof_rewrite_scheduled", bit((k.asked || c.cfg.AppendOnly && !r.journal.aof.open && !r.gate.has(gateLoading)) && !k.rewriting))
 	t.field("aof_last_rewrite_time_sec", last)
 	t.field("aof_current_rewrite_time_sec", current)
 	t.field("aof_last_bgrewrite_status", status(k.err == nil))
 	t.field("aof_rewrites", k.rewrites)
-	t.field("aof_last_write_status", status(s.aof.failed == nil))
+	t.field("aof_last_write_status", status(r.journal.aof.failed == nil))
 	t.field("aof_last_cow_size", 0)
-	if s.gate.has(gateLoading) {
-		t.field("loading_start_time", s.loading.started/1e9)
-		t.field("loading_total_bytes", s.loading.total)
-		t.field("loading_loaded_bytes", s.loading.loaded)
-		t.field("loading_loaded_perc", fmt.Sprintf("%.2f", 100*float64(s.loading.loaded)/float64(max(s.loading.total, 1))))
+	if r.gate.has(gateLoading) {
+		t.field("loading_start_time", r.journal.loading.started/1e9)
+		t.field("loading_total_bytes", r.journal.loading.total)
+		t.field("loading_loaded_bytes", r.journal.loading.loaded)
+		t.field("loading_loaded_perc", fmt.Sprintf("%.2f", 100*float64(r.journal.loading.loaded)/float64(max(r.journal.loading.total, 1))))
 	}
-	if s.effects.on {
-		t.field("aof_current_size", s.aof.size)
-		t.field("aof_base_size", s.aof.startSize)
+	if r.effects.on {
+		t.field("aof_current_size", r.journal.aof.size)
+		t.field("aof_base_size", r.journal.aof.startSize)
 		t.field("aof_pending_rewrite", bit(k.asked))
-		t.field("aof_buffer_length", len(s.effects.buf))
-		t.field("aof_pending_bio_fsync", s.aof.syncer.pendingSync())
-		t.field("aof_delayed_fsync", s.aof.syncer.delays())
+		t.field("aof_buffer_length", len(r.effects.buf))
+		t.field("aof_pending_bio_fsync", r.journal.aof.syncer.pendingSync())
+		t.field("aof_delayed_fsync", r.journal.aof.syncer.delays())
 	}
 }
 
@@ -187,12 +185,12 @@ func status(well bool) string {
 	return "err"
 }
 
-func infoStats(c *Ctx, t *infoText) {
+func (r *Reports) infoStats(c *Ctx, t *infoText) {
 	s := &c.core.stats
 	t.field("total_connections_received", s.connections)
 	t.field("total_commands_processed", s.processed)
 	t.field("instantaneous_ops_per_sec", int64(s.rate.average()))
-	traffic := c.srv.traffic()
+	traffic := r.fronts.traffic()
 	t.field("total_net_input_bytes", traffic.BytesIn)
 	t.field("total_net_output_bytes", traffic.BytesOut)
 	t.field("total_net_repl_input_bytes", 0)
@@ -208,19 +206,19 @@ func infoStats(c *Ctx, t *infoText) {
 	t.field("expired_keys", c.core.keys.Stats().Expired-s.expiredBefore)
 	t.field("expired_time_cap_reached_count", s.expireCaps)
 	t.field("expire_cycle_cpu_milliseconds", s.expireNs/int64(time.Millisecond))
-	shortage := c.srv.Executor.memory.shortage(c.nowNs)
+	shortage := r.exec.memory.shortage(c.nowNs)
 	t.field("evicted_keys", c.core.keys.Stats().Evicted-s.evictedBefore)
 	t.field("evicted_clients", s.evictedClients)
 	t.field("total_eviction_exceeded_time", (s.evictingNs+int64(shortage))/int64(time.Millisecond))
 	t.field("current_eviction_exceeded_time", int64(shortage/time.Millisecond))
 	t.field("keyspace_hits", s.keyspaceHits)
 	t.field("keyspace_misses", s.keyspaceMisses)
-	t.field("pubsub_channels", c.srv.Hub.live[kindChannel])
-	t.field("pubsub_patterns", c.srv.Hub.live[kindPattern])
-	t.field("pubsubshard_channels", c.srv.Hub.live[kindShard])
-	t.field("tracking_total_keys", len(c.srv.tracking.readers))
-	t.field("tracking_total_items", c.srv.tracking.items)
-	t.field("tracking_total_prefixes", len(c.srv.tracking.prefixes))
+	t.field("pubsub_channels", r.hub.live[kindChannel])
+	t.field("pubsub_patterns", r.hub.live[kindPattern])
+	t.field("pubsubshard_channels", r.hub.live[kindShard])
+	t.field("tracking_total_keys", len(r.hub.tracking.readers))
+	t.field("tracking_total_items", r.hub.tracking.items)
+	t.field("tracking_total_prefixes", len(r.hub.tracking.prefixes))
 	t.field("latest_fork_usec", 0)
 	t.field("total_forks", 0)
 	t.field("migrate_cached_sockets", 0)
@@ -244,7 +242,7 @@ func infoStats(c *Ctx, t *infoText) {
 	t.field("client_output_buffer_limit_disconnections", s.outputLimited)
 }
 
-func infoReplication(c *Ctx, t *infoText) {
+func (r *Reports) infoReplication(c *Ctx, t *infoText) {
 	t.field("role", "master")
 	t.field("connected_slaves", 0)
 	t.field("master_failover_state", "no-failover")
@@ -258,7 +256,7 @@ func infoReplication(c *Ctx, t *infoText) {
 	t.field("repl_backlog_histlen", 0)
 }
 
-func infoCPU(_ *Ctx, t *infoText) {
+func (r *Reports) infoCPU(_ *Ctx, t *infoText) {
 	seconds := func(name string, d time.Duration) { t.field(name, fmt.Sprintf("%.6f", d.Seconds())) }
 	system, user := cpuTimes(syscall.RUSAGE_SELF)
 	seconds("used_cpu_sys", system)
@@ -268,7 +266,7 @@ func infoCPU(_ *Ctx, t *infoText) {
 	seconds("used_cpu_user_children", user)
 }
 
-func infoCommandStats(c *Ctx, t *infoText) {
+func (r *Reports) infoCommandStats(c *Ctx, t *infoText) {
 	for _, cmd := range c.core.commands.all {
 		n := &c.core.stats.commands[cmd.id]
 		if n.calls == 0 && n.rejected == 0 && n.failed == 0 {
@@ -283,14 +281,14 @@ func infoCommandStats(c *Ctx, t *infoText) {
 	}
 }
 
-func infoErrorStats(c *Ctx, t *infoText) {
+func (r *Reports) infoErrorStats(c *Ctx, t *infoText) {
 	for _, code := range slices.Sorted(maps.Keys(c.core.stats.errorCodes)) {
 		t.field("errorstat_"+code, fmt.Sprintf("count=%d", c.core.stats.errorCodes[code]))
 	}
 }
 
 // infoLatencyStats shows the times, in µs, that so many percent of a command's calls did not exceed.
-func infoLatencyStats(c *Ctx, t *infoText) {
+func (r *Reports) infoLatencyStats(c *Ctx, t *infoText) {
 	if !c.cfg.LatencyTracking {
 		return
 	}
@@ -307,9 +305,9 @@ func infoLatencyStats(c *Ctx, t *infoText) {
 	}
 }
 
-func infoCluster(_ *Ctx, t *infoText) { t.field("cluster_enabled", 0) }
+func (r *Reports) infoCluster(_ *Ctx, t *infoText) { t.field("cluster_enabled", 0) }
 
-func infoKeyspace(c *Ctx, t *infoText) {
+func (r *Reports) infoKeyspace(c *Ctx, t *infoText) {
 	for i := range c.core.keys.Databases() {
 		if db := c.core.keys.DB(i); db.Len() > 0 {
 			t.field(fmt.Sprintf("db%d", i), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d", db.Len(), db.Expires(), averageTTL(db, c.now)))
@@ -339,11 +337,11 @@ func averageTTL(db *store.DB, now int64) int64 {
 }
 
 // infoSaving writes what INFO says of snapshots.
-func infoSaving(s *Server, t *infoText) {
-	v := &s.saving
+func (r *Reports) infoSaving(t *infoText) {
+	v := &r.journal.saving
 	inProgress, current, last, status := 0, int64(-1), int64(-1), "ok"
 	if v.active {
-		inProgress, current = 1, int64(time.Since(s.snapshot.started)/time.Second)
+		inProgress, current = 1, int64(time.Since(r.journal.snapshot.started)/time.Second)
 	}
 	if v.failed {
 		status = "err"
@@ -351,7 +349,7 @@ func infoSaving(s *Server, t *infoText) {
 	if v.count > 0 || v.failed {
 		last = int64(v.took / time.Second)
 	}
-	t.field("rdb_changes_since_last_save", s.changes())
+	t.field("rdb_changes_since_last_save", r.journal.changes())
 	t.field("rdb_bgsave_in_progress", inProgress)
 	t.field("rdb_last_save_time", v.last/1e9)
 	t.field("rdb_last_bgsave_status", status)
@@ -359,18 +357,18 @@ func infoSaving(s *Server, t *infoText) {
 	t.field("rdb_current_bgsave_time_sec", current)
 	t.field("rdb_saves", v.count)
 	t.field("rdb_last_cow_size", v.lastExtra)
-	t.field("rdb_last_load_keys_expired", s.saving.loadExpired)
-	t.field("rdb_last_load_keys_loaded", s.saving.loadKeys)
+	t.field("rdb_last_load_keys_expired", r.journal.saving.loadExpired)
+	t.field("rdb_last_load_keys_loaded", r.journal.saving.loadKeys)
 	if v.active {
-		told, total := s.snapshot.keys.Progress()
+		told, total := r.journal.snapshot.keys.Progress()
 		t.field("current_save_keys_processed", told)
 		t.field("current_save_keys_total", total)
 	}
 }
 
 // infoTLS writes what INFO says of TLS.
-func infoTLS(c *Ctx, t *infoText) {
-	f := &c.srv.tls
+func (r *Reports) infoTLS(c *Ctx, t *infoText) {
+	f := &r.fronts.tls
 	t.field("tls_port", c.cfg.TLSPort)
 	if c.cfg.TLSPort == 0 {
 		return
@@ -390,30 +388,30 @@ func infoTLS(c *Ctx, t *infoText) {
 }
 
 // infoLimiters shows the decisions by algorithm and by policy, and the keys with the most.
-func infoLimiters(c *Ctx, t *infoText) {
+func (r *Reports) infoLimiters(c *Ctx, t *infoText) {
 	show := func(name string, d *decisions) {
 		if *d != (decisions{}) {
 			t.field(name, fmt.Sprintf("allowed=%d,near_limit=%d,limited=%d", d.allowed, d.near, d.limited))
 		}
 	}
-	all := c.srv.decisions.total()
+	all := r.srv.decisions.total()
 	t.field("limiter_calls_allowed", all.allowed)
 	t.field("limiter_calls_near_limit", all.near)
 	t.field("limiter_calls_limited", all.limited)
-	for i := range c.srv.decisions {
+	for i := range r.srv.decisions {
 		if a := policy.Algorithm(i); a != 0 {
-			show("algorithm_"+algorithmName(a), &c.srv.decisions[i])
+			show("algorithm_"+algorithmName(a), &r.srv.decisions[i])
 		}
 	}
-	for _, counted := range c.srv.policies.counts.list {
+	for _, counted := range r.srv.policies.counts.list {
 		show("policy_"+counted.name, &counted.decisions)
 	}
-	infoTop(c, t)
+	r.infoTop(c, t)
 }
 
 // infoTop shows the first keys of both lists. A key is quoted, so that it cannot pass for another field.
-func infoTop(c *Ctx, t *infoText) {
-	keys := &c.srv.top
+func (r *Reports) infoTop(c *Ctx, t *infoText) {
+	keys := &r.srv.top
 	if keys.keys == 0 {
 		return
 	}

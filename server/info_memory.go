@@ -19,17 +19,17 @@ type memoryFigures struct {
 	store.Stats
 }
 
-func (s *Server) memoryFigures() memoryFigures {
-	stats := s.keys.Stats()
+func (r *Reports) memoryFigures() memoryFigures {
+	stats := r.keys.Stats()
 	m := memoryFigures{
-		used: s.usedMemory(), startup: s.startMemory, resident: residentMemory(stats.ArenaResident),
+		used: r.usedMemory(), startup: r.startMemory, resident: residentMemory(stats.ArenaResident),
 		heap: runtimeMetric(metricHeapObjects), Stats: stats,
 	}
-	s.stats.peakMemory = max(s.stats.peakMemory, m.used)
-	m.peak = s.stats.peakMemory
-	m.overhead = min(s.outside+stats.Overhead, m.used)
+	r.stats.peakMemory = max(r.stats.peakMemory, m.used)
+	m.peak = r.stats.peakMemory
+	m.overhead = min(r.outside+stats.Overhead, m.used)
 	m.dataset = m.used - m.overhead
-	buffers := uint64(s.buffers.Used())
+	buffers := uint64(r.exec.buffers.Used())
 	m.allocated = m.ArenaUsed + m.heap + buffers
 	m.active = m.ArenaResident + m.heap + buffers + runtimeMetric(metricHeapUnused)
 	m.mapped = m.ArenaResident + buffers + runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased)
@@ -50,8 +50,8 @@ func (m memoryFigures) datasetShare() float64 {
 	return 100 * ratio(m.dataset, m.used-min(m.startup, m.used))
 }
 
-func infoMemory(c *Ctx, t *infoText) {
-	m := c.srv.memoryFigures()
+func (r *Reports) infoMemory(c *Ctx, t *infoText) {
+	m := r.memoryFigures()
 	t.bytes("used_memory", m.used)
 	t.bytes("used_memory_rss", m.resident)
 	t.bytes("used_memory_peak", m.peak)
@@ -69,7 +69,7 @@ func infoMemory(c *Ctx, t *infoText) {
 	if total := systemMemory(); total > 0 {
 		t.bytes("total_system_memory", total)
 	}
-	scripts := c.srv.scripts.memory()
+	scripts := r.scripts.memory()
 	t.bytes("used_memory_lua", uint64(scripts.evalBytes))
 	t.field("used_memory_vm_eval", scripts.evalBytes)
 	t.field("used_memory_scripts_eval", scripts.evalBytes)
@@ -80,7 +80,7 @@ func infoMemory(c *Ctx, t *infoText) {
 	t.bytes("used_memory_vm_total", uint64(scripts.evalBytes+scripts.functionBytes))
 	t.field("used_memory_functions", scripts.functionBytes)
 	t.bytes("used_memory_scripts", uint64(scripts.evalBytes+scripts.functionBytes))
-	t.bytes("maxmemory", c.srv.Executor.memory.max)
+	t.bytes("maxmemory", r.exec.memory.max)
 	t.field("maxmemory_policy", c.cfg.MaxMemoryPolicy)
 	t.field("allocator_frag_ratio", fmt.Sprintf("%.2f", ratio(m.active, m.allocated)))
 	t.field("allocator_frag_bytes", excess(m.active, m.allocated))
@@ -94,7 +94,7 @@ func infoMemory(c *Ctx, t *infoText) {
 	t.field("mem_replication_backlog", 0)
 	t.field("mem_total_replication_buffers", 0)
 	t.field("mem_clients_slaves", 0)
-	t.field("mem_clients_normal", c.srv.clientMemory())
+	t.field("mem_clients_normal", r.exec.clientMemory())
 	t.field("mem_cluster_links", 0)
 	t.field("mem_aof_buffer", cap(c.core.effects.buf))
 	t.field("mem_allocator", "arena+"+runtime.Version())

@@ -17,7 +17,7 @@ import (
 //
 // The executor's lock is taken for one slice after the other, none longer than a slice of background work, so that no command waits
 // for a scrape. What the slices read is thus not of one instant.
-type collector struct{ srv *Server }
+type collector struct{ *Reports }
 
 // How many of each kind are read in one slice.
 const (
@@ -34,7 +34,7 @@ const unknownCommand = "unknown"
 
 // scraped is what a slice has read beside the server itself.
 type scraped struct {
-	*Server
+	*Reports
 	memory memoryFigures
 	bytes  struct{ in, out uint64 }
 }
@@ -92,36 +92,36 @@ var figures = []figure{
 	gauge("redis_uptime_in_seconds", "Seconds since the server was started.", func(s *scraped) float64 { s.clock.Read(); return s.uptime().Seconds() }),
 
 	gauge("redis_connected_clients", "Connections of clients.", func(s *scraped) float64 { return float64(len(s.clients.list)) }),
-	gauge("redis_blocked_clients", "Clients that wait for a key or for the end of a pause.", func(s *scraped) float64 { return float64(len(s.pause.held) + s.blocking.clients) }),
-	gauge("redis_tracking_clients", "Clients that are told of changed keys.", func(s *scraped) float64 { return float64(s.tracking.clients) }),
-	gauge("redis_config_maxclients", "Connections that are accepted at a time.", func(s *scraped) float64 { return float64(s.maxClients) }),
+	gauge("redis_blocked_clients", "Clients that wait for a key or for the end of a pause.", func(s *scraped) float64 { return float64(len(s.exec.pause.held) + s.exec.blocking.clients) }),
+	gauge("redis_tracking_clients", "Clients that are told of changed keys.", func(s *scraped) float64 { return float64(s.hub.tracking.clients) }),
+	gauge("redis_config_maxclients", "Connections that are accepted at a time.", func(s *scraped) float64 { return float64(s.exec.maxClients) }),
 
 	gauge("redis_memory_used_bytes", "Bytes that data and connections take.", func(s *scraped) float64 { return float64(s.memory.used) }),
 	gauge("redis_memory_used_rss_bytes", "Bytes of physical memory that the process has.", func(s *scraped) float64 { return float64(s.memory.resident) }),
 	gauge("redis_memory_used_peak_bytes", "The most that redis_memory_used_bytes has been.", func(s *scraped) float64 { return float64(s.memory.peak) }),
 	gauge("redis_memory_used_startup_bytes", "Bytes in use before there were any data.", func(s *scraped) float64 { return float64(s.startMemory) }),
-	gauge("redis_memory_max_bytes", "What maxmemory comes to; 0 means that there is no limit.", func(s *scraped) float64 { return float64(s.Server.memory.max) }),
+	gauge("redis_memory_max_bytes", "What maxmemory comes to; 0 means that there is no limit.", func(s *scraped) float64 { return float64(s.exec.memory.max) }),
 	gauge("redis_mem_fragmentation_ratio", "How many times the memory in use the process has.", func(s *scraped) float64 { return s.memory.fragmentation() }),
 	gauge("headgate_memory_arena_bytes", "Bytes of keys and small values, which lie outside the Go heap.", func(s *scraped) float64 { return float64(s.memory.ArenaUsed) }),
 	gauge("headgate_memory_heap_bytes", "Bytes of objects on the Go heap.", func(s *scraped) float64 { return float64(s.memory.heap) }),
 
 	gauge("redis_loading_dump_file", "1 while data are loaded.", func(s *scraped) float64 { return truth(s.gate.has(gateLoading)) }),
-	gauge("redis_rdb_changes_since_last_save", "Changes that no snapshot has.", func(s *scraped) float64 { return float64(s.changes()) }),
-	gauge("redis_rdb_bgsave_in_progress", "1 while a snapshot is written.", func(s *scraped) float64 { return truth(s.saving.active) }),
-	gauge("redis_rdb_last_save_timestamp_seconds", "When the last snapshot was saved, or the server was started.", func(s *scraped) float64 { return asSeconds(s.saving.last) }),
-	gauge("redis_rdb_last_bgsave_status", "1 unless the last snapshot failed.", func(s *scraped) float64 { return truth(!s.saving.failed) }),
+	gauge("redis_rdb_changes_since_last_save", "Changes that no snapshot has.", func(s *scraped) float64 { return float64(s.journal.changes()) }),
+	gauge("redis_rdb_bgsave_in_progress", "1 while a snapshot is written.", func(s *scraped) float64 { return truth(s.journal.saving.active) }),
+	gauge("redis_rdb_last_save_timestamp_seconds", "When the last snapshot was saved, or the server was started.", func(s *scraped) float64 { return asSeconds(s.journal.saving.last) }),
+	gauge("redis_rdb_last_bgsave_status", "1 unless the last snapshot failed.", func(s *scraped) float64 { return truth(!s.journal.saving.failed) }),
 	gauge("redis_aof_enabled", "1 if changes are logged to the append-only file.", func(s *scraped) float64 { return truth(s.effects.on) }),
-	gauge("redis_aof_rewrite_in_progress", "1 while the append-only file is rewritten.", func(s *scraped) float64 { return truth(s.aof.rewriter.rewriting) }),
-	gauge("redis_aof_last_bgrewrite_status", "1 unless the last rewrite failed.", func(s *scraped) float64 { return truth(s.aof.rewriter.err == nil) }),
-	gauge("redis_aof_last_write_status", "1 unless the append-only file cannot be written.", func(s *scraped) float64 { return truth(s.aof.failed == nil) }),
-	gauge("redis_aof_current_size_bytes", "Bytes of the append-only file.", func(s *scraped) float64 { return float64(s.aof.size) }),
-	gauge("redis_aof_base_size_bytes", "Bytes of the append-only file when it was last rewritten or loaded.", func(s *scraped) float64 { return float64(s.aof.startSize) }),
+	gauge("redis_aof_rewrite_in_progress", "1 while the append-only file is rewritten.", func(s *scraped) float64 { return truth(s.journal.aof.rewriter.rewriting) }),
+	gauge("redis_aof_last_bgrewrite_status", "1 unless the last rewrite failed.", func(s *scraped) float64 { return truth(s.journal.aof.rewriter.err == nil) }),
+	gauge("redis_aof_last_write_status", "1 unless the append-only file cannot be written.", func(s *scraped) float64 { return truth(s.journal.aof.failed == nil) }),
+	gauge("redis_aof_current_size_bytes", "Bytes of the append-only file.", func(s *scraped) float64 { return float64(s.journal.aof.size) }),
+	gauge("redis_aof_base_size_bytes", "Bytes of the append-only file when it was last rewritten or loaded.", func(s *scraped) float64 { return float64(s.journal.aof.startSize) }),
 	gauge("redis_aof_buffer_length", "Bytes of changes that are not written to the append-only file yet.", func(s *scraped) float64 { return float64(len(s.effects.buf)) }),
-	gauge("redis_aof_pending_bio_fsync", "1 while the append-only file is synced in the background.", func(s *scraped) float64 { return float64(s.aof.syncer.pendingSync()) }),
-	gauge("redis_aof_delayed_fsync", "How often writes have waited for the disk, since a sync took longer than a second.", func(s *scraped) float64 { return float64(s.aof.syncer.delays()) }),
-	gauge("headgate_aof_lag_seconds", "Age of the oldest write for which no sync has begun.", func(s *scraped) float64 { return s.aof.syncer.lag().Seconds() }),
-	counter("headgate_aof_rewrites_total", "Rewrites of the append-only file.", func(s *scraped) float64 { return float64(s.aof.rewriter.rewrites) }),
-	counter("headgate_rdb_saves_total", "Snapshots that were saved.", func(s *scraped) float64 { return float64(s.saving.count) }),
+	gauge("redis_aof_pending_bio_fsync", "1 while the append-only file is synced in the background.", func(s *scraped) float64 { return float64(s.journal.aof.syncer.pendingSync()) }),
+	gauge("redis_aof_delayed_fsync", "How often writes have waited for the disk, since a sync took longer than a second.", func(s *scraped) float64 { return float64(s.journal.aof.syncer.delays()) }),
+	gauge("headgate_aof_lag_seconds", "Age of the oldest write for which no sync has begun.", func(s *scraped) float64 { return s.journal.aof.syncer.lag().Seconds() }),
+	counter("headgate_aof_rewrites_total", "Rewrites of the append-only file.", func(s *scraped) float64 { return float64(s.journal.aof.rewriter.rewrites) }),
+	counter("headgate_rdb_saves_total", "Snapshots that were saved.", func(s *scraped) float64 { return float64(s.journal.saving.count) }),
 
 	counter("redis_connections_received_total", "Connections that were accepted.", func(s *scraped) float64 { return float64(s.stats.connections) }),
 	counter("redis_rejected_connections_total", "Connections that were turned away, since there were too many.", func(s *scraped) float64 { return float64(s.stats.rejectedConnections) }),
@@ -135,15 +135,15 @@ var figures = []figure{
 	counter("headgate_expire_cycle_seconds_total", "Time spent on removing keys whose time had passed.", func(s *scraped) float64 { return asSeconds(s.stats.expireNs) }),
 	counter("redis_keyspace_hits_total", "Keys that were read and found.", func(s *scraped) float64 { return float64(s.stats.keyspaceHits) }),
 	counter("redis_keyspace_misses_total", "Keys that were read and not found.", func(s *scraped) float64 { return float64(s.stats.keyspaceMisses) }),
-	gauge("redis_pubsub_channels", "Channels that have subscribers.", func(s *scraped) float64 { return float64(s.Hub.live[kindChannel]) }),
-	gauge("redis_pubsub_patterns", "Patterns that have subscribers.", func(s *scraped) float64 { return float64(s.Hub.live[kindPattern]) }),
-	gauge("redis_slowlog_length", "Commands in the slow log.", func(s *scraped) float64 { return float64(len(s.slowlog.entries)) }),
-	gauge("redis_slowlog_last_id", "Number of the last entry of the slow log.", func(s *scraped) float64 { return float64(max(s.slowlog.nextID-1, 0)) }),
-	counter("headgate_tls_handshakes_total", "TLS handshakes that came to their end.", func(s *scraped) float64 { return float64(s.tls.handshakes.Load()) }),
-	counter("headgate_tls_handshakes_failed_total", "TLS handshakes that failed or took too long.", func(s *scraped) float64 { return float64(s.tls.failures.Load()) }),
-	counter("headgate_tls_reloads_total", "Changes of the TLS files that were taken into use.", func(s *scraped) float64 { return float64(s.tls.reloads.Load()) }),
-	counter("headgate_tls_reloads_failed_total", "Changes of the TLS files that could not be used.", func(s *scraped) float64 { return float64(s.tls.badReloads.Load()) }),
-	gauge("headgate_tls_certificate_not_after_seconds", "When the TLS certificate ends; 0 without TLS.", func(s *scraped) float64 { return float64(s.tls.notAfter.Load()) }),
+	gauge("redis_pubsub_channels", "Channels that have subscribers.", func(s *scraped) float64 { return float64(s.hub.live[kindChannel]) }),
+	gauge("redis_pubsub_patterns", "Patterns that have subscribers.", func(s *scraped) float64 { return float64(s.hub.live[kindPattern]) }),
+	gauge("redis_slowlog_length", "Commands in the slow log.", func(s *scraped) float64 { return float64(len(s.srv.slowlog.entries)) }),
+	gauge("redis_slowlog_last_id", "Number of the last entry of the slow log.", func(s *scraped) float64 { return float64(max(s.srv.slowlog.nextID-1, 0)) }),
+	counter("headgate_tls_handshakes_total", "TLS handshakes that came to their end.", func(s *scraped) float64 { return float64(s.fronts.tls.handshakes.Load()) }),
+	counter("headgate_tls_handshakes_failed_total", "TLS handshakes that failed or took too long.", func(s *scraped) float64 { return float64(s.fronts.tls.failures.Load()) }),
+	counter("headgate_tls_reloads_total", "Changes of the TLS files that were taken into use.", func(s *scraped) float64 { return float64(s.fronts.tls.reloads.Load()) }),
+	counter("headgate_tls_reloads_failed_total", "Changes of the TLS files that could not be used.", func(s *scraped) float64 { return float64(s.fronts.tls.badReloads.Load()) }),
+	gauge("headgate_tls_certificate_not_after_seconds", "When the TLS certificate ends; 0 without TLS.", func(s *scraped) float64 { return float64(s.fronts.tls.notAfter.Load()) }),
 	counter("headgate_error_replies_total", "Replies that were errors.", func(s *scraped) float64 { return float64(s.stats.errorReplies) }),
 	counter("headgate_protocol_errors_total", "Connections that were closed because what they sent is no RESP.", func(s *scraped) float64 { return float64(s.stats.protocolErrors) }),
 	counter("headgate_clients_timed_out_total", "Clients that were closed for being idle.", func(s *scraped) float64 { return float64(s.stats.timedOut) }),
@@ -222,10 +222,10 @@ func (m *collector) Collect(out chan<- prometheus.Metric) {
 }
 
 // locked runs one slice.
-func (m *collector) locked(slice func(s *Server)) {
-	m.srv.Lock()
-	defer m.srv.Unlock()
-	slice(m.srv)
+func (r *Reports) locked(slice func()) {
+	r.Lock()
+	defer r.Unlock()
+	slice()
 }
 
 func (m *collector) collectFigures(out chan<- prometheus.Metric) {
@@ -233,19 +233,19 @@ func (m *collector) collectFigures(out chan<- prometheus.Metric) {
 	codes := map[string]uint64{}
 	var unknown uint64
 	var batches commandFigures
-	m.locked(func(s *Server) {
-		r := scraped{Server: s, memory: s.memoryFigures()}
-		traffic := s.traffic()
-		r.bytes.in, r.bytes.out = traffic.BytesIn, traffic.BytesOut
+	m.locked(func() {
+		s := scraped{Reports: m.Reports, memory: m.memoryFigures()}
+		traffic := s.fronts.traffic()
+		s.bytes.in, s.bytes.out = traffic.BytesIn, traffic.BytesOut
 		for i, f := range figures {
-			values[i] = f.read(&r)
+			values[i] = f.read(&s)
 		}
-		for code, n := range s.stats.errorCodes {
+		for code, n := range m.stats.errorCodes {
 			codes[errorLabel(code)] += n
 		}
-		unknown = s.stats.unknown
-		batches.ns, batches.counted = s.stats.batchNs, s.stats.batchTimes.total
-		s.stats.batchTimes.buckets(&batches.buckets)
+		unknown = m.stats.unknown
+		batches.ns, batches.counted = m.stats.batchNs, m.stats.batchTimes.total
+		m.stats.batchTimes.buckets(&batches.buckets)
 	})
 	for i, f := range figures {
 		f.send(out, values[i])
@@ -256,7 +256,7 @@ func (m *collector) collectFigures(out chan<- prometheus.Metric) {
 	commandRejected.send(out, float64(unknown), unknownCommand)
 	batchLatency.sendTimes(out, &batches)
 	instance.send(out, 1, "master", RedisVersion, Version, runtime.Version(), "standalone", systemName(),
-		strconv.Itoa(m.srv.config.Get().Port), m.srv.runID)
+		strconv.Itoa(m.config.Get().Port), m.runID)
 }
 
 // errorLabel is the label for a code of errors: itself, unless a script has made up one that is no word.
@@ -279,13 +279,13 @@ type commandFigures struct {
 }
 
 func (m *collector) collectCommands(out chan<- prometheus.Metric) {
-	all := m.srv.commands.all
+	all := m.commands.all
 	var read [commandsPerScrapeSlice]commandFigures
 	for begin := 0; begin < len(all); begin += len(read) {
 		part := all[begin:min(begin+len(read), len(all))]
-		m.locked(func(s *Server) {
+		m.locked(func() {
 			for i, cmd := range part {
-				read[i].commandStats = s.stats.commands[cmd.id]
+				read[i].commandStats = m.stats.commands[cmd.id]
 				if h := read[i].times; h != nil {
 					read[i].counted = h.total
 					h.buckets(&read[i].buckets)
@@ -317,10 +317,10 @@ func (m *collector) collectDatabases(out chan<- prometheus.Metric) {
 	type size struct{ db, keys, expiring int }
 	var sizes []size
 	for begin, end := 0, 1; begin < end; begin += databasesPerScrapeSlice {
-		m.locked(func(s *Server) {
-			end = s.keys.Databases()
+		m.locked(func() {
+			end = m.keys.Databases()
 			for i := begin; i < min(begin+databasesPerScrapeSlice, end); i++ {
-				if db := s.keys.DB(i); i == 0 || db.Len() > 0 {
+				if db := m.keys.DB(i); i == 0 || db.Len() > 0 {
 					sizes = append(sizes, size{i, db.Len(), db.Expires()})
 				}
 			}
@@ -335,7 +335,7 @@ func (m *collector) collectDatabases(out chan<- prometheus.Metric) {
 
 func (m *collector) collectLimiters(out chan<- prometheus.Metric) {
 	var algorithms algorithmDecisions
-	m.locked(func(s *Server) { algorithms = s.decisions })
+	m.locked(func() { algorithms = m.srv.decisions })
 	for a := policy.Algorithm(1); a <= leaseAlgorithm; a++ {
 		sendDecisions(out, limiterCalls, limiterNear, algorithmName(a), &algorithms[a])
 	}
@@ -343,8 +343,8 @@ func (m *collector) collectLimiters(out chan<- prometheus.Metric) {
 	var read []countedPolicy
 	for begin, more := 0, true; more; begin += policiesPerScrapeSlice {
 		read = read[:0]
-		m.locked(func(s *Server) {
-			list := s.policies.counts.list
+		m.locked(func() {
+			list := m.srv.policies.counts.list
 			end := min(begin+policiesPerScrapeSlice, len(list))
 			for _, counted := range list[begin:end] {
 				read = append(read, *counted)
@@ -369,10 +369,10 @@ func (m *collector) collectTop(out chan<- prometheus.Metric) {
 		var counts []uint64
 		var sum, bound uint64
 		var since int64
-		m.locked(func(s *Server) {
-			t := &s.top
-			s.clock.Read()
-			now := s.clock.Mono()
+		m.locked(func() {
+			t := &m.srv.top
+			m.clock.Read()
+			now := m.clock.Mono()
 			t.goOn(now)
 			if t.keys > 0 {
 				counts, sum, bound, since = t.window(list).Counts(), t.window(list).Sum(), t.window(list).Bound(), now-t.began

@@ -31,15 +31,15 @@ const (
 )
 
 // addPage has the HTTP port answer with the page.
-func (s *Server) addPage(port *web.Server) {
-	s.samples.on = true
+func (r *Reports) addPage(port *web.Server) {
+	r.samples.on = true
 	port.Page("/", web.Private, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", page.Policy)
 		_, _ = w.Write(page.HTML) // a peer that has gone wants nothing
 	}))
-	port.Page("/data", web.Private, http.HandlerFunc(s.pageData))
-	port.Page("/lookup", web.Private, http.HandlerFunc(s.pageLookup))
+	port.Page("/data", web.Private, http.HandlerFunc(r.pageData))
+	port.Page("/lookup", web.Private, http.HandlerFunc(r.pageLookup))
 }
 
 // pageKey is a key for people to read, and for the page to ask with.
@@ -122,22 +122,21 @@ type pageReply struct {
 }
 
 // pageData answers /data?since=<ms>: how things stand, and the samples after that time.
-func (s *Server) pageData(w http.ResponseWriter, r *http.Request) {
-	since, err := strconv.ParseInt(r.FormValue("since"), 10, 64)
+func (r *Reports) pageData(w http.ResponseWriter, req *http.Request) {
+	since, err := strconv.ParseInt(req.FormValue("since"), 10, 64)
 	if err != nil {
 		since = 0
 	}
-	d := pageReply{Version: Version, RunID: s.runID, Ready: string(s.unready())}
+	d := pageReply{Version: Version, RunID: r.runID, Ready: string(r.unready())}
 	var recent []pageSample
 	var algorithms algorithmDecisions
-	scrape := collector{s}
-	scrape.locked(func(s *Server) {
-		now := s.clock.Read()
-		d.Now, d.Uptime = now/1e6, int64(s.uptime()/time.Second)
-		d.Clients, d.Keys, d.Memory, d.Commands = len(s.clients.list), s.keys.Stats().Keys, s.usedMemory(), s.stats.processed
-		recent, algorithms = s.samples.since(since), s.decisions
-		s.top.goOn(s.clock.Mono())
-		d.TopSeconds = (s.clock.Mono() - s.top.began) / int64(time.Second)
+	r.locked(func() {
+		now := r.clock.Read()
+		d.Now, d.Uptime = now/1e6, int64(r.uptime()/time.Second)
+		d.Clients, d.Keys, d.Memory, d.Commands = len(r.clients.list), r.keys.Stats().Keys, r.usedMemory(), r.stats.processed
+		recent, algorithms = r.samples.since(since), r.srv.decisions
+		r.srv.top.goOn(r.clock.Mono())
+		d.TopSeconds = (r.clock.Mono() - r.srv.top.began) / int64(time.Second)
 	})
 	var all decisions
 	for a := policy.Algorithm(1); a <= leaseAlgorithm; a++ {
@@ -151,18 +150,18 @@ func (s *Server) pageData(w http.ResponseWriter, r *http.Request) {
 	for i, p := range recent {
 		d.Samples[i] = []float64{float64(p.at), p.allowed, p.limited, p.commands, p.usec[0], p.usec[1], p.usec[2], float64(p.memory), float64(p.keys), p.near}
 	}
-	d.Limited, d.Hot = scrape.list(listLimited), scrape.list(listHot)
-	d.Policies, d.Others = scrape.policies()
-	d.addState(&scrape)
+	d.Limited, d.Hot = r.topList(listLimited), r.topList(listHot)
+	d.Policies, d.Others = r.policyCounts()
+	r.addState(&d)
 	sendJSON(w, http.StatusOK, d)
 }
 
-// list reads one list of keys.
-func (m *collector) list(name string) (l *pageList) {
+// topList reads one list of keys.
+func (r *Reports) topList(name string) (l *pageList) {
 	var keys []top.Key
-	m.locked(func(s *Server) {
-		if s.top.keys > 0 {
-			window := s.top.window(name)
+	r.locked(func() {
+		if r.srv.top.keys > 0 {
+			window := r.srv.top.window(name)
 			l = &pageList{Calls: window.Sum(), Error: window.Bound(), Keys: []pageTopKey{}}
 			keys = window.Top(pageTop)
 		}
@@ -173,12 +172,12 @@ func (m *collector) list(name string) (l *pageList) {
 	return l
 }
 
-// policies reads what is counted of policies, those with the most calls first.
-func (m *collector) policies() (list []pageCounts, others int) {
+// policyCounts reads what is counted of policies, those with the most calls first.
+func (r *Reports) policyCounts() (list []pageCounts, others int) {
 	list = []pageCounts{}
 	for begin, more := 0, true; more; begin += policiesPerScrapeSlice {
-		m.locked(func(s *Server) {
-			all := s.policies.counts.list
+		r.locked(func() {
+			all := r.srv.policies.counts.list
 			end := min(begin+policiesPerScrapeSlice, len(all))
 			for _, counted := range all[min(begin, end):end] {
 				list = append(list, countsForPage(counted.name, &counted.decisions))
@@ -189,9 +188,9 @@ func (m *collector) policies() (list []pageCounts, others int) {
 	slices.SortStableFunc(list, func(a, b pageCounts) int { return cmp.Compare(b.Allowed+b.Limited, a.Allowed+a.Limited) })
 	others = max(0, len(list)-pagePolicies)
 	list = list[:len(list)-others]
-	m.locked(func(s *Server) {
+	r.locked(func() {
 		for i := range list {
-			list[i].Text = s.policyText(list[i].Name)
+			list[i].Text = r.policyText(list[i].Name)
 		}
 	})
 	return list, others
@@ -199,14 +198,14 @@ func (m *collector) policies() (list []pageCounts, others int) {
 
 // policyText is what a policy says, or nothing if there is none of that name or data are being loaded. The caller holds the executor's
 // lock.
-func (s *Server) policyText(name string) string {
-	if fixed := s.policies.fixed[name]; fixed != nil {
+func (r *Reports) policyText(name string) string {
+	if fixed := r.srv.policies.fixed[name]; fixed != nil {
 		return fixed.text
 	}
-	if s.gate.has(gateLoading | gateBusy) {
+	if r.gate.has(gateLoading | gateBusy) {
 		return ""
 	}
-	h, _, err := s.keys.DB(0).Hash(s.keys.Key([]byte(policiesKey)), s.clock.now/1e6)
+	h, _, err := r.keys.DB(0).Hash(r.keys.Key([]byte(policiesKey)), r.clock.now/1e6)
 	if err != nil {
 		return ""
 	}
@@ -236,18 +235,18 @@ type lookedUp struct {
 
 // pageLookup answers /lookup?key=<key>&db=<n>&limit=<policy, or an algorithm and its words>. The key may be given in hexadecimal as
 // hex instead.
-func (s *Server) pageLookup(w http.ResponseWriter, r *http.Request) {
-	name := []byte(r.FormValue("key"))
-	if encoded := r.FormValue("hex"); encoded != "" {
+func (r *Reports) pageLookup(w http.ResponseWriter, req *http.Request) {
+	name := []byte(req.FormValue("key"))
+	if encoded := req.FormValue("hex"); encoded != "" {
 		var err error
 		if name, err = hex.DecodeString(encoded); err != nil {
 			sendJSON(w, http.StatusBadRequest, lookedUp{Error: "hex is not hexadecimal"})
 			return
 		}
 	}
-	number := cmp.Or(r.FormValue("db"), "0")
+	number := cmp.Or(req.FormValue("db"), "0")
 	db, err := strconv.Atoi(number)
-	if err != nil || db < 0 || db >= s.keys.Databases() {
+	if err != nil || db < 0 || db >= r.keys.Databases() {
 		sendJSON(w, http.StatusBadRequest, lookedUp{Error: "there is no such database"})
 		return
 	}
@@ -256,7 +255,7 @@ func (s *Server) pageLookup(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	l := lookedUp{Key: keyForPage(name, false, db)}
-	if err := s.lookUp(&l, name, db, r.FormValue("limit")); err != nil {
+	if err := r.lookUp(&l, name, db, req.FormValue("limit")); err != nil {
 		l.Error = err.Error()
 		sendJSON(w, http.StatusOK, l)
 		return
@@ -265,18 +264,18 @@ func (s *Server) pageLookup(w http.ResponseWriter, r *http.Request) {
 }
 
 // lookUp reads the state of a key, as PEEK would with the limit that is given, if one is.
-func (s *Server) lookUp(l *lookedUp, name []byte, db int, limit string) error {
-	s.Lock()
-	defer s.Unlock()
+func (r *Reports) lookUp(l *lookedUp, name []byte, db int, limit string) error {
+	r.Lock()
+	defer r.Unlock()
 	switch {
-	case s.gate.has(gateLoading):
+	case r.gate.has(gateLoading):
 		return errors.New("the data are being loaded")
-	case s.gate.has(gateBusy):
+	case r.gate.has(gateBusy):
 		return errors.New("a script is running")
 	}
-	now := s.clock.Read()
-	c := &Ctx{srv: s, core: s.Core, cfg: s.config.Get(), db: s.keys.DB(db), now: now / 1e6, nowNs: now}
-	k := s.keys.Key(name)
+	now := r.clock.Read()
+	c := &Ctx{srv: r.srv, core: r.Core, cfg: r.config.Get(), db: r.keys.DB(db), now: now / 1e6, nowNs: now}
+	k := r.keys.Key(name)
 	e, found := c.db.Find(k, c.now)
 	if l.Found = found; found {
 		l.Kind = e.Kind().String()

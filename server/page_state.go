@@ -61,20 +61,20 @@ type pageSlowCommand struct {
 }
 
 // addState adds how memory, disk and certificate stand, and the slow commands.
-func (d *pageReply) addState(m *collector) {
+func (r *Reports) addState(d *pageReply) {
 	var slow []slowEntry
-	m.locked(func(s *Server) {
-		cfg := s.config.Get()
-		d.MemoryLimit = pageMemory{Max: s.memory.max, Policy: cfg.MaxMemoryPolicy.String(), Evicted: s.keys.Stats().Evicted - s.stats.evictedBefore}
-		d.Disk = s.diskForPage()
-		slow = slices.Clone(s.slowlog.entries[max(0, len(s.slowlog.entries)-pageSlow):])
+	r.locked(func() {
+		cfg := r.config.Get()
+		d.MemoryLimit = pageMemory{Max: r.exec.memory.max, Policy: cfg.MaxMemoryPolicy.String(), Evicted: r.keys.Stats().Evicted - r.stats.evictedBefore}
+		d.Disk = r.diskForPage()
+		slow = slices.Clone(r.srv.slowlog.entries[max(0, len(r.srv.slowlog.entries)-pageSlow):])
 		d.SlowFrom = int64(cfg.SlowlogLogSlowerThan)
 		if cfg.SlowlogMaxLen == 0 {
 			d.SlowFrom = -1
 		}
 	})
-	if m.srv.config.Get().TLSPort > 0 {
-		d.Certificate = m.srv.tls.forPage()
+	if r.config.Get().TLSPort > 0 {
+		d.Certificate = r.fronts.tls.forPage()
 	}
 	d.Slow = make([]pageSlowCommand, 0, len(slow))
 	for _, e := range slices.Backward(slow) {
@@ -83,20 +83,20 @@ func (d *pageReply) addState(m *collector) {
 }
 
 // diskForPage is how the files stand. The caller holds the executor's lock.
-func (s *Server) diskForPage() pageDisk {
-	cfg, v, k := s.config.Get(), &s.saving, &s.aof.rewriter
+func (r *Reports) diskForPage() pageDisk {
+	cfg, v, k := r.config.Get(), &r.journal.saving, &r.journal.aof.rewriter
 	d := pageDisk{
-		Unwritable: s.gate.unwritable(),
-		Snapshot:   pageSnapshot{Points: len(cfg.Save) > 0, Changes: s.changes(), Failed: v.failed, Saving: v.active},
+		Unwritable: r.gate.unwritable(),
+		Snapshot:   pageSnapshot{Points: len(cfg.Save) > 0, Changes: r.journal.changes(), Failed: v.failed, Saving: v.active},
 	}
 	if v.count > 0 {
 		d.Snapshot.At = v.last / 1e6
 	}
-	if !s.effects.on {
+	if !r.effects.on {
 		return d
 	}
 	d.Log = &pageLog{
-		Sync: cfg.AppendFsync.String(), Bytes: s.aof.size, LagMs: s.aof.syncer.lag().Milliseconds(), Failed: errorText(s.aof.failed),
+		Sync: cfg.AppendFsync.String(), Bytes: r.journal.aof.size, LagMs: r.journal.aof.syncer.lag().Milliseconds(), Failed: errorText(r.journal.aof.failed),
 		Rewrite: errorText(k.err), Rewriting: k.rewriting,
 	}
 	return d

@@ -40,18 +40,18 @@ type samples struct {
 }
 
 // takeSample enters a sample, if it is time and there is a page.
-func (s *Server) takeSample(now int64) {
-	p := &s.samples
+func (r *Reports) takeSample(now int64) {
+	p := &r.samples
 	if !p.on || now < p.next {
 		return
 	}
 	p.next = now + int64(pagePeriod)
 	l := &p.last
 	before, commands, from := l.decisions, l.commands, l.at
-	l.decisions, l.commands, l.at = s.decisions.total(), s.stats.processed, now
+	l.decisions, l.commands, l.at = r.srv.decisions.total(), r.stats.processed, now
 	l.previous, l.times = l.times, histogram{}
-	for i := range s.stats.commands {
-		if h := s.stats.commands[i].times; h != nil {
+	for i := range r.stats.commands {
+		if h := r.stats.commands[i].times; h != nil {
 			l.times.addAll(h)
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Server) takeSample(now int64) {
 	sample := pageSample{
 		at:      now / 1e6,
 		allowed: rate(l.decisions.allowed, before.allowed), limited: rate(l.decisions.limited, before.limited), commands: rate(l.commands, commands),
-		memory: s.usedMemory(), keys: s.keys.Stats().Keys, near: rate(l.decisions.near, before.near),
+		memory: r.usedMemory(), keys: r.keys.Stats().Keys, near: rate(l.decisions.near, before.near),
 	}
 	recent := l.times
 	if recent.subtract(&l.previous); recent.total > 0 {

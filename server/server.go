@@ -27,11 +27,11 @@ type Server struct {
 	*Executor
 	*Journal
 	*Fronts
+	*Reports
 
 	policies  policies
 	decisions algorithmDecisions
 	top       topKeys
-	samples   samples
 	pairs     [maxPairs]takenPair           // scratch for RL.TAKE
 	slices    [throttle.MaxSlices + 1]int64 // scratch for sliding windows
 
@@ -41,8 +41,6 @@ type Server struct {
 	noteFrom int64 // ns from which a command's time is noted by the slow log or the latency monitor
 
 	scripts *scripts
-
-	http httpPort
 }
 
 // Options are the parts that a Server is given from outside; zero values are the usual ones.
@@ -82,6 +80,7 @@ func New(live *config.Live, o Options) *Server {
 	s.Journal = newJournal(s.Core, s.Hub, o.FS, o.Exit, o.Ready)
 	s.Journal.srv = s
 	s.Fronts = newFronts(s.Core, s.Executor, helper{s.Executor}, o.Inherited, o.InheritedTLS)
+	s.Reports = &Reports{Core: s.Core, srv: s, hub: s.Hub, access: s.Access, exec: s.Executor, journal: s.Journal, fronts: s.Fronts}
 	s.commands = newRegistry(s.commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.beginAccess(cfg)
@@ -93,6 +92,7 @@ func New(live *config.Live, o Options) *Server {
 	s.hooks = hooks{nudge: s.plain.nudge, block: s.block, publish: s.publish, keyChanged: s.keyChanged, limitOutput: s.checkOutput}
 	s.scripts = newScripts(s)
 	s.effectLog, s.jobs, s.scriptFlags = s.Journal, s.backgroundJobs(), s.scripts.declared
+	s.Reports.scripts = s.scripts
 	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
 	s.garbage.free, s.garbage.setPace = o.FreeMemory, o.SetGCPercent
 	s.started, s.startMemory = s.clock.Read(), runtimeMetric(metricHeapObjects)
@@ -119,6 +119,7 @@ func (s *Server) commandGroups() [][]*Command {
 		s.Hub.declarations(),
 		s.Access.declarations(),
 		s.Journal.declarations(),
+		s.Reports.declarations(),
 	}
 }
 
@@ -156,7 +157,7 @@ func (s *Server) apply(cfg *config.Config) {
 func (s *Server) backgroundJobs() []job {
 	return []job{
 		every(samplePeriod, func(now int64) {
-			traffic := s.plain.traffic()
+			traffic := s.Fronts.traffic()
 			s.stats.sample(s.clock.Mono(), traffic.BytesIn, traffic.BytesOut)
 			s.savePoints(s.clock.Mono())
 			s.retryRewrite()
@@ -216,7 +217,7 @@ func (s *Server) Listen() error {
 	if err := s.openData(cfg); err != nil {
 		return err
 	}
-	err := s.Fronts.listen(cfg, func() error { return s.http.open(s, cfg) })
+	err := s.Fronts.listen(cfg, func() error { return s.http.open(s.Reports, cfg) })
 	if err != nil {
 		s.http.close()
 		s.dirs.release()
