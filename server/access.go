@@ -26,7 +26,7 @@ type Access struct {
 func aclTable(r *registry) *acl.Table {
 	commands := make([]acl.Command, len(r.all))
 	for i, cmd := range r.all {
-		commands[i] = acl.Command{Name: cmd.fullName, Parent: -1, Categories: cmd.categories(), Always: cmd.Flags&NoAuth != 0}
+		commands[i] = acl.Command{Name: cmd.fullName, Parent: -1, Categories: cmd.allCategories(), Always: cmd.Flags&NoAuth != 0}
 		if cmd.parent != nil {
 			commands[i].Parent = cmd.parent.id
 		}

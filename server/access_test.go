@@ -53,7 +53,7 @@ func TestEveryCommandByNameAndCategory(t *testing.T) {
 	for _, name := range acl.CategoryNames() {
 		category := acl.CategoryByName(name)
 		in := func(cmd *Command) bool {
-			return cmd.categories()&category != 0 || cmd.parent != nil && cmd.parent.categories()&category != 0
+			return cmd.allCategories()&category != 0 || cmd.parent != nil && cmd.parent.allCategories()&category != 0
 		}
 		set("+@" + name)
 		runnable(func(cmd *Command) {
@@ -66,7 +66,7 @@ func TestEveryCommandByNameAndCategory(t *testing.T) {
 	}
 	for _, cmd := range w.srv.commands.all {
 		if cmd.Group == GroupThrottle && cmd.Handler != nil {
-			require.NotEqual(t, cmd.categories()&acl.Throttle != 0, cmd.categories()&acl.Admin != 0, "%s is for those who limit or for operators", cmd.fullName)
+			require.NotEqual(t, cmd.allCategories()&acl.Throttle != 0, cmd.allCategories()&acl.Admin != 0, "%s is for those who limit or for operators", cmd.fullName)
 		}
 	}
 }

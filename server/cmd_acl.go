@@ -294,7 +294,7 @@ func (a *Access) aclDryRun(c *Ctx) {
 	args := c.args[3:]
 	cmd := c.core.commands.lookup(args[0])
 	if cmd != nil && cmd.Sub != nil && len(args) > 1 {
-		cmd = cmd.sub(args[1])
+		cmd = cmd.subcommand(args[1])
 	}
 	switch {
 	case cmd == nil:

@@ -44,7 +44,7 @@ var bitmapCommands = []*Command{
 		Name: "bitfield_ro", Group: GroupBitmap, Since: "6.0.0", Complexity: "O(n) in the number of steps",
 		Summary: "Read integers of any width within a string: BITFIELD for readers.",
 		Arity:   -2, Flags: ReadOnly | Fast, Keys: keys("RO ACCESS", 1, 1, 1),
-		Args:  []Arg{key("key"), fieldGetArg.opt().multi().eachTok()},
+		Args:  []Arg{key("key"), fieldGetArg.opt().multi().eachWithToken()},
 		Reply: ReplyArray, Handler: bitFieldRead,
 	},
 	{

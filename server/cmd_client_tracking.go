@@ -28,7 +28,7 @@ func (h *Hub) clientTrackingCommand() *Command {
 		Arity:   -3, Flags: clientFlags,
 		Args: []Arg{
 			oneOf("status", tok("ON"), tok("OFF")), integer("client-id").after("REDIRECT").opt(),
-			str("prefix").after("PREFIX").multi().eachTok().opt(), tok("BCAST").opt(), tok("OPTIN").opt(), tok("OPTOUT").opt(), tok("NOLOOP").opt(),
+			str("prefix").after("PREFIX").multi().eachWithToken().opt(), tok("BCAST").opt(), tok("OPTIN").opt(), tok("OPTOUT").opt(), tok("NOLOOP").opt(),
 		},
 		Reply: ReplySimple, Handler: h.clientTracking,
 	}

@@ -97,7 +97,7 @@ func (c *Ctx) sendCommandInfo(cmd *Command) {
 	w.Int(int64(first))
 	w.Int(int64(last))
 	w.Int(int64(step))
-	c.sendCategories(cmd.categories())
+	c.sendCategories(cmd.allCategories())
 	tips := strings.Fields(cmd.Tips)
 	w.Set(len(tips))
 	for _, tip := range tips {
@@ -300,7 +300,7 @@ func commandList(c *Ctx) {
 			keep = func(*Command) bool { return false }
 		case c.is(3, "ACLCAT"):
 			category := acl.CategoryByName(string(cutAtNUL(value)))
-			keep = func(cmd *Command) bool { return cmd.categories()&category != 0 }
+			keep = func(cmd *Command) bool { return cmd.allCategories()&category != 0 }
 		case c.is(3, "PATTERN"):
 			keep = func(cmd *Command) bool { return glob.Match(value, []byte(cmd.fullName), true) }
 		default:
@@ -348,7 +348,7 @@ type foundKey struct {
 func (c *Ctx) keysOf(args [][]byte) ([]foundKey, bool) {
 	cmd := c.core.commands.lookup(args[0])
 	if cmd != nil && cmd.Sub != nil && len(args) > 1 {
-		cmd = cmd.sub(args[1])
+		cmd = cmd.subcommand(args[1])
 	}
 	switch {
 	case cmd == nil:

@@ -37,7 +37,7 @@ var sortCommands = []*Command{
 func sortArgs() []Arg {
 	return []Arg{
 		key("key"), pattern("by_pattern").after("BY").opt(), block("offset_count", integer("offset"), integer("count")).after("LIMIT").opt(),
-		pattern("get_pattern").after("GET").opt().multi().eachTok(), oneOf("order", tok("ASC"), tok("DESC")).opt(),
+		pattern("get_pattern").after("GET").opt().multi().eachWithToken(), oneOf("order", tok("ASC"), tok("DESC")).opt(),
 		Arg{Name: "sorting", Type: "pure-token", Token: "ALPHA"}.opt(),
 	}
 }

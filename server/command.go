@@ -181,8 +181,8 @@ func (f Flags) Names() []string {
 	return names
 }
 
-// categories derives the ACL categories of a command from its flags and its group.
-func (c *Command) categories() (all acl.Categories) {
+// allCategories derives the ACL categories of a command from its flags and its group.
+func (c *Command) allCategories() (all acl.Categories) {
 	if c.Handler == nil { // a container: its sub-commands have the rest
 		return acl.Slow
 	}
@@ -407,7 +407,7 @@ func oneOf(name string, a ...Arg) Arg { return Arg{Name: name, Type: "oneof", Ar
 func block(name string, a ...Arg) Arg { return Arg{Name: name, Type: "block", Args: a} }
 func (a Arg) opt() Arg                { a.Optional = true; return a }
 func (a Arg) multi() Arg              { a.Multiple = true; return a }
-func (a Arg) eachTok() Arg            { a.EachTok = true; return a }
+func (a Arg) eachWithToken() Arg      { a.EachTok = true; return a }
 func (a Arg) after(token string) Arg  { a.Token = token; return a }
 func (a Arg) fails(text string) Arg   { a.Error = text; return a }
 
@@ -651,8 +651,8 @@ func (r *registry) lookup(name []byte) *Command {
 	}
 }
 
-// sub finds a container's sub-command by its name in any case, or nil.
-func (c *Command) sub(name []byte) *Command {
+// subcommand finds a container's sub-command by its name in any case, or nil.
+func (c *Command) subcommand(name []byte) *Command {
 	for _, s := range c.Sub {
 		if ascii.EqualFold(name, s.upper) {
 			return s
@@ -673,7 +673,7 @@ func (r *registry) byFullName(name []byte) *Command {
 	if cmd == nil || !isSub {
 		return cmd
 	}
-	return cmd.sub(sub)
+	return cmd.subcommand(sub)
 }
 
 // rendered keeps a reply of hundreds of kB that is the same for everybody, by the protocol's version: making it costs twenty times as much as

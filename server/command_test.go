@@ -93,7 +93,7 @@ func TestHidden(t *testing.T) {
 		}
 		cmd := w.srv.commands.lookup(args[0])
 		if cmd.Sub != nil {
-			cmd = cmd.sub(args[1])
+			cmd = cmd.subcommand(args[1])
 		}
 		hides[cmd.fullName] = true
 		shown := []string{}

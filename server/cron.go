@@ -235,7 +235,7 @@ func (x *Executor) mayWrite(cl *Client, cmd *Command, args [][]byte) bool {
 		return cl.multi != nil && transactionOf(cl).writes
 	}
 	if cmd.Sub != nil && len(args) > 1 {
-		if sub := cmd.sub(args[1]); sub != nil {
+		if sub := cmd.subcommand(args[1]); sub != nil {
 			cmd = sub
 		}
 	}

@@ -48,7 +48,7 @@ func (x *Executor) refused(c *Ctx, before int) {
 // admit resolves sub-commands and sends the error of the first check that fails.
 func (x *Executor) admit(c *Ctx) bool {
 	if c.cmd != nil && c.cmd.Sub != nil && len(c.args) > 1 {
-		if sub := c.cmd.sub(c.args[1]); sub != nil {
+		if sub := c.cmd.subcommand(c.args[1]); sub != nil {
 			c.cmd = sub
 		} else {
 			c.errUnknownSubcommand()

@@ -93,7 +93,7 @@ func (f *plainFront) nudge() {
 // run serves until Stop.
 func (f *plainFront) run(of *Fronts) {
 	go func() {
-		<-of.stop
+		<-of.Stopping()
 		of.tls.close()
 		for _, loop := range f.loops {
 			loop.Stop()

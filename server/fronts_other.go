@@ -69,7 +69,7 @@ func (f *plainFront) run(of *Fronts) {
 	w := of.handler.NewWorker()
 	for {
 		select {
-		case <-of.stop:
+		case <-of.Stopping():
 			of.tls.close()
 			of.Lock()
 			f.ending.Store(true)

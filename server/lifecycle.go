@@ -18,8 +18,8 @@ func (l *lifecycle) Stopping() <-chan struct{} { return l.stop }
 // Stop has Server.Run finish what was read, answer it, close everything and return. Safe to call more than once, from anywhere.
 func (l *lifecycle) Stop() { l.once.Do(func() { close(l.stop) }) }
 
-// stopping reports whether Stop was called.
-func (l *lifecycle) stopping() bool {
+// isStopping reports whether Stop was called.
+func (l *lifecycle) isStopping() bool {
 	select {
 	case <-l.stop:
 		return true
@@ -41,7 +41,7 @@ const (
 // unready returns why the server cannot do all of its work now, or nothing. It takes no lock: it answers while a command takes long.
 func (s *Core) unready() notReady {
 	switch {
-	case s.stopping() || s.ending.Load():
+	case s.isStopping() || s.ending.Load():
 		return notReadyEnding
 	case s.gate.has(gateLoading):
 		return notReadyLoading

@@ -311,7 +311,7 @@ func (r *replay) replay(f io.ReaderAt, path string, from, to int64) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if r.journal.stopping() {
+		if r.journal.isStopping() {
 			return errStopped
 		}
 		r.progress(in.Offset() - from)
@@ -414,7 +414,7 @@ func (r *replay) run() error {
 // command runs one command, and returns what is wrong with it. Scripts may end in an error after they have written.
 func (r *replay) command(c *Ctx) (problem string) {
 	if c.cmd != nil && c.cmd.Sub != nil && len(c.args) > 1 {
-		c.cmd = c.cmd.sub(c.args[1])
+		c.cmd = c.cmd.subcommand(c.args[1])
 	}
 	switch {
 	case c.cmd == nil || c.cmd.Handler == nil:

@@ -57,7 +57,7 @@ func (j *Journal) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 		j.keys.SetObserver(nil) // CONFIG SET may have brought it back
 		slice = time.Now()
 		select {
-		case <-j.stop:
+		case <-j.Stopping():
 			return errStopped
 		default:
 			return nil

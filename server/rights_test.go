@@ -367,7 +367,7 @@ func TestThrottleReachesOwnKeysOnly(t *testing.T) {
 		seed = rand.Uint64()
 	}
 	t.Logf("seed %d", seed)
-	m := newLineMaker(t, seed, func(cmd *Command) bool { return cmd.categories()&acl.Throttle != 0 })
+	m := newLineMaker(t, seed, func(cmd *Command) bool { return cmd.allCategories()&acl.Throttle != 0 })
 	for i := range topShown {
 		m.admin.ask("CL.THROTTLE", "other:"+strconv.Itoa(i), "0", "1", "3600")
 		m.admin.ask("CL.THROTTLE", "other:"+strconv.Itoa(i), "0", "1", "3600")
@@ -463,7 +463,7 @@ func TestOnlyKnownCommandsNameKeys(t *testing.T) {
 	}
 	asked := 0
 	for _, cmd := range user.srv.commands.all {
-		if cmd.Handler == nil || len(cmd.Keys) > 0 || cmd.categories()&(acl.Admin|acl.Dangerous) != 0 || slices.Contains(notAlone, cmd.fullName) {
+		if cmd.Handler == nil || len(cmd.Keys) > 0 || cmd.allCategories()&(acl.Admin|acl.Dangerous) != 0 || slices.Contains(notAlone, cmd.fullName) {
 			continue
 		}
 		asked++

@@ -159,7 +159,7 @@ func (h *scripts) failed(c *Ctx, text []byte) {
 // finish forgets the script that has run. Where it took long, the commands after it see what time it is now.
 func (h *scripts) finish(c *Ctx) {
 	switch {
-	case h.overruns && h.srv.stopping():
+	case h.overruns && h.srv.isStopping():
 		c.client.conn.CloseNow() // and gateBusy stays: what is still read must not see half of a script's effects
 		h.srv.effects.abandon()
 		h.cutOff = true
@@ -185,7 +185,7 @@ func (h *scripts) finish(c *Ctx) {
 func (s *Server) awaitScript(limit time.Duration) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
-	for s.gate.has(gateBusy) && !s.stopping() {
+	for s.gate.has(gateBusy) && !s.isStopping() {
 		if s.scripts.idle == nil {
 			s.scripts.idle = make(chan struct{})
 		}
@@ -194,7 +194,7 @@ func (s *Server) awaitScript(limit time.Duration) bool {
 		over := false
 		select {
 		case <-idle:
-		case <-s.stop:
+		case <-s.Stopping():
 		case <-deadline.C:
 			over = true
 		}
@@ -259,7 +259,7 @@ func (h *scripts) lookup(args [][]byte) *Command {
 		h.last = cmd
 	}
 	if cmd.Sub != nil && len(args) > 1 {
-		return cmd.sub(args[1])
+		return cmd.subcommand(args[1])
 	}
 	return cmd
 }
@@ -335,7 +335,7 @@ func (h *scripts) onSlice(elapsed time.Duration) script.Action {
 	if !h.killed {
 		h.srv.yield(h.ctx)
 	}
-	if h.killed || h.srv.stopping() {
+	if h.killed || h.srv.isStopping() {
 		return script.Kill
 	}
 	return script.Continue

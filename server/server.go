@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"slices"
 	"strings"
 
 	"headgate/persistence"
@@ -112,15 +113,14 @@ func CheckAccess(cfg *config.Config) error {
 
 // commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
 func (s *Server) commandGroups() [][]*Command {
-	return [][]*Command{
-		connectionCommands(s.Hub), genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands,
-		listCommands, setCommands, streamCommands, sortCommands,
-		s.Executor.declarations(), scriptingCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
+	return slices.Concat(typeDeclarations(), [][]*Command{
+		connectionCommands(s.Hub), scriptingCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
+		s.Executor.declarations(),
 		s.Hub.declarations(),
 		s.Access.declarations(),
 		s.Journal.declarations(),
 		s.Reports.declarations(),
-	}
+	})
 }
 
 // apply derives from the configuration what the server keeps at hand. The caller holds the lock, or nothing runs yet.

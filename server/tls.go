@@ -223,7 +223,7 @@ func (f *tlsFront) watch() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-f.of.stop:
+		case <-f.of.Stopping():
 			return
 		case <-tick.C:
 			f.refresh()
