@@ -71,7 +71,7 @@ type sized interface {
 type clientPlaces struct {
 	index      int // in clientTable.list
 	heldAt     int // in pause.held
-	monitorsAt int // in Server.monitors
+	monitorsAt int // in Recorder.monitors
 }
 
 // replyMode is what CLIENT REPLY has set.

@@ -50,7 +50,7 @@ func (x *Executor) closed(c *netpoll.Conn) {
 	x.endTransaction(cl)
 	x.hub.endAllSubscriptions(cl)
 	x.hub.untrack(cl)
-	x.srv.endMonitoring(cl)
+	x.recorder.endMonitoring(cl)
 	x.setNoTouch(cl, false)
 	x.clients.remove(cl)
 }

@@ -6,26 +6,28 @@ import (
 )
 
 // latencyCommand is the LATENCY family.
-var latencyCommand = &Command{
-	Name: "latency", Group: GroupServer, Since: "2.8.13", Complexity: "depends on the sub-command",
-	Summary: "Look at how long commands take.",
-	Arity:   -2,
-	Sub: []*Command{
-		latencyQuery("doctor", latencySince, 2, "Say in words which spikes of latency there were.", ReplyBulk|ReplyVerbatim, latencyDoctor),
-		latencyQuery("graph", latencySince, 3, "Draw the spikes of an event.", ReplyBulk|ReplyVerbatim, latencyGraph, str("event")),
-		helpCommand("2.8.13"),
-		latencyQuery("histogram", "7.0.0", -2, "Return how many calls of each command, or of those named, took how long.", ReplyMap, latencyHistogram,
-			str("command").multi().opt()),
-		latencyQuery("history", latencySince, 3, "Return the spikes of an event: when, and how many milliseconds.", ReplyArray, latencyHistory, str("event")),
-		latencyQuery("latest", latencySince, 2, "Return the last spike and the longest one of each event.", ReplyArray, latencyLatest),
-		{
-			Name: "reset", Since: latencySince, Complexity: "O(n) in the length of the reply",
-			Summary: "Forget the spikes of all events, or of those named, and return of how many.",
-			Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
-			Tips: tipAllNodes,
-			Args: []Arg{str("event").multi().opt()}, Reply: ReplyInteger, Handler: latencyReset,
+func (r *Recorder) latencyCommand() *Command {
+	return &Command{
+		Name: "latency", Group: GroupServer, Since: "2.8.13", Complexity: "depends on the sub-command",
+		Summary: "Look at how long commands take.",
+		Arity:   -2,
+		Sub: []*Command{
+			latencyQuery("doctor", latencySince, 2, "Say in words which spikes of latency there were.", ReplyBulk|ReplyVerbatim, r.latencyDoctor),
+			latencyQuery("graph", latencySince, 3, "Draw the spikes of an event.", ReplyBulk|ReplyVerbatim, r.latencyGraph, str("event")),
+			helpCommand("2.8.13"),
+			latencyQuery("histogram", "7.0.0", -2, "Return how many calls of each command, or of those named, took how long.", ReplyMap, latencyHistogram,
+				str("command").multi().opt()),
+			latencyQuery("history", latencySince, 3, "Return the spikes of an event: when, and how many milliseconds.", ReplyArray, r.latencyHistory, str("event")),
+			latencyQuery("latest", latencySince, 2, "Return the last spike and the longest one of each event.", ReplyArray, r.latencyLatest),
+			{
+				Name: "reset", Since: latencySince, Complexity: "O(n) in the length of the reply",
+				Summary: "Forget the spikes of all events, or of those named, and return of how many.",
+				Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
+				Tips: tipAllNodes,
+				Args: []Arg{str("event").multi().opt()}, Reply: ReplyInteger, Handler: r.latencyReset,
+			},
 		},
-	},
+	}
 }
 
 // latencySince is the version that brought the family.
@@ -76,9 +78,9 @@ func latencyHistogram(c *Ctx) {
 }
 
 // spiky lists the events of which there are spikes.
-func (s *Server) spiky() (list []latencyEvent) {
+func (r *Recorder) spiky() (list []latencyEvent) {
 	for event := range latencyEvents {
-		if len(s.latency[event].samples) > 0 {
+		if len(r.latency[event].samples) > 0 {
 			list = append(list, event)
 		}
 	}
@@ -86,19 +88,19 @@ func (s *Server) spiky() (list []latencyEvent) {
 }
 
 // spikesOf returns the spikes of an event by its name; nil if there are none.
-func (s *Server) spikesOf(name []byte) *spikes {
+func (r *Recorder) spikesOf(name []byte) *spikes {
 	event, ok := latencyEventNamed(name)
-	if !ok || len(s.latency[event].samples) == 0 {
+	if !ok || len(r.latency[event].samples) == 0 {
 		return nil
 	}
-	return &s.latency[event]
+	return &r.latency[event]
 }
 
-func latencyLatest(c *Ctx) {
-	list := c.srv.spiky()
+func (r *Recorder) latencyLatest(c *Ctx) {
+	list := r.spiky()
 	c.reply.Array(len(list))
 	for _, event := range list {
-		e := &c.srv.latency[event]
+		e := &r.latency[event]
 		last := e.samples[len(e.samples)-1]
 		c.reply.Array(4)
 		c.reply.BulkString(latencyEventTexts[event].name)
@@ -108,8 +110,8 @@ func latencyLatest(c *Ctx) {
 	}
 }
 
-func latencyHistory(c *Ctx) {
-	e := c.srv.spikesOf(c.args[2])
+func (r *Recorder) latencyHistory(c *Ctx) {
+	e := r.spikesOf(c.args[2])
 	if e == nil {
 		c.reply.EmptyArray()
 		return
@@ -122,17 +124,17 @@ func latencyHistory(c *Ctx) {
 	}
 }
 
-func latencyReset(c *Ctx) {
-	n := len(c.srv.spiky())
+func (r *Recorder) latencyReset(c *Ctx) {
+	n := len(r.spiky())
 	if len(c.args) == 2 {
-		c.srv.latency = [latencyEvents]spikes{}
+		r.latency = [latencyEvents]spikes{}
 	}
 	for _, name := range c.args[2:] {
-		if e := c.srv.spikesOf(name); e != nil {
+		if e := r.spikesOf(name); e != nil {
 			*e = spikes{}
 		}
 	}
-	c.reply.Int(int64(n - len(c.srv.spiky())))
+	c.reply.Int(int64(n - len(r.spiky())))
 }
 
 // The form of LATENCY GRAPH.
@@ -142,9 +144,9 @@ const (
 )
 
 // latencyGraph draws a column for each of the last spikes.
-func latencyGraph(c *Ctx) {
+func (r *Recorder) latencyGraph(c *Ctx) {
 	name := c.args[2]
-	e := c.srv.spikesOf(name)
+	e := r.spikesOf(name)
 	if e == nil {
 		c.errf("ERR No samples available for event '%s'", name)
 		return
@@ -173,13 +175,13 @@ func latencyGraph(c *Ctx) {
 	c.reply.Verbatim("txt", b.String())
 }
 
-func latencyDoctor(c *Ctx) {
+func (r *Recorder) latencyDoctor(c *Ctx) {
 	var b strings.Builder
-	list := c.srv.spiky()
+	list := r.spiky()
 	switch {
 	case len(list) > 0:
 		for _, event := range list {
-			e, texts := &c.srv.latency[event], latencyEventTexts[event]
+			e, texts := &r.latency[event], latencyEventTexts[event]
 			fmt.Fprintf(&b, "%s: %d ms on average of the last %d, %d ms the longest ever. %s\n", texts.name, e.average(), len(e.samples), e.max, texts.advice)
 		}
 	case c.cfg.LatencyMonitorThreshold == 0:

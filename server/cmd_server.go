@@ -36,9 +36,7 @@ var serverCommands = []*Command{
 		Tips: tipAllShards,
 		Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: flushDB,
 	},
-	latencyCommand,
 	lolwutCommand,
-	monitorCommand,
 	{
 		Name: "replicaof", Group: GroupServer, Since: "5.0.0", Complexity: "O(1)",
 		Summary: "Accept NO ONE, and refuse anything else: headgate does not replicate.",
@@ -60,7 +58,6 @@ var serverCommands = []*Command{
 		Reply: ReplyNone | ReplySimple, Handler: shutdown,
 	},
 	slaveofCommand,
-	slowlogCommand,
 	{
 		Name: "swapdb", Group: GroupServer, Since: "4.0.0", Complexity: "O(n) in the number of keys that clients watch in the two",
 		Summary: "Exchange the keys of two databases.",

@@ -114,7 +114,7 @@ func (x *Executor) expireSlice(nowMs int64) (more bool) {
 	defer func() {
 		took := time.Since(start)
 		x.stats.expireNs += int64(took)
-		x.srv.watchLatency(eventExpireCycle, took)
+		x.recorder.watchLatency(eventExpireCycle, took)
 	}()
 	seen, gone := 0, 0
 	for {

@@ -202,8 +202,8 @@ func (x *Executor) runTimed(c *Ctx, stats *commandStats, estimate bool) {
 		}
 		stats.times.record(took, calls)
 	}
-	if took >= x.srv.noteFrom {
-		x.noteSlow(c, cmd, args, took)
+	if took >= x.recorder.noteFrom {
+		x.recorder.noteSlow(c, cmd, args, took)
 	}
 }
 

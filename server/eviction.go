@@ -198,7 +198,7 @@ func (x *Executor) makeRoom(now int64) bool {
 		m.since = now
 	}
 	start := time.Now()
-	defer x.srv.watchLatencySince(eventEvictionCycle, start)
+	defer x.recorder.watchLatencySince(eventEvictionCycle, start)
 	late := func() bool { return time.Since(start) >= m.slice }
 	for !x.lazyExpireOnly && now >= m.sweptAt+int64(sweepAgain) {
 		if m.sweepGoal == 0 {

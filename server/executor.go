@@ -26,9 +26,10 @@ const (
 // not said to be otherwise.
 type Executor struct {
 	*Core
-	srv    *Server
-	access *Access
-	hub    *Hub
+	srv      *Server
+	access   *Access
+	hub      *Hub
+	recorder *Recorder
 
 	// What parts above give it when the server is made.
 	effectLog   effectLog
@@ -56,8 +57,8 @@ type Executor struct {
 }
 
 // newExecutor returns the executor of a server with the given core. Its parts above are still to be set.
-func newExecutor(core *Core, access *Access, hub *Hub) *Executor {
-	x := &Executor{Core: core, access: access, hub: hub}
+func newExecutor(core *Core, recorder *Recorder, hub *Hub, access *Access) *Executor {
+	x := &Executor{Core: core, recorder: recorder, hub: hub, access: access}
 	x.wakeAt.Store(math.MaxInt64)
 	return x
 }

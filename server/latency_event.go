@@ -93,21 +93,21 @@ func (e *spikes) average() int64 {
 }
 
 // watchesLatency reports whether spikes are entered at all.
-func (s *Server) watchesLatency() bool { return s.config.Get().LatencyMonitorThreshold > 0 }
+func (r *Recorder) watchesLatency() bool { return r.config.Get().LatencyMonitorThreshold > 0 }
 
 // watchLatency enters a spike of an event if it took latency-monitor-threshold or longer. The caller holds the executor's lock.
-func (s *Server) watchLatency(event latencyEvent, took time.Duration) {
-	threshold := s.config.Get().LatencyMonitorThreshold
+func (r *Recorder) watchLatency(event latencyEvent, took time.Duration) {
+	threshold := r.config.Get().LatencyMonitorThreshold
 	ms := took.Milliseconds()
 	if threshold == 0 || ms < int64(threshold) {
 		return
 	}
-	s.latency[event].add(s.clock.Read()/int64(time.Second), ms)
+	r.latency[event].add(r.clock.Read()/int64(time.Second), ms)
 }
 
 // watchLatencySince is watchLatency for what has begun then and ends now. It does not look at the clock in vain.
-func (s *Server) watchLatencySince(event latencyEvent, begun time.Time) {
-	if s.watchesLatency() {
-		s.watchLatency(event, time.Since(begun))
+func (r *Recorder) watchLatencySince(event latencyEvent, begun time.Time) {
+	if r.watchesLatency() {
+		r.watchLatency(event, time.Since(begun))
 	}
 }

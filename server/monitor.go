@@ -6,45 +6,47 @@ import (
 	"time"
 )
 
-var monitorCommand = &Command{
-	Name: "monitor", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
-	Summary: "Show every command that the server runs from now on.",
-	Arity:   1, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: monitor,
+// monitorCommand is MONITOR.
+func (r *Recorder) monitorCommand() *Command {
+	return &Command{
+		Name: "monitor", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
+		Summary: "Show every command that the server runs from now on.",
+		Arity:   1, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: r.monitor,
+	}
 }
 
 // errMonitorKeys is what a monitoring client gets for a command that uses keys, in the words that Redis has for replicas.
 const errMonitorKeys = "ERR Replica can't interact with the keyspace"
 
 // monitor does not answer a client that monitors already.
-func monitor(c *Ctx) {
+func (r *Recorder) monitor(c *Ctx) {
 	switch {
 	case c.client.multi != nil:
 		c.err("ERR MONITOR isn't allowed for DENY BLOCKING client")
 	case !c.client.monitors:
-		c.client.monitors, c.client.limited, c.client.monitorsAt = true, true, len(c.srv.monitors)
-		c.srv.monitors = append(c.srv.monitors, c.client)
-		c.core.gate.set(gateMonitors, true)
+		c.client.monitors, c.client.limited, c.client.monitorsAt = true, true, len(r.monitors)
+		r.monitors = append(r.monitors, c.client)
+		r.gate.set(gateMonitors, true)
 		c.ok()
 	}
 }
 
 // endMonitoring ends what MONITOR has begun.
-func (s *Server) endMonitoring(cl *Client) {
+func (r *Recorder) endMonitoring(cl *Client) {
 	if cl.monitors {
 		cl.monitors, cl.limited = false, cl.subs != nil
-		s.monitors = swapOut(s.monitors, cl.monitorsAt)
-		if cl.monitorsAt < len(s.monitors) {
-			s.monitors[cl.monitorsAt].monitorsAt = cl.monitorsAt
+		r.monitors = swapOut(r.monitors, cl.monitorsAt)
+		if cl.monitorsAt < len(r.monitors) {
+			r.monitors[cl.monitorsAt].monitorsAt = cl.monitorsAt
 		}
-		s.gate.set(gateMonitors, len(s.monitors) > 0)
+		r.gate.set(gateMonitors, len(r.monitors) > 0)
 	}
 }
 
 // showToMonitors sends a command to the clients that monitor. A script is shown before the commands that it calls, everything else
 // after it has been run.
-func (c *Ctx) showToMonitors(cmd *Command, args [][]byte) {
-	s := c.srv
-	now := s.clock.Read()
+func (r *Recorder) showToMonitors(c *Ctx, cmd *Command, args [][]byte) {
+	now := r.clock.Read()
 	from := c.client.conn.Remote
 	switch {
 	case c.calledByScript():
@@ -57,8 +59,8 @@ func (c *Ctx) showToMonitors(cmd *Command, args [][]byte) {
 		line = appendQuoted(append(line, ' '), arg)
 	}
 	line = append(line, "\r\n"...)
-	for _, cl := range s.monitors {
-		s.deliver(cl, line)
+	for _, cl := range r.monitors {
+		r.deliver(cl, line)
 	}
 }
 

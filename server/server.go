@@ -23,6 +23,7 @@ import (
 // Server is one headgate. Create it with [New], then [Server.Listen] and [Server.Run].
 type Server struct {
 	*Core
+	*Recorder
 	*Hub
 	*Access
 	*Executor
@@ -35,11 +36,6 @@ type Server struct {
 	top       topKeys
 	pairs     [maxPairs]takenPair           // scratch for RL.TAKE
 	slices    [throttle.MaxSlices + 1]int64 // scratch for sliding windows
-
-	monitors []*Client
-	slowlog  slowLog
-	latency  [latencyEvents]spikes
-	noteFrom int64 // ns from which a command's time is noted by the slow log or the latency monitor
 
 	scripts *scripts
 }
@@ -74,9 +70,10 @@ func New(live *config.Live, o Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.Recorder = &Recorder{Core: s.Core}
 	s.Hub = &Hub{Core: s.Core}
 	s.Access = &Access{Core: s.Core, clientLine: describeClient}
-	s.Executor = newExecutor(s.Core, s.Access, s.Hub)
+	s.Executor = newExecutor(s.Core, s.Recorder, s.Hub, s.Access)
 	s.Executor.srv = s
 	s.Journal = newJournal(s.Core, s.Hub, o.FS, o.Exit, o.Ready)
 	s.Journal.srv = s
@@ -116,6 +113,7 @@ func (s *Server) commandGroups() [][]*Command {
 	return slices.Concat(typeDeclarations(), [][]*Command{
 		connectionCommands(s.Hub), scriptingCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
 		s.Executor.declarations(),
+		s.Recorder.declarations(),
 		s.Hub.declarations(),
 		s.Access.declarations(),
 		s.Journal.declarations(),

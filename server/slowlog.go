@@ -39,13 +39,28 @@ const manyArguments = 64
 const defaultSlowerThan = 10_000
 
 // limitTimes derives from the configuration which commands are slow, and whether each has to be timed to find them.
-func (s *Server) limitTimes(cfg *config.Config) {
-	s.slowlog.limit(cfg.SlowlogLogSlowerThan, cfg.SlowlogMaxLen)
-	s.noteFrom = s.slowlog.from
+func (r *Recorder) limitTimes(cfg *config.Config) {
+	r.slowlog.limit(cfg.SlowlogLogSlowerThan, cfg.SlowlogMaxLen)
+	r.noteFrom = r.slowlog.from
 	if ms := cfg.LatencyMonitorThreshold; ms > 0 && ms <= math.MaxInt64/int(time.Millisecond) {
-		s.noteFrom = min(s.noteFrom, int64(ms)*int64(time.Millisecond))
+		r.noteFrom = min(r.noteFrom, int64(ms)*int64(time.Millisecond))
 	}
-	s.gate.set(gateTimed, s.noteFrom < defaultSlowerThan*int64(time.Microsecond))
+	r.gate.set(gateTimed, r.noteFrom < defaultSlowerThan*int64(time.Microsecond))
+}
+
+// noteSlow enters a command that took so many ns into the slow log, and among the spikes of latency, if it belongs there.
+func (r *Recorder) noteSlow(c *Ctx, cmd *Command, args [][]byte, took int64) {
+	if c.client.id == 0 {
+		return
+	}
+	if took >= r.slowlog.from && cmd.Flags&SkipSlowlog == 0 {
+		r.slowlog.add(c, cmd, args, took, c.cfg.SlowlogMaxLen)
+	}
+	event := eventCommand
+	if cmd.Flags&Fast != 0 {
+		event = eventFastCommand
+	}
+	r.watchLatency(event, time.Duration(took))
 }
 
 // limit derives from the configuration what the log takes, in µs; below 0 it is off.

@@ -423,5 +423,13 @@ func encodeBroken(id int64) []byte {
 	return w.Bytes()
 }
 
+// forgetCaching ends what CLIENT CACHING has said of the one command behind it, which may be a whole transaction. cmd is nil for one that
+// does not exist.
+func (c *Ctx) forgetCaching(cmd *Command) {
+	if mode := trackingOf(c.client); mode != nil && c.client.multi == nil && (cmd == nil || cmd.Flags&KeepsCaching == 0) {
+		mode.caching = false
+	}
+}
+
 // overlap reports whether one of two prefixes begins with the other, so that a change could be told twice.
 func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
