@@ -19,8 +19,12 @@ type File interface {
 // AppendFile is a file that is written at its end only.
 type AppendFile interface {
 	File
-	// Truncate cuts the file to size bytes, where the next write goes.
+	// Truncate cuts the file to size bytes, where the next write goes, and gives back what was reserved behind them.
 	Truncate(size int64) error
+	// Reserve has the disk keep room for what is going to be written between two offsets of the file, of which the first is its end, so that
+	// these writes do not find the disk full. The file stays as long as it is. The error is errors.ErrUnsupported where the file system keeps
+	// no room for anybody.
+	Reserve(from, to int64) error
 }
 
 // ReadFile is a file open for reading. Size is what it was when the file was opened.
@@ -75,6 +79,9 @@ type osFile struct{ *os.File }
 
 // Sync implements File.
 func (f osFile) Sync() error { return syncData(f.File) }
+
+// Reserve implements AppendFile.
+func (f osFile) Reserve(from, to int64) error { return reserve(f.File, from, to) }
 
 // osReadFile is a file with the size that it had when it was opened.
 type osReadFile struct {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"headgate/persistence"
 	"headgate/persistence/aof"
 	"headgate/server/config"
 )
@@ -204,10 +203,10 @@ func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	old, result, err := j.beginRewrite(r, open)
+	finish, result, err := j.beginRewrite(r, open)
 	if err == nil {
-		if old != nil {
-			_ = a.log.Finish(old) // it is synced
+		if finish != nil {
+			_ = finish() // it is synced
 		}
 		err = <-result
 	}
@@ -233,9 +232,9 @@ func (j *Journal) syncFailed() error {
 
 var errNotNow = errors.New("a script, a snapshot, loading or a full disk is in the way")
 
-// beginRewrite begins the snapshot, and has what changes from then on written to the new increment. result tells how the snapshot
-// has ended.
-func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (old persistence.AppendFile, result chan error, err error) {
+// beginRewrite begins the snapshot, and has what changes from then on written to the new increment. finish, if it is not nil, closes the one
+// before; result tells how the snapshot has ended.
+func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, result chan error, err error) {
 	a := &j.aof
 	if open && a.log.Sync() != nil { // so that little is left to be synced while writers wait
 		return nil, nil, j.syncFailed()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"strconv"
 	"sync"
 
@@ -18,7 +19,8 @@ type Log struct {
 	last []byte // the #CRC line that the next one covers too
 	line []byte // memory for the next one
 
-	torn bool // behind size there may be a part of a batch that could not be written
+	torn     bool  // behind size there may be a part of a batch that could not be written
+	reserved int64 // the offset up to which the file can grow without the disk being full
 
 	syncing sync.RWMutex // held while a file is synced, and alone while one is closed
 	mu      sync.Mutex
@@ -27,6 +29,20 @@ type Log struct {
 	synced  int64 // how much of it is certainly on stable storage
 	total   int64 // of all files that are loaded
 }
+
+// Headroom is the room for a batch that a log should always have, in bytes: who is going to write one must know before that there is room
+// for it.
+const Headroom = 4 << 20
+
+const (
+	// reserveStep is how much more than is needed the disk is asked to keep at a time: it costs a system call, and perhaps the file system's
+	// journal.
+	reserveStep = 16 << 20
+	// batchLines is the most that a batch's own lines come to.
+	batchLines = 128
+	// unbounded is the end of what is reserved where the file system keeps no room for anybody.
+	unbounded = math.MaxInt64
+)
 
 // keptBuffer bounds the memory that is kept for batches, and so those that are copied rather than written in parts.
 const keptBuffer = 1 << 20
@@ -54,7 +70,7 @@ func (s *Set) Append() (*Log, error) {
 	err := s.makeDir()
 	if err == nil {
 		l.path = s.Path(s.incrName(1))
-		l.file, err = s.createIncr(Entry{Name: s.incrName(1), Seq: 1, Kind: Incremental}, true)
+		l.file, _, err = s.createIncr(Entry{Name: s.incrName(1), Seq: 1, Kind: Incremental}, true, 0)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("persistence: create an increment in %s: %w", s.o.Dir, err)
@@ -81,7 +97,7 @@ func (l *Log) Seal(fsys persistence.FS, open int64) error {
 	line := appendCRC(nil, crc, n)
 	if err := l.put(line); err != nil {
 		l.torn = true
-		return errors.Join(err, l.mend())
+		return errors.Join(err, l.repair())
 	}
 	l.last = line
 	l.mu.Lock()
@@ -116,7 +132,7 @@ func (l *Log) Unsynced() int64 {
 // the same batch can be given again; what part of it did get to the file is taken back then, if not at once.
 func (l *Log) Write(batch []byte, nowMs int64) error {
 	if l.torn {
-		if err := l.mend(); err != nil {
+		if err := l.repair(); err != nil {
 			return err
 		}
 	}
@@ -142,7 +158,7 @@ func (l *Log) Write(batch []byte, nowMs int64) error {
 	}
 	if err != nil {
 		l.torn = true
-		return errors.Join(err, l.mend())
+		return errors.Join(err, l.repair())
 	}
 	l.last, l.line = line, l.last
 	size += int64(len(line))
@@ -153,6 +169,42 @@ func (l *Log) Write(batch []byte, nowMs int64) error {
 	return nil
 }
 
+// Reserve has the disk keep room for a batch of n bytes, so that it is not full when that is written. The caller is one that may call Write.
+// Where the file system keeps no room for anybody it does nothing: see Reserves.
+func (l *Log) Reserve(n int64) error {
+	if l.torn {
+		if err := l.repair(); err != nil {
+			return err
+		}
+	}
+	if need := l.size + n + batchLines; need > l.reserved {
+		reserved, err := reserve(l.file, l.size, need)
+		if err != nil {
+			return err
+		}
+		l.reserved = reserved
+	}
+	return nil
+}
+
+// Room returns the length of the batch for which the disk keeps room.
+func (l *Log) Room() int64 { return max(l.reserved-l.size-batchLines, 0) }
+
+// Reserves reports whether the disk keeps room for what is going to be written.
+func (l *Log) Reserves() bool { return l.reserved != unbounded }
+
+// reserve has the disk keep room between two offsets of a file, of which the first is its end, and for reserveStep bytes more if it has so
+// many. It returns the offset up to which there is room.
+func reserve(f persistence.AppendFile, from, need int64) (reserved int64, err error) {
+	if err = f.Reserve(from, need+reserveStep); err == nil {
+		return need + reserveStep, nil
+	}
+	if errors.Is(err, errors.ErrUnsupported) {
+		return unbounded, nil
+	}
+	return need, f.Reserve(from, need)
+}
+
 func (l *Log) put(p []byte) error {
 	n, err := l.file.Write(p)
 	if err == nil && n < len(p) {
@@ -161,12 +213,12 @@ func (l *Log) put(p []byte) error {
 	return err
 }
 
-// mend takes a part of a batch back out of the file.
-func (l *Log) mend() error {
+// repair takes a part of a batch back out of the file.
+func (l *Log) repair() error {
 	if err := l.file.Truncate(l.size); err != nil {
 		return err
 	}
-	l.torn = false
+	l.torn, l.reserved = false, l.size
 	return nil
 }
 
@@ -201,5 +253,7 @@ func (l *Log) syncLocked() error {
 func (l *Log) Close() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
-	return errors.Join(l.syncLocked(), l.file.Close())
+	err := l.syncLocked()
+	_ = l.file.Truncate(l.size) // gives back what was reserved
+	return errors.Join(err, l.file.Close())
 }

@@ -18,6 +18,8 @@ type Rewrite struct {
 	file persistence.File       // the base; nil when it has been closed
 	log  persistence.AppendFile // the increment; nil when a Log has taken it over
 	size int64                  // of the base
+
+	reserved int64 // the end of what is reserved of the increment
 }
 
 // Rewrite begins a new base, with a new increment for what is written from now on. If listed is set the increment becomes part of the
@@ -34,11 +36,11 @@ func (s *Set) Rewrite(listed bool) (*Rewrite, error) {
 		temp: s.Path(fmt.Sprintf("%s%s.%d.base.rdb", tempPrefix, s.o.Name, base+1)),
 	}
 	var err error
-	if r.log, err = s.createIncr(r.incr, listed); err != nil {
+	if r.log, r.reserved, err = s.createIncr(r.incr, listed, Headroom+batchLines); err != nil {
 		return nil, err
 	}
 	if r.file, err = s.o.FS.CreateLarge(r.temp, filePerm); err != nil {
-		return nil, errors.Join(err, r.log.Close())
+		return nil, errors.Join(err, r.log.Truncate(0), r.log.Close())
 	}
 	return r, nil
 }
@@ -79,7 +81,8 @@ func (r *Rewrite) Discard() {
 		r.file.Close()
 	}
 	if r.log != nil {
-		r.log.Close() // nothing has been written to it
+		_ = r.log.Truncate(0) // nothing has been written to it: that gives back what was reserved
+		r.log.Close()
 	}
 	if err := r.set.o.FS.Remove(r.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return // Clean tries again
@@ -95,23 +98,22 @@ func (r *Rewrite) takeLog() persistence.AppendFile {
 
 // NewLog returns a log of which a rewrite's increment is the first file.
 func (s *Set) NewLog(r *Rewrite) *Log {
-	return &Log{path: s.Path(r.incr.Name), file: r.takeLog()}
+	return &Log{path: s.Path(r.incr.Name), file: r.takeLog(), reserved: r.reserved}
 }
 
-// Switch has the log go on in the increment of a rewrite, and returns the file so far, for Finish.
-func (l *Log) Switch(r *Rewrite) (old persistence.AppendFile) {
+// Switch has the log go on in the increment of a rewrite. The file so far, which has been synced, is closed by finish.
+func (l *Log) Switch(r *Rewrite) (finish func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	old, l.file, l.path = l.file, r.takeLog(), r.set.Path(r.incr.Name)
-	l.size, l.synced, l.last = 0, 0, l.last[:0]
-	return old
-}
-
-// Finish closes a file that was switched from, which has been synced.
-func (l *Log) Finish(old persistence.AppendFile) error {
-	l.syncing.Lock()
-	defer l.syncing.Unlock()
-	return old.Close()
+	old, size := l.file, l.size
+	l.file, l.path = r.takeLog(), r.set.Path(r.incr.Name)
+	l.size, l.synced, l.reserved, l.last = 0, 0, r.reserved, l.last[:0]
+	return func() error {
+		l.syncing.Lock()
+		defer l.syncing.Unlock()
+		_ = old.Truncate(size) // gives back what was reserved
+		return old.Close()
+	}
 }
 
 // Rebase tells the log that a base of a size stands in the place of all that came before its file.

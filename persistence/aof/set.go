@@ -197,11 +197,12 @@ func (s *Set) isLeftover(name string) bool {
 // incrName is the name of the increment numbered seq.
 func (s *Set) incrName(seq int64) string { return fmt.Sprintf("%s.%d.incr.aof", s.o.Name, seq) }
 
-// createIncr creates an increment, empty, and adds it to the manifest if it is to be listed.
-func (s *Set) createIncr(e Entry, listed bool) (_ persistence.AppendFile, err error) {
+// createIncr creates an increment, empty, and adds it to the manifest if it is to be listed. The disk keeps room for so many bytes of it at
+// least.
+func (s *Set) createIncr(e Entry, listed bool, room int64) (_ persistence.AppendFile, reserved int64, err error) {
 	f, size, err := s.o.FS.Append(s.Path(e.Name), filePerm)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() {
 		if err != nil {
@@ -210,16 +211,21 @@ func (s *Set) createIncr(e Entry, listed bool) (_ persistence.AppendFile, err er
 	}()
 	if size > 0 { // left by a crash before it was added to the manifest
 		if err := f.Truncate(0); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	if err := f.Sync(); err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	if room > 0 {
+		if reserved, err = reserve(f, 0, room); err != nil {
+			return nil, 0, err
+		}
 	}
 	if !listed {
-		return f, nil
+		return f, reserved, nil
 	}
 	m := s.manifest.clone()
 	m.Incr = append(m.Incr, e)
-	return f, s.replace(m) // which syncs the directory
+	return f, reserved, s.replace(m) // which syncs the directory
 }

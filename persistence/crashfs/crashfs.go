@@ -28,14 +28,16 @@ type FS struct {
 	mu   sync.Mutex
 	dirs map[string]*dir // by path; they outlive a power cut if their own entry does
 	ops  int
+	room int64 // bytes that files may take up, what is reserved for them included
+	full error // what happens when that is used up; nil: never
 }
 
 // Op is an operation that is about to be done.
 type Op struct {
 	Number int    // counted from 1
-	Name   string // create, append, open, truncate, list, mkdir, rename, remove, syncdir, write, sync, close
+	Name   string // create, append, open, truncate, list, mkdir, rename, remove, syncdir, write, sync, reserve, close
 	Path   string // the file's, or the directory's
-	Size   int    // of a write, in bytes
+	Size   int    // of a write or of what is reserved, in bytes
 }
 
 // dir is a directory: what it has, what it had when it was last synced, and what has been done since.
@@ -62,7 +64,11 @@ func (c *change) apply(to map[string]*file) {
 type file struct {
 	data, synced []byte
 	dirty        map[int]bool // sectors written since the last sync
+	reserved     int64        // the offset up to which the disk keeps room for it
 }
+
+// size is what the file takes up.
+func (f *file) size() int64 { return max(int64(len(f.data)), f.reserved) }
 
 // New returns a file system with one directory.
 func New(root string) *FS {
@@ -78,6 +84,42 @@ func (f *FS) Ops() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ops
+}
+
+// Limit has the files take up no more than the given bytes, what is reserved for them included. What needs more ends with the error full:
+// syscall.ENOSPC, say, or syscall.EDQUOT. A nil error ends the limit.
+func (f *FS) Limit(room int64, full error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.room, f.full = room, full
+}
+
+// Used returns how many bytes the files take up, what is reserved for them included.
+func (f *FS) Used() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.used()
+}
+
+func (f *FS) used() (sum int64) {
+	seen := map[*file]bool{}
+	for _, d := range f.dirs {
+		for _, inode := range d.entries {
+			if !seen[inode] {
+				seen[inode] = true
+				sum += inode.size()
+			}
+		}
+	}
+	return sum
+}
+
+// free returns how many of n bytes more there is room for.
+func (f *FS) free(n int64) int64 {
+	if f.full == nil {
+		return n
+	}
+	return max(min(n, f.room-f.used()), 0)
 }
 
 // step counts an operation, and returns the error that it is to end with.
@@ -323,9 +365,29 @@ func (h *handle) Write(p []byte) (int, error) {
 		p = p[:len(p)/2]
 	}
 	begin := len(h.file.data)
+	if more := int64(begin+len(p)) - h.file.size(); more > 0 {
+		if free := h.fs.free(more); free < more {
+			p = p[:len(p)-int(more-free)]
+			err = &fs.PathError{Op: "write", Path: h.name, Err: h.fs.full}
+		}
+	}
 	h.file.data = append(h.file.data, p...)
 	h.file.touch(begin, len(h.file.data))
 	return len(p), err
+}
+
+// Reserve implements persistence.AppendFile.
+func (h *handle) Reserve(from, to int64) error {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	if err := h.fs.step("reserve", h.name, int(to-from)); err != nil {
+		return err
+	}
+	if more := to - h.file.size(); h.fs.free(more) < more {
+		return &fs.PathError{Op: "reserve", Path: h.name, Err: h.fs.full}
+	}
+	h.file.reserved = max(h.file.reserved, to)
+	return nil
 }
 
 // Sync implements persistence.File.
@@ -371,6 +433,7 @@ func (f *file) truncate(size int) {
 	} else {
 		f.data = append(f.data, make([]byte, size-len(f.data))...)
 	}
+	f.reserved = 0
 }
 
 func (f *file) sync() {
@@ -466,11 +529,11 @@ func (f *FS) WriteFile(name string, data []byte) error {
 func (f *FS) Clone() *FS {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	after := &FS{dirs: map[string]*dir{}}
+	after := &FS{dirs: map[string]*dir{}, room: f.room, full: f.full}
 	for path, d := range f.dirs {
 		c := newDir(true)
 		for name, inode := range d.entries {
-			c.entries[name] = &file{data: slices.Clone(inode.data), synced: slices.Clone(inode.data), dirty: map[int]bool{}}
+			c.entries[name] = &file{data: slices.Clone(inode.data), synced: slices.Clone(inode.data), dirty: map[int]bool{}, reserved: inode.reserved}
 		}
 		c.synced = maps.Clone(c.entries)
 		after.dirs[path] = c
