@@ -66,7 +66,7 @@ func (j *Journal) bgsave(c *Ctx) {
 		c.err(errSaving)
 	case c.client.multi != nil || j.snapshot != nil && schedule:
 		j.saving.scheduled = true
-		j.srv.soon()
+		j.exec.soon()
 		c.reply.Simple("Background saving scheduled")
 	case j.snapshot != nil:
 		c.err(errRewriting)

@@ -9,8 +9,10 @@ import (
 // Journal keeps the data on the disk: in the append-only file, and in snapshots. It loads them at the start.
 type Journal struct {
 	*Core
-	hub *Hub
-	srv *Server
+	hub    *Hub
+	access *Access
+	exec   *Executor
+	srv    *Server
 
 	fs    persistence.FS // the disk
 	dirs  dataDirs
@@ -27,8 +29,8 @@ type Journal struct {
 }
 
 // newJournal returns a journal that has nothing open yet. What is nil is the usual: the system's disk, os.Exit, and nobody to tell.
-func newJournal(core *Core, hub *Hub, fsys persistence.FS, exit func(code int), ready func()) *Journal {
-	j := &Journal{Core: core, hub: hub, fs: fsys, exit: exit, ready: ready}
+func newJournal(exec *Executor, fsys persistence.FS, exit func(code int), ready func()) *Journal {
+	j := &Journal{Core: exec.Core, hub: exec.hub, access: exec.access, exec: exec, fs: fsys, exit: exit, ready: ready}
 	if j.fs == nil {
 		j.fs = persistence.OS{}
 	}

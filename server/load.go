@@ -182,9 +182,9 @@ const hintDamaged = "make a copy, look at it with `headgate check`, and cut it w
 // all loads every file of the set.
 func (r *replay) all() error {
 	j := r.journal
-	r.worker = j.srv.NewWorker().(*worker)
+	r.worker = j.exec.NewWorker().(*worker)
 	conn := &netpoll.Conn{FD: -1}
-	r.client = &Client{conn: conn, reply: &conn.Out, db: j.keys.DB(0), user: j.srv.users.Default(), authenticated: true}
+	r.client = &Client{conn: conn, reply: &conn.Out, db: j.keys.DB(0), user: j.access.users.Default(), authenticated: true}
 	conn.Client = r.client
 	r.reported = time.Now()
 	files := r.set.Files()
@@ -423,7 +423,7 @@ func (r *replay) command(c *Ctx) (problem string) {
 		return "it has a wrong number of arguments"
 	}
 	cmd := c.cmd
-	r.journal.srv.Executor.run(c, false)
+	r.journal.exec.run(c, false)
 	if c.failed && cmd.Flags&MayReplicate == 0 {
 		return strings.TrimSpace(strings.TrimPrefix(string(r.client.reply.Bytes()), "-"))
 	}

@@ -64,7 +64,7 @@ func (j *Journal) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 		}
 	}})
 	j.keys.SetObserver(nil)
-	defer func() { j.srv.observeKeys(j.config.Get()) }() // which CONFIG SET may have changed meanwhile
+	defer func() { j.observeKeys(j.config.Get()) }() // which CONFIG SET may have changed meanwhile
 	if err := in.Read(l); err != nil {
 		return loaded{}, err
 	}

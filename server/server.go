@@ -75,7 +75,7 @@ func New(live *config.Live, o Options) *Server {
 	s.Access = &Access{Core: s.Core, clientLine: describeClient}
 	s.Executor = newExecutor(s.Core, s.Recorder, s.Hub, s.Access)
 	s.Executor.srv = s
-	s.Journal = newJournal(s.Core, s.Hub, o.FS, o.Exit, o.Ready)
+	s.Journal = newJournal(s.Executor, o.FS, o.Exit, o.Ready)
 	s.Journal.srv = s
 	s.Fronts = newFronts(s.Core, s.Executor, helper{s.Executor}, o.Inherited, o.InheritedTLS)
 	s.Reports = &Reports{Core: s.Core, srv: s, hub: s.Hub, access: s.Access, exec: s.Executor, journal: s.Journal, fronts: s.Fronts}

@@ -81,7 +81,7 @@ func (j *Journal) startSnapshot(job snapshotJob) {
 	now := j.clock.Read()
 	r.Aux("ctime", fmt.Sprint(now/1e9))
 	r.Aux(auxNow, fmt.Sprint(now/1e6))
-	r.Aux("used-mem", fmt.Sprint(j.srv.usedMemory()))
+	r.Aux("used-mem", fmt.Sprint(j.usedMemory()))
 	base := "0"
 	if job.base {
 		base = "1"
@@ -90,10 +90,10 @@ func (j *Journal) startSnapshot(job snapshotJob) {
 	for _, lib := range j.srv.scripts.engine.ListLibraries() {
 		r.Function([]byte(lib.Code))
 	}
-	extra := max(snapshotMinExtra, int(j.srv.usedMemory()/snapshotShare))
+	extra := max(snapshotMinExtra, int(j.usedMemory()/snapshotShare))
 	r.keys = j.keys.Snapshot(r, extra)
 	go r.writeAll()
-	j.srv.soon()
+	j.exec.soon()
 }
 
 // Key is told a key by the store. It is between keys that bytes are handed on: long values do it after each step.
@@ -148,7 +148,7 @@ func (r *snapshotRun) writeAll() {
 		err = r.cause
 	}
 	r.result <- r.job.finish(err)
-	r.journal.srv.soon()
+	r.journal.exec.soon()
 }
 
 // snapshotPace keeps the slices of a snapshot apart while clients are served, even when none of them wants anything at the moment: without
