@@ -97,8 +97,7 @@ func configRewrite(c *Ctx) {
 
 func configResetStat(c *Ctx) {
 	c.core.stats.reset()
-	c.srv.decisions = algorithmDecisions{}
-	c.srv.policies.counts.reset()
+	c.srv.resetCounts()
 	c.srv.top.reset(c.core.clock.Mono())
 	c.core.stats.expiredBefore, c.core.stats.evictedBefore = c.core.keys.Stats().Expired, c.core.keys.Stats().Evicted
 	c.ok()

@@ -4,13 +4,12 @@ import (
 	"math"
 
 	"headgate/internal/number"
-	"headgate/server/policy"
 	"headgate/throttle"
 )
 
-// gcraCommands: the command that Redis's developers previewed before 8.8, which client libraries have kept.
-var gcraCommands = []*Command{
-	{
+// gcraCommand is the command that Redis's developers previewed before 8.8, which client libraries have kept.
+func gcraCommand(l *Limits) *Command {
+	return &Command{
 		Name: "gcra", Group: GroupThrottle, Since: "8.8.0 (preview)", Complexity: "O(1)",
 		Summary: "CL.THROTTLE with a period that may be a fraction of a second, counted in microseconds.",
 		Arity:   -5, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
@@ -19,8 +18,8 @@ var gcraCommands = []*Command{
 			double("period").fails(errNotFloat), integer("count").after("TOKENS").opt().fails(errNotInteger),
 		},
 		Errors: []string{errNotPositive, errNotOneOrMore, errGCRAPeriod, errSyntax, errMissingTokens, errNotZeroOrMore, errWrongType},
-		Reply:  ReplyArray, Handler: gcra,
-	},
+		Reply:  ReplyArray, Handler: l.decideGCRA,
+	}
 }
 
 // Errors of GCRA.
@@ -37,33 +36,29 @@ const (
 	nsPerUs       = 1000
 )
 
-// gcra implements GCRA key max-burst tokens-per-period period [TOKENS count].
-func gcra(c *Ctx) {
+// decideGCRA implements GCRA key max-burst tokens-per-period period [TOKENS count].
+func (l *Limits) decideGCRA(c *Ctx) {
 	g, tokens, ok := c.gcraArgs()
 	if !ok {
 		return
 	}
 	k := c.key(1)
-	e, exists := c.db.Find(k, c.now)
-	var tat int64
-	if exists {
-		var wireError string
-		if tat, wireError = storedInteger(&e); wireError != "" {
-			c.err(wireError)
-			return
-		}
+	tat, exists, err := l.number(c, k)
+	if err != nil {
+		c.errLimiter(err)
+		return
 	}
 	var d throttle.Decision
 	if g.DecideTo(&d, c.nowNs, tat, exists, tokens) != nil {
 		c.err(errNotInteger)
 		return
 	}
-	if refusal := c.storeTAT(k, &e, exists, &d); refusal != "" {
-		c.err(refusal)
+	if err := l.keepTAT(&d); err != nil {
+		c.errLimiter(err)
 		return
 	}
 	if tokens > 0 {
-		c.decided(k, policy.GCRA, d.Limited, d.Limit, d.Remaining)
+		l.decided(c, k, l.gcra, d.Limited, d.Limit, d.Remaining)
 	}
 	c.reply.Array(5)
 	retry := throttle.NoRetry

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"headgate/server/config"
-	"headgate/server/policy"
+	"headgate/server/limiter"
 	"headgate/store"
 )
 
-// policyCommands: limits under a name, and several at once.
-var policyCommands = []*Command{
-	{
+// policyCommand is for limits under a name.
+func policyCommand(l *Limits) *Command {
+	return &Command{
 		Name: "rl.policy", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "depends on the sub-command",
 		Summary: "Look after the limits that have a name.",
 		Arity:   -2,
@@ -21,14 +21,14 @@ var policyCommands = []*Command{
 				Summary: "Forget a policy; the state of keys that it limited stays.",
 				Arity:   3, Flags: Write | Admin | Fast,
 				Args: []Arg{str("name")}, Errors: []string{errFixedPolicy, errWrongType},
-				Reply: ReplyInteger, Handler: policyDel,
+				Reply: ReplyInteger, Handler: l.deletePolicy,
 			},
 			{
 				Name: "get", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Return what a policy says.",
 				Arity:   3, Flags: ReadOnly | Fast,
 				Args: []Arg{str("name")}, Errors: []string{errWrongType},
-				Reply: ReplyBulk | ReplyNull, Handler: policyGet,
+				Reply: ReplyBulk | ReplyNull, Handler: l.getPolicy,
 			},
 			helpCommand("headgate 0.1.0"),
 			{
@@ -36,23 +36,23 @@ var policyCommands = []*Command{
 				Summary: "Return the names of all policies, in order, each with what it says.",
 				Arity:   2, Flags: ReadOnly,
 				Errors: []string{errWrongType},
-				Reply:  ReplyArray, Handler: policyList,
+				Reply:  ReplyArray, Handler: l.listPolicies,
 			},
 			{
 				Name: "set", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Keep a limit under a name, or change it: it holds from the next decision on, and all keys keep their state.",
 				Arity:   -4, Flags: Write | DenyOOM | Admin | Fast,
 				Args: []Arg{
-					str("name").fails(string(policy.ErrName)), str("algorithm").fails("ERR unknown algorithm '%s'"), str("arg").opt().multi(),
+					str("name").fails(string(limiter.ErrName)), str("algorithm").fails("ERR unknown algorithm '%s'"), str("arg").opt().multi(),
 				},
 				Errors: []string{
-					errFixedPolicy, errUsage, string(policy.ErrLimit), string(policy.ErrCount), policy.InvalidDuration, policy.ShortDuration, errNotInteger,
-					string(policy.ErrSlices), "ERR unknown time zone '%s'", errTooManyPolicies, errWrongType,
+					errFixedPolicy, errUsage, string(limiter.ErrLimit), string(limiter.ErrCount), limiter.InvalidDuration, limiter.ShortDuration, errNotInteger,
+					string(limiter.ErrSlices), "ERR unknown time zone '%s'", errTooManyPolicies, errWrongType,
 				},
-				Reply: ReplySimple, Handler: policySet,
+				Reply: ReplySimple, Handler: l.setPolicy,
 			},
 		},
-	},
+	}
 }
 
 // Errors of policies.
@@ -87,8 +87,8 @@ func (p *policies) apply(cfg *config.Config) {
 }
 
 // policy returns the limit of a name, or nil.
-func (c *Ctx) policy(name []byte) (p *knownPolicy, err error) {
-	known := &c.srv.policies
+func (l *Limits) policy(c *Ctx, name []byte) (p *knownPolicy, err error) {
+	known := &l.policies
 	if fixed := known.fixed[string(name)]; fixed != nil {
 		return fixed, nil
 	}
@@ -98,7 +98,7 @@ func (c *Ctx) policy(name []byte) (p *knownPolicy, err error) {
 	if p, found := known.parsed[string(name)]; found {
 		return p, nil
 	}
-	if policy.CheckName(name) != nil {
+	if limiter.CheckName(name) != nil {
 		return nil, nil // strangers choose such a name, as long as they like: it is not looked up and not remembered
 	}
 	h, err := c.policiesHash()
@@ -106,7 +106,7 @@ func (c *Ctx) policy(name []byte) (p *knownPolicy, err error) {
 		return nil, err
 	}
 	if text, found := h.Get(name); found {
-		parsed, _, err := policy.ParseText(policy.Words(string(text)))
+		parsed, _, err := l.algorithms.ParseText(limiter.Words(string(text)))
 		if err == nil {
 			p = &knownPolicy{Policy: &parsed, counts: known.counts.of(string(name))}
 		} else {
@@ -131,8 +131,8 @@ func (c *Ctx) policyEffect(args ...any) {
 }
 
 // changeablePolicy opens the hash for a change of the policy at args[2], or sends the error and returns false.
-func (c *Ctx) changeablePolicy() (h store.Hash, ok bool) {
-	if c.srv.policies.fixed[string(c.args[2])] != nil {
+func (l *Limits) changeablePolicy(c *Ctx) (h store.Hash, ok bool) {
+	if l.policies.fixed[string(c.args[2])] != nil {
 		c.errf(errFixedPolicy, c.args[2])
 		return h, false
 	}
@@ -144,19 +144,19 @@ func (c *Ctx) changeablePolicy() (h store.Hash, ok bool) {
 	return h, true
 }
 
-// policySet implements RL.POLICY SET name ALGORITHM args….
-func policySet(c *Ctx) {
+// setPolicy implements RL.POLICY SET name ALGORITHM args….
+func (l *Limits) setPolicy(c *Ctx) {
 	name := c.args[2]
-	if err := policy.CheckName(name); err != nil {
-		c.errPolicy(err)
+	if err := limiter.CheckName(name); err != nil {
+		c.errLimiter(err)
 		return
 	}
-	_, text, err := policy.ParseText(c.args[3:])
+	_, text, err := l.algorithms.ParseText(c.args[3:])
 	if err != nil {
-		c.errPolicy(err)
+		c.errLimiter(err)
 		return
 	}
-	h, ok := c.changeablePolicy()
+	h, ok := l.changeablePolicy(c)
 	if !ok {
 		return
 	}
@@ -170,8 +170,8 @@ func policySet(c *Ctx) {
 	c.ok()
 }
 
-func policyDel(c *Ctx) {
-	h, ok := c.changeablePolicy()
+func (l *Limits) deletePolicy(c *Ctx) {
+	h, ok := l.changeablePolicy(c)
 	switch {
 	case !ok:
 	case h.Delete(c.args[2]):
@@ -183,8 +183,8 @@ func policyDel(c *Ctx) {
 	}
 }
 
-func policyGet(c *Ctx) {
-	if fixed := c.srv.policies.fixed[string(c.args[2])]; fixed != nil {
+func (l *Limits) getPolicy(c *Ctx) {
+	if fixed := l.policies.fixed[string(c.args[2])]; fixed != nil {
 		c.reply.BulkString(fixed.text)
 		return
 	}
@@ -194,7 +194,7 @@ func policyGet(c *Ctx) {
 		return
 	}
 	if kept, found := h.Get(c.args[2]); found {
-		if _, text, err := policy.ParseText(policy.Words(string(kept))); err == nil {
+		if _, text, err := l.algorithms.ParseText(limiter.Words(string(kept))); err == nil {
 			c.reply.BulkString(text)
 			return
 		}
@@ -202,7 +202,7 @@ func policyGet(c *Ctx) {
 	c.reply.Null()
 }
 
-func policyList(c *Ctx) {
+func (l *Limits) listPolicies(c *Ctx) {
 	h, err := c.policiesHash()
 	if err != nil {
 		c.fail(err)
@@ -210,12 +210,12 @@ func policyList(c *Ctx) {
 	}
 	texts := make(map[string]string)
 	h.Each(func(name, kept []byte) bool {
-		if _, text, err := policy.ParseText(policy.Words(string(kept))); err == nil {
+		if _, text, err := l.algorithms.ParseText(limiter.Words(string(kept))); err == nil {
 			texts[string(name)] = text
 		}
 		return true
 	})
-	for name, fixed := range c.srv.policies.fixed {
+	for name, fixed := range l.policies.fixed {
 		texts[name] = fixed.text
 	}
 	c.reply.Array(2 * len(texts))
@@ -226,4 +226,4 @@ func policyList(c *Ctx) {
 }
 
 // errUnknownPolicy sends the error for a policy that does not exist.
-func (c *Ctx) errUnknownPolicy(name []byte) { c.errf(errNoPolicy, policy.Shown(name)) }
+func (c *Ctx) errUnknownPolicy(name []byte) { c.errf(errNoPolicy, limiter.Shown(name)) }

@@ -4,10 +4,10 @@ import (
 	"math"
 
 	"headgate/internal/number"
+	"headgate/server/limiter"
 	"headgate/store"
 )
 
-// resetCommand is part of limiterCommands.
 var resetCommand = &Command{
 	Name: "rl.reset", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of keys, and of entries in their state",
 	Summary: "Forget what limiters keep at these keys, and return how many there were; if one holds what no limiter writes, all stay.",
@@ -94,7 +94,7 @@ func holdsSlices(h *store.Hash) bool {
 func holdsTimes(z *store.ZSet) bool {
 	times := true
 	z.Range(0, z.Len()-1, false, func(_ []byte, score float64) bool {
-		times = score > 0 && score <= maxScoreTime && score == math.Trunc(score)
+		times = score > 0 && score <= limiter.Forever && score == math.Trunc(score)
 		return times
 	})
 	return times

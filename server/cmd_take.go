@@ -5,22 +5,23 @@ import (
 
 	"headgate/internal/number"
 	"headgate/server/config"
-	"headgate/server/policy"
+	"headgate/server/limiter"
 	"headgate/store"
 	"headgate/throttle"
 )
 
-// takeCommand is part of limiterCommands.
-var takeCommand = &Command{
-	Name: "rl.take", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-	Summary: "Charge several limits at once: all of them pass, or none is charged.",
-	Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: []KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
-	Args: []Arg{
-		integer("numpairs").fails(errNumPairs), block("pair", str("policy").fails(errNoPolicy), key("key")).multi(),
-		oneOf("costs", integer("n").after("COST").fails(errNotInteger), integer("each").after("COSTS").multi().fails(errNotInteger)).opt(), peekArg,
-	},
-	Errors: []string{errFewPairs, errUsage, string(policy.ErrLogCost), errDuplicateKey, errNotInteger, errWrongType},
-	Reply:  ReplyArray, Handler: rlTake,
+func takeCommand(l *Limits) *Command {
+	return &Command{
+		Name: "rl.take", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
+		Summary: "Charge several limits at once: all of them pass, or none is charged.",
+		Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: []KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
+		Args: []Arg{
+			integer("numpairs").fails(errNumPairs), block("pair", str("policy").fails(errNoPolicy), key("key")).multi(),
+			oneOf("costs", integer("n").after("COST").fails(errNotInteger), integer("each").after("COSTS").multi().fails(errNotInteger)).opt(), peekArg,
+		},
+		Errors: []string{errFewPairs, errUsage, string(limiter.ErrLogCost), errDuplicateKey, errNotInteger, errWrongType},
+		Reply:  ReplyArray, Handler: l.take,
+	}
 }
 
 // Errors of RL.TAKE.
@@ -36,18 +37,19 @@ const maxPairs = 128
 // takenPair is one limit that RL.TAKE asks.
 type takenPair struct {
 	key     store.Key
-	policy  *policy.Policy
+	policy  *limiter.Policy
 	counts  *decisions
-	request policy.Request
-	verdict verdict
-	decided throttle.Decision // by a GCRA, whose decision is kept once all limits have let the call pass
+	request limiter.Request
+	verdict limiter.Verdict
+	ids     [leaseIDLength]byte // memory for the verdict's id
+
+	// What is to be kept of a limit whose state is a number, once all limits have let the call pass. Others are asked again then.
+	write            throttle.Write
+	number, expireAt int64
 }
 
-// unlimitedPolicy is what unknown-policy allow has a missing policy stand for.
-var unlimitedPolicy = policy.Policy{Algorithm: policy.Unlimited, Limit: -1}
-
-// rlTake implements RL.TAKE numpairs policy key [policy key …] [COST n | COSTS n …] [PEEK].
-func rlTake(c *Ctx) {
+// take implements RL.TAKE numpairs policy key [policy key …] [COST n | COSTS n …] [PEEK].
+func (l *Limits) take(c *Ctx) {
 	n, ok := number.ParseInt(c.args[1])
 	if !ok || n < 1 || n > maxPairs {
 		c.err(errNumPairs)
@@ -57,40 +59,52 @@ func rlTake(c *Ctx) {
 		c.err(errFewPairs)
 		return
 	}
-	pairs := c.srv.pairs[:n]
+	pairs := l.pairs[:n]
 	defer clear(pairs) // they point into the input
 	peek, ok := c.takeCosts(pairs)
-	if !ok || !c.takePolicies(pairs) {
+	if !ok || !l.takePolicies(c, pairs) {
 		return
 	}
-	limiting, ok := c.askAll(pairs, peek)
-	if !ok {
-		return
-	}
+	limiting, err := l.askAll(c, pairs, peek)
 	switch {
-	case peek:
-	case limiting < 0:
-		if !c.haveRoom(pairs) || !c.chargeAll(pairs) {
-			return
-		}
+	case err != nil || peek:
+	case limiting >= 0:
+		err = l.lookAtOthers(c, pairs)
 	default:
-		c.askAll(pairs, true) // those that let it pass have charged nothing: that is what they answer
-		c.mendCounters(pairs)
+		if err = l.refusalOfAny(c, pairs); err == nil {
+			err = l.chargeAll(c, pairs)
+		}
+	}
+	if err != nil {
+		c.errLimiter(err)
+		return
 	}
 	if !peek {
-		c.countPairs(pairs, limiting >= 0)
+		l.countPairs(c, pairs, limiting >= 0)
 	}
-	c.reply.Array(3)
-	if limiting < 0 {
-		c.reply.Zero()
-	} else {
-		c.reply.One()
+	c.sendPairs(pairs, limiting)
+}
+
+// sendPairs sends what the limits have answered. limiting is the index of the first that limits, or -1.
+func (c *Ctx) sendPairs(pairs []takenPair, limiting int) {
+	leases := false
+	for i := range pairs {
+		leases = leases || pairs[i].policy.Algorithm.Beyond == limiter.LeaseID
 	}
+	c.reply.Array(3 + int(oneIf(leases)))
+	c.reply.Int(oneIf(limiting >= 0))
 	c.reply.Int(int64(limiting))
 	c.reply.Array(len(pairs))
 	for i := range pairs {
 		c.reply.Array(5)
 		c.sendNumbers(&pairs[i].verdict.Verdict)
+	}
+	if !leases {
+		return
+	}
+	c.reply.Array(len(pairs))
+	for i := range pairs {
+		c.sendID(pairs[i].verdict.ID)
 	}
 }
 
@@ -136,31 +150,31 @@ func (c *Ctx) takeCosts(pairs []takenPair) (peek, ok bool) {
 }
 
 // takePolicies finds the pairs' limits and keys, or sends the error and returns false.
-func (c *Ctx) takePolicies(pairs []takenPair) bool {
+func (l *Limits) takePolicies(c *Ctx, pairs []takenPair) bool {
 	for i := range pairs {
 		pairs[i].key = c.key(3 + 2*i)
 		for _, other := range pairs[:i] {
 			if other.key.Hash == pairs[i].key.Hash && bytes.Equal(other.key.Name, pairs[i].key.Name) {
-				c.errf(errDuplicateKey, policy.Shown(other.key.Name))
+				c.errf(errDuplicateKey, limiter.Shown(other.key.Name))
 				return false
 			}
 		}
 	}
 	for i := range pairs {
 		name := c.args[2+2*i]
-		p, err := c.policy(name)
+		p, err := l.policy(c, name)
 		switch {
 		case err != nil:
 			c.fail(err)
 			return false
 		case p == nil && c.cfg.UnknownPolicy == config.UnknownPolicyAllow:
-			p = &knownPolicy{Policy: &unlimitedPolicy, counts: c.srv.policies.counts.of(missingPolicies)}
+			p = &knownPolicy{Policy: l.unlimited, counts: l.policies.counts.of(missingPolicies)}
 		case p == nil:
 			c.errUnknownPolicy(name)
 			return false
 		}
-		if err := p.CheckCost(pairs[i].request.Call.Cost); err != nil {
-			c.errPolicy(err)
+		if err := p.RefuseCost(pairs[i].request.Call.Cost); err != nil {
+			c.errLimiter(err)
 			return false
 		}
 		pairs[i].policy, pairs[i].counts = p.Policy, p.counts
@@ -168,90 +182,115 @@ func (c *Ctx) takePolicies(pairs []takenPair) bool {
 	return true
 }
 
-// askAll asks every limit without charging any, and returns the index of the first that limits, or -1. The answers are those of a
-// peek, but for GCRAs that are not only peeked at. It sends the error and returns false if a key's state is none of its limit's.
-func (c *Ctx) askAll(pairs []takenPair, peek bool) (limiting int, ok bool) {
+// askAll asks every limit without charging any, and returns the index of the first that limits, or -1. The answers are those of a peek, but
+// for numbers that are not only peeked at.
+func (l *Limits) askAll(c *Ctx, pairs []takenPair, peek bool) (limiting int, err error) {
 	limiting = -1
 	for i := range pairs {
 		p := &pairs[i]
-		wireError := ""
-		if p.request.Call.Peek = peek || !p.policy.IsGCRA(); !p.request.Call.Peek {
-			e, exists := c.db.Find(p.key, c.now)
-			wireError = c.askGCRA(&e, exists, &p.policy.Rate, p.request.Call, &p.decided, &p.verdict)
-		} else {
-			wireError = c.decide(p.key, p.policy, &p.request, &p.verdict)
-		}
-		if wireError != "" {
-			c.err(wireError)
-			return 0, false
+		p.request.Call.Peek = peek || p.policy.Algorithm.Kind != limiter.Number
+		if err := l.askPair(c, p); err != nil {
+			return 0, err
 		}
 		if p.verdict.Limited && limiting < 0 {
 			limiting = i
 		}
 	}
-	return limiting, true
+	return limiting, nil
+}
+
+// askPair asks a limit, and notes what it answers.
+func (l *Limits) askPair(c *Ctx, p *takenPair) error {
+	if err := l.ask(c, p.key, p.policy, &p.request); err != nil {
+		return err
+	}
+	ch := &l.asked.Change
+	p.verdict = l.asked.Verdict
+	p.write, p.number, p.expireAt = ch.Write, ch.Number, ch.ExpireAtMs
+	return nil
 }
 
 // countPairs counts what the limits have answered. When one limits, those that would have let the call pass have decided nothing.
-func (c *Ctx) countPairs(pairs []takenPair, limited bool) {
+func (l *Limits) countPairs(c *Ctx, pairs []takenPair, limited bool) {
 	for i := range pairs {
 		p := &pairs[i]
 		if v := &p.verdict; v.Limited == limited && p.request.Call.Cost > 0 {
-			c.decided(p.key, p.policy.Algorithm, limited, v.Limit, v.Remaining)
+			l.decided(c, p.key, p.policy.Algorithm, limited, v.Limit, v.Remaining)
 			p.counts.add(limited, v.Limit, v.Remaining)
 		}
 	}
 }
 
-// haveRoom reports whether all limits could keep what they would be charged, or sends the error and returns false. Only where memory is
-// short may one be refused after another has been charged, so that only there it looks.
-func (c *Ctx) haveRoom(pairs []takenPair) bool {
+// refusalOfAny returns why one of the limits could not keep what it would be charged, or nil. Only where memory is short may one be refused
+// after another has been charged, so that only there it looks.
+func (l *Limits) refusalOfAny(c *Ctx, pairs []takenPair) error {
 	if !c.core.gate.has(gateShort) {
-		return true
+		return nil
 	}
-	c.rehearses = true
-	defer func() { c.rehearses = false }()
 	for i := range pairs {
 		p := &pairs[i]
 		request := p.request
 		request.Call.Peek = false
-		var v verdict
-		if wireError := c.decide(p.key, p.policy, &request, &v); wireError != "" && wireError != couldBeKept {
-			c.err(wireError)
-			return false
+		if err := l.ask(c, p.key, p.policy, &request); err != nil {
+			return err
+		}
+		if refusal := l.state.refusal(&l.asked); refusal != nil {
+			return refusal
 		}
 	}
-	return true
+	return nil
 }
 
 // chargeAll charges every limit after askAll, which none of them has limited: keys are different from each other, so the answers are
-// still right. It sends the error and returns false, before anything is charged, if nothing can be kept.
-func (c *Ctx) chargeAll(pairs []takenPair) bool {
+// still right. It returns an error, before anything is charged, if nothing can be kept.
+func (l *Limits) chargeAll(c *Ctx, pairs []takenPair) error {
 	for i := range pairs {
 		p := &pairs[i]
 		if p.request.Call.Peek {
 			p.request.Call.Peek = false
-			if wireError := c.decide(p.key, p.policy, &p.request, &p.verdict); wireError != "" {
-				c.err(wireError)
-				return false
+			if err := l.decide(c, p.key, p.policy, &p.request); err != nil {
+				return err
+			}
+			if p.verdict = l.asked.Verdict; p.verdict.Draw {
+				p.verdict.ID = append(p.ids[:0], p.verdict.ID...)
 			}
 			continue
 		}
-		e, exists := c.db.Find(p.key, c.now)
-		if refusal := c.storeTAT(p.key, &e, exists, &p.decided); refusal != "" {
-			c.err(refusal)
-			return false
+		if err := l.keepPair(c, p); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
-// mendCounters gives the counters that limit their expiry if they lack it, as RL.FIXED would: else they would limit for ever.
-func (c *Ctx) mendCounters(pairs []takenPair) {
+// keepPair keeps what the decision on a number has noted.
+func (l *Limits) keepPair(c *Ctx, p *takenPair) error {
+	if p.write == throttle.Keep {
+		return nil
+	}
+	l.state.open(c, p.key)
+	l.asked.Want.Kind = limiter.Number
+	if err := l.state.Load(&l.asked); err != nil { // other keys have been written since
+		return err
+	}
+	ch := &l.asked.Change
+	ch.Write, ch.Number, ch.ExpireAtMs = p.write, p.number, p.expireAt
+	return l.state.Keep(&l.asked)
+}
+
+// lookAtOthers has the limits that do not limit answer as to a peek, since they have charged nothing. Those that do may have something to
+// keep all the same: counters get the expiry that they lack, or they would limit for ever.
+func (l *Limits) lookAtOthers(c *Ctx, pairs []takenPair) error {
 	for i := range pairs {
-		if p := &pairs[i]; p.verdict.Limited && p.policy.Algorithm == policy.Fixed {
-			p.request.Call.Peek = false
-			_ = c.decide(p.key, p.policy, &p.request, &p.verdict)
+		p := &pairs[i]
+		if p.verdict.Limited {
+			_ = l.keepPair(c, p) // another time
+			continue
+		}
+		p.request.Call.Peek = true
+		if err := l.askPair(c, p); err != nil {
+			return err
 		}
 	}
+	return nil
 }

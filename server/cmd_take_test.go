@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"headgate/server/policy"
 )
 
 // TestTakesAreCountedByWhatTheyAnswer: a take that passes counts for each of its policies, one that is limited for those that limit it, and
@@ -13,7 +11,7 @@ import (
 func TestTakesAreCountedByWhatTheyAnswer(t *testing.T) {
 	w := newClockClient(t)
 	counts := func() [2]decisions {
-		fixed, gcra := w.srv.decisions[policy.Fixed], w.srv.decisions[policy.GCRA]
+		fixed, gcra := w.srv.countsOf("FIXED"), w.srv.countsOf("GCRA")
 		return [2]decisions{fixed, gcra}
 	}
 	w.call("RL.POLICY SET one FIXED 1 60s")
@@ -32,3 +30,6 @@ func TestTakesAreCountedByWhatTheyAnswer(t *testing.T) {
 		require.Equal(t, [2]decisions{tc.fixed, tc.gcra}, counts(), tc.call)
 	}
 }
+
+// countsOf is what is counted of an algorithm.
+func (l *Limits) countsOf(name string) decisions { return l.counts[l.algorithms.Find(name).Index()] }

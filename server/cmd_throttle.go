@@ -5,28 +5,29 @@ import (
 	"fmt"
 
 	"headgate/server/config"
-	"headgate/server/policy"
 	"headgate/throttle"
 )
 
-// throttleCommands: the limiters.
-var throttleCommands = []*Command{
-	{
-		Name: "cl.throttle", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
-		Summary: "Decide by GCRA whether an action may happen now, and charge it if so; redis-cell's command.",
-		Arity:   -1, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
-		Args:   throttleArgs,
-		Errors: throttleErrors,
-		Reply:  ReplyArray, Handler: clThrottle,
-	},
-	{
-		Name: "rl.throttle", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
-		Summary: "CL.THROTTLE under the name proposed for Valkey.",
-		Arity:   -1, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
-		Args:   throttleArgs,
-		Errors: throttleErrors,
-		Reply:  ReplyArray, Handler: clThrottle,
-	},
+// throttleCommands are redis-cell's command under its two names.
+func throttleCommands(l *Limits) []*Command {
+	return []*Command{
+		{
+			Name: "cl.throttle", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
+			Summary: "Decide by GCRA whether an action may happen now, and charge it if so; redis-cell's command.",
+			Arity:   -1, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+			Args:   throttleArgs,
+			Errors: throttleErrors,
+			Reply:  ReplyArray, Handler: l.throttle,
+		},
+		{
+			Name: "rl.throttle", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
+			Summary: "CL.THROTTLE under the name proposed for Valkey.",
+			Arity:   -1, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: keys("RW ACCESS UPDATE", 1, 1, 1),
+			Args:   throttleArgs,
+			Errors: throttleErrors,
+			Reply:  ReplyArray, Handler: l.throttle,
+		},
+	}
 }
 
 var throttleArgs = []Arg{
@@ -43,33 +44,29 @@ const (
 	errZeroRates     = "Cell error: Store error: Zero rates are not supported"
 )
 
-// clThrottle implements CL.THROTTLE key max_burst count period [quantity].
-func clThrottle(c *Ctx) {
+// throttle implements CL.THROTTLE key max_burst count period [quantity].
+func (l *Limits) throttle(c *Ctx) {
 	q := &c.recent().quota
 	if (c.shape == 0 || c.shape != q.shape || c.cfg != q.cfg) && !c.readQuota(q) {
 		return
 	}
 	k := c.key(1)
-	e, exists := c.db.Find(k, c.now)
-	var tat int64
-	if exists {
-		var wireError string
-		if tat, wireError = storedInteger(&e); wireError != "" {
-			c.err(wireError)
-			return
-		}
+	tat, exists, err := l.number(c, k)
+	if err != nil {
+		c.errLimiter(err)
+		return
 	}
 	var d throttle.Decision
 	if err := q.gcra.DecideTo(&d, c.nowNs, tat, exists, q.quantity); err != nil {
 		c.failThrottle(err)
 		return
 	}
-	if refusal := c.storeTAT(k, &e, exists, &d); refusal != "" {
-		c.err(refusal)
+	if err := l.keepTAT(&d); err != nil {
+		c.errLimiter(err)
 		return
 	}
 	if q.quantity > 0 {
-		c.decided(k, policy.GCRA, d.Limited, d.Limit, d.Remaining)
+		l.decided(c, k, l.gcra, d.Limited, d.Limit, d.Remaining)
 	}
 	c.reply.Array(5)
 	c.reply.Ints(oneIf(d.Limited), d.Limit, d.Remaining, throttle.RetrySeconds(d.RetryAfter), throttle.Seconds(d.ResetAfter))

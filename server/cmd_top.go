@@ -7,19 +7,20 @@ import (
 	"headgate/internal/number"
 	"headgate/server/acl"
 	"headgate/server/config"
-	"headgate/server/policy"
+	"headgate/server/limiter"
 	"headgate/server/top"
 	"headgate/store"
 )
 
-// topCommand is part of limiterCommands.
-var topCommand = &Command{
-	Name: "rl.top", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n log n) in top-keys",
-	Summary: "Return the keys that were limited most of late, or those that limiters were asked about most, with the most that each number may be too high by.",
-	Arity:   -1, Flags: Admin | NoScript | Loading | Stale,
-	Args:   []Arg{integer("count").opt().fails(string(policy.ErrCount)), oneOf("list", tok("LIMITED"), tok("HOT")).opt()},
-	Errors: []string{errUsage, errTopOff},
-	Reply:  ReplyMap, Handler: rlTop,
+func topCommand(l *Limits) *Command {
+	return &Command{
+		Name: "rl.top", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n log n) in top-keys",
+		Summary: "Return the keys that were limited most of late, or those that limiters were asked about most, with the most that each number may be too high by.",
+		Arity:   -1, Flags: Admin | NoScript | Loading | Stale,
+		Args:   []Arg{integer("count").opt().fails(string(limiter.ErrCount)), oneOf("list", tok("LIMITED"), tok("HOT")).opt()},
+		Errors: []string{errUsage, errTopOff},
+		Reply:  ReplyMap, Handler: l.sendTop,
+	}
 }
 
 // errTopOff is what RL.TOP is answered with if nothing is kept for it.
@@ -95,14 +96,14 @@ func (t *topKeys) add(k store.Key, db int, limited bool) {
 	}
 }
 
-// rlTop implements RL.TOP [count] [LIMITED | HOT].
-func rlTop(c *Ctx) {
+// sendTop implements RL.TOP [count] [LIMITED | HOT].
+func (l *Limits) sendTop(c *Ctx) {
 	count, list := int64(topShown), listLimited
 	next := 1
 	if next < len(c.args) && !c.is(next, "LIMITED") && !c.is(next, "HOT") {
 		var ok bool
 		if count, ok = number.ParseInt(c.args[next]); !ok || count < 1 {
-			c.errPolicy(policy.ErrCount)
+			c.errLimiter(limiter.ErrCount)
 			return
 		}
 		next++
@@ -114,7 +115,7 @@ func rlTop(c *Ctx) {
 	case next < len(c.args) && c.is(next, "HOT"):
 		list = listHot
 	}
-	t := &c.srv.top
+	t := &l.top
 	if t.keys == 0 {
 		c.err(errTopOff)
 		return

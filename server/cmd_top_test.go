@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"headgate/server/config"
-	"headgate/server/policy"
+	"headgate/server/limiter"
 )
 
 // handStart is when the clocks that tests move begin, in ns.
@@ -76,7 +76,7 @@ func TestTop(t *testing.T) {
 	require.Equal(t, topReply("hot", 2, 33, "a", 10, "b", 10), w.ask("RL.TOP", "2", "HOT"))
 
 	for _, words := range [][]string{{"0"}, {"-1"}, {"0", "HOT"}, {"x"}, {"1.5", "HOT"}, {"COLD"}} {
-		require.Equal(t, "-"+string(policy.ErrCount)+"\r\n", w.ask(append([]string{"RL.TOP"}, words...)...), words)
+		require.Equal(t, "-"+string(limiter.ErrCount)+"\r\n", w.ask(append([]string{"RL.TOP"}, words...)...), words)
 	}
 	for _, words := range [][]string{{"1", "COLD"}, {"1", "HOT", "HOT"}, {"HOT", "1"}, {"HOT", "LIMITED"}} {
 		require.Equal(t, "-ERR syntax error, try RL.TOP [count] [LIMITED | HOT]\r\n", w.ask(append([]string{"RL.TOP"}, words...)...), words)

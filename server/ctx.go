@@ -31,9 +31,8 @@ type Ctx struct {
 	failed bool // an error was sent
 	known
 
-	script    *callingScript // the script that calls the command, or nil
-	quiet     bool           // what changes belongs to a change that is noted already, see blockOn
-	rehearses bool           // limiters are to say whether they could keep what they decide, and to keep nothing: see refuseState
+	script *callingScript // the script that calls the command, or nil
+	quiet  bool           // what changes belongs to a change that is noted already, see blockOn
 
 	scratch []byte // for rendering values; any handler may use it until it returns
 }

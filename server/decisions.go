@@ -3,7 +3,7 @@ package server
 import (
 	"strings"
 
-	"headgate/server/policy"
+	"headgate/server/limiter"
 	"headgate/store"
 )
 
@@ -35,39 +35,31 @@ func (d *decisions) sum(other *decisions) {
 	d.allowed, d.near, d.limited = d.allowed+other.allowed, d.near+other.near, d.limited+other.limited
 }
 
-// leaseAlgorithm is what RL.ACQUIRE's decisions are counted as; policies know no such algorithm.
-const leaseAlgorithm = policy.Unlimited + 1
+// decided counts a decision about the key k.
+func (l *Limits) decided(c *Ctx, k store.Key, a *limiter.Algorithm, limited bool, limit, remaining int64) {
+	l.counts[a.Index()].add(limited, limit, remaining)
+	if l.top.keys > 0 {
+		l.top.add(k, c.db.Index(), limited)
+	}
+}
 
-// algorithmDecisions are the decisions of each algorithm.
-type algorithmDecisions [leaseAlgorithm + 1]decisions
-
-// total returns those of all algorithms.
-func (d *algorithmDecisions) total() (all decisions) {
-	for i := range d {
-		all.sum(&d[i])
+// total are the decisions of all algorithms.
+func (l *Limits) total() (all decisions) {
+	for i := range l.counts {
+		all.sum(&l.counts[i])
 	}
 	return all
 }
 
-// algorithmName is an algorithm's name in INFO and among the metrics.
-func algorithmName(a policy.Algorithm) string {
-	if a == leaseAlgorithm {
-		return "lease"
-	}
-	return strings.ToLower(a.String())
-}
-
-// decided counts a decision about the key k.
-func (c *Ctx) decided(k store.Key, a policy.Algorithm, limited bool, limit, remaining int64) {
-	c.srv.decisions[a].add(limited, limit, remaining)
-	if c.srv.top.keys > 0 {
-		c.srv.top.add(k, c.db.Index(), limited)
-	}
+// resetCounts has all counts begin anew.
+func (l *Limits) resetCounts() {
+	clear(l.counts)
+	l.policies.counts.reset()
 }
 
 // knownPolicy is a limit that has a name, and what is counted of it.
 type knownPolicy struct {
-	*policy.Policy
+	*limiter.Policy
 	text   string // of a fixed one
 	counts *decisions
 }
@@ -99,7 +91,7 @@ func (p *policyCounts) of(name string) *decisions {
 		p.byName = map[string]*countedPolicy{}
 	}
 	counted := p.byName[name]
-	if counted == nil && name != missingPolicies && (len(p.list) >= maxCounted || policy.CheckName([]byte(name)) != nil) {
+	if counted == nil && name != missingPolicies && (len(p.list) >= maxCounted || limiter.CheckName([]byte(name)) != nil) {
 		name = otherPolicies
 		counted = p.byName[name]
 	}

@@ -182,7 +182,7 @@ func (x *Executor) needsMemory(c *Ctx) bool {
 func (c *Command) wantsMemory() bool { return c.Flags&DenyOOM != 0 && !c.asksForRoom() }
 
 // asksForRoom reports whether a command is a limiter, which is let through without memory: most calls change in place what is there, and
-// those that need more find out when they have decided. See Ctx.refuseState.
+// those that need more find out when they have decided. See state.refusal.
 func (c *Command) asksForRoom() bool { return c.Flags&DecidesFirst != 0 && c.Group == GroupThrottle }
 
 // makeRoom has keys go while more memory is in use than maxmemory, for as long as maxmemory-eviction-tenacity allows at a time. It

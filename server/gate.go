@@ -72,7 +72,7 @@ func (g *gate) unwritable() string {
 }
 
 // mayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to
-// ask, once they know that they are going to change something; limiters ask refuseState.
+// ask, once they know that they are going to change something; limiters have their state ask.
 func (c *Ctx) mayWriteNow() bool {
 	if c.core.gate.has(gateUnwritable) {
 		c.err(c.core.gate.unwritable())

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"headgate/server/policy"
 	"headgate/store"
 )
 
@@ -394,16 +393,15 @@ func (r *Reports) infoLimiters(c *Ctx, t *infoText) {
 			t.field(name, fmt.Sprintf("allowed=%d,near_limit=%d,limited=%d", d.allowed, d.near, d.limited))
 		}
 	}
-	all := r.srv.decisions.total()
+	limits := r.limits
+	all := limits.total()
 	t.field("limiter_calls_allowed", all.allowed)
 	t.field("limiter_calls_near_limit", all.near)
 	t.field("limiter_calls_limited", all.limited)
-	for i := range r.srv.decisions {
-		if a := policy.Algorithm(i); a != 0 {
-			show("algorithm_"+algorithmName(a), &r.srv.decisions[i])
-		}
+	for i, a := range limits.algorithms.All() {
+		show("algorithm_"+a.Label, &limits.counts[i])
 	}
-	for _, counted := range r.srv.policies.counts.list {
+	for _, counted := range limits.policies.counts.list {
 		show("policy_"+counted.name, &counted.decisions)
 	}
 	r.infoTop(c, t)
@@ -411,7 +409,7 @@ func (r *Reports) infoLimiters(c *Ctx, t *infoText) {
 
 // infoTop shows the first keys of both lists. A key is quoted, so that it cannot pass for another field.
 func (r *Reports) infoTop(c *Ctx, t *infoText) {
-	keys := &r.srv.top
+	keys := &r.limits.top
 	if keys.keys == 0 {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"headgate/server/policy"
+	"headgate/server/limiter"
 )
 
 // goodArguments are values for the arguments of limiters that declare an error, by their names.
@@ -29,7 +29,7 @@ func goodArgument(a Arg) string {
 var badArguments = map[string][]string{
 	"ERR limit must be -1 or >= 0":                                      {"", "x", "-2", "1.5", "9223372036854775808", "+1", " 1", "1 ", "01", "0x10", "-0", "1e3", "nan"},
 	"ERR count must be >= 1":                                            {"", "x", "0", "-1", "1.5", "9223372036854775808", "+1", "01"},
-	policy.InvalidDuration:                                              {"", "x", "0", "0s", "-1s", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "36526d", "3155760000001", "99999999999999999999s"},
+	limiter.InvalidDuration:                                             {"", "x", "0", "0s", "-1s", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "36526d", "3155760000001", "99999999999999999999s"},
 	"ERR slices must be from 1 to 1000":                                 {"", "x", "0", "-1", "1001", "1.5"},
 	"ERR numpairs must be from 1 to 128":                                {"", "x", "0", "-1", "129", "1.5"},
 	"ERR no such policy '%s'":                                           {"", "none", "USER"},

@@ -1,38 +1,164 @@
 package server
 
 import (
+	"math"
+	"strconv"
+
+	"headgate/internal/number"
 	"headgate/server/config"
+	"headgate/server/limiter"
 	"headgate/store"
 	"headgate/throttle"
 )
 
-// Limiters decide first, and then keep what they have decided by one function each: storeTAT, storeCount, storeSlices, storeEntries, and
-// for leases acquire. Before its first change each of them asks refuseState.
-
-// couldBeKept is what refuseState answers in a rehearsal instead of nothing, so that nothing is kept.
-const couldBeKept = "rehearsed"
-
-// refuseState returns the error with which a limiter is refused that has something to keep which cannot be kept now, or nothing. grows
-// tells that it takes room: for a new key, or for more entries than the same call takes out. What changes in place takes none, so that
-// no number of keys that strangers make up keeps a limiter from its own.
-func (c *Ctx) refuseState(grows bool) string {
-	if !c.core.gate.has(gateUnwritable | gateShort) {
-		return ""
-	}
-	return c.refuseStateNow(grows)
+// state keeps what limiters know of keys in the keyspace: it implements limiter.State for one key and one command, which open has named.
+// All that limiters write passes Keep.
+type state struct {
+	c      *Ctx
+	key    store.Key
+	entry  store.Entry // of a number that exists
+	hash   store.Hash
+	zset   store.ZSet
+	newest int // the rank of the newest entry that counts
 }
 
-// refuseStateNow is refuseState where something is amiss.
-func (c *Ctx) refuseStateNow(grows bool) string {
-	switch {
-	case c.core.gate.has(gateUnwritable):
-		return c.core.gate.unwritable()
-	case grows && c.lacksRoom():
-		return errOOM
-	case c.rehearses:
-		return couldBeKept
+const (
+	// maxTrimmed is how many entries that count no longer one call takes out of a limiter's state, so that no call takes long
+	// however many have expired at once. It is above what a call adds, so the state shrinks.
+	maxTrimmed = 8
+
+	// maxSlidingFields bounds the hash that is taken for a sliding window: more than any has by itself, also while it goes over from
+	// one number of slices to another.
+	maxSlidingFields = 4 * throttle.MaxSlices
+)
+
+// open has the state be that of a key.
+func (s *state) open(c *Ctx, k store.Key) { s.c, s.key = c, k }
+
+// Load implements limiter.State.
+func (s *state) Load(call *limiter.Call) error {
+	switch call.Want.Kind {
+	case limiter.Slices:
+		return s.loadSlices(&call.Found)
+	case limiter.Entries:
+		return s.loadEntries(&call.Want, &call.Found)
 	}
-	return ""
+	return s.loadNumber(&call.Found)
+}
+
+func (s *state) loadNumber(f *limiter.Found) error {
+	if s.entry, f.Exists = s.c.db.Find(s.key, s.c.now); !f.Exists {
+		return nil
+	}
+	n, wireError := storedInteger(&s.entry)
+	switch wireError {
+	case "":
+	case errWrongType:
+		return limiter.ErrWrongType
+	default:
+		return limiter.ErrNotInteger
+	}
+	f.Number, f.ExpireAtMs = n, s.entry.ExpireAt()
+	return nil
+}
+
+func (s *state) loadSlices(f *limiter.Found) (err error) {
+	if s.hash, f.Exists, err = s.c.db.Hash(s.key, s.c.now); err != nil {
+		return limiter.ErrWrongType
+	}
+	f.Slices = f.Slices[:0]
+	if f.Exists && s.hash.Len() > maxSlidingFields {
+		return limiter.ErrNotInteger
+	}
+	whole := true
+	s.hash.Each(func(field, value []byte) bool {
+		start, ok := number.ParseInt(field)
+		count, isCount := number.ParseInt(value)
+		whole = ok && isCount && count >= 0
+		f.Slices = append(f.Slices, limiter.Slice{Start: start, Count: count})
+		return whole
+	})
+	if !whole {
+		return limiter.ErrNotInteger
+	}
+	return nil
+}
+
+func (s *state) loadEntries(w *limiter.Want, f *limiter.Found) (err error) {
+	if s.zset, f.Exists, err = s.c.db.ZSet(s.key, s.c.now); err != nil {
+		return limiter.ErrWrongType
+	}
+	after := s.zset.CountAfter(w.After)
+	f.Expired = s.zset.Len() - after
+	if after > 0 && w.Until < limiter.Forever {
+		if _, last := s.zset.AtRank(s.zset.Len() - 1); last > float64(w.Until) {
+			after -= s.zset.CountAfter(w.Until)
+		}
+	}
+	f.Used, s.newest = int64(after), f.Expired+after-1
+	if f.MemberHeld = false; w.HasMember {
+		var score float64
+		if score, f.MemberHeld = s.zset.Score(w.Member); f.MemberHeld {
+			f.MemberAt = scoreTime(score)
+		}
+	}
+	return nil
+}
+
+// timeOf is the time of one of the entries that count, by its rank from the newest.
+func (s *state) timeOf(rank int64) int64 {
+	_, score := s.zset.AtRank(s.newest - int(rank))
+	return scoreTime(score)
+}
+
+// scoreTime is a score as a time in ms; one between two counts as the later. Forever is exact as a score.
+func scoreTime(score float64) int64 {
+	return int64(math.Ceil(max(-limiter.Forever, min(score, limiter.Forever))))
+}
+
+// Keep implements limiter.State.
+func (s *state) Keep(call *limiter.Call) error {
+	if refusal := s.refusal(call); refusal != nil {
+		return refusal
+	}
+	ch := &call.Change
+	switch {
+	case ch.Write == throttle.Keep:
+	case ch.Write == throttle.Delete:
+		s.c.deleteState(s.key, s.held(call))
+	case call.Want.Kind == limiter.Slices:
+		s.keepSlices(call)
+	case call.Want.Kind == limiter.Entries:
+		s.keepEntries(call)
+	default:
+		s.keepNumber(call)
+	}
+	return nil
+}
+
+// held is the key as Load has found it.
+func (s *state) held(call *limiter.Call) *store.Entry {
+	switch call.Want.Kind {
+	case limiter.Slices:
+		return s.hash.Entry()
+	case limiter.Entries:
+		return s.zset.Entry()
+	}
+	return &s.entry
+}
+
+// refusal returns why a call's change cannot be kept now, or nil. What changes in place takes no room, so that no number of keys that
+// strangers make up keeps a limiter from its own.
+func (s *state) refusal(call *limiter.Call) error {
+	gate := &s.c.core.gate
+	switch {
+	case !gate.has(gateUnwritable|gateShort) || call.Change.Write == throttle.Keep:
+	case gate.has(gateUnwritable):
+		return limiter.Error(gate.unwritable())
+	case s.c.lacksRoom() && grows(call):
+		return limiter.Error(errOOM)
+	}
+	return nil
 }
 
 // lacksRoom reports whether the running command may not take more memory. For one that a script calls that is the script's to say.
@@ -43,52 +169,149 @@ func (c *Ctx) lacksRoom() bool {
 	return c.core.gate.has(gateShort) && !c.core.gate.has(gateLoading)
 }
 
-// storeTAT does to the key k what a decision asks for, or returns why that cannot be kept. e is the key if it exists.
-func (c *Ctx) storeTAT(k store.Key, e *store.Entry, exists bool, d *throttle.Decision) (refusal string) {
-	if d.Write == throttle.Keep {
-		return ""
+// grows reports whether a change takes room: for a new key, or for more than the same call takes out.
+func grows(call *limiter.Call) bool {
+	f, ch := &call.Found, &call.Change
+	switch {
+	case ch.Write == throttle.Delete:
+		return false
+	case call.Want.Kind == limiter.Slices:
+		return moreSlices(f.Slices, ch)
+	case call.Want.Kind != limiter.Entries:
+		return !f.Exists
+	case ch.Drawn: // as long as others that were drawn
+		return f.Expired == 0
+	case ch.Member != nil: // whatever is trimmed for it: it may be of any length
+		return !f.MemberHeld
 	}
-	if refusal = c.refuseState(!exists); refusal != "" {
-		return refusal
+	return ch.Add > min(f.Expired, maxTrimmed)
+}
+
+// moreSlices reports whether a hash of slices has more of them after a change.
+func moreSlices(before []limiter.Slice, ch *limiter.Change) bool {
+	more := 0
+	for _, changed := range ch.Slices {
+		there := false
+		for _, s := range before {
+			there = there || s.Start == changed.Start
+		}
+		switch {
+		case changed.Count > 0 && (ch.Replace || !there):
+			more++
+		case changed.Count == 0 && there:
+			more--
+		}
 	}
-	if d.Write == throttle.Delete {
-		c.deleteState(k, e)
+	if ch.Replace {
+		more -= len(before)
+	}
+	return more > 0
+}
+
+// keepNumber makes the key a number with an expiry.
+func (s *state) keepNumber(call *limiter.Call) {
+	c, n, at := s.c, call.Change.Number, call.Change.ExpireAtMs
+	if call.Found.Exists {
+		s.entry.SetInt(n)
+		s.entry.SetExpireAt(at)
 	} else {
-		c.setInteger(k, e, exists, d.TAT, throttle.ExpireAtMs(d.TAT))
+		c.db.SetInt(s.key, n, at)
 	}
-	return ""
+	c.effectSet(s.key.Name, n, at)
+	c.notify(config.EventString, "set", s.key.Name)
+	c.notify(config.EventGeneric, "expire", s.key.Name)
 }
 
-// storeCount keeps a fixed window's counter at the key k, which e is if it exists, or returns why it cannot be kept.
-func (c *Ctx) storeCount(k store.Key, e *store.Entry, exists bool, d *throttle.FixedDecision) (refusal string) {
-	if d.Write == throttle.Keep {
-		return ""
+func (s *state) keepSlices(call *limiter.Call) {
+	c, ch := s.c, &call.Change
+	if ch.Replace {
+		if s.hash.Len() > 0 {
+			c.deleteState(s.key, s.hash.Entry())
+		}
+		s.hash, _ = c.db.HashCreate(s.key, c.now)
 	}
-	if refusal = c.refuseState(!exists); refusal != "" {
-		return refusal
+	for _, slice := range ch.Slices {
+		field, value := c.sliceField(slice.Start, slice.Count)
+		switch {
+		case slice.Count > 0:
+			s.hash.Set(field, value)
+			if c.logs() {
+				c.effect("HSET", s.key.Name, field, value)
+			}
+		case s.hash.Delete(field):
+			c.effect("HDEL", s.key.Name, field)
+		}
 	}
-	c.setInteger(k, e, exists, d.Count, d.ExpireAtMs)
-	return ""
+	c.notify(config.EventHash, "hset", s.key.Name)
+	s.expire(s.hash.Entry(), ch.ExpireAtMs)
 }
 
-// expireState has the key k, which is e, expire at a time.
-func (c *Ctx) expireState(k store.Key, e *store.Entry, at int64) {
-	e.SetExpireAt(at)
+// sliceField renders a slice's field and value, which are valid until the next call.
+func (c *Ctx) sliceField(start, count int64) (field, value []byte) {
+	text := strconv.AppendInt(c.scratch[:0], start, 10)
+	n := len(text)
+	text = strconv.AppendInt(text, count, 10)
+	c.scratch = text
+	return text[:n:n], text[n:]
+}
+
+func (s *state) keepEntries(call *limiter.Call) {
+	c, z, ch := s.c, &s.zset, &call.Change
+	if ch.RemoveNewest > 0 {
+		s.removeRanks(s.newest+1-ch.RemoveNewest, s.newest)
+	}
+	if ch.Remove != nil {
+		z.Remove(ch.Remove)
+		c.effect("ZREM", s.key.Name, ch.Remove)
+		c.notify(config.EventZSet, "zrem", s.key.Name)
+		if z.Len() == 0 {
+			c.notifyDeleted(true, s.key.Name)
+			return
+		}
+	}
+	if ch.Trim && call.Found.Expired > 0 {
+		s.removeRanks(0, min(call.Found.Expired, maxTrimmed)-1)
+	}
+	s.addEntries(ch)
+	if ch.ExpireAtMs != 0 {
+		s.expire(z.Entry(), ch.ExpireAtMs)
+	}
+}
+
+// addEntries adds the entries, or the member, that a change names.
+func (s *state) addEntries(ch *limiter.Change) {
+	c, z := s.c, &s.zset
+	switch {
+	case ch.Member != nil:
+		z.Add(float64(ch.AddAt), ch.Member)
+		if c.logs() {
+			c.effect("ZADD", s.key.Name, ch.AddAt, ch.Member)
+		}
+	case ch.Add == 0:
+		return
+	case c.logs():
+		z.AppendStamps(ch.AddAt, ch.Add, func(member []byte) { c.effect("ZADD", s.key.Name, ch.AddAt, member) })
+	default:
+		z.AppendStamps(ch.AddAt, ch.Add, nil)
+	}
+	c.notify(config.EventZSet, "zadd", s.key.Name)
+}
+
+// removeRanks takes the entries of ranks start to stop out.
+func (s *state) removeRanks(start, stop int) {
+	c := s.c
+	s.zset.RemoveRank(start, stop)
 	if c.logs() {
-		c.effect("PEXPIREAT", k.Name, at)
+		c.effect("ZREMRANGEBYRANK", s.key.Name, start, stop)
 	}
-	c.notify(config.EventGeneric, "expire", k.Name)
+	c.notify(config.EventZSet, "zremrangebyrank", s.key.Name)
 }
 
-// setInteger makes the key k, which e is if it exists, the number n until expireAt.
-func (c *Ctx) setInteger(k store.Key, e *store.Entry, exists bool, n, expireAt int64) {
-	if exists {
-		e.SetInt(n)
-		e.SetExpireAt(expireAt)
-	} else {
-		c.db.SetInt(k, n, expireAt)
+// expire has the key, which is e, go at a time.
+func (s *state) expire(e *store.Entry, at int64) {
+	e.SetExpireAt(at)
+	if s.c.logs() {
+		s.c.effect("PEXPIREAT", s.key.Name, at)
 	}
-	c.effectSet(k.Name, n, expireAt)
-	c.notify(config.EventString, "set", k.Name)
-	c.notify(config.EventGeneric, "expire", k.Name)
+	s.c.notify(config.EventGeneric, "expire", s.key.Name)
 }

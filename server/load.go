@@ -107,8 +107,7 @@ func (j *Journal) load() error {
 	j.log.Info("the append-only file is loaded", "commands", r.commands, "keys", j.keys.Stats().Keys, "took", took)
 	j.saving.dirty = j.keys.Changes()
 	j.stats.reset()
-	j.srv.decisions = algorithmDecisions{}
-	j.srv.policies.counts.reset()
+	j.srv.resetCounts()
 	return nil
 }
 

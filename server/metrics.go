@@ -2,14 +2,13 @@ package server
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"headgate/server/policy"
 )
 
 // collector reads the server's counters when /metrics is asked for, and only then. Names are those of redis_exporter where it has
@@ -334,17 +333,17 @@ func (m *collector) collectDatabases(out chan<- prometheus.Metric) {
 }
 
 func (m *collector) collectLimiters(out chan<- prometheus.Metric) {
-	var algorithms algorithmDecisions
-	m.locked(func() { algorithms = m.srv.decisions })
-	for a := policy.Algorithm(1); a <= leaseAlgorithm; a++ {
-		sendDecisions(out, limiterCalls, limiterNear, algorithmName(a), &algorithms[a])
+	var counts []decisions
+	m.locked(func() { counts = slices.Clone(m.limits.counts) })
+	for i, a := range m.limits.algorithms.All() {
+		sendDecisions(out, limiterCalls, limiterNear, a.Label, &counts[i])
 	}
 	var others decisions
 	var read []countedPolicy
 	for begin, more := 0, true; more; begin += policiesPerScrapeSlice {
 		read = read[:0]
 		m.locked(func() {
-			list := m.srv.policies.counts.list
+			list := m.limits.policies.counts.list
 			end := min(begin+policiesPerScrapeSlice, len(list))
 			for _, counted := range list[begin:end] {
 				read = append(read, *counted)
@@ -370,7 +369,7 @@ func (m *collector) collectTop(out chan<- prometheus.Metric) {
 		var sum, bound uint64
 		var since int64
 		m.locked(func() {
-			t := &m.srv.top
+			t := &m.limits.top
 			m.clock.Read()
 			now := m.clock.Mono()
 			t.goOn(now)

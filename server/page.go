@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"headgate/internal/number"
+	"headgate/server/limiter"
 	"headgate/server/page"
-	"headgate/server/policy"
 	"headgate/server/top"
 	"headgate/server/web"
 	"headgate/store"
@@ -129,20 +129,20 @@ func (r *Reports) pageData(w http.ResponseWriter, req *http.Request) {
 	}
 	d := pageReply{Version: Version, RunID: r.runID, Ready: string(r.unready())}
 	var recent []pageSample
-	var algorithms algorithmDecisions
+	var algorithms []decisions
 	r.locked(func() {
 		now := r.clock.Read()
 		d.Now, d.Uptime = now/1e6, int64(r.uptime()/time.Second)
 		d.Clients, d.Keys, d.Memory, d.Commands = len(r.clients.list), r.keys.Stats().Keys, r.usedMemory(), r.stats.processed
-		recent, algorithms = r.samples.since(since), r.srv.decisions
-		r.srv.top.goOn(r.clock.Mono())
-		d.TopSeconds = (r.clock.Mono() - r.srv.top.began) / int64(time.Second)
+		recent, algorithms = r.samples.since(since), slices.Clone(r.limits.counts)
+		r.limits.top.goOn(r.clock.Mono())
+		d.TopSeconds = (r.clock.Mono() - r.limits.top.began) / int64(time.Second)
 	})
 	var all decisions
-	for a := policy.Algorithm(1); a <= leaseAlgorithm; a++ {
-		all.sum(&algorithms[a])
-		if algorithms[a] != (decisions{}) {
-			d.Algorithms = append(d.Algorithms, countsForPage(algorithmName(a), &algorithms[a]))
+	for i, a := range r.limits.algorithms.All() {
+		all.sum(&algorithms[i])
+		if algorithms[i] != (decisions{}) {
+			d.Algorithms = append(d.Algorithms, countsForPage(a.Label, &algorithms[i]))
 		}
 	}
 	d.Decisions = countsForPage("", &all)
@@ -160,8 +160,8 @@ func (r *Reports) pageData(w http.ResponseWriter, req *http.Request) {
 func (r *Reports) topList(name string) (l *pageList) {
 	var keys []top.Key
 	r.locked(func() {
-		if r.srv.top.keys > 0 {
-			window := r.srv.top.window(name)
+		if r.limits.top.keys > 0 {
+			window := r.limits.top.window(name)
 			l = &pageList{Calls: window.Sum(), Error: window.Bound(), Keys: []pageTopKey{}}
 			keys = window.Top(pageTop)
 		}
@@ -177,7 +177,7 @@ func (r *Reports) policyCounts() (list []pageCounts, others int) {
 	list = []pageCounts{}
 	for begin, more := 0, true; more; begin += policiesPerScrapeSlice {
 		r.locked(func() {
-			all := r.srv.policies.counts.list
+			all := r.limits.policies.counts.list
 			end := min(begin+policiesPerScrapeSlice, len(all))
 			for _, counted := range all[min(begin, end):end] {
 				list = append(list, countsForPage(counted.name, &counted.decisions))
@@ -199,7 +199,7 @@ func (r *Reports) policyCounts() (list []pageCounts, others int) {
 // policyText is what a policy says, or nothing if there is none of that name or data are being loaded. The caller holds the executor's
 // lock.
 func (r *Reports) policyText(name string) string {
-	if fixed := r.srv.policies.fixed[name]; fixed != nil {
+	if fixed := r.limits.policies.fixed[name]; fixed != nil {
 		return fixed.text
 	}
 	if r.gate.has(gateLoading | gateBusy) {
@@ -210,7 +210,7 @@ func (r *Reports) policyText(name string) string {
 		return ""
 	}
 	kept, _ := h.Get([]byte(name))
-	_, text, err := policy.ParseText(policy.Words(string(kept)))
+	_, text, err := r.limits.algorithms.ParseText(limiter.Words(string(kept)))
 	if err != nil {
 		return ""
 	}
@@ -287,19 +287,20 @@ func (r *Reports) lookUp(l *lookedUp, name []byte, db int, limit string) error {
 	if limit == "" {
 		return nil
 	}
-	p, err := c.namedOrWritten(limit)
+	p, err := r.limits.namedOrWritten(c, limit)
 	if err != nil {
 		return err
 	}
-	var v verdict
-	request := policy.Request{Call: throttle.Call{Cost: 1, Peek: true}}
-	if wireError := c.decide(k, p, &request, &v); wireError != "" {
-		return errors.New(wireError)
+	request := limiter.Request{Call: throttle.Call{Cost: 1, Peek: true}}
+	if err := r.limits.ask(c, k, p, &request); err != nil {
+		return err
 	}
-	l.Algorithm = algorithmName(p.Algorithm)
+	v := r.limits.asked.Verdict
+	l.Algorithm = p.Algorithm.Label
 	l.Limit, l.Limited, l.RetryMs, l.ResetMs = ptr(v.Limit), ptr(v.Limited), ptr(v.RetryAfter), ptr(v.ResetAfter)
 	request.Call.Cost = 0
-	if wireError := c.decide(k, p, &request, &v); wireError == "" { // what is left now, and not after a call
+	if err := r.limits.ask(c, k, p, &request); err == nil { // what is left now, and not after a call
+		v := r.limits.asked.Verdict
 		l.Remaining, l.Used = ptr(v.Remaining), nil
 		if v.Limit >= 0 {
 			l.Used = ptr(v.Limit - v.Remaining)
@@ -309,15 +310,15 @@ func (r *Reports) lookUp(l *lookedUp, name []byte, db int, limit string) error {
 }
 
 // namedOrWritten is the limit of a name, or one that is written out.
-func (c *Ctx) namedOrWritten(limit string) (*policy.Policy, error) {
-	known, err := c.policy([]byte(limit))
+func (l *Limits) namedOrWritten(c *Ctx, limit string) (*limiter.Policy, error) {
+	known, err := l.policy(c, []byte(limit))
 	switch {
 	case err != nil:
 		return nil, err
 	case known != nil:
 		return known.Policy, nil
 	}
-	p, _, err := policy.ParseText(policy.Words(limit))
+	p, _, err := l.algorithms.ParseText(limiter.Words(limit))
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ type Reports struct {
 	srv     *Server
 	hub     *Hub
 	access  *Access
+	limits  *Limits
 	exec    *Executor
 	scripts *scripts
 	journal *Journal

@@ -48,7 +48,7 @@ func (r *Reports) takeSample(now int64) {
 	p.next = now + int64(pagePeriod)
 	l := &p.last
 	before, commands, from := l.decisions, l.commands, l.at
-	l.decisions, l.commands, l.at = r.srv.decisions.total(), r.stats.processed, now
+	l.decisions, l.commands, l.at = r.limits.total(), r.stats.processed, now
 	l.previous, l.times = l.times, histogram{}
 	for i := range r.stats.commands {
 		if h := r.stats.commands[i].times; h != nil {

@@ -14,10 +14,10 @@ import (
 
 	"headgate/persistence"
 	"headgate/server/config"
+	"headgate/server/limiter"
 	"headgate/server/resp"
 	"headgate/server/web"
 	"headgate/store"
-	"headgate/throttle"
 )
 
 // Server is one headgate. Create it with [New], then [Server.Listen] and [Server.Run].
@@ -29,13 +29,8 @@ type Server struct {
 	*Executor
 	*Journal
 	*Fronts
+	*Limits
 	*Reports
-
-	policies  policies
-	decisions algorithmDecisions
-	top       topKeys
-	pairs     [maxPairs]takenPair           // scratch for RL.TAKE
-	slices    [throttle.MaxSlices + 1]int64 // scratch for sliding windows
 
 	scripts *scripts
 }
@@ -46,6 +41,8 @@ type Options struct {
 	Log   *slog.Logger
 	FS    persistence.FS // where data are kept
 	Exit  func(code int) // ends the process, when it must not go on; does not return
+
+	Algorithms *limiter.Table // the limiters that there are; nil: limiter.Standard
 
 	Keys store.Options // where chance comes from; the rest is the configuration's
 
@@ -77,8 +74,9 @@ func New(live *config.Live, o Options) *Server {
 	s.Executor.srv = s
 	s.Journal = newJournal(s.Executor, o.FS, o.Exit, o.Ready)
 	s.Journal.srv = s
+	s.Limits = newLimits(s.Core, o.Algorithms)
 	s.Fronts = newFronts(s.Core, s.Executor, helper{s.Executor}, o.Inherited, o.InheritedTLS)
-	s.Reports = &Reports{Core: s.Core, srv: s, hub: s.Hub, access: s.Access, exec: s.Executor, journal: s.Journal, fronts: s.Fronts}
+	s.Reports = &Reports{Core: s.Core, srv: s, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal, fronts: s.Fronts}
 	s.commands = newRegistry(s.commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.beginAccess(cfg)
@@ -111,12 +109,13 @@ func CheckAccess(cfg *config.Config) error {
 // commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
 func (s *Server) commandGroups() [][]*Command {
 	return slices.Concat(typeDeclarations(), [][]*Command{
-		connectionCommands(s.Hub), scriptingCommands, throttleCommands, gcraCommands, leaseCommands, limiterCommands, policyCommands, serverCommands,
+		connectionCommands(s.Hub), scriptingCommands, serverCommands,
 		s.Executor.declarations(),
 		s.Recorder.declarations(),
 		s.Hub.declarations(),
 		s.Access.declarations(),
 		s.Journal.declarations(),
+		s.Limits.declarations(),
 		s.Reports.declarations(),
 	})
 }
@@ -126,7 +125,7 @@ func (s *Server) apply(cfg *config.Config) {
 	full := resp.DefaultLimits()
 	full.Bulk, full.Query = cfg.ProtoMaxBulkLen, cfg.ClientQueryBufferLimit
 	narrow := resp.UnauthenticatedLimits(full)
-	s.limits.Store(&full)
+	s.Executor.limits.Store(&full)
 	s.unauthLimits.Store(&narrow)
 	s.softOutputLimit = min(smallestLimit(cfg.OutputLimits.Normal), smallestLimit(cfg.OutputLimits.PubSub))
 	s.maxClients = cfg.MaxClients
@@ -142,8 +141,7 @@ func (s *Server) apply(cfg *config.Config) {
 		s.log.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", s.maxClients, "asked", cfg.MaxClients)
 	}
 	s.keys.SetLimits(encodingLimits(cfg))
-	s.policies.apply(cfg)
-	s.top.apply(cfg, s.clock.Mono())
+	s.Limits.apply(cfg)
 	s.limitMemory(cfg)
 	s.limitTimes(cfg)
 	s.observeKeys(cfg)

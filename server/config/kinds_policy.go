@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"headgate/server/policy"
+	"headgate/server/limiter"
 )
 
 // maxPolicies bounds how often policy may be repeated.
@@ -15,7 +15,7 @@ const maxPolicies = 10_000
 type NamedPolicy struct {
 	Name   string
 	Text   string // in its canonical form
-	Policy policy.Policy
+	Policy limiter.Policy
 }
 
 // policiesKind is policy: a name, an algorithm and its words, as often as wanted. The first policy of a source replaces what was there,
@@ -28,7 +28,7 @@ func (policiesKind) parse(c *Config, args []string, more bool) error {
 		all = slices.Clone(c.Policies)
 	}
 	for _, text := range strings.Split(strings.Join(args, " "), ",") {
-		words := policy.Words(text)
+		words := limiter.Words(text)
 		if len(words) == 0 && len(args) == 0 {
 			break
 		}
@@ -49,9 +49,9 @@ func (policiesKind) parse(c *Config, args []string, more bool) error {
 }
 
 func parsePolicy(words [][]byte) (p NamedPolicy, err error) {
-	if err = policy.CheckName(words[0]); err == nil {
+	if err = limiter.CheckName(words[0]); err == nil {
 		p.Name = string(words[0])
-		p.Policy, p.Text, err = policy.ParseText(words[1:])
+		p.Policy, p.Text, err = limiter.Standard.ParseText(words[1:])
 	}
 	if err != nil {
 		err = fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "ERR "))

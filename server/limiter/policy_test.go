@@ -1,4 +1,4 @@
-package policy
+package limiter
 
 import (
 	"strings"
@@ -53,12 +53,12 @@ func FuzzParseText(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, canonical, err := ParseText(Words(text))
+		p, canonical, err := Standard.ParseText(Words(text))
 		if err != nil {
 			require.True(t, strings.HasPrefix(err.Error(), "ERR "), err)
 			return
 		}
-		again, same, err := ParseText(Words(canonical))
+		again, same, err := Standard.ParseText(Words(canonical))
 		require.NoError(t, err, canonical)
 		require.Equal(t, canonical, same)
 		require.Equal(t, p, again)

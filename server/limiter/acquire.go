@@ -1,0 +1,95 @@
+package limiter
+
+import "headgate/throttle"
+
+// acquire keeps leases with the times at which they end.
+var acquire = Algorithm{
+	Name: "ACQUIRE", Label: "lease", Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
+	Summary:   "Take one of so many leases, which ends by itself after a time, or renew the one that MEMBER names; the sixth element is its id.",
+	Guarantee: "never more than limit holders at once",
+	Burst:     "the limit", Memory: "46 bytes per holder up to 128, some 110 beyond",
+	Seen: "passes again when somebody releases, or when a crashed holder's lease ends",
+	Args: []Arg{
+		limitArg("limit"), periodArg("ttl"),
+		{Name: "id", Type: "string", Token: "MEMBER", Optional: true},
+	}, Words: 2,
+	Options: []Option{memberOption},
+	Errors:  []Error{ShortDuration, ErrSyntax, ErrWrongType}, NoCost: true, CommandOnly: true,
+	Kind: Entries, Beyond: LeaseID,
+	Read: readWindow, Text: textOfWindow, Prepare: prepareAcquire, Decide: decideAcquire,
+}
+
+func prepareAcquire(c *Call) {
+	c.wantLeases(c.Request.Member, c.Request.HasMember)
+	c.Want.Ranks[2] = c.Policy.Limit - 1 // the last of those that have to end for one to be free
+}
+
+// wantLeases asks for the leases that have not ended, and for one of them.
+func (c *Call) wantLeases(id []byte, named bool) {
+	c.Want = Want{Kind: Entries, After: c.NowMs, Until: Forever, Member: id, HasMember: named, Ranks: [3]int64{0, 1, 0}}
+}
+
+// leases tells what was found of them.
+func (c *Call) leases() (s throttle.LeasesState) {
+	f := &c.Found
+	s.Held = f.Used
+	if s.Mine = c.Want.HasMember && f.MemberHeld && f.MemberAt > c.Want.After; s.Mine {
+		s.MyEnd = f.MemberAt
+	}
+	switch {
+	case s.Held == 0 || s.Mine && s.Held == 1:
+	case s.Mine && f.At(0) == s.MyEnd:
+		s.Last = f.At(1) // or it is the other way round, and they end together
+	default:
+		s.Last = f.At(0)
+	}
+	return s
+}
+
+func decideAcquire(c *Call) error {
+	f, r := &c.Found, c.Request
+	v := throttle.Leases{Limit: c.Policy.Limit, TTL: c.Policy.Window}.Acquire(c.NowMs, c.leases(),
+		func(i int64) int64 { return f.At(f.Used - 1 - i) }, r.Call.Peek)
+	c.set(&v)
+	if v.Write != throttle.Set {
+		return nil
+	}
+	c.Verdict.ID, c.Verdict.Draw = r.Member, !r.HasMember
+	c.keepLease(r.Member, c.Policy.Window, c.NowMs+v.ResetAfter)
+	c.Change.Drawn = !r.HasMember
+	return nil
+}
+
+// keepLease has a lease end after so many ms, and the key go at a time.
+func (c *Call) keepLease(id []byte, ttl, expireAtMs int64) {
+	c.Change = Change{Write: throttle.Set, ExpireAtMs: expireAtMs, Slices: c.Change.Slices, Trim: true, Member: id, AddAt: c.NowMs + ttl}
+}
+
+// PrepareLease says what is wanted to change a lease at an instant, and which.
+func (c *Call) PrepareLease(id []byte, nowMs, nowNs int64) {
+	c.NowMs, c.NowNs = nowMs, nowNs
+	c.wantLeases(id, true)
+}
+
+// Release has the lease of PrepareLease be given back, and reports whether there is one.
+func (c *Call) Release() (held bool) {
+	s := c.leases()
+	switch {
+	case !s.Mine:
+		return false
+	case s.Held == 1: // what is left beside this one has ended
+		c.Change = Change{Write: throttle.Delete, Slices: c.Change.Slices}
+	default:
+		c.Change = Change{Write: throttle.Set, ExpireAtMs: s.Last, Slices: c.Change.Slices, Remove: c.Want.Member, Trim: true}
+	}
+	return true
+}
+
+// Renew has the lease of PrepareLease end after so many ms from now on, and reports whether there is one.
+func (c *Call) Renew(ttl int64) (held bool) {
+	s := c.leases()
+	if s.Mine {
+		c.keepLease(c.Want.Member, ttl, max(s.Last, c.NowMs+ttl))
+	}
+	return s.Mine
+}

@@ -1,0 +1,225 @@
+package limiter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"headgate/internal/ascii"
+)
+
+// Algorithm declares a limiter. All that is said of it anywhere derives from this. To add one is to write such a declaration, and to name
+// it in Standard.
+type Algorithm struct {
+	Name       string // the word that policies have for it, in upper case; RL. and this is its command
+	Label      string // what INFO and metrics call it; empty: its name in lower case
+	Summary    string // of its command, a sentence
+	Complexity string
+	Since      string
+	Guarantee  string // what it promises, and to whom it costs what, for the table of documentation
+	Burst      string
+	Memory     string
+	Seen       string // what a client sees
+
+	Args    []Arg    // its syntax behind the key, without COST and PEEK, in the terms of COMMAND DOCS
+	Words   int      // how many words always stand there
+	Options []Option // those that may follow
+	Errors  []Error  // besides those for single arguments, in the order of the checks
+	NoCost  bool     // a call is for one; there is no COST
+
+	PolicyOnly  bool // there is no command of that name
+	CommandOnly bool // no policy can be of it
+
+	Kind   Kind   // what its state is
+	Beyond Beyond // what an answer has beyond its five numbers
+
+	// Read reads the words that always stand there. Limit below 0 then means that there is no limit, and no state.
+	Read func(p *Policy, words [][]byte) error
+	// Text is the canonical form of the i-th of these words; nil: as it was written.
+	Text func(p *Policy, i int, word []byte) string
+	// Finish ends the reading, once the options are read; r is nil for a policy. It may be nil.
+	Finish func(p *Policy, r *Request) error
+	// CheckCost refuses a cost that could be charged, but should not. It may be nil.
+	CheckCost func(p *Policy, cost int64) error
+
+	// Prepare says what the decision needs to know of a state of kind Entries.
+	Prepare func(c *Call)
+	// Decide answers a call by what was found. It sets the Verdict, and the Change if something is to be kept.
+	Decide func(c *Call) error
+
+	index int
+}
+
+// Kind is what a limiter's state is.
+type Kind uint8
+
+// The kinds of state.
+const (
+	NoState Kind = iota
+	Number       // one whole number that expires
+	Slices       // a hash of slices of time: when each begins, in ms -> a count
+	Entries      // a sorted set of entries or ids, each with a time in ms
+)
+
+// Beyond is what an answer has beyond the five numbers that all have.
+type Beyond uint8
+
+// What may follow the five numbers.
+const (
+	Nothing  Beyond = iota
+	WaitTime        // for how many ms to hold the request back
+	LeaseID         // of what the call has got, or null
+)
+
+// Arg declares an argument, in the terms of COMMAND DOCS.
+type Arg struct {
+	Name     string
+	Type     string // string, integer, pure-token, oneof or block
+	Token    string // the word before it, or that it is
+	Optional bool
+	Args     []Arg
+	Error    string // what a value is answered with that is none; %s stands for the value
+}
+
+// Option is a word, or a word and a value, behind those that always stand there. Each may stand once, in any order.
+type Option struct {
+	Token  string
+	Value  bool                 // one follows
+	OfCall bool                 // it belongs to a call, and to no policy
+	When   func(p *Policy) bool // it may stand there; nil: always
+	Read   func(p *Policy, r *Request, value []byte) error
+}
+
+// maxOptions is how many options an algorithm may have.
+const maxOptions = 8
+
+// Arguments that several algorithms have.
+
+func limitArg(name string) Arg  { return Arg{Name: name, Type: "integer", Error: string(ErrLimit)} }
+func countArg(name string) Arg  { return Arg{Name: name, Type: "integer", Error: string(ErrCount)} }
+func periodArg(name string) Arg { return Arg{Name: name, Type: "string", Error: InvalidDuration} }
+func tokenArg(token string) Arg {
+	return Arg{Name: strings.ToLower(token), Type: "pure-token", Token: token}
+}
+
+// Index is the algorithm's place in its table.
+func (a *Algorithm) Index() int { return a.index }
+
+// String is the algorithm's name.
+func (a *Algorithm) String() string { return a.Name }
+
+// Table is a list of algorithms. It does not change.
+type Table struct{ list []*Algorithm }
+
+// Standard are the algorithms that there are.
+var Standard = NewTable(gcra, bucket, queue, fixed, sliding, log, unlimited, acquire)
+
+// NewTable makes a table of copies of these declarations, and panics on one that cannot be right.
+func NewTable(declared ...Algorithm) *Table {
+	t := &Table{}
+	for _, a := range declared {
+		a.index = len(t.list)
+		if a.Label == "" {
+			a.Label = strings.ToLower(a.Name)
+		}
+		if t.find([]byte(a.Name)) != nil {
+			panic("limiter: algorithm declared twice: " + a.Name)
+		}
+		a.check()
+		t.list = append(t.list, &a)
+	}
+	return t
+}
+
+// With returns a table of the same algorithms and one more.
+func (t *Table) With(a Algorithm) *Table {
+	var declared []Algorithm
+	for _, known := range t.list {
+		declared = append(declared, *known)
+	}
+	return NewTable(append(declared, a)...)
+}
+
+// check panics when the declaration contradicts itself.
+func (a *Algorithm) check() {
+	fail := func(what string) { panic("limiter: algorithm " + a.Name + ": " + what) }
+	switch {
+	case a.Name == "" || a.Name != ascii.Upper(a.Name):
+		fail("name must be in upper case")
+	case !a.PolicyOnly && (!strings.HasSuffix(a.Summary, ".") || a.Complexity == "" || a.Since == ""):
+		fail("summary, complexity or since missing")
+	case a.Guarantee == "":
+		fail("guarantee missing")
+	case a.Read == nil || (a.Decide == nil) != (a.Kind == NoState) || (a.Prepare != nil) != (a.Kind == Entries):
+		fail("a step is missing, or one too many")
+	case len(a.Options) > maxOptions:
+		fail("too many options")
+	case a.Words > len(a.Args):
+		fail("more words than arguments")
+	}
+}
+
+// All lists the algorithms.
+func (t *Table) All() []*Algorithm { return slices.Clip(t.list) }
+
+// Find returns the algorithm of a name, in any case, or nil.
+func (t *Table) Find(name string) *Algorithm { return t.find([]byte(name)) }
+
+func (t *Table) find(word []byte) *Algorithm {
+	for _, a := range t.list {
+		if is(word, a.Name) {
+			return a
+		}
+	}
+	return nil
+}
+
+// Markdown is the table of the algorithms, as documentation holds it.
+func (t *Table) Markdown() string {
+	var b strings.Builder
+	b.WriteString("| command | what it guarantees | burst | memory per key | what a client sees |\n|---|---|---|---|---|\n")
+	for _, a := range t.list {
+		if !a.PolicyOnly {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", strings.ReplaceAll(a.Syntax(), "|", `\|`), a.Guarantee, a.Burst, a.Memory, a.Seen)
+		}
+	}
+	return b.String()
+}
+
+func optional(a Arg) Arg {
+	a.Optional = true
+	return a
+}
+
+// syntax renders an argument as documentation writes it.
+func (a Arg) syntax() string {
+	parts := make([]string, len(a.Args))
+	for i, inner := range a.Args {
+		parts[i] = inner.syntax()
+	}
+	text := a.Name
+	switch a.Type {
+	case "pure-token":
+		text = a.Token
+	case "oneof":
+		text = "<" + strings.Join(parts, " | ") + ">"
+	case "block":
+		text = strings.Join(parts, " ")
+	}
+	if a.Token != "" && a.Type != "pure-token" {
+		text = a.Token + " " + text
+	}
+	if a.Optional {
+		return "[" + text + "]"
+	}
+	return text
+}
+
+// Syntax is how the algorithm's command is called, without COST and PEEK.
+func (a *Algorithm) Syntax() string {
+	parts := []string{"RL." + a.Name, "key"}
+	for _, arg := range a.Args {
+		parts = append(parts, arg.syntax())
+	}
+	return strings.Join(parts, " ")
+}

@@ -1,0 +1,96 @@
+package limiter
+
+import (
+	"headgate/internal/number"
+	"headgate/throttle"
+)
+
+// GCRA under its three names. The state is the theoretical arrival time in ns, which CL.THROTTLE and GCRA keep too.
+
+var gcra = Algorithm{
+	Name: "GCRA", Since: "headgate 0.1.0", Complexity: "O(1)",
+	Summary:   "Decide by GCRA: a capacity that may be used at once, given back at a steady rate.",
+	Guarantee: "within any time t at most capacity + count · t / period pass (less than one more where the count does not divide the period); `CL.THROTTLE` and `GCRA` decide alike",
+	Burst:     "up to the capacity, whenever that much has been saved up", Memory: "55 bytes",
+	Seen: "a burst, then one request per period / count; it may retry soon, since capacity comes back steadily",
+	Args: []Arg{limitArg("capacity"), countArg("count"), periodArg("period")}, Words: 3,
+	Errors: numberErrors, Kind: Number,
+	Read: readRate, Text: textOfRate, Decide: decideRate,
+}
+
+var bucket = Algorithm{
+	Name: "BUCKET", Since: "headgate 0.1.0", Complexity: "O(1)",
+	Summary:   "Take tokens from a bucket that is refilled at a steady rate; RL.GCRA under the token bucket's words.",
+	Guarantee: "the same, as a token bucket: within any time t at most capacity + refill · t / period pass",
+	Burst:     "up to the capacity", Memory: "55 bytes",
+	Seen: "the same",
+	Args: []Arg{limitArg("capacity"), countArg("refill"), periodArg("period")}, Words: 3,
+	Errors: numberErrors, Kind: Number,
+	Read: readRate, Text: textOfRate, Decide: decideRate,
+}
+
+var queue = Algorithm{
+	Name: "QUEUE", Since: "headgate 0.1.0", Complexity: "O(1)",
+	Summary:   "RL.GCRA for a queue that lets requests out evenly: a sixth number tells for how many milliseconds to hold this one back.",
+	Guarantee: "the same at the door of a leaky bucket that is a queue; what lies behind it sees at most one request per period / count",
+	Burst:     "none behind it; the capacity is the length of the queue", Memory: "55 bytes",
+	Seen: "a sixth number: how long to hold the request back",
+	Args: []Arg{limitArg("capacity"), countArg("count"), periodArg("period")}, Words: 3,
+	Errors: numberErrors, Kind: Number, Beyond: WaitTime,
+	Read: readRate, Text: textOfRate, Decide: decideQueue,
+}
+
+// numberErrors are those of limiters whose state holds numbers: for options that are none, stand twice or do not go together; for a product
+// beyond 64 bits, and a key's text that is no number; and for a key of another kind.
+var numberErrors = []Error{ErrSyntax, ErrNotInteger, ErrWrongType}
+
+func readRate(p *Policy, words [][]byte) (err error) {
+	if p.Limit, err = parseLimit(words[0]); err != nil {
+		return err
+	}
+	count, ok := number.ParseInt(words[1])
+	if !ok || count < 1 {
+		return ErrCount
+	}
+	periodNs, err := parsePeriod(words[2])
+	if err != nil || p.Limit < 0 {
+		return err
+	}
+	if p.Rate, err = throttle.NewRate(p.Limit, count, periodNs); err != nil {
+		return ErrNotInteger
+	}
+	return nil
+}
+
+func textOfRate(_ *Policy, i int, word []byte) string {
+	if i == 2 {
+		return withUnit(word)
+	}
+	return string(word)
+}
+
+func decideRate(c *Call) error {
+	var d throttle.Decision
+	if c.Policy.Rate.ChargeTo(&d, c.NowNs, c.Found.Number, c.Found.Exists, c.Request.Call) != nil {
+		return ErrNotInteger
+	}
+	v := &c.Verdict
+	v.Limited, v.Limit, v.Remaining = d.Limited, d.Limit, d.Remaining
+	v.RetryAfter, v.ResetAfter = throttle.RetryMillis(d.RetryAfter), throttle.Millis(d.ResetAfter)
+	v.ID, v.Draw = nil, false
+	if d.Write != throttle.Keep {
+		c.Change.Write, c.Change.Number, c.Change.ExpireAtMs = d.Write, d.TAT, throttle.ExpireAtMs(d.TAT)
+	}
+	return nil
+}
+
+func decideQueue(c *Call) error {
+	if err := decideRate(c); err != nil {
+		return err
+	}
+	c.Verdict.WaitMs = throttle.NoRetry
+	if !c.Verdict.Limited {
+		c.Verdict.WaitMs = throttle.Millis(c.Policy.Rate.Wait(c.NowNs, c.Found.Number, c.Found.Exists))
+	}
+	return nil
+}

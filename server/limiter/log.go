@@ -1,0 +1,101 @@
+package limiter
+
+import "headgate/throttle"
+
+// log keeps entries, or ids, with their times.
+var log = Algorithm{
+	Name: "LOG", Since: "headgate 0.1.0", Complexity: "O(log n + cost) in the number of entries",
+	Summary:   "Admit by a list of what passed within the window, exactly; with MEMBER, by a list of different ids.",
+	Guarantee: "never more than limit in any window, exactly",
+	Burst:     "the whole limit at once", Memory: "27 bytes per admitted request up to 128, some 3 to 6 beyond",
+	Seen: "passes again exactly when its oldest request leaves the window",
+	Args: []Arg{
+		limitArg("limit"), periodArg("window"),
+		{Name: "id", Type: "string", Token: "MEMBER", Optional: true},
+	}, Words: 2,
+	Options: []Option{memberOption},
+	Errors:  []Error{ShortDuration, ErrSyntax, ErrLogCost, ErrWrongType}, Kind: Entries,
+	Read: readWindow, Text: textOfWindow, Finish: finishLog, CheckCost: checkLogCost,
+	Prepare: prepareLog, Decide: decideLog,
+}
+
+// MaxLogCost is how many entries one call may add to a sliding log, so that none holds up the others for long.
+const MaxLogCost = 1 << 20
+
+func checkLogCost(p *Policy, cost int64) error {
+	if cost > MaxLogCost && cost <= p.Limit {
+		return ErrLogCost
+	}
+	return nil
+}
+
+func finishLog(_ *Policy, r *Request) error {
+	if r != nil && r.HasMember && r.Call.Cost > 1 {
+		return ErrSyntax
+	}
+	return nil
+}
+
+func logOf(p *Policy) throttle.Log { return throttle.Log{Limit: p.Limit, Window: p.Window} }
+
+func prepareLog(c *Call) {
+	cost := c.Request.Call.Cost
+	c.Want.After, c.Want.Until = logOf(c.Policy).Since(c.NowMs), c.NowMs
+	c.Want.Member, c.Want.HasMember = c.Request.Member, c.Request.HasMember
+	// The newest of those that stay, which are fewer by one when a member is given back, and the last of those that have to leave for the
+	// cost to fit.
+	c.Want.Ranks = [3]int64{0, max(1, -max(cost, -Forever)), c.Policy.Limit - max(cost, 0)}
+}
+
+func decideLog(c *Call) error {
+	f, r, call := &c.Found, c.Request, c.Request.Call
+	l := logOf(c.Policy)
+	inside := r.HasMember && f.MemberHeld && f.MemberAt > c.Want.After && f.MemberAt <= c.Want.Until
+	switch {
+	case inside && call.Cost >= 0: // an id that is inside is allowed again, and charged nothing; a look tells so too
+		c.look(l, f.Used, 0)
+		return nil
+	case r.HasMember && call.Cost < 0:
+		c.forget(l, inside)
+		return nil
+	}
+	d := l.Decide(c.NowMs, f.Used, func(i int64) int64 { return f.At(f.Used - 1 - i) }, call)
+	c.set(&d.Verdict)
+	if d.Write == throttle.Keep {
+		return nil
+	}
+	c.Change = Change{
+		Write: d.Write, ExpireAtMs: d.ExpireAtMs, Slices: c.Change.Slices,
+		RemoveNewest: int(d.Remove), Trim: true, Add: int(d.Add), AddAt: c.NowMs,
+	}
+	if r.HasMember && d.Add > 0 {
+		c.Change.Add, c.Change.Member = 0, r.Member
+	}
+	return nil
+}
+
+// look answers a call that passes in any case: so many entries are used, of which the newest has a rank.
+func (c *Call) look(l throttle.Log, used, newest int64) (d throttle.LogDecision) {
+	d = l.Decide(c.NowMs, used, func(int64) int64 { return c.Found.At(newest) }, throttle.Call{Peek: true})
+	c.set(&d.Verdict)
+	c.Verdict.Limited, c.Verdict.RetryAfter = false, throttle.NoRetry
+	return d
+}
+
+// forget gives the call's id back, if it is inside.
+func (c *Call) forget(l throttle.Log, inside bool) {
+	f := &c.Found
+	if !inside || c.Request.Call.Peek {
+		c.look(l, f.Used, 0)
+		return
+	}
+	newest := int64(0)
+	if f.Used > 1 && f.At(0) == f.MemberAt {
+		newest = 1 // or the id is that, and both are of the same time
+	}
+	d := c.look(l, f.Used-1, newest)
+	c.Change = Change{Write: throttle.Set, Remove: c.Request.Member, Slices: c.Change.Slices}
+	if f.Used > 1 {
+		c.Change.ExpireAtMs = d.ExpireAtMs
+	}
+}

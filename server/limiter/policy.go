@@ -1,0 +1,261 @@
+package limiter
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"headgate/internal/ascii"
+	"headgate/internal/number"
+	"headgate/throttle"
+)
+
+// Error is an error in the form that it has on the wire.
+type Error string
+
+func (e Error) Error() string { return string(e) }
+
+// Errors for arguments that are wrong. Others quote the argument.
+const (
+	ErrLimit      = Error("ERR limit must be -1 or >= 0")
+	ErrCount      = Error("ERR count must be >= 1")
+	ErrNotInteger = Error("ERR value is not an integer or out of range")
+	ErrSlices     = Error("ERR slices must be from 1 to 1000")
+	ErrSyntax     = Error("ERR syntax error") // with how the command is called, which is for the server to say
+	ErrWrongType  = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
+	ErrLogCost    = Error("ERR cost of a log must be <= 1048576")
+	ErrName       = Error("ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -")
+)
+
+// maxName is the longest name of a policy, in bytes.
+const maxName = 64
+
+// Policy is a limit. It never changes. Each algorithm takes of the fields what it needs.
+type Policy struct {
+	Algorithm *Algorithm
+
+	// Limit is the limit or capacity; -1 means that there is none.
+	Limit int64
+
+	Rate     throttle.Rate     // of GCRA, BUCKET and QUEUE
+	Window   int64             // ms; of LOG, of FIXED unless it has a Calendar, and how long ACQUIRE's leases are
+	Aligned  bool              // of FIXED
+	Calendar throttle.Calendar // of FIXED, if it counts by the calendar
+	Zone     *time.Location    // of Calendar
+	Sliding  throttle.Sliding
+
+	slices int // of SLIDING
+}
+
+// Request is what a command asks of a limit, beyond the limit itself.
+type Request struct {
+	Call      throttle.Call
+	Member    []byte // if HasMember; aliases the arguments
+	HasMember bool
+}
+
+// memberOption is MEMBER id.
+var memberOption = Option{Token: "MEMBER", Value: true, OfCall: true, Read: func(_ *Policy, r *Request, id []byte) error {
+	r.HasMember, r.Member = true, id
+	return nil
+}}
+
+// Read reads the words after a command's key into p and r. The error is an Error; the order of the checks is numbers, durations, options.
+func (a *Algorithm) ReadCall(p *Policy, r *Request, words [][]byte) error {
+	_, err := a.read(p, r, words)
+	return err
+}
+
+// places is where each of an algorithm's options stands among the words, counted from 1; 0: it does not.
+type places [maxOptions]int
+
+// read reads words into p, and into r the options of a call; r is nil for a policy, which has none.
+func (a *Algorithm) read(p *Policy, r *Request, words [][]byte) (at places, err error) {
+	if len(words) < a.Words {
+		return at, ErrSyntax
+	}
+	p.Algorithm = a
+	if err = a.Read(p, words); err != nil {
+		return at, err
+	}
+	hasCost := a.NoCost
+	for i := a.Words; i < len(words); i++ {
+		var value []byte
+		last := i+1 == len(words)
+		if !last {
+			value = words[i+1]
+		}
+		switch {
+		case r != nil && !hasCost && !last && is(words[i], "COST"):
+			i++
+			hasCost = true
+			if r.Call.Cost, err = parseCost(value); err != nil {
+				return at, err
+			}
+		case r != nil && !r.Call.Peek && is(words[i], "PEEK"):
+			r.Call.Peek = true
+		default:
+			n := a.option(p, r != nil, words[i], last, &at)
+			if n < 0 {
+				return at, ErrSyntax
+			}
+			at[n] = i + 1
+			if a.Options[n].Value {
+				i++
+			}
+			if err = a.Options[n].Read(p, r, value); err != nil {
+				return at, err
+			}
+		}
+	}
+	return at, a.complete(p, r, hasCost)
+}
+
+// option returns which option a word is that may stand there, or -1.
+func (a *Algorithm) option(p *Policy, called bool, word []byte, last bool, at *places) int {
+	for n := range a.Options {
+		o := &a.Options[n]
+		if at[n] == 0 && (called || !o.OfCall) && (!last || !o.Value) && (o.When == nil || o.When(p)) && is(word, o.Token) {
+			return n
+		}
+	}
+	return -1
+}
+
+// complete fills in the cost that was not given, and refuses what does not go together.
+func (a *Algorithm) complete(p *Policy, r *Request, hasCost bool) error {
+	if r != nil && (a.NoCost || !hasCost && !r.Call.Peek) {
+		r.Call.Cost = 1
+	}
+	if a.Finish != nil {
+		if err := a.Finish(p, r); err != nil {
+			return err
+		}
+	}
+	if r != nil {
+		return p.RefuseCost(r.Call.Cost)
+	}
+	return nil
+}
+
+// RefuseCost returns the error for a cost that could be charged, but should not, or nil.
+func (p *Policy) RefuseCost(cost int64) error {
+	if check := p.Algorithm.CheckCost; check != nil {
+		return check(p, cost)
+	}
+	return nil
+}
+
+// readWindow reads a limit and a duration in ms.
+func readWindow(p *Policy, words [][]byte) (err error) {
+	if p.Limit, err = parseLimit(words[0]); err != nil {
+		return err
+	}
+	p.Window, err = ParseDuration(words[1])
+	return err
+}
+
+// textOfWindow is the canonical form of a limit and a duration.
+func textOfWindow(_ *Policy, i int, word []byte) string {
+	if i == 1 {
+		return withUnit(word)
+	}
+	return string(word)
+}
+
+func parseLimit(b []byte) (int64, error) {
+	limit, ok := number.ParseInt(b)
+	if !ok || limit < -1 {
+		return 0, ErrLimit
+	}
+	return limit, nil
+}
+
+func parseCost(b []byte) (int64, error) {
+	cost, ok := number.ParseInt(b)
+	if !ok {
+		return 0, ErrNotInteger
+	}
+	return cost, nil
+}
+
+// ParseText reads a policy as it is kept: an algorithm and its words. It returns the text in its canonical form: words in upper case,
+// options in a fixed order, numbers as they were written, and durations with a unit.
+func (t *Table) ParseText(words [][]byte) (p Policy, text string, err error) {
+	var name []byte
+	if len(words) > 0 {
+		name = words[0]
+	}
+	a := t.find(name)
+	if a == nil || a.CommandOnly {
+		return p, "", Error(fmt.Sprintf("ERR unknown algorithm '%s'", Shown(name)))
+	}
+	at, err := a.read(&p, nil, words[1:])
+	if err != nil {
+		return Policy{}, "", err
+	}
+	return p, p.text(words[1:], &at), nil
+}
+
+// text is the canonical form of a policy that was read from the words after its algorithm, with its options at these places.
+func (p *Policy) text(words [][]byte, at *places) string {
+	a := p.Algorithm
+	parts := []string{a.Name}
+	for i, word := range words[:a.Words] {
+		if a.Text != nil {
+			parts = append(parts, a.Text(p, i, word))
+		} else {
+			parts = append(parts, string(word))
+		}
+	}
+	for n, o := range a.Options {
+		if at[n] == 0 {
+			continue
+		}
+		parts = append(parts, o.Token)
+		if o.Value {
+			parts = append(parts, string(words[at[n]]))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// withUnit is a duration with its unit, also where that is left out.
+func withUnit(duration []byte) string {
+	if duration[len(duration)-1] <= '9' {
+		return string(duration) + "ms"
+	}
+	return string(duration)
+}
+
+// Words splits a policy's text into its words.
+func Words(text string) [][]byte {
+	var words [][]byte
+	for _, word := range strings.Fields(text) {
+		words = append(words, []byte(word))
+	}
+	return words
+}
+
+// CheckName refuses what may not be a policy's name.
+func CheckName(name []byte) error {
+	for _, b := range name {
+		letter := b|0x20 >= 'a' && b|0x20 <= 'z'
+		if !letter && (b < '0' || b > '9') && !strings.ContainsRune("_.:-", rune(b)) {
+			return ErrName
+		}
+	}
+	if len(name) == 0 || len(name) > maxName {
+		return ErrName
+	}
+	return nil
+}
+
+// maxShown is how much of a wrong word an error repeats, in bytes.
+const maxShown = 128
+
+// Shown is as much of a wrong word as an error repeats.
+func Shown(word []byte) []byte { return word[:min(len(word), maxShown)] }
+
+// is reports whether b is word in any case. word is in upper case.
+func is(b []byte, word string) bool { return ascii.EqualFold(b, word) }
