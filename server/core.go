@@ -55,6 +55,9 @@ type hooks struct {
 	nudge       func()                            // has background work looked after without delay; needs no lock
 }
 
+// sliceTime is how long a slice of background work may hold the executor's lock.
+const sliceTime = 100 * time.Microsecond
+
 // Lock and Unlock are the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.
 func (s *Core) Lock()   { s.mu.Lock() }
 func (s *Core) Unlock() { s.mu.Unlock() }

@@ -12,7 +12,6 @@ const (
 	expireAgain    = time.Millisecond       // pause between slices while much is due
 	ageRound       = 36_000                 // samplePeriods in which all keys are passed by for store.AgeSlice: an hour
 	ageVisits      = 12                     // keys passed by in each at least
-	sliceTime      = 100 * time.Microsecond // how long a slice of background work may hold the lock
 	expireVisits   = 128                    // keys looked at between two looks at the clock
 	expireYield    = 10                     // a slice in which one key in so many had expired is soon followed by the next
 	clientsPerTick = 200                    // clients looked at in one slice

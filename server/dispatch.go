@@ -1,12 +1,9 @@
 package server
 
 import (
-	"bytes"
-	"fmt"
 	"strings"
 	"time"
 
-	"headgate/internal/ascii"
 	"headgate/server/resp"
 )
 
@@ -219,37 +216,6 @@ func (x *Executor) refuseBrowser(c *Ctx) {
 		x.log.Warn("closed a connection that speaks HTTP; this may be an attack by way of a browser", "addr", c.client.conn.Remote)
 	}
 	c.client.conn.CloseNow()
-}
-
-// Lengths to which an unknown command's name and its arguments are quoted in the error.
-const (
-	unknownNameShown = 128
-	unknownArgsShown = 128
-)
-
-func (c *Ctx) errUnknownCommand() {
-	c.core.stats.unknown++
-	name := c.args[0]
-	var shown bytes.Buffer
-	for _, a := range c.args[1:] {
-		if shown.Len() >= unknownArgsShown {
-			break
-		}
-		fmt.Fprintf(&shown, "'%.*s' ", unknownArgsShown-shown.Len(), cutAtNUL(a))
-	}
-	c.errf("ERR unknown command '%.*s', with args beginning with: %s", unknownNameShown, cutAtNUL(name), shown.Bytes())
-}
-
-func (c *Ctx) errUnknownSubcommand() {
-	c.errf("ERR unknown subcommand '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), ascii.Upper(string(cutAtNUL(c.args[0]))))
-}
-
-// cutAtNUL ends text where C's printing of it would.
-func cutAtNUL(b []byte) []byte {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		return b[:i]
-	}
-	return b
 }
 
 // protocolError answers input that is no RESP and has the connection closed.

@@ -1,5 +1,12 @@
 package server
 
+import (
+	"bytes"
+	"fmt"
+
+	"headgate/internal/ascii"
+)
+
 // Errors as they stand on the wire, in Redis's words, since clients match on them. Those with one command's details are made
 // where they are needed.
 const (
@@ -39,3 +46,34 @@ const (
 // errProtected is what a client from outside gets while the server is open to the network without a password.
 const errProtected = "DENIED Running in protected mode because protected mode is enabled and no password is set for the default user. " +
 	"Only clients of this machine are served. Set requirepass, or turn protected-mode off if the network itself is safe."
+
+// Lengths to which an unknown command's name and its arguments are quoted in the error.
+const (
+	unknownNameShown = 128
+	unknownArgsShown = 128
+)
+
+func (c *Ctx) errUnknownCommand() {
+	c.core.stats.unknown++
+	name := c.args[0]
+	var shown bytes.Buffer
+	for _, a := range c.args[1:] {
+		if shown.Len() >= unknownArgsShown {
+			break
+		}
+		fmt.Fprintf(&shown, "'%.*s' ", unknownArgsShown-shown.Len(), cutAtNUL(a))
+	}
+	c.errf("ERR unknown command '%.*s', with args beginning with: %s", unknownNameShown, cutAtNUL(name), shown.Bytes())
+}
+
+func (c *Ctx) errUnknownSubcommand() {
+	c.errf("ERR unknown subcommand '%.*s'. Try %s HELP.", unknownNameShown, cutAtNUL(c.args[1]), ascii.Upper(string(cutAtNUL(c.args[0]))))
+}
+
+// cutAtNUL ends text where C's printing of it would.
+func cutAtNUL(b []byte) []byte {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		return b[:i]
+	}
+	return b
+}

@@ -17,9 +17,6 @@ const (
 	batchCommands = 64
 	// keptArguments bounds the argument slices that a worker keeps between batches.
 	keptArguments = 64 << 10
-	// timedEvery is how often a command marked Fast or Sampled is timed: reading the clock twice would cost such a command a tenth of its
-	// time, so one in so many stands for all.
-	timedEvery = 64
 )
 
 // Executor runs the commands of all clients, one after the other, and the background work between them. The executor's lock guards what is

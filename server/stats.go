@@ -110,6 +110,10 @@ func (s *statistics) countError(text string) {
 	s.errorCodes[code] = n + 1
 }
 
+// timedEvery is how often a command marked Fast or Sampled, or a batch, is timed: reading the clock twice would cost such a command a tenth
+// of its time, so one in so many stands for all.
+const timedEvery = 64
+
 // beginBatch counts a batch and reports whether it is to be timed.
 func (s *statistics) beginBatch() (timed bool) {
 	s.batches++
