@@ -310,10 +310,10 @@ func (a *Access) denial(c *Ctx, context acl.Context) acl.Denial {
 
 // described returns a command line as package acl judges it. It is valid until the next call.
 func (c *Ctx) described(cmd *Command, args [][]byte) *acl.Call {
-	call := &c.core.judged.call
+	call := &c.core.aclScratch.call
 	call.Command, call.Args = cmd.id, args
 	call.Keys, call.Channels = call.Keys[:0], call.Channels[:0]
-	indexes := c.core.judged.indexes[:0]
+	indexes := c.core.aclScratch.indexes[:0]
 	for _, k := range cmd.Keys {
 		if k.Access == notKey {
 			continue
@@ -324,7 +324,7 @@ func (c *Ctx) described(cmd *Command, args [][]byte) *acl.Call {
 			call.Keys = append(call.Keys, acl.Key{Arg: i, Access: access})
 		}
 	}
-	c.core.judged.indexes = indexes
+	c.core.aclScratch.indexes = indexes
 	call.Channels = cmd.Channels.find(call.Channels, len(args))
 	return call
 }

@@ -30,9 +30,9 @@ type Core struct {
 	gate     gate // has may be asked without the lock
 	remains  remains
 	lifecycle
-	judged  judged
-	running *Ctx // of the batch that is being executed, or nil
-	hooks   hooks
+	aclScratch aclScratch
+	running    *Ctx // of the batch that is being executed, or nil
+	hooks      hooks
 
 	countsUses   bool   // keys remember how often they are used, and not when
 	replacing    bool   // keys that are added replace others, so that they are not new
@@ -68,8 +68,8 @@ func (s *Core) usedMemory() uint64 { return s.keys.Used() + s.outside }
 // uptime is how long ago the server was made. The caller holds the executor's lock and has read the clock.
 func (s *Core) uptime() time.Duration { return time.Duration(s.clock.Mono() - s.startedMono) }
 
-// judged is memory for the command line that package acl is asked about.
-type judged struct {
+// aclScratch is memory for the command line that package acl is asked about.
+type aclScratch struct {
 	call    acl.Call
 	indexes []int // of its keys
 }
