@@ -7,66 +7,68 @@ import (
 )
 
 // functionCommand is the FUNCTION family: the libraries of functions that FCALL runs.
-var functionCommand = &Command{
-	Name: "function", Group: GroupScripting, Since: "7.0.0", Complexity: "depends on the sub-command",
-	Summary: "Look after the libraries of functions.",
-	Arity:   -2,
-	Sub: []*Command{
-		{
-			Name: "delete", Since: "7.0.0", Complexity: "O(1)",
-			Summary: "Forget a library with its functions.",
-			Arity:   3, Flags: Write | NoScript,
-			Tips: tipAllShards,
-			Args: []Arg{str("library-name")}, Reply: ReplySimple, Handler: functionDelete,
+func (h *Scripts) functionCommand() *Command {
+	return &Command{
+		Name: "function", Group: GroupScripting, Since: "7.0.0", Complexity: "depends on the sub-command",
+		Summary: "Look after the libraries of functions.",
+		Arity:   -2,
+		Sub: []*Command{
+			{
+				Name: "delete", Since: "7.0.0", Complexity: "O(1)",
+				Summary: "Forget a library with its functions.",
+				Arity:   3, Flags: Write | NoScript,
+				Tips: tipAllShards,
+				Args: []Arg{str("library-name")}, Reply: ReplySimple, Handler: h.functionDelete,
+			},
+			{
+				Name: "dump", Since: "7.0.0", Complexity: "O(n) in the size of the libraries",
+				Summary: "Return all libraries as a payload for FUNCTION RESTORE.",
+				Arity:   2, Flags: NoScript, Reply: ReplyBulk, Handler: h.functionDump,
+			},
+			{
+				Name: "flush", Since: "7.0.0", Complexity: "O(n) in the number of functions",
+				Summary: "Forget all libraries.",
+				Arity:   -2, Flags: Write | NoScript,
+				Tips: tipAllShards,
+				Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: h.functionFlush,
+			},
+			helpCommand("7.0.0"),
+			{
+				Name: "kill", Since: "7.0.0", Complexity: "O(1)",
+				Summary: "End the running function, unless it has written.",
+				Arity:   2, Flags: NoScript | AllowBusy, Reply: ReplySimple, Handler: h.functionKill,
+				Tips: "request_policy:all_shards response_policy:one_succeeded",
+			},
+			{
+				Name: "list", Since: "7.0.0", Complexity: "O(n) in the number of functions",
+				Summary: "Describe the libraries and their functions.",
+				Arity:   -2, Flags: NoScript,
+				Tips: tipUnordered,
+				Args: []Arg{str("library-name-pattern").after("LIBRARYNAME").opt(), tok("WITHCODE").opt()}, Reply: ReplyArray, Handler: h.functionList,
+			},
+			{
+				Name: "load", Since: "7.0.0", Complexity: "O(n) in the length of the library",
+				Summary: "Load a library, and return its name.",
+				Arity:   -3, Flags: Write | DenyOOM | NoScript,
+				Tips: tipAllShards,
+				Args: []Arg{tok("REPLACE").opt(), str("function-code")}, Reply: ReplyBulk, Handler: h.functionLoad,
+			},
+			{
+				Name: "restore", Since: "7.0.0", Complexity: "O(n) in the size of the libraries",
+				Summary: "Load the libraries in a payload of FUNCTION DUMP.",
+				Arity:   -3, Flags: Write | DenyOOM | NoScript,
+				Tips:  tipAllShards,
+				Args:  []Arg{str("serialized-value"), oneOf("policy", tok("FLUSH"), tok("APPEND"), tok("REPLACE")).opt()},
+				Reply: ReplySimple, Handler: h.functionRestore,
+			},
+			{
+				Name: "stats", Since: "7.0.0", Complexity: "O(1)",
+				Summary: "Tell what function is running, and how many there are.",
+				Arity:   2, Flags: NoScript | AllowBusy, Reply: ReplyMap, Handler: h.functionStats,
+				Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
+			},
 		},
-		{
-			Name: "dump", Since: "7.0.0", Complexity: "O(n) in the size of the libraries",
-			Summary: "Return all libraries as a payload for FUNCTION RESTORE.",
-			Arity:   2, Flags: NoScript, Reply: ReplyBulk, Handler: functionDump,
-		},
-		{
-			Name: "flush", Since: "7.0.0", Complexity: "O(n) in the number of functions",
-			Summary: "Forget all libraries.",
-			Arity:   -2, Flags: Write | NoScript,
-			Tips: tipAllShards,
-			Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: functionFlush,
-		},
-		helpCommand("7.0.0"),
-		{
-			Name: "kill", Since: "7.0.0", Complexity: "O(1)",
-			Summary: "End the running function, unless it has written.",
-			Arity:   2, Flags: NoScript | AllowBusy, Reply: ReplySimple, Handler: functionKill,
-			Tips: "request_policy:all_shards response_policy:one_succeeded",
-		},
-		{
-			Name: "list", Since: "7.0.0", Complexity: "O(n) in the number of functions",
-			Summary: "Describe the libraries and their functions.",
-			Arity:   -2, Flags: NoScript,
-			Tips: tipUnordered,
-			Args: []Arg{str("library-name-pattern").after("LIBRARYNAME").opt(), tok("WITHCODE").opt()}, Reply: ReplyArray, Handler: functionList,
-		},
-		{
-			Name: "load", Since: "7.0.0", Complexity: "O(n) in the length of the library",
-			Summary: "Load a library, and return its name.",
-			Arity:   -3, Flags: Write | DenyOOM | NoScript,
-			Tips: tipAllShards,
-			Args: []Arg{tok("REPLACE").opt(), str("function-code")}, Reply: ReplyBulk, Handler: functionLoad,
-		},
-		{
-			Name: "restore", Since: "7.0.0", Complexity: "O(n) in the size of the libraries",
-			Summary: "Load the libraries in a payload of FUNCTION DUMP.",
-			Arity:   -3, Flags: Write | DenyOOM | NoScript,
-			Tips:  tipAllShards,
-			Args:  []Arg{str("serialized-value"), oneOf("policy", tok("FLUSH"), tok("APPEND"), tok("REPLACE")).opt()},
-			Reply: ReplySimple, Handler: functionRestore,
-		},
-		{
-			Name: "stats", Since: "7.0.0", Complexity: "O(1)",
-			Summary: "Tell what function is running, and how many there are.",
-			Arity:   2, Flags: NoScript | AllowBusy, Reply: ReplyMap, Handler: functionStats,
-			Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
-		},
-	},
+	}
 }
 
 const (
@@ -80,12 +82,12 @@ const (
 // functionEngine is the one language that functions may be written in.
 const functionEngine = "LUA"
 
-func fcall(c *Ctx)   { c.fcall(false) }
-func fcallRO(c *Ctx) { c.fcall(true) }
+func (h *Scripts) fcall(c *Ctx)   { h.runFunction(c, false) }
+func (h *Scripts) fcallRO(c *Ctx) { h.runFunction(c, true) }
 
-// fcall runs the function whose name is args[1].
-func (c *Ctx) fcall(readOnly bool) {
-	f := c.srv.scripts.engine.Function(string(c.args[1]))
+// runFunction runs the function whose name is args[1].
+func (h *Scripts) runFunction(c *Ctx, readOnly bool) {
+	f := h.engine.Function(string(c.args[1]))
 	if f == nil {
 		c.err(errNoFunction)
 		return
@@ -96,11 +98,11 @@ func (c *Ctx) fcall(readOnly bool) {
 		return
 	}
 	if c.keyCountOK(keys) {
-		c.runScript(program{function: f}, int(keys), readOnly)
+		h.runScript(c, program{function: f}, int(keys), readOnly)
 	}
 }
 
-func functionLoad(c *Ctx) {
+func (h *Scripts) functionLoad(c *Ctx) {
 	replace := false
 	last := len(c.args) - 1
 	for i := 2; i < last; i++ {
@@ -110,7 +112,7 @@ func functionLoad(c *Ctx) {
 		}
 		replace = true
 	}
-	name, err := c.srv.scripts.engine.LoadLibrary(c.args[last], replace)
+	name, err := h.engine.LoadLibrary(c.args[last], replace)
 	if err != nil {
 		c.err(err.Error())
 		return
@@ -119,8 +121,8 @@ func functionLoad(c *Ctx) {
 	c.reply.BulkString(name)
 }
 
-func functionDelete(c *Ctx) {
-	if !c.srv.scripts.engine.DeleteLibrary(string(c.args[2])) {
+func (h *Scripts) functionDelete(c *Ctx) {
+	if !h.engine.DeleteLibrary(string(c.args[2])) {
 		c.err(errNoLibrary)
 		return
 	}
@@ -128,7 +130,7 @@ func functionDelete(c *Ctx) {
 	c.ok()
 }
 
-func functionFlush(c *Ctx) {
+func (h *Scripts) functionFlush(c *Ctx) {
 	switch {
 	case len(c.args) > 3:
 		c.errSubcommandSyntax()
@@ -137,15 +139,15 @@ func functionFlush(c *Ctx) {
 		c.err(errFunctionFlush)
 		return
 	}
-	c.srv.scripts.engine.FlushLibraries()
+	h.engine.FlushLibraries()
 	c.effectVerbatim()
 	c.ok()
 }
 
-func functionKill(c *Ctx) { c.srv.scripts.kill(c, false) }
+func (h *Scripts) functionKill(c *Ctx) { h.kill(c, false) }
 
 // functionList implements FUNCTION LIST [LIBRARYNAME pattern] [WITHCODE], in either order.
-func functionList(c *Ctx) {
+func (h *Scripts) functionList(c *Ctx) {
 	var pattern []byte
 	withCode := false
 	for i := 2; i < len(c.args); i++ {
@@ -164,7 +166,7 @@ func functionList(c *Ctx) {
 		}
 	}
 	mark, n := c.reply.Start(), 0
-	for _, l := range c.srv.scripts.engine.ListLibraries() {
+	for _, l := range h.engine.ListLibraries() {
 		if pattern == nil || glob.Match(pattern, []byte(l.Name), true) {
 			c.sendLibrary(l, withCode)
 			n++
@@ -202,9 +204,9 @@ func (c *Ctx) sendLibrary(l *script.Library, withCode bool) {
 	}
 }
 
-func functionStats(c *Ctx) {
-	h, w := c.srv.scripts, c.reply
-	if h.ctx != nil && h.eval {
+func (h *Scripts) functionStats(c *Ctx) {
+	w := c.reply
+	if h.ctx != nil && h.isScript {
 		c.err(errBusyEval)
 		return
 	}

@@ -7,10 +7,10 @@ import (
 	"headgate/persistence/rdb"
 )
 
-func functionDump(c *Ctx) {
+func (h *Scripts) functionDump(c *Ctx) {
 	enc := rdb.NewEncoder(c.cfg.RDBCompression)
 	enc.BeginPayload()
-	for _, lib := range c.srv.scripts.engine.ListLibraries() {
+	for _, lib := range h.engine.ListLibraries() {
 		enc.Function([]byte(lib.Code))
 	}
 	enc.EndPayload()
@@ -19,8 +19,8 @@ func functionDump(c *Ctx) {
 
 // functionRestore implements FUNCTION RESTORE payload [FLUSH|APPEND|REPLACE]. If one library cannot be loaded, those that were there
 // before are loaded again.
-func functionRestore(c *Ctx) {
-	engine := c.srv.scripts.engine
+func (h *Scripts) functionRestore(c *Ctx) {
+	engine := h.engine
 	flush, replace := false, false
 	switch {
 	case len(c.args) > 4:

@@ -10,7 +10,7 @@ type Reports struct {
 	access  *Access
 	limits  *Limits
 	exec    *Executor
-	scripts *scripts
+	scripts *Scripts
 	journal *Journal
 	fronts  *Fronts
 

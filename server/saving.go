@@ -188,7 +188,7 @@ func (j *Journal) wantsSave() bool {
 func (j *Journal) Shutdown(how config.ShutdownFlags) error {
 	j.Lock()
 	defer j.Unlock()
-	if !j.srv.awaitScript(j.config.Get().ShutdownTimeout) {
+	if !j.srv.scripts.awaitScript(j.config.Get().ShutdownTimeout) {
 		j.log.Warn("shutdown-timeout is over: the script that runs is cut off, and no snapshot is saved")
 		j.leaveUnsaved = true
 		j.Stop()

@@ -12,10 +12,11 @@ import (
 	"headgate/server/script"
 )
 
-// scripts is the script engine and, while a script runs, what the server knows about it. It is the engine's host. The executor's
+// Scripts is the script engine and, while a script runs, what the server knows about it. It is the engine's host. The executor's
 // lock guards it.
-type scripts struct {
-	srv    *Server
+type Scripts struct {
+	*Core
+	exec   *Executor
 	engine *script.Engine
 	last   *Command      // what was called last: loops call the same command again
 	reply  resp.Writer   // of the command that the script has called
@@ -23,16 +24,16 @@ type scripts struct {
 	fault  []byte        // the error of the last call that failed, without its first byte and its line end
 	cutOff bool          // a script was ended in its midst, since the server ends: what it has written is half of it
 	idle   chan struct{} // closed when a script that overruns has ended, or nil if nobody waits for that
-	running
+	scriptRun
 }
 
-// running is the script that is running. Its zero value says that none is.
-type running struct {
+// scriptRun is the script that is running. Its zero value says that none is.
+type scriptRun struct {
 	callingScript
 	ctx      *Ctx          // of the command that runs it
 	line     [][]byte      // that command
 	name     string        // the script's SHA-1, or the function's name
-	eval     bool          // a script rather than a function
+	isScript bool          // a script rather than a function
 	readOnly bool          // may not write
 	killed   bool          // SCRIPT KILL or FUNCTION KILL has been called
 	long     bool          // has run for so long that the clock was looked at
@@ -62,8 +63,9 @@ const keptCallReply = 64 << 10
 // redisVersionNumber is RedisVersion as scripts compare it: two hexadecimal digits for each part.
 const redisVersionNumber = 0x00070204
 
-func newScripts(s *Server) *scripts {
-	h := &scripts{srv: s}
+// newScripts returns an engine that has no scripts yet. What they call is run by exec.
+func newScripts(exec *Executor) *Scripts {
+	h := &Scripts{Core: exec.Core, exec: exec}
 	h.reply.SetLimit(script.MaxHeapBytes)
 	h.engine = script.New(h, script.Options{OnSlice: h.onSlice, Version: RedisVersion, VersionNum: redisVersionNumber})
 	return h
@@ -85,7 +87,7 @@ func (p program) declares() (flags script.Flags, ok bool) {
 
 // declared returns the flags of what a command is going to run; ok is false if it runs no script, one that declares nothing, or one
 // that is not known.
-func (h *scripts) declared(cmd *Command, args [][]byte) (flags script.Flags, ok bool) {
+func (h *Scripts) declared(cmd *Command, args [][]byte) (flags script.Flags, ok bool) {
 	switch cmd.Runs {
 	case ScriptText:
 		return script.Declared(args[1])
@@ -110,8 +112,7 @@ func (p program) name() string {
 
 // runScript runs a program whose keys begin at args[3], and sends its reply. readOnly is for the variants that let nothing be
 // written. The context is lent to the commands that the program calls, so it is put back as it was.
-func (c *Ctx) runScript(p program, keys int, readOnly bool) {
-	h := c.srv.scripts
+func (h *Scripts) runScript(c *Ctx, p program, keys int, readOnly bool) {
 	flags, declared := p.declares()
 	full := c.core.gate.has(gateShort)
 	if declared {
@@ -124,8 +125,8 @@ func (c *Ctx) runScript(p program, keys int, readOnly bool) {
 			return
 		}
 	}
-	h.running = running{
-		ctx: c, line: c.args, name: p.name(), eval: p.script != nil,
+	h.scriptRun = scriptRun{
+		ctx: c, line: c.args, name: p.name(), isScript: p.script != nil,
 		readOnly:      readOnly || flags&script.NoWrites != 0,
 		callingScript: callingScript{full: full && flags&script.AllowOOM == 0},
 	}
@@ -149,7 +150,7 @@ func (c *Ctx) runScript(p program, keys int, readOnly bool) {
 }
 
 // failed counts a script's error reply, unless it is that of a called command, which is counted already.
-func (h *scripts) failed(c *Ctx, text []byte) {
+func (h *Scripts) failed(c *Ctx, text []byte) {
 	c.failed = true
 	if len(h.fault) == 0 || !bytes.HasPrefix(text, h.fault) {
 		c.core.stats.countError(string(bytes.TrimSuffix(text, []byte("\r\n"))))
@@ -157,24 +158,24 @@ func (h *scripts) failed(c *Ctx, text []byte) {
 }
 
 // finish forgets the script that has run. Where it took long, the commands after it see what time it is now.
-func (h *scripts) finish(c *Ctx) {
+func (h *Scripts) finish(c *Ctx) {
 	switch {
-	case h.overruns && h.srv.isStopping():
+	case h.overruns && h.isStopping():
 		c.client.conn.CloseNow() // and gateBusy stays: what is still read must not see half of a script's effects
-		h.srv.effects.abandon()
+		h.effects.abandon()
 		h.cutOff = true
 	case h.overruns:
-		h.srv.gate.refuse(gateBusy, "")
+		h.gate.refuse(gateBusy, "")
 		if h.idle != nil {
 			close(h.idle)
 			h.idle = nil
 		}
 	}
 	if h.long && c.client.multi == nil {
-		c.nowNs = h.srv.clock.Read()
+		c.nowNs = h.clock.Read()
 		c.now = c.nowNs / 1e6
 	}
-	h.running = running{}
+	h.scriptRun = scriptRun{}
 	if h.reply.Cap() > keptCallReply {
 		h.reply.SetBuffer(nil)
 	}
@@ -182,32 +183,32 @@ func (h *scripts) finish(c *Ctx) {
 
 // awaitScript waits until no script overruns, for at most a time, and reports whether that is so. The executor's lock, which the
 // caller holds, is free meanwhile.
-func (s *Server) awaitScript(limit time.Duration) bool {
+func (h *Scripts) awaitScript(limit time.Duration) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
-	for s.gate.has(gateBusy) && !s.isStopping() {
-		if s.scripts.idle == nil {
-			s.scripts.idle = make(chan struct{})
+	for h.gate.has(gateBusy) && !h.isStopping() {
+		if h.idle == nil {
+			h.idle = make(chan struct{})
 		}
-		idle := s.scripts.idle
-		s.Unlock()
+		idle := h.idle
+		h.Unlock()
 		over := false
 		select {
 		case <-idle:
-		case <-s.Stopping():
+		case <-h.Stopping():
 		case <-deadline.C:
 			over = true
 		}
-		s.Lock()
+		h.Lock()
 		if over {
-			return !s.gate.has(gateBusy)
+			return !h.gate.has(gateBusy)
 		}
 	}
-	return !s.gate.has(gateBusy)
+	return !h.gate.has(gateBusy)
 }
 
 // Call implements script.Host: the one order of checks for a command that a script calls.
-func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
+func (h *Scripts) Call(args [][]byte, resp3 bool) []byte {
 	c, w := h.ctx, &h.reply
 	w.Reset()
 	w.SetProto(resp.RESP2)
@@ -218,26 +219,26 @@ func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
 	if refusal := h.refusal(cmd, len(args)); refusal != "" {
 		c.err(refusal)
 		if cmd != nil {
-			h.srv.stats.commands[cmd.id].rejected++
+			h.stats.commands[cmd.id].rejected++
 		}
 		return h.failedCall()
 	}
 	c.cmd, c.args, c.db, c.failed = cmd, args, c.client.db, false
 	if c.client.guarded {
-		if refusal := c.srv.calledRefusal(c); refusal != "" {
+		if refusal := h.exec.access.calledRefusal(c); refusal != "" {
 			c.err(refusal)
-			h.srv.stats.commands[cmd.id].rejected++
+			h.stats.commands[cmd.id].rejected++
 			return h.failedCall()
 		}
 	}
 	h.wrote = h.wrote || cmd.Flags&Write != 0 && !cmd.asksForRoom()
-	frozen, dirty := c.nowNs, h.srv.keys.Dirty()
+	frozen, dirty := c.nowNs, h.keys.Dirty()
 	if cmd.Flags&TellsTime != 0 {
-		c.nowNs = h.srv.clock.Read()
+		c.nowNs = h.clock.Read()
 	}
 	h.tick++
-	h.srv.call(c, h.tick%timedEvery == 0)
-	h.wrote = h.wrote || cmd.asksForRoom() && h.srv.keys.Dirty() != dirty // most limiters' calls that limit write nothing
+	h.exec.call(c, h.tick%timedEvery == 0)
+	h.wrote = h.wrote || cmd.asksForRoom() && h.keys.Dirty() != dirty // most limiters' calls that limit write nothing
 	c.nowNs = frozen
 	if w.Over() {
 		w.Reset()
@@ -250,10 +251,10 @@ func (h *scripts) Call(args [][]byte, resp3 bool) []byte {
 }
 
 // lookup finds the command that a script calls, a sub-command by its two words, or nil.
-func (h *scripts) lookup(args [][]byte) *Command {
+func (h *Scripts) lookup(args [][]byte) *Command {
 	cmd := h.last
 	if cmd == nil || !ascii.EqualFold(args[0], cmd.upper) {
-		if cmd = h.srv.commands.lookup(args[0]); cmd == nil {
+		if cmd = h.commands.lookup(args[0]); cmd == nil {
 			return nil
 		}
 		h.last = cmd
@@ -265,7 +266,7 @@ func (h *scripts) lookup(args [][]byte) *Command {
 }
 
 // refusal returns the error of the first check that keeps a script from calling cmd with n arguments, the name included.
-func (h *scripts) refusal(cmd *Command, n int) string {
+func (h *Scripts) refusal(cmd *Command, n int) string {
 	switch {
 	case cmd == nil:
 		return errCalledUnknown
@@ -275,8 +276,8 @@ func (h *scripts) refusal(cmd *Command, n int) string {
 		return errCalledRefused
 	case h.readOnly && cmd.Flags&(Write|MayReplicate) != 0:
 		return errCalledWrite
-	case h.srv.gate.has(gateUnwritable) && cmd.wantsDisk():
-		return h.srv.gate.unwritable()
+	case h.gate.has(gateUnwritable) && cmd.wantsDisk():
+		return h.gate.unwritable()
 	case h.lacksRoom() && cmd.wantsMemory():
 		return errOOM
 	}
@@ -284,15 +285,15 @@ func (h *scripts) refusal(cmd *Command, n int) string {
 }
 
 // failedCall remembers the error that a called command was answered with, and returns the reply.
-func (h *scripts) failedCall() []byte {
+func (h *Scripts) failedCall() []byte {
 	reply := h.reply.Bytes()
 	h.fault = append(h.fault[:0], bytes.TrimSuffix(reply[1:], []byte("\r\n"))...)
 	return reply
 }
 
 // Log implements script.Host.
-func (h *scripts) Log(level int, text string) {
-	h.srv.log.Log(context.Background(), scriptLevels[level], "a script says: "+text, "script", h.name)
+func (h *Scripts) Log(level int, text string) {
+	h.log.Log(context.Background(), scriptLevels[level], "a script says: "+text, "script", h.name)
 }
 
 // scriptLevels are the levels of redis.log as slog has them; verbose lies between debug and info.
@@ -302,7 +303,7 @@ var scriptLevels = [...]slog.Level{
 }
 
 // ACLCheck implements script.Host.
-func (h *scripts) ACLCheck(args [][]byte) (allowed, known bool) {
+func (h *Scripts) ACLCheck(args [][]byte) (allowed, known bool) {
 	cmd := h.lookup(args)
 	if cmd == nil {
 		return false, false
@@ -312,18 +313,18 @@ func (h *scripts) ACLCheck(args [][]byte) (allowed, known bool) {
 }
 
 // SetReplication implements script.Host. Nothing is replicated and nothing logged, so there is nothing to leave out.
-func (h *scripts) SetReplication(int) {}
+func (h *Scripts) SetReplication(int) {}
 
 // onSlice looks after a script that has been running for a while: it is stopped at script-time-limit, and past
 // busy-reply-threshold other clients get a turn.
-func (h *scripts) onSlice(elapsed time.Duration) script.Action {
+func (h *Scripts) onSlice(elapsed time.Duration) script.Action {
 	if h.ctx == nil {
 		return script.Continue // a library is being loaded
 	}
 	h.long, h.elapsed = true, elapsed
-	cfg, ms := h.srv.config.Get(), int(elapsed/time.Millisecond)
+	cfg, ms := h.config.Get(), int(elapsed/time.Millisecond)
 	if cfg.ScriptTimeLimit > 0 && ms >= cfg.ScriptTimeLimit && !h.wrote {
-		h.srv.log.Warn("a script was stopped: it ran into script-time-limit", "script", h.name, "ms", ms)
+		h.log.Warn("a script was stopped: it ran into script-time-limit", "script", h.name, "ms", ms)
 		return script.TimeLimit
 	}
 	if !h.overruns && (cfg.BusyReplyThreshold == 0 || ms < cfg.BusyReplyThreshold) {
@@ -333,35 +334,35 @@ func (h *scripts) onSlice(elapsed time.Duration) script.Action {
 		h.overrun(ms)
 	}
 	if !h.killed {
-		h.srv.yield(h.ctx)
+		h.exec.yield(h.ctx)
 	}
-	if h.killed || h.srv.isStopping() {
+	if h.killed || h.isStopping() {
 		return script.Kill
 	}
 	return script.Continue
 }
 
 // overrun has the other clients told that a script keeps them waiting.
-func (h *scripts) overrun(ms int) {
+func (h *Scripts) overrun(ms int) {
 	h.overruns = true
 	refusal, kill := errBusyFunction, "FUNCTION KILL"
-	if h.eval {
+	if h.isScript {
 		refusal, kill = errBusyEval, "SCRIPT KILL"
 	}
-	h.srv.gate.refuse(gateBusy, refusal)
-	h.srv.log.Warn("a script has been running for long, and others wait for it; "+kill+" ends it unless it has written", "script", h.name, "ms", ms)
+	h.gate.refuse(gateBusy, refusal)
+	h.log.Warn("a script has been running for long, and others wait for it; "+kill+" ends it unless it has written", "script", h.name, "ms", ms)
 }
 
 // kill has the running script end at its next slice, or sends the error. eval tells that it is SCRIPT KILL, which is for scripts as
 // FUNCTION KILL is for functions.
-func (h *scripts) kill(c *Ctx, eval bool) {
+func (h *Scripts) kill(c *Ctx, eval bool) {
 	switch {
 	case h.ctx == nil:
 		c.err(errNotBusy)
 	case h.wrote:
 		c.err(errUnkillable)
-	case eval != h.eval:
-		c.err(h.srv.gate.refusal(gateBusy))
+	case eval != h.isScript:
+		c.err(h.gate.refusal(gateBusy))
 	default:
 		h.killed = true
 		c.ok()

@@ -32,7 +32,7 @@ type Server struct {
 	*Limits
 	*Reports
 
-	scripts *scripts
+	scripts *Scripts
 }
 
 // Options are the parts that a Server is given from outside; zero values are the usual ones.
@@ -72,6 +72,7 @@ func New(live *config.Live, o Options) *Server {
 	s.Access = &Access{Core: s.Core, clientLine: describeClient}
 	s.Executor = newExecutor(s.Core, s.Recorder, s.Hub, s.Access)
 	s.Executor.srv = s
+	s.scripts = newScripts(s.Executor)
 	s.Journal = newJournal(s.Executor, o.FS, o.Exit, o.Ready)
 	s.Journal.srv = s
 	s.Limits = newLimits(s.Core, o.Algorithms)
@@ -86,7 +87,6 @@ func New(live *config.Live, o Options) *Server {
 	s.keys.OnExpired(s.keyExpired)
 	s.keys.DB(0).Follow([]byte(policiesKey))
 	s.hooks = hooks{nudge: s.plain.nudge, block: s.block, publish: s.publish, keyChanged: s.keyChanged, limitOutput: s.checkOutput}
-	s.scripts = newScripts(s)
 	s.effectLog, s.jobs, s.scriptFlags = s.Journal, s.backgroundJobs(), s.scripts.declared
 	s.Reports.scripts = s.scripts
 	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
@@ -109,8 +109,9 @@ func CheckAccess(cfg *config.Config) error {
 // commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
 func (s *Server) commandGroups() [][]*Command {
 	return slices.Concat(typeDeclarations(), [][]*Command{
-		connectionCommands(s.Hub), scriptingCommands, serverCommands,
+		connectionCommands(s.Hub), serverCommands,
 		s.Executor.declarations(),
+		s.scripts.declarations(),
 		s.Recorder.declarations(),
 		s.Hub.declarations(),
 		s.Access.declarations(),
