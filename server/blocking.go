@@ -94,8 +94,8 @@ func (x *Executor) endWait(cl *Client) {
 	x.remains.letGo(b)
 }
 
-// takeOut implements leftover: it takes the client out of the queues that it stands in.
-func (b *blocked) takeOut(n int) (taken int) {
+// TakeOut implements leftover: it takes the client out of the queues that it stands in.
+func (b *blocked) TakeOut(n int) (taken int) {
 	x := b.exec
 	for ; taken < n && len(b.places) > 0; taken++ {
 		last := len(b.places) - 1
@@ -124,9 +124,6 @@ func waitOf(cl *Client) *blocked {
 	b, _ := cl.blocked.(*blocked)
 	return b
 }
-
-// size implements leftover.
-func (b *blocked) size() int { return b.held }
 
 // giveUp ends a client's wait with an error, or without one as if its time were over.
 func (x *Executor) giveUp(cl *Client, refusal string, now int64) {

@@ -77,8 +77,8 @@ func latencyHistogram(c *Ctx) {
 	w.EndMap(mark, n)
 }
 
-// spiky lists the events of which there are spikes.
-func (r *Recorder) spiky() (list []latencyEvent) {
+// eventsSeen lists the events of which there are spikes.
+func (r *Recorder) eventsSeen() (list []latencyEvent) {
 	for event := range latencyEvents {
 		if len(r.latency[event].samples) > 0 {
 			list = append(list, event)
@@ -97,7 +97,7 @@ func (r *Recorder) spikesOf(name []byte) *spikes {
 }
 
 func (r *Recorder) latencyLatest(c *Ctx) {
-	list := r.spiky()
+	list := r.eventsSeen()
 	c.reply.Array(len(list))
 	for _, event := range list {
 		e := &r.latency[event]
@@ -125,7 +125,7 @@ func (r *Recorder) latencyHistory(c *Ctx) {
 }
 
 func (r *Recorder) latencyReset(c *Ctx) {
-	n := len(r.spiky())
+	n := len(r.eventsSeen())
 	if len(c.args) == 2 {
 		r.latency = [latencyEvents]spikes{}
 	}
@@ -134,7 +134,7 @@ func (r *Recorder) latencyReset(c *Ctx) {
 			*e = spikes{}
 		}
 	}
-	c.reply.Int(int64(n - len(r.spiky())))
+	c.reply.Int(int64(n - len(r.eventsSeen())))
 }
 
 // The form of LATENCY GRAPH.
@@ -177,7 +177,7 @@ func (r *Recorder) latencyGraph(c *Ctx) {
 
 func (r *Recorder) latencyDoctor(c *Ctx) {
 	var b strings.Builder
-	list := r.spiky()
+	list := r.eventsSeen()
 	switch {
 	case len(list) > 0:
 		for _, event := range list {

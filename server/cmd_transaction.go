@@ -174,8 +174,8 @@ func (s *Core) forgetWatches(cl *Client) {
 // watchLeftover is what a client watched.
 type watchLeftover struct{ store.Watches }
 
-func (w *watchLeftover) takeOut(n int) int { return w.Release(n) }
-func (w *watchLeftover) size() int         { return w.Bytes() }
+// TakeOut implements leftover.
+func (w *watchLeftover) TakeOut(n int) int { return w.Release(n) }
 
 // declarations: MULTI and what belongs to it.
 func (x *Executor) declarations() []*Command {

@@ -57,7 +57,7 @@ func TestLatencyOfTheLog(t *testing.T) {
 		defer w.kill()
 		latest := func() (shown string) {
 			t.Helper()
-			list := w.srv.spiky()
+			list := w.srv.eventsSeen()
 			for _, event := range list {
 				shown += fmt.Sprintf("%s %d ", latencyEventTexts[event].name, w.srv.latency[event].max)
 			}
@@ -100,9 +100,9 @@ func TestLatencyOfSlices(t *testing.T) {
 	defer s.Unlock()
 	begun := time.Now().Add(-2 * time.Millisecond)
 	s.watchLatencySince(eventExpireCycle, time.Now())
-	require.Empty(t, s.spiky(), "it has not taken long")
+	require.Empty(t, s.eventsSeen(), "it has not taken long")
 	s.watchLatencySince(eventExpireCycle, begun)
-	require.Equal(t, []latencyEvent{eventExpireCycle}, s.spiky())
+	require.Equal(t, []latencyEvent{eventExpireCycle}, s.eventsSeen())
 }
 
 // latencyMarkdown lists the events.

@@ -217,16 +217,16 @@ func (h *Hub) takeOut(sub *subscription) {
 	}
 }
 
-// takeOut implements leftover.
-func (set *subscriptionSet) takeOut(n int) (taken int) {
+// TakeOut implements leftover.
+func (set *subscriptionSet) TakeOut(n int) (taken int) {
 	for ; taken < n && len(set.list) > 0; taken++ {
 		set.hub.takeOut(set.list[len(set.list)-1])
 	}
 	return taken
 }
 
-// size implements leftover.
-func (set *subscriptionSet) size() int { return set.bytes }
+// Bytes implements leftover.
+func (set *subscriptionSet) Bytes() int { return set.bytes }
 
 // dropSubscriptions has a client no longer have those of one kind.
 func dropSubscriptions(cl *Client, kind topicKind) {

@@ -8,10 +8,10 @@ import "time"
 
 // leftover is what a client has let go of and tables still have. None of it has any effect.
 type leftover interface {
-	// takeOut takes up to n entries out of the tables and returns how many. Fewer than n are the last.
-	takeOut(n int) int
-	// size is about how many bytes the entries take up that are still there.
-	size() int
+	sized // by the entries that are still there
+
+	// TakeOut takes up to n entries out of the tables and returns how many. Fewer than n are the last.
+	TakeOut(n int) int
 }
 
 // remains are the leftovers of all clients, those that came first before the others. The executor's lock guards them.
@@ -32,28 +32,28 @@ const (
 func (r *remains) letGo(l leftover) {
 	if len(r.queue) == 0 {
 		n := max(r.spared, remainsPerClient)
-		taken := l.takeOut(n)
+		taken := l.TakeOut(n)
 		r.spared = max(r.spared-taken, 0)
 		if taken < n {
 			return
 		}
 	}
 	r.queue = append(r.queue, l)
-	r.bytes += l.size()
+	r.bytes += l.Bytes()
 }
 
 // takeOut takes up to n entries of leftovers out of the tables.
 func (r *remains) takeOut(n int) {
 	for n > 0 && len(r.queue) > 0 {
 		first := r.queue[0]
-		before := first.size()
-		taken := first.takeOut(n)
+		before := first.Bytes()
+		taken := first.TakeOut(n)
 		if taken < n {
 			r.queue[0] = nil
 			r.queue = r.queue[1:]
 			r.bytes -= before
 		} else {
-			r.bytes -= before - first.size()
+			r.bytes -= before - first.Bytes()
 		}
 		n -= max(taken, 1) // an empty leftover has cost something too
 	}

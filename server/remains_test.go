@@ -23,13 +23,15 @@ const many = 4 * remainsAtOnce
 // pile is a leftover of as many entries, each of three bytes.
 type pile struct{ entries int }
 
-func (p *pile) takeOut(n int) int {
+// TakeOut implements leftover.
+func (p *pile) TakeOut(n int) int {
 	n = min(n, p.entries)
 	p.entries -= n
 	return n
 }
 
-func (p *pile) size() int { return 3 * p.entries }
+// Bytes implements leftover.
+func (p *pile) Bytes() int { return 3 * p.entries }
 
 // TestRemains: what is small goes at once as long as there is nothing before it and not too much has gone so since the last slice; the
 // rest goes in its order, and its bytes are counted until then.
@@ -54,10 +56,10 @@ func TestRemains(t *testing.T) {
 
 	r.help()
 	require.Equal(t, 900-remainsPerNew, big.entries)
-	require.Equal(t, big.size()+last.size(), r.bytes)
+	require.Equal(t, big.Bytes()+last.Bytes(), r.bytes)
 	r.takeOut(big.entries + 5)
 	require.Equal(t, remainsPerClient-1-5, last.entries)
-	require.Equal(t, last.size(), r.bytes)
+	require.Equal(t, last.Bytes(), r.bytes)
 	require.Equal(t, []leftover{last}, r.queue)
 	r.letGo(&pile{0})
 	require.False(t, r.slice(), "a slice is long enough for so few")
@@ -102,7 +104,7 @@ func TestManySubscriptionsEndBySlices(t *testing.T) {
 	before := r.bytes
 	r.takeOut(100)
 	require.Len(t, h.patterns, many-remainsPerClient-100)
-	require.Equal(t, before-r.bytes, before-r.queue[0].size())
+	require.Equal(t, before-r.bytes, before-r.queue[0].Bytes())
 	p.srv.Unlock()
 
 	c.send("PSUBSCRIBE p1*")

@@ -140,8 +140,8 @@ func (t *trackingTable) addPrefix(l *listener, prefix string) {
 	l.bytes += listenerBytes + len(prefix)
 }
 
-// takeOut implements leftover.
-func (l *listener) takeOut(n int) (taken int) {
+// TakeOut implements leftover.
+func (l *listener) TakeOut(n int) (taken int) {
 	t := l.table
 	for ; taken < n && len(l.list) > 0; taken++ {
 		last := len(l.list) - 1
@@ -168,8 +168,8 @@ func (t *trackingTable) removePrefix(prefix string) {
 	}
 }
 
-// size implements leftover.
-func (l *listener) size() int { return l.bytes }
+// Bytes implements leftover.
+func (l *listener) Bytes() int { return l.bytes }
 
 // prefixes returns what the client listens to, sorted.
 func (m *trackingMode) prefixes() []string {
