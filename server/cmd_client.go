@@ -10,7 +10,7 @@ import (
 )
 
 // clientCommand is the CLIENT family. A client library finds out by the error for an unknown sub-command what is not there.
-func clientCommand(h *Hub) *Command {
+func (a *Console) clientCommand() *Command {
 	return &Command{
 		Name: "client", Group: GroupConnection, Since: "2.4.0", Complexity: "depends on the sub-command",
 		Summary: "Look at and manage connections.",
@@ -47,7 +47,7 @@ func clientCommand(h *Hub) *Command {
 					str("ip:port").after("LADDR"),
 					oneOf("skipme", tok("YES"), tok("NO")).after("SKIPME"),
 				).multi())},
-				Reply: ReplySimple | ReplyInteger, Handler: clientKill,
+				Reply: ReplySimple | ReplyInteger, Handler: a.clientKill,
 			},
 			{
 				Name: "list", Since: "2.4.0", Complexity: "O(n) in the number of connections",
@@ -70,14 +70,14 @@ func clientCommand(h *Hub) *Command {
 				Name: "no-touch", Since: "7.2.0", Complexity: "O(1)",
 				Summary: "Have the connection's commands leave the access times of keys as they are.",
 				Arity:   3, Flags: clientFlags,
-				Args: []Arg{oneOf("enabled", tok("ON"), tok("OFF"))}, Reply: ReplySimple, Handler: clientNoTouch,
+				Args: []Arg{oneOf("enabled", tok("ON"), tok("OFF"))}, Reply: ReplySimple, Handler: a.clientNoTouch,
 			},
 			{
 				Name: "pause", Since: "2.9.50", Complexity: "O(1)",
 				Summary: "Hold back all commands, or those that may write, for some milliseconds.",
 				Arity:   -3, Flags: Admin | clientFlags,
 				Args:  []Arg{integer("timeout"), oneOf("mode", tok("WRITE"), tok("ALL")).opt()},
-				Reply: ReplySimple, Handler: clientPause,
+				Reply: ReplySimple, Handler: a.clientPause,
 			},
 			{
 				Name: "reply", Since: "3.2.0", Complexity: "O(1)",
@@ -103,14 +103,14 @@ func clientCommand(h *Hub) *Command {
 				Summary: "Have a client that waits for a key go on, as if its time were over or with an error.",
 				Arity:   -3, Flags: Admin | clientFlags,
 				Args:  []Arg{integer("client-id"), oneOf("timeout-error", tok("TIMEOUT"), tok("ERROR")).opt()},
-				Reply: ReplyInteger, Handler: clientUnblock,
+				Reply: ReplyInteger, Handler: a.clientUnblock,
 			},
-			h.clientTrackingCommand(),
+			a.hub.clientTrackingCommand(),
 			clientTrackingInfoCommand,
 			{
 				Name: "unpause", Since: "6.2.0", Complexity: "O(n) in the number of clients held back",
 				Summary: "End a pause.",
-				Arity:   2, Flags: Admin | clientFlags, Reply: ReplySimple, Handler: clientUnpause,
+				Arity:   2, Flags: Admin | clientFlags, Reply: ReplySimple, Handler: a.clientUnpause,
 			},
 		},
 	}
@@ -187,10 +187,10 @@ func (c *Ctx) onOff(value *bool) {
 
 func clientNoEvict(c *Ctx) { c.onOff(&c.client.noEvict) }
 
-func clientNoTouch(c *Ctx) {
+func (a *Console) clientNoTouch(c *Ctx) {
 	noTouch := c.client.noTouch
 	c.onOff(&noTouch)
-	c.srv.setNoTouch(c.client, noTouch)
+	a.exec.setNoTouch(c.client, noTouch)
 }
 
 func clientReply(c *Ctx) {
@@ -212,7 +212,7 @@ func clientReply(c *Ctx) {
 }
 
 // clientPause holds commands back. A pause that is on only ever gets longer and stricter by another.
-func clientPause(c *Ctx) {
+func (a *Console) clientPause(c *Ctx) {
 	writes := false
 	switch {
 	case len(c.args) > 4:
@@ -237,7 +237,7 @@ func clientPause(c *Ctx) {
 		c.err("ERR timeout is out of range")
 		return
 	}
-	p, now := &c.srv.pause, c.nowNs
+	p, now := &a.exec.pause, c.nowNs
 	until := now + ms*1e6
 	if p.until > now {
 		until, writes = max(until, p.until), writes && p.writes
@@ -247,14 +247,14 @@ func clientPause(c *Ctx) {
 	c.ok()
 }
 
-func clientUnpause(c *Ctx) {
-	p := &c.srv.pause
+func (a *Console) clientUnpause(c *Ctx) {
+	p := &a.exec.pause
 	p.until = min(p.until, c.nowNs)
-	c.srv.endPause(c.nowNs)
+	a.exec.endPause(c.nowNs)
 	c.ok()
 }
 
-func clientUnblock(c *Ctx) {
+func (a *Console) clientUnblock(c *Ctx) {
 	refusal := ""
 	switch {
 	case len(c.args) > 4:
@@ -276,7 +276,7 @@ func clientUnblock(c *Ctx) {
 		c.reply.Zero()
 		return
 	}
-	c.srv.giveUp(cl, refusal, c.nowNs)
+	a.exec.giveUp(cl, refusal, c.nowNs)
 	c.reply.One()
 }
 
@@ -350,12 +350,12 @@ func (f *killFilter) matches(cl *Client, self *Client) bool {
 		(f.kind == typeAny || cl.class() == f.kind) && (!f.skipMe || cl != self)
 }
 
-func clientKill(c *Ctx) {
+func (a *Console) clientKill(c *Ctx) {
 	f := killFilter{skipMe: true}
 	single := len(c.args) == 3
 	if single {
 		f.addr, f.skipMe = string(c.args[2]), false
-	} else if !c.killFilters(&f) {
+	} else if !a.killFilters(c, &f) {
 		return
 	}
 	killed := int64(0)
@@ -381,7 +381,7 @@ func clientKill(c *Ctx) {
 }
 
 // killFilters parses the filters from args[2] on, or sends the error.
-func (c *Ctx) killFilters(f *killFilter) bool {
+func (a *Console) killFilters(c *Ctx, f *killFilter) bool {
 	for i := 2; i < len(c.args); i += 2 {
 		if i+1 == len(c.args) {
 			c.err(errSyntax)
@@ -407,7 +407,7 @@ func (c *Ctx) killFilters(f *killFilter) bool {
 		case c.is(i, "LADDR"):
 			f.laddr = string(value)
 		case c.is(i, "USER"):
-			if f.user = c.srv.users.Get(string(value)); f.user == nil {
+			if f.user = a.access.users.Get(string(value)); f.user == nil {
 				c.errf("ERR No such user '%s'", cutAtNUL(value))
 				return false
 			}

@@ -7,37 +7,39 @@ import (
 )
 
 // configCommand is the CONFIG family, over the table of directives in package config.
-var configCommand = &Command{
-	Name: "config", Group: GroupServer, Since: "2.0.0", Complexity: "depends on the sub-command",
-	Summary: "Look at and change the configuration.",
-	Arity:   -2,
-	Sub: []*Command{
-		{
-			Name: "get", Since: "2.0.0", Complexity: "O(n) in the number of directives and patterns",
-			Summary: "Return the directives that the patterns match, with their values.",
-			Arity:   -3, Flags: Admin | NoScript | Loading | Stale,
-			Args: []Arg{str("parameter").multi()}, Reply: ReplyMap, Handler: configGet,
+func (a *Console) configCommand() *Command {
+	return &Command{
+		Name: "config", Group: GroupServer, Since: "2.0.0", Complexity: "depends on the sub-command",
+		Summary: "Look at and change the configuration.",
+		Arity:   -2,
+		Sub: []*Command{
+			{
+				Name: "get", Since: "2.0.0", Complexity: "O(n) in the number of directives and patterns",
+				Summary: "Return the directives that the patterns match, with their values.",
+				Arity:   -3, Flags: Admin | NoScript | Loading | Stale,
+				Args: []Arg{str("parameter").multi()}, Reply: ReplyMap, Handler: configGet,
+			},
+			helpCommand("5.0.0"),
+			{
+				Name: "resetstat", Since: "2.0.0", Complexity: "O(1)",
+				Summary: "Set the counters that INFO shows back to zero.",
+				Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: a.configResetStat,
+			},
+			{
+				Name: "rewrite", Since: "2.8.0", Complexity: "O(n) in the length of the configuration file",
+				Summary: "Bring the configuration file in line with what holds now.",
+				Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: a.configRewrite,
+			},
+			{
+				Name: "set", Since: "2.0.0", Complexity: "O(n) in the number of directives",
+				Summary: "Change directives, all of them or, if one is refused, none.",
+				Arity:   -4, Flags: Admin | NoScript | Loading | Stale,
+				Tips:   tipAllNodes,
+				Args:   []Arg{block("data", str("parameter"), str("value")).multi()},
+				Secret: configSecret, Reply: ReplySimple, Handler: configSet,
+			},
 		},
-		helpCommand("5.0.0"),
-		{
-			Name: "resetstat", Since: "2.0.0", Complexity: "O(1)",
-			Summary: "Set the counters that INFO shows back to zero.",
-			Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: configResetStat,
-		},
-		{
-			Name: "rewrite", Since: "2.8.0", Complexity: "O(n) in the length of the configuration file",
-			Summary: "Bring the configuration file in line with what holds now.",
-			Arity:   2, Flags: Admin | NoScript | Loading | Stale, Reply: ReplySimple, Handler: configRewrite,
-		},
-		{
-			Name: "set", Since: "2.0.0", Complexity: "O(n) in the number of directives",
-			Summary: "Change directives, all of them or, if one is refused, none.",
-			Arity:   -4, Flags: Admin | NoScript | Loading | Stale,
-			Tips:   tipAllNodes,
-			Args:   []Arg{block("data", str("parameter"), str("value")).multi()},
-			Secret: configSecret, Reply: ReplySimple, Handler: configSet,
-		},
-	},
+	}
 }
 
 func configGet(c *Ctx) {
@@ -83,9 +85,9 @@ func configSet(c *Ctx) {
 }
 
 // configRewrite writes the file with the executor's lock held, as Redis does: it is an operator's command, and rare.
-func configRewrite(c *Ctx) {
+func (a *Console) configRewrite(c *Ctx) {
 	if c.cfg.ACLFile == "" {
-		c.core.config.SetUsers(c.srv.configuredUsers())
+		c.core.config.SetUsers(a.access.configuredUsers())
 	}
 	if err := c.core.config.Rewrite(config.WriteFile); err != nil {
 		c.errf("ERR %s", err)
@@ -95,10 +97,10 @@ func configRewrite(c *Ctx) {
 	c.ok()
 }
 
-func configResetStat(c *Ctx) {
+func (a *Console) configResetStat(c *Ctx) {
 	c.core.stats.reset()
-	c.srv.resetCounts()
-	c.srv.top.reset(c.core.clock.Mono())
+	a.limits.resetCounts()
+	a.limits.top.reset(c.core.clock.Mono())
 	c.core.stats.expiredBefore, c.core.stats.evictedBefore = c.core.keys.Stats().Expired, c.core.keys.Stats().Evicted
 	c.ok()
 }

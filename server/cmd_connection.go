@@ -7,15 +7,15 @@ import (
 )
 
 // connectionCommands: a connection's own state, and the CLIENT family of cmd_client.go.
-func connectionCommands(h *Hub) []*Command {
+func (a *Console) connectionCommands() []*Command {
 	return []*Command{
 		{
 			Name: "auth", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
 			Summary: "Prove who the client is.",
 			Arity:   -2, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy,
-			Args: []Arg{str("username").opt(), str("password")}, Secret: secretFrom(1), Reply: ReplySimple, Handler: auth,
+			Args: []Arg{str("username").opt(), str("password")}, Secret: secretFrom(1), Reply: ReplySimple, Handler: a.auth,
 		},
-		clientCommand(h),
+		a.clientCommand(),
 		{
 			Name: "echo", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
 			Summary: "Return the message.",
@@ -31,7 +31,7 @@ func connectionCommands(h *Hub) []*Command {
 				block("auth", str("username"), str("password")).after("AUTH").opt(),
 				str("clientname").after("SETNAME").opt(),
 			).opt()},
-			Secret: helloSecret, Reply: ReplyMap, Handler: hello,
+			Secret: helloSecret, Reply: ReplyMap, Handler: a.hello,
 		},
 		{
 			Name: "ping", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
@@ -60,7 +60,7 @@ func connectionCommands(h *Hub) []*Command {
 			Name: "reset", Group: GroupConnection, Since: "6.2.0", Complexity: "O(1)",
 			Summary: "Put the connection back into the state of a new one.",
 			Arity:   1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy | RunsInMulti | DropsQueue | ForSubscribers,
-			Reply: ReplySimple, Handler: reset,
+			Reply: ReplySimple, Handler: a.reset,
 		},
 		{
 			Name: "select", Group: GroupConnection, Since: "1.0.0", Complexity: "O(1)",
@@ -80,7 +80,7 @@ const (
 	errClientName = "ERR Client names cannot contain spaces, newlines or special characters."
 )
 
-func auth(c *Ctx) {
+func (a *Console) auth(c *Ctx) {
 	user, password := []byte(acl.DefaultName), c.args[1]
 	switch {
 	case len(c.args) > 3:
@@ -88,11 +88,11 @@ func auth(c *Ctx) {
 		return
 	case len(c.args) == 3:
 		user, password = c.args[1], c.args[2]
-	case c.srv.users.Default().NoPass():
+	case a.access.users.Default().NoPass():
 		c.err(errNoPassword)
 		return
 	}
-	if !c.srv.authenticate(c, user, password) {
+	if !a.access.authenticate(c, user, password) {
 		c.err(errWrongPass)
 		return
 	}
@@ -103,7 +103,7 @@ func echo(c *Ctx) { c.reply.Bulk(c.args[1]) }
 
 // hello implements HELLO [protover [AUTH username password] [SETNAME clientname]]. Options take effect one by one, so a name
 // is set even if what follows it fails.
-func hello(c *Ctx) {
+func (a *Console) hello(c *Ctx) {
 	proto := c.reply.Proto()
 	if len(c.args) > 1 {
 		n, ok := number.ParseInt(c.args[1])
@@ -117,7 +117,7 @@ func hello(c *Ctx) {
 		}
 		proto = int(n)
 	}
-	if !c.helloOptions() {
+	if !a.helloOptions(c) {
 		return
 	}
 	if c.core.mustAuthenticate(c.client) {
@@ -134,12 +134,12 @@ func helloSecret(_ *Ctx, args [][]byte, i int) bool {
 }
 
 // helloOptions applies what follows the protocol version, or sends the error.
-func (c *Ctx) helloOptions() bool {
+func (a *Console) helloOptions(c *Ctx) bool {
 	for i := 2; i < len(c.args); {
 		left := len(c.args) - i - 1
 		switch {
 		case left >= 2 && c.is(i, "AUTH"):
-			if !c.srv.authenticate(c, c.args[i+1], c.args[i+2]) {
+			if !a.access.authenticate(c, c.args[i+1], c.args[i+2]) {
 				c.err(errWrongPass)
 				return false
 			}
@@ -207,16 +207,16 @@ func quit(c *Ctx) {
 }
 
 // reset keeps what belongs to the program behind the connection: its library's name and NO-EVICT.
-func reset(c *Ctx) {
+func (a *Console) reset(c *Ctx) {
 	cl := c.client
-	c.srv.endTransaction(cl)
-	c.srv.endAllSubscriptions(cl)
-	c.srv.untrack(cl)
-	c.srv.endMonitoring(cl)
+	a.exec.endTransaction(cl)
+	a.hub.endAllSubscriptions(cl)
+	a.hub.untrack(cl)
+	a.recorder.endMonitoring(cl)
 	cl.db = c.core.keys.DB(0)
 	cl.name = ""
-	c.srv.becomeDefault(cl)
-	c.srv.setNoTouch(cl, false)
+	a.access.becomeDefault(cl)
+	a.exec.setNoTouch(cl, false)
 	cl.replyMode = replyOn
 	c.reply.SetProto(resp.RESP2)
 	c.reply.Simple("RESET")

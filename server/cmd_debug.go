@@ -8,14 +8,16 @@ import (
 )
 
 // debugCommand has the parts of DEBUG that tests of clients need. It is off unless enable-debug-command says otherwise.
-var debugCommand = &Command{
-	Name: "debug", Group: GroupServer, Since: "1.0.0", Complexity: "depends on the sub-command",
-	Summary: "Help with tests: SLEEP has the whole server stand still, RELOAD has it save a snapshot and load it (only load it with NOSAVE), LOADAOF has it load the append-only file, SET-ACTIVE-EXPIRE has keys past their time removed only when they are looked for, OBJECT shows how a value is kept.",
-	Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
-	Args: []Arg{oneOf("subcommand",
-		double("seconds").after("SLEEP"), block("reload", tok("RELOAD"), tok("NOSAVE").opt()), tok("LOADAOF"), oneOf("active", tok("0"), tok("1")).after("SET-ACTIVE-EXPIRE"), key("key").after("OBJECT"),
-	)},
-	Reply: ReplySimple, Handler: debug,
+func (a *Console) debugCommand() *Command {
+	return &Command{
+		Name: "debug", Group: GroupServer, Since: "1.0.0", Complexity: "depends on the sub-command",
+		Summary: "Help with tests: SLEEP has the whole server stand still, RELOAD has it save a snapshot and load it (only load it with NOSAVE), LOADAOF has it load the append-only file, SET-ACTIVE-EXPIRE has keys past their time removed only when they are looked for, OBJECT shows how a value is kept.",
+		Arity:   -2, Flags: Admin | NoScript | Loading | Stale,
+		Args: []Arg{oneOf("subcommand",
+			double("seconds").after("SLEEP"), block("reload", tok("RELOAD"), tok("NOSAVE").opt()), tok("LOADAOF"), oneOf("active", tok("0"), tok("1")).after("SET-ACTIVE-EXPIRE"), key("key").after("OBJECT"),
+		)},
+		Reply: ReplySimple, Handler: a.debug,
+	}
 }
 
 const errDebugOff = `ERR DEBUG command not allowed. If the enable-debug-command option is set to "local", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.`
@@ -23,7 +25,7 @@ const errDebugOff = `ERR DEBUG command not allowed. If the enable-debug-command 
 // maxDebugSleep bounds a slip of the finger.
 const maxDebugSleep = time.Hour
 
-func debug(c *Ctx) {
+func (a *Console) debug(c *Ctx) {
 	switch {
 	case !c.cfg.EnableDebugCommand.Allows(c.client.local()):
 		c.err(errDebugOff)
@@ -36,9 +38,9 @@ func debug(c *Ctx) {
 			"SLEEP <seconds>", "    Have the whole server stand still; the time may have decimals.",
 			"HELP", "    Print this help.")
 	case c.is(1, "LOADAOF"):
-		c.loadAOF()
+		a.loadAOF(c)
 	case c.is(1, "RELOAD"):
-		c.reload()
+		a.reload(c)
 	case len(c.args) == 3 && c.is(1, "SLEEP"):
 		seconds, err := strconv.ParseFloat(string(c.args[2]), 64)
 		if err == nil && seconds > 0 {
@@ -47,7 +49,7 @@ func debug(c *Ctx) {
 		c.ok()
 	case len(c.args) == 3 && c.is(1, "SET-ACTIVE-EXPIRE"):
 		n, _ := strconv.Atoi(string(c.args[2])) // what is no number is 0, as in Redis
-		c.srv.lazyExpireOnly = n == 0
+		a.exec.lazyExpireOnly = n == 0
 		c.ok()
 	case len(c.args) == 3 && c.is(1, "OBJECT"):
 		c.debugObject()
@@ -66,8 +68,8 @@ const (
 )
 
 // reload implements DEBUG RELOAD [NOSAVE]. Nobody is served meanwhile.
-func (c *Ctx) reload() {
-	s := c.srv
+func (a *Console) reload(c *Ctx) {
+	j := a.journal
 	noSave := len(c.args) == 3 && c.is(2, "NOSAVE")
 	for i := range c.args[2:] {
 		if c.is(i+2, "MERGE") || c.is(i+2, "NOFLUSH") {
@@ -79,47 +81,47 @@ func (c *Ctx) reload() {
 		c.err(errReloadOption)
 		return
 	}
-	if s.snapshot != nil {
-		s.finishSnapshot()
+	if j.snapshot != nil {
+		j.finishSnapshot()
 	}
-	if !noSave && s.saveNow() != nil {
+	if !noSave && j.saveNow() != nil {
 		c.err("ERR")
 		return
 	}
-	s.empty()
-	if err := s.loadSnapshot(true); err != nil {
-		s.saving.partial = true
-		s.log.Error("the snapshot could not be reloaded", "err", err)
+	j.empty()
+	if err := j.loadSnapshot(true); err != nil {
+		j.saving.partial = true
+		j.log.Error("the snapshot could not be reloaded", "err", err)
 		c.err(errReload)
 		return
 	}
-	if noSave && s.aof.open {
-		s.askRewrite() // what is in memory is no longer what the log has
+	if noSave && j.aof.open {
+		j.askRewrite() // what is in memory is no longer what the log has
 	}
 	c.ok()
 }
 
 // loadAOF implements DEBUG LOADAOF. Others are answered that data are being loaded.
-func (c *Ctx) loadAOF() {
-	s := c.srv
+func (a *Console) loadAOF(c *Ctx) {
+	j := a.journal
 	switch {
-	case !s.aof.open:
+	case !j.aof.open:
 		c.err(errNoLog)
 		return
 	case c.client.multi != nil:
 		c.err(errLoadInMulti)
 		return
 	}
-	if s.snapshot != nil {
-		s.finishSnapshot()
+	if j.snapshot != nil {
+		j.finishSnapshot()
 	}
-	s.beginLoading()
-	s.Unlock()
-	err := s.reloadLog()
-	s.Lock()
-	s.endLoading()
+	j.beginLoading()
+	j.Unlock()
+	err := j.reloadLog()
+	j.Lock()
+	j.endLoading()
 	if err != nil {
-		s.log.Error("the append-only file could not be reloaded", "err", err)
+		j.log.Error("the append-only file could not be reloaded", "err", err)
 		c.err(errLoadAOF)
 		return
 	}

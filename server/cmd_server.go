@@ -11,65 +11,67 @@ import (
 
 // serverCommands: the server as a whole, with the families of cmd_cluster.go, cmd_command.go, cmd_config.go and
 // cmd_memory.go.
-var serverCommands = []*Command{
-	clusterCommand,
-	commandCommand,
-	configCommand,
-	{
-		Name: "dbsize", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Return the number of keys in the database.",
-		Arity:   1, Flags: ReadOnly | Fast, Categories: acl.Keyspace, Reply: ReplyInteger, Handler: dbsize,
-		Tips: "request_policy:all_shards response_policy:agg_sum",
-	},
-	debugCommand,
-	{
-		Name: "flushall", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of all databases",
-		Summary: "Delete all keys of all databases.",
-		Arity:   -1, Flags: Write, Categories: acl.Dangerous,
-		Tips: tipAllShards,
-		Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: flushAll,
-	},
-	{
-		Name: "flushdb", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of the database",
-		Summary: "Delete all keys of the database.",
-		Arity:   -1, Flags: Write, Categories: acl.Dangerous,
-		Tips: tipAllShards,
-		Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: flushDB,
-	},
-	lolwutCommand,
-	{
-		Name: "replicaof", Group: GroupServer, Since: "5.0.0", Complexity: "O(1)",
-		Summary: "Accept NO ONE, and refuse anything else: headgate does not replicate.",
-		Arity:   3, Flags: Admin | NoScript | Stale | NoAsyncLoading,
-		Args: []Arg{str("host"), str("port")}, Reply: ReplySimple, Handler: replicaOf,
-	},
-	{
-		Name: "role", Group: GroupServer, Since: "2.8.12", Complexity: "O(1)",
-		Summary: "Return the replication role, which is that of a master without replicas.",
-		Arity:   1, Flags: NoScript | Loading | Stale | Fast, Categories: acl.Admin | acl.Dangerous, Reply: ReplyArray, Handler: role,
-	},
-	{
-		Name: "shutdown", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "End the server once what was read is answered.",
-		Arity:   -1, Flags: Admin | NoScript | Loading | Stale | NoMulti | AllowBusy,
-		Args: []Arg{
-			oneOf("save", tok("NOSAVE"), tok("SAVE")).opt(), tok("NOW").opt(), tok("FORCE").opt(), tok("ABORT").opt(),
+func (a *Console) serverCommands() []*Command {
+	return []*Command{
+		clusterCommand,
+		commandCommand,
+		a.configCommand(),
+		{
+			Name: "dbsize", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
+			Summary: "Return the number of keys in the database.",
+			Arity:   1, Flags: ReadOnly | Fast, Categories: acl.Keyspace, Reply: ReplyInteger, Handler: dbsize,
+			Tips: "request_policy:all_shards response_policy:agg_sum",
 		},
-		Reply: ReplyNone | ReplySimple, Handler: shutdown,
-	},
-	slaveofCommand,
-	{
-		Name: "swapdb", Group: GroupServer, Since: "4.0.0", Complexity: "O(n) in the number of keys that clients watch in the two",
-		Summary: "Exchange the keys of two databases.",
-		Arity:   3, Flags: Write | Fast, Categories: acl.Dangerous,
-		Args: []Arg{integer("index1"), integer("index2")}, Reply: ReplySimple, Handler: swapDB,
-	},
-	{
-		Name: "time", Group: GroupServer, Since: "2.6.0", Complexity: "O(1)",
-		Summary: "Return the server's time: seconds since the Unix epoch, and microseconds.",
-		Arity:   1, Flags: Loading | Stale | Fast | TellsTime, Reply: ReplyArray, Handler: serverTime,
-		Tips: tipVaries,
-	},
+		a.debugCommand(),
+		{
+			Name: "flushall", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of all databases",
+			Summary: "Delete all keys of all databases.",
+			Arity:   -1, Flags: Write, Categories: acl.Dangerous,
+			Tips: tipAllShards,
+			Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: a.flushAll,
+		},
+		{
+			Name: "flushdb", Group: GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of the database",
+			Summary: "Delete all keys of the database.",
+			Arity:   -1, Flags: Write, Categories: acl.Dangerous,
+			Tips: tipAllShards,
+			Args: []Arg{oneOf("flush-type", tok("ASYNC"), tok("SYNC")).opt()}, Reply: ReplySimple, Handler: a.flushDB,
+		},
+		lolwutCommand,
+		{
+			Name: "replicaof", Group: GroupServer, Since: "5.0.0", Complexity: "O(1)",
+			Summary: "Accept NO ONE, and refuse anything else: headgate does not replicate.",
+			Arity:   3, Flags: Admin | NoScript | Stale | NoAsyncLoading,
+			Args: []Arg{str("host"), str("port")}, Reply: ReplySimple, Handler: replicaOf,
+		},
+		{
+			Name: "role", Group: GroupServer, Since: "2.8.12", Complexity: "O(1)",
+			Summary: "Return the replication role, which is that of a master without replicas.",
+			Arity:   1, Flags: NoScript | Loading | Stale | Fast, Categories: acl.Admin | acl.Dangerous, Reply: ReplyArray, Handler: role,
+		},
+		{
+			Name: "shutdown", Group: GroupServer, Since: "1.0.0", Complexity: "O(1)",
+			Summary: "End the server once what was read is answered.",
+			Arity:   -1, Flags: Admin | NoScript | Loading | Stale | NoMulti | AllowBusy,
+			Args: []Arg{
+				oneOf("save", tok("NOSAVE"), tok("SAVE")).opt(), tok("NOW").opt(), tok("FORCE").opt(), tok("ABORT").opt(),
+			},
+			Reply: ReplyNone | ReplySimple, Handler: a.shutdown,
+		},
+		slaveofCommand,
+		{
+			Name: "swapdb", Group: GroupServer, Since: "4.0.0", Complexity: "O(n) in the number of keys that clients watch in the two",
+			Summary: "Exchange the keys of two databases.",
+			Arity:   3, Flags: Write | Fast, Categories: acl.Dangerous,
+			Args: []Arg{integer("index1"), integer("index2")}, Reply: ReplySimple, Handler: swapDB,
+		},
+		{
+			Name: "time", Group: GroupServer, Since: "2.6.0", Complexity: "O(1)",
+			Summary: "Return the server's time: seconds since the Unix epoch, and microseconds.",
+			Arity:   1, Flags: Loading | Stale | Fast | TellsTime, Reply: ReplyArray, Handler: serverTime,
+			Tips: tipVaries,
+		},
+	}
 }
 
 // slaveofCommand is REPLICAOF under its first name.
@@ -98,22 +100,22 @@ func lolwut(c *Ctx) {
 
 func dbsize(c *Ctx) { c.reply.Int(int64(c.db.Len())) }
 
-func flushAll(c *Ctx) {
+func (a *Console) flushAll(c *Ctx) {
 	if c.flushType(c.core.keys.Stats().Keys) {
-		c.srv.invalidateAll()
-		c.srv.forgetSnapshot()
+		a.hub.invalidateAll()
+		a.journal.forgetSnapshot()
 		c.core.keys.FlushAll()
 		if c.client.id != 0 { // not while a log is replayed
-			c.srv.saving.partial = false
-			c.srv.saveEmpty()
+			a.journal.saving.partial = false
+			a.journal.saveEmpty()
 		}
 		c.ok()
 	}
 }
 
-func flushDB(c *Ctx) {
+func (a *Console) flushDB(c *Ctx) {
 	if c.flushType(c.db.Len()) {
-		c.srv.invalidateAll()
+		a.hub.invalidateAll()
 		c.db.Flush()
 		c.ok()
 	}
@@ -158,7 +160,7 @@ func serverTime(c *Ctx) {
 }
 
 // shutdown ends the server without a reply: its end is the answer.
-func shutdown(c *Ctx) {
+func (a *Console) shutdown(c *Ctx) {
 	var how config.ShutdownFlags
 	abort := false
 	for i := range c.args[1:] {
@@ -185,14 +187,14 @@ func shutdown(c *Ctx) {
 	case c.core.gate.has(gateBusy) && !noSave:
 		c.err(c.core.gate.refusal(gateBusy)) // what a script has written would be half of it
 	default:
-		c.endServer(how)
+		a.endServer(c, how)
 	}
 }
 
 // endServer ends the server unless its snapshot cannot be saved.
-func (c *Ctx) endServer(how config.ShutdownFlags) {
+func (a *Console) endServer(c *Ctx, how config.ShutdownFlags) {
 	c.core.log.Info("shutting down: a client asked for it", "client", c.client.id, "addr", c.client.conn.Remote)
-	if c.srv.end(how) != nil {
+	if a.journal.end(how) != nil {
 		c.err("ERR Errors trying to SHUTDOWN. Check logs.")
 	}
 }

@@ -504,7 +504,19 @@ func newRegistry(groups ...[]*Command) *registry {
 		}
 	}
 	slices.SortFunc(r.top, func(a, b *Command) int { return strings.Compare(a.Name, b.Name) })
+	r.number()
 	return r
+}
+
+// number lists all commands in the order of their names, each with its sub-commands behind it: what is shown of them does not depend on
+// which part of the server declares them.
+func (r *registry) number() {
+	for _, cmd := range r.top {
+		for _, one := range append([]*Command{cmd}, cmd.Sub...) {
+			one.id = len(r.all)
+			r.all = append(r.all, one)
+		}
+	}
 }
 
 // clone copies a declaration, so that several servers of one process share nothing that is written.
@@ -534,8 +546,6 @@ func (r *registry) register(cmd, parent *Command) {
 			cmd.firstKey = k.Begin
 		}
 	}
-	cmd.id = len(r.all)
-	r.all = append(r.all, cmd)
 	for _, sub := range cmd.Sub {
 		r.register(sub, cmd)
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"headgate/server/config"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -178,9 +180,16 @@ type foundName struct {
 	text string
 }
 
+// declaredCommands returns the table of all commands.
+func declaredCommands() *registry {
+	s := New(config.NewLive(unsaved()), Options{})
+	s.keys.Close()
+	return s.commands
+}
+
 func newNameFinder(t *testing.T) *nameFinder {
 	f := &nameFinder{t: t, files: token.NewFileSet(), names: map[string]bool{}}
-	for _, cmd := range newRegistry((&Server{}).commandGroups()...).all {
+	for _, cmd := range declaredCommands().all {
 		f.names[cmd.fullName] = true
 	}
 	return f

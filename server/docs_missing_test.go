@@ -36,7 +36,7 @@ var missing = []struct {
 // missingMarkdown lists the commands of redis-server 7.0.15 that the table of commands has not. Of a family that is missing as a
 // whole the sub-commands are left out.
 func missingMarkdown(redis []string) string {
-	r := newRegistry((&Server{}).commandGroups()...)
+	r := declaredCommands()
 	lists := make([][]string, len(missing))
 	for _, name := range redis {
 		container, _, isSub := strings.Cut(name, "|")

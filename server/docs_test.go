@@ -18,7 +18,7 @@ var writeDocs = flag.Bool("write", false, "bring the documents in line with the 
 // commandsMarkdown renders the table of commands, as docs/commands.md holds it: a section for each group, with the commands,
 // or the sub-commands of a family, in the order of their names.
 func commandsMarkdown() string {
-	r := newRegistry((&Server{}).commandGroups()...)
+	r := declaredCommands()
 	var b strings.Builder
 	for _, group := range documentedGroups {
 		fmt.Fprintf(&b, "\n## %s\n\n| Command | What it does | Time | Replies | Since |\n|---|---|---|---|---|\n", group.title)
@@ -118,7 +118,7 @@ func TestGroupsDocumented(t *testing.T) {
 	for _, g := range documentedGroups {
 		sections[g.group] = true
 	}
-	for _, cmd := range newRegistry((&Server{}).commandGroups()...).all {
+	for _, cmd := range declaredCommands().all {
 		require.True(t, sections[cmd.Group], "%s is in group %q", cmd.fullName, cmd.Group)
 	}
 }

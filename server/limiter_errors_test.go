@@ -80,7 +80,7 @@ func TestLimiterBadArguments(t *testing.T) {
 	w.call("RL.GCRA k 5 1 1s")
 	w.call("RL.POLICY SET user UNLIMITED")
 	tried := 0
-	for _, cmd := range newRegistry((&Server{}).commandGroups()...).all {
+	for _, cmd := range declaredCommands().all {
 		for _, arg := range withErrors(cmd.Args) {
 			require.NotEmpty(t, badArguments[arg.Error], "%s: no wrong values for %q", cmd.fullName, arg.Error)
 			for _, value := range badArguments[arg.Error] {

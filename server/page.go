@@ -274,7 +274,7 @@ func (r *Reports) lookUp(l *lookedUp, name []byte, db int, limit string) error {
 		return errors.New("a script is running")
 	}
 	now := r.clock.Read()
-	c := &Ctx{srv: r.srv, core: r.Core, cfg: r.config.Get(), db: r.keys.DB(db), now: now / 1e6, nowNs: now}
+	c := &Ctx{core: r.Core, cfg: r.config.Get(), db: r.keys.DB(db), now: now / 1e6, nowNs: now}
 	k := r.keys.Key(name)
 	e, found := c.db.Find(k, c.now)
 	if l.Found = found; found {

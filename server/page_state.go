@@ -67,7 +67,7 @@ func (r *Reports) addState(d *pageReply) {
 		cfg := r.config.Get()
 		d.MemoryLimit = pageMemory{Max: r.exec.memory.max, Policy: cfg.MaxMemoryPolicy.String(), Evicted: r.keys.Stats().Evicted - r.stats.evictedBefore}
 		d.Disk = r.diskForPage()
-		slow = slices.Clone(r.srv.slowlog.entries[max(0, len(r.srv.slowlog.entries)-pageSlow):])
+		slow = slices.Clone(r.recorder.slowlog.entries[max(0, len(r.recorder.slowlog.entries)-pageSlow):])
 		d.SlowFrom = int64(cfg.SlowlogLogSlowerThan)
 		if cfg.SlowlogMaxLen == 0 {
 			d.SlowFrom = -1

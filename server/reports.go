@@ -5,14 +5,14 @@ import "headgate/server/acl"
 // Reports tell how the server does: INFO, MEMORY, and what the HTTP port answers with.
 type Reports struct {
 	*Core
-	srv     *Server
-	hub     *Hub
-	access  *Access
-	limits  *Limits
-	exec    *Executor
-	scripts *Scripts
-	journal *Journal
-	fronts  *Fronts
+	recorder *Recorder
+	hub      *Hub
+	access   *Access
+	limits   *Limits
+	exec     *Executor
+	scripts  *Scripts
+	journal  *Journal
+	fronts   *Fronts
 
 	http    httpPort
 	samples samples

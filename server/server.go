@@ -31,6 +31,7 @@ type Server struct {
 	*Fronts
 	*Limits
 	*Reports
+	*Console
 
 	scripts *Scripts
 }
@@ -77,7 +78,8 @@ func New(live *config.Live, o Options) *Server {
 	s.Journal.srv = s
 	s.Limits = newLimits(s.Core, o.Algorithms)
 	s.Fronts = newFronts(s.Core, s.Executor, helper{s.Executor}, o.Inherited, o.InheritedTLS)
-	s.Reports = &Reports{Core: s.Core, srv: s, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal, fronts: s.Fronts}
+	s.Reports = &Reports{Core: s.Core, recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal, fronts: s.Fronts}
+	s.Console = &Console{recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal}
 	s.commands = newRegistry(s.commandGroups()...)
 	s.stats.commands = make([]commandStats, len(s.commands.all))
 	s.beginAccess(cfg)
@@ -109,7 +111,7 @@ func CheckAccess(cfg *config.Config) error {
 // commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
 func (s *Server) commandGroups() [][]*Command {
 	return slices.Concat(typeDeclarations(), [][]*Command{
-		connectionCommands(s.Hub), serverCommands,
+		s.Console.connectionCommands(), s.Console.serverCommands(),
 		s.Executor.declarations(),
 		s.scripts.declarations(),
 		s.Recorder.declarations(),
