@@ -3,8 +3,6 @@ package server
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -56,96 +54,4 @@ func TestSubscriberThatDoesNotReadIsClosed(t *testing.T) {
 	}
 	_, err = io.ReadAll(sr)
 	require.NoError(t, err, "what is read ends")
-}
-
-// TestHubAgainstModel: whatever clients subscribe to and let go of, and however late what they leave is taken out, the hub knows who
-// has subscribed to what, and in the end nothing is left.
-func TestHubAgainstModel(t *testing.T) {
-	const clients, names, steps = 4, 3 * remainsPerClient, 20_000
-	random := rand.New(rand.NewPCG(seedOf(t), 0))
-	h := &Hub{Core: &Core{}}
-	list := make([]*Client, clients)
-	type sub struct {
-		client int
-		kind   topicKind
-		name   string
-	}
-	model := map[sub]bool{}
-	for i := range list {
-		list[i] = &Client{}
-	}
-	check := func() {
-		t.Helper()
-		var of [clients][topicKinds]int
-		audience := [topicKinds]map[string]int{}
-		for kind := range audience {
-			audience[kind] = map[string]int{}
-		}
-		for s := range model {
-			of[s.client][s.kind]++
-			audience[s.kind][s.name]++
-		}
-		for kind := range topicKinds {
-			for i, cl := range list {
-				require.Equal(t, of[i][kind], subscriptionsOf(cl).of(kind))
-				require.Equal(t, of[i] != [topicKinds]int{}, cl.subs != nil)
-			}
-			require.Equal(t, len(audience[kind]), h.live[kind])
-			for name, topic := range h.topics[kind] {
-				require.Equal(t, audience[kind][name], topic.live)
-				require.GreaterOrEqual(t, len(topic.subscriptions), topic.live)
-				for i, sub := range topic.subscriptions {
-					require.Equal(t, i, sub.inTopic)
-				}
-			}
-		}
-		for i, topic := range h.patterns {
-			require.Equal(t, i, topic.place)
-		}
-	}
-	end := func(i int, kind topicKind) {
-		for sub := range model {
-			if sub.client == i && sub.kind == kind {
-				delete(model, sub)
-			}
-		}
-		for subs := subscriptionsOf(list[i]); subs != nil && subs[kind] != nil; subs = subscriptionsOf(list[i]) {
-			for _, sub := range subs[kind].list {
-				h.retire(sub)
-			}
-			h.endSubscriptions(list[i], kind)
-		}
-	}
-	for step := range steps {
-		s := sub{random.IntN(clients), topicKind(random.IntN(int(topicKinds))), strconv.Itoa(random.IntN(names))}
-		switch p := random.IntN(100); {
-		case p < 70:
-			h.remains.help()
-			h.join(list[s.client], s.kind, []byte(s.name))
-			model[s] = true
-		case p < 98:
-			h.leave(list[s.client], s.kind, s.name)
-			delete(model, s)
-		case p < 99:
-			end(s.client, s.kind)
-		default:
-			h.remains.takeOut(random.IntN(2 * names))
-		}
-		if step%100 == 0 {
-			check()
-		}
-	}
-	for i := range list {
-		for kind := range topicKinds {
-			end(i, kind)
-		}
-	}
-	check()
-	for h.remains.slice() {
-	}
-	require.Zero(t, h.remains.bytes)
-	require.Empty(t, h.patterns)
-	for _, topics := range h.topics {
-		require.Nil(t, topics)
-	}
 }
