@@ -45,14 +45,39 @@ func policyCommand(l *Limits) *Command {
 				Args: []Arg{
 					str("name").fails(string(limiter.ErrName)), str("algorithm").fails("ERR unknown algorithm '%s'"), str("arg").opt().multi(),
 				},
-				Errors: []string{
-					errFixedPolicy, errUsage, string(limiter.ErrLimit), string(limiter.ErrCount), limiter.InvalidDuration, limiter.ShortDuration, errNotInteger,
-					string(limiter.ErrSlices), "ERR unknown time zone '%s'", errTooManyPolicies, errWrongType,
-				},
-				Reply: ReplySimple, Handler: l.setPolicy,
+				Errors: slices.Concat([]string{errFixedPolicy, errUsage}, l.policyErrors(), []string{errTooManyPolicies, errWrongType}),
+				Reply:  ReplySimple, Handler: l.setPolicy,
 			},
 		},
 	}
+}
+
+// policyErrors are those of the words of policies, in the order of the algorithms and of the checks.
+func (l *Limits) policyErrors() (texts []string) {
+	add := func(text string) {
+		if text != "" && text != errUsage && text != errWrongType && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	var addArguments func(args []limiter.Arg)
+	addArguments = func(args []limiter.Arg) {
+		for _, arg := range args {
+			add(arg.Error)
+			addArguments(arg.Args)
+		}
+	}
+	for _, a := range l.algorithms.All() {
+		if a.CommandOnly {
+			continue
+		}
+		addArguments(a.Args)
+		for _, text := range errorsOf(a.Errors...) {
+			if text != string(a.Costs) {
+				add(text)
+			}
+		}
+	}
+	return texts
 }
 
 // Errors of policies.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"slices"
 
 	"headgate/internal/number"
 	"headgate/server/config"
@@ -19,7 +20,7 @@ func takeCommand(l *Limits) *Command {
 			integer("numpairs").fails(errNumPairs), block("pair", str("policy").fails(errNoPolicy), key("key")).multi(),
 			oneOf("costs", integer("n").after("COST").fails(errNotInteger), integer("each").after("COSTS").multi().fails(errNotInteger)).opt(), peekArg,
 		},
-		Errors: []string{errFewPairs, errUsage, string(limiter.ErrLogCost), errDuplicateKey, errNotInteger, errWrongType},
+		Errors: slices.Concat([]string{errFewPairs, errUsage}, l.costErrors(), []string{errDuplicateKey, errNotInteger, errWrongType}),
 		Reply:  ReplyArray, Handler: l.take,
 	}
 }
@@ -33,6 +34,16 @@ const (
 
 // maxPairs is how many limits one RL.TAKE may ask. Pairs are compared with each other, so the number matters squared.
 const maxPairs = 128
+
+// costErrors are those with which policies refuse a cost.
+func (l *Limits) costErrors() (texts []string) {
+	for _, a := range l.algorithms.All() {
+		if a.Costs != "" && !a.CommandOnly {
+			texts = append(texts, string(a.Costs))
+		}
+	}
+	return texts
+}
 
 // takenPair is one limit that RL.TAKE asks.
 type takenPair struct {

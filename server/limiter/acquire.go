@@ -8,7 +8,8 @@ var acquire = Algorithm{
 	Summary:   "Take one of so many leases, which ends by itself after a time, or renew the one that MEMBER names; the sixth element is its id.",
 	Guarantee: "never more than limit holders at once",
 	Burst:     "the limit", Memory: "46 bytes per holder up to 128, some 110 beyond",
-	Seen: "passes again when somebody releases, or when a crashed holder's lease ends",
+	Seen:    "passes again when somebody releases, or when a crashed holder's lease ends",
+	Example: "100 1s", Says: "100 leases of a second",
 	Args: []Arg{
 		limitArg("limit"), periodArg("ttl"),
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true},

@@ -20,12 +20,15 @@ type Algorithm struct {
 	Burst      string
 	Memory     string
 	Seen       string // what a client sees
+	Example    string // words behind the key, as headgate bench calls it
+	Says       string // in a few words, what they say
 
 	Args    []Arg    // its syntax behind the key, without COST and PEEK, in the terms of COMMAND DOCS
 	Words   int      // how many words always stand there
 	Options []Option // those that may follow
 	Errors  []Error  // besides those for single arguments, in the order of the checks
 	NoCost  bool     // a call is for one; there is no COST
+	Costs   Error    // what CheckCost refuses a cost with
 
 	PolicyOnly  bool // there is no command of that name
 	CommandOnly bool // no policy can be of it
@@ -39,8 +42,8 @@ type Algorithm struct {
 	Text func(p *Policy, i int, word []byte) string
 	// Finish ends the reading, once the options are read; r is nil for a policy. It may be nil.
 	Finish func(p *Policy, r *Request) error
-	// CheckCost refuses a cost that could be charged, but should not. It may be nil.
-	CheckCost func(p *Policy, cost int64) error
+	// CheckCost reports whether a call for so much is taken; nil: each is. What it refuses could be charged, but should not.
+	CheckCost func(p *Policy, cost int64) bool
 
 	// Prepare says what the decision needs to know of a state of kind Entries.
 	Prepare func(c *Call)
@@ -148,8 +151,10 @@ func (a *Algorithm) check() {
 		fail("name must be in upper case")
 	case !a.PolicyOnly && (!strings.HasSuffix(a.Summary, ".") || a.Complexity == "" || a.Since == ""):
 		fail("summary, complexity or since missing")
-	case a.Guarantee == "":
-		fail("guarantee missing")
+	case a.Guarantee == "" || !a.PolicyOnly && a.Example == "":
+		fail("guarantee or example missing")
+	case (a.CheckCost != nil) != (a.Costs != ""):
+		fail("a check of costs without its error, or the other way round")
 	case a.Read == nil || (a.Decide == nil) != (a.Kind == NoState) || (a.Prepare != nil) != (a.Kind == Entries):
 		fail("a step is missing, or one too many")
 	case len(a.Options) > maxOptions:

@@ -12,7 +12,8 @@ var fixed = Algorithm{
 	Summary:   "Count within a window that begins with its first call, or that is aligned with the epoch or with a calendar.",
 	Guarantee: "at most limit in each window, and up to twice that around a boundary; the same for the calendar's windows",
 	Burst:     "the whole limit at once", Memory: "55 bytes",
-	Seen: "nothing passes until the window ends, then everything again; easiest to explain and to bill by: a quota \"per month\" ends when the customer's month does",
+	Seen:    "nothing passes until the window ends, then everything again; easiest to explain and to bill by: a quota \"per month\" ends when the customer's month does",
+	Example: "100 10s", Says: "100 in 10 s",
 	Args: []Arg{
 		limitArg("limit"),
 		{Name: "window", Type: "oneof", Args: []Arg{

@@ -8,26 +8,22 @@ var log = Algorithm{
 	Summary:   "Admit by a list of what passed within the window, exactly; with MEMBER, by a list of different ids.",
 	Guarantee: "never more than limit in any window, exactly",
 	Burst:     "the whole limit at once", Memory: "27 bytes per admitted request up to 128, some 3 to 6 beyond",
-	Seen: "passes again exactly when its oldest request leaves the window",
+	Seen:    "passes again exactly when its oldest request leaves the window",
+	Example: "10 1s", Says: "10 in a second",
 	Args: []Arg{
 		limitArg("limit"), periodArg("window"),
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true},
 	}, Words: 2,
 	Options: []Option{memberOption},
 	Errors:  []Error{ShortDuration, ErrSyntax, ErrLogCost, ErrWrongType}, Kind: Entries,
-	Read: readWindow, Text: textOfWindow, Finish: finishLog, CheckCost: checkLogCost,
+	Read: readWindow, Text: textOfWindow, Finish: finishLog, Costs: ErrLogCost, CheckCost: checkLogCost,
 	Prepare: prepareLog, Decide: decideLog,
 }
 
 // MaxLogCost is how many entries one call may add to a sliding log, so that none holds up the others for long.
 const MaxLogCost = 1 << 20
 
-func checkLogCost(p *Policy, cost int64) error {
-	if cost > MaxLogCost && cost <= p.Limit {
-		return ErrLogCost
-	}
-	return nil
-}
+func checkLogCost(p *Policy, cost int64) bool { return cost <= MaxLogCost || cost > p.Limit }
 
 func finishLog(_ *Policy, r *Request) error {
 	if r != nil && r.HasMember && r.Call.Cost > 1 {

@@ -140,8 +140,8 @@ func (a *Algorithm) complete(p *Policy, r *Request, hasCost bool) error {
 
 // RefuseCost returns the error for a cost that could be charged, but should not, or nil.
 func (p *Policy) RefuseCost(cost int64) error {
-	if check := p.Algorithm.CheckCost; check != nil {
-		return check(p, cost)
+	if check := p.Algorithm.CheckCost; check != nil && !check(p, cost) {
+		return p.Algorithm.Costs
 	}
 	return nil
 }

@@ -13,7 +13,8 @@ var sliding = Algorithm{
 	Summary:   "Count within a sliding window that is cut into slices, of which the oldest is forgotten gradually.",
 	Guarantee: "at most limit in the newest whole slices; elsewhere wrong by at most what one slice has admitted, which is a tenth of the window or what `SLICES` says",
 	Burst:     "the whole limit at once", Memory: "71 to 327 bytes with 10 slices",
-	Seen: "much like a log; a retry time that holds",
+	Seen:    "much like a log; a retry time that holds",
+	Example: "100 10s", Says: "100 in 10 s",
 	Args: []Arg{
 		limitArg("limit"), periodArg("window"),
 		{Name: "slices", Type: "integer", Token: "SLICES", Optional: true, Error: string(ErrSlices)},

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"headgate/server/limiter"
 )
 
 // Load is one kind of operation.
@@ -60,13 +62,28 @@ var (
 )
 
 // Loads are the loads with a name, in the order in which help lists them.
-var Loads = []Load{
-	{Name: "throttle", Help: "CL.THROTTLE, 1,000 a minute", Commands: words("CL.THROTTLE bench:th:__key__ 999 1000 60 1"), verdict: native, Without: "setpx"},
-	{Name: "gcra", Help: "RL.GCRA, 1,000 a minute", Commands: words("RL.GCRA bench:gc:__key__ 1000 1000 60s"), verdict: native, Without: "setpx"},
-	{Name: "bucket", Help: "RL.BUCKET, 100 tokens, 100 a second", Commands: words("RL.BUCKET bench:bu:__key__ 100 100 1s"), verdict: native, Without: "bucket-script"},
-	{Name: "fixed", Help: "RL.FIXED, 100 in 10 s", Commands: words("RL.FIXED bench:fi:__key__ 100 10s"), verdict: native, Without: "window"},
-	{Name: "sliding", Help: "RL.SLIDING, 100 in 10 s", Commands: words("RL.SLIDING bench:sl:__key__ 100 10s"), verdict: native, Without: "script"},
-	{Name: "log", Help: "RL.LOG, 10 in a second", Commands: words("RL.LOG bench:lo:__key__ 10 1s"), verdict: native, Without: "script"},
+var Loads = LoadsOf(limiter.Standard)
+
+// LoadsOf are the loads for limiters of a table, and those that are always there.
+func LoadsOf(table *limiter.Table) []Load {
+	loads := []Load{{Name: "throttle", Help: "CL.THROTTLE, 1,000 a minute", Commands: words("CL.THROTTLE bench:th:__key__ 999 1000 60 1"), verdict: native, Without: "setpx"}}
+	for _, a := range table.All() {
+		if !a.PolicyOnly {
+			name := strings.ToLower(a.Name)
+			loads = append(loads, Load{
+				Name: name, Help: "RL." + a.Name + ", " + a.Says, verdict: native, Without: scriptsInstead[name],
+				Commands: words("RL." + a.Name + " bench:" + name[:min(len(name), 2)] + ":__key__ " + a.Example),
+			})
+		}
+	}
+	return append(loads, otherLoads...)
+}
+
+// scriptsInstead are the loads for servers that have no such limiter.
+var scriptsInstead = map[string]string{"gcra": "setpx", "bucket": "bucket-script", "queue": "bucket-script", "fixed": "window", "sliding": "script", "log": "script"}
+
+// otherLoads are not of one limiter.
+var otherLoads = []Load{
 	{Name: "window", Help: "a fixed window as a counter: INCR and PEXPIRE NX, 100 in 10 s", Commands: words("INCR bench:wi:__key__ ; PEXPIRE bench:wi:__key__ 10000 NX"), verdict: fixedCounter},
 	{Name: "script", Help: "a sliding window as a Lua script, 10 in a second", Commands: words("EVALSHA __sha__ 1 bench:sc:__key__ __ago__ __now__ __id__ 10 1000"), Scripts: []string{slidingWindow}, verdict: scripted},
 	{Name: "bucket-script", Help: "a token bucket as a Lua script, 100 tokens, 100 a second", Commands: words("EVALSHA __sha__ 1 bench:bs:__key__ 100 100 __now__"), Scripts: []string{tokenBucket}, verdict: scripted},
@@ -120,11 +137,12 @@ func FindLoad(text string) (Load, error) {
 
 // isNative reports whether a command's reply begins with 1 when it limits.
 func isNative(name string) bool {
-	switch strings.ToUpper(name) {
-	case "CL.THROTTLE", "RL.GCRA", "RL.BUCKET", "RL.QUEUE", "RL.FIXED", "RL.SLIDING", "RL.LOG", "RL.ACQUIRE", "RL.TAKE":
-		return true
+	upper := strings.ToUpper(name)
+	if algorithm, ours := strings.CutPrefix(upper, "RL."); ours {
+		a := limiter.Standard.Find(algorithm)
+		return a != nil && !a.PolicyOnly || upper == "RL.TAKE" || upper == "RL.THROTTLE"
 	}
-	return false
+	return upper == "CL.THROTTLE" || upper == "GCRA"
 }
 
 // named puts the names of the scripts where the commands ask for them.
