@@ -174,3 +174,11 @@ func isLoopback(addr string) bool {
 func isUnixAddress(addr string) bool {
 	return strings.HasPrefix(addr, "/") || !strings.Contains(addr, ":")
 }
+
+// lastCommandName is the full name of the command that the client ran last, as CLIENT LIST shows it.
+func (cl *Client) lastCommandName() string {
+	if cl.lastCmd == nil {
+		return "NULL"
+	}
+	return cl.lastCmd.fullName
+}

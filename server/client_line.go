@@ -66,13 +66,6 @@ func describeClient(c *Ctx, cl *Client) string {
 	return strings.TrimSuffix(string(c.appendClient(nil, cl)), "\n")
 }
 
-func (cl *Client) lastCommandName() string {
-	if cl.lastCmd == nil {
-		return "NULL"
-	}
-	return cl.lastCmd.fullName
-}
-
 // clientFlags returns the letters of a client's state, in Redis's order.
 func (c *Ctx) clientFlags(cl *Client) string {
 	var flags []byte

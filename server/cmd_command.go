@@ -272,21 +272,6 @@ func sendArgs(w *resp.Writer, args []Arg, lastSpec int, keys *int) {
 	}
 }
 
-// flagNames returns an argument's flags as COMMAND DOCS shows them.
-func (a Arg) flagNames() []string {
-	var names []string
-	if a.Optional {
-		names = append(names, "optional")
-	}
-	if a.Multiple {
-		names = append(names, "multiple")
-	}
-	if a.EachTok {
-		names = append(names, "multiple_token")
-	}
-	return names
-}
-
 func commandList(c *Ctx) {
 	keep := func(*Command) bool { return true }
 	if len(c.args) > 2 {

@@ -150,7 +150,7 @@ func (x *Executor) endTransaction(cl *Client) {
 }
 
 // abortTransaction has the client's EXEC refused, because a command could not be queued.
-func (cl *Client) abortTransaction() {
+func abortTransaction(cl *Client) {
 	if t := transactionOf(cl); t != nil {
 		t.reset()
 		t.aborted = true
@@ -161,14 +161,14 @@ func (cl *Client) abortTransaction() {
 const maxWatches = 1 << 20
 
 // forgetWatches forgets the keys that a client watches.
-func (s *Core) forgetWatches(cl *Client) {
+func (x *Executor) forgetWatches(cl *Client) {
 	if cl.watches.Len() <= remainsPerClient {
 		cl.watches.Release(remainsPerClient)
 		return
 	}
 	let := watchLeftover{cl.watches}
 	cl.watches = store.Watches{}
-	s.remains.letGo(&let)
+	x.remains.letGo(&let)
 }
 
 // watchLeftover is what a client watched.

@@ -702,3 +702,28 @@ func (r *rendered) send(w *resp.Writer, make func()) {
 		*known = bytes.Clone(w.Bytes()[from:])
 	}
 }
+
+// flagNames returns an argument's flags as COMMAND DOCS shows them.
+func (a Arg) flagNames() []string {
+	var names []string
+	if a.Optional {
+		names = append(names, "optional")
+	}
+	if a.Multiple {
+		names = append(names, "multiple")
+	}
+	if a.EachTok {
+		names = append(names, "multiple_token")
+	}
+	return names
+}
+
+// wantsDisk reports whether a command is refused while data cannot be kept, before it has decided anything.
+func (c *Command) wantsDisk() bool { return c.Flags&(Write|DecidesFirst) == Write }
+
+// wantsMemory reports whether a command is refused while no memory is left, before it has decided anything.
+func (c *Command) wantsMemory() bool { return c.Flags&DenyOOM != 0 && !c.asksForRoom() }
+
+// asksForRoom reports whether a command is a limiter, which is let through without memory: most calls change in place what is there, and
+// those that need more find out when they have decided. See state.refusal.
+func (c *Command) asksForRoom() bool { return c.Flags&DecidesFirst != 0 && c.Group == GroupThrottle }

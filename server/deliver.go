@@ -76,3 +76,24 @@ func swapOut[T any](list []*T, i int) []*T {
 	}
 	return list[:last]
 }
+
+// suppressReply drops what a command has answered when CLIENT REPLY says so. before is the output's length before it.
+func (cl *Client) suppressReply(before int) {
+	switch cl.replyMode {
+	case replySkipNext:
+		cl.replyMode = replySkip
+		cl.reply.Truncate(before)
+	case replySkip:
+		cl.replyMode = replyOn
+		cl.reply.Truncate(before)
+	case replyOff:
+		cl.reply.Truncate(before)
+	}
+	cl.sendAside()
+}
+
+// sendAside sends the messages that came during a command whose replies are left out.
+func (cl *Client) sendAside() {
+	cl.reply.Raw(cl.aside.Bytes())
+	cl.aside.SetBuffer(nil)
+}

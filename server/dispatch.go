@@ -30,7 +30,7 @@ func (x *Executor) dispatch(c *Ctx, timed bool) {
 // refused has the client's transaction fail, since a command that belongs to it could not be queued. A refused EXEC ends it at
 // once, with an error that quotes the one sent; before is the output's length before that.
 func (x *Executor) refused(c *Ctx, before int) {
-	c.client.abortTransaction()
+	abortTransaction(c.client)
 	if c.reply.Over() {
 		return // nothing that is answered is sent any more
 	}
@@ -116,8 +116,6 @@ func (c *Ctx) wantsDisk() bool {
 	flags := c.cmd.Flags
 	return c.cmd.wantsDisk() || flags&HealthCheck != 0 || flags&RunsQueue != 0 && c.client.multi != nil && transactionOf(c.client).wantsDisk
 }
-
-func (c *Command) wantsDisk() bool { return c.Flags&(Write|DecidesFirst) == Write }
 
 func (c *Ctx) reject(text string) {
 	c.err(text)

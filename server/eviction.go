@@ -178,13 +178,6 @@ func (x *Executor) needsMemory(c *Ctx) bool {
 	return c.cmd.wantsMemory() || declared && flags&(script.AllowOOM|script.NoWrites) == 0
 }
 
-// wantsMemory reports whether a command is refused while no memory is left, before it has decided anything.
-func (c *Command) wantsMemory() bool { return c.Flags&DenyOOM != 0 && !c.asksForRoom() }
-
-// asksForRoom reports whether a command is a limiter, which is let through without memory: most calls change in place what is there, and
-// those that need more find out when they have decided. See state.refusal.
-func (c *Command) asksForRoom() bool { return c.Flags&DecidesFirst != 0 && c.Group == GroupThrottle }
-
 // makeRoom has keys go while more memory is in use than maxmemory, for as long as maxmemory-eviction-tenacity allows at a time. It
 // returns false if there are none left that may go. Keys past their time go first.
 func (x *Executor) makeRoom(now int64) bool {

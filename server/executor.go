@@ -548,27 +548,6 @@ func (w *worker) setAside() {
 // maxScratch bounds the buffer that a worker keeps for rendering values.
 const maxScratch = 1 << 20
 
-// suppressReply drops what a command has answered when CLIENT REPLY says so. before is the output's length before it.
-func (cl *Client) suppressReply(before int) {
-	switch cl.replyMode {
-	case replySkipNext:
-		cl.replyMode = replySkip
-		cl.reply.Truncate(before)
-	case replySkip:
-		cl.replyMode = replyOn
-		cl.reply.Truncate(before)
-	case replyOff:
-		cl.reply.Truncate(before)
-	}
-	cl.sendAside()
-}
-
-// sendAside sends the messages that came during a command whose replies are left out.
-func (cl *Client) sendAside() {
-	cl.reply.Raw(cl.aside.Bytes())
-	cl.aside.SetBuffer(nil)
-}
-
 // helper is the Executor as a loop sees it that leaves the background work to the first.
 type helper struct{ *Executor }
 

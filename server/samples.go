@@ -90,23 +90,3 @@ func (p *samples) since(ms int64) []pageSample {
 	i, _ := slices.BinarySearchFunc(all, ms+1, func(s pageSample, ms int64) int { return int(s.at - ms) })
 	return all[i:]
 }
-
-// addAll adds all times of another.
-func (h *histogram) addAll(other *histogram) {
-	for i, n := range other.counts {
-		h.counts[i] += n
-	}
-	h.total += other.total
-}
-
-// subtract takes the times of an earlier state away. If that has counted more, all began anew since, and all are new.
-func (h *histogram) subtract(earlier *histogram) {
-	if earlier.total > h.total {
-		return
-	}
-	h.total = 0
-	for i := range h.counts {
-		h.counts[i] -= min(earlier.counts[i], h.counts[i])
-		h.total += h.counts[i]
-	}
-}
