@@ -280,7 +280,7 @@ func (x *Executor) runQueue(c *Ctx, t *transaction) {
 		}
 		c.db = c.client.db
 		if c.client.guarded {
-			if refusal := c.srv.queuedRefusal(c); refusal != "" {
+			if refusal := x.access.queuedRefusal(c); refusal != "" {
 				c.err(refusal)
 				continue
 			}

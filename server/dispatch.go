@@ -60,7 +60,7 @@ func (x *Executor) admit(c *Ctx) bool {
 	case !c.cmd.arityOK(len(c.args)) || (c.cmd.Handler == nil && len(c.args) == 1):
 		c.errArity()
 		x.stats.commands[c.cmd.id].rejected++
-	case c.client.guarded && c.guards():
+	case c.client.guarded && x.guards(c):
 	case c.client.multi != nil && c.cmd.Flags&NoMulti != 0:
 		c.reject(errNoMulti)
 	case (c.client.limited || x.gate.has(gateRefuses)) && x.turnedAway(c):
@@ -71,8 +71,8 @@ func (x *Executor) admit(c *Ctx) bool {
 }
 
 // guards refuses the command if the client may not run it, since it has not authenticated or its user lacks the right.
-func (c *Ctx) guards() bool {
-	refusal := c.srv.guardRefusal(c)
+func (x *Executor) guards(c *Ctx) bool {
+	refusal := x.access.guardRefusal(c)
 	if refusal != "" {
 		c.reject(refusal)
 	}

@@ -23,7 +23,7 @@ const (
 // not said to be otherwise.
 type Executor struct {
 	*Core
-	srv      *Server
+	srv      *Server // for contexts, as long as handlers ask for it
 	access   *Access
 	hub      *Hub
 	recorder *Recorder
