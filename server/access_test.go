@@ -105,7 +105,7 @@ func (s *Server) commandCall(cmd *Command) []string {
 	if cmd.Handler == nil {
 		return nil
 	}
-	c := &Ctx{srv: s, core: s.Core}
+	c := &Ctx{core: s.Core}
 	if len(c.described(cmd, args).Keys) == 0 {
 		return nil
 	}

@@ -17,7 +17,7 @@ func TestReplayedCommandsAreNotAttendedTo(t *testing.T) {
 	before := w.run(encodeCommand("SLOWLOG", "LEN"))
 	reply := &resp.Writer{}
 	c := &Ctx{
-		srv: w.srv, core: w.srv.Core, turn: &turn{}, client: &Client{db: w.srv.keys.DB(0), reply: reply}, reply: reply, db: w.srv.keys.DB(0), cfg: w.srv.config.Get(),
+		core: w.srv.Core, turn: &turn{}, client: &Client{db: w.srv.keys.DB(0), reply: reply}, reply: reply, db: w.srv.keys.DB(0), cfg: w.srv.config.Get(),
 		cmd: w.srv.commands.lookup([]byte("incr")), args: [][]byte{[]byte("INCR"), []byte("k")},
 	}
 	w.srv.call(c, true)

@@ -48,7 +48,7 @@ const theSecret = "hunter2"
 // TestSecretsAreShownToNobody goes through the table: wherever a command takes a password, the slow log and MONITOR hide it.
 func TestSecretsAreShownToNobody(t *testing.T) {
 	w := newWorkerClient(t)
-	c := &Ctx{srv: w.srv, core: w.srv.Core}
+	c := &Ctx{core: w.srv.Core}
 	hidden := 0
 	for _, cmd := range w.srv.commands.all {
 		for _, optional := range []bool{false, true} {
@@ -72,7 +72,7 @@ func TestSecretsAreShownToNobody(t *testing.T) {
 // TestHidden says of each command that hides something what that is.
 func TestHidden(t *testing.T) {
 	w := newWorkerClient(t)
-	c := &Ctx{srv: w.srv, core: w.srv.Core}
+	c := &Ctx{core: w.srv.Core}
 	hides := map[string]bool{}
 	for _, one := range []struct{ line, shown string }{
 		{"auth p", "auth *"},

@@ -16,7 +16,6 @@ import (
 // Ctx is what a handler works with: one command of one client, with the executor's lock held. It is reused from command to
 // command; a handler keeps nothing of it, and args point into the connection's input buffer.
 type Ctx struct {
-	srv    *Server
 	core   *Core
 	worker ctxWorker
 	turn   *turn

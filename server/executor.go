@@ -290,7 +290,7 @@ func (w *worker) execute() {
 	w.touch()
 	w.ran, w.ended = true, nil
 	c := &w.ctx
-	c.srv, c.core, c.worker, c.turn, c.cfg = x.srv, x.Core, w, &w.turn, x.config.Get()
+	c.core, c.worker, c.turn, c.cfg = x.Core, w, &w.turn, x.config.Get()
 	outer := x.running // of a command that yields to this batch
 	x.running = c
 	c.nowNs = x.clock.Read()

@@ -395,7 +395,7 @@ func (r *replay) run() error {
 	defer j.Unlock()
 	w.touch()
 	c := &w.ctx
-	c.srv, c.core, c.worker, c.turn, c.cfg, c.client, c.reply = j.srv, j.Core, w, &w.turn, j.config.Get(), r.client, r.client.reply
+	c.core, c.worker, c.turn, c.cfg, c.client, c.reply = j.Core, w, &w.turn, j.config.Get(), r.client, r.client.reply
 	c.now, c.nowNs = loadNow, j.clock.Read()
 	for i := range w.queue[:w.count] {
 		p := &w.queue[i]

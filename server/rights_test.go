@@ -229,7 +229,7 @@ func (m *lineMaker) judged(cmd *Command, line []string) map[string]acl.Access {
 		args[i] = []byte(word)
 	}
 	found := map[string]acl.Access{}
-	for _, k := range (&Ctx{srv: m.srv, core: m.srv.Core}).described(cmd, args).Keys {
+	for _, k := range (&Ctx{core: m.srv.Core}).described(cmd, args).Keys {
 		found[line[k.Arg]] |= k.Access
 	}
 	return found

@@ -72,7 +72,6 @@ func New(live *config.Live, o Options) *Server {
 	s.Hub = &Hub{Core: s.Core}
 	s.Access = &Access{Core: s.Core, clientLine: describeClient}
 	s.Executor = newExecutor(s.Core, s.Recorder, s.Hub, s.Access)
-	s.Executor.srv = s
 	s.scripts = newScripts(s.Executor)
 	s.Journal = newJournal(s.Executor, o.FS, o.Exit, o.Ready)
 	s.Journal.srv = s
