@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -41,40 +40,6 @@ func trackingOf(cl *Client) *trackingMode {
 	return mode
 }
 
-// trackingTable remembers who has read what. The executor's lock guards it.
-type trackingTable struct {
-	clients  int                           // that track
-	readers  map[string]map[int64]struct{} // by key: the IDs of clients that have read it since it last changed
-	items    int                           // the sum of the lengths of readers
-	names    int                           // the bytes of the keys' names
-	peak     int                           // the most keys that readers has had since it was made, as far as they were more than it may have
-	prefixes map[string]*broadcast
-	lengths  []int        // of the prefixes, each once, in order: a key that changes is looked up once for each
-	ofLength map[int]int  // how many prefixes there are of each
-	changed  bool         // a broadcast has keys
-	fresh    []*broadcast // those that have keys
-}
-
-// broadcast is a prefix that clients want to hear of, and the keys with it that have changed in this batch.
-type broadcast struct {
-	prefix    string
-	listeners map[*listener]struct{}
-	keys      map[string]int64 // to the ID of the client that changed it, 0 if none did; nil: there are none
-}
-
-// listener is a client that tracks by prefix, from the beginning of that to its end.
-type listener struct {
-	table    *trackingTable
-	client   *Client
-	prefixes map[string]*broadcast
-	list     []*broadcast
-	gone     bool // it tracks no longer
-	bytes    int
-}
-
-// listenerBytes is about what a client's prefix takes up beside its bytes, the entries of the tables included.
-const listenerBytes = 300
-
 const (
 	invalidateWord    = "invalidate"
 	invalidateChannel = "__redis__:invalidate" // where subscribers in RESP2 are told
@@ -83,15 +48,6 @@ const (
 
 // maxTrackingPrefixes bounds the prefixes of one client: a change looks at all there are.
 const maxTrackingPrefixes = 1024
-
-// memory estimates the bytes that the table takes up.
-func (t *trackingTable) memory() int { return len(t.readers)*readerBytes + t.names + t.items*itemBytes }
-
-// What a key and each of its readers take up in the table beside the bytes of the name, about.
-const (
-	readerBytes = 160
-	itemBytes   = 16
-)
 
 // track turns tracking on for a client, or changes how it is done.
 func (h *Hub) track(cl *Client, mode trackingMode, prefixes []string) {
@@ -117,59 +73,6 @@ func (h *Hub) track(cl *Client, mode trackingMode, prefixes []string) {
 	h.gate.set(gateTracking, t.clients > 0)
 	h.observeKeys(h.config.Get())
 }
-
-func (t *trackingTable) addPrefix(l *listener, prefix string) {
-	if l.prefixes[prefix] != nil {
-		return
-	}
-	b := t.prefixes[prefix]
-	if b == nil {
-		b = &broadcast{prefix: prefix, listeners: map[*listener]struct{}{}}
-		if t.prefixes == nil {
-			t.prefixes, t.ofLength = map[string]*broadcast{}, map[int]int{}
-		}
-		t.prefixes[prefix] = b
-		if t.ofLength[len(prefix)]++; t.ofLength[len(prefix)] == 1 {
-			i, _ := slices.BinarySearch(t.lengths, len(prefix))
-			t.lengths = slices.Insert(t.lengths, i, len(prefix))
-		}
-	}
-	b.listeners[l] = struct{}{}
-	l.prefixes[prefix] = b
-	l.list = append(l.list, b)
-	l.bytes += listenerBytes + len(prefix)
-}
-
-// TakeOut implements leftover.
-func (l *listener) TakeOut(n int) (taken int) {
-	t := l.table
-	for ; taken < n && len(l.list) > 0; taken++ {
-		last := len(l.list) - 1
-		b := l.list[last]
-		l.list = l.list[:last]
-		l.bytes -= listenerBytes + len(b.prefix)
-		if delete(b.listeners, l); len(b.listeners) == 0 {
-			t.removePrefix(b.prefix)
-		}
-	}
-	return taken
-}
-
-// removePrefix forgets a prefix that nobody wants to hear of any more.
-func (t *trackingTable) removePrefix(prefix string) {
-	delete(t.prefixes, prefix)
-	if t.ofLength[len(prefix)]--; t.ofLength[len(prefix)] == 0 {
-		delete(t.ofLength, len(prefix))
-		i, _ := slices.BinarySearch(t.lengths, len(prefix))
-		t.lengths = slices.Delete(t.lengths, i, i+1)
-	}
-	if len(t.prefixes) == 0 {
-		t.prefixes, t.ofLength, t.lengths = nil, nil, nil
-	}
-}
-
-// Bytes implements leftover.
-func (l *listener) Bytes() int { return l.bytes }
 
 // prefixes returns what the client listens to, sorted.
 func (m *trackingMode) prefixes() []string {
@@ -220,22 +123,6 @@ func (h *Hub) rememberKeys(c *Ctx, cmd *Command, args [][]byte) {
 	h.limitTracking(read + forgottenPerRead)
 }
 
-func (t *trackingTable) remember(key []byte, id int64) {
-	readers := t.readers[string(key)]
-	if readers == nil {
-		if t.readers == nil {
-			t.readers = map[string]map[int64]struct{}{}
-		}
-		readers = map[int64]struct{}{}
-		t.readers[string(key)] = readers
-		t.names += len(key)
-	}
-	if _, known := readers[id]; !known {
-		readers[id] = struct{}{}
-		t.items++
-	}
-}
-
 const (
 	forgottenPerRead = 64 // keys beyond the table's limit that a read forgets besides as many as it has brought
 	forgottenPerLook = 64 // those that background work forgets between two looks at the clock
@@ -274,42 +161,19 @@ func (h *Hub) trackingSlice() (more bool) {
 
 // keyChanged has all that track a key hear that it changes. by is the client whose command does that, or nil.
 func (h *Hub) keyChanged(key []byte, by *Client) {
-	t := &h.tracking
-	if len(t.prefixes) > 0 {
+	if len(h.tracking.prefixes) > 0 {
 		id := int64(0)
 		if by != nil {
 			id = by.id
 		}
-		for _, n := range t.lengths {
-			if n > len(key) {
-				break
-			}
-			if b := t.prefixes[string(key[:n])]; b != nil {
-				if _, noted := b.keys[string(key)]; noted && h.running != nil && h.running.quiet {
-					continue
-				}
-				if b.keys == nil {
-					b.keys = map[string]int64{}
-					t.changed, t.fresh = true, append(t.fresh, b)
-				}
-				b.keys[string(key)] = id
-			}
-		}
+		h.tracking.noteChange(key, id, h.running != nil && h.running.quiet)
 	}
 	h.invalidate(key, by)
 }
 
 // invalidate tells those who have read a key that it has changed, and forgets them. by is the client whose command changed it, or nil.
 func (h *Hub) invalidate(key []byte, by *Client) {
-	t := &h.tracking
-	readers, known := t.readers[string(key)]
-	if !known {
-		return
-	}
-	t.items -= len(readers)
-	t.names -= len(key)
-	delete(t.readers, string(key))
-	for _, id := range slices.Sorted(maps.Keys(readers)) {
+	for _, id := range h.tracking.forget(key) {
 		cl := h.clients.byID[id]
 		if cl == nil || cl.tracking == nil {
 			continue
@@ -348,18 +212,6 @@ func (h *Hub) sendBroadcasts() {
 // mayKnow reports whether a client that has not asked for a key may be told its name: whether its user may read it.
 func mayKnow(cl *Client, key string) bool {
 	return !cl.guarded || cl.user.MayUse([]byte(key), acl.ReadKey)
-}
-
-// sorted returns those who listen to the prefix, by the IDs of their clients.
-func (b *broadcast) sorted() []*listener {
-	list := make([]*listener, 0, len(b.listeners))
-	for l := range b.listeners {
-		if !l.gone {
-			list = append(list, l)
-		}
-	}
-	slices.SortFunc(list, func(a, b *listener) int { return cmp.Compare(a.client.id, b.client.id) })
-	return list
 }
 
 // invalidateAll tells all that track that every key has changed.
