@@ -161,7 +161,7 @@ type logTimes struct {
 func (j *Journal) writeLog(batch []byte, nowMs int64, policy config.FsyncPolicy) (took logTimes, err error) {
 	a := &j.aof
 	var begun, written time.Time
-	watched := j.srv.watchesLatency()
+	watched := j.recorder.watchesLatency()
 	if watched {
 		begun, took.syncing = time.Now(), a.syncer.pendingSync() > 0
 	}
@@ -195,9 +195,9 @@ func (j *Journal) watchWrite(took logTimes) {
 	case j.snapshot != nil:
 		kind = eventWriteActiveChild
 	}
-	j.srv.watchLatency(eventWrite, took.write)
-	j.srv.watchLatency(kind, took.write)
-	j.srv.watchLatency(eventSyncAlways, took.sync)
+	j.recorder.watchLatency(eventWrite, took.write)
+	j.recorder.watchLatency(kind, took.write)
+	j.recorder.watchLatency(eventSyncAlways, took.sync)
 }
 
 // wrote takes note of how a write has ended, and returns the error for the commands it was for. The caller holds the executor's

@@ -23,7 +23,6 @@ const (
 // not said to be otherwise.
 type Executor struct {
 	*Core
-	srv      *Server // for contexts, as long as handlers ask for it
 	access   *Access
 	hub      *Hub
 	recorder *Recorder

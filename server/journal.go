@@ -9,10 +9,12 @@ import (
 // Journal keeps the data on the disk: in the append-only file, and in snapshots. It loads them at the start.
 type Journal struct {
 	*Core
-	hub    *Hub
-	access *Access
-	exec   *Executor
-	srv    *Server
+	hub      *Hub
+	access   *Access
+	exec     *Executor
+	limits   *Limits
+	scripts  *Scripts
+	recorder *Recorder
 
 	fs    persistence.FS // the disk
 	dirs  dataDirs
@@ -29,8 +31,8 @@ type Journal struct {
 }
 
 // newJournal returns a journal that has nothing open yet. What is nil is the usual: the system's disk, os.Exit, and nobody to tell.
-func newJournal(exec *Executor, fsys persistence.FS, exit func(code int), ready func()) *Journal {
-	j := &Journal{Core: exec.Core, hub: exec.hub, access: exec.access, exec: exec, fs: fsys, exit: exit, ready: ready}
+func newJournal(exec *Executor, limits *Limits, scripts *Scripts, fsys persistence.FS, exit func(code int), ready func()) *Journal {
+	j := &Journal{Core: exec.Core, hub: exec.hub, access: exec.access, recorder: exec.recorder, exec: exec, limits: limits, scripts: scripts, fs: fsys, exit: exit, ready: ready}
 	if j.fs == nil {
 		j.fs = persistence.OS{}
 	}

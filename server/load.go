@@ -107,7 +107,7 @@ func (j *Journal) load() error {
 	j.log.Info("the append-only file is loaded", "commands", r.commands, "keys", j.keys.Stats().Keys, "took", took)
 	j.saving.dirty = j.keys.Changes()
 	j.stats.reset()
-	j.srv.resetCounts()
+	j.limits.resetCounts()
 	return nil
 }
 
@@ -156,7 +156,7 @@ func (j *Journal) reloadLog() error {
 func (j *Journal) empty() {
 	j.hub.invalidateAll()
 	j.keys.FlushAll()
-	j.srv.scripts.engine.FlushLibraries()
+	j.scripts.engine.FlushLibraries()
 }
 
 // replay runs the commands of the append-only file.

@@ -94,7 +94,7 @@ func (l *rdbLoader) Aux(name, value []byte) error {
 
 // Function implements rdb.Sink.
 func (l *rdbLoader) Function(code []byte) error {
-	if _, err := l.journal.srv.scripts.engine.LoadLibrary(code, false); err != nil {
+	if _, err := l.journal.scripts.engine.LoadLibrary(code, false); err != nil {
 		return fmt.Errorf("a library of functions cannot be loaded: %w", err)
 	}
 	return nil

@@ -180,7 +180,7 @@ func (j *Journal) mayNotSave() bool { return j.gate.has(gateLoading) || j.saving
 
 // wantsSave reports whether the server saves a snapshot when it ends.
 func (j *Journal) wantsSave() bool {
-	return len(j.config.Get().Save) > 0 && !j.leaveUnsaved && !j.srv.scripts.cutOff && !j.mayNotSave()
+	return len(j.config.Get().Save) > 0 && !j.leaveUnsaved && !j.scripts.cutOff && !j.mayNotSave()
 }
 
 // Shutdown saves a snapshot if there are save points, unless the flags say otherwise, and stops the server. If that fails the server
@@ -188,7 +188,7 @@ func (j *Journal) wantsSave() bool {
 func (j *Journal) Shutdown(how config.ShutdownFlags) error {
 	j.Lock()
 	defer j.Unlock()
-	if !j.srv.scripts.awaitScript(j.config.Get().ShutdownTimeout) {
+	if !j.scripts.awaitScript(j.config.Get().ShutdownTimeout) {
 		j.log.Warn("shutdown-timeout is over: the script that runs is cut off, and no snapshot is saved")
 		j.leaveUnsaved = true
 		j.Stop()

@@ -73,9 +73,8 @@ func New(live *config.Live, o Options) *Server {
 	s.Access = &Access{Core: s.Core, clientLine: describeClient}
 	s.Executor = newExecutor(s.Core, s.Recorder, s.Hub, s.Access)
 	s.scripts = newScripts(s.Executor)
-	s.Journal = newJournal(s.Executor, o.FS, o.Exit, o.Ready)
-	s.Journal.srv = s
 	s.Limits = newLimits(s.Core, o.Algorithms)
+	s.Journal = newJournal(s.Executor, s.Limits, s.scripts, o.FS, o.Exit, o.Ready)
 	s.Fronts = newFronts(s.Core, s.Executor, helper{s.Executor}, o.Inherited, o.InheritedTLS)
 	s.Reports = &Reports{Core: s.Core, recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal, fronts: s.Fronts}
 	s.Console = &Console{recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal}

@@ -87,7 +87,7 @@ func (j *Journal) startSnapshot(job snapshotJob) {
 		base = "1"
 	}
 	r.Aux("aof-base", base)
-	for _, lib := range j.srv.scripts.engine.ListLibraries() {
+	for _, lib := range j.scripts.engine.ListLibraries() {
 		r.Function([]byte(lib.Code))
 	}
 	extra := max(snapshotMinExtra, int(j.usedMemory()/snapshotShare))
@@ -203,7 +203,7 @@ func (j *Journal) snapshotSlice(now int64) (again int64) {
 	if !ok {
 		return now + int64(pause)
 	}
-	defer j.srv.watchLatencySince(eventSnapshotCycle, start)
+	defer j.recorder.watchLatencySince(eventSnapshotCycle, start)
 	for time.Since(start) < sliceTime*3/4 {
 		if len(r.chunks) > snapshotAhead {
 			return now + int64(snapshotFullWait)
