@@ -150,7 +150,7 @@ func (x *Executor) limitHeap(outside uint64) {
 
 // lacksMemory makes room before a command runs, and reports whether the command has to be refused because there is none.
 func (x *Executor) lacksMemory(c *Ctx) bool {
-	if x.gate.has(gateBusy | gateLoading) {
+	if x.gate.has(gateFrozen) {
 		return false
 	}
 	short := x.keys.Full() || x.memory.max > 0 && !x.makeRoom(c.nowNs)

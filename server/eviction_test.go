@@ -232,6 +232,22 @@ func TestEvictionOfManyTables(t *testing.T) {
 	require.Greater(t, w.evicted(), uint64(10_000))
 }
 
+// TestPausedWritesEvictNothing: while writes are paused no key goes for want of memory, as in redis-server, and commands that may run do.
+func TestPausedWritesEvictNothing(t *testing.T) {
+	w := newFullClient(t, "allkeys-lru")
+	for n := range 1000 {
+		w.set(fmt.Sprint("key:", n))
+	}
+	require.Equal(t, "OK", w.call("CLIENT PAUSE 100000 WRITE"))
+	require.Equal(t, "OK", w.call("CONFIG SET maxmemory 1"))
+	require.Equal(t, strings.Repeat("x", 100), w.call("GET key:0"))
+	w.srv.cron()
+	require.Equal(t, "1000", w.call("DBSIZE"))
+	require.Equal(t, "OK", w.call("CLIENT UNPAUSE"))
+	w.call("GET key:0")
+	require.NotEqual(t, "1000", w.call("DBSIZE"))
+}
+
 // TestClientsAreEvicted has the largest clients closed, but for those that do not want that.
 func TestClientsAreEvicted(t *testing.T) {
 	p := newPipeServer(t)
