@@ -15,12 +15,8 @@ import (
 	"headgate/server/netpoll"
 )
 
-const (
-	acceptBackoffMin = 10 * time.Millisecond // the pause after a failing accept, doubled by each that follows
-	acceptBackoffMax = time.Second
-	keepAliveProbes  = 3                      // unanswered probes after which a peer counts as gone
-	netDrainTime     = 500 * time.Millisecond // how long an ending server lets peers take in their replies
-)
+// netDrainTime is how long an ending server lets peers take in their replies.
+const netDrainTime = 500 * time.Millisecond
 
 // netFront serves connections on goroutines of their own: those of TLS, which only a net.Conn can carry, and on systems without epoll
 // all of them. It is safe for concurrent use.
@@ -43,21 +39,21 @@ func (f *netFront) traffic() netpoll.Traffic {
 // acceptFrom has serve called for each connection that comes in, on a goroutine of its own, until the listener is closed. A failing accept,
 // such as one without descriptors, is tried again after a pause and logged once.
 func (f *netFront) acceptFrom(ln net.Listener, serve func(net.Conn)) {
-	var backoff time.Duration
+	var pause time.Duration
 	for {
 		conn, err := ln.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			if backoff == 0 {
+			if pause == 0 {
 				f.of.warnOfAccept(err)
 			}
-			backoff = min(max(2*backoff, acceptBackoffMin), acceptBackoffMax)
-			time.Sleep(backoff)
+			pause = netpoll.AcceptPause(pause)
+			time.Sleep(pause)
 			continue
 		}
-		backoff = 0
+		pause = 0
 		f.keep(conn)
 		f.conns.Go(func() { serve(conn) })
 	}
@@ -70,11 +66,9 @@ func (f *Fronts) warnOfAccept(err error) {
 
 // keep has the kernel probe a silent peer, as tcp-keepalive says.
 func (f *netFront) keep(conn net.Conn) {
-	idle := time.Duration(f.keepAlive.Load())
 	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{ // its peer may be gone already, which reading will show
-			Enable: idle > 0, Idle: idle, Interval: max(idle/keepAliveProbes, time.Second), Count: keepAliveProbes,
-		})
+		// Its peer may be gone already, which reading will show.
+		_ = tcp.SetKeepAliveConfig(netpoll.KeepAlive(time.Duration(f.keepAlive.Load())))
 	}
 }
 

@@ -17,15 +17,12 @@ import (
 )
 
 const (
-	eventsPerWait     = 256       // events taken from the kernel at once
-	eventsPerYield    = 64        // the same within a command that yields
-	acceptsPerEvent   = 128       // connections accepted before the others get their turn
-	queuedAccepts     = 1000      // the same of those that wait at a listener which closes
-	sendMax           = 256 << 10 // bytes sent to a connection in one iteration
-	acceptBackoffMin  = 10 * time.Millisecond
-	acceptBackoffMax  = time.Second
+	eventsPerWait     = 256                    // events taken from the kernel at once
+	eventsPerYield    = 64                     // the same within a command that yields
+	acceptsPerEvent   = 128                    // connections accepted before the others get their turn
+	queuedAccepts     = 1000                   // the same of those that wait at a listener which closes
+	sendMax           = 256 << 10              // bytes sent to a connection in one iteration
 	shortSleep        = 4 * time.Millisecond   // the first sleep, which the scheduler is not told of: about a tick, so that it needs no timer of its own
-	keepAliveProbes   = 3                      // unanswered probes after which a peer counts as gone
 	shutdownDrainTime = 500 * time.Millisecond // how long a stopping loop waits for full sockets to drain
 	readEvents        = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 )
@@ -44,8 +41,8 @@ type Loop struct {
 	leaving       []*listener // which are to be closed here; same guard
 	group         []*Loop     // those among which new connections are shared out; empty: this one alone
 	nextInGroup   int
-	acceptBackoff time.Duration
-	acceptAgain   time.Time // when listeners paused for lack of descriptors are tried again; zero = not paused
+	acceptPause   time.Duration // the last one, while accepting fails
+	acceptAgain   time.Time     // when listeners paused for lack of descriptors are tried again; zero = not paused
 	onAcceptError func(error)
 
 	turn
@@ -71,7 +68,7 @@ type Loop struct {
 	spare    []*Conn   // the other of two backing arrays for again
 
 	busyPoll  atomic.Int64 // nanoseconds to spin before sleeping
-	keepAlive atomic.Int64 // seconds; 0 = off
+	keepAlive atomic.Int64 // nanoseconds; 0 = off
 	open      int
 	moved     Traffic
 	published Traffic // moved, when the last batch began; guarded by the handler's lock
@@ -196,7 +193,7 @@ func (l *Loop) Share(group []*Loop) { l.group = group }
 func (l *Loop) SetBusyPoll(d time.Duration) { l.busyPoll.Store(int64(d)) }
 
 // SetKeepAlive sets after how long without traffic the kernel probes new TCP connections; 0 is never. Safe for concurrent use.
-func (l *Loop) SetKeepAlive(d time.Duration) { l.keepAlive.Store(int64(d / time.Second)) }
+func (l *Loop) SetKeepAlive(d time.Duration) { l.keepAlive.Store(int64(d)) }
 
 // Stop has Run finish what was read, send the replies, close everything and return. Safe for concurrent use.
 func (l *Loop) Stop() {
@@ -287,17 +284,31 @@ func (l *Loop) yield(c *Conn) {
 	outer := l.turn
 	l.turn = l.inner
 	l.begin()
-	for _, other := range outer.ready {
-		if other != c && !other.dead {
-			l.ready = append(l.ready, other) // its commands were rewound
-		}
-	}
+	l.takeOver(outer.ready, c)
 	var events [eventsPerYield]unix.EpollEvent
 	l.gather(events[:epollWaitRaw(l.epfd, events[:], 0)])
 	l.batch(l.guest)
 	l.answer()
 	l.forget()
 	l.inner, l.turn = l.turn, outer
+}
+
+// takeOver has an iteration within a command of c go on with the others of the batch that the command interrupts. What they were answered is
+// sent, and those with input are left over, since it may be commands that were rewound, or that the batch had not come to. That is so once:
+// from then on they are read, listed and left over as all others are, and what the interrupted batch has postponed since joins them.
+func (l *Loop) takeOver(batch []*Conn, c *Conn) {
+	for _, other := range batch {
+		if other == c || other.dead {
+			continue
+		}
+		l.flush = append(l.flush, other)
+		if other.listed && !other.rests && other.In.Buffered() > 0 {
+			other.PassOver()
+		}
+		if other.listed = false; other.postponed {
+			l.carry(other)
+		}
+	}
 }
 
 // wait returns the number of events taken, after sleeping for at most limit if there are none. Under load the next event is
@@ -563,7 +574,7 @@ func (l *Loop) accept(ln *listener) {
 		fd, sa, err := unix.Accept4(ln.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch err {
 		case nil:
-			l.acceptBackoff = 0
+			l.acceptPause = 0
 			l.place(arrival{fd, sa, ln})
 		case unix.EAGAIN, unix.EINVAL: // none any more, or Unlisten was called
 			return
@@ -602,11 +613,11 @@ func (l *Loop) add(a arrival) {
 	fd, peer, ln := a.fd, a.peer, a.from
 	if _, tcp := ln.Listener.(*net.TCPListener); tcp {
 		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		if idle := int(l.keepAlive.Load()); idle > 0 {
+		if probes := KeepAlive(time.Duration(l.keepAlive.Load())); probes.Enable {
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, idle)
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, max(idle/keepAliveProbes, 1))
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, keepAliveProbes)
+			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, int(probes.Idle/time.Second))
+			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, int(probes.Interval/time.Second))
+			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, probes.Count)
 		}
 	}
 	for fd >= len(l.conns) {
@@ -625,13 +636,11 @@ func (l *Loop) add(a arrival) {
 }
 
 func (l *Loop) pauseAccepting(err error) {
-	if l.acceptBackoff == 0 {
+	if l.acceptPause == 0 {
 		l.onAcceptError(err)
-		l.acceptBackoff = acceptBackoffMin
-	} else {
-		l.acceptBackoff = min(2*l.acceptBackoff, acceptBackoffMax)
 	}
-	l.acceptAgain = time.Now().Add(l.acceptBackoff)
+	l.acceptPause = AcceptPause(l.acceptPause)
+	l.acceptAgain = time.Now().Add(l.acceptPause)
 	l.watchListeners(0)
 }
 

@@ -13,6 +13,7 @@
 package netpoll
 
 import (
+	"net"
 	"sync"
 	"time"
 
@@ -35,7 +36,7 @@ type Worker interface {
 	// Opened is called once for a new connection, before any of its bytes are read.
 	Opened(c *Conn)
 	// Batch is called with the connections that have new bytes, that were resumed, or that were postponed; each of them stands there
-	// once, but for batches within a command that yields, in which one may stand twice. Their complete commands are to be executed before it returns, but for those of connections that it postpones. It
+	// once. Their complete commands are to be executed before it returns, but for those of connections that it postpones. It
 	// returns how many connections it came to: those that follow are postponed ones, for which it had no time left.
 	Batch(ready []*Conn) (served int)
 	// Closed is called once when a connection is gone.
@@ -62,6 +63,27 @@ const (
 	stallPause = 5 * time.Millisecond // how long a connection whose peer does not take its replies rests before more commands are run
 	stallBytes = 128 << 10            // bytes of replies that such a connection may add between two rests
 )
+
+const (
+	acceptPauseMin  = 10 * time.Millisecond
+	acceptPauseMax  = time.Second
+	keepAliveProbes = 3 // unanswered probes after which a peer counts as gone
+)
+
+// AcceptPause returns how long a front waits after an accept that has failed, as one without descriptors does, until it tries again: twice
+// as long as it has waited before that one, up to a second. last is zero if the accept before it has worked.
+func AcceptPause(last time.Duration) time.Duration {
+	return min(max(2*last, acceptPauseMin), acceptPauseMax)
+}
+
+// KeepAlive returns how the kernel probes a peer that has been silent for idle, in whole seconds; not at all for zero.
+func KeepAlive(idle time.Duration) net.KeepAliveConfig {
+	idle = idle.Truncate(time.Second)
+	return net.KeepAliveConfig{
+		Enable: idle > 0, Idle: idle, Count: keepAliveProbes,
+		Interval: max(idle/keepAliveProbes, time.Second).Truncate(time.Second),
+	}
+}
 
 // Conn is one client's connection. In belongs to the front; Out and the marks are guarded by the Handler's lock.
 type Conn struct {
