@@ -39,6 +39,7 @@ func every(period time.Duration, work func(now int64)) job {
 func (x *Executor) cron() time.Duration {
 	x.Lock()
 	defer x.Unlock()
+	x.rounds.Add(1)
 	now := x.clock.Read()
 	x.keys.Tick(now / 1e6)
 	x.endPause(now)

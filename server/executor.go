@@ -459,6 +459,7 @@ func (x *Executor) yield(c *Ctx) {
 	conn.Yield()
 	x.Lock()
 	conn.Keep(false)
+	c.core.rounds.Add(1)
 	if c.logs() {
 		w.note(c.client)
 	}

@@ -9,7 +9,20 @@ import (
 type lifecycle struct {
 	stop   chan struct{} // closed by Stop
 	once   sync.Once
-	ending atomic.Bool // the last snapshot is being saved; cleared if that fails
+	ending atomic.Bool   // the last snapshot is being saved; cleared if that fails
+	rounds atomic.Uint64 // of background work, and of scripts that let others go on
+}
+
+// Responds reports whether the server is alive, for who asks once in a while and passes what the last call has returned: it has come round
+// since, or could at once. A server whose executor is held for ever is not. It does not wait for the executor.
+func (s *Core) Responds(last uint64) (now uint64, alive bool) {
+	if now = s.rounds.Load(); now != last {
+		return now, true
+	}
+	if alive = s.mu.TryLock(); alive {
+		s.mu.Unlock() // it has nothing to do, or waits for the disk
+	}
+	return now, alive
 }
 
 // Stopping is closed when the server begins to close its connections.

@@ -123,14 +123,16 @@ func (m manager) watch(srv *server.Server, period time.Duration) {
 	}
 	tick := time.NewTicker(period / 2)
 	defer tick.Stop()
+	var rounds uint64
 	for {
 		select {
 		case <-srv.Stopping():
 			return
 		case <-tick.C:
-			srv.Lock()
-			srv.Unlock() // what matters is that it could be taken
-			m.tell("WATCHDOG=1")
+			var alive bool
+			if rounds, alive = srv.Responds(rounds); alive {
+				m.tell("WATCHDOG=1")
+			}
 		}
 	}
 }
