@@ -14,6 +14,8 @@ type File interface {
 	io.Closer
 	// Sync returns when everything written is on stable storage.
 	Sync() error
+	// Chmod gives the file the permission bits perm.
+	Chmod(perm fs.FileMode) error
 }
 
 // AppendFile is a file that is written at its end only.

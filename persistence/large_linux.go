@@ -103,5 +103,8 @@ func (f *directFile) Sync() error {
 	return syncData(f.file)
 }
 
+// Chmod implements File.
+func (f *directFile) Chmod(perm fs.FileMode) error { return f.file.Chmod(perm) }
+
 // Close implements io.Closer. What was written since the last Sync may be lost.
 func (f *directFile) Close() error { return f.file.Close() }

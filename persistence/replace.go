@@ -1,6 +1,7 @@
 package persistence
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -17,11 +18,25 @@ func ReplaceFile(fsys FS, name string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Write(data); err != nil {
-		r.Discard()
+	return r.finish(data)
+}
+
+// ReplaceKept is ReplaceFile for a file of an administrator's, who has decided who may read it: it has the permission bits perm whatever
+// the process's umask is, and so has nobody else's file that lay in the way.
+func ReplaceKept(fsys FS, name string, data []byte, perm fs.FileMode) error {
+	if err := fsys.Remove(name + TempSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("persistence: write %s: %w", name+TempSuffix, err)
+	}
+	const private = 0o600 // until it has what it is to have
+	r, err := replace(fsys, fsys.Create, name, private)
+	if err != nil {
 		return err
 	}
-	return r.Commit()
+	if err := r.file.Chmod(perm); err != nil {
+		r.Discard()
+		return fmt.Errorf("persistence: write %s: %w", name+TempSuffix, err)
+	}
+	return r.finish(data)
 }
 
 // Replacement is a file's new content while it is being written, in a file beside it. Either Commit or Discard ends it. It is not
@@ -53,6 +68,15 @@ func (r *Replacement) Write(p []byte) (int, error) {
 		err = fmt.Errorf("persistence: write %s: %w", r.name+TempSuffix, err)
 	}
 	return n, err
+}
+
+// finish is a replacement with all of its content.
+func (r *Replacement) finish(data []byte) error {
+	if _, err := r.Write(data); err != nil {
+		r.Discard()
+		return err
+	}
+	return r.Commit()
 }
 
 // Discard leaves the old content in place.

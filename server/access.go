@@ -160,7 +160,7 @@ func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 // saveACLFile writes all users to the ACL file, in one step.
 func (a *Access) saveACLFile(cfg *config.Config) error {
 	text := strings.Join(a.users.Lines(), "\n") + "\n"
-	return config.WriteFile(filepath.Clean(cfg.Path(cfg.ACLFile)), []byte(text))
+	return config.WriteFile(a.fs, filepath.Clean(cfg.Path(cfg.ACLFile)), []byte(text))
 }
 
 // configuredUsers returns the users as the configuration file has them.

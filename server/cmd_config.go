@@ -89,7 +89,8 @@ func (a *Console) configRewrite(c *Ctx) {
 	if c.cfg.ACLFile == "" {
 		c.core.config.SetUsers(a.access.configuredUsers())
 	}
-	if err := c.core.config.Rewrite(config.WriteFile); err != nil {
+	write := func(path string, data []byte) error { return config.WriteFile(c.core.fs, path, data) }
+	if err := c.core.config.Rewrite(write); err != nil {
 		c.errf("ERR %s", err)
 		return
 	}

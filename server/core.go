@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"headgate/persistence"
 	"headgate/server/acl"
 	"headgate/server/config"
 	"headgate/store"
@@ -21,9 +22,10 @@ type Core struct {
 	mu       sync.Mutex // the executor's lock: guards all below that is not said to be otherwise
 	keys     *store.Keyspace
 	clock    *Clock
-	config   *config.Live // safe for concurrent use
-	log      *slog.Logger // safe for concurrent use
-	commands *registry    // does not change once the server listens
+	config   *config.Live   // safe for concurrent use
+	log      *slog.Logger   // safe for concurrent use
+	fs       persistence.FS // the disk; safe for concurrent use
+	commands *registry      // does not change once the server listens
 	stats    statistics
 	effects  effects
 	clients  clientTable

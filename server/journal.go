@@ -2,8 +2,6 @@ package server
 
 import (
 	"os"
-
-	"headgate/persistence"
 )
 
 // Journal keeps the data on the disk: in the append-only file, and in snapshots. It loads them at the start.
@@ -16,7 +14,6 @@ type Journal struct {
 	scripts  *Scripts
 	recorder *Recorder
 
-	fs    persistence.FS // the disk
 	dirs  dataDirs
 	exit  func(code int) // ends the process, when it must not go on; does not return
 	ready func()         // called once, when the data are loaded
@@ -30,12 +27,9 @@ type Journal struct {
 	saveAtEnd    bool // the server ends with one, whatever there are
 }
 
-// newJournal returns a journal that has nothing open yet. What is nil is the usual: the system's disk, os.Exit, and nobody to tell.
-func newJournal(exec *Executor, limits *Limits, scripts *Scripts, fsys persistence.FS, exit func(code int), ready func()) *Journal {
-	j := &Journal{Core: exec.Core, hub: exec.hub, access: exec.access, recorder: exec.recorder, exec: exec, limits: limits, scripts: scripts, fs: fsys, exit: exit, ready: ready}
-	if j.fs == nil {
-		j.fs = persistence.OS{}
-	}
+// newJournal returns a journal that has nothing open yet. What is nil is the usual: os.Exit, and nobody to tell.
+func newJournal(exec *Executor, limits *Limits, scripts *Scripts, exit func(code int), ready func()) *Journal {
+	j := &Journal{Core: exec.Core, hub: exec.hub, access: exec.access, recorder: exec.recorder, exec: exec, limits: limits, scripts: scripts, exit: exit, ready: ready}
 	if j.exit == nil {
 		j.exit = os.Exit
 	}

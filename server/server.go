@@ -60,7 +60,7 @@ type Options struct {
 func New(live *config.Live, o Options) *Server {
 	cfg := live.Get()
 	s := &Server{
-		Core: &Core{config: live, clock: o.Clock, log: o.Log, clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20), lifecycle: lifecycle{stop: make(chan struct{})}},
+		Core: &Core{config: live, clock: o.Clock, log: o.Log, clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20), lifecycle: lifecycle{stop: make(chan struct{})}, fs: o.FS},
 	}
 	if s.clock == nil {
 		s.clock = NewClock(nil)
@@ -68,13 +68,16 @@ func New(live *config.Live, o Options) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if s.fs == nil {
+		s.fs = persistence.OS{}
+	}
 	s.Recorder = &Recorder{Core: s.Core}
 	s.Hub = &Hub{Core: s.Core}
 	s.Access = &Access{Core: s.Core, clientLine: describeClient}
 	s.Executor = newExecutor(s.Core, s.Recorder, s.Hub, s.Access)
 	s.scripts = newScripts(s.Executor)
 	s.Limits = newLimits(s.Core, o.Algorithms)
-	s.Journal = newJournal(s.Executor, s.Limits, s.scripts, o.FS, o.Exit, o.Ready)
+	s.Journal = newJournal(s.Executor, s.Limits, s.scripts, o.Exit, o.Ready)
 	s.Fronts = newFronts(s.Core, s.Executor, helper{s.Executor}, o.Inherited, o.InheritedTLS)
 	s.Reports = &Reports{Core: s.Core, recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal, fronts: s.Fronts}
 	s.Console = &Console{recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal}

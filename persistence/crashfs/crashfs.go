@@ -35,7 +35,7 @@ type FS struct {
 // Op is an operation that is about to be done.
 type Op struct {
 	Number int    // counted from 1
-	Name   string // create, append, open, truncate, list, mkdir, rename, remove, syncdir, write, sync, reserve, close
+	Name   string // create, append, open, truncate, list, mkdir, rename, remove, syncdir, write, sync, reserve, chmod, close
 	Path   string // the file's, or the directory's
 	Size   int    // of a write or of what is reserved, in bytes
 }
@@ -399,6 +399,13 @@ func (h *handle) Sync() error {
 	}
 	h.file.sync()
 	return nil
+}
+
+// Chmod implements persistence.File. Permissions are not kept.
+func (h *handle) Chmod(fs.FileMode) error {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	return h.fs.step("chmod", h.name, 0)
 }
 
 // Truncate implements persistence.AppendFile.

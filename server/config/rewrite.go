@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"headgate/persistence"
 )
 
 // rewriteMark is the comment above the lines that CONFIG REWRITE has appended.
@@ -150,8 +151,9 @@ func fileLines(d *Directive, c *Config) []string {
 }
 
 // WriteFile replaces a file in one step: whoever reads it, also after a crash, finds the old contents or the new. It keeps the
-// permissions of a file that is there, follows a symbolic link, and leaves no temporary file behind on error.
-func WriteFile(path string, data []byte) (err error) {
+// permissions of a file that is there, follows a symbolic link, and leaves no temporary file behind on error. Calls for one path must not
+// overlap.
+func WriteFile(fsys persistence.FS, path string, data []byte) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -159,30 +161,5 @@ func WriteFile(path string, data []byte) (err error) {
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if err = cmp.Or(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes a rename last.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return cmp.Or(dir.Sync(), dir.Close())
+	return persistence.ReplaceKept(fsys, path, data, mode)
 }

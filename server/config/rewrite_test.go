@@ -1,12 +1,18 @@
 package config
 
 import (
+	"bytes"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/persistence"
+	"headgate/persistence/crashfs"
 )
 
 func TestRewrite(t *testing.T) {
@@ -107,10 +113,10 @@ func TestRewriteErrors(t *testing.T) {
 func TestWriteFile(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "h.conf"), filepath.Join(dir, "link.conf")
-	require.NoError(t, WriteFile(path, []byte("one")))
+	require.NoError(t, WriteFile(persistence.OS{}, path, []byte("one")))
 	require.NoError(t, os.Chmod(path, 0o640))
 	require.NoError(t, os.Symlink(path, link))
-	require.NoError(t, WriteFile(link, []byte("two")))
+	require.NoError(t, WriteFile(persistence.OS{}, link, []byte("two")))
 
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -122,12 +128,41 @@ func TestWriteFile(t *testing.T) {
 	require.NoError(t, err)
 	require.NotZero(t, info.Mode()&os.ModeSymlink)
 
-	require.Error(t, WriteFile(filepath.Join(dir, "gone", "h.conf"), nil))
-	require.Error(t, WriteFile(dir, nil), "a directory cannot be replaced")
+	require.Error(t, WriteFile(persistence.OS{}, filepath.Join(dir, "gone", "h.conf"), nil))
+	require.Error(t, WriteFile(persistence.OS{}, dir, nil), "a directory cannot be replaced")
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 2, "no temporary file is left")
 	entries, err = os.ReadDir(filepath.Dir(dir))
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "no temporary file is left")
+}
+
+// TestWriteFileSurvivesPowerCuts: wherever the machine loses its power, or the disk refuses an operation, the file is the old one or the
+// new one, and the new one for good once that was said.
+func TestWriteFileSurvivesPowerCuts(t *testing.T) {
+	const path = "/etc/h.conf"
+	before, after := bytes.Repeat([]byte("hz 20\n"), 500), bytes.Repeat([]byte("timeout 30\n"), 700)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for refused, done := 1, false; !done; refused++ {
+		disk := crashfs.New("/etc")
+		require.NoError(t, disk.WriteFile(path, before))
+		disk.Fault = func(op crashfs.Op) error {
+			if op.Number == refused {
+				return syscall.EIO
+			}
+			return nil
+		}
+		err := WriteFile(disk, path, after)
+		done = disk.Ops() < refused
+		require.Equal(t, done, err == nil)
+		for range 50 {
+			left, readErr := disk.Crash(rnd).ReadFile(path)
+			require.NoError(t, readErr)
+			if err != nil && bytes.Equal(left, before) {
+				continue
+			}
+			require.Equal(t, string(after), string(left), "operation %d was refused", refused)
+		}
+	}
 }
