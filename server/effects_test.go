@@ -122,6 +122,7 @@ func TestEffects(t *testing.T) {
 			[]string{"MULTI", "SET k 1", "PEXPIREAT k " + at, "EXEC"}},
 		{"a script that fails half-way", nil, []string{"EVAL redis.call('SET',KEYS[1],1)redis.call('SET',KEYS[2],1)error('x') 2 k l"},
 			[]string{"MULTI", "SET k 1", "SET l 1", "EXEC"}},
+		{"a script that would leave the log out", nil, []string{"EVAL redis.set_repl(redis.REPL_NONE)redis.call('SET',KEYS[1],1) 1 k"}, []string{"SET k 1"}},
 		{"a script in a transaction", nil, []string{"MULTI", "SET a 1", "EVAL redis.call('SET',KEYS[1],1)redis.call('INCR',KEYS[1]) 1 k", "EXEC"},
 			[]string{"MULTI", "SET a 1", "SET k 1", "INCR k", "EXEC"}},
 	}

@@ -312,7 +312,8 @@ func (h *Scripts) ACLCheck(args [][]byte) (allowed, known bool) {
 	return denial == acl.Allowed, true
 }
 
-// SetReplication implements script.Host. Nothing is replicated and nothing logged, so there is nothing to leave out.
+// SetReplication implements script.Host. Nothing is replicated, and unlike Redis headgate keeps nothing out of the append-only file: what was
+// acknowledged and decided, by limiters above all, must be there after a restart.
 func (h *Scripts) SetReplication(int) {}
 
 // onSlice looks after a script that has been running for a while: it is stopped at script-time-limit, and past
