@@ -1,15 +1,3 @@
-// Package netpoll moves bytes between sockets and the executor.
-//
-// Two fronts share one contract. On Linux, a [Loop] owns many sockets through one edge-triggered epoll instance: in an iteration it
-// reads each readable socket once, hands all of them to its [Worker] as one batch, and only then writes, with one send per
-// connection. What a connection may have of an iteration is bounded: readMax bytes are read and sendMax sent, and the Worker
-// postpones what is more than it wants to run at a time. Connections that have something left over, and those whose last turn was too long, come
-// after all others in the next iteration, the one that has waited longest first; those that an iteration had no time for come before all
-// others. Elsewhere, and for every connection that only a net.Conn can carry, [ServeConn] gives each connection two
-// goroutines that hand batches of one to a Worker of their own.
-//
-// The package knows nothing of commands. A Worker parses what [Conn.In] holds, appends replies to [Conn.Out], and says
-// through [Conn.CloseAfterReply] or [Conn.CloseNow] when a connection has to go.
 package netpoll
 
 import (

@@ -1,12 +1,3 @@
-// Package script runs Lua scripts and libraries of functions as redis-server
-// does, within limits.
-//
-// It is built on gopher-lua, unforked. Text is parsed by package syntax, changed
-// by rewriter and compiled by gopher-lua once; scripts are kept by their SHA-1.
-// One Lua state runs all scripts, another all functions of libraries. What a
-// script can see of the engine is read-only, and what it makes is gone when it
-// ends, so that scripts do not see each other. See sandbox for what there is,
-// and budget.go for how a script is stopped.
 package script
 
 import (
