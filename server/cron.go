@@ -71,6 +71,7 @@ func (x *Executor) cron() time.Duration {
 	if now >= due.sample {
 		x.watchMemory()
 		x.evictClients(now)
+		x.trimBuffers(x.clock.Mono())
 		x.giveBack(x.clock.Mono())
 		x.keys.AgeSlice(x.keys.Stats().Keys/ageRound + ageVisits)
 		x.stats.peakMemory = max(x.stats.peakMemory, x.usedMemory())

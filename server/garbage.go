@@ -9,10 +9,14 @@ const (
 	giveBackPause  = 10 * time.Second // how long no collection has run before one is asked for
 	giveBackLeast  = 16 << 20         // bytes of garbage for which that is done, and
 	giveBackPart   = 8                // the part of the heap that it has to be
+	trimPeriod     = 3 * time.Second  // for how long buffers may be kept that nobody uses: less than giveBackPause, so that they are garbage by then
 
-	// garbageMost is how many bytes of garbage gc-percent may let the heap have, unless what is in use is more than that. Where much is in
-	// use, four times as much garbage would be gigabytes, and the runtime's own tables for them never go back to the system.
-	garbageMost = 256 << 20
+	// garbageMost is how many bytes of garbage gc-percent may let the heap have. Where much is in use, four times as much garbage would be
+	// gigabytes, and the runtime's own tables for them never go back to the system. It may be more where a collection has much to read:
+	// garbageScanned times as much as that, and not more than what is in use. Long values cost a collection nothing.
+	garbageMost    = 256 << 20
+	garbageScanned = 2
+	leastPace      = 10 // percent
 )
 
 // garbage is what the Go heap holds beside what is in use. After a load the collector has no reason to run: with gc-percent 400 the heap
@@ -23,9 +27,19 @@ type garbage struct {
 	pace    int               // the last that was set
 	busy    bool              // free is running
 	looked  int64             // ns, when it was looked last
+	trimmed int64             // ns, when buffers were trimmed last
 	cycles  uint64            // collections until then
 	since   int64             // ns, when that number was first seen
 	kept    uint64            // bytes that the heap had left after the last time
+}
+
+// trimBuffers gives back buffers that nobody has used for a while. That may be some hundred system calls, which nobody waits for.
+func (x *Executor) trimBuffers(mono int64) {
+	if mono-x.garbage.trimmed < int64(trimPeriod) {
+		return
+	}
+	x.garbage.trimmed = mono
+	go x.buffers.Trim()
 }
 
 // giveBack has the heap's garbage collected, and its memory given back to the system, once nothing else has done so for a while. It costs
@@ -36,7 +50,7 @@ func (x *Executor) giveBack(mono int64) {
 		return
 	}
 	g.looked = mono
-	g.keepPace(x.config.Get().GCPercent, runtimeMetric(metricLive))
+	g.keepPace(x.config.Get().GCPercent, runtimeMetric(metricLive), runtimeMetric(metricScanned))
 	if cycles := runtimeMetric(metricCycles); cycles != g.cycles {
 		g.cycles, g.since = cycles, mono
 	}
@@ -59,11 +73,13 @@ func (x *Executor) giveBack(mono int64) {
 	}()
 }
 
-// keepPace has the collector run when the garbage is percent of the live bytes, or sooner if that is more than garbageMost.
-func (g *garbage) keepPace(percent int, live uint64) {
+// keepPace has the collector run when the garbage is percent of the live bytes, or sooner if that is more than garbageMost and than a
+// collection, which reads the scanned bytes, is worth.
+func (g *garbage) keepPace(percent int, live, scanned uint64) {
 	pace := percent
 	if live > 0 {
-		pace = min(pace, int(100*max(live, garbageMost)/live))
+		most := max(garbageMost, min(live, garbageScanned*scanned))
+		pace = min(pace, max(leastPace, int(100*most/live)))
 	}
 	change := pace - g.pace
 	if g.setPace == nil || pace != percent && max(change, -change) <= g.pace/8 || change == 0 {

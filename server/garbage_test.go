@@ -58,15 +58,20 @@ func TestGarbageIsGivenBack(t *testing.T) {
 	require.Equal(t, 1, look(5*giveBackPause))
 }
 
-// TestGarbageIsBounded: gc-percent is kept where little is in use, and gives way where it would be gigabytes of garbage.
+// TestGarbageIsBounded: gc-percent is kept where little is in use, and gives way where it would be gigabytes of garbage, sooner if what is in
+// use are long values.
 func TestGarbageIsBounded(t *testing.T) {
 	var set []int
 	g := garbage{setPace: func(percent int) { set = append(set, percent) }}
+	const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
 	for _, step := range []struct {
-		percent int
-		live    uint64
-	}{{400, 0}, {400, 10 << 20}, {400, 64 << 20}, {400, 128 << 20}, {400, 129 << 20}, {400, 4 << 30}, {50, 4 << 30}, {400, 1 << 20}, {390, 1 << 20}, {1000, 1 << 20}} {
-		g.keepPace(step.percent, step.live)
+		percent       int
+		live, scanned uint64
+	}{
+		{400, 0, 0}, {400, 10 * mib, mib}, {400, 64 * mib, mib}, {400, 128 * mib, 128 * mib}, {400, 129 * mib, 128 * mib}, {400, 4 * gib, 2 * gib},
+		{50, 4 * gib, 2 * gib}, {400, mib, kib}, {390, mib, kib}, {1000, mib, kib}, {400, gib, mib}, {400, gib, 256 * mib}, {400, 40 * gib, mib},
+	} {
+		g.keepPace(step.percent, step.live, step.scanned)
 	}
-	require.Equal(t, []int{400, 200, 100, 50, 400, 390, 1000}, set)
+	require.Equal(t, []int{400, 200, 100, 50, 400, 390, 1000, 25, 50, leastPace}, set)
 }

@@ -18,6 +18,7 @@ const (
 	metricHeapUnused   = "/memory/classes/heap/unused:bytes"
 	metricTotal        = "/memory/classes/total:bytes"
 	metricLive         = "/gc/heap/live:bytes"
+	metricScanned      = "/gc/scan/heap:bytes"
 	metricCycles       = "/gc/cycles/total:gc-cycles"
 )
 

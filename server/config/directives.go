@@ -252,7 +252,7 @@ var directives = []*Directive{
 	},
 	{
 		Name: "gc-percent", Group: General, Since: "0.1.0", Default: "400", Settable: true,
-		Summary: "How much, in percent of what is live, the Go heap may grow before it is collected, but no more than 256 MiB or 100 percent, whichever is more. More costs memory and saves CPU; keys and small values lie outside that heap.",
+		Summary: "How much, in percent of what is live, the Go heap may grow before it is collected, but no more than 256 MiB, or 100 percent where much of it has to be read for that. More costs memory and saves CPU; keys and small values lie outside that heap.",
 		kind:    integer(10, 10_000, func(c *Config) *int { return &c.GCPercent }),
 	},
 	{

@@ -222,6 +222,7 @@ func (l *Loop) Run() {
 		l.batch(l.worker)
 		untilTick = l.worker.Tick()
 		l.answer()
+		l.pool.Trim()
 	}
 	l.shutdown()
 }

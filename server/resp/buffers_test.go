@@ -54,6 +54,51 @@ func TestDrainedPoolKeepsNothing(t *testing.T) {
 	require.Equal(t, heapBuffers, b.inHeap)
 }
 
+// TestUnusedBuffersGoBack: what nobody has used between two trims is kept no longer, and what is in use now and then stays.
+func TestUnusedBuffersGoBack(t *testing.T) {
+	var b Buffers
+	p := Pool{Buffers: &b}
+	take := func(n int) {
+		var crowd [][]byte
+		for range n {
+			crowd = append(crowd, p.Get(), b.Get(3*BufferSize))
+		}
+		for i, buf := range crowd {
+			if i%2 == 0 {
+				p.Put(buf)
+			} else {
+				b.Put(buf)
+			}
+		}
+	}
+	trim := func() {
+		b.Trim()
+		for range 1 + 2*poolMax/trimAtOnce {
+			p.Trim()
+		}
+	}
+	const crowd, few = 500, 3
+	take(crowd)
+	trim()
+	require.Len(t, p.free, crowd, "all were in use")
+	require.Len(t, b.free[2], min(crowd, keptMax/(4*BufferSize)))
+	take(few)
+	trim()
+	require.Len(t, p.free, few)
+	require.Len(t, b.free[2], few)
+	take(few)
+	trim()
+	require.Len(t, p.free, few, "these are in use")
+	for range 3 { // a pool's buffers go by way of b
+		trim()
+	}
+	require.Empty(t, p.free)
+	require.Zero(t, b.kept)
+	require.Zero(t, b.inHeap)
+	take(few)
+	require.Len(t, p.free, few)
+}
+
 // TestBuffersIgnoreOthers: memory of another origin is nobody's to give away.
 func TestBuffersIgnoreOthers(t *testing.T) {
 	var b Buffers

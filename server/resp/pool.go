@@ -1,5 +1,7 @@
 package resp
 
+import "slices"
+
 const (
 	// BufferSize is the size of the buffers that connections read into and
 	// write from at first, in bytes. Most pipelines and their replies fit, and
@@ -9,6 +11,8 @@ const (
 	// loop uses up to two for each connection that it serves; when they did not
 	// all fit, clearing new ones was a tenth of the work for 200 clients.
 	poolMax = 1024
+	// trimAtOnce is how many buffers one call of Pool.Trim gives back at most.
+	trimAtOnce = 64
 )
 
 // Pool keeps a front's buffers of BufferSize bytes between uses, the one used
@@ -19,6 +23,8 @@ const (
 type Pool struct {
 	Buffers *Buffers
 	free    [][]byte
+	fewest  int    // elements of free at one time, in this round
+	round   uint32 // of Buffers
 }
 
 // Get returns a buffer of BufferSize bytes with whatever it held before.
@@ -30,7 +36,25 @@ func (p *Pool) Get() []byte {
 	buf := p.free[last]
 	p.free[last] = nil
 	p.free = p.free[:last]
+	p.fewest = min(p.fewest, last)
 	return buf
+}
+
+// Trim gives back buffers that were not used between two calls of
+// [Buffers.Trim], trimAtOnce at a time. It is to be called often, and mostly
+// does nothing.
+func (p *Pool) Trim() {
+	if p.Buffers == nil || p.round == p.Buffers.round.Load() {
+		return
+	}
+	unused := min(p.fewest, trimAtOnce)
+	for _, buf := range p.free[:unused] {
+		p.Buffers.Put(buf)
+	}
+	p.free = slices.Delete(p.free, 0, unused)
+	if p.fewest -= unused; p.fewest == 0 {
+		p.round, p.fewest = p.Buffers.round.Load(), len(p.free)
+	}
 }
 
 // Drain gives all idle buffers back: the front is gone.
@@ -38,7 +62,7 @@ func (p *Pool) Drain() {
 	for _, buf := range p.free {
 		p.Buffers.Put(buf)
 	}
-	p.free = nil
+	p.free, p.fewest = nil, 0
 }
 
 // Put takes back a buffer that came from here or from Buffers, cut to whatever
