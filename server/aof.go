@@ -29,13 +29,15 @@ type appendOnly struct {
 	pending []byte   // effects that could not be written yet
 	spare   []byte   // memory for effects
 
+	unreserved bool // the log has told that the file system keeps no room
+
 	syncer syncer
 
 	// The rest is guarded by the executor's lock.
 	open      bool  // there is a log
 	notedMs   int64 // the time that stands in it last
 	writing   bool  // effects have been taken to be written, and are not yet
-	failed    error // why the last write did not succeed
+	failed    error // why the last write did not succeed, or the disk has no room for the next
 	rewriter  rewriter
 	size      int64 // of the files that are loaded
 	startSize int64 // of the same when they were last written anew, or loaded
@@ -46,6 +48,9 @@ const keptEffects = 1 << 20
 
 // errDiskWrite is what writing commands are answered with while the append-only file cannot be written.
 const errDiskWrite = "MISCONF Errors writing to the AOF file: "
+
+// mayStand ends that error when it comes too late: a command has run before it turned out that what it has changed cannot be written.
+const mayStand = "; what this call has changed may stand"
 
 // aofOptions says where the append-only file is.
 func aofOptions(fsys persistence.FS, cfg *config.Config) aof.Options {
@@ -68,12 +73,26 @@ func (j *Journal) openLog(open int64) error {
 		return fmt.Errorf("persistence: sync %s: %w", log.Name(), err)
 	}
 	a.log = log
+	short := j.reserve()
 	a.syncer.start(j, log)
 	j.Lock()
 	defer j.Unlock()
 	a.open, a.size, a.startSize = true, log.Size(), log.Size()
 	j.effects.enable()
+	j.effects.room = log.Room()
+	j.noteDisk(short)
 	return nil
+}
+
+// reserve has the disk keep room for what is written next. The caller holds commits.
+func (j *Journal) reserve() error {
+	a := &j.aof
+	err := a.log.Reserve(aof.Headroom)
+	if err == nil && !a.log.Reserves() && !a.unreserved {
+		j.log.Warn("the file system keeps no room for the append-only file: when the disk is full, changes that are answered MISCONF may stand", "file", a.log.Name())
+	}
+	a.unreserved = err == nil && !a.log.Reserves()
+	return err
 }
 
 // closeLog writes what is left, and what time it is, and closes the file.
@@ -89,11 +108,12 @@ func (j *Journal) closeLog() {
 	if err := a.log.Close(); err != nil {
 		j.log.Error("the append-only file may lack its end", "file", a.log.Name(), "err", err)
 	}
-	a.log = nil
+	a.log, a.pending = nil, nil
 	j.Lock()
-	a.open = false
+	defer j.Unlock()
+	a.open, a.failed = false, nil
 	j.effects.disable()
-	j.Unlock()
+	j.gate.refuse(gateDisk, "")
 }
 
 // Unwritten implements effectLog. What is being written belongs to it, too.
@@ -112,16 +132,46 @@ func (j *Journal) commitNoting(noteTime bool) (refusal string) {
 	batch := j.effects.take(a.spare)
 	nowMs, policy := j.clock.now/1e6, j.fsyncPolicy()
 	a.writing = len(batch) > 0
+	j.effects.room -= int64(len(batch))
+	failed := a.failed != nil
 	j.Unlock()
+	writes := len(batch) > 0 || len(a.pending) > 0 || noteTime
+	if a.log == nil || !writes && !failed {
+		return ""
+	}
+	var took logTimes
+	var err error
+	if writes {
+		took, err = j.writeBatch(batch, nowMs, policy)
+	}
+	short := err
+	if err == nil {
+		short = j.reserve()
+	}
+	j.Lock()
+	defer j.Unlock()
+	if a.writing, a.size = false, a.log.Size(); writes {
+		a.notedMs = nowMs
+	}
+	j.effects.room = a.log.Room()
+	j.watchWrite(took)
+	j.rewriteIfGrown(j.config.Get())
+	j.noteDisk(short)
+	if err != nil {
+		return diskRefusal(err) + mayStand
+	}
+	return ""
+}
+
+// writeBatch writes effects, behind those that could not be written before, and keeps what cannot be. The caller holds commits.
+func (j *Journal) writeBatch(batch []byte, nowMs int64, policy config.FsyncPolicy) (took logTimes, err error) {
+	a := &j.aof
 	taken := batch
 	if len(a.pending) > 0 {
 		a.pending = append(a.pending, batch...)
 		batch = a.pending
 	}
-	if a.log == nil || len(batch) == 0 && !noteTime {
-		return ""
-	}
-	took, err := j.writeLog(batch, nowMs, policy)
+	took, err = j.writeLog(batch, nowMs, policy)
 	a.spare = nil
 	if cap(taken) <= keptEffects {
 		a.spare = taken
@@ -132,12 +182,33 @@ func (j *Journal) commitNoting(noteTime bool) (refusal string) {
 	case len(a.pending) == 0:
 		a.pending = append([]byte(nil), batch...)
 	}
+	return took, err
+}
+
+// MakeRoom implements effectLog.
+func (j *Journal) MakeRoom(n int) (refusal string) {
+	a := &j.aof
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	if a.log == nil {
+		return ""
+	}
+	j.Lock()
+	n += len(j.effects.buf)
+	j.Unlock()
+	err := a.log.Reserve(int64(n))
+	var short error
+	if err != nil {
+		refusal = diskRefusal(err)
+		short = j.reserve()
+	}
 	j.Lock()
 	defer j.Unlock()
-	a.writing, a.size, a.notedMs = false, a.log.Size(), nowMs
-	j.watchWrite(took)
-	j.rewriteIfGrown(j.config.Get())
-	return j.wrote(err)
+	j.effects.room = a.log.Room()
+	if short != nil {
+		j.noteDisk(short)
+	}
+	return refusal
 }
 
 // fsyncPolicy is appendfsync, or no while a rewrite is under way that is not to be disturbed. The caller holds the executor's lock.
@@ -200,9 +271,9 @@ func (j *Journal) watchWrite(took logTimes) {
 	j.recorder.watchLatency(eventSyncAlways, took.sync)
 }
 
-// wrote takes note of how a write has ended, and returns the error for the commands it was for. The caller holds the executor's
-// lock.
-func (j *Journal) wrote(err error) (refusal string) {
+// noteDisk takes note of whether the disk takes what is written, and refuses commands that write as long as it does not. The caller holds
+// the executor's lock.
+func (j *Journal) noteDisk(err error) {
 	a := &j.aof
 	switch {
 	case err != nil && a.failed == nil:
@@ -211,12 +282,15 @@ func (j *Journal) wrote(err error) (refusal string) {
 		j.log.Info("the append-only file can be written again")
 	}
 	a.failed = err
+	refusal := ""
 	if err != nil {
-		refusal = errDiskWrite + systemText(err)
+		refusal = diskRefusal(err)
 	}
 	j.gate.refuse(gateDisk, refusal)
-	return refusal
 }
+
+// diskRefusal is the error for commands that write while the append-only file cannot be written.
+func diskRefusal(err error) string { return errDiskWrite + systemText(err) }
 
 // systemText is an error in the system's words, without the operation and the file.
 func systemText(err error) string {

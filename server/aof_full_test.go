@@ -15,12 +15,21 @@ import (
 // refusedFull is what writes are answered with while the disk is full.
 const refusedFull = "-MISCONF Errors writing to the AOF file: No space left on device\r\n"
 
-// noSpace fails every write.
+// noSpace fails every write, and keeps no room for any.
 func noSpace(op crashfs.Op) error {
-	if op.Name == "write" {
+	if op.Name == "write" || op.Name == "reserve" {
 		return syscall.ENOSPC
 	}
 	return nil
+}
+
+// fill has the disk be full, with no room that was kept before. The server knows of it.
+func (w *aofServer) fill(disk *crashfs.FS) {
+	disk.Fault = noSpace
+	w.srv.Lock()
+	w.srv.propagate(w.srv.keys.DB(0), "DEL", "none")
+	w.srv.Unlock()
+	w.tick() // fails to write that, and gives back what was reserved
 }
 
 // fullCase is a limiter: how it is called, what it answers when it limits, and whether a look at it is refused. KEY stands for its key.
@@ -60,7 +69,7 @@ func TestLimitedWhileDiskIsFull(t *testing.T) {
 			}
 			w.words("RL.POLICY", "SET", "p", "GCRA", "1", "1", "1000s")
 			require.NotContains(t, w.words(on(tc.call, "used")...), "-ERR")
-			disk.Fault = noSpace
+			w.fill(disk)
 			require.Equal(t, refusedFull, w.words("SET", "k", "v"))
 			check := func(refused string) {
 				state := digest(w.srv)
@@ -98,7 +107,7 @@ func TestLeasesWhileDiskIsFull(t *testing.T) {
 	w.words("RL.ACQUIRE", "k", "5", "1000s", "MEMBER", "id")
 	w.words("RL.LOG", "log", "5", "1000s", "MEMBER", "id")
 	w.words("SET", "counter", "7")
-	disk.Fault = noSpace
+	w.fill(disk)
 	w.words("SET", "k2", "v")
 	state := digest(w.srv)
 	require.Equal(t, ":0\r\n", w.words("RL.RELEASE", "k", "other"))
@@ -118,7 +127,7 @@ func TestDiskFull(t *testing.T) {
 	w.words("SET", "k", "v")
 	w.words("SET", "short", "v", "PX", "1000")
 	w.words("CL.THROTTLE", "limited", "0", "1", "1000")
-	disk.Fault = noSpace
+	w.fill(disk)
 	for range 2 {
 		require.Equal(t, refusedFull, w.words("SET", "k", "w"))
 		require.Equal(t, refusedFull, w.words("CL.THROTTLE", "free", "5", "1", "60"))
@@ -136,4 +145,26 @@ func TestDiskFull(t *testing.T) {
 	require.NoError(t, err)
 	defer w.kill()
 	require.Equal(t, state, digest(w.srv))
+}
+
+// TestNoLogEndsMISCONF: what cannot be logged is not refused when nobody wants it logged any more, and is not logged twice when somebody
+// does again.
+func TestNoLogEndsMISCONF(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(wallAtStart)
+	w, err := startAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	w.words("RPUSH", "list", "a")
+	disk.Fault = noSpace
+	require.Contains(t, w.words("RPUSH", "list", "b"), mayStand)
+	require.Equal(t, refusedFull, w.words("RPUSH", "list", "c"))
+	w.words("CONFIG", "SET", "appendonly", "no")
+	require.Eventually(t, func() bool { return w.words("RPUSH", "list", "d") == ":3\r\n" }, waitLong, waitStep)
+	disk.Fault = nil
+	w.words("CONFIG", "SET", "appendonly", "yes")
+	w.settle(t)
+	w.kill()
+	w, err = startAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.kill()
+	require.Equal(t, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nd\r\n", w.words("LRANGE", "list", "0", "-1"))
 }

@@ -263,12 +263,14 @@ func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, 
 		done: func(err error) { result <- err },
 	})
 	j.effects.enable()
+	j.effects.room = r.Room()
 	j.Unlock()
 	if !open {
 		a.log = a.set.NewLog(r)
 		a.syncer.start(j, a.log)
 		j.Lock()
-		a.open, a.failed = true, nil
+		a.open = true
+		j.noteDisk(nil)
 		j.Unlock()
 		return nil, result, nil
 	}
@@ -282,7 +284,8 @@ func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, 
 	if err != nil { // what the snapshot has is not in the file before it: that has to go on
 		a.pending = append(a.pending, batch...)
 		j.Lock()
-		j.wrote(err)
+		j.effects.room = a.log.Room()
+		j.noteDisk(err)
 		j.cancelSnapshot()
 		j.Unlock()
 		return nil, nil, err

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strconv"
 
@@ -24,18 +25,22 @@ type effects struct {
 	count    int    // effects in the unit
 	last     int    // where the last effect of the unit begins in buf
 	declared uint64 // how often handlers have said what their effect is
+	room     int64  // bytes of them that the log can take for certain
 }
 
 // noDB makes the next effect be preceded by a SELECT.
 const noDB = -1
 
-// enable begins to collect effects. The first one will name its database.
+// enable begins to collect effects. The first one will name its database. Whoever takes them says for how many there is room.
 func (e *effects) enable() {
-	*e = effects{on: true, buf: e.buf[:0], db: noDB, startDB: noDB, depth: e.depth}
+	*e = effects{on: true, buf: e.buf[:0], db: noDB, startDB: noDB, depth: e.depth, room: math.MaxInt64}
 }
 
 // disable forgets what was collected and stops.
 func (e *effects) disable() { *e = effects{depth: e.depth} }
+
+// roomFor reports whether the log can take n bytes more than there are.
+func (e *effects) roomFor(n int) bool { return int64(len(e.buf)+n) <= e.room }
 
 // whole returns the effects up to the unit that is not at its end yet.
 func (e *effects) whole() []byte {

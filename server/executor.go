@@ -63,6 +63,9 @@ func newExecutor(core *Core, recorder *Recorder, hub *Hub, access *Access) *Exec
 type effectLog interface {
 	// Unwritten reports whether there are effects that are not in the log yet. The executor's lock is held.
 	Unwritten() bool
+	// MakeRoom has the log see to it that it can take n bytes of effects more than there are. It returns the error for commands that write if
+	// it cannot. The executor's lock is free.
+	MakeRoom(n int) (refusal string)
 	// Commit has all effects so far in the log, and on the disk if that is asked for. It returns the error for the commands that are not
 	// there after all. The executor's lock is free.
 	Commit() (refusal string)
@@ -82,6 +85,7 @@ type worker struct {
 	last    *Command   // the last one looked up
 	shape   resp.Shape // what commands are likely to repeat
 	shaped  *Command   // the command of that shape
+	bytes   int        // what the queued commands have come in, and their transactions
 	current int        // index of the one being run
 	tick    uint32     // counts commands, to choose the timed ones
 
@@ -170,9 +174,11 @@ func (w *worker) Batch(ready []*netpoll.Conn) (served int) {
 			i, w.taken = i+1, 0
 			continue
 		}
-		w.count, w.args = 0, w.args[:0]
+		w.count, w.args, w.bytes = 0, w.args[:0], 0
 		for i < len(ready) && w.count < batchCommands {
-			if more := w.parse(ready[i]); more {
+			before := ready[i].In.Offset()
+			more := w.parse(ready[i])
+			if w.bytes += ready[i].In.Offset() - before; more {
 				break
 			}
 			i, w.taken = i+1, 0
@@ -211,6 +217,9 @@ func (w *worker) parse(conn *netpoll.Conn) (more bool) {
 		return false
 	}
 	cl := conn.Client.(*Client)
+	if cl.multi != nil {
+		w.bytes += cl.multi.Bytes()
+	}
 	room := min(batchCommands-w.count, turnCommands-w.taken)
 	limits := w.exec.readLimits(cl)
 	if limits.MultibulkUnauth > 0 {
@@ -282,6 +291,12 @@ func (w *worker) execute() {
 	x := w.exec
 	x.Lock()
 	defer x.Unlock()
+	if x.effects.on {
+		if refusal := w.makeRoom(); refusal != "" {
+			x.gate.refuse(gateDisk, refusal)
+			defer x.gate.refuse(gateDisk, "") // for less there is room
+		}
+	}
 	if x.stats.beginBatch() {
 		start := time.Now()
 		defer func() { x.stats.endBatch(time.Since(start)) }()
@@ -350,6 +365,35 @@ func (w *worker) execute() {
 		x.evictClients(c.nowNs)
 	}
 	w.logged = w.logged || x.effects.on && x.effectLog.Unwritten()
+}
+
+const (
+	// argumentRoom is what an argument takes up in the log beside its bytes.
+	argumentRoom = 16
+	// effectRoom is how much longer the effects of the queued commands may get than the commands before it is not certain any more that they
+	// can be logged.
+	effectRoom = 1 << 20
+	// roomTries is how often a worker asks for room that others take at once.
+	roomTries = 4
+)
+
+// makeRoom sees to it that the log can take the effects of the queued commands before any of them runs. It returns the error for those that
+// write if it cannot. The executor's lock, which the caller holds, may be free meanwhile.
+func (w *worker) makeRoom() (refusal string) {
+	x := w.exec
+	need := w.bytes + argumentRoom*len(w.args) + effectRoom
+	for range roomTries {
+		if x.effects.roomFor(need) || x.gate.has(gateDisk) {
+			return ""
+		}
+		if refusal != "" {
+			return refusal
+		}
+		x.Unlock()
+		refusal = x.effectLog.MakeRoom(need)
+		x.Lock()
+	}
+	return refusal
 }
 
 // rewind leaves a command, and what its client has sent after it, in the input until the client's connection is resumed.

@@ -52,7 +52,7 @@ func TestKeysExpireWhileTheDiskIsFull(t *testing.T) {
 		_, there := w.srv.keys.DB(0).Peek(w.srv.keys.Key([]byte("short")))
 		return there
 	}
-	disk.Fault = noSpace
+	w.fill(disk)
 	require.Equal(t, refusedFull, w.words("SET", "k", "v"))
 	w.pass(2 * time.Second)
 	w.srv.cronAt.expire = 0

@@ -89,6 +89,9 @@ func (r *Rewrite) Discard() {
 	}
 }
 
+// Room returns the length of the first batch for which the disk keeps room in the increment.
+func (r *Rewrite) Room() int64 { return max(r.reserved-batchLines, 0) }
+
 // takeLog returns the increment's file, which is the caller's from then on.
 func (r *Rewrite) takeLog() persistence.AppendFile {
 	f := r.log
