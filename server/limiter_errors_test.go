@@ -33,7 +33,7 @@ var badArguments = map[string][]string{
 	"ERR slices must be from 1 to 1000":                                 {"", "x", "0", "-1", "1001", "1.5"},
 	"ERR numpairs must be from 1 to 128":                                {"", "x", "0", "-1", "129", "1.5"},
 	"ERR no such policy '%s'":                                           {"", "none", "USER"},
-	"ERR unknown algorithm '%s'":                                        {"", "x", "ACQUIRE", "RL.LOG"},
+	"ERR unknown algorithm '%s'":                                        {"", "x", "LEASE", "RL.LOG"},
 	"ERR value is not a valid float":                                    {"", "x", "nan", " 1", "1 ", "1,5"},
 	"ERR unknown time zone '%s'":                                        {"", "x", "Local", "europe/berlin/", "/UTC", "../UTC", "Europe//Berlin", "Europe", strings.Repeat("A", 65)},
 	"ERR value is not an integer or out of range":                       {"", "x", "1.5", "9223372036854775808", "-9223372036854775809", "+1", "01"},

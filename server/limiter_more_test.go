@@ -241,7 +241,7 @@ var moreConversations = []struct{ name, calls string }{
 		TTL rl:policies                    | -1
 		RL.POLICY DEL slow                 | 1
 		RL.POLICY DEL slow                 | 0
-		RL.POLICY SET login ACQUIRE 5 60s  | ERR unknown algorithm 'ACQUIRE'
+		RL.POLICY SET login LEASE 5 60s    | ERR unknown algorithm 'LEASE'
 		RL.POLICY SET login LOG 5          | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
 		RL.POLICY SET login LOG 5 60s COST 1 | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
 		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
@@ -322,6 +322,28 @@ var moreConversations = []struct{ name, calls string }{
 		SET i 2                            | OK
 		RL.TAKE 1 ip i                     | [1 0 [[1 2 0 1000 1000]]]
 		PTTL i                             | 1000`},
+	{"leases among several limits", `
+		RL.POLICY SET par acquire 2 30     | OK
+		RL.POLICY GET par                  | ACQUIRE 2 30ms
+		RL.POLICY SET par ACQUIRE 2 30s MEMBER x | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
+		RL.POLICY SET par ACQUIRE 2 30s    | OK
+		RL.POLICY SET tok BUCKET 10 1 1s   | OK
+		RL.POLICY SET free ACQUIRE -1 1s   | OK
+		RL.TAKE 2 par p tok t PEEK         | [0 -1 [[0 2 2 -1 0] [0 10 10 -1 0]] [nil nil]]
+		RL.TAKE 2 par p tok t COSTS 1 11   | [1 1 [[0 2 2 -1 0] [1 10 10 -1 0]] [nil nil]]
+		EXISTS p t                         | 0
+		RL.TAKE 2 par p tok t COSTS 0 3    | [0 -1 [[0 2 2 -1 0] [0 10 7 -1 3000]] [nil nil]]
+		EXISTS p                           | 0
+		RL.ACQUIRE p 2 30s MEMBER one      | [0 2 1 -1 30000 one]
+		RL.ACQUIRE p 2 30s MEMBER two      | [0 2 0 -1 30000 two]
+		+1000 RL.TAKE 2 tok t par p        | [1 1 [[0 10 8 -1 2000] [1 2 0 29000 29000]] [nil nil]]
+		RL.TAKE 2 tok t par p COSTS 1 0    | [0 -1 [[0 10 7 -1 3000] [0 2 0 -1 29000]] [nil nil]]
+		RL.TAKE 1 par p COST 2             | ERR cost of a lease must be 0 or 1
+		RL.TAKE 1 par p COST -1            | ERR cost of a lease must be 0 or 1
+		RL.TAKE 1 tok t                    | [0 -1 [[0 10 6 -1 4000]]]
+		ZCARD p                            | 2
+		SET wrong x                        | OK
+		RL.TAKE 2 tok t par wrong          | WRONGTYPE Operation against a key holding the wrong kind of value`},
 	{"take: bad calls", `
 		RL.POLICY SET user GCRA 3 1 1s     | OK
 		RL.TAKE 0 user k                   | ERR numpairs must be from 1 to 128
@@ -386,4 +408,28 @@ func TestAcquireChoosesID(t *testing.T) {
 	for id := range seen {
 		require.Equal(t, "1", w.call("RL.RELEASE k "+id))
 	}
+}
+
+// TestTakeChoosesLeaseIDs: a take has a lease of each ACQUIRE among its policies, under an id of its own, which can be given back.
+func TestTakeChoosesLeaseIDs(t *testing.T) {
+	w := newClockClient(t)
+	w.call("RL.POLICY SET a ACQUIRE 5 30s")
+	w.call("RL.POLICY SET free ACQUIRE -1 30s")
+	w.call("RL.POLICY SET g GCRA 9 1 1s")
+	reply := w.call("RL.TAKE 4 a k1 g k2 a k3 free k4")
+	head, ids, found := strings.Cut(reply, "]] [")
+	require.True(t, found, reply)
+	require.Equal(t, "[0 -1 [[0 5 4 -1 30000] [0 9 8 -1 1000] [0 5 4 -1 30000] [0 -1 -1 -1 0", head)
+	fields := strings.Fields(strings.TrimRight(ids, "]"))
+	require.Len(t, fields, 4)
+	require.Equal(t, "nil", fields[1])
+	for _, i := range []int{0, 2, 3} {
+		require.Regexp(t, "^[0-9a-f]{32}$", fields[i])
+	}
+	require.NotEqual(t, fields[0], fields[2])
+	require.Equal(t, "0", w.call("EXISTS k4"))
+	require.Equal(t, "0", w.call("RL.RELEASE k1 "+fields[2]))
+	require.Equal(t, "1", w.call("RL.RELEASE k1 "+fields[0]))
+	require.Equal(t, "1", w.call("RL.RENEW k3 "+fields[2]+" 60s"))
+	require.Equal(t, "[0 -1 [[0 5 5 -1 0] [0 5 4 -1 60000]] [nil nil]]", w.call("RL.TAKE 2 a k1 a k3 PEEK"))
 }

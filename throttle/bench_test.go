@@ -67,7 +67,7 @@ func BenchmarkAlgorithms(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			now += benchStep
-			if v := l.Acquire(now, LeasesState{Held: held, Last: now + held}, at, false); v.Limited {
+			if v := l.Acquire(now, LeasesState{Held: held, Last: now + held}, at, Call{Cost: 1}); v.Limited {
 				held = 0
 			} else {
 				held++

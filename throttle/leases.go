@@ -15,22 +15,25 @@ type LeasesState struct {
 	MyEnd int64 // when the caller's ends, if Mine
 }
 
-// Acquire answers a call for one lease at now (Unix milliseconds). at(i) is when the i-th lease ends, from the first that does,
-// 0 <= i < Held. A caller that holds one has it renewed, whatever the limit. When Write is Set the lease ends at now + TTL, and
+// MayCost reports whether a call may ask for so many leases: for one, or for none, which looks. To give one back takes its name.
+func (Leases) MayCost(cost int64) bool { return cost == 0 || cost == 1 }
+
+// Acquire answers a call for one lease at now (Unix milliseconds), whose cost is one that MayCost allows. at(i) is when the i-th lease ends, from the
+// first that does, 0 <= i < Held. A caller that holds one has it renewed, whatever the limit. When Write is Set the lease ends at now + TTL, and
 // nothing is held any more after ResetAfter.
-func (l Leases) Acquire(now int64, s LeasesState, at func(i int64) int64, peek bool) Verdict {
+func (l Leases) Acquire(now int64, s LeasesState, at func(i int64) int64, call Call) Verdict {
 	v := Verdict{Limit: l.Limit, RetryAfter: NoRetry}
 	held, last := s.Held, s.Last
 	if s.Mine {
 		last = max(last, s.MyEnd)
 	}
 	switch {
-	case !s.Mine && s.Held >= l.Limit:
+	case !s.Mine && exceeds(l.Limit, s.Held, call.Cost):
 		v.Limited = true
-		if l.Limit > 0 {
-			v.RetryAfter = at(s.Held-l.Limit) - now
+		if call.Cost <= l.Limit {
+			v.RetryAfter = at(s.Held-l.Limit+call.Cost-1) - now
 		}
-	case !peek:
+	case call.Cost > 0 && !call.Peek:
 		v.Write = Set
 		last = max(s.Last, now+l.TTL)
 		if !s.Mine {

@@ -147,7 +147,7 @@ func newLeases() limiter {
 		if len(ends) > 0 {
 			state.Last = slices.Max(ends)
 		}
-		v := l.Acquire(epoch+now, state, func(i int64) int64 { return ends[i] }, false)
+		v := l.Acquire(epoch+now, state, func(i int64) int64 { return ends[i] }, throttle.Call{Cost: 1})
 		if v.Write == throttle.Set {
 			released, ends = append(released, epoch+now+heldFor), append(ends, epoch+now+l.TTL)
 		}

@@ -15,14 +15,15 @@ var acquire = Algorithm{
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true},
 	}, Words: 2,
 	Options: []Option{memberOption},
-	Errors:  []Error{ShortDuration, ErrSyntax, ErrWrongType}, NoCost: true, CommandOnly: true,
+	Errors:  []Error{ShortDuration, ErrSyntax, ErrWrongType}, NoCost: true,
+	Costs: "ERR cost of a lease must be 0 or 1", CheckCost: func(_ *Policy, cost int64) bool { return throttle.Leases{}.MayCost(cost) },
 	Kind: Entries, Beyond: LeaseID,
 	Read: readWindow, Text: textOfWindow, Prepare: prepareAcquire, Decide: decideAcquire,
 }
 
 func prepareAcquire(c *Call) {
 	c.wantLeases(c.Request.Member, c.Request.HasMember)
-	c.Want.Ranks[2] = c.Policy.Limit - 1 // the last of those that have to end for one to be free
+	c.Want.Ranks[2] = c.Policy.Limit - c.Request.Call.Cost // the last of those that have to end for one to be free
 }
 
 // wantLeases asks for the leases that have not ended, and for one of them.
@@ -50,7 +51,7 @@ func (c *Call) leases() (s throttle.LeasesState) {
 func decideAcquire(c *Call) error {
 	f, r := &c.Found, c.Request
 	v := throttle.Leases{Limit: c.Policy.Limit, TTL: c.Policy.Window}.Acquire(c.NowMs, c.leases(),
-		func(i int64) int64 { return f.At(f.Used - 1 - i) }, r.Call.Peek)
+		func(i int64) int64 { return f.At(f.Used - 1 - i) }, r.Call)
 	c.set(&v)
 	if v.Write != throttle.Set {
 		return nil
