@@ -296,3 +296,11 @@ func TestUnfinishedInputCounts(t *testing.T) {
 	}
 	require.Greater(t, w.srv.clientMemory(), 4*32<<10)
 }
+
+func TestTenacity(t *testing.T) {
+	for n, want := range map[int]string{0: "0s", 1: "50µs", 10: "500µs", 11: "575µs"} {
+		require.Equal(t, want, tenacity(n).String())
+	}
+	require.Greater(t, tenacity(99).Minutes(), 2.0)
+	require.Greater(t, tenacity(100), tenacity(99))
+}

@@ -166,11 +166,11 @@ func TestLimiterCommandsAgainstLists(t *testing.T) {
 // numbers; if one limits, nothing has changed and the numbers are those of the single peeks. At times no memory is left, and then it may
 // be refused where a key or an entry would be new, and nothing has changed either.
 func TestTakeAllOrNothing(t *testing.T) {
-	limits := map[string]string{
+	texts := map[string]string{
 		"a": "GCRA %s 3 1 10ms", "b": "FIXED %s 4 25ms", "c": "LOG %s 3 30ms", "d": "SLIDING %s 5 20ms SLICES 4", "e": "BUCKET %s 2 1 7ms", "f": "GCRA %s -1 1 1s",
 	}
 	at, single := newClockClient(t), newClockClient(t)
-	for name, text := range limits {
+	for name, text := range texts {
 		require.Equal(t, "OK", at.call("RL.POLICY SET "+name+" "+fmt.Sprintf(text, "")))
 	}
 	checkLimiterHistories(t, func(r *rapid.T) {
@@ -186,7 +186,7 @@ func TestTakeAllOrNothing(t *testing.T) {
 				cost := strconv.Itoa(rapid.IntRange(-1, 3).Draw(r, "cost"))
 				take += " " + name + " k:" + name
 				costs += " " + cost
-				call := "RL." + fmt.Sprintf(limits[name], "k:"+name) + " COST " + cost
+				call := "RL." + fmt.Sprintf(texts[name], "k:"+name) + " COST " + cost
 				peek := single.call(call + " PEEK")
 				if peek[1] == '1' && index < 0 {
 					index = i

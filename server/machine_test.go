@@ -47,11 +47,3 @@ func TestCgroupLimit(t *testing.T) {
 		})
 	}
 }
-
-func TestTenacity(t *testing.T) {
-	for n, want := range map[int]string{0: "0s", 1: "50µs", 10: "500µs", 11: "575µs"} {
-		require.Equal(t, want, tenacity(n).String())
-	}
-	require.Greater(t, tenacity(99).Minutes(), 2.0)
-	require.Greater(t, tenacity(100), tenacity(99))
-}
