@@ -36,7 +36,7 @@ type Command struct {
 	Handler    Handler        // nil exactly for containers
 	Sub        []*Command     // a container's sub-commands
 
-	id       int // index into Server.stats
+	id       int // index into Core.stats
 	parent   *Command
 	fullName string // "config|get"
 	upper    string // the name that clients call it by, in upper case, for comparing
