@@ -1,9 +1,9 @@
-// Package limits is the commands that limit, and the policies that they may name.
+// Package limits is the commands that limit, the policies that they may name, and the state of limiters in the
+// keyspace.
 //
-// Package policy reads an algorithm's words, for a command and for a named policy alike; a decision reads the key's
-// state, asks package throttle, and stores and logs what that answers. RL.TAKE asks all of its limits as peeks first,
-// and then, if none limits, again in earnest: keys are different from each other, so the second answers are the first
-// ones.
+// Package limiter declares the algorithms; the RL.* commands derive from it. State here is a [limiter.State] over the
+// keyspace. RL.TAKE asks all of its limits as peeks first, and then, if none limits, again in earnest: keys are
+// different from each other, so the second answers are the first ones.
 //
 // Limiters decide before they are refused. Dispatch lets them through when memory is short or the disk is full; what
 // they have decided is kept by one place, which is asked for leave before its first change and told whether it takes
