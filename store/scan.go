@@ -93,20 +93,26 @@ func (db *DB) eachAtHome(t *table, home int, now int64, fn func(e *Entry)) (foun
 }
 
 // Each calls fn for every key that is alive at now (Unix milliseconds), in no order, until fn returns false. fn may not
-// change the keyspace nor keep the Entry.
+// change the keyspace nor keep the Entry, which is the same one each time, without its hash.
 func (db *DB) Each(now int64, fn func(e *Entry) bool) {
+	e := &Entry{db: db}
+	var alive [bucketSlots]*record
 	for i := 0; i < len(db.dir); {
 		t := db.dir[i].table
 		i += 1 << (db.depth - t.depth)
 		for j := range t.buckets {
 			b := &t.buckets[j]
-			for m := b.occupied(); m != 0; m &= m - 1 {
-				r := b.refs[bits.TrailingZeros32(m)]
-				rec := db.record(r)
-				if rec.expired(now) {
-					continue
+			var found uint32
+			for rest := b.occupied(); rest != 0; rest &= rest - 1 { // all records of a bucket are looked at together, so that their cache misses overlap
+				slot := bits.TrailingZeros32(rest)
+				if alive[slot] = db.record(b.refs[slot]); !alive[slot].expired(now) {
+					found |= 1 << slot
 				}
-				if !fn(&Entry{db: db, rec: rec, hash: db.ks.Key(rec.name()).Hash, position: position{ref: r}}) {
+			}
+			for ; found != 0; found &= found - 1 {
+				slot := bits.TrailingZeros32(found)
+				e.rec, e.ref = alive[slot], b.refs[slot]
+				if !fn(e) {
 					return
 				}
 			}
