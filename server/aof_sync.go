@@ -139,3 +139,13 @@ func (y *syncer) pendingSync() int {
 	defer y.mu.Unlock()
 	return min(y.running, 1)
 }
+
+// lag is the age of the oldest write for which no sync has begun.
+func (y *syncer) lag() time.Duration {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.oldest.IsZero() {
+		return 0
+	}
+	return time.Since(y.oldest)
+}

@@ -1,9 +1,6 @@
 package server
 
 import (
-	"fmt"
-	"runtime"
-
 	"headgate/store"
 )
 
@@ -48,57 +45,4 @@ func (m memoryFigures) fragmentation() float64 { return ratio(m.resident, m.used
 // datasetShare is what part of the memory that the program did not begin with is keys and values, in percent.
 func (m memoryFigures) datasetShare() float64 {
 	return 100 * ratio(m.dataset, m.used-min(m.startup, m.used))
-}
-
-func (r *Reports) infoMemory(c *Ctx, t *infoText) {
-	m := r.memoryFigures()
-	t.bytes("used_memory", m.used)
-	t.bytes("used_memory_rss", m.resident)
-	t.bytes("used_memory_peak", m.peak)
-	t.field("used_memory_peak_perc", fmt.Sprintf("%.2f%%", 100*ratio(m.used, m.peak)))
-	t.field("used_memory_overhead", m.overhead)
-	t.field("used_memory_startup", m.startup)
-	t.field("used_memory_dataset", m.dataset)
-	t.field("used_memory_dataset_perc", fmt.Sprintf("%.2f%%", m.datasetShare()))
-	t.field("used_memory_arena", m.ArenaUsed)
-	t.field("used_memory_arena_rss", m.ArenaResident)
-	t.field("used_memory_heap", m.heap)
-	t.field("allocator_allocated", m.allocated)
-	t.field("allocator_active", m.active)
-	t.field("allocator_resident", m.mapped)
-	if total := systemMemory(); total > 0 {
-		t.bytes("total_system_memory", total)
-	}
-	scripts := r.scripts.memory()
-	t.bytes("used_memory_lua", uint64(scripts.evalBytes))
-	t.field("used_memory_vm_eval", scripts.evalBytes)
-	t.field("used_memory_scripts_eval", scripts.evalBytes)
-	t.field("number_of_cached_scripts", scripts.scripts)
-	t.field("number_of_functions", scripts.functions)
-	t.field("number_of_libraries", scripts.libraries)
-	t.field("used_memory_vm_functions", scripts.functionBytes)
-	t.bytes("used_memory_vm_total", uint64(scripts.evalBytes+scripts.functionBytes))
-	t.field("used_memory_functions", scripts.functionBytes)
-	t.bytes("used_memory_scripts", uint64(scripts.evalBytes+scripts.functionBytes))
-	t.bytes("maxmemory", r.exec.memory.max)
-	t.field("maxmemory_policy", c.cfg.MaxMemoryPolicy)
-	t.field("allocator_frag_ratio", fmt.Sprintf("%.2f", ratio(m.active, m.allocated)))
-	t.field("allocator_frag_bytes", excess(m.active, m.allocated))
-	t.field("allocator_rss_ratio", fmt.Sprintf("%.2f", ratio(m.mapped, m.active)))
-	t.field("allocator_rss_bytes", excess(m.mapped, m.active))
-	t.field("rss_overhead_ratio", fmt.Sprintf("%.2f", ratio(m.resident, m.mapped)))
-	t.field("rss_overhead_bytes", excess(m.resident, m.mapped))
-	t.field("mem_fragmentation_ratio", fmt.Sprintf("%.2f", m.fragmentation()))
-	t.field("mem_fragmentation_bytes", excess(m.resident, m.used))
-	t.field("mem_not_counted_for_evict", 0)
-	t.field("mem_replication_backlog", 0)
-	t.field("mem_total_replication_buffers", 0)
-	t.field("mem_clients_slaves", 0)
-	t.field("mem_clients_normal", r.exec.clientMemory())
-	t.field("mem_cluster_links", 0)
-	t.field("mem_aof_buffer", cap(c.core.effects.buf))
-	t.field("mem_allocator", "arena+"+runtime.Version())
-	t.field("active_defrag_running", 0)
-	t.field("lazyfree_pending_objects", 0)
-	t.field("lazyfreed_objects", c.core.stats.lazyFreed)
 }

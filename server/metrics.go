@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -30,13 +28,6 @@ const maxPolicySeries = 1000
 
 // unknownCommand is the label of commands that do not exist.
 const unknownCommand = "unknown"
-
-// scraped is what a slice has read beside the server itself.
-type scraped struct {
-	*Reports
-	memory memoryFigures
-	bytes  struct{ in, out uint64 }
-}
 
 // family is what there is to say about the series of one name.
 type family struct {
@@ -64,97 +55,12 @@ func (f *family) sendTimes(out chan<- prometheus.Metric, times *commandFigures, 
 	out <- prometheus.MustNewConstHistogram(f.desc, times.counted, asSeconds(times.ns), buckets, labels...)
 }
 
-// figure is one number that stands for itself.
-type figure struct {
-	*family
-	read func(s *scraped) float64
-}
+func counter(name, help string) *family { return newFamily(prometheus.CounterValue, name, help) }
 
-func counter(name, help string, read func(s *scraped) float64) figure {
-	return figure{newFamily(prometheus.CounterValue, name, help), read}
-}
-
-func gauge(name, help string, read func(s *scraped) float64) figure {
-	return figure{newFamily(prometheus.GaugeValue, name, help), read}
-}
-
-// truth is a condition as a gauge.
-func truth(is bool) float64 { return float64(bit(is)) }
+func gauge(name, help string) *family { return newFamily(prometheus.GaugeValue, name, help) }
 
 // asSeconds is a time in ns as Prometheus wants it.
 func asSeconds(ns int64) float64 { return float64(ns) / 1e9 }
-
-// figures are all single numbers, in the order of INFO. They are read in one slice.
-var figures = []figure{
-	gauge("redis_up", "1, since the server that answers is up.", func(*scraped) float64 { return 1 }),
-	gauge("redis_start_time_seconds", "When the server was started, in seconds since the Unix epoch.", func(s *scraped) float64 { return asSeconds(s.started) }),
-	gauge("redis_uptime_in_seconds", "Seconds since the server was started.", func(s *scraped) float64 { s.clock.Read(); return s.uptime().Seconds() }),
-
-	gauge("redis_connected_clients", "Connections of clients.", func(s *scraped) float64 { return float64(len(s.clients.list)) }),
-	gauge("redis_blocked_clients", "Clients that wait for a key or for the end of a pause.", func(s *scraped) float64 { return float64(len(s.exec.pause.held) + s.exec.blocking.clients) }),
-	gauge("redis_tracking_clients", "Clients that are told of changed keys.", func(s *scraped) float64 { return float64(s.hub.tracking.clients) }),
-	gauge("redis_config_maxclients", "Connections that are accepted at a time.", func(s *scraped) float64 { return float64(s.exec.maxClients) }),
-
-	gauge("redis_memory_used_bytes", "Bytes that data and connections take.", func(s *scraped) float64 { return float64(s.memory.used) }),
-	gauge("redis_memory_used_rss_bytes", "Bytes of physical memory that the process has.", func(s *scraped) float64 { return float64(s.memory.resident) }),
-	gauge("redis_memory_used_peak_bytes", "The most that redis_memory_used_bytes has been.", func(s *scraped) float64 { return float64(s.memory.peak) }),
-	gauge("redis_memory_used_startup_bytes", "Bytes in use before there were any data.", func(s *scraped) float64 { return float64(s.startMemory) }),
-	gauge("redis_memory_max_bytes", "What maxmemory comes to; 0 means that there is no limit.", func(s *scraped) float64 { return float64(s.exec.memory.max) }),
-	gauge("redis_mem_fragmentation_ratio", "How many times the memory in use the process has.", func(s *scraped) float64 { return s.memory.fragmentation() }),
-	gauge("headgate_memory_arena_bytes", "Bytes of keys and small values, which lie outside the Go heap.", func(s *scraped) float64 { return float64(s.memory.ArenaUsed) }),
-	gauge("headgate_memory_heap_bytes", "Bytes of objects on the Go heap.", func(s *scraped) float64 { return float64(s.memory.heap) }),
-
-	gauge("redis_loading_dump_file", "1 while data are loaded.", func(s *scraped) float64 { return truth(s.gate.has(gateLoading)) }),
-	gauge("redis_rdb_changes_since_last_save", "Changes that no snapshot has.", func(s *scraped) float64 { return float64(s.journal.changes()) }),
-	gauge("redis_rdb_bgsave_in_progress", "1 while a snapshot is written.", func(s *scraped) float64 { return truth(s.journal.saving.active) }),
-	gauge("redis_rdb_last_save_timestamp_seconds", "When the last snapshot was saved, or the server was started.", func(s *scraped) float64 { return asSeconds(s.journal.saving.last) }),
-	gauge("redis_rdb_last_bgsave_status", "1 unless the last snapshot failed.", func(s *scraped) float64 { return truth(!s.journal.saving.failed) }),
-	gauge("redis_aof_enabled", "1 if changes are logged to the append-only file.", func(s *scraped) float64 { return truth(s.effects.on) }),
-	gauge("redis_aof_rewrite_in_progress", "1 while the append-only file is rewritten.", func(s *scraped) float64 { return truth(s.journal.aof.rewriter.rewriting) }),
-	gauge("redis_aof_last_bgrewrite_status", "1 unless the last rewrite failed.", func(s *scraped) float64 { return truth(s.journal.aof.rewriter.err == nil) }),
-	gauge("redis_aof_last_write_status", "1 unless the append-only file cannot be written.", func(s *scraped) float64 { return truth(s.journal.aof.failed == nil) }),
-	gauge("redis_aof_current_size_bytes", "Bytes of the append-only file.", func(s *scraped) float64 { return float64(s.journal.aof.size) }),
-	gauge("redis_aof_base_size_bytes", "Bytes of the append-only file when it was last rewritten or loaded.", func(s *scraped) float64 { return float64(s.journal.aof.startSize) }),
-	gauge("redis_aof_buffer_length", "Bytes of changes that are not written to the append-only file yet.", func(s *scraped) float64 { return float64(len(s.effects.buf)) }),
-	gauge("redis_aof_pending_bio_fsync", "1 while the append-only file is synced in the background.", func(s *scraped) float64 { return float64(s.journal.aof.syncer.pendingSync()) }),
-	gauge("redis_aof_delayed_fsync", "How often writes have waited for the disk, since a sync took longer than a second.", func(s *scraped) float64 { return float64(s.journal.aof.syncer.delays()) }),
-	gauge("headgate_aof_lag_seconds", "Age of the oldest write for which no sync has begun.", func(s *scraped) float64 { return s.journal.aof.syncer.lag().Seconds() }),
-	counter("headgate_aof_rewrites_total", "Rewrites of the append-only file.", func(s *scraped) float64 { return float64(s.journal.aof.rewriter.rewrites) }),
-	counter("headgate_rdb_saves_total", "Snapshots that were saved.", func(s *scraped) float64 { return float64(s.journal.saving.count) }),
-
-	counter("redis_connections_received_total", "Connections that were accepted.", func(s *scraped) float64 { return float64(s.stats.connections) }),
-	counter("redis_rejected_connections_total", "Connections that were turned away, since there were too many.", func(s *scraped) float64 { return float64(s.stats.rejectedConnections) }),
-	counter("redis_commands_processed_total", "Commands that were run.", func(s *scraped) float64 { return float64(s.stats.processed) }),
-	counter("redis_net_input_bytes_total", "Bytes that clients have sent.", func(s *scraped) float64 { return float64(s.bytes.in) }),
-	counter("redis_net_output_bytes_total", "Bytes that were sent to clients.", func(s *scraped) float64 { return float64(s.bytes.out) }),
-	counter("redis_expired_keys_total", "Keys that were removed because their time had passed.", func(s *scraped) float64 { return float64(s.memory.Expired - s.stats.expiredBefore) }),
-	counter("redis_evicted_keys_total", "Keys that were removed because memory was short.", func(s *scraped) float64 { return float64(s.memory.Evicted - s.stats.evictedBefore) }),
-	counter("headgate_evicted_clients_total", "Clients that were closed because of maxmemory-clients.", func(s *scraped) float64 { return float64(s.stats.evictedClients) }),
-	counter("redis_expired_time_cap_reached_total", "Rounds of removing such keys that ran into their limit of time.", func(s *scraped) float64 { return float64(s.stats.expireCaps) }),
-	counter("headgate_expire_cycle_seconds_total", "Time spent on removing keys whose time had passed.", func(s *scraped) float64 { return asSeconds(s.stats.expireNs) }),
-	counter("redis_keyspace_hits_total", "Keys that were read and found.", func(s *scraped) float64 { return float64(s.stats.keyspaceHits) }),
-	counter("redis_keyspace_misses_total", "Keys that were read and not found.", func(s *scraped) float64 { return float64(s.stats.keyspaceMisses) }),
-	gauge("redis_pubsub_channels", "Channels that have subscribers.", func(s *scraped) float64 { return float64(s.hub.live[kindChannel]) }),
-	gauge("redis_pubsub_patterns", "Patterns that have subscribers.", func(s *scraped) float64 { return float64(s.hub.live[kindPattern]) }),
-	gauge("redis_slowlog_length", "Commands in the slow log.", func(s *scraped) float64 { return float64(len(s.recorder.slowlog.entries)) }),
-	gauge("redis_slowlog_last_id", "Number of the last entry of the slow log.", func(s *scraped) float64 { return float64(max(s.recorder.slowlog.nextID-1, 0)) }),
-	counter("headgate_tls_handshakes_total", "TLS handshakes that came to their end.", func(s *scraped) float64 { return float64(s.fronts.tls.handshakes.Load()) }),
-	counter("headgate_tls_handshakes_failed_total", "TLS handshakes that failed or took too long.", func(s *scraped) float64 { return float64(s.fronts.tls.failures.Load()) }),
-	counter("headgate_tls_reloads_total", "Changes of the TLS files that were taken into use.", func(s *scraped) float64 { return float64(s.fronts.tls.reloads.Load()) }),
-	counter("headgate_tls_reloads_failed_total", "Changes of the TLS files that could not be used.", func(s *scraped) float64 { return float64(s.fronts.tls.badReloads.Load()) }),
-	gauge("headgate_tls_certificate_not_after_seconds", "When the TLS certificate ends; 0 without TLS.", func(s *scraped) float64 { return float64(s.fronts.tls.notAfter.Load()) }),
-	counter("headgate_error_replies_total", "Replies that were errors.", func(s *scraped) float64 { return float64(s.stats.errorReplies) }),
-	counter("headgate_protocol_errors_total", "Connections that were closed because what they sent is no RESP.", func(s *scraped) float64 { return float64(s.stats.protocolErrors) }),
-	counter("headgate_clients_timed_out_total", "Clients that were closed for being idle.", func(s *scraped) float64 { return float64(s.stats.timedOut) }),
-	counter("headgate_clients_output_limited_total", "Clients that were closed for not reading their replies.", func(s *scraped) float64 { return float64(s.stats.outputLimited) }),
-	gauge("headgate_scripts_cached", "Scripts that are kept for EVALSHA.", func(s *scraped) float64 { return float64(s.scripts.memory().scripts) }),
-	gauge("headgate_functions", "Functions that FUNCTION LOAD has brought.", func(s *scraped) float64 { return float64(s.scripts.memory().functions) }),
-	gauge("headgate_script_busy", "1 while a script runs for longer than busy-reply-threshold.", func(s *scraped) float64 { return truth(s.gate.has(gateBusy)) }),
-	gauge("headgate_ready", "1 if /readyz says so.", func(s *scraped) float64 { return truth(s.unready() == "") }),
-
-	counter("redis_cpu_sys_seconds_total", "Processor time used in the kernel.", func(*scraped) float64 { system, _ := cpuTimes(syscall.RUSAGE_SELF); return system.Seconds() }),
-	counter("redis_cpu_user_seconds_total", "Processor time used outside the kernel.", func(*scraped) float64 { _, user := cpuTimes(syscall.RUSAGE_SELF); return user.Seconds() }),
-}
 
 // The families that have labels, and all of them.
 var (
@@ -204,7 +110,9 @@ const (
 // Describe implements prometheus.Collector.
 func (*collector) Describe(descs chan<- *prometheus.Desc) {
 	for _, f := range figures {
-		descs <- f.desc
+		if f.metric != nil {
+			descs <- f.metric.desc
+		}
 	}
 	for _, f := range labelled {
 		descs <- f.desc
@@ -233,11 +141,11 @@ func (m *collector) collectFigures(out chan<- prometheus.Metric) {
 	var unknown uint64
 	var batches commandFigures
 	m.locked(func() {
-		s := scraped{Reports: m.Reports, memory: m.memoryFigures()}
-		traffic := s.fronts.traffic()
-		s.bytes.in, s.bytes.out = traffic.BytesIn, traffic.BytesOut
+		now := m.read(m.clock.Read())
 		for i, f := range figures {
-			values[i] = f.read(&s)
+			if f.metric != nil {
+				values[i] = f.read(now).number
+			}
 		}
 		for code, n := range m.stats.errorCodes {
 			codes[errorLabel(code)] += n
@@ -247,7 +155,9 @@ func (m *collector) collectFigures(out chan<- prometheus.Metric) {
 		m.stats.batchTimes.buckets(&batches.buckets)
 	})
 	for i, f := range figures {
-		f.send(out, values[i])
+		if f.metric != nil {
+			f.metric.send(out, values[i])
+		}
 	}
 	for code, n := range codes {
 		errorReplies.send(out, float64(n), code)
@@ -396,14 +306,4 @@ func sendDecisions(out chan<- prometheus.Metric, calls, near *family, name strin
 	calls.send(out, float64(d.allowed), name, resultAllowed)
 	calls.send(out, float64(d.limited), name, resultLimited)
 	near.send(out, float64(d.near), name)
-}
-
-// lag is the age of the oldest write for which no sync has begun.
-func (y *syncer) lag() time.Duration {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	if y.oldest.IsZero() {
-		return 0
-	}
-	return time.Since(y.oldest)
 }

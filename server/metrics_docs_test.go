@@ -38,7 +38,9 @@ func metricsMarkdown() string {
 		row(f)
 	}
 	for _, f := range figures {
-		row(f.family)
+		if f.metric != nil {
+			row(f.metric)
+		}
 	}
 	return b.String()
 }

@@ -94,66 +94,57 @@ func countsForPage(name string, d *decisions) pageCounts {
 	return pageCounts{Name: name, Allowed: d.allowed, Near: d.near, Limited: d.limited}
 }
 
-// pageReply is what /data answers with.
-type pageReply struct {
-	Now        int64        `json:"now"` // ms
-	Version    string       `json:"version"`
-	RunID      string       `json:"run"`
-	Uptime     int64        `json:"uptime"` // s
-	Ready      string       `json:"ready"`  // why not, or nothing
-	Clients    int          `json:"clients"`
-	Keys       int          `json:"keys"`
-	Memory     uint64       `json:"memory"`
-	Commands   uint64       `json:"commands"`
-	Decisions  pageCounts   `json:"decisions"`
-	Samples    [][]float64  `json:"samples"` // at, allowed, limited, commands, the percentiles in µs, memory, keys, near
-	TopSeconds int64        `json:"topSeconds"`
-	Limited    *pageList    `json:"limited"` // null: top-keys is 0
-	Hot        *pageList    `json:"hot"`
-	Algorithms []pageCounts `json:"algorithms"`
-	Policies   []pageCounts `json:"policies"`
-	Others     int          `json:"others"` // policies that are not shown
-
-	MemoryLimit pageMemory        `json:"memoryLimit"`
-	Disk        pageDisk          `json:"disk"`
-	Certificate *pageCertificate  `json:"certificate"` // null: tls-port is 0
-	Slow        []pageSlowCommand `json:"slow"`        // the newest first
-	SlowFrom    int64             `json:"slowFrom"`    // µs from which commands are; below 0: none is kept
-}
-
-// pageData answers /data?since=<ms>: how things stand, and the samples after that time.
+// pageData answers /data?since=<ms>: all figures that have a place there, and these:
+//
+//	decisions    of all algorithms together
+//	algorithms   of each that has decided anything
+//	policies     of those with the most calls; others is how many are not shown
+//	samples      after the given time: at, allowed, limited, commands, the percentiles in µs, memory, keys, near
+//	limited, hot the lists of RL.TOP; null: top-keys is 0. topSeconds is how far they look back
+//	certificate  null: tls-port is 0
+//	slow         commands, the newest first
 func (r *Reports) pageData(w http.ResponseWriter, req *http.Request) {
 	since, err := strconv.ParseInt(req.FormValue("since"), 10, 64)
 	if err != nil {
 		since = 0
 	}
-	d := pageReply{Version: Version, RunID: r.runID, Ready: string(r.unready())}
+	var reply map[string]any
 	var recent []pageSample
 	var algorithms []decisions
 	r.locked(func() {
-		now := r.clock.Read()
-		d.Now, d.Uptime = now/1e6, int64(r.uptime()/time.Second)
-		d.Clients, d.Keys, d.Memory, d.Commands = len(r.clients.list), r.keys.Stats().Keys, r.usedMemory(), r.stats.processed
+		reply = r.read(r.clock.Read()).forPage()
 		recent, algorithms = r.samples.since(since), slices.Clone(r.limits.counts)
 		r.limits.top.goOn(r.clock.Mono())
-		d.TopSeconds = (r.clock.Mono() - r.limits.top.began) / int64(time.Second)
+		reply["topSeconds"] = (r.clock.Mono() - r.limits.top.began) / int64(time.Second)
 	})
-	var all decisions
+	reply["decisions"], reply["algorithms"] = r.decisionsForPage(algorithms)
+	reply["samples"] = samplesForPage(recent)
+	reply["limited"], reply["hot"] = r.topList(listLimited), r.topList(listHot)
+	reply["policies"], reply["others"] = r.policyCounts()
+	reply["slow"] = r.slowForPage()
+	reply["certificate"] = r.certificateForPage()
+	sendJSON(w, http.StatusOK, reply)
+}
+
+// decisionsForPage are those of all algorithms together, and of each that has decided anything.
+func (r *Reports) decisionsForPage(counts []decisions) (all pageCounts, each []pageCounts) {
+	var sum decisions
 	for i, a := range r.limits.algorithms.All() {
-		all.sum(&algorithms[i])
-		if algorithms[i] != (decisions{}) {
-			d.Algorithms = append(d.Algorithms, countsForPage(a.Label, &algorithms[i]))
+		sum.sum(&counts[i])
+		if counts[i] != (decisions{}) {
+			each = append(each, countsForPage(a.Label, &counts[i]))
 		}
 	}
-	d.Decisions = countsForPage("", &all)
-	d.Samples = make([][]float64, len(recent))
+	return countsForPage("", &sum), each
+}
+
+// samplesForPage are samples as lists of numbers.
+func samplesForPage(recent []pageSample) [][]float64 {
+	list := make([][]float64, len(recent))
 	for i, p := range recent {
-		d.Samples[i] = []float64{float64(p.at), p.allowed, p.limited, p.commands, p.usec[0], p.usec[1], p.usec[2], float64(p.memory), float64(p.keys), p.near}
+		list[i] = []float64{float64(p.at), p.allowed, p.limited, p.commands, p.usec[0], p.usec[1], p.usec[2], float64(p.memory), float64(p.keys), p.near}
 	}
-	d.Limited, d.Hot = r.topList(listLimited), r.topList(listHot)
-	d.Policies, d.Others = r.policyCounts()
-	r.addState(&d)
-	sendJSON(w, http.StatusOK, d)
+	return list
 }
 
 // topList reads one list of keys.

@@ -28,6 +28,61 @@ func askPage(t *testing.T, handler http.HandlerFunc, query url.Values, reply any
 	return w.Code
 }
 
+// pageReply is what the page finds in /data.
+type pageReply struct {
+	Now         int64             `json:"now"` // ms
+	Version     string            `json:"version"`
+	RunID       string            `json:"run"`
+	Uptime      int64             `json:"uptime"` // s
+	Ready       string            `json:"ready"`  // why not, or nothing
+	Clients     int               `json:"clients"`
+	Keys        int               `json:"keys"`
+	Memory      uint64            `json:"memory"`
+	Commands    uint64            `json:"commands"`
+	Decisions   pageCounts        `json:"decisions"`
+	Samples     [][]float64       `json:"samples"`
+	TopSeconds  int64             `json:"topSeconds"`
+	Limited     *pageList         `json:"limited"`
+	Hot         *pageList         `json:"hot"`
+	Algorithms  []pageCounts      `json:"algorithms"`
+	Policies    []pageCounts      `json:"policies"`
+	Others      int               `json:"others"`
+	Slow        []pageSlowCommand `json:"slow"`
+	SlowFrom    int64             `json:"slowFrom"` // µs from which commands are; below 0: none is kept
+	Certificate *pageCertificate  `json:"certificate"`
+	MemoryLimit pageMemory        `json:"memoryLimit"`
+	Disk        pageDisk          `json:"disk"`
+}
+
+type pageMemory struct {
+	Max     uint64 `json:"max"` // bytes; 0: no limit
+	Policy  string `json:"policy"`
+	Evicted uint64 `json:"evicted"` // keys
+}
+
+type pageDisk struct {
+	Unwritable string       `json:"unwritable"` // what writes are answered with
+	Log        *pageLog     `json:"log"`        // not there: appendonly is no
+	Snapshot   pageSnapshot `json:"snapshot"`
+}
+
+type pageLog struct {
+	Sync      string `json:"sync"` // appendfsync
+	Bytes     int64  `json:"bytes"`
+	LagMs     int64  `json:"lag"`       // age of the oldest change that no sync has begun for
+	Failed    string `json:"failed"`    // why the last write did
+	Rewrite   string `json:"rewrite"`   // why the last rewrite failed
+	Rewriting bool   `json:"rewriting"` // now
+}
+
+type pageSnapshot struct {
+	Points  bool   `json:"points"` // there are save points
+	At      int64  `json:"at"`     // ms; 0: none since the start
+	Changes uint64 `json:"changes"`
+	Failed  bool   `json:"failed"`
+	Saving  bool   `json:"saving"` // now
+}
+
 func TestPageData(t *testing.T) {
 	w, clock := topClient(t, unsaved())
 	s := w.srv
@@ -123,9 +178,9 @@ func TestPageState(t *testing.T) {
 	require.Equal(t, clock.ns/1e6, d.Disk.Snapshot.At)
 
 	s.tls.notAfter.Store(time.Now().Add(expiryWarning - time.Minute).Unix())
-	require.True(t, s.tls.forPage().Soon)
+	require.True(t, endsSoon(time.Unix(s.tls.notAfter.Load(), 0)))
 	s.tls.notAfter.Store(time.Now().Add(expiryWarning + time.Minute).Unix())
-	require.False(t, s.tls.forPage().Soon)
+	require.False(t, endsSoon(time.Unix(s.tls.notAfter.Load(), 0)))
 }
 
 // TestSamples: there are never more than the page shows, the oldest go first, and counters that begin anew make no rate negative.

@@ -92,7 +92,7 @@ func (f *tlsFront) use(files tlsFiles) error {
 	f.config.Store(made)
 	leaf := made.Certificates[0].Leaf
 	f.notAfter.Store(leaf.NotAfter.Unix())
-	if left := time.Until(leaf.NotAfter); left < expiryWarning {
+	if endsSoon(leaf.NotAfter) {
 		f.of.log.Warn("the TLS certificate ends soon, or has ended", "at", leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return nil
@@ -297,6 +297,16 @@ func (f *tlsFront) finish(place *list.Element) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pending.Remove(place) // nothing, if it was cut off
+}
+
+// endsSoon reports whether a certificate's end is worth a warning.
+func endsSoon(notAfter time.Time) bool { return time.Until(notAfter) < expiryWarning }
+
+// certificate returns when the certificate in use ends, and why the files that are there now cannot be used, if they cannot.
+func (f *tlsFront) certificate() (until time.Time, broken string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return time.Unix(f.notAfter.Load(), 0), f.broken
 }
 
 // handshake is a connection during its handshake: it lets others compute while it waits for its peer. Afterwards it is as any other.
