@@ -82,7 +82,7 @@ func TestPauseForgetsClientsThatGo(t *testing.T) {
 
 // TestBackgroundWorkRestsWhileKeysMayNotChange: what waits until keys may change again is not looked at without end meanwhile.
 func TestBackgroundWorkRestsWhileKeysMayNotChange(t *testing.T) {
-	for name, hinder := range map[string]func(w *workerClient){
+	for name, freeze := range map[string]func(w *workerClient){
 		"paused":  func(w *workerClient) { w.run([]byte("CLIENT PAUSE 60000\r\n")) },
 		"loading": func(w *workerClient) { w.srv.gate.refuse(gateLoading, errLoading) },
 		"busy":    func(w *workerClient) { w.srv.gate.refuse(gateBusy, errBusyEval) },
@@ -90,7 +90,7 @@ func TestBackgroundWorkRestsWhileKeysMayNotChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkerClient(t)
 			w.srv.cron()
-			hinder(w)
+			freeze(w)
 			w.srv.cronAt.expire = 0 // it is long due
 			require.Positive(t, w.srv.cron())
 		})
