@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,47 +14,6 @@ import (
 	"headgate/persistence"
 	"headgate/server/top"
 )
-
-// Directive is one entry of the table: everything there is to know about a directive. Entries never change.
-type Directive struct {
-	Name     string   // lower case, as in redis.conf
-	Aliases  []string // older names, which CONFIG GET and SET answer to as well
-	Group    Group
-	Summary  string // one sentence or two for people
-	Since    string // headgate's version that brought it
-	Default  string // as it would be written in the file
-	Settable bool   // CONFIG SET and SIGHUP may change it while the server runs
-	Guarded  bool   // CONFIG SET needs enable-protected-configs as well
-	Secret   bool   // the value is shown to CONFIG GET only: in no error, notice or help text
-	Hidden   bool   // CONFIG GET and SET do not know it
-
-	kind kind
-	// check refuses values that kind can read but this version or this machine cannot serve, or bends them into range.
-	check func(c *Config, h *Host) error
-	// notice says what a value does not do, to be logged; "" = it does all that it says. It may be nil.
-	notice func(args []string) string
-}
-
-// Group is a heading of the reference.
-type Group string
-
-// The groups, in the order of the reference.
-const (
-	Network     Group = "Network"
-	TLS         Group = "TLS"
-	Metrics     Group = "Metrics"
-	Clients     Group = "Clients"
-	Memory      Group = "Memory"
-	General     Group = "General"
-	Security    Group = "Security"
-	Notices     Group = "Events and statistics"
-	Encodings   Group = "Compact encodings"
-	Limiters    Group = "Limiters"
-	Scripts     Group = "Scripts"
-	Persistence Group = "Persistence"
-)
-
-var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Scripts, Persistence, Metrics}
 
 // Bounds that several directives share.
 const (
@@ -66,6 +26,122 @@ const (
 	maxSocketPath = 107           // bytes of a Unix socket's path that the kernel takes
 	minHz, maxHz  = 1, 500        // other values of hz are bent to these, as in Redis
 )
+
+// Config is one state of the configuration. It never changes once it has been published: read it freely from any goroutine, and
+// write to none of it. The zero value is not a usable configuration; see [Default].
+type Config struct {
+	// Bind lists the addresses to listen on, as written: an IP address or host name, * for all of IPv4, ::* for all of IPv6. A
+	// leading - marks one that may be missing on this machine.
+	Bind           []string
+	Port           int           // TCP port; 0 = no TCP
+	TCPBacklog     int           // connections that the kernel may hold for us to accept
+	TCPKeepalive   time.Duration // idle time before the kernel probes a peer; 0 = never
+	UnixSocket     string        // socket file; "" = none
+	UnixSocketPerm os.FileMode   // its permission bits; 0 = as the umask leaves them
+	IOThreads      int           // event loops
+	BusyPollUs     int           // how long an event loop spins before it sleeps, in µs
+	ProtectedMode  bool          // refuse clients of other machines while there is no password
+
+	TLSPort           int    // TCP port for TLS; 0 = none
+	TLSCertFile       string // the files are relative to Dir, see Path
+	TLSKeyFile        string
+	TLSKeyFilePass    string // Never write it to a log
+	TLSCACertFile     string
+	TLSCACertDir      string
+	TLSAuthClients    TLSAuth
+	TLSProtocols      string // as written; see TLSVersions
+	TLSCiphers        string // as written; see TLSCipherSuites
+	TLSSessionCaching bool
+
+	// MetricsBind lists the addresses that the HTTP port listens on, in the form of Bind.
+	MetricsBind     []string
+	MetricsPort     int    // HTTP port; 0 = none
+	MetricsUser     string // what the HTTP port asks for, if MetricsPassword is not empty
+	MetricsPassword string // "" = no password. Never write it to a log
+
+	MaxClients             int           // connections at a time, before what the limit on open files takes away
+	Timeout                time.Duration // an idle client is closed after this; 0 = never
+	ClientQueryBufferLimit int           // bytes of a command, and of a transaction, that a client may have pending
+	ProtoMaxBulkLen        int           // bytes of one argument
+	OutputLimits           OutputLimits  // client-output-buffer-limit
+
+	MaxMemory         int // bytes; below 0: -60 is 60 % of what the process may have; 0 = see the directive
+	MaxMemoryClients  int // bytes; below 0: a share of MaxMemory; 0 = no limit
+	MaxMemoryPolicy   EvictionPolicy
+	MaxMemorySamples  int
+	MaxMemoryTenacity int // 0 to 100
+	LFULogFactor      int
+	LFUDecayTime      int // minutes; 0 = never
+
+	Databases       int
+	Hz              int // rounds of background work per second, 1 to 500
+	GCPercent       int // see runtime/debug.SetGCPercent
+	ShutdownTimeout time.Duration
+	OnSigint        ShutdownFlags // shutdown-on-sigint
+	OnSigterm       ShutdownFlags // shutdown-on-sigterm
+	LogLevel        LogLevel
+	LogFile         string // "" = standard error; relative to Dir, see Path
+	LogFormat       LogFormat
+	PidFile         string // "" = none; relative to Dir, see Path
+	Daemonize       bool   // always false: yes has no effect
+
+	RequirePass            string // "" = no password. Never write it to a log
+	Users                  []User // as they were written; never write them to a log
+	ACLFile                string // "" = none; relative to Dir, see Path
+	ACLPubSubDefault       PubSubDefault
+	ACLLogMaxLen           int      // denials that are kept
+	Renames                []Rename // in the order in which they were written
+	EnableDebugCommand     Access
+	EnableRestoreCommand   Access
+	EnableProtectedConfigs Access
+
+	HashMaxListpackEntries int
+	HashMaxListpackValue   int // bytes
+	ListMaxListpackSize    int // elements; negative: a size, see the directive
+	SetMaxIntsetEntries    int
+	ZSetMaxListpackEntries int
+	ZSetMaxListpackValue   int // bytes
+	HLLSparseMaxBytes      int
+	StreamNodeMaxBytes     int // 0 = no limit
+	StreamNodeMaxEntries   int // 0 = no limit
+
+	CLThrottleLimit ThrottleLimit
+	Policies        []NamedPolicy // fixed ones, in the order in which they were written
+	UnknownPolicy   UnknownPolicy
+	TopKeys         int           // keys that each list of RL.TOP watches; 0 = none
+	TopWindow       time.Duration // that the lists go back, at least; at most twice that
+
+	BusyReplyThreshold int // ms that a script runs before other clients get BUSY; 0 = never
+	ScriptTimeLimit    int // ms after which a script that has written nothing is stopped; 0 = never
+
+	TrackingTableMaxKeys int // keys that are remembered for clients that track them; 0 = no limit
+
+	SlowlogLogSlowerThan    int       // µs from which a command is slow; below 0 none is
+	SlowlogMaxLen           int       // slow commands that are kept
+	LatencyMonitorThreshold int       // ms from which a command is a spike of latency; 0 = none is
+	LatencyTracking         bool      // count how long the calls of each command take
+	LatencyPercentiles      []float64 // of those counts that INFO shows, 0 to 100
+
+	NotifyEvents Events // which key-space events are published, and how
+
+	Dir        string // working directory, absolute once loaded
+	DBFilename string
+	Save       []SavePoint // none: no snapshots but those that are asked for
+	AppendOnly bool
+
+	RDBChecksum           bool
+	RDBCompression        bool
+	StopWritesOnSaveError bool
+
+	AppendDirName            string // of the append-only file's directory, within Dir
+	AppendFilename           string // what the names in it begin with
+	AppendFsync              FsyncPolicy
+	NoAppendFsyncOnRewrite   bool
+	AutoAOFRewritePercentage int // growth since the last rewrite that asks for the next; 0 = never
+	AutoAOFRewriteMinSize    int // bytes below which nothing asks for one
+	AOFLoadTruncated         bool
+	AOFTimestampEnabled      bool
+}
 
 // directives is the table, sorted by name within each group. See Directive for how each field is used.
 var directives = []*Directive{
