@@ -162,3 +162,24 @@ func (h house) checkFile(t *testing.T, path string) {
 		}
 	}
 }
+
+// TestContributingNamesFiles: what CONTRIBUTING.md says one touches is there. A name in angle brackets stands for any.
+func TestContributingNamesFiles(t *testing.T) {
+	root := harness.Root(t)
+	text, err := os.ReadFile(filepath.Join(root, "CONTRIBUTING.md"))
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(text), "## What one touches\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	placeholder := regexp.MustCompile(`<[^>]+>`)
+	named := 0
+	for _, word := range words(section) {
+		if strings.Contains(word, "/") && filepath.Ext(word) != "" && !strings.HasPrefix(word, "/") {
+			found, err := filepath.Glob(filepath.Join(root, placeholder.ReplaceAllString(word, "*")))
+			require.NoError(t, err)
+			assert.NotEmpty(t, found, word)
+			named++
+		}
+	}
+	require.Greater(t, named, 5)
+}
