@@ -70,8 +70,9 @@ power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits
 	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestLog|TestEach|TestKill|TestClock' ./server -aof.cuts 20000 -aof.step 1 -aof.flips 100000 -aof.clocks 400 | grep -E '^ *(--- FAIL|--- PASS: Test[A-Za-z]+ |ok|FAIL|.*Messages)'
 	$(GO) test -count=1 -v -timeout 60m ./persistence/aof -scan.step 1 | grep -E '^ *(--- |ok|FAIL|.*Messages)'
 
-disks: ## run N servers (200) on each kind of bad disk: full, over quota, read-only, broken; no refused call may stay, no acknowledged one go
+disks: build ## run N servers (200) on each kind of bad disk: full, over quota, read-only, broken; no refused call may stay, no acknowledged one go
 	$(GO) test -count=1 -v -timeout 60m -run 'TestNoRefusedCallStays' ./server -aof.disks $(or $(N),200) | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 60m -run TestFullDisk ./crash -crash.disks $(or $(N),200) | grep -vE '^ *=== |appendfsync'
 
 .PHONY: stall exchange
 stall: build floor ## what clients notice of a rewrite and of a snapshot of N keys, by default 10,000,000, at a steady load and at half of the most, and what memory these take

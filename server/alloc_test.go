@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 	"testing"
 
@@ -132,7 +133,7 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 	}
 	for _, logged := range []bool{false, true} {
 		if logged {
-			w.srv.effects.enable()
+			w.srv.effects.enable(math.MaxInt64)
 		}
 		for _, test := range tests {
 			t.Run(fmt.Sprintf("%s, logged %v", test.name, logged), func(t *testing.T) {

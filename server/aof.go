@@ -78,8 +78,7 @@ func (j *Journal) openLog(open int64) error {
 	j.Lock()
 	defer j.Unlock()
 	a.open, a.size, a.startSize = true, log.Size(), log.Size()
-	j.effects.enable()
-	j.effects.room = log.Room()
+	j.effects.enable(log.Room())
 	j.noteDisk(short)
 	return nil
 }

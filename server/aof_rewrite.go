@@ -262,8 +262,7 @@ func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, 
 		},
 		done: func(err error) { result <- err },
 	})
-	j.effects.enable()
-	j.effects.room = r.Room()
+	j.effects.enable(r.Room())
 	j.Unlock()
 	if !open {
 		a.log = a.set.NewLog(r)

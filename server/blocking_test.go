@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"slices"
 	"strings"
@@ -312,7 +313,7 @@ func TestEffectsOfServing(t *testing.T) {
 	third.send("SELECT 3|BLMPOP 0 1 k LEFT COUNT 5")
 	p.awaitBlocked(3)
 	p.srv.Lock()
-	p.srv.effects.enable()
+	p.srv.effects.enable(math.MaxInt64)
 	p.srv.Unlock()
 	other.send("SELECT 3|RPUSH k a b c d e")
 	other.want("+OK :5")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -311,7 +312,7 @@ func TestLimiterEffects(t *testing.T) {
 	for _, tc := range slices.Concat(conversations, moreConversations) {
 		t.Run(tc.name, func(t *testing.T) {
 			w, replayed := newClockClient(t), newClockClient(t)
-			w.srv.effects.enable()
+			w.srv.effects.enable(math.MaxInt64)
 			converse(t, w, tc.calls)
 			// The replay is at another time, at which nothing that came to be has expired.
 			for _, command := range (&effectsClient{workerClient: *w.workerClient}).takeEffects() {

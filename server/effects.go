@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"math"
 	"slices"
 	"strconv"
 
@@ -31,9 +30,9 @@ type effects struct {
 // noDB makes the next effect be preceded by a SELECT.
 const noDB = -1
 
-// enable begins to collect effects. The first one will name its database. Whoever takes them says for how many there is room.
-func (e *effects) enable() {
-	*e = effects{on: true, buf: e.buf[:0], db: noDB, startDB: noDB, depth: e.depth, room: math.MaxInt64}
+// enable begins to collect effects. The first one will name its database. room is how many bytes of them the log can take.
+func (e *effects) enable(room int64) {
+	*e = effects{on: true, buf: e.buf[:0], db: noDB, startDB: noDB, depth: e.depth, room: room}
 }
 
 // disable forgets what was collected and stops.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func newEffectsClient(t *testing.T) *effectsClient {
 		w.worker.Closed(conn)
 		s.keys.Close()
 	})
-	s.effects.enable()
+	s.effects.enable(math.MaxInt64)
 	s.effects.db = 0
 	return w
 }
@@ -189,7 +190,7 @@ func TestEffectsAreOffUntilWanted(t *testing.T) {
 
 func TestTheFirstEffectNamesItsDatabase(t *testing.T) {
 	w := newEffectsClient(t)
-	w.srv.effects.enable()
+	w.srv.effects.enable(math.MaxInt64)
 	require.Equal(t, []string{"SELECT 0", "SET a 1", "SET a 2"}, w.effectsOf("SET a 1", "SET a 2"))
 }
 

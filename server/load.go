@@ -147,7 +147,7 @@ func (j *Journal) reloadLog() error {
 	err := (&replay{journal: j, set: a.set}).all()
 	j.Lock()
 	defer j.Unlock()
-	j.effects.enable()
+	j.effects.enable(a.log.Room())
 	j.saving.dirty, j.saving.partial = j.keys.Changes(), err != nil
 	return err
 }

@@ -92,7 +92,7 @@ func Scan(file persistence.ReadFile, offset int64) (*Report, error) {
 	if flaw == nil {
 		flaw = s.missing()
 	}
-	if err := s.judge(flaw); err != nil {
+	if err := s.classify(flaw); err != nil {
 		return nil, err
 	}
 	zeros := int64(0)
@@ -299,9 +299,9 @@ func (s *scan) usable(flaw *Flaw) mark {
 	return s.whole
 }
 
-// judge looks behind a flaw. Where nothing but zero bytes follow the file ends too early; where a command only seems to be cut,
+// classify looks behind a flaw. Where nothing but zero bytes follow the file ends too early; where a command only seems to be cut,
 // since a #CRC line comes after its beginning, that is damage.
-func (s *scan) judge(flaw *Flaw) error {
+func (s *scan) classify(flaw *Flaw) error {
 	switch {
 	case flaw == nil || s.refuted:
 		return nil
