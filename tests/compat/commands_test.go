@@ -1,6 +1,8 @@
 package compat
 
 import (
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,6 +56,23 @@ func TestEveryCommandIsCompared(t *testing.T) {
 	}
 	for _, name := range commandNames(t, harness.Start(t)) {
 		assert.True(t, seen[name], "no line of testdata runs %s", strings.ReplaceAll(name, "|", " "))
+	}
+}
+
+// TestScriptsAreNamedAsWhatTheyCover: <file>_<topic>.txt is of the server's file or package of that name, cmd_ aside.
+func TestScriptsAreNamedAsWhatTheyCover(t *testing.T) {
+	covered := map[string]bool{}
+	err := filepath.WalkDir(filepath.Join(harness.Root(t), "server"), func(path string, _ fs.DirEntry, err error) error {
+		name, _, _ := strings.Cut(filepath.Base(path), ".")
+		covered[strings.TrimPrefix(name, "cmd_")] = true
+		return err
+	})
+	require.NoError(t, err)
+	scripts, err := loadScripts()
+	require.NoError(t, err)
+	for _, s := range scripts {
+		file, _, _ := strings.Cut(s.name, "_")
+		assert.True(t, covered[file], "%s: no file or package of the server's is called %s", s.name, file)
 	}
 }
 
