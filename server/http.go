@@ -45,7 +45,7 @@ func (h *httpPort) open(r *Reports, cfg *config.Config) (err error) {
 		Log:    r.log,
 	})
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(&collector{r}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(&collector{Reports: r}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	h.web.Page("/metrics", web.Guarded, promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtATime}))
 	h.web.Page("/healthz", web.Open, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { sendLine(w, http.StatusOK, "ok") }))
 	h.web.Page("/readyz", web.Open, http.HandlerFunc(r.readyz))

@@ -20,8 +20,11 @@ const (
 	latencyEvents
 )
 
-// latencyEventTexts are the events' names, what takes so long, and what to do about it.
-var latencyEventTexts = [latencyEvents]struct{ name, what, advice string }{
+// latencyText is an event's name, what takes so long, and what to do about it.
+type latencyText struct{ name, what, advice string }
+
+// latencyEventTexts are the texts of all events.
+var latencyEventTexts = [latencyEvents]latencyText{
 	eventSyncAlways: {"aof-fsync-always", "syncing the append-only file, which `appendfsync always` waits for",
 		"The disk is slow: use a faster one, or appendfsync everysec."},
 	eventWrite: {"aof-write", "writing to the append-only file, and under `everysec` waiting for a disk that is seconds behind; each is also one of the next three",

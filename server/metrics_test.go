@@ -21,7 +21,7 @@ import (
 // scrape returns the values of all series, by their names and labels as Prometheus writes them.
 func scrape(t *testing.T, s *Server) map[string]float64 {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{s.Reports})
+	registry.MustRegister(&collector{Reports: s.Reports})
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	series := map[string]float64{}
@@ -51,7 +51,7 @@ func TestMetricsAreWellNamed(t *testing.T) {
 	w.ask("RL.TAKE", "1", "login", "k")
 	w.ask("SET", "k", "v")
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{w.srv.Reports})
+	registry.MustRegister(&collector{Reports: w.srv.Reports})
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	problems, err := promlint.NewWithMetricFamilies(families).Lint()

@@ -78,7 +78,7 @@ func New(live *config.Live, o Options) *Server {
 	s.scripts = newScripts(s.Executor)
 	s.Limits = newLimits(s.Core, o.Algorithms)
 	s.Journal = newJournal(s.Executor, s.Limits, s.scripts, o.Exit, o.Ready)
-	s.Fronts = newFronts(s.Core, s.Executor, helper{s.Executor}, o.Inherited, o.InheritedTLS)
+	s.Fronts = newFronts(s.Core, s.Executor, helper{Executor: s.Executor}, o.Inherited, o.InheritedTLS)
 	s.Reports = &Reports{Core: s.Core, recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal, fronts: s.Fronts}
 	s.Console = &Console{recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal}
 	s.commands = newRegistry(s.commandGroups()...)
