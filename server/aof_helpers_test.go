@@ -110,6 +110,7 @@ func spareServer(s *Server) {
 	s.gate.refuse(gateUnsaved, "")
 	s.gate.refuse(gateLoading, "")
 	s.clients = clientTable{byID: map[int64]*Client{}}
+	s.unlogged = inMemory{}
 	spareServers = append(spareServers, s)
 }
 

@@ -62,9 +62,12 @@ func (j *Journal) askRewrite() {
 }
 
 // retryRewrite has the rewriter try again what it could not do when it was asked: a rewrite as soon as nothing is in its way, and appendonly,
-// of which beginning the file may have failed a while ago. The caller holds the executor's lock.
+// of which beginning the file may have failed a while ago. What limiters have kept while the disk took nothing gets into the file so. The caller holds the executor's lock.
 func (j *Journal) retryRewrite() {
 	w := &j.aof.rewriter
+	if j.aof.open && !j.gate.has(gateDisk) && j.limits.unlogged.takeMissing() {
+		w.asked = true
+	}
 	if w.rewriting || j.snapshot != nil || j.mayNotSave() {
 		return
 	}

@@ -232,10 +232,10 @@ func (l *Limits) countPairs(c *Ctx, pairs []takenPair, limited bool) {
 	}
 }
 
-// refusalOfAny returns why one of the limits could not keep what it would be charged, or nil. Only where memory is short may one be refused
-// after another has been charged, so that only there it looks.
+// refusalOfAny returns why one of the limits could not keep what it would be charged, or nil. Only where memory is short, or the disk, may one be
+// refused after another has been charged, so that only there it looks.
 func (l *Limits) refusalOfAny(c *Ctx, pairs []takenPair) error {
-	if !c.core.gate.has(gateShort) {
+	if !c.core.gate.has(gateShort | gateUnwritable) {
 		return nil
 	}
 	for i := range pairs {
@@ -280,7 +280,7 @@ func (l *Limits) keepPair(c *Ctx, p *takenPair) error {
 		return nil
 	}
 	l.state.open(c, p.key)
-	l.asked.Want.Kind = limiter.Number
+	l.asked.Policy, l.asked.Want.Kind = p.policy, limiter.Number
 	if err := l.state.Load(&l.asked); err != nil { // other keys have been written since
 		return err
 	}

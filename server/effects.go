@@ -90,6 +90,15 @@ func (e *effects) abandon() {
 	e.on = false
 }
 
+// skip runs a change that is not to be collected.
+func (e *effects) skip(change func()) {
+	on := e.on
+	e.on = false
+	change()
+	e.on = on
+	e.declared++
+}
+
 const (
 	respMulti = "*1\r\n$5\r\nMULTI\r\n"
 	respExec  = "*1\r\n$4\r\nEXEC\r\n"

@@ -344,6 +344,8 @@ var sections = []section{
 		{field: "limiter_calls_allowed", read: func(s *readings) quantity { return count(s.limits.total().allowed) }},
 		{field: "limiter_calls_near_limit", read: func(s *readings) quantity { return count(s.limits.total().near) }},
 		{field: "limiter_calls_limited", read: func(s *readings) quantity { return count(s.limits.total().limited) }},
+		{field: "limiter_changes_in_memory", metric: counter("headgate_limiter_memory_changes_total", "Changes of limiters' state that were kept in memory alone since nothing could be written, as limiter-when-unwritable has it."),
+			read: func(s *readings) quantity { return count(s.limits.unlogged.changes) }},
 	}, lines: (*Reports).infoLimiters},
 	{title: "Cluster", byDefault: true, figures: []figure{fixed("cluster_enabled", "0")}},
 	{title: "Keyspace", byDefault: true, figures: []figure{

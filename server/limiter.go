@@ -20,6 +20,8 @@ type Limits struct {
 	counts     []decisions     // by algorithm
 	unlimited  *limiter.Policy // what unknown-policy allow has a missing policy stand for
 
+	unlogged inMemory // what was kept although nothing could be written
+
 	// Memory for one call; commands do not run within each other here.
 	state state
 	asked limiter.Call
@@ -34,7 +36,7 @@ func newLimits(core *Core, algorithms *limiter.Table) *Limits {
 	}
 	l := &Limits{Core: core, algorithms: algorithms, gcra: algorithms.Find("GCRA"), counts: make([]decisions, len(algorithms.All()))}
 	l.unlimited = &limiter.Policy{Algorithm: algorithms.Find("UNLIMITED"), Limit: -1}
-	l.asked.Found.At = l.state.timeOf
+	l.asked.Found.At, l.state.unlogged = l.state.timeOf, &l.unlogged
 	return l
 }
 
@@ -107,7 +109,7 @@ func (l *Limits) keepTAT(d *throttle.Decision) error {
 		return nil
 	}
 	ch := &l.asked.Change
-	l.asked.Want.Kind = limiter.Number
+	l.asked.Policy, l.asked.Want.Kind = nil, limiter.Number
 	ch.Write, ch.Number, ch.ExpireAtMs = d.Write, d.TAT, throttle.ExpireAtMs(d.TAT)
 	return l.state.Keep(&l.asked)
 }

@@ -20,6 +20,8 @@ type state struct {
 	hash   store.Hash
 	zset   store.ZSet
 	newest int // the rank of the newest entry that counts
+
+	unlogged *inMemory // where is noted what is kept although nothing can be written
 }
 
 const (
@@ -121,8 +123,17 @@ func (s *state) Keep(call *limiter.Call) error {
 	if refusal := s.refusal(call); refusal != nil {
 		return refusal
 	}
-	ch := &call.Change
-	switch {
+	if s.c.core.gate.has(gateUnwritable) && call.Change.Write != throttle.Keep {
+		s.unlogged.keep(s, call)
+		return nil
+	}
+	s.change(call)
+	return nil
+}
+
+// change does what a call's Change says.
+func (s *state) change(call *limiter.Call) {
+	switch ch := &call.Change; {
 	case ch.Write == throttle.Keep:
 	case ch.Write == throttle.Delete:
 		s.c.deleteState(s.key, s.held(call))
@@ -133,7 +144,6 @@ func (s *state) Keep(call *limiter.Call) error {
 	default:
 		s.keepNumber(call)
 	}
-	return nil
 }
 
 // held is the key as Load has found it.
@@ -153,7 +163,7 @@ func (s *state) refusal(call *limiter.Call) error {
 	gate := &s.c.core.gate
 	switch {
 	case !gate.has(gateUnwritable|gateShort) || call.Change.Write == throttle.Keep:
-	case gate.has(gateUnwritable):
+	case gate.has(gateUnwritable) && whenUnwritable(s.c.cfg, call.Policy) != limiter.KeepInMemory:
 		return limiter.Error(gate.unwritable())
 	case s.c.lacksRoom() && grows(call):
 		return limiter.Error(errOOM)

@@ -12,6 +12,7 @@ import (
 
 	"headgate/internal/quoting"
 	"headgate/persistence"
+	"headgate/server/limiter"
 	"headgate/server/top"
 )
 
@@ -108,8 +109,9 @@ type Config struct {
 	CLThrottleLimit ThrottleLimit
 	Policies        []NamedPolicy // fixed ones, in the order in which they were written
 	UnknownPolicy   UnknownPolicy
-	TopKeys         int           // keys that each list of RL.TOP watches; 0 = none
-	TopWindow       time.Duration // that the lists go back, at least; at most twice that
+	Unwritable      limiter.Unwritable // limiter-when-unwritable
+	TopKeys         int                // keys that each list of RL.TOP watches; 0 = none
+	TopWindow       time.Duration      // that the lists go back, at least; at most twice that
 
 	BusyReplyThreshold int // ms that a script runs before other clients get BUSY; 0 = never
 	ScriptTimeLimit    int // ms after which a script that has written nothing is stopped; 0 = never
@@ -500,6 +502,11 @@ var directives = []*Directive{
 		Name: "cl-throttle-limit", Group: Limiters, Since: "0.1.0", Default: "burst+1", Settable: true,
 		Summary: "How CL.THROTTLE reads its second argument: burst+1 as redis-cell does, so that 15 lets 16 calls pass at once; capacity takes it for the whole limit, so that 15 lets 15 pass.",
 		kind:    enum(func(c *Config) *ThrottleLimit { return &c.CLThrottleLimit }, "burst+1", "capacity"),
+	},
+	{
+		Name: "limiter-when-unwritable", Group: Limiters, Since: "0.1.0", Default: "error", Settable: true,
+		Summary: "What becomes of a call that would change a limiter's state while nothing can be written (MISCONF): error answers with the error, memory decides and keeps the change in memory, where a restart may forget it. A policy may say otherwise: WHEN-UNWRITABLE MEMORY or ERROR after its words.",
+		kind:    enum(func(c *Config) *limiter.Unwritable { return &c.Unwritable }, "error", "memory"),
 	},
 	{
 		Name: "policy", Group: Limiters, Since: "0.1.0", Default: `""`, Settable: true,

@@ -151,6 +151,7 @@ var samples = map[string]sample{
 	"top-keys":                   {"100", "100"},
 	"top-window":                 {"60", "60"},
 	"unknown-policy":             {"allow", "allow"},
+	"limiter-when-unwritable":    {"MEMORY", "memory"},
 	"zset-max-listpack-entries":  {"8", "8"},
 	"zset-max-listpack-value":    {"9b", "9"},
 

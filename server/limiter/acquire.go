@@ -69,7 +69,7 @@ func (c *Call) keepLease(id []byte, ttl, expireAtMs int64) {
 
 // PrepareLease says what is wanted to change a lease at an instant, and which.
 func (c *Call) PrepareLease(id []byte, nowMs, nowNs int64) {
-	c.NowMs, c.NowNs = nowMs, nowNs
+	c.Policy, c.NowMs, c.NowNs = nil, nowMs, nowNs
 	c.wantLeases(id, true)
 }
 

@@ -44,7 +44,33 @@ type Policy struct {
 	Zone     *time.Location    // of Calendar
 	Sliding  throttle.Sliding
 
+	Unwritable     Unwritable // what becomes of a change while nothing can be written
+	SaysUnwritable bool       // the policy says so, and not limiter-when-unwritable
+
 	slices int // of SLIDING
+}
+
+// Unwritable says what becomes of a limiter's change while nothing can be written, as when the disk is full.
+type Unwritable uint8
+
+// What may become of it.
+const (
+	Refuse       Unwritable = iota // the call is answered with an error
+	KeepInMemory                   // it is kept in memory, and a restart may forget it
+)
+
+// unwritableNames are the words for these.
+var unwritableNames = [...]string{Refuse: "ERROR", KeepInMemory: "MEMORY"}
+
+// parseUnwritable reads the word for what is to become of a change.
+func (p *Policy) parseUnwritable(word []byte) error {
+	for u, name := range unwritableNames {
+		if is(word, name) {
+			p.Unwritable, p.SaysUnwritable = Unwritable(u), true
+			return nil
+		}
+	}
+	return ErrSyntax
 }
 
 // Request is what a command asks of a limit, beyond the limit itself.
@@ -94,6 +120,11 @@ func (a *Algorithm) read(p *Policy, r *Request, words [][]byte) (at places, err 
 			}
 		case r != nil && !r.Call.Peek && is(words[i], "PEEK"):
 			r.Call.Peek = true
+		case r == nil && !p.SaysUnwritable && a.Kind != NoState && !last && is(words[i], "WHEN-UNWRITABLE"):
+			i++
+			if err = p.parseUnwritable(value); err != nil {
+				return at, err
+			}
 		default:
 			n := a.option(p, r != nil, words[i], last, &at)
 			if n < 0 {
@@ -216,6 +247,9 @@ func (p *Policy) text(words [][]byte, at *places) string {
 		if o.Value {
 			parts = append(parts, string(words[at[n]]))
 		}
+	}
+	if p.SaysUnwritable {
+		parts = append(parts, "WHEN-UNWRITABLE", unwritableNames[p.Unwritable])
 	}
 	return strings.Join(parts, " ")
 }

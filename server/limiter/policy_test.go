@@ -49,7 +49,7 @@ func TestZonesAreFoundOnce(t *testing.T) {
 
 // FuzzParseText: what can be read as a policy has a canonical text, which reads as the same policy and is its own canonical text.
 func FuzzParseText(f *testing.F) {
-	for _, text := range []string{"GCRA 10 5 1s", "log 5 60s", "FIXED 9 1h ALIGNED", "fixed 9 month tz UTC", "SLIDING 9 1h SLICES 60", "UNLIMITED", "QUEUE -1 1 1", "GCRA 10 5 60", "BUCKET 1 1 10us", "fixed 9 minute"} {
+	for _, text := range []string{"GCRA 10 5 1s", "log 5 60s", "FIXED 9 1h ALIGNED", "fixed 9 month tz UTC", "SLIDING 9 1h SLICES 60", "UNLIMITED", "QUEUE -1 1 1", "log 5 60s when-unwritable memory", "SLIDING 9 1h when-unwritable ERROR slices 3", "GCRA 10 5 60", "BUCKET 1 1 10us", "fixed 9 minute"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

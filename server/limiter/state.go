@@ -14,7 +14,7 @@ type State interface {
 
 // Call is a question on its way to the answer. It is reused from call to call, so that nothing is allocated for one.
 type Call struct {
-	Policy  *Policy
+	Policy  *Policy // nil for what changes a lease
 	Request *Request
 	NowMs   int64 // Unix time
 	NowNs   int64 // the same instant
