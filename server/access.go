@@ -44,6 +44,12 @@ func (a *Access) beginAccess(cfg *config.Config) {
 	a.guardAll()
 }
 
+// follow has changes of the configuration obeyed.
+func (a *Access) follow(live *config.Live) {
+	live.OnChange(a.passwordChanged, "requirepass")
+	live.OnChange(a.aclDefaultsChanged, "acl-pubsub-default")
+}
+
 // passwordChanged gives the default user the configuration's password. The caller holds the executor's lock.
 func (a *Access) passwordChanged(_, cfg *config.Config) error {
 	a.users.SetDefaultPassword(cfg.RequirePass)

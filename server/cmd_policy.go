@@ -252,3 +252,19 @@ func (l *Limits) listPolicies(c *Ctx) {
 
 // errUnknownPolicy sends the error for a policy that does not exist.
 func (c *Ctx) errUnknownPolicy(name []byte) { c.errf(errNoPolicy, limiter.Shown(name)) }
+
+// namedOrWritten is the limit of a name, or one that is written out.
+func (l *Limits) namedOrWritten(c *Ctx, limit string) (*limiter.Policy, error) {
+	known, err := l.policy(c, []byte(limit))
+	switch {
+	case err != nil:
+		return nil, err
+	case known != nil:
+		return known.Policy, nil
+	}
+	p, _, err := l.algorithms.ParseText(limiter.Words(limit))
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
+}

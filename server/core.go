@@ -2,6 +2,7 @@ package server
 
 import (
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -46,6 +47,64 @@ type Core struct {
 	startedMono     int64  // the same by Clock.Mono
 	startMemory     uint64 // bytes in use when the server was made
 	outside         uint64 // bytes in use that are not the keyspace's, when they were last added up
+}
+
+// newCore returns the core of a server. What is nil is the usual: the system's clock and files, and no log.
+func newCore(live *config.Live, clock *Clock, log *slog.Logger, fs persistence.FS) *Core {
+	s := &Core{
+		config: live, clock: clock, log: log, fs: fs,
+		clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20), lifecycle: lifecycle{stop: make(chan struct{})},
+	}
+	if s.clock == nil {
+		s.clock = NewClock(nil)
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.fs == nil {
+		s.fs = persistence.OS{}
+	}
+	return s
+}
+
+// declare has the commands of all parts be the server's, and its keyspace begin empty.
+func (s *Core) declare(groups [][]*Command, keys store.Options) {
+	s.commands = newRegistry(groups...)
+	s.stats.commands = make([]commandStats, len(s.commands.all))
+	cfg := s.config.Get()
+	keys.Databases, keys.Limits = cfg.Databases, encodingLimits(cfg)
+	s.keys = store.New(keys)
+	s.started, s.startedMono = s.clock.Read(), s.clock.Mono()
+	s.keys.Tick(s.started / 1e6)
+	s.startMemory = runtimeMetric(metricHeapObjects)
+}
+
+// apply takes the directives over that the keyspace and the clients' outputs obey.
+func (s *Core) apply(cfg *config.Config) {
+	s.keys.SetLimits(encodingLimits(cfg))
+	s.softOutputLimit = min(smallestLimit(cfg.OutputLimits.Normal), smallestLimit(cfg.OutputLimits.PubSub))
+}
+
+func encodingLimits(cfg *config.Config) store.Limits {
+	return store.Limits{
+		HashMaxListpackEntries: cfg.HashMaxListpackEntries, HashMaxListpackValue: cfg.HashMaxListpackValue,
+		ZSetMaxListpackEntries: cfg.ZSetMaxListpackEntries, ZSetMaxListpackValue: cfg.ZSetMaxListpackValue,
+		HLLSparseMaxBytes:   cfg.HLLSparseMaxBytes,
+		ListMaxListpackSize: cfg.ListMaxListpackSize, SetMaxIntsetEntries: cfg.SetMaxIntsetEntries,
+		StreamNodeMaxBytes: cfg.StreamNodeMaxBytes, StreamNodeMaxEntries: cfg.StreamNodeMaxEntries,
+	}
+}
+
+// smallestLimit returns the length below which neither of the class's limits can matter.
+func smallestLimit(l config.OutputLimit) int {
+	n := math.MaxInt
+	if l.Hard > 0 {
+		n = min(n, l.Hard)
+	}
+	if l.Soft > 0 {
+		n = min(n, l.Soft)
+	}
+	return n
 }
 
 // hooks are what commands need of parts above them while they run. New sets them; they are called with the executor's lock held.

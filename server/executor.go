@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"headgate/server/config"
 	"headgate/server/netpoll"
 	"headgate/server/resp"
 	"headgate/server/script"
@@ -57,6 +58,38 @@ func newExecutor(core *Core, recorder *Recorder, hub *Hub, access *Access) *Exec
 	x := &Executor{Core: core, recorder: recorder, hub: hub, access: access}
 	x.wakeAt.Store(math.MaxInt64)
 	return x
+}
+
+// machine is what there is of the machine, and how the Go runtime is made to keep to it; see Options, which has the same.
+type machine struct {
+	memory       uint64
+	setHeapLimit func(bytes int64)
+	setGCPercent func(percent int)
+	freeMemory   func()
+}
+
+// use gives the executor what it needs of parts above it, before it runs anything: the log of effects, what is done between batches, which
+// flags the script of a command has, and how many bytes are in use beside the keyspace.
+func (x *Executor) use(m machine, log effectLog, jobs []job, flags func(*Command, [][]byte) (script.Flags, bool), outside func() uint64) {
+	x.effectLog, x.jobs, x.scriptFlags = log, jobs, flags
+	x.memory = memoryLimit{machine: m.memory, setHeapLimit: m.setHeapLimit, addOutside: outside}
+	x.garbage.free, x.garbage.setPace = m.freeMemory, m.setGCPercent
+}
+
+// apply takes the directives over that the executor obeys; others is how many descriptors are not for clients. The caller holds the lock,
+// or nothing runs yet.
+func (x *Executor) apply(cfg *config.Config, others int) {
+	full := resp.DefaultLimits()
+	full.Bulk, full.Query = cfg.ProtoMaxBulkLen, cfg.ClientQueryBufferLimit
+	narrow := resp.UnauthenticatedLimits(full)
+	x.limits.Store(&full)
+	x.unauthLimits.Store(&narrow)
+	x.maxClients = cfg.MaxClients
+	if room := maxDescriptors() - others; cfg.MaxClients > room {
+		x.maxClients = max(room, 1)
+		x.log.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", x.maxClients, "asked", cfg.MaxClients)
+	}
+	x.limitMemory(cfg)
 }
 
 // effectLog is where the effects of commands are kept before they are answered. The journal is it.

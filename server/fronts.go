@@ -256,6 +256,3 @@ func listenUnix(path string, perm os.FileMode) (net.Listener, error) {
 	}
 	return ln, nil
 }
-
-// reservedDescriptors are kept for listeners, files and the runtime.
-const reservedDescriptors = 64

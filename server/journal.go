@@ -2,6 +2,8 @@ package server
 
 import (
 	"os"
+
+	"headgate/server/config"
 )
 
 // Journal keeps the data on the disk: in the append-only file, and in snapshots. It loads them at the start.
@@ -37,6 +39,13 @@ func newJournal(exec *Executor, limits *Limits, scripts *Scripts, exit func(code
 		j.ready = func() {}
 	}
 	return j
+}
+
+// begin has what is counted since the last snapshot begin now, and the journal obey changes of the configuration.
+func (j *Journal) begin(live *config.Live) {
+	j.saving.last, j.saving.lastMono = j.started, j.startedMono
+	live.OnChange(func(_, _ *config.Config) error { j.appendOnlyChanged(); return nil }, "appendonly")
+	live.OnChange(j.dirChanged, "dir", "appendonly", "save")
 }
 
 // finish saves and writes what is left when nothing is served any more, and closes all files.

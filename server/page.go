@@ -300,22 +300,6 @@ func (r *Reports) lookUp(l *lookedUp, name []byte, db int, limit string) error {
 	return nil
 }
 
-// namedOrWritten is the limit of a name, or one that is written out.
-func (l *Limits) namedOrWritten(c *Ctx, limit string) (*limiter.Policy, error) {
-	known, err := l.policy(c, []byte(limit))
-	switch {
-	case err != nil:
-		return nil, err
-	case known != nil:
-		return known.Policy, nil
-	}
-	p, _, err := l.algorithms.ParseText(limiter.Words(limit))
-	if err != nil {
-		return nil, err
-	}
-	return &p, nil
-}
-
 // earliestTAT is the least number that passes for a time in ns: a counter is hardly ever so high.
 const earliestTAT = int64(1e17) // early in 1973
 

@@ -7,7 +7,6 @@ package server
 
 import (
 	"log/slog"
-	"math"
 	"net"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"headgate/persistence"
 	"headgate/server/config"
 	"headgate/server/limiter"
-	"headgate/server/resp"
 	"headgate/server/web"
 	"headgate/store"
 )
@@ -58,19 +56,7 @@ type Options struct {
 
 // New returns a server for the given configuration. It opens nothing yet.
 func New(live *config.Live, o Options) *Server {
-	cfg := live.Get()
-	s := &Server{
-		Core: &Core{config: live, clock: o.Clock, log: o.Log, clients: clientTable{byID: map[int64]*Client{}}, runID: randomHex(20), lifecycle: lifecycle{stop: make(chan struct{})}, fs: o.FS},
-	}
-	if s.clock == nil {
-		s.clock = NewClock(nil)
-	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	if s.fs == nil {
-		s.fs = persistence.OS{}
-	}
+	s := &Server{Core: newCore(live, o.Clock, o.Log, o.FS)}
 	s.Recorder = &Recorder{Core: s.Core}
 	s.Hub = &Hub{Core: s.Core}
 	s.Access = &Access{Core: s.Core, clientLine: describeClient}
@@ -79,25 +65,18 @@ func New(live *config.Live, o Options) *Server {
 	s.Limits = newLimits(s.Core, o.Algorithms)
 	s.Journal = newJournal(s.Executor, s.Limits, s.scripts, o.Exit, o.Ready)
 	s.Fronts = newFronts(s.Core, s.Executor, helper{Executor: s.Executor}, o.Inherited, o.InheritedTLS)
-	s.Reports = &Reports{Core: s.Core, recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal, fronts: s.Fronts}
+	s.Reports = &Reports{
+		Core: s.Core, recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, scripts: s.scripts, journal: s.Journal, fronts: s.Fronts,
+	}
 	s.Console = &Console{recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal}
-	s.commands = newRegistry(s.commandGroups()...)
-	s.stats.commands = make([]commandStats, len(s.commands.all))
-	s.beginAccess(cfg)
-	o.Keys.Databases, o.Keys.Limits = cfg.Databases, encodingLimits(cfg)
-	s.keys = store.New(o.Keys)
-	s.keys.Tick(s.clock.Read() / 1e6)
+	s.hooks = hooks{nudge: s.plain.nudge, block: s.block, publish: s.publish, keyChanged: s.keyChanged, limitOutput: s.checkOutput}
+	limits := machine{memory: o.Memory, setHeapLimit: o.SetHeapLimit, setGCPercent: o.SetGCPercent, freeMemory: o.FreeMemory}
+	s.Executor.use(limits, s.Journal, s.backgroundJobs(), s.scripts.declared, s.outsideMemory)
+	s.declare(s.commandGroups(), o.Keys)
 	s.keys.OnExpired(s.keyExpired)
 	s.keys.DB(0).Follow([]byte(policiesKey))
-	s.hooks = hooks{nudge: s.plain.nudge, block: s.block, publish: s.publish, keyChanged: s.keyChanged, limitOutput: s.checkOutput}
-	s.effectLog, s.jobs, s.scriptFlags = s.Journal, s.backgroundJobs(), s.scripts.declared
-	s.Reports.scripts = s.scripts
-	s.memory = memoryLimit{machine: o.Memory, setHeapLimit: o.SetHeapLimit, addOutside: s.outsideMemory}
-	s.garbage.free, s.garbage.setPace = o.FreeMemory, o.SetGCPercent
-	s.started, s.startMemory = s.clock.Read(), runtimeMetric(metricHeapObjects)
-	s.startedMono = s.clock.Mono()
-	s.saving.last, s.saving.lastMono = s.started, s.startedMono
-	s.apply(cfg)
+	s.beginAccess(live.Get())
+	s.apply(live.Get())
 	s.follow(live)
 	return s
 }
@@ -126,31 +105,28 @@ func (s *Server) commandGroups() [][]*Command {
 
 // apply derives from the configuration what the server keeps at hand. The caller holds the lock, or nothing runs yet.
 func (s *Server) apply(cfg *config.Config) {
-	full := resp.DefaultLimits()
-	full.Bulk, full.Query = cfg.ProtoMaxBulkLen, cfg.ClientQueryBufferLimit
-	narrow := resp.UnauthenticatedLimits(full)
-	s.Executor.limits.Store(&full)
-	s.unauthLimits.Store(&narrow)
-	s.softOutputLimit = min(smallestLimit(cfg.OutputLimits.Normal), smallestLimit(cfg.OutputLimits.PubSub))
-	s.maxClients = cfg.MaxClients
-	room := maxDescriptors() - reservedDescriptors
-	if cfg.MetricsPort > 0 {
-		room -= web.MaxConns
-	}
-	if cfg.TLSPort > 0 {
-		room -= s.tls.room // which are no clients yet
-	}
-	if cfg.MaxClients > room {
-		s.maxClients = max(room, 1)
-		s.log.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", s.maxClients, "asked", cfg.MaxClients)
-	}
-	s.keys.SetLimits(encodingLimits(cfg))
+	s.Core.apply(cfg)
 	s.Limits.apply(cfg)
-	s.limitMemory(cfg)
+	s.Executor.apply(cfg, s.otherDescriptors(cfg))
 	s.limitTimes(cfg)
 	s.observeKeys(cfg)
 	s.checkSaving(cfg)
 	s.Fronts.apply(cfg)
+}
+
+// reservedDescriptors are kept for listeners, files and the runtime.
+const reservedDescriptors = 64
+
+// otherDescriptors is how many descriptors are not for clients.
+func (s *Server) otherDescriptors(cfg *config.Config) int {
+	n := reservedDescriptors
+	if cfg.MetricsPort > 0 {
+		n += web.MaxConns
+	}
+	if cfg.TLSPort > 0 {
+		n += s.tls.room // for handshakes, which are no clients yet
+	}
+	return n
 }
 
 // backgroundJobs lists what is done between batches of commands for the parts above the executor.
@@ -174,35 +150,11 @@ func (s *Server) outsideMemory() uint64 {
 	return s.startMemory + uint64(s.clientMemory()+scripts.evalBytes+scripts.functionBytes+s.tracking.memory())
 }
 
-func encodingLimits(cfg *config.Config) store.Limits {
-	return store.Limits{
-		HashMaxListpackEntries: cfg.HashMaxListpackEntries, HashMaxListpackValue: cfg.HashMaxListpackValue,
-		ZSetMaxListpackEntries: cfg.ZSetMaxListpackEntries, ZSetMaxListpackValue: cfg.ZSetMaxListpackValue,
-		HLLSparseMaxBytes:   cfg.HLLSparseMaxBytes,
-		ListMaxListpackSize: cfg.ListMaxListpackSize, SetMaxIntsetEntries: cfg.SetMaxIntsetEntries,
-		StreamNodeMaxBytes: cfg.StreamNodeMaxBytes, StreamNodeMaxEntries: cfg.StreamNodeMaxEntries,
-	}
-}
-
-// smallestLimit returns the length below which neither of the class's limits can matter.
-func smallestLimit(l config.OutputLimit) int {
-	n := math.MaxInt
-	if l.Hard > 0 {
-		n = min(n, l.Hard)
-	}
-	if l.Soft > 0 {
-		n = min(n, l.Soft)
-	}
-	return n
-}
-
 // follow has the server obey changes of the configuration.
 func (s *Server) follow(live *config.Live) {
-	live.OnChange(s.configChanged)
-	live.OnChange(func(_, _ *config.Config) error { s.appendOnlyChanged(); return nil }, "appendonly")
-	live.OnChange(s.dirChanged, "dir", "appendonly", "save")
-	live.OnChange(s.passwordChanged, "requirepass")
-	live.OnChange(s.aclDefaultsChanged, "acl-pubsub-default")
+	live.OnChange(func(_, cfg *config.Config) error { s.apply(cfg); return nil })
+	s.Journal.begin(live)
+	s.Access.follow(live)
 	s.Fronts.follow(live)
 	live.OnChange(func(_, _ *config.Config) error { s.dirs.tell(holderText(s.addresses())); return nil }, "bind", "port", "tls-port")
 }
@@ -241,12 +193,6 @@ func (s *Server) Run() {
 	defer s.http.close() // at the very end, so that /readyz tells of it
 	s.Fronts.run()
 	s.Journal.finish()
-}
-
-// configChanged takes a new configuration into use. CONFIG SET runs it with the executor's lock held.
-func (s *Server) configChanged(_, cfg *config.Config) error {
-	s.apply(cfg)
-	return nil
 }
 
 // Reload re-reads the configuration file's settable directives. After an error nothing has changed.
