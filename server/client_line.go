@@ -16,7 +16,8 @@ func (c *Ctx) appendClient(dst []byte, cl *Client) []byte {
 		dst = append(append(append(dst, name...), '='), value...)
 	}
 	number := func(name string, n int64) {
-		field(name, strconv.FormatInt(n, 10))
+		field(name, "")
+		dst = strconv.AppendInt(dst, n, 10)
 	}
 	queued, queuedBytes := int64(-1), 0
 	if t := transactionOf(cl); t != nil {

@@ -310,12 +310,13 @@ func clientList(c *Ctx) {
 		c.err(errSyntax)
 		return
 	}
-	var text []byte
+	text := c.scratch[:0]
 	for _, cl := range list {
 		if cl == c.client || !cl.conn.ClosingNow() {
 			text = c.appendClient(text, cl)
 		}
 	}
+	c.scratch = text
 	c.reply.Verbatim("txt", string(text))
 }
 
