@@ -37,8 +37,13 @@ func (f *plainFront) accept(ln net.Listener, backlog int) error {
 	if err := setBacklog(ln, backlog); err != nil {
 		return err
 	}
-	f.conns.Go(func() { f.acceptFrom(ln, f.serve) })
+	f.conns.Go(func() { f.acceptFrom(ln, f.begin) })
 	return nil
+}
+
+// begin serves a connection on a goroutine of its own.
+func (f *plainFront) begin(conn net.Conn) {
+	f.conns.Go(func() { f.serve(conn) })
 }
 
 // drop closes listeners.
@@ -64,7 +69,7 @@ func (f *plainFront) nudge() {
 // run serves until Stop.
 func (f *plainFront) run(of *Fronts) {
 	for _, ln := range f.listeners {
-		f.conns.Go(func() { f.acceptFrom(ln, f.serve) })
+		f.conns.Go(func() { f.acceptFrom(ln, f.begin) })
 	}
 	w := of.handler.NewWorker()
 	for {

@@ -36,9 +36,9 @@ func (f *netFront) traffic() netpoll.Traffic {
 	return netpoll.Traffic{BytesIn: m.bytesIn.Load(), BytesOut: m.bytesOut.Load(), Reads: m.reads.Load(), Writes: m.writes.Load()}
 }
 
-// acceptFrom has serve called for each connection that comes in, on a goroutine of its own, until the listener is closed. A failing accept,
-// such as one without descriptors, is tried again after a pause and logged once.
-func (f *netFront) acceptFrom(ln net.Listener, serve func(net.Conn)) {
+// acceptFrom has begin called for each connection that comes in, until the listener is closed. A failing accept, such as one without
+// descriptors, is tried again after a pause and logged once.
+func (f *netFront) acceptFrom(ln net.Listener, begin func(net.Conn)) {
 	var pause time.Duration
 	for {
 		conn, err := ln.Accept()
@@ -55,7 +55,7 @@ func (f *netFront) acceptFrom(ln net.Listener, serve func(net.Conn)) {
 		}
 		pause = 0
 		f.keep(conn)
-		f.conns.Go(func() { serve(conn) })
+		begin(conn)
 	}
 }
 

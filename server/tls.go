@@ -20,6 +20,7 @@ import (
 const (
 	handshakeTimeout = 5 * time.Second     // a handshake that takes longer is cut off
 	maxHandshakes    = 1024                // under way at a time; with one more the oldest is cut off
+	leastHandshake   = time.Second / 4     // which has had this time at least: until then nobody else is accepted
 	minHandshakes    = 16                  // that many where descriptors are short
 	handshakeShare   = 8                   // handshakes may hold one descriptor in so many
 	tlsFilesEvery    = time.Second         // how often the files are looked at
@@ -29,7 +30,7 @@ const (
 
 // tlsFront serves tls-port. Each connection is a goroutine that shakes hands and then a pair of them, as netFront has it. Work on
 // handshakes is rationed: however many are under way, at most handshakers of them compute at a time, so that a processor is left to
-// those who are connected.
+// those who are connected, and nobody is accepted before he may compute.
 type tlsFront struct {
 	netFront
 	config  atomic.Pointer[tls.Config] // for new handshakes
@@ -45,7 +46,7 @@ type tlsFront struct {
 	inherited []net.Listener // that stand in place of tls-port, until they are used
 	foreign   bool           // listeners are those
 	watching  bool
-	pending   list.List // of net.Conn: handshakes under way, the oldest first
+	pending   list.List // of *handshake: those under way, the oldest first
 
 	handshakes, failures, reloads, badReloads atomic.Uint64
 	notAfter                                  atomic.Int64 // when the certificate ends, in seconds
@@ -135,7 +136,7 @@ func (f *tlsFront) start() {
 // acceptAll accepts on all listeners and looks after the files. The caller holds mu.
 func (f *tlsFront) acceptAll() {
 	for _, ln := range f.listeners {
-		f.conns.Go(func() { f.acceptFrom(ln, f.shakeHands) })
+		f.conns.Go(func() { f.acceptFrom(ln, f.admit) })
 	}
 	if len(f.listeners) > 0 && !f.watching {
 		f.watching = true
@@ -157,7 +158,7 @@ func (f *tlsFront) close() {
 	defer f.mu.Unlock()
 	f.closeListeners()
 	for e := f.pending.Front(); e != nil; e = e.Next() {
-		e.Value.(net.Conn).Close()
+		e.Value.(*handshake).Conn.Close()
 	}
 }
 
@@ -256,13 +257,20 @@ func (f *tlsFront) refresh() {
 	f.of.log.Info("the TLS files have changed and are in use", "cert", f.settings.TLSCertFile)
 }
 
-// shakeHands makes a TLS connection of one that came in, and serves it.
-func (f *tlsFront) shakeHands(raw net.Conn) {
+// admit begins a handshake on a goroutine of its own once it may compute. Each is waited for: the scheduler has no priorities, and behind
+// hundreds of goroutines that want to run all clients would wait.
+func (f *tlsFront) admit(raw net.Conn) {
 	h := &handshake{Conn: raw, compute: f.compute, underWay: true}
-	conn := tls.Server(h, f.config.Load())
-	_ = raw.SetDeadline(time.Now().Add(handshakeTimeout)) // if it cannot be set, reading will fail too
-	place := f.begin(raw)
+	place := f.begin(h)
 	h.acquire()
+	f.conns.Go(func() { f.shakeHands(h, place) })
+}
+
+// shakeHands makes a TLS connection of one that came in, and serves it.
+func (f *tlsFront) shakeHands(h *handshake, place *list.Element) {
+	raw := h.Conn
+	conn := tls.Server(h, f.config.Load())
+	_ = raw.SetDeadline(h.since.Add(handshakeTimeout)) // if it cannot be set, reading will fail too
 	err := conn.Handshake()
 	h.end()
 	f.finish(place)
@@ -279,18 +287,27 @@ func (f *tlsFront) shakeHands(raw net.Conn) {
 	f.serve(conn)
 }
 
-// begin enters a handshake among those under way. Where there are too many, the oldest is cut off: it has had the most time.
-func (f *tlsFront) begin(raw net.Conn) *list.Element {
+// begin enters a handshake among those under way. Where there are too many, the oldest is cut off once it has had the least time: it has had
+// the most.
+func (f *tlsFront) begin(h *handshake) *list.Element {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.ending.Load() {
-		raw.Close()
-	}
-	if f.pending.Len() >= f.room {
-		f.pending.Front().Value.(net.Conn).Close()
+	for f.pending.Len() >= f.room && !f.ending.Load() {
+		oldest := f.pending.Front().Value.(*handshake)
+		if wait := leastHandshake - time.Since(oldest.since); wait > 0 {
+			f.mu.Unlock()
+			time.Sleep(wait)
+			f.mu.Lock()
+			continue
+		}
+		oldest.Conn.Close()
 		f.pending.Remove(f.pending.Front())
 	}
-	return f.pending.PushBack(raw)
+	if f.ending.Load() {
+		h.Conn.Close()
+	}
+	h.since = time.Now()
+	return f.pending.PushBack(h)
 }
 
 func (f *tlsFront) finish(place *list.Element) {
@@ -312,6 +329,7 @@ func (f *tlsFront) certificate() (until time.Time, broken string) {
 // handshake is a connection during its handshake: it lets others compute while it waits for its peer. Afterwards it is as any other.
 type handshake struct {
 	net.Conn
+	since    time.Time
 	compute  chan struct{}
 	underWay bool // changes before other goroutines have the connection
 	holds    bool // an element of compute
