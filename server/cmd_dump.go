@@ -22,7 +22,7 @@ func dump(c *Ctx) {
 	}
 	enc := rdb.NewEncoder(c.cfg.RDBCompression)
 	enc.BeginPayload()
-	e.Tell(enc)
+	e.Emit(enc)
 	enc.EndPayload()
 	c.reply.Bulk(enc.Take(nil))
 }

@@ -50,17 +50,17 @@
 // # Writes
 //
 // Every change of the keyspace passes DB.mutate first, or for a swap Keyspace.mutateSwap (mutate.go). It counts the
-// change, tells WATCH and has a snapshot told of the key. Where somebody listens it tells an [Observer] (observer.go),
-// which also hears of keys that are new or have expired. [DB.Follow] counts the changes of one name, whatever command
-// they come by. A name that is awaited is noted as ready when a key of that name is added, by whichever way, for
-// clients that wait for it.
+// change, tells WATCH and has a snapshot visit the key first. Where somebody listens it tells an [Observer]
+// (observer.go), which also hears of keys that are new or have expired. [DB.Follow] counts the changes of one name,
+// whatever command they come by. A name that is awaited is noted as ready when a key of that name is added, by
+// whichever way, for clients that wait for it.
 //
 // # Snapshots
 //
-// A snapshot (snapshot.go) is of one moment, without a fork. Each bucket knows of which of its keys the last snapshot
-// has been told: four bits for the snapshot's number, one for each slot. When the fifteen numbers have been given out,
-// what the buckets of a table knew is forgotten when the next snapshot first comes to that table. The snapshot walks
-// the buckets in slices; a write to a key that it has not come to has that key told first. Long values wait in a queue:
+// A snapshot (snapshot.go) is of one moment, without a fork. Each bucket knows which of its keys the last snapshot has
+// visited: four bits for the snapshot's number, one for each slot. When the fifteen numbers have been given out, what
+// the buckets of a table knew is forgotten when the next snapshot first comes to that table. The snapshot walks the
+// buckets in slices; a write to a key that it has not come to has that key visited first. Long values wait in a queue:
 // packed ones as a copy; big ones as a view that survives changes, since trees and logs copy what they change, hashes
 // and sets put aside the members that are about to change, and lists and streams copy a chunk before they write to it.
 // When more than an eighth of the memory in use waits, each write does a part of the work. A flush leaves the old

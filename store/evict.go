@@ -39,12 +39,12 @@ type pooled struct {
 	score uint64 // the higher, the sooner it goes
 }
 
-// Evict removes a key so that memory becomes free, and reports whether it found one; told is called with its name just before, unless
+// Evict removes a key so that memory becomes free, and reports whether it found one; evicted is called with its name just before, unless
 // its time had passed, which removes it as always. The key whose changes are followed (see Follow) is never chosen.
-func (ks *Keyspace) Evict(how Eviction, nowMs int64, told func(db *DB, name []byte)) bool {
+func (ks *Keyspace) Evict(how Eviction, nowMs int64, evicted func(db *DB, name []byte)) bool {
 	ks.evictDB = (ks.evictDB + 1) % len(ks.dbs)
 	if how.By == EvictRandom {
-		return ks.evictRandom(how, nowMs, told)
+		return ks.evictRandom(how, nowMs, evicted)
 	}
 	p := &ks.pool
 	if p.how.By != how.By || p.how.Volatile != how.Volatile {
@@ -60,7 +60,7 @@ func (ks *Keyspace) Evict(how Eviction, nowMs int64, told func(db *DB, name []by
 		p.count--
 		best := &p.keys[p.count]
 		if e, ok := best.entry(); ok && best.db.mayGo(e.rec, &how) {
-			e.evict(nowMs, told)
+			e.evict(nowMs, evicted)
 			removed = true
 		}
 	}
@@ -68,12 +68,12 @@ func (ks *Keyspace) Evict(how Eviction, nowMs int64, told func(db *DB, name []by
 }
 
 // evict removes the key.
-func (e *Entry) evict(nowMs int64, told func(db *DB, name []byte)) {
+func (e *Entry) evict(nowMs int64, evicted func(db *DB, name []byte)) {
 	db, hash := e.db, e.hash
 	if e.rec.expired(nowMs) {
 		db.expire(hash, e.ref, e.rec)
 	} else {
-		told(db, e.rec.name())
+		evicted(db, e.rec.name())
 		db.mutate(e.rec.name(), changeEvict)
 		db.ks.evicted++
 		db.releaseObject(e.rec)
@@ -208,7 +208,7 @@ func (db *DB) eachFrom(at place, volatile bool, fn func(r ref, rec *record) bool
 }
 
 // evictRandom is Evict by EvictRandom, which takes databases in turn.
-func (ks *Keyspace) evictRandom(how Eviction, nowMs int64, told func(db *DB, name []byte)) (removed bool) {
+func (ks *Keyspace) evictRandom(how Eviction, nowMs int64, evicted func(db *DB, name []byte)) (removed bool) {
 	for i := range ks.dbs {
 		db := ks.dbs[(ks.evictDB+i)%len(ks.dbs)]
 		if db.keys == 0 || how.Volatile && db.expires == 0 {
@@ -227,7 +227,7 @@ func (ks *Keyspace) evictRandom(how Eviction, nowMs int64, told func(db *DB, nam
 		if chosen != 0 {
 			rec := db.record(chosen)
 			e := Entry{db: db, rec: rec, hash: ks.Key(rec.name()).Hash, position: position{ref: chosen}}
-			e.evict(nowMs, told)
+			e.evict(nowMs, evicted)
 			return true
 		}
 	}

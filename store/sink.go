@@ -1,6 +1,6 @@
 package store
 
-// ValueSink is told one value: by Int, by Text, or by the method that names another form, what that asks for, and End. Byte
+// ValueSink is given one value: by Int, by Text, or by the method that names another form, what that asks for, and End. Byte
 // slices are the store's own memory: they must not be changed, and are valid until the method returns.
 type ValueSink interface {
 	Int(n int64)
@@ -22,7 +22,7 @@ type ValueSink interface {
 	Element(v []byte)
 	EndNode()
 
-	// Set begins a set of n members. IntSet begins one of whole numbers, which are told in ascending order.
+	// Set begins a set of n members. IntSet begins one of whole numbers, which come in ascending order.
 	Set(n int)
 	Member(m []byte)
 	IntSet()
@@ -42,35 +42,35 @@ type ValueSink interface {
 	End()
 }
 
-// Sink is told the keys of a snapshot.
+// Sink is given the keys of a snapshot.
 type Sink interface {
-	// Database says to which database the keys that follow belong. It is told again whenever that changes.
+	// Database says to which database the keys that follow belong. It is called again whenever that changes.
 	Database(n int)
-	// Sizes tells how many keys the database has that was named last, and how many of them with a TTL.
+	// Sizes says how many keys the database has that was named last, and how many of them with a TTL.
 	Sizes(keys, expires int)
 	// Key begins a key, whose value follows. expireAt is in Unix milliseconds, 0 for no TTL; that time may have passed.
 	Key(name []byte, expireAt int64)
 	ValueSink
 }
 
-// longValue is the size in bytes from which a value is told in parts.
+// longValue is the size in bytes from which a value is emitted in parts.
 const longValue = 1 << 10
 
-// Tell tells the value.
-func (e *Entry) Tell(sink ValueSink) {
+// Emit gives the value to a sink.
+func (e *Entry) Emit(sink ValueSink) {
 	if e.rec.enc.isObject() {
 		value := e.db.view(e.rec)
 		value.begin(sink)
 		for done := false; !done; {
-			_, done = value.tell(sink, longValue)
+			_, done = value.emit(sink, longValue)
 		}
 		return
 	}
-	tellInline(e.rec, sink)
+	emitInline(e.rec, sink)
 }
 
-// tellInline tells the value of a record that holds it itself.
-func tellInline(rec *record, sink ValueSink) {
+// emitInline emits the value of a record that holds it itself.
+func emitInline(rec *record, sink ValueSink) {
 	switch rec.enc {
 	case encInt:
 		sink.Int(int64(rec.word))
@@ -96,7 +96,7 @@ func tellInline(rec *record, sink ValueSink) {
 	case encPackedList:
 		n := int(rec.word >> 32)
 		sink.List(n, 1)
-		packedList(rec.payload(rec.used())).tell(sink)
+		packedList(rec.payload(rec.used())).emit(sink)
 		sink.End()
 	case encIntSet:
 		n := int(rec.word >> 32)
@@ -121,8 +121,8 @@ func tellInline(rec *record, sink ValueSink) {
 	}
 }
 
-// tell tells the elements of a node.
-func (p packedList) tell(sink ValueSink) {
+// emit emits the elements of a node.
+func (p packedList) emit(sink ValueSink) {
 	for at := 0; at < len(p); {
 		var v []byte
 		v, at = p.next(at)
@@ -131,16 +131,16 @@ func (p packedList) tell(sink ValueSink) {
 	sink.EndNode()
 }
 
-// view is a value on the Go heap that is told in parts. It is of the present moment until freeze is called, and then of that
+// view is a value on the Go heap that is emitted in parts. It is of the present moment until freeze is called, and then of that
 // moment, while the value itself goes on changing.
 type view interface {
 	// freeze keeps the value as it is. What is kept of it because it changed is added to extra, in bytes.
 	freeze(extra *int)
 	// begin names the value's form.
 	begin(sink ValueSink)
-	// tell tells the next parts, about budget bytes, and returns their size. done says that there are no more; then the value
+	// emit emits the next parts, about budget bytes, and returns their size. done says that there are no more; then the value
 	// has been ended.
-	tell(sink ValueSink, budget int) (work int, done bool)
+	emit(sink ValueSink, budget int) (work int, done bool)
 	// thaw ends what freeze began.
 	thaw()
 }

@@ -6,20 +6,20 @@ import (
 	"unsafe"
 )
 
-// Snapshot tells a Sink all keys as they were at one moment, while the keyspace goes on changing. Every bucket of the index
-// knows of which of its keys the last snapshot has been told. The snapshot walks the buckets in steps; a write to a key
-// that it has not come to yet has that key told first (see DB.mutate). Values that are long, or come while another is told
+// Snapshot gives a Sink all keys as they were at one moment, while the keyspace goes on changing. Every bucket of the index
+// knows which of its keys the last snapshot has visited. The snapshot walks the buckets in steps; a write to a key
+// that it has not come to yet has that key visited first (see DB.mutate). Values that are long, or come while another is emitted
 // in parts, wait in a queue: a copy of the record, or for values on the Go heap a frozen view, which costs as much as
 // changes afterwards. When what waits grows past a limit, each write pays with a step of the work.
 //
-// Keys past their time that have not been removed are told, with that time. A Snapshot is used like its Keyspace: by one goroutine
+// Keys past their time that have not been removed are visited, with that time. A Snapshot is used like its Keyspace: by one goroutine
 // at a time.
 type Snapshot struct {
 	ks    *Keyspace
 	sink  Sink
-	limit int    // of extra, in bytes
-	epoch told   // its number, in its place in told
-	round uint64 // of the numbers
+	limit int     // of extra, in bytes
+	epoch visited // its number, in its place in visited
+	round uint64  // of the numbers
 
 	sizes    []databaseSize
 	origin   int // the database that is being walked, by its number at the beginning
@@ -27,19 +27,19 @@ type Snapshot struct {
 	table    *table
 	bucket   int
 	lost     []*contents // of databases that have been flushed since and are still to be walked
-	selected int         // the database that the sink was told last
+	selected int         // the database that the sink was visited last
 
 	queue   []waiting
-	current view   // of queue[0], when its telling has begun
+	current view   // of queue[0], when emitting it has begun
 	extra   int    // bytes kept for the snapshot alone, about
 	touched uint64 // keeps the loads whose cache misses are to overlap
-	keys    int    // told so far
+	keys    int    // visited so far
 	total   int
 }
 
 type databaseSize struct{ keys, expires int }
 
-// waiting is a key that is still to be told.
+// waiting is a key that is still to be visited.
 type waiting struct {
 	origin   int
 	name     []byte
@@ -48,7 +48,7 @@ type waiting struct {
 }
 
 const (
-	keyWork      = 32      // work of telling a key beyond its bytes
+	keyWork      = 32      // work of visiting a key beyond its bytes
 	bucketWork   = 16      // work of passing a bucket
 	waitingBytes = 96      // bytes of a key that waits, beyond its name and value
 	writeWork    = 8 << 10 // what a write does of it when too much waits, beside payRatio times what it adds
@@ -56,13 +56,13 @@ const (
 )
 
 // Snapshot begins a snapshot; there must be none under way. maxExtra bounds roughly the bytes that are kept for it alone. It
-// tells nothing yet: see Step.
+// visits nothing yet: see Step.
 func (ks *Keyspace) Snapshot(sink Sink, maxExtra int) *Snapshot {
 	if ks.snapshot != nil {
 		panic("store: two snapshots at a time")
 	}
 	ks.snapshots++
-	s := &Snapshot{ks: ks, sink: sink, limit: maxExtra, epoch: told(1+ks.snapshots%epochs) << bucketSlots, round: ks.round(), selected: -1}
+	s := &Snapshot{ks: ks, sink: sink, limit: maxExtra, epoch: visited(1+ks.snapshots%epochs) << bucketSlots, round: ks.round(), selected: -1}
 	for i, db := range ks.dbs {
 		db.origin = i
 		s.sizes = append(s.sizes, databaseSize{db.keys, db.expires})
@@ -72,29 +72,31 @@ func (ks *Keyspace) Snapshot(sink Sink, maxExtra int) *Snapshot {
 	return s
 }
 
-// told is what a bucket knows of the last snapshot that has concerned it: its number, and for each slot a bit that says that it need
-// not be told of the key there, because it has been or because the key is younger. 0 is no snapshot's. The numbers are few, and are
+// visited is what a bucket knows of the last snapshot that has concerned it: its number, and for each slot a bit that says that it need
+// not visit the key there, because it has or because the key is younger. 0 is no snapshot's. The numbers are few, and are
 // given out in rounds: what buckets knew in an earlier round is forgotten one table at a time, when the snapshot comes to it.
-type told uint16
+type visited uint16
 
 // epochs is how many numbers there are.
 const epochs = 1<<(16-bucketSlots) - 1
 
 const (
-	toldAll   told = 1<<bucketSlots - 1
-	toldEpoch      = ^toldAll // where the snapshot's number is
+	visitedAll   visited = 1<<bucketSlots - 1
+	visitedEpoch         = ^visitedAll // where the snapshot's number is
 )
 
-// slots are those that the snapshot need not be told of.
-func (t told) slots(epoch told) uint32 {
-	if t&toldEpoch != epoch {
+// slots are those that the snapshot need not visit.
+func (t visited) slots(epoch visited) uint32 {
+	if t&visitedEpoch != epoch {
 		return 0
 	}
-	return uint32(t & toldAll)
+	return uint32(t & visitedAll)
 }
 
-// with is t with one slot more that the snapshot need not be told of.
-func (t told) with(epoch told, slot int) told { return epoch | told(t.slots(epoch)) | 1<<slot }
+// with is t with one slot more that the snapshot need not visit.
+func (t visited) with(epoch visited, slot int) visited {
+	return epoch | visited(t.slots(epoch)) | 1<<slot
+}
 
 // round says how often the numbers of snapshots have all been given out.
 func (ks *Keyspace) round() uint64 { return ks.snapshots / epochs }
@@ -108,18 +110,18 @@ func (s *Snapshot) concerns(t *table) {
 }
 
 // mark sets what all buckets know.
-func (b *buckets) mark(to told) {
+func (b *buckets) mark(to visited) {
 	for i := range b {
-		b[i].told = to
+		b[i].visited = to
 	}
 }
 
-// Step tells about budget bytes' worth of keys, and reports whether there is more to tell. When there is not, the snapshot is over.
+// Step visits about budget bytes' worth of keys, and reports whether there are more. When there is not, the snapshot is over.
 // How long it takes depends on budget, not on the keyspace: it goes past it by less than a bucket's worth of small values.
 func (s *Snapshot) Step(budget int) (more bool) {
 	for work := 0; work < budget; {
 		if len(s.queue) > 0 {
-			work += s.tellWaiting(budget - work)
+			work += s.emitWaiting(budget - work)
 			continue
 		}
 		done, ok := s.walk(budget - work)
@@ -148,8 +150,8 @@ func (s *Snapshot) Abort() {
 	s.lost = nil
 }
 
-// Progress is how many keys have been told, and how many there were when the snapshot began.
-func (s *Snapshot) Progress() (told, total int) { return s.keys, s.total }
+// Progress is how many keys have been visited, and how many there were when the snapshot began.
+func (s *Snapshot) Progress() (visited, total int) { return s.keys, s.total }
 
 // Extra is about how many bytes are kept for the snapshot alone.
 func (s *Snapshot) Extra() int { return s.extra }
@@ -169,7 +171,7 @@ func (s *Snapshot) contents(origin int) *contents {
 	return nil
 }
 
-// walk tells the next buckets, and reports whether there were any. It stops when a key has been put in the queue.
+// walk visits the next buckets, and reports whether there were any. It stops when a key has been put in the queue.
 func (s *Snapshot) walk(budget int) (work int, ok bool) {
 	for ; s.origin < len(s.sizes); s.nextDatabase() {
 		c := s.contents(s.origin)
@@ -190,7 +192,7 @@ func (s *Snapshot) walk(budget int) (work int, ok bool) {
 				if work >= budget || len(s.queue) > 0 {
 					return work, true
 				}
-				work += bucketWork + s.tellBucket(c, t, s.bucket)
+				work += bucketWork + s.visitBucket(c, t, s.bucket)
 			}
 			s.table, s.prefix, s.bucket = nil, t.prefix+1<<(dirBits-t.depth), 0
 		}
@@ -210,15 +212,15 @@ func (s *Snapshot) nextDatabase() {
 	s.table, s.prefix, s.bucket = nil, 0, 0
 }
 
-// before tells of a key that is about to be changed.
+// before visits a key that is about to be changed.
 func (s *Snapshot) before(db *DB, name []byte) {
 	had := s.extra
 	k := db.ks.Key(name)
 	if b, slot, rec := db.lookup(k); rec != nil {
 		s.concerns(db.entryAt(k.Hash).table)
-		if b.told.slots(s.epoch)>>slot&1 == 0 {
-			b.told = b.told.with(s.epoch, slot)
-			s.tellKey(&db.contents, rec)
+		if b.visited.slots(s.epoch)>>slot&1 == 0 {
+			b.visited = b.visited.with(s.epoch, slot)
+			s.visitKey(&db.contents, rec)
 		}
 	}
 	if s.extra > s.limit {
@@ -230,13 +232,13 @@ func (s *Snapshot) before(db *DB, name []byte) {
 func (s *Snapshot) beforePlace(t *table, hash uint64) {
 	s.concerns(t)
 	b, slot := t.vacancy(hash)
-	b.told = b.told.with(s.epoch, slot)
+	b.visited = b.visited.with(s.epoch, slot)
 }
 
 // pay has a write do a part of the work.
 func (s *Snapshot) pay(work int) {
 	for work > 0 && len(s.queue) > 0 {
-		work -= max(s.tellWaiting(work), 1)
+		work -= max(s.emitWaiting(work), 1)
 	}
 }
 
@@ -261,28 +263,28 @@ func (s *Snapshot) release(c *contents) {
 	s.ks.retired.add(c.arena.release())
 }
 
-// tellTable tells all keys of a table that have not been told.
-func (s *Snapshot) tellTable(c *contents, t *table) {
+// visitTable visits all keys of a table that have not been.
+func (s *Snapshot) visitTable(c *contents, t *table) {
 	for i := range t.buckets {
-		s.tellBucket(c, t, i)
+		s.visitBucket(c, t, i)
 	}
 }
 
-// tellBucket tells all keys of a bucket of which that has not been done, and returns the work.
-func (s *Snapshot) tellBucket(c *contents, t *table, i int) (work int) {
+// visitBucket visits all keys of a bucket that have not been, and returns the work.
+func (s *Snapshot) visitBucket(c *contents, t *table, i int) (work int) {
 	s.concerns(t)
 	b := &t.buckets[i]
-	rest := b.occupied() &^ b.told.slots(s.epoch)
-	b.told = s.epoch | toldAll
+	rest := b.occupied() &^ b.visited.slots(s.epoch)
+	b.visited = s.epoch | visitedAll
 	s.touched += c.touchSlots(b, rest)
 	for m := rest; m != 0; m &= m - 1 {
-		work += s.tellKey(c, c.record(b.refs[bits.TrailingZeros32(m)]))
+		work += s.visitKey(c, c.record(b.refs[bits.TrailingZeros32(m)]))
 	}
 	return work
 }
 
-// tellKey tells a key, or puts it in the queue if its value is long or another one is being told.
-func (s *Snapshot) tellKey(c *contents, rec *record) (work int) {
+// visitKey emits a key, or puts it in the queue if its value is long or another one is being emitted.
+func (s *Snapshot) visitKey(c *contents, rec *record) (work int) {
 	size := recordSize(int(rec.keyLen), rec.payloadLen())
 	if rec.enc.isObject() || size > longValue || s.current != nil {
 		w := waiting{origin: c.origin, name: slices.Clone(rec.name()), expireAt: rec.expireAt}
@@ -298,7 +300,7 @@ func (s *Snapshot) tellKey(c *contents, rec *record) (work int) {
 	}
 	s.selectDB(c.origin)
 	s.sink.Key(rec.name(), rec.expireAt)
-	tellInline(rec, s.sink)
+	emitInline(rec, s.sink)
 	s.keys++
 	return keyWork + size
 }
@@ -310,8 +312,8 @@ func (s *Snapshot) selectDB(origin int) {
 	}
 }
 
-// tellWaiting goes on with the first value in the queue.
-func (s *Snapshot) tellWaiting(budget int) (work int) {
+// emitWaiting goes on with the first value in the queue.
+func (s *Snapshot) emitWaiting(budget int) (work int) {
 	w := &s.queue[0]
 	if s.current == nil {
 		s.selectDB(w.origin)
@@ -319,7 +321,7 @@ func (s *Snapshot) tellWaiting(budget int) (work int) {
 		w.value.begin(s.sink)
 		s.current = w.value
 	}
-	work, done := s.current.tell(s.sink, budget)
+	work, done := s.current.emit(s.sink, budget)
 	if !done {
 		return work
 	}
@@ -356,9 +358,9 @@ func (v *recordView) freeze(extra *int) {
 
 func (v *recordView) begin(ValueSink) {}
 
-// tell tells the whole value: it is as long as a block of the arena at most.
-func (v *recordView) tell(sink ValueSink, _ int) (work int, done bool) {
-	tellInline(v.record(), sink)
+// emit emits the whole value: it is as long as a block of the arena at most.
+func (v *recordView) emit(sink ValueSink, _ int) (work int, done bool) {
+	emitInline(v.record(), sink)
 	return v.size, true
 }
 

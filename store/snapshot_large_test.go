@@ -14,13 +14,13 @@ var largeRounds = flag.Int("snapshot.rounds", 6, "snapshots of large values that
 // largeKinds are the ways in which a value may be large, by the name of its keys.
 var largeKinds = []string{"string", "hash", "zset", "log", "list", "set", "ints", "stream"}
 
-// TestSnapshotOfLargeValues changes a few large values of each kind while a snapshot tells of them in small steps, so that each is
-// changed many times when it has been told by half, and compares with a copy of the moment. Some are deleted, renamed, copied or
+// TestSnapshotOfLargeValues changes a few large values of each kind while a snapshot emits them in small steps, so that each is
+// changed many times when it has been seen by half, and compares with a copy of the moment. Some are deleted, renamed, copied or
 // replaced meanwhile.
 func TestSnapshotOfLargeValues(t *testing.T) {
 	const copies, elements = 2, 6000
 	rnd := newRand(t)
-	changed := map[string]int{} // while they were being told
+	changed := map[string]int{} // while they were being seen
 	for round := range *largeRounds {
 		ks := New(Options{Databases: 2})
 		m := &snapshotModel{ks: ks, rnd: rnd, now: 1_000_000, filling: elements}
@@ -72,8 +72,8 @@ func TestSnapshotOfLargeValues(t *testing.T) {
 			}
 		}
 		m.filling = 0
-		want, told := contentsNow(t, ks), newToldKeys(t)
-		s := ks.Snapshot(told, 1<<(10+rnd.IntN(14)))
+		want, seen := contentsNow(t, ks), newSeenKeys(t)
+		s := ks.Snapshot(seen, 1<<(10+rnd.IntN(14)))
 		for writes, more := 0, true; more; {
 			more = s.Step(1 << (6 + rnd.IntN(6)))
 			for range rnd.IntN(6) {
@@ -82,9 +82,9 @@ func TestSnapshotOfLargeValues(t *testing.T) {
 				}
 				kind := largeKinds[rnd.IntN(len(largeKinds))]
 				k := key(kind, rnd.IntN(copies))
-				if told.open && rnd.IntN(2) == 0 {
-					kind, _, _ = strings.Cut(told.name[len("0/"):], ":")
-					k = ks.Key([]byte(told.name[len("0/"):]))
+				if seen.open && rnd.IntN(2) == 0 {
+					kind, _, _ = strings.Cut(seen.name[len("0/"):], ":")
+					k = ks.Key([]byte(seen.name[len("0/"):]))
 					changed[kind]++
 				}
 				switch rnd.IntN(1500) {
@@ -106,15 +106,15 @@ func TestSnapshotOfLargeValues(t *testing.T) {
 				}
 			}
 		}
-		require.True(t, s.told())
-		requireSameKeys(t, want, told.keys)
+		require.True(t, s.seen())
+		requireSameKeys(t, want, seen.keys)
 		require.Zero(t, s.Extra(), "round %d", round)
 		ks.Close()
 	}
 	for _, kind := range largeKinds {
-		require.Positive(t, changed[kind], "a %s was changed while it was being told", kind)
+		require.Positive(t, changed[kind], "a %s was changed while it was being seen", kind)
 	}
-	t.Logf("changes of what was told by half: %v", changed)
+	t.Logf("changes of what was seen by half: %v", changed)
 }
 
 // TestSnapshotOfFieldMovedAndChanged: a field that a removal has moved is changed, while a snapshot has put it aside under its old
@@ -129,9 +129,9 @@ func TestSnapshotOfFieldMovedAndChanged(t *testing.T) {
 	for i := range fields {
 		h.Set(field(i), []byte("before"))
 	}
-	want, told := contentsNow(t, ks), newToldKeys(t)
-	s := ks.Snapshot(told, 1<<20)
-	for !told.open {
+	want, seen := contentsNow(t, ks), newSeenKeys(t)
+	s := ks.Snapshot(seen, 1<<20)
+	for !seen.open {
 		s.Step(64)
 	}
 	for i := range fields / 3 {
@@ -140,5 +140,5 @@ func TestSnapshotOfFieldMovedAndChanged(t *testing.T) {
 	}
 	for s.Step(1000) {
 	}
-	requireSameKeys(t, want, told.keys)
+	requireSameKeys(t, want, seen.keys)
 }

@@ -12,58 +12,58 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// toldKeys is a Sink that remembers each key as a text of its expiry and value, by database and name.
-type toldKeys struct {
+// seenKeys is a Sink that remembers each key as a text of its expiry and value, by database and name.
+type seenKeys struct {
 	t     testing.TB
 	keys  map[string]string
 	db    int
 	name  string
-	open  bool // a value is being told
+	open  bool // a value is being seen
 	parts []string
 	text  []byte
 	left  int // parts to come
-	work  int // bytes told since it was last set to 0
+	work  int // bytes seen since it was last set to 0
 }
 
-func newToldKeys(t testing.TB) *toldKeys { return &toldKeys{t: t, keys: map[string]string{}} }
+func newSeenKeys(t testing.TB) *seenKeys { return &seenKeys{t: t, keys: map[string]string{}} }
 
-func (k *toldKeys) Database(n int)          { k.db = n }
-func (k *toldKeys) Sizes(keys, expires int) {}
+func (k *seenKeys) Database(n int)          { k.db = n }
+func (k *seenKeys) Sizes(keys, expires int) {}
 
-func (k *toldKeys) Key(name []byte, expireAt int64) {
+func (k *seenKeys) Key(name []byte, expireAt int64) {
 	require.False(k.t, k.open, "a key within another's value")
 	k.name = fmt.Sprintf("%d/%s", k.db, name)
 	_, twice := k.keys[k.name]
-	require.False(k.t, twice, "%s is told twice", k.name)
+	require.False(k.t, twice, "%s is seen twice", k.name)
 	k.keys[k.name] = strconv.FormatInt(expireAt, 10) + " "
 	k.open = true
 	k.work += len(name)
 }
 
-func (k *toldKeys) begin(kind string, n int) {
+func (k *seenKeys) begin(kind string, n int) {
 	k.parts, k.left = []string{kind}, n
 }
 
-func (k *toldKeys) part(format string, a ...any) {
+func (k *seenKeys) part(format string, a ...any) {
 	k.parts = append(k.parts, fmt.Sprintf(format, a...))
 	k.left--
 	k.work += len(k.parts[len(k.parts)-1])
 }
 
-func (k *toldKeys) Int(n int64) { k.Text(strconv.AppendInt(nil, n, 10)) }
+func (k *seenKeys) Int(n int64) { k.Text(strconv.AppendInt(nil, n, 10)) }
 
-func (k *toldKeys) Text(v []byte) {
+func (k *seenKeys) Text(v []byte) {
 	k.keys[k.name] += fmt.Sprintf("string %q", v)
 	k.open = false
 	k.work += len(v)
 }
 
-func (k *toldKeys) LongText(n int) {
+func (k *seenKeys) LongText(n int) {
 	k.begin("string", n)
 	k.text = nil
 }
 
-func (k *toldKeys) TextPart(p []byte) {
+func (k *seenKeys) TextPart(p []byte) {
 	k.text = append(k.text, p...)
 	k.left -= len(p)
 	k.work += len(p)
@@ -72,65 +72,65 @@ func (k *toldKeys) TextPart(p []byte) {
 	}
 }
 
-func (k *toldKeys) Hash(n int, _ bool)         { k.begin("hash", n) }
-func (k *toldKeys) Pair(field, value []byte)   { k.part("%q=%q", field, value) }
-func (k *toldKeys) ZSet(n int, _ bool)         { k.begin("zset", n) }
-func (k *toldKeys) Scored(m []byte, s float64) { k.part("%q=%v", m, s) }
+func (k *seenKeys) Hash(n int, _ bool)         { k.begin("hash", n) }
+func (k *seenKeys) Pair(field, value []byte)   { k.part("%q=%q", field, value) }
+func (k *seenKeys) ZSet(n int, _ bool)         { k.begin("zset", n) }
+func (k *seenKeys) Scored(m []byte, s float64) { k.part("%q=%v", m, s) }
 
-func (k *toldKeys) List(n, _ int)     { k.begin("list", n) }
-func (k *toldKeys) Element(v []byte)  { k.part("%d %q", k.left, v) }
-func (k *toldKeys) EndNode()          {}
-func (k *toldKeys) Set(n int)         { k.begin("set", n) }
-func (k *toldKeys) Member(m []byte)   { k.part("%q", m) }
-func (k *toldKeys) IntSet()           { k.begin("set", 0) }
-func (k *toldKeys) IntMember(n int64) { k.left++; k.part("\"%d\"", n) }
+func (k *seenKeys) List(n, _ int)     { k.begin("list", n) }
+func (k *seenKeys) Element(v []byte)  { k.part("%d %q", k.left, v) }
+func (k *seenKeys) EndNode()          {}
+func (k *seenKeys) Set(n int)         { k.begin("set", n) }
+func (k *seenKeys) Member(m []byte)   { k.part("%q", m) }
+func (k *seenKeys) IntSet()           { k.begin("set", 0) }
+func (k *seenKeys) IntMember(n int64) { k.left++; k.part("\"%d\"", n) }
 
-func (k *toldKeys) Stream(nodes int) {
+func (k *seenKeys) Stream(nodes int) {
 	k.begin("stream", nodes)
 }
 
-func (k *toldKeys) StreamNode(id [2]uint64, lp []byte) { k.part("%v %q", id, lp) }
+func (k *seenKeys) StreamNode(id [2]uint64, lp []byte) { k.part("%v %q", id, lp) }
 
-func (k *toldKeys) StreamInfo(length int, last, first, maxDeleted [2]uint64, added uint64, groups int) {
+func (k *seenKeys) StreamInfo(length int, last, first, maxDeleted [2]uint64, added uint64, groups int) {
 	k.left++
 	k.part("%d %v %v %v %d %d", length, last, first, maxDeleted, added, groups)
 }
 
-func (k *toldKeys) StreamGroup(name string, last [2]uint64, read int64, pending, consumers int) {
+func (k *seenKeys) StreamGroup(name string, last [2]uint64, read int64, pending, consumers int) {
 	k.left++
 	k.part("%s %v %d %d %d", name, last, read, pending, consumers)
 }
 
-func (k *toldKeys) StreamPending(id [2]uint64, delivered int64, deliveries uint64) {
+func (k *seenKeys) StreamPending(id [2]uint64, delivered int64, deliveries uint64) {
 	k.left++
 	k.part("%v %d %d", id, delivered, deliveries)
 }
 
-func (k *toldKeys) StreamConsumer(name string, seen int64, pending int) {
+func (k *seenKeys) StreamConsumer(name string, seen int64, pending int) {
 	k.left++
 	k.part("%s %d %d", name, seen, pending)
 }
 
-func (k *toldKeys) StreamOwned(id [2]uint64) {
+func (k *seenKeys) StreamOwned(id [2]uint64) {
 	k.left++
 	k.part("%v", id)
 }
 
-func (k *toldKeys) End() {
+func (k *seenKeys) End() {
 	require.Zero(k.t, k.left, "as many parts as announced")
 	slices.Sort(k.parts[1:])
 	k.keys[k.name] += strings.Join(k.parts, " ")
 	k.open = false
 }
 
-// contentsNow is what a snapshot taken now must tell.
+// contentsNow is what a snapshot taken now must have.
 func contentsNow(t testing.TB, ks *Keyspace) map[string]string {
-	k := newToldKeys(t)
+	k := newSeenKeys(t)
 	for i := range ks.Databases() {
 		k.db = i
 		ks.DB(i).Each(0, func(e *Entry) bool {
 			k.Key(e.Name(), e.ExpireAt())
-			e.Tell(k)
+			e.Emit(k)
 			return true
 		})
 	}
@@ -332,7 +332,7 @@ func (m *snapshotModel) writeStream(db *DB, k Key) {
 			s.CreateGroup([]byte("g"), StreamID{}, 0)
 		case 3:
 			if g := s.Group([]byte("g")); g != nil {
-				const heard = 1 // always the same: hearing of a consumer does not pass the gate, so that a snapshot may be told of it
+				const heard = 1 // always the same: hearing of a consumer does not pass the gate, so that a snapshot may be seen of it
 				c, _ := s.See(g, fmt.Appendf(nil, "c%d", m.rnd.IntN(3)), heard)
 				s.Assign(g, c, last, m.now, 1)
 				s.Advance(g, last)
@@ -347,7 +347,7 @@ func (m *snapshotModel) writeStream(db *DB, k Key) {
 	}
 }
 
-// TestSnapshotModel writes at random before and during snapshots, and compares what each has told with what was there when it began.
+// TestSnapshotModel writes at random before and during snapshots, and compares what each has visited with what was there when it began.
 func TestSnapshotModel(t *testing.T) {
 	const writes = 4000
 	rnd := newRand(t)
@@ -359,14 +359,14 @@ func TestSnapshotModel(t *testing.T) {
 			m.write()
 		}
 		for range rnd.IntN(2) * rnd.IntN(2*epochs) {
-			given := ks.Snapshot(newToldKeys(t), 1<<rnd.IntN(24))
+			given := ks.Snapshot(newSeenKeys(t), 1<<rnd.IntN(24))
 			given.Step(rnd.IntN(10_000))
 			m.write()
 			given.Abort()
 		}
 		want := contentsNow(t, ks)
-		told := newToldKeys(t)
-		s := ks.Snapshot(told, 1<<rnd.IntN(24))
+		seen := newSeenKeys(t)
+		s := ks.Snapshot(seen, 1<<rnd.IntN(24))
 		budget, perStep := 1<<(8+rnd.IntN(8)), rnd.IntN(20)
 		for left := writes; s.Step(budget); {
 			for range min(rnd.IntN(perStep+1), left) {
@@ -381,8 +381,8 @@ func TestSnapshotModel(t *testing.T) {
 				break
 			}
 		}
-		if s.told() {
-			requireSameKeys(t, want, told.keys)
+		if s.seen() {
+			requireSameKeys(t, want, seen.keys)
 			require.Zero(t, s.Extra(), "round %d", round)
 			requireWhole(t, s)
 		}
@@ -406,11 +406,11 @@ func TestSnapshotNumbers(t *testing.T) {
 			emptied.SetInt(ks.Key([]byte(name)), round, 0)
 		}
 		if round%3 == 0 {
-			ks.Snapshot(newToldKeys(t), 1<<20).Abort()
+			ks.Snapshot(newSeenKeys(t), 1<<20).Abort()
 		}
 		if round%40 == 39 {
 			for range 2 * epochs {
-				given := ks.Snapshot(newToldKeys(t), 1<<20)
+				given := ks.Snapshot(newSeenKeys(t), 1<<20)
 				given.Step(10_000)
 				lasting.SetInt(ks.Key([]byte(names[round])), round, 0)
 				given.Abort()
@@ -424,20 +424,20 @@ func TestSnapshotNumbers(t *testing.T) {
 			}
 		}
 		want := contentsNow(t, ks)
-		told := newToldKeys(t)
-		s := ks.Snapshot(told, 1<<20)
+		seen := newSeenKeys(t)
+		s := ks.Snapshot(seen, 1<<20)
 		for i := 0; s.Step(2000); i++ {
 			lasting.SetInt(ks.Key([]byte(names[i])), round, 0)
 			emptied.SetInt(ks.Key([]byte(names[i])), -1, 0)
 		}
-		require.True(t, s.told())
-		requireSameKeys(t, want, told.keys)
+		require.True(t, s.seen())
+		requireSameKeys(t, want, seen.keys)
 	}
 }
 
-// TestSnapshotTellsItsTotal: a snapshot that has come to its end has told as many keys as there were when it began, whether they were told
+// TestSnapshotVisitsItsTotal: a snapshot that has come to its end has visited as many keys as there were when it began, whether they were visited
 // at once or had to wait, and whatever has been written meanwhile.
-func TestSnapshotTellsItsTotal(t *testing.T) {
+func TestSnapshotVisitsItsTotal(t *testing.T) {
 	ks := New(Options{Databases: 2})
 	t.Cleanup(ks.Close)
 	for _, db := range ks.dbs {
@@ -449,11 +449,11 @@ func TestSnapshotTellsItsTotal(t *testing.T) {
 			h.Set(strconv.AppendInt(nil, int64(i), 10), []byte("value"))
 		}
 	}
-	s := ks.Snapshot(newToldKeys(t), 1<<20)
-	requireProgress := func(told int) {
+	s := ks.Snapshot(newSeenKeys(t), 1<<20)
+	requireProgress := func(seen int) {
 		t.Helper()
 		got, total := s.Progress()
-		require.Equal(t, []int{told, 8}, []int{got, total})
+		require.Equal(t, []int{seen, 8}, []int{got, total})
 	}
 	requireProgress(0)
 	db := ks.DB(1)
@@ -468,15 +468,15 @@ func TestSnapshotTellsItsTotal(t *testing.T) {
 	requireProgress(8)
 }
 
-// requireWhole checks that a snapshot that has ended has told all keys that there were.
+// requireWhole checks that a snapshot that has ended has visited all keys that there were.
 func requireWhole(t *testing.T, s *Snapshot) {
 	t.Helper()
-	told, total := s.Progress()
-	require.Equal(t, total, told)
+	seen, total := s.Progress()
+	require.Equal(t, total, seen)
 }
 
-// told reports whether the snapshot has come to its end.
-func (s *Snapshot) told() bool { return s.origin == len(s.sizes) }
+// seen reports whether the snapshot has come to its end.
+func (s *Snapshot) seen() bool { return s.origin == len(s.sizes) }
 
 func requireSameKeys(t *testing.T, want, got map[string]string) {
 	t.Helper()
@@ -488,7 +488,7 @@ func requireSameKeys(t *testing.T, want, got map[string]string) {
 	require.Len(t, got, len(want))
 }
 
-// countingSink counts the bytes and elements that it is told, as work.
+// countingSink counts the bytes and elements that it is given, as work.
 type countingSink struct{ work int }
 
 func (c *countingSink) Database(int)                                                 {}
@@ -548,7 +548,7 @@ func TestSnapshotStepsAreBounded(t *testing.T) {
 		budget = 4 << 10
 		bucket = bucketSlots * (longValue + keyWork + bucketWork)
 		whole  = wholeTextSize + longValue
-		big    = 14 << 20 // bytes of the values that are told in parts
+		big    = 14 << 20 // bytes of the values that are seen in parts
 	)
 	rnd := newRand(t)
 	ks := New(Options{Databases: 1})
@@ -582,7 +582,7 @@ func TestSnapshotStepsAreBounded(t *testing.T) {
 				_, _ = db.AppendTo(ks.Key([]byte("long")), 0, name)
 			}
 			added = max(0, s.Extra()-added)
-			split := splitAt * (keyWork + 10) // a table that splits is told first
+			split := splitAt * (keyWork + 10) // a table that splits is seen first
 			require.LessOrEqual(t, sink.work, bucket+writeWork+whole+split+payRatio*(added+bucketSlots*maxBlock), "a write")
 		}
 		require.LessOrEqual(t, s.Extra(), 256<<10+bucketSlots*maxBlock+big/payRatio, "what is kept")
@@ -616,16 +616,16 @@ func TestSnapshotOfAStringThatChanges(t *testing.T) {
 			db.SetText(k, []byte(strings.Repeat("0123456789", 30_000)), 7)
 			_, _ = db.AppendTo(k, 0, []byte("x")) // with room behind it
 			want := contentsNow(t, ks)
-			told := newToldKeys(t)
-			s := ks.Snapshot(told, 1<<20)
+			seen := newSeenKeys(t)
+			s := ks.Snapshot(seen, 1<<20)
 			s.Step(1) // it waits
-			s.Step(1) // a part is told
+			s.Step(1) // a part is seen
 			change(db, k)
 			_, _ = db.SetRange(k, 0, 200_000, []byte("again"))
 			for s.Step(1 << 10) {
 				_, _ = db.AppendTo(k, 0, []byte("more"))
 			}
-			requireSameKeys(t, want, told.keys)
+			requireSameKeys(t, want, seen.keys)
 		})
 	}
 }

@@ -3,7 +3,7 @@ package store
 import "slices"
 
 // streamView views a stream. When frozen it has the nodes' listpacks, which those leave alone from then on, and copies of the groups.
-// Nodes are told one by one, groups all at once: what is pending is little beside the entries.
+// Nodes are emitted one by one, groups all at once: what is pending is little beside the entries.
 type streamView struct {
 	value  *streamValue
 	nodes  []streamNode
@@ -44,7 +44,7 @@ func (v *streamView) freeze(extra *int) {
 
 func (v *streamView) begin(sink ValueSink) { sink.Stream(len(v.nodes)) }
 
-func (v *streamView) tell(sink ValueSink, budget int) (work int, done bool) {
+func (v *streamView) emit(sink ValueSink, budget int) (work int, done bool) {
 	for ; v.next < len(v.nodes); v.next++ {
 		if work >= budget {
 			return work, false
@@ -58,7 +58,7 @@ func (v *streamView) tell(sink ValueSink, budget int) (work int, done bool) {
 	}
 	sink.StreamInfo(v.length, v.info.Last.pair(), v.info.First.pair(), v.info.MaxDeleted.pair(), v.info.Added, len(v.groups))
 	for _, g := range v.groups {
-		work += g.tell(sink)
+		work += g.emit(sink)
 	}
 	sink.End()
 	return work, true
@@ -67,8 +67,8 @@ func (v *streamView) tell(sink ValueSink, budget int) (work int, done bool) {
 // pair is the ID as two numbers.
 func (id StreamID) pair() [2]uint64 { return [2]uint64{id.MS, id.Seq} }
 
-// tell tells the group and returns the work.
-func (g *StreamGroup) tell(sink ValueSink) (work int) {
+// emit emits the group and returns the work.
+func (g *StreamGroup) emit(sink ValueSink) (work int) {
 	sink.StreamGroup(g.name, g.last.pair(), g.reads, g.Pending(), len(g.consumers))
 	g.pending.Scan(func(p *Pending) bool {
 		sink.StreamPending(p.ID.pair(), p.Delivered, uint64(p.Count))

@@ -26,10 +26,10 @@ const (
 
 // bucket is one cache line: a tag of 8 hash bits for each slot, 0 where the slot is free, and the records' refs.
 type bucket struct {
-	tagsLow  uint64 // slots 0 to 7
-	tagsHigh uint32 // slots 8 to 11
-	overflow uint16 // keys that live in a later bucket and whose home is this one or an earlier one
-	told     told   // which keys here the last snapshot need not be told of
+	tagsLow  uint64  // slots 0 to 7
+	tagsHigh uint32  // slots 8 to 11
+	overflow uint16  // keys that live in a later bucket and whose home is this one or an earlier one
+	visited  visited // which keys here the last snapshot need not visit
 	refs     [bucketSlots]ref
 }
 
@@ -245,7 +245,7 @@ func (db *DB) giveBuckets(t *table) {
 	t.buckets, t.round = (*buckets)(db.arena.at(t.ref)), db.ks.round()
 	*t.buckets = buckets{}
 	if s := db.ks.snapshot; s != nil {
-		t.buckets.mark(s.epoch | toldAll)
+		t.buckets.mark(s.epoch | visitedAll)
 	}
 }
 
@@ -267,7 +267,7 @@ func (db *DB) tableWithRoom(hash uint64) *table {
 // split divides a table between itself, for the lower half of its hashes, and a new one.
 func (db *DB) split(t *table) {
 	if s := db.ks.snapshot; s != nil {
-		s.tellTable(&db.contents, t)
+		s.visitTable(&db.contents, t)
 	}
 	if t.depth == db.depth {
 		db.growDir()
@@ -275,7 +275,7 @@ func (db *DB) split(t *table) {
 	old := &db.ks.scratch
 	*old = *t.buckets
 	for i := range t.buckets {
-		t.buckets[i] = bucket{told: old[i].told}
+		t.buckets[i] = bucket{visited: old[i].visited}
 	}
 	db.atDepth[t.depth]--
 	t.depth++
@@ -345,8 +345,8 @@ func (db *DB) mergeAround(hash uint64) {
 // merge moves the keys of the upper of two buddies into the lower and frees the upper.
 func (db *DB) merge(lower, upper *table) {
 	if s := db.ks.snapshot; s != nil {
-		s.tellTable(&db.contents, lower)
-		s.tellTable(&db.contents, upper)
+		s.visitTable(&db.contents, lower)
+		s.visitTable(&db.contents, upper)
 	}
 	db.sweep.forget(lower)
 	db.sweep.forget(upper)

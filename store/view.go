@@ -4,9 +4,9 @@ import "slices"
 
 const (
 	savedMember   = 96       // bytes that a saved member takes up beyond its value, about
-	elementWork   = 16       // work of telling an element beyond its bytes
-	longTextPart  = 16 << 10 // bytes of a long string told at a time
-	wholeTextSize = 64 << 10 // bytes of a big string that is told at once all the same
+	elementWork   = 16       // work of emitting an element beyond its bytes
+	longTextPart  = 16 << 10 // bytes of a long string emitted at a time
+	wholeTextSize = 64 << 10 // bytes of a big string that is emitted at once all the same
 )
 
 // stringView views a big string. Appending to the string leaves a frozen view alone; any other change in place has the
@@ -43,7 +43,7 @@ func (v *stringView) begin(sink ValueSink) {
 	sink.LongText(len(v.data))
 }
 
-func (v *stringView) tell(sink ValueSink, budget int) (work int, done bool) {
+func (v *stringView) emit(sink ValueSink, budget int) (work int, done bool) {
 	n := min(len(v.data)-v.at, max(budget, longTextPart))
 	if n == 0 {
 		return len(v.data), true
@@ -69,7 +69,7 @@ func (v *stringView) thaw() {
 type memberView[V any] struct {
 	table *memberTable[V]
 	count int
-	next  int         // positions below it have been told
+	next  int         // positions below it have been emitted
 	weigh func(V) int // bytes of a value that has been replaced, or nil for none
 	saved map[int]member[V]
 	extra *int
@@ -133,7 +133,7 @@ type hashView struct{ memberView[[]byte] }
 
 func (v *hashView) begin(sink ValueSink) { sink.Hash(v.count, false) }
 
-func (v *hashView) tell(sink ValueSink, budget int) (work int, done bool) {
+func (v *hashView) emit(sink ValueSink, budget int) (work int, done bool) {
 	for v.next < v.count && work < budget {
 		m := v.take()
 		sink.Pair(nameBytes(m.name), m.value)
@@ -161,8 +161,8 @@ func (v *zsetView) begin(sink ValueSink) {
 	v.last, _ = v.tree.order.Max()
 }
 
-// tell goes downward. The entry that comes next is where the tree is entered again.
-func (v *zsetView) tell(sink ValueSink, budget int) (work int, done bool) {
+// emit goes downward. The entry that comes next is where the tree is entered again.
+func (v *zsetView) emit(sink ValueSink, budget int) (work int, done bool) {
 	v.tree.order.Descend(v.last, func(item zsetItem) bool {
 		v.last = item
 		if work >= budget {
@@ -187,7 +187,7 @@ func (v *zsetView) thaw() { v.tree = nil }
 type logView struct {
 	owner  *zsetLog
 	stamps stampLog
-	at     logPlace // of the stamp that was told last
+	at     logPlace // of the stamp that was emitted last
 	left   int      // stamps to come
 	rest   *zsetView
 	text   [maxStampText]byte
@@ -217,7 +217,7 @@ func (v *logView) begin(sink ValueSink) {
 	sink.ZSet(n, false)
 }
 
-func (v *logView) tell(sink ValueSink, budget int) (work int, done bool) {
+func (v *logView) emit(sink ValueSink, budget int) (work int, done bool) {
 	for ; v.left > 0 && work < budget; v.left-- {
 		v.at = v.stamps.prev(v.at)
 		s := v.stamps.at(v.at)
@@ -229,7 +229,7 @@ func (v *logView) tell(sink ValueSink, budget int) (work int, done bool) {
 	case v.left > 0:
 		return work, false
 	case v.rest != nil:
-		n, done := v.rest.tell(sink, max(budget-work, 1))
+		n, done := v.rest.emit(sink, max(budget-work, 1))
 		return work + n, done
 	}
 	sink.End()
@@ -245,7 +245,7 @@ type setView struct{ memberView[struct{}] }
 
 func (v *setView) begin(sink ValueSink) { sink.Set(v.count) }
 
-func (v *setView) tell(sink ValueSink, budget int) (work int, done bool) {
+func (v *setView) emit(sink ValueSink, budget int) (work int, done bool) {
 	for v.next < v.count && work < budget {
 		m := v.take()
 		sink.Member(nameBytes(m.name))
@@ -297,14 +297,14 @@ func (v *listView) begin(sink ValueSink) {
 	sink.List(v.list.count, v.list.chunks)
 }
 
-func (v *listView) tell(sink ValueSink, budget int) (work int, done bool) {
+func (v *listView) emit(sink ValueSink, budget int) (work int, done bool) {
 	for work < budget {
 		p := v.take()
 		if p == nil {
 			sink.End()
 			return work, true
 		}
-		p.tell(sink)
+		p.emit(sink)
 		work += elementWork + len(p)
 	}
 	return work, false
