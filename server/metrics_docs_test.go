@@ -45,7 +45,7 @@ func metricsMarkdown() string {
 	return b.String()
 }
 
-const metricsHead = `<!-- Generated from server/metrics.go by "go generate ./server"; do not edit. -->
+const metricsHead = `<!-- Generated from server/figures_table.go and server/metrics.go by "go generate ./server"; do not edit. -->
 
 # Metrics
 
