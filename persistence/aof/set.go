@@ -76,7 +76,7 @@ func (s *Set) manifestPath() string { return s.Path(s.o.Name + ".manifest") }
 // Path is where a file of the directory is.
 func (s *Set) Path(name string) string { return filepath.Join(s.o.Dir, name) }
 
-// upgrade makes an old server's file the base. The manifest comes first, so a crash between the two steps is mended by the next start.
+// upgrade makes an old server's file the base. The manifest comes first, so a crash between the two steps is repaired by the next start.
 func (s *Set) upgrade() error {
 	m := s.manifest
 	named := m.Base != nil && m.Base.Name == s.o.Name && len(m.Incr) == 0
