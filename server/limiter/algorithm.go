@@ -8,8 +8,8 @@ import (
 	"headgate/internal/ascii"
 )
 
-// Algorithm declares a limiter. All that is said of it anywhere derives from this. To add one is to write such a declaration, and to name
-// it in Standard.
+// Algorithm declares a limiter. All that is said of it anywhere derives from this. To add one is to write such a declaration, and to have
+// go generate enter it in Standard.
 type Algorithm struct {
 	Name       string // the word that policies have for it, in upper case; RL. and this is its command
 	Label      string // what INFO and metrics call it; empty: its name in lower case
@@ -113,9 +113,6 @@ func (a *Algorithm) String() string { return a.Name }
 
 // Table is a list of algorithms. It does not change.
 type Table struct{ list []*Algorithm }
-
-// Standard are the algorithms that there are.
-var Standard = NewTable(gcra, bucket, queue, fixed, sliding, log, unlimited, acquire)
 
 // NewTable makes a table of copies of these declarations, and panics on one that cannot be right.
 func NewTable(declared ...Algorithm) *Table {
