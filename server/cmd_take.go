@@ -52,7 +52,6 @@ type takenPair struct {
 	counts  *decisions
 	request limiter.Request
 	verdict limiter.Verdict
-	ids     [leaseIDLength]byte // memory for the verdict's id
 
 	// What is to be kept of a limit whose state is a number, once all limits have let the call pass. Others are asked again then.
 	write            throttle.Write
@@ -263,7 +262,7 @@ func (l *Limits) chargeAll(c *Ctx, pairs []takenPair) error {
 				return err
 			}
 			if p.verdict = l.asked.Verdict; p.verdict.Draw {
-				p.verdict.ID = append(p.ids[:0], p.verdict.ID...)
+				p.verdict.ID = append(l.ids[i][:0], p.verdict.ID...)
 			}
 			continue
 		}
@@ -281,9 +280,7 @@ func (l *Limits) keepPair(c *Ctx, p *takenPair) error {
 	}
 	l.state.open(c, p.key)
 	l.asked.Policy, l.asked.Want.Kind = p.policy, limiter.Number
-	if err := l.state.Load(&l.asked); err != nil { // other keys have been written since
-		return err
-	}
+	l.state.find(&l.asked.Found)
 	ch := &l.asked.Change
 	ch.Write, ch.Number, ch.ExpireAtMs = p.write, p.number, p.expireAt
 	return l.state.Keep(&l.asked)

@@ -27,6 +27,7 @@ type Limits struct {
 	asked limiter.Call
 	drawn [leaseIDLength]byte // the id of the call's lease
 	pairs [maxPairs]takenPair
+	ids   [maxPairs][leaseIDLength]byte // of the pairs' leases
 }
 
 // newLimits returns the limiters of a server, by these algorithms.

@@ -48,8 +48,11 @@ func (s *state) Load(call *limiter.Call) error {
 	return s.loadNumber(&call.Found)
 }
 
+// find finds the key anew, for a change that was decided before others were written.
+func (s *state) find(f *limiter.Found) { s.entry, f.Exists = s.c.db.Find(s.key, s.c.now) }
+
 func (s *state) loadNumber(f *limiter.Found) error {
-	if s.entry, f.Exists = s.c.db.Find(s.key, s.c.now); !f.Exists {
+	if s.find(f); !f.Exists {
 		return nil
 	}
 	n, wireError := storedInteger(&s.entry)
@@ -120,14 +123,23 @@ func scoreTime(score float64) int64 {
 
 // Keep implements limiter.State.
 func (s *state) Keep(call *limiter.Call) error {
+	if s.c.core.gate.has(gateUnwritable | gateShort) {
+		return s.keepIfRoom(call)
+	}
+	s.change(call)
+	return nil
+}
+
+// keepIfRoom is Keep while there may be no room, on the disk or in memory.
+func (s *state) keepIfRoom(call *limiter.Call) error {
 	if refusal := s.refusal(call); refusal != nil {
 		return refusal
 	}
 	if s.c.core.gate.has(gateUnwritable) && call.Change.Write != throttle.Keep {
 		s.unlogged.keep(s, call)
-		return nil
+	} else {
+		s.change(call)
 	}
-	s.change(call)
 	return nil
 }
 
@@ -162,10 +174,10 @@ func (s *state) held(call *limiter.Call) *store.Entry {
 func (s *state) refusal(call *limiter.Call) error {
 	gate := &s.c.core.gate
 	switch {
-	case !gate.has(gateUnwritable|gateShort) || call.Change.Write == throttle.Keep:
+	case call.Change.Write == throttle.Keep:
 	case gate.has(gateUnwritable) && whenUnwritable(s.c.cfg, call.Policy) != limiter.KeepInMemory:
 		return limiter.Error(gate.unwritable())
-	case s.c.lacksRoom() && grows(call):
+	case gate.has(gateShort) && s.c.lacksRoom() && grows(call):
 		return limiter.Error(errOOM)
 	}
 	return nil
