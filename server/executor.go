@@ -356,7 +356,7 @@ func (w *worker) execute() {
 			begins := current != w.runs
 			late := w.late(current.conn)
 			if begins && !late {
-				w.beginTurn(current)
+				w.beginTurn(current, p.cmd)
 			}
 			if x.effects.on {
 				w.note(current)
@@ -494,11 +494,14 @@ func (w *worker) run(p *parsed) {
 	}
 }
 
-// beginTurn begins a client's turn in this batch.
-func (w *worker) beginTurn(cl *Client) {
+// beginTurn begins a client's turn in this batch, with a command that may be nil.
+func (w *worker) beginTurn(cl *Client, first *Command) {
 	held := cl.reply.Len()
 	w.runs, w.spent, w.turnMark = cl, 0, held+turnReplies
-	if cl.conn.BeginTurn(); cl.conn.Carried() && w.lateFrom.IsZero() {
+	if first != nil && first.Flags&NoAuth == 0 { // AUTH says nothing of how long the client's turns will take
+		cl.conn.BeginTurn()
+	}
+	if cl.conn.Carried() && w.lateFrom.IsZero() {
 		w.lateFrom = time.Now()
 	}
 	w.mark = min(w.turnMark, max(w.exec.softOutputLimit, held))

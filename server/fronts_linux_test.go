@@ -220,6 +220,32 @@ func TestSlowClientsComeLast(t *testing.T) {
 	require.LessOrEqual(t, most, between, "slow commands between two others")
 }
 
+// TestNewcomersComeLast: clients of whom nothing is known but that they have authenticated come after one that is known to be quick, however
+// many come at once and before it.
+func TestNewcomersComeLast(t *testing.T) {
+	const newcomers, atMost = 20, 4
+	srv := loopsServer(t, 1)
+	quick, busy := dialLoop(t, srv), dialLoop(t, srv)
+	busy.ask("SET n 0", 1)
+	quick.ask("GET n", 2)
+	slow := "EVAL \"redis.call('INCR', 'n') for i = 1, %d do end return 1\" 0"
+	var all []*loopClient
+	for range newcomers {
+		c := dialLoop(t, srv)
+		c.ask("AUTH nothing", 1)
+		all = append(all, c)
+	}
+	busy.send(fmt.Sprintf(slow, 4_000_000)) // meanwhile the others come
+	time.Sleep(10 * time.Millisecond)
+	for _, c := range all {
+		c.send(fmt.Sprintf(slow, 400_000))
+	}
+	var length, before int
+	_, err := fmt.Sscanf(quick.ask("GET n", 2), "$%d\n%d", &length, &before)
+	require.NoError(t, err)
+	require.LessOrEqual(t, before, atMost, "commands before it")
+}
+
 // TestSlowPipelinesTakeTurns: clients that each send many commands at once which take long have their turns one after the other.
 func TestSlowPipelinesTakeTurns(t *testing.T) {
 	const clients, each = 6, 10

@@ -23,7 +23,8 @@
 // What a connection may have of an iteration is bounded: readMax bytes are read and sendMax sent, and the Worker
 // postpones what is more than it wants to run at a time. The rest is left over for the next iteration, in which such
 // connections come after all others, the one that has waited longest first; so do those whose last turn was too long,
-// and those that have had none yet. A connection that an iteration had no time for keeps its place, before all others.
+// and those that have had none yet, or none but for AUTH and its like. A connection that an iteration had no time for
+// keeps its place, before all others.
 // After a turn of more than 10 ms the slow connections pause for as long (at most 500 ms) while others have something
 // to do: a command cannot be interrupted, so the others catch up before the next one. Those that wait for the end of a
 // pause wait for no longer than that, whoever else takes long meanwhile.

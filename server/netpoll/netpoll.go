@@ -87,7 +87,7 @@ type Conn struct {
 	listed    bool // it stands in the batch; these are the front's and the Worker's
 	postponed bool // its Worker has left commands in its input
 	passed    bool // that is because the iteration had no time left for it
-	slow      bool // its last turn was too long, or it has had none yet
+	slow      bool // its last turn was too long, or it has had none yet that told
 	unread    bool // its socket may have more than was read
 	carried   bool // it comes after others: it was left over from an earlier iteration, or is slow
 	waits     bool // it stands in the list of those that are left over
@@ -195,7 +195,7 @@ func (c *Conn) Postpone() { c.postponed = true }
 // own Worker, within Batch.
 func (c *Conn) PassOver() { c.postponed, c.passed = true, true }
 
-// BeginTurn tells that the connection's commands are about to be run. For its own Worker, within Batch.
+// BeginTurn tells that commands of the connection are about to be run by whose time it is judged. For its own Worker, within Batch.
 func (c *Conn) BeginTurn() { c.slow = false }
 
 // TookLong tells that the connection's turn was too long, so that its next one comes after others, and on a [Loop] after a pause if it was
