@@ -23,8 +23,8 @@ type AppendFile interface {
 	File
 	// Truncate cuts the file to size bytes, where the next write goes, and gives back what was reserved behind them.
 	Truncate(size int64) error
-	// Reserve has the disk keep room for what is going to be written between two offsets of the file, of which the first is its end, so that
-	// these writes do not find the disk full. The file stays as long as it is. The error is errors.ErrUnsupported where the file system keeps
+	// Reserve has the disk keep room for what is going to be written between two offsets of the file, not before its end, so that these
+	// writes do not find the disk full. The file stays as long as it is. The error is errors.ErrUnsupported where the file system keeps
 	// no room for anybody.
 	Reserve(from, to int64) error
 }

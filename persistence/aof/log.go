@@ -178,7 +178,7 @@ func (l *Log) Reserve(n int64) error {
 		}
 	}
 	if need := l.size + n + batchLines; need > l.reserved {
-		reserved, err := reserve(l.file, l.size, need)
+		reserved, err := reserve(l.file, max(l.size, l.reserved), need) // tmpfs gives back all of a range for which there is no room
 		if err != nil {
 			return err
 		}
@@ -193,7 +193,7 @@ func (l *Log) Room() int64 { return max(l.reserved-l.size-batchLines, 0) }
 // Reserves reports whether the disk keeps room for what is going to be written.
 func (l *Log) Reserves() bool { return l.reserved != unbounded }
 
-// reserve has the disk keep room between two offsets of a file, of which the first is its end, and for reserveStep bytes more if it has so
+// reserve has the disk keep room between two offsets of a file, of which the first is the end of what is written or reserved, and for reserveStep bytes more if it has so
 // many. It returns the offset up to which there is room.
 func reserve(f persistence.AppendFile, from, need int64) (reserved int64, err error) {
 	if err = f.Reserve(from, need+reserveStep); err == nil {
