@@ -14,7 +14,7 @@ import (
 func takeCommand(l *Limits) *Command {
 	return &Command{
 		Name: "rl.take", Group: GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-		Summary: "Charge several limits at once: all of them pass, or none is charged.",
+		Summary: "Charge several limits at once: all of them pass, or none is charged. If leases are among them, a fourth element has their ids.",
 		Arity:   -4, Flags: Write | DenyOOM | Fast | DecidesFirst, Keys: []KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 		Args: []Arg{
 			integer("numpairs").fails(errNumPairs), block("pair", str("policy").fails(errNoPolicy), key("key")).multi(),
