@@ -34,6 +34,8 @@ const (
 	maxSlidingFields = 4 * throttle.MaxSlices
 )
 
+var _ limiter.State = (*state)(nil) // though Limits asks it without the detour
+
 // open has the state be that of a key.
 func (s *state) open(c *Ctx, k store.Key) { s.c, s.key = c, k }
 

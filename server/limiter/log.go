@@ -15,15 +15,18 @@ var log = Algorithm{
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true},
 	}, Words: 2,
 	Options: []Option{memberOption},
-	Errors:  []Error{ShortDuration, ErrSyntax, ErrLogCost, ErrWrongType}, Kind: Entries,
-	Read: readWindow, Text: textOfWindow, Finish: finishLog, Costs: ErrLogCost, CheckCost: checkLogCost,
+	Errors:  []Error{ShortDuration, ErrSyntax, errLogCost, ErrWrongType}, Kind: Entries,
+	Read: readWindow, Text: textOfWindow, Finish: finishLog, Costs: errLogCost, CheckCost: checkLogCost,
 	Prepare: prepareLog, Decide: decideLog,
 }
 
-// MaxLogCost is how many entries one call may add to a sliding log, so that none holds up the others for long.
-const MaxLogCost = 1 << 20
+// errLogCost is what a cost above maxLogCost is answered with.
+const errLogCost = Error("ERR cost of a log must be <= 1048576")
 
-func checkLogCost(p *Policy, cost int64) bool { return cost <= MaxLogCost || cost > p.Limit }
+// maxLogCost is how many entries one call may add to a sliding log, so that none holds up the others for long.
+const maxLogCost = 1 << 20
+
+func checkLogCost(p *Policy, cost int64) bool { return cost <= maxLogCost || cost > p.Limit }
 
 func finishLog(_ *Policy, r *Request) error {
 	if r != nil && r.HasMember && r.Call.Cost > 1 {

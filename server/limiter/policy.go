@@ -15,15 +15,13 @@ type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// Errors for arguments that are wrong. Others quote the argument.
+// Errors that several algorithms have. Others quote an argument, or stand beside the algorithm that has them.
 const (
 	ErrLimit      = Error("ERR limit must be -1 or >= 0")
 	ErrCount      = Error("ERR count must be >= 1")
 	ErrNotInteger = Error("ERR value is not an integer or out of range")
-	ErrSlices     = Error("ERR slices must be from 1 to 1000")
 	ErrSyntax     = Error("ERR syntax error") // with how the command is called, which is for the server to say
 	ErrWrongType  = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
-	ErrLogCost    = Error("ERR cost of a log must be <= 1048576")
 	ErrName       = Error("ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -")
 )
 
@@ -48,6 +46,8 @@ type Policy struct {
 	SaysUnwritable bool       // the policy says so, and not limiter-when-unwritable
 
 	slices int // of SLIDING
+
+	More any // what none of these can hold; a call that brings some allocates
 }
 
 // Unwritable says what becomes of a limiter's change while nothing can be written, as when the disk is full.
@@ -86,7 +86,7 @@ var memberOption = Option{Token: "MEMBER", Value: true, OfCall: true, Read: func
 	return nil
 }}
 
-// Read reads the words after a command's key into p and r. The error is an Error; the order of the checks is numbers, durations, options.
+// ReadCall reads the words after a command's key into p and r. The error is an Error; the order of the checks is numbers, durations, options.
 func (a *Algorithm) ReadCall(p *Policy, r *Request, words [][]byte) error {
 	_, err := a.read(p, r, words)
 	return err

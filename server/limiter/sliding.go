@@ -17,12 +17,12 @@ var sliding = Algorithm{
 	Example: "100 10s", Says: "100 in 10 s",
 	Args: []Arg{
 		limitArg("limit"), periodArg("window"),
-		{Name: "slices", Type: "integer", Token: "SLICES", Optional: true, Error: string(ErrSlices)},
+		{Name: "slices", Type: "integer", Token: "SLICES", Optional: true, Error: string(errSlices)},
 	}, Words: 2,
 	Options: []Option{{Token: "SLICES", Value: true, Read: func(p *Policy, _ *Request, value []byte) error {
 		n, ok := number.ParseInt(value)
 		if !ok || n < 1 || n > throttle.MaxSlices {
-			return ErrSlices
+			return errSlices
 		}
 		p.slices = int(n)
 		return nil
@@ -30,6 +30,9 @@ var sliding = Algorithm{
 	Errors: windowErrors, Kind: Slices,
 	Read: readWindow, Text: textOfWindow, Finish: finishSliding, Decide: decideSliding,
 }
+
+// errSlices is what a number of slices is answered with that is none.
+const errSlices = Error("ERR slices must be from 1 to 1000")
 
 // defaultSlices is how many slices a sliding window has when it is not said.
 const defaultSlices = 10

@@ -108,7 +108,7 @@ func (c *Call) Decide() error {
 	return c.Policy.Algorithm.Decide(c)
 }
 
-// set has a Verdict be what package throttle says.
+// set has the Verdict be what package throttle says.
 func (c *Call) set(v *throttle.Verdict) {
 	c.Verdict = Verdict{Verdict: *v}
 }
@@ -120,17 +120,4 @@ func (c *Call) Unlimited(p *Policy, r *Request) {
 	if p.Algorithm.Beyond == LeaseID && !r.Call.Peek && r.Call.Cost > 0 {
 		c.Verdict.ID, c.Verdict.Draw = r.Member, !r.HasMember
 	}
-}
-
-// Ask has a State find what a policy wants to know of a key, and decides. Nothing is kept: that is for State's Keep.
-func (c *Call) Ask(s State, p *Policy, r *Request, nowMs, nowNs int64) error {
-	if p.Limit < 0 {
-		c.Unlimited(p, r)
-		return nil
-	}
-	c.Prepare(p, r, nowMs, nowNs)
-	if err := s.Load(c); err != nil {
-		return err
-	}
-	return c.Decide()
 }
