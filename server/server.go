@@ -70,8 +70,8 @@ func New(live *config.Live, o Options) *Server {
 	}
 	s.Console = &Console{recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal}
 	s.hooks = hooks{nudge: s.plain.nudge, block: s.block, publish: s.publish, keyChanged: s.keyChanged, limitOutput: s.checkOutput}
-	limits := machine{memory: o.Memory, setHeapLimit: o.SetHeapLimit, setGCPercent: o.SetGCPercent, freeMemory: o.FreeMemory}
-	s.Executor.use(limits, s.Journal, s.backgroundJobs(), s.scripts.declared, s.outsideMemory)
+	own := machine{memory: o.Memory, setHeapLimit: o.SetHeapLimit, setGCPercent: o.SetGCPercent, freeMemory: o.FreeMemory}
+	s.Executor.use(own, s.Journal, s.backgroundJobs(), s.scripts.declared, s.outsideMemory)
 	s.declare(s.commandGroups(), o.Keys)
 	s.keys.OnExpired(s.keyExpired)
 	s.keys.DB(0).Follow([]byte(policiesKey))
