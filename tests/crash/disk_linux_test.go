@@ -98,8 +98,13 @@ func fillDisk(t *testing.T, dir string, rnd *rand.Rand, full func(*harness.Serve
 	s.Kill()
 
 	c := harness.Dial(t, harness.Start(t, flags...).Addr)
+	list := c.Ask("LRANGE", "list", "0", "-1")
+	for deadline := time.Now().Add(diskLife); list.Kind == '-' && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		list = c.Ask("LRANGE", "list", "0", "-1") // a PING is refused as soon as the disk is known to be full, and be it while data are loaded
+	}
+	require.EqualValues(t, '*', list.Kind, list.Wire())
 	there := map[string]bool{}
-	for _, v := range c.Ask("LRANGE", "list", "0", "-1").Items {
+	for _, v := range list.Items {
 		there[v.Text] = true
 	}
 	acknowledged, refused := 0, 0
