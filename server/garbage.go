@@ -31,6 +31,8 @@ type garbage struct {
 	cycles  uint64            // collections until then
 	since   int64             // ns, when that number was first seen
 	kept    uint64            // bytes that the heap had left after the last time
+	data    uint64            // bytes of data, when it was looked last
+	marked  uint64            // the same when the last collection ran: what has been deleted since still counts as live
 }
 
 // trimBuffers gives back buffers that nobody has used for a while. That may be some hundred system calls, which nobody waits for.
@@ -51,15 +53,18 @@ func (x *Executor) giveBack(mono int64) {
 	}
 	g.looked = mono
 	g.keepPace(x.config.Get().GCPercent, runtimeMetric(metricLive), runtimeMetric(metricScanned))
+	before := g.data
+	g.data = x.keys.Used()
 	if cycles := runtimeMetric(metricCycles); cycles != g.cycles {
-		g.cycles, g.since = cycles, mono
+		g.cycles, g.since, g.marked = cycles, mono, max(before, g.data)
 	}
 	if mono-g.since < int64(giveBackPause) || g.busy {
 		return
 	}
 	held := runtimeMetric(metricTotal) - runtimeMetric(metricHeapReleased)
 	least := max(runtimeMetric(metricLive), g.kept)
-	if held < least+max(giveBackLeast, least/giveBackPart) {
+	deleted := g.marked - min(g.marked, g.data)
+	if held+deleted < least+max(giveBackLeast, least/giveBackPart) {
 		return
 	}
 	g.busy = true

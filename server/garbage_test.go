@@ -58,6 +58,38 @@ func TestGarbageIsGivenBack(t *testing.T) {
 	require.Equal(t, 1, look(5*giveBackPause))
 }
 
+// TestDeletedDataIsGivenBack: a value that was there when the last collection ran is garbage once it is deleted, although nobody has looked.
+func TestDeletedDataIsGivenBack(t *testing.T) {
+	defer rtdebug.SetGCPercent(rtdebug.SetGCPercent(-1))
+	freed := 0
+	w := newClockClient(t)
+	w.srv.garbage.free = func() { rtdebug.FreeOSMemory(); freed++ }
+	look := func(at time.Duration) {
+		w.srv.Lock()
+		w.srv.giveBack(int64(at))
+		w.srv.Unlock()
+		require.Eventually(t, func() bool {
+			w.srv.Lock()
+			defer w.srv.Unlock()
+			return !w.srv.garbage.busy
+		}, 10*time.Second, time.Millisecond)
+	}
+	w.call("SETRANGE value 100000000 x")
+	runtime.GC()
+	look(time.Second)
+	for at := 2 * time.Second; at < 4*giveBackPause; at += giveBackPause { // until there is nothing more but the value
+		look(at)
+	}
+	freed = 0
+	look(5 * giveBackPause)
+	require.Zero(t, freed, "nothing is garbage")
+	w.call("DEL value")
+	look(6 * giveBackPause)
+	require.Equal(t, 1, freed)
+	look(8 * giveBackPause)
+	require.Equal(t, 1, freed, "nothing more is")
+}
+
 // TestGarbageIsBounded: gc-percent is kept where little is in use, and gives way where it would be gigabytes of garbage, sooner if what is in
 // use are long values.
 func TestGarbageIsBounded(t *testing.T) {
