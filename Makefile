@@ -18,7 +18,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 # Those that trim a window of a million entries again and again take minutes, and are left out.
-BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/resp ./server/script ./store ./throttle ./persistence/rdb
+BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/exec ./server/journal ./server/resp ./server/script ./store ./throttle ./persistence/rdb
 
 .PHONY: help build deps test race race-server vet lint fmt tidy fuzz fuzz-commands crash power disks compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor mutants
 
@@ -67,11 +67,11 @@ crash: build ## kill -9 the server N times under 16 writers, by default 500
 	$(GO) test -C tests -count=1 -v -timeout 60m ./crash -crash.kills $(or $(N),500) | grep -vE '^ *=== '
 
 power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits, lose each sector, set the clock wrong
-	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestLog|TestEach|TestKill|TestClock' ./server -aof.cuts 20000 -aof.step 1 -aof.flips 100000 -aof.clocks 400 | grep -E '^ *(--- FAIL|--- PASS: Test[A-Za-z]+ |ok|FAIL|.*Messages)'
+	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestLog|TestEach|TestKill|TestClock' ./server/journal -aof.cuts 20000 -aof.step 1 -aof.flips 100000 -aof.clocks 400 | grep -E '^ *(--- FAIL|--- PASS: Test[A-Za-z]+ |ok|FAIL|.*Messages)'
 	$(GO) test -count=1 -v -timeout 60m ./persistence/aof -scan.step 1 | grep -E '^ *(--- |ok|FAIL|.*Messages)'
 
 disks: build ## run N servers (200) on each kind of bad disk: full, over quota, read-only, broken; no refused call may stay, no acknowledged one go
-	$(GO) test -count=1 -v -timeout 60m -run 'TestNoRefusedCallStays' ./server -aof.disks $(or $(N),200) | grep -vE '^ *=== '
+	$(GO) test -count=1 -v -timeout 60m -run 'TestNoRefusedCallStays' ./server/journal -aof.disks $(or $(N),200) | grep -vE '^ *=== '
 	$(GO) test -C tests -count=1 -v -timeout 60m -run TestFullDisk ./crash -crash.disks $(or $(N),200) | grep -vE '^ *=== |appendfsync'
 
 .PHONY: stall exchange

@@ -1,75 +1,15 @@
-package server
+package server_test
 
 import (
 	"bytes"
 	"fmt"
 	"math"
-	"strconv"
 	"testing"
 
+	"headgate/server/servertest"
+
 	"github.com/stretchr/testify/require"
-
-	"headgate/server/config"
-	"headgate/server/netpoll"
-	"headgate/server/resp"
 )
-
-// workerClient drives a worker as a front does, without a socket.
-type workerClient struct {
-	t      testing.TB
-	srv    *Server
-	worker netpoll.Worker
-	conn   *netpoll.Conn
-	ready  []*netpoll.Conn
-	pool   resp.Pool
-}
-
-// unsaved is the usual configuration without save points, so that nothing is written to the working directory.
-func unsaved() *config.Config {
-	cfg := config.Default()
-	cfg.Save = nil
-	return cfg
-}
-
-func newWorkerClient(t testing.TB) *workerClient {
-	return newWorkerClientOf(t, New(config.NewLive(unsaved()), Options{}))
-}
-
-// newWorkerClientOf is newWorkerClient for a server that is not the usual one.
-func newWorkerClientOf(t testing.TB, s *Server) *workerClient {
-	conn := netpoll.Detached("127.0.0.1:1", "127.0.0.1:2", false)
-	w := &workerClient{t: t, srv: s, worker: s.NewWorker(), conn: conn, ready: []*netpoll.Conn{conn}}
-	w.worker.Opened(conn)
-	t.Cleanup(func() {
-		w.worker.Closed(conn)
-		s.keys.Close()
-	})
-	return w
-}
-
-// run has the worker execute the input's commands and returns the replies, which are valid until the next call.
-func (w *workerClient) run(input []byte) []byte {
-	w.conn.Out.Reset()
-	n := copy(w.conn.In.Space(&w.pool), input)
-	if n < len(input) {
-		w.t.Fatalf("room for %d of %d bytes", n, len(input)) // what package require does would count as allocations
-	}
-	w.conn.In.Received(n)
-	for more := true; more; more = w.conn.TakePostponed() {
-		w.worker.Batch(w.ready)
-	}
-	w.conn.In.Compact(&w.pool)
-	return w.conn.Out.Bytes()
-}
-
-// encodeCommand returns a command as clients send it.
-func encodeCommand(words ...string) []byte {
-	b := []byte("*" + strconv.Itoa(len(words)) + "\r\n")
-	for _, word := range words {
-		b = append(b, "$"+strconv.Itoa(len(word))+"\r\n"+word+"\r\n"...)
-	}
-	return b
-}
 
 // renewScript gives a lease more time if it exists.
 const renewScript = "if redis.call('EXISTS', KEYS[1]) == 1 then return redis.call('PEXPIRE', KEYS[1], ARGV[1]) end return 0"
@@ -101,7 +41,7 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 		{"EXISTS", []string{"EXISTS", "text", "missing"}},
 		{"DEL of a missing key", []string{"DEL", "missing"}},
 		{"CL.THROTTLE", []string{"CL.THROTTLE", "user", "1000000", "1000000", "60", "1"}},
-		{"EVALSHA", []string{"EVALSHA", sha1Hex(renewScript), "1", "lease", "60000"}},
+		{"EVALSHA", []string{"EVALSHA", servertest.Sha1Hex(renewScript), "1", "lease", "60000"}},
 		{"RL.GCRA", []string{"RL.GCRA", "user:g", "1000000", "1000000", "60s", "COST", "1"}},
 		{"RL.GCRA of a limited key", []string{"RL.GCRA", "busy:g", "1", "1", "1h"}},
 		{"RL.QUEUE", []string{"RL.QUEUE", "user:q", "1000000", "1000000", "1m"}},
@@ -118,28 +58,28 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 		{"INCREX", []string{"INCREX", "user:i", "BYINT", "1", "UBOUND", "1000000", "EX", "60", "ENX"}},
 		{"CL.THROTTLE of a limited key", []string{"CL.THROTTLE", "busy", "0", "1", "60"}},
 	}
-	w := newWorkerClient(t)
-	w.run(encodeCommand("SET", "text", text))
-	w.run(encodeCommand("SET", "number", "1234567"))
-	w.run(encodeCommand("SCRIPT", "LOAD", renewScript))
+	w := servertest.NewWorkerClient(t)
+	w.Run(servertest.EncodeCommand("SET", "text", text))
+	w.Run(servertest.EncodeCommand("SET", "number", "1234567"))
+	w.Run(servertest.EncodeCommand("SCRIPT", "LOAD", renewScript))
 	for name, limit := range map[string][]string{
 		"user": {"GCRA", "1000000", "1000000", "60s"}, "ip": {"FIXED", "1000000", "60s"}, "endpoint": {"LOG", "20", "1ms"}, "once": {"FIXED", "1", "1h"},
 	} {
-		w.run(encodeCommand(append([]string{"RL.POLICY", "SET", name}, limit...)...))
+		w.Run(servertest.EncodeCommand(append([]string{"RL.POLICY", "SET", name}, limit...)...))
 	}
 	run := func(input []byte) {
-		w.run(input)
-		w.srv.effects.buf = w.srv.effects.buf[:0]
+		w.Run(input)
+		w.Srv.Effects.Buf = w.Srv.Effects.Buf[:0]
 	}
 	for _, logged := range []bool{false, true} {
 		if logged {
-			w.srv.effects.enable(math.MaxInt64)
+			w.Srv.Effects.Enable(math.MaxInt64)
 		}
 		for _, test := range tests {
 			t.Run(fmt.Sprintf("%s, logged %v", test.name, logged), func(t *testing.T) {
-				one := encodeCommand(test.command...)
+				one := servertest.EncodeCommand(test.command...)
 				many := bytes.Repeat(one, pipeline)
-				require.NotContains(t, string(w.run(one)), "ERR ")
+				require.NotContains(t, string(w.Run(one)), "ERR ")
 				run(many)
 				require.Zero(t, testing.AllocsPerRun(200, func() { run(one) }), "alone")
 				require.Zero(t, testing.AllocsPerRun(200, func() { run(many) }), "in a pipeline")

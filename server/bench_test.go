@@ -1,12 +1,12 @@
-package server
+package server_test
 
 import (
 	"bytes"
-	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
+
+	"headgate/server/servertest"
 )
 
 // windowScript is a sliding window as the field writes it: old entries go, the rest are counted, and if there is room the new one is
@@ -41,41 +41,35 @@ func BenchmarkWorker(b *testing.B) {
 		{"RL.ACQUIRE and RL.RELEASE", "RL.ACQUIRE ac:@ 10 60s MEMBER me ; RL.RELEASE ac:@ me"},
 		{"RL.TAKE of three", "RL.TAKE 3 user tu:@ ip ti:@ all ta:@"},
 		{"MSET of eight", "MSET a:@ 1 b:@ 1 c:@ 1 d:@ 1 e:@ 1 f:@ 1 g:@ 1 h:@ 1"},
-		{"EVALSHA of an empty script", "EVALSHA " + sha1Hex("") + " 0"},
-		{"EVALSHA of a window", "EVALSHA " + sha1Hex(windowScript) + " 1 w:@ 1732099999000 1732100000000 m 10 1000"},
+		{"EVALSHA of an empty script", "EVALSHA " + servertest.Sha1Hex("") + " 0"},
+		{"EVALSHA of a window", "EVALSHA " + servertest.Sha1Hex(windowScript) + " 1 w:@ 1732099999000 1732100000000 m 10 1000"},
 		{"Window", "MULTI ; ZREMRANGEBYSCORE w:@ 0 1732099999000 ; ZCARD w:@ ; ZADD w:@ 1732100000000 m ; PEXPIRE w:@ 1000 ; EXEC"},
 	}
 	for _, load := range loads {
 		b.Run(load.name, func(b *testing.B) {
-			w := newWorkerClient(b)
-			w.ask("SCRIPT", "LOAD", "")
-			w.ask("SCRIPT", "LOAD", windowScript)
+			w := servertest.NewWorkerClient(b)
+			w.Ask("SCRIPT", "LOAD", "")
+			w.Ask("SCRIPT", "LOAD", windowScript)
 			for _, name := range []string{"user", "ip", "all"} {
-				w.ask("RL.POLICY", "SET", name, "GCRA", "1000", "1000", "60s")
+				w.Ask("RL.POLICY", "SET", name, "GCRA", "1000", "1000", "60s")
 			}
 			inputs := make([][]byte, pipelines)
 			for i := range inputs {
 				for j := range pipeline {
 					key := fmt.Sprintf("%012d", (i*pipeline+j)*7919%keys)
 					for command := range strings.SplitSeq(strings.ReplaceAll(load.command, "@", key), " ; ") {
-						inputs[i] = append(inputs[i], encodeCommand(strings.Fields(command)...)...)
+						inputs[i] = append(inputs[i], servertest.EncodeCommand(strings.Fields(command)...)...)
 					}
 				}
-				if reply := w.run(inputs[i]); bytes.Contains(reply, []byte("-ERR")) {
+				if reply := w.Run(inputs[i]); bytes.Contains(reply, []byte("-ERR")) {
 					b.Fatalf("%q", reply)
 				}
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				w.run(inputs[i%pipelines])
+				w.Run(inputs[i%pipelines])
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pipeline), "ns/command")
 		})
 	}
-}
-
-// sha1Hex returns the name by which EVALSHA knows a script.
-func sha1Hex(script string) string {
-	sum := sha1.Sum([]byte(script))
-	return hex.EncodeToString(sum[:])
 }

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bytes"
@@ -13,13 +13,15 @@ import (
 	"strings"
 	"testing"
 
-	"headgate/server/config"
+	"headgate/server/command"
+	"headgate/server/observe"
+	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
 )
 
 // secretLine draws a command line, with a secret wherever an argument is one by its name, and with or without what is optional.
-func secretLine(args []Arg, optional bool) (line []string) {
+func secretLine(args []command.Arg, optional bool) (line []string) {
 	for _, a := range args {
 		if a.Optional && !optional {
 			continue
@@ -29,12 +31,12 @@ func secretLine(args []Arg, optional bool) (line []string) {
 		}
 		switch {
 		case a.Type == "pure-token":
-		case a.isSecret():
+		case a.IsSecret():
 			line = append(line, theSecret)
 		case a.Type == "block":
 			line = append(line, secretLine(a.Args, optional)...)
 		case a.Type == "oneof":
-			i := max(slices.IndexFunc(a.Args, func(one Arg) bool { return takeSecrets([]Arg{one}) }), 0)
+			i := max(slices.IndexFunc(a.Args, func(one command.Arg) bool { return command.TakeSecrets([]command.Arg{one}) }), 0)
 			line = append(line, secretLine(a.Args[i:i+1], optional)...)
 		default:
 			line = append(line, "1")
@@ -47,12 +49,12 @@ const theSecret = "hunter2"
 
 // TestSecretsAreShownToNobody goes through the table: wherever a command takes a password, the slow log and MONITOR hide it.
 func TestSecretsAreShownToNobody(t *testing.T) {
-	w := newWorkerClient(t)
-	c := &Ctx{core: w.srv.Core}
+	w := servertest.NewWorkerClient(t)
+	c := &command.Ctx{Core: w.Srv.Core}
 	hidden := 0
-	for _, cmd := range w.srv.commands.all {
+	for _, cmd := range w.Srv.Commands.All {
 		for _, optional := range []bool{false, true} {
-			line := append(strings.Split(cmd.fullName, "|"), secretLine(cmd.Args, optional)...)
+			line := append(strings.Split(cmd.FullName, "|"), secretLine(cmd.Args, optional)...)
 			if !slices.Contains(line, theSecret) {
 				continue
 			}
@@ -61,7 +63,7 @@ func TestSecretsAreShownToNobody(t *testing.T) {
 			for i, word := range line {
 				args[i] = []byte(word)
 			}
-			for i, shown := range c.redacted(cmd, args) {
+			for i, shown := range observe.Redacted(c, cmd, args) {
 				require.NotEqual(t, theSecret, string(shown), "argument %d of %q", i, line)
 			}
 		}
@@ -71,8 +73,8 @@ func TestSecretsAreShownToNobody(t *testing.T) {
 
 // TestHidden says of each command that hides something what that is.
 func TestHidden(t *testing.T) {
-	w := newWorkerClient(t)
-	c := &Ctx{core: w.srv.Core}
+	w := servertest.NewWorkerClient(t)
+	c := &command.Ctx{Core: w.Srv.Core}
 	hides := map[string]bool{}
 	for _, one := range []struct{ line, shown string }{
 		{"auth p", "auth *"},
@@ -93,39 +95,39 @@ func TestHidden(t *testing.T) {
 		for word := range strings.FieldsSeq(one.line) {
 			args = append(args, []byte(word))
 		}
-		cmd := w.srv.commands.lookup(args[0])
+		cmd := w.Srv.Commands.Lookup(args[0])
 		if cmd.Sub != nil {
-			cmd = cmd.subcommand(args[1])
+			cmd = cmd.Subcommand(args[1])
 		}
-		hides[cmd.fullName] = true
+		hides[cmd.FullName] = true
 		shown := []string{}
-		for _, arg := range c.redacted(cmd, args) {
+		for _, arg := range observe.Redacted(c, cmd, args) {
 			shown = append(shown, string(arg))
 		}
-		require.Equal(t, one.shown, strings.ReplaceAll(strings.Join(shown, " "), string(redactedWord), "*"))
+		require.Equal(t, one.shown, strings.ReplaceAll(strings.Join(shown, " "), string(observe.RedactedWord), "*"))
 		require.Equal(t, one.line, string(bytes.Join(args, []byte(" "))), "the line itself is as it was")
 	}
-	for _, cmd := range w.srv.commands.all {
-		require.True(t, cmd.Secret == nil || hides[cmd.fullName], "%s hides something: say here what", cmd.fullName)
+	for _, cmd := range w.Srv.Commands.All {
+		require.True(t, cmd.Secret == nil || hides[cmd.FullName], "%s hides something: say here what", cmd.FullName)
 	}
 }
 
 // TestACommandThatShowsItsSecretIsNotDeclared: to forget Secret is noticed when the server starts, and so by every test.
 func TestACommandThatShowsItsSecretIsNotDeclared(t *testing.T) {
-	declare := func(secret Secret, args ...Arg) func() {
+	declare := func(secret command.Secret, args ...command.Arg) func() {
 		return func() {
-			newRegistry([]*Command{{
-				Name: "take", Group: GroupString, Since: "test", Complexity: "O(1)", Summary: "Take it.",
-				Arity: -1, Args: args, Secret: secret, Reply: ReplySimple, Handler: func(*Ctx) {},
+			command.NewRegistry([]*command.Command{{
+				Name: "take", Group: command.GroupString, Since: "test", Complexity: "O(1)", Summary: "Take it.",
+				Arity: -1, Args: args, Secret: secret, Reply: command.ReplySimple, Handler: func(*command.Ctx) {},
 			}})
 		}
 	}
 	for _, name := range []string{"password", "new-password", "old_passwd", "Secret", "api-token", "pass"} {
-		require.Panics(t, declare(nil, str(name)), name)
-		require.Panics(t, declare(nil, block("b", oneOf("o", tok("A"), str(name).after("B").opt()).multi())), name)
-		require.NotPanics(t, declare(secretFrom(1), str(name)), name)
+		require.Panics(t, declare(nil, command.Str(name)), name)
+		require.Panics(t, declare(nil, command.Block("b", command.OneOf("o", command.Tok("A"), command.Str(name).After("B").Opt()).Multi())), name)
+		require.NotPanics(t, declare(command.SecretFrom(1), command.Str(name)), name)
 	}
-	for _, harmless := range []Arg{integer("tokens-per-period"), tok("TOKEN"), str("passes"), block("password", str("user"))} {
+	for _, harmless := range []command.Arg{command.Integer("tokens-per-period"), command.Tok("TOKEN"), command.Str("passes"), command.Block("password", command.Str("user"))} {
 		require.NotPanics(t, declare(nil, harmless), harmless.Name)
 	}
 }
@@ -159,10 +161,10 @@ func TestNothingDecidesByACommandsName(t *testing.T) {
 
 // noCommandNames are the words that are called like a command and mean something else.
 var noCommandNames = map[string]string{
-	`acl/user.go "reset"`:    "a rule",
-	`cmd_client.go "pubsub"`: "a kind of client",
-	`config/args.go "save"`:  "a directive",
-	`machine.go "memory"`:    "a controller of cgroups",
+	`acl/user.go "reset"`:      "a rule",
+	`admin/client.go "pubsub"`: "a kind of client",
+	`config/args.go "save"`:    "a directive",
+	`host/machine.go "memory"`: "a controller of cgroups",
 }
 
 // nameFinder finds comparisons with commands' names in source.
@@ -180,17 +182,10 @@ type foundName struct {
 	text string
 }
 
-// declaredCommands returns the table of all commands.
-func declaredCommands() *registry {
-	s := New(config.NewLive(unsaved()), Options{})
-	s.keys.Close()
-	return s.commands
-}
-
 func newNameFinder(t *testing.T) *nameFinder {
 	f := &nameFinder{t: t, files: token.NewFileSet(), names: map[string]bool{}}
-	for _, cmd := range declaredCommands().all {
-		f.names[cmd.fullName] = true
+	for _, cmd := range servertest.DeclaredCommands().All {
+		f.names[cmd.FullName] = true
 	}
 	return f
 }

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"fmt"
@@ -7,18 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"headgate/server/servertest"
+
 	"github.com/stretchr/testify/require"
 )
-
-// replaceBetween puts a text between the marks of that name in a document.
-func replaceBetween(t *testing.T, document, name, text string) string {
-	t.Helper()
-	begin, end := "<!-- "+name+":begin -->\n", "<!-- "+name+":end -->"
-	before, rest, found := strings.Cut(document, begin)
-	_, after, closed := strings.Cut(rest, end)
-	require.True(t, found && closed, "the document lacks %s:begin or %s:end", name, name)
-	return before + begin + text + end + after
-}
 
 // missing says why commands of Redis are not there. A command belongs to the first line of whose words one begins its name.
 var missing = []struct {
@@ -36,11 +28,11 @@ var missing = []struct {
 // missingMarkdown lists the commands of redis-server 7.0.15 that the table of commands has not. Of a family that is missing as a
 // whole the sub-commands are left out.
 func missingMarkdown(redis []string) string {
-	r := declaredCommands()
+	r := servertest.DeclaredCommands()
 	lists := make([][]string, len(missing))
 	for _, name := range redis {
 		container, _, isSub := strings.Cut(name, "|")
-		if r.byFullName([]byte(name)) != nil || (isSub && r.lookup([]byte(container)) == nil) {
+		if r.ByFullName([]byte(name)) != nil || (isSub && r.Lookup([]byte(container)) == nil) {
 			continue
 		}
 		i := slices.IndexFunc(missing, func(m struct{ begins, why string }) bool {
@@ -66,8 +58,8 @@ func TestMissingDocumented(t *testing.T) {
 	require.NoError(t, err)
 	document, err := os.ReadFile(path)
 	require.NoError(t, err)
-	want := replaceBetween(t, string(document), "missing", missingMarkdown(strings.Fields(string(names))))
-	if *writeDocs {
+	want := servertest.ReplaceBetween(t, string(document), "missing", missingMarkdown(strings.Fields(string(names))))
+	if *servertest.WriteDocs {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		return
 	}

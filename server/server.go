@@ -1,8 +1,5 @@
-// Package server is the Redis-protocol server: connections, the command table, and the executor that runs every command.
-//
-// One executor owns the keyspace. Fronts (package netpoll) read sockets and hand batches of connections to workers; a worker
-// parses all complete commands, takes the executor's lock once, and runs them in each connection's order. See dispatch.go for
-// the one order of checks, and the cmd_*.go files for the commands: each declares its entries on top and its handlers below.
+// Package server is headgate: it puts the rooms below it together, each of which has a comment of its own, starts them, and ends them in the
+// right order. What a room needs of a higher one at run time is a func or a small interface that the lower one declares and [New] sets.
 package server
 
 import (
@@ -12,31 +9,44 @@ import (
 	"strings"
 
 	"headgate/persistence"
+	"headgate/server/access"
+	"headgate/server/admin"
+	"headgate/server/command"
 	"headgate/server/config"
+	"headgate/server/exec"
+	"headgate/server/front"
+	"headgate/server/host"
+	"headgate/server/journal"
 	"headgate/server/limiter"
+	"headgate/server/limits"
+	"headgate/server/observe"
+	"headgate/server/pubsub"
+	"headgate/server/report"
+	"headgate/server/scripting"
+	"headgate/server/types"
 	"headgate/server/web"
 	"headgate/store"
 )
 
 // Server is one headgate. Create it with [New], then [Server.Listen] and [Server.Run].
 type Server struct {
-	*Core
-	*Recorder
-	*Hub
-	*Access
-	*Executor
-	*Journal
-	*Fronts
-	*Limits
-	*Reports
-	*Console
+	*command.Core
+	*observe.Recorder
+	*pubsub.Hub
+	*access.Access
+	*exec.Executor
+	*journal.Journal
+	*front.Fronts
+	*limits.Limits
+	*report.Reports
+	*admin.Console
 
-	scripts *Scripts
+	scripts *scripting.Scripts
 }
 
 // Options are the parts that a Server is given from outside; zero values are the usual ones.
 type Options struct {
-	Clock *Clock
+	Clock *command.Clock
 	Log   *slog.Logger
 	FS    persistence.FS // where data are kept
 	Exit  func(code int) // ends the process, when it must not go on; does not return
@@ -56,62 +66,62 @@ type Options struct {
 
 // New returns a server for the given configuration. It opens nothing yet.
 func New(live *config.Live, o Options) *Server {
-	s := &Server{Core: newCore(live, o.Clock, o.Log, o.FS)}
-	s.Recorder = &Recorder{Core: s.Core}
-	s.Hub = &Hub{Core: s.Core}
-	s.Access = &Access{Core: s.Core, clientLine: describeClient}
-	s.Executor = newExecutor(s.Core, s.Recorder, s.Hub, s.Access)
-	s.scripts = newScripts(s.Executor)
-	s.Limits = newLimits(s.Core, o.Algorithms)
-	s.Journal = newJournal(s.Executor, s.Limits, s.scripts, o.Exit, o.Ready)
-	s.Fronts = newFronts(s.Core, s.Executor, helper{Executor: s.Executor}, o.Inherited, o.InheritedTLS)
-	s.Reports = &Reports{
-		Core: s.Core, recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, scripts: s.scripts, journal: s.Journal, fronts: s.Fronts,
+	s := &Server{Core: command.NewCore(live, o.Clock, o.Log, o.FS)}
+	s.Recorder = &observe.Recorder{Core: s.Core}
+	s.Hub = &pubsub.Hub{Core: s.Core}
+	s.Access = &access.Access{Core: s.Core, ClientLine: admin.DescribeClient}
+	s.Executor = exec.NewExecutor(s.Core, s.Recorder, s.Hub, s.Access)
+	s.scripts = scripting.NewScripts(s.Executor)
+	s.Limits = limits.NewLimits(s.Core, o.Algorithms)
+	s.Journal = journal.NewJournal(s.Executor, s.Limits, s.scripts, o.Exit, o.Ready)
+	s.Fronts = front.NewFronts(s.Core, s.Executor, exec.Helper{Executor: s.Executor}, o.Inherited, o.InheritedTLS)
+	s.Reports = &report.Reports{
+		Core: s.Core, Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Scripts: s.scripts, Journal: s.Journal, Fronts: s.Fronts,
 	}
-	s.Console = &Console{recorder: s.Recorder, hub: s.Hub, access: s.Access, limits: s.Limits, exec: s.Executor, journal: s.Journal}
-	s.hooks = hooks{nudge: s.plain.nudge, block: s.block, publish: s.publish, keyChanged: s.keyChanged, limitOutput: s.checkOutput}
-	own := machine{memory: o.Memory, setHeapLimit: o.SetHeapLimit, setGCPercent: o.SetGCPercent, freeMemory: o.FreeMemory}
-	s.Executor.use(own, s.Journal, s.backgroundJobs(), s.scripts.declared, s.outsideMemory)
-	s.declare(s.commandGroups(), o.Keys)
-	s.keys.OnExpired(s.keyExpired)
-	s.keys.DB(0).Follow([]byte(policiesKey))
-	s.beginAccess(live.Get())
-	s.apply(live.Get())
-	s.follow(live)
+	s.Console = &admin.Console{Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Journal: s.Journal}
+	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput}
+	own := exec.Machine{Memory: o.Memory, SetHeapLimit: o.SetHeapLimit, SetGCPercent: o.SetGCPercent, FreeMemory: o.FreeMemory}
+	s.Executor.Use(own, s.Journal, s.backgroundJobs(), s.scripts.Declared, s.outsideMemory)
+	s.Declare(s.CommandGroups(), o.Keys)
+	s.Keys.OnExpired(s.KeyExpired)
+	s.Keys.DB(0).Follow([]byte(limits.PoliciesKey))
+	s.BeginAccess(live.Get())
+	s.Apply(live.Get())
+	s.Follow(live)
 	return s
 }
 
 // CheckAccess returns what is wrong with the configured users and names of commands, if something is.
 func CheckAccess(cfg *config.Config) error {
 	s := New(config.NewLive(cfg), Options{})
-	defer s.keys.Close()
-	return s.openAccess(cfg)
+	defer s.Keys.Close()
+	return s.OpenAccess(cfg)
 }
 
-// commandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
-func (s *Server) commandGroups() [][]*Command {
-	return slices.Concat(typeDeclarations(), [][]*Command{
-		s.Console.connectionCommands(), s.Console.serverCommands(),
-		s.Executor.declarations(),
-		s.scripts.declarations(),
-		s.Recorder.declarations(),
-		s.Hub.declarations(),
-		s.Access.declarations(),
-		s.Journal.declarations(),
-		s.Limits.declarations(),
-		s.Reports.declarations(),
+// CommandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
+func (s *Server) CommandGroups() [][]*command.Command {
+	return slices.Concat(types.TypeDeclarations(), [][]*command.Command{
+		s.Console.ConnectionCommands(), s.Console.ServerCommands(),
+		s.Executor.Declarations(),
+		s.scripts.Declarations(),
+		s.Recorder.Declarations(),
+		s.Hub.Declarations(),
+		s.Access.Declarations(),
+		s.Journal.Declarations(),
+		s.Limits.Declarations(),
+		s.Reports.Declarations(),
 	})
 }
 
-// apply derives from the configuration what the server keeps at hand. The caller holds the lock, or nothing runs yet.
-func (s *Server) apply(cfg *config.Config) {
-	s.Core.apply(cfg)
-	s.Limits.apply(cfg)
-	s.Executor.apply(cfg, s.otherDescriptors(cfg))
-	s.limitTimes(cfg)
-	s.observeKeys(cfg)
-	s.checkSaving(cfg)
-	s.Fronts.apply(cfg)
+// Apply derives from the configuration what the server keeps at hand. The caller holds the lock, or nothing runs yet.
+func (s *Server) Apply(cfg *config.Config) {
+	s.Core.Apply(cfg)
+	s.Limits.Apply(cfg)
+	s.Executor.Apply(cfg, s.otherDescriptors(cfg))
+	s.LimitTimes(cfg)
+	s.ObserveKeys(cfg)
+	s.CheckSaving(cfg)
+	s.Fronts.Apply(cfg)
 }
 
 // reservedDescriptors are kept for listeners, files and the runtime.
@@ -124,58 +134,58 @@ func (s *Server) otherDescriptors(cfg *config.Config) int {
 		n += web.MaxConns
 	}
 	if cfg.TLSPort > 0 {
-		n += s.tls.room // for handshakes, which are no clients yet
+		n += s.TLS.Room // for handshakes, which are no clients yet
 	}
 	return n
 }
 
 // backgroundJobs lists what is done between batches of commands for the parts above the executor.
-func (s *Server) backgroundJobs() []job {
-	return []job{
-		every(samplePeriod, func(now int64) {
-			traffic := s.Fronts.traffic()
-			s.stats.sample(s.clock.Mono(), traffic.BytesIn, traffic.BytesOut)
-			s.savePoints(s.clock.Mono())
-			s.retryRewrite()
-			s.top.goOn(s.clock.Mono())
-			s.takeSample(now)
+func (s *Server) backgroundJobs() []exec.Job {
+	return []exec.Job{
+		exec.Every(exec.SamplePeriod, func(now int64) {
+			traffic := s.Fronts.Traffic()
+			s.Stats.Sample(s.Clock.Mono(), traffic.BytesIn, traffic.BytesOut)
+			s.SavePoints(s.Clock.Mono())
+			s.RetryRewrite()
+			s.Top.GoOn(s.Clock.Mono())
+			s.TakeSample(now)
 		}),
-		s.snapshotSlice,
+		s.SnapshotSlice,
 	}
 }
 
 // outsideMemory is what is in use beside the keyspace: the program as it began, clients, scripts, what is remembered for caches.
 func (s *Server) outsideMemory() uint64 {
-	scripts := s.scripts.memory()
-	return s.startMemory + uint64(s.clientMemory()+scripts.evalBytes+scripts.functionBytes+s.tracking.memory())
+	scripts := s.scripts.Memory()
+	return s.StartMemory + uint64(s.ClientMemory()+scripts.EvalBytes+scripts.FunctionBytes+s.Tracking.Memory())
 }
 
-// follow has the server obey changes of the configuration.
-func (s *Server) follow(live *config.Live) {
-	live.OnChange(func(_, cfg *config.Config) error { s.apply(cfg); return nil })
-	s.Journal.begin(live)
-	s.Access.follow(live)
-	s.Fronts.follow(live)
-	live.OnChange(func(_, _ *config.Config) error { s.dirs.tell(holderText(s.addresses())); return nil }, "bind", "port", "tls-port")
+// Follow has the server obey changes of the configuration.
+func (s *Server) Follow(live *config.Live) {
+	live.OnChange(func(_, cfg *config.Config) error { s.Apply(cfg); return nil })
+	s.Journal.Begin(live)
+	s.Access.Follow(live)
+	s.Fronts.Follow(live)
+	live.OnChange(func(_, _ *config.Config) error { s.Dirs.Tell(journal.HolderText(s.OpenAddresses())); return nil }, "bind", "port", "tls-port")
 }
 
 // Listen takes the data directory and opens the listeners that the configuration names; inherited ones stand in place of port and
 // unixsocket. A failure leaves none open; its error says what to do.
 func (s *Server) Listen() error {
-	cfg := s.config.Get()
-	if err := s.openAccess(cfg); err != nil {
+	cfg := s.Config.Get()
+	if err := s.OpenAccess(cfg); err != nil {
 		return err
 	}
-	if err := s.openData(cfg); err != nil {
+	if err := s.OpenData(cfg); err != nil {
 		return err
 	}
-	err := s.Fronts.listen(cfg, func() error { return s.http.open(s.Reports, cfg) })
+	err := s.Fronts.Listen(cfg, func() error { return s.HTTP.Open(s.Reports, cfg) })
 	if err != nil {
-		s.http.close()
-		s.dirs.release()
+		s.HTTP.Close()
+		s.Dirs.Release()
 		return err
 	}
-	s.dirs.tell(holderText(s.Addresses()))
+	s.Dirs.Tell(journal.HolderText(s.Addresses()))
 	return nil
 }
 
@@ -183,21 +193,21 @@ func (s *Server) Listen() error {
 func (s *Server) Addresses() []string {
 	s.Lock()
 	defer s.Unlock()
-	return s.addresses()
+	return s.OpenAddresses()
 }
 
 // Run serves until Stop. Listen comes before it.
 func (s *Server) Run() {
-	s.log.Info("headgate is ready", "version", Version, "addr", strings.Join(s.Addresses(), " "), "pid", pid(), "loops", s.plain.count())
-	s.http.serve()
-	defer s.http.close() // at the very end, so that /readyz tells of it
-	s.Fronts.run()
-	s.Journal.finish()
+	s.Logger.Info("headgate is ready", "version", command.Version, "addr", strings.Join(s.Addresses(), " "), "pid", host.Pid(), "loops", s.Plain.Count())
+	s.HTTP.Serve()
+	defer s.HTTP.Close() // at the very end, so that /readyz tells of it
+	s.Fronts.Run()
+	s.Journal.Finish()
 }
 
 // Reload re-reads the configuration file's settable directives. After an error nothing has changed.
 func (s *Server) Reload() ([]config.Notice, error) {
 	s.Lock()
 	defer s.Unlock()
-	return s.config.Reload()
+	return s.Config.Reload()
 }

@@ -1,4 +1,4 @@
-package server
+package server_test
 
 import (
 	"bufio"
@@ -17,11 +17,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"headgate/server"
 	"headgate/server/config"
 	"headgate/server/netpoll"
+	"headgate/server/servertest"
 	"headgate/store"
+
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -72,22 +74,22 @@ type simulated struct {
 type simulation struct {
 	t     *testing.T
 	seed  uint64
-	srv   *Server
+	srv   *server.Server
 	conns sync.WaitGroup
 }
 
 func simulate(t *testing.T, seed uint64, hash maphash.Seed) (result simulated) {
 	synctest.Test(t, func(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		cfg := unsaved()
+		cfg := servertest.Unsaved()
 		cfg.MaxMemoryPolicy = config.EvictionPolicy(rnd.IntN(int(config.NoEviction) + 1))
 		cfg.MaxMemorySamples = 1 + rnd.IntN(10)
 		const room = simulatedRoom + 1<<20 // the directories are there before the first key
 		cfg.MaxMemory = room
 		s := &simulation{t: t, seed: seed}
-		s.srv = New(config.NewLive(cfg), Options{Keys: store.Options{Hash: hash, Random: rand.New(rand.NewPCG(seed, 2))}})
-		s.srv.memory.addOutside = func() uint64 { return 1 << 20 }
-		s.srv.watchMemory()
+		s.srv = server.New(config.NewLive(cfg), server.Options{Keys: store.Options{Hash: hash, Random: rand.New(rand.NewPCG(seed, 2))}})
+		s.srv.Memory.AddOutside = func() uint64 { return 1 << 20 }
+		s.srv.WatchMemory()
 		stop := make(chan struct{})
 		var background, clients sync.WaitGroup
 		background.Go(func() {
@@ -116,26 +118,26 @@ func simulate(t *testing.T, seed uint64, hash maphash.Seed) (result simulated) {
 		}
 		result.transcript = [sha256.Size]byte(sum.Sum(nil))
 		s.settle()
-		stats := s.srv.keys.Stats()
+		stats := s.srv.Keys.Stats()
 		result.evicted, result.expired = stats.Evicted, stats.Expired
-		s.srv.keys.Close()
+		s.srv.Keys.Close()
 	})
 	return result
 }
 
 // settle checks what an hour has left behind.
 func (s *simulation) settle() {
-	require.Empty(s.t, s.srv.clients.list, s.name())
-	require.Zero(s.t, s.srv.blocking.clients, s.name())
-	require.Empty(s.t, s.srv.pause.held, s.name())
-	require.NoError(s.t, s.srv.keys.Check(), s.name())
-	if s.srv.memory.evict && !s.srv.memory.how.Volatile {
-		require.LessOrEqual(s.t, s.srv.usedMemory(), s.srv.memory.max+64<<10, s.name())
+	require.Empty(s.t, s.srv.Clients.List, s.name())
+	require.Zero(s.t, s.srv.Blocking.Clients, s.name())
+	require.Empty(s.t, s.srv.Pause.Held, s.name())
+	require.NoError(s.t, s.srv.Keys.Check(), s.name())
+	if s.srv.Memory.Evict && !s.srv.Memory.How.Volatile {
+		require.LessOrEqual(s.t, s.srv.UsedMemory(), s.srv.Memory.Max+64<<10, s.name())
 	}
-	s.srv.keys.FlushAll()
-	require.NoError(s.t, s.srv.keys.Check(), s.name())
-	require.Zero(s.t, s.srv.keys.Stats().ArenaUsed, s.name())
-	require.Zero(s.t, s.srv.keys.Stats().ObjectBytes, s.name())
+	s.srv.Keys.FlushAll()
+	require.NoError(s.t, s.srv.Keys.Check(), s.name())
+	require.Zero(s.t, s.srv.Keys.Stats().ArenaUsed, s.name())
+	require.Zero(s.t, s.srv.Keys.Stats().ObjectBytes, s.name())
 }
 
 func (s *simulation) name() string { return fmt.Sprintf("-simulation.seed %d", s.seed) }
@@ -183,13 +185,13 @@ func (c *simulatedClient) act() {
 	count := 0
 	for range 1 + c.rnd.IntN(4) {
 		for _, words := range c.draw() {
-			input = append(input, encodeCommand(words...)...)
+			input = append(input, servertest.EncodeCommand(words...)...)
 			count++
 		}
 	}
 	c.token++
 	token := strconv.Itoa(c.token)
-	input = append(input, encodeCommand("ECHO", token)...)
+	input = append(input, servertest.EncodeCommand("ECHO", token)...)
 	c.commands += count + 1
 	cut := c.rnd.IntN(12) == 0
 	if cut {

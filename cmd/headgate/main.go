@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"headgate/server"
+	"headgate/server/command"
 	"headgate/server/config"
 )
 
@@ -69,7 +70,7 @@ func (p program) run(args []string) int {
 			break
 		}
 		fmt.Fprintf(p.stdout, "headgate %s%s (as Redis %s) %s %s/%s\n",
-			server.Version, strings.TrimRight(" "+revision, " "), server.RedisVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			command.Version, strings.TrimRight(" "+revision, " "), command.RedisVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	case "help", "--help", "-h":
 		if _, err = io.WriteString(p.stdout, toolsHelp); err == nil {
 			err = config.Usage(p.stdout)

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"headgate/server"
 	"headgate/server/config"
+	"headgate/server/front"
 )
 
 // pingTimeout is how long the server may take to accept and to answer.
@@ -232,7 +232,7 @@ func (o *pingOptions) tlsSettings(cfg *config.Config) (*tls.Config, error) {
 		}
 	}
 	if cfg.TLSAuthClients != config.TLSAuthNo && cfg.TLSCertFile != "" {
-		pair, err := server.LoadKeyPair(cfg)
+		pair, err := front.LoadKeyPair(cfg)
 		if err != nil {
 			return nil, err
 		}

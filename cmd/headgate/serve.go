@@ -12,6 +12,7 @@ import (
 
 	"headgate/server"
 	"headgate/server/config"
+	"headgate/server/host"
 )
 
 // serve runs the server until a signal or SHUTDOWN ends it.
@@ -47,7 +48,7 @@ func (p program) serve(args []string) error {
 	signals := make(chan os.Signal, maxPendingSignals)
 	signal.Notify(signals, syscall.SIGHUP)
 	srv := server.New(live, server.Options{
-		Log: log, Memory: server.MemoryLimit(), SetHeapLimit: heapLimiter(), FreeMemory: debug.FreeOSMemory,
+		Log: log, Memory: host.MemoryLimit(), SetHeapLimit: heapLimiter(), FreeMemory: debug.FreeOSMemory,
 		SetGCPercent: func(percent int) { debug.SetGCPercent(percent) },
 		Inherited:    inherited.plain, InheritedTLS: inherited.secure, Ready: func() { manager.tell("READY=1") },
 	})
@@ -63,7 +64,7 @@ func (p program) serve(args []string) error {
 	go r.obeySignals(signals)
 	go manager.watch(srv, watchdogPeriod(p.env))
 	srv.Load()
-	server.GiveBackProgram()
+	host.GiveBackProgram()
 	srv.Run()
 	log.Info("headgate has ended")
 	return nil

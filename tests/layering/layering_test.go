@@ -58,6 +58,18 @@ func sources(t *testing.T, visit func(path string)) {
 	require.NoError(t, err)
 }
 
+// fromOutside reports whether a file is of a test that sees a package as others do. It may import what stands above that package.
+func fromOutside(t *testing.T, path string) bool {
+	return strings.HasSuffix(parse(t, path).Name.Name, "_test")
+}
+
+func parse(t *testing.T, path string) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(harness.Root(t), path), nil, parser.ImportsOnly)
+	require.NoError(t, err)
+	return file
+}
+
 func layerOf(path string) string {
 	layer, _, _ := strings.Cut(filepath.ToSlash(path), "/")
 	return layer
@@ -66,8 +78,7 @@ func layerOf(path string) string {
 // imports are the paths that a file imports, whatever its build tags.
 func imports(t *testing.T, path string) []string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(harness.Root(t), path), nil, parser.ImportsOnly)
-	require.NoError(t, err)
+	file := parse(t, path)
 	var paths []string
 	for _, spec := range file.Imports {
 		paths = append(paths, strings.Trim(spec.Path.Value, `"`))

@@ -37,7 +37,7 @@ var usual = []string{
 }
 
 // usualSuites come after a package's own tests: those of the server, and those that drive the binary and measure nothing.
-const usualSuites = "./server ./tests/compat ./tests/random ./tests/fuzzer ./tests/clients ./tests/crash ./tests/exchange ./tests/process ./tests/linear ./tests/lua"
+const usualSuites = "./server/... ./tests/compat ./tests/random ./tests/fuzzer ./tests/clients ./tests/crash ./tests/exchange ./tests/process ./tests/linear ./tests/lua"
 
 const maxMutants = 10_000
 

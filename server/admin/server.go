@@ -1,0 +1,202 @@
+package admin
+
+import (
+	"math"
+	"strconv"
+
+	"headgate/internal/number"
+	"headgate/server/acl"
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/types"
+)
+
+// ServerCommands: the server as a whole, with the families of cmd_cluster.go, cmd_command.go, cmd_config.go and
+// cmd_memory.go.
+func (a *Console) ServerCommands() []*command.Command {
+	return []*command.Command{
+		clusterCommand,
+		commandCommand,
+		a.configCommand(),
+		{
+			Name: "dbsize", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(1)",
+			Summary: "Return the number of keys in the database.",
+			Arity:   1, Flags: command.ReadOnly | command.Fast, Categories: acl.Keyspace, Reply: command.ReplyInteger, Handler: dbsize,
+			Tips: "request_policy:all_shards response_policy:agg_sum",
+		},
+		a.debugCommand(),
+		{
+			Name: "flushall", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of all databases",
+			Summary: "Delete all keys of all databases.",
+			Arity:   -1, Flags: command.Write, Categories: acl.Dangerous,
+			Tips: command.TipAllShards,
+			Args: []command.Arg{command.OneOf("flush-type", command.Tok("ASYNC"), command.Tok("SYNC")).Opt()}, Reply: command.ReplySimple, Handler: a.flushAll,
+		},
+		{
+			Name: "flushdb", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys of the database",
+			Summary: "Delete all keys of the database.",
+			Arity:   -1, Flags: command.Write, Categories: acl.Dangerous,
+			Tips: command.TipAllShards,
+			Args: []command.Arg{command.OneOf("flush-type", command.Tok("ASYNC"), command.Tok("SYNC")).Opt()}, Reply: command.ReplySimple, Handler: a.flushDB,
+		},
+		lolwutCommand,
+		{
+			Name: "replicaof", Group: command.GroupServer, Since: "5.0.0", Complexity: "O(1)",
+			Summary: "Accept NO ONE, and refuse anything else: headgate does not replicate.",
+			Arity:   3, Flags: command.Admin | command.NoScript | command.Stale | command.NoAsyncLoading,
+			Args: []command.Arg{command.Str("host"), command.Str("port")}, Reply: command.ReplySimple, Handler: replicaOf,
+		},
+		{
+			Name: "role", Group: command.GroupServer, Since: "2.8.12", Complexity: "O(1)",
+			Summary: "Return the replication role, which is that of a master without replicas.",
+			Arity:   1, Flags: command.NoScript | command.Loading | command.Stale | command.Fast, Categories: acl.Admin | acl.Dangerous, Reply: command.ReplyArray, Handler: role,
+		},
+		{
+			Name: "shutdown", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(1)",
+			Summary: "End the server once what was read is answered.",
+			Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale | command.NoMulti | command.AllowBusy,
+			Args: []command.Arg{
+				command.OneOf("save", command.Tok("NOSAVE"), command.Tok("SAVE")).Opt(), command.Tok("NOW").Opt(), command.Tok("FORCE").Opt(), command.Tok("ABORT").Opt(),
+			},
+			Reply: command.ReplyNone | command.ReplySimple, Handler: a.shutdown,
+		},
+		slaveofCommand,
+		{
+			Name: "swapdb", Group: command.GroupServer, Since: "4.0.0", Complexity: "O(n) in the number of keys that clients watch in the two",
+			Summary: "Exchange the keys of two databases.",
+			Arity:   3, Flags: command.Write | command.Fast, Categories: acl.Dangerous,
+			Args: []command.Arg{command.Integer("index1"), command.Integer("index2")}, Reply: command.ReplySimple, Handler: types.SwapDB,
+		},
+		{
+			Name: "time", Group: command.GroupServer, Since: "2.6.0", Complexity: "O(1)",
+			Summary: "Return the server's time: seconds since the Unix epoch, and microseconds.",
+			Arity:   1, Flags: command.Loading | command.Stale | command.Fast | command.TellsTime, Reply: command.ReplyArray, Handler: serverTime,
+			Tips: command.TipVaries,
+		},
+	}
+}
+
+// slaveofCommand is REPLICAOF under its first name.
+var slaveofCommand = &command.Command{
+	Name: "slaveof", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(1)",
+	Summary: "REPLICAOF under its first name.",
+	Arity:   3, Flags: command.Admin | command.NoScript | command.Stale | command.NoAsyncLoading,
+	Args: []command.Arg{command.Str("host"), command.Str("port")}, Reply: command.ReplySimple, Handler: replicaOf,
+}
+
+var lolwutCommand = &command.Command{
+	Name: "lolwut", Group: command.GroupServer, Since: "5.0.0", Complexity: "O(1)",
+	Summary: "Say which version this is, without the art that Redis shows.",
+	Arity:   -1, Flags: command.ReadOnly | command.Fast,
+	Args: []command.Arg{command.Integer("version").After("VERSION").Opt()}, Reply: command.ReplyBulk | command.ReplyVerbatim, Handler: lolwut,
+}
+
+func lolwut(c *command.Ctx) {
+	if len(c.Args) > 2 && c.Is(1, "VERSION") {
+		if _, ok := c.Integer(2); !ok {
+			return
+		}
+	}
+	c.Reply.Verbatim("txt", "Redis ver. "+command.RedisVersion+"\nheadgate ver. "+command.Version+"\n")
+}
+
+func dbsize(c *command.Ctx) { c.Reply.Int(int64(c.DB.Len())) }
+
+func (a *Console) flushAll(c *command.Ctx) {
+	if flushType(c, c.Core.Keys.Stats().Keys) {
+		a.Hub.InvalidateAll()
+		a.Journal.ForgetSnapshot()
+		c.Core.Keys.FlushAll()
+		if c.Client.ID != 0 { // not while a log is replayed
+			a.Journal.Saving.Partial = false
+			a.Journal.SaveEmpty()
+		}
+		c.OK()
+	}
+}
+
+func (a *Console) flushDB(c *command.Ctx) {
+	if flushType(c, c.DB.Len()) {
+		a.Hub.InvalidateAll()
+		c.DB.Flush()
+		c.OK()
+	}
+}
+
+// flushType checks the optional ASYNC or SYNC. Both free the memory at once: there is nothing to walk, so nothing to put off. Those keys
+// that go with ASYNC are counted.
+func flushType(c *command.Ctx, keys int) bool {
+	if len(c.Args) > 2 || (len(c.Args) == 2 && !c.Is(1, "ASYNC") && !c.Is(1, "SYNC")) {
+		c.Err(command.ErrSyntax)
+		return false
+	}
+	if len(c.Args) == 2 && c.Is(1, "ASYNC") {
+		c.Core.Stats.LazyFreed += uint64(keys)
+	}
+	return true
+}
+
+func replicaOf(c *command.Ctx) {
+	if c.Is(1, "NO") && c.Is(2, "ONE") {
+		c.OK()
+		return
+	}
+	if port, ok := number.ParseInt(c.Args[2]); !ok || port < 0 || port > math.MaxUint16 {
+		c.Err("ERR Invalid master port")
+		return
+	}
+	c.Err("ERR REPLICAOF not allowed: headgate does not replicate.")
+}
+
+func role(c *command.Ctx) {
+	c.Reply.Array(3)
+	c.Reply.BulkString("master")
+	c.Reply.Int(0)
+	c.Reply.EmptyArray()
+}
+
+func serverTime(c *command.Ctx) {
+	c.Reply.Array(2)
+	c.Reply.BulkInt(c.NowNs / 1e9)
+	c.Reply.BulkString(strconv.FormatInt(c.NowNs%1e9/1e3, 10))
+}
+
+// shutdown ends the server without a reply: its end is the answer.
+func (a *Console) shutdown(c *command.Ctx) {
+	var how config.ShutdownFlags
+	abort := false
+	for i := range c.Args[1:] {
+		switch i++; {
+		case c.Is(i, "SAVE"):
+			how |= config.ShutdownSave
+		case c.Is(i, "NOSAVE"):
+			how |= config.ShutdownNoSave
+		case c.Is(i, "ABORT"):
+			abort = true
+		case c.Is(i, "FORCE"):
+			how |= config.ShutdownForce
+		case !c.Is(i, "NOW"):
+			c.Err(command.ErrSyntax)
+			return
+		}
+	}
+	noSave := how&config.ShutdownNoSave != 0
+	switch {
+	case (abort && len(c.Args) > 2) || (noSave && how&config.ShutdownSave != 0):
+		c.Err(command.ErrSyntax)
+	case abort:
+		c.Err("ERR No shutdown in progress.")
+	case c.Core.Gate.Has(command.GateBusy) && !noSave:
+		c.Err(c.Core.Gate.Refusal(command.GateBusy)) // what a script has written would be half of it
+	default:
+		a.endServer(c, how)
+	}
+}
+
+// endServer ends the server unless its snapshot cannot be saved.
+func (a *Console) endServer(c *command.Ctx, how config.ShutdownFlags) {
+	c.Core.Logger.Info("shutting down: a client asked for it", "client", c.Client.ID, "addr", c.Client.Conn.Remote)
+	if a.Journal.End(how) != nil {
+		c.Err("ERR Errors trying to SHUTDOWN. Check logs.")
+	}
+}

@@ -1,0 +1,184 @@
+package command
+
+import (
+	"cmp"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"headgate/server/acl"
+	"headgate/server/netpoll"
+	"headgate/server/resp"
+	"headgate/store"
+)
+
+// Client is one connection's state above the protocol. Its fields are guarded by the executor's lock.
+type Client struct {
+	ID      int64 // 0 while it is not registered
+	Conn    *netpoll.Conn
+	Reply   *resp.Writer // the connection's output buffer
+	Aside   resp.Writer  // messages that came while CLIENT REPLY leaves out what the running command answers
+	DB      *store.DB
+	Created int64 // ns
+	Seen    int64 // ns, when its last command ran
+	Unix    bool  // connected through a Unix socket
+	User    *acl.User
+	clientNames
+
+	Authenticated bool // changed only by the client's own commands
+	Guarded       bool // each command is looked at, since not all are allowed: it has not authenticated, or its user may not do everything
+	Limited       bool // it may not run every command, since it subscribes or monitors
+	NoEvict       bool
+	NoTouch       bool
+	Held          bool // waits for the end of a pause
+	Monitors      bool
+	ReplyMode     replyMode
+	LastCmd       *Command
+	SoftFrom      int64 // ns since when the output buffer has been over its soft limit; 0 = it is not
+	Watches       store.Watches
+
+	clientInput
+	clientParts
+	clientPlaces
+}
+
+// clientNames is what a client has said of itself.
+type clientNames struct{ Name, LibName, LibVer string }
+
+// clientInput is what is known of a client's input. Its own worker's are all but the number of bytes.
+type clientInput struct {
+	Input    atomic.Int64 // bytes of a command that has not come whole, or of what may not run yet
+	HasInput bool         // input is not 0
+	InputErr error        // why the input cannot be read on
+}
+
+// clientParts are what other parts of the server keep for a client, each nil while there is nothing. What more they are than their size is
+// known to those parts alone.
+type clientParts struct {
+	Blocked  sized // the wait for a key
+	Tracking sized // what CLIENT TRACKING has set
+	Subs     sized // what it has subscribed to
+	Multi    sized // what is queued since MULTI
+}
+
+// sized is something that takes up memory.
+type sized interface {
+	Bytes() int // about
+}
+
+// clientPlaces are a client's places in the lists that it is in.
+type clientPlaces struct {
+	index      int // in clientTable.list
+	HeldAt     int // in pause.held
+	MonitorsAt int // in Recorder.monitors
+}
+
+// replyMode is what CLIENT REPLY has set.
+type replyMode uint8
+
+const (
+	ReplyOn replyMode = iota
+	ReplyOff
+	ReplySkipNext // the next command's reply is left out
+	replySkip     // this command's reply is left out
+)
+
+// Memory returns the bytes that a client's names, its transaction, its replies and its entries in the server's tables take up.
+func (cl *Client) Memory() int {
+	n := max(cl.Reply.Cap(), cl.Conn.Unsent()) + len(cl.Name) + len(cl.LibName) + len(cl.LibVer)
+	for _, part := range [...]sized{cl.Blocked, cl.Tracking, cl.Subs, cl.Multi} {
+		if part != nil {
+			n += part.Bytes()
+		}
+	}
+	return n + cl.Watches.Bytes() + int(cl.Input.Load())
+}
+
+// NoteInput notes how much has come that is not run: an unfinished command, or what a client has sent that waits. The client's own worker
+// calls it, without the lock.
+func (cl *Client) NoteInput(n int) {
+	cl.HasInput = n > 0
+	cl.Input.Store(int64(n))
+}
+
+// Local reports whether the client is on this machine.
+func (cl *Client) Local() bool { return cl.Unix || IsLoopback(cl.Conn.Remote) }
+
+// MustAuthenticate reports whether a client may not do much yet, since the default user has a password and it has not given one. The
+// client's own worker may ask without the lock.
+func (s *Core) MustAuthenticate(cl *Client) bool {
+	return !cl.Authenticated && s.Gate.Has(GatePassword)
+}
+
+// ClientTable holds the registered clients: by ID for CLIENT KILL and its like, and in a list for walks in slices.
+type ClientTable struct {
+	ByID map[int64]*Client
+	List []*Client
+	Hand int // where the next slice of the walk begins
+}
+
+func (t *ClientTable) Add(cl *Client) {
+	cl.index = len(t.List)
+	t.List = append(t.List, cl)
+	t.ByID[cl.ID] = cl
+}
+
+func (t *ClientTable) Remove(cl *Client) {
+	if cl.ID == 0 {
+		return
+	}
+	last := len(t.List) - 1
+	t.List[cl.index] = t.List[last]
+	t.List[cl.index].index = cl.index
+	t.List[last] = nil
+	t.List = t.List[:last]
+	delete(t.ByID, cl.ID)
+}
+
+// Sorted returns the clients by ID, oldest first.
+func (t *ClientTable) Sorted() []*Client {
+	list := slices.Clone(t.List)
+	slices.SortFunc(list, func(a, b *Client) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// ClientType is a class of clients as the TYPE filters name it.
+type ClientType uint8
+
+const (
+	TypeAny ClientType = iota
+	TypeNormal
+	TypePubSub
+	TypeOther // replicas and masters, of which there are none
+)
+
+// Class returns the class that a client is of.
+func (cl *Client) Class() ClientType {
+	if cl.Subs != nil {
+		return TypePubSub
+	}
+	return TypeNormal
+}
+
+// IsLoopback reports whether a client's address is of this machine.
+func IsLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return true // a Unix socket, or a pipe in a test
+	}
+	ip := net.ParseIP(host)
+	return ip == nil || ip.IsLoopback()
+}
+
+func IsUnixAddress(addr string) bool {
+	return strings.HasPrefix(addr, "/") || !strings.Contains(addr, ":")
+}
+
+// LastCommandName is the full name of the command that the client ran last, as CLIENT LIST shows it.
+func (cl *Client) LastCommandName() string {
+	if cl.LastCmd == nil {
+		return "NULL"
+	}
+	return cl.LastCmd.FullName
+}

@@ -1,0 +1,101 @@
+package command
+
+import (
+	"headgate/server/resp"
+)
+
+// What a client is sent that does not answer a command of its own: messages of channels, invalidations of keys that it tracks, commands
+// that it monitors.
+
+// KeptMessage bounds the buffers that are kept for the next message.
+const KeptMessage = 64 << 10
+
+// Deliver sends a client something that does not answer a command of its own, encoded in the client's protocol. The caller holds the
+// executor's lock; whoever owns the connection writes it to the socket.
+func (s *Core) Deliver(cl *Client, message []byte) {
+	if cl.Conn.Closing() {
+		return
+	}
+	if s.IsRunning(cl) {
+		cl.Pushes().Raw(message)
+		return
+	}
+	cl.Reply.Raw(message)
+	cl.Conn.Wake()
+	if cl.Conn.Unsent() > s.SoftOutputLimit || cl.Reply.Over() {
+		s.Hooks.LimitOutput(cl)
+	}
+}
+
+// DeliverLater is deliver, but behind the reply of the client's own command if one is running.
+func (s *Core) DeliverLater(cl *Client, message []byte) {
+	if s.IsRunning(cl) && s.Running.Turn.InCommand {
+		t := s.Running.Turn
+		t.Later = append(t.Later, message...)
+		return
+	}
+	s.Deliver(cl, message)
+}
+
+// SendLater sends the client whose command has ended what had to wait for that.
+func (c *Ctx) SendLater() {
+	t := c.Turn
+	if len(t.Later) == 0 {
+		return
+	}
+	if !c.Client.Conn.Closing() {
+		c.Client.Pushes().Raw(t.Later)
+	}
+	if t.Later = t.Later[:0]; cap(t.Later) > KeptMessage {
+		t.Later = nil
+	}
+}
+
+// IsRunning reports whether a command of the client's is being run: its replies are sent when that has ended.
+func (s *Core) IsRunning(cl *Client) bool { return s.Running != nil && s.Running.Client == cl }
+
+// Pushes is where messages to a client belong while a command of its own runs: CLIENT REPLY does not leave them out.
+func (cl *Client) Pushes() *resp.Writer {
+	if cl.ReplyMode == ReplyOn {
+		return cl.Reply
+	}
+	cl.Aside.SetProto(cl.Reply.Proto())
+	return &cl.Aside
+}
+
+// Confined reports whether the client may run but a few commands: in RESP2 a subscriber could not tell other replies from messages.
+func (cl *Client) Confined() bool {
+	return cl.Subs != nil && cl.Reply.Proto() == resp.RESP2
+}
+
+// SwapOut removes list[i] by putting the last one into its place.
+func SwapOut[T any](list []*T, i int) []*T {
+	last := len(list) - 1
+	list[i] = list[last]
+	list[last] = nil
+	if last == 0 {
+		return nil
+	}
+	return list[:last]
+}
+
+// SuppressReply drops what a command has answered when CLIENT REPLY says so. before is the output's length before it.
+func (cl *Client) SuppressReply(before int) {
+	switch cl.ReplyMode {
+	case ReplySkipNext:
+		cl.ReplyMode = replySkip
+		cl.Reply.Truncate(before)
+	case replySkip:
+		cl.ReplyMode = ReplyOn
+		cl.Reply.Truncate(before)
+	case ReplyOff:
+		cl.Reply.Truncate(before)
+	}
+	cl.SendAside()
+}
+
+// SendAside sends the messages that came during a command whose replies are left out.
+func (cl *Client) SendAside() {
+	cl.Reply.Raw(cl.Aside.Bytes())
+	cl.Aside.SetBuffer(nil)
+}

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// GateReason is why commands may not all simply run. Reasons are bits, so that a command asks for several of them by one look.
+type GateReason uint32
+
+const (
+	GateDisk     GateReason = 1 << iota // what is written could not be logged
+	GateUnsaved                         // snapshots fail, and writes are to be refused then
+	GateLoading                         // data are being loaded
+	GateBusy                            // a script overruns
+	GateMemory                          // memory has a limit: commands make room before they run
+	GateShort                           // no room could be made when the running command began
+	GatePaused                          // CLIENT PAUSE
+	GateBlocked                         // clients wait for keys
+	GateTracking                        // clients track the keys that they read
+	GateMonitors                        // clients monitor
+	GateTimed                           // every command is timed
+	GateNoTouch                         // commands of some clients are no uses of their keys
+	GatePassword                        // a client has to authenticate before it may do much
+	GateReasons  = iota
+)
+
+// What is asked of the gate.
+const (
+	GateUnwritable = GateDisk | GateUnsaved                                // commands that write are refused
+	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory  // some commands are refused, or may be
+	GateHolds      = GatePaused | GateBlocked                              // some clients' commands wait
+	GateFrozen     = GateLoading | GateBusy | GatePaused                   // no key goes or changes by itself
+	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch // somebody wants more of each command than its reply
+)
+
+// Gate is why commands may not all simply run now. Whoever knows a reason sets it when it begins or ends to hold, and nothing is derived
+// from the reasons that would have to be worked out anew. The executor's lock guards changes and the errors; whether a reason holds may be
+// asked without it.
+type Gate struct {
+	reasons  atomic.Uint32
+	refusals [GateReasons]string // by the reason's bit; empty if it does not hold, or refuses nothing
+}
+
+// Has reports whether one of the reasons holds.
+func (g *Gate) Has(reasons GateReason) bool { return GateReason(g.reasons.Load())&reasons != 0 }
+
+// Set has one reason hold or not.
+func (g *Gate) Set(reason GateReason, holds bool) {
+	if g.Has(reason) != holds {
+		g.reasons.Store(g.reasons.Load() ^ uint32(reason))
+	}
+}
+
+// Refuse has one reason hold, and what is refused for it answered with an error; an empty one ends that.
+func (g *Gate) Refuse(reason GateReason, refusal string) {
+	g.refusals[bits.TrailingZeros32(uint32(reason))] = refusal
+	g.Set(reason, refusal != "")
+}
+
+// Refusal returns the error of one reason, or nothing if it does not hold.
+func (g *Gate) Refusal(reason GateReason) string {
+	return g.refusals[bits.TrailingZeros32(uint32(reason))]
+}
+
+// Unwritable returns the error for commands that write, or nothing if they may.
+func (g *Gate) Unwritable() string {
+	if g.Has(GateUnsaved) {
+		return g.Refusal(GateUnsaved)
+	}
+	return g.Refusal(GateDisk)
+}
+
+// MayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to
+// ask, once they know that they are going to change something; limiters have their state ask.
+func (c *Ctx) MayWriteNow() bool {
+	if c.Core.Gate.Has(GateUnwritable) {
+		c.Err(c.Core.Gate.Unwritable())
+		return false
+	}
+	return true
+}

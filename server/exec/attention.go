@@ -1,0 +1,45 @@
+package exec
+
+import (
+	"headgate/server/command"
+)
+
+// Some things that happen around a command are rare enough to cost nothing as long as nobody wants them: gateAttended says whether
+// anybody does.
+
+// attend runs a command and does what goes with it for those who want more than its reply. Commands that a command calls, as EXEC and
+// scripts do, come here too.
+func (x *Executor) attend(c *command.Ctx, timed bool) {
+	cmd, args := c.Cmd, c.Args
+	if c.Client.ID == 0 { // a log that is replayed is no client
+		x.perform(c, timed)
+		return
+	}
+	isScript := cmd.Flags&command.SkipMonitor != 0 && cmd.Group == command.GroupScripting
+	if isScript && x.Gate.Has(command.GateMonitors) {
+		x.Recorder.ShowToMonitors(c, cmd, args)
+	}
+	if c.Client.NoTouch {
+		x.Keys.IgnoreUses(cmd.Flags&command.CountsUses == 0)
+	}
+	x.perform(c, timed || x.Gate.Has(command.GateTimed))
+	x.Keys.IgnoreUses(false)
+	x.Hub.RememberKeys(c, cmd, args)
+	if cmd.Flags&(command.SkipMonitor|command.Admin) == 0 && x.Gate.Has(command.GateMonitors) {
+		x.Recorder.ShowToMonitors(c, cmd, args)
+	}
+}
+
+// SetNoTouch has the commands of a client count as uses of their keys or not.
+func (x *Executor) SetNoTouch(cl *command.Client, noTouch bool) {
+	if cl.NoTouch == noTouch {
+		return
+	}
+	cl.NoTouch = noTouch
+	if noTouch {
+		x.noTouchers++
+	} else {
+		x.noTouchers--
+	}
+	x.Gate.Set(command.GateNoTouch, x.noTouchers > 0)
+}

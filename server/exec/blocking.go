@@ -1,0 +1,284 @@
+package exec
+
+import (
+	"container/heap"
+	"container/list"
+	"math"
+	"time"
+
+	"headgate/internal/shrinkmap"
+	"headgate/server/command"
+	"headgate/store"
+)
+
+// A client that blocks waits in the queue of each of its keys. store tells when a key that somebody waits for has been added; the
+// clients in its queue are then served in the order in which they came, after the command, transaction or script that added it,
+// never in the middle. What a blocked client has sent meanwhile stays in its input.
+
+// blocked is a client's wait while it lasts.
+type blocked struct {
+	command.BlockOn
+	exec   *Executor // whose queues it stands in
+	client *command.Client
+	cmd    *command.Command
+	args   [][]byte
+	places []place
+	slot   int // in blocking.timeouts, if it has a time
+	held   int // bytes, about
+}
+
+// place is where a client stands in the queue for one key.
+type place struct {
+	key     *store.Awaited
+	element *list.Element
+}
+
+// blocking holds all clients that are blocked. What a client can wait for is bounded by what one command can name.
+type blocking struct {
+	Queues   shrinkmap.Map[*store.Awaited, *list.List] // of *blocked, first come first
+	Timeouts timeouts
+	Clients  int
+}
+
+const ErrUnblocked = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
+
+// blockedOverhead is what a wait for one key costs beside the name, in bytes.
+const blockedOverhead = 256
+
+// Block is Ctx.block.
+func (x *Executor) Block(c *command.Ctx, on command.BlockOn) {
+	b := &blocked{BlockOn: on, exec: x, client: c.Client, cmd: c.Cmd, held: blockedOverhead}
+	b.args = make([][]byte, len(c.Args))
+	for i, a := range c.Args {
+		b.args[i] = append([]byte(nil), a...)
+		b.held += len(a)
+	}
+	b.Keys = nil // the places have them
+	seen := make(map[*store.Awaited]bool, len(on.Keys))
+	for _, name := range on.Keys {
+		x.Remains.Help()
+		key := c.DB.Await(x.Keys.Key(name))
+		if seen[key] {
+			key.Release()
+			continue
+		}
+		seen[key] = true
+		queue := x.Blocking.Queues.Entries()[key]
+		if queue == nil {
+			queue = list.New()
+			x.Blocking.Queues.Set(key, queue)
+		}
+		b.places = append(b.places, place{key, queue.PushBack(b)})
+		b.held += blockedOverhead + key.NameBytes()
+	}
+	if b.Until != 0 {
+		heap.Push(&x.Blocking.Timeouts, b)
+		workerOf(c).tickBy(b.Until)
+	}
+	x.Blocking.Clients++
+	x.Gate.Set(command.GateBlocked, x.Blocking.Clients > 0)
+	c.Client.Blocked = b
+}
+
+// EndWait ends a client's wait, if any. The queues may have it for longer, without effect.
+func (x *Executor) EndWait(cl *command.Client) {
+	b := waitOf(cl)
+	if b == nil {
+		return
+	}
+	cl.Blocked = nil
+	if b.Until != 0 {
+		heap.Remove(&x.Blocking.Timeouts, b.slot)
+	}
+	x.Blocking.Clients--
+	x.Gate.Set(command.GateBlocked, x.Blocking.Clients > 0)
+	x.Remains.LetGo(b)
+}
+
+// TakeOut implements leftover: it takes the client out of the queues that it stands in.
+func (b *blocked) TakeOut(n int) (taken int) {
+	x := b.exec
+	for ; taken < n && len(b.places) > 0; taken++ {
+		last := len(b.places) - 1
+		p := b.places[last]
+		b.places[last] = place{}
+		b.places = b.places[:last]
+		b.held -= blockedOverhead + p.key.NameBytes()
+		queue := x.Blocking.Queues.Entries()[p.key]
+		queue.Remove(p.element)
+		if queue.Len() == 0 {
+			x.Blocking.Queues.Delete(p.key)
+		}
+		p.key.Release()
+	}
+	if len(b.places) == 0 && x.Blocking.Clients == 0 {
+		x.Keys.NextReady() // names that have become ready since are forgotten
+	}
+	return taken
+}
+
+// Bytes is what the wait takes up, as a part of its client.
+func (b *blocked) Bytes() int { return b.held }
+
+// waitOf returns what a client waits for, or nil.
+func waitOf(cl *command.Client) *blocked {
+	b, _ := cl.Blocked.(*blocked)
+	return b
+}
+
+// GiveUp ends a client's wait with an error, or without one as if its time were over.
+func (x *Executor) GiveUp(cl *command.Client, refusal string, now int64) {
+	before, b := cl.Reply.Len(), waitOf(cl)
+	switch {
+	case refusal != "":
+		x.Stats.CountError(refusal)
+		cl.Reply.Error(refusal)
+	case b.Late != nil:
+		b.Late(cl.Reply)
+	default:
+		cl.Reply.NullArray()
+	}
+	x.resume(cl, before, now)
+}
+
+// resume ends the wait of a client that has got its reply, and has its further input looked at. before is the output's length before
+// the reply.
+func (x *Executor) resume(cl *command.Client, before int, now int64) {
+	x.EndWait(cl)
+	if cl.ReplyMode != command.ReplyOn {
+		cl.SuppressReply(before)
+	}
+	if cl.Reply.Len() > x.SoftOutputLimit || cl.Reply.Over() {
+		x.CheckOutput(cl)
+	}
+	cl.Seen = x.Clock.Mono()
+	cl.Conn.Resume()
+}
+
+// serveReady serves those who wait for keys that have become ready. What one client is served may make another key ready: each
+// turn ends a wait or a key's readiness, so there is an end. While a script yields, it waits until the script is done.
+func (x *Executor) serveReady(c *command.Ctx) {
+	if x.Gate.Has(command.GateBusy) {
+		return
+	}
+	key := x.Keys.NextReady()
+	if key == nil {
+		return
+	}
+	outer := *c
+	for ; key != nil; key = x.Keys.NextReady() {
+		x.serveQueue(c, key)
+	}
+	outer.Scratch = c.Scratch
+	*c = outer
+}
+
+// serveQueue serves the clients that wait for a key until its value is used up. Those who cannot use it go to the end of the queue,
+// as in Redis, so that everybody is looked at once.
+func (x *Executor) serveQueue(c *command.Ctx, key *store.Awaited) {
+	k, queue := key.Key(), x.Blocking.Queues.Entries()[key]
+	for range queue.Len() {
+		e, ok := key.DB().Find(k, c.Now)
+		first := queue.Front()
+		b := first.Value.(*blocked)
+		switch there := ok && b.Kind == e.Kind(); {
+		case b.client.Blocked != b || b.client.Conn.Closing():
+			queue.MoveToBack(first)
+		case !there && b.Gone != "":
+			x.GiveUp(b.client, b.Gone, c.NowNs)
+		case !there || !x.serve(c, b, k):
+			queue.MoveToBack(first)
+		}
+	}
+}
+
+// serve has a blocked client try a key, and reports whether its wait is over.
+func (x *Executor) serve(c *command.Ctx, b *blocked, k store.Key) bool {
+	cl := b.client
+	before := cl.Reply.Len()
+	c.Client, c.Reply, c.Cmd, c.Args, c.DB = cl, cl.Reply, b.cmd, b.args, cl.DB
+	c.Known, c.Failed = command.Known{}, false
+	keys := x.Keys
+	changes := keys.Changes()
+	c.Turn.InCommand, c.Quiet = true, b.Quiet // so that what the client is told of its own changes follows the reply
+	served := serveWithEffects(c, b, k)
+	c.Turn.InCommand, c.Quiet = false, false
+	if !served {
+		return false
+	}
+	if b.Quiet {
+		keys.Discount(keys.Changes() - changes)
+	}
+	c.SendLater()
+	if c.Failed {
+		x.Stats.Commands[c.Cmd.ID].Failed++
+	}
+	x.resume(cl, before, c.NowNs)
+	return true
+}
+
+// serveWithEffects has what a blocked client is served be a unit by itself, after that of the command which made it possible.
+func serveWithEffects(c *command.Ctx, b *blocked, k store.Key) (served bool) {
+	if !c.Core.Effects.On {
+		return b.Serve(c, k)
+	}
+	before := c.Core.Effects.Begin(c.Core.Keys, c.DB)
+	served = b.Serve(c, k)
+	c.EndEffects(b.cmd, before)
+	return served
+}
+
+// EndTimeouts answers the clients that have waited for long enough, and returns when the next one will have, in ns.
+func (x *Executor) EndTimeouts(now int64) (next int64) {
+	for len(x.Blocking.Timeouts) > 0 {
+		b := x.Blocking.Timeouts[0]
+		if b.Until >= now/1e6 {
+			return timeoutAt(b.Until)
+		}
+		x.GiveUp(b.client, "", now)
+	}
+	return math.MaxInt64
+}
+
+// timeoutAt is when a wait that lasts until a time in ms is over, in ns.
+func timeoutAt(until int64) int64 {
+	if until >= math.MaxInt64/int64(time.Millisecond) {
+		return math.MaxInt64
+	}
+	return (until + 1) * int64(time.Millisecond)
+}
+
+// tickBy has background work done when a wait is over, by whichever worker does that.
+func (w *Worker) tickBy(until int64) {
+	x := w.Exec
+	x.wakeAt.Store(min(x.wakeAt.Load(), timeoutAt(until)))
+	if !w.ticks {
+		x.Hooks.Nudge()
+	}
+}
+
+// timeouts is a heap of the waits that have a time, the one that is over first on top.
+type timeouts []*blocked
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (t timeouts) Len() int           { return len(t) }
+func (t timeouts) Less(i, j int) bool { return t[i].Until < t[j].Until }
+
+func (t timeouts) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].slot, t[j].slot = i, j
+}
+
+func (t *timeouts) Push(x any) {
+	b := x.(*blocked)
+	b.slot = len(*t)
+	*t = append(*t, b)
+}
+
+func (t *timeouts) Pop() any {
+	last := len(*t) - 1
+	b := (*t)[last]
+	(*t)[last] = nil
+	*t = (*t)[:last]
+	return b
+}

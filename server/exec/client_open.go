@@ -1,0 +1,65 @@
+package exec
+
+import (
+	"headgate/server/command"
+	"headgate/server/netpoll"
+	"headgate/server/resp"
+)
+
+// opened registers a new connection, or answers why it cannot stay.
+func (x *Executor) opened(c *netpoll.Conn) {
+	x.Lock()
+	defer x.Unlock()
+	x.Clock.Read()
+	cl := &command.Client{
+		Conn: c, Reply: &c.Out, DB: x.Keys.DB(0), Created: x.Clock.Mono(), Seen: x.Clock.Mono(),
+		Unix: command.IsUnixAddress(c.Local),
+	}
+	x.Access.BecomeDefault(cl)
+	c.Client = cl
+	x.Stats.Connections++
+	if refusal := x.refuses(cl); refusal != "" {
+		cl.Reply.Error(refusal)
+		x.Stats.RejectedConnections++
+		c.CloseAfterReply()
+		return
+	}
+	x.nextClientID++
+	cl.ID = x.nextClientID
+	x.Clients.Add(cl)
+}
+
+// refuses returns the error with which a new connection is turned away, or nothing.
+func (x *Executor) refuses(cl *command.Client) string {
+	cfg := x.Config.Get()
+	switch {
+	case len(x.Clients.List) >= x.MaxClients:
+		return command.ErrMaxClients
+	case cfg.ProtectedMode && x.Access.Users.Default().NoPass() && !cl.Unix && !command.IsLoopback(cl.Conn.Remote):
+		return command.ErrProtected
+	}
+	return ""
+}
+
+// closed forgets a connection.
+func (x *Executor) closed(c *netpoll.Conn) {
+	x.Lock()
+	defer x.Unlock()
+	cl := c.Client.(*command.Client)
+	x.EndWait(cl)
+	x.Pause.release(cl)
+	x.EndTransaction(cl)
+	x.Hub.EndAllSubscriptions(cl)
+	x.Hub.Untrack(cl)
+	x.Recorder.EndMonitoring(cl)
+	x.SetNoTouch(cl, false)
+	x.Clients.Remove(cl)
+}
+
+// readLimits returns what the reader is to accept from a client. The client's own worker calls it, without the lock.
+func (x *Executor) readLimits(cl *command.Client) *resp.Limits {
+	if x.MustAuthenticate(cl) {
+		return x.unauthLimits.Load()
+	}
+	return x.limits.Load()
+}

@@ -1,0 +1,38 @@
+package exec_test
+
+import (
+	"testing"
+	"time"
+
+	"headgate/server/exec"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestJobsOfParts: a job of a part above the executor is done once in its period, and its wish to be called again is heard.
+func TestJobsOfParts(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	done, again := 0, int64(0)
+	w.Srv.Jobs = []exec.Job{
+		exec.Every(time.Hour, func(int64) { done++ }),
+		func(int64) int64 { return again },
+	}
+	require.Positive(t, w.Srv.Cron())
+	require.Positive(t, w.Srv.Cron())
+	require.Equal(t, 1, done)
+	again = 1
+	require.Zero(t, w.Srv.Cron(), "it is due")
+}
+
+// TestEveryOutlivesAClockThatIsSetBack: work goes on when time has gone back by more than its period.
+func TestEveryOutlivesAClockThatIsSetBack(t *testing.T) {
+	var at []int64
+	j := exec.Every(10, func(now int64) { at = append(at, now) })
+	for _, now := range []int64{1000, 1009, 1010, 500, 509, 510} {
+		next := j(now)
+		require.Greater(t, next, now)
+		require.LessOrEqual(t, next, now+10)
+	}
+	require.Equal(t, []int64{1000, 1010, 500, 510}, at)
+}

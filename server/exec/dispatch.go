@@ -1,0 +1,230 @@
+package exec
+
+import (
+	"strings"
+	"time"
+
+	"headgate/server/command"
+	"headgate/server/observe"
+	"headgate/server/resp"
+)
+
+// dispatch is the one order of checks that every command passes: lookup, arity, authentication, transaction, memory, queueing,
+// execution, statistics. timed has the command's run measured even if it is marked Fast or Sampled.
+func (x *Executor) dispatch(c *command.Ctx, timed bool) {
+	before := c.Reply.Len()
+	if !x.admit(c) {
+		x.refused(c, before)
+		return
+	}
+	if c.Client.Multi != nil && c.Cmd.Flags&command.RunsInMulti == 0 {
+		t := TransactionOf(c.Client)
+		t.add(x, c)
+		c.Reply.Queued()
+		if t.Size()+c.Client.Conn.In.Buffered() > c.Cfg.ClientQueryBufferLimit {
+			c.Client.Conn.CloseNow()
+		}
+		return
+	}
+	x.Call(c, timed)
+}
+
+// refused has the client's transaction fail, since a command that belongs to it could not be queued. A refused EXEC ends it at
+// once, with an error that quotes the one sent; before is the output's length before that.
+func (x *Executor) refused(c *command.Ctx, before int) {
+	abortTransaction(c.Client)
+	if c.Reply.Over() {
+		return // nothing that is answered is sent any more
+	}
+	if c.Cmd != nil && c.Cmd.Flags&command.RunsQueue != 0 {
+		x.EndTransaction(c.Client)
+		why := strings.TrimSpace(strings.TrimPrefix(string(c.Reply.Bytes()[before+1:]), "ERR "))
+		c.Reply.Truncate(before)
+		c.Err("EXECABORT Transaction discarded because of: " + why)
+	}
+}
+
+// admit resolves sub-commands and sends the error of the first check that fails.
+func (x *Executor) admit(c *command.Ctx) bool {
+	if c.Cmd != nil && c.Cmd.Sub != nil && len(c.Args) > 1 {
+		if sub := c.Cmd.Subcommand(c.Args[1]); sub != nil {
+			c.Cmd = sub
+		} else {
+			c.ErrUnknownSubcommand()
+			return false
+		}
+	}
+	switch {
+	case c.Cmd == nil && (c.Is(0, "POST") || c.Is(0, "HOST:")):
+		x.refuseBrowser(c)
+	case c.Cmd == nil:
+		c.ErrUnknownCommand()
+	case !c.Cmd.ArityOK(len(c.Args)) || (c.Cmd.Handler == nil && len(c.Args) == 1):
+		c.ErrArity()
+		x.Stats.Commands[c.Cmd.ID].Rejected++
+	case c.Client.Guarded && x.guards(c):
+	case c.Client.Multi != nil && c.Cmd.Flags&command.NoMulti != 0:
+		reject(c, command.ErrNoMulti)
+	case (c.Client.Limited || x.Gate.Has(command.GateRefuses)) && x.turnedAway(c):
+	default:
+		return true
+	}
+	return false
+}
+
+// guards refuses the command if the client may not run it, since it has not authenticated or its user lacks the right.
+func (x *Executor) guards(c *command.Ctx) bool {
+	refusal := x.Access.GuardRefusal(c)
+	if refusal != "" {
+		reject(c, refusal)
+	}
+	return refusal != ""
+}
+
+// turnedAway refuses the command if the gate or what its client is about demands that.
+func (x *Executor) turnedAway(c *command.Ctx) bool {
+	refusal := x.gateRefusal(c)
+	if refusal != "" {
+		reject(c, refusal)
+	}
+	return refusal != ""
+}
+
+// gateRefusal returns the error of the first reason for which the command may not run, or nothing.
+func (x *Executor) gateRefusal(c *command.Ctx) string {
+	gate, flags := &x.Gate, c.Cmd.Flags
+	if gate.Has(command.GateMemory) && x.lacksMemory(c) {
+		return command.ErrOOM
+	}
+	if c.Client.Limited {
+		if refusal := limitation(c); refusal != "" {
+			return refusal
+		}
+	}
+	switch {
+	case gate.Has(command.GateUnwritable) && wantsDisk(c):
+		return gate.Unwritable()
+	case gate.Has(command.GateLoading) && flags&command.Loading == 0:
+		return gate.Refusal(command.GateLoading)
+	case gate.Has(command.GateBusy) && flags&command.AllowBusy == 0:
+		return gate.Refusal(command.GateBusy)
+	}
+	return ""
+}
+
+// wantsDisk reports whether the command is refused while data cannot be kept: those that write, or have what is queued write, and those
+// that health checks use.
+func wantsDisk(c *command.Ctx) bool {
+	flags := c.Cmd.Flags
+	return c.Cmd.WantsDisk() || flags&command.HealthCheck != 0 || flags&command.RunsQueue != 0 && c.Client.Multi != nil && TransactionOf(c.Client).wantsDisk
+}
+
+func reject(c *command.Ctx, text string) {
+	c.Err(text)
+	c.Core.Stats.Commands[c.Cmd.ID].Rejected++
+}
+
+// errConfined follows the name of a command that a subscriber may not run in RESP2.
+const errConfined = "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
+
+// limitation returns the error with which the command is refused to a client that subscribes or monitors, or nothing.
+func limitation(c *command.Ctx) string {
+	switch {
+	case c.Client.Confined() && c.Cmd.Flags&command.ForSubscribers == 0:
+		return "ERR Can't execute '" + c.Cmd.FullName + errConfined
+	case c.Client.Monitors && c.Cmd.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:
+		return observe.ErrMonitorKeys
+	}
+	return ""
+}
+
+// Call runs the command, with what goes with that for those who have asked to know more.
+func (x *Executor) Call(c *command.Ctx, timed bool) {
+	if x.Gate.Has(command.GateAttended) {
+		x.attend(c, timed)
+		return
+	}
+	x.perform(c, timed)
+}
+
+// perform runs the command's handler, notes its effects and keeps the statistics.
+func (x *Executor) perform(c *command.Ctx, timed bool) {
+	cmd := c.Cmd
+	if !x.Effects.On {
+		x.Run(c, timed)
+		return
+	}
+	before := x.Effects.Begin(x.Keys, c.DB)
+	x.Run(c, timed)
+	c.EndEffects(cmd, before)
+}
+
+// Run runs the command's handler and keeps the statistics.
+func (x *Executor) Run(c *command.Ctx, timed bool) {
+	stats := &x.Stats.Commands[c.Cmd.ID]
+	sampled := c.Cmd.Flags&(command.Fast|command.Sampled) != 0
+	c.Client.LastCmd = c.Cmd
+	if sampled && !timed && stats.Calls >= AlwaysTimed && len(c.Args) < observe.ManyArguments {
+		c.Cmd.Handler(c)
+	} else {
+		x.runTimed(c, stats, sampled && timed && stats.Calls >= AlwaysTimed && !x.Gate.Has(command.GateTimed))
+	}
+	x.Stats.Processed++
+	stats.Calls++
+	if c.Failed {
+		stats.Failed++
+	}
+}
+
+// AlwaysTimed is how many calls of a command are timed before one in timedEvery has to do: a command that is seldom called needs no
+// estimate.
+const AlwaysTimed = command.TimedEvery
+
+// runTimed runs the command's handler and measures how long that takes. estimate tells that the call stands for timedEvery of them.
+func (x *Executor) runTimed(c *command.Ctx, stats *command.CommandStats, estimate bool) {
+	cmd, args := c.Cmd, c.Args
+	start := time.Now()
+	cmd.Handler(c)
+	took := int64(time.Since(start))
+	calls := uint64(1)
+	if estimate {
+		calls = command.TimedEvery
+	}
+	c.Turn.Spent += took
+	c.Turn.Busy += took
+	stats.Ns += took * int64(calls)
+	if c.Cfg.LatencyTracking {
+		if stats.Times == nil {
+			stats.Times = &command.Histogram{}
+		}
+		stats.Times.Record(took, calls)
+	}
+	if took >= x.Recorder.NoteFrom {
+		x.Recorder.NoteSlow(c, cmd, args, took)
+	}
+}
+
+// browserWarnings is the shortest time between two log lines about browsers, in ns.
+const browserWarnings = int64(time.Minute)
+
+// refuseBrowser closes a connection that speaks HTTP: most likely somebody has a browser send what a web page made up, so that
+// its lines are taken for commands.
+func (x *Executor) refuseBrowser(c *command.Ctx) {
+	x.Stats.ProtocolErrors++
+	if c.NowNs-x.warnedOfBrowser > browserWarnings {
+		x.warnedOfBrowser = c.NowNs
+		x.Logger.Warn("closed a connection that speaks HTTP; this may be an attack by way of a browser", "addr", c.Client.Conn.Remote)
+	}
+	c.Client.Conn.CloseNow()
+}
+
+// protocolError answers input that is no RESP and has the connection closed.
+func (x *Executor) protocolError(c *command.Ctx, err error) {
+	x.Stats.ProtocolErrors++
+	if err == resp.ErrQueryBuffer {
+		c.Client.Conn.CloseNow()
+		return
+	}
+	c.Errf("ERR %s", err)
+	c.Client.Conn.CloseAfterReply()
+}

@@ -1,0 +1,97 @@
+package exec
+
+import (
+	"time"
+
+	"headgate/server/host"
+)
+
+const (
+	giveBackPeriod = time.Second      // how often it is looked whether there is garbage to give back
+	GiveBackPause  = 10 * time.Second // how long no collection has run before one is asked for
+	giveBackLeast  = 16 << 20         // bytes of garbage for which that is done, and
+	giveBackPart   = 8                // the part of the heap that it has to be
+	trimPeriod     = 3 * time.Second  // for how long buffers may be kept that nobody uses: less than giveBackPause, so that they are garbage by then
+
+	// garbageMost is how many bytes of garbage gc-percent may let the heap have. Where much is in use, four times as much garbage would be
+	// gigabytes, and the runtime's own tables for them never go back to the system. It may be more where a collection has much to read:
+	// garbageScanned times as much as that, and not more than what is in use. Long values cost a collection nothing.
+	garbageMost    = 256 << 20
+	garbageScanned = 2
+	LeastPace      = 10 // percent
+)
+
+// Garbage is what the Go heap holds beside what is in use. After a load the collector has no reason to run: with gc-percent 400 the heap
+// may stay five times as large as what is in it for minutes. The executor's lock guards it.
+type Garbage struct {
+	Free    func()            // gives it back; nil: it stays
+	SetPace func(percent int) // has the collector run when there is so much of it; nil: it runs when it likes
+	pace    int               // the last that was set
+	Busy    bool              // free is running
+	looked  int64             // ns, when it was looked last
+	trimmed int64             // ns, when buffers were trimmed last
+	cycles  uint64            // collections until then
+	since   int64             // ns, when that number was first seen
+	kept    uint64            // bytes that the heap had left after the last time
+	data    uint64            // bytes of data, when it was looked last
+	marked  uint64            // the same when the last collection ran: what has been deleted since still counts as live
+}
+
+// trimBuffers gives back buffers that nobody has used for a while. That may be some hundred system calls, which nobody waits for.
+func (x *Executor) trimBuffers(mono int64) {
+	if mono-x.Garbage.trimmed < int64(trimPeriod) {
+		return
+	}
+	x.Garbage.trimmed = mono
+	go x.Pool.Trim()
+}
+
+// GiveBack has the heap's garbage collected, and its memory given back to the system, once nothing else has done so for a while. It costs
+// those who are served a part of one processor for as long as marking what is in use takes.
+func (x *Executor) GiveBack(mono int64) {
+	g := &x.Garbage
+	if g.Free == nil || mono-g.looked < int64(giveBackPeriod) {
+		return
+	}
+	g.looked = mono
+	g.KeepPace(x.Config.Get().GCPercent, host.RuntimeMetric(host.MetricLive), host.RuntimeMetric(host.MetricScanned))
+	before := g.data
+	g.data = x.Keys.Used()
+	if cycles := host.RuntimeMetric(host.MetricCycles); cycles != g.cycles {
+		g.cycles, g.since, g.marked = cycles, mono, max(before, g.data)
+	}
+	if mono-g.since < int64(GiveBackPause) || g.Busy {
+		return
+	}
+	held := host.RuntimeMetric(host.MetricTotal) - host.RuntimeMetric(host.MetricHeapReleased)
+	least := max(host.RuntimeMetric(host.MetricLive), g.kept)
+	deleted := g.marked - min(g.marked, g.data)
+	if held+deleted < least+max(giveBackLeast, least/giveBackPart) {
+		return
+	}
+	g.Busy = true
+	g.kept = 0
+	go func() {
+		g.Free()
+		x.Lock()
+		defer x.Unlock()
+		g.kept = host.RuntimeMetric(host.MetricTotal) - host.RuntimeMetric(host.MetricHeapReleased)
+		g.Busy = false
+	}()
+}
+
+// KeepPace has the collector run when the garbage is percent of the live bytes, or sooner if that is more than garbageMost and than a
+// collection, which reads the scanned bytes, is worth.
+func (g *Garbage) KeepPace(percent int, live, scanned uint64) {
+	pace := percent
+	if live > 0 {
+		most := max(garbageMost, min(live, garbageScanned*scanned))
+		pace = min(pace, max(LeastPace, int(100*most/live)))
+	}
+	change := pace - g.pace
+	if g.SetPace == nil || pace != percent && max(change, -change) <= g.pace/8 || change == 0 {
+		return // setting it stops everything for a moment
+	}
+	g.pace = pace
+	g.SetPace(pace)
+}

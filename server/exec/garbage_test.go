@@ -1,0 +1,112 @@
+package exec_test
+
+import (
+	"runtime"
+	rtdebug "runtime/debug"
+	"testing"
+	"time"
+
+	"headgate/server"
+	"headgate/server/config"
+	"headgate/server/exec"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+var garbageSink []byte
+
+// TestGarbageIsGivenBack: what a load has left in the heap goes back once no collection has run for a while, and then not again until there
+// is more of it.
+func TestGarbageIsGivenBack(t *testing.T) {
+	freed := make(chan struct{}, 10)
+	srv := server.New(config.NewLive(servertest.Unsaved()), server.Options{FreeMemory: func() {
+		rtdebug.FreeOSMemory()
+		freed <- struct{}{}
+	}})
+	defer srv.Keys.Close()
+	defer rtdebug.SetGCPercent(rtdebug.SetGCPercent(-1)) // no collection but those that are asked for
+	look := func(at time.Duration) int {
+		srv.Lock()
+		srv.GiveBack(int64(at))
+		busy := srv.Garbage.Busy
+		srv.Unlock()
+		if busy {
+			require.Eventually(t, func() bool {
+				srv.Lock()
+				defer srv.Unlock()
+				return !srv.Garbage.Busy
+			}, 10*time.Second, time.Millisecond)
+		}
+		n := len(freed)
+		for range n {
+			<-freed
+		}
+		return n
+	}
+	litter := func() {
+		for range 64 {
+			garbageSink = make([]byte, 4<<20)
+		}
+		garbageSink = nil
+	}
+	runtime.GC()
+	litter()
+	require.Zero(t, look(1*time.Second))
+	require.Zero(t, look(exec.GiveBackPause/2), "a collection may come by itself")
+	require.Equal(t, 1, look(exec.GiveBackPause+2*time.Second))
+	require.Zero(t, look(exec.GiveBackPause+3*time.Second), "one has just run")
+	require.Zero(t, look(3*exec.GiveBackPause), "nothing is left to give back")
+	litter()
+	require.Equal(t, 1, look(5*exec.GiveBackPause))
+}
+
+// TestDeletedDataIsGivenBack: a value that was there when the last collection ran is garbage once it is deleted, although nobody has looked.
+func TestDeletedDataIsGivenBack(t *testing.T) {
+	defer rtdebug.SetGCPercent(rtdebug.SetGCPercent(-1))
+	freed := 0
+	w := servertest.NewClockClient(t)
+	w.Srv.Garbage.Free = func() { rtdebug.FreeOSMemory(); freed++ }
+	look := func(at time.Duration) {
+		w.Srv.Lock()
+		w.Srv.GiveBack(int64(at))
+		w.Srv.Unlock()
+		require.Eventually(t, func() bool {
+			w.Srv.Lock()
+			defer w.Srv.Unlock()
+			return !w.Srv.Garbage.Busy
+		}, 10*time.Second, time.Millisecond)
+	}
+	w.Call("SETRANGE value 100000000 x")
+	runtime.GC()
+	look(time.Second)
+	for at := 2 * time.Second; at < 4*exec.GiveBackPause; at += exec.GiveBackPause { // until there is nothing more but the value
+		look(at)
+	}
+	freed = 0
+	look(5 * exec.GiveBackPause)
+	require.Zero(t, freed, "nothing is garbage")
+	w.Call("DEL value")
+	look(6 * exec.GiveBackPause)
+	require.Equal(t, 1, freed)
+	look(8 * exec.GiveBackPause)
+	require.Equal(t, 1, freed, "nothing more is")
+}
+
+// TestGarbageIsBounded: gc-percent is kept where little is in use, and gives way where it would be gigabytes of garbage, sooner if what is in
+// use are long values.
+func TestGarbageIsBounded(t *testing.T) {
+	var set []int
+	g := exec.Garbage{SetPace: func(percent int) { set = append(set, percent) }}
+	const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
+	for _, step := range []struct {
+		percent       int
+		live, scanned uint64
+	}{
+		{400, 0, 0}, {400, 10 * mib, mib}, {400, 64 * mib, mib}, {400, 128 * mib, 128 * mib}, {400, 129 * mib, 128 * mib}, {400, 4 * gib, 2 * gib},
+		{50, 4 * gib, 2 * gib}, {400, mib, kib}, {390, mib, kib}, {1000, mib, kib}, {400, gib, mib}, {400, gib, 256 * mib}, {400, 40 * gib, mib},
+	} {
+		g.KeepPace(step.percent, step.live, step.scanned)
+	}
+	require.Equal(t, []int{400, 200, 100, 50, 400, 390, 1000, 25, 50, exec.LeastPace}, set)
+}

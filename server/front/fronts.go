@@ -1,0 +1,259 @@
+package front
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/netpoll"
+)
+
+// Fronts are what clients come in by: listeners, event loops, and connections that goroutines serve.
+type Fronts struct {
+	*command.Core
+	handler   netpoll.Handler // what the front serves that does the background work, too
+	helper    netpoll.Handler // what other loops serve
+	Plain     plainFront
+	TLS       tlsFront
+	inherited []net.Listener // that stand in place of port and unixsocket
+}
+
+func NewFronts(core *command.Core, handler, helper netpoll.Handler, inherited, inheritedTLS []net.Listener) *Fronts {
+	f := &Fronts{Core: core, handler: handler, helper: helper, inherited: inherited}
+	f.TLS.init(f, inheritedTLS)
+	return f
+}
+
+// Apply takes over the directives that the fronts obey. It may be called before they listen.
+func (f *Fronts) Apply(cfg *config.Config) {
+	f.Plain.apply(cfg)
+	f.TLS.apply(cfg)
+}
+
+// Follow has the fronts obey changes of the configuration.
+func (f *Fronts) Follow(live *config.Live) {
+	live.OnChange(f.addressChanged, "bind", "port")
+	live.OnChange(f.TLS.configChanged, tlsDirectives...)
+}
+
+// Listen opens all listeners, or none: first those that also may do what goes with it. Nothing is accepted before run.
+func (f *Fronts) Listen(cfg *config.Config, also func() error) error {
+	open, err := f.openPlain(cfg)
+	if err != nil {
+		return err
+	}
+	if len(open) == 0 && cfg.TLSPort == 0 {
+		return errors.New("nothing to listen on: set port, tls-port or unixsocket")
+	}
+	if err = f.TLS.open(cfg); err == nil {
+		err = also()
+	}
+	if err == nil {
+		err = f.Plain.listen(f, open, cfg)
+	}
+	if err != nil {
+		closeAll(open)
+		f.TLS.close()
+	}
+	return err
+}
+
+// openPlain opens the listeners of port and unixsocket, or takes those that stand in their place.
+func (f *Fronts) openPlain(cfg *config.Config) (open []net.Listener, err error) {
+	if len(f.inherited) > 0 {
+		return f.inherited, nil
+	}
+	if cfg.Port > 0 {
+		if open, err = ListenOn(cfg.Bind, cfg.Port, "--port"); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.UnixSocket != "" {
+		ln, err := listenUnix(cfg.UnixSocket, cfg.UnixSocketPerm)
+		if err != nil {
+			closeAll(open)
+			return nil, err
+		}
+		open = append(open, ln)
+	}
+	return open, nil
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, ln := range listeners {
+		ln.Close()
+	}
+}
+
+// Run serves until Stop.
+func (f *Fronts) Run() {
+	f.TLS.start()
+	f.Plain.run(f)
+	f.TLS.end()
+}
+
+// Traffic returns what all fronts have read from clients and written to them.
+func (f *Fronts) Traffic() netpoll.Traffic {
+	sum := f.Plain.traffic()
+	sum.Add(f.TLS.traffic())
+	return sum
+}
+
+// settingError is why the server could not do what CONFIG SET asked for, in Redis's words. The log has the reason.
+type settingError string
+
+const (
+	errNoPort      settingError = "Unable to listen on this port. Check server logs."
+	errNoAddresses settingError = "Failed to bind to specified addresses."
+	errTLSFiles    settingError = "Unable to update TLS configuration. Check server logs."
+)
+
+func (e settingError) Error() string { return string(e) }
+
+// addressChanged listens on another port or on other addresses, and no longer on the old ones. Connections that are open go on. The
+// caller holds the executor's lock.
+func (f *Fronts) addressChanged(old, cfg *config.Config) error {
+	plain := &f.Plain
+	if !plain.listening() {
+		return nil
+	}
+	if len(f.inherited) > 0 {
+		return errors.New("the sockets were opened by the service manager")
+	}
+	var before, others []net.Listener
+	for _, ln := range plain.Listeners {
+		if _, tcp := ln.(*net.TCPListener); tcp {
+			before = append(before, ln)
+		} else {
+			others = append(others, ln)
+		}
+	}
+	samePort := old.Port == cfg.Port
+	if samePort {
+		plain.Drop(before) // they may have the addresses that are wanted
+		before = nil
+	}
+	open, err := plain.add(cfg)
+	if err == nil {
+		plain.Drop(before)
+		plain.Listeners = append(open, others...)
+		f.Logger.Info("the addresses to listen on have changed", "bind", cfg.Bind, "port", cfg.Port)
+		return nil
+	}
+	f.Logger.Error("the addresses to listen on stay as they were", "err", err)
+	if !samePort {
+		return errNoPort
+	}
+	if open, err = plain.add(old); err != nil {
+		f.Logger.Error("nothing listens on port any more", "err", err)
+	}
+	plain.Listeners = append(open, others...)
+	return errNoAddresses
+}
+
+// add listens on the configuration's port, if it has one, on all of its addresses or on none.
+func (f *plainFront) add(cfg *config.Config) ([]net.Listener, error) {
+	if cfg.Port == 0 {
+		return nil, nil
+	}
+	open, err := ListenOn(cfg.Bind, cfg.Port, "--port")
+	for i, ln := range open {
+		if err = f.accept(ln, cfg.TCPBacklog); err != nil {
+			f.Drop(open[:i])
+			closeAll(open[i:])
+			return nil, err
+		}
+	}
+	return open, err
+}
+
+// OpenAddresses returns where the server listens, in the form that its start-up line shows. The caller holds the executor's lock.
+func (f *Fronts) OpenAddresses() []string {
+	var list []string
+	for _, ln := range f.Plain.Listeners {
+		list = append(list, ln.Addr().String())
+	}
+	for _, ln := range f.TLS.listening() {
+		list = append(list, "tls://"+ln.Addr().String())
+	}
+	return list
+}
+
+// ListenOn listens on one port of all addresses, or of none. flag is what sets it.
+func ListenOn(addresses []string, port int, flag string) ([]net.Listener, error) {
+	var open []net.Listener
+	for _, bind := range addresses {
+		ln, err := listenTCP(bind, port, flag)
+		if err != nil {
+			closeAll(open)
+			return nil, err
+		}
+		if ln != nil {
+			open = append(open, ln)
+		}
+	}
+	return open, nil
+}
+
+// listenTCP listens on one address of the bind directive: an IP address or host name, * for all of IPv4, ::* for all of IPv6. A
+// leading - makes an address optional: nil is returned when this machine has no such address.
+func listenTCP(bind string, port int, flag string) (net.Listener, error) {
+	host, optional := strings.CutPrefix(bind, "-")
+	network := "tcp"
+	switch host {
+	case "*":
+		host, network = "", "tcp4"
+	case "::*":
+		host, network = "", "tcp6"
+	}
+	ln, err := net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
+	switch {
+	case err == nil:
+		return ln, nil
+	case optional && !errors.Is(err, syscall.EADDRINUSE):
+		return nil, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("port %d on %s is in use: stop what listens there, or choose another with %s", port, shownHost(host), flag)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("port %d on %s is not permitted for this user: choose one from 1024 up with %s", port, shownHost(host), flag)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("this machine has no address %s: correct --bind, or write -%s to make it optional", host, host)
+	}
+	return nil, fmt.Errorf("cannot listen on %s port %d: %w; correct --bind or %s", shownHost(host), port, err, flag)
+}
+
+func shownHost(host string) string {
+	if host == "" {
+		return "all addresses"
+	}
+	return host
+}
+
+// listenUnix listens on a socket file, replacing one that nobody listens on any more.
+func listenUnix(path string, perm os.FileMode) (net.Listener, error) {
+	if conn, err := net.Dial("unix", path); err == nil {
+		conn.Close()
+		return nil, fmt.Errorf("unix socket %s is in use: stop what listens there, or choose another with --unixsocket", path)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
+		os.Remove(path)
+	}
+	ln, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on unix socket: %w; correct --unixsocket, or the directory's permissions", err)
+	}
+	if perm != 0 {
+		if err := os.Chmod(path, perm); err != nil {
+			ln.Close()
+			return nil, fmt.Errorf("cannot set unixsocketperm: %w", err)
+		}
+	}
+	return ln, nil
+}

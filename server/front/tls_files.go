@@ -1,0 +1,162 @@
+package front
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"headgate/server/config"
+)
+
+// Bounds on what is read of the files.
+const (
+	maxTLSFile   = 4 << 20 // bytes of one
+	maxTLSCAFile = 1024    // files of tls-ca-cert-dir
+)
+
+// tlsFiles are the contents of the files that a TLS configuration is made of, and why what is missing could not be read.
+type tlsFiles struct {
+	cert, key, authority fileContents
+	directory            map[string]fileContents // of tls-ca-cert-dir, by name
+	unlisted             string                  // why it could not be listed
+}
+
+type fileContents struct {
+	data []byte
+	err  string
+}
+
+func (c fileContents) equal(other fileContents) bool {
+	return c.err == other.err && bytes.Equal(c.data, other.data)
+}
+
+// readTLSFiles reads all files that the directives name. Symbolic links are followed, so that a directory that is exchanged as a whole,
+// as Kubernetes does with ..data, is seen.
+func readTLSFiles(cfg *config.Config) tlsFiles {
+	files := tlsFiles{cert: readTLSFile(cfg.Path(cfg.TLSCertFile)), key: readTLSFile(cfg.Path(cfg.TLSKeyFile))}
+	files.authority = readTLSFile(cfg.Path(cfg.TLSCACertFile))
+	if cfg.TLSCACertDir == "" {
+		return files
+	}
+	dir := cfg.Path(cfg.TLSCACertDir)
+	entries, err := os.ReadDir(dir)
+	if err == nil && len(entries) > maxTLSCAFile {
+		err = fmt.Errorf("%s has more than %d files", dir, maxTLSCAFile)
+	}
+	if err != nil {
+		files.unlisted = err.Error()
+		return files
+	}
+	files.directory = map[string]fileContents{}
+	for _, entry := range entries {
+		name := filepath.Join(dir, entry.Name())
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			files.directory[name] = readTLSFile(name)
+		}
+	}
+	return files
+}
+
+func readTLSFile(name string) fileContents {
+	if name == "" {
+		return fileContents{}
+	}
+	info, err := os.Stat(name)
+	if err == nil && info.Size() > maxTLSFile {
+		err = fmt.Errorf("%s is longer than %d bytes", name, maxTLSFile)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return fileContents{err: err.Error()}
+	}
+	return fileContents{data: data}
+}
+
+func (f *tlsFiles) equal(other *tlsFiles) bool {
+	return f.unlisted == other.unlisted && f.cert.equal(other.cert) && f.key.equal(other.key) && f.authority.equal(other.authority) &&
+		maps.EqualFunc(f.directory, other.directory, fileContents.equal)
+}
+
+// config makes the configuration for handshakes. An error names the directive to correct.
+func (f *tlsFiles) config(cfg *config.Config) (*tls.Config, error) {
+	pair, err := f.pair(cfg)
+	if err != nil {
+		return nil, err
+	}
+	made := &tls.Config{
+		Certificates:           []tls.Certificate{pair},
+		CipherSuites:           cfg.TLSCipherSuites(),
+		SessionTicketsDisabled: !cfg.TLSSessionCaching,
+	}
+	made.MinVersion, made.MaxVersion = cfg.TLSVersions()
+	if cfg.TLSAuthClients == config.TLSAuthNo {
+		return made, nil
+	}
+	if made.ClientCAs, err = f.authorities(cfg); err != nil {
+		return nil, err
+	}
+	made.ClientAuth = tls.RequireAndVerifyClientCert
+	if cfg.TLSAuthClients == config.TLSAuthOptional {
+		made.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	return made, nil
+}
+
+// LoadKeyPair reads the certificate of tls-cert-file with its key.
+func LoadKeyPair(cfg *config.Config) (tls.Certificate, error) {
+	files := readTLSFiles(cfg)
+	return files.pair(cfg)
+}
+
+// pair returns the certificate with its key.
+func (f *tlsFiles) pair(cfg *config.Config) (pair tls.Certificate, err error) {
+	switch {
+	case cfg.TLSCertFile == "":
+		return pair, errors.New("no tls-cert-file is set")
+	case cfg.TLSKeyFile == "":
+		return pair, errors.New("no tls-key-file is set")
+	case f.cert.err != "":
+		return pair, fmt.Errorf("tls-cert-file: %s", f.cert.err)
+	case f.key.err != "":
+		return pair, fmt.Errorf("tls-key-file: %s", f.key.err)
+	}
+	key, err := decryptKey(f.key.data, []byte(cfg.TLSKeyFilePass))
+	if err != nil {
+		return pair, fmt.Errorf("tls-key-file %s: %w", cfg.Path(cfg.TLSKeyFile), err)
+	}
+	if pair, err = tls.X509KeyPair(f.cert.data, key); err != nil {
+		return pair, fmt.Errorf("tls-cert-file %s with tls-key-file %s: %w", cfg.Path(cfg.TLSCertFile), cfg.Path(cfg.TLSKeyFile), err)
+	}
+	return pair, nil
+}
+
+// authorities returns those that vouch for clients.
+func (f *tlsFiles) authorities(cfg *config.Config) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	switch {
+	case cfg.TLSCACertFile == "" && cfg.TLSCACertDir == "":
+		return nil, errors.New("tls-auth-clients needs tls-ca-cert-file or tls-ca-cert-dir; set one, or tls-auth-clients no")
+	case f.authority.err != "":
+		return nil, fmt.Errorf("tls-ca-cert-file: %s", f.authority.err)
+	case f.unlisted != "":
+		return nil, fmt.Errorf("tls-ca-cert-dir: %s", f.unlisted)
+	case cfg.TLSCACertFile != "" && !pool.AppendCertsFromPEM(f.authority.data):
+		return nil, fmt.Errorf("tls-ca-cert-file %s holds no certificate", cfg.Path(cfg.TLSCACertFile))
+	}
+	found := cfg.TLSCACertFile != ""
+	for _, contents := range f.directory {
+		found = pool.AppendCertsFromPEM(contents.data) || found
+	}
+	if !found {
+		return nil, fmt.Errorf("tls-ca-cert-dir %s holds no certificate", cfg.Path(cfg.TLSCACertDir))
+	}
+	return pool, nil
+}

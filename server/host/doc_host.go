@@ -1,0 +1,3 @@
+// Package host is what the machine and the process are: memory, limits of containers, and the pages of the program
+// itself.
+package host

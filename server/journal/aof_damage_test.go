@@ -1,0 +1,187 @@
+package journal_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"headgate/persistence/crashfs"
+	"headgate/server/config"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	cutEvery = flag.Int("aof.step", 61, "a file is cut at every so many bytes")
+	bitFlips = flag.Int("aof.flips", 1000, "random bit flips")
+)
+
+const incrName = "/data/appendonlydir/appendonly.aof.1.incr.aof"
+
+// writtenLog returns a file system with a log of at least size bytes, its history by the log's length after each unit, and the data in the end.
+func writtenLog(t *testing.T, rnd *rand.Rand, size int) (disk *crashfs.FS, states map[int]string, now int64) {
+	disk, now = crashfs.New("/data"), servertest.WallAtStart
+	w, err := servertest.StartAOF(disk, config.FsyncNo, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	states = map[int]string{0: ""}
+	for {
+		now += 1e6
+		_, ended := w.Ask(servertest.RandomUnit(rnd))
+		require.False(t, ended)
+		text, err := disk.ReadFile(incrName)
+		require.NoError(t, err)
+		states[len(text)] = servertest.Digest(w.Srv)
+		if len(text) >= size {
+			return disk, states, now
+		}
+	}
+}
+
+// loadCopy starts a server on a copy of the file system in which the log has other content.
+func loadCopy(t *testing.T, disk *crashfs.FS, text []byte, now int64, change func(*config.Config)) (*servertest.AOFServer, *crashfs.FS, error) {
+	t.Helper()
+	changed := disk.Clone()
+	require.NoError(t, changed.WriteFile(incrName, text))
+	w, err := servertest.StartAOF(changed, config.FsyncNo, &now, change)
+	return w, changed, err
+}
+
+func strict(cfg *config.Config) { cfg.AOFLoadTruncated = false }
+
+// TestLogCutAnywhere: a log that ends anywhere is loaded up to its last whole unit, or refused if it has to be whole.
+func TestLogCutAnywhere(t *testing.T) {
+	size := 128 << 10
+	if *cutEvery > 1 {
+		size = 32 << 10
+	}
+	rnd := rand.New(rand.NewPCG(servertest.SeedOf(t), 2))
+	disk, states, now := writtenLog(t, rnd, size)
+	text, err := disk.ReadFile(incrName)
+	require.NoError(t, err)
+	before := "" // the data after the last batch that is whole
+	for n := 0; n <= len(text); n++ {
+		state, whole := states[n]
+		if whole {
+			before = state
+		}
+		if n%*cutEvery != 0 && !whole {
+			continue
+		}
+		w, after, err := loadCopy(t, disk, text[:n], now, nil)
+		require.NoError(t, err, "cut at %d", n)
+		got := servertest.Digest(w.Srv)
+		if got != before { // the next batch's unit may be whole but for its CRC line
+			require.Contains(t, string(text[:n]), "*", "cut at %d", n)
+			require.Equal(t, nextState(states, text, n), got, "cut at %d", n)
+		}
+		w.Ask(servertest.EncodeCommand("SET", "after", "all"))
+		w.Kill()
+		kept, err := after.ReadFile(incrName)
+		require.NoError(t, err)
+		require.Contains(t, string(kept[max(0, len(kept)-200):]), "after")
+		if w, _, err = loadCopy(t, disk, text[:n], now, strict); whole {
+			require.NoError(t, err, "cut at %d", n)
+			w.Kill()
+		} else {
+			require.ErrorContains(t, err, "at offset ", "cut at %d", n)
+			require.ErrorContains(t, err, "headgate check", "cut at %d", n)
+		}
+	}
+}
+
+// nextState is the data after the batch that begins before offset n and ends behind it.
+func nextState(states map[int]string, text []byte, n int) string {
+	for ; n <= len(text); n++ {
+		if state, ok := states[n]; ok {
+			return state
+		}
+	}
+	return ""
+}
+
+// TestLogWithFlippedBits: no flipped bit is ever loaded as if it were right. The server refuses the file, or loads what stands before.
+func TestLogWithFlippedBits(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(servertest.SeedOf(t), 3))
+	disk, states, now := writtenLog(t, rnd, 4<<10)
+	text, err := disk.ReadFile(incrName)
+	require.NoError(t, err)
+	known := map[string]bool{}
+	for _, state := range states {
+		known[state] = true
+	}
+	flip := func(bit int) {
+		changed := []byte(string(text))
+		changed[bit/8] ^= 1 << (bit % 8)
+		w, _, err := loadCopy(t, disk, changed, now, nil)
+		if err != nil {
+			require.ErrorContains(t, err, "offset", "bit %d", bit)
+			return
+		}
+		require.True(t, known[servertest.Digest(w.Srv)], "bit %d at byte %d of %q", bit%8, bit/8, around(text, bit/8))
+		w.Kill()
+	}
+	if *bitFlips >= 8*len(text) {
+		for bit := range 8 * len(text) {
+			flip(bit)
+		}
+	}
+	for range *bitFlips {
+		flip(rnd.IntN(8 * len(text)))
+	}
+}
+
+func around(text []byte, at int) string {
+	return strings.ToValidUTF8(string(text[max(0, at-30):min(len(text), at+30)]), "?")
+}
+
+// TestLogWithZeroTail: a disk that has kept a file's length and not its content leaves zero bytes, however many.
+func TestLogWithZeroTail(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(servertest.SeedOf(t), 4))
+	disk, states, now := writtenLog(t, rnd, 4<<10)
+	text, err := disk.ReadFile(incrName)
+	require.NoError(t, err)
+	for _, zeros := range []int{1, 511, 512, 4096, 1 << 20, 5 << 20} {
+		w, after, err := loadCopy(t, disk, append([]byte(string(text)), make([]byte, zeros)...), now, nil)
+		require.NoError(t, err, "%d zeros", zeros)
+		require.Equal(t, states[len(text)], servertest.Digest(w.Srv), "%d zeros", zeros)
+		w.Kill()
+		kept, err := after.ReadFile(incrName)
+		require.NoError(t, err)
+		require.Len(t, kept, len(text))
+		_, _, err = loadCopy(t, disk, append([]byte(string(text)), make([]byte, zeros)...), now, strict)
+		require.ErrorContains(t, err, "zero bytes at offset ")
+	}
+}
+
+// TestLogDamagedFarFromItsEnd: what would give up more than 4 MiB is refused, with the place and with what to do.
+func TestLogDamagedFarFromItsEnd(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(servertest.SeedOf(t), 5))
+	disk, _, now := writtenLog(t, rnd, 8<<10)
+	text, err := disk.ReadFile(incrName)
+	require.NoError(t, err)
+	long := disk.Clone()
+	w, err := servertest.StartAOF(long, config.FsyncNo, &now, nil)
+	require.NoError(t, err)
+	for range 700 {
+		_, ended := w.Ask(servertest.EncodeCommand("SET", "long", strings.Repeat("x", 8000)))
+		require.False(t, ended)
+	}
+	w.Kill()
+	all, err := long.ReadFile(incrName)
+	require.NoError(t, err)
+	require.Greater(t, len(all), 5<<20)
+	for _, change := range []struct{ what, old, new string }{
+		{"a value", "\r\nINCR\r\n", "\r\nDECR\r\n"},
+		{"a length", "\r\n$4\r\nINCR\r\n", "\r\n$5000000\r\nINCR\r\n"},
+		{"the form", "*2\r\n$4\r\nINCR\r\n", "*2\r\n$3\r\nINCR\r\n"},
+	} {
+		require.Contains(t, string(text), change.old)
+		_, _, err = loadCopy(t, long, []byte(strings.Replace(string(all), change.old, change.new, 1)), now, nil)
+		require.ErrorContains(t, err, "offset", change.what)
+		require.ErrorContains(t, err, incrName, change.what)
+		require.ErrorContains(t, err, "headgate check --fix", change.what)
+	}
+}

@@ -1,0 +1,130 @@
+package journal_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/persistence/crashfs"
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/journal"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLimitedWhileDiskIsFull: as long as nothing can be written every limiter goes on to limit, and to be looked at; only what would
+// have to be written is refused, and none of it is kept. The same holds while snapshots fail, and in scripts and transactions.
+func TestLimitedWhileDiskIsFull(t *testing.T) {
+	for _, tc := range servertest.FullCases {
+		t.Run(tc.Name, func(t *testing.T) {
+			disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+			w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+			require.NoError(t, err)
+			defer w.Kill()
+			on := func(call, key string) []string { return strings.Fields(strings.ReplaceAll(call, "KEY", key)) }
+			script := func(words []string) []string {
+				return append([]string{"EVAL", "return redis.call(unpack(ARGV))", "0"}, words...)
+			}
+			w.Words("RL.POLICY", "SET", "p", "GCRA", "1", "1", "1000s")
+			require.NotContains(t, w.Words(on(tc.Call, "used")...), "-ERR")
+			w.Fill(disk)
+			require.Equal(t, servertest.RefusedFull, w.Words("SET", "k", "v"))
+			check := func(refused string) {
+				state := servertest.Digest(w.Srv)
+				require.Contains(t, w.Words(on(tc.Call, "used")...), tc.Limited)
+				require.Contains(t, w.Words(script(on(tc.Call, "used"))...), tc.Limited)
+				require.Equal(t, refused, w.Words(on(tc.Call, "free")...))
+				require.Contains(t, w.Words(script(on(tc.Call, "free"))...), "-MISCONF")
+				if tc.Peek != "" {
+					require.Equal(t, "*", w.Words(on(tc.Peek, "free")...)[:1])
+				}
+				w.Words("MULTI")
+				w.Words(on(tc.Call, "used")...)
+				require.Contains(t, w.Words("EXEC"), tc.Limited)
+				require.Equal(t, state, servertest.Digest(w.Srv))
+			}
+			check(servertest.RefusedFull)
+			disk.Fault = nil
+			require.False(t, w.Tick())
+			require.Equal(t, "*", w.Words(on(tc.Call, "free")...)[:1])
+			w.Words("DEL", "free")
+			w.Srv.Lock()
+			w.Srv.Gate.Refuse(command.GateUnsaved, journal.ErrSaveFailed)
+			w.Srv.Unlock()
+			check("-" + journal.ErrSaveFailed + "\r\n")
+		})
+	}
+}
+
+// TestLeasesWhileDiskIsFull: a lease that is gone already is said to be gone; one that is there can be neither given back nor renewed.
+func TestLeasesWhileDiskIsFull(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	w.Words("RL.ACQUIRE", "k", "5", "1000s", "MEMBER", "id")
+	w.Words("RL.LOG", "log", "5", "1000s", "MEMBER", "id")
+	w.Words("SET", "counter", "7")
+	w.Fill(disk)
+	w.Words("SET", "k2", "v")
+	state := servertest.Digest(w.Srv)
+	require.Equal(t, ":0\r\n", w.Words("RL.RELEASE", "k", "other"))
+	require.Equal(t, ":0\r\n", w.Words("RL.RENEW", "k", "other", "10s"))
+	require.Equal(t, servertest.RefusedFull, w.Words("RL.RELEASE", "k", "id"))
+	require.Equal(t, servertest.RefusedFull, w.Words("RL.RENEW", "k", "id", "10s"))
+	require.Equal(t, servertest.RefusedFull, w.Words("RL.LOG", "log", "5", "1000s", "MEMBER", "id", "COST", "-1"))
+	require.Contains(t, w.Words("RL.FIXED", "counter", "5", "1000s"), "*5\r\n:1\r\n:5\r\n", "though it lacks its expiry")
+	require.Equal(t, state, servertest.Digest(w.Srv))
+}
+
+// TestDiskFull: while the log cannot be written, writes are refused, and reads and limited decisions go on; it recovers by itself.
+func TestDiskFull(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	w.Words("SET", "k", "v")
+	w.Words("SET", "short", "v", "PX", "1000")
+	w.Words("CL.THROTTLE", "limited", "0", "1", "1000")
+	w.Fill(disk)
+	for range 2 {
+		require.Equal(t, servertest.RefusedFull, w.Words("SET", "k", "w"))
+		require.Equal(t, servertest.RefusedFull, w.Words("CL.THROTTLE", "free", "5", "1", "60"))
+		require.Contains(t, w.Words("CL.THROTTLE", "limited", "0", "1", "1000"), ":1\r\n:1\r\n:0\r\n")
+		require.NotContains(t, w.Words("GET", "k"), "MISCONF")
+		now += int64(2 * time.Second)
+		require.Equal(t, "$-1\r\n", w.Words("GET", "short"), "though its removal cannot be logged")
+	}
+	disk.Fault = nil
+	require.False(t, w.Tick())
+	require.Equal(t, "+OK\r\n", w.Words("SET", "after", "v"))
+	state := servertest.Digest(w.Srv)
+	w.Kill()
+	w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, state, servertest.Digest(w.Srv))
+}
+
+// TestNoLogEndsMISCONF: what cannot be logged is not refused when nobody wants it logged any more, and is not logged twice when somebody
+// does again.
+func TestNoLogEndsMISCONF(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	w.Words("RPUSH", "list", "a")
+	disk.Fault = servertest.NoSpace
+	require.Contains(t, w.Words("RPUSH", "list", "b"), journal.MayStand)
+	require.Equal(t, servertest.RefusedFull, w.Words("RPUSH", "list", "c"))
+	w.Words("CONFIG", "SET", "appendonly", "no")
+	require.Eventually(t, func() bool { return w.Words("RPUSH", "list", "d") == ":3\r\n" }, servertest.WaitLong, servertest.WaitStep)
+	disk.Fault = nil
+	w.Words("CONFIG", "SET", "appendonly", "yes")
+	w.Settle(t)
+	w.Kill()
+	w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nd\r\n", w.Words("LRANGE", "list", "0", "-1"))
+}

@@ -1,0 +1,297 @@
+package journal
+
+import (
+	"errors"
+	"time"
+
+	"headgate/persistence/aof"
+	"headgate/server/command"
+	"headgate/server/config"
+)
+
+// A rewrite replaces the append-only file by a snapshot and what has changed since. One goroutine, the rewriter, does it, and begins
+// and ends the file when CONFIG SET asks for that. It holds the executor's lock for no longer than it takes to begin a snapshot; the
+// keys are told to it in slices, as for every snapshot, and no worker waits for its files.
+
+// rewriter is what the rewriter is to do and what it has done. The executor's lock guards it.
+type rewriter struct {
+	Running   bool          // the goroutine is there
+	ending    bool          // it is to end
+	wake      chan struct{} // of capacity 1
+	Asked     bool          // a rewrite is to begin
+	Rewriting bool
+	Begun     time.Time
+	failedAt  time.Time // of the last rewrite that failed, if none has succeeded since
+	Err       error     // of the last one
+	Last      time.Duration
+	Rewrites  int
+	Over      chan struct{}
+}
+
+// rewriteRetry is the time between a rewrite that failed and the next one that is begun by itself.
+const rewriteRetry = 5 * time.Second
+
+// wakeRewriter has the rewriter look at what there is to do. The caller holds the executor's lock.
+func (j *Journal) wakeRewriter() {
+	w := &j.AOF.Rewriter
+	if !w.Running {
+		w.Running, w.wake, w.Over = true, make(chan struct{}, 1), make(chan struct{})
+		go j.runRewriter()
+	}
+	w.poke()
+}
+
+func (w *rewriter) poke() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// appendOnlyChanged has the rewriter look at the new configuration, which holds when the executor's lock is free again. The caller holds it.
+func (j *Journal) appendOnlyChanged() {
+	if !j.Gate.Has(command.GateLoading) {
+		j.AOF.Rewriter.failedAt = time.Time{} // what was asked for anew need not wait
+		j.wakeRewriter()
+	}
+}
+
+// AskRewrite has the append-only file written anew. The caller holds the executor's lock.
+func (j *Journal) AskRewrite() {
+	j.AOF.Rewriter.Asked = true
+	j.wakeRewriter()
+}
+
+// RetryRewrite has the rewriter try again what it could not do when it was asked: a rewrite as soon as nothing is in its way, and appendonly,
+// of which beginning the file may have failed a while ago. What limiters have kept while the disk took nothing gets into the file so. The caller holds the executor's lock.
+func (j *Journal) RetryRewrite() {
+	w := &j.AOF.Rewriter
+	if j.AOF.Open && !j.Gate.Has(command.GateDisk) && j.limits.Unlogged.TakeMissing() {
+		w.Asked = true
+	}
+	if w.Rewriting || j.Snapshot != nil || j.mayNotSave() {
+		return
+	}
+	if w.Asked || j.Config.Get().AppendOnly != j.AOF.Open && time.Since(w.failedAt) >= rewriteRetry {
+		j.wakeRewriter()
+	}
+}
+
+// rewriteIfGrown asks for a rewrite when the file has grown enough since the last. The caller holds the executor's lock.
+func (j *Journal) rewriteIfGrown(cfg *config.Config) {
+	a := &j.AOF
+	w := &a.Rewriter
+	if !a.Open || w.Asked || w.Rewriting || cfg.AutoAOFRewritePercentage == 0 || a.Size < int64(cfg.AutoAOFRewriteMinSize) ||
+		a.Failed != nil || time.Since(w.failedAt) < rewriteRetry {
+		return
+	}
+	base := max(a.StartSize, 1)
+	if growth := a.Size*100/base - 100; growth >= int64(cfg.AutoAOFRewritePercentage) {
+		j.Logger.Info("the append-only file has grown enough to be written anew", "growth", growth)
+		j.AskRewrite()
+	}
+}
+
+// runRewriter is the rewriter.
+func (j *Journal) runRewriter() {
+	w := &j.AOF.Rewriter
+	defer close(w.Over)
+	for range w.wake {
+		j.Lock()
+		wanted, open := j.Config.Get().AppendOnly, j.AOF.Open
+		w.Asked = w.Asked && wanted && open
+		asked, busy, ending := w.Asked, j.Snapshot != nil || j.mayNotSave(), w.ending
+		j.Unlock()
+		switch {
+		case ending:
+			return
+		case open && !wanted:
+			j.CloseLog()
+			j.forgetSet()
+			j.Logger.Info("the append-only file is ended")
+		case (asked || wanted && !open) && !busy:
+			j.rewrite(open)
+		}
+	}
+}
+
+// forgetSet leaves the files of an append-only file that has been ended: the next may be in another directory.
+func (j *Journal) forgetSet() {
+	j.AOF.files.Lock()
+	defer j.AOF.files.Unlock()
+	j.leaveSet()
+}
+
+// leaveSet is forgetSet for a caller who holds files.
+func (j *Journal) leaveSet() {
+	a := &j.AOF
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	if a.Log == nil && a.Set != nil {
+		a.Set = nil
+		j.leaveDir(a.dir)
+	}
+}
+
+// EndRewriter ends the rewriter, and a rewrite that is under way. The caller does not hold the executor's lock.
+func (j *Journal) EndRewriter() {
+	j.Lock()
+	w := &j.AOF.Rewriter
+	w.ending = true
+	running := w.Running
+	if w.Rewriting {
+		j.cancelSnapshot()
+	}
+	j.Unlock()
+	if running {
+		w.poke()
+		<-w.Over
+	}
+}
+
+// rewrite writes the file anew; open tells that there is one that goes on.
+func (j *Journal) rewrite(open bool) {
+	a := &j.AOF
+	started := time.Now()
+	base, err := j.rewriteOnce(open)
+	j.Lock()
+	defer j.Unlock()
+	w := &a.Rewriter
+	w.Rewriting = false
+	if errors.Is(err, errNotNow) {
+		if !j.Config.Get().AppendOnly {
+			return // nobody wants the file any more
+		}
+		w.failedAt = time.Now() // retryRewrite tries again
+		if !open {
+			j.Logger.Warn("the append-only file cannot be begun yet", "err", err)
+		}
+		return
+	}
+	w.Err, w.Last = err, time.Since(started)
+	if err != nil {
+		w.failedAt = time.Now()
+		if open {
+			j.Logger.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
+		} else {
+			j.Logger.Error("the append-only file could not be begun, and nothing is logged; it is tried again", "err", err)
+		}
+		return
+	}
+	w.failedAt = time.Time{}
+	w.Rewrites++
+	a.Size = a.Log.Size()
+	a.StartSize = a.Size
+	j.Logger.Info("the append-only file has been written anew", "bytes", base, "took", w.Last)
+}
+
+// rewriteOnce does it, and returns the size of the new base.
+func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
+	a := &j.AOF
+	a.files.Lock()
+	defer a.files.Unlock()
+	defer func() {
+		if err != nil && !open {
+			j.CloseLog()
+			j.leaveSet()
+		}
+	}()
+	if a.Set == nil {
+		if _, err = j.openSet(); err != nil {
+			return 0, err
+		}
+	} else if err = j.Dirs.stillHas(a.dir); err != nil {
+		return 0, err
+	}
+	r, err := a.Set.Rewrite(open)
+	if err != nil {
+		return 0, err
+	}
+	finish, result, err := j.beginRewrite(r, open)
+	if err == nil {
+		if finish != nil {
+			_ = finish() // it is synced
+		}
+		err = <-result
+	}
+	if err == nil {
+		base, err = r.Commit()
+	}
+	if err != nil {
+		r.Discard()
+		return 0, err
+	}
+	a.Log.Rebase(base)
+	if err := a.Set.Clean(); err != nil {
+		j.Logger.Warn("files that are not needed any more could not be deleted", "err", err)
+	}
+	return base, nil
+}
+
+// syncFailed ends the process: what is on the disk is not known.
+func (j *Journal) syncFailed() error {
+	j.die("the append-only file could not be synced; nothing is certain about the last writes", "file", j.AOF.Log.Name())
+	return errNotNow
+}
+
+var errNotNow = errors.New("a script, a snapshot, loading or a full disk is in the way")
+
+// beginRewrite begins the snapshot, and has what changes from then on written to the new increment. finish, if it is not nil, closes the one
+// before; result tells how the snapshot has ended.
+func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, result chan error, err error) {
+	a := &j.AOF
+	if open && a.Log.Sync() != nil { // so that little is left to be synced while writers wait
+		return nil, nil, j.syncFailed()
+	}
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	j.Lock()
+	cfg := j.Config.Get()
+	if a.Rewriter.ending || j.Effects.Depth > 0 || j.Snapshot != nil || j.mayNotSave() || a.Failed != nil || !cfg.AppendOnly && !open {
+		j.Unlock()
+		return nil, nil, errNotNow
+	}
+	batch, nowMs := j.Effects.Take(nil), j.Clock.Now/1e6
+	result = make(chan error, 1)
+	w := &a.Rewriter
+	w.Asked, w.Rewriting, w.Begun = false, true, time.Now()
+	j.startSnapshot(snapshotJob{
+		what: "the append-only file's new base", base: true,
+		write: func(p []byte) error { _, err := r.Write(p); return err },
+		finish: func(err error) error {
+			if err != nil {
+				return err
+			}
+			return r.End()
+		},
+		done: func(err error) { result <- err },
+	})
+	j.Effects.Enable(r.Room())
+	j.Unlock()
+	if !open {
+		a.Log = a.Set.NewLog(r)
+		a.Syncer.start(j, a.Log)
+		j.Lock()
+		a.Open = true
+		j.noteDisk(nil)
+		j.Unlock()
+		return nil, result, nil
+	}
+	if len(batch) > 0 {
+		_, err = j.writeLog(batch, nowMs, cfg.AppendFsync)
+	}
+	// A power cut must not leave what comes in the new file without all that is in the old one.
+	if err == nil && a.Log.Sync() != nil {
+		return nil, nil, j.syncFailed()
+	}
+	if err != nil { // what the snapshot has is not in the file before it: that has to go on
+		a.pending = append(a.pending, batch...)
+		j.Lock()
+		j.Effects.Room = a.Log.Room()
+		j.noteDisk(err)
+		j.cancelSnapshot()
+		j.Unlock()
+		return nil, nil, err
+	}
+	return a.Log.Switch(r), result, nil
+}

@@ -1,0 +1,270 @@
+package journal_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"headgate/persistence/crashfs"
+	"headgate/server/admin"
+	"headgate/server/config"
+	"headgate/server/exec"
+	"headgate/server/journal"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// scenario is what a server does in the tests that fail each operation: it starts, writes, has its log rewritten while it writes,
+// and ends in good order. It returns what was acknowledged; ended tells that the process ended before.
+func scenario(rnd *rand.Rand, disk *crashfs.FS, now *int64, past *servertest.History) (kept int, ended bool) {
+	w, err := servertest.StartUnlessEnded(disk, config.FsyncAlways, now)
+	if err != nil {
+		return 0, true
+	}
+	defer w.Kill()
+	write := func(n int) bool {
+		for range n {
+			w.Pass(time.Millisecond)
+			reply, ended := w.Ask(servertest.RandomUnit(rnd))
+			past.Add(servertest.Digest(w.Srv))
+			if ended {
+				return false
+			}
+			if !strings.HasPrefix(string(reply), "-MISCONF") && !strings.Contains(string(reply), "-EXECABORT") {
+				kept = past.N
+			}
+		}
+		return true
+	}
+	if !write(10) {
+		return kept, true
+	}
+	w.Words("BGREWRITEAOF")
+	deadline := time.Now().Add(servertest.WaitLong)
+	for i := 0; w.Rewriting() && time.Now().Before(deadline); i++ {
+		if i < 10 && !write(1) || w.Tick() {
+			return kept, true
+		}
+		time.Sleep(servertest.WaitStep / 20) // the rewriter's turn
+	}
+	if !write(5) || w.Tick() {
+		return kept, true
+	}
+	return kept, servertest.EndsProcess(func() {
+		w.Srv.EndRewriter()
+		w.Srv.CloseLog()
+	})
+}
+
+// restart loads what a server has left, and requires the acknowledged writes to be there.
+func restart(t *testing.T, disk *crashfs.FS, now int64, past *servertest.History, kept int, what string) {
+	t.Helper()
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err, what)
+	defer w.Kill()
+	past.Require(t, servertest.Digest(w.Srv), kept, what)
+	names, err := disk.List("/data/appendonlydir")
+	require.NoError(t, err, what)
+	want := []string{"appendonly.aof.manifest"}
+	for _, e := range w.Srv.AOF.Set.Files() {
+		want = append(want, e.Name)
+	}
+	require.ElementsMatch(t, want, names, what)
+}
+
+// TestEachOperationFails: whatever file operation fails, once or from then on, nothing that was acknowledged is lost.
+func TestEachOperationFails(t *testing.T) {
+	seed := servertest.SeedOf(t)
+	for _, failure := range []error{syscall.ENOSPC, syscall.EIO} {
+		for _, forEver := range []bool{false, true} {
+			for n := 1; ; n++ {
+				what := fmt.Sprintf("operation %d, %v, for ever: %v", n, failure, forEver)
+				rnd := rand.New(rand.NewPCG(seed, 7))
+				disk, now, past := crashfs.New("/data"), int64(servertest.WallAtStart), servertest.NewHistory("")
+				failed := ""
+				disk.Fault = func(op crashfs.Op) error {
+					if op.Number == n || forEver && op.Number > n {
+						failed += " " + op.Name + " " + op.Path
+						return failure
+					}
+					return nil
+				}
+				kept, _ := scenario(rnd, disk, &now, past)
+				if failed == "" {
+					require.Greater(t, n, 50)
+					break
+				}
+				disk.Fault = nil
+				what += failed[:min(len(failed), 200)]
+				restart(t, disk.Clone(), now, past, kept, what)
+				restart(t, disk.Crash(rnd), now, past, kept, what+", and the power fails")
+			}
+		}
+	}
+}
+
+// TestKillAtEachStep: a process that is killed between any two file operations of a start, a rewrite and an end has lost nothing, and
+// its leftovers are cleaned up.
+func TestKillAtEachStep(t *testing.T) {
+	seed := servertest.SeedOf(t)
+	for n := 1; ; n++ {
+		rnd := rand.New(rand.NewPCG(seed, 8))
+		disk, now, past := crashfs.New("/data"), int64(servertest.WallAtStart), servertest.NewHistory("")
+		killed := false
+		disk.Fault = func(op crashfs.Op) error {
+			if op.Number >= n {
+				killed = true
+				return errors.New("the process is gone")
+			}
+			return nil
+		}
+		kept, _ := scenario(rnd, disk, &now, past)
+		if !killed {
+			require.Greater(t, n, 50)
+			return
+		}
+		disk.Fault = nil
+		restart(t, disk.Clone(), now, past, kept, fmt.Sprintf("killed at operation %d", n))
+	}
+}
+
+// TestRewriteAndConfigSet: the log is rewritten, ended and begun while commands go on, and holds everything in the end.
+func TestRewriteAndConfigSet(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(servertest.SeedOf(t), 9))
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, func(cfg *config.Config) { cfg.AutoAOFRewriteMinSize = 20 << 10 })
+	require.NoError(t, err)
+	for i := range 2000 {
+		w.Pass(time.Millisecond)
+		_, ended := w.Ask(servertest.RandomUnit(rnd))
+		require.False(t, ended)
+		if i%10 == 0 {
+			require.False(t, w.Tick())
+		}
+		switch i {
+		case 1000:
+			require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendonly", "no"))
+			w.Settle(t)
+		case 1500:
+			require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendonly", "yes"))
+			w.Settle(t)
+		}
+	}
+	w.Settle(t)
+	require.GreaterOrEqual(t, w.Srv.AOF.Rewriter.Rewrites, 2, "at least one by itself, and the one for CONFIG SET")
+	state := servertest.Digest(w.Srv)
+	w.Kill()
+	again, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	defer again.Kill()
+	require.Equal(t, state, servertest.Digest(again.Srv))
+}
+
+// TestConfigSetWhileLoading: the append-only file is begun or ended after loading if that has been asked for meanwhile.
+func TestConfigSetWhileLoading(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	for _, value := range []string{"no", "yes"} {
+		w.Srv.Lock()
+		w.Srv.BeginLoading()
+		w.Srv.Unlock()
+		require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendonly", value))
+		require.False(t, w.Tick())
+		w.Srv.Lock()
+		w.Srv.EndLoading()
+		w.Srv.Unlock()
+		w.Settle(t)
+	}
+}
+
+// TestAppendOnlyDuringSnapshot: the append-only file is begun after a snapshot that is in the way.
+func TestAppendOnlyDuringSnapshot(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendonly", "no"))
+	w.Settle(t)
+	require.Equal(t, "+Background saving started\r\n", w.Words("BGSAVE"))
+	require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendonly", "yes"))
+	time.Sleep(10 * servertest.WaitStep) // the rewriter's turn, which finds the snapshot
+	w.Settle(t)
+}
+
+// TestReloadDuringRewrites: DEBUG LOADAOF finds the files whole in whatever step of a rewrite it comes, and no rewrite begins while only a
+// part of the data is there.
+func TestReloadDuringRewrites(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(servertest.SeedOf(t), 10))
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, func(cfg *config.Config) { cfg.EnableDebugCommand = config.AccessYes })
+	require.NoError(t, err)
+	defer w.Kill()
+	for i := range 100 {
+		_, ended := w.Ask(servertest.RandomUnit(rnd))
+		require.False(t, ended)
+		require.Contains(t, w.Words("BGREWRITEAOF"), "+Background append only file rewriting")
+		time.Sleep(time.Duration(rnd.IntN(200)) * time.Microsecond) // the rewriter's turn
+		if rnd.IntN(2) == 0 {
+			require.False(t, w.Tick())
+		}
+		_, ended = w.Ask(servertest.RandomUnit(rnd))
+		require.False(t, ended)
+		before := servertest.Digest(w.Srv)
+		require.Equal(t, "+OK\r\n", w.Words("DEBUG", "LOADAOF"), "round %d", i)
+		require.Equal(t, before, servertest.Digest(w.Srv), "round %d", i)
+		w.Settle(t)
+	}
+	require.Equal(t, 100, w.Srv.AOF.Rewriter.Rewrites)
+}
+
+// TestFailedReload: after a DEBUG LOADAOF that has failed no file is made of the part that is there, and the next one brings back all.
+func TestFailedReload(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, func(cfg *config.Config) { cfg.EnableDebugCommand = config.AccessYes })
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, "+OK\r\n", w.Words("SET", "k", "v"))
+	before := servertest.Digest(w.Srv)
+	fail := func() {
+		disk.Fault = func(op crashfs.Op) error {
+			if strings.HasSuffix(op.Path, ".incr.aof") {
+				return syscall.EIO
+			}
+			return nil
+		}
+		require.Equal(t, "-"+admin.ErrLoadAOF+"\r\n", w.Words("DEBUG", "LOADAOF"))
+		disk.Fault = nil
+		require.Empty(t, servertest.Digest(w.Srv))
+	}
+	fail()
+	files, err := disk.List("/data")
+	require.NoError(t, err)
+	for _, words := range [][]string{{"SAVE"}, {"BGSAVE"}, {"BGSAVE", "SCHEDULE"}, {"BGREWRITEAOF"}} {
+		require.Equal(t, "-"+journal.ErrNotWhole+"\r\n", w.Words(words...), words)
+	}
+	w.Srv.Lock()
+	w.Srv.AskRewrite() // as a file that has grown does
+	w.Srv.Unlock()
+	for range 20 {
+		w.Pass(time.Duration(exec.SamplePeriod))
+		require.False(t, w.Tick())
+	}
+	require.Equal(t, "+OK\r\n", w.Words("DEBUG", "LOADAOF"))
+	require.Equal(t, before, servertest.Digest(w.Srv))
+	after, err := disk.List("/data")
+	require.NoError(t, err)
+	require.Equal(t, files, after)
+	require.Zero(t, w.Srv.AOF.Rewriter.Rewrites)
+
+	fail()
+	require.Equal(t, "+OK\r\n", w.Words("FLUSHALL"))
+	require.Contains(t, w.Words("BGREWRITEAOF"), "+Background")
+	require.Equal(t, "+OK\r\n", w.Words("SAVE"))
+}

@@ -1,0 +1,46 @@
+// Package journal keeps the data: the append-only file, snapshots, and loading either.
+//
+// # Commits
+//
+// A worker that has run a batch of commands commits before its replies go out (aof.go): the effects are taken under the
+// executor's lock, framed with the time and a CRC, written, and under always synced, all without that lock.
+// appendOnly.commits keeps batches in order; it is taken before the executor's lock, never inside it. Package aof has
+// the format in its comment.
+//
+// Before a batch runs, the log has room on the disk for what its commands may change (worker.makeRoom,
+// aof.Log.Reserve): fallocate keeps some MiB behind the file's end, asked for in steps of 16, so nearly every batch
+// only compares two numbers. If there is none, writes are refused before they run; limiters ask only when they know
+// that they have something to write. If a batch cannot be written all the same its replies become MISCONF and say that
+// the changes may stand, its effects stay in memory, and writes are refused until it could be written.
+//
+// The log has the time with each batch, once a second while the clock is ahead of the wall, and when the server ends; a
+// snapshot has its own. A start goes on from there if the wall is behind that.
+//
+// Under everysec (aof_sync.go) a sync begins within a second of each write, also while one is still under way, so that
+// what a power cut takes is no older than a second and the time of one sync. A third one would have to wait: then
+// writers do.
+//
+// # Snapshots and rewrites
+//
+// A snapshot is walked in slices on the loop, see package store. Its bytes go to a goroutine in chunks, at most 32 MiB
+// of them, which computes the checksum and writes, past the page cache where the file system can do that; a disk slower
+// than the writes makes them wait.
+//
+// A rewrite is a snapshot and a new increment that begin at one moment (aof_rewrite.go). One goroutine, the rewriter,
+// does it: it prepares the files, takes both locks for as long as it takes to begin the snapshot, and puts the new base
+// in the old files' place when the snapshot's goroutine has written it. appendOnly.files keeps it and DEBUG LOADAOF,
+// which reads the files anew, out of each other's way. While only a part of the data is in memory, no rewrite and no
+// snapshot begins: either would replace the whole.
+//
+// # The data directory
+//
+// A directory in which files are written is locked (datadir.go): flock of the directory itself, so that there is no
+// file whose deletion would free it, and the kernel frees it however the process ends. headgate.lock only says who has
+// it. What is locked is counted: the configuration's directory once the server writes there, the append-only file's as
+// long as there is one, a snapshot's while it is written; after CONFIG SET dir these differ. Before each use the path
+// is compared with what is locked, by device and inode: another directory in its place is locked anew while no file is
+// open in the old one, and refused otherwise. No data directory is ever made.
+//
+// Loading (load.go) first reads a file without running anything, to find where its last whole unit ends, then runs it
+// in slices of at most 64 commands under the executor's lock, at a time so early that no key expires.
+package journal

@@ -1,0 +1,432 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"strings"
+	"time"
+
+	"headgate/persistence"
+	"headgate/persistence/aof"
+	"headgate/server/command"
+	"headgate/server/exec"
+	"headgate/server/netpoll"
+)
+
+// loadNow is the time, in ms since the Unix epoch, at which keys are looked up while a log is replayed: so early that nothing
+// expires, since what did expire has left its DEL in the log.
+const loadNow = 1
+
+// ErrLoading is what most commands are answered with until all data are loaded.
+const ErrLoading = "LOADING Redis is loading the dataset in memory"
+
+// loadLogEvery is the time between two lines in the log about the progress of loading.
+const loadLogEvery = 5 * time.Second
+
+// Loading is how far the loading of data has come. The executor's lock guards it.
+type Loading struct {
+	Started       int64 // ns since the Unix epoch
+	begun         time.Time
+	Total, Loaded int64 // bytes
+}
+
+// Load begins to load the data, from the append-only file if the configuration says so and else from the snapshot. It returns at once; until that is done
+// most commands are answered that data are being loaded. Data that cannot be loaded end the process, with a message.
+func (j *Journal) Load() {
+	j.Lock()
+	j.BeginLoading()
+	j.Unlock()
+	go func() {
+		load := j.LoadSnapshot
+		if j.Config.Get().AppendOnly {
+			load = j.LoadFiles
+		}
+		if j.Dirs.has(j.Config.Get().Dir) {
+			j.RemoveUnfinished()
+		}
+		err := load()
+		switch {
+		case errors.Is(err, errStopped):
+			return // and what has been loaded is forgotten
+		case err != nil:
+			j.die("the data cannot be loaded", "err", err)
+		}
+		j.Lock()
+		j.EndLoading()
+		j.Unlock()
+		j.ready()
+	}()
+}
+
+// RemoveUnfinished deletes the snapshot that was being written when the server was killed.
+func (j *Journal) RemoveUnfinished() {
+	name := j.Config.Get().Path(j.Config.Get().DBFilename) + persistence.TempSuffix
+	switch err := j.FS.Remove(name); {
+	case err == nil:
+		j.Logger.Warn("a snapshot that had not been finished is deleted", "file", name)
+	case !errors.Is(err, fs.ErrNotExist):
+		j.Logger.Warn("a snapshot that had not been finished could not be deleted", "err", err)
+	}
+}
+
+// BeginLoading has most commands answered that data are being loaded. The caller holds the executor's lock.
+func (j *Journal) BeginLoading() {
+	j.Loading = Loading{Started: j.Clock.Read(), begun: time.Now()}
+	j.Gate.Refuse(command.GateLoading, ErrLoading)
+}
+
+// EndLoading has commands served again. The caller holds the executor's lock.
+func (j *Journal) EndLoading() {
+	j.Loading = Loading{}
+	j.Gate.Refuse(command.GateLoading, "")
+}
+
+// LoadFiles loads the append-only file and opens it for what comes.
+func (j *Journal) LoadFiles() error {
+	a := &j.AOF
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	set, err := j.openSet()
+	if err != nil {
+		return err
+	}
+	r := &replay{journal: j, set: set}
+	if err := r.all(); err != nil {
+		return err
+	}
+	if err := set.Clean(); err != nil {
+		j.Logger.Warn("files that are not needed any more could not be deleted", "err", err)
+	}
+	if err := j.openLog(r.open); err != nil {
+		return err
+	}
+	j.Lock()
+	defer j.Unlock()
+	took := time.Since(j.Loading.begun)
+	j.Logger.Info("the append-only file is loaded", "commands", r.commands, "keys", j.Keys.Stats().Keys, "took", took)
+	j.Saving.dirty = j.Keys.Changes()
+	j.Stats.Reset()
+	j.limits.ResetCounts()
+	return nil
+}
+
+// openSet takes the data directory and reads which files the append-only file in it has. The caller holds commits or files.
+func (j *Journal) openSet() (*aof.Set, error) {
+	a, cfg := &j.AOF, j.Config.Get()
+	if err := j.useDir(cfg.Dir); err != nil {
+		return nil, err
+	}
+	set, err := aof.Open(aofOptions(j.FS, cfg))
+	if err != nil {
+		j.leaveDir(cfg.Dir)
+		return nil, err
+	}
+	a.Set, a.dir = set, cfg.Dir
+	return set, nil
+}
+
+// ReloadLog deletes all keys and loads the append-only file again, which goes on as it is. The caller does not hold the executor's lock,
+// and has all others answered that data are being loaded. After an error there is only a part of the data, of which no file is made.
+func (j *Journal) ReloadLog() error {
+	j.AOF.files.Lock()
+	defer j.AOF.files.Unlock()
+	if refusal := j.Commit(); refusal != "" {
+		return errors.New(refusal)
+	}
+	a := &j.AOF
+	a.commits.Lock()
+	defer a.commits.Unlock()
+	if a.Log == nil {
+		return errors.New("it has been ended meanwhile")
+	}
+	j.Lock()
+	j.Effects.Disable()
+	j.Empty()
+	j.Unlock()
+	err := (&replay{journal: j, set: a.Set}).all()
+	j.Lock()
+	defer j.Unlock()
+	j.Effects.Enable(a.Log.Room())
+	j.Saving.dirty, j.Saving.Partial = j.Keys.Changes(), err != nil
+	return err
+}
+
+// Empty deletes all keys and functions, and tells no log of it.
+func (j *Journal) Empty() {
+	j.hub.InvalidateAll()
+	j.Keys.FlushAll()
+	j.scripts.Engine.FlushLibraries()
+}
+
+// replay runs the commands of the append-only file.
+type replay struct {
+	journal  *Journal
+	set      *aof.Set
+	worker   *exec.Worker
+	client   *command.Client
+	commands int64
+	nowMs    int64 // the latest time in the files
+	open     int64 // from where the last file lacks a CRC
+
+	data     []byte // the arguments of the commands in worker.queue
+	ends     []int
+	at       [exec.BatchCommands]int64 // their places in the file
+	reported time.Time                 // when the log last told of the progress
+}
+
+// hintDamaged is what to do about a damaged file.
+const hintDamaged = "make a copy, look at it with `headgate check`, and cut it with `headgate check --fix`"
+
+// all loads every file of the set.
+func (r *replay) all() error {
+	j := r.journal
+	r.worker = j.exec.NewWorker().(*exec.Worker)
+	conn := &netpoll.Conn{FD: -1}
+	r.client = &command.Client{Conn: conn, Reply: &conn.Out, DB: j.Keys.DB(0), User: j.access.Users.Default(), Authenticated: true}
+	conn.Client = r.client
+	r.reported = time.Now()
+	files := r.set.Files()
+	last := 0 // the last file with anything in it: those behind it have been created for what was to come
+	for i, e := range files {
+		f, err := j.FS.Open(r.set.Path(e.Name))
+		if err != nil {
+			return fmt.Errorf("the manifest names a file that cannot be opened: %w", err)
+		}
+		j.Lock()
+		j.Loading.Total += f.Size()
+		j.Unlock()
+		if f.Size() > 0 {
+			last = i
+		}
+		f.Close()
+	}
+	for i, e := range files {
+		if err := r.file(e, i >= last); err != nil {
+			return err
+		}
+	}
+	j.Lock()
+	defer j.Unlock()
+	j.resumeFrom(r.nowMs)
+	return nil
+}
+
+// resumeFrom has time go on from where it was when the data were written last, in ms since the Unix epoch, if the wall is behind that. The
+// caller holds the executor's lock.
+func (j *Journal) resumeFrom(ms int64) {
+	if ms < math.MaxInt64/1_000_000 && j.Clock.AtLeast(ms*1e6) {
+		j.Logger.Warn("the clock is behind the time at which the data were written last: time goes on from there, at half speed until the clock has caught up",
+			"written", time.UnixMilli(ms).UTC())
+	}
+}
+
+// file loads one file. Only the last one may end too early or have a damaged end.
+func (r *replay) file(e aof.Entry, last bool) error {
+	path := r.set.Path(e.Name)
+	f, err := r.journal.FS.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	start, err := r.snapshot(f, path)
+	if err != nil {
+		return err
+	}
+	report, err := aof.Scan(f, start)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	if report.Flaw != nil {
+		if err := r.checkFlaw(path, &e, report, last); err != nil {
+			return err
+		}
+	}
+	r.nowMs, r.open = max(r.nowMs, report.NowMs), report.Open
+	if err := r.replay(f, path, start, report.Whole); err != nil {
+		return err
+	}
+	if report.Flaw != nil {
+		if err := r.set.Cut(e.Name, report.Whole); err != nil {
+			return fmt.Errorf("cut %s at offset %d: %w", path, report.Whole, err)
+		}
+	}
+	return nil
+}
+
+// checkFlaw decides whether a file with a flaw is used as far as it goes.
+func (r *replay) checkFlaw(path string, e *aof.Entry, report *aof.Report, last bool) error {
+	flaw := report.Flaw
+	switch {
+	case !last:
+		return fmt.Errorf("%s, which is not the last file: %w; %s", path, flaw, hintDamaged)
+	case !e.Cuttable(report):
+		return fmt.Errorf("%s: %w; it may be a damaged snapshot, so it is not cut: take it from a backup", path, flaw)
+	case !r.journal.Config.Get().AOFLoadTruncated:
+		return fmt.Errorf("%s: %w; %s, or set aof-load-truncated yes", path, flaw, hintDamaged)
+	case !report.Salvageable():
+		return fmt.Errorf("%s: %w, with %d bytes from offset %d on; %s", path, flaw, report.Size-report.Whole, report.Whole, hintDamaged)
+	}
+	r.journal.Logger.Warn("the end of the append-only file is not whole: it is cut", "file", path, "why", flaw.Why, "offset", report.Whole,
+		"bytes given up", report.Size-report.Whole)
+	return nil
+}
+
+// snapshotMagic is what a file in the format of snapshots begins with.
+const snapshotMagic = "REDIS"
+
+// snapshot loads the snapshot that a file may begin with, and returns where the commands begin.
+func (r *replay) snapshot(f persistence.ReadFile, path string) (end int64, err error) {
+	var magic [len(snapshotMagic)]byte
+	if _, err := f.ReadAt(magic[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("read %s: %w", path, err)
+	}
+	if string(magic[:]) != snapshotMagic {
+		return 0, nil
+	}
+	r.journal.Lock()
+	before := r.journal.Loading.Loaded
+	r.journal.Unlock()
+	l, err := r.journal.LoadRDB(io.NewSectionReader(f, 0, f.Size()), LoadOptions{keepExpired: true, Progress: func(n int64) { r.journal.Loading.Loaded = before + n }})
+	if err != nil {
+		return 0, fmt.Errorf("the snapshot in %s cannot be loaded: %w", path, err)
+	}
+	r.nowMs = max(r.nowMs, l.nowMs)
+	r.journal.Lock()
+	r.journal.Loading.Loaded = before + l.bytes
+	r.journal.Unlock()
+	return l.bytes, nil
+}
+
+// replay runs the commands between two offsets of a file.
+func (r *replay) replay(f io.ReaderAt, path string, from, to int64) error {
+	in := aof.NewReader(io.NewSectionReader(f, from, to-from), from)
+	r.client.DB = r.journal.Keys.DB(0)
+	for {
+		more, err := r.gather(in)
+		if err == nil {
+			err = r.run()
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if r.journal.IsStopping() {
+			return errStopped
+		}
+		r.progress(in.Offset() - from)
+		if !more {
+			break
+		}
+	}
+	r.journal.Lock()
+	r.journal.Loading.Loaded += to - from
+	r.journal.Unlock()
+	return nil
+}
+
+// progress tells the log now and then how far it has come in a file.
+func (r *replay) progress(bytes int64) {
+	if time.Since(r.reported) < loadLogEvery {
+		return
+	}
+	r.reported = time.Now()
+	r.journal.Lock()
+	done, total := r.journal.Loading.Loaded+bytes, r.journal.Loading.Total
+	r.journal.Unlock()
+	r.journal.Logger.Info("loading the append-only file", "done", fmt.Sprintf("%.0f%%", 100*float64(done)/float64(max(total, 1))))
+}
+
+// gather reads commands into the worker's queue. It reports false when there are no more.
+func (r *replay) gather(in *aof.Reader) (more bool, err error) {
+	w := r.worker
+	w.Count, w.Args, r.data, r.ends = 0, w.Args[:0], r.data[:0], r.ends[:0]
+	var counts [exec.BatchCommands]int
+	for w.Count < exec.BatchCommands {
+		at := in.Offset()
+		args, note, err := in.Next(w.Args[:0])
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		if note != nil || args == nil || aof.IsBracket(args) {
+			continue // what is loaded is whole units, and nobody sees the middle of one
+		}
+		w.Args = args
+		for _, arg := range args {
+			r.data = append(r.data, arg...)
+			r.ends = append(r.ends, len(r.data))
+		}
+		counts[w.Count], r.at[w.Count] = len(args), at
+		w.Count++
+		if len(r.data) > keptEffects {
+			break
+		}
+	}
+	w.Args = w.Args[:0]
+	from := 0
+	for _, to := range r.ends {
+		w.Args = append(w.Args, r.data[from:to:to])
+		from = to
+	}
+	begin := 0
+	for i := range w.Queue[:w.Count] {
+		p := &w.Queue[i]
+		p.Client, p.Begin, p.End = r.client, int32(begin), int32(begin+counts[i])
+		begin += counts[i]
+		args := w.Args[p.Begin:p.End]
+		if cmd := r.journal.Commands.ByOwnName(args[0]); cmd != nil {
+			w.Take(p, cmd, args)
+		} else {
+			w.Prepare(p, args)
+		}
+	}
+	return w.Count > 0, nil
+}
+
+// run runs the commands in the worker's queue.
+func (r *replay) run() error {
+	w, j := r.worker, r.journal
+	if w.Count == 0 {
+		return nil
+	}
+	j.Lock()
+	defer j.Unlock()
+	w.Touch()
+	c := &w.Ctx
+	c.Core, c.Worker, c.Turn, c.Cfg, c.Client, c.Reply = j.Core, w, &w.Turn, j.Config.Get(), r.client, r.client.Reply
+	c.Now, c.NowNs = loadNow, j.Clock.Read()
+	for i := range w.Queue[:w.Count] {
+		p := &w.Queue[i]
+		c.Cmd, c.DB = p.Cmd, r.client.DB
+		c.Args, c.Known, c.Failed = w.Args[p.Begin:p.End], p.Known, false
+		r.client.Reply.Reset()
+		if problem := r.command(c); problem != "" {
+			return fmt.Errorf("the command %q at offset %d cannot be replayed: %s", c.Args[0], r.at[i], problem)
+		}
+	}
+	r.commands += int64(w.Count)
+	return nil
+}
+
+// command runs one command, and returns what is wrong with it. Scripts may end in an error after they have written.
+func (r *replay) command(c *command.Ctx) (problem string) {
+	if c.Cmd != nil && c.Cmd.Sub != nil && len(c.Args) > 1 {
+		c.Cmd = c.Cmd.Subcommand(c.Args[1])
+	}
+	switch {
+	case c.Cmd == nil || c.Cmd.Handler == nil:
+		return "it is unknown"
+	case !c.Cmd.ArityOK(len(c.Args)):
+		return "it has a wrong number of arguments"
+	}
+	cmd := c.Cmd
+	r.journal.exec.Run(c, false)
+	if c.Failed && cmd.Flags&command.MayReplicate == 0 {
+		return strings.TrimSpace(strings.TrimPrefix(string(r.client.Reply.Bytes()), "-"))
+	}
+	return ""
+}

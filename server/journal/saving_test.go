@@ -1,0 +1,177 @@
+package journal_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"headgate/persistence"
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/journal"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestSavingWithEachFileOperationFailing: whatever fails, the old file stays, writes are refused until a snapshot succeeds, and reads
+// go on.
+func TestSavingWithEachFileOperationFailing(t *testing.T) {
+	for failAt := 1; ; failAt++ {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "dump.rdb")
+		disk := &servertest.FailingFS{}
+		w := servertest.NewSaver(t, dir, disk)
+		w.Run(servertest.EncodeCommand("SET", "a", "1"))
+		require.Equal(t, "+OK\r\n", string(w.Run(servertest.EncodeCommand("SAVE"))))
+		old, err := os.ReadFile(name)
+		require.NoError(t, err)
+		w.Run(servertest.EncodeCommand("SET", "a", "2"))
+		for i := range 3000 {
+			w.Run(servertest.EncodeCommand("SET", fmt.Sprint("key:", i), fmt.Sprint("a value that is long enough for several writes ", i)))
+		}
+		*disk = servertest.FailingFS{FailAt: failAt}
+		require.Equal(t, "+Background saving started\r\n", string(w.Run(servertest.EncodeCommand("BGSAVE"))))
+		w.Srv.Lock()
+		w.Srv.FinishSnapshot()
+		w.Srv.Unlock()
+		got, err := os.ReadFile(name)
+		require.NoError(t, err)
+		if disk.Done < failAt {
+			require.False(t, w.Srv.Saving.Failed)
+			require.Greater(t, failAt, 5, "operations of a snapshot")
+			return
+		}
+		what := fmt.Sprintf("operation %d fails", failAt)
+		require.True(t, w.Srv.Saving.Failed, what)
+		require.True(t, bytes.Equal(old, got), what)
+		_, err = os.Stat(name + persistence.TempSuffix)
+		require.ErrorIs(t, err, fs.ErrNotExist, what)
+		require.Contains(t, string(w.Run(servertest.EncodeCommand("SET", "b", "1"))), "-MISCONF ")
+		require.Contains(t, string(w.Run(servertest.EncodeCommand("PING"))), "-MISCONF ")
+		require.Equal(t, "$1\r\n2\r\n", string(w.Run(servertest.EncodeCommand("GET", "a"))))
+		require.Contains(t, string(w.Run(servertest.EncodeCommand("EVAL", "return redis.call('SET', 'b', 1)", "0"))), "MISCONF")
+		require.Contains(t, string(w.Run(servertest.EncodeCommand("INFO", "persistence"))), "rdb_last_bgsave_status:err")
+		require.Equal(t, "+OK\r\n", string(w.Run(servertest.EncodeCommand("SAVE"))))
+		require.Equal(t, "+OK\r\n", string(w.Run(servertest.EncodeCommand("SET", "b", "1"))))
+		require.Contains(t, string(w.Run(servertest.EncodeCommand("INFO", "persistence"))), "rdb_last_bgsave_status:ok")
+	}
+}
+
+// TestSaveThatFails tells who asked, and has no writes refused.
+func TestSaveThatFails(t *testing.T) {
+	w := servertest.NewSaver(t, t.TempDir(), &servertest.FailingFS{FailAt: 2})
+	require.Equal(t, "+OK\r\n", string(w.Run(servertest.EncodeCommand("SET", "a", "1"))))
+	require.Equal(t, "-ERR\r\n", string(w.Run(servertest.EncodeCommand("SAVE"))))
+	require.Equal(t, "+OK\r\n", string(w.Run(servertest.EncodeCommand("SET", "a", "2"))))
+	require.Equal(t, "+OK\r\n", string(w.Run(servertest.EncodeCommand("SAVE"))))
+}
+
+// brokenReader gives some bytes and then fails.
+type brokenReader struct{ io.Reader }
+
+func (r brokenReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil {
+		err = servertest.ErrDisk
+	}
+	return n, err
+}
+
+// TestPartialDataAreNotSaved: after a snapshot was loaded in part, nothing may replace the file.
+func TestPartialDataAreNotSaved(t *testing.T) {
+	dir := t.TempDir()
+	w := servertest.NewSaver(t, dir, &servertest.FailingFS{})
+	w.Run(servertest.EncodeCommand("SET", "a", "1"))
+	require.Equal(t, "+OK\r\n", string(w.Run(servertest.EncodeCommand("SAVE"))))
+	file, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
+	require.NoError(t, err)
+	other := servertest.NewSaver(t, dir, &servertest.FailingFS{})
+	_, err = other.Srv.LoadRDB(brokenReader{bytes.NewReader(file[:len(file)-9])}, journal.LoadOptions{})
+	require.ErrorIs(t, err, servertest.ErrDisk)
+	require.Equal(t, "-"+journal.ErrNotWhole+"\r\n", string(other.Run(servertest.EncodeCommand("SAVE"))))
+	require.Equal(t, "-"+journal.ErrNotWhole+"\r\n", string(other.Run(servertest.EncodeCommand("BGSAVE"))))
+	require.NoError(t, other.Srv.Shutdown(0))
+	other.Srv.EndSaving()
+	now, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
+	require.NoError(t, err)
+	require.Equal(t, file, now)
+}
+
+// TestConfigSetWhileASnapshotIsLoaded: what is set meanwhile holds afterwards.
+func TestConfigSetWhileASnapshotIsLoaded(t *testing.T) {
+	dir := t.TempDir()
+	w := servertest.NewSaver(t, dir, &servertest.FailingFS{})
+	for i := range 30_000 {
+		w.Run(servertest.EncodeCommand("SET", fmt.Sprint("key:", i), fmt.Sprint("value ", i)))
+	}
+	require.Equal(t, "+OK\r\n", string(w.Run(servertest.EncodeCommand("SAVE"))))
+	file, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
+	require.NoError(t, err)
+	s := servertest.NewSaver(t, dir, &servertest.FailingFS{}).Srv
+	told := false
+	_, err = s.LoadRDB(bytes.NewReader(file), journal.LoadOptions{Progress: func(int64) {
+		told = true
+		require.NoError(t, s.Config.Set([]config.Pair{{Name: "slowlog-log-slower-than", Value: "5"}}, true))
+	}})
+	require.NoError(t, err)
+	require.True(t, told)
+	require.EqualValues(t, 5*time.Microsecond, s.Slowlog.From)
+}
+
+// TestSavePointsWaitForTheData: no save point has a snapshot made of the part of the append-only file that has been loaded so far.
+func TestSavePointsWaitForTheData(t *testing.T) {
+	w := servertest.NewSaver(t, t.TempDir(), &servertest.FailingFS{})
+	s := w.Srv
+	w.Run(servertest.EncodeCommand("SET", "a", "1"))
+	s.Lock()
+	defer s.Unlock()
+	due := s.Saving.LastMono + int64(24*time.Hour)
+	s.Gate.Refuse(command.GateLoading, journal.ErrLoading)
+	s.SavePoints(due)
+	require.Nil(t, s.Snapshot)
+	s.Gate.Refuse(command.GateLoading, "")
+	s.SavePoints(due)
+	require.NotNil(t, s.Snapshot)
+	s.FinishSnapshot()
+}
+
+// TestUnfinishedSnapshotIsDeleted: what a killed server leaves of a snapshot is in nobody's way.
+func TestUnfinishedSnapshotIsDeleted(t *testing.T) {
+	dir := t.TempDir()
+	w := servertest.NewSaver(t, dir, &servertest.FailingFS{})
+	unfinished := filepath.Join(dir, "dump.rdb"+persistence.TempSuffix)
+	require.NoError(t, os.WriteFile(unfinished, []byte("REDIS"), 0o600))
+	w.Srv.RemoveUnfinished()
+	require.NoFileExists(t, unfinished)
+	w.Srv.RemoveUnfinished()
+}
+
+// TestSnapshotPace asks at made-up times whether a slice may begin.
+func TestSnapshotPace(t *testing.T) {
+	var p journal.SnapshotPace
+	at, served := time.Unix(1000, 0), uint64(1)
+	expect := func(what string, after time.Duration, commands uint64, ok bool, again time.Duration) {
+		t.Helper()
+		at, served = at.Add(after), served+commands
+		gotOK, gotAgain := p.Ask(served, at)
+		require.Equal(t, ok, gotOK, what)
+		require.Equal(t, again, gotAgain, what)
+	}
+	expect("the first slice does not wait", 0, 1, true, journal.SnapshotPause)
+	expect("in the pause, even with nobody there", journal.SnapshotPause/4, 0, false, journal.SnapshotPause*3/4)
+	expect("after it clients come first", journal.SnapshotPause*3/4, 5, false, 0)
+	expect("until a moment without any", time.Microsecond, 0, true, journal.SnapshotPause)
+	expect("clients come first", journal.SnapshotPause+journal.SnapshotPatience/2, 5, false, 0)
+	expect("for so long", journal.SnapshotPatience/2, 5, true, journal.SnapshotPause)
+	expect("a pause", journal.SnapshotPause/2, 0, false, journal.SnapshotPause/2)
+	expect("everybody has gone", journal.SnapshotCalm, 0, true, 0)
+	expect("so there are no pauses", 0, 0, true, 0)
+	expect("until somebody comes", 0, 1, true, journal.SnapshotPause)
+	expect("and then there are", time.Microsecond, 0, false, journal.SnapshotPause-time.Microsecond)
+}

@@ -1,0 +1,112 @@
+package limits
+
+import (
+	"strings"
+
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/store"
+)
+
+// Decisions counts calls of limiters by what they were answered. Calls that only ask (PEEK, or a cost of 0) and those that give back
+// do not count.
+type Decisions struct {
+	Allowed uint64
+	Near    uint64 // of those: with no more than a tenth of the limit left
+	Limited uint64
+}
+
+// nearShare is the part of a limit from which on what is left of it is called near.
+const nearShare = 10
+
+// add counts a call.
+func (d *Decisions) add(limited bool, limit, remaining int64) {
+	if limited {
+		d.Limited++
+		return
+	}
+	d.Allowed++
+	if uint64(remaining) <= uint64(limit)/nearShare { // -1, which stands for no limit, is never near
+		d.Near++
+	}
+}
+
+// Sum adds the calls that another has counted.
+func (d *Decisions) Sum(other *Decisions) {
+	d.Allowed, d.Near, d.Limited = d.Allowed+other.Allowed, d.Near+other.Near, d.Limited+other.Limited
+}
+
+// decided counts a decision about the key k.
+func (l *Limits) decided(c *command.Ctx, k store.Key, a *limiter.Algorithm, limited bool, limit, remaining int64) {
+	l.Counts[a.Index()].add(limited, limit, remaining)
+	if l.Top.Keys > 0 {
+		l.Top.add(k, c.DB.Index(), limited)
+	}
+}
+
+// Total are the decisions of all algorithms.
+func (l *Limits) Total() (all Decisions) {
+	for i := range l.Counts {
+		all.Sum(&l.Counts[i])
+	}
+	return all
+}
+
+// ResetCounts has all counts begin anew.
+func (l *Limits) ResetCounts() {
+	clear(l.Counts)
+	l.Policies.Counts.reset()
+}
+
+// knownPolicy is a limit that has a name, and what is counted of it.
+type knownPolicy struct {
+	*limiter.Policy
+	Text   string // of a fixed one
+	counts *Decisions
+}
+
+// CountedPolicy is what is counted of one name.
+type CountedPolicy struct {
+	Name string
+	Decisions
+}
+
+const (
+	// MaxCounted bounds the names that are counted one by one; more than that are counted together.
+	MaxCounted = 2 * maxPolicies
+	// OtherPolicies and missingPolicies are the names for these, and for policies that do not exist. No policy can have them.
+	OtherPolicies   = "(other)"
+	missingPolicies = "(missing)"
+)
+
+// policyCounts are the decisions under each name, in the order in which the names were first used. Names stay when their policy is
+// deleted, so that no counter goes back.
+type policyCounts struct {
+	List   []*CountedPolicy
+	byName map[string]*CountedPolicy
+}
+
+// Of returns what is counted of a name.
+func (p *policyCounts) Of(name string) *Decisions {
+	if p.byName == nil {
+		p.byName = map[string]*CountedPolicy{}
+	}
+	counted := p.byName[name]
+	if counted == nil && name != missingPolicies && (len(p.List) >= MaxCounted || limiter.CheckName([]byte(name)) != nil) {
+		name = OtherPolicies
+		counted = p.byName[name]
+	}
+	if counted == nil {
+		counted = &CountedPolicy{Name: strings.Clone(name)}
+		p.byName[counted.Name] = counted
+		p.List = append(p.List, counted)
+	}
+	return &counted.Decisions
+}
+
+// reset has all counts begin anew.
+func (p *policyCounts) reset() {
+	for _, counted := range p.List {
+		counted.Decisions = Decisions{}
+	}
+}

@@ -1,0 +1,140 @@
+package limits
+
+import (
+	"math"
+
+	"headgate/internal/number"
+	"headgate/server/command"
+	"headgate/throttle"
+)
+
+// gcraCommand is the command that Redis's developers previewed before 8.8, which client libraries have kept.
+func gcraCommand(l *Limits) *command.Command {
+	return &command.Command{
+		Name: "gcra", Group: command.GroupThrottle, Since: "8.8.0 (preview)", Complexity: "O(1)",
+		Summary: "CL.THROTTLE with a period that may be a fraction of a second, counted in microseconds.",
+		Arity:   -5, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args: []command.Arg{
+			command.Key("key"), command.Integer("max-burst").Fails(command.ErrNotInteger), command.Integer("tokens-per-period").Fails(command.ErrNotInteger),
+			command.Double("period").Fails(command.ErrNotFloat), command.Integer("count").After("TOKENS").Opt().Fails(command.ErrNotInteger),
+		},
+		Errors: []string{command.ErrNotPositive, errNotOneOrMore, errGCRAPeriod, command.ErrSyntax, errMissingTokens, errNotZeroOrMore, command.ErrWrongType},
+		Reply:  command.ReplyArray, Handler: l.decideGCRA,
+	}
+}
+
+// Errors of GCRA.
+const (
+	errGCRAPeriod    = "ERR period must be > 0 and < 1e12"
+	errMissingTokens = "ERR Missing TOKENS value"
+	errNotZeroOrMore = "ERR value is out of range, value must between 0 and 9223372036854775807"
+	errNotOneOrMore  = "ERR value is out of range, value must between 1 and 9223372036854775807"
+)
+
+const (
+	maxGCRAPeriod = 1e12 // seconds
+	usPerSecond   = 1e6
+	nsPerUs       = 1000
+)
+
+// decideGCRA implements GCRA key max-burst tokens-per-period period [TOKENS count].
+func (l *Limits) decideGCRA(c *command.Ctx) {
+	g, tokens, ok := gcraArgs(c)
+	if !ok {
+		return
+	}
+	k := c.Key(1)
+	tat, exists, err := l.number(c, k)
+	if err != nil {
+		errLimiter(c, err)
+		return
+	}
+	var d throttle.Decision
+	if g.DecideTo(&d, c.NowNs, tat, exists, tokens) != nil {
+		c.Err(command.ErrNotInteger)
+		return
+	}
+	if err := l.keepTAT(&d); err != nil {
+		errLimiter(c, err)
+		return
+	}
+	if tokens > 0 {
+		l.decided(c, k, l.gcra, d.Limited, d.Limit, d.Remaining)
+	}
+	c.Reply.Array(5)
+	retry := throttle.NoRetry
+	if d.RetryAfter >= 0 {
+		retry = max(1, throttle.SecondsOfMicros(d.RetryAfter))
+	}
+	sendNumbers(c, &throttle.Verdict{
+		Limited: d.Limited, Limit: d.Limit, Remaining: d.Remaining,
+		RetryAfter: retry, ResetAfter: throttle.SecondsOfMicros(d.ResetAfter),
+	})
+}
+
+// gcraArgs reads GCRA's arguments after the key, or sends the error and returns false.
+func gcraArgs(c *command.Ctx) (g throttle.GCRA, tokens int64, ok bool) {
+	burst, ok := integerFrom(c, 2, 0, command.ErrNotPositive)
+	if !ok {
+		return g, 0, false
+	}
+	perPeriod, ok := integerFrom(c, 3, 1, errNotOneOrMore)
+	if !ok {
+		return g, 0, false
+	}
+	period, ok := number.ParseFloat(c.Args[4])
+	switch {
+	case !ok:
+		c.Err(command.ErrNotFloat)
+		return g, 0, false
+	case period <= 0 || period >= maxGCRAPeriod:
+		c.Err(errGCRAPeriod)
+		return g, 0, false
+	}
+	if tokens, ok = gcraTokens(c); !ok {
+		return g, 0, false
+	}
+	interval := max(1, math.Floor(period*usPerSecond/float64(perPeriod)+0.5))
+	if interval >= math.MaxInt64/nsPerUs {
+		c.Err(command.ErrNotInteger)
+		return g, 0, false
+	}
+	g, err := throttle.NewIntervalGCRA(burst, int64(interval)*nsPerUs)
+	if err != nil {
+		c.Err(command.ErrNotInteger)
+		return g, 0, false
+	}
+	return g, tokens, true
+}
+
+// gcraTokens reads TOKENS and its value, 1 when there is none, or sends the error and returns false.
+func gcraTokens(c *command.Ctx) (tokens int64, ok bool) {
+	switch {
+	case len(c.Args) == 5:
+		return 1, true
+	case !c.Is(5, "TOKENS"):
+		c.Err(command.ErrSyntax)
+	case len(c.Args) == 6:
+		c.Err(errMissingTokens)
+	case len(c.Args) > 7:
+		c.Err(command.ErrSyntax)
+	default:
+		return integerFrom(c, 6, 0, errNotZeroOrMore)
+	}
+	return 0, false
+}
+
+// integerFrom parses args[i] as a whole number of at least low, or sends the error, which for a lower number is tooLow, and returns
+// false.
+func integerFrom(c *command.Ctx, i int, low int64, tooLow string) (int64, bool) {
+	n, ok := number.ParseInt(c.Args[i])
+	switch {
+	case !ok:
+		c.Err(command.ErrNotInteger)
+	case n < low:
+		c.Err(tooLow)
+	default:
+		return n, true
+	}
+	return 0, false
+}

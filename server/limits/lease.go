@@ -1,0 +1,87 @@
+package limits
+
+import (
+	"encoding/hex"
+	"math/rand/v2"
+
+	"headgate/server/command"
+	"headgate/server/limiter"
+)
+
+// leaseCommands are those beside RL.ACQUIRE, for a lease that there is.
+func leaseCommands(l *Limits) []*command.Command {
+	return []*command.Command{
+		{
+			Name: "rl.release", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
+			Summary: "Give a lease back; 0 when it is gone already.",
+			Arity:   3, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS DELETE", 1, 1, 1),
+			Args:   []command.Arg{command.Key("key"), command.Str("id")},
+			Errors: []string{command.ErrWrongType},
+			Reply:  command.ReplyInteger, Handler: l.release,
+		},
+		{
+			Name: "rl.renew", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
+			Summary: "Have a lease end after this time from now instead; 0 when it is gone already.",
+			Arity:   4, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
+			Args:   []command.Arg{command.Key("key"), command.Str("id"), durationArg("ttl")},
+			Errors: errorsOf(limiter.ShortDuration, limiter.ErrWrongType),
+			Reply:  command.ReplyInteger, Handler: l.renew,
+		},
+	}
+}
+
+// leaseIDLength is the length of the ids that we choose, in hex digits.
+const leaseIDLength = 32
+
+// drawID chooses the id of the call's lease. It is unpredictable, so nobody gives back another one's lease by accident.
+func (l *Limits) drawID() {
+	var random [leaseIDLength / 2]byte
+	for i := range random {
+		random[i] = byte(rand.Uint32())
+	}
+	id := hex.AppendEncode(l.drawn[:0], random[:])
+	l.Asked.Verdict.ID, l.Asked.Change.Member = id, id
+}
+
+// findLease finds the lease at args[2], or sends the error and returns false.
+func (l *Limits) findLease(c *command.Ctx) bool {
+	l.state.open(c, c.Key(1))
+	l.Asked.PrepareLease(c.Args[2], c.Now, c.NowNs)
+	if err := l.state.Load(&l.Asked); err != nil {
+		errLimiter(c, err)
+		return false
+	}
+	return true
+}
+
+// release implements RL.RELEASE key id.
+func (l *Limits) release(c *command.Ctx) {
+	if l.findLease(c) {
+		l.changeLease(c, l.Asked.Release())
+	}
+}
+
+// renew implements RL.RENEW key id ttl.
+func (l *Limits) renew(c *command.Ctx) {
+	ttl, err := limiter.ParseDuration(c.Args[3])
+	if err != nil {
+		errLimiter(c, err)
+		return
+	}
+	if l.findLease(c) {
+		l.changeLease(c, l.Asked.Renew(ttl))
+	}
+}
+
+// changeLease keeps what is to become of a lease, if there is one, and answers.
+func (l *Limits) changeLease(c *command.Ctx, held bool) {
+	if !held {
+		c.Reply.Zero()
+		return
+	}
+	if err := l.state.Keep(&l.Asked); err != nil {
+		errLimiter(c, err)
+		return
+	}
+	c.Reply.One()
+}

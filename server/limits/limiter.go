@@ -1,0 +1,143 @@
+package limits
+
+import (
+	"errors"
+
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/limiter"
+	"headgate/store"
+	"headgate/throttle"
+)
+
+// Limits are the limiters of one server: what they are, the policies, and what is counted of both. The executor's lock guards it.
+type Limits struct {
+	*command.Core
+
+	Algorithms *limiter.Table
+	gcra       *limiter.Algorithm // as what CL.THROTTLE and GCRA count
+	Policies   policies
+	Top        topKeys
+	Counts     []Decisions     // by algorithm
+	unlimited  *limiter.Policy // what unknown-policy allow has a missing policy stand for
+
+	Unlogged InMemory // what was kept although nothing could be written
+
+	// Memory for one call; commands do not run within each other here.
+	state state
+	Asked limiter.Call
+	drawn [leaseIDLength]byte // the id of the call's lease
+	pairs [maxPairs]takenPair
+	ids   [maxPairs][leaseIDLength]byte // of the pairs' leases
+}
+
+// NewLimits returns the limiters of a server, by these algorithms.
+func NewLimits(core *command.Core, algorithms *limiter.Table) *Limits {
+	if algorithms == nil {
+		algorithms = limiter.Standard
+	}
+	l := &Limits{Core: core, Algorithms: algorithms, gcra: algorithms.Find("GCRA"), Counts: make([]Decisions, len(algorithms.All()))}
+	l.unlimited = &limiter.Policy{Algorithm: algorithms.Find("UNLIMITED"), Limit: -1}
+	l.Asked.Found.At, l.state.unlogged = l.state.timeOf, &l.Unlogged
+	return l
+}
+
+// Apply takes a configuration into use. The caller holds the lock, or nothing runs yet.
+func (l *Limits) Apply(cfg *config.Config) {
+	l.Policies.apply(cfg)
+	l.Top.apply(cfg, l.Clock.Mono())
+}
+
+// Declarations are the commands of limiters: one for each algorithm, and those beside them. Documentation asks without a server.
+func (l *Limits) Declarations() []*command.Command {
+	if l == nil {
+		l = NewLimits(nil, nil)
+	}
+	all := []*command.Command{resetCommand, topCommand(l), takeCommand(l), policyCommand(l)}
+	all = append(all, throttleCommands(l)...)
+	all = append(all, gcraCommand(l))
+	all = append(all, leaseCommands(l)...)
+	for _, a := range l.Algorithms.All() {
+		if !a.PolicyOnly {
+			all = append(all, l.commandOf(a))
+		}
+	}
+	return sortedByName(all)
+}
+
+// Ask asks a limit about the key k. The answer is in l.asked, and nothing is kept.
+func (l *Limits) Ask(c *command.Ctx, k store.Key, p *limiter.Policy, r *limiter.Request) error {
+	if p.Limit < 0 {
+		l.Asked.Unlimited(p, r)
+		return nil
+	}
+	l.state.open(c, k)
+	l.Asked.Prepare(p, r, c.Now, c.NowNs)
+	if err := l.state.Load(&l.Asked); err != nil {
+		return err
+	}
+	return l.Asked.Decide()
+}
+
+// decide asks a limit about the key k, and keeps the key's new state. The answer is in l.asked.
+func (l *Limits) decide(c *command.Ctx, k store.Key, p *limiter.Policy, r *limiter.Request) error {
+	if err := l.Ask(c, k, p, r); err != nil {
+		return err
+	}
+	v := &l.Asked.Verdict
+	if v.Draw {
+		l.drawID()
+	}
+	if l.Asked.Change.Write == throttle.Keep {
+		return nil
+	}
+	if err := l.state.Keep(&l.Asked); err != nil && !v.Limited {
+		return err
+	}
+	return nil // one that limits does so all the same, and gets the expiry that it lacks another time
+}
+
+// number finds the number at the key k.
+func (l *Limits) number(c *command.Ctx, k store.Key) (n int64, exists bool, err error) {
+	l.state.open(c, k)
+	f := &l.Asked.Found
+	err = l.state.loadNumber(f)
+	return f.Number, f.Exists, err
+}
+
+// keepTAT does to the key of the call of number before what a decision asks for.
+func (l *Limits) keepTAT(d *throttle.Decision) error {
+	if d.Write == throttle.Keep {
+		return nil
+	}
+	ch := &l.Asked.Change
+	l.Asked.Policy, l.Asked.Want.Kind = nil, limiter.Number
+	ch.Write, ch.Number, ch.ExpireAtMs = d.Write, d.TAT, throttle.ExpireAtMs(d.TAT)
+	return l.state.Keep(&l.Asked)
+}
+
+// sendNumbers sends the five numbers of an answer.
+func sendNumbers(c *command.Ctx, v *throttle.Verdict) {
+	c.Reply.Ints(oneIf(v.Limited), v.Limit, v.Remaining, v.RetryAfter, v.ResetAfter)
+}
+
+// oneIf is 1 for true and 0 for false.
+func oneIf(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// errLimiter sends an error from package limiter.
+func errLimiter(c *command.Ctx, err error) {
+	var text limiter.Error
+	switch {
+	case errors.Is(err, limiter.ErrSyntax):
+		c.ErrUsage()
+	case errors.As(err, &text):
+		c.Err(command.OneLine(string(text)))
+	default:
+		panic("server: unexpected error from a limiter: " + err.Error())
+	}
+}

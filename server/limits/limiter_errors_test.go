@@ -1,0 +1,171 @@
+package limits_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// goodArguments are values for the arguments of limiters that declare an error, by their names.
+var goodArguments = map[string]string{
+	"capacity": "5", "limit": "5", "count": "2", "refill": "2", "period": "1s", "window": "1m", "n": "2", "slices": "3", "zone": "UTC",
+	"ttl": "1s", "tokens-per-period": "2", "numpairs": "1", "policy": "user", "algorithm": "UNLIMITED", "name": "user", "integer": "1", "float": "1",
+	"each": "1", "max-burst": "5", "quantity": "1", "id": "an id",
+}
+
+func goodArgument(a command.Arg) string {
+	if a.Name == "period" && a.Type != "string" { // CL.THROTTLE's and GCRA's are in seconds
+		return "60"
+	}
+	return goodArguments[a.Name]
+}
+
+// badArguments are values that none of the arguments takes which declare the same error, with what it quotes.
+var badArguments = map[string][]string{
+	"ERR limit must be -1 or >= 0":                                      {"", "x", "-2", "1.5", "9223372036854775808", "+1", " 1", "1 ", "01", "0x10", "-0", "1e3", "nan"},
+	"ERR count must be >= 1":                                            {"", "x", "0", "-1", "1.5", "9223372036854775808", "+1", "01"},
+	limiter.InvalidDuration:                                             {"", "x", "0", "0s", "-1s", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "36526d", "3155760000001", "99999999999999999999s"},
+	"ERR slices must be from 1 to 1000":                                 {"", "x", "0", "-1", "1001", "1.5"},
+	"ERR numpairs must be from 1 to 128":                                {"", "x", "0", "-1", "129", "1.5"},
+	"ERR no such policy '%s'":                                           {"", "none", "USER"},
+	"ERR unknown algorithm '%s'":                                        {"", "x", "LEASE", "RL.LOG"},
+	"ERR value is not a valid float":                                    {"", "x", "nan", " 1", "1 ", "1,5"},
+	"ERR unknown time zone '%s'":                                        {"", "x", "Local", "europe/berlin/", "/UTC", "../UTC", "Europe//Berlin", "Europe", strings.Repeat("A", 65)},
+	"ERR value is not an integer or out of range":                       {"", "x", "1.5", "9223372036854775808", "-9223372036854775809", "+1", "01"},
+	"Cell error: Store error: Couldn't parse as integer: %s":            {"", "x", "1.5", "9223372036854775808", " 1"},
+	"ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -": {"", "a b", "ä", strings.Repeat("a", 65)},
+}
+
+// callWith builds a call of every argument that is not optional, and of the one in question with the given value.
+func callWith(args []command.Arg, target, value string) (words []string, found bool) {
+	for _, arg := range args {
+		holds := !found && (arg.Name == target && arg.Error != "" || slices.ContainsFunc(servertest.WithErrors(arg.Args), func(a command.Arg) bool { return a.Name == target }))
+		if arg.Optional && !holds {
+			continue
+		}
+		if arg.Token != "" {
+			words = append(words, arg.Token)
+		}
+		switch {
+		case arg.Type == "pure-token":
+		case arg.Type == "oneof" || arg.Type == "block":
+			branch := arg.Args
+			if arg.Type == "oneof" {
+				i := slices.IndexFunc(arg.Args, func(a command.Arg) bool {
+					return a.Name == target || slices.ContainsFunc(servertest.WithErrors(a.Args), func(a command.Arg) bool { return a.Name == target })
+				})
+				branch = arg.Args[max(i, 0):][:1]
+			}
+			inner, within := callWith(branch, target, value)
+			words, found = append(words, inner...), found || within
+		case holds:
+			words, found = append(words, value), true
+		case arg.Type == "key":
+			words = append(words, "k")
+		default:
+			words = append(words, goodArgument(arg))
+		}
+	}
+	return words, found
+}
+
+// TestLimiterBadArguments puts every kind of wrong value in the place of every argument that declares its error.
+func TestLimiterBadArguments(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	w.Call("RL.GCRA k 5 1 1s")
+	w.Call("RL.POLICY SET user UNLIMITED")
+	tried := 0
+	for _, cmd := range servertest.DeclaredCommands().All {
+		for _, arg := range servertest.WithErrors(cmd.Args) {
+			require.NotEmpty(t, badArguments[arg.Error], "%s: no wrong values for %q", cmd.FullName, arg.Error)
+			for _, value := range badArguments[arg.Error] {
+				words, found := callWith(cmd.Args, arg.Name, value)
+				require.True(t, found, "%s %s", cmd.FullName, arg.Name)
+				want := arg.Error
+				if strings.Contains(want, "%s") {
+					want = fmt.Sprintf(want, value)
+				}
+				words = append(strings.Split(cmd.FullName, "|"), words...)
+				require.Equal(t, want, w.Ask(words...), "%q", words)
+				tried++
+			}
+		}
+	}
+	require.Equal(t, "[0 5 4 -1 1000]", w.Call("RL.GCRA k 5 1 1s PEEK"), "an error changes nothing")
+	require.Equal(t, "2", w.Call("DBSIZE"))
+	require.Equal(t, "[user UNLIMITED]", w.Call("RL.POLICY LIST"))
+	t.Logf("%d calls with a wrong value", tried)
+}
+
+// usages are how the commands are called, as their errors say.
+var usages = map[string]string{
+	"RL.GCRA":    "RL.GCRA key capacity count period [COST n] [PEEK]",
+	"RL.BUCKET":  "RL.BUCKET key capacity refill period [COST n] [PEEK]",
+	"RL.QUEUE":   "RL.QUEUE key capacity count period [COST n] [PEEK]",
+	"RL.FIXED":   "RL.FIXED key limit <window [ALIGNED] | <MINUTE | HOUR | DAY | WEEK | MONTH | YEAR> [TZ zone]> [COST n] [PEEK]",
+	"RL.SLIDING": "RL.SLIDING key limit window [SLICES slices] [COST n] [PEEK]",
+	"RL.LOG":     "RL.LOG key limit window [MEMBER id] [COST n] [PEEK]",
+}
+
+// usage is the error for a call whose options do not go together.
+func usage(call string) string { return "ERR syntax error, try " + usages[strings.Fields(call)[0]] }
+
+// TestLimiterBadOptions: options stand last, each once, and only those that go together.
+func TestLimiterBadOptions(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	for _, options := range []string{
+		"COST", "COST 1 COST 1", "PEEK PEEK", "x", "1", "PEEK x", "COST 1 x", "ALIGNED", "SLICES 3", "MEMBER a", "TZ UTC",
+	} {
+		for _, call := range []string{
+			"RL.GCRA k 5 1 1s", "RL.BUCKET k 5 1 1s", "RL.QUEUE k 5 1 1s", "RL.FIXED k 5 1s", "RL.FIXED k 5 DAY", "RL.SLIDING k 5 1s", "RL.LOG k 5 1s",
+		} {
+			takes := strings.HasPrefix(options, "ALIGNED") && call == "RL.FIXED k 5 1s" ||
+				strings.HasPrefix(options, "SLICES") && strings.HasPrefix(call, "RL.SLIDING") ||
+				strings.HasPrefix(options, "MEMBER") && strings.HasPrefix(call, "RL.LOG") ||
+				strings.HasPrefix(options, "TZ") && call == "RL.FIXED k 5 DAY"
+			if !takes {
+				require.Equal(t, usage(call), w.Call(call+" "+options), "%s %s", call, options)
+			} else {
+				name := strings.Fields(options)[0]
+				require.Equal(t, usage(call), w.Call(call+" "+options+" "+options), "%s %s twice", call, options)
+				if name != "ALIGNED" {
+					require.Equal(t, usage(call), w.Call(call+" "+name), "%s %s", call, name)
+				}
+			}
+		}
+	}
+	require.Equal(t, usage("RL.LOG"), w.Call("RL.LOG k 5 1s MEMBER a COST 2"))
+	require.Equal(t, "ERR cost of a log must be <= 1048576", w.Call("RL.LOG k 9000000 1s COST 1048577"))
+	require.Equal(t, "[1 5 5 -1 0]", w.Call("RL.LOG k 5 1s COST 1048577"))
+	require.Equal(t, "0", w.Call("DBSIZE"))
+}
+
+// TestLimiterNumbersBeyond64Bits: products that leave int64 are refused, and everything up to there is answered.
+func TestLimiterNumbersBeyond64Bits(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	for _, tc := range []struct{ call, want string }{
+		{"RL.GCRA k0 5 1000000001 1s", "[0 5 4 -1 1]"},
+		{"RL.GCRA k1 9223372036854775807 9223372036854775807 1s COST 9223372036854775807", "[0 9223372036854775807 0 -1 1000]"},
+		{"RL.GCRA k 5 1000000000 1s", "[0 5 4 -1 1]"},
+		{"RL.GCRA k2 9223372036854775807 1000000000 1s", "[0 9223372036854775807 9223372036854775806 -1 1]"},
+		{"RL.GCRA k2 9223372036854775807 500000000 1s", command.ErrNotInteger},
+		{"RL.GCRA k3 3 1 36525d", command.ErrNotInteger},
+		{"RL.GCRA k3 2 1 36525d", "[0 2 1 -1 3155760000000]"},
+		{"RL.GCRA k3 2 1 36525d COST 9223372036854775807", command.ErrNotInteger},
+		{"RL.FIXED f 9223372036854775807 36525d COST 9223372036854775807", "[0 9223372036854775807 0 -1 3155760000000]"},
+		{"RL.FIXED f 9223372036854775807 36525d COST 1", "[1 9223372036854775807 0 3155760000000 3155760000000]"},
+		{"RL.FIXED f 9223372036854775807 36525d COST -9223372036854775808", "[0 9223372036854775807 9223372036854775807 -1 0]"},
+		{"RL.SLIDING s 9223372036854775807 36525d COST 9223372036854775807", "[0 9223372036854775807 0 -1 3253947290000]"},
+		{"RL.SLIDING s 9223372036854775807 36525d COST -9223372036854775808", "[0 9223372036854775807 9223372036854775807 -1 0]"},
+		{"RL.LOG l 9223372036854775807 36525d COST -9223372036854775808", "[0 9223372036854775807 9223372036854775807 -1 0]"},
+	} {
+		require.Equal(t, tc.want, w.Call(tc.call), tc.call)
+	}
+}

@@ -1,0 +1,342 @@
+package limits
+
+import (
+	"math"
+	"strconv"
+
+	"headgate/internal/number"
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/limiter"
+	"headgate/store"
+	"headgate/throttle"
+)
+
+// state keeps what limiters know of keys in the keyspace: it implements limiter.State for one key and one command, which open has named.
+// All that limiters write passes Keep.
+type state struct {
+	c      *command.Ctx
+	key    store.Key
+	entry  store.Entry // of a number that exists
+	hash   store.Hash
+	zset   store.ZSet
+	newest int // the rank of the newest entry that counts
+
+	unlogged *InMemory // where is noted what is kept although nothing can be written
+}
+
+const (
+	// maxTrimmed is how many entries that count no longer one call takes out of a limiter's state, so that no call takes long
+	// however many have expired at once. It is above what a call adds, so the state shrinks.
+	maxTrimmed = 8
+
+	// MaxSlidingFields bounds the hash that is taken for a sliding window: more than any has by itself, also while it goes over from
+	// one number of slices to another.
+	MaxSlidingFields = 4 * throttle.MaxSlices
+)
+
+var _ limiter.State = (*state)(nil) // though Limits asks it without the detour
+
+// open has the state be that of a key.
+func (s *state) open(c *command.Ctx, k store.Key) { s.c, s.key = c, k }
+
+// Load implements limiter.State.
+func (s *state) Load(call *limiter.Call) error {
+	switch call.Want.Kind {
+	case limiter.Slices:
+		return s.loadSlices(&call.Found)
+	case limiter.Entries:
+		return s.loadEntries(&call.Want, &call.Found)
+	}
+	return s.loadNumber(&call.Found)
+}
+
+// find finds the key anew, for a change that was decided before others were written.
+func (s *state) find(f *limiter.Found) { s.entry, f.Exists = s.c.DB.Find(s.key, s.c.Now) }
+
+func (s *state) loadNumber(f *limiter.Found) error {
+	if s.find(f); !f.Exists {
+		return nil
+	}
+	n, wireError := command.StoredInteger(&s.entry)
+	switch wireError {
+	case "":
+	case command.ErrWrongType:
+		return limiter.ErrWrongType
+	default:
+		return limiter.ErrNotInteger
+	}
+	f.Number, f.ExpireAtMs = n, s.entry.ExpireAt()
+	return nil
+}
+
+func (s *state) loadSlices(f *limiter.Found) (err error) {
+	if s.hash, f.Exists, err = s.c.DB.Hash(s.key, s.c.Now); err != nil {
+		return limiter.ErrWrongType
+	}
+	f.Slices = f.Slices[:0]
+	if f.Exists && s.hash.Len() > MaxSlidingFields {
+		return limiter.ErrNotInteger
+	}
+	whole := true
+	s.hash.Each(func(field, value []byte) bool {
+		start, ok := number.ParseInt(field)
+		count, isCount := number.ParseInt(value)
+		whole = ok && isCount && count >= 0
+		f.Slices = append(f.Slices, limiter.Slice{Start: start, Count: count})
+		return whole
+	})
+	if !whole {
+		return limiter.ErrNotInteger
+	}
+	return nil
+}
+
+func (s *state) loadEntries(w *limiter.Want, f *limiter.Found) (err error) {
+	if s.zset, f.Exists, err = s.c.DB.ZSet(s.key, s.c.Now); err != nil {
+		return limiter.ErrWrongType
+	}
+	after := s.zset.CountAfter(w.After)
+	f.Expired = s.zset.Len() - after
+	if after > 0 && w.Until < limiter.Forever {
+		if _, last := s.zset.AtRank(s.zset.Len() - 1); last > float64(w.Until) {
+			after -= s.zset.CountAfter(w.Until)
+		}
+	}
+	f.Used, s.newest = int64(after), f.Expired+after-1
+	if f.MemberHeld = false; w.HasMember {
+		var score float64
+		if score, f.MemberHeld = s.zset.Score(w.Member); f.MemberHeld {
+			f.MemberAt = scoreTime(score)
+		}
+	}
+	return nil
+}
+
+// timeOf is the time of one of the entries that count, by its rank from the newest.
+func (s *state) timeOf(rank int64) int64 {
+	_, score := s.zset.AtRank(s.newest - int(rank))
+	return scoreTime(score)
+}
+
+// scoreTime is a score as a time in ms; one between two counts as the later. Forever is exact as a score.
+func scoreTime(score float64) int64 {
+	return int64(math.Ceil(max(-limiter.Forever, min(score, limiter.Forever))))
+}
+
+// Keep implements limiter.State.
+func (s *state) Keep(call *limiter.Call) error {
+	if s.c.Core.Gate.Has(command.GateUnwritable | command.GateShort) {
+		return s.keepIfRoom(call)
+	}
+	s.change(call)
+	return nil
+}
+
+// keepIfRoom is Keep while there may be no room, on the disk or in memory.
+func (s *state) keepIfRoom(call *limiter.Call) error {
+	if refusal := s.refusal(call); refusal != nil {
+		return refusal
+	}
+	if s.c.Core.Gate.Has(command.GateUnwritable) && call.Change.Write != throttle.Keep {
+		s.unlogged.keep(s, call)
+	} else {
+		s.change(call)
+	}
+	return nil
+}
+
+// change does what a call's Change says.
+func (s *state) change(call *limiter.Call) {
+	switch ch := &call.Change; {
+	case ch.Write == throttle.Keep:
+	case ch.Write == throttle.Delete:
+		s.c.DeleteState(s.key, s.held(call))
+	case call.Want.Kind == limiter.Slices:
+		s.keepSlices(call)
+	case call.Want.Kind == limiter.Entries:
+		s.keepEntries(call)
+	default:
+		s.keepNumber(call)
+	}
+}
+
+// held is the key as Load has found it.
+func (s *state) held(call *limiter.Call) *store.Entry {
+	switch call.Want.Kind {
+	case limiter.Slices:
+		return s.hash.Entry()
+	case limiter.Entries:
+		return s.zset.Entry()
+	}
+	return &s.entry
+}
+
+// refusal returns why a call's change cannot be kept now, or nil. What changes in place takes no room, so that no number of keys that
+// strangers make up keeps a limiter from its own.
+func (s *state) refusal(call *limiter.Call) error {
+	gate := &s.c.Core.Gate
+	switch {
+	case call.Change.Write == throttle.Keep:
+	case gate.Has(command.GateUnwritable) && whenUnwritable(s.c.Cfg, call.Policy) != limiter.KeepInMemory:
+		return limiter.Error(gate.Unwritable())
+	case gate.Has(command.GateShort) && lacksRoom(s.c) && grows(call):
+		return limiter.Error(command.ErrOOM)
+	}
+	return nil
+}
+
+// lacksRoom reports whether the running command may not take more memory. For one that a script calls that is the script's to say.
+func lacksRoom(c *command.Ctx) bool {
+	if c.Script != nil {
+		return c.Script.LacksRoom()
+	}
+	return c.Core.Gate.Has(command.GateShort) && !c.Core.Gate.Has(command.GateLoading)
+}
+
+// grows reports whether a change takes room: for a new key, or for more than the same call takes out.
+func grows(call *limiter.Call) bool {
+	f, ch := &call.Found, &call.Change
+	switch {
+	case ch.Write == throttle.Delete:
+		return false
+	case call.Want.Kind == limiter.Slices:
+		return moreSlices(f.Slices, ch)
+	case call.Want.Kind != limiter.Entries:
+		return !f.Exists
+	case ch.Drawn: // as long as others that were drawn
+		return f.Expired == 0
+	case ch.Member != nil: // whatever is trimmed for it: it may be of any length
+		return !f.MemberHeld
+	}
+	return ch.Add > min(f.Expired, maxTrimmed)
+}
+
+// moreSlices reports whether a hash of slices has more of them after a change.
+func moreSlices(before []limiter.Slice, ch *limiter.Change) bool {
+	more := 0
+	for _, changed := range ch.Slices {
+		there := false
+		for _, s := range before {
+			there = there || s.Start == changed.Start
+		}
+		switch {
+		case changed.Count > 0 && (ch.Replace || !there):
+			more++
+		case changed.Count == 0 && there:
+			more--
+		}
+	}
+	if ch.Replace {
+		more -= len(before)
+	}
+	return more > 0
+}
+
+// keepNumber makes the key a number with an expiry.
+func (s *state) keepNumber(call *limiter.Call) {
+	c, n, at := s.c, call.Change.Number, call.Change.ExpireAtMs
+	if call.Found.Exists {
+		s.entry.SetInt(n)
+		s.entry.SetExpireAt(at)
+	} else {
+		c.DB.SetInt(s.key, n, at)
+	}
+	c.EffectSet(s.key.Name, n, at)
+	c.Notify(config.EventString, "set", s.key.Name)
+	c.Notify(config.EventGeneric, "expire", s.key.Name)
+}
+
+func (s *state) keepSlices(call *limiter.Call) {
+	c, ch := s.c, &call.Change
+	if ch.Replace {
+		if s.hash.Len() > 0 {
+			c.DeleteState(s.key, s.hash.Entry())
+		}
+		s.hash, _ = c.DB.HashCreate(s.key, c.Now)
+	}
+	for _, slice := range ch.Slices {
+		field, value := sliceField(c, slice.Start, slice.Count)
+		switch {
+		case slice.Count > 0:
+			s.hash.Set(field, value)
+			if c.Logs() {
+				c.Effect("HSET", s.key.Name, field, value)
+			}
+		case s.hash.Delete(field):
+			c.Effect("HDEL", s.key.Name, field)
+		}
+	}
+	c.Notify(config.EventHash, "hset", s.key.Name)
+	s.expire(s.hash.Entry(), ch.ExpireAtMs)
+}
+
+// sliceField renders a slice's field and value, which are valid until the next call.
+func sliceField(c *command.Ctx, start, count int64) (field, value []byte) {
+	text := strconv.AppendInt(c.Scratch[:0], start, 10)
+	n := len(text)
+	text = strconv.AppendInt(text, count, 10)
+	c.Scratch = text
+	return text[:n:n], text[n:]
+}
+
+func (s *state) keepEntries(call *limiter.Call) {
+	c, z, ch := s.c, &s.zset, &call.Change
+	if ch.RemoveNewest > 0 {
+		s.removeRanks(s.newest+1-ch.RemoveNewest, s.newest)
+	}
+	if ch.Remove != nil {
+		z.Remove(ch.Remove)
+		c.Effect("ZREM", s.key.Name, ch.Remove)
+		c.Notify(config.EventZSet, "zrem", s.key.Name)
+		if z.Len() == 0 {
+			c.NotifyDeleted(true, s.key.Name)
+			return
+		}
+	}
+	if ch.Trim && call.Found.Expired > 0 {
+		s.removeRanks(0, min(call.Found.Expired, maxTrimmed)-1)
+	}
+	s.addEntries(ch)
+	if ch.ExpireAtMs != 0 {
+		s.expire(z.Entry(), ch.ExpireAtMs)
+	}
+}
+
+// addEntries adds the entries, or the member, that a change names.
+func (s *state) addEntries(ch *limiter.Change) {
+	c, z := s.c, &s.zset
+	switch {
+	case ch.Member != nil:
+		z.Add(float64(ch.AddAt), ch.Member)
+		if c.Logs() {
+			c.Effect("ZADD", s.key.Name, ch.AddAt, ch.Member)
+		}
+	case ch.Add == 0:
+		return
+	case c.Logs():
+		z.AppendStamps(ch.AddAt, ch.Add, func(member []byte) { c.Effect("ZADD", s.key.Name, ch.AddAt, member) })
+	default:
+		z.AppendStamps(ch.AddAt, ch.Add, nil)
+	}
+	c.Notify(config.EventZSet, "zadd", s.key.Name)
+}
+
+// removeRanks takes the entries of ranks start to stop out.
+func (s *state) removeRanks(start, stop int) {
+	c := s.c
+	s.zset.RemoveRank(start, stop)
+	if c.Logs() {
+		c.Effect("ZREMRANGEBYRANK", s.key.Name, start, stop)
+	}
+	c.Notify(config.EventZSet, "zremrangebyrank", s.key.Name)
+}
+
+// expire has the key, which is e, go at a time.
+func (s *state) expire(e *store.Entry, at int64) {
+	e.SetExpireAt(at)
+	if s.c.Logs() {
+		s.c.Effect("PEXPIREAT", s.key.Name, at)
+	}
+	s.c.Notify(config.EventGeneric, "expire", s.key.Name)
+}

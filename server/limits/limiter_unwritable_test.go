@@ -1,0 +1,141 @@
+package limits_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/persistence/crashfs"
+	"headgate/server/config"
+	"headgate/server/limiter"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// inMemoryCases are the limiters of fullCases that ask limiter-when-unwritable: all but INCREX.
+func inMemoryCases() (list []servertest.FullCase) {
+	for _, tc := range limiterCases() {
+		if tc.Name != "RL.LOG MEMBER" { // whose second call passes
+			list = append(list, tc)
+		}
+	}
+	return list
+}
+
+// TestLimitersGoOnInMemory: with limiter-when-unwritable memory every limiter charges while the disk is full, and limits whoever has used
+// up what it had; nothing else may write. Once the disk has room again the file is written anew, so that a restart forgets nothing.
+func TestLimitersGoOnInMemory(t *testing.T) {
+	for _, tc := range inMemoryCases() {
+		t.Run(tc.Name, func(t *testing.T) {
+			disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+			memory := func(cfg *config.Config) { cfg.Unwritable = limiter.KeepInMemory }
+			w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, memory)
+			require.NoError(t, err)
+			defer func() { w.Kill() }()
+			on := func(key string) []string { return strings.Fields(strings.ReplaceAll(tc.Call, "KEY", key)) }
+			w.Words("RL.POLICY", "SET", "p", "GCRA", "1", "1", "1000s")
+			w.Fill(disk)
+			require.Equal(t, servertest.RefusedFull, w.Words("SET", "k", "v"))
+			require.Regexp(t, `^\*\d\r\n:0\r\n`, w.Words(on("used")...))
+			require.Contains(t, w.Words(on("used")...), tc.Limited)
+			script := append([]string{"EVAL", "return redis.call(unpack(ARGV))", "0"}, on("scripted")...)
+			require.Regexp(t, `^\*\d\r\n:0\r\n`, w.Words(script...))
+			require.Contains(t, w.Words(on("scripted")...), tc.Limited)
+			require.Contains(t, w.Words("INFO", "limiters"), "limiter_changes_in_memory:2\r\n")
+			require.Equal(t, servertest.RefusedFull, w.Words("SET", "k", "v"))
+
+			disk.Fault = nil
+			require.False(t, w.Tick())
+			require.Contains(t, w.Words(on("later")...), ":0\r\n")
+			w.Pass(time.Second)
+			require.False(t, w.Tick())
+			w.Settle(t)
+			require.Equal(t, 1, w.Srv.AOF.Rewriter.Rewrites)
+			state := servertest.Digest(w.Srv)
+			w.Kill()
+			w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, memory)
+			require.NoError(t, err)
+			require.Equal(t, state, servertest.Digest(w.Srv))
+			require.Contains(t, w.Words(on("used")...), ":1\r\n:1\r\n:0\r\n")
+		})
+	}
+}
+
+// TestRestartForgetsWhatWasKeptInMemory: what limiters have kept while the disk was full is not in the log, and nothing of it is half in
+// it either.
+func TestRestartForgetsWhatWasKeptInMemory(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, func(cfg *config.Config) { cfg.Unwritable = limiter.KeepInMemory })
+	require.NoError(t, err)
+	for i := range 3 {
+		w.Words("RL.LOG", "log", "9", "1000s", "MEMBER", fmt.Sprint("before", i))
+		w.Words("RL.SLIDING", "slices", "9", "1000s")
+		w.Words("RL.ACQUIRE", "leases", "9", "1000s", "MEMBER", fmt.Sprint("before", i))
+		w.Words("RL.FIXED", "count", "9", "1000s")
+	}
+	before := servertest.Digest(w.Srv)
+	w.Fill(disk)
+	w.Words("RL.LOG", "log", "9", "1000s", "MEMBER", "after")
+	w.Words("RL.SLIDING", "slices", "9", "1000s")
+	w.Words("RL.RELEASE", "leases", "before1")
+	w.Words("RL.RENEW", "leases", "before2", "9000s")
+	w.Words("RL.FIXED", "count", "9", "1000s", "COST", "-3")
+	w.Words("RL.GCRA", "new", "9", "1", "1s")
+	require.NotEqual(t, before, servertest.Digest(w.Srv))
+	disk.Fault = nil
+	w.Kill()
+	w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, before, servertest.Digest(w.Srv))
+}
+
+// TestPoliciesSayWhatBecomesOfChanges: what a policy says wins over the configuration, and a take in which one limit cannot keep its charge
+// charges none.
+func TestPoliciesSayWhatBecomesOfChanges(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	w.Words("RL.POLICY", "SET", "m", "GCRA", "9", "1", "1s", "when-unwritable", "memory")
+	w.Words("RL.POLICY", "SET", "l", "log", "9", "5", "WHEN-UNWRITABLE", "MEMORY")
+	w.Words("RL.POLICY", "SET", "e", "GCRA", "9", "1", "1s")
+	require.Contains(t, w.Words("RL.POLICY", "GET", "m"), "\r\nGCRA 9 1 1s WHEN-UNWRITABLE MEMORY\r\n")
+	require.Contains(t, w.Words("RL.POLICY", "SET", "x", "GCRA", "9", "1", "1s", "WHEN-UNWRITABLE", "never"), "-ERR syntax error")
+	require.Contains(t, w.Words("RL.POLICY", "SET", "x", "UNLIMITED", "WHEN-UNWRITABLE", "MEMORY"), "-ERR syntax error")
+	require.Contains(t, w.Words("RL.GCRA", "k", "9", "1", "1s", "WHEN-UNWRITABLE", "MEMORY"), "-ERR syntax error")
+	w.Fill(disk)
+	state := servertest.Digest(w.Srv)
+	require.Equal(t, servertest.RefusedFull, w.Words("RL.TAKE", "2", "m", "k1", "e", "k2"))
+	require.Equal(t, servertest.RefusedFull, w.Words("RL.TAKE", "2", "l", "k1", "e", "k2"))
+	require.Equal(t, servertest.RefusedFull, w.Words("RL.GCRA", "k", "9", "1", "1s"))
+	require.Equal(t, state, servertest.Digest(w.Srv))
+	require.Contains(t, w.Words("RL.TAKE", "2", "m", "k1", "l", "k3"), "*3\r\n:0\r\n:-1\r\n")
+	require.Contains(t, w.Words("RL.TAKE", "2", "m", "k1", "l", "k3", "PEEK"), ":9\r\n:8\r\n")
+	w.Words("CONFIG", "SET", "limiter-when-unwritable", "memory")
+	require.Contains(t, w.Words("RL.TAKE", "2", "m", "k1", "e", "k2"), "*3\r\n:0\r\n:-1\r\n")
+	require.Contains(t, w.Words("CL.THROTTLE", "k4", "1", "1", "1"), "*5\r\n:0\r\n")
+}
+
+// TestWarningsOfChangesInMemory: the log tells of changes that are kept in memory once in a minute, and how many there were.
+func TestWarningsOfChangesInMemory(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, func(cfg *config.Config) { cfg.Unwritable = limiter.KeepInMemory })
+	require.NoError(t, err)
+	defer w.Kill()
+	var text bytes.Buffer
+	previous := w.Srv.Logger
+	w.Srv.Logger = slog.New(slog.NewTextHandler(&text, nil))
+	defer func() { w.Srv.Logger = previous }()
+	w.Fill(disk)
+	for range 130 {
+		w.Words("RL.FIXED", "k", "1000", "1d")
+		w.Pass(time.Second)
+	}
+	require.Equal(t, 3, strings.Count(text.String(), "limiters go on in memory alone"), text.String())
+	require.Contains(t, text.String(), "changes=60")
+}

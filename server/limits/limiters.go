@@ -1,0 +1,141 @@
+package limits
+
+import (
+	"slices"
+	"strings"
+
+	"headgate/server/command"
+	"headgate/server/limiter"
+)
+
+// commandOf declares the command of an algorithm. Limiters answer in milliseconds throughout.
+func (l *Limits) commandOf(a *limiter.Algorithm) *command.Command {
+	args := append([]command.Arg{command.Key("key")}, argsOf(a.Args)...)
+	if !a.NoCost {
+		args = append(args, costArg)
+	}
+	return &command.Command{
+		Name: "rl." + strings.ToLower(a.Name), Group: command.GroupThrottle, Since: a.Since, Complexity: a.Complexity, Summary: a.Summary,
+		Arity: -2 - a.Words, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
+		Args: append(args, peekArg), Errors: errorsOf(a.Errors...),
+		Reply: command.ReplyArray, Handler: func(c *command.Ctx) { l.answer(c, a) },
+	}
+}
+
+// argsOf says package limiter's arguments in the terms of commands.
+func argsOf(list []limiter.Arg) []command.Arg {
+	args := make([]command.Arg, len(list))
+	for i, a := range list {
+		args[i] = command.Arg{Name: a.Name, Type: a.Type, Token: a.Token, Optional: a.Optional, Error: a.Error}
+		if len(a.Args) > 0 {
+			args[i].Args = argsOf(a.Args)
+		}
+	}
+	return args
+}
+
+// errorsOf says package limiter's errors in the terms of commands.
+func errorsOf(list ...limiter.Error) []string {
+	texts := make([]string, len(list))
+	for i, err := range list {
+		if texts[i] = string(err); err == limiter.ErrSyntax {
+			texts[i] = command.ErrUsage
+		}
+	}
+	return texts
+}
+
+// sortedByName puts commands into the order of their names.
+func sortedByName(commands []*command.Command) []*command.Command {
+	slices.SortFunc(commands, func(a, b *command.Command) int { return strings.Compare(a.Name, b.Name) })
+	return commands
+}
+
+// Arguments that the limiters share.
+var (
+	costArg = command.Integer("n").After("COST").Opt().Fails(command.ErrNotInteger)
+	peekArg = command.Tok("PEEK").Opt()
+)
+
+func durationArg(name string) command.Arg { return command.Str(name).Fails(limiter.InvalidDuration) }
+
+// answer implements the commands that are called with a key and an algorithm's words.
+func (l *Limits) answer(c *command.Ctx, a *limiter.Algorithm) {
+	said := &Recent(c).limit
+	if (c.Shape == 0 || c.Shape != said.shape) && !readLimit(c, said, a) {
+		return
+	}
+	k := c.Key(1)
+	if err := l.decide(c, k, &said.Policy, &said.Request); err != nil {
+		errLimiter(c, err)
+		return
+	}
+	v := &l.Asked.Verdict
+	if said.Call.Cost > 0 && !said.Call.Peek {
+		l.decided(c, k, a, v.Limited, v.Limit, v.Remaining)
+	}
+	switch a.Beyond {
+	case limiter.Nothing:
+		c.Reply.Array(5)
+		sendNumbers(c, &v.Verdict)
+	case limiter.WaitTime:
+		c.Reply.Array(6)
+		sendNumbers(c, &v.Verdict)
+		c.Reply.Int(v.WaitMs)
+	case limiter.LeaseID:
+		c.Reply.Array(6)
+		sendNumbers(c, &v.Verdict)
+		sendID(c, v.ID)
+	}
+}
+
+// sendID sends the id of a lease, or null.
+func sendID(c *command.Ctx, id []byte) {
+	if id == nil {
+		c.Reply.Null()
+	} else {
+		c.Reply.Bulk(id)
+	}
+}
+
+// recentLimits are what the last limiters of a worker were called with.
+type recentLimits struct {
+	Quota throttleQuota // by CL.THROTTLE
+	limit limit         // by those of another name
+}
+
+// Bytes implements sized.
+func (*recentLimits) Bytes() int { return recentLimitsBytes }
+
+// recentLimitsBytes is about what the last limits of a worker take up.
+const recentLimitsBytes = 512
+
+// Recent returns the last limits of the worker that runs the command.
+func Recent(c *command.Ctx) *recentLimits {
+	r, _ := c.Turn.Limits.(*recentLimits)
+	if r == nil {
+		r = &recentLimits{}
+		c.Turn.Limits = r
+	}
+	return r
+}
+
+// limit is what a limiter's arguments after the key say. Most calls repeat those of the call before, so that a worker keeps the last ones.
+type limit struct {
+	shape uint64 // of the command that they were read from, see known; 0: they are not to be used again
+	limiter.Policy
+	limiter.Request
+}
+
+// readLimit reads a limiter's arguments after the key, or sends the error and returns false.
+func readLimit(c *command.Ctx, said *limit, a *limiter.Algorithm) bool {
+	*said = limit{}
+	if err := a.ReadCall(&said.Policy, &said.Request, c.Args[2:]); err != nil {
+		errLimiter(c, err)
+		return false
+	}
+	if !said.HasMember { // which is in the client's input buffer
+		said.shape = c.Shape
+	}
+	return true
+}

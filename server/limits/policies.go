@@ -1,0 +1,271 @@
+package limits
+
+import (
+	"maps"
+	"slices"
+
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/limiter"
+	"headgate/store"
+)
+
+// policyCommand is for limits under a name.
+func policyCommand(l *Limits) *command.Command {
+	return &command.Command{
+		Name: "rl.policy", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "depends on the sub-command",
+		Summary: "Look after the limits that have a name.",
+		Arity:   -2,
+		Sub: []*command.Command{
+			{
+				Name: "del", Since: "headgate 0.1.0", Complexity: "O(1)",
+				Summary: "Forget a policy; the state of keys that it limited stays.",
+				Arity:   3, Flags: command.Write | command.Admin | command.Fast,
+				Args: []command.Arg{command.Str("name")}, Errors: []string{errFixedPolicy, command.ErrWrongType},
+				Reply: command.ReplyInteger, Handler: l.deletePolicy,
+			},
+			{
+				Name: "get", Since: "headgate 0.1.0", Complexity: "O(1)",
+				Summary: "Return what a policy says.",
+				Arity:   3, Flags: command.ReadOnly | command.Fast,
+				Args: []command.Arg{command.Str("name")}, Errors: []string{command.ErrWrongType},
+				Reply: command.ReplyBulk | command.ReplyNull, Handler: l.getPolicy,
+			},
+			command.HelpCommand("headgate 0.1.0"),
+			{
+				Name: "list", Since: "headgate 0.1.0", Complexity: "O(n log n) in the number of policies",
+				Summary: "Return the names of all policies, in order, each with what it says.",
+				Arity:   2, Flags: command.ReadOnly,
+				Errors: []string{command.ErrWrongType},
+				Reply:  command.ReplyArray, Handler: l.listPolicies,
+			},
+			{
+				Name: "set", Since: "headgate 0.1.0", Complexity: "O(1)",
+				Summary: "Keep a limit under a name, or change it: it holds from the next decision on, and all keys keep their state.",
+				Arity:   -4, Flags: command.Write | command.DenyOOM | command.Admin | command.Fast,
+				Args: []command.Arg{
+					command.Str("name").Fails(string(limiter.ErrName)), command.Str("algorithm").Fails("ERR unknown algorithm '%s'"), command.Str("arg").Opt().Multi(),
+				},
+				Errors: slices.Concat([]string{errFixedPolicy, command.ErrUsage}, l.policyErrors(), []string{errTooManyPolicies, command.ErrWrongType}),
+				Reply:  command.ReplySimple, Handler: l.setPolicy,
+			},
+		},
+	}
+}
+
+// policyErrors are those of the words of policies, in the order of the algorithms and of the checks.
+func (l *Limits) policyErrors() (texts []string) {
+	add := func(text string) {
+		if text != "" && text != command.ErrUsage && text != command.ErrWrongType && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	var addArguments func(args []limiter.Arg)
+	addArguments = func(args []limiter.Arg) {
+		for _, arg := range args {
+			add(arg.Error)
+			addArguments(arg.Args)
+		}
+	}
+	for _, a := range l.Algorithms.All() {
+		if a.CommandOnly {
+			continue
+		}
+		addArguments(a.Args)
+		for _, text := range errorsOf(a.Errors...) {
+			if text != string(a.Costs) {
+				add(text)
+			}
+		}
+	}
+	return texts
+}
+
+// Errors of policies.
+const (
+	errFixedPolicy     = "ERR policy '%s' is fixed by the configuration file"
+	ErrNoPolicy        = "ERR no such policy '%s'"
+	errTooManyPolicies = "ERR too many policies"
+)
+
+const (
+	// PoliciesKey is the hash of database 0 that holds the policies: name -> text.
+	PoliciesKey = "rl:policies"
+	// maxPolicies is how many policies RL.POLICY SET keeps, and how many names are remembered with what they stand for.
+	maxPolicies = 10_000
+)
+
+// policies finds limits by their names without parsing them at each call.
+type policies struct {
+	Fixed   map[string]*knownPolicy // of the configuration
+	Parsed  map[string]*knownPolicy // of the hash; nil for a name that it has not, or that does not parse; only names that a policy may have
+	changes uint64                  // of the hash, when parsed was begun
+	Counts  policyCounts
+}
+
+// apply takes the policies of a configuration into use.
+func (p *policies) apply(cfg *config.Config) {
+	p.Fixed = make(map[string]*knownPolicy, len(cfg.Policies))
+	for i := range cfg.Policies {
+		named := &cfg.Policies[i]
+		p.Fixed[named.Name] = &knownPolicy{Policy: &named.Policy, Text: named.Text, counts: p.Counts.Of(named.Name)}
+	}
+}
+
+// policy returns the limit of a name, or nil.
+func (l *Limits) policy(c *command.Ctx, name []byte) (p *knownPolicy, err error) {
+	known := &l.Policies
+	if fixed := known.Fixed[string(name)]; fixed != nil {
+		return fixed, nil
+	}
+	if changes := c.Core.Keys.DB(0).FollowedChanges(); changes != known.changes || known.Parsed == nil || len(known.Parsed) > maxPolicies {
+		known.changes, known.Parsed = changes, make(map[string]*knownPolicy)
+	}
+	if p, found := known.Parsed[string(name)]; found {
+		return p, nil
+	}
+	if limiter.CheckName(name) != nil {
+		return nil, nil // strangers choose such a name, as long as they like: it is not looked up and not remembered
+	}
+	h, err := policiesHash(c)
+	if err != nil {
+		return nil, err
+	}
+	if text, found := h.Get(name); found {
+		parsed, _, err := l.Algorithms.ParseText(limiter.Words(string(text)))
+		if err == nil {
+			p = &knownPolicy{Policy: &parsed, counts: known.Counts.Of(string(name))}
+		} else {
+			c.Core.Logger.Warn("a policy cannot be read and counts as absent", "policy", string(name), "text", string(text), "err", err)
+		}
+	}
+	known.Parsed[string(name)] = p
+	return p, nil
+}
+
+// policiesHash opens the hash of policies, whatever the client's database.
+func policiesHash(c *command.Ctx) (store.Hash, error) {
+	return c.Core.Keys.DB(0).HashCreate(c.Core.Keys.Key([]byte(PoliciesKey)), c.Now)
+}
+
+// policyEffect declares an effect on the hash of policies.
+func policyEffect(c *command.Ctx, args ...any) {
+	db := c.DB
+	c.DB = c.Core.Keys.DB(0)
+	c.Effect(args...)
+	c.DB = db
+}
+
+// changeablePolicy opens the hash for a change of the policy at args[2], or sends the error and returns false.
+func (l *Limits) changeablePolicy(c *command.Ctx) (h store.Hash, ok bool) {
+	if l.Policies.Fixed[string(c.Args[2])] != nil {
+		c.Errf(errFixedPolicy, c.Args[2])
+		return h, false
+	}
+	h, err := policiesHash(c)
+	if err != nil {
+		c.Fail(err)
+		return h, false
+	}
+	return h, true
+}
+
+// setPolicy implements RL.POLICY SET name ALGORITHM args….
+func (l *Limits) setPolicy(c *command.Ctx) {
+	name := c.Args[2]
+	if err := limiter.CheckName(name); err != nil {
+		errLimiter(c, err)
+		return
+	}
+	_, text, err := l.Algorithms.ParseText(c.Args[3:])
+	if err != nil {
+		errLimiter(c, err)
+		return
+	}
+	h, ok := l.changeablePolicy(c)
+	if !ok {
+		return
+	}
+	if _, found := h.Get(name); !found && h.Len() >= maxPolicies {
+		c.Err(errTooManyPolicies)
+		return
+	}
+	h.Set(name, []byte(text))
+	policyEffect(c, "HSET", PoliciesKey, name, text)
+	c.NotifyIn(c.Core.Keys.DB(0), config.EventHash, "hset", []byte(PoliciesKey))
+	c.OK()
+}
+
+func (l *Limits) deletePolicy(c *command.Ctx) {
+	h, ok := l.changeablePolicy(c)
+	switch {
+	case !ok:
+	case h.Delete(c.Args[2]):
+		policyEffect(c, "HDEL", PoliciesKey, c.Args[2])
+		c.NotifyIn(c.Core.Keys.DB(0), config.EventHash, "hdel", []byte(PoliciesKey))
+		c.Reply.One()
+	default:
+		c.Reply.Zero()
+	}
+}
+
+func (l *Limits) getPolicy(c *command.Ctx) {
+	if fixed := l.Policies.Fixed[string(c.Args[2])]; fixed != nil {
+		c.Reply.BulkString(fixed.Text)
+		return
+	}
+	h, err := policiesHash(c)
+	if err != nil {
+		c.Fail(err)
+		return
+	}
+	if kept, found := h.Get(c.Args[2]); found {
+		if _, text, err := l.Algorithms.ParseText(limiter.Words(string(kept))); err == nil {
+			c.Reply.BulkString(text)
+			return
+		}
+	}
+	c.Reply.Null()
+}
+
+func (l *Limits) listPolicies(c *command.Ctx) {
+	h, err := policiesHash(c)
+	if err != nil {
+		c.Fail(err)
+		return
+	}
+	texts := make(map[string]string)
+	h.Each(func(name, kept []byte) bool {
+		if _, text, err := l.Algorithms.ParseText(limiter.Words(string(kept))); err == nil {
+			texts[string(name)] = text
+		}
+		return true
+	})
+	for name, fixed := range l.Policies.Fixed {
+		texts[name] = fixed.Text
+	}
+	c.Reply.Array(2 * len(texts))
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		c.Reply.BulkString(name)
+		c.Reply.BulkString(texts[name])
+	}
+}
+
+// errUnknownPolicy sends the error for a policy that does not exist.
+func errUnknownPolicy(c *command.Ctx, name []byte) { c.Errf(ErrNoPolicy, limiter.Shown(name)) }
+
+// NamedOrWritten is the limit of a name, or one that is written out.
+func (l *Limits) NamedOrWritten(c *command.Ctx, limit string) (*limiter.Policy, error) {
+	known, err := l.policy(c, []byte(limit))
+	switch {
+	case err != nil:
+		return nil, err
+	case known != nil:
+		return known.Policy, nil
+	}
+	p, _, err := l.Algorithms.ParseText(limiter.Words(limit))
+	if err != nil {
+		return nil, err
+	}
+	return &p, nil
+}

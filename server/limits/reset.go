@@ -1,0 +1,102 @@
+package limits
+
+import (
+	"math"
+
+	"headgate/internal/number"
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/store"
+)
+
+var resetCommand = &command.Command{
+	Name: "rl.reset", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of keys, and of entries in their state",
+	Summary: "Forget what limiters keep at these keys, and return how many there were; if one holds what no limiter writes, all stay.",
+	Arity:   -2, Flags: command.Write, Keys: command.Keys("RW ACCESS DELETE", 1, -1, 1),
+	Args:   []command.Arg{command.Key("key").Multi()},
+	Errors: []string{command.ErrWrongType},
+	Reply:  command.ReplyInteger, Handler: rlReset,
+}
+
+// rlReset implements RL.RESET key [key …]. It looks at all keys before it deletes the first.
+func rlReset(c *command.Ctx) {
+	seen := make(map[string]bool) // keys that exist: one that is named again and again is looked at once
+	for i := 1; i < len(c.Args); i++ {
+		if seen[string(c.Args[i])] {
+			continue
+		}
+		k := c.Key(i)
+		if keptByServer(k.Name) {
+			c.Err(command.ErrWrongType)
+			return
+		}
+		e, exists := c.DB.Find(k, c.Now)
+		if !exists {
+			continue
+		}
+		if !holdsLimiterState(c, k, &e) {
+			c.Err(command.ErrWrongType)
+			return
+		}
+		seen[string(k.Name)] = true
+	}
+	for i := 1; i < len(c.Args); i++ {
+		k := c.Key(i)
+		if e, exists := c.DB.Find(k, c.Now); exists {
+			c.DeleteState(k, &e)
+		}
+	}
+	c.Reply.Int(int64(len(seen)))
+}
+
+// keptByServer reports whether a key's name is one under which the server keeps what is no limiter's state. That goes for all databases:
+// SWAPDB may move the key.
+func keptByServer(name []byte) bool { return string(name) == PoliciesKey }
+
+// holdsLimiterState reports whether the key k, which is e, looks as a limiter has left it: a number; slices and their counts; or entries
+// and leases by their times. A number may do without an expiry, since INCR leaves one so and limiters take it over.
+func holdsLimiterState(c *command.Ctx, k store.Key, e *store.Entry) bool {
+	switch e.Kind() {
+	case store.KindString:
+		return holdsNumber(e)
+	case store.KindHash:
+		h, _, err := c.DB.Hash(k, c.Now)
+		return err == nil && e.ExpireAt() != 0 && holdsSlices(&h)
+	case store.KindZSet:
+		z, _, err := c.DB.ZSet(k, c.Now)
+		return err == nil && e.ExpireAt() != 0 && holdsTimes(&z)
+	}
+	return false
+}
+
+// holdsNumber reports whether a string is one that a limiter may have written; INCREX also writes fractions.
+func holdsNumber(e *store.Entry) bool {
+	var digits command.IntegerText
+	n, ok := number.ParseLongDouble(e.Bytes(digits[:]))
+	return ok && !n.IsInf()
+}
+
+// holdsSlices reports whether a hash is a sliding window's.
+func holdsSlices(h *store.Hash) bool {
+	if h.Len() > MaxSlidingFields {
+		return false
+	}
+	slices := true
+	h.Each(func(field, value []byte) bool {
+		_, ok := number.ParseInt(field)
+		count, isCount := number.ParseInt(value)
+		slices = ok && isCount && count >= 0
+		return slices
+	})
+	return slices
+}
+
+// holdsTimes reports whether a sorted set's scores are times, as those of a log and of leases.
+func holdsTimes(z *store.ZSet) bool {
+	times := true
+	z.Range(0, z.Len()-1, false, func(_ []byte, score float64) bool {
+		times = score > 0 && score <= limiter.Forever && score == math.Trunc(score)
+		return times
+	})
+	return times
+}

@@ -1,0 +1,305 @@
+package limits
+
+import (
+	"bytes"
+	"slices"
+
+	"headgate/internal/number"
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/limiter"
+	"headgate/store"
+	"headgate/throttle"
+)
+
+func takeCommand(l *Limits) *command.Command {
+	return &command.Command{
+		Name: "rl.take", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
+		Summary: "Charge several limits at once: all of them pass, or none is charged. If leases are among them, a fourth element has their ids.",
+		Arity:   -4, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
+		Args: []command.Arg{
+			command.Integer("numpairs").Fails(errNumPairs), command.Block("pair", command.Str("policy").Fails(ErrNoPolicy), command.Key("key")).Multi(),
+			command.OneOf("costs", command.Integer("n").After("COST").Fails(command.ErrNotInteger), command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger)).Opt(), peekArg,
+		},
+		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage}, l.costErrors(), []string{errDuplicateKey, command.ErrNotInteger, command.ErrWrongType}),
+		Reply:  command.ReplyArray, Handler: l.take,
+	}
+}
+
+// Errors of RL.TAKE.
+const (
+	errNumPairs     = "ERR numpairs must be from 1 to 128"
+	errFewPairs     = "ERR numpairs is greater than the number of pairs"
+	errDuplicateKey = "ERR duplicate key '%s'"
+)
+
+// maxPairs is how many limits one RL.TAKE may ask. Pairs are compared with each other, so the number matters squared.
+const maxPairs = 128
+
+// costErrors are those with which policies refuse a cost.
+func (l *Limits) costErrors() (texts []string) {
+	for _, a := range l.Algorithms.All() {
+		if a.Costs != "" && !a.CommandOnly {
+			texts = append(texts, string(a.Costs))
+		}
+	}
+	return texts
+}
+
+// takenPair is one limit that RL.TAKE asks.
+type takenPair struct {
+	key     store.Key
+	policy  *limiter.Policy
+	counts  *Decisions
+	request limiter.Request
+	verdict limiter.Verdict
+
+	// What is to be kept of a limit whose state is a number, once all limits have let the call pass. Others are asked again then.
+	write            throttle.Write
+	number, expireAt int64
+}
+
+// take implements RL.TAKE numpairs policy key [policy key …] [COST n | COSTS n …] [PEEK].
+func (l *Limits) take(c *command.Ctx) {
+	n, ok := number.ParseInt(c.Args[1])
+	if !ok || n < 1 || n > maxPairs {
+		c.Err(errNumPairs)
+		return
+	}
+	if len(c.Args) < 2+2*int(n) {
+		c.Err(errFewPairs)
+		return
+	}
+	pairs := l.pairs[:n]
+	defer clear(pairs) // they point into the input
+	peek, ok := takeCosts(c, pairs)
+	if !ok || !l.takePolicies(c, pairs) {
+		return
+	}
+	limiting, err := l.askAll(c, pairs, peek)
+	switch {
+	case err != nil || peek:
+	case limiting >= 0:
+		err = l.lookAtOthers(c, pairs)
+	default:
+		if err = l.refusalOfAny(c, pairs); err == nil {
+			err = l.chargeAll(c, pairs)
+		}
+	}
+	if err != nil {
+		errLimiter(c, err)
+		return
+	}
+	if !peek {
+		l.countPairs(c, pairs, limiting >= 0)
+	}
+	sendPairs(c, pairs, limiting)
+}
+
+// sendPairs sends what the limits have answered. limiting is the index of the first that limits, or -1.
+func sendPairs(c *command.Ctx, pairs []takenPair, limiting int) {
+	leases := false
+	for i := range pairs {
+		leases = leases || pairs[i].policy.Algorithm.Beyond == limiter.LeaseID
+	}
+	c.Reply.Array(3 + int(oneIf(leases)))
+	c.Reply.Int(oneIf(limiting >= 0))
+	c.Reply.Int(int64(limiting))
+	c.Reply.Array(len(pairs))
+	for i := range pairs {
+		c.Reply.Array(5)
+		sendNumbers(c, &pairs[i].verdict.Verdict)
+	}
+	if !leases {
+		return
+	}
+	c.Reply.Array(len(pairs))
+	for i := range pairs {
+		sendID(c, pairs[i].verdict.ID)
+	}
+}
+
+// takeCosts reads what stands behind the pairs, or sends the error and returns false.
+func takeCosts(c *command.Ctx, pairs []takenPair) (peek, ok bool) {
+	given := false
+	for i := 2 + 2*len(pairs); i < len(c.Args); i++ {
+		each := 0
+		switch {
+		case !peek && c.Is(i, "PEEK"):
+			peek = true
+			continue
+		case !given && c.Is(i, "COST"):
+		case !given && c.Is(i, "COSTS"):
+			each = 1
+		default:
+			c.ErrUsage()
+			return false, false
+		}
+		given = true
+		if i+1+each*(len(pairs)-1) >= len(c.Args) {
+			c.ErrUsage()
+			return false, false
+		}
+		for p := range pairs {
+			cost, ok := c.Integer(i + 1 + each*p)
+			if !ok {
+				return false, false
+			}
+			pairs[p].request.Call.Cost = cost
+		}
+		i += 1 + each*(len(pairs)-1)
+	}
+	for p := range pairs {
+		if !given {
+			pairs[p].request.Call.Cost = 1
+			if peek {
+				pairs[p].request.Call.Cost = 0
+			}
+		}
+	}
+	return peek, true
+}
+
+// takePolicies finds the pairs' limits and keys, or sends the error and returns false.
+func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair) bool {
+	for i := range pairs {
+		pairs[i].key = c.Key(3 + 2*i)
+		for _, other := range pairs[:i] {
+			if other.key.Hash == pairs[i].key.Hash && bytes.Equal(other.key.Name, pairs[i].key.Name) {
+				c.Errf(errDuplicateKey, limiter.Shown(other.key.Name))
+				return false
+			}
+		}
+	}
+	for i := range pairs {
+		name := c.Args[2+2*i]
+		p, err := l.policy(c, name)
+		switch {
+		case err != nil:
+			c.Fail(err)
+			return false
+		case p == nil && c.Cfg.UnknownPolicy == config.UnknownPolicyAllow:
+			p = &knownPolicy{Policy: l.unlimited, counts: l.Policies.Counts.Of(missingPolicies)}
+		case p == nil:
+			errUnknownPolicy(c, name)
+			return false
+		}
+		if err := p.RefuseCost(pairs[i].request.Call.Cost); err != nil {
+			errLimiter(c, err)
+			return false
+		}
+		pairs[i].policy, pairs[i].counts = p.Policy, p.counts
+	}
+	return true
+}
+
+// askAll asks every limit without charging any, and returns the index of the first that limits, or -1. The answers are those of a peek, but
+// for numbers that are not only peeked at.
+func (l *Limits) askAll(c *command.Ctx, pairs []takenPair, peek bool) (limiting int, err error) {
+	limiting = -1
+	for i := range pairs {
+		p := &pairs[i]
+		p.request.Call.Peek = peek || p.policy.Algorithm.Kind != limiter.Number
+		if err := l.askPair(c, p); err != nil {
+			return 0, err
+		}
+		if p.verdict.Limited && limiting < 0 {
+			limiting = i
+		}
+	}
+	return limiting, nil
+}
+
+// askPair asks a limit, and notes what it answers.
+func (l *Limits) askPair(c *command.Ctx, p *takenPair) error {
+	if err := l.Ask(c, p.key, p.policy, &p.request); err != nil {
+		return err
+	}
+	ch := &l.Asked.Change
+	p.verdict = l.Asked.Verdict
+	p.write, p.number, p.expireAt = ch.Write, ch.Number, ch.ExpireAtMs
+	return nil
+}
+
+// countPairs counts what the limits have answered. When one limits, those that would have let the call pass have decided nothing.
+func (l *Limits) countPairs(c *command.Ctx, pairs []takenPair, limited bool) {
+	for i := range pairs {
+		p := &pairs[i]
+		if v := &p.verdict; v.Limited == limited && p.request.Call.Cost > 0 {
+			l.decided(c, p.key, p.policy.Algorithm, limited, v.Limit, v.Remaining)
+			p.counts.add(limited, v.Limit, v.Remaining)
+		}
+	}
+}
+
+// refusalOfAny returns why one of the limits could not keep what it would be charged, or nil. Only where memory is short, or the disk, may one be
+// refused after another has been charged, so that only there it looks.
+func (l *Limits) refusalOfAny(c *command.Ctx, pairs []takenPair) error {
+	if !c.Core.Gate.Has(command.GateShort | command.GateUnwritable) {
+		return nil
+	}
+	for i := range pairs {
+		p := &pairs[i]
+		request := p.request
+		request.Call.Peek = false
+		if err := l.Ask(c, p.key, p.policy, &request); err != nil {
+			return err
+		}
+		if refusal := l.state.refusal(&l.Asked); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// chargeAll charges every limit after askAll, which none of them has limited: keys are different from each other, so the answers are
+// still right. It returns an error, before anything is charged, if nothing can be kept.
+func (l *Limits) chargeAll(c *command.Ctx, pairs []takenPair) error {
+	for i := range pairs {
+		p := &pairs[i]
+		if p.request.Call.Peek {
+			p.request.Call.Peek = false
+			if err := l.decide(c, p.key, p.policy, &p.request); err != nil {
+				return err
+			}
+			if p.verdict = l.Asked.Verdict; p.verdict.Draw {
+				p.verdict.ID = append(l.ids[i][:0], p.verdict.ID...)
+			}
+			continue
+		}
+		if err := l.keepPair(c, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepPair keeps what the decision on a number has noted.
+func (l *Limits) keepPair(c *command.Ctx, p *takenPair) error {
+	if p.write == throttle.Keep {
+		return nil
+	}
+	l.state.open(c, p.key)
+	l.Asked.Policy, l.Asked.Want.Kind = p.policy, limiter.Number
+	l.state.find(&l.Asked.Found)
+	ch := &l.Asked.Change
+	ch.Write, ch.Number, ch.ExpireAtMs = p.write, p.number, p.expireAt
+	return l.state.Keep(&l.Asked)
+}
+
+// lookAtOthers has the limits that do not limit answer as to a peek, since they have charged nothing. Those that do may have something to
+// keep all the same: counters get the expiry that they lack, or they would limit for ever.
+func (l *Limits) lookAtOthers(c *command.Ctx, pairs []takenPair) error {
+	for i := range pairs {
+		p := &pairs[i]
+		if p.verdict.Limited {
+			_ = l.keepPair(c, p) // another time
+			continue
+		}
+		p.request.Call.Peek = true
+		if err := l.askPair(c, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package limits
+
+import (
+	"errors"
+	"fmt"
+
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/throttle"
+)
+
+// throttleCommands are redis-cell's command under its two names.
+func throttleCommands(l *Limits) []*command.Command {
+	return []*command.Command{
+		{
+			Name: "cl.throttle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
+			Summary: "Decide by GCRA whether an action may happen now, and charge it if so; redis-cell's command.",
+			Arity:   -1, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
+			Args:   throttleArgs,
+			Errors: throttleErrors,
+			Reply:  command.ReplyArray, Handler: l.throttle,
+		},
+		{
+			Name: "rl.throttle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
+			Summary: "CL.THROTTLE under the name proposed for Valkey.",
+			Arity:   -1, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
+			Args:   throttleArgs,
+			Errors: throttleErrors,
+			Reply:  command.ReplyArray, Handler: l.throttle,
+		},
+	}
+}
+
+var throttleArgs = []command.Arg{
+	command.Key("key"), command.Integer("max-burst").Fails(errThrottleParse), command.Integer("count").Fails(errThrottleParse),
+	command.Integer("period").Fails(errThrottleParse), command.Integer("quantity").Opt().Fails(errThrottleParse),
+}
+
+var throttleErrors = []string{ErrThrottleUsage, ErrZeroRates, command.ErrNotInteger, command.ErrWrongType}
+
+// Errors in redis-cell's words, which its clients match on; they carry no code.
+const (
+	ErrThrottleUsage = "Cell error: Store error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]"
+	errThrottleParse = "Cell error: Store error: Couldn't parse as integer: %s"
+	ErrZeroRates     = "Cell error: Store error: Zero rates are not supported"
+)
+
+// throttle implements CL.THROTTLE key max_burst count period [quantity].
+func (l *Limits) throttle(c *command.Ctx) {
+	q := &Recent(c).Quota
+	if (c.Shape == 0 || c.Shape != q.Shape || c.Cfg != q.cfg) && !readQuota(c, q) {
+		return
+	}
+	k := c.Key(1)
+	tat, exists, err := l.number(c, k)
+	if err != nil {
+		errLimiter(c, err)
+		return
+	}
+	var d throttle.Decision
+	if err := q.gcra.DecideTo(&d, c.NowNs, tat, exists, q.quantity); err != nil {
+		failThrottle(c, err)
+		return
+	}
+	if err := l.keepTAT(&d); err != nil {
+		errLimiter(c, err)
+		return
+	}
+	if q.quantity > 0 {
+		l.decided(c, k, l.gcra, d.Limited, d.Limit, d.Remaining)
+	}
+	c.Reply.Array(5)
+	c.Reply.Ints(oneIf(d.Limited), d.Limit, d.Remaining, throttle.RetrySeconds(d.RetryAfter), throttle.Seconds(d.ResetAfter))
+}
+
+// throttleQuota is what CL.THROTTLE's arguments after the key say. Most calls repeat those of the call before, so that a worker keeps
+// the last ones.
+type throttleQuota struct {
+	Shape    uint64         // of the command that they were read from, see known; 0: none is kept
+	cfg      *config.Config // they were read under
+	gcra     throttle.GCRA
+	quantity int64
+}
+
+// readQuota reads CL.THROTTLE's arguments after the key, or sends the error and returns false.
+func readQuota(c *command.Ctx, q *throttleQuota) bool {
+	q.Shape = 0
+	if len(c.Args) < 5 || len(c.Args) > 6 {
+		c.Err(ErrThrottleUsage)
+		return false
+	}
+	number := [4]int64{3: 1} // max_burst, count, period, quantity
+	for i, arg := range c.Args[2:] {
+		n, ok := parseSigned(arg)
+		if !ok {
+			c.Errf(errThrottleParse, arg)
+			return false
+		}
+		number[i] = n
+	}
+	g, err := cellGCRA(c, number[0], number[1], number[2])
+	if err != nil {
+		failThrottle(c, err)
+		return false
+	}
+	*q = throttleQuota{c.Shape, c.Cfg, g, number[3]}
+	return true
+}
+
+// cellGCRA returns the algorithm for CL.THROTTLE's arguments, read as cl-throttle-limit says.
+func cellGCRA(c *command.Ctx, burst, count, period int64) (throttle.GCRA, error) {
+	if c.Cfg.CLThrottleLimit == config.LimitCapacity {
+		return throttle.NewCapacityGCRA(burst, count, period)
+	}
+	return throttle.NewGCRA(throttle.Quota{MaxBurst: burst, Count: count, Period: period})
+}
+
+// failThrottle sends the wire form of an error from the algorithm.
+func failThrottle(c *command.Ctx, err error) {
+	switch {
+	case errors.Is(err, throttle.ErrZeroRate):
+		c.Err(ErrZeroRates)
+	case errors.Is(err, throttle.ErrOverflow):
+		c.Err(command.ErrNotInteger)
+	default:
+		panic(fmt.Sprintf("server: unexpected error from throttle: %v", err))
+	}
+}
+
+// maxNumberLength bounds the digits of a number argument: leading zeros may make one longer than an int64 is.
+const maxNumberLength = 64
+
+// parseSigned parses a whole decimal number with one optional sign, as redis-cell does: leading zeros are fine, spaces and
+// fractions are not.
+func parseSigned(b []byte) (int64, bool) {
+	digits, negative := b, false
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		negative, digits = b[0] == '-', b[1:]
+	}
+	if len(digits) == 0 || len(digits) > maxNumberLength {
+		return 0, false
+	}
+	var n uint64
+	for _, d := range digits {
+		d -= '0'
+		if d > 9 || n > (1<<63)/10 {
+			return 0, false
+		}
+		n = n*10 + uint64(d)
+	}
+	switch {
+	case negative && n <= 1<<63:
+		return -int64(n), true
+	case !negative && n < 1<<63:
+		return int64(n), true
+	}
+	return 0, false
+}

@@ -1,0 +1,158 @@
+package limits
+
+import (
+	"slices"
+	"time"
+
+	"headgate/internal/number"
+	"headgate/server/access"
+	"headgate/server/acl"
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/limiter"
+	"headgate/server/top"
+	"headgate/store"
+)
+
+func topCommand(l *Limits) *command.Command {
+	return &command.Command{
+		Name: "rl.top", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n log n) in top-keys",
+		Summary: "Return the keys that were limited most of late, or those that limiters were asked about most, with the most that each number may be too high by.",
+		Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale,
+		Args:   []command.Arg{command.Integer("count").Opt().Fails(string(limiter.ErrCount)), command.OneOf("list", command.Tok("LIMITED"), command.Tok("HOT")).Opt()},
+		Errors: []string{command.ErrUsage, ErrTopOff},
+		Reply:  command.ReplyMap, Handler: l.sendTop,
+	}
+}
+
+// ErrTopOff is what RL.TOP is answered with if nothing is kept for it.
+const ErrTopOff = "ERR top-keys is 0, so no keys are counted"
+
+// TopShown is how many keys RL.TOP and INFO show when they are not told.
+const TopShown = 10
+
+// The lists of keys.
+const (
+	ListLimited = "limited" // calls that were limited
+	ListHot     = "hot"     // all calls
+)
+
+// topKeys are the keys that limiters are asked about most, and those that are limited most. The executor's lock guards it.
+type topKeys struct {
+	limited, Hot *top.Window // nil: they are off
+	Keys         int         // that each watches
+	period       int64       // ns after which they go on
+	Began, next  int64       // ns: from when on they count, and when they go on
+}
+
+// apply takes top-keys and top-window over.
+func (t *topKeys) apply(cfg *config.Config, now int64) {
+	if cfg.TopKeys != t.Keys {
+		*t = topKeys{Keys: cfg.TopKeys, Began: now}
+		if t.Keys > 0 {
+			t.limited, t.Hot = top.NewWindow(t.Keys, command.RandomSeed()), top.NewWindow(t.Keys, command.RandomSeed())
+		}
+	}
+	if period := int64(cfg.TopWindow); period != t.period {
+		t.period, t.next = period, now+period
+	}
+}
+
+// GoOn forgets what is older than two periods, if it is time.
+func (t *topKeys) GoOn(now int64) {
+	if t.Keys == 0 || now < t.next {
+		return
+	}
+	if now >= t.next+t.period { // nobody has looked for that long, or the clock has jumped: all is old
+		t.Reset(now)
+		return
+	}
+	t.limited.GoOn()
+	t.Hot.GoOn()
+	t.Began, t.next = max(t.Began, t.next-t.period), now+t.period
+}
+
+// Reset forgets all calls.
+func (t *topKeys) Reset(now int64) {
+	if t.Keys > 0 {
+		t.limited.Reset()
+		t.Hot.Reset()
+		t.Began, t.next = now, now+t.period
+	}
+}
+
+// Window returns a list by its name.
+func (t *topKeys) Window(list string) *top.Window {
+	if list == ListHot {
+		return t.Hot
+	}
+	return t.limited
+}
+
+// add enters a decision about a key.
+func (t *topKeys) add(k store.Key, db int, limited bool) {
+	hash := k.Hash ^ uint64(db)*0x9E3779B97F4A7C15 // 2^64 by the golden ratio: databases differ in all bits
+	t.Hot.Add(hash, db, k.Name)
+	if limited {
+		t.limited.Add(hash, db, k.Name)
+	}
+}
+
+// sendTop implements RL.TOP [count] [LIMITED | HOT].
+func (l *Limits) sendTop(c *command.Ctx) {
+	count, list := int64(TopShown), ListLimited
+	next := 1
+	if next < len(c.Args) && !c.Is(next, "LIMITED") && !c.Is(next, "HOT") {
+		var ok bool
+		if count, ok = number.ParseInt(c.Args[next]); !ok || count < 1 {
+			errLimiter(c, limiter.ErrCount)
+			return
+		}
+		next++
+	}
+	switch {
+	case next+1 < len(c.Args) || next < len(c.Args) && !c.Is(next, "LIMITED") && !c.Is(next, "HOT"):
+		c.ErrUsage()
+		return
+	case next < len(c.Args) && c.Is(next, "HOT"):
+		list = ListHot
+	}
+	t := &l.Top
+	if t.Keys == 0 {
+		c.Err(ErrTopOff)
+		return
+	}
+	t.GoOn(c.Core.Clock.Mono())
+	w := t.Window(list)
+	keys := TopOf(c, w, int(min(count, top.MaxKeys)))
+	c.Reply.Map(5)
+	c.Reply.BulkString("list")
+	c.Reply.BulkString(list)
+	command.SendField(c.Reply, "seconds", int((c.Core.Clock.Mono()-t.Began)/int64(time.Second)))
+	command.SendField(c.Reply, "calls", int(w.Sum()))
+	command.SendField(c.Reply, "error", int(w.Bound()))
+	c.Reply.BulkString("keys")
+	c.Reply.Array(len(keys))
+	for _, k := range keys {
+		c.Reply.Array(4)
+		c.Reply.Bulk(k.Name)
+		c.Reply.Int(int64(k.DB))
+		c.Reply.Int(int64(k.Count))
+		c.Reply.Int(int64(k.Error))
+	}
+}
+
+// TopOf returns the first keys of a list, so many of those that the client's user may read: a key's name is for nobody else.
+func TopOf(c *command.Ctx, w *top.Window, count int) []top.Key {
+	if !c.Client.Guarded {
+		return w.Top(count)
+	}
+	call, user := access.Described(c, c.Cmd, c.Args), c.Client.User
+	keys := slices.DeleteFunc(w.Top(top.MaxKeys), func(k top.Key) bool {
+		if len(k.Name) == top.MaxName { // the rest, which patterns would need to see, may have been cut off
+			return !user.MayWithEveryKey(call, acl.ReadKey)
+		}
+		return !user.MayWithKey(call, k.Name, acl.ReadKey)
+	})
+	return keys[:min(count, len(keys))]
+}

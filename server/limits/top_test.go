@@ -1,0 +1,167 @@
+package limits_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/server"
+	"headgate/server/config"
+	"headgate/server/limiter"
+	"headgate/server/limits"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// topReply is RL.TOP's answer in RESP2, for keys of database 0 whose numbers are exact.
+func topReply(list string, seconds, calls int, keys ...any) string {
+	b := &strings.Builder{}
+	bulk := func(s string) { fmt.Fprintf(b, "$%d\r\n%s\r\n", len(s), s) }
+	number := func(n int) { fmt.Fprintf(b, ":%d\r\n", n) }
+	b.WriteString("*10\r\n")
+	bulk("list")
+	bulk(list)
+	bulk("seconds")
+	number(seconds)
+	bulk("calls")
+	number(calls)
+	bulk("error")
+	number(0)
+	bulk("keys")
+	fmt.Fprintf(b, "*%d\r\n", len(keys)/2)
+	for i := 0; i < len(keys); i += 2 {
+		b.WriteString("*4\r\n")
+		bulk(keys[i].(string))
+		number(0)
+		number(keys[i+1].(int))
+		number(0)
+	}
+	return b.String()
+}
+
+func TestTop(t *testing.T) {
+	w, clock := servertest.TopClient(t, servertest.Unsaved())
+	require.Equal(t, topReply("limited", 0, 0), w.Ask("RL.TOP"))
+	for range 10 {
+		w.Ask("CL.THROTTLE", "a", "3", "1", "3600") // 4 of 10 pass
+		w.Ask("RL.FIXED", "b", "1", "1h")           // 1
+		w.Ask("RL.FIXED", "b", "1", "1h", "PEEK")
+		w.Ask("GCRA", "c", "100", "1", "3600")
+	}
+	w.Ask("RL.POLICY", "SET", "p", "LOG", "1", "1h")
+	w.Ask("RL.TAKE", "1", "p", "d")
+	w.Ask("RL.TAKE", "1", "p", "d")
+	w.Ask("RL.ACQUIRE", "e", "1", "1h")
+	clock.Ns += int64(2 * time.Second)
+	require.Equal(t, topReply("limited", 2, 16, "b", 9, "a", 6, "d", 1), w.Ask("RL.TOP"))
+	require.Equal(t, topReply("limited", 2, 16, "b", 9, "a", 6, "d", 1), w.Ask("RL.TOP", "100", "limited"))
+	require.Equal(t, topReply("limited", 2, 16, "b", 9), w.Ask("RL.TOP", "1"))
+	require.Equal(t, topReply("hot", 2, 33, "a", 10, "b", 10, "c", 10, "d", 2, "e", 1), w.Ask("rl.top", "Hot"))
+	require.Equal(t, topReply("hot", 2, 33, "a", 10, "b", 10), w.Ask("RL.TOP", "2", "HOT"))
+
+	for _, words := range [][]string{{"0"}, {"-1"}, {"0", "HOT"}, {"x"}, {"1.5", "HOT"}, {"COLD"}} {
+		require.Equal(t, "-"+string(limiter.ErrCount)+"\r\n", w.Ask(append([]string{"RL.TOP"}, words...)...), words)
+	}
+	for _, words := range [][]string{{"1", "COLD"}, {"1", "HOT", "HOT"}, {"HOT", "1"}, {"HOT", "LIMITED"}} {
+		require.Equal(t, "-ERR syntax error, try RL.TOP [count] [LIMITED | HOT]\r\n", w.Ask(append([]string{"RL.TOP"}, words...)...), words)
+	}
+
+	info := w.Ask("INFO", "limiters")
+	require.Contains(t, info, "top_seconds:2\r\ntop_limited_error:0\r\ntop_limited_1:db=0,calls=9,error=0,key=\"b\"\r\n")
+	require.Contains(t, info, "top_hot_5:db=0,calls=1,error=0,key=\"e\"\r\n")
+	series := servertest.Scrape(t, w.Srv)
+	for name, want := range map[string]float64{
+		`headgate_top_calls{list="limited"}`:              16,
+		`headgate_top_error_calls{list="limited"}`:        0,
+		`headgate_top_key_calls{list="limited",rank="1"}`: 9,
+		`headgate_top_key_calls{list="limited",rank="4"}`: 0,
+		`headgate_top_key_calls{list="hot",rank="3"}`:     10,
+		`headgate_top_key_calls{list="hot",rank="10"}`:    0,
+		`headgate_top_window_seconds{}`:                   2,
+	} {
+		require.Contains(t, series, name)
+		require.EqualValues(t, want, series[name], name)
+	}
+
+	w.Ask("CONFIG", "RESETSTAT")
+	require.Equal(t, topReply("limited", 0, 0), w.Ask("RL.TOP"))
+}
+
+// TestTopForgets: calls are there for top-window seconds, and gone after twice that.
+func TestTopForgets(t *testing.T) {
+	cfg := servertest.Unsaved()
+	cfg.TopWindow = 10 * time.Second
+	w, clock := servertest.TopClient(t, cfg)
+	at := func(seconds int) { clock.Ns = servertest.HandStart + int64(seconds)*int64(time.Second) }
+	call := func(key string) { w.Ask("CL.THROTTLE", key, "0", "1", "60") }
+	at(9)
+	call("old")
+	at(11)
+	w.Ask("RL.TOP") // or background work
+	call("new")
+	require.Equal(t, topReply("hot", 11, 2, "new", 1, "old", 1), w.Ask("RL.TOP", "HOT"))
+	at(19)
+	require.Equal(t, topReply("hot", 19, 2, "new", 1, "old", 1), w.Ask("RL.TOP", "HOT"))
+	at(21)
+	require.Equal(t, topReply("hot", 10, 1, "new", 1), w.Ask("RL.TOP", "HOT"))
+	at(200)
+	require.Equal(t, topReply("hot", 0, 0), w.Ask("RL.TOP", "HOT"))
+}
+
+// TestTopOff: top-keys 0 forgets all, and takes no memory.
+func TestTopOff(t *testing.T) {
+	w, _ := servertest.TopClient(t, servertest.Unsaved())
+	w.Ask("CL.THROTTLE", "a", "0", "1", "60")
+	require.Equal(t, "+OK\r\n", w.Ask("CONFIG", "SET", "top-keys", "0"))
+	w.Ask("CL.THROTTLE", "a", "0", "1", "60")
+	require.Equal(t, "-"+limits.ErrTopOff+"\r\n", w.Ask("RL.TOP"))
+	require.Nil(t, w.Srv.Top.Hot)
+	require.NotContains(t, w.Ask("INFO", "limiters"), "top_")
+	require.Zero(t, servertest.Scrape(t, w.Srv)[`headgate_top_key_calls{list="hot",rank="1"}`])
+	require.Equal(t, "+OK\r\n", w.Ask("CONFIG", "SET", "top-keys", "10"))
+	w.Ask("CL.THROTTLE", "a", "0", "1", "60")
+	require.Equal(t, topReply("hot", 0, 1, "a", 1), w.Ask("RL.TOP", "HOT"))
+	w.Ask("CONFIG", "SET", "maxclients", "100")
+	require.Equal(t, topReply("hot", 0, 1, "a", 1), w.Ask("RL.TOP", "HOT"), "another directive forgets nothing")
+}
+
+// TestTopTellsDatabasesApart, also by hostile names, which INFO quotes.
+func TestTopTellsDatabasesApart(t *testing.T) {
+	w, _ := servertest.TopClient(t, servertest.Unsaved())
+	w.Ask("CL.THROTTLE", "k", "0", "1", "60")
+	w.Ask("SELECT", "3")
+	w.Ask("CL.THROTTLE", "k", "0", "1", "60")
+	w.Ask("CL.THROTTLE", "k", "0", "1", "60")
+	w.Ask("CL.THROTTLE", "x\r\nfake:1\r\n\xff", "0", "1", "60")
+	info := w.Ask("INFO", "limiters")
+	require.Contains(t, info, "top_hot_1:db=3,calls=2,error=0,key=\"k\"\r\n")
+	require.Contains(t, info, "db=0,calls=1,error=0,key=\"k\"\r\n")
+	require.Contains(t, info, `key="x\r\nfake:1\r\n\xff"`)
+	require.NotContains(t, info, "\nfake")
+}
+
+// BenchmarkThrottle is CL.THROTTLE with and without the lists of keys, over keys that are all called alike and in pipelines of 16.
+func BenchmarkThrottle(b *testing.B) {
+	const pipeline, keys, pipelines = 16, 100_000, 2000
+	for _, topKeys := range []int{0, 512} {
+		b.Run(fmt.Sprintf("top-keys %d", topKeys), func(b *testing.B) {
+			cfg := servertest.Unsaved()
+			cfg.TopKeys = topKeys
+			w := servertest.NewWorkerClientOf(b, server.New(config.NewLive(cfg), server.Options{}))
+			inputs := make([][]byte, pipelines)
+			for i := range inputs {
+				for j := range pipeline {
+					inputs[i] = append(inputs[i], servertest.EncodeCommand("CL.THROTTLE", fmt.Sprintf("rl:%d", (i*pipeline+j)*7919%keys), "15", "30", "60")...)
+				}
+				w.Run(inputs[i])
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				w.Run(inputs[i%pipelines])
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pipeline), "ns/command")
+		})
+	}
+}

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package server
-
-// GiveBackProgram does nothing where no way is known to have the system forget parts of the program's own file.
-func GiveBackProgram() {}

@@ -1,0 +1,385 @@
+package report
+
+import (
+	"cmp"
+	"math/bits"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"headgate/server/command"
+	"headgate/server/front"
+	"headgate/server/host"
+	"headgate/server/pubsub"
+)
+
+// sections are the parts of INFO, in the order in which they are shown, with all figures. Fields have Redis's names where Redis has them,
+// and stand only for what is known: those that would have to be invented are left out. Series have redis_exporter's names where it has
+// them, so that dashboards made for it work; the others begin with headgate_.
+var sections = []section{
+	{title: "Server", byDefault: true, figures: []figure{
+		fixed("redis_version", command.RedisVersion),
+		fixed("redis_git_sha1", "00000000"),
+		fixed("redis_git_dirty", "0"),
+		{field: "headgate_version", page: "version", read: func(*readings) quantity { return text(command.Version) }},
+		fixed("redis_mode", "standalone"),
+		{field: "os", read: func(*readings) quantity { return text(host.SystemName()) }},
+		{field: "arch_bits", read: func(*readings) quantity { return count(bits.UintSize) }},
+		{field: "go_version", read: func(*readings) quantity { return text(runtime.Version()) }},
+		fixed("multiplexing_api", front.Multiplexing),
+		{field: "process_id", read: func(*readings) quantity { return count(host.Pid()) }},
+		fixed("process_supervised", "no"),
+		{field: "run_id", page: "run", read: func(s *readings) quantity { return text(s.RunID) }},
+		{field: "tcp_port", read: func(s *readings) quantity { return count(cmp.Or(s.cfg.Port, s.cfg.TLSPort)) }},
+		{field: "server_time_usec", read: func(s *readings) quantity { return count(s.nowNs / 1e3) }},
+		{page: "now", read: func(s *readings) quantity { return count(s.nowNs / 1e6) }},
+		{Metric: gauge("redis_up", "1, since the server that answers is up."), read: func(*readings) quantity { return count(1) }},
+		{Metric: gauge("redis_start_time_seconds", "When the server was started, in seconds since the Unix epoch."),
+			read: func(s *readings) quantity { return wholeSeconds(s.Started) }},
+		{field: "uptime_in_seconds", page: "uptime", Metric: gauge("redis_uptime_in_seconds", "Seconds since the server was started."),
+			read: func(s *readings) quantity { return wholeSeconds(int64(s.Uptime())) }},
+		{field: "uptime_in_days", read: func(s *readings) quantity { return count(int64(s.Uptime() / (24 * time.Hour))) }},
+		{field: "hz", read: func(s *readings) quantity { return count(s.cfg.Hz) }},
+		{field: "configured_hz", read: func(s *readings) quantity { return count(s.cfg.Hz) }},
+		{field: "lru_clock", read: func(s *readings) quantity { return count(s.nowNs / 1e9 & (1<<24 - 1)) }},
+		{field: "executable", read: func(*readings) quantity { return text(executable()) }},
+		{field: "config_file", read: func(s *readings) quantity { return text(s.Config.Path()) }},
+		{field: "io_threads_active", read: func(s *readings) quantity { return truth(s.Fronts.Plain.Count() > 1) }},
+		{Metric: gauge("headgate_script_busy", "1 while a script runs for longer than busy-reply-threshold."),
+			read: func(s *readings) quantity { return truth(s.Gate.Has(command.GateBusy)) }},
+		{Metric: gauge("headgate_ready", "1 if /readyz says so."), read: func(s *readings) quantity { return truth(s.Unready() == "") }},
+		{page: "ready", read: func(s *readings) quantity { return text(string(s.Unready())) }},
+	}},
+	{title: "Clients", byDefault: true, figures: []figure{
+		{field: "connected_clients", page: "clients", Metric: gauge("redis_connected_clients", "Connections of clients."),
+			read: func(s *readings) quantity { return count(len(s.Clients.List)) }},
+		fixed("cluster_connections", "0"),
+		{field: "maxclients", Metric: gauge("redis_config_maxclients", "Connections that are accepted at a time."),
+			read: func(s *readings) quantity { return count(s.Exec.MaxClients) }},
+		{field: "blocked_clients", Metric: gauge("redis_blocked_clients", "Clients that wait for a key or for the end of a pause."),
+			read: func(s *readings) quantity { return count(len(s.Exec.Pause.Held) + s.Exec.Blocking.Clients) }},
+		{field: "tracking_clients", Metric: gauge("redis_tracking_clients", "Clients that are told of changed keys."),
+			read: func(s *readings) quantity { return count(s.Hub.Tracking.Clients) }},
+		{field: "clients_in_timeout_table", read: func(s *readings) quantity { return count(len(s.Exec.Blocking.Timeouts)) }},
+	}},
+	{title: "Memory", byDefault: true, figures: []figure{
+		{field: "used_memory", page: "memory", Metric: gauge("redis_memory_used_bytes", "Bytes that data and connections take."),
+			read: func(s *readings) quantity { return size(s.UsedMemory()) }},
+		{field: "used_memory_rss", Metric: gauge("redis_memory_used_rss_bytes", "Bytes of physical memory that the process has."),
+			read: func(s *readings) quantity { return size(s.memory().resident) }},
+		{field: "used_memory_peak", Metric: gauge("redis_memory_used_peak_bytes", "The most that redis_memory_used_bytes has been."),
+			read: func(s *readings) quantity { return size(s.memory().peak) }},
+		{field: "used_memory_peak_perc", read: func(s *readings) quantity { return percent(100 * ratio(s.memory().used, s.memory().peak)) }},
+		{field: "used_memory_overhead", read: func(s *readings) quantity { return count(s.memory().overhead) }},
+		{field: "used_memory_startup", Metric: gauge("redis_memory_used_startup_bytes", "Bytes in use before there were any data."),
+			read: func(s *readings) quantity { return count(s.StartMemory) }},
+		{field: "used_memory_dataset", read: func(s *readings) quantity { return count(s.memory().dataset) }},
+		{field: "used_memory_dataset_perc", read: func(s *readings) quantity { return percent(s.memory().datasetShare()) }},
+		{field: "used_memory_arena", Metric: gauge("headgate_memory_arena_bytes", "Bytes of keys and small values, which lie outside the Go heap."),
+			read: func(s *readings) quantity { return count(s.memory().ArenaUsed) }},
+		{field: "used_memory_arena_rss", read: func(s *readings) quantity { return count(s.memory().ArenaResident) }},
+		{field: "used_memory_heap", Metric: gauge("headgate_memory_heap_bytes", "Bytes of objects on the Go heap."),
+			read: func(s *readings) quantity { return count(s.memory().heap) }},
+		{field: "allocator_allocated", read: func(s *readings) quantity { return count(s.memory().allocated) }},
+		{field: "allocator_active", read: func(s *readings) quantity { return count(s.memory().active) }},
+		{field: "allocator_resident", read: func(s *readings) quantity { return count(s.memory().mapped) }},
+		{field: "total_system_memory", when: func(*readings) bool { return host.SystemMemory() > 0 }, read: func(*readings) quantity { return size(host.SystemMemory()) }},
+		{field: "used_memory_lua", read: func(s *readings) quantity { return size(s.scriptMemory().EvalBytes) }},
+		{field: "used_memory_vm_eval", read: func(s *readings) quantity { return count(s.scriptMemory().EvalBytes) }},
+		{field: "used_memory_scripts_eval", read: func(s *readings) quantity { return count(s.scriptMemory().EvalBytes) }},
+		{field: "number_of_cached_scripts", Metric: gauge("headgate_scripts_cached", "Scripts that are kept for EVALSHA."),
+			read: func(s *readings) quantity { return count(s.scriptMemory().Scripts) }},
+		{field: "number_of_functions", Metric: gauge("headgate_functions", "Functions that FUNCTION LOAD has brought."),
+			read: func(s *readings) quantity { return count(s.scriptMemory().Functions) }},
+		{field: "number_of_libraries", read: func(s *readings) quantity { return count(s.scriptMemory().Libraries) }},
+		{field: "used_memory_vm_functions", read: func(s *readings) quantity { return count(s.scriptMemory().FunctionBytes) }},
+		{field: "used_memory_vm_total", read: func(s *readings) quantity { return size(s.scriptMemory().EvalBytes + s.scriptMemory().FunctionBytes) }},
+		{field: "used_memory_functions", read: func(s *readings) quantity { return count(s.scriptMemory().FunctionBytes) }},
+		{field: "used_memory_scripts", read: func(s *readings) quantity { return size(s.scriptMemory().EvalBytes + s.scriptMemory().FunctionBytes) }},
+		{field: "maxmemory", page: "memoryLimit.max", Metric: gauge("redis_memory_max_bytes", "What maxmemory comes to; 0 means that there is no limit."),
+			read: func(s *readings) quantity { return size(s.Exec.Memory.Max) }},
+		{field: "maxmemory_policy", page: "memoryLimit.policy", read: func(s *readings) quantity { return text(s.cfg.MaxMemoryPolicy.String()) }},
+		{field: "allocator_frag_ratio", read: func(s *readings) quantity { return decimal(ratio(s.memory().active, s.memory().allocated)) }},
+		{field: "allocator_frag_bytes", read: func(s *readings) quantity { return count(excess(s.memory().active, s.memory().allocated)) }},
+		{field: "allocator_rss_ratio", read: func(s *readings) quantity { return decimal(ratio(s.memory().mapped, s.memory().active)) }},
+		{field: "allocator_rss_bytes", read: func(s *readings) quantity { return count(excess(s.memory().mapped, s.memory().active)) }},
+		{field: "rss_overhead_ratio", read: func(s *readings) quantity { return decimal(ratio(s.memory().resident, s.memory().mapped)) }},
+		{field: "rss_overhead_bytes", read: func(s *readings) quantity { return count(excess(s.memory().resident, s.memory().mapped)) }},
+		{field: "mem_fragmentation_ratio", Metric: gauge("redis_mem_fragmentation_ratio", "How many times the memory in use the process has."),
+			read: func(s *readings) quantity { return decimal(s.memory().fragmentation()) }},
+		{field: "mem_fragmentation_bytes", read: func(s *readings) quantity { return count(excess(s.memory().resident, s.memory().used)) }},
+		fixed("mem_not_counted_for_evict", "0"),
+		fixed("mem_replication_backlog", "0"),
+		fixed("mem_total_replication_buffers", "0"),
+		fixed("mem_clients_slaves", "0"),
+		{field: "mem_clients_normal", read: func(s *readings) quantity { return count(s.Exec.ClientMemory()) }},
+		fixed("mem_cluster_links", "0"),
+		{field: "mem_aof_buffer", read: func(s *readings) quantity { return count(cap(s.Effects.Buf)) }},
+		{field: "mem_allocator", read: func(*readings) quantity { return text("arena+" + runtime.Version()) }},
+		fixed("active_defrag_running", "0"),
+		fixed("lazyfree_pending_objects", "0"),
+		{field: "lazyfreed_objects", read: func(s *readings) quantity { return count(s.Stats.LazyFreed) }},
+	}},
+	{title: "Persistence", byDefault: true, figures: []figure{
+		{field: "loading", Metric: gauge("redis_loading_dump_file", "1 while data are loaded."),
+			read: func(s *readings) quantity { return truth(s.Gate.Has(command.GateLoading)) }},
+		fixed("async_loading", "0"),
+		{page: "disk.unwritable", read: func(s *readings) quantity { return text(s.Gate.Unwritable()) }},
+		{page: "disk.snapshot.points", read: func(s *readings) quantity { return truth(len(s.cfg.Save) > 0) }},
+		{field: "rdb_changes_since_last_save", page: "disk.snapshot.changes", Metric: gauge("redis_rdb_changes_since_last_save", "Changes that no snapshot has."),
+			read: func(s *readings) quantity { return count(s.Journal.Changes()) }},
+		{field: "rdb_bgsave_in_progress", page: "disk.snapshot.saving", Metric: gauge("redis_rdb_bgsave_in_progress", "1 while a snapshot is written."),
+			read: func(s *readings) quantity { return truth(s.Journal.Saving.Active) }},
+		{field: "rdb_last_save_time", Metric: gauge("redis_rdb_last_save_timestamp_seconds", "When the last snapshot was saved, or the server was started."),
+			read: func(s *readings) quantity { return wholeSeconds(s.Journal.Saving.Last) }},
+		{page: "disk.snapshot.at", when: func(s *readings) bool { return s.Journal.Saving.Count > 0 },
+			read: func(s *readings) quantity { return millis(s.Journal.Saving.Last) }},
+		{field: "rdb_last_bgsave_status", Metric: gauge("redis_rdb_last_bgsave_status", "1 unless the last snapshot failed."),
+			read: func(s *readings) quantity { return outcome(!s.Journal.Saving.Failed) }},
+		{page: "disk.snapshot.failed", read: func(s *readings) quantity { return truth(s.Journal.Saving.Failed) }},
+		{field: "rdb_last_bgsave_time_sec", read: func(s *readings) quantity {
+			v := &s.Journal.Saving
+			return orNever(v.Took, v.Count > 0 || v.Failed)
+		}},
+		{field: "rdb_current_bgsave_time_sec", read: func(s *readings) quantity {
+			if !s.Journal.Saving.Active {
+				return orNever(0, false)
+			}
+			return orNever(time.Since(s.Journal.Snapshot.Started), true)
+		}},
+		{field: "rdb_saves", Metric: counter("headgate_rdb_saves_total", "Snapshots that were saved."),
+			read: func(s *readings) quantity { return count(s.Journal.Saving.Count) }},
+		{field: "rdb_last_cow_size", read: func(s *readings) quantity { return count(s.Journal.Saving.LastExtra) }},
+		{field: "rdb_last_load_keys_expired", read: func(s *readings) quantity { return count(s.Journal.Saving.LoadExpired) }},
+		{field: "rdb_last_load_keys_loaded", read: func(s *readings) quantity { return count(s.Journal.Saving.LoadKeys) }},
+		{field: "current_save_keys_processed", when: saves, read: func(s *readings) quantity {
+			told, _ := s.Journal.Snapshot.Keys.Progress()
+			return count(told)
+		}},
+		{field: "current_save_keys_total", when: saves, read: func(s *readings) quantity {
+			_, total := s.Journal.Snapshot.Keys.Progress()
+			return count(total)
+		}},
+		{field: "aof_enabled", read: func(s *readings) quantity { return truth(s.cfg.AppendOnly) }}, // as soon as CONFIG SET has answered; that the file is begun follows
+		{Metric: gauge("redis_aof_enabled", "1 if changes are logged to the append-only file."), read: func(s *readings) quantity { return truth(logs(s)) }},
+		{field: "aof_rewrite_in_progress", Metric: gauge("redis_aof_rewrite_in_progress", "1 while the append-only file is rewritten."), read: rewrites},
+		{page: "disk.log.rewriting", when: logs, read: rewrites},
+		{field: "aof_rewrite_scheduled", read: func(s *readings) quantity {
+			begins := s.cfg.AppendOnly && !s.Journal.AOF.Open && !s.Gate.Has(command.GateLoading)
+			return truth((s.Journal.AOF.Rewriter.Asked || begins) && !s.Journal.AOF.Rewriter.Rewriting)
+		}},
+		{field: "aof_last_rewrite_time_sec", read: func(s *readings) quantity {
+			w := &s.Journal.AOF.Rewriter
+			return orNever(w.Last, w.Rewrites > 0 || w.Err != nil)
+		}},
+		{field: "aof_current_rewrite_time_sec", read: func(s *readings) quantity {
+			w := &s.Journal.AOF.Rewriter
+			return orNever(time.Since(w.Begun), w.Rewriting)
+		}},
+		{field: "aof_last_bgrewrite_status", Metric: gauge("redis_aof_last_bgrewrite_status", "1 unless the last rewrite failed."),
+			read: func(s *readings) quantity { return outcome(s.Journal.AOF.Rewriter.Err == nil) }},
+		{page: "disk.log.rewrite", when: logs, read: func(s *readings) quantity { return text(errorText(s.Journal.AOF.Rewriter.Err)) }},
+		{field: "aof_rewrites", Metric: counter("headgate_aof_rewrites_total", "Rewrites of the append-only file."),
+			read: func(s *readings) quantity { return count(s.Journal.AOF.Rewriter.Rewrites) }},
+		{field: "aof_last_write_status", Metric: gauge("redis_aof_last_write_status", "1 unless the append-only file cannot be written."),
+			read: func(s *readings) quantity { return outcome(s.Journal.AOF.Failed == nil) }},
+		{page: "disk.log.failed", when: logs, read: func(s *readings) quantity { return text(errorText(s.Journal.AOF.Failed)) }},
+		fixed("aof_last_cow_size", "0"),
+		{field: "loading_start_time", when: loads, read: func(s *readings) quantity { return wholeSeconds(s.Journal.Loading.Started) }},
+		{field: "loading_total_bytes", when: loads, read: func(s *readings) quantity { return count(s.Journal.Loading.Total) }},
+		{field: "loading_loaded_bytes", when: loads, read: func(s *readings) quantity { return count(s.Journal.Loading.Loaded) }},
+		{field: "loading_loaded_perc", when: loads, read: func(s *readings) quantity {
+			return decimal(100 * float64(s.Journal.Loading.Loaded) / float64(max(s.Journal.Loading.Total, 1)))
+		}},
+		{page: "disk.log.sync", when: logs, read: func(s *readings) quantity { return text(s.cfg.AppendFsync.String()) }},
+		{field: "aof_current_size", page: "disk.log.bytes", when: logs, Metric: gauge("redis_aof_current_size_bytes", "Bytes of the append-only file."),
+			read: func(s *readings) quantity { return count(s.Journal.AOF.Size) }},
+		{field: "aof_base_size", when: logs, Metric: gauge("redis_aof_base_size_bytes", "Bytes of the append-only file when it was last rewritten or loaded."),
+			read: func(s *readings) quantity { return count(s.Journal.AOF.StartSize) }},
+		{field: "aof_pending_rewrite", when: logs, read: func(s *readings) quantity { return truth(s.Journal.AOF.Rewriter.Asked) }},
+		{field: "aof_buffer_length", when: logs, Metric: gauge("redis_aof_buffer_length", "Bytes of changes that are not written to the append-only file yet."),
+			read: func(s *readings) quantity { return count(len(s.Effects.Buf)) }},
+		{field: "aof_pending_bio_fsync", when: logs, Metric: gauge("redis_aof_pending_bio_fsync", "1 while the append-only file is synced in the background."),
+			read: func(s *readings) quantity { return count(s.Journal.AOF.Syncer.PendingSync()) }},
+		{field: "aof_delayed_fsync", when: logs, Metric: gauge("redis_aof_delayed_fsync", "How often writes have waited for the disk, since a sync took longer than a second."),
+			read: func(s *readings) quantity { return count(s.Journal.AOF.Syncer.Delays()) }},
+		{page: "disk.log.lag", when: logs, Metric: gauge("headgate_aof_lag_seconds", "Age of the oldest write for which no sync has begun."),
+			read: func(s *readings) quantity { return millis(int64(s.Journal.AOF.Syncer.Lag())) }},
+	}},
+	{title: "Stats", byDefault: true, figures: []figure{
+		{field: "total_connections_received", Metric: counter("redis_connections_received_total", "Connections that were accepted."),
+			read: func(s *readings) quantity { return count(s.Stats.Connections) }},
+		{field: "total_commands_processed", page: "commands", Metric: counter("redis_commands_processed_total", "Commands that were run."),
+			read: func(s *readings) quantity { return count(s.Stats.Processed) }},
+		{field: "instantaneous_ops_per_sec", read: func(s *readings) quantity { return count(int64(s.Stats.Rate.Average())) }},
+		{field: "total_net_input_bytes", Metric: counter("redis_net_input_bytes_total", "Bytes that clients have sent."),
+			read: func(s *readings) quantity { return count(s.Fronts.Traffic().BytesIn) }},
+		{field: "total_net_output_bytes", Metric: counter("redis_net_output_bytes_total", "Bytes that were sent to clients."),
+			read: func(s *readings) quantity { return count(s.Fronts.Traffic().BytesOut) }},
+		fixed("total_net_repl_input_bytes", "0"),
+		fixed("total_net_repl_output_bytes", "0"),
+		{field: "instantaneous_input_kbps", read: func(s *readings) quantity { return decimal(s.Stats.NetIn.Average() / 1024) }},
+		{field: "instantaneous_output_kbps", read: func(s *readings) quantity { return decimal(s.Stats.NetOut.Average() / 1024) }},
+		fixed("instantaneous_input_repl_kbps", "0.00"),
+		fixed("instantaneous_output_repl_kbps", "0.00"),
+		{field: "rejected_connections", Metric: counter("redis_rejected_connections_total", "Connections that were turned away, since there were too many."),
+			read: func(s *readings) quantity { return count(s.Stats.RejectedConnections) }},
+		fixed("sync_full", "0"),
+		fixed("sync_partial_ok", "0"),
+		fixed("sync_partial_err", "0"),
+		{field: "expired_keys", Metric: counter("redis_expired_keys_total", "Keys that were removed because their time had passed."),
+			read: func(s *readings) quantity { return count(s.Keys.Stats().Expired - s.Stats.ExpiredBefore) }},
+		{field: "expired_time_cap_reached_count", Metric: counter("redis_expired_time_cap_reached_total", "Rounds of removing such keys that ran into their limit of time."),
+			read: func(s *readings) quantity { return count(s.Stats.ExpireCaps) }},
+		{field: "expire_cycle_cpu_milliseconds", Metric: counter("headgate_expire_cycle_seconds_total", "Time spent on removing keys whose time had passed."),
+			read: func(s *readings) quantity { return millis(s.Stats.ExpireNs) }},
+		{field: "evicted_keys", page: "memoryLimit.evicted", Metric: counter("redis_evicted_keys_total", "Keys that were removed because memory was short."),
+			read: func(s *readings) quantity { return count(s.Keys.Stats().Evicted - s.Stats.EvictedBefore) }},
+		{field: "evicted_clients", Metric: counter("headgate_evicted_clients_total", "Clients that were closed because of maxmemory-clients."),
+			read: func(s *readings) quantity { return count(s.Stats.EvictedClients) }},
+		{field: "total_eviction_exceeded_time", read: func(s *readings) quantity { return millis(s.Stats.EvictingNs + int64(s.Exec.Memory.Shortage(s.nowNs))) }},
+		{field: "current_eviction_exceeded_time", read: func(s *readings) quantity { return millis(int64(s.Exec.Memory.Shortage(s.nowNs))) }},
+		{field: "keyspace_hits", Metric: counter("redis_keyspace_hits_total", "Keys that were read and found."),
+			read: func(s *readings) quantity { return count(s.Stats.KeyspaceHits) }},
+		{field: "keyspace_misses", Metric: counter("redis_keyspace_misses_total", "Keys that were read and not found."),
+			read: func(s *readings) quantity { return count(s.Stats.KeyspaceMisses) }},
+		{field: "pubsub_channels", Metric: gauge("redis_pubsub_channels", "Channels that have subscribers."),
+			read: func(s *readings) quantity { return count(s.Hub.Live[pubsub.KindChannel]) }},
+		{field: "pubsub_patterns", Metric: gauge("redis_pubsub_patterns", "Patterns that have subscribers."),
+			read: func(s *readings) quantity { return count(s.Hub.Live[pubsub.KindPattern]) }},
+		{field: "pubsubshard_channels", read: func(s *readings) quantity { return count(s.Hub.Live[pubsub.KindShard]) }},
+		{field: "tracking_total_keys", read: func(s *readings) quantity { return count(len(s.Hub.Tracking.Readers)) }},
+		{field: "tracking_total_items", read: func(s *readings) quantity { return count(s.Hub.Tracking.Items) }},
+		{field: "tracking_total_prefixes", read: func(s *readings) quantity { return count(len(s.Hub.Tracking.Prefixes)) }},
+		fixed("latest_fork_usec", "0"),
+		fixed("total_forks", "0"),
+		fixed("migrate_cached_sockets", "0"),
+		fixed("slave_expires_tracked_keys", "0"),
+		fixed("active_defrag_hits", "0"),
+		fixed("active_defrag_misses", "0"),
+		fixed("active_defrag_key_hits", "0"),
+		fixed("active_defrag_key_misses", "0"),
+		fixed("total_active_defrag_time", "0"),
+		fixed("current_active_defrag_time", "0"),
+		fixed("unexpected_error_replies", "0"),
+		{field: "total_error_replies", Metric: counter("headgate_error_replies_total", "Replies that were errors."),
+			read: func(s *readings) quantity { return count(s.Stats.ErrorReplies) }},
+		fixed("dump_payload_sanitizations", "0"),
+		{field: "total_reads_processed", read: func(s *readings) quantity { return count(s.Fronts.Traffic().Reads) }},
+		{field: "total_writes_processed", read: func(s *readings) quantity { return count(s.Fronts.Traffic().Writes) }},
+		fixed("io_threaded_reads_processed", "0"),
+		fixed("io_threaded_writes_processed", "0"),
+		{field: "unknown_commands", read: func(s *readings) quantity { return count(s.Stats.Unknown) }},
+		{field: "protocol_errors", Metric: counter("headgate_protocol_errors_total", "Connections that were closed because what they sent is no RESP."),
+			read: func(s *readings) quantity { return count(s.Stats.ProtocolErrors) }},
+		{field: "clients_timed_out", Metric: counter("headgate_clients_timed_out_total", "Clients that were closed for being idle."),
+			read: func(s *readings) quantity { return count(s.Stats.TimedOut) }},
+		{field: "client_output_buffer_limit_disconnections", Metric: counter("headgate_clients_output_limited_total", "Clients that were closed for not reading their replies."),
+			read: func(s *readings) quantity { return count(s.Stats.OutputLimited) }},
+		{Metric: gauge("redis_slowlog_length", "Commands in the slow log."), read: func(s *readings) quantity { return count(len(s.Recorder.Slowlog.Entries)) }},
+		{Metric: gauge("redis_slowlog_last_id", "Number of the last entry of the slow log."),
+			read: func(s *readings) quantity { return count(max(s.Recorder.Slowlog.NextID-1, 0)) }},
+		{page: "slowFrom", read: func(s *readings) quantity {
+			if s.cfg.SlowlogMaxLen == 0 {
+				return count(-1)
+			}
+			return count(s.cfg.SlowlogLogSlowerThan)
+		}},
+	}},
+	{title: "Replication", byDefault: true, figures: []figure{
+		fixed("role", "master"),
+		fixed("connected_slaves", "0"),
+		fixed("master_failover_state", "no-failover"),
+		{field: "master_replid", read: func(s *readings) quantity { return text(s.RunID) }},
+		{field: "master_replid2", read: func(s *readings) quantity { return text(strings.Repeat("0", len(s.RunID))) }},
+		fixed("master_repl_offset", "0"),
+		fixed("second_repl_offset", "-1"),
+		fixed("repl_backlog_active", "0"),
+		fixed("repl_backlog_size", "0"),
+		fixed("repl_backlog_first_byte_offset", "0"),
+		fixed("repl_backlog_histlen", "0"),
+	}},
+	{title: "TLS", byDefault: true, figures: []figure{
+		{field: "tls_port", read: func(s *readings) quantity { return count(s.cfg.TLSPort) }},
+		{field: "tls_connected_clients", when: secure, read: func(s *readings) quantity {
+			clients := 0
+			for _, cl := range s.Clients.List {
+				if cl.Conn.FD < 0 {
+					clients++
+				}
+			}
+			return count(clients)
+		}},
+		{field: "tls_handshakes", when: secure, Metric: counter("headgate_tls_handshakes_total", "TLS handshakes that came to their end."),
+			read: func(s *readings) quantity { return count(s.Fronts.TLS.Handshakes.Load()) }},
+		{field: "tls_handshakes_failed", when: secure, Metric: counter("headgate_tls_handshakes_failed_total", "TLS handshakes that failed or took too long."),
+			read: func(s *readings) quantity { return count(s.Fronts.TLS.Failures.Load()) }},
+		{field: "tls_reloads", when: secure, Metric: counter("headgate_tls_reloads_total", "Changes of the TLS files that were taken into use."),
+			read: func(s *readings) quantity { return count(s.Fronts.TLS.Reloads.Load()) }},
+		{field: "tls_reloads_failed", when: secure, Metric: counter("headgate_tls_reloads_failed_total", "Changes of the TLS files that could not be used."),
+			read: func(s *readings) quantity { return count(s.Fronts.TLS.BadReloads.Load()) }},
+		{field: "tls_certificate_not_after", when: secure, Metric: gauge("headgate_tls_certificate_not_after_seconds", "When the TLS certificate ends; 0 without TLS."),
+			read: func(s *readings) quantity { return count(s.Fronts.TLS.NotAfter.Load()) }},
+	}},
+	{title: "CPU", byDefault: true, figures: []figure{
+		{field: "used_cpu_sys", Metric: counter("redis_cpu_sys_seconds_total", "Processor time used in the kernel."), read: func(*readings) quantity {
+			system, _ := host.CPUTimes(syscall.RUSAGE_SELF)
+			return cpuTime(system)
+		}},
+		{field: "used_cpu_user", Metric: counter("redis_cpu_user_seconds_total", "Processor time used outside the kernel."), read: func(*readings) quantity {
+			_, user := host.CPUTimes(syscall.RUSAGE_SELF)
+			return cpuTime(user)
+		}},
+		{field: "used_cpu_sys_children", read: func(*readings) quantity {
+			system, _ := host.CPUTimes(syscall.RUSAGE_CHILDREN)
+			return cpuTime(system)
+		}},
+		{field: "used_cpu_user_children", read: func(*readings) quantity {
+			_, user := host.CPUTimes(syscall.RUSAGE_CHILDREN)
+			return cpuTime(user)
+		}},
+	}},
+	{title: "Modules", byDefault: true},
+	{title: "Commandstats", lines: (*Reports).infoCommandStats},
+	{title: "Errorstats", byDefault: true, lines: (*Reports).infoErrorStats},
+	{title: "Latencystats", lines: (*Reports).infoLatencyStats},
+	{title: "Limiters", figures: []figure{
+		{field: "limiter_calls_allowed", read: func(s *readings) quantity { return count(s.Limits.Total().Allowed) }},
+		{field: "limiter_calls_near_limit", read: func(s *readings) quantity { return count(s.Limits.Total().Near) }},
+		{field: "limiter_calls_limited", read: func(s *readings) quantity { return count(s.Limits.Total().Limited) }},
+		{field: "limiter_changes_in_memory", Metric: counter("headgate_limiter_memory_changes_total", "Changes of limiters' state that were kept in memory alone since nothing could be written, as limiter-when-unwritable has it."),
+			read: func(s *readings) quantity { return count(s.Limits.Unlogged.Changes) }},
+	}, lines: (*Reports).infoLimiters},
+	{title: "Cluster", byDefault: true, figures: []figure{fixed("cluster_enabled", "0")}},
+	{title: "Keyspace", byDefault: true, figures: []figure{
+		{page: "keys", read: func(s *readings) quantity { return count(s.Keys.Stats().Keys) }},
+	}, lines: (*Reports).infoKeyspace},
+}
+
+// Conditions of figures.
+func saves(s *readings) bool  { return s.Journal.Saving.Active }
+func loads(s *readings) bool  { return s.Gate.Has(command.GateLoading) }
+func logs(s *readings) bool   { return s.Effects.On }
+func secure(s *readings) bool { return s.cfg.TLSPort != 0 }
+
+// rewrites is whether the append-only file is being rewritten.
+func rewrites(s *readings) quantity { return truth(s.Journal.AOF.Rewriter.Rewriting) }
+
+// orNever is how long something took, in whole seconds, or -1 if there is nothing that took any time.
+func orNever(took time.Duration, any bool) quantity {
+	if !any {
+		return count(-1)
+	}
+	return wholeSeconds(int64(took))
+}
+
+// executable is the path of the program, or nothing if the system does not tell.
+func executable() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	return path
+}

@@ -1,0 +1,103 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+
+	"headgate/server/config"
+	"headgate/server/front"
+	"headgate/server/web"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// httpPort is what metrics-port has opened. It never changes once the server runs.
+type httpPort struct {
+	web       *web.Server // nil: there is none
+	listeners []net.Listener
+}
+
+// scrapesAtATime bounds how many answers to /metrics are made at once.
+const scrapesAtATime = 2
+
+// Open opens the listeners of metrics-port, if it is set.
+func (h *httpPort) Open(r *Reports, cfg *config.Config) (err error) {
+	if cfg.MetricsPort == 0 {
+		return nil
+	}
+	if h.listeners, err = front.ListenOn(cfg.MetricsBind, cfg.MetricsPort, "--metrics-port"); err != nil {
+		return fmt.Errorf("metrics-port: %w; its addresses are those of metrics-bind", err)
+	}
+	if len(h.listeners) == 0 {
+		return errors.New("metrics-port: none of its addresses is of this machine: correct --metrics-bind")
+	}
+	h.web = web.New(web.Options{
+		Credentials: func() (user, password string) {
+			cfg := r.Config.Get()
+			return cfg.MetricsUser, cfg.MetricsPassword
+		},
+		Trusts: r.Mistrusts,
+		Log:    r.Logger,
+	})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(&Collector{Reports: r}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	h.web.Page("/metrics", web.Guarded, promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: scrapesAtATime}))
+	h.web.Page("/healthz", web.Open, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { sendLine(w, http.StatusOK, "ok") }))
+	h.web.Page("/readyz", web.Open, http.HandlerFunc(r.readyz))
+	r.addPage(h.web)
+	return nil
+}
+
+// Serve begins to answer.
+func (h *httpPort) Serve() {
+	for _, ln := range h.listeners {
+		h.web.Serve(ln)
+	}
+}
+
+// Close ends all that open and serve have begun.
+func (h *httpPort) Close() {
+	for _, ln := range h.listeners {
+		ln.Close()
+	}
+	if h.web != nil {
+		h.web.Close()
+	}
+}
+
+// Mistrusts says why a peer may not see keys without a password: it could not read them over the Redis protocol either.
+func (r *Reports) Mistrusts(peer netip.Addr) (why string) {
+	r.Lock()
+	user := r.Access.Users.Default()
+	open := user.Open() && user.MayAll()
+	r.Unlock()
+	cfg := r.Config.Get()
+	switch {
+	case !open:
+		return "not every client may see all keys, so this page needs a password: set metrics-password"
+	case cfg.ProtectedMode && !peer.IsLoopback():
+		return "protected-mode lets clients of other machines see no keys, so they do not see this page: set metrics-password"
+	}
+	return ""
+}
+
+func (r *Reports) readyz(w http.ResponseWriter, _ *http.Request) {
+	if why := r.Unready(); why != "" {
+		sendLine(w, http.StatusServiceUnavailable, string(why))
+		return
+	}
+	sendLine(w, http.StatusOK, "ready")
+}
+
+// sendLine answers with a line of text.
+func sendLine(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n") // a peer that has gone wants nothing
+}

@@ -1,0 +1,93 @@
+package report_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"headgate/server/report"
+	"headgate/server/servertest"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+)
+
+//go:generate go test -run Documented$ -write .
+
+// TestMetricsDocumented fails when docs/metrics.md is not what the table of metrics says.
+func TestMetricsDocumented(t *testing.T) {
+	const path = "../../docs/metrics.md"
+	if *servertest.WriteDocs {
+		require.NoError(t, os.WriteFile(path, []byte(metricsMarkdown()), 0o644))
+		return
+	}
+	document, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, metricsMarkdown(), string(document), "run: go generate ./server")
+}
+
+// metricsMarkdown renders docs/metrics.md.
+func metricsMarkdown() string {
+	var b strings.Builder
+	b.WriteString(metricsHead)
+	row := func(f *report.Family) {
+		kind := map[prometheus.ValueType]string{prometheus.CounterValue: "counter", prometheus.GaugeValue: "gauge", prometheus.UntypedValue: "histogram"}[f.Kind]
+		labels := ""
+		if len(f.Labels) > 0 {
+			labels = "`" + strings.Join(f.Labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, kind, labels, f.Help)
+	}
+	for _, f := range report.Labelled {
+		row(f)
+	}
+	for _, f := range report.Figures {
+		if f.Metric != nil {
+			row(f.Metric)
+		}
+	}
+	return b.String()
+}
+
+const metricsHead = `<!-- Generated from server/figures_table.go and server/metrics.go by "go generate ./server/report"; do not edit. -->
+
+# Metrics
+
+` + "`metrics-port` opens an HTTP port, on loopback addresses unless `metrics-bind` names others. It answers GET and HEAD only:" + `
+
+| Path | Answers |
+|---|---|
+` + "| `/metrics` | all counters in Prometheus' text format |" + `
+` + "| `/` | a page for people: decisions, times, memory and keys of the last 15 minutes, the keys that are limited and called most, policies, slow commands, how memory, disk and certificate stand, and a box that looks a key up |" + `
+` + "| `/healthz` | 200 as long as the process answers, also while a command takes long |" + `
+` + "| `/readyz` | 200, or 503 with the reason in a line: data are loaded, data cannot be written (MISCONF), the server is shutting down |" + `
+
+` + "The page shows keys and slow commands. Without `metrics-password` it is only shown to those who could read these over the Redis protocol without a" + `
+` + "password too: while the default user may do everything, and to other machines only with `protected-mode no`; and only under an IP address or" + `
+` + "a name without dots, so that nobody else's web page can have a browser read it." + `
+
+` + "With `metrics-password` everything but the last two asks for `metrics-user` and that password by HTTP's basic authentication. There" + `
+` + "is no TLS on this port: leave it on a loopback address or a private network, or put a proxy before it." + `
+
+The port takes 80 connections at a time. For one more, the one gives way that has waited longest for its next request, or for its
+` + "first to arrive whole. A request has five seconds to arrive, and ten seconds may pass between two. Of `/metrics` and the page 64 answers," + `
+` + "two scrapes among them, are made at a time, and further ones are refused with 503; that leaves room for 16 probes, so that `/healthz` and" + `
+` + "`/readyz` are answered however many connections others hold. Their answers close the connection." + `
+
+    scrape_configs:
+      - job_name: headgate
+        static_configs:
+          - targets: ["127.0.0.1:9121"]
+
+Names are redis_exporter's where it has them, so that dashboards and alerts made for it go on working. Labels are bounded: by the
+commands that there are (a command that does not exist counts as ` + "`unknown`" + `), the databases, 128 codes of errors, the algorithms, and
+the names of policies. No key is ever a label: there is no bound to them, and a time series for each would outlive it. A command has
+series once it has been called; ` + "CONFIG RESETSTAT" + ` has counters begin anew, as a restart does. A scrape reads the counters in slices, so that
+no command waits for it longer than for other background work; what it shows is therefore not of one instant.
+
+Go's and the process's own series (` + "`go_…`, `process_…`" + `) are there too.
+
+| Metric | Type | Labels | Meaning |
+|---|---|---|---|
+`

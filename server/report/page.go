@@ -1,0 +1,357 @@
+package report
+
+import (
+	"cmp"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"headgate/internal/number"
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/server/limits"
+	"headgate/server/page"
+	"headgate/server/top"
+	"headgate/server/web"
+	"headgate/store"
+	"headgate/throttle"
+)
+
+// The page is one document (package page) that asks for /data every second, and for /lookup when somebody looks a key up. Both answer
+// with JSON, change nothing and take the executor's lock in slices, as /metrics does.
+
+const (
+	pageTop      = 20   // keys of each list that the page shows
+	pagePolicies = 50   // policies that it shows: those with the most calls
+	MaxLookedUp  = 1024 // bytes of a key that can be looked up
+)
+
+// addPage has the HTTP port answer with the page.
+func (r *Reports) addPage(port *web.Server) {
+	r.Samples.On = true
+	port.Page("/", web.Private, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", page.Policy)
+		_, _ = w.Write(page.HTML) // a peer that has gone wants nothing
+	}))
+	port.Page("/data", web.Private, http.HandlerFunc(r.PageData))
+	port.Page("/lookup", web.Private, http.HandlerFunc(r.PageLookup))
+}
+
+// PageKey is a key for people to read, and for the page to ask with.
+type PageKey struct {
+	Text string `json:"text"`
+	Hex  string `json:"hex"`
+	DB   int    `json:"db"`
+}
+
+func keyForPage(name []byte, long bool, db int) PageKey {
+	k := PageKey{Text: readable(name), Hex: hex.EncodeToString(name), DB: db}
+	if long {
+		k.Text, k.Hex = k.Text+"…", "" // not the whole name, so nothing can be asked with it
+	}
+	return k
+}
+
+// readable is a key's name as it is, or quoted if it does not consist of characters that can be seen.
+func readable(name []byte) string {
+	text := string(name)
+	plain := utf8.ValidString(text) && text != "" && text[0] != '"'
+	for _, r := range text {
+		plain = plain && unicode.IsPrint(r)
+	}
+	if plain {
+		return text
+	}
+	return strconv.QuoteToASCII(text)
+}
+
+type PageTopKey struct {
+	Key   PageKey `json:"key"`
+	Calls uint64  `json:"calls"`
+	Error uint64  `json:"error"`
+}
+
+type PageList struct {
+	Calls uint64       `json:"calls"`
+	Error uint64       `json:"error"`
+	Keys  []PageTopKey `json:"keys"`
+}
+
+type PageCounts struct {
+	Name    string `json:"name"`
+	Text    string `json:"text,omitempty"`
+	Allowed uint64 `json:"allowed"`
+	Near    uint64 `json:"near"`
+	Limited uint64 `json:"limited"`
+}
+
+func countsForPage(name string, d *limits.Decisions) PageCounts {
+	return PageCounts{Name: name, Allowed: d.Allowed, Near: d.Near, Limited: d.Limited}
+}
+
+// PageData answers /data?since=<ms>: all figures that have a place there, and these:
+//
+//	decisions    of all algorithms together
+//	algorithms   of each that has decided anything
+//	policies     of those with the most calls; others is how many are not shown
+//	samples      after the given time: at, allowed, limited, commands, the percentiles in µs, memory, keys, near
+//	limited, hot the lists of RL.TOP; null: top-keys is 0. topSeconds is how far they look back
+//	certificate  null: tls-port is 0
+//	slow         commands, the newest first
+func (r *Reports) PageData(w http.ResponseWriter, req *http.Request) {
+	since, err := strconv.ParseInt(req.FormValue("since"), 10, 64)
+	if err != nil {
+		since = 0
+	}
+	var reply map[string]any
+	var recent []PageSample
+	var algorithms []limits.Decisions
+	r.locked(func() {
+		reply = r.read(r.Clock.Read()).forPage()
+		recent, algorithms = r.Samples.Since(since), slices.Clone(r.Limits.Counts)
+		r.Limits.Top.GoOn(r.Clock.Mono())
+		reply["topSeconds"] = (r.Clock.Mono() - r.Limits.Top.Began) / int64(time.Second)
+	})
+	reply["decisions"], reply["algorithms"] = r.decisionsForPage(algorithms)
+	reply["samples"] = samplesForPage(recent)
+	reply["limited"], reply["hot"] = r.topList(limits.ListLimited), r.topList(limits.ListHot)
+	reply["policies"], reply["others"] = r.policyCounts()
+	reply["slow"] = r.slowForPage()
+	reply["certificate"] = r.certificateForPage()
+	sendJSON(w, http.StatusOK, reply)
+}
+
+// decisionsForPage are those of all algorithms together, and of each that has decided anything.
+func (r *Reports) decisionsForPage(counts []limits.Decisions) (all PageCounts, each []PageCounts) {
+	var sum limits.Decisions
+	for i, a := range r.Limits.Algorithms.All() {
+		sum.Sum(&counts[i])
+		if counts[i] != (limits.Decisions{}) {
+			each = append(each, countsForPage(a.Label, &counts[i]))
+		}
+	}
+	return countsForPage("", &sum), each
+}
+
+// samplesForPage are samples as lists of numbers.
+func samplesForPage(recent []PageSample) [][]float64 {
+	list := make([][]float64, len(recent))
+	for i, p := range recent {
+		list[i] = []float64{float64(p.At), p.allowed, p.limited, p.Commands, p.usec[0], p.usec[1], p.usec[2], float64(p.memory), float64(p.keys), p.near}
+	}
+	return list
+}
+
+// topList reads one list of keys.
+func (r *Reports) topList(name string) (l *PageList) {
+	var keys []top.Key
+	r.locked(func() {
+		if r.Limits.Top.Keys > 0 {
+			window := r.Limits.Top.Window(name)
+			l = &PageList{Calls: window.Sum(), Error: window.Bound(), Keys: []PageTopKey{}}
+			keys = window.Top(pageTop)
+		}
+	})
+	for _, k := range keys {
+		l.Keys = append(l.Keys, PageTopKey{keyForPage(k.Name, k.Long, k.DB), k.Count, k.Error})
+	}
+	return l
+}
+
+// policyCounts reads what is counted of policies, those with the most calls first.
+func (r *Reports) policyCounts() (list []PageCounts, others int) {
+	list = []PageCounts{}
+	for begin, more := 0, true; more; begin += policiesPerScrapeSlice {
+		r.locked(func() {
+			all := r.Limits.Policies.Counts.List
+			end := min(begin+policiesPerScrapeSlice, len(all))
+			for _, counted := range all[min(begin, end):end] {
+				list = append(list, countsForPage(counted.Name, &counted.Decisions))
+			}
+			more = end < len(all)
+		})
+	}
+	slices.SortStableFunc(list, func(a, b PageCounts) int { return cmp.Compare(b.Allowed+b.Limited, a.Allowed+a.Limited) })
+	others = max(0, len(list)-pagePolicies)
+	list = list[:len(list)-others]
+	r.locked(func() {
+		for i := range list {
+			list[i].Text = r.policyText(list[i].Name)
+		}
+	})
+	return list, others
+}
+
+// policyText is what a policy says, or nothing if there is none of that name or data are being loaded. The caller holds the executor's
+// lock.
+func (r *Reports) policyText(name string) string {
+	if fixed := r.Limits.Policies.Fixed[name]; fixed != nil {
+		return fixed.Text
+	}
+	if r.Gate.Has(command.GateLoading | command.GateBusy) {
+		return ""
+	}
+	h, _, err := r.Keys.DB(0).Hash(r.Keys.Key([]byte(limits.PoliciesKey)), r.Clock.Now/1e6)
+	if err != nil {
+		return ""
+	}
+	kept, _ := h.Get([]byte(name))
+	_, text, err := r.Limits.Algorithms.ParseText(limiter.Words(string(kept)))
+	if err != nil {
+		return ""
+	}
+	return text
+}
+
+// LookedUp is what /lookup answers with.
+type LookedUp struct {
+	Error     string  `json:"error,omitempty"`
+	Key       PageKey `json:"key"`
+	Found     bool    `json:"found"`
+	Kind      string  `json:"kind,omitempty"`
+	Algorithm string  `json:"algorithm,omitempty"` // what the state looks like, or what was asked with
+	Used      *int64  `json:"used,omitempty"`
+	Limit     *int64  `json:"limit,omitempty"`
+	Remaining *int64  `json:"remaining,omitempty"`
+	Limited   *bool   `json:"limited,omitempty"` // a call would be
+	RetryMs   *int64  `json:"retry,omitempty"`
+	ResetMs   *int64  `json:"reset,omitempty"`
+	ExpiresMs *int64  `json:"expires,omitempty"`
+}
+
+// PageLookup answers /lookup?key=<key>&db=<n>&limit=<policy, or an algorithm and its words>. The key may be given in hexadecimal as
+// hex instead.
+func (r *Reports) PageLookup(w http.ResponseWriter, req *http.Request) {
+	name := []byte(req.FormValue("key"))
+	if encoded := req.FormValue("hex"); encoded != "" {
+		var err error
+		if name, err = hex.DecodeString(encoded); err != nil {
+			sendJSON(w, http.StatusBadRequest, LookedUp{Error: "hex is not hexadecimal"})
+			return
+		}
+	}
+	number := cmp.Or(req.FormValue("db"), "0")
+	db, err := strconv.Atoi(number)
+	if err != nil || db < 0 || db >= r.Keys.Databases() {
+		sendJSON(w, http.StatusBadRequest, LookedUp{Error: "there is no such database"})
+		return
+	}
+	if len(name) > MaxLookedUp {
+		sendJSON(w, http.StatusBadRequest, LookedUp{Error: "the key is too long to be looked up here"})
+		return
+	}
+	l := LookedUp{Key: keyForPage(name, false, db)}
+	if err := r.lookUp(&l, name, db, req.FormValue("limit")); err != nil {
+		l.Error = err.Error()
+		sendJSON(w, http.StatusOK, l)
+		return
+	}
+	sendJSON(w, http.StatusOK, l)
+}
+
+// lookUp reads the state of a key, as PEEK would with the limit that is given, if one is.
+func (r *Reports) lookUp(l *LookedUp, name []byte, db int, limit string) error {
+	r.Lock()
+	defer r.Unlock()
+	switch {
+	case r.Gate.Has(command.GateLoading):
+		return errors.New("the data are being loaded")
+	case r.Gate.Has(command.GateBusy):
+		return errors.New("a script is running")
+	}
+	now := r.Clock.Read()
+	c := &command.Ctx{Core: r.Core, Cfg: r.Config.Get(), DB: r.Keys.DB(db), Now: now / 1e6, NowNs: now}
+	k := r.Keys.Key(name)
+	e, found := c.DB.Find(k, c.Now)
+	if l.Found = found; found {
+		l.Kind = e.Kind().String()
+		if at := e.ExpireAt(); at > 0 {
+			l.ExpiresMs = ptr(max(0, at-c.Now))
+		}
+		guessState(c, l, k, &e)
+	}
+	if limit == "" {
+		return nil
+	}
+	p, err := r.Limits.NamedOrWritten(c, limit)
+	if err != nil {
+		return err
+	}
+	request := limiter.Request{Call: throttle.Call{Cost: 1, Peek: true}}
+	if err := r.Limits.Ask(c, k, p, &request); err != nil {
+		return err
+	}
+	v := r.Limits.Asked.Verdict
+	l.Algorithm = p.Algorithm.Label
+	l.Limit, l.Limited, l.RetryMs, l.ResetMs = ptr(v.Limit), ptr(v.Limited), ptr(v.RetryAfter), ptr(v.ResetAfter)
+	request.Call.Cost = 0
+	if err := r.Limits.Ask(c, k, p, &request); err == nil { // what is left now, and not after a call
+		v := r.Limits.Asked.Verdict
+		l.Remaining, l.Used = ptr(v.Remaining), nil
+		if v.Limit >= 0 {
+			l.Used = ptr(v.Limit - v.Remaining)
+		}
+	}
+	return nil
+}
+
+// earliestTAT is the least number that passes for a time in ns: a counter is hardly ever so high.
+const earliestTAT = int64(1e17) // early in 1973
+
+// guessState tells what a key's state looks like, as far as that can be seen without the limit.
+func guessState(c *command.Ctx, l *LookedUp, k store.Key, e *store.Entry) {
+	switch e.Kind() {
+	case store.KindString:
+		n, wireError := command.StoredInteger(e)
+		switch {
+		case wireError != "":
+		case n >= earliestTAT:
+			l.Algorithm, l.ResetMs = "gcra", ptr(throttle.Millis(max(0, n-c.NowNs)))
+		case e.ExpireAt() > 0:
+			l.Algorithm, l.Used, l.ResetMs = "fixed", ptr(n), l.ExpiresMs
+		default:
+			l.Used = ptr(n)
+		}
+	case store.KindZSet:
+		if z, found, err := c.DB.ZSet(k, c.Now); err == nil && found {
+			l.Algorithm, l.Used, l.ResetMs = "log", ptr(int64(z.Len())), l.ExpiresMs
+			if _, newest := z.AtRank(z.Len() - 1); newest > float64(c.Now) {
+				l.Algorithm, l.Used = "lease", ptr(int64(z.CountAfter(c.Now)))
+			}
+		}
+	case store.KindHash:
+		if h, found, err := c.DB.Hash(k, c.Now); err == nil && found && h.Len() <= limits.MaxSlidingFields {
+			used, sliding := int64(0), true
+			h.Each(func(field, value []byte) bool {
+				_, ok1 := number.ParseInt(field)
+				n, ok2 := number.ParseInt(value)
+				used += n
+				sliding = sliding && ok1 && ok2
+				return sliding
+			})
+			if sliding {
+				l.Algorithm, l.Used, l.ResetMs = "sliding", ptr(used), l.ExpiresMs
+			}
+		}
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// sendJSON answers with a value.
+func sendJSON(w http.ResponseWriter, status int, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		panic("server: " + err.Error()) // the values are ours
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a peer that has gone wants nothing
+}

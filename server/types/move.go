@@ -1,0 +1,98 @@
+package types
+
+import (
+	"math"
+
+	"headgate/internal/number"
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/resp"
+)
+
+const (
+	errFirstDB  = "ERR invalid first DB index"
+	errSecondDB = "ERR invalid second DB index"
+)
+
+func copyKey(c *command.Ctx) {
+	target, replace := c.DB, false
+	for i := 3; i < len(c.Args); i++ {
+		switch {
+		case c.Is(i, "REPLACE"):
+			replace = true
+		case c.Is(i, "DB") && i+1 < len(c.Args):
+			i++
+			if target = c.Database(i); target == nil {
+				return
+			}
+		default:
+			c.Err(command.ErrSyntax)
+			return
+		}
+	}
+	from, to := c.Key(1), c.Key(2)
+	if target == c.DB && string(from.Name) == string(to.Name) {
+		c.Err(command.ErrSameObject)
+		return
+	}
+	if _, ok := c.LookupRead(1); !ok || !c.DB.Copy(from, target, to, replace, c.Now) {
+		c.Reply.Zero()
+		return
+	}
+	c.NotifyIn(target, config.EventGeneric, "copy_to", c.Args[2])
+	c.Reply.One()
+}
+
+// move is refused when memory is full, unlike Redis's: a database has its own, so a key that arrives takes up more of it.
+func move(c *command.Ctx) {
+	target := c.Database(2)
+	switch {
+	case target == nil:
+	case target == c.DB:
+		c.Err(command.ErrSameObject)
+	case c.Core.Keys.Full():
+		c.Err(command.ErrOOM)
+	case c.DB.Move(c.Key(1), target, c.Now):
+		c.Notify(config.EventGeneric, "move_from", c.Args[1])
+		c.NotifyIn(target, config.EventGeneric, "move_to", c.Args[1])
+		c.Reply.One()
+	default:
+		c.Reply.Zero()
+	}
+}
+
+func SwapDB(c *command.Ctx) {
+	var index [2]int
+	for i, refusal := range []string{errFirstDB, errSecondDB} {
+		n, ok := number.ParseInt(c.Args[1+i])
+		if !ok || n < math.MinInt32 || n > math.MaxInt32 {
+			c.Err(refusal)
+			return
+		}
+		index[i] = int(n)
+	}
+	for _, n := range index {
+		if n < 0 || n >= c.Core.Keys.Databases() {
+			c.Err(command.ErrDBRange)
+			return
+		}
+	}
+	c.Core.Keys.Swap(index[0], index[1], c.Now)
+	c.OK()
+}
+
+// wait answers 0 when the time is over, or at once if that is enough: no replica is ever going to come.
+func wait(c *command.Ctx) {
+	wanted, ok := c.Integer(1)
+	if !ok {
+		return
+	}
+	until, ok := c.Timeout(2, command.TimeoutMs)
+	switch {
+	case !ok:
+	case wanted <= 0 || !c.MayBlock():
+		c.Reply.Zero()
+	default:
+		c.Block(command.BlockOn{Until: until, Late: (*resp.Writer).Zero})
+	}
+}
