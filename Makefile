@@ -108,7 +108,7 @@ lua-self: deps ## the same with redis-server on both sides
 
 limits: deps build ## a million random histories of each algorithm (HISTORIES), 64 connections on one key for 30 s each
 	$(GO) test -count=1 -v -timeout 6h ./throttle -run 'Histories|Never|SlidingError' -histories $(HISTORIES)
-	$(GO) test -count=1 -v -timeout 6h ./server -run 'AgainstLists|TakeAll|WithoutRoom' -limiter.histories $(HISTORIES)
+	$(GO) test -count=1 -v -timeout 6h ./server/limits -run 'AgainstLists|TakeAll|WithoutRoom' -limiter.histories $(HISTORIES)
 	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -run 'TestNative|TestAcquireIs|TestOneKey' -limits.time 30s
 
 metrics-test: deps build ## have Debian's Prometheus and Chromium look at a server; without them their tests are skipped
