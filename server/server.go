@@ -72,7 +72,7 @@ func New(live *config.Live, o Options) *Server {
 	s.Access = &access.Access{Core: s.Core, ClientLine: admin.DescribeClient}
 	s.Executor = exec.NewExecutor(s.Core, s.Recorder, s.Hub, s.Access)
 	s.scripts = scripting.NewScripts(s.Executor)
-	s.Limits = limits.NewLimits(s.Core, o.Algorithms)
+	s.Limits = limits.New(s.Core, o.Algorithms)
 	s.Journal = journal.NewJournal(s.Executor, s.Limits, s.scripts, o.Exit, o.Ready)
 	s.Fronts = front.NewFronts(s.Core, s.Executor, exec.Helper{Executor: s.Executor}, o.Inherited, o.InheritedTLS)
 	s.Reports = &report.Reports{
@@ -83,7 +83,6 @@ func New(live *config.Live, o Options) *Server {
 	own := exec.Machine{Memory: o.Memory, SetHeapLimit: o.SetHeapLimit, SetGCPercent: o.SetGCPercent, FreeMemory: o.FreeMemory}
 	s.Executor.Use(own, s.Journal, s.backgroundJobs(), s.scripts.Declared, s.outsideMemory)
 	s.Declare(s.CommandGroups(), o.Keys)
-	s.Keys.OnExpired(s.KeyExpired)
 	s.Keys.DB(0).Follow([]byte(limits.PoliciesKey))
 	s.BeginAccess(live.Get())
 	s.Apply(live.Get())
@@ -100,7 +99,7 @@ func CheckAccess(cfg *config.Config) error {
 
 // CommandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
 func (s *Server) CommandGroups() [][]*command.Command {
-	return slices.Concat(types.TypeDeclarations(), [][]*command.Command{
+	return slices.Concat(types.Declarations(), [][]*command.Command{
 		s.Console.ConnectionCommands(), s.Console.ServerCommands(),
 		s.Executor.Declarations(),
 		s.scripts.Declarations(),

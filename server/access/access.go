@@ -303,7 +303,7 @@ func (a *Access) CalledRefusal(c *command.Ctx) string {
 
 // denial returns why the client may not run the command, and logs it.
 func (a *Access) denial(c *command.Ctx, context acl.Context) acl.Denial {
-	d, arg := c.Client.User.Judge(Described(c, c.Cmd, c.Args))
+	d, arg := c.Client.User.Judge(c.ACLCall(c.Cmd, c.Args))
 	if d == acl.Allowed {
 		return d
 	}
@@ -313,43 +313,4 @@ func (a *Access) denial(c *command.Ctx, context acl.Context) acl.Denial {
 	}
 	a.logDenial(c, d, context, object, c.Client.User.Name())
 	return d
-}
-
-// Described returns a command line as package acl judges it. It is valid until the next call.
-func Described(c *command.Ctx, cmd *command.Command, args [][]byte) *acl.Call {
-	call := &c.Core.ACLScratch.Call
-	call.Command, call.Args = cmd.ID, args
-	call.Keys, call.Channels = call.Keys[:0], call.Channels[:0]
-	indexes := c.Core.ACLScratch.Indexes[:0]
-	for _, k := range cmd.Keys {
-		if k.Access == command.NotKey {
-			continue
-		}
-		indexes = k.Find(indexes[:0], args)
-		access := rightsFor(k.AccessOf(args))
-		for _, i := range indexes {
-			call.Keys = append(call.Keys, acl.Key{Arg: i, Access: access})
-		}
-	}
-	c.Core.ACLScratch.Indexes = indexes
-	call.Channels = cmd.Channels.Find(call.Channels, len(args))
-	return call
-}
-
-// rightsFor returns the rights to a key that its access flags ask for.
-func rightsFor(access string) (rights acl.Access) {
-	for name := range strings.FieldsSeq(access) {
-		switch name {
-		case "ACCESS":
-			rights |= acl.ReadKey
-		case "INSERT", "DELETE", "UPDATE":
-			rights |= acl.WriteKey
-		}
-	}
-	return rights
-}
-
-// MayReadEveryKey reports whether the client may use the command with keys that only its running can tell.
-func MayReadEveryKey(c *command.Ctx) bool {
-	return !c.Client.Guarded || c.Client.User.MayWithEveryKey(Described(c, c.Cmd, c.Args), acl.ReadKey)
 }

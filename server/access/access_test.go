@@ -101,7 +101,7 @@ func commandCall(s *server.Server, cmd *command.Command) []string {
 		return nil
 	}
 	c := &command.Ctx{Core: s.Core}
-	if len(access.Described(c, cmd, args).Keys) == 0 {
+	if len(c.ACLCall(cmd, args).Keys) == 0 {
 		return nil
 	}
 	return call

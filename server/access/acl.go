@@ -306,7 +306,7 @@ func (a *Access) aclDryRun(c *command.Ctx) {
 		c.Err(cmd.ArityError)
 		return
 	}
-	denial, arg := u.Judge(Described(c, cmd, args))
+	denial, arg := u.Judge(c.ACLCall(cmd, args))
 	switch denial {
 	case acl.Allowed:
 		c.OK()

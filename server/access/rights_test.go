@@ -224,7 +224,7 @@ func (m *lineMaker) judged(cmd *command.Command, line []string) map[string]acl.A
 		args[i] = []byte(word)
 	}
 	found := map[string]acl.Access{}
-	for _, k := range access.Described((&command.Ctx{Core: m.srv.Core}), cmd, args).Keys {
+	for _, k := range (&command.Ctx{Core: m.srv.Core}).ACLCall(cmd, args).Keys {
 		found[line[k.Arg]] |= k.Access
 	}
 	return found

@@ -200,14 +200,14 @@ func clientReply(c *command.Ctx) {
 	cl := c.Client
 	switch {
 	case c.Is(2, "ON"):
-		cl.ReplyMode = command.ReplyOn
+		cl.ReplyMode = command.ReplyModeOn
 		cl.SendAside()
 		c.OK()
 	case c.Is(2, "OFF"):
-		cl.ReplyMode = command.ReplyOff
+		cl.ReplyMode = command.ReplyModeOff
 	case c.Is(2, "SKIP"):
-		if cl.ReplyMode != command.ReplyOff {
-			cl.ReplyMode = command.ReplySkipNext
+		if cl.ReplyMode != command.ReplyModeOff {
+			cl.ReplyMode = command.ReplyModeSkipNext
 		}
 	default:
 		c.Err(command.ErrSyntax)
@@ -297,7 +297,7 @@ func clientList(c *command.Ctx) {
 		if !ok {
 			return
 		}
-		list = slices.DeleteFunc(c.Core.Clients.Sorted(), func(cl *command.Client) bool { return cl.Class() != kind })
+		list = slices.DeleteFunc(c.Core.Clients.Sorted(), func(cl *command.Client) bool { return cl.Type() != kind })
 	case len(c.Args) > 3 && c.Is(2, "ID"):
 		for _, arg := range c.Args[3:] {
 			id, ok := number.ParseInt(arg)
@@ -327,11 +327,11 @@ func clientList(c *command.Ctx) {
 func clientType(c *command.Ctx, i int) (command.ClientType, bool) {
 	switch strings.ToLower(string(c.Args[i])) {
 	case "normal":
-		return command.TypeNormal, true
+		return command.ClientTypeNormal, true
 	case "pubsub":
-		return command.TypePubSub, true
+		return command.ClientTypePubSub, true
 	case "slave", "replica", "master":
-		return command.TypeOther, true
+		return command.ClientTypeOther, true
 	}
 	c.Errf("ERR Unknown client type '%s'", command.CutAtNUL(c.Args[i]))
 	return 0, false
@@ -351,7 +351,7 @@ func (f *killFilter) matches(cl *command.Client, self *command.Client) bool {
 		(f.addr == "" || cl.Conn.Remote == f.addr) &&
 		(f.laddr == "" || cl.Conn.Local == f.laddr) &&
 		(f.user == nil || cl.User == f.user) &&
-		(f.kind == command.TypeAny || cl.Class() == f.kind) && (!f.skipMe || cl != self)
+		(f.kind == command.ClientTypeAny || cl.Type() == f.kind) && (!f.skipMe || cl != self)
 }
 
 func (a *Console) clientKill(c *command.Ctx) {

@@ -219,7 +219,7 @@ func (a *Console) reset(c *command.Ctx) {
 	cl.Name = ""
 	a.Access.BecomeDefault(cl)
 	a.Exec.SetNoTouch(cl, false)
-	cl.ReplyMode = command.ReplyOn
+	cl.ReplyMode = command.ReplyModeOn
 	c.Reply.SetProto(resp.RESP2)
 	c.Reply.Simple("RESET")
 }

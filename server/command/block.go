@@ -33,7 +33,7 @@ type BlockOn struct {
 // its time were over.
 func (c *Ctx) MayBlock() bool { return c.Client.Multi == nil && c.Script == nil }
 
-// Block has the client wait, in place of a reply; see mayBlock. Its next commands wait too.
+// Block has the client wait, in place of a reply, where MayBlock allows it. Its next commands wait too.
 func (c *Ctx) Block(on BlockOn) { c.Core.Hooks.Block(c, on) }
 
 // Errors of the timeouts of blocking commands.
@@ -42,17 +42,18 @@ const (
 	errTimeoutNegative = "ERR timeout is negative"
 )
 
-// Units of the timeouts of blocking commands.
-type timeoutUnit uint8
+// TimeoutUnit is what the timeout of a blocking command is counted in.
+type TimeoutUnit uint8
 
+// The units of timeouts.
 const (
-	TimeoutSeconds timeoutUnit = iota // may have a fraction
+	TimeoutSeconds TimeoutUnit = iota // may have a fraction
 	TimeoutMs
 )
 
 // Timeout parses args[i] as how long a command may block, or sends the error and returns false. until is when that is over, in
 // Unix ms; 0 stands for never.
-func (c *Ctx) Timeout(i int, unit timeoutUnit) (until int64, ok bool) {
+func (c *Ctx) Timeout(i int, unit TimeoutUnit) (until int64, ok bool) {
 	var ms int64
 	if unit == TimeoutMs {
 		if ms, ok = number.ParseInt(c.Args[i]); !ok {

@@ -33,7 +33,7 @@ type Client struct {
 	NoTouch       bool
 	Held          bool // waits for the end of a pause
 	Monitors      bool
-	ReplyMode     replyMode
+	ReplyMode     ReplyMode
 	LastCmd       *Command
 	SoftFrom      int64 // ns since when the output buffer has been over its soft limit; 0 = it is not
 	Watches       store.Watches
@@ -56,38 +56,39 @@ type clientInput struct {
 // clientParts are what other parts of the server keep for a client, each nil while there is nothing. What more they are than their size is
 // known to those parts alone.
 type clientParts struct {
-	Blocked  sized // the wait for a key
-	Tracking sized // what CLIENT TRACKING has set
-	Subs     sized // what it has subscribed to
-	Multi    sized // what is queued since MULTI
+	Blocked  Sized // the wait for a key
+	Tracking Sized // what CLIENT TRACKING has set
+	Subs     Sized // what it has subscribed to
+	Multi    Sized // what is queued since MULTI
 }
 
-// sized is something that takes up memory.
-type sized interface {
+// Sized is something that takes up memory.
+type Sized interface {
 	Bytes() int // about
 }
 
 // clientPlaces are a client's places in the lists that it is in.
 type clientPlaces struct {
-	index      int // in clientTable.list
-	HeldAt     int // in pause.held
-	MonitorsAt int // in Recorder.monitors
+	index      int // in ClientTable.List
+	HeldAt     int // among the clients that a pause holds
+	MonitorsAt int // among the clients that monitor
 }
 
-// replyMode is what CLIENT REPLY has set.
-type replyMode uint8
+// ReplyMode is what CLIENT REPLY has set.
+type ReplyMode uint8
 
+// The modes of CLIENT REPLY.
 const (
-	ReplyOn replyMode = iota
-	ReplyOff
-	ReplySkipNext // the next command's reply is left out
-	replySkip     // this command's reply is left out
+	ReplyModeOn ReplyMode = iota
+	ReplyModeOff
+	ReplyModeSkipNext // the next command's reply is left out
+	replyModeSkip     // this command's reply is left out
 )
 
 // Memory returns the bytes that a client's names, its transaction, its replies and its entries in the server's tables take up.
 func (cl *Client) Memory() int {
 	n := max(cl.Reply.Cap(), cl.Conn.Unsent()) + len(cl.Name) + len(cl.LibName) + len(cl.LibVer)
-	for _, part := range [...]sized{cl.Blocked, cl.Tracking, cl.Subs, cl.Multi} {
+	for _, part := range [...]Sized{cl.Blocked, cl.Tracking, cl.Subs, cl.Multi} {
 		if part != nil {
 			n += part.Bytes()
 		}
@@ -118,12 +119,14 @@ type ClientTable struct {
 	Hand int // where the next slice of the walk begins
 }
 
+// Add registers a client, which has its ID. The caller holds the executor's lock, as for Remove.
 func (t *ClientTable) Add(cl *Client) {
 	cl.index = len(t.List)
 	t.List = append(t.List, cl)
 	t.ByID[cl.ID] = cl
 }
 
+// Remove takes a client out, if it is registered.
 func (t *ClientTable) Remove(cl *Client) {
 	if cl.ID == 0 {
 		return
@@ -146,19 +149,20 @@ func (t *ClientTable) Sorted() []*Client {
 // ClientType is a class of clients as the TYPE filters name it.
 type ClientType uint8
 
+// The classes of clients.
 const (
-	TypeAny ClientType = iota
-	TypeNormal
-	TypePubSub
-	TypeOther // replicas and masters, of which there are none
+	ClientTypeAny ClientType = iota
+	ClientTypeNormal
+	ClientTypePubSub
+	ClientTypeOther // replicas and masters, of which there are none
 )
 
-// Class returns the class that a client is of.
-func (cl *Client) Class() ClientType {
+// Type returns the class that a client is of.
+func (cl *Client) Type() ClientType {
 	if cl.Subs != nil {
-		return TypePubSub
+		return ClientTypePubSub
 	}
-	return TypeNormal
+	return ClientTypeNormal
 }
 
 // IsLoopback reports whether a client's address is of this machine.
@@ -171,11 +175,12 @@ func IsLoopback(addr string) bool {
 	return ip == nil || ip.IsLoopback()
 }
 
+// IsUnixAddress reports whether a client's address is that of a Unix socket: a path, or something without a port.
 func IsUnixAddress(addr string) bool {
 	return strings.HasPrefix(addr, "/") || !strings.Contains(addr, ":")
 }
 
-// LastCommandName is the full name of the command that the client ran last, as CLIENT LIST shows it.
+// LastCommandName returns the full name of the command that the client ran last, as CLIENT LIST shows it: "NULL" if it has run none.
 func (cl *Client) LastCommandName() string {
 	if cl.LastCmd == nil {
 		return "NULL"

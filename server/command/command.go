@@ -36,7 +36,7 @@ type Command struct {
 	Handler    Handler        // nil exactly for containers
 	Sub        []*Command     // a container's sub-commands
 
-	ID       int // index into Core.stats
+	ID       int // index into Registry.All and Statistics.Commands
 	Parent   *Command
 	FullName string // "config|get"
 	Upper    string // the name that clients call it by, in upper case, for comparing
@@ -100,7 +100,7 @@ func (c *Command) Tipped(tips string) *Command {
 // Group is the subject that a command belongs to.
 type Group string
 
-// The groups, under Redis's names.
+// The groups of commands, under Redis's names.
 const (
 	GroupConnection   Group = "connection"
 	GroupGeneric      Group = "generic"
@@ -122,7 +122,7 @@ const (
 // Flags say how the dispatcher treats a command.
 type Flags uint64
 
-// The flags, under Redis's names.
+// The flags of commands, under Redis's names.
 const (
 	Write           Flags = 1 << iota // may change the keyspace
 	ReadOnly                          // reads keys, changes none
@@ -392,24 +392,49 @@ type Arg struct {
 	Error    string // what a value is answered with that is none; %s stands for the value. Only limiters declare it
 }
 
-// Constructors for Arg: one for each type of argument.
+// Key declares an argument that is a key.
+func Key(name string) Arg { return Arg{Name: name, Type: "key"} }
 
-func Key(name string) Arg      { return Arg{Name: name, Type: "key"} }
-func Str(name string) Arg      { return Arg{Name: name, Type: "string"} }
-func Integer(name string) Arg  { return Arg{Name: name, Type: "integer"} }
-func Double(name string) Arg   { return Arg{Name: name, Type: "double"} }
-func Pattern(name string) Arg  { return Arg{Name: name, Type: "pattern"} }
+// Str declares an argument that may be any string.
+func Str(name string) Arg { return Arg{Name: name, Type: "string"} }
+
+// Integer declares an argument that is a whole number.
+func Integer(name string) Arg { return Arg{Name: name, Type: "integer"} }
+
+// Double declares an argument that is a number.
+func Double(name string) Arg { return Arg{Name: name, Type: "double"} }
+
+// Pattern declares an argument that is a glob pattern.
+func Pattern(name string) Arg { return Arg{Name: name, Type: "pattern"} }
+
+// UnixTime declares an argument that is a time since the Unix epoch.
 func UnixTime(name string) Arg { return Arg{Name: name, Type: "unix-time"} }
+
+// Tok declares a word that stands for itself, in upper case.
 func Tok(token string) Arg {
 	return Arg{Name: strings.ToLower(token), Type: "pure-token", Token: token}
 }
+
+// OneOf declares a choice between arguments.
 func OneOf(name string, a ...Arg) Arg { return Arg{Name: name, Type: "oneof", Args: a} }
+
+// Block declares arguments that stand together.
 func Block(name string, a ...Arg) Arg { return Arg{Name: name, Type: "block", Args: a} }
-func (a Arg) Opt() Arg                { a.Optional = true; return a }
-func (a Arg) Multi() Arg              { a.Multiple = true; return a }
-func (a Arg) EachWithToken() Arg      { a.EachTok = true; return a }
-func (a Arg) After(token string) Arg  { a.Token = token; return a }
-func (a Arg) Fails(text string) Arg   { a.Error = text; return a }
+
+// Opt returns the argument as one that may be left out.
+func (a Arg) Opt() Arg { a.Optional = true; return a }
+
+// Multi returns the argument as one that may be repeated, behind the token if it has one.
+func (a Arg) Multi() Arg { a.Multiple = true; return a }
+
+// EachWithToken returns an argument that may be repeated as one that has its token before each.
+func (a Arg) EachWithToken() Arg { a.EachTok = true; return a }
+
+// After returns the argument as one that stands behind a word.
+func (a Arg) After(token string) Arg { a.Token = token; return a }
+
+// Fails returns the argument with the error for a value that it does not take; %s in it stands for the value.
+func (a Arg) Fails(text string) Arg { a.Error = text; return a }
 
 // syntax renders an argument as documentation writes it: `[NX | XX] key value [value …]`.
 func (a Arg) syntax() string {
@@ -465,11 +490,11 @@ func (c *Command) Syntax() string {
 // Registry is the table of all commands. It does not change once the server listens.
 type Registry struct {
 	slots [nameSlots]*Command // top level, hashed by name, with linear probing
-	All   []*Command          // with sub-commands; index = Command.id
+	All   []*Command          // with sub-commands; index = Command.ID
 	Top   []*Command          // top level, sorted by name
 	own   map[string]*Command // once some are renamed: the top level by the names of the table
 
-	Described, Documented rendered // replies to COMMAND and to COMMAND DOCS; guarded by the executor's lock
+	Described, Documented Rendered // replies to COMMAND and to COMMAND DOCS; guarded by the executor's lock
 }
 
 const (
@@ -490,13 +515,13 @@ func NewRegistry(groups ...[]*Command) *Registry {
 		for i, declared := range group {
 			cmd := declared.clone()
 			if i > 0 && group[i-1].Name >= cmd.Name {
-				panic(fmt.Sprintf("server: commands of a group must be sorted and unique: %s after %s", cmd.Name, group[i-1].Name))
+				panic(fmt.Sprintf("command: commands of a group must be sorted and unique: %s after %s", cmd.Name, group[i-1].Name))
 			}
 			if r.Lookup([]byte(cmd.Name)) != nil {
-				panic("server: command declared twice: " + cmd.Name)
+				panic("command: declared twice: " + cmd.Name)
 			}
 			if len(r.Top) == nameSlots/2 {
-				panic("server: nameSlots is too small for so many commands")
+				panic("command: nameSlots is too small for so many commands")
 			}
 			r.register(cmd, nil)
 			r.insert(cmd)
@@ -553,7 +578,7 @@ func (r *Registry) register(cmd, parent *Command) {
 
 // check panics when the declaration contradicts itself.
 func (c *Command) check() {
-	fail := func(what string) { panic("server: command " + c.FullName + ": " + what) }
+	fail := func(what string) { panic("command: " + c.FullName + ": " + what) }
 	switch {
 	case c.Name == "" || c.Name != strings.ToLower(c.Name) || len(c.Name) > maxNameLength:
 		fail("name must be 1 to 32 characters in lower case")
@@ -686,12 +711,12 @@ func (r *Registry) ByFullName(name []byte) *Command {
 	return cmd.Subcommand(sub)
 }
 
-// rendered keeps a reply of hundreds of kB that is the same for everybody, by the protocol's version: making it costs twenty times as much as
+// Rendered keeps a reply of hundreds of kB that is the same for everybody, by the protocol's version: making it costs twenty times as much as
 // copying it.
-type rendered [resp.RESP3 + 1][]byte
+type Rendered [resp.RESP3 + 1][]byte
 
 // Send sends the reply, which make makes the first time.
-func (r *rendered) Send(w *resp.Writer, make func()) {
+func (r *Rendered) Send(w *resp.Writer, make func()) {
 	known := &r[w.Proto()]
 	if *known != nil {
 		w.Raw(*known)
@@ -725,5 +750,5 @@ func (c *Command) WantsDisk() bool { return c.Flags&(Write|DecidesFirst) == Writ
 func (c *Command) WantsMemory() bool { return c.Flags&DenyOOM != 0 && !c.AsksForRoom() }
 
 // AsksForRoom reports whether a command is a limiter, which is let through without memory: most calls change in place what is there, and
-// those that need more find out when they have decided. See state.refusal.
+// those that need more find out when they have decided. Their state then refuses, see package limits.
 func (c *Command) AsksForRoom() bool { return c.Flags&DecidesFirst != 0 && c.Group == GroupThrottle }

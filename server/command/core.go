@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"headgate/persistence"
-	"headgate/server/acl"
 	"headgate/server/config"
 	"headgate/server/host"
 	"headgate/store"
@@ -28,15 +27,16 @@ type Core struct {
 	Logger   *slog.Logger   // safe for concurrent use
 	FS       persistence.FS // the disk; safe for concurrent use
 	Commands *Registry      // does not change once the server listens
-	Stats    statistics
+	Stats    Statistics
 	Effects  Effects
 	Clients  ClientTable
-	Gate     Gate // has may be asked without the lock
-	Remains  remains
-	lifecycle
-	ACLScratch aclScratch
-	Running    *Ctx // of the batch that is being executed, or nil
-	Hooks      Hooks
+	Gate     Gate // Has may be asked without the lock
+	Remains  Remains
+	Lifecycle
+	Running *Ctx // of the batch that is being executed, or nil
+	Hooks   Hooks
+
+	aclScratch aclScratch
 
 	CountsUses   bool   // keys remember how often they are used, and not when
 	replacing    bool   // keys that are added replace others, so that they are not new
@@ -50,11 +50,11 @@ type Core struct {
 	Outside         uint64 // bytes in use that are not the keyspace's, when they were last added up
 }
 
-// NewCore returns the core of a server. What is nil is the usual: the system's clock and files, and no log.
+// NewCore returns the core of a server, which has no commands and no keys before Declare. What is nil is the usual: the system's clock and files, and no log.
 func NewCore(live *config.Live, clock *Clock, log *slog.Logger, fs persistence.FS) *Core {
 	s := &Core{
 		Config: live, Clock: clock, Logger: log, FS: fs,
-		Clients: ClientTable{ByID: map[int64]*Client{}}, RunID: RandomHex(20), lifecycle: lifecycle{Ended: make(chan struct{})},
+		Clients: ClientTable{ByID: map[int64]*Client{}}, RunID: RandomHex(20), Lifecycle: Lifecycle{ended: make(chan struct{})},
 	}
 	if s.Clock == nil {
 		s.Clock = NewClock(nil)
@@ -68,13 +68,15 @@ func NewCore(live *config.Live, clock *Clock, log *slog.Logger, fs persistence.F
 	return s
 }
 
-// Declare has the commands of all parts be the server's, and its keyspace begin empty.
+// Declare has the commands of all parts be the server's, and its keyspace begin empty. It panics on a declaration that cannot be right, as
+// NewRegistry does.
 func (s *Core) Declare(groups [][]*Command, keys store.Options) {
 	s.Commands = NewRegistry(groups...)
-	s.Stats.Commands = make([]CommandStats, len(s.Commands.All))
+	s.Stats.Commands = make([]Counters, len(s.Commands.All))
 	cfg := s.Config.Get()
 	keys.Databases, keys.Limits = cfg.Databases, encodingLimits(cfg)
 	s.Keys = store.New(keys)
+	s.Keys.OnExpired(s.keyExpired)
 	s.Started, s.StartedMono = s.Clock.Read(), s.Clock.Mono()
 	s.Keys.Tick(s.Started / 1e6)
 	s.StartMemory = host.RuntimeMetric(host.MetricHeapObjects)
@@ -110,7 +112,7 @@ func smallestLimit(l config.OutputLimit) int {
 
 // Hooks are what commands need of parts above them while they run. New sets them; they are called with the executor's lock held.
 type Hooks struct {
-	Block       func(c *Ctx, on BlockOn)          // has a client wait, see Ctx.block
+	Block       func(c *Ctx, on BlockOn)          // has a client wait, see Ctx.Block
 	Publish     func(channel, message []byte) int // sends a message to a channel's subscribers
 	KeyChanged  func(key []byte, by *Client)      // tells those who track a key that it changes; by may be nil
 	LimitOutput func(cl *Client)                  // closes a client whose unsent replies are over its limits
@@ -120,8 +122,10 @@ type Hooks struct {
 // SliceTime is how long a slice of background work may hold the executor's lock.
 const SliceTime = 100 * time.Microsecond
 
-// Lock and Unlock are the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.
-func (s *Core) Lock()   { s.mu.Lock() }
+// Lock takes the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.
+func (s *Core) Lock() { s.mu.Lock() }
+
+// Unlock releases the executor's lock.
 func (s *Core) Unlock() { s.mu.Unlock() }
 
 // UsedMemory returns the bytes that data and connections take up: what maxmemory bounds.
@@ -129,9 +133,3 @@ func (s *Core) UsedMemory() uint64 { return s.Keys.Used() + s.Outside }
 
 // Uptime is how long ago the server was made. The caller holds the executor's lock and has read the clock.
 func (s *Core) Uptime() time.Duration { return time.Duration(s.Clock.Mono() - s.StartedMono) }
-
-// aclScratch is memory for the command line that package acl is asked about.
-type aclScratch struct {
-	Call    acl.Call
-	Indexes []int // of its keys
-}

@@ -14,10 +14,10 @@ import (
 )
 
 // Ctx is what a handler works with: one command of one client, with the executor's lock held. It is reused from command to
-// command; a handler keeps nothing of it, and args point into the connection's input buffer.
+// command; a handler keeps nothing of it, and Args point into the connection's input buffer.
 type Ctx struct {
 	Core   *Core
-	Worker ctxWorker
+	Worker Worker
 	Turn   *Turn
 	Client *Client
 	Cmd    *Command
@@ -31,13 +31,13 @@ type Ctx struct {
 	Known
 
 	Script *CallingScript // the script that calls the command, or nil
-	Quiet  bool           // what changes belongs to a change that is noted already, see blockOn
+	Quiet  bool           // what changes belongs to a change that is noted already, see BlockOn
 
 	Scratch []byte // for rendering values; any handler may use it until it returns
 }
 
-// ctxWorker is what runs a context's commands: the executor's worker.
-type ctxWorker interface {
+// Worker is what runs a context's commands: the executor's worker.
+type Worker interface {
 	// Position returns the offset in its connection's input at which the running command begins.
 	Position() int
 }
@@ -56,7 +56,7 @@ type Turn struct {
 	Later     []byte // messages for the running command's client that follow its reply
 	Spent     int64  // ns that the commands of the client whose turn it is took, as far as they were timed
 	Busy      int64  // the same of all clients in this batch
-	Limits    sized  // the last limits that it has read, see known.shape; nil: none yet
+	Limits    Sized  // the last limits that it has read, see Known.Shape; nil: none yet
 }
 
 // CallingScript is what the commands that a script calls have to know of it.
@@ -133,6 +133,7 @@ func (c *Ctx) Is(i int, word string) bool { return ascii.EqualFold(c.Args[i], wo
 
 var lineEnds = strings.NewReplacer("\r", " ", "\n", " ")
 
+// OneLine returns text with its line ends as spaces: an error on the wire is one line.
 func OneLine(s string) string {
 	if strings.ContainsAny(s, "\r\n") {
 		return lineEnds.Replace(s)
@@ -140,15 +141,15 @@ func OneLine(s string) string {
 	return s
 }
 
-// LookUp is lookupRead for commands that ask about the key and do not use its value.
-func (c *Ctx) LookUp(i int) (store.Entry, bool) {
+// Look is Find for commands that ask about the key and do not use its value.
+func (c *Ctx) Look(i int) (store.Entry, bool) {
 	e, ok := c.DB.Look(c.Key(i), c.Now)
 	c.CountRead(i, ok)
 	return e, ok
 }
 
-// LookupRead finds the key at args[i] for reading, and counts the hit or the miss.
-func (c *Ctx) LookupRead(i int) (store.Entry, bool) {
+// Find finds the key at args[i] for reading, and counts the use of the key, and the hit or the miss.
+func (c *Ctx) Find(i int) (store.Entry, bool) {
 	e, ok := c.DB.Find(c.Key(i), c.Now)
 	c.CountRead(i, ok)
 	return e, ok

@@ -27,7 +27,7 @@ func (s *Core) Deliver(cl *Client, message []byte) {
 	}
 }
 
-// DeliverLater is deliver, but behind the reply of the client's own command if one is running.
+// DeliverLater is Deliver, but behind the reply of the client's own command if one is running.
 func (s *Core) DeliverLater(cl *Client, message []byte) {
 	if s.IsRunning(cl) && s.Running.Turn.InCommand {
 		t := s.Running.Turn
@@ -56,7 +56,7 @@ func (s *Core) IsRunning(cl *Client) bool { return s.Running != nil && s.Running
 
 // Pushes is where messages to a client belong while a command of its own runs: CLIENT REPLY does not leave them out.
 func (cl *Client) Pushes() *resp.Writer {
-	if cl.ReplyMode == ReplyOn {
+	if cl.ReplyMode == ReplyModeOn {
 		return cl.Reply
 	}
 	cl.Aside.SetProto(cl.Reply.Proto())
@@ -82,13 +82,13 @@ func SwapOut[T any](list []*T, i int) []*T {
 // SuppressReply drops what a command has answered when CLIENT REPLY says so. before is the output's length before it.
 func (cl *Client) SuppressReply(before int) {
 	switch cl.ReplyMode {
-	case ReplySkipNext:
-		cl.ReplyMode = replySkip
+	case ReplyModeSkipNext:
+		cl.ReplyMode = replyModeSkip
 		cl.Reply.Truncate(before)
-	case replySkip:
-		cl.ReplyMode = ReplyOn
+	case replyModeSkip:
+		cl.ReplyMode = ReplyModeOn
 		cl.Reply.Truncate(before)
-	case ReplyOff:
+	case ReplyModeOff:
 		cl.Reply.Truncate(before)
 	}
 	cl.SendAside()

@@ -7,7 +7,7 @@
 // (and so the prefetch), ACL categories, rights to keys and channels, admission, what the slow log and MONITOR hide,
 // INFO commandstats, docs/commands.md, and what the compat suite must cover. No code outside a declaration compares a
 // command's name with a word. The table is checked when it is built; a declaration that contradicts itself, or takes a
-// password and does not hide it, does not start. Where keys stand is found by KeySpec.find, for rights, COMMAND GETKEYS
+// password and does not hide it, does not start. Where keys stand is found by [KeySpec.Find], for rights, COMMAND GETKEYS
 // and tracking alike; behind a word or among options, it takes the handler's own steps.
 //
 // # Core

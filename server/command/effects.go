@@ -17,12 +17,12 @@ import (
 type Effects struct {
 	On       bool // somebody wants them: the one field that is looked at if nobody does
 	Buf      []byte
-	DB       int    // the database that the next effect would be for if no SELECT came before; noDB = not said yet
+	DB       int    // the database that the next effect would be for if no SELECT came before; noDB: not said yet
 	Depth    int    // of commands run by commands; 0 outside of them
-	start    int    // where the unit begins in buf
-	startDB  int    // db at that point
+	start    int    // where the unit begins in Buf
+	startDB  int    // DB at that point
 	count    int    // effects in the unit
-	last     int    // where the last effect of the unit begins in buf
+	last     int    // where the last effect of the unit begins in Buf
 	declared uint64 // how often handlers have said what their effect is
 	Room     int64  // bytes of them that the log can take for certain
 }
@@ -61,22 +61,22 @@ func (e *Effects) Take(spare []byte) []byte {
 	return taken[:n]
 }
 
-// effectMark is how things stood before a command was run.
-type effectMark struct {
+// EffectMark is how things stood before a command was run.
+type EffectMark struct {
 	dirty, declared uint64
 	db              int
 }
 
-// Begin opens a unit, unless one is open already, and returns the mark that end needs.
-func (e *Effects) Begin(keys *store.Keyspace, db *store.DB) effectMark {
+// Begin opens a unit, unless one is open already, and returns the mark that EndEffects needs.
+func (e *Effects) Begin(keys *store.Keyspace, db *store.DB) EffectMark {
 	if e.Depth == 0 {
 		e.start, e.startDB, e.count = len(e.Buf), e.DB, 0
 	}
 	e.Depth++
-	return effectMark{dirty: keys.Dirty(), declared: e.declared, db: db.Index()}
+	return EffectMark{dirty: keys.Dirty(), declared: e.declared, db: db.Index()}
 }
 
-// End closes what begin has opened.
+// End closes what Begin has opened.
 func (e *Effects) End() {
 	e.Depth--
 	if e.Depth == 0 && e.count > 1 {
@@ -120,7 +120,7 @@ func (e *Effects) next(db int) {
 	e.last = len(e.Buf)
 }
 
-// Add appends an effect. See Ctx.effect.
+// Add appends an effect. See Ctx.Effect.
 func (e *Effects) Add(db int, args []any) {
 	e.next(db)
 	e.Buf = appendHeader(e.Buf, '*', len(args))
@@ -135,12 +135,12 @@ func (e *Effects) Add(db int, args []any) {
 		case int:
 			e.Buf = appendNumber(e.Buf, int64(v))
 		default:
-			panic("server: an effect's arguments are of type []byte, string, int64 or int")
+			panic("command: an effect's arguments are of type []byte, string, int64 or int")
 		}
 	}
 }
 
-// addSet is add for SET key n PXAT at, which nearly all limiters come to.
+// addSet is Add for SET key n PXAT at, which nearly all limiters come to.
 func (e *Effects) addSet(db int, key []byte, n, at int64) {
 	if db == e.DB {
 		e.forgetDeletion(key)
@@ -210,10 +210,10 @@ func appendNumber(dst []byte, n int64) []byte {
 // Effect declares what the command has changed, as a command that Redis has too and that does the same whenever it is
 // replayed: absolute times instead of relative ones, what was drawn or decided instead of how. It stands in for the command
 // as it was called, and may be used several times for several effects. Arguments are []byte, string, int64 or int; they are
-// copied at once, and nothing is allocated for them. On a path where every nanosecond counts, ask logs first.
+// copied at once, and nothing is allocated for them. On a path where every nanosecond counts, ask Logs first.
 //
 // A command that changes the keyspace and declares nothing is logged as it was called, and so needs no effect if its
-// outcome depends on nothing but its arguments and the keys' values. Call effect after the change, once it is certain.
+// outcome depends on nothing but its arguments and the keys' values. Call Effect after the change, once it is certain.
 func (c *Ctx) Effect(args ...any) {
 	if c.Core.Effects.On {
 		c.Core.Effects.declared++
@@ -221,7 +221,7 @@ func (c *Ctx) Effect(args ...any) {
 	}
 }
 
-// EffectSet is effect for SET key n PXAT at.
+// EffectSet is Effect for SET key n PXAT at.
 func (c *Ctx) EffectSet(key []byte, n, at int64) {
 	if c.Core.Effects.On {
 		c.Core.Effects.declared++
@@ -252,7 +252,7 @@ func (c *Command) ownLine(args [][]byte) [][]byte {
 // Logs reports whether anybody wants effects.
 func (c *Ctx) Logs() bool { return c.Core.Effects.On }
 
-// Propagate is effect for changes outside of commands, such as background work. The caller holds the executor's lock.
+// Propagate is Effect for changes outside of commands, such as background work. The caller holds the executor's lock.
 func (s *Core) Propagate(db *store.DB, args ...any) {
 	if s.Effects.On {
 		s.Effects.Add(db.Index(), args)
@@ -261,7 +261,7 @@ func (s *Core) Propagate(db *store.DB, args ...any) {
 
 // EndEffects closes the unit that a command has opened, after adding the command itself if it has changed the keyspace and not
 // said otherwise.
-func (c *Ctx) EndEffects(cmd *Command, before effectMark) {
+func (c *Ctx) EndEffects(cmd *Command, before EffectMark) {
 	e := &c.Core.Effects
 	if e.On && cmd.Flags&Write != 0 && e.declared == before.declared && c.Core.Keys.Dirty() != before.dirty {
 		e.addWords(before.db, cmd.ownLine(c.Args))
@@ -269,7 +269,7 @@ func (c *Ctx) EndEffects(cmd *Command, before effectMark) {
 	e.End()
 }
 
-// KeyExpired is told by the store of every key that is removed because its time has passed, just before it goes.
-func (s *Core) KeyExpired(db *store.DB, name []byte) {
+// keyExpired is told by the store of every key that is removed because its time has passed, just before it goes.
+func (s *Core) keyExpired(db *store.DB, name []byte) {
 	s.Propagate(db, "DEL", name)
 }

@@ -53,6 +53,7 @@ const (
 	unknownArgsShown = 128
 )
 
+// ErrUnknownCommand sends the error for a command that does not exist, and counts it.
 func (c *Ctx) ErrUnknownCommand() {
 	c.Core.Stats.Unknown++
 	name := c.Args[0]
@@ -66,6 +67,7 @@ func (c *Ctx) ErrUnknownCommand() {
 	c.Errf("ERR unknown command '%.*s', with args beginning with: %s", unknownNameShown, CutAtNUL(name), shown.Bytes())
 }
 
+// ErrUnknownSubcommand sends the error for a sub-command that the command has not.
 func (c *Ctx) ErrUnknownSubcommand() {
 	c.Errf("ERR unknown subcommand '%.*s'. Try %s HELP.", unknownNameShown, CutAtNUL(c.Args[1]), ascii.Upper(string(CutAtNUL(c.Args[0]))))
 }

@@ -8,6 +8,7 @@ import (
 // GateReason is why commands may not all simply run. Reasons are bits, so that a command asks for several of them by one look.
 type GateReason uint32
 
+// The reasons, and how many they are.
 const (
 	GateDisk     GateReason = 1 << iota // what is written could not be logged
 	GateUnsaved                         // snapshots fail, and writes are to be refused then

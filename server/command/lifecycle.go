@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// lifecycle is how far the server has come between its start and its end. It is safe for concurrent use.
-type lifecycle struct {
-	Ended  chan struct{} // closed by Stop
+// Lifecycle is how far the server has come between its start and its end. It is safe for concurrent use.
+type Lifecycle struct {
+	ended  chan struct{} // closed by Stop
 	once   sync.Once
 	Ending atomic.Bool   // the last snapshot is being saved; cleared if that fails
 	Rounds atomic.Uint64 // of background work, and of scripts that let others go on
@@ -25,34 +25,34 @@ func (s *Core) Responds(last uint64) (now uint64, alive bool) {
 	return now, alive
 }
 
-// Stopping is closed when the server begins to close its connections.
-func (l *lifecycle) Stopping() <-chan struct{} { return l.Ended }
+// Stopping returns a channel that is closed when the server begins to close its connections.
+func (l *Lifecycle) Stopping() <-chan struct{} { return l.ended }
 
-// Stop has Server.Run finish what was read, answer it, close everything and return. Safe to call more than once, from anywhere.
-func (l *lifecycle) Stop() { l.once.Do(func() { close(l.Ended) }) }
+// Stop has the server finish what was read, answer it, close everything and return. Safe to call more than once, from anywhere.
+func (l *Lifecycle) Stop() { l.once.Do(func() { close(l.ended) }) }
 
 // IsStopping reports whether Stop was called.
-func (l *lifecycle) IsStopping() bool {
+func (l *Lifecycle) IsStopping() bool {
 	select {
-	case <-l.Ended:
+	case <-l.ended:
 		return true
 	default:
 		return false
 	}
 }
 
-// notReady is why the server is not ready, as /readyz answers.
-type notReady string
+// NotReady is why the server is not ready, as /readyz answers.
+type NotReady string
 
 // Why the server may not be ready.
 const (
-	notReadyLoading notReady = "loading: the data are not in memory yet"
-	notReadyMisconf notReady = "MISCONF: data cannot be written to the disk, so writes are refused"
-	notReadyEnding  notReady = "shutting down"
+	notReadyLoading NotReady = "loading: the data are not in memory yet"
+	notReadyMisconf NotReady = "MISCONF: data cannot be written to the disk, so writes are refused"
+	notReadyEnding  NotReady = "shutting down"
 )
 
 // Unready returns why the server cannot do all of its work now, or nothing. It takes no lock: it answers while a command takes long.
-func (s *Core) Unready() notReady {
+func (s *Core) Unready() NotReady {
 	switch {
 	case s.IsStopping() || s.Ending.Load():
 		return notReadyEnding

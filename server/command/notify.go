@@ -8,7 +8,7 @@ import (
 )
 
 // Key-space events: each tells of one thing that has happened to one key, as a message on the channels __keyspace@<db>__:<key> and
-// __keyevent@<db>__:<event>. Commands send theirs with Ctx.notify, at the point where redis-server does; what happens to keys beside
+// __keyevent@<db>__:<event>. Commands send theirs with Ctx.Notify, at the point where redis-server does; what happens to keys beside
 // what a command is about (one is new, one has expired) comes from the store, by way of observer.
 
 // Notify tells of an event, if its class is asked for.
@@ -18,7 +18,7 @@ func (c *Ctx) Notify(class config.Events, event string, key []byte) {
 	}
 }
 
-// NotifyIn is notify for a key of another database.
+// NotifyIn is Notify for a key of another database.
 func (c *Ctx) NotifyIn(db *store.DB, class config.Events, event string, key []byte) {
 	if c.Cfg.NotifyEvents&class != 0 {
 		c.Core.publishEvent(db, event, key)

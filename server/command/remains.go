@@ -8,21 +8,22 @@ import (
 // it subscribes to, watches, waits for or tracks. To take them out at once would have everybody else wait. So they lose their effect
 // at once, few of them also their place in the tables, and many are taken out by background work, in slices.
 
-// leftover is what a client has let go of and tables still have. None of it has any effect.
-type leftover interface {
-	sized // by the entries that are still there
+// Leftover is what a client has let go of and tables still have. None of it has any effect.
+type Leftover interface {
+	Sized // by the entries that are still there
 
 	// TakeOut takes up to n entries out of the tables and returns how many. Fewer than n are the last.
 	TakeOut(n int) int
 }
 
-// remains are the leftovers of all clients, those that came first before the others. The executor's lock guards them.
-type remains struct {
-	Queue  []leftover
+// Remains are the leftovers of all clients, those that came first before the others. The executor's lock guards them.
+type Remains struct {
+	Queue  []Leftover
 	Bytes  int // their sizes, when they came and after each slice
 	Spared int // entries that may still be taken out at once before the next slice
 }
 
+// How much of leftovers is taken out at a time.
 const (
 	RemainsPerClient = 16   // entries that are always taken out at once: a command that lets go of them has cost as much before
 	RemainsAtOnce    = 1024 // entries that are taken out at once between two slices, by all clients together
@@ -31,7 +32,7 @@ const (
 )
 
 // LetGo has a leftover taken out of the tables: at once if it is small, else by background work.
-func (r *remains) LetGo(l leftover) {
+func (r *Remains) LetGo(l Leftover) {
 	if len(r.Queue) == 0 {
 		n := max(r.Spared, RemainsPerClient)
 		taken := l.TakeOut(n)
@@ -45,7 +46,7 @@ func (r *remains) LetGo(l leftover) {
 }
 
 // TakeOut takes up to n entries of leftovers out of the tables.
-func (r *remains) TakeOut(n int) {
+func (r *Remains) TakeOut(n int) {
 	for n > 0 && len(r.Queue) > 0 {
 		first := r.Queue[0]
 		before := first.Bytes()
@@ -60,19 +61,19 @@ func (r *remains) TakeOut(n int) {
 		n -= max(taken, 1) // an empty leftover has cost something too
 	}
 	if len(r.Queue) == 0 {
-		*r = remains{Spared: r.Spared}
+		*r = Remains{Spared: r.Spared}
 	}
 }
 
 // Help is called for each entry that a client adds to a table.
-func (r *remains) Help() {
+func (r *Remains) Help() {
 	if len(r.Queue) > 0 {
 		r.TakeOut(RemainsPerNew)
 	}
 }
 
 // Slice takes leftovers out for as long as a slice may last, and reports whether there are more.
-func (r *remains) Slice() (more bool) {
+func (r *Remains) Slice() (more bool) {
 	r.Spared = RemainsAtOnce
 	for start := time.Now(); len(r.Queue) > 0 && time.Since(start) < SliceTime*3/4; {
 		r.TakeOut(remainsPerLook)

@@ -6,26 +6,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pile is a leftover of as many entries, each of three bytes.
+// pile is a Leftover of as many entries, each of three bytes.
 type pile struct{ entries int }
 
-// TakeOut implements leftover.
+// TakeOut implements Leftover.
 func (p *pile) TakeOut(n int) int {
 	n = min(n, p.entries)
 	p.entries -= n
 	return n
 }
 
-// Bytes implements leftover.
+// Bytes implements Leftover.
 func (p *pile) Bytes() int { return 3 * p.entries }
 
 // TestRemains: what is small goes at once as long as there is nothing before it and not too much has gone so since the last slice; the
 // rest goes in its order, and its bytes are counted until then.
 func TestRemains(t *testing.T) {
-	var r remains
+	var r Remains
 	small := func() *pile { return &pile{RemainsPerClient - 1} }
 	r.LetGo(small())
-	require.Equal(t, remains{}, r, "few entries always go at once")
+	require.Equal(t, Remains{}, r, "few entries always go at once")
 	r.Spared = RemainsAtOnce
 	r.LetGo(&pile{RemainsAtOnce - 100})
 	require.Empty(t, r.Queue)
@@ -46,9 +46,9 @@ func TestRemains(t *testing.T) {
 	r.TakeOut(big.entries + 5)
 	require.Equal(t, RemainsPerClient-1-5, last.entries)
 	require.Equal(t, last.Bytes(), r.Bytes)
-	require.Equal(t, []leftover{last}, r.Queue)
+	require.Equal(t, []Leftover{last}, r.Queue)
 	r.LetGo(&pile{0})
 	require.False(t, r.Slice(), "a slice is long enough for so few")
-	require.Equal(t, remains{Spared: RemainsAtOnce}, r)
+	require.Equal(t, Remains{Spared: RemainsAtOnce}, r)
 	r.Help()
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// statistics are the counters behind INFO. The executor's lock guards them.
-type statistics struct {
-	Commands []CommandStats // by Command.id
+// Statistics are the counters behind INFO. The executor's lock guards them.
+type Statistics struct {
+	Commands []Counters // by Command.ID
 
 	Processed           uint64 // commands run
 	Connections         uint64
@@ -27,7 +27,7 @@ type statistics struct {
 	EvictedBefore       uint64            // evicted keys up to the last reset
 	EvictedClients      uint64            // clients closed because of maxmemory-clients
 	EvictingNs          int64             // for how long more than maxmemory was in use, but for the present time
-	PeakMemory          uint64            // the most that usedMemory was when it was sampled
+	PeakMemory          uint64            // the most that UsedMemory was when it was sampled
 
 	LazyFreed uint64 // values that were freed by commands that ask for that to happen beside them
 
@@ -41,8 +41,8 @@ type statistics struct {
 	Rate, NetIn, NetOut rateSampler // commands, and bytes from and to clients
 }
 
-// CommandStats are one command's counters. The time of commands marked Fast or Sampled is an estimate from one call in timedEvery.
-type CommandStats struct {
+// Counters are one command's counters. The time of commands marked Fast or Sampled is an estimate from one call in TimedEvery.
+type Counters struct {
 	Calls, Rejected, Failed uint64
 	Ns                      int64
 	Times                   *Histogram // nil until the first one
@@ -60,7 +60,7 @@ type rateSampler struct {
 }
 
 // Sample enters the rates since the last sample.
-func (s *statistics) Sample(now int64, in, out uint64) {
+func (s *Statistics) Sample(now int64, in, out uint64) {
 	s.Rate.sample(now, s.Processed)
 	s.NetIn.sample(now, in)
 	s.NetOut.sample(now, out)
@@ -91,7 +91,7 @@ const maxErrorCodes = 128
 const MaxErrorCode = 32
 
 // CountError counts an error reply by its code, which is its first word.
-func (s *statistics) CountError(text string) {
+func (s *Statistics) CountError(text string) {
 	s.ErrorReplies++
 	code, _, _ := strings.Cut(text, " ")
 	if len(code) > MaxErrorCode { // a script can make up any
@@ -115,21 +115,21 @@ func (s *statistics) CountError(text string) {
 const TimedEvery = 64
 
 // BeginBatch counts a batch and reports whether it is to be timed.
-func (s *statistics) BeginBatch() (timed bool) {
+func (s *Statistics) BeginBatch() (timed bool) {
 	s.Batches++
 	return s.Batches%TimedEvery == 0
 }
 
 // EndBatch enters the time of a batch that was timed.
-func (s *statistics) EndBatch(took time.Duration) {
+func (s *Statistics) EndBatch(took time.Duration) {
 	s.BatchNs += int64(took) * TimedEvery
 	s.BatchTimes.Record(int64(took), TimedEvery)
 }
 
 // Reset clears what CONFIG RESETSTAT clears.
-func (s *statistics) Reset() {
+func (s *Statistics) Reset() {
 	clear(s.Commands)
-	*s = statistics{Commands: s.Commands, PeakMemory: s.PeakMemory}
+	*s = Statistics{Commands: s.Commands, PeakMemory: s.PeakMemory}
 }
 
 // RandomSeed returns a number that nobody can guess.

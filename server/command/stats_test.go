@@ -8,7 +8,7 @@ import (
 )
 
 func TestErrorCodesAreCountedAndBounded(t *testing.T) {
-	var s statistics
+	var s Statistics
 	s.CountError("WRONGTYPE Operation against a key")
 	s.CountError("ERR one")
 	s.CountError("ERR two")

@@ -112,8 +112,8 @@ func (c *Ctx) CountLookup(hit bool) {
 	}
 }
 
-// DeleteState removes the key k, which is e.
-func (c *Ctx) DeleteState(k store.Key, e *store.Entry) {
+// DeleteKey removes the key k, which is e.
+func (c *Ctx) DeleteKey(k store.Key, e *store.Entry) {
 	e.Delete()
 	c.Effect("DEL", k.Name)
 	c.Notify(config.EventGeneric, "del", k.Name)

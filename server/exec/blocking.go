@@ -145,7 +145,7 @@ func (x *Executor) GiveUp(cl *command.Client, refusal string, now int64) {
 // the reply.
 func (x *Executor) resume(cl *command.Client, before int, now int64) {
 	x.EndWait(cl)
-	if cl.ReplyMode != command.ReplyOn {
+	if cl.ReplyMode != command.ReplyModeOn {
 		cl.SuppressReply(before)
 	}
 	if cl.Reply.Len() > x.SoftOutputLimit || cl.Reply.Over() {

@@ -64,7 +64,7 @@ func newBlockingServer(t *testing.T) *servertest.PipeServer {
 	p.Srv.Lock()
 	defer p.Srv.Unlock()
 	p.Srv.Commands = command.NewRegistry(append(p.Srv.CommandGroups(), takeCommands)...)
-	p.Srv.Stats.Commands = make([]command.CommandStats, len(p.Srv.Commands.All))
+	p.Srv.Stats.Commands = make([]command.Counters, len(p.Srv.Commands.All))
 	return p
 }
 

@@ -8,7 +8,7 @@ import (
 func (x *Executor) CheckOutput(cl *command.Client) {
 	now := x.Clock.Mono()
 	limit := x.Config.Get().OutputLimits.Normal
-	if cl.Class() == command.TypePubSub {
+	if cl.Type() == command.ClientTypePubSub {
 		limit = x.Config.Get().OutputLimits.PubSub
 	}
 	unsent := cl.Conn.Unsent()

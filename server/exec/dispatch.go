@@ -181,7 +181,7 @@ func (x *Executor) Run(c *command.Ctx, timed bool) {
 const AlwaysTimed = command.TimedEvery
 
 // runTimed runs the command's handler and measures how long that takes. estimate tells that the call stands for timedEvery of them.
-func (x *Executor) runTimed(c *command.Ctx, stats *command.CommandStats, estimate bool) {
+func (x *Executor) runTimed(c *command.Ctx, stats *command.Counters, estimate bool) {
 	cmd, args := c.Cmd, c.Args
 	start := time.Now()
 	cmd.Handler(c)

@@ -485,7 +485,7 @@ func (w *Worker) run(p *parsed) {
 		pubsub.ForgetCaching(c, p.Cmd)
 		c.SendLater()
 	}
-	if cl.ReplyMode != command.ReplyOn && cl.Blocked == nil {
+	if cl.ReplyMode != command.ReplyModeOn && cl.Blocked == nil {
 		cl.SuppressReply(sent)
 	}
 	if len(w.answered) > 0 && cl.Reply.Len() > sent {

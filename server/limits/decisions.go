@@ -58,8 +58,8 @@ func (l *Limits) ResetCounts() {
 	l.Policies.Counts.reset()
 }
 
-// knownPolicy is a limit that has a name, and what is counted of it.
-type knownPolicy struct {
+// KnownPolicy is a limit that has a name, and what is counted of it.
+type KnownPolicy struct {
 	*limiter.Policy
 	Text   string // of a fixed one
 	counts *Decisions
@@ -79,15 +79,15 @@ const (
 	missingPolicies = "(missing)"
 )
 
-// policyCounts are the decisions under each name, in the order in which the names were first used. Names stay when their policy is
+// PolicyCounts are the decisions under each name, in the order in which the names were first used. Names stay when their policy is
 // deleted, so that no counter goes back.
-type policyCounts struct {
+type PolicyCounts struct {
 	List   []*CountedPolicy
 	byName map[string]*CountedPolicy
 }
 
 // Of returns what is counted of a name.
-func (p *policyCounts) Of(name string) *Decisions {
+func (p *PolicyCounts) Of(name string) *Decisions {
 	if p.byName == nil {
 		p.byName = map[string]*CountedPolicy{}
 	}
@@ -105,7 +105,7 @@ func (p *policyCounts) Of(name string) *Decisions {
 }
 
 // reset has all counts begin anew.
-func (p *policyCounts) reset() {
+func (p *PolicyCounts) reset() {
 	for _, counted := range p.List {
 		counted.Decisions = Decisions{}
 	}

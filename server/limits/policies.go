@@ -95,31 +95,31 @@ const (
 	maxPolicies = 10_000
 )
 
-// policies finds limits by their names without parsing them at each call.
-type policies struct {
-	Fixed   map[string]*knownPolicy // of the configuration
-	Parsed  map[string]*knownPolicy // of the hash; nil for a name that it has not, or that does not parse; only names that a policy may have
+// Policies finds limits by their names without parsing them at each call.
+type Policies struct {
+	Fixed   map[string]*KnownPolicy // of the configuration
+	Parsed  map[string]*KnownPolicy // of the hash; nil for a name that it has not, or that does not parse; only names that a policy may have
 	changes uint64                  // of the hash, when parsed was begun
-	Counts  policyCounts
+	Counts  PolicyCounts
 }
 
 // apply takes the policies of a configuration into use.
-func (p *policies) apply(cfg *config.Config) {
-	p.Fixed = make(map[string]*knownPolicy, len(cfg.Policies))
+func (p *Policies) apply(cfg *config.Config) {
+	p.Fixed = make(map[string]*KnownPolicy, len(cfg.Policies))
 	for i := range cfg.Policies {
 		named := &cfg.Policies[i]
-		p.Fixed[named.Name] = &knownPolicy{Policy: &named.Policy, Text: named.Text, counts: p.Counts.Of(named.Name)}
+		p.Fixed[named.Name] = &KnownPolicy{Policy: &named.Policy, Text: named.Text, counts: p.Counts.Of(named.Name)}
 	}
 }
 
 // policy returns the limit of a name, or nil.
-func (l *Limits) policy(c *command.Ctx, name []byte) (p *knownPolicy, err error) {
+func (l *Limits) policy(c *command.Ctx, name []byte) (p *KnownPolicy, err error) {
 	known := &l.Policies
 	if fixed := known.Fixed[string(name)]; fixed != nil {
 		return fixed, nil
 	}
 	if changes := c.Core.Keys.DB(0).FollowedChanges(); changes != known.changes || known.Parsed == nil || len(known.Parsed) > maxPolicies {
-		known.changes, known.Parsed = changes, make(map[string]*knownPolicy)
+		known.changes, known.Parsed = changes, make(map[string]*KnownPolicy)
 	}
 	if p, found := known.Parsed[string(name)]; found {
 		return p, nil
@@ -134,7 +134,7 @@ func (l *Limits) policy(c *command.Ctx, name []byte) (p *knownPolicy, err error)
 	if text, found := h.Get(name); found {
 		parsed, _, err := l.Algorithms.ParseText(limiter.Words(string(text)))
 		if err == nil {
-			p = &knownPolicy{Policy: &parsed, counts: known.Counts.Of(string(name))}
+			p = &KnownPolicy{Policy: &parsed, counts: known.Counts.Of(string(name))}
 		} else {
 			c.Core.Logger.Warn("a policy cannot be read and counts as absent", "policy", string(name), "text", string(text), "err", err)
 		}

@@ -43,7 +43,7 @@ func rlReset(c *command.Ctx) {
 	for i := 1; i < len(c.Args); i++ {
 		k := c.Key(i)
 		if e, exists := c.DB.Find(k, c.Now); exists {
-			c.DeleteState(k, &e)
+			c.DeleteKey(k, &e)
 		}
 	}
 	c.Reply.Int(int64(len(seen)))

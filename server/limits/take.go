@@ -179,7 +179,7 @@ func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair) bool {
 			c.Fail(err)
 			return false
 		case p == nil && c.Cfg.UnknownPolicy == config.UnknownPolicyAllow:
-			p = &knownPolicy{Policy: l.unlimited, counts: l.Policies.Counts.Of(missingPolicies)}
+			p = &KnownPolicy{Policy: l.unlimited, counts: l.Policies.Counts.Of(missingPolicies)}
 		case p == nil:
 			errUnknownPolicy(c, name)
 			return false

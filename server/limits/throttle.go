@@ -36,19 +36,19 @@ var throttleArgs = []command.Arg{
 	command.Integer("period").Fails(errThrottleParse), command.Integer("quantity").Opt().Fails(errThrottleParse),
 }
 
-var throttleErrors = []string{ErrThrottleUsage, ErrZeroRates, command.ErrNotInteger, command.ErrWrongType}
+var throttleErrors = []string{errThrottleUsage, errZeroRates, command.ErrNotInteger, command.ErrWrongType}
 
 // Errors in redis-cell's words, which its clients match on; they carry no code.
 const (
-	ErrThrottleUsage = "Cell error: Store error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]"
+	errThrottleUsage = "Cell error: Store error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]"
 	errThrottleParse = "Cell error: Store error: Couldn't parse as integer: %s"
-	ErrZeroRates     = "Cell error: Store error: Zero rates are not supported"
+	errZeroRates     = "Cell error: Store error: Zero rates are not supported"
 )
 
 // throttle implements CL.THROTTLE key max_burst count period [quantity].
 func (l *Limits) throttle(c *command.Ctx) {
-	q := &Recent(c).Quota
-	if (c.Shape == 0 || c.Shape != q.Shape || c.Cfg != q.cfg) && !readQuota(c, q) {
+	q := &recent(c).quota
+	if (c.Shape == 0 || c.Shape != q.shape || c.Cfg != q.cfg) && !readQuota(c, q) {
 		return
 	}
 	k := c.Key(1)
@@ -76,7 +76,7 @@ func (l *Limits) throttle(c *command.Ctx) {
 // throttleQuota is what CL.THROTTLE's arguments after the key say. Most calls repeat those of the call before, so that a worker keeps
 // the last ones.
 type throttleQuota struct {
-	Shape    uint64         // of the command that they were read from, see known; 0: none is kept
+	shape    uint64         // of the command that they were read from, see command.Known; 0: none is kept
 	cfg      *config.Config // they were read under
 	gcra     throttle.GCRA
 	quantity int64
@@ -84,9 +84,9 @@ type throttleQuota struct {
 
 // readQuota reads CL.THROTTLE's arguments after the key, or sends the error and returns false.
 func readQuota(c *command.Ctx, q *throttleQuota) bool {
-	q.Shape = 0
+	q.shape = 0
 	if len(c.Args) < 5 || len(c.Args) > 6 {
-		c.Err(ErrThrottleUsage)
+		c.Err(errThrottleUsage)
 		return false
 	}
 	number := [4]int64{3: 1} // max_burst, count, period, quantity
@@ -119,11 +119,11 @@ func cellGCRA(c *command.Ctx, burst, count, period int64) (throttle.GCRA, error)
 func failThrottle(c *command.Ctx, err error) {
 	switch {
 	case errors.Is(err, throttle.ErrZeroRate):
-		c.Err(ErrZeroRates)
+		c.Err(errZeroRates)
 	case errors.Is(err, throttle.ErrOverflow):
 		c.Err(command.ErrNotInteger)
 	default:
-		panic(fmt.Sprintf("server: unexpected error from throttle: %v", err))
+		panic(fmt.Sprintf("limits: unexpected error from throttle: %v", err))
 	}
 }
 

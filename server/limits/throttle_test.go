@@ -9,7 +9,6 @@ import (
 
 	"headgate/server/command"
 	"headgate/server/exec"
-	"headgate/server/limits"
 	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
@@ -45,7 +44,10 @@ func TestThrottleErrors(t *testing.T) {
 	w := servertest.NewWorkerClient(t)
 	w.Run(servertest.EncodeCommand("HSET", "hash", "f", "v"))
 	w.Run(servertest.EncodeCommand("SET", "text", "no number"))
-	usage := "-" + limits.ErrThrottleUsage + "\r\n"
+	const (
+		usage     = "-Cell error: Store error: Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]\r\n"
+		zeroRates = "-Cell error: Store error: Zero rates are not supported\r\n"
+	)
 	for _, tc := range []struct{ call, want string }{
 		{"CL.THROTTLE", usage},
 		{"CL.THROTTLE k 1 1", usage},
@@ -54,9 +56,9 @@ func TestThrottleErrors(t *testing.T) {
 		{"CL.THROTTLE k 1 1.5 1", "-Cell error: Store error: Couldn't parse as integer: 1.5\r\n"},
 		{"CL.THROTTLE k 1 0 x", "-Cell error: Store error: Couldn't parse as integer: x\r\n"},
 		{"CL.THROTTLE k 1 1 9223372036854775808", "-Cell error: Store error: Couldn't parse as integer: 9223372036854775808\r\n"},
-		{"CL.THROTTLE k 1 0 1", "-" + limits.ErrZeroRates + "\r\n"},
-		{"CL.THROTTLE hash 1 0 1", "-" + limits.ErrZeroRates + "\r\n"},
-		{"CL.THROTTLE k 1 1 0", "-" + limits.ErrZeroRates + "\r\n"},
+		{"CL.THROTTLE k 1 0 1", zeroRates},
+		{"CL.THROTTLE hash 1 0 1", zeroRates},
+		{"CL.THROTTLE k 1 1 0", zeroRates},
 		{"CL.THROTTLE k 9223372036854775807 1 1", "-" + command.ErrNotInteger + "\r\n"},
 		{"CL.THROTTLE hash 1 1 1", "-" + command.ErrWrongType + "\r\n"},
 		{"CL.THROTTLE text 1 1 1", "-" + command.ErrNotInteger + "\r\n"},
@@ -84,7 +86,9 @@ func TestThrottleIsReadAnewAfterConfigSet(t *testing.T) {
 	}
 	const ten, nine = "*5\r\n:0\r\n:10\r\n:10\r\n:-1\r\n:0\r\n", "*5\r\n:0\r\n:9\r\n:9\r\n:-1\r\n:0\r\n"
 	require.Equal(t, strings.Repeat(ten, calls)+"+OK\r\n"+nine+"+OK\r\n"+ten, string(w.Run(request)))
-	require.NotZero(t, limits.Recent(&w.Worker.(*exec.Worker).Ctx).Quota.Shape, "the last call was read as one that repeats others")
+	c := &w.Worker.(*exec.Worker).Ctx
+	require.NotZero(t, c.Shape, "the last call was read as one that repeats others")
+	require.NotNil(t, c.Turn.Limits)
 }
 
 // TestThrottleAtTheEdgesOfInt64 calls the command with every combination of edge values, on keys that hold edge values too. Each

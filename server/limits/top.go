@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"headgate/internal/number"
-	"headgate/server/access"
 	"headgate/server/acl"
 	"headgate/server/command"
 	"headgate/server/config"
@@ -20,13 +19,13 @@ func topCommand(l *Limits) *command.Command {
 		Summary: "Return the keys that were limited most of late, or those that limiters were asked about most, with the most that each number may be too high by.",
 		Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale,
 		Args:   []command.Arg{command.Integer("count").Opt().Fails(string(limiter.ErrCount)), command.OneOf("list", command.Tok("LIMITED"), command.Tok("HOT")).Opt()},
-		Errors: []string{command.ErrUsage, ErrTopOff},
+		Errors: []string{command.ErrUsage, errTopOff},
 		Reply:  command.ReplyMap, Handler: l.sendTop,
 	}
 }
 
-// ErrTopOff is what RL.TOP is answered with if nothing is kept for it.
-const ErrTopOff = "ERR top-keys is 0, so no keys are counted"
+// errTopOff is what RL.TOP is answered with if nothing is kept for it.
+const errTopOff = "ERR top-keys is 0, so no keys are counted"
 
 // TopShown is how many keys RL.TOP and INFO show when they are not told.
 const TopShown = 10
@@ -37,8 +36,8 @@ const (
 	ListHot     = "hot"     // all calls
 )
 
-// topKeys are the keys that limiters are asked about most, and those that are limited most. The executor's lock guards it.
-type topKeys struct {
+// TopKeys are the keys that limiters are asked about most, and those that are limited most. The executor's lock guards it.
+type TopKeys struct {
 	limited, Hot *top.Window // nil: they are off
 	Keys         int         // that each watches
 	period       int64       // ns after which they go on
@@ -46,9 +45,9 @@ type topKeys struct {
 }
 
 // apply takes top-keys and top-window over.
-func (t *topKeys) apply(cfg *config.Config, now int64) {
+func (t *TopKeys) apply(cfg *config.Config, now int64) {
 	if cfg.TopKeys != t.Keys {
-		*t = topKeys{Keys: cfg.TopKeys, Began: now}
+		*t = TopKeys{Keys: cfg.TopKeys, Began: now}
 		if t.Keys > 0 {
 			t.limited, t.Hot = top.NewWindow(t.Keys, command.RandomSeed()), top.NewWindow(t.Keys, command.RandomSeed())
 		}
@@ -59,7 +58,7 @@ func (t *topKeys) apply(cfg *config.Config, now int64) {
 }
 
 // GoOn forgets what is older than two periods, if it is time.
-func (t *topKeys) GoOn(now int64) {
+func (t *TopKeys) GoOn(now int64) {
 	if t.Keys == 0 || now < t.next {
 		return
 	}
@@ -73,7 +72,7 @@ func (t *topKeys) GoOn(now int64) {
 }
 
 // Reset forgets all calls.
-func (t *topKeys) Reset(now int64) {
+func (t *TopKeys) Reset(now int64) {
 	if t.Keys > 0 {
 		t.limited.Reset()
 		t.Hot.Reset()
@@ -82,7 +81,7 @@ func (t *topKeys) Reset(now int64) {
 }
 
 // Window returns a list by its name.
-func (t *topKeys) Window(list string) *top.Window {
+func (t *TopKeys) Window(list string) *top.Window {
 	if list == ListHot {
 		return t.Hot
 	}
@@ -90,7 +89,7 @@ func (t *topKeys) Window(list string) *top.Window {
 }
 
 // add enters a decision about a key.
-func (t *topKeys) add(k store.Key, db int, limited bool) {
+func (t *TopKeys) add(k store.Key, db int, limited bool) {
 	hash := k.Hash ^ uint64(db)*0x9E3779B97F4A7C15 // 2^64 by the golden ratio: databases differ in all bits
 	t.Hot.Add(hash, db, k.Name)
 	if limited {
@@ -119,7 +118,7 @@ func (l *Limits) sendTop(c *command.Ctx) {
 	}
 	t := &l.Top
 	if t.Keys == 0 {
-		c.Err(ErrTopOff)
+		c.Err(errTopOff)
 		return
 	}
 	t.GoOn(c.Core.Clock.Mono())
@@ -147,7 +146,7 @@ func TopOf(c *command.Ctx, w *top.Window, count int) []top.Key {
 	if !c.Client.Guarded {
 		return w.Top(count)
 	}
-	call, user := access.Described(c, c.Cmd, c.Args), c.Client.User
+	call, user := c.ACLCall(c.Cmd, c.Args), c.Client.User
 	keys := slices.DeleteFunc(w.Top(top.MaxKeys), func(k top.Key) bool {
 		if len(k.Name) == top.MaxName { // the rest, which patterns would need to see, may have been cut off
 			return !user.MayWithEveryKey(call, acl.ReadKey)

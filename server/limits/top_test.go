@@ -9,7 +9,6 @@ import (
 	"headgate/server"
 	"headgate/server/config"
 	"headgate/server/limiter"
-	"headgate/server/limits"
 	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
@@ -116,7 +115,7 @@ func TestTopOff(t *testing.T) {
 	w.Ask("CL.THROTTLE", "a", "0", "1", "60")
 	require.Equal(t, "+OK\r\n", w.Ask("CONFIG", "SET", "top-keys", "0"))
 	w.Ask("CL.THROTTLE", "a", "0", "1", "60")
-	require.Equal(t, "-"+limits.ErrTopOff+"\r\n", w.Ask("RL.TOP"))
+	require.Equal(t, "-ERR top-keys is 0, so no keys are counted\r\n", w.Ask("RL.TOP"))
 	require.Nil(t, w.Srv.Top.Hot)
 	require.NotContains(t, w.Ask("INFO", "limiters"), "top_")
 	require.Zero(t, servertest.Scrape(t, w.Srv)[`headgate_top_key_calls{list="hot",rank="1"}`])
@@ -145,10 +144,10 @@ func TestTopTellsDatabasesApart(t *testing.T) {
 // BenchmarkThrottle is CL.THROTTLE with and without the lists of keys, over keys that are all called alike and in pipelines of 16.
 func BenchmarkThrottle(b *testing.B) {
 	const pipeline, keys, pipelines = 16, 100_000, 2000
-	for _, topKeys := range []int{0, 512} {
-		b.Run(fmt.Sprintf("top-keys %d", topKeys), func(b *testing.B) {
+	for _, TopKeys := range []int{0, 512} {
+		b.Run(fmt.Sprintf("top-keys %d", TopKeys), func(b *testing.B) {
 			cfg := servertest.Unsaved()
-			cfg.TopKeys = topKeys
+			cfg.TopKeys = TopKeys
 			w := servertest.NewWorkerClientOf(b, server.New(config.NewLive(cfg), server.Options{}))
 			inputs := make([][]byte, pipelines)
 			for i := range inputs {

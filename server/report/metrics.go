@@ -186,7 +186,7 @@ func errorLabel(code string) string {
 
 // commandFigures is what a slice has read of one command.
 type commandFigures struct {
-	command.CommandStats
+	command.Counters
 	counted uint64
 	buckets [command.HistogramBuckets]uint64
 }
@@ -198,7 +198,7 @@ func (m *Collector) collectCommands(out chan<- prometheus.Metric) {
 		part := all[begin:min(begin+len(read), len(all))]
 		m.locked(func() {
 			for i, cmd := range part {
-				read[i].CommandStats = m.Stats.Commands[cmd.ID]
+				read[i].Counters = m.Stats.Commands[cmd.ID]
 				if h := read[i].Times; h != nil {
 					read[i].counted = h.Total
 					h.Buckets(&read[i].buckets)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"headgate/internal/ascii"
-	"headgate/server/access"
 	"headgate/server/acl"
 	"headgate/server/command"
 	"headgate/server/exec"
@@ -311,7 +310,7 @@ func (h *Scripts) ACLCheck(args [][]byte) (allowed, known bool) {
 	if cmd == nil {
 		return false, false
 	}
-	denial, _ := h.ctx.Client.User.Judge(access.Described(h.ctx, cmd, args))
+	denial, _ := h.ctx.Client.User.Judge(h.ctx.ACLCall(cmd, args))
 	return denial == acl.Allowed, true
 }
 

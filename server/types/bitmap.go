@@ -416,7 +416,7 @@ func readFields(c *command.Ctx, steps []fieldStep) {
 	}
 	c.Reply.Array(len(steps))
 	for i := range steps {
-		c.Reply.Int(steps[i].field.Load(text))
+		c.Reply.Int(steps[i].field.load(text))
 	}
 }
 
@@ -443,13 +443,13 @@ func changeFields(c *command.Ctx, steps []fieldStep, reach int) {
 // changeField carries out one step on the string of e, whose text is given, and sends its reply: what the field held before a
 // SET, the sum of an INCRBY. It reports false when the field cannot hold the number.
 func changeField(c *command.Ctx, e *store.Entry, text []byte, step *fieldStep) bool {
-	old := step.field.Load(text)
+	old := step.field.load(text)
 	value, fits, reply := old, true, old
 	switch step.action {
 	case fieldSet:
-		value, fits = step.field.Sum(step.operand, 0, step.overflow)
+		value, fits = step.field.sum(step.operand, 0, step.overflow)
 	case fieldIncrBy:
-		value, fits = step.field.Sum(old, step.operand, step.overflow)
+		value, fits = step.field.sum(old, step.operand, step.overflow)
 		reply = value
 	}
 	if !fits {
@@ -457,7 +457,7 @@ func changeField(c *command.Ctx, e *store.Entry, text []byte, step *fieldStep) b
 		return false
 	}
 	if value != old {
-		step.field.Store(e.WritableBytes(), value)
+		step.field.store(e.WritableBytes(), value)
 	}
 	c.Reply.Int(reply)
 	return true

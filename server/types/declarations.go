@@ -4,8 +4,8 @@ import (
 	"headgate/server/command"
 )
 
-// TypeDeclarations lists the commands of keys and of all types of values: one slice for each file that declares some.
-func TypeDeclarations() [][]*command.Command {
+// Declarations are the commands of keys and of all types of values: one slice for each file that declares some.
+func Declarations() [][]*command.Command {
 	return [][]*command.Command{
 		genericCommands, stringCommands, bitmapCommands, hashCommands, zsetCommands, hyperLogLogCommands, listCommands, setCommands, streamCommands,
 		sortCommands,

@@ -1,5 +1,7 @@
-// Package types holds the commands on the data types of Redis, one file for each type, and those on keys whatever their type.
+// Package types is the commands of Redis's types and of keys: strings, hashes, lists, sets, sorted sets, streams,
+// bitmaps, HyperLogLogs, SORT, DUMP and what holds for all of them. Each file declares its commands on top and has
+// their handlers below; the values are package store's.
 //
-// A handler reads its arguments, asks or changes the keyspace, and replies. It declares an effect, by [command.Ctx.Effect], where a replay
-// of the command as it was called could decide otherwise.
+// A handler reads its arguments, asks or changes the keyspace, and replies. It declares an effect, by
+// [command.Ctx.Effect], where a replay of the command as it was called could decide otherwise.
 package types

@@ -144,7 +144,7 @@ func restoreValue(c *command.Ctx, k store.Key, body []byte, expireAt int64) {
 	l := ValueLoader{DB: c.DB}
 	l.Begin(c.Core.Keys, k.Name, expireAt)
 	if err := rdb.ReadValue(body, &l); err != nil {
-		panic("server: a payload that was read once cannot be read again: " + err.Error())
+		panic("types: a payload that was read once cannot be read again: " + err.Error())
 	}
 	c.Effect("RESTORE", k.Name, expireAt, c.Args[3], "REPLACE", "ABSTTL")
 	c.Notify(config.EventGeneric, "restore", k.Name)

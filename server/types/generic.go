@@ -11,7 +11,7 @@ import (
 	"headgate/store"
 )
 
-// genericCommands: keys of any type, with the handlers of cmd_move.go and the family of cmd_object.go.
+// genericCommands: keys of any type, with the handlers of move.go and the family of object.go.
 var genericCommands = []*command.Command{
 	{
 		Name: "copy", Group: command.GroupGeneric, Since: "6.2.0", Complexity: "O(n) in the number of elements of the value",
@@ -209,7 +209,7 @@ func deleteKeys(c *command.Ctx, lazily bool) {
 func exists(c *command.Ctx) {
 	found := int64(0)
 	for i := 1; i < len(c.Args); i++ {
-		if _, ok := c.LookUp(i); ok {
+		if _, ok := c.Look(i); ok {
 			found++
 		}
 	}
@@ -219,7 +219,7 @@ func exists(c *command.Ctx) {
 func touch(c *command.Ctx) {
 	found := int64(0)
 	for i := 1; i < len(c.Args); i++ {
-		if _, ok := c.LookupRead(i); ok {
+		if _, ok := c.Find(i); ok {
 			found++
 		}
 	}
@@ -228,7 +228,7 @@ func touch(c *command.Ctx) {
 
 func typeOf(c *command.Ctx) {
 	kind := store.KindNone
-	if e, ok := c.LookUp(1); ok {
+	if e, ok := c.Look(1); ok {
 		kind = e.Kind()
 	}
 	c.Reply.Simple(kind.String())
@@ -291,7 +291,7 @@ const (
 
 // sendExpiry sends when the key at args[1] expires, in units of unit ms from base, rounded to the nearest.
 func sendExpiry(c *command.Ctx, unit, base int64) {
-	e, ok := c.LookUp(1)
+	e, ok := c.Look(1)
 	switch {
 	case !ok:
 		c.Reply.Int(noKey)

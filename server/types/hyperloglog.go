@@ -48,7 +48,7 @@ func pfcount(c *command.Ctx) {
 		}
 		return
 	}
-	e, ok := c.LookupRead(1)
+	e, ok := c.Find(1)
 	if !ok {
 		c.Reply.Zero()
 		return
@@ -82,7 +82,7 @@ func pfmerge(c *command.Ctx) {
 func readHLLs(c *command.Ctx) (*store.HLLUnion, bool) {
 	union := &store.HLLUnion{}
 	for i := 1; i < len(c.Args); i++ {
-		e, ok := c.LookupRead(i)
+		e, ok := c.Find(i)
 		if !ok {
 			continue
 		}

@@ -148,7 +148,7 @@ func increxInt(c *command.Ctx, o *increxOptions) {
 			c.DB.SetInt(k, sum, expire)
 			increxEffect(c, k, nil, sum, expire)
 		case found:
-			c.DeleteState(k, &e)
+			c.DeleteKey(k, &e)
 		}
 	}
 	c.Reply.Array(2)
@@ -293,7 +293,7 @@ func increxStoreFloat(c *command.Ctx, o *increxOptions, k store.Key, e *store.En
 			c.DB.SetText(k, text, expire)
 			increxEffect(c, k, text, 0, expire)
 		case found:
-			c.DeleteState(k, e)
+			c.DeleteKey(k, e)
 		}
 	}
 	c.Reply.Array(2)

@@ -35,7 +35,7 @@ func copyKey(c *command.Ctx) {
 		c.Err(command.ErrSameObject)
 		return
 	}
-	if _, ok := c.LookupRead(1); !ok || !c.DB.Copy(from, target, to, replace, c.Now) {
+	if _, ok := c.Find(1); !ok || !c.DB.Copy(from, target, to, replace, c.Now) {
 		c.Reply.Zero()
 		return
 	}
@@ -61,6 +61,7 @@ func move(c *command.Ctx) {
 	}
 }
 
+// SwapDB implements SWAPDB index1 index2, which is declared with the commands of the server.
 func SwapDB(c *command.Ctx) {
 	var index [2]int
 	for i, refusal := range []string{errFirstDB, errSecondDB} {

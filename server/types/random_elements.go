@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// MaxRepeats is how many elements may be drawn with repeats in one command, and maxRepeatsReply how many bytes they may make.
+	// maxRepeats is how many elements may be drawn with repeats in one command, and maxRepeatsReply how many bytes they may make.
 	// All else that a collection can be asked for is bounded by its size.
-	MaxRepeats      = 1 << 20
+	maxRepeats      = 1 << 20
 	maxRepeatsReply = 64 << 20
-	// SmallCollection is the size up to which looking at every element costs less than being clever; in a packed collection
+	// smallCollection is the size up to which looking at every element costs less than being clever; in a packed collection
 	// finding one element is a walk anyway.
-	SmallCollection = 1024
+	smallCollection = 1024
 )
 
 // element is a field of a hash with its value, a member of a set, or one of a sorted set with its score.
@@ -120,7 +120,7 @@ func sendRandom(c *command.Ctx, from drawable, count int64, extra bool) {
 	switch {
 	case count == 0 || size == 0:
 		c.Reply.EmptyArray()
-	case count < -MaxRepeats:
+	case count < -maxRepeats:
 		c.Err(command.ErrOutOfRange)
 	case count < 0:
 		sendRepeats(c, from, int(-count), extra)
@@ -134,7 +134,7 @@ func sendRandom(c *command.Ctx, from drawable, count int64, extra bool) {
 
 func sendRepeats(c *command.Ctx, from drawable, count int, extra bool) {
 	size, pick, before := from.Len(), from.element, c.Reply.Len()
-	if size <= SmallCollection && count > 1 {
+	if size <= smallCollection && count > 1 {
 		all := make([]element, 0, size)
 		from.each(func(e element) { all = append(all, e) })
 		pick = func(i int) element { return all[i] }
@@ -152,16 +152,16 @@ func sendRepeats(c *command.Ctx, from drawable, count int, extra bool) {
 
 func sendDistinct(c *command.Ctx, from drawable, size, count int, extra bool) {
 	sendPairsHeader(c, count, extra)
-	if count > 1 && (size <= SmallCollection || count > size/3) {
-		choice := Chooser{Left: size, Want: count, Rnd: rand.IntN}
+	if count > 1 && (size <= smallCollection || count > size/3) {
+		choice := chooser{left: size, want: count, rnd: rand.IntN}
 		from.each(func(e element) {
-			if choice.Take() {
+			if choice.take() {
 				sendElement(c, from, e, extra)
 			}
 		})
 		return
 	}
-	for _, i := range Distinct(size, count, rand.IntN) {
+	for _, i := range distinct(size, count, rand.IntN) {
 		sendElement(c, from, from.element(i), extra)
 	}
 }
@@ -185,26 +185,26 @@ func sendPairsHeader(c *command.Ctx, n int, pairs bool) {
 	c.Reply.Array(n)
 }
 
-// Chooser picks want of the next left elements of a walk, each set of them as likely as any other: selection sampling, Algorithm S
+// chooser picks want of the next left elements of a walk, each set of them as likely as any other: selection sampling, Algorithm S
 // in Knuth's The Art of Computer Programming 3.4.2.
-type Chooser struct {
-	Left, Want int
-	Rnd        func(n int) int // a random number in [0, n)
+type chooser struct {
+	left, want int
+	rnd        func(n int) int // a random number in [0, n)
 }
 
-// Take reports whether the walk's next element is picked.
-func (s *Chooser) Take() bool {
-	picked := s.Rnd(s.Left) < s.Want
-	s.Left--
+// take reports whether the walk's next element is picked.
+func (s *chooser) take() bool {
+	picked := s.rnd(s.left) < s.want
+	s.left--
 	if picked {
-		s.Want--
+		s.want--
 	}
 	return picked
 }
 
-// Distinct returns count different numbers in [0, size), each set of them as likely as any other: Robert Floyd's algorithm, from
+// distinct returns count different numbers in [0, size), each set of them as likely as any other: Robert Floyd's algorithm, from
 // Bentley's Programming Pearls, CACM September 1987. rnd returns a random number in [0, n).
-func Distinct(size, count int, rnd func(n int) int) []int {
+func distinct(size, count int, rnd func(n int) int) []int {
 	numbers := make([]int, 0, count)
 	seen := make(map[int]struct{}, count)
 	for last := size - count; last < size; last++ {

@@ -7,7 +7,6 @@ import (
 
 	"headgate/internal/ascii"
 	"headgate/internal/number"
-	"headgate/server/access"
 	"headgate/server/acl"
 	"headgate/server/command"
 	"headgate/server/config"
@@ -140,12 +139,12 @@ func sortOptions(c *command.Ctx, stores bool) (o sorting, ok bool) {
 			o.by = c.Args[i+1]
 			if bytes.IndexByte(command.CutAtNUL(o.by), '*') < 0 {
 				o.as = true
-			} else if !access.MayReadEveryKey(c) {
+			} else if !c.MayReadEveryKey() {
 				c.Err("ERR BY option of SORT denied due to insufficient ACL permissions.")
 				return o, false
 			}
 		case sortGet:
-			if !access.MayReadEveryKey(c) {
+			if !c.MayReadEveryKey() {
 				c.Err("ERR GET option of SORT denied due to insufficient ACL permissions.")
 				return o, false
 			}
@@ -206,7 +205,7 @@ func sort(c *command.Ctx, stores bool) {
 // sortElements copies the elements of the value at args[i], or sends the error for another kind and returns false. A missing key
 // has none.
 func sortElements(c *command.Ctx, i int) (elements []sortable, kind store.Kind, ok bool) {
-	e, found := c.LookupRead(i)
+	e, found := c.Find(i)
 	if !found {
 		return nil, store.KindNone, true
 	}

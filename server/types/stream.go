@@ -33,7 +33,7 @@ var (
 	entriesReadArg = command.Integer("entries_read").After("ENTRIESREAD").Opt()
 )
 
-// streamCommands: streams, with the consumer groups of cmd_stream_group.go.
+// streamCommands: streams, with the consumer groups of stream_group.go.
 var streamCommands = []*command.Command{
 	xackCommand,
 	{

@@ -160,7 +160,7 @@ func setAccess(args [][]byte) string {
 }
 
 func readString(c *command.Ctx, i int) (e store.Entry, found, ok bool) {
-	e, found = c.LookupRead(i)
+	e, found = c.Find(i)
 	return e, found, expectString(c, &e, found)
 }
 
@@ -340,7 +340,7 @@ func strLen(c *command.Ctx) {
 func mget(c *command.Ctx) {
 	c.Reply.Array(len(c.Args) - 1)
 	for i := 1; i < len(c.Args); i++ {
-		e, found := c.LookupRead(i)
+		e, found := c.Find(i)
 		sendStringOrNull(c, &e, found && e.Kind() == store.KindString)
 	}
 }

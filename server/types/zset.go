@@ -278,8 +278,8 @@ var (
 func zadd(c *command.Ctx)    { addScores(c, zaddOptions{}) }
 func zincrBy(c *command.Ctx) { addScores(c, zaddOptions{incr: true}) }
 
-// ScoresAtHand is how many scores of a ZADD are kept without an allocation.
-const ScoresAtHand = 16
+// scoresAtHand is how many scores of a ZADD are kept without an allocation.
+const scoresAtHand = 16
 
 // addScores carries out ZADD with options that are given beside those among its arguments. All scores are parsed before the first
 // is used.
@@ -288,7 +288,7 @@ func addScores(c *command.Ctx, o zaddOptions) {
 	if !ok {
 		return
 	}
-	var room [ScoresAtHand]float64
+	var room [scoresAtHand]float64
 	scores, ok := scores(c, room[:0], first)
 	if !ok {
 		return

@@ -6,7 +6,6 @@ import (
 
 	"headgate/server/exec"
 	"headgate/server/servertest"
-	"headgate/server/types"
 
 	"github.com/stretchr/testify/require"
 )
@@ -68,10 +67,12 @@ func TestFailedZSetCommandsChangeNothing(t *testing.T) {
 	require.Equal(t, before, keys.Dirty())
 }
 
+// TestZAddMoreScoresThanAtHand: more scores than ZADD has room for without an allocation, which is for sixteen.
 func TestZAddMoreScoresThanAtHand(t *testing.T) {
+	const scores = 48
 	w := servertest.NewWorkerClient(t)
 	command := []string{"ZADD", "z"}
-	for i := range 3 * types.ScoresAtHand {
+	for i := range scores {
 		command = append(command, strconv.Itoa(i), "m"+strconv.Itoa(i))
 	}
 	require.Equal(t, ":48\r\n", w.Ask(command...))

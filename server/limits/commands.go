@@ -61,7 +61,7 @@ func durationArg(name string) command.Arg { return command.Str(name).Fails(limit
 
 // answer implements the commands that are called with a key and an algorithm's words.
 func (l *Limits) answer(c *command.Ctx, a *limiter.Algorithm) {
-	said := &Recent(c).limit
+	said := &recent(c).limit
 	if (c.Shape == 0 || c.Shape != said.shape) && !readLimit(c, said, a) {
 		return
 	}
@@ -100,18 +100,18 @@ func sendID(c *command.Ctx, id []byte) {
 
 // recentLimits are what the last limiters of a worker were called with.
 type recentLimits struct {
-	Quota throttleQuota // by CL.THROTTLE
+	quota throttleQuota // by CL.THROTTLE
 	limit limit         // by those of another name
 }
 
-// Bytes implements sized.
+// Bytes implements command.Sized.
 func (*recentLimits) Bytes() int { return recentLimitsBytes }
 
 // recentLimitsBytes is about what the last limits of a worker take up.
 const recentLimitsBytes = 512
 
-// Recent returns the last limits of the worker that runs the command.
-func Recent(c *command.Ctx) *recentLimits {
+// recent returns the last limits of the worker that runs the command.
+func recent(c *command.Ctx) *recentLimits {
 	r, _ := c.Turn.Limits.(*recentLimits)
 	if r == nil {
 		r = &recentLimits{}
@@ -122,7 +122,7 @@ func Recent(c *command.Ctx) *recentLimits {
 
 // limit is what a limiter's arguments after the key say. Most calls repeat those of the call before, so that a worker keeps the last ones.
 type limit struct {
-	shape uint64 // of the command that they were read from, see known; 0: they are not to be used again
+	shape uint64 // of the command that they were read from, see command.Known; 0: they are not to be used again
 	limiter.Policy
 	limiter.Request
 }

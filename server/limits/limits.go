@@ -16,8 +16,8 @@ type Limits struct {
 
 	Algorithms *limiter.Table
 	gcra       *limiter.Algorithm // as what CL.THROTTLE and GCRA count
-	Policies   policies
-	Top        topKeys
+	Policies   Policies
+	Top        TopKeys
 	Counts     []Decisions     // by algorithm
 	unlimited  *limiter.Policy // what unknown-policy allow has a missing policy stand for
 
@@ -31,8 +31,8 @@ type Limits struct {
 	ids   [maxPairs][leaseIDLength]byte // of the pairs' leases
 }
 
-// NewLimits returns the limiters of a server, by these algorithms.
-func NewLimits(core *command.Core, algorithms *limiter.Table) *Limits {
+// New returns the limiters of a server, by these algorithms.
+func New(core *command.Core, algorithms *limiter.Table) *Limits {
 	if algorithms == nil {
 		algorithms = limiter.Standard
 	}
@@ -51,7 +51,7 @@ func (l *Limits) Apply(cfg *config.Config) {
 // Declarations are the commands of limiters: one for each algorithm, and those beside them. Documentation asks without a server.
 func (l *Limits) Declarations() []*command.Command {
 	if l == nil {
-		l = NewLimits(nil, nil)
+		l = New(nil, nil)
 	}
 	all := []*command.Command{resetCommand, topCommand(l), takeCommand(l), policyCommand(l)}
 	all = append(all, throttleCommands(l)...)
@@ -65,7 +65,7 @@ func (l *Limits) Declarations() []*command.Command {
 	return sortedByName(all)
 }
 
-// Ask asks a limit about the key k. The answer is in l.asked, and nothing is kept.
+// Ask asks a limit about the key k. The answer is in l.Asked, and nothing is kept.
 func (l *Limits) Ask(c *command.Ctx, k store.Key, p *limiter.Policy, r *limiter.Request) error {
 	if p.Limit < 0 {
 		l.Asked.Unlimited(p, r)
@@ -79,7 +79,7 @@ func (l *Limits) Ask(c *command.Ctx, k store.Key, p *limiter.Policy, r *limiter.
 	return l.Asked.Decide()
 }
 
-// decide asks a limit about the key k, and keeps the key's new state. The answer is in l.asked.
+// decide asks a limit about the key k, and keeps the key's new state. The answer is in l.Asked.
 func (l *Limits) decide(c *command.Ctx, k store.Key, p *limiter.Policy, r *limiter.Request) error {
 	if err := l.Ask(c, k, p, r); err != nil {
 		return err
@@ -138,6 +138,6 @@ func errLimiter(c *command.Ctx, err error) {
 	case errors.As(err, &text):
 		c.Err(command.OneLine(string(text)))
 	default:
-		panic("server: unexpected error from a limiter: " + err.Error())
+		panic("limits: unexpected error from a limiter: " + err.Error())
 	}
 }

@@ -151,7 +151,7 @@ func (s *state) change(call *limiter.Call) {
 	switch ch := &call.Change; {
 	case ch.Write == throttle.Keep:
 	case ch.Write == throttle.Delete:
-		s.c.DeleteState(s.key, s.held(call))
+		s.c.DeleteKey(s.key, s.held(call))
 	case call.Want.Kind == limiter.Slices:
 		s.keepSlices(call)
 	case call.Want.Kind == limiter.Entries:
@@ -251,7 +251,7 @@ func (s *state) keepSlices(call *limiter.Call) {
 	c, ch := s.c, &call.Change
 	if ch.Replace {
 		if s.hash.Len() > 0 {
-			c.DeleteState(s.key, s.hash.Entry())
+			c.DeleteKey(s.key, s.hash.Entry())
 		}
 		s.hash, _ = c.DB.HashCreate(s.key, c.Now)
 	}
