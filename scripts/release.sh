@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C TZ=UTC GOTOOLCHAIN=local CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false -mod=readonly"
 out=${1:-dist}
-version=$(sed -nE 's/^const Version = "(.*)"/\1/p' server/server.go)
+version=$(sed -nE 's/^const Version = "(.*)"/\1/p' server/command/core.go)
+[ -n "$version" ] || { echo 'server/command/core.go declares no Version' >&2; exit 1; }
 revision=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 [ -z "$(git status --porcelain 2>/dev/null)" ] || revision="$revision-changed"
 at=$(git log -1 --format=%ct 2>/dev/null || echo 0)

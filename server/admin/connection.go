@@ -8,7 +8,7 @@ import (
 	"headgate/server/resp"
 )
 
-// ConnectionCommands: a connection's own state, and the CLIENT family of cmd_client.go.
+// ConnectionCommands are those of a connection's own state, with the CLIENT family of client.go.
 func (a *Console) ConnectionCommands() []*command.Command {
 	return []*command.Command{
 		{

@@ -11,8 +11,7 @@ import (
 	"headgate/server/types"
 )
 
-// ServerCommands: the server as a whole, with the families of cmd_cluster.go, cmd_command.go, cmd_config.go and
-// cmd_memory.go.
+// ServerCommands are those of the server as a whole, with the families of cluster.go, command.go, config.go and debug.go.
 func (a *Console) ServerCommands() []*command.Command {
 	return []*command.Command{
 		clusterCommand,

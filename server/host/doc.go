@@ -1,2 +1,3 @@
-// Package host tells what the machine and the process have: memory, also that of a cgroup, file descriptors and the name of the program.
+// Package host tells what the machine and the process have: memory, also what a container allows, file descriptors, and the pages of the
+// program itself.
 package host

@@ -1,3 +1,3 @@
-// Package observe records what somebody may want to know later or at once: the slow log, the spikes of the latency monitor, and the
-// clients that run MONITOR. Package report shows the figures.
+// Package observe keeps what took long, in the slow log and the latency monitor, and shows every command to the clients that run MONITOR.
+// Package report shows the figures.
 package observe

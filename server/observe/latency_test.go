@@ -96,5 +96,5 @@ func TestLatencyDocumented(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		return
 	}
-	require.Equal(t, want, string(document), "run: go generate ./server")
+	require.Equal(t, want, string(document), "run: go generate ./server/observe")
 }

@@ -6,7 +6,7 @@ import (
 	"headgate/server/types"
 )
 
-// Declarations: scripts, with the functions of cmd_function.go.
+// Declarations are the commands of scripts and, in function.go, of functions.
 func (h *Scripts) Declarations() []*command.Command {
 	return []*command.Command{
 		{

@@ -59,12 +59,12 @@ func TestEveryCommandIsCompared(t *testing.T) {
 	}
 }
 
-// TestScriptsAreNamedAsWhatTheyCover: <file>_<topic>.txt is of the server's file or package of that name, cmd_ aside.
+// TestScriptsAreNamedAsWhatTheyCover: <file>_<topic>.txt is of the server's file or package of that name.
 func TestScriptsAreNamedAsWhatTheyCover(t *testing.T) {
 	covered := map[string]bool{}
 	err := filepath.WalkDir(filepath.Join(harness.Root(t), "server"), func(path string, _ fs.DirEntry, err error) error {
 		name, _, _ := strings.Cut(filepath.Base(path), ".")
-		covered[strings.TrimPrefix(name, "cmd_")] = true
+		covered[name] = true
 		return err
 	})
 	require.NoError(t, err)

@@ -30,10 +30,7 @@ import (
 // usual are the files that mutants are drawn from if none are named: those in which a slip would count or lose what it should not.
 var usual = []string{
 	"throttle/*.go", "store/*.go", "persistence/*.go", "persistence/aof/*.go", "persistence/rdb/*.go", "internal/listpack/*.go", "server/acl/*.go", "server/limiter/*.go",
-	"server/limiter*.go", "server/decisions.go", "server/cmd_throttle.go", "server/cmd_gcra.go", "server/cmd_limiter.go", "server/cmd_take.go",
-	"server/cmd_lease.go", "server/cmd_increx.go", "server/cmd_policy.go", "server/executor.go", "server/dispatch.go",
-	"server/access.go", "server/cmd_acl.go", "server/aof*.go", "server/effects.go", "server/load.go", "server/rdb_load.go", "server/snapshot.go",
-	"server/saving.go",
+	"server/limits/*.go", "server/types/increx.go", "server/access/*.go", "server/command/effects.go", "server/exec/*.go", "server/journal/*.go",
 }
 
 // usualSuites come after a package's own tests: those of the server, and those that drive the binary and measure nothing.
