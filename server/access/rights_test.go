@@ -29,7 +29,7 @@ var (
 func TestSortStoresAtNoKeyWithoutTheRight(t *testing.T) {
 	for _, word := range []string{"BY", "GET", "LIMIT", "STORE"} {
 		t.Run(word, func(t *testing.T) {
-			admin, user := servertest.AsUser(t, "+@all", "~ok", "~"+word)
+			admin, user := servertest.NewUserClients(t, "+@all", "~ok", "~"+word)
 			admin.Ask("RPUSH", "ok", "1")
 			require.Equal(t, "-"+access.ErrDeniedKey+"\r\n", user.Ask("SORT", "ok", "STORE", word, "STORE", "secret"))
 			require.Equal(t, ":0\r\n", admin.Ask("EXISTS", "secret"))
@@ -47,7 +47,7 @@ func TestXReadGroupReadsNoKeyWithoutTheRight(t *testing.T) {
 		{"XREADGROUP", "COUNT", "1", "GROUP", "g", "streams", "STREAMS", "secret", ">"},
 	} {
 		t.Run(strings.Join(line, " "), func(t *testing.T) {
-			admin, user := servertest.AsUser(t, "+@all", "~STREAMS", "~streams")
+			admin, user := servertest.NewUserClients(t, "+@all", "~STREAMS", "~streams")
 			admin.Ask("XADD", "secret", "1-1", "f", "v")
 			admin.Ask("XGROUP", "CREATE", "secret", "g", "0")
 			admin.Ask("XGROUP", "CREATE", "secret", "STREAMS", "0")
@@ -59,7 +59,7 @@ func TestXReadGroupReadsNoKeyWithoutTheRight(t *testing.T) {
 
 // TestACLCheckOfALineWithoutItsChannel: what a script asks about is judged before anything has looked at the number of arguments.
 func TestACLCheckOfALineWithoutItsChannel(t *testing.T) {
-	_, user := servertest.AsUser(t, "+@all", "~*", "resetchannels", "&ch")
+	_, user := servertest.NewUserClients(t, "+@all", "~*", "resetchannels", "&ch")
 	for _, name := range []string{"PUBLISH", "SPUBLISH", "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"} {
 		require.Equal(t, ":1\r\n", user.Ask("EVAL", "return redis.acl_check_cmd(ARGV[1])", "0", name), name)
 		require.Equal(t, "$-1\r\n", user.Ask("EVAL", "return redis.acl_check_cmd(ARGV[1], 'other')", "0", name), name)
@@ -82,7 +82,7 @@ type lineMaker struct {
 }
 
 func newLineMaker(t *testing.T, seed uint64, wanted func(cmd *command.Command) bool) *lineMaker {
-	admin, user := servertest.AsUser(t, "+@all")
+	admin, user := servertest.NewUserClients(t, "+@all")
 	m := &lineMaker{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, srv: admin.Srv, admin: admin, user: user}
 	words := map[string]bool{"a": true, "b": true, "-1": true, "0": true, "1": true, "2": true, "3": true, "0-1": true, ">": true, "$": true}
 	for _, cmd := range m.srv.Commands.All {
@@ -407,7 +407,7 @@ func TestThrottleReachesOwnKeysOnly(t *testing.T) {
 
 // TestNamesOfKeysAreToldWithTheRightOnly: INFO and RL.TOP name the busiest of the keys that the user may read.
 func TestNamesOfKeysAreToldWithTheRightOnly(t *testing.T) {
-	admin, user := servertest.AsUser(t, "+@all", "~mine:*", "%W~written", "(+info ~second:*)")
+	admin, user := servertest.NewUserClients(t, "+@all", "~mine:*", "%W~written", "(+info ~second:*)")
 	long := "mine:" + strings.Repeat("x", 200) // of which only a part is kept
 	for _, key := range []string{"theirs", "mine:1", "written", "second:1", long} {
 		admin.Ask("CL.THROTTLE", key, "0", "1", "3600")
@@ -435,7 +435,7 @@ func TestNamesOfKeysAreToldWithTheRightOnly(t *testing.T) {
 
 // TestBroadcastsNameKeysWithTheRightOnly: CLIENT TRACKING with BCAST tells of the changed keys that the user may read.
 func TestBroadcastsNameKeysWithTheRightOnly(t *testing.T) {
-	admin, user := servertest.AsUser(t, "+@all", "~mine:*", "%W~written")
+	admin, user := servertest.NewUserClients(t, "+@all", "~mine:*", "%W~written")
 	user.Ask("HELLO", "3")
 	require.Equal(t, "+OK\r\n", user.Ask("CLIENT", "TRACKING", "ON", "BCAST"))
 	script := "for _, k in ipairs({'theirs', 'mine:1', 'written'}) do redis.call('SET', k, 1) end"
@@ -452,7 +452,7 @@ func TestBroadcastsNameKeysWithTheRightOnly(t *testing.T) {
 func TestOnlyKnownCommandsNameKeys(t *testing.T) {
 	known := []string{"scan", "randomkey"}
 	notAlone := []string{"quit", "reset", "multi", "wait", "select", "client|reply"} // these change what is answered after them
-	admin, user := servertest.AsUser(t, "+@all", "&*")
+	admin, user := servertest.NewUserClients(t, "+@all", "&*")
 	for range 2 {
 		admin.Ask("CL.THROTTLE", "theirs", "0", "1", "3600")
 	}

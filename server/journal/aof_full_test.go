@@ -17,7 +17,7 @@ import (
 // TestLimitedWhileDiskIsFull: as long as nothing can be written every limiter goes on to limit, and to be looked at; only what would
 // have to be written is refused, and none of it is kept. The same holds while snapshots fail, and in scripts and transactions.
 func TestLimitedWhileDiskIsFull(t *testing.T) {
-	for _, tc := range servertest.FullCases {
+	for _, tc := range servertest.LimiterCases {
 		t.Run(tc.Name, func(t *testing.T) {
 			disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
 			w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)

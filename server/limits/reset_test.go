@@ -87,7 +87,7 @@ func TestResetIsNoDecision(t *testing.T) {
 
 // TestResetNeedsTheRightToEachKey: @throttle is enough to call it, and every key is judged.
 func TestResetNeedsTheRightToEachKey(t *testing.T) {
-	admin, user := servertest.AsUser(t, "~own:*", "+@throttle")
+	admin, user := servertest.NewUserClients(t, "~own:*", "+@throttle")
 	admin.Ask("RL.GCRA", "own:a", "5", "1", "60s")
 	admin.Ask("RL.GCRA", "other", "5", "1", "60s")
 	require.Contains(t, user.Ask("RL.RESET", "own:a", "other"), "-NOPERM ")

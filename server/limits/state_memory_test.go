@@ -12,8 +12,8 @@ import (
 )
 
 // limiterCases are those of fullCases that decide before they are refused for memory: all but INCREX, which keeps Redis's flags.
-func limiterCases() (list []servertest.FullCase) {
-	for _, tc := range servertest.FullCases {
+func limiterCases() (list []servertest.LimiterCase) {
+	for _, tc := range servertest.LimiterCases {
 		if !strings.HasPrefix(tc.Name, "INCREX") {
 			list = append(list, tc)
 		}

@@ -41,7 +41,7 @@ func topReply(list string, seconds, calls int, keys ...any) string {
 }
 
 func TestTop(t *testing.T) {
-	w, clock := servertest.TopClient(t, servertest.Unsaved())
+	w, clock := servertest.NewHandClockClient(t, servertest.Unsaved())
 	require.Equal(t, topReply("limited", 0, 0), w.Ask("RL.TOP"))
 	for range 10 {
 		w.Ask("CL.THROTTLE", "a", "3", "1", "3600") // 4 of 10 pass
@@ -92,7 +92,7 @@ func TestTop(t *testing.T) {
 func TestTopForgets(t *testing.T) {
 	cfg := servertest.Unsaved()
 	cfg.TopWindow = 10 * time.Second
-	w, clock := servertest.TopClient(t, cfg)
+	w, clock := servertest.NewHandClockClient(t, cfg)
 	at := func(seconds int) { clock.Ns = servertest.HandStart + int64(seconds)*int64(time.Second) }
 	call := func(key string) { w.Ask("CL.THROTTLE", key, "0", "1", "60") }
 	at(9)
@@ -111,7 +111,7 @@ func TestTopForgets(t *testing.T) {
 
 // TestTopOff: top-keys 0 forgets all, and takes no memory.
 func TestTopOff(t *testing.T) {
-	w, _ := servertest.TopClient(t, servertest.Unsaved())
+	w, _ := servertest.NewHandClockClient(t, servertest.Unsaved())
 	w.Ask("CL.THROTTLE", "a", "0", "1", "60")
 	require.Equal(t, "+OK\r\n", w.Ask("CONFIG", "SET", "top-keys", "0"))
 	w.Ask("CL.THROTTLE", "a", "0", "1", "60")
@@ -128,7 +128,7 @@ func TestTopOff(t *testing.T) {
 
 // TestTopTellsDatabasesApart, also by hostile names, which INFO quotes.
 func TestTopTellsDatabasesApart(t *testing.T) {
-	w, _ := servertest.TopClient(t, servertest.Unsaved())
+	w, _ := servertest.NewHandClockClient(t, servertest.Unsaved())
 	w.Ask("CL.THROTTLE", "k", "0", "1", "60")
 	w.Ask("SELECT", "3")
 	w.Ask("CL.THROTTLE", "k", "0", "1", "60")

@@ -90,7 +90,7 @@ type pageSnapshot struct {
 }
 
 func TestPageData(t *testing.T) {
-	w, clock := servertest.TopClient(t, servertest.Unsaved())
+	w, clock := servertest.NewHandClockClient(t, servertest.Unsaved())
 	s := w.Srv
 	s.Samples.On = true
 	sample := func() {
@@ -133,7 +133,7 @@ func TestPageData(t *testing.T) {
 
 // TestPageState: memory's bound, disk and certificate as they are, and slow commands without the secrets that SLOWLOG keeps to itself.
 func TestPageState(t *testing.T) {
-	w, clock := servertest.TopClient(t, servertest.Unsaved())
+	w, clock := servertest.NewHandClockClient(t, servertest.Unsaved())
 	s := w.Srv
 	state := func() (d pageReply) {
 		askPage(t, s.PageData, nil, &d)
@@ -191,7 +191,7 @@ func TestPageState(t *testing.T) {
 
 // TestSamples: there are never more than the page shows, the oldest go first, and counters that begin anew make no rate negative.
 func TestSamples(t *testing.T) {
-	w, clock := servertest.TopClient(t, servertest.Unsaved())
+	w, clock := servertest.NewHandClockClient(t, servertest.Unsaved())
 	s := w.Srv
 	sample := func() {
 		clock.Ns += int64(time.Second)
@@ -221,7 +221,7 @@ func TestSamples(t *testing.T) {
 }
 
 func TestPageLookup(t *testing.T) {
-	w, _ := servertest.TopClient(t, servertest.Unsaved())
+	w, _ := servertest.NewHandClockClient(t, servertest.Unsaved())
 	ask := func(query string) (l report.LookedUp, status int) {
 		values, err := url.ParseQuery(query)
 		require.NoError(t, err)

@@ -18,15 +18,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ClockClient is a worker's client on a server whose clock stands where the test puts it.
+// ClockClient is a worker's client on a server whose clock stands where the test puts it. Its replies are in one line.
 type ClockClient struct {
 	*WorkerClient
 	Now int64 // ns
 }
 
-// clockStart is where a clockClient's clock begins: a Saturday, 2026-11-21 13:45:10.000 UTC.
+// clockStart is where a ClockClient's clock begins: a Saturday, 2026-11-21 13:45:10.000 UTC.
 const clockStart = 1_795_268_710_000 * 1e6
 
+// NewClockClient returns a client of a server with the usual configuration, whose clock begins on 2026-11-21.
 func NewClockClient(t testing.TB) *ClockClient {
 	w := &ClockClient{Now: clockStart}
 	s := server.New(config.NewLive(Unsaved()), server.Options{Clock: command.NewClock(func() (wall, mono int64) { return w.Now, w.Now })})
@@ -47,7 +48,7 @@ func (w *ClockClient) Ask(words ...string) string {
 	return text
 }
 
-// Call is ask for words between spaces; ~ stands for a space within a word.
+// Call is Ask for words between spaces; ~ stands for a space within a word.
 func (w *ClockClient) Call(line string) string {
 	words := strings.Fields(line)
 	for i, word := range words {
@@ -56,46 +57,7 @@ func (w *ClockClient) Call(line string) string {
 	return w.Ask(words...)
 }
 
-// PlainReply renders the first reply of some RESP, and returns what follows it.
-func PlainReply(wire string) (text, rest string) {
-	line, rest, _ := strings.Cut(wire, "\r\n")
-	switch line[0] {
-	case '$':
-		if line == "$-1" {
-			return "nil", rest
-		}
-		var n int
-		_, _ = fmt.Sscan(line[1:], &n)
-		return rest[:n], rest[n+2:]
-	case '*':
-		if line == "*-1" {
-			return "nil", rest
-		}
-		var n int
-		_, _ = fmt.Sscan(line[1:], &n)
-		items := make([]string, n)
-		for i := range items {
-			items[i], rest = PlainReply(rest)
-		}
-		return "[" + strings.Join(items, " ") + "]", rest
-	case '-':
-		return line[1:], rest
-	}
-	return line[1:], rest
-}
-
-// Contents lists all keys with their values and expiry times.
-func (w *ClockClient) Contents() []string {
-	var list []string
-	for _, name := range strings.Fields(strings.Trim(w.Call("KEYS *"), "[]")) {
-		read := map[string]string{"string": "GET " + name, "hash": "HGETALL " + name, "zset": "ZRANGE " + name + " 0 -1 WITHSCORES"}[w.Call("TYPE "+name)]
-		list = append(list, name+" "+w.Call(read)+" "+w.Call("PEXPIRETIME "+name))
-	}
-	slices.Sort(list)
-	return list
-}
-
-// Converse makes the calls, one a line, and compares the replies.
+// Converse makes the calls, one a line, and compares the replies: "call | reply", where +n before the call lets n ms pass.
 func Converse(t *testing.T, w *ClockClient, lines string) {
 	t.Helper()
 	for line := range strings.Lines(lines) {
@@ -116,61 +78,15 @@ func Converse(t *testing.T, w *ClockClient, lines string) {
 	}
 }
 
-// HandStart is when the clocks that tests move begin, in ns.
-const HandStart = int64(1_790_000_000) * int64(time.Second)
-
-// handClock is a time that tests move.
-type handClock struct{ Ns int64 }
-
-func (h *handClock) clock() *command.Clock {
-	h.Ns = HandStart
-	return command.NewClock(func() (int64, int64) { return h.Ns, h.Ns })
-}
-
-// TopClient returns a client of a server whose clock is moved by hand.
-func TopClient(t *testing.T, cfg *config.Config) (*WorkerClient, *handClock) {
-	h := &handClock{}
-	return NewWorkerClientOf(t, server.New(config.NewLive(cfg), server.Options{Clock: h.clock()})), h
-}
-
-// fullClient is a client of a server that may take up a little more memory than it does without keys.
-type fullClient struct {
-	*ClockClient
-	Max uint64
-}
-
-const EvictionRoom = 2 << 20
-
-func NewFullClient(t *testing.T, policy string) *fullClient {
-	w := &fullClient{ClockClient: NewClockClient(t)}
-	w.Call("SET first v")
-	w.Call("DEL first")
-	w.Srv.WatchMemory()
-	w.Max = w.Srv.UsedMemory() + EvictionRoom
-	require.Equal(t, "OK", w.Call(fmt.Sprintf("CONFIG SET maxmemory %d maxmemory-policy %s maxmemory-eviction-tenacity 100", w.Max, policy)))
-	return w
-}
-
-// Set sets a key to 100 bytes, and requires that memory is kept within bounds.
-func (w *fullClient) Set(key string, more ...string) string {
-	reply := w.Ask(append([]string{"SET", key, strings.Repeat("x", 100)}, more...)...)
-	require.LessOrEqual(w.T, w.Srv.UsedMemory(), w.Max+64<<10)
-	return reply
-}
-
-func (w *fullClient) Evicted() uint64 { return w.Srv.Keys.Stats().Evicted }
-
-const WireOOM = "OOM command not allowed when used memory > 'maxmemory'."
-
-// SetShort has no memory be left, or enough.
-func (w *ClockClient) SetShort(short bool) {
-	m := &w.Srv.Memory
-	m.Max, m.Evict, m.Slice = 0, false, exec.Tenacity(exec.FullTenacity)
-	w.Srv.Gate.Set(command.GateMemory, short)
-	w.Srv.Gate.Set(command.GateShort, false)
-	if short {
-		m.Max = 1
+// Contents lists all keys with their values and expiry times.
+func (w *ClockClient) Contents() []string {
+	var list []string
+	for _, name := range strings.Fields(strings.Trim(w.Call("KEYS *"), "[]")) {
+		read := map[string]string{"string": "GET " + name, "hash": "HGETALL " + name, "zset": "ZRANGE " + name + " 0 -1 WITHSCORES"}[w.Call("TYPE "+name)]
+		list = append(list, name+" "+w.Call(read)+" "+w.Call("PEXPIRETIME "+name))
 	}
+	slices.Sort(list)
+	return list
 }
 
 // Elements is how many entries a key has, 0 for none.
@@ -188,4 +104,39 @@ func (w *ClockClient) Elements(key string) (n int) {
 		n = 1
 	}
 	return n
+}
+
+// Uses is the logarithmic counter of a key's uses, which maxmemory-policy's LFU goes by.
+func (w *ClockClient) Uses(name string) int {
+	e, ok := w.Srv.Keys.DB(0).Peek(w.Srv.Keys.Key([]byte(name)))
+	require.True(w.T, ok)
+	return e.Uses()
+}
+
+// SetShort has no memory be left, as maxmemory has it, or enough.
+func (w *ClockClient) SetShort(short bool) {
+	m := &w.Srv.Memory
+	m.Max, m.Evict, m.Slice = 0, false, exec.Tenacity(exec.FullTenacity)
+	w.Srv.Gate.Set(command.GateMemory, short)
+	w.Srv.Gate.Set(command.GateShort, false)
+	if short {
+		m.Max = 1
+	}
+}
+
+// HandClock is a time that tests move: ns since the Unix epoch.
+type HandClock struct{ Ns int64 }
+
+// HandStart is when a HandClock begins, in ns since the Unix epoch.
+const HandStart = int64(1_790_000_000) * int64(time.Second)
+
+// NewHandClockClient returns a client of a server with this configuration, and the clock of both. Replies are as they are sent.
+func NewHandClockClient(t *testing.T, cfg *config.Config) (*WorkerClient, *HandClock) {
+	h := &HandClock{}
+	return NewWorkerClientOf(t, server.New(config.NewLive(cfg), server.Options{Clock: h.clock()})), h
+}
+
+func (h *HandClock) clock() *command.Clock {
+	h.Ns = HandStart
+	return command.NewClock(func() (int64, int64) { return h.Ns, h.Ns })
 }

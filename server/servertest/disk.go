@@ -15,9 +15,6 @@ import (
 	"headgate/server/config"
 )
 
-// RefusedFull is what writes are answered with while the disk is full.
-const RefusedFull = "-MISCONF Errors writing to the AOF file: No space left on device\r\n"
-
 // NoSpace fails every write, and keeps no room for any.
 func NoSpace(op crashfs.Op) error {
 	if op.Name == "write" || op.Name == "reserve" {
@@ -26,42 +23,75 @@ func NoSpace(op crashfs.Op) error {
 	return nil
 }
 
-// Fill has the disk be full, with no room that was kept before. The server knows of it.
-func (w *AOFServer) Fill(disk *crashfs.FS) {
-	disk.Fault = NoSpace
-	w.Srv.Lock()
-	w.Srv.Propagate(w.Srv.Keys.DB(0), "DEL", "none")
-	w.Srv.Unlock()
-	w.Tick() // fails to write that, and gives back what was reserved
+// ErrPowerOff is the error of everything that is done without power.
+var ErrPowerOff = syscall.EIO
+
+// ErrDisk is the error of an operation that a FailingFS fails.
+var ErrDisk = errors.New("no space left on device")
+
+// FailingFS is the system's files, but for one operation of a snapshot that fails with ErrDisk.
+type FailingFS struct {
+	persistence.OS
+	FailAt int // the operation that fails, counted from 1; 0: none
+	Done   int // operations so far
 }
 
-// FullCase is a limiter: how it is called, what it answers when it limits, and whether a look at it is refused. KEY stands for its key.
-type FullCase struct {
-	Name, Call, Limited, Peek string
+func (f *FailingFS) step() error {
+	if f.Done++; f.Done == f.FailAt {
+		return ErrDisk
+	}
+	return nil
 }
 
-var FullCases = []FullCase{
-	{"CL.THROTTLE", "CL.THROTTLE KEY 0 1 1000", "*5\r\n:1\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n", "CL.THROTTLE KEY 0 1 1000 0"},
-	{"RL.THROTTLE", "RL.THROTTLE KEY 0 1 1000", "*5\r\n:1\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n", "RL.THROTTLE KEY 0 1 1000 0"},
-	{"GCRA", "GCRA KEY 0 1 1000", "*5\r\n:1\r\n:1\r\n:0\r\n:1000\r\n:1000\r\n", "GCRA KEY 0 1 1000 TOKENS 0"},
-	{"RL.GCRA", "RL.GCRA KEY 1 1 1000s", "*5\r\n:1\r\n:1\r\n:0\r\n:1000000\r\n:1000000\r\n", "RL.GCRA KEY 1 1 1000s PEEK"},
-	{"RL.BUCKET", "RL.BUCKET KEY 1 1 1000s", "*5\r\n:1\r\n:1\r\n:0\r\n:1000000\r\n:1000000\r\n", "RL.BUCKET KEY 1 1 1000s PEEK"},
-	{"RL.QUEUE", "RL.QUEUE KEY 1 1 1000s", "*6\r\n:1\r\n:1\r\n:0\r\n:1000000\r\n:1000000\r\n:-1\r\n", "RL.QUEUE KEY 1 1 1000s PEEK"},
-	{"RL.FIXED", "RL.FIXED KEY 1 1000s", "*5\r\n:1\r\n:1\r\n:0\r\n:1000000\r\n:1000000\r\n", "RL.FIXED KEY 1 1000s PEEK"},
-	{"RL.SLIDING", "RL.SLIDING KEY 1 1000s", "*5\r\n:1\r\n:1\r\n:0\r\n", "RL.SLIDING KEY 1 1000s PEEK"},
-	{"RL.LOG", "RL.LOG KEY 1 1000s", "*5\r\n:1\r\n:1\r\n:0\r\n:1000000\r\n:1000000\r\n", "RL.LOG KEY 1 1000s PEEK"},
-	{"RL.LOG MEMBER", "RL.LOG KEY 1 1000s MEMBER a", "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:1000000\r\n", "RL.LOG KEY 1 1000s MEMBER a PEEK"},
-	{"RL.ACQUIRE", "RL.ACQUIRE KEY 1 1000s", "*6\r\n:1\r\n:1\r\n:0\r\n:1000000\r\n:1000000\r\n$-1\r\n", "RL.ACQUIRE KEY 1 1000s PEEK"},
-	{"RL.TAKE", "RL.TAKE 1 p KEY", "*3\r\n:1\r\n:0\r\n*1\r\n*5\r\n:1\r\n:1\r\n:0\r\n:1000000\r\n:1000000\r\n", "RL.TAKE 1 p KEY PEEK"},
-	{"INCREX", "INCREX KEY UBOUND 1", "*2\r\n:1\r\n:0\r\n", ""},
-	{"INCREX BYFLOAT", "INCREX KEY BYFLOAT 1 UBOUND 1", "*2\r\n$1\r\n1\r\n$1\r\n0\r\n", ""},
+// CreateLarge implements persistence.FS.
+func (f *FailingFS) CreateLarge(name string, perm fs.FileMode) (persistence.File, error) {
+	if err := f.step(); err != nil {
+		return nil, err
+	}
+	file, err := f.OS.CreateLarge(name, perm)
+	return &failingFile{file, f}, err
 }
 
-// SlowFS is a file system in memory whose syncs take time, and perhaps its writes.
+// Rename implements persistence.FS.
+func (f *FailingFS) Rename(from, to string) error {
+	if err := f.step(); err != nil {
+		return err
+	}
+	return f.OS.Rename(from, to)
+}
+
+type failingFile struct {
+	persistence.File
+	fs *FailingFS
+}
+
+func (f *failingFile) Write(p []byte) (int, error) {
+	if err := f.fs.step(); err != nil {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, err
+	}
+	return f.File.Write(p)
+}
+
+func (f *failingFile) Sync() error {
+	if err := f.fs.step(); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
+
+// NewSaver returns a client of a server with the usual save points, in dir of a disk that can fail.
+func NewSaver(t *testing.T, dir string, disk *FailingFS) *WorkerClient {
+	cfg := config.Default()
+	cfg.Dir = dir
+	return NewWorkerClientOf(t, server.New(config.NewLive(cfg), server.Options{FS: disk}))
+}
+
+// SlowFS is a file system in memory whose syncs take time, and perhaps its writes. Safe for concurrent use.
 type SlowFS struct {
 	*crashfs.FS
-	Takes  func() time.Duration
-	Writes time.Duration
+	Takes  func() time.Duration // how long a sync takes
+	Writes time.Duration        // how long a write takes
 
 	mu     sync.Mutex
 	size   int64     // bytes appended
@@ -71,12 +101,13 @@ type SlowFS struct {
 	syncs  int
 }
 
-// slowFile is a file of a slowFS.
+// slowFile is a file of a SlowFS.
 type slowFile struct {
 	persistence.AppendFile
 	fs *SlowFS
 }
 
+// Append implements persistence.FS.
 func (f *SlowFS) Append(name string, perm fs.FileMode) (persistence.AppendFile, int64, error) {
 	file, size, err := f.FS.Append(name, perm)
 	return &slowFile{file, f}, size, err
@@ -121,6 +152,7 @@ func (f *SlowFS) TakeLate() (late time.Duration) {
 	return late
 }
 
+// BegunSyncs is how many syncs have begun.
 func (f *SlowFS) BegunSyncs() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,61 +167,4 @@ func InBubble(t *testing.T, test func(t *testing.T)) {
 		SpareServers = nil
 		test(t)
 	})
-}
-
-// FailingFS fails its n-th operation, counted from 1; 0 fails none.
-type FailingFS struct {
-	persistence.OS
-	FailAt, Done int
-}
-
-var ErrDisk = errors.New("no space left on device")
-
-func (f *FailingFS) step() error {
-	if f.Done++; f.Done == f.FailAt {
-		return ErrDisk
-	}
-	return nil
-}
-
-func (f *FailingFS) CreateLarge(name string, perm fs.FileMode) (persistence.File, error) {
-	if err := f.step(); err != nil {
-		return nil, err
-	}
-	file, err := f.OS.CreateLarge(name, perm)
-	return &failingFile{file, f}, err
-}
-
-func (f *FailingFS) Rename(from, to string) error {
-	if err := f.step(); err != nil {
-		return err
-	}
-	return f.OS.Rename(from, to)
-}
-
-type failingFile struct {
-	persistence.File
-	fs *FailingFS
-}
-
-func (f *failingFile) Write(p []byte) (int, error) {
-	if err := f.fs.step(); err != nil {
-		n, _ := f.File.Write(p[:len(p)/2])
-		return n, err
-	}
-	return f.File.Write(p)
-}
-
-func (f *failingFile) Sync() error {
-	if err := f.fs.step(); err != nil {
-		return err
-	}
-	return f.File.Sync()
-}
-
-// NewSaver is a server with save points on a disk that can fail.
-func NewSaver(t *testing.T, dir string, disk *FailingFS) *WorkerClient {
-	cfg := config.Default()
-	cfg.Dir = dir
-	return NewWorkerClientOf(t, server.New(config.NewLive(cfg), server.Options{FS: disk}))
 }

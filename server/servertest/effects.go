@@ -14,12 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// EffectsClient is a worker's client on a server with a clock that stands still, which logs.
+// EffectsClient is a worker's client on a server with a clock that stands still, which notes all effects and writes them nowhere.
 type EffectsClient struct {
 	WorkerClient
 	Now int64 // ns
 }
 
+// NewEffectsClient returns a client of a server with the usual configuration.
 func NewEffectsClient(t *testing.T) *EffectsClient {
 	w := &EffectsClient{Now: 1_700_000_000_123 * 1e6}
 	clock := command.NewClock(func() (wall, mono int64) { return w.Now, w.Now })

@@ -2,7 +2,6 @@ package servertest
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -18,57 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Session is a connection whose replies are read as text, line ends as spaces.
-type Session struct {
-	t    *testing.T
-	Conn net.Conn
-	R    *bufio.Reader
-}
-
-func (p *PipeServer) Session() *Session {
-	conn, r := p.Dial()
-	return &Session{p.t, conn, r}
-}
-
-func (s *Session) Send(text string) {
-	s.t.Helper()
-	_, err := io.WriteString(s.Conn, strings.ReplaceAll(text, "|", "\r\n")+"\r\n")
-	require.NoError(s.t, err)
-}
-
-// Want reads as many lines as text has, and compares.
-func (s *Session) Want(text string) {
-	s.t.Helper()
-	got := ReadLines(s.t, s.R, strings.Count(text, " ")+1)
-	require.Equal(s.t, text, strings.TrimSpace(strings.ReplaceAll(got, "\r\n", " ")))
-}
-
-// AwaitBlocked returns when so many clients are blocked.
-func (p *PipeServer) AwaitBlocked(n int) {
-	require.Eventually(p.t, func() bool {
-		p.Srv.Lock()
-		defer p.Srv.Unlock()
-		return p.Srv.Blocking.Clients == n
-	}, 10*time.Second, time.Millisecond)
-}
-
-func (p *PipeServer) RequireIdle() {
-	p.AwaitBlocked(0)
-	p.Srv.Lock()
-	defer p.Srv.Unlock()
-	require.Zero(p.t, p.Srv.Blocking.Queues.Len())
-	require.Empty(p.t, p.Srv.Blocking.Timeouts)
-	require.False(p.t, p.Srv.Gate.Has(command.GateHolds))
-	require.Nil(p.t, p.Srv.Keys.NextReady())
-}
-
 // PipeServer serves connections that are pairs of pipes, as every connection is served that has no descriptor.
 type PipeServer struct {
 	t     *testing.T
 	Srv   *server.Server
-	Conns sync.WaitGroup
+	Conns sync.WaitGroup // of the goroutines that serve connections
 }
 
+// NewPipeServer starts a server with the usual configuration, and its background work. At the test's end every client must be forgotten.
 func NewPipeServer(t *testing.T) *PipeServer {
 	p := &PipeServer{t: t, Srv: server.New(config.NewLive(Unsaved()), server.Options{})}
 	stop := make(chan struct{})
@@ -102,6 +58,7 @@ func (p *PipeServer) Dial() (net.Conn, *bufio.Reader) {
 	return client, bufio.NewReader(client)
 }
 
+// ReadLines reads n lines, with their ends.
 func ReadLines(t *testing.T, r *bufio.Reader, n int) string {
 	t.Helper()
 	var all strings.Builder
@@ -113,86 +70,24 @@ func ReadLines(t *testing.T, r *bufio.Reader, n int) string {
 	return all.String()
 }
 
-func TestPipeCommandsAndQuit(t *testing.T) {
-	p := NewPipeServer(t)
-	conn, r := p.Dial()
-	_, err := conn.Write([]byte("PING\r\nSET k 1\r\nINCR k\r\n*2\r\n$3\r\nGE"))
-	require.NoError(t, err)
-	require.Equal(t, "+PONG\r\n+OK\r\n:2\r\n", ReadLines(t, r, 3))
-	_, err = conn.Write([]byte("T\r\n$1\r\nk\r\nQUIT\r\nPING\r\n"))
-	require.NoError(t, err)
-	rest, err := io.ReadAll(r)
-	require.NoError(t, err)
-	require.Equal(t, "$1\r\n2\r\n+OK\r\n", string(rest))
+// AwaitBlocked returns when so many clients are blocked.
+func (p *PipeServer) AwaitBlocked(n int) {
+	require.Eventually(p.t, func() bool {
+		p.Srv.Lock()
+		defer p.Srv.Unlock()
+		return p.Srv.Blocking.Clients == n
+	}, 10*time.Second, time.Millisecond)
 }
 
-func TestPipeProtocolErrorCloses(t *testing.T) {
-	p := NewPipeServer(t)
-	conn, r := p.Dial()
-	_, err := conn.Write([]byte("PING\r\n*1\r\n!\r\n"))
-	require.NoError(t, err)
-	rest, err := io.ReadAll(r)
-	require.NoError(t, err)
-	require.Equal(t, "+PONG\r\n-ERR Protocol error: expected '$', got '!'\r\n", string(rest))
-}
-
-// TestPipePauseHoldsBack: what a pause holds back runs when it ends, without a further byte from the client.
-func TestPipePauseHoldsBack(t *testing.T) {
-	p := NewPipeServer(t)
-	first, fr := p.Dial()
-	second, sr := p.Dial()
-	_, err := first.Write([]byte("CLIENT PAUSE 60000 WRITE\r\n"))
-	require.NoError(t, err)
-	ReadLines(t, fr, 1)
-	_, err = second.Write([]byte("PING\r\nINCR n\r\nINCR n\r\n"))
-	require.NoError(t, err)
-	require.Equal(t, "+PONG\r\n", ReadLines(t, sr, 1))
-	_, err = first.Write([]byte("GET n\r\nCLIENT UNPAUSE\r\n"))
-	require.NoError(t, err)
-	require.Equal(t, "$-1\r\n+OK\r\n", ReadLines(t, fr, 2))
-	require.Equal(t, ":1\r\n:2\r\n", ReadLines(t, sr, 2))
-}
-
-// TestPipeKill: one connection closes another that waits in a read.
-func TestPipeKill(t *testing.T) {
-	p := NewPipeServer(t)
-	victim, vr := p.Dial()
-	_, err := victim.Write([]byte("CLIENT ID\r\n"))
-	require.NoError(t, err)
-	id := strings.Trim(ReadLines(t, vr, 1), ":\r\n")
-	killer, kr := p.Dial()
-	_, err = fmt.Fprintf(killer, "CLIENT KILL ID %s\r\n", id)
-	require.NoError(t, err)
-	require.Equal(t, ":1\r\n", ReadLines(t, kr, 1))
-	_, err = vr.ReadByte()
-	require.ErrorIs(t, err, io.EOF)
-}
-
-// TestPipesShareOneExecutor: increments of many connections at once are all counted, each once.
-func TestPipesShareOneExecutor(t *testing.T) {
-	const conns, each = 20, 200
-	p := NewPipeServer(t)
-	var group sync.WaitGroup
-	for range conns {
-		conn, r := p.Dial()
-		group.Go(func() {
-			for range each {
-				if _, err := conn.Write([]byte("INCR shared\r\n")); err != nil {
-					t.Error(err)
-					return
-				}
-				if _, err := r.ReadString('\n'); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	conn, r := p.Dial()
-	_, err := conn.Write([]byte("GET shared\r\n"))
-	require.NoError(t, err)
-	require.Equal(t, fmt.Sprintf("$4\r\n%d\r\n", conns*each), ReadLines(t, r, 2))
+// RequireIdle waits until no client is blocked, and requires that nothing is left of those that were.
+func (p *PipeServer) RequireIdle() {
+	p.AwaitBlocked(0)
+	p.Srv.Lock()
+	defer p.Srv.Unlock()
+	require.Zero(p.t, p.Srv.Blocking.Queues.Len())
+	require.Empty(p.t, p.Srv.Blocking.Timeouts)
+	require.False(p.t, p.Srv.Gate.Has(command.GateHolds))
+	require.Nil(p.t, p.Srv.Keys.NextReady())
 }
 
 // CronHalted has background work take nothing out of the tables for the test's length, but for what it asks for itself.
@@ -203,37 +98,68 @@ func (p *PipeServer) CronHalted() {
 	p.Srv.Remains.Spared = 0
 }
 
-// pipeClient is a connection to a pipeServer that speaks in lines.
-type pipeClient struct {
+// Session is a connection that sends inline commands, with | for the end of one, and reads replies as text, line ends as spaces.
+type Session struct {
+	t    *testing.T
+	Conn net.Conn
+	R    *bufio.Reader
+}
+
+// Session opens a connection that reads replies as text.
+func (p *PipeServer) Session() *Session {
+	conn, r := p.Dial()
+	return &Session{p.t, conn, r}
+}
+
+// Send sends inline commands, with | between them.
+func (s *Session) Send(text string) {
+	s.t.Helper()
+	_, err := io.WriteString(s.Conn, strings.ReplaceAll(text, "|", "\r\n")+"\r\n")
+	require.NoError(s.t, err)
+}
+
+// Want reads as many lines as text has, and compares.
+func (s *Session) Want(text string) {
+	s.t.Helper()
+	got := ReadLines(s.t, s.R, strings.Count(text, " ")+1)
+	require.Equal(s.t, text, strings.TrimSpace(strings.ReplaceAll(got, "\r\n", " ")))
+}
+
+// PipeClient is a connection to a PipeServer whose replies are of one line each.
+type PipeClient struct {
 	t    *testing.T
 	Conn net.Conn
 	*bufio.Reader
 }
 
-func (p *PipeServer) Client() *pipeClient {
+// Client opens a connection whose replies are of one line each.
+func (p *PipeServer) Client() *PipeClient {
 	conn, r := p.Dial()
-	return &pipeClient{p.t, conn, r}
+	return &PipeClient{p.t, conn, r}
 }
 
-func (c *pipeClient) Send(words ...string) {
+// Send sends one command, and waits for no reply.
+func (c *PipeClient) Send(words ...string) {
 	c.t.Helper()
 	_, err := c.Conn.Write(EncodeCommand(words...))
 	require.NoError(c.t, err)
 }
 
-func (c *pipeClient) Line() string {
+// Line reads one line, without its end.
+func (c *PipeClient) Line() string {
 	c.t.Helper()
 	return strings.TrimSuffix(ReadLines(c.t, c.Reader, 1), "\r\n")
 }
 
-func (c *pipeClient) Ask(words ...string) string {
+// Ask sends one command and reads one line.
+func (c *PipeClient) Ask(words ...string) string {
 	c.t.Helper()
 	c.Send(words...)
 	return c.Line()
 }
 
 // UntilBusy waits for a script to pass busy-reply-threshold.
-func (c *pipeClient) UntilBusy() string {
+func (c *PipeClient) UntilBusy() string {
 	for {
 		if reply := c.Ask("PING"); strings.HasPrefix(reply, "-BUSY ") {
 			return reply

@@ -1,24 +1,24 @@
 package servertest
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
-	"fmt"
-	"strconv"
-	"strings"
 	"testing"
 
 	"headgate/server"
 	"headgate/server/config"
 	"headgate/server/netpoll"
-	"headgate/server/report"
 	"headgate/server/resp"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 )
 
-// WorkerClient drives a worker as a front does, without a socket.
+// Unsaved is the usual configuration without save points, so that nothing is written to the working directory.
+func Unsaved() *config.Config {
+	cfg := config.Default()
+	cfg.Save = nil
+	return cfg
+}
+
+// WorkerClient is a client without a socket on a server of its own: it drives a worker as a front does, by one call after the other.
 type WorkerClient struct {
 	T      testing.TB
 	Srv    *server.Server
@@ -28,18 +28,12 @@ type WorkerClient struct {
 	Pool   resp.Pool
 }
 
-// Unsaved is the usual configuration without save points, so that nothing is written to the working directory.
-func Unsaved() *config.Config {
-	cfg := config.Default()
-	cfg.Save = nil
-	return cfg
-}
-
+// NewWorkerClient returns a client of a server with the usual configuration and the system's clock. Both end with the test.
 func NewWorkerClient(t testing.TB) *WorkerClient {
 	return NewWorkerClientOf(t, server.New(config.NewLive(Unsaved()), server.Options{}))
 }
 
-// NewWorkerClientOf is newWorkerClient for a server that is not the usual one.
+// NewWorkerClientOf returns a client of a server that the test has made. The server's keys go with the test.
 func NewWorkerClientOf(t testing.TB, s *server.Server) *WorkerClient {
 	conn := netpoll.Detached("127.0.0.1:1", "127.0.0.1:2", false)
 	w := &WorkerClient{T: t, Srv: s, Worker: s.NewWorker(), Conn: conn, Ready: []*netpoll.Conn{conn}}
@@ -49,6 +43,15 @@ func NewWorkerClientOf(t testing.TB, s *server.Server) *WorkerClient {
 		s.Keys.Close()
 	})
 	return w
+}
+
+// NewUserClients returns two clients of one server: an administrator, and a user called u with these rules.
+func NewUserClients(t testing.TB, rules ...string) (admin, user *WorkerClient) {
+	s := server.New(config.NewLive(Unsaved()), server.Options{})
+	admin, user = NewWorkerClientOf(t, s), NewWorkerClientOf(t, s)
+	require.Equal(t, "+OK\r\n", admin.Ask(append([]string{"ACL", "SETUSER", "u", "on", "nopass"}, rules...)...))
+	require.Equal(t, "+OK\r\n", user.Ask("AUTH", "u", "x"))
+	return admin, user
 }
 
 // Run has the worker execute the input's commands and returns the replies, which are valid until the next call.
@@ -66,22 +69,11 @@ func (w *WorkerClient) Run(input []byte) []byte {
 	return w.Conn.Out.Bytes()
 }
 
-// EncodeCommand returns a command as clients send it.
-func EncodeCommand(words ...string) []byte {
-	b := []byte("*" + strconv.Itoa(len(words)) + "\r\n")
-	for _, word := range words {
-		b = append(b, "$"+strconv.Itoa(len(word))+"\r\n"+word+"\r\n"...)
-	}
-	return b
-}
+// Ask runs one command and returns its reply as it is sent.
+func (w *WorkerClient) Ask(words ...string) string { return string(w.Run(EncodeCommand(words...))) }
 
-// Sha1Hex returns the name by which EVALSHA knows a script.
-func Sha1Hex(script string) string {
-	sum := sha1.Sum([]byte(script))
-	return hex.EncodeToString(sum[:])
-}
-
-// Turn gives the worker input and has it run one batch: what a connection gets of one iteration.
+// Turn gives the worker input of any length and has it run one batch: what a connection gets of one iteration. It tells whether commands
+// are left over.
 func (w *WorkerClient) Turn(input []byte) (replies []byte, more bool) {
 	w.Conn.Out.Reset()
 	for len(input) > 0 {
@@ -112,41 +104,4 @@ func (w *WorkerClient) CarriedConn(input []byte) *netpoll.Conn {
 	w.T.Cleanup(func() { w.Worker.Closed(conn) })
 	conn.In.Received(copy(conn.In.Space(&w.Pool), input))
 	return conn
-}
-
-// Ask runs one command and returns its reply.
-func (w *WorkerClient) Ask(words ...string) string { return string(w.Run(EncodeCommand(words...))) }
-
-// Uses is the logarithmic counter of a key's uses.
-func (w *ClockClient) Uses(name string) int {
-	e, ok := w.Srv.Keys.DB(0).Peek(w.Srv.Keys.Key([]byte(name)))
-	require.True(w.T, ok)
-	return e.Uses()
-}
-
-// Scrape returns the values of all series, by their names and labels as Prometheus writes them.
-func Scrape(t *testing.T, s *server.Server) map[string]float64 {
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&report.Collector{Reports: s.Reports})
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	series := map[string]float64{}
-	for _, family := range families {
-		for _, m := range family.GetMetric() {
-			var labels []string
-			for _, l := range m.GetLabel() {
-				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
-			}
-			name := family.GetName() + "{" + strings.Join(labels, ",") + "}"
-			if h := m.GetHistogram(); h != nil {
-				series[name+"_count"], series[name+"_sum"] = float64(h.GetSampleCount()), h.GetSampleSum()
-				for _, b := range h.GetBucket() {
-					series[fmt.Sprintf("%s_%g", name, b.GetUpperBound())] = float64(b.GetCumulativeCount())
-				}
-				continue
-			}
-			series[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
-		}
-	}
-	return series
 }
