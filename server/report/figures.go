@@ -9,24 +9,29 @@ import (
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/scripting"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // figure is one thing that the server tells of itself. It is declared once, in the tables of figures_table.go; INFO, /metrics, the page
 // and docs/metrics.md have it from there.
 type figure struct {
 	field  string                     // its name in INFO; empty: it is not there
-	Metric *Family                    // its series in /metrics; nil: it has none
+	metric *family                    // its series in /metrics; nil: it has none
 	page   string                     // its place in what the page asks for, with dots between names; empty: it is not there
 	when   func(s *readings) bool     // when INFO and the page have it; nil: always. A series is always there
 	read   func(s *readings) quantity // what it comes to now. The caller holds the executor's lock
 }
 
-// section is a part of INFO: figures, and lines behind them that depend on what has been used.
+// section is a part of INFO, and what /metrics has of the same: figures, and behind them lines and series with labels, of which there are
+// as many as have been used.
 type section struct {
 	title     string // as printed; the argument that asks for it is the same in any case
 	byDefault bool   // shown when no section is asked for
 	figures   []figure
 	lines     func(r *Reports, c *command.Ctx, t *infoText)
+	families  []*family                                        // of the series that collect sends
+	collect   func(m *Collector, out chan<- prometheus.Metric) // takes the executor's lock in slices
 }
 
 // fixed is a field of INFO that never changes.
@@ -34,10 +39,23 @@ func fixed(field, value string) figure {
 	return figure{field: field, read: func(*readings) quantity { return text(value) }}
 }
 
-// Figures are those of all sections.
-var Figures = func() (all []figure) {
+// figures are those of all sections.
+var figures = func() (all []figure) {
 	for _, s := range sections {
 		all = append(all, s.figures...)
+	}
+	return all
+}()
+
+// families are those of all series, in the order of the sections.
+var families = func() (all []*family) {
+	for _, s := range sections {
+		for _, f := range s.figures {
+			if f.metric != nil {
+				all = append(all, f.metric)
+			}
+		}
+		all = append(all, s.families...)
 	}
 	return all
 }()
@@ -85,7 +103,7 @@ func (s *readings) writeInfo(t *infoText, list []figure) {
 		q := f.read(s)
 		t.field(f.field, q.shown)
 		if q.bytes {
-			t.field(f.field+"_human", HumanBytes(uint64(q.number)))
+			t.field(f.field+"_human", humanBytes(uint64(q.number)))
 		}
 	}
 }
@@ -93,8 +111,8 @@ func (s *readings) writeInfo(t *infoText, list []figure) {
 // forPage returns the figures that the page asks for, in objects within each other.
 func (s *readings) forPage() map[string]any {
 	reply := map[string]any{}
-	for i := range Figures {
-		f := &Figures[i]
+	for i := range figures {
+		f := &figures[i]
 		if f.page == "" || !s.shows(f) {
 			continue
 		}

@@ -42,7 +42,7 @@ func (h *httpPort) Open(r *Reports, cfg *config.Config) (err error) {
 			cfg := r.Config.Get()
 			return cfg.MetricsUser, cfg.MetricsPassword
 		},
-		Trusts: r.Mistrusts,
+		Trusts: r.mistrusts,
 		Log:    r.Logger,
 	})
 	registry := prometheus.NewRegistry()
@@ -71,8 +71,8 @@ func (h *httpPort) Close() {
 	}
 }
 
-// Mistrusts says why a peer may not see keys without a password: it could not read them over the Redis protocol either.
-func (r *Reports) Mistrusts(peer netip.Addr) (why string) {
+// mistrusts says why a peer may not see keys without a password: it could not read them over the Redis protocol either.
+func (r *Reports) mistrusts(peer netip.Addr) (why string) {
 	r.Lock()
 	user := r.Access.Users.Default()
 	open := user.Open() && user.MayAll()

@@ -19,8 +19,8 @@ type infoText struct{ strings.Builder }
 
 func (t *infoText) field(name string, value any) { fmt.Fprintf(t, "%s:%v\r\n", name, value) }
 
-// HumanBytes shows a size with two decimals and the unit that suits it.
-func HumanBytes(n uint64) string {
+// humanBytes shows a size with two decimals and the unit that suits it.
+func humanBytes(n uint64) string {
 	const step = 10 // bits between two units
 	unit := min((bits.Len64(n)-1)/step, len("KMGTP"))
 	if unit < 1 {
@@ -103,7 +103,7 @@ func (r *Reports) infoLatencyStats(c *command.Ctx, t *infoText) {
 func (r *Reports) infoKeyspace(c *command.Ctx, t *infoText) {
 	for i := range c.Core.Keys.Databases() {
 		if db := c.Core.Keys.DB(i); db.Len() > 0 {
-			t.field(fmt.Sprintf("db%d", i), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d", db.Len(), db.Expires(), AverageTTL(db, c.Now)))
+			t.field(fmt.Sprintf("db%d", i), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d", db.Len(), db.Expires(), averageTTL(db, c.Now)))
 		}
 	}
 }
@@ -111,8 +111,8 @@ func (r *Reports) infoKeyspace(c *command.Ctx, t *infoText) {
 // ttlSample is how many keys averageTTL looks at.
 const ttlSample = 64
 
-// AverageTTL estimates the mean of the TTLs, in ms, from the first keys in the order of their hashes, which is a fair sample.
-func AverageTTL(db *store.DB, now int64) int64 {
+// averageTTL estimates the mean of the TTLs, in ms, from the first keys in the order of their hashes, which is a fair sample.
+func averageTTL(db *store.DB, now int64) int64 {
 	if db.Expires() == 0 {
 		return 0
 	}

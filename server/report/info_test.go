@@ -1,11 +1,10 @@
-package report_test
+package report
 
 import (
 	"fmt"
 	"math"
 	"testing"
 
-	"headgate/server/report"
 	"headgate/store"
 
 	"github.com/stretchr/testify/require"
@@ -20,7 +19,7 @@ func TestHumanBytes(t *testing.T) {
 		{1 << 20, "1.00M"}, {1 << 30, "1.00G"}, {5 << 40, "5.00T"}, {1 << 50, "1.00P"}, {math.MaxUint64, "16384.00P"},
 	}
 	for _, test := range tests {
-		require.Equal(t, test.want, report.HumanBytes(test.n), "%d", test.n)
+		require.Equal(t, test.want, humanBytes(test.n), "%d", test.n)
 	}
 }
 
@@ -29,13 +28,13 @@ func TestAverageTTL(t *testing.T) {
 	ks := store.New(store.Options{})
 	defer ks.Close()
 	db := ks.DB(0)
-	require.Zero(t, report.AverageTTL(db, now), "no keys")
+	require.Zero(t, averageTTL(db, now), "no keys")
 	db.SetInt(ks.Key([]byte("for ever")), 1, 0)
-	require.Zero(t, report.AverageTTL(db, now), "no key with a TTL")
+	require.Zero(t, averageTTL(db, now), "no key with a TTL")
 	for i := range keys {
 		ttl := int64(lowest + i*(highest-lowest)/keys)
 		db.SetInt(ks.Key(fmt.Appendf(nil, "k%d", i)), 1, now+ttl)
 	}
-	require.InDelta(t, (lowest+highest)/2, report.AverageTTL(db, now), (highest-lowest)/4)
-	require.Zero(t, report.AverageTTL(db, now+highest+1), "all of them past their time, and not yet removed")
+	require.InDelta(t, (lowest+highest)/2, averageTTL(db, now), (highest-lowest)/4)
+	require.Zero(t, averageTTL(db, now+highest+1), "all of them past their time, and not yet removed")
 }

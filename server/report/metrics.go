@@ -27,31 +27,31 @@ const (
 	policiesPerScrapeSlice  = 256
 )
 
-// MaxPolicySeries bounds the policies that have series of their own: those whose names were used first. The others are summed up.
-const MaxPolicySeries = 1000
+// maxPolicySeries bounds the policies that have series of their own: those whose names were used first. The others are summed up.
+const maxPolicySeries = 1000
 
 // unknownCommand is the label of commands that do not exist.
 const unknownCommand = "unknown"
 
-// Family is what there is to say about the series of one name.
-type Family struct {
+// family is what there is to say about the series of one name.
+type family struct {
 	Name, Help string
 	Kind       prometheus.ValueType // Untyped: a histogram
 	Labels     []string
 	desc       *prometheus.Desc
 }
 
-func newFamily(kind prometheus.ValueType, name, help string, labels ...string) *Family {
-	return &Family{name, help, kind, labels, prometheus.NewDesc(name, help, labels, nil)}
+func newFamily(kind prometheus.ValueType, name, help string, labels ...string) *family {
+	return &family{name, help, kind, labels, prometheus.NewDesc(name, help, labels, nil)}
 }
 
 // send sends the value of one series.
-func (f *Family) send(out chan<- prometheus.Metric, value float64, labels ...string) {
+func (f *family) send(out chan<- prometheus.Metric, value float64, labels ...string) {
 	out <- prometheus.MustNewConstMetric(f.desc, f.Kind, value, labels...)
 }
 
 // sendTimes sends a histogram.
-func (f *Family) sendTimes(out chan<- prometheus.Metric, times *commandFigures, labels ...string) {
+func (f *family) sendTimes(out chan<- prometheus.Metric, times *commandFigures, labels ...string) {
 	buckets := make(map[float64]uint64, command.HistogramBuckets)
 	for i, n := range times.buckets {
 		buckets[asSeconds(command.BucketBound(i))] = n
@@ -59,14 +59,14 @@ func (f *Family) sendTimes(out chan<- prometheus.Metric, times *commandFigures, 
 	out <- prometheus.MustNewConstHistogram(f.desc, times.counted, asSeconds(times.Ns), buckets, labels...)
 }
 
-func counter(name, help string) *Family { return newFamily(prometheus.CounterValue, name, help) }
+func counter(name, help string) *family { return newFamily(prometheus.CounterValue, name, help) }
 
-func gauge(name, help string) *Family { return newFamily(prometheus.GaugeValue, name, help) }
+func gauge(name, help string) *family { return newFamily(prometheus.GaugeValue, name, help) }
 
 // asSeconds is a time in ns as Prometheus wants it.
 func asSeconds(ns int64) float64 { return float64(ns) / 1e9 }
 
-// The families that have labels, and all of them.
+// Families whose series are as many as have been used. Each is declared by the section of INFO that tells of the same.
 var (
 	instance = newFamily(prometheus.GaugeValue, "redis_instance_info", "What the server is; always 1.",
 		"role", "redis_version", "headgate_version", "go_version", "redis_mode", "os", "tcp_port", "run_id")
@@ -98,11 +98,6 @@ var (
 		"Calls of the key that stands at this place of RL.TOP, from 1 to 10; RL.TOP tells which key it is.", "list", "rank")
 	topError   = newFamily(prometheus.GaugeValue, "headgate_top_error_calls", "How much too high headgate_top_key_calls may be.", "list")
 	topSeconds = newFamily(prometheus.GaugeValue, "headgate_top_window_seconds", "How far RL.TOP looks back.")
-
-	Labelled = []*Family{
-		instance, commandCalls, commandSeconds, commandFailed, commandRejected, commandLatency, batchLatency, errorReplies, dbKeys, dbExpiring,
-		limiterCalls, limiterNear, policyCalls, policyNear, topCalls, topKeyCalls, topError, topSeconds,
-	}
 )
 
 // Values of the label result.
@@ -113,12 +108,7 @@ const (
 
 // Describe implements prometheus.Collector.
 func (*Collector) Describe(descs chan<- *prometheus.Desc) {
-	for _, f := range Figures {
-		if f.Metric != nil {
-			descs <- f.Metric.desc
-		}
-	}
-	for _, f := range Labelled {
+	for _, f := range families {
 		descs <- f.desc
 	}
 }
@@ -126,10 +116,11 @@ func (*Collector) Describe(descs chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (m *Collector) Collect(out chan<- prometheus.Metric) {
 	m.collectFigures(out)
-	m.collectCommands(out)
-	m.collectDatabases(out)
-	m.collectLimiters(out)
-	m.collectTop(out)
+	for _, s := range sections {
+		if s.collect != nil {
+			s.collect(m, out)
+		}
+	}
 }
 
 // locked runs one slice.
@@ -140,36 +131,46 @@ func (r *Reports) locked(slice func()) {
 }
 
 func (m *Collector) collectFigures(out chan<- prometheus.Metric) {
-	values := make([]float64, len(Figures))
-	codes := map[string]uint64{}
-	var unknown uint64
-	var batches commandFigures
+	values := make([]float64, len(figures))
 	m.locked(func() {
 		now := m.read(m.Clock.Read())
-		for i, f := range Figures {
-			if f.Metric != nil {
+		for i, f := range figures {
+			if f.metric != nil {
 				values[i] = f.read(now).number
 			}
 		}
+	})
+	for i, f := range figures {
+		if f.metric != nil {
+			f.metric.send(out, values[i])
+		}
+	}
+}
+
+func (m *Collector) collectInstance(out chan<- prometheus.Metric) {
+	instance.send(out, 1, "master", command.RedisVersion, command.Version, runtime.Version(), "standalone", host.SystemName(),
+		strconv.Itoa(m.Config.Get().Port), m.RunID)
+}
+
+func (m *Collector) collectErrors(out chan<- prometheus.Metric) {
+	codes := map[string]uint64{}
+	m.locked(func() {
 		for code, n := range m.Stats.ErrorCodes {
 			codes[errorLabel(code)] += n
 		}
-		unknown = m.Stats.Unknown
-		batches.Ns, batches.counted = m.Stats.BatchNs, m.Stats.BatchTimes.Total
-		m.Stats.BatchTimes.Buckets(&batches.buckets)
 	})
-	for i, f := range Figures {
-		if f.Metric != nil {
-			f.Metric.send(out, values[i])
-		}
-	}
 	for code, n := range codes {
 		errorReplies.send(out, float64(n), code)
 	}
-	commandRejected.send(out, float64(unknown), unknownCommand)
+}
+
+func (m *Collector) collectBatches(out chan<- prometheus.Metric) {
+	var batches commandFigures
+	m.locked(func() {
+		batches.Ns, batches.counted = m.Stats.BatchNs, m.Stats.BatchTimes.Total
+		m.Stats.BatchTimes.Buckets(&batches.buckets)
+	})
 	batchLatency.sendTimes(out, &batches)
-	instance.send(out, 1, "master", command.RedisVersion, command.Version, runtime.Version(), "standalone", host.SystemName(),
-		strconv.Itoa(m.Config.Get().Port), m.RunID)
 }
 
 // errorLabel is the label for a code of errors: itself, unless a script has made up one that is no word.
@@ -192,6 +193,9 @@ type commandFigures struct {
 }
 
 func (m *Collector) collectCommands(out chan<- prometheus.Metric) {
+	var unknown uint64
+	m.locked(func() { unknown = m.Stats.Unknown })
+	commandRejected.send(out, float64(unknown), unknownCommand)
 	all := m.Commands.All
 	var read [commandsPerScrapeSlice]commandFigures
 	for begin := 0; begin < len(all); begin += len(read) {
@@ -265,7 +269,7 @@ func (m *Collector) collectLimiters(out chan<- prometheus.Metric) {
 			more = end < len(list)
 		})
 		for i := range read {
-			if begin+i < MaxPolicySeries && read[i].Name != limits.OtherPolicies {
+			if begin+i < maxPolicySeries && read[i].Name != limits.OtherPolicies {
 				sendDecisions(out, policyCalls, policyNear, read[i].Name, &read[i].Decisions)
 			} else {
 				others.Sum(&read[i].Decisions)
@@ -275,6 +279,7 @@ func (m *Collector) collectLimiters(out chan<- prometheus.Metric) {
 	if others != (limits.Decisions{}) {
 		sendDecisions(out, policyCalls, policyNear, limits.OtherPolicies, &others)
 	}
+	m.collectTop(out)
 }
 
 func (m *Collector) collectTop(out chan<- prometheus.Metric) {
@@ -306,7 +311,7 @@ func (m *Collector) collectTop(out chan<- prometheus.Metric) {
 	}
 }
 
-func sendDecisions(out chan<- prometheus.Metric, calls, near *Family, name string, d *limits.Decisions) {
+func sendDecisions(out chan<- prometheus.Metric, calls, near *family, name string, d *limits.Decisions) {
 	calls.send(out, float64(d.Allowed), name, resultAllowed)
 	calls.send(out, float64(d.Limited), name, resultLimited)
 	near.send(out, float64(d.Near), name)

@@ -29,7 +29,7 @@ import (
 const (
 	pageTop      = 20   // keys of each list that the page shows
 	pagePolicies = 50   // policies that it shows: those with the most calls
-	MaxLookedUp  = 1024 // bytes of a key that can be looked up
+	maxLookedUp  = 1024 // bytes of a key that can be looked up
 )
 
 // addPage has the HTTP port answer with the page.
@@ -40,19 +40,19 @@ func (r *Reports) addPage(port *web.Server) {
 		w.Header().Set("Content-Security-Policy", page.Policy)
 		_, _ = w.Write(page.HTML) // a peer that has gone wants nothing
 	}))
-	port.Page("/data", web.Private, http.HandlerFunc(r.PageData))
-	port.Page("/lookup", web.Private, http.HandlerFunc(r.PageLookup))
+	port.Page("/data", web.Private, http.HandlerFunc(r.pageData))
+	port.Page("/lookup", web.Private, http.HandlerFunc(r.pageLookup))
 }
 
-// PageKey is a key for people to read, and for the page to ask with.
-type PageKey struct {
+// pageKey is a key for people to read, and for the page to ask with.
+type pageKey struct {
 	Text string `json:"text"`
 	Hex  string `json:"hex"`
 	DB   int    `json:"db"`
 }
 
-func keyForPage(name []byte, long bool, db int) PageKey {
-	k := PageKey{Text: readable(name), Hex: hex.EncodeToString(name), DB: db}
+func keyForPage(name []byte, long bool, db int) pageKey {
+	k := pageKey{Text: readable(name), Hex: hex.EncodeToString(name), DB: db}
 	if long {
 		k.Text, k.Hex = k.Text+"…", "" // not the whole name, so nothing can be asked with it
 	}
@@ -72,19 +72,19 @@ func readable(name []byte) string {
 	return strconv.QuoteToASCII(text)
 }
 
-type PageTopKey struct {
-	Key   PageKey `json:"key"`
+type pageTopKey struct {
+	Key   pageKey `json:"key"`
 	Calls uint64  `json:"calls"`
 	Error uint64  `json:"error"`
 }
 
-type PageList struct {
+type pageList struct {
 	Calls uint64       `json:"calls"`
 	Error uint64       `json:"error"`
-	Keys  []PageTopKey `json:"keys"`
+	Keys  []pageTopKey `json:"keys"`
 }
 
-type PageCounts struct {
+type pageCounts struct {
 	Name    string `json:"name"`
 	Text    string `json:"text,omitempty"`
 	Allowed uint64 `json:"allowed"`
@@ -92,11 +92,11 @@ type PageCounts struct {
 	Limited uint64 `json:"limited"`
 }
 
-func countsForPage(name string, d *limits.Decisions) PageCounts {
-	return PageCounts{Name: name, Allowed: d.Allowed, Near: d.Near, Limited: d.Limited}
+func countsForPage(name string, d *limits.Decisions) pageCounts {
+	return pageCounts{Name: name, Allowed: d.Allowed, Near: d.Near, Limited: d.Limited}
 }
 
-// PageData answers /data?since=<ms>: all figures that have a place there, and these:
+// pageData answers /data?since=<ms>: all figures that have a place there, and these:
 //
 //	decisions    of all algorithms together
 //	algorithms   of each that has decided anything
@@ -105,13 +105,13 @@ func countsForPage(name string, d *limits.Decisions) PageCounts {
 //	limited, hot the lists of RL.TOP; null: top-keys is 0. topSeconds is how far they look back
 //	certificate  null: tls-port is 0
 //	slow         commands, the newest first
-func (r *Reports) PageData(w http.ResponseWriter, req *http.Request) {
+func (r *Reports) pageData(w http.ResponseWriter, req *http.Request) {
 	since, err := strconv.ParseInt(req.FormValue("since"), 10, 64)
 	if err != nil {
 		since = 0
 	}
 	var reply map[string]any
-	var recent []PageSample
+	var recent []pageSample
 	var algorithms []limits.Decisions
 	r.locked(func() {
 		reply = r.read(r.Clock.Read()).forPage()
@@ -129,7 +129,7 @@ func (r *Reports) PageData(w http.ResponseWriter, req *http.Request) {
 }
 
 // decisionsForPage are those of all algorithms together, and of each that has decided anything.
-func (r *Reports) decisionsForPage(counts []limits.Decisions) (all PageCounts, each []PageCounts) {
+func (r *Reports) decisionsForPage(counts []limits.Decisions) (all pageCounts, each []pageCounts) {
 	var sum limits.Decisions
 	for i, a := range r.Limits.Algorithms.All() {
 		sum.Sum(&counts[i])
@@ -141,7 +141,7 @@ func (r *Reports) decisionsForPage(counts []limits.Decisions) (all PageCounts, e
 }
 
 // samplesForPage are samples as lists of numbers.
-func samplesForPage(recent []PageSample) [][]float64 {
+func samplesForPage(recent []pageSample) [][]float64 {
 	list := make([][]float64, len(recent))
 	for i, p := range recent {
 		list[i] = []float64{float64(p.At), p.allowed, p.limited, p.Commands, p.usec[0], p.usec[1], p.usec[2], float64(p.memory), float64(p.keys), p.near}
@@ -150,24 +150,24 @@ func samplesForPage(recent []PageSample) [][]float64 {
 }
 
 // topList reads one list of keys.
-func (r *Reports) topList(name string) (l *PageList) {
+func (r *Reports) topList(name string) (l *pageList) {
 	var keys []top.Key
 	r.locked(func() {
 		if r.Limits.Top.Keys > 0 {
 			window := r.Limits.Top.Window(name)
-			l = &PageList{Calls: window.Sum(), Error: window.Bound(), Keys: []PageTopKey{}}
+			l = &pageList{Calls: window.Sum(), Error: window.Bound(), Keys: []pageTopKey{}}
 			keys = window.Top(pageTop)
 		}
 	})
 	for _, k := range keys {
-		l.Keys = append(l.Keys, PageTopKey{keyForPage(k.Name, k.Long, k.DB), k.Count, k.Error})
+		l.Keys = append(l.Keys, pageTopKey{keyForPage(k.Name, k.Long, k.DB), k.Count, k.Error})
 	}
 	return l
 }
 
 // policyCounts reads what is counted of policies, those with the most calls first.
-func (r *Reports) policyCounts() (list []PageCounts, others int) {
-	list = []PageCounts{}
+func (r *Reports) policyCounts() (list []pageCounts, others int) {
+	list = []pageCounts{}
 	for begin, more := 0, true; more; begin += policiesPerScrapeSlice {
 		r.locked(func() {
 			all := r.Limits.Policies.Counts.List
@@ -178,7 +178,7 @@ func (r *Reports) policyCounts() (list []PageCounts, others int) {
 			more = end < len(all)
 		})
 	}
-	slices.SortStableFunc(list, func(a, b PageCounts) int { return cmp.Compare(b.Allowed+b.Limited, a.Allowed+a.Limited) })
+	slices.SortStableFunc(list, func(a, b pageCounts) int { return cmp.Compare(b.Allowed+b.Limited, a.Allowed+a.Limited) })
 	others = max(0, len(list)-pagePolicies)
 	list = list[:len(list)-others]
 	r.locked(func() {
@@ -210,10 +210,10 @@ func (r *Reports) policyText(name string) string {
 	return text
 }
 
-// LookedUp is what /lookup answers with.
-type LookedUp struct {
+// lookedUp is what /lookup answers with.
+type lookedUp struct {
 	Error     string  `json:"error,omitempty"`
-	Key       PageKey `json:"key"`
+	Key       pageKey `json:"key"`
 	Found     bool    `json:"found"`
 	Kind      string  `json:"kind,omitempty"`
 	Algorithm string  `json:"algorithm,omitempty"` // what the state looks like, or what was asked with
@@ -226,28 +226,28 @@ type LookedUp struct {
 	ExpiresMs *int64  `json:"expires,omitempty"`
 }
 
-// PageLookup answers /lookup?key=<key>&db=<n>&limit=<policy, or an algorithm and its words>. The key may be given in hexadecimal as
+// pageLookup answers /lookup?key=<key>&db=<n>&limit=<policy, or an algorithm and its words>. The key may be given in hexadecimal as
 // hex instead.
-func (r *Reports) PageLookup(w http.ResponseWriter, req *http.Request) {
+func (r *Reports) pageLookup(w http.ResponseWriter, req *http.Request) {
 	name := []byte(req.FormValue("key"))
 	if encoded := req.FormValue("hex"); encoded != "" {
 		var err error
 		if name, err = hex.DecodeString(encoded); err != nil {
-			sendJSON(w, http.StatusBadRequest, LookedUp{Error: "hex is not hexadecimal"})
+			sendJSON(w, http.StatusBadRequest, lookedUp{Error: "hex is not hexadecimal"})
 			return
 		}
 	}
 	number := cmp.Or(req.FormValue("db"), "0")
 	db, err := strconv.Atoi(number)
 	if err != nil || db < 0 || db >= r.Keys.Databases() {
-		sendJSON(w, http.StatusBadRequest, LookedUp{Error: "there is no such database"})
+		sendJSON(w, http.StatusBadRequest, lookedUp{Error: "there is no such database"})
 		return
 	}
-	if len(name) > MaxLookedUp {
-		sendJSON(w, http.StatusBadRequest, LookedUp{Error: "the key is too long to be looked up here"})
+	if len(name) > maxLookedUp {
+		sendJSON(w, http.StatusBadRequest, lookedUp{Error: "the key is too long to be looked up here"})
 		return
 	}
-	l := LookedUp{Key: keyForPage(name, false, db)}
+	l := lookedUp{Key: keyForPage(name, false, db)}
 	if err := r.lookUp(&l, name, db, req.FormValue("limit")); err != nil {
 		l.Error = err.Error()
 		sendJSON(w, http.StatusOK, l)
@@ -257,7 +257,7 @@ func (r *Reports) PageLookup(w http.ResponseWriter, req *http.Request) {
 }
 
 // lookUp reads the state of a key, as PEEK would with the limit that is given, if one is.
-func (r *Reports) lookUp(l *LookedUp, name []byte, db int, limit string) error {
+func (r *Reports) lookUp(l *lookedUp, name []byte, db int, limit string) error {
 	r.Lock()
 	defer r.Unlock()
 	switch {
@@ -306,7 +306,7 @@ func (r *Reports) lookUp(l *LookedUp, name []byte, db int, limit string) error {
 const earliestTAT = int64(1e17) // early in 1973
 
 // guessState tells what a key's state looks like, as far as that can be seen without the limit.
-func guessState(c *command.Ctx, l *LookedUp, k store.Key, e *store.Entry) {
+func guessState(c *command.Ctx, l *lookedUp, k store.Key, e *store.Entry) {
 	switch e.Kind() {
 	case store.KindString:
 		n, wireError := command.StoredInteger(e)

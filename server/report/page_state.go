@@ -12,19 +12,19 @@ import (
 
 // What the page shows of slow commands.
 const (
-	PageSlow      = 10  // the newest so many
-	PageSlowBytes = 240 // of a command line
+	pageSlow      = 10  // the newest so many
+	pageSlowBytes = 240 // of a command line
 )
 
-// PageCertificate is the one that tls-port shows.
-type PageCertificate struct {
+// pageCertificate is the one that tls-port shows.
+type pageCertificate struct {
 	Until  int64  `json:"until"`            // ms
 	Soon   bool   `json:"soon,omitempty"`   // it ends soon, or has ended
 	Broken string `json:"broken,omitempty"` // why the files that are there now are not used
 }
 
-// PageSlowCommand is an entry of the slow log, without what SLOWLOG GET takes out of it either.
-type PageSlowCommand struct {
+// pageSlowCommand is an entry of the slow log, without what SLOWLOG GET takes out of it either.
+type pageSlowCommand struct {
 	At     int64  `json:"at"` // s
 	Usec   int64  `json:"usec"`
 	Text   string `json:"text"`
@@ -32,15 +32,15 @@ type PageSlowCommand struct {
 }
 
 // slowForPage are the newest slow commands.
-func (r *Reports) slowForPage() []PageSlowCommand {
+func (r *Reports) slowForPage() []pageSlowCommand {
 	var slow []observe.SlowEntry
 	r.locked(func() {
 		entries := r.Recorder.Slowlog.Entries
-		slow = slices.Clone(entries[max(0, len(entries)-PageSlow):])
+		slow = slices.Clone(entries[max(0, len(entries)-pageSlow):])
 	})
-	list := make([]PageSlowCommand, 0, len(slow))
+	list := make([]pageSlowCommand, 0, len(slow))
 	for _, e := range slices.Backward(slow) {
-		list = append(list, PageSlowCommand{At: e.At, Usec: e.Usec, Text: lineForPage(e.Args), Client: readable([]byte(cmp.Or(e.Name, e.Addr)))})
+		list = append(list, pageSlowCommand{At: e.At, Usec: e.Usec, Text: lineForPage(e.Args), Client: readable([]byte(cmp.Or(e.Name, e.Addr)))})
 	}
 	return list
 }
@@ -54,12 +54,12 @@ func errorText(err error) string {
 }
 
 // certificateForPage is how the certificate stands, or nil without TLS.
-func (r *Reports) certificateForPage() *PageCertificate {
+func (r *Reports) certificateForPage() *pageCertificate {
 	if r.Config.Get().TLSPort == 0 {
 		return nil
 	}
 	until, broken := r.Fronts.TLS.Certificate()
-	return &PageCertificate{Until: until.UnixMilli(), Soon: front.EndsSoon(until), Broken: broken}
+	return &pageCertificate{Until: until.UnixMilli(), Soon: front.EndsSoon(until), Broken: broken}
 }
 
 // lineForPage is a command line for people to read, cut where it is long.
@@ -72,10 +72,10 @@ func lineForPage(args [][]byte) string {
 		}
 	}
 	line := strings.Join(words, " ")
-	if len(line) <= PageSlowBytes {
+	if len(line) <= pageSlowBytes {
 		return line
 	}
-	end := PageSlowBytes
+	end := pageSlowBytes
 	for !utf8.RuneStart(line[end]) {
 		end--
 	}

@@ -10,7 +10,7 @@ import (
 
 // The page shows the last 15 minutes, a sample a second.
 const (
-	KeptSamples       = 900
+	keptSamples       = 900
 	pagePeriod        = time.Second
 	percentilesOfPage = 3
 )
@@ -18,8 +18,8 @@ const (
 // pagePercentiles are those of the time of commands that the page shows.
 var pagePercentiles = [percentilesOfPage]float64{50, 99, 99.9}
 
-// PageSample is what happened from one sample to the next, and how things stood then.
-type PageSample struct {
+// pageSample is what happened from one sample to the next, and how things stood then.
+type pageSample struct {
 	At                         int64   // ms
 	allowed, limited, Commands float64 // a second
 	usec                       [percentilesOfPage]float64
@@ -32,7 +32,7 @@ type PageSample struct {
 type samples struct {
 	On    bool
 	next  int64 // ns
-	ring  []PageSample
+	ring  []pageSample
 	first int // of the ring, once it is full
 	last  struct {
 		at              int64 // ns; 0: there is none
@@ -68,7 +68,7 @@ func (r *Reports) TakeSample(now int64) {
 		}
 		return float64(now-before) / seconds
 	}
-	sample := PageSample{
+	sample := pageSample{
 		At:      now / 1e6,
 		allowed: rate(l.decisions.Allowed, before.Allowed), limited: rate(l.decisions.Limited, before.Limited), Commands: rate(l.commands, commands),
 		memory: r.UsedMemory(), keys: r.Keys.Stats().Keys, near: rate(l.decisions.Near, before.Near),
@@ -79,17 +79,17 @@ func (r *Reports) TakeSample(now int64) {
 			sample.usec[i] = float64(recent.Percentile(percent)) / 1e3
 		}
 	}
-	if len(p.ring) < KeptSamples {
+	if len(p.ring) < keptSamples {
 		p.ring = append(p.ring, sample)
 		return
 	}
 	p.ring[p.first] = sample
-	p.first = (p.first + 1) % KeptSamples
+	p.first = (p.first + 1) % keptSamples
 }
 
 // Since returns the samples after a time in ms, the oldest first.
-func (p *samples) Since(ms int64) []PageSample {
+func (p *samples) Since(ms int64) []pageSample {
 	all := slices.Concat(p.ring[p.first:], p.ring[:p.first])
-	i, _ := slices.BinarySearchFunc(all, ms+1, func(s PageSample, ms int64) int { return int(s.At - ms) })
+	i, _ := slices.BinarySearchFunc(all, ms+1, func(s pageSample, ms int64) int { return int(s.At - ms) })
 	return all[i:]
 }
