@@ -58,6 +58,7 @@ func (e *Effects) Take(spare []byte) []byte {
 	taken := e.Buf
 	e.Buf = append(spare[:0], taken[n:]...)
 	e.start -= min(n, e.start)
+	e.last -= min(n, e.last)
 	return taken[:n]
 }
 

@@ -539,6 +539,7 @@ func (x *Executor) Yield(c *command.Ctx) {
 	w.setAside()
 	conn := c.Client.Conn
 	conn.Keep(true)
+	certain := len(w.answered) == 0 || w.answered[len(w.answered)-1].certain
 	x.Unlock()
 	w.commit() // what others were answered in this batch may go out now
 	conn.Yield()
@@ -547,6 +548,8 @@ func (x *Executor) Yield(c *command.Ctx) {
 	c.Core.Rounds.Add(1)
 	if c.Logs() {
 		w.note(c.Client)
+		again := &w.answered[len(w.answered)-1]
+		again.certain = again.certain && certain // what the command has changed so far is not in the log yet
 	}
 }
 

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/journal"
+	"headgate/server/netpoll"
 	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
@@ -127,4 +129,64 @@ func TestNoLogEndsMISCONF(t *testing.T) {
 	require.NoError(t, err)
 	defer w.Kill()
 	require.Equal(t, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nd\r\n", w.Words("LRANGE", "list", "0", "-1"))
+}
+
+// startYielding is StartAOF with a client whose scripts yield soon: nobody else is served meanwhile, but what there is is committed.
+func startYielding(t *testing.T, disk *crashfs.FS) *servertest.AOFServer {
+	now := int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, func(cfg *config.Config) { cfg.BusyReplyThreshold = 1 })
+	require.NoError(t, err)
+	w.Conn = netpoll.Detached("127.0.0.1:1", "127.0.0.1:2", false)
+	w.Ready = []*netpoll.Conn{w.Conn}
+	w.Worker.Opened(w.Conn)
+	return w
+}
+
+// aWhile is Lua that takes long enough to yield.
+const aWhile = " for i = 1, 1e7 do end "
+
+// TestScriptYieldsWhileDiskIsFull: a script that yielded is not answered as if it had changed nothing, though it was known when it went on that
+// the disk is full.
+func TestScriptYieldsWhileDiskIsFull(t *testing.T) {
+	disk := crashfs.New("/data")
+	w := startYielding(t, disk)
+	defer w.Kill()
+	disk.Fault = servertest.NoSpace
+	replies, _ := w.Ask(slices.Concat(servertest.EncodeCommand("SET", "before", "1"),
+		servertest.EncodeCommand("EVAL", "redis.call('SET', KEYS[1], 1)"+aWhile+"return 'done'", "1", "k")))
+	require.Equal(t, 2, strings.Count(string(replies), journal.MayStand), string(replies))
+}
+
+// TestEffectsAfterAYield: what was written before a script is committed when it yields, and its own effects go on.
+func TestEffectsAfterAYield(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w := startYielding(t, disk)
+	replies, _ := w.Ask(slices.Concat(servertest.EncodeCommand("SET", "before", strings.Repeat("x", 1000)),
+		servertest.EncodeCommand("EVAL", "redis.call('SET', KEYS[1], 1)"+aWhile+"return redis.call('CL.THROTTLE', KEYS[2], 1, 1, 30)[1]", "2", "k", "limiter")))
+	require.Equal(t, "+OK\r\n:0\r\n", string(replies))
+	state := servertest.Digest(w.Srv)
+	w.Kill()
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, state, servertest.Digest(w.Srv))
+}
+
+// TestCalledCommandPanics: a bug in a command that a script calls is an error to the script, and the log goes on.
+func TestCalledCommandPanics(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	echo := w.Srv.Commands.Lookup([]byte("echo"))
+	handler := echo.Handler
+	echo.Handler = func(*command.Ctx) { panic("a bug") }
+	require.Contains(t, w.Words("EVAL", "redis.call('SET', KEYS[1], 1) redis.call('ECHO', 'x')", "1", "k"), "-ERR a bug")
+	echo.Handler = handler
+	w.Words("SET", "after", "1")
+	state := servertest.Digest(w.Srv)
+	w.Kill()
+	w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, state, servertest.Digest(w.Srv))
 }

@@ -20,6 +20,7 @@ type rewriter struct {
 	wake      chan struct{} // of capacity 1
 	Asked     bool          // a rewrite is to begin
 	Rewriting bool
+	mends     bool // the file so far lacks what limiters have kept in memory; the one that is being written has it
 	Begun     time.Time
 	failedAt  time.Time // of the last rewrite that failed, if none has succeeded since
 	Err       error     // of the last one
@@ -66,7 +67,7 @@ func (j *Journal) AskRewrite() {
 // of which beginning the file may have failed a while ago. What limiters have kept while the disk took nothing gets into the file so. The caller holds the executor's lock.
 func (j *Journal) RetryRewrite() {
 	w := &j.AOF.Rewriter
-	if j.AOF.Open && !j.Gate.Has(command.GateDisk) && j.limits.Unlogged.TakeMissing() {
+	if j.AOF.Open && !j.Gate.Has(command.GateDisk) && j.limits.Unlogged.Missing() && time.Since(w.failedAt) >= rewriteRetry {
 		w.Asked = true
 	}
 	if w.Rewriting || j.Snapshot != nil || j.mayNotSave() {
@@ -158,6 +159,10 @@ func (j *Journal) rewrite(open bool) {
 	defer j.Unlock()
 	w := &a.Rewriter
 	w.Rewriting = false
+	if err != nil && w.mends {
+		j.limits.Unlogged.SetMissing(true)
+	}
+	w.mends = false
 	if errors.Is(err, errNotNow) {
 		if !j.Config.Get().AppendOnly {
 			return // nobody wants the file any more
@@ -170,7 +175,7 @@ func (j *Journal) rewrite(open bool) {
 	}
 	w.Err, w.Last = err, time.Since(started)
 	if err != nil {
-		w.failedAt = time.Now()
+		w.failedAt, w.Asked = time.Now(), false // whoever wants it still asks again, after a while
 		if open {
 			j.Logger.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
 		} else {
@@ -255,6 +260,8 @@ func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, 
 	result = make(chan error, 1)
 	w := &a.Rewriter
 	w.Asked, w.Rewriting, w.Begun = false, true, time.Now()
+	w.mends = j.limits.Unlogged.Missing()
+	j.limits.Unlogged.SetMissing(false)
 	j.startSnapshot(snapshotJob{
 		what: "the append-only file's new base", base: true,
 		write: func(p []byte) error { _, err := r.Write(p); return err },

@@ -44,9 +44,8 @@ func (m *InMemory) keep(s *state, call *limiter.Call) {
 	}
 }
 
-// TakeMissing reports whether the append-only file lacks changes, for somebody who has it written anew.
-func (m *InMemory) TakeMissing() bool {
-	missing := m.missing
-	m.missing = false
-	return missing
-}
+// Missing reports whether the append-only file lacks changes, so that it has to be written anew.
+func (m *InMemory) Missing() bool { return m.missing }
+
+// SetMissing tells that a file is begun that has all changes so far, or that it has come to nothing.
+func (m *InMemory) SetMissing(missing bool) { m.missing = missing }

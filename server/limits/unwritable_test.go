@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -138,4 +139,39 @@ func TestWarningsOfChangesInMemory(t *testing.T) {
 	}
 	require.Equal(t, 3, strings.Count(text.String(), "limiters go on in memory alone"), text.String())
 	require.Contains(t, text.String(), "changes=60")
+}
+
+// TestFileLacksChangesUntilItIsWrittenAnew: a rewrite that fails leaves the file without what was kept in memory, so that there is another.
+func TestFileLacksChangesUntilItIsWrittenAnew(t *testing.T) {
+	servertest.InBubble(t, func(t *testing.T) {
+		disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+		memory := func(cfg *config.Config) { cfg.Unwritable = limiter.KeepInMemory }
+		w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, memory)
+		require.NoError(t, err)
+		w.Fill(disk)
+		w.Words("RL.FIXED", "old", "9", "1000s")
+		disk.Fault = func(op crashfs.Op) error {
+			if op.Name == "write" && strings.HasSuffix(op.Path, ".base.rdb") {
+				return syscall.ENOSPC
+			}
+			return nil
+		}
+		require.False(t, w.Tick())
+		w.Pass(time.Second)
+		require.False(t, w.Tick())
+		w.Settle(t)
+		require.Zero(t, w.Srv.AOF.Rewriter.Rewrites)
+		require.Equal(t, "+OK\r\n", w.Words("RENAME", "old", "new"))
+		disk.Fault = nil
+		time.Sleep(time.Minute)
+		w.Pass(time.Minute)
+		require.False(t, w.Tick())
+		w.Settle(t)
+		state := servertest.Digest(w.Srv)
+		w.Kill()
+		w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, memory)
+		require.NoError(t, err)
+		require.Equal(t, state, servertest.Digest(w.Srv))
+		w.Kill()
+	})
 }

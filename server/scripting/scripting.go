@@ -134,7 +134,7 @@ func (h *Scripts) runScript(c *command.Ctx, p program, keys int, readOnly bool) 
 	}
 	h.fault = h.fault[:0]
 	outer, lastCmd, w := *c, c.Client.LastCmd, c.Reply
-	before := w.Len()
+	before, depth := w.Len(), h.Effects.Depth
 	c.Script, c.Reply, c.Known = &h.CallingScript, &h.reply, command.Known{}
 	names, args := c.Args[3:3+keys], c.Args[3+keys:]
 	if p.function != nil {
@@ -144,6 +144,7 @@ func (h *Scripts) runScript(c *command.Ctx, p program, keys int, readOnly bool) 
 	}
 	outer.Scratch = c.Scratch
 	*c = outer
+	h.Effects.Depth = depth // if a called command has panicked, which the engine makes an error, its effects have no end: nothing would be logged any more
 	c.Client.DB, c.Client.LastCmd = c.DB, lastCmd
 	if sent := w.Bytes(); len(sent) > before && sent[before] == '-' {
 		h.failed(c, sent[before+1:])
