@@ -192,9 +192,6 @@ func appendBulk[T []byte | string](dst []byte, text T) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// IntegerText is room for the digits of a string that is kept as an integer.
-type IntegerText [20]byte
-
 // appendNumber appends a bulk string with a number's digits.
 func appendNumber(dst []byte, n int64) []byte {
 	from := len(dst)

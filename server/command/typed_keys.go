@@ -119,6 +119,9 @@ func (c *Ctx) DeleteKey(k store.Key, e *store.Entry) {
 	c.Notify(config.EventGeneric, "del", k.Name)
 }
 
+// IntegerText is room for the digits of a string that is kept as an integer.
+type IntegerText [20]byte
+
 // StoredInteger reads a value that is one number, or returns the wire form of why the key is none.
 func StoredInteger(e *store.Entry) (n int64, wireError string) {
 	if e.Kind() != store.KindString {

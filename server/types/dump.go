@@ -7,9 +7,12 @@ import (
 	"headgate/store"
 )
 
+// ErrPayload is what a payload is answered with that no DUMP has made, by RESTORE as by FUNCTION RESTORE.
+const ErrPayload = "ERR DUMP payload version or checksum are wrong"
+
+// Errors of RESTORE.
 const (
 	errBusyKey    = "BUSYKEY Target key name already exists."
-	ErrPayload    = "ERR DUMP payload version or checksum are wrong"
 	errBadData    = "ERR Bad data format"
 	errRestoreOff = `ERR RESTORE command not allowed. If the enable-restore-command option is set to "local", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server.`
 )
@@ -171,36 +174,61 @@ func (v *valueChecker) once(element []byte) error {
 	return nil
 }
 
-// The methods of rdb.ValueSink.
+// Int implements rdb.ValueSink.
+func (v *valueChecker) Int(int64) error { return nil }
 
-func (v *valueChecker) Int(int64) error                  { return nil }
-func (v *valueChecker) Text([]byte) error                { return nil }
-func (v *valueChecker) Hash(int) error                   { return v.begin() }
-func (v *valueChecker) Pair(field, _ []byte) error       { return v.once(field) }
-func (v *valueChecker) ZSet(int) error                   { return v.begin() }
+// Text implements rdb.ValueSink.
+func (v *valueChecker) Text([]byte) error { return nil }
+
+// Hash implements rdb.ValueSink.
+func (v *valueChecker) Hash(int) error { return v.begin() }
+
+// Pair implements rdb.ValueSink.
+func (v *valueChecker) Pair(field, _ []byte) error { return v.once(field) }
+
+// ZSet implements rdb.ValueSink.
+func (v *valueChecker) ZSet(int) error { return v.begin() }
+
+// Scored implements rdb.ValueSink.
 func (v *valueChecker) Scored(m []byte, _ float64) error { return v.once(m) }
-func (v *valueChecker) Set(int) error                    { return v.begin() }
-func (v *valueChecker) Member(m []byte) error            { return v.once(m) }
-func (v *valueChecker) List(int) error                   { return v.begin() }
+
+// Set implements rdb.ValueSink.
+func (v *valueChecker) Set(int) error { return v.begin() }
+
+// Member implements rdb.ValueSink.
+func (v *valueChecker) Member(m []byte) error { return v.once(m) }
+
+// List implements rdb.ValueSink.
+func (v *valueChecker) List(int) error { return v.begin() }
+
+// Element implements rdb.ValueSink.
 func (v *valueChecker) Element([]byte) error {
 	v.parts++
 	return nil
 }
-func (v *valueChecker) Stream(int) error                           { return v.begin() }
+
+// Stream implements rdb.ValueSink.
+func (v *valueChecker) Stream(int) error { return v.begin() }
+
+// StreamNode implements rdb.ValueSink.
 func (v *valueChecker) StreamNode(rdb.StreamID, []byte, int) error { return nil }
 
+// StreamInfo implements rdb.ValueSink.
 func (v *valueChecker) StreamInfo(int, rdb.StreamID, rdb.StreamID, rdb.StreamID, uint64) error {
 	v.parts++ // a stream may be empty
 	return nil
 }
 
+// StreamGroup implements rdb.ValueSink.
 func (v *valueChecker) StreamGroup(name []byte, _ rdb.StreamID, _ int64) error {
 	v.consumers = map[string]bool{}
 	return v.once(name)
 }
 
+// StreamPending implements rdb.ValueSink.
 func (v *valueChecker) StreamPending(rdb.StreamID, int64, uint64) error { return nil }
 
+// StreamConsumer implements rdb.ValueSink.
 func (v *valueChecker) StreamConsumer(name []byte, _ int64) error {
 	if v.consumers[string(name)] {
 		return rdb.ErrDuplicate
@@ -209,8 +237,10 @@ func (v *valueChecker) StreamConsumer(name []byte, _ int64) error {
 	return nil
 }
 
+// StreamOwned implements rdb.ValueSink.
 func (v *valueChecker) StreamOwned(rdb.StreamID) error { return nil }
 
+// End implements rdb.ValueSink.
 func (v *valueChecker) End() error {
 	if v.parts == 0 {
 		return errEmptyCollection

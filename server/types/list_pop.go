@@ -33,7 +33,7 @@ func pop(c *command.Ctx, front bool) {
 		c.Reply.Null()
 	case !counted:
 		c.Reply.Bulk(l.End(front))
-		cutEnd(c, &l, 1, front)
+		cutEnd(&l, 1, front)
 		notifyCut(c, &l, popEvent(front), c.Args[1])
 	default:
 		sendPopped(c, &l, c.Args[1], count, front)
@@ -49,13 +49,13 @@ func sendPopped(c *command.Ctx, l *store.List, name []byte, count int64, front b
 	}
 	sendElements(c, l, from, n, !front)
 	if n > 0 {
-		cutEnd(c, l, n, front)
+		cutEnd(l, n, front)
 		notifyCut(c, l, popEvent(front), name)
 	}
 }
 
 // cutEnd removes n elements from an end of a list.
-func cutEnd(c *command.Ctx, l *store.List, n int, front bool) {
+func cutEnd(l *store.List, n int, front bool) {
 	from := 0
 	if !front {
 		from = l.Len() - n
@@ -161,7 +161,7 @@ func sendPoppedFrom(c *command.Ctx, l *store.List, name []byte, p popping) {
 		return
 	}
 	c.Reply.Bulk(l.End(p.front))
-	cutEnd(c, l, 1, p.front)
+	cutEnd(l, 1, p.front)
 	notifyCut(c, l, popEvent(p.front), name)
 	c.Effect(pop, name)
 }
@@ -251,7 +251,7 @@ func moveElement(c *command.Ctx, m moving) (answered bool) {
 	// Finding the destination may have removed a key that was past its time, so the source is looked up anew.
 	source, _, _ = c.ChangeList(1)
 	c.Scratch = append(c.Scratch[:0], source.End(m.fromFront)...)
-	cutEnd(c, &source, 1, m.fromFront)
+	cutEnd(&source, 1, m.fromFront)
 	target, _, _ := c.ChangeList(2)
 	c.Quiet = false // what a served client adds is its own change
 	target.Push(m.toFront, c.Scratch)

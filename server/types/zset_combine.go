@@ -36,6 +36,7 @@ func (z *scoredZSet) eachScored(fn func(member []byte, score float64)) {
 // scoredSet takes a set in, whose members all count 1.
 type scoredSet struct{ store.Set }
 
+// Score returns 1 for a member.
 func (s *scoredSet) Score(member []byte) (score float64, ok bool) { return 1, s.Has(member) }
 
 func (s *scoredSet) eachScored(fn func(member []byte, score float64)) {
