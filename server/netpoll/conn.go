@@ -1,228 +1,230 @@
 package netpoll
 
 import (
-	"errors"
-	"io"
-	"net"
-	"os"
 	"time"
 
 	"headgate/server/resp"
 )
 
-// netConn is the front of one connection behind a net.Conn: one goroutine reads and executes, another writes.
-type netConn struct {
-	conn    net.Conn
-	handler Handler
-	pool    resp.Pool // the reader's
-	spare   resp.Pool // the writer's
-	wakeups chan struct{}
-	taken   chan struct{} // the writer has taken replies
-	c       *Conn
-	rested  int  // bytes of replies that waited when the reader rested last; the reader's alone
-	linger  bool // everything was sent, and the peer has been told so
+// Conn is one client's connection. In belongs to the front; Out and the marks are guarded by the Handler's lock.
+type Conn struct {
+	In     resp.Reader // bytes received, not yet executed
+	Out    resp.Writer // replies not yet taken by the front
+	Client any         // the Worker's own state for this connection
+
+	Remote, Local string // addresses as CLIENT LIST shows them; a socket's path for Unix sockets
+	FD            int    // the descriptor, or -1 behind a net.Conn
+
+	front front
+	turns
+	marks
+	sending
+
+	unread  bool // its socket may have more than was read
+	closing bool // close when out is sent
+	dead    bool // closed; later events are stale
+	eof     bool // the peer has closed its side
+	kept    bool // a command of its own has yielded: it is to be left alone
+	rests   bool // its commands may not run before Resume
+	restMax int  // bytes that it may send meanwhile
 }
 
-// Graceful is what a net.Conn may have to be ended in good order: its peer gets all that was sent to it, even while it goes on
-// sending, and a connection that is cut off is not written to.
-type Graceful interface {
-	CloseWrite() error // tells the peer that nothing more comes
-	Abort() error      // closes the connection without a word
+// turns is what decides when the commands of a connection are run. It is the front's and the Worker's, and needs no lock.
+type turns struct {
+	listed    bool          // it stands in the batch
+	waits     bool          // it stands in the list of those that are left over
+	postponed bool          // its Worker has left commands in its input
+	passed    bool          // that is because the iteration had no time left for it
+	carried   bool          // it comes after others: it was left over from an earlier iteration, or is slow
+	slow      bool          // its last turn was too long, or it has had none yet that told
+	took      time.Duration // by the last turn, if that was too long; zeroed when the front has seen it
 }
 
-// lingerTime is how long a connection whose replies are all sent waits for its peer to close it. One that is closed while the peer
-// still sends would be reset, and the kernel throws away what was still on its way, in the middle of a reply.
-const lingerTime = 500 * time.Millisecond
-
-// ServeConn serves one connection until it ends, and closes it. It is for connections that no descriptor stands for (TLS,
-// net.Pipe) and for systems without epoll. nc may be a [Graceful].
-func ServeConn(h Handler, nc net.Conn) {
-	n := &netConn{conn: nc, handler: h, wakeups: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
-	n.pool.Buffers, n.spare.Buffers = h.Buffers(), h.Buffers()
-	n.c = &Conn{FD: -1, front: n, Remote: nc.RemoteAddr().String(), Local: nc.LocalAddr().String()}
-	n.c.Out.SetBuffers(h.Buffers())
-	w := h.NewWorker()
-	w.Opened(n.c)
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		n.writeReplies()
-	}()
-	n.wakeup()
-	n.readCommands(w)
-	h.Lock()
-	n.c.closeAfterReply = true
-	h.Unlock()
-	n.wakeup()
-	<-written
-	w.Closed(n.c)
-	h.Lock()
-	n.c.free(&n.pool, &n.spare)
-	h.Unlock()
-	n.pool.Drain()
-	n.spare.Drain()
-	if n.linger {
-		nc.SetReadDeadline(time.Now().Add(lingerTime))
-		io.Copy(io.Discard, nc)
-		nc.Close()
-	}
+// marks is what commands and background work leave at a connection for its front. The Handler's lock guards it.
+type marks struct {
+	closeAfterReply, closeNow bool
+	held                      bool // replies are not to be sent yet
+	queued, resumed           bool // on the front's list of woken connections
+	staged                    int  // bytes of out not yet sent when the lock was last held
 }
 
-func (n *netConn) readCommands(w Worker) {
-	batch := []*Conn{n.c}
-	for {
-		room := n.c.In.Space(&n.pool)
-		count, err := n.conn.Read(room[:min(len(room), readMax)])
-		if count > 0 {
-			n.c.In.Received(count)
-		}
-		resumed := n.takeResumed()
-		if resumed {
-			n.c.rests = false
-		}
-		switch {
-		case n.c.rests && n.c.In.Buffered() > n.c.restMax:
-			n.drop()
-		case !n.c.rests && (count > 0 || resumed):
-			n.run(w, batch)
-			n.c.In.Compact(&n.pool)
-		}
-		if n.isClosing() || (err != nil && !(resumed && errors.Is(err, os.ErrDeadlineExceeded))) {
-			return
-		}
-	}
+// sending is what a connection's peer has still to take. It is the front's.
+type sending struct {
+	out     []byte
+	sent    int  // how much of out the peer has taken
+	more    bool // Out had more when it was last looked at, while out was not sent yet
+	waiting bool // EPOLLOUT is armed
+	stalled bool // it stands in the list of those whose peers do not take their replies
+	behind  int  // bytes of replies behind out, when it was last looked
+	rested  int  // the same, when it last rested
 }
 
-// run has the commands run that have come, a batch's worth at a time: the others may have the lock in between, and replies are sent.
-func (n *netConn) run(w Worker, batch []*Conn) {
-	for more := true; more; more = n.c.TakePostponed() {
-		n.rest()
-		w.Batch(batch)
-		n.wakeup()
-	}
+// Detached returns a connection without a socket, whose front the caller plays: it gives bytes to In, calls the Worker and takes what is
+// in Out. carried is what Carried reports.
+func Detached(remote, local string, carried bool) *Conn {
+	return &Conn{Remote: remote, Local: local, FD: -1, front: nobody{}, turns: turns{carried: carried}}
 }
 
-// drop has the connection closed at once.
-func (n *netConn) drop() {
-	n.handler.Lock()
-	defer n.handler.Unlock()
-	n.c.CloseNow()
+// nobody is the front of a connection that is detached.
+type nobody struct{}
+
+func (nobody) wake(*Conn)  {}
+func (nobody) yield(*Conn) {}
+
+// front is the owner of a connection, as seen from other connections' commands.
+type front interface {
+	// wake has the front look at c again: new replies, a mark, or a resume. Called with the Handler's lock held.
+	wake(c *Conn)
+	// yield serves the front's other connections once, from within a command of c. Called without the lock.
+	yield(c *Conn)
 }
 
-// unsent returns how many bytes of replies the writer has not taken yet.
-func (n *netConn) unsent() int {
-	n.handler.Lock()
-	defer n.handler.Unlock()
-	return n.c.Out.Len()
+// CloseAfterReply has the connection closed once its replies are sent; what follows in its input is dropped.
+// The caller holds the Handler's lock.
+func (c *Conn) CloseAfterReply() {
+	c.closeAfterReply = true
+	c.front.wake(c)
 }
 
-// rest waits until the writer has taken the replies that there are, for as long as a peer may be waited for, if many were added since the
-// last time.
-func (n *netConn) rest() {
-	select {
-	case <-n.taken: // it may have been before
-	default:
-	}
-	behind := n.unsent()
-	if n.rested = min(n.rested, behind); behind-n.rested < stallBytes {
-		return
-	}
-	n.rested = behind
-	pause := time.NewTimer(stallPause)
-	defer pause.Stop()
-	select {
-	case <-n.taken:
-	case <-pause.C:
-	}
+// CloseNow has the connection closed without sending what is still queued. The caller holds the Handler's lock.
+func (c *Conn) CloseNow() {
+	c.closeNow = true
+	c.front.wake(c)
 }
 
-// writeReplies sends until the connection is marked closed and, unless at once, everything is sent.
-func (n *netConn) writeReplies() {
-	whole := n.sendAll()
-	graceful, ok := n.conn.(Graceful)
-	switch {
-	case !ok:
-		n.conn.Close()
-	case whole && graceful.CloseWrite() == nil:
-		n.linger = true
-		n.conn.SetReadDeadline(time.Now().Add(lingerTime)) // or the reader would wait for ever for a peer that does not close
-	default:
-		graceful.Abort()
-	}
+// Closing reports whether the connection is marked to be closed. The caller holds the Handler's lock.
+func (c *Conn) Closing() bool { return c.closeAfterReply || c.closeNow }
+
+// ClosingNow reports whether the connection is marked to be closed without sending what is still queued. The caller holds the Handler's
+// lock.
+func (c *Conn) ClosingNow() bool { return c.closeNow }
+
+// Wake has replies sent that were appended to Out by another connection's command or by background work.
+// The caller holds the Handler's lock.
+func (c *Conn) Wake() { c.front.wake(c) }
+
+// Resume has the connection's Worker called again for input that it left unexecuted, even if nothing new arrives.
+// The caller holds the Handler's lock.
+func (c *Conn) Resume() {
+	c.resumed = true
+	c.front.wake(c)
 }
 
-// sendAll sends what there is until the connection is marked closed, and reports whether everything was sent.
-func (n *netConn) sendAll() bool {
-	for range n.wakeups {
-		for {
-			n.handler.Lock()
-			if n.c.kept {
-				n.handler.Unlock()
-				break // the reader wakes us up after its batch
-			}
-			n.c.release(&n.spare)
-			n.c.stage(&n.spare)
-			more, end := len(n.c.out) > 0, n.c.dead || n.c.closing
-			n.handler.Unlock()
-			select {
-			case n.taken <- struct{}{}:
-			default:
-			}
-			if n.c.dead {
-				return false
-			}
-			if !more {
-				if end {
-					return true
-				}
-				break
-			}
-			if _, err := n.conn.Write(n.c.out); err != nil {
-				return false
-			}
-		}
-	}
-	return false
+// Hold keeps the connection's replies from being sent until Release. The caller holds the Handler's lock.
+func (c *Conn) Hold() { c.held = true }
+
+// Release ends Hold. The caller holds the Handler's lock, and is the connection's own Worker within Batch.
+func (c *Conn) Release() { c.held = false }
+
+// Begin is to be called by the connection's Worker, with the Handler's lock held, before the connection's commands are run:
+// it makes Unsent exact.
+func (c *Conn) Begin() { c.staged = len(c.out) - c.sent }
+
+// Keep has the connection left alone while a command of it yields, or no longer: what it has answered so far stays in Out, so that the
+// command may take some of it back. The caller holds the Handler's lock.
+func (c *Conn) Keep(alone bool) {
+	c.kept = alone
 }
 
-func (n *netConn) takeResumed() bool {
-	n.handler.Lock()
-	defer n.handler.Unlock()
-	was := n.c.resumed
-	n.c.resumed = false
-	if was {
-		n.conn.SetReadDeadline(time.Time{})
-	}
+// Yield serves other connections once, from within a command of this one that takes long. The caller is the connection's own
+// worker, has called Keep and does not hold the Handler's lock. This connection is neither read nor closed meanwhile; the commands that its Worker
+// has parsed for others, but not run, must have been rewound.
+func (c *Conn) Yield() { c.front.yield(c) }
+
+// Postpone has the connection's Batch called again in the next iteration, behind connections that have nothing left over, for commands
+// that stay in its input. For its own Worker, within Batch.
+func (c *Conn) Postpone() { c.postponed = true }
+
+// PassOver has the connection's Batch called again in the next iteration, since this one had no time for any of its commands. It keeps its
+// place: before connections that are new to that iteration or, if it comes after others, before those that have had their turn. For its
+// own Worker, within Batch.
+func (c *Conn) PassOver() { c.postponed, c.passed = true, true }
+
+// BeginTurn tells that commands of the connection are about to be run by whose time it is judged. For its own Worker, within Batch.
+func (c *Conn) BeginTurn() { c.slow = false }
+
+// TookLong tells that the connection's turn was too long, so that its next one comes after others, and on a [Loop] after a pause if it was
+// much too long. For its own Worker, within Batch.
+func (c *Conn) TookLong(took time.Duration) { c.slow, c.took = true, took }
+
+// TakePostponed reports whether the Worker has postponed the connection since the last call. For its front, outside of Batch.
+func (c *Conn) TakePostponed() bool {
+	was := c.postponed
+	c.postponed, c.passed = false, false
 	return was
 }
 
-func (n *netConn) isClosing() bool {
-	n.handler.Lock()
-	defer n.handler.Unlock()
-	return n.c.Closing()
-}
+// Rest has the connection's Batch not called before Resume: its commands may not run yet. What its peer sends meanwhile is read, and a
+// connection with more than max bytes of that is closed. For its own Worker, within Batch.
+func (c *Conn) Rest(max int) { c.rests, c.restMax = true, max }
 
-func (n *netConn) wakeup() {
-	select {
-	case n.wakeups <- struct{}{}:
-	default:
+// Carried reports whether the connection comes after others in this iteration: it was left over from an earlier one, or its last turn was
+// too long. For its own Worker, within Batch.
+func (c *Conn) Carried() bool { return c.carried }
+
+// Staged returns how many bytes of replies the front has taken and not sent yet. The caller is the connection's own Worker, has
+// called Begin and holds the Handler's lock.
+func (c *Conn) Staged() int { return c.staged }
+
+// Gone reports whether the connection was closed. For its own Worker, within Batch.
+func (c *Conn) Gone() bool { return c.dead }
+
+// Unsent returns the bytes of replies that the peer has not taken yet. The caller holds the Handler's lock. The figure is
+// exact for the connection's own commands after Begin; for others it may lag by one send.
+func (c *Conn) Unsent() int { return c.Out.Len() + c.staged }
+
+// prepare gives the connection an output buffer for the commands that are about to run. The caller holds the Handler's lock.
+func (c *Conn) prepare(pool *resp.Pool) {
+	if c.Out.Cap() == 0 && !c.Out.Over() {
+		c.Out.SetBuffer(pool.Get()[:0])
 	}
 }
 
-// yieldPause is how long a command lets the other fronts have the lock.
-const yieldPause = 100 * time.Microsecond
-
-// yield implements front. The other connections have goroutines of their own, so they only need some time.
-func (n *netConn) yield(*Conn) { time.Sleep(yieldPause) }
-
-// wake implements front. A resumed reader may sit in Read: an expired deadline gets it out, once. A connection to be closed at once
-// may sit in Write as well, when its peer reads nothing.
-func (n *netConn) wake(c *Conn) {
-	n.wakeup()
+// stage moves replies and marks from the guarded side to the front's own. The caller holds the Handler's lock.
+// It reports whether there is anything for the front to do.
+func (c *Conn) stage(pool *resp.Pool) bool {
+	if c.held && !c.closeNow {
+		return false
+	}
+	c.queued, c.more = false, false
+	c.staged = len(c.out) - c.sent
+	if c.closeNow {
+		c.dead = true
+		return true
+	}
+	if c.closeAfterReply {
+		c.closing = true
+	}
 	switch {
-	case c.closeNow:
-		n.conn.SetDeadline(time.Unix(1, 0))
-	case c.resumed:
-		n.conn.SetReadDeadline(time.Unix(1, 0))
+	case c.Out.Len() == 0:
+		if c.Out.Cap() > 0 {
+			pool.Put(c.Out.Bytes())
+			c.Out.SetBuffer(nil)
+		}
+		return len(c.out) > 0 || c.closing
+	case len(c.out) == 0:
+		c.out, c.sent = c.Out.Bytes(), 0
+		c.staged, c.behind, c.rested = len(c.out), 0, 0
+		c.Out.SetBuffer(nil)
+		return true
+	}
+	c.more, c.behind = true, c.Out.Len()
+	return !c.waiting // the socket is full: what is queued goes out when it drains
+}
+
+// free gives back all memory of a connection that is gone. The caller holds the Handler's lock.
+func (c *Conn) free(in, out *resp.Pool) {
+	c.release(out)
+	c.In.Release(in)
+	out.Put(c.Out.Bytes())
+	c.Out.SetBuffer(nil)
+	c.Out.Cut()
+}
+
+// release forgets what was sent.
+func (c *Conn) release(pool *resp.Pool) {
+	if c.out != nil {
+		pool.Put(c.out)
+		c.out, c.sent = nil, 0
 	}
 }

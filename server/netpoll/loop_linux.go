@@ -37,42 +37,57 @@ type Loop struct {
 	conns   []*Conn // indexed by descriptor
 	pool    resp.Pool
 
-	listeners     []*listener // guarded by the handler's lock
-	leaving       []*listener // which are to be closed here; same guard
-	group         []*Loop     // those among which new connections are shared out; empty: this one alone
+	accepting
+	turn
+	inner turn   // of the iterations within a command that yields
+	guest Worker // runs their batches
+	leftovers
+	pausing
+	shared
+
+	stopping  atomic.Bool
+	busyPoll  atomic.Int64 // nanoseconds to spin before sleeping
+	keepAlive atomic.Int64 // nanoseconds; 0 = off
+	open      int          // connections
+	moved     Traffic
+	done      chan struct{}
+}
+
+// accepting is what a loop needs to take connections on.
+type accepting struct {
+	group         []*Loop // those among which new connections are shared out; empty: this one alone
 	nextInGroup   int
 	acceptPause   time.Duration // the last one, while accepting fails
 	acceptAgain   time.Time     // when listeners paused for lack of descriptors are tried again; zero = not paused
 	onAcceptError func(error)
+}
 
-	turn
-	inner turn   // of the iterations within a command that yields
-	guest Worker // runs their batches
-
-	again  []*Conn // connections that are left over: with commands to run, or more to read; the one that has waited longest first
-	unsent []*Conn // connections that would take more than was sent to them
-
-	stalled  []*Conn   // connections that are left over, and do not take their replies
+// leftovers are the connections that an iteration was not done with.
+type leftovers struct {
+	again    []*Conn   // with commands to run, or more to read; the one that has waited longest first
+	spare    []*Conn   // the other of two backing arrays for again
+	unsent   []*Conn   // those that would take more than was sent to them
+	stalled  []*Conn   // those that do not take their replies
 	stallEnd time.Time // when these are looked at again even so
+}
 
-	paused    []*Conn   // slow connections that wait for the end of a pause, in their order
+// pausing keeps the slow connections waiting after a turn that was much too long.
+type pausing struct {
+	paused    []*Conn   // those that wait for the end of the pause, in their order
 	pauseEnd  time.Time // zero: there is no pause
 	pauseLast time.Time // the latest that it may end for those that wait
 	others    bool      // others had something to do in the pause
+}
 
-	stopping atomic.Bool
-	asleep   bool      // nothing is to be done but what an event brings; written by the loop, under the handler's lock
-	woken    []*Conn   // guarded by the handler's lock
-	arrivals []arrival // connections that another loop has accepted; same guard
-	ended    bool      // the loop takes no arrivals and no listeners any more; same guard
-	spare    []*Conn   // the other of two backing arrays for again
-
-	busyPoll  atomic.Int64 // nanoseconds to spin before sleeping
-	keepAlive atomic.Int64 // nanoseconds; 0 = off
-	open      int
-	moved     Traffic
-	published Traffic // moved, when the last batch began; guarded by the handler's lock
-	done      chan struct{}
+// shared is what others see of a loop and leave for it. The Handler's lock guards it.
+type shared struct {
+	listeners []*listener
+	leaving   []*listener // which are to be closed here
+	woken     []*Conn
+	arrivals  []arrival // connections that another loop has accepted
+	asleep    bool      // nothing is to be done but what an event brings; written by the loop alone
+	ended     bool      // the loop takes no arrivals and no listeners any more
+	published Traffic   // what was moved, when the last batch began
 }
 
 // turn is what one iteration works on.
@@ -116,7 +131,8 @@ func NewLoop(h Handler, onAcceptError func(error)) (*Loop, error) {
 		unix.Close(epfd)
 		return nil, err
 	}
-	l := &Loop{handler: h, worker: h.NewWorker(), epfd: epfd, parking: parking, wakefd: wakefd, onAcceptError: onAcceptError, done: make(chan struct{})}
+	l := &Loop{handler: h, worker: h.NewWorker(), epfd: epfd, parking: parking, wakefd: wakefd, done: make(chan struct{})}
+	l.onAcceptError = onAcceptError
 	l.pool.Buffers = h.Buffers()
 	if err := l.control(unix.EPOLL_CTL_ADD, wakefd, unix.EPOLLIN); err != nil {
 		return nil, fmt.Errorf("netpoll: epoll_ctl: %w", err)
@@ -624,7 +640,7 @@ func (l *Loop) add(a arrival) {
 	for fd >= len(l.conns) {
 		l.conns = append(l.conns, make([]*Conn, fd+1-len(l.conns)+64)...)
 	}
-	c := &Conn{FD: fd, front: l, slow: true, Remote: address(peer, ln), Local: localAddress(fd, ln)}
+	c := &Conn{FD: fd, front: l, Remote: address(peer, ln), Local: localAddress(fd, ln), turns: turns{slow: true}}
 	if err := l.control(unix.EPOLL_CTL_ADD, fd, readEvents); err != nil {
 		unix.Close(fd)
 		return

@@ -1,0 +1,228 @@
+package netpoll
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"headgate/server/resp"
+)
+
+// netConn is the front of one connection behind a net.Conn: one goroutine reads and executes, another writes.
+type netConn struct {
+	conn    net.Conn
+	handler Handler
+	pool    resp.Pool // the reader's
+	spare   resp.Pool // the writer's
+	wakeups chan struct{}
+	taken   chan struct{} // the writer has taken replies
+	c       *Conn
+	rested  int  // bytes of replies that waited when the reader rested last; the reader's alone
+	linger  bool // everything was sent, and the peer has been told so
+}
+
+// Graceful is what a net.Conn may have to be ended in good order: its peer gets all that was sent to it, even while it goes on
+// sending, and a connection that is cut off is not written to.
+type Graceful interface {
+	CloseWrite() error // tells the peer that nothing more comes
+	Abort() error      // closes the connection without a word
+}
+
+// lingerTime is how long a connection whose replies are all sent waits for its peer to close it. One that is closed while the peer
+// still sends would be reset, and the kernel throws away what was still on its way, in the middle of a reply.
+const lingerTime = 500 * time.Millisecond
+
+// ServeConn serves one connection until it ends, and closes it. It is for connections that no descriptor stands for (TLS,
+// net.Pipe) and for systems without epoll. nc may be a [Graceful].
+func ServeConn(h Handler, nc net.Conn) {
+	n := &netConn{conn: nc, handler: h, wakeups: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
+	n.pool.Buffers, n.spare.Buffers = h.Buffers(), h.Buffers()
+	n.c = &Conn{FD: -1, front: n, Remote: nc.RemoteAddr().String(), Local: nc.LocalAddr().String()}
+	n.c.Out.SetBuffers(h.Buffers())
+	w := h.NewWorker()
+	w.Opened(n.c)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		n.writeReplies()
+	}()
+	n.wakeup()
+	n.readCommands(w)
+	h.Lock()
+	n.c.closeAfterReply = true
+	h.Unlock()
+	n.wakeup()
+	<-written
+	w.Closed(n.c)
+	h.Lock()
+	n.c.free(&n.pool, &n.spare)
+	h.Unlock()
+	n.pool.Drain()
+	n.spare.Drain()
+	if n.linger {
+		nc.SetReadDeadline(time.Now().Add(lingerTime))
+		io.Copy(io.Discard, nc)
+		nc.Close()
+	}
+}
+
+func (n *netConn) readCommands(w Worker) {
+	batch := []*Conn{n.c}
+	for {
+		room := n.c.In.Space(&n.pool)
+		count, err := n.conn.Read(room[:min(len(room), readMax)])
+		if count > 0 {
+			n.c.In.Received(count)
+		}
+		resumed := n.takeResumed()
+		if resumed {
+			n.c.rests = false
+		}
+		switch {
+		case n.c.rests && n.c.In.Buffered() > n.c.restMax:
+			n.drop()
+		case !n.c.rests && (count > 0 || resumed):
+			n.run(w, batch)
+			n.c.In.Compact(&n.pool)
+		}
+		if n.isClosing() || (err != nil && !(resumed && errors.Is(err, os.ErrDeadlineExceeded))) {
+			return
+		}
+	}
+}
+
+// run has the commands run that have come, a batch's worth at a time: the others may have the lock in between, and replies are sent.
+func (n *netConn) run(w Worker, batch []*Conn) {
+	for more := true; more; more = n.c.TakePostponed() {
+		n.rest()
+		w.Batch(batch)
+		n.wakeup()
+	}
+}
+
+// drop has the connection closed at once.
+func (n *netConn) drop() {
+	n.handler.Lock()
+	defer n.handler.Unlock()
+	n.c.CloseNow()
+}
+
+// unsent returns how many bytes of replies the writer has not taken yet.
+func (n *netConn) unsent() int {
+	n.handler.Lock()
+	defer n.handler.Unlock()
+	return n.c.Out.Len()
+}
+
+// rest waits until the writer has taken the replies that there are, for as long as a peer may be waited for, if many were added since the
+// last time.
+func (n *netConn) rest() {
+	select {
+	case <-n.taken: // it may have been before
+	default:
+	}
+	behind := n.unsent()
+	if n.rested = min(n.rested, behind); behind-n.rested < stallBytes {
+		return
+	}
+	n.rested = behind
+	pause := time.NewTimer(stallPause)
+	defer pause.Stop()
+	select {
+	case <-n.taken:
+	case <-pause.C:
+	}
+}
+
+// writeReplies sends until the connection is marked closed and, unless at once, everything is sent.
+func (n *netConn) writeReplies() {
+	whole := n.sendAll()
+	graceful, ok := n.conn.(Graceful)
+	switch {
+	case !ok:
+		n.conn.Close()
+	case whole && graceful.CloseWrite() == nil:
+		n.linger = true
+		n.conn.SetReadDeadline(time.Now().Add(lingerTime)) // or the reader would wait for ever for a peer that does not close
+	default:
+		graceful.Abort()
+	}
+}
+
+// sendAll sends what there is until the connection is marked closed, and reports whether everything was sent.
+func (n *netConn) sendAll() bool {
+	for range n.wakeups {
+		for {
+			n.handler.Lock()
+			if n.c.kept {
+				n.handler.Unlock()
+				break // the reader wakes us up after its batch
+			}
+			n.c.release(&n.spare)
+			n.c.stage(&n.spare)
+			more, end := len(n.c.out) > 0, n.c.dead || n.c.closing
+			n.handler.Unlock()
+			select {
+			case n.taken <- struct{}{}:
+			default:
+			}
+			if n.c.dead {
+				return false
+			}
+			if !more {
+				if end {
+					return true
+				}
+				break
+			}
+			if _, err := n.conn.Write(n.c.out); err != nil {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+func (n *netConn) takeResumed() bool {
+	n.handler.Lock()
+	defer n.handler.Unlock()
+	was := n.c.resumed
+	n.c.resumed = false
+	if was {
+		n.conn.SetReadDeadline(time.Time{})
+	}
+	return was
+}
+
+func (n *netConn) isClosing() bool {
+	n.handler.Lock()
+	defer n.handler.Unlock()
+	return n.c.Closing()
+}
+
+func (n *netConn) wakeup() {
+	select {
+	case n.wakeups <- struct{}{}:
+	default:
+	}
+}
+
+// yieldPause is how long a command lets the other fronts have the lock.
+const yieldPause = 100 * time.Microsecond
+
+// yield implements front. The other connections have goroutines of their own, so they only need some time.
+func (n *netConn) yield(*Conn) { time.Sleep(yieldPause) }
+
+// wake implements front. A resumed reader may sit in Read: an expired deadline gets it out, once. A connection to be closed at once
+// may sit in Write as well, when its peer reads nothing.
+func (n *netConn) wake(c *Conn) {
+	n.wakeup()
+	switch {
+	case c.closeNow:
+		n.conn.SetDeadline(time.Unix(1, 0))
+	case c.resumed:
+		n.conn.SetReadDeadline(time.Unix(1, 0))
+	}
+}
