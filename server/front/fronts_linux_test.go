@@ -49,6 +49,9 @@ func freePort(t *testing.T) int {
 	return ln.Addr().(*net.TCPAddr).Port
 }
 
+// answerTime is for how long a client of loopsServer waits for an answer: much longer than any takes on a loaded machine.
+const answerTime = 20 * time.Second
+
 // loopClient is a client of loopsServer; connections go to the loops in turn.
 type loopClient struct {
 	t *testing.T
@@ -66,12 +69,13 @@ func dialLoopAt(t *testing.T, addr string) *loopClient {
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
 	return &loopClient{t, conn, bufio.NewReader(conn)}
 }
 
+// send sends a line. The answer to it has to be there in time.
 func (c *loopClient) send(line string) {
 	c.t.Helper()
+	require.NoError(c.t, c.SetDeadline(time.Now().Add(answerTime)))
 	_, err := io.WriteString(c, line+"\r\n")
 	require.NoError(c.t, err)
 }
@@ -126,8 +130,7 @@ func TestLoopsShareOneKeyspace(t *testing.T) {
 		c := dialLoop(t, srv)
 		work.Go(func() {
 			for range each / 10 {
-				_, err := io.WriteString(c, strings.Repeat("INCR n\r\n", 10))
-				require.NoError(t, err)
+				c.send(strings.Repeat("INCR n\r\n", 9) + "INCR n")
 				servertest.ReadLines(t, c.r, 10)
 			}
 		})
@@ -200,12 +203,14 @@ func slowLoad(t *testing.T, srv *server.Server, clients, steps int) (number func
 		require.NoError(t, err, reply)
 		return n
 	}
-	for number() < 2*clients {
-	}
-	return number, func() {
+	stop = sync.OnceFunc(func() {
 		close(done)
 		all.Wait()
+	})
+	t.Cleanup(stop) // before the connections are closed, or a test that fails would be said to fail for that
+	for number() < 2*clients {
 	}
+	return number, stop
 }
 
 // TestSlowClientsComeLast: however many clients send commands that take long, the others wait for about one such command each time.
