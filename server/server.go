@@ -70,18 +70,20 @@ func New(live *config.Live, o Options) *Server {
 	s.Recorder = &observe.Recorder{Core: s.Core}
 	s.Hub = &pubsub.Hub{Core: s.Core}
 	s.Access = &access.Access{Core: s.Core, ClientLine: admin.DescribeClient}
-	s.Executor = exec.NewExecutor(s.Core, s.Recorder, s.Hub, s.Access)
-	s.scripts = scripting.NewScripts(s.Executor)
+	s.Executor = exec.New(s.Core, s.Recorder, s.Hub, s.Access)
+	s.scripts = scripting.New(s.Executor)
 	s.Limits = limits.New(s.Core, o.Algorithms)
-	s.Journal = journal.NewJournal(s.Executor, s.Limits, s.scripts, o.Exit, o.Ready)
-	s.Fronts = front.NewFronts(s.Core, s.Executor, exec.Helper{Executor: s.Executor}, o.Inherited, o.InheritedTLS)
+	s.Journal = journal.New(s.Executor, s.Limits, s.scripts, o.Exit, o.Ready)
+	s.Fronts = front.New(s.Core, s.Executor, s.WithoutBackgroundWork(), o.Inherited, o.InheritedTLS)
 	s.Reports = &report.Reports{
 		Core: s.Core, Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Scripts: s.scripts, Journal: s.Journal, Fronts: s.Fronts,
 	}
 	s.Console = &admin.Console{Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Journal: s.Journal}
 	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput}
-	own := exec.Machine{Memory: o.Memory, SetHeapLimit: o.SetHeapLimit, SetGCPercent: o.SetGCPercent, FreeMemory: o.FreeMemory}
-	s.Executor.Use(own, s.Journal, s.backgroundJobs(), s.scripts.Declared, s.outsideMemory)
+	s.Executor.Use(
+		exec.ProcessMemory{Limit: o.Memory, SetHeapLimit: o.SetHeapLimit, SetGCPercent: o.SetGCPercent, Free: o.FreeMemory},
+		exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory},
+	)
 	s.Declare(s.CommandGroups(), o.Keys)
 	s.Keys.DB(0).Follow([]byte(limits.PoliciesKey))
 	s.BeginAccess(live.Get())
@@ -165,7 +167,7 @@ func (s *Server) Follow(live *config.Live) {
 	s.Journal.Begin(live)
 	s.Access.Follow(live)
 	s.Fronts.Follow(live)
-	live.OnChange(func(_, _ *config.Config) error { s.Dirs.Tell(journal.HolderText(s.OpenAddresses())); return nil }, "bind", "port", "tls-port")
+	live.OnChange(func(_, _ *config.Config) error { s.TellAddresses(s.OpenAddresses()); return nil }, "bind", "port", "tls-port")
 }
 
 // Listen takes the data directory and opens the listeners that the configuration names; inherited ones stand in place of port and
@@ -184,7 +186,7 @@ func (s *Server) Listen() error {
 		s.Dirs.Release()
 		return err
 	}
-	s.Dirs.Tell(journal.HolderText(s.Addresses()))
+	s.TellAddresses(s.Addresses())
 	return nil
 }
 

@@ -91,7 +91,7 @@ func (a *Console) reload(c *command.Ctx) {
 		return
 	}
 	j.Empty()
-	if err := j.ReadSnapshot(true); err != nil {
+	if err := j.ReloadSnapshot(); err != nil {
 		j.Saving.Partial = true
 		j.Logger.Error("the snapshot could not be reloaded", "err", err)
 		c.Err(errReload)
@@ -119,7 +119,7 @@ func (a *Console) loadAOF(c *command.Ctx) {
 	}
 	j.BeginLoading()
 	j.Unlock()
-	err := j.ReloadLog()
+	err := j.ReloadAOF()
 	j.Lock()
 	j.EndLoading()
 	if err != nil {

@@ -32,7 +32,7 @@ func TestDurationsOfAStartThatJumpsAhead(t *testing.T) {
 		s.Lock()
 		s.BeginLoading()
 		s.Unlock()
-		require.NoError(t, s.LoadFiles())
+		require.NoError(t, s.LoadAOF())
 		s.Lock()
 		s.EndLoading()
 		s.Unlock()

@@ -1,10 +1,8 @@
 package exec
 
-import (
-	"headgate/server/command"
-)
+import "headgate/server/command"
 
-// Some things that happen around a command are rare enough to cost nothing as long as nobody wants them: gateAttended says whether
+// Some things that happen around a command are rare enough to cost nothing as long as nobody wants them: command.GateAttended says whether
 // anybody does.
 
 // attend runs a command and does what goes with it for those who want more than its reply. Commands that a command calls, as EXEC and

@@ -36,16 +36,17 @@ type place struct {
 // blocking holds all clients that are blocked. What a client can wait for is bounded by what one command can name.
 type blocking struct {
 	Queues   shrinkmap.Map[*store.Awaited, *list.List] // of *blocked, first come first
-	Timeouts timeouts
-	Clients  int
+	Timeouts timeouts                                  // the waits that have a time
+	Clients  int                                       // that are blocked
 }
 
+// ErrUnblocked is what a client is answered whom CLIENT UNBLOCK ERROR has made give up.
 const ErrUnblocked = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 
 // blockedOverhead is what a wait for one key costs beside the name, in bytes.
 const blockedOverhead = 256
 
-// Block is Ctx.block.
+// Block has the context's client wait for keys: it is what commands reach as Core.Hooks.Block. The executor's lock is held.
 func (x *Executor) Block(c *command.Ctx, on command.BlockOn) {
 	b := &blocked{BlockOn: on, exec: x, client: c.Client, cmd: c.Cmd, held: blockedOverhead}
 	b.args = make([][]byte, len(c.Args))
@@ -80,7 +81,7 @@ func (x *Executor) Block(c *command.Ctx, on command.BlockOn) {
 	c.Client.Blocked = b
 }
 
-// EndWait ends a client's wait, if any. The queues may have it for longer, without effect.
+// EndWait ends a client's wait, if any. The queues may have it for longer, without effect. The caller holds the executor's lock.
 func (x *Executor) EndWait(cl *command.Client) {
 	b := waitOf(cl)
 	if b == nil {
@@ -95,7 +96,7 @@ func (x *Executor) EndWait(cl *command.Client) {
 	x.Remains.LetGo(b)
 }
 
-// TakeOut implements leftover: it takes the client out of the queues that it stands in.
+// TakeOut takes the client out of up to n of the queues that it stands in, as [command.Core].Remains asks for, and returns how many.
 func (b *blocked) TakeOut(n int) (taken int) {
 	x := b.exec
 	for ; taken < n && len(b.places) > 0; taken++ {
@@ -126,7 +127,7 @@ func waitOf(cl *command.Client) *blocked {
 	return b
 }
 
-// GiveUp ends a client's wait with an error, or without one as if its time were over.
+// GiveUp ends a client's wait with an error, or without one as if its time were over. The caller holds the executor's lock; now is in ns.
 func (x *Executor) GiveUp(cl *command.Client, refusal string, now int64) {
 	before, b := cl.Reply.Len(), waitOf(cl)
 	switch {
@@ -228,8 +229,8 @@ func serveWithEffects(c *command.Ctx, b *blocked, k store.Key) (served bool) {
 	return served
 }
 
-// EndTimeouts answers the clients that have waited for long enough, and returns when the next one will have, in ns.
-func (x *Executor) EndTimeouts(now int64) (next int64) {
+// endTimeouts answers the clients that have waited for long enough, and returns when the next one will have, in ns.
+func (x *Executor) endTimeouts(now int64) (next int64) {
 	for len(x.Blocking.Timeouts) > 0 {
 		b := x.Blocking.Timeouts[0]
 		if b.Until >= now/1e6 {
@@ -260,21 +261,26 @@ func (w *Worker) tickBy(until int64) {
 // timeouts is a heap of the waits that have a time, the one that is over first on top.
 type timeouts []*blocked
 
-// Len, Less, Swap, Push and Pop implement heap.Interface.
-func (t timeouts) Len() int           { return len(t) }
+// Len implements heap.Interface.
+func (t timeouts) Len() int { return len(t) }
+
+// Less implements heap.Interface.
 func (t timeouts) Less(i, j int) bool { return t[i].Until < t[j].Until }
 
+// Swap implements heap.Interface.
 func (t timeouts) Swap(i, j int) {
 	t[i], t[j] = t[j], t[i]
 	t[i].slot, t[j].slot = i, j
 }
 
+// Push implements heap.Interface.
 func (t *timeouts) Push(x any) {
 	b := x.(*blocked)
 	b.slot = len(*t)
 	*t = append(*t, b)
 }
 
+// Pop implements heap.Interface.
 func (t *timeouts) Pop() any {
 	last := len(*t) - 1
 	b := (*t)[last]

@@ -4,7 +4,8 @@ import (
 	"headgate/server/command"
 )
 
-// CheckOutput closes a client whose unsent replies are over the hard limit, or have been over the soft one for its time.
+// CheckOutput closes a client whose unsent replies are over the hard limit, or have been over the soft one for its time. The
+// caller holds the executor's lock.
 func (x *Executor) CheckOutput(cl *command.Client) {
 	now := x.Clock.Mono()
 	limit := x.Config.Get().OutputLimits.Normal

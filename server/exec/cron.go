@@ -8,23 +8,26 @@ import (
 )
 
 const (
-	MaxCronPeriod  = time.Second            // the time between two rounds at hz 1
-	SamplePeriod   = 100 * time.Millisecond // how often the rate of commands is sampled
-	expireAgain    = time.Millisecond       // pause between slices while much is due
-	ageRound       = 36_000                 // samplePeriods in which all keys are passed by for store.AgeSlice: an hour
-	ageVisits      = 12                     // keys passed by in each at least
-	expireVisits   = 128                    // keys looked at between two looks at the clock
-	expireYield    = 10                     // a slice in which one key in so many had expired is soon followed by the next
-	clientsPerTick = 200                    // clients looked at in one slice
+	// MaxCronPeriod is the time between two rounds at hz 1.
+	MaxCronPeriod = time.Second
+	// SamplePeriod is how often the rate of commands is sampled.
+	SamplePeriod = 100 * time.Millisecond
+
+	expireAgain    = time.Millisecond // pause between slices while much is due
+	ageRound       = 36_000           // SamplePeriods in which all keys are passed by for store.AgeSlice: an hour
+	ageVisits      = 12               // keys passed by in each at least
+	expireVisits   = 128              // keys looked at between two looks at the clock
+	expireYield    = 10               // a slice in which one key in so many had expired is soon followed by the next
+	clientsPerTick = 200              // clients looked at in one slice
 )
 
-// CronTimes says when each piece of background work is due, in ns.
+// CronTimes says when each piece of the executor's own background work is due, in ns; zero: at once. The executor's lock guards it.
 type CronTimes struct {
 	Expire, clients, Remains, sample int64
 }
 
 // Job is a piece of background work of a part above the executor. It is called in each round, with the executor's lock held, does at most
-// what sliceTime allows, and returns when it wants to be called next at the latest, in ns; 0: whenever that is.
+// what command.SliceTime allows, and returns when it wants to be called next at the latest, in ns; 0: whenever that is.
 type Job func(now int64) (next int64)
 
 // Every returns the job of doing a piece of work once in a period.
@@ -39,8 +42,8 @@ func Every(period time.Duration, work func(now int64)) Job {
 	}
 }
 
-// Cron does the background work that is due, in slices of at most sliceTime, and returns how long until it wants to be
-// called again.
+// Cron does the background work that is due, in slices of at most command.SliceTime, and returns how long until it wants to be
+// called again. It takes the executor's lock.
 func (x *Executor) Cron() time.Duration {
 	x.Lock()
 	defer x.Unlock()
@@ -77,7 +80,7 @@ func (x *Executor) Cron() time.Duration {
 		x.WatchMemory()
 		x.evictClients(now)
 		x.trimBuffers(x.Clock.Mono())
-		x.GiveBack(x.Clock.Mono())
+		x.giveBack(x.Clock.Mono())
 		x.Keys.AgeSlice(x.Keys.Stats().Keys/ageRound + ageVisits)
 		x.Stats.PeakMemory = max(x.Stats.PeakMemory, x.UsedMemory())
 		due.sample = now + int64(SamplePeriod)
@@ -88,8 +91,8 @@ func (x *Executor) Cron() time.Duration {
 	if x.Hub.Tracking.Changed {
 		x.Hub.SendBroadcasts()
 	}
-	next := min(due.Expire, due.clients, due.Remains, due.sample, x.EndTimeouts(now))
-	for _, work := range x.Jobs {
+	next := min(due.Expire, due.clients, due.Remains, due.sample, x.endTimeouts(now))
+	for _, work := range x.above.Jobs {
 		if again := work(now); again != 0 {
 			next = min(next, again)
 		}
@@ -107,7 +110,7 @@ func (x *Executor) Cron() time.Duration {
 }
 
 // ExpireSlice deletes keys that are past their time, and gives back the memory of flushed databases. It reports whether there is
-// likely much more to do.
+// likely much more to do. The caller holds the executor's lock.
 func (x *Executor) ExpireSlice(nowMs int64) (more bool) {
 	if x.LazyExpireOnly {
 		return false
@@ -133,7 +136,7 @@ func (x *Executor) ExpireSlice(nowMs int64) (more bool) {
 }
 
 // ClientsSlice looks after a part of the clients: those idle for too long, and those whose output stays too long. It reports
-// whether this round has more clients to come.
+// whether this round has more clients to come. The caller holds the executor's lock; now is in ns.
 func (x *Executor) ClientsSlice(now int64) (more bool) {
 	t := &x.Clients
 	cfg := x.Config.Get()

@@ -14,10 +14,10 @@ import (
 func TestJobsOfParts(t *testing.T) {
 	w := servertest.NewWorkerClient(t)
 	done, again := 0, int64(0)
-	w.Srv.Jobs = []exec.Job{
+	w.Srv.SetJobs(
 		exec.Every(time.Hour, func(int64) { done++ }),
 		func(int64) int64 { return again },
-	}
+	)
 	require.Positive(t, w.Srv.Cron())
 	require.Positive(t, w.Srv.Cron())
 	require.Equal(t, 1, done)

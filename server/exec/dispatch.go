@@ -138,7 +138,8 @@ func limitation(c *command.Ctx) string {
 	return ""
 }
 
-// Call runs the command, with what goes with that for those who have asked to know more.
+// Call runs the context's command, which has passed all checks, with what goes with that for those who have asked to know more. timed has it
+// measured even if it is marked Fast or Sampled. The caller holds the executor's lock.
 func (x *Executor) Call(c *command.Ctx, timed bool) {
 	if x.Gate.Has(command.GateAttended) {
 		x.attend(c, timed)
@@ -159,15 +160,16 @@ func (x *Executor) perform(c *command.Ctx, timed bool) {
 	c.EndEffects(cmd, before)
 }
 
-// Run runs the command's handler and keeps the statistics.
+// Run runs the handler of the context's command and keeps the statistics; what it changes is noted nowhere. The caller holds the executor's
+// lock.
 func (x *Executor) Run(c *command.Ctx, timed bool) {
 	stats := &x.Stats.Commands[c.Cmd.ID]
 	sampled := c.Cmd.Flags&(command.Fast|command.Sampled) != 0
 	c.Client.LastCmd = c.Cmd
-	if sampled && !timed && stats.Calls >= AlwaysTimed && len(c.Args) < observe.ManyArguments {
+	if sampled && !timed && stats.Calls >= alwaysTimed && len(c.Args) < observe.ManyArguments {
 		c.Cmd.Handler(c)
 	} else {
-		x.runTimed(c, stats, sampled && timed && stats.Calls >= AlwaysTimed && !x.Gate.Has(command.GateTimed))
+		x.runTimed(c, stats, sampled && timed && stats.Calls >= alwaysTimed && !x.Gate.Has(command.GateTimed))
 	}
 	x.Stats.Processed++
 	stats.Calls++
@@ -176,11 +178,11 @@ func (x *Executor) Run(c *command.Ctx, timed bool) {
 	}
 }
 
-// AlwaysTimed is how many calls of a command are timed before one in timedEvery has to do: a command that is seldom called needs no
+// alwaysTimed is how many calls of a command are timed before one in command.TimedEvery has to do: a command that is seldom called needs no
 // estimate.
-const AlwaysTimed = command.TimedEvery
+const alwaysTimed = command.TimedEvery
 
-// runTimed runs the command's handler and measures how long that takes. estimate tells that the call stands for timedEvery of them.
+// runTimed runs the command's handler and measures how long that takes. estimate tells that the call stands for command.TimedEvery of them.
 func (x *Executor) runTimed(c *command.Ctx, stats *command.Counters, estimate bool) {
 	cmd, args := c.Cmd, c.Args
 	start := time.Now()

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	ContainerShare = 75                     // percent of what the process may have that maxmemory is when nobody says
-	HeapShare      = 90                     // percent of it that the Go heap and what lies outside it may fill together
-	LeastHeap      = 32 << 20               // bytes that the Go heap may always have
+	containerShare = 75                     // percent of what the process may have that maxmemory is when nobody says
+	heapShare      = 90                     // percent of it that the Go heap and what lies outside it may fill together
+	leastHeap      = 32 << 20               // bytes that the Go heap may always have
 	heapSteps      = 64                     // the heap's limit is moved when it is off by one part in so many
 	looseHeap      = 150                    // percent of maxmemory that all may fill where only that is known, and
 	looseMargin    = 64 << 20               // bytes beyond that
 	sweepAgain     = 100 * time.Millisecond // how soon keys past their time are looked for once more, before others go
-	SweepVisits    = 1024                   // steps of that between two looks at the clock
+	sweepVisits    = 1024                   // steps of that between two looks at the clock
 	sweepRounds    = 2                      // times that the hand passes the last database in one, wherever it begins
 	evictLooks     = 16                     // keys that go between two looks at the clock
 	clientsShare   = 20                     // percent of what the process may have that maxmemory-clients is when nobody says
@@ -31,7 +31,9 @@ const (
 	linearTenacity = 10                    // up to this maxmemory-eviction-tenacity is in steps of
 	tenacityStep   = 50 * time.Microsecond // and beyond it each step is longer by
 	tenacityGrowth = 1.15
-	FullTenacity   = 100 // without end
+
+	// FullTenacity is the maxmemory-eviction-tenacity at which keys go without end.
+	FullTenacity = 100
 )
 
 // memoryLimit is what maxmemory comes to, and how far the server is from it. The executor's lock guards it.
@@ -49,21 +51,21 @@ type memoryLimit struct {
 	sweepGoal    uint64            // store.Keyspace.Sweeps when such a search will be over; 0: none is under way
 	since        int64             // ns since when more than max is in use without a break; 0 = it is not
 	heapLimit    int64             // what the Go runtime has been told, by
-	AddOutside   func() uint64     // adds up Core.outside; a test may know it beforehand
+	AddOutside   func() uint64     // adds up Core.Outside, see Hooks.OutsideMemory; a test may know it beforehand
 	SetHeapLimit func(bytes int64) // nil: it is not told
 }
 
-// LimitMemory takes the directives over. The caller holds the lock, or nothing runs yet.
-func (x *Executor) LimitMemory(cfg *config.Config) {
+// limitMemory takes the directives over. The caller holds the lock, or nothing runs yet.
+func (x *Executor) limitMemory(cfg *config.Config) {
 	m := &x.Memory
 	before := m.Max
 	switch {
 	case cfg.MaxMemory > 0:
 		m.Max = uint64(cfg.MaxMemory)
 	case cfg.MaxMemory < 0:
-		m.Max = Share(cmp.Or(m.Machine, host.SystemMemory()), -cfg.MaxMemory)
+		m.Max = share(cmp.Or(m.Machine, host.SystemMemory()), -cfg.MaxMemory)
 	default:
-		m.Max = Share(m.Machine, ContainerShare)
+		m.Max = share(m.Machine, containerShare)
 	}
 	policy := cfg.MaxMemoryPolicy
 	m.Evict = policy != config.NoEviction
@@ -82,7 +84,7 @@ func (x *Executor) LimitMemory(cfg *config.Config) {
 		return
 	}
 	if cfg.MaxMemory == 0 {
-		x.Logger.Info("maxmemory is a share of the memory that the process may have", "maxmemory", m.Max, "limit", m.Machine, "percent", ContainerShare)
+		x.Logger.Info("maxmemory is a share of the memory that the process may have", "maxmemory", m.Max, "limit", m.Machine, "percent", containerShare)
 	}
 	if used := x.UsedMemory(); used > m.Max && !x.Gate.Has(command.GateLoading) {
 		x.Logger.Warn("more memory is in use than maxmemory allows; keys go or writes are refused, as maxmemory-policy says",
@@ -92,8 +94,8 @@ func (x *Executor) LimitMemory(cfg *config.Config) {
 	}
 }
 
-// Share is so many percent of a number.
-func Share(n uint64, percent int) uint64 { return n / 100 * uint64(percent) }
+// share is so many percent of a number.
+func share(n uint64, percent int) uint64 { return n / 100 * uint64(percent) }
 
 func evictBy(policy config.EvictionPolicy) store.EvictBy {
 	switch policy {
@@ -108,7 +110,7 @@ func evictBy(policy config.EvictionPolicy) store.EvictBy {
 	}
 }
 
-// Tenacity is how long keys may go at a time.
+// Tenacity is for how long keys may go at a time, by maxmemory-eviction-tenacity.
 func Tenacity(n int) time.Duration {
 	switch {
 	case n >= FullTenacity:
@@ -119,7 +121,8 @@ func Tenacity(n int) time.Duration {
 	return time.Duration(float64(linearTenacity*tenacityStep) * math.Pow(tenacityGrowth, float64(n-linearTenacity)))
 }
 
-// WatchMemory adds up what is in use beside the keyspace, and has the Go runtime know what it may have. It is called ten times a second.
+// WatchMemory adds up what is in use beside the keyspace, and has the Go runtime know what it may have. It is called ten times a second,
+// with the executor's lock held.
 func (x *Executor) WatchMemory() {
 	m := &x.Memory
 	stats := x.Keys.Stats()
@@ -129,20 +132,20 @@ func (x *Executor) WatchMemory() {
 	if !limited {
 		x.Gate.Set(command.GateShort, false)
 	}
-	x.LimitHeap(stats.ArenaResident + uint64(x.Pool.Used()))
+	x.limitHeap(stats.ArenaResident + uint64(x.Pool.Used()))
 }
 
-// LimitHeap has the Go runtime collect garbage more often when memory is short. It does not see what lies outside its heap.
-func (x *Executor) LimitHeap(outside uint64) {
+// limitHeap has the Go runtime collect garbage more often when memory is short. It does not see what lies outside its heap.
+func (x *Executor) limitHeap(outside uint64) {
 	m := &x.Memory
-	budget := Share(m.Machine, HeapShare)
+	budget := share(m.Machine, heapShare)
 	if m.Max > 0 {
-		loose := Share(m.Max, looseHeap) + looseMargin
+		loose := share(m.Max, looseHeap) + looseMargin
 		budget = min(cmp.Or(budget, loose), loose)
 	}
 	limit := int64(math.MaxInt64)
 	if budget > 0 {
-		limit = max(int64(budget)-int64(outside), LeastHeap)
+		limit = max(int64(budget)-int64(outside), leastHeap)
 	}
 	if m.SetHeapLimit == nil || limit == m.heapLimit || m.heapLimit != 0 && max(limit, m.heapLimit)-min(limit, m.heapLimit) < m.heapLimit/heapSteps {
 		return
@@ -200,7 +203,7 @@ func (x *Executor) makeRoom(now int64) bool {
 		if m.sweepGoal == 0 {
 			m.sweepGoal = x.Keys.Sweeps() + sweepRounds
 		}
-		if x.Keys.ExpireSlice(now/1e6, SweepVisits); x.Keys.Sweeps() >= m.sweepGoal {
+		if x.Keys.ExpireSlice(now/1e6, sweepVisits); x.Keys.Sweeps() >= m.sweepGoal {
 			m.sweptAt, m.sweepGoal = now, 0
 		}
 		if x.UsedMemory() <= m.Max {
@@ -244,7 +247,7 @@ func (x *Executor) endShortage(now int64) {
 	}
 }
 
-// Shortage is for how long more than maxmemory has been in use.
+// Shortage is for how long more than maxmemory has been in use at a time in ns; 0: there is no shortage.
 func (m *memoryLimit) Shortage(now int64) time.Duration {
 	if m.since == 0 {
 		return 0
@@ -261,9 +264,9 @@ func (x *Executor) clientsLimit(cfg *config.Config) (bytes uint64) {
 	case n > 0:
 		return uint64(n)
 	case n < 0:
-		bytes = Share(x.Memory.Max, -n)
+		bytes = share(x.Memory.Max, -n)
 	}
-	return cmp.Or(bytes, Share(cmp.Or(x.Memory.Machine, host.SystemMemory()), clientsShare))
+	return cmp.Or(bytes, share(cmp.Or(x.Memory.Machine, host.SystemMemory()), clientsShare))
 }
 
 // evictClients closes the largest clients while all take up more than they may.

@@ -2,9 +2,7 @@ package exec
 
 import (
 	"math"
-	"slices"
 	"sync/atomic"
-	"time"
 
 	"headgate/server/access"
 	"headgate/server/command"
@@ -17,88 +15,66 @@ import (
 	"headgate/server/script"
 )
 
-const (
-	// BatchCommands is how many commands are parsed before they are executed: enough for their memory accesses to overlap,
-	// few enough for them to stay in the nearest cache (256 cost PING 5 % more in pipelines).
-	BatchCommands = 64
-	// keptArguments bounds the argument slices that a worker keeps between batches.
-	keptArguments = 64 << 10
-)
-
-// Executor runs the commands of all clients, one after the other, and the background work between them. The executor's lock guards what is
-// not said to be otherwise.
+// Executor runs the commands of all clients, one after the other, and the background work between them. Create it with [New], and give it
+// what it needs of the rooms above by [Executor.Use]. The executor's lock, which is the core's, guards what is not said to be otherwise.
 type Executor struct {
 	*command.Core
-	Access   *access.Access
-	Hub      *pubsub.Hub
-	Recorder *observe.Recorder
+	Access   *access.Access    // who may run what
+	Hub      *pubsub.Hub       // whom to tell of what has changed
+	Recorder *observe.Recorder // what takes long is noted there
 
-	// What parts above give it when the server is made.
-	effectLog   effectLog
-	Jobs        []Job
-	scriptFlags func(cmd *command.Command, args [][]byte) (flags script.Flags, declared bool) // of the script that a command is going to run
+	above Hooks // set by Use, and the same from then on
 
-	Pool                 resp.Buffers
+	Pool                 resp.Buffers                // memory of connections' buffers; safe for concurrent use
 	limits, unauthLimits atomic.Pointer[resp.Limits] // what readers accept
 
 	nextClientID int64
-	MaxClients   int // maxclients, or less if descriptors are short
-	noTouchers   int // clients whose commands are no uses of keys
-	Pause        pause
-	Blocking     blocking
+	MaxClients   int            // maxclients, or less if descriptors are short
+	noTouchers   int            // clients whose commands are no uses of keys
+	Pause        pause          // what CLIENT PAUSE has set
+	Blocking     blocking       // the clients that wait for a key
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
 
-	Memory         memoryLimit
-	Garbage        Garbage
-	LazyExpireOnly bool // DEBUG SET-ACTIVE-EXPIRE 0
-	CronAt         CronTimes
+	Memory         memoryLimit  // what maxmemory comes to, and how far it is
+	Garbage        Garbage      // what the Go heap holds beside what is in use
+	LazyExpireOnly bool         // DEBUG SET-ACTIVE-EXPIRE 0
+	CronAt         CronTimes    // when background work is due
 	wakeAt         atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
 
 	warnedOfBrowser int64 // ns, when the log last told of one
 }
 
-// NewExecutor returns the executor of a server with the given core. Its parts above are still to be set.
-func NewExecutor(core *command.Core, recorder *observe.Recorder, hub *pubsub.Hub, access *access.Access) *Executor {
+// New returns the executor of a server with the given core. Use is to be called before it runs anything.
+func New(core *command.Core, recorder *observe.Recorder, hub *pubsub.Hub, access *access.Access) *Executor {
 	x := &Executor{Core: core, Recorder: recorder, Hub: hub, Access: access}
 	x.wakeAt.Store(math.MaxInt64)
 	return x
 }
 
-// Machine is what there is of the machine, and how the Go runtime is made to keep to it; see Options, which has the same.
-type Machine struct {
-	Memory       uint64
-	SetHeapLimit func(bytes int64)
-	SetGCPercent func(percent int)
-	FreeMemory   func()
+// ProcessMemory is what memory the process may have, and how the Go runtime is made to keep to it. Any of the funcs may be nil: then the
+// runtime goes on as it is.
+type ProcessMemory struct {
+	Limit        uint64            // bytes; 0 = as many as there are
+	SetHeapLimit func(bytes int64) // has the Go heap keep to a limit, as runtime/debug.SetMemoryLimit does
+	SetGCPercent func(percent int) // has the collector run when the Go heap has grown by so much, as runtime/debug.SetGCPercent does
+	Free         func()            // collects garbage and gives memory back to the system, as runtime/debug.FreeOSMemory does; called without the lock
 }
 
-// Use gives the executor what it needs of parts above it, before it runs anything: the log of effects, what is done between batches, which
-// flags the script of a command has, and how many bytes are in use beside the keyspace.
-func (x *Executor) Use(m Machine, log effectLog, jobs []Job, flags func(*command.Command, [][]byte) (script.Flags, bool), outside func() uint64) {
-	x.effectLog, x.Jobs, x.scriptFlags = log, jobs, flags
-	x.Memory = memoryLimit{Machine: m.Memory, SetHeapLimit: m.SetHeapLimit, AddOutside: outside}
-	x.Garbage.Free, x.Garbage.SetPace = m.FreeMemory, m.SetGCPercent
+// Hooks are what the executor needs of the rooms above it. The server gives them once, by [Executor.Use].
+type Hooks struct {
+	// Log is where the effects of commands are kept.
+	Log EffectLog
+	// Jobs are done between batches of commands, each of them in every round.
+	Jobs []Job
+	// ScriptFlags returns the flags of the script that a command is going to run, if it declares them. The executor's lock is held.
+	ScriptFlags func(cmd *command.Command, args [][]byte) (flags script.Flags, declared bool)
+	// OutsideMemory returns how many bytes are in use beside the keyspace. The executor's lock is held, or nothing runs yet.
+	OutsideMemory func() uint64
 }
 
-// Apply takes the directives over that the executor obeys; others is how many descriptors are not for clients. The caller holds the lock,
-// or nothing runs yet.
-func (x *Executor) Apply(cfg *config.Config, others int) {
-	full := resp.DefaultLimits()
-	full.Bulk, full.Query = cfg.ProtoMaxBulkLen, cfg.ClientQueryBufferLimit
-	narrow := resp.UnauthenticatedLimits(full)
-	x.limits.Store(&full)
-	x.unauthLimits.Store(&narrow)
-	x.MaxClients = cfg.MaxClients
-	if room := host.MaxDescriptors() - others; cfg.MaxClients > room {
-		x.MaxClients = max(room, 1)
-		x.Logger.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", x.MaxClients, "asked", cfg.MaxClients)
-	}
-	x.LimitMemory(cfg)
-}
-
-// effectLog is where the effects of commands are kept before they are answered. The journal is it.
-type effectLog interface {
+// EffectLog is where the effects of commands are kept before they are answered. The journal is it.
+type EffectLog interface {
 	// Unwritten reports whether there are effects that are not in the log yet. The executor's lock is held.
 	Unwritten() bool
 	// MakeRoom has the log see to it that it can take n bytes of effects more than there are. It returns the error for commands that write if
@@ -111,85 +87,43 @@ type effectLog interface {
 	CommitDue()
 }
 
-// Worker runs batches for one front. Parsing needs no lock; then the executor's lock is taken once, the keys' slots are
-// touched so that their cache misses overlap, and the commands are executed in each connection's order.
-type Worker struct {
-	Exec *Executor
-	Ctx  command.Ctx
-	command.Turn
-	Args    [][]byte
-	Queue   [BatchCommands]parsed
-	Count   int              // how many of queue are in use
-	last    *command.Command // the last one looked up
-	shape   resp.Shape       // what commands are likely to repeat
-	shaped  *command.Command // the command of that shape
-	bytes   int              // what the queued commands have come in, and their transactions
-	current int              // index of the one being run
-	tick    uint32           // counts commands, to choose the timed ones
-
-	halted *netpoll.Conn // one whose commands the last batch has rewound, since they may not run yet
-
-	taken    int             // commands parsed of the connection whose turn it is
-	runs     *command.Client // whose commands were run last
-	turnMark int             // the length of its output at which the client's turn is over
-	mark     int             // the same at which its output is looked at
-	ended    *command.Client // whose turn is over, although it may have more commands in the batch
-	lateFrom time.Time       // since when this batch has served connections that were left over; zero: not yet
-
-	logged   bool       // effects of this batch, or some that it may have seen, are not on the disk yet
-	answered []answered // the clients of this batch, if effects are logged
-
-	ran      bool  // a batch was executed since the last Tick, so ctx.nowNs is fresh
-	ticks    bool  // Tick is called, so background work is this worker's
-	helps    bool  // background work is another worker's, although Tick is called
-	nextCron int64 // ns
-
-	sink uint64 // keeps the touching loads
+// Use gives the executor what it needs of the process and of the rooms above it, before it runs anything.
+func (x *Executor) Use(memory ProcessMemory, above Hooks) {
+	x.above = above
+	x.Memory = memoryLimit{Machine: memory.Limit, SetHeapLimit: memory.SetHeapLimit, AddOutside: above.OutsideMemory}
+	x.Garbage.Free, x.Garbage.SetPace = memory.Free, memory.SetGCPercent
 }
 
-// parsed is a command read from a connection and not yet executed.
-type parsed struct {
-	Client     *command.Client
-	Cmd        *command.Command // nil: unknown
-	from       int              // reader offset to go back to if it cannot run yet
-	Begin, End int32            // its arguments, in worker.args
-	broken     bool             // no command: the input broke the protocol, as Client.inputErr says
-	command.Known
+// Apply takes over the directives that the executor obeys; others is how many descriptors are not for clients. The caller holds the lock,
+// or nothing runs yet.
+func (x *Executor) Apply(cfg *config.Config, others int) {
+	full := resp.DefaultLimits()
+	full.Bulk, full.Query = cfg.ProtoMaxBulkLen, cfg.ClientQueryBufferLimit
+	narrow := resp.UnauthenticatedLimits(full)
+	x.limits.Store(&full)
+	x.unauthLimits.Store(&narrow)
+	x.MaxClients = cfg.MaxClients
+	if room := host.MaxDescriptors() - others; cfg.MaxClients > room {
+		x.MaxClients = max(room, 1)
+		x.Logger.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", x.MaxClients, "asked", cfg.MaxClients)
+	}
+	x.limitMemory(cfg)
 }
-
-// workerOf returns the worker that a context is of.
-func workerOf(c *command.Ctx) *Worker { return c.Worker.(*Worker) }
 
 // NewWorker implements netpoll.Handler.
 func (x *Executor) NewWorker() netpoll.Worker { return &Worker{Exec: x} }
 
+// WithoutBackgroundWork returns the executor as it is served by loops that leave the background work to the first.
+func (x *Executor) WithoutBackgroundWork() netpoll.Handler { return helper{x} }
+
+// helper is what WithoutBackgroundWork returns.
+type helper struct{ *Executor }
+
+// NewWorker implements netpoll.Handler.
+func (h helper) NewWorker() netpoll.Worker { return &Worker{Exec: h.Executor, helps: true} }
+
 // Buffers implements netpoll.Handler.
 func (x *Executor) Buffers() *resp.Buffers { return &x.Pool }
-
-// Opened implements netpoll.Worker.
-func (w *Worker) Opened(c *netpoll.Conn) { w.Exec.opened(c) }
-
-// Closed implements netpoll.Worker.
-func (w *Worker) Closed(c *netpoll.Conn) { w.Exec.closed(c) }
-
-// Tick implements netpoll.Worker.
-func (w *Worker) Tick() time.Duration {
-	if w.helps {
-		return MaxCronPeriod
-	}
-	w.ticks = true
-	now := w.Ctx.NowNs
-	if !w.ran {
-		now = time.Now().UnixNano()
-	}
-	w.ran = false
-	if now >= w.nextCron || w.nextCron-now > int64(MaxCronPeriod) || now >= w.Exec.wakeAt.Load() {
-		w.Exec.wakeAt.Store(math.MaxInt64)
-		w.nextCron = now + int64(w.Exec.Cron())
-		w.Exec.effectLog.CommitDue()
-	}
-	return time.Duration(max(min(w.nextCron, w.Exec.wakeAt.Load())-now, 0))
-}
 
 // Soon has background work looked after without delay. Safe to call from anywhere.
 func (x *Executor) Soon() {
@@ -197,342 +131,8 @@ func (x *Executor) Soon() {
 	x.Hooks.Nudge()
 }
 
-// Batch implements netpoll.Worker.
-func (w *Worker) Batch(ready []*netpoll.Conn) (served int) {
-	w.taken, w.Busy, w.runs, w.ended, w.lateFrom = 0, 0, nil, nil, time.Time{}
-	i := 0
-	for i < len(ready) {
-		if w.late(ready[i]) {
-			if ready[i].Carried() && w.taken == 0 {
-				break
-			}
-			if ready[i].Postpone(); w.taken == 0 {
-				ready[i].PassOver()
-			}
-			i, w.taken = i+1, 0
-			continue
-		}
-		w.Count, w.Args, w.bytes = 0, w.Args[:0], 0
-		for i < len(ready) && w.Count < BatchCommands {
-			before := ready[i].In.Offset()
-			more := w.parse(ready[i])
-			if w.bytes += ready[i].In.Offset() - before; more {
-				break
-			}
-			i, w.taken = i+1, 0
-		}
-		w.halted = nil
-		w.execute()
-		if i < len(ready) && ready[i] == w.halted {
-			i, w.taken = i+1, 0 // or the same commands would be read and rewound without end
-		}
-	}
-	switch {
-	case w.logged:
-		w.commit()
-	case len(w.answered) > 0:
-		w.release()
-	}
-	if cap(w.Args) > keptArguments {
-		w.Args = nil
-	}
-	return i
-}
-
-// late reports whether this iteration has no time left for a connection. Of those that were left over by earlier ones, one is served in
-// any case: their time begins with its first command, for what is before that, as waiting for the executor's lock, may take long each time.
-func (w *Worker) late(conn *netpoll.Conn) bool {
-	if !conn.Carried() {
-		return w.Busy > batchTime
-	}
-	return !w.lateFrom.IsZero() && time.Since(w.lateFrom) > CarriedTime
-}
-
-// parse reads commands from a connection's buffer into the queue. It reports whether there may be more for a next round:
-// before authentication that is after each command, since it may change what the next one is allowed to be.
-func (w *Worker) parse(conn *netpoll.Conn) (more bool) {
-	if conn.Gone() {
-		return false
-	}
-	cl := conn.Client.(*command.Client)
-	if cl.Multi != nil {
-		w.bytes += cl.Multi.Bytes()
-	}
-	room := min(BatchCommands-w.Count, TurnCommands-w.taken)
-	limits := w.Exec.readLimits(cl)
-	if limits.MultibulkUnauth > 0 {
-		room = 1
-	}
-	for range room {
-		from, begin := conn.In.Offset(), len(w.Args)
-		if args, ok := conn.In.Repeat(&w.shape, w.Args, limits); ok {
-			w.Args = args
-			p := &w.Queue[w.Count]
-			w.Count++
-			p.Client, p.from, p.Begin, p.End, p.broken = cl, from, int32(begin), int32(len(args)), false
-			w.Take(p, w.shaped, args[begin:])
-			p.Shape = w.shape.Number()
-			continue
-		}
-		args, ok, err := conn.In.Next(w.Args, limits)
-		if !ok && err == nil {
-			if n := conn.In.Buffered(); n > 0 || cl.HasInput {
-				cl.NoteInput(n)
-			}
-			return false
-		}
-		w.Args = args
-		p := &w.Queue[w.Count]
-		w.Count++
-		p.Client, p.from, p.Begin, p.End = cl, from, int32(begin), int32(len(args))
-		if p.broken = err != nil; p.broken {
-			cl.InputErr = err
-			p.Cmd, p.Known = nil, command.Known{}
-			return false
-		}
-		w.Prepare(p, args[begin:])
-		if conn.In.Learn(&w.shape, from, args[begin:], limits) {
-			w.shaped = p.Cmd
-		}
-	}
-	if w.taken += room; w.taken >= TurnCommands {
-		conn.Postpone()
-		return false
-	}
-	return true
-}
-
-// Position implements ctxWorker.
-func (w *Worker) Position() int { return w.Queue[w.current].from }
-
-// Prepare looks the command up and hashes its first key. Most commands are the same as the one before.
-func (w *Worker) Prepare(p *parsed, args [][]byte) {
-	if w.last == nil || w.last.Upper != string(args[0]) {
-		w.last = w.Exec.Commands.Lookup(args[0])
-	}
-	w.Take(p, w.last, args)
-}
-
-// Take has a command be the one that is to be run, and hashes its first key.
-func (w *Worker) Take(p *parsed, cmd *command.Command, args [][]byte) {
-	p.Cmd, p.Known = cmd, command.Known{}
-	if cmd != nil && cmd.FirstKey > 0 && cmd.FirstKey < len(args) {
-		p.Hash, p.Hashed = w.Exec.Keys.Key(args[cmd.FirstKey]).Hash, true
-	}
-}
-
-// execute runs the queued commands under one hold of the lock.
-func (w *Worker) execute() {
-	if w.Count == 0 {
-		return
-	}
-	x := w.Exec
-	x.Lock()
-	defer x.Unlock()
-	if x.Effects.On {
-		if refusal := w.makeRoom(); refusal != "" {
-			x.Gate.Refuse(command.GateDisk, refusal)
-			defer x.Gate.Refuse(command.GateDisk, "") // for less there is room
-		}
-	}
-	if x.Stats.BeginBatch() {
-		start := time.Now()
-		defer func() { x.Stats.EndBatch(time.Since(start)) }()
-	}
-	w.Touch()
-	w.ran, w.ended = true, nil
-	c := &w.Ctx
-	c.Core, c.Worker, c.Turn, c.Cfg = x.Core, w, &w.Turn, x.Config.Get()
-	outer := x.Running // of a command that yields to this batch
-	x.Running = c
-	c.NowNs = x.Clock.Read()
-	c.Now = c.NowNs / 1e6
-	x.Keys.Tick(c.Now)
-	var current *command.Client
-	skip := false
-	for i := 0; i < w.Count; i++ { // a command that yields shortens the queue
-		p := &w.Queue[i]
-		if p.Client != current {
-			current, skip = p.Client, false
-			current.Conn.Begin()
-			current.Seen = c.Core.Clock.Mono()
-			c.Client, c.Reply = current, current.Reply
-			limitReplies(c, current)
-			begins := current != w.runs
-			late := w.late(current.Conn)
-			if begins && !late {
-				w.beginTurn(current, p.Cmd)
-			}
-			if x.Effects.On {
-				w.note(current)
-			}
-			if late {
-				w.ended = current
-				if begins {
-					current.Conn.PassOver()
-				}
-			}
-		}
-		if skip || current.Conn.Closing() {
-			continue
-		}
-		if current == w.ended {
-			w.rewind(p)
-			current.Conn.Postpone()
-			skip = true
-			continue
-		}
-		if x.Gate.Has(command.GateHolds) && (current.Blocked != nil || x.holdsBack(current, p.Cmd, w.Args[p.Begin:p.End], c.NowNs)) {
-			w.rewind(p)
-			current.Conn.Rest(c.Cfg.ClientQueryBufferLimit)
-			skip = true
-			continue
-		}
-		w.current = i
-		w.run(p)
-		if x.Gate.Has(command.GateBlocked) {
-			x.serveReady(c)
-		}
-	}
-	c.Client, c.Args = nil, nil
-	x.Running = outer
-	if x.Hub.Tracking.Changed {
-		x.Hub.SendBroadcasts()
-	}
-	if x.Pool.Crowded() {
-		x.evictClients(c.NowNs)
-	}
-	w.logged = w.logged || x.Effects.On && x.effectLog.Unwritten()
-}
-
-const (
-	// argumentRoom is what an argument takes up in the log beside its bytes.
-	argumentRoom = 16
-	// effectRoom is how much longer the effects of the queued commands may get than the commands before it is not certain any more that they
-	// can be logged.
-	effectRoom = 1 << 20
-	// roomTries is how often a worker asks for room that others take at once.
-	roomTries = 4
-)
-
-// makeRoom sees to it that the log can take the effects of the queued commands before any of them runs. It returns the error for those that
-// write if it cannot. The executor's lock, which the caller holds, may be free meanwhile.
-func (w *Worker) makeRoom() (refusal string) {
-	x := w.Exec
-	need := w.bytes + argumentRoom*len(w.Args) + effectRoom
-	for range roomTries {
-		if x.Effects.RoomFor(need) || x.Gate.Has(command.GateDisk) {
-			return ""
-		}
-		if refusal != "" {
-			return refusal
-		}
-		x.Unlock()
-		refusal = x.effectLog.MakeRoom(need)
-		x.Lock()
-	}
-	return refusal
-}
-
-// rewind leaves a command, and what its client has sent after it, in the input until the client's connection is resumed.
-func (w *Worker) rewind(p *parsed) {
-	conn := p.Client.Conn
-	conn.In.Rewind(p.from)
-	w.halted = conn
-	n := conn.In.Buffered()
-	if n > w.Ctx.Cfg.ClientQueryBufferLimit {
-		conn.CloseNow() // it keeps sending what may not run yet
-	}
-	if n > 0 || p.Client.HasInput {
-		p.Client.NoteInput(n)
-	}
-}
-
-// Touch loads the slots of all keys of the batch, then their records, so that the misses overlap instead of adding up.
-func (w *Worker) Touch() {
-	if w.Count < 2 {
-		return
-	}
-	sum := w.sink
-	for i := range w.Queue[:w.Count] {
-		if p := &w.Queue[i]; p.Hashed {
-			sum += p.Client.DB.TouchBucket(p.Hash)
-		}
-	}
-	for i := range w.Queue[:w.Count] {
-		if p := &w.Queue[i]; p.Hashed {
-			sum += p.Client.DB.TouchRecord(p.Hash)
-		}
-	}
-	w.sink = sum
-}
-
-// run executes one command and looks after its reply's size.
-func (w *Worker) run(p *parsed) {
-	c, cl := &w.Ctx, p.Client
-	c.Cmd, c.DB = p.Cmd, cl.DB
-	c.Args, c.Known, c.Failed = w.Args[p.Begin:p.End], p.Known, false
-	if p.broken {
-		w.Exec.protocolError(c, cl.InputErr)
-		return
-	}
-	sent := cl.Reply.Len()
-	w.tick++
-	w.InCommand = true
-	w.Exec.dispatch(c, w.tick%command.TimedEvery == 0)
-	w.InCommand = false
-	if c.Core.Gate.Has(command.GateAttended) || len(w.Later) > 0 {
-		pubsub.ForgetCaching(c, p.Cmd)
-		c.SendLater()
-	}
-	if cl.ReplyMode != command.ReplyModeOn && cl.Blocked == nil {
-		cl.SuppressReply(sent)
-	}
-	if len(w.answered) > 0 && cl.Reply.Len() > sent {
-		w.answered[len(w.answered)-1].replies++
-	}
-	if cl.Reply.Len() > w.mark || cl.Reply.Over() || w.Spent > TurnTime {
-		w.look(cl)
-	}
-	if cap(c.Scratch) > maxScratch {
-		c.Scratch = nil
-	}
-}
-
-// beginTurn begins a client's turn in this batch, with a command that may be nil.
-func (w *Worker) beginTurn(cl *command.Client, first *command.Command) {
-	held := cl.Reply.Len()
-	w.runs, w.Spent, w.turnMark = cl, 0, held+TurnReplies
-	if first != nil && first.Flags&command.NoAuth == 0 { // AUTH says nothing of how long the client's turns will take
-		cl.Conn.BeginTurn()
-	}
-	if cl.Conn.Carried() && w.lateFrom.IsZero() {
-		w.lateFrom = time.Now()
-	}
-	w.mark = min(w.turnMark, max(w.Exec.SoftOutputLimit, held))
-	if !cl.Authenticated {
-		w.mark = min(w.mark, max(unauthenticatedOutput, held))
-	}
-}
-
-// look has the rest of a client's commands wait for the next iteration if its turn is over, and looks at how much it has still to read.
-func (w *Worker) look(cl *command.Client) {
-	w.Exec.CheckOutput(cl)
-	if cl.Reply.Len() <= w.turnMark && w.Spent <= TurnTime && !cl.Reply.Over() {
-		w.mark = w.turnMark
-		return
-	}
-	w.ended, w.halted = cl, cl.Conn
-	if w.Spent > TurnTime {
-		cl.Conn.TookLong(time.Duration(w.Spent))
-	}
-	if cl.Conn.In.Buffered() > 0 {
-		cl.Conn.Postpone()
-	}
-}
-
 // Yield serves other connections once while the context's command takes long. The executor's lock is free meanwhile, so the
-// command must be at a point where nothing that it holds depends on the keyspace; and the gate must have gateBusy as a reason, so that
+// command must be at a point where nothing that it holds depends on the keyspace; and the gate must have GateBusy as a reason, so that
 // most commands are refused.
 func (x *Executor) Yield(c *command.Ctx) {
 	w := workerOf(c)
@@ -552,92 +152,3 @@ func (x *Executor) Yield(c *command.Ctx) {
 		again.certain = again.certain && certain // what the command has changed so far is not in the log yet
 	}
 }
-
-// answered is a client whose commands a worker has run in this batch, with effects being logged.
-type answered struct {
-	client  *command.Client
-	before  int // length of its output before
-	replies int
-	certain bool // nothing could be written when they were run, so what they were told is in the log already
-}
-
-// note adds a client to those of the batch. Its replies stay here until the batch is committed: a loop sends nothing before
-// that, and other fronts are told. The caller holds the executor's lock.
-func (w *Worker) note(cl *command.Client) {
-	w.answered = append(w.answered, answered{client: cl, before: cl.Reply.Len(), certain: w.Exec.Gate.Has(command.GateDisk)})
-	if cl.Conn.FD < 0 {
-		cl.Conn.Hold()
-	}
-}
-
-// release lets the replies of a batch go that has nothing to log.
-func (w *Worker) release() {
-	if w.answered[0].client.Conn.FD < 0 {
-		w.Exec.Lock()
-		defer w.Exec.Unlock()
-		w.answered[0].client.Conn.Release() // such a front has one connection
-	}
-	clear(w.answered)
-	w.answered = w.answered[:0]
-}
-
-// commit has the batch's effects logged and lets its replies go. If they cannot be logged, each reply becomes the error: a client is
-// told of nothing that is not in the log. What was run after that was known has changed nothing but for keys past their time, which is
-// no news to anybody. The executor's lock is free.
-func (w *Worker) commit() {
-	refusal := w.Exec.effectLog.Commit()
-	w.Exec.Lock()
-	defer w.Exec.Unlock()
-	for i, a := range w.answered {
-		if refusal != "" && !a.certain && !w.answeredBefore(i) {
-			a.client.Reply.Truncate(a.before)
-			for range w.replies(i) {
-				a.client.Reply.Error(refusal)
-			}
-		}
-		a.client.Conn.Release()
-	}
-	clear(w.answered)
-	w.answered, w.logged = w.answered[:0], false
-}
-
-// answeredBefore reports whether the client of w.answered[i] stands there earlier too, with replies that are not certain.
-func (w *Worker) answeredBefore(i int) bool {
-	return slices.ContainsFunc(w.answered[:i], func(a answered) bool { return a.client == w.answered[i].client && !a.certain })
-}
-
-// replies counts the replies of w.answered[i] and of the same client after that.
-func (w *Worker) replies(i int) (n int) {
-	for _, a := range w.answered[i:] {
-		if a.client == w.answered[i].client {
-			n += a.replies
-		}
-	}
-	return n
-}
-
-// setAside takes the other clients' commands that have not been run out of the queue: they are parsed anew when it is their turn.
-func (w *Worker) setAside() {
-	own := w.Queue[w.current].Client
-	end := w.current + 1
-	for end < w.Count && w.Queue[end].Client == own {
-		end++
-	}
-	previous := own
-	for _, p := range w.Queue[end:w.Count] {
-		if p.Client != previous {
-			p.Client.Conn.In.Rewind(p.from)
-			previous = p.Client
-		}
-	}
-	w.Count = end
-}
-
-// maxScratch bounds the buffer that a worker keeps for rendering values.
-const maxScratch = 1 << 20
-
-// Helper is the Executor as a loop sees it that leaves the background work to the first.
-type Helper struct{ *Executor }
-
-// NewWorker implements netpoll.Handler.
-func (h Helper) NewWorker() netpoll.Worker { return &Worker{Exec: h.Executor, helps: true} }

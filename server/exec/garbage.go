@@ -8,7 +8,7 @@ import (
 
 const (
 	giveBackPeriod = time.Second      // how often it is looked whether there is garbage to give back
-	GiveBackPause  = 10 * time.Second // how long no collection has run before one is asked for
+	giveBackPause  = 10 * time.Second // how long no collection has run before one is asked for
 	giveBackLeast  = 16 << 20         // bytes of garbage for which that is done, and
 	giveBackPart   = 8                // the part of the heap that it has to be
 	trimPeriod     = 3 * time.Second  // for how long buffers may be kept that nobody uses: less than giveBackPause, so that they are garbage by then
@@ -18,13 +18,13 @@ const (
 	// garbageScanned times as much as that, and not more than what is in use. Long values cost a collection nothing.
 	garbageMost    = 256 << 20
 	garbageScanned = 2
-	LeastPace      = 10 // percent
+	leastPace      = 10 // percent
 )
 
 // Garbage is what the Go heap holds beside what is in use. After a load the collector has no reason to run: with gc-percent 400 the heap
 // may stay five times as large as what is in it for minutes. The executor's lock guards it.
 type Garbage struct {
-	Free    func()            // gives it back; nil: it stays
+	Free    func()            // gives it back, without the lock; nil: it stays
 	SetPace func(percent int) // has the collector run when there is so much of it; nil: it runs when it likes
 	pace    int               // the last that was set
 	Busy    bool              // free is running
@@ -46,21 +46,21 @@ func (x *Executor) trimBuffers(mono int64) {
 	go x.Pool.Trim()
 }
 
-// GiveBack has the heap's garbage collected, and its memory given back to the system, once nothing else has done so for a while. It costs
+// giveBack has the heap's garbage collected, and its memory given back to the system, once nothing else has done so for a while. It costs
 // those who are served a part of one processor for as long as marking what is in use takes.
-func (x *Executor) GiveBack(mono int64) {
+func (x *Executor) giveBack(mono int64) {
 	g := &x.Garbage
 	if g.Free == nil || mono-g.looked < int64(giveBackPeriod) {
 		return
 	}
 	g.looked = mono
-	g.KeepPace(x.Config.Get().GCPercent, host.RuntimeMetric(host.MetricLive), host.RuntimeMetric(host.MetricScanned))
+	g.keepPace(x.Config.Get().GCPercent, host.RuntimeMetric(host.MetricLive), host.RuntimeMetric(host.MetricScanned))
 	before := g.data
 	g.data = x.Keys.Used()
 	if cycles := host.RuntimeMetric(host.MetricCycles); cycles != g.cycles {
 		g.cycles, g.since, g.marked = cycles, mono, max(before, g.data)
 	}
-	if mono-g.since < int64(GiveBackPause) || g.Busy {
+	if mono-g.since < int64(giveBackPause) || g.Busy {
 		return
 	}
 	held := host.RuntimeMetric(host.MetricTotal) - host.RuntimeMetric(host.MetricHeapReleased)
@@ -80,13 +80,13 @@ func (x *Executor) GiveBack(mono int64) {
 	}()
 }
 
-// KeepPace has the collector run when the garbage is percent of the live bytes, or sooner if that is more than garbageMost and than a
+// keepPace has the collector run when the garbage is percent of the live bytes, or sooner if that is more than garbageMost and than a
 // collection, which reads the scanned bytes, is worth.
-func (g *Garbage) KeepPace(percent int, live, scanned uint64) {
+func (g *Garbage) keepPace(percent int, live, scanned uint64) {
 	pace := percent
 	if live > 0 {
 		most := max(garbageMost, min(live, garbageScanned*scanned))
-		pace = min(pace, max(LeastPace, int(100*most/live)))
+		pace = min(pace, max(leastPace, int(100*most/live)))
 	}
 	change := pace - g.pace
 	if g.SetPace == nil || pace != percent && max(change, -change) <= g.pace/8 || change == 0 {

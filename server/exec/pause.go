@@ -7,9 +7,9 @@ import (
 
 // pause is what CLIENT PAUSE has set.
 type pause struct {
-	Until  int64 // ns; 0 = not paused
-	Writes bool  // only commands that may write are held back
-	Held   []*command.Client
+	Until  int64             // ns; 0 = not paused
+	Writes bool              // only commands that may write are held back
+	Held   []*command.Client // those who wait for its end
 }
 
 // holdsBack reports whether a client's command has to wait for the end of a pause. The client goes on when it ends. A command that
@@ -50,7 +50,7 @@ func (x *Executor) declaredFlags(cmd *command.Command, args [][]byte) (flags scr
 	if cmd.Runs == command.NoProgram {
 		return 0, false
 	}
-	return x.scriptFlags(cmd, args)
+	return x.above.ScriptFlags(cmd, args)
 }
 
 // release forgets a client that waits for the end of the pause, since it goes.
@@ -65,7 +65,7 @@ func (p *pause) release(cl *command.Client) {
 	}
 }
 
-// EndPause lets the clients go on when a pause is over.
+// EndPause lets the clients go on when a pause is over. The caller holds the executor's lock; now is in ns.
 func (x *Executor) EndPause(now int64) {
 	p := &x.Pause
 	if p.Until == 0 || now < p.Until {

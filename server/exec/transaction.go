@@ -136,7 +136,7 @@ func (x *Executor) newTransaction() *transaction {
 	return t
 }
 
-// EndTransaction forgets the client's queue and its watched keys.
+// EndTransaction forgets the client's queue and its watched keys. The caller holds the executor's lock.
 func (x *Executor) EndTransaction(cl *command.Client) {
 	t := TransactionOf(cl)
 	cl.Multi = nil
@@ -175,10 +175,10 @@ func (x *Executor) forgetWatches(cl *command.Client) {
 // watchLeftover is what a client watched.
 type watchLeftover struct{ store.Watches }
 
-// TakeOut implements leftover.
+// TakeOut forgets up to n of the keys, as [command.Core].Remains asks for, and returns how many.
 func (w *watchLeftover) TakeOut(n int) int { return w.Release(n) }
 
-// Declarations: MULTI and what belongs to it.
+// Declarations are those of MULTI and of what belongs to it.
 func (x *Executor) Declarations() []*command.Command {
 	return []*command.Command{
 		{

@@ -15,23 +15,27 @@ import (
 	"headgate/server/netpoll"
 )
 
-// Fronts are what clients come in by: listeners, event loops, and connections that goroutines serve.
+// Fronts are what clients come in by: listeners, event loops, and connections that goroutines serve. Create them with [New].
 type Fronts struct {
 	*command.Core
 	handler   netpoll.Handler // what the front serves that does the background work, too
 	helper    netpoll.Handler // what other loops serve
-	Plain     plainFront
-	TLS       tlsFront
-	inherited []net.Listener // that stand in place of port and unixsocket
+	Plain     plainFront      // port and unixsocket
+	TLS       tlsFront        // tls-port
+	inherited []net.Listener  // that stand in place of port and unixsocket
 }
 
-func NewFronts(core *command.Core, handler, helper netpoll.Handler, inherited, inheritedTLS []net.Listener) *Fronts {
+// New returns fronts that have nothing open yet. handler is what they serve, with background work to do, and helper the same without it, for
+// the loops after the first; inherited and inheritedTLS are listeners that somebody else has opened, in place of those of port and unixsocket,
+// and of tls-port.
+func New(core *command.Core, handler, helper netpoll.Handler, inherited, inheritedTLS []net.Listener) *Fronts {
 	f := &Fronts{Core: core, handler: handler, helper: helper, inherited: inherited}
 	f.TLS.init(f, inheritedTLS)
 	return f
 }
 
-// Apply takes over the directives that the fronts obey. It may be called before they listen.
+// Apply takes over the directives that the fronts obey. It may be called before they listen; once they run, the caller holds the executor's
+// lock.
 func (f *Fronts) Apply(cfg *config.Config) {
 	f.Plain.apply(cfg)
 	f.TLS.apply(cfg)
@@ -43,7 +47,7 @@ func (f *Fronts) Follow(live *config.Live) {
 	live.OnChange(f.TLS.configChanged, tlsDirectives...)
 }
 
-// Listen opens all listeners, or none: first those that also may do what goes with it. Nothing is accepted before run.
+// Listen opens all listeners, or none: first those that also may do what goes with it. Nothing is accepted before Run.
 func (f *Fronts) Listen(cfg *config.Config, also func() error) error {
 	open, err := f.openPlain(cfg)
 	if err != nil {
@@ -92,14 +96,14 @@ func closeAll(listeners []net.Listener) {
 	}
 }
 
-// Run serves until Stop.
+// Run serves until the core is stopped, and returns when all connections are gone. Listen comes before it.
 func (f *Fronts) Run() {
 	f.TLS.start()
 	f.Plain.run(f)
 	f.TLS.end()
 }
 
-// Traffic returns what all fronts have read from clients and written to them.
+// Traffic returns what all fronts have read from clients and written to them. The caller holds the executor's lock.
 func (f *Fronts) Traffic() netpoll.Traffic {
 	sum := f.Plain.traffic()
 	sum.Add(f.TLS.traffic())
@@ -115,6 +119,7 @@ const (
 	errTLSFiles    settingError = "Unable to update TLS configuration. Check server logs."
 )
 
+// Error implements error.
 func (e settingError) Error() string { return string(e) }
 
 // addressChanged listens on another port or on other addresses, and no longer on the old ones. Connections that are open go on. The

@@ -13,8 +13,8 @@ import (
 // plainFront serves connections without TLS: event loops, and the listeners that they accept from. The first loop accepts and does the
 // background work.
 type plainFront struct {
-	Loops     []*netpoll.Loop
-	Listeners []net.Listener // guarded by the executor's lock once run has begun
+	Loops     []*netpoll.Loop // none before listen; the same from then on
+	Listeners []net.Listener  // guarded by the executor's lock once run has begun
 }
 
 func (f *plainFront) listen(of *Fronts, open []net.Listener, cfg *config.Config) error {
@@ -70,6 +70,7 @@ func (f *plainFront) apply(cfg *config.Config) {
 	}
 }
 
+// Count is how many event loops there are.
 func (f *plainFront) Count() int { return len(f.Loops) }
 
 // Multiplexing is how the fronts wait for many connections at once.
@@ -83,7 +84,7 @@ func (f *plainFront) traffic() (sum netpoll.Traffic) {
 	return sum
 }
 
-// Nudge has background work looked after without delay.
+// Nudge has background work looked after without delay. It needs no lock.
 func (f *plainFront) Nudge() {
 	if len(f.Loops) > 0 {
 		f.Loops[0].Nudge()

@@ -46,19 +46,20 @@ func (f *plainFront) begin(conn net.Conn) {
 	f.conns.Go(func() { f.serve(conn) })
 }
 
-// drop closes listeners.
+// Drop closes listeners. The caller holds the executor's lock.
 func (f *plainFront) Drop(list []net.Listener) {
 	for _, ln := range list {
 		ln.Close()
 	}
 }
 
+// Count is how many event loops there are.
 func (f *plainFront) Count() int { return 0 }
 
 // Multiplexing is how the fronts wait for many connections at once.
 const Multiplexing = "goroutines"
 
-// nudge has background work looked after without delay.
+// Nudge has background work looked after without delay. It needs no lock.
 func (f *plainFront) Nudge() {
 	select {
 	case f.nudges <- struct{}{}:

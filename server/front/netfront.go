@@ -118,6 +118,7 @@ type frontConn struct {
 	front *netFront
 }
 
+// Read implements net.Conn.
 func (c *frontConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.front.moved.bytesIn.Add(uint64(n))
@@ -125,6 +126,7 @@ func (c *frontConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Write implements net.Conn.
 func (c *frontConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.front.moved.bytesOut.Add(uint64(n))

@@ -25,9 +25,11 @@ const (
 	minHandshakes    = 16                  // that many where descriptors are short
 	handshakeShare   = 8                   // handshakes may hold one descriptor in so many
 	tlsFilesEvery    = time.Second         // how often the files are looked at
-	ExpiryWarning    = 14 * 24 * time.Hour // a certificate that ends so soon is worth a warning
 	levelVerbose     = slog.LevelDebug + 2 // the level of loglevel verbose
 )
+
+// ExpiryWarning is how soon a certificate ends that is worth a warning.
+const ExpiryWarning = 14 * 24 * time.Hour
 
 // tlsFront serves tls-port. Each connection is a goroutine that shakes hands and then a pair of them, as netFront has it. Work on
 // handshakes is rationed: however many are under way, at most handshakers of them compute at a time, so that a processor is left to
@@ -37,7 +39,7 @@ type tlsFront struct {
 	config  atomic.Pointer[tls.Config] // for new handshakes
 	compute chan struct{}              // holds one element for each handshake that computes
 	Room    int                        // handshakes that may be under way
-	started bool                       // Fronts.run has begun; under mu, as all below
+	started bool                       // Fronts.Run has begun; under mu, as all below
 
 	mu        sync.Mutex // taken within the executor's lock, never around it
 	settings  *config.Config
@@ -49,8 +51,9 @@ type tlsFront struct {
 	watching  bool
 	pending   list.List // of *handshake: those under way, the oldest first
 
-	Handshakes, Failures, Reloads, BadReloads atomic.Uint64
-	NotAfter                                  atomic.Int64 // when the certificate ends, in seconds
+	Handshakes, Failures atomic.Uint64 // those that have succeeded, and those that have not
+	Reloads, BadReloads  atomic.Uint64 // how often changed files were taken into use, and could not be
+	NotAfter             atomic.Int64  // when the certificate ends, in seconds since the Unix epoch; 0: there is none
 }
 
 // handshakers is how many handshakes may compute at a time.

@@ -25,24 +25,24 @@ type AppendOnly struct {
 	// commits is held while effects are on their way to the disk, so that they get there in their order. It is taken before the
 	// executor's lock, never inside it, and guards what follows.
 	commits sync.Mutex
-	Set     *aof.Set
-	dir     string   // where set is
+	Set     *aof.Set // the files; nil: there are none
+	dir     string   // where Set is
 	Log     *aof.Log // nil: there is none
 	pending []byte   // effects that could not be written yet
 	spare   []byte   // memory for effects
 
 	unreserved bool // the log has told that the file system keeps no room
 
-	Syncer syncer
+	Syncer syncer // syncs what is written, in the background
 
 	// The rest is guarded by the executor's lock.
-	Open      bool  // there is a log
-	notedMs   int64 // the time that stands in it last
-	writing   bool  // effects have been taken to be written, and are not yet
-	Failed    error // why the last write did not succeed, or the disk has no room for the next
-	Rewriter  rewriter
-	Size      int64 // of the files that are loaded
-	StartSize int64 // of the same when they were last written anew, or loaded
+	Open      bool     // there is a log
+	notedMs   int64    // the time that stands in it last
+	writing   bool     // effects have been taken to be written, and are not yet
+	Failed    error    // why the last write did not succeed, or the disk has no room for the next
+	Rewriter  rewriter // what is to be done about rewrites, and was done
+	Size      int64    // of the files that are loaded
+	StartSize int64    // of the same when they were last written anew, or loaded
 }
 
 // keptEffects bounds the memory that is kept for effects between two commits.
@@ -117,10 +117,10 @@ func (j *Journal) CloseLog() {
 	j.Gate.Refuse(command.GateDisk, "")
 }
 
-// Unwritten implements effectLog. What is being written belongs to it, too.
+// Unwritten implements exec.EffectLog. What is being written belongs to it, too.
 func (j *Journal) Unwritten() bool { return j.AOF.Open && (len(j.Effects.Buf) > 0 || j.AOF.writing) }
 
-// Commit implements effectLog: it has all effects so far written to the append-only file, and synced if appendfsync says so, before it returns. It
+// Commit implements exec.EffectLog: it has all effects so far written to the append-only file, and synced if appendfsync says so, before it returns. It
 // returns the error for the commands that are not on the disk after all. The caller does not hold the executor's lock.
 func (j *Journal) Commit() (refusal string) { return j.commitNoting(false) }
 
@@ -186,7 +186,7 @@ func (j *Journal) writeBatch(batch []byte, nowMs int64, policy config.FsyncPolic
 	return took, err
 }
 
-// MakeRoom implements effectLog.
+// MakeRoom implements exec.EffectLog.
 func (j *Journal) MakeRoom(n int) (refusal string) {
 	a := &j.AOF
 	a.commits.Lock()
@@ -307,7 +307,7 @@ func systemText(err error) string {
 // with then.
 const noteEvery = 1000
 
-// CommitDue implements effectLog: it commits what background work has changed, tries again what could not be written, and notes the time if need be.
+// CommitDue implements exec.EffectLog: it commits what background work has changed, tries again what could not be written, and notes the time if need be.
 func (j *Journal) CommitDue() {
 	j.Lock()
 	a := &j.AOF

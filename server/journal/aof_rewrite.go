@@ -19,14 +19,14 @@ type rewriter struct {
 	ending    bool          // it is to end
 	wake      chan struct{} // of capacity 1
 	Asked     bool          // a rewrite is to begin
-	Rewriting bool
-	mends     bool // the file so far lacks what limiters have kept in memory; the one that is being written has it
-	Begun     time.Time
-	failedAt  time.Time // of the last rewrite that failed, if none has succeeded since
-	Err       error     // of the last one
-	Last      time.Duration
-	Rewrites  int
-	Over      chan struct{}
+	Rewriting bool          // one is under way
+	mends     bool          // the file so far lacks what limiters have kept in memory; the one that is being written has it
+	Begun     time.Time     // when the last one began
+	failedAt  time.Time     // of the last rewrite that failed, if none has succeeded since
+	Err       error         // of the last one
+	Last      time.Duration // how long the last one took
+	Rewrites  int           // those that have succeeded
+	Over      chan struct{} // closed when the goroutine has ended
 }
 
 // rewriteRetry is the time between a rewrite that failed and the next one that is begun by itself.
@@ -167,7 +167,7 @@ func (j *Journal) rewrite(open bool) {
 		if !j.Config.Get().AppendOnly {
 			return // nobody wants the file any more
 		}
-		w.failedAt = time.Now() // retryRewrite tries again
+		w.failedAt = time.Now() // RetryRewrite tries again
 		if !open {
 			j.Logger.Warn("the append-only file cannot be begun yet", "err", err)
 		}

@@ -22,7 +22,7 @@ type syncer struct {
 }
 
 const (
-	SyncPeriod = time.Second // how long written bytes may wait for their sync to begin
+	syncPeriod = time.Second // how long written bytes may wait for their sync to begin
 	maxSyncs   = 2
 )
 
@@ -95,7 +95,7 @@ func (y *syncer) next() (wait time.Duration, closing bool) {
 	if y.oldest.IsZero() || y.running == maxSyncs {
 		return time.Hour, false // or when there is something new
 	}
-	if wait = time.Until(y.oldest.Add(SyncPeriod)); wait > 0 {
+	if wait = time.Until(y.oldest.Add(syncPeriod)); wait > 0 {
 		return wait, false
 	}
 	y.running++

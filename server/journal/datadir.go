@@ -34,7 +34,7 @@ func writesData(cfg *config.Config) bool { return cfg.AppendOnly || len(cfg.Save
 
 // OpenData takes the data directory, and looks whether it can be written, if this server is going to write there.
 func (j *Journal) OpenData(cfg *config.Config) error {
-	j.Dirs.Tell(HolderText(nil))
+	j.TellAddresses(nil)
 	if !writesData(cfg) {
 		return nil
 	}
@@ -221,8 +221,8 @@ func (d *dataDirs) has(dir string) bool {
 	return d.held[dir] != nil
 }
 
-// Tell leaves word of who has the directories.
-func (d *dataDirs) Tell(holder string) {
+// tell leaves word of who has the directories.
+func (d *dataDirs) tell(holder string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.holder = holder
@@ -244,8 +244,11 @@ func (d *dataDirs) Release() {
 	d.claimed = ""
 }
 
-// HolderText is what others are told of this process.
-func HolderText(addresses []string) string {
+// TellAddresses leaves word in the data directories of who has them: this process, which listens on these addresses.
+func (j *Journal) TellAddresses(addresses []string) { j.Dirs.tell(holderText(addresses)) }
+
+// holderText is what others are told of this process.
+func holderText(addresses []string) string {
 	text := fmt.Sprintf("process %d", host.Pid())
 	if host, err := os.Hostname(); err == nil {
 		text += " on " + host

@@ -4,10 +4,10 @@
 //
 // A worker that has run a batch of commands commits before its replies go out (aof.go): the effects are taken under the
 // executor's lock, framed with the time and a CRC, written, and under always synced, all without that lock.
-// appendOnly.commits keeps batches in order; it is taken before the executor's lock, never inside it. Package aof has
+// AppendOnly.commits keeps batches in order; it is taken before the executor's lock, never inside it. Package aof has
 // the format in its comment.
 //
-// Before a batch runs, the log has room on the disk for what its commands may change (worker.makeRoom,
+// Before a batch runs, the log has room on the disk for what its commands may change (exec.Worker.makeRoom,
 // aof.Log.Reserve): fallocate keeps some MiB behind the file's end, asked for in steps of 16, so nearly every batch
 // only compares two numbers. If there is none, writes are refused before they run; limiters ask only when they know
 // that they have something to write. If a batch cannot be written all the same its replies become MISCONF and say that
@@ -28,7 +28,7 @@
 //
 // A rewrite is a snapshot and a new increment that begin at one moment (aof_rewrite.go). One goroutine, the rewriter,
 // does it: it prepares the files, takes both locks for as long as it takes to begin the snapshot, and puts the new base
-// in the old files' place when the snapshot's goroutine has written it. appendOnly.files keeps it and DEBUG LOADAOF,
+// in the old files' place when the snapshot's goroutine has written it. AppendOnly.files keeps it and DEBUG LOADAOF,
 // which reads the files anew, out of each other's way. While only a part of the data is in memory, no rewrite and no
 // snapshot begins: either would replace the whole.
 //

@@ -23,21 +23,22 @@ type Journal struct {
 	scripts  *scripting.Scripts
 	recorder *observe.Recorder
 
-	Dirs  dataDirs
-	Exit  func(code int) // ends the process, when it must not go on; does not return
-	ready func()         // called once, when the data are loaded
+	Dirs  dataDirs       // the directories that files are written in; safe for concurrent use
+	Exit  func(code int) // ends the process, when it must not go on; does not return. Called with the executor's lock or without it
+	ready func()         // called once, when the data are loaded, without the executor's lock
 
-	AOF      AppendOnly
-	Snapshot *snapshotRun // under way, or nil
-	Saving   Saving
-	Loading  Loading
+	AOF      AppendOnly   // the append-only file
+	Snapshot *snapshotRun // under way, or nil; guarded by the executor's lock
+	Saving   Saving       // the snapshots that are kept in dbfilename
+	Loading  Loading      // how far loading has come
 
 	leaveUnsaved bool // the server ends without a snapshot, though there are save points
 	saveAtEnd    bool // the server ends with one, whatever there are
 }
 
-// NewJournal returns a journal that has nothing open yet. What is nil is the usual: os.Exit, and nobody to tell.
-func NewJournal(exec *exec.Executor, limits *limits.Limits, scripts *scripting.Scripts, exit func(code int), ready func()) *Journal {
+// New returns a journal that has nothing open yet. exit ends the process, when it must not go on, and ready is called once, when the data
+// are loaded; what is nil is the usual: os.Exit, and nobody to tell.
+func New(exec *exec.Executor, limits *limits.Limits, scripts *scripting.Scripts, exit func(code int), ready func()) *Journal {
 	j := &Journal{Core: exec.Core, hub: exec.Hub, access: exec.Access, recorder: exec.Recorder, exec: exec, limits: limits, scripts: scripts, Exit: exit, ready: ready}
 	if j.Exit == nil {
 		j.Exit = os.Exit
@@ -58,7 +59,7 @@ func (j *Journal) Begin(live *config.Live) {
 // Finish saves and writes what is left when nothing is served any more, and closes all files.
 func (j *Journal) Finish() {
 	j.EndRewriter()
-	j.EndSaving()
+	j.endSaving()
 	j.CloseLog()
 	j.Dirs.Release()
 }

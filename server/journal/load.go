@@ -28,9 +28,9 @@ const loadLogEvery = 5 * time.Second
 
 // Loading is how far the loading of data has come. The executor's lock guards it.
 type Loading struct {
-	Started       int64 // ns since the Unix epoch
-	begun         time.Time
-	Total, Loaded int64 // bytes
+	Started       int64     // ns since the Unix epoch; 0: nothing is being loaded
+	begun         time.Time // the same
+	Total, Loaded int64     // bytes of all files, and those that have been read
 }
 
 // Load begins to load the data, from the append-only file if the configuration says so and else from the snapshot. It returns at once; until that is done
@@ -42,10 +42,10 @@ func (j *Journal) Load() {
 	go func() {
 		load := j.LoadSnapshot
 		if j.Config.Get().AppendOnly {
-			load = j.LoadFiles
+			load = j.LoadAOF
 		}
 		if j.Dirs.has(j.Config.Get().Dir) {
-			j.RemoveUnfinished()
+			j.removeUnfinished()
 		}
 		err := load()
 		switch {
@@ -61,8 +61,8 @@ func (j *Journal) Load() {
 	}()
 }
 
-// RemoveUnfinished deletes the snapshot that was being written when the server was killed.
-func (j *Journal) RemoveUnfinished() {
+// removeUnfinished deletes the snapshot that was being written when the server was killed.
+func (j *Journal) removeUnfinished() {
 	name := j.Config.Get().Path(j.Config.Get().DBFilename) + persistence.TempSuffix
 	switch err := j.FS.Remove(name); {
 	case err == nil:
@@ -84,8 +84,9 @@ func (j *Journal) EndLoading() {
 	j.Gate.Refuse(command.GateLoading, "")
 }
 
-// LoadFiles loads the append-only file and opens it for what comes.
-func (j *Journal) LoadFiles() error {
+// LoadAOF loads the append-only file and opens it for what comes. It is called between BeginLoading and EndLoading, without the executor's
+// lock.
+func (j *Journal) LoadAOF() error {
 	a := &j.AOF
 	a.commits.Lock()
 	defer a.commits.Unlock()
@@ -128,9 +129,9 @@ func (j *Journal) openSet() (*aof.Set, error) {
 	return set, nil
 }
 
-// ReloadLog deletes all keys and loads the append-only file again, which goes on as it is. The caller does not hold the executor's lock,
+// ReloadAOF deletes all keys and loads the append-only file again, which goes on as it is. The caller does not hold the executor's lock,
 // and has all others answered that data are being loaded. After an error there is only a part of the data, of which no file is made.
-func (j *Journal) ReloadLog() error {
+func (j *Journal) ReloadAOF() error {
 	j.AOF.files.Lock()
 	defer j.AOF.files.Unlock()
 	if refusal := j.Commit(); refusal != "" {
@@ -154,7 +155,7 @@ func (j *Journal) ReloadLog() error {
 	return err
 }
 
-// Empty deletes all keys and functions, and tells no log of it.
+// Empty deletes all keys and functions, and tells no log of it. The caller holds the executor's lock.
 func (j *Journal) Empty() {
 	j.hub.InvalidateAll()
 	j.Keys.FlushAll()
@@ -171,7 +172,7 @@ type replay struct {
 	nowMs    int64 // the latest time in the files
 	open     int64 // from where the last file lacks a CRC
 
-	data     []byte // the arguments of the commands in worker.queue
+	data     []byte // the arguments of the commands in worker.Queue
 	ends     []int
 	at       [exec.BatchCommands]int64 // their places in the file
 	reported time.Time                 // when the log last told of the progress
@@ -289,7 +290,7 @@ func (r *replay) snapshot(f persistence.ReadFile, path string) (end int64, err e
 	r.journal.Lock()
 	before := r.journal.Loading.Loaded
 	r.journal.Unlock()
-	l, err := r.journal.LoadRDB(io.NewSectionReader(f, 0, f.Size()), LoadOptions{keepExpired: true, Progress: func(n int64) { r.journal.Loading.Loaded = before + n }})
+	l, err := r.journal.loadRDB(io.NewSectionReader(f, 0, f.Size()), loadOptions{keepExpired: true, progress: func(n int64) { r.journal.Loading.Loaded = before + n }})
 	if err != nil {
 		return 0, fmt.Errorf("the snapshot in %s cannot be loaded: %w", path, err)
 	}

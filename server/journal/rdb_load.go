@@ -16,14 +16,14 @@ const (
 	loadPause = 50 * time.Microsecond // and for how long it lets others have it
 )
 
-// LoadOptions say how a snapshot is loaded.
-type LoadOptions struct {
+// loadOptions say how a snapshot is loaded.
+type loadOptions struct {
 	// keepExpired has keys past their time loaded too, because commands follow that may be about them.
 	keepExpired bool
 	// held tells that the caller has the executor's lock and keeps it: nobody is served meanwhile.
 	held bool
-	// Progress, if not nil, is called with the lock held and the number of bytes that have been read.
-	Progress func(bytes int64)
+	// progress, if not nil, is called with the lock held and the number of bytes that have been read.
+	progress func(bytes int64)
 }
 
 // loaded is what came of loading a snapshot.
@@ -34,10 +34,10 @@ type loaded struct {
 	rest          io.Reader // what follows it
 }
 
-// LoadRDB loads a snapshot into the keyspace, whose databases must not have its keys, and the functions in it. Unless the executor's
+// loadRDB loads a snapshot into the keyspace, whose databases must not have its keys, and the functions in it. Unless the executor's
 // lock is held it takes that for a moment at a time, and the caller has to see to it that nobody else uses the keyspace. After an error
 // a part has been loaded.
-func (j *Journal) LoadRDB(r io.Reader, o LoadOptions) (loaded, error) {
+func (j *Journal) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 	if !o.held {
 		j.Lock()
 		defer j.Unlock()
@@ -46,8 +46,8 @@ func (j *Journal) LoadRDB(r io.Reader, o LoadOptions) (loaded, error) {
 	slice := time.Now()
 	l := &rdbLoader{journal: j, ValueLoader: types.ValueLoader{DB: j.Keys.DB(0)}, keepExpired: o.keepExpired, now: j.Clock.Read() / 1e6}
 	in := rdb.NewReader(r, rdb.Options{SkipChecksum: !j.Config.Get().RDBChecksum, Progress: func(offset int64) error {
-		if o.Progress != nil {
-			o.Progress(offset)
+		if o.progress != nil {
+			o.progress(offset)
 		}
 		if o.held || time.Since(slice) < loadSlice {
 			return nil

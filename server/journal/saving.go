@@ -21,22 +21,22 @@ const snapshotPerm = 0o644
 
 // Saving is what there is to know about the snapshots that are kept in dbfilename. The executor's lock guards it.
 type Saving struct {
-	Active    bool // Server.snapshot is one of these
-	scheduled bool // one is to begin as soon as it may
-	Last      int64
-	LastMono  int64 // both in ns: when one was last done, since the Unix epoch and by Clock.Mono
-	lastTry   int64 // when one last began, by Clock.Mono
-	Failed    bool  // the last one
-	Took      time.Duration
-	Count     int    // done since the start
-	dirty     uint64 // Changes of the keyspace when the last one began
-	LastExtra int    // the most bytes that the last one kept beside the data, about
-	Partial   bool   // not all data have been loaded: what is in memory must not replace what is on the disk
+	Active    bool          // Journal.Snapshot is one of these
+	scheduled bool          // one is to begin as soon as it may
+	Last      int64         // when one was last done, in ns since the Unix epoch
+	LastMono  int64         // the same by Clock.Mono
+	lastTry   int64         // when one last began, by Clock.Mono
+	Failed    bool          // the last one
+	Took      time.Duration // the last one
+	Count     int           // done since the start
+	dirty     uint64        // Changes of the keyspace when the last one began
+	LastExtra int           // the most bytes that the last one kept beside the data, about
+	Partial   bool          // not all data have been loaded: what is in memory must not replace what is on the disk
 
 	LoadKeys, LoadExpired int // of the snapshot that was loaded at the start: keys, and those left out because their time had passed
 }
 
-// Changes is how many changes no snapshot has.
+// Changes is how many changes no snapshot has. The caller holds the executor's lock.
 func (j *Journal) Changes() uint64 { return j.Keys.Changes() - j.Saving.dirty }
 
 // beginSave begins to write a snapshot to dbfilename, by itself.
@@ -108,7 +108,7 @@ func (j *Journal) SaveNow() error {
 }
 
 // SavePoints begins a snapshot if one has been put off or a save point asks for it.
-// now is by Clock.Mono.
+// now is by Clock.Mono. The caller holds the executor's lock.
 func (j *Journal) SavePoints(now int64) {
 	v := &j.Saving
 	if j.Snapshot != nil || j.Gate.Has(command.GateBusy) || j.mayNotSave() {
@@ -136,7 +136,7 @@ const ErrSaveFailed = "MISCONF Redis is configured to save RDB snapshots, but it
 	"Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if " +
 	"RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."
 
-// CheckSaving recomputes whether writes have to be refused because snapshots fail.
+// CheckSaving recomputes whether writes have to be refused because snapshots fail. The caller holds the executor's lock, or nothing runs yet.
 func (j *Journal) CheckSaving(cfg *config.Config) {
 	refusal := ""
 	if j.Saving.Failed && cfg.StopWritesOnSaveError && len(cfg.Save) > 0 {
@@ -145,11 +145,15 @@ func (j *Journal) CheckSaving(cfg *config.Config) {
 	j.Gate.Refuse(command.GateUnsaved, refusal)
 }
 
-// LoadSnapshot loads the file that dbfilename names, if it is there. It is called before Run.
-func (j *Journal) LoadSnapshot() error { return j.ReadSnapshot(false) }
+// LoadSnapshot loads the file that dbfilename names, if it is there. It is called while commands are answered that data are being
+// loaded, without the executor's lock.
+func (j *Journal) LoadSnapshot() error { return j.readSnapshot(false) }
 
-// ReadSnapshot is LoadSnapshot; held tells that the executor's lock is.
-func (j *Journal) ReadSnapshot(held bool) error {
+// ReloadSnapshot is LoadSnapshot for a caller who holds the executor's lock: nobody is served meanwhile. The keyspace must be empty.
+func (j *Journal) ReloadSnapshot() error { return j.readSnapshot(true) }
+
+// readSnapshot is LoadSnapshot; held tells that the caller has the executor's lock and keeps it.
+func (j *Journal) readSnapshot(held bool) error {
 	name := j.Config.Get().Path(j.Config.Get().DBFilename)
 	file, err := j.FS.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -160,7 +164,7 @@ func (j *Journal) ReadSnapshot(held bool) error {
 	}
 	defer file.Close()
 	started := time.Now()
-	l, err := j.LoadRDB(file, LoadOptions{held: held})
+	l, err := j.loadRDB(file, loadOptions{held: held})
 	if err != nil {
 		return fmt.Errorf("the snapshot %s cannot be loaded: %w", name, err)
 	}
@@ -189,7 +193,7 @@ func (j *Journal) wantsSave() bool {
 func (j *Journal) Shutdown(how config.ShutdownFlags) error {
 	j.Lock()
 	defer j.Unlock()
-	if !j.scripts.AwaitScript(j.Config.Get().ShutdownTimeout) {
+	if !j.scripts.AwaitIdle(j.Config.Get().ShutdownTimeout) {
 		j.Logger.Warn("shutdown-timeout is over: the script that runs is cut off, and no snapshot is saved")
 		j.leaveUnsaved = true
 		j.Stop()
@@ -214,8 +218,8 @@ func (j *Journal) End(how config.ShutdownFlags) error {
 	return nil
 }
 
-// EndSaving is called when nothing is served any more: it saves what has changed since Shutdown.
-func (j *Journal) EndSaving() {
+// endSaving is called when nothing is served any more: it saves what has changed since Shutdown.
+func (j *Journal) endSaving() {
 	j.Lock()
 	defer j.Unlock()
 	j.cancelSnapshot()
@@ -224,7 +228,8 @@ func (j *Journal) EndSaving() {
 	}
 }
 
-// ForgetSnapshot gives up a snapshot that is being saved, because all keys in it are about to be deleted.
+// ForgetSnapshot gives up a snapshot that is being saved, because all keys in it are about to be deleted. The caller
+// holds the executor's lock.
 func (j *Journal) ForgetSnapshot() {
 	if j.Saving.Active {
 		j.cancelSnapshot()
@@ -232,6 +237,7 @@ func (j *Journal) ForgetSnapshot() {
 }
 
 // SaveEmpty saves a snapshot after all keys have been deleted, if there are save points, so that no start brings them back.
+// The caller holds the executor's lock.
 func (j *Journal) SaveEmpty() {
 	if len(j.Config.Get().Save) > 0 && j.Snapshot == nil {
 		_ = j.SaveNow() // the log has the reason

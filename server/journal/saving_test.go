@@ -92,7 +92,7 @@ func TestPartialDataAreNotSaved(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
 	require.NoError(t, err)
 	other := servertest.NewSaver(t, dir, &servertest.FailingFS{})
-	_, err = other.Srv.LoadRDB(brokenReader{bytes.NewReader(file[:len(file)-9])}, journal.LoadOptions{})
+	err = other.Srv.LoadRDB(brokenReader{bytes.NewReader(file[:len(file)-9])}, nil)
 	require.ErrorIs(t, err, servertest.ErrDisk)
 	require.Equal(t, "-"+journal.ErrNotWhole+"\r\n", string(other.Run(servertest.EncodeCommand("SAVE"))))
 	require.Equal(t, "-"+journal.ErrNotWhole+"\r\n", string(other.Run(servertest.EncodeCommand("BGSAVE"))))
@@ -115,10 +115,10 @@ func TestConfigSetWhileASnapshotIsLoaded(t *testing.T) {
 	require.NoError(t, err)
 	s := servertest.NewSaver(t, dir, &servertest.FailingFS{}).Srv
 	told := false
-	_, err = s.LoadRDB(bytes.NewReader(file), journal.LoadOptions{Progress: func(int64) {
+	err = s.LoadRDB(bytes.NewReader(file), func(int64) {
 		told = true
 		require.NoError(t, s.Config.Set([]config.Pair{{Name: "slowlog-log-slower-than", Value: "5"}}, true))
-	}})
+	})
 	require.NoError(t, err)
 	require.True(t, told)
 	require.EqualValues(t, 5*time.Microsecond, s.Slowlog.From)
@@ -150,28 +150,4 @@ func TestUnfinishedSnapshotIsDeleted(t *testing.T) {
 	w.Srv.RemoveUnfinished()
 	require.NoFileExists(t, unfinished)
 	w.Srv.RemoveUnfinished()
-}
-
-// TestSnapshotPace asks at made-up times whether a slice may begin.
-func TestSnapshotPace(t *testing.T) {
-	var p journal.SnapshotPace
-	at, served := time.Unix(1000, 0), uint64(1)
-	expect := func(what string, after time.Duration, commands uint64, ok bool, again time.Duration) {
-		t.Helper()
-		at, served = at.Add(after), served+commands
-		gotOK, gotAgain := p.Ask(served, at)
-		require.Equal(t, ok, gotOK, what)
-		require.Equal(t, again, gotAgain, what)
-	}
-	expect("the first slice does not wait", 0, 1, true, journal.SnapshotPause)
-	expect("in the pause, even with nobody there", journal.SnapshotPause/4, 0, false, journal.SnapshotPause*3/4)
-	expect("after it clients come first", journal.SnapshotPause*3/4, 5, false, 0)
-	expect("until a moment without any", time.Microsecond, 0, true, journal.SnapshotPause)
-	expect("clients come first", journal.SnapshotPause+journal.SnapshotPatience/2, 5, false, 0)
-	expect("for so long", journal.SnapshotPatience/2, 5, true, journal.SnapshotPause)
-	expect("a pause", journal.SnapshotPause/2, 0, false, journal.SnapshotPause/2)
-	expect("everybody has gone", journal.SnapshotCalm, 0, true, 0)
-	expect("so there are no pauses", 0, 0, true, 0)
-	expect("until somebody comes", 0, 1, true, journal.SnapshotPause)
-	expect("and then there are", time.Microsecond, 0, false, journal.SnapshotPause-time.Microsecond)
 }

@@ -22,9 +22,9 @@ const (
 	snapshotMinExtra = 4 << 20  // bytes that a snapshot may keep for itself beside the data, at least; see store.Snapshot
 	snapshotShare    = 8        // and as a share of the memory that is used
 	snapshotFullWait = time.Millisecond
-	SnapshotPause    = 4 * command.SliceTime // from one slice to the next while clients are served
-	SnapshotPatience = 2 * time.Millisecond  // how much longer while somebody always wants something
-	SnapshotCalm     = 10 * time.Millisecond // how long nobody has wanted anything when it may have all the time there is
+	snapshotPause    = 4 * command.SliceTime // from one slice to the next while clients are served
+	snapshotPatience = 2 * time.Millisecond  // how much longer while somebody always wants something
+	snapshotCalm     = 10 * time.Millisecond // how long nobody has wanted anything when it may have all the time there is
 )
 
 // auxNow is the name of the field that has a snapshot's time in ms since the Unix epoch: a start goes on from there if the wall is behind
@@ -48,7 +48,7 @@ type snapshotRun struct {
 	*rdb.Encoder // told the keys, by way of Key
 	journal      *Journal
 	job          snapshotJob
-	Keys         *store.Snapshot
+	Keys         *store.Snapshot // which of them were told
 	checksum     bool
 
 	chunks chan []byte // to the goroutine; closed after the last
@@ -59,8 +59,8 @@ type snapshotRun struct {
 	extra   int   // the most bytes that were kept beside the data, about
 	cause   error // why it is given up, set before chunks is closed
 	closed  bool
-	Started time.Time
-	pace    SnapshotPace
+	Started time.Time // when it began
+	pace    snapshotPace
 }
 
 var (
@@ -68,7 +68,7 @@ var (
 	errSnapshotEnded = errors.New("it was given up")
 )
 
-// startSnapshot begins a snapshot of the keyspace and the functions as they are now. There must be none under way: j.snapshot says.
+// startSnapshot begins a snapshot of the keyspace and the functions as they are now. There must be none under way: Journal.Snapshot says.
 // The caller holds the executor's lock.
 func (j *Journal) startSnapshot(job snapshotJob) {
 	cfg := j.Config.Get()
@@ -154,11 +154,11 @@ func (r *snapshotRun) writeAll() {
 	r.journal.exec.Soon()
 }
 
-// SnapshotPace keeps the slices of a snapshot apart while clients are served, even when none of them wants anything at the moment: without
+// snapshotPace keeps the slices of a snapshot apart while clients are served, even when none of them wants anything at the moment: without
 // pauses the loop would never sleep, and the goroutine that writes, or whoever shares the processors, would be given its turns in the
 // midst of requests, for milliseconds at a time. After a pause it waits for a moment in which nobody wants anything, so that requests
 // that have piled up are answered first, but not for long.
-type SnapshotPace struct {
+type snapshotPace struct {
 	served uint64    // commands, on whatever front, when it was last asked
 	calm   time.Time // from when on nobody has wanted anything for long enough
 	turn   time.Time // when the next slice is due while clients are served
@@ -166,10 +166,10 @@ type SnapshotPace struct {
 
 // Ask reports whether a slice may begin, and how long after it, or instead of it, to ask again. served is how many commands have been
 // run since the start.
-func (p *SnapshotPace) Ask(served uint64, now time.Time) (ok bool, again time.Duration) {
+func (p *snapshotPace) Ask(served uint64, now time.Time) (ok bool, again time.Duration) {
 	idle := served == p.served
 	if p.served = served; !idle {
-		p.calm = now.Add(SnapshotCalm)
+		p.calm = now.Add(snapshotCalm)
 	}
 	if !now.Before(p.calm) {
 		return true, 0
@@ -178,15 +178,15 @@ func (p *SnapshotPace) Ask(served uint64, now time.Time) (ok bool, again time.Du
 	switch {
 	case late < 0:
 		return false, -late
-	case late < SnapshotPatience && !idle:
+	case late < snapshotPatience && !idle:
 		return false, 0
 	}
-	p.turn = now.Add(SnapshotPause)
-	return true, SnapshotPause
+	p.turn = now.Add(snapshotPause)
+	return true, snapshotPause
 }
 
 // SnapshotSlice goes on with the snapshot for as long as background work may take, and reports when it wants to go on, in ns; 0 for
-// never.
+// never. It is an [exec.Job], which the server gives to the executor.
 func (j *Journal) SnapshotSlice(now int64) (again int64) {
 	r := j.Snapshot
 	if r == nil {

@@ -66,7 +66,7 @@ type readings struct {
 	cfg     *config.Config
 	nowNs   int64
 	kept    *memoryFigures
-	scripts *scripting.ScriptMemory
+	scripts *scripting.Memory
 }
 
 // read begins to read figures. The caller holds the executor's lock.
@@ -82,7 +82,7 @@ func (s *readings) memory() *memoryFigures {
 	return s.kept
 }
 
-func (s *readings) scriptMemory() *scripting.ScriptMemory {
+func (s *readings) scriptMemory() *scripting.Memory {
 	if s.scripts == nil {
 		m := s.Reports.Scripts.Memory()
 		s.scripts = &m

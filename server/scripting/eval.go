@@ -210,14 +210,15 @@ func scriptDebug(c *command.Ctx) {
 	}
 }
 
-// ScriptMemory is what scripts and functions take up and how many there are.
-type ScriptMemory struct {
-	Scripts, Functions, Libraries int
-	EvalBytes, FunctionBytes      int
+// Memory is what scripts and functions take up.
+type Memory struct {
+	Scripts, Functions, Libraries int // how many there are
+	EvalBytes, FunctionBytes      int // what the scripts take up, and the libraries
 }
 
-func (h *Scripts) Memory() ScriptMemory {
-	m := ScriptMemory{Scripts: h.Engine.Len(), EvalBytes: h.Engine.CacheBytes(), FunctionBytes: h.Engine.LibraryBytes()}
+// Memory returns what scripts and functions take up now. The caller holds the executor's lock.
+func (h *Scripts) Memory() Memory {
+	m := Memory{Scripts: h.Engine.Len(), EvalBytes: h.Engine.CacheBytes(), FunctionBytes: h.Engine.LibraryBytes()}
 	for _, l := range h.Engine.ListLibraries() {
 		m.Libraries++
 		m.Functions += len(l.Functions)

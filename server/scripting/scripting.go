@@ -19,7 +19,7 @@ import (
 type Scripts struct {
 	*command.Core
 	exec   *exec.Executor
-	Engine *script.Engine
+	Engine *script.Engine   // which scripts and functions there are
 	last   *command.Command // what was called last: loops call the same command again
 	reply  resp.Writer      // of the command that the script has called
 	tick   uint32           // counts calls, to choose the timed ones
@@ -45,11 +45,16 @@ type scriptRun struct {
 
 // Errors of scripts and of the clients that wait for one.
 const (
-	ErrBusyEval     = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+	// ErrBusyEval is what most commands are answered with while a script overruns.
+	ErrBusyEval = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+	// ErrBusyFunction is the same while a function does.
 	ErrBusyFunction = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
-	ErrNotBusy      = "NOTBUSY No scripts in execution right now."
-	ErrUnkillable   = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script " +
+	// ErrNotBusy is what SCRIPT KILL and FUNCTION KILL are answered with while nothing runs.
+	ErrNotBusy = "NOTBUSY No scripts in execution right now."
+	// ErrUnkillable is what they are answered with when the script has written.
+	ErrUnkillable = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script " +
 		"termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
+
 	errScriptOOM     = "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
 	errScriptWrites  = "ERR Can not execute a script with write flag using *_ro command."
 	errCalledUnknown = "ERR Unknown Redis command called from script"
@@ -62,11 +67,11 @@ const (
 // keptCallReply bounds the buffer for called commands' replies that is kept between scripts.
 const keptCallReply = 64 << 10
 
-// redisVersionNumber is RedisVersion as scripts compare it: two hexadecimal digits for each part.
+// redisVersionNumber is command.RedisVersion as scripts compare it: two hexadecimal digits for each part.
 const redisVersionNumber = 0x00070204
 
-// NewScripts returns an engine that has no scripts yet. What they call is run by exec.
-func NewScripts(exec *exec.Executor) *Scripts {
+// New returns the scripts of a server, which has none yet. What they call is run by exec.
+func New(exec *exec.Executor) *Scripts {
 	h := &Scripts{Core: exec.Core, exec: exec}
 	h.reply.SetLimit(script.MaxHeapBytes)
 	h.Engine = script.New(h, script.Options{OnSlice: h.onSlice, Version: command.RedisVersion, VersionNum: redisVersionNumber})
@@ -87,9 +92,9 @@ func (p program) declares() (flags script.Flags, ok bool) {
 	return p.script.Flags, p.script.Shebang
 }
 
-// Declared returns the flags of what a command is going to run; ok is false if it runs no script, one that declares nothing, or one
-// that is not known.
-func (h *Scripts) Declared(cmd *command.Command, args [][]byte) (flags script.Flags, ok bool) {
+// DeclaredFlags returns the flags of what a command is going to run; ok is false if it runs no script, one that declares nothing, or one
+// that is not known. The caller holds the executor's lock.
+func (h *Scripts) DeclaredFlags(cmd *command.Command, args [][]byte) (flags script.Flags, ok bool) {
 	switch cmd.Runs {
 	case command.ScriptText:
 		return script.Declared(args[1])
@@ -164,7 +169,7 @@ func (h *Scripts) failed(c *command.Ctx, text []byte) {
 func (h *Scripts) finish(c *command.Ctx) {
 	switch {
 	case h.overruns && h.IsStopping():
-		c.Client.Conn.CloseNow() // and gateBusy stays: what is still read must not see half of a script's effects
+		c.Client.Conn.CloseNow() // and GateBusy stays: what is still read must not see half of a script's effects
 		h.Effects.Abandon()
 		h.CutOff = true
 	case h.overruns:
@@ -184,9 +189,9 @@ func (h *Scripts) finish(c *command.Ctx) {
 	}
 }
 
-// AwaitScript waits until no script overruns, for at most a time, and reports whether that is so. The executor's lock, which the
+// AwaitIdle waits until no script overruns, for at most a time, and reports whether that is so. The executor's lock, which the
 // caller holds, is free meanwhile.
-func (h *Scripts) AwaitScript(limit time.Duration) bool {
+func (h *Scripts) AwaitIdle(limit time.Duration) bool {
 	deadline := time.NewTimer(limit)
 	defer deadline.Stop()
 	for h.Gate.Has(command.GateBusy) && !h.IsStopping() {

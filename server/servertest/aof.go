@@ -55,7 +55,7 @@ func StartAOFBy(fsys persistence.FS, policy config.FsyncPolicy, clock func() (wa
 		runtime.Goexit()
 	}
 	s.BeginLoading()
-	if err := s.LoadFiles(); err != nil {
+	if err := s.LoadAOF(); err != nil {
 		SpareServer(s)
 		return nil, err
 	}

@@ -63,3 +63,13 @@ func (x *Executor) readLimits(cl *command.Client) *resp.Limits {
 	}
 	return x.limits.Load()
 }
+
+// ClientMemory returns the bytes that all clients take up, those included that are gone but not out of the server's tables yet. The
+// caller holds the executor's lock.
+func (x *Executor) ClientMemory() int {
+	n := x.Remains.Bytes
+	for _, cl := range x.Clients.List {
+		n += cl.Memory()
+	}
+	return n
+}

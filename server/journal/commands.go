@@ -34,7 +34,8 @@ func (j *Journal) Declarations() []*command.Command {
 }
 
 const (
-	errSaving    = "ERR Background save already in progress"
+	errSaving = "ERR Background save already in progress"
+	// ErrNotWhole is what whoever asks for a file of the data is answered while they are not all in memory.
 	ErrNotWhole  = "ERR The data have not been loaded to their end, so no file is made of them: load them again, or delete them with FLUSHALL"
 	errRewriting = "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible."
 )
@@ -80,6 +81,7 @@ func (j *Journal) bgsave(c *command.Ctx) {
 }
 
 const (
+	// ErrNoLog is what whoever asks for something of the append-only file is answered while there is none.
 	ErrNoLog     = "ERR The append-only file is off: turn it on with CONFIG SET appendonly yes, which writes one"
 	errInRewrite = "ERR Background append only file rewriting already in progress"
 )

@@ -1,0 +1,29 @@
+package exec
+
+import (
+	"headgate/server/config"
+)
+
+// What tests of this package need to know of its inside.
+const (
+	TurnCommands   = turnCommands
+	TurnReplies    = turnReplies
+	TurnTime       = turnTime
+	CarriedTime    = carriedTime
+	AlwaysTimed    = alwaysTimed
+	ContainerShare = containerShare
+	HeapShare      = heapShare
+	LeastHeap      = leastHeap
+	SweepVisits    = sweepVisits
+	GiveBackPause  = giveBackPause
+	LeastPace      = leastPace
+)
+
+func Share(n uint64, percent int) uint64 { return share(n, percent) }
+
+func (x *Executor) SetJobs(jobs ...Job)                    { x.above.Jobs = jobs }
+func (x *Executor) LimitMemory(cfg *config.Config)         { x.limitMemory(cfg) }
+func (x *Executor) LimitHeap(outside uint64)               { x.limitHeap(outside) }
+func (x *Executor) GiveBack(mono int64)                    { x.giveBack(mono) }
+func (x *Executor) EndTimeouts(now int64) (next int64)     { return x.endTimeouts(now) }
+func (g *Garbage) KeepPace(percent int, live, read uint64) { g.keepPace(percent, live, read) }
