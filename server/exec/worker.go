@@ -24,12 +24,12 @@ const (
 //
 // Its exported fields are for whoever fills the queue himself, as the journal does when it replays a log.
 type Worker struct {
-	Exec         *Executor   // which runs the commands
-	Ctx          command.Ctx // of the command that is being run
-	command.Turn             // of the client whose commands are being run
-	Args         [][]byte    // of all queued commands, one after the other
-	Queue        [BatchCommands]parsed
-	Count        int // how many of Queue are in use
+	Exec         *Executor             // which runs the commands
+	Ctx          command.Ctx           // of the command that is being run
+	command.Turn                       // of the client whose commands are being run
+	Args         [][]byte              // of all queued commands, one after the other
+	Queue        [BatchCommands]parsed // commands that were read and have not been run
+	Count        int                   // how many of Queue are in use
 
 	last    *command.Command // the last one looked up
 	shape   resp.Shape       // what commands are likely to repeat
