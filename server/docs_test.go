@@ -55,12 +55,12 @@ func writeErrors(b *strings.Builder, r *command.Registry) {
 		}
 		for _, text := range cmd.Errors {
 			if text == command.ErrUsage {
-				text = fmt.Sprintf(text, strings.ReplaceAll(cmd.Syntax(), "|", `\|`))
+				text = fmt.Sprintf(text, cmd.Syntax())
 			}
-			fmt.Fprintf(b, "| `%s` | – | `%s` |\n", name, strings.ReplaceAll(text, "%s", "X"))
+			fmt.Fprintf(b, "| `%s` | – | `%s` |\n", name, strings.NewReplacer("%s", "X", "|", `\|`).Replace(text))
 		}
 		if cmd.Arity != -1 {
-			fmt.Fprintf(b, "| `%s` | – | `%s` |\n", name, cmd.ArityError)
+			fmt.Fprintf(b, "| `%s` | – | `%s` |\n", name, strings.ReplaceAll(cmd.ArityError, "|", `\|`))
 		}
 	}
 }

@@ -54,7 +54,8 @@ func parsePolicy(words [][]byte) (p NamedPolicy, err error) {
 		p.Policy, p.Text, err = limiter.Standard.ParseText(words[1:])
 	}
 	if err != nil {
-		err = fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "ERR "))
+		text := strings.TrimPrefix(err.Error(), "ERR ")
+		err = fmt.Errorf("%s", strings.Replace(text, limiter.PolicyCall, "policy name ", 1))
 	}
 	return p, err
 }

@@ -5,7 +5,7 @@ import "headgate/throttle"
 // acquire keeps leases with the times at which they end.
 var acquire = Algorithm{
 	Name: "ACQUIRE", Label: "lease", Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
-	Summary:   "Take one of so many leases, which ends by itself after a time, or renew the one that MEMBER names; the sixth element is its id.",
+	Summary:   "Take one of so many leases, which ends by itself after a time, or renew the one that MEMBER names; the sixth element is its id. PEEK asks whether a lease would be had.",
 	Guarantee: "never more than limit holders at once",
 	Burst:     "the limit", Memory: "46 bytes per holder up to 128, some 110 beyond",
 	Seen:    "passes again when somebody releases, or when a crashed holder's lease ends",
@@ -16,7 +16,7 @@ var acquire = Algorithm{
 	}, Words: 2,
 	Options: []Option{memberOption},
 	Errors:  []Error{ShortDuration, ErrSyntax, ErrWrongType}, NoCost: true,
-	Costs: "ERR cost of a lease must be 0 or 1", CheckCost: func(_ *Policy, cost int64) bool { return throttle.Leases{}.MayCost(cost) },
+	Costs: "ERR cost of a lease must be 0 or 1, use COSTS to give each pair its own", CheckCost: func(_ *Policy, cost int64) bool { return throttle.Leases{}.MayCost(cost) },
 	Kind: Entries, Beyond: LeaseID,
 	Read: readWindow, Text: textOfWindow, Prepare: prepareAcquire, Decide: decideAcquire,
 }

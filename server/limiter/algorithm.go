@@ -217,6 +217,42 @@ func (a Arg) syntax() string {
 	return text
 }
 
+// PolicyArgs is the algorithm's syntax behind its name in a policy, which has no words of a single call.
+func (a *Algorithm) PolicyArgs() []Arg {
+	return slices.DeleteFunc(slices.Clone(a.Args), func(arg Arg) bool {
+		return slices.ContainsFunc(a.Options, func(o Option) bool { return o.OfCall && o.Token == arg.Token })
+	})
+}
+
+// PolicySyntax is how a policy of this algorithm is written.
+func (a *Algorithm) PolicySyntax() string {
+	parts := []string{a.Name}
+	for _, arg := range a.PolicyArgs() {
+		parts = append(parts, arg.syntax())
+	}
+	if a.Kind != NoState {
+		parts = append(parts, WhenUnwritable.syntax())
+	}
+	return strings.Join(parts, " ")
+}
+
+// PolicySyntaxError is what a policy is answered with whose words are not those of its algorithm.
+func (a *Algorithm) PolicySyntaxError() Error {
+	return ErrSyntax + ", try " + PolicyCall + Error(a.PolicySyntax())
+}
+
+// UnknownAlgorithm is what a policy is answered with whose algorithm there is not; %s stands for that.
+func (t *Table) UnknownAlgorithm() string {
+	var names []string
+	for _, a := range t.list {
+		if !a.CommandOnly {
+			names = append(names, a.Name)
+		}
+	}
+	last := len(names) - 1
+	return "ERR unknown algorithm '%s', use " + strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
 // Syntax is how the algorithm's command is called, without COST and PEEK.
 func (a *Algorithm) Syntax() string {
 	parts := []string{"RL." + a.Name, "key"}

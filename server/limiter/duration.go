@@ -15,20 +15,21 @@ const (
 	week        = 7 * day
 )
 
-// What a word is answered with that is no duration, or one in a unit below what windows and leases are counted in; %s stands for the word.
+// What a word is answered with that is no duration, or one that is no whole number of the milliseconds in which windows and leases are counted;
+// %s stands for the word.
 const (
 	InvalidDuration = "ERR invalid duration '%s', use a number with us, ms, s, m, h, d or w (none: ms)"
 	ShortDuration   = "ERR duration '%s' is below 1ms"
 )
 
 // ParseDuration reads a duration as the RL.* commands take it, and returns it in milliseconds: digits of which the first is not 0,
-// and ms, s, m, h, d or w; without a unit they are milliseconds. Only the period of a rate may be in us.
+// and ms, s, m, h, d or w; without a unit they are milliseconds. One in us is taken if it is a whole number of milliseconds.
 func ParseDuration(b []byte) (ms int64, err error) {
 	n, unit, err := parseDuration(b)
 	switch {
 	case err != nil:
 		return 0, err
-	case unit < millisecond:
+	case n*unit%millisecond != 0:
 		return 0, durationError(ShortDuration, b)
 	}
 	return n * unit / millisecond, nil

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,6 +25,9 @@ const (
 	ErrWrongType  = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 	ErrName       = Error("ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -")
 )
+
+// PolicyCall is what stands before a policy's words in the errors for them.
+const PolicyCall = "RL.POLICY SET name "
 
 // maxName is the longest name of a policy, in bytes.
 const maxName = 64
@@ -61,6 +65,11 @@ const (
 
 // unwritableNames are the words for these.
 var unwritableNames = [...]string{Refuse: "ERROR", KeepInMemory: "MEMORY"}
+
+// WhenUnwritable is how a policy says what is to become of a change while nothing can be written.
+var WhenUnwritable = Arg{Name: "when-unwritable", Type: "oneof", Token: "WHEN-UNWRITABLE", Optional: true, Args: []Arg{
+	tokenArg(unwritableNames[Refuse]), tokenArg(unwritableNames[KeepInMemory]),
+}}
 
 // parseUnwritable reads the word for what is to become of a change.
 func (p *Policy) parseUnwritable(word []byte) error {
@@ -120,7 +129,7 @@ func (a *Algorithm) read(p *Policy, r *Request, words [][]byte) (at places, err 
 			}
 		case r != nil && !r.Call.Peek && is(words[i], "PEEK"):
 			r.Call.Peek = true
-		case r == nil && !p.SaysUnwritable && a.Kind != NoState && !last && is(words[i], "WHEN-UNWRITABLE"):
+		case r == nil && !p.SaysUnwritable && a.Kind != NoState && !last && is(words[i], WhenUnwritable.Token):
 			i++
 			if err = p.parseUnwritable(value); err != nil {
 				return at, err
@@ -155,8 +164,8 @@ func (a *Algorithm) option(p *Policy, called bool, word []byte, last bool, at *p
 
 // complete fills in the cost that was not given, and refuses what does not go together.
 func (a *Algorithm) complete(p *Policy, r *Request, hasCost bool) error {
-	if r != nil && (a.NoCost || !hasCost && !r.Call.Peek) {
-		r.Call.Cost = 1
+	if r != nil && (a.NoCost || !hasCost) {
+		r.Call.Cost = a.CostUnsaid(r.Call.Peek)
 	}
 	if a.Finish != nil {
 		if err := a.Finish(p, r); err != nil {
@@ -167,6 +176,14 @@ func (a *Algorithm) complete(p *Policy, r *Request, hasCost bool) error {
 		return p.RefuseCost(r.Call.Cost)
 	}
 	return nil
+}
+
+// CostUnsaid is the cost of a call that names none: 1, but for a look 0. A look at an algorithm without COST asks whether a call would pass.
+func (a *Algorithm) CostUnsaid(peek bool) int64 {
+	if peek && !a.NoCost {
+		return 0
+	}
+	return 1
 }
 
 // RefuseCost returns the error for a cost that could be charged, but should not, or nil.
@@ -219,10 +236,13 @@ func (t *Table) ParseText(words [][]byte) (p Policy, text string, err error) {
 	}
 	a := t.find(name)
 	if a == nil || a.CommandOnly {
-		return p, "", Error(fmt.Sprintf("ERR unknown algorithm '%s'", Shown(name)))
+		return p, "", Error(fmt.Sprintf(t.UnknownAlgorithm(), Shown(name)))
 	}
 	at, err := a.read(&p, nil, words[1:])
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrSyntax):
+		return Policy{}, "", a.PolicySyntaxError()
+	case err != nil:
 		return Policy{}, "", err
 	}
 	return p, p.text(words[1:], &at), nil
@@ -249,7 +269,7 @@ func (p *Policy) text(words [][]byte, at *places) string {
 		}
 	}
 	if p.SaysUnwritable {
-		parts = append(parts, "WHEN-UNWRITABLE", unwritableNames[p.Unwritable])
+		parts = append(parts, WhenUnwritable.Token, unwritableNames[p.Unwritable])
 	}
 	return strings.Join(parts, " ")
 }

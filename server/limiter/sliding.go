@@ -11,7 +11,7 @@ import (
 var sliding = Algorithm{
 	Name: "SLIDING", Since: "headgate 0.1.0", Complexity: "O(n) in the number of slices",
 	Summary:   "Count within a sliding window that is cut into slices, of which the oldest is forgotten gradually.",
-	Guarantee: "at most limit in the newest whole slices; elsewhere wrong by at most what one slice has admitted, which is a tenth of the window or what `SLICES` says",
+	Guarantee: "at most limit in the newest whole slices; elsewhere wrong by at most what one slice has admitted, which is a tenth of the window or what `SLICES` says; slices are whole milliseconds, rounded up",
 	Burst:     "the whole limit at once", Memory: "71 to 327 bytes with 10 slices",
 	Seen:    "much like a log; a retry time that holds",
 	Example: "100 10s", Says: "100 in 10 s",
@@ -41,6 +41,7 @@ func finishSliding(p *Policy, _ *Request) error {
 	if p.slices == 0 {
 		p.slices = defaultSlices
 	}
+	p.slices = int(min(int64(p.slices), p.Window)) // a slice is a millisecond at least, and more of them would count for longer than the window
 	if p.Limit >= 0 {
 		p.Sliding = throttle.NewSliding(p.Limit, p.Window, p.slices)
 	}

@@ -16,7 +16,7 @@ import (
 // goodArguments are values for the arguments of limiters that declare an error, by their names.
 var goodArguments = map[string]string{
 	"capacity": "5", "limit": "5", "count": "2", "refill": "2", "period": "1s", "window": "1m", "n": "2", "slices": "3", "zone": "UTC",
-	"ttl": "1s", "tokens-per-period": "2", "numpairs": "1", "policy": "user", "algorithm": "UNLIMITED", "name": "user", "integer": "1", "float": "1",
+	"ttl": "1s", "tokens-per-period": "2", "numpairs": "1", "policy": "user", "name": "user", "integer": "1", "float": "1",
 	"each": "1", "max-burst": "5", "quantity": "1", "id": "an id",
 }
 
@@ -35,7 +35,6 @@ var badArguments = map[string][]string{
 	"ERR slices must be from 1 to 1000":                                 {"", "x", "0", "-1", "1001", "1.5"},
 	"ERR numpairs must be from 1 to 128":                                {"", "x", "0", "-1", "129", "1.5"},
 	"ERR no such policy '%s'":                                           {"", "none", "USER"},
-	"ERR unknown algorithm '%s'":                                        {"", "x", "LEASE", "RL.LOG"},
 	"ERR value is not a valid float":                                    {"", "x", "nan", " 1", "1 ", "1,5"},
 	"ERR unknown time zone '%s'":                                        {"", "x", "Local", "europe/berlin/", "/UTC", "../UTC", "Europe//Berlin", "Europe", strings.Repeat("A", 65)},
 	"ERR value is not an integer or out of range":                       {"", "x", "1.5", "9223372036854775808", "-9223372036854775809", "+1", "01"},

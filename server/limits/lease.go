@@ -13,7 +13,7 @@ func leaseCommands(l *Limits) []*command.Command {
 	return []*command.Command{
 		{
 			Name: "rl.release", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
-			Summary: "Give a lease back; 0 when it is gone already.",
+			Summary: "Give a lease back; 0 when it is gone already. Under a limit of -1 nothing is stored, so it is 0 then, too.",
 			Arity:   3, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS DELETE", 1, 1, 1),
 			Args:   []command.Arg{command.Key("key"), command.Str("id")},
 			Errors: []string{command.ErrWrongType},
@@ -21,7 +21,7 @@ func leaseCommands(l *Limits) []*command.Command {
 		},
 		{
 			Name: "rl.renew", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
-			Summary: "Have a lease end after this time from now instead; 0 when it is gone already.",
+			Summary: "Have a lease end after this time from now instead; 0 when it is gone already. Under a limit of -1 nothing is stored, so it is 0 then, too.",
 			Arity:   4, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   []command.Arg{command.Key("key"), command.Str("id"), durationArg("ttl")},
 			Errors: errorsOf(limiter.ShortDuration, limiter.ErrWrongType),

@@ -3,6 +3,7 @@ package limits
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"headgate/server/command"
 	"headgate/server/config"
@@ -43,18 +44,43 @@ func policyCommand(l *Limits) *command.Command {
 				Name: "set", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Keep a limit under a name, or change it: it holds from the next decision on, and all keys keep their state.",
 				Arity:   -4, Flags: command.Write | command.DenyOOM | command.Admin | command.Fast,
-				Args: []command.Arg{
-					command.Str("name").Fails(string(limiter.ErrName)), command.Str("algorithm").Fails("ERR unknown algorithm '%s'"), command.Str("arg").Opt().Multi(),
-				},
-				Errors: slices.Concat([]string{errFixedPolicy, command.ErrUsage}, l.policyErrors(), []string{errTooManyPolicies, command.ErrWrongType}),
+				Args:   append([]command.Arg{command.Str("name").Fails(string(limiter.ErrName))}, l.policyArgs()...),
+				Errors: slices.Concat([]string{errFixedPolicy}, l.policyErrors(), []string{errTooManyPolicies, command.ErrWrongType}),
 				Reply:  command.ReplySimple, Handler: l.setPolicy,
 			},
 		},
 	}
 }
 
+// policyArgs are the words of policies. Their errors are policyErrors.
+func (l *Limits) policyArgs() []command.Arg {
+	var each []command.Arg
+	for _, a := range l.Algorithms.All() {
+		if !a.CommandOnly {
+			words := append([]command.Arg{command.Tok(a.Name)}, argsOf(a.PolicyArgs())...)
+			each = append(each, command.Block(strings.ToLower(a.Name), withoutErrors(words)...))
+		}
+	}
+	return append([]command.Arg{command.OneOf("algorithm", each...)}, argsOf([]limiter.Arg{limiter.WhenUnwritable})...)
+}
+
+// withoutErrors takes the errors out of arguments.
+func withoutErrors(args []command.Arg) []command.Arg {
+	for i := range args {
+		args[i].Error = ""
+		withoutErrors(args[i].Args)
+	}
+	return args
+}
+
 // policyErrors are those of the words of policies, in the order of the algorithms and of the checks.
 func (l *Limits) policyErrors() (texts []string) {
+	texts = append(texts, l.Algorithms.UnknownAlgorithm())
+	for _, a := range l.Algorithms.All() {
+		if !a.CommandOnly {
+			texts = append(texts, string(a.PolicySyntaxError()))
+		}
+	}
 	add := func(text string) {
 		if text != "" && text != command.ErrUsage && text != command.ErrWrongType && !slices.Contains(texts, text) {
 			texts = append(texts, text)
@@ -265,7 +291,7 @@ func (l *Limits) NamedOrWritten(c *command.Ctx, limit string) (*limiter.Policy, 
 	}
 	p, _, err := l.Algorithms.ParseText(limiter.Words(limit))
 	if err != nil {
-		return nil, err
+		return nil, limiter.Error(strings.Replace(err.Error(), limiter.PolicyCall, "", 1)) // there is no name here
 	}
 	return &p, nil
 }

@@ -243,10 +243,13 @@ var moreConversations = []struct{ name, calls string }{
 		TTL rl:policies                    | -1
 		RL.POLICY DEL slow                 | 1
 		RL.POLICY DEL slow                 | 0
-		RL.POLICY SET login LEASE 5 60s    | ERR unknown algorithm 'LEASE'
-		RL.POLICY SET login LOG 5          | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
-		RL.POLICY SET login LOG 5 60s COST 1 | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
-		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
+		RL.POLICY SET login LEASE 5 60s    | ERR unknown algorithm 'LEASE', use GCRA, BUCKET, QUEUE, FIXED, SLIDING, LOG, UNLIMITED or ACQUIRE
+		RL.POLICY SET login LOG 5          | ERR syntax error, try RL.POLICY SET name LOG limit window [WHEN-UNWRITABLE <ERROR | MEMORY>]
+		RL.POLICY SET login LOG 5 60s COST 1 | ERR syntax error, try RL.POLICY SET name LOG limit window [WHEN-UNWRITABLE <ERROR | MEMORY>]
+		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error, try RL.POLICY SET name LOG limit window [WHEN-UNWRITABLE <ERROR | MEMORY>]
+		RL.POLICY SET login gcra 10        | ERR syntax error, try RL.POLICY SET name GCRA capacity count period [WHEN-UNWRITABLE <ERROR | MEMORY>]
+		RL.POLICY SET login SLIDING 1 1s x | ERR syntax error, try RL.POLICY SET name SLIDING limit window [SLICES slices] [WHEN-UNWRITABLE <ERROR | MEMORY>]
+		RL.POLICY SET login UNLIMITED 1    | ERR syntax error, try RL.POLICY SET name UNLIMITED
 		RL.POLICY SET login LOG -2 60s     | ERR limit must be -1 or >= 0
 		RL.POLICY SET login GCRA 5 0 60s   | ERR count must be >= 1
 		RL.POLICY SET login LOG 5 60x      | ERR invalid duration '60x', use a number with us, ms, s, m, h, d or w (none: ms)
@@ -268,6 +271,9 @@ var moreConversations = []struct{ name, calls string }{
 		RL.LOG l 5 500us                   | ERR duration '500us' is below 1ms
 		RL.ACQUIRE a 5 500us               | ERR duration '500us' is below 1ms
 		RL.RENEW a id 500us                | ERR duration '500us' is below 1ms
+		RL.FIXED us 5 1000us               | [0 5 4 -1 1]
+		RL.LOG l 5 1500us                  | ERR duration '1500us' is below 1ms
+		RL.LOG l 5 999us                   | ERR duration '999us' is below 1ms
 		RL.POLICY SET fast BUCKET 9 1 100us | OK
 		RL.POLICY SET api gcra 10 5 60     | OK
 		RL.POLICY SET log log 5 1000       | OK
@@ -276,6 +282,12 @@ var moreConversations = []struct{ name, calls string }{
 		RL.POLICY GET api                  | GCRA 10 5 60ms
 		RL.POLICY LIST                     | [api GCRA 10 5 60ms fast BUCKET 9 1 100us log LOG 5 1000ms min FIXED 5 MINUTE old GCRA 10 5 60ms]
 		RL.TAKE 1 old k                    | [0 -1 [[0 10 9 -1 12]]]`},
+	{"no more slices than milliseconds", `
+		RL.SLIDING s 2 3ms COST 2          | [0 2 0 -1 4]
+		RL.SLIDING s 2 3ms                 | [1 2 0 4 4]
+		+4 RL.SLIDING s 2 3ms              | [0 2 1 -1 4]
+		RL.SLIDING t 2 3ms SLICES 1000     | [0 2 1 -1 4]
+		RL.SLIDING u 2 3ms SLICES 2        | [0 2 1 -1 6]`},
 	{"several limits at once", `
 		RL.POLICY SET user GCRA 3 1 1s     | OK
 		RL.POLICY SET ip FIXED 2 1s        | OK
@@ -327,7 +339,7 @@ var moreConversations = []struct{ name, calls string }{
 	{"leases among several limits", `
 		RL.POLICY SET par acquire 2 30     | OK
 		RL.POLICY GET par                  | ACQUIRE 2 30ms
-		RL.POLICY SET par ACQUIRE 2 30s MEMBER x | ERR syntax error, try RL.POLICY SET name algorithm [arg [arg …]]
+		RL.POLICY SET par ACQUIRE 2 30s MEMBER x | ERR syntax error, try RL.POLICY SET name ACQUIRE limit ttl [WHEN-UNWRITABLE <ERROR | MEMORY>]
 		RL.POLICY SET par ACQUIRE 2 30s    | OK
 		RL.POLICY SET tok BUCKET 10 1 1s   | OK
 		RL.POLICY SET free ACQUIRE -1 1s   | OK
@@ -338,10 +350,13 @@ var moreConversations = []struct{ name, calls string }{
 		EXISTS p                           | 0
 		RL.ACQUIRE p 2 30s MEMBER one      | [0 2 1 -1 30000 one]
 		RL.ACQUIRE p 2 30s MEMBER two      | [0 2 0 -1 30000 two]
+		RL.ACQUIRE p 2 30s PEEK            | [1 2 0 30000 30000 nil]
+		RL.TAKE 2 tok t par p PEEK         | [1 1 [[0 10 7 -1 3000] [1 2 0 30000 30000]] [nil nil]]
+		RL.TAKE 2 tok t par p COST 0 PEEK  | [0 -1 [[0 10 7 -1 3000] [0 2 0 -1 30000]] [nil nil]]
 		+1000 RL.TAKE 2 tok t par p        | [1 1 [[0 10 8 -1 2000] [1 2 0 29000 29000]] [nil nil]]
 		RL.TAKE 2 tok t par p COSTS 1 0    | [0 -1 [[0 10 7 -1 3000] [0 2 0 -1 29000]] [nil nil]]
-		RL.TAKE 1 par p COST 2             | ERR cost of a lease must be 0 or 1
-		RL.TAKE 1 par p COST -1            | ERR cost of a lease must be 0 or 1
+		RL.TAKE 1 par p COST 2             | ERR cost of a lease must be 0 or 1, use COSTS to give each pair its own
+		RL.TAKE 1 par p COST -1            | ERR cost of a lease must be 0 or 1, use COSTS to give each pair its own
 		RL.TAKE 1 tok t                    | [0 -1 [[0 10 6 -1 4000]]]
 		ZCARD p                            | 2
 		SET wrong x                        | OK
@@ -355,7 +370,7 @@ var moreConversations = []struct{ name, calls string }{
 		RL.TAKE 1 user k x                 | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
 		RL.TAKE 1 user k COST              | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
 		RL.TAKE 1 user k COST x            | ERR value is not an integer or out of range
-		RL.TAKE 2 user k user l COSTS 1    | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
+		RL.TAKE 2 user k user l COSTS 1    | ERR COSTS must give one cost for each pair
 		RL.TAKE 2 user k user l COSTS 1 x  | ERR value is not an integer or out of range
 		RL.TAKE 1 user k COST 1 COSTS 1    | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
 		RL.TAKE 1 user k PEEK PEEK         | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]

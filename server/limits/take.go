@@ -15,13 +15,13 @@ import (
 func takeCommand(l *Limits) *command.Command {
 	return &command.Command{
 		Name: "rl.take", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-		Summary: "Charge several limits at once: all of them pass, or none is charged. If leases are among them, a fourth element has their ids.",
+		Summary: "Charge several limits at once: all of them pass, or none is charged. The second element is the index of the first pair that limits, or -1; the third has each pair's five numbers; the fourth, if leases are among the pairs, their ids.",
 		Arity:   -4, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 		Args: []command.Arg{
 			command.Integer("numpairs").Fails(errNumPairs), command.Block("pair", command.Str("policy").Fails(ErrNoPolicy), command.Key("key")).Multi(),
 			command.OneOf("costs", command.Integer("n").After("COST").Fails(command.ErrNotInteger), command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger)).Opt(), peekArg,
 		},
-		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage}, l.costErrors(), []string{errDuplicateKey, command.ErrNotInteger, command.ErrWrongType}),
+		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts}, l.costErrors(), []string{errDuplicateKey, command.ErrNotInteger, command.ErrWrongType}),
 		Reply:  command.ReplyArray, Handler: l.take,
 	}
 }
@@ -30,6 +30,7 @@ func takeCommand(l *Limits) *command.Command {
 const (
 	errNumPairs     = "ERR numpairs must be from 1 to 128"
 	errFewPairs     = "ERR numpairs is greater than the number of pairs"
+	errFewCosts     = "ERR COSTS must give one cost for each pair"
 	errDuplicateKey = "ERR duplicate key '%s'"
 )
 
@@ -72,8 +73,8 @@ func (l *Limits) take(c *command.Ctx) {
 	}
 	pairs := l.pairs[:n]
 	defer clear(pairs) // they point into the input
-	peek, ok := takeCosts(c, pairs)
-	if !ok || !l.takePolicies(c, pairs) {
+	peek, given, ok := takeCosts(c, pairs)
+	if !ok || !l.takePolicies(c, pairs, peek, given) {
 		return
 	}
 	limiting, err := l.askAll(c, pairs, peek)
@@ -119,9 +120,8 @@ func sendPairs(c *command.Ctx, pairs []takenPair, limiting int) {
 	}
 }
 
-// takeCosts reads what stands behind the pairs, or sends the error and returns false.
-func takeCosts(c *command.Ctx, pairs []takenPair) (peek, ok bool) {
-	given := false
+// takeCosts reads what stands behind the pairs, and reports whether costs are among it; or it sends the error and returns ok false.
+func takeCosts(c *command.Ctx, pairs []takenPair) (peek, given, ok bool) {
 	for i := 2 + 2*len(pairs); i < len(c.Args); i++ {
 		each := 0
 		switch {
@@ -133,35 +133,31 @@ func takeCosts(c *command.Ctx, pairs []takenPair) (peek, ok bool) {
 			each = 1
 		default:
 			c.ErrUsage()
-			return false, false
+			return false, false, false
 		}
 		given = true
 		if i+1+each*(len(pairs)-1) >= len(c.Args) {
-			c.ErrUsage()
-			return false, false
+			if each > 0 {
+				c.Err(errFewCosts)
+			} else {
+				c.ErrUsage()
+			}
+			return false, false, false
 		}
 		for p := range pairs {
 			cost, ok := c.Integer(i + 1 + each*p)
 			if !ok {
-				return false, false
+				return false, false, false
 			}
 			pairs[p].request.Call.Cost = cost
 		}
 		i += 1 + each*(len(pairs)-1)
 	}
-	for p := range pairs {
-		if !given {
-			pairs[p].request.Call.Cost = 1
-			if peek {
-				pairs[p].request.Call.Cost = 0
-			}
-		}
-	}
-	return peek, true
+	return peek, given, true
 }
 
-// takePolicies finds the pairs' limits and keys, or sends the error and returns false.
-func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair) bool {
+// takePolicies finds the pairs' limits and keys, and their costs unless these are given, or sends the error and returns false.
+func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair, peek, given bool) bool {
 	for i := range pairs {
 		pairs[i].key = c.Key(3 + 2*i)
 		for _, other := range pairs[:i] {
@@ -183,6 +179,9 @@ func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair) bool {
 		case p == nil:
 			errUnknownPolicy(c, name)
 			return false
+		}
+		if !given {
+			pairs[i].request.Call.Cost = p.Algorithm.CostUnsaid(peek)
 		}
 		if err := p.RefuseCost(pairs[i].request.Call.Cost); err != nil {
 			errLimiter(c, err)

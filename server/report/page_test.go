@@ -284,8 +284,8 @@ func TestPageLookup(t *testing.T) {
 	require.Equal(t, dirty, w.Srv.Keys.Dirty(), "looking changes nothing")
 
 	for query, want := range map[string]string{
-		"key=text&limit=login": command.ErrNotInteger, "key=l&limit=login": command.ErrWrongType, "key=f&limit=nosuch": "ERR unknown algorithm 'nosuch'",
-		"key=f&limit=GCRA": command.ErrSyntax,
+		"key=text&limit=login": command.ErrNotInteger, "key=l&limit=login": command.ErrWrongType, "key=f&limit=nosuch": "ERR unknown algorithm 'nosuch', use GCRA, BUCKET, QUEUE, FIXED, SLIDING, LOG, UNLIMITED or ACQUIRE",
+		"key=f&limit=GCRA": "ERR syntax error, try GCRA capacity count period [WHEN-UNWRITABLE <ERROR | MEMORY>]",
 	} {
 		l, status := ask(query)
 		require.Equal(t, 200, status)

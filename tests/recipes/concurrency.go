@@ -34,7 +34,7 @@ func Hold(ctx context.Context, rdb *redis.Client, key string, limit int, work fu
 				tick.Stop()
 				return
 			case <-tick.C:
-				if held, err := rdb.Do(ctx, "RL.RENEW", key, id, leaseTime.Milliseconds()).Int64(); err == nil && held == 0 {
+				if held, err := rdb.Do(ctx, "RL.RENEW", key, id, leaseTime.Milliseconds()).Int64(); err == nil && held == 0 && limit >= 0 {
 					cancel(ErrBusy)
 				}
 			}
