@@ -241,7 +241,7 @@ func TestLimiterConversations(t *testing.T) {
 
 // TestLimiterEffects replays what the conversations have logged on another server, which must come to hold the same.
 func TestLimiterEffects(t *testing.T) {
-	for _, tc := range slices.Concat(conversations, moreConversations) {
+	for _, tc := range slices.Concat(conversations, commandConversations) {
 		t.Run(tc.name, func(t *testing.T) {
 			w, replayed := servertest.NewClockClient(t), servertest.NewClockClient(t)
 			w.Srv.Effects.Enable(math.MaxInt64)

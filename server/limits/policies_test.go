@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// moreConversations are those of the commands that are not one algorithm's; see conversations.
-var moreConversations = []struct{ name, calls string }{
+// commandConversations are calls of the commands that are not one algorithm's, written as conversations are.
+var commandConversations = []struct{ name, calls string }{
 	{"leases", `
 		RL.ACQUIRE k 2 1s MEMBER a         | [0 2 1 -1 1000 a]
 		+100 RL.ACQUIRE k 2 1s MEMBER b    | [0 2 0 -1 1000 b]
@@ -382,8 +382,8 @@ var moreConversations = []struct{ name, calls string }{
 		COMMAND GETKEYS RL.TAKE 2 user k user l COST 1 | [k l]`},
 }
 
-func TestMoreLimiterConversations(t *testing.T) {
-	for _, tc := range moreConversations {
+func TestCommandConversations(t *testing.T) {
+	for _, tc := range commandConversations {
 		t.Run(tc.name, func(t *testing.T) { servertest.Converse(t, servertest.NewClockClient(t), tc.calls) })
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// limiterCases are those of fullCases that decide before they are refused for memory: all but INCREX, which keeps Redis's flags.
+// limiterCases are those of servertest.LimiterCases that decide before they are refused for memory: all but INCREX, which keeps Redis's flags.
 func limiterCases() (list []servertest.LimiterCase) {
 	for _, tc := range servertest.LimiterCases {
 		if !strings.HasPrefix(tc.Name, "INCREX") {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inMemoryCases are the limiters of fullCases that ask limiter-when-unwritable: all but INCREX.
+// inMemoryCases are the limiters of servertest.LimiterCases that ask limiter-when-unwritable: all but INCREX.
 func inMemoryCases() (list []servertest.LimiterCase) {
 	for _, tc := range limiterCases() {
 		if tc.Name != "RL.LOG MEMBER" { // whose second call passes

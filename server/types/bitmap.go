@@ -95,8 +95,6 @@ const (
 	unitByte = 8
 )
 
-// bitOffset parses text as the place of a bit that a string may have, counted in units of unit bits, or sends the error and
-// returns false. A product that wraps around is taken as redis-server takes it.
 // bitfieldAccess is what BITFIELD does with its key: it only reads if all steps do. What makes no sense may be anything.
 func bitfieldAccess(args [][]byte) string {
 	for i := 2; i < len(args); {
@@ -113,6 +111,8 @@ func bitfieldAccess(args [][]byte) string {
 	return "RO ACCESS"
 }
 
+// bitOffset parses text as the place of a bit that a string may have, counted in units of unit bits, or sends the error and
+// returns false. A product that wraps around is taken as redis-server takes it.
 func bitOffset(c *command.Ctx, text []byte, unit int64) (int, bool) {
 	n, ok := number.ParseInt(text)
 	n *= unit

@@ -114,7 +114,7 @@ type sorting struct {
 	store   int  // argument index of the key to store at, 0 for none
 }
 
-// sortArgs parses the options, or sends the error and returns false.
+// sortOptions parses the options, or sends the error and returns false.
 func sortOptions(c *command.Ctx, stores bool) (o sorting, ok bool) {
 	o.count = -1
 	for i := 2; i < len(c.Args); {

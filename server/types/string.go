@@ -150,7 +150,6 @@ var stringCommands = []*command.Command{
 	},
 }
 
-// readString finds the string at args[i] for reading. It sends the error for another type and returns ok false.
 // setAccess is what SET does with its key: it only writes, unless GET is among the arguments.
 func setAccess(args [][]byte) string {
 	if slices.ContainsFunc(args[min(3, len(args)):], func(a []byte) bool { return ascii.EqualFold(a, "GET") }) {
@@ -159,6 +158,7 @@ func setAccess(args [][]byte) string {
 	return "OW UPDATE"
 }
 
+// readString finds the string at args[i] for reading. It sends the error for another type and returns ok false.
 func readString(c *command.Ctx, i int) (e store.Entry, found, ok bool) {
 	e, found = c.Find(i)
 	return e, found, expectString(c, &e, found)
