@@ -450,3 +450,19 @@ func TestTakeChoosesLeaseIDs(t *testing.T) {
 	require.Equal(t, "1", w.Call("RL.RENEW k3 "+fields[2]+" 60s"))
 	require.Equal(t, "[0 -1 [[0 5 5 -1 0] [0 5 4 -1 60000]] [nil nil]]", w.Call("RL.TAKE 2 a k1 a k3 PEEK"))
 }
+
+// TestNoLimiterHasThePoliciesKey: policies that are set later would end with a limiter's state, and whoever may call limiters is often nobody
+// who may set policies.
+func TestNoLimiterHasThePoliciesKey(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	const wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
+	for _, call := range []string{
+		"RL.SLIDING rl:policies 5 2s", "RL.FIXED rl:policies 5 2s", "RL.LOG rl:policies 5 2s", "RL.ACQUIRE rl:policies 5 2s", "RL.GCRA rl:policies 5 1 2s",
+		"CL.THROTTLE rl:policies 5 1 2", "GCRA rl:policies 5 1 2", "RL.SLIDING rl:policies 5 2s PEEK",
+	} {
+		require.Equal(t, wrong, w.Ask(strings.Fields(call)...), call)
+	}
+	require.Equal(t, "+OK\r\n", w.Ask("RL.POLICY", "SET", "p", "FIXED", "5", "2s"))
+	require.Equal(t, wrong, w.Ask("RL.TAKE", "1", "p", "rl:policies"))
+	require.Equal(t, ":-1\r\n", w.Ask("TTL", "rl:policies"))
+}

@@ -51,12 +51,20 @@ func (s *state) Load(call *limiter.Call) error {
 	return s.loadNumber(&call.Found)
 }
 
+// absent returns why a key that does not exist is not to be a limiter's: what the server keeps there would have the limiter's expiry.
+func (s *state) absent() error {
+	if keptByServer(s.key.Name) {
+		return limiter.ErrWrongType
+	}
+	return nil
+}
+
 // find finds the key anew, for a change that was decided before others were written.
 func (s *state) find(f *limiter.Found) { s.entry, f.Exists = s.c.DB.Find(s.key, s.c.Now) }
 
 func (s *state) loadNumber(f *limiter.Found) error {
 	if s.find(f); !f.Exists {
-		return nil
+		return s.absent()
 	}
 	n, wireError := command.StoredInteger(&s.entry)
 	switch wireError {
@@ -75,7 +83,10 @@ func (s *state) loadSlices(f *limiter.Found) (err error) {
 		return limiter.ErrWrongType
 	}
 	f.Slices = f.Slices[:0]
-	if f.Exists && s.hash.Len() > MaxSlidingFields {
+	if !f.Exists {
+		return s.absent()
+	}
+	if s.hash.Len() > MaxSlidingFields {
 		return limiter.ErrNotInteger
 	}
 	whole := true
@@ -94,6 +105,9 @@ func (s *state) loadSlices(f *limiter.Found) (err error) {
 
 func (s *state) loadEntries(w *limiter.Want, f *limiter.Found) (err error) {
 	if s.zset, f.Exists, err = s.c.DB.ZSet(s.key, s.c.Now); err != nil {
+		return limiter.ErrWrongType
+	}
+	if !f.Exists && s.absent() != nil {
 		return limiter.ErrWrongType
 	}
 	after := s.zset.CountAfter(w.After)
