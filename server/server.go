@@ -99,7 +99,7 @@ func CheckAccess(cfg *config.Config) error {
 	return s.OpenAccess(cfg)
 }
 
-// CommandGroups lists the declarations of all commands: one slice for each cmd_*.go file.
+// CommandGroups lists the declarations of all commands: one slice for each file of commands.
 func (s *Server) CommandGroups() [][]*command.Command {
 	return slices.Concat(types.Declarations(), [][]*command.Command{
 		s.Console.ConnectionCommands(), s.Console.ServerCommands(),
