@@ -505,7 +505,7 @@ var directives = []*Directive{
 	},
 	{
 		Name: "limiter-when-unwritable", Group: Limiters, Since: "0.1.0", Default: "error", Settable: true,
-		Summary: "What becomes of a call that would change a limiter's state while nothing can be written (MISCONF): error answers with the error, memory decides and keeps the change in memory, where a restart may forget it. A policy may say otherwise: WHEN-UNWRITABLE MEMORY or ERROR after its words.",
+		Summary: "What becomes of a call that would change a limiter's state while nothing can be written (MISCONF): error answers with the error, memory decides and keeps the change in memory, where a restart may forget it. A policy may say otherwise: WHEN-UNWRITABLE MEMORY or ERROR after its words. RL.RESET obeys this, too; INCREX, RL.POLICY SET and RL.POLICY DEL always answer with the error.",
 		kind:    enum(func(c *Config) *limiter.Unwritable { return &c.Unwritable }, "error", "memory"),
 	},
 	{

@@ -53,7 +53,7 @@ func (l *Limits) Declarations() []*command.Command {
 	if l == nil {
 		l = New(nil, nil)
 	}
-	all := []*command.Command{resetCommand, topCommand(l), takeCommand(l), policyCommand(l)}
+	all := []*command.Command{resetCommand(l), topCommand(l), takeCommand(l), policyCommand(l)}
 	all = append(all, throttleCommands(l)...)
 	all = append(all, gcraCommand(l))
 	all = append(all, leaseCommands(l)...)

@@ -9,17 +9,20 @@ import (
 	"headgate/store"
 )
 
-var resetCommand = &command.Command{
-	Name: "rl.reset", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of keys, and of entries in their state",
-	Summary: "Forget what limiters keep at these keys, and return how many there were; if one holds what no limiter writes, all stay.",
-	Arity:   -2, Flags: command.Write, Keys: command.Keys("RW ACCESS DELETE", 1, -1, 1),
-	Args:   []command.Arg{command.Key("key").Multi()},
-	Errors: []string{command.ErrWrongType},
-	Reply:  command.ReplyInteger, Handler: rlReset,
+func resetCommand(l *Limits) *command.Command {
+	return &command.Command{
+		Name: "rl.reset", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of keys, and of entries in their state",
+		Summary: "Forget what limiters keep at these keys, and return how many there were; if one holds what no limiter writes, all stay.",
+		Arity:   -2, Flags: command.Write | command.DecidesFirst, Keys: command.Keys("RW ACCESS DELETE", 1, -1, 1),
+		Args:   []command.Arg{command.Key("key").Multi()},
+		Errors: []string{command.ErrWrongType},
+		Reply:  command.ReplyInteger, Handler: l.reset,
+	}
 }
 
-// rlReset implements RL.RESET key [key …]. It looks at all keys before it deletes the first.
-func rlReset(c *command.Ctx) {
+// reset implements RL.RESET key [key …]. It looks at all keys before it deletes the first. While nothing can be written it forgets in memory
+// alone if limiter-when-unwritable says so: it is given no policy that might say otherwise.
+func (l *Limits) reset(c *command.Ctx) {
 	seen := make(map[string]bool) // keys that exist: one that is named again and again is looked at once
 	for i := 1; i < len(c.Args); i++ {
 		if seen[string(c.Args[i])] {
@@ -40,9 +43,18 @@ func rlReset(c *command.Ctx) {
 		}
 		seen[string(k.Name)] = true
 	}
+	inMemory := len(seen) > 0 && c.Core.Gate.Has(command.GateUnwritable)
+	if inMemory && whenUnwritable(c.Cfg, nil) != limiter.KeepInMemory && !c.MayWriteNow() {
+		return
+	}
 	for i := 1; i < len(c.Args); i++ {
 		k := c.Key(i)
-		if e, exists := c.DB.Find(k, c.Now); exists {
+		e, exists := c.DB.Find(k, c.Now)
+		switch {
+		case !exists:
+		case inMemory:
+			l.Unlogged.keep(c, func() { c.DeleteKey(k, &e) })
+		default:
 			c.DeleteKey(k, &e)
 		}
 	}

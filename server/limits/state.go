@@ -153,7 +153,7 @@ func (s *state) keepIfRoom(call *limiter.Call) error {
 		return refusal
 	}
 	if s.c.Core.Gate.Has(command.GateUnwritable) && call.Change.Write != throttle.Keep {
-		s.unlogged.keep(s, call)
+		s.unlogged.keep(s.c, func() { s.change(call) })
 	} else {
 		s.change(call)
 	}

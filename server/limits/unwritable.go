@@ -28,14 +28,13 @@ func whenUnwritable(cfg *config.Config, p *limiter.Policy) limiter.Unwritable {
 	return cfg.Unwritable
 }
 
-// keep does what a call's change says without having it logged.
-func (m *InMemory) keep(s *state, call *limiter.Call) {
-	c := s.c
+// keep makes one change of a key that a command has decided on, without having it logged.
+func (m *InMemory) keep(c *command.Ctx, change func()) {
 	if c.Core.Gate.Has(command.GateDisk) && c.Logs() {
 		m.missing = true
-		c.Core.Effects.Skip(func() { s.change(call) })
+		c.Core.Effects.Skip(change)
 	} else {
-		s.change(call) // the log takes it, or there is none
+		change() // the log takes it, or there is none
 	}
 	m.Changes++
 	if m.warnedAt == 0 || c.NowNs-m.warnedAt >= memoryWarnings {

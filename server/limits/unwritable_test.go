@@ -95,6 +95,42 @@ func TestRestartForgetsWhatWasKeptInMemory(t *testing.T) {
 	require.Equal(t, before, servertest.Digest(w.Srv))
 }
 
+// TestResetWhileDiskIsFull: of keys that hold nothing there is nothing to forget, which is no change; of others it is refused, or happens in
+// memory and is counted, and is in the file as soon as that is written anew.
+func TestResetWhileDiskIsFull(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	w.Words("RL.LOG", "a", "1", "1000s")
+	w.Words("RL.GCRA", "b", "1", "1", "1000s")
+	w.Words("SADD", "set", "1")
+	w.Fill(disk)
+	state := servertest.Digest(w.Srv)
+	require.Equal(t, ":0\r\n", w.Words("RL.RESET", "none"))
+	require.Equal(t, ":0\r\n", w.Words("EVAL", "return redis.call('RL.RESET', 'none')", "0"))
+	require.Equal(t, servertest.RefusedFull, w.Words("RL.RESET", "none", "a"))
+	require.Contains(t, w.Words("EVAL", "return redis.call('RL.RESET', 'a')", "0"), "-MISCONF")
+	w.Words("MULTI")
+	require.Equal(t, "+QUEUED\r\n", w.Words("RL.RESET", "a"))
+	require.Equal(t, "*1\r\n"+servertest.RefusedFull, w.Words("EXEC"))
+	require.Equal(t, state, servertest.Digest(w.Srv))
+	w.Words("CONFIG", "SET", "limiter-when-unwritable", "memory")
+	require.Contains(t, w.Words("RL.RESET", "a", "set"), "-WRONGTYPE")
+	require.Equal(t, ":2\r\n", w.Words("RL.RESET", "a", "b", "a", "none"))
+	require.Contains(t, w.Words("INFO", "limiters"), "limiter_changes_in_memory:2\r\n")
+	require.Contains(t, w.Words("RL.LOG", "a", "1", "1000s", "PEEK"), ":0\r\n")
+	disk.Fault = nil
+	require.False(t, w.Tick())
+	w.Pass(time.Second)
+	require.False(t, w.Tick())
+	w.Settle(t)
+	w.Kill()
+	w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, ":0\r\n", w.Words("EXISTS", "a", "b"))
+}
+
 // TestPoliciesSayWhatBecomesOfChanges: what a policy says wins over the configuration, and a take in which one limit cannot keep its charge
 // charges none.
 func TestPoliciesSayWhatBecomesOfChanges(t *testing.T) {
