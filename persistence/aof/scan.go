@@ -20,11 +20,12 @@ type Report struct {
 	Size     int64 // bytes
 	Whole    int64 // what stands before this offset can be loaded: whole units, and what is covered by a CRC equals it
 	Flaw     *Flaw // why that is not all; nil if it is
-	Commands int64 // before Whole
+	Commands int64 // before Whole, without the MULTI and EXEC around units of several
 	NowMs    int64 // the latest time that is noted before Whole, in ms since the Unix epoch; 0 = none
 	Covered  int64 // bytes before Whole that a CRC covers
 	Zeros    int64 // bytes at the end that are zero, in a file with damage
 	Open     int64 // from here to Whole no CRC covers anything, but for a #CRC line that may stand there; Whole if there is nothing
+	Unsealed bool  // the last batch before Whole lacks its #CRC line: cut there, the file still ends within a batch; see Mend
 }
 
 // lost is how many bytes would be given up, without the zero bytes at the end that storage may have put there.
@@ -105,6 +106,7 @@ func Scan(file persistence.ReadFile, offset int64) (*Report, error) {
 	return &Report{
 		Size: file.Size(), Whole: at.offset, Flaw: flaw, Zeros: zeros,
 		Commands: at.commands, NowMs: at.nowMs, Covered: at.covered, Open: s.open(at),
+		Unsealed: s.own && at.offset > s.opened,
 	}, nil
 }
 
@@ -167,11 +169,12 @@ func (s *scan) command(begin int64, raw []byte) *Flaw {
 			return &Flaw{Offset: begin, Why: whyNesting}
 		}
 		s.inMulti = false
+	default:
+		s.now.commands++
 	}
 	if s.own && !s.doubt && hasHole(begin, raw) {
 		s.doubt, s.sound = true, s.whole
 	}
-	s.now.commands++
 	s.pass(begin, raw)
 	return nil
 }

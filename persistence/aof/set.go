@@ -139,8 +139,26 @@ func (s *Set) Files() []Entry {
 	return append(list, s.manifest.Incr...)
 }
 
-// Cut ends a file of the set at offset, for good.
-func (s *Set) Cut(name string, offset int64) error { return s.o.FS.Truncate(s.Path(name), offset) }
+// Mend has a file end where it stops being whole, for good, and gives the last batch the #CRC line that it lacks, so that a scan finds
+// nothing wrong any more. The report is that of a scan that found a flaw. It returns from where the file lacks a CRC then; after an error the
+// file is as it was, or cut.
+func Mend(fsys persistence.FS, path string, r *Report) (open int64, err error) {
+	if r.Size > r.Whole {
+		if err := fsys.Truncate(path, r.Whole); err != nil {
+			return 0, err
+		}
+	}
+	if !r.Unsealed {
+		return r.Open, nil
+	}
+	f, size, err := fsys.Append(path, filePerm)
+	if err != nil {
+		return 0, err
+	}
+	l := &Log{file: f, path: path, size: size}
+	err = l.Seal(fsys, r.Open)
+	return l.size, errors.Join(err, l.Close())
+}
 
 // Clean deletes what no start needs any more: files of the history, and what a crash has left of files that never became part of
 // the data. What cannot be deleted stays for the next time.

@@ -19,7 +19,7 @@ import (
 // Checker looks at a directory. Its fields are to be set before Dir is called.
 type Checker struct {
 	FS  persistence.FS
-	Fix bool                             // cut what is damaged at the end of the last file of a log
+	Fix bool                             // cut what is damaged at the end of the last file of a log, and end its last batch, as a start does
 	Say func(format string, args ...any) // told one line at a time
 
 	// Progress is told now and then how far a file has been read, in bytes; nil: nobody is.
@@ -268,10 +268,17 @@ func (c *Checker) commands(f persistence.ReadFile, path string, e aof.Entry, sta
 	case !e.Cuttable(report):
 		c.bad("%s: %v; it may be a damaged snapshot, so it is not cut: take it from a backup", path, report.Flaw)
 	case c.Fix:
-		if err := c.FS.Truncate(path, report.Whole); err != nil {
+		if _, err := aof.Mend(c.FS, path, report); err != nil {
 			return fmt.Errorf("cut %s: %w", path, err)
 		}
-		c.Say("%s: %v; the last %d bytes have been cut off", path, report.Flaw, given)
+		if given == 0 {
+			c.Say("%s: %v; it has been added, and nothing is cut off", path, report.Flaw)
+		} else {
+			c.Say("%s: %v; the last %d bytes have been cut off", path, report.Flaw, given)
+		}
+	case given == 0:
+		c.whole = false
+		c.Say("%s: %v; a start adds it and loses nothing, and so does --fix", path, report.Flaw)
 	case report.Salvageable():
 		c.whole = false
 		c.Say("%s: %v; a start cuts off the last %d bytes, and so does --fix", path, report.Flaw, given)

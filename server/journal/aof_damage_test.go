@@ -2,10 +2,12 @@ package journal_test
 
 import (
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"headgate/persistence/check"
 	"headgate/persistence/crashfs"
 	"headgate/server/config"
 	"headgate/server/servertest"
@@ -88,6 +90,50 @@ func TestLogCutAnywhere(t *testing.T) {
 		} else {
 			require.ErrorContains(t, err, "at offset ", "cut at %d", n)
 			require.ErrorContains(t, err, "headgate check", "cut at %d", n)
+		}
+	}
+}
+
+// TestFixedLogStarts: wherever a log ends too early, one `headgate check --fix` makes it whole for check and for a start that cuts nothing, and
+// loses no more than a start that does. An empty increment behind it, which a rewrite had begun, changes nothing.
+func TestFixedLogStarts(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(servertest.SeedOf(t), 4))
+	disk, _, now := writtenLog(t, rnd, 1<<10)
+	text, err := disk.ReadFile(incrName)
+	require.NoError(t, err)
+	const manifest = "/data/appendonlydir/appendonly.aof.manifest"
+	names, err := disk.ReadFile(manifest)
+	require.NoError(t, err)
+	for _, behind := range []bool{false, true} {
+		if behind {
+			require.NoError(t, disk.WriteFile(manifest, append(names, "file appendonly.aof.2.incr.aof seq 2 type i\n"...)))
+			require.NoError(t, disk.WriteFile("/data/appendonlydir/appendonly.aof.2.incr.aof", nil))
+		}
+		for n := 0; n <= len(text); n += 5 {
+			w, started, err := loadCopy(t, disk, text[:n], now, nil)
+			require.NoError(t, err, "cut at %d", n)
+			state := servertest.Digest(w.Srv)
+			w.Words("SET", "after", "all")
+			after := servertest.Digest(w.Srv)
+			w.Kill()
+			w, err = servertest.StartAOF(started, config.FsyncNo, &now, strict)
+			require.NoError(t, err, "cut at %d, by a start", n)
+			require.Equal(t, after, servertest.Digest(w.Srv), "cut at %d", n)
+			w.Kill()
+
+			fixed := disk.Clone()
+			require.NoError(t, fixed.WriteFile(incrName, text[:n]))
+			for _, fix := range []bool{true, false} {
+				var said strings.Builder
+				c := check.Checker{FS: fixed, Fix: fix, Say: func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }}
+				whole, err := c.Dir("/data/appendonlydir")
+				require.NoError(t, err)
+				require.True(t, whole, "cut at %d: %s", n, &said)
+			}
+			w, err = servertest.StartAOF(fixed, config.FsyncNo, &now, strict)
+			require.NoError(t, err, "cut at %d, by --fix", n)
+			require.Equal(t, state, servertest.Digest(w.Srv), "cut at %d", n)
+			w.Kill()
 		}
 	}
 }

@@ -250,7 +250,7 @@ func (r *replay) file(e aof.Entry, last bool) error {
 		return err
 	}
 	if report.Flaw != nil {
-		if err := r.set.Cut(e.Name, report.Whole); err != nil {
+		if r.open, err = aof.Mend(r.journal.FS, path, report); err != nil {
 			return fmt.Errorf("cut %s at offset %d: %w", path, report.Whole, err)
 		}
 	}
