@@ -136,3 +136,22 @@ func CheckWritable(fsys FS, dir string) error {
 	}
 	return errors.Join(f.Close(), fsys.Remove(name))
 }
+
+// probeBlock is what is written where a file system keeps no room, in bytes.
+const probeBlock = 4 << 10
+
+// CheckRoom reports why no file can be made in a directory that the disk keeps room bytes for, by making one. Where the file system keeps no
+// room for anybody, a block that is written has to do.
+func CheckRoom(fsys FS, dir string, room int64) error {
+	name := filepath.Join(dir, fmt.Sprintf("%s%x%s", probePrefix, rand.Uint64(), TempSuffix))
+	f, _, err := fsys.Append(name, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = f.Reserve(0, room); errors.Is(err, errors.ErrUnsupported) {
+		if _, err = f.Write(make([]byte, probeBlock)); err == nil {
+			err = f.Sync()
+		}
+	}
+	return errors.Join(err, f.Close(), fsys.Remove(name))
+}

@@ -73,7 +73,12 @@ func New(live *config.Live, o Options) *Server {
 	s.Executor = exec.New(s.Core, s.Recorder, s.Hub, s.Access)
 	s.scripts = scripting.New(s.Executor)
 	s.Limits = limits.New(s.Core, o.Algorithms)
-	s.Journal = journal.New(s.Executor, s.Limits, s.scripts, o.Exit, o.Ready)
+	s.Journal = journal.New(s.Executor, s.Limits, s.scripts, o.Exit, func() {
+		s.Logger.Info("headgate is ready", "version", command.Version, "addr", strings.Join(s.Addresses(), " "), "pid", host.Pid(), "loops", s.Plain.Count())
+		if o.Ready != nil {
+			o.Ready()
+		}
+	})
 	s.Fronts = front.New(s.Core, s.Executor, s.WithoutBackgroundWork(), o.Inherited, o.InheritedTLS)
 	s.Reports = &report.Reports{
 		Core: s.Core, Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Scripts: s.scripts, Journal: s.Journal, Fronts: s.Fronts,
@@ -199,7 +204,7 @@ func (s *Server) Addresses() []string {
 
 // Run serves until Stop. Listen comes before it.
 func (s *Server) Run() {
-	s.Logger.Info("headgate is ready", "version", command.Version, "addr", strings.Join(s.Addresses(), " "), "pid", host.Pid(), "loops", s.Plain.Count())
+	s.Logger.Info("headgate accepts connections", "addr", strings.Join(s.Addresses(), " "))
 	s.HTTP.Serve()
 	defer s.HTTP.Close() // at the very end, so that /readyz tells of it
 	s.Fronts.Run()

@@ -34,6 +34,9 @@ type Log struct {
 // for it.
 const Headroom = 4 << 20
 
+// BeginsWith is the room that the disk has to keep for an append-only file that is begun, beside the snapshot that it begins with, in bytes.
+const BeginsWith = Headroom + batchLines
+
 const (
 	// reserveStep is how much more than is needed the disk is asked to keep at a time: it costs a system call, and perhaps the file system's
 	// journal.

@@ -36,7 +36,7 @@ func (s *Set) Rewrite(listed bool) (*Rewrite, error) {
 		temp: s.Path(fmt.Sprintf("%s%s.%d.base.rdb", tempPrefix, s.o.Name, base+1)),
 	}
 	var err error
-	if r.log, r.reserved, err = s.createIncr(r.incr, listed, Headroom+batchLines); err != nil {
+	if r.log, r.reserved, err = s.createIncr(r.incr, listed, BeginsWith); err != nil {
 		return nil, err
 	}
 	if r.file, err = s.o.FS.CreateLarge(r.temp, filePerm); err != nil {

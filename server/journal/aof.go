@@ -39,7 +39,8 @@ type AppendOnly struct {
 	Open      bool     // there is a log
 	notedMs   int64    // the time that stands in it last
 	writing   bool     // effects have been taken to be written, and are not yet
-	Failed    error    // why the last write did not succeed, or the disk has no room for the next
+	Failed    error    // why the last write did not succeed, or the disk has no room for the next; or unbegun
+	unbegun   error    // why the file could not be begun that CONFIG SET has asked for, until it has been or nobody wants it any more
 	Rewriter  rewriter // what is to be done about rewrites, and was done
 	Size      int64    // of the files that are loaded
 	StartSize int64    // of the same when they were last written anew, or loaded
@@ -112,9 +113,9 @@ func (j *Journal) CloseLog() {
 	a.Log, a.pending = nil, nil
 	j.Lock()
 	defer j.Unlock()
-	a.Open, a.Failed = false, nil
+	a.Open = false
 	j.Effects.Disable()
-	j.Gate.Refuse(command.GateDisk, "")
+	j.refuseFor(a.unbegun)
 }
 
 // Unwritten implements exec.EffectLog. What is being written belongs to it, too.
@@ -276,13 +277,21 @@ func (j *Journal) watchWrite(took logTimes) {
 // the executor's lock.
 func (j *Journal) noteDisk(err error) {
 	a := &j.AOF
+	if err == nil {
+		err = a.unbegun
+	}
 	switch {
 	case err != nil && a.Failed == nil:
 		j.Logger.Error("the append-only file cannot be written: commands that write are refused until it can", "err", err)
 	case err == nil && a.Failed != nil:
 		j.Logger.Info("the append-only file can be written again")
 	}
-	a.Failed = err
+	j.refuseFor(err)
+}
+
+// refuseFor has commands that write refused for an error, and nil end that. The caller holds the executor's lock.
+func (j *Journal) refuseFor(err error) {
+	j.AOF.Failed = err
 	refusal := ""
 	if err != nil {
 		refusal = diskRefusal(err)

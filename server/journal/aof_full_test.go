@@ -1,12 +1,17 @@
 package journal_test
 
 import (
+	"bytes"
+	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"headgate/persistence/crashfs"
+	"headgate/server"
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/journal"
@@ -129,6 +134,106 @@ func TestNoLogEndsMISCONF(t *testing.T) {
 	require.NoError(t, err)
 	defer w.Kill()
 	require.Equal(t, "*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\nd\r\n", w.Words("LRANGE", "list", "0", "-1"))
+}
+
+// TestAppendOnlyOnAFullDisk: where there is no room for an append-only file, CONFIG SET appendonly yes is refused with the cause.
+func TestAppendOnlyOnAFullDisk(t *testing.T) {
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT} {
+		disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+		w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+		require.NoError(t, err)
+		w.Words("CONFIG", "SET", "appendonly", "no")
+		require.Eventually(t, func() bool { return !w.Logging() }, servertest.WaitLong, servertest.WaitStep)
+		names, err := disk.List("/data")
+		require.NoError(t, err)
+		disk.Limit(disk.Used()+1<<20, full)
+		reply := w.Words("CONFIG", "SET", "appendonly", "yes")
+		require.Contains(t, reply, "-ERR CONFIG SET failed")
+		require.Contains(t, reply, "the append-only file cannot be begun, which takes 4 MiB and what the data take: ")
+		require.Contains(t, reply, full.Error())
+		require.Contains(t, w.Words("CONFIG", "GET", "appendonly"), "\r\nno\r\n")
+		require.Contains(t, w.Words("INFO", "persistence"), "aof_enabled:0\r\n")
+		require.Equal(t, "+OK\r\n", w.Words("SET", "k", "v"))
+		after, err := disk.List("/data")
+		require.NoError(t, err)
+		require.Equal(t, names, after)
+		disk.Limit(0, nil)
+		require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendonly", "yes"))
+		w.Settle(t)
+		w.Kill()
+	}
+}
+
+// TestAppendOnlyNotBegun: if it turns out after CONFIG SET appendonly yes that the file cannot be begun, writes are refused until it has been,
+// or until it is not wanted any more. Limiters may go on in memory.
+func TestAppendOnlyNotBegun(t *testing.T) {
+	servertest.InBubble(t, func(t *testing.T) {
+		disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+		w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+		require.NoError(t, err)
+		turn := func(value string) {
+			require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendonly", value))
+			for range 100 {
+				time.Sleep(100 * time.Millisecond)
+				w.Pass(100 * time.Millisecond)
+				require.False(t, w.Tick())
+			}
+		}
+		for _, end := range []string{"no", "room"} {
+			turn("no")
+			w.Words("SET", "k", end)
+			disk.Fault = func(op crashfs.Op) error {
+				if op.Name == "write" {
+					return syscall.ENOSPC
+				}
+				return nil
+			}
+			turn("yes")
+			require.Equal(t, servertest.RefusedFull, w.Words("SET", "k", "lost"))
+			require.NotEmpty(t, w.Srv.Unready())
+			info := w.Words("INFO", "persistence")
+			require.Contains(t, info, "aof_enabled:1\r\n")
+			require.Contains(t, info, "aof_last_write_status:err\r\n")
+			require.Equal(t, servertest.RefusedFull, w.Words("RL.FIXED", "limit", "9", "1000s"))
+			w.Words("CONFIG", "SET", "limiter-when-unwritable", "memory")
+			require.Contains(t, w.Words("RL.FIXED", "limit", "9", "1000s"), "*5\r\n:0\r\n")
+			require.NotContains(t, w.Words("INFO", "limiters"), "limiter_changes_in_memory:0\r\n")
+			w.Words("CONFIG", "SET", "limiter-when-unwritable", "error")
+			if end == "room" {
+				disk.Fault = nil
+			}
+			turn(map[string]string{"no": "no", "room": "yes"}[end])
+			require.Equal(t, "+OK\r\n", w.Words("SET", "k", "after"))
+			require.Empty(t, w.Srv.Unready())
+			disk.Fault = nil
+		}
+		state := servertest.Digest(w.Srv)
+		w.Kill()
+		w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+		require.NoError(t, err)
+		require.Equal(t, state, servertest.Digest(w.Srv))
+		w.Kill()
+	})
+}
+
+// TestStartWithoutRoom: a start that has nothing to load, and no room for the append-only file, says so, and not that data cannot be loaded.
+func TestStartWithoutRoom(t *testing.T) {
+	disk := crashfs.New("/data")
+	disk.Fault = servertest.NoSpace
+	cfg := servertest.Unsaved()
+	cfg.Dir, cfg.AppendOnly = "/data", true
+	var text bytes.Buffer
+	ended := make(chan int, 1)
+	s := server.New(config.NewLive(cfg), server.Options{FS: disk, Log: slog.New(slog.NewTextHandler(&text, nil)), Exit: func(code int) {
+		ended <- code
+		runtime.Goexit()
+	}})
+	s.Load()
+	require.Equal(t, 1, <-ended)
+	require.Contains(t, text.String(), "the append-only file cannot be begun, and there are no data yet: make room")
+	require.Contains(t, text.String(), "no space left on device")
+	require.NotContains(t, text.String(), "cannot be loaded")
+	require.NotContains(t, text.String(), "is ready")
 }
 
 // startYielding is StartAOF with a client whose scripts yield soon: nobody else is served meanwhile, but what there is is committed.

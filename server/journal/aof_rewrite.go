@@ -100,6 +100,10 @@ func (j *Journal) runRewriter() {
 	for range w.wake {
 		j.Lock()
 		wanted, open := j.Config.Get().AppendOnly, j.AOF.Open
+		if !wanted && j.AOF.unbegun != nil {
+			j.AOF.unbegun = nil
+			j.refuseFor(nil)
+		}
 		w.Asked = w.Asked && wanted && open
 		asked, busy, ending := w.Asked, j.Snapshot != nil || j.mayNotSave(), w.ending
 		j.Unlock()
@@ -180,10 +184,14 @@ func (j *Journal) rewrite(open bool) {
 			j.Logger.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
 		} else {
 			j.Logger.Error("the append-only file could not be begun, and nothing is logged; it is tried again", "err", err)
+			if j.Config.Get().AppendOnly {
+				a.unbegun = err // what is written would be lost, though the configuration says that it is logged
+				j.noteDisk(nil)
+			}
 		}
 		return
 	}
-	w.failedAt = time.Time{}
+	w.failedAt, a.unbegun = time.Time{}, nil // the next commit sees that the disk takes what is written
 	w.Rewrites++
 	a.Size = a.Log.Size()
 	a.StartSize = a.Size
@@ -252,7 +260,7 @@ func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, 
 	defer a.commits.Unlock()
 	j.Lock()
 	cfg := j.Config.Get()
-	if a.Rewriter.ending || j.Effects.Depth > 0 || j.Snapshot != nil || j.mayNotSave() || a.Failed != nil || !cfg.AppendOnly && !open {
+	if a.Rewriter.ending || j.Effects.Depth > 0 || j.Snapshot != nil || j.mayNotSave() || open && a.Failed != nil || !cfg.AppendOnly && !open {
 		j.Unlock()
 		return nil, nil, errNotNow
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"headgate/persistence"
+	"headgate/persistence/aof"
 	"headgate/server/config"
 	"headgate/server/host"
 )
@@ -57,12 +58,19 @@ func (j *Journal) OpenData(cfg *config.Config) error {
 // checkWritable looks whether files can be made where this server is going to make them.
 func (j *Journal) checkWritable(cfg *config.Config) error {
 	err := persistence.CheckWritable(j.FS, cfg.Dir)
-	if inner := cfg.Path(cfg.AppendDirName); err == nil && cfg.AppendOnly {
-		if _, missing := j.FS.List(inner); !errors.Is(missing, os.ErrNotExist) {
-			err = persistence.CheckWritable(j.FS, inner)
-		}
+	if inner := j.appendDir(cfg); err == nil && cfg.AppendOnly && inner != cfg.Dir {
+		err = persistence.CheckWritable(j.FS, inner)
 	}
 	return err
+}
+
+// appendDir is the directory of the append-only file, or the one that it is going to be made in.
+func (j *Journal) appendDir(cfg *config.Config) string {
+	inner := cfg.Path(cfg.AppendDirName)
+	if _, missing := j.FS.List(inner); errors.Is(missing, os.ErrNotExist) {
+		return cfg.Dir
+	}
+	return inner
 }
 
 // dirChanged takes the directory that a new configuration names in place of the one before. An append-only file is not begun where it could
@@ -77,6 +85,9 @@ func (j *Journal) dirChanged(old, cfg *config.Config) error {
 	if cfg.AppendOnly && !old.AppendOnly {
 		if err := j.checkWritable(cfg); err != nil {
 			return fmt.Errorf("the data directory cannot be written: %w", err)
+		}
+		if err := persistence.CheckRoom(j.FS, j.appendDir(cfg), aof.BeginsWith); err != nil {
+			return fmt.Errorf("the append-only file cannot be begun, which takes %d MiB and what the data take: %w", aof.BeginsWith>>20, err)
 		}
 	}
 	return nil

@@ -51,6 +51,8 @@ func (j *Journal) Load() {
 		switch {
 		case errors.Is(err, errStopped):
 			return // and what has been loaded is forgotten
+		case errors.As(err, new(notBegun)):
+			j.die("the append-only file cannot be begun, and there are no data yet: make room on the disk or correct what the error says, or start with appendonly no", "err", err)
 		case err != nil:
 			j.die("the data cannot be loaded", "err", err)
 		}
@@ -84,6 +86,12 @@ func (j *Journal) EndLoading() {
 	j.Gate.Refuse(command.GateLoading, "")
 }
 
+// notBegun is an error of beginning the append-only file where there was none.
+type notBegun struct{ error }
+
+// Unwrap is for package errors.
+func (e notBegun) Unwrap() error { return e.error }
+
 // LoadAOF loads the append-only file and opens it for what comes. It is called between BeginLoading and EndLoading, without the executor's
 // lock.
 func (j *Journal) LoadAOF() error {
@@ -94,7 +102,7 @@ func (j *Journal) LoadAOF() error {
 	if err != nil {
 		return err
 	}
-	r := &replay{journal: j, set: set}
+	r, none := &replay{journal: j, set: set}, set.Empty()
 	if err := r.all(); err != nil {
 		return err
 	}
@@ -102,6 +110,9 @@ func (j *Journal) LoadAOF() error {
 		j.Logger.Warn("files that are not needed any more could not be deleted", "err", err)
 	}
 	if err := j.openLog(r.open); err != nil {
+		if none {
+			return notBegun{err}
+		}
 		return err
 	}
 	j.Lock()

@@ -162,8 +162,8 @@ var sections = []section{
 			_, total := s.Journal.Snapshot.Keys.Progress()
 			return count(total)
 		}},
-		{field: "aof_enabled", read: func(s *readings) quantity { return truth(s.cfg.AppendOnly) }}, // as soon as CONFIG SET has answered; that the file is begun follows
-		{metric: gauge("redis_aof_enabled", "1 if changes are logged to the append-only file."), read: func(s *readings) quantity { return truth(logs(s)) }},
+		{field: "aof_enabled", metric: gauge("redis_aof_enabled", "1 if appendonly is yes: changes are logged to the append-only file, or refused with MISCONF."),
+			read: func(s *readings) quantity { return truth(s.cfg.AppendOnly) }}, // as soon as CONFIG SET has answered; that the file is begun follows
 		{field: "aof_rewrite_in_progress", metric: gauge("redis_aof_rewrite_in_progress", "1 while the append-only file is rewritten."), read: rewrites},
 		{page: "disk.log.rewriting", when: logs, read: rewrites},
 		{field: "aof_rewrite_scheduled", read: func(s *readings) quantity {

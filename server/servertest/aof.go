@@ -200,6 +200,13 @@ func (w *AOFServer) Rewriting() bool {
 	}
 }
 
+// Logging reports whether there is an append-only file that is written to.
+func (w *AOFServer) Logging() bool {
+	w.Srv.Lock()
+	defer w.Srv.Unlock()
+	return w.Srv.AOF.Open
+}
+
 // How long tests wait for what another goroutine does, and how often they look.
 const (
 	WaitLong = 20 * time.Second

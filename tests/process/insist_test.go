@@ -93,10 +93,10 @@ func TestTwoInterruptsEnd(t *testing.T) {
 			}},
 		{name: "loading a snapshot that the disk does not give",
 			setUp: func(t *testing.T, dir string) { fifo(t, dir, "dump.rdb") },
-			state: func(_ *testing.T, s *started) { s.logs("is ready") }},
+			state: func(_ *testing.T, s *started) { s.logs("accepts connections") }},
 		{name: "loading a log that the disk does not give", flags: []string{"--appendonly", "yes"},
 			setUp: func(t *testing.T, dir string) { fifo(t, dir, "appendonly.aof") },
-			state: func(_ *testing.T, s *started) { s.logs("is ready") }},
+			state: func(_ *testing.T, s *started) { s.logs("accepts connections") }},
 		{name: "a script that lets nobody in", flags: []string{"--busy-reply-threshold", "0"}, state: script},
 		{name: "a reload behind a script", flags: []string{"--busy-reply-threshold", "0"}, state: script,
 			end: func(s *started) {
