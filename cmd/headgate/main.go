@@ -3,6 +3,7 @@
 //	headgate [file.conf] [--directive value ...] [-]     serve, as redis-server does
 //	headgate check DIR [--fix]                            say whether a data directory is whole
 //	headgate bench [--addr A] [--load L] ...              send a load to a server and say how fast it was answered
+//	headgate simulate [access.log ...] --policy P ...     say what limits would have done to the traffic of a log
 //	headgate ping [the same words]                        exit 0 if the server so configured answers, else 1
 //	headgate version | --version | --help
 //	headgate [file.conf] [--directive value ...] --check-config
@@ -42,9 +43,10 @@ const toolsHelp = `headgate, a rate-limit server that speaks the Redis protocol
   headgate ping [the same words]            exit 0 if the server that they describe answers, else 1
   headgate check DIR [--fix]                say what is in a data directory and whether it is whole
   headgate bench [--addr A] [--load L] ...  send a load to a server and say how fast it was answered
+  headgate simulate [access.log] ...        say what limits would have done to the traffic of a log
   headgate version                          print the version
 
-ping, check and bench say more with --help.
+ping, check, bench and simulate say more with --help.
 
 `
 
@@ -79,6 +81,8 @@ func (p program) run(args []string) int {
 		err = p.bench(args[1:])
 	case "check":
 		err = p.check(args[1:])
+	case "simulate":
+		err = p.simulate(args[1:])
 	case "ping":
 		err = p.ping(args[1:])
 	default:

@@ -1,0 +1,112 @@
+package simulate
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// Options say what is simulated. ParseOptions fills in what is not given.
+type Options struct {
+	Logs     []string // files, read one after the other; - is the standard input
+	Key      string
+	Policies []Policy
+	Format   string
+	Spare    float64 // percent of the keys that a limit is looked for; 0 = none
+	JSON     bool
+	SVG      string // file to write; "" = none
+}
+
+// ErrHelp says that help was asked for, and has been written.
+var ErrHelp = errors.New("help was asked for")
+
+// ParseOptions reads the words after headgate simulate. When they ask for help it writes that and returns ErrHelp.
+func ParseOptions(args []string, help io.Writer) (*Options, error) {
+	o, spare := &Options{}, ""
+	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.StringVar(&o.Key, "key", "$remote_addr", "`template` of what is limited, made of text and fields of a line, as '$remote_addr:$uri'")
+	f.Func("policy", "`words` of a limit to try, as 'GCRA 20 100 1m'; several are tried side by side", func(text string) error {
+		p, err := parsePolicy(text)
+		o.Policies = append(o.Policies, p)
+		return err
+	})
+	f.Func("policies", "`file` with a policy in each line, or a configuration file with policy directives", func(path string) error {
+		list, err := readPolicies(path)
+		o.Policies = append(o.Policies, list...)
+		return err
+	})
+	f.StringVar(&o.Format, "format", autoFormat, "`format` of the log: auto, combined, json, haproxy, or a regular expression with (?P<time>...)")
+	f.StringVar(&spare, "spare", "", "`share` of the keys that is never to be limited, as 99.9%: says the smallest limit that does so")
+	f.BoolVar(&o.JSON, "json", false, "write all figures as JSON")
+	f.StringVar(&o.SVG, "svg", "", "`file` that gets a plot over time")
+	for len(args) > 0 { // flags may stand before and behind the logs
+		switch err := f.Parse(args); {
+		case errors.Is(err, flag.ErrHelp):
+			return nil, errors.Join(ErrHelp, writeHelp(help, f))
+		case err != nil:
+			return nil, fmt.Errorf("%w; headgate simulate --help lists what there is", err)
+		}
+		if args = f.Args(); len(args) > 0 {
+			o.Logs, args = append(o.Logs, args[0]), args[1:]
+		}
+	}
+	return o, o.check(spare)
+}
+
+// check refuses what cannot be carried out.
+func (o *Options) check(spare string) (err error) {
+	if len(o.Logs) == 0 {
+		o.Logs = []string{standardInput}
+	}
+	switch n := len(o.Policies); {
+	case n == 0:
+		return errors.New("nothing to simulate: --policy 'GCRA 20 100 1m' is a limit; headgate simulate --help says more")
+	case n > maxPolicies:
+		return fmt.Errorf("there are %d policies, and at most %d are compared at once", n, maxPolicies)
+	}
+	if spare != "" {
+		o.Spare, err = strconv.ParseFloat(strings.TrimSuffix(spare, "%"), 64)
+		if err != nil || !(o.Spare > 0 && o.Spare <= 100) {
+			return fmt.Errorf("--spare %s is no share of the keys, such as 99.9%%", spare)
+		}
+	}
+	t, err := parseTemplate(o.Key)
+	if err == nil && o.Format != autoFormat {
+		_, err = newFormat(o.Format, t.fields)
+	}
+	return err
+}
+
+const helpText = `headgate simulate [access.log ... | -] --policy 'GCRA 20 100 1m' [--policy ...] [--key '$remote_addr'] ...
+says what limits would have done to the traffic of access logs, which are read in the order given, plain or gzipped.
+
+`
+
+const helpFormats = `
+Formats, for --format, and the fields that a key may have:
+  combined  nginx's and Apache's: $%s
+  haproxy   HAProxy's with option httplog: $%s
+  json      Caddy's, or any with an object in each line: $name, or the way to a value, as $request.host or
+            ${request.headers.X-Api-Key}; also $remote_addr, $request_uri, $host and $http_user_agent for Caddy's
+  '...'     a regular expression: its named groups
+`
+
+func writeHelp(out io.Writer, f *flag.FlagSet) error {
+	var text strings.Builder
+	text.WriteString(helpText)
+	f.VisitAll(func(fl *flag.Flag) {
+		value, usage := flag.UnquoteUsage(fl)
+		if fl.DefValue != "" && fl.DefValue != "false" {
+			usage += " (default " + fl.DefValue + ")"
+		}
+		fmt.Fprintf(&text, "  %-20s %s\n", "--"+fl.Name+" "+value, usage)
+	})
+	list := func(names []string) string { return strings.Join(names, " $") }
+	fmt.Fprintf(&text, helpFormats, list(combinedNames), list(haproxyNames))
+	_, err := io.WriteString(out, text.String())
+	return err
+}
