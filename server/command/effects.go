@@ -25,6 +25,7 @@ type Effects struct {
 	last     int    // where the last effect of the unit begins in Buf
 	declared uint64 // how often handlers have said what their effect is
 	Room     int64  // bytes of them that the log can take for certain
+	Crowded  bool   // so many wait for the disk that keys which go by themselves add none; the log is written anew as soon as it can be
 }
 
 // noDB makes the next effect be preceded by a SELECT.
@@ -268,6 +269,11 @@ func (c *Ctx) EndEffects(cmd *Command, before EffectMark) {
 }
 
 // keyExpired is told by the store of every key that is removed because its time has passed, just before it goes.
-func (s *Core) keyExpired(db *store.DB, name []byte) {
-	s.Propagate(db, "DEL", name)
+func (s *Core) keyExpired(db *store.DB, name []byte) { s.PropagateGone(db, name) }
+
+// PropagateGone is Propagate for a key that goes by itself, since its time has passed or memory is short. The caller holds the executor's lock.
+func (s *Core) PropagateGone(db *store.DB, name []byte) {
+	if !s.Effects.Crowded {
+		s.Propagate(db, "DEL", name)
+	}
 }

@@ -256,7 +256,7 @@ func (m *memoryLimit) Shortage(now int64) time.Duration {
 }
 
 // keyEvicted is told of every key that goes because memory is short.
-func (x *Executor) keyEvicted(db *store.DB, name []byte) { x.Propagate(db, "DEL", name) }
+func (x *Executor) keyEvicted(db *store.DB, name []byte) { x.PropagateGone(db, name) }
 
 // clientsLimit returns how many bytes the buffers of all clients may take up together, or 0 if nothing bounds them.
 func (x *Executor) clientsLimit(cfg *config.Config) (bytes uint64) {

@@ -43,11 +43,16 @@ type AppendOnly struct {
 	unbegun   error    // why the file could not be begun that CONFIG SET has asked for, until it has been or nobody wants it any more
 	Rewriter  rewriter // what is to be done about rewrites, and was done
 	Size      int64    // of the files that are loaded
+	Waiting   int      // bytes of effects that could not be written yet
 	StartSize int64    // of the same when they were last written anew, or loaded
 }
 
 // keptEffects bounds the memory that is kept for effects between two commits.
 const keptEffects = 1 << 20
+
+// maxPending bounds what keys that go by themselves may add to the effects that wait for the disk, in bytes. That is only so while limiters
+// go on in memory alone: their keys are in no log, there may be any number of them, and the log is written anew in any case.
+const maxPending = 16 << 20
 
 // ErrDiskWrite is what writing commands are answered with while the append-only file cannot be written.
 const ErrDiskWrite = "MISCONF Errors writing to the AOF file: "
@@ -156,6 +161,8 @@ func (j *Journal) commitNoting(noteTime bool) (refusal string) {
 		a.notedMs = nowMs
 	}
 	j.Effects.Room = a.Log.Room()
+	j.Effects.Crowded = len(a.pending) > maxPending && j.limits.Unlogged.Missing()
+	a.Waiting = len(a.pending)
 	j.watchWrite(took)
 	j.rewriteIfGrown(j.Config.Get())
 	j.noteDisk(short)

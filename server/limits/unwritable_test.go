@@ -66,6 +66,35 @@ func TestLimitersGoOnInMemory(t *testing.T) {
 	}
 }
 
+// TestKeysInMemoryFillNoLog: keys that limiters keep in memory alone, while the disk is full, may expire in any number: what waits for the
+// disk stays bounded.
+func TestKeysInMemoryFillNoLog(t *testing.T) {
+	const keys, length, most = 6_000, 8 << 10, 24 << 20 // 48 MiB of names
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, func(cfg *config.Config) { cfg.Unwritable = limiter.KeepInMemory })
+	require.NoError(t, err)
+	defer func() { w.Kill() }()
+	w.Fill(disk)
+	for i := range keys {
+		w.Words("RL.FIXED", fmt.Sprintf("%0*d", length, i), "5", "1ms")
+		now += 2e6
+		if i%50 == 49 {
+			w.Words("DBSIZE")
+			w.Tick()
+		}
+	}
+	w.Tick()
+	require.Contains(t, w.Words("DBSIZE"), ":0")
+	require.Less(t, w.Srv.AOF.Waiting, most)
+	require.Positive(t, w.Srv.AOF.Waiting)
+
+	disk.Fault = nil
+	w.Pass(time.Second)
+	require.False(t, w.Tick())
+	w.Settle(t)
+	require.Zero(t, w.Srv.AOF.Waiting)
+}
+
 // TestRestartForgetsWhatWasKeptInMemory: what limiters have kept while the disk was full is not in the log, and nothing of it is half in
 // it either.
 func TestRestartForgetsWhatWasKeptInMemory(t *testing.T) {

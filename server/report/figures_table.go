@@ -116,7 +116,7 @@ var sections = []section{
 		fixed("mem_clients_slaves", "0"),
 		{field: "mem_clients_normal", read: func(s *readings) quantity { return count(s.Exec.ClientMemory()) }},
 		fixed("mem_cluster_links", "0"),
-		{field: "mem_aof_buffer", read: func(s *readings) quantity { return count(cap(s.Effects.Buf)) }},
+		{field: "mem_aof_buffer", read: func(s *readings) quantity { return count(cap(s.Effects.Buf) + s.Journal.AOF.Waiting) }},
 		{field: "mem_allocator", read: func(*readings) quantity { return text("arena+" + runtime.Version()) }},
 		fixed("active_defrag_running", "0"),
 		fixed("lazyfree_pending_objects", "0"),
