@@ -63,6 +63,14 @@ func trimmed(text string) string {
 	return string(layout)
 }
 
+// TestTimesBeyond64Bits: a number of milliseconds that nanoseconds have no room for was taken for a time before 1970.
+func TestTimesBeyond64Bits(t *testing.T) {
+	for _, text := range []string{"9900000000000", "9900000000", "10/Oct/9999:13:55:36 -0700", "1969-12-31T23:59:59Z"} {
+		ns, ok := parseTime([]byte(text))
+		require.False(t, ok, "%s: %d", text, ns)
+	}
+}
+
 func TestStrangeTemplates(t *testing.T) {
 	for _, text := range []string{"", "text", "$", "${a", "${}", "$-"} {
 		_, err := parseTemplate(text)

@@ -130,13 +130,10 @@ func parseUnixTime(b []byte) (ns int64, ok bool) {
 		return 0, false
 	}
 	ns = parseFraction(fraction)
-	if n >= leastMs {
-		if n > leastMs*100 {
-			return 0, false
-		}
-		return n*nsPerMs + ns/1000, true
-	}
 	const most = (maxYear - 1970) * 366 * secondsPerDay
+	if n >= leastMs {
+		return n*nsPerMs + ns/1000, n <= most*1000
+	}
 	return n*nsPerSecond + ns, n <= most
 }
 
