@@ -55,12 +55,12 @@ func TestReservedBatchesAreWritten(t *testing.T) {
 // TestNothingIsReserved: a file system that keeps no room for anybody is written as ever.
 func TestNothingIsReserved(t *testing.T) {
 	disk := crashfs.New("/data")
-	disk.Fault = func(op crashfs.Op) error {
+	disk.SetFault(func(op crashfs.Op) error {
 		if op.Name == "reserve" {
 			return errors.ErrUnsupported
 		}
 		return nil
-	}
+	})
 	_, log := openLog(t, disk)
 	require.NoError(t, log.Reserve(Headroom))
 	require.False(t, log.Reserves())

@@ -21,15 +21,12 @@ const sector = 512
 
 // FS is a persistence.FS in memory. Create it with [New]. It is safe for concurrent use.
 type FS struct {
-	// Fault, if set, is asked before each operation, and the error that it returns is that of the operation. A write that is
-	// to fail writes the first half. It is called with the file system's lock held.
-	Fault func(op Op) error
-
-	mu   sync.Mutex
-	dirs map[string]*dir // by path; they outlive a power cut if their own entry does
-	ops  int
-	room int64 // bytes that files may take up, what is reserved for them included
-	full error // what happens when that is used up; nil: never
+	mu    sync.Mutex
+	fault func(op Op) error // see SetFault; nil: nothing fails
+	dirs  map[string]*dir   // by path; they outlive a power cut if their own entry does
+	ops   int
+	room  int64 // bytes that files may take up, what is reserved for them included
+	full  error // what happens when that is used up; nil: never
 }
 
 // Op is an operation that is about to be done.
@@ -94,6 +91,14 @@ func (f *FS) Limit(room int64, full error) {
 	f.room, f.full = room, full
 }
 
+// SetFault has fault be asked before each operation from now on: the error that it returns is that of the operation. A write that is to fail
+// writes the first half. It is called with the file system's lock held. nil ends that.
+func (f *FS) SetFault(fault func(op Op) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = fault
+}
+
 // Used returns how many bytes the files take up, what is reserved for them included.
 func (f *FS) Used() int64 {
 	f.mu.Lock()
@@ -125,10 +130,10 @@ func (f *FS) free(n int64) int64 {
 // step counts an operation, and returns the error that it is to end with.
 func (f *FS) step(name, path string, size int) error {
 	f.ops++
-	if f.Fault == nil {
+	if f.fault == nil {
 		return nil
 	}
-	if err := f.Fault(Op{f.ops, name, path, size}); err != nil {
+	if err := f.fault(Op{f.ops, name, path, size}); err != nil {
 		return &fs.PathError{Op: name, Path: path, Err: err}
 	}
 	return nil

@@ -147,12 +147,12 @@ func TestWriteFileSurvivesPowerCuts(t *testing.T) {
 	for refused, done := 1, false; !done; refused++ {
 		disk := crashfs.New("/etc")
 		require.NoError(t, disk.WriteFile(path, before))
-		disk.Fault = func(op crashfs.Op) error {
+		disk.SetFault(func(op crashfs.Op) error {
 			if op.Number == refused {
 				return syscall.EIO
 			}
 			return nil
-		}
+		})
 		err := WriteFile(disk, path, after)
 		done = disk.Ops() < refused
 		require.Equal(t, done, err == nil)

@@ -61,7 +61,7 @@ func TestKeysExpireWhileTheDiskIsFull(t *testing.T) {
 	w.Srv.CronAt.Expire = 0
 	require.False(t, w.Tick())
 	require.False(t, there())
-	disk.Fault = nil
+	disk.SetFault(nil)
 	require.False(t, w.Tick())
 	w.Kill()
 	now = servertest.WallAtStart // so that a start does not find by itself that the key is past its time

@@ -37,12 +37,12 @@ type badDisk struct {
 // failsBy fails operations with an error.
 func failsBy(err error, operations string) func(*crashfs.FS, int64) {
 	return func(disk *crashfs.FS, _ int64) {
-		disk.Fault = func(op crashfs.Op) error {
+		disk.SetFault(func(op crashfs.Op) error {
 			if strings.Contains(operations, op.Name) {
 				return err
 			}
 			return nil
-		}
+		})
 	}
 }
 
@@ -105,7 +105,7 @@ func (r *diskRun) live(t *testing.T) {
 		}
 		r.batches(t, w, 10+r.rnd.IntN(20))
 		if r.rnd.IntN(2) == 0 {
-			r.disk.Fault = nil
+			r.disk.SetFault(nil)
 			r.disk.Limit(0, nil)
 			require.False(t, w.Tick())
 		}

@@ -53,7 +53,7 @@ func TestLimitedWhileDiskIsFull(t *testing.T) {
 				require.Equal(t, state, servertest.Digest(w.Srv))
 			}
 			check(servertest.RefusedFull)
-			disk.Fault = nil
+			disk.SetFault(nil)
 			require.False(t, w.Tick())
 			require.Equal(t, "*", w.Words(on(tc.Call, "free")...)[:1])
 			w.Words("DEL", "free")
@@ -103,7 +103,7 @@ func TestDiskFull(t *testing.T) {
 		now += int64(2 * time.Second)
 		require.Equal(t, "$-1\r\n", w.Words("GET", "short"), "though its removal cannot be logged")
 	}
-	disk.Fault = nil
+	disk.SetFault(nil)
 	require.False(t, w.Tick())
 	require.Equal(t, "+OK\r\n", w.Words("SET", "after", "v"))
 	state := servertest.Digest(w.Srv)
@@ -121,12 +121,12 @@ func TestNoLogEndsMISCONF(t *testing.T) {
 	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
 	require.NoError(t, err)
 	w.Words("RPUSH", "list", "a")
-	disk.Fault = servertest.NoSpace
+	disk.SetFault(servertest.NoSpace)
 	require.Contains(t, w.Words("RPUSH", "list", "b"), journal.MayStand)
 	require.Equal(t, servertest.RefusedFull, w.Words("RPUSH", "list", "c"))
 	w.Words("CONFIG", "SET", "appendonly", "no")
 	require.Eventually(t, func() bool { return w.Words("RPUSH", "list", "d") == ":3\r\n" }, servertest.WaitLong, servertest.WaitStep)
-	disk.Fault = nil
+	disk.SetFault(nil)
 	w.Words("CONFIG", "SET", "appendonly", "yes")
 	w.Settle(t)
 	w.Kill()
@@ -182,12 +182,12 @@ func TestAppendOnlyNotBegun(t *testing.T) {
 		for _, end := range []string{"no", "room"} {
 			turn("no")
 			w.Words("SET", "k", end)
-			disk.Fault = func(op crashfs.Op) error {
+			disk.SetFault(func(op crashfs.Op) error {
 				if op.Name == "write" {
 					return syscall.ENOSPC
 				}
 				return nil
-			}
+			})
 			turn("yes")
 			require.Equal(t, servertest.RefusedFull, w.Words("SET", "k", "lost"))
 			require.NotEmpty(t, w.Srv.Unready())
@@ -200,12 +200,12 @@ func TestAppendOnlyNotBegun(t *testing.T) {
 			require.NotContains(t, w.Words("INFO", "limiters"), "limiter_changes_in_memory:0\r\n")
 			w.Words("CONFIG", "SET", "limiter-when-unwritable", "error")
 			if end == "room" {
-				disk.Fault = nil
+				disk.SetFault(nil)
 			}
 			turn(map[string]string{"no": "no", "room": "yes"}[end])
 			require.Equal(t, "+OK\r\n", w.Words("SET", "k", "after"))
 			require.Empty(t, w.Srv.Unready())
-			disk.Fault = nil
+			disk.SetFault(nil)
 		}
 		state := servertest.Digest(w.Srv)
 		w.Kill()
@@ -219,7 +219,7 @@ func TestAppendOnlyNotBegun(t *testing.T) {
 // TestStartWithoutRoom: a start that has nothing to load, and no room for the append-only file, says so, and not that data cannot be loaded.
 func TestStartWithoutRoom(t *testing.T) {
 	disk := crashfs.New("/data")
-	disk.Fault = servertest.NoSpace
+	disk.SetFault(servertest.NoSpace)
 	cfg := servertest.Unsaved()
 	cfg.Dir, cfg.AppendOnly = "/data", true
 	var text bytes.Buffer
@@ -256,7 +256,7 @@ func TestScriptYieldsWhileDiskIsFull(t *testing.T) {
 	disk := crashfs.New("/data")
 	w := startYielding(t, disk)
 	defer w.Kill()
-	disk.Fault = servertest.NoSpace
+	disk.SetFault(servertest.NoSpace)
 	replies, _ := w.Ask(slices.Concat(servertest.EncodeCommand("SET", "before", "1"),
 		servertest.EncodeCommand("EVAL", "redis.call('SET', KEYS[1], 1)"+aWhile+"return 'done'", "1", "k")))
 	require.Equal(t, 2, strings.Count(string(replies), journal.MayStand), string(replies))

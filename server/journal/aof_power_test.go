@@ -43,12 +43,12 @@ func powerCut(t *testing.T, seed uint64) {
 			offAt = 20 + rnd.IntN(150)
 		}
 		started := disk.Ops()
-		disk.Fault = func(op crashfs.Op) error {
+		disk.SetFault(func(op crashfs.Op) error {
 			if op.Number-started >= offAt {
 				return servertest.ErrPowerOff
 			}
 			return nil
-		}
+		})
 		w, err := servertest.StartUnlessEnded(disk, policy, &now)
 		if err == nil {
 			state := servertest.Digest(w.Srv)
@@ -59,7 +59,7 @@ func powerCut(t *testing.T, seed uint64) {
 		} else {
 			require.ErrorIs(t, err, servertest.ErrPowerOff, what)
 		}
-		disk.Fault = nil
+		disk.SetFault(nil)
 		disk = disk.Crash(rnd)
 	}
 	w, err := servertest.StartAOF(disk, policy, &now, nil)

@@ -87,19 +87,19 @@ func TestEachOperationFails(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(seed, 7))
 				disk, now, past := crashfs.New("/data"), int64(servertest.WallAtStart), servertest.NewHistory("")
 				failed := ""
-				disk.Fault = func(op crashfs.Op) error {
+				disk.SetFault(func(op crashfs.Op) error {
 					if op.Number == n || forEver && op.Number > n {
 						failed += " " + op.Name + " " + op.Path
 						return failure
 					}
 					return nil
-				}
+				})
 				kept, _ := scenario(rnd, disk, &now, past)
 				if failed == "" {
 					require.Greater(t, n, 50)
 					break
 				}
-				disk.Fault = nil
+				disk.SetFault(nil)
 				what += failed[:min(len(failed), 200)]
 				restart(t, disk.Clone(), now, past, kept, what)
 				restart(t, disk.Crash(rnd), now, past, kept, what+", and the power fails")
@@ -116,19 +116,19 @@ func TestKillAtEachStep(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
 		disk, now, past := crashfs.New("/data"), int64(servertest.WallAtStart), servertest.NewHistory("")
 		killed := false
-		disk.Fault = func(op crashfs.Op) error {
+		disk.SetFault(func(op crashfs.Op) error {
 			if op.Number >= n {
 				killed = true
 				return errors.New("the process is gone")
 			}
 			return nil
-		}
+		})
 		kept, _ := scenario(rnd, disk, &now, past)
 		if !killed {
 			require.Greater(t, n, 50)
 			return
 		}
-		disk.Fault = nil
+		disk.SetFault(nil)
 		restart(t, disk.Clone(), now, past, kept, fmt.Sprintf("killed at operation %d", n))
 	}
 }
@@ -233,14 +233,14 @@ func TestFailedReload(t *testing.T) {
 	require.Equal(t, "+OK\r\n", w.Words("SET", "k", "v"))
 	before := servertest.Digest(w.Srv)
 	fail := func() {
-		disk.Fault = func(op crashfs.Op) error {
+		disk.SetFault(func(op crashfs.Op) error {
 			if strings.HasSuffix(op.Path, ".incr.aof") {
 				return syscall.EIO
 			}
 			return nil
-		}
+		})
 		require.Equal(t, "-"+admin.ErrLoadAOF+"\r\n", w.Words("DEBUG", "LOADAOF"))
-		disk.Fault = nil
+		disk.SetFault(nil)
 		require.Empty(t, servertest.Digest(w.Srv))
 	}
 	fail()

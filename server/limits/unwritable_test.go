@@ -49,7 +49,7 @@ func TestLimitersGoOnInMemory(t *testing.T) {
 			require.Contains(t, w.Words("INFO", "limiters"), "limiter_changes_in_memory:2\r\n")
 			require.Equal(t, servertest.RefusedFull, w.Words("SET", "k", "v"))
 
-			disk.Fault = nil
+			disk.SetFault(nil)
 			require.False(t, w.Tick())
 			require.Contains(t, w.Words(on("later")...), ":0\r\n")
 			w.Pass(time.Second)
@@ -88,7 +88,7 @@ func TestKeysInMemoryFillNoLog(t *testing.T) {
 	require.Less(t, w.Srv.AOF.Waiting, most)
 	require.Positive(t, w.Srv.AOF.Waiting)
 
-	disk.Fault = nil
+	disk.SetFault(nil)
 	w.Pass(time.Second)
 	require.False(t, w.Tick())
 	w.Settle(t)
@@ -116,7 +116,7 @@ func TestRestartForgetsWhatWasKeptInMemory(t *testing.T) {
 	w.Words("RL.FIXED", "count", "9", "1000s", "COST", "-3")
 	w.Words("RL.GCRA", "new", "9", "1", "1s")
 	require.NotEqual(t, before, servertest.Digest(w.Srv))
-	disk.Fault = nil
+	disk.SetFault(nil)
 	w.Kill()
 	w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestResetWhileDiskIsFull(t *testing.T) {
 	require.Equal(t, ":2\r\n", w.Words("RL.RESET", "a", "b", "a", "none"))
 	require.Contains(t, w.Words("INFO", "limiters"), "limiter_changes_in_memory:2\r\n")
 	require.Contains(t, w.Words("RL.LOG", "a", "1", "1000s", "PEEK"), ":0\r\n")
-	disk.Fault = nil
+	disk.SetFault(nil)
 	require.False(t, w.Tick())
 	w.Pass(time.Second)
 	require.False(t, w.Tick())
@@ -215,19 +215,19 @@ func TestFileLacksChangesUntilItIsWrittenAnew(t *testing.T) {
 		require.NoError(t, err)
 		w.Fill(disk)
 		w.Words("RL.FIXED", "old", "9", "1000s")
-		disk.Fault = func(op crashfs.Op) error {
+		disk.SetFault(func(op crashfs.Op) error {
 			if op.Name == "write" && strings.HasSuffix(op.Path, ".base.rdb") {
 				return syscall.ENOSPC
 			}
 			return nil
-		}
+		})
 		require.False(t, w.Tick())
 		w.Pass(time.Second)
 		require.False(t, w.Tick())
 		w.Settle(t)
 		require.Zero(t, w.Srv.AOF.Rewriter.Rewrites)
 		require.Equal(t, "+OK\r\n", w.Words("RENAME", "old", "new"))
-		disk.Fault = nil
+		disk.SetFault(nil)
 		time.Sleep(time.Minute)
 		w.Pass(time.Minute)
 		require.False(t, w.Tick())

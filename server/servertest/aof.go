@@ -153,7 +153,7 @@ func EndsProcess(f func()) (ended bool) {
 
 // Fill has the disk be full, with no room that was kept before. The server knows of it.
 func (w *AOFServer) Fill(disk *crashfs.FS) {
-	disk.Fault = NoSpace
+	disk.SetFault(NoSpace)
 	w.Srv.Lock()
 	w.Srv.Propagate(w.Srv.Keys.DB(0), "DEL", "none")
 	w.Srv.Unlock()
