@@ -14,7 +14,6 @@ type jsonLog struct {
 	fields int
 	ranks  []int // of the values that the line has given so far; one with a lower rank wins
 	time   []byte
-	ok     bool
 }
 
 // jsonPath is a way to a value. The time is the field -1.
