@@ -510,7 +510,7 @@ var directives = []*Directive{
 	},
 	{
 		Name: "policy", Group: Limiters, Since: "0.1.0", Default: `""`, Settable: true,
-		Summary: "A limit under a name, for RL.TAKE: the name, an algorithm and its arguments, as in policy login LOG 5 60s. RL.POLICY can neither change nor delete it.",
+		Summary: "A limit under a name, for RL.TAKE: the name, an algorithm and its arguments, as in policy login LOG 5 60s. RL.POLICY can neither change nor delete it. In the file and among flags each has a policy of its own; in one text, as in CONFIG SET and the environment, commas stand between several: CONFIG SET policy \"login LOG 5 60s, api GCRA 10 5 1s\". CONFIG SET replaces all of them, and so does each source that names any.",
 		kind:    policiesKind{},
 	},
 	{

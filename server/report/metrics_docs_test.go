@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"headgate/server/limiter"
 	"headgate/server/report"
 	"headgate/server/servertest"
 
@@ -45,7 +46,20 @@ func metricsMarkdown() string {
 	return b.String()
 }
 
-const metricsHead = `<!-- Generated from server/report/figures_table.go and server/report/metrics.go by "go generate ./server/report"; do not edit. -->
+// algorithmLabels are the values of the label algorithm, each with its command where that has another name.
+func algorithmLabels() string {
+	var labels []string
+	for _, a := range limiter.Standard.All() {
+		label := "`" + a.Label + "`"
+		if a.Label != strings.ToLower(a.Name) {
+			label += " (of `RL." + a.Name + "`)"
+		}
+		labels = append(labels, label)
+	}
+	return strings.Join(labels, ", ")
+}
+
+var metricsHead = `<!-- Generated from server/report/figures_table.go and server/report/metrics.go by "go generate ./server/report"; do not edit. -->
 
 # Metrics
 
@@ -82,6 +96,20 @@ series once it has been called; ` + "CONFIG RESETSTAT" + ` has counters begin an
 no command waits for it longer than for other background work; what it shows is therefore not of one instant.
 
 Go's and the process's own series (` + "`go_…`, `process_…`" + `) are there too.
+
+` + "`algorithm` is one of " + algorithmLabels() + `; ` + "`CL.THROTTLE` and `GCRA` count as `gcra`." + `
+` + "`result` is `allowed` or `limited`." + `
+
+` + "`INFO limiters` has the same figures, since the start or `CONFIG RESETSTAT`:" + `
+
+| Field | Meaning |
+|---|---|
+` + "| `limiter_calls_allowed`, `limiter_calls_near_limit`, `limiter_calls_limited` | calls of all limiters; near are allowed calls that left no more than a tenth of the limit |" + `
+` + "| `limiter_changes_in_memory` | changes that were kept in memory alone, see `limiter-when-unwritable` |" + `
+` + "| `algorithm_<label>`, `policy_<name>` | `allowed=`, `near_limit=` and `limited=` of each that has decided anything |" + `
+` + "| `top_seconds` | how far RL.TOP looks back |" + `
+` + "| `top_limited_<n>`, `top_hot_<n>` | the first keys of RL.TOP: `db=`, `calls=`, `error=` (the most that calls may be too high by) and `key=` |" + `
+` + "| `top_limited_error`, `top_hot_error` | the most that any number of that list may be too high by |" + `
 
 | Metric | Type | Labels | Meaning |
 |---|---|---|---|

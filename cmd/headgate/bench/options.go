@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -45,7 +46,13 @@ func (o *Options) flags(load *string) *flag.FlagSet {
 	f.IntVar(&o.Clients, "clients", 50, "`number` of connections")
 	f.IntVar(&o.Pipeline, "pipeline", 1, "`number` of operations that a connection sends at once")
 	f.Float64Var(&o.Rate, "rate", 0, "`operations` per second, sent on time whatever the server does; 0: each connection sends when it has been answered")
-	f.DurationVar(&o.Duration, "duration", 10*time.Second, "`time` for each server, all rounds together, such as 30s")
+	o.Duration = 10 * time.Second
+	f.Func("duration", "`time` for each server, all rounds together, such as 30s (default 10s)", func(text string) (err error) {
+		if o.Duration, err = time.ParseDuration(text); err != nil {
+			return errors.New("must be a number with a unit, such as 5s")
+		}
+		return nil
+	})
 	f.IntVar(&o.Rounds, "rounds", 0, "`number` of parts of that time; with --vs the servers take turns (default 5 with --vs, else 1)")
 	f.Int64Var(&o.Keys, "keys", 100_000, "`number` of different keys")
 	f.IntVar(&o.Threads, "threads", 1, "`number` of loops that the connections are dealt out to")
@@ -68,7 +75,7 @@ func ParseOptions(args, env []string, help io.Writer) (*Options, error) {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, errors.Join(ErrHelp, writeHelp(help, f))
 	case err != nil:
-		return nil, fmt.Errorf("%w; headgate bench --help lists what there is", err)
+		return nil, fmt.Errorf("%s; headgate bench --help lists what there is", withTwoDashes(err.Error()))
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("bench does not know %q; headgate bench --help lists what there is", f.Arg(0))
 	}
@@ -91,6 +98,12 @@ func ParseOptions(args, env []string, help io.Writer) (*Options, error) {
 	}
 	return o, o.check()
 }
+
+// flagNamed is what package flag says before the name of a flag, to which it gives one dash.
+var flagNamed = regexp.MustCompile(`(for flag|not defined:|needs an argument:) -`)
+
+// withTwoDashes writes the flags in an error as the help does.
+func withTwoDashes(text string) string { return flagNamed.ReplaceAllString(text, "$1 --") }
 
 // check refuses what cannot be carried out.
 func (o *Options) check() error {
