@@ -1,0 +1,362 @@
+package upstream
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// slotsOf is a reply to CLUSTER SLOTS: each node has an equal part.
+func slotsOf(nodes ...*fakeNode) string {
+	shards := make([]string, len(nodes))
+	for i, node := range nodes {
+		shards[i] = shard(i*Slots/len(nodes), (i+1)*Slots/len(nodes)-1, node)
+	}
+	return array(shards...)
+}
+
+func shard(first, last int, node *fakeNode) string {
+	host, port, _ := net.SplitHostPort(node.addr)
+	return array(integer(first), integer(last), array(bulk(host), ":"+port+"\r\n", bulk("id"+port)))
+}
+
+// fakeCluster makes fake nodes a cluster in which each has an equal part of the slots.
+func fakeCluster(t *testing.T, n int) []*fakeNode {
+	t.Helper()
+	nodes := make([]*fakeNode, n)
+	for i := range nodes {
+		nodes[i] = startFake(t, nil)
+		nodes[i].mode = "cluster"
+	}
+	for _, node := range nodes {
+		node.answer(clustered(slotsOf(nodes...), nil))
+	}
+	return nodes
+}
+
+// clustered answers CLUSTER SLOTS, and all else by another handler.
+func clustered(slots string, handle func(args []string) string) func(args []string) string {
+	return func(args []string) string {
+		if len(args) == 2 && args[0] == "CLUSTER" && args[1] == "SLOTS" {
+			return slots
+		}
+		if handle == nil {
+			return ""
+		}
+		return handle(args)
+	}
+}
+
+// on answers one command by a function, and all others as a plain primary would.
+func on(name string, reply func(args []string) string) func(args []string) string {
+	return func(args []string) string {
+		if args[0] == name {
+			return reply(args)
+		}
+		return ""
+	}
+}
+
+// keyOf returns a key whose slot is in a part of all slots.
+func keyOf(part, parts int) string {
+	for i := 0; ; i++ {
+		key := fmt.Sprint("k", i)
+		if int(Slot([]byte(key)))*parts/Slots == part {
+			return key
+		}
+	}
+}
+
+func TestEachSlotsNode(t *testing.T) {
+	nodes := fakeCluster(t, 3)
+	u := started(t, Config{Addrs: []string{nodes[1].addr}})
+	require.True(t, u.Cluster())
+	require.False(t, u.Headgate())
+	for i, node := range nodes {
+		require.Equal(t, node.addr, do(t, u, "GET", keyOf(i, 3)).node)
+	}
+	asked := map[string]bool{}
+	for range 3 {
+		c := newCall("PING")
+		asked[c.send(u).wait(t).node] = true
+	}
+	require.Len(t, asked, 3, "calls without a slot take turns")
+}
+
+// TestMovedIsFollowed, and believed by the calls that come later.
+func TestMovedIsFollowed(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	key := keyOf(0, 2)
+	moved := on("GET", func(args []string) string {
+		return fmt.Sprintf("-MOVED %d %s\r\n", Slot([]byte(args[1])), nodes[1].addr)
+	})
+	nodes[0].answer(clustered(slotsOf(nodes...), moved))
+	u := started(t, Config{Addrs: []string{nodes[0].addr}})
+	r := do(t, u, "GET", key)
+	require.Nil(t, r.failure)
+	require.Equal(t, bulk("value of "+key), r.reply)
+	require.Equal(t, nodes[1].addr, r.node)
+	require.EqualValues(t, 1, u.Status().Redirects)
+}
+
+// TestAskIsFollowedOnce: ASKING and the command are one after the other on one connection, and later calls ask the owner again.
+func TestAskIsFollowedOnce(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	key := keyOf(0, 2)
+	nodes[0].answer(clustered(slotsOf(nodes...), on("GET", func([]string) string {
+		return fmt.Sprintf("-ASK %d %s\r\n", Slot([]byte(key)), nodes[1].addr)
+	})))
+	u := started(t, Config{Addrs: []string{nodes[0].addr}})
+	for range 2 {
+		r := do(t, u, "GET", key)
+		require.Equal(t, bulk("value of "+key), r.reply)
+	}
+	require.Equal(t, 2, nodes[0].count("GET"))
+	lines := nodes[1].lines()
+	i := slices.Index(lines, "ASKING")
+	require.GreaterOrEqual(t, i, 0)
+	require.Equal(t, []string{"ASKING", "GET " + key, "ASKING", "GET " + key}, lines[i:i+4])
+}
+
+// TestAskNamesANodeWithoutSlots: it is in no reply to CLUSTER SLOTS, but in CLUSTER NODES.
+func TestAskNamesANodeWithoutSlots(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	fresh := startFake(t, nil)
+	fresh.mode = "cluster"
+	key := keyOf(0, 2)
+	list := "id0 " + fresh.addr + "@17000,some.host myself,master - 0 0 1 connected\n"
+	for _, node := range nodes {
+		node.answer(clustered(slotsOf(nodes...), func(args []string) string {
+			switch args[0] {
+			case "GET":
+				return fmt.Sprintf("-ASK %d %s\r\n", Slot([]byte(key)), fresh.addr)
+			case "CLUSTER":
+				return bulk(list)
+			}
+			return ""
+		}))
+	}
+	u := started(t, Config{Addrs: []string{nodes[0].addr}, Timeout: 5 * time.Second})
+	r := do(t, u, "GET", key)
+	require.Nil(t, r.failure)
+	require.Equal(t, fresh.addr, r.node)
+}
+
+// TestOnlyTheTopologyIsBelieved: a script may answer what looks like a redirect. No connection is made to a stranger, who would be told the
+// password.
+func TestOnlyTheTopologyIsBelieved(t *testing.T) {
+	stranger := startFake(t, nil)
+	nodes := fakeCluster(t, 2)
+	for _, word := range []string{"MOVED", "ASK"} {
+		for _, node := range nodes {
+			node.answer(clustered(slotsOf(nodes...), on("EVAL", func(args []string) string {
+				return fmt.Sprintf("-%s %d %s\r\n", word, 1, stranger.addr)
+			})))
+		}
+		u := started(t, Config{Addrs: []string{nodes[0].addr}, Password: "secret", Timeout: 100 * time.Millisecond})
+		r := do(t, u, "EVAL", "return redis.error_reply('MOVED …')", "0")
+		require.Equal(t, Unreachable, r.failure.Kind)
+		require.Contains(t, r.failure.Detail, word+" 1 "+stranger.addr)
+		u.Close()
+	}
+	require.Zero(t, stranger.accepted.Load())
+	single := startFake(t, on("EVAL", func([]string) string { return "-MOVED 1 " + stranger.addr + "\r\n" }))
+	u := started(t, Config{Addrs: []string{single.addr}})
+	require.Equal(t, "-MOVED 1 "+stranger.addr+"\r\n", do(t, u, "EVAL", "x", "0").reply, "outside clusters it is a reply like any other")
+	require.Zero(t, stranger.accepted.Load())
+}
+
+// TestRefusalsBeforeExecutionAreTriedAgain until the deadline, and then the failure says what the node said.
+func TestRefusalsBeforeExecutionAreTriedAgain(t *testing.T) {
+	for _, refusal := range []string{
+		"TRYAGAIN Multiple keys request during rehashing of slot", "CLUSTERDOWN The cluster is down", "LOADING Redis is loading the dataset in memory",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.", "READONLY You can't write against a read only replica.",
+	} {
+		var left atomic.Int64
+		left.Store(3)
+		node := startFake(t, on("INCR", func([]string) string {
+			if left.Add(-1) >= 0 {
+				return "-" + refusal + "\r\n"
+			}
+			return ":7\r\n"
+		}))
+		u := started(t, Config{Addrs: []string{node.addr}, Timeout: 5 * time.Second})
+		require.Equal(t, ":7\r\n", do(t, u, "INCR", "k").reply, refusal)
+
+		left.Store(1 << 40)
+		c := newCall("INCR", "k")
+		c.Deadline = Now() + int64(60*time.Millisecond)
+		r := c.send(u).wait(t)
+		require.Equal(t, Unreachable, r.failure.Kind)
+		require.Equal(t, "UPSTREAM "+node.addr+" cannot answer: "+refusal, r.failure.Error())
+		require.Nil(t, do(t, u, "GET", "k").failure, "the node does not rest")
+		u.Close()
+	}
+}
+
+// TestErrorsOfCommandsAreReplies.
+func TestErrorsOfCommandsAreReplies(t *testing.T) {
+	for _, line := range []string{"WRONGTYPE x", "ERR x", "OOM x", "NOSCRIPT No matching script.", "BUSY x", "NOPERM x", "EXECABORT x", "MOVED", "ASKING x"} {
+		node := startFake(t, on("SET", func([]string) string { return "-" + line + "\r\n" }))
+		u := started(t, Config{Addrs: []string{node.addr}})
+		require.Equal(t, "-"+line+"\r\n", do(t, u, "SET", "k", "v").reply)
+		require.Equal(t, 1, node.count("SET"))
+		u.Close()
+	}
+}
+
+// TestAScriptThatIsMissingIsLoaded, once for all calls that miss it at the same time, and also after ASK.
+func TestAScriptThatIsMissingIsLoaded(t *testing.T) {
+	script := &Script{Name: "s", Text: "return 1", SHA: "abc"}
+	evalsha := func(key string) *pending {
+		c := newCall("EVALSHA", script.SHA, "1", key)
+		c.Slot, c.Script = int(Slot([]byte(key))), script
+		return c
+	}
+	var loaded atomic.Bool
+	missing := func(args []string) string {
+		switch {
+		case args[0] == "SCRIPT":
+			loaded.Store(true)
+		case args[0] == "EVALSHA" && !loaded.Load():
+			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+		case args[0] == "EVALSHA":
+			return integer(1)
+		}
+		return ""
+	}
+	node := startFake(t, missing)
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 5 * time.Second})
+	var calls []*pending
+	for range 20 {
+		c := evalsha("k")
+		u.Send(&c.Call)
+		calls = append(calls, c)
+	}
+	u.Flush()
+	for _, c := range calls {
+		require.Equal(t, integer(1), c.wait(t).reply)
+	}
+	require.Equal(t, 1, node.count("SCRIPT LOAD return 1"))
+	require.Equal(t, 40, node.count("EVALSHA"))
+
+	// A new connection has it before the first call.
+	loaded.Store(false)
+	node.hangUp()
+	require.Eventually(t, func() bool {
+		c := evalsha("k").send(u).wait(t)
+		return c.reply == integer(1)
+	}, 10*time.Second, time.Millisecond)
+	require.Equal(t, 41, node.count("EVALSHA"))
+
+	// After ASK.
+	nodes := fakeCluster(t, 2)
+	key := keyOf(0, 2)
+	loaded.Store(false)
+	nodes[0].answer(clustered(slotsOf(nodes...), on("EVALSHA", func([]string) string {
+		return fmt.Sprintf("-ASK %d %s\r\n", Slot([]byte(key)), nodes[1].addr)
+	})))
+	nodes[1].answer(clustered(slotsOf(nodes...), missing))
+	u2 := started(t, Config{Addrs: []string{nodes[0].addr}, Timeout: 5 * time.Second})
+	require.Equal(t, integer(1), evalsha(key).send(u2).wait(t).reply)
+	require.Equal(t, []string{"ASKING", "EVALSHA abc 1 " + key, "SCRIPT LOAD return 1", "ASKING", "EVALSHA abc 1 " + key}, lastOf(nodes[1].lines(), 5))
+}
+
+func lastOf(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
+
+// TestAScriptThatMayNotBeLoaded: the reply says so, and no call is sent without end.
+func TestAScriptThatMayNotBeLoaded(t *testing.T) {
+	node := startFake(t, func(args []string) string {
+		switch args[0] {
+		case "SCRIPT":
+			return "-NOPERM this user has no permissions to run the 'script|load' command\r\n"
+		case "EVALSHA":
+			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+		}
+		return ""
+	})
+	u := started(t, Config{Addrs: []string{node.addr}})
+	c := newCall("EVALSHA", "abc", "1", "k")
+	c.Script = &Script{Text: "return 1", SHA: "abc"}
+	require.Equal(t, "-NOPERM this user has no permissions to run the 'script|load' command\r\n", c.send(u).wait(t).reply)
+	require.Equal(t, 1+loadsMax, node.count("EVALSHA"))
+}
+
+// TestTransactions are sent again only if none of their commands has run.
+func TestTransactions(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	key := keyOf(0, 2)
+	transaction := func() *pending {
+		c := newCall("MULTI")
+		c.Slot, c.Replies = int(Slot([]byte(key))), 4
+		c.Request = slices.Concat(command("MULTI"), command("SET", key, "1"), command("SET", key, "2"), command("EXEC"))
+		return c
+	}
+	queue := func(set, exec string) func([]string) string {
+		return func(args []string) string {
+			switch args[0] {
+			case "SET":
+				return set
+			case "EXEC":
+				return exec
+			}
+			return ""
+		}
+	}
+	moved := fmt.Sprintf("-MOVED %d %s\r\n", Slot([]byte(key)), nodes[1].addr)
+	abort := "-EXECABORT Transaction discarded because of previous errors.\r\n"
+	ran := array(bulk("a"), bulk("b"))
+	nodes[1].answer(clustered(slotsOf(nodes...), queue("+QUEUED\r\n", ran)))
+	for _, test := range []struct{ set, exec, want string }{
+		{moved, abort, "+OK\r\n+QUEUED\r\n+QUEUED\r\n" + ran},
+		{"+QUEUED\r\n", moved, "+OK\r\n+QUEUED\r\n+QUEUED\r\n" + ran},
+		{"-ERR syntax error\r\n", abort, "+OK\r\n-ERR syntax error\r\n-ERR syntax error\r\n" + abort},
+		{moved, array(bulk("ran")), "+OK\r\n" + moved + moved + array(bulk("ran"))},
+	} {
+		nodes[0].answer(clustered(slotsOf(nodes...), queue(test.set, test.exec)))
+		u := started(t, Config{Addrs: []string{nodes[0].addr}})
+		r := transaction().send(u).wait(t)
+		require.Nil(t, r.failure)
+		require.Equal(t, test.want, r.reply)
+		u.Close()
+	}
+}
+
+func TestParseRedirect(t *testing.T) {
+	n := &node{addr: "10.0.0.1:7000"}
+	for line, want := range map[string]string{
+		"-MOVED 3999 127.0.0.1:6381\r\n": "127.0.0.1:6381", "-MOVED 3999 ::1:6381\r\n": "[::1]:6381", "-MOVED 3999 [::1]:6381\r\n": "[::1]:6381",
+		"-MOVED 3999 :6381\r\n": "10.0.0.1:6381", "-MOVED 3999 ?:6381\r\n": "10.0.0.1:6381", "-ASK 1 some.host:1\r\n": "some.host:1",
+	} {
+		_, addr, ok := parseRedirect([]byte(line))
+		require.True(t, ok, line)
+		require.Equal(t, want, n.announced(addr), line)
+	}
+	for _, bad := range []string{"-MOVED", "-MOVED x", "-MOVED x h:1", "-MOVED 16384 h:1", "-MOVED -1 h:1"} {
+		_, _, ok := parseRedirect([]byte(bad))
+		require.False(t, ok, bad)
+	}
+}
+
+// TestAnnouncedEndpoints of CLUSTER SLOTS, as the Redis documentation describes them.
+func TestAnnouncedEndpoints(t *testing.T) {
+	asked := &node{addr: "10.0.0.1:7000"}
+	for reply, want := range map[string]string{
+		array(bulk("h"), integer(1), bulk("id")):                                              "h:1",
+		array(bulk(""), integer(1), bulk("id")):                                               "10.0.0.1:1",
+		array("$-1\r\n", integer(1), bulk("id")):                                              "10.0.0.1:1",
+		array(bulk("?"), integer(1), bulk("id"), array(bulk("ip"), bulk("10.0.0.2"))):         "10.0.0.2:1",
+		array(bulk("?"), integer(1), bulk("id"), array()):                                     "10.0.0.1:1",
+		array(bulk("::1"), integer(1), bulk("id")):                                            "[::1]:1",
+		array(bulk("some.host"), integer(1), bulk("id"), array(bulk("ip"), bulk("10.0.0.2"))): "some.host:1",
+	} {
+		v, _ := parseValue([]byte(reply))
+		require.Equal(t, want, announcedIn(v, asked), strings.ReplaceAll(reply, "\r\n", " "))
+	}
+}

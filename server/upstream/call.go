@@ -1,0 +1,144 @@
+package upstream
+
+import (
+	"fmt"
+	"time"
+)
+
+// Call is a command under way, or a contiguous run of commands, MULTI to EXEC, that are one write. Its owner sets the upper fields, gives it
+// to [Upstream.Send], and has it back when Done is called; then it may be used again. Between the two nobody else touches it.
+type Call struct {
+	Slot     int         // 0 to Slots-1; -1 is any primary
+	Proto    int         // 2 or 3: the RESP version of the connection, so that replies are in the client's
+	DB       int         // not 0 only outside clusters
+	User     *UserConn   // nil: the user that Config names
+	Request  []byte      // RESP, whole; it is the Call's until Done
+	Replies  int         // how many replies there are; more than 1 only for MULTI … EXEC
+	Script   *Script     // not nil: if the reply is NOSCRIPT it is loaded on that node, and the call sent again, which has not run
+	Deadline int64       // by Now; Done has been called by then, a few milliseconds more or less. 0: Config's timeout from now
+	Done     func(*Call) // see Upstream.Send
+
+	// The answer, either Reply or Err.
+	Reply []byte   // the replies' bytes, valid until Done returns
+	Err   *Failure // why there is none
+	Node  string   // the address of the node that answered, or should have; "" if none was found
+
+	next     *Call // in a callList
+	since    int64 // when it was queued at its node, by Now
+	due      int64 // when it is sent again, by Now, while it waits for that
+	attempts int   // how often it was sent again, or waited for that
+	loads    int   // how often its script was loaded
+	asking   bool  // ASKING stands before it
+	load     bool  // SCRIPT LOAD stands before it
+	internal bool  // this package's own: not counted, not redirected, and sent to nodes that rest too
+}
+
+// UserConn is a user of the nodes that some clients' commands are sent as, by connections of its own. It does not change.
+type UserConn struct {
+	Name, Password string
+}
+
+// Script is a Lua script that calls may run by its SHA-1. It does not change.
+type Script struct {
+	Name string // for people
+	Text string
+	SHA  string // of Text, 40 lower-case hexadecimal digits
+}
+
+// FailureKind is why a call has no reply.
+type FailureKind uint8
+
+// Why a call has no reply. Only after Timeout, Lost and TooLarge may the command have been executed.
+const (
+	Timeout     FailureKind = iota + 1 // nothing came by the deadline
+	Resting                            // the node failed a short time ago
+	Unreachable                        // there is no connection, no such node, or it says that it cannot answer
+	Pending                            // too much is under way
+	Lost                               // the connection broke after the command was sent
+	TooLarge                           // the reply is above Config.ReplyMax
+)
+
+// Failure is why a call has no reply. It does not change.
+type Failure struct {
+	Kind   FailureKind
+	Node   string        // the node's address; "" if none was found
+	Detail string        // for Unreachable and Lost: what was found, such as "connection refused"
+	After  time.Duration // for Timeout: how long there was no answer
+}
+
+// MayHaveRun reports whether the command may have been executed all the same.
+func (f *Failure) MayHaveRun() bool { return f.Kind == Timeout || f.Kind == Lost || f.Kind == TooLarge }
+
+// Error returns the text of an error reply, without the leading minus: one line that begins with UPSTREAM.
+func (f *Failure) Error() string {
+	switch f.Kind {
+	case Timeout:
+		return fmt.Sprintf("UPSTREAM no answer from %s within %d ms", f.Node, f.After.Milliseconds())
+	case Resting:
+		return fmt.Sprintf("UPSTREAM %s is resting after failures", f.Node)
+	case Pending:
+		return "UPSTREAM too many commands are under way"
+	case Lost:
+		return fmt.Sprintf("UPSTREAM the connection to %s broke (%s); the command may have been executed", f.Node, f.Detail)
+	case TooLarge:
+		return fmt.Sprintf("UPSTREAM the reply of %s is too large; the command has been executed", f.Node)
+	}
+	if f.Node == "" {
+		return "UPSTREAM " + f.Detail
+	}
+	return fmt.Sprintf("UPSTREAM %s cannot answer: %s", f.Node, f.Detail)
+}
+
+// callList is a queue of calls, the oldest first. The zero value is empty.
+type callList struct {
+	first, last *Call
+	n           int
+}
+
+func (l *callList) push(c *Call) {
+	c.next = nil
+	if l.last == nil {
+		l.first = c
+	} else {
+		l.last.next = c
+	}
+	l.last = c
+	l.n++
+}
+
+func (l *callList) pushFront(c *Call) {
+	c.next = l.first
+	l.first = c
+	if l.last == nil {
+		l.last = c
+	}
+	l.n++
+}
+
+// pop returns the oldest call, nil if there is none.
+func (l *callList) pop() *Call {
+	c := l.first
+	if c == nil {
+		return nil
+	}
+	if l.first = c.next; l.first == nil {
+		l.last = nil
+	}
+	c.next = nil
+	l.n--
+	return c
+}
+
+// moveIf takes out the calls of which out is true, and appends them to list.
+func (l *callList) moveIf(list []*Call, out func(*Call) bool) []*Call {
+	var kept callList
+	for c := l.pop(); c != nil; c = l.pop() {
+		if out(c) {
+			list = append(list, c)
+		} else {
+			kept.push(c)
+		}
+	}
+	*l = kept
+	return list
+}

@@ -1,0 +1,257 @@
+package upstream
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// fleet is the nodes of one configuration, as far as they are known.
+type fleet struct {
+	up     *Upstream
+	cfg    Config
+	ctx    context.Context // done when the fleet is closed
+	cancel context.CancelFunc
+	done   <-chan struct{} // of ctx
+	wanted chan struct{}   // a look at the topology is wanted
+
+	cluster   atomic.Bool
+	headgate  atomic.Bool
+	primaries atomic.Pointer[[]*node] // replaced whole
+	slots     [Slots]atomic.Pointer[node]
+	turn      atomic.Uint32 // counts the calls for any primary
+
+	looking sync.Mutex // one look at a time
+	best    int        // of Addrs, the Sentinel that answered last
+
+	mu      sync.Mutex
+	nodes   map[string]*node // by address; those that may be asked
+	hosts   []string         // host:port of nodes that have no slots yet, as CLUSTER NODES tells
+	curious bool             // CLUSTER NODES is wanted too
+	left    []*node          // that are no more, until their calls have been answered
+	loaded  []*Script        // that calls have used
+	err     error            // of the last look
+}
+
+func newFleet(u *Upstream, cfg Config) *fleet {
+	f := &fleet{up: u, cfg: cfg, wanted: make(chan struct{}, 1), nodes: map[string]*node{}}
+	f.ctx, f.cancel = context.WithCancel(context.Background())
+	f.done = f.ctx.Done()
+	var seeds []*node
+	if cfg.Kind == Plain {
+		for _, addr := range f.seedAddrs() {
+			seeds = append(seeds, f.node(addr, seed))
+		}
+	}
+	f.primaries.Store(&seeds)
+	return f
+}
+
+func (f *fleet) seedAddrs() []string {
+	if f.cfg.Unix != "" {
+		return []string{f.cfg.Unix}
+	}
+	return f.cfg.Addrs
+}
+
+// String names the configuration for the log, without secrets.
+func (f *fleet) String() string {
+	s := strings.Join(f.seedAddrs(), ",")
+	if f.cfg.Kind == Sentinel {
+		return "sentinels " + s + ", primary " + f.cfg.Master
+	}
+	return s
+}
+
+// node returns the node of an address, and makes it if it is new; nil if there are too many.
+func (f *fleet) node(addr string, as role) *node {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := f.nodes[addr]
+	if n == nil {
+		if len(f.nodes) >= nodesMax {
+			return nil
+		}
+		n = newNode(f, addr)
+		f.nodes[addr] = n
+	}
+	n.role.Store(int32(as))
+	return n
+}
+
+// named returns the node of an address if the topology or the configuration names it.
+func (f *fleet) named(addr string) *node {
+	f.mu.Lock()
+	n := f.nodes[addr]
+	known := n != nil || slices.Contains(f.hosts, addr)
+	f.mu.Unlock()
+	if n == nil && known {
+		n = f.node(addr, primary)
+	}
+	return n
+}
+
+// all returns the nodes, in no order.
+func (f *fleet) all() []*node {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]*node, 0, len(f.nodes))
+	for _, n := range f.nodes {
+		list = append(list, n)
+	}
+	return list
+}
+
+// nodeFor returns the node that has a slot, or any primary if that is not known; nil if none is.
+func (f *fleet) nodeFor(slot int) *node {
+	if slot >= 0 && slot < Slots && f.cluster.Load() {
+		if n := f.slots[slot].Load(); n != nil {
+			return n
+		}
+	}
+	primaries := *f.primaries.Load()
+	switch len(primaries) {
+	case 0:
+		return nil
+	case 1:
+		return primaries[0]
+	}
+	turn := int(f.turn.Add(1) % nodesMax)
+	for i := range primaries {
+		if n := primaries[(turn+i)%len(primaries)]; !n.resting.Load() {
+			return n
+		}
+	}
+	return primaries[turn%len(primaries)]
+}
+
+// missing says why there is no node.
+func (f *fleet) missing() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return "no primary is known: " + f.err.Error()
+	}
+	return "no primary is known"
+}
+
+func (f *fleet) failed(err error) {
+	f.mu.Lock()
+	f.err = err
+	f.mu.Unlock()
+}
+
+// keepScript has a script be loaded on new connections.
+func (f *fleet) keepScript(s *Script) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.loaded) < scriptsMax && !slices.Contains(f.loaded, s) {
+		f.loaded = append(f.loaded, s)
+	}
+}
+
+func (f *fleet) scripts() []*Script {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.loaded[:len(f.loaded):len(f.loaded)]
+}
+
+// lookSoon has the topology looked at soon, on another goroutine.
+func (f *fleet) lookSoon() {
+	select {
+	case f.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// lookForNodes has also the nodes looked for that have no slots yet.
+func (f *fleet) lookForNodes() {
+	f.mu.Lock()
+	f.curious = true
+	f.mu.Unlock()
+	f.lookSoon()
+}
+
+// setPrimaries says who the primaries are.
+func (f *fleet) setPrimaries(primaries []*node) {
+	f.primaries.Store(&primaries)
+}
+
+// keepOnly has nodes leave that are not among those of the topology, nor of the configuration. Their connections stay until their calls have
+// been answered.
+func (f *fleet) keepOnly(kept map[*node]bool) {
+	seeds := f.seedAddrs()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for addr, n := range f.nodes {
+		switch {
+		case kept[n]:
+		case f.cfg.Kind == Plain && slices.Contains(seeds, addr):
+			n.role.Store(int32(seed))
+		default:
+			delete(f.nodes, addr)
+			f.left = append(f.left, n)
+		}
+	}
+}
+
+// reap closes what nothing uses any more.
+func (f *fleet) reap() {
+	f.mu.Lock()
+	left := f.left
+	f.left = nil
+	f.mu.Unlock()
+	var busy []*node
+	for _, n := range left {
+		if n.shut() {
+			n.close()
+		} else {
+			busy = append(busy, n) // each of its calls has a deadline
+		}
+	}
+	f.mu.Lock()
+	f.left = append(f.left, busy...)
+	f.mu.Unlock()
+	for _, n := range f.all() {
+		n.reap(Now() - int64(idleMax))
+	}
+}
+
+// drain closes the fleet when its calls have been answered, or after drainMax.
+func (f *fleet) drain() {
+	for end := Now() + int64(drainMax); Now() < end; time.Sleep(drainPause) {
+		idle := true
+		for _, n := range f.all() {
+			idle = n.shut() && idle
+		}
+		if idle {
+			break
+		}
+	}
+	f.close()
+}
+
+const drainPause = 10 * time.Millisecond
+
+// close ends all connections. Calls that take them fail.
+func (f *fleet) close() {
+	f.cancel()
+	f.mu.Lock()
+	left := f.left
+	f.mu.Unlock()
+	for _, n := range append(f.all(), left...) {
+		n.close()
+	}
+}
+
+// hostPort joins what a topology tells of a node. A host that is empty or unknown is that of the node that was asked.
+func hostPort(host string, port int64, asked *node) string {
+	if host == "" || host == "?" {
+		host = asked.host()
+	}
+	return net.JoinHostPort(host, itoa(port))
+}

@@ -1,0 +1,183 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// greeting is what a server tells of itself in reply to HELLO.
+type greeting struct {
+	version string
+	mode    string // standalone, cluster or sentinel
+	role    string // master or replica
+}
+
+// refusedError is why a server that answers will not serve a connection. The node is not at fault, and does not rest.
+type refusedError string
+
+func (e refusedError) Error() string { return string(e) }
+
+// clientName is the name of all connections, as CLIENT LIST shows it.
+const clientName = "headgate"
+
+// connect makes a connection and shakes hands. No command is sent before the server has said that the connection is the right user's and
+// in the right database.
+func (n *node) connect(key linkKey) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(n.fleet.ctx, connectMax)
+	defer cancel()
+	n.figures.connects.Add(1)
+	n.up.totals.connects.Add(1)
+	conn, err := n.fleet.dial(ctx, n.addr)
+	if err != nil {
+		return nil, err
+	}
+	g, err := n.handshake(ctx, conn, key)
+	if err != nil {
+		hangUp(conn)
+		return nil, err
+	}
+	n.hello.Store(g)
+	return conn, nil
+}
+
+// dial connects to the node of an address, over TLS if that is configured.
+func (f *fleet) dial(ctx context.Context, addr string) (net.Conn, error) {
+	network := "tcp"
+	if f.cfg.Unix != "" {
+		network = "unix"
+	} else if mapped, ok := f.cfg.Map[addr]; ok {
+		addr = mapped
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, errors.New(dialReason(err))
+	}
+	if f.cfg.TLS == nil || f.cfg.Unix != "" {
+		return conn, nil
+	}
+	config := f.cfg.TLS
+	if config.ServerName == "" {
+		config = config.Clone()
+		config.ServerName, _, _ = net.SplitHostPort(addr)
+	}
+	secured := tls.Client(conn, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("TLS: %s", reason(err))
+	}
+	return secured, nil
+}
+
+// dialReason says in a few words why there is no connection.
+func dialReason(err error) string {
+	var timeout net.Error
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		return "no connection in time"
+	}
+	var name *net.DNSError
+	if errors.As(err, &name) {
+		return "the host's address is not known: " + name.Err
+	}
+	words := reason(err)
+	return strings.TrimPrefix(words, "connect: ")
+}
+
+// handshake introduces a connection: its RESP version, user, name and database, and the scripts that calls have used, in one write.
+func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*greeting, error) {
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return nil, err
+	}
+	request := appendCommand(nil, append(append([]string{"HELLO", strconv.Itoa(key.proto)}, n.credentials(key)...), "SETNAME", clientName)...)
+	replies := 1
+	if key.db != 0 {
+		request = appendCommand(request, "SELECT", strconv.Itoa(key.db))
+		replies++
+	}
+	if key.user == (UserConn{}) {
+		for _, script := range n.fleet.scripts() {
+			request = appendCommand(request, "SCRIPT", "LOAD", script.Text)
+			replies++
+		}
+	}
+	if _, err := conn.Write(request); err != nil {
+		return nil, errors.New(reason(err))
+	}
+	values, err := readValues(conn, replies, handshakeMax)
+	if err != nil {
+		return nil, errors.New(reason(err))
+	}
+	g, err := n.judge(values[0])
+	if err != nil {
+		return nil, err
+	}
+	if key.db != 0 && values[1].isError() {
+		return nil, refusedError(values[1].text)
+	}
+	// A script that could not be loaded is missed again by the call that runs it, and that tells why.
+	return g, conn.SetDeadline(time.Time{})
+}
+
+// credentials are HELLO's words for the user of a connection.
+func (n *node) credentials(key linkKey) []string {
+	user := key.user
+	if user == (UserConn{}) {
+		user = UserConn{Name: n.fleet.cfg.User, Password: n.fleet.cfg.Password}
+	}
+	if user == (UserConn{}) {
+		return nil
+	}
+	if user.Name == "" {
+		user.Name = "default"
+	}
+	return []string{"AUTH", user.Name, user.Password}
+}
+
+// judge reads the reply to HELLO, and says what makes a server unfit.
+func (n *node) judge(hello value) (*greeting, error) {
+	switch {
+	case !hello.isError():
+	case strings.HasPrefix(hello.text, "NOAUTH"):
+		return nil, refusedError("it wants a password (NOAUTH)")
+	case strings.HasPrefix(hello.text, "WRONGPASS"):
+		return nil, refusedError("wrong user name or password (WRONGPASS)")
+	case strings.HasPrefix(hello.text, "ERR unknown command"):
+		return nil, refusedError("it does not know HELLO: Redis 6.2 or later is needed")
+	default:
+		return nil, refusedError(hello.text)
+	}
+	g := &greeting{version: hello.field("version").text, mode: hello.field("mode").text, role: hello.field("role").text}
+	return g, n.fit(g)
+}
+
+// fit says what makes a server unfit to be asked.
+func (n *node) fit(g *greeting) error {
+	switch {
+	case g.mode == "sentinel":
+		return refusedError("it is a Sentinel: the URL of one is redis-sentinel://host:port/name")
+	case !atLeast(g.version, 6, 2):
+		return refusedError(fmt.Sprintf("it runs version %s: Redis 6.2 or later is needed", g.version))
+	case g.mode != "cluster" && g.role != "master" && g.role != "primary":
+		n.fleet.lookSoon()
+		return refusedError("it is a replica, which cannot be written to")
+	}
+	return nil
+}
+
+// atLeast compares a version such as 7.0.15. One that is no such text counts as new.
+func atLeast(version string, major, minor int) bool {
+	words := strings.SplitN(version, ".", 3)
+	if len(words) < 2 {
+		return true
+	}
+	first, err1 := strconv.Atoi(words[0])
+	second, err2 := strconv.Atoi(words[1])
+	return err1 != nil || err2 != nil || first > major || first == major && second >= minor
+}

@@ -1,0 +1,413 @@
+package upstream
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync"
+)
+
+// linkKey is what sets a node's connections apart.
+type linkKey struct {
+	proto int // 2 or 3
+	db    int
+	user  UserConn // zero: the user that Config names
+}
+
+// link is a connection to a node, and the calls that take it. The connection is made when there is something to send, and made anew when it
+// has broken. Its writer goroutine sends, and decides what becomes of calls when the connection breaks; a reader goroutine for each
+// connection takes the replies.
+type link struct {
+	node *node
+	key  linkKey
+
+	mu      sync.Mutex
+	wake    sync.Cond // of the writer
+	queue   callList  // not sent yet
+	flights ring      // sent, and not answered whole
+	writes  int       // flights under way, of which the last calls are still to be answered
+	live    int       // calls in flights that have not been given up
+	conn    net.Conn  // nil: there is none
+	reading bool      // the reader has not ended
+	broken  error     // why the connection cannot be used any more; the writer clears up once the reader has ended
+	heard   bool      // a reply has come over this connection
+	due     bool      // Flush was called for what is queued
+	listed  bool      // it is among Upstream.queued
+	stale   bool      // something was not answered in time: it is closed once no call waits for it
+	writing bool      // the writer goroutine runs
+	closed  bool      // for good
+	used    int64     // when something was queued last, by Now
+	refusal *Failure  // why no connection can be made as this user
+	refused int64     // until when that is believed, by Now
+
+	// The writer's own.
+	out    []byte
+	loaded []*Script
+	gone   []*Call
+}
+
+func newLink(n *node, key linkKey) *link {
+	l := &link{node: n, key: key}
+	l.wake.L = &l.mu
+	return l
+}
+
+// enqueue queues a call, or returns why it must not.
+func (l *link) enqueue(c *Call) *Failure {
+	now := Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return l.node.failure(Unreachable, closedDetail)
+	}
+	if !c.internal {
+		if l.node.resting.Load() {
+			return l.node.failure(Resting, "")
+		}
+		if l.refusal != nil && now < l.refused {
+			return l.refusal
+		}
+	}
+	c.since = now
+	l.used = now
+	l.queue.push(c)
+	if !l.writing {
+		l.writing = true
+		go l.write()
+	}
+	if !l.listed {
+		l.listed = true
+		l.node.up.queued.add(l)
+	}
+	return nil
+}
+
+// flush has the writer send what is queued.
+func (l *link) flush() {
+	l.mu.Lock()
+	l.listed = false
+	l.due = true
+	l.mu.Unlock()
+	l.wake.Signal()
+}
+
+// write is the writer goroutine.
+func (l *link) write() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		switch {
+		case l.broken != nil:
+			if l.reading {
+				l.wake.Wait()
+			} else {
+				l.clear()
+			}
+		case l.closed:
+			if l.conn == nil {
+				l.giveUp(l.node.failure(Unreachable, closedDetail))
+				l.writing = false
+				return
+			}
+			l.breakOff(errClosed)
+		case l.queue.n == 0 || !l.due || l.stale || l.writes == flightsMax:
+			l.wake.Wait()
+		case l.conn == nil:
+			l.connect()
+		default:
+			l.fly()
+		}
+	}
+}
+
+// connect makes a connection. The caller holds mu, which is free meanwhile.
+func (l *link) connect() {
+	l.mu.Unlock()
+	conn, err := l.node.connect(l.key)
+	l.mu.Lock()
+	if err == nil {
+		l.conn, l.heard, l.reading = conn, false, true
+		go l.read(conn)
+		return
+	}
+	failure := l.node.failure(Unreachable, err.Error())
+	var refusal refusedError
+	mine := errors.As(err, &refusal)
+	if mine {
+		l.refusal, l.refused = failure, Now()+jitteredNs(l.node.up.rest.Load())
+	}
+	l.giveUp(failure)
+	l.mu.Unlock()
+	if !mine {
+		l.node.rest(err.Error())
+	}
+	l.mu.Lock()
+}
+
+// giveUp lets all calls fail that are queued. The caller holds mu, which is free meanwhile.
+func (l *link) giveUp(failure *Failure) {
+	l.gone = l.queue.moveIf(l.gone[:0], func(*Call) bool { return true })
+	l.tell(failure)
+}
+
+// tell gives the calls of gone back to their owners. The caller holds mu, which is free meanwhile.
+func (l *link) tell(failure *Failure) {
+	if len(l.gone) == 0 {
+		return
+	}
+	l.mu.Unlock()
+	for _, c := range l.gone {
+		l.node.up.complete(c, nil, failure)
+	}
+	clear(l.gone)
+	l.node.up.drained()
+	l.mu.Lock()
+}
+
+// fly sends what is queued by one write. The caller holds mu, which is free during the write.
+func (l *link) fly() {
+	now := Now()
+	l.out, l.loaded = l.out[:0], l.loaded[:0]
+	n := 0
+	for l.queue.n > 0 && n < flightCalls && (n == 0 || len(l.out)+len(l.queue.first.Request) <= flightBytes) {
+		c := l.queue.pop()
+		before := l.encode(c)
+		l.flights.push(sent{call: c, before: before, replies: c.Replies, end: len(l.out), at: now})
+		n++
+	}
+	l.flights.last().landing = true
+	l.live += n
+	l.writes++
+	l.due = l.queue.n > 0
+	conn := l.conn
+	l.mu.Unlock()
+
+	l.node.figures.batch.Add(int64(n))
+	l.node.figures.calls.Add(uint64(n))
+	written, err := conn.Write(l.out)
+	if cap(l.out) > bufferKept {
+		l.out = nil
+	}
+	l.mu.Lock()
+	if err != nil {
+		l.recall(n, written)
+		l.breakOff(err)
+	}
+}
+
+// encode appends a call's bytes to out, and returns how many replies come before its own.
+func (l *link) encode(c *Call) (before int) {
+	if c.load && !slices.Contains(l.loaded, c.Script) {
+		l.out = appendCommand(l.out, "SCRIPT", "LOAD", c.Script.Text)
+		l.loaded = append(l.loaded, c.Script)
+		before++
+	}
+	if c.asking {
+		l.out = append(l.out, asking...)
+		before++
+	}
+	l.out = append(l.out, c.Request...)
+	return before
+}
+
+const asking = "*1\r\n$6\r\nASKING\r\n"
+
+// recall takes calls back into the queue that the last flight, of n calls, was to send: those of which the socket has not taken all bytes.
+// A server cannot have executed them, since it never sees their ends. The caller holds mu.
+func (l *link) recall(n, written int) {
+	for ; n > 0 && l.flights.n > 0 && l.flights.last().end > written; n-- {
+		c := l.flights.popLast().call
+		if c == nil {
+			continue
+		}
+		l.live--
+		l.queue.pushFront(c)
+		l.due = true
+	}
+}
+
+// breakOff has the connection be given up. The caller holds mu.
+func (l *link) breakOff(err error) {
+	if l.broken == nil {
+		l.broken = err
+	}
+	hangUp(l.conn)
+}
+
+// clear makes the end of a connection, whose reader has ended: what was sent over it is lost. The caller holds mu, which is free meanwhile.
+func (l *link) clear() {
+	err := l.broken
+	l.gone = l.gone[:0]
+	for l.flights.n > 0 {
+		if c := l.flights.pop().call; c != nil {
+			l.gone = append(l.gone, c)
+		}
+	}
+	unheard := !l.heard && len(l.gone) > 0
+	l.conn, l.broken, l.stale, l.writes, l.live = nil, nil, false, 0, 0
+	if l.node.resting.Load() {
+		l.refuseQueue() // what was taken back from the write that failed
+	}
+	detail := reason(err)
+	if len(l.gone) > 0 {
+		l.node.figures.lost.Add(uint64(len(l.gone)))
+		l.node.up.totals.lost.Add(uint64(len(l.gone)))
+	}
+	l.tell(l.node.failure(Lost, detail))
+	l.mu.Unlock()
+	l.node.up.Flush()
+	if unheard {
+		l.node.rest(detail)
+	}
+	l.node.fleet.lookSoon()
+	l.mu.Lock()
+}
+
+// refuseQueue lets the calls fail that are queued and are not this package's own. The caller holds mu; Flush tells the owners.
+func (l *link) refuseQueue() {
+	for _, c := range l.queue.moveIf(nil, func(c *Call) bool { return !c.internal }) {
+		l.node.up.refuse(c, l.node.failure(Resting, ""))
+	}
+}
+
+// hangUp closes a connection without a word: TLS would say goodbye, and wait for a peer that takes nothing.
+func hangUp(conn net.Conn) {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	_ = conn.Close()
+}
+
+var errClosed = errors.New("closed here")
+
+// reason says why a connection broke.
+func reason(err error) string {
+	if errors.Is(err, io.EOF) {
+		return "closed by the server"
+	}
+	var op *net.OpError
+	if errors.As(err, &op) && op.Err != nil {
+		return op.Err.Error()
+	}
+	return err.Error()
+}
+
+// expire takes out the calls whose deadline has passed.
+func (l *link) expire(now int64, e *expiry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	slow := l.node.up.timeout.Load() / 2
+	e.calls = l.queue.moveIf(e.calls, func(c *Call) bool {
+		if c.Deadline > now {
+			e.next = min(e.next, c.Deadline)
+			return false
+		}
+		e.slow = e.slow || l.due && now-c.since >= slow
+		return true
+	})
+	for i := range l.flights.n {
+		s := l.flights.at(i)
+		switch {
+		case s.call == nil:
+		case s.call.Deadline > now:
+			e.next = min(e.next, s.call.Deadline)
+		default:
+			if now-s.call.since >= slow {
+				e.slow, l.stale = true, true
+			}
+			e.calls = append(e.calls, s.call)
+			s.call = nil
+			l.live--
+		}
+	}
+	l.closeStale()
+}
+
+// closeStale closes a connection that has not answered in time, once no call waits for it. The caller holds mu.
+func (l *link) closeStale() {
+	if l.stale && l.live == 0 && l.conn != nil {
+		l.breakOff(errStale)
+		l.wake.Signal()
+	}
+}
+
+var errStale = errors.New("no answer in time")
+
+// shut closes the connection if it is idle: for good, or until there is something to send. It reports whether it was idle.
+func (l *link) shut(forGood bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.queue.n > 0 || l.live > 0 {
+		return false
+	}
+	if l.conn != nil && l.broken == nil {
+		l.breakOff(errClosed)
+	}
+	l.closed = l.closed || forGood
+	l.wake.Signal()
+	return true
+}
+
+// unusedSince reports whether nothing has been queued since a time, although there is a connection.
+func (l *link) unusedSince(since int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn != nil && l.used < since
+}
+
+// close closes the connection for good, and calls that take it fail.
+func (l *link) close() {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.wake.Signal()
+}
+
+// sent is a call that was sent.
+type sent struct {
+	call    *Call // nil: it was given up, and its replies are dropped
+	before  int   // replies that come before the call's own, to ASKING and SCRIPT LOAD
+	replies int
+	end     int   // of its bytes in the write
+	at      int64 // when, by Now
+	landing bool  // it is the last of its write
+}
+
+// ring is a queue of sent calls.
+type ring struct {
+	calls []sent // as many as a power of 2
+	first int
+	n     int
+}
+
+func (r *ring) at(i int) *sent { return &r.calls[(r.first+i)&(len(r.calls)-1)] }
+func (r *ring) last() *sent    { return r.at(r.n - 1) }
+
+func (r *ring) push(s sent) {
+	if r.n == len(r.calls) {
+		grown := make([]sent, max(16, 2*len(r.calls)))
+		for i := range r.n {
+			grown[i] = *r.at(i)
+		}
+		r.calls, r.first = grown, 0
+	}
+	r.n++
+	*r.last() = s
+}
+
+func (r *ring) pop() sent {
+	s := *r.at(0)
+	*r.at(0) = sent{}
+	r.first = (r.first + 1) & (len(r.calls) - 1)
+	r.n--
+	return s
+}
+
+func (r *ring) popLast() sent {
+	s := *r.last()
+	*r.last() = sent{}
+	r.n--
+	return s
+}

@@ -1,0 +1,315 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// How often the topology is looked at. Up to a quarter is added by chance.
+const (
+	lookEvery    = 5 * time.Second        // when all is well
+	lookSentinel = time.Second            // when all is well; a primary that has been replaced may not tell
+	lookTroubled = 250 * time.Millisecond // while a primary rests, or slots have none
+	lookFailed   = time.Second            // after a new configuration has not worked
+	lookPause    = 20 * time.Millisecond  // at least, between two looks
+	lookMax      = 5 * time.Second        // that one look may take
+	askMax       = 500 * time.Millisecond // that one node may take to answer
+)
+
+// watch looks at the topology until the fleet is closed.
+func (f *fleet) watch() {
+	timer := time.NewTimer(jittered(f.lookAfter()))
+	defer timer.Stop()
+	clocks := Now()
+	for {
+		select {
+		case <-f.done:
+			return
+		case <-f.wanted:
+		case <-timer.C:
+		}
+		ctx, cancel := context.WithTimeout(f.ctx, lookMax)
+		f.note(f.look(ctx))
+		cancel()
+		if Now()-clocks >= int64(lookEvery) {
+			clocks = Now()
+			f.readClocks()
+		}
+		f.reap()
+		timer.Reset(jittered(f.lookAfter()))
+		select {
+		case <-f.done:
+			return
+		case <-time.After(jittered(lookPause)):
+		}
+	}
+}
+
+// lookAfter is how long the topology is believed.
+func (f *fleet) lookAfter() time.Duration {
+	primaries := *f.primaries.Load()
+	for _, n := range primaries {
+		if n.resting.Load() {
+			return lookTroubled
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.err != nil || len(primaries) == 0:
+		return lookTroubled
+	case f.cfg.Kind == Sentinel:
+		return lookSentinel
+	}
+	return lookEvery
+}
+
+// note logs how a look went, if that has changed.
+func (f *fleet) note(err error) {
+	f.mu.Lock()
+	was := f.err
+	f.err = err
+	f.mu.Unlock()
+	if f.ctx.Err() != nil {
+		return
+	}
+	switch {
+	case err != nil && (was == nil || was.Error() != err.Error()):
+		f.up.log.Warn("upstream: the topology cannot be read", "upstream", f.String(), "error", err)
+	case err == nil && was != nil:
+		f.up.log.Info("upstream: the topology is known again", "upstream", f.String())
+	}
+}
+
+// look finds out who the primaries are.
+func (f *fleet) look(ctx context.Context) error {
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	f.up.totals.looks.Add(1)
+	if f.cfg.Kind == Sentinel {
+		return f.askSentinels(ctx)
+	}
+	witnesses, failures := f.witnesses()
+	for _, n := range witnesses {
+		if ctx.Err() != nil {
+			break
+		}
+		err := f.askNode(n)
+		if err == nil {
+			return nil
+		}
+		failures = append(failures, nodeError(n, err))
+	}
+	if len(failures) == 0 {
+		return fmt.Errorf("no node of %s answers", f)
+	}
+	return errors.Join(failures...)
+}
+
+// nodeError names the node that an error of ask is about.
+func nodeError(n *node, err error) error { return fmt.Errorf("%s: %s", n.addr, problemOf(err)) }
+
+// problemOf says what is wrong with a node, by an error of ask, without its name.
+func problemOf(err error) string {
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		return err.Error()
+	}
+	if failure.Kind == Timeout {
+		return "no answer in time"
+	}
+	return failure.Detail
+}
+
+// witnesses are the nodes that may be asked for the topology, at most witnessesMax, in the order in which to ask: primaries first. Those
+// that rest are left alone, and why is told instead.
+func (f *fleet) witnesses() (ranked []*node, resting []error) {
+	nodes := f.all()
+	rand.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+	for _, wanted := range [...]role{primary, seed, replica} {
+		for _, n := range nodes {
+			if role(n.role.Load()) != wanted {
+				continue
+			}
+			if why := n.restsFor(); why != "" {
+				resting = append(resting, fmt.Errorf("%s: %s", n.addr, why))
+			} else {
+				ranked = append(ranked, n)
+			}
+		}
+	}
+	return ranked[:min(len(ranked), witnessesMax)], resting[:min(len(resting), witnessesMax)]
+}
+
+const witnessesMax = 8
+
+// askNode has a node tell of the topology.
+func (f *fleet) askNode(n *node) error {
+	hello, err := n.ask(askMax, "HELLO")
+	if err != nil {
+		return err
+	}
+	g, err := n.judge(hello)
+	if err != nil {
+		return err
+	}
+	n.hello.Store(g)
+	if err := f.askAbout(n); err != nil {
+		return err
+	}
+	if g.mode != "cluster" {
+		n.role.Store(int32(primary))
+		f.cluster.Store(false)
+		f.setPrimaries([]*node{n})
+		return nil
+	}
+	return f.askSlots(n)
+}
+
+// askAbout finds out whether a node is a headgate, and not this one. A user that may not ask for it is told of a Redis.
+func (f *fleet) askAbout(n *node) error {
+	info, err := n.ask(askMax, "INFO", "server")
+	if err != nil {
+		return err
+	}
+	id := infoField(info.text, "run_id")
+	if id != "" && id == f.cfg.RunID {
+		return errors.New("that is this gateway itself")
+	}
+	f.headgate.Store(!info.isError() && infoField(info.text, "headgate_version") != "")
+	return nil
+}
+
+// infoField returns a field of INFO's reply.
+func infoField(info, name string) string {
+	for line := range strings.Lines(info) {
+		if field, text, found := strings.Cut(strings.TrimSpace(line), ":"); found && field == name {
+			return text
+		}
+	}
+	return ""
+}
+
+// askSlots reads which node has which slots.
+func (f *fleet) askSlots(n *node) error {
+	reply, err := n.ask(askMax, "CLUSTER", "SLOTS")
+	if err != nil {
+		return err
+	}
+	if reply.isError() {
+		return errors.New(reply.text)
+	}
+	if len(reply.list) == 0 {
+		return errors.New("it knows of no slots (CLUSTER SLOTS is empty)")
+	}
+	f.mu.Lock()
+	curious := f.curious
+	f.curious = false
+	f.mu.Unlock()
+	if curious {
+		f.askNodes(n)
+	}
+	f.cluster.Store(true)
+	var owners [Slots]*node
+	kept := map[*node]bool{}
+	var primaries []*node
+	for _, shard := range reply.list {
+		if len(shard.list) < 3 {
+			continue
+		}
+		for i, entry := range shard.list[2:] {
+			as := replica
+			if i == 0 {
+				as = primary
+			}
+			member := f.node(announcedIn(entry, n), as)
+			if member == nil {
+				return fmt.Errorf("there are more than %d nodes", nodesMax)
+			}
+			if i > 0 {
+				kept[member] = true
+				continue
+			}
+			if !kept[member] {
+				kept[member] = true
+				primaries = append(primaries, member)
+			}
+			for slot := max(shard.list[0].number(), 0); slot <= min(shard.list[1].number(), Slots-1); slot++ {
+				owners[slot] = member
+			}
+		}
+	}
+	for slot, owner := range owners {
+		if f.slots[slot].Load() != owner {
+			f.slots[slot].Store(owner)
+		}
+	}
+	f.setPrimaries(primaries)
+	f.keepOnly(kept)
+	return nil
+}
+
+// announcedIn is the address of a node in CLUSTER SLOTS: its preferred endpoint and port. The endpoint is null or empty where it is that of
+// the node that was asked, and ? where a host name is wanted and not known; then the metadata may have the IP address.
+func announcedIn(entry value, asked *node) string {
+	if len(entry.list) < 2 {
+		return asked.addr
+	}
+	host := entry.list[0].text
+	if host == "?" && len(entry.list) > 3 {
+		host = entry.list[3].field("ip").text
+	}
+	return hostPort(host, entry.list[1].number(), asked)
+}
+
+// askNodes reads the addresses of all nodes, also of those without slots, as ASK may name one of these.
+func (f *fleet) askNodes(n *node) {
+	reply, err := n.ask(askMax, "CLUSTER", "NODES")
+	if err != nil || reply.isError() {
+		return
+	}
+	var hosts []string
+	for line := range strings.Lines(reply.text) {
+		// <id> <ip:port@cport[,hostname]> <flags> …
+		words := strings.Fields(line)
+		if len(words) < 3 || len(hosts) >= 2*nodesMax {
+			continue
+		}
+		endpoint, hostname, _ := strings.Cut(words[1], ",")
+		endpoint, _, _ = strings.Cut(endpoint, "@")
+		addr := n.announced(endpoint)
+		hosts = append(hosts, addr)
+		if hostname, _, _ = strings.Cut(hostname, ","); hostname != "" {
+			_, port, _ := net.SplitHostPort(addr)
+			hosts = append(hosts, net.JoinHostPort(hostname, port))
+		}
+	}
+	f.mu.Lock()
+	f.hosts = hosts
+	f.mu.Unlock()
+}
+
+// readClocks finds out how far the clocks of the primaries are from this machine's.
+func (f *fleet) readClocks() {
+	for _, n := range *f.primaries.Load() {
+		if n.resting.Load() || f.ctx.Err() != nil {
+			continue
+		}
+		before := time.Now()
+		reply, err := n.ask(askMax, "TIME")
+		if err != nil || len(reply.list) != 2 {
+			continue
+		}
+		halfway := before.Add(time.Since(before) / 2)
+		theirs := time.Unix(reply.list[0].number(), reply.list[1].number()*int64(time.Microsecond))
+		n.offset.Store(int64(theirs.Sub(halfway)))
+	}
+}
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

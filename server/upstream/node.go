@@ -1,0 +1,330 @@
+package upstream
+
+import (
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// node is a server, and the connections to it.
+type node struct {
+	up    *Upstream
+	fleet *fleet
+	addr  string // as the topology names it; Config.Map may lead elsewhere
+
+	role    atomic.Int32 // a role
+	hello   atomic.Pointer[greeting]
+	offset  atomic.Int64 // ns by which its clock is ahead of this machine's
+	figures figures
+
+	own [2]*link // of Config's user and database 0: RESP2, RESP3
+
+	mu      sync.Mutex
+	others  map[linkKey]*link
+	resting atomic.Bool // set with mu held
+	until   int64       // when the rest ends, by Now
+	why     string      // it rests
+	probe   *time.Timer // at the end of the rest
+	closed  bool
+
+	// The timer of deadlines.
+	expiring sync.Mutex // one expire at a time
+	excused  bool       // the timer was late, and has been set again once
+	timing   sync.Mutex
+	timer    *time.Timer
+	armed    atomic.Int64 // when the timer fires, by Now; changed with timing held
+}
+
+// role is what the topology says of a node.
+type role int32
+
+const (
+	seed role = iota // named by the configuration, not by the topology
+	primary
+	replica
+)
+
+func (r role) String() string { return [...]string{"seed", "primary", "replica"}[r] }
+
+// figures are counted for one node.
+type figures struct {
+	calls, timeouts, lost, redirects, connects, rests atomic.Uint64
+	batch                                             histogram // calls in one write
+	roundTrip                                         histogram // µs from a write to the reply
+}
+
+func newNode(f *fleet, addr string) *node {
+	n := &node{up: f.up, fleet: f, addr: addr, others: map[linkKey]*link{}}
+	n.own[0], n.own[1] = newLink(n, linkKey{proto: 2}), newLink(n, linkKey{proto: 3})
+	n.armed.Store(never)
+	n.timer = time.AfterFunc(never, n.expire)
+	n.probe = time.AfterFunc(never, n.tryOut)
+	return n
+}
+
+func (n *node) host() string {
+	host, _, err := net.SplitHostPort(n.addr)
+	if err != nil {
+		return n.addr
+	}
+	return host
+}
+
+func (n *node) failure(kind FailureKind, detail string) *Failure {
+	return &Failure{Kind: kind, Node: n.addr, Detail: detail, After: time.Duration(n.up.timeout.Load())}
+}
+
+// send queues a call at its connection, or lets it fail. Flush must follow.
+func (n *node) send(c *Call) {
+	var failure *Failure
+	for range 2 { // the first one may just have been closed to make room for another
+		l := n.link(c)
+		if l == nil {
+			failure = n.failure(Unreachable, "too many connections, of different users and databases")
+			break
+		}
+		if failure = l.enqueue(c); failure == nil {
+			n.arm(c.Deadline)
+			return
+		}
+		if failure.Detail != closedDetail {
+			break
+		}
+	}
+	n.up.refuse(c, failure)
+}
+
+const closedDetail = "the connection is closed"
+
+// link returns the connection that a call takes, nil if there are too many.
+func (n *node) link(c *Call) *link {
+	proto := 2
+	if c.Proto == 3 {
+		proto = 3
+	}
+	if c.User == nil && c.DB == 0 {
+		return n.own[proto-2]
+	}
+	key := linkKey{proto: proto, db: c.DB}
+	if c.User != nil {
+		key.user = *c.User
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l := n.others[key]
+	if l == nil && !n.closed {
+		if len(n.others) >= linksMax-len(n.own) && !n.dropIdle() {
+			return nil
+		}
+		l = newLink(n, key)
+		n.others[key] = l
+	}
+	return l
+}
+
+// dropIdle drops a connection that nothing uses now, and reports false if there is none. The caller holds mu.
+func (n *node) dropIdle() bool {
+	for key, l := range n.others {
+		if l.shut(true) {
+			delete(n.others, key)
+			return true
+		}
+	}
+	return false
+}
+
+// links returns all connections.
+func (n *node) links() []*link {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := n.own[:]
+	if len(n.others) > 0 {
+		all = append(make([]*link, 0, len(n.others)+len(n.own)), all...)
+		for _, l := range n.others {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// shut closes the connections that are idle for good, and reports whether all are.
+func (n *node) shut() bool {
+	idle := true
+	for _, l := range n.links() {
+		idle = l.shut(true) && idle
+	}
+	return idle
+}
+
+// reap closes connections that have had no call since a time.
+func (n *node) reap(since int64) {
+	for _, l := range n.links() {
+		if l.unusedSince(since) {
+			l.shut(false)
+		}
+	}
+}
+
+// close ends the node.
+func (n *node) close() {
+	n.mu.Lock()
+	n.closed = true
+	n.probe.Stop()
+	n.mu.Unlock()
+	for _, l := range n.links() {
+		l.close()
+	}
+}
+
+// Deadlines.
+
+const (
+	tick      = int64(time.Millisecond)     // between two looks at deadlines, so that many are seen to together
+	lateMax   = int64(2 * time.Millisecond) // more than that late, the timer shows that the process was held up, and replies may be waiting unread
+	lateGrace = int64(3 * time.Millisecond) // that the readers get then
+)
+
+// expiry is what one look at a node's deadlines finds.
+type expiry struct {
+	calls []*Call // whose deadline has passed
+	next  int64   // the next deadline
+	slow  bool    // the node had at least half of a timeout's time for one of them
+}
+
+// arm has the deadlines looked at by a time.
+func (n *node) arm(deadline int64) {
+	if deadline >= n.armed.Load() {
+		return
+	}
+	n.timing.Lock()
+	defer n.timing.Unlock()
+	if deadline < n.armed.Load() {
+		n.armed.Store(deadline)
+		n.timer.Reset(time.Duration(deadline - Now()))
+	}
+}
+
+// expire answers the calls whose deadline has passed. The timer is not stopped when a call is answered, so it fires about once per timeout.
+func (n *node) expire() {
+	n.expiring.Lock()
+	defer n.expiring.Unlock()
+	n.timing.Lock()
+	now := Now()
+	late := now - n.armed.Load()
+	n.armed.Store(never) // before the queues are looked at, so that send arms for what comes afterwards
+	n.timing.Unlock()
+	if late > lateMax && !n.excused {
+		n.excused = true
+		n.arm(now + lateGrace)
+		return
+	}
+	n.excused = false
+	e := expiry{next: never}
+	for _, l := range n.links() {
+		l.expire(now, &e)
+	}
+	if len(e.calls) > 0 {
+		n.figures.timeouts.Add(uint64(len(e.calls)))
+		n.up.totals.timeouts.Add(uint64(len(e.calls)))
+		failure := n.failure(Timeout, "")
+		if e.slow {
+			n.rest("no answer in time")
+		}
+		for _, c := range e.calls {
+			n.up.complete(c, nil, failure)
+		}
+		n.up.drained()
+	}
+	if e.next != never {
+		n.arm(max(e.next, Now()+tick))
+	}
+}
+
+// The breaker.
+
+// rest has the node left alone for a while: calls fail at once, also those that are queued and not sent. Those under way may still be
+// answered.
+func (n *node) rest(why string) {
+	n.mu.Lock()
+	if n.closed || n.resting.Load() {
+		n.mu.Unlock()
+		return
+	}
+	n.resting.Store(true)
+	n.why = why
+	n.restOn()
+	n.mu.Unlock()
+	n.figures.rests.Add(1)
+	n.up.log.Warn("upstream: a node rests", "node", n.addr, "why", why)
+	for _, l := range n.links() {
+		l.mu.Lock()
+		l.refuseQueue()
+		l.mu.Unlock()
+	}
+	n.up.Flush()
+	n.fleet.lookSoon()
+}
+
+// restsFor returns why the node rests, "" if it does not.
+func (n *node) restsFor() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.resting.Load() {
+		return ""
+	}
+	return n.why
+}
+
+// restOn sets when the rest ends. The caller holds mu.
+func (n *node) restOn() {
+	rest := jitteredNs(n.up.rest.Load())
+	n.until = Now() + rest
+	n.probe.Reset(time.Duration(rest))
+}
+
+// tryOut ends the rest if the node answers: once connected, within the timeout.
+func (n *node) tryOut() {
+	_, err := n.ask(connectMax, "PING")
+	if err == nil {
+		_, err = n.ask(time.Duration(n.up.timeout.Load()), "PING")
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	if err != nil {
+		n.why = problemOf(err)
+		n.restOn()
+		return
+	}
+	n.resting.Store(false)
+	n.up.log.Info("upstream: a node answers again", "node", n.addr)
+	n.fleet.lookSoon()
+}
+
+// ask sends one of this package's own commands, also to a node that rests, and waits for the reply. An error reply is no error, but for
+// what comes before the command: a connection that cannot be made.
+func (n *node) ask(timeout time.Duration, args ...string) (v value, err error) {
+	done := make(chan struct{})
+	c := &Call{Slot: -1, Proto: 2, Replies: 1, Request: command(args...), Deadline: Now() + int64(timeout), internal: true}
+	c.Done = func(c *Call) {
+		if c.Err != nil {
+			err = c.Err
+		} else {
+			v, _ = parseValue(c.Reply)
+		}
+		close(done)
+	}
+	n.send(c)
+	n.up.Flush()
+	<-done
+	return v, err
+}
+
+// jittered returns a duration that is up to a quarter longer, by chance.
+func jittered(d time.Duration) time.Duration { return time.Duration(jitteredNs(int64(d))) }
+
+func jitteredNs(ns int64) int64 { return ns + rand.Int64N(ns/4+1) }

@@ -1,0 +1,108 @@
+package upstream
+
+import (
+	"bytes"
+	"errors"
+	"math"
+
+	"headgate/internal/number"
+)
+
+var (
+	errMalformed = errors.New("it sends what is no RESP")
+	errTooDeep   = errors.New("it sends arrays within arrays without end")
+)
+
+// scanner finds where replies end in bytes that come piece by piece, of RESP2 and RESP3, without looking at any byte of a long string or
+// at anything twice but the beginning of a line. The zero value is ready.
+type scanner struct {
+	open      []int64 // of each array that has been entered, the outermost first: how many elements are still to come
+	bulk      int64   // bytes that are still to come of a string with a length, its line end included
+	line      int     // bytes of an unfinished line in which there is no end
+	outOfBand bool    // what is being read, or was read last, is a push, which is no reply
+}
+
+// next takes bytes from the front of p, and returns how many, and whether a whole reply or push ends with them. The rest of p, with what
+// comes after it, is for the next call.
+func (s *scanner) next(p []byte) (n int, whole bool, err error) {
+	for {
+		if s.bulk > 0 {
+			taken := min(s.bulk, int64(len(p)-n))
+			n += int(taken)
+			if s.bulk -= taken; s.bulk > 0 {
+				return n, false, nil
+			}
+			if s.ended() {
+				return n, true, nil
+			}
+		}
+		rest := p[n:]
+		end := bytes.IndexByte(rest[s.line:], '\n')
+		if end < 0 {
+			if s.line = len(rest); s.line > lineMax {
+				return n, false, errMalformed
+			}
+			return n, false, nil
+		}
+		line := rest[:s.line+end+1]
+		s.line = 0
+		n += len(line)
+		whole, err := s.header(line)
+		if whole || err != nil {
+			return n, whole, err
+		}
+	}
+}
+
+// header reads the line with which a value begins, and reports whether a whole reply ends with it.
+func (s *scanner) header(line []byte) (whole bool, err error) {
+	if len(line) < 3 || line[len(line)-2] != '\r' {
+		return false, errMalformed
+	}
+	if len(s.open) == 0 {
+		s.outOfBand = line[0] == '>'
+	}
+	switch line[0] {
+	case '+', '-', ':', ',', '#', '_', '(':
+		return s.ended(), nil
+	}
+	count, ok := number.ParseInt(line[1 : len(line)-2])
+	if !ok || count < -1 || count > math.MaxInt32 {
+		return false, errMalformed
+	}
+	switch line[0] {
+	case '$', '=', '!':
+		if count < 0 {
+			return s.ended(), nil
+		}
+		s.bulk = count + 2
+		return false, nil
+	case '*', '~', '>':
+	case '%':
+		count *= 2
+	case '|': // attributes, and then the value that they describe
+		count = 2*max(count, 0) + 1
+	default:
+		return false, errMalformed
+	}
+	if count <= 0 {
+		return s.ended(), nil
+	}
+	if len(s.open) == depthMax {
+		return false, errTooDeep
+	}
+	s.open = append(s.open, count)
+	return false, nil
+}
+
+// ended counts a value that has ended, and those that end with it, and reports whether the whole reply does.
+func (s *scanner) ended() bool {
+	for len(s.open) > 0 {
+		innermost := len(s.open) - 1
+		if s.open[innermost]--; s.open[innermost] > 0 {
+			return false
+		}
+		s.open = s.open[:innermost]
+	}
+	return true
+}

@@ -1,0 +1,192 @@
+package upstream
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Status is how the upstream is, for INFO and metrics. Counts are since the process began.
+type Status struct {
+	Kind     Kind
+	Cluster  bool
+	Headgate bool
+	Problem  string // why the topology is not known, or an older one is used; "" if all is well
+	Changing bool   // a new configuration has been set, and does not work yet
+
+	PendingCalls, PendingBytes int64
+	Overloaded                 bool
+
+	Calls     uint64 // sent by the owner
+	Timeouts  uint64 // answered by a Failure at their deadline
+	Lost      uint64 // whose connection broke
+	Refused   uint64 // that failed without having been sent
+	Redirects uint64 // MOVED and ASK
+	Connects  uint64 // attempts at connections
+	Looks     uint64 // at the topology
+
+	Nodes []NodeStatus // by address
+}
+
+// NodeStatus is how one node is. Counts are since it has been known.
+type NodeStatus struct {
+	Addr    string
+	Role    string        // primary, replica, or seed: named by the configuration and not by the topology
+	State   string        // up, resting, or idle: nothing is connected
+	Why     string        // it rests
+	Rest    time.Duration // that is left
+	Version string        // as it tells; "" before it has been connected
+	Offset  time.Duration // by which its clock is ahead of this machine's
+
+	Pending     int // calls that are queued or sent
+	Connections int
+	Calls       uint64 // written to it, those sent again too
+	Timeouts    uint64
+	Lost        uint64
+	Redirects   uint64
+	Connects    uint64
+	Rests       uint64
+	Batch       Histogram // calls in one write
+	RoundTrip   Histogram // µs from a write to a reply
+}
+
+// Status returns how the upstream is.
+func (u *Upstream) Status() Status {
+	f := u.fleet.Load()
+	s := Status{
+		Kind: f.cfg.Kind, Cluster: f.cluster.Load(), Headgate: f.headgate.Load(),
+		PendingCalls: u.pendingCalls.Load(), PendingBytes: u.pendingBytes.Load(), Overloaded: u.overloaded.Load(),
+		Calls: u.totals.calls.Load(), Timeouts: u.totals.timeouts.Load(), Lost: u.totals.lost.Load(), Refused: u.totals.refused.Load(),
+		Redirects: u.totals.redirects.Load(), Connects: u.totals.connects.Load(), Looks: u.totals.looks.Load(),
+	}
+	s.Problem = f.problem()
+	u.config.Lock()
+	next := u.next
+	u.config.Unlock()
+	if next != nil {
+		s.Changing = true
+		if s.Problem = next.problem(); s.Problem == "" {
+			s.Problem = "a new configuration is being tried"
+		}
+	}
+	for _, n := range f.all() {
+		s.Nodes = append(s.Nodes, n.status())
+	}
+	slices.SortFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Addr, b.Addr) })
+	return s
+}
+
+func (f *fleet) problem() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return f.err.Error()
+	}
+	return ""
+}
+
+func (n *node) status() NodeStatus {
+	s := NodeStatus{
+		Addr: n.addr, Role: role(n.role.Load()).String(), State: "idle", Offset: time.Duration(n.offset.Load()),
+		Calls: n.figures.calls.Load(), Timeouts: n.figures.timeouts.Load(), Lost: n.figures.lost.Load(), Redirects: n.figures.redirects.Load(),
+		Connects: n.figures.connects.Load(), Rests: n.figures.rests.Load(),
+		Batch: n.figures.batch.snapshot(), RoundTrip: n.figures.roundTrip.snapshot(),
+	}
+	if hello := n.hello.Load(); hello != nil {
+		s.Version = hello.version
+	}
+	for _, l := range n.links() {
+		l.mu.Lock()
+		s.Pending += l.queue.n + l.live
+		if l.conn != nil {
+			s.Connections++
+			s.State = "up"
+		}
+		l.mu.Unlock()
+	}
+	n.mu.Lock()
+	if n.resting.Load() {
+		s.State, s.Why, s.Rest = "resting", n.why, time.Duration(max(0, n.until-Now()))
+	}
+	n.mu.Unlock()
+	return s
+}
+
+// Histogram counts values in buckets that are at most a quarter of their values wide.
+type Histogram struct {
+	Counts [buckets]uint64
+	Sum    uint64 // of all values
+}
+
+const buckets = 104 // values up to 2^27
+
+// histogram is one that is being counted. It is safe for concurrent use.
+type histogram struct {
+	counts [buckets]atomic.Uint64
+	sum    atomic.Uint64
+}
+
+// Add counts a value. Negative ones are 0, and those too large for the last bucket are in it.
+func (h *histogram) Add(value int64) {
+	v := uint64(max(value, 0))
+	h.sum.Add(v)
+	h.counts[bucketOf(v)].Add(1)
+}
+
+// bucketOf is the bucket of a value: one for each below 8, and then 4 for each doubling.
+func bucketOf(v uint64) int {
+	if v < 4 {
+		return int(v)
+	}
+	doublings := bits.Len64(v) - 3
+	return min(4*doublings+int(v>>doublings), buckets-1)
+}
+
+// bucketMax is the largest value of a bucket.
+func bucketMax(bucket int) uint64 {
+	if bucket < 4 {
+		return uint64(bucket)
+	}
+	doublings := bucket/4 - 1
+	return uint64(bucket-4*doublings+1)<<doublings - 1
+}
+
+func (h *histogram) snapshot() (s Histogram) {
+	for i := range h.counts {
+		s.Counts[i] = h.counts[i].Load()
+	}
+	s.Sum = h.sum.Load()
+	return s
+}
+
+// Merge adds what another histogram has counted.
+func (h *Histogram) Merge(other *Histogram) {
+	for i, n := range other.Counts {
+		h.Counts[i] += n
+	}
+	h.Sum += other.Sum
+}
+
+// Count returns how many values there are.
+func (h *Histogram) Count() (n uint64) {
+	for _, bucket := range h.Counts {
+		n += bucket
+	}
+	return n
+}
+
+// Quantile returns the least value that at least a share q of the values, from 0 to 1, are not above; as large as its bucket, so up to a
+// quarter too much. It is 0 if there are no values.
+func (h *Histogram) Quantile(q float64) uint64 {
+	count := h.Count()
+	wanted := max(1, uint64(q*float64(count)+0.5))
+	for i, n := range h.Counts {
+		if n >= wanted {
+			return bucketMax(i)
+		}
+		wanted -= n
+	}
+	return 0
+}
