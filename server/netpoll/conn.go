@@ -22,7 +22,8 @@ type Conn struct {
 
 	unread  bool // its socket may have more than was read
 	closing bool // close when out is sent
-	dead    bool // closed; later events are stale
+	dead    bool // closed, or about to be; later events are stale
+	ending  bool // it stands in the list of those that are to be closed
 	eof     bool // the peer has closed its side
 	kept    bool // a command of its own has yielded: it is to be left alone
 	rests   bool // its commands may not run before Resume

@@ -22,6 +22,8 @@ const (
 	acceptsPerEvent   = 128                    // connections accepted before the others get their turn
 	queuedAccepts     = 1000                   // the same of those that wait at a listener which closes
 	sendMax           = 256 << 10              // bytes sent to a connection in one iteration
+	closesMax         = 64                     // connections closed in one iteration, and
+	closeTime         = 2 * time.Millisecond   // for how long: it takes some 10 µs each, and longer for those that have large buffers
 	shortSleep        = 4 * time.Millisecond   // the first sleep, which the scheduler is not told of: about a tick, so that it needs no timer of its own
 	shutdownDrainTime = 500 * time.Millisecond // how long a stopping loop waits for full sockets to drain
 	readEvents        = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
@@ -67,6 +69,7 @@ type leftovers struct {
 	again    []*Conn   // with commands to run, or more to read; the one that has waited longest first
 	spare    []*Conn   // the other of two backing arrays for again
 	unsent   []*Conn   // those that would take more than was sent to them
+	ending   []*Conn   // those that are to be closed
 	stalled  []*Conn   // those that do not take their replies
 	stallEnd time.Time // when these are looked at again even so
 }
@@ -291,6 +294,7 @@ func (l *Loop) answer() {
 			c.In.Compact(&l.pool)
 		}
 	}
+	l.closeEnding()
 }
 
 // yield implements front: an iteration within the one that runs a command of c.
@@ -333,7 +337,7 @@ func (l *Loop) takeOver(batch []*Conn, c *Conn) {
 // and given it back, costs about as much as a small command. After that the goroutine parks. A signal, and so a collection that wants to stop the world, ends
 // that sleep at once.
 func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
-	if !l.asleep || len(l.again) > 0 || len(l.unsent) > 0 || limit == 0 {
+	if !l.asleep || len(l.again) > 0 || len(l.unsent) > 0 || len(l.ending) > 0 || limit == 0 {
 		return epollWaitRaw(l.epfd, events, 0)
 	}
 	if spin := l.busyPoll.Load(); spin > 0 {
@@ -521,10 +525,10 @@ func (l *Loop) stage() {
 	l.asleep = len(kept) == 0 && len(l.arrivals) == 0
 }
 
-// send writes what is staged, and closes the connection when it is due.
+// send writes what is staged, and has the connection closed when it is due.
 func (l *Loop) send(c *Conn) {
-	if l.conns[c.FD] != c || c.kept {
-		return // closed earlier in this iteration, or in the middle of a command
+	if l.conns[c.FD] != c || c.kept || c.ending {
+		return // closed or about to be, or in the middle of a command
 	}
 	for budget := sendMax; !c.dead && !c.waiting && c.sent < len(c.out); {
 		if budget <= 0 && !c.eof {
@@ -556,8 +560,34 @@ func (l *Loop) send(c *Conn) {
 		}
 	}
 	if c.dead || c.eof || (c.closing && len(c.out) == 0) {
-		l.close(c)
+		l.end(c)
 	}
+}
+
+// end has a connection closed when this or a later iteration has the time. Until then it is not read, its commands are not run, and
+// nothing that others wait for as well is given to it.
+func (l *Loop) end(c *Conn) {
+	c.dead, c.ending = true, true
+	l.ending = append(l.ending, c)
+	l.handler.Lock()
+	defer l.handler.Unlock()
+	c.closeNow = true
+}
+
+// closeEnding closes the connections that are to be closed, those that have waited longest first: as many as one iteration has the time
+// for, so that nobody waits for a crowd that hangs up at once.
+func (l *Loop) closeEnding() {
+	if len(l.ending) == 0 {
+		return
+	}
+	closed := 0
+	for begin := time.Now(); closed < min(len(l.ending), closesMax); {
+		l.close(l.ending[closed])
+		if closed++; time.Since(begin) > closeTime {
+			break
+		}
+	}
+	l.ending = slices.Delete(l.ending, 0, closed)
 }
 
 func (l *Loop) armWrite(c *Conn) {
