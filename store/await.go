@@ -1,32 +1,98 @@
 package store
 
 // Awaited is a name that somebody waits for, for BLPOP and its like: when a key of the name is added, a stream of the name is
-// gone, or Signal tells of it, the Keyspace has it ready. Whoever waits calls Release in the end.
+// gone, or Signal tells of it, the Keyspace has it ready. Whoever waits stands in its queue.
 type Awaited struct {
-	db    *DB
-	name  string
-	refs  int
-	ready bool // is in Keyspace.ready
+	db          *DB
+	name        string
+	first, last *Wait
+	waits       int  // in the queue
+	ready       bool // is in Keyspace.ready
 }
 
-// Await begins to wait for the key, whether it is there or not. All who wait for one key share one Awaited.
-func (db *DB) Await(k Key) *Awaited {
+// Wait is one place in the queue for a name. Await puts it there and Leave takes it out; it must not be moved in between. The zero
+// value stands in no queue.
+type Wait struct {
+	By            any // who waits; for the caller
+	awaited       *Awaited
+	before, after *Wait
+}
+
+// Await puts w at the end of the queue for the key, whether the key is there or not. If the last in that queue has the same By already,
+// w is left out of it, and Await returns false.
+func (db *DB) Await(k Key, w *Wait) bool {
 	a := db.awaited.Entries()[string(k.Name)]
 	if a == nil {
 		a = &Awaited{db: db, name: string(k.Name)}
 		db.awaited.Set(a.name, a)
+	} else if a.last.By == w.By {
+		return false
 	}
-	a.refs++
-	return a
+	w.awaited = a
+	w.link()
+	a.waits++
+	return true
 }
 
-// Release ends one wait.
-func (a *Awaited) Release() {
-	a.refs--
-	if a.refs == 0 {
+// AwaitedNames is how many names of all databases somebody waits for.
+func (ks *Keyspace) AwaitedNames() (n int) {
+	for _, db := range ks.dbs {
+		n += db.awaited.Len()
+	}
+	return n
+}
+
+// Awaited is the name that w waits for, or nil if it stands in no queue.
+func (w *Wait) Awaited() *Awaited { return w.awaited }
+
+// Leave takes w out of its queue.
+func (w *Wait) Leave() {
+	a := w.awaited
+	w.unlink()
+	*w = Wait{}
+	if a.waits--; a.waits == 0 {
 		a.db.awaited.Delete(a.name)
 	}
 }
+
+// ToBack has w stand behind all others in its queue.
+func (w *Wait) ToBack() {
+	w.unlink()
+	w.link()
+}
+
+// link puts w at the end of its queue.
+func (w *Wait) link() {
+	a := w.awaited
+	w.before, w.after = a.last, nil
+	if a.last == nil {
+		a.first = w
+	} else {
+		a.last.after = w
+	}
+	a.last = w
+}
+
+// unlink has those before and behind w stand next to each other.
+func (w *Wait) unlink() {
+	a := w.awaited
+	if w.before == nil {
+		a.first = w.after
+	} else {
+		w.before.after = w.after
+	}
+	if w.after == nil {
+		a.last = w.before
+	} else {
+		w.after.before = w.before
+	}
+}
+
+// Waits is how long the queue for the name is.
+func (a *Awaited) Waits() int { return a.waits }
+
+// First is whoever has stood in the queue for the longest.
+func (a *Awaited) First() *Wait { return a.first }
 
 // DB is the database that the name is of.
 func (a *Awaited) DB() *DB { return a.db }
@@ -44,7 +110,7 @@ func (ks *Keyspace) NextReady() *Awaited {
 		ks.ready[0] = nil
 		ks.ready = ks.ready[1:]
 		a.ready = false
-		if a.refs > 0 {
+		if a.waits > 0 {
 			return a
 		}
 	}

@@ -250,9 +250,10 @@ func TestStreamSignals(t *testing.T) {
 			view := s.open()
 			view.CreateGroup([]byte("g"), StreamID{}, 0)
 			require.Nil(t, s.ks.NextReady())
-			a := s.db.Await(s.key)
+			w := Wait{By: s}
+			require.True(t, s.db.Await(s.key, &w))
 			test.run(s)
-			require.Same(t, a, s.ks.NextReady())
+			require.Same(t, w.Awaited(), s.ks.NextReady())
 			require.Nil(t, s.ks.NextReady())
 		})
 	}

@@ -2,11 +2,9 @@ package exec
 
 import (
 	"container/heap"
-	"container/list"
 	"math"
 	"time"
 
-	"headgate/internal/shrinkmap"
 	"headgate/server/command"
 	"headgate/store"
 )
@@ -22,22 +20,15 @@ type blocked struct {
 	client *command.Client
 	cmd    *command.Command
 	args   [][]byte
-	places []place
-	slot   int // in blocking.timeouts, if it has a time
-	held   int // bytes, about
-}
-
-// place is where a client stands in the queue for one key.
-type place struct {
-	key     *store.Awaited
-	element *list.Element
+	places []store.Wait // in the queues of its keys
+	slot   int          // in blocking.timeouts, if it has a time
+	held   int          // bytes, about
 }
 
 // blocking holds all clients that are blocked. What a client can wait for is bounded by what one command can name.
 type blocking struct {
-	Queues   shrinkmap.Map[*store.Awaited, *list.List] // of *blocked, first come first
-	Timeouts timeouts                                  // the waits that have a time
-	Clients  int                                       // that are blocked
+	Timeouts timeouts // the waits that have a time
+	Clients  int      // that are blocked
 }
 
 // ErrUnblocked is what a client is answered whom CLIENT UNBLOCK ERROR has made give up.
@@ -48,30 +39,20 @@ const blockedOverhead = 256
 
 // Block has the context's client wait for keys: it is what commands reach as Core.Hooks.Block. The executor's lock is held.
 func (x *Executor) Block(c *command.Ctx, on command.BlockOn) {
-	b := &blocked{BlockOn: on, exec: x, client: c.Client, cmd: c.Cmd, held: blockedOverhead}
-	b.args = make([][]byte, len(c.Args))
-	for i, a := range c.Args {
-		b.args[i] = append([]byte(nil), a...)
+	b := &blocked{BlockOn: on, exec: x, client: c.Client, cmd: c.Cmd, args: copyArgs(c.Args), held: blockedOverhead}
+	for _, a := range b.args {
 		b.held += len(a)
 	}
 	b.Keys = nil // the places have them
-	seen := make(map[*store.Awaited]bool, len(on.Keys))
+	places, n := make([]store.Wait, len(on.Keys)), 0
 	for _, name := range on.Keys {
 		x.Remains.Help()
-		key := c.DB.Await(x.Keys.Key(name))
-		if seen[key] {
-			key.Release()
-			continue
+		if places[n].By = b; c.DB.Await(x.Keys.Key(name), &places[n]) {
+			b.held += blockedOverhead + len(name)
+			n++
 		}
-		seen[key] = true
-		queue := x.Blocking.Queues.Entries()[key]
-		if queue == nil {
-			queue = list.New()
-			x.Blocking.Queues.Set(key, queue)
-		}
-		b.places = append(b.places, place{key, queue.PushBack(b)})
-		b.held += blockedOverhead + key.NameBytes()
 	}
+	b.places = places[:n]
 	if b.Until != 0 {
 		heap.Push(&x.Blocking.Timeouts, b)
 		workerOf(c).tickBy(b.Until)
@@ -79,6 +60,21 @@ func (x *Executor) Block(c *command.Ctx, on command.BlockOn) {
 	x.Blocking.Clients++
 	x.Gate.Set(command.GateBlocked, x.Blocking.Clients > 0)
 	c.Client.Blocked = b
+}
+
+// copyArgs returns a copy of a command's arguments that is two allocations, however many they are.
+func copyArgs(args [][]byte) [][]byte {
+	n := 0
+	for _, a := range args {
+		n += len(a)
+	}
+	buf, all := make([]byte, 0, n), make([][]byte, len(args))
+	for i, a := range args {
+		begin := len(buf)
+		buf = append(buf, a...)
+		all[i] = buf[begin:len(buf):len(buf)]
+	}
+	return all
 }
 
 // EndWait ends a client's wait, if any. The queues may have it for longer, without effect. The caller holds the executor's lock.
@@ -101,16 +97,10 @@ func (b *blocked) TakeOut(n int) (taken int) {
 	x := b.exec
 	for ; taken < n && len(b.places) > 0; taken++ {
 		last := len(b.places) - 1
-		p := b.places[last]
-		b.places[last] = place{}
+		p := &b.places[last]
+		b.held -= blockedOverhead + p.Awaited().NameBytes()
+		p.Leave()
 		b.places = b.places[:last]
-		b.held -= blockedOverhead + p.key.NameBytes()
-		queue := x.Blocking.Queues.Entries()[p.key]
-		queue.Remove(p.element)
-		if queue.Len() == 0 {
-			x.Blocking.Queues.Delete(p.key)
-		}
-		p.key.Release()
 	}
 	if len(b.places) == 0 && x.Blocking.Clients == 0 {
 		x.Keys.NextReady() // names that have become ready since are forgotten
@@ -177,18 +167,18 @@ func (x *Executor) serveReady(c *command.Ctx) {
 // serveQueue serves the clients that wait for a key until its value is used up. Those who cannot use it go to the end of the queue,
 // as in Redis, so that everybody is looked at once.
 func (x *Executor) serveQueue(c *command.Ctx, key *store.Awaited) {
-	k, queue := key.Key(), x.Blocking.Queues.Entries()[key]
-	for range queue.Len() {
+	k := key.Key()
+	for range key.Waits() {
 		e, ok := key.DB().Find(k, c.Now)
-		first := queue.Front()
-		b := first.Value.(*blocked)
+		first := key.First()
+		b := first.By.(*blocked)
 		switch there := ok && b.Kind == e.Kind(); {
 		case b.client.Blocked != b || b.client.Conn.Closing():
-			queue.MoveToBack(first)
+			first.ToBack()
 		case !there && b.Gone != "":
 			x.GiveUp(b.client, b.Gone, c.NowNs)
 		case !there || !x.serve(c, b, k):
-			queue.MoveToBack(first)
+			first.ToBack()
 		}
 	}
 }

@@ -122,7 +122,7 @@ func TestManyWaitsAndWatchesEndBySlices(t *testing.T) {
 	other.Send("RPUSH k8 a|LRANGE k7 0 -1")
 	other.Want(":1 *1 $1 b")
 	p.Srv.Lock()
-	require.Equal(t, many-command.RemainsPerClient, p.Srv.Blocking.Queues.Len())
+	require.Equal(t, many-command.RemainsPerClient, p.Srv.Keys.AwaitedNames())
 	require.Zero(t, p.Srv.Blocking.Clients)
 	p.Srv.Unlock()
 	c.Send("EXISTS k8|UNWATCH|MULTI|EXEC")

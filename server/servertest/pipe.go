@@ -84,7 +84,7 @@ func (p *PipeServer) RequireIdle() {
 	p.AwaitBlocked(0)
 	p.Srv.Lock()
 	defer p.Srv.Unlock()
-	require.Zero(p.t, p.Srv.Blocking.Queues.Len())
+	require.Zero(p.t, p.Srv.Keys.AwaitedNames())
 	require.Empty(p.t, p.Srv.Blocking.Timeouts)
 	require.False(p.t, p.Srv.Gate.Has(command.GateHolds))
 	require.Nil(p.t, p.Srv.Keys.NextReady())
