@@ -33,6 +33,7 @@ type Garbage struct {
 	cycles  uint64            // collections until then
 	since   int64             // ns, when that number was first seen
 	kept    uint64            // bytes that the heap had left after the last time
+	again   bool              // the last time gave back much, so that what was let go of since is looked for once more
 	data    uint64            // bytes of data, when it was looked last
 	marked  uint64            // the same when the last collection ran: what has been deleted since still counts as live
 }
@@ -47,7 +48,8 @@ func (x *Executor) trimBuffers(mono int64) {
 }
 
 // giveBack has the heap's garbage collected, and its memory given back to the system, once nothing else has done so for a while. It costs
-// those who are served a part of one processor for as long as marking what is in use takes.
+// those who are served a part of one processor for as long as marking what is in use takes. When that was much, it is done once more: what a
+// crowd has left behind, as buffers and entries in tables, is let go of by and by, and would be too little to be worth it later.
 func (x *Executor) giveBack(mono int64) {
 	g := &x.Garbage
 	if g.Free == nil || mono-g.looked < int64(giveBackPeriod) {
@@ -66,7 +68,7 @@ func (x *Executor) giveBack(mono int64) {
 	held := host.RuntimeMetric(host.MetricTotal) - host.RuntimeMetric(host.MetricHeapReleased)
 	least := max(host.RuntimeMetric(host.MetricLive), g.kept)
 	deleted := g.marked - min(g.marked, g.data)
-	if held+deleted < least+max(giveBackLeast, least/giveBackPart) {
+	if held+deleted < least+muchGarbage(least) && !g.again {
 		return
 	}
 	g.Busy = true
@@ -76,9 +78,13 @@ func (x *Executor) giveBack(mono int64) {
 		x.Lock()
 		defer x.Unlock()
 		g.kept = host.RuntimeMetric(host.MetricTotal) - host.RuntimeMetric(host.MetricHeapReleased)
+		g.again = held >= g.kept+muchGarbage(g.kept)
 		g.Busy = false
 	}()
 }
+
+// muchGarbage is how many bytes of garbage beside those that are in use are worth a collection.
+func muchGarbage(used uint64) uint64 { return max(giveBackLeast, used/giveBackPart) }
 
 // keepPace has the collector run when the garbage is percent of the live bytes, or sooner if that is more than garbageMost and than a
 // collection, which reads the scanned bytes, is worth.

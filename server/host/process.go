@@ -22,8 +22,12 @@ const (
 	MetricCycles       = "/gc/cycles/total:gc-cycles"
 )
 
-// HeapMetrics are those that MEMORY MALLOC-STATS shows.
-var HeapMetrics = []string{MetricHeapObjects, MetricHeapUnused, "/memory/classes/heap/free:bytes", MetricHeapReleased, "/memory/classes/heap/stacks:bytes", MetricTotal, MetricLive}
+// HeapMetrics are those that MEMORY MALLOC-STATS shows: the heap, and the runtime's own tables for it, which never get smaller.
+var HeapMetrics = []string{
+	MetricHeapObjects, MetricHeapUnused, "/memory/classes/heap/free:bytes", MetricHeapReleased, "/memory/classes/heap/stacks:bytes", MetricTotal, MetricLive,
+	"/memory/classes/metadata/mspan/inuse:bytes", "/memory/classes/metadata/mspan/free:bytes", "/memory/classes/metadata/other:bytes",
+	"/memory/classes/profiling/buckets:bytes", "/memory/classes/other:bytes",
+}
 
 // RuntimeMetric returns one of the runtime's counts.
 func RuntimeMetric(name string) uint64 {
