@@ -40,6 +40,7 @@ func BenchmarkWorker(b *testing.B) {
 		{"RL.SLIDING", "RL.SLIDING sl:@ 1000 60s"},
 		{"RL.ACQUIRE and RL.RELEASE", "RL.ACQUIRE ac:@ 10 60s MEMBER me ; RL.RELEASE ac:@ me"},
 		{"RL.TAKE of three", "RL.TAKE 3 user tu:@ ip ti:@ all ta:@"},
+		{"RL.TAKE of two", "RL.TAKE 2 user tu:@ window tw:@"},
 		{"MSET of eight", "MSET a:@ 1 b:@ 1 c:@ 1 d:@ 1 e:@ 1 f:@ 1 g:@ 1 h:@ 1"},
 		{"EVALSHA of an empty script", "EVALSHA " + servertest.Sha1Hex("") + " 0"},
 		{"EVALSHA of a window", "EVALSHA " + servertest.Sha1Hex(windowScript) + " 1 w:@ 1732099999000 1732100000000 m 10 1000"},
@@ -53,6 +54,7 @@ func BenchmarkWorker(b *testing.B) {
 			for _, name := range []string{"user", "ip", "all"} {
 				w.Ask("RL.POLICY", "SET", name, "GCRA", "1000", "1000", "60s")
 			}
+			w.Ask("RL.POLICY", "SET", "window", "FIXED", "1000000", "60s")
 			inputs := make([][]byte, pipelines)
 			for i := range inputs {
 				for j := range pipeline {

@@ -29,6 +29,7 @@ type Limits struct {
 	drawn [leaseIDLength]byte // the id of the call's lease
 	pairs [maxPairs]takenPair
 	ids   [maxPairs][leaseIDLength]byte // of the pairs' leases
+	sink  uint64                        // keeps the loads of touch
 }
 
 // New returns the limiters of a server, by these algorithms.
