@@ -24,6 +24,9 @@ func NewSliding(limit, window int64, slices int) Sliding {
 // Counts is the length of the array of counts.
 func (s Sliding) Counts() int { return int(s.slices) + 1 }
 
+// Length is how long a slice is, in milliseconds.
+func (s Sliding) Length() int64 { return s.slice }
+
 // Start returns when the slice of now began, in Unix milliseconds, which is a multiple of the slice.
 func (s Sliding) Start(now int64) int64 { return now - floorMod(now, s.slice) }
 
