@@ -1,0 +1,62 @@
+package scripted
+
+import (
+	"crypto/sha1" //nolint:gosec // it is what EVALSHA names scripts by
+	"embed"
+	"encoding/hex"
+	"strings"
+)
+
+//go:embed *.lua
+var sources embed.FS
+
+// Script is a script that commands of this package call.
+type Script struct {
+	Name string
+	Text string
+	SHA  string // by which EVALSHA knows it: the SHA-1 of Text in lower-case hex digits
+
+	bySHA, byText []byte // the words EVALSHA and EVAL with what they name the script by, as a request has them
+}
+
+// The scripts, each of the files that it consists of. rate.lua stands alone, since it is called most.
+var (
+	rateScript     = newScript("rate", "", "rate")
+	counterScript  = newScript("counter", "counter", "shared", "counter", "one")
+	slicesScript   = newScript("slices", "slices", "shared", "slices", "one")
+	logScript      = newScript("log", "log", "shared", "entries", "log", "one")
+	leaseScript    = newScript("lease", "lease", "shared", "entries", "lease", "one")
+	takeScript     = newScript("take", "", "shared", "bucket", "counter", "slices", "entries", "log", "lease", "take")
+	giveBackScript = newScript("giveback", "", "shared", "giveback")
+	resetScript    = newScript("reset", "", "shared", "reset")
+	loadScript     = newScript("load", "", "shared", "state", "load")
+	swapScript     = newScript("swap", "", "shared", "state", "swap")
+)
+
+// Scripts returns all scripts, for those who load them beforehand. They do not change.
+func Scripts() []*Script {
+	return []*Script{
+		rateScript, counterScript, slicesScript, logScript, leaseScript, takeScript, giveBackScript, resetScript, loadScript, swapScript,
+	}
+}
+
+// newScript puts a script together. decide is the part that one.lua runs, or empty.
+func newScript(name, decide string, files ...string) *Script {
+	var text strings.Builder
+	for _, file := range files {
+		if file == "one" {
+			text.WriteString("local decide = " + decide + "\n")
+		}
+		source, err := sources.ReadFile(file + ".lua")
+		if err != nil {
+			panic("scripted: " + err.Error())
+		}
+		text.Write(source)
+	}
+	s := &Script{Name: name, Text: text.String()}
+	sum := sha1.Sum([]byte(s.Text)) //nolint:gosec // see above
+	s.SHA = hex.EncodeToString(sum[:])
+	s.bySHA = appendText(appendText(nil, "EVALSHA"), s.SHA)
+	s.byText = appendText(appendText(nil, "EVAL"), s.Text)
+	return s
+}

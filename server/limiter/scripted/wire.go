@@ -1,0 +1,152 @@
+package scripted
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"headgate/internal/number"
+	"headgate/server/limiter"
+)
+
+// ErrMalformed means that a reply is none that the script gives.
+var ErrMalformed = errors.New("scripted: the reply is none of this script's")
+
+// appendBulk appends an argument to a request.
+func appendBulk(dst, arg []byte) []byte {
+	dst = appendHeader(dst, '$', int64(len(arg)))
+	dst = append(dst, arg...)
+	return append(dst, '\r', '\n')
+}
+
+// appendText is appendBulk for a string.
+func appendText(dst []byte, arg string) []byte {
+	dst = appendHeader(dst, '$', int64(len(arg)))
+	dst = append(dst, arg...)
+	return append(dst, '\r', '\n')
+}
+
+// appendNumber appends an argument that is a whole number.
+func appendNumber(dst []byte, n int64) []byte {
+	var digits [20]byte
+	return appendBulk(dst, number.AppendInt(digits[:0], n))
+}
+
+func appendHeader(dst []byte, kind byte, n int64) []byte {
+	dst = append(dst, kind)
+	dst = strconv.AppendInt(dst, n, 10)
+	return append(dst, '\r', '\n')
+}
+
+// appendCall appends the beginning of a call of a script: with so many keys, of which the caller appends each, and so many arguments, which
+// follow these. inline has it name the script by its text.
+func appendCall(dst []byte, s *Script, inline bool, keys, args int) []byte {
+	dst = appendHeader(dst, '*', int64(3+keys+args))
+	if inline {
+		dst = append(dst, s.byText...)
+	} else {
+		dst = append(dst, s.bySHA...)
+	}
+	return appendNumber(dst, int64(keys))
+}
+
+// reply reads a reply in its order. Whoever reads a thing that is not there finds bad set, and nothing.
+type reply struct {
+	rest []byte
+	bad  bool
+}
+
+// line returns what stands between a type and the end of its line.
+func (r *reply) line() (kind byte, text []byte) {
+	for i := 1; i+1 < len(r.rest); i++ {
+		if r.rest[i] == '\r' {
+			kind, text = r.rest[0], r.rest[1:i]
+			r.rest = r.rest[i+2:]
+			return kind, text
+		}
+	}
+	r.fail()
+	return 0, nil
+}
+
+func (r *reply) fail() { r.rest, r.bad = nil, true }
+
+// array returns how many elements follow; none where there is a null.
+func (r *reply) array() int {
+	kind, text := r.line()
+	n, ok := number.ParseInt(text)
+	switch {
+	case kind == '*' && ok && n <= int64(len(r.rest)):
+		return int(max(n, 0))
+	case kind == '_' && len(text) == 0:
+		return 0
+	}
+	r.fail()
+	return 0
+}
+
+// text returns a string or the digits of a number, and nil for a null. It aliases the reply.
+func (r *reply) text() []byte {
+	kind, text := r.line()
+	switch kind {
+	case ':':
+		return text
+	case '_':
+		return nil
+	case '$':
+		n, ok := number.ParseInt(text)
+		if ok && n == -1 {
+			return nil
+		}
+		if ok && n >= 0 && n <= int64(len(r.rest))-2 {
+			text, r.rest = r.rest[:n:n], r.rest[n+2:]
+			return text
+		}
+	}
+	r.fail()
+	return nil
+}
+
+// number returns a whole number, or a string of its digits.
+func (r *reply) number() int64 {
+	n, ok := number.ParseInt(r.text())
+	if !ok {
+		r.fail()
+	}
+	return n
+}
+
+// wireError returns the error that a reply is, as a client is to see it, or nil. A server puts around the error of a command that a script
+// has called where in the script that was: other servers differ in that, and clients know nothing of scripts here.
+func wireError(text []byte) error {
+	if len(text) == 0 || text[0] != '-' {
+		return nil
+	}
+	line, _, _ := strings.Cut(string(text[1:]), "\r\n")
+	return limiter.Error(bareError(line))
+}
+
+// scriptErrors are the beginnings of errors that commands of a script may have.
+var scriptErrors = []string{
+	"WRONGTYPE ", "OOM ", "READONLY ", "MISCONF ", "NOREPLICAS ", "NOPERM ", "MOVED ", "CLUSTERDOWN ", "ASK ", "TRYAGAIN ", "BUSY ", "LOADING ", "MASTERDOWN ",
+}
+
+// bareError is the error of the command that failed.
+func bareError(line string) string {
+	line, _, _ = strings.Cut(line, " script: ")
+	for _, beginning := range scriptErrors {
+		if strings.HasPrefix(line, beginning) {
+			return line
+		}
+	}
+	_, inside, found := strings.Cut(line, "@user_script")
+	if !found {
+		return line
+	}
+	for _, beginning := range scriptErrors {
+		if at := strings.Index(inside, beginning); at >= 0 {
+			return inside[at:]
+		}
+	}
+	return line
+}
