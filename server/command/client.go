@@ -60,6 +60,7 @@ type clientParts struct {
 	Tracking Sized // what CLIENT TRACKING has set
 	Subs     Sized // what it has subscribed to
 	Multi    Sized // what is queued since MULTI
+	Deferred Sized // the answers that come later
 }
 
 // Sized is something that takes up memory.
@@ -88,7 +89,7 @@ const (
 // Memory returns the bytes that a client's names, its transaction, its replies and its entries in the server's tables take up.
 func (cl *Client) Memory() int {
 	n := max(cl.Reply.Cap(), cl.Conn.Unsent()) + len(cl.Name) + len(cl.LibName) + len(cl.LibVer)
-	for _, part := range [...]Sized{cl.Blocked, cl.Tracking, cl.Subs, cl.Multi} {
+	for _, part := range [...]Sized{cl.Blocked, cl.Tracking, cl.Subs, cl.Multi, cl.Deferred} {
 		if part != nil {
 			n += part.Bytes()
 		}

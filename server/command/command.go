@@ -134,6 +134,10 @@ const (
 	CountsUses                        // counts as a use of its keys even for a client that has chosen NO-TOUCH (not shown)
 	KeepsCaching                      // what CLIENT CACHING has said holds for the command behind it, too (not shown)
 	TellsTime                         // sees the time move on while a script runs (not shown)
+	HomeOnly                          // makes sense only where the keys are kept: a gateway refuses it (not shown)
+	ChoosesDatabase                   // has the client's next commands work on another database (not shown)
+	ReadsOtherKeys                    // may read keys that only its running can tell, and asks for the right to that by itself (not shown)
+	Deferring                         // may be answered later, and so is run behind others that are; a gateway's commands have it (not shown)
 )
 
 // ClientFlags are those of the commands of the CLIENT family.

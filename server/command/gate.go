@@ -23,6 +23,7 @@ const (
 	GateTimed                           // every command is timed
 	GateNoTouch                         // commands of some clients are no uses of their keys
 	GatePassword                        // a client has to authenticate before it may do much
+	GateDeferred                        // commands are to be answered later
 	GateReasons  = iota
 )
 
@@ -30,7 +31,7 @@ const (
 const (
 	GateUnwritable = GateDisk | GateUnsaved                                // commands that write are refused
 	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory  // some commands are refused, or may be
-	GateHolds      = GatePaused | GateBlocked                              // some clients' commands wait
+	GateHolds      = GatePaused | GateBlocked | GateDeferred               // some clients' commands wait
 	GateFrozen     = GateLoading | GateBusy | GatePaused                   // no key goes or changes by itself
 	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch // somebody wants more of each command than its reply
 )

@@ -47,6 +47,7 @@ func (x *Executor) closed(c *netpoll.Conn) {
 	defer x.Unlock()
 	cl := c.Client.(*command.Client)
 	x.EndWait(cl)
+	x.forgetAnswers(cl)
 	x.Pause.release(cl)
 	x.EndTransaction(cl)
 	x.Hub.EndAllSubscriptions(cl)

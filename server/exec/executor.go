@@ -33,6 +33,7 @@ type Executor struct {
 	noTouchers   int            // clients whose commands are no uses of keys
 	Pause        pause          // what CLIENT PAUSE has set
 	Blocking     blocking       // the clients that wait for a key
+	deferrals    deferrals      // what is answered later
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
 
@@ -71,6 +72,12 @@ type Hooks struct {
 	ScriptFlags func(cmd *command.Command, args [][]byte) (flags script.Flags, declared bool)
 	// OutsideMemory returns how many bytes are in use beside the keyspace. The executor's lock is held, or nothing runs yet.
 	OutsideMemory func() uint64
+
+	// Overloaded reports whether so much is under way elsewhere that no more commands may be answered later for now; [Executor.Relieve] is
+	// to be called when that is over. The executor's lock is held. nil: no command is answered later.
+	Overloaded func() bool
+	// Flush has on its way what the commands of an iteration have to say to other servers. The executor's lock is free. nil: nothing.
+	Flush func()
 }
 
 // EffectLog is where the effects of commands are kept before they are answered. The journal is it.

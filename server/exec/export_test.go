@@ -17,11 +17,13 @@ const (
 	SweepVisits    = sweepVisits
 	GiveBackPause  = giveBackPause
 	LeastPace      = leastPace
+	MaxDeferred    = maxDeferred
 )
 
 func Share(n uint64, percent int) uint64 { return share(n, percent) }
 
 func (x *Executor) SetJobs(jobs ...Job)                    { x.above.Jobs = jobs }
+func (x *Executor) SetOverloaded(f func() bool)            { x.above.Overloaded = f }
 func (x *Executor) LimitMemory(cfg *config.Config)         { x.limitMemory(cfg) }
 func (x *Executor) LimitHeap(outside uint64)               { x.limitHeap(outside) }
 func (x *Executor) GiveBack(mono int64)                    { x.giveBack(mono) }

@@ -204,7 +204,7 @@ func (x *Executor) Declarations() []*command.Command {
 		{
 			Name: "watch", Group: command.GroupTransactions, Since: "2.2.0", Complexity: "O(1) per key",
 			Summary: "Have the next EXEC refused if one of these keys changes until then.",
-			Arity:   -2, Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy | command.RunsInMulti, Keys: command.Keys("RO", 1, -1, 1),
+			Arity:   -2, Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy | command.RunsInMulti | command.HomeOnly, Keys: command.Keys("RO", 1, -1, 1),
 			Args: []command.Arg{command.Key("key").Multi()}, Reply: command.ReplySimple, Handler: x.watch,
 		},
 	}
@@ -266,6 +266,31 @@ func (x *Executor) runTransaction(c *command.Ctx) {
 	default:
 		x.runQueue(c, t)
 	}
+	x.EndTransaction(c.Client)
+}
+
+// HasQueued reports whether a client has commands queued that may be run.
+func (x *Executor) HasQueued(cl *command.Client) bool {
+	t := TransactionOf(cl)
+	return t != nil && !t.aborted && t.Count > 0
+}
+
+// EachQueued calls each for the commands that the context's client has queued, in their order, with the context of the command: its reply goes
+// where the caller has it go. refusal is the error with which it is refused, if it is. The transaction has ended when EachQueued returns. For
+// those who have the queue run elsewhere.
+func (x *Executor) EachQueued(c *command.Ctx, each func(refusal string)) {
+	self, args := c.Cmd, c.Args
+	var own [][]byte
+	for queue := TransactionOf(c.Client).data; len(queue) > 0; {
+		own, queue = next(c, queue, own[:0])
+		c.DB = c.Client.DB
+		refusal := ""
+		if c.Client.Guarded {
+			refusal = x.Access.QueuedRefusal(c)
+		}
+		each(refusal)
+	}
+	c.Cmd, c.Args, c.Failed = self, args, false
 	x.EndTransaction(c.Client)
 }
 

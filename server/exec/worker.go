@@ -126,6 +126,9 @@ func (w *Worker) Batch(ready []*netpoll.Conn) (served int) {
 			i, w.taken = i+1, 0 // or the same commands would be read and rewound without end
 		}
 	}
+	if flush := w.Exec.above.Flush; flush != nil {
+		flush()
+	}
 	switch {
 	case w.logged:
 		w.commit()
@@ -281,9 +284,7 @@ func (w *Worker) execute() {
 			skip = true
 			continue
 		}
-		if x.Gate.Has(command.GateHolds) && (current.Blocked != nil || x.holdsBack(current, p.Cmd, w.Args[p.Begin:p.End], c.NowNs)) {
-			w.rewind(p)
-			current.Conn.Rest(c.Cfg.ClientQueryBufferLimit)
+		if x.Gate.Has(command.GateHolds) && w.holds(p) {
 			skip = true
 			continue
 		}
@@ -333,6 +334,22 @@ func (w *Worker) makeRoom() (refusal string) {
 	return refusal
 }
 
+// holds reports whether a command may not run yet. Then it stays in its client's input, with what follows, and its client rests.
+func (w *Worker) holds(p *parsed) bool {
+	x, c, cl := w.Exec, &w.Ctx, p.Client
+	switch {
+	case cl.Blocked != nil || x.holdsBack(cl, p.Cmd, w.Args[p.Begin:p.End], c.NowNs):
+		w.rewind(p)
+		cl.Conn.Rest(c.Cfg.ClientQueryBufferLimit)
+	case x.waitsForAnswers(cl, p):
+		w.rewind(p)
+		cl.Conn.RestUnread()
+	default:
+		return false
+	}
+	return true
+}
+
 // rewind leaves a command, and what its client has sent after it, in the input until the client's connection is resumed.
 func (w *Worker) rewind(p *parsed) {
 	conn := p.Client.Conn
@@ -380,9 +397,10 @@ func (w *Worker) run(p *parsed) {
 	w.InCommand = true
 	w.Exec.dispatch(c, w.tick%command.TimedEvery == 0)
 	w.InCommand = false
-	if c.Core.Gate.Has(command.GateAttended) || len(w.Later) > 0 {
+	if c.Core.Gate.Has(command.GateAttended|command.GateDeferred) || len(w.Later) > 0 {
 		pubsub.ForgetCaching(c, p.Cmd)
 		c.SendLater()
+		w.Exec.queueReply(cl, sent)
 	}
 	if cl.ReplyMode != command.ReplyModeOn && cl.Blocked == nil {
 		cl.SuppressReply(sent)

@@ -27,7 +27,7 @@ type Conn struct {
 	eof     bool // the peer has closed its side
 	kept    bool // a command of its own has yielded: it is to be left alone
 	rests   bool // its commands may not run before Resume
-	restMax int  // bytes that it may send meanwhile
+	restMax int  // bytes that it may send meanwhile; 0: nothing is read
 }
 
 // turns is what decides when the commands of a connection are run. It is the front's and the Worker's, and needs no lock.
@@ -158,6 +158,13 @@ func (c *Conn) TakePostponed() bool {
 // Rest has the connection's Batch not called before Resume: its commands may not run yet. What its peer sends meanwhile is read, and a
 // connection with more than max bytes of that is closed. For its own Worker, within Batch.
 func (c *Conn) Rest(max int) { c.rests, c.restMax = true, max }
+
+// RestUnread is Rest for a while that is short: nothing is read meanwhile, so that what the peer sends stays in the socket, and that the peer
+// has gone is seen only afterwards. For its own Worker, within Batch.
+func (c *Conn) RestUnread() { c.rests, c.restMax = true, 0 }
+
+// unreadRest reports whether the connection rests and is not to be read.
+func (c *Conn) unreadRest() bool { return c.rests && c.restMax == 0 }
 
 // Carried reports whether the connection comes after others in this iteration: it was left over from an earlier one, or its last turn was
 // too long. For its own Worker, within Batch.

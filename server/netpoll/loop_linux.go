@@ -425,6 +425,10 @@ func (l *Loop) read(c *Conn, hangup bool) {
 		}
 		return
 	}
+	if c.unreadRest() {
+		c.unread = true
+		return
+	}
 	room := c.In.Space(&l.pool)
 	room = room[:min(len(room), readMax)]
 	n, errno := recv(c.FD, room)

@@ -18,6 +18,7 @@ type netConn struct {
 	spare   resp.Pool // the writer's
 	wakeups chan struct{}
 	taken   chan struct{} // the writer has taken replies
+	resumes chan struct{} // the connection is resumed or to be closed
 	c       *Conn
 	rested  int  // bytes of replies that waited when the reader rested last; the reader's alone
 	linger  bool // everything was sent, and the peer has been told so
@@ -37,7 +38,7 @@ const lingerTime = 500 * time.Millisecond
 // ServeConn serves one connection until it ends, and closes it. It is for connections that no descriptor stands for (TLS,
 // net.Pipe) and for systems without epoll. nc may be a [Graceful].
 func ServeConn(h Handler, nc net.Conn) {
-	n := &netConn{conn: nc, handler: h, wakeups: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
+	n := &netConn{conn: nc, handler: h, wakeups: make(chan struct{}, 1), taken: make(chan struct{}, 1), resumes: make(chan struct{}, 1)}
 	n.pool.Buffers, n.spare.Buffers = h.Buffers(), h.Buffers()
 	n.c = &Conn{FD: -1, front: n, Remote: nc.RemoteAddr().String(), Local: nc.LocalAddr().String()}
 	n.c.Out.SetBuffers(h.Buffers())
@@ -71,17 +72,22 @@ func ServeConn(h Handler, nc net.Conn) {
 func (n *netConn) readCommands(w Worker) {
 	batch := []*Conn{n.c}
 	for {
-		room := n.c.In.Space(&n.pool)
-		count, err := n.conn.Read(room[:min(len(room), readMax)])
-		if count > 0 {
-			n.c.In.Received(count)
+		var count int
+		var err error
+		if n.c.unreadRest() {
+			<-n.resumes
+		} else {
+			room := n.c.In.Space(&n.pool)
+			if count, err = n.conn.Read(room[:min(len(room), readMax)]); count > 0 {
+				n.c.In.Received(count)
+			}
 		}
 		resumed := n.takeResumed()
 		if resumed {
 			n.c.rests = false
 		}
 		switch {
-		case n.c.rests && n.c.In.Buffered() > n.c.restMax:
+		case n.c.rests && !n.c.unreadRest() && n.c.In.Buffered() > n.c.restMax:
 			n.drop()
 		case !n.c.rests && (count > 0 || resumed):
 			n.run(w, batch)
@@ -219,6 +225,12 @@ func (n *netConn) yield(*Conn) { time.Sleep(yieldPause) }
 // may sit in Write as well, when its peer reads nothing.
 func (n *netConn) wake(c *Conn) {
 	n.wakeup()
+	if c.resumed || c.Closing() {
+		select {
+		case n.resumes <- struct{}{}:
+		default:
+		}
+	}
 	switch {
 	case c.closeNow:
 		n.conn.SetDeadline(time.Unix(1, 0))

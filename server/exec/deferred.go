@@ -1,0 +1,270 @@
+package exec
+
+import (
+	"headgate/server/command"
+	"headgate/server/resp"
+)
+
+// A command may be answered later, when another server has said what there is to answer. Its client goes on meanwhile: it may have many
+// such commands under way, and its replies keep the order of its commands, so that one which is there too early is kept. A command that is
+// answered here waits until nothing is under way before it, and its client is not read meanwhile.
+
+const (
+	// maxDeferred is how many answers a client may have to come before it is not read any more.
+	maxDeferred = 1024
+	// keptReply bounds the memory for a reply that an answer keeps for its next use.
+	keptReply = 4 << 10
+	// deferredOverhead is about what an answer takes up beside its command and its reply, in bytes.
+	deferredOverhead = 64
+	// spareTold is how many answers of commands that were answered here are kept for the next ones.
+	spareTold = 64
+)
+
+// Answer is the reply of a command that is answered later. It is part of what its owner knows of that command, and may be used again once
+// [Executor.EndReply] has returned. The executor's lock guards it.
+type Answer struct {
+	queue *deferred // of its client
+	reply []byte    // if it is ready and others come first
+	size  int       // of its command, in bytes
+	ready bool
+	muted bool // CLIENT REPLY leaves it out
+	told  bool // its command was answered here, behind others that were not
+}
+
+// Client is whose command it is, or nil if that client has gone.
+func (a *Answer) Client() *command.Client { return a.queue.client }
+
+// deferred are the answers that a client waits for, in the order of its commands.
+type deferred struct {
+	client *command.Client // nil: it has gone
+	list   []*Answer       // from first on
+	first  int
+	bytes  int // of commands under way, and of replies that are kept
+	rests  rest
+}
+
+// rest is why a client's commands may not run yet.
+type rest uint8
+
+const (
+	restNone rest = iota
+	restFull      // so many of its answers are to come that it waits for half of them
+	restAll       // it waits for all of them
+)
+
+// Bytes is what the answers take up, as a part of their client.
+func (d *deferred) Bytes() int { return d.bytes + deferredOverhead*cap(d.list) }
+
+// len is how many answers are to come, or are kept behind one that is.
+func (d *deferred) len() int { return len(d.list) - d.first }
+
+// push adds an answer at the end.
+func (d *deferred) push(a *Answer) {
+	if d.first > 0 && len(d.list) == cap(d.list) {
+		n := copy(d.list, d.list[d.first:])
+		clear(d.list[n:])
+		d.list, d.first = d.list[:n], 0
+	}
+	d.list = append(d.list, a)
+	d.bytes += a.size
+}
+
+// pop takes the first answer out.
+func (d *deferred) pop() {
+	d.bytes -= d.list[d.first].size
+	d.list[d.first] = nil
+	if d.first++; d.first == len(d.list) {
+		d.list, d.first = d.list[:0], 0
+	}
+}
+
+// deferrals is what the executor knows of all answers to come.
+type deferrals struct {
+	underWay int               // answers to come, those for clients that have gone included
+	held     []*command.Client // those whose commands wait since too much is under way in all
+	early    resp.Writer       // where a reply is written that others come before
+	spare    []*Answer         // for commands that are answered here
+}
+
+// deferredOf returns the answers that a client waits for, or nil if it has never waited for one.
+func deferredOf(cl *command.Client) *deferred {
+	d, _ := cl.Deferred.(*deferred)
+	return d
+}
+
+// Defer has the context's command be answered later by a: its handler sends nothing. size is about what the command takes up until then,
+// in bytes. [Executor.BeginReply] and [Executor.EndReply] follow, once. The executor's lock is held.
+func (x *Executor) Defer(c *command.Ctx, a *Answer, size int) {
+	d := deferredOf(c.Client)
+	if d == nil {
+		d = &deferred{client: c.Client}
+		c.Client.Deferred = d
+	}
+	a.queue, a.size, a.ready, a.muted, a.told = d, size, false, c.Client.ReplyMode != command.ReplyModeOn, false
+	d.push(a)
+	x.deferrals.underWay++
+	x.Gate.Set(command.GateDeferred, true)
+}
+
+// BeginReply returns where the reply of a is to be written, in the client's protocol. Nothing else is to be done with a client's replies
+// until EndReply. The executor's lock is held.
+func (x *Executor) BeginReply(a *Answer) *resp.Writer {
+	d := a.queue
+	if d.client != nil && !a.muted && d.list[d.first] == a {
+		return d.client.Reply
+	}
+	early := &x.deferrals.early
+	early.Reset()
+	early.SetProto(resp.RESP2)
+	if d.client != nil {
+		early.SetProto(d.client.Reply.Proto())
+		early.SetLimit(x.Config.Get().OutputLimits.Normal.Hard)
+	}
+	return early
+}
+
+// EndReply tells that the reply of a is written. It goes to the client with those behind it that were ready, or is kept until those before it
+// are. The executor's lock is held.
+func (x *Executor) EndReply(a *Answer) {
+	d := a.queue
+	x.deferrals.underWay--
+	x.Gate.Set(command.GateDeferred, x.deferrals.underWay > 0)
+	if d.client == nil {
+		x.forgetEarly()
+		return
+	}
+	if d.list[d.first] != a {
+		x.keepReply(a)
+		return
+	}
+	if a.muted {
+		x.forgetEarly()
+	}
+	d.pop()
+	x.sendReady(d)
+}
+
+// forgetEarly lets go of the memory of an uncommonly long reply.
+func (x *Executor) forgetEarly() {
+	if early := &x.deferrals.early; early.Cap() > keptReply || early.Over() {
+		*early = resp.Writer{}
+	}
+}
+
+// keepReply keeps what was written for an answer until it is the first.
+func (x *Executor) keepReply(a *Answer) {
+	d, early := a.queue, &x.deferrals.early
+	if early.Over() { // it alone is beyond client-output-buffer-limit
+		x.closeForOutput(d.client, d.bytes)
+	}
+	a.ready = true
+	a.reply = a.reply[:0]
+	if !a.muted {
+		a.reply = append(a.reply, early.Bytes()...)
+	}
+	x.forgetEarly()
+	d.bytes += len(a.reply) - a.size
+	a.size = len(a.reply)
+	if hard := x.Config.Get().OutputLimits.Normal.Hard; hard > 0 && d.bytes > hard && !d.client.Conn.ClosingNow() {
+		x.closeForOutput(d.client, d.bytes)
+	}
+}
+
+// sendReady sends the replies that wait for nothing any more, and has the client's further input looked at if it was for that.
+func (x *Executor) sendReady(d *deferred) {
+	cl := d.client
+	for d.len() > 0 && d.list[d.first].ready {
+		a := d.list[d.first]
+		if !cl.Conn.Closing() {
+			cl.Reply.Raw(a.reply)
+		}
+		d.pop()
+		if a.reply = a.reply[:0]; cap(a.reply) > keptReply {
+			a.reply = nil
+		}
+		if a.told && len(x.deferrals.spare) < spareTold {
+			x.deferrals.spare = append(x.deferrals.spare, a)
+		}
+	}
+	if cl.Reply.Len() > x.SoftOutputLimit || cl.Reply.Over() {
+		x.CheckOutput(cl)
+	}
+	cl.Seen = x.Clock.Mono()
+	switch {
+	case d.rests == restAll && d.len() == 0, d.rests == restFull && d.len() <= maxDeferred/2:
+		d.rests = restNone
+		cl.Conn.Resume()
+	default:
+		cl.Conn.Wake()
+	}
+}
+
+// queueReply has what a command was answered here follow the answers that come before it; sent is the length of the output before that.
+func (x *Executor) queueReply(cl *command.Client, sent int) {
+	d := deferredOf(cl)
+	if d == nil || d.len() == 0 || cl.Reply.Len() <= sent || cl.ReplyMode != command.ReplyModeOn {
+		return
+	}
+	var a *Answer
+	if last := len(x.deferrals.spare) - 1; last >= 0 {
+		a, x.deferrals.spare = x.deferrals.spare[last], x.deferrals.spare[:last]
+	} else {
+		a = &Answer{}
+	}
+	a.queue, a.ready, a.muted, a.told = d, true, false, true
+	a.reply = append(a.reply[:0], cl.Reply.Bytes()[sent:]...)
+	a.size = len(a.reply)
+	cl.Reply.Truncate(sent)
+	d.push(a)
+}
+
+// waitsForAnswers reports whether a client's command has to wait: for the answers before it, if it is answered here or so many are to come,
+// or for those of others, if too much is under way in all. The client goes on when they are there.
+func (x *Executor) waitsForAnswers(cl *command.Client, p *parsed) bool {
+	deferring := p.Cmd != nil && p.Cmd.Flags&command.Deferring != 0
+	if d := deferredOf(cl); d != nil && d.len() > 0 {
+		switch {
+		case !deferring:
+			d.rests = restAll
+			return true
+		case d.len() >= maxDeferred:
+			d.rests = restFull
+			return true
+		}
+	}
+	if deferring && x.above.Overloaded != nil && x.above.Overloaded() {
+		x.deferrals.held = append(x.deferrals.held, cl)
+		return true
+	}
+	return false
+}
+
+// Relieve has the clients go on whose commands have waited since too much was under way. The executor's lock is held.
+func (x *Executor) Relieve() {
+	for i, cl := range x.deferrals.held {
+		x.deferrals.held[i] = nil
+		if cl.Conn.Client == cl && !cl.Conn.Closing() {
+			cl.Conn.Resume()
+		}
+	}
+	x.deferrals.held = x.deferrals.held[:0]
+}
+
+// forgetAnswers has the answers that a client waits for go to nobody, since it has gone.
+func (x *Executor) forgetAnswers(cl *command.Client) {
+	d := deferredOf(cl)
+	if d == nil {
+		return
+	}
+	cl.Deferred = nil
+	*d = deferred{}
+}
+
+// AnswersToCome is how many commands are to be answered later. The executor's lock is held.
+func (x *Executor) AnswersToCome() int { return x.deferrals.underWay }
+
+// awaitsAnswer reports whether an answer is to come for a client.
+func awaitsAnswer(cl *command.Client) bool {
+	d := deferredOf(cl)
+	return d != nil && d.len() > 0
+}

@@ -1,0 +1,192 @@
+package exec_test
+
+import (
+	"strings"
+	"testing"
+
+	"headgate/server/command"
+	"headgate/server/exec"
+	"headgate/server/netpoll"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// distant is a server whose GET is answered later, when the test says so.
+type distant struct {
+	*servertest.WorkerClient
+	asked []*exec.Answer
+	keys  []string
+}
+
+func newDistant(t *testing.T) *distant {
+	d := &distant{WorkerClient: servertest.NewWorkerClient(t)}
+	get := d.Srv.Commands.Lookup([]byte("GET"))
+	get.Flags |= command.Deferring
+	get.Handler = func(c *command.Ctx) {
+		a := &exec.Answer{}
+		d.Srv.Defer(c, a, 100)
+		d.asked, d.keys = append(d.asked, a), append(d.keys, string(c.Args[1]))
+	}
+	return d
+}
+
+// send has the worker run inline commands, with | between them, and returns what was answered by then.
+func (d *distant) send(text string) string {
+	d.T.Helper()
+	replies, more := d.Turn([]byte(strings.ReplaceAll(text, "|", "\r\n") + "\r\n"))
+	require.False(d.T, more)
+	return string(replies)
+}
+
+// resume has the worker look at the client's further input, and returns all that was answered by then.
+func (d *distant) resume() string {
+	d.Worker.Batch(d.Ready)
+	return string(d.Conn.Out.Bytes())
+}
+
+// answer answers the i-th call with its key, and returns all that was answered since the last send.
+func (d *distant) answer(i int) string {
+	d.Srv.Lock()
+	defer d.Srv.Unlock()
+	d.Srv.BeginReply(d.asked[i]).BulkString(d.keys[i])
+	d.Srv.EndReply(d.asked[i])
+	return string(d.Conn.Out.Bytes())
+}
+
+func (d *distant) client() *command.Client { return d.Conn.Client.(*command.Client) }
+
+// TestLaterRepliesKeepTheirOrder: replies come in the order of the commands, whichever of them is there first.
+func TestLaterRepliesKeepTheirOrder(t *testing.T) {
+	d := newDistant(t)
+	require.Empty(t, d.send("GET a|GET b|GET c"))
+	require.Equal(t, []string{"a", "b", "c"}, d.keys)
+	require.Empty(t, d.answer(1))
+	require.Equal(t, "$1\r\na\r\n$1\r\nb\r\n", d.answer(0))
+	require.Empty(t, d.send("GET d"))
+	require.Empty(t, d.answer(3))
+	require.Equal(t, "$1\r\nc\r\n$1\r\nd\r\n", d.answer(2))
+	require.Zero(t, d.Srv.AnswersToCome())
+	require.False(t, d.Srv.Gate.Has(command.GateDeferred))
+	require.Equal(t, "+PONG\r\n", d.send("PING"))
+}
+
+// TestCommandsWaitForLaterReplies: what is answered here waits until nothing is under way before it, and so does broken input.
+func TestCommandsWaitForLaterReplies(t *testing.T) {
+	d := newDistant(t)
+	require.Empty(t, d.send("GET a|GET b|PING|GET c"))
+	require.Equal(t, []string{"a", "b"}, d.keys)
+	require.Equal(t, "$1\r\na\r\n", d.answer(0))
+	require.Equal(t, "$1\r\na\r\n", d.resume())
+	require.Equal(t, "$1\r\na\r\n$1\r\nb\r\n", d.answer(1))
+	require.Equal(t, "$1\r\na\r\n$1\r\nb\r\n+PONG\r\n", d.resume())
+	require.Equal(t, []string{"a", "b", "c"}, d.keys)
+	d.answer(2)
+
+	require.Empty(t, d.send("GET d|*1|x"))
+	require.False(t, closing(d))
+	d.answer(3)
+	require.Equal(t, "$1\r\nd\r\n-ERR Protocol error: expected '$', got 'x'\r\n", d.resume())
+	require.True(t, closing(d))
+}
+
+func closing(d *distant) bool {
+	d.Srv.Lock()
+	defer d.Srv.Unlock()
+	return d.Conn.Closing()
+}
+
+// TestErrorsFollowLaterReplies: a command that could be answered later and is refused at once is answered in its turn.
+func TestErrorsFollowLaterReplies(t *testing.T) {
+	d := newDistant(t)
+	require.Empty(t, d.send("GET a|GET|GET b"))
+	require.Equal(t, []string{"a", "b"}, d.keys)
+	require.Empty(t, d.answer(1))
+	require.Equal(t, "$1\r\na\r\n-ERR wrong number of arguments for 'get' command\r\n$1\r\nb\r\n", d.answer(0))
+}
+
+// TestLaterRepliesThatAreLeftOut: CLIENT REPLY holds for commands as they came.
+func TestLaterRepliesThatAreLeftOut(t *testing.T) {
+	d := newDistant(t)
+	require.Empty(t, d.send("CLIENT REPLY SKIP|GET a|GET b|GET|CLIENT REPLY OFF|GET c|GET|GET d"))
+	require.Equal(t, []string{"a", "b"}, d.keys)
+	d.answer(1)
+	require.Equal(t, "$1\r\nb\r\n-ERR wrong number of arguments for 'get' command\r\n", d.answer(0))
+	require.Equal(t, []string{"a", "b"}, d.keys)
+	before := d.resume()
+	require.Equal(t, []string{"a", "b", "c", "d"}, d.keys)
+	d.answer(3)
+	require.Equal(t, before, d.answer(2))
+	require.Equal(t, before+"+OK\r\n", before+d.send("CLIENT REPLY ON"))
+}
+
+// TestLaterRepliesOfClientsThatAreGone go to nobody.
+func TestLaterRepliesOfClientsThatAreGone(t *testing.T) {
+	d := newDistant(t)
+	other := netpoll.Detached("127.0.0.1:3", "127.0.0.1:2", false)
+	d.Worker.Opened(other)
+	other.In.Received(copy(other.In.Space(&d.Pool), "GET x\r\nGET y\r\nGET\r\n"))
+	d.Worker.Batch([]*netpoll.Conn{other})
+	require.Equal(t, []string{"x", "y"}, d.keys)
+	d.answer(1)
+	d.Worker.Closed(other)
+	require.Equal(t, 1, d.Srv.AnswersToCome())
+	require.Nil(t, d.asked[0].Client())
+	d.answer(0)
+	require.Zero(t, d.Srv.AnswersToCome())
+	require.Empty(t, other.Out.Bytes())
+}
+
+// TestLaterRepliesAreBounded: a client has so many commands under way, and goes on when half of them are answered.
+func TestLaterRepliesAreBounded(t *testing.T) {
+	d := newDistant(t)
+	input := strings.Repeat("GET k\r\n", 3*exec.MaxDeferred)
+	_, more := d.Turn([]byte(input))
+	for i := 0; i < 10 && more; i++ {
+		_, more = d.Turn(nil)
+	}
+	require.Len(t, d.asked, exec.MaxDeferred)
+	for i := range exec.MaxDeferred / 2 {
+		require.Len(t, d.asked, exec.MaxDeferred)
+		d.answer(i)
+	}
+	d.resume()
+	require.Greater(t, len(d.asked), exec.MaxDeferred)
+	require.LessOrEqual(t, len(d.asked), exec.MaxDeferred+exec.MaxDeferred/2)
+}
+
+// TestLaterRepliesCountAsMemory: what is kept for a client counts as its memory, and has its limit.
+func TestLaterRepliesCountAsMemory(t *testing.T) {
+	d := newDistant(t)
+	before := d.client().Memory()
+	d.send("GET a|GET b|GET c")
+	require.Greater(t, d.client().Memory(), before+300)
+	d.keys[1] = strings.Repeat("b", 1<<20)
+	d.answer(1)
+	require.Greater(t, d.client().Memory(), before+1<<20)
+	require.False(t, closing(d))
+	d.keys[2] = strings.Repeat("c", 65<<20) // beyond client-output-buffer-limit
+	d.answer(2)
+	require.True(t, closing(d))
+	d.answer(0)
+	require.Zero(t, d.Srv.AnswersToCome())
+}
+
+// TestClientsWaitWhileTooMuchIsUnderWay and go on when that is over.
+func TestClientsWaitWhileTooMuchIsUnderWay(t *testing.T) {
+	d := newDistant(t)
+	overloaded := false
+	d.Srv.SetOverloaded(func() bool { return overloaded })
+	d.send("GET a")
+	overloaded = true
+	require.Empty(t, d.send("GET b|PING"))
+	require.Equal(t, []string{"a"}, d.keys)
+	require.Equal(t, "$1\r\na\r\n", d.answer(0))
+	overloaded = false
+	d.Srv.Lock()
+	d.Srv.Relieve()
+	d.Srv.Unlock()
+	d.resume()
+	require.Equal(t, []string{"a", "b"}, d.keys)
+	require.Equal(t, "$1\r\na\r\n$1\r\nb\r\n", d.answer(1))
+}
