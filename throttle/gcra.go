@@ -72,6 +72,9 @@ func newGCRA(interval, limit int64) (GCRA, error) {
 	return GCRA{interval: interval, limit: limit, tolerance: tolerance}, nil
 }
 
+// Limit is what may pass at one instant when nothing is used.
+func (g GCRA) Limit() int64 { return g.limit }
+
 // Decide is NewGCRA and GCRA.Decide in one step.
 func Decide(q Quota, now, tat int64, exists bool, quantity int64) (Decision, error) {
 	g, err := NewGCRA(q)

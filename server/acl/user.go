@@ -60,6 +60,11 @@ func (u *User) MayAll() bool {
 	return slices.ContainsFunc(u.selectors, func(s *selector) bool { return s.allCommands && s.allKeys && s.allChannels })
 }
 
+// MayAllWithKeys reports whether the user may run every command with every key, whatever the channels.
+func (u *User) MayAllWithKeys() bool {
+	return slices.ContainsFunc(u.selectors, func(s *selector) bool { return s.allCommands && s.allKeys })
+}
+
 // Flags returns the user's flags, under Redis's names.
 func (u *User) Flags() []string {
 	flags := []string{"off"}

@@ -67,7 +67,7 @@ func (a *Console) ConnectionCommands() []*command.Command {
 		{
 			Name: "select", Group: command.GroupConnection, Since: "1.0.0", Complexity: "O(1)",
 			Summary: "Choose the database that the following commands work on.",
-			Arity:   2, Flags: command.Loading | command.Stale | command.Fast,
+			Arity:   2, Flags: command.Loading | command.Stale | command.Fast | command.ChoosesDatabase,
 			Args: []command.Arg{command.Integer("index")}, Reply: command.ReplySimple, Handler: selectDB,
 		},
 	}

@@ -35,8 +35,9 @@ const (
 	Notices     Group = "Events and statistics"
 	Encodings   Group = "Compact encodings"
 	Limiters    Group = "Limiters"
+	Upstream    Group = "Upstream"
 	Scripts     Group = "Scripts"
 	Persistence Group = "Persistence"
 )
 
-var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Scripts, Persistence, Metrics}
+var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Metrics}

@@ -125,6 +125,12 @@ func validate(c *Config) error {
 	if c.Port == c.TLSPort && c.Port != 0 {
 		return fmt.Errorf("port and tls-port are both %d: choose another for one of them", c.Port)
 	}
+	if c.Upstream != "" && c.AppendOnly {
+		return errors.New("appendonly is yes, but a gateway to an upstream keeps no data: take one of both away")
+	}
+	if c.Upstream != "" {
+		c.Save = nil // there are no data to save
+	}
 	return nil
 }
 

@@ -11,12 +11,12 @@ func (j *Journal) Declarations() []*command.Command {
 		{
 			Name: "bgrewriteaof", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(1)",
 			Summary: "Have the append-only file written anew in the background, as short as the data allow.",
-			Arity:   1, Flags: command.Admin | command.NoScript | command.NoAsyncLoading, Reply: command.ReplySimple, Handler: j.bgrewriteAOF,
+			Arity:   1, Flags: command.Admin | command.NoScript | command.NoAsyncLoading | command.HomeOnly, Reply: command.ReplySimple, Handler: j.bgrewriteAOF,
 		},
 		{
 			Name: "bgsave", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(1)",
 			Summary: "Begin to save a snapshot, and go on serving meanwhile.",
-			Arity:   -1, Flags: command.Admin | command.NoScript | command.NoAsyncLoading,
+			Arity:   -1, Flags: command.Admin | command.NoScript | command.NoAsyncLoading | command.HomeOnly,
 			Args: []command.Arg{command.Tok("SCHEDULE").Opt()}, Reply: command.ReplySimple, Handler: j.bgsave,
 		},
 		{
@@ -28,7 +28,7 @@ func (j *Journal) Declarations() []*command.Command {
 		{
 			Name: "save", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys",
 			Summary: "Save a snapshot; nobody is served until it is done.",
-			Arity:   1, Flags: command.Admin | command.NoScript | command.NoAsyncLoading | command.NoMulti, Reply: command.ReplySimple, Handler: j.save,
+			Arity:   1, Flags: command.Admin | command.NoScript | command.NoAsyncLoading | command.NoMulti | command.HomeOnly, Reply: command.ReplySimple, Handler: j.save,
 		},
 	}
 }

@@ -63,6 +63,9 @@ func (j *Journal) Load() {
 	}()
 }
 
+// LoadNothing tells that there are no data to load.
+func (j *Journal) LoadNothing() { j.ready() }
+
 // removeUnfinished deletes the snapshot that was being written when the server was killed.
 func (j *Journal) removeUnfinished() {
 	name := j.Config.Get().Path(j.Config.Get().DBFilename) + persistence.TempSuffix

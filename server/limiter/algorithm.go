@@ -231,7 +231,7 @@ func (a *Algorithm) PolicySyntax() string {
 		parts = append(parts, arg.syntax())
 	}
 	if a.Kind != NoState {
-		parts = append(parts, WhenUnwritable.syntax())
+		parts = append(parts, WhenUnwritable.syntax(), WhenFailing.syntax())
 	}
 	return strings.Join(parts, " ")
 }

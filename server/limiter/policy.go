@@ -49,6 +49,9 @@ type Policy struct {
 	Unwritable     Unwritable // what becomes of a change while nothing can be written
 	SaysUnwritable bool       // the policy says so, and not limiter-when-unwritable
 
+	Failure     Failure // what becomes of a call whose upstream does not answer
+	SaysFailure bool    // the policy says so, and not upstream-failure
+
 	slices int // of SLIDING
 
 	More any // what none of these can hold; a call that brings some allocates
@@ -76,6 +79,37 @@ func (p *Policy) parseUnwritable(word []byte) error {
 	for u, name := range unwritableNames {
 		if is(word, name) {
 			p.Unwritable, p.SaysUnwritable = Unwritable(u), true
+			return nil
+		}
+	}
+	return ErrSyntax
+}
+
+// Failure says what becomes of a call whose upstream does not answer in time, where there is one.
+type Failure uint8
+
+// What may become of it.
+const (
+	FailError  Failure = iota // it is answered with an error
+	FailOpen                  // it passes
+	FailClosed                // it is limited
+	FailLocal                 // this process decides by itself, with a share of the limit
+	Failures   = iota         // how many there are
+)
+
+// failureNames are the words for these.
+var failureNames = [...]string{FailError: "ERROR", FailOpen: "OPEN", FailClosed: "CLOSED", FailLocal: "LOCAL"}
+
+// WhenFailing is how a policy says what is to become of a call whose upstream does not answer.
+var WhenFailing = Arg{Name: "failure", Type: "oneof", Token: "FAILURE", Optional: true, Args: []Arg{
+	tokenArg(failureNames[FailError]), tokenArg(failureNames[FailOpen]), tokenArg(failureNames[FailClosed]), tokenArg(failureNames[FailLocal]),
+}}
+
+// parseFailure reads the word for what is to become of a call.
+func (p *Policy) parseFailure(word []byte) error {
+	for f, name := range failureNames {
+		if is(word, name) {
+			p.Failure, p.SaysFailure = Failure(f), true
 			return nil
 		}
 	}
@@ -132,6 +166,11 @@ func (a *Algorithm) read(p *Policy, r *Request, words [][]byte) (at places, err 
 		case r == nil && !p.SaysUnwritable && a.Kind != NoState && !last && is(words[i], WhenUnwritable.Token):
 			i++
 			if err = p.parseUnwritable(value); err != nil {
+				return at, err
+			}
+		case r == nil && !p.SaysFailure && a.Kind != NoState && !last && is(words[i], WhenFailing.Token):
+			i++
+			if err = p.parseFailure(value); err != nil {
 				return at, err
 			}
 		default:
@@ -270,6 +309,9 @@ func (p *Policy) text(words [][]byte, at *places) string {
 	}
 	if p.SaysUnwritable {
 		parts = append(parts, WhenUnwritable.Token, unwritableNames[p.Unwritable])
+	}
+	if p.SaysFailure {
+		parts = append(parts, WhenFailing.Token, failureNames[p.Failure])
 	}
 	return strings.Join(parts, " ")
 }

@@ -6,6 +6,7 @@ import (
 
 	"headgate/server/command"
 	"headgate/server/limiter"
+	"headgate/server/resp"
 )
 
 // commandOf declares the command of an algorithm. Limiters answer in milliseconds throughout.
@@ -18,7 +19,7 @@ func (l *Limits) commandOf(a *limiter.Algorithm) *command.Command {
 		Name: "rl." + strings.ToLower(a.Name), Group: command.GroupThrottle, Since: a.Since, Complexity: a.Complexity, Summary: a.Summary,
 		Arity: -2 - a.Words, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: append(args, peekArg), Errors: errorsOf(a.Errors...),
-		Reply: command.ReplyArray, Handler: func(c *command.Ctx) { l.answer(c, a) },
+		Reply: command.ReplyArray, Handler: l.either(func(c *command.Ctx) { l.answer(c, a) }, func(c *command.Ctx) { l.answerElsewhere(c, a) }),
 	}
 }
 
@@ -74,27 +75,15 @@ func (l *Limits) answer(c *command.Ctx, a *limiter.Algorithm) {
 	if said.Call.Cost > 0 && !said.Call.Peek {
 		l.decided(c, k, a, v.Limited, v.Limit, v.Remaining)
 	}
-	switch a.Beyond {
-	case limiter.Nothing:
-		c.Reply.Array(5)
-		sendNumbers(c, &v.Verdict)
-	case limiter.WaitTime:
-		c.Reply.Array(6)
-		sendNumbers(c, &v.Verdict)
-		c.Reply.Int(v.WaitMs)
-	case limiter.LeaseID:
-		c.Reply.Array(6)
-		sendNumbers(c, &v.Verdict)
-		sendID(c, v.ID)
-	}
+	SendVerdict(c.Reply, a.Beyond, v)
 }
 
 // sendID sends the id of a lease, or null.
-func sendID(c *command.Ctx, id []byte) {
+func sendID(w *resp.Writer, id []byte) {
 	if id == nil {
-		c.Reply.Null()
+		w.Null()
 	} else {
-		c.Reply.Bulk(id)
+		w.Bulk(id)
 	}
 }
 

@@ -19,7 +19,7 @@ func gcraCommand(l *Limits) *command.Command {
 			command.Double("period").Fails(command.ErrNotFloat), command.Integer("count").After("TOKENS").Opt().Fails(command.ErrNotInteger),
 		},
 		Errors: []string{command.ErrNotPositive, errNotOneOrMore, errGCRAPeriod, command.ErrSyntax, errMissingTokens, errNotZeroOrMore, command.ErrWrongType},
-		Reply:  command.ReplyArray, Handler: l.decideGCRA,
+		Reply:  command.ReplyArray, Handler: l.either(l.decideGCRA, l.decideGCRAElsewhere),
 	}
 }
 
@@ -62,14 +62,8 @@ func (l *Limits) decideGCRA(c *command.Ctx) {
 		l.decided(c, k, l.gcra, d.Limited, d.Limit, d.Remaining)
 	}
 	c.Reply.Array(5)
-	retry := throttle.NoRetry
-	if d.RetryAfter >= 0 {
-		retry = max(1, throttle.SecondsOfMicros(d.RetryAfter))
-	}
-	sendNumbers(c, &throttle.Verdict{
-		Limited: d.Limited, Limit: d.Limit, Remaining: d.Remaining,
-		RetryAfter: retry, ResetAfter: throttle.SecondsOfMicros(d.ResetAfter),
-	})
+	v := inSecondsOfMicros(&d)
+	sendNumbers(c.Reply, &v)
 }
 
 // gcraArgs reads GCRA's arguments after the key, or sends the error and returns false.

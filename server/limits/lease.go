@@ -17,7 +17,7 @@ func leaseCommands(l *Limits) []*command.Command {
 			Arity:   3, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS DELETE", 1, 1, 1),
 			Args:   []command.Arg{command.Key("key"), command.Str("id")},
 			Errors: []string{command.ErrWrongType},
-			Reply:  command.ReplyInteger, Handler: l.release,
+			Reply:  command.ReplyInteger, Handler: l.either(l.release, l.releaseElsewhere),
 		},
 		{
 			Name: "rl.renew", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
@@ -25,7 +25,7 @@ func leaseCommands(l *Limits) []*command.Command {
 			Arity:   4, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   []command.Arg{command.Key("key"), command.Str("id"), durationArg("ttl")},
 			Errors: errorsOf(limiter.ShortDuration, limiter.ErrWrongType),
-			Reply:  command.ReplyInteger, Handler: l.renew,
+			Reply:  command.ReplyInteger, Handler: l.either(l.renew, l.renewElsewhere),
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/limiter"
+	"headgate/server/resp"
 	"headgate/store"
 	"headgate/throttle"
 )
@@ -15,6 +16,7 @@ type Limits struct {
 	*command.Core
 
 	Algorithms *limiter.Table
+	Remote     Remote             // who decides instead; nil: the state is kept here. It is set before Declarations
 	gcra       *limiter.Algorithm // as what CL.THROTTLE and GCRA count
 	Policies   Policies
 	Top        TopKeys
@@ -118,8 +120,25 @@ func (l *Limits) keepTAT(d *throttle.Decision) error {
 }
 
 // sendNumbers sends the five numbers of an answer.
-func sendNumbers(c *command.Ctx, v *throttle.Verdict) {
-	c.Reply.Ints(oneIf(v.Limited), v.Limit, v.Remaining, v.RetryAfter, v.ResetAfter)
+func sendNumbers(w *resp.Writer, v *throttle.Verdict) {
+	w.Ints(oneIf(v.Limited), v.Limit, v.Remaining, v.RetryAfter, v.ResetAfter)
+}
+
+// SendVerdict writes the answer of a limiter that has so much beyond the five numbers.
+func SendVerdict(w *resp.Writer, beyond limiter.Beyond, v *limiter.Verdict) {
+	switch beyond {
+	case limiter.Nothing:
+		w.Array(5)
+		sendNumbers(w, &v.Verdict)
+	case limiter.WaitTime:
+		w.Array(6)
+		sendNumbers(w, &v.Verdict)
+		w.Int(v.WaitMs)
+	case limiter.LeaseID:
+		w.Array(6)
+		sendNumbers(w, &v.Verdict)
+		sendID(w, v.ID)
+	}
 }
 
 // oneIf is 1 for true and 0 for false.

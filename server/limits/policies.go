@@ -23,14 +23,14 @@ func policyCommand(l *Limits) *command.Command {
 				Summary: "Forget a policy; the state of keys that it limited stays.",
 				Arity:   3, Flags: command.Write | command.Admin | command.Fast,
 				Args: []command.Arg{command.Str("name")}, Errors: []string{errFixedPolicy, command.ErrWrongType},
-				Reply: command.ReplyInteger, Handler: l.deletePolicy,
+				Reply: command.ReplyInteger, Handler: l.either(l.deletePolicy, l.deletePolicyElsewhere),
 			},
 			{
 				Name: "get", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Return what a policy says.",
 				Arity:   3, Flags: command.ReadOnly | command.Fast,
 				Args: []command.Arg{command.Str("name")}, Errors: []string{command.ErrWrongType},
-				Reply: command.ReplyBulk | command.ReplyNull, Handler: l.getPolicy,
+				Reply: command.ReplyBulk | command.ReplyNull, Handler: l.showPolicies(l.getPolicy),
 			},
 			command.HelpCommand("headgate 0.1.0"),
 			{
@@ -38,7 +38,7 @@ func policyCommand(l *Limits) *command.Command {
 				Summary: "Return the names of all policies, in order, each with what it says.",
 				Arity:   2, Flags: command.ReadOnly,
 				Errors: []string{command.ErrWrongType},
-				Reply:  command.ReplyArray, Handler: l.listPolicies,
+				Reply:  command.ReplyArray, Handler: l.showPolicies(l.listPolicies),
 			},
 			{
 				Name: "set", Since: "headgate 0.1.0", Complexity: "O(1)",
@@ -46,7 +46,7 @@ func policyCommand(l *Limits) *command.Command {
 				Arity:   -4, Flags: command.Write | command.DenyOOM | command.Admin | command.Fast,
 				Args:   append([]command.Arg{command.Str("name").Fails(string(limiter.ErrName))}, l.policyArgs()...),
 				Errors: slices.Concat([]string{errFixedPolicy}, l.policyErrors(), []string{errTooManyPolicies, command.ErrWrongType}),
-				Reply:  command.ReplySimple, Handler: l.setPolicy,
+				Reply:  command.ReplySimple, Handler: l.either(l.setPolicy, l.setPolicyElsewhere),
 			},
 		},
 	}
@@ -61,7 +61,7 @@ func (l *Limits) policyArgs() []command.Arg {
 			each = append(each, command.Block(strings.ToLower(a.Name), withoutErrors(words)...))
 		}
 	}
-	return append([]command.Arg{command.OneOf("algorithm", each...)}, argsOf([]limiter.Arg{limiter.WhenUnwritable})...)
+	return append([]command.Arg{command.OneOf("algorithm", each...)}, argsOf([]limiter.Arg{limiter.WhenUnwritable, limiter.WhenFailing})...)
 }
 
 // withoutErrors takes the errors out of arguments.
@@ -199,13 +199,8 @@ func (l *Limits) changeablePolicy(c *command.Ctx) (h store.Hash, ok bool) {
 // setPolicy implements RL.POLICY SET name ALGORITHM args….
 func (l *Limits) setPolicy(c *command.Ctx) {
 	name := c.Args[2]
-	if err := limiter.CheckName(name); err != nil {
-		errLimiter(c, err)
-		return
-	}
-	_, text, err := l.Algorithms.ParseText(c.Args[3:])
-	if err != nil {
-		errLimiter(c, err)
+	text, ok := l.policyText(c)
+	if !ok {
 		return
 	}
 	h, ok := l.changeablePolicy(c)
@@ -220,6 +215,19 @@ func (l *Limits) setPolicy(c *command.Ctx) {
 	policyEffect(c, "HSET", PoliciesKey, name, text)
 	c.NotifyIn(c.Core.Keys.DB(0), config.EventHash, "hset", []byte(PoliciesKey))
 	c.OK()
+}
+
+// policyText reads the name and the words of RL.POLICY SET, or sends the error and returns false.
+func (l *Limits) policyText(c *command.Ctx) (text string, ok bool) {
+	err := limiter.CheckName(c.Args[2])
+	if err == nil {
+		_, text, err = l.Algorithms.ParseText(c.Args[3:])
+	}
+	if err != nil {
+		errLimiter(c, err)
+		return "", false
+	}
+	return text, true
 }
 
 func (l *Limits) deletePolicy(c *command.Ctx) {

@@ -16,7 +16,7 @@ func resetCommand(l *Limits) *command.Command {
 		Arity:   -2, Flags: command.Write | command.DecidesFirst, Keys: command.Keys("RW ACCESS DELETE", 1, -1, 1),
 		Args:   []command.Arg{command.Key("key").Multi()},
 		Errors: []string{command.ErrWrongType},
-		Reply:  command.ReplyInteger, Handler: l.reset,
+		Reply:  command.ReplyInteger, Handler: l.either(l.reset, l.resetElsewhere),
 	}
 }
 

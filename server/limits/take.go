@@ -22,7 +22,7 @@ func takeCommand(l *Limits) *command.Command {
 			command.OneOf("costs", command.Integer("n").After("COST").Fails(command.ErrNotInteger), command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger)).Opt(), peekArg,
 		},
 		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts}, l.costErrors(), []string{errDuplicateKey, command.ErrNotInteger, command.ErrWrongType}),
-		Reply:  command.ReplyArray, Handler: l.take,
+		Reply:  command.ReplyArray, Handler: l.either(l.take, l.takeElsewhere),
 	}
 }
 
@@ -62,13 +62,8 @@ type takenPair struct {
 
 // take implements RL.TAKE numpairs policy key [policy key …] [COST n | COSTS n …] [PEEK].
 func (l *Limits) take(c *command.Ctx) {
-	n, ok := number.ParseInt(c.Args[1])
-	if !ok || n < 1 || n > maxPairs {
-		c.Err(errNumPairs)
-		return
-	}
-	if len(c.Args) < 2+2*int(n) {
-		c.Err(errFewPairs)
+	n, ok := takeNumber(c)
+	if !ok {
 		return
 	}
 	pairs := l.pairs[:n]
@@ -98,6 +93,20 @@ func (l *Limits) take(c *command.Ctx) {
 	sendPairs(c, pairs, limiting)
 }
 
+// takeNumber reads how many pairs there are, or sends the error and returns false.
+func takeNumber(c *command.Ctx) (n int64, ok bool) {
+	n, ok = number.ParseInt(c.Args[1])
+	if !ok || n < 1 || n > maxPairs {
+		c.Err(errNumPairs)
+		return 0, false
+	}
+	if len(c.Args) < 2+2*int(n) {
+		c.Err(errFewPairs)
+		return 0, false
+	}
+	return n, true
+}
+
 // sendPairs sends what the limits have answered. limiting is the index of the first that limits, or -1.
 func sendPairs(c *command.Ctx, pairs []takenPair, limiting int) {
 	leases := false
@@ -110,14 +119,14 @@ func sendPairs(c *command.Ctx, pairs []takenPair, limiting int) {
 	c.Reply.Array(len(pairs))
 	for i := range pairs {
 		c.Reply.Array(5)
-		sendNumbers(c, &pairs[i].verdict.Verdict)
+		sendNumbers(c.Reply, &pairs[i].verdict.Verdict)
 	}
 	if !leases {
 		return
 	}
 	c.Reply.Array(len(pairs))
 	for i := range pairs {
-		sendID(c, pairs[i].verdict.ID)
+		sendID(c.Reply, pairs[i].verdict.ID)
 	}
 }
 

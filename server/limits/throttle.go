@@ -18,7 +18,7 @@ func throttleCommands(l *Limits) []*command.Command {
 			Arity:   -1, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   throttleArgs,
 			Errors: throttleErrors,
-			Reply:  command.ReplyArray, Handler: l.throttle,
+			Reply:  command.ReplyArray, Handler: l.either(l.throttle, l.throttleElsewhere),
 		},
 		{
 			Name: "rl.throttle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
@@ -26,7 +26,7 @@ func throttleCommands(l *Limits) []*command.Command {
 			Arity:   -1, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   throttleArgs,
 			Errors: throttleErrors,
-			Reply:  command.ReplyArray, Handler: l.throttle,
+			Reply:  command.ReplyArray, Handler: l.either(l.throttle, l.throttleElsewhere),
 		},
 	}
 }

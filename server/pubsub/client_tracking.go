@@ -9,7 +9,7 @@ var (
 	ClientCachingCommand = &command.Command{
 		Name: "caching", Since: "6.0.0", Complexity: "O(1)",
 		Summary: "Track the keys of the next command, or leave them out, against what the client's mode would do.",
-		Arity:   3, Flags: command.ClientFlags,
+		Arity:   3, Flags: command.ClientFlags | command.HomeOnly,
 		Args: []command.Arg{command.OneOf("mode", command.Tok("YES"), command.Tok("NO"))}, Reply: command.ReplySimple, Handler: clientCaching,
 	}
 	ClientGetRedirCommand = &command.Command{
@@ -29,7 +29,7 @@ func (h *Hub) ClientTrackingCommand() *command.Command {
 	return &command.Command{
 		Name: "tracking", Since: "6.0.0", Complexity: "O(1), and O(n) in the number of prefixes",
 		Summary: "Have the client told of changes to keys that it has read, or in broadcasting mode to keys with a prefix.",
-		Arity:   -3, Flags: command.ClientFlags,
+		Arity:   -3, Flags: command.ClientFlags | command.HomeOnly,
 		Args: []command.Arg{
 			command.OneOf("status", command.Tok("ON"), command.Tok("OFF")), command.Integer("client-id").After("REDIRECT").Opt(),
 			command.Str("prefix").After("PREFIX").Multi().EachWithToken().Opt(), command.Tok("BCAST").Opt(), command.Tok("OPTIN").Opt(), command.Tok("OPTOUT").Opt(), command.Tok("NOLOOP").Opt(),

@@ -23,14 +23,14 @@ var sortCommands = []*command.Command{
 	{
 		Name: "sort", Group: command.GroupGeneric, Since: "1.0.0", Complexity: "O(n + m log m) for m elements returned of n",
 		Summary: "Return the elements of a list, set or sorted set in order, or keep them as a list at another key.",
-		Arity:   -2, Flags: command.Write | command.DenyOOM | command.NotKeyspace, Categories: sortCategories,
+		Arity:   -2, Flags: command.Write | command.DenyOOM | command.NotKeyspace | command.ReadsOtherKeys, Categories: sortCategories,
 		Keys: append(sortKeys(), command.KeySpec{Access: "OW UPDATE", Begin: 1, Step: 1, Other: sortStoreKey}),
 		Args: append(sortArgs(), command.Key("destination").After("STORE").Opt()), Reply: command.ReplyArray | command.ReplyInteger, Handler: sortWrite,
 	},
 	{
 		Name: "sort_ro", Group: command.GroupGeneric, Since: "7.0.0", Complexity: "O(n + m log m) for m elements returned of n",
 		Summary: "Return the elements of a list, set or sorted set in order.",
-		Arity:   -2, Flags: command.ReadOnly | command.NotKeyspace, Categories: sortCategories, Keys: sortKeys(),
+		Arity:   -2, Flags: command.ReadOnly | command.NotKeyspace | command.ReadsOtherKeys, Categories: sortCategories, Keys: sortKeys(),
 		Args: sortArgs(), Reply: command.ReplyArray, Handler: sortRO,
 	},
 }
