@@ -33,11 +33,12 @@ type Server struct {
 	Port int
 	Dir  string // its working directory, removed after the test
 
-	t    testing.TB
-	cmd  *exec.Cmd
-	log  string
-	done chan struct{} // closed when the process has ended
-	err  error         // how it ended; read it after done
+	t       testing.TB
+	cmd     *exec.Cmd
+	log     string
+	foreign bool          // it does not speak Redis's protocol: it is ready when it takes connections
+	done    chan struct{} // closed when the process has ended
+	err     error         // how it ended; read it after done
 }
 
 // Start runs the program under test on a free loopback port, with the given flags after the usual ones, waits until it
@@ -113,6 +114,17 @@ func StartReference(t testing.TB, flags ...string) *Server {
 	return start(t, "redis-server", Reference(t), flags)
 }
 
+// StartOther runs a program that is no server of Redis's protocol, in an environment that is told a free port to listen on.
+func StartOther(t testing.TB, path string, environment func(port int) []string) *Server {
+	t.Helper()
+	s := &Server{Name: filepath.Base(path), Port: FreePort(t), Dir: t.TempDir(), t: t, done: make(chan struct{})}
+	s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port))
+	s.foreign = true
+	require.NoError(t, s.launch(path, nil, environment(s.Port)...))
+	t.Cleanup(s.kill)
+	return s
+}
+
 // StartPair runs one of each with the same flags.
 func StartPair(t testing.TB, flags ...string) (subject, reference *Server) {
 	t.Helper()
@@ -143,8 +155,7 @@ func startIn(t testing.TB, name, binary, dir string, flags []string, first ...st
 		if dir == "" {
 			s.Dir = t.TempDir()
 		}
-		s.log = filepath.Join(s.Dir, "server.log")
-		if last = s.launch(binary, first, flags); last == nil {
+		if last = s.launch(binary, slices.Concat(first, s.usualFlags(), flags)); last == nil {
 			t.Cleanup(s.finish)
 			return s
 		}
@@ -156,17 +167,21 @@ func startIn(t testing.TB, name, binary, dir string, flags []string, first ...st
 	return nil
 }
 
-// launch runs binary with the arguments first, the usual flags and the flags given, in this order.
-func (s *Server) launch(binary string, first, flags []string) error {
-	usual := []string{"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"}
-	args := slices.Concat(first, usual, flags)
+// usualFlags are those of every server: it listens on its port alone, and keeps nothing.
+func (s *Server) usualFlags() []string {
+	return []string{"--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"}
+}
+
+// launch runs binary, with more variables in its environment if there are any, and returns when it answers.
+func (s *Server) launch(binary string, args []string, more ...string) error {
+	s.log = filepath.Join(s.Dir, "server.log")
 	out, err := os.Create(s.log)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = out.Close() }()
 	s.cmd = exec.Command(binary, args...)
-	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.Dir, Environment(), out, out
+	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.Dir, append(Environment(), more...), out, out
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
@@ -195,7 +210,9 @@ func (s *Server) waitReady() error {
 			return fmt.Errorf("ended before it answered: %v", s.err)
 		default:
 		}
-		if conn, err := net.DialTimeout("tcp", s.Addr, time.Second); err == nil {
+		if conn, err := net.DialTimeout("tcp", s.Addr, time.Second); err == nil && s.foreign {
+			return conn.Close()
+		} else if err == nil {
 			_ = conn.SetDeadline(time.Now().Add(time.Second))
 			_, _ = conn.Write([]byte("*1\r\n$4\r\nPING\r\n"))
 			var first [4]byte
@@ -246,6 +263,12 @@ func (s *Server) Terminate() error {
 
 // Kill ends the process at once, as a crash would.
 func (s *Server) Kill() { s.kill() }
+
+// Stall stops the process where it is until Resume: its sockets stay open, and nothing is answered.
+func (s *Server) Stall() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Resume has a stalled process go on.
+func (s *Server) Resume() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
 
 func (s *Server) kill() {
 	_ = s.cmd.Process.Kill()
