@@ -70,6 +70,7 @@ type leftovers struct {
 	spare    []*Conn   // the other of two backing arrays for again
 	unsent   []*Conn   // those that would take more than was sent to them
 	ending   []*Conn   // those that are to be closed
+	reading  reading   // what may be read from all of them in this iteration
 	stalled  []*Conn   // those that do not take their replies
 	stallEnd time.Time // when these are looked at again even so
 }
@@ -249,6 +250,7 @@ func (l *Loop) Run() {
 // begin empties an iteration's lists, but for what the last one could not send.
 func (l *Loop) begin() {
 	l.forget()
+	l.reading = reading{}
 	l.flush = append(l.flush, l.unsent...)
 	clear(l.unsent)
 	l.unsent = l.unsent[:0]
@@ -263,7 +265,7 @@ func (t *turn) forget() {
 }
 
 // gather reads from the sockets that have something, and accepts new connections. Those that the last iteration had no time for come
-// first, and those that have something left over come last.
+// first, and those that have something left over, or are in the middle of a long command, come last.
 func (l *Loop) gather(events []unix.EpollEvent) {
 	l.endStalls()
 	l.endPause()
@@ -271,6 +273,7 @@ func (l *Loop) gather(events []unix.EpollEvent) {
 	for i := range events {
 		l.event(&events[i])
 	}
+	l.readAgain()
 	if !l.acceptAgain.IsZero() {
 		l.resumeAccepting()
 	}
@@ -394,6 +397,9 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 		}
 	case c.waits:
 		c.unread = true // edge triggering tells of it only now
+	case c.In.Buffered() >= resp.BufferSize && !c.listed && !c.kept: // the middle of a long command
+		c.unread = true
+		l.carry(c)
 	default:
 		l.read(c, ended || ev.Events&unix.EPOLLRDHUP != 0)
 	}

@@ -6,12 +6,13 @@ import (
 )
 
 // Whose turn it is: those that the last iteration had no time for, those that have something new, and behind them those that are left over
-// or slow.
+// or slow. The middle of a long command is read with what is left over, or everybody would wait while a crowd sends such.
 
 const (
-	againMax = 2 << 20                // bytes read in one iteration from connections that are left over
-	longTurn = 10 * time.Millisecond  // a turn that takes longer is followed by a pause of the slow connections, while others have something to do:
-	pauseMax = 500 * time.Millisecond // for as long as the turn took, and at most for this. So they have no more than about half of the time
+	againMax  = 2 << 20                // bytes read in one iteration from connections that are left over,
+	againTime = 3 * time.Millisecond   // and for how long: memory that is written to for the first time costs more than the bytes
+	longTurn  = 10 * time.Millisecond  // a turn that takes longer is followed by a pause of the slow connections, while others have something to do:
+	pauseMax  = 500 * time.Millisecond // for as long as the turn took, and at most for this. So they have no more than about half of the time
 )
 
 // batch has a worker run the commands of the connections that are ready, and sees to it that those which have more to do are looked at in
@@ -145,14 +146,31 @@ func (l *Loop) list(c *Conn) {
 	c.listed = true
 }
 
+// reading is how much of an iteration has gone into reading from connections that are left over.
+type reading struct {
+	begin time.Time // zero: nothing yet
+	until uint64    // of Traffic.BytesIn
+}
+
+// over reports whether the next one has to wait for the next iteration. read is Traffic.BytesIn.
+func (r *reading) over(read uint64) bool {
+	if r.begin.IsZero() {
+		*r = reading{begin: time.Now(), until: read + againMax}
+		return false
+	}
+	return read > r.until || time.Since(r.begin) > againTime
+}
+
 // readAgain goes on with the connections that are left over. One that has commands left to run is not read: what it has sent waits in its
 // socket.
 func (l *Loop) readAgain() {
 	again := l.again
+	if len(again) == 0 {
+		return
+	}
 	l.again = l.spare[:0]
-	until := l.moved.BytesIn + againMax
 	for _, c := range again {
-		if l.moved.BytesIn > until && !c.postponed && !c.dead {
+		if !c.postponed && !c.dead && l.reading.over(l.moved.BytesIn) {
 			l.again = append(l.again, c)
 			continue
 		}

@@ -125,7 +125,7 @@ func (b *Buffers) Get(n int) []byte {
 // Grow returns a buffer of at least n bytes that begins with what buf holds.
 // buf is no longer to be used.
 func (b *Buffers) Grow(buf []byte, n int) []byte {
-	if b != nil && cap(buf) > largestKept {
+	if b != nil && cap(buf) > BufferSize {
 		size := capacity(n)
 		if grown, ok := remapBuffer(buf[:cap(buf)], size); ok {
 			b.used.Add(int64(size - cap(buf)))
