@@ -163,8 +163,11 @@ func TestNothingDecidesByACommandsName(t *testing.T) {
 var noCommandNames = map[string]string{
 	`acl/user.go "reset"`:      "a rule",
 	`admin/client.go "pubsub"`: "a kind of client",
-	`config/args.go "save"`:    "a directive",
-	`host/machine.go "memory"`: "a controller of cgroups",
+
+	`upstream/handshake.go "cluster"`: "a server's mode",
+	`upstream/look.go "cluster"`:      "a server's mode",
+	`config/args.go "save"`:           "a directive",
+	`host/machine.go "memory"`:        "a controller of cgroups",
 }
 
 // nameFinder finds comparisons with commands' names in source.

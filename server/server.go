@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"headgate/server/config"
 	"headgate/server/exec"
 	"headgate/server/front"
+	"headgate/server/gateway"
 	"headgate/server/host"
 	"headgate/server/journal"
 	"headgate/server/limiter"
@@ -38,6 +40,7 @@ type Server struct {
 	*journal.Journal
 	*front.Fronts
 	*limits.Limits
+	Gateway *gateway.Gateway // nil: keys are kept here
 	*report.Reports
 	*admin.Console
 
@@ -85,11 +88,15 @@ func New(live *config.Live, o Options) *Server {
 	}
 	s.Console = &admin.Console{Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Journal: s.Journal}
 	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput}
-	s.Executor.Use(
-		exec.ProcessMemory{Limit: o.Memory, SetHeapLimit: o.SetHeapLimit, SetGCPercent: o.SetGCPercent, Free: o.FreeMemory},
-		exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory},
-	)
-	s.Declare(s.CommandGroups(), o.Keys)
+	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory}
+	groups := s.CommandGroups
+	if live.Get().Upstream != "" {
+		s.Gateway = gateway.New(s.Executor, s.Limits)
+		hooks = s.Gateway.Hooks(hooks)
+		groups = func() [][]*command.Command { return s.Gateway.Decorate(s.CommandGroups()) }
+	}
+	s.Executor.Use(exec.ProcessMemory{Limit: o.Memory, SetHeapLimit: o.SetHeapLimit, SetGCPercent: o.SetGCPercent, Free: o.FreeMemory}, hooks)
+	s.Declare(groups(), o.Keys)
 	s.Keys.DB(0).Follow([]byte(limits.PoliciesKey))
 	s.BeginAccess(live.Get())
 	s.Apply(live.Get())
@@ -99,6 +106,9 @@ func New(live *config.Live, o Options) *Server {
 
 // CheckAccess returns what is wrong with the configured users and names of commands, if something is.
 func CheckAccess(cfg *config.Config) error {
+	if err := gateway.Check(cfg); err != nil {
+		return err
+	}
 	s := New(config.NewLive(cfg), Options{})
 	defer s.Keys.Close()
 	return s.OpenAccess(cfg)
@@ -172,6 +182,11 @@ func (s *Server) Follow(live *config.Live) {
 	s.Journal.Begin(live)
 	s.Access.Follow(live)
 	s.Fronts.Follow(live)
+	if s.Gateway != nil {
+		s.Gateway.Follow(live)
+	} else {
+		gateway.StayNative(live)
+	}
 	live.OnChange(func(_, _ *config.Config) error { s.TellAddresses(s.OpenAddresses()); return nil }, "bind", "port", "tls-port")
 }
 
@@ -179,15 +194,25 @@ func (s *Server) Follow(live *config.Live) {
 // unixsocket. A failure leaves none open; its error says what to do.
 func (s *Server) Listen() error {
 	cfg := s.Config.Get()
+	if err := gateway.Check(cfg); err != nil {
+		return err
+	}
 	if err := s.OpenAccess(cfg); err != nil {
 		return err
 	}
 	if err := s.OpenData(cfg); err != nil {
 		return err
 	}
+	if s.Gateway != nil {
+		if err := s.Gateway.Start(context.Background()); err != nil {
+			s.Dirs.Release()
+			return err
+		}
+	}
 	err := s.Fronts.Listen(cfg, func() error { return s.HTTP.Open(s.Reports, cfg) })
 	if err != nil {
 		s.HTTP.Close()
+		s.closeGateway()
 		s.Dirs.Release()
 		return err
 	}
@@ -204,11 +229,35 @@ func (s *Server) Addresses() []string {
 
 // Run serves until Stop. Listen comes before it.
 func (s *Server) Run() {
-	s.Logger.Info("headgate accepts connections", "addr", strings.Join(s.Addresses(), " "))
+	s.Logger.Info("headgate accepts connections", "addr", strings.Join(s.Addresses(), " "), "mode", s.mode())
 	s.HTTP.Serve()
 	defer s.HTTP.Close() // at the very end, so that /readyz tells of it
 	s.Fronts.Run()
+	s.closeGateway()
 	s.Journal.Finish()
+}
+
+// mode is what the process is, for the log.
+func (s *Server) mode() string {
+	if s.Gateway == nil {
+		return "native"
+	}
+	return "gateway to " + s.Gateway.Describe()
+}
+
+func (s *Server) closeGateway() {
+	if s.Gateway != nil {
+		s.Gateway.Close()
+	}
+}
+
+// Load loads the data, unless they lie with an upstream.
+func (s *Server) Load() {
+	if s.Gateway != nil {
+		s.Journal.LoadNothing()
+		return
+	}
+	s.Journal.Load()
 }
 
 // Reload re-reads the configuration file's settable directives. After an error nothing has changed.

@@ -1,0 +1,155 @@
+package gateway
+
+import (
+	"strconv"
+
+	"headgate/server/command"
+	"headgate/server/exec"
+	"headgate/server/resp"
+	"headgate/server/upstream"
+	"headgate/store"
+)
+
+// call is a command on its way to the answer. Calls are used again, so that none is allocated for a command.
+type call struct {
+	exec.Answer
+	way   upstream.Call
+	g     *Gateway
+	about about
+	cmd   *command.Command
+	db    *store.DB // the client's, for what is decided here
+
+	failure *upstream.Failure // why there is no reply
+	again   bool              // way is to be sent once more
+	reply   []byte            // kept by what the call is about, if it does
+	limit   limitCall
+	key     []byte
+}
+
+// about is what a call asks.
+type about interface {
+	// hear takes the reply, on one of the upstream's goroutines and without any lock. It reports whether the call is to be sent again, with
+	// another request.
+	hear(k *call, reply []byte) (again bool)
+	// tell writes the answer to the context's reply. The executor's lock is held.
+	tell(k *call, c *command.Ctx)
+	// fail is tell for a call without a reply, see call.failure.
+	fail(k *call, c *command.Ctx)
+}
+
+// newCall returns a call for the context's command, with an empty request.
+func (g *Gateway) newCall(c *command.Ctx, what about) *call {
+	var k *call
+	if last := len(g.free) - 1; last >= 0 {
+		k, g.free[last] = g.free[last], nil
+		g.free = g.free[:last]
+	} else {
+		k = &call{g: g}
+		k.way.Done = func(*upstream.Call) { k.hear() }
+	}
+	k.about, k.cmd, k.db = what, c.Cmd, c.DB
+	way := &k.way
+	way.Slot, way.Proto, way.DB, way.User = -1, resp.RESP2, c.DB.Index(), g.userOf(c.Client)
+	way.Request, way.Replies, way.Script, way.Deadline = way.Request[:0], 1, nil, 0
+	return k
+}
+
+// userOf returns whose connections a client's commands take.
+func (g *Gateway) userOf(cl *command.Client) *upstream.UserConn {
+	if len(g.users) == 0 || cl == nil || cl.User == nil {
+		return nil
+	}
+	return g.users[cl.User.Name()]
+}
+
+// release lets a call be used again.
+func (g *Gateway) release(k *call) {
+	k.about, k.failure = nil, nil
+	k.limit.forget()
+	if cap(k.reply) > keptBytes {
+		k.reply = nil
+	}
+	if cap(k.way.Request) > keptBytes {
+		k.way.Request = nil
+	}
+	if len(g.free) < spareCalls {
+		g.free = append(g.free, k)
+	}
+}
+
+// send has a call under way, or makes it part of the transaction that is put together.
+func (g *Gateway) send(c *command.Ctx, k *call) {
+	if g.collecting != nil {
+		g.collecting.add(k)
+		return
+	}
+	g.exec.Defer(c, &k.Answer, len(k.way.Request))
+	g.Up.Send(&k.way)
+}
+
+// hear is called by the upstream when the call has come to its end.
+func (k *call) hear() {
+	g := k.g
+	k.again = false
+	if k.failure = k.way.Err; k.failure == nil {
+		k.again = k.about.hear(k, k.way.Reply)
+	}
+	g.mu.Lock()
+	g.heard = append(g.heard, k)
+	g.mu.Unlock()
+}
+
+// answer writes the answer of a call to w, and counts what it is.
+func (g *Gateway) answer(k *call, w *resp.Writer) {
+	c := &g.ctx
+	c.Cmd, c.DB, c.Client, c.Reply, c.Failed = k.cmd, k.db, k.Client(), w, false
+	c.Args, c.Known = nil, command.Known{}
+	g.write(k, c)
+	c.Client, c.Reply = nil, nil
+}
+
+// write is answer in a context that is ready.
+func (g *Gateway) write(k *call, c *command.Ctx) {
+	before := c.Reply.Len()
+	if k.failure != nil {
+		k.about.fail(k, c)
+	} else {
+		k.about.tell(k, c)
+	}
+	if c.Failed {
+		g.core.Stats.Commands[k.cmd.ID].Failed++
+	} else if b := c.Reply.Bytes(); len(b) > before && b[before] == '-' { // an error of the upstream's, as it is
+		g.core.Stats.Commands[k.cmd.ID].Failed++
+		g.core.Stats.CountError(firstLine(b[before+1:]))
+	}
+}
+
+// firstLine is a reply's first line, or as much of it as an error's code can be.
+func firstLine(b []byte) string {
+	for i, x := range b {
+		if x == '\r' || i == 64 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}
+
+// sendFailure sends why there is no reply.
+func sendFailure(c *command.Ctx, f *upstream.Failure) { c.Err(command.OneLine(f.Error())) }
+
+// appendCommand appends a command to a request.
+func appendCommand(dst []byte, args ...[]byte) []byte {
+	dst = appendHeader(dst, '*', len(args))
+	for _, arg := range args {
+		dst = appendHeader(dst, '$', len(arg))
+		dst = append(dst, arg...)
+		dst = append(dst, '\r', '\n')
+	}
+	return dst
+}
+
+func appendHeader(dst []byte, kind byte, n int) []byte {
+	dst = append(dst, kind)
+	dst = strconv.AppendInt(dst, int64(n), 10)
+	return append(dst, '\r', '\n')
+}

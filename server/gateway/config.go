@@ -1,0 +1,200 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"headgate/server/config"
+	"headgate/server/upstream"
+)
+
+// Check returns what is wrong with a configuration's upstream, as far as it can be told without asking it.
+func Check(cfg *config.Config) error {
+	if cfg.Upstream == "" {
+		return nil
+	}
+	_, err := (&Gateway{}).upstreamConfig(cfg)
+	return err
+}
+
+// upstreamConfig says where the upstream is. Files that have not changed since make the same TLS configuration, so that connections stay.
+func (g *Gateway) upstreamConfig(cfg *config.Config) (upstream.Config, error) {
+	c, err := upstream.ParseURL(cfg.Upstream)
+	if err != nil {
+		return c, err
+	}
+	c.Password = cfg.UpstreamPassword
+	c.Timeout, c.Rest = cfg.UpstreamTimeout, cfg.UpstreamRest
+	c.PendingBytes, c.PendingCommands = int64(cfg.UpstreamPendingMax.Bytes), cfg.UpstreamPendingMax.Commands
+	c.ReplyMax = int64(cfg.ProtoMaxBulkLen)
+	c.Map = map[string]string{}
+	for _, t := range cfg.UpstreamMap {
+		c.Map[t.From] = t.To
+	}
+	if g.core != nil {
+		c.RunID = g.core.RunID
+	}
+	names := [...]string{cfg.UpstreamTLSCACertFile, cfg.UpstreamTLSCertFile, cfg.UpstreamTLSKeyFile}
+	switch {
+	case c.TLS == nil && names != [3]string{}:
+		return c, errors.New("upstream: there are files for TLS, but the URL begins with neither rediss:// nor rediss-sentinel://")
+	case c.TLS == nil:
+		return c, nil
+	}
+	files, err := readTLSFiles(cfg)
+	if err != nil {
+		return c, err
+	}
+	if g.files.made == nil || !g.files.same(&files) {
+		if files.made, err = files.make(c.TLS); err != nil {
+			return c, err
+		}
+		g.files = files
+	}
+	c.TLS = g.files.made
+	return c, nil
+}
+
+// tlsFiles is what the files for TLS hold, and the configuration that was made of them.
+type tlsFiles struct {
+	authorities, cert, key []byte
+	made                   *tls.Config
+}
+
+func (f *tlsFiles) same(other *tlsFiles) bool {
+	return bytes.Equal(f.authorities, other.authorities) && bytes.Equal(f.cert, other.cert) && bytes.Equal(f.key, other.key)
+}
+
+// maxTLSFile bounds what is read of one file, in bytes.
+const maxTLSFile = 4 << 20
+
+func readTLSFiles(cfg *config.Config) (f tlsFiles, err error) {
+	if (cfg.UpstreamTLSCertFile == "") != (cfg.UpstreamTLSKeyFile == "") {
+		return f, errors.New("upstream: upstream-tls-cert-file and upstream-tls-key-file go together")
+	}
+	for _, one := range []struct {
+		directive, name string
+		content         *[]byte
+	}{
+		{"upstream-tls-ca-cert-file", cfg.UpstreamTLSCACertFile, &f.authorities},
+		{"upstream-tls-cert-file", cfg.UpstreamTLSCertFile, &f.cert},
+		{"upstream-tls-key-file", cfg.UpstreamTLSKeyFile, &f.key},
+	} {
+		if one.name == "" {
+			continue
+		}
+		path := cfg.Path(one.name)
+		info, err := os.Stat(path)
+		if err == nil && info.Size() > maxTLSFile {
+			err = fmt.Errorf("%s is longer than %d bytes", path, maxTLSFile)
+		}
+		if err == nil {
+			*one.content, err = os.ReadFile(path)
+		}
+		if err != nil {
+			return f, fmt.Errorf("upstream: %s cannot be read: %w", one.directive, err)
+		}
+	}
+	return f, nil
+}
+
+// make adds what the files hold to a configuration.
+func (f *tlsFiles) make(base *tls.Config) (*tls.Config, error) {
+	c := base.Clone()
+	if f.authorities != nil {
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(f.authorities) {
+			return nil, errors.New("upstream: upstream-tls-ca-cert-file holds no certificate in PEM")
+		}
+	}
+	if f.cert != nil {
+		pair, err := tls.X509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("upstream: upstream-tls-cert-file and upstream-tls-key-file: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// usersOf are the upstream's users for users here.
+func usersOf(cfg *config.Config) map[string]*upstream.UserConn {
+	if len(cfg.UpstreamUserMap) == 0 {
+		return nil
+	}
+	users := make(map[string]*upstream.UserConn, len(cfg.UpstreamUserMap))
+	for _, t := range cfg.UpstreamUserMap {
+		users[t.From] = &upstream.UserConn{Name: t.To, Password: cfg.UpstreamPassword}
+	}
+	return users
+}
+
+// changed takes a changed configuration into use, or refuses it. The executor's lock is held, or nothing runs yet.
+func (g *Gateway) changed(_, cfg *config.Config) error {
+	if cfg.Upstream == "" {
+		return errUnset
+	}
+	c, err := g.upstreamConfig(cfg)
+	if err != nil {
+		return err
+	}
+	g.users = usersOf(cfg)
+	g.Up.SetConfig(c)
+	return nil
+}
+
+// Errors of changes between a native server and a gateway.
+var (
+	errUnset = errors.New("this process is a gateway, and cannot keep keys itself before it is started anew")
+	errSet   = errors.New("this process keeps keys itself, and cannot be a gateway before it is started anew")
+)
+
+// StayNative has a server that is no gateway refuse to become one.
+func StayNative(live *config.Live) {
+	live.OnChange(func(_, cfg *config.Config) error {
+		if cfg.Upstream != "" {
+			return errSet
+		}
+		return nil
+	}, "upstream")
+}
+
+// filesEvery is how often the files for TLS are looked at.
+const filesEvery = time.Second
+
+// followFiles takes changed files for TLS into use.
+func (g *Gateway) followFiles(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(filesEvery):
+		}
+		cfg := g.core.Config.Get()
+		if cfg.UpstreamTLSCACertFile == "" && cfg.UpstreamTLSCertFile == "" {
+			continue
+		}
+		files, err := readTLSFiles(cfg)
+		g.core.Lock()
+		changed := err == nil && g.files.made != nil && !g.files.same(&files)
+		if changed {
+			err = g.changed(nil, g.core.Config.Get())
+		}
+		g.core.Unlock()
+		if changed && err != nil {
+			g.logger().Warn("the upstream's files for TLS have changed and cannot be used", "err", err)
+		}
+	}
+}
+
+// waitingHelps reports whether the upstream may work later although it does not now: nobody has answered that this gateway is not to be served.
+func waitingHelps(err error) bool {
+	var refused interface{ Refused() bool }
+	return !errors.As(err, &refused) || !refused.Refused()
+}

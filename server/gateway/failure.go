@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math/rand/v2"
+
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/server/limits"
+	"headgate/throttle"
+)
+
+// What limiters answer without their node. The calls that fail are noted in Gateway.failing.
+
+// modeOf is what becomes of a call by a policy, which may be nil, and counts it.
+func (g *Gateway) modeOf(c *command.Ctx, p *limiter.Policy) limiter.Failure {
+	mode := c.Cfg.UpstreamFailure
+	if p != nil && p.SaysFailure {
+		mode = p.Failure
+	}
+	g.Counts.Fallbacks[mode].Add(1)
+	return mode
+}
+
+// fallBackPolicy answers a call of a limit.
+func (g *Gateway) fallBackPolicy(c *command.Ctx, key []byte, p *limiter.Policy, r *limiter.Request) {
+	mode := g.modeOf(c, p)
+	if mode == limiter.FailError {
+		sendFailure(c, g.failing.failure)
+		return
+	}
+	v, err := g.withoutNode(c, key, p, r, mode)
+	if err != nil {
+		sendError(c, err)
+		return
+	}
+	if r.Call.Cost > 0 && !r.Call.Peek {
+		g.limits.Count(c, key, p.Algorithm, &v.Verdict)
+	}
+	limits.SendVerdict(c.Reply, p.Algorithm.Beyond, &v)
+}
+
+// withoutNode decides a call of a limit by its mode, which is not FailError.
+func (g *Gateway) withoutNode(c *command.Ctx, key []byte, p *limiter.Policy, r *limiter.Request, mode limiter.Failure) (v limiter.Verdict, err error) {
+	if mode == limiter.FailLocal {
+		part, err := p.Share(c.Cfg.UpstreamLocalShare)
+		if err == nil {
+			err = g.limits.DecideHere(c, key, &part, r)
+		}
+		return g.limits.Asked.Verdict, err
+	}
+	v.Limit = p.Limit
+	if mode == limiter.FailClosed {
+		v.Limited, v.RetryAfter, v.WaitMs = true, c.Cfg.UpstreamRest.Milliseconds(), throttle.NoRetry
+		return v, nil
+	}
+	v.Remaining, v.RetryAfter = p.Limit, throttle.NoRetry
+	if p.Algorithm.Beyond == limiter.LeaseID && r.Call.Cost > 0 && !r.Call.Peek {
+		if v.ID = r.Member; !r.HasMember {
+			v.ID = openLease()
+		}
+	}
+	return v, nil
+}
+
+// fallBackGCRA answers CL.THROTTLE and GCRA.
+func (g *Gateway) fallBackGCRA(c *command.Ctx, key []byte, cell *throttle.GCRA, quantity int64, form limits.Form) {
+	d := throttle.Decision{Limit: cell.Limit()}
+	switch g.modeOf(c, nil) {
+	case limiter.FailError:
+		sendFailure(c, g.failing.failure)
+		return
+	case limiter.FailOpen:
+		d.Remaining, d.RetryAfter = d.Limit, throttle.NoRetry
+	case limiter.FailClosed:
+		d.Limited, d.RetryAfter = true, int64(c.Cfg.UpstreamRest)
+	case limiter.FailLocal:
+		part, err := cell.Share(c.Cfg.UpstreamLocalShare)
+		if err == nil {
+			d, err = g.limits.ThrottleHere(c, key, &part, quantity)
+		} else {
+			err = limiter.ErrNotInteger
+		}
+		if err != nil {
+			sendError(c, err)
+			return
+		}
+	}
+	v := limiter.Verdict{Verdict: form(&d)}
+	if quantity > 0 {
+		g.limits.Count(c, key, g.limits.GCRA(), &v.Verdict)
+	}
+	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+}
+
+// fallBackLease answers RL.RELEASE and RL.RENEW. Closed has no meaning for what takes nothing, and so is an error.
+func (g *Gateway) fallBackLease(c *command.Ctx, kind limitKind, key, id []byte, ttl int64) {
+	switch g.modeOf(c, nil) {
+	case limiter.FailOpen:
+		c.Reply.One()
+	case limiter.FailLocal:
+		held, err := g.limits.LeaseHere(c, key, id, kind == renewing, ttl)
+		if err != nil {
+			sendError(c, err)
+			return
+		}
+		sendHeld(c, held)
+	default:
+		sendFailure(c, g.failing.failure)
+	}
+}
+
+// A lease that was had while its node did not answer is in no state. Its id tells so itself, so that giving it back needs no memory here,
+// whichever gateway is asked: its second half is made of the first.
+const (
+	leaseHalf    = 8 // bytes
+	openLeaseKey = "lease without upstream"
+)
+
+// openLease draws such an id.
+func openLease() []byte {
+	var half [leaseHalf]byte
+	for i := range half {
+		half[i] = byte(rand.Uint32())
+	}
+	return hex.AppendEncode(hex.AppendEncode(nil, half[:]), secondHalf(half))
+}
+
+func secondHalf(half [leaseHalf]byte) []byte {
+	sum := sha256.Sum256(append([]byte(openLeaseKey), half[:]...))
+	return sum[:leaseHalf]
+}
+
+// isOpenLease reports whether an id is one of openLease.
+func isOpenLease(id []byte) bool {
+	var both [2 * leaseHalf]byte
+	if len(id) != hex.EncodedLen(len(both)) {
+		return false
+	}
+	if _, err := hex.Decode(both[:], id); err != nil {
+		return false
+	}
+	return string(secondHalf([leaseHalf]byte(both[:leaseHalf]))) == string(both[leaseHalf:])
+}

@@ -1,0 +1,211 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/exec"
+	"headgate/server/limiter"
+	"headgate/server/limiter/scripted"
+	"headgate/server/limits"
+	"headgate/server/upstream"
+)
+
+const (
+	// tellsPerHold is how many answers are told under one hold of the executor's lock.
+	tellsPerHold = 128
+	// spareCalls is how many calls are kept for the next commands.
+	spareCalls = 4096
+	// keptBytes bounds the memory for a request or a reply that a call keeps for its next use.
+	keptBytes = 4 << 10
+	// startPatience is how long the start waits for the upstream's topology.
+	startPatience = 5 * time.Second
+)
+
+// Gateway answers commands by an upstream. Create it with [New]. The executor's lock guards what is not said to be otherwise.
+type Gateway struct {
+	core   *command.Core
+	exec   *exec.Executor
+	limits *limits.Limits
+	Up     *upstream.Upstream // safe for concurrent use
+
+	scripts map[string]*upstream.Script // by SHA-1; does not change
+	users   map[string]*upstream.UserConn
+	files   tlsFiles // that the configuration in use was made of
+
+	free       []*call
+	ctx        command.Ctx  // for answers
+	turn       command.Turn // of ctx
+	collecting *transaction // while a transaction is put together
+	failing    *call        // the call whose command is answered without the upstream
+
+	policies policies
+
+	warnedOfDisagreement time.Time
+
+	Counts Counts
+
+	mu    sync.Mutex // guards what follows
+	heard []*call    // whose answers are to be told
+	spare []*call    // memory for the next heard
+
+	unflushed atomic.Bool // something was sent while answers were heard or told
+
+	stop context.CancelFunc
+	ends sync.WaitGroup
+}
+
+// Counts is what a gateway counts beside what its upstream does. It is safe for concurrent use.
+type Counts struct {
+	Disagreements atomic.Uint64                   // calls about which script and this process disagreed
+	NotGivenBack  atomic.Uint64                   // charges that RL.TAKE could not give back, so that they stay
+	Retries       atomic.Uint64                   // calls that needed another round trip
+	Fallbacks     [limiter.Failures]atomic.Uint64 // calls of limiters without an answer in time, by what was made of them
+}
+
+// New returns the gateway of an executor, as the configuration has it, which Check has found right. It connects nothing yet.
+func New(x *exec.Executor, l *limits.Limits) *Gateway {
+	g := &Gateway{core: x.Core, exec: x, limits: l, scripts: map[string]*upstream.Script{}}
+	cfg := x.Config.Get()
+	c, err := g.upstreamConfig(cfg)
+	if err != nil { // the start says so before anything is asked
+		x.Logger.Error("the upstream cannot be used", "err", err)
+	}
+	for _, s := range scripted.Scripts() {
+		g.scripts[s.SHA] = &upstream.Script{Name: s.Name, Text: s.Text, SHA: s.SHA}
+	}
+	g.users = usersOf(cfg)
+	g.Up = upstream.New(c, x.Logger)
+	g.Up.OnDrained, g.Up.OnRelieved = g.drained, g.relieved
+	l.Remote = g
+	return g
+}
+
+// Hooks returns what the executor needs of the gateway.
+func (g *Gateway) Hooks(h exec.Hooks) exec.Hooks {
+	h.Overloaded, h.Flush = g.Up.Overloaded, g.Up.Flush
+	return h
+}
+
+// Start looks at the upstream, and goes on looking until Close. The error is one that waiting will not mend.
+func (g *Gateway) Start(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	err := g.Up.Start(ctx)
+	if err != nil && !waitingHelps(err) {
+		g.Up.Close()
+		return err
+	}
+	if err != nil {
+		g.core.Logger.Warn("the upstream does not answer yet; limiters do as upstream-failure says until it does", "err", err)
+	} else {
+		g.lookAtPolicies()
+	}
+	background, stop := context.WithCancel(context.Background())
+	g.stop = stop
+	g.ends.Go(func() { g.followPolicies(background) })
+	g.ends.Go(func() { g.followFiles(background) })
+	return g.checkPolicies()
+}
+
+// Close ends all connections.
+func (g *Gateway) Close() {
+	if g.stop != nil {
+		g.stop()
+	}
+	g.Up.Close()
+	g.ends.Wait()
+}
+
+// relieved has the clients go on that have waited since too much was under way.
+func (g *Gateway) relieved() {
+	g.core.Lock()
+	defer g.core.Unlock()
+	g.exec.Relieve()
+}
+
+// drained tells the answers that were heard. It is called on the upstream's goroutines.
+func (g *Gateway) drained() {
+	g.mu.Lock()
+	heard := g.heard
+	g.heard, g.spare = g.spare[:0], nil
+	g.mu.Unlock()
+	again := false
+	for left := heard; len(left) > 0; {
+		n := min(len(left), tellsPerHold)
+		again = g.tell(left[:n]) || again
+		left = left[n:]
+	}
+	clear(heard)
+	g.mu.Lock()
+	if cap(heard) <= spareCalls {
+		g.spare = heard[:0]
+	}
+	g.mu.Unlock()
+	if again || g.unflushed.Swap(false) {
+		g.Up.Flush()
+	}
+}
+
+// tell tells clients the answers of some calls, and sends those again that need another round trip. It reports whether there were such.
+func (g *Gateway) tell(calls []*call) (again bool) {
+	g.core.Lock()
+	defer g.core.Unlock()
+	g.begin()
+	for _, k := range calls {
+		if k.again {
+			again = true
+			g.Counts.Retries.Add(1)
+			g.Up.Send(&k.way)
+			continue
+		}
+		w := g.exec.BeginReply(&k.Answer)
+		g.answer(k, w)
+		g.exec.EndReply(&k.Answer)
+		g.release(k)
+	}
+	return again
+}
+
+// begin readies the context for answers.
+func (g *Gateway) begin() {
+	c := &g.ctx
+	c.Core, c.Turn, c.Cfg = g.core, &g.turn, g.core.Config.Get()
+	c.NowNs = g.core.Clock.Read()
+	c.Now = c.NowNs / 1e6
+}
+
+// Follow has the gateway obey changes of the configuration.
+func (g *Gateway) Follow(live *config.Live) {
+	live.OnChange(g.changed)
+}
+
+// Describe says what the upstream is, in a few words.
+func (g *Gateway) Describe() string {
+	s := g.Up.Status()
+	what := "a Redis"
+	switch {
+	case s.Headgate:
+		what = "a headgate"
+	case s.Cluster:
+		what = "a Redis Cluster"
+	case s.Kind == upstream.Sentinel:
+		what = "a Redis watched by Sentinel"
+	case s.Problem != "":
+		what = "an upstream that does not answer yet"
+	}
+	var nodes []string
+	for _, n := range s.Nodes {
+		nodes = append(nodes, n.Addr)
+	}
+	return what + " at " + strings.Join(nodes, " ")
+}
+
+// logger is where the gateway logs.
+func (g *Gateway) logger() *slog.Logger { return g.core.Logger }

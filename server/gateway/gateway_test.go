@@ -1,0 +1,428 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/internal/reference"
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// overRedis starts a redis-server and a gateway to it.
+func overRedis(t testing.TB, edits ...func(*config.Config)) (redis *reference.Server, c *client) {
+	redis = reference.Start(t)
+	_, c = startGateway(t, "redis+unix://"+socketOf(redis), edits...)
+	return redis, c
+}
+
+// sameAnswer compares two answers of limiters. What is left of a time may differ by what the test itself takes.
+func sameAnswer(t *testing.T, want, got, call string) {
+	t.Helper()
+	const apart = 20_000 // ms
+	ws, gs := strings.Fields(strings.Trim(want, "[]")), strings.Fields(strings.Trim(got, "[]"))
+	require.Len(t, gs, len(ws), "%s: %s, %s", call, want, got)
+	for i := range ws {
+		w, err1 := strconv.ParseInt(strings.Trim(ws[i], "[]"), 10, 64)
+		g, err2 := strconv.ParseInt(strings.Trim(gs[i], "[]"), 10, 64)
+		switch {
+		case err1 == nil && err2 == nil && w > 1000 && g > 1000:
+			require.InDelta(t, w, g, apart, "%s: %s, %s", call, want, got)
+		case len(ws[i]) == 32:
+			require.Len(t, gs[i], 32, call)
+		default:
+			require.Equal(t, ws[i], gs[i], "%s: %s, %s", call, want, got)
+		}
+	}
+}
+
+// TestLimitersAnswerAsAtHome: a gateway answers what a native server does, errors included.
+func TestLimitersAnswerAsAtHome(t *testing.T) {
+	_, gate := overRedis(t)
+	_, addr := startServer(t)
+	home := dial(t, addr)
+	for line := range strings.Lines(`
+		CL.THROTTLE a 2 1 3600
+		CL.THROTTLE a 2 1 3600
+		CL.THROTTLE a 2 1 3600
+		CL.THROTTLE a 2 1 3600
+		CL.THROTTLE a 2 1 3600 -1
+		CL.THROTTLE a 2 1 3600 0
+		RL.THROTTLE a 2 1 3600
+		CL.THROTTLE a 2 1
+		CL.THROTTLE a 2 x 3600
+		CL.THROTTLE a 2 0 3600
+		CL.THROTTLE a 9223372036854775807 1 3600
+		CL.THROTTLE rl:policies 2 1 3600
+		GCRA b 2 1 3600
+		GCRA b 2 1 3600 TOKENS 5
+		GCRA b 2 1 x
+		RL.GCRA c 3 1 1h
+		RL.GCRA c 3 1 1h COST 3
+		RL.GCRA c 3 1 1h PEEK
+		RL.GCRA c -1 1 1h
+		RL.GCRA c 3 1
+		RL.BUCKET d 3 1 1h COST 2
+		RL.QUEUE e 3 1 1h
+		RL.QUEUE e 3 1 1h
+		RL.QUEUE e 3 1 1h COST 7
+		RL.FIXED f 2 1h
+		RL.FIXED f 2 1h
+		RL.FIXED f 2 1h
+		RL.FIXED f 2 1h PEEK
+		RL.FIXED f2 2 day TZ UTC
+		RL.SLIDING g 2 1h
+		RL.SLIDING g 2 1h COST 2
+		RL.SLIDING g 2 1h COST -1
+		RL.LOG h 2 1h
+		RL.LOG h 2 1h MEMBER x
+		RL.LOG h 2 1h MEMBER x
+		RL.LOG h 2 1h MEMBER y
+		RL.ACQUIRE i 2 1h
+		RL.ACQUIRE i 2 1h MEMBER x
+		RL.ACQUIRE i 2 1h MEMBER y
+		RL.RENEW i x 2h
+		RL.RENEW i nobody 2h
+		RL.RENEW i x 2q
+		RL.RELEASE i x
+		RL.RELEASE i x
+		SET text hello
+		CL.THROTTLE text 2 1 3600
+		RL.FIXED text 2 1h
+		RL.LOG text 2 1h
+		RL.RESET text
+		RL.RESET a b c nosuch
+		RL.POLICY SET p GCRA 3 1 1h
+		RL.POLICY SET q FIXED 2 1h FAILURE OPEN
+		RL.POLICY SET q NOSUCH 2
+		RL.POLICY GET q
+		RL.POLICY LIST
+		RL.POLICY DEL nosuch
+		RL.TAKE 2 p j q k
+		RL.TAKE 2 p j q k COST 2
+		RL.TAKE 2 p j q k COSTS 1 2
+		RL.TAKE 2 p j q k PEEK
+		RL.TAKE 1 nosuch j
+		RL.TAKE 2 p j p j
+		RL.TAKE 0 p j
+		RL.POLICY DEL q
+		RL.TAKE 1 q k
+		KEYS nosuch
+	`) {
+		if line = strings.TrimSpace(line); line != "" {
+			sameAnswer(t, home.ask(line), gate.ask(line), line)
+		}
+	}
+}
+
+// TestRepliesPassAsTheyAre: what goes to the upstream is answered with its bytes, in the client's version of the protocol.
+func TestRepliesPassAsTheyAre(t *testing.T) {
+	redis := reference.Start(t, "--port", strconv.Itoa(freePort(t)))
+	port := redis.Flags[len(redis.Flags)-1]
+	_, gate := startGateway(t, "redis://127.0.0.1:"+port)
+	calls := []string{
+		"FLUSHALL", "HSET h a 1 b 2", "HGETALL h", "GET nosuch", "SET s v", "GET s", "SADD set 1", "SMEMBERS set", "ZADD z 1.5 m", "ZSCORE z m",
+		"ZRANGE z 0 -1 WITHSCORES", "LPOP nosuch", "INCR s", "LPUSH s x", "MGET s nosuch h", "OBJECT ENCODING s", "XADD x 1-1 f v", "XRANGE x - +",
+		"XREAD COUNT 1 STREAMS x 0", "DBSIZE", "EXISTS s h", "MSET a 1 b 2", "SORT set", "BITCOUNT s", "PFADD p a", "MEMORY USAGE s", "SCAN 0 MATCH h",
+		"XINFO STREAM x", "SET long " + strings.Repeat("x", 10_000), "GET long",
+	}
+	for _, version := range []string{"2", "3"} {
+		var replies [2][]string
+		for i, c := range []*client{gate, dial(t, "127.0.0.1:"+port)} {
+			c.ask("HELLO " + version)
+			c.send(calls...)
+			for range calls {
+				replies[i] = append(replies[i], c.raw())
+			}
+		}
+		for i, call := range calls {
+			require.Equal(t, replies[1][i], replies[0][i], "%.40s in RESP%s", call, version)
+		}
+	}
+}
+
+// TestPipelinesKeepTheirOrder: what passes, what is limited, what is answered here and what is refused are answered in their order.
+func TestPipelinesKeepTheirOrder(t *testing.T) {
+	_, gate := overRedis(t)
+	var lines, want []string
+	add := func(line, reply string) { lines, want = append(lines, line), append(want, reply) }
+	for i := range 300 {
+		n := strconv.Itoa(i)
+		add("SET k"+n+" "+n, "OK")
+		add("GET k"+n, n)
+		add("CL.THROTTLE t"+n+" 5 1 36000", "[0 6 5 -1 36000]")
+		switch i % 10 {
+		case 3:
+			add("PING", "PONG")
+		case 5:
+			add("GET", "ERR wrong number of arguments for 'get' command")
+			add("NOSUCH", "ERR unknown command 'NOSUCH', with args beginning with: ")
+		case 7:
+			add("MULTI", "OK")
+			add("INCR n"+n, "QUEUED")
+			add("EXEC", "[1]")
+		case 9:
+			add("BLPOP x 0", "ERR 'BLPOP' is not served while upstream is set")
+		}
+	}
+	gate.send(lines...)
+	for i := range lines {
+		require.Equal(t, strings.TrimSpace(want[i]), gate.read(), lines[i])
+	}
+}
+
+// TestNothingFallsToTheKeyspaceHere: no command touches the keys of a gateway's own process.
+func TestNothingFallsToTheKeyspaceHere(t *testing.T) {
+	redis := reference.Start(t)
+	srv, gate := startGateway(t, "redis+unix://"+socketOf(redis))
+	held := func() (n int) {
+		srv.Lock()
+		defer srv.Unlock()
+		for i := range srv.Keys.Databases() {
+			n += srv.Keys.DB(i).Len()
+		}
+		return n
+	}
+	changes := func() uint64 {
+		srv.Lock()
+		defer srv.Unlock()
+		return srv.Keys.Changes()
+	}
+	before := changes()
+	var calls []string
+	for _, cmd := range servertest.DeclaredCommands().All {
+		if cmd.Handler == nil || cmd.Flags&(command.NoAuth|command.RunsInMulti) != 0 || strings.Contains(cmd.Name, "shutdown") || cmd.Name == "monitor" || cmd.Name == "kill" || cmd.Name == "reply" || cmd.Name == "pause" {
+			continue
+		}
+		calls = append(calls, strings.Join(servertest.AnyCall(cmd), " "))
+	}
+	calls = append(calls, "SET a 1", "RPUSH l 1", "RL.GCRA k 5 5 1s", "RL.ACQUIRE k2 5 1s", "EVAL return(redis.call('set',KEYS[1],1)) 1 k3", "ZADD z 1 a")
+	for _, call := range calls {
+		gate.ask(call)
+	}
+	require.Zero(t, held())
+	require.Equal(t, before, changes())
+	require.Equal(t, "1", gate.ask("EXISTS z"))
+}
+
+// TestWhatIsNotServed is refused, and says so.
+func TestWhatIsNotServed(t *testing.T) {
+	_, gate := overRedis(t)
+	for _, line := range []string{
+		"WATCH a", "BLPOP a 0", "BLMOVE a b LEFT LEFT 0", "BZPOPMIN a 0", "SUBSCRIBE a", "PSUBSCRIBE a", "PUBLISH a b", "XREAD BLOCK 0 STREAMS a 0", "WAIT 0 0",
+		"SAVE", "BGSAVE", "BGREWRITEAOF",
+	} {
+		require.Equal(t, "ERR '"+strings.Fields(line)[0]+"' is not served while upstream is set", gate.ask(line))
+	}
+	require.Equal(t, "ERR 'CLIENT TRACKING' is not served while upstream is set", gate.ask("CLIENT TRACKING ON"))
+	gate.converse(`
+		SELECT 1        | OK
+		SET in1 x       | OK
+		SELECT 0        | OK
+		GET in1         | nil
+		DBSIZE          | 0
+		SELECT 1        | OK
+		GET in1         | x
+		UNWATCH         | OK
+		DISCARD         | ERR DISCARD without MULTI
+		EXEC            | ERR EXEC without MULTI
+	`)
+}
+
+// TestTransactions go as one write, with limiters in them.
+func TestTransactions(t *testing.T) {
+	redis, gate := overRedis(t)
+	gate.converse(`
+		MULTI                               | OK
+		SET a 1                             | QUEUED
+		CL.THROTTLE t 1 1 36000             | QUEUED
+		RL.FIXED f 1 10h                    | QUEUED
+		RL.FIXED f -1 10h                   | QUEUED
+		INCR a                              | QUEUED
+		LPUSH a x                           | QUEUED
+		RL.FIXED f x 10h                    | QUEUED
+		CL.THROTTLE t 1 1 36000             | QUEUED
+		CL.THROTTLE t 1 1 36000             | QUEUED
+	`)
+	got := gate.ask("EXEC")
+	require.Regexp(t, `^\[OK \[0 2 1 -1 36000\] \[0 1 0 -1 36000000\] \[0 -1 -1 -1 0\] 2 WRONGTYPE .* ERR limit must be -1 or >= 0 \[0 2 0 -1 72000\] \[1 2 0 36000 72000\]\]$`, got)
+	text, err := redis.Text("GET", "a")
+	require.NoError(t, err)
+	require.Equal(t, "2", text)
+	gate.converse(`
+		MULTI     | OK
+		GET       | ERR wrong number of arguments for 'get' command
+		SET b 1   | QUEUED
+		EXEC      | EXECABORT Transaction discarded because of previous errors.
+		MULTI     | OK
+		EXEC      | []
+		MULTI     | OK
+		SET b 1   | QUEUED
+		DISCARD   | OK
+		MULTI     | OK
+		SET b 1   | QUEUED
+		PING      | QUEUED
+		EXEC      | EXECABORT Transaction discarded because of: 'ping' is not served within MULTI while upstream is set
+		EXISTS b  | 0
+		MULTI     | OK
+		RL.FIXED f x 10h | QUEUED
+		EXEC      | [ERR limit must be -1 or >= 0]
+	`)
+	// A script's name that the upstream does not know yet does no harm within MULTI.
+	_, err = redis.Do("SCRIPT", "FLUSH")
+	require.NoError(t, err)
+	gate.converse(`
+		MULTI                     | OK
+		CL.THROTTLE u 1 1 36000   | QUEUED
+		EXEC                      | [[0 2 1 -1 36000]]
+		CL.THROTTLE u 1 1 36000   | [0 2 0 -1 72000]
+	`)
+}
+
+// TestRightsHoldBeforeTheUpstream: a gateway's user reaches upstream no more than its own rights allow.
+func TestRightsHoldBeforeTheUpstream(t *testing.T) {
+	redis := reference.Start(t)
+	_, admin := startGateway(t, "redis+unix://"+socketOf(redis), func(cfg *config.Config) {
+		cfg.UpstreamUserMap = []config.Translation{{From: "mapped", To: "there"}}
+		cfg.UpstreamPassword = ""
+	})
+	_, err := redis.Do("ACL", "SETUSER", "there", "on", "nopass", "~m:*", "+@all")
+	require.NoError(t, err)
+	admin.converse(`
+		ACL SETUSER u on nopass ~a:* +@all              | OK
+		ACL SETUSER r on nopass ~* +@read               | OK
+		ACL SETUSER all on nopass ~* +@all              | OK
+		ACL SETUSER mapped on nopass ~m:* +@all         | OK
+	`)
+	const deniedKey = "NOPERM this user has no permissions to access one of the keys used as arguments"
+	const noScripts = "NOPERM scripts through a gateway need ~* and +@all"
+	u := dial(t, admin.addr)
+	u.converse(`
+		AUTH u x                                  | OK
+		SET a:1 1                                 | OK
+		SET b:1 1                                 | ` + deniedKey + `
+		CL.THROTTLE b:1 1 1 1                     | ` + deniedKey + `
+		MGET a:1 b:1                              | ` + deniedKey + `
+		SORT a:2 BY b:*                           | ERR BY option of SORT denied due to insufficient ACL permissions.
+		SORT a:2 GET b:*                          | ERR GET option of SORT denied due to insufficient ACL permissions.
+		SORT a:2                                  | []
+		EVAL return(redis.call('get','b:1')) 0    | ` + noScripts + `
+		EVAL return(1) 1 a:1                      | ` + noScripts + `
+		FCALL f 0                                 | ` + noScripts + `
+		SCRIPT FLUSH                              | ` + noScripts + `
+		FUNCTION FLUSH                            | ` + noScripts + `
+		MULTI                                     | OK
+		EVAL return(redis.call('get','b:1')) 0    | QUEUED
+		GET a:1                                   | QUEUED
+		EXEC                                      | [` + noScripts + ` 1]
+	`)
+	all := dial(t, admin.addr)
+	all.converse(`
+		AUTH all x                                | OK
+		EVAL return(redis.call('get',KEYS[1])) 1 a:1  | 1
+	`)
+	r := dial(t, admin.addr)
+	require.Equal(t, "OK", r.ask("AUTH r x"))
+	require.Equal(t, "NOPERM this user has no permissions to run the 'cl.throttle' command", r.ask("CL.THROTTLE a 1 1 1"))
+	mapped := dial(t, admin.addr)
+	require.Equal(t, "OK", mapped.ask("AUTH mapped x"))
+	require.Equal(t, "OK", mapped.ask("EVAL return(redis.call('set',KEYS[1],1)) 1 m:1"))
+	require.Contains(t, mapped.ask("EVAL return(redis.call('get','a:1')) 0"), "can't access", "the upstream judges its own user")
+}
+
+// TestOneSlotOfACluster: keys of several slots are refused, and so is what a cluster cannot do.
+func TestOneSlotOfACluster(t *testing.T) {
+	url := startCluster(t)
+	_, gate := startGateway(t, url)
+	gate.converse(`
+		SET {a}1 x                    | OK
+		MSET {a}1 1 {a}2 2            | OK
+		MGET {a}1 {a}2                | [1 2]
+		MSET a 1 b 2                  | CROSSSLOT Keys in request don't hash to the same slot
+		RL.RESET a b                  | CROSSSLOT Keys in request don't hash to the same slot
+		RL.POLICY SET p FIXED 2 1h    | OK
+		RL.POLICY SET q FIXED 1 1h    | OK
+		RL.TAKE 2 p {t}1 p {t}2       | [0 -1 [[0 2 1 -1 3600000] [0 2 1 -1 3600000]]]
+		RL.TAKE 2 p a p b             | CROSSSLOT Keys in request don't hash to the same slot
+		SELECT 1                      | ERR 'SELECT' is not served while upstream is set
+		SELECT 0                      | OK
+		DBSIZE                        | ERR 'DBSIZE' is not served while upstream is set
+		EVAL return(1) 0              | ERR a script without keys is not served while upstream is a cluster
+		EVAL return(1) 1 a            | 1
+		MULTI                         | OK
+		SET {a}1 x                    | QUEUED
+		RL.FIXED {a}f 5 10h           | QUEUED
+		EXEC                          | [OK [0 5 4 -1 36000000]]
+		MULTI                         | OK
+		SET a x                       | QUEUED
+		SET b x                       | QUEUED
+		EXEC                          | CROSSSLOT Keys in request don't hash to the same slot
+		CONFIG SET upstream-take compensate | OK
+		RL.TAKE 2 p a q c PEEK        | [0 -1 [[0 2 2 -1 0] [0 1 1 -1 0]]]
+	`)
+	short := func(reply string) string { // without times
+		fields := strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(reply))
+		return strings.Join([]string{fields[0], fields[1], fields[2], fields[3], fields[4], fields[7], fields[8], fields[9]}, " ")
+	}
+	require.Equal(t, "0 -1 0 2 1 0 1 0", short(gate.ask("RL.TAKE 2 p a q c")))
+	require.Equal(t, "1 1 0 2 1 1 1 0", short(gate.ask("RL.TAKE 2 p a q c")), "and what the first was charged is given back")
+	require.Eventually(t, func() bool { return strings.HasPrefix(gate.ask("RL.FIXED a 2 1h PEEK"), "[0 2 1 ") }, answerTime, 10*time.Millisecond)
+}
+
+// startCluster runs a cluster of one node, and returns its URL.
+func startCluster(t testing.TB) string {
+	t.Helper()
+	port := freePort(t)
+	for port > 55_000 { // the bus has the port 10,000 above
+		port = freePort(t)
+	}
+	redis := reference.Start(t, "--port", strconv.Itoa(port), "--cluster-enabled", "yes", "--bind", "127.0.0.1")
+	_, err := redis.Do("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		info, err := redis.Text("CLUSTER", "INFO")
+		return err == nil && strings.Contains(info, "cluster_state:ok")
+	}, answerTime, 20*time.Millisecond)
+	return fmt.Sprintf("redis://127.0.0.1:%d", port)
+}
+
+// TestPoliciesOfTheUpstream are followed, whoever changes them.
+func TestPoliciesOfTheUpstream(t *testing.T) {
+	redis, gate := overRedis(t, func(cfg *config.Config) {
+		require.NoError(t, addPolicy(cfg, "fixed", "FIXED 1 1h"))
+	})
+	gate.converse(`
+		RL.POLICY SET fixed FIXED 9 1h | ERR policy 'fixed' is fixed by the configuration file
+		RL.POLICY DEL fixed            | ERR policy 'fixed' is fixed by the configuration file
+		RL.POLICY LIST                 | [fixed FIXED 1 1h]
+	`)
+	_, err := redis.Do("HSET", "rl:policies", "p", "FIXED 7 1h", "broken", "NOSUCH")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return gate.ask("RL.POLICY GET p") == "FIXED 7 1h" }, answerTime, 10*time.Millisecond)
+	require.Equal(t, "[0 -1 [[0 7 6 -1 3600000]]]", gate.ask("RL.TAKE 1 p k"))
+	_, err = redis.Do("DEL", "rl:policies")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return gate.ask("RL.POLICY GET p") == "nil" }, answerTime, 10*time.Millisecond)
+	require.Equal(t, "OK", gate.ask("RL.POLICY SET q FIXED 3 1h"))
+	text, err := redis.Text("HGET", "rl:policies", "q")
+	require.NoError(t, err)
+	require.Equal(t, "FIXED 3 1h", text)
+	require.Equal(t, "1", gate.ask("RL.POLICY DEL q"))
+	require.Equal(t, "0", gate.ask("EXISTS rl:policies"))
+}
+
+// addPolicy adds a policy to a configuration.
+func addPolicy(cfg *config.Config, name, text string) error {
+	live := config.NewLive(cfg)
+	if err := live.Set([]config.Pair{{Name: "policy", Value: name + " " + text}}, true); err != nil {
+		return err
+	}
+	cfg.Policies = append(cfg.Policies, live.Get().Policies...)
+	return nil
+}

@@ -1,0 +1,292 @@
+package gateway
+
+import (
+	"errors"
+	"time"
+
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/server/limiter/scripted"
+	"headgate/server/limits"
+	"headgate/server/upstream"
+	"headgate/throttle"
+)
+
+// limitCall is what a limiter is asked about one key.
+type limitCall struct {
+	kind     limitKind
+	question scripted.Question
+	policy   limiter.Policy // if kind is byPolicy
+	request  limiter.Request
+	gcra     throttle.GCRA // if it is byGCRA
+	quantity int64
+	form     limits.Form
+	ttl      int64  // if it is renewing
+	id       []byte // of a lease, or a member
+	err      error
+}
+
+// limitKind is which command of a limiter it is.
+type limitKind uint8
+
+const (
+	byPolicy limitKind = iota
+	byGCRA
+	releasing
+	renewing
+	resetting
+)
+
+// forget lets go of what a call pointed to.
+func (l *limitCall) forget() {
+	l.policy, l.request, l.form, l.err = limiter.Policy{}, limiter.Request{}, nil, nil
+	if cap(l.id) > keptBytes {
+		l.id = nil
+	}
+}
+
+// askedLimit is a call of one limiter, by a script.
+type askedLimit struct{}
+
+// newLimit returns a call of a limiter about the key at args[1].
+func (g *Gateway) newLimit(c *command.Ctx, kind limitKind) *call {
+	k := g.newCall(c, askedLimit{})
+	k.key = append(k.key[:0], c.Args[1]...)
+	k.way.Slot = g.slotOfKey(k.key)
+	l := &k.limit
+	l.kind, l.err = kind, nil
+	l.question.Inline, l.question.NowMs = g.collecting != nil, c.Now
+	return k
+}
+
+// sendLimit has a call of a limiter under way, whose command was appended, or answers it if no server is needed for that.
+func (g *Gateway) sendLimit(c *command.Ctx, k *call) {
+	if len(k.way.Request) == 0 {
+		_, k.limit.err = k.limit.question.Answer(nil)
+		k.about.tell(k, c)
+		g.release(k)
+		return
+	}
+	k.way.Script = g.scriptOf(&k.limit.question)
+	g.send(c, k)
+}
+
+// scriptOf returns the script of a question's last command.
+func (g *Gateway) scriptOf(q interface{ Script() *scripted.Script }) *upstream.Script {
+	return g.scripts[q.Script().SHA]
+}
+
+// Throttle implements limits.Remote.
+func (g *Gateway) Throttle(c *command.Ctx, cell *throttle.GCRA, quantity int64, form limits.Form) {
+	if g.failing != nil {
+		g.fallBackGCRA(c, c.Args[1], cell, quantity, form)
+		return
+	}
+	k := g.newLimit(c, byGCRA)
+	l := &k.limit
+	l.gcra, l.quantity, l.form = *cell, quantity, form
+	k.way.Request = l.question.AskGCRA(k.way.Request, k.key, l.gcra, quantity)
+	g.sendLimit(c, k)
+}
+
+// Ask implements limits.Remote.
+func (g *Gateway) Ask(c *command.Ctx, p *limiter.Policy, r *limiter.Request) {
+	if g.failing != nil {
+		g.fallBackPolicy(c, c.Args[1], p, r)
+		return
+	}
+	k := g.newLimit(c, byPolicy)
+	l := &k.limit
+	l.policy, l.request = *p, *r
+	if r.HasMember {
+		l.id = append(l.id[:0], r.Member...)
+		l.request.Member = l.id
+	}
+	k.way.Request = l.question.Ask(k.way.Request, k.key, &l.policy, &l.request)
+	g.sendLimit(c, k)
+}
+
+// Release implements limits.Remote.
+func (g *Gateway) Release(c *command.Ctx) {
+	if isOpenLease(c.Args[2]) { // it was had without the upstream, which knows nothing of it
+		c.Reply.One()
+		return
+	}
+	if g.failing != nil {
+		g.fallBackLease(c, releasing, c.Args[1], c.Args[2], 0)
+		return
+	}
+	k := g.newLimit(c, releasing)
+	k.limit.id = append(k.limit.id[:0], c.Args[2]...)
+	k.way.Request = k.limit.question.AskRelease(k.way.Request, k.key, k.limit.id)
+	g.sendLimit(c, k)
+}
+
+// Renew implements limits.Remote.
+func (g *Gateway) Renew(c *command.Ctx, ttl int64) {
+	if isOpenLease(c.Args[2]) {
+		c.Reply.One()
+		return
+	}
+	if g.failing != nil {
+		g.fallBackLease(c, renewing, c.Args[1], c.Args[2], ttl)
+		return
+	}
+	k := g.newLimit(c, renewing)
+	k.limit.id, k.limit.ttl = append(k.limit.id[:0], c.Args[2]...), ttl
+	k.way.Request = k.limit.question.AskRenew(k.way.Request, k.key, k.limit.id, ttl)
+	g.sendLimit(c, k)
+}
+
+// Reset implements limits.Remote.
+func (g *Gateway) Reset(c *command.Ctx) {
+	if g.failing != nil {
+		sendFailure(c, g.failing.failure)
+		return
+	}
+	slot, ok := g.slotOf(c)
+	if !ok {
+		c.Err(errCrossSlot)
+		return
+	}
+	k := g.newLimit(c, resetting)
+	k.way.Slot = slot
+	k.way.Request = k.limit.question.AskReset(k.way.Request, c.Args[1:])
+	g.sendLimit(c, k)
+}
+
+func (askedLimit) hear(k *call, reply []byte) (again bool) {
+	q := &k.limit.question
+	outcome, err := q.Answer(reply)
+	if k.limit.err = err; outcome != scripted.Again {
+		return false
+	}
+	k.way.Request = q.Next(k.way.Request[:0])
+	k.way.Script = k.g.scriptOf(q)
+	return true
+}
+
+func (askedLimit) tell(k *call, c *command.Ctx) {
+	l := &k.limit
+	q := &l.question
+	if q.Disagrees() {
+		k.g.disagreed(k)
+	}
+	if l.err != nil {
+		sendError(c, l.err)
+		return
+	}
+	switch l.kind {
+	case byPolicy:
+		v, a := &q.Call.Verdict, l.policy.Algorithm
+		if l.request.Call.Cost > 0 && !l.request.Call.Peek {
+			k.g.limits.Count(c, k.key, a, &v.Verdict)
+		}
+		limits.SendVerdict(c.Reply, a.Beyond, v)
+	case byGCRA:
+		v := limiter.Verdict{Verdict: l.form(&q.Decision)}
+		if l.quantity > 0 {
+			k.g.limits.Count(c, k.key, k.g.limits.GCRA(), &v.Verdict)
+		}
+		limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+	case resetting:
+		c.Reply.Int(q.Forgotten)
+	default:
+		sendHeld(c, q.Held)
+	}
+}
+
+func sendHeld(c *command.Ctx, held bool) {
+	if held {
+		c.Reply.One()
+	} else {
+		c.Reply.Zero()
+	}
+}
+
+func (askedLimit) fail(k *call, c *command.Ctx) {
+	l := &k.limit
+	switch k.g.failing = k; l.kind {
+	case byPolicy:
+		k.g.fallBackPolicy(c, k.key, &l.policy, &l.request)
+	case byGCRA:
+		k.g.fallBackGCRA(c, k.key, &l.gcra, l.quantity, l.form)
+	case resetting:
+		sendFailure(c, k.failure)
+	default:
+		k.g.fallBackLease(c, l.kind, k.key, l.id, l.ttl)
+	}
+	k.g.failing = nil
+}
+
+// sendError sends the error of an answer.
+func sendError(c *command.Ctx, err error) {
+	var text limiter.Error
+	if !errors.As(err, &text) {
+		text = limiter.Error("UPSTREAM " + err.Error())
+	}
+	c.Err(command.OneLine(string(text)))
+}
+
+// disagreementWarnings is the shortest time between two log lines about disagreements.
+const disagreementWarnings = time.Minute
+
+// disagreed counts an answer about which the script and this process disagree.
+func (g *Gateway) disagreed(k *call) {
+	g.Counts.Disagreements.Add(1)
+	if now := time.Now(); now.Sub(g.warnedOfDisagreement) >= disagreementWarnings {
+		g.warnedOfDisagreement = now
+		g.logger().Error("a script of the upstream has decided otherwise than this process would have; the script's decision stands",
+			"command", k.cmd.FullName, "key", string(limiter.Shown(k.key)), "disagreements", g.Counts.Disagreements.Load())
+	}
+}
+
+// Pass implements limits.Remote.
+func (g *Gateway) Pass(c *command.Ctx) bool {
+	if g.failing != nil || !g.Up.Headgate() {
+		return false
+	}
+	slot, ok := g.slotOf(c)
+	if !ok {
+		c.Err(errCrossSlot)
+		return true
+	}
+	g.pass(c, slot, passedLimit{})
+	return true
+}
+
+// passedLimit is a command of a limiter that goes as it is, to another headgate.
+type passedLimit struct{ passed }
+
+// fail has the command's own handler read its arguments, and answer without the upstream.
+func (passedLimit) fail(k *call, c *command.Ctx) {
+	if k.cmd.Flags&command.DecidesFirst == 0 { // about policies
+		sendFailure(c, k.failure)
+		return
+	}
+	k.g.failing = k
+	c.Args, c.Client = argumentsOf(k.way.Request), k.Client()
+	k.cmd.Handler(c)
+	c.Args = nil
+	k.g.failing = nil
+}
+
+// argumentsOf reads a request that appendCommand has made.
+func argumentsOf(request []byte) (args [][]byte) {
+	number := func() (n int) {
+		for i := 1; i < len(request); i++ {
+			if request[i] == '\r' {
+				request = request[i+2:]
+				return n
+			}
+			n = n*10 + int(request[i]-'0')
+		}
+		return 0
+	}
+	for n := number(); n > 0; n-- {
+		size := number()
+		args = append(args, request[:size:size])
+		request = request[size+2:]
+	}
+	return args
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"headgate/internal/ascii"
+	"headgate/server/command"
+	"headgate/server/upstream"
+)
+
+// Errors of commands that go as they are.
+const (
+	errCrossSlot   = "CROSSSLOT Keys in request don't hash to the same slot"
+	errScripts     = "NOPERM scripts through a gateway need ~* and +@all"
+	errScriptNoKey = "ERR a script without keys is not served while upstream is a cluster"
+)
+
+// passed is a command that goes as it is, and so does its reply.
+type passed struct{}
+
+func (passed) hear(k *call, reply []byte) bool {
+	k.reply = append(k.reply[:0], reply...)
+	return false
+}
+
+func (passed) tell(k *call, c *command.Ctx) { c.Reply.Raw(k.reply) }
+func (passed) fail(k *call, c *command.Ctx) { sendFailure(c, k.failure) }
+
+// pass has the context's command go to a slot's node as it is; -1 is any.
+func (g *Gateway) pass(c *command.Ctx, slot int, what about) {
+	k := g.newCall(c, what)
+	k.way.Slot, k.way.Proto = slot, c.Reply.Proto()
+	k.way.Request = appendCommand(k.way.Request, c.Args...)
+	g.send(c, k)
+}
+
+// slotOf returns the slot of the context's keys, -1 if there are none or the upstream is no cluster. ok is false if they lie in several.
+func (g *Gateway) slotOf(c *command.Ctx) (slot int, ok bool) {
+	if !g.Up.Cluster() {
+		return -1, true
+	}
+	slot = -1
+	var indexes [8]int
+	for _, spec := range c.Cmd.Keys {
+		for _, i := range spec.Find(indexes[:0], c.Args) {
+			s := int(upstream.Slot(c.Args[i]))
+			if slot >= 0 && s != slot {
+				return -1, false
+			}
+			slot = s
+		}
+	}
+	return slot, true
+}
+
+// slotOfKey is slotOf for one key.
+func (g *Gateway) slotOfKey(key []byte) int {
+	if !g.Up.Cluster() {
+		return -1
+	}
+	return int(upstream.Slot(key))
+}
+
+// passByKeys is the handler of commands that name keys.
+func (g *Gateway) passByKeys(c *command.Ctx) {
+	slot, ok := g.slotOf(c)
+	if !ok {
+		c.Err(errCrossSlot)
+		return
+	}
+	g.pass(c, slot, passed{})
+}
+
+// passIfEveryKey is passByKeys for commands that may read keys which nobody can tell before they run.
+func (g *Gateway) passIfEveryKey(c *command.Ctx) {
+	if !c.MayReadEveryKey() {
+		for _, word := range c.Args[2:] {
+			if ascii.EqualFold(word, "BY") || ascii.EqualFold(word, "GET") {
+				c.Err("ERR " + ascii.Upper(string(word)) + " option of SORT denied due to insufficient ACL permissions.")
+				return
+			}
+		}
+	}
+	g.passByKeys(c)
+}
+
+// passUnlessBlocking is passByKeys for commands that block if their option BLOCK says so, and for no others that may.
+func (g *Gateway) passUnlessBlocking(c *command.Ctx) {
+	optional := false
+	for _, arg := range c.Cmd.Args {
+		optional = optional || arg.Token == "BLOCK" && arg.Optional
+	}
+	if !optional {
+		refuse(c)
+		return
+	}
+	for _, word := range c.Args[1:] {
+		if ascii.EqualFold(word, "BLOCK") {
+			refuse(c)
+			return
+		}
+	}
+	g.passByKeys(c)
+}
+
+// passToServer is the handler of commands about all keys of a server.
+func (g *Gateway) passToServer(c *command.Ctx) {
+	if g.Up.Cluster() {
+		refuse(c)
+		return
+	}
+	g.pass(c, -1, passed{})
+}
+
+// passScript is the handler of commands that run what their clients have written, or look after that. The upstream would run it with the
+// gateway's rights.
+func (g *Gateway) passScript(c *command.Ctx) {
+	if c.Client.Guarded && g.userOf(c.Client) == nil && !c.Client.User.MayAllWithKeys() {
+		c.Err(errScripts)
+		return
+	}
+	slot, ok := g.slotOf(c)
+	switch {
+	case !ok:
+		c.Err(errCrossSlot)
+	case slot < 0 && g.Up.Cluster() && c.Cmd.Runs == command.NoProgram:
+		refuse(c)
+	case slot < 0 && g.Up.Cluster():
+		c.Err(errScriptNoKey)
+	default:
+		g.pass(c, slot, passed{})
+	}
+}

@@ -1,0 +1,165 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"headgate/server/command"
+	"headgate/server/limits"
+	"headgate/server/upstream"
+)
+
+// The upstream's policies are followed by asking for all of them: the hash limits.PoliciesKey of a Redis, or RL.POLICY LIST of a headgate.
+// The keyspace here holds what was found, so that they are looked up as at home.
+
+const (
+	// policiesEvery is how often they are asked for: a change holds after so long at most.
+	policiesEvery = 900 * time.Millisecond
+	// policiesPatience is how long the answer may take.
+	policiesPatience = 500 * time.Millisecond
+)
+
+// policies is what is known of the upstream's policies.
+type policies struct {
+	known   bool
+	touched bool   // by a change that was made through here since
+	last    []byte // the reply that they were read from; followPolicies' own
+}
+
+// followPolicies asks for the policies again and again.
+func (g *Gateway) followPolicies(ctx context.Context) {
+	for {
+		g.lookAtPolicies()
+		pause := policiesEvery - time.Duration(rand.Int64N(int64(policiesEvery/4)))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// lookAtPolicies asks for the policies once.
+func (g *Gateway) lookAtPolicies() {
+	words := [][]byte{[]byte("HGETALL"), []byte(limits.PoliciesKey)}
+	if g.Up.Headgate() {
+		words = [][]byte{[]byte("RL.POLICY"), []byte("LIST")}
+	}
+	reply, err := g.request(g.slotOfKey([]byte(limits.PoliciesKey)), words)
+	if err != nil {
+		return
+	}
+	fields, ok := bulksOf(reply)
+	if !ok || len(fields)%2 != 0 {
+		g.logger().Warn("the upstream's policies cannot be read", "reply", firstLine(reply))
+		return
+	}
+	g.core.Lock()
+	defer g.core.Unlock()
+	if g.policies.known && string(g.policies.last) == string(reply) && !g.policies.touched {
+		return
+	}
+	g.begin()
+	g.limits.HoldPolicies(&g.ctx, fields)
+	g.policies = policies{known: true, last: reply}
+}
+
+// request sends one command and waits for its reply.
+func (g *Gateway) request(slot int, words [][]byte) (reply []byte, err error) {
+	answered := make(chan struct{})
+	way := &upstream.Call{
+		Slot: slot, Proto: 2, Request: appendCommand(nil, words...), Replies: 1, Deadline: upstream.Now() + int64(policiesPatience),
+		Done: func(c *upstream.Call) {
+			if c.Err != nil {
+				err = errors.New(c.Err.Error())
+			} else {
+				reply = append([]byte(nil), c.Reply...)
+			}
+			close(answered)
+		},
+	}
+	g.Up.Send(way)
+	g.Up.Flush()
+	<-answered
+	return reply, err
+}
+
+// KnowsPolicies implements limits.Remote.
+func (g *Gateway) KnowsPolicies(c *command.Ctx) bool {
+	if g.policies.known {
+		return true
+	}
+	if g.failing != nil {
+		sendFailure(c, g.failing.failure)
+	} else {
+		c.Err("UPSTREAM the policies are not known yet")
+	}
+	return false
+}
+
+// changedPolicy is a change of one policy.
+type changedPolicy struct {
+	passed
+	name, text string
+	deleted    bool
+}
+
+// SetPolicy implements limits.Remote.
+func (g *Gateway) SetPolicy(c *command.Ctx, text string) {
+	g.changePolicy(c, &changedPolicy{name: string(c.Args[2]), text: text}, []byte("HSET"), []byte(limits.PoliciesKey), c.Args[2], []byte(text))
+}
+
+// DeletePolicy implements limits.Remote.
+func (g *Gateway) DeletePolicy(c *command.Ctx) {
+	g.changePolicy(c, &changedPolicy{name: string(c.Args[2]), deleted: true}, []byte("HDEL"), []byte(limits.PoliciesKey), c.Args[2])
+}
+
+func (g *Gateway) changePolicy(c *command.Ctx, what *changedPolicy, words ...[]byte) {
+	k := g.newCall(c, what)
+	k.way.Slot, k.way.DB = g.slotOfKey([]byte(limits.PoliciesKey)), 0
+	k.way.Request = appendCommand(k.way.Request, words...)
+	g.send(c, k)
+}
+
+// tell has the change hold here at once, too.
+func (p *changedPolicy) tell(k *call, c *command.Ctx) {
+	if len(k.reply) == 0 || k.reply[0] != ':' {
+		c.Reply.Raw(k.reply)
+		return
+	}
+	g := k.g
+	g.policies.touched = true // the reply that is under way may be older
+	g.limits.HoldPolicy(c, p.name, p.text, p.deleted)
+	if p.deleted {
+		c.Reply.Raw(k.reply)
+	} else {
+		c.OK()
+	}
+}
+
+// checkPolicies refuses policies of the configuration before a headgate, whose policies are its own.
+func (g *Gateway) checkPolicies() error {
+	if named := g.core.Config.Get().Policies; g.Up.Headgate() && len(named) > 0 {
+		return fmt.Errorf("policy %s: before a headgate the policies are the upstream's alone; set it there, or take it out", named[0].Name)
+	}
+	return nil
+}
+
+// bulksOf reads an array of bulk strings.
+func bulksOf(reply []byte) (bulks [][]byte, ok bool) {
+	list, ok := elementsOf(reply)
+	if !ok {
+		return nil, false
+	}
+	for _, e := range list {
+		if len(e) < 5 || e[0] != '$' || e[1] == '-' {
+			return nil, false
+		}
+		at := len(firstLine(e)) + 2
+		bulks = append(bulks, e[at:len(e)-2])
+	}
+	return bulks, true
+}

@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/limiter"
+	"headgate/server/limiter/scripted"
+	"headgate/server/limits"
+)
+
+// takeCall is RL.TAKE whose pairs lie in one slot, so that one script charges all of them or none.
+type takeCall struct {
+	take  scripted.Take
+	asked []*scripted.Pair // take's
+	pairs []limits.Pair    // in the same order
+	err   error
+}
+
+// Take implements limits.Remote.
+func (g *Gateway) Take(c *command.Ctx, pairs []limits.Pair, peek bool) {
+	for i := range pairs {
+		pairs[i].Key = append([]byte(nil), pairs[i].Key...)
+	}
+	if g.failing != nil {
+		g.fallBackPairs(c, pairs, peek)
+		return
+	}
+	if _, ok := g.slotOf(c); ok {
+		t := &takeCall{pairs: pairs}
+		if k := g.newTake(c, t, peek); k != nil {
+			g.send(c, k)
+		}
+		return
+	}
+	if c.Cfg.UpstreamTake != config.TakeCompensate || g.collecting != nil {
+		c.Err(errCrossSlot)
+		return
+	}
+	g.takeFromSlots(c, pairs, peek)
+}
+
+// newTake returns the call of one slot's pairs, or nil if it has been answered because no server is needed.
+func (g *Gateway) newTake(c *command.Ctx, t *takeCall, peek bool) *call {
+	k := g.newCall(c, t)
+	k.way.Slot = g.slotOfKey(t.pairs[0].Key)
+	t.take.Peek, t.take.Inline, t.take.NowMs = peek, g.collecting != nil, c.Now
+	t.asked = t.take.Pairs(len(t.pairs))
+	for i, p := range t.asked {
+		p.Key, p.Policy, p.Request.Call.Cost = t.pairs[i].Key, t.pairs[i].Policy, t.pairs[i].Request.Call.Cost
+	}
+	k.way.Request = t.take.Ask(k.way.Request)
+	if len(k.way.Request) == 0 {
+		_, t.err = t.take.Answer(nil)
+		t.tell(k, c)
+		g.release(k)
+		return nil
+	}
+	k.way.Script = g.scriptOf(&t.take)
+	return k
+}
+
+func (t *takeCall) hear(k *call, reply []byte) (again bool) {
+	outcome, err := t.take.Answer(reply)
+	if t.err = err; outcome != scripted.Again {
+		return false
+	}
+	k.way.Request = t.take.Next(k.way.Request[:0])
+	k.way.Script = k.g.scriptOf(&t.take)
+	return true
+}
+
+func (t *takeCall) tell(k *call, c *command.Ctx) {
+	if t.take.Disagrees() {
+		k.g.disagreed(k)
+	}
+	if t.err != nil {
+		sendError(c, t.err)
+		return
+	}
+	for i, p := range t.asked {
+		t.pairs[i].Verdict = p.Call.Verdict
+	}
+	k.g.sendPairs(c, t.pairs, t.take.Limiting, t.take.Peek)
+}
+
+// sendPairs counts and sends the answer of RL.TAKE.
+func (g *Gateway) sendPairs(c *command.Ctx, pairs []limits.Pair, limiting int, peek bool) {
+	if !peek {
+		g.limits.CountPairs(c, pairs, limiting >= 0)
+	}
+	limits.SendPairs(c.Reply, pairs, limiting)
+}
+
+func (t *takeCall) fail(k *call, c *command.Ctx) {
+	k.g.failing = k
+	k.g.fallBackPairs(c, t.pairs, t.take.Peek)
+	k.g.failing = nil
+}
+
+// fallBackPairs answers RL.TAKE without the upstream: each pair by its policy's mode, and an error if one has that.
+func (g *Gateway) fallBackPairs(c *command.Ctx, pairs []limits.Pair, peek bool) {
+	modes := make([]limiter.Failure, len(pairs))
+	for i := range pairs {
+		if modes[i] = g.modeOf(c, pairs[i].Policy); modes[i] == limiter.FailError && pairs[i].Policy.Limit >= 0 {
+			sendFailure(c, g.failing.failure)
+			return
+		}
+	}
+	limiting := -1
+	ask := func(look bool) bool {
+		for i := range pairs {
+			p := &pairs[i]
+			if err := g.pairWithoutNode(c, p, modes[i], look); err != nil {
+				sendError(c, err)
+				return false
+			}
+			if p.Verdict.Limited && limiting < 0 {
+				limiting = i
+			}
+		}
+		return true
+	}
+	if !ask(true) || limiting < 0 && !peek && !ask(false) {
+		return
+	}
+	g.sendPairs(c, pairs, limiting, peek)
+}
+
+// pairWithoutNode decides about one pair without the upstream; with look it asks what a charge would be answered, and makes none.
+func (g *Gateway) pairWithoutNode(c *command.Ctx, p *limits.Pair, mode limiter.Failure, look bool) (err error) {
+	if p.Policy.Limit < 0 {
+		mode = limiter.FailOpen
+	}
+	r := p.Request
+	r.Call.Peek = r.Call.Peek || look
+	p.Verdict, err = g.withoutNode(c, p.Key, p.Policy, &r, mode)
+	if p.Verdict.ID != nil { // it may be in memory that the next pair uses
+		p.Verdict.ID = append([]byte(nil), p.Verdict.ID...)
+	}
+	return err
+}

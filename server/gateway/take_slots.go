@@ -1,0 +1,219 @@
+package gateway
+
+import (
+	"sync/atomic"
+
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/server/limiter/scripted"
+	"headgate/server/limits"
+	"headgate/server/upstream"
+)
+
+// slotsTake is RL.TAKE whose pairs lie in several slots, under upstream-take compensate. Each slot's pairs are charged by a script of their
+// own, all slots at the same time. If one limits, or is not answered, the others give back what they were charged. What is not given back,
+// since this process or the node has ended by then, stays charged: too little may pass, and never too much.
+type slotsTake struct {
+	pairs []limits.Pair
+	peek  bool
+	parts []*slotPart
+	left  atomic.Int32 // parts that have not been heard of
+}
+
+// slotPart is what lies in one slot.
+type slotPart struct {
+	takeCall
+	of      *slotsTake
+	at      []int // which of the pairs these are
+	way     upstream.Call
+	failure *upstream.Failure
+}
+
+// takeFromSlots charges pairs of several slots.
+func (g *Gateway) takeFromSlots(c *command.Ctx, pairs []limits.Pair, peek bool) {
+	t := &slotsTake{pairs: pairs, peek: peek}
+	bySlot := map[int]*slotPart{}
+	for i := range pairs {
+		slot := g.slotOfKey(pairs[i].Key)
+		p := bySlot[slot]
+		if p == nil {
+			p = &slotPart{of: t}
+			p.way.Slot = slot
+			bySlot[slot] = p
+			t.parts = append(t.parts, p)
+		}
+		p.at, p.pairs = append(p.at, i), append(p.pairs, pairs[i])
+	}
+	k := g.newCall(c, t)
+	size, user := 0, g.userOf(c.Client)
+	for _, p := range t.parts {
+		p.ask(peek, c.Now)
+		way := &p.way
+		way.Proto, way.DB, way.User, way.Replies = 2, c.DB.Index(), user, 1
+		way.Done = func(*upstream.Call) { p.hear(k) }
+		if size += len(way.Request); len(way.Request) > 0 {
+			way.Script = g.scriptOf(&p.take)
+			t.left.Add(1)
+		}
+	}
+	sent := t.left.Load() > 0
+	if !sent {
+		t.tell(k, c)
+		g.release(k)
+		return
+	}
+	g.exec.Defer(c, &k.Answer, size)
+	for _, p := range t.parts {
+		if len(p.way.Request) > 0 {
+			g.Up.Send(&p.way)
+		}
+	}
+}
+
+// ask makes the part's request, unless no server is needed for it.
+func (p *slotPart) ask(peek bool, nowMs int64) {
+	p.take.Peek, p.take.NowMs = peek, nowMs
+	p.asked = p.take.Pairs(len(p.pairs))
+	for i, pair := range p.asked {
+		pair.Key, pair.Policy, pair.Request.Call.Cost = p.pairs[i].Key, p.pairs[i].Policy, p.pairs[i].Request.Call.Cost
+	}
+	if p.way.Request = p.take.Ask(nil); len(p.way.Request) == 0 {
+		_, p.err = p.take.Answer(nil)
+	}
+}
+
+// hear is called by the upstream with the reply of one part of k; after the last one the answer is told.
+func (p *slotPart) hear(k *call) {
+	g := k.g
+	if p.failure = p.way.Err; p.failure == nil {
+		outcome, err := p.take.Answer(p.way.Reply)
+		if p.err = err; outcome == scripted.Again {
+			p.way.Request = p.take.Next(p.way.Request[:0])
+			p.way.Script = g.scriptOf(&p.take)
+			g.Counts.Retries.Add(1)
+			g.Up.Send(&p.way)
+			g.unflushed.Store(true)
+			return
+		}
+	}
+	if p.of.left.Add(-1) == 0 {
+		k.again = false
+		g.mu.Lock()
+		g.heard = append(g.heard, k)
+		g.mu.Unlock()
+	}
+}
+
+func (t *slotsTake) hear(*call, []byte) bool      { return false } // its parts hear
+func (t *slotsTake) fail(k *call, c *command.Ctx) { t.tell(k, c) }
+func (p *slotPart) verdicts() {
+	for i, pair := range p.asked {
+		p.of.pairs[p.at[i]].Verdict = pair.Call.Verdict
+	}
+}
+
+func (t *slotsTake) tell(k *call, c *command.Ctx) {
+	g := k.g
+	for _, p := range t.parts {
+		if p.failure == nil && p.take.Disagrees() {
+			k.key = append(k.key[:0], p.pairs[0].Key...)
+			g.disagreed(k)
+		}
+	}
+	for _, p := range t.parts {
+		if p.failure == nil && p.err != nil {
+			t.giveBack(k, nil)
+			sendError(c, p.err)
+			return
+		}
+	}
+	modes, failure := t.fallBacks(g, c)
+	if failure != nil {
+		t.giveBack(k, nil)
+		sendFailure(c, failure)
+		return
+	}
+	for _, p := range t.parts {
+		if p.failure == nil {
+			p.verdicts()
+		}
+	}
+	limiting, err := t.decide(g, c, modes)
+	switch {
+	case err != nil:
+		t.giveBack(k, nil)
+		sendError(c, err)
+		return
+	case limiting >= 0 && !t.peek:
+		t.giveBack(k, (*slotPart).verdicts)
+	}
+	g.sendPairs(c, t.pairs, limiting, t.peek)
+}
+
+// fallBacks are what becomes of the pairs, by their index, whose slots have not answered; failure is the error if one of them has that.
+func (t *slotsTake) fallBacks(g *Gateway, c *command.Ctx) (modes map[int]limiter.Failure, failure *upstream.Failure) {
+	modes = map[int]limiter.Failure{}
+	for _, p := range t.parts {
+		if p.failure == nil {
+			continue
+		}
+		for i, pair := range p.pairs {
+			mode := limiter.FailOpen
+			if pair.Policy.Limit >= 0 {
+				mode = g.modeOf(c, pair.Policy)
+			}
+			if modes[p.at[i]] = mode; mode == limiter.FailError {
+				return nil, p.failure
+			}
+		}
+	}
+	return modes, nil
+}
+
+// decide decides about the pairs whose slots have not answered, and returns which pair limits first, or -1. What is decided here is charged
+// only if none limits.
+func (t *slotsTake) decide(g *Gateway, c *command.Ctx, modes map[int]limiter.Failure) (limiting int, err error) {
+	for _, look := range []bool{true, false} {
+		limiting = -1
+		for i := range t.pairs {
+			if mode, failed := modes[i]; failed {
+				if err := g.pairWithoutNode(c, &t.pairs[i], mode, look); err != nil {
+					return -1, err
+				}
+			}
+			if t.pairs[i].Policy.Limit >= 0 && t.pairs[i].Verdict.Limited && limiting < 0 {
+				limiting = i
+			}
+		}
+		if limiting >= 0 || t.peek {
+			break
+		}
+	}
+	return limiting, nil
+}
+
+// giveBack has the parts that were charged give that back, and answer as a look would have been; then looked is called with each, if it is
+// not nil. Nobody waits for it.
+func (t *slotsTake) giveBack(k *call, looked func(*slotPart)) {
+	g := k.g
+	for _, p := range t.parts {
+		if t.peek || p.failure != nil || p.err != nil {
+			continue
+		}
+		if request := p.take.AskGiveBack(nil); len(request) > 0 {
+			g.Up.Send(&upstream.Call{
+				Slot: p.way.Slot, Proto: 2, DB: p.way.DB, User: p.way.User, Request: request, Replies: 1, Script: g.scriptOf(&p.take),
+				Done: func(way *upstream.Call) {
+					if way.Err != nil || p.take.AnswerGiveBack(way.Reply) != nil {
+						g.Counts.NotGivenBack.Add(1)
+					}
+				},
+			})
+			g.unflushed.Store(true)
+		}
+		if looked != nil && p.take.Limiting < 0 {
+			p.take.Look()
+			looked(p)
+		}
+	}
+}

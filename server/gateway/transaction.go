@@ -1,0 +1,158 @@
+package gateway
+
+import (
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/server/resp"
+)
+
+// transaction is what a client has queued, on its way to the upstream as one write: MULTI, the commands, EXEC.
+type transaction struct {
+	proto    int
+	slot     int // of all its keys; -1: none yet
+	crosses  bool
+	sent     int // commands that the upstream runs
+	request  []byte
+	elements []element
+	refusal  []byte // in place of the elements: the upstream has run nothing
+	scratch  resp.Writer
+}
+
+// element is what becomes one element of the answer.
+type element struct {
+	call  *call  // nil: it was answered here
+	fixed []byte // then
+}
+
+// add makes a call part of the transaction.
+func (t *transaction) add(k *call) {
+	if k.way.Slot >= 0 {
+		t.crosses = t.crosses || t.slot >= 0 && t.slot != k.way.Slot
+		t.slot = k.way.Slot
+	}
+	t.request = append(t.request, k.way.Request...)
+	t.elements = append(t.elements, element{call: k})
+	t.sent++
+}
+
+// errNotInMulti is the error of a transaction with a command that is answered here.
+const errNotInMulti = "EXECABORT Transaction discarded because of: '%s' is not served within MULTI while upstream is set"
+
+// runTransaction is the handler of EXEC. here answers where there is nothing to run.
+func (g *Gateway) runTransaction(here command.Handler) command.Handler {
+	return func(c *command.Ctx) {
+		if !g.exec.HasQueued(c.Client) {
+			here(c)
+			return
+		}
+		t := &transaction{proto: c.Reply.Proto(), slot: -1, request: appendCommand(nil, []byte("MULTI"))}
+		t.scratch.SetProto(t.proto)
+		own, misplaced := c.Reply, ""
+		g.collecting, c.Reply = t, &t.scratch
+		g.exec.EachQueued(c, func(refusal string) {
+			before := len(t.elements)
+			switch {
+			case refusal != "":
+				c.Err(refusal)
+			case c.Cmd.Flags&command.Deferring == 0:
+				misplaced = c.Cmd.FullName
+			default:
+				g.exec.Call(c, false)
+			}
+			if len(t.elements) == before {
+				t.elements = append(t.elements, element{fixed: append([]byte(nil), t.scratch.Bytes()...)})
+			}
+			t.scratch.Reset()
+		})
+		g.collecting, c.Reply = nil, own
+		switch {
+		case misplaced != "":
+			c.Errf(errNotInMulti, misplaced)
+		case t.crosses:
+			c.Err(errCrossSlot)
+		case t.sent == 0:
+			t.tell(nil, c)
+		default:
+			g.sendTransaction(c, t)
+			return
+		}
+		t.release(g)
+	}
+}
+
+func (g *Gateway) sendTransaction(c *command.Ctx, t *transaction) {
+	k := g.newCall(c, t)
+	k.way.Slot, k.way.Proto, k.way.Replies = t.slot, t.proto, t.sent+2
+	k.way.Request = appendCommand(append(k.way.Request, t.request...), []byte("EXEC"))
+	t.request = nil
+	g.send(c, k)
+}
+
+// release lets the calls of the elements be used again.
+func (t *transaction) release(g *Gateway) {
+	for _, e := range t.elements {
+		if e.call != nil {
+			g.release(e.call)
+		}
+	}
+	t.elements = nil
+}
+
+func (t *transaction) hear(_ *call, reply []byte) bool {
+	values, ok := valuesOf(reply)
+	if !ok || len(values) != t.sent+2 {
+		t.refusal = []byte("-UPSTREAM the reply to a transaction is none\r\n")
+		return false
+	}
+	answers, ok := elementsOf(values[len(values)-1])
+	if !ok || len(answers) != t.sent {
+		t.refusal = append([]byte(nil), values[len(values)-1]...)
+		return false
+	}
+	for i := range t.elements {
+		if k := t.elements[i].call; k != nil {
+			k.failure, k.again = nil, k.about.hear(k, answers[0])
+			answers = answers[1:]
+		}
+	}
+	return false
+}
+
+// errUndecided is the error of a limiter that would need another round trip.
+const errUndecided = limiter.Error("UPSTREAM the state of this key cannot be decided on within MULTI")
+
+func (t *transaction) tell(k *call, c *command.Ctx) {
+	if t.refusal != nil {
+		c.Reply.Raw(t.refusal)
+		t.releaseAll(k)
+		return
+	}
+	own := c.Cmd
+	c.Reply.Array(len(t.elements))
+	for _, e := range t.elements {
+		switch {
+		case e.call == nil:
+			c.Reply.Raw(e.fixed)
+		case e.call.again:
+			c.Err(string(errUndecided))
+		default:
+			c.Cmd = e.call.cmd
+			c.Failed = false
+			e.call.g.write(e.call, c)
+		}
+	}
+	c.Cmd, c.Failed = own, false
+	t.releaseAll(k)
+}
+
+func (t *transaction) fail(k *call, c *command.Ctx) {
+	sendFailure(c, k.failure)
+	t.releaseAll(k)
+}
+
+// releaseAll is release at the end of a call; k is nil if there was none.
+func (t *transaction) releaseAll(k *call) {
+	if k != nil {
+		t.release(k.g)
+	}
+}
