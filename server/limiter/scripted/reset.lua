@@ -52,7 +52,7 @@ for _, key in ipairs(KEYS) do
 	if kind == 'string' then
 		local text = redis.call('GET', key)
 		if not integer(text) and not numbers[text] then
-			if #text > 256 then
+			if #text > 5120 then
 				return {1}
 			end
 			unclear[#unclear + 1] = text
