@@ -21,8 +21,12 @@ const (
 )
 
 // Answer is the reply of a command that is answered later. It is part of what its owner knows of that command, and may be used again once
-// [Executor.EndReply] has returned. The executor's lock guards it.
+// the executor has let go of it. The executor's lock guards it.
 type Answer struct {
+	// Free, if there is one, is called when the executor has let go of the answer: by EndReply, or later if its reply waits for those of
+	// commands before it. The executor's lock is held.
+	Free func()
+
 	queue *deferred // of its client
 	reply []byte    // if it is ready and others come first
 	size  int       // of its command, in bytes
@@ -129,19 +133,27 @@ func (x *Executor) EndReply(a *Answer) {
 	d := a.queue
 	x.deferrals.underWay--
 	x.Gate.Set(command.GateDeferred, x.deferrals.underWay > 0)
-	if d.client == nil {
+	switch {
+	case d.client == nil:
 		x.forgetEarly()
-		return
-	}
-	if d.list[d.first] != a {
+		a.free()
+	case d.list[d.first] != a:
 		x.keepReply(a)
-		return
+	default:
+		if a.muted {
+			x.forgetEarly()
+		}
+		d.pop()
+		a.free()
+		x.sendReady(d)
 	}
-	if a.muted {
-		x.forgetEarly()
+}
+
+// free tells the owner of an answer that it may be used again.
+func (a *Answer) free() {
+	if a.queue = nil; a.Free != nil {
+		a.Free()
 	}
-	d.pop()
-	x.sendReady(d)
 }
 
 // forgetEarly lets go of the memory of an uncommonly long reply.
@@ -185,6 +197,7 @@ func (x *Executor) sendReady(d *deferred) {
 		if a.told && len(x.deferrals.spare) < spareTold {
 			x.deferrals.spare = append(x.deferrals.spare, a)
 		}
+		a.free()
 	}
 	if cl.Reply.Len() > x.SoftOutputLimit || cl.Reply.Over() {
 		x.CheckOutput(cl)
@@ -257,6 +270,11 @@ func (x *Executor) forgetAnswers(cl *command.Client) {
 		return
 	}
 	cl.Deferred = nil
+	for _, a := range d.list[d.first:] {
+		if a.ready {
+			a.free()
+		}
+	}
 	*d = deferred{}
 }
 

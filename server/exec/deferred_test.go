@@ -71,6 +71,29 @@ func TestLaterRepliesKeepTheirOrder(t *testing.T) {
 	require.Equal(t, "+PONG\r\n", d.send("PING"))
 }
 
+// TestAnswersAreFreedWithTheirReplies: an answer whose reply waits for others is not let go of before that is sent, or its client has gone.
+func TestAnswersAreFreedWithTheirReplies(t *testing.T) {
+	d := newDistant(t)
+	other := netpoll.Detached("127.0.0.1:3", "127.0.0.1:2", false)
+	d.Worker.Opened(other)
+	other.In.Received(copy(other.In.Space(&d.Pool), "GET a\r\nGET b\r\nGET c\r\nGET d\r\n"))
+	d.Worker.Batch([]*netpoll.Conn{other})
+	freed := make([]bool, len(d.asked))
+	for i, a := range d.asked {
+		a.Free = func() { freed[i] = true }
+	}
+	d.answer(1)
+	require.Equal(t, []bool{false, false, false, false}, freed)
+	d.answer(0)
+	require.Equal(t, []bool{true, true, false, false}, freed)
+	d.answer(3)
+	require.Equal(t, []bool{true, true, false, false}, freed)
+	d.Worker.Closed(other)
+	require.Equal(t, []bool{true, true, false, true}, freed)
+	d.answer(2)
+	require.Equal(t, []bool{true, true, true, true}, freed)
+}
+
 // TestCommandsWaitForLaterReplies: what is answered here waits until nothing is under way before it, and so does broken input.
 func TestCommandsWaitForLaterReplies(t *testing.T) {
 	d := newDistant(t)

@@ -46,6 +46,7 @@ func (g *Gateway) newCall(c *command.Ctx, what about) *call {
 	} else {
 		k = &call{g: g}
 		k.way.Done = func(*upstream.Call) { k.hear() }
+		k.Free = func() { g.release(k) }
 	}
 	k.about, k.cmd, k.db = what, c.Cmd, c.DB
 	way := &k.way

@@ -168,7 +168,6 @@ func (g *Gateway) tell(calls []*call) (again bool) {
 		w := g.exec.BeginReply(&k.Answer)
 		g.answer(k, w)
 		g.exec.EndReply(&k.Answer)
-		g.release(k)
 	}
 	return again
 }
