@@ -101,8 +101,11 @@ func (f *fakeNode) serve(conn net.Conn) {
 		delete(f.conns, conn)
 		f.mu.Unlock()
 	}()
-	in := bufio.NewReader(conn)
+	in, out := bufio.NewReader(conn), bufio.NewWriter(conn)
 	for {
+		if in.Buffered() == 0 && out.Flush() != nil { // as redis-server does: the replies of what was read together leave together
+			return
+		}
 		args, err := readCommand(in)
 		if err != nil {
 			return
@@ -120,12 +123,14 @@ func (f *fakeNode) serve(conn net.Conn) {
 		}
 		switch reply {
 		case stall:
+			_ = out.Flush()
 			_, _ = io.Copy(io.Discard, in)
 			return
 		case hangup:
+			_ = out.Flush()
 			return
 		}
-		if _, err := io.WriteString(conn, reply); err != nil {
+		if _, err := out.WriteString(reply); err != nil {
 			return
 		}
 	}

@@ -158,11 +158,11 @@ func (r *reader) makeRoom() {
 		r.start, r.begin = r.scanned, r.scanned
 	}
 	if r.start > 0 {
-		rest := len(r.buf) - r.start
-		if rest == 0 && cap(r.buf) > bufferKept {
-			r.buf = make([]byte, 0, readSize)
+		rest, kept := r.buf[r.start:], r.buf[:0]
+		if len(rest) == 0 && cap(kept) > bufferKept {
+			kept = make([]byte, 0, readSize)
 		}
-		r.buf = append(r.buf[:0], r.buf[r.start:]...)
+		r.buf = append(kept, rest...)
 		r.begin -= r.start
 		r.scanned -= r.start
 		r.start = 0
