@@ -261,7 +261,9 @@ func (l *link) clear() {
 	if unheard {
 		l.node.rest(detail)
 	}
-	l.node.fleet.lookSoon()
+	if err != errClosed {
+		l.node.fleet.lookSoon()
+	}
 	l.mu.Lock()
 }
 

@@ -1,7 +1,14 @@
 package upstream
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,4 +56,412 @@ func TestAStalledNode(t *testing.T) {
 	node.answer(nil)
 	require.Eventually(t, func() bool { return do(t, u, "GET", "k").failure == nil }, 10*time.Second, 10*time.Millisecond)
 	require.Equal(t, 1, node.count("SET"), "nothing is sent twice, nor to a node that rests")
+}
+
+// TestALostConnectionsCalls are not sent again: a server may have executed them.
+func TestALostConnectionsCalls(t *testing.T) {
+	node := startFake(t, on("INCR", func([]string) string { return hangup }))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	var calls []*pending
+	for range 10 {
+		c := newCall("INCR", "k")
+		u.Send(&c.Call)
+		calls = append(calls, c)
+	}
+	u.Flush()
+	for _, c := range calls {
+		r := c.wait(t)
+		require.Equal(t, Lost, r.failure.Kind)
+		require.True(t, r.failure.MayHaveRun())
+	}
+	require.Equal(t, 1, node.count("INCR"), "the server closed after the first one")
+	require.Nil(t, do(t, u, "GET", "k").failure, "the next connection is made at once")
+	require.EqualValues(t, 10, u.Status().Lost)
+}
+
+// TestRepliesBeforeALossCount: what came before the connection broke was answered.
+func TestRepliesBeforeALossCount(t *testing.T) {
+	var n atomic.Int64
+	node := startFake(t, on("INCR", func([]string) string {
+		if n.Add(1) > 5 {
+			return hangup
+		}
+		return integer(1)
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	var calls []*pending
+	for range 10 {
+		c := newCall("INCR", "k")
+		u.Send(&c.Call)
+		calls = append(calls, c)
+	}
+	u.Flush()
+	for i, c := range calls {
+		r := c.wait(t)
+		if i < 5 {
+			require.Equal(t, integer(1), r.reply)
+		} else {
+			require.Equal(t, Lost, r.failure.Kind)
+		}
+	}
+}
+
+// TestCommandsThatWereNotWrittenAreSentAgain: a server never sees the ends of those that the socket did not take, and cannot have executed
+// them. The connection breaks while a large command is being written behind a small one.
+func TestCommandsThatWereNotWrittenAreSentAgain(t *testing.T) {
+	var first atomic.Bool
+	release := make(chan struct{})
+	node := startFake(t, func(args []string) string {
+		if args[0] == "INCR" && first.CompareAndSwap(false, true) {
+			<-release // nothing more is read
+			return hangup
+		}
+		if args[0] == "INCR" || args[0] == "SET" {
+			return "+OK\r\n"
+		}
+		return ""
+	})
+	u := started(t, Config{Addrs: []string{node.addr}, PendingBytes: 1 << 30})
+	small, large, after := newCall("INCR", "k"), newCall("SET", "k", strings.Repeat("x", 64<<20)), newCall("SET", "k", "y")
+	small.send(u)
+	eventually(t, "it has been read", first.Load)
+	large.send(u)
+	after.send(u)
+	require.Eventually(t, func() bool { return u.fleet.Load().all()[0].own[0].underWay() == 2 }, startLimit, time.Millisecond)
+	close(release)
+	require.Equal(t, Lost, small.wait(t).failure.Kind)
+	require.Equal(t, "+OK\r\n", large.wait(t).reply)
+	require.Equal(t, "+OK\r\n", after.wait(t).reply)
+	require.Equal(t, 1, node.count("INCR"))
+}
+
+// underWay is how many writes are under way.
+func (l *link) underWay() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.writes
+}
+
+// TestTwoWritesUnderWay, and the rest waits: it may still be given up without having run.
+func TestTwoWritesUnderWay(t *testing.T) {
+	release := make(chan struct{})
+	node := startFake(t, on("INCR", func([]string) string {
+		<-release
+		return integer(1)
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	l := u.fleet.Load().all()[0].own[0]
+	var calls []*pending
+	for i := range 5 {
+		calls = append(calls, newCall("INCR", "k").send(u))
+		if i < flightsMax {
+			eventually(t, "it is written", func() bool { return l.underWay() == i+1 })
+		}
+	}
+	l.mu.Lock()
+	require.Equal(t, 3, l.queue.n)
+	require.Equal(t, flightsMax, l.writes)
+	l.mu.Unlock()
+	close(release)
+	for _, c := range calls {
+		require.Equal(t, integer(1), c.wait(t).reply)
+	}
+	batch := u.Status().Nodes[0].Batch
+	require.EqualValues(t, 3, batch.Quantile(1), "what waited was one write")
+}
+
+// TestDeadlines: each call has its own, and the late reply is dropped.
+func TestDeadlines(t *testing.T) {
+	release := make(chan struct{})
+	node := startFake(t, on("INCR", func([]string) string {
+		<-release
+		return integer(1)
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	long, short := newCall("INCR", "k"), newCall("INCR", "k")
+	long.send(u)
+	short.Deadline = Now() + int64(30*time.Millisecond)
+	r := short.send(u).wait(t)
+	require.Equal(t, Timeout, r.failure.Kind)
+	require.GreaterOrEqual(t, Now(), short.Deadline)
+	close(release)
+	require.Equal(t, integer(1), long.wait(t).reply)
+	require.Nil(t, do(t, u, "GET", "k").failure, "the node had too little time to be blamed")
+}
+
+// TestPending: above the limit the owner is to stop, and is told when it may go on; far above it calls are refused.
+func TestPending(t *testing.T) {
+	release := make(chan struct{})
+	node := startFake(t, on("INCR", func([]string) string {
+		<-release
+		return integer(1)
+	}))
+	for _, cfg := range []Config{{PendingCommands: 10}, {PendingBytes: 10 * int64(len(command("INCR", "k")))}} {
+		release = make(chan struct{})
+		cfg.Addrs = []string{node.addr}
+		u := open(t, cfg)
+		var relieved atomic.Int64
+		u.OnRelieved = func() { relieved.Add(1) }
+		require.NoError(t, u.Start(t.Context()))
+		var calls []*pending
+		for i := range 10 {
+			require.False(t, u.Overloaded(), "after %d calls", i)
+			calls = append(calls, newCall("INCR", "k").send(u))
+		}
+		require.False(t, u.Overloaded())
+		for len(calls) < 20 {
+			calls = append(calls, newCall("INCR", "k").send(u))
+			require.True(t, u.Overloaded())
+		}
+		refused := 0
+		for range 5 {
+			if c := newCall("INCR", "k").send(u); u.Status().PendingCalls == 20 {
+				require.Equal(t, Pending, c.wait(t).failure.Kind)
+				refused++
+			} else {
+				calls = append(calls, c)
+			}
+		}
+		close(release)
+		for _, c := range calls {
+			if r := c.wait(t); r.failure != nil {
+				require.Equal(t, Pending, r.failure.Kind)
+			}
+		}
+		eventually(t, "it is relieved", func() bool { return relieved.Load() == 1 })
+		require.False(t, u.Overloaded())
+		s := u.Status()
+		require.Zero(t, s.PendingCalls)
+		require.Zero(t, s.PendingBytes)
+		u.Close()
+	}
+}
+
+// TestACallThatIsLargerThanTheLimit goes if nothing else is under way.
+func TestACallThatIsLargerThanTheLimit(t *testing.T) {
+	node := startFake(t, nil)
+	u := started(t, Config{Addrs: []string{node.addr}, PendingBytes: 1000})
+	require.Equal(t, "+OK\r\n", do(t, u, "SET", "k", strings.Repeat("x", 100_000)).reply)
+}
+
+// TestNoStorm: while all nodes are gone, each is tried about once per rest, however many calls there are.
+func TestNoStorm(t *testing.T) {
+	nodes := fakeCluster(t, 3)
+	const rest = 200 * time.Millisecond
+	u := started(t, Config{Addrs: []string{nodes[0].addr}, Rest: rest})
+	for i := range nodes {
+		require.Nil(t, do(t, u, "GET", keyOf(i, 3)).failure)
+	}
+	var accepted int64
+	for _, node := range nodes {
+		_ = node.listener.Close()
+		node.hangUp()
+		accepted += node.accepted.Load()
+	}
+	begin := time.Now()
+	var running sync.WaitGroup
+	for i := range 50 {
+		running.Go(func() {
+			for range 200 {
+				c := newCall("GET", keyOf(i%3, 3))
+				c.send(u)
+				<-c.done
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	running.Wait()
+	rests := int64(time.Since(begin)/rest) + 1
+	attempts := int64(u.Status().Connects) - accepted
+	require.Positive(t, attempts)
+	require.LessOrEqual(t, attempts, 3*(rests+2), "attempts at 3 nodes in %d rests", rests)
+}
+
+// TestClose answers all calls, those that come later too.
+func TestClose(t *testing.T) {
+	node := startFake(t, on("INCR", func([]string) string { return stall }))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	under := newCall("INCR", "k").send(u)
+	eventually(t, "it is sent", func() bool { return node.count("INCR") == 1 })
+	u.Close()
+	u.Close()
+	require.Equal(t, Lost, under.wait(t).failure.Kind)
+	require.Equal(t, Unreachable, do(t, u, "GET", "k").failure.Kind)
+	require.Equal(t, Unreachable, do(t, New(Config{Kind: Sentinel, Addrs: []string{"h:1"}}, slog.New(slog.DiscardHandler)), "GET", "k").failure.Kind)
+}
+
+// TestAddressesAreMapped, those that the configuration names and those that the topology announces.
+func TestAddressesAreMapped(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	announced := array(
+		array(integer(0), integer(Slots/2-1), array(bulk("10.9.9.1"), integer(1), bulk("a"))),
+		array(integer(Slots/2), integer(Slots-1), array(bulk("some.host.invalid"), integer(2), bulk("b"))))
+	for _, node := range nodes {
+		node.answer(clustered(announced, nil))
+	}
+	moved := on("GET", func([]string) string { return "-MOVED 1 some.host.invalid:2\r\n" })
+	nodes[0].answer(clustered(announced, moved))
+	u := started(t, Config{Addrs: []string{"10.9.9.1:1"}, Map: map[string]string{"10.9.9.1:1": nodes[0].addr, "some.host.invalid:2": nodes[1].addr}})
+	require.Equal(t, "some.host.invalid:2", do(t, u, "GET", keyOf(1, 2)).node)
+	require.Equal(t, "some.host.invalid:2", do(t, u, "GET", keyOf(0, 2)).node)
+	require.Equal(t, "10.9.9.1:1", do(t, u, "SET", "k", "v").node[:10])
+}
+
+// TestANewConfiguration is used as soon as it works, and the old one until then. No call fails.
+func TestANewConfiguration(t *testing.T) {
+	first, second := startFake(t, nil), startFake(t, nil)
+	cfg := Config{Addrs: []string{first.addr}, Timeout: 10 * time.Second}
+	u := started(t, cfg)
+	var stopped atomic.Bool
+	var running sync.WaitGroup
+	var failed atomic.Int64
+	for range 4 {
+		running.Go(func() {
+			for !stopped.Load() {
+				c := newCall("GET", "k").send(u)
+				if r := <-c.done; r.failure != nil {
+					failed.Add(1)
+				}
+			}
+		})
+	}
+	wrong := cfg
+	wrong.Addrs = []string{"127.0.0.1:1"}
+	u.SetConfig(wrong)
+	eventually(t, "it is found not to work", func() bool { return strings.Contains(u.Status().Problem, "127.0.0.1:1: connection refused") })
+	require.True(t, u.Status().Changing)
+	require.Equal(t, first.addr, do(t, u, "GET", "k").node)
+
+	cfg.Addrs = []string{second.addr}
+	u.SetConfig(cfg)
+	eventually(t, "it is used", func() bool { return do(t, u, "GET", "k").node == second.addr })
+	require.False(t, u.Status().Changing)
+	eventually(t, "the old connections are closed", func() bool {
+		first.mu.Lock()
+		defer first.mu.Unlock()
+		return len(first.conns) == 0
+	})
+	cfg.Timeout = time.Minute
+	connects := u.Status().Connects
+	u.SetConfig(cfg)
+	require.Equal(t, second.addr, do(t, u, "GET", "k").node)
+	stopped.Store(true)
+	running.Wait()
+	require.Zero(t, failed.Load())
+	require.Equal(t, connects, u.Status().Connects, "a limit needs no new connection")
+}
+
+// TestManyUsers: connections to a node are bounded, and those that nobody uses give way.
+func TestManyUsers(t *testing.T) {
+	node := startFake(t, on("INCR", func([]string) string { return stall }))
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 20 * time.Second})
+	as := func(i int, args ...string) *pending {
+		c := newCall(args...)
+		c.User = &UserConn{Name: fmt.Sprint("user", i), Password: "p"}
+		return c.send(u)
+	}
+	for i := range 3 * linksMax {
+		require.Nil(t, as(i, "GET", "k").wait(t).failure)
+	}
+	require.LessOrEqual(t, u.Status().Nodes[0].Connections, linksMax)
+	for i := range linksMax - 2 {
+		as(1000+i, "INCR", "k")
+	}
+	require.Equal(t, "UPSTREAM "+node.addr+" cannot answer: too many connections, of different users and databases", as(1, "GET", "k").wait(t).failure.Error())
+	require.Nil(t, do(t, u, "GET", "k").failure)
+}
+
+// TestIdleConnectionsAreClosed, and made again when they are needed.
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	node := startFake(t, nil)
+	u := started(t, Config{Addrs: []string{node.addr}})
+	require.Nil(t, do(t, u, "GET", "k").failure)
+	n := u.fleet.Load().all()[0]
+	n.reap(Now() - int64(time.Hour))
+	require.Equal(t, 1, n.status().Connections)
+	n.reap(Now() + 1)
+	eventually(t, "it is closed", func() bool { return n.status().Connections == 0 })
+	require.Nil(t, do(t, u, "GET", "k").failure)
+	require.GreaterOrEqual(t, n.status().Connects, uint64(2))
+}
+
+// TestServersThatSayNonsense lose the connection, and nothing is made of it.
+func TestServersThatSayNonsense(t *testing.T) {
+	for _, nonsense := range []string{"nonsense\r\n", "$-7\r\n", ":1\r\n:2\r\n", strings.Repeat("*1\r\n", 2*depthMax)} {
+		node := startFake(t, on("INCR", func([]string) string { return nonsense }))
+		u := started(t, Config{Addrs: []string{node.addr}, Rest: 50 * time.Millisecond})
+		do(t, u, "INCR", "k")
+		eventually(t, "it is used again", func() bool { return do(t, u, "GET", "k").reply == bulk("value of k") })
+		require.GreaterOrEqual(t, u.Status().Connects, uint64(2))
+		u.Close()
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	for v := range uint64(1 << 20) {
+		if b := bucketOf(v); bucketMax(b) < v || b > 0 && bucketMax(b-1) >= v {
+			require.FailNow(t, "the bucket is wrong", "%d is in %d, up to %d", v, b, bucketMax(b))
+		}
+	}
+	var h histogram
+	require.Zero(t, new(Histogram).Quantile(0.5))
+	for i := range int64(100) {
+		h.Add(i)
+	}
+	h.Add(-1)
+	s := h.snapshot()
+	require.EqualValues(t, 101, s.Count())
+	require.EqualValues(t, 4950, s.Sum)
+	require.InDelta(t, 50, s.Quantile(0.5), 7)
+	require.InDelta(t, 99, s.Quantile(0.99), 13)
+	require.Zero(t, s.Quantile(0))
+	h.Add(1 << 62)
+	s = h.snapshot()
+	require.EqualValues(t, bucketMax(buckets-1), s.Quantile(1))
+	s.Merge(&s)
+	require.EqualValues(t, 204, s.Count())
+}
+
+// TestCallsAllocateNothing once there are a connection and its buffers. The server is one that allocates nothing either.
+func TestCallsAllocateNothing(t *testing.T) {
+	u := started(t, Config{Addrs: []string{startFake(t, nil).addr}})
+	const batch = 16
+	done := make(chan struct{}, batch)
+	calls := make([]Call, batch)
+	request := command("PING")
+	// The connection of RESP3 is made by the test: its server answers each PING, and nothing else comes.
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { _ = theirs.Close() })
+	go func() {
+		in, pongs := make([]byte, batch*len(request)), bytes.Repeat([]byte("+PONG\r\n"), batch)
+		for {
+			n, err := io.ReadFull(theirs, in)
+			if err != nil {
+				return
+			}
+			_, _ = theirs.Write(pongs[:n/len(request)*7])
+		}
+	}()
+	l := u.fleet.Load().all()[0].own[1]
+	l.mu.Lock()
+	l.conn, l.reading = ours, true
+	l.mu.Unlock()
+	go l.read(ours)
+	for i := range calls {
+		calls[i] = Call{Slot: -1, Proto: 3, Replies: 1, Request: request, Done: func(*Call) { done <- struct{}{} }}
+	}
+	round := func() {
+		for i := range calls {
+			calls[i].Deadline = 0
+			u.Send(&calls[i])
+		}
+		u.Flush()
+		for range calls {
+			<-done
+		}
+	}
+	for range 10 {
+		round()
+	}
+	require.Less(t, testing.AllocsPerRun(1000, round), 1.0)
 }
