@@ -87,7 +87,7 @@ func (q *Question) decideThere(dst []byte, looks bool) []byte {
 	case !a.exact:
 		return q.load(dst)
 	case a.family == ofRate:
-		if looks || !a.certain || a.terms.Charge == 0 {
+		if looks || !a.certain || a.terms.Charge == 0 || a.terms.Tolerance < 0 { // whatever is stored, nothing is written
 			a.terms = look
 		}
 		dst = q.call(dst, rateScript, deciding, 4)

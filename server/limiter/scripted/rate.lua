@@ -1,6 +1,6 @@
 -- GCRA: KEYS[1] holds the theoretical arrival time (TAT), a string of ns since the epoch.
 -- ARGV: the charge and the tolerance, each as whole seconds and the ns beyond them, which are from 0 to 999999999. A charge below 0 gives
--- back. A tolerance below 0 changes nothing.
+-- back. A charge of 0 with a tolerance of -1 s looks.
 -- Reply: the time in s and us; what became of the call (0 passes, 1 passes and was written, 2 left to the caller, 3 limited); the TAT found.
 --
 -- Doubles are exact up to 2^53 only, so instants are pairs of seconds and nanoseconds. This script is called more often than all others:
