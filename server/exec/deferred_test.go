@@ -213,3 +213,42 @@ func TestClientsWaitWhileTooMuchIsUnderWay(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, d.keys)
 	require.Equal(t, "$1\r\na\r\n$1\r\nb\r\n", d.answer(1))
 }
+
+// TestLaterRepliesBehindANetConn: a connection without a descriptor is not read either while its client waits, and goes on afterwards.
+func TestLaterRepliesBehindANetConn(t *testing.T) {
+	p := servertest.NewPipeServer(t)
+	asked := make(chan *exec.Answer, 2*exec.MaxDeferred)
+	get := p.Srv.Commands.Lookup([]byte("GET"))
+	get.Flags |= command.Deferring
+	get.Handler = func(c *command.Ctx) {
+		a := &exec.Answer{}
+		p.Srv.Defer(c, a, 100)
+		asked <- a
+	}
+	s := p.Session()
+	for range 3 {
+		s.Send("GET a|PING|GET b|GET c")
+		for _, reply := range []string{"+a", "+b", "+c"} {
+			a := <-asked
+
+			p.Srv.Lock()
+			p.Srv.BeginReply(a).Simple(reply[1:])
+			p.Srv.EndReply(a)
+			p.Srv.Unlock()
+			if reply == "+a" {
+				s.Want("+a +PONG")
+			} else {
+				s.Want(reply)
+			}
+		}
+	}
+	gone := p.Session()
+	gone.Send("GET a|PING")
+	a := <-asked
+	gone.Conn.Close()
+	p.Srv.Lock()
+	p.Srv.BeginReply(a).Simple("a")
+	p.Srv.EndReply(a)
+	p.Srv.Unlock()
+	s.Conn.Close()
+}

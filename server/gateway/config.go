@@ -7,9 +7,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
+	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/upstream"
 )
@@ -28,6 +32,14 @@ func (g *Gateway) upstreamConfig(cfg *config.Config) (upstream.Config, error) {
 	c, err := upstream.ParseURL(cfg.Upstream)
 	if err != nil {
 		return c, err
+	}
+	for _, addr := range c.Addrs {
+		if isOwn(cfg, addr) {
+			return c, fmt.Errorf("upstream: %s is this gateway itself", addr)
+		}
+	}
+	if c.Unix != "" && c.Unix == cfg.Path(cfg.UnixSocket) {
+		return c, fmt.Errorf("upstream: %s is this gateway itself", c.Unix)
 	}
 	c.Password = cfg.UpstreamPassword
 	c.Timeout, c.Rest = cfg.UpstreamTimeout, cfg.UpstreamRest
@@ -59,6 +71,21 @@ func (g *Gateway) upstreamConfig(cfg *config.Config) (upstream.Config, error) {
 	}
 	c.TLS = g.files.made
 	return c, nil
+}
+
+// isOwn reports whether a configured address is plainly one that the gateway listens on; others show themselves when they are asked.
+func isOwn(cfg *config.Config, addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port != strconv.Itoa(cfg.Port) && port != strconv.Itoa(cfg.TLSPort) {
+		return false
+	}
+	for _, bound := range cfg.Bind {
+		bound = strings.TrimPrefix(bound, "-")
+		if bound == host || bound == "*" && command.IsLoopback(addr) || bound == "127.0.0.1" && host == "localhost" {
+			return true
+		}
+	}
+	return false
 }
 
 // tlsFiles is what the files for TLS hold, and the configuration that was made of them.
@@ -191,10 +218,4 @@ func (g *Gateway) followFiles(ctx context.Context) {
 			g.logger().Warn("the upstream's files for TLS have changed and cannot be used", "err", err)
 		}
 	}
-}
-
-// waitingHelps reports whether the upstream may work later although it does not now: nobody has answered that this gateway is not to be served.
-func waitingHelps(err error) bool {
-	var refused interface{ Refused() bool }
-	return !errors.As(err, &refused) || !refused.Refused()
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -98,9 +99,9 @@ func (g *Gateway) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	err := g.Up.Start(ctx)
-	if err != nil && !waitingHelps(err) {
+	if upstream.IsLasting(err) {
 		g.Up.Close()
-		return err
+		return fmt.Errorf("the upstream cannot be used: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if err != nil {
 		g.core.Logger.Warn("the upstream does not answer yet; limiters do as upstream-failure says until it does", "err", err)

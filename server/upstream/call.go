@@ -64,6 +64,8 @@ type Failure struct {
 	Node   string        // the node's address; "" if none was found
 	Detail string        // for Unreachable and Lost: what was found, such as "connection refused"
 	After  time.Duration // for Timeout: how long there was no answer
+
+	lasting bool // for Unreachable: see IsLasting
 }
 
 // MayHaveRun reports whether the command may have been executed all the same.

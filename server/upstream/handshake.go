@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,21 @@ type greeting struct {
 type refusedError string
 
 func (e refusedError) Error() string { return string(e) }
+
+// passingRefusals are the beginnings of refusals that end by themselves.
+var passingRefusals = []string{"LOADING ", "BUSY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "ERR max number of clients"}
+
+// lasting reports whether waiting will not help: the password, the version, or what kind of server it is has to be another one.
+func (e refusedError) lasting() bool {
+	return !slices.ContainsFunc(passingRefusals, func(beginning string) bool { return strings.HasPrefix(string(e), beginning) })
+}
+
+// IsLasting reports whether an error of Start tells of a node that answers, and will not serve this gateway however long is waited.
+func IsLasting(err error) bool {
+	var refusal refusedError
+	var failure *Failure
+	return errors.As(err, &refusal) && refusal.lasting() || errors.As(err, &failure) && failure.lasting
+}
 
 // clientName is the name of all connections, as CLIENT LIST shows it.
 const clientName = "headgate"

@@ -136,6 +136,7 @@ func (l *link) connect() {
 	var refusal refusedError
 	mine := errors.As(err, &refusal)
 	if mine {
+		failure.lasting = refusal.lasting()
 		l.refusal, l.refused = failure, Now()+jitteredNs(l.node.up.rest.Load())
 	}
 	l.giveUp(failure)

@@ -113,7 +113,16 @@ func (f *fleet) look(ctx context.Context) error {
 }
 
 // nodeError names the node that an error of ask is about.
-func nodeError(n *node, err error) error { return fmt.Errorf("%s: %s", n.addr, problemOf(err)) }
+func nodeError(n *node, err error) error { return &nodeProblem{n.addr, err} }
+
+// nodeProblem is an error about a node.
+type nodeProblem struct {
+	addr  string
+	cause error
+}
+
+func (p *nodeProblem) Error() string { return p.addr + ": " + problemOf(p.cause) }
+func (p *nodeProblem) Unwrap() error { return p.cause }
 
 // problemOf says what is wrong with a node, by an error of ask, without its name.
 func problemOf(err error) string {
@@ -180,7 +189,7 @@ func (f *fleet) askAbout(n *node) error {
 	}
 	id := infoField(info.text, "run_id")
 	if id != "" && id == f.cfg.RunID {
-		return errors.New("that is this gateway itself")
+		return refusedError("that is this gateway itself")
 	}
 	f.headgate.Store(!info.isError() && infoField(info.text, "headgate_version") != "")
 	return nil

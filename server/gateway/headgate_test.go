@@ -1,0 +1,155 @@
+package gateway_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/internal/reference"
+	"headgate/server"
+	"headgate/server/config"
+	"headgate/server/gateway"
+	"headgate/server/limits"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBeforeAHeadgate: commands go as they are, and policies are the upstream's.
+func TestBeforeAHeadgate(t *testing.T) {
+	home, addr := startServer(t, func(cfg *config.Config) { require.NoError(t, addPolicy(cfg, "fixed", "FIXED 2 1h FAILURE LOCAL")) })
+	r := startRelay(t, addr)
+	srv, gate := startGateway(t, r.url(), func(cfg *config.Config) {
+		cfg.UpstreamTimeout, cfg.UpstreamRest, cfg.UpstreamFailure = 300*time.Millisecond, time.Hour, 1 // open
+		cfg.UpstreamLocalShare = 0.5
+	})
+	require.True(t, srv.Gateway.Up.Headgate())
+	direct := dial(t, addr)
+	gate.converse(`
+		CL.THROTTLE k 2 1 36000          | [0 3 2 -1 36000]
+		RL.POLICY SET p GCRA 2 1 10h     | OK
+		RL.POLICY SET fixed GCRA 2 1 10h | ERR policy 'fixed' is fixed by the configuration file
+		RL.POLICY LIST                   | [fixed FIXED 2 1h FAILURE LOCAL p GCRA 2 1 10h]
+		RL.TAKE 1 p a                    | [0 -1 [[0 2 1 -1 36000000]]]
+		RL.ACQUIRE l 1 1h MEMBER me      | [0 1 0 -1 3600000 me]
+		RL.RELEASE l me                  | 1
+		INCREX i BYINT 5                 | [5 5]
+		SET s v                          | OK
+		MULTI                            | OK
+		CL.THROTTLE k2 2 1 36000         | QUEUED
+		GET s                            | QUEUED
+		EXEC                             | [[0 3 2 -1 36000] v]
+		CL.THROTTLE k x 1 1              | Cell error: Store error: Couldn't parse as integer: x
+	`)
+	require.Equal(t, "v", direct.ask("GET s"))
+	home.Lock()
+	require.NotZero(t, home.Keys.DB(0).Len())
+	home.Unlock()
+
+	require.Eventually(t, func() bool { // its policies are known here, too
+		srv.Lock()
+		defer srv.Unlock()
+		h, _, err := srv.Keys.DB(0).Hash(srv.Keys.Key([]byte(limits.PoliciesKey)), time.Now().UnixMilli())
+		return err == nil && h.Len() == 2
+	}, answerTime, 10*time.Millisecond)
+	r.stall(true)
+	require.True(t, strings.HasPrefix(gate.ask("GET s"), "UPSTREAM "))
+	gate.converse(`
+		CL.THROTTLE k 2 1 36000    | [0 3 3 -1 0]
+		CL.THROTTLE k x 1 1        | Cell error: Store error: Couldn't parse as integer: x
+		RL.GCRA k 2 1 10h          | [0 2 2 -1 0]
+		RL.TAKE 1 p a              | [0 -1 [[0 2 2 -1 0]]]
+		RL.TAKE 1 fixed a          | [0 -1 [[0 1 0 -1 3600000]]]
+		RL.TAKE 1 nosuch a         | ERR no such policy 'nosuch'
+		RL.RELEASE l x             | 1
+	`)
+	require.True(t, strings.HasPrefix(gate.ask("RL.POLICY SET p GCRA 2 1 10h"), "UPSTREAM "))
+	require.True(t, strings.HasPrefix(gate.ask("RL.RESET k"), "UPSTREAM "))
+}
+
+// listenError starts a gateway, and returns why it does not serve.
+func listenError(t *testing.T, edit func(cfg *config.Config)) error {
+	t.Helper()
+	cfg := servertest.Unsaved()
+	cfg.Bind, cfg.Port = []string{"127.0.0.1"}, freePort(t)
+	patient(cfg)
+	edit(cfg)
+	s := server.New(config.NewLive(cfg), server.Options{})
+	t.Cleanup(s.Keys.Close)
+	return s.Listen()
+}
+
+// TestWrongUpstreams are told of at the start, in one line.
+func TestWrongUpstreams(t *testing.T) {
+	locked := reference.Start(t, "--requirepass", "secret")
+	_, headgate := startServer(t)
+	primaryPort := strconv.Itoa(freePort(t))
+	reference.Start(t, "--port", primaryPort)
+	replica := reference.Start(t, "--replicaof", "127.0.0.1 "+primaryPort)
+	for _, c := range []struct {
+		name string
+		edit func(cfg *config.Config)
+		want string
+	}{
+		{"no URL", func(cfg *config.Config) { cfg.Upstream = "nonsense" }, `"nonsense" is no URL`},
+		{"another scheme", func(cfg *config.Config) { cfg.Upstream = "http://x" }, "http:// is not one of"},
+		{"a password in it", func(cfg *config.Config) { cfg.Upstream = "redis://u:p@h" }, "upstream-password"},
+		{"itself", func(cfg *config.Config) { cfg.Upstream = "redis://127.0.0.1:" + strconv.Itoa(cfg.Port) }, "is this gateway itself"},
+		{"itself by name", func(cfg *config.Config) { cfg.Upstream = "redis://localhost:" + strconv.Itoa(cfg.Port) }, "is this gateway itself"},
+		{"files without TLS", func(cfg *config.Config) {
+			cfg.Upstream, cfg.UpstreamTLSCACertFile = "redis://h", "ca.pem"
+		}, "rediss://"},
+		{"no such file", func(cfg *config.Config) {
+			cfg.Upstream, cfg.UpstreamTLSCACertFile = "rediss://h", "/nonexistent/ca.pem"
+		}, "upstream-tls-ca-cert-file cannot be read"},
+		{"half a pair", func(cfg *config.Config) {
+			cfg.Upstream, cfg.UpstreamTLSCertFile = "rediss://h", "cert.pem"
+		}, "go together"},
+		{"no password", func(cfg *config.Config) { cfg.Upstream = "redis+unix://" + socketOf(locked) }, "NOAUTH"},
+		{"a wrong password", func(cfg *config.Config) {
+			cfg.Upstream, cfg.UpstreamPassword = "redis+unix://"+socketOf(locked), "guess"
+		}, "WRONGPASS"},
+		{"a replica", func(cfg *config.Config) { cfg.Upstream = "redis+unix://" + socketOf(replica) }, "replica"},
+		{"policies before a headgate", func(cfg *config.Config) {
+			cfg.Upstream = "redis://" + headgate
+			require.NoError(t, addPolicy(cfg, "p", "FIXED 1 1h"))
+		}, "policy p: before a headgate"},
+	} {
+		err := listenError(t, c.edit)
+		require.ErrorContains(t, err, c.want, c.name)
+		require.NotContains(t, err.Error(), "\n", c.name)
+		require.NotContains(t, err.Error(), "secret", c.name)
+	}
+	cfg := servertest.Unsaved()
+	require.NoError(t, gateway.Check(cfg))
+	cfg.Upstream = "redis://127.0.0.1:1"
+	require.NoError(t, gateway.Check(cfg), "what does not answer yet may do so later")
+}
+
+// TestAnUpstreamThatComesUpLater is no error at the start.
+func TestAnUpstreamThatComesUpLater(t *testing.T) {
+	port := strconv.Itoa(freePort(t))
+	_, gate := startGateway(t, "redis://127.0.0.1:"+port, func(cfg *config.Config) { cfg.UpstreamRest = 10 * time.Millisecond })
+	require.True(t, strings.HasPrefix(gate.ask("GET k"), "UPSTREAM "))
+	require.True(t, strings.HasPrefix(gate.ask("RL.POLICY LIST"), "UPSTREAM "))
+	reference.Start(t, "--port", port)
+	require.Eventually(t, func() bool { return gate.ask("SET k v") == "OK" }, answerTime, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return gate.ask("RL.POLICY LIST") == "[]" }, answerTime, 20*time.Millisecond)
+}
+
+// TestChangesOfTheUpstream: the nodes and the password may change while the gateway runs, and what a process is may not.
+func TestChangesOfTheUpstream(t *testing.T) {
+	first, second := reference.Start(t), reference.Start(t, "--requirepass", "secret")
+	_, gate := startGateway(t, "redis+unix://"+socketOf(first))
+	require.Equal(t, "OK", gate.ask("SET where first"))
+	require.Contains(t, gate.ask(`CONFIG SET upstream ""`), "CONFIG SET failed")
+	require.Contains(t, gate.ask("CONFIG SET upstream nonsense"), "is no URL")
+	require.Equal(t, "first", gate.ask("GET where"))
+	require.Equal(t, "OK", gate.ask("CONFIG SET upstream-password secret upstream redis+unix://"+socketOf(second)))
+	require.Eventually(t, func() bool { return gate.ask("GET where") == "nil" }, answerTime, 20*time.Millisecond)
+	require.Equal(t, "OK", gate.ask("SET where second"))
+
+	_, addr := startServer(t)
+	require.Contains(t, dial(t, addr).ask("CONFIG SET upstream redis://127.0.0.1:1"), "cannot be a gateway before it is started anew")
+}
