@@ -18,15 +18,14 @@ type position struct {
 }
 
 // Find is the key k if it is there at now (Unix milliseconds). A key past its time is removed, counted as expired, and
-// not there. Finding a key is a use of it. The search allocates nothing.
+// not there; see KeepExpired. Finding a key is a use of it. The search allocates nothing.
 func (db *DB) Find(k Key, now int64) (Entry, bool) {
 	b, i, rec := db.lookup(k)
 	if rec == nil {
 		return Entry{}, false
 	}
 	if rec.expired(now) {
-		db.expire(k.Hash, b.refs[i], rec)
-		db.mergeAround(k.Hash)
+		db.found(k.Hash, b.refs[i], rec)
 		return Entry{}, false
 	}
 	if rec.access != db.ks.access.stamp {
@@ -39,8 +38,7 @@ func (db *DB) Find(k Key, now int64) (Entry, bool) {
 func (db *DB) Look(k Key, now int64) (Entry, bool) {
 	e, ok := db.Peek(k)
 	if ok && e.rec.expired(now) {
-		db.expire(k.Hash, e.ref, e.rec)
-		db.mergeAround(k.Hash)
+		db.found(k.Hash, e.ref, e.rec)
 		return Entry{}, false
 	}
 	return e, ok

@@ -28,6 +28,21 @@ func (db *DB) expire(hash uint64, r ref, rec *record) {
 	db.remove(hash, r, rec)
 }
 
+// found removes a key that was looked for and whose time has passed, unless such keys are to stay.
+func (db *DB) found(hash uint64, r ref, rec *record) {
+	if !db.ks.keepsExpired {
+		db.expire(hash, r, rec)
+		db.mergeAround(hash)
+	}
+}
+
+// KeepExpired has keys past their time that are looked for stay where they are, until it is called with false; they count as absent all the
+// same. It returns what held before. No key may be added to the keyspace meanwhile, since the name may be one that has stayed.
+func (ks *Keyspace) KeepExpired(keep bool) (before bool) {
+	before, ks.keepsExpired = ks.keepsExpired, keep
+	return before
+}
+
 // ExpireSlice removes keys past their time (nowMs, Unix milliseconds), as a hand that goes round all databases and
 // stops after about maxVisits steps: a step is a key looked at, an empty bucket, or a table passed over because none of its
 // keys is due. It ends earlier when it has been all the way round. It returns the steps taken and the keys removed.

@@ -67,6 +67,7 @@ type Keyspace struct {
 	dirty        uint64
 	discounted   uint64
 	expired      uint64
+	keepsExpired bool   // see KeepExpired
 	arenaUsed    uint64 // bytes of the blocks in use
 	objectBytes  int    // bytes of the values on the Go heap, as last measured
 	overhead     uint64 // bytes on the Go heap beside values and tables, as of the last Stats

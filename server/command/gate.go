@@ -11,6 +11,7 @@ type GateReason uint32
 // The reasons, and how many they are.
 const (
 	GateDisk     GateReason = 1 << iota // what is written could not be logged
+	GateRoom                            // the log has no room for what the running command may change, though it may have some for others
 	GateUnsaved                         // snapshots fail, and writes are to be refused then
 	GateLoading                         // data are being loaded
 	GateBusy                            // a script overruns
@@ -29,11 +30,11 @@ const (
 
 // What is asked of the gate.
 const (
-	GateUnwritable = GateDisk | GateUnsaved                                // commands that write are refused
-	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory  // some commands are refused, or may be
-	GateHolds      = GatePaused | GateBlocked | GateDeferred               // some clients' commands wait
-	GateFrozen     = GateLoading | GateBusy | GatePaused                   // no key goes or changes by itself
-	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch // somebody wants more of each command than its reply
+	GateUnwritable = GateDisk | GateUnsaved | GateRoom                                  // commands that write are refused
+	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory               // some commands are refused, or may be
+	GateHolds      = GatePaused | GateBlocked | GateDeferred                            // some clients' commands wait
+	GateFrozen     = GateLoading | GateBusy | GatePaused                                // no key goes or changes by itself
+	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused // somebody wants more of each command than its reply
 )
 
 // Gate is why commands may not all simply run now. Whoever knows a reason sets it when it begins or ends to hold, and nothing is derived
@@ -67,10 +68,12 @@ func (g *Gate) Refusal(reason GateReason) string {
 
 // Unwritable returns the error for commands that write, or nothing if they may.
 func (g *Gate) Unwritable() string {
-	if g.Has(GateUnsaved) {
-		return g.Refusal(GateUnsaved)
+	for _, reason := range [...]GateReason{GateUnsaved, GateDisk} {
+		if g.Has(reason) {
+			return g.Refusal(reason)
+		}
 	}
-	return g.Refusal(GateDisk)
+	return g.Refusal(GateRoom)
 }
 
 // MayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to

@@ -42,6 +42,43 @@ func TestPauseKeepsExpiredKeys(t *testing.T) {
 	}
 }
 
+// TestPauseKeepsExpiredKeysThatAreLookedFor: while clients are paused a key past its time counts as absent and stays where it is, whoever looks
+// for it, as redis-server has it. What a transaction writes behind its own CLIENT PAUSE finds it gone.
+func TestPauseKeepsExpiredKeysThatAreLookedFor(t *testing.T) {
+	servertest.Converse(t, servertest.NewClockClient(t), `
+		MSET a 1 b 1 c 1 d 1                                | OK
+		PEXPIRE a 20                                        | 1
+		PEXPIRE b 20                                        | 1
+		PEXPIRE c 20                                        | 1
+		PEXPIRE d 20                                        | 1
+		CLIENT PAUSE 100000 WRITE                           | OK
+		+50 GET a                                           | nil
+		EXISTS a b c d                                      | 0
+		TTL b                                               | -2
+		TYPE c                                              | none
+		HLEN a                                              | 0
+		OBJECT ENCODING b                                   | nil
+		RANDOMKEY                                           | nil
+		KEYS *                                              | []
+		EVAL_RO return~redis.call('EXISTS','c') 0           | 0
+		DBSIZE                                              | 4
+		CLIENT UNPAUSE                                      | OK
+		GET a                                               | nil
+		DBSIZE                                              | 3
+		MULTI                                               | OK
+		CLIENT PAUSE 100000 WRITE                           | QUEUED
+		SET b new NX                                        | QUEUED
+		GET b                                               | QUEUED
+		GET c                                               | QUEUED
+		DBSIZE                                              | QUEUED
+		EXEC                                                | [OK OK new nil 3]
+		CLIENT UNPAUSE                                      | OK
+		DEL b                                               | 1
+		DEL c                                               | 0
+		DBSIZE                                              | 1
+	`)
+}
+
 // TestPauseForgetsClientsThatGo: a client that has gone does not wait for the end of a pause any more, nor one that monitors for commands.
 func TestPauseForgetsClientsThatGo(t *testing.T) {
 	p := servertest.NewPipeServer(t)
