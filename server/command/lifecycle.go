@@ -58,7 +58,7 @@ func (s *Core) Unready() NotReady {
 		return notReadyEnding
 	case s.Gate.Has(GateLoading):
 		return notReadyLoading
-	case s.Gate.Has(GateUnwritable):
+	case s.Gate.Has(GateDisk | GateUnsaved):
 		return notReadyMisconf
 	}
 	return ""

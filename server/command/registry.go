@@ -52,6 +52,9 @@ func NewRegistry(groups ...[]*Command) *Registry {
 	return r
 }
 
+// ownSince is how Since begins for commands that Redis has not.
+const ownSince = "headgate "
+
 func (r *Registry) register(cmd, parent *Command) {
 	cmd.Parent, cmd.FullName, cmd.Upper = parent, cmd.Name, strings.ToUpper(cmd.Name)
 	if parent != nil {
@@ -60,6 +63,9 @@ func (r *Registry) register(cmd, parent *Command) {
 		cmd.Categories |= parent.Categories
 	}
 	cmd.ArityError = fmt.Sprintf("ERR wrong number of arguments for '%s' command", cmd.FullName)
+	if strings.HasPrefix(cmd.Since, ownSince) && cmd.Handler != nil {
+		cmd.ArityError += ", try " + cmd.Syntax() // clients cannot look it up in Redis's documentation
+	}
 	cmd.check()
 	for i, k := range cmd.Keys {
 		switch {

@@ -15,7 +15,7 @@ var acquire = Algorithm{
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true},
 	}, Words: 2,
 	Options: []Option{memberOption},
-	Errors:  []Error{ShortDuration, ErrSyntax, ErrWrongType}, NoCost: true,
+	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, ErrWrongType}, NoCost: true,
 	Costs: "ERR cost of a lease must be 0 or 1, use COSTS to give each pair its own", CheckCost: func(_ *Policy, cost int64) bool { return throttle.Leases{}.MayCost(cost) },
 	Kind: Entries, Beyond: LeaseID,
 	Read: readWindow, Text: textOfWindow, Prepare: prepareAcquire, Decide: decideAcquire,

@@ -15,11 +15,12 @@ const (
 	week        = 7 * day
 )
 
-// What a word is answered with that is no duration, or one that is no whole number of the milliseconds in which windows and leases are counted;
-// %s stands for the word.
+// What a word is answered with that is no duration, or one that is too short or too exact for windows and leases, which are counted in
+// milliseconds; %s stands for the word.
 const (
-	InvalidDuration = "ERR invalid duration '%s', use a number with us, ms, s, m, h, d or w (none: ms)"
-	ShortDuration   = "ERR duration '%s' is below 1ms"
+	InvalidDuration    = "ERR invalid duration '%s', use a number with us, ms, s, m, h, d or w (none: ms)"
+	ShortDuration      = "ERR duration '%s' is below 1ms"
+	FractionalDuration = "ERR duration '%s' is not a whole number of milliseconds"
 )
 
 // ParseDuration reads a duration as the RL.* commands take it, and returns it in milliseconds: digits of which the first is not 0,
@@ -29,8 +30,10 @@ func ParseDuration(b []byte) (ms int64, err error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case n*unit%millisecond != 0:
+	case n*unit < millisecond:
 		return 0, durationError(ShortDuration, b)
+	case n*unit%millisecond != 0:
+		return 0, durationError(FractionalDuration, b)
 	}
 	return n * unit / millisecond, nil
 }

@@ -41,7 +41,7 @@ var fixed = Algorithm{
 }
 
 // windowErrors are those of limiters that count within windows, whose length is in milliseconds.
-var windowErrors = append([]Error{ShortDuration}, numberErrors...)
+var windowErrors = append([]Error{ShortDuration, FractionalDuration}, numberErrors...)
 
 func readFixed(p *Policy, words [][]byte) (err error) {
 	if p.Limit, err = parseLimit(words[0]); err != nil {

@@ -8,7 +8,8 @@ import (
 	"headgate/server/limiter"
 )
 
-// leaseCommands are those beside RL.ACQUIRE, for a lease that there is.
+// leaseCommands are those beside RL.ACQUIRE, for a lease that there is. They are declared here, and do not derive from an algorithm, since they
+// are no limiters: they decide nothing, have no limit and no policy, and answer with one number.
 func leaseCommands(l *Limits) []*command.Command {
 	return []*command.Command{
 		{
@@ -24,7 +25,7 @@ func leaseCommands(l *Limits) []*command.Command {
 			Summary: "Have a lease end after this time from now instead; 0 when it is gone already. Under a limit of -1 nothing is stored, so it is 0 then, too.",
 			Arity:   4, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   []command.Arg{command.Key("key"), command.Str("id"), durationArg("ttl")},
-			Errors: errorsOf(limiter.ShortDuration, limiter.ErrWrongType),
+			Errors: errorsOf(limiter.ShortDuration, limiter.FractionalDuration, limiter.ErrWrongType),
 			Reply:  command.ReplyInteger, Handler: l.either(l.renew, l.renewElsewhere),
 		},
 	}

@@ -258,6 +258,11 @@ var commandConversations = []struct{ name, calls string }{
 		RL.POLICY SET a/b LOG 5 60s        | ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -
 		RL.POLICY GET login                | LOG 5 60s`},
 	{"durations", `
+		RL.GCRA g 10 10                    | ERR wrong number of arguments for 'rl.gcra' command, try RL.GCRA key capacity count period [COST n] [PEEK]
+		RL.RELEASE k                       | ERR wrong number of arguments for 'rl.release' command, try RL.RELEASE key id
+		RL.TAKE 1 p                        | ERR wrong number of arguments for 'rl.take' command, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
+		RL.POLICY GET                      | ERR wrong number of arguments for 'rl.policy|get' command, try RL.POLICY GET name
+		INCRBY k                           | ERR wrong number of arguments for 'incrby' command
 		RL.GCRA g 10 10 2w                 | [0 10 9 -1 120960000]
 		RL.GCRA u 2000 10 100us COST 1500  | [0 2000 500 -1 15]
 		RL.BUCKET u 2000 10 100us          | [0 2000 499 -1 16]
@@ -272,7 +277,7 @@ var commandConversations = []struct{ name, calls string }{
 		RL.ACQUIRE a 5 500us               | ERR duration '500us' is below 1ms
 		RL.RENEW a id 500us                | ERR duration '500us' is below 1ms
 		RL.FIXED us 5 1000us               | [0 5 4 -1 1]
-		RL.LOG l 5 1500us                  | ERR duration '1500us' is below 1ms
+		RL.LOG l 5 1500us                  | ERR duration '1500us' is not a whole number of milliseconds
 		RL.LOG l 5 999us                   | ERR duration '999us' is below 1ms
 		RL.POLICY SET fast BUCKET 9 1 100us | OK
 		RL.POLICY SET api gcra 10 5 60     | OK
