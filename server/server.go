@@ -163,6 +163,7 @@ func (s *Server) backgroundJobs() []exec.Job {
 			s.Stats.Sample(s.Clock.Mono(), traffic.BytesIn, traffic.BytesOut)
 			s.SavePoints(s.Clock.Mono())
 			s.RetryRewrite()
+			s.Unlogged.ForgetKeys(&s.Gate)
 			s.Top.GoOn(s.Clock.Mono())
 			s.TakeSample(now)
 		}),

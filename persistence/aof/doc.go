@@ -29,6 +29,8 @@
 // written by the same process, so that each such line is itself covered by the next. Bytes that Redis has appended have no
 // such line and are taken as they are.
 //
+// #GAP stands where changes are missing that were made in memory alone, since the disk was full. What comes behind it may build on them.
+//
 // Commands between MULTI and EXEC are one unit: if EXEC is missing, none of them counts. A unit does not reach over a #CRC line.
 //
 // # What is loaded of a damaged file

@@ -50,6 +50,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 const (
 	tagNow = "NOW:"
 	tagCRC = "CRC:"
+	tagGap = "GAP"
 )
 
 // sector is the smallest unit that storage keeps or loses as a whole, in bytes.
@@ -192,6 +193,10 @@ func (s *scan) pass(begin int64, raw []byte) {
 func IsBracket(command [][]byte) bool {
 	return isWord(command[0], beginsUnit) || isWord(command[0], endsUnit)
 }
+
+// IsGap reports whether an annotation, without its #, says that changes are missing from here on: commands behind it may fail, since they were
+// run on what those changes had made. The next rewrite has them, and no such annotation.
+func IsGap(annotation []byte) bool { return string(annotation) == tagGap }
 
 // isWord reports whether b is a word, in any case.
 func isWord(b []byte, word string) bool {

@@ -92,6 +92,14 @@ func (e *Effects) Abandon() {
 	e.On = false
 }
 
+// NoteGap has the log say that from here on it lacks changes, so that commands which follow may not do when they are replayed what they have
+// done: see Skip.
+func (e *Effects) NoteGap() {
+	if e.On {
+		e.Buf = append(e.Buf, annotationGap...)
+	}
+}
+
 // Skip runs a change that is not to be collected.
 func (e *Effects) Skip(change func()) {
 	on := e.On
@@ -104,6 +112,8 @@ func (e *Effects) Skip(change func()) {
 const (
 	respMulti = "*1\r\n$5\r\nMULTI\r\n"
 	respExec  = "*1\r\n$4\r\nEXEC\r\n"
+
+	annotationGap = "#GAP\r\n" // see package aof
 )
 
 // next makes room for one more effect on database db: it turns the unit into a transaction if that is its second one, and

@@ -21,15 +21,13 @@ const (
 
 // Worker runs batches for one front. Parsing needs no lock; then the executor's lock is taken once, the keys' slots are
 // touched so that their cache misses overlap, and the commands are executed in each connection's order.
-//
-// Its exported fields are for whoever fills the queue himself, as the journal does when it replays a log.
 type Worker struct {
 	Exec         *Executor             // which runs the commands
 	Ctx          command.Ctx           // of the command that is being run
 	command.Turn                       // of the client whose commands are being run
-	Args         [][]byte              // of all queued commands, one after the other
-	Queue        [BatchCommands]parsed // commands that were read and have not been run
-	Count        int                   // how many of Queue are in use
+	args         [][]byte              // of all queued commands, one after the other
+	queue        [BatchCommands]parsed // commands that were read and have not been run
+	count        int                   // how many of queue are in use
 
 	last    *command.Command // the last one looked up
 	shape   resp.Shape       // what commands are likely to repeat
@@ -63,7 +61,7 @@ type parsed struct {
 	Client     *command.Client  // who has sent it
 	Cmd        *command.Command // nil: unknown
 	from       int              // reader offset to go back to if it cannot run yet
-	Begin, End int32            // its arguments, in Worker.Args
+	Begin, End int32            // its arguments, in Worker.args
 	broken     bool             // no command: the input broke the protocol, as Client.InputErr says
 	command.Known
 }
@@ -111,8 +109,8 @@ func (w *Worker) Batch(ready []*netpoll.Conn) (served int) {
 			i, w.taken = i+1, 0
 			continue
 		}
-		w.Count, w.Args, w.bytes = 0, w.Args[:0], 0
-		for i < len(ready) && w.Count < BatchCommands {
+		w.count, w.args, w.bytes = 0, w.args[:0], 0
+		for i < len(ready) && w.count < BatchCommands {
 			before := ready[i].In.Offset()
 			more := w.parse(ready[i])
 			if w.bytes += ready[i].In.Offset() - before; more {
@@ -135,8 +133,8 @@ func (w *Worker) Batch(ready []*netpoll.Conn) (served int) {
 	case len(w.answered) > 0:
 		w.release()
 	}
-	if cap(w.Args) > keptArguments {
-		w.Args = nil
+	if cap(w.args) > keptArguments {
+		w.args = nil
 	}
 	return i
 }
@@ -160,39 +158,39 @@ func (w *Worker) parse(conn *netpoll.Conn) (more bool) {
 	if cl.Multi != nil {
 		w.bytes += cl.Multi.Bytes()
 	}
-	room := min(BatchCommands-w.Count, turnCommands-w.taken)
+	room := min(BatchCommands-w.count, turnCommands-w.taken)
 	limits := w.Exec.readLimits(cl)
 	if limits.MultibulkUnauth > 0 {
 		room = 1
 	}
 	for range room {
-		from, begin := conn.In.Offset(), len(w.Args)
-		if args, ok := conn.In.Repeat(&w.shape, w.Args, limits); ok {
-			w.Args = args
-			p := &w.Queue[w.Count]
-			w.Count++
+		from, begin := conn.In.Offset(), len(w.args)
+		if args, ok := conn.In.Repeat(&w.shape, w.args, limits); ok {
+			w.args = args
+			p := &w.queue[w.count]
+			w.count++
 			p.Client, p.from, p.Begin, p.End, p.broken = cl, from, int32(begin), int32(len(args)), false
-			w.Take(p, w.shaped, args[begin:])
+			w.take(p, w.shaped, args[begin:])
 			p.Shape = w.shape.Number()
 			continue
 		}
-		args, ok, err := conn.In.Next(w.Args, limits)
+		args, ok, err := conn.In.Next(w.args, limits)
 		if !ok && err == nil {
 			if n := conn.In.Buffered(); n > 0 || cl.HasInput {
 				cl.NoteInput(n)
 			}
 			return false
 		}
-		w.Args = args
-		p := &w.Queue[w.Count]
-		w.Count++
+		w.args = args
+		p := &w.queue[w.count]
+		w.count++
 		p.Client, p.from, p.Begin, p.End = cl, from, int32(begin), int32(len(args))
 		if p.broken = err != nil; p.broken {
 			cl.InputErr = err
 			p.Cmd, p.Known = nil, command.Known{}
 			return false
 		}
-		w.Prepare(p, args[begin:])
+		w.prepare(p, args[begin:])
 		if conn.In.Learn(&w.shape, from, args[begin:], limits) {
 			w.shaped = p.Cmd
 		}
@@ -205,18 +203,18 @@ func (w *Worker) parse(conn *netpoll.Conn) (more bool) {
 }
 
 // Position is where the command that is being run begins, as an offset of its client's reader.
-func (w *Worker) Position() int { return w.Queue[w.current].from }
+func (w *Worker) Position() int { return w.queue[w.current].from }
 
-// Prepare looks the command up and hashes its first key. Most commands are the same as the one before.
-func (w *Worker) Prepare(p *parsed, args [][]byte) {
+// prepare looks the command up and hashes its first key. Most commands are the same as the one before.
+func (w *Worker) prepare(p *parsed, args [][]byte) {
 	if w.last == nil || w.last.Upper != string(args[0]) {
 		w.last = w.Exec.Commands.Lookup(args[0])
 	}
-	w.Take(p, w.last, args)
+	w.take(p, w.last, args)
 }
 
-// Take has a command be the one that is to be run, and hashes its first key.
-func (w *Worker) Take(p *parsed, cmd *command.Command, args [][]byte) {
+// take has a command be the one that is to be run, and hashes its first key.
+func (w *Worker) take(p *parsed, cmd *command.Command, args [][]byte) {
 	p.Cmd, p.Known = cmd, command.Known{}
 	if cmd != nil && cmd.FirstKey > 0 && cmd.FirstKey < len(args) {
 		p.Hash, p.Hashed = w.Exec.Keys.Key(args[cmd.FirstKey]).Hash, true
@@ -225,23 +223,23 @@ func (w *Worker) Take(p *parsed, cmd *command.Command, args [][]byte) {
 
 // execute runs the queued commands under one hold of the lock.
 func (w *Worker) execute() {
-	if w.Count == 0 {
+	if w.count == 0 {
 		return
 	}
 	x := w.Exec
 	x.Lock()
 	defer x.Unlock()
+	refusal := ""
 	if x.Effects.On {
-		if refusal := w.makeRoom(); refusal != "" {
-			x.Gate.Refuse(command.GateDisk, refusal)
-			defer x.Gate.Refuse(command.GateDisk, "") // for less there is room
+		if refusal = w.makeRoom(); refusal != "" {
+			defer x.Gate.Refuse(command.GateRoom, x.Gate.Refusal(command.GateRoom)) // that of a command which yields to this batch, or nothing
 		}
 	}
 	if x.Stats.BeginBatch() {
 		start := time.Now()
 		defer func() { x.Stats.EndBatch(time.Since(start)) }()
 	}
-	w.Touch()
+	w.touch()
 	w.ran, w.ended = true, nil
 	c := &w.Ctx
 	c.Core, c.Worker, c.Turn, c.Cfg = x.Core, w, &w.Turn, x.Config.Get()
@@ -252,8 +250,8 @@ func (w *Worker) execute() {
 	x.Keys.Tick(c.Now)
 	var current *command.Client
 	skip := false
-	for i := 0; i < w.Count; i++ { // a command that yields shortens the queue
-		p := &w.Queue[i]
+	for i := 0; i < w.count; i++ { // a command that yields shortens the queue
+		p := &w.queue[i]
 		if p.Client != current {
 			current, skip = p.Client, false
 			current.Conn.Begin()
@@ -288,6 +286,9 @@ func (w *Worker) execute() {
 			skip = true
 			continue
 		}
+		if refusal != "" {
+			w.refuseWithoutRoom(p, refusal)
+		}
 		w.current = i
 		w.run(p)
 		if x.Gate.Has(command.GateBlocked) {
@@ -315,11 +316,11 @@ const (
 	roomTries = 4
 )
 
-// makeRoom sees to it that the log can take the effects of the queued commands before any of them runs. It returns the error for those that
-// write if it cannot. The executor's lock, which the caller holds, may be free meanwhile.
+// makeRoom sees to it that the log can take the effects of all queued commands before any of them runs. It returns an error if it cannot: then
+// each of them is asked for by itself. The executor's lock, which the caller holds, may be free meanwhile.
 func (w *Worker) makeRoom() (refusal string) {
 	x := w.Exec
-	need := w.bytes + argumentRoom*len(w.Args) + effectRoom
+	need := w.bytes + argumentRoom*len(w.args) + effectRoom
 	for range roomTries {
 		if x.Effects.RoomFor(need) || x.Gate.Has(command.GateDisk) {
 			return ""
@@ -338,7 +339,7 @@ func (w *Worker) makeRoom() (refusal string) {
 func (w *Worker) holds(p *parsed) bool {
 	x, c, cl := w.Exec, &w.Ctx, p.Client
 	switch {
-	case cl.Blocked != nil || x.holdsBack(cl, p.Cmd, w.Args[p.Begin:p.End], c.NowNs):
+	case cl.Blocked != nil || x.holdsBack(cl, p.Cmd, w.args[p.Begin:p.End], c.NowNs):
 		w.rewind(p)
 		cl.Conn.Rest(c.Cfg.ClientQueryBufferLimit)
 	case x.waitsForAnswers(cl, p):
@@ -348,6 +349,22 @@ func (w *Worker) holds(p *parsed) bool {
 		return false
 	}
 	return true
+}
+
+// refuseWithoutRoom has a command refused, if it writes, unless the log can take the effects of this one alone: what one client writes at
+// once is not to keep others from writing.
+func (w *Worker) refuseWithoutRoom(p *parsed, refusal string) {
+	need := effectRoom
+	if p.Client.Multi != nil {
+		need += p.Client.Multi.Bytes()
+	}
+	for _, arg := range w.args[p.Begin:p.End] {
+		need += len(arg) + argumentRoom
+	}
+	if w.Exec.Effects.RoomFor(need) {
+		refusal = ""
+	}
+	w.Exec.Gate.Refuse(command.GateRoom, refusal)
 }
 
 // rewind leaves a command, and what its client has sent after it, in the input until the client's connection is resumed.
@@ -364,19 +381,19 @@ func (w *Worker) rewind(p *parsed) {
 	}
 }
 
-// Touch loads the slots of all keys of the batch, then their records, so that the misses overlap instead of adding up.
-func (w *Worker) Touch() {
-	if w.Count < 2 {
+// touch loads the slots of all keys of the batch, then their records, so that the misses overlap instead of adding up.
+func (w *Worker) touch() {
+	if w.count < 2 {
 		return
 	}
 	sum := w.sink
-	for i := range w.Queue[:w.Count] {
-		if p := &w.Queue[i]; p.Hashed {
+	for i := range w.queue[:w.count] {
+		if p := &w.queue[i]; p.Hashed {
 			sum += p.Client.DB.TouchBucket(p.Hash)
 		}
 	}
-	for i := range w.Queue[:w.Count] {
-		if p := &w.Queue[i]; p.Hashed {
+	for i := range w.queue[:w.count] {
+		if p := &w.queue[i]; p.Hashed {
 			sum += p.Client.DB.TouchRecord(p.Hash)
 		}
 	}
@@ -387,7 +404,7 @@ func (w *Worker) Touch() {
 func (w *Worker) run(p *parsed) {
 	c, cl := &w.Ctx, p.Client
 	c.Cmd, c.DB = p.Cmd, cl.DB
-	c.Args, c.Known, c.Failed = w.Args[p.Begin:p.End], p.Known, false
+	c.Args, c.Known, c.Failed = w.args[p.Begin:p.End], p.Known, false
 	if p.broken {
 		w.Exec.protocolError(c, cl.InputErr)
 		return
@@ -513,19 +530,19 @@ func (w *Worker) replies(i int) (n int) {
 
 // setAside takes the other clients' commands that have not been run out of the queue: they are parsed anew when it is their turn.
 func (w *Worker) setAside() {
-	own := w.Queue[w.current].Client
+	own := w.queue[w.current].Client
 	end := w.current + 1
-	for end < w.Count && w.Queue[end].Client == own {
+	for end < w.count && w.queue[end].Client == own {
 		end++
 	}
 	previous := own
-	for _, p := range w.Queue[end:w.Count] {
+	for _, p := range w.queue[end:w.count] {
 		if p.Client != previous {
 			p.Client.Conn.In.Rewind(p.from)
 			previous = p.Client
 		}
 	}
-	w.Count = end
+	w.count = end
 }
 
 // maxScratch bounds the buffer that a worker keeps for rendering values.

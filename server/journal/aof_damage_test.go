@@ -231,3 +231,28 @@ func TestLogDamagedFarFromItsEnd(t *testing.T) {
 		require.ErrorContains(t, err, "headgate check --fix", change.what)
 	}
 }
+
+// TestCommandsThatCannotBeReplayed: a command that fails when it is replayed is passed over behind a #GAP line, which says that something is
+// missing; anywhere else the file is refused. What no server has logged is refused in any case.
+func TestCommandsThatCannotBeReplayed(t *testing.T) {
+	const gap, before, fails, after = "#GAP\r\n", "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n", "*3\r\n$6\r\nRENAME\r\n$4\r\nnone\r\n$1\r\nb\r\n",
+		"*3\r\n$3\r\nSET\r\n$1\r\nc\r\n$1\r\n1\r\n"
+	disk, _, now := writtenLog(t, rand.New(rand.NewPCG(servertest.SeedOf(t), 6)), 1)
+	for _, tc := range []struct{ text, err string }{
+		{before + gap + fails + after, ""},
+		{gap + "*1\r\n$5\r\nMULTI\r\n" + before + fails + after + "*1\r\n$4\r\nEXEC\r\n", ""},
+		{before + fails + after, `the command "RENAME" at offset 27 cannot be replayed: ERR no such key`},
+		{before + fails + gap + after, `the command "RENAME" at offset 27 cannot be replayed: ERR no such key`},
+		{gap + before + "*1\r\n$4\r\nNONE\r\n" + after, `the command "NONE" at offset 33 cannot be replayed: it is unknown`},
+		{gap + before + "*2\r\n$3\r\nSET\r\n$1\r\na\r\n" + after, `the command "SET" at offset 33 cannot be replayed: it has a wrong number of arguments`},
+	} {
+		w, _, err := loadCopy(t, disk, []byte(tc.text), now, nil)
+		if tc.err != "" {
+			require.ErrorContains(t, err, tc.err, "%q", tc.text)
+			continue
+		}
+		require.NoError(t, err, "%q", tc.text)
+		require.Equal(t, ":2\r\n", w.Words("EXISTS", "a", "b", "c"))
+		w.Kill()
+	}
+}

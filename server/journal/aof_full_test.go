@@ -262,6 +262,57 @@ func TestScriptYieldsWhileDiskIsFull(t *testing.T) {
 	require.Equal(t, 2, strings.Count(string(replies), journal.MayStand), string(replies))
 }
 
+// TestFullDiskIsRemembered: when a script yields it may turn out that the disk is full. That is known from then on, though the commands of the
+// same batch were too long for the log in any case.
+func TestFullDiskIsRemembered(t *testing.T) {
+	disk := crashfs.New("/data")
+	w := startYielding(t, disk)
+	defer w.Kill()
+	disk.Limit(disk.Used(), syscall.ENOSPC)
+	disk.SetFault(servertest.NoSpace)
+	w.Srv.Lock()
+	w.Srv.Propagate(w.Srv.Keys.DB(0), "DEL", "none") // there is something to commit
+	w.Srv.Unlock()
+	replies := string(w.Feed(slices.Concat(servertest.EncodeCommand("SET", "large", strings.Repeat("x", 32<<20)), servertest.EncodeCommand("EVAL", aWhile+"return 'done'", "0"))))
+	require.Contains(t, replies, "-"+journal.ErrDiskWrite)
+	require.Contains(t, replies, "$4\r\ndone\r\n")
+	require.NotEmpty(t, w.Srv.Unready())
+	disk.SetFault(nil)
+	disk.Limit(0, nil)
+	require.False(t, w.Tick())
+	require.Empty(t, w.Srv.Unready())
+	require.Equal(t, "+OK\r\n", w.Words("SET", "k", "v"))
+}
+
+// TestLongCommandsLeaveOthersAlone: what is too long for the room that the log has is refused, and not what others write in the same batch.
+func TestLongCommandsLeaveOthersAlone(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	disk.Limit(disk.Used(), syscall.ENOSPC)
+	long := strings.Repeat("x", 32<<20)
+	replies := w.Feed(slices.Concat(
+		servertest.EncodeCommand("SET", "before", "v"),
+		servertest.EncodeCommand("SET", "long", long),
+		servertest.EncodeCommand("RL.FIXED", "limit", "9", "1000s"),
+		servertest.EncodeCommand("MULTI"),
+		servertest.EncodeCommand("SET", "queued", "v"),
+		servertest.EncodeCommand("SET", "long", long),
+		servertest.EncodeCommand("EXEC"),
+		servertest.EncodeCommand("SET", "after", "v"),
+	))
+	require.Equal(t, "+OK\r\n"+servertest.RefusedFull+"*5\r\n:0\r\n:9\r\n:8\r\n:-1\r\n:1000000\r\n"+
+		"+OK\r\n+QUEUED\r\n"+servertest.RefusedFull+"-EXECABORT Transaction discarded because of previous errors.\r\n+OK\r\n", string(replies))
+	require.Empty(t, w.Srv.Unready())
+	state := servertest.Digest(w.Srv)
+	w.Kill()
+	disk.Limit(0, nil)
+	w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, state, servertest.Digest(w.Srv))
+}
+
 // TestEffectsAfterAYield: what was written before a script is committed when it yields, and its own effects go on.
 func TestEffectsAfterAYield(t *testing.T) {
 	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)

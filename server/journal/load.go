@@ -6,14 +6,12 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"strings"
 	"time"
 
 	"headgate/persistence"
 	"headgate/persistence/aof"
 	"headgate/server/command"
 	"headgate/server/exec"
-	"headgate/server/netpoll"
 )
 
 // loadNow is the time, in ms since the Unix epoch, at which keys are looked up while a log is replayed: so early that nothing
@@ -180,17 +178,21 @@ func (j *Journal) Empty() {
 type replay struct {
 	journal  *Journal
 	set      *aof.Set
-	worker   *exec.Worker
-	client   *command.Client
+	queue    *exec.Replay
 	commands int64
 	nowMs    int64 // the latest time in the files
 	open     int64 // from where the last file lacks a CRC
 
-	data     []byte // the arguments of the commands in worker.Queue
-	ends     []int
-	at       [exec.BatchCommands]int64 // their places in the file
+	args     [][]byte                  // memory for the arguments of a command
+	at       [exec.BatchCommands]int64 // the places of the queued commands in the file
 	reported time.Time                 // when the log last told of the progress
+
+	gapFrom    int64 // from this place in the file on changes are missing that commands may build on, see aof.IsGap
+	passedOver int   // commands behind such a place that could not be run
 }
+
+// noGap is beyond every place in a file.
+const noGap = math.MaxInt64
 
 // hintDamaged is what to do about a damaged file.
 const hintDamaged = "make a copy, look at it with `headgate check`, and cut it with `headgate check --fix`"
@@ -198,11 +200,7 @@ const hintDamaged = "make a copy, look at it with `headgate check`, and cut it w
 // all loads every file of the set.
 func (r *replay) all() error {
 	j := r.journal
-	r.worker = j.exec.NewWorker().(*exec.Worker)
-	conn := &netpoll.Conn{FD: -1}
-	r.client = &command.Client{Conn: conn, Reply: &conn.Out, DB: j.Keys.DB(0), User: j.access.Users.Default(), Authenticated: true}
-	conn.Client = r.client
-	r.reported = time.Now()
+	r.queue, r.gapFrom, r.reported = j.exec.NewReplay(), noGap, time.Now()
 	files := r.set.Files()
 	last := 0 // the last file with anything in it: those behind it have been created for what was to come
 	for i, e := range files {
@@ -222,6 +220,12 @@ func (r *replay) all() error {
 		if err := r.file(e, i >= last); err != nil {
 			return err
 		}
+		if r.gapFrom != noGap {
+			r.gapFrom = 0 // of the next file
+		}
+	}
+	if r.passedOver > 0 {
+		j.Logger.Warn("commands of the append-only file were passed over", "commands", r.passedOver)
 	}
 	j.Lock()
 	defer j.Unlock()
@@ -318,7 +322,7 @@ func (r *replay) snapshot(f persistence.ReadFile, path string) (end int64, err e
 // replay runs the commands between two offsets of a file.
 func (r *replay) replay(f io.ReaderAt, path string, from, to int64) error {
 	in := aof.NewReader(io.NewSectionReader(f, from, to-from), from)
-	r.client.DB = r.journal.Keys.DB(0)
+	r.queue.Rewind()
 	for {
 		more, err := r.gather(in)
 		if err == nil {
@@ -353,95 +357,43 @@ func (r *replay) progress(bytes int64) {
 	r.journal.Logger.Info("loading the append-only file", "done", fmt.Sprintf("%.0f%%", 100*float64(done)/float64(max(total, 1))))
 }
 
-// gather reads commands into the worker's queue. It reports false when there are no more.
+// gather queues commands. It reports false when there are no more.
 func (r *replay) gather(in *aof.Reader) (more bool, err error) {
-	w := r.worker
-	w.Count, w.Args, r.data, r.ends = 0, w.Args[:0], r.data[:0], r.ends[:0]
-	var counts [exec.BatchCommands]int
-	for w.Count < exec.BatchCommands {
+	for !r.queue.Full() {
 		at := in.Offset()
-		args, note, err := in.Next(w.Args[:0])
+		args, note, err := in.Next(r.args[:0])
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
 			return false, err
 		}
+		if aof.IsGap(note) {
+			r.gapFrom = min(r.gapFrom, at)
+		}
 		if note != nil || args == nil || aof.IsBracket(args) {
 			continue // what is loaded is whole units, and nobody sees the middle of one
 		}
-		w.Args = args
-		for _, arg := range args {
-			r.data = append(r.data, arg...)
-			r.ends = append(r.ends, len(r.data))
-		}
-		counts[w.Count], r.at[w.Count] = len(args), at
-		w.Count++
-		if len(r.data) > keptEffects {
-			break
-		}
+		r.args, r.at[r.queue.Len()] = args, at
+		r.queue.Add(args)
 	}
-	w.Args = w.Args[:0]
-	from := 0
-	for _, to := range r.ends {
-		w.Args = append(w.Args, r.data[from:to:to])
-		from = to
-	}
-	begin := 0
-	for i := range w.Queue[:w.Count] {
-		p := &w.Queue[i]
-		p.Client, p.Begin, p.End = r.client, int32(begin), int32(begin+counts[i])
-		begin += counts[i]
-		args := w.Args[p.Begin:p.End]
-		if cmd := r.journal.Commands.ByOwnName(args[0]); cmd != nil {
-			w.Take(p, cmd, args)
-		} else {
-			w.Prepare(p, args)
-		}
-	}
-	return w.Count > 0, nil
+	return r.queue.Len() > 0, nil
 }
 
-// run runs the commands in the worker's queue.
+// run runs the queued commands.
 func (r *replay) run() error {
-	w, j := r.worker, r.journal
-	if w.Count == 0 {
-		return nil
-	}
-	j.Lock()
-	defer j.Unlock()
-	w.Touch()
-	c := &w.Ctx
-	c.Core, c.Worker, c.Turn, c.Cfg, c.Client, c.Reply = j.Core, w, &w.Turn, j.Config.Get(), r.client, r.client.Reply
-	c.Now, c.NowNs = loadNow, j.Clock.Read()
-	for i := range w.Queue[:w.Count] {
-		p := &w.Queue[i]
-		c.Cmd, c.DB = p.Cmd, r.client.DB
-		c.Args, c.Known, c.Failed = w.Args[p.Begin:p.End], p.Known, false
-		r.client.Reply.Reset()
-		if problem := r.command(c); problem != "" {
-			return fmt.Errorf("the command %q at offset %d cannot be replayed: %s", c.Args[0], r.at[i], problem)
+	r.journal.Lock()
+	defer r.journal.Unlock()
+	r.commands += int64(r.queue.Len())
+	return r.queue.Run(loadNow, func(u exec.Unreplayed) error {
+		at := r.at[u.Index]
+		if !u.Failed || at < r.gapFrom {
+			return fmt.Errorf("the command %q at offset %d cannot be replayed: %s", u.Name, at, u.Why)
 		}
-	}
-	r.commands += int64(w.Count)
-	return nil
-}
-
-// command runs one command, and returns what is wrong with it. Scripts may end in an error after they have written.
-func (r *replay) command(c *command.Ctx) (problem string) {
-	if c.Cmd != nil && c.Cmd.Sub != nil && len(c.Args) > 1 {
-		c.Cmd = c.Cmd.Subcommand(c.Args[1])
-	}
-	switch {
-	case c.Cmd == nil || c.Cmd.Handler == nil:
-		return "it is unknown"
-	case !c.Cmd.ArityOK(len(c.Args)):
-		return "it has a wrong number of arguments"
-	}
-	cmd := c.Cmd
-	r.journal.exec.Run(c, false)
-	if c.Failed && cmd.Flags&command.MayReplicate == 0 {
-		return strings.TrimSpace(strings.TrimPrefix(string(r.client.Reply.Bytes()), "-"))
-	}
-	return ""
+		if r.passedOver++; r.passedOver == 1 {
+			r.journal.Logger.Warn("the append-only file lacks what limiters have kept in memory while the disk took nothing, and so a command cannot be replayed: it is passed over",
+				"command", string(u.Name), "offset", at, "why", u.Why)
+		}
+		return nil
+	})
 }

@@ -21,9 +21,10 @@ func resetCommand(l *Limits) *command.Command {
 }
 
 // reset implements RL.RESET key [key …]. It looks at all keys before it deletes the first. While nothing can be written it forgets in memory
-// alone if limiter-when-unwritable says so: it is given no policy that might say otherwise.
+// alone if limiter-when-unwritable says so, or if all of the keys have changes there already: it is given no policy that might say otherwise.
 func (l *Limits) reset(c *command.Ctx) {
 	seen := make(map[string]bool) // keys that exist: one that is named again and again is looked at once
+	unwritable, allowed := c.Core.Gate.Has(command.GateUnwritable), true
 	for i := 1; i < len(c.Args); i++ {
 		if seen[string(c.Args[i])] {
 			continue
@@ -42,9 +43,9 @@ func (l *Limits) reset(c *command.Ctx) {
 			return
 		}
 		seen[string(k.Name)] = true
+		allowed = allowed && (!unwritable || l.Unlogged.allows(c, k, nil))
 	}
-	inMemory := len(seen) > 0 && c.Core.Gate.Has(command.GateUnwritable)
-	if inMemory && whenUnwritable(c.Cfg, nil) != limiter.KeepInMemory && !c.MayWriteNow() {
+	if !allowed && !c.MayWriteNow() {
 		return
 	}
 	for i := 1; i < len(c.Args); i++ {
@@ -52,8 +53,8 @@ func (l *Limits) reset(c *command.Ctx) {
 		e, exists := c.DB.Find(k, c.Now)
 		switch {
 		case !exists:
-		case inMemory:
-			l.Unlogged.keep(c, func() { c.DeleteKey(k, &e) })
+		case unwritable:
+			l.Unlogged.keep(c, k, func() { c.DeleteKey(k, &e) })
 		default:
 			c.DeleteKey(k, &e)
 		}

@@ -153,7 +153,7 @@ func (s *state) keepIfRoom(call *limiter.Call) error {
 		return refusal
 	}
 	if s.c.Core.Gate.Has(command.GateUnwritable) && call.Change.Write != throttle.Keep {
-		s.unlogged.keep(s.c, func() { s.change(call) })
+		s.unlogged.keep(s.c, s.key, func() { s.change(call) })
 	} else {
 		s.change(call)
 	}
@@ -192,7 +192,7 @@ func (s *state) refusal(call *limiter.Call) error {
 	gate := &s.c.Core.Gate
 	switch {
 	case call.Change.Write == throttle.Keep:
-	case gate.Has(command.GateUnwritable) && whenUnwritable(s.c.Cfg, call.Policy) != limiter.KeepInMemory:
+	case gate.Has(command.GateUnwritable) && !s.unlogged.allows(s.c, s.key, call.Policy):
 		return limiter.Error(gate.Unwritable())
 	case gate.Has(command.GateShort) && lacksRoom(s.c) && grows(call):
 		return limiter.Error(command.ErrOOM)
