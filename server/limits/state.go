@@ -189,9 +189,11 @@ func (s *state) held(call *limiter.Call) *store.Entry {
 // refusal returns why a call's change cannot be kept now, or nil. What changes in place takes no room, so that no number of keys that
 // strangers make up keeps a limiter from its own.
 func (s *state) refusal(call *limiter.Call) error {
+	if call.Change.Write == throttle.Keep { // and a policy without a limit has not even opened a key
+		return nil
+	}
 	gate := &s.c.Core.Gate
 	switch {
-	case call.Change.Write == throttle.Keep:
 	case gate.Has(command.GateUnwritable) && !s.unlogged.allows(s.c, s.key, call.Policy):
 		return limiter.Error(gate.Unwritable())
 	case gate.Has(command.GateShort) && lacksRoom(s.c) && grows(call):

@@ -38,3 +38,12 @@ func TestTakesAreCountedByWhatTheyAnswer(t *testing.T) {
 func countsOf(l *limits.Limits, name string) limits.Decisions {
 	return l.Counts[l.Algorithms.Find(name).Index()]
 }
+
+// TestTakeOfNoLimitWhileMemoryIsShort: while memory is short a take looks whether all limits could keep their charges. One without a limit has
+// none, also if no limiter was called before.
+func TestTakeOfNoLimitWhileMemoryIsShort(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	w.Call("RL.POLICY SET free UNLIMITED")
+	w.SetShort(true)
+	require.Equal(t, "[0 -1 [[0 -1 -1 -1 0]]]", w.Call("RL.TAKE 1 free k"))
+}
