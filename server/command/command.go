@@ -124,7 +124,7 @@ const (
 	NoAsyncLoading                    // kept for COMMAND INFO
 	RunsInMulti                       // runs at once in a transaction instead of being queued (not shown)
 	Sampled                           // timed by sampling like the fast ones, though Redis does not call it fast (not shown)
-	DecidesFirst                      // writes or not as it decides: admitted while nothing can be written, it asks by itself (not shown)
+	DecidesFirst                      // may write or not: it is admitted while nothing can be written, and checks before it writes (not shown)
 	MovableKeys                       // some keys have no fixed place; derived from Keys
 	NotKeyspace                       // of the generic group, but not in the ACL category that goes with it (not shown)
 	ForSubscribers                    // allowed to a client that takes all replies but a few for messages (not shown)
@@ -236,7 +236,7 @@ func (c *Command) WantsDisk() bool { return c.Flags&(Write|DecidesFirst) == Writ
 // WantsMemory reports whether a command is refused while no memory is left, before it has decided anything.
 func (c *Command) WantsMemory() bool { return c.Flags&DenyOOM != 0 && !c.AsksForRoom() }
 
-// AsksForRoom reports whether a command is a limiter, which is let through without memory: most calls change in place what is there, and
+// AsksForRoom reports whether a command is a limiter, which is let through without memory: most calls change existing state in place, and
 // those that need more find out when they have decided. Their state then refuses, see package limits.
 func (c *Command) AsksForRoom() bool { return c.Flags&DecidesFirst != 0 && c.Group == GroupThrottle }
 

@@ -114,7 +114,7 @@ func smallestLimit(l config.OutputLimit) int {
 type Hooks struct {
 	Block       func(c *Ctx, on BlockOn)          // has a client wait, see Ctx.Block
 	Publish     func(channel, message []byte) int // sends a message to a channel's subscribers
-	KeyChanged  func(key []byte, by *Client)      // tells those who track a key that it changes; by may be nil
+	KeyChanged  func(key []byte, by *Client)      // sends invalidations to the clients that track the key; by is the client that changes it, or nil
 	LimitOutput func(cl *Client)                  // closes a client whose unsent replies are over its limits
 	Nudge       func()                            // has background work looked after without delay; needs no lock
 }

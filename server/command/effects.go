@@ -25,7 +25,7 @@ type Effects struct {
 	last     int    // where the last effect of the unit begins in Buf
 	declared uint64 // how often handlers have said what their effect is
 	Room     int64  // bytes of them that the log can take for certain
-	Crowded  bool   // so many wait for the disk that keys which go by themselves add none; the log is written anew as soon as it can be
+	Crowded  bool   // so many wait for the disk that expired and evicted keys add no more; the log is rewritten as soon as possible
 }
 
 // noDB makes the next effect be preceded by a SELECT.
@@ -50,7 +50,7 @@ func (e *Effects) Whole() []byte {
 	return e.Buf
 }
 
-// Take returns the effects that are whole, and goes on in spare.
+// Take returns the effects that are whole. Further ones are collected in spare.
 func (e *Effects) Take(spare []byte) []byte {
 	n := len(e.Whole())
 	if n == 0 {
@@ -278,10 +278,10 @@ func (c *Ctx) EndEffects(cmd *Command, before EffectMark) {
 	e.End()
 }
 
-// keyExpired is told by the store of every key that is removed because its time has passed, just before it goes.
+// keyExpired is called by the store just before it removes a key that has expired.
 func (s *Core) keyExpired(db *store.DB, name []byte) { s.PropagateGone(db, name) }
 
-// PropagateGone is Propagate for a key that goes by itself, since its time has passed or memory is short. The caller holds the executor's lock.
+// PropagateGone is Propagate for a key that has expired or is evicted. The caller holds the executor's lock.
 func (s *Core) PropagateGone(db *store.DB, name []byte) {
 	if !s.Effects.Crowded {
 		s.Propagate(db, "DEL", name)

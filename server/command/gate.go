@@ -33,7 +33,7 @@ const (
 	GateUnwritable = GateDisk | GateUnsaved | GateRoom                                  // commands that write are refused
 	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory               // some commands are refused, or may be
 	GateHolds      = GatePaused | GateBlocked | GateDeferred                            // some clients' commands wait
-	GateFrozen     = GateLoading | GateBusy | GatePaused                                // no key goes or changes by itself
+	GateFrozen     = GateLoading | GateBusy | GatePaused                                // no key expires or is evicted
 	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused // somebody wants more of each command than its reply
 )
 

@@ -13,7 +13,7 @@ type Histogram struct {
 
 const (
 	histogramBits  = 4                                         // of a number behind its first one, which choose the step
-	histogramMax   = int64(time.Second)                        // the largest time that is told from others
+	histogramMax   = int64(time.Second)                        // longer times count as this one
 	histogramSteps = (30 - histogramBits + 1) << histogramBits // enough for histogramMax
 )
 
@@ -70,7 +70,7 @@ func (h *Histogram) EachBound(fn func(usec int64, times uint64)) {
 		}
 		if seen > shown {
 			shown = seen
-			const finest = 128 // parts of a bound that Redis tells apart: it names the last time that it takes for the bound
+			const finest = 128 // parts of a bound that Redis distinguishes: it names the last time that it takes for the bound
 			fn((bound+bound/finest-1)/int64(time.Microsecond), seen)
 		}
 	}

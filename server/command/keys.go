@@ -16,15 +16,15 @@ type KeySpec struct {
 	KeyNum  bool   // argument Begin holds the number of keys, which follow it
 
 	// Behind returns, with Keyword, the argument index behind that word, or 0 if it is not there. The word may be the value of another
-	// option, too, so nothing but the handler's own steps through its options can tell.
+	// option, too, so only the handler's own steps through its options can find it.
 	Behind func(args [][]byte) int
 
-	// Other finds keys that none of this can tell of, and appends their indexes; COMMAND shows them as unknown. Like Behind, it goes
+	// Other finds keys that none of the above can describe, and appends their indexes; COMMAND shows them as unknown. Like Behind, it goes
 	// through the options by the handler's own steps.
 	Other func(indexes []int, args [][]byte) []int
 	Skip  int // with KeyNum: how many arguments stand between the number and the first key
 
-	// Vary tells the access of one command line, where Access, which then ends in VARIABLE_FLAGS, is only the most that there can be.
+	// Vary returns the access of one command line, where Access, which then ends in VARIABLE_FLAGS, is only the most that there can be.
 	Vary func(args [][]byte) string
 }
 
@@ -96,7 +96,7 @@ func (k KeySpec) AccessOf(args [][]byte) string {
 func (k KeySpec) movable() bool { return k.KeyNum || k.Keyword != "" || k.Other != nil }
 
 // KeyRange returns the places of the keys as one range, for clients that know no key specifications: the first key's index,
-// the last one's (negative: from the end) and the step. Keys that movable specifications tell of are left out, and so are
+// the last one's (negative: from the end) and the step. Keys of movable specifications are left out, and so are
 // those that would leave a gap.
 func (c *Command) KeyRange() (first, last, step int) {
 	for _, k := range c.Keys {

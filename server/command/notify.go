@@ -7,11 +7,11 @@ import (
 	"headgate/store"
 )
 
-// Key-space events: each tells of one thing that has happened to one key, as a message on the channels __keyspace@<db>__:<key> and
+// Key-space events: each reports one thing that has happened to one key, as a message on the channels __keyspace@<db>__:<key> and
 // __keyevent@<db>__:<event>. Commands send theirs with Ctx.Notify, at the point where redis-server does; what happens to keys beside
 // what a command is about (one is new, one has expired) comes from the store, by way of observer.
 
-// Notify tells of an event, if its class is asked for.
+// Notify publishes an event, if notify-keyspace-events asks for its class.
 func (c *Ctx) Notify(class config.Events, event string, key []byte) {
 	if c.Cfg.NotifyEvents&class != 0 {
 		c.Core.publishEvent(c.DB, event, key)
@@ -25,14 +25,14 @@ func (c *Ctx) NotifyIn(db *store.DB, class config.Events, event string, key []by
 	}
 }
 
-// NotifyDeleted tells that a key is gone, if it is: for commands that delete a value with its last element.
+// NotifyDeleted publishes that a key is deleted, if gone is true: for commands that delete a value with its last element.
 func (c *Ctx) NotifyDeleted(gone bool, key []byte) {
 	if gone {
 		c.Notify(config.EventGeneric, "del", key)
 	}
 }
 
-// Missed tells that a reader's key is not there.
+// Missed publishes that a key was looked up for reading and does not exist.
 func (c *Ctx) Missed(key []byte) { c.Notify(config.EventMiss, "keymiss", key) }
 
 // Settle removes the key if it is past its time, for a command that otherwise would not look whether it is: who listens for events
@@ -70,7 +70,7 @@ func appendEventPrefix(dst []byte, prefix string, db *store.DB) []byte {
 	return append(dst, "__:"...)
 }
 
-// ObserveKeys has the store tell of changes if somebody wants to hear of them.
+// ObserveKeys has the store report changes if key-space events or tracking need them.
 func (s *Core) ObserveKeys(cfg *config.Config) {
 	if cfg.NotifyEvents != 0 || s.Gate.Has(GateTracking) {
 		s.Keys.SetObserver(observer{s})
@@ -79,7 +79,7 @@ func (s *Core) ObserveKeys(cfg *config.Config) {
 	}
 }
 
-// observer hears of the changes of keys. It runs with the executor's lock held.
+// observer is notified of the changes of keys. It runs with the executor's lock held.
 type observer struct{ core *Core }
 
 // Changed implements store.Observer.
@@ -113,7 +113,7 @@ func (o observer) Evicted(db *store.DB, name []byte) {
 	o.gone(db, name, config.EventEvicted, "evicted")
 }
 
-// gone tells of a key that no command has removed.
+// gone publishes the removal of a key that no command has removed.
 func (o observer) gone(db *store.DB, name []byte, class config.Events, event string) {
 	s := o.core
 	if s.Config.Get().NotifyEvents&class != 0 {

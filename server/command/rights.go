@@ -47,7 +47,7 @@ func rightsFor(access string) (rights acl.Access) {
 	return rights
 }
 
-// MayReadEveryKey reports whether the client may use the command with keys that only its running can tell.
+// MayReadEveryKey reports whether the client may use the command with keys that are only known once it runs.
 func (c *Ctx) MayReadEveryKey() bool {
 	return !c.Client.Guarded || c.Client.User.MayWithEveryKey(c.ACLCall(c.Cmd, c.Args), acl.ReadKey)
 }

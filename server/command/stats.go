@@ -84,7 +84,7 @@ func (r *rateSampler) Average() float64 {
 // maxErrorCodes bounds how many different codes are counted, so that a flood of made-up ones costs no memory.
 const maxErrorCodes = 128
 
-// MaxErrorCode is the longest code that is counted by itself, in bytes. Redis looks no further either.
+// MaxErrorCode is the longest error code that has a counter of its own, in bytes. Redis looks no further either.
 const MaxErrorCode = 32
 
 // CountError counts an error reply by its code, which is its first word.

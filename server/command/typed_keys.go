@@ -73,7 +73,7 @@ func (c *Ctx) ChangeSet(i int) (s store.Set, found, ok bool) {
 	return s, found, true
 }
 
-// CountRead counts a reader's hit or miss of the key at args[i], and tells of a miss.
+// CountRead counts a reader's hit or miss of the key at args[i], and publishes a miss.
 func (c *Ctx) CountRead(i int, hit bool) {
 	c.CountLookup(hit)
 	if !hit {

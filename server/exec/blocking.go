@@ -9,7 +9,7 @@ import (
 	"headgate/store"
 )
 
-// A client that blocks waits in the queue of each of its keys. store tells when a key that somebody waits for has been added; the
+// A client that blocks waits in the queue of each of its keys. The store reports when a key that somebody waits for has been added; the
 // clients in its queue are then served in the order in which they came, after the command, transaction or script that added it,
 // never in the middle. What a blocked client has sent meanwhile stays in its input.
 

@@ -138,7 +138,7 @@ func limitation(c *command.Ctx) string {
 	return ""
 }
 
-// Call runs the context's command, which has passed all checks, with what goes with that for those who have asked to know more. timed has it
+// Call runs the context's command, which has passed all checks, and does what monitoring, tracking and timing ask for. timed has it
 // measured even if it is marked Fast or Sampled. The caller holds the executor's lock.
 func (x *Executor) Call(c *command.Ctx, timed bool) {
 	if x.Gate.Has(command.GateAttended) {
@@ -182,7 +182,7 @@ func (x *Executor) Run(c *command.Ctx, timed bool) {
 // estimate.
 const alwaysTimed = command.TimedEvery
 
-// runTimed runs the command's handler and measures how long that takes. estimate tells that the call stands for command.TimedEvery of them.
+// runTimed runs the command's handler and measures how long that takes. estimate is true if the call stands for command.TimedEvery of them.
 func (x *Executor) runTimed(c *command.Ctx, stats *command.Counters, estimate bool) {
 	cmd, args := c.Cmd, c.Args
 	start := time.Now()

@@ -33,7 +33,7 @@
 // Eviction (eviction.go) comes before a command, while more is in use than maxmemory. First the clock hand of expiry
 // goes round, at most every 100 ms, so that no live key goes while others are past their time. Then keys are sampled
 // (see package store). How long that may take at a time is maxmemory-eviction-tenacity's, and the rest happens between
-// batches. The Go runtime is told a limit for its heap: 90 % of what the container or the process's own limits allow,
+// batches. The Go runtime is given a limit for its heap: 90 % of what the container or the process's own limits allow,
 // less what lies outside the heap; where only maxmemory is known, half as much again as that and 64 MiB. It moves when
 // it is off by a 64th, since each move stops the world.
 package exec

@@ -36,7 +36,7 @@ const (
 	FullTenacity = 100
 )
 
-// memoryLimit is what maxmemory comes to, and how far the server is from it. The executor's lock guards it.
+// memoryLimit is the limit that maxmemory sets, and how far the server is from it. The executor's lock guards it.
 type memoryLimit struct {
 	Machine uint64         // bytes that the process may have, by its container or its own limits; 0 = as many as there are
 	Max     uint64         // bytes that data and connections may take up; 0 = no limit
@@ -50,9 +50,9 @@ type memoryLimit struct {
 	sweptAt      int64             // ns, when no key was left that was past its time
 	sweepGoal    uint64            // store.Keyspace.Sweeps when such a search will be over; 0: none is under way
 	since        int64             // ns since when more than max is in use without a break; 0 = it is not
-	heapLimit    int64             // what the Go runtime has been told, by
+	heapLimit    int64             // the limit that the Go runtime has been given, by
 	AddOutside   func() uint64     // adds up Core.Outside, see Hooks.OutsideMemory; a test may know it beforehand
-	SetHeapLimit func(bytes int64) // nil: it is not told
+	SetHeapLimit func(bytes int64) // nil: the runtime's limit is left alone
 }
 
 // limitMemory takes the directives over. The caller holds the lock, or nothing runs yet.
@@ -255,7 +255,7 @@ func (m *memoryLimit) Shortage(now int64) time.Duration {
 	return time.Duration(now - m.since)
 }
 
-// keyEvicted is told of every key that goes because memory is short.
+// keyEvicted is called for every key that is evicted.
 func (x *Executor) keyEvicted(db *store.DB, name []byte) { x.PropagateGone(db, name) }
 
 // clientsLimit returns how many bytes the buffers of all clients may take up together, or 0 if nothing bounds them.

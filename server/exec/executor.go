@@ -20,7 +20,7 @@ import (
 type Executor struct {
 	*command.Core
 	Access   *access.Access    // who may run what
-	Hub      *pubsub.Hub       // whom to tell of what has changed
+	Hub      *pubsub.Hub       // messages, events and invalidations for clients
 	Recorder *observe.Recorder // what takes long is noted there
 
 	above Hooks // set by Use, and the same from then on
@@ -37,13 +37,13 @@ type Executor struct {
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
 
-	Memory         memoryLimit  // what maxmemory comes to, and how far it is
+	Memory         memoryLimit  // the limit that maxmemory sets, and how far it is
 	Garbage        Garbage      // what the Go heap holds beside what is in use
 	LazyExpireOnly bool         // DEBUG SET-ACTIVE-EXPIRE 0
 	CronAt         CronTimes    // when background work is due
 	wakeAt         atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
 
-	warnedOfBrowser int64 // ns, when the log last told of one
+	warnedOfBrowser int64 // ns, when the last warning was logged
 }
 
 // New returns the executor of a server with the given core. Use is to be called before it runs anything.

@@ -470,11 +470,11 @@ type answered struct {
 	client  *command.Client
 	before  int // length of its output before
 	replies int
-	certain bool // nothing could be written when they were run, so what they were told is in the log already
+	certain bool // nothing could be written when they were run, so their replies depend on nothing that is not in the log
 }
 
 // note adds a client to those of the batch. Its replies stay here until the batch is committed: a loop sends nothing before
-// that, and other fronts are told. The caller holds the executor's lock.
+// that, and other fronts hold them back. The caller holds the executor's lock.
 func (w *Worker) note(cl *command.Client) {
 	w.answered = append(w.answered, answered{client: cl, before: cl.Reply.Len(), certain: w.Exec.Gate.Has(command.GateDisk)})
 	if cl.Conn.FD < 0 {
@@ -493,8 +493,8 @@ func (w *Worker) release() {
 	w.answered = w.answered[:0]
 }
 
-// commit has the batch's effects logged and lets its replies go. If they cannot be logged, each reply becomes the error: a client is
-// told of nothing that is not in the log. What was run after that was known has changed nothing but for keys past their time, which is
+// commit has the batch's effects logged and lets its replies go. If they cannot be logged, each reply becomes the error: a client
+// learns nothing that is not in the log. What was run after that was known has changed nothing but for keys past their time, which is
 // no news to anybody. The executor's lock is free.
 func (w *Worker) commit() {
 	refusal := w.Exec.above.Log.Commit()

@@ -23,15 +23,15 @@ var acquire = Algorithm{
 
 func prepareAcquire(c *Call) {
 	c.wantLeases(c.Request.Member, c.Request.HasMember)
-	c.Want.Ranks[2] = c.Policy.Limit - c.Request.Call.Cost // the last of those that have to end for one to be free
+	c.Want.Ranks[2] = c.Policy.Limit - c.Request.Call.Cost // of the leases that have to end before the call passes, the one that ends last
 }
 
-// wantLeases asks for the leases that have not ended, and for one of them.
+// wantLeases sets Want to the leases that have not ended and, if named, to the one with this id.
 func (c *Call) wantLeases(id []byte, named bool) {
 	c.Want = Want{Kind: Entries, After: c.NowMs, Until: Forever, Member: id, HasMember: named, Ranks: [3]int64{0, 1, 0}}
 }
 
-// leases tells what was found of them.
+// leases returns what was found out about the leases of the key.
 func (c *Call) leases() (s throttle.LeasesState) {
 	f := &c.Found
 	s.Held = f.Used
@@ -62,18 +62,18 @@ func decideAcquire(c *Call) error {
 	return nil
 }
 
-// keepLease has a lease end after so many ms, and the key go at a time.
+// keepLease sets the Change to a lease that ends ttl ms from now, and to a key that expires at expireAtMs.
 func (c *Call) keepLease(id []byte, ttl, expireAtMs int64) {
 	c.Change = Change{Write: throttle.Set, ExpireAtMs: expireAtMs, Slices: c.Change.Slices, Trim: true, Member: id, AddAt: c.NowMs + ttl}
 }
 
-// PrepareLease says what is wanted to change a lease at an instant, and which.
+// PrepareLease sets the Want for a change of the lease with this id at an instant.
 func (c *Call) PrepareLease(id []byte, nowMs, nowNs int64) {
 	c.Policy, c.NowMs, c.NowNs = nil, nowMs, nowNs
 	c.wantLeases(id, true)
 }
 
-// Release has the lease of PrepareLease be given back, and reports whether there is one.
+// Release sets the Change that gives the lease of PrepareLease back. It reports false, and changes nothing, if there is no such lease.
 func (c *Call) Release() (held bool) {
 	s := c.leases()
 	switch {
@@ -87,7 +87,7 @@ func (c *Call) Release() (held bool) {
 	return true
 }
 
-// Renew has the lease of PrepareLease end after so many ms from now on, and reports whether there is one.
+// Renew sets the Change that has the lease of PrepareLease end ttl ms from now. It reports false, and changes nothing, if there is no such lease.
 func (c *Call) Renew(ttl int64) (held bool) {
 	s := c.leases()
 	if s.Mine {

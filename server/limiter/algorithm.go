@@ -8,7 +8,7 @@ import (
 	"headgate/internal/ascii"
 )
 
-// Algorithm declares a limiter. All that is said of it anywhere derives from this. To add one is to write such a declaration, and to have
+// Algorithm declares a limiter. Commands, policies, metrics and documentation derive from it. To add one is to write such a declaration, and to have
 // go generate enter it in Standard.
 type Algorithm struct {
 	Name       string // the word that policies have for it, in upper case; RL. and this is its command
@@ -16,18 +16,18 @@ type Algorithm struct {
 	Summary    string // of its command, a sentence
 	Complexity string
 	Since      string
-	Guarantee  string // what it promises, and to whom it costs what, for the table of documentation
+	Guarantee  string // what it promises, for the table in the documentation
 	Burst      string
 	Memory     string
 	Seen       string // what a client sees
 	Example    string // words behind the key, as headgate bench calls it
-	Says       string // in a few words, what they say
+	Says       string // what these words mean
 
 	Args    []Arg    // its syntax behind the key, without COST and PEEK, in the terms of COMMAND DOCS
 	Words   int      // how many words always stand there
 	Options []Option // those that may follow
 	Errors  []Error  // besides those for single arguments, in the order of the checks
-	NoCost  bool     // a call is for one; there is no COST
+	NoCost  bool     // each call costs one, and COST is no option
 	Costs   Error    // what CheckCost refuses a cost with
 
 	PolicyOnly  bool // there is no command of that name
@@ -42,7 +42,7 @@ type Algorithm struct {
 	Text func(p *Policy, i int, word []byte) string
 	// Finish ends the reading, once the options are read; r is nil for a policy. It may be nil.
 	Finish func(p *Policy, r *Request) error
-	// CheckCost reports whether a call for so much is taken; nil: each is. What it refuses could be charged, but should not.
+	// CheckCost reports whether a cost is accepted; nil accepts all. It refuses costs that could be charged but should not be.
 	CheckCost func(p *Policy, cost int64) bool
 
 	// Prepare says what the decision needs to know of a state of kind Entries.

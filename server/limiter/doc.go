@@ -1,12 +1,12 @@
 // Package limiter declares the limiters: one [Algorithm] for each, in a file of its own, from which the RL.* commands, policies, RL.TAKE, metrics,
 // INFO, headgate bench and the tables of the documentation derive. The arithmetic is package throttle's.
 //
-// A call is answered in three steps, so that what limiters know of a key may be kept anywhere and may be long in coming:
+// A call is answered in three steps, so that the state of a key may be kept anywhere, and may take a while to arrive:
 //
 //  1. [Call.Prepare] says what the decision needs to know of the key ([Want]), and [State] finds it ([Found]).
 //  2. [Call.Decide] decides by that and by the time alone. It has a [Verdict] and a [Change] come of it.
-//  3. State does what the Change says, or says why it cannot be kept. It alone asks whether there may be written, logs what has changed and
-//     tells of it, so that no algorithm can forget to.
+//  3. State does what the Change says, or says why it cannot be kept. Nothing else checks whether data may be written, logs changes
+//     and publishes key-space events, so that no algorithm can forget to.
 //
 // The package reads no clock, and keeps nothing between calls. Everything but a Call is safe for concurrent use.
 package limiter

@@ -51,7 +51,7 @@ func decideLog(c *Call) error {
 	l := logOf(c.Policy)
 	inside := r.HasMember && f.MemberHeld && f.MemberAt > c.Want.After && f.MemberAt <= c.Want.Until
 	switch {
-	case inside && call.Cost >= 0: // an id that is inside is allowed again, and charged nothing; a look tells so too
+	case inside && call.Cost >= 0: // an id that is already counted is allowed again without a charge, and a peek answers the same
 		c.look(l, f.Used, 0)
 		return nil
 	case r.HasMember && call.Cost < 0:

@@ -2,9 +2,10 @@ package limiter
 
 import "headgate/throttle"
 
-// State is where limiters keep what they know of keys. It alone asks whether there may be written, logs what has changed, and tells of it.
+// State is where limiters keep the state of keys. Nothing else checks whether data may be written, logs changes and publishes key-space
+// events.
 //
-// One whose answers come later runs the steps of a Call when they are there: a Call has all that they need.
+// An implementation whose answers arrive later runs the remaining steps of a Call when they do: a Call carries all that they need.
 type State interface {
 	// Load finds what a call wants to know. The error is one for the client: a key of another kind, or with what no limiter writes.
 	Load(c *Call) error
@@ -12,7 +13,7 @@ type State interface {
 	Keep(c *Call) error
 }
 
-// Call is a question on its way to the answer. It is reused from call to call, so that nothing is allocated for one.
+// Call is one request to a limiter, from the question to the answer. It is reused from call to call, so that a call allocates nothing.
 type Call struct {
 	Policy  *Policy // nil for what changes a lease
 	Request *Request
@@ -27,8 +28,8 @@ type Call struct {
 	counts []int64 // memory for a sliding window's decision
 }
 
-// Want is what a decision needs to know of a key: of a number or of slices everything. Of entries those count that are later than After, and
-// not later than Until.
+// Want is what a decision needs to know about a key. A number or slices are loaded whole. Of entries, those later than After and not later
+// than Until count.
 type Want struct {
 	Kind Kind
 
@@ -37,21 +38,20 @@ type Want struct {
 	Member    []byte // if HasMember: the id whose time is wanted
 	HasMember bool
 
-	// Ranks are those of entries whose times the decision may ask for, counted from the newest that counts, which has 0. Where there is no
-	// such entry nobody asks.
+	// Ranks names the entries whose times the decision may ask for: 0 is the newest one that counts. It asks for none that does not exist.
 	Ranks [3]int64
 }
 
 // Forever is an instant later than all entries.
 const Forever = 1 << 53
 
-// Found is what is known of a key.
+// Found is what was found out about a key.
 type Found struct {
 	Exists     bool
 	Number     int64 // of a Number
 	ExpireAtMs int64 // of a Number: 0 for never
 
-	Slices []Slice // all that the hash has
+	Slices []Slice // the whole hash
 
 	Expired    int   // entries that come before those that count
 	Used       int64 // entries that count
@@ -63,37 +63,37 @@ type Found struct {
 // Slice is one of a hash of slices.
 type Slice struct {
 	Start int64 // ms
-	Count int64 // 0 in a Change: it goes
+	Count int64 // in a Change, 0 removes the slice
 }
 
 // Change is what a decision asks State to do with a key.
 type Change struct {
 	Write      throttle.Write // Keep: nothing
-	ExpireAtMs int64          // with Set: when the key goes by itself; 0: that stays as it is
+	ExpireAtMs int64          // with Set: when the key expires; 0: its expiry stays as it is
 
 	Number int64
 
-	Slices  []Slice // those to be set or taken out
-	Replace bool    // and none else stays
+	Slices  []Slice // those to set or to remove
+	Replace bool    // all other slices are removed
 
-	RemoveNewest int    // so many entries of those that count go
-	Remove       []byte // if not nil: this member goes
-	Trim         bool   // entries that come before those that count may go
-	Add          int    // so many new entries at AddAt
-	Member       []byte // if not nil: this member is at AddAt from now on
+	RemoveNewest int    // how many of the newest entries that count are removed
+	Remove       []byte // if not nil: this member is removed
+	Trim         bool   // entries that no longer count may be removed
+	Add          int    // how many entries are added at AddAt
+	Member       []byte // if not nil: this member is set to AddAt
 	AddAt        int64  // ms
-	Drawn        bool   // Member is one that was drawn for the call, so that it may take the place of one that counts no longer
+	Drawn        bool   // Member was drawn for this call, so it takes no more room than an entry that no longer counts
 }
 
 // Verdict is the answer to a Call.
 type Verdict struct {
 	throttle.Verdict
-	WaitMs int64  // with WaitTime: for which to hold the request back, -1 when it is limited
-	ID     []byte // with LeaseID: what the call has got; nil: nothing
+	WaitMs int64  // with WaitTime: how long to hold the request back, -1 when it is limited
+	ID     []byte // with LeaseID: the lease that the call has taken, or nil
 	Draw   bool   // the ID is still to be drawn
 }
 
-// Prepare says what is wanted for a call at an instant.
+// Prepare sets the Want of a call at an instant.
 func (c *Call) Prepare(p *Policy, r *Request, nowMs, nowNs int64) {
 	c.Policy, c.Request, c.NowMs, c.NowNs = p, r, nowMs, nowNs
 	c.Want.Kind = p.Algorithm.Kind
@@ -102,13 +102,13 @@ func (c *Call) Prepare(p *Policy, r *Request, nowMs, nowNs int64) {
 	}
 }
 
-// Decide answers a call by what was found for it.
+// Decide sets the Verdict and the Change of a call from what was found.
 func (c *Call) Decide() error {
 	c.Change.Write = throttle.Keep
 	return c.Policy.Algorithm.Decide(c)
 }
 
-// set has the Verdict be what package throttle says.
+// set copies the verdict of package throttle, and clears the rest.
 func (c *Call) set(v *throttle.Verdict) {
 	c.Verdict = Verdict{Verdict: *v}
 }

@@ -6,9 +6,9 @@
 // different from each other, so the second answers are the first ones.
 //
 // Limiters decide before they are refused. Dispatch lets them through when memory is short or the disk is full; what
-// they have decided is kept by one place, which is asked for leave before its first change and told whether it takes
-// room: a key that is not there, or more entries than the call takes out. So no number of keys that strangers make up
-// lets go whoever is limited. While memory is short RL.TAKE rehearses all of its charges first.
+// they have decided is stored in one place, which checks before the first change whether it may write and whether the
+// change takes room: a new key, or more entries than the call removes. So whoever is limited stays limited, however
+// many keys strangers make up. While memory is short RL.TAKE rehearses all of its charges first.
 //
 // A policy's name is looked up in a map of what was parsed. The store counts the changes of one name in a database
 // (DB.Follow), by whatever command they come, and the map is thrown away when the count has moved: that costs every
@@ -18,7 +18,7 @@
 // lies outside the window is left out by rank, not by walking over it.
 //
 // Decisions are counted by algorithm and by policy (decisions.go): three additions for a call. Which keys are called
-// and limited most, package top tells by a Space-Saving sketch. Keys that it watches are counted call by call. Once its
+// and limited most, package top estimates by a Space-Saving sketch. Keys that it watches are counted call by call. Once its
 // places are taken, the calls of other keys have a chance of one in 64 to have theirs watched, so that traffic over
 // many keys does not pay for replacing one by the other. Two such sketches take turns, so that old calls are forgotten.
 package limits

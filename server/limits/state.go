@@ -12,8 +12,8 @@ import (
 	"headgate/throttle"
 )
 
-// state keeps what limiters know of keys in the keyspace: it implements limiter.State for one key and one command, which open has named.
-// All that limiters write passes Keep.
+// state keeps the state of limiters in the keyspace. It implements limiter.State for the key and the command that open was given. All that
+// limiters write passes Keep.
 type state struct {
 	c      *command.Ctx
 	key    store.Key
@@ -22,7 +22,7 @@ type state struct {
 	zset   store.ZSet
 	newest int // the rank of the newest entry that counts
 
-	unlogged *InMemory // where is noted what is kept although nothing can be written
+	unlogged *InMemory // notes the changes that are made although nothing can be written
 }
 
 const (
@@ -30,14 +30,14 @@ const (
 	// however many have expired at once. It is above what a call adds, so the state shrinks.
 	maxTrimmed = 8
 
-	// MaxSlidingFields bounds the hash that is taken for a sliding window: more than any has by itself, also while it goes over from
-	// one number of slices to another.
+	// MaxSlidingFields bounds the hash that is taken for a sliding window: more than a limiter ever writes, even while the number of
+	// slices changes.
 	MaxSlidingFields = 4 * throttle.MaxSlices
 )
 
 var _ limiter.State = (*state)(nil) // though Limits asks it without the detour
 
-// open has the state be that of a key.
+// open chooses the key, and the command that asks.
 func (s *state) open(c *command.Ctx, k store.Key) { s.c, s.key = c, k }
 
 // Load implements limiter.State.
@@ -51,7 +51,7 @@ func (s *state) Load(call *limiter.Call) error {
 	return s.loadNumber(&call.Found)
 }
 
-// absent returns why a key that does not exist is not to be a limiter's: what the server keeps there would have the limiter's expiry.
+// absent returns an error if the key, which does not exist, must not become a limiter's: what the server keeps there would expire.
 func (s *state) absent() error {
 	if keptByServer(s.key.Name) {
 		return limiter.ErrWrongType
@@ -59,7 +59,7 @@ func (s *state) absent() error {
 	return nil
 }
 
-// find finds the key anew, for a change that was decided before others were written.
+// find looks the key up again, for a change that was decided before other keys were written.
 func (s *state) find(f *limiter.Found) { s.entry, f.Exists = s.c.DB.Find(s.key, s.c.Now) }
 
 func (s *state) loadNumber(f *limiter.Found) error {
@@ -348,7 +348,7 @@ func (s *state) removeRanks(start, stop int) {
 	c.Notify(config.EventZSet, "zremrangebyrank", s.key.Name)
 }
 
-// expire has the key, which is e, go at a time.
+// expire sets the expiry of the key, which is e.
 func (s *state) expire(e *store.Entry, at int64) {
 	e.SetExpireAt(at)
 	if s.c.Logs() {

@@ -27,7 +27,7 @@ func topCommand(l *Limits) *command.Command {
 // errTopOff is what RL.TOP is answered with if nothing is kept for it.
 const errTopOff = "ERR top-keys is 0, so no keys are counted"
 
-// TopShown is how many keys RL.TOP and INFO show when they are not told.
+// TopShown is how many keys RL.TOP and INFO show by default.
 const TopShown = 10
 
 // The lists of keys.
@@ -40,8 +40,8 @@ const (
 type TopKeys struct {
 	limited, Hot *top.Window // nil: they are off
 	Keys         int         // that each watches
-	period       int64       // ns after which they go on
-	Began, next  int64       // ns: from when on they count, and when they go on
+	period       int64       // ns after which the older half of the counts is forgotten
+	Began, next  int64       // ns: since when calls are counted, and when counts are forgotten next
 }
 
 // apply takes top-keys and top-window over.
@@ -57,7 +57,7 @@ func (t *TopKeys) apply(cfg *config.Config, now int64) {
 	}
 }
 
-// GoOn forgets what is older than two periods, if it is time.
+// GoOn forgets the calls that are older than two periods, if that is due.
 func (t *TopKeys) GoOn(now int64) {
 	if t.Keys == 0 || now < t.next {
 		return

@@ -8,13 +8,13 @@ import (
 	"headgate/store"
 )
 
-// InMemory is what limiters have kept in memory alone, since nothing could be written and limiter-when-unwritable has it so. The executor's
-// lock guards it.
+// InMemory accounts for the changes that limiters have made in memory alone, because nothing could be written and limiter-when-unwritable or
+// a policy allows that. The executor's lock guards it.
 type InMemory struct {
 	Changes  uint64 // since the start
 	missing  bool   // some are not in the append-only file, and it has not been written anew since
-	warnedAt int64  // ns, when the log last told of them
-	warned   uint64 // how many there were then
+	warnedAt int64  // ns, when the last warning was logged
+	warned   uint64 // Changes at that time
 
 	keys map[keyID]struct{} // which have such changes, the first maxKeysInMemory of them
 }
@@ -79,5 +79,5 @@ func (m *InMemory) ForgetKeys(gate *command.Gate) {
 // Missing reports whether the append-only file lacks changes, so that it has to be written anew.
 func (m *InMemory) Missing() bool { return m.missing }
 
-// SetMissing tells that a file is begun that has all changes so far, or that it has come to nothing.
+// SetMissing is called with false when a file is begun that has all changes so far, and with true if that file is given up.
 func (m *InMemory) SetMissing(missing bool) { m.missing = missing }
