@@ -137,6 +137,7 @@ const (
 	HomeOnly                          // makes sense only where the keys are kept: a gateway refuses it (not shown)
 	ChoosesDatabase                   // has the client's next commands work on another database (not shown)
 	ReadsOtherKeys                    // may read keys that only its running can tell, and asks for the right to that by itself (not shown)
+	UnknownUpstream                   // no Redis that an upstream may be has it: a gateway asks by a script (not shown)
 	Deferring                         // may be answered later, and so is run behind others that are; a gateway's commands have it (not shown)
 )
 

@@ -92,7 +92,17 @@ func TestLimitersAnswerAsAtHome(t *testing.T) {
 		RL.RENEW i x 2q
 		RL.RELEASE i x
 		RL.RELEASE i x
+		INCREX n
+		INCREX n BYINT 5 UBOUND 4
+		INCREX n BYINT 5 UBOUND 4 SATURATE EX 3600 ENX
+		INCREX n BYFLOAT 0.25
+		INCREX n
+		INCREX n BYINT x
+		INCREX n LBOUND 2 UBOUND 1
+		PTTL n
+		GET n
 		SET text hello
+		INCREX text
 		CL.THROTTLE text 2 1 3600
 		RL.FIXED text 2 1h
 		RL.LOG text 2 1h

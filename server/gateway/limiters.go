@@ -8,6 +8,7 @@ import (
 	"headgate/server/limiter"
 	"headgate/server/limiter/scripted"
 	"headgate/server/limits"
+	"headgate/server/types"
 	"headgate/server/upstream"
 	"headgate/throttle"
 )
@@ -20,6 +21,7 @@ type limitCall struct {
 	request  limiter.Request
 	gcra     throttle.GCRA // if it is byGCRA
 	quantity int64
+	increx   limiter.Increx // if it is increasing
 	form     limits.Form
 	ttl      int64  // if it is renewing
 	id       []byte // of a lease, or a member
@@ -35,11 +37,12 @@ const (
 	releasing
 	renewing
 	resetting
+	increasing
 )
 
 // forget lets go of what a call pointed to.
 func (l *limitCall) forget() {
-	l.policy, l.request, l.form, l.err = limiter.Policy{}, limiter.Request{}, nil, nil
+	l.policy, l.request, l.increx, l.form, l.err = limiter.Policy{}, limiter.Request{}, limiter.Increx{}, nil, nil
 	if cap(l.id) > keptBytes {
 		l.id = nil
 	}
@@ -155,6 +158,22 @@ func (g *Gateway) Reset(c *command.Ctx) {
 	g.sendLimit(c, k)
 }
 
+// increx answers INCREX.
+func (g *Gateway) increx(c *command.Ctx) {
+	if g.Up.Headgate() {
+		g.passByKeys(c)
+		return
+	}
+	var x limiter.Increx
+	if !types.ReadIncrex(c, &x) {
+		return
+	}
+	k := g.newLimit(c, increasing)
+	k.limit.increx = x
+	k.way.Request = k.limit.question.AskIncrex(k.way.Request, k.key, &k.limit.increx)
+	g.sendLimit(c, k)
+}
+
 func (askedLimit) hear(k *call, reply []byte) (again bool) {
 	q := &k.limit.question
 	outcome, err := q.Answer(reply)
@@ -191,8 +210,20 @@ func (askedLimit) tell(k *call, c *command.Ctx) {
 		limits.SendVerdict(c.Reply, limiter.Nothing, &v)
 	case resetting:
 		c.Reply.Int(q.Forgotten)
+	case increasing:
+		sendIncreased(c, &q.Increased, l.increx.Float)
 	default:
 		sendHeld(c, q.Held)
+	}
+}
+
+func sendIncreased(c *command.Ctx, answer *scripted.Increased, float bool) {
+	c.Reply.Array(2)
+	if float {
+		c.Reply.LongDouble(answer.SumText)
+		c.Reply.LongDouble(answer.AppliedText)
+	} else {
+		c.Reply.Ints(answer.Sum, answer.Applied)
 	}
 }
 
@@ -211,7 +242,7 @@ func (askedLimit) fail(k *call, c *command.Ctx) {
 		k.g.fallBackPolicy(c, k.key, &l.policy, &l.request)
 	case byGCRA:
 		k.g.fallBackGCRA(c, k.key, &l.gcra, l.quantity, l.form)
-	case resetting:
+	case resetting, increasing:
 		sendFailure(c, k.failure)
 	default:
 		k.g.fallBackLease(c, l.kind, k.key, l.id, l.ttl)

@@ -12,6 +12,7 @@ type route uint8
 const (
 	routeHere    route = iota // it is answered here
 	routeLimiter              // its handler asks the upstream by scripts, see limits.Remote
+	routeIncrex               // it is INCREX, which is asked by a script as limiters are
 	routeKeys                 // it goes to the node that has its keys
 	routeServer               // it goes to the upstream if that is a single server
 	routeScript               // it runs what its client has written
@@ -30,6 +31,8 @@ func routeOf(cmd *command.Command, group command.Group) route {
 		return routeQueue
 	case group == command.GroupThrottle:
 		return routeLimiter
+	case f&command.UnknownUpstream != 0:
+		return routeIncrex
 	case group == command.GroupScripting:
 		return routeScript
 	case hasKeys(cmd):
@@ -88,6 +91,8 @@ func (g *Gateway) decorate(declared *command.Command, group command.Group) *comm
 		if cmd.Flags&(command.Write|command.ReadOnly) == 0 || cmd.Flags&command.HomeOnly != 0 {
 			return &cmd // of what was counted here
 		}
+	case routeIncrex:
+		cmd.Handler = g.increx
 	case routeKeys:
 		cmd.Handler = g.passByKeys
 		if cmd.Flags&command.ReadsOtherKeys != 0 {

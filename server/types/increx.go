@@ -8,6 +8,7 @@ import (
 	"headgate/server/acl"
 	"headgate/server/command"
 	"headgate/server/config"
+	"headgate/server/limiter"
 	"headgate/store"
 )
 
@@ -15,7 +16,7 @@ import (
 var increxCommand = &command.Command{
 	Name: "increx", Group: command.GroupString, Since: "8.8.0", Complexity: "O(1)",
 	Summary: "Add to the number at a key if the sum stays within bounds, set its TTL with it, and return the number and what was added: with SATURATE no more than 64 bits hold, even if the number has moved further.",
-	Arity:   -2, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Categories: acl.Throttle, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
+	Arity:   -2, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst | command.UnknownUpstream, Categories: acl.Throttle, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 	Args: []command.Arg{
 		command.Key("key"), command.OneOf("increment", command.Integer("integer").After("BYINT").Fails(command.ErrNotInteger), command.Double("float").After("BYFLOAT").Fails(command.ErrNotFloat)).Opt(),
 		command.Str("lowerbound").After("LBOUND").Opt().Fails(command.ErrNotInteger), command.Str("upperbound").After("UBOUND").Opt().Fails(command.ErrNotInteger), command.Tok("SATURATE").Opt(),
@@ -80,117 +81,170 @@ func (o *increxOptions) valued(word []byte) *int {
 	return nil
 }
 
-// increx implements INCREX key [BYINT n | BYFLOAT f] [LBOUND l] [UBOUND u] [SATURATE] [EX s | PX ms | EXAT t | PXAT t | PERSIST] [ENX].
-func increx(c *command.Ctx) {
+// ReadIncrex reads INCREX's arguments after the key into x, which is all zero, or sends the error and returns false.
+func ReadIncrex(c *command.Ctx, x *limiter.Increx) bool {
 	var o increxOptions
 	if !o.parse(c.Args) {
 		c.Err(command.ErrSyntax)
-		return
+		return false
 	}
-	if o.byFloat != 0 {
-		increxFloat(c, &o)
-	} else {
-		increxInt(c, &o)
+	x.Float = o.byFloat != 0
+	if x.Float && !o.readFloats(c, x) || !x.Float && !o.readIntegers(c, x) {
+		return false
 	}
+	at, ok := expiryTime(c, &o.expiry)
+	if !ok {
+		return false
+	}
+	x.Saturate, x.Persist, x.Absent = o.saturate, o.persist, o.enx
+	if x.Expires = o.expiry.given(); x.Expires {
+		if x.TimeMs, x.Relative = at, !o.expiry.absolute; x.Relative {
+			x.TimeMs -= c.NowNs / 1e6
+		}
+	}
+	return true
 }
 
-func increxInt(c *command.Ctx, o *increxOptions) {
-	delta, low, high := int64(1), int64(math.MinInt64), int64(math.MaxInt64)
+// readIntegers reads what is added and its bounds, or sends the error and returns false.
+func (o *increxOptions) readIntegers(c *command.Ctx, x *limiter.Increx) bool {
+	x.Delta, x.Low, x.High = 1, math.MinInt64, math.MaxInt64
 	for _, option := range [...]struct {
 		at    int
 		value *int64
-	}{{o.byInt, &delta}, {o.low, &low}, {o.high, &high}} {
+	}{{o.byInt, &x.Delta}, {o.low, &x.Low}, {o.high, &x.High}} {
 		if option.at == 0 {
 			continue
 		}
 		n, ok := c.Integer(option.at)
 		if !ok {
-			return
+			return false
 		}
 		*option.value = n
 	}
-	if low > high {
+	if x.Low > x.High {
 		c.Err(errBounds)
-		return
+		return false
 	}
-	at, ok := expiryTime(c, &o.expiry)
+	return true
+}
+
+// readFloats is readIntegers for fractions.
+func (o *increxOptions) readFloats(c *command.Ctx, x *limiter.Increx) (ok bool) {
+	if x.FloatDelta, ok = longDouble(c, o.byFloat); !ok {
+		return false
+	}
+	if x.FloatDelta.IsInf() {
+		c.Err(command.ErrNaN)
+		return false
+	}
+	x.FloatLow, x.FloatHigh = number.MaxLongDouble().Neg(), number.MaxLongDouble()
+	if o.low != 0 {
+		if x.FloatLow, ok = longDouble(c, o.low); !ok {
+			return false
+		}
+	}
+	if o.high != 0 {
+		if x.FloatHigh, ok = longDouble(c, o.high); !ok {
+			return false
+		}
+	}
+	if x.FloatLow.Cmp(x.FloatHigh) > 0 {
+		c.Err(errBounds)
+		return false
+	}
+	return true
+}
+
+// longDouble parses args[i], or sends the error and returns false.
+func longDouble(c *command.Ctx, i int) (number.LongDouble, bool) {
+	value, ok := number.ParseLongDouble(c.Args[i])
 	if !ok {
+		c.Err(command.ErrNotFloat)
+	}
+	return value, ok
+}
+
+// increx implements INCREX key [BYINT n | BYFLOAT f] [LBOUND l] [UBOUND u] [SATURATE] [EX s | PX ms | EXAT t | PXAT t | PERSIST] [ENX].
+func increx(c *command.Ctx) {
+	var x limiter.Increx
+	if !ReadIncrex(c, &x) {
 		return
 	}
 	k := c.Key(1)
 	e, found, ok := findString(c, k)
-	if !ok {
-		return
+	switch {
+	case !ok:
+	case x.Float:
+		increxFloat(c, &x, k, &e, found)
+	default:
+		increxInt(c, &x, k, &e, found)
 	}
+}
+
+func increxInt(c *command.Ctx, x *limiter.Increx, k store.Key, e *store.Entry, found bool) {
 	current := int64(0)
 	if found {
 		var wireError string
-		if current, wireError = command.StoredInteger(&e); wireError != "" {
+		if current, wireError = command.StoredInteger(e); wireError != "" {
 			c.Err(wireError)
 			return
 		}
 	}
-	sum, within := addWithin(current, delta, low, high)
-	applied := sum - current
-	if !within && o.saturate {
-		// Two numbers of 64 bits may lie further apart than the largest of them; what is told of it is then cut too.
-		applied = clampedDifference(sum, current)
-	} else if !within {
-		sum, applied = current, 0
-	}
-	if within || o.saturate {
-		if !c.MayWriteNow() {
-			return
-		}
-		expire, kept := o.newExpiry(&e, found, at)
-		switch {
-		case kept || expire == 0 || expire > c.Now:
-			c.DB.SetInt(k, sum, expire)
-			increxEffect(c, k, nil, sum, expire)
-		case found:
-			c.DeleteKey(k, &e)
-		}
+	sum, applied, write := x.Add(current)
+	if write && !increxStore(c, x, k, e, found, nil, sum) {
+		return
 	}
 	c.Reply.Array(2)
 	c.Reply.Int(sum)
 	c.Reply.Int(applied)
 }
 
-// addWithin returns a + b, or the bound that it is beyond.
-func addWithin(a, b, low, high int64) (sum int64, within bool) {
-	switch {
-	case b > 0 && a > math.MaxInt64-b:
-		return high, false
-	case b < 0 && a < math.MinInt64-b:
-		return low, false
+func increxFloat(c *command.Ctx, x *limiter.Increx, k store.Key, e *store.Entry, found bool) {
+	var current number.LongDouble
+	if found {
+		var digits command.IntegerText
+		var ok bool
+		if current, ok = number.ParseLongDouble(e.Bytes(digits[:])); !ok || current.IsInf() {
+			c.Err(command.ErrNotFloat)
+			return
+		}
 	}
-	sum = a + b
-	return min(max(sum, low), high), low <= sum && sum <= high
+	sum, applied, write := x.AddFloat(current)
+	c.Scratch = sum.Append(c.Scratch[:0])
+	n := len(c.Scratch)
+	c.Scratch = applied.Append(c.Scratch)
+	text, difference := c.Scratch[:n:n], c.Scratch[n:]
+	if write && !increxStore(c, x, k, e, found, text, 0) {
+		return
+	}
+	c.Reply.Array(2)
+	c.Reply.LongDouble(text)
+	c.Reply.LongDouble(difference)
 }
 
-func clampedDifference(a, b int64) int64 {
-	switch {
-	case b < 0 && a > math.MaxInt64+b:
-		return math.MaxInt64
-	case b > 0 && a < math.MinInt64+b:
-		return math.MinInt64
+// increxStore makes the key a text, or a number where that is nil, with the expiry that x has it; or sends the error and returns false.
+func increxStore(c *command.Ctx, x *limiter.Increx, k store.Key, e *store.Entry, found bool, text []byte, n int64) bool {
+	if !c.MayWriteNow() {
+		return false
 	}
-	return a - b
-}
-
-// newExpiry returns when the key is to expire, 0 for never, and whether that is as before.
-func (o *increxOptions) newExpiry(e *store.Entry, found bool, at int64) (expire int64, kept bool) {
 	present := int64(0)
 	if found {
 		present = e.ExpireAt()
 	}
+	expire, kept := x.Expiry(present, c.NowNs/1e6)
 	switch {
-	case o.persist:
-		return 0, false
-	case o.expiry.given() && (!o.enx || present == 0):
-		return at, false
+	case !kept && expire != 0 && expire <= c.Now:
+		if found {
+			c.DeleteKey(k, e)
+		}
+		return true
+	case text == nil:
+		c.DB.SetInt(k, n, expire)
+	default:
+		c.DB.SetText(k, text, expire)
 	}
-	return present, true
+	increxEffect(c, k, text, n, expire)
+	return true
 }
 
 // increxEffect tells what INCREX has made of the key: the text, or the number when text is nil.
@@ -207,96 +261,4 @@ func increxEffect(c *command.Ctx, k store.Key, text []byte, n, expire int64) {
 	default:
 		c.Effect("SET", k.Name, text, "PXAT", expire)
 	}
-}
-
-func increxFloat(c *command.Ctx, o *increxOptions) {
-	delta, ok := longDouble(c, o.byFloat)
-	if !ok {
-		return
-	}
-	if delta.IsInf() {
-		c.Err(command.ErrNaN)
-		return
-	}
-	low, high := number.MaxLongDouble().Neg(), number.MaxLongDouble()
-	if o.low != 0 {
-		if low, ok = longDouble(c, o.low); !ok {
-			return
-		}
-	}
-	if o.high != 0 {
-		if high, ok = longDouble(c, o.high); !ok {
-			return
-		}
-	}
-	if low.Cmp(high) > 0 {
-		c.Err(errBounds)
-		return
-	}
-	at, ok := expiryTime(c, &o.expiry)
-	if !ok {
-		return
-	}
-	k := c.Key(1)
-	e, found, ok := findString(c, k)
-	if !ok {
-		return
-	}
-	var current number.LongDouble
-	if found {
-		var digits command.IntegerText
-		if current, ok = number.ParseLongDouble(e.Bytes(digits[:])); !ok || current.IsInf() {
-			c.Err(command.ErrNotFloat)
-			return
-		}
-	}
-	increxStoreFloat(c, o, k, &e, found, current, delta, low, high, at)
-}
-
-// longDouble parses args[i], or sends the error and returns false.
-func longDouble(c *command.Ctx, i int) (number.LongDouble, bool) {
-	value, ok := number.ParseLongDouble(c.Args[i])
-	if !ok {
-		c.Err(command.ErrNotFloat)
-	}
-	return value, ok
-}
-
-func increxStoreFloat(c *command.Ctx, o *increxOptions, k store.Key, e *store.Entry, found bool, current, delta, low, high number.LongDouble, at int64) {
-	sum, finite := current.Add(delta)
-	within := finite && sum.Cmp(low) >= 0 && sum.Cmp(high) <= 0
-	if !within {
-		switch {
-		case !o.saturate:
-			sum = current
-		case finite && sum.Cmp(low) < 0, !finite && delta.Cmp(number.LongDouble{}) < 0:
-			sum = low
-		default:
-			sum = high
-		}
-		if sum.IsInf() {
-			sum = current // saturated at a bound that is none
-		}
-	}
-	applied, _ := sum.Add(current.Neg())
-	c.Scratch = sum.Append(c.Scratch[:0])
-	n := len(c.Scratch)
-	c.Scratch = applied.Append(c.Scratch)
-	text, difference := c.Scratch[:n:n], c.Scratch[n:]
-	if within || o.saturate {
-		if !c.MayWriteNow() {
-			return
-		}
-		expire, kept := o.newExpiry(e, found, at)
-		switch {
-		case kept || expire == 0 || expire > c.Now:
-			c.DB.SetText(k, text, expire)
-			increxEffect(c, k, text, 0, expire)
-		case found:
-			c.DeleteKey(k, e)
-		}
-	}
-	c.Reply.Array(2)
-	c.Reply.LongDouble(text)
-	c.Reply.LongDouble(difference)
 }

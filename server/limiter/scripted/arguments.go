@@ -44,6 +44,8 @@ func (a *asked) arguments() int {
 		return 4
 	case ofLease:
 		return 6
+	case ofIncrex:
+		return 7
 	}
 	return 4
 }
@@ -52,6 +54,9 @@ func (a *asked) arguments() int {
 func (a *asked) appendArguments(dst []byte, nowMs int64) []byte {
 	if a.family == ofRate {
 		return appendTerms(dst, a.terms)
+	}
+	if a.family == ofIncrex {
+		return appendIncrex(dst, a.increx)
 	}
 	if a.action != acquire {
 		return a.appendLease(dst, 1, 0, a.ttl, a.call.Want.Member, true)

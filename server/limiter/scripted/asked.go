@@ -29,6 +29,7 @@ const (
 	ofSlices
 	ofLog
 	ofLease
+	ofIncrex
 )
 
 // familyOf returns the family of an algorithm, by the name that policies have for it.
@@ -52,7 +53,7 @@ func familyOf(a *limiter.Algorithm) family {
 var parts = [...]string{ofRate: "rate", ofCounter: "counter", ofSlices: "slices", ofLog: "log", ofLease: "lease"}
 
 // script is which script decides a single call of a family.
-var familyScripts = [...]*Script{ofRate: rateScript, ofCounter: counterScript, ofSlices: slicesScript, ofLog: logScript, ofLease: leaseScript}
+var familyScripts = [...]*Script{ofRate: rateScript, ofCounter: counterScript, ofSlices: slicesScript, ofLog: logScript, ofLease: leaseScript, ofIncrex: increxScript}
 
 // What became of a call, as scripts say it.
 const (
@@ -91,6 +92,10 @@ type asked struct {
 	quantity int64
 	decision throttle.Decision // of such a call
 
+	increx    *limiter.Increx
+	fraction  number.LongDouble // what it has found, if it is of fractions
+	increased Increased
+
 	action action // of ofLease
 	ttl    int64  // of renew, ms
 	held   bool   // renew or release has found the lease
@@ -124,6 +129,7 @@ type entry struct {
 func (a *asked) begin(call *limiter.Call, key []byte) {
 	a.call, a.key = call, append(a.key[:0], key...)
 	a.family, a.exact, a.certain, a.action, a.held = ofNone, false, false, acquire, false
+	a.increx = nil
 	a.ranks, a.unknown, a.first, a.last, a.code, a.wrote = a.ranks[:0], false, 0, -1, codePasses, false
 	if call.Found.At == nil {
 		call.Found.At = a.timeOf
@@ -185,6 +191,9 @@ func (a *asked) readFound(r *reply) error {
 	case ofCounter:
 		text := r.text()
 		return a.foundNumber(text, r.number())
+	case ofIncrex:
+		text := r.text()
+		return a.foundIncrex(text, r.number())
 	case ofSlices:
 		f.Slices = f.Slices[:0]
 		words := r.text()
@@ -293,6 +302,9 @@ func (a *asked) prepare(ns int64) {
 func (a *asked) decide() error {
 	c := a.call
 	switch {
+	case a.increx != nil:
+		a.decideIncrex()
+		return nil
 	case !c.Found.Exists && string(a.key) == PoliciesKey:
 		return limiter.ErrWrongType
 	case a.action == renew:

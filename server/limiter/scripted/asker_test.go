@@ -73,7 +73,7 @@ func (a *asker) ask(request []byte) error {
 	return a.exchange(request, a.q.Answer, a.q.Next, a.q.Disagrees)
 }
 
-func number(t testing.TB, word string) int64 {
+func parse(t testing.TB, word string) int64 {
 	n, err := strconv.ParseInt(word, 10, 64)
 	require.NoError(t, err)
 	return n
@@ -92,9 +92,9 @@ func (a *asker) answer(words []string) error {
 	case "CL.THROTTLE", "RL.THROTTLE":
 		quantity := int64(1)
 		if len(words) > 5 {
-			quantity = number(a.t, words[5])
+			quantity = parse(a.t, words[5])
 		}
-		g, err := throttle.NewGCRA(throttle.Quota{MaxBurst: number(a.t, words[2]), Count: number(a.t, words[3]), Period: number(a.t, words[4])})
+		g, err := throttle.NewGCRA(throttle.Quota{MaxBurst: parse(a.t, words[2]), Count: parse(a.t, words[3]), Period: parse(a.t, words[4])})
 		if err != nil {
 			return limiter.ErrNotInteger
 		}
@@ -102,11 +102,11 @@ func (a *asker) answer(words []string) error {
 	case "GCRA":
 		quantity := int64(1)
 		if len(words) > 6 {
-			quantity = number(a.t, words[6])
+			quantity = parse(a.t, words[6])
 		}
 		period, err := strconv.ParseFloat(words[4], 64)
 		require.NoError(a.t, err)
-		g, err := throttle.NewIntervalGCRA(number(a.t, words[2]), 1000*int64(max(1, math.Floor(period*1e6/float64(number(a.t, words[3]))+0.5))))
+		g, err := throttle.NewIntervalGCRA(parse(a.t, words[2]), 1000*int64(max(1, math.Floor(period*1e6/float64(parse(a.t, words[3]))+0.5))))
 		if err != nil {
 			return limiter.ErrNotInteger
 		}
@@ -131,6 +131,8 @@ func (a *asker) answer(words []string) error {
 		return err
 	case "RL.TAKE":
 		return a.takes(words)
+	case "INCREX":
+		return a.increx(words)
 	}
 	var p limiter.Policy
 	var r limiter.Request
@@ -205,14 +207,14 @@ func (a *asker) policy(name string) *limiter.Policy {
 
 // takes answers RL.TAKE with COSTS.
 func (a *asker) takes(words []string) error {
-	n := int(number(a.t, words[1]))
+	n := int(parse(a.t, words[1]))
 	pairs := a.take.Pairs(n)
 	rest := words[2+2*n:]
 	a.take.Peek = slices.Contains(rest, "PEEK")
 	leases := false
 	for i, p := range pairs {
 		p.Policy, p.Key = a.policy(words[2+2*i]), []byte(words[3+2*i])
-		p.Request.Call.Cost = number(a.t, rest[1+i])
+		p.Request.Call.Cost = parse(a.t, rest[1+i])
 		leases = leases || p.Policy.Algorithm.Beyond == limiter.LeaseID
 	}
 	if err := a.exchange(a.take.Ask(a.buf[:0]), a.take.Answer, a.take.Next, a.take.Disagrees); err != nil {

@@ -36,6 +36,9 @@ func (a *asked) readState(r *reply) error {
 	if size > 0 {
 		text = r.text()
 	}
+	if a.increx != nil {
+		return a.foundIncrex(text, at)
+	}
 	return a.foundNumber(text, at)
 }
 
@@ -104,7 +107,15 @@ func (e *exchange) appendChange(a *asked, key int) {
 	case kindName(a) == "entries":
 		e.appendEntries(a, key)
 	default:
-		e.command(key, "SET", digits(ch.Number), []byte("PXAT"), digits(ch.ExpireAtMs))
+		text := digits(ch.Number)
+		if a.increx != nil && a.increx.Float {
+			text = a.increased.SumText
+		}
+		if ch.ExpireAtMs == 0 {
+			e.command(key, "SET", text)
+		} else {
+			e.command(key, "SET", text, []byte("PXAT"), digits(ch.ExpireAtMs))
+		}
 	}
 }
 

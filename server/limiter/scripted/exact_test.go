@@ -59,7 +59,7 @@ func TestWideNumbers(t *testing.T) {
 
 func serverTime(r *redis) (sec, us int64) {
 	words := strings.Split(r.ask("TIME"), "\r\n")
-	return number(r.t, words[2]), number(r.t, words[4])
+	return parse(r.t, words[2]), parse(r.t, words[4])
 }
 
 // TestThereAndBack moves keys from a native server to redis-server, has limiters go on there, and moves them back: each step's state is what a

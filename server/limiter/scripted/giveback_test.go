@@ -88,9 +88,9 @@ func TestGiveBackMintsNothing(t *testing.T) {
 	w.pass(500_001_000)
 	require.False(t, w.charge(&fresh, "gcra", "k", 85))
 	require.True(t, w.charge(&fresh, "gcra", "k", 1))
-	before := number(t, w.there.Ask("GET", "k")[5:24])
+	before := parse(t, w.there.Ask("GET", "k")[5:24])
 	require.True(t, w.giveBack(&late))
-	require.Equal(t, before-(2e9-(w.Ns-charged)), number(t, w.there.Ask("GET", "k")[5:24]))
+	require.Equal(t, before-(2e9-(w.Ns-charged)), parse(t, w.there.Ask("GET", "k")[5:24]))
 
 	// Another window has begun.
 	w.charge(&late, "fixed", "f", 3)
@@ -144,7 +144,7 @@ func TestGiveBackNeverAdmitsMore(t *testing.T) {
 			}
 			tat := w.Ns
 			if text := w.there.Ask("GET", "k"); text != "$-1\r\n" {
-				tat = max(tat, number(t, text[5:24]))
+				tat = max(tat, parse(t, text[5:24]))
 			}
 			require.GreaterOrEqual(t, tat, ideal, "a charge that is to be given back must not bring the others forward")
 			require.LessOrEqual(t, ideal-w.Ns, int64(5*unit), "more has passed than the limit")

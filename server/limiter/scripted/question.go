@@ -14,6 +14,8 @@ type Question struct {
 	Decision throttle.Decision
 	// Held is the answer to AskRelease and AskRenew: there was such a lease.
 	Held bool
+	// Increased is the answer to AskIncrex.
+	Increased Increased
 	// Forgotten is the answer to AskReset: how many keys there were.
 	Forgotten int64
 
@@ -109,7 +111,7 @@ func (q *Question) Answer(text []byte) (Outcome, error) {
 	}
 	outcome, err := q.take(text)
 	if err == nil && outcome == Done {
-		q.Decision, q.Held = q.one.decision, q.one.held
+		q.Decision, q.Held, q.Increased = q.one.decision, q.one.held, q.one.increased
 	}
 	return outcome, err
 }
@@ -178,7 +180,7 @@ func (q *Question) partAnswer(text []byte) (Outcome, error) {
 		q.disagrees = true // scripts leave states to the caller that are wrong
 		return Done, err
 	}
-	q.check(a.action == acquire && (q.Call.Request.Call.Peek || q.Call.Request.Call.Cost == 0))
+	q.check(a.increx == nil && a.action == acquire && (q.Call.Request.Call.Peek || q.Call.Request.Call.Cost == 0))
 	return Done, nil
 }
 

@@ -47,7 +47,7 @@ func TestVectors(t *testing.T) {
 			w := newWorld(t)
 			for _, call := range vector.calls {
 				words := line("%s", call[0])
-				w.pass(number(t, words[0]) * 1e6)
+				w.pass(parse(t, words[0]) * 1e6)
 				got := w.both(append([]string{"CL.THROTTLE", "k"}, words[1:]...)...)
 				require.Equal(t, "*5\r\n:"+join(line("%s", call[1]))+"\r\n", got, call)
 				require.Equal(t, 1, w.trips)

@@ -86,7 +86,7 @@ func (r *redis) ask(words ...string) string {
 func (r *redis) clock() int64 {
 	words := strings.Split(string(r.last), "\r\n")
 	require.Greater(r.t, len(words), 4, "%q", r.last)
-	return number(r.t, words[2])*1e9 + number(r.t, words[4])*1000
+	return parse(r.t, words[2])*1e9 + parse(r.t, words[4])*1000
 }
 
 // TestOnRedis makes calls of all families on redis-server. A native server at which the same state was written makes each of them at the
@@ -95,7 +95,8 @@ func TestOnRedis(t *testing.T) {
 	w, r, there := newWorld(t), random(t), startRedis(t)
 	w.send = there.send
 	families := map[string]func(ms int64) []string{
-		"rate": func(int64) []string { return rateCall(r) },
+		"rate":   func(int64) []string { return rateCall(r) },
+		"increx": func(int64) []string { return increxCall(r) },
 		"fixed": func(int64) []string {
 			return append(line("RL.FIXED k 6 %s", pick(r, "10ms", "1s", "1s ALIGNED", "MINUTE", "DAY TZ Asia/Tokyo")), costOf(r, 6)...)
 		},
@@ -128,6 +129,9 @@ func TestOnRedis(t *testing.T) {
 				continue
 			}
 			ns := there.clock()
+			if last := len(kept) - 1; last >= 0 && kept[last][0] == "PEXPIREAT" && kept[last][2] == strconv.FormatInt(ns/1e6, 10) {
+				continue // in the last millisecond of a key, to which nothing can be set at home
+			}
 			w.homeClock.Ns = ns
 			w.home.Ask("DEL", "k")
 			for _, command := range kept {

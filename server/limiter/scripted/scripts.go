@@ -26,6 +26,7 @@ var (
 	slicesScript   = newScript("slices", "slices", "shared", "slices", "one")
 	logScript      = newScript("log", "log", "shared", "entries", "log", "one")
 	leaseScript    = newScript("lease", "lease", "shared", "entries", "lease", "one")
+	increxScript   = newScript("increx", "increx", "shared", "increx", "one")
 	takeScript     = newScript("take", "", "shared", "bucket", "counter", "slices", "entries", "log", "lease", "take")
 	giveBackScript = newScript("giveback", "", "shared", "giveback")
 	resetScript    = newScript("reset", "", "shared", "reset")
@@ -36,7 +37,7 @@ var (
 // Scripts returns all scripts, for those who load them beforehand. They do not change.
 func Scripts() []*Script {
 	return []*Script{
-		rateScript, counterScript, slicesScript, logScript, leaseScript, takeScript, giveBackScript, resetScript, loadScript, swapScript,
+		rateScript, counterScript, slicesScript, logScript, leaseScript, increxScript, takeScript, giveBackScript, resetScript, loadScript, swapScript,
 	}
 }
 

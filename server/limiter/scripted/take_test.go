@@ -168,5 +168,5 @@ func TestContended(t *testing.T) {
 	}
 	require.Equal(t, "-"+string(scripted.ErrContended)+"\r\n", w.Ask(line("RL.FIXED k 4000000000000000000 1s COST 5")...))
 	require.Equal(t, 1+2*32, w.trips)
-	require.Equal(t, "$19\r\n"+strconv.FormatInt(number(t, strings.Fields(before)[1])+32, 10)+"\r\n", w.there.Ask("GET", "k"))
+	require.Equal(t, "$19\r\n"+strconv.FormatInt(parse(t, strings.Fields(before)[1])+32, 10)+"\r\n", w.there.Ask("GET", "k"))
 }
