@@ -80,7 +80,7 @@ func (n *node) sendAgain(c *Call, why again, line []byte) bool {
 	case demoted:
 		n.fleet.lookSoon()
 	}
-	n.up.wait(c, n, line)
+	n.up.wait(c, n.failure(Unreachable, firstLine(line)))
 	return true
 }
 
@@ -100,7 +100,7 @@ func (n *node) follow(c *Call, why again, line []byte) {
 		n.fleet.lookForNodes()
 	}
 	if target == nil || c.attempts >= straightMax {
-		n.up.wait(c, n, line)
+		n.up.wait(c, n.failure(Unreachable, firstLine(line)))
 		return
 	}
 	c.attempts++
@@ -140,14 +140,14 @@ const (
 	pauseMax   = 16 * time.Millisecond
 )
 
-// wait has a call sent again after a pause, or lets it fail if there is no time for one.
-func (u *Upstream) wait(c *Call, n *node, why []byte) {
+// wait has a call sent again after a pause, or lets it fail if there is no time for one. Flush must follow.
+func (u *Upstream) wait(c *Call, failure *Failure) {
 	pause := min(pauseFirst<<min(c.attempts, 8), pauseMax)
 	c.due = Now() + int64(pause/2) + rand.Int64N(int64(pause/2))
 	c.attempts++
 	c.asking = false
 	if c.attempts > attemptsMax || c.due >= c.Deadline || !u.waiting.push(c) {
-		u.complete(c, nil, n.failure(Unreachable, firstLine(why)))
+		u.refuse(c, failure)
 	}
 }
 

@@ -36,7 +36,12 @@ type fakeNode struct {
 
 func startFake(t *testing.T, handle func(args []string) string) *fakeNode {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	return startFakeAt(t, "127.0.0.1:0", handle)
+}
+
+func startFakeAt(t *testing.T, addr string, handle func(args []string) string) *fakeNode {
+	t.Helper()
+	listener, err := net.Listen("tcp", addr)
 	require.NoError(t, err)
 	f := &fakeNode{addr: listener.Addr().String(), listener: listener, handle: handle, mode: "standalone", conns: map[net.Conn]bool{}}
 	var serving sync.WaitGroup

@@ -65,7 +65,7 @@ func (n *node) connect(key linkKey) (net.Conn, error) {
 // dial connects to the node of an address, over TLS if that is configured.
 func (f *fleet) dial(ctx context.Context, addr string) (net.Conn, error) {
 	network := "tcp"
-	if f.cfg.Unix != "" {
+	if addr == f.cfg.Unix {
 		network = "unix"
 	} else if mapped, ok := f.cfg.Map[addr]; ok {
 		addr = mapped
@@ -75,7 +75,7 @@ func (f *fleet) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, errors.New(dialReason(err))
 	}
-	if f.cfg.TLS == nil || f.cfg.Unix != "" {
+	if f.cfg.TLS == nil || network == "unix" {
 		return conn, nil
 	}
 	config := f.cfg.TLS
@@ -86,6 +86,9 @@ func (f *fleet) dial(ctx context.Context, addr string) (net.Conn, error) {
 	secured := tls.Client(conn, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
+		if errors.Is(err, context.DeadlineExceeded) {
+			return nil, errors.New("no TLS handshake in time: its port may be one without TLS")
+		}
 		return nil, fmt.Errorf("TLS: %s", reason(err))
 	}
 	return secured, nil
@@ -123,12 +126,10 @@ func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*gree
 			replies++
 		}
 	}
-	if _, err := conn.Write(request); err != nil {
-		return nil, errors.New(reason(err))
-	}
-	values, err := readValues(conn, replies, handshakeMax)
+	_, failed := conn.Write(request)
+	values, err := readValues(conn, replies, handshakeMax) // also when nothing could be written: what TLS did not like comes this way
 	if err != nil {
-		return nil, errors.New(reason(err))
+		return nil, handshakeError(conn, err, failed)
 	}
 	g, err := n.judge(values[0])
 	if err != nil {
@@ -139,6 +140,23 @@ func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*gree
 	}
 	// A script that could not be loaded is missed again by the call that runs it, and that tells why.
 	return g, conn.SetDeadline(time.Time{})
+}
+
+// handshakeError says why HELLO had no reply.
+func handshakeError(conn net.Conn, reading, writing error) error {
+	var timeout net.Error
+	switch _, secured := conn.(*tls.Conn); {
+	case errors.Is(reading, errMalformed), errors.Is(reading, errTooLong):
+		return reading
+	case errors.As(reading, &timeout) && timeout.Timeout():
+		return errors.New("no answer to HELLO in time")
+	case secured:
+		if writing == nil || !strings.Contains(reason(reading), "reset") {
+			writing = reading
+		}
+		return fmt.Errorf("TLS: %s: it may want a certificate", reason(writing))
+	}
+	return fmt.Errorf("%s before HELLO was answered: its port may be one for TLS (rediss://)", reason(reading))
 }
 
 // credentials are HELLO's words for the user of a connection.

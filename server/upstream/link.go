@@ -62,13 +62,11 @@ func (l *link) enqueue(c *Call) *Failure {
 	if l.closed {
 		return l.node.failure(Unreachable, closedDetail)
 	}
-	if !c.internal {
-		if l.node.resting.Load() {
-			return l.node.failure(Resting, "")
-		}
-		if l.refusal != nil && now < l.refused {
-			return l.refusal
-		}
+	if !c.internal && l.node.resting.Load() {
+		return l.node.failure(Resting, "")
+	}
+	if l.refusal != nil && now < l.refused {
+		return l.refusal
 	}
 	c.since = now
 	l.used = now

@@ -18,8 +18,9 @@ const (
 	lookTroubled = 250 * time.Millisecond // while a primary rests, or slots have none
 	lookFailed   = time.Second            // after a new configuration has not worked
 	lookPause    = 20 * time.Millisecond  // at least, between two looks
+	lookShare    = 4                      // times as long as a look took, likewise: that of many ranges of slots is much work
 	lookMax      = 5 * time.Second        // that one look may take
-	askMax       = 500 * time.Millisecond // that one node may take to answer
+	askMax       = connectMax * 5 / 4     // that one node may take to be connected and to answer
 )
 
 // watch looks at the topology until the fleet is closed.
@@ -34,9 +35,11 @@ func (f *fleet) watch() {
 		case <-f.wanted:
 		case <-timer.C:
 		}
+		begin := Now()
 		ctx, cancel := context.WithTimeout(f.ctx, lookMax)
 		f.note(f.look(ctx))
 		cancel()
+		took := time.Duration(Now() - begin)
 		if Now()-clocks >= int64(lookEvery) {
 			clocks = Now()
 			f.readClocks()
@@ -46,7 +49,7 @@ func (f *fleet) watch() {
 		select {
 		case <-f.done:
 			return
-		case <-time.After(jittered(lookPause)):
+		case <-time.After(jittered(max(lookPause, lookShare*took))):
 		}
 	}
 }

@@ -78,6 +78,7 @@ func (n *node) failure(kind FailureKind, detail string) *Failure {
 
 // send queues a call at its connection, or lets it fail. Flush must follow.
 func (n *node) send(c *Call) {
+	deadline := c.Deadline // once it is queued, the call may be answered and its owner's again at any moment
 	var failure *Failure
 	for range 2 { // the first one may just have been closed to make room for another
 		l := n.link(c)
@@ -86,12 +87,16 @@ func (n *node) send(c *Call) {
 			break
 		}
 		if failure = l.enqueue(c); failure == nil {
-			n.arm(c.Deadline)
+			n.arm(deadline)
 			return
 		}
 		if failure.Detail != closedDetail {
 			break
 		}
+	}
+	if failure.Detail == closedDetail && !c.internal {
+		n.up.wait(c, failure) // the node has left the topology just now
+		return
 	}
 	n.up.refuse(c, failure)
 }

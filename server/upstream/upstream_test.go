@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -464,4 +465,92 @@ func TestCallsAllocateNothing(t *testing.T) {
 		round()
 	}
 	require.Less(t, testing.AllocsPerRun(1000, round), 1.0)
+}
+
+// TestAServerThatReadsNothing: deadlines hold while a write is stuck, and the connection is not used again.
+func TestAServerThatReadsNothing(t *testing.T) {
+	release := make(chan struct{})
+	node := startFake(t, on("INCR", func([]string) string {
+		<-release
+		return hangup
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}, PendingBytes: 1 << 30, Timeout: 100 * time.Millisecond, Rest: 100 * time.Millisecond})
+	stuck := newCall("INCR", "k").send(u)
+	large := newCall("SET", "k", strings.Repeat("x", 64<<20)).send(u)
+	require.Equal(t, Timeout, stuck.wait(t).failure.Kind)
+	kind := large.wait(t).failure.Kind
+	require.True(t, kind == Timeout || kind == Resting, kind)
+	close(release)
+	node.answer(nil)
+	eventually(t, "it is used again", func() bool { return do(t, u, "GET", "k").failure == nil })
+	require.GreaterOrEqual(t, u.Status().Connects, uint64(2))
+}
+
+// TestAnotherPrimary: outside clusters, a primary that has become a replica is left for the one that is named beside it.
+func TestAnotherPrimary(t *testing.T) {
+	first, second := startRedis(t), startRedis(t)
+	second.must(t, "REPLICAOF", "127.0.0.1", strconv.Itoa(first.port))
+	u := started(t, Config{Addrs: []string{first.addr, second.addr}, Rest: 50 * time.Millisecond})
+	require.Equal(t, first.addr, do(t, u, "SET", "k", "v").node)
+	second.must(t, "REPLICAOF", "NO", "ONE")
+	first.must(t, "REPLICAOF", "127.0.0.1", strconv.Itoa(second.port))
+	r := do(t, u, "SET", "k", "v")
+	require.Nil(t, r.failure, "the call waits for the topology")
+	require.Equal(t, second.addr, r.node)
+}
+
+func TestIPv6(t *testing.T) {
+	listener, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("this machine has no IPv6: ", err)
+	}
+	_ = listener.Close()
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	node := startFakeAt(t, "[::1]:"+port, nil)
+	node.mode = "cluster"
+	number, err := strconv.Atoi(port)
+	require.NoError(t, err)
+	node.answer(clustered(array(array(integer(0), integer(Slots-1), array(bulk("::1"), integer(number), bulk("id")))), nil))
+	cfg, err := ParseURL("redis://[::1]:" + port)
+	require.NoError(t, err)
+	u := started(t, cfg)
+	require.Equal(t, "[::1]:"+port, do(t, u, "GET", "k").node)
+	require.Len(t, u.Status().Nodes, 1)
+}
+
+func TestStatus(t *testing.T) {
+	node := startFake(t, func(args []string) string {
+		switch args[0] {
+		case "INFO":
+			return bulk("# Server\r\nredis_version:7.0.15\r\nheadgate_version:1.2.3\r\nrun_id:abc\r\n")
+		case "TIME":
+			return array(bulk(strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10)), bulk("0"))
+		}
+		return ""
+	})
+	u := started(t, Config{Addrs: []string{node.addr}, RunID: "another"})
+	require.True(t, u.Headgate())
+	u.fleet.Load().readClocks()
+	require.Nil(t, do(t, u, "GET", "k").failure)
+	s := u.Status()
+	require.EqualValues(t, 1, s.Calls)
+	require.True(t, s.Headgate)
+	require.Len(t, s.Nodes, 1)
+	n := s.Nodes[0]
+	require.InDelta(t, float64(time.Hour), float64(n.Offset), float64(10*time.Second))
+	require.Equal(t, "up", n.State)
+	require.Equal(t, "primary", n.Role)
+	require.Equal(t, "7.0.15", n.Version)
+	require.EqualValues(t, n.Calls, n.RoundTrip.Count())
+	require.EqualValues(t, n.Calls, n.Batch.Sum)
+
+	node.answer(func([]string) string { return hangup })
+	_ = node.listener.Close()
+	do(t, u, "GET", "k")
+	do(t, u, "GET", "k")
+	eventually(t, "it rests", func() bool { return u.Status().Nodes[0].State == "resting" })
+	n = u.Status().Nodes[0]
+	require.NotEmpty(t, n.Why)
+	require.EqualValues(t, 1, n.Rests)
+	eventually(t, "the topology is not known", func() bool { return strings.HasPrefix(u.Status().Problem, node.addr+": ") })
 }
