@@ -65,7 +65,7 @@ type Failure struct {
 	Detail string        // for Unreachable and Lost: what was found, such as "connection refused"
 	After  time.Duration // for Timeout: how long there was no answer
 
-	lasting bool // for Unreachable: see IsLasting
+	refused bool // the node has answered that it does not serve this connection
 }
 
 // MayHaveRun reports whether the command may have been executed all the same.

@@ -32,13 +32,6 @@ func (e refusedError) lasting() bool {
 	return !slices.ContainsFunc(passingRefusals, func(beginning string) bool { return strings.HasPrefix(string(e), beginning) })
 }
 
-// IsLasting reports whether an error of Start tells of a node that answers, and will not serve this gateway however long is waited.
-func IsLasting(err error) bool {
-	var refusal refusedError
-	var failure *Failure
-	return errors.As(err, &refusal) && refusal.lasting() || errors.As(err, &failure) && failure.lasting
-}
-
 // clientName is the name of all connections, as CLIENT LIST shows it.
 const clientName = "headgate"
 
@@ -88,6 +81,10 @@ func (f *fleet) dial(ctx context.Context, addr string) (net.Conn, error) {
 		_ = conn.Close()
 		if errors.Is(err, context.DeadlineExceeded) {
 			return nil, errors.New("no TLS handshake in time: its port may be one without TLS")
+		}
+		var distrust *tls.CertificateVerificationError
+		if errors.As(err, &distrust) {
+			return nil, refusedError("TLS: " + reason(err))
 		}
 		return nil, fmt.Errorf("TLS: %s", reason(err))
 	}

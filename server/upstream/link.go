@@ -133,8 +133,7 @@ func (l *link) connect() {
 	failure := l.node.failure(Unreachable, err.Error())
 	var refusal refusedError
 	mine := errors.As(err, &refusal)
-	if mine {
-		failure.lasting = refusal.lasting()
+	if failure.refused = mine; mine {
 		l.refusal, l.refused = failure, Now()+jitteredNs(l.node.up.rest.Load())
 	}
 	l.giveUp(failure)

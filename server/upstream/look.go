@@ -110,33 +110,54 @@ func (f *fleet) look(ctx context.Context) error {
 		failures = append(failures, nodeError(n, err))
 	}
 	if len(failures) == 0 {
-		return fmt.Errorf("no node of %s answers", f)
+		failures = append(failures, fmt.Errorf("no node of %s answers", f))
 	}
-	return errors.Join(failures...)
+	return &lookError{failures}
+}
+
+// lookError is why the topology could not be read: what each node, or Sentinel, that was asked has answered.
+type lookError struct {
+	failures []error
+}
+
+func (e *lookError) Error() string {
+	texts := make([]string, len(e.failures))
+	for i, err := range e.failures {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// IsLasting reports whether an error of Start tells of nodes that have all answered, and will not serve this gateway however long is waited.
+func IsLasting(err error) bool {
+	var look *lookError
+	if !errors.As(err, &look) {
+		return false
+	}
+	for _, failure := range look.failures {
+		var refusal refusedError
+		if !errors.As(failure, &refusal) || !refusal.lasting() {
+			return false
+		}
+	}
+	return true
 }
 
 // nodeError names the node that an error of ask is about.
-func nodeError(n *node, err error) error { return &nodeProblem{n.addr, err} }
-
-// nodeProblem is an error about a node.
-type nodeProblem struct {
-	addr  string
-	cause error
-}
-
-func (p *nodeProblem) Error() string { return p.addr + ": " + problemOf(p.cause) }
-func (p *nodeProblem) Unwrap() error { return p.cause }
+func nodeError(n *node, err error) error { return fmt.Errorf("%s: %w", n.addr, problemOf(err)) }
 
 // problemOf says what is wrong with a node, by an error of ask, without its name.
-func problemOf(err error) string {
+func problemOf(err error) error {
 	var failure *Failure
-	if !errors.As(err, &failure) {
-		return err.Error()
+	switch {
+	case !errors.As(err, &failure):
+		return err
+	case failure.Kind == Timeout:
+		return errors.New("no answer in time")
+	case failure.refused:
+		return refusedError(failure.Detail)
 	}
-	if failure.Kind == Timeout {
-		return "no answer in time"
-	}
-	return failure.Detail
+	return errors.New(failure.Detail)
 }
 
 // witnesses are the nodes that may be asked for the topology, at most witnessesMax, in the order in which to ask: primaries first. Those
@@ -215,7 +236,7 @@ func (f *fleet) askSlots(n *node) error {
 		return err
 	}
 	if reply.isError() {
-		return errors.New(reply.text)
+		return refusedError(reply.text)
 	}
 	if len(reply.list) == 0 {
 		return errors.New("it knows of no slots (CLUSTER SLOTS is empty)")

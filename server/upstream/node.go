@@ -301,7 +301,7 @@ func (n *node) tryOut() {
 		return
 	}
 	if err != nil {
-		n.why = problemOf(err)
+		n.why = problemOf(err).Error()
 		n.restOn()
 		return
 	}

@@ -247,11 +247,15 @@ func TestWrongUpstreams(t *testing.T) {
 		closed.addr:   "connection refused",
 	} {
 		u := open(t, Config{Addrs: []string{addr}})
-		require.EqualError(t, u.Start(t.Context()), addr+": "+want)
+		err := u.Start(t.Context())
+		require.EqualError(t, err, addr+": "+want)
+		require.Equal(t, addr != closed.addr && addr != web.addr, IsLasting(err), want)
 		require.Contains(t, u.Status().Problem, want)
 		u.Close()
 	}
-	u := open(t, Config{Addrs: []string{behind.addr, first.addr}})
+	u := open(t, Config{Addrs: []string{behind.addr, closed.addr}})
+	require.False(t, IsLasting(u.Start(t.Context())), "one of them may come up, and be the primary")
+	u = open(t, Config{Addrs: []string{behind.addr, first.addr}})
 	require.NoError(t, u.Start(t.Context()), "the primary is among them")
 	require.Equal(t, "+OK\r\n", do(t, u, "SET", "k", "v").reply)
 

@@ -22,9 +22,12 @@ func (f *fleet) askSentinels(ctx context.Context) error {
 			continue
 		}
 		f.best = at
-		return f.setPrimary(addr)
+		if err := f.setPrimary(addr); err != nil {
+			return &lookError{[]error{err}}
+		}
+		return nil
 	}
-	return errors.Join(failures...)
+	return &lookError{failures}
 }
 
 // setPrimary has all calls go to a node, if it is a primary.
@@ -87,9 +90,9 @@ func (f *fleet) askSentinel(ctx context.Context, addr string) (string, error) {
 	found := values[replies-1]
 	switch {
 	case found.isError():
-		return "", errors.New(found.text)
+		return "", refusedError(found.text)
 	case len(found.list) != 2:
-		return "", fmt.Errorf("it knows no primary named %q", f.cfg.Master)
+		return "", refusedError(fmt.Sprintf("it knows no primary named %q", f.cfg.Master))
 	}
 	return net.JoinHostPort(found.list[0].text, found.list[1].text), nil
 }

@@ -69,8 +69,8 @@ func (u *Upstream) setLimits(cfg Config) {
 }
 
 // Start looks at the topology for the first time, and goes on looking until Close. An error says why there is none: what could not be
-// reached, a wrong password, a server that is too old, a replica, this process itself. After an error the Upstream works all the same, as
-// soon as the nodes do; an owner that does not want that closes it.
+// reached, a wrong password, a server that is too old, a replica, this process itself; IsLasting tells whether
+// waiting may help. After an error the Upstream works all the same, as soon as the nodes do; an owner that does not want that closes it.
 func (u *Upstream) Start(ctx context.Context) error {
 	u.config.Lock()
 	u.started = true
