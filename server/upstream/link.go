@@ -37,15 +37,21 @@ type link struct {
 	listed  bool      // it is among Upstream.queued
 	stale   bool      // something was not answered in time: it is closed once no call waits for it
 	writing bool      // the writer goroutine runs
+	sending bool      // out is being written, by the writer or in goOn
+	handed  bool      // the writer is to write the rest of out
+	direct  *direct   // writes to conn without waiting; nil if it cannot
 	closed  bool      // for good
 	used    int64     // when something was queued last, by Now
 	refusal *Failure  // why no connection can be made as this user
 	refused int64     // until when that is believed, by Now
 
-	// The writer's own.
-	out    []byte
-	loaded []*Script
-	gone   []*Call
+	// Whoever has set sending owns these.
+	out     []byte
+	calls   int // in out
+	written int // bytes of out that the socket has taken
+	loaded  []*Script
+
+	gone []*Call // the writer's own
 }
 
 func newLink(n *node, key linkKey) *link {
@@ -82,13 +88,35 @@ func (l *link) enqueue(c *Call) *Failure {
 	return nil
 }
 
-// flush has the writer send what is queued.
+// flush sends what is queued.
 func (l *link) flush() {
 	l.mu.Lock()
 	l.listed = false
 	l.due = true
+	l.goOn()
+}
+
+// goOn sends what may be sent, as much of it as the socket takes at once, and leaves the rest to the writer. The caller holds mu, which is
+// free afterwards.
+func (l *link) goOn() {
+	if l.direct != nil && l.ready() {
+		l.load()
+		l.mu.Unlock()
+		written, err := l.direct.write(l.out)
+		l.mu.Lock()
+		l.took(written, err)
+		l.handed = l.sending
+	}
+	needed := l.handed || l.broken != nil || l.ready() || l.queue.n > 0 && l.conn == nil
 	l.mu.Unlock()
-	l.wake.Signal()
+	if needed {
+		l.wake.Signal()
+	}
+}
+
+// ready reports whether a write may begin. The caller holds mu.
+func (l *link) ready() bool {
+	return l.queue.n > 0 && l.due && l.conn != nil && l.broken == nil && !l.closed && !l.stale && !l.sending && l.writes < flightsMax
 }
 
 // write is the writer goroutine.
@@ -98,7 +126,11 @@ func (l *link) write() {
 	for {
 		switch {
 		case l.broken != nil:
-			if l.reading {
+			if l.handed {
+				l.handed = false
+				l.took(0, l.broken)
+			}
+			if l.reading || l.sending {
 				l.wake.Wait()
 			} else {
 				l.clear()
@@ -110,12 +142,12 @@ func (l *link) write() {
 				return
 			}
 			l.breakOff(errClosed)
-		case l.queue.n == 0 || !l.due || l.stale || l.writes == flightsMax:
-			l.wake.Wait()
-		case l.conn == nil:
+		case l.handed || l.ready():
+			l.fly()
+		case l.queue.n > 0 && l.due && l.conn == nil:
 			l.connect()
 		default:
-			l.fly()
+			l.wake.Wait()
 		}
 	}
 }
@@ -127,6 +159,7 @@ func (l *link) connect() {
 	l.mu.Lock()
 	if err == nil {
 		l.conn, l.heard, l.reading = conn, false, true
+		l.direct = newDirect(conn)
 		go l.read(conn)
 		return
 	}
@@ -164,34 +197,52 @@ func (l *link) tell(failure *Failure) {
 	l.mu.Lock()
 }
 
-// fly sends what is queued by one write. The caller holds mu, which is free during the write.
+// fly sends what is queued by one write, or the rest of what goOn has begun. The caller holds mu, which is free during the write.
 func (l *link) fly() {
+	if !l.handed {
+		l.load()
+	}
+	l.handed = false
+	conn := l.conn
+	l.mu.Unlock()
+	written, err := conn.Write(l.out[l.written:])
+	l.mu.Lock()
+	l.took(written, err)
+}
+
+// load moves calls from the queue to those that are sent, and their bytes to out. The caller holds mu.
+func (l *link) load() {
 	now := Now()
-	l.out, l.loaded = l.out[:0], l.loaded[:0]
-	n := 0
-	for l.queue.n > 0 && n < flightCalls && (n == 0 || len(l.out)+len(l.queue.first.Request) <= flightBytes) {
+	l.out, l.loaded, l.calls, l.written = l.out[:0], l.loaded[:0], 0, 0
+	for l.queue.n > 0 && l.calls < flightCalls && (l.calls == 0 || len(l.out)+len(l.queue.first.Request) <= flightBytes) {
 		c := l.queue.pop()
 		before := l.encode(c)
 		l.flights.push(sent{call: c, before: before, replies: c.Replies, end: len(l.out), at: now})
-		n++
+		l.calls++
 	}
 	l.flights.last().landing = true
-	l.live += n
+	l.live += l.calls
 	l.writes++
+	l.sending = true
 	l.due = l.queue.n > 0
-	conn := l.conn
-	l.mu.Unlock()
+	l.node.figures.batch.Add(int64(l.calls))
+	l.node.figures.calls.Add(uint64(l.calls))
+}
 
-	l.node.figures.batch.Add(int64(n))
-	l.node.figures.calls.Add(uint64(n))
-	written, err := conn.Write(l.out)
+// took counts what the socket has taken of out. If there is no error, the writer goes on with the rest. The caller holds mu.
+func (l *link) took(written int, err error) {
+	l.written += written
+	if err == nil && l.written < len(l.out) {
+		return
+	}
+	if err != nil {
+		l.recall(l.calls, l.written)
+		l.breakOff(err)
+	}
+	l.sending = false
+	l.written = 0
 	if cap(l.out) > bufferKept {
 		l.out = nil
-	}
-	l.mu.Lock()
-	if err != nil {
-		l.recall(n, written)
-		l.breakOff(err)
 	}
 }
 
@@ -244,7 +295,7 @@ func (l *link) clear() {
 		}
 	}
 	unheard := !l.heard && len(l.gone) > 0
-	l.conn, l.broken, l.stale, l.writes, l.live = nil, nil, false, 0, 0
+	l.conn, l.direct, l.broken, l.stale, l.writes, l.live = nil, nil, nil, false, 0, 0
 	if l.node.resting.Load() {
 		l.refuseQueue() // what was taken back from the write that failed
 	}

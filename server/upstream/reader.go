@@ -22,7 +22,7 @@ type reader struct {
 	replies int    // the call's own that are still to come; 0, and before too: none of them has come
 	over    bool   // its replies are too large, and dropped as they come
 	refusal []byte // what SCRIPT LOAD was answered, if that was an error
-	given   bool   // a call was given back, or sent again, since the last read
+	landed  bool   // a call's replies have come whole since the last read
 }
 
 // read is the reader goroutine of a connection.
@@ -37,8 +37,10 @@ func (l *link) read(conn net.Conn) {
 		if wrong := r.take(); wrong != nil {
 			err = wrong
 		}
-		if r.given {
-			r.given = false
+		if r.landed {
+			r.landed = false
+			l.mu.Lock()
+			l.goOn() // a write may have been waiting for these replies
 			l.node.up.Flush()
 			l.node.up.drained()
 		}
@@ -108,6 +110,7 @@ func (r *reader) reply(now int64) error {
 	}
 	s := l.landed()
 	l.mu.Unlock()
+	r.landed = true
 	l.node.figures.roundTrip.Add((now - s.at) / 1000)
 	if s.call != nil {
 		r.give(s.call)
@@ -125,7 +128,6 @@ func (l *link) landed() sent {
 	}
 	if s.landing {
 		l.writes--
-		l.wake.Signal()
 	}
 	l.closeStale()
 	return s
@@ -134,7 +136,6 @@ func (l *link) landed() sent {
 // give gives a call its replies, unless they prove that it has not run and may be sent again.
 func (r *reader) give(c *Call) {
 	n := r.link.node
-	r.given = true
 	c.Node = n.addr
 	if r.over || int64(r.scanned-r.start) > n.up.replyMax.Load() {
 		n.up.complete(c, nil, n.failure(TooLarge, ""))

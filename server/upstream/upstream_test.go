@@ -554,3 +554,27 @@ func TestStatus(t *testing.T) {
 	require.EqualValues(t, 1, n.Rests)
 	eventually(t, "the topology is not known", func() bool { return strings.HasPrefix(u.Status().Problem, node.addr+": ") })
 }
+
+// TestWhatWaitsGoesOnAfterLateReplies: replies to calls that were given up make room for the next write, too.
+func TestWhatWaitsGoesOnAfterLateReplies(t *testing.T) {
+	release := make(chan struct{})
+	node := startFake(t, on("INCR", func([]string) string {
+		<-release
+		return integer(1)
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	l := u.fleet.Load().all()[0].own[0]
+	var short []*pending
+	for i := range flightsMax {
+		c := newCall("INCR", "k")
+		c.Deadline = Now() + int64(200*time.Millisecond)
+		short = append(short, c.send(u))
+		eventually(t, "it is written", func() bool { return l.underWay() == i+1 })
+	}
+	long := newCall("GET", "k").send(u)
+	for _, c := range short {
+		require.Equal(t, Timeout, c.wait(t).failure.Kind)
+	}
+	close(release)
+	require.Equal(t, bulk("value of k"), long.wait(t).reply)
+}

@@ -1,0 +1,12 @@
+//go:build !unix
+
+package upstream
+
+import "net"
+
+// direct is nil where sockets are no file descriptors: the writer goroutine writes.
+type direct struct{}
+
+func newDirect(net.Conn) *direct { return nil }
+
+func (*direct) write([]byte) (int, error) { return 0, nil }
