@@ -1,0 +1,154 @@
+package upstream
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	faultsSeed  = flag.Uint64("faults.seed", 0, "of the random faults; 0 draws one")
+	faultsCalls = flag.Int("faults.calls", 3000, "how many calls are sent through random faults")
+)
+
+// faultyNode is a node that executes commands RUN id, refuses them, dies before or after, or answers late, by chance.
+type faultyNode struct {
+	*fakeNode
+	ran *sync.Map // id to *atomic.Int64: how often it was executed
+}
+
+func (f *faultyNode) execute(id string) {
+	n, _ := f.ran.LoadOrStore(id, new(atomic.Int64))
+	n.(*atomic.Int64).Add(1)
+}
+
+func (f *faultyNode) handle(slots string, others []*faultyNode, chance func(int) int) func(args []string) string {
+	return clustered(slots, func(args []string) string {
+		if args[0] != "RUN" {
+			return ""
+		}
+		slot := Slot([]byte(args[1]))
+		switch n := chance(100); {
+		case n < 3:
+			return "-LOADING Redis is loading the dataset in memory\r\n"
+		case n < 6:
+			return "-TRYAGAIN Multiple keys request during rehashing of slot\r\n"
+		case n < 10:
+			return fmt.Sprintf("-MOVED %d %s\r\n", slot, others[chance(len(others))].addr)
+		case n < 14:
+			return fmt.Sprintf("-ASK %d %s\r\n", slot, others[chance(len(others))].addr)
+		case n < 18:
+			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+		case n == 18 && chance(4) == 0:
+			return hangup
+		case n == 19 && chance(4) == 0:
+			f.execute(args[2])
+			return hangup
+		case n == 20 && chance(8) == 0:
+			f.execute(args[2])
+			return stall
+		case n == 21:
+			time.Sleep(time.Duration(chance(60)) * time.Millisecond)
+		}
+		f.execute(args[2])
+		return bulk(args[2])
+	})
+}
+
+// TestRandomFaults: whatever nodes and connections do, each call is answered once; who has a reply has run once, who failed for sure has not
+// run, and nobody has run twice.
+func TestRandomFaults(t *testing.T) {
+	seed := *faultsSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-faults.seed=%d", seed)
+	var mu sync.Mutex
+	random := rand.New(rand.NewPCG(seed, 0))
+	chance := func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return random.IntN(n)
+	}
+	var ran sync.Map
+	nodes := make([]*faultyNode, 3)
+	var plain []*fakeNode
+	for i := range nodes {
+		nodes[i] = &faultyNode{fakeNode: startFake(t, nil), ran: &ran}
+		nodes[i].mode = "cluster"
+		plain = append(plain, nodes[i].fakeNode)
+	}
+	for _, node := range nodes {
+		node.answer(node.handle(slotsOf(plain...), nodes, chance))
+	}
+	u := started(t, Config{Addrs: []string{nodes[0].addr, nodes[1].addr}, Timeout: 40 * time.Millisecond, Rest: 20 * time.Millisecond})
+
+	const writers = 16
+	script := &Script{Text: "return 1"}
+	var kinds [TooLarge + 1]atomic.Int64
+	var running sync.WaitGroup
+	for w := range writers {
+		running.Go(func() {
+			for i := range *faultsCalls / writers {
+				id := fmt.Sprintf("%d:%d", w, i)
+				c := newCall("RUN", fmt.Sprint("k", chance(1000)), id)
+				c.Script = script
+				c.Proto = 2 + chance(2)
+				if chance(4) == 0 { // as large as the socket does not take at once
+					c.Request = command("RUN", "k", id, strings.Repeat("x", chance(300_000)))
+					c.Slot = int(Slot([]byte("k")))
+				}
+				r := c.send(u).wait(t)
+				times := int64(0)
+				if n, ok := ran.Load(id); ok {
+					times = n.(*atomic.Int64).Load()
+				}
+				switch {
+				case r.failure == nil && r.reply == bulk(id):
+					kinds[0].Add(1)
+					if times != 1 {
+						t.Errorf("%s was answered and has run %d times", id, times)
+					}
+				case r.failure == nil:
+					if !strings.HasPrefix(r.reply, "-NOSCRIPT") || times != 0 {
+						t.Errorf("%s was answered %q and has run %d times", id, r.reply, times)
+					}
+				default:
+					kinds[r.failure.Kind].Add(1)
+					if !r.failure.MayHaveRun() && times != 0 {
+						t.Errorf("%s failed with %v and has run", id, r.failure)
+					}
+				}
+				if r.failure != nil {
+					time.Sleep(time.Duration(chance(4)) * time.Millisecond)
+				}
+				if chance(500) == 0 {
+					nodes[chance(len(nodes))].hangUp()
+				}
+			}
+		})
+	}
+	running.Wait()
+	time.Sleep(50 * time.Millisecond) // for what was given up and may still arrive
+	ran.Range(func(id, n any) bool {
+		if times := n.(*atomic.Int64).Load(); times > 1 {
+			t.Errorf("%s has run %d times", id, times)
+		}
+		return true
+	})
+	passed := kinds[0].Load()
+	t.Logf("%d passed; timeouts %d, resting %d, unreachable %d, pending %d, lost %d", passed, kinds[Timeout].Load(), kinds[Resting].Load(),
+		kinds[Unreachable].Load(), kinds[Pending].Load(), kinds[Lost].Load())
+	require.Positive(t, passed)
+	require.Positive(t, kinds[Lost].Load())
+	s := u.Status()
+	require.Zero(t, s.PendingCalls)
+	require.Zero(t, s.PendingBytes)
+}
