@@ -223,3 +223,35 @@ func TestErrorsOfRedis(t *testing.T) {
 	require.Equal(t, "*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n", w.Ask("CL.THROTTLE", "k", "15", "30", "60"))
 	require.Equal(t, "*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:30000\r\n", w.Ask("RL.FIXED", "f", "16", "30s"))
 }
+
+// TestCommands: a user who may do no more than Commands says can have every limiter asked, and is refused what is not among them.
+func TestCommands(t *testing.T) {
+	w, r, there := newTakeWorld(t), random(t), startRedis(t)
+	w.send = there.send
+	rules := line("ACL SETUSER gateway on nopass ~* -@all")
+	for _, name := range scripted.Commands() {
+		rules = append(rules, "+"+strings.ToLower(name))
+	}
+	require.Equal(t, "+OK\r\n", there.ask(rules...))
+	require.Equal(t, "+OK\r\n", there.ask("AUTH", "gateway", "x"))
+	foreign := [][]string{line("SET k 1000000000000000000"), line("SET k x"), line("DEL k"), line("HSET k 1 2"), line("HSET k 1 x"), line("ZADD k 1.5 x")}
+	for range *calls / 6 {
+		w.q.NowMs = time.Now().UnixMilli()
+		w.take.NowMs = w.q.NowMs
+		there.ask(foreign[r.IntN(len(foreign))]...)
+		calls := [][]string{rateCall(r), increxCall(r), append(line("RL.FIXED k 6 %s", pick(r, "10ms", "HOUR")), costOf(r, 6)...), append(line("RL.SLIDING k 9 20ms"), costOf(r, 9)...), append(line("RL.LOG k 9 10ms"), costOf(r, 9)...)}
+		for _, call := range append(everyCall, "RL.LOG %s 9 10ms MEMBER b COST -1") {
+			calls = append(calls, line(call, "k"))
+		}
+		words, _ := takeCall(r)
+		for _, call := range append(calls, words) {
+			if reply := w.Ask(call...); reply[0] == '-' { // it speaks of the state or of the numbers, and of no rights
+				require.Regexp(t, "^-(WRONGTYPE Operation|ERR value is not|ERR LBOUND)", reply, "%q", call)
+			}
+		}
+		if request := w.take.AskGiveBack(nil); len(request) > 0 {
+			require.NoError(t, w.take.AnswerGiveBack(there.send(request)))
+		}
+	}
+	require.Contains(t, there.ask("KEYS", "*"), "-NOPERM")
+}
