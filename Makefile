@@ -182,7 +182,9 @@ deploy-check: deps build ## check deploy/ and the Dockerfile with helm, Kubernet
 	$(GO) test -C tests -count=1 -v -timeout 30m ./deploy -image | grep -vE '^ *=== '
 	./scripts/deploy_check.sh
 
+# The table of limiters comes first: others, and the rest of its own package, are generated from it.
 generate: ## write the generated documents anew
+	@$(GO) generate ./server/limiter
 	@for m in $(MODULES); do $(GO) generate -C $$m ./...; done
 
 clean: ## remove what was built
