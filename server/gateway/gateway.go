@@ -37,6 +37,7 @@ type Gateway struct {
 	Up     *upstream.Upstream // safe for concurrent use
 
 	scripts map[string]*upstream.Script // by SHA-1; does not change
+	kept    keptScripts
 	users   map[string]*upstream.UserConn
 	files   tlsFiles // that the configuration in use was made of
 

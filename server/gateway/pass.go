@@ -6,12 +6,7 @@ import (
 	"headgate/server/upstream"
 )
 
-// Errors of commands that go as they are.
-const (
-	errCrossSlot   = "CROSSSLOT Keys in request don't hash to the same slot"
-	errScripts     = "NOPERM scripts through a gateway need ~* and +@all"
-	errScriptNoKey = "ERR a script without keys is not served while upstream is a cluster"
-)
+const errCrossSlot = "CROSSSLOT Keys in request don't hash to the same slot"
 
 // passed is a command that goes as it is, and so does its reply.
 type passed struct{}
@@ -26,10 +21,15 @@ func (passed) fail(k *call, c *command.Ctx) { sendFailure(c, k.failure) }
 
 // pass has the context's command go to a slot's node as it is; -1 is any.
 func (g *Gateway) pass(c *command.Ctx, slot int, what about) {
+	g.send(c, g.newPassed(c, slot, what))
+}
+
+// newPassed is pass, but for the sending.
+func (g *Gateway) newPassed(c *command.Ctx, slot int, what about) *call {
 	k := g.newCall(c, what)
 	k.way.Slot, k.way.Proto = slot, c.Reply.Proto()
 	k.way.Request = appendCommand(k.way.Request, c.Args...)
-	g.send(c, k)
+	return k
 }
 
 // slotOf returns the slot of the context's keys, -1 if there are none or the upstream is no cluster. ok is false if they lie in several.
@@ -108,24 +108,4 @@ func (g *Gateway) passToServer(c *command.Ctx) {
 		return
 	}
 	g.pass(c, -1, passed{})
-}
-
-// passScript is the handler of commands that run what their clients have written, or look after that. The upstream would run it with the
-// gateway's rights.
-func (g *Gateway) passScript(c *command.Ctx) {
-	if c.Client.Guarded && g.userOf(c.Client) == nil && !c.Client.User.MayAllWithKeys() {
-		c.Err(errScripts)
-		return
-	}
-	slot, ok := g.slotOf(c)
-	switch {
-	case !ok:
-		c.Err(errCrossSlot)
-	case slot < 0 && g.Up.Cluster() && c.Cmd.Runs == command.NoProgram:
-		refuse(c)
-	case slot < 0 && g.Up.Cluster():
-		c.Err(errScriptNoKey)
-	default:
-		g.pass(c, slot, passed{})
-	}
 }

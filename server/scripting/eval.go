@@ -98,7 +98,7 @@ func (h *Scripts) scriptCommand() *command.Command {
 			{
 				Name: "load", Since: "2.6.0", Complexity: "O(n) in the length of the script",
 				Summary: "Compile a script without running it, and return the SHA-1 by which EVALSHA runs it.",
-				Arity:   3, Flags: command.NoScript | command.Stale,
+				Arity:   3, Flags: command.NoScript | command.Stale | command.KeepsScript,
 				Tips: command.TipAllNodes,
 				Args: []command.Arg{command.Str("script")}, Reply: command.ReplyBulk, Handler: h.scriptLoad,
 			},
