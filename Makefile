@@ -15,7 +15,11 @@ TIMEOUT ?= 280s
 HISTORIES ?= 1000000
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+RATELIMIT   := github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36
 BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+
+# The tests of tests/clients that need nothing which a gateway does not serve: WATCH, blocking commands, subscriptions.
+THROUGH_GATEWAY := Window|Counter|Funnel|Bucket|Throttle|Libraries|NativeLimits|AcquireIsExact
 
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/journal ./server/limits ./server/resp ./server/script ./store ./throttle ./persistence/rdb
@@ -137,6 +141,17 @@ simulate: ## run the whole server through 2,000 hours of made-up time with 8 cli
 
 logs: ## run the random tests of sliding logs twenty times over
 	$(GO) test -count=1 -timeout 60m -run 'StampLog|ZSetLogModel' ./store -log.rounds 20
+
+.PHONY: fleet cluster-bench
+fleet: deps build ## run gateways before clusters and sentinels whose nodes die, stall, lose connections and give slots away, with all figures; SEED repeats
+	$(GO) test -C tests -count=1 -v -timeout 60m ./fleet -fleet.whole -fleet.seed $(or $(SEED),0) | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 60m ./linear -run SlotsMove -linear.seed $(or $(SEED),0) -reshard.slots 4096 -reshard.moves 8192 -reshard.timeout 50ms | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -clients.gateway -run '$(THROUGH_GATEWAY)' -skip Watched | grep -vE '^ *=== '
+
+cluster-bench: deps build ## measure what a decision costs by a gateway before a cluster, beside headgate alone, redis_rate and envoyproxy/ratelimit, for TIME (2s) in each of 5 rounds
+	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT) || echo "envoyproxy/ratelimit could not be built, and is left out" >&2
+	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestClusterCosts -cluster $(or $(TIME),2s) \
+		$$(test ! -x bin/service_cmd || echo -cluster.ratelimit $(CURDIR)/bin/service_cmd) | grep -vE '^ *=== '
 
 .PHONY: tls leaks soak soak-hostile
 tls: deps build ## handshakes good and bad, 500 bad ones a second for 10 s, a certificate swapped 20 times under load, each way

@@ -265,9 +265,16 @@ func (m *Mover) Close() {
 // keysAtOnce is how many keys one MIGRATE takes.
 const keysAtOnce = "100"
 
-// Move gives a slot, with its keys, from the node that has it to the other.
-func (m *Mover) Move(slot int) error {
-	from := m.owner[slot]
+// Move gives a slot, with its keys, to one of the two nodes, 0 or 1, and reports whether it had been the other's. Who moves slots to both waits
+// by Settle between: nodes believe older news of each other otherwise, and may end up with slots that each takes for the other's.
+func (m *Mover) Move(slot, to int) (moved bool, err error) {
+	if m.owner[slot] == to {
+		return false, nil
+	}
+	return true, m.move(slot, 1-to)
+}
+
+func (m *Mover) move(slot, from int) error {
 	number, source, target := strconv.Itoa(slot), m.clients[from], m.clients[1-from]
 	if _, err := asked(target, "CLUSTER", "SETSLOT", number, "IMPORTING", m.ids[from]); err != nil {
 		return err
@@ -295,6 +302,28 @@ func (m *Mover) Move(slot int) error {
 	}
 	m.owner[slot] = 1 - from
 	return nil
+}
+
+// settleTime is longer than nodes take to tell each other what they have.
+const settleTime = 500 * time.Millisecond
+
+// Settle waits until both nodes have heard of all moves.
+func (m *Mover) Settle() error {
+	time.Sleep(settleTime)
+	for deadline := time.Now().Add(fleetTimeout); time.Now().Before(deadline); time.Sleep(fleetLook) {
+		one, err := asked(m.clients[0], "CLUSTER", "SLOTS")
+		if err != nil {
+			return err
+		}
+		other, err := asked(m.clients[1], "CLUSTER", "SLOTS")
+		if err != nil {
+			return err
+		}
+		if one.Sorted(false).Wire() == other.Sorted(false).Wire() {
+			return nil
+		}
+	}
+	return fmt.Errorf("the nodes do not agree on their slots")
 }
 
 // learn finds out which of the two nodes has which slots, as each says of itself.
@@ -342,7 +371,7 @@ func StartSentinel(t testing.TB, downAfter time.Duration) *Sentinel {
 	replica := StartReference(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(primary.Port), "--repl-diskless-sync-delay", "0")
 	dir, port := t.TempDir(), FreePort(t)
 	path := filepath.Join(dir, "sentinel.conf")
-	text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor %s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[2]s %d\nsentinel failover-timeout %[2]s 10000\n",
+	text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor %s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[2]s %[4]d\nsentinel failover-timeout %[2]s 10000\n",
 		port, sentinelName, primary.Port, downAfter.Milliseconds())
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 	watcher := newServerAt(t, port, dir)
@@ -352,7 +381,7 @@ func StartSentinel(t testing.TB, downAfter time.Duration) *Sentinel {
 	s := &Sentinel{primary, replica, watcher}
 	for deadline := time.Now().Add(fleetTimeout); time.Now().Before(deadline); time.Sleep(fleetLook) {
 		asksWatcher, asksReplica := Dial(t, watcher.Addr), Dial(t, replica.Addr)
-		known := strings.Contains(asksWatcher.Ask("INFO", "sentinel").Text, "slaves=1")
+		known := slices.Contains(asksWatcher.Ask("SENTINEL", "REPLICAS", sentinelName).Flat(), "ok") // its link to the primary
 		copied := strings.Contains(asksReplica.Ask("INFO", "replication").Text, "master_link_status:up")
 		asksWatcher.Close()
 		asksReplica.Close()

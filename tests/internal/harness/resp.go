@@ -162,6 +162,18 @@ func (v Value) Strings() []string {
 	return texts
 }
 
+// Flat are the texts of all items, at every depth.
+func (v Value) Flat() (texts []string) {
+	for _, item := range v.Items {
+		if item.Items != nil {
+			texts = append(texts, item.Flat()...)
+		} else {
+			texts = append(texts, item.Text)
+		}
+	}
+	return texts
+}
+
 // Sorted returns v with the items of every aggregate in an order of their own; the pairs of a map stay together. With
 // pairs, so do those of the outermost array: HGETALL in RESP2.
 func (v Value) Sorted(pairs bool) Value {
