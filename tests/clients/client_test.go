@@ -5,6 +5,7 @@ package clients
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"strconv"
 	"testing"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	goredis "github.com/redis/go-redis/v9"
-	"github.com/stretchr/testify/require"
 
 	"headgate/tests/internal/harness"
 )
@@ -228,10 +228,34 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
+var throughGateway = flag.Bool("clients.gateway", false, "run what can be run so through a gateway before a cluster; make fleet does")
+
+// startServer starts the server that the limiters run on, a gateway before a cluster of three if that is asked for, and returns what
+// empties it.
+func startServer(t testing.TB) (server *harness.Server, flush func()) {
+	t.Helper()
+	if *throughGateway {
+		return startGateway(t)
+	}
+	server = harness.Start(t)
+	return server, func() { harness.Dial(t, server.Addr).Do("FLUSHALL") }
+}
+
+// startGateway is startServer with a gateway.
+func startGateway(t testing.TB) (server *harness.Server, flush func()) {
+	t.Helper()
+	cluster := harness.StartCluster(t, 3, 0, 10*time.Second)
+	return harness.StartGateway(t, cluster.URL(), "--upstream-timeout-ms", "10000"), func() {
+		for _, node := range cluster.Nodes {
+			harness.Dial(t, node.Addr).Do("FLUSHALL")
+		}
+	}
+}
+
 // eachClient runs body once for each client and protocol, against one server.
 func eachClient(t *testing.T, body func(t *testing.T, c limiterClient)) {
 	t.Helper()
-	server := harness.Start(t)
+	server, flush := startServer(t)
 	for _, kind := range []struct {
 		name string
 		make func(t testing.TB) limiterClient
@@ -241,10 +265,8 @@ func eachClient(t *testing.T, body func(t *testing.T, c limiterClient)) {
 		{"redigo RESP2", func(t testing.TB) limiterClient { return newRedigo(t, server) }},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			c := kind.make(t)
-			_, err := c.do("FLUSHALL")
-			require.NoError(t, err)
-			body(t, c)
+			flush()
+			body(t, kind.make(t))
 		})
 	}
 }

@@ -73,7 +73,7 @@ func runForeign(t *testing.T, needs []string, steps int, program ...string) {
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Skipf("not installed here: %s: %v %s", strings.Join(needs, " "), err, out)
 	}
-	server := harness.Start(t)
+	server, _ := startServer(t)
 	_, port, ok := strings.Cut(server.Addr, ":")
 	require.True(t, ok)
 	ctx, cancel := context.WithTimeout(context.Background(), foreignTime)

@@ -25,11 +25,12 @@ const (
 )
 
 // TestLimiterLibraries runs the limiter libraries of Go, each with a client per worker: of ten thousand requests exactly as many are
-// admitted as there are to be had.
+// admitted as there are to be had, by the server itself and through a gateway before a cluster.
 func TestLimiterLibraries(t *testing.T) {
+	gateway, _ := startGateway(t)
 	for _, library := range []struct {
 		name string
-		open func(t *testing.T, client *goredis.Client) (admits func(ctx context.Context) (bool, error))
+		open openLimiter
 	}{
 		{"redis_rate", func(t *testing.T, client *goredis.Client) func(context.Context) (bool, error) {
 			l := redis_rate.NewLimiter(client)
@@ -63,33 +64,45 @@ func TestLimiterLibraries(t *testing.T) {
 	} {
 		t.Run(library.name, func(t *testing.T) {
 			t.Parallel()
-			server := harness.Start(t)
-			var admitted atomic.Int64
-			var workers sync.WaitGroup
-			failures := make(chan error, libraryClients)
-			for range libraryClients {
-				client := goredis.NewClient(&goredis.Options{Addr: server.Addr, PoolSize: 1})
-				t.Cleanup(func() { _ = client.Close() })
-				admits := library.open(t, client)
-				workers.Go(func() {
-					for range libraryRequests / libraryClients {
-						ok, err := admits(context.Background())
-						if err != nil {
-							failures <- err
-							return
-						}
-						if ok {
-							admitted.Add(1)
-						}
-					}
-				})
-			}
-			workers.Wait()
-			close(failures)
-			for err := range failures {
-				require.NoError(t, err)
-			}
-			require.EqualValues(t, libraryLimit, admitted.Load())
+			requireAdmitted(t, harness.Start(t), library.open)
+		})
+		t.Run(library.name+" through a gateway", func(t *testing.T) {
+			t.Parallel()
+			requireAdmitted(t, gateway, library.open)
 		})
 	}
+}
+
+// openLimiter makes a limiter on a client, and returns what asks it for one unit of libraryLimit.
+type openLimiter func(t *testing.T, client *goredis.Client) (admits func(ctx context.Context) (bool, error))
+
+// requireAdmitted has all clients make their requests at once.
+func requireAdmitted(t *testing.T, server *harness.Server, open openLimiter) {
+	t.Helper()
+	var admitted atomic.Int64
+	var workers sync.WaitGroup
+	failures := make(chan error, libraryClients)
+	for range libraryClients {
+		client := goredis.NewClient(&goredis.Options{Addr: server.Addr, PoolSize: 1})
+		t.Cleanup(func() { _ = client.Close() })
+		admits := open(t, client)
+		workers.Go(func() {
+			for range libraryRequests / libraryClients {
+				ok, err := admits(context.Background())
+				if err != nil {
+					failures <- err
+					return
+				}
+				if ok {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	close(failures)
+	for err := range failures {
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, libraryLimit, admitted.Load())
 }
