@@ -126,7 +126,7 @@ func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*gree
 	_, failed := conn.Write(request)
 	values, err := readValues(conn, replies, handshakeMax) // also when nothing could be written: what TLS did not like comes this way
 	if err != nil {
-		return nil, handshakeError(conn, err, failed)
+		return nil, n.handshakeError(conn, err, failed)
 	}
 	g, err := n.judge(values[0])
 	if err != nil {
@@ -139,14 +139,16 @@ func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*gree
 	return g, conn.SetDeadline(time.Time{})
 }
 
-// handshakeError says why HELLO had no reply.
-func handshakeError(conn net.Conn, reading, writing error) error {
+// handshakeError says why HELLO had no reply, and what may be wrong if it never had one.
+func (n *node) handshakeError(conn net.Conn, reading, writing error) error {
 	var timeout net.Error
 	switch _, secured := conn.(*tls.Conn); {
 	case errors.Is(reading, errMalformed), errors.Is(reading, errTooLong):
 		return reading
 	case errors.As(reading, &timeout) && timeout.Timeout():
 		return errors.New("no answer to HELLO in time")
+	case n.hello.Load() != nil:
+		return errors.New(reason(reading) + " before HELLO was answered")
 	case secured:
 		if writing == nil || !strings.Contains(reason(reading), "reset") {
 			writing = reading

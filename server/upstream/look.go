@@ -20,6 +20,7 @@ const (
 	lookPause    = 20 * time.Millisecond  // at least, between two looks
 	lookShare    = 4                      // times as long as a look took, likewise: that of many ranges of slots is much work
 	lookMax      = 5 * time.Second        // that one look may take
+	clockMax     = 250 * time.Millisecond // likewise to be asked for the time, which is not urgent, while the next look may be
 	askMax       = connectMax * 5 / 4     // that one node may take to be connected and to answer
 )
 
@@ -335,7 +336,7 @@ func (f *fleet) readClocks() {
 			continue
 		}
 		before := time.Now()
-		reply, err := n.ask(askMax, "TIME")
+		reply, err := n.ask(clockMax, "TIME")
 		if err != nil || len(reply.list) != 2 {
 			continue
 		}
