@@ -92,6 +92,7 @@ func New(live *config.Live, o Options) *Server {
 	groups := s.CommandGroups
 	if live.Get().Upstream != "" {
 		s.Gateway = gateway.New(s.Executor, s.Limits)
+		s.Reports.Gateway = s.Gateway
 		hooks = s.Gateway.Hooks(hooks)
 		groups = func() [][]*command.Command { return s.Gateway.Decorate(s.CommandGroups()) }
 	}

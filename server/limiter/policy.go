@@ -100,6 +100,9 @@ const (
 // failureNames are the words for these.
 var failureNames = [...]string{FailError: "ERROR", FailOpen: "OPEN", FailClosed: "CLOSED", FailLocal: "LOCAL"}
 
+// String returns its word in a policy.
+func (f Failure) String() string { return failureNames[f] }
+
 // WhenFailing is how a policy says what is to become of a call whose upstream does not answer.
 var WhenFailing = Arg{Name: "failure", Type: "oneof", Token: "FAILURE", Optional: true, Args: []Arg{
 	tokenArg(failureNames[FailError]), tokenArg(failureNames[FailOpen]), tokenArg(failureNames[FailClosed]), tokenArg(failureNames[FailLocal]),

@@ -1,4 +1,4 @@
-// Package report says how the server is: INFO, MEMORY, what Prometheus reads, and the page.
+// Package report says how the server is: INFO, MEMORY, RL.UPSTREAM, what Prometheus reads, and the page.
 //
 // /metrics reads all counters when it is asked for, and only then (metrics.go), in slices that each take the executor's
 // lock for as long as a slice of background work at most. /readyz takes no lock: it asks the gate. If there is an HTTP

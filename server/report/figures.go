@@ -9,6 +9,7 @@ import (
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/scripting"
+	"headgate/server/upstream"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -21,13 +22,16 @@ type figure struct {
 	page   string                     // its place in what the page asks for, with dots between names; empty: it is not there
 	when   func(s *readings) bool     // when INFO and the page have it; nil: always. A series is always there
 	read   func(s *readings) quantity // what it comes to now. The caller holds the executor's lock
+
+	there func(r *Reports) bool // its section's, see figures
 }
 
 // section is a part of INFO, and what /metrics has of the same: figures, and behind them lines and series with labels, of which there are
 // as many as have been used.
 type section struct {
-	title     string // as printed; the argument that asks for it is the same in any case
-	byDefault bool   // shown when no section is asked for
+	title     string                // as printed; the argument that asks for it is the same in any case
+	byDefault bool                  // shown when no section is asked for
+	there     func(r *Reports) bool // whether the server has it at all, and its series too; nil: always. It never changes
 	figures   []figure
 	lines     func(r *Reports, c *command.Ctx, t *infoText)
 	families  []*family                                        // of the series that collect sends
@@ -42,10 +46,16 @@ func fixed(field, value string) figure {
 // figures are those of all sections.
 var figures = func() (all []figure) {
 	for _, s := range sections {
-		all = append(all, s.figures...)
+		for _, f := range s.figures {
+			f.there = s.there
+			all = append(all, f)
+		}
 	}
 	return all
 }()
+
+// has reports whether the server has what only some have.
+func (r *Reports) has(there func(r *Reports) bool) bool { return there == nil || there(r) }
 
 // families are those of all series, in the order of the sections.
 var families = func() (all []*family) {
@@ -67,6 +77,7 @@ type readings struct {
 	nowNs   int64
 	kept    *memoryFigures
 	scripts *scripting.Memory
+	status  *upstream.Status
 }
 
 // read begins to read figures. The caller holds the executor's lock.
@@ -88,6 +99,15 @@ func (s *readings) scriptMemory() *scripting.Memory {
 		s.scripts = &m
 	}
 	return s.scripts
+}
+
+// upstream is how a gateway's upstream is.
+func (s *readings) upstream() *upstream.Status {
+	if s.status == nil {
+		status := s.Gateway.Up.Status()
+		s.status = &status
+	}
+	return s.status
 }
 
 // shows reports whether INFO and the page have a figure now.
@@ -113,7 +133,7 @@ func (s *readings) forPage() map[string]any {
 	reply := map[string]any{}
 	for i := range figures {
 		f := &figures[i]
-		if f.page == "" || !s.shows(f) {
+		if f.page == "" || !s.has(f.there) || !s.shows(f) {
 			continue
 		}
 		at, names := reply, strings.Split(f.page, ".")

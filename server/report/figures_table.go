@@ -49,8 +49,8 @@ var sections = []section{
 		{field: "io_threads_active", read: func(s *readings) quantity { return truth(s.Fronts.Plain.Count() > 1) }},
 		{metric: gauge("headgate_script_busy", "1 while a script runs for longer than busy-reply-threshold."),
 			read: func(s *readings) quantity { return truth(s.Gate.Has(command.GateBusy)) }},
-		{metric: gauge("headgate_ready", "1 if /readyz says so."), read: func(s *readings) quantity { return truth(s.Unready() == "") }},
-		{page: "ready", read: func(s *readings) quantity { return text(string(s.Unready())) }},
+		{metric: gauge("headgate_ready", "1 if /readyz says so."), read: func(s *readings) quantity { return truth(s.unready() == "") }},
+		{page: "ready", read: func(s *readings) quantity { return text(string(s.unready())) }},
 	}, families: []*family{instance}, collect: (*Collector).collectInstance},
 	{title: "Clients", byDefault: true, figures: []figure{
 		{field: "connected_clients", page: "clients", metric: gauge("redis_connected_clients", "Connections of clients."),
@@ -354,6 +354,7 @@ var sections = []section{
 			read: func(s *readings) quantity { return count(s.Limits.Unlogged.Changes) }},
 	}, lines: (*Reports).infoLimiters,
 		families: []*family{limiterCalls, limiterNear, policyCalls, policyNear, topCalls, topKeyCalls, topError, topSeconds}, collect: (*Collector).collectLimiters},
+	upstreamSection,
 	{title: "Cluster", byDefault: true, figures: []figure{fixed("cluster_enabled", "0")}},
 	{title: "Keyspace", byDefault: true, figures: []figure{
 		{page: "keys", read: func(s *readings) quantity { return count(s.Keys.Stats().Keys) }},

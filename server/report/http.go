@@ -88,7 +88,7 @@ func (r *Reports) mistrusts(peer netip.Addr) (why string) {
 }
 
 func (r *Reports) readyz(w http.ResponseWriter, _ *http.Request) {
-	if why := r.Unready(); why != "" {
+	if why := r.unready(); why != "" {
 		sendLine(w, http.StatusServiceUnavailable, string(why))
 		return
 	}

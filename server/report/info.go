@@ -46,6 +46,9 @@ func (r *Reports) info(c *command.Ctx) {
 	var t infoText
 	now := r.read(c.NowNs)
 	for _, section := range sections {
+		if !r.has(section.there) {
+			continue
+		}
 		if !all && !(standard && section.byDefault) && !asked[strings.ToLower(section.title)] {
 			continue
 		}

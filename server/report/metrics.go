@@ -117,7 +117,7 @@ func (*Collector) Describe(descs chan<- *prometheus.Desc) {
 func (m *Collector) Collect(out chan<- prometheus.Metric) {
 	m.collectFigures(out)
 	for _, s := range sections {
-		if s.collect != nil {
+		if s.collect != nil && m.has(s.there) {
 			s.collect(m, out)
 		}
 	}
@@ -135,13 +135,13 @@ func (m *Collector) collectFigures(out chan<- prometheus.Metric) {
 	m.locked(func() {
 		now := m.read(m.Clock.Read())
 		for i, f := range figures {
-			if f.metric != nil {
+			if f.metric != nil && m.has(f.there) {
 				values[i] = f.read(now).number
 			}
 		}
 	})
 	for i, f := range figures {
-		if f.metric != nil {
+		if f.metric != nil && m.has(f.there) {
 			f.metric.send(out, values[i])
 		}
 	}

@@ -70,7 +70,7 @@ var metricsHead = `<!-- Generated from server/report/figures_table.go and server
 ` + "| `/metrics` | all counters in Prometheus' text format |" + `
 ` + "| `/` | a page for people: decisions, times, memory and keys of the last 15 minutes, the keys that are limited and called most, policies, slow commands, how memory, disk and certificate stand, and a box that looks a key up |" + `
 ` + "| `/healthz` | 200 as long as the process answers, also while a command takes long |" + `
-` + "| `/readyz` | 200, or 503 with the reason in a line: data are loaded, data cannot be written (MISCONF), the server is shutting down |" + `
+` + "| `/readyz` | 200, or 503 with the reason in a line: data are loaded, data cannot be written (MISCONF), the server is shutting down, or a gateway with `upstream-failure error` reaches no node of its upstream |" + `
 
 ` + "The page shows keys and slow commands. Without `metrics-password` it is only shown to those who could read these over the Redis protocol without a" + `
 ` + "password too: while the default user may do everything, and to other machines only with `protected-mode no`; and only under an IP address or" + `
@@ -110,6 +110,9 @@ Go's and the process's own series (` + "`go_…`, `process_…`" + `) are there 
 ` + "| `top_seconds` | how far RL.TOP looks back |" + `
 ` + "| `top_limited_<n>`, `top_hot_<n>` | the first keys of RL.TOP: `db=`, `calls=`, `error=` (the most that calls may be too high by) and `key=` |" + `
 ` + "| `top_limited_error`, `top_hot_error` | the most that any number of that list may be too high by |" + `
+
+A gateway has the series ` + "`headgate_upstream_…`, and `INFO upstream` with the same figures, since its start; a server that keeps keys itself has neither." + `
+` + "[Operations](operations.md#a-gateway-before-redis) says which of them to watch. `node` is an address of the upstream's, of which there are as many as it names." + `
 
 | Metric | Type | Labels | Meaning |
 |---|---|---|---|

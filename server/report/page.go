@@ -105,6 +105,7 @@ func countsForPage(name string, d *limits.Decisions) pageCounts {
 //	limited, hot the lists of RL.TOP; null: top-keys is 0. topSeconds is how far they look back
 //	certificate  null: tls-port is 0
 //	slow         commands, the newest first
+//	nodes        of a gateway's upstream; absent: keys are kept here
 func (r *Reports) pageData(w http.ResponseWriter, req *http.Request) {
 	since, err := strconv.ParseInt(req.FormValue("since"), 10, 64)
 	if err != nil {
@@ -125,6 +126,9 @@ func (r *Reports) pageData(w http.ResponseWriter, req *http.Request) {
 	reply["policies"], reply["others"] = r.policyCounts()
 	reply["slow"] = r.slowForPage()
 	reply["certificate"] = r.certificateForPage()
+	if r.Gateway != nil {
+		reply["nodes"] = r.nodesForPage()
+	}
 	sendJSON(w, http.StatusOK, reply)
 }
 

@@ -6,6 +6,7 @@ import (
 	"headgate/server/command"
 	"headgate/server/exec"
 	"headgate/server/front"
+	"headgate/server/gateway"
 	"headgate/server/journal"
 	"headgate/server/limits"
 	"headgate/server/observe"
@@ -24,12 +25,13 @@ type Reports struct {
 	Scripts  *scripting.Scripts
 	Journal  *journal.Journal
 	Fronts   *front.Fronts
+	Gateway  *gateway.Gateway // nil: keys are kept here
 
 	HTTP    httpPort
 	Samples samples
 }
 
-// Declarations are those of INFO and MEMORY.
+// Declarations are those of INFO, MEMORY and RL.UPSTREAM.
 func (r *Reports) Declarations() []*command.Command {
 	return []*command.Command{
 		{
@@ -40,5 +42,6 @@ func (r *Reports) Declarations() []*command.Command {
 			Args: []command.Arg{command.Str("section").Multi().Opt()}, Reply: command.ReplyBulk | command.ReplyVerbatim, Handler: r.info,
 		},
 		r.memoryCommand(),
+		r.upstreamCommand(),
 	}
 }

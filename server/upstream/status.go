@@ -15,6 +15,7 @@ type Status struct {
 	Headgate bool
 	Problem  string // why the topology is not known, or an older one is used; "" if all is well
 	Changing bool   // a new configuration has been set, and does not work yet
+	Reached  bool   // there is a primary that calls can go to
 
 	PendingCalls, PendingBytes int64
 	Overloaded                 bool
@@ -29,6 +30,9 @@ type Status struct {
 
 	Nodes []NodeStatus // by address
 }
+
+// stateResting is the state of a node that has failed.
+const stateResting = "resting"
 
 // NodeStatus is how one node is. Counts are since it has been known.
 type NodeStatus struct {
@@ -62,6 +66,7 @@ func (u *Upstream) Status() Status {
 		Redirects: u.totals.redirects.Load(), Connects: u.totals.connects.Load(), Looks: u.totals.looks.Load(),
 	}
 	s.Problem = f.problem()
+	s.Reached = f.reached(s.Problem)
 	u.config.Lock()
 	next := u.next
 	u.config.Unlock()
@@ -76,6 +81,77 @@ func (u *Upstream) Status() Status {
 	}
 	slices.SortFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Addr, b.Addr) })
 	return s
+}
+
+// reached reports whether there is a primary that calls can go to. Where the nodes themselves tell of the topology, and nobody has told it,
+// none of them answers.
+func (f *fleet) reached(problem string) bool {
+	if problem != "" && f.cfg.Kind != Sentinel {
+		return false
+	}
+	for _, n := range *f.primaries.Load() {
+		if !n.resting.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// States of an upstream.
+const (
+	StateUp       = "up"
+	StateDegraded = "degraded" // some of it is: a node rests, or the topology or a new configuration is in doubt
+	StateDown     = "down"     // no primary can be reached
+)
+
+// State is one of the states of an upstream.
+func (s *Status) State() string {
+	switch {
+	case !s.Reached:
+		return StateDown
+	case s.Problem != "" || s.NodesDown() > 0:
+		return StateDegraded
+	}
+	return StateUp
+}
+
+// NodesDown returns how many nodes rest, as they have failed.
+func (s *Status) NodesDown() (down int) {
+	for i := range s.Nodes {
+		if s.Nodes[i].Resting() {
+			down++
+		}
+	}
+	return down
+}
+
+// Resting reports whether the node has failed and is left alone for a while.
+func (n *NodeStatus) Resting() bool { return n.State == stateResting }
+
+// ClockOffset returns by how much the clock that is furthest from this machine's is ahead of it.
+func (s *Status) ClockOffset() (furthest time.Duration) {
+	for i := range s.Nodes {
+		if offset := s.Nodes[i].Offset; offset.Abs() > furthest.Abs() {
+			furthest = offset
+		}
+	}
+	return furthest
+}
+
+// Batch counts the calls in one write, of all nodes.
+func (s *Status) Batch() (all Histogram) {
+	for i := range s.Nodes {
+		all.Merge(&s.Nodes[i].Batch)
+	}
+	return all
+}
+
+// RoundTrip counts the µs from a write to a reply, of all nodes.
+func (s *Status) RoundTrip() (all Histogram) {
+	for i := range s.Nodes {
+		all.Merge(&s.Nodes[i].RoundTrip)
+	}
+	return all
 }
 
 func (f *fleet) problem() string {
@@ -108,7 +184,7 @@ func (n *node) status() NodeStatus {
 	}
 	n.mu.Lock()
 	if n.resting.Load() {
-		s.State, s.Why, s.Rest = "resting", n.why, time.Duration(max(0, n.until-Now()))
+		s.State, s.Why, s.Rest = stateResting, n.why, time.Duration(max(0, n.until-Now()))
 	}
 	n.mu.Unlock()
 	return s
@@ -175,6 +251,19 @@ func (h *Histogram) Count() (n uint64) {
 		n += bucket
 	}
 	return n
+}
+
+// Below returns, for each power of two up to the largest that the buckets tell apart, how many values are less than it.
+func (h *Histogram) Below() map[uint64]uint64 {
+	below := map[uint64]uint64{}
+	var n uint64
+	for i, counted := range h.Counts[:buckets-1] {
+		n += counted
+		if next := bucketMax(i) + 1; next&(next-1) == 0 {
+			below[next] = n
+		}
+	}
+	return below
 }
 
 // Quantile returns the least value that at least a share q of the values, from 0 to 1, are not above; as large as its bucket, so up to a
