@@ -105,7 +105,9 @@ func (x *Executor) Defer(c *command.Ctx, a *Answer, size int) {
 		c.Client.Deferred = d
 	}
 	a.queue, a.size, a.ready, a.muted, a.told = d, size, false, c.Client.ReplyMode != command.ReplyModeOn, false
-	d.push(a)
+	if d.push(a); d.len() == 1 {
+		c.Client.Conn.AwaitReplies(true)
+	}
 	x.deferrals.underWay++
 	x.Gate.Set(command.GateDeferred, true)
 }
@@ -203,6 +205,7 @@ func (x *Executor) sendReady(d *deferred) {
 		x.CheckOutput(cl)
 	}
 	cl.Seen = x.Clock.Mono()
+	cl.Conn.AwaitReplies(d.len() > 0)
 	switch {
 	case d.rests == restAll && d.len() == 0, d.rests == restFull && d.len() <= maxDeferred/2:
 		d.rests = restNone

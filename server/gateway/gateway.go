@@ -168,7 +168,9 @@ func (g *Gateway) tell(calls []*call) (again bool) {
 			continue
 		}
 		w := g.exec.BeginReply(&k.Answer)
-		g.answer(k, w)
+		if k.failure == nil || k.Client() != nil { // a limiter decides for nobody who has gone
+			g.answer(k, w)
+		}
 		g.exec.EndReply(&k.Answer)
 	}
 	return again

@@ -2,6 +2,8 @@ package gateway_test
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,6 +125,24 @@ func TestLimitersAnswerAsAtHome(t *testing.T) {
 		RL.TAKE 0 p j
 		RL.POLICY DEL q
 		RL.TAKE 1 q k
+		INCREX x
+		INCREX x BYINT 5 UBOUND 3
+		INCREX x BYINT 5 UBOUND 3 SATURATE
+		INCREX x BYINT 5 EX 3600
+		TTL x
+		INCREX x ENX EX 7200
+		TTL x
+		INCREX x PERSIST
+		TTL x
+		INCREX x BYFLOAT 1.5
+		INCREX x BYINT 1
+		INCREX x BYFLOAT 1 EXAT 1
+		EXISTS x
+		INCREX text2
+		INCREX x LBOUND 5 UBOUND 1
+		INCREX
+		LPUSH list a
+		INCREX list
 		KEYS nosuch
 	`) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -435,4 +455,19 @@ func addPolicy(cfg *config.Config, name, text string) error {
 	}
 	cfg.Policies = append(cfg.Policies, live.Get().Policies...)
 	return nil
+}
+
+// TestClientsThatSendNothingMore get their replies all the same, as nc's users do.
+func TestClientsThatSendNothingMore(t *testing.T) {
+	_, gate := overRedis(t)
+	for range 20 {
+		c := dial(t, gate.addr)
+		c.send("SET k v", "CL.THROTTLE t 5 1 36000 0", "PING", "GET k")
+		require.NoError(t, c.Conn.(*net.TCPConn).CloseWrite())
+		for _, want := range []string{"OK", "[0 6 6 -1 0]", "PONG", "v"} {
+			require.Equal(t, want, c.read())
+		}
+		_, err := c.r.ReadByte()
+		require.ErrorIs(t, err, io.EOF)
+	}
 }

@@ -48,9 +48,11 @@ func startServer(t testing.TB, edits ...func(*config.Config)) (srv *server.Serve
 	for _, edit := range edits {
 		edit(cfg)
 	}
-	srv = server.New(config.NewLive(cfg), server.Options{})
+	ready := make(chan struct{})
+	srv = server.New(config.NewLive(cfg), server.Options{Ready: func() { close(ready) }})
 	require.NoError(t, srv.Listen())
 	srv.Load()
+	<-ready
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

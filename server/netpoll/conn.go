@@ -25,6 +25,7 @@ type Conn struct {
 	dead    bool // closed, or about to be; later events are stale
 	ending  bool // it stands in the list of those that are to be closed
 	eof     bool // the peer has closed its side
+	stays   bool // replies were to come when it was last looked at: it is not closed for eof
 	kept    bool // a command of its own has yielded: it is to be left alone
 	rests   bool // its commands may not run before Resume
 	restMax int  // bytes that it may send meanwhile; 0: nothing is read
@@ -45,6 +46,7 @@ type turns struct {
 type marks struct {
 	closeAfterReply, closeNow bool
 	held                      bool // replies are not to be sent yet
+	awaits                    bool // replies are to come, see AwaitReplies
 	queued, resumed           bool // on the front's list of woken connections
 	staged                    int  // bytes of out not yet sent when the lock was last held
 }
@@ -163,6 +165,10 @@ func (c *Conn) Rest(max int) { c.rests, c.restMax = true, max }
 // has gone is seen only afterwards. For its own Worker, within Batch.
 func (c *Conn) RestUnread() { c.rests, c.restMax = true, 0 }
 
+// AwaitReplies tells that replies are to come, or no longer, to commands that were run: until then a connection stays open whose peer sends
+// nothing more. The caller holds the Handler's lock, and wakes the connection when it tells of the last. Behind a net.Conn it has no effect.
+func (c *Conn) AwaitReplies(to bool) { c.awaits = to }
+
 // unreadRest reports whether the connection rests and is not to be read.
 func (c *Conn) unreadRest() bool { return c.rests && c.restMax == 0 }
 
@@ -194,7 +200,7 @@ func (c *Conn) stage(pool *resp.Pool) bool {
 	if c.held && !c.closeNow {
 		return false
 	}
-	c.queued, c.more = false, false
+	c.queued, c.more, c.stays = false, false, c.awaits
 	c.staged = len(c.out) - c.sent
 	if c.closeNow {
 		c.dead = true
@@ -209,7 +215,7 @@ func (c *Conn) stage(pool *resp.Pool) bool {
 			pool.Put(c.Out.Bytes())
 			c.Out.SetBuffer(nil)
 		}
-		return len(c.out) > 0 || c.closing
+		return len(c.out) > 0 || c.closing || c.eof
 	case len(c.out) == 0:
 		c.out, c.sent = c.Out.Bytes(), 0
 		c.staged, c.behind, c.rested = len(c.out), 0, 0

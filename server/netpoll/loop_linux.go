@@ -569,7 +569,7 @@ func (l *Loop) send(c *Conn) {
 			return
 		}
 	}
-	if c.dead || c.eof || (c.closing && len(c.out) == 0) {
+	if c.dead || c.eof && !c.stays || (c.closing && len(c.out) == 0) {
 		l.end(c)
 	}
 }
