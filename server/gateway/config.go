@@ -47,6 +47,11 @@ func (g *Gateway) upstreamConfig(cfg *config.Config) (upstream.Config, error) {
 	c.ReplyMax = int64(cfg.ProtoMaxBulkLen)
 	c.Map = map[string]string{}
 	for _, t := range cfg.UpstreamMap {
+		for _, addr := range []string{t.From, t.To} {
+			if _, _, err := net.SplitHostPort(addr); err != nil {
+				return c, fmt.Errorf("upstream-map: %q is no host:port", addr)
+			}
+		}
 		c.Map[t.From] = t.To
 	}
 	if g.core != nil {

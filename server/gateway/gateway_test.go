@@ -265,6 +265,20 @@ func TestWhatIsNotServed(t *testing.T) {
 	`)
 }
 
+// TestMemoryHereDoesNotMatter to what the upstream keeps.
+func TestMemoryHereDoesNotMatter(t *testing.T) {
+	_, gate := overRedis(t)
+	gate.converse(`
+		CONFIG SET maxmemory 1        | OK
+		SET k v                       | OK
+		LPUSH l a                     | 1
+		CL.THROTTLE t 1 1 36000       | [0 2 1 -1 36000]
+		INCREX n                      | [1 1]
+		RL.POLICY SET p FIXED 1 10h   | OK
+		RL.TAKE 1 p t2                | [0 -1 [[0 1 0 -1 36000000]]]
+	`)
+}
+
 // TestTransactions go as one write, with limiters in them.
 func TestTransactions(t *testing.T) {
 	redis, gate := overRedis(t)

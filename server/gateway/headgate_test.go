@@ -106,6 +106,9 @@ func TestWrongUpstreams(t *testing.T) {
 		{"half a pair", func(cfg *config.Config) {
 			cfg.Upstream, cfg.UpstreamTLSCertFile = "rediss://h", "cert.pem"
 		}, "go together"},
+		{"an address without a port", func(cfg *config.Config) {
+			cfg.Upstream, cfg.UpstreamMap = "redis://h", []config.Translation{{From: "10.0.0.1:6379", To: "127.0.0.1"}}
+		}, `upstream-map: "127.0.0.1" is no host:port`},
 		{"no password", func(cfg *config.Config) { cfg.Upstream = "redis+unix://" + socketOf(locked) }, "NOAUTH"},
 		{"a wrong password", func(cfg *config.Config) {
 			cfg.Upstream, cfg.UpstreamPassword = "redis+unix://"+socketOf(locked), "guess"

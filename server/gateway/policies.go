@@ -26,6 +26,7 @@ const (
 type policies struct {
 	known   bool
 	touched bool   // by a change that was made through here since
+	problem string // why the last reply could not be read, as the log has it
 	last    []byte // the reply that they were read from; followPolicies' own
 }
 
@@ -53,12 +54,16 @@ func (g *Gateway) lookAtPolicies() {
 		return
 	}
 	fields, ok := bulksOf(reply)
-	if !ok || len(fields)%2 != 0 {
-		g.logger().Warn("the upstream's policies cannot be read", "reply", firstLine(reply))
-		return
-	}
 	g.core.Lock()
 	defer g.core.Unlock()
+	if !ok || len(fields)%2 != 0 {
+		if problem := firstLine(reply); problem != g.policies.problem {
+			g.policies.problem = problem
+			g.logger().Warn("the upstream's policies cannot be read", "reply", problem)
+		}
+		return
+	}
+	g.policies.problem = ""
 	if g.policies.known && string(g.policies.last) == string(reply) && !g.policies.touched {
 		return
 	}

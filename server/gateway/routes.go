@@ -112,6 +112,9 @@ func (g *Gateway) decorate(declared *command.Command, group command.Group) *comm
 		cmd.Flags &^= command.Blocking
 	}
 	cmd.Flags |= command.Deferring
+	if !cmd.AsksForRoom() {
+		cmd.Flags &^= command.DenyOOM // what it needs is the upstream's memory
+	}
 	return &cmd
 }
 
