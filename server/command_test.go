@@ -165,6 +165,7 @@ var noCommandNames = map[string]string{
 	`admin/client.go "pubsub"`: "a kind of client",
 
 	`upstream/handshake.go "cluster"`: "a server's mode",
+	`upstream/handshake.go "reset"`:   "what became of a connection",
 	`upstream/look.go "cluster"`:      "a server's mode",
 	`config/args.go "save"`:           "a directive",
 	`host/machine.go "memory"`:        "a controller of cgroups",
