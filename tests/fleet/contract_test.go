@@ -33,10 +33,14 @@ func subjects(t *testing.T) []subject {
 	t.Helper()
 	flags := []string{"--upstream-timeout-ms", patient}
 	own := append(slices.Clone(flags), "--policy", policies)
+	cert, key := harness.Certificate(t)
+	_, secured := harness.StartReferenceTLS(t, cert, key, "--user", "gate", "on", ">secret", "~*", "resetchannels", "+@all", "-@admin", "-@dangerous", "+info")
+	secure := append(slices.Clone(own), "--upstream-tls-ca-cert-file", cert, "--upstream-password", "secret")
 	return []subject{
 		{"cluster", harness.StartGateway(t, harness.StartCluster(t, 3, 1, nodeTimeout).URL(), own...), true, true},
 		{"sentinel", harness.StartGateway(t, harness.StartSentinel(t, 10*time.Second).URL(), own...), true, false},
 		{"single", harness.StartGateway(t, "redis://"+harness.StartReference(t).Addr, own...), true, false},
+		{"TLS, as a user", harness.StartGateway(t, "rediss://gate@"+secured, secure...), true, false},
 		{"headgate", harness.StartGateway(t, "redis://"+harness.Start(t, "--policy", policies).Addr, flags...), false, false},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -395,6 +396,25 @@ func StartSentinel(t testing.TB, downAfter time.Duration) *Sentinel {
 
 // URL is the sentinel as `upstream` takes it.
 func (s *Sentinel) URL() string { return "redis-sentinel://" + s.Watcher.Addr + "/" + sentinelName }
+
+// Certificate makes a certificate for this machine that vouches for itself, with openssl, and returns its file and that of its key.
+func Certificate(t testing.TB) (cert, key string) {
+	t.Helper()
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	out, err := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+		"-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-out", cert, "-keyout", key).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return cert, key
+}
+
+// StartReferenceTLS is StartReference with a port for TLS besides, whose address it returns.
+func StartReferenceTLS(t testing.TB, cert, key string, flags ...string) (s *Server, addr string) {
+	t.Helper()
+	port := strconv.Itoa(FreePort(t))
+	s = StartReference(t, append([]string{"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no"}, flags...)...)
+	return s, net.JoinHostPort("127.0.0.1", port)
+}
 
 // newServerAt is a redis-server to be launched on a port that was chosen.
 func newServerAt(t testing.TB, port int, dir string) *Server {
