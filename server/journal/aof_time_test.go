@@ -61,3 +61,22 @@ func TestClockSetBackWhileStopped(t *testing.T) {
 		w.Kill()
 	}
 }
+
+// TestDeliveryTimesAreKept: what a group has handed out is as old after a restart as it was before.
+func TestDeliveryTimesAreKept(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	w.Words("XADD", "s", "5-1", "f", "v")
+	w.Words("XGROUP", "CREATE", "s", "g", "0")
+	w.Words("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+	now += 7 * int64(time.Second)
+	pending := w.Words("XPENDING", "s", "g", "-", "+", "10")
+	require.Contains(t, pending, ":7000\r\n:1\r\n")
+	w.Kill()
+	w, err = servertest.StartAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	require.Equal(t, pending, w.Words("XPENDING", "s", "g", "-", "+", "10"))
+	require.NotContains(t, w.Words("XAUTOCLAIM", "s", "g", "d", "60000", "0"), "5-1")
+	w.Kill()
+}

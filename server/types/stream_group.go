@@ -441,7 +441,7 @@ func claimArgs(c *command.Ctx) (k claim, ids []store.StreamID, last store.Stream
 		case more && c.Is(i, "IDLE"):
 			i++
 			k.delivered, ok = integerOr(c, i, math.MinInt64, errClaimIdle)
-			k.delivered = c.Now - k.delivered
+			k.delivered = clockMs(c) - k.delivered
 		case more && c.Is(i, "TIME"):
 			i++
 			k.delivered, ok = integerOr(c, i, math.MinInt64, errClaimTime)
@@ -459,8 +459,8 @@ func claimArgs(c *command.Ctx) (k claim, ids []store.StreamID, last store.Stream
 			return k, nil, last, false
 		}
 	}
-	if k.delivered < 0 || k.delivered > c.Now {
-		k.delivered = c.Now
+	if k.delivered < 0 || k.delivered > clockMs(c) {
+		k.delivered = clockMs(c)
 	}
 	return k, ids, last, true
 }
@@ -541,7 +541,7 @@ func dropPending(c *command.Ctx, s *store.Stream, g *store.StreamGroup, id store
 }
 
 func xautoClaim(c *command.Ctx) {
-	k := claim{delivered: c.Now, retries: -1}
+	k := claim{delivered: clockMs(c), retries: -1}
 	var ok bool
 	if k.minIdle, ok = integerOr(c, 4, math.MinInt64, errAutoMinIdle); !ok {
 		return
@@ -611,13 +611,16 @@ func autoClaimCandidates(c *command.Ctx, s *store.Stream, g *store.StreamGroup, 
 
 // seeConsumer returns the group's consumer of a name, added if need be.
 func seeConsumer(c *command.Ctx, s *store.Stream, g *store.StreamGroup, key, name []byte) *store.StreamConsumer {
-	consumer, created := s.See(g, name, c.Now)
+	consumer, created := s.See(g, name, clockMs(c))
 	if created {
 		c.Notify(config.EventStream, "xgroup-createconsumer", key)
 		c.Effect("XGROUP", "CREATECONSUMER", key, g.Name(), name)
 	}
 	return consumer
 }
+
+// clockMs is the time at which something is delivered, in ms since the Unix epoch: not Ctx.Now, which stands still for what repeats.
+func clockMs(c *command.Ctx) int64 { return c.NowNs / 1e6 }
 
 // effectPending declares who has a pending entry, and since when.
 func effectPending(c *command.Ctx, key []byte, g *store.StreamGroup, p *store.Pending) {

@@ -334,7 +334,7 @@ func sendFresh(c *command.Ctx, s *store.Stream, g *store.StreamGroup, consumer *
 		s.Advance(g, e.ID)
 		sendEntry(c, e)
 		if !o.noAck {
-			effectPending(c, key, g, s.Assign(g, consumer, e.ID, c.Now, 1))
+			effectPending(c, key, g, s.Assign(g, consumer, e.ID, clockMs(c), 1))
 		}
 		n++
 		return int64(n) != o.count
@@ -359,6 +359,6 @@ func sendHistory(c *command.Ctx, s *store.Stream, g *store.StreamGroup, consumer
 			continue
 		}
 		p := g.FindPending(id)
-		effectPending(c, key, g, s.Assign(g, consumer, id, c.Now, p.Count+1))
+		effectPending(c, key, g, s.Assign(g, consumer, id, clockMs(c), p.Count+1))
 	}
 }
