@@ -37,7 +37,8 @@ func (db *DB) found(hash uint64, r ref, rec *record) {
 }
 
 // KeepExpired has keys past their time that are looked for stay where they are, until it is called with false; they count as absent all the
-// same. It returns what held before. No key may be added to the keyspace meanwhile, since the name may be one that has stayed.
+// same. It returns what held before. No key may be added to the keyspace meanwhile, since the name may be one that has stayed, unless whoever adds
+// it has looked for it at a time at which none had expired; and ExpireSlice and Evict, which remove keys all the same, may not be called.
 func (ks *Keyspace) KeepExpired(keep bool) (before bool) {
 	before, ks.keepsExpired = ks.keepsExpired, keep
 	return before
