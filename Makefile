@@ -24,7 +24,7 @@ THROUGH_GATEWAY := Window|Counter|Funnel|Bucket|Throttle|Libraries|NativeLimits|
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/journal ./server/limits ./server/resp ./server/script ./store ./throttle ./persistence/rdb
 
-.PHONY: help build deps test race race-server vet lint fmt tidy fuzz fuzz-commands crash power disks compat compat-random compat-self hostile clients lua lua-self limits linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor mutants
+.PHONY: help build deps test race race-server vet lint fmt tidy fuzz fuzz-commands crash power disks compat compat-random compat-self hostile clients lua lua-self limits replicas linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor mutants
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -93,6 +93,11 @@ compat-self: deps ## compare redis-server with itself: are the scripts determini
 
 random: deps build ## send 5,000,000 random commands to headgate and to redis-server, and compare
 	$(GO) test -C tests -count=1 -v -timeout 60m ./random -random.n 5000000 | grep -vE '^ *=== '
+
+replicas: deps build ## follow a redis-server while N random commands come (5,000,000) and links are cut, and cut a link at every byte; make test does little of both
+	$(GO) test -count=1 -v -timeout 30m ./server/replication -replication.step 1 | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 15m ./replicas | grep -vE '^ *(=== )'
+	$(GO) test -C tests -count=1 -v -timeout 60m ./random -run TestReplica -random.replicated $(or $(N),5000000) | grep -vE '^ *=== '
 
 exchange: deps build ## exchange data directories with redis-server in every way; make test draws one of each kind
 	$(GO) test -C tests -count=1 -v -timeout 15m ./exchange -exchange.all | grep -vE '^ *=== '

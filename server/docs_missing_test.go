@@ -18,7 +18,7 @@ var missing = []struct {
 }{
 	{"geo", "indexes of places have no part in limiting rates"},
 	{"cluster asking migrate restore-asking", "headgate forms no clusters: one server, or a sidecar for each client"},
-	{"failover psync replconf sync", "headgate does not replicate"},
+	{"failover psync sync", "headgate follows a primary, and has no replicas of its own"},
 	{"module", "headgate loads no modules; redis-cell's command is built in"},
 	{"pfdebug pfselftest", "tests of Redis itself"},
 	{"script|debug", "there is no debugger for scripts"},

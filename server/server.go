@@ -23,6 +23,7 @@ import (
 	"headgate/server/limits"
 	"headgate/server/observe"
 	"headgate/server/pubsub"
+	"headgate/server/replication"
 	"headgate/server/report"
 	"headgate/server/scripting"
 	"headgate/server/types"
@@ -43,6 +44,7 @@ type Server struct {
 	Gateway *gateway.Gateway // nil: keys are kept here
 	*report.Reports
 	*admin.Console
+	Replica *replication.Replica
 
 	scripts *scripting.Scripts
 }
@@ -78,16 +80,20 @@ func New(live *config.Live, o Options) *Server {
 	s.Limits = limits.New(s.Core, o.Algorithms)
 	s.Journal = journal.New(s.Executor, s.Limits, s.scripts, o.Exit, func() {
 		s.Logger.Info("headgate is ready", "version", command.Version, "addr", strings.Join(s.Addresses(), " "), "pid", host.Pid(), "loops", s.Plain.Count())
+		s.Replica.Ready()
 		if o.Ready != nil {
 			o.Ready()
 		}
 	})
+	s.Replica = replication.New(s.Executor, s.Journal)
+	s.Replica.TLS = front.PrimaryTLS
 	s.Fronts = front.New(s.Core, s.Executor, s.WithoutBackgroundWork(), o.Inherited, o.InheritedTLS)
 	s.Reports = &report.Reports{
 		Core: s.Core, Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Scripts: s.scripts, Journal: s.Journal, Fronts: s.Fronts,
+		Replica: s.Replica,
 	}
 	s.Console = &admin.Console{Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Journal: s.Journal}
-	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput}
+	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput, Refused: s.Replica.Refused}
 	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory}
 	groups := s.CommandGroups
 	if live.Get().Upstream != "" {
@@ -102,6 +108,7 @@ func New(live *config.Live, o Options) *Server {
 	s.BeginAccess(live.Get())
 	s.Apply(live.Get())
 	s.Follow(live)
+	s.Replica.Begin(live)
 	return s
 }
 
@@ -125,6 +132,7 @@ func (s *Server) CommandGroups() [][]*command.Command {
 		s.Hub.Declarations(),
 		s.Access.Declarations(),
 		s.Journal.Declarations(),
+		s.Replica.Declarations(),
 		s.Limits.Declarations(),
 		s.Reports.Declarations(),
 	})
@@ -235,6 +243,7 @@ func (s *Server) Run() {
 	s.HTTP.Serve()
 	defer s.HTTP.Close() // at the very end, so that /readyz tells of it
 	s.Fronts.Run()
+	s.Replica.Close()
 	s.closeGateway()
 	s.Journal.Finish()
 }

@@ -181,7 +181,7 @@ func (a *Access) ConfiguredUsers() []config.User {
 
 // guard works out whether the client's commands have to be looked at one by one.
 func (a *Access) guard(cl *command.Client) {
-	cl.Guarded = a.MustAuthenticate(cl) || !cl.User.MayAll()
+	cl.Guarded = !cl.Primary && (a.MustAuthenticate(cl) || !cl.User.MayAll())
 }
 
 // guardAll does so for all clients, and for those who come. It is called whenever a user has changed.

@@ -330,8 +330,10 @@ func clientType(c *command.Ctx, i int) (command.ClientType, bool) {
 		return command.ClientTypeNormal, true
 	case "pubsub":
 		return command.ClientTypePubSub, true
-	case "slave", "replica", "master":
-		return command.ClientTypeOther, true
+	case "slave", "replica":
+		return command.ClientTypeReplica, true
+	case "master":
+		return command.ClientTypeMaster, true
 	}
 	c.Errf("ERR Unknown client type '%s'", command.CutAtNUL(c.Args[i]))
 	return 0, false

@@ -58,12 +58,20 @@ func appendClient(c *command.Ctx, dst []byte, cl *command.Client) []byte {
 	number("tot-mem", int64(cl.Memory()-noted+input))
 	field("events", "r")
 	field("cmd", cl.LastCommandName())
-	field("user", cl.User.Name())
+	field("user", userName(cl))
 	number("redir", pubsub.Redirection(cl))
 	number("resp", int64(cl.Reply.Proto()))
 	field("lib-name", cl.LibName)
 	field("lib-ver", cl.LibVer)
 	return append(dst, '\n')
+}
+
+// userName is the name of a client's user. A primary is none: it may do everything.
+func userName(cl *command.Client) string {
+	if cl.Primary {
+		return "(superuser)"
+	}
+	return cl.User.Name()
 }
 
 // DescribeClient is a client's line for the log of denials, without its end.
@@ -79,6 +87,7 @@ func clientFlags(c *command.Ctx, cl *command.Client) string {
 			flags = append(flags, letter)
 		}
 	}
+	add(cl.Primary, 'M')
 	add(cl.Monitors, 'O')
 	add(cl.Subs != nil, 'P')
 	add(cl.Multi != nil, 'x')

@@ -159,6 +159,14 @@ func (a *Console) helloOptions(c *command.Ctx) bool {
 	return true
 }
 
+// role is what this server is to others, as HELLO has it.
+func role(c *command.Ctx) string {
+	if c.Core.Gate.Has(command.GateFollows) {
+		return "replica"
+	}
+	return "master"
+}
+
 // sendHello describes the server and the connection.
 func sendHello(c *command.Ctx) {
 	w := c.Reply
@@ -174,7 +182,7 @@ func sendHello(c *command.Ctx) {
 	w.BulkString("mode")
 	w.BulkString("standalone")
 	w.BulkString("role")
-	w.BulkString("master")
+	w.BulkString(role(c))
 	w.BulkString("modules")
 	w.EmptyArray()
 }

@@ -1,10 +1,8 @@
 package admin
 
 import (
-	"math"
 	"strconv"
 
-	"headgate/internal/number"
 	"headgate/server/acl"
 	"headgate/server/command"
 	"headgate/server/config"
@@ -40,17 +38,6 @@ func (a *Console) ServerCommands() []*command.Command {
 		},
 		lolwutCommand,
 		{
-			Name: "replicaof", Group: command.GroupServer, Since: "5.0.0", Complexity: "O(1)",
-			Summary: "Accept NO ONE, and refuse anything else: headgate does not replicate.",
-			Arity:   3, Flags: command.Admin | command.NoScript | command.Stale | command.NoAsyncLoading,
-			Args: []command.Arg{command.Str("host"), command.Str("port")}, Reply: command.ReplySimple, Handler: replicaOf,
-		},
-		{
-			Name: "role", Group: command.GroupServer, Since: "2.8.12", Complexity: "O(1)",
-			Summary: "Return the replication role, which is that of a master without replicas.",
-			Arity:   1, Flags: command.NoScript | command.Loading | command.Stale | command.Fast, Categories: acl.Admin | acl.Dangerous, Reply: command.ReplyArray, Handler: role,
-		},
-		{
 			Name: "shutdown", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(1)",
 			Summary: "End the server once what was read is answered.",
 			Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale | command.NoMulti | command.AllowBusy,
@@ -59,7 +46,6 @@ func (a *Console) ServerCommands() []*command.Command {
 			},
 			Reply: command.ReplyNone | command.ReplySimple, Handler: a.shutdown,
 		},
-		slaveofCommand,
 		{
 			Name: "swapdb", Group: command.GroupServer, Since: "4.0.0", Complexity: "O(n) in the number of keys that clients watch in the two",
 			Summary: "Exchange the keys of two databases.",
@@ -73,14 +59,6 @@ func (a *Console) ServerCommands() []*command.Command {
 			Tips: command.TipVaries,
 		},
 	}
-}
-
-// slaveofCommand is REPLICAOF under its first name.
-var slaveofCommand = &command.Command{
-	Name: "slaveof", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(1)",
-	Summary: "REPLICAOF under its first name.",
-	Arity:   3, Flags: command.Admin | command.NoScript | command.Stale | command.NoAsyncLoading,
-	Args: []command.Arg{command.Str("host"), command.Str("port")}, Reply: command.ReplySimple, Handler: replicaOf,
 }
 
 var lolwutCommand = &command.Command{
@@ -133,25 +111,6 @@ func flushType(c *command.Ctx, keys int) bool {
 		c.Core.Stats.LazyFreed += uint64(keys)
 	}
 	return true
-}
-
-func replicaOf(c *command.Ctx) {
-	if c.Is(1, "NO") && c.Is(2, "ONE") {
-		c.OK()
-		return
-	}
-	if port, ok := number.ParseInt(c.Args[2]); !ok || port < 0 || port > math.MaxUint16 {
-		c.Err("ERR Invalid master port")
-		return
-	}
-	c.Err("ERR REPLICAOF not allowed: headgate does not replicate.")
-}
-
-func role(c *command.Ctx) {
-	c.Reply.Array(3)
-	c.Reply.BulkString("master")
-	c.Reply.Int(0)
-	c.Reply.EmptyArray()
 }
 
 func serverTime(c *command.Ctx) {

@@ -30,8 +30,8 @@ type BlockOn struct {
 }
 
 // MayBlock reports whether the command may make its client wait. In a transaction or a script it answers at once instead, as if
-// its time were over.
-func (c *Ctx) MayBlock() bool { return c.Client.Multi == nil && c.Script == nil }
+// its time were over, and so it does for a primary.
+func (c *Ctx) MayBlock() bool { return c.Client.Multi == nil && c.Script == nil && !c.Client.Primary }
 
 // Block has the client wait, in place of a reply, where MayBlock allows it. Its next commands wait too.
 func (c *Ctx) Block(on BlockOn) { c.Core.Hooks.Block(c, on) }

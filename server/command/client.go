@@ -29,6 +29,7 @@ type Client struct {
 	Authenticated bool // changed only by the client's own commands
 	Guarded       bool // each command is looked at, since not all are allowed: it has not authenticated, or its user may not do everything
 	Limited       bool // it may not run every command, since it subscribes or monitors
+	Primary       bool // what it sends are the changes of the server that this one follows; nothing of it is refused
 	NoEvict       bool
 	NoTouch       bool
 	Held          bool // waits for the end of a pause
@@ -155,11 +156,15 @@ const (
 	ClientTypeAny ClientType = iota
 	ClientTypeNormal
 	ClientTypePubSub
-	ClientTypeOther // replicas and masters, of which there are none
+	ClientTypeMaster  // the primary, if one is followed
+	ClientTypeReplica // of which there are none
 )
 
 // Type returns the class that a client is of.
 func (cl *Client) Type() ClientType {
+	if cl.Primary {
+		return ClientTypeMaster
+	}
 	if cl.Subs != nil {
 		return ClientTypePubSub
 	}

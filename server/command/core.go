@@ -116,6 +116,7 @@ type Hooks struct {
 	Publish     func(channel, message []byte) int // sends a message to a channel's subscribers
 	KeyChanged  func(key []byte, by *Client)      // sends invalidations to the clients that track the key; by is the client that changes it, or nil
 	LimitOutput func(cl *Client)                  // closes a client whose unsent replies are over its limits
+	Refused     func(c *Ctx, text string)         // is told of an error that a primary's command is answered with
 	Nudge       func()                            // has background work looked after without delay; needs no lock
 }
 

@@ -77,10 +77,17 @@ func (c *Ctx) Key(i int) store.Key {
 	return c.Core.Keys.Key(c.Args[i])
 }
 
+// Repeats reports whether the command has been carried out before, by the server that has logged it or by the primary that sends it: what
+// clients may not do does not concern it.
+func (c *Ctx) Repeats() bool { return c.Client.ID == 0 || c.Client.Primary }
+
 // Err sends an error with its full text, code included.
 func (c *Ctx) Err(text string) {
 	c.Failed = true
 	c.Core.Stats.CountError(text)
+	if c.Client != nil && c.Client.Primary {
+		c.Core.Hooks.Refused(c, text)
+	}
 	c.Reply.Error(text)
 }
 

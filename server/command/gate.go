@@ -25,16 +25,20 @@ const (
 	GateNoTouch                         // commands of some clients are no uses of their keys
 	GatePassword                        // a client has to authenticate before it may do much
 	GateDeferred                        // commands are to be answered later
+	GateFollows                         // a primary is followed: keys go when it says so
+	GateReadOnly                        // and clients are not to write
+	GateStale                           // and what there is may be old, and is not to be read
 	GateReasons  = iota
 )
 
 // What is asked of the gate.
 const (
-	GateUnwritable = GateDisk | GateUnsaved | GateRoom                                  // commands that write are refused
-	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory               // some commands are refused, or may be
-	GateHolds      = GatePaused | GateBlocked | GateDeferred                            // some clients' commands wait
-	GateFrozen     = GateLoading | GateBusy | GatePaused                                // no key expires or is evicted
-	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused // somebody wants more of each command than its reply
+	GateUnwritable = GateDisk | GateUnsaved | GateRoom                                               // commands that write are refused
+	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory | GateReadOnly | GateStale // some commands are refused, or may be
+	GateHolds      = GatePaused | GateBlocked | GateDeferred                                         // some clients' commands wait
+	GateHalts      = GateLoading | GateBusy | GatePaused                                             // nothing changes keys, not even a primary
+	GateFrozen     = GateHalts | GateFollows                                                         // no key expires or is evicted
+	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused              // somebody wants more of each command than its reply
 )
 
 // Gate is why commands may not all simply run now. Whoever knows a reason sets it when it begins or ends to hold, and nothing is derived

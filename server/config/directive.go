@@ -38,6 +38,7 @@ const (
 	Upstream    Group = "Upstream"
 	Scripts     Group = "Scripts"
 	Persistence Group = "Persistence"
+	Replication Group = "Replication"
 )
 
-var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Metrics}
+var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Replication, Metrics}

@@ -195,6 +195,17 @@ var samples = map[string]sample{
 
 	"latency-tracking-info-percentiles": {"50.0 99.99", "50 99.99"},
 	"stop-writes-on-bgsave-error":       {"no", "no"},
+
+	"masterauth":               {"open sesame", "open sesame"},
+	"masteruser":               {"alice", "alice"},
+	"repl-timeout":             {"5", "5"},
+	"replica-announce-ip":      {"10.0.0.1", "10.0.0.1"},
+	"replica-announce-port":    {"7000", "7000"},
+	"replica-priority":         {"5", "5"},
+	"replica-read-only":        {"No", "no"},
+	"replica-serve-stale-data": {"no", "no"},
+	"replicaof":                {"::1 6379", "::1 6379"},
+	"tls-replication":          {"yes", "yes"},
 }
 
 // TestEveryDirectiveEveryWay gives each directive by file, standard input, flag in two spellings, environment and, where it may be,
@@ -255,7 +266,7 @@ func TestNumericBounds(t *testing.T) {
 		case integerKind:
 			low, high = k.low, k.high
 		case secondsKind:
-			low, high = 0, maxSeconds
+			low, high = k.low, maxSeconds
 		case memoryKind:
 			low, high, unsigned = k.low, math.MaxInt, true
 		default:

@@ -20,16 +20,17 @@ type Ignored struct {
 
 // The reasons, in the words of the notice.
 const (
-	noReplication = "headgate does not replicate"
-	noCluster     = "headgate does not form clusters"
-	ownCiphers    = "Go's TLS chooses among the suites that both sides know by itself"
-	ownSessions   = "clients keep the tickets of their sessions, so there is no cache on this side"
-	noTLSClient   = "headgate opens no connections of its own"
-	noCompression = "elements of lists are never compressed"
-	ownMemory     = "headgate manages its memory in its own way"
-	ownProcess    = "the process's title, priority and processors are left to the system"
-	ownLog        = "headgate logs to logfile or standard error only"
-	ownThreads    = "each event loop reads, parses and writes"
+	noReplicas     = "headgate follows a primary, and has no replicas of its own"
+	noCluster      = "headgate does not form clusters"
+	ownCiphers     = "Go's TLS chooses among the suites that both sides know by itself"
+	ownSessions    = "clients keep the tickets of their sessions, so there is no cache on this side"
+	oneCertificate = "connections to a primary show tls-cert-file"
+	ownEviction    = "keys of a replica go when its primary says so, whatever maxmemory is"
+	noCompression  = "elements of lists are never compressed"
+	ownMemory      = "headgate manages its memory in its own way"
+	ownProcess     = "the process's title, priority and processors are left to the system"
+	ownLog         = "headgate logs to logfile or standard error only"
+	ownThreads     = "each event loop reads, parses and writes"
 )
 
 // ignored is the table, sorted by name.
@@ -48,7 +49,7 @@ var ignored = []Ignored{
 	{Name: "aof-use-rdb-preamble", Reason: "a rewritten append-only file always begins with a snapshot"},
 	{Name: "aof_rewrite_cpulist", Reason: ownProcess},
 	{Name: "bgsave_cpulist", Reason: ownProcess},
-	{Name: "bind-source-addr", Reason: noReplication},
+	{Name: "bind-source-addr", Reason: "the system chooses the address from which a primary is connected to"},
 	{Name: "bio_cpulist", Reason: ownProcess},
 	{Name: "cluster-allow-pubsubshard-when-down", Reason: noCluster},
 	{Name: "cluster-allow-reads-when-down", Reason: noCluster},
@@ -82,61 +83,45 @@ var ignored = []Ignored{
 	{Name: "lazyfree-lazy-user-del", Reason: ownMemory},
 	{Name: "lazyfree-lazy-user-flush", Reason: ownMemory},
 	{Name: "list-compress-depth", Reason: noCompression},
-	{Name: "masterauth", Reason: noReplication},
-	{Name: "masteruser", Reason: noReplication},
-	{Name: "min-replicas-max-lag", Reason: noReplication},
-	{Name: "min-replicas-to-write", Reason: noReplication, Only: []string{"0"}},
-	{Name: "min-slaves-max-lag", Reason: noReplication},
-	{Name: "min-slaves-to-write", Reason: noReplication, Only: []string{"0"}},
+	{Name: "min-replicas-max-lag", Reason: noReplicas},
+	{Name: "min-replicas-to-write", Reason: noReplicas, Only: []string{"0"}},
+	{Name: "min-slaves-max-lag", Reason: noReplicas},
+	{Name: "min-slaves-to-write", Reason: noReplicas, Only: []string{"0"}},
 	{Name: "oom-score-adj", Reason: ownProcess},
 	{Name: "oom-score-adj-values", Reason: ownProcess},
 	{Name: "proc-title-template", Reason: ownProcess},
-	{Name: "propagation-error-behavior", Reason: noReplication},
-	{Name: "rdb-del-sync-files", Reason: noReplication},
+	{Name: "propagation-error-behavior", Reason: "a primary's command that fails is logged and counted"},
+	{Name: "rdb-del-sync-files", Reason: noReplicas},
 	{Name: "rdb-save-incremental-fsync", Reason: "snapshots always reach the disk as they grow"},
-	{Name: "repl-backlog-size", Reason: noReplication},
-	{Name: "repl-backlog-ttl", Reason: noReplication},
-	{Name: "repl-disable-tcp-nodelay", Reason: noReplication},
-	{Name: "repl-diskless-load", Reason: noReplication},
-	{Name: "repl-diskless-sync", Reason: noReplication},
-	{Name: "repl-diskless-sync-delay", Reason: noReplication},
-	{Name: "repl-diskless-sync-max-replicas", Reason: noReplication},
-	{Name: "repl-ping-replica-period", Reason: noReplication},
-	{Name: "repl-timeout", Reason: noReplication},
-	{Name: "replica-announce-ip", Reason: noReplication},
-	{Name: "replica-announce-port", Reason: noReplication},
-	{Name: "replica-announced", Reason: noReplication},
-	{Name: "replica-ignore-disk-write-errors", Reason: noReplication},
-	{Name: "replica-ignore-maxmemory", Reason: noReplication},
-	{Name: "replica-lazy-flush", Reason: noReplication},
-	{Name: "replica-priority", Reason: noReplication},
-	{Name: "replica-read-only", Reason: noReplication},
-	{Name: "replica-serve-stale-data", Reason: noReplication},
-	{Name: "replicaof", Reason: noReplication, Only: []string{"no one", ""}},
+	{Name: "repl-backlog-size", Reason: noReplicas},
+	{Name: "repl-backlog-ttl", Reason: noReplicas},
+	{Name: "repl-disable-tcp-nodelay", Reason: noReplicas},
+	{Name: "repl-diskless-load", Reason: "a primary's snapshot is always loaded as it comes, beside the old data"},
+	{Name: "repl-diskless-sync", Reason: noReplicas},
+	{Name: "repl-diskless-sync-delay", Reason: noReplicas},
+	{Name: "repl-diskless-sync-max-replicas", Reason: noReplicas},
+	{Name: "repl-ping-replica-period", Reason: noReplicas},
+	{Name: "replica-announced", Reason: noReplicas},
+	{Name: "replica-ignore-disk-write-errors", Reason: "what a primary sends waits while the append-only file cannot be written"},
+	{Name: "replica-ignore-maxmemory", Reason: ownEviction, Only: []string{"yes"}},
+	{Name: "replica-lazy-flush", Reason: ownMemory},
 	{Name: "sanitize-dump-payload", Reason: "what a file or RESTORE holds is always checked"},
 	{Name: "server_cpulist", Reason: ownProcess},
 	{Name: "set-proc-title", Reason: ownProcess},
-	{Name: "slave-announce-ip", Reason: noReplication},
-	{Name: "slave-announce-port", Reason: noReplication},
-	{Name: "slave-ignore-maxmemory", Reason: noReplication},
-	{Name: "slave-lazy-flush", Reason: noReplication},
-	{Name: "slave-priority", Reason: noReplication},
-	{Name: "slave-read-only", Reason: noReplication},
-	{Name: "slave-serve-stale-data", Reason: noReplication},
-	{Name: "slaveof", Reason: noReplication, Only: []string{"no one", ""}},
+	{Name: "slave-ignore-maxmemory", Reason: ownEviction, Only: []string{"yes"}},
+	{Name: "slave-lazy-flush", Reason: ownMemory},
 	{Name: "socket-mark-id", Reason: "sockets carry no mark"},
 	{Name: "supervised", Reason: "headgate stays in the foreground and tells systemd that it is ready if that asks; use Type=notify"},
 	{Name: "syslog-enabled", Reason: ownLog},
 	{Name: "syslog-facility", Reason: ownLog},
 	{Name: "syslog-ident", Reason: ownLog},
 	{Name: "tls-ciphersuites", Reason: ownCiphers},
-	{Name: "tls-client-cert-file", Reason: noTLSClient},
-	{Name: "tls-client-key-file", Reason: noTLSClient},
-	{Name: "tls-client-key-file-pass", Reason: noTLSClient},
+	{Name: "tls-client-cert-file", Reason: oneCertificate},
+	{Name: "tls-client-key-file", Reason: oneCertificate},
+	{Name: "tls-client-key-file-pass", Reason: oneCertificate},
 	{Name: "tls-cluster", Reason: noCluster, Only: []string{"no"}},
 	{Name: "tls-dh-params-file", Reason: "keys are exchanged over elliptic curves only"},
 	{Name: "tls-prefer-server-ciphers", Reason: ownCiphers},
-	{Name: "tls-replication", Reason: noReplication, Only: []string{"no"}},
 	{Name: "tls-session-cache-size", Reason: ownSessions},
 	{Name: "tls-session-cache-timeout", Reason: ownSessions},
 }

@@ -118,14 +118,20 @@ func (k integerKind) syntax() string           { return rangeSyntax(k.low, k.hig
 
 type secondsKind struct {
 	single
+	low   int64
 	field func(*Config) *time.Duration
 }
 
 // seconds is a time-out in whole seconds.
 func seconds(field func(*Config) *time.Duration) kind { return secondsKind{field: field} }
 
+// secondsFrom is a time-out in whole seconds, of which there must be some.
+func secondsFrom(low int64, field func(*Config) *time.Duration) kind {
+	return secondsKind{low: low, field: field}
+}
+
 func (k secondsKind) parse(c *Config, args []string, _ bool) error {
-	n, err := parseInteger(args[0], 0, maxSeconds)
+	n, err := parseInteger(args[0], k.low, maxSeconds)
 	if err == nil {
 		*k.field(c) = time.Duration(n) * time.Second
 	}
@@ -136,7 +142,7 @@ func (k secondsKind) format(c *Config) string {
 	return strconv.FormatInt(int64(*k.field(c)/time.Second), 10)
 }
 func (k secondsKind) lines(c *Config) []string { return []string{k.format(c)} }
-func (k secondsKind) syntax() string           { return rangeSyntax(0, maxSeconds) + " s" }
+func (k secondsKind) syntax() string           { return rangeSyntax(k.low, maxSeconds) + " s" }
 
 type memoryKind struct {
 	single

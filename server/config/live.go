@@ -45,7 +45,7 @@ func NewLive(c *Config) *Live {
 func (l *Live) Get() *Config { return l.current.Load() }
 
 // foreignSecrets are directives of Redis whose values are secrets although they mean nothing here.
-var foreignSecrets = []string{"masterauth", "sentinel-pass", "tls-client-key-file-pass", "tls-key-file-pass"}
+var foreignSecrets = []string{"sentinel-pass", "tls-client-key-file-pass", "tls-key-file-pass"}
 
 // IsSecret reports whether a directive's value is to be shown to nobody, under any of its names and in any case.
 func (l *Live) IsSecret(name string) bool {
@@ -170,6 +170,15 @@ func (l *Live) SetUsers(users []User) {
 	defer l.mu.Unlock()
 	next := *l.Get()
 	next.Users = users
+	l.current.Store(&next)
+}
+
+// SetReplicaOf has the configuration name the primary of this moment, for [Live.Rewrite]; the zero Address is none.
+func (l *Live) SetReplicaOf(primary Address) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := *l.Get()
+	next.ReplicaOf = primary
 	l.current.Store(&next)
 }
 

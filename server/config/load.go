@@ -128,6 +128,9 @@ func validate(c *Config) error {
 	if c.Upstream != "" && c.AppendOnly {
 		return errors.New("appendonly is yes, but a gateway to an upstream keeps no data: take one of both away")
 	}
+	if c.Upstream != "" && c.ReplicaOf != (Address{}) {
+		return errors.New("replicaof is set, but a gateway to an upstream keeps no data: take one of both away")
+	}
 	if c.Upstream != "" {
 		c.Save = nil // there are no data to save
 	}

@@ -36,6 +36,8 @@ var different = map[string]string{
 	"maxmemory":         "may be a share of the memory that there is",
 	"port":              "listeners do not change while the server runs",
 
+	"tls-replication": "needs no certificate before a primary is connected to",
+
 	"tls-ciphers":   "names what is served, where Redis does not look before TLS is on",
 	"tls-port":      "opens a port, for which there is no certificate here",
 	"tls-protocols": "has no versions before 1.2",

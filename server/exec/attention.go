@@ -21,9 +21,9 @@ func (x *Executor) attend(c *command.Ctx, timed bool) {
 		x.Keys.IgnoreUses(cmd.Flags&command.CountsUses == 0)
 	}
 	reads := cmd.Flags&(command.Write|command.MayReplicate) == 0
-	kept := x.Keys.KeepExpired(reads && x.Gate.Has(command.GatePaused)) // who has paused clients wants all keys to stay as they are
+	x.Keys.KeepExpired(reads && x.Gate.Has(command.GatePaused) || x.Gate.Has(command.GateReadOnly)) // who has paused clients wants all keys to stay as they are
 	x.perform(c, timed || x.Gate.Has(command.GateTimed))
-	x.Keys.KeepExpired(kept)
+	x.Keys.KeepExpired(x.Gate.Has(command.GateReadOnly)) // a primary decides when they go
 	x.Keys.IgnoreUses(false)
 	x.Hub.RememberKeys(c, cmd, args)
 	if cmd.Flags&(command.SkipMonitor|command.Admin) == 0 && x.Gate.Has(command.GateMonitors) {

@@ -45,7 +45,11 @@ func (x *Executor) refuses(cl *command.Client) string {
 func (x *Executor) closed(c *netpoll.Conn) {
 	x.Lock()
 	defer x.Unlock()
-	cl := c.Client.(*command.Client)
+	x.forget(c.Client.(*command.Client))
+}
+
+// forget takes a client out of all tables.
+func (x *Executor) forget(cl *command.Client) {
 	x.EndWait(cl)
 	x.forgetAnswers(cl)
 	x.Pause.release(cl)

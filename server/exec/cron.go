@@ -143,7 +143,7 @@ func (x *Executor) ClientsSlice(now int64) (more bool) {
 	begin := min(t.Hand, len(t.List))
 	end := min(begin+clientsPerTick, len(t.List))
 	for _, cl := range t.List[begin:end] {
-		if cfg.Timeout > 0 && x.Clock.Mono()-cl.Seen > int64(cfg.Timeout) && !cl.Held && cl.Blocked == nil && cl.Subs == nil && !awaitsAnswer(cl) {
+		if cfg.Timeout > 0 && x.Clock.Mono()-cl.Seen > int64(cfg.Timeout) && !cl.Held && cl.Blocked == nil && cl.Subs == nil && !awaitsAnswer(cl) && !cl.Primary {
 			x.Stats.TimedOut++
 			cl.Conn.CloseNow()
 			continue

@@ -7,6 +7,7 @@ import (
 	"headgate/server/command"
 	"headgate/server/observe"
 	"headgate/server/resp"
+	"headgate/server/script"
 )
 
 // dispatch is the one order of checks that every command passes: lookup, arity, authentication, transaction, memory, queueing,
@@ -21,7 +22,7 @@ func (x *Executor) dispatch(c *command.Ctx, timed bool) {
 		t := TransactionOf(c.Client)
 		t.add(x, c)
 		c.Reply.Queued()
-		if t.Size()+c.Client.Conn.In.Buffered() > c.Cfg.ClientQueryBufferLimit {
+		if t.Size()+c.Client.Conn.In.Buffered() > c.Cfg.ClientQueryBufferLimit && !c.Client.Primary {
 			c.Client.Conn.CloseNow()
 		}
 		return
@@ -83,6 +84,9 @@ func (x *Executor) guards(c *command.Ctx) bool {
 
 // turnedAway refuses the command if the gate or what its client is about demands that.
 func (x *Executor) turnedAway(c *command.Ctx) bool {
+	if c.Client.Primary {
+		return false
+	}
 	refusal := x.gateRefusal(c)
 	if refusal != "" {
 		reject(c, refusal)
@@ -104,6 +108,10 @@ func (x *Executor) gateRefusal(c *command.Ctx) string {
 	switch {
 	case gate.Has(command.GateUnwritable) && wantsDisk(c):
 		return gate.Unwritable()
+	case gate.Has(command.GateReadOnly) && x.wantsToWrite(c):
+		return gate.Refusal(command.GateReadOnly)
+	case gate.Has(command.GateStale) && !x.mayBeStale(c):
+		return gate.Refusal(command.GateStale)
 	case gate.Has(command.GateLoading) && flags&command.Loading == 0:
 		return gate.Refusal(command.GateLoading)
 	case gate.Has(command.GateBusy) && flags&command.AllowBusy == 0:
@@ -117,6 +125,21 @@ func (x *Executor) gateRefusal(c *command.Ctx) string {
 func wantsDisk(c *command.Ctx) bool {
 	flags := c.Cmd.Flags
 	return c.Cmd.WantsDisk() || flags&command.HealthCheck != 0 || flags&command.RunsQueue != 0 && c.Client.Multi != nil && TransactionOf(c.Client).wantsDisk
+}
+
+// mayBeStale reports whether the command is answered though the data may be old. Scripts have to say that they are.
+func (x *Executor) mayBeStale(c *command.Ctx) bool {
+	if c.Cmd.Runs == command.NoProgram {
+		return c.Cmd.Flags&command.Stale != 0
+	}
+	flags, declared := x.declaredFlags(c.Cmd, c.Args)
+	return declared && flags&script.AllowStale != 0
+}
+
+// wantsToWrite reports whether the command is one that writes, or has what is queued write.
+func (x *Executor) wantsToWrite(c *command.Ctx) bool {
+	flags := c.Cmd.Flags
+	return flags&command.Write != 0 || flags&command.RunsQueue != 0 && c.Client.Multi != nil && TransactionOf(c.Client).changes
 }
 
 func reject(c *command.Ctx, text string) {

@@ -20,6 +20,7 @@ type transaction struct {
 	writes    bool // what is queued may change the keyspace
 	grows     bool // and may need more memory
 	wantsDisk bool // and is refused while data cannot be kept
+	changes   bool // a command that writes is queued, whatever scripts may do
 }
 
 // What stands in a transaction's block beside the bytes of arguments.
@@ -67,6 +68,7 @@ func (t *transaction) add(x *Executor, c *command.Ctx) {
 	t.writes = t.writes || x.mayWrite(c.Client, c.Cmd, c.Args)
 	t.grows = t.grows || x.needsMemory(c)
 	t.wantsDisk = t.wantsDisk || c.Cmd.WantsDisk()
+	t.changes = t.changes || c.Cmd.Flags&command.Write != 0
 }
 
 // reserve adds n bytes to the block and returns them. A queue that is small is the Go heap's, and kept for the next transaction.

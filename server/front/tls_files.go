@@ -110,6 +110,40 @@ func (f *tlsFiles) config(cfg *config.Config) (*tls.Config, error) {
 	return made, nil
 }
 
+// PrimaryTLS makes the configuration of connections to a primary. As with redis-server the primary's certificate has to be one that a known
+// authority vouches for, whatever name it has.
+func PrimaryTLS(cfg *config.Config) (*tls.Config, error) {
+	files := readTLSFiles(cfg)
+	if cfg.TLSCACertFile == "" && cfg.TLSCACertDir == "" {
+		return nil, errors.New("tls-replication needs tls-ca-cert-file or tls-ca-cert-dir")
+	}
+	pool, err := files.authorities(cfg)
+	if err != nil {
+		return nil, err
+	}
+	made := &tls.Config{
+		CipherSuites:       cfg.TLSCipherSuites(),
+		InsecureSkipVerify: true, // since the name is not compared; the rest is done here
+		VerifyConnection: func(state tls.ConnectionState) error {
+			between := x509.NewCertPool()
+			for _, c := range state.PeerCertificates[1:] {
+				between.AddCert(c)
+			}
+			_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: pool, Intermediates: between})
+			return err
+		},
+	}
+	made.MinVersion, made.MaxVersion = cfg.TLSVersions()
+	if cfg.TLSCertFile != "" {
+		pair, err := files.pair(cfg)
+		if err != nil {
+			return nil, err
+		}
+		made.Certificates = []tls.Certificate{pair}
+	}
+	return made, nil
+}
+
 // LoadKeyPair reads the certificate of tls-cert-file with its key.
 func LoadKeyPair(cfg *config.Config) (tls.Certificate, error) {
 	files := readTLSFiles(cfg)

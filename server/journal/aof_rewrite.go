@@ -209,6 +209,9 @@ func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
 			j.leaveSet()
 		}
 	}()
+	if open != j.logs() { // it was begun or ended while this waited for the files
+		return 0, errNotNow
+	}
 	if a.Set == nil {
 		if _, err = j.openSet(); err != nil {
 			return 0, err
@@ -239,6 +242,13 @@ func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
 		j.Logger.Warn("files that are not needed any more could not be deleted", "err", err)
 	}
 	return base, nil
+}
+
+// logs reports whether there is a log. The caller holds files.
+func (j *Journal) logs() bool {
+	j.AOF.commits.Lock()
+	defer j.AOF.commits.Unlock()
+	return j.AOF.Log != nil
 }
 
 // syncFailed ends the process: what is on the disk is not known.

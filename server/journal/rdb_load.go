@@ -9,6 +9,7 @@ import (
 	"headgate/internal/number"
 	"headgate/persistence/rdb"
 	"headgate/server/types"
+	"headgate/store"
 )
 
 const (
@@ -44,7 +45,8 @@ func (j *Journal) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 	}
 	j.Saving.Partial = true
 	slice := time.Now()
-	l := &rdbLoader{journal: j, ValueLoader: types.ValueLoader{DB: j.Keys.DB(0)}, keepExpired: o.keepExpired, now: j.Clock.Read() / 1e6}
+	l := newLoader(j.Keys, j.addLibrary)
+	l.keepExpired, l.now = o.keepExpired, j.Clock.Read()/1e6
 	in := rdb.NewReader(r, rdb.Options{SkipChecksum: !j.Config.Get().RDBChecksum, Progress: func(offset int64) error {
 		if o.progress != nil {
 			o.progress(offset)
@@ -75,38 +77,53 @@ func (j *Journal) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 
 var errStopped = errors.New("the server was told to end")
 
-// rdbLoader is told a snapshot and puts its keys into the keyspace.
-type rdbLoader struct {
-	types.ValueLoader
-	journal       *Journal
-	now           int64 // ms
-	keepExpired   bool
-	keys, expired int
-	nowMs         int64 // when it was taken, if that is known
-}
-
-// Aux implements rdb.Sink. What other fields tell is of no use here.
-func (l *rdbLoader) Aux(name, value []byte) error {
-	if string(name) == auxNow {
-		l.nowMs, _ = number.ParseInt(value)
-	}
-	return nil
-}
-
-// Function implements rdb.Sink.
-func (l *rdbLoader) Function(code []byte) error {
-	if _, err := l.journal.scripts.Engine.LoadLibrary(code, false); err != nil {
+// addLibrary loads a library of functions. The caller holds the executor's lock.
+func (j *Journal) addLibrary(code []byte) error {
+	if _, err := j.scripts.Engine.LoadLibrary(code, false); err != nil {
 		return fmt.Errorf("a library of functions cannot be loaded: %w", err)
 	}
 	return nil
 }
 
+// rdbLoader is told a snapshot and puts its keys into a keyspace.
+type rdbLoader struct {
+	types.ValueLoader
+	into          *store.Keyspace
+	library       func(code []byte) error // is given each library of functions
+	now           int64                   // ms
+	keepExpired   bool
+	keys, expired int
+	nowMs         int64 // when it was taken, if that is known
+	streamDB      int   // the database that the stream of a primary is for when it goes on behind it; 0 if it does not say
+}
+
+// newLoader returns a loader into a keyspace.
+func newLoader(into *store.Keyspace, library func(code []byte) error) *rdbLoader {
+	return &rdbLoader{into: into, library: library, ValueLoader: types.ValueLoader{DB: into.DB(0)}}
+}
+
+// Aux implements rdb.Sink. What other fields tell is of no use here.
+func (l *rdbLoader) Aux(name, value []byte) error {
+	switch string(name) {
+	case auxNow:
+		l.nowMs, _ = number.ParseInt(value)
+	case auxStreamDB:
+		if n, ok := number.ParseInt(value); ok && n >= 0 && n < int64(l.into.Databases()) {
+			l.streamDB = int(n)
+		}
+	}
+	return nil
+}
+
+// Function implements rdb.Sink.
+func (l *rdbLoader) Function(code []byte) error { return l.library(code) }
+
 // Database implements rdb.Sink.
 func (l *rdbLoader) Database(n int) error {
-	if n >= l.journal.Keys.Databases() {
-		return fmt.Errorf("a key of database %d, and there are %d: set databases to a higher number", n, l.journal.Keys.Databases())
+	if n >= l.into.Databases() {
+		return fmt.Errorf("a key of database %d, and there are %d: set databases to a higher number", n, l.into.Databases())
 	}
-	l.DB = l.journal.Keys.DB(n)
+	l.DB = l.into.DB(n)
 	return nil
 }
 
@@ -120,10 +137,10 @@ func (l *rdbLoader) Key(name []byte, expireAt int64) error {
 		l.expired++
 		return nil
 	}
-	if l.journal.Keys.Full() {
+	if l.into.Full() {
 		return errors.New("the keys need more memory than there is room for")
 	}
-	l.Begin(l.journal.Keys, name, expireAt)
+	l.Begin(l.into, name, expireAt)
 	l.keys++
 	return nil
 }

@@ -31,6 +31,9 @@ const (
 // it.
 const auxNow = "headgate-now"
 
+// auxStreamDB is the name of the field in which a primary that is a replica itself says for which database its stream goes on.
+const auxStreamDB = "repl-stream-db"
+
 // snapshotJob is what becomes of a snapshot's bytes. write and finish are called by a goroutine of the snapshot's own, without the
 // executor's lock; done with it.
 type snapshotJob struct {

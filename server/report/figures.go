@@ -8,6 +8,7 @@ import (
 
 	"headgate/server/command"
 	"headgate/server/config"
+	"headgate/server/replication"
 	"headgate/server/scripting"
 	"headgate/server/upstream"
 
@@ -78,6 +79,7 @@ type readings struct {
 	kept    *memoryFigures
 	scripts *scripting.Memory
 	status  *upstream.Status
+	follows *replication.Status
 }
 
 // read begins to read figures. The caller holds the executor's lock.
@@ -91,6 +93,14 @@ func (s *readings) memory() *memoryFigures {
 		s.kept = &m
 	}
 	return s.kept
+}
+
+func (s *readings) replica() *replication.Status {
+	if s.follows == nil {
+		status := s.Replica.Status()
+		s.follows = &status
+	}
+	return s.follows
 }
 
 func (s *readings) scriptMemory() *scripting.Memory {

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"os"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"headgate/server/front"
 	"headgate/server/host"
 	"headgate/server/pubsub"
+	"headgate/server/replication"
 )
 
 // sections are the parts of INFO, in the order in which they are shown, with all figures. Fields have Redis's names where Redis has them,
@@ -289,13 +289,54 @@ var sections = []section{
 		}},
 	}},
 	{title: "Replication", byDefault: true, figures: []figure{
-		fixed("role", "master"),
+		{field: "role", page: "role", read: func(s *readings) quantity {
+			if s.replica().Following {
+				return text("slave")
+			}
+			return text("master")
+		}},
+		{field: "master_host", when: follows, page: "primary.host", read: func(s *readings) quantity { return text(s.replica().Primary.Host) }},
+		{field: "master_port", when: follows, page: "primary.port", read: func(s *readings) quantity { return count(s.replica().Primary.Port) }},
+		{field: "master_link_status", when: follows, read: func(s *readings) quantity {
+			if s.replica().State == replication.StateConnected {
+				return text("up")
+			}
+			return text("down")
+		}},
+		{page: "primary.up", when: follows, metric: gauge("redis_master_link_up", "1 while the changes of a primary come; 0 also when none is followed."),
+			read: func(s *readings) quantity { return truth(s.replica().State == replication.StateConnected) }},
+		{field: "master_last_io_seconds_ago", when: follows,
+			metric: gauge("redis_master_last_io_seconds_ago", "Seconds since something came from the primary; -1 without a connection to one."),
+			read:   func(s *readings) quantity { return secondsOrNone(s.replica().Silence) }},
+		{field: "master_sync_in_progress", when: follows, metric: gauge("redis_master_sync_in_progress", "1 while a primary sends all of its data."),
+			read: func(s *readings) quantity { return truth(s.replica().State == replication.StateSync) }},
+		{field: "slave_read_repl_offset", when: follows, read: func(s *readings) quantity { return count(s.replica().Received) }},
+		{field: "slave_repl_offset", when: follows, read: func(s *readings) quantity { return count(s.replica().Offset) }},
+		{field: "master_sync_total_bytes", when: synchronises, read: func(s *readings) quantity { return count(s.replica().Total) }},
+		{field: "master_sync_read_bytes", when: synchronises, read: func(s *readings) quantity { return count(s.replica().Read) }},
+		{field: "master_sync_left_bytes", when: synchronises, read: func(s *readings) quantity { return count(max(s.replica().Total-s.replica().Read, 0)) }},
+		{field: "master_sync_perc", when: synchronises, read: func(s *readings) quantity {
+			return percent(100 * ratio(uint64(s.replica().Read), uint64(s.replica().Total)))
+		}},
+		{field: "master_sync_last_io_seconds_ago", when: synchronises, read: func(s *readings) quantity { return secondsOrNone(s.replica().Silence) }},
+		{field: "master_link_down_since_seconds", when: isCut, read: func(s *readings) quantity { return secondsOrNone(s.replica().Down) }},
+		{field: "slave_priority", when: follows, metric: gauge("redis_slave_priority", "replica-priority."),
+			read: func(s *readings) quantity { return count(s.cfg.ReplicaPriority) }},
+		{field: "slave_read_only", when: follows, read: func(s *readings) quantity { return truth(s.cfg.ReplicaReadOnly) }},
+		{field: "replica_announced", when: follows, read: func(*readings) quantity { return count(1) }},
+		{field: "replica_failed_commands", when: follows, metric: counter("headgate_replication_failed_commands_total", "Commands of a primary that failed here, so that the data may differ from the primary's."),
+			read: func(s *readings) quantity { return count(s.replica().FailedHere) }},
 		fixed("connected_slaves", "0"),
 		fixed("master_failover_state", "no-failover"),
-		{field: "master_replid", read: func(s *readings) quantity { return text(s.RunID) }},
-		{field: "master_replid2", read: func(s *readings) quantity { return text(strings.Repeat("0", len(s.RunID))) }},
-		fixed("master_repl_offset", "0"),
-		fixed("second_repl_offset", "-1"),
+		{field: "master_replid", read: func(s *readings) quantity { return text(s.replica().ID) }},
+		{field: "master_replid2", read: func(s *readings) quantity { return text(s.replica().ID2) }},
+		{field: "master_repl_offset", metric: gauge("redis_master_repl_offset", "Bytes of changes that the data have come about by, as primaries count them."),
+			read: func(s *readings) quantity { return count(s.replica().Offset) }},
+		{field: "second_repl_offset", read: func(s *readings) quantity { return count(s.replica().Offset2) }},
+		{metric: counter("headgate_replication_full_syncs_total", "Times that all data came from a primary."),
+			read: func(s *readings) quantity { return count(s.replica().FullSyncs) }},
+		{metric: counter("headgate_replication_partial_syncs_total", "Times that a primary was followed on from where the connection was cut."),
+			read: func(s *readings) quantity { return count(s.replica().PartSyncs) }},
 		fixed("repl_backlog_active", "0"),
 		fixed("repl_backlog_size", "0"),
 		fixed("repl_backlog_first_byte_offset", "0"),
@@ -362,7 +403,20 @@ var sections = []section{
 }
 
 // Conditions of figures.
-func saves(s *readings) bool  { return s.Journal.Saving.Active }
+func saves(s *readings) bool { return s.Journal.Saving.Active }
+
+// secondsOrNone is a time in whole seconds, and -1 for one below 0.
+func secondsOrNone(d time.Duration) quantity {
+	if d < 0 {
+		return count(-1)
+	}
+	return count(int64(d / time.Second))
+}
+
+func follows(s *readings) bool      { return s.replica().Following }
+func synchronises(s *readings) bool { return s.replica().State == replication.StateSync }
+func isCut(s *readings) bool        { return follows(s) && s.replica().State != replication.StateConnected }
+
 func loads(s *readings) bool  { return s.Gate.Has(command.GateLoading) }
 func logs(s *readings) bool   { return s.Effects.On }
 func secure(s *readings) bool { return s.cfg.TLSPort != 0 }

@@ -11,6 +11,7 @@ import (
 	"headgate/server/limits"
 	"headgate/server/observe"
 	"headgate/server/pubsub"
+	"headgate/server/replication"
 	"headgate/server/scripting"
 )
 
@@ -26,6 +27,7 @@ type Reports struct {
 	Journal  *journal.Journal
 	Fronts   *front.Fronts
 	Gateway  *gateway.Gateway // nil: keys are kept here
+	Replica  *replication.Replica
 
 	HTTP    httpPort
 	Samples samples

@@ -127,6 +127,9 @@ func (h *Scripts) runScript(c *command.Ctx, p program, keys int, readOnly bool) 
 		case readOnly && flags&script.NoWrites == 0:
 			c.Err(errScriptWrites)
 			return
+		case flags&script.NoWrites == 0 && c.Core.Gate.Has(command.GateReadOnly) && !c.Client.Primary:
+			c.Err(c.Core.Gate.Refusal(command.GateReadOnly))
+			return
 		case full && flags&(script.AllowOOM|script.NoWrites) == 0:
 			c.Err(errScriptOOM)
 			return
@@ -286,6 +289,8 @@ func (h *Scripts) refusal(cmd *command.Command, n int) string {
 		return errCalledWrite
 	case h.Gate.Has(command.GateUnwritable) && cmd.WantsDisk():
 		return h.Gate.Unwritable()
+	case h.Gate.Has(command.GateReadOnly) && cmd.Flags&command.Write != 0 && !h.ctx.Client.Primary:
+		return h.Gate.Refusal(command.GateReadOnly)
 	case h.LacksRoom() && cmd.WantsMemory():
 		return command.ErrOOM
 	}

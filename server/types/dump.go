@@ -81,7 +81,7 @@ func parseRestore(c *command.Ctx) (a restoreArgs, ok bool) {
 // restore implements RESTORE key ttl payload [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]. The payload is read twice:
 // once to see whether it is whole, so that one that is not changes nothing.
 func restore(c *command.Ctx) {
-	if !c.Cfg.EnableRestoreCommand.Allows(c.Client.Local()) && c.Client.ID != 0 { // a log that is replayed is no client
+	if !c.Cfg.EnableRestoreCommand.Allows(c.Client.Local()) && !c.Repeats() {
 		c.Err(errRestoreOff)
 		return
 	}
@@ -112,7 +112,7 @@ func restore(c *command.Ctx) {
 		return
 	}
 	if a.ttl != 0 && !a.absolute {
-		a.ttl += c.Now
+		a.ttl += c.NowNs / 1e6 // not now, which stands still for what repeats
 	}
 	restoreValue(c, k, body, a.ttl)
 	restoreUse(c, k, a)

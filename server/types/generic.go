@@ -175,7 +175,7 @@ var genericCommands = []*command.Command{
 	},
 	{
 		Name: "wait", Group: command.GroupGeneric, Since: "3.0.0", Complexity: "O(1)",
-		Summary: "Wait for replicas to have all writes so far, and return 0 when the time is over: headgate does not replicate.",
+		Summary: "Wait for replicas to have all writes so far, and return 0 when the time is over: headgate has no replicas.",
 		Arity:   3, Flags: command.NoScript | command.NotKeyspace | command.HomeOnly, Categories: acl.Connection,
 		Tips: "request_policy:all_shards response_policy:agg_min",
 		Args: []command.Arg{command.Integer("numreplicas"), command.Integer("timeout")}, Reply: command.ReplyInteger, Handler: wait,

@@ -42,7 +42,8 @@ func pfadd(c *command.Ctx) {
 }
 
 func pfcount(c *command.Ctx) {
-	if len(c.Args) > 2 || c.Core.Gate.Has(command.GateUnwritable) { // what cannot be logged is not to be kept
+	kept := !c.Core.Gate.Has(command.GateUnwritable|command.GateReadOnly) || c.Client.Primary // what cannot be logged is not, nor what a primary does not have
+	if len(c.Args) > 2 || !kept {
 		if union, ok := readHLLs(c); ok {
 			c.Reply.Int(int64(union.Count()))
 		}

@@ -82,8 +82,15 @@ func SwapDB(c *command.Ctx) {
 	c.OK()
 }
 
+const errWaitOnReplica = "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be " +
+	"writable (which is not the default) writes to replicas are just local and are not propagated."
+
 // wait answers 0 when the time is over, or at once if that is enough: no replica is ever going to come.
 func wait(c *command.Ctx) {
+	if c.Core.Gate.Has(command.GateFollows) {
+		c.Err(errWaitOnReplica)
+		return
+	}
 	wanted, ok := c.Integer(1)
 	if !ok {
 		return

@@ -231,7 +231,7 @@ func streamLimit(c *command.Ctx, o *streamAdd, adds, limited bool) bool {
 		c.Err(errStreamLimitAlone)
 	case !adds && !o.trims:
 		c.Err(errStreamNoTrim)
-	case c.Client.ID == 0: // in a log Redis has made an approximate trim exact, and left its limit, which means nothing then
+	case c.Repeats(): // in a log Redis has made an approximate trim exact, and left its limit, which means nothing then
 		o.trim.Limit = 0
 		return true
 	case limited && !o.trim.Approx:

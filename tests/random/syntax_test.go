@@ -40,8 +40,14 @@ var dataGroups = []string{"generic", "string", "hash", "list", "set", "sorted-se
 // commands reads from the reference which commands there are and how they are written, and keeps those that subject has too.
 func commands(t testing.TB, reference, subject *harness.Client) []syntax.Command {
 	t.Helper()
+	return commandsBut(t, skipped, reference, subject)
+}
+
+// commandsBut is commands without those that are named.
+func commandsBut(t testing.TB, without map[string]bool, reference, subject *harness.Client) []syntax.Command {
+	t.Helper()
 	return slices.DeleteFunc(syntax.Read(reference), func(c syntax.Command) bool {
-		if skipped[c.Words[0]] || !slices.Contains(dataGroups, c.Group) || c.Words[len(c.Words)-1] == "help" {
+		if without[c.Words[0]] || !slices.Contains(dataGroups, c.Group) || c.Words[len(c.Words)-1] == "help" {
 			return true
 		}
 		if info := subject.Ask("COMMAND", "INFO", c.Words[0]); info.Items[0].Null {

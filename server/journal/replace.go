@@ -1,0 +1,116 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"headgate/persistence/rdb"
+	"headgate/server/command"
+	"headgate/store"
+)
+
+// Replacement are data that have been loaded beside those that are served. They go into use whole, by [Journal.Replace], or not at all.
+type Replacement struct {
+	Keys     int       // that were loaded, those past their time among them
+	Bytes    int64     // length of the snapshot
+	StreamDB int       // the database that what follows in a primary's stream is for, until it says another
+	Rest     io.Reader // what follows the snapshot
+
+	beside    *store.Keyspace
+	libraries [][]byte
+}
+
+// LoadBeside loads a snapshot into a keyspace of its own. Nobody is in its way: it does not take the executor's lock but for a moment at its
+// beginning. Keys past their time are loaded, too. The errors are those of [rdb.Reader.Read]; progress, if not nil, is called now and then
+// with the number of bytes that have been read, and its error ends the loading.
+func (j *Journal) LoadBeside(r io.Reader, progress func(bytes int64) error) (*Replacement, error) {
+	j.Lock()
+	p := &Replacement{beside: j.Keys.Beside()}
+	j.Unlock()
+	l := newLoader(p.beside, func(code []byte) error {
+		p.libraries = append(p.libraries, append([]byte(nil), code...))
+		return nil
+	})
+	l.keepExpired = true
+	in := rdb.NewReader(r, rdb.Options{SkipChecksum: !j.Config.Get().RDBChecksum, Progress: progress})
+	if err := in.Read(l); err != nil {
+		p.Discard()
+		return nil, err
+	}
+	p.Keys, p.Bytes, p.StreamDB, p.Rest = l.keys, in.Offset(), l.streamDB, in.Rest()
+	return p, nil
+}
+
+// Discard gives the memory back, of data that do not go into use or of those that they have replaced.
+func (p *Replacement) Discard() { p.beside.Close() }
+
+// replacePause is the time between two looks whether what is in the way of a replacement has ended.
+const replacePause = time.Millisecond
+
+// ErrReplaced is why a replacement has not been used: whoever asked for it wants it no more.
+var ErrReplaced = errors.New("it is not wanted any more")
+
+// Replace has the data be those that were loaded beside them, with the functions, and calls then, all under one hold of the executor's lock.
+// The append-only file is begun anew with them: until that is done a restart finds the old data, whole. wanted is asked just before, with
+// the lock held; if it says no, or there is an error, the old data stay. The caller does not hold the lock.
+func (j *Journal) Replace(p *Replacement, wanted func() bool, then func()) error {
+	j.Lock()
+	going := wanted()
+	if going && j.AOF.Rewriter.Rewriting {
+		j.cancelSnapshot() // of a file that would have to be written anew at once
+	}
+	j.Unlock()
+	if !going {
+		return ErrReplaced // and the append-only file goes on as it is
+	}
+	j.AOF.files.Lock()
+	defer j.AOF.files.Unlock()
+	j.CloseLog()
+	j.leaveSet()
+	j.Lock()
+	defer j.Unlock()
+	defer func() {
+		if j.Config.Get().AppendOnly {
+			j.wakeRewriter()
+		}
+	}()
+	for j.Gate.Has(command.GateHalts) && wanted() {
+		j.Unlock()
+		time.Sleep(replacePause)
+		j.Lock()
+	}
+	if !wanted() {
+		return ErrReplaced
+	}
+	if err := j.replaceLibraries(p.libraries); err != nil {
+		return err
+	}
+	j.cancelSnapshot()
+	j.hub.InvalidateAll()
+	j.Keys.Adopt(p.beside)
+	j.Saving.Partial = false
+	then()
+	return nil
+}
+
+// replaceLibraries has the functions be those of the given libraries, or after an error those that there were. The caller holds the
+// executor's lock.
+func (j *Journal) replaceLibraries(libraries [][]byte) error {
+	engine := j.scripts.Engine
+	before := engine.ListLibraries()
+	engine.FlushLibraries()
+	for _, code := range libraries {
+		if err := j.addLibrary(code); err != nil {
+			engine.FlushLibraries()
+			for _, lib := range before {
+				if err := j.addLibrary([]byte(lib.Code)); err != nil {
+					j.Logger.Error("a library of functions is lost", "library", lib.Name, "err", err)
+				}
+			}
+			return fmt.Errorf("the functions stay as they were: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package replication
+
+import (
+	"math"
+	"strings"
+
+	"headgate/internal/number"
+	"headgate/server/acl"
+	"headgate/server/command"
+)
+
+// Declarations are those of the commands that say who follows whom.
+func (r *Replica) Declarations() []*command.Command {
+	return []*command.Command{
+		{
+			Name: "replconf", Group: command.GroupServer, Since: "3.0.0", Complexity: "O(1)",
+			Summary: "Tell a replica's primary about the replica; REPLCONF GETACK, which a primary sends, asks how far its changes have been made here.",
+			Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale | command.AllowBusy | command.HomeOnly,
+			Args: []command.Arg{command.Str("option").Multi().Opt()}, Reply: command.ReplySimple | command.ReplyNone, Handler: r.replConf,
+		},
+		r.replicaOfCommand("replicaof", "5.0.0", "Follow another server, whose data take the place of this one's; or, with NO ONE, go on by oneself."),
+		{
+			Name: "role", Group: command.GroupServer, Since: "2.8.12", Complexity: "O(1)",
+			Summary: "Return whether this server follows another, which one, and how far it has come.",
+			Arity:   1, Flags: command.NoScript | command.Loading | command.Stale | command.Fast, Categories: acl.Admin | acl.Dangerous,
+			Reply: command.ReplyArray, Handler: r.role,
+		},
+		r.replicaOfCommand("slaveof", "1.0.0", "REPLICAOF under its first name."),
+	}
+}
+
+func (r *Replica) replicaOfCommand(name, since, summary string) *command.Command {
+	return &command.Command{
+		Name: name, Group: command.GroupServer, Since: since, Complexity: "O(1)",
+		Summary: summary,
+		Arity:   3, Flags: command.Admin | command.NoScript | command.Stale | command.NoAsyncLoading | command.HomeOnly,
+		Args: []command.Arg{command.Str("host"), command.Str("port")}, Reply: command.ReplySimple, Handler: r.replicaOf,
+	}
+}
+
+// replicaOf implements REPLICAOF host port, and REPLICAOF NO ONE.
+func (r *Replica) replicaOf(c *command.Ctx) {
+	if c.Is(1, "NO") && c.Is(2, "ONE") {
+		r.Promote()
+		c.OK()
+		return
+	}
+	port, ok := number.ParseInt(c.Args[2])
+	if !ok || port < 0 || port > math.MaxUint16 {
+		c.Err("ERR Invalid master port")
+		return
+	}
+	primary := Address{string(c.Args[1]), int(port)}
+	if r.follow != nil && strings.EqualFold(r.follow.Host, primary.Host) && r.follow.Port == primary.Port {
+		c.Reply.Simple("OK Already connected to specified master")
+		return
+	}
+	r.Follow(primary)
+	c.OK()
+}
+
+// role implements ROLE.
+func (r *Replica) role(c *command.Ctx) {
+	s := r.Status()
+	if !s.Following {
+		c.Reply.Array(3)
+		c.Reply.BulkString("master")
+		c.Reply.Int(s.Offset)
+		c.Reply.EmptyArray()
+		return
+	}
+	offset := int64(-1)
+	if s.State == StateConnected {
+		offset = s.Offset
+	}
+	c.Reply.Array(5)
+	c.Reply.BulkString("slave")
+	c.Reply.BulkString(s.Primary.Host)
+	c.Reply.Int(int64(s.Primary.Port))
+	c.Reply.BulkString(s.State.String())
+	c.Reply.Int(offset)
+}
+
+// replConf answers a primary that asks how far its changes have been made. What a replica says of itself means nothing to a server that has
+// no replicas; it is answered as redis-server does, so that the replica learns from PSYNC what is the matter.
+func (r *Replica) replConf(c *command.Ctx) {
+	if len(c.Args)%2 == 0 {
+		c.Err(command.ErrSyntax)
+		return
+	}
+	for i := 1; i < len(c.Args); i += 2 {
+		switch {
+		case c.Is(i, "GETACK"):
+			if c.Client.Primary && r.link != nil {
+				r.link.askBeat()
+			}
+			return
+		case c.Is(i, "ACK"):
+			return
+		case c.Is(i, "LISTENING-PORT"), c.Is(i, "RDB-ONLY"):
+			if _, ok := c.Integer(i + 1); !ok {
+				return
+			}
+		case !c.Is(i, "IP-ADDRESS") && !c.Is(i, "CAPA") && !c.Is(i, "RDB-FILTER-ONLY"):
+			c.Errf("ERR Unrecognized REPLCONF option: %s", command.CutAtNUL(c.Args[i]))
+			return
+		}
+	}
+	c.OK()
+}

@@ -1,0 +1,257 @@
+package replication
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	maxLine    = 1024      // bytes of one line that a primary answers with
+	readBuffer = 64 << 10  // bytes read from a primary at a time
+	maxNewline = 1_000_000 // empty lines that a primary may send before it answers PSYNC or sends a snapshot: one a second, over days
+	shownReply = 100       // bytes of an answer that are quoted
+)
+
+// errTooLong is what is wrong with a line that no primary sends.
+var errTooLong = errors.New("it answers with a line that is too long: it does not speak Redis's protocol")
+
+// Conn is a connection to a primary that notes when something came, and is given up when nothing has come or could be sent for a while. One
+// goroutine reads; writes may come from others.
+type Conn struct {
+	net.Conn
+	timeout time.Duration
+	heard   atomic.Int64 // when something last came, in ns since the Unix epoch
+	bytes   atomic.Int64 // that have come
+}
+
+// NewConn returns a connection over nc that is given up when nothing has come for so long.
+func NewConn(nc net.Conn, timeout time.Duration) *Conn {
+	c := &Conn{Conn: nc, timeout: timeout}
+	c.heard.Store(time.Now().UnixNano())
+	return c
+}
+
+// Read implements io.Reader.
+func (c *Conn) Read(p []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(c.timeout)); err != nil {
+		return 0, err
+	}
+	n, err := c.Conn.Read(p)
+	if n > 0 {
+		c.heard.Store(time.Now().UnixNano())
+		c.bytes.Add(int64(n))
+	}
+	return n, err
+}
+
+// Write implements io.Writer.
+func (c *Conn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
+}
+
+// dialogue is a connection while both sides take turns.
+type dialogue struct {
+	conn *Conn
+	in   *bufio.Reader
+}
+
+func newDialogue(conn *Conn) *dialogue {
+	return &dialogue{conn: conn, in: bufio.NewReaderSize(conn, readBuffer)}
+}
+
+// appendCommand appends a command as clients send it.
+func appendCommand(dst []byte, words ...string) []byte {
+	dst = append(strconv.AppendInt(append(dst, '*'), int64(len(words)), 10), "\r\n"...)
+	for _, word := range words {
+		dst = append(strconv.AppendInt(append(dst, '$'), int64(len(word)), 10), "\r\n"...)
+		dst = append(append(dst, word...), "\r\n"...)
+	}
+	return dst
+}
+
+// line reads one line, without its end.
+func (d *dialogue) line() (string, error) {
+	var text []byte
+	for {
+		b, err := d.in.ReadByte()
+		switch {
+		case err != nil:
+			return "", lost(err)
+		case b == '\n':
+			return strings.TrimSuffix(string(text), "\r"), nil
+		case len(text) == maxLine:
+			return "", errTooLong
+		}
+		text = append(text, b)
+	}
+}
+
+// lineAfterPings is line, but for empty ones, by which a primary shows that it is there.
+func (d *dialogue) lineAfterPings() (string, error) {
+	for range maxNewline {
+		if text, err := d.line(); err != nil || text != "" {
+			return text, err
+		}
+	}
+	return "", errTooLong
+}
+
+// ask sends a command and reads the line that answers it.
+func (d *dialogue) ask(words ...string) (string, error) {
+	if _, err := d.conn.Write(appendCommand(nil, words...)); err != nil {
+		return "", lost(err)
+	}
+	return d.line()
+}
+
+// lost is an error of the connection in words that tell what to look at.
+func lost(err error) error {
+	var timeout net.Error
+	switch {
+	case errors.As(err, new(*lostError)):
+		return err
+	case errors.Is(err, io.EOF):
+		return &lostError{"the primary has closed the connection", nil}
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return &lostError{"nothing has come from the primary for repl-timeout", nil}
+	}
+	return &lostError{"the connection is lost", err}
+}
+
+// lostError is the end of a connection that has worked.
+type lostError struct {
+	what  string
+	cause error // nil: there is no more to say
+}
+
+// Error implements error.
+func (e *lostError) Error() string {
+	if e.cause == nil {
+		return e.what
+	}
+	return e.what + ": " + e.cause.Error()
+}
+
+// Unwrap is for package errors.
+func (e *lostError) Unwrap() error { return e.cause }
+
+// Introduction is what a replica tells its primary of itself.
+type Introduction struct {
+	User, Password string // Password "": none is asked for. Never log it
+	Port           int    // where this server listens
+	IP             string // "": the one that the connection comes from
+}
+
+// introduce takes the steps before PSYNC. ignored are the primary's errors that are no hindrance.
+func (d *dialogue) introduce(who Introduction) (ignored []string, err error) {
+	reply, err := d.ask("PING")
+	switch {
+	case err != nil:
+		return nil, err
+	case strings.HasPrefix(reply, "-LOADING"):
+		return nil, refusal("PING", reply)
+	case !strings.HasPrefix(reply, "+") && !strings.HasPrefix(reply, "-NOAUTH") && !strings.HasPrefix(reply, "-NOPERM") &&
+		!strings.HasPrefix(reply, "-ERR operation not permitted"):
+		return nil, refusal("PING", reply)
+	}
+	if who.Password != "" {
+		words := []string{"AUTH", who.User, who.Password}
+		if who.User == "" {
+			words = []string{"AUTH", who.Password}
+		}
+		if reply, err = d.ask(words...); err != nil {
+			return nil, err
+		}
+		if !strings.HasPrefix(reply, "+") {
+			return nil, fmt.Errorf("%w: correct masterauth and masteruser", refusal("AUTH", reply))
+		}
+	}
+	steps := [][]string{{"REPLCONF", "listening-port", strconv.Itoa(who.Port)}}
+	if who.IP != "" {
+		steps = append(steps, []string{"REPLCONF", "ip-address", who.IP})
+	}
+	steps = append(steps, []string{"REPLCONF", "capa", "eof", "capa", "psync2"})
+	for _, step := range steps {
+		if reply, err = d.ask(step...); err != nil {
+			return nil, err
+		}
+		switch {
+		case strings.HasPrefix(reply, "-NOAUTH"), strings.HasPrefix(reply, "-NOPERM"):
+			return nil, fmt.Errorf("%w: set masterauth, and masteruser to a user who may run PSYNC and REPLCONF", refusal(step[0], reply))
+		case strings.HasPrefix(reply, "-"):
+			ignored = append(ignored, step[1]+": "+shown(reply[1:]))
+		case !strings.HasPrefix(reply, "+"):
+			return nil, refusal(step[0], reply)
+		}
+	}
+	return ignored, nil
+}
+
+// errNotNow is a primary's refusal that is over after a while.
+var errNotNow = errors.New("the primary cannot be followed now")
+
+// answer is what a primary answers to PSYNC.
+type answer struct {
+	full   bool   // a snapshot comes
+	id     string // the history's name; "" as it was
+	offset int64  // of the snapshot
+}
+
+// psync asks for the stream behind an offset of a history, or with an empty id for everything.
+func (d *dialogue) psync(id string, offset int64) (a answer, err error) {
+	words := []string{"PSYNC", "?", "-1"}
+	if id != "" {
+		words = []string{"PSYNC", id, strconv.FormatInt(offset+1, 10)}
+	}
+	if _, err := d.conn.Write(appendCommand(nil, words...)); err != nil {
+		return a, lost(err)
+	}
+	reply, err := d.lineAfterPings()
+	if err != nil {
+		return a, err
+	}
+	fields := strings.Fields(reply)
+	switch {
+	case len(fields) == 3 && fields[0] == "+FULLRESYNC" && isID(fields[1]):
+		a = answer{full: true, id: fields[1]}
+		if a.offset, err = strconv.ParseInt(fields[2], 10, 64); err == nil && a.offset >= 0 {
+			return a, nil
+		}
+	case len(fields) == 1 && fields[0] == "+CONTINUE" && id != "":
+		return answer{}, nil
+	case len(fields) == 2 && fields[0] == "+CONTINUE" && id != "" && isID(fields[1]):
+		return answer{id: fields[1]}, nil
+	case strings.HasPrefix(reply, "-NOMASTERLINK"), strings.HasPrefix(reply, "-LOADING"):
+		return a, fmt.Errorf("%w: it answers %q to PSYNC", errNotNow, shown(reply[1:]))
+	}
+	return a, refusal("PSYNC", reply)
+}
+
+// idLength is the length of a history's name.
+const idLength = 40
+
+// isID reports whether a primary has given a history a name as Redis does.
+func isID(text string) bool {
+	return len(text) == idLength && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// refusal is the error for an answer that is not the one that was hoped for.
+func refusal(command, reply string) error {
+	if strings.HasPrefix(reply, "-") {
+		return fmt.Errorf("the primary answers %q to %s", shown(reply[1:]), command)
+	}
+	return fmt.Errorf("it answers %q to %s, as no Redis does", shown(reply), command)
+}
+
+// shown is as much of an answer as is quoted.
+func shown(reply string) string { return reply[:min(len(reply), shownReply)] }

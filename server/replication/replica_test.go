@@ -1,0 +1,234 @@
+package replication_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"headgate/persistence/rdb"
+	"headgate/server"
+	"headgate/server/config"
+	"headgate/server/replication"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// newReplica returns a server with one key of its own, which stays until a primary's data have come whole.
+func newReplica(t *testing.T, change func(*config.Config)) *servertest.WorkerClient {
+	cfg := servertest.Unsaved()
+	if change != nil {
+		change(cfg)
+	}
+	w := servertest.NewWorkerClientOf(t, server.New(config.NewLive(cfg), server.Options{}))
+	require.Equal(t, "+OK\r\n", w.Ask("SET", "old", "1"))
+	return w
+}
+
+// old is what such a server holds before.
+var old = map[string]string{"0/old": "1"}
+
+// unit is a part of a stream that is run whole or not at all, and what has become of the data behind it.
+type unit struct {
+	end  int
+	keys map[string]string
+}
+
+// stream returns what a primary sends behind its snapshot, and its units.
+func stream() (text string, units []unit) {
+	state := map[string]string{"0/a": "value of a", "0/b": "value of b", "0/c": "value of c"}
+	units = []unit{{0, maps.Clone(state)}}
+	add := func(part string, change func()) {
+		text += part
+		change()
+		units = append(units, unit{len(text), maps.Clone(state)})
+	}
+	add(command("INCR", "expired"), func() {}) // of database 2, as the snapshot says; still past its time
+	add(command("SET", "x", "1"), func() { state["2/x"] = "1" })
+	add(command("PING"), func() {})
+	add(command("MULTI")+command("INCR", "x")+command("SELECT", "0")+command("INCR", "n")+command("EXEC"), func() { state["2/x"], state["0/n"] = "2", "1" })
+	add(command("INCR", "n"), func() { state["0/n"] = "2" })
+	add(command("REPLCONF", "GETACK", "*"), func() {})
+	add(command("DEL", "a", "b"), func() { delete(state, "0/a"); delete(state, "0/b") })
+	return text, units
+}
+
+var step = flag.Int("replication.step", 5, "bytes between two places at which links are cut; 1 is everywhere")
+
+// TestCutAtAnyByte cuts a primary's answers, its snapshot and its stream at every byte: the data are the old ones until the snapshot has come
+// whole, and then those behind the last whole unit of the stream; the next link goes on from there.
+func TestCutAtAnyByte(t *testing.T) {
+	const begins = 1000
+	body := snapshot(t)
+	text, units := stream()
+	mark := strings.Repeat("m", 40)
+	for form, announced := range map[string]string{
+		"of a length": fmt.Sprintf("$%d\r\n%s", len(body), body),
+		"with a mark": "$EOF:" + mark + "\r\n" + string(body) + mark,
+	} {
+		t.Run(form, func(t *testing.T) {
+			primary := newFakePrimary(t)
+			head := handshake + "+FULLRESYNC " + id + " " + strconv.Itoa(begins) + "\r\n\n\n" + announced
+			whole := head + text
+			for cut := rand.IntN(*step); cut < len(whole); cut += *step {
+				w := newReplica(t, nil)
+				_, err := primary.attempt(w, whole[:cut])
+				require.Error(t, err)
+				if cut < len(head) {
+					require.Equal(t, old, keys(w), "cut at %d", cut)
+					require.Contains(t, w.Ask("SET", "k", "v"), "READONLY")
+					continue
+				}
+				at := units[0]
+				for _, u := range units {
+					if u.end <= cut-len(head) {
+						at = u
+					}
+				}
+				require.Equal(t, at.keys, keys(w), "cut at %d", cut)
+
+				heard, err := primary.attempt(w, handshake+"+CONTINUE\r\n"+text[at.end:])
+				require.Error(t, err)
+				words := asked.FindStringSubmatch(heard)
+				require.NotNil(t, words, heard)
+				require.Equal(t, []string{id, strconv.Itoa(begins + at.end + 1)}, words[1:], "cut at %d", cut)
+				require.Equal(t, units[len(units)-1].keys, keys(w), "cut at %d", cut)
+				require.Contains(t, w.Ask("INFO", "replication"), "\r\nmaster_repl_offset:"+strconv.Itoa(begins+len(text))+"\r\n")
+			}
+		})
+	}
+}
+
+// TestBadPrimaries: whatever is wrong with a primary is said in words that help, and the data stay.
+func TestBadPrimaries(t *testing.T) {
+	body := snapshot(t)
+	full := handshake + "+FULLRESYNC " + id + " 5\r\n"
+	sized := func(body []byte) string { return fmt.Sprintf("%s$%d\r\n%s", full, len(body), body) }
+	changed := func(at int, b byte) []byte {
+		c := bytes.Clone(body)
+		c[at] = b
+		return c
+	}
+	foreign := rdb.NewEncoder(false)
+	foreign.Begin()
+	foreign.Function([]byte("#!lua name=x\nnonsense("))
+	foreign.EndFile()
+	for _, tt := range []struct{ name, script, want string }{
+		{"nothing", "", "the primary has closed the connection"},
+		{"a web server", "HTTP/1.1 400 Bad Request\r\n", `it answers "HTTP/1.1 400 Bad Request" to PING, as no Redis does`},
+		{"too long a line", strings.Repeat("x", 5000), "a line that is too long"},
+		{"loading", "-LOADING Redis is loading the dataset in memory\r\n", `answers "LOADING Redis is loading`},
+		{"a password", "-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n", "set masterauth"},
+		{"no rights", "+PONG\r\n-NOPERM this user has no permissions\r\n", "set masterauth, and masteruser to a user who may run PSYNC"},
+		{"no PSYNC", handshake + "-ERR unknown command 'PSYNC'\r\n", `answers "ERR unknown command 'PSYNC'" to PSYNC`},
+		{"a replica without its primary", handshake + "-NOMASTERLINK Can't SYNC while not connected with my master\r\n", "cannot be followed now"},
+		{"a history without a name", handshake + "+FULLRESYNC x 5\r\n", `"+FULLRESYNC x 5" to PSYNC`},
+		{"a history without an offset", handshake + "+FULLRESYNC " + id + " x\r\n", "as no Redis does"},
+		{"a rest that was not asked for", handshake + "+CONTINUE\r\n", "as no Redis does"},
+		{"no snapshot", full + "-ERR no memory\r\n", `the primary could make no snapshot: "ERR no memory"`},
+		{"a snapshot of no length", full + "$x\r\n", `announces a snapshot by "$x"`},
+		{"an empty snapshot", full + "$0\r\n", `announces a snapshot by "$0"`},
+		{"a snapshot of another kind", sized([]byte("SIDER0011 and so on")), "this is no snapshot of Redis"},
+		{"a snapshot that is too new", sized(changed(8, '9')), "the snapshot's version is 19, at byte 0; versions"},
+		{"a damaged snapshot", sized(changed(bytes.Index(body, []byte("value of a")), 'x')), "the checksum does not match"},
+		{"a type of the future", sized(changed(bytes.Index(body, []byte("\x00\x01a")), 200)), "its snapshot cannot be used"},
+		{"a snapshot cut short", sized(body[:len(body)-9]), "its snapshot cannot be used: the input ends in the middle"},
+		{"a snapshot that is longer", sized(append(bytes.Clone(body), "more"...)), "does not end as the primary announced"},
+		{"another mark", full + "$EOF:" + strings.Repeat("m", 40) + "\r\n" + string(body) + strings.Repeat("n", 40), "does not end as the primary announced"},
+		{"functions that do not load", sized(rdb.AppendTrailer(foreign.Take(nil), 0)), "the functions stay as they were"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newReplica(t, nil)
+			require.Contains(t, w.Ask("FUNCTION", "LOAD", "#!lua name=mine\nredis.register_function('mine', function() return 1 end)"), "mine")
+			_, err := newFakePrimary(t).attempt(w, tt.script)
+			require.ErrorContains(t, err, tt.want)
+			require.NotContains(t, err.Error(), "restore a copy", "that is advice about files")
+			require.Equal(t, old, keys(w))
+			require.Contains(t, w.Ask("FUNCTION", "LIST"), "mine")
+			require.Contains(t, w.Ask("INFO", "replication"), "master_link_status:down")
+			require.Equal(t, "+OK\r\n", w.Ask("REPLICAOF", "NO", "ONE"))
+			require.Equal(t, "+OK\r\n", w.Ask("SET", "old", "2"))
+		})
+	}
+}
+
+func TestPassword(t *testing.T) {
+	w := newReplica(t, func(cfg *config.Config) { cfg.MasterUser, cfg.MasterAuth = "alice", "open sesame" })
+	primary := newFakePrimary(t)
+	heard, err := primary.attempt(w, "-NOAUTH Authentication required.\r\n-WRONGPASS invalid username-password pair or user is disabled.\r\n")
+	require.ErrorContains(t, err, `answers "WRONGPASS invalid username-password pair or user is disabled." to AUTH: correct masterauth and masteruser`)
+	require.Contains(t, heard, command("AUTH", "alice", "open sesame"))
+	require.NotContains(t, err.Error(), "sesame")
+}
+
+// TestItself: a server that is told to follow itself says so, rather than wait for data that nobody has.
+func TestItself(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	port := ln.Addr().(*net.TCPAddr).Port
+	w := newReplica(t, func(cfg *config.Config) { cfg.Port = port })
+	require.ErrorContains(t, w.Srv.Replica.Attempt(replication.Address{Host: "127.0.0.1", Port: port}), "this is the server itself")
+	require.Equal(t, old, keys(w))
+}
+
+// TestStreamThatIsNoCommand: what comes behind it cannot be understood, so all data are asked for anew.
+func TestStreamThatIsNoCommand(t *testing.T) {
+	w, primary, body := newReplica(t, nil), newFakePrimary(t), snapshot(t)
+	script := fmt.Sprintf("%s+FULLRESYNC %s 5\r\n$%d\r\n%s%s*1\r\n+what\r\n", handshake, id, len(body), body, command("SET", "x", "1"))
+	_, err := primary.attempt(w, script)
+	require.ErrorContains(t, err, "no command")
+	require.Equal(t, "1", keys(w)["2/x"])
+	heard, _ := primary.attempt(w, "")
+	require.NotContains(t, heard, "PSYNC")
+	heard, _ = primary.attempt(w, handshake)
+	require.Equal(t, []string{"?", "-1"}, asked.FindStringSubmatch(heard)[1:])
+}
+
+// TestCommandThatFails is counted and told: the data differ from then on.
+func TestCommandThatFails(t *testing.T) {
+	var log bytes.Buffer
+	cfg := servertest.Unsaved()
+	w := servertest.NewWorkerClientOf(t, server.New(config.NewLive(cfg), server.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}))
+	primary, body := newFakePrimary(t), snapshot(t)
+	script := fmt.Sprintf("%s+FULLRESYNC %s 5\r\n$%d\r\n%s", handshake, id, len(body), body)
+	script += command("NOSUCH", "secret") + command("MULTI") + command("LPUSH", "s", "1") + command("GET", "s") + command("EXEC") + command("SET", "x", "1")
+	_, err := primary.attempt(w, script)
+	require.Error(t, err)
+	require.Equal(t, "1", keys(w)["2/x"], "what follows is run all the same")
+	require.Contains(t, w.Ask("INFO", "replication"), "replica_failed_commands:2\r\n")
+	require.Equal(t, 1, strings.Count(log.String(), "a command of the primary failed here"))
+	require.NotContains(t, log.String(), "secret")
+}
+
+// TestHistories: a server that has followed one primary asks another for the rest of the same history, and forgets it when it has gone on by itself.
+func TestHistories(t *testing.T) {
+	w, first, body := newReplica(t, nil), newFakePrimary(t), snapshot(t)
+	script := fmt.Sprintf("%s+FULLRESYNC %s 5\r\n$%d\r\n%s", handshake, id, len(body), body)
+	heard, err := first.attempt(w, script+command("SET", "x", "1"))
+	require.Error(t, err)
+	require.Equal(t, []string{"?", "-1"}, asked.FindStringSubmatch(heard)[1:], "what it had by itself is in no history")
+	end := 5 + len(command("SET", "x", "1"))
+
+	second, other := newFakePrimary(t), strings.Repeat("f", 40)
+	heard, _ = second.attempt(w, handshake+"+CONTINUE "+other+"\r\n"+command("SET", "y", "2"))
+	require.Equal(t, []string{id, strconv.Itoa(end + 1)}, asked.FindStringSubmatch(heard)[1:])
+	require.Equal(t, "2", keys(w)["2/y"], "the database is still the same")
+	info := w.Ask("INFO", "replication")
+	require.Contains(t, info, "master_replid:"+other+"\r\nmaster_replid2:"+id+"\r\n")
+	require.Contains(t, info, "second_repl_offset:"+strconv.Itoa(end+1)+"\r\n")
+
+	require.Equal(t, "+OK\r\n", w.Ask("REPLICAOF", "NO", "ONE"))
+	info = w.Ask("INFO", "replication")
+	require.Contains(t, info, "role:master")
+	require.Contains(t, info, "master_replid2:"+other+"\r\n")
+	heard, _ = second.attempt(w, handshake)
+	require.Equal(t, []string{"?", "-1"}, asked.FindStringSubmatch(heard)[1:])
+}
