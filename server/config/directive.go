@@ -41,4 +41,4 @@ const (
 	Replication Group = "Replication"
 )
 
-var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Replication, Metrics}
+var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Metrics, Replication}
