@@ -48,6 +48,14 @@ func measured(t testing.TB) (addr string) {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
+// measuredGateway is measured for a gateway.
+func measuredGateway(t testing.TB) (addr string) {
+	t.Helper()
+	port := harness.FreePort(t)
+	harness.Start(t, "--upstream", "redis://"+harness.Start(t).Addr, "--metrics-port", fmt.Sprint(port), "--metrics-bind", "127.0.0.1")
+	return fmt.Sprintf("127.0.0.1:%d", port)
+}
+
 func get(t testing.TB, url string) string {
 	t.Helper()
 	reply, err := http.Get(url)
@@ -94,7 +102,7 @@ func expressions(t testing.TB) (rules, dashboard []string) {
 
 // TestMetricsExist: each metric and label that rules, dashboard and documents name is one that the server has.
 func TestMetricsExist(t *testing.T) {
-	metrics := get(t, "http://"+measured(t)+"/metrics")
+	metrics := get(t, "http://"+measured(t)+"/metrics") + get(t, "http://"+measuredGateway(t)+"/metrics")
 	exists := map[string]bool{}
 	for _, found := range regexp.MustCompile(`(?m)^# TYPE (\S+) (\S+)$`).FindAllStringSubmatch(metrics, -1) {
 		exists[found[1]] = true
@@ -200,4 +208,14 @@ func TestRules(t *testing.T) {
 	cmd := exec.Command(tool(t, "promtool"), "check", "rules", filepath.Join(harness.Root(t), "deploy", "prometheus", "headgate.rules.yaml"))
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
+}
+
+// TestUpstreamAlerts: each alert about an upstream fires for what it is there for, and for nothing else.
+func TestUpstreamAlerts(t *testing.T) {
+	cmd := exec.Command(tool(t, "promtool"), "test", "rules", filepath.Join("testdata", "rules.test.yaml"))
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	for _, found := range regexp.MustCompile(`alert: (HeadgateUpstream\w+)`).FindAllStringSubmatch(read(t, "deploy", "prometheus", "headgate.rules.yaml"), -1) {
+		require.Contains(t, read(t, "tests", "deploy", "testdata", "rules.test.yaml"), "name: "+found[1]+"\n")
+	}
 }

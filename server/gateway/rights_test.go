@@ -1,0 +1,95 @@
+package gateway_test
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/internal/reference"
+	"headgate/server/config"
+
+	"github.com/stretchr/testify/require"
+)
+
+// callsOfEveryLimiter need each right that a gateway's user upstream has to have, as they stand: the keys are unused when they begin.
+const callsOfEveryLimiter = `
+	CL.THROTTLE rl:a 15 30 60
+	CL.THROTTLE rl:a 15 30 60 -20
+	RL.FIXED rl:f 10 60s
+	RL.FIXED rl:f 10 60s PEEK
+	RL.SLIDING rl:s 2 1s
+	RL.SLIDING rl:s 2 1s COST -1
+	RL.LOG rl:l 10 60s
+	RL.LOG rl:l 10 60s COST 2
+	RL.LOG rl:l 10 60s COST -1
+	RL.ACQUIRE rl:lease 2 60s MEMBER me
+	RL.RENEW rl:lease me 60s
+	RL.ACQUIRE rl:lease 2 60s MEMBER you
+	RL.RELEASE rl:lease me
+	INCREX rl:i EX 60
+	RL.POLICY SET user GCRA 10 5 1s
+	RL.POLICY SET log LOG 10 1h
+	RL.POLICY SET window FIXED 10 1h
+	RL.POLICY SET slices SLIDING 10 1h
+	RL.POLICY SET lease ACQUIRE 10 1h
+	RL.TAKE 3 user rl:u window rl:w log rl:tl
+	RL.TAKE 2 slices rl:ts lease rl:tlease COSTS 1 1
+	RL.TAKE 5 user rl:u window rl:w log rl:tl slices rl:ts lease rl:tlease PEEK
+	RL.POLICY DEL user
+	RL.RESET rl:a rl:f rl:s rl:l rl:lease rl:i rl:u rl:w rl:tl rl:ts rl:tlease`
+
+func dialUnix(t testing.TB, path string) *client {
+	t.Helper()
+	conn, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return &client{t, path, conn, bufio.NewReader(conn)}
+}
+
+// TestUserUpstream: the user that docs/operations.md gives a gateway upstream may do what limiters need, and no more than that.
+func TestUserUpstream(t *testing.T) {
+	document, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	found := regexp.MustCompile(`(?m)^ACL SETUSER gateway (on .*)$`).FindSubmatch(document)
+	require.NotNil(t, found, "docs/operations.md has no ACL SETUSER gateway")
+	rules := strings.Fields(string(found[1]))
+	redis := reference.Start(t)
+	owner := dialUnix(t, socketOf(redis))
+	require.Equal(t, "OK", owner.ask("ACL SETUSER gateway "+string(found[1])))
+	_, gate := startGateway(t, "redis+unix://gateway@"+socketOf(redis), func(cfg *config.Config) {
+		cfg.UpstreamPassword = strings.TrimPrefix(rules[1], ">")
+	})
+	run := func() (refused []string) {
+		require.Equal(t, "OK", owner.ask("FLUSHALL"))
+		require.Equal(t, "OK", owner.ask("SCRIPT FLUSH"))
+		for call := range strings.Lines(callsOfEveryLimiter) {
+			call = strings.TrimSpace(call)
+			if call == "" {
+				continue
+			}
+			reply := gate.ask(call)
+			if strings.HasPrefix(reply, "ERR") || strings.HasPrefix(reply, "NOPERM") || strings.HasPrefix(reply, "UPSTREAM") || strings.HasPrefix(reply, "WRONGTYPE") {
+				refused = append(refused, call+": "+reply)
+			}
+		}
+		return refused
+	}
+	require.Eventually(t, func() bool { return !strings.HasPrefix(gate.ask("RL.POLICY LIST"), "UPSTREAM") }, 10*time.Second, 10*time.Millisecond)
+	require.Empty(t, run())
+	for _, rule := range rules {
+		right, granted := strings.CutPrefix(rule, "+")
+		switch {
+		case !granted, right == "info": // which tells a headgate from a Redis
+			continue
+		}
+		require.Equal(t, "OK", owner.ask("ACL SETUSER gateway -"+right))
+		require.NotEmpty(t, run(), "nothing needs %s", rule)
+		require.Equal(t, "OK", owner.ask("ACL SETUSER gateway "+rule))
+	}
+	require.Empty(t, run())
+	require.True(t, strings.HasPrefix(gate.ask("SET rl:x 1"), "NOPERM") || gate.ask("GET other") != "nil", "it may touch no other keys")
+}
