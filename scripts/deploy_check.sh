@@ -14,9 +14,12 @@ $helm template headgate $chart --kube-version 1.31.0 >"$work/plain.yaml"
 $helm template headgate $chart --kube-version 1.31.0 --set persistence.enabled=true,persistence.storageClassName=fast,metrics.serviceMonitor.enabled=true \
   --set metrics.prometheusRule.enabled=true,nodeSelector.disk=ssd,priorityClassName=high,'imagePullSecrets[0].name=pull' >"$work/full.yaml"
 grep -q 'kind: PrometheusRule' "$work/full.yaml"
+$helm template headgate $chart --kube-version 1.31.0 --set upstream.url=redis://gateway@redis:6379,upstream.failure=local,upstream.replicas=3 >"$work/gateway.yaml"
+grep -q 'replicas: 3' "$work/gateway.yaml"
+! $helm template headgate $chart --set upstream.url=redis://redis:6379,persistence.enabled=true >/dev/null 2>&1
 
 echo "== every manifest decodes into Kubernetes' own types, strictly"
-go run -C tests/deploy/testdata/kubecheck . "$PWD/deploy/kubernetes/sidecar.yaml" "$work/plain.yaml" "$work/full.yaml"
+go run -C tests/deploy/testdata/kubecheck . "$PWD/deploy/kubernetes/sidecar.yaml" "$PWD/deploy/kubernetes/gateway.yaml" "$work/plain.yaml" "$work/full.yaml" "$work/gateway.yaml"
 
 echo "== a build downloads what is in the program, and nothing else"
 GOFLAGS="-modcacherw -buildvcs=false" GOMODCACHE="$work/modules" go build -o "$work/headgate" ./cmd/headgate

@@ -146,8 +146,14 @@ func checkConfig(t *testing.T, args []string, env map[string]string) {
 	require.Equal(t, "the configuration is right\n", string(out))
 }
 
-// TestSidecar: the manifest's sidecar is a native one, and headgate takes its words.
+// TestSidecar: the manifests' sidecars are native ones, and headgate takes their words.
 func TestSidecar(t *testing.T) {
+	for _, name := range []string{"sidecar.yaml", "gateway.yaml"} {
+		t.Run(name, func(t *testing.T) { checkSidecar(t, name) })
+	}
+}
+
+func checkSidecar(t *testing.T, name string) {
 	var manifest struct {
 		Spec struct {
 			Template struct {
@@ -163,7 +169,7 @@ func TestSidecar(t *testing.T) {
 			}
 		}
 	}
-	require.NoError(t, yaml.Unmarshal([]byte(read(t, "deploy", "kubernetes", "sidecar.yaml")), &manifest))
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "deploy", "kubernetes", name)), &manifest))
 	sidecar := manifest.Spec.Template.Spec.InitContainers[0]
 	require.Equal(t, "Always", sidecar.RestartPolicy)
 	require.True(t, sidecar.SecurityContext.ReadOnlyRootFilesystem)
@@ -172,15 +178,27 @@ func TestSidecar(t *testing.T) {
 
 // TestCompose: the variables are directives, and their values right.
 func TestCompose(t *testing.T) {
+	for _, name := range []string{"compose.yaml", "gateway.yaml"} {
+		t.Run(name, func(t *testing.T) { checkCompose(t, name) })
+	}
+}
+
+// given finds what a compose file takes from its caller's environment, with a value for its absence or without one.
+var given = regexp.MustCompile(`\$\{\w+:[-?]([^}]*)\}`)
+
+func checkCompose(t *testing.T, name string) {
 	var file struct {
 		Services map[string]struct {
 			Environment map[string]string
 			ReadOnly    bool `yaml:"read_only"`
 		}
 	}
-	require.NoError(t, yaml.Unmarshal([]byte(read(t, "deploy", "compose", "compose.yaml")), &file))
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "deploy", "compose", name)), &file))
 	service := file.Services["headgate"]
 	require.True(t, service.ReadOnly)
+	for variable, value := range service.Environment {
+		service.Environment[variable] = given.ReplaceAllString(value, "$1")
+	}
 	service.Environment["HEADGATE_DIR"] = t.TempDir()
 	checkConfig(t, nil, service.Environment)
 }
