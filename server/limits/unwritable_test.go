@@ -298,7 +298,7 @@ func TestLeasesOfPoliciesInMemory(t *testing.T) {
 	require.Equal(t, ":1\r\n", w.Words("RL.RENEW", "k", id, "9s"))
 	require.Equal(t, ":1\r\n", w.Words("RL.RELEASE", "k", id))
 	require.Equal(t, ":0\r\n", w.Words("RL.RELEASE", "k", id))
-	id = take()
+	take()
 	require.Equal(t, ":1\r\n", w.Words("RL.RESET", "k"))
 	id = take()
 	require.Equal(t, servertest.RefusedFull, w.Words("RL.RELEASE", "logged", "id"))
