@@ -1,4 +1,5 @@
-// Package replication has the server follow another one, its primary, in Redis's protocol: redis-server, Valkey or a headgate.
+// Package replication has the server follow another one, its primary, in Redis's protocol. What was tried is redis-server
+// 7.0; servers that speak as it does should do as well.
 //
 // A link goes through the steps of redis-server's own replicas (https://redis.io/docs/latest/operate/oss_and_stack/management/replication/,
 // and replication.c of version 7.0):
