@@ -46,7 +46,7 @@ race: deps build ## run the packages' own tests under the race detector, but for
 race-server: deps ## run the suites that measure nothing against a server with the race detector in it, which ends at the first race
 	@mkdir -p bin
 	$(GO) build -race -o $(BIN)-race ./cmd/headgate
-	GORACE=halt_on_error=1 HEADGATE_BIN=$(CURDIR)/$(BIN)-race $(GO) test -C tests -count=1 -timeout 20m $(addprefix ./,compat crash exchange fuzzer linear metrics tls)
+	GORACE=halt_on_error=1 HEADGATE_BIN=$(CURDIR)/$(BIN)-race $(GO) test -C tests -count=1 -timeout 20m $(addprefix ./,compat crash exchange fleet fuzzer linear metrics tls)
 
 vet: ## go vet
 	@for m in $(MODULES); do $(GO) vet -C $$m ./...; done
