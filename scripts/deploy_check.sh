@@ -16,7 +16,8 @@ $helm template headgate $chart --kube-version 1.31.0 --set persistence.enabled=t
 grep -q 'kind: PrometheusRule' "$work/full.yaml"
 $helm template headgate $chart --kube-version 1.31.0 --set upstream.url=redis://gateway@redis:6379,upstream.failure=local,upstream.replicas=3 >"$work/gateway.yaml"
 grep -q 'replicas: 3' "$work/gateway.yaml"
-! $helm template headgate $chart --set upstream.url=redis://redis:6379,persistence.enabled=true >/dev/null 2>&1
+$helm template headgate $chart --kube-version 1.31.0 --set upstream.url=redis://redis:6379,persistence.enabled=true >"$work/wrong" 2>&1 && exit 1
+grep -q 'a gateway keeps nothing' "$work/wrong"
 
 echo "== every manifest decodes into Kubernetes' own types, strictly"
 go run -C tests/deploy/testdata/kubecheck . "$PWD/deploy/kubernetes/sidecar.yaml" "$PWD/deploy/kubernetes/gateway.yaml" "$work/plain.yaml" "$work/full.yaml" "$work/gateway.yaml"
