@@ -98,8 +98,9 @@ func texts(v harness.Value) string {
 	return strings.Join(words, " ")
 }
 
-// agrees requires that no script has ever decided other than the arithmetic that explains it, which a gateway logs.
+// agrees requires that no script has ever decided other than the arithmetic that explains it, which a gateway counts and logs.
 func agrees(t *testing.T, gateway *harness.Server) {
 	t.Helper()
+	require.Contains(t, harness.Dial(t, gateway.Addr).Ask("INFO", "upstream").Text, "upstream_disagreements:0\r\n")
 	require.NotContains(t, gateway.Log(), "decided otherwise")
 }
