@@ -89,7 +89,7 @@ const (
 // bgrewriteAOF has the append-only file written anew, by and by.
 func (j *Journal) bgrewriteAOF(c *command.Ctx) {
 	switch {
-	case !j.AOF.Open && !c.Cfg.AppendOnly:
+	case !c.Cfg.AppendOnly: // the file may still be open, and be about to end
 		c.Err(ErrNoLog)
 	case j.Saving.Partial:
 		c.Err(ErrNotWhole)
