@@ -251,6 +251,8 @@ func TestWhatIsNotServed(t *testing.T) {
 		require.Equal(t, "ERR '"+strings.Fields(line)[0]+"' is not served while upstream is set", gate.ask(line))
 	}
 	require.Equal(t, "ERR 'CLIENT TRACKING' is not served while upstream is set", gate.ask("CLIENT TRACKING ON"))
+	require.Equal(t, "ERR 'SCRIPT DEBUG' is not served while upstream is set", gate.ask("SCRIPT DEBUG YES"), "all clients share the connection")
+	require.Equal(t, "nil", gate.ask("XREAD COUNT 1 STREAMS block 0"), "a key, and no option")
 	gate.converse(`
 		SELECT 1        | OK
 		SET in1 x       | OK

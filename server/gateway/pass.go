@@ -93,6 +93,9 @@ func (g *Gateway) passUnlessBlocking(c *command.Ctx) {
 		return
 	}
 	for _, word := range c.Args[1:] {
+		if ascii.EqualFold(word, "STREAMS") { // keys follow
+			break
+		}
 		if ascii.EqualFold(word, "BLOCK") {
 			refuse(c)
 			return

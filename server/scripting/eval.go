@@ -71,7 +71,7 @@ func (h *Scripts) scriptCommand() *command.Command {
 			{
 				Name: "debug", Since: "3.2.0", Complexity: "O(1)",
 				Summary: "Accept NO, and refuse YES and SYNC: there is no debugger for scripts.",
-				Arity:   3, Flags: command.NoScript,
+				Arity:   3, Flags: command.NoScript | command.HomeOnly,
 				Args: []command.Arg{command.OneOf("mode", command.Tok("YES"), command.Tok("SYNC"), command.Tok("NO"))}, Reply: command.ReplySimple, Handler: scriptDebug,
 			},
 			{
