@@ -316,7 +316,10 @@ var sections = []section{
 		{field: "master_sync_read_bytes", when: synchronises, read: func(s *readings) quantity { return count(s.replica().Read) }},
 		{field: "master_sync_left_bytes", when: synchronises, read: func(s *readings) quantity { return count(max(s.replica().Total-s.replica().Read, 0)) }},
 		{field: "master_sync_perc", when: synchronises, read: func(s *readings) quantity {
-			return percent(100 * ratio(uint64(s.replica().Read), uint64(s.replica().Total)))
+			if s.replica().Total == 0 { // a primary that sends as it goes does not know
+				return decimal(0)
+			}
+			return decimal(100 * ratio(uint64(s.replica().Read), uint64(s.replica().Total)))
 		}},
 		{field: "master_sync_last_io_seconds_ago", when: synchronises, read: func(s *readings) quantity { return secondsOrNone(s.replica().Silence) }},
 		{field: "master_link_down_since_seconds", when: isCut, read: func(s *readings) quantity { return secondsOrNone(s.replica().Down) }},
