@@ -35,7 +35,7 @@ func (g *Gateway) upstreamConfig(cfg *config.Config) (upstream.Config, error) {
 	}
 	for _, addr := range c.Addrs {
 		if isOwn(cfg, addr) {
-			return c, fmt.Errorf("upstream: %s is this gateway itself", addr)
+			return c, fmt.Errorf("upstream: %s is this gateway itself, which listens there: give it another port", addr)
 		}
 	}
 	if c.Unix != "" && c.Unix == cfg.Path(cfg.UnixSocket) {
