@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"headgate/internal/number"
@@ -146,36 +147,62 @@ func (u *Upstream) wait(c *Call, failure *Failure) {
 	c.due = Now() + int64(pause/2) + rand.Int64N(int64(pause/2))
 	c.attempts++
 	c.asking = false
-	if c.attempts > attemptsMax || c.due >= c.Deadline || !u.waiting.push(c) {
+	if c.attempts > attemptsMax || !u.waiting.push(c) {
 		u.refuse(c, failure)
 	}
 }
 
-// waitingCalls are those that are to be sent again, by when.
+// waitingCalls are those that are to be sent again, by when. None is due before one that came earlier: a client's calls for a key are to run
+// in the order in which it made them, so calls for a slot of which some wait come behind these.
 type waitingCalls struct {
 	up     *Upstream
+	some   atomic.Bool // there are calls
 	mu     sync.Mutex
 	calls  callHeap
+	slots  map[int]int // how many calls wait for a slot
+	last   int64       // when the last one is due
+	pushed uint64
 	timer  *time.Timer
 	armed  int64 // when the timer fires, by Now
 	closed bool
 }
 
 func (w *waitingCalls) init(u *Upstream) {
-	w.up, w.armed = u, never
+	w.up, w.armed, w.slots = u, never, map[int]int{}
 	w.timer = time.AfterFunc(never, w.run)
 }
 
-// push reports false after close.
+// push reports false after close, and if the call would be due after its deadline.
 func (w *waitingCalls) push(c *Call) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	return w.pushLocked(c)
+}
+
+func (w *waitingCalls) pushLocked(c *Call) bool {
+	c.due = max(c.due, w.last)
+	if w.closed || c.due >= c.Deadline {
 		return false
 	}
+	w.last = c.due
+	w.pushed++
+	c.turn = w.pushed
+	w.slots[c.Slot]++
 	heap.Push(&w.calls, c)
+	w.some.Store(true)
 	w.arm()
 	return true
+}
+
+// joined has a new call wait if others for its slot do, and reports whether it does.
+func (w *waitingCalls) joined(c *Call) bool {
+	if !w.some.Load() {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.due = 0
+	return w.slots[c.Slot] > 0 && w.pushLocked(c)
 }
 
 // arm has the timer fire when the first call is due. The caller holds mu.
@@ -192,8 +219,13 @@ func (w *waitingCalls) run() {
 	w.mu.Lock()
 	w.armed = never
 	for now := Now(); len(w.calls) > 0 && w.calls[0].due <= now; {
-		due.push(heap.Pop(&w.calls).(*Call))
+		c := heap.Pop(&w.calls).(*Call)
+		if w.slots[c.Slot]--; w.slots[c.Slot] == 0 {
+			delete(w.slots, c.Slot)
+		}
+		due.push(c)
 	}
+	w.some.Store(len(w.calls) > 0)
 	w.arm()
 	w.mu.Unlock()
 	for c := due.pop(); c != nil; c = due.pop() {
@@ -208,17 +240,19 @@ func (w *waitingCalls) close() {
 	w.closed = true
 	calls := w.calls
 	w.calls = nil
+	clear(w.slots)
+	w.some.Store(false)
 	w.mu.Unlock()
 	for _, c := range calls {
 		w.up.refuse(c, &Failure{Kind: Unreachable, Detail: "the upstream is closed"})
 	}
 }
 
-// callHeap implements heap.Interface: the call that is due first is at the top.
+// callHeap implements heap.Interface: the call that is due first is at the top, of several the one that came first.
 type callHeap []*Call
 
 func (h callHeap) Len() int           { return len(h) }
-func (h callHeap) Less(i, j int) bool { return h[i].due < h[j].due }
+func (h callHeap) Less(i, j int) bool { return h[i].due < h[j].due || h[i].due == h[j].due && h[i].turn < h[j].turn }
 func (h callHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *callHeap) Push(c any)        { *h = append(*h, c.(*Call)) }
 func (h *callHeap) Pop() any {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -194,6 +196,47 @@ func TestRefusalsBeforeExecutionAreTriedAgain(t *testing.T) {
 		require.Nil(t, do(t, u, "GET", "k").failure, "the node does not rest")
 		u.Close()
 	}
+}
+
+// TestOrderIsKeptWhileNothingRuns: what is sent again runs in the order in which it was sent, and what is sent meanwhile comes behind it.
+// Nobody can call back what is on its way when the node begins to answer, so some whole writes may come before others.
+func TestOrderIsKeptWhileNothingRuns(t *testing.T) {
+	const calls, refusals = 200, 500
+	var refused int
+	var mu sync.Mutex
+	var ran []string
+	node := startFake(t, on("SET", func(args []string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if refused < refusals {
+			refused++
+			return "-LOADING Redis is loading the dataset in memory\r\n"
+		}
+		ran = append(ran, args[2])
+		return "+OK\r\n"
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 5 * time.Second})
+	var sent []*pending
+	var want []string
+	for i := range calls {
+		want = append(want, strconv.Itoa(i))
+		sent = append(sent, newCall("SET", "k", want[i]).send(u))
+		if i%10 == 9 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	for _, p := range sent {
+		require.Nil(t, p.wait(t).failure)
+	}
+	require.ElementsMatch(t, want, ran)
+	steps := 0
+	for i := 1; i < len(ran); i++ {
+		before, _ := strconv.Atoi(ran[i-1])
+		if n, _ := strconv.Atoi(ran[i]); n < before {
+			steps++
+		}
+	}
+	require.LessOrEqual(t, steps, 4*flightsMax, "but for what was under way when the node began to answer: %v", ran)
 }
 
 // refusedIn sends a command with little time until it fails since the node refuses it. On a busy machine the time may end while it is sent

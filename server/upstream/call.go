@@ -23,14 +23,15 @@ type Call struct {
 	Err   *Failure // why there is none
 	Node  string   // the address of the node that answered, or should have; "" if none was found
 
-	next     *Call // in a callList
-	since    int64 // when it was queued at its node, by Now
-	due      int64 // when it is sent again, by Now, while it waits for that
-	attempts int   // how often it was sent again, or waited for that
-	loads    int   // how often its script was loaded
-	asking   bool  // ASKING stands before it
-	load     bool  // SCRIPT LOAD stands before it
-	internal bool  // this package's own: not counted, not redirected, and sent to nodes that rest too
+	next     *Call  // in a callList
+	since    int64  // when it was queued at its node, by Now
+	due      int64  // when it is sent again, by Now, while it waits for that
+	turn     uint64 // its place among those that wait
+	attempts int    // how often it was sent again, or waited for that
+	loads    int    // how often its script was loaded
+	asking   bool   // ASKING stands before it
+	load     bool   // SCRIPT LOAD stands before it
+	internal bool   // this package's own: not counted, not redirected, and sent to nodes that rest too
 }
 
 // UserConn is a user of the nodes that some clients' commands are sent as, by connections of its own. It does not change.

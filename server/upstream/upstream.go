@@ -182,7 +182,9 @@ func (u *Upstream) Send(c *Call) {
 		}
 	}
 	u.totals.calls.Add(1)
-	u.route(c)
+	if !u.waiting.joined(c) {
+		u.route(c)
+	}
 }
 
 // route queues a call at the node that has its slot. It may be one that was sent before and has not run.
