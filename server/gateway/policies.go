@@ -20,12 +20,15 @@ const (
 	policiesEvery = 900 * time.Millisecond
 	// policiesPatience is how long the answer may take.
 	policiesPatience = 500 * time.Millisecond
+	// policiesTries is how often they are asked for in a row when they are changed through here meanwhile, so that the reply may be older.
+	policiesTries = 3
 )
 
 // policies is what is known of the upstream's policies.
 type policies struct {
 	known   bool
-	touched bool   // by a change that was made through here since
+	changes uint64 // that were made through here
+	read    uint64 // changes when last was asked for
 	problem string // why the last reply could not be read, as the log has it
 	last    []byte // the reply that they were read from; followPolicies' own
 }
@@ -43,15 +46,27 @@ func (g *Gateway) followPolicies(ctx context.Context) {
 	}
 }
 
-// lookAtPolicies asks for the policies once.
+// lookAtPolicies asks for the policies.
 func (g *Gateway) lookAtPolicies() {
+	for range policiesTries {
+		if g.tryPolicies() {
+			return
+		}
+	}
+}
+
+// tryPolicies asks for the policies once, and reports false if a change was made meanwhile which the reply may not have.
+func (g *Gateway) tryPolicies() (current bool) {
+	g.core.Lock()
+	changes := g.policies.changes
+	g.core.Unlock()
 	words := [][]byte{[]byte("HGETALL"), []byte(limits.PoliciesKey)}
 	if g.Up.Headgate() {
 		words = [][]byte{[]byte("RL.POLICY"), []byte("LIST")}
 	}
 	reply, err := g.request(g.slotOfKey([]byte(limits.PoliciesKey)), words)
 	if err != nil {
-		return
+		return true
 	}
 	fields, ok := bulksOf(reply)
 	g.core.Lock()
@@ -61,15 +76,20 @@ func (g *Gateway) lookAtPolicies() {
 			g.policies.problem = problem
 			g.logger().Warn("the upstream's policies cannot be read", "reply", problem)
 		}
-		return
+		return true
 	}
-	g.policies.problem = ""
-	if g.policies.known && string(g.policies.last) == string(reply) && !g.policies.touched {
-		return
+	if g.policies.changes != changes {
+		return false
+	}
+	known := &g.policies
+	known.problem = ""
+	if known.known && string(known.last) == string(reply) && known.read == changes {
+		return true
 	}
 	g.begin()
 	g.limits.HoldPolicies(&g.ctx, fields)
-	g.policies = policies{known: true, last: reply}
+	known.known, known.last, known.read = true, reply, changes
+	return true
 }
 
 // request sends one command and waits for its reply.
@@ -136,7 +156,7 @@ func (p *changedPolicy) tell(k *call, c *command.Ctx) {
 		return
 	}
 	g := k.g
-	g.policies.touched = true // the reply that is under way may be older
+	g.policies.changes++
 	g.limits.HoldPolicy(c, p.name, p.text, p.deleted)
 	if p.deleted {
 		c.Reply.Raw(k.reply)
