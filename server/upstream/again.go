@@ -251,10 +251,12 @@ func (w *waitingCalls) close() {
 // callHeap implements heap.Interface: the call that is due first is at the top, of several the one that came first.
 type callHeap []*Call
 
-func (h callHeap) Len() int           { return len(h) }
-func (h callHeap) Less(i, j int) bool { return h[i].due < h[j].due || h[i].due == h[j].due && h[i].turn < h[j].turn }
-func (h callHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *callHeap) Push(c any)        { *h = append(*h, c.(*Call)) }
+func (h callHeap) Len() int { return len(h) }
+func (h callHeap) Less(i, j int) bool {
+	return h[i].due < h[j].due || h[i].due == h[j].due && h[i].turn < h[j].turn
+}
+func (h callHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *callHeap) Push(c any)   { *h = append(*h, c.(*Call)) }
 func (h *callHeap) Pop() any {
 	last := len(*h) - 1
 	c := (*h)[last]
