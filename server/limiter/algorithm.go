@@ -231,7 +231,9 @@ func (a *Algorithm) PolicySyntax() string {
 		parts = append(parts, arg.syntax())
 	}
 	if a.Kind != NoState {
-		parts = append(parts, WhenUnwritable.syntax(), WhenFailing.syntax())
+		for i := range clauses {
+			parts = append(parts, clauses[i].arg.syntax())
+		}
 	}
 	return strings.Join(parts, " ")
 }

@@ -52,71 +52,11 @@ type Policy struct {
 	Failure     Failure // what becomes of a call whose upstream does not answer
 	SaysFailure bool    // the policy says so, and not upstream-failure
 
+	Leasing Leasing // whether a gateway may decide by itself
+
 	slices int // of SLIDING
 
 	More any // what none of these can hold; a call that brings some allocates
-}
-
-// Unwritable says what becomes of a limiter's change while nothing can be written, as when the disk is full.
-type Unwritable uint8
-
-// What may become of it.
-const (
-	Refuse       Unwritable = iota // the call is answered with an error
-	KeepInMemory                   // it is kept in memory, and a restart may forget it
-)
-
-// unwritableNames are the words for these.
-var unwritableNames = [...]string{Refuse: "ERROR", KeepInMemory: "MEMORY"}
-
-// WhenUnwritable is how a policy says what is to become of a change while nothing can be written.
-var WhenUnwritable = Arg{Name: "when-unwritable", Type: "oneof", Token: "WHEN-UNWRITABLE", Optional: true, Args: []Arg{
-	tokenArg(unwritableNames[Refuse]), tokenArg(unwritableNames[KeepInMemory]),
-}}
-
-// parseUnwritable reads the word for what is to become of a change.
-func (p *Policy) parseUnwritable(word []byte) error {
-	for u, name := range unwritableNames {
-		if is(word, name) {
-			p.Unwritable, p.SaysUnwritable = Unwritable(u), true
-			return nil
-		}
-	}
-	return ErrSyntax
-}
-
-// Failure says what becomes of a call whose upstream does not answer in time, where there is one.
-type Failure uint8
-
-// What may become of it.
-const (
-	FailError  Failure = iota // it is answered with an error
-	FailOpen                  // it passes
-	FailClosed                // it is limited
-	FailLocal                 // this process decides by itself, with a share of the limit
-	Failures   = iota         // how many there are
-)
-
-// failureNames are the words for these.
-var failureNames = [...]string{FailError: "ERROR", FailOpen: "OPEN", FailClosed: "CLOSED", FailLocal: "LOCAL"}
-
-// String returns its word in a policy.
-func (f Failure) String() string { return failureNames[f] }
-
-// WhenFailing is how a policy says what is to become of a call whose upstream does not answer.
-var WhenFailing = Arg{Name: "failure", Type: "oneof", Token: "FAILURE", Optional: true, Args: []Arg{
-	tokenArg(failureNames[FailError]), tokenArg(failureNames[FailOpen]), tokenArg(failureNames[FailClosed]), tokenArg(failureNames[FailLocal]),
-}}
-
-// parseFailure reads the word for what is to become of a call.
-func (p *Policy) parseFailure(word []byte) error {
-	for f, name := range failureNames {
-		if is(word, name) {
-			p.Failure, p.SaysFailure = Failure(f), true
-			return nil
-		}
-	}
-	return ErrSyntax
 }
 
 // Request is what a command asks of a limit, beyond the limit itself.
@@ -134,15 +74,16 @@ var memberOption = Option{Token: "MEMBER", Value: true, OfCall: true, Read: func
 
 // ReadCall reads the words after a command's key into p and r. The error is an Error; the order of the checks is numbers, durations, options.
 func (a *Algorithm) ReadCall(p *Policy, r *Request, words [][]byte) error {
-	_, err := a.read(p, r, words)
+	_, err := a.read(p, r, words, nil)
 	return err
 }
 
 // places is where each of an algorithm's options stands among the words, counted from 1; 0: it does not.
 type places [maxOptions]int
 
-// read reads words into p, and into r the options of a call; r is nil for a policy, which has none.
-func (a *Algorithm) read(p *Policy, r *Request, words [][]byte) (at places, err error) {
+// read reads words into p, and into r the options of a call. For a policy, which has none of these, r is nil, and said is given what the clauses say;
+// for a call that is nil.
+func (a *Algorithm) read(p *Policy, r *Request, words [][]byte, said *clauseTexts) (at places, err error) {
 	if len(words) < a.Words {
 		return at, ErrSyntax
 	}
@@ -152,6 +93,16 @@ func (a *Algorithm) read(p *Policy, r *Request, words [][]byte) (at places, err 
 	}
 	hasCost := a.NoCost
 	for i := a.Words; i < len(words); i++ {
+		if said != nil && a.Kind != NoState {
+			n, err := p.readClause(words[i:], said)
+			if err != nil {
+				return at, err
+			}
+			if n > 0 {
+				i += n - 1
+				continue
+			}
+		}
 		var value []byte
 		last := i+1 == len(words)
 		if !last {
@@ -166,16 +117,6 @@ func (a *Algorithm) read(p *Policy, r *Request, words [][]byte) (at places, err 
 			}
 		case r != nil && !r.Call.Peek && is(words[i], "PEEK"):
 			r.Call.Peek = true
-		case r == nil && !p.SaysUnwritable && a.Kind != NoState && !last && is(words[i], WhenUnwritable.Token):
-			i++
-			if err = p.parseUnwritable(value); err != nil {
-				return at, err
-			}
-		case r == nil && !p.SaysFailure && a.Kind != NoState && !last && is(words[i], WhenFailing.Token):
-			i++
-			if err = p.parseFailure(value); err != nil {
-				return at, err
-			}
 		default:
 			n := a.option(p, r != nil, words[i], last, &at)
 			if n < 0 {
@@ -280,18 +221,19 @@ func (t *Table) ParseText(words [][]byte) (p Policy, text string, err error) {
 	if a == nil || a.CommandOnly {
 		return p, "", Error(fmt.Sprintf(t.UnknownAlgorithm(), Shown(name)))
 	}
-	at, err := a.read(&p, nil, words[1:])
+	var said clauseTexts
+	at, err := a.read(&p, nil, words[1:], &said)
 	switch {
 	case errors.Is(err, ErrSyntax):
 		return Policy{}, "", a.PolicySyntaxError()
 	case err != nil:
 		return Policy{}, "", err
 	}
-	return p, p.text(words[1:], &at), nil
+	return p, p.text(words[1:], &at, &said), nil
 }
 
-// text is the canonical form of a policy that was read from the words after its algorithm, with its options at these places.
-func (p *Policy) text(words [][]byte, at *places) string {
+// text is the canonical form of a policy that was read from the words after its algorithm, with its options at these places and these clauses.
+func (p *Policy) text(words [][]byte, at *places, said *clauseTexts) string {
 	a := p.Algorithm
 	parts := []string{a.Name}
 	for i, word := range words[:a.Words] {
@@ -310,11 +252,10 @@ func (p *Policy) text(words [][]byte, at *places) string {
 			parts = append(parts, string(words[at[n]]))
 		}
 	}
-	if p.SaysUnwritable {
-		parts = append(parts, WhenUnwritable.Token, unwritableNames[p.Unwritable])
-	}
-	if p.SaysFailure {
-		parts = append(parts, WhenFailing.Token, failureNames[p.Failure])
+	for _, text := range said {
+		if text != "" {
+			parts = append(parts, text)
+		}
 	}
 	return strings.Join(parts, " ")
 }

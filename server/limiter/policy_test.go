@@ -47,9 +47,33 @@ func TestZonesAreFoundOnce(t *testing.T) {
 	}
 }
 
+// TestClauses: a policy says what policies of every algorithm may say once each and in any order, behind or among the algorithm's own options; its canonical
+// text has it in one order. What keeps nothing says none of it.
+func TestClauses(t *testing.T) {
+	for _, c := range []struct{ text, canonical string }{
+		{"log 5 60s lease", "LOG 5 60s LEASE"},
+		{"sliding 9 1h nolease slices 3 failure open when-unwritable memory", "SLIDING 9 1h SLICES 3 WHEN-UNWRITABLE MEMORY FAILURE OPEN NOLEASE"},
+		{"fixed 9 day FAILURE local tz UTC", "FIXED 9 DAY TZ UTC FAILURE LOCAL"},
+	} {
+		_, canonical, err := Standard.ParseText(Words(c.text))
+		require.NoError(t, err, c.text)
+		require.Equal(t, c.canonical, canonical)
+	}
+	p, _, err := Standard.ParseText(Words("GCRA 10 5 1s NOLEASE FAILURE CLOSED WHEN-UNWRITABLE ERROR"))
+	require.NoError(t, err)
+	require.Equal(t, []any{LeaseNo, FailClosed, true, Refuse, true}, []any{p.Leasing, p.Failure, p.SaysFailure, p.Unwritable, p.SaysUnwritable})
+	for _, text := range []string{
+		"GCRA 10 5 1s LEASE LEASE", "GCRA 10 5 1s LEASE NOLEASE", "GCRA 10 5 1s FAILURE", "GCRA 10 5 1s FAILURE shut", "GCRA 10 5 1s FAILURE OPEN FAILURE OPEN",
+		"GCRA 10 5 1s WHEN-UNWRITABLE OPEN", "LEASE GCRA 10 5 1s", "UNLIMITED LEASE", "UNLIMITED FAILURE OPEN",
+	} {
+		_, _, err := Standard.ParseText(Words(text))
+		require.Error(t, err, text)
+	}
+}
+
 // FuzzParseText: what can be read as a policy has a canonical text, which reads as the same policy and is its own canonical text.
 func FuzzParseText(f *testing.F) {
-	for _, text := range []string{"GCRA 10 5 1s", "log 5 60s", "FIXED 9 1h ALIGNED", "fixed 9 month tz UTC", "SLIDING 9 1h SLICES 60", "UNLIMITED", "QUEUE -1 1 1", "log 5 60s when-unwritable memory", "SLIDING 9 1h when-unwritable ERROR slices 3", "GCRA 10 5 60", "BUCKET 1 1 10us", "fixed 9 minute"} {
+	for _, text := range []string{"GCRA 10 5 1s", "log 5 60s", "FIXED 9 1h ALIGNED", "fixed 9 month tz UTC", "SLIDING 9 1h SLICES 60", "UNLIMITED", "QUEUE -1 1 1", "log 5 60s when-unwritable memory", "SLIDING 9 1h when-unwritable ERROR slices 3", "log 5 60s nolease failure closed", "GCRA 10 5 1s LEASE", "GCRA 10 5 60", "BUCKET 1 1 10us", "fixed 9 minute"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -61,7 +61,7 @@ func (l *Limits) policyArgs() []command.Arg {
 			each = append(each, command.Block(strings.ToLower(a.Name), withoutErrors(words)...))
 		}
 	}
-	return append([]command.Arg{command.OneOf("algorithm", each...)}, argsOf([]limiter.Arg{limiter.WhenUnwritable, limiter.WhenFailing})...)
+	return append([]command.Arg{command.OneOf("algorithm", each...)}, argsOf(limiter.ClauseArgs())...)
 }
 
 // withoutErrors takes the errors out of arguments.

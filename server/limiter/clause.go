@@ -1,0 +1,154 @@
+package limiter
+
+import (
+	"slices"
+	"strings"
+
+	"headgate/internal/ascii"
+)
+
+// A clause is what a policy of any algorithm with state may say behind the words of its own: a word, and what follows it. The parser, the
+// canonical text, COMMAND DOCS and the syntax in errors derive from its declaration. A policy says each at most once, in any order.
+type clause struct {
+	arg Arg // its syntax, which begins with a token or is a choice of them
+	// read reads a clause into p from its token on, which is words[0], and returns how many of the words are its.
+	read func(p *Policy, words [][]byte) (n int, err error)
+}
+
+// clauses are in the order in which a canonical text has them.
+var clauses = [...]clause{
+	{arg: WhenUnwritable, read: readUnwritable},
+	{arg: WhenFailing, read: readFailure},
+	{arg: leaseArg, read: readLeasing},
+}
+
+// clauseTexts are the canonical texts of the clauses that a policy has; empty for those that it has not.
+type clauseTexts [len(clauses)]string
+
+// ClauseArgs is the syntax of what a policy of any algorithm with state may say behind the words of its own.
+func ClauseArgs() []Arg {
+	args := make([]Arg, len(clauses))
+	for i := range clauses {
+		args[i] = clauses[i].arg
+	}
+	return args
+}
+
+// begins reports whether a word begins the clause.
+func (c *clause) begins(word []byte) bool {
+	if c.arg.Token != "" {
+		return is(word, c.arg.Token)
+	}
+	return slices.ContainsFunc(c.arg.Args, func(a Arg) bool { return is(word, a.Token) })
+}
+
+// readClause reads the clause that words begin with into p, unless said has it already, and returns how many of them are its; 0: they begin with none.
+func (p *Policy) readClause(words [][]byte, said *clauseTexts) (n int, err error) {
+	for i := range clauses {
+		if said[i] != "" || !clauses[i].begins(words[0]) {
+			continue
+		}
+		if n, err = clauses[i].read(p, words); err == nil {
+			said[i] = clauseText(words[:n])
+		}
+		return n, err
+	}
+	return 0, nil
+}
+
+// clauseText is the canonical form of a clause: durations with a unit, all other words in upper case.
+func clauseText(words [][]byte) string {
+	texts := make([]string, len(words))
+	for i, word := range words {
+		if word[0] >= '0' && word[0] <= '9' {
+			texts[i] = withUnit(word)
+		} else {
+			texts[i] = ascii.Upper(string(word))
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+// chosen returns which of some names the word behind a clause's token is.
+func chosen(names []string, words [][]byte) (choice int, err error) {
+	if len(words) > 1 {
+		for i, name := range names {
+			if is(words[1], name) {
+				return i, nil
+			}
+		}
+	}
+	return 0, ErrSyntax
+}
+
+// Unwritable says what becomes of a limiter's change while nothing can be written, as when the disk is full.
+type Unwritable uint8
+
+// What may become of it.
+const (
+	Refuse       Unwritable = iota // the call is answered with an error
+	KeepInMemory                   // it is kept in memory, and a restart may forget it
+)
+
+// unwritableNames are the words for these.
+var unwritableNames = [...]string{Refuse: "ERROR", KeepInMemory: "MEMORY"}
+
+// WhenUnwritable is how a policy says what is to become of a change while nothing can be written.
+var WhenUnwritable = Arg{Name: "when-unwritable", Type: "oneof", Token: "WHEN-UNWRITABLE", Optional: true, Args: []Arg{
+	tokenArg(unwritableNames[Refuse]), tokenArg(unwritableNames[KeepInMemory]),
+}}
+
+func readUnwritable(p *Policy, words [][]byte) (n int, err error) {
+	choice, err := chosen(unwritableNames[:], words)
+	p.Unwritable, p.SaysUnwritable = Unwritable(choice), true
+	return 2, err
+}
+
+// Failure says what becomes of a call whose upstream does not answer in time, where there is one.
+type Failure uint8
+
+// What may become of it.
+const (
+	FailError  Failure = iota // it is answered with an error
+	FailOpen                  // it passes
+	FailClosed                // it is limited
+	FailLocal                 // this process decides by itself, with a share of the limit
+	Failures   = iota         // how many there are
+)
+
+// failureNames are the words for these.
+var failureNames = [...]string{FailError: "ERROR", FailOpen: "OPEN", FailClosed: "CLOSED", FailLocal: "LOCAL"}
+
+// String returns its word in a policy.
+func (f Failure) String() string { return failureNames[f] }
+
+// WhenFailing is how a policy says what is to become of a call whose upstream does not answer.
+var WhenFailing = Arg{Name: "failure", Type: "oneof", Token: "FAILURE", Optional: true, Args: []Arg{
+	tokenArg(failureNames[FailError]), tokenArg(failureNames[FailOpen]), tokenArg(failureNames[FailClosed]), tokenArg(failureNames[FailLocal]),
+}}
+
+func readFailure(p *Policy, words [][]byte) (n int, err error) {
+	choice, err := chosen(failureNames[:], words)
+	p.Failure, p.SaysFailure = Failure(choice), true
+	return 2, err
+}
+
+// Leasing says whether a gateway may decide calls of a policy by itself, from what it has charged upstream ahead of them.
+type Leasing uint8
+
+// What a policy may say about it.
+const (
+	LeaseUnsaid Leasing = iota // nothing: upstream-lease holds
+	LeaseYes
+	LeaseNo
+)
+
+// leaseArg is how a policy says whether there may be leases.
+var leaseArg = Arg{Name: "lease", Type: "oneof", Optional: true, Args: []Arg{tokenArg("LEASE"), tokenArg("NOLEASE")}}
+
+func readLeasing(p *Policy, words [][]byte) (n int, err error) {
+	if p.Leasing = LeaseNo; is(words[0], "LEASE") {
+		p.Leasing = LeaseYes
+	}
+	return 1, nil
+}
