@@ -24,7 +24,7 @@ THROUGH_GATEWAY := Window|Counter|Funnel|Bucket|Throttle|Libraries|NativeLimits|
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/journal ./server/limits ./server/resp ./server/script ./store ./throttle ./persistence/rdb
 
-.PHONY: help build deps test race race-server vet lint fmt tidy fuzz fuzz-commands crash power disks compat compat-random compat-self hostile clients lua lua-self limits replicas linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor mutants
+.PHONY: help build deps test race race-server vet lint fmt tidy fuzz fuzz-commands crash power disks compat compat-random compat-self hostile clients lua lua-self limits leases replicas linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor mutants
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -119,6 +119,9 @@ limits: deps build ## a million random histories of each algorithm (HISTORIES), 
 	$(GO) test -count=1 -v -timeout 6h ./throttle -run 'Histories|Never|SlidingError' -histories $(HISTORIES)
 	$(GO) test -count=1 -v -timeout 6h ./server/limits -run 'AgainstLists|TakeAll|WithoutRoom' -limiter.histories $(HISTORIES)
 	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -run 'TestNative|TestAcquireIs|TestOneKey' -limits.time 30s
+
+leases: ## a million random histories of leases, and of an adversary's (HISTORIES): never more than the bound; how much of a rate is admitted, and where
+	$(GO) test -count=1 -v -timeout 2h ./throttle -run 'QuotaLease|ByGivingBack' -histories $(HISTORIES) | grep -vE '^ *=== '
 
 metrics-test: deps build ## have Debian's Prometheus and Chromium look at a server; without them their tests are skipped
 	-@./scripts/deps.sh prometheus:prometheus chromium:chromium
