@@ -1,7 +1,7 @@
 // Package throttle decides whether a request may pass. It is arithmetic and nothing else: the caller hands in the time
 // and the stored state, and gets back a decision and the state to store. The package reads no clock, keeps no state,
 // allocates nothing and imports nothing beyond the standard library, so every function is safe for concurrent use and
-// gives the same answer to the same arguments for ever.
+// gives the same answer to the same arguments for ever. Reserved alone is otherwise, and says so.
 //
 // # Units
 //

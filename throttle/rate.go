@@ -107,6 +107,12 @@ func (r *Rate) ChargeTo(d *Decision, now, tat int64, exists bool, call Call) err
 	return nil
 }
 
+// Boundless returns the Rate that charges the same and limits nothing.
+func (r Rate) Boundless() Rate {
+	r.capacity, r.tolerance = math.MaxInt64, math.MaxInt64
+	return r
+}
+
 // Wait returns how long a leaky bucket that is a queue holds a request back that it lets in now: until everything charged before
 // is paid off, 0 or more nanoseconds.
 func (r *Rate) Wait(now, tat int64, exists bool) int64 {
