@@ -32,5 +32,6 @@ func (ks *Keyspace) Adopt(other *Keyspace) {
 		from.resetTables()
 		db.markPresent(db)
 		db.signalPresent()
+		db.replaced()
 	}
 }

@@ -40,7 +40,7 @@ type pooled struct {
 }
 
 // Evict removes a key so that memory becomes free, and reports whether it found one; evicted is called with its name just before, unless
-// its time had passed, which removes it as always. The key whose changes are followed (see Follow) is never chosen.
+// its time had passed, which removes it as always. The key whose changes are followed (see Follow) is never chosen, and what Spare names neither.
 func (ks *Keyspace) Evict(how Eviction, nowMs int64, evicted func(db *DB, name []byte)) bool {
 	ks.evictDB = (ks.evictDB + 1) % len(ks.dbs)
 	if how.By == EvictRandom {
@@ -83,9 +83,20 @@ func (e *Entry) evict(nowMs int64, evicted func(db *DB, name []byte)) {
 	*e = Entry{}
 }
 
+// Spare has no key be chosen by Evict whose name begins with the prefix.
+func (ks *Keyspace) Spare(prefix string) { ks.spared = append(ks.spared, prefix) }
+
 // mayGo reports whether a key may be chosen.
 func (db *DB) mayGo(rec *record, how *Eviction) bool {
-	return (!how.Volatile || rec.expireAt != 0) && (db.follow.name == nil || string(rec.name()) != string(db.follow.name))
+	if how.Volatile && rec.expireAt == 0 || db.follow.name != nil && string(rec.name()) == string(db.follow.name) {
+		return false
+	}
+	for _, prefix := range db.ks.spared {
+		if name := rec.name(); len(name) >= len(prefix) && string(name[:len(prefix)]) == prefix {
+			return false
+		}
+	}
+	return true
 }
 
 // evictionScore says how soon a key goes: the higher, the sooner.

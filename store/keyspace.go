@@ -78,6 +78,8 @@ type Keyspace struct {
 	evictDB      int    // the database that Evict looks into first
 	pool         evictionPool
 	onExpired    func(db *DB, name []byte)
+	onReplaced   func(db *DB)
+	spared       []string // see Spare
 	observer     Observer // of changes, or nil
 	access       access
 	snapshot     *Snapshot // the one that is under way, or nil
@@ -99,6 +101,7 @@ type DB struct {
 	ks      *Keyspace
 	watched shrinkmap.Map[string, *watchedKey]
 	follow  follow
+	marks   *marks // nil while no name is marked
 	awaited shrinkmap.Map[string, *Awaited]
 }
 
@@ -248,6 +251,7 @@ func (db *DB) Flush() {
 	db.ks.objectBytes -= db.objects.bytes
 	db.objects = objectSlab{}
 	db.resetTables()
+	db.replaced()
 }
 
 // Index is the database's number.

@@ -29,6 +29,9 @@ func (db *DB) mutate(name []byte, why change) {
 	if len(name) == len(db.follow.name) {
 		db.follow.changed(name)
 	}
+	if db.marks != nil && why != changeFlush {
+		db.marks.changing(name)
+	}
 	if db.ks.observer != nil {
 		db.tell(name, why)
 	}

@@ -17,6 +17,8 @@ func (ks *Keyspace) Swap(i, j int, now int64) {
 	a.contents, b.contents = b.contents, a.contents
 	a.signalPresent()
 	b.signalPresent()
+	a.replaced()
+	b.replaced()
 }
 
 // expireWatched removes from a and b the keys past their time that are watched in db, so that their removal after a swap is
