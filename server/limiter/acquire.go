@@ -17,7 +17,7 @@ var acquire = Algorithm{
 	Options: []Option{memberOption},
 	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, ErrWrongType}, NoCost: true,
 	Costs: "ERR cost of a lease must be 0 or 1, use COSTS to give each pair its own", CheckCost: func(_ *Policy, cost int64) bool { return throttle.Leases{}.MayCost(cost) },
-	Kind: Entries, Beyond: LeaseID,
+	Kind: Entries, Beyond: LeaseID, Returns: ReturnLease,
 	Read: readWindow, Text: textOfWindow, Prepare: prepareAcquire, Decide: decideAcquire,
 }
 

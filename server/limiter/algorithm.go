@@ -33,8 +33,9 @@ type Algorithm struct {
 	PolicyOnly  bool // there is no command of that name
 	CommandOnly bool // no policy can be of it
 
-	Kind   Kind   // what its state is
-	Beyond Beyond // what an answer has beyond its five numbers
+	Kind    Kind    // what its state is
+	Beyond  Beyond  // what an answer has beyond its five numbers
+	Returns Returns // what of a charge a reservation can give back
 
 	// Read reads the words that always stand there. Limit below 0 then means that there is no limit, and no state.
 	Read func(p *Policy, words [][]byte) error

@@ -36,7 +36,7 @@ var fixed = Algorithm{
 			return err
 		}},
 	},
-	Errors: windowErrors, Kind: Number,
+	Errors: windowErrors, Kind: Number, Returns: ReturnCount,
 	Read: readFixed, Text: textOfFixed, Decide: decideFixed,
 }
 

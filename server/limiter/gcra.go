@@ -15,7 +15,7 @@ var gcra = Algorithm{
 	Seen:    "a burst, then one request per period / count; it may retry soon, since capacity comes back steadily",
 	Example: "1000 1000 60s", Says: "1,000 a minute",
 	Args: []Arg{limitArg("capacity"), countArg("count"), periodArg("period")}, Words: 3,
-	Errors: numberErrors, Kind: Number,
+	Errors: numberErrors, Kind: Number, Returns: ReturnBacklog,
 	Read: readRate, Text: textOfRate, Decide: decideRate,
 }
 
@@ -27,7 +27,7 @@ var bucket = Algorithm{
 	Seen:    "the same",
 	Example: "100 100 1s", Says: "100 tokens, 100 a second",
 	Args: []Arg{limitArg("capacity"), countArg("refill"), periodArg("period")}, Words: 3,
-	Errors: numberErrors, Kind: Number,
+	Errors: numberErrors, Kind: Number, Returns: ReturnBacklog,
 	Read: readRate, Text: textOfRate, Decide: decideRate,
 }
 
@@ -39,7 +39,7 @@ var queue = Algorithm{
 	Seen:    "a sixth number: how long to hold the request back",
 	Example: "100 100 1s", Says: "a queue of 100, 100 a second",
 	Args: []Arg{limitArg("capacity"), countArg("count"), periodArg("period")}, Words: 3,
-	Errors: numberErrors, Kind: Number, Beyond: WaitTime,
+	Errors: numberErrors, Kind: Number, Beyond: WaitTime, Returns: ReturnBacklog,
 	Read: readRate, Text: textOfRate, Decide: decideQueue,
 }
 

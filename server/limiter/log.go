@@ -15,7 +15,7 @@ var log = Algorithm{
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true},
 	}, Words: 2,
 	Options: []Option{memberOption},
-	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, errLogCost, ErrWrongType}, Kind: Entries,
+	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, errLogCost, ErrWrongType}, Kind: Entries, Returns: ReturnEntries,
 	Read: readWindow, Text: textOfWindow, Finish: finishLog, Costs: errLogCost, CheckCost: checkLogCost,
 	Prepare: prepareLog, Decide: decideLog,
 }

@@ -56,6 +56,8 @@ type Policy struct {
 
 	slices int // of SLIDING
 
+	Words string // what a policy says, in its canonical form; empty for what a command says of its own
+
 	More any // what none of these can hold; a call that brings some allocates
 }
 
@@ -229,7 +231,8 @@ func (t *Table) ParseText(words [][]byte) (p Policy, text string, err error) {
 	case err != nil:
 		return Policy{}, "", err
 	}
-	return p, p.text(words[1:], &at, &said), nil
+	p.Words = p.text(words[1:], &at, &said)
+	return p, p.Words, nil
 }
 
 // text is the canonical form of a policy that was read from the words after its algorithm, with its options at these places and these clauses.

@@ -27,7 +27,7 @@ var sliding = Algorithm{
 		p.slices = int(n)
 		return nil
 	}}},
-	Errors: windowErrors, Kind: Slices,
+	Errors: windowErrors, Kind: Slices, Returns: ReturnSlice,
 	Read: readWindow, Text: textOfWindow, Finish: finishSliding, Decide: decideSliding,
 }
 
