@@ -105,6 +105,8 @@ func New(live *config.Live, o Options) *Server {
 	s.Executor.Use(exec.ProcessMemory{Limit: o.Memory, SetHeapLimit: o.SetHeapLimit, SetGCPercent: o.SetGCPercent, Free: o.FreeMemory}, hooks)
 	s.Declare(groups(), o.Keys)
 	s.Keys.DB(0).Follow([]byte(limits.PoliciesKey))
+	s.Keys.Spare(limits.ReservationPrefix)
+	s.Keys.OnReplaced(s.Reservations.Replaced)
 	s.BeginAccess(live.Get())
 	s.Apply(live.Get())
 	s.Follow(live)
@@ -176,6 +178,7 @@ func (s *Server) backgroundJobs() []exec.Job {
 			s.Top.GoOn(s.Clock.Mono())
 			s.TakeSample(now)
 		}),
+		s.Reservations.Slice,
 		s.SnapshotSlice,
 	}
 }

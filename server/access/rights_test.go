@@ -384,6 +384,8 @@ func TestThrottleReachesOwnKeysOnly(t *testing.T) {
 			line = []string{"increx", "own:number", "BYINT", "1", "LBOUND", "0"}
 		case 2:
 			line = []string{"rl.fixed", "own:window", "5", "1s"}
+		case 3:
+			line = []string{"rl.reserve", "1", "b", "own:reserved", "TTL", "1s"}
 		}
 		for i, word := range line[1:] {
 			if word == "a" && m.IntN(8) > 0 {

@@ -286,6 +286,15 @@ func (g *Gateway) Pass(c *command.Ctx) bool {
 	return true
 }
 
+// Refuse implements limits.Remote.
+func (g *Gateway) Refuse(c *command.Ctx) {
+	if k := g.failing; k != nil {
+		sendFailure(c, k.failure)
+		return
+	}
+	refuse(c)
+}
+
 // passedLimit is a command of a limiter that goes as it is, to another headgate.
 type passedLimit struct{ passed }
 

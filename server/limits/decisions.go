@@ -55,6 +55,7 @@ func (l *Limits) Total() (all Decisions) {
 // ResetCounts has all counts begin anew.
 func (l *Limits) ResetCounts() {
 	clear(l.Counts)
+	l.Reservations.Counts = ReservationCounts{}
 	l.Policies.Counts.reset()
 }
 

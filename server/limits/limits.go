@@ -25,6 +25,8 @@ type Limits struct {
 
 	Unlogged InMemory // what was kept although nothing could be written
 
+	Reservations Reservations
+
 	// Memory for one call; commands do not run within each other here.
 	state state
 	Asked limiter.Call
@@ -42,6 +44,7 @@ func New(core *command.Core, algorithms *limiter.Table) *Limits {
 	l := &Limits{Core: core, Algorithms: algorithms, gcra: algorithms.Find("GCRA"), Counts: make([]Decisions, len(algorithms.All()))}
 	l.unlimited = &limiter.Policy{Algorithm: algorithms.Find("UNLIMITED"), Limit: -1}
 	l.Asked.Found.At, l.state.unlogged = l.state.timeOf, &l.Unlogged
+	l.Reservations.limits = l
 	return l
 }
 
@@ -60,6 +63,7 @@ func (l *Limits) Declarations() []*command.Command {
 	all = append(all, throttleCommands(l)...)
 	all = append(all, gcraCommand(l))
 	all = append(all, leaseCommands(l)...)
+	all = append(all, reserveCommands(l)...)
 	for _, a := range l.Algorithms.All() {
 		if !a.PolicyOnly {
 			all = append(all, l.commandOf(a))

@@ -13,6 +13,8 @@ import (
 type Remote interface {
 	// Pass has the command be answered by a server that knows it, as it is, and reports whether there is one.
 	Pass(c *command.Ctx) bool
+	// Refuse answers a command that only a server can do which knows it, where Pass has found none.
+	Refuse(c *command.Ctx)
 	// Throttle asks about the key at args[1] by a GCRA, and answers with what form makes of the decision.
 	Throttle(c *command.Ctx, g *throttle.GCRA, quantity int64, form Form)
 	// Ask asks a limit about the key at args[1].

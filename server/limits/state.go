@@ -23,6 +23,9 @@ type state struct {
 	newest int // the rank of the newest entry that counts
 
 	unlogged *InMemory // notes the changes that are made although nothing can be written
+
+	changing bool                // a limiter's change is being made
+	added    func(member []byte) // if not nil, is told of the entries that are added to a log; it must not change them
 }
 
 const (
@@ -162,6 +165,7 @@ func (s *state) keepIfRoom(call *limiter.Call) error {
 
 // change does what a call's Change says.
 func (s *state) change(call *limiter.Call) {
+	s.changing = true
 	switch ch := &call.Change; {
 	case ch.Write == throttle.Keep:
 	case ch.Write == throttle.Delete:
@@ -173,6 +177,7 @@ func (s *state) change(call *limiter.Call) {
 	default:
 		s.keepNumber(call)
 	}
+	s.changing = false
 }
 
 // held is the key as Load has found it.
@@ -330,8 +335,13 @@ func (s *state) addEntries(ch *limiter.Change) {
 		}
 	case ch.Add == 0:
 		return
-	case c.Logs():
-		z.AppendStamps(ch.AddAt, ch.Add, func(member []byte) { c.Effect("ZADD", s.key.Name, ch.AddAt, member) })
+	case c.Logs() || s.added != nil:
+		z.AppendStamps(ch.AddAt, ch.Add, func(member []byte) {
+			if s.added != nil {
+				s.added(member)
+			}
+			c.Effect("ZADD", s.key.Name, ch.AddAt, member)
+		})
 	default:
 		z.AppendStamps(ch.AddAt, ch.Add, nil)
 	}

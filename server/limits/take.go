@@ -133,37 +133,47 @@ func sendPairs(c *command.Ctx, pairs []takenPair, limiting int) {
 // takeCosts reads what stands behind the pairs, and reports whether costs are among it; or it sends the error and returns ok false.
 func takeCosts(c *command.Ctx, pairs []takenPair) (peek, given, ok bool) {
 	for i := 2 + 2*len(pairs); i < len(c.Args); i++ {
-		each := 0
 		switch {
 		case !peek && c.Is(i, "PEEK"):
 			peek = true
-			continue
-		case !given && c.Is(i, "COST"):
-		case !given && c.Is(i, "COSTS"):
-			each = 1
+		case !given && (c.Is(i, "COST") || c.Is(i, "COSTS")):
+			if i, ok = readCosts(c, i, pairs); !ok {
+				return false, false, false
+			}
+			given = true
 		default:
 			c.ErrUsage()
 			return false, false, false
 		}
-		given = true
-		if i+1+each*(len(pairs)-1) >= len(c.Args) {
-			if each > 0 {
-				c.Err(errFewCosts)
-			} else {
-				c.ErrUsage()
-			}
-			return false, false, false
-		}
-		for p := range pairs {
-			cost, ok := c.Integer(i + 1 + each*p)
-			if !ok {
-				return false, false, false
-			}
-			pairs[p].request.Call.Cost = cost
-		}
-		i += 1 + each*(len(pairs)-1)
 	}
 	return peek, given, true
+}
+
+// readCosts reads COST and the pairs' cost, or COSTS and each pair's, from args[i] on. It returns the index of the last one, or sends the error
+// and returns false.
+func readCosts(c *command.Ctx, i int, pairs []takenPair) (last int, ok bool) {
+	each := 0
+	if c.Is(i, "COSTS") {
+		each = 1
+	}
+	last = i + 1 + each*(len(pairs)-1)
+	switch {
+	case last < len(c.Args):
+	case each > 0:
+		c.Err(errFewCosts)
+		return 0, false
+	default:
+		c.ErrUsage()
+		return 0, false
+	}
+	for p := range pairs {
+		cost, ok := c.Integer(i + 1 + each*p)
+		if !ok {
+			return 0, false
+		}
+		pairs[p].request.Call.Cost = cost
+	}
+	return last, true
 }
 
 // takePolicies finds the pairs' limits and keys, and their costs unless these are given, or sends the error and returns false.

@@ -17,7 +17,7 @@ import (
 // ours are the commands that redis-server 7.0.15 has not: nothing here can be compared.
 var ours = []string{
 	"cl.throttle", "gcra", "increx", "rl.acquire", "rl.bucket", "rl.fixed", "rl.gcra", "rl.log", "rl.policy", "rl.policy|del",
-	"rl.policy|get", "rl.policy|help", "rl.policy|list", "rl.policy|set", "rl.queue", "rl.release", "rl.renew", "rl.reset", "rl.sliding", "rl.take", "rl.throttle", "rl.top",
+	"rl.policy|get", "rl.policy|help", "rl.policy|list", "rl.policy|set", "rl.queue", "rl.release", "rl.renew", "rl.reset", "rl.cancel", "rl.reservations", "rl.reserve", "rl.settle", "rl.sliding", "rl.take", "rl.throttle", "rl.top",
 	"rl.upstream", "rl.upstream|help", "rl.upstream|nodes", "rl.upstream|status",
 	"client|setinfo", "client|no-touch",
 }

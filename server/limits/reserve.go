@@ -1,0 +1,454 @@
+package limits
+
+import (
+	"bytes"
+	"encoding/hex"
+	"math/rand/v2"
+	"slices"
+
+	"headgate/internal/glob"
+	"headgate/internal/number"
+	"headgate/server/acl"
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/limiter"
+	"headgate/throttle"
+)
+
+// reserveCommands are those of work whose cost is known late: it is charged what it may cost at most, and gets back what it did not use.
+func reserveCommands(l *Limits) []*command.Command {
+	return []*command.Command{
+		{
+			Name: "rl.cancel", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
+			Summary: "Give back all that a reservation has charged; 0 when it is settled, cancelled or timed out already.",
+			Arity:   2, Flags: command.Write | command.Fast,
+			Args: []command.Arg{command.Str("id")}, Errors: []string{errDeniedKey},
+			Reply: command.ReplyInteger, Handler: l.either(l.cancel, l.refuseElsewhere),
+		},
+		{
+			Name: "rl.reservations", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n log n) in the number of open reservations",
+			Summary: "Return open reservations, those first that time out first. Each has id, database, age-ms, timeout-ms (how long until it is cancelled), and pairs: of each its policy, its key and its cost. MATCH chooses by the id or by one of the keys; COUNT says how many at most, 100 if it is left out.",
+			Arity:   -1, Flags: command.ReadOnly | command.Admin,
+			Args: []command.Arg{
+				command.Pattern("pattern").After("MATCH").Opt(), command.Integer("count").After("COUNT").Opt().Fails(string(limiter.ErrCount)),
+			},
+			Errors: []string{command.ErrUsage},
+			Reply:  command.ReplyArray, Handler: l.either(l.listReservations, l.refuseElsewhere),
+		},
+		{
+			Name: "rl.reserve", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
+			Summary: "Charge several limits at once, as RL.TAKE does, and remember it under an id until RL.SETTLE says what was used or RL.CANCEL that nothing was. After the TTL the server cancels by itself. The reply has limited, the index of the first pair that limits, or -1, the id, or null, and each pair's five numbers.",
+			Arity:   -6, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
+			Args: []command.Arg{
+				command.Integer("numpairs").Fails(errNumPairs), command.Block("pair", command.Str("policy").Fails(ErrNoPolicy), command.Key("key")).Multi(),
+				command.OneOf("costs", command.Integer("n").After("COST").Fails(command.ErrNotInteger), command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger)).Opt(),
+				durationArg("ttl").After("TTL"), command.Str("id").After("ID").Opt(),
+			},
+			Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts, errReservedCost, errReservationID, limiter.ShortDuration, limiter.FractionalDuration}, l.costErrors(),
+				[]string{errReservedEntries, errDuplicateKey, errReservationThere, errReservations, command.ErrNotInteger, command.ErrWrongType}),
+			Reply: command.ReplyArray, Handler: l.either(l.reserve, l.refuseElsewhere),
+		},
+		{
+			Name: "rl.settle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
+			Summary: "End a reservation by what was used: less than reserved is given back, and more is charged, even above the limit. ACTUAL is the same for all pairs, ACTUALS has one for each; a lease is given back whatever it says. The reply is 1 and each pair's five numbers, or 0 and none when the reservation is settled, cancelled or timed out already.",
+			Arity:   -4, Flags: command.Write | command.Fast,
+			Args: []command.Arg{
+				command.Str("id"),
+				command.OneOf("actuals", command.Integer("n").After("ACTUAL").Fails(command.ErrNotInteger), command.Integer("each").After("ACTUALS").Multi().Fails(command.ErrNotInteger)),
+			},
+			Errors: []string{command.ErrUsage, errActual, errDeniedKey, errFewActuals, errReservedEntries},
+			Reply:  command.ReplyArray, Handler: l.either(l.settle, l.refuseElsewhere),
+		},
+	}
+}
+
+// Errors of reservations.
+const (
+	errReservedCost     = "ERR cost of a reservation must be >= 0"
+	errReservedEntries  = "ERR cost of a reserved log must be <= 10000"
+	errReservationID    = "ERR id must be 1 to 128 bytes"
+	errReservationThere = "ERR reservation '%s' exists"
+	errReservations     = "ERR too many open reservations"
+	errActual           = "ERR actual must be >= 0"
+	errFewActuals       = "ERR ACTUALS must give one number for each pair"
+	errDeniedKey        = "NOPERM this user has no permissions to access one of the keys used as arguments"
+)
+
+const (
+	// MaxReservations is how many reservations may be open.
+	MaxReservations = 100_000
+	// maxReservationID is the longest id of a reservation, in bytes.
+	maxReservationID = 128
+	// maxReservedEntries is how many entries a reservation may add to a sliding log: they are given back one by one.
+	maxReservedEntries = 10_000
+	// reservationsShown is how many RL.RESERVATIONS shows by default.
+	reservationsShown = 100
+)
+
+// reserveOptions are what stands behind the pairs of RL.RESERVE.
+type reserveOptions struct {
+	costs bool // they are given
+	ttl   int64
+	id    []byte // nil: one is drawn
+}
+
+// readReserve reads the options, or sends the error and returns false.
+func readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) {
+	for i := 2 + 2*len(pairs); i < len(c.Args); i++ {
+		last := i+1 == len(c.Args)
+		switch {
+		case !o.costs && (c.Is(i, "COST") || c.Is(i, "COSTS")):
+			if i, ok = readCosts(c, i, pairs); !ok {
+				return o, false
+			}
+			o.costs = true
+		case o.ttl == 0 && !last && c.Is(i, "TTL"):
+			ttl, err := limiter.ParseDuration(c.Args[i+1])
+			if err != nil {
+				errLimiter(c, err)
+				return o, false
+			}
+			o.ttl = ttl
+			i++
+		case o.id == nil && !last && c.Is(i, "ID"):
+			if o.id = c.Args[i+1]; !mayBeReservationID(o.id) {
+				c.Err(errReservationID)
+				return o, false
+			}
+			i++
+		default:
+			c.ErrUsage()
+			return o, false
+		}
+	}
+	if o.ttl == 0 {
+		c.ErrUsage()
+		return o, false
+	}
+	return o, true
+}
+
+func mayBeReservationID(id []byte) bool { return len(id) > 0 && len(id) <= maxReservationID }
+
+// reserve implements RL.RESERVE numpairs policy key [policy key …] [COST n | COSTS n …] TTL duration [ID id].
+func (l *Limits) reserve(c *command.Ctx) {
+	n, ok := takeNumber(c)
+	if !ok {
+		return
+	}
+	pairs := l.pairs[:n]
+	defer clear(pairs) // they point into the input
+	o, ok := readReserve(c, pairs)
+	if !ok || !l.takePolicies(c, pairs, false, o.costs) || !checkReserved(c, pairs) || !l.nameReservation(c, &o, pairs) {
+		return
+	}
+	l.touch(c, pairs)
+	limiting, err := l.askAll(c, pairs, false)
+	switch {
+	case err != nil:
+	case limiting >= 0:
+		err = l.lookAtOthers(c, pairs)
+	default:
+		if err = l.refusalOfReservation(c); err == nil {
+			err = l.chargeReserved(c, pairs, &o)
+		}
+	}
+	if err != nil {
+		errLimiter(c, err)
+		return
+	}
+	l.countPairs(c, pairs, limiting >= 0)
+	sendReserved(c, pairs, limiting, o.id)
+}
+
+// checkReserved refuses costs that could not be given back, or sends the error and returns false.
+func checkReserved(c *command.Ctx, pairs []takenPair) bool {
+	for i := range pairs {
+		p := &pairs[i]
+		switch cost := p.request.Call.Cost; {
+		case cost < 0:
+			c.Err(errReservedCost)
+			return false
+		case p.policy.Algorithm.Returns == limiter.ReturnEntries && cost > maxReservedEntries && cost <= p.policy.Limit:
+			c.Err(errReservedEntries)
+			return false
+		}
+	}
+	return true
+}
+
+// nameReservation sees to the reservation's id, by which its leases go, too; or it sends the error and returns false.
+func (l *Limits) nameReservation(c *command.Ctx, o *reserveOptions, pairs []takenPair) bool {
+	if o.id == nil {
+		var random [leaseIDLength / 2]byte
+		for i := range random {
+			random[i] = byte(rand.Uint32())
+		}
+		o.id = hex.AppendEncode(l.drawn[:0], random[:])
+	} else if l.findReservation(c, o.id) != nil {
+		c.Errf(errReservationThere, o.id)
+		return false
+	}
+	if l.Reservations.Open() >= MaxReservations {
+		c.Err(errReservations)
+		return false
+	}
+	for i := range pairs {
+		if pairs[i].policy.Algorithm.Returns == limiter.ReturnLease && pairs[i].request.Call.Cost > 0 {
+			pairs[i].request.Member, pairs[i].request.HasMember = o.id, true
+		}
+	}
+	return true
+}
+
+// refusalOfReservation returns why nothing can be reserved now, or nil: the reservation itself has to be kept, whatever the limits' own
+// state would take.
+func (l *Limits) refusalOfReservation(c *command.Ctx) error {
+	switch gate := &c.Core.Gate; {
+	case gate.Has(command.GateUnwritable):
+		return limiter.Error(gate.Unwritable())
+	case gate.Has(command.GateShort) && lacksRoom(c):
+		return limiter.Error(command.ErrOOM)
+	}
+	return nil
+}
+
+// chargeReserved charges every limit, and keeps what there is to know for giving it back.
+func (l *Limits) chargeReserved(c *command.Ctx, pairs []takenPair, o *reserveOptions) error {
+	l.state.added = l.Reservations.noteEntry
+	l.Reservations.added = l.Reservations.added[:0]
+	err := l.chargeAll(c, pairs)
+	l.state.added = nil
+	if err != nil {
+		return err
+	}
+	r := reservationValue{deadline: c.Now + o.ttl, ticket: l.Reservations.nextTicket(c.NowNs)}
+	for i := range pairs {
+		r.pairs = append(r.pairs, l.reservedPairOf(c, pairs, i))
+	}
+	l.keepReservation(c, o.id, &r)
+	return nil
+}
+
+// reservedPairOf is what is kept of a pair that has been charged.
+func (l *Limits) reservedPairOf(c *command.Ctx, pairs []takenPair, i int) reservedPair {
+	p := &pairs[i]
+	pair := reservedPair{name: string(limiter.Shown(c.Args[2+2*i])), key: p.key.Name, words: p.policy.Words, cost: p.request.Call.Cost, policy: p.policy}
+	if p.policy.Words == "" {
+		pair.words = l.unlimited.Algorithm.Name
+	}
+	if p.policy.Limit < 0 || pair.cost == 0 {
+		return pair
+	}
+	switch p.policy.Algorithm.Returns {
+	case limiter.ReturnCount:
+		pair.where = p.expireAt
+	case limiter.ReturnSlice:
+		pair.where = p.policy.Sliding.Start(c.Now)
+	case limiter.ReturnEntries:
+		pair.where = c.Now
+		pair.entries = l.Reservations.entriesOf(p.key)
+	}
+	return pair
+}
+
+// keepReservation makes the reservation a key, and follows it.
+func (l *Limits) keepReservation(c *command.Ctx, id []byte, r *reservationValue) {
+	k := l.Keys.Key(appendReservationKey(nil, id))
+	l.Reservations.text = r.appendText(l.Reservations.text[:0])
+	expireAt := r.deadline + reservationKept
+	c.DB.SetText(k, l.Reservations.text, expireAt)
+	c.Effect("SET", k.Name, l.Reservations.text, "PXAT", expireAt)
+	c.Notify(config.EventString, "set", k.Name)
+	c.Notify(config.EventGeneric, "expire", k.Name)
+	l.Reservations.Counts.Reserved++
+	l.Reservations.add(c.DB, string(id), r, c.NowNs, true)
+}
+
+// sendReserved sends what the limits have answered, and the id unless one limits.
+func sendReserved(c *command.Ctx, pairs []takenPair, limiting int, id []byte) {
+	if limiting >= 0 {
+		id = nil
+	}
+	c.Reply.Array(4)
+	c.Reply.Int(oneIf(limiting >= 0))
+	c.Reply.Int(int64(limiting))
+	sendID(c.Reply, id)
+	c.Reply.Array(len(pairs))
+	for i := range pairs {
+		c.Reply.Array(5)
+		sendNumbers(c.Reply, &pairs[i].verdict.Verdict)
+	}
+}
+
+// settle implements RL.SETTLE id ACTUAL n | ACTUALS n ….
+func (l *Limits) settle(c *command.Ctx) {
+	each := c.Is(2, "ACTUALS")
+	if !each && (!c.Is(2, "ACTUAL") || len(c.Args) != 4) {
+		c.ErrUsage()
+		return
+	}
+	actuals := make([]int64, 0, len(c.Args)-3)
+	for i := range c.Args[3:] {
+		n, ok := c.Integer(3 + i)
+		if !ok {
+			return
+		}
+		if n < 0 {
+			c.Err(errActual)
+			return
+		}
+		actuals = append(actuals, n)
+	}
+	r := l.findReservation(c, c.Args[1])
+	if r == nil {
+		c.Reply.Array(2)
+		c.Reply.Zero()
+		c.Reply.Array(0)
+		return
+	}
+	if !mayEnd(c, r) {
+		return
+	}
+	if !each {
+		for len(actuals) < len(r.pairs) {
+			actuals = append(actuals, actuals[0])
+		}
+	}
+	if len(actuals) != len(r.pairs) {
+		c.Err(errFewActuals)
+		return
+	}
+	for i := range r.pairs {
+		if p := &r.pairs[i]; p.policy.Algorithm.Returns == limiter.ReturnEntries && actuals[i] > max(maxReservedEntries, p.cost) {
+			c.Err(errReservedEntries)
+			return
+		}
+	}
+	l.endReservation(c, r, actuals)
+	l.Reservations.Counts.Settled++
+	c.Reply.Array(2)
+	c.Reply.One()
+	c.Reply.Array(len(r.pairs))
+	for i := range r.pairs {
+		v := l.lookAtReserved(c, &r.pairs[i])
+		c.Reply.Array(5)
+		sendNumbers(c.Reply, &v)
+	}
+}
+
+// cancel implements RL.CANCEL id.
+func (l *Limits) cancel(c *command.Ctx) {
+	r := l.findReservation(c, c.Args[1])
+	if r == nil {
+		c.Reply.Zero()
+		return
+	}
+	if !mayEnd(c, r) {
+		return
+	}
+	l.endReservation(c, r, nil)
+	l.Reservations.Counts.Cancelled++
+	c.Reply.One()
+}
+
+// mayEnd reports whether the client has the right to the reservation's keys, which only the server knows, or sends the error and returns false.
+func mayEnd(c *command.Ctx, r *openReservation) bool {
+	if !c.Client.Guarded {
+		return true
+	}
+	call := c.ACLCall(c.Cmd, c.Args)
+	for i := range r.pairs {
+		if !c.Client.User.MayWithKey(call, r.pairs[i].key, acl.ReadKey|acl.WriteKey) {
+			c.Err(errDeniedKey)
+			return false
+		}
+	}
+	return true
+}
+
+// lookAtReserved is what a look at a pair answers, by the policy as it is now.
+func (l *Limits) lookAtReserved(c *command.Ctx, p *reservedPair) throttle.Verdict {
+	policy := l.policyNow(c, p)
+	request := limiter.Request{Call: throttle.Call{Peek: true}}
+	if err := l.Ask(c, l.Keys.Key(p.key), policy, &request); err != nil { // somebody else's value is there now
+		return throttle.Verdict{Limit: policy.Limit, RetryAfter: throttle.NoRetry}
+	}
+	return l.Asked.Verdict.Verdict
+}
+
+// listReservations implements RL.RESERVATIONS [MATCH pattern] [COUNT count].
+func (l *Limits) listReservations(c *command.Ctx) {
+	var pattern []byte
+	count := int64(0)
+	for i := 1; i < len(c.Args); i += 2 {
+		last := i+1 == len(c.Args)
+		switch {
+		case pattern == nil && !last && c.Is(i, "MATCH"):
+			pattern = c.Args[i+1]
+		case count == 0 && !last && c.Is(i, "COUNT"):
+			var ok bool
+			if count, ok = number.ParseInt(c.Args[i+1]); !ok || count < 1 {
+				errLimiter(c, limiter.ErrCount)
+				return
+			}
+		default:
+			c.ErrUsage()
+			return
+		}
+	}
+	if count == 0 {
+		count = reservationsShown
+	}
+	var shown []*openReservation
+	for _, r := range l.Reservations.inOrder(func(r *reservation) bool { return pattern == nil || r.matches(pattern) }) {
+		if int64(len(shown)) == count {
+			break
+		}
+		if open := l.readReservation(l.Keys.DB(r.db), []byte(r.id), c.Now); open != nil {
+			shown = append(shown, open)
+		}
+	}
+	c.Reply.Array(len(shown))
+	for _, r := range shown {
+		l.sendReservation(c, r)
+	}
+}
+
+// sendReservation sends one reservation of the list.
+func (l *Limits) sendReservation(c *command.Ctx, r *openReservation) {
+	c.Reply.Map(5)
+	command.SendText(c.Reply, "id", string(r.id))
+	command.SendField(c.Reply, "database", r.db.Index())
+	command.SendField(c.Reply, "age-ms", int(max(c.NowNs-r.ticket, 0)/nsPerMs))
+	command.SendField(c.Reply, "timeout-ms", int(max(r.deadline-c.Now, 0)))
+	c.Reply.BulkString("pairs")
+	c.Reply.Array(len(r.pairs))
+	for i := range r.pairs {
+		p := &r.pairs[i]
+		c.Reply.Array(3)
+		c.Reply.BulkString(p.name)
+		c.Reply.Bulk(p.key)
+		c.Reply.Int(p.cost)
+	}
+}
+
+// matches reports whether a pattern matches a reservation's id or one of its keys.
+func (r *reservation) matches(pattern []byte) bool {
+	if glob.Match(pattern, []byte(r.id), false) {
+		return true
+	}
+	return slices.ContainsFunc(r.pairs, func(p followedPair) bool { return glob.Match(pattern, []byte(p.key), false) })
+}
+
+// refuseElsewhere answers a command that only a headgate can do, where the state lies with another server.
+func (l *Limits) refuseElsewhere(c *command.Ctx) {
+	if !l.Remote.Pass(c) {
+		l.Remote.Refuse(c)
+	}
+}
+
+// isReservationKey reports whether a key's name is that of a reservation.
+func isReservationKey(name []byte) bool {
+	return len(name) > len(ReservationPrefix) && bytes.HasPrefix(name, []byte(ReservationPrefix)) && name[len(name)-1] == reservationSuffix
+}

@@ -1,0 +1,391 @@
+package limits
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"math"
+	"slices"
+	"time"
+
+	"headgate/internal/number"
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/store"
+	"headgate/throttle"
+)
+
+// Reservations is what is remembered of open reservations beside their keys: when they time out, and how much of what they have charged may
+// come back (see throttle.Reserved), for which every change of their limiters' keys is looked at before it happens. All of it can be found
+// anew from the keys, which is done after loading, after a promotion, and when databases are exchanged. The executor's lock guards it.
+type Reservations struct {
+	Counts ReservationCounts
+
+	limits *Limits
+	byID   map[reservationID]*reservation
+	due    timeouts
+	keys   map[followedName]*followedKey
+	search []searched // of databases whose reservations are to be found
+	begun  bool       // all databases have been entered there once
+	drops  bool       // a primary is followed, so nothing is remembered
+	newest int64      // ticket
+
+	words map[string]*limiter.Policy // what policies' words stand for
+	text  []byte                     // memory for a value
+	added []addedEntry               // what the call that runs has added to logs
+}
+
+// ReservationCounts counts reservations by what became of them.
+type ReservationCounts struct {
+	Reserved, Settled, Cancelled, TimedOut uint64
+	Debts                                  uint64 // settlements that charged more than was reserved
+}
+
+// reservationID tells reservations apart.
+type reservationID struct {
+	db int
+	id string
+}
+
+// reservation is an open one.
+type reservation struct {
+	reservationID
+	deadline int64 // Unix ms
+	ticket   int64
+	place    int // in the heap
+	pairs    []followedPair
+}
+
+// followedPair is a pair of a reservation, and the key whose backlog is followed for it, or nil.
+type followedPair struct {
+	key      string
+	followed *followedKey
+}
+
+// followedName tells keys apart.
+type followedName struct {
+	db   int
+	name string
+}
+
+// followedKey is a key that open reservations have charged, if its state is a number. It hears of each of the key's changes before it happens.
+type followedKey struct {
+	book   *Reservations
+	db     *store.DB
+	key    store.Key
+	counts bool  // a counter; else a TAT
+	end    int64 // with counts: the window's, in Unix ms
+	users  int   // open reservations
+	open   throttle.Reserved
+}
+
+// Changing implements store.Marked. What a limiter writes builds upon the backlog; what others write replaces it, so that nothing is left of
+// what was charged.
+func (k *followedKey) Changing() {
+	backlog := int64(0)
+	if now := k.book.limits.Clock.Now; k.book.limits.state.changing {
+		backlog = k.backlog(now)
+	}
+	k.open.Found(backlog)
+}
+
+// backlog is what is charged and has not been paid off, in the key's own unit. The keyspace stays as it is.
+func (k *followedKey) backlog(nowNs int64) int64 {
+	e, found := k.db.Peek(k.key)
+	if !found || e.Kind() != store.KindString {
+		return 0
+	}
+	n, ok := e.Int()
+	switch {
+	case !ok:
+		return 0
+	case !k.counts:
+		return max(n-nowNs, 0)
+	case e.ExpireAt() != k.end || k.end < nowNs/nsPerMs:
+		return 0
+	}
+	return max(n, 0)
+}
+
+// Open is how many reservations are open, as far as they have been found.
+func (b *Reservations) Open() int { return len(b.byID) }
+
+// nextTicket is one above all so far, and about the time.
+func (b *Reservations) nextTicket(nowNs int64) int64 {
+	b.newest = max(b.newest+1, nowNs)
+	return b.newest
+}
+
+// addedEntry is an entry that the running call has added to a log.
+type addedEntry struct {
+	hash   uint64 // of its key
+	number int64
+}
+
+// noteEntry notes an entry that is being added to the log at the state's key.
+func (b *Reservations) noteEntry(member []byte) {
+	if i := bytes.LastIndexByte(member, '-'); i >= 0 {
+		if n, ok := number.ParseInt(member[i+1:]); ok {
+			b.added = append(b.added, addedEntry{b.limits.state.key.Hash, n})
+		}
+	}
+}
+
+// entriesOf returns what has been noted of a key's entries, in order.
+func (b *Reservations) entriesOf(k store.Key) (runs []entryRun) {
+	var numbers []int64
+	for _, entry := range b.added {
+		if entry.hash == k.Hash {
+			numbers = append(numbers, entry.number)
+		}
+	}
+	slices.Sort(numbers)
+	for _, n := range numbers {
+		if last := len(runs) - 1; last >= 0 && runs[last].last == n-1 {
+			runs[last].last = n
+		} else {
+			runs = append(runs, entryRun{n, n})
+		}
+	}
+	return runs
+}
+
+// add remembers a reservation. One that is new has just been charged; of one that was found anew, what of the charge is left by time alone is all that is
+// known.
+func (b *Reservations) add(db *store.DB, id string, v *reservationValue, nowNs int64, isNew bool) {
+	name := reservationID{db.Index(), id}
+	if before := b.byID[name]; before != nil {
+		b.forget(before)
+	}
+	r := &reservation{reservationID: name, deadline: v.deadline, ticket: v.ticket}
+	for i := range v.pairs {
+		p := &v.pairs[i]
+		charged, counts := p.charged()
+		pair := followedPair{key: string(p.key)}
+		if charged > 0 {
+			if pair.followed = b.follow(db, pair.key, counts, p.where); pair.followed != nil {
+				pair.followed.enter(v.ticket, charged, nowNs, isNew)
+			}
+		}
+		r.pairs = append(r.pairs, pair)
+	}
+	if b.byID == nil {
+		b.byID = make(map[reservationID]*reservation)
+	}
+	b.byID[name] = r
+	b.newest = max(b.newest, v.ticket)
+	heap.Push(&b.due, r)
+}
+
+// follow begins to follow a key for one more reservation. It returns nil for a key that has been charged by a limiter of another kind.
+func (b *Reservations) follow(db *store.DB, name string, counts bool, end int64) *followedKey {
+	k := b.keys[followedName{db.Index(), name}]
+	if k == nil {
+		k = &followedKey{book: b, db: db, key: b.limits.Keys.Key([]byte(name)), counts: counts, end: end}
+		if b.keys == nil {
+			b.keys = make(map[followedName]*followedKey)
+		}
+		b.keys[followedName{db.Index(), name}] = k
+		db.Mark(name, k)
+	}
+	if k.counts != counts {
+		return nil
+	}
+	if k.end != end && counts {
+		if end < k.end {
+			return nil // of a window that is over
+		}
+		k.open.Found(0)
+		k.end = end
+	}
+	k.users++
+	return k
+}
+
+// enter enters a reservation that has charged so much.
+func (k *followedKey) enter(ticket, charged, nowNs int64, isNew bool) {
+	backlog := k.backlog(nowNs)
+	if isNew {
+		k.open.Charge(ticket, backlog)
+		return
+	}
+	left := charged
+	if !k.counts {
+		left -= max(nowNs-ticket, 0)
+	}
+	k.open.Restore(ticket, min(left, backlog))
+}
+
+// giveBack closes the reservation at a key, and returns how much of what was not used is to be taken from the backlog.
+func (k *followedKey) giveBack(ticket, unused, nowNs int64) int64 {
+	k.open.Found(k.backlog(nowNs))
+	back := k.open.Return(ticket, unused)
+	if k.users--; k.users == 0 {
+		k.db.Unmark(string(k.key.Name))
+		delete(k.book.keys, followedName{k.db.Index(), string(k.key.Name)})
+	}
+	return back
+}
+
+// forget forgets a reservation.
+func (b *Reservations) forget(r *reservation) {
+	for i := range r.pairs {
+		if k := r.pairs[i].followed; k != nil {
+			k.giveBack(r.ticket, 0, b.limits.Clock.Now)
+			r.pairs[i].followed = nil
+		}
+	}
+	heap.Remove(&b.due, r.place)
+	delete(b.byID, r.reservationID)
+}
+
+// inOrder returns the reservations that are wanted, those first that time out first.
+func (b *Reservations) inOrder(wanted func(r *reservation) bool) (list []*reservation) {
+	for _, r := range b.due {
+		if wanted(r) {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(r, o *reservation) int {
+		return cmp.Or(cmp.Compare(r.deadline, o.deadline), cmp.Compare(r.ticket, o.ticket))
+	})
+	return list
+}
+
+// timeouts is a heap of reservations by their time-outs.
+type timeouts []*reservation
+
+func (t timeouts) Len() int           { return len(t) }
+func (t timeouts) Less(i, j int) bool { return t[i].deadline < t[j].deadline }
+
+func (t timeouts) Swap(i, j int) {
+	t[i], t[j] = t[j], t[i]
+	t[i].place, t[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (t *timeouts) Push(r any) {
+	r.(*reservation).place = len(*t)
+	*t = append(*t, r.(*reservation))
+}
+
+// Pop implements heap.Interface.
+func (t *timeouts) Pop() any {
+	last := len(*t) - 1
+	r := (*t)[last]
+	(*t)[last] = nil
+	*t = (*t)[:last]
+	return r
+}
+
+// searched is how far the search for the reservations of a database has come.
+type searched struct {
+	db     *store.DB
+	cursor uint64
+}
+
+const (
+	searchStep  = 256                    // keys that are looked at between two looks at the clock
+	searchPause = time.Millisecond       // between two slices of the search
+	haltPause   = 100 * time.Millisecond // while nothing may be cancelled
+	cancelBytes = 1 << 16                // room in the log without which nothing is cancelled
+)
+
+// Replaced is called when a database has other keys than before: what was remembered of its reservations is looked for anew.
+func (b *Reservations) Replaced(db *store.DB) {
+	for _, r := range slices.Clone(b.due) {
+		if r.db == db.Index() {
+			b.forget(r)
+		}
+	}
+	b.searchFor(db)
+}
+
+// searchFor has the reservations of a database be looked for from its beginning.
+func (b *Reservations) searchFor(db *store.DB) {
+	b.search = slices.DeleteFunc(b.search, func(s searched) bool { return s.db == db })
+	b.search = append(b.search, searched{db: db})
+}
+
+// Slice cancels what has timed out, and goes on with the search for reservations: a job for between batches. It does nothing while
+// a primary is followed, which cancels by itself, or while nothing may be changed. now is in ns.
+func (b *Reservations) Slice(now int64) (next int64) {
+	l := b.limits
+	if l.Gate.Has(command.GateFollows) {
+		b.drop()
+		return 0
+	}
+	if l.Gate.Has(command.GateHalts|command.GateUnwritable) || l.Effects.On && !l.Effects.RoomFor(cancelBytes) {
+		return now + int64(haltPause)
+	}
+	if b.drops || !b.begun {
+		b.drops, b.begun = false, true
+		for i := range l.Keys.Databases() {
+			b.searchFor(l.Keys.DB(i))
+		}
+	}
+	start := time.Now()
+	late := func() bool { return time.Since(start) > command.SliceTime*3/4 }
+	for len(b.due) > 0 && b.due[0].deadline <= now/nsPerMs {
+		if l.timeOut(b.due[0], now); late() {
+			return now
+		}
+	}
+	for len(b.search) > 0 {
+		if b.searchOn(now); late() {
+			return now + int64(searchPause)
+		}
+	}
+	if len(b.due) == 0 {
+		return 0
+	}
+	return min(b.due[0].deadline, math.MaxInt64/nsPerMs) * nsPerMs
+}
+
+// drop forgets everything, for a server that follows a primary.
+func (b *Reservations) drop() {
+	if b.drops {
+		return
+	}
+	b.drops, b.search = true, nil
+	for len(b.due) > 0 {
+		b.forget(b.due[0])
+	}
+}
+
+// searchOn goes on with the search for reservations.
+func (b *Reservations) searchOn(now int64) {
+	s := &b.search[0]
+	db := s.db
+	var ids [][]byte
+	s.cursor = db.Scan(s.cursor, now/nsPerMs, searchStep, func(e *store.Entry) {
+		if isReservationKey(e.Name()) {
+			ids = append(ids, idOfReservation(e.Name()))
+		}
+	})
+	if s.cursor == 0 {
+		b.search = b.search[1:]
+	}
+	b.enter(db, ids, now)
+}
+
+// enter remembers the reservations of these ids that are not known yet, the oldest first, so that what is known of one holds for those behind it.
+func (b *Reservations) enter(db *store.DB, ids [][]byte, now int64) {
+	var found []*openReservation
+	for _, id := range ids {
+		if b.byID[reservationID{db.Index(), string(id)}] == nil {
+			if r := b.limits.readReservation(db, id, now/nsPerMs); r != nil {
+				found = append(found, r)
+			}
+		}
+	}
+	slices.SortFunc(found, func(r, o *openReservation) int { return cmp.Compare(r.ticket, o.ticket) })
+	for _, r := range found {
+		b.add(db, string(r.id), &r.reservationValue, now, false)
+	}
+}
+
+// idOfReservation returns a copy of the id in the name of a reservation's key.
+func idOfReservation(name []byte) []byte {
+	return append([]byte(nil), name[len(ReservationPrefix):len(name)-1]...)
+}

@@ -1,0 +1,349 @@
+package limits_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"headgate/persistence/crashfs"
+	"headgate/server"
+	"headgate/server/config"
+	"headgate/server/limits"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// newReserver is a client of a server with a policy of each algorithm, all of 100 units.
+func newReserver(t *testing.T) *servertest.ClockClient {
+	w := servertest.NewClockClient(t)
+	for _, policy := range reservePolicies {
+		require.Equal(t, "OK", w.Call("RL.POLICY SET "+policy))
+	}
+	return w
+}
+
+// cron does the background work until nothing is left to do, however often a busy machine interrupts it.
+func cron(s *server.Server) {
+	for range 50 {
+		s.Cron()
+	}
+}
+
+var reservePolicies = []string{
+	"tokens GCRA 100 100 100s", "requests FIXED 100 60s", "hourly SLIDING 100 100s SLICES 10", "exact LOG 100 100s", "parallel ACQUIRE 2 30s", "free UNLIMITED",
+}
+
+// TestReserveOfOneLimit goes through what becomes of a reservation of each algorithm: charged at once, given back by what was not used.
+func TestReserveOfOneLimit(t *testing.T) {
+	for _, tc := range []struct{ policy, peek, taken, half, none string }{
+		{"tokens", "RL.TAKE 1 tokens k PEEK", "[0 100 60 -1 40000]", "[0 100 85 -1 15000]", "[0 100 100 -1 0]"},
+		{"requests", "RL.TAKE 1 requests k PEEK", "[0 100 60 -1 60000]", "[0 100 85 -1 60000]", "[0 100 100 -1 0]"},
+		{"hourly", "RL.TAKE 1 hourly k PEEK", "[0 100 60 -1 110000]", "[0 100 85 -1 110000]", "[0 100 100 -1 0]"},
+		{"exact", "RL.TAKE 1 exact k PEEK", "[0 100 60 -1 100000]", "[0 100 85 -1 100000]", "[0 100 100 -1 0]"},
+	} {
+		t.Run(tc.policy, func(t *testing.T) {
+			w := newReserver(t)
+			require.Equal(t, "[0 -1 a ["+tc.taken+"]]", w.Call("RL.RESERVE 1 "+tc.policy+" k COST 40 TTL 60s ID a"))
+			require.Equal(t, "[0 -1 ["+tc.taken+"]]", w.Call(tc.peek))
+			require.Equal(t, "[1 ["+tc.half+"]]", w.Call("RL.SETTLE a ACTUAL 15"))
+			require.Equal(t, "[0 []]", w.Call("RL.SETTLE a ACTUAL 15"))
+			require.Equal(t, "0", w.Call("RL.CANCEL a"))
+			require.Equal(t, "[0 -1 ["+tc.half+"]]", w.Call(tc.peek))
+			w.Call("RL.RESET k")
+			w.Call("RL.RESERVE 1 " + tc.policy + " k COST 40 TTL 60s ID a")
+			require.Equal(t, "1", w.Call("RL.CANCEL a"))
+			require.Equal(t, "0", w.Call("RL.CANCEL a"))
+			require.Equal(t, "[0 -1 ["+tc.none+"]]", w.Call(tc.peek))
+			require.Equal(t, "0", w.Call("EXISTS rl:reservation:{a}"))
+		})
+	}
+}
+
+// TestReserveOfALease: the lease goes by the reservation's id, and is given back by every end, whatever it has used.
+func TestReserveOfALease(t *testing.T) {
+	w := newReserver(t)
+	for _, end := range []string{"RL.SETTLE a ACTUAL 1", "RL.SETTLE a ACTUAL 5000", "RL.CANCEL a"} {
+		require.Equal(t, "[0 -1 a [[0 2 1 -1 30000]]]", w.Call("RL.RESERVE 1 parallel k TTL 60s ID a"))
+		require.Equal(t, "1", w.Call("RL.RENEW k a 60s"))
+		w.Call(end)
+		require.Equal(t, "0", w.Call("EXISTS k"), end)
+	}
+	w.Call("RL.RESERVE 1 parallel k TTL 60s ID a")
+	w.Call("RL.RESERVE 1 parallel k TTL 60s ID b")
+	require.Equal(t, "[1 0 nil [[1 2 0 30000 30000]]]", w.Call("RL.RESERVE 1 parallel k TTL 60s ID c"))
+	require.Equal(t, "0", w.Call("EXISTS rl:reservation:{c}"))
+	require.Equal(t, "[1 [[0 2 1 -1 30000]]]", w.Call("RL.SETTLE a ACTUAL 0"))
+	require.Equal(t, "[b]", w.Call("ZRANGE k 0 -1"))
+}
+
+// TestReserveOfSeveral is the case of an LLM gateway: requests, tokens and calls at a time, in one step.
+func TestReserveOfSeveral(t *testing.T) {
+	w := newReserver(t)
+	require.Equal(t, "[0 -1 a [[0 100 99 -1 60000] [0 100 60 -1 40000] [0 2 1 -1 30000] [0 -1 -1 -1 0]]]",
+		w.Call("RL.RESERVE 4 requests r tokens t parallel p free f COSTS 1 40 1 1 TTL 60s ID a"))
+	require.Equal(t, "[1 1 nil [[0 100 99 -1 60000] [1 100 60 30000 40000] [0 2 1 -1 30000]]]",
+		w.Call("RL.RESERVE 3 requests r tokens t parallel p COSTS 1 90 1 TTL 60s"))
+	require.Equal(t, "ERR ACTUALS must give one number for each pair", w.Call("RL.SETTLE a ACTUALS 1 2 3"))
+	require.Equal(t, "[1 [[0 100 99 -1 60000] [0 100 88 -1 12000] [0 2 2 -1 0] [0 -1 -1 -1 0]]]", w.Call("RL.SETTLE a ACTUALS 1 12 0 9"))
+}
+
+// TestReserveDebt: what was used beyond the reservation is charged above the limit, and calls are limited until it has drained.
+func TestReserveDebt(t *testing.T) {
+	w := newReserver(t)
+	for policy, want := range map[string]string{
+		"tokens": "[1 [[1 100 0 30000 130000]]]", "requests": "[1 [[1 100 0 60000 60000]]]", "hourly": "[1 [[1 100 0 102308 110000]]]", "exact": "[1 [[1 100 0 100000 100000]]]",
+	} {
+		w.Call("RL.RESERVE 1 " + policy + " " + policy + " COST 40 TTL 60s ID a")
+		require.Equal(t, want, w.Call("RL.SETTLE a ACTUAL 130"), policy)
+	}
+	require.Equal(t, "[1 0 [[1 100 0 31000 130000]]]", w.Call("RL.TAKE 1 tokens tokens"))
+	require.Equal(t, uint64(4), w.Srv.Reservations.Counts.Debts)
+	servertest.Converse(t, w, `
+		+30999 RL.TAKE 1 tokens tokens | [1 0 [[1 100 0 1 99001]]]
+		+1 RL.TAKE 1 tokens tokens     | [0 -1 [[0 100 0 -1 100000]]]
+		RL.RESERVE 1 tokens new COST 0 TTL 1s ID a | [0 -1 a [[0 100 100 -1 0]]]
+		RL.SETTLE a ACTUAL 7           | [1 [[0 100 93 -1 7000]]]
+	`)
+}
+
+// TestReserveGivesBackWhatIsLeft: time has paid off a part of the charge, and other calls are none of its business.
+func TestReserveGivesBackWhatIsLeft(t *testing.T) {
+	servertest.Converse(t, newReserver(t), `
+		RL.RESERVE 1 tokens k COST 50 TTL 600s ID a | [0 -1 a [[0 100 50 -1 50000]]]
+		+45000 RL.TAKE 1 tokens k COST 30           | [0 -1 [[0 100 65 -1 35000]]]
+		RL.SETTLE a ACTUAL 0                        | [1 [[0 100 70 -1 30000]]]
+		RL.RESET k                                  | 1
+		RL.RESERVE 1 tokens k COST 50 TTL 600s ID a | [0 -1 a [[0 100 50 -1 50000]]]
+		DEL k                                       | 1
+		RL.TAKE 1 tokens k COST 60                  | [0 -1 [[0 100 40 -1 60000]]]
+		RL.CANCEL a                                 | 1
+		RL.TAKE 1 tokens k PEEK                     | [0 -1 [[0 100 40 -1 60000]]]
+		RL.RESET k                                  | 1
+		RL.RESERVE 1 requests k COST 50 TTL 600s ID a | [0 -1 a [[0 100 50 -1 60000]]]
+		+60001 RL.TAKE 1 requests k COST 10         | [0 -1 [[0 100 90 -1 60000]]]
+		RL.CANCEL a                                 | 1
+		RL.TAKE 1 requests k PEEK                   | [0 -1 [[0 100 90 -1 60000]]]
+		RL.RESERVE 1 hourly h COST 50 TTL 600s ID a | [0 -1 a [[0 100 50 -1 104999]]]
+		+30000 RL.TAKE 1 hourly h COST 10           | [0 -1 [[0 100 40 -1 104999]]]
+		RL.SETTLE a ACTUAL 20                       | [1 [[0 100 70 -1 104999]]]
+		RL.RESERVE 1 hourly h COST 5 TTL 600s ID a  | [0 -1 a [[0 100 65 -1 104999]]]
+		+200000 RL.CANCEL a                         | 1
+	`)
+}
+
+// TestReserveAfterAChangedPolicy: nothing comes back of a window whose words have changed; the rest does.
+func TestReserveAfterAChangedPolicy(t *testing.T) {
+	servertest.Converse(t, newReserver(t), `
+		RL.RESERVE 3 tokens t requests r hourly h COST 50 TTL 600s ID a | [0 -1 a [[0 100 50 -1 50000] [0 100 50 -1 60000] [0 100 50 -1 110000]]]
+		RL.POLICY SET tokens GCRA 200 100 100s     | OK
+		RL.POLICY SET requests FIXED 200 60s       | OK
+		RL.POLICY SET hourly SLIDING 200 100s SLICES 10 | OK
+		RL.SETTLE a ACTUAL 20                      | [1 [[0 200 180 -1 20000] [0 200 150 -1 60000] [0 200 150 -1 110000]]]
+		RL.RESERVE 1 tokens t2 COST 50 TTL 600s ID a | [0 -1 a [[0 200 150 -1 50000]]]
+		RL.POLICY DEL tokens                       | 1
+		RL.SETTLE a ACTUAL 60                      | [1 [[0 200 140 -1 60000]]]
+	`)
+}
+
+// TestReserveOfALogKeepsOthersEntries: of a log its own entries come back, the newest of them first, also among those of the same millisecond.
+func TestReserveOfALogKeepsOthersEntries(t *testing.T) {
+	w := newReserver(t)
+	servertest.Converse(t, w, `
+		RL.TAKE 1 exact k COST 2                   | [0 -1 [[0 100 98 -1 100000]]]
+		RL.RESERVE 1 exact k COST 3 TTL 60s ID a   | [0 -1 a [[0 100 95 -1 100000]]]
+		RL.TAKE 1 exact k COST 2                   | [0 -1 [[0 100 93 -1 100000]]]
+		RL.SETTLE a ACTUAL 1                       | [1 [[0 100 95 -1 100000]]]
+	`)
+	require.Equal(t, "[1795268710000-0 1795268710000-1 1795268710000-2 1795268710000-5 1795268710000-6]", w.Call("ZRANGE k 0 -1"))
+	servertest.Converse(t, w, `
+		RL.RESERVE 1 exact k COST 3 TTL 60s ID a   | [0 -1 a [[0 100 92 -1 100000]]]
+		RL.CANCEL a                                | 1
+		ZCARD k                                    | 5
+		RL.RESERVE 1 exact new COST 3 TTL 60s ID a | [0 -1 a [[0 100 97 -1 100000]]]
+		RL.CANCEL a                                | 1
+		EXISTS new                                 | 0
+	`)
+}
+
+// TestReserveTimesOut: at its deadline the server cancels a reservation, once, and nobody settles it any more.
+func TestReserveTimesOut(t *testing.T) {
+	w := newReserver(t)
+	cron(w.Srv)
+	w.Call("RL.RESERVE 2 requests k parallel p COSTS 40 1 TTL 10s ID a")
+	w.Call("RL.RESERVE 1 requests k COST 10 TTL 20s ID b")
+	require.Equal(t, 2, w.Srv.Reservations.Open())
+	w.Now += 9_999 * 1e6
+	cron(w.Srv)
+	require.Equal(t, "50", w.Call("GET k"))
+	w.Now += 1e6
+	cron(w.Srv)
+	require.Equal(t, "10", w.Call("GET k"))
+	require.Equal(t, "0", w.Call("EXISTS p rl:reservation:{a}"))
+	require.Equal(t, "[0 []]", w.Call("RL.SETTLE a ACTUAL 0"))
+	w.Now += 10_000 * 1e6 // and whoever comes before the server does finds it timed out, too
+	require.Equal(t, "[0 []]", w.Call("RL.SETTLE b ACTUAL 5"))
+	require.Equal(t, "0", w.Call("GET k"))
+	cron(w.Srv)
+	require.Zero(t, w.Srv.Reservations.Open())
+	require.Equal(t, limits.ReservationCounts{Reserved: 2, TimedOut: 2}, w.Srv.Reservations.Counts)
+}
+
+// TestReserveErrors has the replies to calls that cannot be right, none of which changes anything.
+func TestReserveErrors(t *testing.T) {
+	w := newReserver(t)
+	w.Call("RL.RESERVE 1 tokens k TTL 60s ID there")
+	before := w.Contents()
+	const usage = "ERR syntax error, try RL.RESERVE numpairs policy key [policy key …] [COST n | COSTS each [each …]] TTL ttl [ID id]"
+	for call, want := range map[string]string{
+		"RL.RESERVE 1 tokens k":                                       "ERR wrong number of arguments for 'rl.reserve' command" + strings.TrimPrefix(usage, "ERR syntax error"),
+		"RL.RESERVE 1 tokens k COST 1":                                usage,
+		"RL.RESERVE 0 tokens k TTL 1s":                                "ERR numpairs must be from 1 to 128",
+		"RL.RESERVE 3 tokens k TTL 1s":                                "ERR numpairs is greater than the number of pairs",
+		"RL.RESERVE 1 tokens k TTL 1x":                                "ERR invalid duration '1x', use a number with us, ms, s, m, h, d or w (none: ms)",
+		"RL.RESERVE 1 tokens k TTL 1s TTL 1s":                         usage,
+		"RL.RESERVE 1 tokens k TTL 1s PEEK":                           usage,
+		"RL.RESERVE 1 tokens k TTL 1s COST":                           usage,
+		"RL.RESERVE 1 tokens k TTL 1s COST -1":                        "ERR cost of a reservation must be >= 0",
+		"RL.RESERVE 1 tokens k TTL 1s COST x":                         "ERR value is not an integer or out of range",
+		"RL.RESERVE 2 tokens k tokens l TTL 1s COSTS 1":               "ERR COSTS must give one cost for each pair",
+		"RL.RESERVE 2 tokens k requests k TTL 1s":                     "ERR duplicate key 'k'",
+		"RL.RESERVE 1 nosuch k TTL 1s":                                "ERR no such policy 'nosuch'",
+		"RL.RESERVE 1 parallel k TTL 1s COST 2":                       "ERR cost of a lease must be 0 or 1, use COSTS to give each pair its own",
+		"RL.RESERVE 1 tokens k TTL 1s ID there":                       "ERR reservation 'there' exists",
+		"RL.RESERVE 1 tokens k TTL 1s ID " + strings.Repeat("x", 129): "ERR id must be 1 to 128 bytes",
+		"RL.RESERVE 1 tokens rl:reservation:{x} TTL 1s":               "WRONGTYPE Operation against a key holding the wrong kind of value",
+		"RL.SETTLE there":                                             "ERR wrong number of arguments for 'rl.settle' command, try RL.SETTLE id <ACTUAL n | ACTUALS each [each …]>",
+		"RL.SETTLE there ACTUAL 1 2":                                  "ERR syntax error, try RL.SETTLE id <ACTUAL n | ACTUALS each [each …]>",
+		"RL.SETTLE there USED 1":                                      "ERR syntax error, try RL.SETTLE id <ACTUAL n | ACTUALS each [each …]>",
+		"RL.SETTLE there ACTUAL -1":                                   "ERR actual must be >= 0",
+		"RL.SETTLE there ACTUAL x":                                    "ERR value is not an integer or out of range",
+		"RL.SETTLE there ACTUALS 1 2":                                 "ERR ACTUALS must give one number for each pair",
+		"RL.SETTLE nosuch ACTUALS 1 2":                                "[0 []]",
+		"RL.CANCEL nosuch":                                            "0",
+		"RL.RESET rl:reservation:{there}":                             "WRONGTYPE Operation against a key holding the wrong kind of value",
+		"RL.RESERVATIONS COUNT 0":                                     "ERR count must be >= 1",
+		"RL.RESERVATIONS THERE":                                       "ERR syntax error, try RL.RESERVATIONS [MATCH pattern] [COUNT count]",
+		"RL.RESERVATIONS MATCH nosuch":                                "[]",
+	} {
+		require.Equal(t, want, w.Call(call), call)
+	}
+	require.Equal(t, before, w.Contents())
+	w.Call("RL.POLICY SET longlog LOG 50000 1h")
+	require.Equal(t, "ERR cost of a reserved log must be <= 10000", w.Call("RL.RESERVE 1 longlog k2 COST 10001 TTL 1s"))
+	w.Call("RL.RESERVE 1 longlog k2 COST 10000 TTL 1s ID log")
+	require.Equal(t, "ERR cost of a reserved log must be <= 10000", w.Call("RL.SETTLE log ACTUAL 10001"))
+}
+
+// TestReservationsAreListed also chooses by the id and by a key.
+func TestReservationsAreListed(t *testing.T) {
+	w := newReserver(t)
+	w.Call("RL.RESERVE 2 tokens team:1 parallel p COSTS 40 1 TTL 60s ID late")
+	w.Now += 5e6
+	w.Call("RL.RESERVE 1 tokens team:2 COST 7 TTL 10s ID soon")
+	const late = "[id late database 0 age-ms 5 timeout-ms 59995 pairs [[tokens team:1 40] [parallel p 1]]]"
+	const soon = "[id soon database 0 age-ms 0 timeout-ms 10000 pairs [[tokens team:2 7]]]"
+	require.Equal(t, "["+soon+" "+late+"]", w.Call("RL.RESERVATIONS"))
+	require.Equal(t, "["+soon+"]", w.Call("RL.RESERVATIONS COUNT 1"))
+	require.Equal(t, "["+late+"]", w.Call("RL.RESERVATIONS MATCH team:1"))
+	require.Equal(t, "["+soon+"]", w.Call("RL.RESERVATIONS COUNT 5 MATCH s*"))
+}
+
+// TestReservationIsOneUnit: what a reservation and its end change is logged as one transaction of Redis's own commands.
+func TestReservationIsOneUnit(t *testing.T) {
+	w := servertest.NewEffectsClient(t)
+	w.EffectsOf("RL.POLICY SET tokens GCRA 100 100 100s", "RL.POLICY SET parallel ACQUIRE 2 30s")
+	const start = 1_700_000_000_123
+	value := fmt.Sprintf(`%d %d "tokens" "t" "GCRA 100 100 100s" 40 0 - "parallel" "p" "ACQUIRE 2 30s" 1 0 -`, start+60_000, start*int64(1e6))
+	require.Equal(t, []string{
+		"MULTI", fmt.Sprintf("SET t %d PXAT %d", (start+40_000)*int64(1e6), start+40_000), fmt.Sprintf("ZADD p %d a", start+30_000), fmt.Sprintf("PEXPIREAT p %d", start+30_000),
+		fmt.Sprintf("SET rl:reservation:{a} %s PXAT %d", value, start+60_000+24*3600*1000), "EXEC",
+	}, w.EffectsOf("RL.RESERVE 2 tokens t parallel p COSTS 40 1 TTL 60s ID a"))
+	require.Equal(t, []string{
+		"MULTI", fmt.Sprintf("SET t %d PXAT %d", (start+10_000)*int64(1e6), start+10_000), "DEL p", "DEL rl:reservation:{a}", "EXEC",
+	}, w.EffectsOf("RL.SETTLE a ACTUALS 10 1"))
+	w.EffectsOf("RL.RESERVE 2 tokens t parallel p COSTS 40 1 TTL 1s ID a")
+	w.Now += 1000 * 1e6
+	cron(w.Srv)
+	require.Equal(t, []string{
+		"MULTI", fmt.Sprintf("SET t %d PXAT %d", (start+10_000)*int64(1e6), start+10_000), "DEL p", "DEL rl:reservation:{a}", "EXEC",
+	}, w.TakeEffects())
+}
+
+// TestReservationsAreFoundAfterARestart: those that are open time out, each once, and give back what time has left of them for certain.
+func TestReservationsAreFoundAfterARestart(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	for _, policy := range reservePolicies {
+		w.Words(strings.Fields("RL.POLICY SET " + policy)...)
+	}
+	w.Words(strings.Fields("RL.RESERVE 5 tokens t requests r hourly h exact e parallel p COSTS 40 40 40 40 1 TTL 10s ID a")...)
+	w.Words(strings.Fields("RL.RESERVE 1 tokens t COST 30 TTL 20s ID b")...)
+	now += 2_000 * 1e6
+	w.Kill()
+	disk = disk.Clone()
+	w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	cron(w.Srv)
+	require.Equal(t, 2, w.Srv.Reservations.Open())
+	now += 1_000 * 1e6
+	require.Equal(t, "*2\r\n:1\r\n*1\r\n*5\r\n:0\r\n:100\r\n:53\r\n:-1\r\n:47000\r\n", w.Words(strings.Fields("RL.SETTLE b ACTUAL 10")...))
+	now += 7_000 * 1e6
+	cron(w.Srv)
+	require.Zero(t, w.Srv.Reservations.Open())
+	require.Equal(t, limits.ReservationCounts{Settled: 1, TimedOut: 1}, w.Srv.Reservations.Counts)
+	require.Equal(t, "$1\r\n0\r\n", w.Words("GET", "r"))
+	require.Equal(t, ":0\r\n", w.Words("EXISTS", "h", "e", "p", "rl:reservation:{a}", "rl:reservation:{b}"))
+	state := servertest.Digest(w.Srv)
+	w.Kill()
+	disk = disk.Clone()
+	w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, state, servertest.Digest(w.Srv))
+}
+
+// TestReservationsOfExchangedDatabases: they go with the keys.
+func TestReservationsOfExchangedDatabases(t *testing.T) {
+	w := newReserver(t)
+	cron(w.Srv)
+	w.Call("RL.RESERVE 1 requests k COST 40 TTL 10s ID a")
+	w.Call("SWAPDB 0 1")
+	cron(w.Srv)
+	require.Equal(t, 1, w.Srv.Reservations.Open())
+	require.Equal(t, "[0 []]", w.Call("RL.SETTLE a ACTUAL 0"))
+	w.Now += 10_000 * 1e6
+	cron(w.Srv)
+	w.Call("SELECT 1")
+	require.Equal(t, "0", w.Call("GET k"))
+	w.Call("RL.RESERVE 1 requests k COST 40 TTL 10s ID a")
+	w.Call("FLUSHALL")
+	require.Zero(t, w.Srv.Reservations.Open())
+	require.Equal(t, "[0 []]", w.Call("RL.SETTLE a ACTUAL 0"))
+}
+
+// TestReservationOfAnotherUser: whoever has no right to the keys can neither settle nor cancel, and does not see the list.
+func TestReservationOfAnotherUser(t *testing.T) {
+	admin, user := servertest.NewUserClients(t, "~mine:*", "+@throttle")
+	admin.Ask("RL.POLICY", "SET", "tokens", "GCRA", "100", "100", "100s")
+	require.Contains(t, user.Ask(strings.Fields("RL.RESERVE 1 tokens mine:1 TTL 60s ID a")...), ":0\r\n:-1\r\n$1\r\na\r\n")
+	require.Contains(t, user.Ask(strings.Fields("RL.RESERVE 1 tokens other TTL 60s ID b")...), "-NOPERM ")
+	admin.Ask(strings.Fields("RL.RESERVE 2 tokens mine:2 tokens other TTL 60s ID b")...)
+	const denied = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
+	require.Equal(t, denied, user.Ask("RL.SETTLE", "b", "ACTUAL", "0"))
+	require.Equal(t, denied, user.Ask("RL.CANCEL", "b"))
+	require.Equal(t, ":1\r\n", user.Ask("RL.CANCEL", "a"))
+	require.Contains(t, user.Ask("RL.RESERVATIONS"), "-NOPERM ")
+	require.Equal(t, ":1\r\n", admin.Ask("RL.CANCEL", "b"))
+}
+
+// TestReservationsWithoutRoom: without memory nothing is reserved, but what is open ends.
+func TestReservationsWithoutRoom(t *testing.T) {
+	w := newReserver(t)
+	w.Call("RL.RESERVE 1 tokens k COST 40 TTL 60s ID a")
+	w.SetShort(true)
+	require.Equal(t, "OOM command not allowed when used memory > 'maxmemory'.", w.Call("RL.RESERVE 1 tokens k COST 40 TTL 60s ID b"))
+	require.Equal(t, "[1 0 nil [[1 100 60 30000 40000]]]", w.Call("RL.RESERVE 1 tokens k COST 90 TTL 60s ID b"), "who is limited is told so")
+	require.Equal(t, "[1 [[1 100 0 50000 150000]]]", w.Call("RL.SETTLE a ACTUAL 150"))
+}
