@@ -386,6 +386,12 @@ func TestThrottleReachesOwnKeysOnly(t *testing.T) {
 			line = []string{"rl.fixed", "own:window", "5", "1s"}
 		case 3:
 			line = []string{"rl.reserve", "1", "b", "own:reserved", "TTL", "1s"}
+		case 4:
+			line = []string{"rl.gcra", "own:rate", "5", "1", "1s"}
+		case 5:
+			line = []string{"rl.bucket", "own:rate", "5", "1", "1s"}
+		case 6:
+			line = []string{"rl.queue", "own:rate", "5", "1", "1s"}
 		}
 		for i, word := range line[1:] {
 			if word == "a" && m.IntN(8) > 0 {
