@@ -24,8 +24,13 @@ func slotsOf(nodes ...*fakeNode) string {
 }
 
 func shard(first, last int, node *fakeNode) string {
+	return array(integer(first), integer(last), addressOf(node))
+}
+
+// addressOf is a node in CLUSTER SLOTS.
+func addressOf(node *fakeNode) string {
 	host, port, _ := net.SplitHostPort(node.addr)
-	return array(integer(first), integer(last), array(bulk(host), ":"+port+"\r\n", bulk("id"+port)))
+	return array(bulk(host), ":"+port+"\r\n", bulk("id"+port))
 }
 
 // fakeCluster makes fake nodes a cluster in which each has an equal part of the slots.
@@ -266,7 +271,7 @@ func TestErrorsOfCommandsAreReplies(t *testing.T) {
 
 // TestAScriptThatIsMissingIsLoaded, once for all calls that miss it at the same time, and also after ASK.
 func TestAScriptThatIsMissingIsLoaded(t *testing.T) {
-	script := &Script{Name: "s", Text: "return 1", SHA: "abc"}
+	script := &Script{Name: "s", Own: true, Text: "return 1", SHA: "abc"}
 	evalsha := func(key string) *pending {
 		c := newCall("EVALSHA", script.SHA, "1", key)
 		c.Slot, c.Script = int(Slot([]byte(key))), script
@@ -379,6 +384,82 @@ func TestTransactions(t *testing.T) {
 		require.Equal(t, test.want, r.reply)
 		u.Close()
 	}
+}
+
+// TestLaterCallsDoNotOvertake those for the same slot that were sent to the node that had it: neither when MOVED has told of the new one, nor
+// while others are still to be answered.
+func TestLaterCallsDoNotOvertake(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	key := keyOf(0, 2)
+	moved := fmt.Sprintf("-MOVED %d %s\r\n", Slot([]byte(key)), nodes[1].addr)
+	first, second := make(chan struct{}), make(chan struct{})
+	nodes[0].answer(clustered(slotsOf(nodes...), on("SET", func(args []string) string {
+		if args[2] == "1" {
+			<-first
+		} else {
+			<-second
+		}
+		return moved
+	})))
+	u := started(t, Config{Addrs: []string{nodes[0].addr}})
+	owner := u.fleet.Load().named(nodes[0].addr)
+	calls := []*pending{newCall("SET", key, "1").send(u)}
+	eventually(t, "it is there", func() bool { return nodes[0].count("SET "+key+" 1") == 1 })
+	calls = append(calls, newCall("SET", key, "2").send(u))
+	eventually(t, "it is written", func() bool { return owner.own[0].underWay() == 2 })
+	close(first)
+	eventually(t, "the first has come to the other node", func() bool { return nodes[1].count("SET") == 1 })
+	calls = append(calls, newCall("SET", key, "3").send(u))
+	time.Sleep(30 * time.Millisecond) // in which the third one would overtake
+	close(second)
+	for _, c := range calls {
+		require.Equal(t, "+OK\r\n", c.wait(t).reply)
+	}
+	var order []string
+	for _, line := range nodes[1].lines() {
+		if strings.HasPrefix(line, "SET") {
+			order = append(order, line)
+		}
+	}
+	require.Equal(t, []string{"SET " + key + " 1", "SET " + key + " 2", "SET " + key + " 3"}, order)
+	eventually(t, "nothing is waited for any more", func() bool { return !u.waiting.some.Load() })
+}
+
+// TestWhatIsQueuedDoesNotOvertake a call that a node has refused since it served nothing, if it serves again by the time when the queue is sent.
+func TestWhatIsQueuedDoesNotOvertake(t *testing.T) {
+	var loading atomic.Bool
+	loading.Store(true)
+	release := make(chan struct{})
+	node := startFake(t, on("SET", func(args []string) string {
+		switch {
+		case args[2] == "1":
+			<-release
+			if loading.CompareAndSwap(true, false) {
+				return "-LOADING Redis is loading the dataset in memory\r\n"
+			}
+		case args[2] == "2" && args[1] == "other":
+			<-release
+		}
+		return ""
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	l := u.fleet.Load().all()[0].own[0]
+	calls := []*pending{newCall("SET", "k", "1").send(u)}
+	eventually(t, "it is written", func() bool { return l.underWay() == 1 })
+	calls = append(calls, newCall("SET", "other", "2").send(u))
+	eventually(t, "it is written", func() bool { return l.underWay() == 2 })
+	calls = append(calls, newCall("SET", "k", "3").send(u)) // which has to wait for one of the two
+	close(release)
+	for _, c := range calls {
+		require.Equal(t, "+OK\r\n", c.wait(t).reply)
+	}
+	var last string
+	for _, line := range node.lines() {
+		if strings.HasPrefix(line, "SET k") {
+			last = line
+		}
+	}
+	require.Equal(t, "SET k 3", last)
 }
 
 func TestParseRedirect(t *testing.T) {

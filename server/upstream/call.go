@@ -17,20 +17,22 @@ type Call struct {
 	Script   *Script     // not nil: if the reply is NOSCRIPT it is loaded on that node, and the call sent again, which has not run
 	Deadline int64       // by Now; Done has been called by then, a few milliseconds more or less. 0: Config's timeout from now
 	Done     func(*Call) // see Upstream.Send
+	Keeps    bool        // a Reply that is Kept is valid until the owner calls Upstream.Release, which it must
 
 	// The answer, either Reply or Err.
 	Reply []byte   // the replies' bytes, valid until Done returns
+	Kept  bool     // Reply is large, and the owner's alone, see Keeps
 	Err   *Failure // why there is none
 	Node  string   // the address of the node that answered, or should have; "" if none was found
 
 	next     *Call  // in a callList
+	number   uint64 // its place among all calls
 	since    int64  // when it was queued at its node, by Now
-	due      int64  // when it is sent again, by Now, while it waits for that
-	turn     uint64 // its place among those that wait
 	attempts int    // how often it was sent again, or waited for that
 	loads    int    // how often its script was loaded
 	asking   bool   // ASKING stands before it
 	load     bool   // SCRIPT LOAD stands before it
+	held     int64  // bytes of a Reply that is Kept
 	internal bool   // this package's own: not counted, not redirected, and sent to nodes that rest too
 }
 
@@ -42,6 +44,7 @@ type UserConn struct {
 // Script is a Lua script that calls may run by its SHA-1. It does not change.
 type Script struct {
 	Name string // for people
+	Own  bool   // it is loaded on new connections, once a node has not known it
 	Text string
 	SHA  string // of Text, 40 lower-case hexadecimal digits
 }
@@ -63,7 +66,7 @@ const (
 type Failure struct {
 	Kind   FailureKind
 	Node   string        // the node's address; "" if none was found
-	Detail string        // for Unreachable and Lost: what was found, such as "connection refused"
+	Detail string        // for Unreachable, Lost and Resting: what was found, such as "connection refused"
 	After  time.Duration // for Timeout: how long there was no answer
 
 	refused bool // the node has answered that it does not serve this connection
@@ -78,7 +81,10 @@ func (f *Failure) Error() string {
 	case Timeout:
 		return fmt.Sprintf("UPSTREAM no answer from %s within %d ms", f.Node, f.After.Milliseconds())
 	case Resting:
-		return fmt.Sprintf("UPSTREAM %s is resting after failures", f.Node)
+		if f.Detail == "" {
+			return fmt.Sprintf("UPSTREAM %s is resting after failures", f.Node)
+		}
+		return fmt.Sprintf("UPSTREAM %s is resting after failures: %s", f.Node, f.Detail)
 	case Pending:
 		return "UPSTREAM too many commands are under way"
 	case Lost:
@@ -115,6 +121,24 @@ func (l *callList) pushFront(c *Call) {
 	if l.last == nil {
 		l.last = c
 	}
+	l.n++
+}
+
+// insert adds a call that was sent before, ahead of those that are newer.
+func (l *callList) insert(c *Call) {
+	if l.first == nil || l.first.number > c.number {
+		l.pushFront(c)
+		return
+	}
+	before := l.first
+	for before.next != nil && before.next.number <= c.number {
+		before = before.next
+	}
+	if before == l.last {
+		l.push(c)
+		return
+	}
+	c.next, before.next = before.next, c
 	l.n++
 }
 

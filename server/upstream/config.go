@@ -20,6 +20,7 @@ const (
 	flightsMax   = 2                // writes of one connection whose replies have not all come
 	flightCalls  = 1024             // calls in one write
 	flightBytes  = 256 << 10        // bytes in one write, unless it is one call
+	writeBytes   = 1 << 20          // bytes that the socket is given at once, so that it is seen whether it takes any
 	bufferKept   = 256 << 10        // bytes of a connection's buffers that are kept while it is idle
 	readSize     = 16 << 10         // bytes with which a connection's read buffer begins
 	lineMax      = 64 << 10         // bytes of a reply's line: a status, an error, a number, a length
@@ -66,7 +67,7 @@ type Config struct {
 
 	Timeout         time.Duration     // of calls without a deadline of their own, and of probes
 	Rest            time.Duration     // how long a node that has failed is left alone; up to a quarter is added by chance
-	PendingBytes    int64             // requests that are under way; above it, Upstream.Overloaded
+	PendingBytes    int64             // requests that are under way, and large replies; above it, Upstream.Overloaded
 	PendingCommands int               // likewise, in calls
 	ReplyMax        int64             // bytes of one call's replies
 	Map             map[string]string // from addresses as nodes announce them to those by which they are reached, host:port both

@@ -17,15 +17,22 @@ import (
 )
 
 const (
-	stall  = "stall"  // a fake node's reply: none, and none to what follows on the connection
-	hangup = "hangup" // it closes the connection
+	stall   = "stall"    // a fake node's reply: none, and none to what follows on the connection
+	hangup  = "hangup"   // it closes the connection
+	trickle = "trickle " // and a number of bytes: a string that comes byte by byte, with tricklePause between two
 )
+
+// half and a number of bytes: a string of which half comes, and the rest when the node's release is closed.
+const half = "half "
+
+const tricklePause = 5 * time.Millisecond
 
 // fakeNode is a server that answers as a test says, and shakes hands by itself.
 type fakeNode struct {
 	addr     string
 	listener net.Listener
 	accepted atomic.Int64
+	release  chan struct{} // see half
 
 	mu     sync.Mutex
 	handle func(args []string) string // "" = as a plain primary would
@@ -134,6 +141,25 @@ func (f *fakeNode) serve(conn net.Conn) {
 		case hangup:
 			_ = out.Flush()
 			return
+		}
+		if size, stops := strings.CutPrefix(reply, half); stops {
+			n, _ := strconv.Atoi(size)
+			_, _ = fmt.Fprintf(out, "$%d\r\n%s", n, strings.Repeat("x", n/2))
+			_ = out.Flush()
+			<-f.release
+			reply = strings.Repeat("x", n-n/2) + "\r\n"
+		}
+		if size, slow := strings.CutPrefix(reply, trickle); slow {
+			n, _ := strconv.Atoi(size)
+			_, _ = fmt.Fprintf(out, "$%d\r\n", n)
+			for range n {
+				_ = out.WriteByte('x')
+				if out.Flush() != nil {
+					return
+				}
+				time.Sleep(tricklePause)
+			}
+			reply = "\r\n"
 		}
 		if _, err := out.WriteString(reply); err != nil {
 			return

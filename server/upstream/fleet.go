@@ -122,7 +122,7 @@ func (f *fleet) nodeFor(slot int) *node {
 	}
 	turn := int(f.turn.Add(1) % nodesMax)
 	for i := range primaries {
-		if n := primaries[(turn+i)%len(primaries)]; !n.resting.Load() {
+		if n := primaries[(turn+i)%len(primaries)]; !n.rests() {
 			return n
 		}
 	}
@@ -149,7 +149,7 @@ func (f *fleet) failed(err error) {
 func (f *fleet) keepScript(s *Script) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.loaded) < scriptsMax && !slices.Contains(f.loaded, s) {
+	if s.Own && len(f.loaded) < scriptsMax && !slices.Contains(f.loaded, s) {
 		f.loaded = append(f.loaded, s)
 	}
 }
@@ -176,9 +176,27 @@ func (f *fleet) lookForNodes() {
 	f.lookSoon()
 }
 
+// anySlot is the Slot of calls for any primary, which are all calls where there is but one.
+const anySlot = -1
+
 // setPrimaries says who the primaries are.
 func (f *fleet) setPrimaries(primaries []*node) {
+	if was := *f.primaries.Load(); len(was) == 1 && len(primaries) == 1 && was[0] != primaries[0] {
+		f.up.waiting.turn(anySlot, was[0])
+	}
 	f.primaries.Store(&primaries)
+}
+
+// setOwner says which node has a slot.
+func (f *fleet) setOwner(slot int, n *node) {
+	was := f.slots[slot].Load()
+	if was == n {
+		return
+	}
+	if was != nil {
+		f.up.waiting.turn(slot, was)
+	}
+	f.slots[slot].Store(n)
 }
 
 // keepOnly has nodes leave that are not among those of the topology, nor of the configuration. Their connections stay until their calls have

@@ -178,7 +178,9 @@ func (n *node) judge(hello value) (*greeting, error) {
 	switch {
 	case !hello.isError():
 	case strings.HasPrefix(hello.text, "NOAUTH"):
-		return nil, refusedError("it wants a password (NOAUTH)")
+		return nil, refusedError("it wants a password (NOAUTH), and upstream-password is not set")
+	case strings.HasPrefix(hello.text, "WRONGPASS") && n.fleet.cfg.Password == "":
+		return nil, refusedError("wrong user name or password (WRONGPASS): upstream-password is not set")
 	case strings.HasPrefix(hello.text, "WRONGPASS"):
 		return nil, refusedError("wrong user name or password (WRONGPASS)")
 	case strings.HasPrefix(hello.text, "ERR unknown command"):

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // linkKey is what sets a node's connections apart.
@@ -22,6 +23,7 @@ type linkKey struct {
 type link struct {
 	node *node
 	key  linkKey
+	own  bool // of Config's user
 
 	mu      sync.Mutex
 	wake    sync.Cond // of the writer
@@ -42,6 +44,7 @@ type link struct {
 	direct  *direct   // writes to conn without waiting; nil if it cannot
 	closed  bool      // for good
 	used    int64     // when something was queued last, by Now
+	moved   int64     // when the socket has last taken a part of a long write, by Now
 	refusal *Failure  // why no connection can be made as this user
 	refused int64     // until when that is believed, by Now
 
@@ -51,11 +54,13 @@ type link struct {
 	written int // bytes of out that the socket has taken
 	loaded  []*Script
 
+	arrived atomic.Int64 // when bytes have last come, by Now
+
 	gone []*Call // the writer's own
 }
 
 func newLink(n *node, key linkKey) *link {
-	l := &link{node: n, key: key}
+	l := &link{node: n, key: key, own: key.user == (UserConn{})}
 	l.wake.L = &l.mu
 	return l
 }
@@ -68,15 +73,19 @@ func (l *link) enqueue(c *Call) *Failure {
 	if l.closed {
 		return l.node.failure(Unreachable, closedDetail)
 	}
-	if !c.internal && l.node.resting.Load() {
-		return l.node.failure(Resting, "")
+	if failure := l.node.resting.Load(); failure != nil && !c.internal {
+		return failure
 	}
 	if l.refusal != nil && now < l.refused {
 		return l.refusal
 	}
 	c.since = now
 	l.used = now
-	l.queue.push(c)
+	if c.attempts+c.loads > 0 {
+		l.queue.insert(c)
+	} else {
+		l.queue.push(c)
+	}
 	if !l.writing {
 		l.writing = true
 		go l.write()
@@ -158,6 +167,7 @@ func (l *link) connect() {
 	conn, err := l.node.connect(l.key)
 	l.mu.Lock()
 	if err == nil {
+		l.node.connected(l.key.user)
 		l.conn, l.heard, l.reading = conn, false, true
 		l.direct = newDirect(conn)
 		go l.read(conn)
@@ -171,7 +181,9 @@ func (l *link) connect() {
 	}
 	l.giveUp(failure)
 	l.mu.Unlock()
-	if !mine {
+	if mine {
+		l.node.refusedConnection(l.key.user, err.Error())
+	} else {
 		l.node.rest(err.Error())
 	}
 	l.mu.Lock()
@@ -203,11 +215,15 @@ func (l *link) fly() {
 		l.load()
 	}
 	l.handed = false
-	conn := l.conn
+	conn, part := l.conn, l.out[l.written:]
+	part = part[:min(len(part), writeBytes)]
 	l.mu.Unlock()
-	written, err := conn.Write(l.out[l.written:])
+	written, err := conn.Write(part)
 	l.mu.Lock()
 	l.took(written, err)
+	if l.handed = l.sending; l.handed {
+		l.moved = Now()
+	}
 }
 
 // load moves calls from the queue to those that are sent, and their bytes to out. The caller holds mu.
@@ -296,8 +312,8 @@ func (l *link) clear() {
 	}
 	unheard := !l.heard && len(l.gone) > 0
 	l.conn, l.direct, l.broken, l.stale, l.writes, l.live = nil, nil, nil, false, 0, 0
-	if l.node.resting.Load() {
-		l.refuseQueue() // what was taken back from the write that failed
+	if failure := l.node.resting.Load(); failure != nil {
+		l.refuseQueue(failure) // what was taken back from the write that failed
 	}
 	detail := reason(err)
 	if len(l.gone) > 0 {
@@ -317,9 +333,9 @@ func (l *link) clear() {
 }
 
 // refuseQueue lets the calls fail that are queued and are not this package's own. The caller holds mu; Flush tells the owners.
-func (l *link) refuseQueue() {
+func (l *link) refuseQueue(failure *Failure) {
 	for _, c := range l.queue.moveIf(nil, func(c *Call) bool { return !c.internal }) {
-		l.node.up.refuse(c, l.node.failure(Resting, ""))
+		l.node.up.refuse(c, failure)
 	}
 }
 
@@ -345,17 +361,18 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// expire takes out the calls whose deadline has passed.
+// expire takes out the calls whose deadline has passed. The connection is given up if it owes replies, and nothing has come over it for
+// so long that it cannot be that other replies take up the time.
 func (l *link) expire(now int64, e *expiry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	slow := l.node.up.timeout.Load() / 2
+	silent := l.node.up.timeout.Load() / silentOf * silentParts
 	e.calls = l.queue.moveIf(e.calls, func(c *Call) bool {
 		if c.Deadline > now {
 			e.next = min(e.next, c.Deadline)
 			return false
 		}
-		e.slow = e.slow || l.due && now-c.since >= slow
+		e.silent = e.silent || l.due && l.conn == nil && now-c.since >= silent
 		return true
 	})
 	for i := range l.flights.n {
@@ -365,15 +382,49 @@ func (l *link) expire(now int64, e *expiry) {
 		case s.call.Deadline > now:
 			e.next = min(e.next, s.call.Deadline)
 		default:
-			if now-s.call.since >= slow {
-				e.slow, l.stale = true, true
-			}
 			e.calls = append(e.calls, s.call)
 			s.call = nil
 			l.live--
 		}
 	}
+	if l.flights.n > 0 && l.flights.at(0).call == nil {
+		if since := max(l.arrived.Load(), l.moved, l.flights.at(0).at); now-since >= silent {
+			e.silent, l.stale = true, true
+		} else {
+			e.next = min(e.next, since+silent)
+		}
+	}
 	l.closeStale()
+}
+
+// owes reports whether calls for a slot are queued, or sent and not answered.
+func (l *link) owes(slot int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := l.queue.first; c != nil; c = c.next {
+		if c.Slot == slot && !c.internal {
+			return true
+		}
+	}
+	for i := range l.flights.n {
+		if c := l.flights.at(i).call; c != nil && c.Slot == slot && !c.internal {
+			return true
+		}
+	}
+	return false
+}
+
+// awaited reports whether somebody waits for the replies that come next.
+func (l *link) awaited() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.flights.n > 0 && l.flights.at(0).call != nil
+}
+
+func (l *link) isBroken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.broken != nil
 }
 
 // closeStale closes a connection that has not answered in time, once no call waits for it. The caller holds mu.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func (f *fleet) watch() {
 func (f *fleet) lookAfter() time.Duration {
 	primaries := *f.primaries.Load()
 	for _, n := range primaries {
-		if n.resting.Load() {
+		if n.rests() {
 			return lookTroubled
 		}
 	}
@@ -126,6 +127,7 @@ func (e *lookError) Error() string {
 	for i, err := range e.failures {
 		texts[i] = err.Error()
 	}
+	slices.Sort(texts) // nodes are asked in an order of chance
 	return strings.Join(texts, "; ")
 }
 
@@ -280,9 +282,7 @@ func (f *fleet) askSlots(n *node) error {
 		}
 	}
 	for slot, owner := range owners {
-		if f.slots[slot].Load() != owner {
-			f.slots[slot].Store(owner)
-		}
+		f.setOwner(slot, owner)
 	}
 	f.setPrimaries(primaries)
 	f.keepOnly(kept)
@@ -332,7 +332,7 @@ func (f *fleet) askNodes(n *node) {
 // readClocks finds out how far the clocks of the primaries are from this machine's.
 func (f *fleet) readClocks() {
 	for _, n := range *f.primaries.Load() {
-		if n.resting.Load() || f.ctx.Err() != nil {
+		if n.rests() || f.ctx.Err() != nil {
 			continue
 		}
 		before := time.Now()

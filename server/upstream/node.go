@@ -14,19 +14,19 @@ type node struct {
 	fleet *fleet
 	addr  string // as the topology names it; Config.Map may lead elsewhere
 
-	role    atomic.Int32 // a role
-	hello   atomic.Pointer[greeting]
-	offset  atomic.Int64 // ns by which its clock is ahead of this machine's
-	figures figures
+	role     atomic.Int32 // a role
+	hello    atomic.Pointer[greeting]
+	offset   atomic.Int64 // ns by which its clock is ahead of this machine's
+	refusals refusals
+	figures  figures
 
 	own [2]*link // of Config's user and database 0: RESP2, RESP3
 
 	mu      sync.Mutex
 	others  map[linkKey]*link
-	resting atomic.Bool // set with mu held
-	until   int64       // when the rest ends, by Now
-	why     string      // it rests
-	probe   *time.Timer // at the end of the rest
+	resting atomic.Pointer[Failure] // what calls fail with while it rests, nil: it does not; set with mu held
+	until   int64                   // when the rest ends, by Now
+	probe   *time.Timer             // at the end of the rest
 	closed  bool
 
 	// The timer of deadlines.
@@ -50,9 +50,9 @@ func (r role) String() string { return [...]string{"seed", "primary", "replica"}
 
 // figures are counted for one node.
 type figures struct {
-	calls, timeouts, lost, redirects, connects, rests atomic.Uint64
-	batch                                             histogram // calls in one write
-	roundTrip                                         histogram // µs from a write to the reply
+	calls, timeouts, lost, redirects, refused, connects, rests atomic.Uint64
+	batch                                                      histogram // calls in one write
+	roundTrip                                                  histogram // µs from a write to the reply
 }
 
 func newNode(f *fleet, addr string) *node {
@@ -154,6 +154,16 @@ func (n *node) links() []*link {
 	return all
 }
 
+// owes reports whether the node has still to answer calls for a slot.
+func (n *node) owes(slot int) bool {
+	for _, l := range n.links() {
+		if l.owes(slot) {
+			return true
+		}
+	}
+	return false
+}
+
 // shut closes the connections that are idle for good, and reports whether all are.
 func (n *node) shut() bool {
 	idle := true
@@ -191,11 +201,15 @@ const (
 	lateGrace = int64(3 * time.Millisecond) // that the readers get then
 )
 
+// A node that owes replies is silent when nothing has come from it for this part of the timeout. It is somewhat less than all of it, since calls
+// spend some of theirs on the way to the node.
+const silentParts, silentOf = 3, 4
+
 // expiry is what one look at a node's deadlines finds.
 type expiry struct {
-	calls []*Call // whose deadline has passed
-	next  int64   // the next deadline
-	slow  bool    // the node had at least half of a timeout's time for one of them
+	calls  []*Call // whose deadline has passed
+	next   int64   // the next deadline, or when a connection has been silent for long enough
+	silent bool    // a connection has been, or could not be made for as long
 }
 
 // arm has the deadlines looked at by a time.
@@ -230,13 +244,13 @@ func (n *node) expire() {
 	for _, l := range n.links() {
 		l.expire(now, &e)
 	}
+	if e.silent && n.silentSince(now-n.up.timeout.Load()/silentOf*silentParts) {
+		n.rest("no answer in time")
+	}
 	if len(e.calls) > 0 {
 		n.figures.timeouts.Add(uint64(len(e.calls)))
 		n.up.totals.timeouts.Add(uint64(len(e.calls)))
 		failure := n.failure(Timeout, "")
-		if e.slow {
-			n.rest("no answer in time")
-		}
 		for _, c := range e.calls {
 			n.up.complete(c, nil, failure)
 		}
@@ -247,39 +261,51 @@ func (n *node) expire() {
 	}
 }
 
+// silentSince reports whether nothing has come over any connection since a time. If something has, a connection that is silent is broken, and
+// not the node.
+func (n *node) silentSince(since int64) bool {
+	for _, l := range n.links() {
+		if l.arrived.Load() > since {
+			return false
+		}
+	}
+	return true
+}
+
 // The breaker.
 
 // rest has the node left alone for a while: calls fail at once, also those that are queued and not sent. Those under way may still be
 // answered.
 func (n *node) rest(why string) {
 	n.mu.Lock()
-	if n.closed || n.resting.Load() {
+	if n.closed || n.rests() {
 		n.mu.Unlock()
 		return
 	}
-	n.resting.Store(true)
-	n.why = why
+	failure := n.failure(Resting, why)
+	n.resting.Store(failure)
 	n.restOn()
 	n.mu.Unlock()
 	n.figures.rests.Add(1)
 	n.up.log.Warn("upstream: a node rests", "node", n.addr, "why", why)
 	for _, l := range n.links() {
 		l.mu.Lock()
-		l.refuseQueue()
+		l.refuseQueue(failure)
 		l.mu.Unlock()
 	}
 	n.up.Flush()
 	n.fleet.lookSoon()
 }
 
+// rests reports whether the node rests.
+func (n *node) rests() bool { return n.resting.Load() != nil }
+
 // restsFor returns why the node rests, "" if it does not.
 func (n *node) restsFor() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.resting.Load() {
-		return ""
+	if failure := n.resting.Load(); failure != nil {
+		return failure.Detail
 	}
-	return n.why
+	return ""
 }
 
 // restOn sets when the rest ends. The caller holds mu.
@@ -301,11 +327,15 @@ func (n *node) tryOut() {
 		return
 	}
 	if err != nil {
-		n.why = problemOf(err).Error()
+		was, why := n.restsFor(), problemOf(err).Error()
+		n.resting.Store(n.failure(Resting, why))
 		n.restOn()
+		if why != was {
+			n.up.log.Warn("upstream: a node still rests", "node", n.addr, "why", why)
+		}
 		return
 	}
-	n.resting.Store(false)
+	n.resting.Store(nil)
 	n.up.log.Info("upstream: a node answers again", "node", n.addr)
 	n.fleet.lookSoon()
 }

@@ -3,7 +3,7 @@ package upstream
 import (
 	"errors"
 	"net"
-	"slices"
+	"time"
 )
 
 var errUnasked = errors.New("it sends a reply to nothing")
@@ -23,6 +23,7 @@ type reader struct {
 	over    bool   // its replies are too large, and dropped as they come
 	refusal []byte // what SCRIPT LOAD was answered, if that was an error
 	landed  bool   // a call's replies have come whole since the last read
+	held    int64  // bytes of buf that count as replyMemory
 }
 
 // read is the reader goroutine of a connection.
@@ -30,11 +31,17 @@ func (l *link) read(conn net.Conn) {
 	r := &reader{link: l, buf: make([]byte, 0, readSize)}
 	var err error
 	for err == nil {
-		r.makeRoom()
+		if !r.makeRoom() {
+			break // for the reason that the link has
+		}
 		var n int
 		n, err = conn.Read(r.buf[len(r.buf):cap(r.buf)])
 		r.buf = r.buf[:len(r.buf)+n]
-		if wrong := r.take(); wrong != nil {
+		now := Now()
+		if n > 0 {
+			l.arrived.Store(now)
+		}
+		if wrong := r.take(now); wrong != nil {
 			err = wrong
 		}
 		if r.landed {
@@ -46,6 +53,10 @@ func (l *link) read(conn net.Conn) {
 		}
 	}
 	hangUp(conn)
+	if r.held > 0 {
+		r.letGo()
+		l.node.up.drained()
+	}
 	l.mu.Lock()
 	l.reading = false
 	if l.broken == nil {
@@ -56,8 +67,7 @@ func (l *link) read(conn net.Conn) {
 }
 
 // take gives the replies that have come whole to their calls.
-func (r *reader) take() error {
-	now := Now()
+func (r *reader) take(now int64) error {
 	for r.scanned < len(r.buf) {
 		n, whole, err := r.scan.next(r.buf[r.scanned:])
 		r.scanned += n
@@ -143,32 +153,107 @@ func (r *reader) give(c *Call) {
 	}
 	replies, last := r.buf[r.start:r.scanned], r.buf[r.begin:r.scanned]
 	if last[0] == '-' && !c.internal {
-		if again, line := verdict(replies, last); again != no && n.sendAgain(c, again, line) {
-			return
+		if again, line := verdict(replies, last); again != no {
+			slot := c.Slot // once it is sent again, the call may be its owner's at any moment
+			if n.sendAgain(c, again, line) {
+				r.link.holdBack(slot, again)
+				return
+			}
 		}
 		if len(r.refusal) > 0 {
-			replies = r.refusal // says why the script is not there
+			replies, last = r.refusal, r.refusal // says why the script is not there
 		}
+	}
+	if r.link.own && !c.internal {
+		if last[0] == '-' && isRefusal(last) {
+			n.refusedCall(last)
+		} else {
+			n.served()
+		}
+	}
+	if r.held > 0 && last[0] != '-' {
+		r.handOver(c)
+		return
 	}
 	n.up.complete(c, replies, nil)
 }
 
-// makeRoom has room for more behind what has come of a reply, in a buffer that grows with what has come.
-func (r *reader) makeRoom() {
+// handOver gives a call its replies with the memory that they are in, since they are large, and goes on in a new buffer.
+func (r *reader) handOver(c *Call) {
+	up := r.link.node.up
+	replies, rest := r.buf[r.start:r.scanned:r.scanned], r.buf[r.scanned:]
+	r.buf = append(make([]byte, 0, max(readSize, len(rest))), rest...)
+	r.start, r.begin, r.scanned = 0, 0, 0
+	held := r.held
+	if r.held = 0; c.Keeps {
+		c.held, c.Kept = held, true
+		up.replies.pass(r, c)
+		up.complete(c, replies, nil)
+		return
+	}
+	up.complete(c, replies, nil)
+	up.replies.release(r, held)
+}
+
+// makeRoom has room for more behind what has come of a reply, in a buffer that grows with what has come. It waits while replies take up too
+// much in all, and reports false if the connection ends meanwhile.
+func (r *reader) makeRoom() bool {
 	if r.over {
 		r.start, r.begin = r.scanned, r.scanned
 	}
 	if r.start > 0 {
-		rest, kept := r.buf[r.start:], r.buf[:0]
-		if len(rest) == 0 && cap(kept) > bufferKept {
-			kept = make([]byte, 0, readSize)
-		}
-		r.buf = append(kept, rest...)
+		r.buf = append(r.buf[:0], r.buf[r.start:]...)
 		r.begin -= r.start
 		r.scanned -= r.start
 		r.start = 0
 	}
-	if len(r.buf) == cap(r.buf) {
-		r.buf = slices.Grow(r.buf, len(r.buf))
+	if r.held > 0 && (r.over || len(r.buf) == 0) {
+		r.letGo()
 	}
+	if len(r.buf) < cap(r.buf) {
+		return true
+	}
+	return r.grow()
+}
+
+// grow makes the buffer larger: twice as large, or as large as the string needs that is coming. Of a reply that nobody waits for any more, or
+// that is going to be too large, nothing is kept. It waits and reports as makeRoom does.
+func (r *reader) grow() bool {
+	l, up := r.link, r.link.node.up
+	replyMax := up.replyMax.Load()
+	size := max(2*len(r.buf), len(r.buf)+int(min(r.scan.bulk, replyMax))+lineSpare)
+	for size > bufferKept && r.held < int64(size) {
+		switch {
+		case int64(len(r.buf))+r.scan.bulk > replyMax || !l.awaited():
+			r.over = true
+			return r.makeRoom()
+		case up.hold(r, int64(size)-r.held):
+			r.held = int64(size)
+		default: // until others have let go of theirs; the node cannot be blamed meanwhile
+			time.Sleep(holdPause)
+			l.arrived.Store(Now())
+			if l.isBroken() {
+				return false
+			}
+		}
+	}
+	r.buf = append(make([]byte, 0, size), r.buf...)
+	return true
+}
+
+// lineSpare is the room behind a long string for what follows it.
+const lineSpare = 512
+
+// holdPause is after how long it is looked again whether there is room for a reply.
+const holdPause = time.Millisecond
+
+// letGo goes on in a small buffer. Nothing of what is in the large one is needed.
+func (r *reader) letGo() {
+	r.link.node.up.replies.release(r, r.held)
+	r.held = 0
+	rest := r.buf[r.start:]
+	r.buf = append(make([]byte, 0, max(readSize, len(rest))), rest...)
+	r.begin -= r.start
+	r.scanned -= r.start
+	r.start = 0
 }

@@ -191,7 +191,8 @@ func TestRepliesThatAreTooLarge(t *testing.T) {
 func TestPasswordsAndUsers(t *testing.T) {
 	r := startRedis(t, "--requirepass", "secret", "--user", "gate", "on", ">gatepass", "~*", "+@read", "+@write", "--user", "other", "on", ">otherpass", "~o*", "+get")
 	for _, test := range []struct{ user, password, want string }{
-		{"", "", "it wants a password (NOAUTH)"},
+		{"", "", "it wants a password (NOAUTH), and upstream-password is not set"},
+		{"gate", "", "wrong user name or password (WRONGPASS): upstream-password is not set"},
 		{"", "wrong", "wrong user name or password (WRONGPASS)"},
 		{"gate", "wrong", "wrong user name or password (WRONGPASS)"},
 		{"nobody", "x", "wrong user name or password (WRONGPASS)"},

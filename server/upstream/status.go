@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -13,11 +14,11 @@ type Status struct {
 	Kind     Kind
 	Cluster  bool
 	Headgate bool
-	Problem  string // why the topology is not known, or an older one is used; "" if all is well
+	Problem  string // why the topology is not known, or an older one is used, or what is wrong with nodes; "" if all is well
 	Changing bool   // a new configuration has been set, and does not work yet
-	Reached  bool   // there is a primary that calls can go to
+	Reached  bool   // there is a primary that calls can go to and that does not refuse them
 
-	PendingCalls, PendingBytes int64
+	PendingCalls, PendingBytes int64 // bytes of requests, and of large replies
 	Overloaded                 bool
 
 	Calls     uint64 // sent by the owner
@@ -31,15 +32,18 @@ type Status struct {
 	Nodes []NodeStatus // by address
 }
 
-// stateResting is the state of a node that has failed.
-const stateResting = "resting"
+// States of a node that is no use.
+const (
+	stateResting  = "resting"
+	stateRefusing = "refusing"
+)
 
 // NodeStatus is how one node is. Counts are since it has been known.
 type NodeStatus struct {
 	Addr    string
 	Role    string        // primary, replica, or seed: named by the configuration and not by the topology
-	State   string        // up, resting, or idle: nothing is connected
-	Why     string        // it rests
+	State   string        // up, resting: it has failed, refusing: it refuses all calls, or idle: nothing is connected
+	Why     string        // it rests, or what it refuses
 	Rest    time.Duration // that is left
 	Version string        // as it tells; "" before it has been connected
 	Offset  time.Duration // by which its clock is ahead of this machine's
@@ -50,6 +54,7 @@ type NodeStatus struct {
 	Timeouts    uint64
 	Lost        uint64
 	Redirects   uint64
+	Refused     uint64 // that the gateway's user has no right to
 	Connects    uint64
 	Rests       uint64
 	Batch       Histogram // calls in one write
@@ -61,7 +66,7 @@ func (u *Upstream) Status() Status {
 	f := u.fleet.Load()
 	s := Status{
 		Kind: f.cfg.Kind, Cluster: f.cluster.Load(), Headgate: f.headgate.Load(),
-		PendingCalls: u.pendingCalls.Load(), PendingBytes: u.pendingBytes.Load(), Overloaded: u.overloaded.Load(),
+		PendingCalls: u.pendingCalls.Load(), PendingBytes: u.underWay(), Overloaded: u.overloaded.Load(),
 		Calls: u.totals.calls.Load(), Timeouts: u.totals.timeouts.Load(), Lost: u.totals.lost.Load(), Refused: u.totals.refused.Load(),
 		Redirects: u.totals.redirects.Load(), Connects: u.totals.connects.Load(), Looks: u.totals.looks.Load(),
 	}
@@ -80,7 +85,25 @@ func (u *Upstream) Status() Status {
 		s.Nodes = append(s.Nodes, n.status())
 	}
 	slices.SortFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Addr, b.Addr) })
+	if s.Problem == "" {
+		s.Problem = s.nodesProblem()
+	}
 	return s
+}
+
+// problemsMax is how many nodes Problem names.
+const problemsMax = 3
+
+// nodesProblem says what is wrong with the nodes that are no use, "" if there are none.
+func (s *Status) nodesProblem() string {
+	var problems []string
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		if n.Down() && len(problems) < problemsMax {
+			problems = append(problems, n.Addr+": "+n.Why)
+		}
+	}
+	return strings.Join(problems, "; ")
 }
 
 // reached reports whether there is a primary that calls can go to. Where the nodes themselves tell of the topology, and nobody has told it,
@@ -90,7 +113,7 @@ func (f *fleet) reached(problem string) bool {
 		return false
 	}
 	for _, n := range *f.primaries.Load() {
-		if !n.resting.Load() {
+		if !n.rests() && n.refusals.why() == "" {
 			return true
 		}
 	}
@@ -100,8 +123,8 @@ func (f *fleet) reached(problem string) bool {
 // States of an upstream.
 const (
 	StateUp       = "up"
-	StateDegraded = "degraded" // some of it is: a node rests, or the topology or a new configuration is in doubt
-	StateDown     = "down"     // no primary can be reached
+	StateDegraded = "degraded" // some of it is: a node rests or refuses, or the topology or a new configuration is in doubt
+	StateDown     = "down"     // no primary serves this gateway
 )
 
 // State is one of the states of an upstream.
@@ -115,18 +138,18 @@ func (s *Status) State() string {
 	return StateUp
 }
 
-// NodesDown returns how many nodes rest, as they have failed.
+// NodesDown returns how many nodes are no use: they have failed, or refuse all calls.
 func (s *Status) NodesDown() (down int) {
 	for i := range s.Nodes {
-		if s.Nodes[i].Resting() {
+		if s.Nodes[i].Down() {
 			down++
 		}
 	}
 	return down
 }
 
-// Resting reports whether the node has failed and is left alone for a while.
-func (n *NodeStatus) Resting() bool { return n.State == stateResting }
+// Down reports whether the node is no use: it has failed and is left alone for a while, or it refuses all calls.
+func (n *NodeStatus) Down() bool { return n.State == stateResting || n.State == stateRefusing }
 
 // ClockOffset returns by how much the clock that is furthest from this machine's is ahead of it.
 func (s *Status) ClockOffset() (furthest time.Duration) {
@@ -167,7 +190,7 @@ func (n *node) status() NodeStatus {
 	s := NodeStatus{
 		Addr: n.addr, Role: role(n.role.Load()).String(), State: "idle", Offset: time.Duration(n.offset.Load()),
 		Calls: n.figures.calls.Load(), Timeouts: n.figures.timeouts.Load(), Lost: n.figures.lost.Load(), Redirects: n.figures.redirects.Load(),
-		Connects: n.figures.connects.Load(), Rests: n.figures.rests.Load(),
+		Refused: n.figures.refused.Load(), Connects: n.figures.connects.Load(), Rests: n.figures.rests.Load(),
 		Batch: n.figures.batch.snapshot(), RoundTrip: n.figures.roundTrip.snapshot(),
 	}
 	if hello := n.hello.Load(); hello != nil {
@@ -182,9 +205,12 @@ func (n *node) status() NodeStatus {
 		}
 		l.mu.Unlock()
 	}
+	if why := n.refusals.why(); why != "" {
+		s.State, s.Why = stateRefusing, why
+	}
 	n.mu.Lock()
-	if n.resting.Load() {
-		s.State, s.Why, s.Rest = stateResting, n.why, time.Duration(max(0, n.until-Now()))
+	if n.rests() {
+		s.State, s.Why, s.Rest = stateResting, n.restsFor(), time.Duration(max(0, n.until-Now()))
 	}
 	n.mu.Unlock()
 	return s

@@ -30,7 +30,8 @@ type Upstream struct {
 	bytesMax     atomic.Int64
 	commandsMax  atomic.Int64
 	replyMax     atomic.Int64
-	pendingBytes atomic.Int64
+	replies      replyMemory
+	pendingBytes atomic.Int64 // of requests
 	pendingCalls atomic.Int64
 	overloaded   atomic.Bool
 
@@ -166,7 +167,7 @@ func (u *Upstream) Cluster() bool { return u.fleet.Load().cluster.Load() }
 // Send queues a call at the connection that it has to take. It does no I/O, and never calls Done itself: that is done on another goroutine,
 // exactly once, and may be before Send returns. Flush must follow.
 func (u *Upstream) Send(c *Call) {
-	c.Reply, c.Err, c.Node = nil, nil, ""
+	c.Reply, c.Kept, c.Err, c.Node = nil, false, nil, ""
 	c.attempts, c.loads, c.asking, c.load, c.internal = 0, 0, false, false, false
 	if c.Deadline == 0 {
 		c.Deadline = Now() + u.timeout.Load()
@@ -174,14 +175,14 @@ func (u *Upstream) Send(c *Call) {
 	calls := u.pendingCalls.Add(1)
 	size := int64(len(c.Request))
 	bytes := u.pendingBytes.Add(size)
-	if calls > u.commandsMax.Load() || bytes > u.bytesMax.Load() {
+	if calls > u.commandsMax.Load() || bytes+u.replies.bytes.Load() > u.bytesMax.Load() {
 		u.overloaded.Store(true)
 		if calls > pendingHard*u.commandsMax.Load() || bytes-size > pendingHard*u.bytesMax.Load() {
 			u.refuse(c, &Failure{Kind: Pending})
 			return
 		}
 	}
-	u.totals.calls.Add(1)
+	c.number = u.totals.calls.Add(1)
 	if !u.waiting.joined(c) {
 		u.route(c)
 	}
@@ -223,12 +224,12 @@ func (u *Upstream) complete(c *Call, reply []byte, failure *Failure) {
 
 // drained follows a group of calls of complete.
 func (u *Upstream) drained() {
-	if u.overloaded.Load() && u.pendingCalls.Load() <= u.commandsMax.Load()/4*3 && u.pendingBytes.Load() <= u.bytesMax.Load()/4*3 &&
-		u.overloaded.CompareAndSwap(true, false) && u.OnRelieved != nil {
-		u.OnRelieved()
-	}
 	if u.OnDrained != nil {
 		u.OnDrained()
+	}
+	if u.overloaded.Load() && u.pendingCalls.Load() <= u.commandsMax.Load()/4*3 && u.underWay() <= u.bytesMax.Load()/4*3 &&
+		u.overloaded.CompareAndSwap(true, false) && u.OnRelieved != nil {
+		u.OnRelieved()
 	}
 }
 

@@ -51,12 +51,29 @@ func TestAStalledNode(t *testing.T) {
 	require.True(t, r.failure.MayHaveRun())
 	r = do(t, u, "SET", "k", "2")
 	require.Equal(t, Resting, r.failure.Kind)
-	require.Equal(t, "UPSTREAM "+node.addr+" is resting after failures", r.failure.Error())
+	require.Equal(t, "UPSTREAM "+node.addr+" is resting after failures: no answer in time", r.failure.Error())
 	require.False(t, r.failure.MayHaveRun())
 
 	node.answer(nil)
 	require.Eventually(t, func() bool { return do(t, u, "GET", "k").failure == nil }, 10*time.Second, 10*time.Millisecond)
 	require.Equal(t, 1, node.count("SET"), "nothing is sent twice, nor to a node that rests")
+}
+
+// TestABusyNodeDoesNotRest: calls that come behind a long reply fail at their deadline, but a node whose bytes keep coming is no node that does
+// not answer.
+func TestABusyNodeDoesNotRest(t *testing.T) {
+	node := startFake(t, on("MGET", func([]string) string { return trickle + "60" }))
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 100 * time.Millisecond, Rest: time.Hour})
+	long := newCall("MGET", "k")
+	long.Deadline = Now() + int64(10*time.Second)
+	long.send(u)
+	require.Equal(t, Timeout, do(t, u, "GET", "k").failure.Kind)
+	require.Equal(t, Timeout, do(t, u, "GET", "k").failure.Kind, "it does not rest")
+	require.Nil(t, long.wait(t).failure)
+	require.Nil(t, do(t, u, "GET", "k").failure)
+	s := u.Status()
+	require.Zero(t, s.Nodes[0].Rests)
+	require.EqualValues(t, 1, s.Connects, "nor is the connection given up")
 }
 
 // TestALostConnectionsCalls are not sent again: a server may have executed them.

@@ -1,0 +1,93 @@
+package upstream
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// halfReplies is a node that sends half of a long string in reply to GET, and the rest when release is closed.
+func halfReplies(t *testing.T, size int, release chan struct{}) *fakeNode {
+	node := startFake(t, nil)
+	node.answer(on("GET", func([]string) string { return half + fmt.Sprint(size) }))
+	node.release = release
+	return node
+}
+
+// TestLargeRepliesCount as what is under way while they come, and until their owner has let go of them.
+func TestLargeRepliesCount(t *testing.T) {
+	const size = 4 << 20
+	release := make(chan struct{})
+	u := open(t, Config{Addrs: []string{halfReplies(t, size, release).addr}, PendingBytes: 1 << 20})
+	relieved := make(chan struct{}, 10)
+	u.OnRelieved = func() { relieved <- struct{}{} }
+	require.NoError(t, u.Start(t.Context()))
+	kept := make(chan *Call, 1)
+	c := newCall("GET", "k")
+	c.Keeps, c.Done = true, func(c *Call) { kept <- c }
+	c.send(u)
+	eventually(t, "half of it has come", func() bool { return u.Status().PendingBytes >= size/2 })
+	require.True(t, u.Overloaded())
+	close(release)
+	<-kept
+	require.Nil(t, c.Err)
+	require.True(t, c.Kept)
+	require.Equal(t, bulk(strings.Repeat("x", size)), string(c.Reply))
+	require.GreaterOrEqual(t, u.Status().PendingBytes, int64(size))
+	require.Nil(t, do(t, u, "PING").failure)
+	require.True(t, u.Overloaded())
+	require.Len(t, c.Reply, size+len(fmt.Sprintf("$%d\r\n\r\n", size)), "nobody else has written there")
+	u.Release(&c.Call)
+	require.Nil(t, do(t, u, "PING").failure)
+	eventually(t, "it is relieved", func() bool { return !u.Overloaded() })
+	<-relieved
+	require.Zero(t, u.Status().PendingBytes)
+}
+
+// TestLargeRepliesTakeTurns: beyond the limit one is read at a time, whoever sends them.
+func TestLargeRepliesTakeTurns(t *testing.T) {
+	const size = 4 << 20
+	release := make(chan struct{})
+	u := started(t, Config{Addrs: []string{halfReplies(t, size, release).addr}, PendingBytes: 1 << 20})
+	calls := []*pending{newCall("GET", "k"), newCall("GET", "k")}
+	for i, c := range calls {
+		c.Proto = 2 + i // connections of their own
+		c.send(u)
+	}
+	eventually(t, "half of one has come", func() bool { return u.Status().PendingBytes >= size/2 })
+	time.Sleep(20 * time.Millisecond)
+	require.Less(t, u.Status().PendingBytes, int64(size+size/2))
+	close(release)
+	for _, c := range calls {
+		require.Len(t, c.wait(t).reply, size+len(fmt.Sprintf("$%d\r\n\r\n", size)))
+	}
+	eventually(t, "all is let go of", func() bool { return u.Status().PendingBytes == 0 })
+}
+
+// TestRepliesThatNobodyKeeps: of one that is too large, and of one whose call was given up, nothing is kept, and what follows is read.
+func TestRepliesThatNobodyKeeps(t *testing.T) {
+	const size = 4 << 20
+	release := make(chan struct{})
+	u := started(t, Config{Addrs: []string{halfReplies(t, size, release).addr}, ReplyMax: 1 << 20})
+	large := newCall("GET", "k").send(u)
+	small := newCall("PING").send(u)
+	time.Sleep(20 * time.Millisecond)
+	require.Less(t, u.Status().PendingBytes, int64(1<<20))
+	close(release)
+	require.Equal(t, TooLarge, large.wait(t).failure.Kind)
+	require.Equal(t, "+PONG\r\n", small.wait(t).reply)
+
+	release = make(chan struct{})
+	u = started(t, Config{Addrs: []string{halfReplies(t, size, release).addr}})
+	large = newCall("GET", "k")
+	large.Deadline = Now() + int64(100*time.Millisecond)
+	large.send(u)
+	require.Equal(t, Timeout, large.wait(t).failure.Kind)
+	small = newCall("PING").send(u)
+	close(release)
+	require.Equal(t, "+PONG\r\n", small.wait(t).reply)
+	require.Zero(t, u.Status().PendingBytes)
+}

@@ -1,0 +1,95 @@
+package upstream
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A node may answer, and refuse all that this gateway asks: it does not know the gateway's user, or the user lacks a right there. Such a node
+// does not rest, since other users of it may be served, but it is no use to the gateway, and only an operator can mend that.
+
+// refusalsMin is how many calls in a row a node refuses before it counts as one that refuses all of them: one may be a client's own mistake.
+const refusalsMin = 3
+
+// refusalWarnings is the shortest time between two log lines about what one node refuses.
+const refusalWarnings = time.Minute
+
+// refusals are what a node has refused to Config's user. It is safe for concurrent use.
+type refusals struct {
+	connection atomic.Pointer[string] // why the last connection could not be made, nil if it could
+	calls      atomic.Int64           // in a row that were refused
+
+	mu     sync.Mutex
+	call   string // why the last call was refused
+	warned int64  // when that was logged, by Now
+}
+
+// why says why the node is no use, "" if it is of use.
+func (r *refusals) why() string {
+	if why := r.connection.Load(); why != nil {
+		return *why
+	}
+	if r.calls.Load() < refusalsMin {
+		return ""
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.call
+}
+
+// isRefusal reports whether an error says that the user may not run a command, or a command of a script.
+func isRefusal(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("-NOPERM ")) || bytes.HasPrefix(line, []byte("-NOAUTH ")) ||
+		bytes.HasPrefix(line, []byte("-ERR ")) && bytes.Contains(line, []byte("The user executing the script can't "))
+}
+
+// refusedConnection notes that the node does not serve connections of a user.
+func (n *node) refusedConnection(user UserConn, why string) {
+	if user == (UserConn{}) {
+		n.refusals.connection.Store(&why)
+	} else {
+		why = "user " + user.Name + ": " + why
+	}
+	n.warnOfRefusal("upstream: a node refuses connections", why)
+}
+
+// connected notes that a connection of a user could be made.
+func (n *node) connected(user UserConn) {
+	if user == (UserConn{}) && n.refusals.connection.Swap(nil) != nil {
+		n.up.log.Info("upstream: a node accepts connections again", "node", n.addr)
+	}
+}
+
+// refusedCall notes that the node has refused a call to Config's user.
+func (n *node) refusedCall(line []byte) {
+	why := firstLine(line)
+	n.refusals.mu.Lock()
+	n.refusals.call = why
+	n.refusals.mu.Unlock()
+	n.refusals.calls.Add(1)
+	n.figures.refused.Add(1)
+	n.warnOfRefusal("upstream: a node refuses calls", why)
+}
+
+// served notes that the node has run a call of Config's user.
+func (n *node) served() {
+	if n.refusals.calls.Load() > 0 && n.refusals.calls.Swap(0) >= refusalsMin {
+		n.up.log.Info("upstream: a node accepts calls again", "node", n.addr)
+	}
+}
+
+// warnOfRefusal logs what the node refuses, unless it has done so a short time ago.
+func (n *node) warnOfRefusal(what, why string) {
+	now := Now()
+	n.refusals.mu.Lock()
+	due := n.refusals.warned == 0 || now-n.refusals.warned >= int64(refusalWarnings)
+	if due {
+		n.refusals.warned = now
+	}
+	n.refusals.mu.Unlock()
+	if due {
+		n.up.log.Warn(what, "node", n.addr, "why", why)
+	}
+}

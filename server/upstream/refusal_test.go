@@ -1,0 +1,114 @@
+package upstream
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// logged is a log whose text can be read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// TestANodeThatRefusesAllCalls is seen: in its state, in the upstream's, and in the log, once.
+func TestANodeThatRefusesAllCalls(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	key := keyOf(1, 2)
+	refuse := func(reply string) {
+		nodes[1].answer(clustered(slotsOf(nodes...), on("GET", func([]string) string { return reply })))
+	}
+	const lacking = "NOPERM this user has no permissions to run the 'get' command"
+	refuse("-" + lacking + "\r\n")
+	var log logged
+	u := New(Config{Addrs: []string{nodes[0].addr}}, slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(u.Close)
+	require.NoError(t, u.Start(t.Context()))
+	status := func() *NodeStatus {
+		s := u.Status()
+		for i := range s.Nodes {
+			if s.Nodes[i].Addr == nodes[1].addr {
+				return &s.Nodes[i]
+			}
+		}
+		require.FailNow(t, "the node is not known")
+		return nil
+	}
+	require.Equal(t, "-"+lacking+"\r\n", do(t, u, "GET", key).reply)
+	require.NotEqual(t, "refusing", status().State, "it may be the client's mistake")
+	require.Nil(t, do(t, u, "SET", key, "v").failure)
+	for range refusalsMin {
+		do(t, u, "GET", key)
+	}
+	require.Equal(t, "refusing", status().State)
+	require.Equal(t, lacking, status().Why)
+	s := u.Status()
+	require.Equal(t, StateDegraded, s.State())
+	require.Equal(t, nodes[1].addr+": "+lacking, s.Problem)
+	require.Equal(t, 1, s.NodesDown())
+	require.Equal(t, 1, strings.Count(log.String(), "a node refuses calls"), log.String())
+	require.Contains(t, log.String(), lacking)
+
+	refuse("")
+	require.Nil(t, do(t, u, "GET", key).failure)
+	s = u.Status()
+	require.Equal(t, StateUp, s.State())
+	require.Empty(t, s.Problem)
+	require.Contains(t, log.String(), "a node accepts calls again")
+}
+
+// TestANodeThatRefusesConnections is seen likewise, and no call is needed for that.
+func TestANodeThatRefusesConnections(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	nodes[1].answer(clustered(slotsOf(nodes...), on("HELLO", func([]string) string { return "-WRONGPASS invalid username-password pair or user is disabled.\r\n" })))
+	var log logged
+	u := New(Config{Addrs: []string{nodes[0].addr}, Password: "secret"}, slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(u.Close)
+	require.NoError(t, u.Start(t.Context()))
+	u.fleet.Load().readClocks()
+	s := u.Status()
+	require.Equal(t, StateDegraded, s.State())
+	require.Equal(t, nodes[1].addr+": wrong user name or password (WRONGPASS)", s.Problem)
+	require.Contains(t, log.String(), "a node refuses connections")
+	require.Equal(t, "UPSTREAM "+nodes[1].addr+" cannot answer: wrong user name or password (WRONGPASS)", do(t, u, "GET", keyOf(1, 2)).failure.Error())
+	require.Nil(t, do(t, u, "GET", keyOf(0, 2)).failure)
+}
+
+// TestNodesThatAreGone: the problem is told as soon as no primary is left, also where replicas still tell of the topology.
+func TestNodesThatAreGone(t *testing.T) {
+	first, second := startFake(t, nil), startFake(t, nil)
+	first.mode, second.mode = "cluster", "cluster"
+	topology := array(array(integer(0), integer(Slots-1), addressOf(first), addressOf(second)))
+	for _, node := range []*fakeNode{first, second} {
+		node.answer(clustered(topology, nil))
+	}
+	u := started(t, Config{Addrs: []string{first.addr, second.addr}})
+	require.Nil(t, do(t, u, "GET", "k").failure)
+	_ = first.listener.Close()
+	first.hangUp()
+	do(t, u, "GET", "k")
+	do(t, u, "GET", "k")
+	eventually(t, "it is down", func() bool {
+		s := u.Status()
+		return s.State() == StateDown
+	})
+	s := u.Status()
+	require.Contains(t, s.Problem, first.addr+": connection refused")
+}
