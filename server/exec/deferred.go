@@ -12,6 +12,13 @@ import (
 const (
 	// maxDeferred is how many answers a client may have to come before it is not read any more.
 	maxDeferred = 1024
+	// maxComing is how many bytes of replies a client may have to come, by what its last ones were like: who asks for much is not to keep the
+	// servers that answer from others for long.
+	maxComing = 1 << 20
+	// firstDeferred is how many answers a client of which nothing is known yet may have to come.
+	firstDeferred = 16
+	// expectedDecay is the part of what a reply is expected to be by which that falls with each that is smaller.
+	expectedDecay = 8
 	// keptReply bounds the memory for a reply that an answer keeps for its next use.
 	keptReply = 4 << 10
 	// deferredOverhead is about what an answer takes up beside its command and its reply, in bytes.
@@ -45,14 +52,27 @@ type deferred struct {
 	first  int
 	bytes  int // of commands under way, and of replies that are kept
 	rests  rest
+
+	expected int // bytes of a reply: as many as the largest of late
 }
+
+// learn takes the size of a reply into account.
+func (d *deferred) learn(size int) {
+	size = max(size, 0) // a reply may have been cut
+	if d.expected -= (d.expected - size) / expectedDecay; size > d.expected {
+		d.expected = size
+	}
+}
+
+// most is how many answers the client may have to come.
+func (d *deferred) most() int { return max(1, min(maxDeferred, maxComing/max(d.expected, 1))) }
 
 // rest is why a client's commands may not run yet.
 type rest uint8
 
 const (
 	restNone rest = iota
-	restFull      // so many of its answers are to come that it waits for half of them
+	restFull      // as many of its answers are to come as may be, and it waits for half of them
 	restAll       // it waits for all of them
 )
 
@@ -87,6 +107,7 @@ type deferrals struct {
 	underWay int               // answers to come, those for clients that have gone included
 	held     []*command.Client // those whose commands wait since too much is under way in all
 	early    resp.Writer       // where a reply is written that others come before
+	before   int               // the length of what BeginReply has returned
 	spare    []*Answer         // for commands that are answered here
 }
 
@@ -101,7 +122,7 @@ func deferredOf(cl *command.Client) *deferred {
 func (x *Executor) Defer(c *command.Ctx, a *Answer, size int) {
 	d := deferredOf(c.Client)
 	if d == nil {
-		d = &deferred{client: c.Client}
+		d = &deferred{client: c.Client, expected: maxComing / firstDeferred}
 		c.Client.Deferred = d
 	}
 	a.queue, a.size, a.ready, a.muted, a.told = d, size, false, c.Client.ReplyMode != command.ReplyModeOn, false
@@ -117,8 +138,10 @@ func (x *Executor) Defer(c *command.Ctx, a *Answer, size int) {
 func (x *Executor) BeginReply(a *Answer) *resp.Writer {
 	d := a.queue
 	if d.client != nil && !a.muted && d.list[d.first] == a {
+		x.deferrals.before = d.client.Reply.Len()
 		return d.client.Reply
 	}
+	x.deferrals.before = 0
 	early := &x.deferrals.early
 	early.Reset()
 	early.SetProto(resp.RESP2)
@@ -140,10 +163,14 @@ func (x *Executor) EndReply(a *Answer) {
 		x.forgetEarly()
 		a.free()
 	case d.list[d.first] != a:
+		d.learn(x.deferrals.early.Len())
 		x.keepReply(a)
 	default:
 		if a.muted {
+			d.learn(x.deferrals.early.Len())
 			x.forgetEarly()
+		} else {
+			d.learn(d.client.Reply.Len() - x.deferrals.before)
 		}
 		d.pop()
 		a.free()
@@ -172,9 +199,13 @@ func (x *Executor) keepReply(a *Answer) {
 		x.closeForOutput(d.client, d.bytes)
 	}
 	a.ready = true
-	a.reply = a.reply[:0]
-	if !a.muted {
-		a.reply = append(a.reply, early.Bytes()...)
+	switch {
+	case a.muted:
+		a.reply = a.reply[:0]
+	case early.Len() > keptReply: // it is not copied
+		a.reply, *early = early.Bytes(), resp.Writer{}
+	default:
+		a.reply = append(a.reply[:0], early.Bytes()...)
 	}
 	x.forgetEarly()
 	d.bytes += len(a.reply) - a.size
@@ -207,7 +238,7 @@ func (x *Executor) sendReady(d *deferred) {
 	cl.Seen = x.Clock.Mono()
 	cl.Conn.AwaitReplies(d.len() > 0)
 	switch {
-	case d.rests == restAll && d.len() == 0, d.rests == restFull && d.len() <= maxDeferred/2:
+	case d.rests == restAll && d.len() == 0, d.rests == restFull && d.len() <= d.most()/2:
 		d.rests = restNone
 		cl.Conn.Resume()
 	default:
@@ -243,7 +274,7 @@ func (x *Executor) waitsForAnswers(cl *command.Client, p *parsed) bool {
 		case !deferring:
 			d.rests = restAll
 			return true
-		case d.len() >= maxDeferred:
+		case d.len() >= d.most():
 			d.rests = restFull
 			return true
 		}

@@ -1,8 +1,11 @@
 package exec_test
 
 import (
+	"io"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"headgate/server/command"
 	"headgate/server/exec"
@@ -163,19 +166,45 @@ func TestLaterRepliesOfClientsThatAreGone(t *testing.T) {
 // TestLaterRepliesAreBounded: a client has so many commands under way, and goes on when half of them are answered.
 func TestLaterRepliesAreBounded(t *testing.T) {
 	d := newDistant(t)
+	const before = 100 // commands with short replies
+	for i := range before {
+		d.send("GET k")
+		d.answer(i)
+	}
 	input := strings.Repeat("GET k\r\n", 3*exec.MaxDeferred)
 	_, more := d.Turn([]byte(input))
 	for i := 0; i < 10 && more; i++ {
 		_, more = d.Turn(nil)
 	}
-	require.Len(t, d.asked, exec.MaxDeferred)
+	require.Len(t, d.asked, before+exec.MaxDeferred)
 	for i := range exec.MaxDeferred / 2 {
-		require.Len(t, d.asked, exec.MaxDeferred)
-		d.answer(i)
+		require.Len(t, d.asked, before+exec.MaxDeferred)
+		d.answer(before + i)
 	}
 	d.resume()
-	require.Greater(t, len(d.asked), exec.MaxDeferred)
-	require.LessOrEqual(t, len(d.asked), exec.MaxDeferred+exec.MaxDeferred/2)
+	require.Greater(t, len(d.asked), before+exec.MaxDeferred)
+	require.LessOrEqual(t, len(d.asked), before+exec.MaxDeferred+exec.MaxDeferred/2)
+}
+
+// TestLargeLaterRepliesAreFew: how many commands a client has under way depends on how large its replies are, so that it does not keep others
+// waiting for theirs: few at first, then one at a time, and more again when its replies are short again.
+func TestLargeLaterRepliesAreFew(t *testing.T) {
+	d := newDistant(t)
+	d.Turn([]byte(strings.Repeat("GET k\r\n", 500)))
+	require.Len(t, d.asked, exec.FirstDeferred)
+	large := strings.Repeat("x", exec.MaxComing)
+	for i := range exec.FirstDeferred {
+		d.keys[i] = large
+		d.answer(i)
+		d.resume()
+		d.Conn.Out.Truncate(0)
+	}
+	require.Len(t, d.asked, exec.FirstDeferred+1, "one at a time")
+	for i := exec.FirstDeferred; i < 100; i++ {
+		d.answer(i)
+		d.resume()
+	}
+	require.Greater(t, len(d.asked)-100, exec.FirstDeferred)
 }
 
 // TestLaterRepliesCountAsMemory: what is kept for a client counts as its memory, and has its limit.
@@ -251,4 +280,41 @@ func TestLaterRepliesBehindANetConn(t *testing.T) {
 	p.Srv.EndReply(a)
 	p.Srv.Unlock()
 	s.Conn.Close()
+}
+
+// TestClientsThatEndTheirSideBehindANetConn get the replies that are to come, and those to what they have sent last.
+func TestClientsThatEndTheirSideBehindANetConn(t *testing.T) {
+	p := servertest.NewPipeServer(t)
+	asked := make(chan *exec.Answer, 1)
+	get := p.Srv.Commands.Lookup([]byte("GET"))
+	get.Flags |= command.Deferring
+	get.Handler = func(c *command.Ctx) {
+		a := &exec.Answer{}
+		p.Srv.Defer(c, a, 100)
+		asked <- a
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	client, err := net.Dial("tcp", ln.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	server, err := ln.Accept()
+	require.NoError(t, err)
+	p.Conns.Go(func() { netpoll.ServeConn(p.Srv, server) })
+	_, err = client.Write([]byte("GET a\r\nPING\r\n"))
+	require.NoError(t, err)
+	require.NoError(t, client.(*net.TCPConn).CloseWrite())
+	a := <-asked
+	time.Sleep(20 * time.Millisecond) // in which the server learns that nothing more comes
+	p.Srv.Lock()
+	if a.Client() != nil {
+		p.Srv.BeginReply(a).Simple("a")
+	}
+	p.Srv.EndReply(a)
+	p.Srv.Unlock()
+	require.NoError(t, client.SetDeadline(time.Now().Add(20*time.Second)))
+	all, err := io.ReadAll(client)
+	require.NoError(t, err)
+	require.Equal(t, "+a\r\n+PONG\r\n", string(all))
 }

@@ -18,6 +18,8 @@ const (
 	GiveBackPause  = giveBackPause
 	LeastPace      = leastPace
 	MaxDeferred    = maxDeferred
+	FirstDeferred  = firstDeferred
+	MaxComing      = maxComing
 )
 
 func Share(n uint64, percent int) uint64 { return share(n, percent) }

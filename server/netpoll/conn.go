@@ -166,7 +166,7 @@ func (c *Conn) Rest(max int) { c.rests, c.restMax = true, max }
 func (c *Conn) RestUnread() { c.rests, c.restMax = true, 0 }
 
 // AwaitReplies tells that replies are to come, or no longer, to commands that were run: until then a connection stays open whose peer sends
-// nothing more. The caller holds the Handler's lock, and wakes the connection when it tells of the last. Behind a net.Conn it has no effect.
+// nothing more. The caller holds the Handler's lock, and wakes the connection when it tells of the last.
 func (c *Conn) AwaitReplies(to bool) { c.awaits = to }
 
 // unreadRest reports whether the connection rests and is not to be read.

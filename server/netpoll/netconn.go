@@ -71,10 +71,11 @@ func ServeConn(h Handler, nc net.Conn) {
 
 func (n *netConn) readCommands(w Worker) {
 	batch := []*Conn{n.c}
+	ended := false // nothing more comes
 	for {
 		var count int
 		var err error
-		if n.c.unreadRest() {
+		if n.c.unreadRest() || ended {
 			<-n.resumes
 		} else {
 			room := n.c.In.Space(&n.pool)
@@ -93,7 +94,12 @@ func (n *netConn) readCommands(w Worker) {
 			n.run(w, batch)
 			n.c.In.Compact(&n.pool)
 		}
-		if n.isClosing() || (err != nil && !(resumed && errors.Is(err, os.ErrDeadlineExceeded))) {
+		closing, awaits := n.isClosing()
+		ended = ended || errors.Is(err, io.EOF)
+		switch {
+		case closing, ended && !awaits:
+			return
+		case err != nil && !ended && !(resumed && errors.Is(err, os.ErrDeadlineExceeded)):
 			return
 		}
 	}
@@ -202,10 +208,11 @@ func (n *netConn) takeResumed() bool {
 	return was
 }
 
-func (n *netConn) isClosing() bool {
+// isClosing reports whether the connection is to be closed, and whether replies are still to come.
+func (n *netConn) isClosing() (closing, awaits bool) {
 	n.handler.Lock()
 	defer n.handler.Unlock()
-	return n.c.Closing()
+	return n.c.Closing(), n.c.awaits
 }
 
 func (n *netConn) wakeup() {
@@ -225,7 +232,7 @@ func (n *netConn) yield(*Conn) { time.Sleep(yieldPause) }
 // may sit in Write as well, when its peer reads nothing.
 func (n *netConn) wake(c *Conn) {
 	n.wakeup()
-	if c.resumed || c.Closing() {
+	if c.resumed || c.Closing() || !c.awaits {
 		select {
 		case n.resumes <- struct{}{}:
 		default:
