@@ -57,6 +57,9 @@ func (e *exchange) start() {
 // Script is the script of the last command that was appended, for a server that does not know it.
 func (e *exchange) Script() *Script { return e.script }
 
+// Loads reports whether the last command that was appended asks for states, so that another one may have to follow its answer.
+func (e *exchange) Loads() bool { return e.stage == loading }
+
 // Disagrees reports whether the answer differs from what the script has done, which then stands. It never should.
 func (e *exchange) Disagrees() bool { return e.disagrees }
 

@@ -7,12 +7,18 @@ for k, key in ipairs(KEYS) do
 		return 0
 	end
 end
-local i = 2 * #KEYS + 1
-while i <= #ARGV do
-	local size = ARGV[i] + 0
-	local words = {unpack(ARGV, i + 1, i + size)}
-	words[2] = KEYS[words[2] + 0]
-	redis.call(unpack(words))
-	i = i + size + 1
+for _, running in ipairs({false, true}) do -- first they are only looked at
+	local i = 2 * #KEYS + 1
+	while i <= #ARGV do
+		local size = ARGV[i] + 0
+		local words = {unpack(ARGV, i + 1, i + size)}
+		words[2] = KEYS[words[2] + 0]
+		if running then
+			redis.call(unpack(words))
+		else
+			allowed(words)
+		end
+		i = i + size + 1
+	end
 end
 return 1

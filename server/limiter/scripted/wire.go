@@ -116,6 +116,10 @@ func (r *reply) number() int64 {
 	return n
 }
 
+// OfUpstream stands behind the code of an error about rights: they are those of the caller's user at the server that was asked, and not those of
+// whoever has asked for the call.
+const OfUpstream = "upstream: "
+
 // wireError returns the error that a reply is, as a client is to see it, or nil. A server puts around the error of a command that a script
 // has called where in the script that was: other servers differ in that, and clients know nothing of scripts here.
 func wireError(text []byte) error {
@@ -123,7 +127,12 @@ func wireError(text []byte) error {
 		return nil
 	}
 	line, _, _ := strings.Cut(string(text[1:]), "\r\n")
-	return limiter.Error(bareError(line))
+	line = bareError(line)
+	code, rest, _ := strings.Cut(line, " ")
+	if code == "NOPERM" || code == "ERR" && strings.HasPrefix(rest, "The user executing the script ") {
+		line = "NOPERM " + OfUpstream + rest
+	}
+	return limiter.Error(line)
 }
 
 // scriptErrors are the beginnings of errors that commands of a script may have.
