@@ -139,6 +139,7 @@ const (
 	ReadsOtherKeys                    // may read keys that only its running can tell, and asks for the right to that by itself (not shown)
 	UnknownUpstream                   // no Redis that an upstream may be has it: a gateway asks by a script (not shown)
 	KeepsScript                       // has a script's text, its last argument, be known by its SHA-1 (not shown)
+	ForgetsScripts                    // has scripts be known no longer (not shown)
 	Deferring                         // may be answered later, and so is run behind others that are; a gateway's commands have it (not shown)
 )
 

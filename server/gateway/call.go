@@ -51,7 +51,7 @@ func (g *Gateway) newCall(c *command.Ctx, what about) *call {
 	k.about, k.cmd, k.db = what, c.Cmd, c.DB
 	way := &k.way
 	way.Slot, way.Proto, way.DB, way.User = -1, resp.RESP2, c.DB.Index(), g.userOf(c.Client)
-	way.Request, way.Replies, way.Script, way.Deadline = way.Request[:0], 1, nil, 0
+	way.Request, way.Replies, way.Script, way.Deadline, way.Keeps = way.Request[:0], 1, nil, 0, false
 	return k
 }
 
@@ -63,13 +63,19 @@ func (g *Gateway) userOf(cl *command.Client) *upstream.UserConn {
 	return g.users[cl.User.Name()]
 }
 
+// letGo lets go of a long reply that has been told.
+func (g *Gateway) letGo(k *call) {
+	if cap(k.reply) > keptBytes {
+		k.reply = nil
+	}
+	g.Up.Release(&k.way)
+}
+
 // release lets a call be used again.
 func (g *Gateway) release(k *call) {
 	k.about, k.failure = nil, nil
 	k.limit.forget()
-	if cap(k.reply) > keptBytes {
-		k.reply = nil
-	}
+	g.letGo(k)
 	if cap(k.way.Request) > keptBytes {
 		k.way.Request = nil
 	}

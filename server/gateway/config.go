@@ -27,8 +27,14 @@ func Check(cfg *config.Config) error {
 	return err
 }
 
-// upstreamConfig says where the upstream is. Files that have not changed since make the same TLS configuration, so that connections stay.
+// upstreamConfig says where the upstream is. Files are only read if others are named than before; followFiles looks whether they change.
 func (g *Gateway) upstreamConfig(cfg *config.Config) (upstream.Config, error) {
+	return g.configWith(cfg, nil)
+}
+
+// configWith is upstreamConfig with files that have just been read, if there are some. Those that hold what they held before make the same TLS
+// configuration, so that connections stay.
+func (g *Gateway) configWith(cfg *config.Config, files *tlsFiles) (upstream.Config, error) {
 	c, err := upstream.ParseURL(cfg.Upstream)
 	if err != nil {
 		return c, err
@@ -45,6 +51,9 @@ func (g *Gateway) upstreamConfig(cfg *config.Config) (upstream.Config, error) {
 	c.Timeout, c.Rest = cfg.UpstreamTimeout, cfg.UpstreamRest
 	c.PendingBytes, c.PendingCommands = int64(cfg.UpstreamPendingMax.Bytes), cfg.UpstreamPendingMax.Commands
 	c.ReplyMax = int64(cfg.ProtoMaxBulkLen)
+	if hard := int64(cfg.OutputLimits.Normal.Hard); hard > 0 { // nobody could be sent more
+		c.ReplyMax = min(c.ReplyMax, hard)
+	}
 	c.Map = map[string]string{}
 	for _, t := range cfg.UpstreamMap {
 		for _, addr := range []string{t.From, t.To} {
@@ -57,25 +66,40 @@ func (g *Gateway) upstreamConfig(cfg *config.Config) (upstream.Config, error) {
 	if g.core != nil {
 		c.RunID = g.core.RunID
 	}
-	names := [...]string{cfg.UpstreamTLSCACertFile, cfg.UpstreamTLSCertFile, cfg.UpstreamTLSKeyFile}
 	switch {
-	case c.TLS == nil && names != [3]string{}:
+	case c.TLS == nil && namesOf(cfg) != [3]string{}:
 		return c, errors.New("upstream: there are files for TLS, but the URL begins with neither rediss:// nor rediss-sentinel://")
 	case c.TLS == nil:
 		return c, nil
-	}
-	files, err := readTLSFiles(cfg)
-	if err != nil {
-		return c, err
-	}
-	if g.files.made == nil || !g.files.same(&files) {
-		if files.made, err = files.make(c.TLS); err != nil {
+	case files == nil && g.files.made != nil && g.files.names == namesOf(cfg):
+		c.TLS = g.files.made
+		return c, nil
+	case files == nil:
+		read, err := readTLSFiles(cfg)
+		if err != nil {
 			return c, err
 		}
-		g.files = files
+		files = &read
 	}
-	c.TLS = g.files.made
+	made := g.files.made
+	if made == nil || !g.files.same(files) {
+		if made, err = files.make(c.TLS); err != nil {
+			return c, err
+		}
+	}
+	g.files = *files
+	g.files.made, c.TLS = made, made
 	return c, nil
+}
+
+// namesOf are the paths of the files for TLS, "" for those that are not named.
+func namesOf(cfg *config.Config) (names [3]string) {
+	for i, name := range [...]string{cfg.UpstreamTLSCACertFile, cfg.UpstreamTLSCertFile, cfg.UpstreamTLSKeyFile} {
+		if name != "" {
+			names[i] = cfg.Path(name)
+		}
+	}
+	return names
 }
 
 // isOwn reports whether a configured address is plainly one that the gateway listens on; others show themselves when they are asked.
@@ -95,6 +119,7 @@ func isOwn(cfg *config.Config, addr string) bool {
 
 // tlsFiles is what the files for TLS hold, and the configuration that was made of them.
 type tlsFiles struct {
+	names                  [3]string
 	authorities, cert, key []byte
 	made                   *tls.Config
 }
@@ -110,18 +135,19 @@ func readTLSFiles(cfg *config.Config) (f tlsFiles, err error) {
 	if (cfg.UpstreamTLSCertFile == "") != (cfg.UpstreamTLSKeyFile == "") {
 		return f, errors.New("upstream: upstream-tls-cert-file and upstream-tls-key-file go together")
 	}
-	for _, one := range []struct {
-		directive, name string
-		content         *[]byte
+	f.names = namesOf(cfg)
+	for i, one := range []struct {
+		directive string
+		content   *[]byte
 	}{
-		{"upstream-tls-ca-cert-file", cfg.UpstreamTLSCACertFile, &f.authorities},
-		{"upstream-tls-cert-file", cfg.UpstreamTLSCertFile, &f.cert},
-		{"upstream-tls-key-file", cfg.UpstreamTLSKeyFile, &f.key},
+		{"upstream-tls-ca-cert-file", &f.authorities},
+		{"upstream-tls-cert-file", &f.cert},
+		{"upstream-tls-key-file", &f.key},
 	} {
-		if one.name == "" {
+		path := f.names[i]
+		if path == "" {
 			continue
 		}
-		path := cfg.Path(one.name)
 		info, err := os.Stat(path)
 		if err == nil && info.Size() > maxTLSFile {
 			err = fmt.Errorf("%s is longer than %d bytes", path, maxTLSFile)
@@ -172,7 +198,12 @@ func (g *Gateway) changed(_, cfg *config.Config) error {
 	if cfg.Upstream == "" {
 		return errUnset
 	}
-	c, err := g.upstreamConfig(cfg)
+	return g.use(cfg, nil)
+}
+
+// use takes a configuration into use, with files that have just been read if there are some.
+func (g *Gateway) use(cfg *config.Config, files *tlsFiles) error {
+	c, err := g.configWith(cfg, files)
 	if err != nil {
 		return err
 	}
@@ -214,9 +245,10 @@ func (g *Gateway) followFiles(ctx context.Context) {
 		}
 		files, err := readTLSFiles(cfg)
 		g.core.Lock()
-		changed := err == nil && g.files.made != nil && !g.files.same(&files)
+		cfg = g.core.Config.Get()
+		changed := err == nil && g.files.made != nil && files.names == namesOf(cfg) && !g.files.same(&files)
 		if changed {
-			err = g.changed(nil, g.core.Config.Get())
+			err = g.use(cfg, &files)
 		}
 		g.core.Unlock()
 		if changed && err != nil {

@@ -38,7 +38,7 @@ func TestLimitersWithoutTheirNode(t *testing.T) {
 	r.stall(true)
 	node := strings.TrimPrefix(r.url(), "redis://")
 	require.Equal(t, "UPSTREAM no answer from "+node+" within 300 ms", gate.ask("CL.THROTTLE k 7 1 60"))
-	rests := "UPSTREAM " + node + " is resting after failures"
+	rests := "UPSTREAM " + node + " is resting after failures: no answer in time"
 	gate.converse(`
 		CL.THROTTLE k 7 1 60                 | ` + rests + `
 		GET k                                | ` + rests + `

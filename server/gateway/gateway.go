@@ -80,7 +80,7 @@ func New(x *exec.Executor, l *limits.Limits) *Gateway {
 		x.Logger.Error("the upstream cannot be used", "err", err)
 	}
 	for _, s := range scripted.Scripts() {
-		g.scripts[s.SHA] = &upstream.Script{Name: s.Name, Text: s.Text, SHA: s.SHA}
+		g.scripts[s.SHA] = &upstream.Script{Name: s.Name, Own: true, Text: s.Text, SHA: s.SHA}
 	}
 	g.users = usersOf(cfg)
 	g.Up = upstream.New(c, x.Logger)
@@ -171,6 +171,7 @@ func (g *Gateway) tell(calls []*call) (again bool) {
 		if k.failure == nil || k.Client() != nil { // a limiter decides for nobody who has gone
 			g.answer(k, w)
 		}
+		g.letGo(k)
 		g.exec.EndReply(&k.Answer)
 	}
 	return again

@@ -396,7 +396,7 @@ func TestOneSlotOfACluster(t *testing.T) {
 		RL.POLICY SET q FIXED 1 1h    | OK
 		RL.TAKE 2 p {t}1 p {t}2       | [0 -1 [[0 2 1 -1 3600000] [0 2 1 -1 3600000]]]
 		RL.TAKE 2 p a p b             | CROSSSLOT Keys in request don't hash to the same slot
-		SELECT 1                      | ERR 'SELECT' is not served while upstream is set
+		SELECT 1                      | ERR 'SELECT' is not served while upstream is a cluster, which has database 0 only
 		SELECT 0                      | OK
 		DBSIZE                        | ERR 'DBSIZE' is not served while upstream is set
 		EVAL return(1) 0              | ERR a script without keys is not served while upstream is a cluster
@@ -461,6 +461,44 @@ func TestPoliciesOfTheUpstream(t *testing.T) {
 	require.Equal(t, "FIXED 3 1h", text)
 	require.Equal(t, "1", gate.ask("RL.POLICY DEL q"))
 	require.Equal(t, "0", gate.ask("EXISTS rl:policies"))
+}
+
+// TestPoliciesThatCannotBeRead: what lies in their place is no policies, those that were there before are no more, and it is told.
+func TestPoliciesThatCannotBeRead(t *testing.T) {
+	redis := reference.Start(t)
+	srv, gate := startGateway(t, "redis+unix://"+socketOf(redis))
+	require.Equal(t, "OK", gate.ask("RL.POLICY SET p FIXED 7 1h"))
+	require.Equal(t, "up", stateOf(srv))
+	_, err := redis.Do("SET", "rl:policies", "text")
+	require.NoError(t, err)
+	const problem = "the policies cannot be read: rl:policies: WRONGTYPE Operation against a key holding the wrong kind of value"
+	require.Eventually(t, func() bool { return gate.ask("RL.TAKE 1 p k") == "UPSTREAM "+problem }, answerTime, 10*time.Millisecond)
+	require.Contains(t, gate.ask("INFO upstream"), "\r\nupstream_state:degraded\r\n")
+	require.Contains(t, gate.ask("INFO upstream"), "\r\nupstream_problem:"+problem+"\r\n")
+	_, err = redis.Do("DEL", "rl:policies")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return gate.ask("RL.POLICY GET p") == "nil" }, answerTime, 10*time.Millisecond)
+	require.Equal(t, "up", stateOf(srv))
+}
+
+// TestLongReplies beyond client-output-buffer-limit are refused before they take up memory, and the client goes on.
+func TestLongReplies(t *testing.T) {
+	redis, gate := overRedis(t, func(cfg *config.Config) { cfg.OutputLimits.Normal = config.OutputLimit{Hard: 1 << 20} })
+	_, err := redis.Do("SETRANGE", "long", strconv.Itoa(3<<20), "x")
+	require.NoError(t, err)
+	_, err = redis.Do("SETRANGE", "fits", strconv.Itoa(800<<10), "x")
+	require.NoError(t, err)
+	for range 3 {
+		require.Equal(t, "UPSTREAM the reply of "+socketOf(redis)+" is too large; the command has been executed", gate.ask("GET long"))
+		require.Len(t, gate.ask("GET fits"), 800<<10+1)
+	}
+	gate.converse(`
+		MULTI       | OK
+		STRLEN fits | QUEUED
+		GETRANGE fits 0 500000 | QUEUED
+		DEL fits    | QUEUED
+	`)
+	require.Equal(t, "[819201 "+strings.Repeat("\x00", 500_001)+" 1]", gate.ask("EXEC"))
 }
 
 // addPolicy adds a policy to a configuration.

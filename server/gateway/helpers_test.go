@@ -248,3 +248,9 @@ func (r *relay) cut() {
 	}
 	r.ends = nil
 }
+
+// stateOf is the state of a gateway's upstream.
+func stateOf(srv *server.Server) string {
+	status := srv.Gateway.Status()
+	return status.State()
+}

@@ -71,6 +71,9 @@ func (g *Gateway) sendLimit(c *command.Ctx, k *call) {
 		return
 	}
 	k.way.Script = g.scriptOf(&k.limit.question)
+	if g.collecting != nil {
+		g.collecting.undecided = k.limit.question.Loads()
+	}
 	g.send(c, k)
 }
 

@@ -3,6 +3,8 @@ package gateway
 import (
 	"headgate/internal/ascii"
 	"headgate/server/command"
+	"headgate/server/limiter/scripted"
+	"headgate/server/types"
 	"headgate/server/upstream"
 )
 
@@ -12,12 +14,28 @@ const errCrossSlot = "CROSSSLOT Keys in request don't hash to the same slot"
 type passed struct{}
 
 func (passed) hear(k *call, reply []byte) bool {
-	k.reply = append(k.reply[:0], reply...)
+	if k.way.Kept {
+		k.reply = reply
+	} else {
+		k.reply = append(k.reply[:0], reply...)
+	}
 	return false
 }
 
-func (passed) tell(k *call, c *command.Ctx) { c.Reply.Raw(k.reply) }
+func (passed) tell(k *call, c *command.Ctx) { sendReply(c, k.reply) }
 func (passed) fail(k *call, c *command.Ctx) { sendFailure(c, k.failure) }
+
+// noRight begins an error of the upstream that is about the rights of the gateway's user there, and not of the client's here.
+const noRight = "-NOPERM "
+
+// sendReply sends a reply of the upstream as it is, but has errors about rights tell whose they are.
+func sendReply(c *command.Ctx, reply []byte) {
+	if len(reply) > len(noRight) && string(reply[:len(noRight)]) == noRight {
+		c.Reply.Raw([]byte(noRight + scripted.OfUpstream))
+		reply = reply[len(noRight):]
+	}
+	c.Reply.Raw(reply)
+}
 
 // pass has the context's command go to a slot's node as it is; -1 is any.
 func (g *Gateway) pass(c *command.Ctx, slot int, what about) {
@@ -27,7 +45,7 @@ func (g *Gateway) pass(c *command.Ctx, slot int, what about) {
 // newPassed is pass, but for the sending.
 func (g *Gateway) newPassed(c *command.Ctx, slot int, what about) *call {
 	k := g.newCall(c, what)
-	k.way.Slot, k.way.Proto = slot, c.Reply.Proto()
+	k.way.Slot, k.way.Proto, k.way.Keeps = slot, c.Reply.Proto(), true
 	k.way.Request = appendCommand(k.way.Request, c.Args...)
 	return k
 }
@@ -69,17 +87,11 @@ func (g *Gateway) passByKeys(c *command.Ctx) {
 	g.pass(c, slot, passed{})
 }
 
-// passIfEveryKey is passByKeys for commands that may read keys which nobody can tell before they run.
-func (g *Gateway) passIfEveryKey(c *command.Ctx) {
-	if !c.MayReadEveryKey() {
-		for _, word := range c.Args[2:] {
-			if ascii.EqualFold(word, "BY") || ascii.EqualFold(word, "GET") {
-				c.Err("ERR " + ascii.Upper(string(word)) + " option of SORT denied due to insufficient ACL permissions.")
-				return
-			}
-		}
+// passSort is passByKeys for SORT, which may read keys that nobody can tell before it runs.
+func (g *Gateway) passSort(c *command.Ctx) {
+	if types.MaySort(c) {
+		g.passByKeys(c)
 	}
-	g.passByKeys(c)
 }
 
 // passUnlessBlocking is passByKeys for commands that block if their option BLOCK says so, and for no others that may.

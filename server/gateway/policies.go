@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"headgate/server/command"
@@ -29,9 +31,15 @@ type policies struct {
 	known   bool
 	changes uint64 // that were made through here
 	read    uint64 // changes when last was asked for
-	problem string // why the last reply could not be read, as the log has it
 	last    []byte // the reply that they were read from; followPolicies' own
+
+	problem  atomic.Pointer[string] // why the last reply could not be read, nil if it could; read without a lock
+	warned   time.Time              // when that was logged
+	warnedOf string
 }
+
+// policyWarnings is the shortest time between two log lines of the same kind about policies.
+const policyWarnings = time.Minute
 
 // followPolicies asks for the policies again and again.
 func (g *Gateway) followPolicies(ctx context.Context) {
@@ -71,18 +79,17 @@ func (g *Gateway) tryPolicies() (current bool) {
 	fields, ok := bulksOf(reply)
 	g.core.Lock()
 	defer g.core.Unlock()
+	known := &g.policies
 	if !ok || len(fields)%2 != 0 {
-		if problem := firstLine(reply); problem != g.policies.problem {
-			g.policies.problem = problem
-			g.logger().Warn("the upstream's policies cannot be read", "reply", problem)
-		}
+		known.unreadable(g, reply)
 		return true
 	}
-	if g.policies.changes != changes {
+	if known.changes != changes {
 		return false
 	}
-	known := &g.policies
-	known.problem = ""
+	if known.problem.Swap(nil) != nil {
+		g.logger().Info("the upstream's policies can be read again")
+	}
 	if known.known && string(known.last) == string(reply) && known.read == changes {
 		return true
 	}
@@ -90,6 +97,46 @@ func (g *Gateway) tryPolicies() (current bool) {
 	g.limits.HoldPolicies(&g.ctx, fields)
 	known.known, known.last, known.read = true, reply, changes
 	return true
+}
+
+// unreadable notes a reply that is not the policies. Those that are known stay, unless it says that there is no hash of policies any more. The
+// executor's lock is held.
+func (p *policies) unreadable(g *Gateway, reply []byte) {
+	problem := "it holds something else"
+	if len(reply) > 0 && reply[0] == '-' {
+		problem, _, _ = strings.Cut(string(reply[1:]), "\r\n")
+	}
+	problem = limits.PoliciesKey + ": " + problem
+	p.problem.Store(&problem)
+	if strings.HasPrefix(string(reply), "-WRONGTYPE ") && p.known {
+		g.begin()
+		g.limits.HoldPolicies(&g.ctx, nil)
+		p.known, p.last = false, nil
+	}
+	if now := time.Now(); problem != p.warnedOf || now.Sub(p.warned) >= policyWarnings {
+		p.warned, p.warnedOf = now, problem
+		g.logger().Warn("the upstream's policies cannot be read", "why", problem)
+	}
+}
+
+// Problem says why the upstream's policies cannot be read, "" if they can. It is safe for concurrent use.
+func (p *policies) Problem() string {
+	if problem := p.problem.Load(); problem != nil {
+		return "the policies cannot be read: " + *problem
+	}
+	return ""
+}
+
+// Status returns how the upstream is, its policies included. It is safe for concurrent use.
+func (g *Gateway) Status() upstream.Status {
+	s := g.Up.Status()
+	if problem := g.policies.Problem(); problem != "" {
+		if s.Problem != "" {
+			s.Problem += "; "
+		}
+		s.Problem += problem
+	}
+	return s
 }
 
 // request sends one command and waits for its reply.
@@ -119,6 +166,8 @@ func (g *Gateway) KnowsPolicies(c *command.Ctx) bool {
 	}
 	if g.failing != nil {
 		sendFailure(c, g.failing.failure)
+	} else if problem := g.policies.Problem(); problem != "" {
+		c.Err(command.OneLine("UPSTREAM " + problem))
 	} else {
 		c.Err("UPSTREAM the policies are not known yet")
 	}
@@ -152,7 +201,7 @@ func (g *Gateway) changePolicy(c *command.Ctx, what *changedPolicy, words ...[]b
 // tell has the change hold here at once, too.
 func (p *changedPolicy) tell(k *call, c *command.Ctx) {
 	if len(k.reply) == 0 || k.reply[0] != ':' {
-		c.Reply.Raw(k.reply)
+		sendReply(c, k.reply)
 		return
 	}
 	g := k.g

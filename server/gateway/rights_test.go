@@ -50,6 +50,49 @@ func dialUnix(t testing.TB, path string) *client {
 	return &client{t, path, conn, bufio.NewReader(conn)}
 }
 
+// TestRightsMissingUpstream: whose rights they are is told, and what needs them leaves nothing half done.
+func TestRightsMissingUpstream(t *testing.T) {
+	redis := reference.Start(t)
+	owner := dialUnix(t, socketOf(redis))
+	require.Equal(t, "OK", owner.ask("ACL SETUSER gateway on >secret ~* +@all -pexpireat -getdel"))
+	srv, gate := startGateway(t, "redis+unix://gateway@"+socketOf(redis), func(cfg *config.Config) { cfg.UpstreamPassword = "secret" })
+	const lacking = "NOPERM upstream: The user executing the script can't run this command or subcommand"
+	gate.converse(`
+		RL.SLIDING s 5 1h             | ` + lacking + `
+		RL.LOG l 5 1h                 | ` + lacking + `
+		RL.ACQUIRE a 5 1h             | ` + lacking + `
+		EXISTS s l a                  | 0
+		GETDEL k                      | NOPERM upstream: this user has no permissions to run the 'getdel' command
+		MULTI                         | OK
+		SET k v                       | QUEUED
+		RL.SLIDING s 5 1h             | QUEUED
+		EXEC                          | [OK ` + lacking + `]
+	`)
+	for range 5 {
+		require.Equal(t, lacking, gate.ask("RL.SLIDING s 5 1h"))
+	}
+	require.Equal(t, "down", stateOf(srv))
+	require.Contains(t, gate.ask("RL.UPSTREAM NODES"), " state refusing why ERR The user executing the script can't run this command or subcommand")
+	require.Equal(t, "[0 2 1 -1 36000]", gate.ask("CL.THROTTLE t 1 1 36000"))
+	require.Equal(t, "up", stateOf(srv))
+}
+
+// TestSortOfLimitedUsers is as free as at home: a BY that names no keys, and keys that are called as options are, need no further rights.
+func TestSortOfLimitedUsers(t *testing.T) {
+	_, admin := overRedis(t)
+	require.Equal(t, "OK", admin.ask("ACL SETUSER u on nopass ~l ~by ~get +@all"))
+	u := dial(t, admin.addr)
+	u.converse(`
+		AUTH u x                | OK
+		RPUSH l b a             | 2
+		SORT l BY nosort        | [b a]
+		SORT l ALPHA STORE by   | 2
+		SORT by BY nosort STORE get | 2
+		SORT l BY w*            | ERR BY option of SORT denied due to insufficient ACL permissions.
+		SORT l GET #            | ERR GET option of SORT denied due to insufficient ACL permissions.
+	`)
+}
+
 // TestUserUpstream: the user that docs/operations.md gives a gateway upstream may do what limiters need, and no more than that.
 func TestUserUpstream(t *testing.T) {
 	document, err := os.ReadFile("../../docs/operations.md")

@@ -96,7 +96,7 @@ func (g *Gateway) decorate(declared *command.Command, group command.Group) *comm
 	case routeKeys:
 		cmd.Handler = g.passByKeys
 		if cmd.Flags&command.ReadsOtherKeys != 0 {
-			cmd.Handler = g.passIfEveryKey
+			cmd.Handler = g.passSort
 		}
 	case routeServer:
 		cmd.Handler = g.passToServer
@@ -134,7 +134,7 @@ func (g *Gateway) chooseDatabase(here command.Handler) command.Handler {
 		if g.Up.Cluster() && c.Client.DB.Index() != 0 {
 			c.Client.DB = before
 			c.Reply.Truncate(c.Reply.Len() - len("+OK\r\n"))
-			refuse(c)
+			c.Err("ERR '" + c.Cmd.Upper + "' is not served while upstream is a cluster, which has database 0 only")
 		}
 	}
 }

@@ -30,15 +30,41 @@ func (g *Gateway) passScript(c *command.Ctx) {
 		g.pass(c, slot, keptScript{text: string(c.Args[len(c.Args)-1])})
 	case slot < 0 && g.Up.Cluster() && c.Cmd.Runs == command.NoProgram:
 		refuse(c)
+	case c.Cmd.Flags&command.ForgetsScripts != 0:
+		g.pass(c, slot, forgottenScripts{})
 	case slot < 0 && g.Up.Cluster() && string(c.Args[2]) == "0": // what is no number of keys at all is refused by any node
 		c.Err(errScriptNoKey)
 	default:
 		k := g.newPassed(c, slot, passed{})
 		if c.Cmd.Runs == command.ScriptSHA {
-			k.way.Script = g.kept.of(c.Args[1])
+			g.healScript(c, k)
 		}
 		g.send(c, k)
 	}
+}
+
+// healScript sees to it that the call of a script by its SHA-1 is answered by a node that does not know it, too, if it is kept here. Within
+// a transaction nobody could load it, so it is named by its text there.
+func (g *Gateway) healScript(c *command.Ctx, k *call) {
+	script := g.kept.of(c.Args[1])
+	switch {
+	case script == nil:
+	case g.collecting == nil:
+		k.way.Script = script
+	default:
+		words := append([][]byte{[]byte(strings.Replace(c.Cmd.Upper, "SHA", "", 1)), []byte(script.Text)}, c.Args[2:]...)
+		k.way.Request = appendCommand(k.way.Request[:0], words...)
+	}
+}
+
+// forgottenScripts is a command that has scripts be known no longer.
+type forgottenScripts struct{ passed }
+
+func (s forgottenScripts) tell(k *call, c *command.Ctx) {
+	if len(k.reply) > 0 && k.reply[0] == '+' {
+		k.g.kept = keptScripts{}
+	}
+	s.passed.tell(k, c)
 }
 
 // keptScript is a command that has a script be known. One node of a cluster takes it; the others are told when they are asked for it.

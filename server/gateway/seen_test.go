@@ -67,7 +67,7 @@ func TestWhatIsSeenOfAnUpstream(t *testing.T) {
 	require.EqualValues(t, 1, series[`headgate_upstream_fallbacks_total{failure="error"}`])
 	require.EqualValues(t, 1, series["headgate_upstream_nodes_down{}"])
 	code, body = get("/readyz")
-	require.Equal(t, "503 upstream: no primary can be reached, and upstream-failure is error\n", fmt.Sprint(code, " ", body))
+	require.Equal(t, "503 upstream: no primary serves this gateway, and upstream-failure is error; upstream_problem in INFO says why\n", fmt.Sprint(code, " ", body))
 	_, data := get("/data")
 	require.Contains(t, data, `"state":"down"`)
 	require.Contains(t, data, `"nodes":[{"addr":"`+node+`","role":"primary","state":"resting","why":"no answer in time"`)

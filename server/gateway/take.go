@@ -28,6 +28,9 @@ func (g *Gateway) Take(c *command.Ctx, pairs []limits.Pair, peek bool) {
 	if _, ok := g.slotOf(c); ok {
 		t := &takeCall{pairs: pairs}
 		if k := g.newTake(c, t, peek); k != nil {
+			if g.collecting != nil {
+				g.collecting.undecided = t.take.Loads()
+			}
 			g.send(c, k)
 		}
 		return

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"strconv"
+
 	"headgate/server/command"
 	"headgate/server/limiter"
 	"headgate/server/resp"
@@ -8,24 +10,35 @@ import (
 
 // transaction is what a client has queued, on its way to the upstream as one write: MULTI, the commands, EXEC.
 type transaction struct {
-	proto    int
-	slot     int // of all its keys; -1: none yet
-	crosses  bool
-	sent     int // commands that the upstream runs
-	request  []byte
-	elements []element
-	refusal  []byte // in place of the elements: the upstream has run nothing
-	scratch  resp.Writer
+	proto     int
+	db        int // its client's
+	slot      int // of all its keys; -1: none yet
+	crosses   bool
+	undecided bool // the call that was added last needs more than one round trip
+	sent      int  // commands that the upstream runs
+	request   []byte
+	elements  []element
+	refusal   []byte // in place of the elements: the upstream has run nothing
+	scratch   resp.Writer
 }
 
 // element is what becomes one element of the answer.
 type element struct {
 	call  *call  // nil: it was answered here
 	fixed []byte // then
+	away  bool   // it is of another database, so that an answer to SELECT stands before its own and another one behind it
 }
 
 // add makes a call part of the transaction.
 func (t *transaction) add(k *call) {
+	if away := k.way.DB != t.db; away {
+		t.request = appendSelect(t.request, k.way.DB)
+		defer func() {
+			t.request = appendSelect(t.request, t.db)
+			t.elements[len(t.elements)-1].away = true
+			t.sent += 2
+		}()
+	}
 	if k.way.Slot >= 0 {
 		t.crosses = t.crosses || t.slot >= 0 && t.slot != k.way.Slot
 		t.slot = k.way.Slot
@@ -35,8 +48,15 @@ func (t *transaction) add(k *call) {
 	t.sent++
 }
 
+func appendSelect(dst []byte, db int) []byte {
+	return appendCommand(dst, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10))
+}
+
 // errNotInMulti is the error of a transaction with a command that is answered here.
 const errNotInMulti = "EXECABORT Transaction discarded because of: '%s' is not served within MULTI while upstream is set"
+
+// errUndecidedInMulti is the error of a transaction with a limiter, or an INCREX BYFLOAT, that a script cannot decide alone.
+const errUndecidedInMulti = "EXECABORT Transaction discarded because of: '%s' with these arguments is not served within MULTI while upstream is set"
 
 // runTransaction is the handler of EXEC. here answers where there is nothing to run.
 func (g *Gateway) runTransaction(here command.Handler) command.Handler {
@@ -45,9 +65,9 @@ func (g *Gateway) runTransaction(here command.Handler) command.Handler {
 			here(c)
 			return
 		}
-		t := &transaction{proto: c.Reply.Proto(), slot: -1, request: appendCommand(nil, []byte("MULTI"))}
+		t := &transaction{proto: c.Reply.Proto(), db: c.DB.Index(), slot: -1, request: appendCommand(nil, []byte("MULTI"))}
 		t.scratch.SetProto(t.proto)
-		own, misplaced := c.Reply, ""
+		own, misplaced, undecided := c.Reply, "", ""
 		g.collecting, c.Reply = t, &t.scratch
 		g.exec.EachQueued(c, func(refusal string) {
 			before := len(t.elements)
@@ -59,6 +79,9 @@ func (g *Gateway) runTransaction(here command.Handler) command.Handler {
 			default:
 				g.exec.Call(c, false)
 			}
+			if t.undecided {
+				t.undecided, undecided = false, c.Cmd.FullName
+			}
 			if len(t.elements) == before {
 				t.elements = append(t.elements, element{fixed: append([]byte(nil), t.scratch.Bytes()...)})
 			}
@@ -68,6 +91,8 @@ func (g *Gateway) runTransaction(here command.Handler) command.Handler {
 		switch {
 		case misplaced != "":
 			c.Errf(errNotInMulti, misplaced)
+		case undecided != "":
+			c.Errf(errUndecidedInMulti, undecided)
 		case t.crosses:
 			c.Err(errCrossSlot)
 		case t.sent == 0:
@@ -82,7 +107,7 @@ func (g *Gateway) runTransaction(here command.Handler) command.Handler {
 
 func (g *Gateway) sendTransaction(c *command.Ctx, t *transaction) {
 	k := g.newCall(c, t)
-	k.way.Slot, k.way.Proto, k.way.Replies = t.slot, t.proto, t.sent+2
+	k.way.Slot, k.way.Proto, k.way.Replies, k.way.Keeps = t.slot, t.proto, t.sent+2, true
 	k.way.Request = appendCommand(append(k.way.Request, t.request...), []byte("EXEC"))
 	t.request = nil
 	g.send(c, k)
@@ -98,7 +123,7 @@ func (t *transaction) release(g *Gateway) {
 	t.elements = nil
 }
 
-func (t *transaction) hear(_ *call, reply []byte) bool {
+func (t *transaction) hear(of *call, reply []byte) bool {
 	values, ok := valuesOf(reply)
 	if !ok || len(values) != t.sent+2 {
 		t.refusal = []byte("-UPSTREAM the reply to a transaction is none\r\n")
@@ -111,8 +136,15 @@ func (t *transaction) hear(_ *call, reply []byte) bool {
 	}
 	for i := range t.elements {
 		if k := t.elements[i].call; k != nil {
+			if t.elements[i].away {
+				answers = answers[1:]
+			}
+			k.way.Kept = of.way.Kept
 			k.failure, k.again = nil, k.about.hear(k, answers[0])
 			answers = answers[1:]
+			if t.elements[i].away {
+				answers = answers[1:]
+			}
 		}
 	}
 	return false

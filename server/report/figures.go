@@ -114,7 +114,7 @@ func (s *readings) scriptMemory() *scripting.Memory {
 // upstream is how a gateway's upstream is.
 func (s *readings) upstream() *upstream.Status {
 	if s.status == nil {
-		status := s.Gateway.Up.Status()
+		status := s.Gateway.Status()
 		s.status = &status
 	}
 	return s.status

@@ -87,12 +87,14 @@ func (r *Reports) mistrusts(peer netip.Addr) (why string) {
 	return ""
 }
 
+// readyz answers whether the server can do all of its work. A gateway that some of its upstream does not serve is ready, or that would be taken
+// from all clients, and says so.
 func (r *Reports) readyz(w http.ResponseWriter, _ *http.Request) {
 	if why := r.unready(); why != "" {
 		sendLine(w, http.StatusServiceUnavailable, string(why))
 		return
 	}
-	sendLine(w, http.StatusOK, "ready")
+	sendLine(w, http.StatusOK, r.readiness())
 }
 
 // sendLine answers with a line of text.

@@ -24,12 +24,12 @@ var upstreamSection = section{title: "Upstream", byDefault: true, there: isGatew
 	{field: "upstream_kind", page: "upstream.kind", read: func(s *readings) quantity { return text(kindOf(s.upstream())) }},
 	{field: "upstream_failure", page: "upstream.failure", read: func(s *readings) quantity { return text(failureName(s.cfg.UpstreamFailure)) }},
 	{field: "upstream_problem", page: "upstream.problem", when: func(s *readings) bool { return s.upstream().Problem != "" },
-		read: func(s *readings) quantity { return text(strings.Join(strings.Fields(s.upstream().Problem), " ")) }},
-	{metric: gauge("headgate_upstream_up", "1 if a primary of the upstream can be reached."),
+		read: func(s *readings) quantity { return text(oneLine(s.upstream().Problem)) }},
+	{metric: gauge("headgate_upstream_up", "1 if a primary of the upstream can be reached and does not refuse all calls."),
 		read: func(s *readings) quantity { return truth(s.upstream().Reached) }},
 	{field: "upstream_nodes", page: "upstream.count", metric: gauge("headgate_upstream_nodes", "Nodes of the upstream that are known."),
 		read: func(s *readings) quantity { return count(len(s.upstream().Nodes)) }},
-	{field: "upstream_nodes_down", page: "upstream.down", metric: gauge("headgate_upstream_nodes_down", "Nodes that have failed and are left alone for a while."),
+	{field: "upstream_nodes_down", page: "upstream.down", metric: gauge("headgate_upstream_nodes_down", "Nodes that have failed and are left alone for a while, or that refuse all calls."),
 		read: func(s *readings) quantity { return count(s.upstream().NodesDown()) }},
 	{field: "upstream_calls", metric: counter("headgate_upstream_calls_total", "Commands for the upstream."),
 		read: func(s *readings) quantity { return count(s.upstream().Calls) }},
@@ -92,11 +92,12 @@ var nodeFigures = []nodeFigure{
 		read: func(n *upstream.NodeStatus) quantity { return count(n.Timeouts) }},
 	{field: "lost", read: func(n *upstream.NodeStatus) quantity { return count(n.Lost) }},
 	{field: "redirects", read: func(n *upstream.NodeStatus) quantity { return count(n.Redirects) }},
+	{field: "refused", read: func(n *upstream.NodeStatus) quantity { return count(n.Refused) }},
 	{field: "connects", read: func(n *upstream.NodeStatus) quantity { return count(n.Connects) }},
 	{field: "rests", metric: ofNode(prometheus.CounterValue, "rests_total", "How often a node has failed and was left alone for a while."),
 		read: func(n *upstream.NodeStatus) quantity { return count(n.Rests) }},
-	{metric: ofNode(prometheus.GaugeValue, "up", "0 while a node has failed and is left alone."),
-		read: func(n *upstream.NodeStatus) quantity { return truth(!n.Resting()) }},
+	{metric: ofNode(prometheus.GaugeValue, "up", "0 while a node has failed and is left alone, or refuses all calls."),
+		read: func(n *upstream.NodeStatus) quantity { return truth(!n.Down()) }},
 	{field: "batch_p50", read: func(n *upstream.NodeStatus) quantity { return quantile(n.Batch, .5) }},
 	{field: "batch_p99", read: func(n *upstream.NodeStatus) quantity { return quantile(n.Batch, .99) }},
 	{field: "round_trip_usec_p50", read: func(n *upstream.NodeStatus) quantity { return quantile(n.RoundTrip, .5) }},
@@ -170,7 +171,7 @@ func oneWord(s string) string {
 
 // infoNodes shows a line for each node.
 func (r *Reports) infoNodes(_ *command.Ctx, t *infoText) {
-	status := r.Gateway.Up.Status()
+	status := r.Gateway.Status()
 	for i := range status.Nodes {
 		var parts []string
 		for _, f := range nodeFigures {
@@ -187,7 +188,7 @@ func (m *Collector) collectUpstream(out chan<- prometheus.Metric) {
 	for f := range limiter.Failures {
 		fallbackCalls.send(out, float64(m.Gateway.Counts.Fallbacks[f].Load()), failureName(limiter.Failure(f)))
 	}
-	status := m.Gateway.Up.Status()
+	status := m.Gateway.Status()
 	batch, roundTrip := status.Batch(), status.RoundTrip()
 	upstreamBatch.sendHistogram(out, &batch, func(bound uint64) float64 { return float64(bound - 1) }, 1)
 	upstreamRoundTrip.sendHistogram(out, &roundTrip, func(bound uint64) float64 { return float64(bound) / 1e6 }, 1e-6)
@@ -210,19 +211,31 @@ func (f *family) sendHistogram(out chan<- prometheus.Metric, h *upstream.Histogr
 	out <- prometheus.MustNewConstHistogram(f.desc, h.Count(), float64(h.Sum)*unit, counts)
 }
 
-// notReadyUpstream is why a gateway is not ready whose limiters answer with errors without the upstream.
-const notReadyUpstream command.NotReady = "upstream: no primary can be reached, and upstream-failure is error"
+// notReadyUpstream is why a gateway is not ready whose limiters answer with errors without the upstream. Anybody may ask, so nodes are not named.
+const notReadyUpstream command.NotReady = "upstream: no primary serves this gateway, and upstream-failure is error; upstream_problem in INFO says why"
 
 // unready returns why the server cannot do all of its work now, or nothing. It takes no lock of the executor's.
 func (r *Reports) unready() command.NotReady {
 	why := r.Unready()
 	if why == "" && r.Gateway != nil && r.Config.Get().UpstreamFailure == limiter.FailError {
-		if status := r.Gateway.Up.Status(); !status.Reached {
+		if status := r.Gateway.Status(); !status.Reached {
 			return notReadyUpstream
 		}
 	}
 	return why
 }
+
+// readiness is what /readyz says of a server that is ready.
+func (r *Reports) readiness() string {
+	if r.Gateway != nil {
+		if status := r.Gateway.Status(); status.State() != upstream.StateUp {
+			return "ready; upstream " + status.State() + ": upstream_problem in INFO says why"
+		}
+	}
+	return "ready"
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // errNoUpstream is what RL.UPSTREAM is answered with by a server that keeps keys itself.
 const errNoUpstream = "ERR upstream is not set: this server keeps its keys itself"
@@ -276,7 +289,7 @@ func (r *Reports) sendNodes(c *command.Ctx) {
 		c.Err(errNoUpstream)
 		return
 	}
-	status := r.Gateway.Up.Status()
+	status := r.Gateway.Status()
 	c.Reply.Array(len(status.Nodes))
 	for i := range status.Nodes {
 		fields, mark := 0, c.Reply.Start()
@@ -317,7 +330,7 @@ type pageNode struct {
 
 // nodesForPage are the upstream's nodes.
 func (r *Reports) nodesForPage() []pageNode {
-	status := r.Gateway.Up.Status()
+	status := r.Gateway.Status()
 	list := make([]pageNode, 0, len(status.Nodes))
 	for i := range status.Nodes {
 		n := &status.Nodes[i]

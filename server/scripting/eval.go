@@ -84,7 +84,7 @@ func (h *Scripts) scriptCommand() *command.Command {
 			{
 				Name: "flush", Since: "2.6.0", Complexity: "O(n) in the number of scripts",
 				Summary: "Forget all scripts.",
-				Arity:   -2, Flags: command.NoScript,
+				Arity:   -2, Flags: command.NoScript | command.ForgetsScripts,
 				Tips: command.TipAllNodes,
 				Args: []command.Arg{command.OneOf("flush-type", command.Tok("ASYNC"), command.Tok("SYNC")).Opt()}, Reply: command.ReplySimple, Handler: h.scriptFlush,
 			},

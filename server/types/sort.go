@@ -158,6 +158,12 @@ func sortOptions(c *command.Ctx, stores bool) (o sorting, ok bool) {
 	return o, true
 }
 
+// MaySort reports whether the context's SORT is one that its client may run, whoever runs it, or sends the error and returns false.
+func MaySort(c *command.Ctx) bool {
+	_, ok := sortOptions(c, c.Cmd.Flags&command.Write != 0)
+	return ok
+}
+
 // sortable is an element with what it is compared by.
 type sortable struct {
 	element []byte

@@ -1,0 +1,76 @@
+package gateway_test
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestPoliciesWithinATransaction lie in database 0, whichever the client's is, and what follows is the client's again.
+func TestPoliciesWithinATransaction(t *testing.T) {
+	redis, gate := overRedis(t)
+	gate.converse(`
+		SELECT 1                     | OK
+		MULTI                        | OK
+		SET a 1                      | QUEUED
+		RL.POLICY SET p FIXED 2 1h   | QUEUED
+		INCR a                       | QUEUED
+		RL.POLICY DEL nosuch         | QUEUED
+		INCR a                       | QUEUED
+		EXEC                         | [OK OK 2 0 3]
+		GET a                        | 3
+		EXISTS rl:policies           | 0
+		SELECT 0                     | OK
+		EXISTS a                     | 0
+	`)
+	text, err := redis.Text("HGET", "rl:policies", "p")
+	require.NoError(t, err)
+	require.Equal(t, "FIXED 2 1h", text)
+}
+
+// TestWhatOneScriptCannotDecide makes a transaction an error before anything of it has run.
+func TestWhatOneScriptCannotDecide(t *testing.T) {
+	_, gate := overRedis(t)
+	gate.converse(`
+		RL.POLICY SET p FIXED -1 1h        | OK
+		MULTI                              | OK
+		SET a 1                            | QUEUED
+		INCREX x BYFLOAT 1.5               | QUEUED
+		EXEC                               | EXECABORT Transaction discarded because of: 'increx' with these arguments is not served within MULTI while upstream is set
+		EXISTS a x                         | 0
+		MULTI                              | OK
+		INCREX x BYINT 2                   | QUEUED
+		EXEC                               | [[2 2]]
+	`)
+}
+
+// TestScriptsWithinATransaction are run by nodes that do not know them, too.
+func TestScriptsWithinATransaction(t *testing.T) {
+	redis, gate := overRedis(t)
+	const script = "return(redis.call('incr',KEYS[1]))"
+	sum := sha1.Sum([]byte(script))
+	sha := hex.EncodeToString(sum[:])
+	require.Equal(t, sha, gate.ask("SCRIPT LOAD "+script))
+	_, err := redis.Do("SCRIPT", "FLUSH")
+	require.NoError(t, err)
+	gate.converse(`
+		MULTI                   | OK
+		EVALSHA ` + sha + ` 1 k | QUEUED
+		EXEC                    | [1]
+	`)
+	_, err = redis.Do("SCRIPT", "FLUSH")
+	require.NoError(t, err)
+	require.Equal(t, "2", gate.ask("EVALSHA "+sha+" 1 k"))
+
+	// Who has them forgotten here finds them forgotten.
+	require.Equal(t, "OK", gate.ask("SCRIPT FLUSH"))
+	require.Equal(t, "NOSCRIPT No matching script. Please use EVAL.", gate.ask("EVALSHA "+sha+" 1 k"))
+	gate.converse(`
+		CL.THROTTLE t 1 1 36000  | [0 2 1 -1 36000]
+		MULTI                    | OK
+		EVALSHA ` + sha + ` 1 k  | QUEUED
+		EXEC                     | [NOSCRIPT No matching script. Please use EVAL.]
+	`)
+}
