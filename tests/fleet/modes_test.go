@@ -27,7 +27,7 @@ func TestFailureModes(t *testing.T) {
 	require.NoError(t, redis.Stall())
 	t.Cleanup(func() { require.NoError(t, redis.Resume()) })
 	noAnswer := fmt.Sprintf("-UPSTREAM no answer from %s within 200 ms", redis.Addr)
-	resting := fmt.Sprintf("-UPSTREAM %s is resting after failures", redis.Addr)
+	resting := fmt.Sprintf("-UPSTREAM %s is resting after failures: no answer in time", redis.Addr)
 	for _, mode := range modes {
 		c := asks[mode]
 		ask := func(line string) string { return texts(c.Ask(strings.Fields(line)...)) }
