@@ -124,7 +124,7 @@ const (
 	NoAsyncLoading                    // kept for COMMAND INFO
 	RunsInMulti                       // runs at once in a transaction instead of being queued (not shown)
 	Sampled                           // timed by sampling like the fast ones, though Redis does not call it fast (not shown)
-	DecidesFirst                      // may write or not: it is admitted while nothing can be written, and checks before it writes (not shown)
+	DecidesFirst                      // may write or not: it is admitted while nothing can be written, by a replica too, and checks before it writes (not shown)
 	MovableKeys                       // some keys have no fixed place; derived from Keys
 	NotKeyspace                       // of the generic group, but not in the ACL category that goes with it (not shown)
 	ForSubscribers                    // allowed to a client that takes all replies but a few for messages (not shown)
@@ -235,6 +235,9 @@ func (c *Command) OnlyAnswers() bool {
 
 // WantsDisk reports whether a command is refused while data cannot be kept, before it has decided anything.
 func (c *Command) WantsDisk() bool { return c.Flags&(Write|DecidesFirst) == Write }
+
+// MustWrite reports whether a replica refuses a command to clients, before it has decided anything.
+func (c *Command) MustWrite() bool { return c.Flags&(Write|DecidesFirst) == Write }
 
 // WantsMemory reports whether a command is refused while no memory is left, before it has decided anything.
 func (c *Command) WantsMemory() bool { return c.Flags&DenyOOM != 0 && !c.AsksForRoom() }

@@ -10,35 +10,38 @@ type GateReason uint32
 
 // The reasons, and how many they are.
 const (
-	GateDisk     GateReason = 1 << iota // what is written could not be logged
-	GateRoom                            // the log has no room for what the running command may change, though it may have some for others
-	GateUnsaved                         // snapshots fail, and writes are to be refused then
-	GateLoading                         // data are being loaded
-	GateBusy                            // a script overruns
-	GateMemory                          // memory has a limit: commands make room before they run
-	GateShort                           // no room could be made when the running command began
-	GatePaused                          // CLIENT PAUSE
-	GateBlocked                         // clients wait for keys
-	GateTracking                        // clients track the keys that they read
-	GateMonitors                        // clients monitor
-	GateTimed                           // every command is timed
-	GateNoTouch                         // commands of some clients are no uses of their keys
-	GatePassword                        // a client has to authenticate before it may do much
-	GateDeferred                        // commands are to be answered later
-	GateFollows                         // a primary is followed: keys go when it says so
-	GateReadOnly                        // and clients are not to write
-	GateStale                           // and what there is may be old, and is not to be read
-	GateReasons  = iota
+	GateDisk      GateReason = 1 << iota // what is written could not be logged
+	GateRoom                             // the log has no room for what the running command may change, though it may have some for others
+	GateUnsaved                          // snapshots fail, and writes are to be refused then
+	GateLoading                          // data are being loaded
+	GateBusy                             // a script overruns
+	GateMemory                           // memory has a limit: commands make room before they run
+	GateShort                            // no room could be made when the running command began
+	GatePaused                           // CLIENT PAUSE
+	GateBlocked                          // clients wait for keys
+	GateTracking                         // clients track the keys that they read
+	GateMonitors                         // clients monitor
+	GateTimed                            // every command is timed
+	GateNoTouch                          // commands of some clients are no uses of their keys
+	GatePassword                         // a client has to authenticate before it may do much
+	GateDeferred                         // commands are to be answered later
+	GateFollows                          // a primary is followed: keys go when it says so
+	GateReadOnly                         // and clients are not to write
+	GateStale                            // and what there is may be old, and is not to be read
+	GateOwnWrites                        // and clients may write all the same
+	GateUnsynced                         // and its data have not come yet
+	GateReasons   = iota
 )
 
 // What is asked of the gate.
 const (
-	GateUnwritable = GateDisk | GateUnsaved | GateRoom                                               // commands that write are refused
-	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory | GateReadOnly | GateStale // some commands are refused, or may be
-	GateHolds      = GatePaused | GateBlocked | GateDeferred                                         // some clients' commands wait
-	GateHalts      = GateLoading | GateBusy | GatePaused                                             // nothing changes keys, not even a primary
-	GateFrozen     = GateHalts | GateFollows                                                         // no key expires or is evicted
-	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused              // somebody wants more of each command than its reply
+	GateUnwritable = GateDisk | GateUnsaved | GateRoom                                                  // commands that write are refused
+	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory | GateReadOnly | GateStale    // some commands are refused, or may be
+	GateHolds      = GatePaused | GateBlocked | GateDeferred                                            // some clients' commands wait
+	GateHalts      = GateLoading | GateBusy | GatePaused                                                // nothing changes keys, not even a primary
+	GateFrozen     = GateHalts | GateFollows                                                            // no key expires or is evicted
+	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused | GateOwnWrites // somebody wants more of each command than its reply
+	GateChanges    = GateUnwritable | GateShort | GateReadOnly                                          // what a limiter has decided on may be refused
 )
 
 // Gate is why commands may not all simply run now. Whoever knows a reason sets it when it begins or ends to hold, and nothing is derived
@@ -83,9 +86,14 @@ func (g *Gate) Unwritable() string {
 // MayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to
 // ask, once they know that they are going to change something; limiters have their state ask.
 func (c *Ctx) MayWriteNow() bool {
-	if c.Core.Gate.Has(GateUnwritable) {
-		c.Err(c.Core.Gate.Unwritable())
-		return false
+	gate := &c.Core.Gate
+	switch {
+	case gate.Has(GateUnwritable):
+		c.Err(gate.Unwritable())
+	case gate.Has(GateReadOnly) && !c.Client.Primary:
+		c.Err(gate.Refusal(GateReadOnly))
+	default:
+		return true
 	}
-	return true
+	return false
 }

@@ -49,6 +49,8 @@ const (
 	notReadyLoading NotReady = "loading: the data are not in memory yet"
 	notReadyMisconf NotReady = "MISCONF: data cannot be written to the disk, so writes are refused"
 	notReadyEnding  NotReady = "shutting down"
+	notReadyCopying NotReady = "replica: the primary's data have not come yet"
+	notReadyStale   NotReady = "MASTERDOWN: the primary is not followed, and replica-serve-stale-data is no"
 )
 
 // Unready returns why the server cannot do all of its work now, or nothing. It takes no lock: it answers while a command takes long.
@@ -60,6 +62,10 @@ func (s *Core) Unready() NotReady {
 		return notReadyLoading
 	case s.Gate.Has(GateDisk | GateUnsaved):
 		return notReadyMisconf
+	case s.Gate.Has(GateUnsynced):
+		return notReadyCopying
+	case s.Gate.Has(GateStale):
+		return notReadyStale
 	}
 	return ""
 }

@@ -21,9 +21,11 @@ func (x *Executor) attend(c *command.Ctx, timed bool) {
 		x.Keys.IgnoreUses(cmd.Flags&command.CountsUses == 0)
 	}
 	reads := cmd.Flags&(command.Write|command.MayReplicate) == 0
-	x.Keys.KeepExpired(reads && x.Gate.Has(command.GatePaused) || x.Gate.Has(command.GateReadOnly)) // who has paused clients wants all keys to stay as they are
+	// Who has paused clients wants all keys to stay as they are, and a primary decides when they go; only a write, where clients may, has to remove
+	// what is past its time before it can put something in its place.
+	x.Keys.KeepExpired(reads && x.Gate.Has(command.GatePaused|command.GateFollows) || x.Gate.Has(command.GateReadOnly))
 	x.perform(c, timed || x.Gate.Has(command.GateTimed))
-	x.Keys.KeepExpired(x.Gate.Has(command.GateReadOnly)) // a primary decides when they go
+	x.Keys.KeepExpired(x.Gate.Has(command.GateReadOnly))
 	x.Keys.IgnoreUses(false)
 	x.Hub.RememberKeys(c, cmd, args)
 	if cmd.Flags&(command.SkipMonitor|command.Admin) == 0 && x.Gate.Has(command.GateMonitors) {

@@ -138,8 +138,7 @@ func (x *Executor) mayBeStale(c *command.Ctx) bool {
 
 // wantsToWrite reports whether the command is one that writes, or has what is queued write.
 func (x *Executor) wantsToWrite(c *command.Ctx) bool {
-	flags := c.Cmd.Flags
-	return flags&command.Write != 0 || flags&command.RunsQueue != 0 && c.Client.Multi != nil && TransactionOf(c.Client).changes
+	return c.Cmd.MustWrite() || c.Cmd.Flags&command.RunsQueue != 0 && c.Client.Multi != nil && TransactionOf(c.Client).changes
 }
 
 func reject(c *command.Ctx, text string) {

@@ -68,7 +68,7 @@ func (t *transaction) add(x *Executor, c *command.Ctx) {
 	t.writes = t.writes || x.mayWrite(c.Client, c.Cmd, c.Args)
 	t.grows = t.grows || x.needsMemory(c)
 	t.wantsDisk = t.wantsDisk || c.Cmd.WantsDisk()
-	t.changes = t.changes || c.Cmd.Flags&command.Write != 0
+	t.changes = t.changes || c.Cmd.MustWrite()
 }
 
 // reserve adds n bytes to the block and returns them. A queue that is small is the Go heap's, and kept for the next transaction.

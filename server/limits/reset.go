@@ -25,6 +25,7 @@ func resetCommand(l *Limits) *command.Command {
 func (l *Limits) reset(c *command.Ctx) {
 	seen := make(map[string]bool) // keys that exist: one that is named again and again is looked at once
 	unwritable, allowed := c.Core.Gate.Has(command.GateUnwritable), true
+	readOnly := c.Core.Gate.Has(command.GateReadOnly)
 	for i := 1; i < len(c.Args); i++ {
 		if seen[string(c.Args[i])] {
 			continue
@@ -45,7 +46,7 @@ func (l *Limits) reset(c *command.Ctx) {
 		seen[string(k.Name)] = true
 		allowed = allowed && (!unwritable || l.Unlogged.allows(c, k, nil))
 	}
-	if !allowed && !c.MayWriteNow() {
+	if (!allowed || readOnly && len(seen) > 0) && !c.MayWriteNow() {
 		return
 	}
 	for i := 1; i < len(c.Args); i++ {

@@ -143,14 +143,14 @@ func scoreTime(score float64) int64 {
 
 // Keep implements limiter.State.
 func (s *state) Keep(call *limiter.Call) error {
-	if s.c.Core.Gate.Has(command.GateUnwritable | command.GateShort) {
+	if s.c.Core.Gate.Has(command.GateChanges) {
 		return s.keepIfRoom(call)
 	}
 	s.change(call)
 	return nil
 }
 
-// keepIfRoom is Keep while there may be no room, on the disk or in memory.
+// keepIfRoom is Keep while there may be no room, on the disk or in memory, or nothing is to be written here.
 func (s *state) keepIfRoom(call *limiter.Call) error {
 	if refusal := s.refusal(call); refusal != nil {
 		return refusal
@@ -199,6 +199,8 @@ func (s *state) refusal(call *limiter.Call) error {
 	}
 	gate := &s.c.Core.Gate
 	switch {
+	case gate.Has(command.GateReadOnly) && !s.c.Client.Primary:
+		return limiter.Error(gate.Refusal(command.GateReadOnly))
 	case gate.Has(command.GateUnwritable) && !s.unlogged.allows(s.c, s.key, call.Policy):
 		return limiter.Error(gate.Unwritable())
 	case gate.Has(command.GateShort) && lacksRoom(s.c) && grows(call):

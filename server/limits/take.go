@@ -264,10 +264,10 @@ func (l *Limits) countPairs(c *command.Ctx, pairs []takenPair, limited bool) {
 	}
 }
 
-// refusalOfAny returns why one of the limits could not keep what it would be charged, or nil. Only where memory is short, or the disk, may one be
-// refused after another has been charged, so that only there it looks.
+// refusalOfAny returns why one of the limits could not keep what it would be charged, or nil. Only where memory is short, or the disk, or nothing is
+// to be written, may one be refused after another has been charged, so that only there it looks.
 func (l *Limits) refusalOfAny(c *command.Ctx, pairs []takenPair) error {
-	if !c.Core.Gate.Has(command.GateShort | command.GateUnwritable) {
+	if !c.Core.Gate.Has(command.GateChanges) {
 		return nil
 	}
 	for i := range pairs {

@@ -7,6 +7,7 @@ import (
 	"headgate/internal/number"
 	"headgate/server/acl"
 	"headgate/server/command"
+	"headgate/server/config"
 )
 
 // Declarations are those of the commands that say who follows whom.
@@ -38,6 +39,9 @@ func (r *Replica) replicaOfCommand(name, since, summary string) *command.Command
 	}
 }
 
+// errHost is for what is no host. Redis takes anything.
+const errHost = "ERR Invalid master host"
+
 // replicaOf implements REPLICAOF host port, and REPLICAOF NO ONE.
 func (r *Replica) replicaOf(c *command.Ctx) {
 	if c.Is(1, "NO") && c.Is(2, "ONE") {
@@ -51,6 +55,14 @@ func (r *Replica) replicaOf(c *command.Ctx) {
 		return
 	}
 	primary := Address{string(c.Args[1]), int(port)}
+	switch {
+	case !config.IsHost(primary.Host):
+		c.Err(errHost)
+		return
+	case isOwn(primary, c.Cfg):
+		c.Err(errOwnAddress)
+		return
+	}
 	if r.follow != nil && strings.EqualFold(r.follow.Host, primary.Host) && r.follow.Port == primary.Port {
 		c.Reply.Simple("OK Already connected to specified master")
 		return
@@ -101,7 +113,12 @@ func (r *Replica) replConf(c *command.Ctx) {
 			if _, ok := c.Integer(i + 1); !ok {
 				return
 			}
-		case !c.Is(i, "IP-ADDRESS") && !c.Is(i, "CAPA") && !c.Is(i, "RDB-FILTER-ONLY"):
+		case c.Is(i, "CAPA"):
+			if string(c.Args[i+1]) == capaRunID+r.RunID {
+				c.Err(errAsksItself)
+				return
+			}
+		case !c.Is(i, "IP-ADDRESS") && !c.Is(i, "RDB-FILTER-ONLY"):
 			c.Errf("ERR Unrecognized REPLCONF option: %s", command.CutAtNUL(c.Args[i]))
 			return
 		}

@@ -17,6 +17,7 @@ const (
 	readBuffer = 64 << 10  // bytes read from a primary at a time
 	maxNewline = 1_000_000 // empty lines that a primary may send before it answers PSYNC or sends a snapshot: one a second, over days
 	shownReply = 100       // bytes of an answer that are quoted
+	maxOffset  = 1 << 62   // that a history may have come to: what follows is counted from there
 )
 
 // errTooLong is what is wrong with a line that no primary sends.
@@ -150,6 +151,7 @@ type Introduction struct {
 	User, Password string // Password "": none is asked for. Never log it
 	Port           int    // where this server listens
 	IP             string // "": the one that the connection comes from
+	RunID          string // by which a server knows that it asks itself
 }
 
 // introduce takes the steps before PSYNC. ignored are the primary's errors that are no hindrance.
@@ -180,7 +182,7 @@ func (d *dialogue) introduce(who Introduction) (ignored []string, err error) {
 	if who.IP != "" {
 		steps = append(steps, []string{"REPLCONF", "ip-address", who.IP})
 	}
-	steps = append(steps, []string{"REPLCONF", "capa", "eof", "capa", "psync2"})
+	steps = append(steps, []string{"REPLCONF", "capa", "eof", "capa", "psync2", "capa", capaRunID + who.RunID})
 	for _, step := range steps {
 		if reply, err = d.ask(step...); err != nil {
 			return nil, err
@@ -188,6 +190,8 @@ func (d *dialogue) introduce(who Introduction) (ignored []string, err error) {
 		switch {
 		case strings.HasPrefix(reply, "-NOAUTH"), strings.HasPrefix(reply, "-NOPERM"):
 			return nil, fmt.Errorf("%w: set masterauth, and masteruser to a user who may run PSYNC and REPLCONF", refusal(step[0], reply))
+		case reply == "-"+errAsksItself:
+			return nil, errSelf
 		case strings.HasPrefix(reply, "-"):
 			ignored = append(ignored, step[1]+": "+shown(reply[1:]))
 		case !strings.HasPrefix(reply, "+"):
@@ -224,7 +228,7 @@ func (d *dialogue) psync(id string, offset int64) (a answer, err error) {
 	switch {
 	case len(fields) == 3 && fields[0] == "+FULLRESYNC" && isID(fields[1]):
 		a = answer{full: true, id: fields[1]}
-		if a.offset, err = strconv.ParseInt(fields[2], 10, 64); err == nil && a.offset >= 0 {
+		if a.offset, err = strconv.ParseInt(fields[2], 10, 64); err == nil && a.offset >= 0 && a.offset <= maxOffset {
 			return a, nil
 		}
 	case len(fields) == 1 && fields[0] == "+CONTINUE" && id != "":

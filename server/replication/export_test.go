@@ -1,5 +1,10 @@
 package replication
 
+import "time"
+
+// Told returns a func that reports whether the log has to be told of an error at a time.
+func Told() func(err error, now time.Time) bool { return told{}.again }
+
 // Attempt follows a primary by one link, and returns why that has ended.
 func (r *Replica) Attempt(primary Address) error {
 	r.Lock()

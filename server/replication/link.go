@@ -23,7 +23,8 @@ type link struct {
 	cfg     *config.Config // as it was when the link began
 	conn    *Conn
 	talk    *dialogue
-	linked  bool // the stream came
+	linked  bool      // the stream came
+	since   time.Time // when that began
 
 	follower *exec.Follower
 	beats    bool          // beat has been begun
@@ -41,7 +42,7 @@ func (e *snapshotError) Unwrap() error { return e.error }
 var (
 	errEnded  = errors.New("it is to be followed no more")
 	errKilled = errors.New("a client has closed the connection by CLIENT KILL")
-	errSelf   = errors.New("this is the server itself: name another one by REPLICAOF")
+	errSelf   = errors.New("this is the server itself, which cannot follow itself: name another one by REPLICAOF")
 )
 
 // run follows the primary until that ends, and returns why.
@@ -120,17 +121,10 @@ func (l *link) dial() (net.Conn, error) {
 	return secure, nil
 }
 
-// isSelf reports whether a connection leads to this server: to a port on which it listens, of an address of this machine.
-func isSelf(nc net.Conn, cfg *config.Config) bool {
-	remote, ok := nc.RemoteAddr().(*net.TCPAddr)
-	local, ok2 := nc.LocalAddr().(*net.TCPAddr)
-	return ok && ok2 && remote.IP.Equal(local.IP) && (remote.Port == local.Port || remote.Port == cfg.Port || remote.Port == cfg.TLSPort)
-}
-
 // introduction is what the primary is told.
 func (l *link) introduction() Introduction {
 	cfg := l.cfg
-	who := Introduction{User: cfg.MasterUser, Password: cfg.MasterAuth, Port: cfg.ReplicaAnnouncePort, IP: cfg.ReplicaAnnounceIP}
+	who := Introduction{User: cfg.MasterUser, Password: cfg.MasterAuth, Port: cfg.ReplicaAnnouncePort, IP: cfg.ReplicaAnnounceIP, RunID: l.replica.RunID}
 	switch {
 	case who.Port != 0:
 	case cfg.TLSReplication && cfg.TLSPort != 0:
@@ -162,8 +156,8 @@ func (l *link) attach() {
 	r := l.replica
 	l.follower = r.exec.NewFollower(l.conn.RemoteAddr().String(), l.conn.LocalAddr().String(), r.history.Offset, r.db)
 	r.follower, r.link, r.resumes = l.follower, l, true
-	r.status.state, r.status.down, r.told.text = StateConnected, time.Time{}, ""
-	l.linked = true
+	r.status.state, r.status.down = StateConnected, time.Time{}
+	l.linked, l.since = true, time.Now()
 }
 
 // takeSnapshot has the data be those of a snapshot that the primary sends, and returns the stream behind it.

@@ -18,8 +18,7 @@ import (
 const (
 	firstPause   = 10 * time.Millisecond // from the end of a link over which the stream came to the next
 	retryPause   = time.Second           // from one attempt that has failed to the next
-	syncPauseMax = time.Minute           // the same after snapshots that could not be used: twice as long each time, up to this
-	repeatLog    = time.Minute           // between two lines in the log that say the same
+	syncPauseMax = time.Minute           // the same after snapshots that could not be used, or from a server that is this one: twice as long each time, up to this
 	beatPeriod   = time.Second           // between two acknowledgements
 	holdPause    = time.Millisecond      // between two looks whether a primary's commands may be run again
 	diskPause    = time.Second           // the same while the append-only file has no room
@@ -81,18 +80,15 @@ type Replica struct {
 	// TLS makes the configuration of connections to a primary, for tls-replication.
 	TLS func(*config.Config) (*tls.Config, error)
 
-	ready    bool           // data have been loaded, so that a primary can be followed
-	follow   *following     // nil: no primary is followed
-	follower *exec.Follower // runs what the primary sends; nil: nothing comes
-	link     *link          // that follower is of
-	history  History
-	resumes  bool // the data are what history says, and its changes are those of a primary
-	db       int  // that the stream goes on for
-	status   linkStatus
-	told     struct { // the last line in the log about a link that failed
-		text string
-		at   time.Time
-	}
+	ready     bool           // data have been loaded, so that a primary can be followed
+	follow    *following     // nil: no primary is followed
+	follower  *exec.Follower // runs what the primary sends; nil: nothing comes
+	link      *link          // that follower is of
+	history   History
+	resumes   bool // the data are what history says, and its changes are those of a primary
+	db        int  // that the stream goes on for
+	status    linkStatus
+	lastError string // why the last link to the primary has ended or has not come about; "": none has
 
 	// Counters since the start.
 	FullSyncs, PartialSyncs, Failed uint64 // snapshots taken into use, streams gone on with, commands of primaries answered with an error
@@ -114,6 +110,7 @@ type following struct {
 	cancel context.CancelFunc
 	over   chan struct{} // closed when its goroutine has ended
 	before chan struct{} // the same of the one before, or nil
+	told   told          // guarded by the executor's lock
 }
 
 // New returns a server that follows nobody.
@@ -155,7 +152,7 @@ func (r *Replica) Follow(primary Address) {
 
 // begin is Follow, but for what nobody waits for yet at the start.
 func (r *Replica) begin(primary Address, cfg *config.Config) {
-	f := &following{Address: primary, over: make(chan struct{})}
+	f := &following{Address: primary, over: make(chan struct{}), told: told{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if r.follow == nil {
 		r.resumes = false // what this server has changed by itself is in no primary's history
@@ -163,7 +160,7 @@ func (r *Replica) begin(primary Address, cfg *config.Config) {
 		f.before = r.follow.over
 		r.end()
 	}
-	r.follow, r.status = f, linkStatus{state: StateConnect}
+	r.follow, r.status, r.lastError = f, linkStatus{state: StateConnect}, ""
 	r.openGates(cfg)
 }
 
@@ -173,7 +170,7 @@ func (r *Replica) Promote() {
 		return
 	}
 	r.end()
-	r.follow, r.status = nil, linkStatus{}
+	r.follow, r.status, r.lastError = nil, linkStatus{}, ""
 	r.history.rename(command.RandomHex(idLength / 2))
 	r.openGates(r.Config.Get())
 	r.Config.SetReplicaOf(config.Address{})
@@ -229,7 +226,9 @@ func (r *Replica) openGates(cfg *config.Config) {
 	r.Gate.Set(command.GateFollows, follows)
 	r.Gate.Refuse(command.GateReadOnly, readOnly)
 	r.Gate.Refuse(command.GateStale, stale)
-	r.Keys.KeepExpired(readOnly != "") // or clients that write could not add what has expired
+	r.Gate.Set(command.GateOwnWrites, follows && readOnly == "")
+	r.Gate.Set(command.GateUnsynced, follows && !r.resumes)
+	r.Keys.KeepExpired(readOnly != "") // clients that write have to remove what has expired before they can add it
 }
 
 // unblockAll ends the waits of clients for what they could not be given any more. The caller holds the executor's lock.
@@ -276,7 +275,7 @@ func (r *Replica) keepFollowing(f *following) {
 	if f.before != nil {
 		<-f.before
 	}
-	unusable := 0 // snapshots in a row that could not be used
+	unusable := 0 // attempts in a row that have shown what will hardly be better soon
 	for {
 		l := &link{replica: r, follow: f}
 		err := l.run()
@@ -285,13 +284,18 @@ func (r *Replica) keepFollowing(f *following) {
 		}
 		pause := retryPause
 		switch {
-		case errors.As(err, new(*snapshotError)):
+		case errors.As(err, new(*snapshotError)), errors.Is(err, errSelf):
 			pause = min(retryPause<<min(unusable, 16), syncPauseMax)
 			unusable++
 		case l.linked:
 			unusable, pause = 0, firstPause
 		}
-		if !r.update(f, func() { r.failed(err, pause) }) {
+		if !r.update(f, func() {
+			if l.linked && time.Since(l.since) >= steady {
+				clear(f.told)
+			}
+			r.failed(err, pause)
+		}) {
 			return
 		}
 		select {
@@ -312,11 +316,10 @@ func (r *Replica) failed(err error, pause time.Duration) {
 	if down.IsZero() {
 		r.status.down = time.Now()
 	}
-	text := err.Error()
-	if text == r.told.text && time.Since(r.told.at) < repeatLog {
+	r.lastError = command.OneLine(err.Error())
+	if !r.follow.told.again(err, time.Now()) {
 		return
 	}
-	r.told.text, r.told.at = text, time.Now()
 	r.Logger.Warn("the primary is not followed: the data stay as they are, and it is tried again", "primary", r.follow.String(), "again", pause.String(), "err", err)
 }
 
@@ -332,6 +335,7 @@ type Status struct {
 	Total      int64         // bytes of the snapshot that comes, 0 if that is not known
 	Read       int64         // bytes of it that have come
 	Resumes    bool          // the data are some of the primary's
+	LastError  string        // why the last link to this primary has ended or has not come about; "": none has
 	FullSyncs  uint64
 	PartSyncs  uint64
 	FailedHere uint64
@@ -339,7 +343,7 @@ type Status struct {
 
 // Status returns what is told. The caller holds the executor's lock.
 func (r *Replica) Status() Status {
-	s := Status{History: r.history, Silence: -1, Down: -1, FullSyncs: r.FullSyncs, PartSyncs: r.PartialSyncs, FailedHere: r.Failed, Resumes: r.resumes}
+	s := Status{History: r.history, Silence: -1, Down: -1, FullSyncs: r.FullSyncs, PartSyncs: r.PartialSyncs, FailedHere: r.Failed, Resumes: r.resumes, LastError: r.lastError}
 	if s.ID2 == "" {
 		s.ID2, s.Offset2 = strings.Repeat("0", idLength), -1
 	}

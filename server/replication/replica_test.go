@@ -2,6 +2,7 @@ package replication_test
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"headgate/persistence/rdb"
 	"headgate/server"
@@ -131,6 +133,8 @@ func TestBadPrimaries(t *testing.T) {
 		{"a replica without its primary", handshake + "-NOMASTERLINK Can't SYNC while not connected with my master\r\n", "cannot be followed now"},
 		{"a history without a name", handshake + "+FULLRESYNC x 5\r\n", `"+FULLRESYNC x 5" to PSYNC`},
 		{"a history without an offset", handshake + "+FULLRESYNC " + id + " x\r\n", "as no Redis does"},
+		{"an offset without room behind it", handshake + "+FULLRESYNC " + id + " 9223372036854775807\r\n", "as no Redis does"},
+		{"the server itself", "+PONG\r\n+OK\r\n-ERR the server that asks is this one: a server cannot follow itself\r\n", "this is the server itself"},
 		{"a rest that was not asked for", handshake + "+CONTINUE\r\n", "as no Redis does"},
 		{"no snapshot", full + "-ERR no memory\r\n", `the primary could make no snapshot: "ERR no memory"`},
 		{"a snapshot of no length", full + "$x\r\n", `announces a snapshot by "$x"`},
@@ -177,6 +181,152 @@ func TestItself(t *testing.T) {
 	w := newReplica(t, func(cfg *config.Config) { cfg.Port = port })
 	require.ErrorContains(t, w.Srv.Replica.Attempt(replication.Address{Host: "127.0.0.1", Port: port}), "this is the server itself")
 	require.Equal(t, old, keys(w))
+	require.Equal(t, "+OK\r\n", w.Ask("REPLICAOF", "NO", "ONE"))
+	for _, host := range []string{"127.0.0.1", "localhost", "LOCALHOST", "::1"} {
+		require.Contains(t, w.Ask("REPLICAOF", host, strconv.Itoa(port)), "-ERR this is the server's own address", host)
+	}
+	require.Equal(t, "+OK\r\n", w.Ask("REPLICAOF", "127.0.0.9", strconv.Itoa(port)), "where it does not listen")
+	require.Contains(t, w.Ask("REPLCONF", "capa", "eof", "capa", "run-id:"+w.Srv.RunID), "-ERR the server that asks is this one")
+	require.Equal(t, "+OK\r\n", w.Ask("REPLCONF", "capa", "eof", "capa", "run-id:"+id))
+}
+
+// TestHostsThatAreNone: what is no host is refused, and never stands in INFO.
+func TestHostsThatAreNone(t *testing.T) {
+	w := newReplica(t, nil)
+	for _, host := range []string{"", "a b", "h\r\nrole:master", "h\x00", "höst", "a/b", strings.Repeat("x", 256)} {
+		require.Equal(t, "-ERR Invalid master host\r\n", w.Ask("REPLICAOF", host, "6379"), "%q", host)
+		require.Equal(t, "-ERR Invalid master host\r\n", w.Ask("SLAVEOF", host, "6379"), "%q", host)
+		require.False(t, config.IsHost(host))
+	}
+	require.Contains(t, w.Ask("INFO", "replication"), "role:master\r\n")
+	for _, host := range []string{"redis_1", "redis-0.redis.default.svc.cluster.local", "fe80::1%eth0", "10.0.0.1", strings.Repeat("x", 255)} {
+		require.Equal(t, "+OK\r\n", w.Ask("REPLICAOF", host, "6379"), host)
+		require.Contains(t, w.Ask("INFO", "replication"), "\r\nmaster_host:"+host+"\r\n")
+	}
+}
+
+// TestErrorsAreToldOnce: the log has one line for each kind of error, whatever its numbers, and another one when it has gone on for a while.
+func TestErrorsAreToldOnce(t *testing.T) {
+	again, now := replication.Told(), time.Now()
+	reset := func(port int) error {
+		return fmt.Errorf("read tcp 127.0.0.1:%d->127.0.0.1:6379: connection reset by peer", port)
+	}
+	refused := errors.New("connection refused")
+	require.True(t, again(reset(40001), now))
+	require.False(t, again(reset(40002), now))
+	require.True(t, again(refused, now.Add(time.Second)))
+	require.False(t, again(reset(40003), now.Add(2*time.Second)), "it has been told before the other")
+	require.False(t, again(refused, now.Add(59*time.Second)))
+	require.True(t, again(reset(40004), now.Add(time.Minute)))
+	require.False(t, again(reset(40005), now.Add(time.Minute)))
+	for i := range 1000 { // of any number of kinds as many are remembered as there may be
+		require.True(t, again(errors.New(strings.Repeat("x", i)), now.Add(time.Hour)))
+	}
+}
+
+// TestNewReplicaOfTellsAgain: what was told of one primary is told of the next, too; INFO has the last of it.
+func TestNewReplicaOfTellsAgain(t *testing.T) {
+	var log bytes.Buffer
+	w := servertest.NewWorkerClientOf(t, server.New(config.NewLive(servertest.Unsaved()), server.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}))
+	const line, field = "the primary is not followed", "\r\nmaster_link_last_error:"
+	first, second := newFakePrimary(t), newFakePrimary(t)
+	for range 3 {
+		_, err := first.attempt(w, "-LOADING 7 seconds\r\n")
+		require.Error(t, err)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), line))
+	require.Contains(t, w.Ask("INFO", "replication"), field+`the primary answers "LOADING 7 seconds" to PING`+"\r\n")
+	_, err := first.attempt(w, "")
+	require.Error(t, err)
+	_, err = first.attempt(w, "-LOADING 8 seconds\r\n")
+	require.Error(t, err)
+	require.Equal(t, 2, strings.Count(log.String(), line))
+	_, err = second.attempt(w, "-LOADING 9 seconds\r\n")
+	require.Error(t, err)
+	require.Equal(t, 3, strings.Count(log.String(), line))
+	w.Ask("REPLICAOF", "127.0.0.1", "1")
+	require.Contains(t, w.Ask("INFO", "replication"), field+"\r\n")
+	w.Ask("REPLICAOF", "NO", "ONE")
+	require.NotContains(t, w.Ask("INFO", "replication"), field)
+}
+
+// TestReadiness: a replica is ready when the primary's data have come, and stays so while the link is cut, unless it is to serve no old data.
+func TestReadiness(t *testing.T) {
+	w, primary, body := newReplica(t, nil), newFakePrimary(t), snapshot(t)
+	require.Empty(t, w.Srv.Unready())
+	_, err := primary.attempt(w, handshake)
+	require.Error(t, err)
+	require.EqualValues(t, "replica: the primary's data have not come yet", w.Srv.Unready())
+	_, err = primary.attempt(w, fmt.Sprintf("%s+FULLRESYNC %s 5\r\n$%d\r\n%s", handshake, id, len(body), body))
+	require.Error(t, err)
+	require.Empty(t, w.Srv.Unready())
+	w.Ask("CONFIG", "SET", "replica-serve-stale-data", "no")
+	require.Contains(t, w.Srv.Unready(), "MASTERDOWN")
+	w.Ask("CONFIG", "SET", "replica-serve-stale-data", "yes")
+	require.Empty(t, w.Srv.Unready())
+	w.Ask("REPLICAOF", "NO", "ONE")
+	require.Empty(t, w.Srv.Unready())
+	w.Ask("REPLICAOF", "127.0.0.1", "1")
+	require.Contains(t, w.Srv.Unready(), "have not come")
+}
+
+// TestWritableReplicaKeepsWhatHasExpired: reads leave a key that is past its time to the primary, which may still change it; a write takes its place.
+func TestWritableReplicaKeepsWhatHasExpired(t *testing.T) {
+	w := newReplica(t, func(cfg *config.Config) { cfg.ReplicaReadOnly = false })
+	primary, body := newFakePrimary(t), snapshot(t)
+	_, err := primary.attempt(w, fmt.Sprintf("%s+FULLRESYNC %s 5\r\n$%d\r\n%s", handshake, id, len(body), body))
+	require.Error(t, err)
+	w.Ask("SELECT", "2")
+	read := func() {
+		require.Equal(t, "$-1\r\n", w.Ask("GET", "expired"))
+		require.Equal(t, ":0\r\n", w.Ask("EXISTS", "expired"))
+		require.Equal(t, "$-1\r\n", w.Ask("EVAL", "return redis.call('GET', 'expired')", "0"))
+		w.Ask("MULTI")
+		w.Ask("GET", "expired")
+		require.Equal(t, "*1\r\n$-1\r\n", w.Ask("EXEC"))
+		require.Equal(t, ":1\r\n", w.Ask("DBSIZE"))
+	}
+	read()
+	_, err = primary.attempt(w, handshake+"+CONTINUE\r\n"+command("INCR", "expired"))
+	require.Error(t, err)
+	read() // for the primary it is 8, and as past its time as before
+	require.Equal(t, ":1\r\n", w.Ask("INCR", "expired"))
+	require.Equal(t, ":-1\r\n", w.Ask("TTL", "expired"))
+}
+
+// TestLimitersOnAReplica: whoever only asks is answered, and whoever is limited is told so; what would be charged is READONLY.
+func TestLimitersOnAReplica(t *testing.T) {
+	w := newReplica(t, nil)
+	w.Ask("RL.POLICY", "SET", "once", "FIXED", "1", "1000s")
+	for _, words := range [][]string{{"RL.FIXED", "full", "1", "1000s"}, {"RL.LOG", "log", "1", "1000s"}, {"RL.ACQUIRE", "slots", "1", "1000s", "MEMBER", "id"}, {"CL.THROTTLE", "cell", "0", "1", "1000"}} {
+		require.Contains(t, w.Ask(words...), ":0\r\n:1\r\n", words)
+	}
+	require.Equal(t, "+OK\r\n", w.Ask("REPLICAOF", "127.0.0.1", "1"))
+	size := w.Ask("DBSIZE")
+	const limited, free, refused = "*5\r\n:1\r\n:1\r\n", "*5\r\n:0\r\n:1\r\n:1\r\n", "-READONLY You can't write against a read only replica.\r\n"
+	for _, tt := range []struct {
+		line, want string
+	}{
+		{"RL.FIXED full 1 1000s", limited}, {"RL.FIXED full 1 1000s COST 1 PEEK", limited}, {"RL.FIXED new 1 1000s PEEK", free}, {"RL.FIXED new 1 1000s", refused},
+		{"RL.FIXED full 1 1000s COST -1", refused}, {"RL.LOG log 1 1000s", limited}, {"RL.LOG new 1 1000s", refused}, {"RL.LOG new 1 1000s PEEK", free},
+		{"RL.SLIDING new 1 1000s", refused}, {"RL.SLIDING new 1 1000s PEEK", free}, {"RL.GCRA new 1 1 1s", refused}, {"RL.GCRA new 1 1 1s PEEK", free},
+		{"RL.ACQUIRE slots 1 1000s", "*6\r\n:1\r\n"}, {"RL.ACQUIRE new 1 1000s", refused}, {"RL.RELEASE slots id", refused}, {"RL.RELEASE slots other", ":0\r\n"},
+		{"RL.RENEW slots id 9s", refused}, {"RL.RESET full", refused}, {"RL.RESET none", ":0\r\n"}, {"CL.THROTTLE cell 0 1 1000", limited},
+		{"CL.THROTTLE new 0 1 1000", refused}, {"CL.THROTTLE new 0 1 1000 0", free}, {"INCREX new", refused},
+		{"RL.TAKE 2 once full once new", "*3\r\n:1\r\n:0\r\n"}, {"RL.TAKE 1 once new", refused}, {"RL.TAKE 1 once new PEEK", "*3\r\n:0\r\n:-1\r\n"},
+		{"SET new 1", refused},
+	} {
+		require.Truef(t, strings.HasPrefix(w.Ask(strings.Fields(tt.line)...), tt.want), "%s: %q", tt.line, w.Ask(strings.Fields(tt.line)...))
+	}
+	require.Contains(t, w.Ask("EVAL", "return redis.call('RL.FIXED', 'new', '1', '1000s', 'PEEK')", "0"), free)
+	require.Contains(t, w.Ask("EVAL", "return redis.call('RL.FIXED', 'new', '1', '1000s')", "0"), "READONLY")
+	w.Ask("MULTI")
+	w.Ask("RL.FIXED", "new", "1", "1000s", "PEEK")
+	w.Ask("RL.FIXED", "new", "1", "1000s")
+	require.Contains(t, w.Ask("EXEC"), "*2\r\n"+free)
+	require.Equal(t, size, w.Ask("DBSIZE"))
+	require.Equal(t, "+OK\r\n", w.Ask("REPLICAOF", "NO", "ONE"))
+	require.Contains(t, w.Ask("RL.FIXED", "new", "1", "1000s"), "*5\r\n:0\r\n:1\r\n:0\r\n")
 }
 
 // TestStreamThatIsNoCommand: what comes behind it cannot be understood, so all data are asked for anew.

@@ -323,6 +323,7 @@ var sections = []section{
 		}},
 		{field: "master_sync_last_io_seconds_ago", when: synchronises, read: func(s *readings) quantity { return secondsOrNone(s.replica().Silence) }},
 		{field: "master_link_down_since_seconds", when: isCut, read: func(s *readings) quantity { return secondsOrNone(s.replica().Down) }},
+		{field: "master_link_last_error", when: follows, read: func(s *readings) quantity { return text(s.replica().LastError) }},
 		{field: "slave_priority", when: follows, metric: gauge("redis_slave_priority", "replica-priority."),
 			read: func(s *readings) quantity { return count(s.cfg.ReplicaPriority) }},
 		{field: "slave_read_only", when: follows, read: func(s *readings) quantity { return truth(s.cfg.ReplicaReadOnly) }},

@@ -70,7 +70,7 @@ var metricsHead = `<!-- Generated from server/report/figures_table.go and server
 ` + "| `/metrics` | all counters in Prometheus' text format |" + `
 ` + "| `/` | a page for people: decisions, times, memory and keys of the last 15 minutes, the keys that are limited and called most, policies, slow commands, how memory, disk and certificate stand, and a box that looks a key up |" + `
 ` + "| `/healthz` | 200 as long as the process answers, also while a command takes long |" + `
-` + "| `/readyz` | 200, or 503 with the reason in a line: data are loaded, data cannot be written (MISCONF), the server is shutting down, or a gateway with `upstream-failure error` reaches no node of its upstream |" + `
+` + "| `/readyz` | 200, or 503 with the reason in a line: data are loaded, data cannot be written (MISCONF), the server is shutting down, a replica has not got its primary's data yet (or its link is cut and `replica-serve-stale-data` is no), or a gateway with `upstream-failure error` reaches no node of its upstream |" + `
 
 ` + "The page shows keys and slow commands. Without `metrics-password` it is only shown to those who could read these over the Redis protocol without a" + `
 ` + "password too: while the default user may do everything, and to other machines only with `protected-mode no`; and only under an IP address or" + `

@@ -289,7 +289,7 @@ func (h *Scripts) refusal(cmd *command.Command, n int) string {
 		return errCalledWrite
 	case h.Gate.Has(command.GateUnwritable) && cmd.WantsDisk():
 		return h.Gate.Unwritable()
-	case h.Gate.Has(command.GateReadOnly) && cmd.Flags&command.Write != 0 && !h.ctx.Client.Primary:
+	case h.Gate.Has(command.GateReadOnly) && cmd.MustWrite() && !h.ctx.Client.Primary:
 		return h.Gate.Refusal(command.GateReadOnly)
 	case h.LacksRoom() && cmd.WantsMemory():
 		return command.ErrOOM

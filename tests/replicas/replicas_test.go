@@ -176,6 +176,24 @@ func TestRoleAndInfo(t *testing.T) {
 	require.NotContains(t, ours.Log(), "open sesame")
 }
 
+// TestItselfBehindAProxy: a server that is told to follow itself by an address that it cannot know to be its own finds out by its own answer.
+func TestItselfBehindAProxy(t *testing.T) {
+	t.Parallel()
+	server := harness.Start(t)
+	c := harness.Dial(t, server.Addr)
+	c.Ask("SET", "k", "v")
+	require.Contains(t, string(c.Do("REPLICAOF", "127.0.0.1", strconv.Itoa(server.Port))), "-ERR this is the server's own address")
+	proxy := harness.StartProxy(t, server.Addr)
+	require.Equal(t, "+OK\r\n", string(c.Do("REPLICAOF", "127.0.0.1", strconv.Itoa(proxy.Port))))
+	await(t, "it finds out", func() bool {
+		return strings.Contains(c.Info("replication")["master_link_last_error"], "this is the server itself")
+	})
+	awaitLog(t, server, "this is the server itself")
+	require.Equal(t, "$1\r\nv\r\n", string(c.Do("GET", "k")))
+	require.Equal(t, "+OK\r\n", string(c.Do("REPLICAOF", "NO", "ONE")))
+	require.Equal(t, "+OK\r\n", string(c.Do("SET", "k", "w")))
+}
+
 // TestRefusals has a redis-server and a headgate that follow nobody who answers refuse the same in the same words.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
