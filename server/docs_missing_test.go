@@ -17,7 +17,7 @@ var missing = []struct {
 	begins, why string
 }{
 	{"geo", "indexes of places have no part in limiting rates"},
-	{"cluster asking migrate restore-asking", "headgate forms no clusters: one server, or a sidecar for each client"},
+	{"cluster migrate restore-asking", "headgate forms no clusters: no key ever moves to another node"},
 	{"failover psync sync", "headgate follows a primary, and has no replicas of its own"},
 	{"module", "headgate loads no modules; redis-cell's command is built in"},
 	{"pfdebug pfselftest", "tests of Redis itself"},

@@ -12,6 +12,7 @@ import (
 	"headgate/persistence"
 	"headgate/server/access"
 	"headgate/server/admin"
+	"headgate/server/cluster"
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/exec"
@@ -45,6 +46,7 @@ type Server struct {
 	*report.Reports
 	*admin.Console
 	Replica *replication.Replica
+	cluster *cluster.Cluster
 
 	scripts *scripting.Scripts
 }
@@ -87,6 +89,7 @@ func New(live *config.Live, o Options) *Server {
 	})
 	s.Replica = replication.New(s.Executor, s.Journal)
 	s.Replica.TLS = front.PrimaryTLS
+	s.cluster = &cluster.Cluster{Core: s.Core, Topology: s.topology}
 	s.Fronts = front.New(s.Core, s.Executor, s.WithoutBackgroundWork(), o.Inherited, o.InheritedTLS)
 	s.Reports = &report.Reports{
 		Core: s.Core, Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Scripts: s.scripts, Journal: s.Journal, Fronts: s.Fronts,
@@ -94,7 +97,7 @@ func New(live *config.Live, o Options) *Server {
 	}
 	s.Console = &admin.Console{Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Journal: s.Journal}
 	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput, Refused: s.Replica.Refused}
-	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory}
+	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory, Moved: s.cluster.Moved}
 	groups := s.CommandGroups
 	if live.Get().Upstream != "" {
 		s.Gateway = gateway.New(s.Executor, s.Limits)
@@ -135,9 +138,18 @@ func (s *Server) CommandGroups() [][]*command.Command {
 		s.Access.Declarations(),
 		s.Journal.Declarations(),
 		s.Replica.Declarations(),
+		s.cluster.Declarations(),
 		s.Limits.Declarations(),
 		s.Reports.Declarations(),
 	})
+}
+
+// topology is who follows whom, for clients in cluster mode. The caller holds the executor's lock.
+func (s *Server) topology() cluster.Topology {
+	status := s.Replica.Status()
+	return cluster.Topology{
+		Offset: status.Offset, Follows: status.Following, Primary: config.Address(status.Primary), Linked: status.State == replication.StateConnected,
+	}
 }
 
 // Apply derives from the configuration what the server keeps at hand. The caller holds the lock, or nothing runs yet.

@@ -49,16 +49,6 @@ func (a *Console) ConnectionCommands() []*command.Command {
 			Reply: command.ReplySimple, Handler: quit,
 		},
 		{
-			Name: "readonly", Group: command.GroupConnection, Since: "3.0.0", Complexity: "O(1)",
-			Summary: "Answer the error of a server that is part of no cluster.",
-			Arity:   1, Flags: command.Loading | command.Stale | command.Fast, Reply: command.ReplySimple, Handler: clusterDisabled,
-		},
-		{
-			Name: "readwrite", Group: command.GroupConnection, Since: "3.0.0", Complexity: "O(1)",
-			Summary: "Answer the error of a server that is part of no cluster.",
-			Arity:   1, Flags: command.Loading | command.Stale | command.Fast, Reply: command.ReplySimple, Handler: clusterDisabled,
-		},
-		{
 			Name: "reset", Group: command.GroupConnection, Since: "6.2.0", Complexity: "O(1)",
 			Summary: "Put the connection back into the state of a new one.",
 			Arity:   1, Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy | command.RunsInMulti | command.DropsQueue | command.ForSubscribers,
@@ -180,7 +170,7 @@ func sendHello(c *command.Ctx) {
 	w.BulkString("id")
 	w.Int(c.Client.ID)
 	w.BulkString("mode")
-	w.BulkString("standalone")
+	w.BulkString(c.Cfg.Mode())
 	w.BulkString("role")
 	w.BulkString(role(c))
 	w.BulkString("modules")
@@ -227,7 +217,7 @@ func (a *Console) reset(c *command.Ctx) {
 	cl.Name = ""
 	a.Access.BecomeDefault(cl)
 	a.Exec.SetNoTouch(cl, false)
-	cl.ReplyMode = command.ReplyModeOn
+	cl.ReplyMode, cl.ReadsReplica = command.ReplyModeOn, false
 	c.Reply.SetProto(resp.RESP2)
 	c.Reply.Simple("RESET")
 }

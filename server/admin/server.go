@@ -9,10 +9,9 @@ import (
 	"headgate/server/types"
 )
 
-// ServerCommands are those of the server as a whole, with the families of cluster.go, command.go, config.go and debug.go.
+// ServerCommands are those of the server as a whole, with the families of command.go, config.go and debug.go.
 func (a *Console) ServerCommands() []*command.Command {
 	return []*command.Command{
-		clusterCommand,
 		commandCommand,
 		a.configCommand(),
 		{

@@ -32,6 +32,7 @@ type Client struct {
 	Primary       bool // what it sends are the changes of the server that this one follows; nothing of it is refused
 	NoEvict       bool
 	NoTouch       bool
+	ReadsReplica  bool // a replica answers its reads, instead of sending it on to the primary
 	Held          bool // waits for the end of a pause
 	Monitors      bool
 	ReplyMode     ReplyMode

@@ -30,18 +30,19 @@ const (
 	GateStale                            // and what there is may be old, and is not to be read
 	GateOwnWrites                        // and clients may write all the same
 	GateUnsynced                         // and its data have not come yet
+	GateMoved                            // and clients are sent on to it
 	GateReasons   = iota
 )
 
 // What is asked of the gate.
 const (
-	GateUnwritable = GateDisk | GateUnsaved | GateRoom                                                  // commands that write are refused
-	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory | GateReadOnly | GateStale    // some commands are refused, or may be
-	GateHolds      = GatePaused | GateBlocked | GateDeferred                                            // some clients' commands wait
-	GateHalts      = GateLoading | GateBusy | GatePaused                                                // nothing changes keys, not even a primary
-	GateFrozen     = GateHalts | GateFollows                                                            // no key expires or is evicted
-	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused | GateOwnWrites // somebody wants more of each command than its reply
-	GateChanges    = GateUnwritable | GateShort | GateReadOnly                                          // what a limiter has decided on may be refused
+	GateUnwritable = GateDisk | GateUnsaved | GateRoom                                                           // commands that write are refused
+	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory | GateReadOnly | GateStale | GateMoved // some commands are refused, or may be
+	GateHolds      = GatePaused | GateBlocked | GateDeferred                                                     // some clients' commands wait
+	GateHalts      = GateLoading | GateBusy | GatePaused                                                         // nothing changes keys, not even a primary
+	GateFrozen     = GateHalts | GateFollows                                                                     // no key expires or is evicted
+	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused | GateOwnWrites          // somebody wants more of each command than its reply
+	GateChanges    = GateUnwritable | GateShort | GateReadOnly                                                   // what a limiter has decided on may be refused
 )
 
 // Gate is why commands may not all simply run now. Whoever knows a reason sets it when it begins or ends to hold, and nothing is derived

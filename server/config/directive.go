@@ -39,6 +39,7 @@ const (
 	Scripts     Group = "Scripts"
 	Persistence Group = "Persistence"
 	Replication Group = "Replication"
+	Cluster     Group = "Cluster"
 )
 
-var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Metrics, Replication}
+var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Metrics, Replication, Cluster}

@@ -170,6 +170,13 @@ type Config struct {
 	ReplicaAnnouncePort   int    // 0 = port, or tls-port with TLSReplication
 	ReplTimeout           time.Duration
 	TLSReplication        bool
+
+	ClusterEmulated         bool   // clients in cluster mode are answered
+	ClusterAnnounceIP       string // "" = where they have connected to
+	ClusterAnnounceHostname string
+	ClusterAnnouncePort     int // 0 = where they have connected to
+	ClusterAnnounceTLSPort  int
+	ClusterEndpoint         Endpoint
 }
 
 // directives is the table, sorted by name within each group. See Directive for how each field is used.
@@ -734,7 +741,7 @@ var directives = append([]*Directive{
 		Summary: "User name that goes with metrics-password.",
 		kind:    text(func(c *Config) *string { return &c.MetricsUser }),
 	},
-}, replicationDirectives...)
+}, slices.Concat(replicationDirectives, clusterDirectives)...)
 
 // byName finds an entry by its name or an alias, in lower case.
 var byName = indexByName(directives)

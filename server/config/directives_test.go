@@ -169,6 +169,13 @@ var samples = map[string]sample{
 	"maxmemory-policy":            {"Volatile-TTL", "volatile-ttl"},
 	"maxmemory-samples":           {"7", "7"},
 
+	"cluster-announce-hostname":       {"h.example", "h.example"},
+	"cluster-announce-ip":             {"10.0.0.9", "10.0.0.9"},
+	"cluster-announce-port":           {"6390", "6390"},
+	"cluster-announce-tls-port":       {"6391", "6391"},
+	"cluster-enabled":                 {"Emulated", "emulated"},
+	"cluster-preferred-endpoint-type": {"Hostname", "hostname"},
+
 	"aof-load-truncated":          {"no", "no"},
 	"aof-timestamp-enabled":       {"yes", "yes"},
 	"appenddirname":               {"log", "log"},

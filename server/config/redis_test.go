@@ -38,6 +38,9 @@ var different = map[string]string{
 
 	"tls-replication": "needs no certificate before a primary is connected to",
 
+	"cluster-announce-ip": "is an address or a name, and nothing else",
+	"cluster-enabled":     "has another word for it",
+
 	"tls-ciphers":   "names what is served, where Redis does not look before TLS is on",
 	"tls-port":      "opens a port, for which there is no certificate here",
 	"tls-protocols": "has no versions before 1.2",

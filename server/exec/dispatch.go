@@ -97,6 +97,11 @@ func (x *Executor) turnedAway(c *command.Ctx) bool {
 // gateRefusal returns the error of the first reason for which the command may not run, or nothing.
 func (x *Executor) gateRefusal(c *command.Ctx) string {
 	gate, flags := &x.Gate, c.Cmd.Flags
+	if gate.Has(command.GateMoved) {
+		if refusal := x.above.Moved(c); refusal != "" {
+			return refusal
+		}
+	}
 	if gate.Has(command.GateMemory) && x.lacksMemory(c) {
 		return command.ErrOOM
 	}

@@ -73,6 +73,9 @@ type Hooks struct {
 	// OutsideMemory returns how many bytes are in use beside the keyspace. The executor's lock is held, or nothing runs yet.
 	OutsideMemory func() uint64
 
+	// Moved returns the error that sends a client on to the primary that is followed, or nothing. The executor's lock is held.
+	Moved func(c *command.Ctx) string
+
 	// Overloaded reports whether so much is under way elsewhere that no more commands may be answered later for now; [Executor.Relieve] is
 	// to be called when that is over. The executor's lock is held. nil: no command is answered later.
 	Overloaded func() bool

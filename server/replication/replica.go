@@ -228,6 +228,7 @@ func (r *Replica) openGates(cfg *config.Config) {
 	r.Gate.Refuse(command.GateStale, stale)
 	r.Gate.Set(command.GateOwnWrites, follows && readOnly == "")
 	r.Gate.Set(command.GateUnsynced, follows && !r.resumes)
+	r.Gate.Set(command.GateMoved, follows && cfg.ClusterEmulated)
 	r.Keys.KeepExpired(readOnly != "") // clients that write have to remove what has expired before they can add it
 }
 

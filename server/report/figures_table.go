@@ -24,7 +24,7 @@ var sections = []section{
 		fixed("redis_git_sha1", "00000000"),
 		fixed("redis_git_dirty", "0"),
 		{field: "headgate_version", page: "version", read: func(*readings) quantity { return text(command.Version) }},
-		fixed("redis_mode", "standalone"),
+		{field: "redis_mode", read: func(s *readings) quantity { return text(s.cfg.Mode()) }},
 		{field: "os", read: func(*readings) quantity { return text(host.SystemName()) }},
 		{field: "arch_bits", read: func(*readings) quantity { return count(bits.UintSize) }},
 		{field: "go_version", read: func(*readings) quantity { return text(runtime.Version()) }},
@@ -412,7 +412,7 @@ var sections = []section{
 	}, lines: (*Reports).infoLimiters,
 		families: []*family{limiterCalls, limiterNear, policyCalls, policyNear, topCalls, topKeyCalls, topError, topSeconds}, collect: (*Collector).collectLimiters},
 	upstreamSection,
-	{title: "Cluster", byDefault: true, figures: []figure{fixed("cluster_enabled", "0")}},
+	{title: "Cluster", byDefault: true, figures: []figure{{field: "cluster_enabled", read: func(s *readings) quantity { return truth(s.cfg.ClusterEmulated) }}}},
 	{title: "Keyspace", byDefault: true, figures: []figure{
 		{page: "keys", read: func(s *readings) quantity { return count(s.Keys.Stats().Keys) }},
 	}, lines: (*Reports).infoKeyspace, families: []*family{dbKeys, dbExpiring}, collect: (*Collector).collectDatabases},

@@ -1,37 +1,9 @@
 package upstream
 
-import "bytes"
+import "headgate/internal/hashslot"
 
 // Slots is how many hash slots the keys of a Redis Cluster are spread over.
-const Slots = 16384
+const Slots = hashslot.Count
 
-// Slot returns the hash slot of a key: CRC16/XMODEM of the key, or of what stands between its first { and the } that follows if that is not
-// empty (the Redis Cluster specification, "Key distribution model" and "Hash tags").
-func Slot(key []byte) uint16 {
-	if open := bytes.IndexByte(key, '{'); open >= 0 {
-		if size := bytes.IndexByte(key[open+1:], '}'); size > 0 {
-			key = key[open+1 : open+1+size]
-		}
-	}
-	var crc uint16
-	for _, b := range key {
-		crc = crc<<8 ^ crcTable[byte(crc>>8)^b]
-	}
-	return crc % Slots
-}
-
-// crcTable is what each byte contributes to a CRC16 with the polynomial x^16 + x^12 + x^5 + 1.
-var crcTable = func() (table [256]uint16) {
-	for i := range table {
-		crc := uint16(i) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
-		table[i] = crc
-	}
-	return table
-}()
+// Slot returns the hash slot of a key, as package hashslot has it.
+func Slot(key []byte) uint16 { return hashslot.Of(key) }

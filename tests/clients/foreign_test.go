@@ -48,6 +48,23 @@ func TestForeignClients(t *testing.T) {
 	}
 }
 
+// TestForeignClusterClients runs clients of other languages in cluster mode, against a server that answers them as a cluster of one.
+func TestForeignClusterClients(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		program []string
+		needs   []string
+	}{
+		{"ioredis 5", []string{"node", "ioredis_cluster.mjs", "ioredis5"}, []string{"test", "-d", "node_modules/ioredis5"}},
+		{"ioredis 6", []string{"node", "ioredis_cluster.mjs", "ioredis6"}, []string{"test", "-d", "node_modules/ioredis6"}},
+		{"python3-redis", []string{"/usr/bin/python3", "python_cluster.py"}, []string{"/usr/bin/python3", "-c", "import redis.cluster"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			runForeignOn(t, func() *harness.Server { return harness.Start(t, emulated...) }, c.needs, 4, c.program...)
+		})
+	}
+}
+
 // TestForeignLimiters runs the limiter libraries of npm: twenty clients, ten thousand requests, exactly as many admitted as there
 // are to be had.
 func TestForeignLimiters(t *testing.T) {
@@ -64,6 +81,15 @@ func TestForeignLimiters(t *testing.T) {
 // said and skipped.
 func runForeign(t *testing.T, needs []string, steps int, program ...string) {
 	t.Helper()
+	runForeignOn(t, func() *harness.Server {
+		server, _ := startServer(t)
+		return server
+	}, needs, steps, program...)
+}
+
+// runForeignOn is runForeign against a server that a test starts.
+func runForeignOn(t *testing.T, start func() *harness.Server, needs []string, steps int, program ...string) {
+	t.Helper()
 	if !*foreign {
 		t.Skip("run by `make clients`, which installs what it needs")
 	}
@@ -73,8 +99,7 @@ func runForeign(t *testing.T, needs []string, steps int, program ...string) {
 	if out, err := check.CombinedOutput(); err != nil {
 		t.Skipf("not installed here: %s: %v %s", strings.Join(needs, " "), err, out)
 	}
-	server, _ := startServer(t)
-	_, port, ok := strings.Cut(server.Addr, ":")
+	_, port, ok := strings.Cut(start().Addr, ":")
 	require.True(t, ok)
 	ctx, cancel := context.WithTimeout(context.Background(), foreignTime)
 	defer cancel()
