@@ -24,7 +24,7 @@ THROUGH_GATEWAY := Window|Counter|Funnel|Bucket|Throttle|Libraries|NativeLimits|
 # Those that trim a window of a million entries again and again take minutes, and are left out.
 BENCHMARKS = $(GO) test -run '^$$' -bench '$(BENCH)' -skip 'SlidingLog/.*/1000000' -benchmem -benchtime 50ms -count 6 -timeout 60m ./server ./server/journal ./server/limits ./server/resp ./server/script ./store ./throttle ./persistence/rdb
 
-.PHONY: help build deps test race race-server vet lint fmt tidy fuzz fuzz-commands crash power disks compat compat-random compat-self hostile clients lua lua-self limits leases replicas linear table logs memory evict simulate bench bench-baseline bench-page literature sizing release deploy-check generate clean random floor mutants
+.PHONY: $(shell sed -nE 's/^([a-z-]+):.*\#\# .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -108,6 +108,10 @@ hostile: deps build ## send what nobody should send, and flood; prints what was 
 clients: deps build ## run the limiters and clients that people use, those of other languages too
 	@./scripts/clients.sh
 	$(GO) test -C tests -count=1 -v -timeout 15m ./clients -foreign | grep -vE '^ *=== '
+
+gateways: deps build ## run the gateways that Debian has before the HTTP check, with the configurations that docs/http.md shows
+	@./scripts/deps.sh nginx:nginx-light caddy:caddy
+	$(GO) test -C tests -count=1 -v -timeout 15m ./gateways | grep -vE '^ *=== '
 
 lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs
 	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./lua -lua.n 200000 -lua.limit 1s | grep -vE '^ *(=== |--- PASS)'

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -19,9 +20,11 @@ import (
 	"headgate/server/front"
 	"headgate/server/gateway"
 	"headgate/server/host"
+	"headgate/server/httpcheck"
 	"headgate/server/journal"
 	"headgate/server/limiter"
 	"headgate/server/limits"
+	"headgate/server/netpoll"
 	"headgate/server/observe"
 	"headgate/server/pubsub"
 	"headgate/server/replication"
@@ -47,6 +50,7 @@ type Server struct {
 	*admin.Console
 	Replica *replication.Replica
 	cluster *cluster.Cluster
+	Checks  httpcheck.Port
 
 	scripts *scripting.Scripts
 }
@@ -172,6 +176,9 @@ func (s *Server) otherDescriptors(cfg *config.Config) int {
 	if cfg.MetricsPort > 0 {
 		n += web.MaxConns
 	}
+	if cfg.HTTPPort > 0 || cfg.HTTPUnixSocket != "" {
+		n += httpcheck.MaxConns
+	}
 	if cfg.TLSPort > 0 {
 		n += s.TLS.Room // for handshakes, which are no clients yet
 	}
@@ -234,8 +241,14 @@ func (s *Server) Listen() error {
 			return err
 		}
 	}
-	err := s.Fronts.Listen(cfg, func() error { return s.HTTP.Open(s.Reports, cfg) })
+	err := s.Fronts.Listen(cfg, func() error {
+		if err := s.HTTP.Open(s.Reports, cfg); err != nil {
+			return err
+		}
+		return s.Checks.Open(s.checkOptions(), cfg)
+	})
 	if err != nil {
+		s.Checks.Close()
 		s.HTTP.Close()
 		s.closeGateway()
 		s.Dirs.Release()
@@ -257,10 +270,41 @@ func (s *Server) Run() {
 	s.Logger.Info("headgate accepts connections", "addr", strings.Join(s.Addresses(), " "), "mode", s.mode())
 	s.HTTP.Serve()
 	defer s.HTTP.Close() // at the very end, so that /readyz tells of it
+	s.Checks.Serve()
 	s.Fronts.Run()
+	s.Checks.Close()
 	s.Replica.Close()
 	s.closeGateway()
 	s.Journal.Finish()
+}
+
+// checkOptions are what the HTTP check needs of the server.
+func (s *Server) checkOptions() httpcheck.Options {
+	return httpcheck.Options{
+		Dial: func() httpcheck.Client {
+			return netpoll.NewInner(s.WithoutBackgroundWork(), checkAddress, checkAddress)
+		},
+		NeedsAuth: s.needsAuth,
+		Refuses:   s.refusesCheck,
+		Log:       s.Logger,
+	}
+}
+
+// checkAddress is where the clients of the HTTP check come from, as CLIENT LIST shows them.
+const checkAddress = "127.0.0.1:0"
+
+func (s *Server) needsAuth() bool {
+	s.Lock()
+	defer s.Unlock()
+	return !s.Users.Default().Open()
+}
+
+// refusesCheck says why a peer may not ask without a password: it could not over the Redis protocol either.
+func (s *Server) refusesCheck(peer netip.Addr) (why string) {
+	if s.Config.Get().ProtectedMode && peer.IsValid() && !peer.IsLoopback() {
+		return "protected-mode refuses clients of other machines while there is no password: set one, or protected-mode no"
+	}
+	return ""
 }
 
 // mode is what the process is, for the log.

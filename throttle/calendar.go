@@ -15,6 +15,21 @@ const (
 	Year
 )
 
+// Length is how long the unit is in milliseconds but for changes of the clocks, or 0 for those of which one is longer than another.
+func (u Calendar) Length() int64 {
+	switch u {
+	case Minute:
+		return 60 * msPerSecond
+	case Hour:
+		return 3600 * msPerSecond
+	case Day:
+		return 24 * 3600 * msPerSecond
+	case Week:
+		return 7 * 24 * 3600 * msPerSecond
+	}
+	return 0
+}
+
 // maxTransitions bounds how many changes of a zone's offset End looks past. None has had more than a few in any year.
 const maxTransitions = 64
 

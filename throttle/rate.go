@@ -137,6 +137,12 @@ func (r *Rate) charge(cost int64) (ns int64, ok bool) {
 	return int64(whole + up), ok && whole <= math.MaxInt64-up
 }
 
+// FillTime is how long an empty bucket takes until it is full, in nanoseconds, rounded up.
+func (r *Rate) FillTime() int64 {
+	ns, _ := r.charge(r.capacity) // fits, or NewRate would have refused the capacity
+	return ns
+}
+
 // remaining returns the whole units that fit between a TAT this far ahead of now and the tolerance.
 func (r *Rate) remaining(ahead int64) int64 {
 	if ahead >= r.tolerance {

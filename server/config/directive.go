@@ -40,6 +40,7 @@ const (
 	Persistence Group = "Persistence"
 	Replication Group = "Replication"
 	Cluster     Group = "Cluster"
+	HTTPCheck   Group = "HTTP check"
 )
 
-var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Metrics, Replication, Cluster}
+var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Metrics, Replication, Cluster, HTTPCheck}

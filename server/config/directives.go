@@ -61,6 +61,12 @@ type Config struct {
 	MetricsUser     string // what the HTTP port asks for, if MetricsPassword is not empty
 	MetricsPassword string // "" = no password. Never write it to a log
 
+	// HTTPBind lists the addresses that the HTTP check listens on, in the form of Bind.
+	HTTPBind           []string
+	HTTPPort           int         // of the HTTP check; 0 = none
+	HTTPUnixSocket     string      // socket file of the HTTP check; "" = none
+	HTTPUnixSocketPerm os.FileMode // its permission bits; 0 = as the umask leaves them
+
 	MaxClients             int           // connections at a time, before what the limit on open files takes away
 	Timeout                time.Duration // an idle client is closed after this; 0 = never
 	ClientQueryBufferLimit int           // bytes of a command, and of a transaction, that a client may have pending
@@ -225,7 +231,7 @@ var directives = append([]*Directive{
 	{
 		Name: "unixsocketperm", Group: Network, Since: "0.1.0", Default: "0",
 		Summary: "Permission bits of the Unix socket, in octal; 0 leaves them to the umask.",
-		kind:    permission{},
+		kind:    permission(func(c *Config) *os.FileMode { return &c.UnixSocketPerm }),
 	},
 
 	{
@@ -741,7 +747,7 @@ var directives = append([]*Directive{
 		Summary: "User name that goes with metrics-password.",
 		kind:    text(func(c *Config) *string { return &c.MetricsUser }),
 	},
-}, slices.Concat(replicationDirectives, clusterDirectives)...)
+}, slices.Concat(replicationDirectives, clusterDirectives, checkDirectives)...)
 
 // byName finds an entry by its name or an alias, in lower case.
 var byName = indexByName(directives)
@@ -802,8 +808,12 @@ func (d *Directive) apply(c *Config, args []string, more bool, h *Host) error {
 	return nil
 }
 
-func checkSocketPath(c *Config, _ *Host) error {
-	if len(c.UnixSocket) > maxSocketPath {
+func checkSocketPath(c *Config, _ *Host) error { return checkSocketLength(c.UnixSocket) }
+
+func checkHTTPSocketPath(c *Config, _ *Host) error { return checkSocketLength(c.HTTPUnixSocket) }
+
+func checkSocketLength(path string) error {
+	if len(path) > maxSocketPath {
 		return fmt.Errorf("argument must be a path of at most %d bytes", maxSocketPath)
 	}
 	return nil

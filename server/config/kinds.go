@@ -278,10 +278,15 @@ func (k textKind) format(c *Config) string  { return *k.field(c) }
 func (k textKind) lines(c *Config) []string { return []string{quoting.Quote(*k.field(c))} }
 func (k textKind) syntax() string           { return "text" }
 
-// permission is unixsocketperm: permission bits in octal.
-type permission struct{ single }
+// permissionKind is the permission bits of a file, in octal.
+type permissionKind struct {
+	single
+	field func(*Config) *os.FileMode
+}
 
-func (permission) parse(c *Config, args []string, _ bool) error {
+func permission(field func(*Config) *os.FileMode) kind { return permissionKind{field: field} }
+
+func (k permissionKind) parse(c *Config, args []string, _ bool) error {
 	n, err := strconv.ParseInt(args[0], 8, 64)
 	if err != nil {
 		return errors.New("argument couldn't be parsed as an octal number")
@@ -289,13 +294,13 @@ func (permission) parse(c *Config, args []string, _ bool) error {
 	if n < 0 || n > int64(os.ModePerm) {
 		return fmt.Errorf("argument must be between 0 and %o inclusive", os.ModePerm)
 	}
-	c.UnixSocketPerm = os.FileMode(n)
+	*k.field(c) = os.FileMode(n)
 	return nil
 }
 
-func (permission) format(c *Config) string    { return strconv.FormatUint(uint64(c.UnixSocketPerm), 8) }
-func (k permission) lines(c *Config) []string { return []string{k.format(c)} }
-func (permission) syntax() string             { return "0 to 777, octal" }
+func (k permissionKind) format(c *Config) string  { return strconv.FormatUint(uint64(*k.field(c)), 8) }
+func (k permissionKind) lines(c *Config) []string { return []string{k.format(c)} }
+func (permissionKind) syntax() string             { return "0 to 777, octal" }
 
 // directory is dir. A relative path counts from the directory that holds so far, as if one changed into it.
 type directory struct{ single }

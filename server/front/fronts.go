@@ -80,7 +80,7 @@ func (f *Fronts) openPlain(cfg *config.Config) (open []net.Listener, err error) 
 		}
 	}
 	if cfg.UnixSocket != "" {
-		ln, err := listenUnix(cfg.UnixSocket, cfg.UnixSocketPerm)
+		ln, err := ListenUnix(cfg.UnixSocket, cfg.UnixSocketPerm, "unixsocket")
 		if err != nil {
 			closeAll(open)
 			return nil, err
@@ -241,23 +241,23 @@ func shownHost(host string) string {
 	return host
 }
 
-// listenUnix listens on a socket file, replacing one that nobody listens on any more.
-func listenUnix(path string, perm os.FileMode) (net.Listener, error) {
+// ListenUnix listens on a socket file, replacing one that nobody listens on any more. directive is what names it.
+func ListenUnix(path string, perm os.FileMode, directive string) (net.Listener, error) {
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
-		return nil, fmt.Errorf("unix socket %s is in use: stop what listens there, or choose another with --unixsocket", path)
+		return nil, fmt.Errorf("unix socket %s is in use: stop what listens there, or choose another with --%s", path, directive)
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
 		os.Remove(path)
 	}
 	ln, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on unix socket: %w; correct --unixsocket, or the directory's permissions", err)
+		return nil, fmt.Errorf("cannot listen on unix socket: %w; correct --%s, or the directory's permissions", err, directive)
 	}
 	if perm != 0 {
 		if err := os.Chmod(path, perm); err != nil {
 			ln.Close()
-			return nil, fmt.Errorf("cannot set unixsocketperm: %w", err)
+			return nil, fmt.Errorf("cannot set %sperm: %w", directive, err)
 		}
 	}
 	return ln, nil

@@ -8,27 +8,31 @@ import (
 	"sync"
 )
 
-// conns are the connections that are open, at most MaxConns. Whoever has sent no request, half a request, or nothing since the last
+// Conns are the connections of an HTTP server that are open, so many at most. Whoever has sent no request, half a request, or nothing since the last
 // answer is of no use to anybody and gives way to a newcomer, so that connections that are merely held keep no probe away.
-type conns struct {
+type Conns struct {
+	max       int
 	mu        sync.Mutex
 	waiting   list.List // of *conn: for a request to arrive whole; the one that has waited longest is in front
 	answering list.List // of *conn: in the order in which their requests came
 }
 
+// NewConns returns a count of at most max connections.
+func NewConns(max int) *Conns { return &Conns{max: max} }
+
 // conn is a connection that is counted until it is closed.
 type conn struct {
 	net.Conn
-	all   *conns
+	all   *Conns
 	in    *list.List // nil: it has been closed
 	place *list.Element
 }
 
 // add counts a new connection and returns the one that has to go for it, if one has.
-func (a *conns) add(c net.Conn) (added, gone *conn) {
+func (a *Conns) add(c net.Conn) (added, gone *conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.waiting.Len()+a.answering.Len() >= MaxConns {
+	if a.waiting.Len()+a.answering.Len() >= a.max {
 		longest := a.waiting.Front()
 		if longest == nil {
 			longest = a.answering.Front()
@@ -41,8 +45,8 @@ func (a *conns) add(c net.Conn) (added, gone *conn) {
 	return added, gone
 }
 
-// note is told by net/http what a connection does. It is StateActive from when a request has arrived whole until it is answered.
-func (a *conns) note(c net.Conn, state http.ConnState) {
+// Note is what http.Server.ConnState is to be: it is told what a connection does. It is StateActive from when a request has arrived whole until it is answered.
+func (a *Conns) Note(c net.Conn, state http.ConnState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch c := c.(*conn); {
@@ -72,10 +76,13 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
+// Listener returns a listener that counts what it accepts.
+func (a *Conns) Listener(ln net.Listener) net.Listener { return &roomy{ln, a} }
+
 // roomy is a listener that has room for every newcomer.
 type roomy struct {
 	net.Listener
-	conns *conns
+	conns *Conns
 }
 
 // Accept implements net.Listener. Before a newcomer may cost somebody the place, what has arrived has its turn: so, beside a peer that

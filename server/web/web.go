@@ -51,7 +51,7 @@ type Server struct {
 	options Options
 	pages   map[string]page
 	http    http.Server
-	conns   conns
+	conns   *Conns
 	answers chan struct{} // holds one for each that is being made
 	serving sync.WaitGroup
 }
@@ -63,10 +63,10 @@ type page struct {
 
 // New returns a server without pages.
 func New(o Options) *Server {
-	s := &Server{options: o, pages: map[string]page{}, answers: make(chan struct{}, maxAnswers)}
+	s := &Server{options: o, pages: map[string]page{}, conns: NewConns(MaxConns), answers: make(chan struct{}, maxAnswers)}
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader, ConnState: s.conns.note,
+		MaxHeaderBytes: maxHeader, ConnState: s.conns.Note,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what goes wrong there is the peer's doing
 	}
 	return s
@@ -80,7 +80,7 @@ func (s *Server) Page(path string, access Access, handler http.Handler) {
 // Serve answers what comes over a listener, until Close. It returns at once.
 func (s *Server) Serve(listener net.Listener) {
 	s.serving.Go(func() {
-		_ = s.http.Serve(&roomy{listener, &s.conns}) // always an error: http.ErrServerClosed, after Close
+		_ = s.http.Serve(s.conns.Listener(listener)) // always an error: http.ErrServerClosed, after Close
 	})
 }
 

@@ -1,0 +1,28 @@
+package config
+
+import "os"
+
+// checkDirectives are those of the group HTTP check, sorted by name.
+var checkDirectives = []*Directive{
+	{
+		Name: "http-bind", Group: HTTPCheck, Since: "0.1.0", Default: "127.0.0.1 -::1",
+		Summary: "Addresses that http-port listens on, in the form of bind. Whoever reaches them can charge limits, as clients of port can.",
+		kind:    bind(func(c *Config) *[]string { return &c.HTTPBind }),
+	},
+	{
+		Name: "http-port", Group: HTTPCheck, Since: "0.1.0", Default: "0",
+		Summary: "HTTP port that answers whether a request may pass, for gateways that ask before they forward; 0 means none. See docs/http.md.",
+		kind:    integer(0, 65535, func(c *Config) *int { return &c.HTTPPort }),
+	},
+	{
+		Name: "http-unixsocket", Group: HTTPCheck, Since: "0.1.0", Default: `""`,
+		Summary: "Path of a Unix socket that answers as http-port does.",
+		kind:    text(func(c *Config) *string { return &c.HTTPUnixSocket }),
+		check:   checkHTTPSocketPath,
+	},
+	{
+		Name: "http-unixsocketperm", Group: HTTPCheck, Since: "0.1.0", Default: "0",
+		Summary: "Permission bits of http-unixsocket, in octal; 0 leaves them to the umask.",
+		kind:    permission(func(c *Config) *os.FileMode { return &c.HTTPUnixSocketPerm }),
+	},
+}

@@ -1,0 +1,311 @@
+package httpcheck_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server"
+	"headgate/server/config"
+	"headgate/server/httpcheck"
+	"headgate/server/netpoll"
+	"headgate/server/servertest"
+)
+
+// port is a server with an HTTP check on a Unix socket.
+type port struct {
+	t      *testing.T
+	srv    *server.Server
+	client http.Client
+}
+
+// open starts a server. change may change its configuration.
+func open(t *testing.T, change func(*config.Config)) *port {
+	cfg := servertest.Unsaved()
+	dir := t.TempDir()
+	cfg.Port, cfg.UnixSocket, cfg.HTTPUnixSocket = 0, filepath.Join(dir, "s"), filepath.Join(dir, "h")
+	if change != nil {
+		change(cfg)
+	}
+	p := &port{t: t, srv: server.New(config.NewLive(cfg), server.Options{})}
+	require.NoError(t, p.srv.Listen())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.srv.Run()
+	}()
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", cfg.HTTPUnixSocket)
+	}}
+	p.client = http.Client{Timeout: 10 * time.Second, Transport: transport}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		p.srv.Stop()
+		<-ended
+	})
+	return p
+}
+
+// run runs a command as a client within the process.
+func (p *port) run(words ...string) string {
+	p.t.Helper()
+	inner := netpoll.NewInner(p.srv.WithoutBackgroundWork(), "127.0.0.1:0", "127.0.0.1:0")
+	defer inner.Close()
+	request := fmt.Sprintf("*%d\r\n", len(words))
+	for _, word := range words {
+		request += fmt.Sprintf("$%d\r\n%s\r\n", len(word), word)
+	}
+	reply, err := inner.Do(context.Background(), []byte(request), func(b []byte) bool { return strings.HasSuffix(string(b), "\r\n") })
+	require.NoError(p.t, err)
+	return string(reply)
+}
+
+// ask sends a request and returns its answer with the body read.
+func (p *port) ask(method, target string, header ...string) (*http.Response, string) {
+	p.t.Helper()
+	request, err := http.NewRequest(method, "http://headgate"+target, nil)
+	require.NoError(p.t, err)
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			request.Host = header[i+1]
+		}
+		request.Header.Add(header[i], header[i+1])
+	}
+	answer, err := p.client.Do(request)
+	require.NoError(p.t, err)
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(p.t, err)
+	return answer, string(body)
+}
+
+// TestCheck: a check answers as RL.TAKE does, and says so in the words of HTTP.
+func TestCheck(t *testing.T) {
+	p := open(t, nil)
+	require.Equal(t, "+OK\r\n", p.run("RL.POLICY", "SET", "user", "FIXED", "3", "1m"))
+	require.Equal(t, "+OK\r\n", p.run("RL.POLICY", "SET", "site", "GCRA", "10", "10", "10s"))
+	for i := range 3 {
+		answer, body := p.ask("GET", "/check?policy=user&key=42&policy=site&key=all")
+		require.Equal(t, http.StatusOK, answer.StatusCode, body)
+		require.Equal(t, "allowed\n", body)
+		require.Equal(t, `"user";q=3;w=60, "site";q=10;w=10`, answer.Header.Get("RateLimit-Policy"))
+		require.Equal(t, fmt.Sprintf(`"user";r=%d;t=60, "site";r=%d;t=%d`, 2-i, 9-i, i+1), answer.Header.Get("RateLimit"))
+		require.Empty(t, answer.Header.Get("Retry-After"))
+		require.Equal(t, "no-store", answer.Header.Get("Cache-Control"))
+	}
+	answer, body := p.ask("POST", "/check?policy=user&key=42&policy=site&key=all&format=json")
+	require.Equal(t, http.StatusTooManyRequests, answer.StatusCode)
+	require.Equal(t, "60", answer.Header.Get("Retry-After"))
+	var got struct {
+		Limited bool
+		Limits  []map[string]any
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &got))
+	require.True(t, got.Limited)
+	require.Len(t, got.Limits, 2)
+	require.Equal(t, true, got.Limits[0]["limited"])
+	require.Equal(t, "42", got.Limits[0]["key"])
+	require.Equal(t, false, got.Limits[1]["limited"], "and nothing is charged there")
+	require.EqualValues(t, 7, got.Limits[1]["remaining"])
+
+	answer, _ = p.ask("GET", "/check?policy=site&key=all&cost=11")
+	require.Equal(t, http.StatusTooManyRequests, answer.StatusCode)
+	require.Empty(t, answer.Header.Get("Retry-After"), "it never passes")
+	answer, _ = p.ask("HEAD", "/check?policy=site&key=all&cost=7&peek=1")
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	answer, _ = p.ask("HEAD", "/check?policy=site&key=all&cost=7")
+	require.Equal(t, http.StatusOK, answer.StatusCode, "a peek has charged nothing")
+}
+
+// TestProblems: what cannot be answered is a problem of RFC 9457, whose status says whose mistake it is.
+func TestProblems(t *testing.T) {
+	p := open(t, nil)
+	p.run("RL.POLICY", "SET", "user", "FIXED", "3", "1m")
+	p.run("LPUSH", "list", "x")
+	for _, tt := range []struct {
+		method, target string
+		status         int
+		detail         string
+	}{
+		{"GET", "/", 404, "there is /check and /openapi.json"},
+		{"PUT", "/check?policy=user&key=1", 405, "use GET or POST"},
+		{"GET", "/check", 400, "there must be a key for each policy, and at least one of both"},
+		{"GET", "/check?policy=user", 400, "there must be a key for each policy, and at least one of both"},
+		{"GET", "/check?policy=user&key=1&key=2", 400, "there must be a key for each policy, and at least one of both"},
+		{"GET", "/check?policy=user&key=1&cost=x", 400, `cost "x" is no whole number`},
+		{"GET", "/check?policy=user&key=1&cost=1&cost=2", 400, "there must be one cost, or one for each policy"},
+		{"GET", "/check?policy=user&key=1&peek=yes", 400, "peek must be 0 or 1"},
+		{"GET", "/check?policy=user&key=1&format=xml", 400, "format must be text or json"},
+		{"GET", "/check?policy=user&key=1&polciy=x", 400, `unknown parameter "polciy", use policy, key, cost, peek or format`},
+		{"GET", "/check?policy=user&key={header:X-Key}", 400, "the request has nothing for {header:X-Key}"},
+		{"GET", "/check?policy=user&key={cleint}", 400, "key has {cleint}, use {client}, {client/64}, {header:NAME}, {method}, {host} or {path}, and {{ for a brace"},
+		{"GET", "/check?policy=user&key={client", 400, `key "{client" lacks a closing brace`},
+		{"GET", "/check?%zz", 400, `the query cannot be read: invalid URL escape "%zz"`},
+		{"GET", "/check?policy=nobody&key=1", 404, "ERR no such policy 'nobody'"},
+		{"GET", "/check?policy=user&key=1&policy=user&key=1", 400, "ERR duplicate key '1'"},
+		{"GET", "/check?policy=user&key=list", 409, "WRONGTYPE Operation against a key holding the wrong kind of value"},
+		{"GET", "/check?" + strings.Repeat("policy=user&key=1&", 33), 400, "at most 32 policies are asked at once"},
+	} {
+		answer, body := p.ask(tt.method, tt.target)
+		require.Equal(t, tt.status, answer.StatusCode, tt.target)
+		require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"), tt.target)
+		var got struct {
+			Status        int
+			Title, Detail string
+		}
+		require.NoError(t, json.Unmarshal([]byte(body), &got), tt.target)
+		require.Equal(t, tt.status, got.Status, tt.target)
+		require.NotEmpty(t, got.Title, tt.target)
+		require.Equal(t, tt.detail, got.Detail, tt.target)
+	}
+}
+
+// TestRights: a check may do what its user may, over the Redis protocol as here.
+func TestRights(t *testing.T) {
+	p := open(t, nil)
+	p.run("RL.POLICY", "SET", "user", "FIXED", "3", "1m")
+	p.run("ACL", "SETUSER", "edge", "on", ">secret", "~edge:*", "+@throttle")
+	answer, _ := p.ask("GET", "/check?policy=user&key=1", "Authorization", "Basic bm9ib2R5Om5vdGhpbmc=")
+	require.Equal(t, http.StatusOK, answer.StatusCode, "while no password is needed, a header that is meant for others is not looked at")
+
+	p.run("ACL", "SETUSER", "default", ">other", "resetkeys")
+	answer, _ = p.ask("GET", "/check?policy=user&key=1")
+	require.Equal(t, http.StatusUnauthorized, answer.StatusCode)
+	require.Contains(t, answer.Header.Get("WWW-Authenticate"), "Basic")
+	ask := func(user, password, key string) (int, string) {
+		request, err := http.NewRequest("GET", "http://headgate/check?policy=user&key="+key, nil)
+		require.NoError(t, err)
+		request.SetBasicAuth(user, password)
+		answer, err := p.client.Do(request)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return answer.StatusCode, string(body)
+	}
+	status, body := ask("edge", "secret", "edge:1")
+	require.Equal(t, http.StatusOK, status, body)
+	status, _ = ask("edge", "secret", "other:1")
+	require.Equal(t, http.StatusForbidden, status)
+	status, _ = ask("edge", "wrong", "edge:1")
+	require.Equal(t, http.StatusUnauthorized, status)
+	status, _ = ask("edge", "secret", "edge:1")
+	require.Equal(t, http.StatusOK, status)
+
+	inner := netpoll.NewInner(p.srv.WithoutBackgroundWork(), "127.0.0.1:0", "127.0.0.1:0")
+	defer inner.Close()
+	whole := func(b []byte) bool { return strings.Count(string(b), "\r\n") == 2 }
+	reply, err := inner.Do(context.Background(), []byte("AUTH other\r\nACL DELUSER edge\r\n"), whole)
+	require.NoError(t, err)
+	require.Equal(t, "+OK\r\n:1\r\n", string(reply))
+	status, _ = ask("edge", "secret", "edge:1")
+	require.Equal(t, http.StatusUnauthorized, status, "a user who is deleted loses the clients that wait for the next use")
+}
+
+// TestPlaces: keys are filled in from what the gateway says of its client's request.
+func TestPlaces(t *testing.T) {
+	p := open(t, nil)
+	p.run("RL.POLICY", "SET", "user", "FIXED", "3", "1m")
+	for _, tt := range []struct {
+		key, want string
+		header    []string
+	}{
+		{"{client}", "203.0.113.9", []string{"X-Forwarded-For", "198.51.100.1, 203.0.113.9"}},
+		{"{client}", "203.0.113.9", []string{"X-Forwarded-For", "198.51.100.1", "X-Forwarded-For", "203.0.113.9:4711"}},
+		{"{client/64}", "2001:db8:1:2::/64", []string{"X-Forwarded-For", "2001:db8:1:2:3:4:5:6"}},
+		{"{client/64}", "203.0.113.9", []string{"X-Forwarded-For", "::ffff:203.0.113.9"}},
+		{"a:{header:X-Key}:b", "a:k1:b", []string{"X-Key", "k1"}},
+		{"{header:X-Key|header:Y|client}", "7", []string{"Y", "7"}},
+		{"{header:X-Key|client}", "192.0.2.1", []string{"X-Forwarded-For", "192.0.2.1"}},
+		{"{method} {host}{path}", "DELETE api.example/v1/x", []string{"X-Forwarded-Method", "DELETE", "X-Forwarded-Host", "api.example", "X-Forwarded-Uri", "/v1/x?y=z"}},
+		{"{path}", "/a b", []string{"X-Original-URI", "/a%20b?c"}},
+		{"{{tag}:1", "{tag}:1", nil},
+	} {
+		target := "/check?policy=user&format=json&peek=1&key=" + strings.NewReplacer(" ", "%20").Replace(tt.key)
+		answer, body := p.ask("GET", target, tt.header...)
+		require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", tt.key, body)
+		var got struct{ Limits []struct{ Key string } }
+		require.NoError(t, json.Unmarshal([]byte(body), &got))
+		require.Equal(t, tt.want, got.Limits[0].Key, tt.key)
+	}
+}
+
+// TestLimitHoldsUnderManyClients: 50 clients together get exactly what the limit allows.
+func TestLimitHoldsUnderManyClients(t *testing.T) {
+	const limit, clients, each = 500, 50, 40
+	p := open(t, nil)
+	p.run("RL.POLICY", "SET", "user", "FIXED", fmt.Sprint(limit), "1h")
+	var allowed, limited atomic.Int64
+	var group sync.WaitGroup
+	for range clients {
+		group.Go(func() {
+			for range each {
+				answer, err := p.client.Get("http://headgate/check?policy=user&key=all")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, answer.Body)
+				_ = answer.Body.Close()
+				switch answer.StatusCode {
+				case http.StatusOK:
+					allowed.Add(1)
+				case http.StatusTooManyRequests:
+					limited.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.EqualValues(t, limit, allowed.Load())
+	require.EqualValues(t, clients*each-limit, limited.Load())
+}
+
+// TestOpenAPI: the document describes every parameter and status that there is.
+func TestOpenAPI(t *testing.T) {
+	p := open(t, nil)
+	answer, body := p.ask("GET", "/openapi.json")
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	var document struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name string }
+			Responses  map[string]any
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &document))
+	check := document.Paths["/check"]["get"]
+	var names []string
+	for _, parameter := range check.Parameters {
+		names = append(names, parameter.Name)
+	}
+	require.Equal(t, []string{"policy", "key", "cost", "peek", "format"}, names)
+	for _, status := range httpcheck.Statuses {
+		require.Contains(t, check.Responses, fmt.Sprint(status))
+	}
+	require.Len(t, check.Responses, len(httpcheck.Statuses))
+}
+
+// TestProtectedMode: without a password only this machine may ask.
+func TestProtectedMode(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	free := ln.Addr().(*net.TCPAddr)
+	require.NoError(t, ln.Close())
+	p := open(t, func(cfg *config.Config) { cfg.HTTPBind, cfg.HTTPPort = []string{"127.0.0.1"}, free.Port })
+	answer, err := http.Get("http://" + free.String() + "/check?policy=nobody&key=1")
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusNotFound, answer.StatusCode, "asked, and there is no such policy")
+	_ = p
+}

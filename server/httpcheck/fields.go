@@ -1,0 +1,122 @@
+package httpcheck
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"headgate/server/limiter"
+)
+
+// setFields sets RateLimit and RateLimit-Policy, as draft-ietf-httpapi-ratelimit-headers-11 has them: a member for each limit. A policy without a
+// limit has none.
+func (s *Server) setFields(h http.Header, pairs []pair, list []verdict) {
+	var policies, limits []byte
+	for i, v := range list {
+		if v.limit < 0 {
+			continue
+		}
+		if len(limits) > 0 {
+			policies, limits = append(policies, ", "...), append(limits, ", "...)
+		}
+		policies = strconv.AppendInt(append(appendQuoted(policies, pairs[i].policy), ";q="...), v.limit, 10)
+		if w := s.windows.of(pairs[i].policy); w > 0 {
+			policies = strconv.AppendInt(append(policies, ";w="...), w, 10)
+		}
+		limits = strconv.AppendInt(append(appendQuoted(limits, pairs[i].policy), ";r="...), max(0, v.remaining), 10)
+		limits = strconv.AppendInt(append(limits, ";t="...), seconds(max(0, v.resetAfter)), 10)
+	}
+	if len(limits) > 0 {
+		h["Ratelimit-Policy"], h["Ratelimit"] = []string{string(policies)}, []string{string(limits)}
+	}
+}
+
+// appendQuoted appends a name as a string of RFC 9651. Policies' names have nothing that needs a backslash; what has is left out.
+func appendQuoted(b []byte, name string) []byte {
+	b = append(b, '"')
+	for _, c := range []byte(name) {
+		if c >= ' ' && c <= '~' && c != '"' && c != '\\' {
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
+
+// longestRetry is the time in seconds after which to try again: the longest of those that limit, or -1 if one never passes.
+func longestRetry(list []verdict) (longest int64) {
+	for _, v := range list {
+		switch {
+		case !v.limited:
+		case v.retryAfter < 0:
+			return -1
+		default:
+			longest = max(longest, seconds(v.retryAfter), 1)
+		}
+	}
+	return longest
+}
+
+// seconds is a time in ms in whole seconds, rounded up.
+func seconds(ms int64) int64 { return ms/1000 + min(1, ms%1000) }
+
+// windows knows how long the windows of policies are, as RL.POLICY GET tells, for windowAge.
+type windows struct {
+	mu     sync.Mutex
+	byName map[string]window
+	now    func() time.Time // nil: time.Now
+}
+
+type window struct {
+	seconds int64 // 0: it has none, or the user may not know
+	learned time.Time
+}
+
+const (
+	windowAge  = time.Second
+	maxWindows = 10_000
+)
+
+func (w *windows) time() time.Time {
+	if w.now != nil {
+		return w.now()
+	}
+	return time.Now()
+}
+
+// unknown lists the names whose windows are to be asked for.
+func (w *windows) unknown(pairs []pair) (names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.time()
+	for i := range pairs {
+		name := pairs[i].policy
+		if known, ok := w.byName[name]; (!ok || now.Sub(known.learned) > windowAge) && limiter.CheckName([]byte(name)) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// learn takes what RL.POLICY GET has answered about a name.
+func (w *windows) learn(name string, r reply) {
+	learned := window{learned: w.time()}
+	if r.kind == '$' && r.text != nil {
+		if p, _, err := limiter.Standard.ParseText(limiter.Words(string(r.text))); err == nil {
+			learned.seconds = seconds(p.WindowMs())
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byName == nil || len(w.byName) >= maxWindows {
+		w.byName = map[string]window{}
+	}
+	w.byName[name] = learned
+}
+
+// of is the window of a policy in seconds, or 0.
+func (w *windows) of(name string) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.byName[name].seconds
+}

@@ -1,0 +1,58 @@
+package httpcheck
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"headgate/server/config"
+	"headgate/server/front"
+)
+
+// Port is what http-port and http-unixsocket open. It never changes once the server runs. The zero Port serves nothing.
+type Port struct {
+	server    *Server
+	listeners []net.Listener
+}
+
+// Open opens the listeners that the configuration names, if any. Nothing is answered before Serve.
+func (p *Port) Open(o Options, cfg *config.Config) (err error) {
+	if cfg.HTTPPort > 0 {
+		if p.listeners, err = front.ListenOn(cfg.HTTPBind, cfg.HTTPPort, "--http-port"); err != nil {
+			return fmt.Errorf("http-port: %w; its addresses are those of http-bind", err)
+		}
+		if len(p.listeners) == 0 {
+			return errors.New("http-port: none of its addresses is of this machine: correct --http-bind")
+		}
+	}
+	if cfg.HTTPUnixSocket != "" {
+		ln, err := front.ListenUnix(cfg.HTTPUnixSocket, cfg.HTTPUnixSocketPerm, "http-unixsocket")
+		if err != nil {
+			p.Close()
+			return err
+		}
+		p.listeners = append(p.listeners, ln)
+	}
+	if len(p.listeners) > 0 {
+		p.server = New(o)
+	}
+	return nil
+}
+
+// Serve begins to answer.
+func (p *Port) Serve() {
+	for _, ln := range p.listeners {
+		p.server.Serve(ln)
+	}
+}
+
+// Close ends all that Open and Serve have begun. It may be called again.
+func (p *Port) Close() {
+	for _, ln := range p.listeners {
+		ln.Close()
+	}
+	if p.server != nil {
+		p.server.Close()
+	}
+	*p = Port{}
+}

@@ -1,0 +1,120 @@
+package httpcheck
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// A key may have places that are filled in from the request, for gateways that cannot do so themselves:
+//
+//	{client}               the address of the gateway's client: the last of X-Forwarded-For, or else the peer's
+//	{client/64}            the same, an IPv6 address cut to the 64 bits that one customer has
+//	{header:NAME}          a header
+//	{method} {host} {path} of the request that the gateway asks about, by X-Forwarded-Method, -Host and -Uri, or nginx's X-Original-URI
+//	{header:NAME|client}   the first of several that there is
+//	{{                     a brace, as hash tags need
+
+// expand fills in the places of a key. A place for which there is nothing is an error: an empty key would have strangers share a limit.
+func expand(key string, r *http.Request) (string, error) {
+	before, rest, found := strings.Cut(key, "{")
+	if !found {
+		return key, nil
+	}
+	var b strings.Builder
+	for found {
+		b.WriteString(before)
+		if behind, literal := strings.CutPrefix(rest, "{"); literal {
+			b.WriteByte('{')
+			before, rest, found = strings.Cut(behind, "{")
+			continue
+		}
+		place, behind, closed := strings.Cut(rest, "}")
+		if !closed {
+			return "", badRequest("key %q lacks a closing brace", shown(key))
+		}
+		value, err := fill(place, r)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(value)
+		before, rest, found = strings.Cut(behind, "{")
+	}
+	b.WriteString(before)
+	return b.String(), nil
+}
+
+// fill returns the value of a place: of the first of its alternatives that the request has.
+func fill(place string, r *http.Request) (string, error) {
+	for name := range strings.SplitSeq(place, "|") {
+		value, known := valueOf(name, r)
+		switch {
+		case !known:
+			return "", badRequest("key has {%s}, use {client}, {client/64}, {header:NAME}, {method}, {host} or {path}, and {{ for a brace", shown(name))
+		case value != "":
+			return value, nil
+		}
+	}
+	return "", badRequest("the request has nothing for {%s}", shown(place))
+}
+
+// valueOf returns what the request has for a name, and whether there is such a name.
+func valueOf(name string, r *http.Request) (value string, known bool) {
+	switch name {
+	case "client":
+		return clientOf(r).String(), true
+	case "client/64":
+		addr := clientOf(r)
+		if addr.Is6() {
+			prefix, _ := addr.Prefix(64) // an IPv6 address has 64 bits
+			return prefix.String(), true
+		}
+		return addr.String(), true
+	case "method":
+		return firstOf(r, r.Method, "X-Forwarded-Method", "X-Original-Method"), true
+	case "host":
+		return firstOf(r, r.Host, "X-Forwarded-Host"), true
+	case "path":
+		return pathOf(firstOf(r, "", "X-Forwarded-Uri", "X-Original-URI")), true
+	}
+	header, found := strings.CutPrefix(name, "header:")
+	return r.Header.Get(header), found && header != ""
+}
+
+// firstOf returns the first of some headers that is there, or else a value.
+func firstOf(r *http.Request, otherwise string, headers ...string) string {
+	for _, name := range headers {
+		if value := r.Header.Get(name); value != "" {
+			return value
+		}
+	}
+	return otherwise
+}
+
+// pathOf is the path of a request's target, so that what stands behind it makes no key of its own.
+func pathOf(target string) string {
+	if u, err := url.ParseRequestURI(target); err == nil {
+		return u.Path
+	}
+	path, _, _ := strings.Cut(target, "?")
+	return path
+}
+
+// clientOf is the address of the client that a gateway asks about: the last one in X-Forwarded-For, which is the gateway's own word, whatever
+// stands before it. Without that it is the peer. A peer on a Unix socket that does not say has none.
+func clientOf(r *http.Request) netip.Addr {
+	forwarded := r.Header.Values("X-Forwarded-For")
+	if len(forwarded) > 0 {
+		last := forwarded[len(forwarded)-1]
+		last = strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+		if addr, err := netip.ParseAddr(last); err == nil {
+			return addr.Unmap().WithZone("")
+		}
+		if port, err := netip.ParseAddrPort(last); err == nil {
+			return port.Addr().Unmap().WithZone("")
+		}
+	}
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return peer.Addr().Unmap().WithZone("")
+}
