@@ -34,3 +34,53 @@ func TestSamplesComeFromAllKeys(t *testing.T) {
 	require.Greater(t, least, each/20)
 	require.Less(t, most, each*6)
 }
+
+// TestEvictTakesTheRightKey: each order evicts the key that it is named for, only keys with a TTL where that is asked for, and nothing once
+// there is none left.
+func TestEvictTakesTheRightKey(t *testing.T) {
+	const now = 1_000_000
+	for _, c := range []struct {
+		name  string
+		how   Eviction
+		first string // "" where any may be it
+		goes  int
+	}{
+		{"idle", Eviction{By: EvictIdle, Samples: 10}, "", 4},
+		{"soon", Eviction{By: EvictSoon, Volatile: true, Samples: 10}, "soon", 2},
+		{"idle among volatile", Eviction{By: EvictIdle, Volatile: true, Samples: 10}, "", 2},
+		{"random", Eviction{By: EvictRandom, Samples: 10}, "", 4},
+		{"random among volatile", Eviction{By: EvictRandom, Volatile: true, Samples: 10}, "", 2},
+	} {
+		ks := New(Options{Random: newRand(t)})
+		db := ks.DB(0)
+		db.SetInt(testKey(ks, "lasting"), 1, 0)
+		db.SetInt(testKey(ks, "forever"), 1, 0)
+		db.SetInt(testKey(ks, "late"), 1, now+2000)
+		db.SetInt(testKey(ks, "soon"), 1, now+1000)
+		var gone []string
+		for range c.goes {
+			require.True(t, ks.Evict(c.how, now, func(_ *DB, name []byte) { gone = append(gone, string(name)) }), c.name)
+		}
+		require.Len(t, gone, c.goes, c.name)
+		if c.first != "" {
+			require.Equal(t, c.first, gone[0], c.name)
+		}
+		require.Equal(t, 4-c.goes, db.Len(), c.name)
+		require.False(t, ks.Evict(c.how, now, func(*DB, []byte) { t.Error("a key is evicted that must stay") }), c.name)
+		ks.Close()
+	}
+}
+
+// TestEvictPrefersTheExpired: a key past its time goes before all others, and counts as expired.
+func TestEvictPrefersTheExpired(t *testing.T) {
+	const now = 1_000_000
+	ks := New(Options{Random: newRand(t)})
+	defer ks.Close()
+	db := ks.DB(0)
+	db.SetInt(testKey(ks, "lasting"), 1, 0)
+	db.SetInt(testKey(ks, "over"), 1, now-1)
+	require.True(t, ks.Evict(Eviction{By: EvictIdle, Samples: 10}, now, func(_ *DB, name []byte) { t.Errorf("%s is evicted", name) }))
+	_, found := db.Find(testKey(ks, "lasting"), now)
+	require.True(t, found)
+	require.Equal(t, 1, db.Len())
+}
