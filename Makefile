@@ -67,8 +67,8 @@ fuzz: ## run each fuzz target for T, by default 10m
 fuzz-commands: ## send N random commands, by default 10,000,000, made from the table of commands
 	$(GO) test -C tests -count=1 -v -timeout 6h ./fuzzer -fuzzer.invariants -fuzzer.n $(or $(N),10000000) | grep -vE '^ *=== '
 
-crash: build ## kill -9 the server N times under 16 writers, by default 500
-	$(GO) test -C tests -count=1 -v -timeout 60m ./crash -crash.kills $(or $(N),500) | grep -vE '^ *=== '
+crash: build ## kill -9 the server N times under 16 writers, by default 500, and under 200 callers that reserve
+	$(GO) test -C tests -count=1 -v -timeout 60m ./crash -crash.kills $(or $(N),500) -crash.reserve $(or $(N),200) | grep -vE '^ *=== '
 
 power: ## cut the power 20,000 times, cut a log at every byte, flip 100,000 bits, lose each sector, set the clock wrong
 	$(GO) test -count=1 -v -timeout 60m -run 'TestPowerCuts|TestLog|TestEach|TestKill|TestClock' ./server/journal -aof.cuts 20000 -aof.step 1 -aof.flips 100000 -aof.clocks 400 | grep -E '^ *(--- FAIL|--- PASS: Test[A-Za-z]+ |ok|FAIL|.*Messages)'
