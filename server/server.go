@@ -24,6 +24,7 @@ import (
 	"headgate/server/journal"
 	"headgate/server/limiter"
 	"headgate/server/limits"
+	"headgate/server/local"
 	"headgate/server/netpoll"
 	"headgate/server/observe"
 	"headgate/server/pubsub"
@@ -281,7 +282,7 @@ func (s *Server) Run() {
 // checkOptions are what the HTTP check needs of the server.
 func (s *Server) checkOptions() httpcheck.Options {
 	return httpcheck.Options{
-		Dial: func() httpcheck.Client {
+		Dial: func() local.Client {
 			return netpoll.NewInner(s.WithoutBackgroundWork(), checkAddress, checkAddress)
 		},
 		NeedsAuth: s.needsAuth,

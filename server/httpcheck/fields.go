@@ -7,25 +7,26 @@ import (
 	"time"
 
 	"headgate/server/limiter"
+	"headgate/server/local"
 )
 
 // setFields sets RateLimit and RateLimit-Policy, as draft-ietf-httpapi-ratelimit-headers-11 has them: a member for each limit. A policy without a
 // limit has none.
-func (s *Server) setFields(h http.Header, pairs []pair, list []verdict) {
+func (s *Server) setFields(h http.Header, pairs []local.Pair, list []local.Verdict) {
 	var policies, limits []byte
 	for i, v := range list {
-		if v.limit < 0 {
+		if v.Limit < 0 {
 			continue
 		}
 		if len(limits) > 0 {
 			policies, limits = append(policies, ", "...), append(limits, ", "...)
 		}
-		policies = strconv.AppendInt(append(appendQuoted(policies, pairs[i].policy), ";q="...), v.limit, 10)
-		if w := s.windows.of(pairs[i].policy); w > 0 {
+		policies = strconv.AppendInt(append(appendQuoted(policies, pairs[i].Policy), ";q="...), v.Limit, 10)
+		if w := s.windows.of(pairs[i].Policy); w > 0 {
 			policies = strconv.AppendInt(append(policies, ";w="...), w, 10)
 		}
-		limits = strconv.AppendInt(append(appendQuoted(limits, pairs[i].policy), ";r="...), max(0, v.remaining), 10)
-		limits = strconv.AppendInt(append(limits, ";t="...), seconds(max(0, v.resetAfter)), 10)
+		limits = strconv.AppendInt(append(appendQuoted(limits, pairs[i].Policy), ";r="...), max(0, v.Remaining), 10)
+		limits = strconv.AppendInt(append(limits, ";t="...), seconds(max(0, v.ResetAfter)), 10)
 	}
 	if len(limits) > 0 {
 		h["Ratelimit-Policy"], h["Ratelimit"] = []string{string(policies)}, []string{string(limits)}
@@ -44,14 +45,14 @@ func appendQuoted(b []byte, name string) []byte {
 }
 
 // longestRetry is the time in seconds after which to try again: the longest of those that limit, or -1 if one never passes.
-func longestRetry(list []verdict) (longest int64) {
+func longestRetry(list []local.Verdict) (longest int64) {
 	for _, v := range list {
 		switch {
-		case !v.limited:
-		case v.retryAfter < 0:
+		case !v.Limited:
+		case v.RetryAfter < 0:
 			return -1
 		default:
-			longest = max(longest, seconds(v.retryAfter), 1)
+			longest = max(longest, seconds(v.RetryAfter), 1)
 		}
 	}
 	return longest
@@ -85,12 +86,12 @@ func (w *windows) time() time.Time {
 }
 
 // unknown lists the names whose windows are to be asked for.
-func (w *windows) unknown(pairs []pair) (names []string) {
+func (w *windows) unknown(pairs []local.Pair) (names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.time()
 	for i := range pairs {
-		name := pairs[i].policy
+		name := pairs[i].Policy
 		if known, ok := w.byName[name]; (!ok || now.Sub(known.learned) > windowAge) && limiter.CheckName([]byte(name)) == nil {
 			names = append(names, name)
 		}
@@ -99,12 +100,10 @@ func (w *windows) unknown(pairs []pair) (names []string) {
 }
 
 // learn takes what RL.POLICY GET has answered about a name.
-func (w *windows) learn(name string, r reply) {
+func (w *windows) learn(name, text string) {
 	learned := window{learned: w.time()}
-	if r.kind == '$' && r.text != nil {
-		if p, _, err := limiter.Standard.ParseText(limiter.Words(string(r.text))); err == nil {
-			learned.seconds = seconds(p.WindowMs())
-		}
+	if p, _, err := limiter.Standard.ParseText(limiter.Words(text)); err == nil {
+		learned.seconds = seconds(p.WindowMs())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,8 +2,11 @@ package httpcheck
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
+
+	"headgate/server/local"
 )
 
 // problem is why a check has no answer, in the form of RFC 9457.
@@ -43,14 +46,21 @@ var causes = []struct {
 	{"DENIED", http.StatusForbidden, "Not permitted"},
 }
 
-// problemOf is the problem that an error reply stands for.
-func problemOf(text string) *problem {
-	for _, c := range causes {
-		if strings.HasPrefix(text, c.begins) {
-			return &problem{Title: c.title, Status: c.status, Detail: text}
+// problemOf is the problem that an error stands for.
+func problemOf(err error) *problem {
+	var p *problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var refusal local.Error
+	if errors.As(err, &refusal) {
+		for _, c := range causes {
+			if strings.HasPrefix(string(refusal), c.begins) {
+				return &problem{Title: c.title, Status: c.status, Detail: string(refusal)}
+			}
 		}
 	}
-	return unavailable(text)
+	return unavailable(err.Error())
 }
 
 // unavailable is the problem that there is no answer now.

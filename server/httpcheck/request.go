@@ -6,21 +6,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"headgate/server/local"
 )
-
-// maxPairs is how many limits one check may ask. RL.TAKE itself has a higher bound; a URL seldom holds so many.
-const maxPairs = 32
-
-// pair is one limit that a check asks.
-type pair struct {
-	policy, key string
-	cost        int64
-}
 
 // check is what a request asks.
 type check struct {
-	pairs []pair
-	costs bool // they were given
+	pairs []local.Pair
 	peek  bool
 	json  bool // the answer is to be JSON
 }
@@ -70,21 +62,21 @@ func (c *check) readPairs(policies, keys, costs []string, r *http.Request) error
 	switch {
 	case len(policies) == 0 || len(policies) != len(keys):
 		return badRequest("there must be a key for each policy, and at least one of both")
-	case len(policies) > maxPairs:
-		return badRequest("at most %d policies are asked at once", maxPairs)
+	case len(policies) > local.MaxPairs:
+		return badRequest("at most %d policies are asked at once", local.MaxPairs)
 	case len(costs) > 1 && len(costs) != len(policies):
 		return badRequest("there must be one cost, or one for each policy")
 	}
-	c.pairs, c.costs = make([]pair, len(policies)), len(costs) > 0
+	c.pairs = make([]local.Pair, len(policies))
 	for i := range c.pairs {
 		key, err := expand(keys[i], r)
 		if err != nil {
 			return err
 		}
-		c.pairs[i] = pair{policies[i], key, 1}
-		if c.costs {
+		c.pairs[i] = local.Pair{Policy: policies[i], Key: key, Cost: 1}
+		if len(costs) > 0 {
 			text := costs[min(i, len(costs)-1)]
-			if c.pairs[i].cost, err = strconv.ParseInt(text, 10, 64); err != nil {
+			if c.pairs[i].Cost, err = strconv.ParseInt(text, 10, 64); err != nil {
 				return badRequest("cost %q is no whole number", shown(text))
 			}
 		}
@@ -100,41 +92,4 @@ func shown(text string) string { return text[:min(len(text), maxShown)] }
 // badRequest is a problem with the status 400.
 func badRequest(format string, args ...any) error {
 	return &problem{Status: http.StatusBadRequest, Title: "Bad request", Detail: fmt.Sprintf(format, args...)}
-}
-
-// appendCommand appends the check as a command in Redis's protocol.
-func (c *check) appendCommand(b []byte) []byte {
-	n := 2 + 2*len(c.pairs)
-	if c.costs {
-		n += 1 + len(c.pairs)
-	}
-	if c.peek {
-		n++
-	}
-	b = appendHeader(b, '*', n)
-	b = appendBulk(b, "RL.TAKE")
-	b = appendBulk(b, strconv.Itoa(len(c.pairs)))
-	for i := range c.pairs {
-		b = appendBulk(appendBulk(b, c.pairs[i].policy), c.pairs[i].key)
-	}
-	if c.costs {
-		b = appendBulk(b, "COSTS")
-		for i := range c.pairs {
-			b = appendBulk(b, strconv.FormatInt(c.pairs[i].cost, 10))
-		}
-	}
-	if c.peek {
-		b = appendBulk(b, "PEEK")
-	}
-	return b
-}
-
-func appendHeader(b []byte, kind byte, n int) []byte {
-	b = strconv.AppendInt(append(b, kind), int64(n), 10)
-	return append(b, '\r', '\n')
-}
-
-func appendBulk(b []byte, text string) []byte {
-	b = append(appendHeader(b, '$', len(text)), text...)
-	return append(b, '\r', '\n')
 }

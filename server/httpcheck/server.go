@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"headgate/server/local"
 	"headgate/server/web"
 )
 
@@ -31,7 +32,7 @@ const MaxConns = 1024
 
 // Options are what the port needs to know. The functions are called for each request, from any goroutine.
 type Options struct {
-	Dial      func() Client                      // a new client of the server
+	Dial      func() local.Client                // a new client of the server
 	NeedsAuth func() bool                        // whoever gives no password may do nothing
 	Refuses   func(peer netip.Addr) (why string) // why a peer may not ask without a password, or ""; a Unix socket's has the zero Addr
 	Log       *slog.Logger
@@ -40,7 +41,7 @@ type Options struct {
 // Server answers checks. Create it with [New]; it is safe for concurrent use.
 type Server struct {
 	options  Options
-	sessions sessions
+	sessions local.Sessions
 	windows  windows
 	http     http.Server
 	conns    *web.Conns
@@ -50,7 +51,7 @@ type Server struct {
 
 // New returns a server that listens nowhere yet.
 func New(o Options) *Server {
-	s := &Server{options: o, sessions: sessions{dial: o.Dial}, conns: web.NewConns(MaxConns), checks: make(chan struct{}, maxChecks)}
+	s := &Server{options: o, sessions: local.Sessions{Dial: o.Dial}, conns: web.NewConns(MaxConns), checks: make(chan struct{}, maxChecks)}
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ConnState: s.conns.Note,
@@ -70,7 +71,7 @@ func (s *Server) Serve(listener net.Listener) {
 func (s *Server) Close() {
 	_ = s.http.Close() // of listeners and connections, of which nothing more is wanted
 	s.serving.Wait()
-	s.sessions.end()
+	s.sessions.End()
 }
 
 // ServeHTTP implements http.Handler.
@@ -101,10 +102,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // fail answers with what went wrong.
 func (s *Server) fail(w http.ResponseWriter, err error) {
-	var p *problem
-	if !errors.As(err, &p) {
-		p = unavailable(err.Error())
-	}
+	p := problemOf(err)
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="headgate", charset="UTF-8"`)
 	}
@@ -139,52 +137,46 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 
 // authenticate returns whose check a request is. Where no password is needed the Authorization header is not looked at: it may be one that a
 // gateway passes on for its client.
-func (s *Server) authenticate(r *http.Request) (credentials, error) {
+func (s *Server) authenticate(r *http.Request) (local.Credentials, error) {
 	if s.options.NeedsAuth() {
 		user, password, given := r.BasicAuth()
 		if !given {
-			return credentials{}, &problem{Title: "Authentication required", Status: http.StatusUnauthorized, Detail: "a user and a password are asked for, by basic authentication"}
+			return local.Credentials{}, &problem{Title: "Authentication required", Status: http.StatusUnauthorized, Detail: "a user and a password are asked for, by basic authentication"}
 		}
-		return credentials{user, password}, nil
+		return local.Credentials{User: user, Password: password}, nil
 	}
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr) // a Unix socket's peer has none
 	if why := s.options.Refuses(peer.Addr().Unmap()); why != "" {
-		return credentials{}, &problem{Title: "Not permitted", Status: http.StatusForbidden, Detail: why}
+		return local.Credentials{}, &problem{Title: "Not permitted", Status: http.StatusForbidden, Detail: why}
 	}
-	return credentials{}, nil
+	return local.Credentials{}, nil
 }
 
 // ask has the limits asked.
-func (s *Server) ask(ctx context.Context, who credentials, c *check) (limited bool, list []verdict, err error) {
-	one, err := s.sessions.take(ctx, who)
+func (s *Server) ask(ctx context.Context, who local.Credentials, c *check) (limited bool, list []local.Verdict, err error) {
+	one, err := s.sessions.Take(ctx, who)
 	if err != nil {
-		return false, nil, err
+		return false, nil, problemOf(err)
 	}
 	unknown := s.windows.unknown(c.pairs)
-	var request []byte
-	for _, name := range unknown {
-		request = appendBulk(appendBulk(appendBulk(appendHeader(request, '*', 3), "RL.POLICY"), "GET"), name)
-	}
-	answers, err := one.ask(ctx, c.appendCommand(request), len(unknown)+1)
-	if err != nil {
+	limited, list, texts, err := one.Take(ctx, c.pairs, c.peek, unknown)
+	var refusal local.Error
+	if err != nil && !errors.As(err, &refusal) {
 		one.Close()
-		return false, nil, err
+		return false, nil, problemOf(err)
+	}
+	s.sessions.Put(one)
+	if err != nil {
+		return false, nil, problemOf(err)
 	}
 	for i, name := range unknown {
-		s.windows.learn(name, answers[i])
+		s.windows.learn(name, texts[i])
 	}
-	taken := answers[len(unknown)]
-	if taken.kind == '-' {
-		err = problemOf(string(taken.text))
-	} else if limited, list, err = verdicts(taken, len(c.pairs)); err != nil {
-		err = unavailable(err.Error())
-	}
-	s.sessions.put(one)
-	return limited, list, err
+	return limited, list, nil
 }
 
 // answer sends what the limits have answered.
-func (s *Server) answer(w http.ResponseWriter, c *check, limited bool, list []verdict) {
+func (s *Server) answer(w http.ResponseWriter, c *check, limited bool, list []local.Verdict) {
 	s.setFields(w.Header(), c.pairs, list)
 	status := http.StatusOK
 	if limited {
@@ -226,10 +218,10 @@ type limit struct {
 	ResetAfter int64  `json:"reset_after_ms"`
 }
 
-func describe(pairs []pair, limited bool, list []verdict) answered {
+func describe(pairs []local.Pair, limited bool, list []local.Verdict) answered {
 	a := answered{limited, make([]limit, len(list))}
 	for i, v := range list {
-		a.Limits[i] = limit{pairs[i].policy, pairs[i].key, v.limited, v.limit, v.remaining, v.retryAfter, v.resetAfter}
+		a.Limits[i] = limit{pairs[i].Policy, pairs[i].Key, v.Limited, v.Limit, v.Remaining, v.RetryAfter, v.ResetAfter}
 	}
 	return a
 }

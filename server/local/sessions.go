@@ -1,4 +1,4 @@
-package httpcheck
+package local
 
 import (
 	"context"
@@ -15,20 +15,20 @@ type Client interface {
 	Close()
 }
 
-// credentials are those of a user, or zero for whoever gives none.
-type credentials struct{ user, password string }
+// Credentials are those of a user, or zero for whoever gives none.
+type Credentials struct{ User, Password string }
 
-// sessions are clients between their uses. Each is of one user, and used by one request at a time.
-type sessions struct {
-	dial func() Client
+// Sessions are clients between their uses. Each is of one user, and used by one request at a time. They are safe for concurrent use.
+type Sessions struct {
+	Dial func() Client // makes a client
 
 	mu    sync.Mutex
-	idle  []session // the one used last at the end
+	idle  []Session // the one used last at the end
 	ended bool
 }
 
-// session is a client that has authenticated.
-type session struct {
+// Session is a client that has authenticated.
+type Session struct {
 	Client
 	owner [sha256.Size]byte // of the credentials: passwords are not kept
 }
@@ -36,15 +36,15 @@ type session struct {
 // maxIdle is how many clients wait for their next use.
 const maxIdle = 64
 
-func ownerOf(c credentials) (owner [sha256.Size]byte) {
-	if c != (credentials{}) {
-		owner = sha256.Sum256([]byte(c.user + "\x00" + c.password))
+func ownerOf(c Credentials) (owner [sha256.Size]byte) {
+	if c != (Credentials{}) {
+		owner = sha256.Sum256([]byte(c.User + "\x00" + c.Password))
 	}
 	return owner
 }
 
-// take returns a client of these credentials. The error is a problem.
-func (s *sessions) take(ctx context.Context, c credentials) (session, error) {
+// Take returns a client of these credentials. The error is an [Error] if they are wrong.
+func (s *Sessions) Take(ctx context.Context, c Credentials) (Session, error) {
 	owner := ownerOf(c)
 	for {
 		found, ok := s.takeIdle(owner)
@@ -56,24 +56,24 @@ func (s *sessions) take(ctx context.Context, c credentials) (session, error) {
 		}
 		found.Close() // its user has been deleted, for instance
 	}
-	fresh := session{s.dial(), owner}
-	if c == (credentials{}) {
+	fresh := Session{s.Dial(), owner}
+	if c == (Credentials{}) {
 		return fresh, nil
 	}
-	request := appendBulk(appendBulk(appendBulk(appendHeader(nil, '*', 3), "AUTH"), c.user), c.password)
+	request := appendCommand(nil, "AUTH", c.User, c.Password)
 	answers, err := fresh.ask(ctx, request, 1)
 	if err == nil && answers[0].kind == '-' {
-		err = problemOf(string(answers[0].text))
+		err = Error(answers[0].text)
 	}
 	if err != nil {
 		fresh.Close()
-		return session{}, err
+		return Session{}, err
 	}
 	return fresh, nil
 }
 
 // takeIdle returns a client that waits for its next use, if there is one.
-func (s *sessions) takeIdle(owner [sha256.Size]byte) (session, bool) {
+func (s *Sessions) takeIdle(owner [sha256.Size]byte) (Session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.idle) - 1; i >= 0; i-- {
@@ -83,11 +83,11 @@ func (s *sessions) takeIdle(owner [sha256.Size]byte) (session, bool) {
 			return found, true
 		}
 	}
-	return session{}, false
+	return Session{}, false
 }
 
-// put keeps a client for its next use. Where there are too many the one goes that was not used for longest.
-func (s *sessions) put(used session) {
+// Put keeps a client for its next use. Where there are too many the one goes that was not used for longest.
+func (s *Sessions) Put(used Session) {
 	s.mu.Lock()
 	over := used
 	switch {
@@ -105,8 +105,8 @@ func (s *sessions) put(used session) {
 	}
 }
 
-// end closes all clients. Those in use are closed when they are put back.
-func (s *sessions) end() {
+// End closes all clients. Those in use are closed when they are put back.
+func (s *Sessions) End() {
 	s.mu.Lock()
 	all := s.idle
 	s.idle, s.ended = nil, true
@@ -117,7 +117,7 @@ func (s *sessions) end() {
 }
 
 // ask runs a request and returns its n replies. After an error the session must be closed.
-func (s session) ask(ctx context.Context, request []byte, n int) (answers []reply, err error) {
+func (s Session) ask(ctx context.Context, request []byte, n int) (answers []reply, err error) {
 	var broken error
 	_, err = s.Do(ctx, request, func(replies []byte) bool {
 		var whole bool
@@ -126,9 +126,9 @@ func (s session) ask(ctx context.Context, request []byte, n int) (answers []repl
 	})
 	switch {
 	case broken != nil:
-		return nil, unavailable(broken.Error())
+		return nil, broken
 	case err != nil:
-		return nil, unavailable(err.Error())
+		return nil, err
 	}
 	return answers, nil
 }

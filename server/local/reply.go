@@ -1,4 +1,4 @@
-package httpcheck
+package local
 
 import (
 	"bytes"
@@ -72,25 +72,4 @@ func readReplies(b []byte, n int) (list []reply, whole bool, err error) {
 		list = append(list, r)
 	}
 	return list, true, nil
-}
-
-// verdict is what one limit has answered. Times are in milliseconds; -1 is never, or no limit.
-type verdict struct {
-	limited                                  bool
-	limit, remaining, retryAfter, resetAfter int64
-}
-
-// verdicts are what RL.TAKE has answered for n pairs.
-func verdicts(r reply, n int) (limited bool, list []verdict, err error) {
-	if r.kind != '*' || len(r.list) < 3 || len(r.list[2].list) != n {
-		return false, nil, errReply
-	}
-	for _, five := range r.list[2].list {
-		if len(five.list) < 5 {
-			return false, nil, errReply
-		}
-		v := five.list
-		list = append(list, verdict{v[0].n == 1, v[1].n, v[2].n, v[3].n, v[4].n})
-	}
-	return r.list[0].n == 1, list, nil
 }

@@ -1,0 +1,107 @@
+package local
+
+import (
+	"context"
+	"strconv"
+)
+
+// MaxPairs is how many limits one Take may ask. RL.TAKE itself has a higher bound.
+const MaxPairs = 32
+
+// Pair is one limit that is asked.
+type Pair struct {
+	Policy, Key string // Policy is a name, or a policy written out
+	Cost        int64
+}
+
+// Verdict is what one limit has answered. Times are in milliseconds; -1 is never, or no limit.
+type Verdict struct {
+	Limited                                  bool
+	Limit, Remaining, RetryAfter, ResetAfter int64
+}
+
+// Error is an error reply, as Redis's protocol has it: a word in upper case, and a text.
+type Error string
+
+// Error implements error.
+func (e Error) Error() string { return string(e) }
+
+// Take asks several limits at once: all of them pass, or none is charged. With peek none is charged in any case. Then it asks what policies of
+// these names say, which is "" for those that there are not. The session may be used again unless the error is another than an [Error].
+func (s Session) Take(ctx context.Context, pairs []Pair, peek bool, names []string) (limited bool, list []Verdict, texts []string, err error) {
+	request := appendTake(nil, pairs, peek)
+	for _, name := range names {
+		request = appendCommand(request, "RL.POLICY", "GET", name)
+	}
+	answers, err := s.ask(ctx, request, 1+len(names))
+	if err != nil {
+		return false, nil, nil, err
+	}
+	if limited, list, err = verdicts(answers[0], len(pairs)); err != nil {
+		return false, nil, nil, err
+	}
+	for _, r := range answers[1:] {
+		if r.kind != '$' {
+			r.text = nil
+		}
+		texts = append(texts, string(r.text))
+	}
+	return limited, list, texts, nil
+}
+
+// appendTake appends RL.TAKE.
+func appendTake(b []byte, pairs []Pair, peek bool) []byte {
+	n := 3 + 3*len(pairs)
+	if peek {
+		n++
+	}
+	b = appendBulk(appendHeader(b, '*', n), "RL.TAKE")
+	b = appendBulk(b, strconv.Itoa(len(pairs)))
+	for i := range pairs {
+		b = appendBulk(appendBulk(b, pairs[i].Policy), pairs[i].Key)
+	}
+	b = appendBulk(b, "COSTS")
+	for i := range pairs {
+		b = appendBulk(b, strconv.FormatInt(pairs[i].Cost, 10))
+	}
+	if peek {
+		b = appendBulk(b, "PEEK")
+	}
+	return b
+}
+
+// verdicts are what RL.TAKE has answered for n pairs.
+func verdicts(r reply, n int) (limited bool, list []Verdict, err error) {
+	if r.kind == '-' {
+		return false, nil, Error(r.text)
+	}
+	if r.kind != '*' || len(r.list) < 3 || len(r.list[2].list) != n {
+		return false, nil, errReply
+	}
+	for _, five := range r.list[2].list {
+		if len(five.list) < 5 {
+			return false, nil, errReply
+		}
+		v := five.list
+		list = append(list, Verdict{v[0].n == 1, v[1].n, v[2].n, v[3].n, v[4].n})
+	}
+	return r.list[0].n == 1, list, nil
+}
+
+func appendCommand(b []byte, words ...string) []byte {
+	b = appendHeader(b, '*', len(words))
+	for _, word := range words {
+		b = appendBulk(b, word)
+	}
+	return b
+}
+
+func appendHeader(b []byte, kind byte, n int) []byte {
+	b = strconv.AppendInt(append(b, kind), int64(n), 10)
+	return append(b, '\r', '\n')
+}
+
+func appendBulk(b []byte, text string) []byte {
+	b = append(appendHeader(b, '$', len(text)), text...)
+	return append(b, '\r', '\n')
+}
