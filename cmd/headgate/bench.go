@@ -29,7 +29,11 @@ func (p program) bench(args []string) error {
 		stop.Store(true)
 		signal.Stop(signals)
 	}()
-	b := bench.Bench{Options: options, Stop: &stop}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	b := bench.Bench{Options: options, Program: program, Stop: &stop}
 	if isTerminal(p.stderr) {
 		b.Progress = p.stderr
 	}

@@ -1,4 +1,4 @@
-// Package bench tries the load generator on real servers, and prints the table that README compares with the literature.
+// Package bench tries the load generator on real servers, and prints the tables of docs/benchmarks.md.
 package bench
 
 import (
@@ -19,6 +19,7 @@ import (
 var loads = map[string]string{
 	"throttle": "cl.throttle", "gcra": "rl.gcra", "bucket": "rl.bucket", "fixed": "rl.fixed", "sliding": "rl.sliding", "log": "rl.log",
 	"window": "pexpire", "script": "evalsha", "bucket-script": "evalsha", "multi": "exec",
+	"gcra-script": "evalsha", "take": "rl.take",
 	"ping": "ping", "set": "set", "setpx": "set", "get": "get", "incr": "incr", "zadd": "zadd",
 }
 

@@ -11,6 +11,8 @@ import (
 // Bench is a run of headgate bench.
 type Bench struct {
 	*Options
+	// Program is the path of headgate, which --vs redis starts.
+	Program string
 	// Progress gets a line that is written over again and again; nil = nobody looks.
 	Progress io.Writer
 	// Stop ends the run early when it becomes true: what was measured until then is reported.
@@ -27,8 +29,17 @@ type side struct {
 // Run measures, and writes the table to out and the files that were asked for. It returns an error when nothing could be measured or
 // the server answered with errors.
 func (b *Bench) Run(out io.Writer) error {
+	addrs := []string{b.Addr, b.Versus}
+	if b.Versus == VersusRedis {
+		servers, err := startPair(b.Program)
+		if err != nil {
+			return err
+		}
+		defer servers.stop()
+		addrs = servers.addrs
+	}
 	var sides []*side
-	for _, addr := range []string{b.Addr, b.Versus} {
+	for _, addr := range addrs {
 		if addr == "" {
 			continue
 		}

@@ -40,7 +40,7 @@ func (c *client) received(b []byte, now int64, h *hdrhistogram.Histogram) (int, 
 		return 0, err
 	}
 	if c.awaited -= ops; c.awaited < 0 {
-		return 0, errors.New("the server sends replies that nobody asked for")
+		return 0, errors.New("the server sent replies that were not asked for")
 	}
 	if ops > 0 {
 		if err := h.RecordValues(min(max(now-c.since, 1), longestLatency), int64(ops)); err != nil {

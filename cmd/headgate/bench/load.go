@@ -19,7 +19,7 @@ type Load struct {
 	Commands [][]string
 	// Scripts are loaded into the server first; EVALSHA takes __sha__ for the name of the first.
 	Scripts []string
-	// Setup are commands that are sent once.
+	// Setup are commands that are sent once to each server, before the load.
 	Setup [][]string
 	verdict
 	// Without is the name of what is sent to a server that does not know the first command; empty means nothing can be.
@@ -55,6 +55,15 @@ redis.call('HSET', KEYS[1], 'tokens', tokens, 'at', now)
 redis.call('PEXPIRE', KEYS[1], math.ceil(burst / rate * 1000))
 return allowed and 1 or 0`
 
+const gcraScript = `local now, rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local interval = 1000 / rate
+local tat = math.max(tonumber(redis.call('GET', KEYS[1])) or now, now) + interval
+if tat - now > burst * interval then
+  return 0
+end
+redis.call('SET', KEYS[1], tat, 'PX', math.ceil(tat - now))
+return 1`
+
 var (
 	native       = verdict{known: true, element: 0, min: 1, max: math.MaxInt64}
 	scripted     = verdict{known: true, element: -1, min: 0, max: 0}
@@ -87,6 +96,9 @@ var otherLoads = []Load{
 	{Name: "window", Help: "a fixed window as a counter: INCR and PEXPIRE NX, 100 in 10 s", Commands: words("INCR bench:wi:__key__ ; PEXPIRE bench:wi:__key__ 10000 NX"), verdict: fixedCounter},
 	{Name: "script", Help: "a sliding window as a Lua script, 10 in a second", Commands: words("EVALSHA __sha__ 1 bench:sc:__key__ __ago__ __now__ __id__ 10 1000"), Scripts: []string{slidingWindow}, verdict: scripted},
 	{Name: "bucket-script", Help: "a token bucket as a Lua script, 100 tokens, 100 a second", Commands: words("EVALSHA __sha__ 1 bench:bs:__key__ 100 100 __now__"), Scripts: []string{tokenBucket}, verdict: scripted},
+	{Name: "gcra-script", Help: "GCRA as a Lua script, 100 at once, one a second", Commands: words("EVALSHA __sha__ 1 bench:gs:__key__ __now__ 1 100"), Scripts: []string{gcraScript}, verdict: scripted},
+	{Name: "take", Help: "RL.TAKE of three policies, 1,000 a minute each", Commands: words("RL.TAKE 3 bench:a bench:ta:__key__ bench:b bench:tb:__key__ bench:c bench:tc:__key__"),
+		Setup: words("RL.POLICY SET bench:a GCRA 1000 1000 1m ; RL.POLICY SET bench:b GCRA 1000 1000 1m ; RL.POLICY SET bench:c GCRA 1000 1000 1m"), verdict: native, Without: "setpx"},
 	{Name: "multi", Help: "a sliding window as a MULTI block, 10 in a second", Commands: words("MULTI ; ZREMRANGEBYSCORE bench:mu:__key__ -inf __ago__ ; ZCARD bench:mu:__key__ ; ZADD bench:mu:__key__ __now__ __id__ ; PEXPIRE bench:mu:__key__ 1000 ; EXEC"),
 		verdict: verdict{known: true, reply: 5, element: 1, min: 10, max: math.MaxInt64}},
 	{Name: "ping", Help: "PING", Commands: words("PING")},

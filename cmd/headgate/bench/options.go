@@ -14,7 +14,7 @@ import (
 // Options say what is measured. The zero value is not useful; ParseOptions fills in what is not given.
 type Options struct {
 	Addr     string // host:port, or the path of a Unix socket
-	Versus   string // another server; "" = none
+	Versus   string // another server; "" = none, VersusRedis = this program and redis-server are started
 	Load     Load
 	Clients  int
 	Pipeline int
@@ -41,7 +41,7 @@ func (o *Options) flags(load *string) *flag.FlagSet {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.Addr, "addr", "127.0.0.1:6379", "`address` of the server: host:port, or the path of a Unix socket")
-	f.StringVar(&o.Versus, "vs", "", "`address` of another server to alternate with; ratios are the first's over this one's")
+	f.StringVar(&o.Versus, "vs", "", "`address` of another server to alternate with; ratios are the first's over this one's. The word redis starts this program and redis-server on free ports")
 	f.StringVar(load, "load", "throttle", "`name` of a load, or a command")
 	f.IntVar(&o.Clients, "clients", 50, "`number` of connections")
 	f.IntVar(&o.Pipeline, "pipeline", 1, "`number` of operations that a connection sends at once")
@@ -71,13 +71,22 @@ func (o *Options) flags(load *string) *flag.FlagSet {
 func ParseOptions(args, env []string, help io.Writer) (*Options, error) {
 	o, load := &Options{}, ""
 	f := o.flags(&load)
+	var misplaced error
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, errors.Join(ErrHelp, writeHelp(help, f))
 	case err != nil:
-		return nil, fmt.Errorf("%s; headgate bench --help lists what there is", withTwoDashes(err.Error()))
+		return nil, fmt.Errorf("%s; headgate bench --help lists all flags and loads", withTwoDashes(err.Error()))
 	case f.NArg() > 0:
-		return nil, fmt.Errorf("bench does not know %q; headgate bench --help lists what there is", f.Arg(0))
+		return nil, fmt.Errorf("bench does not know %q; headgate bench --help lists all flags and loads", f.Arg(0))
+	}
+	f.Visit(func(given *flag.Flag) {
+		if given.Name == "addr" && o.Versus == VersusRedis {
+			misplaced = errors.New("--vs redis starts both servers: leave out --addr")
+		}
+	})
+	if misplaced != nil {
+		return nil, misplaced
 	}
 	var err error
 	if o.Load, err = FindLoad(load); err != nil {
@@ -130,6 +139,9 @@ func (o *Options) check() error {
 	}
 	if n := len(newTemplate(o.Load.Commands).bytes) * o.Pipeline; n > maxOutBytes {
 		return fmt.Errorf("a pipeline of %d such operations has %d bytes, and at most %d are sent at once", o.Pipeline, n, maxOutBytes)
+	}
+	if o.Versus == VersusRedis && (o.Pass != "" || o.TLS) {
+		return errors.New("--vs redis starts servers without a password and without TLS: leave out --user, --pass, REDISCLI_AUTH and --tls")
 	}
 	if o.User != "" && o.Pass == "" {
 		return errors.New("--user needs --pass, or REDISCLI_AUTH in the environment")

@@ -125,6 +125,11 @@ func (t *target) prepare(load Load) error {
 
 // try sends one operation and returns the first error among its replies.
 func (t *target) try(load Load) error {
+	for _, command := range load.Setup {
+		if _, err := t.control.ask(command...); err != nil {
+			return err
+		}
+	}
 	for _, script := range load.Scripts {
 		if _, err := t.control.ask("SCRIPT", "LOAD", script); err != nil {
 			return err
