@@ -189,7 +189,11 @@ bench: ## run the Go benchmarks, or those that BENCH matches, and compare with t
 bench-baseline: ## write tests/bench/baseline.txt anew, for which the machine should be quiet
 	$(BENCHMARKS) > tests/bench/baseline.txt
 
-literature: deps build ## measure what is printed of Redis 6.2 with 100 client threads, for TIME each (default 10s), and write README's table
+.PHONY: compare
+compare: deps build ## measure headgate beside redis-server, each load for TIME (default 2s), and write the table of docs/benchmarks.md
+	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestCompare -compare $(or $(TIME),2s)
+
+literature: deps build ## measure what is printed of Redis 6.2 with 100 client threads, for TIME each (default 10s), and write the table of docs/benchmarks.md
 	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestLiterature -literature $(or $(TIME),10s)
 
 bench-page: deps build ## run headgate bench for TIME each (default 5s) and write what it prints into docs/bench.md

@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	literature     = flag.Duration("literature", 0, "measure the literature's three loads for so long each, print README's table, and write it into README.md")
+	literature     = flag.Duration("literature", 0, "measure the literature's three loads for so long each, print the table of docs/benchmarks.md, and write it there")
 	literatureSeed = flag.Uint64("literature.seed", 1, "decides which keys are drawn")
 	rounds         = flag.Int("literature.rounds", 5, "rounds that the time is divided into; in each the servers take turns")
 )
@@ -131,7 +131,7 @@ func TestLiterature(t *testing.T) {
 	}
 	part := length / time.Duration(n)
 	var table strings.Builder
-	table.WriteString("| load, requests per second | printed of Redis 6.2 | go-redis: redis-server 7.0.15 | go-redis: headgate | loader: redis-server 7.0.15 | loader: headgate | loader: headgate's own command |\n|---|---|---|---|---|---|---|\n")
+	table.WriteString("| load, requests per second | published for Redis 6.2 | go-redis: redis-server 7.0.15 | go-redis: headgate | loader: redis-server 7.0.15 | loader: headgate | loader: headgate's own command |\n|---|---|---|---|---|---|---|\n")
 	for _, a := range algorithms {
 		var fromLibrary, fromLoader [2][]float64 // headgate's, redis-server's
 		var native []float64
@@ -153,7 +153,7 @@ func TestLiterature(t *testing.T) {
 	fmt.Fprintf(&table, "\nMedians of %d rounds of %v in which the servers take turns; 100 workers, 100,000 keys, %d cores for the server and the load together: `make literature`.\n", n, part, runtime.NumCPU())
 	t.Logf("\n%s", table.String())
 	if *literature > 0 {
-		writeSection(t, "README.md", "literature", table.String())
+		writeSection(t, "docs/benchmarks.md", "literature", table.String())
 	}
 }
 

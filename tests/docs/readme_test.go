@@ -65,8 +65,7 @@ func transcripts(t *testing.T, path string) []transcript {
 }
 
 // replay pipes the commands into redis-cli, which prints as it does on a terminal, and compares call by call.
-func (tr transcript) replay(t *testing.T) {
-	server := harness.Start(t)
+func (tr transcript) replay(t *testing.T, server *harness.Server) {
 	var input, want strings.Builder
 	for _, c := range tr.calls {
 		input.WriteString(c.command + "\n")
@@ -101,21 +100,27 @@ func trimmed(text string) string {
 	return out.String()
 }
 
-// TestTranscripts replays every transcript of README.md and docs/, each on an empty server.
+// TestTranscripts replays the transcripts of README.md and docs/, those of one document one after the other on one server: a reader types
+// them from top to bottom.
 func TestTranscripts(t *testing.T) {
 	root := harness.Root(t)
 	paths, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	require.NoError(t, err)
-	inREADME := transcripts(t, filepath.Join(root, "README.md"))
-	require.NotEmpty(t, inREADME, "README.md shows no transcript")
-	all := inREADME
+	paths = append(paths, filepath.Join(root, "README.md"))
 	for _, path := range paths {
-		all = append(all, transcripts(t, path)...)
-	}
-	for _, tr := range all {
-		t.Run(fmt.Sprintf("%s:%d", tr.file, tr.line), func(t *testing.T) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
 			t.Parallel()
-			tr.replay(t)
+			shown := transcripts(t, path)
+			if filepath.Base(path) == "README.md" {
+				require.NotEmpty(t, shown, "README.md shows no transcript")
+			}
+			var server *harness.Server
+			for _, tr := range shown {
+				if server == nil {
+					server = harness.Start(t)
+				}
+				tr.replay(t, server)
+			}
 		})
 	}
 }

@@ -270,6 +270,7 @@ func TestScreenshots(t *testing.T) {
 		width, height int // 0: all of it
 	}{
 		{"page-light", "light", 1200, 0}, {"page-dark", "dark", 1200, 0}, {"page-phone", "light", 390, 844},
+		{"page-top-light", "light", 1200, 674}, {"page-top-dark", "dark", 1200, 674}, // for README.md
 	} {
 		path, err := filepath.Abs(filepath.Join(*images, picture.name+".png"))
 		require.NoError(t, err)

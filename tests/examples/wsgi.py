@@ -1,0 +1,33 @@
+"""A WSGI application that allows each client address ten requests at once and five a second. Install redis (redis-py), then:
+
+    REDIS_URL=redis://127.0.0.1:6379 PORT=8000 python3 wsgi.py
+"""
+
+import math
+import os
+from wsgiref.simple_server import make_server
+
+import redis
+
+limiter = redis.Redis.from_url(os.environ.get("REDIS_URL", "redis://127.0.0.1:6379"), socket_timeout=1)
+
+
+def limit(app):
+    def limited_app(environ, start_response):
+        key = "ip:" + environ["REMOTE_ADDR"]
+        limited, _, _, retry_after, _ = limiter.execute_command("RL.GCRA", key, 10, 5, "1s")
+        if limited:
+            start_response("429 Too Many Requests", [("Retry-After", str(math.ceil(retry_after / 1000)))])
+            return [b"too many requests\n"]
+        return app(environ, start_response)
+    return limited_app
+
+
+@limit
+def hello(environ, start_response):
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [b"hello\n"]
+
+
+if __name__ == "__main__":
+    make_server("127.0.0.1", int(os.environ.get("PORT", 8000)), hello).serve_forever()
