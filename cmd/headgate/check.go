@@ -13,10 +13,10 @@ import (
 
 const checkHelp = `headgate check DIR [--fix]
 
-Looks at a data directory as a start would, loads nothing, and says of each file what is in it and whether it is whole. The last line is
-the verdict: what a start would make of it. The exit code is 0 if all is whole, else 1.
+Looks at a data directory as a start would, loads nothing, and reports what each file contains and whether it is intact. The last line is
+the verdict: what a start would do with it. The exit code is 0 if all files are intact, else 1.
 
-  --fix  cut the damaged end of an append-only file off; make a copy before. A server that uses the directory has to be stopped
+  --fix  cut off the damaged end of an append-only file. Make a copy first, and stop the server that uses the directory
 `
 
 // check carries out headgate check DIR [--fix].

@@ -144,7 +144,7 @@ func (r *running) shutDown(sig os.Signal, insist bool, failed chan<- struct{}) {
 	}
 	if err := r.srv.Shutdown(how); err != nil {
 		failed <- struct{}{}
-		r.log.Error("the server goes on, since its snapshot could not be saved; a second signal ends it all the same", "err", err)
+		r.log.Error("the server keeps running, because its snapshot could not be saved; a second signal ends it anyway", "err", err)
 		r.manager.tell("READY=1")
 	}
 }
@@ -160,7 +160,7 @@ func (r *running) obeyReloads(asked <-chan struct{}) {
 
 func (r *running) reload() {
 	if err := r.out.reopen(); err != nil {
-		r.log.Error("the log file cannot be opened again; logging goes on to the old one", "err", err)
+		r.log.Error("the log file cannot be reopened; logging continues to the old one", "err", err)
 	}
 	notices, err := r.srv.Reload()
 	if err != nil {

@@ -103,7 +103,7 @@ func (a *Console) clientCommand() *command.Command {
 			},
 			{
 				Name: "unblock", Since: "5.0.0", Complexity: "O(n) in the number of keys that the client waits for",
-				Summary: "Have a client that waits for a key go on, as if its time were over or with an error.",
+				Summary: "Unblock a client that waits for a key, as if it had timed out or with an error.",
 				Arity:   -3, Flags: command.Admin | command.ClientFlags,
 				Args:  []command.Arg{command.Integer("client-id"), command.OneOf("timeout-error", command.Tok("TIMEOUT"), command.Tok("ERROR")).Opt()},
 				Reply: command.ReplyInteger, Handler: a.clientUnblock,

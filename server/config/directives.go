@@ -194,7 +194,7 @@ var directives = append([]*Directive{
 	},
 	{
 		Name: "busy-poll-us", Group: Network, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "Microseconds that an event loop goes on looking for work before it sleeps. A lone client's latency falls to a third at the price of a core that is always busy.",
+		Summary: "Microseconds that an event loop keeps looking for work before it sleeps. A lone client's latency falls to a third at the price of a core that is always busy.",
 		kind:    integer(0, 10_000, func(c *Config) *int { return &c.BusyPollUs }),
 	},
 	{
@@ -251,7 +251,7 @@ var directives = append([]*Directive{
 	},
 	{
 		Name: "tls-cert-file", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
-		Summary: "File with the server's certificate, in PEM, and those between it and its authority. It is read again within two seconds when it changes, as are the other files; open connections go on.",
+		Summary: "File with the server's certificate, in PEM, and those between it and its authority. It is read again within two seconds when it changes, as are the other files; open connections continue.",
 		kind:    text(func(c *Config) *string { return &c.TLSCertFile }),
 	},
 	{
@@ -272,7 +272,7 @@ var directives = append([]*Directive{
 	},
 	{
 		Name: "tls-port", Group: TLS, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "TCP port to listen on for TLS, on the addresses of bind; 0 means none. It needs tls-cert-file and tls-key-file and, unless tls-auth-clients is no, authorities. With port 0 nothing but TLS is served.",
+		Summary: "TCP port to listen on for TLS, on the addresses of bind; 0 means none. It needs tls-cert-file and tls-key-file and, unless tls-auth-clients is no, authorities. With port 0 only TLS is served.",
 		kind:    integer(0, 65535, func(c *Config) *int { return &c.TLSPort }),
 	},
 	{
@@ -411,7 +411,7 @@ var directives = append([]*Directive{
 	},
 	{
 		Name: "shutdown-timeout", Group: General, Since: "0.1.0", Default: "10", Settable: true,
-		Summary: "Seconds that a script which overruns may go on when a signal wants the server to end; then it is cut off and nothing of it is kept. Clients are not waited for, a snapshot is.",
+		Summary: "Seconds that an overrunning script may continue after a signal has asked the server to end; then it is cut off and nothing of it is kept. Clients are not waited for, a snapshot is.",
 		kind:    seconds(func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
 	},
 
@@ -463,22 +463,22 @@ var directives = append([]*Directive{
 	},
 	{
 		Name: "enable-debug-command", Group: Security, Since: "0.1.0", Default: "no",
-		Summary: "Who may use the DEBUG command: nobody, everybody, or clients on this machine.",
+		Summary: "Who may use the DEBUG command: no client, every client, or clients on this machine.",
 		kind:    enum(func(c *Config) *Access { return &c.EnableDebugCommand }, "no", "yes", "local"),
 	},
 	{
 		Name: "enable-protected-configs", Group: Security, Since: "0.1.0", Default: "no",
-		Summary: "Who may change the guarded directives with CONFIG SET: nobody, everybody, or clients on this machine.",
+		Summary: "Who may change the guarded directives with CONFIG SET: no client, every client, or clients on this machine.",
 		kind:    enum(func(c *Config) *Access { return &c.EnableProtectedConfigs }, "no", "yes", "local"),
 	},
 	{
 		Name: "enable-restore-command", Group: Security, Since: "0.1.0", Default: "no",
-		Summary: "Who may use RESTORE, which reads what a client has made: nobody, everybody, or clients on this machine.",
+		Summary: "Who may use RESTORE, which reads data that a client has made: no client, every client, or clients on this machine.",
 		kind:    enum(func(c *Config) *Access { return &c.EnableRestoreCommand }, "no", "yes", "local"),
 	},
 	{
 		Name: "rename-command", Group: Security, Since: "0.1.0", Default: `""`, Hidden: true,
-		Summary: "Give a command another name, or take it away with an empty one. ACL rules, statistics and the append-only file go on with its own name.",
+		Summary: "Give a command another name, or take it away with an empty one. ACL rules, statistics and the append-only file keep its own name.",
 		kind:    renamesKind{},
 	},
 	{
@@ -638,18 +638,18 @@ var directives = append([]*Directive{
 
 	{
 		Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Group: Scripts, Since: "0.1.0", Default: "5000", Settable: true,
-		Summary: "Milliseconds after which a script that still runs lets other clients be answered: with BUSY, but for SCRIPT KILL, FUNCTION KILL and SHUTDOWN NOSAVE. 0 means never.",
+		Summary: "Milliseconds after which a script that still runs lets other clients be answered: with BUSY, except for SCRIPT KILL, FUNCTION KILL and SHUTDOWN NOSAVE. 0 means never.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.BusyReplyThreshold }),
 	},
 	{
 		Name: "script-time-limit", Group: Scripts, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "Milliseconds after which a script is stopped if it has written nothing yet; 0 means never. One that has written goes on, since half of its effects must not stay.",
+		Summary: "Milliseconds after which a script is stopped if it has written nothing yet; 0 means never. One that has written continues, because half of its effects must not stay.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.ScriptTimeLimit }),
 	},
 
 	{
 		Name: "aof-load-truncated", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,
-		Summary: "Whether to start with an append-only file whose end is missing or damaged, by at most 4 MiB, and to cut that off; no refuses to start. What is whole behind damage goes too, since a power cut can lose sectors of what was not synced; Redis starts only if nothing but the end is missing.",
+		Summary: "Whether to start with an append-only file whose end is missing or damaged, by at most 4 MiB, and to cut that off; no refuses to start. What is whole behind damage goes too, since a power cut can lose sectors of what was not synced; Redis starts only if just the end is missing.",
 		kind:    yesNo(func(c *Config) *bool { return &c.AOFLoadTruncated }),
 	},
 	{
@@ -697,7 +697,7 @@ var directives = append([]*Directive{
 	},
 	{
 		Name: "dir", Group: Persistence, Since: "0.1.0", Default: "./", Settable: true, Guarded: true,
-		Summary: "Directory of the data files, to which logfile, pidfile and the like are relative too; it must exist.",
+		Summary: "Directory of the data files, to which logfile, pidfile and other paths are relative too; it must exist.",
 		kind:    directory{},
 		check:   checkDir,
 	},
@@ -729,7 +729,7 @@ var directives = append([]*Directive{
 
 	{
 		Name: "metrics-bind", Group: Metrics, Since: "0.1.0", Default: "127.0.0.1 -::1",
-		Summary: "Addresses that metrics-port listens on, in the form of bind. Whoever reaches them can read the counters; set metrics-password before other machines can.",
+		Summary: "Addresses that metrics-port listens on, in the form of bind. Every client that reaches them can read the counters; set metrics-password before other machines can.",
 		kind:    bind(func(c *Config) *[]string { return &c.MetricsBind }),
 	},
 	{
@@ -739,7 +739,7 @@ var directives = append([]*Directive{
 	},
 	{
 		Name: "metrics-port", Group: Metrics, Since: "0.1.0", Default: "0",
-		Summary: "HTTP port for a page that shows what goes on, /metrics in Prometheus' format, /healthz and /readyz; 0 means none.",
+		Summary: "HTTP port for a status page, /metrics in Prometheus' format, /healthz and /readyz; 0 means none.",
 		kind:    integer(0, 65535, func(c *Config) *int { return &c.MetricsPort }),
 	},
 	{

@@ -6,7 +6,7 @@ import "os"
 var checkDirectives = []*Directive{
 	{
 		Name: "http-bind", Group: HTTPCheck, Since: "0.1.0", Default: "127.0.0.1 -::1",
-		Summary: "Addresses that http-port listens on, in the form of bind. Whoever reaches them can charge limits, as clients of port can.",
+		Summary: "Addresses that http-port listens on, in the form of bind. Every client that reaches them can charge limits, as clients of port can.",
 		kind:    bind(func(c *Config) *[]string { return &c.HTTPBind }),
 	},
 	{

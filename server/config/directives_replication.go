@@ -19,7 +19,7 @@ var replicationDirectives = []*Directive{
 	},
 	{
 		Name: "repl-timeout", Group: Replication, Since: "0.1.0", Default: "60", Settable: true,
-		Summary: "Seconds without a byte from the primary after which its connection is given up and made anew.",
+		Summary: "Seconds without a byte from the primary after which its connection is closed and made again.",
 		kind:    secondsFrom(1, func(c *Config) *time.Duration { return &c.ReplTimeout }),
 	},
 	{

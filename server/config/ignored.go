@@ -66,7 +66,7 @@ var ignored = []Ignored{
 	{Name: "crash-log-enabled", Reason: "the Go runtime prints its own report"},
 	{Name: "crash-memcheck-enabled", Reason: "the Go runtime prints its own report"},
 	{Name: "disable-thp", Reason: ownMemory},
-	{Name: "dynamic-hz", Reason: "background work adapts itself to what there is to do"},
+	{Name: "dynamic-hz", Reason: "background work adapts to the load"},
 	{Name: "enable-module-command", Reason: "headgate loads no modules", Only: []string{"no", "local"}},
 	{Name: "ignore-warnings", Reason: "headgate looks for none of these"},
 	{Name: "io-threads-do-reads", Reason: ownThreads},

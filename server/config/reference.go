@@ -105,7 +105,7 @@ is refused where the last column says so. ` + "`loadmodule`" + ` is refused too,
 const referenceSystemd = `
 ## Under systemd
 
-With ` + "`Type=notify`" + ` (or ` + "`notify-reload`" + `) the server tells when its data are loaded and it is ready, when it reads its configuration anew and
+With ` + "`Type=notify`" + ` (or ` + "`notify-reload`" + `) the server tells when its data are loaded and it is ready, when it reads its configuration again and
 when it ends, and answers ` + "`WatchdogSec`" + `. Sockets of a socket unit take the place of port, bind and unixsocket; those with
 ` + "`FileDescriptorName=tls`" + ` that of tls-port, which must be set as well. SAVE and a snapshot at the end keep the server from answering
 the watchdog for as long as they take.
@@ -114,8 +114,8 @@ the watchdog for as long as they take.
 
 SIGTERM and SIGINT end the server as shutdown-on-sigterm and shutdown-on-sigint say: what was read is answered, what was acknowledged is on
 the disk as far as appendfsync and save promise it, and the exit code is 0. A second signal ends the process at once, whatever
-it is doing. If the snapshot could not be saved and the server went on, a second signal has it try once more, for five seconds at most, and
-ends it in any case. SIGHUP reads the configuration file again and opens the log file anew.
+it is doing. If the snapshot could not be saved and the server kept running, a second signal has it try again, for five seconds at most, and
+ends it in any case. SIGHUP reads the configuration file again and reopens the log file.
 `
 
 // Reference writes docs/config.md.

@@ -61,7 +61,7 @@ func (f *netFront) acceptFrom(ln net.Listener, begin func(net.Conn)) {
 
 // warnOfAccept logs that connections cannot be accepted.
 func (f *Fronts) warnOfAccept(err error) {
-	f.Logger.Warn("cannot accept connections for now; those that are open go on", "err", err)
+	f.Logger.Warn("cannot accept connections for now; open ones continue", "err", err)
 }
 
 // keep has the kernel probe a silent peer, as tcp-keepalive says.

@@ -22,7 +22,7 @@ import (
 
 var (
 	errKeyPassword = errors.New("the key is encrypted, and tls-key-file-pass is not its password")
-	errKeyForm     = errors.New("the key is encrypted in a way that is not known here; write it anew with openssl pkcs8 -topk8 -v2 aes256")
+	errKeyForm     = errors.New("the key is encrypted in a way that is not known here; convert it with openssl pkcs8 -topk8 -v2 aes256")
 )
 
 const maxKeyIterations = 10_000_000 // of PBKDF2: some seconds

@@ -214,8 +214,8 @@ func (g *Gateway) use(cfg *config.Config, files *tlsFiles) error {
 
 // Errors of changes between a native server and a gateway.
 var (
-	errUnset = errors.New("this process is a gateway, and cannot keep keys itself before it is started anew")
-	errSet   = errors.New("this process keeps keys itself, and cannot be a gateway before it is started anew")
+	errUnset = errors.New("this process is a gateway, and cannot keep keys itself until it is restarted")
+	errSet   = errors.New("this process keeps keys itself, and cannot be a gateway until it is restarted")
 )
 
 // StayNative has a server that is no gateway refuse to become one.

@@ -154,5 +154,5 @@ func TestChangesOfTheUpstream(t *testing.T) {
 	require.Equal(t, "OK", gate.ask("SET where second"))
 
 	_, addr := startServer(t)
-	require.Contains(t, dial(t, addr).ask("CONFIG SET upstream redis://127.0.0.1:1"), "cannot be a gateway before it is started anew")
+	require.Contains(t, dial(t, addr).ask("CONFIG SET upstream redis://127.0.0.1:1"), "cannot be a gateway until it is restarted")
 }

@@ -88,7 +88,7 @@ func (j *Journal) rewriteIfGrown(cfg *config.Config) {
 	}
 	base := max(a.StartSize, 1)
 	if growth := a.Size*100/base - 100; growth >= int64(cfg.AutoAOFRewritePercentage) {
-		j.Logger.Info("the append-only file has grown enough to be written anew", "growth", growth)
+		j.Logger.Info("the append-only file has grown enough to be rewritten", "growth", growth)
 		j.AskRewrite()
 	}
 }
@@ -181,7 +181,7 @@ func (j *Journal) rewrite(open bool) {
 	if err != nil {
 		w.failedAt, w.Asked = time.Now(), false // whoever wants it still asks again, after a while
 		if open {
-			j.Logger.Error("the append-only file could not be written anew; it goes on as it was", "err", err)
+			j.Logger.Error("the append-only file could not be rewritten; the old one stays in use", "err", err)
 		} else {
 			j.Logger.Error("the append-only file could not be begun, and nothing is logged; it is tried again", "err", err)
 			if j.Config.Get().AppendOnly {
@@ -195,7 +195,7 @@ func (j *Journal) rewrite(open bool) {
 	w.Rewrites++
 	a.Size = a.Log.Size()
 	a.StartSize = a.Size
-	j.Logger.Info("the append-only file has been written anew", "bytes", base, "took", w.Last)
+	j.Logger.Info("the append-only file has been rewritten", "bytes", base, "took", w.Last)
 }
 
 // rewriteOnce does it, and returns the size of the new base.

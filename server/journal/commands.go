@@ -10,12 +10,12 @@ func (j *Journal) Declarations() []*command.Command {
 	return []*command.Command{
 		{
 			Name: "bgrewriteaof", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(1)",
-			Summary: "Have the append-only file written anew in the background, as short as the data allow.",
+			Summary: "Rewrite the append-only file in the background, as short as the data allow.",
 			Arity:   1, Flags: command.Admin | command.NoScript | command.NoAsyncLoading | command.HomeOnly, Reply: command.ReplySimple, Handler: j.bgrewriteAOF,
 		},
 		{
 			Name: "bgsave", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(1)",
-			Summary: "Begin to save a snapshot, and go on serving meanwhile.",
+			Summary: "Save a snapshot in the background.",
 			Arity:   -1, Flags: command.Admin | command.NoScript | command.NoAsyncLoading | command.HomeOnly,
 			Args: []command.Arg{command.Tok("SCHEDULE").Opt()}, Reply: command.ReplySimple, Handler: j.bgsave,
 		},
@@ -27,7 +27,7 @@ func (j *Journal) Declarations() []*command.Command {
 		},
 		{
 			Name: "save", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys",
-			Summary: "Save a snapshot; nobody is served until it is done.",
+			Summary: "Save a snapshot; no client is served until it is done.",
 			Arity:   1, Flags: command.Admin | command.NoScript | command.NoAsyncLoading | command.NoMulti | command.HomeOnly, Reply: command.ReplySimple, Handler: j.save,
 		},
 	}

@@ -237,7 +237,7 @@ func (r *replay) all() error {
 // caller holds the executor's lock.
 func (j *Journal) resumeFrom(ms int64) {
 	if ms < math.MaxInt64/1_000_000 && j.Clock.AtLeast(ms*1e6) {
-		j.Logger.Warn("the clock is behind the time at which the data were written last: time goes on from there, at half speed until the clock has caught up",
+		j.Logger.Warn("the clock is behind the time at which the data were written last: time continues from there, at half speed until the clock has caught up",
 			"written", time.UnixMilli(ms).UTC())
 	}
 }

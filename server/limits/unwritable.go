@@ -64,7 +64,7 @@ func (m *InMemory) keep(c *command.Ctx, k store.Key, change func()) {
 	}
 	m.Changes++
 	if m.warnedAt == 0 || c.NowNs-m.warnedAt >= memoryWarnings {
-		c.Core.Logger.Warn("limiters go on in memory alone: what they change now is forgotten by a restart", "why", c.Core.Gate.Unwritable(), "changes", m.Changes-m.warned)
+		c.Core.Logger.Warn("limiters continue in memory only: a restart forgets what they change now", "why", c.Core.Gate.Unwritable(), "changes", m.Changes-m.warned)
 		m.warnedAt, m.warned = c.NowNs, m.Changes
 	}
 }

@@ -208,7 +208,7 @@ func TestWarningsOfChangesInMemory(t *testing.T) {
 		w.Words("RL.FIXED", "k", "1000", "1d")
 		w.Pass(time.Second)
 	}
-	require.Equal(t, 3, strings.Count(text.String(), "limiters go on in memory alone"), text.String())
+	require.Equal(t, 3, strings.Count(text.String(), "limiters continue in memory only"), text.String())
 	require.Contains(t, text.String(), "changes=60")
 }
 

@@ -28,7 +28,7 @@ var (
 func (h *Hub) ClientTrackingCommand() *command.Command {
 	return &command.Command{
 		Name: "tracking", Since: "6.0.0", Complexity: "O(1), and O(n) in the number of prefixes",
-		Summary: "Have the client told of changes to keys that it has read, or in broadcasting mode to keys with a prefix.",
+		Summary: "Notify the client of changes to keys that it has read, or in broadcasting mode to keys with a prefix.",
 		Arity:   -3, Flags: command.ClientFlags | command.HomeOnly,
 		Args: []command.Arg{
 			command.OneOf("status", command.Tok("ON"), command.Tok("OFF")), command.Integer("client-id").After("REDIRECT").Opt(),

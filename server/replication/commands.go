@@ -19,7 +19,7 @@ func (r *Replica) Declarations() []*command.Command {
 			Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale | command.AllowBusy | command.HomeOnly,
 			Args: []command.Arg{command.Str("option").Multi().Opt()}, Reply: command.ReplySimple | command.ReplyNone, Handler: r.replConf,
 		},
-		r.replicaOfCommand("replicaof", "5.0.0", "Follow another server, whose data take the place of this one's; or, with NO ONE, go on by oneself."),
+		r.replicaOfCommand("replicaof", "5.0.0", "Follow another server, whose data replace this one's; with NO ONE, stop following and become a primary."),
 		{
 			Name: "role", Group: command.GroupServer, Since: "2.8.12", Complexity: "O(1)",
 			Summary: "Return whether this server follows another, which one, and how far it has come.",

@@ -72,7 +72,7 @@ func (l *link) run() error {
 		return err
 	}
 	if len(ignored) > 0 {
-		r.Logger.Warn("the primary does not take all that a replica says of itself", "primary", l.follow.String(), "errors", ignored)
+		r.Logger.Warn("the primary does not accept all that a replica reports", "primary", l.follow.String(), "errors", ignored)
 	}
 	if !resumes {
 		known.ID = ""
@@ -261,7 +261,7 @@ func (l *link) apply() error {
 		switch {
 		case err != nil:
 			r.update(l.follow, func() { r.detach(); r.resumes = false })
-			return fmt.Errorf("the primary sends what is no command, so all data are asked for anew: %w", err)
+			return fmt.Errorf("the primary sent something that is not a command, so all data are requested again: %w", err)
 		case why == exec.HoldNone:
 			if waits {
 				r.Logger.Info("the append-only file has room again: what the primary sends is run again", "primary", l.follow.String())

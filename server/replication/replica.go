@@ -174,7 +174,7 @@ func (r *Replica) Promote() {
 	r.history.rename(command.RandomHex(idLength / 2))
 	r.openGates(r.Config.Get())
 	r.Config.SetReplicaOf(config.Address{})
-	r.Logger.Info("no primary is followed any more: this server goes on by itself", "offset", r.history.Offset)
+	r.Logger.Info("no longer following a primary: this server is a primary now", "offset", r.history.Offset)
 	r.exec.Soon() // keys past their time go again
 }
 
@@ -254,7 +254,7 @@ func (r *Replica) Refused(c *command.Ctx, text string) {
 	if c.Cmd == nil {
 		text = "there is no such command" // and not what it was called with, which may be anybody's secret
 	}
-	r.Logger.Error("a command of the primary failed here, so that the data may differ from the primary's: REPLICAOF NO ONE and then the primary again brings them anew",
+	r.Logger.Error("a command of the primary failed here, so that the data may differ from the primary's: REPLICAOF NO ONE and then the primary again fetches them again",
 		"command", shown(string(c.Args[0])), "err", text, "failed", r.Failed)
 }
 

@@ -74,7 +74,7 @@ var metricsHead = `<!-- Generated from server/report/figures_table.go and server
 
 ` + "The page shows keys and slow commands. Without `metrics-password` it is only shown to those who could read these over the Redis protocol without a" + `
 ` + "password too: while the default user may do everything, and to other machines only with `protected-mode no`; and only under an IP address or" + `
-` + "a name without dots, so that nobody else's web page can have a browser read it." + `
+` + "a name without dots, so that a foreign web page cannot read it through a visitor's browser." + `
 
 ` + "With `metrics-password` everything but the last two asks for `metrics-user` and that password by HTTP's basic authentication. There" + `
 ` + "is no TLS on this port: leave it on a loopback address or a private network, or put a proxy before it." + `
@@ -89,10 +89,10 @@ The port takes 80 connections at a time. For one more, the one gives way that ha
         static_configs:
           - targets: ["127.0.0.1:9121"]
 
-Names are redis_exporter's where it has them, so that dashboards and alerts made for it go on working. Labels are bounded: by the
+Names are redis_exporter's where it has them, so that dashboards and alerts made for it keep working. Labels are bounded: by the
 commands that there are (a command that does not exist counts as ` + "`unknown`" + `), the databases, 128 codes of errors, the algorithms, and
 the names of policies. No key is ever a label: there is no bound to them, and a time series for each would outlive it. A command has
-series once it has been called; ` + "CONFIG RESETSTAT" + ` has counters begin anew, as a restart does. A scrape reads the counters in slices, so that
+series once it has been called; ` + "CONFIG RESETSTAT" + ` resets counters to 0, as a restart does. A scrape reads the counters in slices, so that
 no command waits for it longer than for other background work; what it shows is therefore not of one instant.
 
 Go's and the process's own series (` + "`go_…`, `process_…`" + `) are there too.
@@ -113,7 +113,7 @@ Go's and the process's own series (` + "`go_…`, `process_…`" + `) are there 
 ` + "| `top_limited_error`, `top_hot_error` | the most that any number of that list may be too high by |" + `
 
 A gateway has the series ` + "`headgate_upstream_…`, and `INFO upstream` with the same figures, since its start; a server that keeps keys itself has neither." + `
-` + "[Operations](operations.md#a-gateway-before-redis) says which of them to watch. `node` is an address of the upstream's, of which there are as many as it names." + `
+` + "[Operations](operations.md#a-gateway-before-redis) says which of them to watch. `node` is the address of a node of the upstream." + `
 
 | Metric | Type | Labels | Meaning |
 |---|---|---|---|

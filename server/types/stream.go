@@ -81,7 +81,7 @@ var streamCommands = []*command.Command{
 	},
 	{
 		Name: "xsetid", Group: command.GroupStream, Since: "5.0.0", Complexity: "O(1)",
-		Summary: "Set the last ID that a stream has used, and what it says of its past.",
+		Summary: "Set the last ID that a stream has used, and its counters.",
 		Arity:   -3, Flags: command.Write | command.DenyOOM | command.Fast, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Args: []command.Arg{
 			command.Key("key"), command.Str("last_id"), command.Integer("entries_added").After("ENTRIESADDED").Opt(), command.Str("max_deleted_entry_id").After("MAXDELETEDID").Opt(),

@@ -27,7 +27,7 @@ var xinfoCommand = &command.Command{
 		command.HelpCommand("5.0.0"),
 		{
 			Name: "stream", Since: "5.0.0", Complexity: "O(n) in the number of entries shown and of the stream's nodes",
-			Summary: "Return what there is to know of a stream; with FULL also its entries, groups and consumers.",
+			Summary: "Return information about a stream; with FULL also its entries, groups and consumers.",
 			Arity:   -3, Flags: command.ReadOnly, Keys: command.Keys("RO ACCESS", 2, 2, 1),
 			Args:  []command.Arg{command.Key("key"), command.Block("full_block", command.Tok("FULL"), command.Integer("count").After("COUNT").Opt()).Opt()},
 			Reply: command.ReplyMap, Handler: xinfoStream,

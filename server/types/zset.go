@@ -162,7 +162,7 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zrangestore", Group: command.GroupSortedSet, Since: "6.2.0", Complexity: "O(log n + m log m) for m members stored of n",
-		Summary: "Keep a range of members at another key, replacing what is there, and return their number.",
+		Summary: "Store a range of members at another key, replacing its value, and return their number.",
 		Arity:   -5, Flags: command.Write | command.DenyOOM, Keys: slices.Concat(command.Keys("OW UPDATE", 1, 1, 1), command.Keys("RO ACCESS", 2, 2, 1)),
 		Args: []command.Arg{
 			command.Key("dst"), command.Key("src"), command.Str("min"), command.Str("max"), command.OneOf("sortby", command.Tok("BYSCORE"), command.Tok("BYLEX")).Opt(), command.Tok("REV").Opt(),

@@ -171,7 +171,7 @@ func TestVanishedDirectoryCameBackWithoutItsLock(t *testing.T) {
 			require.Equal(t, "+OK\r\n", string(c.Do("SET", "k", "v")))
 			require.NoError(t, vanish(dir))
 			c.Do("BGREWRITEAOF")
-			s.logs("could not be written anew")
+			s.logs("could not be rewritten")
 			require.NoDirExists(t, dir)
 			require.Contains(t, s.log.String(), "no longer the one that this server has locked")
 
@@ -180,7 +180,7 @@ func TestVanishedDirectoryCameBackWithoutItsLock(t *testing.T) {
 			d := dialSoon(t, second.addr)
 			require.Equal(t, "+OK\r\n", string(d.Do("SET", "k", "of the second")))
 			c.Do("BGREWRITEAOF")
-			require.Eventually(t, func() bool { return strings.Count(s.log.String(), "could not be written anew") > 1 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return strings.Count(s.log.String(), "could not be rewritten") > 1 }, 10*time.Second, time.Millisecond)
 			require.NoError(t, s.Process.Kill())
 			s.Wait()
 			require.NoError(t, second.Process.Kill())

@@ -26,7 +26,7 @@ func TestFullDisk(t *testing.T) {
 	p, r := harness.Dial(t, primary.Addr), harness.Dial(t, replica.Addr)
 	p.Ask("SET", "first", "1")
 	harness.AwaitSame(t, p, r)
-	awaitLog(t, replica, "the append-only file has been written anew")
+	awaitLog(t, replica, "the append-only file has been rewritten")
 	limit := func(bytes uint64) {
 		t.Helper()
 		require.NoError(t, unix.Prlimit(replica.PID(), unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil))

@@ -41,7 +41,7 @@ func newFormat(name string, wanted []string) (format, error) {
 	if strings.Contains(name, "(?") {
 		return newPattern(name, wanted)
 	}
-	return nil, fmt.Errorf("there is no format %q: choose among %s, %s, %s, %s, or give a regular expression with named groups, one of which is (?P<time>...)",
+	return nil, fmt.Errorf("there is no format %q: choose among %s, %s, %s, %s, or give a regular expression with named groups, including (?P<time>...)",
 		name, autoFormat, combinedFormat, haproxyFormat, jsonFormat)
 }
 

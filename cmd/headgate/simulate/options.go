@@ -48,7 +48,7 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 		case errors.Is(err, flag.ErrHelp):
 			return nil, errors.Join(ErrHelp, writeHelp(help, f))
 		case err != nil:
-			return nil, fmt.Errorf("%w; headgate simulate --help lists what there is", err)
+			return nil, fmt.Errorf("%w; headgate simulate --help lists all flags", err)
 		}
 		if args = f.Args(); len(args) > 0 {
 			o.Logs, args = append(o.Logs, args[0]), args[1:]
