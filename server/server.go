@@ -101,8 +101,8 @@ func New(live *config.Live, o Options) *Server {
 		Replica: s.Replica,
 	}
 	s.Console = &admin.Console{Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Journal: s.Journal}
-	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput, Refused: s.Replica.Refused}
-	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory, Moved: s.cluster.Moved}
+	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Wait: s.Wait, ServeWaiter: s.ServeWaiter, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput, Refused: s.Replica.Refused}
+	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), Waits: s.Limits, ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory, Moved: s.cluster.Moved}
 	groups := s.CommandGroups
 	if live.Get().Upstream != "" {
 		s.Gateway = gateway.New(s.Executor, s.Limits)

@@ -87,6 +87,7 @@ type Keyspace struct {
 	changing     [maxChanging]changingObject
 	nextChanging uint
 	ready        []*Awaited          // awaited keys that have been added, in that order
+	heeded       []*Heed             // of keys that have changed, in that order
 	digits       [number.IntMax]byte // the text of a number that a view of a set hands out
 	stamps       stampTexts          // the members of logs that have been handed out
 	stampName    [maxStampName]byte  // of AppendStamps, which hands it out

@@ -7,7 +7,8 @@ type watchedKey struct {
 	db      *DB
 	name    string
 	version uint64
-	refs    int
+	refs    int   // of watches, and of heed
+	heed    *Heed // nil: none
 }
 
 // Watches are the keys that one client watches, each as the client saw it first, for WATCH. The zero value is none. The client that
@@ -42,11 +43,8 @@ func (w *Watches) Watch(db *DB, k Key, now int64) {
 	if e, ok := db.Look(k, now); ok {
 		expireAt = e.ExpireAt()
 	}
-	key := db.watched.Entries()[string(k.Name)]
-	if key == nil {
-		key = &watchedKey{db: db, name: string(k.Name)}
-		db.watched.Set(key.name, key)
-	} else if w.has(key) {
+	key := db.watchKey(k)
+	if w.has(key) {
 		return
 	}
 	key.refs++
@@ -55,6 +53,16 @@ func (w *Watches) Watch(db *DB, k Key, now int64) {
 	if len(w.list) > fewWatches {
 		w.learn()
 	}
+}
+
+// watchKey returns what counts the key's changes, which has no references yet if it is new.
+func (db *DB) watchKey(k Key) *watchedKey {
+	key := db.watched.Entries()[string(k.Name)]
+	if key == nil {
+		key = &watchedKey{db: db, name: string(k.Name)}
+		db.watched.Set(key.name, key)
+	}
+	return key
 }
 
 func (w *Watches) has(key *watchedKey) bool {
@@ -91,9 +99,7 @@ func (w *Watches) Release(n int) int {
 		key := w.list[left+i].key
 		w.list[left+i] = watch{}
 		w.bytes -= watchBytes + len(key.name)
-		if key.refs--; key.refs == 0 {
-			key.db.watched.Delete(key.name)
-		}
+		key.release()
 	}
 	w.list, w.known = w.list[:left], nil
 	return n
@@ -103,7 +109,7 @@ func (w *Watches) Release(n int) int {
 func (db *DB) markWatched(name []byte, why change) {
 	if why != changeFlush {
 		if key := db.watched.Entries()[string(name)]; key != nil {
-			key.version++
+			key.note()
 		}
 		return
 	}
@@ -115,7 +121,7 @@ func (db *DB) markPresent(in ...*DB) {
 	for name, key := range db.watched.Entries() {
 		k := db.ks.Key([]byte(name))
 		if slices.ContainsFunc(in, func(d *DB) bool { _, ok := d.Peek(k); return ok }) {
-			key.version++
+			key.note()
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -63,7 +64,25 @@ func appendClient(c *command.Ctx, dst []byte, cl *command.Client) []byte {
 	number("resp", int64(cl.Reply.Proto()))
 	field("lib-name", cl.LibName)
 	field("lib-ver", cl.LibVer)
+	if w, waits := cl.Blocked.(command.Waiter); waits {
+		what, until := w.Awaits()
+		field("waits-for", oneWord(what))
+		number("waits-ms", max(until-c.NowNs, 0)/int64(time.Millisecond))
+	}
 	return append(dst, '\n')
+}
+
+// oneWord is a key's name as a value in a line of fields: bytes that could end it, or are not ASCII, are written as \xhh.
+func oneWord(name string) string {
+	var b strings.Builder
+	for i := range len(name) {
+		if c := name[i]; c > ' ' && c <= '~' && c != '\\' {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String()
 }
 
 // userName is the name of a client's user. A primary is none: it may do everything.

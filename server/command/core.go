@@ -113,6 +113,8 @@ func smallestLimit(l config.OutputLimit) int {
 // Hooks are what commands need of parts above them while they run. New sets them; they are called with the executor's lock held.
 type Hooks struct {
 	Block       func(c *Ctx, on BlockOn)          // has a client wait, see Ctx.Block
+	Wait        func(c *Ctx, w Waiter)            // has a client wait, see Ctx.Wait
+	ServeWaiter func(c *Ctx, s Serving) bool      // see Serving
 	Publish     func(channel, message []byte) int // sends a message to a channel's subscribers
 	KeyChanged  func(key []byte, by *Client)      // sends invalidations to the clients that track the key; by is the client that changes it, or nil
 	LimitOutput func(cl *Client)                  // closes a client whose unsent replies are over its limits

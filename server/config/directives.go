@@ -27,6 +27,7 @@ const (
 	maxSocketPath = 107           // bytes of a Unix socket's path that the kernel takes
 	minHz, maxHz  = 1, 500        // other values of hz are bent to these, as in Redis
 	maxUpstreamMs = 60_000        // of upstream's times
+	maxWaiting    = 1_000_000     // of clients that wait for limiters
 )
 
 // Config is one state of the configuration. It never changes once it has been published: read it freely from any goroutine, and
@@ -119,6 +120,8 @@ type Config struct {
 	Unwritable      limiter.Unwritable // limiter-when-unwritable
 	TopKeys         int                // keys that each list of RL.TOP watches; 0 = none
 	TopWindow       time.Duration      // that the lists go back, at least; at most twice that
+	WaitMaxClients  int                // calls with WAIT that wait at a time
+	WaitMaxPerKey   int                // the same for one key
 
 	// Upstream is the URL of where keys and the state of limiters are kept instead of here; "" = they are kept here.
 	Upstream              string
@@ -568,6 +571,16 @@ var directives = append([]*Directive{
 		Name: "unknown-policy", Group: Limiters, Since: "0.1.0", Default: "error", Settable: true,
 		Summary: "What RL.TAKE makes of a policy that does not exist: error answers with an error, allow takes it for unlimited.",
 		kind:    enum(func(c *Config) *UnknownPolicy { return &c.UnknownPolicy }, "error", "allow"),
+	},
+	{
+		Name: "wait-max-clients", Group: Limiters, Since: "0.1.0", Default: "10000", Settable: true,
+		Summary: "Calls of limiters that may wait at a time, by WAIT. One more is limited at once, as without WAIT. Each counts in its client's memory. 0 turns WAIT off.",
+		kind:    integer(0, maxWaiting, func(c *Config) *int { return &c.WaitMaxClients }),
+	},
+	{
+		Name: "wait-max-per-key", Group: Limiters, Since: "0.1.0", Default: "1000", Settable: true,
+		Summary: "Calls of limiters that may wait for one key at a time, by WAIT. One more is limited at once, as without WAIT.",
+		kind:    integer(0, maxWaiting, func(c *Config) *int { return &c.WaitMaxPerKey }),
 	},
 
 	{

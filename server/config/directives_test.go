@@ -155,6 +155,8 @@ var samples = map[string]sample{
 	"top-keys":                   {"100", "100"},
 	"top-window":                 {"60", "60"},
 	"unknown-policy":             {"allow", "allow"},
+	"wait-max-clients":           {"7", "7"},
+	"wait-max-per-key":           {"7", "7"},
 	"limiter-when-unwritable":    {"MEMORY", "memory"},
 	"zset-max-listpack-entries":  {"8", "8"},
 	"zset-max-listpack-value":    {"9b", "9"},

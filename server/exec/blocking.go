@@ -39,7 +39,7 @@ const blockedOverhead = 256
 
 // Block has the context's client wait for keys: it is what commands reach as Core.Hooks.Block. The executor's lock is held.
 func (x *Executor) Block(c *command.Ctx, on command.BlockOn) {
-	b := &blocked{BlockOn: on, exec: x, client: c.Client, cmd: c.Cmd, args: copyArgs(c.Args), held: blockedOverhead}
+	b := &blocked{BlockOn: on, exec: x, client: c.Client, cmd: c.Cmd, args: command.CopyArgs(c.Args), held: blockedOverhead}
 	for _, a := range b.args {
 		b.held += len(a)
 	}
@@ -57,28 +57,16 @@ func (x *Executor) Block(c *command.Ctx, on command.BlockOn) {
 		heap.Push(&x.Blocking.Timeouts, b)
 		workerOf(c).tickBy(b.Until)
 	}
-	x.Blocking.Clients++
-	x.Gate.Set(command.GateBlocked, x.Blocking.Clients > 0)
+	x.countBlocked(1)
 	c.Client.Blocked = b
-}
-
-// copyArgs returns a copy of a command's arguments that is two allocations, however many they are.
-func copyArgs(args [][]byte) [][]byte {
-	n := 0
-	for _, a := range args {
-		n += len(a)
-	}
-	buf, all := make([]byte, 0, n), make([][]byte, len(args))
-	for i, a := range args {
-		begin := len(buf)
-		buf = append(buf, a...)
-		all[i] = buf[begin:len(buf):len(buf)]
-	}
-	return all
 }
 
 // EndWait ends a client's wait, if any. The queues may have it for longer, without effect. The caller holds the executor's lock.
 func (x *Executor) EndWait(cl *command.Client) {
+	if w, ok := cl.Blocked.(command.Waiter); ok {
+		x.endWaiting(cl, w)
+		return
+	}
 	b := waitOf(cl)
 	if b == nil {
 		return
@@ -87,8 +75,7 @@ func (x *Executor) EndWait(cl *command.Client) {
 	if b.Until != 0 {
 		heap.Remove(&x.Blocking.Timeouts, b.slot)
 	}
-	x.Blocking.Clients--
-	x.Gate.Set(command.GateBlocked, x.Blocking.Clients > 0)
+	x.countBlocked(-1)
 	x.Remains.LetGo(b)
 }
 
@@ -124,6 +111,8 @@ func (x *Executor) GiveUp(cl *command.Client, refusal string, now int64) {
 	case refusal != "":
 		x.Stats.CountError(refusal)
 		cl.Reply.Error(refusal)
+	case b == nil:
+		x.lateReply(cl, cl.Blocked.(command.Waiter), now)
 	case b.Late != nil:
 		b.Late(cl.Reply)
 	default:
@@ -241,11 +230,7 @@ func timeoutAt(until int64) int64 {
 
 // tickBy has background work done when a wait is over, by whichever worker does that.
 func (w *Worker) tickBy(until int64) {
-	x := w.Exec
-	x.wakeAt.Store(min(x.wakeAt.Load(), timeoutAt(until)))
-	if !w.ticks {
-		x.Hooks.Nudge()
-	}
+	w.tickAt(timeoutAt(until))
 }
 
 // timeouts is a heap of the waits that have a time, the one that is over first on top.

@@ -50,7 +50,11 @@ func (x *Executor) closed(c *netpoll.Conn) {
 
 // forget takes a client out of all tables.
 func (x *Executor) forget(cl *command.Client) {
+	_, stood := cl.Blocked.(command.Waiter)
 	x.EndWait(cl)
+	if stood {
+		x.Soon() // others may have waited behind it
+	}
 	x.forgetAnswers(cl)
 	x.Pause.release(cl)
 	x.EndTransaction(cl)

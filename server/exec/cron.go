@@ -91,7 +91,7 @@ func (x *Executor) Cron() time.Duration {
 	if x.Hub.Tracking.Changed {
 		x.Hub.SendBroadcasts()
 	}
-	next := min(due.Expire, due.clients, due.Remains, due.sample, x.endTimeouts(now))
+	next := min(due.Expire, due.clients, due.Remains, due.sample, x.endTimeouts(now), x.serveWaitsApart(now))
 	for _, work := range x.above.Jobs {
 		if again := work(now); again != 0 {
 			next = min(next, again)

@@ -33,6 +33,7 @@ type Executor struct {
 	noTouchers   int            // clients whose commands are no uses of keys
 	Pause        pause          // what CLIENT PAUSE has set
 	Blocking     blocking       // the clients that wait for a key
+	apart        *Worker        // runs nothing, but has a context for what is done outside of batches; nil: not yet
 	deferrals    deferrals      // what is answered later
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
@@ -68,6 +69,8 @@ type Hooks struct {
 	Log EffectLog
 	// Jobs are done between batches of commands, each of them in every round.
 	Jobs []Job
+	// Waits are the waits of clients that are looked after elsewhere; nil: there are none.
+	Waits Waits
 	// ScriptFlags returns the flags of the script that a command is going to run, if it declares them. The executor's lock is held.
 	ScriptFlags func(cmd *command.Command, args [][]byte) (flags script.Flags, declared bool)
 	// OutsideMemory returns how many bytes are in use beside the keyspace. The executor's lock is held, or nothing runs yet.

@@ -295,6 +295,9 @@ func (w *Worker) execute() {
 			x.serveReady(c)
 		}
 	}
+	if x.Gate.Has(command.GateBlocked) {
+		w.serveWaitsOfBatch(c)
+	}
 	c.Client, c.Args = nil, nil
 	x.Running = outer
 	if x.Hub.Tracking.Changed {

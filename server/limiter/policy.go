@@ -66,6 +66,7 @@ type Request struct {
 	Call      throttle.Call
 	Member    []byte // if HasMember; aliases the arguments
 	HasMember bool
+	Wait      int64 // ms that the call would rather wait than be limited; 0: it does not
 }
 
 // memberOption is MEMBER id.
@@ -119,6 +120,11 @@ func (a *Algorithm) read(p *Policy, r *Request, words [][]byte, said *clauseText
 			}
 		case r != nil && !r.Call.Peek && is(words[i], "PEEK"):
 			r.Call.Peek = true
+		case r != nil && r.Wait == 0 && !last && is(words[i], WaitWord):
+			i++
+			if r.Wait, err = ParseWait(value); err != nil {
+				return at, err
+			}
 		default:
 			n := a.option(p, r != nil, words[i], last, &at)
 			if n < 0 {

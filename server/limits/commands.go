@@ -15,11 +15,12 @@ func (l *Limits) commandOf(a *limiter.Algorithm) *command.Command {
 	if !a.NoCost {
 		args = append(args, costArg)
 	}
+	call := &oneLimit{a}
 	return &command.Command{
 		Name: "rl." + strings.ToLower(a.Name), Group: command.GroupThrottle, Since: a.Since, Complexity: a.Complexity, Summary: a.Summary,
 		Arity: -2 - a.Words, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
-		Args: append(args, peekArg), Errors: errorsOf(a.Errors...),
-		Reply: command.ReplyArray, Handler: l.either(func(c *command.Ctx) { l.answer(c, a) }, func(c *command.Ctx) { l.answerElsewhere(c, a) }),
+		Args: append(args, peekArg, waitArg), Errors: append(errorsOf(a.Errors...), string(limiter.ErrLongWait)),
+		Reply: command.ReplyArray, Handler: l.either(func(c *command.Ctx) { l.answer(c, call) }, func(c *command.Ctx) { l.answerElsewhere(c, call) }),
 	}
 }
 
@@ -56,17 +57,24 @@ func sortedByName(commands []*command.Command) []*command.Command {
 var (
 	costArg = command.Integer("n").After("COST").Opt().Fails(command.ErrNotInteger)
 	peekArg = command.Tok("PEEK").Opt()
+	waitArg = durationArg("duration").After(limiter.WaitWord).Opt()
 )
 
 func durationArg(name string) command.Arg { return command.Str(name).Fails(limiter.InvalidDuration) }
 
 // answer implements the commands that are called with a key and an algorithm's words.
-func (l *Limits) answer(c *command.Ctx, a *limiter.Algorithm) {
-	said := &recent(c).limit
+func (l *Limits) answer(c *command.Ctx, call *oneLimit) {
+	a, said := call.algorithm, &recent(c).limit
 	if (c.Shape == 0 || c.Shape != said.shape) && !readLimit(c, said, a) {
 		return
 	}
 	k := c.Key(1)
+	if l.concernsWaits(said.Wait) {
+		pairs := l.pairOf(k, said)
+		l.answerInTurn(c, call, pairs, said.Call.Peek, said.Wait)
+		clear(pairs)
+		return
+	}
 	if err := l.decide(c, k, &said.Policy, &said.Request); err != nil {
 		errLimiter(c, err)
 		return

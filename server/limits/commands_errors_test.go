@@ -105,12 +105,12 @@ func TestLimiterBadArguments(t *testing.T) {
 
 // usages are how the commands are called, as their errors say.
 var usages = map[string]string{
-	"RL.GCRA":    "RL.GCRA key capacity count period [COST n] [PEEK]",
-	"RL.BUCKET":  "RL.BUCKET key capacity refill period [COST n] [PEEK]",
-	"RL.QUEUE":   "RL.QUEUE key capacity count period [COST n] [PEEK]",
-	"RL.FIXED":   "RL.FIXED key limit <window [ALIGNED] | <MINUTE | HOUR | DAY | WEEK | MONTH | YEAR> [TZ zone]> [COST n] [PEEK]",
-	"RL.SLIDING": "RL.SLIDING key limit window [SLICES slices] [COST n] [PEEK]",
-	"RL.LOG":     "RL.LOG key limit window [MEMBER id] [COST n] [PEEK]",
+	"RL.GCRA":    "RL.GCRA key capacity count period [COST n] [PEEK] [WAIT duration]",
+	"RL.BUCKET":  "RL.BUCKET key capacity refill period [COST n] [PEEK] [WAIT duration]",
+	"RL.QUEUE":   "RL.QUEUE key capacity count period [COST n] [PEEK] [WAIT duration]",
+	"RL.FIXED":   "RL.FIXED key limit <window [ALIGNED] | <MINUTE | HOUR | DAY | WEEK | MONTH | YEAR> [TZ zone]> [COST n] [PEEK] [WAIT duration]",
+	"RL.SLIDING": "RL.SLIDING key limit window [SLICES slices] [COST n] [PEEK] [WAIT duration]",
+	"RL.LOG":     "RL.LOG key limit window [MEMBER id] [COST n] [PEEK] [WAIT duration]",
 }
 
 // usage is the error for a call whose options do not go together.

@@ -56,6 +56,7 @@ func (l *Limits) Total() (all Decisions) {
 func (l *Limits) ResetCounts() {
 	clear(l.Counts)
 	l.Reservations.Counts = ReservationCounts{}
+	clear(l.Waits.Counts)
 	l.Policies.Counts.reset()
 }
 

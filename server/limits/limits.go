@@ -23,6 +23,7 @@ type Limits struct {
 	Counts     []Decisions     // by algorithm
 	unlimited  *limiter.Policy // what unknown-policy allow has a missing policy stand for
 
+	Waits    Waits
 	Unlogged InMemory // what was kept although nothing could be written
 
 	Reservations Reservations
@@ -42,6 +43,7 @@ func New(core *command.Core, algorithms *limiter.Table) *Limits {
 		algorithms = limiter.Standard
 	}
 	l := &Limits{Core: core, Algorithms: algorithms, gcra: algorithms.Find("GCRA"), Counts: make([]Decisions, len(algorithms.All()))}
+	l.Waits.Counts = make([]WaitCounts, len(algorithms.All()))
 	l.unlimited = &limiter.Policy{Algorithm: algorithms.Find("UNLIMITED"), Limit: -1}
 	l.Asked.Found.At, l.state.unlogged = l.state.timeOf, &l.Unlogged
 	l.Reservations.limits = l
@@ -51,6 +53,8 @@ func New(core *command.Core, algorithms *limiter.Table) *Limits {
 // Apply takes a configuration into use. The caller holds the lock, or nothing runs yet.
 func (l *Limits) Apply(cfg *config.Config) {
 	l.Policies.apply(cfg)
+	l.Waits.perServer, l.Waits.perKey = cfg.WaitMaxClients, cfg.WaitMaxPerKey
+	l.policiesChanged()
 	l.Top.apply(cfg, l.Clock.Mono())
 }
 

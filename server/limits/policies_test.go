@@ -107,10 +107,10 @@ var commandConversations = []struct{ name, calls string }{
 		RL.RESET rl:user k                 | 2
 		DEL list set stream                | 3`},
 	{"leases: bad calls", `
-		RL.ACQUIRE k 2 1s COST 1           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK]
-		RL.ACQUIRE k 2 1s MEMBER           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK]
-		RL.ACQUIRE k 2 1s MEMBER a MEMBER b | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK]
-		RL.ACQUIRE k 2 1s PEEK PEEK        | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK]
+		RL.ACQUIRE k 2 1s COST 1           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration]
+		RL.ACQUIRE k 2 1s MEMBER           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration]
+		RL.ACQUIRE k 2 1s MEMBER a MEMBER b | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration]
+		RL.ACQUIRE k 2 1s PEEK PEEK        | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration]
 		SET s 1                            | OK
 		RL.ACQUIRE s 2 1s                  | WRONGTYPE Operation against a key holding the wrong kind of value
 		RL.RELEASE s a                     | WRONGTYPE Operation against a key holding the wrong kind of value
@@ -258,9 +258,9 @@ var commandConversations = []struct{ name, calls string }{
 		RL.POLICY SET a/b LOG 5 60s        | ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -
 		RL.POLICY GET login                | LOG 5 60s`},
 	{"durations", `
-		RL.GCRA g 10 10                    | ERR wrong number of arguments for 'rl.gcra' command, try RL.GCRA key capacity count period [COST n] [PEEK]
+		RL.GCRA g 10 10                    | ERR wrong number of arguments for 'rl.gcra' command, try RL.GCRA key capacity count period [COST n] [PEEK] [WAIT duration]
 		RL.RELEASE k                       | ERR wrong number of arguments for 'rl.release' command, try RL.RELEASE key id
-		RL.TAKE 1 p                        | ERR wrong number of arguments for 'rl.take' command, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
+		RL.TAKE 1 p                        | ERR wrong number of arguments for 'rl.take' command, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
 		RL.POLICY GET                      | ERR wrong number of arguments for 'rl.policy|get' command, try RL.POLICY GET name
 		INCRBY k                           | ERR wrong number of arguments for 'incrby' command
 		RL.GCRA g 10 10 2w                 | [0 10 9 -1 120960000]
@@ -372,13 +372,13 @@ var commandConversations = []struct{ name, calls string }{
 		RL.TAKE x user k                   | ERR numpairs must be from 1 to 128
 		RL.TAKE 129 user k                 | ERR numpairs must be from 1 to 128
 		RL.TAKE 2 user k                   | ERR numpairs is greater than the number of pairs
-		RL.TAKE 1 user k x                 | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
-		RL.TAKE 1 user k COST              | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
+		RL.TAKE 1 user k x                 | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
+		RL.TAKE 1 user k COST              | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
 		RL.TAKE 1 user k COST x            | ERR value is not an integer or out of range
 		RL.TAKE 2 user k user l COSTS 1    | ERR COSTS must give one cost for each pair
 		RL.TAKE 2 user k user l COSTS 1 x  | ERR value is not an integer or out of range
-		RL.TAKE 1 user k COST 1 COSTS 1    | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
-		RL.TAKE 1 user k PEEK PEEK         | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK]
+		RL.TAKE 1 user k COST 1 COSTS 1    | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
+		RL.TAKE 1 user k PEEK PEEK         | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
 		RL.TAKE 2 user k user k            | ERR duplicate key 'k'
 		RL.TAKE 1 none k                   | ERR no such policy 'none'
 		SET s x                            | OK

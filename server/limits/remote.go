@@ -91,21 +91,42 @@ func (l *Limits) decideGCRAElsewhere(c *command.Ctx) {
 }
 
 // answerElsewhere is answer by Remote.
-func (l *Limits) answerElsewhere(c *command.Ctx, a *limiter.Algorithm) {
-	if l.Remote.Pass(c) {
+func (l *Limits) answerElsewhere(c *command.Ctx, call *oneLimit) {
+	said := &recent(c).limit
+	if namesWait(c, 2) && (!readLimit(c, said, call.algorithm) || refusesWait(c, said.Wait)) || l.Remote.Pass(c) {
 		return
 	}
-	said := &recent(c).limit
-	if (c.Shape == 0 || c.Shape != said.shape) && !readLimit(c, said, a) {
+	if (c.Shape == 0 || c.Shape != said.shape) && !readLimit(c, said, call.algorithm) {
 		return
 	}
 	if said.Policy.Limit < 0 { // there is no state
-		l.answer(c, a)
+		l.answer(c, call)
 		return
 	}
 	if forLimiter(c, 1) {
 		l.Remote.Ask(c, &said.Policy, &said.Request)
 	}
+}
+
+// errWaitElsewhere is what a call with WAIT is answered with: a wait would keep all that shares its connection to the other server.
+const errWaitElsewhere = "ERR 'WAIT' is not served while upstream is set"
+
+// namesWait reports whether one of the arguments from args[i] on is the word, which may also be a value.
+func namesWait(c *command.Ctx, i int) bool {
+	for ; i < len(c.Args); i++ {
+		if c.Is(i, limiter.WaitWord) {
+			return true
+		}
+	}
+	return false
+}
+
+// refusesWait reports whether a call would wait, and sends the error.
+func refusesWait(c *command.Ctx, wait int64) bool {
+	if wait > 0 {
+		c.Err(errWaitElsewhere)
+	}
+	return wait > 0
 }
 
 // forLimiter reports whether the key at args[i] may be a limiter's, or sends the error and returns false.
@@ -163,7 +184,8 @@ type Pair struct {
 
 // takeElsewhere is take by Remote.
 func (l *Limits) takeElsewhere(c *command.Ctx) {
-	if l.Remote.Pass(c) {
+	waits := namesWait(c, 2)
+	if !waits && l.Remote.Pass(c) {
 		return
 	}
 	n, ok := takeNumber(c)
@@ -172,8 +194,12 @@ func (l *Limits) takeElsewhere(c *command.Ctx) {
 	}
 	pairs := l.pairs[:n]
 	defer clear(pairs)
-	peek, given, ok := takeCosts(c, pairs)
-	if !ok || !l.Remote.KnowsPolicies(c) || !l.takePolicies(c, pairs, peek, given) {
+	said, ok := readTakeOptions(c, pairs)
+	if !ok || refusesWait(c, said.wait) || waits && l.Remote.Pass(c) {
+		return
+	}
+	peek := said.peek
+	if !l.Remote.KnowsPolicies(c) || !l.takePolicies(c, pairs, peek, said.costs) {
 		return
 	}
 	for i := range pairs {

@@ -19,9 +19,9 @@ func takeCommand(l *Limits) *command.Command {
 		Arity:   -4, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 		Args: []command.Arg{
 			command.Integer("numpairs").Fails(errNumPairs), command.Block("pair", command.Str("policy").Fails(ErrNoPolicy), command.Key("key")).Multi(),
-			command.OneOf("costs", command.Integer("n").After("COST").Fails(command.ErrNotInteger), command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger)).Opt(), peekArg,
+			command.OneOf("costs", command.Integer("n").After("COST").Fails(command.ErrNotInteger), command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger)).Opt(), peekArg, waitArg,
 		},
-		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts}, l.costErrors(), []string{errDuplicateKey, command.ErrNotInteger, command.ErrWrongType}),
+		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts}, l.costErrors(), []string{string(limiter.ErrLongWait), errDuplicateKey, command.ErrNotInteger, command.ErrWrongType}),
 		Reply:  command.ReplyArray, Handler: l.either(l.take, l.takeElsewhere),
 	}
 }
@@ -60,22 +60,21 @@ type takenPair struct {
 	number, expireAt int64
 }
 
-// take implements RL.TAKE numpairs policy key [policy key …] [COST n | COSTS n …] [PEEK].
+// take implements RL.TAKE numpairs policy key [policy key …] [COST n | COSTS n …] [PEEK] [WAIT duration].
 func (l *Limits) take(c *command.Ctx) {
-	n, ok := takeNumber(c)
+	pairs, said, ok := l.readTake(c)
+	defer clear(pairs) // they point into the input
 	if !ok {
 		return
 	}
-	pairs := l.pairs[:n]
-	defer clear(pairs) // they point into the input
-	peek, given, ok := takeCosts(c, pairs)
-	if !ok || !l.takePolicies(c, pairs, peek, given) {
+	l.touch(c, pairs)
+	if l.concernsWaits(said.wait) {
+		l.answerInTurn(c, severalLimits{}, pairs, said.peek, said.wait)
 		return
 	}
-	l.touch(c, pairs)
-	limiting, err := l.askAll(c, pairs, peek)
+	limiting, err := l.askAll(c, pairs, said.peek)
 	switch {
-	case err != nil || peek:
+	case err != nil || said.peek:
 	case limiting >= 0:
 		err = l.lookAtOthers(c, pairs)
 	default:
@@ -87,10 +86,28 @@ func (l *Limits) take(c *command.Ctx) {
 		errLimiter(c, err)
 		return
 	}
-	if !peek {
+	if !said.peek {
 		l.countPairs(c, pairs, limiting >= 0)
 	}
 	sendPairs(c, pairs, limiting)
+}
+
+// takeOptions is what stands behind the pairs of RL.TAKE, but for the costs.
+type takeOptions struct {
+	peek  bool
+	wait  int64 // ms; 0: not at all
+	costs bool  // they are given
+}
+
+// readTake reads the arguments of RL.TAKE, or sends the error and returns ok false. The pairs are to be cleared: they point into the arguments.
+func (l *Limits) readTake(c *command.Ctx) (pairs []takenPair, said takeOptions, ok bool) {
+	n, ok := takeNumber(c)
+	if !ok {
+		return nil, said, false
+	}
+	pairs = l.pairs[:n]
+	said, ok = readTakeOptions(c, pairs)
+	return pairs, said, ok && l.takePolicies(c, pairs, said.peek, said.costs)
 }
 
 // takeNumber reads how many pairs there are, or sends the error and returns false.
@@ -130,23 +147,31 @@ func sendPairs(c *command.Ctx, pairs []takenPair, limiting int) {
 	}
 }
 
-// takeCosts reads what stands behind the pairs, and reports whether costs are among it; or it sends the error and returns ok false.
-func takeCosts(c *command.Ctx, pairs []takenPair) (peek, given, ok bool) {
+// readTakeOptions reads what stands behind the pairs, and gives them the costs that are among it; or it sends the error and returns ok false.
+func readTakeOptions(c *command.Ctx, pairs []takenPair) (said takeOptions, ok bool) {
 	for i := 2 + 2*len(pairs); i < len(c.Args); i++ {
 		switch {
-		case !peek && c.Is(i, "PEEK"):
-			peek = true
-		case !given && (c.Is(i, "COST") || c.Is(i, "COSTS")):
-			if i, ok = readCosts(c, i, pairs); !ok {
-				return false, false, false
+		case !said.peek && c.Is(i, "PEEK"):
+			said.peek = true
+		case said.wait == 0 && i+1 < len(c.Args) && c.Is(i, limiter.WaitWord):
+			i++
+			wait, err := limiter.ParseWait(c.Args[i])
+			if err != nil {
+				errLimiter(c, err)
+				return said, false
 			}
-			given = true
+			said.wait = wait
+		case !said.costs && (c.Is(i, "COST") || c.Is(i, "COSTS")):
+			if i, ok = readCosts(c, i, pairs); !ok {
+				return said, false
+			}
+			said.costs = true
 		default:
 			c.ErrUsage()
-			return false, false, false
+			return said, false
 		}
 	}
-	return peek, given, true
+	return said, true
 }
 
 // readCosts reads COST and the pairs' cost, or COSTS and each pair's, from args[i] on. It returns the index of the last one, or sends the error

@@ -87,7 +87,10 @@ var (
 		"Calls of limiters, by algorithm and by what they were answered. Calls that only ask do not count.", "algorithm", "result")
 	limiterNear = newFamily(prometheus.CounterValue, "headgate_limiter_near_limit_total",
 		"Allowed calls that left no more than a tenth of the limit, by algorithm.", "algorithm")
-	policyCalls = newFamily(prometheus.CounterValue, "headgate_policy_calls_total",
+	limiterWaits = newFamily(prometheus.CounterValue, "headgate_limiter_waits_total",
+		"Calls that have waited, by WAIT, by the algorithm of the limit for which they did last and by how that ended: passed, limited since they could not pass in time, or given_up.", "algorithm", "result")
+	limiterWaitSeconds = newFamily(prometheus.UntypedValue, "headgate_limiter_wait_seconds", "How long calls have waited that passed then, by algorithm.", "algorithm")
+	policyCalls        = newFamily(prometheus.CounterValue, "headgate_policy_calls_total",
 		"Calls of each policy, by what they were answered. Of names beyond the first 1000 (other) is the sum.", "policy", "result")
 	policyNear = newFamily(prometheus.CounterValue, "headgate_policy_near_limit_total",
 		"Allowed calls that left no more than a tenth of the policy's limit.", "policy")
@@ -104,6 +107,8 @@ var (
 const (
 	resultAllowed = "allowed"
 	resultLimited = "limited"
+	resultPassed  = "passed"
+	resultGivenUp = "given_up"
 )
 
 // Describe implements prometheus.Collector.
@@ -256,6 +261,7 @@ func (m *Collector) collectLimiters(out chan<- prometheus.Metric) {
 	for i, a := range m.Limits.Algorithms.All() {
 		sendDecisions(out, limiterCalls, limiterNear, a.Label, &counts[i])
 	}
+	m.collectWaits(out)
 	var others limits.Decisions
 	var read []limits.CountedPolicy
 	for begin, more := 0, true; more; begin += policiesPerScrapeSlice {
@@ -280,6 +286,27 @@ func (m *Collector) collectLimiters(out chan<- prometheus.Metric) {
 		sendDecisions(out, policyCalls, policyNear, limits.OtherPolicies, &others)
 	}
 	m.collectTop(out)
+}
+
+// collectWaits sends what there is of calls that have waited.
+func (m *Collector) collectWaits(out chan<- prometheus.Metric) {
+	var counts []limits.WaitCounts
+	m.locked(func() { counts = slices.Clone(m.Limits.Waits.Counts) })
+	for i, a := range m.Limits.Algorithms.All() {
+		n := &counts[i]
+		limiterWaits.send(out, float64(n.Passed), a.Label, resultPassed)
+		limiterWaits.send(out, float64(n.Limited), a.Label, resultLimited)
+		limiterWaits.send(out, float64(n.GivenUp), a.Label, resultGivenUp)
+		if n.Passed == 0 {
+			continue
+		}
+		buckets, below := make(map[float64]uint64, len(limits.WaitBuckets)), uint64(0)
+		for i, bound := range limits.WaitBuckets {
+			below += n.Times[i]
+			buckets[bound.Seconds()] = below
+		}
+		out <- prometheus.MustNewConstHistogram(limiterWaitSeconds.desc, n.Passed, asSeconds(n.Ns), buckets, a.Label)
+	}
 }
 
 func (m *Collector) collectTop(out chan<- prometheus.Metric) {

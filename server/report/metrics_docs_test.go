@@ -107,6 +107,7 @@ Go's and the process's own series (` + "`go_…`, `process_…`" + `) are there 
 ` + "| `limiter_calls_allowed`, `limiter_calls_near_limit`, `limiter_calls_limited` | calls of all limiters; near are allowed calls that left no more than a tenth of the limit |" + `
 ` + "| `limiter_changes_in_memory` | changes that were kept in memory alone, see `limiter-when-unwritable` |" + `
 ` + "| `reservations_open`, `reservations_reserved`, `reservations_settled`, `reservations_cancelled`, `reservations_timed_out`, `reservations_in_debt` | reservations (RL.RESERVE): how many are open now, were made, and were ended by whom; in debt are those that were settled for more than had been reserved |" + `
+` + "| `limiter_waiting`, `limiter_waits_passed`, `limiter_waits_limited`, `limiter_waits_given_up` | calls that wait now, by WAIT; and those that have, by how it ended |" + `
 ` + "| `algorithm_<label>`, `policy_<name>` | `allowed=`, `near_limit=` and `limited=` of each that has decided anything |" + `
 ` + "| `top_seconds` | how far RL.TOP looks back |" + `
 ` + "| `top_limited_<n>`, `top_hot_<n>` | the first keys of RL.TOP: `db=`, `calls=`, `error=` (the most that calls may be too high by) and `key=` |" + `
