@@ -23,13 +23,18 @@ type Script struct {
 
 // The scripts, each of the files that it consists of. rate.lua stands alone, since it is called most.
 var (
-	rateScript     = newScript("rate", "", "rate")
-	counterScript  = newScript("counter", "counter", "shared", "counter", "one")
-	slicesScript   = newScript("slices", "slices", "shared", "slices", "one")
-	logScript      = newScript("log", "log", "shared", "entries", "log", "one")
-	leaseScript    = newScript("lease", "lease", "shared", "entries", "lease", "one")
-	increxScript   = newScript("increx", "increx", "shared", "increx", "one")
-	takeScript     = newScript("take", "", "shared", "bucket", "counter", "slices", "entries", "log", "lease", "take")
+	rateScript    = newScript("rate", "", "rate")
+	counterScript = newScript("counter", "counter", "shared", "counter", "one")
+	slicesScript  = newScript("slices", "slices", "shared", "slices", "one")
+	logScript     = newScript("log", "log", "shared", "entries", "log", "one")
+	leaseScript   = newScript("lease", "lease", "shared", "entries", "lease", "one")
+	increxScript  = newScript("increx", "increx", "shared", "increx", "one")
+	takeScript    = newScript("take", "", "shared", "bucket", "counter", "slices", "entries", "log", "lease", "take")
+	grantScripts  = [...]*Script{
+		ofRate:    newScript("rate-lease", "rate", "shared", "bucket", "grant"),
+		ofCounter: newScript("counter-lease", "counter", "shared", "counter", "grant"),
+		ofSlices:  newScript("slices-lease", "slices", "shared", "slices", "grant"),
+	}
 	giveBackScript = newScript("giveback", "", "shared", "giveback")
 	resetScript    = newScript("reset", "", "shared", "reset")
 	loadScript     = newScript("load", "", "shared", "state", "load")
@@ -39,7 +44,8 @@ var (
 // Scripts returns all scripts, for those who load them beforehand. They do not change.
 func Scripts() []*Script {
 	return []*Script{
-		rateScript, counterScript, slicesScript, logScript, leaseScript, increxScript, takeScript, giveBackScript, resetScript, loadScript, swapScript,
+		rateScript, counterScript, slicesScript, logScript, leaseScript, increxScript, takeScript, grantScripts[ofRate], grantScripts[ofCounter],
+		grantScripts[ofSlices], giveBackScript, resetScript, loadScript, swapScript,
 	}
 }
 
@@ -59,11 +65,11 @@ func Commands() []string {
 	return slices.Compact(list)
 }
 
-// newScript puts a script together. decide is the part that one.lua runs, or empty.
+// newScript puts a script together. decide is the part that one.lua or grant.lua runs, or empty.
 func newScript(name, decide string, files ...string) *Script {
 	var text strings.Builder
 	for _, file := range files {
-		if file == "one" {
+		if file == "one" || file == "grant" {
 			text.WriteString("local decide = " + decide + "\n")
 		}
 		source, err := sources.ReadFile(file + ".lua")

@@ -276,7 +276,10 @@ func appendPart(dst []byte, name string, arguments ...int64) []byte {
 }
 
 // AnswerGiveBack takes the reply to AskGiveBack.
-func (t *Take) AnswerGiveBack(text []byte) error {
+func (t *Take) AnswerGiveBack(text []byte) error { return gaveBack(text) }
+
+// gaveBack takes the reply of giveback.lua.
+func gaveBack(text []byte) error {
 	if err := wireError(text); err != nil {
 		return err
 	}
