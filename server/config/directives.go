@@ -133,10 +133,16 @@ type Config struct {
 	UpstreamRest          time.Duration   // for which a node that has timed out is left alone
 	UpstreamFailure       limiter.Failure // of limiters whose policy says nothing of it
 	UpstreamLocalShare    float64         // of a limit, that limiter.FailLocal lets pass here
-	UpstreamPendingMax    PendingLimit
-	UpstreamMap           []Translation // addresses that nodes announce -> where they are reached
-	UpstreamTake          UpstreamTake
-	UpstreamUserMap       []Translation // users here -> users there
+
+	UpstreamLease          bool          // hot limits are decided here, of leases
+	UpstreamLeaseOvershoot float64       // of a limit, that more may pass by leases
+	UpstreamLeaseStrict    bool          // nothing more may
+	UpstreamLeaseMax       time.Duration // that a lease is long at most
+
+	UpstreamPendingMax PendingLimit
+	UpstreamMap        []Translation // addresses that nodes announce -> where they are reached
+	UpstreamTake       UpstreamTake
+	UpstreamUserMap    []Translation // users here -> users there
 
 	BusyReplyThreshold int // ms that a script runs before other clients get BUSY; 0 = never
 	ScriptTimeLimit    int // ms after which a script that has written nothing is stopped; 0 = never
@@ -189,7 +195,10 @@ type Config struct {
 }
 
 // directives is the table, sorted by name within each group. See Directive for how each field is used.
-var directives = append([]*Directive{
+var directives = slices.Concat(firstDirectives, upstreamDirectives, laterDirectives, replicationDirectives, clusterDirectives, checkDirectives)
+
+// firstDirectives are those of the groups before Upstream.
+var firstDirectives = []*Directive{
 	{
 		Name: "bind", Group: Network, Since: "0.1.0", Default: "127.0.0.1 -::1", Settable: true,
 		Summary: "Addresses to listen on: IP addresses or host names, * for all of IPv4, ::* for all of IPv6. One with a leading - is skipped when this machine does not have it.",
@@ -582,73 +591,10 @@ var directives = append([]*Directive{
 		Summary: "Calls of limiters that may wait for one key at a time, by WAIT. One more is limited at once, as without WAIT.",
 		kind:    integer(0, maxWaiting, func(c *Config) *int { return &c.WaitMaxPerKey }),
 	},
+}
 
-	{
-		Name: "upstream", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
-		Summary: "Redis or Valkey, from 6.2 on, or another headgate that keeps all keys instead of this process, which becomes a gateway to it: redis:// or rediss:// with a user, if there is one, and one or more addresses, a cluster is recognised; redis+unix:// and a path; redis-sentinel://, the sentinels' addresses, a slash and the master's name. Empty means that keys are kept here. That can only be chosen at the start; the URL of a gateway may change while it runs.",
-		kind:    text(func(c *Config) *string { return &c.Upstream }),
-	},
-	{
-		Name: "upstream-failure", Group: Upstream, Since: "0.1.0", Default: "error", Settable: true,
-		Summary: "What a limiter answers whose node of the upstream does not answer in time: error answers with an error, open lets the call pass, closed limits it, local decides by this process's own count with upstream-local-share of the limit. A policy may say otherwise: FAILURE OPEN.",
-		kind:    enum(func(c *Config) *limiter.Failure { return &c.UpstreamFailure }, "error", "open", "closed", "local"),
-	},
-	{
-		Name: "upstream-local-share", Group: Upstream, Since: "0.1.0", Default: "0.25", Settable: true,
-		Summary: "The share of a limit's capacity and rate that this process lets pass by itself under upstream-failure local: with as many gateways as 1 / share no more than the limit passes.",
-		kind:    share(func(c *Config) *float64 { return &c.UpstreamLocalShare }),
-	},
-	{
-		Name: "upstream-map", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true,
-		Summary: "An address that a node announces, and the one by which it is reached from here, as behind NAT: upstream-map 10.0.0.1:6379 127.0.0.1:7001.",
-		kind:    translations("an announced address and the one to use", func(c *Config) *[]Translation { return &c.UpstreamMap }),
-	},
-	{
-		Name: "upstream-password", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
-		Summary: "Password for the upstream. Better given by HEADGATE_UPSTREAM_PASSWORD or in the file than as a flag, which other users of the machine can see.",
-		kind:    text(func(c *Config) *string { return &c.UpstreamPassword }),
-	},
-	{
-		Name: "upstream-pending-max", Group: Upstream, Since: "0.1.0", Default: "16mb 100000", Settable: true,
-		Summary: "Bytes and number of commands that may be under way to the upstream; beyond either, clients are not read until there are fewer.",
-		kind:    pendingKind{},
-	},
-	{
-		Name: "upstream-rest-ms", Group: Upstream, Since: "0.1.0", Default: "1000", Settable: true,
-		Summary: "Milliseconds for which a node that has not answered in time is left alone, so that calls for it fail at once; then one call tries.",
-		kind:    milliseconds(1, maxUpstreamMs, func(c *Config) *time.Duration { return &c.UpstreamRest }),
-	},
-	{
-		Name: "upstream-take", Group: Upstream, Since: "0.1.0", Default: "atomic", Settable: true,
-		Summary: "What becomes of RL.TAKE whose keys lie in several slots of a cluster: atomic refuses it with CROSSSLOT, compensate charges the slots one by one and gives back what has passed when one limits, so that never too much passes.",
-		kind:    enum(func(c *Config) *UpstreamTake { return &c.UpstreamTake }, "atomic", "compensate"),
-	},
-	{
-		Name: "upstream-timeout-ms", Group: Upstream, Since: "0.1.0", Default: "50", Settable: true,
-		Summary: "Milliseconds from a command's arrival to its answer, whatever the upstream does.",
-		kind:    milliseconds(1, maxUpstreamMs, func(c *Config) *time.Duration { return &c.UpstreamTimeout }),
-	},
-	{
-		Name: "upstream-tls-ca-cert-file", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true,
-		Summary: "File with certificates, in PEM, of authorities that vouch for the upstream under rediss://; empty means those of the system.",
-		kind:    text(func(c *Config) *string { return &c.UpstreamTLSCACertFile }),
-	},
-	{
-		Name: "upstream-tls-cert-file", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true,
-		Summary: "File with the certificate, in PEM, that the upstream is shown.",
-		kind:    text(func(c *Config) *string { return &c.UpstreamTLSCertFile }),
-	},
-	{
-		Name: "upstream-tls-key-file", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true,
-		Summary: "File with the private key of upstream-tls-cert-file, in PEM.",
-		kind:    text(func(c *Config) *string { return &c.UpstreamTLSKeyFile }),
-	},
-	{
-		Name: "upstream-user-map", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true,
-		Summary: "A user here, and the upstream's user whose connections its commands take, with upstream-password: then scripts run with that user's rights.",
-		kind:    translations("a user here and one there", func(c *Config) *[]Translation { return &c.UpstreamUserMap }),
-	},
-
+// laterDirectives are those of the groups behind Upstream, but for groups with a file of their own.
+var laterDirectives = []*Directive{
 	{
 		Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Group: Scripts, Since: "0.1.0", Default: "5000", Settable: true,
 		Summary: "Milliseconds after which a script that still runs lets other clients be answered: with BUSY, except for SCRIPT KILL, FUNCTION KILL and SHUTDOWN NOSAVE. 0 means never.",
@@ -760,7 +706,7 @@ var directives = append([]*Directive{
 		Summary: "User name that goes with metrics-password.",
 		kind:    text(func(c *Config) *string { return &c.MetricsUser }),
 	},
-}, slices.Concat(replicationDirectives, clusterDirectives, checkDirectives)...)
+}
 
 // byName finds an entry by its name or an alias, in lower case.
 var byName = indexByName(directives)

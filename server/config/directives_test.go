@@ -194,6 +194,10 @@ var samples = map[string]sample{
 
 	"upstream":                  {"redis://gate@10.0.0.1:6379,10.0.0.2:6379", "redis://gate@10.0.0.1:6379,10.0.0.2:6379"},
 	"upstream-failure":          {"Local", "local"},
+	"upstream-lease":            {"YES", "yes"},
+	"upstream-lease-max-ms":     {"250", "250"},
+	"upstream-lease-overshoot":  {"0.10", "0.1"},
+	"upstream-lease-strict":     {"yes", "yes"},
 	"upstream-local-share":      {"0.50", "0.5"},
 	"upstream-map":              {"10.0.0.1:6379 127.0.0.1:7001", "10.0.0.1:6379 127.0.0.1:7001"},
 	"upstream-password":         {"open sesame", "open sesame"},

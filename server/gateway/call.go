@@ -23,6 +23,8 @@ type call struct {
 	again   bool              // way is to be sent once more
 	reply   []byte            // kept by what the call is about, if it does
 	limit   limitCall
+	lease   leaseCall
+	quiet   bool // nobody waits for the answer
 	key     []byte
 }
 
@@ -73,8 +75,9 @@ func (g *Gateway) letGo(k *call) {
 
 // release lets a call be used again.
 func (g *Gateway) release(k *call) {
-	k.about, k.failure = nil, nil
+	k.about, k.failure, k.quiet = nil, nil, false
 	k.limit.forget()
+	k.lease.forget(&g.leases)
 	g.letGo(k)
 	if cap(k.way.Request) > keptBytes {
 		k.way.Request = nil

@@ -208,6 +208,7 @@ func (g *Gateway) use(cfg *config.Config, files *tlsFiles) error {
 		return err
 	}
 	g.users = usersOf(cfg)
+	g.leases.apply(g, cfg)
 	g.Up.SetConfig(c)
 	return nil
 }

@@ -48,6 +48,8 @@ type Gateway struct {
 	failing    *call        // the call whose command is answered without the upstream
 
 	policies policies
+	leases   leaseBook
+	returns  sync.WaitGroup // what was left of leases, under way
 
 	warnedOfDisagreement time.Time
 
@@ -86,6 +88,7 @@ func New(x *exec.Executor, l *limits.Limits) *Gateway {
 	g.Up = upstream.New(c, x.Logger)
 	g.Up.OnDrained, g.Up.OnRelieved = g.drained, g.relieved
 	l.Remote = g
+	g.leases.apply(g, cfg)
 	return g
 }
 
@@ -113,14 +116,16 @@ func (g *Gateway) Start(ctx context.Context) error {
 	g.stop = stop
 	g.ends.Go(func() { g.followPolicies(background) })
 	g.ends.Go(func() { g.followFiles(background) })
+	g.ends.Go(func() { g.followLeases(background) })
 	return g.checkPolicies()
 }
 
-// Close ends all connections.
+// Close gives back what is left of leases, and ends all connections.
 func (g *Gateway) Close() {
 	if g.stop != nil {
 		g.stop()
 	}
+	g.returnLeases()
 	g.Up.Close()
 	g.ends.Wait()
 }
@@ -165,6 +170,10 @@ func (g *Gateway) tell(calls []*call) (again bool) {
 			again = true
 			g.Counts.Retries.Add(1)
 			g.Up.Send(&k.way)
+			continue
+		}
+		if k.quiet {
+			g.tellNobody(k)
 			continue
 		}
 		w := g.exec.BeginReply(&k.Answer)

@@ -23,6 +23,7 @@ type limitCall struct {
 	quantity int64
 	increx   limiter.Increx // if it is increasing
 	form     limits.Form
+	shown    int64  // the limit that the answer shows
 	ttl      int64  // if it is renewing
 	id       []byte // of a lease, or a member
 	err      error
@@ -88,10 +89,17 @@ func (g *Gateway) Throttle(c *command.Ctx, cell *throttle.GCRA, quantity int64, 
 		g.fallBackGCRA(c, c.Args[1], cell, quantity, form)
 		return
 	}
+	if g.leaseThrottle(c, cell, quantity, form) {
+		return
+	}
+	charged := g.strictThrottle(cell)
+	if charged == cell && g.passLimit(c) {
+		return
+	}
 	k := g.newLimit(c, byGCRA)
 	l := &k.limit
-	l.gcra, l.quantity, l.form = *cell, quantity, form
-	k.way.Request = l.question.AskGCRA(k.way.Request, k.key, l.gcra, quantity)
+	l.gcra, l.quantity, l.form, l.shown = *cell, quantity, form, cell.Limit()
+	k.way.Request = l.question.AskGCRA(k.way.Request, k.key, *charged, quantity)
 	g.sendLimit(c, k)
 }
 
@@ -101,9 +109,16 @@ func (g *Gateway) Ask(c *command.Ctx, p *limiter.Policy, r *limiter.Request) {
 		g.fallBackPolicy(c, c.Args[1], p, r)
 		return
 	}
+	if g.leasePolicy(c, p, r) {
+		return
+	}
+	charged := g.strictPolicy(p)
+	if charged == p && g.passLimit(c) {
+		return
+	}
 	k := g.newLimit(c, byPolicy)
 	l := &k.limit
-	l.policy, l.request = *p, *r
+	l.policy, l.request, l.shown = *charged, *r, p.Limit
 	if r.HasMember {
 		l.id = append(l.id[:0], r.Member...)
 		l.request.Member = l.id
@@ -201,11 +216,13 @@ func (askedLimit) tell(k *call, c *command.Ctx) {
 	switch l.kind {
 	case byPolicy:
 		v, a := &q.Call.Verdict, l.policy.Algorithm
+		v.Limit = l.shown
 		if l.request.Call.Cost > 0 && !l.request.Call.Peek {
 			k.g.limits.Count(c, k.key, a, &v.Verdict)
 		}
 		limits.SendVerdict(c.Reply, a.Beyond, v)
 	case byGCRA:
+		q.Decision.Limit = l.shown
 		v := limiter.Verdict{Verdict: l.form(&q.Decision)}
 		if l.quantity > 0 {
 			k.g.limits.Count(c, k.key, k.g.limits.GCRA(), &v.Verdict)
@@ -274,6 +291,12 @@ func (g *Gateway) disagreed(k *call) {
 			"command", k.cmd.FullName, "key", string(limiter.Shown(k.key)), "disagreements", g.Counts.Disagreements.Load())
 	}
 }
+
+// Leases implements limits.Remote.
+func (g *Gateway) Leases() bool { return g.leases.on }
+
+// passLimit is Pass for a command that was read, since a lease might have answered it.
+func (g *Gateway) passLimit(c *command.Ctx) bool { return g.leases.on && g.Pass(c) }
 
 // Pass implements limits.Remote.
 func (g *Gateway) Pass(c *command.Ctx) bool {

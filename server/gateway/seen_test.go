@@ -86,7 +86,8 @@ func TestNothingIsSeenWithoutUpstream(t *testing.T) {
 	native.converse(`
 		RL.UPSTREAM STATUS      | ERR upstream is not set: this server keeps its keys itself
 		RL.UPSTREAM NODES       | ERR upstream is not set: this server keeps its keys itself
-		RL.UPSTREAM LEASES      | ERR unknown subcommand 'LEASES'. Try RL.UPSTREAM HELP.
+		RL.UPSTREAM LEASES      | ERR upstream is not set: this server keeps its keys itself
+		RL.UPSTREAM RETURN k    | ERR upstream is not set: this server keeps its keys itself
 		INFO upstream           |
 	`)
 	require.NotContains(t, strings.ToLower(native.ask("INFO everything")), "upstream_")

@@ -15,6 +15,11 @@ type Remote interface {
 	Pass(c *command.Ctx) bool
 	// Refuse answers a command that only a server can do which knows it, where Pass has found none.
 	Refuse(c *command.Ctx)
+	// Leases reports whether calls of one limit may be decided here although there is such a server: they are given to Throttle and Ask,
+	// which pass them on.
+	Leases() bool
+	// Forget has nothing more be decided here by what is known of the keys from args[1] on, whose state is going to be forgotten.
+	Forget(c *command.Ctx)
 	// Throttle asks about the key at args[1] by a GCRA, and answers with what form makes of the decision.
 	Throttle(c *command.Ctx, g *throttle.GCRA, quantity int64, form Form)
 	// Ask asks a limit about the key at args[1].
@@ -68,7 +73,7 @@ func inSecondsOfMicros(d *throttle.Decision) throttle.Verdict {
 
 // throttleElsewhere is throttle by Remote.
 func (l *Limits) throttleElsewhere(c *command.Ctx) {
-	if l.Remote.Pass(c) {
+	if !l.Remote.Leases() && l.Remote.Pass(c) {
 		return
 	}
 	q := &recent(c).quota
@@ -80,7 +85,7 @@ func (l *Limits) throttleElsewhere(c *command.Ctx) {
 
 // decideGCRAElsewhere is decideGCRA by Remote.
 func (l *Limits) decideGCRAElsewhere(c *command.Ctx) {
-	if l.Remote.Pass(c) {
+	if !l.Remote.Leases() && l.Remote.Pass(c) {
 		return
 	}
 	g, tokens, ok := gcraArgs(c)
@@ -93,7 +98,7 @@ func (l *Limits) decideGCRAElsewhere(c *command.Ctx) {
 // answerElsewhere is answer by Remote.
 func (l *Limits) answerElsewhere(c *command.Ctx, call *oneLimit) {
 	said := &recent(c).limit
-	if namesWait(c, 2) && (!readLimit(c, said, call.algorithm) || refusesWait(c, said.Wait)) || l.Remote.Pass(c) {
+	if namesWait(c, 2) && (!readLimit(c, said, call.algorithm) || refusesWait(c, said.Wait)) || !l.Remote.Leases() && l.Remote.Pass(c) {
 		return
 	}
 	if (c.Shape == 0 || c.Shape != said.shape) && !readLimit(c, said, call.algorithm) {
@@ -162,6 +167,7 @@ func (l *Limits) renewElsewhere(c *command.Ctx) {
 
 // resetElsewhere is reset by Remote.
 func (l *Limits) resetElsewhere(c *command.Ctx) {
+	l.Remote.Forget(c)
 	if l.Remote.Pass(c) {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"headgate/server/command"
+	"headgate/server/gateway"
 	"headgate/server/limiter"
 	"headgate/server/upstream"
 
@@ -48,6 +49,19 @@ var upstreamSection = section{title: "Upstream", byDefault: true, there: isGatew
 	{field: "upstream_connects", metric: counter("headgate_upstream_connects_total", "Attempts at connections to nodes."),
 		read: func(s *readings) quantity { return count(s.upstream().Connects) }},
 	fallbacks(limiter.FailError), fallbacks(limiter.FailOpen), fallbacks(limiter.FailClosed), fallbacks(limiter.FailLocal),
+	leaseFigure("calls_local", "Calls of limiters that were decided here, by leases.", func(n *gateway.LeaseCounts) uint64 { return n.Local }),
+	leaseFigure("calls_asked", "Calls of limiters that may have leases and were asked for upstream; with those decided here, all that may.", func(n *gateway.LeaseCounts) uint64 { return n.Asked }),
+	leaseFigure("calls_refused", "Calls that were limited here, since upstream had refused one that was not larger a short time before.", func(n *gateway.LeaseCounts) uint64 { return n.Refused }),
+	leaseFigure("charges", "Charges for leases.", func(n *gateway.LeaseCounts) uint64 { return n.Charges }),
+	leaseFigure("units_leased", "Units that were charged for leases.", func(n *gateway.LeaseCounts) uint64 { return n.Leased }),
+	leaseFigure("units_spent", "Units of leases that calls were let pass by.", func(n *gateway.LeaseCounts) uint64 { return n.Spent }),
+	leaseFigure("units_returned", "Units of leases that were given back; of rates less comes back, by what has been paid off.", func(n *gateway.LeaseCounts) uint64 { return n.Returned }),
+	leaseFigure("units_expired", "Units of leases that were not spent in time, those of windows that were given back then included.", func(n *gateway.LeaseCounts) uint64 { return n.Expired }),
+	leaseFigure("returns_lost", "Returns of units that were not answered, so that they may stay charged.", func(n *gateway.LeaseCounts) uint64 { return n.Lost }),
+	{field: "upstream_lease_limits", metric: gauge("headgate_upstream_lease_limits", "Limits of keys that are called often enough to be watched for leases."),
+		read: func(s *readings) quantity { return count(s.Gateway.LeasedLimits()) }},
+	{field: "upstream_lease_units_held", metric: gauge("headgate_upstream_lease_units_held", "Units of leases that are held."),
+		read: func(s *readings) quantity { return count(s.Gateway.LeasedUnits()) }},
 	{field: "upstream_not_given_back", metric: counter("headgate_upstream_not_given_back_total", "Charges that RL.TAKE could not give back under upstream-take compensate, so that they stay."),
 		read: func(s *readings) quantity { return count(s.Gateway.Counts.NotGivenBack.Load()) }},
 	{field: "upstream_disagreements", page: "upstream.disagreements", metric: counter("headgate_upstream_disagreements_total", "Decisions of scripts that this process would have made otherwise: always 0, unless there is a fault."),
@@ -147,6 +161,12 @@ func failureName(f limiter.Failure) string { return strings.ToLower(f.String()) 
 // fallbacks is how many calls have come to one failure mode. The series has a label for that.
 func fallbacks(f limiter.Failure) figure {
 	return figure{field: "upstream_fallbacks_" + failureName(f), read: func(s *readings) quantity { return count(s.Gateway.Counts.Fallbacks[f].Load()) }}
+}
+
+// leaseFigure is a count of leases.
+func leaseFigure(name, help string, read func(n *gateway.LeaseCounts) uint64) figure {
+	return figure{field: "upstream_lease_" + name, metric: counter("headgate_upstream_lease_"+name+"_total", help),
+		read: func(s *readings) quantity { return count(read(s.Gateway.LeaseCounts())) }}
 }
 
 func quantile(h upstream.Histogram, q float64) quantity { return count(h.Quantile(q)) }
@@ -249,10 +269,22 @@ func (r *Reports) upstreamCommand() *command.Command {
 		Sub: []*command.Command{
 			command.HelpCommand("headgate 0.1.0"),
 			{
+				Name: "leases", Since: "headgate 0.1.0", Complexity: "O(n log n) in the number of limits that may have leases",
+				Summary: "Return what limits of hot keys, or those of one key, are decided here by leases: units held, demand a second, and why one is not leased.",
+				Arity:   -2, Flags: flags, Args: []command.Arg{command.Str("key").Opt()}, Errors: []string{errNoUpstream, command.ErrUsage},
+				Reply: command.ReplyArray, Handler: r.sendLeases,
+			},
+			{
 				Name: "nodes", Since: "headgate 0.1.0", Complexity: "O(n) in the number of nodes",
 				Summary: "Return how each node of the upstream is: its address, role and state, why it rests and for how long, and what was counted of it.",
 				Arity:   2, Flags: flags, Errors: []string{errNoUpstream},
 				Reply: command.ReplyArray, Handler: r.sendNodes,
+			},
+			{
+				Name: "return", Since: "headgate 0.1.0", Complexity: "O(n) in the number of limits that may have leases",
+				Summary: "Give back to the upstream what is held of leases, of all keys or of one, and return how many units that is.",
+				Arity:   -2, Flags: flags, Args: []command.Arg{command.Str("key").Opt()}, Errors: []string{errNoUpstream, command.ErrUsage},
+				Reply: command.ReplyInteger, Handler: r.returnLeases,
 			},
 			{
 				Name: "status", Since: "headgate 0.1.0", Complexity: "O(n) in the number of nodes",
@@ -281,6 +313,30 @@ func (r *Reports) sendUpstream(c *command.Ctx) {
 		fields++
 	}
 	c.Reply.EndMap(mark, fields)
+}
+
+// sendLeases implements RL.UPSTREAM LEASES [key].
+func (r *Reports) sendLeases(c *command.Ctx) {
+	switch {
+	case r.Gateway == nil:
+		c.Err(errNoUpstream)
+	case len(c.Args) > 3:
+		c.ErrUsage()
+	default:
+		r.Gateway.ShowLeases(c)
+	}
+}
+
+// returnLeases implements RL.UPSTREAM RETURN [key].
+func (r *Reports) returnLeases(c *command.Ctx) {
+	switch {
+	case r.Gateway == nil:
+		c.Err(errNoUpstream)
+	case len(c.Args) > 3:
+		c.ErrUsage()
+	default:
+		r.Gateway.ReturnLeases(c)
+	}
 }
 
 // sendNodes implements RL.UPSTREAM NODES.

@@ -1,0 +1,223 @@
+package gateway
+
+import (
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/server/limiter/scripted"
+	"headgate/server/limits"
+	"headgate/throttle"
+)
+
+// leaseCharge is a call that charges a lease, and the call that waits for it, if there is one.
+type leaseCharge struct{}
+
+// leaseCall is what a call knows of the lease that it charges.
+type leaseCall struct {
+	limit *leasedLimit
+	grant *scripted.Grant
+	sent  int64 // by the clock of leases
+	cost  int64 // of the call that waits, or 0
+	asked bool  // the call was asked for by itself, since no lease can be charged
+	ended bool  // what has become of the charge is in the book
+}
+
+// forget lets go of what was charged.
+func (l *leaseCall) forget(b *leaseBook) {
+	if l.limit != nil && !l.ended { // it has failed, and its client has gone
+		l.limit.fail(b, "the last charge has failed")
+	}
+	if l.grant != nil && len(b.grants) < spareGrants {
+		b.grants = append(b.grants, l.grant)
+	}
+	*l = leaseCall{}
+}
+
+// chargeThrottle charges a lease and CL.THROTTLE or GCRA together, or returns false if that does not pay.
+func (g *Gateway) chargeThrottle(c *command.Ctx, e *leasedLimit, now, quantity int64, form limits.Form) bool {
+	var sizes [throttle.MaxLeaseSizes]int64
+	n := e.lease.Sizes(&e.terms, now, quantity, &sizes)
+	if n == 0 {
+		return false
+	}
+	k := g.newLimit(c, byGCRA)
+	k.limit.gcra, k.limit.quantity, k.limit.form = e.cell, quantity, form
+	return g.charge(c, k, e, now, quantity, sizes[:n])
+}
+
+// chargePolicy is chargeThrottle for a limit.
+func (g *Gateway) chargePolicy(c *command.Ctx, e *leasedLimit, now int64, r *limiter.Request) bool {
+	var sizes [throttle.MaxLeaseSizes]int64
+	n := 0
+	if e.terms.Leases() && r.Call.Cost <= e.terms.MaxCost() {
+		n = e.lease.Sizes(&e.terms, now, r.Call.Cost, &sizes)
+	}
+	if n == 0 {
+		return false
+	}
+	k := g.newLimit(c, byPolicy)
+	k.limit.policy, k.limit.request = *e.policy, *r
+	return g.charge(c, k, e, now, r.Call.Cost, sizes[:n])
+}
+
+// renew charges the next lease in the background.
+func (g *Gateway) renew(c *command.Ctx, e *leasedLimit, now int64) {
+	var sizes [throttle.MaxLeaseSizes]int64
+	if n := e.lease.Sizes(&e.terms, now, 0, &sizes); n > 0 {
+		g.charge(c, g.newLimit(c, byPolicy), e, now, 0, sizes[:n])
+	}
+}
+
+// charge sends a charge of one of these sizes, for a call of so much or, with 0, for none.
+func (g *Gateway) charge(c *command.Ctx, k *call, e *leasedLimit, now, cost int64, sizes []int64) bool {
+	b := &g.leases
+	k.about = leaseCharge{}
+	l := &k.lease
+	l.limit, l.sent, l.cost, l.asked, l.ended = e, now, cost, false, false
+	k.limit.shown = e.shown()
+	if last := len(b.grants) - 1; last >= 0 {
+		l.grant, b.grants = b.grants[last], b.grants[:last]
+	} else {
+		l.grant = &scripted.Grant{}
+	}
+	l.grant.NowMs = c.Now
+	if e.policy == nil {
+		k.way.Request = l.grant.AskGCRA(k.way.Request, k.key, e.charged.cell, sizes)
+	} else {
+		k.way.Request = l.grant.Ask(k.way.Request, k.key, &e.charged.policy, sizes)
+	}
+	if len(k.way.Request) == 0 {
+		e.fail(b, "no script can charge so much")
+		l.ended = true
+		g.release(k)
+		return false
+	}
+	b.Counts.Charges++
+	e.underWay = true
+	k.way.Script = g.scriptOf(l.grant)
+	if cost > 0 {
+		g.exec.Defer(c, &k.Answer, len(k.way.Request))
+	} else {
+		k.quiet = true
+	}
+	g.Up.Send(&k.way)
+	return true
+}
+
+func (leaseCharge) hear(k *call, reply []byte) (again bool) {
+	l := &k.lease
+	if l.asked {
+		return askedLimit{}.hear(k, reply)
+	}
+	k.limit.err = l.grant.Answer(reply)
+	if !l.grant.Unclear || k.quiet {
+		return false
+	}
+	l.asked = true
+	q := &k.limit.question
+	if l.limit.policy == nil {
+		k.way.Request = q.AskGCRA(k.way.Request[:0], k.key, l.limit.charged.cell, k.limit.quantity)
+	} else {
+		k.way.Request = q.Ask(k.way.Request[:0], k.key, &l.limit.charged.policy, &k.limit.request)
+	}
+	k.way.Script = k.g.scriptOf(q)
+	return true
+}
+
+func (leaseCharge) tell(k *call, c *command.Ctx) {
+	g, l := k.g, &k.lease
+	b, e, grant := &g.leases, l.limit, l.grant
+	b.now = b.clock()
+	l.ended = true
+	if l.asked || grant.Unclear {
+		e.fail(b, "its state is none that a script can charge a lease to")
+		if !k.quiet {
+			askedLimit{}.tell(k, c)
+		}
+		return
+	}
+	if grant.Disagrees() {
+		g.disagreed(k)
+	}
+	if k.limit.err != nil {
+		e.fail(b, k.limit.err.Error())
+		if !k.quiet {
+			sendError(c, k.limit.err)
+		}
+		return
+	}
+	e.underWay, e.problem = false, ""
+	l.note(b)
+	if e.closed { // meanwhile
+		g.returnLease(e)
+	}
+	if !k.quiet {
+		l.answer(k, c)
+	}
+}
+
+// tellNobody is tell for a call whose answer nobody waits for.
+func (g *Gateway) tellNobody(k *call) {
+	if k.failure != nil {
+		k.about.fail(k, &g.ctx)
+	} else {
+		k.about.tell(k, &g.ctx)
+	}
+	g.release(k)
+}
+
+// note enters what was charged, or refused, into the book.
+func (l *leaseCall) note(b *leaseBook) {
+	e, grant := l.limit, l.grant
+	d := grant.Decision
+	if e.policy != nil {
+		v := &grant.Call.Verdict
+		d.Remaining, d.RetryAfter, d.ResetAfter = v.Remaining, v.RetryAfter, v.ResetAfter*nsPerMs
+		if d.RetryAfter >= 0 {
+			d.RetryAfter *= nsPerMs
+		}
+	}
+	if !grant.Passed {
+		e.lease.Refused(&e.terms, throttle.LeaseRefusal{
+			Cost: grant.Cost, Heard: b.now, RetryAfter: d.RetryAfter, ResetAfter: d.ResetAfter, Remaining: d.Remaining,
+		})
+		return
+	}
+	units := grant.Cost - l.cost
+	b.Counts.Leased += uint64(units)
+	e.lease.Granted(&e.terms, throttle.LeaseGrant{
+		Units: units, Sent: l.sent, Heard: b.now, ChargedAt: grant.ChargedAt, WindowEnd: grant.WindowEnd, Remaining: d.Remaining, ResetAfter: d.ResetAfter,
+	})
+}
+
+const nsPerMs = 1_000_000
+
+// answer answers the call that has waited. What was charged with it remains for others here.
+func (l *leaseCall) answer(k *call, c *command.Ctx) {
+	g, grant := k.g, l.grant
+	rest := int64(0)
+	if grant.Passed {
+		rest = grant.Cost - l.cost
+	}
+	if l.limit.policy == nil {
+		d := grant.Decision
+		d.Limit, d.Remaining = l.limit.shown(), d.Remaining+rest
+		v := limiter.Verdict{Verdict: k.limit.form(&d)}
+		g.limits.Count(c, k.key, g.limits.GCRA(), &v.Verdict)
+		limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+		return
+	}
+	v := grant.Call.Verdict
+	v.Limit, v.Remaining = l.limit.shown(), v.Remaining+rest
+	g.limits.Count(c, k.key, l.limit.policy.Algorithm, &v.Verdict)
+	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+}
+
+// fail is called for a charge without an answer. It may have been made all the same: then what it has charged is nobody's.
+func (leaseCharge) fail(k *call, c *command.Ctx) {
+	k.lease.ended = true
+	k.g.leases.now = k.g.leases.clock()
+	k.lease.limit.fail(&k.g.leases, k.failure.Error())
+	if !k.quiet {
+		askedLimit{}.fail(k, c)
+	}
+}

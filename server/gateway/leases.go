@@ -1,0 +1,465 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"headgate/server/command"
+	"headgate/server/config"
+	"headgate/server/limiter"
+	"headgate/server/limiter/scripted"
+	"headgate/server/limits"
+	"headgate/server/upstream"
+	"headgate/throttle"
+)
+
+// Leases: the calls of a hot key are decided here, at once, by units that were charged upstream for many calls together. What that guarantees,
+// and why, is throttle.QuotaLease's to say; here is the book of the keys that have leases, and how a call comes to one.
+//
+// A key gets into the book by a second call within a second. As long as its demand does not pay for a lease its calls are asked one by one, as
+// without the book. When it does, the next call that has to be asked charges a lease together with itself (leaseCharge), and later leases are
+// charged in the background. What is left of leases is given back when they end, if it can be, and when the process does.
+
+const (
+	// maxLeasedLimits is how many limits of keys the book has at most; calls of more are asked one by one.
+	maxLeasedLimits = 10_000
+	// maxLimitsOfKey is how many different limits of one key the book has.
+	maxLimitsOfKey = 4
+	// leasesIdle is after how long without a call a key leaves the book.
+	leasesIdle = 2 * time.Second
+	// leasesEvery is how often leases that have ended, and keys that have gone cold, are looked for.
+	leasesEvery = 100 * time.Millisecond
+	// leasesPerHold is how many are looked at under one hold of the executor's lock.
+	leasesPerHold = 256
+	// decisionsPerReading is after how many decisions by leases within a batch the clock is read again.
+	decisionsPerReading = 16
+	// recentCalls is how many calls of keys that are not in the book are remembered, to see a second one.
+	recentCalls = 1 << 13
+	// recentTime is for how long.
+	recentTime = time.Second
+	// spareGrants is how many charges' memory is kept for the next ones.
+	spareGrants = 256
+)
+
+// leaseBook is what the gateway knows of leases. The executor's lock guards it.
+type leaseBook struct {
+	on      bool
+	options throttle.LeaseOptions
+	byKey   map[leasedKey]*leasedLimit
+	all     []*leasedLimit
+	hand    int // of the sweep, in all
+	recent  []recentCall
+	grants  []*scripted.Grant // that are not in use
+
+	clock     func() int64 // bootTime
+	batch     int64        // Ctx.NowNs of the batch in which the clock was read
+	decisions int          // since then
+	now       int64        // what it showed
+
+	strict strictLimit // of the last call
+
+	Counts LeaseCounts
+}
+
+// LeaseCounts are what is counted of leases. The executor's lock guards them.
+type LeaseCounts struct {
+	Local    uint64 // calls that were decided here
+	Asked    uint64 // calls of limits that may have leases and were asked for upstream
+	Charges  uint64 // for leases
+	Refused  uint64 // calls among Local that were limited, since upstream had limited one that was not larger
+	Leased   uint64 // units
+	Spent    uint64
+	Returned uint64 // units that were sent back; of rates less comes back, by what has been paid off
+	Expired  uint64 // units that were not spent until their lease ended, those that were given back then included
+	Lost     uint64 // returns that were not answered
+}
+
+// leasedKey is a key in the book.
+type leasedKey struct {
+	db   int
+	name string
+}
+
+// recentCall is a call of a key that is not in the book.
+type recentCall struct {
+	hash uint64
+	at   int64
+}
+
+// leasedLimit is a limit of a key that is in the book.
+type leasedLimit struct {
+	key   leasedKey
+	next  *leasedLimit // another limit of the same key
+	place int          // in leaseBook.all
+
+	policy  *limiter.Policy // nil: it is CL.THROTTLE's or GCRA's
+	cell    throttle.GCRA
+	charged chargedLimit // as it is charged
+
+	terms    throttle.LeaseTerms
+	lease    throttle.QuotaLease
+	used     int64  // when it was called last
+	underWay bool   // a charge is
+	closed   bool   // it is in the book no more
+	problem  string // why the last charge came to nothing
+}
+
+// shown is the limit that answers show.
+func (e *leasedLimit) shown() int64 {
+	if e.policy != nil {
+		return e.policy.Limit
+	}
+	return e.cell.Limit()
+}
+
+// fail notes why a charge has come to nothing.
+func (e *leasedLimit) fail(b *leaseBook, why string) {
+	e.underWay, e.problem = false, why
+	e.lease.Failed(&e.terms, b.now)
+}
+
+// chargedLimit is a limit by which is charged: under upstream-lease-strict it is smaller than the one that was called.
+type chargedLimit struct {
+	policy limiter.Policy
+	cell   throttle.GCRA
+}
+
+// strictLimit is the smaller limit that was made of the last one.
+type strictLimit struct {
+	policy limiter.Policy
+	cell   throttle.GCRA
+	chargedLimit
+}
+
+// apply takes a configuration into use. Leases by another one are given back.
+func (b *leaseBook) apply(g *Gateway, cfg *config.Config) {
+	o := throttle.LeaseOptions{Overshoot: cfg.UpstreamLeaseOvershoot, Max: int64(cfg.UpstreamLeaseMax), Strict: cfg.UpstreamLeaseStrict}
+	if b.on == cfg.UpstreamLease && b.options == o {
+		return
+	}
+	b.on, b.options = cfg.UpstreamLease, o
+	if b.clock == nil {
+		b.clock = bootTime
+	}
+	g.closeLeases()
+	b.byKey, b.recent, b.strict = nil, nil, strictLimit{}
+	if b.on {
+		b.byKey, b.recent = map[leasedKey]*leasedLimit{}, make([]recentCall, recentCalls)
+	}
+}
+
+// read returns the time for a decision.
+func (b *leaseBook) read(c *command.Ctx) int64 {
+	if b.decisions++; b.batch != c.NowNs || b.decisions > decisionsPerReading {
+		b.batch, b.decisions = c.NowNs, 0
+		b.now = b.clock()
+	}
+	return b.now
+}
+
+// mayLease reports whether the context's call may be decided by a lease. Those of a transaction go upstream together, and those of users who have
+// connections of their own have their rights there.
+func (g *Gateway) mayLease(c *command.Ctx, cost int64) bool {
+	return g.leases.on && cost > 0 && g.collecting == nil && (len(g.users) == 0 || g.userOf(c.Client) == nil)
+}
+
+// of returns the book's first limit of the key at args[1].
+func (b *leaseBook) of(c *command.Ctx) *leasedLimit {
+	return b.byKey[leasedKey{c.DB.Index(), string(c.Args[1])}]
+}
+
+// enter makes an entry for the key at args[1], if it was called a short time ago, or returns nil.
+func (b *leaseBook) enter(c *command.Ctx, now int64) *leasedLimit {
+	hash := c.Key(1).Hash + uint64(c.DB.Index())
+	r := &b.recent[hash%recentCalls]
+	if again := r.hash == hash && now-r.at < int64(recentTime); !again || len(b.all) >= maxLeasedLimits {
+		*r = recentCall{hash, now}
+		return nil
+	}
+	key := leasedKey{c.DB.Index(), string(c.Args[1])}
+	e := &leasedLimit{key: key, next: b.byKey[key], place: len(b.all)}
+	n := 1
+	for other := e.next; other != nil; other = other.next {
+		if n++; n > maxLimitsOfKey {
+			return nil
+		}
+	}
+	b.byKey[key] = e
+	b.all = append(b.all, e)
+	return e
+}
+
+// remove takes an entry out.
+func (b *leaseBook) remove(e *leasedLimit) {
+	e.closed = true
+	last := len(b.all) - 1
+	b.all[e.place], b.all[last].place = b.all[last], e.place
+	b.all[last] = nil
+	b.all = b.all[:last]
+	first := b.byKey[e.key]
+	switch {
+	case first == e && e.next == nil:
+		delete(b.byKey, e.key)
+	case first == e:
+		b.byKey[e.key] = e.next
+	default:
+		for first.next != e {
+			first = first.next
+		}
+		first.next = e.next
+	}
+}
+
+// leaseThrottle answers CL.THROTTLE or GCRA by a lease, or charges one together with the call, and reports whether it has done either.
+func (g *Gateway) leaseThrottle(c *command.Ctx, cell *throttle.GCRA, quantity int64, form limits.Form) bool {
+	if !g.mayLease(c, quantity) {
+		return false
+	}
+	b := &g.leases
+	now := b.read(c)
+	e := b.of(c)
+	for e != nil && (e.policy != nil || e.cell != *cell) {
+		e = e.next
+	}
+	if e == nil {
+		terms := cell.LeaseTerms(b.options)
+		if e = b.enter(c, now); e == nil {
+			b.Counts.Asked++
+			return false
+		}
+		e.cell, e.terms = *cell, terms
+		e.charged.cell, _ = cell.WithLimit(max(terms.Capacity, 0)) // it is not above the limit, so there is no error
+	}
+	answer := g.byLease(e, now, quantity)
+	if answer == throttle.LeaseAsk {
+		return g.chargeThrottle(c, e, now, quantity, form)
+	}
+	d := e.lease.Verdict(now, answer, cell.Limit())
+	v := limiter.Verdict{Verdict: form(&d)}
+	g.limits.Count(c, c.Args[1], g.limits.GCRA(), &v.Verdict)
+	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+	if answer == throttle.LeaseSpent && e.lease.Renews(now) {
+		g.renew(c, e, now)
+	}
+	return true
+}
+
+// leasePolicy is leaseThrottle for a limit.
+func (g *Gateway) leasePolicy(c *command.Ctx, p *limiter.Policy, r *limiter.Request) bool {
+	if !g.mayLease(c, r.Call.Cost) || r.Call.Peek || !scripted.MayLease(p.Algorithm) {
+		return false
+	}
+	b := &g.leases
+	now := b.read(c)
+	e := b.of(c)
+	for e != nil && (e.policy == nil || !e.policy.SameLimit(p)) {
+		e = e.next
+	}
+	if e == nil {
+		terms := p.LeaseTerms(b.options)
+		if e = b.enter(c, now); e == nil {
+			b.Counts.Asked++
+			return false
+		}
+		own := *p
+		e.policy, e.terms = &own, terms
+		e.charged.policy, _ = p.WithLimit(max(terms.Capacity, 0))
+	}
+	answer := g.byLease(e, now, r.Call.Cost)
+	if answer == throttle.LeaseAsk {
+		return g.chargePolicy(c, e, now, r)
+	}
+	d := e.lease.Verdict(now, answer, p.Limit)
+	v := limiter.Verdict{Verdict: throttle.Verdict{
+		Limited: d.Limited, Limit: d.Limit, Remaining: d.Remaining, RetryAfter: throttle.RetryMillis(d.RetryAfter), ResetAfter: throttle.Millis(d.ResetAfter),
+	}}
+	g.limits.Count(c, c.Args[1], p.Algorithm, &v.Verdict)
+	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+	if answer == throttle.LeaseSpent && e.lease.Renews(now) {
+		g.renew(c, e, now)
+	}
+	return true
+}
+
+// byLease decides a call, if a lease can.
+func (g *Gateway) byLease(e *leasedLimit, now, cost int64) throttle.LeaseAnswer {
+	n := &g.leases.Counts
+	e.used = now
+	if !e.terms.Leases() || cost > e.terms.MaxCost() {
+		n.Asked++
+		return throttle.LeaseAsk
+	}
+	answer := e.lease.Decide(&e.terms, now, cost)
+	switch answer {
+	case throttle.LeaseSpent:
+		n.Local++
+		n.Spent += uint64(cost)
+	case throttle.LeaseRefused:
+		n.Local++
+		n.Refused++
+	default:
+		n.Asked++
+	}
+	return answer
+}
+
+// strictThrottle returns the limit by which CL.THROTTLE and GCRA are charged.
+func (g *Gateway) strictThrottle(cell *throttle.GCRA) *throttle.GCRA {
+	s := &g.leases.strict
+	if !g.leases.on || !g.leases.options.Strict {
+		return cell
+	}
+	if s.cell != *cell {
+		terms := cell.LeaseTerms(g.leases.options)
+		s.cell, s.chargedLimit.cell = *cell, *cell
+		if terms.Capacity >= 1 {
+			s.chargedLimit.cell, _ = cell.WithLimit(terms.Capacity)
+		}
+	}
+	return &s.chargedLimit.cell
+}
+
+// strictPolicy returns the limit by which a limit is charged.
+func (g *Gateway) strictPolicy(p *limiter.Policy) *limiter.Policy {
+	s := &g.leases.strict
+	if !g.leases.on || !g.leases.options.Strict || !scripted.MayLease(p.Algorithm) {
+		return p
+	}
+	if s.policy.Algorithm == nil || !s.policy.SameLimit(p) {
+		terms := p.LeaseTerms(g.leases.options)
+		s.policy, s.chargedLimit.policy = *p, *p
+		if terms.Capacity >= 1 {
+			s.chargedLimit.policy, _ = p.WithLimit(terms.Capacity)
+		}
+	}
+	return &s.chargedLimit.policy
+}
+
+// Forget implements limits.Remote. What is held of the keys is not given back: that would be to a state that begins anew.
+func (g *Gateway) Forget(c *command.Ctx) {
+	for _, name := range c.Args[1:] {
+		for e := g.leases.byKey[leasedKey{c.DB.Index(), string(name)}]; e != nil; e = e.next {
+			e.lease = throttle.QuotaLease{}
+		}
+	}
+}
+
+// returnLease gives back what is held of a limit, and returns how many units.
+func (g *Gateway) returnLease(e *leasedLimit) (units int64) {
+	for _, back := range e.lease.Return(&e.terms, g.leases.now) {
+		units += back.Units
+		g.giveBack(e, back)
+	}
+	return units
+}
+
+// giveBack gives back what was not spent of a lease. Nobody waits for it.
+func (g *Gateway) giveBack(e *leasedLimit, back throttle.LeaseReturn) {
+	if back.Units <= 0 {
+		return
+	}
+	n := &g.leases.Counts
+	n.Returned += uint64(back.Units)
+	name := []byte(e.key.name)
+	var ask scripted.Grant
+	var p *limiter.Policy
+	if e.policy != nil {
+		p = &e.charged.policy
+	}
+	request := ask.AskReturn(nil, name, p, e.charged.cell, back)
+	g.returns.Add(1)
+	g.Up.Send(&upstream.Call{
+		Slot: g.slotOfKey(name), Proto: 2, DB: e.key.db, Request: request, Replies: 1, Script: g.scriptOf(&ask),
+		Done: func(way *upstream.Call) {
+			defer g.returns.Done()
+			if way.Err != nil || ask.AnswerReturn(way.Reply) != nil {
+				g.core.Lock()
+				n.Lost++
+				g.core.Unlock()
+			}
+		},
+	})
+	g.unflushed.Store(true)
+}
+
+// closeLeases gives back all that is held, and empties the book.
+func (g *Gateway) closeLeases() {
+	b := &g.leases
+	if len(b.all) == 0 {
+		return
+	}
+	b.now = b.clock()
+	for len(b.all) > 0 {
+		e := b.all[len(b.all)-1]
+		g.returnLease(e)
+		g.giveBack(e, e.lease.Ended(&e.terms, b.now))
+		b.remove(e)
+	}
+}
+
+// returnLeases gives back all that is held, and waits until that has arrived or its time is over.
+func (g *Gateway) returnLeases() {
+	g.core.Lock()
+	g.closeLeases()
+	g.leases.on = false
+	g.core.Unlock()
+	g.Up.Flush()
+	g.returns.Wait()
+}
+
+// followLeases looks after leases that have ended, and after keys that have gone cold.
+func (g *Gateway) followLeases(ctx context.Context) {
+	tick := time.NewTicker(leasesEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for left := leasesPerHold; left == leasesPerHold; {
+			left = g.sweepLeases()
+		}
+		if g.unflushed.Swap(false) {
+			g.Up.Flush()
+		}
+	}
+}
+
+// sweepLeases looks at the next few limits of the book, and returns how many it has, up to the end.
+func (g *Gateway) sweepLeases() (looked int) {
+	g.core.Lock()
+	defer g.core.Unlock()
+	b := &g.leases
+	if len(b.all) == 0 {
+		b.hand = 0
+		return 0
+	}
+	b.now = b.clock()
+	for ; looked < leasesPerHold && b.hand < len(b.all); looked++ {
+		if e := b.all[b.hand]; !g.sweepLease(e) {
+			b.hand++
+		}
+	}
+	if b.hand >= len(b.all) {
+		b.hand = 0
+		return 0
+	}
+	return looked
+}
+
+// sweepLease looks at one limit, and reports whether it has left the book.
+func (g *Gateway) sweepLease(e *leasedLimit) (removed bool) {
+	b := &g.leases
+	g.giveBack(e, e.lease.Ended(&e.terms, b.now))
+	b.Counts.Expired += uint64(e.lease.Expired())
+	idle := b.now - e.used
+	if e.terms.Window && idle > e.terms.Length/2 {
+		g.returnLease(e)
+	}
+	if idle > int64(leasesIdle) && !e.underWay && e.lease.Left(b.now) == 0 {
+		b.remove(e)
+		return true
+	}
+	return false
+}

@@ -1,0 +1,232 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/internal/reference"
+	"headgate/server/config"
+
+	"github.com/stretchr/testify/require"
+)
+
+// leasing has hot limits be decided by the gateway.
+func leasing(cfg *config.Config) { cfg.UpstreamLease = true }
+
+// field is a number of RL.UPSTREAM STATUS.
+func (c *client) field(name string) (n int64) {
+	c.t.Helper()
+	_, rest, found := strings.Cut(c.ask("RL.UPSTREAM STATUS"), " "+name+" ")
+	require.True(c.t, found, name)
+	_, err := fmt.Sscan(rest, &n)
+	require.NoError(c.t, err)
+	return n
+}
+
+// admitted makes a call so many times, some at once each, and returns how many passed.
+func (c *client) admitted(call string, times, atOnce int) (passed int) {
+	c.t.Helper()
+	for range times / atOnce {
+		for range atOnce {
+			c.send(call)
+		}
+		for range atOnce {
+			if strings.HasPrefix(c.read(), "[0 ") {
+				passed++
+			}
+		}
+	}
+	return passed
+}
+
+// leasesOf starts each kind of upstream, and calls test with a gateway to it that leases, and with a client of the upstream itself.
+func leasesOf(t *testing.T, test func(t *testing.T, gate *client, there *client), edits ...func(*config.Config)) {
+	edits = append([]func(*config.Config){leasing}, edits...)
+	t.Run("redis", func(t *testing.T) {
+		r := startRelay(t, socketOf(reference.Start(t)))
+		_, gate := startGateway(t, r.url(), edits...)
+		test(t, gate, dial(t, strings.TrimPrefix(r.url(), "redis://")))
+	})
+	t.Run("headgate", func(t *testing.T) {
+		_, addr := startServer(t)
+		_, gate := startGateway(t, "redis://"+addr, edits...)
+		test(t, gate, dial(t, addr))
+	})
+}
+
+// TestHotLimitsAreDecidedHere: of a burst of calls most are not asked for, the limit holds, and what remains is told as it is.
+func TestHotLimitsAreDecidedHere(t *testing.T) {
+	leasesOf(t, func(t *testing.T, gate, _ *client) {
+		for _, call := range []string{"CL.THROTTLE %s 999 1 3600", "GCRA %s 999 1 3600", "RL.GCRA %s 1000 1 1h", "RL.BUCKET %s 1000 1 1h", "RL.FIXED %s 1000 1h", "RL.SLIDING %s 1000 1h"} {
+			call = fmt.Sprintf(call, strings.Fields(call)[0])
+			local, calls := gate.field("lease_calls_local"), gate.field("calls")
+			require.Equal(t, 600, gate.admitted(call, 600, 1), call)
+			require.Greater(t, gate.field("lease_calls_local")-local, int64(500), call)
+			require.Less(t, gate.field("calls")-calls, int64(100), call)
+			var remaining int // which counts what is held, but not calls that were asked for meanwhile
+			_, err := fmt.Sscanf(gate.ask(call), "[0 1000 %d -1 ", &remaining)
+			require.NoError(t, err)
+			require.InDelta(t, 399, remaining, 20, call)
+			passed := gate.admitted(call, 600, 10)
+			require.LessOrEqual(t, passed, 399)
+			require.GreaterOrEqual(t, passed, 399-250, "no lease is larger than a quarter of the limit")
+		}
+		require.Positive(t, gate.field("lease_calls_refused"))
+		require.Zero(t, gate.field("disagreements"))
+	})
+}
+
+// TestColdKeysAreAsked: keys that are called seldom, and calls that are not for one unit or a few, go upstream; and so does what looks or gives
+// back.
+func TestColdKeysAreAsked(t *testing.T) {
+	leasesOf(t, func(t *testing.T, gate, _ *client) {
+		for i := range 50 {
+			require.Equal(t, "[0 10 9 -1 360]", gate.ask(fmt.Sprintf("CL.THROTTLE k%d 9 100 36000", i)))
+		}
+		require.Equal(t, "[0 5 4 -1 1000]", gate.ask("RL.LOG l 5 1s"))
+		gate.admitted("RL.GCRA hot 1000 1 1h", 100, 1)
+		local := gate.field("lease_calls_local")
+		require.Contains(t, gate.ask("RL.GCRA hot 1000 1 1h COST 251"), "[0 1000 ")
+		require.Contains(t, gate.ask("RL.GCRA hot 1000 1 1h COST 0"), "[0 1000 ")
+		require.Contains(t, gate.ask("RL.GCRA hot 1000 1 1h COST -5"), "[0 1000 ")
+		require.Contains(t, gate.ask("RL.GCRA hot 1000 1 1h PEEK"), "[0 1000 ")
+		require.Equal(t, local, gate.field("lease_calls_local"))
+	})
+}
+
+// TestWhatIsLeftIsGivenBack: by RL.UPSTREAM RETURN, when a lease of a window has ended, and when the gateway does.
+func TestWhatIsLeftIsGivenBack(t *testing.T) {
+	leasesOf(t, func(t *testing.T, gate, there *client) {
+		used := func(key string) string { return there.ask("GET " + key) }
+		passed := gate.admitted("RL.FIXED k 1000 1h", 100, 1)
+		require.Positive(t, gate.field("lease_units_held"))
+		require.NotEqual(t, fmt.Sprint(passed), used("k"))
+		held := gate.field("lease_units_held")
+		require.Equal(t, fmt.Sprint(held), gate.ask("RL.UPSTREAM RETURN k"))
+		require.Eventually(t, func() bool { return used("k") == fmt.Sprint(passed) }, answerTime, time.Millisecond)
+		require.Equal(t, held, gate.field("lease_units_returned"))
+		require.Equal(t, "0", gate.ask("RL.UPSTREAM RETURN"))
+
+		passed += gate.admitted("RL.FIXED k 1000 1h", 100, 1)
+		require.NotEqual(t, fmt.Sprint(passed), used("k"))
+		require.Eventually(t, func() bool { return used("k") == fmt.Sprint(passed) }, answerTime, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return gate.ask("RL.UPSTREAM LEASES") == "[]" }, answerTime, 10*time.Millisecond, "cold keys are forgotten")
+
+		passed += gate.admitted("RL.FIXED k 1000 1h", 100, 1)
+		require.Equal(t, "OK", gate.ask("CONFIG SET upstream-lease no"))
+		require.Eventually(t, func() bool { return used("k") == fmt.Sprint(passed) }, answerTime, time.Millisecond)
+		require.Equal(t, "[[key k db 0 leased no why upstream-lease is no]]", gate.ask("RL.UPSTREAM LEASES k"))
+	})
+}
+
+// TestLeasesAreReturnedAtTheEnd of the gateway.
+func TestLeasesAreReturnedAtTheEnd(t *testing.T) {
+	r := startRelay(t, socketOf(reference.Start(t)))
+	there := dial(t, strings.TrimPrefix(r.url(), "redis://"))
+	passed := 0
+	t.Run("gateway", func(t *testing.T) {
+		_, gate := startGateway(t, r.url(), leasing)
+		passed = gate.admitted("RL.FIXED k 1000 1h", 100, 1)
+		require.NotEqual(t, fmt.Sprint(passed), there.ask("GET k"))
+	})
+	require.Equal(t, fmt.Sprint(passed), there.ask("GET k"))
+}
+
+// TestWhyAKeyIsNotLeased is told by RL.UPSTREAM LEASES.
+func TestWhyAKeyIsNotLeased(t *testing.T) {
+	leasesOf(t, func(t *testing.T, gate, there *client) {
+		why := func(key string) string {
+			text := gate.ask("RL.UPSTREAM LEASES " + key)
+			return strings.TrimRight(text[strings.Index(text, " leased ")+1:], "]")
+		}
+		require.Equal(t, "leased no why cold: no limiter that may have leases was called twice within a second", why("k"))
+		gate.admitted("CL.THROTTLE k 999 1 3600", 100, 1)
+		require.True(t, strings.HasPrefix(why("k"), "leased yes why units are held units "), why("k"))
+		gate.admitted("RL.GCRA fast 10 1000 1s", 3, 1)
+		require.Contains(t, why("fast"), "the limit comes back too soon: a lease would be 500 us long")
+		gate.admitted("CL.THROTTLE slow 999 1000 1", 2, 1)
+		require.Contains(t, why("slow"), "too few calls: a lease of 50 ms is worth 0.")
+		gate.admitted("CL.THROTTLE limited 9 1 3600", 100, 1)
+		require.Contains(t, why("limited"), "leased yes why limited: asked again in ")
+		there.ask("SET odd 007")
+		for range 50 {
+			gate.send("CL.THROTTLE odd 999 1 3600")
+			gate.read()
+			there.ask("SET odd 007")
+		}
+		require.Contains(t, why("odd"), "its state is none that a script can charge a lease to")
+		there.ask("SET odd x")
+		for range 50 {
+			require.Contains(t, gate.ask("RL.GCRA odd 1000 1 1h"), "ERR value is not an integer or out of range")
+		}
+		require.Equal(t, "ERR syntax error, try RL.UPSTREAM LEASES [key]", gate.ask("RL.UPSTREAM LEASES a b"))
+		require.Equal(t, "ERR syntax error, try RL.UPSTREAM RETURN [key]", gate.ask("RL.UPSTREAM RETURN a b"))
+	})
+}
+
+// TestStrictLeases take off the limit what they might let through, for all calls of the key, and answers show the limit.
+func TestStrictLeases(t *testing.T) {
+	leasesOf(t, func(t *testing.T, gate, there *client) {
+		// 10 a second come back, 5 in the 0.5 s that a lease may be long, and a little more.
+		require.Equal(t, "[0 100 93 -1 ", gate.ask("CL.THROTTLE k 99 10 1")[:len("[0 100 93 -1 ")])
+		require.True(t, strings.HasPrefix(gate.ask("CL.THROTTLE k 99 10 1 95"), "[1 100 9"), "such a cost never passes")
+		require.Contains(t, gate.ask("RL.GCRA g 100 10 1s COST 95"), "[1 100 94 -1 ")
+		require.Equal(t, "[0 100 99 -1 ", gate.ask("RL.FIXED f 100 1h")[:len("[0 100 99 -1 ")], "windows let nothing through")
+		require.Equal(t, "[0 1 0 -1 3600]", gate.ask("CL.THROTTLE small 0 1 3600"), "what has nothing to take off is not leased")
+		start := time.Now()
+		passed := gate.admitted("RL.GCRA hot 100 10 1s", 1000, 1)
+		require.LessOrEqual(t, float64(passed), 100+10*time.Since(start).Seconds())
+	}, func(cfg *config.Config) { cfg.UpstreamLeaseStrict = true })
+}
+
+// TestLeasesWithoutTheirNode: units that are held are spent, and afterwards the limit answers as it says; when the node is back it is leased again.
+func TestLeasesWithoutTheirNode(t *testing.T) {
+	r, gate := stalled(t, leasing, func(cfg *config.Config) { cfg.UpstreamRest = 100 * time.Millisecond })
+	require.Equal(t, 100, gate.admitted("RL.GCRA k 1000 1 1h", 100, 1))
+	r.stall(true)
+	replies := map[bool]int{}
+	for range 300 {
+		replies[strings.HasPrefix(gate.ask("RL.GCRA k 1000 1 1h"), "UPSTREAM ")]++
+	}
+	require.Positive(t, replies[true])
+	r.stall(false)
+	require.Eventually(t, func() bool { return strings.HasPrefix(gate.ask("RL.GCRA k 1000 1 1h"), "[0 ") }, answerTime, 10*time.Millisecond)
+	local := gate.field("lease_calls_local")
+	require.Eventually(t, func() bool {
+		gate.admitted("RL.GCRA k 1000 1 1h", 20, 1)
+		return gate.field("lease_calls_local") > local
+	}, answerTime, 10*time.Millisecond)
+}
+
+// TestClientsThatGoWhileTheyChargeALease leave the lease to others.
+func TestClientsThatGoWhileTheyChargeALease(t *testing.T) {
+	r, gate := stalled(t, leasing, func(cfg *config.Config) { cfg.UpstreamRest = 10 * time.Millisecond })
+	require.Positive(t, gate.admitted("RL.FIXED k 1000 1h", 40, 1))
+	require.NotEmpty(t, gate.ask("RL.UPSTREAM RETURN"))
+	r.stall(true)
+	for range 3 {
+		c := dial(t, gate.addr)
+		c.send("RL.FIXED k 1000 1h", "RL.FIXED k 1000 1h")
+		c.Close()
+	}
+	time.Sleep(400 * time.Millisecond)
+	r.stall(false)
+	require.Eventually(t, func() bool { return strings.HasPrefix(gate.ask("RL.FIXED k 1000 1h"), "[0 ") }, answerTime, 10*time.Millisecond)
+	local := gate.field("lease_calls_local")
+	require.Eventually(t, func() bool {
+		gate.admitted("RL.FIXED k 1000 1h", 10, 1)
+		return gate.field("lease_calls_local") > local
+	}, answerTime, 10*time.Millisecond)
+}
+
+// TestResetForgetsLeases: the limit begins anew here as it does upstream.
+func TestResetForgetsLeases(t *testing.T) {
+	leasesOf(t, func(t *testing.T, gate, _ *client) {
+		gate.admitted("RL.FIXED k 100 1h", 300, 1)
+		require.True(t, strings.HasPrefix(gate.ask("RL.FIXED k 100 1h"), "[1 "))
+		require.Equal(t, "1", gate.ask("RL.RESET k"))
+		require.True(t, strings.HasPrefix(gate.ask("RL.FIXED k 100 1h"), "[0 100 99 "))
+	})
+}
