@@ -206,7 +206,7 @@ func (s *Server) backgroundJobs() []exec.Job {
 // outsideMemory is what is in use beside the keyspace: the program as it began, clients, scripts, what is remembered for caches.
 func (s *Server) outsideMemory() uint64 {
 	scripts := s.scripts.Memory()
-	return s.StartMemory + uint64(s.ClientMemory()+scripts.EvalBytes+scripts.FunctionBytes+s.Tracking.Memory()+s.AOF.Waiting)
+	return s.StartMemory + uint64(s.ClientMemory()+scripts.EvalBytes+scripts.FunctionBytes+s.Tracking.Memory()+s.AOF.Waiting+s.Reservations.Memory())
 }
 
 // Follow has the server obey changes of the configuration.

@@ -246,7 +246,7 @@ func TestWhatIsNotServed(t *testing.T) {
 	_, gate := overRedis(t)
 	for _, line := range []string{
 		"WATCH a", "BLPOP a 0", "BLMOVE a b LEFT LEFT 0", "BZPOPMIN a 0", "SUBSCRIBE a", "PSUBSCRIBE a", "PUBLISH a b", "XREAD BLOCK 0 STREAMS a 0", "WAIT 0 0",
-		"SAVE", "BGSAVE", "BGREWRITEAOF",
+		"SAVE", "BGSAVE", "BGREWRITEAOF", "RL.RESERVE 1 p k TTL 1s", "RL.SETTLE a ACTUAL 1", "RL.CANCEL a", "RL.RESERVATIONS",
 	} {
 		require.Equal(t, "ERR '"+strings.Fields(line)[0]+"' is not served while upstream is set", gate.ask(line))
 	}

@@ -35,6 +35,10 @@ func TestBeforeAHeadgate(t *testing.T) {
 		RL.ACQUIRE l 1 1h MEMBER me      | [0 1 0 -1 3600000 me]
 		RL.RELEASE l me                  | 1
 		INCREX i BYINT 5                 | [5 5]
+		RL.RESERVE 1 p r TTL 10h ID work | [0 -1 work [[0 2 1 -1 36000000]]]
+		RL.SETTLE work ACTUAL 0          | [1 [[0 2 2 -1 0]]]
+		RL.CANCEL work                   | 0
+		RL.RESERVATIONS                  | []
 		SET s v                          | OK
 		MULTI                            | OK
 		CL.THROTTLE k2 2 1 36000         | QUEUED
@@ -66,6 +70,9 @@ func TestBeforeAHeadgate(t *testing.T) {
 	`)
 	require.True(t, strings.HasPrefix(gate.ask("RL.POLICY SET p GCRA 2 1 10h"), "UPSTREAM "))
 	require.True(t, strings.HasPrefix(gate.ask("RL.RESET k"), "UPSTREAM "))
+	for _, line := range []string{"RL.RESERVE 1 p r TTL 1s", "RL.SETTLE work ACTUAL 0", "RL.CANCEL work", "RL.RESERVATIONS"} {
+		require.True(t, strings.HasPrefix(gate.ask(line), "UPSTREAM "), line)
+	}
 }
 
 // listenError starts a gateway, and returns why it does not serve.

@@ -107,6 +107,15 @@ func (k *followedKey) backlog(nowNs int64) int64 {
 	return max(n, 0)
 }
 
+// What is remembered takes up, about, beside what a key's name is long.
+const (
+	reservationBytes = 250
+	followedBytes    = 320
+)
+
+// Memory is about how many bytes are in use for what is remembered.
+func (b *Reservations) Memory() int { return len(b.byID)*reservationBytes + len(b.keys)*followedBytes }
+
 // Open is how many reservations are open, as far as they have been found.
 func (b *Reservations) Open() int { return len(b.byID) }
 

@@ -7,6 +7,7 @@ import (
 
 	"headgate/persistence/crashfs"
 	"headgate/server"
+	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/limits"
 	"headgate/server/servertest"
@@ -321,6 +322,38 @@ func TestReservationsOfExchangedDatabases(t *testing.T) {
 	w.Call("FLUSHALL")
 	require.Zero(t, w.Srv.Reservations.Open())
 	require.Equal(t, "[0 []]", w.Call("RL.SETTLE a ACTUAL 0"))
+}
+
+// TestReservationsOfAReplica: a server that follows a primary cancels nothing by itself. Once it is a primary, it finds what is open and does.
+func TestReservationsOfAReplica(t *testing.T) {
+	w := newReserver(t)
+	cron(w.Srv)
+	w.Call("RL.RESERVE 2 requests r tokens t COST 40 TTL 10s ID a")
+	w.Srv.Gate.Set(command.GateFollows, true)
+	w.Now += 20_000 * 1e6
+	cron(w.Srv)
+	require.Equal(t, "40", w.Call("GET r"))
+	require.Zero(t, w.Srv.Reservations.Open(), "the primary has them")
+	w.Srv.Gate.Set(command.GateFollows, false)
+	cron(w.Srv)
+	require.Equal(t, "0", w.Call("GET r"))
+	require.Equal(t, "[0 -1 [[0 100 100 -1 0]]]", w.Call("RL.TAKE 1 tokens t PEEK"))
+	require.Equal(t, "0", w.Call("EXISTS rl:reservation:{a}"))
+	require.Equal(t, uint64(1), w.Srv.Reservations.Counts.TimedOut)
+}
+
+// TestReservationsCountAsMemory: what is remembered of them counts towards maxmemory until they end.
+func TestReservationsCountAsMemory(t *testing.T) {
+	w := newReserver(t)
+	for i := range 1000 {
+		w.Call(fmt.Sprintf("RL.RESERVE 1 tokens k%d TTL 10s", i))
+	}
+	require.Greater(t, w.Srv.Reservations.Memory(), 500_000)
+	w.Now += 10_000 * 1e6
+	for w.Srv.Reservations.Open() > 0 {
+		cron(w.Srv)
+	}
+	require.Zero(t, w.Srv.Reservations.Memory())
 }
 
 // TestReservationOfAnotherUser: whoever has no right to the keys can neither settle nor cancel, and does not see the list.

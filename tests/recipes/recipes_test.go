@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -144,37 +145,39 @@ func TestLogin(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	ctx, rdb := serve(t)
+	require.NoError(t, SetTokenLimits(ctx, rdb))
 	left := func() int64 {
-		v, err := Ask(ctx, rdb, "RL.BUCKET", "tokens:ann", budgetCapacity, budgetRefill, "1m", "PEEK")
+		v, err := Ask(ctx, rdb, "RL.BUCKET", "rl:llm:tokens:ann", 100_000, 20_000, "1m", "PEEK")
 		require.NoError(t, err)
 		return v.Remaining
-	}
-	reserve := func(n int64) Verdict {
-		v, err := Reserve(ctx, rdb, "ann", n)
-		require.NoError(t, err)
-		return v
 	}
 	// Tokens come back while the test runs, some hundred a second.
 	about := func(want int64) {
 		t.Helper()
 		require.InDelta(t, want, left(), 5000)
 	}
-	require.False(t, reserve(60_000).Limited)
-	about(40_000)
-	require.NoError(t, Settle(ctx, rdb, "ann", 60_000, 20_000))
+	uses := func(tokens int64, err error) func(context.Context) (int64, error) {
+		return func(context.Context) (int64, error) {
+			require.Equal(t, int64(1), rdb.ZCard(ctx, "rl:llm:calls:ann").Val())
+			return tokens, err
+		}
+	}
+	require.NoError(t, Complete(ctx, rdb, "ann", 60_000, uses(20_000, nil)))
 	about(80_000)
-	require.False(t, reserve(10_000).Limited)
-	require.NoError(t, Settle(ctx, rdb, "ann", 10_000, 30_000))
+	failed := errors.New("the model has failed")
+	require.ErrorIs(t, Complete(ctx, rdb, "ann", 60_000, uses(0, failed)), failed)
+	about(80_000)
+	require.NoError(t, Complete(ctx, rdb, "ann", 10_000, uses(30_000, nil)))
 	about(50_000)
-	require.True(t, reserve(90_000).Limited)
+	require.ErrorContains(t, Complete(ctx, rdb, "ann", 90_000, uses(0, nil)), "try again in ")
 	about(50_000)
-	require.False(t, reserve(10_000).Limited)
-	require.NoError(t, Settle(ctx, rdb, "ann", 10_000, 900_000))
+	require.NoError(t, Complete(ctx, rdb, "ann", 10_000, uses(150_000, nil)))
 	about(0)
-	require.NoError(t, Settle(ctx, rdb, "ann", 10_000, 10_000))
-	v := reserve(budgetCapacity + 1)
-	require.True(t, v.Limited)
-	require.Negative(t, v.RetryAfter, "it can never pass")
+	id, limited, err := Reserve(ctx, rdb, "ann", 1)
+	require.NoError(t, err)
+	require.Empty(t, id)
+	require.Greater(t, limited.RetryAfter, time.Minute, "the debt drains first")
+	require.Zero(t, rdb.ZCard(ctx, "rl:llm:calls:ann").Val())
 }
 
 func TestSpread(t *testing.T) {
