@@ -121,7 +121,7 @@ lua-self: deps ## the same with redis-server on both sides
 
 limits: deps build ## a million random histories of each algorithm (HISTORIES), 64 connections on one key for 30 s each
 	$(GO) test -count=1 -v -timeout 6h ./throttle -run 'Histories|Never|SlidingError' -histories $(HISTORIES)
-	$(GO) test -count=1 -v -timeout 6h ./server/limits -run 'AgainstLists|TakeAll|WithoutRoom' -limiter.histories $(HISTORIES)
+	$(GO) test -count=1 -v -timeout 6h ./server/limits -run 'AgainstLists|TakeAll|WithoutRoom|ReserveHistories|CheckAndIncrement' -limiter.histories $(HISTORIES)
 	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -run 'TestNative|TestAcquireIs|TestOneKey' -limits.time 30s
 
 leases: ## a million random histories of leases, and of an adversary's (HISTORIES): never more than the bound; how much of a rate is admitted, and where

@@ -150,6 +150,13 @@ var limiters = []struct {
 		day := strconv.FormatInt(c.us/1_000_000+86400, 10)
 		return c.keys(3), []string{c.number(1, 9), c.pick("strict", ""), day, day, day}
 	}},
+	{"shared_window", false, func(c *caller) ([]string, []string) {
+		keys := c.keys(3)
+		return []string{keys[0], keys[1], keys[0], keys[2]}, []string{c.seconds(), c.pick("2", "100", "70000")}
+	}},
+	{"token_sums", false, func(c *caller) ([]string, []string) {
+		return c.keys(2), []string{c.pick("1", "250", "-40", "0.5"), c.pick("0", "70000"), c.number(0, 4000), "80000"}
+	}},
 	{"quota_echo", true, func(c *caller) ([]string, []string) {
 		return c.keys(1), []string{"1000", "70000", c.pick("0", "1", "2", "7")}
 	}},
