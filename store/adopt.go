@@ -3,7 +3,9 @@ package store
 // Beside returns an empty Keyspace of the same shape as ks, whose contents ks may [Keyspace.Adopt] later. It shares nothing with ks that
 // changes, so that it may be filled while ks is used.
 func (ks *Keyspace) Beside() *Keyspace {
-	return New(Options{Databases: len(ks.dbs), Limits: ks.limits, Hash: ks.seed})
+	beside := New(Options{Databases: len(ks.dbs), Limits: ks.limits, Hash: ks.seed})
+	beside.Reserve(ks.reserved.prefix, ks.reserved.label)
+	return beside
 }
 
 // Adopt replaces all keys by those of other, which Beside has returned, and leaves other empty: whatever their number, it takes no longer
@@ -21,6 +23,7 @@ func (ks *Keyspace) Adopt(other *Keyspace) {
 		ks.dirty += uint64(from.keys)
 		db.follow.changes++
 		db.contents, from.contents = from.contents, db.contents
+		ks.renew(&db.tally) // its version is other's
 		ks.arenaUsed += db.arena.used
 		other.arenaUsed -= db.arena.used
 		ks.objectBytes += db.objects.bytes

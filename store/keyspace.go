@@ -81,6 +81,7 @@ type Keyspace struct {
 	onReplaced   func(db *DB)
 	spared       []string // see Spare
 	observer     Observer // of changes, or nil
+	reserved     reserved
 	access       access
 	snapshot     *Snapshot // the one that is under way, or nil
 	snapshots    uint64    // how many have been begun
@@ -118,6 +119,7 @@ type contents struct {
 	atDepth  [dirBits + 1]int // number of tables of each depth
 	objects  objectSlab
 	sweep    sweep
+	tally    tally
 }
 
 // New returns a Keyspace without keys. It maps no memory until the first key is set; Close gives back what it mapped.
@@ -297,6 +299,9 @@ func (db *DB) insert(k Key, enc encoding, payload int) (*record, ref) {
 	t.place(k.Hash, r)
 	t.count++
 	db.keys++
+	if db.ks.reserved.may(k.Name) {
+		db.tallyName(k.Name, 1)
+	}
 	if db.awaited.Len() != 0 {
 		db.signal(k.Name)
 	}
@@ -312,6 +317,9 @@ func (db *DB) remove(hash uint64, r ref, rec *record) {
 	db.keys--
 	if rec.expireAt != 0 {
 		db.expires--
+	}
+	if db.ks.reserved.may(rec.name()) {
+		db.tallyName(rec.name(), -1)
 	}
 	if rec.enc == encStream && db.awaited.Len() != 0 {
 		db.signal(rec.name())

@@ -237,6 +237,7 @@ func (db *DB) resetTables() {
 	db.atDepth = [dirBits + 1]int{}
 	db.keys, db.expires = 0, 0
 	db.sweep = sweep{}
+	db.tally = tally{}
 }
 
 // giveBuckets gives a table empty buckets from the arena.
