@@ -113,8 +113,11 @@ func New(live *config.Live, o Options) *Server {
 	s.Executor.Use(exec.ProcessMemory{Limit: o.Memory, SetHeapLimit: o.SetHeapLimit, SetGCPercent: o.SetGCPercent, Free: o.FreeMemory}, hooks)
 	s.Declare(groups(), o.Keys)
 	s.Keys.DB(0).Follow([]byte(limits.PoliciesKey))
-	s.Keys.Spare(limits.ReservationPrefix)
+	for _, prefix := range []string{limits.ReservationPrefix, limits.BlockPrefix, limits.OverridePrefix} {
+		s.Keys.Spare(prefix)
+	}
 	s.Keys.OnReplaced(s.Reservations.Replaced)
+	s.Keys.Reserve(limits.KeptPrefix, limits.Label)
 	s.BeginAccess(live.Get())
 	s.Apply(live.Get())
 	s.Follow(live)

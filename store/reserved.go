@@ -9,8 +9,9 @@ type reserved struct {
 	scratch []byte
 }
 
-// Reserve has keys be counted by a label whose names begin with prefix and have one: label appends it to dst, or leaves dst as it is for a key like any other. It must give the same name the same label always. It is called before there is a key, and costs those who
-// add or remove other keys a look at their names' beginnings.
+// Reserve has keys be counted by a label whose names begin with prefix and have one: label appends it to dst, or leaves dst as it is for a key
+// like any other. It must give the same name the same label always. It is called before there is a key, and costs those who add or remove other
+// keys a look at the beginnings of their names.
 func (ks *Keyspace) Reserve(prefix string, label func(dst, name []byte) []byte) {
 	ks.reserved = reserved{prefix: prefix, label: label}
 }

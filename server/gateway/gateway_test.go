@@ -501,6 +501,27 @@ func TestLongReplies(t *testing.T) {
 	require.Equal(t, "[819201 "+strings.Repeat("\x00", 500_001)+" 1]", gate.ask("EXEC"))
 }
 
+// TestWordsThatOnlyAHeadgateServes are refused before a Redis, wherever they come from.
+func TestWordsThatOnlyAHeadgateServes(t *testing.T) {
+	redis, gate := overRedis(t)
+	gate.converse(`
+		RL.POLICY SET p FIXED 1 1h SHADOW       | ERR 'SHADOW' is not served while upstream is set
+		RL.POLICY SET p FIXED 1 1h BLOCK 10m    | ERR 'BLOCK' is not served while upstream is set
+		RL.POLICY SET p FIXED 1 1h LEASE        | OK
+		RL.POLICY OVERRIDE SET p k 9 1h         | ERR 'RL.POLICY OVERRIDE' is not served while upstream is set
+		RL.BLOCK p k 1m                         | ERR 'RL.BLOCK' is not served while upstream is set
+		RL.UNBLOCK p k                          | ERR 'RL.UNBLOCK' is not served while upstream is set
+		RL.TAKE 1 p k                           | [0 -1 [[0 1 0 -1 3600000]]]
+	`)
+	_, err := redis.Do("HSET", "rl:policies", "p", "FIXED 1 1h SHADOW")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return gate.ask("RL.TAKE 1 p k") == "ERR 'SHADOW' is not served while upstream is set" }, answerTime, 10*time.Millisecond)
+	require.ErrorContains(t, listenError(t, func(cfg *config.Config) {
+		cfg.Upstream = "redis+unix://" + socketOf(redis)
+		require.NoError(t, addPolicy(cfg, "p", "FIXED 1 1h BLOCK 10m"))
+	}), "policy p: 'BLOCK' is not served while upstream is set")
+}
+
 // addPolicy adds a policy to a configuration.
 func addPolicy(cfg *config.Config, name, text string) error {
 	live := config.NewLive(cfg)

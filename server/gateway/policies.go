@@ -214,10 +214,15 @@ func (p *changedPolicy) tell(k *call, c *command.Ctx) {
 	}
 }
 
-// checkPolicies refuses policies of the configuration before a headgate, whose policies are its own.
+// checkPolicies refuses policies of the configuration before a headgate, whose policies are its own; and before a Redis those that it cannot decide.
 func (g *Gateway) checkPolicies() error {
 	if named := g.core.Config.Get().Policies; g.Up.Headgate() && len(named) > 0 {
 		return fmt.Errorf("policy %s: before a headgate the policies are the upstream's alone; set it there, or take it out", named[0].Name)
+	}
+	for _, p := range g.core.Config.Get().Policies {
+		if word := p.Policy.HomeOnly(); word != "" {
+			return fmt.Errorf("policy %s: %s", p.Name, strings.TrimPrefix(limits.NotServed(word), "ERR "))
+		}
 	}
 	return nil
 }

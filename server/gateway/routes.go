@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"headgate/server/command"
+	"headgate/server/limits"
 )
 
 // route is what becomes of a command.
@@ -123,7 +124,7 @@ func refuse(c *command.Ctx) { c.Err(notServed(c.Cmd)) }
 
 // notServed is the error for a command that cannot be served while the keys lie elsewhere.
 func notServed(cmd *command.Command) string {
-	return "ERR '" + strings.ToUpper(strings.ReplaceAll(cmd.FullName, "|", " ")) + "' is not served while upstream is set"
+	return limits.NotServed(strings.ToUpper(strings.ReplaceAll(cmd.FullName, "|", " ")))
 }
 
 // chooseDatabase is the handler of a command that chooses a database: a cluster has but the first.

@@ -25,6 +25,12 @@ func (g *Gateway) Take(c *command.Ctx, pairs []limits.Pair, peek bool) {
 		g.fallBackPairs(c, pairs, peek)
 		return
 	}
+	for i := range pairs {
+		if word := pairs[i].Policy.HomeOnly(); word != "" {
+			c.Err(limits.NotServed(word))
+			return
+		}
+	}
 	if _, ok := g.slotOf(c); ok {
 		t := &takeCall{pairs: pairs}
 		if k := g.newTake(c, t, peek); k != nil {
@@ -131,7 +137,7 @@ func (g *Gateway) fallBackPairs(c *command.Ctx, pairs []limits.Pair, peek bool) 
 
 // pairWithoutNode decides about one pair without the upstream; with look it asks what a charge would be answered, and makes none.
 func (g *Gateway) pairWithoutNode(c *command.Ctx, p *limits.Pair, mode limiter.Failure, look bool) (err error) {
-	if p.Policy.Limit < 0 {
+	if p.Policy.Limit < 0 || p.Policy.Shadow { // a policy in the shadow limits nobody
 		mode = limiter.FailOpen
 	}
 	r := p.Request

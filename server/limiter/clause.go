@@ -10,13 +10,16 @@ import (
 // A clause is what a policy of any algorithm with state may say behind the words of its own: a word, and what follows it. The parser, the
 // canonical text, COMMAND DOCS and the syntax in errors derive from its declaration. A policy says each at most once, in any order.
 type clause struct {
-	arg Arg // its syntax, which begins with a token or is a choice of them
+	arg    Arg     // its syntax, which begins with a token or is a choice of them
+	errors []Error // besides those of its arguments
 	// read reads a clause into p from its token on, which is words[0], and returns how many of the words are its.
 	read func(p *Policy, words [][]byte) (n int, err error)
 }
 
 // clauses are in the order in which a canonical text has them.
 var clauses = [...]clause{
+	{arg: optional(tokenArg(wordShadow)), read: readShadow},
+	{arg: blockArg, errors: []Error{ErrDouble}, read: readBlock},
 	{arg: WhenUnwritable, read: readUnwritable},
 	{arg: WhenFailing, read: readFailure},
 	{arg: leaseArg, read: readLeasing},
@@ -32,6 +35,25 @@ func ClauseArgs() []Arg {
 		args[i] = clauses[i].arg
 	}
 	return args
+}
+
+// ClauseErrors are the errors of these besides those of their arguments.
+func ClauseErrors() (all []Error) {
+	for i := range clauses {
+		all = append(all, clauses[i].errors...)
+	}
+	return all
+}
+
+// HomeOnly returns the word of a policy's first clause that makes sense only where the keys are kept, which no Redis can have a script decide; or nothing.
+func (p *Policy) HomeOnly() string {
+	switch {
+	case p.Shadow:
+		return wordShadow
+	case p.Block != (Block{}):
+		return blockArg.Token
+	}
+	return ""
 }
 
 // begins reports whether a word begins the clause.
@@ -79,6 +101,80 @@ func chosen(names []string, words [][]byte) (choice int, err error) {
 		}
 	}
 	return 0, ErrSyntax
+}
+
+// wordShadow is how a policy says that it limits nobody, and only counts whom it would have limited.
+const wordShadow = "SHADOW"
+
+func readShadow(p *Policy, _ [][]byte) (n int, err error) {
+	p.Shadow = true
+	return 1, nil
+}
+
+// Block is for how long whoever is limited stays so. The zero value is for not longer than the limit itself says.
+type Block struct {
+	Length int64 // ms
+	Max    int64 // ms; each block is twice as long as the one before it, and at most so long; 0: all are of one length
+}
+
+// ErrDouble is the error for blocks that would become shorter.
+const ErrDouble = Error("ERR DOUBLE must be at least as long as BLOCK")
+
+// blockArg is how a policy says for how long.
+var blockArg = Arg{Name: "block", Type: "block", Token: "BLOCK", Optional: true, Args: []Arg{
+	periodArg("length"), {Name: "max", Type: "string", Token: "DOUBLE", Optional: true, Error: InvalidDuration},
+}}
+
+func readBlock(p *Policy, words [][]byte) (n int, err error) {
+	if len(words) < 2 {
+		return 0, ErrSyntax
+	}
+	if p.Block.Length, err = ParseDuration(words[1]); err != nil {
+		return 0, err
+	}
+	if len(words) < 3 || !is(words[2], "DOUBLE") {
+		return 2, nil
+	}
+	if len(words) < 4 {
+		return 0, ErrSyntax
+	}
+	if p.Block.Max, err = ParseDuration(words[3]); err != nil {
+		return 0, err
+	}
+	if p.Block.Max < p.Block.Length {
+		return 0, ErrDouble
+	}
+	return 4, nil
+}
+
+// Next is how long the next block is, in ms: last is the length of the one before it, or 0 if there was none or it is forgotten.
+func (b Block) Next(last int64) int64 {
+	if b.Max == 0 {
+		return b.Length
+	}
+	return min(max(2*last, b.Length), b.Max)
+}
+
+// Instead returns the policy of one key for which other words of the algorithm stand in place of p's: the clauses that they do not have are p's.
+func (p *Policy) Instead(words Policy) Policy {
+	if words.Algorithm.Kind == NoState { // nothing that a clause could be about
+		words.Shadow = p.Shadow
+		return words
+	}
+	words.Shadow = words.Shadow || p.Shadow
+	if words.Block == (Block{}) {
+		words.Block = p.Block
+	}
+	if !words.SaysUnwritable {
+		words.Unwritable, words.SaysUnwritable = p.Unwritable, p.SaysUnwritable
+	}
+	if !words.SaysFailure {
+		words.Failure, words.SaysFailure = p.Failure, p.SaysFailure
+	}
+	if words.Leasing == LeaseUnsaid {
+		words.Leasing = p.Leasing
+	}
+	return words
 }
 
 // Unwritable says what becomes of a limiter's change while nothing can be written, as when the disk is full.

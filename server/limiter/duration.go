@@ -1,6 +1,9 @@
 package limiter
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // maxDuration is the longest duration, in us: 100 years of 365.25 days.
 const maxDuration = 36525 * day
@@ -87,6 +90,19 @@ func durationUnit(b []byte) int64 {
 		}
 	}
 	return 0
+}
+
+// FormatDuration writes so many ms, at least 1, as the shortest text that ParseDuration reads as the same.
+func FormatDuration(ms int64) []byte {
+	for _, unit := range [...]struct {
+		us   int64
+		name string
+	}{{week, "w"}, {day, "d"}, {hour, "h"}, {minute, "m"}, {second, "s"}} {
+		if each := unit.us / millisecond; ms%each == 0 {
+			return append(strconv.AppendInt(nil, ms/each, 10), unit.name...)
+		}
+	}
+	return append(strconv.AppendInt(nil, ms, 10), "ms"...)
 }
 
 func durationError(text string, b []byte) error { return Error(fmt.Sprintf(text, Shown(b))) }

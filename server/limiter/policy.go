@@ -46,6 +46,9 @@ type Policy struct {
 	Zone     *time.Location    // of Calendar
 	Sliding  throttle.Sliding
 
+	Shadow bool  // it limits nobody, and what it would have done is counted
+	Block  Block // for how long whoever is limited stays so
+
 	Unwritable     Unwritable // what becomes of a change while nothing can be written
 	SaysUnwritable bool       // the policy says so, and not limiter-when-unwritable
 

@@ -35,6 +35,16 @@ func TestParseDuration(t *testing.T) {
 	require.EqualError(t, err, "ERR duration '250us' is below 1ms")
 }
 
+func TestFormatDuration(t *testing.T) {
+	for ms, want := range map[int64]string{1: "1ms", 999: "999ms", 1000: "1s", 1001: "1001ms", 60_000: "1m", 90_000: "90s", 5_400_000: "90m", 86_400_000: "1d", 14 * 86_400_000: "2w", 25 * 3_600_000: "25h"} {
+		text := FormatDuration(ms)
+		require.Equal(t, want, string(text))
+		again, err := ParseDuration(text)
+		require.NoError(t, err)
+		require.Equal(t, ms, again)
+	}
+}
+
 func TestZonesAreFoundOnce(t *testing.T) {
 	first, err := parseZone([]byte("America/Argentina/Buenos_Aires"))
 	require.NoError(t, err)
@@ -54,6 +64,8 @@ func TestClauses(t *testing.T) {
 		{"log 5 60s lease", "LOG 5 60s LEASE"},
 		{"sliding 9 1h nolease slices 3 failure open when-unwritable memory", "SLIDING 9 1h SLICES 3 WHEN-UNWRITABLE MEMORY FAILURE OPEN NOLEASE"},
 		{"fixed 9 day FAILURE local tz UTC", "FIXED 9 DAY TZ UTC FAILURE LOCAL"},
+		{"log 5 60s failure open block 600000 double 1d shadow", "LOG 5 60s SHADOW BLOCK 600000ms DOUBLE 1d FAILURE OPEN"},
+		{"log 5 60s block 10m", "LOG 5 60s BLOCK 10m"},
 	} {
 		_, canonical, err := Standard.ParseText(Words(c.text))
 		require.NoError(t, err, c.text)
@@ -65,6 +77,8 @@ func TestClauses(t *testing.T) {
 	for _, text := range []string{
 		"GCRA 10 5 1s LEASE LEASE", "GCRA 10 5 1s LEASE NOLEASE", "GCRA 10 5 1s FAILURE", "GCRA 10 5 1s FAILURE shut", "GCRA 10 5 1s FAILURE OPEN FAILURE OPEN",
 		"GCRA 10 5 1s WHEN-UNWRITABLE OPEN", "LEASE GCRA 10 5 1s", "UNLIMITED LEASE", "UNLIMITED FAILURE OPEN",
+		"LOG 5 60s BLOCK", "LOG 5 60s DOUBLE 1h", "LOG 5 60s BLOCK 10m DOUBLE", "LOG 5 60s BLOCK DOUBLE 1h", "LOG 5 60s BLOCK 10m DOUBLE 599s", "LOG 5 60s BLOCK 10m DOUBLE 1h DOUBLE 1h",
+		"LOG 5 60s SHADOW SHADOW", "UNLIMITED SHADOW", "UNLIMITED BLOCK 10m",
 	} {
 		_, _, err := Standard.ParseText(Words(text))
 		require.Error(t, err, text)
@@ -73,7 +87,7 @@ func TestClauses(t *testing.T) {
 
 // FuzzParseText: what can be read as a policy has a canonical text, which reads as the same policy and is its own canonical text.
 func FuzzParseText(f *testing.F) {
-	for _, text := range []string{"GCRA 10 5 1s", "log 5 60s", "FIXED 9 1h ALIGNED", "fixed 9 month tz UTC", "SLIDING 9 1h SLICES 60", "UNLIMITED", "QUEUE -1 1 1", "log 5 60s when-unwritable memory", "SLIDING 9 1h when-unwritable ERROR slices 3", "log 5 60s nolease failure closed", "GCRA 10 5 1s LEASE", "GCRA 10 5 60", "BUCKET 1 1 10us", "fixed 9 minute"} {
+	for _, text := range []string{"GCRA 10 5 1s", "log 5 60s", "FIXED 9 1h ALIGNED", "fixed 9 month tz UTC", "SLIDING 9 1h SLICES 60", "UNLIMITED", "QUEUE -1 1 1", "log 5 60s when-unwritable memory", "SLIDING 9 1h when-unwritable ERROR slices 3", "log 5 60s nolease failure closed", "GCRA 10 5 1s LEASE", "GCRA 10 5 1s SHADOW BLOCK 10m DOUBLE 1d", "GCRA 10 5 60", "BUCKET 1 1 10us", "fixed 9 minute"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

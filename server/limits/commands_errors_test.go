@@ -17,7 +17,7 @@ import (
 var goodArguments = map[string]string{
 	"capacity": "5", "limit": "5", "count": "2", "refill": "2", "period": "1s", "window": "1m", "n": "2", "slices": "3", "zone": "UTC",
 	"ttl": "1s", "tokens-per-period": "2", "numpairs": "1", "policy": "user", "name": "user", "integer": "1", "float": "1",
-	"each": "1", "max-burst": "5", "quantity": "1", "id": "an id",
+	"length": "10m", "each": "1", "max-burst": "5", "quantity": "1", "id": "an id",
 }
 
 func goodArgument(a command.Arg) string {

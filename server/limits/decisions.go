@@ -6,6 +6,7 @@ import (
 	"headgate/server/command"
 	"headgate/server/limiter"
 	"headgate/store"
+	"headgate/throttle"
 )
 
 // Decisions counts calls of limiters by what they were answered. Calls that only ask (PEEK, or a cost of 0) and those that give back
@@ -14,6 +15,8 @@ type Decisions struct {
 	Allowed uint64
 	Near    uint64 // of those: with no more than a tenth of the limit left
 	Limited uint64
+	Shadow  uint64 // were let pass by a policy in the shadow, which would have limited them else
+	Blocks  uint64 // that were begun; of a policy's name alone
 }
 
 // nearShare is the part of a limit from which on what is left of it is called near.
@@ -34,13 +37,32 @@ func (d *Decisions) add(limited bool, limit, remaining int64) {
 // Sum adds the calls that another has counted.
 func (d *Decisions) Sum(other *Decisions) {
 	d.Allowed, d.Near, d.Limited = d.Allowed+other.Allowed, d.Near+other.Near, d.Limited+other.Limited
+	d.Shadow, d.Blocks = d.Shadow+other.Shadow, d.Blocks+other.Blocks
 }
 
-// decided counts a decision about the key k.
+// decided counts a decision about the key k that names no policy.
 func (l *Limits) decided(c *command.Ctx, k store.Key, a *limiter.Algorithm, limited bool, limit, remaining int64) {
 	l.Counts[a.Index()].add(limited, limit, remaining)
 	if l.Top.Keys > 0 {
-		l.Top.add(k, c.DB.Index(), limited)
+		l.Top.add(k, c.DB.Index(), 0, limited)
+	}
+}
+
+// decidedBy counts a decision about the key k by a policy.
+func (l *Limits) decidedBy(c *command.Ctx, p *CountedPolicy, k store.Key, a *limiter.Algorithm, v *throttle.Verdict) {
+	l.Counts[a.Index()].add(v.Limited, v.Limit, v.Remaining)
+	p.add(v.Limited, v.Limit, v.Remaining)
+	if l.Top.Keys > 0 {
+		l.Top.add(k, c.DB.Index(), p.label, v.Limited)
+	}
+}
+
+// shadowed counts a decision about the key k that a policy in the shadow has not enforced.
+func (l *Limits) shadowed(c *command.Ctx, p *CountedPolicy, k store.Key, a *limiter.Algorithm) {
+	l.Counts[a.Index()].Shadow++
+	p.Shadow++
+	if l.Top.Keys > 0 {
+		l.Top.add(k, c.DB.Index(), p.label, false)
 	}
 }
 
@@ -63,14 +85,17 @@ func (l *Limits) ResetCounts() {
 // KnownPolicy is a limit that has a name, and what is counted of it.
 type KnownPolicy struct {
 	*limiter.Policy
+	Name   string
 	Text   string // of a fixed one
-	counts *Decisions
+	counts *CountedPolicy
+	except exceptions
 }
 
 // CountedPolicy is what is counted of one name.
 type CountedPolicy struct {
 	Name string
 	Decisions
+	label uint16 // of its keys among the top keys: its place in the list, from 1 on
 }
 
 const (
@@ -89,7 +114,7 @@ type PolicyCounts struct {
 }
 
 // Of returns what is counted of a name.
-func (p *PolicyCounts) Of(name string) *Decisions {
+func (p *PolicyCounts) Of(name string) *CountedPolicy {
 	if p.byName == nil {
 		p.byName = map[string]*CountedPolicy{}
 	}
@@ -102,8 +127,17 @@ func (p *PolicyCounts) Of(name string) *Decisions {
 		counted = &CountedPolicy{Name: strings.Clone(name)}
 		p.byName[counted.Name] = counted
 		p.List = append(p.List, counted)
+		counted.label = uint16(len(p.List)) // of MaxCounted and two more
 	}
-	return &counted.Decisions
+	return counted
+}
+
+// Labelled returns the name of the policy of such a label, or nothing for keys without.
+func (p *PolicyCounts) Labelled(label uint16) string {
+	if label == 0 {
+		return ""
+	}
+	return p.List[label-1].Name
 }
 
 // reset has all counts begin anew.

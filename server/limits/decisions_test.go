@@ -28,6 +28,6 @@ func TestDecisionsNearTheirLimit(t *testing.T) {
 		got.add(tc.limited, tc.limit, tc.remaining)
 		require.Equal(t, tc.want, got, "%+v", tc)
 		got.Sum(&tc.want)
-		require.Equal(t, Decisions{2 * tc.want.Allowed, 2 * tc.want.Near, 2 * tc.want.Limited}, got)
+		require.Equal(t, Decisions{Allowed: 2 * tc.want.Allowed, Near: 2 * tc.want.Near, Limited: 2 * tc.want.Limited}, got)
 	}
 }

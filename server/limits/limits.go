@@ -35,6 +35,7 @@ type Limits struct {
 	pairs [maxPairs]takenPair
 	ids   [maxPairs][leaseIDLength]byte // of the pairs' leases
 	sink  uint64                        // keeps the loads of touch
+	name  []byte                        // of a key beside a limiter's
 }
 
 // New returns the limiters of a server, by these algorithms.
@@ -68,6 +69,7 @@ func (l *Limits) Declarations() []*command.Command {
 	all = append(all, gcraCommand(l))
 	all = append(all, leaseCommands(l)...)
 	all = append(all, reserveCommands(l)...)
+	all = append(all, blockCommands(l)...)
 	for _, a := range l.Algorithms.All() {
 		if !a.PolicyOnly {
 			all = append(all, l.commandOf(a))

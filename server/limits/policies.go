@@ -40,6 +40,7 @@ func policyCommand(l *Limits) *command.Command {
 				Errors: []string{command.ErrWrongType},
 				Reply:  command.ReplyArray, Handler: l.showPolicies(l.listPolicies),
 			},
+			l.overrideCommand(),
 			{
 				Name: "set", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Keep a limit under a name, or change it: it holds from the next decision on, and all keys keep their state.",
@@ -104,6 +105,10 @@ func (l *Limits) policyErrors() (texts []string) {
 			}
 		}
 	}
+	addArguments(limiter.ClauseArgs())
+	for _, err := range limiter.ClauseErrors() {
+		add(string(err))
+	}
 	return texts
 }
 
@@ -127,6 +132,9 @@ type Policies struct {
 	Parsed  map[string]*KnownPolicy // of the hash; nil for a name that it has not, or that does not parse; only names that a policy may have
 	changes uint64                  // of the hash, when parsed was begun
 	Counts  PolicyCounts
+
+	Blocked      LastBlocked
+	BlocksFailed uint64 // that could not be kept
 }
 
 // apply takes the policies of a configuration into use.
@@ -134,7 +142,9 @@ func (p *Policies) apply(cfg *config.Config) {
 	p.Fixed = make(map[string]*KnownPolicy, len(cfg.Policies))
 	for i := range cfg.Policies {
 		named := &cfg.Policies[i]
-		p.Fixed[named.Name] = &KnownPolicy{Policy: &named.Policy, Text: named.Text, counts: p.Counts.Of(named.Name)}
+		known := newKnown(named.Name, &named.Policy, p.Counts.Of(named.Name))
+		known.Text = named.Text
+		p.Fixed[named.Name] = known
 	}
 }
 
@@ -160,7 +170,7 @@ func (l *Limits) policy(c *command.Ctx, name []byte) (p *KnownPolicy, err error)
 	if text, found := h.Get(name); found {
 		parsed, _, err := l.Algorithms.ParseText(limiter.Words(string(text)))
 		if err == nil {
-			p = &KnownPolicy{Policy: &parsed, counts: known.Counts.Of(string(name))}
+			p = newKnown(string(name), &parsed, known.Counts.Of(string(name)))
 		} else {
 			c.Core.Logger.Warn("a policy cannot be read and counts as absent", "policy", string(name), "text", string(text), "err", err)
 		}
@@ -199,7 +209,7 @@ func (l *Limits) changeablePolicy(c *command.Ctx) (h store.Hash, ok bool) {
 // setPolicy implements RL.POLICY SET name ALGORITHM args….
 func (l *Limits) setPolicy(c *command.Ctx) {
 	name := c.Args[2]
-	text, ok := l.policyText(c)
+	_, text, ok := l.policyText(c)
 	if !ok {
 		return
 	}
@@ -218,16 +228,16 @@ func (l *Limits) setPolicy(c *command.Ctx) {
 }
 
 // policyText reads the name and the words of RL.POLICY SET, or sends the error and returns false.
-func (l *Limits) policyText(c *command.Ctx) (text string, ok bool) {
+func (l *Limits) policyText(c *command.Ctx) (p limiter.Policy, text string, ok bool) {
 	err := limiter.CheckName(c.Args[2])
 	if err == nil {
-		_, text, err = l.Algorithms.ParseText(c.Args[3:])
+		p, text, err = l.Algorithms.ParseText(c.Args[3:])
 	}
 	if err != nil {
 		errLimiter(c, err)
-		return "", false
+		return p, "", false
 	}
-	return text, true
+	return p, text, true
 }
 
 func (l *Limits) deletePolicy(c *command.Ctx) {

@@ -185,7 +185,7 @@ type Pair struct {
 	Policy  *limiter.Policy
 	Request limiter.Request
 	Verdict limiter.Verdict
-	Counts  *Decisions // of the policy's name
+	Counts  *CountedPolicy // of the policy's name
 }
 
 // takeElsewhere is take by Remote.
@@ -216,7 +216,7 @@ func (l *Limits) takeElsewhere(c *command.Ctx) {
 	asked := make([]Pair, n)
 	for i := range pairs {
 		p := &pairs[i]
-		asked[i] = Pair{Key: p.key.Name, Policy: p.policy, Request: p.request, Counts: p.counts}
+		asked[i] = Pair{Key: p.key.Name, Policy: p.policy, Request: p.request, Counts: p.known.counts}
 		asked[i].Request.Call.Peek = peek
 	}
 	l.Remote.Take(c, asked, peek)
@@ -250,8 +250,7 @@ func (l *Limits) CountPairs(c *command.Ctx, pairs []Pair, limited bool) {
 	for i := range pairs {
 		p := &pairs[i]
 		if v := &p.Verdict; v.Limited == limited && p.Request.Call.Cost > 0 {
-			l.decided(c, l.Keys.Key(p.Key), p.Policy.Algorithm, limited, v.Limit, v.Remaining)
-			p.Counts.add(limited, v.Limit, v.Remaining)
+			l.decidedBy(c, p.Counts, l.Keys.Key(p.Key), p.Policy.Algorithm, &v.Verdict)
 		}
 	}
 }
@@ -321,7 +320,11 @@ func (l *Limits) setPolicyElsewhere(c *command.Ctx) {
 	if l.Remote.Pass(c) {
 		return
 	}
-	text, ok := l.policyText(c)
+	p, text, ok := l.policyText(c)
+	if word := p.HomeOnly(); ok && word != "" {
+		c.Err(NotServed(word))
+		return
+	}
 	if ok && l.Remote.KnowsPolicies(c) && l.policyFits(c) {
 		l.Remote.SetPolicy(c, text)
 	}

@@ -157,6 +157,7 @@ func (l *Limits) reserve(c *command.Ctx) {
 		errLimiter(c, err)
 		return
 	}
+	l.beginBlocks(c, pairs)
 	l.countPairs(c, pairs, limiting >= 0)
 	sendReserved(c, pairs, limiting, o.id)
 }
@@ -234,10 +235,13 @@ func (l *Limits) chargeReserved(c *command.Ctx, pairs []takenPair, o *reserveOpt
 func (l *Limits) reservedPairOf(c *command.Ctx, pairs []takenPair, i int) reservedPair {
 	p := &pairs[i]
 	pair := reservedPair{name: string(limiter.Shown(c.Args[2+2*i])), key: p.key.Name, words: p.policy.Words, cost: p.request.Call.Cost, policy: p.policy}
-	if p.policy.Words == "" {
+	if p.shadowed { // nothing was charged, and nothing is to be
+		pair.policy = l.unlimited
+	}
+	if p.policy.Words == "" || p.shadowed {
 		pair.words = l.unlimited.Algorithm.Name
 	}
-	if p.policy.Limit < 0 || pair.cost == 0 {
+	if p.policy.Limit < 0 || pair.cost == 0 || p.shadowed {
 		return pair
 	}
 	switch p.policy.Algorithm.Returns {

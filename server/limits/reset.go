@@ -63,10 +63,6 @@ func (l *Limits) reset(c *command.Ctx) {
 	c.Reply.Int(int64(len(seen)))
 }
 
-// keptByServer reports whether a key's name is one under which the server keeps what is no limiter's state. That goes for all databases:
-// SWAPDB may move the key.
-func keptByServer(name []byte) bool { return string(name) == PoliciesKey || isReservationKey(name) }
-
 // holdsLimiterState reports whether the key k, which is e, looks as a limiter has left it: a number; slices and their counts; or entries
 // and leases by their times. A number may do without an expiry, since INCR leaves one so and limiters take it over.
 func holdsLimiterState(c *command.Ctx, k store.Key, e *store.Entry) bool {

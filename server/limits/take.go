@@ -50,10 +50,18 @@ func (l *Limits) costErrors() (texts []string) {
 // takenPair is one limit that RL.TAKE asks.
 type takenPair struct {
 	key     store.Key
-	policy  *limiter.Policy
-	counts  *Decisions
+	known   *KnownPolicy    // by its name
+	policy  *limiter.Policy // that holds for the key: the same, or what stands in its place
 	request limiter.Request
 	verdict limiter.Verdict
+
+	// Of a policy that is more than its limit.
+	blockable bool
+	blocks    bool  // the key may be blocked
+	blocked   bool  // and it is
+	shadowed  bool  // the policy would limit the call, and lets it pass
+	begins    int64 // ms: for how long the key is blocked if the call is limited for good; 0: it is not
+	retry     int64 // what the verdict's RetryAfter is without that
 
 	// What is to be kept of a limit whose state is a number, once all limits have let the call pass. Others are asked again then.
 	write            throttle.Write
@@ -87,6 +95,7 @@ func (l *Limits) take(c *command.Ctx) {
 		return
 	}
 	if !said.peek {
+		l.beginBlocks(c, pairs)
 		l.countPairs(c, pairs, limiting >= 0)
 	}
 	sendPairs(c, pairs, limiting)
@@ -220,7 +229,7 @@ func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair, peek, given boo
 			c.Fail(err)
 			return false
 		case p == nil && c.Cfg.UnknownPolicy == config.UnknownPolicyAllow:
-			p = &KnownPolicy{Policy: l.unlimited, counts: l.Policies.Counts.Of(missingPolicies)}
+			p = &KnownPolicy{Policy: l.unlimited, Name: missingPolicies, counts: l.Policies.Counts.Of(missingPolicies)}
 		case p == nil:
 			errUnknownPolicy(c, name)
 			return false
@@ -232,7 +241,11 @@ func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair, peek, given boo
 			errLimiter(c, err)
 			return false
 		}
-		pairs[i].policy, pairs[i].counts = p.Policy, p.counts
+		pairs[i].known, pairs[i].policy = p, p.Policy
+		if p.has(c.DB) {
+			pairs[i].blockable, pairs[i].blocks = true, p.except.blocks
+			pairs[i].policy = l.override(c, p, pairs[i].key.Name)
+		}
 	}
 	return true
 }
@@ -269,6 +282,14 @@ func (l *Limits) askAll(c *command.Ctx, pairs []takenPair, peek bool) (limiting 
 
 // askPair asks a limit, and notes what it answers.
 func (l *Limits) askPair(c *command.Ctx, p *takenPair) error {
+	if p.blockable {
+		return l.askBlockable(c, p)
+	}
+	return l.askLimit(c, p)
+}
+
+// askLimit is askPair for the limit alone.
+func (l *Limits) askLimit(c *command.Ctx, p *takenPair) error {
 	if err := l.Ask(c, p.key, p.policy, &p.request); err != nil {
 		return err
 	}
@@ -282,9 +303,12 @@ func (l *Limits) askPair(c *command.Ctx, p *takenPair) error {
 func (l *Limits) countPairs(c *command.Ctx, pairs []takenPair, limited bool) {
 	for i := range pairs {
 		p := &pairs[i]
-		if v := &p.verdict; v.Limited == limited && p.request.Call.Cost > 0 {
-			l.decided(c, p.key, p.policy.Algorithm, limited, v.Limit, v.Remaining)
-			p.counts.add(limited, v.Limit, v.Remaining)
+		switch v := &p.verdict; {
+		case p.request.Call.Cost <= 0:
+		case p.shadowed:
+			l.shadowed(c, p.known.counts, p.key, p.policy.Algorithm)
+		case v.Limited == limited:
+			l.decidedBy(c, p.known.counts, p.key, p.policy.Algorithm, &v.Verdict)
 		}
 	}
 }
@@ -297,6 +321,9 @@ func (l *Limits) refusalOfAny(c *command.Ctx, pairs []takenPair) error {
 	}
 	for i := range pairs {
 		p := &pairs[i]
+		if p.shadowed {
+			continue
+		}
 		request := p.request
 		request.Call.Peek = false
 		if err := l.Ask(c, p.key, p.policy, &request); err != nil {
@@ -314,6 +341,10 @@ func (l *Limits) refusalOfAny(c *command.Ctx, pairs []takenPair) error {
 func (l *Limits) chargeAll(c *command.Ctx, pairs []takenPair) error {
 	for i := range pairs {
 		p := &pairs[i]
+		if p.shadowed {
+			_ = l.keepPair(c, p) // as of a pair that limits, below
+			continue
+		}
 		if p.request.Call.Peek {
 			p.request.Call.Peek = false
 			if err := l.decide(c, p.key, p.policy, &p.request); err != nil {
@@ -349,7 +380,7 @@ func (l *Limits) keepPair(c *command.Ctx, p *takenPair) error {
 func (l *Limits) lookAtOthers(c *command.Ctx, pairs []takenPair) error {
 	for i := range pairs {
 		p := &pairs[i]
-		if p.verdict.Limited {
+		if p.verdict.Limited || p.shadowed {
 			_ = l.keepPair(c, p) // another time
 			continue
 		}

@@ -88,12 +88,12 @@ func (t *TopKeys) Window(list string) *top.Window {
 	return t.limited
 }
 
-// add enters a decision about a key.
-func (t *TopKeys) add(k store.Key, db int, limited bool) {
-	hash := k.Hash ^ uint64(db)*0x9E3779B97F4A7C15 // 2^64 by the golden ratio: databases differ in all bits
-	t.Hot.Add(hash, db, k.Name)
+// add enters a decision about a key, by the policy of a label if that is not 0.
+func (t *TopKeys) add(k store.Key, db int, label uint16, limited bool) {
+	hash := k.Hash ^ (uint64(db)<<16+uint64(label))*0x9E3779B97F4A7C15 // 2^64 by the golden ratio: databases and labels differ in all bits
+	t.Hot.Add(hash, db, label, k.Name)
 	if limited {
-		t.limited.Add(hash, db, k.Name)
+		t.limited.Add(hash, db, label, k.Name)
 	}
 }
 
@@ -133,11 +133,16 @@ func (l *Limits) sendTop(c *command.Ctx) {
 	c.Reply.BulkString("keys")
 	c.Reply.Array(len(keys))
 	for _, k := range keys {
-		c.Reply.Array(4)
+		c.Reply.Array(5)
 		c.Reply.Bulk(k.Name)
 		c.Reply.Int(int64(k.DB))
 		c.Reply.Int(int64(k.Count))
 		c.Reply.Int(int64(k.Error))
+		if policy := l.Policies.Counts.Labelled(k.Label); policy != "" {
+			c.Reply.BulkString(policy)
+		} else {
+			c.Reply.Null()
+		}
 	}
 }
 

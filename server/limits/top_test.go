@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// topReply is RL.TOP's answer in RESP2, for keys of database 0 whose numbers are exact.
+// topReply is RL.TOP's answer in RESP2, for keys of database 0 whose numbers are exact. A policy stands behind its key and @.
 func topReply(list string, seconds, calls int, keys ...any) string {
 	b := &strings.Builder{}
 	bulk := func(s string) { fmt.Fprintf(b, "$%d\r\n%s\r\n", len(s), s) }
@@ -31,11 +31,17 @@ func topReply(list string, seconds, calls int, keys ...any) string {
 	bulk("keys")
 	fmt.Fprintf(b, "*%d\r\n", len(keys)/2)
 	for i := 0; i < len(keys); i += 2 {
-		b.WriteString("*4\r\n")
-		bulk(keys[i].(string))
+		b.WriteString("*5\r\n")
+		key, policy, named := strings.Cut(keys[i].(string), "@")
+		bulk(key)
 		number(0)
 		number(keys[i+1].(int))
 		number(0)
+		if named {
+			bulk(policy)
+		} else {
+			b.WriteString("$-1\r\n")
+		}
 	}
 	return b.String()
 }
@@ -54,10 +60,10 @@ func TestTop(t *testing.T) {
 	w.Ask("RL.TAKE", "1", "p", "d")
 	w.Ask("RL.ACQUIRE", "e", "1", "1h")
 	clock.Ns += int64(2 * time.Second)
-	require.Equal(t, topReply("limited", 2, 16, "b", 9, "a", 6, "d", 1), w.Ask("RL.TOP"))
-	require.Equal(t, topReply("limited", 2, 16, "b", 9, "a", 6, "d", 1), w.Ask("RL.TOP", "100", "limited"))
+	require.Equal(t, topReply("limited", 2, 16, "b", 9, "a", 6, "d@p", 1), w.Ask("RL.TOP"))
+	require.Equal(t, topReply("limited", 2, 16, "b", 9, "a", 6, "d@p", 1), w.Ask("RL.TOP", "100", "limited"))
 	require.Equal(t, topReply("limited", 2, 16, "b", 9), w.Ask("RL.TOP", "1"))
-	require.Equal(t, topReply("hot", 2, 33, "a", 10, "b", 10, "c", 10, "d", 2, "e", 1), w.Ask("rl.top", "Hot"))
+	require.Equal(t, topReply("hot", 2, 33, "a", 10, "b", 10, "c", 10, "d@p", 2, "e", 1), w.Ask("rl.top", "Hot"))
 	require.Equal(t, topReply("hot", 2, 33, "a", 10, "b", 10), w.Ask("RL.TOP", "2", "HOT"))
 
 	for _, words := range [][]string{{"0"}, {"-1"}, {"0", "HOT"}, {"x"}, {"1.5", "HOT"}, {"COLD"}} {
@@ -70,6 +76,7 @@ func TestTop(t *testing.T) {
 	info := w.Ask("INFO", "limiters")
 	require.Contains(t, info, "top_seconds:2\r\ntop_limited_error:0\r\ntop_limited_1:db=0,calls=9,error=0,key=\"b\"\r\n")
 	require.Contains(t, info, "top_hot_5:db=0,calls=1,error=0,key=\"e\"\r\n")
+	require.Contains(t, info, "top_hot_4:db=0,calls=2,error=0,policy=p,key=\"d\"\r\n")
 	series := servertest.Scrape(t, w.Srv)
 	for name, want := range map[string]float64{
 		`headgate_top_calls{list="limited"}`:              16,
@@ -86,6 +93,22 @@ func TestTop(t *testing.T) {
 
 	w.Ask("CONFIG", "RESETSTAT")
 	require.Equal(t, topReply("limited", 0, 0), w.Ask("RL.TOP"))
+}
+
+// TestTopTellsPoliciesApart: a key that two policies limit stands there twice, each time with what that policy was asked.
+func TestTopTellsPoliciesApart(t *testing.T) {
+	w, _ := servertest.NewHandClockClient(t, servertest.Unsaved())
+	w.Ask("RL.POLICY", "SET", "p", "FIXED", "1", "1h")
+	w.Ask("RL.POLICY", "SET", "q", "FIXED", "9", "1h", "SHADOW")
+	for range 4 {
+		w.Ask("RL.TAKE", "1", "p", "k")
+	}
+	for range 9 {
+		w.Ask("RL.TAKE", "1", "q", "k")
+	}
+	w.Ask("RL.FIXED", "k", "1", "1h")
+	require.Equal(t, topReply("hot", 0, 14, "k@q", 9, "k@p", 4, "k", 1), w.Ask("RL.TOP", "HOT"))
+	require.Equal(t, topReply("limited", 0, 4, "k@p", 3, "k", 1), w.Ask("RL.TOP"), "what is limited in the shadow only passes")
 }
 
 // TestTopForgets: calls are there for top-window seconds, and gone after twice that.

@@ -148,18 +148,31 @@ func (l *Limits) askTurn(c *command.Ctx, p *takenPair, t *turn, arrival uint64, 
 	}
 	v := &p.verdict
 	*t = turn{limits: v.Limited, at: c.NowNs, shown: c.NowNs}
+	switch {
+	case p.shadowed: // it passes, whoever waits
+		return nil
+	case p.blocked:
+		t.never = v.RetryAfter == throttle.NoRetry || p.request.Call.Cost <= 0
+		t.at = (c.Now + max(v.RetryAfter, 0)) * int64(time.Millisecond)
+		t.shown = t.at
+		return nil
+	}
+	retry := v.RetryAfter
+	if p.begins > 0 {
+		retry = p.retry // the key is blocked only when the call is answered
+	}
 	if p.policy.Limit < 0 || p.request.Call.Cost <= 0 {
 		return nil
 	}
 	inside := l.Asked.Inside()
 	switch t.pace, t.tat = l.Asked.Pace(holds); {
-	case v.Limited && v.RetryAfter == throttle.NoRetry:
+	case v.Limited && retry == throttle.NoRetry:
 		t.never = true
 	case t.pace.Charge > 0:
 		t.at = t.pace.Pass(c.NowNs, t.tat)
 		t.limits = t.at > c.NowNs
 	case v.Limited:
-		t.at = (c.Now + v.RetryAfter) * int64(time.Millisecond)
+		t.at = (c.Now + retry) * int64(time.Millisecond)
 	}
 	t.shown = t.at
 	if v.Limited && p.write != throttle.Keep && !peek {

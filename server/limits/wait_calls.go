@@ -69,6 +69,7 @@ func (severalLimits) pass(l *Limits, c *command.Ctx, pairs []takenPair) error {
 		err = l.chargeAll(c, pairs)
 	}
 	if err == nil {
+		l.beginBlocks(c, pairs) // of those in the shadow
 		l.countPairs(c, pairs, false)
 		sendPairs(c, pairs, -1)
 	}
@@ -78,6 +79,7 @@ func (severalLimits) pass(l *Limits, c *command.Ctx, pairs []takenPair) error {
 // limited implements waitingCall.
 func (severalLimits) limited(l *Limits, c *command.Ctx, pairs []takenPair, limiting int, peek bool) {
 	if !peek {
+		l.beginBlocks(c, pairs)
 		l.countPairs(c, pairs, true)
 	}
 	sendPairs(c, pairs, limiting)

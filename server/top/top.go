@@ -38,7 +38,8 @@ type Key struct {
 	Name  []byte // at most MaxName bytes of it
 	Long  bool   // the name goes on
 	DB    int
-	Hash  uint64 // of the key and its database
+	Label uint16 // what the caller tells keys apart by beside their names
+	Hash  uint64 // of the key, its database and its label
 	Count uint64
 	Error uint64
 }
@@ -49,7 +50,8 @@ type watched struct {
 	count uint64
 	error uint64
 	db    int32
-	size  uint16
+	label uint16
+	size  uint8
 	long  bool
 }
 
@@ -123,8 +125,8 @@ func (s *Sketch) Reset() {
 	clear(s.table)
 }
 
-// Add enters a call. hash tells the key and its database from all others; its low bits must be well mixed.
-func (s *Sketch) Add(hash uint64, db int, name []byte) {
+// Add enters a call. hash tells the key, its database and its label from all others; its low bits must be well mixed.
+func (s *Sketch) Add(hash uint64, db int, label uint16, name []byte) {
 	if k := s.find(hash); k != nil {
 		k.count++
 		return
@@ -132,18 +134,18 @@ func (s *Sketch) Add(hash uint64, db int, name []byte) {
 	// Knuth's multiplier; the upper bits of such a generator are good ones.
 	s.state = s.state*6364136223846793005 + 1442695040888963407
 	if s.state>>(64-drawBits) == 0 || len(s.keys) < cap(s.keys) {
-		s.watch(hash, db, name)
+		s.watch(hash, db, label, name)
 	}
 }
 
 const drawBits = 6
 
 // watch has a key watched.
-func (s *Sketch) watch(hash uint64, db int, name []byte) {
+func (s *Sketch) watch(hash uint64, db int, label uint16, name []byte) {
 	if i := int32(len(s.keys)); len(s.keys) < cap(s.keys) {
 		s.keys = append(s.keys, watched{count: 1})
 		s.heap = append(s.heap, entry{1, i}) // none is less, so it stands right
-		s.set(i, hash, db, name)
+		s.set(i, hash, db, label, name)
 		return
 	}
 	i := s.least()
@@ -151,16 +153,16 @@ func (s *Sketch) watch(hash uint64, db int, name []byte) {
 	s.remove(i)
 	k.error = k.count + Draw - 1
 	k.count += Draw
-	s.set(i, hash, db, name)
+	s.set(i, hash, db, label, name)
 	s.heap[0].low = k.count
 	s.sink()
 }
 
 // set gives a place to another key.
-func (s *Sketch) set(i int32, hash uint64, db int, name []byte) {
+func (s *Sketch) set(i int32, hash uint64, db int, label uint16, name []byte) {
 	k := &s.keys[i]
-	k.hash, k.db, k.long = hash, int32(db), len(name) > MaxName
-	k.size = uint16(copy(s.names[int(i)*MaxName:(int(i)+1)*MaxName], name))
+	k.hash, k.db, k.label, k.long = hash, int32(db), label, len(name) > MaxName
+	k.size = uint8(copy(s.names[int(i)*MaxName:(int(i)+1)*MaxName], name))
 	at := hash & s.mask
 	for s.table[at] != 0 {
 		at = (at + 1) & s.mask
@@ -256,7 +258,9 @@ func NewWindow(keys int, seed uint64) *Window {
 }
 
 // Add enters a call; see [Sketch.Add].
-func (w *Window) Add(hash uint64, db int, name []byte) { w.now.Add(hash, db, name) }
+func (w *Window) Add(hash uint64, db int, label uint16, name []byte) {
+	w.now.Add(hash, db, label, name)
+}
 
 // GoOn forgets the calls before it last went on.
 func (w *Window) GoOn() {
@@ -290,7 +294,7 @@ func (w *Window) each(fn func(k Key, sketch *Sketch, i int)) {
 		floor := other.floor()
 		for i := range s.keys {
 			k := &s.keys[i]
-			key := Key{DB: int(k.db), Long: k.long, Hash: k.hash, Count: k.count, Error: k.error}
+			key := Key{DB: int(k.db), Label: k.label, Long: k.long, Hash: k.hash, Count: k.count, Error: k.error}
 			switch old := other.find(k.hash); {
 			case old == nil:
 				key.Count, key.Error = key.Count+floor, key.Error+floor
@@ -330,7 +334,7 @@ func (w *Window) Top(n int) []Key {
 	})
 	slices.SortFunc(top, func(a, b Key) int {
 		// Of equal counts the more certain one goes first; and the order is the same each time.
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Error, b.Error), slices.Compare(a.Name, b.Name), cmp.Compare(a.DB, b.DB))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Error, b.Error), slices.Compare(a.Name, b.Name), cmp.Compare(a.DB, b.DB), cmp.Compare(a.Label, b.Label))
 	})
 	return top[:n]
 }

@@ -73,7 +73,7 @@ func TestZipf(t *testing.T) {
 		key := next()
 		exact[key]++
 		name = fmt.Appendf(name[:0], "key:%d", key)
-		w.Add(hashOf(name), 0, name)
+		w.Add(hashOf(name), 0, 0, name)
 		total++
 	}
 	check(t, w, exact, 20)
@@ -98,8 +98,8 @@ func TestAddAllocatesNothing(t *testing.T) {
 	n := uint64(0)
 	require.Zero(t, testing.AllocsPerRun(100_000, func() {
 		n++
-		s.Add(n*0x9E3779B97F4A7C15, 0, name)
-		s.Add(7, 0, name[:5])
+		s.Add(n*0x9E3779B97F4A7C15, 0, 0, name)
+		s.Add(7, 0, 0, name[:5])
 	}))
 	require.Len(t, s.keys, 64)
 }
@@ -111,7 +111,7 @@ func TestFewKeys(t *testing.T) {
 	for i := range 50 {
 		name := fmt.Appendf(nil, "key:%d", i)
 		for range (i + 1) * 100 {
-			w.Add(hashOf(name), 0, name)
+			w.Add(hashOf(name), 0, 0, name)
 			exact[i]++
 		}
 	}
@@ -127,7 +127,7 @@ func TestManyKeysOnce(t *testing.T) {
 	w := NewWindow(100, *seed)
 	for i := range 100_000 {
 		name := fmt.Appendf(nil, "key:%d", i)
-		w.Add(hashOf(name), 0, name)
+		w.Add(hashOf(name), 0, 0, name)
 	}
 	for _, k := range w.Top(100) {
 		require.LessOrEqual(t, k.Count-k.Error, uint64(1))
@@ -140,7 +140,7 @@ func TestWindowForgets(t *testing.T) {
 	w := NewWindow(10, 1)
 	call := func(name string) {
 		for range 1000 {
-			w.Add(hashOf([]byte(name)), 3, []byte(name))
+			w.Add(hashOf([]byte(name)), 3, 0, []byte(name))
 		}
 	}
 	names := func() (all []string) {
@@ -171,7 +171,7 @@ func TestNames(t *testing.T) {
 	long := slices.Repeat([]byte("x"), MaxName)
 	for _, name := range [][]byte{nil, long, append(slices.Clone(long), 'a'), append(slices.Clone(long), 'b')} {
 		for range 1000 {
-			w.Add(hashOf(name), 0, name)
+			w.Add(hashOf(name), 0, 0, name)
 		}
 	}
 	marked := 0
@@ -192,7 +192,7 @@ func TestTable(t *testing.T) {
 	s := New(50, *seed)
 	for range 200_000 {
 		hash := uint64(r.IntN(300)) << 3 // neighbours collide on purpose
-		s.Add(hash, 0, nil)
+		s.Add(hash, 0, 0, nil)
 	}
 	found := 0
 	for i := range s.keys {
@@ -232,7 +232,7 @@ func BenchmarkAdd(b *testing.B) {
 			s, name := New(512, 1), []byte("a key of 24 bytes, about")
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				s.Add(hashes[i&(len(hashes)-1)], 0, name)
+				s.Add(hashes[i&(len(hashes)-1)], 0, 0, name)
 			}
 		})
 	}
