@@ -16,7 +16,7 @@ import (
 func topCommand(l *Limits) *command.Command {
 	return &command.Command{
 		Name: "rl.top", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n log n) in top-keys",
-		Summary: "Return the keys that were limited most often recently, or with HOT those that limiters were called with most often. Each count is an estimate, never too low, and comes with its maximum error. The reply has list, seconds (the period that is counted), calls (of all keys), error, and keys: for each its name, database, calls and error.",
+		Summary: "Return the keys that were limited most often recently, or with HOT those that limiters were called with most often. Each count is an estimate, never too low, and comes with its maximum error. The reply has list, seconds (the period that is counted), calls (of all keys), error, and keys: for each its name, database, calls, error, and the policy that was named or null.",
 		Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale,
 		Args:   []command.Arg{command.Integer("count").Opt().Fails(string(limiter.ErrCount)), command.OneOf("list", command.Tok("LIMITED"), command.Tok("HOT")).Opt()},
 		Errors: []string{command.ErrUsage, errTopOff},

@@ -395,6 +395,9 @@ var sections = []section{
 		{field: "limiter_calls_allowed", read: func(s *readings) quantity { return count(s.Limits.Total().Allowed) }},
 		{field: "limiter_calls_near_limit", read: func(s *readings) quantity { return count(s.Limits.Total().Near) }},
 		{field: "limiter_calls_limited", read: func(s *readings) quantity { return count(s.Limits.Total().Limited) }},
+		{field: "limiter_calls_shadow_limited", read: func(s *readings) quantity { return count(s.Limits.Total().Shadow) }},
+		{field: "limiter_blocks_failed", metric: counter("headgate_limiter_blocks_failed_total", "Blocks that could not be kept, since nothing could be written or no memory was left; the calls were limited without them."),
+			read: func(s *readings) quantity { return count(s.Limits.Policies.BlocksFailed) }},
 		{field: "limiter_changes_in_memory", metric: counter("headgate_limiter_memory_changes_total", "Changes of limiters' state that were kept in memory alone since nothing could be written, as limiter-when-unwritable has it."),
 			read: func(s *readings) quantity { return count(s.Limits.Unlogged.Changes) }},
 		{field: "reservations_open", metric: gauge("headgate_reservations_open", "Reservations that are neither settled, cancelled nor timed out."),
@@ -415,7 +418,7 @@ var sections = []section{
 		{field: "limiter_waits_limited", read: func(s *readings) quantity { return count(s.Limits.Waits.Total().Limited) }},
 		{field: "limiter_waits_given_up", read: func(s *readings) quantity { return count(s.Limits.Waits.Total().GivenUp) }},
 	}, lines: (*Reports).infoLimiters,
-		families: []*family{limiterCalls, limiterNear, limiterWaits, limiterWaitSeconds, policyCalls, policyNear, topCalls, topKeyCalls, topError, topSeconds}, collect: (*Collector).collectLimiters},
+		families: []*family{limiterCalls, limiterNear, limiterWaits, limiterWaitSeconds, policyCalls, policyNear, policyBlocks, policyBlocked, policyOverridden, topCalls, topKeyCalls, topError, topSeconds}, collect: (*Collector).collectLimiters},
 	upstreamSection,
 	{title: "Cluster", byDefault: true, figures: []figure{{field: "cluster_enabled", read: func(s *readings) quantity { return truth(s.cfg.ClusterEmulated) }}}},
 	{title: "Keyspace", byDefault: true, figures: []figure{

@@ -136,7 +136,11 @@ func averageTTL(db *store.DB, now int64) int64 {
 func (r *Reports) infoLimiters(c *command.Ctx, t *infoText) {
 	show := func(name string, d *limits.Decisions) {
 		if *d != (limits.Decisions{}) {
-			t.field(name, fmt.Sprintf("allowed=%d,near_limit=%d,limited=%d", d.Allowed, d.Near, d.Limited))
+			text := fmt.Sprintf("allowed=%d,near_limit=%d,limited=%d", d.Allowed, d.Near, d.Limited)
+			if d.Shadow != 0 || d.Blocks != 0 {
+				text += fmt.Sprintf(",shadow_limited=%d,blocks=%d", d.Shadow, d.Blocks)
+			}
+			t.field(name, text)
 		}
 	}
 	limits := r.Limits
@@ -161,8 +165,12 @@ func (r *Reports) infoTop(c *command.Ctx, t *infoText) {
 		w := keys.Window(list)
 		t.field("top_"+list+"_error", w.Bound())
 		for i, k := range limits.TopOf(c, w, limits.TopShown) {
+			policy := ""
+			if k.Label != 0 {
+				policy = "policy=" + r.Limits.Policies.Counts.Labelled(k.Label) + ","
+			}
 			t.field(fmt.Sprintf("top_%s_%d", list, i+1),
-				fmt.Sprintf("db=%d,calls=%d,error=%d,key=%s", k.DB, k.Count, k.Error, strconv.QuoteToASCII(string(k.Name))))
+				fmt.Sprintf("db=%d,calls=%d,error=%d,%skey=%s", k.DB, k.Count, k.Error, policy, strconv.QuoteToASCII(string(k.Name))))
 		}
 	}
 }

@@ -94,6 +94,12 @@ var (
 		"Calls of each policy, by what they were answered. Of names beyond the first 1000 (other) is the sum.", "policy", "result")
 	policyNear = newFamily(prometheus.CounterValue, "headgate_policy_near_limit_total",
 		"Allowed calls that left no more than a tenth of the policy's limit.", "policy")
+	policyBlocks = newFamily(prometheus.CounterValue, "headgate_policy_blocks_total",
+		"Blocks that calls limited by each policy have begun, and bans by RL.BLOCK.", "policy")
+	policyBlocked = newFamily(prometheus.GaugeValue, "headgate_policy_blocked_keys",
+		"Keys that are blocked for each policy, or whose last block's length is remembered, since DOUBLE makes the next one longer.", "policy")
+	policyOverridden = newFamily(prometheus.GaugeValue, "headgate_policy_overridden_keys",
+		"Keys for which each policy has other words, by RL.POLICY OVERRIDE.", "policy")
 
 	topCalls = newFamily(prometheus.GaugeValue, "headgate_top_calls",
 		"Calls of limiters that RL.TOP looks back at: those that were limited, or all of them (hot).", "list")
@@ -109,6 +115,7 @@ const (
 	resultLimited = "limited"
 	resultPassed  = "passed"
 	resultGivenUp = "given_up"
+	resultShadow  = "shadow_limited"
 )
 
 // Describe implements prometheus.Collector.
@@ -277,6 +284,7 @@ func (m *Collector) collectLimiters(out chan<- prometheus.Metric) {
 		for i := range read {
 			if begin+i < maxPolicySeries && read[i].Name != limits.OtherPolicies {
 				sendDecisions(out, policyCalls, policyNear, read[i].Name, &read[i].Decisions)
+				policyBlocks.send(out, float64(read[i].Blocks), read[i].Name)
 			} else {
 				others.Sum(&read[i].Decisions)
 			}
@@ -284,7 +292,9 @@ func (m *Collector) collectLimiters(out chan<- prometheus.Metric) {
 	}
 	if others != (limits.Decisions{}) {
 		sendDecisions(out, policyCalls, policyNear, limits.OtherPolicies, &others)
+		policyBlocks.send(out, float64(others.Blocks), limits.OtherPolicies)
 	}
+	m.collectExceptions(out)
 	m.collectTop(out)
 }
 
@@ -341,5 +351,6 @@ func (m *Collector) collectTop(out chan<- prometheus.Metric) {
 func sendDecisions(out chan<- prometheus.Metric, calls, near *family, name string, d *limits.Decisions) {
 	calls.send(out, float64(d.Allowed), name, resultAllowed)
 	calls.send(out, float64(d.Limited), name, resultLimited)
+	calls.send(out, float64(d.Shadow), name, resultShadow)
 	near.send(out, float64(d.Near), name)
 }

@@ -143,7 +143,7 @@ func TestPolicySeriesAreBounded(t *testing.T) {
 		}
 	}
 	require.EqualValues(t, names, all)
-	require.Equal(t, 2*(report.MaxPolicySeries+1), n)
+	require.Equal(t, 3*(report.MaxPolicySeries+1), n)
 	require.EqualValues(t, names-report.MaxPolicySeries, series[`headgate_policy_calls_total{policy="(other)",result="allowed"}`])
 }
 

@@ -73,9 +73,10 @@ func readable(name []byte) string {
 }
 
 type pageTopKey struct {
-	Key   pageKey `json:"key"`
-	Calls uint64  `json:"calls"`
-	Error uint64  `json:"error"`
+	Key    pageKey `json:"key"`
+	Calls  uint64  `json:"calls"`
+	Error  uint64  `json:"error"`
+	Policy string  `json:"policy,omitempty"`
 }
 
 type pageList struct {
@@ -90,10 +91,14 @@ type pageCounts struct {
 	Allowed uint64 `json:"allowed"`
 	Near    uint64 `json:"near"`
 	Limited uint64 `json:"limited"`
+	Shadow  uint64 `json:"shadow,omitempty"`
+
+	Blocked    int `json:"blocked,omitempty"`    // keys
+	Overridden int `json:"overridden,omitempty"` // keys
 }
 
 func countsForPage(name string, d *limits.Decisions) pageCounts {
-	return pageCounts{Name: name, Allowed: d.Allowed, Near: d.Near, Limited: d.Limited}
+	return pageCounts{Name: name, Allowed: d.Allowed, Near: d.Near, Limited: d.Limited, Shadow: d.Shadow}
 }
 
 // pageData answers /data?since=<ms>: all figures that have a place there, and these:
@@ -102,6 +107,7 @@ func countsForPage(name string, d *limits.Decisions) pageCounts {
 //	algorithms   of each that has decided anything
 //	policies     of those with the most calls; others is how many are not shown
 //	samples      after the given time: at, allowed, limited, commands, the percentiles in µs, memory, keys, near
+//	blocked      the keys that were blocked last, the last one first
 //	limited, hot the lists of RL.TOP; null: top-keys is 0. topSeconds is how far they look back
 //	certificate  null: tls-port is 0
 //	slow         commands, the newest first
@@ -122,6 +128,7 @@ func (r *Reports) pageData(w http.ResponseWriter, req *http.Request) {
 	})
 	reply["decisions"], reply["algorithms"] = r.decisionsForPage(algorithms)
 	reply["samples"] = samplesForPage(recent)
+	reply["blocked"] = r.lastBlocked()
 	reply["limited"], reply["hot"] = r.topList(limits.ListLimited), r.topList(limits.ListHot)
 	reply["policies"], reply["others"] = r.policyCounts()
 	reply["slow"] = r.slowForPage()
@@ -161,10 +168,13 @@ func (r *Reports) topList(name string) (l *pageList) {
 			window := r.Limits.Top.Window(name)
 			l = &pageList{Calls: window.Sum(), Error: window.Bound(), Keys: []pageTopKey{}}
 			keys = window.Top(pageTop)
+			for _, k := range keys {
+				l.Keys = append(l.Keys, pageTopKey{Calls: k.Count, Error: k.Error, Policy: r.Limits.Policies.Counts.Labelled(k.Label)})
+			}
 		}
 	})
-	for _, k := range keys {
-		l.Keys = append(l.Keys, pageTopKey{keyForPage(k.Name, k.Long, k.DB), k.Count, k.Error})
+	for i, k := range keys {
+		l.Keys[i].Key = keyForPage(k.Name, k.Long, k.DB)
 	}
 	return l
 }
@@ -182,9 +192,15 @@ func (r *Reports) policyCounts() (list []pageCounts, others int) {
 			more = end < len(all)
 		})
 	}
-	slices.SortStableFunc(list, func(a, b pageCounts) int { return cmp.Compare(b.Allowed+b.Limited, a.Allowed+a.Limited) })
+	slices.SortStableFunc(list, func(a, b pageCounts) int {
+		return cmp.Compare(b.Allowed+b.Limited+b.Shadow, a.Allowed+a.Limited+a.Shadow)
+	})
 	others = max(0, len(list)-pagePolicies)
 	list = list[:len(list)-others]
+	keys := r.exceptions()
+	for i := range list {
+		list[i].Blocked, list[i].Overridden = keys.blocked[list[i].Name], keys.overridden[list[i].Name]
+	}
 	r.locked(func() {
 		for i := range list {
 			list[i].Text = r.policyText(list[i].Name)

@@ -285,7 +285,7 @@ func TestPageLookup(t *testing.T) {
 
 	for query, want := range map[string]string{
 		"key=text&limit=login": command.ErrNotInteger, "key=l&limit=login": command.ErrWrongType, "key=f&limit=nosuch": "ERR unknown algorithm 'nosuch', use GCRA, BUCKET, QUEUE, FIXED, SLIDING, LOG, UNLIMITED or ACQUIRE",
-		"key=f&limit=GCRA": "ERR syntax error, try GCRA capacity count period [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]",
+		"key=f&limit=GCRA": "ERR syntax error, try GCRA capacity count period [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]",
 	} {
 		l, status := ask(query)
 		require.Equal(t, 200, status)
