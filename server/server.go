@@ -102,7 +102,7 @@ func New(live *config.Live, o Options) *Server {
 	}
 	s.Console = &admin.Console{Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Journal: s.Journal}
 	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Wait: s.Wait, ServeWaiter: s.ServeWaiter, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput, Refused: s.Replica.Refused}
-	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), Waits: s.Limits, ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory, Moved: s.cluster.Moved}
+	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), Waits: s.Limits, ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory, Moved: s.cluster.Moved, ReplicaGone: s.Replica.Primary.Gone}
 	groups := s.CommandGroups
 	if live.Get().Upstream != "" {
 		s.Gateway = gateway.New(s.Executor, s.Limits)
@@ -145,7 +145,7 @@ func (s *Server) CommandGroups() [][]*command.Command {
 		s.Hub.Declarations(),
 		s.Access.Declarations(),
 		s.Journal.Declarations(),
-		s.Replica.Declarations(),
+		s.Replica.Declarations(), s.Replica.Primary.Declarations(),
 		s.cluster.Declarations(),
 		s.Limits.Declarations(),
 		s.Reports.Declarations(),
@@ -155,8 +155,13 @@ func (s *Server) CommandGroups() [][]*command.Command {
 // topology is who follows whom, for clients in cluster mode. The caller holds the executor's lock.
 func (s *Server) topology() cluster.Topology {
 	status := s.Replica.Status()
+	var replicas []cluster.Replica
+	for _, r := range s.Replica.Primary.Status().Replicas {
+		replicas = append(replicas, cluster.Replica{Host: r.IP, Port: r.Port, Offset: r.Offset, Online: r.Online})
+	}
 	return cluster.Topology{
-		Offset: status.Offset, Follows: status.Following, Primary: config.Address(status.Primary), Linked: status.State == replication.StateConnected,
+		Replicas: replicas,
+		Offset:   status.Offset, Follows: status.Following, Primary: config.Address(status.Primary), Linked: status.State == replication.StateConnected,
 	}
 }
 
@@ -203,6 +208,7 @@ func (s *Server) backgroundJobs() []exec.Job {
 		}),
 		s.Reservations.Slice,
 		s.SnapshotSlice,
+		s.Replica.Primary.Job,
 	}
 }
 
@@ -278,6 +284,7 @@ func (s *Server) Run() {
 	s.Fronts.Run()
 	s.Checks.Close()
 	s.Replica.Close()
+	s.Replica.Primary.Close()
 	s.closeGateway()
 	s.Journal.Finish()
 }

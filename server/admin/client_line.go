@@ -106,6 +106,7 @@ func clientFlags(c *command.Ctx, cl *command.Client) string {
 			flags = append(flags, letter)
 		}
 	}
+	add(cl.Replicates, 'S')
 	add(cl.Primary, 'M')
 	add(cl.Monitors, 'O')
 	add(cl.Subs != nil, 'P')

@@ -29,6 +29,7 @@ type Client struct {
 	Authenticated bool // changed only by the client's own commands
 	Guarded       bool // each command is looked at, since not all are allowed: it has not authenticated, or its user may not do everything
 	Limited       bool // it may not run every command, since it subscribes or monitors
+	Replicates    bool // it is a replica: what changes is sent to it by somebody else than its front, and it is answered nothing
 	Primary       bool // what it sends are the changes of the server that this one follows; nothing of it is refused
 	NoEvict       bool
 	NoTouch       bool
@@ -63,6 +64,7 @@ type clientParts struct {
 	Subs     Sized // what it has subscribed to
 	Multi    Sized // what is queued since MULTI
 	Deferred Sized // the answers that come later
+	Replica  Sized // what it has said of itself as a replica, and what it has been sent
 }
 
 // Sized is something that takes up memory.
@@ -91,7 +93,7 @@ const (
 // Memory returns the bytes that a client's names, its transaction, its replies and its entries in the server's tables take up.
 func (cl *Client) Memory() int {
 	n := max(cl.Reply.Cap(), cl.Conn.Unsent()) + len(cl.Name) + len(cl.LibName) + len(cl.LibVer)
-	for _, part := range [...]Sized{cl.Blocked, cl.Tracking, cl.Subs, cl.Multi, cl.Deferred} {
+	for _, part := range [...]Sized{cl.Blocked, cl.Tracking, cl.Subs, cl.Multi, cl.Deferred, cl.Replica} {
 		if part != nil {
 			n += part.Bytes()
 		}
@@ -158,13 +160,16 @@ const (
 	ClientTypeNormal
 	ClientTypePubSub
 	ClientTypeMaster  // the primary, if one is followed
-	ClientTypeReplica // of which there are none
+	ClientTypeReplica // those that this server sends its changes to
 )
 
 // Type returns the class that a client is of.
 func (cl *Client) Type() ClientType {
 	if cl.Primary {
 		return ClientTypeMaster
+	}
+	if cl.Replicates {
+		return ClientTypeReplica
 	}
 	if cl.Subs != nil {
 		return ClientTypePubSub

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strconv"
 
@@ -12,10 +13,14 @@ import (
 // before, bring about the same state without deciding anything anew. It is empty and costs one look at a field as long as
 // nobody wants effects. The executor's lock guards it.
 //
+// They are made once for all who want them: the append-only file, by Take, and the stream to replicas, see Stream. A few are for the stream
+// alone, see Aside.
+//
 // What one client's command changes is a unit: a log keeps all of it or nothing. A unit of several effects stands between
 // MULTI and EXEC. What happens outside of commands, such as the removal of keys past their time, is a unit by itself each time.
 type Effects struct {
 	On       bool // somebody wants them: the one field that is looked at if nobody does
+	Logged   bool // a log does
 	Buf      []byte
 	DB       int    // the database that the next effect would be for if no SELECT came before; noDB: not said yet
 	Depth    int    // of commands run by commands; 0 outside of them
@@ -26,18 +31,90 @@ type Effects struct {
 	declared uint64 // how often handlers have said what their effect is
 	Room     int64  // bytes of them that the log can take for certain
 	Crowded  bool   // so many wait for the disk that expired and evicted keys add no more; the log is rewritten as soon as possible
+
+	stream func(p []byte) // is given whole units, each once and in their order; nil: there are no replicas
+	fed    int            // how much of Buf it has been given
+	asides []span         // the parts of Buf that no log takes
+	aside  bool           // what is noted now belongs to the last of them
 }
+
+// span is a part of Effects.Buf.
+type span struct{ from, to int }
 
 // noDB makes the next effect be preceded by a SELECT.
 const noDB = -1
 
-// Enable begins to collect effects. The first one will name its database. room is how many bytes of them the log can take.
+// Enable begins to collect effects for a log. The first one will name its database. room is how many bytes of them the log can take.
 func (e *Effects) Enable(room int64) {
-	*e = Effects{On: true, Buf: e.Buf[:0], DB: noDB, startDB: noDB, Depth: e.Depth, Room: room}
+	e.begin()
+	e.On, e.Logged, e.Room = true, true, room
 }
 
-// Disable forgets what was collected and stops.
-func (e *Effects) Disable() { *e = Effects{Depth: e.Depth} }
+// Disable forgets what was collected for the log, and goes on for the stream alone, if there is one.
+func (e *Effects) Disable() {
+	e.begin()
+	if e.On = e.stream != nil; !e.On {
+		e.Buf = nil
+	}
+}
+
+// Mute collects nothing more before the next call of Enable.
+func (e *Effects) Mute() {
+	e.begin()
+	e.On = false
+}
+
+// begin empties Buf. What is in it is the stream's: a unit that is not at its end yet is cut in two there.
+func (e *Effects) begin() {
+	if e.stream != nil {
+		if e.Depth > 0 && e.count > 1 {
+			e.Buf = append(e.Buf, respExec...)
+		}
+		e.give(len(e.Buf))
+	}
+	*e = Effects{Buf: e.Buf[:0], DB: noDB, startDB: noDB, Depth: e.Depth, Room: math.MaxInt64, stream: e.stream}
+}
+
+// Stream has all units from now on be given to a func as soon as they are whole, and Aside note something; nil ends that. The func is called
+// with the executor's lock held, and keeps nothing of what it is given.
+func (e *Effects) Stream(to func(p []byte)) {
+	e.Feed()
+	e.stream, e.fed = to, len(e.Whole())
+	if e.On = e.Logged || to != nil; e.On && !e.Logged {
+		e.Room = math.MaxInt64
+	}
+	e.NameDatabase()
+}
+
+// NameDatabase has the next effect name its database, since somebody begins to read there.
+func (e *Effects) NameDatabase() { e.DB = noDB }
+
+// Feed gives the stream what is whole. Without a log it is let go of then.
+func (e *Effects) Feed() {
+	if e.stream == nil {
+		return
+	}
+	whole := len(e.Whole())
+	e.give(whole)
+	if e.Logged || e.Depth > 0 {
+		return
+	}
+	if e.Buf = e.Buf[:0]; cap(e.Buf) > keptEffects {
+		e.Buf = nil
+	}
+	e.fed, e.asides = 0, nil
+}
+
+// keptEffects bounds the memory for effects that is kept while there is no log.
+const keptEffects = 1 << 20
+
+// give gives the stream what it has not been given of the first n bytes.
+func (e *Effects) give(n int) {
+	if e.fed < n {
+		e.stream(e.Buf[e.fed:n])
+		e.fed = n
+	}
+}
 
 // RoomFor reports whether the log can take n bytes more than there are.
 func (e *Effects) RoomFor(n int) bool { return int64(len(e.Buf)+n) <= e.Room }
@@ -50,17 +127,41 @@ func (e *Effects) Whole() []byte {
 	return e.Buf
 }
 
-// Take returns the effects that are whole. Further ones are collected in spare.
+// Take returns the effects that are whole and for a log. Further ones are collected in spare.
 func (e *Effects) Take(spare []byte) []byte {
 	n := len(e.Whole())
 	if n == 0 {
 		return nil
 	}
+	if e.stream != nil {
+		e.give(n)
+		e.fed -= n
+	}
 	taken := e.Buf
 	e.Buf = append(spare[:0], taken[n:]...)
 	e.start -= min(n, e.start)
 	e.last -= min(n, e.last)
-	return taken[:n]
+	return e.withoutAsides(taken[:n])
+}
+
+// withoutAsides takes out of effects, which are no longer in Buf, what is not for a log.
+func (e *Effects) withoutAsides(taken []byte) []byte {
+	n, kept := len(taken), e.asides[:0]
+	cut := taken[:0]
+	from := 0
+	for _, s := range e.asides {
+		if s.from >= n {
+			kept = append(kept, span{s.from - n, s.to - n})
+			continue
+		}
+		cut = append(cut, taken[from:s.from]...)
+		from = s.to
+	}
+	e.asides = kept
+	if from == 0 {
+		return taken
+	}
+	return append(cut, taken[from:]...)
 }
 
 // EffectMark is how things stood before a command was run.
@@ -95,18 +196,73 @@ func (e *Effects) Abandon() {
 // NoteGap has the log say that from here on it lacks changes, so that commands which follow may not do when they are replayed what they have
 // done: see Skip.
 func (e *Effects) NoteGap() {
-	if e.On {
-		e.Buf = append(e.Buf, annotationGap...)
+	if !e.Logged {
+		return
+	}
+	at := len(e.Whole())
+	if e.stream != nil { // which has no gap, and is to have no such line
+		e.give(at)
+		e.fed += len(annotationGap)
+	}
+	e.Buf = slices.Insert(e.Buf, at, []byte(annotationGap)...)
+	e.shift(at, len(annotationGap))
+	if e.Depth > 0 {
+		e.start, e.last = e.start+len(annotationGap), e.last+len(annotationGap)
 	}
 }
 
-// Skip runs a change that is not to be collected.
+// shift tells that n bytes were put into Buf.
+func (e *Effects) shift(at, n int) {
+	for i := range e.asides {
+		if s := &e.asides[i]; s.from >= at {
+			s.from, s.to = s.from+n, s.to+n
+		}
+	}
+}
+
+// Skip runs a change that no log is to have.
 func (e *Effects) Skip(change func()) {
-	on := e.On
-	e.On = false
-	change()
-	e.On = on
+	if e.stream != nil {
+		e.Aside(change)
+	} else {
+		on := e.On
+		e.On = false
+		change()
+		e.On = on
+	}
 	e.declared++
+}
+
+// Aside runs what notes effects for the stream alone.
+func (e *Effects) Aside(note func()) {
+	began, db := e.beginAside(), e.DB
+	note()
+	e.endAside(began, db)
+}
+
+// beginAside has what is noted be for the stream alone. It reports false if that is so already.
+func (e *Effects) beginAside() bool {
+	if !e.Logged || e.aside {
+		return false
+	}
+	e.aside = true
+	e.asides = append(e.asides, span{len(e.Buf), len(e.Buf)})
+	return true
+}
+
+// endAside ends what beginAside has begun, if that is what it said; db is what DB was then.
+func (e *Effects) endAside(began bool, db int) {
+	if !began {
+		return
+	}
+	e.aside = false
+	last := len(e.asides) - 1
+	if e.asides[last].to = len(e.Buf); e.asides[last].from == len(e.Buf) {
+		e.asides = e.asides[:last]
+	}
+	if e.DB != db { // the log has not seen the change
+		e.DB = noDB
+	}
 }
 
 const (
@@ -122,6 +278,7 @@ func (e *Effects) next(db int) {
 	if e.Depth > 0 {
 		if e.count++; e.count == 2 {
 			e.Buf = slices.Insert(e.Buf, e.start, []byte(respMulti)...)
+			e.shift(e.start, len(respMulti))
 		}
 	}
 	if db != e.DB {
@@ -169,7 +326,7 @@ func (e *Effects) addSet(db int, key []byte, n, at int64) {
 // time, and two effects would have to be a transaction.
 func (e *Effects) forgetDeletion(key []byte) {
 	const del = "*2\r\n$3\r\nDEL\r\n"
-	if e.Depth == 0 || e.count != 1 {
+	if e.Depth == 0 || e.count != 1 || e.aside || len(e.asides) > 0 && e.asides[len(e.asides)-1].to > e.last {
 		return
 	}
 	tail, ok := bytes.CutPrefix(e.Buf[e.last:], []byte(del))
@@ -258,6 +415,17 @@ func (c *Command) ownLine(args [][]byte) [][]byte {
 	return append([][]byte{[]byte(c.Name)}, args[1:]...)
 }
 
+// EffectAside is Effect for what only replicas are to do, such as to pass a message on.
+func (c *Ctx) EffectAside(args ...any) {
+	e := &c.Core.Effects
+	if e.stream == nil {
+		return
+	}
+	began, db := e.beginAside(), e.DB
+	c.Effect(args...)
+	e.endAside(began, db)
+}
+
 // Logs reports whether anybody wants effects.
 func (c *Ctx) Logs() bool { return c.Core.Effects.On }
 
@@ -283,7 +451,10 @@ func (s *Core) keyExpired(db *store.DB, name []byte) { s.PropagateGone(db, name)
 
 // PropagateGone is Propagate for a key that has expired or is evicted. The caller holds the executor's lock.
 func (s *Core) PropagateGone(db *store.DB, name []byte) {
-	if !s.Effects.Crowded {
+	switch {
+	case !s.Effects.Crowded:
 		s.Propagate(db, "DEL", name)
+	case s.Effects.stream != nil:
+		s.Effects.Aside(func() { s.Propagate(db, "DEL", name) })
 	}
 }

@@ -31,18 +31,20 @@ const (
 	GateOwnWrites                        // and clients may write all the same
 	GateUnsynced                         // and its data have not come yet
 	GateMoved                            // and clients are sent on to it
+	GateReplicas                         // too few replicas are near enough for clients to write
 	GateReasons   = iota
 )
 
 // What is asked of the gate.
 const (
-	GateUnwritable = GateDisk | GateUnsaved | GateRoom                                                           // commands that write are refused
-	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory | GateReadOnly | GateStale | GateMoved // some commands are refused, or may be
-	GateHolds      = GatePaused | GateBlocked | GateDeferred                                                     // some clients' commands wait
-	GateHalts      = GateLoading | GateBusy | GatePaused                                                         // nothing changes keys, not even a primary
-	GateFrozen     = GateHalts | GateFollows                                                                     // no key expires or is evicted
-	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused | GateOwnWrites          // somebody wants more of each command than its reply
-	GateChanges    = GateUnwritable | GateShort | GateReadOnly                                                   // what a limiter has decided on may be refused
+	GateUnwritable = GateDisk | GateUnsaved | GateRoom                                                                          // commands that write are refused
+	GateRefuses    = GateUnwritable | GateLoading | GateBusy | GateMemory | GateReadOnly | GateStale | GateMoved | GateReplicas // some commands are refused, or may be
+	GateNoWrites   = GateReadOnly | GateReplicas                                                                                // commands that write are refused to clients, whatever may be logged
+	GateHolds      = GatePaused | GateBlocked | GateDeferred                                                                    // some clients' commands wait
+	GateHalts      = GateLoading | GateBusy | GatePaused                                                                        // nothing changes keys, not even a primary
+	GateFrozen     = GateHalts | GateFollows                                                                                    // no key expires or is evicted
+	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused | GateOwnWrites                         // somebody wants more of each command than its reply
+	GateChanges    = GateUnwritable | GateShort | GateNoWrites                                                                  // what a limiter has decided on may be refused
 )
 
 // Gate is why commands may not all simply run now. Whoever knows a reason sets it when it begins or ends to hold, and nothing is derived
@@ -84,6 +86,14 @@ func (g *Gate) Unwritable() string {
 	return g.Refusal(GateRoom)
 }
 
+// NoWrites returns the error for clients that write and may not, or nothing if they may.
+func (g *Gate) NoWrites() string {
+	if g.Has(GateReplicas) {
+		return g.Refusal(GateReplicas)
+	}
+	return g.Refusal(GateReadOnly)
+}
+
 // MayWriteNow reports whether the command may write, or sends the error and returns false. Only commands marked DecidesFirst have to
 // ask, once they know that they are going to change something; limiters have their state ask.
 func (c *Ctx) MayWriteNow() bool {
@@ -91,8 +101,8 @@ func (c *Ctx) MayWriteNow() bool {
 	switch {
 	case gate.Has(GateUnwritable):
 		c.Err(gate.Unwritable())
-	case gate.Has(GateReadOnly) && !c.Client.Primary:
-		c.Err(gate.Refusal(GateReadOnly))
+	case gate.Has(GateNoWrites) && !c.Client.Primary:
+		c.Err(gate.NoWrites())
 	default:
 		return true
 	}

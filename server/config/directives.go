@@ -192,6 +192,15 @@ type Config struct {
 	ClusterAnnouncePort     int // 0 = where they have connected to
 	ClusterAnnounceTLSPort  int
 	ClusterEndpoint         Endpoint
+
+	ReplBacklogSize             int           // bytes of changes that are kept for replicas which come back
+	ReplBacklogTTL              time.Duration // how long they are kept while there are no replicas; 0 = for ever
+	ReplPingReplicaPeriod       time.Duration
+	ReplDisklessSync            bool
+	ReplDisklessSyncDelay       time.Duration
+	ReplDisklessSyncMaxReplicas int           // for so many the delay is not waited for; 0 = it always is
+	MinReplicasToWrite          int           // 0 = none are needed
+	MinReplicasMaxLag           time.Duration // 0 = none are needed
 }
 
 // directives is the table, sorted by name within each group. See Directive for how each field is used.

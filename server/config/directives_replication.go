@@ -18,8 +18,48 @@ var replicationDirectives = []*Directive{
 		kind:    text(func(c *Config) *string { return &c.MasterUser }),
 	},
 	{
+		Name: "min-replicas-max-lag", Aliases: []string{"min-slaves-max-lag"}, Group: Replication, Since: "0.1.0", Default: "10", Settable: true,
+		Summary: "Seconds within which a replica must have acknowledged something to count for min-replicas-to-write; 0 lets writes depend on no replica.",
+		kind:    seconds(func(c *Config) *time.Duration { return &c.MinReplicasMaxLag }),
+	},
+	{
+		Name: "min-replicas-to-write", Aliases: []string{"min-slaves-to-write"}, Group: Replication, Since: "0.1.0", Default: "0", Settable: true,
+		Summary: "Refuse writes with NOREPLICAS while fewer replicas than this are near enough, as min-replicas-max-lag has it; 0 never does.",
+		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.MinReplicasToWrite }),
+	},
+	{
+		Name: "repl-backlog-size", Group: Replication, Since: "0.1.0", Default: "1mb", Settable: true,
+		Summary: "How much of the changes to keep for replicas whose connection is cut, so that they go on where they were and need not be sent all data.",
+		kind:    memoryRaised(16<<10, func(c *Config) *int { return &c.ReplBacklogSize }),
+	},
+	{
+		Name: "repl-backlog-ttl", Group: Replication, Since: "0.1.0", Default: "3600", Settable: true,
+		Summary: "Seconds without a replica after which a primary keeps changes no more; 0 means never.",
+		kind:    seconds(func(c *Config) *time.Duration { return &c.ReplBacklogTTL }),
+	},
+	{
+		Name: "repl-diskless-sync", Group: Replication, Since: "0.1.0", Default: "yes", Settable: true,
+		Summary: "Send a snapshot to replicas as it is made; no writes it to a file in dir first, which suits slow networks, and is done in any case for replicas that need its length.",
+		kind:    yesNo(func(c *Config) *bool { return &c.ReplDisklessSync }),
+	},
+	{
+		Name: "repl-diskless-sync-delay", Group: Replication, Since: "0.1.0", Default: "5", Settable: true,
+		Summary: "Seconds to wait for further replicas before such a snapshot is begun: who comes later waits for the next.",
+		kind:    seconds(func(c *Config) *time.Duration { return &c.ReplDisklessSyncDelay }),
+	},
+	{
+		Name: "repl-diskless-sync-max-replicas", Group: Replication, Since: "0.1.0", Default: "0", Settable: true,
+		Summary: "For so many replicas the snapshot is begun without that wait; 0 means that the wait is always made.",
+		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.ReplDisklessSyncMaxReplicas }),
+	},
+	{
+		Name: "repl-ping-replica-period", Aliases: []string{"repl-ping-slave-period"}, Group: Replication, Since: "0.1.0", Default: "10", Settable: true,
+		Summary: "Seconds between two PINGs to replicas, by which they see that the connection works. Less than repl-timeout.",
+		kind:    secondsFrom(1, func(c *Config) *time.Duration { return &c.ReplPingReplicaPeriod }),
+	},
+	{
 		Name: "repl-timeout", Group: Replication, Since: "0.1.0", Default: "60", Settable: true,
-		Summary: "Seconds without a byte from the primary after which its connection is closed and made again.",
+		Summary: "Seconds without a byte from the primary, or without an acknowledgement of a replica, after which the connection is closed and made again.",
 		kind:    secondsFrom(1, func(c *Config) *time.Duration { return &c.ReplTimeout }),
 	},
 	{

@@ -213,8 +213,17 @@ var samples = map[string]sample{
 	"latency-tracking-info-percentiles": {"50.0 99.99", "50 99.99"},
 	"stop-writes-on-bgsave-error":       {"no", "no"},
 
+	"repl-diskless-sync-max-replicas": {"2", "2"},
+
 	"masterauth":               {"open sesame", "open sesame"},
 	"masteruser":               {"alice", "alice"},
+	"min-replicas-max-lag":     {"5", "5"},
+	"min-replicas-to-write":    {"1", "1"},
+	"repl-backlog-size":        {"10mb", "10485760"},
+	"repl-backlog-ttl":         {"0", "0"},
+	"repl-diskless-sync":       {"no", "no"},
+	"repl-diskless-sync-delay": {"0", "0"},
+	"repl-ping-replica-period": {"3", "3"},
 	"repl-timeout":             {"5", "5"},
 	"replica-announce-ip":      {"10.0.0.1", "10.0.0.1"},
 	"replica-announce-port":    {"7000", "7000"},

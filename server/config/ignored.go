@@ -20,7 +20,6 @@ type Ignored struct {
 
 // The reasons, in the words of the notice.
 const (
-	noReplicas     = "headgate follows a primary, and has no replicas of its own"
 	noCluster      = "headgate does not form clusters"
 	ownCiphers     = "Go's TLS chooses among the suites that both sides know by itself"
 	ownSessions    = "clients keep the tickets of their sessions, so there is no cache on this side"
@@ -77,25 +76,15 @@ var ignored = []Ignored{
 	{Name: "lazyfree-lazy-user-del", Reason: ownMemory},
 	{Name: "lazyfree-lazy-user-flush", Reason: ownMemory},
 	{Name: "list-compress-depth", Reason: noCompression},
-	{Name: "min-replicas-max-lag", Reason: noReplicas},
-	{Name: "min-replicas-to-write", Reason: noReplicas, Only: []string{"0"}},
-	{Name: "min-slaves-max-lag", Reason: noReplicas},
-	{Name: "min-slaves-to-write", Reason: noReplicas, Only: []string{"0"}},
 	{Name: "oom-score-adj", Reason: ownProcess},
 	{Name: "oom-score-adj-values", Reason: ownProcess},
 	{Name: "proc-title-template", Reason: ownProcess},
 	{Name: "propagation-error-behavior", Reason: "a primary's command that fails is logged and counted"},
-	{Name: "rdb-del-sync-files", Reason: noReplicas},
+	{Name: "rdb-del-sync-files", Reason: "the file of a snapshot for replicas is always deleted"},
 	{Name: "rdb-save-incremental-fsync", Reason: "snapshots always reach the disk as they grow"},
-	{Name: "repl-backlog-size", Reason: noReplicas},
-	{Name: "repl-backlog-ttl", Reason: noReplicas},
-	{Name: "repl-disable-tcp-nodelay", Reason: noReplicas},
+	{Name: "repl-disable-tcp-nodelay", Reason: "what is sent is never held back"},
 	{Name: "repl-diskless-load", Reason: "a primary's snapshot is always loaded as it comes, beside the old data"},
-	{Name: "repl-diskless-sync", Reason: noReplicas},
-	{Name: "repl-diskless-sync-delay", Reason: noReplicas},
-	{Name: "repl-diskless-sync-max-replicas", Reason: noReplicas},
-	{Name: "repl-ping-replica-period", Reason: noReplicas},
-	{Name: "replica-announced", Reason: noReplicas},
+	{Name: "replica-announced", Reason: "a replica is always announced"},
 	{Name: "replica-ignore-disk-write-errors", Reason: "what a primary sends waits while the append-only file cannot be written"},
 	{Name: "replica-ignore-maxmemory", Reason: ownEviction, Only: []string{"yes"}},
 	{Name: "replica-lazy-flush", Reason: ownMemory},

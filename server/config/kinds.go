@@ -146,12 +146,18 @@ func (k secondsKind) syntax() string           { return rangeSyntax(k.low, maxSe
 
 type memoryKind struct {
 	single
-	low   int64
-	field func(*Config) *int
+	low    int64
+	raised int64 // what is less counts as this
+	field  func(*Config) *int
 }
 
 // memory is a size in bytes, written with a unit or without.
 func memory(low int64, field func(*Config) *int) kind { return memoryKind{low: low, field: field} }
+
+// memoryRaised is memory from 1 on, of which what is below low counts as low.
+func memoryRaised(low int64, field func(*Config) *int) kind {
+	return memoryKind{low: 1, raised: low, field: field}
+}
 
 func (k memoryKind) parse(c *Config, args []string, _ bool) error {
 	n, ok := parseMemory(args[0])
@@ -161,13 +167,13 @@ func (k memoryKind) parse(c *Config, args []string, _ bool) error {
 	if n < uint64(k.low) || n > math.MaxInt {
 		return rangeError(k.low, math.MaxInt)
 	}
-	*k.field(c) = int(n)
+	*k.field(c) = max(int(n), int(k.raised))
 	return nil
 }
 
 func (k memoryKind) format(c *Config) string  { return strconv.Itoa(*k.field(c)) }
 func (k memoryKind) lines(c *Config) []string { return []string{formatMemory(*k.field(c))} }
-func (k memoryKind) syntax() string           { return formatMemory(int(k.low)) + " or more" }
+func (k memoryKind) syntax() string           { return formatMemory(int(max(k.low, k.raised))) + " or more" }
 
 type memoryOrShareKind struct {
 	single

@@ -95,7 +95,7 @@ func TestFileErrors(t *testing.T) {
 		{"requirepass \"secret\n", "/srv/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
 		{"requirepas secret\n", `/srv/h.conf:1: unknown directive "requirepas"; did you mean "requirepass"?`},
 		{"maxmemory-polic x\n", `/srv/h.conf:1: unknown directive "maxmemory-polic"; did you mean "maxmemory-policy"?`},
-		{"min-replicas-to-write 1\n", "/srv/h.conf:1: min-replicas-to-write: headgate follows a primary, and has no replicas of its own; remove it, or set it to 0"},
+		{"enable-module-command yes\n", "/srv/h.conf:1: enable-module-command: headgate loads no modules; remove it, or set it to no"},
 		{"tls-protocols TLSv1.1\n", "/srv/h.conf:1: tls-protocols TLSv1.1: argument must name TLSv1.2, TLSv1.3 or both; older versions are not served"},
 		{"tls-ciphers HIGH:!HIGH:RC4-SHA\n", "/srv/h.conf:1: tls-ciphers HIGH:!HIGH:RC4-SHA: argument names RC4-SHA, which is none of DEFAULT, ECDHE-ECDSA-AES128-GCM-SHA256, ECDHE-ECDSA-AES128-SHA, ECDHE-ECDSA-AES256-GCM-SHA384, ECDHE-ECDSA-AES256-SHA, ECDHE-ECDSA-CHACHA20-POLY1305, ECDHE-RSA-AES128-GCM-SHA256, ECDHE-RSA-AES128-SHA, ECDHE-RSA-AES256-GCM-SHA384, ECDHE-RSA-AES256-SHA, ECDHE-RSA-CHACHA20-POLY1305"},
 		{"tls-ciphers !aNULL\n", "/srv/h.conf:1: tls-ciphers !aNULL: argument leaves no cipher suite"},
@@ -154,7 +154,7 @@ func TestInclude(t *testing.T) {
 }
 
 func TestNotices(t *testing.T) {
-	_, notices, err := Load([]string{"h.conf", "--min-replicas-to-write", "0"}, []string{"HEADGATE_ACTIVEDEFRAG=yes"}, memoryHost(map[string]string{
+	_, notices, err := Load([]string{"h.conf", "--enable-module-command", "no"}, []string{"HEADGATE_ACTIVEDEFRAG=yes"}, memoryHost(map[string]string{
 		"/srv/h.conf": "loadmodule /lib/libredis_cell.so\njemalloc-bg-thread yes\ndaemonize yes\nLazyfree-Lazy-Expire Yes\nrepl-diskless-load swapdb\nloadmodule redis-cell.so\n",
 	}))
 	require.NoError(t, err)
@@ -170,7 +170,7 @@ func TestNotices(t *testing.T) {
 		"/srv/h.conf:5: repl-diskless-load is ignored: a primary's snapshot is always loaded as it comes, beside the old data",
 		"/srv/h.conf:6: CL.THROTTLE is built in",
 		"HEADGATE_ACTIVEDEFRAG: activedefrag is ignored: headgate manages its memory in its own way",
-		"--min-replicas-to-write: min-replicas-to-write is ignored: headgate follows a primary, and has no replicas of its own",
+		"--enable-module-command: enable-module-command is ignored: headgate loads no modules",
 	}, lines)
 }
 
@@ -190,7 +190,7 @@ func TestEnvironment(t *testing.T) {
 		{env: "HEADGATE_PORT=x", err: "HEADGATE_PORT: port x: argument couldn't be parsed into an integer"},
 		{env: "HEADGATE_PROT=1", err: "HEADGATE_PROT: no directive has that name; did you mean HEADGATE_PORT?"},
 		{env: "HEADGATE_QQQQQQQQQQ=1", err: "HEADGATE_QQQQQQQQQQ: no directive has that name; headgate --help lists the directives"},
-		{env: "HEADGATE_MIN_REPLICAS_TO_WRITE=1", err: "HEADGATE_MIN_REPLICAS_TO_WRITE: min-replicas-to-write: headgate follows a primary, and has no replicas of its own; remove it, or set it to 0"},
+		{env: "HEADGATE_ENABLE_MODULE_COMMAND=yes", err: "HEADGATE_ENABLE_MODULE_COMMAND: enable-module-command: headgate loads no modules; remove it, or set it to no"},
 	} {
 		t.Run(tt.env, func(t *testing.T) {
 			live, notices, err := Load(nil, []string{tt.env}, memoryHost(nil))

@@ -35,6 +35,7 @@ var different = map[string]string{
 	"maxmemory-clients": "takes no sizes beyond a signed number, which redis-server takes for percentages",
 	"maxmemory":         "may be a share of the memory that there is",
 	"port":              "listeners do not change while the server runs",
+	"repl-backlog-ttl":  "has a smaller range",
 
 	"tls-replication": "needs no certificate before a primary is connected to",
 

@@ -62,6 +62,9 @@ func (x *Executor) forget(cl *command.Client) {
 	x.Hub.Untrack(cl)
 	x.Recorder.EndMonitoring(cl)
 	x.SetNoTouch(cl, false)
+	if cl.Replica != nil && x.above.ReplicaGone != nil {
+		x.above.ReplicaGone(cl)
+	}
 	x.Clients.Remove(cl)
 }
 

@@ -106,6 +106,7 @@ func (x *Executor) Cron() time.Duration {
 	if x.Pause.Until > now {
 		next = min(next, x.Pause.Until)
 	}
+	x.Effects.Feed()
 	return max(time.Duration(next-now), 0)
 }
 
@@ -143,7 +144,7 @@ func (x *Executor) ClientsSlice(now int64) (more bool) {
 	begin := min(t.Hand, len(t.List))
 	end := min(begin+clientsPerTick, len(t.List))
 	for _, cl := range t.List[begin:end] {
-		if cfg.Timeout > 0 && x.Clock.Mono()-cl.Seen > int64(cfg.Timeout) && !cl.Held && cl.Blocked == nil && cl.Subs == nil && !awaitsAnswer(cl) && !cl.Primary {
+		if cfg.Timeout > 0 && x.Clock.Mono()-cl.Seen > int64(cfg.Timeout) && !cl.Held && cl.Blocked == nil && cl.Subs == nil && !awaitsAnswer(cl) && !cl.Primary && !cl.Replicates {
 			x.Stats.TimedOut++
 			cl.Conn.CloseNow()
 			continue

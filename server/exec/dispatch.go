@@ -113,8 +113,8 @@ func (x *Executor) gateRefusal(c *command.Ctx) string {
 	switch {
 	case gate.Has(command.GateUnwritable) && wantsDisk(c):
 		return gate.Unwritable()
-	case gate.Has(command.GateReadOnly) && x.wantsToWrite(c):
-		return gate.Refusal(command.GateReadOnly)
+	case gate.Has(command.GateNoWrites) && x.wantsToWrite(c):
+		return gate.NoWrites()
 	case gate.Has(command.GateStale) && !x.mayBeStale(c):
 		return gate.Refusal(command.GateStale)
 	case gate.Has(command.GateLoading) && flags&command.Loading == 0:

@@ -284,7 +284,7 @@ func (x *Executor) evictClients(now int64) {
 		}
 		size := uint64(cl.Memory())
 		used += size
-		if !cl.NoEvict {
+		if !cl.NoEvict && !cl.Replicates {
 			largest = append(largest, sizedClient{cl, size})
 		}
 	}

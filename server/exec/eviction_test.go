@@ -113,13 +113,13 @@ func TestEvictionIsTold(t *testing.T) {
 	w.Call("SET watched v")
 	w.Call("WATCH watched")
 	w.Call("CONFIG SET notify-keyspace-events Ee")
-	w.Srv.Effects.On = true
+	w.Srv.Effects.Enable(1 << 30)
 	w.Now += 1e9
 	for n := 0; w.Call("EXISTS watched") == "1"; n++ {
 		w.Set(fmt.Sprint("key:", n))
 	}
 	require.Contains(t, string(w.Srv.Effects.Buf), "*2\r\n$3\r\nDEL\r\n$7\r\nwatched\r\n")
-	w.Srv.Effects.On = false
+	w.Srv.Effects.Disable()
 	w.Call("MULTI")
 	w.Call("PING")
 	require.Equal(t, "nil", w.Call("EXEC"))

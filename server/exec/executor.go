@@ -78,6 +78,8 @@ type Hooks struct {
 
 	// Moved returns the error that sends a client on to the primary that is followed, or nothing. The executor's lock is held.
 	Moved func(c *command.Ctx) string
+	// ReplicaGone is told that a client has gone which has said that it is a replica. The executor's lock is held. nil: nobody asks.
+	ReplicaGone func(cl *command.Client)
 
 	// Overloaded reports whether so much is under way elsewhere that no more commands may be answered later for now; [Executor.Relieve] is
 	// to be called when that is over. The executor's lock is held. nil: no command is answered later.
@@ -159,7 +161,7 @@ func (x *Executor) Yield(c *command.Ctx) {
 	x.Lock()
 	conn.Keep(false)
 	c.Core.Rounds.Add(1)
-	if c.Logs() {
+	if x.Effects.Logged {
 		w.note(c.Client)
 		again := &w.answered[len(w.answered)-1]
 		again.certain = again.certain && certain // what the command has changed so far is not in the log yet

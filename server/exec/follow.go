@@ -51,6 +51,13 @@ type Follower struct {
 	received atomic.Int64 // end, when commands were last run
 	applied  atomic.Int64 // the offset behind the last command, or whole transaction, that has been run; changed with the executor's lock held
 	closed   bool         // guarded by the executor's lock
+
+	// Relay, if not nil, is given what has been run, byte for byte as the primary has sent it. It is set before anything is received, and
+	// called with the executor's lock held.
+	Relay   func(p []byte)
+	room    []byte // what Space has returned
+	unrun   []byte // received and not given to Relay yet
+	relayed int64  // the offset before it
 }
 
 // NewFollower registers a primary as a client. What it sends begins behind an offset, for a database. The caller holds the executor's lock.
@@ -71,6 +78,7 @@ func (x *Executor) NewFollower(remote, local string, offset int64, db int) *Foll
 	}
 	f.received.Store(offset)
 	f.applied.Store(offset)
+	f.relayed = offset
 	return f
 }
 
@@ -90,10 +98,16 @@ func (f *Follower) Applied() int64 { return f.applied.Load() }
 func (f *Follower) Received() int64 { return f.received.Load() }
 
 // Space returns room to read into.
-func (f *Follower) Space() []byte { return f.conn.In.Space(&f.pool) }
+func (f *Follower) Space() []byte {
+	f.room = f.conn.In.Space(&f.pool)
+	return f.room
+}
 
 // Take tells that n bytes have been read into the room.
 func (f *Follower) Take(n int) {
+	if f.Relay != nil {
+		f.unrun = append(f.unrun, f.room[:n]...)
+	}
 	f.conn.In.Received(n)
 	f.end += int64(n)
 }
@@ -183,17 +197,31 @@ func (f *Follower) runSlice() Hold {
 		}
 	}
 	x.Running, c.Client, c.Args = nil, nil, nil
+	f.relay()
 	if x.Hub.Tracking.Changed {
 		x.Hub.SendBroadcasts()
 	}
-	w.logged = x.Effects.On && x.above.Log.Unwritten() || len(w.answered) > 0
+	w.logged = x.Effects.Logged && x.above.Log.Unwritten() || len(w.answered) > 0
 	return HoldNone
+}
+
+// relay gives Relay what has been run since the last time.
+func (f *Follower) relay() {
+	n := int(f.applied.Load() - f.relayed)
+	if f.Relay == nil || n == 0 {
+		return
+	}
+	f.Relay(f.unrun[:n])
+	f.relayed += int64(n)
+	if f.unrun = append(f.unrun[:0], f.unrun[n:]...); cap(f.unrun) > keptReplies && len(f.unrun) == 0 {
+		f.unrun = nil
+	}
 }
 
 // holds returns why no commands may be run now.
 func (f *Follower) holds() Hold {
 	x := f.exec
-	if f.mayGo() && x.Effects.On && (x.Gate.Has(command.GateDisk) || f.worker.makeRoom() != "") {
+	if f.mayGo() && x.Effects.Logged && (x.Gate.Has(command.GateDisk) || f.worker.makeRoom() != "") {
 		return HoldDisk
 	}
 	switch { // making room may have let others have the lock

@@ -13,10 +13,10 @@ type pause struct {
 }
 
 // holdsBack reports whether a client's command has to wait for the end of a pause. The client goes on when it ends. A command that
-// will be refused does not wait for that.
+// will be refused does not wait for that, nor does a replica: what it has to say may be what the pause is for.
 func (x *Executor) holdsBack(cl *command.Client, cmd *command.Command, args [][]byte, now int64) bool {
 	p := &x.Pause
-	if p.Until == 0 || now >= p.Until || cmd == nil || !cmd.ArityOK(len(args)) {
+	if p.Until == 0 || now >= p.Until || cl.Replicates || cmd == nil || !cmd.ArityOK(len(args)) {
 		return false
 	}
 	if p.Writes && !x.mayWrite(cl, cmd, args) {

@@ -230,7 +230,7 @@ func (w *Worker) execute() {
 	x.Lock()
 	defer x.Unlock()
 	refusal := ""
-	if x.Effects.On {
+	if x.Effects.Logged {
 		if refusal = w.makeRoom(); refusal != "" {
 			defer x.Gate.Refuse(command.GateRoom, x.Gate.Refusal(command.GateRoom)) // that of a command which yields to this batch, or nothing
 		}
@@ -263,7 +263,7 @@ func (w *Worker) execute() {
 			if begins && !late {
 				w.beginTurn(current, p.Cmd)
 			}
-			if x.Effects.On {
+			if x.Effects.Logged {
 				w.note(current)
 			}
 			if late {
@@ -306,7 +306,10 @@ func (w *Worker) execute() {
 	if x.Pool.Crowded() {
 		x.evictClients(c.NowNs)
 	}
-	w.logged = w.logged || x.Effects.On && x.above.Log.Unwritten()
+	if x.Effects.On {
+		x.Effects.Feed()
+		w.logged = w.logged || x.Effects.Logged && x.above.Log.Unwritten()
+	}
 }
 
 const (

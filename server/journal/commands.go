@@ -45,7 +45,7 @@ func (j *Journal) save(c *command.Ctx) {
 	case j.Saving.Partial:
 		c.Err(ErrNotWhole)
 		return
-	case j.Saving.Active:
+	case j.Saving.Active || j.sends():
 		c.Err(errSaving)
 		return
 	case j.Snapshot != nil:
@@ -66,7 +66,7 @@ func (j *Journal) bgsave(c *command.Ctx) {
 		c.Err(command.ErrSyntax)
 	case j.Saving.Partial:
 		c.Err(ErrNotWhole)
-	case j.Saving.Active:
+	case j.Saving.Active || j.sends() && !schedule:
 		c.Err(errSaving)
 	case c.Client.Multi != nil || j.Snapshot != nil && schedule:
 		j.Saving.scheduled = true

@@ -157,6 +157,7 @@ func (j *Journal) ReloadAOF() error {
 	}
 	j.Lock()
 	j.Effects.Disable()
+	j.Effects.Mute()
 	j.Empty()
 	j.Unlock()
 	err := (&replay{journal: j, set: a.Set}).all()

@@ -3,6 +3,7 @@ package journal
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -39,10 +40,17 @@ const auxStreamDB = "repl-stream-db"
 type snapshotJob struct {
 	what  string // for the log: "the snapshot", …
 	base  bool   // it is the beginning of an append-only file
+	sends bool   // it goes to replicas, and not to a file that is kept
+	db    int    // for sends: what the stream behind it is for at first
 	write func(p []byte) error
 	// finish is called once, after the last byte or the first failure, which err is then. What it returns goes to done.
 	finish func(err error) error
 	done   func(err error)
+	// hurry is called, with the executor's lock held, when so much waits for write that others would have to: it sees to it that write returns
+	// soon. nil: they wait.
+	hurry func()
+	// abort is called, with the executor's lock held, before the snapshot is given up: write is to return soon. May be nil.
+	abort func()
 }
 
 // snapshotRun is a snapshot under way: the store tells its keys in slices on the loop, or when one is about to change; the
@@ -93,6 +101,9 @@ func (j *Journal) startSnapshot(job snapshotJob) {
 		base = "1"
 	}
 	r.Aux("aof-base", base)
+	if job.sends {
+		r.Aux(auxStreamDB, strconv.Itoa(job.db))
+	}
 	for _, lib := range j.scripts.Engine.ListLibraries() {
 		r.Function([]byte(lib.Code))
 	}
@@ -120,6 +131,9 @@ func (r *snapshotRun) send() {
 	select {
 	case next = <-r.spare:
 	default:
+	}
+	if r.job.hurry != nil && len(r.chunks) == cap(r.chunks) {
+		r.job.hurry()
 	}
 	r.chunks <- r.Take(next)
 }
@@ -254,6 +268,9 @@ func (r *snapshotRun) close() {
 func (r *snapshotRun) giveUp(why error) {
 	if r.closed {
 		return
+	}
+	if r.job.abort != nil {
+		r.job.abort()
 	}
 	r.Keys.Abort()
 	r.cause = why

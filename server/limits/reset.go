@@ -25,7 +25,7 @@ func resetCommand(l *Limits) *command.Command {
 func (l *Limits) reset(c *command.Ctx) {
 	seen := make(map[string]bool) // keys that exist: one that is named again and again is looked at once
 	unwritable, allowed := c.Core.Gate.Has(command.GateUnwritable), true
-	readOnly := c.Core.Gate.Has(command.GateReadOnly)
+	readOnly := c.Core.Gate.Has(command.GateNoWrites)
 	for i := 1; i < len(c.Args); i++ {
 		if seen[string(c.Args[i])] {
 			continue

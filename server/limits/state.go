@@ -199,8 +199,8 @@ func (s *state) refusal(call *limiter.Call) error {
 	}
 	gate := &s.c.Core.Gate
 	switch {
-	case gate.Has(command.GateReadOnly) && !s.c.Client.Primary:
-		return limiter.Error(gate.Refusal(command.GateReadOnly))
+	case gate.Has(command.GateNoWrites) && !s.c.Client.Primary:
+		return limiter.Error(gate.NoWrites())
 	case gate.Has(command.GateUnwritable) && !s.unlogged.allows(s.c, s.key, call.Policy):
 		return limiter.Error(gate.Unwritable())
 	case gate.Has(command.GateShort) && lacksRoom(s.c) && grows(call):

@@ -53,7 +53,7 @@ func (m *InMemory) keep(c *command.Ctx, k store.Key, change func()) {
 	if len(m.keys) < maxKeysInMemory {
 		m.keys[keyID{k.Hash, c.DB.Index()}] = struct{}{}
 	}
-	if c.Core.Gate.Has(command.GateDisk|command.GateRoom) && c.Logs() {
+	if c.Core.Gate.Has(command.GateDisk|command.GateRoom) && c.Core.Effects.Logged {
 		if !m.missing {
 			m.missing = true
 			c.Core.Effects.NoteGap()

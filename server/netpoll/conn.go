@@ -1,6 +1,8 @@
 package netpoll
 
 import (
+	"errors"
+	"net"
 	"time"
 
 	"headgate/server/resp"
@@ -20,6 +22,7 @@ type Conn struct {
 	marks
 	sending
 
+	shared  bool // its socket has a second descriptor, see Direct
 	unread  bool // its socket may have more than was read
 	closing bool // close when out is sent
 	dead    bool // closed, or about to be; later events are stale
@@ -71,8 +74,11 @@ func Detached(remote, local string, carried bool) *Conn {
 // nobody is the front of a connection that is detached.
 type nobody struct{}
 
-func (nobody) wake(*Conn)  {}
-func (nobody) yield(*Conn) {}
+func (nobody) wake(*Conn)                     {}
+func (nobody) yield(*Conn)                    {}
+func (nobody) direct(*Conn) (net.Conn, error) { return nil, errNoSocket }
+
+var errNoSocket = errors.New("netpoll: the connection has no socket")
 
 // front is the owner of a connection, as seen from other connections' commands.
 type front interface {
@@ -80,6 +86,8 @@ type front interface {
 	wake(c *Conn)
 	// yield serves the front's other connections once, from within a command of c. Called without the lock.
 	yield(c *Conn)
+	// direct returns what Direct does.
+	direct(c *Conn) (net.Conn, error)
 }
 
 // CloseAfterReply has the connection closed once its replies are sent; what follows in its input is dropped.
@@ -182,6 +190,11 @@ func (c *Conn) Staged() int { return c.staged }
 
 // Gone reports whether the connection was closed. For its own Worker, within Batch.
 func (c *Conn) Gone() bool { return c.dead }
+
+// Direct returns a way to write to the connection's peer by oneself, as its front does not from then on: nothing may be appended to Out any
+// more. It is to be closed when the connection has gone, and not before. The caller is the connection's own Worker within Batch, and holds
+// the Handler's lock.
+func (c *Conn) Direct() (net.Conn, error) { return c.front.direct(c) }
 
 // Unsent returns the bytes of replies that the peer has not taken yet. The caller holds the Handler's lock. The figure is
 // exact for the connection's own commands after Begin; for others it may lag by one send.

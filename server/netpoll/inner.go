@@ -3,6 +3,7 @@ package netpoll
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"headgate/server/resp"
@@ -118,3 +119,6 @@ func (i *Inner) wake(*Conn) {
 
 // yield implements front. Others have goroutines of their own, so they only need some time.
 func (i *Inner) yield(*Conn) { time.Sleep(yieldPause) }
+
+// direct implements front.
+func (i *Inner) direct(*Conn) (net.Conn, error) { return nil, errNoSocket }

@@ -617,6 +617,9 @@ func (l *Loop) disarmWrite(c *Conn) {
 func (l *Loop) close(c *Conn) {
 	c.dead = true
 	l.conns[c.FD] = nil
+	if c.shared { // or the other descriptor would keep the socket among those that are polled, under a number that is another's by then
+		_ = l.control(unix.EPOLL_CTL_DEL, c.FD, 0)
+	}
 	unix.Close(c.FD)
 	l.open--
 	l.worker.Closed(c)
@@ -728,6 +731,18 @@ func (l *Loop) wake(c *Conn) {
 	if l.asleep {
 		l.poke()
 	}
+}
+
+// direct implements front.
+func (l *Loop) direct(c *Conn) (net.Conn, error) {
+	fd, err := unix.FcntlInt(uintptr(c.FD), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("netpoll: a second descriptor: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "")
+	defer file.Close() // what is returned has one of its own
+	c.shared = true
+	return net.FileConn(file)
 }
 
 func (l *Loop) poke() {

@@ -228,6 +228,15 @@ const yieldPause = 100 * time.Microsecond
 // yield implements front. The other connections have goroutines of their own, so they only need some time.
 func (n *netConn) yield(*Conn) { time.Sleep(yieldPause) }
 
+// direct implements front. The connection is closed with the front's.
+func (n *netConn) direct(*Conn) (net.Conn, error) { return undivided{n.conn}, nil }
+
+// undivided is a connection that somebody else closes.
+type undivided struct{ net.Conn }
+
+// Close implements net.Conn: it ends a write that is under way.
+func (u undivided) Close() error { return u.SetWriteDeadline(time.Unix(1, 0)) }
+
 // wake implements front. A resumed reader may sit in Read: an expired deadline gets it out, once. A connection to be closed at once
 // may sit in Write as well, when its peer reads nothing.
 func (n *netConn) wake(c *Conn) {

@@ -172,10 +172,16 @@ func confirm(c *command.Ctx, kind topicKind, word string, name []byte, left int)
 	w.Int(int64(left))
 }
 
-func (h *Hub) publishMessage(c *command.Ctx) { c.Reply.Int(int64(h.Publish(c.Args[1], c.Args[2]))) }
+func (h *Hub) publishMessage(c *command.Ctx) {
+	c.Reply.Int(int64(h.Publish(c.Args[1], c.Args[2])))
+	c.EffectAside("PUBLISH", c.Args[1], c.Args[2])
+}
+
 func (h *Hub) publishShardMessage(c *command.Ctx) {
 	c.Reply.Int(int64(h.publishShard(c.Args[1], c.Args[2])))
+	c.EffectAside("SPUBLISH", c.Args[1], c.Args[2])
 }
+
 func (h *Hub) countPatterns(c *command.Ctx) { c.Reply.Int(int64(h.Live[KindPattern])) }
 
 // sendTopics sends the names of one kind that have subscribers, or those of them that match the pattern at args[2].

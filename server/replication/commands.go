@@ -2,6 +2,7 @@ package replication
 
 import (
 	"math"
+	"strconv"
 	"strings"
 
 	"headgate/internal/number"
@@ -78,7 +79,7 @@ func (r *Replica) role(c *command.Ctx) {
 		c.Reply.Array(3)
 		c.Reply.BulkString("master")
 		c.Reply.Int(s.Offset)
-		c.Reply.EmptyArray()
+		r.Primary.sendReplicas(c)
 		return
 	}
 	offset := int64(-1)
@@ -93,8 +94,26 @@ func (r *Replica) role(c *command.Ctx) {
 	c.Reply.Int(offset)
 }
 
-// replConf answers a primary that asks how far its changes have been made. What a replica says of itself means nothing to a server that has
-// no replicas; it is answered as redis-server does, so that the replica learns from PSYNC what is the matter.
+// sendReplicas sends what ROLE tells of each replica that is sent the changes.
+func (p *Primary) sendReplicas(c *command.Ctx) {
+	mark, n := c.Reply.Start(), 0
+	for _, f := range p.Status().Replicas {
+		if !f.Online {
+			continue
+		}
+		c.Reply.Array(3)
+		c.Reply.BulkString(f.IP)
+		c.Reply.BulkString(strconv.Itoa(f.Port))
+		c.Reply.BulkString(strconv.FormatInt(f.Offset, 10))
+		n++
+	}
+	c.Reply.EndArray(mark, n)
+}
+
+// maxIP bounds the address that a replica may say it has, as in Redis.
+const maxIP = 255
+
+// replConf implements REPLCONF, by which a replica says something of itself, and a primary asks how far its changes have been made.
 func (r *Replica) replConf(c *command.Ctx) {
 	if len(c.Args)%2 == 0 {
 		c.Err(command.ErrSyntax)
@@ -108,17 +127,36 @@ func (r *Replica) replConf(c *command.Ctx) {
 			}
 			return
 		case c.Is(i, "ACK"):
+			if offset, ok := number.ParseInt(c.Args[i+1]); ok && c.Client.Replicates {
+				r.Primary.acknowledge(r.Primary.feedOf(c.Client), offset)
+			}
 			return
-		case c.Is(i, "LISTENING-PORT"), c.Is(i, "RDB-ONLY"):
-			if _, ok := c.Integer(i + 1); !ok {
+		case c.Is(i, "LISTENING-PORT"):
+			port, ok := c.Integer(i + 1)
+			if !ok {
 				return
 			}
+			r.Primary.feedOf(c.Client).port = int(port)
+		case c.Is(i, "IP-ADDRESS"):
+			if len(c.Args[i+1]) > maxIP {
+				c.Errf("ERR REPLCONF ip-address provided by replica instance is too long: %d bytes", len(c.Args[i+1]))
+				return
+			}
+			r.Primary.feedOf(c.Client).ip = string(c.Args[i+1])
 		case c.Is(i, "CAPA"):
 			if string(c.Args[i+1]) == capaRunID+r.RunID {
 				c.Err(errAsksItself)
 				return
 			}
-		case !c.Is(i, "IP-ADDRESS") && !c.Is(i, "RDB-FILTER-ONLY"):
+			f := r.Primary.feedOf(c.Client)
+			f.eof, f.psync2 = f.eof || c.Is(i+1, "EOF"), f.psync2 || c.Is(i+1, "PSYNC2")
+		case c.Is(i, "RDB-ONLY"):
+			only, ok := c.Integer(i + 1)
+			if !ok {
+				return
+			}
+			r.Primary.feedOf(c.Client).rdbOnly = only == 1
+		case !c.Is(i, "RDB-FILTER-ONLY") || len(c.Args[i+1]) > 0: // and whatever such a filter would have let through
 			c.Errf("ERR Unrecognized REPLCONF option: %s", command.CutAtNUL(c.Args[i]))
 			return
 		}

@@ -1,5 +1,5 @@
-// Package replication has the server follow another one, its primary, in Redis's protocol. What was tried is redis-server
-// 7.0; servers that speak as it does should do as well.
+// Package replication has the server follow another one, its primary, in Redis's protocol, and be a primary that others follow. What was tried is
+// redis-server 7.0, in both parts; servers that speak as it does should do as well.
 //
 // A link goes through the steps of redis-server's own replicas (https://redis.io/docs/latest/operate/oss_and_stack/management/replication/,
 // and replication.c of version 7.0):
@@ -18,7 +18,13 @@
 // offset is how many there were since the history began. REPLCONF ACK offset is sent every second, and when REPLCONF GETACK * comes in the
 // stream; while a snapshot is loaded, an empty line.
 //
-// What is in this package: dialogue.go and payload.go speak the protocol over any net.Conn and know no server; link.go is one connection from
-// its beginning to its end; replica.go decides which primary is followed, tries again, and tells of it; commands.go has the commands. Commands of
-// the stream are run by [exec.Follower], snapshots are loaded by [journal.LoadBeside].
+// A primary answers the same dialogue. A replica that asks for the changes behind an offset gets them as long as the backlog has them and knows the
+// history by that name, or by the one that it had before. All others are sent one snapshot, as it is made with repl-diskless-sync and if they
+// take it without a length, else by way of a file.
+//
+// What is in this package: dialogue.go and payload.go speak the protocol over any net.Conn and know no server; link.go is one connection to a
+// primary from its beginning to its end; replica.go decides which primary is followed, tries again, and tells of it; primary.go knows the
+// replicas, feed.go writes to them, backlog.go is the stream that they read, wait.go is WAIT; commands.go has the other commands. Commands of
+// a primary's stream are run by [exec.Follower], its snapshots are loaded by [journal.LoadBeside], and those for replicas made by
+// [journal.Send].
 package replication

@@ -139,11 +139,12 @@ func (l *link) introduction() Introduction {
 func (l *link) resume(a answer) error {
 	r := l.replica
 	if !r.update(l.follow, func() {
-		if a.id != "" && a.id != r.history.ID {
+		renamed := a.id != "" && a.id != r.history.ID
+		if renamed {
 			r.history.rename(a.id)
 		}
 		r.PartialSyncs++
-		l.attach()
+		l.attach(renamed)
 		r.Logger.Info("the primary is followed on from where the link was cut", "primary", l.follow.String(), "offset", r.history.Offset)
 	}) {
 		return errEnded
@@ -151,11 +152,13 @@ func (l *link) resume(a answer) error {
 	return nil
 }
 
-// attach has the stream be run, from where history says. The executor's lock is held.
-func (l *link) attach() {
+// attach has the stream be run, from where history says, and be passed on to this server's own replicas. renamed tells that they know it under
+// another name. The executor's lock is held.
+func (l *link) attach(renamed bool) {
 	r := l.replica
 	l.follower = r.exec.NewFollower(l.conn.RemoteAddr().String(), l.conn.LocalAddr().String(), r.history.Offset, r.db)
-	r.follower, r.link, r.resumes = l.follower, l, true
+	r.Primary.passOn(l.follower, renamed)
+	r.follower, r.link, r.resumes, r.synced = l.follower, l, true, true
 	r.status.state, r.status.down = StateConnected, time.Time{}
 	l.linked, l.since = true, time.Now()
 }
@@ -190,7 +193,8 @@ func (l *link) takeSnapshot(a answer) (stream io.Reader, err error) {
 		r.history.ID, r.history.Offset, r.history.ID2, r.history.Offset2 = a.id, a.offset, "", 0
 		r.db = loaded.StreamDB
 		r.FullSyncs++
-		l.attach()
+		r.Primary.forgetStream()
+		l.attach(false)
 		r.openGates(r.Config.Get())
 	})
 	if err != nil {

@@ -85,10 +85,13 @@ type Replica struct {
 	follower  *exec.Follower // runs what the primary sends; nil: nothing comes
 	link      *link          // that follower is of
 	history   History
+	synced    bool // the changes of the primary that is followed have come
 	resumes   bool // the data are what history says, and its changes are those of a primary
 	db        int  // that the stream goes on for
 	status    linkStatus
 	lastError string // why the last link to the primary has ended or has not come about; "": none has
+
+	Primary *Primary // this server as one that others follow
 
 	// Counters since the start.
 	FullSyncs, PartialSyncs, Failed uint64 // snapshots taken into use, streams gone on with, commands of primaries answered with an error
@@ -115,7 +118,9 @@ type following struct {
 
 // New returns a server that follows nobody.
 func New(exec *exec.Executor, journal *journal.Journal) *Replica {
-	return &Replica{Core: exec.Core, exec: exec, journal: journal, history: History{ID: exec.RunID}}
+	r := &Replica{Core: exec.Core, exec: exec, journal: journal, history: History{ID: exec.RunID}}
+	r.Primary = newPrimary(r)
+	return r
 }
 
 // Begin has the server be a replica if the configuration says so, and obey changes of it. Nobody is followed before Ready.
@@ -125,6 +130,7 @@ func (r *Replica) Begin(live *config.Live) {
 		r.begin(Address(cfg.ReplicaOf), cfg)
 	}
 	live.OnChange(func(_, cfg *config.Config) error { r.openGates(cfg); return nil }, "replica-read-only", "replica-serve-stale-data")
+	r.Primary.Begin(live)
 }
 
 // Ready tells that the data have been loaded. The caller does not hold the executor's lock.
@@ -155,13 +161,15 @@ func (r *Replica) begin(primary Address, cfg *config.Config) {
 	f := &following{Address: primary, over: make(chan struct{}), told: told{}}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if r.follow == nil {
-		r.resumes = false // what this server has changed by itself is in no primary's history
+		r.resumes = r.Primary.stepDown() // what this server has changed by itself a primary may know that was its replica, if it was counted
+		r.synced = false
 	} else {
 		f.before = r.follow.over
 		r.end()
 	}
 	r.follow, r.status, r.lastError = f, linkStatus{state: StateConnect}, ""
 	r.openGates(cfg)
+	r.Primary.checkReplicas(cfg)
 }
 
 // Promote has the server follow nobody any more, and go on with the data that it has. The caller holds the executor's lock.
@@ -172,6 +180,7 @@ func (r *Replica) Promote() {
 	r.end()
 	r.follow, r.status, r.lastError = nil, linkStatus{}, ""
 	r.history.rename(command.RandomHex(idLength / 2))
+	r.Primary.stepUp()
 	r.openGates(r.Config.Get())
 	r.Config.SetReplicaOf(config.Address{})
 	r.Logger.Info("no longer following a primary: this server is a primary now", "offset", r.history.Offset)
@@ -227,7 +236,7 @@ func (r *Replica) openGates(cfg *config.Config) {
 	r.Gate.Refuse(command.GateReadOnly, readOnly)
 	r.Gate.Refuse(command.GateStale, stale)
 	r.Gate.Set(command.GateOwnWrites, follows && readOnly == "")
-	r.Gate.Set(command.GateUnsynced, follows && !r.resumes)
+	r.Gate.Set(command.GateUnsynced, follows && !(r.resumes && r.synced))
 	r.Gate.Set(command.GateMoved, follows && cfg.ClusterEmulated)
 	r.Keys.KeepExpired(readOnly != "") // clients that write have to remove what has expired before they can add it
 }
@@ -348,10 +357,12 @@ func (r *Replica) Status() Status {
 	if s.ID2 == "" {
 		s.ID2, s.Offset2 = strings.Repeat("0", idLength), -1
 	}
-	s.Received = s.Offset
 	if r.follow == nil {
+		s.Offset = r.Primary.offset()
+		s.Received = s.Offset
 		return s
 	}
+	s.Received = s.Offset
 	s.Following, s.Primary, s.State = true, r.follow.Address, r.status.state
 	if r.follower != nil {
 		s.Offset, s.Received = r.follower.Applied(), r.follower.Received()

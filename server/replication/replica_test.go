@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -358,7 +359,7 @@ func TestCommandThatFails(t *testing.T) {
 	require.NotContains(t, log.String(), "secret")
 }
 
-// TestHistories: a server that has followed one primary asks another for the rest of the same history, and forgets it when it has gone on by itself.
+// TestHistories: a server that has followed one primary asks another for the rest of the same history, and so it does after it has gone on by itself.
 func TestHistories(t *testing.T) {
 	w, first, body := newReplica(t, nil), newFakePrimary(t), snapshot(t)
 	script := fmt.Sprintf("%s+FULLRESYNC %s 5\r\n$%d\r\n%s", handshake, id, len(body), body)
@@ -379,6 +380,14 @@ func TestHistories(t *testing.T) {
 	info = w.Ask("INFO", "replication")
 	require.Contains(t, info, "role:master")
 	require.Contains(t, info, "master_replid2:"+other+"\r\n")
+	own := regexp.MustCompile(`master_replid:(\w+)\r\n[^#]*master_repl_offset:(\d+)`)
+	before := own.FindStringSubmatch(info)
+	require.Equal(t, "+OK\r\n", w.Ask("SET", "own", "1"))
+	after := own.FindStringSubmatch(w.Ask("INFO", "replication"))
+	require.Equal(t, before[1], after[1])
+	require.NotEqual(t, before[2], after[2], "what it changes by itself is counted")
 	heard, _ = second.attempt(w, handshake)
-	require.Equal(t, []string{"?", "-1"}, asked.FindStringSubmatch(heard)[1:])
+	offset, err := strconv.Atoi(after[2])
+	require.NoError(t, err)
+	require.Equal(t, []string{after[1], strconv.Itoa(offset + 1)}, asked.FindStringSubmatch(heard)[1:], "a server that has all of that may go on from there")
 }

@@ -80,6 +80,7 @@ type readings struct {
 	scripts *scripting.Memory
 	status  *upstream.Status
 	follows *replication.Status
+	feeds   *replication.PrimaryStatus
 }
 
 // read begins to read figures. The caller holds the executor's lock.
@@ -101,6 +102,15 @@ func (s *readings) replica() *replication.Status {
 		s.follows = &status
 	}
 	return s.follows
+}
+
+// primary is how this server's own replicas are.
+func (s *readings) primary() *replication.PrimaryStatus {
+	if s.feeds == nil {
+		status := s.Replica.Primary.Status()
+		s.feeds = &status
+	}
+	return s.feeds
 }
 
 func (s *readings) scriptMemory() *scripting.Memory {

@@ -111,8 +111,9 @@ var sections = []section{
 			read: func(s *readings) quantity { return decimal(s.memory().fragmentation()) }},
 		{field: "mem_fragmentation_bytes", read: func(s *readings) quantity { return count(excess(s.memory().resident, s.memory().used)) }},
 		fixed("mem_not_counted_for_evict", "0"),
-		fixed("mem_replication_backlog", "0"),
-		fixed("mem_total_replication_buffers", "0"),
+		{field: "mem_replication_backlog", read: func(s *readings) quantity { return count(s.primary().To - s.primary().From) }},
+		{field: "mem_total_replication_buffers", metric: gauge("headgate_replication_buffers_bytes", "Memory of the changes that are kept for replicas, and not sent to them all."),
+			read: func(s *readings) quantity { return count(s.primary().Bytes) }},
 		fixed("mem_clients_slaves", "0"),
 		{field: "mem_clients_normal", read: func(s *readings) quantity { return count(s.Exec.ClientMemory()) }},
 		fixed("mem_cluster_links", "0"),
@@ -219,16 +220,20 @@ var sections = []section{
 		{field: "total_net_output_bytes", metric: counter("redis_net_output_bytes_total", "Bytes that were sent to clients."),
 			read: func(s *readings) quantity { return count(s.Fronts.Traffic().BytesOut) }},
 		fixed("total_net_repl_input_bytes", "0"),
-		fixed("total_net_repl_output_bytes", "0"),
+		{field: "total_net_repl_output_bytes", metric: counter("redis_net_repl_output_bytes_total", "Bytes that were sent to replicas."),
+			read: func(s *readings) quantity { return count(s.primary().Sent) }},
 		{field: "instantaneous_input_kbps", read: func(s *readings) quantity { return decimal(s.Stats.NetIn.Average() / 1024) }},
 		{field: "instantaneous_output_kbps", read: func(s *readings) quantity { return decimal(s.Stats.NetOut.Average() / 1024) }},
 		fixed("instantaneous_input_repl_kbps", "0.00"),
 		fixed("instantaneous_output_repl_kbps", "0.00"),
 		{field: "rejected_connections", metric: counter("redis_rejected_connections_total", "Connections that were turned away, since there were too many."),
 			read: func(s *readings) quantity { return count(s.Stats.RejectedConnections) }},
-		fixed("sync_full", "0"),
-		fixed("sync_partial_ok", "0"),
-		fixed("sync_partial_err", "0"),
+		{field: "sync_full", metric: counter("headgate_replica_full_syncs_total", "Replicas that have asked for all data."),
+			read: func(s *readings) quantity { return count(s.Replica.Primary.FullSyncs) }},
+		{field: "sync_partial_ok", metric: counter("headgate_replica_partial_syncs_total", "Replicas that went on where they were."),
+			read: func(s *readings) quantity { return count(s.Replica.Primary.PartialSyncs) }},
+		{field: "sync_partial_err", metric: counter("headgate_replica_partial_syncs_refused_total", "Replicas that asked to go on where they were, and had to be sent all data."),
+			read: func(s *readings) quantity { return count(s.Replica.Primary.PartialRefused) }},
 		{field: "expired_keys", metric: counter("redis_expired_keys_total", "Keys that were removed because their time had passed."),
 			read: func(s *readings) quantity { return count(s.Keys.Stats().Expired - s.Stats.ExpiredBefore) }},
 		{field: "expired_time_cap_reached_count", metric: counter("redis_expired_time_cap_reached_total", "Rounds of removing such keys that ran into their limit of time."),
@@ -330,7 +335,16 @@ var sections = []section{
 		{field: "replica_announced", when: follows, read: func(*readings) quantity { return count(1) }},
 		{field: "replica_failed_commands", when: follows, metric: counter("headgate_replication_failed_commands_total", "Commands of a primary that failed here, so that the data may differ from the primary's."),
 			read: func(s *readings) quantity { return count(s.replica().FailedHere) }},
-		fixed("connected_slaves", "0"),
+		{field: "connected_slaves", page: "replicas.connected", metric: gauge("redis_connected_slaves", "Replicas that are connected."),
+			read: func(s *readings) quantity { return count(len(s.primary().Replicas)) }},
+		{field: "min_slaves_good_slaves", when: needsReplicas, read: func(s *readings) quantity { return count(s.primary().Good) }},
+		{metric: gauge("headgate_replicas_missing", "Replicas that min-replicas-to-write needs beside those that are near enough; above 0 writes are refused."),
+			read: func(s *readings) quantity {
+				if !needsReplicas(s) || follows(s) {
+					return count(0)
+				}
+				return count(max(s.cfg.MinReplicasToWrite-s.primary().Good, 0))
+			}},
 		fixed("master_failover_state", "no-failover"),
 		{field: "master_replid", read: func(s *readings) quantity { return text(s.replica().ID) }},
 		{field: "master_replid2", read: func(s *readings) quantity { return text(s.replica().ID2) }},
@@ -341,11 +355,20 @@ var sections = []section{
 			read: func(s *readings) quantity { return count(s.replica().FullSyncs) }},
 		{metric: counter("headgate_replication_partial_syncs_total", "Times that a primary was followed on from where the connection was cut."),
 			read: func(s *readings) quantity { return count(s.replica().PartSyncs) }},
-		fixed("repl_backlog_active", "0"),
-		fixed("repl_backlog_size", "0"),
-		fixed("repl_backlog_first_byte_offset", "0"),
-		fixed("repl_backlog_histlen", "0"),
-	}},
+		{field: "repl_backlog_active", metric: gauge("redis_repl_backlog_is_active", "1 while changes are kept for replicas that come back."),
+			read: func(s *readings) quantity { return truth(s.primary().Active) }},
+		{field: "repl_backlog_size", metric: gauge("redis_replication_backlog_bytes", "repl-backlog-size."),
+			read: func(s *readings) quantity { return count(s.cfg.ReplBacklogSize) }},
+		{field: "repl_backlog_first_byte_offset", metric: gauge("redis_repl_backlog_first_byte_offset", "Number of the first byte of changes that is kept; 0 if none are."),
+			read: func(s *readings) quantity {
+				if !s.primary().Active {
+					return count(0)
+				}
+				return count(s.primary().From + 1)
+			}},
+		{field: "repl_backlog_histlen", metric: gauge("redis_repl_backlog_history_bytes", "Bytes of changes that are kept for replicas that come back."),
+			read: func(s *readings) quantity { return count(s.primary().To - s.primary().From) }},
+	}, lines: (*Reports).infoReplicas, families: []*family{replicaBehind, replicaOffset, replicaLag}, collect: (*Collector).collectReplicas},
 	{title: "TLS", byDefault: true, figures: []figure{
 		{field: "tls_port", read: func(s *readings) quantity { return count(s.cfg.TLSPort) }},
 		{field: "tls_connected_clients", when: secure, read: func(s *readings) quantity {
@@ -441,8 +464,13 @@ func follows(s *readings) bool      { return s.replica().Following }
 func synchronises(s *readings) bool { return s.replica().State == replication.StateSync }
 func isCut(s *readings) bool        { return follows(s) && s.replica().State != replication.StateConnected }
 
+// needsReplicas is whether writes depend on replicas.
+func needsReplicas(s *readings) bool {
+	return s.cfg.MinReplicasToWrite > 0 && s.cfg.MinReplicasMaxLag > 0
+}
+
 func loads(s *readings) bool  { return s.Gate.Has(command.GateLoading) }
-func logs(s *readings) bool   { return s.Effects.On }
+func logs(s *readings) bool   { return s.Effects.Logged }
 func secure(s *readings) bool { return s.cfg.TLSPort != 0 }
 
 // rewrites is whether the append-only file is being rewritten.

@@ -98,7 +98,7 @@ func (r *Reports) memoryStats(c *command.Ctx) {
 	count("peak.allocated", int64(m.peak))
 	count("total.allocated", int64(m.used))
 	count("startup.allocated", int64(m.startup))
-	count("replication.backlog", 0)
+	count("replication.backlog", r.Replica.Primary.Status().Bytes)
 	count("clients.slaves", 0)
 	count("clients.normal", int64(r.Exec.ClientMemory()))
 	count("cluster.links", 0)

@@ -172,7 +172,7 @@ func TestPageState(t *testing.T) {
 	require.Negative(t, state().SlowFrom)
 
 	s.Lock()
-	s.AOF.Failed, s.Effects.On = errors.New("no space"), true
+	s.AOF.Failed, s.Effects.Logged = errors.New("no space"), true
 	s.Saving.Failed, s.Saving.Count, s.Saving.Last = true, 1, clock.Ns
 	s.Gate.Refuse(command.GateDisk, journal.ErrDiskWrite+"no space")
 	s.Unlock()

@@ -127,8 +127,8 @@ func (h *Scripts) runScript(c *command.Ctx, p program, keys int, readOnly bool) 
 		case readOnly && flags&script.NoWrites == 0:
 			c.Err(errScriptWrites)
 			return
-		case flags&script.NoWrites == 0 && c.Core.Gate.Has(command.GateReadOnly) && !c.Client.Primary:
-			c.Err(c.Core.Gate.Refusal(command.GateReadOnly))
+		case flags&script.NoWrites == 0 && c.Core.Gate.Has(command.GateNoWrites) && !c.Client.Primary:
+			c.Err(c.Core.Gate.NoWrites())
 			return
 		case full && flags&(script.AllowOOM|script.NoWrites) == 0:
 			c.Err(errScriptOOM)
@@ -289,8 +289,8 @@ func (h *Scripts) refusal(cmd *command.Command, n int) string {
 		return errCalledWrite
 	case h.Gate.Has(command.GateUnwritable) && cmd.WantsDisk():
 		return h.Gate.Unwritable()
-	case h.Gate.Has(command.GateReadOnly) && cmd.MustWrite() && !h.ctx.Client.Primary:
-		return h.Gate.Refusal(command.GateReadOnly)
+	case h.Gate.Has(command.GateNoWrites) && cmd.MustWrite() && !h.ctx.Client.Primary:
+		return h.Gate.NoWrites()
 	case h.LacksRoom() && cmd.WantsMemory():
 		return command.ErrOOM
 	}

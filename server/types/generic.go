@@ -173,13 +173,6 @@ var genericCommands = []*command.Command{
 		Tips: "request_policy:multi_shard response_policy:agg_sum",
 		Args: []command.Arg{command.Key("key").Multi()}, Reply: command.ReplyInteger, Handler: unlink,
 	},
-	{
-		Name: "wait", Group: command.GroupGeneric, Since: "3.0.0", Complexity: "O(1)",
-		Summary: "Wait for replicas to have all writes so far, and return 0 when the time is over: headgate has no replicas.",
-		Arity:   3, Flags: command.NoScript | command.NotKeyspace | command.HomeOnly, Categories: acl.Connection,
-		Tips: "request_policy:all_shards response_policy:agg_min",
-		Args: []command.Arg{command.Integer("numreplicas"), command.Integer("timeout")}, Reply: command.ReplyInteger, Handler: wait,
-	},
 }
 
 func del(c *command.Ctx) { deleteKeys(c, false) }

@@ -6,7 +6,6 @@ import (
 	"headgate/internal/number"
 	"headgate/server/command"
 	"headgate/server/config"
-	"headgate/server/resp"
 )
 
 const (
@@ -80,27 +79,4 @@ func SwapDB(c *command.Ctx) {
 	}
 	c.Core.Keys.Swap(index[0], index[1], c.Now)
 	c.OK()
-}
-
-const errWaitOnReplica = "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be " +
-	"writable (which is not the default) writes to replicas are just local and are not propagated."
-
-// wait answers 0 when the time is over, or at once if that is enough: no replica is ever going to come.
-func wait(c *command.Ctx) {
-	if c.Core.Gate.Has(command.GateFollows) {
-		c.Err(errWaitOnReplica)
-		return
-	}
-	wanted, ok := c.Integer(1)
-	if !ok {
-		return
-	}
-	until, ok := c.Timeout(2, command.TimeoutMs)
-	switch {
-	case !ok:
-	case wanted <= 0 || !c.MayBlock():
-		c.Reply.Zero()
-	default:
-		c.Block(command.BlockOn{Until: until, Late: (*resp.Writer).Zero})
-	}
 }

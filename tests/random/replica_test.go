@@ -47,24 +47,7 @@ func TestReplicaHasWhatThePrimaryHas(t *testing.T) {
 		dice:     &dice{rand.New(rand.NewPCG(first, 1)), time.Now().Unix()},
 		commands: commandsBut(t, notReplicated, harness.Dial(t, primary.Addr), harness.Dial(t, replica.Addr)),
 	}
-	var cutting sync.WaitGroup
-	stop := make(chan struct{})
-	cutting.Go(func() {
-		pauses := rand.New(rand.NewPCG(first, 2))
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Duration(pauses.Int64N(int64(cutPause)))):
-			}
-			if pauses.IntN(4) == 0 {
-				proxy.Limit(int64(pauses.IntN(20_000))) // the next one breaks off somewhere by itself
-			} else {
-				proxy.Limit(-1)
-			}
-			proxy.Cut()
-		}
-	})
+	stop := cutAgainAndAgain(first, proxy)
 	compared := 0
 	for done := 0; done < *replicated; {
 		if done-compared >= compareEach {
@@ -85,10 +68,7 @@ func TestReplicaHasWhatThePrimaryHas(t *testing.T) {
 		}
 		done += n
 	}
-	close(stop)
-	cutting.Wait()
-	proxy.Limit(-1)
-	proxy.Cut()
+	stop()
 	harness.AwaitSame(t, client, watcher)
 	info := watcher.Info("replication")
 	require.Equal(t, "0", info["replica_failed_commands"], replica.Log())
@@ -104,6 +84,38 @@ func TestReplicaHasWhatThePrimaryHas(t *testing.T) {
 	proxy.Refuse(true)
 	alone := harness.StartIn(t, dir, logged...)
 	requireAlike(t, "a server on the replica's log", want, contents(t, alone))
+}
+
+// cutAgainAndAgain cuts the links through proxies at random moments until stop is called, which has whole ones made.
+func cutAgainAndAgain(seed uint64, proxies ...*harness.Proxy) (stop func()) {
+	var cutting sync.WaitGroup
+	end := make(chan struct{})
+	for i, proxy := range proxies {
+		cutting.Go(func() {
+			pauses := rand.New(rand.NewPCG(seed, 2+uint64(i)))
+			for {
+				select {
+				case <-end:
+					return
+				case <-time.After(time.Duration(pauses.Int64N(int64(cutPause)))):
+				}
+				if pauses.IntN(4) == 0 {
+					proxy.Limit(int64(pauses.IntN(20_000))) // the next one breaks off somewhere by itself
+				} else {
+					proxy.Limit(-1)
+				}
+				proxy.Cut()
+			}
+		})
+	}
+	return func() {
+		close(end)
+		cutting.Wait()
+		for _, proxy := range proxies {
+			proxy.Limit(-1)
+			proxy.Cut()
+		}
+	}
 }
 
 // requireAlike compares all keys but those whose time comes while it does.

@@ -1,0 +1,231 @@
+package replication
+
+import (
+	"errors"
+	"sync"
+)
+
+// blockSize is how many bytes of the stream lie in one piece.
+const blockSize = 64 << 10
+
+// block is a piece of the stream. What is in it never changes.
+type block struct {
+	at   int64  // the offset before it
+	data []byte // of capacity blockSize
+	next *block
+}
+
+// end is the offset behind the block.
+func (b *block) end() int64 { return b.at + int64(len(b.data)) }
+
+// Backlog is the end of the stream of changes: the last bytes of it, for replicas that come back, and whatever the readers, which are
+// replicas that are there, have not had. All of them share its blocks. Offsets count the bytes of the stream from its beginning. It is safe
+// for concurrent use.
+type Backlog struct {
+	mu          sync.Mutex
+	more        sync.Cond // readers wait for bytes, or for their end
+	first, last *block    // never nil
+	size        int64     // how many bytes are kept for those who come back
+	begin       int64     // the offset before the first byte that there has been
+	limit       int64     // how many bytes a reader may be behind; 0: any number
+	readers     []*StreamReader
+}
+
+// NewBacklog returns an empty one that goes on behind an offset, and keeps so many bytes.
+func NewBacklog(offset, size int64) *Backlog {
+	first := &block{at: offset}
+	b := &Backlog{first: first, last: first, size: size, begin: offset}
+	b.more.L = &b.mu
+	return b
+}
+
+// SetLimits sets how many bytes are kept, and how many a reader may be behind, which is never less; 0 is any number.
+func (b *Backlog) SetLimits(size, limit int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.size, b.limit = size, limit
+	if limit > 0 {
+		b.limit = max(limit, size)
+	}
+	b.trim()
+}
+
+// Append adds to the stream, and wakes those who read it. The bytes are copied. Readers that are too far behind then are ended, and what
+// they have given to Read is called.
+func (b *Backlog) Append(p []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(p) > 0 {
+		last := b.last
+		if last.data == nil || len(last.data) == cap(last.data) {
+			last = b.grow()
+		}
+		n := min(len(p), cap(last.data)-len(last.data))
+		last.data = append(last.data, p[:n]...)
+		p = p[n:]
+	}
+	if b.limit > 0 {
+		for _, r := range b.readers {
+			if b.last.end()-r.at > b.limit && r.err == nil {
+				r.err, r.block = errSlow, nil
+				r.slow()
+			}
+		}
+	}
+	b.trim()
+	b.more.Broadcast()
+}
+
+// grow returns a last block that has room.
+func (b *Backlog) grow() *block {
+	last := b.last
+	if last.data == nil { // the first of all
+		last.data = make([]byte, 0, blockSize)
+		return last
+	}
+	b.last = &block{at: last.end(), data: make([]byte, 0, blockSize)}
+	last.next = b.last
+	return b.last
+}
+
+// trim lets go of the blocks that nobody needs. The caller holds mu.
+func (b *Backlog) trim() {
+	needed := b.from()
+	for _, r := range b.readers {
+		if r.err == nil {
+			needed = min(needed, r.at)
+		}
+	}
+	for b.first != b.last && b.first.end() <= needed {
+		b.first = b.first.next
+	}
+}
+
+// from is the offset before the first byte that is kept for those who come back.
+func (b *Backlog) from() int64 { return max(b.begin, b.last.end()-b.size) }
+
+// Extent returns the offsets before and behind what is kept for those who come back.
+func (b *Backlog) Extent() (from, to int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.from(), b.last.end()
+}
+
+// End returns the offset behind all that has been appended.
+func (b *Backlog) End() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last.end()
+}
+
+// Bytes returns how much memory all of it takes up.
+func (b *Backlog) Bytes() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return (b.last.end() - b.first.at + blockSize - 1) / blockSize * blockSize
+}
+
+// Reasons why a reader gets no more.
+var (
+	errSlow       = errors.New("it is so far behind that client-output-buffer-limit replica does not allow it")
+	errReaderGone = errors.New("it is not sent changes any more")
+	errStreamEnd  = errors.New("the server ends, and all has been sent")
+)
+
+// StreamReader reads a Backlog from an offset on. Nothing behind that offset is let go of before it was read. Next is called by one goroutine;
+// the rest is safe for concurrent use.
+type StreamReader struct {
+	backlog *Backlog
+	slow    func()
+	at      int64 // what is before it was sent
+	given   int   // bytes behind at that Next has returned last
+	block   *block
+	err     error // why there is no more
+	drains  bool  // there is no more behind what there is
+}
+
+// Read returns a reader that begins behind an offset, or false if what follows there is not all kept any more, or was never there. slow is
+// called once, within Append, if the reader is too far behind; it must not use the Backlog.
+func (b *Backlog) Read(offset int64, slow func()) (*StreamReader, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if offset < b.from() || offset > b.last.end() {
+		return nil, false
+	}
+	return b.read(offset, slow), true
+}
+
+func (b *Backlog) read(offset int64, slow func()) *StreamReader {
+	r := &StreamReader{slow: slow, backlog: b, at: offset, block: b.first}
+	b.readers = append(b.readers, r)
+	return r
+}
+
+// Fork returns a reader that begins where r is, or false if r is at its end.
+func (r *StreamReader) Fork(slow func()) (*StreamReader, bool) {
+	b := r.backlog
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.err != nil {
+		return nil, false
+	}
+	return b.read(r.at, slow), true
+}
+
+// Next waits for bytes behind those that it has returned before, which count as sent, and returns some. They are valid until the next call.
+func (r *StreamReader) Next() ([]byte, error) {
+	b := r.backlog
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.at += int64(r.given)
+	r.given = 0
+	b.trim()
+	for r.err == nil && r.at == b.last.end() && !r.drains {
+		b.more.Wait()
+	}
+	switch {
+	case r.err != nil:
+		return nil, r.err
+	case r.at == b.last.end():
+		return nil, errStreamEnd
+	}
+	for r.block.end() <= r.at {
+		r.block = r.block.next
+	}
+	p := r.block.data[r.at-r.block.at:]
+	r.given = len(p)
+	return p, nil
+}
+
+// At returns the offset before which all was sent.
+func (r *StreamReader) At() int64 {
+	r.backlog.mu.Lock()
+	defer r.backlog.mu.Unlock()
+	return r.at
+}
+
+// Close ends the reading: Next returns an error, and the reader needs nothing any more.
+func (r *StreamReader) Close() {
+	b := r.backlog
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r.err == nil {
+		r.err, r.block = errReaderGone, nil
+	}
+	for i, have := range b.readers {
+		if have == r {
+			b.readers = append(b.readers[:i], b.readers[i+1:]...)
+			break
+		}
+	}
+	b.trim()
+	b.more.Broadcast()
+}
+
+// Drain has Next return an error once all has been read that there is.
+func (r *StreamReader) Drain() {
+	r.backlog.mu.Lock()
+	defer r.backlog.mu.Unlock()
+	r.drains = true
+	r.backlog.more.Broadcast()
+}
