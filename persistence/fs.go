@@ -5,7 +5,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"syscall"
 )
 
 // File is an open file, as far as this package needs one.
@@ -96,7 +95,7 @@ func (f osReadFile) Size() int64 { return f.size }
 
 // Create implements FS.
 func (OS) Create(name string, perm fs.FileMode) (File, error) {
-	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, perm)
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|noFollow, perm)
 }
 
 // Append implements FS.
@@ -117,7 +116,7 @@ func (OS) Append(name string, perm fs.FileMode) (AppendFile, int64, error) {
 func (o OS) Open(name string) (ReadFile, error) {
 	flags := os.O_RDONLY
 	if o.RegularOnly {
-		flags |= syscall.O_NONBLOCK
+		flags |= noWait
 	}
 	f, err := os.OpenFile(name, flags, 0)
 	if err != nil {
@@ -183,5 +182,5 @@ func (OS) SyncDir(dir string) error {
 		return err
 	}
 	defer d.Close()
-	return d.Sync()
+	return syncDir(d)
 }

@@ -5,11 +5,10 @@ package persistence
 import (
 	"io/fs"
 	"os"
-	"syscall"
 )
 
 func createLarge(name string, perm fs.FileMode) (File, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, perm)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|noFollow, perm)
 	if err != nil {
 		return nil, err
 	}

@@ -8,14 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 )
 
 // lockNote is the file in which whoever has a directory says who they are. It is no lock itself, so that deleting it does no harm.
 const lockNote = "headgate.lock"
 
 // plainOnly has an open neither follow a link that others may have put there nor wait for the other end of a pipe.
-const plainOnly = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+const plainOnly = noFollow | noWait
 
 // maxLockNote is how many bytes of a note are read.
 const maxLockNote = 1 << 10
@@ -43,27 +42,27 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("the data directory %s is in use by %s", e.Dir, holder)
 }
 
-// Lock implements FS. It is flock(2) of the directory itself: it needs no right to write, nothing stays behind, and the kernel lets go of
-// it however the process ends.
+// lockFile is what is locked where a directory itself cannot be.
+const lockFile = "headgate.lockfile"
+
+// errLocked says that another process has the lock.
+var errLocked = errors.New("it is locked")
+
+// Lock implements FS.
 func (OS) Lock(dir string) (Lock, error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err = syscall.Flock(int(d.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
+	held, err := takeLock(d)
 	if err == nil {
-		return &dirLock{dir: d, note: filepath.Join(dir, lockNote)}, nil
+		return &dirLock{dir: d, held: held, note: filepath.Join(dir, lockNote)}, nil
 	}
 	d.Close()
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	if errors.Is(err, errLocked) {
 		return nil, &HeldError{Dir: dir, Holder: readLockNote(dir)}
 	}
-	return nil, &os.PathError{Op: "flock", Path: dir, Err: err}
+	return nil, err
 }
 
 // readLockNote returns the first line of what the holder of a directory has left, without what could disturb a terminal.
@@ -85,6 +84,7 @@ func readLockNote(dir string) string {
 
 type dirLock struct {
 	dir  *os.File
+	held *os.File // the file that is locked in place of the directory, or nil
 	note string
 	told bool
 }
@@ -118,6 +118,9 @@ func (l *dirLock) Close() error {
 	if l.told && l.Holds(filepath.Dir(l.note)) {
 		os.Remove(l.note) // first, or it could be that of the next
 	}
+	if l.held != nil {
+		return errors.Join(l.held.Close(), l.dir.Close())
+	}
 	return l.dir.Close()
 }
 
@@ -125,7 +128,9 @@ func (l *dirLock) Close() error {
 const probePrefix = "headgate.probe."
 
 // Reserved reports whether the name of a file in a data directory is one that this package uses for itself.
-func Reserved(name string) bool { return name == lockNote || strings.HasPrefix(name, probePrefix) }
+func Reserved(name string) bool {
+	return name == lockNote || name == lockFile || strings.HasPrefix(name, probePrefix)
+}
 
 // CheckWritable reports why no file can be made in a directory, by making one under a name that nobody can have put there before.
 func CheckWritable(fsys FS, dir string) error {

@@ -128,7 +128,7 @@ func (r *running) obeySignals(signals chan os.Signal) {
 // endAtOnce has a signal do what it does to a process that does not handle it.
 func endAtOnce(sig os.Signal) {
 	signal.Reset(sig)
-	_ = syscall.Kill(os.Getpid(), sig.(syscall.Signal))
+	kill(sig)
 }
 
 // shutDown ends the server for a signal, or says why it cannot. It insists on ending if there is no saving.

@@ -8,10 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"headgate/server"
 )
@@ -52,7 +49,7 @@ func inheritedListeners(env []string) (listeners inherited, err error) {
 		return listeners, fmt.Errorf("LISTEN_FDS is %q, and at most %d sockets are taken over", lookup(env, "LISTEN_FDS"), maxInherited)
 	}
 	for fd := firstInherited; fd < firstInherited+n; fd++ {
-		syscall.CloseOnExec(fd)
+		closeOnExec(fd)
 		file := os.NewFile(uintptr(fd), "inherited socket "+strconv.Itoa(fd))
 		ln, err := net.FileListener(file)
 		err = errors.Join(err, file.Close())
@@ -99,11 +96,11 @@ func (m manager) tell(state string) {
 
 // reloading is the state while the configuration is read anew. The time tells it from earlier ones.
 func reloading() string {
-	var now unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
+	now, ok := monotonic()
+	if !ok {
 		return "RELOADING=1"
 	}
-	return fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/int64(time.Microsecond))
+	return fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Microseconds())
 }
 
 // watchdogPeriod returns how often the service manager wants to hear that this process is alive, or 0 if it does not.

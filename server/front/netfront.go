@@ -11,8 +11,6 @@ import (
 
 	"headgate/server/config"
 	"headgate/server/netpoll"
-
-	"golang.org/x/sys/unix"
 )
 
 // netDrainTime is how long an ending server lets peers take in their replies.
@@ -161,7 +159,7 @@ func setBacklog(ln net.Listener, backlog int) error {
 		return err
 	}
 	var failed error
-	err = control.Control(func(fd uintptr) { failed = unix.Listen(int(fd), backlog) })
+	err = control.Control(func(fd uintptr) { failed = listen(fd, backlog) })
 	if err = errors.Join(err, failed); err != nil {
 		return fmt.Errorf("cannot set tcp-backlog: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // MemoryLimit returns the bytes of memory that the process may have, by its control group or by its own limits on data and addresses, or 0
@@ -71,33 +70,11 @@ func groupLimit(root fs.FS, mount, group, file string) (limit uint64) {
 	}
 }
 
-// processLimit returns the process's own limits, on its data and on its addresses. They count what is mapped, of which much is not used.
-func processLimit() (limit uint64) {
-	size, data, _ := processSize()
-	for _, bound := range []struct {
-		which int
-		taken uint64
-	}{{syscall.RLIMIT_DATA, data}, {syscall.RLIMIT_AS, size}} {
-		if n, ok := resourceLimit(bound.which); ok {
-			limit = smallest(limit, max(n-min(bound.taken+mappingMargin, n), n/leastMapped))
-		}
-	}
-	return limit
-}
-
 // The process's own limits count what is mapped, whether it is used or not, and the Go runtime and its threads map more than they use.
 const (
 	mappingMargin = 128 << 20 // bytes that they may map beside what they have at the start
 	leastMapped   = 16        // a part of the limit that data may have even so
 )
-
-func resourceLimit(which int) (bytes uint64, ok bool) {
-	var limit syscall.Rlimit
-	if syscall.Getrlimit(which, &limit) != nil || limit.Cur >= unlimitedGroup {
-		return 0, false
-	}
-	return limit.Cur, true
-}
 
 // processSize returns the bytes of addresses that the process has, of those for data, and of memory behind them; 0 where /proc does not
 // tell.

@@ -5,10 +5,6 @@ import (
 	"os"
 	"runtime/metrics"
 	"strconv"
-	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Names of what the Go runtime measures; see package runtime/metrics.
@@ -60,39 +56,8 @@ func SystemMemory() uint64 {
 	return 0
 }
 
-// SystemName returns the operating system's name, release and architecture, as uname prints them.
-func SystemName() string {
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Sysname[:]) + " " + unix.ByteSliceToString(u.Release[:]) + " " + unix.ByteSliceToString(u.Machine[:])
-}
-
-// CPUTimes returns the processor time used so far in the kernel and outside it; who is the process or its children.
-func CPUTimes(who int) (system, user time.Duration) {
-	var usage syscall.Rusage
-	if syscall.Getrusage(who, &usage) != nil {
-		return 0, 0
-	}
-	return time.Duration(usage.Stime.Nano()), time.Duration(usage.Utime.Nano())
-}
-
-// MaxDescriptors raises the limit on open files to the hard one and returns it.
-func MaxDescriptors() int {
-	var limit syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
-		return 1024
-	}
-	if limit.Cur < limit.Max {
-		raised := limit
-		raised.Cur = raised.Max
-		if syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised) == nil {
-			limit = raised
-		}
-	}
-	return int(min(limit.Cur, 1<<30))
-}
+// unknownDescriptors is how many files may be open where the system does not tell.
+const unknownDescriptors = 1024
 
 // Pid is the process's number, as INFO shows it.
 var Pid = os.Getpid

@@ -5,7 +5,6 @@ import (
 	"math/bits"
 	"os"
 	"runtime"
-	"syscall"
 	"time"
 
 	"headgate/server/command"
@@ -393,19 +392,19 @@ var sections = []section{
 	}},
 	{title: "CPU", byDefault: true, figures: []figure{
 		{field: "used_cpu_sys", metric: counter("redis_cpu_sys_seconds_total", "Processor time used in the kernel."), read: func(*readings) quantity {
-			system, _ := host.CPUTimes(syscall.RUSAGE_SELF)
+			system, _ := host.CPUTimes()
 			return cpuTime(system)
 		}},
 		{field: "used_cpu_user", metric: counter("redis_cpu_user_seconds_total", "Processor time used outside the kernel."), read: func(*readings) quantity {
-			_, user := host.CPUTimes(syscall.RUSAGE_SELF)
+			_, user := host.CPUTimes()
 			return cpuTime(user)
 		}},
 		{field: "used_cpu_sys_children", read: func(*readings) quantity {
-			system, _ := host.CPUTimes(syscall.RUSAGE_CHILDREN)
+			system, _ := host.ChildrenCPUTimes()
 			return cpuTime(system)
 		}},
 		{field: "used_cpu_user_children", read: func(*readings) quantity {
-			_, user := host.CPUTimes(syscall.RUSAGE_CHILDREN)
+			_, user := host.ChildrenCPUTimes()
 			return cpuTime(user)
 		}},
 	}},
