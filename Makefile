@@ -58,6 +58,13 @@ fmt: ## what gofmt would change, among the files that git knows
 lint: fmt vet ## gofmt, go vet and staticcheck
 	@for m in $(MODULES); do $(GO) run -C $$m $(STATICCHECK) ./...; done
 
+# Systems other than this one: a file for one of them only must not break the others.
+CROSS := linux/arm64 darwin/arm64 windows/amd64 freebsd/amd64
+
+.PHONY: cross
+cross: ## compile the server for other systems
+	@for target in $(CROSS); do echo "$$target"; GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 $(GO) vet ./cmd/... || exit 1; done
+
 tidy: ## what go mod tidy would change, in each go.mod that git knows
 	@for mod in $$(git ls-files '*go.mod'); do $(GO) mod tidy -C "$$(dirname "$$mod")" -diff; done
 
@@ -206,7 +213,7 @@ floor: ## build bin/floor, which answers without understanding: the least that a
 	@mkdir -p bin
 	cc -O2 -Wall -o bin/floor tests/bench/floor/floor.c
 
-release: ## build archives for linux and darwin on amd64 and arm64 into dist/, with checksums; the same commit gives the same bytes
+release: ## build archives, packages, a container image, SBOMs and checksums into dist/; the same commit gives the same bytes
 	@./scripts/release.sh
 
 deploy-check: deps build ## check deploy/ and the Dockerfile with helm, Kubernetes' types, systemd-analyze, promtool, Prometheus, chroot; build the release twice

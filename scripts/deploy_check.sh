@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Renders and validates what is in deploy/ with helm and Kubernetes' own types, which the Go module proxy offers, and builds a release twice, in two places and with
-# two build caches, to see that it comes out the same.
+# two build caches, to see that it comes out the same; installs and purges the package, as root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 helm="go run helm.sh/helm/v3/cmd/helm@v3.19.0"
@@ -36,4 +36,8 @@ for i in one two; do
 done
 diff "$work/sums-one" "$work/sums-two"
 cat "$work/sums-one"
+
+echo "== the package"
+[ "$(id -u)" -ne 0 ] || ./scripts/package_check.sh "$work"/one/dist/headgate_*_amd64.deb
+
 echo "ok: deploy/ is valid, the release is reproducible"

@@ -1,27 +1,59 @@
 #!/usr/bin/env bash
-# Builds headgate for each system into dist/, as archives with a checksum file. The same commit gives the same bytes, wherever it is
-# built with the same Go: no paths, no build times, files in the archives as old as the commit.
+# Builds a release into dist/: an archive and an SBOM for each system, .deb and .rpm packages and a container image for Linux, and a file with
+# the checksums of all. The same commit gives the same bytes, wherever it is built with the same Go: no paths, no build times, files as old as
+# the commit. It needs git and Go; nfpm comes from Go's module proxy. TARGETS chooses systems, such as TARGETS=linux/amd64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export LC_ALL=C TZ=UTC GOTOOLCHAIN=local CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false -mod=readonly"
+export LC_ALL=C TZ=UTC GOTOOLCHAIN=local
+nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.1
 out=${1:-dist}
 version=$(sed -nE 's/^const Version = "(.*)"/\1/p' server/command/core.go)
 [ -n "$version" ] || { echo 'server/command/core.go declares no Version' >&2; exit 1; }
 revision=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 [ -z "$(git status --porcelain 2>/dev/null)" ] || revision="$revision-changed"
 at=$(git log -1 --format=%ct 2>/dev/null || echo 0)
+export SOURCE_DATE_EPOCH=$at
 
 rm -rf "$out"
 mkdir -p "$out"
-for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}; do
-  name=headgate-$version-${target/\//-}
-  work=$(mktemp -d)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go build -o "$work/artifacts" ./scripts/artifacts
+
+images=()
+for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 freebsd/amd64}; do
+  system=${target%/*} architecture=${target#*/}
+  name=headgate-$version-$system-$architecture
+  program=headgate
+  [ "$system" != windows ] || program=headgate.exe
   mkdir "$work/$name"
-  GOOS=${target%/*} GOARCH=${target#*/} go build -ldflags "-s -w -buildid= -X main.revision=$revision" -o "$work/$name/headgate" ./cmd/headgate
+  CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false -mod=readonly" GOOS=$system GOARCH=$architecture \
+    go build -ldflags "-s -w -buildid= -X main.revision=$revision" -o "$work/$name/$program" ./cmd/headgate
+  "$work/artifacts" sbom "$work/$name/$program" "$name" "$version" "$at" >"$out/$name.spdx.json"
   cp LICENSE README.md CHANGELOG.md "$work/$name/"
-  [ "${target%/*}" = darwin ] || cp -R deploy/systemd "$work/$name/systemd"
+  [ "$system" != linux ] || cp -R deploy/systemd "$work/$name/systemd"
   chmod -R u=rwX,go=rX "$work/$name"
   tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$at" --format=ustar -C "$work" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"
-  rm -rf "$work"
+
+  [ "$system" = linux ] || continue
+  images+=("$target=$work/$name/headgate")
+  parts=$work/package-$architecture
+  mkdir "$parts"
+  cp "$work/$name/headgate" "$parts/"
+  cp "$out/$name.spdx.json" "$parts/headgate.spdx.json"
+  sed 's|^SocketGroup=.*|SocketGroup=headgate|' deploy/systemd/headgate.socket >"$parts/headgate.socket"
+  gzip -9nc CHANGELOG.md >"$parts/changelog.gz"
+  printf 'headgate (%s-1) unstable; urgency=medium\n\n  * Upstream release %s; see changelog.gz.\n\n -- headgate maintainers <maintainers@headgate.invalid>  %s\n' \
+    "$version" "$version" "$(date -u -R -d "@$at")" | gzip -9nc >"$parts/changelog.Debian.gz"
+  # A package has a user of its own, to which it gives the configuration file, and installs into /usr.
+  sed -e 's|/usr/local/bin/|/usr/bin/|' -e 's|^DynamicUser=yes$|User=headgate\nGroup=headgate|' \
+    -e 's|^# headgate under systemd.*|# headgate under systemd 240 or later|' -e '/^# \/etc\/headgate\/headgate.conf, this file/d' \
+    deploy/systemd/headgate.service >"$parts/headgate.service"
+  sed -e "s|@ARCH@|$architecture|; s|@VERSION@|$version|; s|@MTIME@|$(date -u -d "@$at" +%Y-%m-%dT%H:%M:%SZ)|; s|@WORK@|$parts|" \
+    deploy/packages/nfpm.yaml >"$parts/nfpm.yaml"
+  for packager in deb rpm; do
+    go run "$nfpm" package --config "$parts/nfpm.yaml" --packager "$packager" --target "$out" >/dev/null
+  done
 done
-(cd "$out" && sha256sum -- *.tar.gz >SHA256SUMS && cat SHA256SUMS)
+[ ${#images[@]} -eq 0 ] || "$work/artifacts" image "$out/headgate-$version-image.tar" "$version" "$revision" "$at" "${images[@]}"
+(cd "$out" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs sha256sum -- >SHA256SUMS && cat SHA256SUMS)
