@@ -6,12 +6,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"headgate/server/servertest"
-
-	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -273,8 +272,9 @@ func checkExceptions(t *testing.T, w *servertest.ClockClient, rnd *rand.Rand, ov
 	}
 	var history []string
 	call := func(line string) string {
+		history = append(history, strconv.FormatInt(w.Now/1e6, 10), line)
 		reply := w.Call(line)
-		history = append(history, fmt.Sprintf("at %d: %s: %s", w.Now/1e6, line, reply))
+		history = append(history, reply)
 		return reply
 	}
 	for name, algorithm := range map[string]string{"a": "FIXED", "b:c": "LOG", "d": "FIXED"} {
@@ -348,6 +348,8 @@ func checkExceptions(t *testing.T, w *servertest.ClockClient, rnd *rand.Rand, ov
 			}
 			want, got = m.take(pairs, now, peek), call(line)
 		}
-		require.Equal(t, want, got, strings.Join(history, "\n"))
+		if want != got {
+			t.Fatalf("%s\nmodel: %s", strings.Join(history, "\n"), want)
+		}
 	}
 }
