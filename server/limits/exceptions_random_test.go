@@ -10,7 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"headgate/persistence/crashfs"
+	"headgate/server/config"
 	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
 )
 
 var (
@@ -246,18 +250,62 @@ func TestExceptionsAgainstModel(t *testing.T) {
 			}
 			t.Logf("-exceptions.seed %d", seed)
 			w := servertest.NewClockClient(t)
+			at := &exceptionServer{call: w.Call, now: &w.Now}
 			for i := range *exceptionHistories {
 				rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-				checkExceptions(t, w, rnd, kind.overrides, kind.blocks, kind.shadow)
+				checkExceptions(t, at, rnd, kind.overrides, kind.blocks, kind.shadow)
 			}
 		})
 	}
 }
 
+// TestExceptionsSurviveKills: the same, where the server is killed between calls, and starts from its append-only file, as it was written or as it was
+// rewritten.
+func TestExceptionsSurviveKills(t *testing.T) {
+	seed := *exceptionSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-exceptions.seed %d", seed)
+	for i := range *exceptionHistories / 30 {
+		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+		disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+		start := func() *servertest.AOFServer {
+			w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+			require.NoError(t, err)
+			return w
+		}
+		w := start()
+		at := &exceptionServer{now: &now}
+		at.call = func(line string) string {
+			text, _ := servertest.PlainReply(w.Words(strings.Fields(line)...))
+			return text
+		}
+		at.restart = func() {
+			if rnd.IntN(3) == 0 {
+				require.Contains(t, at.call("BGREWRITEAOF"), "started")
+				w.Settle(t)
+			}
+			w.Kill()
+			disk = disk.Clone()
+			w = start()
+		}
+		checkExceptions(t, at, rnd, true, true, true)
+		w.Kill()
+	}
+}
+
+// exceptionServer is where a history runs.
+type exceptionServer struct {
+	call    func(line string) string
+	now     *int64 // ns
+	restart func() // ends it at once, and starts it from what it has kept; nil: not at all
+}
+
 // checkExceptions is one history.
-func checkExceptions(t *testing.T, w *servertest.ClockClient, rnd *rand.Rand, overrides, blocks, shadow bool) {
-	w.Now += rnd.Int64N(1000) * 1e6
-	w.Call("FLUSHALL")
+func checkExceptions(t *testing.T, w *exceptionServer, rnd *rand.Rand, overrides, blocks, shadow bool) {
+	*w.now += rnd.Int64N(1000) * 1e6
+	w.call("FLUSHALL")
 	m := &exceptionModel{policies: map[string]*modelPolicy{}, lists: map[string]*listModel{}}
 	words := func() (words modelWords) {
 		words.limit = rnd.Int64N(4)
@@ -272,8 +320,8 @@ func checkExceptions(t *testing.T, w *servertest.ClockClient, rnd *rand.Rand, ov
 	}
 	var history []string
 	call := func(line string) string {
-		history = append(history, strconv.FormatInt(w.Now/1e6, 10), line)
-		reply := w.Call(line)
+		history = append(history, strconv.FormatInt(*w.now/1e6, 10), line)
+		reply := w.call(line)
 		history = append(history, reply)
 		return reply
 	}
@@ -289,8 +337,12 @@ func checkExceptions(t *testing.T, w *servertest.ClockClient, rnd *rand.Rand, ov
 		if overrides && rnd.IntN(20) == 0 {
 			step = rnd.Int64N(1500)
 		}
-		w.Now += step * 1e6
-		now := w.Now / 1e6
+		*w.now += step * 1e6
+		if w.restart != nil && rnd.IntN(4) == 0 {
+			w.restart()
+			history = append(history, "killed")
+		}
+		now := *w.now / 1e6
 		name := names[rnd.IntN(len(names))]
 		p, key := m.policies[name], keyOf(name)
 		got, want := "", "OK"

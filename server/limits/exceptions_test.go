@@ -1,9 +1,11 @@
 package limits_test
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
+	"headgate/server/config"
 	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
@@ -225,6 +227,83 @@ func TestExceptions(t *testing.T) {
 	}
 }
 
+// TestEffectsOfExceptions: what replicas and the append-only file are given are Redis's own commands, with absolute times.
+func TestEffectsOfExceptions(t *testing.T) {
+	w := servertest.NewEffectsClient(t)
+	w.EffectsOf("RL.POLICY SET p FIXED 1 1s BLOCK 60s DOUBLE 3m", "RL.POLICY SET q LOG 1 1s BLOCK 60s")
+	now := w.Now / 1e6
+	require.Equal(t, []string{fmt.Sprintf("SET rl:block:{k}:p 1m PXAT %d", now+120_000)}, w.EffectsOf("RL.TAKE 1 p k COST 2"))
+	require.Equal(t, []string{fmt.Sprintf("SET rl:block:{k}:q ban PXAT %d", now+60_000)}, w.EffectsOf("RL.TAKE 1 q k COST 2"))
+	require.Empty(t, w.EffectsOf("RL.TAKE 2 p k q k2", "RL.TAKE 1 p l COST 2 PEEK"))
+	require.Equal(t, []string{fmt.Sprintf("SET rl:block:{k}:p ban PXAT %d", now+5_000)}, w.EffectsOf("RL.BLOCK p k 5s"))
+	require.Equal(t, []string{"DEL rl:block:{k}:p"}, w.EffectsOf("RL.UNBLOCK p k", "RL.UNBLOCK p k"))
+	require.Equal(t, []string{"SET rl:override:{k}:p FIXED 9 1s"}, w.EffectsOf("RL.POLICY OVERRIDE SET p k 9 1s"))
+	require.Equal(t, []string{fmt.Sprintf("SET rl:override:{k}:p UNLIMITED PXAT %d", now+7_000)}, w.EffectsOf("RL.POLICY OVERRIDE SET p k UNLIMITED EX 7"))
+	require.Equal(t, []string{"DEL rl:override:{k}:p"}, w.EffectsOf("RL.POLICY OVERRIDE DEL p k", "RL.POLICY OVERRIDE GET p k", "RL.POLICY OVERRIDE LIST p"))
+}
+
+// TestBlocksThatCannotBeKept: the call is limited without one, and counted.
+func TestBlocksThatCannotBeKept(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	servertest.Converse(t, w, `
+		RL.POLICY SET p FIXED 1 1s BLOCK 60s   | OK
+		RL.TAKE 1 p k                          | [0 -1 [[0 1 0 -1 1000]]]
+		RL.TAKE 1 p l                          | [0 -1 [[0 1 0 -1 1000]]]
+		RL.TAKE 1 p l                          | [1 0 [[1 1 0 60000 1000]]]`)
+	w.SetShort(true)
+	servertest.Converse(t, w, `
+		RL.TAKE 1 p k                          | [1 0 [[1 1 0 1000 1000]]]
+		RL.TAKE 1 p l                          | [1 0 [[1 1 0 60000 1000]]]
+		EXISTS rl:block:{k}:p                  | 0
+		RL.BLOCK p m 60s                       | OOM command not allowed when used memory > 'maxmemory'.
+		RL.POLICY OVERRIDE SET p m 9 1s        | OOM command not allowed when used memory > 'maxmemory'.
+		RL.UNBLOCK p l                         | 1`)
+	require.EqualValues(t, 1, w.Srv.Policies.BlocksFailed)
+	w.SetShort(false)
+	servertest.Converse(t, w, `
+		RL.TAKE 1 p k                          | [1 0 [[1 1 0 60000 1000]]]`)
+}
+
+// TestExceptionsAreDumpedAndRestored: a block and its doubling, and an override, move with what DUMP says.
+func TestExceptionsAreDumpedAndRestored(t *testing.T) {
+	at, to := servertest.NewClockClient(t), servertest.NewClockClient(t)
+	servertest.Converse(t, at, `
+		RL.POLICY SET p FIXED 1 1s BLOCK 60s DOUBLE 1h | OK
+		RL.POLICY OVERRIDE SET p k FIXED 2 1s          | OK
+		RL.TAKE 1 p k COST 3                           | [1 0 [[1 2 2 -1 0]]]`)
+	for _, key := range []string{"rl:block:{k}:p", "rl:override:{k}:p"} {
+		until := at.Call("PEXPIRETIME " + key)
+		if until == "-1" {
+			until = "0"
+		}
+		to.Srv.Config.Get().EnableRestoreCommand = config.AccessYes
+		dump := at.Run(servertest.EncodeCommand("DUMP", key))
+		_, payload, _ := bytes.Cut(dump, []byte("\r\n"))
+		require.Equal(t, "OK", to.Ask("RESTORE", key, until, string(bytes.TrimSuffix(payload, []byte("\r\n"))), "ABSTTL"))
+	}
+	servertest.Converse(t, to, `
+		RL.POLICY SET p FIXED 1 1s BLOCK 60s DOUBLE 1h | OK
+		RL.TAKE 1 p k                                  | [1 0 [[1 2 2 60000 0]]]
+		+60000 RL.TAKE 1 p k COST 3                    | [1 0 [[1 2 2 -1 0]]]
+		GET rl:block:{k}:p                             | 2m`)
+}
+
+// TestExceptionsOfReservations: RL.RESERVE is limited by blocks and begins them, and what the shadow lets pass is neither charged nor given back.
+func TestExceptionsOfReservations(t *testing.T) {
+	servertest.Converse(t, servertest.NewClockClient(t), `
+		RL.POLICY SET p FIXED 5 10s BLOCK 60s      | OK
+		RL.POLICY SET s LOG 1 10s SHADOW           | OK
+		RL.RESERVE 2 p k s l COSTS 2 3 TTL 5s ID a | [0 -1 a [[0 5 3 -1 10000] [0 1 1 -1 0]]]
+		EXISTS l                                   | 0
+		RL.SETTLE a ACTUALS 1 4                    | [1 [[0 5 4 -1 10000] [0 -1 -1 -1 0]]]
+		EXISTS l                                   | 0
+		RL.RESERVE 1 p k COST 5 TTL 5s             | [1 0 nil [[1 5 4 60000 10000]]]
+		RL.TAKE 1 p k                              | [1 0 [[1 5 4 60000 10000]]]
+		RL.POLICY OVERRIDE SET p m 100 10s         | OK
+		RL.RESERVE 1 p m COST 90 TTL 5s ID b       | [0 -1 b [[0 100 10 -1 10000]]]
+		RL.SETTLE b ACTUAL 30                      | [1 [[0 100 70 -1 10000]]]`)
+}
+
 // TestMemoryOfExceptions: what a million overrides and blocks take, all counted, of names up to 40 bytes.
 func TestMemoryOfExceptions(t *testing.T) {
 	const keys = 100_000
@@ -267,4 +346,60 @@ func TestNoLimiterHasAKeyBeside(t *testing.T) {
 		RL.LOG rl:block:{x}:p 5 2s             | WRONGTYPE Operation against a key holding the wrong kind of value
 		RL.RESET rl:block:{x}:p                | WRONGTYPE Operation against a key holding the wrong kind of value
 		GET rl:block:{x}:p                     | ban`)
+}
+
+// TestWaitAndExceptions: a call that waits begins no block, and waits for the end of one; nobody waits for what the shadow lets pass; and operators' changes
+// are seen at once.
+func TestWaitAndExceptions(t *testing.T) {
+	for _, tc := range []struct{ name, lines string }{
+		{"blocks", `
+			x RL.POLICY SET p FIXED 1 100ms BLOCK 1s | OK
+			x RL.TAKE 1 p k                          | [0 -1 [[0 1 0 -1 100]]]
+			a RL.TAKE 1 p k WAIT 500ms               | -
+			x EXISTS rl:block:{k}:p                  | 0
+			+100 a                                   | [0 -1 [[0 1 0 -1 100]]]
+			b RL.TAKE 1 p k WAIT 50ms                | [1 0 [[1 1 0 1000 100]]]
+			x EXISTS rl:block:{k}:p                  | 1
+			c RL.TAKE 1 p k WAIT 999ms               | [1 0 [[1 1 0 1000 100]]]
+			c RL.TAKE 1 p k COST 0 WAIT 2s           | [1 0 [[1 1 0 1000 100]]]
+			c RL.TAKE 1 p k WAIT 2s                  | -
+			d RL.TAKE 1 p k WAIT 2s                  | -
+			+999.9 c                                 | -
+			+0.1 c                                   | [0 -1 [[0 1 0 -1 100]]]
+			d                                        | -
+			+100 d                                   | [0 -1 [[0 1 0 -1 100]]]`},
+		{"a wait that is over begins a block", `
+			x RL.POLICY SET p LOG 1 100ms BLOCK 1s   | OK
+			x RL.TAKE 1 p k                          | [0 -1 [[0 1 0 -1 100]]]
+			a RL.TAKE 1 p k WAIT 150ms               | -
+			+50 x RL.RELEASE other id                | 0
+			x ZADD k 1795268710090 later             | 1
+			+100 a                                   | [1 0 [[1 1 0 1000 90]]]
+			x EXISTS rl:block:{k}:p                  | 1`},
+		{"bans end", `
+			x RL.POLICY SET q GCRA 1 1 100ms         | OK
+			x RL.BLOCK q k 10s                       | OK
+			a RL.TAKE 1 q k WAIT 20s                 | -
+			b RL.TAKE 1 q k WAIT 20s                 | -
+			x RL.UNBLOCK q k                         | 1
+			a                                        | [0 -1 [[0 1 0 -1 100]]]
+			b                                        | -
+			+100 b                                   | [0 -1 [[0 1 0 -1 100]]]
+			x RL.POLICY SET free UNLIMITED           | OK
+			x RL.BLOCK free k 1s                     | OK
+			a RL.TAKE 1 free k WAIT 5s               | -
+			+1000 a                                  | [0 -1 [[0 -1 -1 -1 0]]]`},
+		{"shadow", `
+			x RL.POLICY SET s GCRA 1 1 10s SHADOW    | OK
+			x RL.TAKE 1 s k                          | [0 -1 [[0 1 0 -1 10000]]]
+			a RL.TAKE 1 s k WAIT 5s                  | [0 -1 [[0 1 0 -1 10000]]]`},
+		{"overrides", `
+			x RL.POLICY SET o FIXED 1 10s            | OK
+			x RL.TAKE 1 o k                          | [0 -1 [[0 1 0 -1 10000]]]
+			a RL.TAKE 1 o k WAIT 20s                 | -
+			x RL.POLICY OVERRIDE SET o k UNLIMITED   | OK
+			a                                        | [0 -1 [[0 -1 -1 -1 0]]]`},
+	} {
+		t.Run(tc.name, func(t *testing.T) { newCrowd(t).converse(tc.lines) })
+	}
 }

@@ -185,10 +185,18 @@ func (l *Limits) policyOf(words string) *limiter.Policy {
 	return &parsed
 }
 
-// policyNow is the limit of a pair's policy as it is now, or as it was if there is none of the name.
+// policyNow is the limit of a pair's policy for its key as it is now, or as it was if there is none of the name.
 func (l *Limits) policyNow(c *command.Ctx, p *reservedPair) *limiter.Policy {
-	if known, err := l.policy(c, []byte(p.name)); err == nil && known != nil {
+	known, err := l.policy(c, []byte(p.name))
+	if err != nil || known == nil {
+		return p.policy
+	}
+	if !known.has(c.DB) {
 		return known.Policy
 	}
-	return p.policy
+	now := l.override(c, known, p.key)
+	if now.Shadow && p.policy.Limit < 0 { // it has let the reservation pass, and charged nothing
+		return p.policy
+	}
+	return now
 }
