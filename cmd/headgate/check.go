@@ -40,7 +40,7 @@ func (p program) check(args []string) error {
 		}
 	}
 	if dir == "" {
-		return errors.New("check needs to be told the data directory, such as: headgate check /var/lib/headgate")
+		return errors.New("check needs a data directory, such as: headgate check /var/lib/headgate")
 	}
 	if isTerminal(p.stderr) {
 		c.Progress = showProgress(p.stderr)

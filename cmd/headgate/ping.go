@@ -141,7 +141,7 @@ func converse(conn net.Conn, commands [][]string) (answer string, err error) {
 			return answer, err
 		}
 		if line[0] != '+' && line[0] != '-' {
-			return answer, errors.New("what answers does not speak the Redis protocol")
+			return answer, errors.New("the peer does not speak the Redis protocol")
 		}
 		answer = strings.TrimSpace(string(line))
 		if line[0] == '-' {

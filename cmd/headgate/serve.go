@@ -179,7 +179,7 @@ func writePID(path string) error {
 		return nil
 	}
 	if err := os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err != nil {
-		return fmt.Errorf("cannot write the process number: %w; correct --pidfile", err)
+		return fmt.Errorf("cannot write the process id: %w; correct --pidfile", err)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func inheritedListeners(env []string) (listeners inherited, err error) {
 		ln, err := net.FileListener(file)
 		err = errors.Join(err, file.Close())
 		if err != nil {
-			return listeners, fmt.Errorf("descriptor %d is no socket that listens: %w; correct the socket unit", fd, err)
+			return listeners, fmt.Errorf("descriptor %d is not a listening socket: %w; correct the socket unit", fd, err)
 		}
 		if i := fd - firstInherited; i < len(names) && names[i] == tlsSocketName {
 			listeners.secure = append(listeners.secure, ln)

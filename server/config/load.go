@@ -126,10 +126,10 @@ func validate(c *Config) error {
 		return fmt.Errorf("port and tls-port are both %d: choose another for one of them", c.Port)
 	}
 	if c.Upstream != "" && c.AppendOnly {
-		return errors.New("appendonly is yes, but a gateway to an upstream keeps no data: take one of both away")
+		return errors.New("appendonly is yes, but a gateway to an upstream keeps no data: remove one of the two")
 	}
 	if c.Upstream != "" && c.ReplicaOf != (Address{}) {
-		return errors.New("replicaof is set, but a gateway to an upstream keeps no data: take one of both away")
+		return errors.New("replicaof is set, but a gateway to an upstream keeps no data: remove one of the two")
 	}
 	if c.Upstream != "" {
 		c.Save = nil // there are no data to save

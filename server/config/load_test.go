@@ -99,7 +99,7 @@ func TestFileErrors(t *testing.T) {
 		{"tls-protocols TLSv1.1\n", "/srv/h.conf:1: tls-protocols TLSv1.1: argument must name TLSv1.2, TLSv1.3 or both; older versions are not served"},
 		{"tls-ciphers HIGH:!HIGH:RC4-SHA\n", "/srv/h.conf:1: tls-ciphers HIGH:!HIGH:RC4-SHA: argument names RC4-SHA, which is none of DEFAULT, ECDHE-ECDSA-AES128-GCM-SHA256, ECDHE-ECDSA-AES128-SHA, ECDHE-ECDSA-AES256-GCM-SHA384, ECDHE-ECDSA-AES256-SHA, ECDHE-ECDSA-CHACHA20-POLY1305, ECDHE-RSA-AES128-GCM-SHA256, ECDHE-RSA-AES128-SHA, ECDHE-RSA-AES256-GCM-SHA384, ECDHE-RSA-AES256-SHA, ECDHE-RSA-CHACHA20-POLY1305"},
 		{"tls-ciphers !aNULL\n", "/srv/h.conf:1: tls-ciphers !aNULL: argument leaves no cipher suite"},
-		{"upstream 10.0.0.1:6379\nreplicaof host 1\n", "replicaof is set, but a gateway to an upstream keeps no data: take one of both away"},
+		{"upstream 10.0.0.1:6379\nreplicaof host 1\n", "replicaof is set, but a gateway to an upstream keeps no data: remove one of the two"},
 		{"replicaof host\n", "/srv/h.conf:1: replicaof host: argument must be a host and a port"},
 		{"replicaof host 0\n", "/srv/h.conf:1: replicaof host 0: argument must be between 1 and 65535 inclusive"},
 		{"rename-command FLUSHALL\n", "/srv/h.conf:1: rename-command FLUSHALL: wrong number of arguments"},

@@ -231,7 +231,7 @@ func (c *control) reply(depth int) (string, error) {
 	n, err := strconv.Atoi(text)
 	switch {
 	case err != nil || n > maxControlReply || depth > maxDepth:
-		return "", fmt.Errorf("the reply %q is too much", line)
+		return "", fmt.Errorf("the reply %q is too long or too deep", line)
 	case kind == '$' && n >= 0:
 		b := make([]byte, n+2)
 		_, err := io.ReadFull(c.in, b)

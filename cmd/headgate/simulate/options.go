@@ -64,14 +64,14 @@ func (o *Options) check(spare string) (err error) {
 	}
 	switch n := len(o.Policies); {
 	case n == 0:
-		return errors.New("nothing to simulate: --policy 'GCRA 20 100 1m' is a limit; headgate simulate --help says more")
+		return errors.New("nothing to simulate: give a limit, such as --policy 'GCRA 20 100 1m'; headgate simulate --help lists all flags")
 	case n > maxPolicies:
 		return fmt.Errorf("there are %d policies, and at most %d are compared at once", n, maxPolicies)
 	}
 	if spare != "" {
 		o.Spare, err = strconv.ParseFloat(strings.TrimSuffix(spare, "%"), 64)
 		if err != nil || !(o.Spare > 0 && o.Spare <= 100) {
-			return fmt.Errorf("--spare %s is no share of the keys, such as 99.9%%", spare)
+			return fmt.Errorf("--spare %s is not a share of the keys, such as 99.9%%", spare)
 		}
 	}
 	t, err := parseTemplate(o.Key)
