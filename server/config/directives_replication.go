@@ -29,7 +29,7 @@ var replicationDirectives = []*Directive{
 	},
 	{
 		Name: "repl-backlog-size", Group: Replication, Since: "0.1.0", Default: "1mb", Settable: true,
-		Summary: "How much of the changes to keep for replicas whose connection is cut, so that they go on where they were and need not be sent all data.",
+		Summary: "How much of the changes to keep for replicas whose connection is cut, so that they resume where they were instead of loading all data.",
 		kind:    memoryRaised(16<<10, func(c *Config) *int { return &c.ReplBacklogSize }),
 	},
 	{

@@ -204,7 +204,7 @@ func blockCommands(l *Limits) []*command.Command {
 		},
 		{
 			Name: "rl.unblock", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
-			Summary: "End a block, whoever has begun it, and forget how long it was; 0 if none holds.",
+			Summary: "End a block, by a policy or by RL.BLOCK, and forget its length; 0 if the key is not blocked.",
 			Arity:   3, Flags: command.Write | command.Admin | command.Fast, Keys: command.Keys("RW ACCESS DELETE", 2, 2, 1),
 			Args:  []command.Arg{command.Str("policy").Fails(string(limiter.ErrName)), command.Key("key")},
 			Reply: command.ReplyInteger, Handler: l.either(l.unblock, l.refuseElsewhere),

@@ -42,8 +42,8 @@ var (
 	errSoft      = errors.New("it has been too far behind for as long as client-output-buffer-limit replica allows")
 	errHurry     = errors.New("it takes the snapshot so slowly that commands would have to wait for it")
 	errSnapshot  = errors.New("no snapshot could be made for it")
-	errOtherData = errors.New("the changes go on under another name, or from other data: it is to ask for them anew")
-	errRDBOnly   = errors.New("it has asked for nothing but the snapshot, and has it")
+	errOtherData = errors.New("the history of changes is another one now: it has to ask for them again")
+	errRDBOnly   = errors.New("it has asked for only the snapshot, and has it")
 )
 
 // feed is one replica, and what it is sent. The executor's lock guards what is not said to be otherwise. One goroutine, which run is, writes to

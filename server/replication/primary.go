@@ -329,7 +329,7 @@ func (p *Primary) goesOn(f *feed, id string, first int64) bool {
 	p.PartialSyncs++
 	p.begin(f, []byte(greeting))
 	close(f.loaded)
-	p.Logger.Info("a replica goes on where it was", "replica", f.String(), "offset", first-1, "behind", p.backlog.End()-first+1)
+	p.Logger.Info("a replica resumes where it was", "replica", f.String(), "offset", first-1, "behind", p.backlog.End()-first+1)
 	return true
 }
 
