@@ -257,6 +257,7 @@ type QuotaLease struct {
 	held    [2]heldLease
 	asking  bool  // a charge is under way
 	quietTo int64 // until then no charge is sent but for a call that needs one
+	restTo  int64 // until then none is sent at all
 
 	refusedTo   int64 // until then a refusal is remembered
 	refusedCost int64
@@ -341,12 +342,12 @@ func (q *QuotaLease) Renews(now int64) bool {
 }
 
 // Sizes says what a charge is to try for, from the largest to the smallest, and returns how many sizes that are. cost is that of the call that
-// waits for it, which is in each of them and the last of them, or 0 for none. There are none where a lease would answer no other call; where a charge is under
-// way; or where two leases are held. Otherwise a charge is under way until Granted, Refused or Failed.
+// waits for it, which is in each of them and the last of them, or 0 for none. There are none where a lease would answer no other call; where a
+// charge is under way, or has failed a short time ago; or where two leases are held. Otherwise a charge is under way until Granted, Refused or Failed.
 func (q *QuotaLease) Sizes(t *LeaseTerms, now, cost int64, sizes *[MaxLeaseSizes]int64) int {
 	q.end(t, now)
 	wanted, least := q.Wanted(t, now), max(cost, 1)
-	if q.asking || wanted <= least || q.held[1].left > 0 || !t.Leases() {
+	if q.asking || now < q.restTo || wanted <= least || q.held[1].left > 0 || !t.Leases() {
 		return 0
 	}
 	q.asking = true
@@ -408,7 +409,7 @@ func (q *QuotaLease) refuse(t *LeaseTerms, now, cost int64, wait float64) {
 // Failed notes that a charge has had no answer that can be used, or was not sent. For half of a lease's length none is asked for.
 func (q *QuotaLease) Failed(t *LeaseTerms, now int64) {
 	q.asking = false
-	q.quietTo = now + t.Length/2
+	q.restTo = now + t.Length/2
 }
 
 // tell keeps what a reply says of the key.

@@ -298,6 +298,8 @@ func TestQuotaLeaseSizes(t *testing.T) {
 	require.Equal(t, []int64{40, 35, 30, 25, 20, 15, 10, 1}, sizes(&q, 1))
 	require.Empty(t, sizes(&q, 1), "a charge is under way")
 	q.Failed(&terms, now)
+	require.Empty(t, sizes(&q, 1), "a charge has failed")
+	q.Failed(&terms, now-terms.Length/2)
 	require.Equal(t, []int64{40, 35, 30, 25, 20, 15, 12}, sizes(&q, 12))
 	require.Equal(t, 80.0, q.Demand(&terms, now))
 

@@ -15,10 +15,11 @@ type leaseCharge struct{}
 type leaseCall struct {
 	limit *leasedLimit
 	grant *scripted.Grant
-	sent  int64 // by the clock of leases
-	cost  int64 // of the call that waits, or 0
-	asked bool  // the call was asked for by itself, since no lease can be charged
-	ended bool  // what has become of the charge is in the book
+	sent  int64        // by the clock of leases
+	cost  int64        // of the call that waits, or 0
+	pair  *limits.Pair // of RL.TAKE, if that waits
+	asked bool         // the call was asked for by itself, since no lease can be charged
+	ended bool         // what has become of the charge is in the book
 }
 
 // forget lets go of what was charged.
@@ -39,13 +40,13 @@ func (g *Gateway) chargeThrottle(c *command.Ctx, e *leasedLimit, now, quantity i
 	if n == 0 {
 		return false
 	}
-	k := g.newLimit(c, byGCRA)
+	k := g.newCharge(c, c.Args[1], byGCRA)
 	k.limit.gcra, k.limit.quantity, k.limit.form = e.cell, quantity, form
 	return g.charge(c, k, e, now, quantity, sizes[:n])
 }
 
-// chargePolicy is chargeThrottle for a limit.
-func (g *Gateway) chargePolicy(c *command.Ctx, e *leasedLimit, now int64, r *limiter.Request) bool {
+// chargePolicy is chargeThrottle for a limit of a key. pair is RL.TAKE's, or nil.
+func (g *Gateway) chargePolicy(c *command.Ctx, key []byte, e *leasedLimit, now int64, r *limiter.Request, pair *limits.Pair) bool {
 	var sizes [throttle.MaxLeaseSizes]int64
 	n := 0
 	if e.terms.Leases() && r.Call.Cost <= e.terms.MaxCost() {
@@ -54,23 +55,36 @@ func (g *Gateway) chargePolicy(c *command.Ctx, e *leasedLimit, now int64, r *lim
 	if n == 0 {
 		return false
 	}
-	k := g.newLimit(c, byPolicy)
+	k := g.newCharge(c, key, byPolicy)
 	k.limit.policy, k.limit.request = *e.policy, *r
+	if pair != nil {
+		own := *pair
+		k.lease.pair = &own
+	}
 	return g.charge(c, k, e, now, r.Call.Cost, sizes[:n])
 }
 
 // renew charges the next lease in the background.
-func (g *Gateway) renew(c *command.Ctx, e *leasedLimit, now int64) {
+func (g *Gateway) renew(c *command.Ctx, key []byte, e *leasedLimit, now int64) {
 	var sizes [throttle.MaxLeaseSizes]int64
 	if n := e.lease.Sizes(&e.terms, now, 0, &sizes); n > 0 {
-		g.charge(c, g.newLimit(c, byPolicy), e, now, 0, sizes[:n])
+		g.charge(c, g.newCharge(c, key, byPolicy), e, now, 0, sizes[:n])
 	}
+}
+
+// newCharge returns a call about a key.
+func (g *Gateway) newCharge(c *command.Ctx, key []byte, kind limitKind) *call {
+	k := g.newCall(c, leaseCharge{})
+	k.key = append(k.key[:0], key...)
+	k.way.Slot = g.slotOfKey(k.key)
+	k.limit.kind, k.limit.err = kind, nil
+	k.limit.question.Inline, k.limit.question.NowMs = false, c.Now
+	return k
 }
 
 // charge sends a charge of one of these sizes, for a call of so much or, with 0, for none.
 func (g *Gateway) charge(c *command.Ctx, k *call, e *leasedLimit, now, cost int64, sizes []int64) bool {
 	b := &g.leases
-	k.about = leaseCharge{}
 	l := &k.lease
 	l.limit, l.sent, l.cost, l.asked, l.ended = e, now, cost, false, false
 	k.limit.shown = e.shown()
@@ -130,8 +144,12 @@ func (leaseCharge) tell(k *call, c *command.Ctx) {
 	l.ended = true
 	if l.asked || grant.Unclear {
 		e.fail(b, "its state is none that a script can charge a lease to")
-		if !k.quiet {
+		switch {
+		case k.quiet:
+		case l.pair == nil || k.limit.err != nil:
 			askedLimit{}.tell(k, c)
+		default:
+			l.sendPair(k, c, k.limit.question.Call.Verdict)
 		}
 		return
 	}
@@ -207,9 +225,21 @@ func (l *leaseCall) answer(k *call, c *command.Ctx) {
 		return
 	}
 	v := grant.Call.Verdict
-	v.Limit, v.Remaining = l.limit.shown(), v.Remaining+rest
+	v.Remaining += rest
+	if l.pair != nil {
+		l.sendPair(k, c, v)
+		return
+	}
+	v.Limit = l.limit.shown()
 	g.limits.Count(c, k.key, l.limit.policy.Algorithm, &v.Verdict)
 	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+}
+
+// sendPair answers RL.TAKE.
+func (l *leaseCall) sendPair(k *call, c *command.Ctx, v limiter.Verdict) {
+	v.Limit = l.limit.shown()
+	l.pair.Verdict = v
+	k.g.sendPair(c, *l.pair)
 }
 
 // fail is called for a charge without an answer. It may have been made all the same: then what it has charged is nobody's.
@@ -217,7 +247,13 @@ func (leaseCharge) fail(k *call, c *command.Ctx) {
 	k.lease.ended = true
 	k.g.leases.now = k.g.leases.clock()
 	k.lease.limit.fail(&k.g.leases, k.failure.Error())
-	if !k.quiet {
+	switch {
+	case k.quiet:
+	case k.lease.pair != nil:
+		k.g.failing = k
+		k.g.fallBackPairs(c, []limits.Pair{*k.lease.pair}, false)
+		k.g.failing = nil
+	default:
 		askedLimit{}.fail(k, c)
 	}
 }

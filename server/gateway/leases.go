@@ -10,6 +10,7 @@ import (
 	"headgate/server/limiter/scripted"
 	"headgate/server/limits"
 	"headgate/server/upstream"
+	"headgate/store"
 	"headgate/throttle"
 )
 
@@ -143,9 +144,6 @@ func (b *leaseBook) apply(g *Gateway, cfg *config.Config) {
 	}
 	g.closeLeases()
 	b.byKey, b.recent, b.strict = nil, nil, strictLimit{}
-	if b.on {
-		b.byKey, b.recent = map[leasedKey]*leasedLimit{}, make([]recentCall, recentCalls)
-	}
 }
 
 // read returns the time for a decision.
@@ -160,23 +158,21 @@ func (b *leaseBook) read(c *command.Ctx) int64 {
 // mayLease reports whether the context's call may be decided by a lease. Those of a transaction go upstream together, and those of users who have
 // connections of their own have their rights there.
 func (g *Gateway) mayLease(c *command.Ctx, cost int64) bool {
-	return g.leases.on && cost > 0 && g.collecting == nil && (len(g.users) == 0 || g.userOf(c.Client) == nil)
+	return cost > 0 && g.collecting == nil && (len(g.users) == 0 || g.userOf(c.Client) == nil)
 }
 
-// of returns the book's first limit of the key at args[1].
-func (b *leaseBook) of(c *command.Ctx) *leasedLimit {
-	return b.byKey[leasedKey{c.DB.Index(), string(c.Args[1])}]
-}
-
-// enter makes an entry for the key at args[1], if it was called a short time ago, or returns nil.
-func (b *leaseBook) enter(c *command.Ctx, now int64) *leasedLimit {
-	hash := c.Key(1).Hash + uint64(c.DB.Index())
+// enter makes an entry for a key, if it was called a short time ago, or returns nil.
+func (b *leaseBook) enter(c *command.Ctx, k store.Key, now int64) *leasedLimit {
+	if b.byKey == nil {
+		b.byKey, b.recent = map[leasedKey]*leasedLimit{}, make([]recentCall, recentCalls)
+	}
+	hash := k.Hash + uint64(c.DB.Index())
 	r := &b.recent[hash%recentCalls]
 	if again := r.hash == hash && now-r.at < int64(recentTime); !again || len(b.all) >= maxLeasedLimits {
 		*r = recentCall{hash, now}
 		return nil
 	}
-	key := leasedKey{c.DB.Index(), string(c.Args[1])}
+	key := leasedKey{c.DB.Index(), string(k.Name)}
 	e := &leasedLimit{key: key, next: b.byKey[key], place: len(b.all)}
 	n := 1
 	for other := e.next; other != nil; other = other.next {
@@ -212,18 +208,18 @@ func (b *leaseBook) remove(e *leasedLimit) {
 
 // leaseThrottle answers CL.THROTTLE or GCRA by a lease, or charges one together with the call, and reports whether it has done either.
 func (g *Gateway) leaseThrottle(c *command.Ctx, cell *throttle.GCRA, quantity int64, form limits.Form) bool {
-	if !g.mayLease(c, quantity) {
+	b := &g.leases
+	if !b.on || !g.mayLease(c, quantity) {
 		return false
 	}
-	b := &g.leases
 	now := b.read(c)
-	e := b.of(c)
+	e := b.byKey[leasedKey{c.DB.Index(), string(c.Args[1])}]
 	for e != nil && (e.policy != nil || e.cell != *cell) {
 		e = e.next
 	}
 	if e == nil {
 		terms := cell.LeaseTerms(b.options)
-		if e = b.enter(c, now); e == nil {
+		if e = b.enter(c, c.Key(1), now); e == nil {
 			b.Counts.Asked++
 			return false
 		}
@@ -239,46 +235,94 @@ func (g *Gateway) leaseThrottle(c *command.Ctx, cell *throttle.GCRA, quantity in
 	g.limits.Count(c, c.Args[1], g.limits.GCRA(), &v.Verdict)
 	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
 	if answer == throttle.LeaseSpent && e.lease.Renews(now) {
-		g.renew(c, e, now)
+		g.renew(c, c.Args[1], e, now)
 	}
 	return true
 }
 
 // leasePolicy is leaseThrottle for a limit.
 func (g *Gateway) leasePolicy(c *command.Ctx, p *limiter.Policy, r *limiter.Request) bool {
-	if !g.mayLease(c, r.Call.Cost) || r.Call.Peek || !scripted.MayLease(p.Algorithm) {
+	if !g.leases.on || r.Call.Peek {
 		return false
 	}
-	b := &g.leases
-	now := b.read(c)
-	e := b.of(c)
-	for e != nil && (e.policy == nil || !e.policy.SameLimit(p)) {
-		e = e.next
-	}
+	e, now := g.leasedPolicy(c, c.Key(1), p, r.Call.Cost)
 	if e == nil {
-		terms := p.LeaseTerms(b.options)
-		if e = b.enter(c, now); e == nil {
-			b.Counts.Asked++
-			return false
-		}
-		own := *p
-		e.policy, e.terms = &own, terms
-		e.charged.policy, _ = p.WithLimit(max(terms.Capacity, 0))
+		return false
 	}
 	answer := g.byLease(e, now, r.Call.Cost)
 	if answer == throttle.LeaseAsk {
-		return g.chargePolicy(c, e, now, r)
+		return g.chargePolicy(c, c.Args[1], e, now, r, nil)
 	}
-	d := e.lease.Verdict(now, answer, p.Limit)
-	v := limiter.Verdict{Verdict: throttle.Verdict{
-		Limited: d.Limited, Limit: d.Limit, Remaining: d.Remaining, RetryAfter: throttle.RetryMillis(d.RetryAfter), ResetAfter: throttle.Millis(d.ResetAfter),
-	}}
+	v := e.verdict(now, answer)
 	g.limits.Count(c, c.Args[1], p.Algorithm, &v.Verdict)
 	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
 	if answer == throttle.LeaseSpent && e.lease.Renews(now) {
-		g.renew(c, e, now)
+		g.renew(c, c.Args[1], e, now)
 	}
 	return true
+}
+
+// leaseTake is leaseThrottle for RL.TAKE, which may have a lease if it is about one key. The policy may say whether.
+func (g *Gateway) leaseTake(c *command.Ctx, pairs []limits.Pair, peek bool) bool {
+	p := &pairs[0]
+	if len(pairs) != 1 || peek || p.Policy.Leasing == limiter.LeaseNo || p.Policy.Leasing == limiter.LeaseUnsaid && !g.leases.on {
+		return false
+	}
+	e, now := g.leasedPolicy(c, g.core.Keys.Key(p.Key), p.Policy, p.Request.Call.Cost)
+	if e == nil {
+		return false
+	}
+	answer := g.byLease(e, now, p.Request.Call.Cost)
+	if answer == throttle.LeaseAsk {
+		return g.chargePolicy(c, p.Key, e, now, &p.Request, p)
+	}
+	p.Verdict = e.verdict(now, answer)
+	g.sendPair(c, *p)
+	if answer == throttle.LeaseSpent && e.lease.Renews(now) {
+		g.renew(c, p.Key, e, now)
+	}
+	return true
+}
+
+// sendPair counts and sends the answer of RL.TAKE about one key.
+func (g *Gateway) sendPair(c *command.Ctx, p limits.Pair) {
+	limiting := -1
+	if p.Verdict.Limited {
+		limiting = 0
+	}
+	g.sendPairs(c, []limits.Pair{p}, limiting, false)
+}
+
+// leasedPolicy returns the entry of a limit of a key, and the time, or nil if there is none.
+func (g *Gateway) leasedPolicy(c *command.Ctx, k store.Key, p *limiter.Policy, cost int64) (e *leasedLimit, now int64) {
+	if !g.mayLease(c, cost) || !scripted.MayLease(p.Algorithm) {
+		return nil, 0
+	}
+	b := &g.leases
+	now = b.read(c)
+	e = b.byKey[leasedKey{c.DB.Index(), string(k.Name)}]
+	for e != nil && (e.policy == nil || !e.policy.SameLimit(p)) {
+		e = e.next
+	}
+	if e != nil {
+		return e, now
+	}
+	if e = b.enter(c, k, now); e == nil {
+		b.Counts.Asked++
+		return nil, 0
+	}
+	own := *p
+	e.policy, e.terms = &own, p.LeaseTerms(b.options)
+	e.charged.policy, _ = p.WithLimit(max(e.terms.Capacity, 0)) // it is not above the limit, so there is no error
+	return e, now
+}
+
+// verdict is the answer of a lease to a call of a limit.
+func (e *leasedLimit) verdict(now int64, answer throttle.LeaseAnswer) limiter.Verdict {
+	d := e.lease.Verdict(now, answer, e.policy.Limit)
+	return limiter.Verdict{Verdict: throttle.Verdict{
+		Limited: d.Limited, Limit: d.Limit, Remaining: d.Remaining, RetryAfter: throttle.RetryMillis(d.RetryAfter), ResetAfter: throttle.Millis(d.ResetAfter),
+	}}
 }
 
 // byLease decides a call, if a lease can.
@@ -317,6 +361,17 @@ func (g *Gateway) strictThrottle(cell *throttle.GCRA) *throttle.GCRA {
 		}
 	}
 	return &s.chargedLimit.cell
+}
+
+// strictPairs has RL.TAKE charge what its limits are charged by.
+func (g *Gateway) strictPairs(pairs []limits.Pair) {
+	for i := range pairs {
+		p := &pairs[i]
+		if charged := g.strictPolicy(p.Policy); charged != p.Policy {
+			own := *charged
+			p.Shown, p.Policy = p.Policy.Limit, &own
+		}
+	}
 }
 
 // strictPolicy returns the limit by which a limit is charged.

@@ -221,6 +221,51 @@ func TestClientsThatGoWhileTheyChargeALease(t *testing.T) {
 	}, answerTime, 10*time.Millisecond)
 }
 
+// TestPoliciesSayWhetherTheyAreLeased: RL.TAKE of one key may be decided here, if the policy or the configuration says so; of several it never is.
+func TestPoliciesSayWhetherTheyAreLeased(t *testing.T) {
+	for _, on := range []bool{true, false} {
+		r := startRelay(t, socketOf(reference.Start(t)))
+		_, gate := startGateway(t, r.url(), func(cfg *config.Config) { cfg.UpstreamLease = on })
+		gate.converse(`
+			RL.POLICY SET yes GCRA 1000 1 1h LEASE      | OK
+			RL.POLICY SET no GCRA 1000 1 1h NOLEASE     | OK
+			RL.POLICY SET unsaid FIXED 1000 1h          | OK
+		`)
+		local := func(call string) bool {
+			before := gate.field("lease_calls_local")
+			for range 60 {
+				require.True(t, strings.HasPrefix(gate.ask(call), "[0 -1 [[0 1000 "), call)
+			}
+			return gate.field("lease_calls_local") > before+30
+		}
+		require.True(t, local("RL.TAKE 1 yes a"))
+		require.False(t, local("RL.TAKE 1 no b"))
+		require.Equal(t, on, local("RL.TAKE 1 unsaid c"))
+		require.False(t, local("RL.TAKE 2 yes a no b"))
+		limited := 0
+		for range 1200 {
+			reply := gate.ask("RL.TAKE 1 yes a")
+			if strings.HasPrefix(reply, "[1 0 [[1 1000 ") {
+				limited++
+			} else {
+				require.True(t, strings.HasPrefix(reply, "[0 -1 [[0 1000 "), reply)
+			}
+		}
+		require.GreaterOrEqual(t, limited, 1200-(1000-120))
+	}
+}
+
+// TestStrictTakes take off as other calls do.
+func TestStrictTakes(t *testing.T) {
+	r := startRelay(t, socketOf(reference.Start(t)))
+	_, gate := startGateway(t, r.url(), leasing, func(cfg *config.Config) { cfg.UpstreamLeaseStrict = true })
+	gate.converse(`
+		RL.POLICY SET p GCRA 100 10 1s                  | OK
+		RL.POLICY SET q FIXED 100 1h                    | OK
+		RL.TAKE 2 p {a}b q {a}c COSTS 95 1              | [1 0 [[1 100 94 -1 0] [0 100 100 -1 0]]]
+	`)
+}
+
 // TestResetForgetsLeases: the limit begins anew here as it does upstream.
 func TestResetForgetsLeases(t *testing.T) {
 	leasesOf(t, func(t *testing.T, gate, _ *client) {

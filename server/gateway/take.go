@@ -31,6 +31,10 @@ func (g *Gateway) Take(c *command.Ctx, pairs []limits.Pair, peek bool) {
 			return
 		}
 	}
+	if g.leaseTake(c, pairs, peek) {
+		return
+	}
+	g.strictPairs(pairs)
 	if _, ok := g.slotOf(c); ok {
 		t := &takeCall{pairs: pairs}
 		if k := g.newTake(c, t, peek); k != nil {
@@ -94,6 +98,11 @@ func (t *takeCall) tell(k *call, c *command.Ctx) {
 
 // sendPairs counts and sends the answer of RL.TAKE.
 func (g *Gateway) sendPairs(c *command.Ctx, pairs []limits.Pair, limiting int, peek bool) {
+	for i := range pairs {
+		if p := &pairs[i]; p.Shown > 0 {
+			p.Verdict.Limit = p.Shown
+		}
+	}
 	if !peek {
 		g.limits.CountPairs(c, pairs, limiting >= 0)
 	}

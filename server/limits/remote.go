@@ -185,6 +185,7 @@ type Pair struct {
 	Policy  *limiter.Policy
 	Request limiter.Request
 	Verdict limiter.Verdict
+	Shown   int64          // the limit that the answer shows, if it is not the policy's
 	Counts  *CountedPolicy // of the policy's name
 }
 
