@@ -115,9 +115,12 @@ func besideOf(prefix string, name []byte) (policy string, key []byte, ok bool) {
 // keptPrefixes are those of the names that [Label] knows.
 var keptPrefixes = [...]string{BlockPrefix, OverridePrefix}
 
-// Label appends to dst what the server counts a key as that it keeps for limiters: the beginning of its name, and the policy. It leaves dst as it is for any
-// other key. It is for [store.Keyspace.Reserve], and pure.
+// Label appends to dst what the server counts a key as that it keeps for limiters: the beginning of its name, and the policy if it has one. It leaves dst as
+// it is for any other key. It is for [store.Keyspace.Reserve], and pure.
 func Label(dst, name []byte) []byte {
+	if isReservationKey(name) {
+		return append(dst, ReservationPrefix...)
+	}
 	for _, prefix := range keptPrefixes {
 		if !begins(name, prefix) {
 			continue

@@ -26,9 +26,11 @@ type Reservations struct {
 	due    timeouts
 	keys   map[followedName]*followedKey
 	search []searched // of databases whose reservations are to be found
-	begun  bool       // all databases have been entered there once
 	drops  bool       // a primary is followed, so nothing is remembered
 	newest int64      // ticket
+
+	known   map[int]int // by database: how many are remembered
+	strange map[int]int // by database: how many keys have a reservation's name and are none
 
 	words map[string]*limiter.Policy // what policies' words stand for
 	text  []byte                     // memory for a value
@@ -182,6 +184,10 @@ func (b *Reservations) add(db *store.DB, id string, v *reservationValue, nowNs i
 		b.byID = make(map[reservationID]*reservation)
 	}
 	b.byID[name] = r
+	if b.known == nil {
+		b.known = make(map[int]int)
+	}
+	b.known[r.db]++
 	b.newest = max(b.newest, v.ticket)
 	heap.Push(&b.due, r)
 }
@@ -246,6 +252,7 @@ func (b *Reservations) forget(r *reservation) {
 	}
 	heap.Remove(&b.due, r.place)
 	delete(b.byID, r.reservationID)
+	b.known[r.db]--
 }
 
 // inOrder returns the reservations that are wanted, those first that time out first.
@@ -300,20 +307,43 @@ const (
 	cancelBytes = 1 << 16                // room in the log without which nothing is cancelled
 )
 
-// Replaced is called when a database has other keys than before: what was remembered of its reservations is looked for anew.
+// Replaced is called when a database has other keys than before: what was remembered of its reservations holds no longer.
 func (b *Reservations) Replaced(db *store.DB) {
 	for _, r := range slices.Clone(b.due) {
 		if r.db == db.Index() {
 			b.forget(r)
 		}
 	}
-	b.searchFor(db)
+	b.search = slices.DeleteFunc(b.search, func(s searched) bool { return s.db == db })
 }
 
-// searchFor has the reservations of a database be looked for from its beginning.
-func (b *Reservations) searchFor(db *store.DB) {
-	b.search = slices.DeleteFunc(b.search, func(s searched) bool { return s.db == db })
-	b.search = append(b.search, searched{db: db})
+// lookForMore begins a search in each database that has more reservations than are known, whatever has brought them: loading, a primary, or
+// a client that has restored a key.
+func (b *Reservations) lookForMore() {
+	for i := range b.limits.Keys.Databases() {
+		db := b.limits.Keys.DB(i)
+		if more := b.unknown(db); more > b.strange[i] {
+			b.search = append(b.search, searched{db: db})
+		} else if more < b.strange[i] {
+			b.setStrange(i, more)
+		}
+	}
+}
+
+// unknown is how many keys of a database have a reservation's name and are not remembered.
+func (b *Reservations) unknown(db *store.DB) int {
+	if db.ReservedVersion() == 0 {
+		return 0
+	}
+	return max(db.Reserved([]byte(ReservationPrefix))-b.known[db.Index()], 0)
+}
+
+// setStrange notes how many of those a search has left.
+func (b *Reservations) setStrange(db, n int) {
+	if b.strange == nil {
+		b.strange = make(map[int]int)
+	}
+	b.strange[db] = n
 }
 
 // Slice cancels what has timed out, and goes on with the search for reservations: a job for between batches. It does nothing while
@@ -327,11 +357,9 @@ func (b *Reservations) Slice(now int64) (next int64) {
 	if l.Gate.Has(command.GateHalts|command.GateUnwritable) || l.Effects.On && !l.Effects.RoomFor(cancelBytes) {
 		return now + int64(haltPause)
 	}
-	if b.drops || !b.begun {
-		b.drops, b.begun = false, true
-		for i := range l.Keys.Databases() {
-			b.searchFor(l.Keys.DB(i))
-		}
+	b.drops = false
+	if len(b.search) == 0 {
+		b.lookForMore()
 	}
 	start := time.Now()
 	late := func() bool { return time.Since(start) > command.SliceTime*3/4 }
@@ -356,7 +384,7 @@ func (b *Reservations) drop() {
 	if b.drops {
 		return
 	}
-	b.drops, b.search = true, nil
+	b.drops, b.search, b.strange = true, nil, nil
 	for len(b.due) > 0 {
 		b.forget(b.due[0])
 	}
@@ -372,10 +400,12 @@ func (b *Reservations) searchOn(now int64) {
 			ids = append(ids, idOfReservation(e.Name()))
 		}
 	})
-	if s.cursor == 0 {
-		b.search = b.search[1:]
-	}
+	done := s.cursor == 0
 	b.enter(db, ids, now)
+	if done {
+		b.search = b.search[1:]
+		b.setStrange(db.Index(), b.unknown(db))
+	}
 }
 
 // enter remembers the reservations of these ids that are not known yet, the oldest first, so that what is known of one holds for those behind it.

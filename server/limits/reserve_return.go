@@ -213,7 +213,7 @@ func (l *Limits) releaseReserved(c *command.Ctx, r *openReservation, p *reserved
 // chargeDebt charges what a pair has used beyond what was reserved, to now and whatever the limit, and reports whether that was kept.
 func (l *Limits) chargeDebt(c *command.Ctx, p *reservedPair, units int64) bool {
 	policy := l.policyNow(c, p)
-	if returns := policy.Algorithm.Returns; policy.Limit < 0 || returns == limiter.ReturnNothing || returns == limiter.ReturnLease {
+	if returns := policy.Algorithm.Returns; policy.Limit < 0 || p.policy.Limit < 0 || returns == limiter.ReturnNothing || returns == limiter.ReturnLease {
 		return false
 	}
 	boundless := policy.Boundless()

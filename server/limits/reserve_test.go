@@ -147,6 +147,29 @@ func TestReserveAfterAChangedPolicy(t *testing.T) {
 	`)
 }
 
+// TestReserveUnderExceptions: a key's override is its policy then as now, a pair that only a shadow limits has charged nothing, and a block limits
+// reservations, too.
+func TestReserveUnderExceptions(t *testing.T) {
+	servertest.Converse(t, newReserver(t), `
+		RL.POLICY OVERRIDE SET requests vip 1000 60s       | OK
+		RL.RESERVE 1 requests vip COST 500 TTL 60s ID a    | [0 -1 a [[0 1000 500 -1 60000]]]
+		RL.SETTLE a ACTUAL 100                             | [1 [[0 1000 900 -1 60000]]]
+		RL.RESERVE 1 requests vip COST 500 TTL 60s ID a    | [0 -1 a [[0 1000 400 -1 60000]]]
+		RL.POLICY OVERRIDE DEL requests vip                | 1
+		RL.SETTLE a ACTUAL 100                             | [1 [[1 100 0 60000 60000]]]
+		RL.POLICY SET tokens GCRA 100 100 100s SHADOW      | OK
+		RL.RESERVE 2 tokens t requests r COST 60 TTL 60s ID a | [0 -1 a [[0 100 40 -1 60000] [0 100 40 -1 60000]]]
+		RL.RESERVE 2 tokens t requests r COSTS 60 1 TTL 60s ID b | [0 -1 b [[0 100 40 -1 60000] [0 100 39 -1 60000]]]
+		RL.SETTLE b ACTUALS 90 0                           | [1 [[0 -1 -1 -1 0] [0 100 40 -1 60000]]]
+		RL.SETTLE a ACTUAL 10                              | [1 [[0 100 90 -1 10000] [0 100 90 -1 60000]]]
+		RL.POLICY SET hourly SLIDING 100 100s BLOCK 10m    | OK
+		RL.RESERVE 1 hourly h COST 60 TTL 60s ID a         | [0 -1 a [[0 100 40 -1 110000]]]
+		RL.RESERVE 1 hourly h COST 60 TTL 60s ID b         | [1 0 nil [[1 100 40 600000 110000]]]
+		RL.CANCEL a                                        | 1
+		RL.RESERVE 1 hourly h COST 60 TTL 60s ID b         | [1 0 nil [[1 100 100 600000 0]]]
+	`)
+}
+
 // TestReserveOfALogKeepsOthersEntries: of a log its own entries come back, the newest of them first, also among those of the same millisecond.
 func TestReserveOfALogKeepsOthersEntries(t *testing.T) {
 	w := newReserver(t)
@@ -322,6 +345,30 @@ func TestReservationsOfExchangedDatabases(t *testing.T) {
 	w.Call("FLUSHALL")
 	require.Zero(t, w.Srv.Reservations.Open())
 	require.Equal(t, "[0 []]", w.Call("RL.SETTLE a ACTUAL 0"))
+}
+
+// TestReservationsThatCopiesBring: whatever makes a key that is a reservation, it times out; a name alone makes none.
+func TestReservationsThatCopiesBring(t *testing.T) {
+	w := newReserver(t)
+	cron(w.Srv)
+	w.Call("RL.RESERVE 1 requests r COST 40 TTL 10s ID a")
+	w.Call("COPY rl:reservation:{a} rl:reservation:{b} DB 2")
+	w.Call("SET rl:reservation:{c} nothing")
+	w.Call("COPY r r DB 2")
+	cron(w.Srv)
+	require.Equal(t, 2, w.Srv.Reservations.Open())
+	w.Now += 10_000 * 1e6
+	cron(w.Srv)
+	require.Zero(t, w.Srv.Reservations.Open())
+	require.Equal(t, "0", w.Call("GET r"))
+	w.Call("SELECT 2")
+	require.Equal(t, "0", w.Call("GET r"))
+	w.Call("RL.RESERVE 1 requests r COST 40 TTL 10s ID a")
+	w.Call("DEL rl:reservation:{a}")
+	w.Now += 10_000 * 1e6
+	cron(w.Srv)
+	require.Equal(t, "40", w.Call("GET r"), "who deletes the key gives nothing back")
+	require.Zero(t, w.Srv.Reservations.Open())
 }
 
 // TestReservationsOfAReplica: a server that follows a primary cancels nothing by itself. Once it is a primary, it finds what is open and does.
