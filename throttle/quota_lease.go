@@ -152,7 +152,7 @@ func WindowLeaseTerms(limit, window int64, o LeaseOptions) LeaseTerms {
 func leaseTerms(limit int64, period, count uint64, window bool, o LeaseOptions) LeaseTerms {
 	t := LeaseTerms{Capacity: limit, Length: o.Max, Window: window, rate: float64(count) / float64(period)}
 	if share := o.Overshoot * float64(limit) / t.rate; share < float64(o.Max) {
-		t.Length = int64(share)
+		t.Length = int64(math.Round(share))
 	}
 	if o.Strict && !window {
 		t.Capacity -= unitsWithin(t.Length, period, count)

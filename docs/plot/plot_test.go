@@ -19,6 +19,23 @@ func TestPlots(t *testing.T) {
 	}
 }
 
+// TestLeases: so with the plot and the table of leases.
+func TestLeases(t *testing.T) {
+	held, err := os.ReadFile("leases.svg")
+	require.NoError(t, err)
+	require.Equal(t, drawLeases(), string(held), "run: go generate ./docs/plot")
+	page, err := os.ReadFile(tablePage)
+	require.NoError(t, err)
+	require.Contains(t, string(page), "(plot/leases.svg)")
+	require.Equal(t, withTable(string(page)), string(page), "run: go generate ./docs/plot")
+	require.Contains(t, string(page), leaseTable())
+	for _, gateways := range leaseFleets {
+		for _, units := range beyondRate(gateways) {
+			require.LessOrEqual(t, units, leaseCapacity*1.051)
+		}
+	}
+}
+
 // TestPlotsAreXML: each is well formed, small and used.
 func TestPlotsAreXML(t *testing.T) {
 	const largest = 12 << 10
