@@ -6,7 +6,7 @@ import (
 )
 
 // Call is a command under way, or a contiguous run of commands, MULTI to EXEC, that are one write. Its owner sets the upper fields, gives it
-// to [Upstream.Send], and has it back when Done is called; then it may be used again. Between the two nobody else touches it.
+// to [Upstream.Send], and has it back when it is answered; then it may be used again. Between the two nobody else touches it.
 type Call struct {
 	Slot     int         // 0 to Slots-1; -1 is any primary
 	Proto    int         // 2 or 3: the RESP version of the connection, so that replies are in the client's
@@ -15,19 +15,21 @@ type Call struct {
 	Request  []byte      // RESP, whole; it is the Call's until Done
 	Replies  int         // how many replies there are; more than 1 only for MULTI … EXEC
 	Script   *Script     // not nil: if the reply is NOSCRIPT it is loaded on that node, and the call sent again, which has not run
-	Deadline int64       // by Now; Done has been called by then, a few milliseconds more or less. 0: Config's timeout from now
-	Done     func(*Call) // see Upstream.Send
+	At       int64       // when it came, by Now; 0: it comes now
+	Deadline int64       // by Now; it is answered by then, a few milliseconds more or less. 0: Config's timeout after At
+	Done     func(*Call) // see Upstream.Send; nil: the answer is given by Upstream.OnAnswered
+	Owner    any         // whatever the owner wants to find with it
 	Keeps    bool        // a Reply that is Kept is valid until the owner calls Upstream.Release, which it must
 
 	// The answer, either Reply or Err.
-	Reply []byte   // the replies' bytes, valid until Done returns
+	Reply []byte   // the replies' bytes, valid until Done or OnAnswered returns
 	Kept  bool     // Reply is large, and the owner's alone, see Keeps
 	Err   *Failure // why there is none
 	Node  string   // the address of the node that answered, or should have; "" if none was found
 
 	next     *Call  // in a callList
 	number   uint64 // its place among all calls
-	since    int64  // when it was queued at its node, by Now
+	since    int64  // when it came, or was queued again, by Now
 	attempts int    // how often it was sent again, or waited for that
 	loads    int    // how often its script was loaded
 	asking   bool   // ASKING stands before it

@@ -67,7 +67,11 @@ func newLink(n *node, key linkKey) *link {
 
 // enqueue queues a call, or returns why it must not.
 func (l *link) enqueue(c *Call) *Failure {
-	now := Now()
+	now := c.since
+	again := c.attempts+c.loads > 0
+	if again || c.internal {
+		now = Now()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -81,7 +85,7 @@ func (l *link) enqueue(c *Call) *Failure {
 	}
 	c.since = now
 	l.used = now
-	if c.attempts+c.loads > 0 {
+	if again {
 		l.queue.insert(c)
 	} else {
 		l.queue.push(c)
@@ -201,11 +205,12 @@ func (l *link) tell(failure *Failure) {
 		return
 	}
 	l.mu.Unlock()
+	var told answers
 	for _, c := range l.gone {
-		l.node.up.complete(c, nil, failure)
+		l.node.up.complete(&told, c, nil, failure)
 	}
 	clear(l.gone)
-	l.node.up.drained()
+	l.node.up.drained(&told)
 	l.mu.Lock()
 }
 

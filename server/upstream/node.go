@@ -251,10 +251,11 @@ func (n *node) expire() {
 		n.figures.timeouts.Add(uint64(len(e.calls)))
 		n.up.totals.timeouts.Add(uint64(len(e.calls)))
 		failure := n.failure(Timeout, "")
+		var told answers
 		for _, c := range e.calls {
-			n.up.complete(c, nil, failure)
+			n.up.complete(&told, c, nil, failure)
 		}
-		n.up.drained()
+		n.up.drained(&told)
 	}
 	if e.next != never {
 		n.arm(max(e.next, Now()+tick))

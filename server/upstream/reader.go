@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"time"
@@ -18,12 +19,26 @@ type reader struct {
 	begin   int // of the reply that is being read
 	scanned int
 
-	before  int    // replies to ASKING and SCRIPT LOAD that are still to come
-	replies int    // the call's own that are still to come; 0, and before too: none of them has come
-	over    bool   // its replies are too large, and dropped as they come
-	refusal []byte // what SCRIPT LOAD was answered, if that was an error
-	landed  bool   // a call's replies have come whole since the last read
-	held    int64  // bytes of buf that count as replyMemory
+	before   int    // replies to ASKING and SCRIPT LOAD that are still to come
+	replies  int    // the call's own that are still to come; 0, and before too: none of them has come
+	over     bool   // its replies are too large, and dropped as they come
+	refusal  []byte // what SCRIPT LOAD was answered, if that was an error
+	landed   bool   // a call's replies have come whole since the last read
+	landings int    // of which so many were the last of their writes
+	held     int64  // bytes of buf that count as replyMemory
+	handed   bool   // buf is a call's now
+
+	whole   []whole // what the last read has brought
+	told    answers
+	settled struct{ calls, bytes int64 }
+}
+
+// whole is a call whose replies have come whole.
+type whole struct {
+	call              *Call
+	start, begin, end int    // of its replies, and of the last of them, in the reader's buffer
+	over              bool   // they are too large, and not there
+	refusal           []byte // see reader
 }
 
 // read is the reader goroutine of a connection.
@@ -46,16 +61,25 @@ func (l *link) read(conn net.Conn) {
 		}
 		if r.landed {
 			r.landed = false
+			for i := range r.whole {
+				r.judge(&r.whole[i])
+			}
 			l.mu.Lock()
+			l.writes -= r.landings // not before what has not run is ahead of what is queued
+			r.landings = 0
 			l.goOn() // a write may have been waiting for these replies
+			r.giveAll()
 			l.node.up.Flush()
-			l.node.up.drained()
+			l.node.up.drained(&r.told)
+			if r.handed {
+				r.handed = false
+				r.renew()
+			}
 		}
 	}
 	hangUp(conn)
 	if r.held > 0 {
 		r.letGo()
-		l.node.up.drained()
 	}
 	l.mu.Lock()
 	l.reading = false
@@ -66,64 +90,84 @@ func (l *link) read(conn net.Conn) {
 	l.wake.Signal()
 }
 
-// take gives the replies that have come whole to their calls.
-func (r *reader) take(now int64) error {
-	for r.scanned < len(r.buf) {
-		n, whole, err := r.scan.next(r.buf[r.scanned:])
+// take finds the replies that have come whole, and takes their calls out of those that were sent.
+func (r *reader) take(now int64) (err error) {
+	l := r.link
+	trips := roundTrips{of: &l.node.figures.roundTrip}
+	l.mu.Lock()
+	for r.scanned < len(r.buf) && err == nil {
+		var n int
+		var whole bool
+		n, whole, err = r.scan.next(r.buf[r.scanned:])
 		r.scanned += n
-		if err != nil {
-			return err
-		}
-		if !whole {
+		if err != nil || !whole {
 			break
 		}
-		if err := r.reply(now); err != nil {
-			return err
-		}
+		err = r.reply(now, &trips)
 		r.begin = r.scanned
 	}
-	if int64(r.scanned-r.start) > r.link.node.up.replyMax.Load() {
+	l.mu.Unlock()
+	trips.flush()
+	if int64(r.scanned-r.start) > l.node.up.replyMax.Load() {
 		r.over = true
 	}
-	return nil
+	return err
 }
 
-// reply takes the reply that has been read.
-func (r *reader) reply(now int64) error {
+// roundTrips counts calls that took equally long together, as those of one write do that are answered by one.
+type roundTrips struct {
+	of    *histogram
+	took  int64 // µs
+	calls uint64
+}
+
+func (t *roundTrips) add(took int64) {
+	if took != t.took {
+		t.flush()
+		t.took = took
+	}
+	t.calls++
+}
+
+func (t *roundTrips) flush() {
+	t.of.addMany(t.took, t.calls)
+	t.calls = 0
+}
+
+// reply takes the reply that has been read. The caller holds the link's mu.
+func (r *reader) reply(now int64, trips *roundTrips) error {
 	l := r.link
 	first := r.before+r.replies == 0
 	if first && r.scan.outOfBand {
 		r.start = r.scanned
 		return nil
 	}
-	l.mu.Lock()
 	if first {
 		if l.flights.n == 0 {
-			l.mu.Unlock()
 			return errUnasked
 		}
 		r.before, r.replies = l.flights.at(0).before, max(1, l.flights.at(0).replies)
-		r.refusal = r.refusal[:0]
+		r.refusal = nil
 	}
 	if r.before > 0 {
-		l.mu.Unlock()
 		r.before--
 		if reply := r.buf[r.begin:r.scanned]; reply[0] == '-' {
-			r.refusal = append(r.refusal[:0], reply...)
+			r.refusal = bytes.Clone(reply)
 		}
 		r.start = r.scanned
 		return nil
 	}
 	if r.replies--; r.replies > 0 {
-		l.mu.Unlock()
 		return nil
 	}
 	s := l.landed()
-	l.mu.Unlock()
 	r.landed = true
-	l.node.figures.roundTrip.Add((now - s.at) / 1000)
+	if s.landing {
+		r.landings++
+	}
+	trips.add((now - s.at) / 1000)
 	if s.call != nil {
-		r.give(s.call)
+		r.whole = append(r.whole, whole{s.call, r.start, r.begin, r.scanned, r.over, r.refusal})
 	}
 	r.start, r.over = r.scanned, false
 	return nil
@@ -136,63 +180,74 @@ func (l *link) landed() sent {
 	if s.call != nil {
 		l.live--
 	}
-	if s.landing {
-		l.writes--
-	}
 	l.closeStale()
 	return s
 }
 
-// give gives a call its replies, unless they prove that it has not run and may be sent again.
-func (r *reader) give(c *Call) {
-	n := r.link.node
-	c.Node = n.addr
-	if r.over || int64(r.scanned-r.start) > n.up.replyMax.Load() {
-		n.up.complete(c, nil, n.failure(TooLarge, ""))
-		return
-	}
-	replies, last := r.buf[r.start:r.scanned], r.buf[r.begin:r.scanned]
-	if last[0] == '-' && !c.internal {
-		if again, line := verdict(replies, last); again != no {
-			slot := c.Slot // once it is sent again, the call may be its owner's at any moment
-			if n.sendAgain(c, again, line) {
-				r.link.holdBack(slot, again)
-				return
-			}
-		}
-		if len(r.refusal) > 0 {
-			replies, last = r.refusal, r.refusal // says why the script is not there
+// giveAll gives calls the replies that have come whole and been judged.
+func (r *reader) giveAll() {
+	up := r.link.node.up
+	up.settle(r.settled.calls, r.settled.bytes)
+	r.settled.calls, r.settled.bytes = 0, 0
+	for i := range r.whole {
+		if w := &r.whole[i]; w.call != nil {
+			r.give(w)
 		}
 	}
-	if r.link.own && !c.internal {
-		if last[0] == '-' && isRefusal(last) {
-			n.refusedCall(last)
-		} else {
-			n.served()
-		}
-	}
-	if r.held > 0 && last[0] != '-' {
-		r.handOver(c)
-		return
-	}
-	n.up.complete(c, replies, nil)
+	clear(r.whole)
+	r.whole = r.whole[:0]
 }
 
-// handOver gives a call its replies with the memory that they are in, since they are large, and goes on in a new buffer.
-func (r *reader) handOver(c *Call) {
-	up := r.link.node.up
-	replies, rest := r.buf[r.start:r.scanned:r.scanned], r.buf[r.scanned:]
-	r.buf = append(make([]byte, 0, max(readSize, len(rest))), rest...)
-	r.start, r.begin, r.scanned = 0, 0, 0
-	held := r.held
-	if r.held = 0; c.Keeps {
-		c.held, c.Kept = held, true
-		up.replies.pass(r, c)
-		up.complete(c, replies, nil)
+// judge sends a call again if its replies prove that it has not run, and lets it be given them otherwise.
+func (r *reader) judge(w *whole) {
+	n, c := r.link.node, w.call
+	c.Node = n.addr
+	if w.over = w.over || int64(w.end-w.start) > n.up.replyMax.Load(); !w.over && !c.internal {
+		last := r.buf[w.begin:w.end]
+		if last[0] == '-' {
+			if again, line := verdict(r.buf[w.start:w.end], last); again != no {
+				slot := c.Slot // once it is sent again, the call may be its owner's at any moment
+				if n.sendAgain(c, again, line) {
+					r.link.holdBack(slot, again)
+					w.call = nil
+					return
+				}
+			}
+			if len(w.refusal) > 0 {
+				last = w.refusal // says why the script is not there
+			}
+		}
+		if r.link.own {
+			if last[0] == '-' && isRefusal(last) {
+				n.refusedCall(last)
+			} else {
+				n.served()
+			}
+		}
+	}
+	if !c.internal {
+		r.settled.calls++
+		r.settled.bytes += int64(len(c.Request))
+	}
+}
+
+// give gives a call its replies.
+func (r *reader) give(w *whole) {
+	n, c := r.link.node, w.call
+	if w.over {
+		r.told.add(c, nil, n.failure(TooLarge, ""))
 		return
 	}
-	up.complete(c, replies, nil)
-	up.replies.release(r, held)
+	replies := r.buf[w.start:w.end:w.end]
+	switch {
+	case r.buf[w.begin] == '-' && len(w.refusal) > 0:
+		replies = w.refusal
+	case r.held > 0 && len(replies) > bufferKept/2 && c.Keeps:
+		c.held, c.Kept = r.held, true
+		n.up.replies.pass(r, c)
+		r.held, r.handed = 0, true
+	}
+	r.told.add(c, replies, nil)
 }
 
 // makeRoom has room for more behind what has come of a reply, in a buffer that grows with what has come. It waits while replies take up too
@@ -201,14 +256,11 @@ func (r *reader) makeRoom() bool {
 	if r.over {
 		r.start, r.begin = r.scanned, r.scanned
 	}
-	if r.start > 0 {
-		r.buf = append(r.buf[:0], r.buf[r.start:]...)
-		r.begin -= r.start
-		r.scanned -= r.start
-		r.start = 0
-	}
-	if r.held > 0 && (r.over || len(r.buf) == 0) {
+	switch {
+	case r.held > 0 && (r.over || r.start > 0):
 		r.letGo()
+	case r.start > 0:
+		r.move(r.buf[:0])
 	}
 	if len(r.buf) < cap(r.buf) {
 		return true
@@ -247,12 +299,21 @@ const lineSpare = 512
 // holdPause is after how long it is looked again whether there is room for a reply.
 const holdPause = time.Millisecond
 
-// letGo goes on in a small buffer. Nothing of what is in the large one is needed.
+// letGo goes on in a small buffer. What was in the large one has been given, or is needed by nobody.
 func (r *reader) letGo() {
-	r.link.node.up.replies.release(r, r.held)
+	up := r.link.node.up
+	up.replies.release(r, r.held)
 	r.held = 0
-	rest := r.buf[r.start:]
-	r.buf = append(make([]byte, 0, max(readSize, len(rest))), rest...)
+	r.renew()
+	up.relieve()
+}
+
+// renew goes on in another buffer.
+func (r *reader) renew() { r.move(make([]byte, 0, max(readSize, len(r.buf)-r.start))) }
+
+// move has what is still to be read stand at the beginning of a buffer, which may be the same.
+func (r *reader) move(to []byte) {
+	r.buf = append(to, r.buf[r.start:]...)
 	r.begin -= r.start
 	r.scanned -= r.start
 	r.start = 0

@@ -237,6 +237,16 @@ func (h *histogram) Add(value int64) {
 	h.counts[bucketOf(v)].Add(1)
 }
 
+// addMany counts a value as often as it was found.
+func (h *histogram) addMany(value int64, times uint64) {
+	if times == 0 {
+		return
+	}
+	v := uint64(max(value, 0))
+	h.sum.Add(v * times)
+	h.counts[bucketOf(v)].Add(times)
+}
+
 // bucketOf is the bucket of a value: one for each below 8, and then 4 for each doubling.
 func bucketOf(v uint64) int {
 	if v < 4 {

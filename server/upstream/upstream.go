@@ -10,8 +10,11 @@ import (
 
 // Upstream is the way to the nodes. All methods are safe for concurrent use.
 type Upstream struct {
-	// OnDrained, if not nil, is called after each group of calls whose Done was called together, on the same goroutine, with no lock held.
-	// It is set before Start, and may be called on several goroutines at a time.
+	// OnAnswered is given the answered calls that have no Done, in groups of those that are answered together, with no lock held. It keeps
+	// nothing of the slice. It is set before Start, and may be called on several goroutines at a time.
+	OnAnswered func(calls []*Call)
+	// OnDrained, if not nil, is called after each group of calls that were answered together, on the same goroutine. Otherwise it is like
+	// OnAnswered.
 	OnDrained func()
 	// OnRelieved, if not nil, is called like OnDrained, when Overloaded has become false.
 	OnRelieved func()
@@ -164,13 +167,16 @@ func (u *Upstream) Headgate() bool { return u.fleet.Load().headgate.Load() }
 // Cluster reports whether the upstream is a Redis Cluster.
 func (u *Upstream) Cluster() bool { return u.fleet.Load().cluster.Load() }
 
-// Send queues a call at the connection that it has to take. It does no I/O, and never calls Done itself: that is done on another goroutine,
-// exactly once, and may be before Send returns. Flush must follow.
+// Send queues a call at the connection that it has to take. It does no I/O, and never answers itself: that is done on another goroutine,
+// exactly once, by Done or OnAnswered, and may be before Send returns. Flush must follow.
 func (u *Upstream) Send(c *Call) {
 	c.Reply, c.Kept, c.Err, c.Node = nil, false, nil, ""
 	c.attempts, c.loads, c.asking, c.load, c.internal = 0, 0, false, false, false
+	if c.since = c.At; c.since == 0 {
+		c.since = Now()
+	}
 	if c.Deadline == 0 {
-		c.Deadline = Now() + u.timeout.Load()
+		c.Deadline = c.since + u.timeout.Load()
 	}
 	calls := u.pendingCalls.Add(1)
 	size := int64(len(c.Request))
@@ -209,24 +215,51 @@ func (u *Upstream) Flush() {
 // Overloaded reports whether so much is under way that the owner should send nothing more before OnRelieved.
 func (u *Upstream) Overloaded() bool { return u.overloaded.Load() }
 
-// complete gives a call back to its owner. The caller holds no lock, and calls drained after the last of a group.
-func (u *Upstream) complete(c *Call, reply []byte, failure *Failure) {
+// answers are calls that are answered together, as far as they have no Done.
+type answers []*Call
+
+// complete gives a call back to its owner, or adds it to those that drained does. The caller holds no lock.
+func (u *Upstream) complete(to *answers, c *Call, reply []byte, failure *Failure) {
 	if !c.internal {
-		u.pendingCalls.Add(-1)
-		u.pendingBytes.Add(-int64(len(c.Request)))
+		u.settle(1, int64(len(c.Request)))
 	}
+	to.add(c, reply, failure)
+}
+
+// settle counts calls, and the bytes of their requests, no longer as under way.
+func (u *Upstream) settle(calls, bytes int64) {
+	u.pendingCalls.Add(-calls)
+	u.pendingBytes.Add(-bytes)
+}
+
+// add is complete for a call that is settled.
+func (a *answers) add(c *Call, reply []byte, failure *Failure) {
 	c.Reply, c.Err = reply, failure
 	if failure != nil {
 		c.Node = failure.Node
 	}
-	c.Done(c)
+	if c.Done != nil {
+		c.Done(c)
+	} else {
+		*a = append(*a, c)
+	}
 }
 
-// drained follows a group of calls of complete.
-func (u *Upstream) drained() {
+// drained follows a group of calls of complete, and empties it.
+func (u *Upstream) drained(a *answers) {
+	if len(*a) > 0 {
+		u.OnAnswered(*a)
+		clear(*a)
+		*a = (*a)[:0]
+	}
 	if u.OnDrained != nil {
 		u.OnDrained()
 	}
+	u.relieve()
+}
+
+// relieve tells the owner that it may go on, if that is so.
+func (u *Upstream) relieve() {
 	if u.overloaded.Load() && u.pendingCalls.Load() <= u.commandsMax.Load()/4*3 && u.underWay() <= u.bytesMax.Load()/4*3 &&
 		u.overloaded.CompareAndSwap(true, false) && u.OnRelieved != nil {
 		u.OnRelieved()
@@ -299,6 +332,7 @@ func (r *refusedCalls) flush(u *Upstream) {
 }
 
 func (r *refusedCalls) tell(u *Upstream) {
+	var told answers
 	for {
 		r.mu.Lock()
 		calls := r.calls
@@ -310,8 +344,8 @@ func (r *refusedCalls) tell(u *Upstream) {
 			return
 		}
 		for c := calls.pop(); c != nil; c = calls.pop() {
-			u.complete(c, nil, c.Err)
+			u.complete(&told, c, nil, c.Err)
 		}
-		u.drained()
+		u.drained(&told)
 	}
 }
