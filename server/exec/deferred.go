@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"time"
+
 	"headgate/server/command"
 	"headgate/server/resp"
 )
@@ -19,6 +21,11 @@ const (
 	firstDeferred = 16
 	// expectedDecay is the part of what a reply is expected to be by which that falls with each that is smaller.
 	expectedDecay = 8
+	// holdTime is for how long replies are held that are there before others to commands which came together with theirs: one write to
+	// the client is to have them all. They are looked at so often, so it may be twice as long.
+	holdTime = 2 * time.Millisecond
+	// holdBytes is how many bytes of replies are not held any longer.
+	holdBytes = 8 << 10
 	// keptReply bounds the memory for a reply that an answer keeps for its next use.
 	keptReply = 4 << 10
 	// deferredOverhead is about what an answer takes up beside its command and its reply, in bytes.
@@ -37,6 +44,7 @@ type Answer struct {
 	queue *deferred // of its client
 	reply []byte    // if it is ready and others come first
 	size  int       // of its command, in bytes
+	burst uint64    // in which its command came
 	ready bool
 	muted bool // CLIENT REPLY leaves it out
 	told  bool // its command was answered here, behind others that were not
@@ -54,6 +62,9 @@ type deferred struct {
 	rests  rest
 
 	expected int // bytes of a reply: as many as the largest of late
+
+	held   bool  // there are replies that have not been sent yet, as others of their burst are to come
+	heldAt int64 // since when, by the clock's monotonic time
 }
 
 // learn takes the size of a reply into account.
@@ -109,6 +120,7 @@ type deferrals struct {
 	early    resp.Writer       // where a reply is written that others come before
 	before   int               // the length of what BeginReply has returned
 	spare    []*Answer         // for commands that are answered here
+	holding  []*deferred       // some of which may be held no longer
 }
 
 // deferredOf returns the answers that a client waits for, or nil if it has never waited for one.
@@ -126,11 +138,20 @@ func (x *Executor) Defer(c *command.Ctx, a *Answer, size int) {
 		c.Client.Deferred = d
 	}
 	a.queue, a.size, a.ready, a.muted, a.told = d, size, false, c.Client.ReplyMode != command.ReplyModeOn, false
+	a.burst = burstOf(c)
 	if d.push(a); d.len() == 1 {
 		c.Client.Conn.AwaitReplies(true)
 	}
 	x.deferrals.underWay++
 	x.Gate.Set(command.GateDeferred, true)
+}
+
+// burstOf numbers the commands that a worker has found together: those of one iteration.
+func burstOf(c *command.Ctx) uint64 {
+	if w, ok := c.Worker.(*Worker); ok {
+		return w.batches
+	}
+	return 0
 }
 
 // BeginReply returns where the reply of a is to be written, in the client's protocol. Nothing else is to be done with a client's replies
@@ -172,9 +193,10 @@ func (x *Executor) EndReply(a *Answer) {
 		} else {
 			d.learn(d.client.Reply.Len() - x.deferrals.before)
 		}
+		burst := a.burst
 		d.pop()
 		a.free()
-		x.sendReady(d)
+		x.sendReady(d, burst)
 	}
 }
 
@@ -215,8 +237,9 @@ func (x *Executor) keepReply(a *Answer) {
 	}
 }
 
-// sendReady sends the replies that wait for nothing any more, and has the client's further input looked at if it was for that.
-func (x *Executor) sendReady(d *deferred) {
+// sendReady sends the replies that wait for nothing any more, and has the client's further input looked at if it was for that. burst is that
+// of the one before them.
+func (x *Executor) sendReady(d *deferred, burst uint64) {
 	cl := d.client
 	for d.len() > 0 && d.list[d.first].ready {
 		a := d.list[d.first]
@@ -224,6 +247,7 @@ func (x *Executor) sendReady(d *deferred) {
 			cl.Reply.Raw(a.reply)
 		}
 		d.pop()
+		burst = a.burst
 		if a.reply = a.reply[:0]; cap(a.reply) > keptReply {
 			a.reply = nil
 		}
@@ -239,11 +263,46 @@ func (x *Executor) sendReady(d *deferred) {
 	cl.Conn.AwaitReplies(d.len() > 0)
 	switch {
 	case d.rests == restAll && d.len() == 0, d.rests == restFull && d.len() <= d.most()/2:
-		d.rests = restNone
+		d.rests, d.held = restNone, false
 		cl.Conn.Resume()
+	case d.len() > 0 && d.list[d.first].burst == burst && cl.Reply.Len() < holdBytes:
+		x.hold(d)
 	default:
+		d.held = false
 		cl.Conn.Wake()
 	}
+}
+
+// hold leaves replies unsent until the others of their burst are there.
+func (x *Executor) hold(d *deferred) {
+	if !d.held {
+		d.held, d.heldAt = true, x.Clock.Mono()
+		x.deferrals.holding = append(x.deferrals.holding, d)
+	}
+}
+
+// Holds reports whether replies may be held that were there before others: then [Executor.SendHeld] is to be called after [HoldTime]. The
+// executor's lock is held.
+func (x *Executor) Holds() bool { return len(x.deferrals.holding) > 0 }
+
+// HoldTime is for how long replies are held.
+const HoldTime = holdTime
+
+// SendHeld sends the replies that have been held for long enough. The executor's lock is held, and its clock has been read.
+func (x *Executor) SendHeld() {
+	now, kept := x.Clock.Mono(), x.deferrals.holding[:0]
+	for _, d := range x.deferrals.holding {
+		switch {
+		case !d.held:
+		case now-d.heldAt < int64(holdTime):
+			kept = append(kept, d)
+		default:
+			d.held = false
+			d.client.Conn.Wake()
+		}
+	}
+	clear(x.deferrals.holding[len(kept):])
+	x.deferrals.holding = kept
 }
 
 // queueReply has what a command was answered here follow the answers that come before it; sent is the length of the output before that.
@@ -259,6 +318,7 @@ func (x *Executor) queueReply(cl *command.Client, sent int) {
 		a = &Answer{}
 	}
 	a.queue, a.ready, a.muted, a.told = d, true, false, true
+	a.burst = d.list[len(d.list)-1].burst // as if it had come together with the one before
 	a.reply = append(a.reply[:0], cl.Reply.Bytes()[sent:]...)
 	a.size = len(a.reply)
 	cl.Reply.Truncate(sent)

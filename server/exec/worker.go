@@ -48,6 +48,8 @@ type Worker struct {
 	logged   bool       // effects of this batch, or some that it may have seen, are not on the disk yet
 	answered []answered // the clients of this batch, if effects are logged
 
+	batches uint64 // that were begun, from 1 on
+
 	ran      bool  // a batch was executed since the last Tick, so Ctx.NowNs is fresh
 	ticks    bool  // Tick is called, so background work is this worker's
 	helps    bool  // background work is another worker's, although Tick is called
@@ -97,6 +99,7 @@ func (w *Worker) Tick() time.Duration {
 // Batch implements netpoll.Worker.
 func (w *Worker) Batch(ready []*netpoll.Conn) (served int) {
 	w.taken, w.Busy, w.runs, w.ended, w.lateFrom = 0, 0, nil, nil, time.Time{}
+	w.batches++
 	i := 0
 	for i < len(ready) {
 		if w.late(ready[i]) {

@@ -224,7 +224,7 @@ func (c *Conn) stage(pool *resp.Pool) bool {
 	}
 	switch {
 	case c.Out.Len() == 0:
-		if c.Out.Cap() > 0 {
+		if c.Out.Cap() > 0 && !c.awaits { // or what is to come would need another one
 			pool.Put(c.Out.Bytes())
 			c.Out.SetBuffer(nil)
 		}
