@@ -24,7 +24,8 @@ type call struct {
 	reply   []byte            // kept by what the call is about, if it does
 	limit   limitCall
 	lease   leaseCall
-	quiet   bool // nobody waits for the answer
+	quiet   bool      // nobody waits for the answer
+	taken   *takeCall // kept for the next RL.TAKE; nil: there was none
 	key     []byte
 }
 
@@ -47,14 +48,23 @@ func (g *Gateway) newCall(c *command.Ctx, what about) *call {
 		g.free = g.free[:last]
 	} else {
 		k = &call{g: g}
-		k.way.Done = func(*upstream.Call) { k.hear() }
+		k.way.Owner = k
 		k.Free = func() { g.release(k) }
 	}
 	k.about, k.cmd, k.db = what, c.Cmd, c.DB
 	way := &k.way
 	way.Slot, way.Proto, way.DB, way.User = -1, resp.RESP2, c.DB.Index(), g.userOf(c.Client)
 	way.Request, way.Replies, way.Script, way.Deadline, way.Keeps = way.Request[:0], 1, nil, 0, false
+	way.At = g.time()
 	return k
+}
+
+// time is when the commands came that are being run, by upstream.Now, whose clock is read once for all of a batch.
+func (g *Gateway) time() int64 {
+	if mono := g.core.Clock.Mono(); mono != g.nowFor || g.now == 0 {
+		g.now, g.nowFor = upstream.Now(), mono
+	}
+	return g.now
 }
 
 // userOf returns whose connections a client's commands take.
@@ -75,6 +85,9 @@ func (g *Gateway) letGo(k *call) {
 
 // release lets a call be used again.
 func (g *Gateway) release(k *call) {
+	if k.about == k.taken && k.taken != nil && !k.taken.forget() {
+		k.taken = nil
+	}
 	k.about, k.failure, k.quiet = nil, nil, false
 	k.limit.forget()
 	k.lease.forget(&g.leases)
@@ -97,16 +110,12 @@ func (g *Gateway) send(c *command.Ctx, k *call) {
 	g.Up.Send(&k.way)
 }
 
-// hear is called by the upstream when the call has come to its end.
+// hear takes what the upstream has answered.
 func (k *call) hear() {
-	g := k.g
 	k.again = false
 	if k.failure = k.way.Err; k.failure == nil {
 		k.again = k.about.hear(k, k.way.Reply)
 	}
-	g.mu.Lock()
-	g.heard = append(g.heard, k)
-	g.mu.Unlock()
 }
 
 // answer writes the answer of a call to w, and counts what it is.

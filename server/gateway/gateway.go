@@ -55,9 +55,15 @@ type Gateway struct {
 
 	Counts Counts
 
-	mu    sync.Mutex // guards what follows
-	heard []*call    // whose answers are to be told
-	spare []*call    // memory for the next heard
+	holder *time.Timer // for replies that are held, see exec.Holds
+	holds  bool        // it is going to fire
+
+	now    int64 // upstream.Now when the commands came that are being run
+	nowFor int64 // the executor's time of that
+
+	some  atomic.Bool      // heard is not empty
+	mu    sync.Mutex       // guards what follows
+	heard []*upstream.Call // whose answers are to be told, beside those that the upstream gives
 
 	unflushed atomic.Bool // something was sent while answers were heard or told
 
@@ -86,7 +92,8 @@ func New(x *exec.Executor, l *limits.Limits) *Gateway {
 	}
 	g.users = usersOf(cfg)
 	g.Up = upstream.New(c, x.Logger)
-	g.Up.OnDrained, g.Up.OnRelieved = g.drained, g.relieved
+	g.Up.OnAnswered, g.Up.OnDrained, g.Up.OnRelieved = g.answered, g.drained, g.relieved
+	g.holder = time.AfterFunc(exec.HoldTime, g.sendHeld)
 	l.Remote = g
 	g.leases.apply(g, cfg)
 	return g
@@ -128,6 +135,7 @@ func (g *Gateway) Close() {
 	g.returnLeases()
 	g.Up.Close()
 	g.ends.Wait()
+	g.holder.Stop()
 }
 
 // relieved has the clients go on that have waited since too much was under way.
@@ -137,35 +145,48 @@ func (g *Gateway) relieved() {
 	g.exec.Relieve()
 }
 
-// drained tells the answers that were heard. It is called on the upstream's goroutines.
+// answered hears what the upstream has answered, and tells it. It is called on the upstream's goroutines.
+func (g *Gateway) answered(calls []*upstream.Call) {
+	for _, c := range calls {
+		c.Owner.(*call).hear()
+	}
+	g.tellAll(calls)
+}
+
+// drained tells the answers of calls that consist of several of the upstream's. It is called on the upstream's goroutines.
 func (g *Gateway) drained() {
-	g.mu.Lock()
-	heard := g.heard
-	g.heard, g.spare = g.spare[:0], nil
-	g.mu.Unlock()
+	if g.some.Swap(false) {
+		g.mu.Lock()
+		heard := g.heard
+		g.heard = nil
+		g.mu.Unlock()
+		g.tellAll(heard)
+	}
+	if g.unflushed.Swap(false) {
+		g.Up.Flush()
+	}
+}
+
+// tellAll tells clients answers, a group at a time.
+func (g *Gateway) tellAll(calls []*upstream.Call) {
 	again := false
-	for left := heard; len(left) > 0; {
-		n := min(len(left), tellsPerHold)
-		again = g.tell(left[:n]) || again
-		left = left[n:]
+	for len(calls) > 0 {
+		n := min(len(calls), tellsPerHold)
+		again = g.tell(calls[:n]) || again
+		calls = calls[n:]
 	}
-	clear(heard)
-	g.mu.Lock()
-	if cap(heard) <= spareCalls {
-		g.spare = heard[:0]
-	}
-	g.mu.Unlock()
-	if again || g.unflushed.Swap(false) {
+	if again {
 		g.Up.Flush()
 	}
 }
 
 // tell tells clients the answers of some calls, and sends those again that need another round trip. It reports whether there were such.
-func (g *Gateway) tell(calls []*call) (again bool) {
+func (g *Gateway) tell(calls []*upstream.Call) (again bool) {
 	g.core.Lock()
 	defer g.core.Unlock()
 	g.begin()
-	for _, k := range calls {
+	for _, way := range calls {
+		k := way.Owner.(*call)
 		if k.again {
 			again = true
 			g.Counts.Retries.Add(1)
@@ -183,7 +204,26 @@ func (g *Gateway) tell(calls []*call) (again bool) {
 		g.letGo(k)
 		g.exec.EndReply(&k.Answer)
 	}
+	g.hold()
 	return again
+}
+
+// hold sees to it that replies are not held for long. The executor's lock is held.
+func (g *Gateway) hold() {
+	if !g.holds && g.exec.Holds() {
+		g.holds = true
+		g.holder.Reset(exec.HoldTime)
+	}
+}
+
+// sendHeld sends replies that were held, on the timer's goroutine.
+func (g *Gateway) sendHeld() {
+	g.core.Lock()
+	defer g.core.Unlock()
+	g.core.Clock.Read()
+	g.exec.SendHeld()
+	g.holds = false
+	g.hold()
 }
 
 // begin readies the context for answers.

@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"bytes"
+	"slices"
+
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/limiter"
@@ -13,14 +16,37 @@ type takeCall struct {
 	take  scripted.Take
 	asked []*scripted.Pair // take's
 	pairs []limits.Pair    // in the same order
+	keys  []byte           // of the pairs
 	err   error
+}
+
+// keptPairs is how many pairs a call keeps the memory of for its next use.
+const keptPairs = 64
+
+// hold has the call be about pairs, whose keys it copies.
+func (t *takeCall) hold(pairs []limits.Pair) {
+	t.keys, t.pairs, t.err = t.keys[:0], append(t.pairs[:0], pairs...), nil
+	for i := range pairs {
+		t.keys = append(t.keys, pairs[i].Key...)
+	}
+	at := 0
+	for i := range t.pairs {
+		end := at + len(t.pairs[i].Key)
+		t.pairs[i].Key, at = t.keys[at:end:end], end
+	}
+}
+
+// forget lets go of what the call pointed to, and reports whether it may be used again.
+func (t *takeCall) forget() bool {
+	clear(t.pairs)
+	for _, p := range t.asked {
+		p.Key, p.Policy = nil, nil
+	}
+	return cap(t.pairs) <= keptPairs && cap(t.keys) <= keptBytes
 }
 
 // Take implements limits.Remote.
 func (g *Gateway) Take(c *command.Ctx, pairs []limits.Pair, peek bool) {
-	for i := range pairs {
-		pairs[i].Key = append([]byte(nil), pairs[i].Key...)
-	}
 	if g.failing != nil {
 		g.fallBackPairs(c, pairs, peek)
 		return
@@ -36,10 +62,9 @@ func (g *Gateway) Take(c *command.Ctx, pairs []limits.Pair, peek bool) {
 	}
 	g.strictPairs(pairs)
 	if _, ok := g.slotOf(c); ok {
-		t := &takeCall{pairs: pairs}
-		if k := g.newTake(c, t, peek); k != nil {
+		if k := g.newTake(c, pairs, peek); k != nil {
 			if g.collecting != nil {
-				g.collecting.undecided = t.take.Loads()
+				g.collecting.undecided = k.taken.take.Loads()
 			}
 			g.send(c, k)
 		}
@@ -49,12 +74,22 @@ func (g *Gateway) Take(c *command.Ctx, pairs []limits.Pair, peek bool) {
 		c.Err(errCrossSlot)
 		return
 	}
-	g.takeFromSlots(c, pairs, peek)
+	copied := slices.Clone(pairs)
+	for i := range copied {
+		copied[i].Key = bytes.Clone(copied[i].Key)
+	}
+	g.takeFromSlots(c, copied, peek)
 }
 
 // newTake returns the call of one slot's pairs, or nil if it has been answered because no server is needed.
-func (g *Gateway) newTake(c *command.Ctx, t *takeCall, peek bool) *call {
-	k := g.newCall(c, t)
+func (g *Gateway) newTake(c *command.Ctx, pairs []limits.Pair, peek bool) *call {
+	k := g.newCall(c, nil)
+	if k.taken == nil {
+		k.taken = &takeCall{}
+	}
+	t := k.taken
+	k.about = t
+	t.hold(pairs)
 	k.way.Slot = g.slotOfKey(t.pairs[0].Key)
 	t.take.Peek, t.take.Inline, t.take.NowMs = peek, g.collecting != nil, c.Now
 	t.asked = t.take.Pairs(len(t.pairs))

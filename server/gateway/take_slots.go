@@ -99,8 +99,9 @@ func (p *slotPart) hear(k *call) {
 	if p.of.left.Add(-1) == 0 {
 		k.again = false
 		g.mu.Lock()
-		g.heard = append(g.heard, k)
+		g.heard = append(g.heard, &k.way)
 		g.mu.Unlock()
+		g.some.Store(true)
 	}
 }
 

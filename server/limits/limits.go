@@ -36,6 +36,8 @@ type Limits struct {
 	ids   [maxPairs][leaseIDLength]byte // of the pairs' leases
 	sink  uint64                        // keeps the loads of touch
 	name  []byte                        // of a key beside a limiter's
+
+	elsewhere []Pair // of the RL.TAKE that Remote is given
 }
 
 // New returns the limiters of a server, by these algorithms.

@@ -1,6 +1,8 @@
 package limits
 
 import (
+	"slices"
+
 	"headgate/server/command"
 	"headgate/server/limiter"
 	"headgate/server/resp"
@@ -30,7 +32,7 @@ type Remote interface {
 	Renew(c *command.Ctx, ttl int64)
 	// Reset forgets what limiters keep at the keys from args[1] on.
 	Reset(c *command.Ctx)
-	// Take charges several limits at once.
+	// Take charges several limits at once. pairs are the caller's again when it returns.
 	Take(c *command.Ctx, pairs []Pair, peek bool)
 	// KnowsPolicies reports whether the policies of the hash PoliciesKey are known here, or sends the error and returns false.
 	KnowsPolicies(c *command.Ctx) bool
@@ -214,7 +216,9 @@ func (l *Limits) takeElsewhere(c *command.Ctx) {
 			return
 		}
 	}
-	asked := make([]Pair, n)
+	asked := slices.Grow(l.elsewhere[:0], int(n))[:n]
+	l.elsewhere = asked
+	defer clear(asked)
 	for i := range pairs {
 		p := &pairs[i]
 		asked[i] = Pair{Key: p.key.Name, Policy: p.policy, Request: p.request, Counts: p.known.counts}

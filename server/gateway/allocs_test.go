@@ -1,0 +1,52 @@
+package gateway_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestCallsOfLimitersAllocateNothing: neither here nor on the way there and back, once there are calls and buffers to be used again.
+func TestCallsOfLimitersAllocateNothing(t *testing.T) {
+	_, gate := overRedis(t)
+	require.Equal(t, "OK", gate.ask("RL.POLICY SET p FIXED 1000000 24h"))
+	require.Equal(t, "OK", gate.ask("RL.POLICY SET q GCRA 1000000 1000000 24h"))
+	for _, line := range []string{
+		"CL.THROTTLE k 1000000 1000 60", "RL.GCRA g 1000 1000000 1s", "RL.FIXED f 1000000 24h", "RL.SLIDING s 1000000 24h", "RL.TAKE 2 p {t}1 q {t}2", "GET k",
+	} {
+		const pipeline = 16
+		one := string(servertest.EncodeCommand(strings.Fields(line)...))
+		request := []byte(strings.Repeat(one, pipeline))
+		conn, err := net.Dial("tcp", gate.addr)
+		require.NoError(t, err)
+		r := bufio.NewReaderSize(conn, 64<<10)
+		gate.ask(line)
+		gate.send(line)
+		lines := strings.Count(gate.raw(), "\n") * pipeline
+		failed := 0
+		round := func() {
+			if _, err := conn.Write(request); err != nil {
+				failed++
+			}
+			for range lines {
+				if _, err := r.ReadSlice('\n'); err != nil && err != io.EOF {
+					failed++
+				}
+			}
+		}
+		for range 50 {
+			round()
+		}
+		allocs := testing.AllocsPerRun(300, round)
+		require.Zero(t, failed)
+		t.Logf("%s: %.2f allocations for %d calls", line, allocs, pipeline)
+		require.Less(t, allocs, 2.0, "%s: for %d calls", line, pipeline) // the policies are looked at meanwhile
+		conn.Close()
+	}
+}
