@@ -77,6 +77,24 @@ func TestForeignLimiters(t *testing.T) {
 	}
 }
 
+// TestForeignBlocks: what rate-limiter-flexible's blockDuration does is what the record says, by which server/limits is tested.
+func TestForeignBlocks(t *testing.T) {
+	if !*foreign {
+		t.Skip("run by `make clients`, which installs what it needs")
+	}
+	root := harness.Root(t)
+	cmd := exec.Command("node", "blocks.mjs")
+	cmd.Dir = filepath.Join(root, "tests", "clients", foreignTools)
+	if _, err := os.Stat(filepath.Join(cmd.Dir, "node_modules", "rate-limiter-flexible")); err != nil {
+		t.Skipf("not installed here: %v", err)
+	}
+	recorded, err := os.ReadFile(filepath.Join(root, "server", "limits", "testdata", "rate-limiter-flexible.txt"))
+	require.NoError(t, err)
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	require.Equal(t, string(recorded), string(out))
+}
+
 // runForeign runs a program that prints a line for each of its steps, against a server of its own. What is not installed is
 // said and skipped.
 func runForeign(t *testing.T, needs []string, steps int, program ...string) {
