@@ -62,6 +62,39 @@ func TestDecisionsAreAServers(t *testing.T) {
 	})
 }
 
+// TestBlocksAreAServers: the same of policies that block who is limited; and what the shadow would limit is shown.
+func TestBlocksAreAServers(t *testing.T) {
+	blocking := []string{"FIXED 4 50ms BLOCK 100ms", "GCRA 5 10 100ms BLOCK 60ms DOUBLE 500ms", "LOG 3 50ms BLOCK 10ms DOUBLE 30ms", "SLIDING 5 40ms BLOCK 1ms DOUBLE 1h"}
+	var shadows []string
+	for _, policy := range blocking {
+		shadows = append(shadows, policy+" SHADOW")
+	}
+	replay, err := simulate.NewReplay(true, append(blocking, shadows...)...)
+	require.NoError(t, err)
+	var now int64 = servertest.WallAtStart
+	s := server.New(config.NewLive(servertest.Unsaved()), server.Options{})
+	s.Clock = command.NewClock(func() (wall, mono int64) { return now, now })
+	live := servertest.NewWorkerClientOf(t, s)
+	for i, policy := range blocking {
+		live.Ask(strings.Fields(fmt.Sprint("RL.POLICY SET p", i, " ", policy))...)
+	}
+	limited := 0
+	traffic(2, 20_000, func(key string, ns int64) {
+		now = ns
+		verdicts, err := replay.Take(key, ns)
+		require.NoError(t, err)
+		for i, policy := range blocking {
+			reply := live.Ask("RL.TAKE", "1", fmt.Sprint("p", i), fmt.Sprint(key, "-", i))
+			require.Equal(t, strings.HasPrefix(reply, "*3\r\n:1\r\n"), verdicts[i].Limited, "%s of %s at %d: the server %q", policy, key, ns/1e6, reply)
+			require.Equal(t, verdicts[i].Limited, verdicts[len(blocking)+i].Limited)
+			if verdicts[i].Limited {
+				limited++
+			}
+		}
+	})
+	require.Greater(t, limited, 5000)
+}
+
 // TestSmallestLimitIsTheSmallest: the limit that is found spares as many keys as were asked for, and as it says; one less does not.
 func TestSmallestLimitIsTheSmallest(t *testing.T) {
 	sparedBy := func(policy string, seed uint64) int {

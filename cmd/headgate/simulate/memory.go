@@ -14,16 +14,24 @@ type memory struct {
 	numbers  []int64
 	slices   [][]limiter.Slice
 	entries  [][]int64 // ms, in the order of time
+	blocks   []block   // if the policy has blocks
 
 	kind   limiter.Kind
+	block  limiter.Block
 	newest int // the place of the newest entry that counts
 	timeOf func(rank int64) int64
 }
 
 var _ limiter.State = (*memory)(nil)
 
-func newMemory(kind limiter.Kind) *memory {
-	m := &memory{kind: kind}
+// block is the last block of a key.
+type block struct {
+	until  int64 // ms
+	length int64 // ms; 0: there was none
+}
+
+func newMemory(p *limiter.Policy) *memory {
+	m := &memory{kind: p.Algorithm.Kind, block: p.Block}
 	m.timeOf = func(rank int64) int64 { return m.entries[m.id][m.newest-int(rank)] }
 	return m
 }
@@ -32,6 +40,9 @@ func newMemory(kind limiter.Kind) *memory {
 func (m *memory) room(n int) {
 	for len(m.expireAt) < n {
 		m.expireAt = append(m.expireAt, 0)
+		if m.block.Length > 0 {
+			m.blocks = append(m.blocks, block{})
+		}
 		switch m.kind {
 		case limiter.Number:
 			m.numbers = append(m.numbers, 0)
@@ -44,7 +55,31 @@ func (m *memory) room(n int) {
 }
 
 // gone reports whether nothing of a key would be found any more.
-func (m *memory) gone(id int32, nowMs int64) bool { return m.expireAt[id] < nowMs }
+func (m *memory) gone(id int32, nowMs int64) bool {
+	return m.expireAt[id] < nowMs && (m.block.Length == 0 || m.blocks[id].until+m.blocks[id].length <= nowMs)
+}
+
+// rest is for how long the key is still blocked, in ms; 0 and below: it is not.
+func (m *memory) rest(nowMs int64) int64 {
+	if m.block.Length == 0 {
+		return 0
+	}
+	return m.blocks[m.id].until - nowMs
+}
+
+// begin begins a block of the key, if the policy has such.
+func (m *memory) begin(nowMs int64) {
+	if m.block.Length == 0 {
+		return
+	}
+	b := &m.blocks[m.id]
+	last := int64(0)
+	if nowMs < b.until+b.length { // else it is forgotten
+		last = b.length
+	}
+	b.length = m.block.Next(last)
+	b.until = nowMs + b.length
+}
 
 // forget lets go what a key has.
 func (m *memory) forget(id int32) {
@@ -60,7 +95,7 @@ func (m *memory) forget(id int32) {
 // Load implements limiter.State.
 func (m *memory) Load(c *limiter.Call) error {
 	f := &c.Found
-	f.Exists = !m.gone(m.id, c.NowMs)
+	f.Exists = m.expireAt[m.id] >= c.NowMs
 	if m.kind == limiter.Number {
 		f.Number, f.ExpireAtMs = m.numbers[m.id], m.expireAt[m.id]
 		return nil

@@ -99,7 +99,7 @@ type gate struct {
 }
 
 func newGate(p *limiter.Policy) *gate {
-	g := &gate{policy: p, state: newMemory(p.Algorithm.Kind)}
+	g := &gate{policy: p, state: newMemory(p)}
 	g.request.Call = throttle.Call{Cost: 1}
 	return g
 }
@@ -111,12 +111,19 @@ func (g *gate) ask(id int32, ns int64) error {
 		return nil
 	}
 	g.state.id = id
+	if rest := g.state.rest(ns / nsPerMs); rest > 0 {
+		g.call.Verdict = limiter.Verdict{Verdict: throttle.Verdict{Limited: true, Limit: g.policy.Limit, RetryAfter: rest}}
+		return nil
+	}
 	g.call.Prepare(g.policy, &g.request, ns/nsPerMs, ns)
 	if err := g.state.Load(&g.call); err != nil {
 		return err
 	}
 	if err := g.call.Decide(); err != nil {
 		return err
+	}
+	if g.call.Verdict.Limited {
+		g.state.begin(ns / nsPerMs)
 	}
 	return g.state.Keep(&g.call)
 }
