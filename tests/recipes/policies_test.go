@@ -3,6 +3,7 @@ package recipes
 import (
 	"context"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -86,6 +87,77 @@ func TestConcurrency(t *testing.T) {
 	n, err := rdb.Exists(ctx, "exports").Result()
 	require.NoError(t, err)
 	require.Zero(t, n)
+}
+
+func TestDryRun(t *testing.T) {
+	ctx, rdb := serve(t)
+	take := func(key string) Verdict {
+		_, verdicts, err := Take(ctx, rdb, 1, "api", key)
+		require.NoError(t, err)
+		return verdicts[0]
+	}
+	share, err := WouldLimit(ctx, rdb, "api")
+	require.NoError(t, err)
+	require.Zero(t, share)
+	require.NoError(t, DryRun(ctx, rdb, "api", "FIXED", 3, "1h"))
+	for range 4 {
+		require.False(t, take("rl:u1").Limited)
+	}
+	share, err = WouldLimit(ctx, rdb, "api")
+	require.NoError(t, err)
+	require.Equal(t, 0.25, share)
+	require.NoError(t, Enforce(ctx, rdb, "api", "FIXED", 3, "1h"))
+	require.True(t, take("rl:u1").Limited)
+}
+
+func TestOneCustomer(t *testing.T) {
+	ctx, rdb := serve(t)
+	require.NoError(t, Enforce(ctx, rdb, "api", "GCRA", 100, 100, "1m"))
+	require.NoError(t, TenTimes(ctx, rdb, "rl:acme"))
+	require.NoError(t, Exempt(ctx, rdb, "api", "rl:monitoring", time.Hour))
+	_, verdicts, err := Take(ctx, rdb, 1, "api", "rl:acme", "api", "rl:other", "api", "rl:monitoring")
+	require.NoError(t, err)
+	require.Equal(t, []int64{1000, 100, -1}, []int64{verdicts[0].Limit, verdicts[1].Limit, verdicts[2].Limit})
+}
+
+func TestBlockAbuse(t *testing.T) {
+	ctx, rdb := serve(t)
+	require.NoError(t, BlockAbuse(ctx, rdb, "login"))
+	var last Verdict
+	for range 6 {
+		_, verdicts, err := Take(ctx, rdb, 1, "login", "rl:mallory")
+		require.NoError(t, err)
+		last = verdicts[0]
+	}
+	require.True(t, last.Limited)
+	require.Equal(t, 10*time.Minute, last.RetryAfter)
+	lifted, err := Unban(ctx, rdb, "login", "rl:mallory")
+	require.NoError(t, err)
+	require.True(t, lifted)
+	require.NoError(t, Ban(ctx, rdb, "login", "rl:mallory", 24*time.Hour))
+	_, verdicts, err := Take(ctx, rdb, 1, "login", "rl:mallory")
+	require.NoError(t, err)
+	require.Greater(t, verdicts[0].RetryAfter, 23*time.Hour)
+	lifted, err = Unban(ctx, rdb, "login", "rl:alice")
+	require.NoError(t, err)
+	require.False(t, lifted)
+}
+
+func TestFields(t *testing.T) {
+	for _, tc := range []struct {
+		v                        Verdict
+		policy, limit, retryFrom string
+	}{
+		{Verdict{Limit: 100, Remaining: 99, RetryAfter: -1, ResetAfter: 11_001 * time.Millisecond}, `"user";q=100;w=60`, `"user";r=99;t=12`, ""},
+		{Verdict{Limited: true, Limit: 100, RetryAfter: 500 * time.Millisecond, ResetAfter: time.Minute}, `"user";q=100;w=60`, `"user";r=0;t=60`, "1"},
+		{Verdict{Limited: true, Limit: 100, Remaining: 100, RetryAfter: 10 * time.Minute}, `"user";q=100;w=60`, `"user";r=0;t=600`, "600"},
+		{Verdict{Limited: true, Limit: 1, Remaining: 1, RetryAfter: -1}, `"user";q=1;w=60`, `"user";r=1;t=0`, ""},
+		{Verdict{Limit: -1, Remaining: -1, RetryAfter: -1}, "", "", ""},
+	} {
+		h := http.Header{}
+		WriteFields(h, "user", time.Minute, tc.v)
+		require.Equal(t, []string{tc.policy, tc.limit, tc.retryFrom}, []string{h.Get("RateLimit-Policy"), h.Get("RateLimit"), h.Get("Retry-After")})
+	}
 }
 
 func TestWarmUp(t *testing.T) {

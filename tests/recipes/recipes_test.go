@@ -30,7 +30,7 @@ import (
 var writeDocument = flag.Bool("write", false, "bring docs/recipes.md in line with the code")
 
 // included is a recipe's code in the document: its file's name in a comment, then a block.
-var included = regexp.MustCompile("(?s)<!-- tests/recipes/([a-z]+\\.go) -->\n```go\n.*?```\n")
+var included = regexp.MustCompile("(?s)<!-- tests/recipes/([a-z]+\\.(?:go|mjs)) -->\n```(?:go|js)\n.*?```\n")
 
 // TestDocument fails when docs/recipes.md shows other code than these files hold; go generate mends it. It shows every file.
 func TestDocument(t *testing.T) {
@@ -41,6 +41,11 @@ func TestDocument(t *testing.T) {
 	want := included.ReplaceAllStringFunc(string(text), func(block string) string {
 		name := included.FindStringSubmatch(block)[1]
 		shown[name] = true
+		if strings.HasSuffix(name, ".mjs") {
+			script, err := os.ReadFile(name)
+			require.NoError(t, err)
+			return fmt.Sprintf("<!-- tests/recipes/%s -->\n```js\n%s```\n", name, script)
+		}
 		return fmt.Sprintf("<!-- tests/recipes/%s -->\n```go\n%s```\n", name, code(t, name))
 	})
 	if *writeDocument {
@@ -53,7 +58,13 @@ func TestDocument(t *testing.T) {
 	for _, name := range files {
 		require.True(t, shown[name] || strings.HasSuffix(name, "_test.go"), "docs/recipes.md does not show %s", name)
 	}
-	require.Equal(t, strings.Count(string(text), "```go\n"), len(shown), "a block of code is not from a file")
+	blocks := 0
+	for name := range shown {
+		if strings.HasSuffix(name, ".go") {
+			blocks++
+		}
+	}
+	require.Equal(t, strings.Count(string(text), "```go\n"), blocks, "a block of code is not from a file")
 }
 
 // code is what stands below a file's imports.
