@@ -1,0 +1,159 @@
+package replication
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// noise is bytes that tell where they stand.
+func noise(from, n int64) []byte {
+	p := make([]byte, n)
+	for i := range p {
+		at := from + int64(i)
+		p[i] = byte(at ^ at>>8 ^ at>>16)
+	}
+	return p
+}
+
+// take reads up to n bytes.
+func take(t *testing.T, r *StreamReader, n int) (all []byte) {
+	t.Helper()
+	for len(all) < n {
+		p, err := r.Next()
+		require.NoError(t, err)
+		all = append(all, p...)
+	}
+	return all
+}
+
+func TestBacklogKeepsItsEnd(t *testing.T) {
+	const begin, size = 1000, 3 * blockSize
+	b := NewBacklog(begin, size)
+	end := int64(begin)
+	add := func(n int64) {
+		b.Append(noise(end, n))
+		end += n
+	}
+	for _, n := range []int64{1, 10, blockSize - 11, blockSize, 1, 2*blockSize + 5, 70_000, 0, 5 * blockSize} {
+		add(n)
+		from, to := b.Extent()
+		require.Equal(t, end, to)
+		require.Equal(t, max(begin, end-size), from)
+		for _, at := range []int64{from, from + 1, (from + to) / 2, to - 1} {
+			if at < from || at >= to {
+				continue
+			}
+			r, ok := b.Read(at, nil)
+			require.True(t, ok)
+			require.True(t, bytes.Equal(noise(at, to-at), take(t, r, int(to-at))))
+			r.Close()
+		}
+		for _, at := range []int64{from - 1, to + 1, -1} {
+			_, ok := b.Read(at, nil)
+			require.False(t, ok)
+		}
+	}
+	require.LessOrEqual(t, b.Bytes(), int64(size+2*blockSize))
+	b.SetLimits(blockSize, 0)
+	require.LessOrEqual(t, b.Bytes(), int64(3*blockSize))
+}
+
+// TestBacklogWaitsForItsReaders: what a reader has not had is kept, and let go of when it has, or goes.
+func TestBacklogWaitsForItsReaders(t *testing.T) {
+	b := NewBacklog(0, blockSize)
+	r, ok := b.Read(0, nil)
+	require.True(t, ok)
+	b.Append(noise(0, 10*blockSize))
+	require.EqualValues(t, 10*blockSize, b.Bytes())
+	other, ok := r.Fork(nil)
+	require.True(t, ok)
+	require.True(t, bytes.Equal(noise(0, 10*blockSize), take(t, r, 10*blockSize)))
+	require.EqualValues(t, 10*blockSize, b.Bytes(), "the other has had nothing")
+	other.Close()
+	_, err := other.Next()
+	require.ErrorIs(t, err, errReaderGone)
+	_, ok = other.Fork(nil)
+	require.False(t, ok)
+	b.Append([]byte("x"))
+	require.Equal(t, []byte("x"), take(t, r, 1))
+	b.Append([]byte("y"))
+	require.LessOrEqual(t, b.Bytes(), int64(3*blockSize))
+	r.Drain()
+	require.Equal(t, []byte("y"), take(t, r, 1))
+	_, err = r.Next()
+	require.ErrorIs(t, err, errStreamEnd)
+}
+
+// TestBacklogEndsSlowReaders: who is behind by more than the limit is ended once, and what it holds is let go of; a limit below the size is the size.
+func TestBacklogEndsSlowReaders(t *testing.T) {
+	b := NewBacklog(0, blockSize)
+	b.SetLimits(blockSize, 3*blockSize)
+	ended := 0
+	slow, _ := b.Read(0, func() { ended++ })
+	quick, _ := b.Read(0, func() { t.Error("it is not slow") })
+	for i := range int64(3) {
+		b.Append(noise(i*blockSize, blockSize))
+		take(t, quick, blockSize)
+		require.Zero(t, ended)
+	}
+	b.Append([]byte("x"))
+	b.Append([]byte("x"))
+	require.Equal(t, 1, ended)
+	_, err := slow.Next()
+	require.ErrorIs(t, err, errSlow)
+	slow.Close()
+	take(t, quick, 2)
+	quick.Close()
+	b.SetLimits(5*blockSize, 1)
+	again, _ := b.Read(b.End(), func() { ended++ })
+	b.Append(noise(0, 5*blockSize))
+	require.Equal(t, 1, ended)
+	b.Append([]byte("x"))
+	require.Equal(t, 2, ended)
+	again.Close()
+}
+
+// TestBacklogWithManyReaders: readers that begin and end anywhere, while the stream goes on, get what stands where they are.
+func TestBacklogWithManyReaders(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	b := NewBacklog(0, 2*blockSize)
+	const total = 40 * blockSize
+	var readers sync.WaitGroup
+	for i := range 8 {
+		readers.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+			for {
+				from, to := b.Extent()
+				at := from + rnd.Int64N(to-from+1)
+				r, ok := b.Read(at, func() {})
+				if !ok {
+					continue // it has gone meanwhile
+				}
+				for range 1 + rnd.IntN(20) {
+					p, err := r.Next()
+					if err != nil || !bytes.Equal(p, noise(at, int64(len(p)))) {
+						t.Errorf("at %d: %v", at, err)
+						return
+					}
+					if at += int64(len(p)); at == total {
+						r.Close()
+						return
+					}
+				}
+				r.Close()
+			}
+		})
+	}
+	rnd := rand.New(rand.NewPCG(seed, 100))
+	for at := int64(0); at < total; {
+		n := min(1+rnd.Int64N(9000), total-at)
+		b.Append(noise(at, n))
+		at += n
+	}
+	readers.Wait()
+}
