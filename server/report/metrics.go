@@ -160,7 +160,11 @@ func (m *Collector) collectFigures(out chan<- prometheus.Metric) {
 }
 
 func (m *Collector) collectInstance(out chan<- prometheus.Metric) {
-	instance.send(out, 1, "master", command.RedisVersion, command.Version, runtime.Version(), "standalone", host.SystemName(),
+	role := "master"
+	if m.Gate.Has(command.GateFollows) {
+		role = "slave"
+	}
+	instance.send(out, 1, role, command.RedisVersion, command.Version, runtime.Version(), "standalone", host.SystemName(),
 		strconv.Itoa(m.Config.Get().Port), m.RunID)
 }
 

@@ -2,7 +2,9 @@ package replicas
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -339,6 +341,37 @@ func TestSlowReplicaIsCutOff(t *testing.T) {
 			require.Equal(t, digest(p), digest(s))
 		})
 	}
+}
+
+// TestMetricsOfReplicas: /metrics has the role of both sides, and how far a replica is behind.
+func TestMetricsOfReplicas(t *testing.T) {
+	t.Parallel()
+	port := harness.FreePort(t)
+	primary := harness.Start(t, append(diskless, "--metrics-port", strconv.Itoa(port))...)
+	p := harness.Dial(t, primary.Addr)
+	other := harness.FreePort(t)
+	replica := harness.Start(t, append(follow(primary.Port), "--metrics-port", strconv.Itoa(other), "--replica-announce-ip", "127.0.0.9")...)
+	online(t, p, 1)
+	p.Ask("SET", "k", "v")
+	harness.AwaitSame(t, p, harness.Dial(t, replica.Addr))
+	read := func(port int) string {
+		reply, err := http.Get("http://127.0.0.1:" + strconv.Itoa(port) + "/metrics")
+		require.NoError(t, err)
+		defer reply.Body.Close()
+		text, err := io.ReadAll(reply.Body)
+		require.NoError(t, err)
+		return string(text)
+	}
+	series := `{slave_ip="127.0.0.9",slave_port="` + strconv.Itoa(replica.Port) + `",slave_state="online"} `
+	await(t, "it has acknowledged all", func() bool { return strings.Contains(read(port), "\nheadgate_replica_lag_bytes"+series+"0\n") })
+	text := read(port)
+	for _, line := range []string{
+		"redis_connected_slaves 1\n", "redis_connected_slave_lag_seconds" + series, "redis_connected_slave_offset_bytes" + series, "headgate_replicas_missing 0\n",
+		"headgate_replica_full_syncs_total 1\n", "redis_repl_backlog_is_active 1\n", `redis_instance_info{`, `role="master"`,
+	} {
+		require.Contains(t, text, line)
+	}
+	require.Contains(t, read(other), `role="slave"`)
 }
 
 // TestSilentReplica is closed after repl-timeout, and gets PINGs before that as long as it answers.
