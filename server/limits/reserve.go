@@ -206,6 +206,8 @@ func (l *Limits) nameReservation(c *command.Ctx, o *reserveOptions, pairs []take
 // state would take.
 func (l *Limits) refusalOfReservation(c *command.Ctx) error {
 	switch gate := &c.Core.Gate; {
+	case gate.Has(command.GateNoWrites) && !c.Client.Primary:
+		return limiter.Error(gate.NoWrites())
 	case gate.Has(command.GateUnwritable):
 		return limiter.Error(gate.Unwritable())
 	case gate.Has(command.GateShort) && lacksRoom(c):

@@ -26,7 +26,6 @@ type Reservations struct {
 	due    timeouts
 	keys   map[followedName]*followedKey
 	search []searched // of databases whose reservations are to be found
-	drops  bool       // a primary is followed, so nothing is remembered
 	newest int64      // ticket
 
 	known   map[int]int // by database: how many are remembered
@@ -357,7 +356,6 @@ func (b *Reservations) Slice(now int64) (next int64) {
 	if l.Gate.Has(command.GateHalts|command.GateUnwritable) || l.Effects.On && !l.Effects.RoomFor(cancelBytes) {
 		return now + int64(haltPause)
 	}
-	b.drops = false
 	if len(b.search) == 0 {
 		b.lookForMore()
 	}
@@ -381,10 +379,7 @@ func (b *Reservations) Slice(now int64) (next int64) {
 
 // drop forgets everything, for a server that follows a primary.
 func (b *Reservations) drop() {
-	if b.drops {
-		return
-	}
-	b.drops, b.search, b.strange = true, nil, nil
+	b.search, b.strange = nil, nil
 	for len(b.due) > 0 {
 		b.forget(b.due[0])
 	}

@@ -38,7 +38,7 @@ func (l *Limits) findReservation(c *command.Ctx, id []byte) *openReservation {
 	if r == nil {
 		return nil
 	}
-	if r.deadline <= c.Now && !c.Core.Gate.Has(command.GateUnwritable) {
+	if r.deadline <= c.Now && !c.Core.Gate.Has(command.GateUnwritable|command.GateNoWrites) {
 		l.endReservation(c, r, nil)
 		l.Reservations.Counts.TimedOut++
 		return nil

@@ -377,11 +377,19 @@ func TestReservationsOfAReplica(t *testing.T) {
 	cron(w.Srv)
 	w.Call("RL.RESERVE 2 requests r tokens t COST 40 TTL 10s ID a")
 	w.Srv.Gate.Set(command.GateFollows, true)
+	w.Srv.Gate.Refuse(command.GateReadOnly, "READONLY You can't write against a read only replica.")
 	w.Now += 20_000 * 1e6
+	cron(w.Srv)
+	for _, call := range []string{"RL.RESERVE 1 tokens k TTL 1s", "RL.SETTLE a ACTUAL 0", "RL.CANCEL a"} {
+		require.Equal(t, "READONLY You can't write against a read only replica.", w.Call(call), call)
+	}
+	require.Equal(t, "ERR reservation 'a' exists", w.Call("RL.RESERVE 1 tokens k TTL 1s ID a"))
+	require.Equal(t, "[1 0 nil [[1 100 100 -1 0]]]", w.Call("RL.RESERVE 1 tokens k COST 101 TTL 1s"), "who is limited is told so")
 	cron(w.Srv)
 	require.Equal(t, "40", w.Call("GET r"))
 	require.Zero(t, w.Srv.Reservations.Open(), "the primary has them")
 	w.Srv.Gate.Set(command.GateFollows, false)
+	w.Srv.Gate.Refuse(command.GateReadOnly, "")
 	cron(w.Srv)
 	require.Equal(t, "0", w.Call("GET r"))
 	require.Equal(t, "[0 -1 [[0 100 100 -1 0]]]", w.Call("RL.TAKE 1 tokens t PEEK"))

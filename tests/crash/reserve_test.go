@@ -269,7 +269,9 @@ func checkTokens(t *testing.T, done []*reserved) {
 			used += r.charged
 			allowed := tokenCapacity + tokenRate*r.heard.Sub(first.sent).Seconds()
 			most = max(most, float64(used)/allowed)
-			require.LessOrEqual(t, float64(used), allowed+1, "from %s to %s", first.id, r.id)
+			if float64(used) > allowed+1 { // asked here, since there are many of these
+				require.Failf(t, "too many tokens", "%d from %s to %s, and %.0f are allowed", used, first.id, r.id, allowed)
+			}
 		}
 	}
 	t.Logf("at most %.1f %% of the tokens that any time allows were used", 100*most)
