@@ -181,13 +181,17 @@ func (l *Limits) askTurn(c *command.Ctx, p *takenPair, t *turn, arrival uint64, 
 	if l.Waits.Now > 0 && !inside && !t.never {
 		if q := queueOf(c.DB, p.key); q != nil && q.First().Arrival < arrival {
 			t.limits = true
-			l.standBehind(c, p, t, q)
+			if arrival == newcomer {
+				l.standBehind(c, p, t, q)
+			} else { // it is worked out where it stands
+				t.shown = max(t.shown, q.First().At())
+			}
 		}
 	}
 	return nil
 }
 
-// standBehind works out when a call passes that stands behind all those who wait for a key.
+// standBehind works out when a call passes that has just come and stands behind all those who wait for a key.
 func (l *Limits) standBehind(c *command.Ctx, p *takenPair, t *turn, q *keyQueue) {
 	changed := q.stale || q.due <= c.NowNs || q.heed.Changed() // nobody has looked since
 	if t.pace.Charge > 0 {

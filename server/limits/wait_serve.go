@@ -61,7 +61,6 @@ func (l *Limits) advance(c *command.Ctx, q *keyQueue) {
 		if w.queue != q {
 			continue
 		}
-		q.Improved(t.at, t.tat)
 		if !q.NeedsPlan(c.NowNs, t.at, t.tat) || q.Plan(c.NowNs, t.at, t.tat, func(p *waitqueue.Place) bool {
 			l.end(c, p.Owner.(*waiter), l.refuse)
 			left--

@@ -44,6 +44,7 @@ type Queue struct {
 	planned bool  // the times are those of a plan
 	early   bool  // and some may be too late: somebody has left whom the plan counts
 	slack   int64 // by how much everybody may be delayed without one that cannot pass in time
+	delay   int64 // by how much the first one was delayed when the limit was last asked
 	soonest int64 // no deadline is earlier
 }
 
@@ -69,7 +70,7 @@ func (q *Queue) Look() int64 {
 	switch {
 	case q.first == nil:
 		return math.MaxInt64
-	case !q.planned || q.slack < 0:
+	case !q.planned || q.slack < q.delay:
 		return math.MinInt64
 	}
 	return min(q.first.at, q.soonest)
@@ -82,7 +83,7 @@ func (q *Queue) Insert(p *Place, at, tat int64) {
 		before = before.before
 	}
 	if q.first == nil {
-		q.planned, q.early, q.slack, q.soonest = true, false, math.MaxInt64, math.MaxInt64
+		q.planned, q.early, q.slack, q.delay, q.soonest = true, false, math.MaxInt64, 0, math.MaxInt64
 	}
 	switch {
 	case before == q.last && before != nil && q.planned:
@@ -148,19 +149,12 @@ func (q *Queue) end() (at, tat int64) { return q.last.at, q.last.Pace.after(q.la
 // NeedsPlan reports whether somebody may be past its deadline, or unable to pass before it, now that the limit has said when the first one
 // passes and what TAT it has.
 func (q *Queue) NeedsPlan(now, at, tat int64) bool {
-	switch delay := max(at-q.first.at, tat-q.first.tat); {
-	case !q.planned, now >= q.soonest:
-		return true
-	default:
-		return delay > q.slack
-	}
-}
-
-// Improved notes that the limit lets the first one pass earlier than the plan has it, if that is so.
-func (q *Queue) Improved(at, tat int64) {
-	if at < q.first.at || tat < q.first.tat {
+	later, least := max(at-q.first.at, tat-q.first.tat, 0), min(at-q.first.at, tat-q.first.tat)
+	if least < 0 || later < q.delay { // earlier than the plan has it, or than newcomers since then have heard
 		q.early = true
 	}
+	q.delay = later
+	return !q.planned || now >= q.soonest || q.delay > q.slack
 }
 
 // Unplan has the times be worked out anew: paces have changed.
@@ -189,7 +183,7 @@ func (q *Queue) Plan(now, at, tat int64, late func(p *Place) bool) (whole bool) 
 		}
 		p = next
 	}
-	q.planned, q.early, q.slack, q.soonest = true, false, slack, soonest
+	q.planned, q.early, q.slack, q.delay, q.soonest = true, false, slack, 0, soonest
 	return true
 }
 

@@ -91,7 +91,6 @@ func advance(r *rapid.T, q *Queue, m *modelKey) {
 			m.charge(first)
 			continue
 		}
-		q.Improved(at, tat)
 		if !q.NeedsPlan(m.now, at, tat) {
 			return
 		}
@@ -155,7 +154,7 @@ func TestQueueAgainstModel(t *testing.T) {
 					break
 				}
 				q.Insert(p, at, tat)
-				changed = true
+				due = min(due, q.Look())
 			case 3: // somebody leaves
 				if n := len(m.waiting); n > 0 {
 					p := m.waiting[rapid.IntRange(0, n-1).Draw(r, "leaves")]
