@@ -134,6 +134,10 @@ limits: deps build ## a million random histories of each algorithm (HISTORIES), 
 leases: ## a million random histories of leases, and of an adversary's (HISTORIES): never more than the bound; how much of a rate is admitted, and where
 	$(GO) test -count=1 -v -timeout 2h ./throttle -run 'QuotaLease|ByGivingBack' -histories $(HISTORIES) | grep -vE '^ *=== '
 
+waits: ## a million random histories of calls that wait (HISTORIES), and of their queues alone
+	$(GO) test -count=1 -v -timeout 2h ./server/waitqueue -run TestQueueAgainstModel -waitqueue.histories $(HISTORIES) | grep -vE '^ *=== '
+	$(GO) test -count=1 -v -timeout 2h ./server/limits -run TestWaitHistories -wait.histories $(HISTORIES) | grep -vE '^ *=== '
+
 metrics-test: deps build ## have Debian's Prometheus and Chromium look at a server; without them their tests are skipped
 	-@./scripts/deps.sh prometheus:prometheus chromium:chromium
 	$(GO) test -C tests -count=1 -v -timeout 15m ./metrics | grep -vE '^ *=== '

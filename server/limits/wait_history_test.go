@@ -3,6 +3,7 @@ package limits_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand"
 	"slices"
@@ -25,7 +26,7 @@ var (
 type waitModel struct {
 	now     int64
 	keys    []*waitKey
-	waiting []*modelCall // by arrival
+	waiting []*waitCall // by arrival
 }
 
 // waitKey is a key, with what its limiter has charged.
@@ -41,28 +42,66 @@ type waitKey struct {
 	standing string           // memory for the key's name
 }
 
-// modelCall is a call, over one key by the limiter's own command or over several by RL.TAKE.
-type modelCall struct {
+// waitCall is a call, over one key by the limiter's own command or over several by RL.TAKE.
+type waitCall struct {
 	client   string
 	take     bool
-	pairs    []modelPair
+	pairs    []waitPair
 	deadline int64
 	came     int
 	stood    int // the pair for whose key it stood when it was last looked at
 }
 
-// modelPair is one key of a call.
-type modelPair struct {
+// waitPair is one key of a call.
+type waitPair struct {
 	key   *waitKey
 	cost  int64
 	limit int64 // of its own words; RL.TAKE goes by the policy's
 }
 
-func (c *modelCall) limit(p modelPair) int64 {
+func (c *waitCall) limit(p waitPair) int64 {
 	if c.take {
 		return p.key.policy
 	}
 	return p.limit
+}
+
+// order returns the first order, by arrival as far as possible, in which the limits let calls pass behind others, or one in which they do not.
+func (m *waitModel) order(before, calls []*waitCall) []*waitCall {
+	if len(calls) == 0 || !m.letAll(append(slices.Clone(before), calls[0])) && len(calls) == 1 {
+		return append(slices.Clone(before), calls...)
+	}
+	for i, c := range calls {
+		next := append(slices.Clone(before), c)
+		if !m.letAll(next) {
+			continue
+		}
+		if all := m.order(next, slices.Delete(slices.Clone(calls), i, i+1)); m.letAll(all) {
+			return all
+		}
+	}
+	return append(slices.Clone(before), calls...)
+}
+
+// letAll reports whether calls that have waited can pass one behind the other.
+func (m *waitModel) letAll(calls []*waitCall) bool {
+	charged := map[*waitKey]*waitKey{}
+	for i, c := range calls {
+		for _, p := range c.pairs {
+			k := charged[p.key]
+			if k == nil {
+				copied := *p.key
+				copied.leases, copied.entries = maps.Clone(p.key.leases), slices.Clone(p.key.entries)
+				k = &copied
+				charged[p.key] = k
+			}
+			if !k.lets(m.now, c.limit(p), p.cost, true) {
+				return false
+			}
+			k.charge(m.now, p.cost, fmt.Sprint(i))
+		}
+	}
+	return true
 }
 
 // lets reports whether a key lets a call pass at a time; holds: it is one that waits.
@@ -144,7 +183,7 @@ const never = math.MaxInt64
 
 // passesAt is when calls pass that stand for a key one behind the other, the last of them, by then at the latest: never if it is later. Of a limit
 // that is no rate nobody knows what those before leave: the first one's time is the last one's.
-func (m *waitModel) passesAt(k *waitKey, queue []*modelCall, latest int64) int64 {
+func (m *waitModel) passesAt(k *waitKey, queue []*waitCall, latest int64) int64 {
 	rate := k.kind == "GCRA" || k.kind == "QUEUE"
 	copied := *k
 	at := m.now
@@ -169,12 +208,12 @@ func (m *waitModel) passesAt(k *waitKey, queue []*modelCall, latest int64) int64
 }
 
 // pairOf is the call's pair of a key.
-func (c *modelCall) pairOf(k *waitKey) modelPair {
-	return c.pairs[slices.IndexFunc(c.pairs, func(p modelPair) bool { return p.key == k })]
+func (c *waitCall) pairOf(k *waitKey) waitPair {
+	return c.pairs[slices.IndexFunc(c.pairs, func(p waitPair) bool { return p.key == k })]
 }
 
 // standsFor are the calls that stood in a key's queue, of those that have come before a call, and that call.
-func standsFor(k *waitKey, waiting []*modelCall, last *modelCall) (queue []*modelCall) {
+func standsFor(k *waitKey, waiting []*waitCall, last *waitCall) (queue []*waitCall) {
 	for _, c := range waiting {
 		if c.came < last.came && c.pairs[c.stood].key == k {
 			queue = append(queue, c)
@@ -271,7 +310,7 @@ func (h *waitRun) step() {
 		h.command("op", []string{"DEL ", "RL.RESET "}[h.r.Intn(2)]+k.standing, "")
 	case n == 15 && len(h.waiting) > 0: // somebody goes, or is made to
 		c := h.waiting[h.r.Intn(len(h.waiting))]
-		h.waiting = slices.DeleteFunc(h.waiting, func(o *modelCall) bool { return o == c })
+		h.waiting = slices.DeleteFunc(h.waiting, func(o *waitCall) bool { return o == c })
 		if h.r.Intn(2) == 0 {
 			h.log = append(h.log, "hangs up: "+c.client)
 			h.hangUp(c.client)
@@ -328,7 +367,7 @@ func (h *waitRun) call() {
 	name := ""
 	for i := range 7 {
 		name = fmt.Sprintf("c%d", i)
-		if !slices.ContainsFunc(h.waiting, func(c *modelCall) bool { return c.client == name }) {
+		if !slices.ContainsFunc(h.waiting, func(c *waitCall) bool { return c.client == name }) {
 			break
 		}
 		name = ""
@@ -336,7 +375,7 @@ func (h *waitRun) call() {
 	if name == "" {
 		return
 	}
-	c := &modelCall{client: name, take: h.r.Intn(2) == 0, came: h.came, deadline: h.waitModel.now}
+	c := &waitCall{client: name, take: h.r.Intn(2) == 0, came: h.came, deadline: h.waitModel.now}
 	h.came++
 	wait := ""
 	if h.r.Intn(5) > 0 {
@@ -351,7 +390,7 @@ func (h *waitRun) call() {
 		costs := " COSTS"
 		for _, i := range keys {
 			k := h.keys[i]
-			p := modelPair{key: k, cost: 1 + h.r.Int63n(2)}
+			p := waitPair{key: k, cost: 1 + h.r.Int63n(2)}
 			if k.kind == "ACQUIRE" {
 				p.cost = 1
 			}
@@ -362,7 +401,7 @@ func (h *waitRun) call() {
 		line += costs + wait
 	} else {
 		k := h.keys[h.r.Intn(len(h.keys))]
-		p := modelPair{key: k, cost: 1 + h.r.Int63n(2), limit: k.policy}
+		p := waitPair{key: k, cost: 1 + h.r.Int63n(2), limit: k.policy}
 		words := strings.Fields(k.words(k.policy))
 		line = "RL." + words[0] + " " + k.standing + " " + strings.Join(words[1:], " ")
 		if k.kind == "ACQUIRE" {
@@ -370,7 +409,7 @@ func (h *waitRun) call() {
 		} else {
 			line += fmt.Sprintf(" COST %d", p.cost)
 		}
-		c.pairs, line = []modelPair{p}, line+wait
+		c.pairs, line = []waitPair{p}, line+wait
 	}
 	before := slices.Clone(h.waiting)
 	got := h.command(name, line, "")
@@ -409,19 +448,25 @@ func (h *waitRun) settle() {
 	for h.Srv.Cron() == 0 {
 	}
 	before := slices.Clone(h.waiting)
-	var refused []*modelCall
+	var refused, passed []*waitCall
+	replies := map[*waitCall]string{}
 	for _, c := range before {
 		got := h.reply(c.client)
 		if got == "-" {
 			continue
 		}
 		h.log = append(h.log, fmt.Sprintf("%d %s: %s", h.waitModel.now, c.client, got))
-		h.waiting = slices.DeleteFunc(h.waiting, func(o *modelCall) bool { return o == c })
+		h.waiting = slices.DeleteFunc(h.waiting, func(o *waitCall) bool { return o == c })
 		if limitedReply(got) {
 			refused = append(refused, c)
 		} else {
-			h.passed(c, got, true)
+			passed, replies[c] = append(passed, c), got
 		}
+	}
+	// Which of several keys had its turn first at this instant is not for the model to say; the order matters where calls of one key have
+	// different limits.
+	for _, c := range h.order(nil, passed) {
+		h.passed(c, replies[c], true)
 	}
 	for _, c := range h.waiting { // where they stand now
 		w, waits := h.conns[c.client].Client.(*command.Client).Blocked.(command.Waiter)
@@ -429,7 +474,7 @@ func (h *waitRun) settle() {
 			h.fail("%s waits for nothing", c.client)
 		}
 		key, _ := w.Awaits()
-		c.stood = slices.IndexFunc(c.pairs, func(p modelPair) bool { return p.key.standing == key })
+		c.stood = slices.IndexFunc(c.pairs, func(p waitPair) bool { return p.key.standing == key })
 	}
 	for _, c := range before {
 		if slices.Contains(h.waiting, c) {
@@ -441,8 +486,9 @@ func (h *waitRun) settle() {
 			}
 		}
 	}
+	stayed := slices.DeleteFunc(before, func(c *waitCall) bool { return !slices.Contains(h.waiting, c) && !slices.Contains(refused, c) })
 	for _, c := range refused {
-		h.refused(c, before, false)
+		h.refused(c, stayed, false)
 	}
 	for _, c := range h.waiting {
 		h.mayWait(c)
@@ -450,7 +496,7 @@ func (h *waitRun) settle() {
 }
 
 // passed looks at a call that has passed, and charges its limits.
-func (h *waitRun) passed(c *modelCall, reply string, holds bool) {
+func (h *waitRun) passed(c *waitCall, reply string, holds bool) {
 	ids := strings.Fields(strings.NewReplacer("[", " ", "]", " ").Replace(reply))
 	for i, p := range c.pairs {
 		if !p.key.lets(h.waitModel.now, c.limit(p), p.cost, holds) {
@@ -468,15 +514,15 @@ func (h *waitRun) passed(c *modelCall, reply string, holds bool) {
 }
 
 // refused looks at a call that was limited: it could not have passed in time, by the limits alone or since others stood before it.
-func (h *waitRun) refused(c *modelCall, before []*modelCall, atOnce bool) {
+func (h *waitRun) refused(c *waitCall, before []*waitCall, atOnce bool) {
 	if h.waitModel.now >= c.deadline && !atOnce {
 		return
 	}
-	for i, p := range c.pairs {
+	for _, p := range c.pairs {
 		if p.cost > c.limit(p) {
 			return
 		}
-		alone := h.passesAt(p.key, []*modelCall{c}, c.deadline+1)
+		alone := h.passesAt(p.key, []*waitCall{c}, c.deadline+1)
 		if atOnce && (!p.key.lets(h.waitModel.now, c.limit(p), p.cost, false) || len(standsFor(p.key, before, c)) > 1) {
 			return
 		}
@@ -486,13 +532,12 @@ func (h *waitRun) refused(c *modelCall, before []*modelCall, atOnce bool) {
 		if alone > c.deadline || h.passesAt(p.key, standsFor(p.key, before, c), c.deadline+1) > c.deadline {
 			return
 		}
-		_ = i
 	}
 	h.fail("%s was limited, though it could pass by %d", c.client, c.deadline)
 }
 
 // mayWait looks at a call that waits.
-func (h *waitRun) mayWait(c *modelCall) {
+func (h *waitRun) mayWait(c *waitCall) {
 	p := c.pairs[c.stood]
 	queue := standsFor(p.key, h.waiting, c)
 	switch {
