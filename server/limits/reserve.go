@@ -42,9 +42,9 @@ func reserveCommands(l *Limits) []*command.Command {
 			Args: []command.Arg{
 				command.Integer("numpairs").Fails(errNumPairs), command.Block("pair", command.Str("policy").Fails(ErrNoPolicy), command.Key("key")).Multi(),
 				command.OneOf("costs", command.Integer("n").After("COST").Fails(command.ErrNotInteger), command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger)).Opt(),
-				durationArg("ttl").After("TTL"), command.Str("id").After("ID").Opt(),
+				durationArg("ttl").After("TTL"), command.Str("id").After("ID").Opt(), waitArg,
 			},
-			Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts, errReservedCost, errReservationID, limiter.ShortDuration, limiter.FractionalDuration}, l.costErrors(),
+			Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts, errReservedCost, errReservationID, limiter.ShortDuration, limiter.FractionalDuration, string(limiter.ErrLongWait)}, l.costErrors(),
 				[]string{errReservedEntries, errDuplicateKey, errReservationThere, errReservations, command.ErrNotInteger, command.ErrWrongType}),
 			Reply: command.ReplyArray, Handler: l.either(l.reserve, l.refuseElsewhere),
 		},
@@ -90,6 +90,7 @@ type reserveOptions struct {
 	costs bool // they are given
 	ttl   int64
 	id    []byte // nil: one is drawn
+	wait  int64  // ms; 0: not at all
 }
 
 // readReserve reads the options, or sends the error and returns false.
@@ -116,6 +117,14 @@ func readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) 
 				return o, false
 			}
 			i++
+		case o.wait == 0 && !last && c.Is(i, limiter.WaitWord):
+			wait, err := limiter.ParseWait(c.Args[i+1])
+			if err != nil {
+				errLimiter(c, err)
+				return o, false
+			}
+			o.wait = wait
+			i++
 		default:
 			c.ErrUsage()
 			return o, false
@@ -130,19 +139,20 @@ func readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) 
 
 func mayBeReservationID(id []byte) bool { return len(id) > 0 && len(id) <= maxReservationID }
 
-// reserve implements RL.RESERVE numpairs policy key [policy key …] [COST n | COSTS n …] TTL duration [ID id].
+// reserve implements RL.RESERVE numpairs policy key [policy key …] [COST n | COSTS n …] TTL duration [ID id] [WAIT duration].
 func (l *Limits) reserve(c *command.Ctx) {
-	n, ok := takeNumber(c)
+	pairs, o, ok := l.readReserveCall(c)
+	defer clear(pairs) // they point into the input
 	if !ok {
 		return
 	}
-	pairs := l.pairs[:n]
-	defer clear(pairs) // they point into the input
-	o, ok := readReserve(c, pairs)
-	if !ok || !l.takePolicies(c, pairs, false, o.costs) || !checkReserved(c, pairs) || !l.nameReservation(c, &o, pairs) {
+	l.touch(c, pairs)
+	if l.concernsWaits(o.wait) {
+		l.Waits.reserving = o
+		l.answerInTurn(c, reservationCall{}, pairs, false, o.wait)
+		l.Waits.reserving = reserveOptions{}
 		return
 	}
-	l.touch(c, pairs)
 	limiting, err := l.askAll(c, pairs, false)
 	switch {
 	case err != nil:
@@ -160,6 +170,18 @@ func (l *Limits) reserve(c *command.Ctx) {
 	l.beginBlocks(c, pairs)
 	l.countPairs(c, pairs, limiting >= 0)
 	sendReserved(c, pairs, limiting, o.id)
+}
+
+// readReserveCall reads the arguments of RL.RESERVE, or sends the error and returns ok false. The pairs are to be cleared: they point into the
+// arguments.
+func (l *Limits) readReserveCall(c *command.Ctx) (pairs []takenPair, o reserveOptions, ok bool) {
+	n, ok := takeNumber(c)
+	if !ok {
+		return nil, o, false
+	}
+	pairs = l.pairs[:n]
+	o, ok = readReserve(c, pairs)
+	return pairs, o, ok && l.takePolicies(c, pairs, false, o.costs) && checkReserved(c, pairs) && l.nameReservation(c, &o, pairs)
 }
 
 // checkReserved refuses costs that could not be given back, or sends the error and returns false.

@@ -218,7 +218,7 @@ func TestReserveErrors(t *testing.T) {
 	w := newReserver(t)
 	w.Call("RL.RESERVE 1 tokens k TTL 60s ID there")
 	before := w.Contents()
-	const usage = "ERR syntax error, try RL.RESERVE numpairs policy key [policy key …] [COST n | COSTS each [each …]] TTL ttl [ID id]"
+	const usage = "ERR syntax error, try RL.RESERVE numpairs policy key [policy key …] [COST n | COSTS each [each …]] TTL ttl [ID id] [WAIT duration]"
 	for call, want := range map[string]string{
 		"RL.RESERVE 1 tokens k":                                       "ERR wrong number of arguments for 'rl.reserve' command" + strings.TrimPrefix(usage, "ERR syntax error"),
 		"RL.RESERVE 1 tokens k COST 1":                                usage,

@@ -42,8 +42,9 @@ type Waits struct {
 	perKey    int       // wait-max-per-key
 	perServer int       // wait-max-clients
 
-	asking limit // the words of a call that is read anew
-	turns  [maxPairs]turn
+	asking    limit          // the words of a call that is read anew
+	reserving reserveOptions // those of a reservation that is answered
+	turns     [maxPairs]turn
 }
 
 // keyQueue is the queue of one key.

@@ -84,3 +84,36 @@ func (severalLimits) limited(l *Limits, c *command.Ctx, pairs []takenPair, limit
 	}
 	sendPairs(c, pairs, limiting)
 }
+
+// reservationCall is a call of RL.RESERVE. It implements waitingCall.
+type reservationCall struct{}
+
+// read implements waitingCall.
+func (reservationCall) read(l *Limits, c *command.Ctx) (pairs []takenPair, ok bool) {
+	if pairs, l.Waits.reserving, ok = l.readReserveCall(c); !ok {
+		clear(pairs)
+	}
+	return pairs, ok
+}
+
+// pass implements waitingCall.
+func (reservationCall) pass(l *Limits, c *command.Ctx, pairs []takenPair) error {
+	o := &l.Waits.reserving
+	err := l.refusalOfReservation(c)
+	if err == nil {
+		err = l.chargeReserved(c, pairs, o)
+	}
+	if err == nil {
+		l.beginBlocks(c, pairs) // of those in the shadow
+		l.countPairs(c, pairs, false)
+		sendReserved(c, pairs, -1, o.id)
+	}
+	return err
+}
+
+// limited implements waitingCall.
+func (reservationCall) limited(l *Limits, c *command.Ctx, pairs []takenPair, limiting int, _ bool) {
+	l.beginBlocks(c, pairs)
+	l.countPairs(c, pairs, true)
+	sendReserved(c, pairs, limiting, nil)
+}

@@ -273,6 +273,22 @@ func TestWaitConversations(t *testing.T) {
 			x RL.TAKE 1 two b PEEK COST 1           | [1 0 [[1 2 0 10000 10000]]]
 			+10000 p                                | [0 -1 [[0 1 0 -1 10000] [0 2 1 -1 20000]]]
 			r                                       | [1 0 [[1 2 1 20000 20000]]]`},
+		{"reservations wait as takes do, and for what others give back", `
+			x RL.POLICY SET p FIXED 10 10s                        | OK
+			x RL.RESERVE 1 p k COST 8 TTL 1m ID r                 | [0 -1 r [[0 10 2 -1 10000]]]
+			a RL.RESERVE 1 p k COST 5 TTL 1m ID s WAIT 20s        | -
+			b RL.RESERVE 1 p k COST 1 TTL 1m ID t WAIT 20s        | -
+			c RL.RESERVE 1 p k COST 11 TTL 1m ID u WAIT 20s       | [1 0 nil [[1 10 2 -1 10000]]]
+			c RL.RESERVE 1 p k COST 1 TTL 1m ID u                 | [1 0 nil [[1 10 2 10000 10000]]]
+			+100 x RL.SETTLE r ACTUAL 5                           | [1 [[0 10 5 -1 9900]]]
+			a                                                     | [0 -1 s [[0 10 0 -1 9900]]]
+			b                                                     | -
+			x RL.CANCEL s                                         | 1
+			b                                                     | [0 -1 t [[0 10 4 -1 9900]]]
+			a RL.RESERVE 1 p k COST 9 TTL 1s ID t WAIT 20s        | ERR reservation 't' exists
+			a RL.RESERVE 1 p k COST 9 TTL 1m ID v WAIT 20s        | -
+			x RL.RESERVE 1 p k COST 0 TTL 1m ID v                 | [0 -1 v [[0 10 4 -1 9900]]]
+			+9900 a                                               | ERR reservation 'v' exists`},
 		{"policies that change", `
 			x RL.POLICY SET p FIXED 2 10s           | OK
 			x RL.TAKE 1 p k COST 2                  | [0 -1 [[0 2 0 -1 10000]]]
