@@ -116,9 +116,10 @@ clients: deps build ## run the limiters and clients that people use, those of ot
 	@./scripts/clients.sh
 	$(GO) test -C tests -count=1 -v -timeout 15m ./clients -foreign | grep -vE '^ *=== '
 
-gateways: deps build ## run the gateways that Debian has before the HTTP check, with the configurations that docs/http.md shows
+gateways: deps build ## run the gateways that Debian has before the HTTP check, and compare N random requests (100,000) with envoyproxy/ratelimit
 	@./scripts/deps.sh nginx:nginx-light caddy:caddy
-	$(GO) test -C tests -count=1 -v -timeout 15m ./gateways | grep -vE '^ *=== '
+	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT)
+	$(GO) test -C tests -count=1 -v -timeout 60m ./gateways -gateways.ratelimit $(CURDIR)/bin/service_cmd -gateways.requests $(or $(N),100000) | grep -vE '^ *=== '
 
 lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs
 	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./lua -lua.n 200000 -lua.limit 1s | grep -vE '^ *(=== |--- PASS)'

@@ -169,6 +169,7 @@ var noCommandNames = map[string]string{
 	`upstream/look.go "cluster"`:      "a server's mode",
 	`config/args.go "save"`:           "a directive",
 	`host/machine.go "memory"`:        "a controller of cgroups",
+	`httpcheck/template.go "client"`:  "a place in a key",
 }
 
 // nameFinder finds comparisons with commands' names in source.

@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -30,6 +31,7 @@ import (
 	"headgate/server/pubsub"
 	"headgate/server/replication"
 	"headgate/server/report"
+	"headgate/server/rls"
 	"headgate/server/scripting"
 	"headgate/server/types"
 	"headgate/server/web"
@@ -52,6 +54,7 @@ type Server struct {
 	Replica *replication.Replica
 	cluster *cluster.Cluster
 	Checks  httpcheck.Port
+	Envoy   rls.Port
 
 	scripts *scripting.Scripts
 }
@@ -188,6 +191,9 @@ func (s *Server) otherDescriptors(cfg *config.Config) int {
 	if cfg.HTTPPort > 0 || cfg.HTTPUnixSocket != "" {
 		n += httpcheck.MaxConns
 	}
+	if cfg.RLSPort > 0 {
+		n += rls.MaxConns
+	}
 	if cfg.TLSPort > 0 {
 		n += s.TLS.Room // for handshakes, which are no clients yet
 	}
@@ -255,9 +261,13 @@ func (s *Server) Listen() error {
 		if err := s.HTTP.Open(s.Reports, cfg); err != nil {
 			return err
 		}
-		return s.Checks.Open(s.checkOptions(), cfg)
+		if err := s.Checks.Open(s.checkOptions(), cfg); err != nil {
+			return err
+		}
+		return s.Envoy.Open(s.envoyOptions(cfg), cfg)
 	})
 	if err != nil {
+		s.Envoy.Close()
 		s.Checks.Close()
 		s.HTTP.Close()
 		s.closeGateway()
@@ -281,7 +291,9 @@ func (s *Server) Run() {
 	s.HTTP.Serve()
 	defer s.HTTP.Close() // at the very end, so that /readyz tells of it
 	s.Checks.Serve()
+	s.Envoy.Serve()
 	s.Fronts.Run()
+	s.Envoy.Close()
 	s.Checks.Close()
 	s.Replica.Close()
 	s.Replica.Primary.Close()
@@ -291,18 +303,21 @@ func (s *Server) Run() {
 
 // checkOptions are what the HTTP check needs of the server.
 func (s *Server) checkOptions() httpcheck.Options {
-	return httpcheck.Options{
-		Dial: func() local.Client {
-			return netpoll.NewInner(s.WithoutBackgroundWork(), checkAddress, checkAddress)
-		},
-		NeedsAuth: s.needsAuth,
-		Refuses:   s.refusesCheck,
-		Log:       s.Logger,
-	}
+	return httpcheck.Options{Dial: s.dial, NeedsAuth: s.needsAuth, Refuses: s.refusesDoor, Log: s.Logger}
 }
 
-// checkAddress is where the clients of the HTTP check come from, as CLIENT LIST shows them.
-const checkAddress = "127.0.0.1:0"
+// envoyOptions are what Envoy's rate limit service needs of the server.
+func (s *Server) envoyOptions(cfg *config.Config) rls.Options {
+	return rls.Options{Dial: s.dial, Refuses: s.refusesDoor, TLS: func() (*tls.Config, error) { return front.ServerTLS(cfg) }, Log: s.Logger}
+}
+
+// dial returns a client within the process.
+func (s *Server) dial() local.Client {
+	return netpoll.NewInner(s.WithoutBackgroundWork(), innerAddress, innerAddress)
+}
+
+// innerAddress is where clients within the process come from, as CLIENT LIST shows them.
+const innerAddress = "127.0.0.1:0"
 
 func (s *Server) needsAuth() bool {
 	s.Lock()
@@ -310,8 +325,8 @@ func (s *Server) needsAuth() bool {
 	return !s.Users.Default().Open()
 }
 
-// refusesCheck says why a peer may not ask without a password: it could not over the Redis protocol either.
-func (s *Server) refusesCheck(peer netip.Addr) (why string) {
+// refusesDoor says why a peer may not ask without a password: it could not over the Redis protocol either.
+func (s *Server) refusesDoor(peer netip.Addr) (why string) {
 	if s.Config.Get().ProtectedMode && peer.IsValid() && !peer.IsLoopback() {
 		return "protected-mode refuses clients of other machines while there is no password: set one, or protected-mode no"
 	}
@@ -345,5 +360,6 @@ func (s *Server) Load() {
 func (s *Server) Reload() ([]config.Notice, error) {
 	s.Lock()
 	defer s.Unlock()
+	s.Envoy.Reload()
 	return s.Config.Reload()
 }

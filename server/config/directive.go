@@ -41,6 +41,7 @@ const (
 	Replication Group = "Replication"
 	Cluster     Group = "Cluster"
 	HTTPCheck   Group = "HTTP check"
+	Envoy       Group = "Envoy"
 )
 
-var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Metrics, Replication, Cluster, HTTPCheck}
+var groups = []Group{Network, TLS, Clients, Memory, General, Notices, Security, Encodings, Limiters, Upstream, Scripts, Persistence, Metrics, Replication, Cluster, HTTPCheck, Envoy}

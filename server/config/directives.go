@@ -68,6 +68,15 @@ type Config struct {
 	HTTPUnixSocket     string      // socket file of the HTTP check; "" = none
 	HTTPUnixSocketPerm os.FileMode // its permission bits; 0 = as the umask leaves them
 
+	// RLSBind lists the addresses that the rate limit service listens on, in the form of Bind.
+	RLSBind            []string
+	RLSPort            int    // of Envoy's rate limit service; 0 = none
+	RLSConfig          string // file or directory of its rules; relative to Dir, see Path
+	RLSUser            string // as whom it asks limits, if RLSPassword is not empty
+	RLSPassword        string // "" = none. Never write it to a log
+	RLSTLS             bool
+	RLSResponseHeaders bool
+
 	MaxClients             int           // connections at a time, before what the limit on open files takes away
 	Timeout                time.Duration // an idle client is closed after this; 0 = never
 	ClientQueryBufferLimit int           // bytes of a command, and of a transaction, that a client may have pending
@@ -204,7 +213,7 @@ type Config struct {
 }
 
 // directives is the table, sorted by name within each group. See Directive for how each field is used.
-var directives = slices.Concat(firstDirectives, upstreamDirectives, laterDirectives, replicationDirectives, clusterDirectives, checkDirectives)
+var directives = slices.Concat(firstDirectives, upstreamDirectives, laterDirectives, replicationDirectives, clusterDirectives, checkDirectives, rlsDirectives)
 
 // firstDirectives are those of the groups before Upstream.
 var firstDirectives = []*Directive{

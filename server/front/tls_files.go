@@ -110,6 +110,12 @@ func (f *tlsFiles) config(cfg *config.Config) (*tls.Config, error) {
 	return made, nil
 }
 
+// ServerTLS returns what another port needs that speaks TLS as tls-port does. It reads the files once.
+func ServerTLS(cfg *config.Config) (*tls.Config, error) {
+	files := readTLSFiles(cfg)
+	return files.config(cfg)
+}
+
 // PrimaryTLS makes the configuration of connections to a primary. As with redis-server the primary's certificate has to be one that a known
 // authority vouches for, whatever name it has.
 func PrimaryTLS(cfg *config.Config) (*tls.Config, error) {

@@ -59,27 +59,32 @@ func fill(place string, r *http.Request) (string, error) {
 	return "", badRequest("the request has nothing for {%s}", shown(place))
 }
 
+// places are those that have a name of their own.
+var places = map[string]func(r *http.Request) string{
+	"client":    func(r *http.Request) string { return clientOf(r).String() },
+	"client/64": networkOf,
+	"method":    func(r *http.Request) string { return firstOf(r, r.Method, "X-Forwarded-Method", "X-Original-Method") },
+	"host":      func(r *http.Request) string { return firstOf(r, r.Host, "X-Forwarded-Host") },
+	"path":      func(r *http.Request) string { return pathOf(firstOf(r, "", "X-Forwarded-Uri", "X-Original-URI")) },
+}
+
 // valueOf returns what the request has for a name, and whether there is such a name.
 func valueOf(name string, r *http.Request) (value string, known bool) {
-	switch name {
-	case "client":
-		return clientOf(r).String(), true
-	case "client/64":
-		addr := clientOf(r)
-		if addr.Is6() {
-			prefix, _ := addr.Prefix(64) // an IPv6 address has 64 bits
-			return prefix.String(), true
-		}
-		return addr.String(), true
-	case "method":
-		return firstOf(r, r.Method, "X-Forwarded-Method", "X-Original-Method"), true
-	case "host":
-		return firstOf(r, r.Host, "X-Forwarded-Host"), true
-	case "path":
-		return pathOf(firstOf(r, "", "X-Forwarded-Uri", "X-Original-URI")), true
+	if place := places[name]; place != nil {
+		return place(r), true
 	}
 	header, found := strings.CutPrefix(name, "header:")
 	return r.Header.Get(header), found && header != ""
+}
+
+// networkOf is the client's address, or the network of 64 bits that one customer has of IPv6.
+func networkOf(r *http.Request) string {
+	addr := clientOf(r)
+	if addr.Is4() || !addr.IsValid() {
+		return addr.String()
+	}
+	prefix, _ := addr.Prefix(64) // an IPv6 address has 64 bits
+	return prefix.String()
 }
 
 // firstOf returns the first of some headers that is there, or else a value.

@@ -101,9 +101,11 @@ type CountedPolicy struct {
 const (
 	// MaxCounted bounds the names that are counted one by one; more than that are counted together.
 	MaxCounted = 2 * maxPolicies
-	// OtherPolicies and missingPolicies are the names for these, and for policies that do not exist. No policy can have them.
+	// OtherPolicies, missingPolicies and writtenPolicies are the names for these, for policies that do not exist, and for those that calls write
+	// out. No policy can have them.
 	OtherPolicies   = "(other)"
 	missingPolicies = "(missing)"
+	writtenPolicies = "(written)"
 )
 
 // PolicyCounts are the decisions under each name, in the order in which the names were first used. Names stay when their policy is
@@ -119,7 +121,7 @@ func (p *PolicyCounts) Of(name string) *CountedPolicy {
 		p.byName = map[string]*CountedPolicy{}
 	}
 	counted := p.byName[name]
-	if counted == nil && name != missingPolicies && (len(p.List) >= MaxCounted || limiter.CheckName([]byte(name)) != nil) {
+	if counted == nil && name != missingPolicies && name != writtenPolicies && (len(p.List) >= MaxCounted || limiter.CheckName([]byte(name)) != nil) {
 		name = OtherPolicies
 		counted = p.byName[name]
 	}

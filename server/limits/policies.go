@@ -131,6 +131,7 @@ type Policies struct {
 	Fixed   map[string]*KnownPolicy // of the configuration
 	Parsed  map[string]*KnownPolicy // of the hash; nil for a name that it has not, or that does not parse; only names that a policy may have
 	changes uint64                  // of the hash, when parsed was begun
+	written map[string]*KnownPolicy // of what calls write out
 	Counts  PolicyCounts
 
 	Blocked      LastBlocked
@@ -161,7 +162,7 @@ func (l *Limits) policy(c *command.Ctx, name []byte) (p *KnownPolicy, err error)
 		return p, nil
 	}
 	if limiter.CheckName(name) != nil {
-		return nil, nil // strangers choose such a name, as long as they like: it is not looked up and not remembered
+		return l.writtenPolicy(name)
 	}
 	h, err := policiesHash(c)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 func takeCommand(l *Limits) *command.Command {
 	return &command.Command{
 		Name: "rl.take", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-		Summary: "Charge several limits at once: all of them, or none if one of them limits. The second element is the index of the first pair that limits, or -1; the third has each pair's five numbers; the fourth, if leases are among the pairs, their ids.",
+		Summary: "Charge several limits at once: all of them, or none if one of them limits. A policy is a name, or is written out in one argument as RL.POLICY SET takes it. The second element is the index of the first pair that limits, or -1; the third has each pair's five numbers; the fourth, if leases are among the pairs, their ids.",
 		Arity:   -4, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 		Args: []command.Arg{
 			command.Integer("numpairs").Fails(errNumPairs), command.Block("pair", command.Str("policy").Fails(ErrNoPolicy), command.Key("key")).Multi(),
@@ -226,7 +226,7 @@ func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair, peek, given boo
 		p, err := l.policy(c, name)
 		switch {
 		case err != nil:
-			c.Fail(err)
+			failPolicy(c, err)
 			return false
 		case p == nil && c.Cfg.UnknownPolicy == config.UnknownPolicyAllow:
 			p = &KnownPolicy{Policy: l.unlimited, Name: missingPolicies, counts: l.Policies.Counts.Of(missingPolicies)}

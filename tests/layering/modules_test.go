@@ -20,7 +20,8 @@ var forTests = []string{
 	"github.com/stretchr/testify", "go.yaml.in/yaml/v3",
 	"github.com/rogpeppe/go-internal", "golang.org/x/tools",
 	"pgregory.net/rapid",
-	"github.com/kr/text", // by the tests of a library, for which go mod tidy lists it
+	"github.com/kr/text",                // by the tests of a library, for which go mod tidy lists it
+	"github.com/planetscale/vtprotobuf", // by files of a library that only a build tag brings, the same
 }
 
 // archived are modules that nobody mends any more, each with the one that goes on with it.

@@ -1,0 +1,229 @@
+package rls
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"context"
+
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+
+	"headgate/server/config"
+	"headgate/server/front"
+	"headgate/server/local"
+)
+
+// Limits of the port.
+const (
+	// MaxConns is how many connections there may be at a time; more wait in the kernel.
+	MaxConns = 1024
+
+	maxStreams    = 1000             // requests under way on one connection
+	maxRequest    = 64 << 10         // bytes of a request
+	greetTimeout  = 5 * time.Second  // for a connection to say that it speaks HTTP/2
+	silentAfter   = 2 * time.Minute  // a silent connection is asked whether it is still there
+	silentTimeout = 20 * time.Second // for its answer
+	minPing       = 10 * time.Second // between two pings of a client
+	endTimeout    = 2 * time.Second  // for requests under way when the server ends
+	watchEvery    = time.Second      // between two looks at the files
+)
+
+// Options are what the port needs of the server. The functions may be called from any goroutine.
+type Options struct {
+	Dial    func() local.Client                // a new client of the server
+	Refuses func(peer netip.Addr) (why string) // why a peer may not ask, or ""
+	TLS     func() (*tls.Config, error)        // what the tls- directives say
+	Log     *slog.Logger
+}
+
+// Port is what rls-port opens. The zero Port serves nothing.
+type Port struct {
+	options   Options
+	path      string
+	service   *service
+	grpc      *grpc.Server
+	health    *health.Server
+	listeners []net.Listener
+	serving   sync.WaitGroup
+	ended     chan struct{}
+
+	mu   sync.Mutex // for reading the rules
+	seen string     // of the files, when they were read
+}
+
+// Counts returns what has become of requests, or nil if there is no port.
+func (p *Port) Counts() *Counts {
+	if p.service == nil {
+		return nil
+	}
+	return &p.service.counts
+}
+
+// Open reads the rules and opens the listeners that the configuration names, if any. Nothing is answered before Serve.
+func (p *Port) Open(o Options, cfg *config.Config) error {
+	if cfg.RLSPort == 0 {
+		return nil
+	}
+	if cfg.RLSConfig == "" {
+		return errors.New("rls-port: there are no rules: set rls-config to a file of envoyproxy/ratelimit, or to a directory of such files")
+	}
+	p.options, p.path = o, cfg.Path(cfg.RLSConfig)
+	rules, err := Read(p.path)
+	if err != nil {
+		return fmt.Errorf("rls-config: %w", err)
+	}
+	p.service = &service{
+		sessions: local.Sessions{Dial: o.Dial}, as: local.Credentials{User: cfg.RLSUser, Password: cfg.RLSPassword}, headers: cfg.RLSResponseHeaders,
+	}
+	if cfg.RLSPassword == "" {
+		p.service.as = local.Credentials{}
+	}
+	p.service.rules.Store(rules)
+	p.seen = fingerprint(p.path)
+	options := []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(greetTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: silentAfter, Timeout: silentTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
+		grpc.UnaryInterceptor(p.admit),
+	}
+	if cfg.RLSTLS {
+		secure, err := o.TLS()
+		if err != nil {
+			return fmt.Errorf("rls-tls: %w", err)
+		}
+		secure.NextProtos = []string{"h2"}
+		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
+	}
+	if p.listeners, err = front.ListenOn(cfg.RLSBind, cfg.RLSPort, "--rls-port"); err != nil {
+		return fmt.Errorf("rls-port: %w; its addresses are those of rls-bind", err)
+	}
+	if len(p.listeners) == 0 {
+		return errors.New("rls-port: none of its addresses is of this machine: correct --rls-bind")
+	}
+	p.grpc, p.health, p.ended = grpc.NewServer(options...), health.NewServer(), make(chan struct{})
+	rls.RegisterRateLimitServiceServer(p.grpc, p.service)
+	healthpb.RegisterHealthServer(p.grpc, p.health)
+	reflection.Register(p.grpc)
+	return nil
+}
+
+// admit refuses whoever may not ask.
+func (p *Port) admit(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	if p.service.as == (local.Credentials{}) {
+		var addr netip.Addr
+		if from, ok := peer.FromContext(ctx); ok {
+			if tcp, ok := from.Addr.(*net.TCPAddr); ok {
+				addr = tcp.AddrPort().Addr().Unmap()
+			}
+		}
+		if why := p.options.Refuses(addr); why != "" {
+			return nil, status.Error(codes.PermissionDenied, why)
+		}
+	}
+	return handle(ctx, request)
+}
+
+// Serve begins to answer, and to look after the files.
+func (p *Port) Serve() {
+	if p.grpc == nil {
+		return
+	}
+	for _, ln := range p.listeners {
+		p.serving.Go(func() { _ = p.grpc.Serve(netutil.LimitListener(ln, MaxConns)) }) // it ends with Close
+	}
+	p.serving.Go(p.watch)
+}
+
+// Close ends all that Open and Serve have begun. Requests under way are answered, if that does not take long. It may be called again.
+func (p *Port) Close() {
+	for _, ln := range p.listeners {
+		ln.Close()
+	}
+	p.listeners = nil
+	if p.grpc == nil {
+		return
+	}
+	close(p.ended)
+	p.health.Shutdown()
+	late := time.AfterFunc(endTimeout, p.grpc.Stop)
+	p.grpc.GracefulStop()
+	late.Stop()
+	p.serving.Wait()
+	p.service.sessions.End()
+	p.grpc = nil
+}
+
+// watch reads the rules anew when the files have changed.
+func (p *Port) watch() {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.ended:
+			return
+		case <-tick.C:
+			p.mu.Lock()
+			if now := fingerprint(p.path); now != p.seen {
+				p.read(now)
+			}
+			p.mu.Unlock()
+		}
+	}
+}
+
+// Reload reads the rules anew.
+func (p *Port) Reload() {
+	if p.service == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read(fingerprint(p.path))
+}
+
+// read reads the rules anew. After a mistake those before stay. The caller holds mu.
+func (p *Port) read(seen string) {
+	p.seen = seen
+	rules, err := Read(p.path)
+	if err != nil {
+		p.service.counts.FailedReloads.Add(1)
+		p.options.Log.Error("the rules of the rate limit service stay as they were", "err", err)
+		return
+	}
+	p.service.rules.Store(rules)
+	p.service.counts.Reloads.Add(1)
+	p.options.Log.Info("the rules of the rate limit service were read", "path", p.path, "domains", len(rules.domains), "limits", rules.count)
+}
+
+// fingerprint tells whether files have changed: by their names, sizes and times.
+func fingerprint(path string) string {
+	files, err := filesOf(path)
+	if err != nil {
+		return err.Error()
+	}
+	text := ""
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil {
+			text += fmt.Sprintf("%s %d %d\n", filepath.Base(name), info.Size(), info.ModTime().UnixNano())
+		}
+	}
+	return text
+}

@@ -1,0 +1,227 @@
+package rls
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"headgate/server/local"
+)
+
+// askTimeout is how long the limits of a request may take to answer, with an upstream for instance.
+const askTimeout = 5 * time.Second
+
+// service implements the rate limit service. It is safe for concurrent use.
+type service struct {
+	rls.UnimplementedRateLimitServiceServer
+
+	sessions local.Sessions
+	as       local.Credentials
+	headers  bool // the answer has response headers
+	rules    atomic.Pointer[Rules]
+	counts   Counts
+}
+
+// Counts are what has become of requests, and of reading the rules. They may be read at any time.
+type Counts struct {
+	OK, OverLimit, Failed  atomic.Uint64
+	Reloads, FailedReloads atomic.Uint64
+}
+
+// badRequest is what a request is answered with that is not understood.
+func badRequest(format string, args ...any) error {
+	return status.Errorf(codes.InvalidArgument, format, args...)
+}
+
+// ShouldRateLimit implements the rate limit service.
+func (s *service) ShouldRateLimit(ctx context.Context, request *rls.RateLimitRequest) (*rls.RateLimitResponse, error) {
+	answer, err := s.decide(ctx, request)
+	switch {
+	case err != nil:
+		s.counts.Failed.Add(1)
+	case answer.OverallCode == rls.RateLimitResponse_OVER_LIMIT:
+		s.counts.OverLimit.Add(1)
+	default:
+		s.counts.OK.Add(1)
+	}
+	return answer, err
+}
+
+func (s *service) decide(ctx context.Context, request *rls.RateLimitRequest) (*rls.RateLimitResponse, error) {
+	switch {
+	case request.GetDomain() == "":
+		return nil, badRequest("rate limit domain must not be empty")
+	case len(request.GetDescriptors()) == 0:
+		return nil, badRequest("rate limit descriptor list must not be empty")
+	case len(request.GetDescriptors()) > local.MaxPairs:
+		return nil, badRequest("a request has more than %d descriptors", local.MaxPairs)
+	}
+	list, err := s.rules.Load().matches(request)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := askedOf(request, list)
+	if err != nil {
+		return nil, err
+	}
+	var verdicts []local.Verdict
+	if len(asked.pairs) > 0 {
+		ctx, cancel := context.WithTimeout(ctx, askTimeout)
+		defer cancel()
+		if verdicts, err = s.ask(ctx, asked.pairs); err != nil {
+			return nil, failure(err)
+		}
+	}
+	return s.answer(list, asked.index, verdicts), nil
+}
+
+// asked are the limits that are asked for a request. Descriptors of one limit are asked together.
+type asked struct {
+	pairs []local.Pair
+	index []int // of each descriptor's pair; -1: it has none
+}
+
+func askedOf(request *rls.RateLimitRequest, list []match) (asked, error) {
+	a := asked{index: make([]int, len(list))}
+	for i, m := range list {
+		a.index[i] = -1
+		if m.rule == nil || m.unlimited {
+			continue
+		}
+		cost, err := costOf(request, i)
+		if err != nil {
+			return a, err
+		}
+		for j := range a.pairs {
+			if a.pairs[j].Key == m.key {
+				a.index[i] = j
+			}
+		}
+		if a.index[i] < 0 {
+			a.index[i] = len(a.pairs)
+			a.pairs = append(a.pairs, local.Pair{Policy: m.policy, Key: m.key})
+		}
+		a.pairs[a.index[i]].Cost += cost
+	}
+	return a, nil
+}
+
+// maxHits bounds the hits of one descriptor, so that no sum of them overflows.
+const maxHits = math.MaxInt64 / (2 * local.MaxPairs)
+
+// costOf is how many hits a descriptor adds: its own number, which may be 0, or else the request's, which is at least 1.
+func costOf(request *rls.RateLimitRequest, i int) (int64, error) {
+	d := request.GetDescriptors()[i]
+	hits := uint64(max(1, request.GetHitsAddend()))
+	if own := d.GetHitsAddend(); own != nil {
+		hits = own.GetValue()
+	}
+	if hits > maxHits {
+		return 0, badRequest("hits_addend must be at most %d", int64(maxHits))
+	}
+	if d.GetIsNegativeHits() {
+		return -int64(hits), nil
+	}
+	return int64(hits), nil
+}
+
+// ask asks all limits at once. Where an upstream is a cluster and their keys lie in several slots, each is asked by itself.
+func (s *service) ask(ctx context.Context, pairs []local.Pair) ([]local.Verdict, error) {
+	one, err := s.sessions.Take(ctx, s.as)
+	if err != nil {
+		return nil, err
+	}
+	_, list, _, err := one.Take(ctx, pairs, false, nil)
+	var refusal local.Error
+	if errors.As(err, &refusal) && strings.HasPrefix(string(refusal), "CROSSSLOT") && len(pairs) > 1 {
+		list = list[:0]
+		for i := range pairs {
+			var each []local.Verdict
+			if _, each, _, err = one.Take(ctx, pairs[i:i+1], false, nil); err != nil {
+				break
+			}
+			list = append(list, each...)
+		}
+	}
+	if err != nil && !errors.As(err, &refusal) {
+		one.Close()
+		return nil, err
+	}
+	s.sessions.Put(one)
+	return list, err
+}
+
+// failure is what a request is answered with that limits could not answer.
+func failure(err error) error {
+	code := codes.Unavailable
+	var refusal local.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		code = codes.DeadlineExceeded
+	case errors.Is(err, context.Canceled):
+		code = codes.Canceled
+	case !errors.As(err, &refusal):
+	case strings.HasPrefix(string(refusal), "ERR no such policy"):
+		code = codes.FailedPrecondition
+	case strings.HasPrefix(string(refusal), "NOPERM"), strings.HasPrefix(string(refusal), "NOAUTH"), strings.HasPrefix(string(refusal), "WRONGPASS"):
+		code = codes.PermissionDenied
+	case strings.HasPrefix(string(refusal), "ERR"), strings.HasPrefix(string(refusal), "WRONGTYPE"):
+		code = codes.FailedPrecondition
+	}
+	return status.Error(code, err.Error())
+}
+
+// answer makes the answer of what the limits have said.
+func (s *service) answer(list []match, index []int, verdicts []local.Verdict) *rls.RateLimitResponse {
+	answer := &rls.RateLimitResponse{OverallCode: rls.RateLimitResponse_OK, Statuses: make([]*rls.RateLimitResponse_DescriptorStatus, len(list))}
+	var closest *rls.RateLimitResponse_DescriptorStatus // to its limit, for the headers
+	for i, m := range list {
+		each := &rls.RateLimitResponse_DescriptorStatus{Code: rls.RateLimitResponse_OK}
+		answer.Statuses[i] = each
+		if m.rule != nil && m.unlimited {
+			each.LimitRemaining = math.MaxUint32
+		}
+		if index[i] < 0 {
+			continue
+		}
+		v := &verdicts[index[i]]
+		each.CurrentLimit = m.limit
+		each.LimitRemaining = uint32(min(max(0, v.Remaining), math.MaxUint32))
+		each.DurationUntilReset = &durationpb.Duration{Seconds: resetOf(m.rule, v)}
+		over := v.Limited
+		if over {
+			each.Code, answer.OverallCode, each.LimitRemaining = rls.RateLimitResponse_OVER_LIMIT, rls.RateLimitResponse_OVER_LIMIT, 0
+		}
+		if closest == nil || over || closest.Code == rls.RateLimitResponse_OK && each.LimitRemaining < closest.LimitRemaining {
+			closest = each
+		}
+	}
+	if s.headers && closest != nil {
+		answer.ResponseHeadersToAdd = []*core.HeaderValue{
+			{Key: "RateLimit-Limit", Value: strconv.FormatUint(uint64(closest.CurrentLimit.GetRequestsPerUnit()), 10)},
+			{Key: "RateLimit-Remaining", Value: strconv.FormatUint(uint64(closest.LimitRemaining), 10)},
+			{Key: "RateLimit-Reset", Value: strconv.FormatInt(closest.DurationUntilReset.GetSeconds(), 10)},
+		}
+	}
+	return answer
+}
+
+// resetOf is after how many seconds all of a limit is back. For what counts within windows that begin with the clock's that is the window's end, also
+// before the first call in it.
+func resetOf(r *rule, v *local.Verdict) int64 {
+	if seconds := units[r.limit.GetUnit()]; seconds > 0 && strings.HasPrefix(r.policy, "FIXED ") {
+		return seconds - time.Now().Unix()%seconds
+	}
+	ms := max(0, v.ResetAfter)
+	return ms/1000 + min(1, ms%1000)
+}

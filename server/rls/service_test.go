@@ -1,0 +1,232 @@
+package rls_test
+
+import (
+	"context"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"headgate/server"
+	"headgate/server/config"
+	"headgate/server/servertest"
+)
+
+const rules = `
+domain: shop
+descriptors:
+  - key: user
+    rate_limit: {unit: hour, requests_per_unit: 3}
+  - key: site
+    rate_limit: {unit: day, requests_per_unit: 100, algorithm: gcra}
+  - key: tried
+    rate_limit: {unit: hour, requests_per_unit: 1}
+    shadow_mode: true
+  - key: named
+    rate_limit: {unit: hour, requests_per_unit: 1, name: small}
+  - key: better
+    rate_limit: {unit: hour, requests_per_unit: 5, name: large, replaces: [{name: small}]}
+  - key: free
+    rate_limit: {unlimited: true}
+  - key: lost
+    rate_limit: {policy: nobody}
+`
+
+// freePort is a port of this machine that nobody listens on.
+func freePort(t *testing.T) int {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	return ln.Addr().(*net.TCPAddr).Port
+}
+
+// open starts a server with these rules, and returns a client and the rules' file.
+func open(t *testing.T, change func(*config.Config)) (client rls.RateLimitServiceClient, conn *grpc.ClientConn, file string) {
+	cfg := servertest.Unsaved()
+	dir := t.TempDir()
+	file = filepath.Join(dir, "rules.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(rules), 0o600))
+	cfg.Port, cfg.UnixSocket = 0, filepath.Join(dir, "s")
+	cfg.RLSBind, cfg.RLSPort, cfg.RLSConfig = []string{"127.0.0.1"}, freePort(t), file
+	if change != nil {
+		change(cfg)
+	}
+	srv := server.New(config.NewLive(cfg), server.Options{})
+	require.NoError(t, srv.Listen())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		srv.Run()
+	}()
+	conn, err := grpc.NewClient(net.JoinHostPort("127.0.0.1", strconv.Itoa(cfg.RLSPort)), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = conn.Close()
+		srv.Stop()
+		<-ended
+	})
+	return rls.NewRateLimitServiceClient(conn), conn, file
+}
+
+// request makes a request of descriptors that have one entry each.
+func request(words ...string) *rls.RateLimitRequest {
+	r := &rls.RateLimitRequest{Domain: "shop"}
+	for i := 0; i < len(words); i += 2 {
+		r.Descriptors = append(r.Descriptors, &common.RateLimitDescriptor{Entries: []*common.RateLimitDescriptor_Entry{{Key: words[i], Value: words[i+1]}}})
+	}
+	return r
+}
+
+func ask(t *testing.T, client rls.RateLimitServiceClient, r *rls.RateLimitRequest) *rls.RateLimitResponse {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	answer, err := client.ShouldRateLimit(ctx, r)
+	require.NoError(t, err)
+	return answer
+}
+
+// TestShouldRateLimit: limits answer as envoyproxy/ratelimit's do, but that nothing is charged when one limits.
+func TestShouldRateLimit(t *testing.T) {
+	client, _, _ := open(t, func(cfg *config.Config) { cfg.RLSResponseHeaders = true })
+	for i := range uint32(3) {
+		a := ask(t, client, request("user", "bob", "site", "all", "free", "x", "unknown", "y"))
+		require.Equal(t, rls.RateLimitResponse_OK, a.OverallCode)
+		require.Len(t, a.Statuses, 4)
+		require.Equal(t, 2-i, a.Statuses[0].LimitRemaining)
+		require.EqualValues(t, 3, a.Statuses[0].CurrentLimit.RequestsPerUnit)
+		require.Equal(t, rls.RateLimitResponse_RateLimit_HOUR, a.Statuses[0].CurrentLimit.Unit)
+		require.InDelta(t, 3600-time.Now().Unix()%3600, a.Statuses[0].DurationUntilReset.Seconds, 2)
+		require.Equal(t, 99-i, a.Statuses[1].LimitRemaining)
+		require.EqualValues(t, uint32(math.MaxUint32), a.Statuses[2].LimitRemaining)
+		require.Nil(t, a.Statuses[3].CurrentLimit)
+		require.Equal(t, "3", a.ResponseHeadersToAdd[0].Value)
+		require.Equal(t, strconv.Itoa(int(2-i)), a.ResponseHeadersToAdd[1].Value)
+	}
+	a := ask(t, client, request("user", "bob", "site", "all"))
+	require.Equal(t, rls.RateLimitResponse_OVER_LIMIT, a.OverallCode)
+	require.Equal(t, rls.RateLimitResponse_OVER_LIMIT, a.Statuses[0].Code)
+	require.Equal(t, rls.RateLimitResponse_OK, a.Statuses[1].Code)
+	require.EqualValues(t, 97, a.Statuses[1].LimitRemaining, "nothing is charged there")
+
+	for range 3 {
+		a = ask(t, client, request("tried", "x"))
+		require.Equal(t, rls.RateLimitResponse_OK, a.OverallCode, "a shadow limits nobody")
+	}
+	for range 3 {
+		a = ask(t, client, request("named", "x", "better", "x"))
+		require.Equal(t, rls.RateLimitResponse_OK, a.OverallCode, "the small one is replaced")
+		require.Nil(t, a.Statuses[0].CurrentLimit)
+	}
+	require.EqualValues(t, 2, a.Statuses[1].LimitRemaining)
+}
+
+// TestHits: a request's hits hold for all descriptors, and a descriptor's own for it alone: 0 only asks, and negative ones give back.
+func TestHits(t *testing.T) {
+	client, _, _ := open(t, nil)
+	r := request("site", "all")
+	r.HitsAddend = 10
+	require.EqualValues(t, 90, ask(t, client, r).Statuses[0].LimitRemaining)
+	r.Descriptors[0].HitsAddend = wrapperspb.UInt64(0)
+	require.EqualValues(t, 90, ask(t, client, r).Statuses[0].LimitRemaining)
+	r.Descriptors[0].HitsAddend = wrapperspb.UInt64(4)
+	r.Descriptors[0].IsNegativeHits = true
+	require.EqualValues(t, 94, ask(t, client, r).Statuses[0].LimitRemaining)
+	r = request("site", "all", "site", "all")
+	require.EqualValues(t, 92, ask(t, client, r).Statuses[1].LimitRemaining, "the same limit twice is charged twice")
+	r = request("user", "x")
+	r.Descriptors[0].Limit = &common.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 7}
+	r.Descriptors[0].Limit.Unit = 2
+	a := ask(t, client, r)
+	require.EqualValues(t, 6, a.Statuses[0].LimitRemaining, "the descriptor's own limit")
+}
+
+// TestRefusals: what cannot be answered is an error of gRPC.
+func TestRefusals(t *testing.T) {
+	client, _, _ := open(t, nil)
+	for _, tt := range []struct {
+		request *rls.RateLimitRequest
+		code    codes.Code
+		text    string
+	}{
+		{&rls.RateLimitRequest{}, codes.InvalidArgument, "rate limit domain must not be empty"},
+		{&rls.RateLimitRequest{Domain: "shop"}, codes.InvalidArgument, "rate limit descriptor list must not be empty"},
+		{request(make([]string, 66)...), codes.InvalidArgument, "a request has more than 32 descriptors"},
+		{request("lost", "x"), codes.FailedPrecondition, "ERR no such policy 'nobody'"},
+	} {
+		_, err := client.ShouldRateLimit(context.Background(), tt.request)
+		require.Equal(t, tt.code, status.Code(err), tt.text)
+		require.Equal(t, tt.text, status.Convert(err).Message())
+	}
+}
+
+// TestRulesChange: rules are read anew when their file changes, and stay as they were after a mistake.
+func TestRulesChange(t *testing.T) {
+	client, conn, file := open(t, nil)
+	limit := func() int {
+		return int(ask(t, client, request("user", "x")).Statuses[0].CurrentLimit.GetRequestsPerUnit())
+	}
+	require.Equal(t, 3, limit())
+	change := func(text string) {
+		require.NoError(t, os.WriteFile(file+".new", []byte(text), 0o600))
+		require.NoError(t, os.Rename(file+".new", file))
+	}
+	change("domain: shop\ndescriptors: [{key: user, rate_limit: {unit: hour, requests_per_unit: 8}}]")
+	require.Eventually(t, func() bool { return limit() == 8 }, 20*time.Second, 50*time.Millisecond)
+	change("domain: shop\nmistake: yes")
+	time.Sleep(1500 * time.Millisecond)
+	require.Equal(t, 8, limit())
+	answer, err := healthpb.NewHealthClient(conn).Check(context.Background(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_SERVING, answer.Status)
+}
+
+// TestBadRulesAtStart: a server does not start with rules that cannot be read.
+func TestBadRulesAtStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("domain: shop\nmistake: yes"), 0o600))
+	cfg := servertest.Unsaved()
+	cfg.Port, cfg.UnixSocket, cfg.RLSPort = 0, filepath.Join(t.TempDir(), "s"), freePort(t)
+	require.ErrorContains(t, server.New(config.NewLive(cfg), server.Options{}).Listen(), "set rls-config")
+	cfg.RLSConfig = file
+	require.ErrorContains(t, server.New(config.NewLive(cfg), server.Options{}).Listen(), "rules.yaml:2: unknown key 'mistake', use domain, descriptors")
+}
+
+// TestLimitHoldsUnderManyClients: 50 clients together get exactly what the limit allows.
+func TestLimitHoldsUnderManyClients(t *testing.T) {
+	const clients, each, limit = 50, 20, 100
+	client, _, _ := open(t, nil)
+	var passed atomic.Int64
+	var group sync.WaitGroup
+	for range clients {
+		group.Go(func() {
+			for range each {
+				answer, err := client.ShouldRateLimit(context.Background(), request("site", "crowd"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if answer.OverallCode == rls.RateLimitResponse_OK {
+					passed.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.InDelta(t, limit, passed.Load(), 1, "and what has drained meanwhile")
+}
