@@ -14,6 +14,11 @@
 // (DB.Follow), by whatever command they come, and the map is thrown away when the count has moved: that costs every
 // other write one comparison of lengths.
 //
+// A reservation (reserve*.go) charges its limits as RL.TAKE does, and is kept as a key of the server's own. How much of it may come back
+// depends on the least backlog since the charge, so the store tells of each change of the key before it happens
+// (DB.Mark), which costs other writes a look at a pointer while nothing is reserved. When it times out is in a heap, which is built anew
+// from the keys whenever there are more of them than are known.
+//
 // What expires at once leaves a limiter's state in slices: no call takes out more than maxTrimmed entries, and what
 // lies outside the window is left out by rank, not by walking over it.
 //
