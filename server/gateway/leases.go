@@ -33,7 +33,9 @@ const (
 	// leasesPerHold is how many are looked at under one hold of the executor's lock.
 	leasesPerHold = 256
 	// decisionsPerReading is after how many decisions by leases within a batch the clock is read again.
-	decisionsPerReading = 16
+	decisionsPerReading = 64
+	// latelyFound is how many limits are found again without a look into the book; a power of two.
+	latelyFound = 256
 	// recentCalls is how many calls of keys that are not in the book are remembered, to see a second one.
 	recentCalls = 1 << 13
 	// recentTime is for how long.
@@ -48,7 +50,8 @@ type leaseBook struct {
 	options throttle.LeaseOptions
 	byKey   map[leasedKey]*leasedLimit
 	all     []*leasedLimit
-	hand    int // of the sweep, in all
+	lately  [latelyFound]*leasedLimit // by the hash of their keys: those that were found last
+	hand    int                       // of the sweep, in all
 	recent  []recentCall
 	grants  []*scripted.Grant // that are not in use
 
@@ -92,6 +95,7 @@ type leasedLimit struct {
 	key   leasedKey
 	next  *leasedLimit // another limit of the same key
 	place int          // in leaseBook.all
+	hash  uint64       // of the key, once it was found
 
 	policy  *limiter.Policy // nil: it is CL.THROTTLE's or GCRA's
 	cell    throttle.GCRA
@@ -161,6 +165,19 @@ func (g *Gateway) mayLease(c *command.Ctx, cost int64) bool {
 	return cost > 0 && g.collecting == nil && (len(g.users) == 0 || g.userOf(c.Client) == nil)
 }
 
+// find returns the first of the limits of a key that are in the book, or nil.
+func (b *leaseBook) find(db int, k store.Key) *leasedLimit {
+	lately := &b.lately[k.Hash%latelyFound]
+	if e := *lately; e != nil && e.key.db == db && e.key.name == string(k.Name) {
+		return e
+	}
+	e := b.byKey[leasedKey{db, string(k.Name)}]
+	if e != nil {
+		e.hash, *lately = k.Hash, e
+	}
+	return e
+}
+
 // enter makes an entry for a key, if it was called a short time ago, or returns nil.
 func (b *leaseBook) enter(c *command.Ctx, k store.Key, now int64) *leasedLimit {
 	if b.byKey == nil {
@@ -182,12 +199,16 @@ func (b *leaseBook) enter(c *command.Ctx, k store.Key, now int64) *leasedLimit {
 	}
 	b.byKey[key] = e
 	b.all = append(b.all, e)
+	b.lately[k.Hash%latelyFound] = nil
 	return e
 }
 
 // remove takes an entry out.
 func (b *leaseBook) remove(e *leasedLimit) {
 	e.closed = true
+	if lately := &b.lately[e.hash%latelyFound]; *lately == e {
+		*lately = nil
+	}
 	last := len(b.all) - 1
 	b.all[e.place], b.all[last].place = b.all[last], e.place
 	b.all[last] = nil
@@ -213,13 +234,14 @@ func (g *Gateway) leaseThrottle(c *command.Ctx, cell *throttle.GCRA, quantity in
 		return false
 	}
 	now := b.read(c)
-	e := b.byKey[leasedKey{c.DB.Index(), string(c.Args[1])}]
+	k := c.Key(1)
+	e := b.find(c.DB.Index(), k)
 	for e != nil && (e.policy != nil || e.cell != *cell) {
 		e = e.next
 	}
 	if e == nil {
 		terms := cell.LeaseTerms(b.options)
-		if e = b.enter(c, c.Key(1), now); e == nil {
+		if e = b.enter(c, k, now); e == nil {
 			b.Counts.Asked++
 			return false
 		}
@@ -232,7 +254,7 @@ func (g *Gateway) leaseThrottle(c *command.Ctx, cell *throttle.GCRA, quantity in
 	}
 	d := e.lease.Verdict(now, answer, cell.Limit())
 	v := limiter.Verdict{Verdict: form(&d)}
-	g.limits.Count(c, c.Args[1], g.limits.GCRA(), &v.Verdict)
+	g.limits.CountKey(c, k, g.limits.GCRA(), &v.Verdict)
 	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
 	if answer == throttle.LeaseSpent && e.lease.Renews(now) {
 		g.renew(c, c.Args[1], e, now)
@@ -245,7 +267,8 @@ func (g *Gateway) leasePolicy(c *command.Ctx, p *limiter.Policy, r *limiter.Requ
 	if !g.leases.on || r.Call.Peek {
 		return false
 	}
-	e, now := g.leasedPolicy(c, c.Key(1), p, r.Call.Cost)
+	k := c.Key(1)
+	e, now := g.leasedPolicy(c, k, p, r.Call.Cost)
 	if e == nil {
 		return false
 	}
@@ -254,7 +277,7 @@ func (g *Gateway) leasePolicy(c *command.Ctx, p *limiter.Policy, r *limiter.Requ
 		return g.chargePolicy(c, c.Args[1], e, now, r, nil)
 	}
 	v := e.verdict(now, answer)
-	g.limits.Count(c, c.Args[1], p.Algorithm, &v.Verdict)
+	g.limits.CountKey(c, k, p.Algorithm, &v.Verdict)
 	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
 	if answer == throttle.LeaseSpent && e.lease.Renews(now) {
 		g.renew(c, c.Args[1], e, now)
@@ -300,7 +323,7 @@ func (g *Gateway) leasedPolicy(c *command.Ctx, k store.Key, p *limiter.Policy, c
 	}
 	b := &g.leases
 	now = b.read(c)
-	e = b.byKey[leasedKey{c.DB.Index(), string(k.Name)}]
+	e = b.find(c.DB.Index(), k)
 	for e != nil && (e.policy == nil || !e.policy.SameLimit(p)) {
 		e = e.next
 	}

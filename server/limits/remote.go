@@ -6,6 +6,7 @@ import (
 	"headgate/server/command"
 	"headgate/server/limiter"
 	"headgate/server/resp"
+	"headgate/store"
 	"headgate/throttle"
 )
 
@@ -263,6 +264,11 @@ func (l *Limits) CountPairs(c *command.Ctx, pairs []Pair, limited bool) {
 // Count counts a decision about a key of the context's database. The executor's lock is held.
 func (l *Limits) Count(c *command.Ctx, key []byte, a *limiter.Algorithm, v *throttle.Verdict) {
 	l.decided(c, l.Keys.Key(key), a, v.Limited, v.Limit, v.Remaining)
+}
+
+// CountKey is Count for a key whose hash is known.
+func (l *Limits) CountKey(c *command.Ctx, k store.Key, a *limiter.Algorithm, v *throttle.Verdict) {
+	l.decided(c, k, a, v.Limited, v.Limit, v.Remaining)
 }
 
 // GCRA is the algorithm as which CL.THROTTLE and GCRA count.
