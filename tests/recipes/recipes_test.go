@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"headgate/tests/internal/harness"
@@ -189,6 +190,30 @@ func TestTokens(t *testing.T) {
 	require.Empty(t, id)
 	require.Greater(t, limited.RetryAfter, time.Minute, "the debt drains first")
 	require.Zero(t, rdb.ZCard(ctx, "rl:llm:calls:ann").Val())
+}
+
+// TestWaiting: calls beyond the burst are sent in their turn, without an error, and work goes on one behind the other.
+func TestWaiting(t *testing.T) {
+	ctx, rdb := serve(t)
+	waiting := NewWaiting(rdb.Options().Addr)
+	defer waiting.Close()
+	var sent, atWork atomic.Int64
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			assert.NoError(t, Send(ctx, waiting, func(context.Context) error { sent.Add(1); return nil }))
+			assert.NoError(t, HoldInTurn(ctx, waiting, "pool", 1, func(context.Context) error {
+				assert.Equal(t, int64(1), atWork.Add(1))
+				atWork.Add(-1)
+				return nil
+			}))
+		})
+	}
+	all.Wait()
+	require.Equal(t, int64(10), sent.Load())
+	limited, err := rdb.Do(ctx, "RL.GCRA", "api:orders", 5, 10, "1s", "COST", 6, "WAIT", "10s").Int64Slice()
+	require.NoError(t, err)
+	require.Equal(t, int64(1), limited[0], "a cost above the capacity is not waited for")
 }
 
 func TestSpread(t *testing.T) {
