@@ -19,6 +19,7 @@ var ours = []string{
 	"cl.throttle", "gcra", "increx", "rl.acquire", "rl.bucket", "rl.fixed", "rl.gcra", "rl.log", "rl.policy", "rl.policy|del",
 	"rl.policy|get", "rl.policy|help", "rl.policy|list", "rl.policy|set", "rl.queue", "rl.release", "rl.renew", "rl.reset", "rl.cancel", "rl.reservations", "rl.reserve", "rl.settle", "rl.sliding", "rl.take", "rl.throttle", "rl.top",
 	"rl.upstream", "rl.upstream|help", "rl.upstream|leases", "rl.upstream|nodes", "rl.upstream|return", "rl.upstream|status",
+	"rl.block", "rl.unblock", "rl.policy|override",
 	"client|setinfo", "client|no-touch",
 }
 
