@@ -15,6 +15,7 @@ import (
 const (
 	nativeLimits = 6 // one command in so many is a limiter's
 	limitedKeys  = 40
+	slowCutPause = 2 * time.Second // between two cuts of redis-server's link, at most: it tries again once a second
 )
 
 // TestReplicasHaveWhatHeadgateHas sends random commands to a headgate which a redis-server and a headgate follow, over links that are cut again
@@ -43,7 +44,7 @@ func TestReplicasHaveWhatHeadgateHas(t *testing.T) {
 	}
 	client.Ask("RL.POLICY", "SET", "many", "GCRA", "10", "20", "1s")
 	client.Ask("RL.POLICY", "SET", "few", "SLIDING", "3", "2s")
-	stop := cutAgainAndAgain(first, proxies...)
+	calm, stop := cutAgainAndAgain(first, cut{proxies[0], slowCutPause}, cut{proxies[1], cutPause})
 	compare := func(when string) {
 		for i, replica := range replicas {
 			harness.AwaitSame(t, client, watchers[i])
@@ -54,7 +55,7 @@ func TestReplicasHaveWhatHeadgateHas(t *testing.T) {
 	for done := 0; done < *replicated; {
 		if done-compared >= compareEach {
 			compared = done
-			compare(fmt.Sprintf("after %d commands", done))
+			calm(func() { compare(fmt.Sprintf("after %d commands", done)) })
 		}
 		var out []byte
 		n := 0

@@ -47,7 +47,7 @@ func TestReplicaHasWhatThePrimaryHas(t *testing.T) {
 		dice:     &dice{rand.New(rand.NewPCG(first, 1)), time.Now().Unix()},
 		commands: commandsBut(t, notReplicated, harness.Dial(t, primary.Addr), harness.Dial(t, replica.Addr)),
 	}
-	stop := cutAgainAndAgain(first, proxy)
+	_, stop := cutAgainAndAgain(first, cut{proxy, cutPause})
 	compared := 0
 	for done := 0; done < *replicated; {
 		if done-compared >= compareEach {
@@ -86,9 +86,17 @@ func TestReplicaHasWhatThePrimaryHas(t *testing.T) {
 	requireAlike(t, "a server on the replica's log", want, contents(t, alone))
 }
 
-// cutAgainAndAgain cuts the links through proxies at random moments until stop is called, which has whole ones made.
-func cutAgainAndAgain(seed uint64, proxies ...*harness.Proxy) (stop func()) {
+// cut is a proxy whose links are cut, and how long one lasts at most.
+type cut struct {
+	*harness.Proxy
+	pause time.Duration
+}
+
+// cutAgainAndAgain cuts the links through proxies at random moments until stop is called, which has whole ones made. calm does something while
+// none is cut.
+func cutAgainAndAgain(seed uint64, proxies ...cut) (calm func(do func()), stop func()) {
 	var cutting sync.WaitGroup
+	var calmly sync.RWMutex
 	end := make(chan struct{})
 	for i, proxy := range proxies {
 		cutting.Go(func() {
@@ -97,22 +105,35 @@ func cutAgainAndAgain(seed uint64, proxies ...*harness.Proxy) (stop func()) {
 				select {
 				case <-end:
 					return
-				case <-time.After(time.Duration(pauses.Int64N(int64(cutPause)))):
+				case <-time.After(time.Duration(pauses.Int64N(int64(proxy.pause)))):
 				}
+				calmly.RLock()
 				if pauses.IntN(4) == 0 {
 					proxy.Limit(int64(pauses.IntN(20_000))) // the next one breaks off somewhere by itself
 				} else {
 					proxy.Limit(-1)
 				}
 				proxy.Cut()
+				calmly.RUnlock()
 			}
 		})
 	}
-	return func() {
-		close(end)
-		cutting.Wait()
+	whole := func() {
 		for _, proxy := range proxies {
 			proxy.Limit(-1)
+		}
+	}
+	calm = func(do func()) {
+		calmly.Lock()
+		defer calmly.Unlock()
+		whole()
+		do()
+	}
+	return calm, func() {
+		close(end)
+		cutting.Wait()
+		whole()
+		for _, proxy := range proxies {
 			proxy.Cut()
 		}
 	}
