@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-var errUsage = errors.New("usage: artifacts sbom BINARY NAME VERSION CREATED | artifacts image FILE VERSION REVISION CREATED OS/ARCH=BINARY...")
+var errUsage = errors.New("usage: artifacts sbom BINARY NAME VERSION CREATED | artifacts image FILE VERSION REVISION CREATED OS/ARCH=BINARY, one or more")
 
 func run(args []string, out io.Writer) error {
 	switch {
