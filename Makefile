@@ -170,7 +170,7 @@ logs: ## run the random tests of sliding logs twenty times over
 fleet: deps build ## run gateways before clusters and sentinels whose nodes die, stall, lose connections and give slots away, with all figures; SEED repeats
 	$(GO) test -C tests -count=1 -v -timeout 60m ./fleet -fleet.whole -fleet.seed $(or $(SEED),0) | grep -vE '^ *=== '
 	$(GO) test -C tests -count=1 -v -timeout 60m ./linear -run SlotsMove -linear.seed $(or $(SEED),0) -reshard.slots 4096 -reshard.moves 8192 -reshard.timeout 50ms | grep -vE '^ *=== '
-	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -clients.gateway -run '$(THROUGH_GATEWAY)' -skip Watched | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -clients.gateway -foreign -run '$(THROUGH_GATEWAY)|ForeignLimiters' -skip Watched | grep -vE '^ *=== '
 
 cluster-bench: deps build ## measure what a decision costs by a gateway before a cluster, beside headgate alone, redis_rate and envoyproxy/ratelimit, for TIME (2s) in each of 5 rounds
 	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT) || echo "envoyproxy/ratelimit could not be built, and is left out" >&2
