@@ -53,6 +53,10 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 		{"RL.LOG of a limited key", []string{"RL.LOG", "busy:l", "3", "60s"}},
 		{"RL.TAKE", []string{"RL.TAKE", "3", "user", "take:u", "ip", "take:i", "endpoint", "take:e", "COST", "1"}},
 		{"RL.TAKE of limited keys", []string{"RL.TAKE", "2", "once", "take:1", "user", "take:2"}},
+		{"RL.TAKE of a key with an override", []string{"RL.TAKE", "2", "plan", "take:o", "plan", "take:p", "COSTS", "1", "0"}},
+		{"RL.TAKE of a blocked key", []string{"RL.TAKE", "1", "strict", "take:b"}},
+		{"RL.TAKE of a banned key", []string{"RL.TAKE", "1", "ip", "take:x"}},
+		{"RL.TAKE of a policy in the shadow", []string{"RL.TAKE", "1", "shadow", "take:s"}},
 		{"RL.ACQUIRE", []string{"RL.ACQUIRE", "leases", "10", "60s", "MEMBER", "a"}},
 		{"GCRA", []string{"GCRA", "user:r", "1000000", "1000000", "60"}},
 		{"INCREX", []string{"INCREX", "user:i", "BYINT", "1", "UBOUND", "1000000", "EX", "60", "ENX"}},
@@ -64,9 +68,12 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 	w.Run(servertest.EncodeCommand("SCRIPT", "LOAD", renewScript))
 	for name, limit := range map[string][]string{
 		"user": {"GCRA", "1000000", "1000000", "60s"}, "ip": {"FIXED", "1000000", "60s"}, "endpoint": {"LOG", "20", "1ms"}, "once": {"FIXED", "1", "1h"},
+		"plan": {"FIXED", "1", "1h"}, "strict": {"FIXED", "0", "1h", "BLOCK", "1h", "DOUBLE", "1d"}, "shadow": {"FIXED", "0", "1h", "SHADOW"},
 	} {
 		w.Run(servertest.EncodeCommand(append([]string{"RL.POLICY", "SET", name}, limit...)...))
 	}
+	w.Run(servertest.EncodeCommand("RL.POLICY", "OVERRIDE", "SET", "plan", "take:o", "FIXED", "1000000", "1h"))
+	w.Run(servertest.EncodeCommand("RL.BLOCK", "ip", "take:x", "1h"))
 	run := func(input []byte) {
 		w.Run(input)
 		w.Srv.Effects.Buf = w.Srv.Effects.Buf[:0]

@@ -32,7 +32,7 @@ type block struct {
 const forEver = math.MaxInt64
 
 // readBlock reads what is kept of a block. It returns ok false for a key of another kind.
-func readBlock(e *store.Entry) (b block, ok bool) {
+func (l *Limits) readBlock(e *store.Entry) (b block, ok bool) {
 	if e.Kind() != store.KindString {
 		return b, false
 	}
@@ -42,8 +42,11 @@ func readBlock(e *store.Entry) (b block, ok bool) {
 		b.until = forEver
 		return b, true
 	}
-	var digits command.IntegerText
-	if length, err := limiter.ParseDuration(e.Bytes(digits[:])); err == nil {
+	text := e.Bytes(l.digits[:])
+	if string(text) == banText {
+		return b, true
+	}
+	if length, err := limiter.ParseDuration(text); err == nil {
 		b.until, b.last = b.expireAt-length, length
 	}
 	return b, true
@@ -66,7 +69,7 @@ func (l *Limits) block(c *command.Ctx, p *takenPair) (b block, found bool) {
 	if !exists {
 		return b, false
 	}
-	return readBlock(&e)
+	return l.readBlock(&e)
 }
 
 // longer is the larger of two times after which a call may be made again; NoRetry stands for never.
@@ -268,7 +271,7 @@ func (l *Limits) unblock(c *command.Ctx) {
 		c.Reply.Zero()
 		return
 	}
-	b, ok := readBlock(&e)
+	b, ok := l.readBlock(&e)
 	c.DeleteKey(k, &e)
 	l.exceptionsChanged()
 	c.Reply.Int(oneIf(ok && b.rest(c.Now) > 0))

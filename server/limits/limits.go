@@ -37,6 +37,8 @@ type Limits struct {
 	sink  uint64                        // keeps the loads of touch
 	name  []byte                        // of a key beside a limiter's
 
+	digits command.IntegerText // of such a key's value
+
 	elsewhere []Pair // of the RL.TAKE that Remote is given
 }
 

@@ -66,8 +66,7 @@ func (l *Limits) override(c *command.Ctx, known *KnownPolicy, key []byte) *limit
 	if !exists || e.Kind() != store.KindString {
 		return known.Policy
 	}
-	var digits command.IntegerText
-	text := e.Bytes(digits[:])
+	text := e.Bytes(l.digits[:])
 	p, found := known.except.parsed[string(text)]
 	if !found {
 		p = l.parseOverride(known, string(text))
