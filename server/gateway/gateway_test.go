@@ -251,6 +251,12 @@ func TestWhatIsNotServed(t *testing.T) {
 		require.Equal(t, "ERR '"+strings.Fields(line)[0]+"' is not served while upstream is set", gate.ask(line))
 	}
 	require.Equal(t, "ERR 'CLIENT TRACKING' is not served while upstream is set", gate.ask("CLIENT TRACKING ON"))
+	for _, waits := range []string{"RL.GCRA k 1 1 1s WAIT 1s", "RL.LOG k 1 1s MEMBER WAIT WAIT 1s", "RL.TAKE 1 WAIT WAIT WAIT 1s"} {
+		require.Equal(t, "ERR 'WAIT' is not served while upstream is set", gate.ask(waits), "what shares the connection would wait, too")
+	}
+	require.Equal(t, "[0 1 0 -1 1000]", gate.ask("RL.LOG waitless 1 1s MEMBER WAIT"))
+	require.Equal(t, "1", gate.ask("DEL waitless"))
+	require.Equal(t, "ERR WAIT must not be longer than 1h", gate.ask("RL.GCRA k 1 1 1s WAIT 2h"))
 	require.Equal(t, "ERR 'SCRIPT DEBUG' is not served while upstream is set", gate.ask("SCRIPT DEBUG YES"), "all clients share the connection")
 	require.Equal(t, "nil", gate.ask("XREAD COUNT 1 STREAMS block 0"), "a key, and no option")
 	gate.converse(`

@@ -22,6 +22,11 @@
 // What expires at once leaves a limiter's state in slices: no call takes out more than maxTrimmed entries, and what
 // lies outside the window is left out by rank, not by walking over it.
 //
+// A call with WAIT that would be limited stands in the queue of one key (wait.go), which package waitqueue knows the
+// times of. ServeWaits looks at a queue when its key has changed (store.Heed), when policies have, and when the first
+// one could pass; a call that is looked at is read anew from its arguments. While nobody waits all this costs a call
+// one comparison.
+//
 // Decisions are counted by algorithm and by policy (decisions.go): three additions for a call. Which keys are called
 // and limited most, package top estimates by a Space-Saving sketch. Keys that it watches are counted call by call. Once its
 // places are taken, the calls of other keys have a chance of one in 64 to have theirs watched, so that traffic over

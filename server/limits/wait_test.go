@@ -389,3 +389,19 @@ func TestMoreWaitThanAreServedAtOnce(t *testing.T) {
 	}
 	require.False(t, w.Srv.Gate.Has(command.GateBlocked))
 }
+
+// TestWaitsEndWhenAPrimaryIsFollowed: who waits is answered as other blocked clients are, and charged nothing.
+func TestWaitsEndWhenAPrimaryIsFollowed(t *testing.T) {
+	w := newCrowd(t)
+	t.Cleanup(w.Srv.Replica.Close)
+	w.converse(`
+		x RL.FIXED k 5 1s COST 5    | [0 5 0 -1 1000]
+		a RL.FIXED k 5 1s WAIT 5s   | -
+		x REPLICAOF 127.0.0.1 1     | OK`)
+	require.Contains(t, w.reply("a"), "UNBLOCKED")
+	require.Zero(t, w.Srv.Waits.Now)
+	w.converse(`
+		x REPLICAOF NO ONE          | OK
+		x RL.FIXED k 5 1s COST 0    | [0 5 0 -1 1000]
+		+1000 x RL.FIXED k 5 1s COST 0 | [0 5 5 -1 0]`)
+}
