@@ -33,9 +33,9 @@ import (
 // stayed before it, which are the two lines above. And m does not fall from one reservation to a later one, since it is the least
 // of fewer instants: so those of one m stand together, and lowering takes a step for each level that it ends.
 //
-// What was charged before a restart has a past that nobody has followed. If since then there were only charges and returns, the backlog was
-// at least what is left of the reservation's own charge, which is as much as Restore may be told; that of an earlier one is
-// one more such bound.
+// What was charged before a restart has a past that nobody has followed. If since then there were only charges and returns, the backlog was at
+// least what is left of the reservation's own charge, and more exactly what the charges alone have left of all that are open and are not later than
+// it: as much as Restore may be told. That of an earlier one is one more such bound.
 type Reserved struct {
 	levels []level // in the order of the reservations, and of what is left
 }

@@ -240,9 +240,18 @@ func (a *adversary) restart() {
 		return
 	}
 	fresh := &Reserved{}
-	for _, i := range a.Perm(len(a.open)) {
-		r := a.open[i]
-		fresh.Restore(r.ticket, r.ns-(a.now-r.when))
+	if a.IntN(2) == 0 {
+		for _, i := range a.Perm(len(a.open)) {
+			r := a.open[i]
+			fresh.Restore(r.ticket, r.ns-(a.now-r.when))
+		}
+	} else { // in order, where the TAT that they would make by themselves is certain
+		slices.SortFunc(a.open, func(r, o reservation) int { return int(r.ticket - o.ticket) })
+		tat := int64(0)
+		for _, r := range a.open {
+			tat = max(tat, r.when) + r.ns
+			fresh.Restore(r.ticket, tat-a.now)
+		}
 	}
 	fresh.Found(a.backlog())
 	a.rule = fresh

@@ -269,6 +269,8 @@ func (l *Limits) reservedPairOf(c *command.Ctx, pairs []takenPair, i int) reserv
 		return pair
 	}
 	switch p.policy.Algorithm.Returns {
+	case limiter.ReturnBacklog:
+		pair.where = c.NowNs
 	case limiter.ReturnCount:
 		pair.where = p.expireAt
 	case limiter.ReturnSlice:
@@ -290,7 +292,7 @@ func (l *Limits) keepReservation(c *command.Ctx, id []byte, r *reservationValue)
 	c.Notify(config.EventString, "set", k.Name)
 	c.Notify(config.EventGeneric, "expire", k.Name)
 	l.Reservations.Counts.Reserved++
-	l.Reservations.add(c.DB, string(id), r, c.NowNs, true)
+	l.Reservations.add(c.DB, string(id), r, c.NowNs, justCharged)
 }
 
 // sendReserved sends what the limits have answered, and the id unless one limits.

@@ -26,6 +26,7 @@ type Reservations struct {
 	due    timeouts
 	keys   map[followedName]*followedKey
 	search []searched // of databases whose reservations are to be found
+	found  []foundKey // in the first of these; what is there in the end is remembered in order
 	newest int64      // ticket
 
 	known   map[int]int // by database: how many are remembered
@@ -78,6 +79,9 @@ type followedKey struct {
 	end    int64 // with counts: the window's, in Unix ms
 	users  int   // open reservations
 	open   throttle.Reserved
+
+	// What there would be at least if nothing but the reservations had been charged that were found anew, in their order: a TAT or a count.
+	found int64
 }
 
 // Changing implements store.Marked. What a limiter writes builds upon the backlog; what others write replaces it, so that nothing is left of
@@ -160,9 +164,17 @@ func (b *Reservations) entriesOf(k store.Key) (runs []entryRun) {
 	return runs
 }
 
-// add remembers a reservation. One that is new has just been charged; of one that was found anew, what of the charge is left by time alone is all that is
-// known.
-func (b *Reservations) add(db *store.DB, id string, v *reservationValue, nowNs int64, isNew bool) {
+// origin is how a reservation has become known, and with it what is known of its keys' past.
+type origin uint8
+
+const (
+	justCharged  origin = iota
+	foundInOrder        // after all that were charged before it
+	foundAlone          // since somebody has asked for it
+)
+
+// add remembers a reservation.
+func (b *Reservations) add(db *store.DB, id string, v *reservationValue, nowNs int64, from origin) {
 	name := reservationID{db.Index(), id}
 	if before := b.byID[name]; before != nil {
 		b.forget(before)
@@ -174,7 +186,7 @@ func (b *Reservations) add(db *store.DB, id string, v *reservationValue, nowNs i
 		pair := followedPair{key: string(p.key)}
 		if charged > 0 {
 			if pair.followed = b.follow(db, pair.key, counts, p.where); pair.followed != nil {
-				pair.followed.enter(v.ticket, charged, nowNs, isNew)
+				pair.followed.enter(v.ticket, p.where, charged, nowNs, from)
 			}
 		}
 		r.pairs = append(r.pairs, pair)
@@ -216,16 +228,28 @@ func (b *Reservations) follow(db *store.DB, name string, counts bool, end int64)
 	return k
 }
 
-// enter enters a reservation that has charged so much.
-func (k *followedKey) enter(ticket, charged, nowNs int64, isNew bool) {
+// enter enters a reservation that has charged so much, to a rate at a time in ns. Of one that was found anew it is certain what it has left
+// of its own charge by time alone, and of those of the others that are open: no other charge, and no return of what was charged beside these,
+// makes that less.
+func (k *followedKey) enter(ticket, at, charged, nowNs int64, from origin) {
 	backlog := k.backlog(nowNs)
-	if isNew {
+	if from == justCharged {
 		k.open.Charge(ticket, backlog)
 		return
 	}
-	left := charged
+	before := int64(0)
+	if from == foundInOrder {
+		before = k.found
+	}
 	if !k.counts {
-		left -= max(nowNs-ticket, 0)
+		before = max(before, at)
+	}
+	left := before + charged
+	if from == foundInOrder {
+		k.found = left
+	}
+	if !k.counts {
+		left -= nowNs
 	}
 	k.open.Restore(ticket, min(left, backlog))
 }
@@ -234,6 +258,7 @@ func (k *followedKey) enter(ticket, charged, nowNs int64, isNew bool) {
 func (k *followedKey) giveBack(ticket, unused, nowNs int64) int64 {
 	k.open.Found(k.backlog(nowNs))
 	back := k.open.Return(ticket, unused)
+	k.found -= back
 	if k.users--; k.users == 0 {
 		k.db.Unmark(string(k.key.Name))
 		delete(k.book.keys, followedName{k.db.Index(), string(k.key.Name)})
@@ -297,6 +322,7 @@ func (t *timeouts) Pop() any {
 type searched struct {
 	db     *store.DB
 	cursor uint64
+	done   bool // all keys have been looked at
 }
 
 const (
@@ -312,6 +338,9 @@ func (b *Reservations) Replaced(db *store.DB) {
 		if r.db == db.Index() {
 			b.forget(r)
 		}
+	}
+	if len(b.search) > 0 && b.search[0].db == db {
+		b.found = nil
 	}
 	b.search = slices.DeleteFunc(b.search, func(s searched) bool { return s.db == db })
 }
@@ -379,43 +408,61 @@ func (b *Reservations) Slice(now int64) (next int64) {
 
 // drop forgets everything, for a server that follows a primary.
 func (b *Reservations) drop() {
-	b.search, b.strange = nil, nil
+	b.search, b.found, b.strange = nil, nil, nil
 	for len(b.due) > 0 {
 		b.forget(b.due[0])
 	}
 }
 
+// foundKey is a key that a search has found.
+type foundKey struct {
+	id     []byte
+	ticket int64
+}
+
 // searchOn goes on with the search for reservations.
 func (b *Reservations) searchOn(now int64) {
 	s := &b.search[0]
-	db := s.db
+	if s.done {
+		b.enterNext(s.db, now)
+		return
+	}
 	var ids [][]byte
-	s.cursor = db.Scan(s.cursor, now/nsPerMs, searchStep, func(e *store.Entry) {
+	s.cursor = s.db.Scan(s.cursor, now/nsPerMs, searchStep, func(e *store.Entry) {
 		if isReservationKey(e.Name()) {
 			ids = append(ids, idOfReservation(e.Name()))
 		}
 	})
-	done := s.cursor == 0
-	b.enter(db, ids, now)
-	if done {
-		b.search = b.search[1:]
-		b.setStrange(db.Index(), b.unknown(db))
+	for _, id := range ids {
+		if r := b.limits.readReservation(s.db, id, now/nsPerMs); r != nil {
+			b.found = append(b.found, foundKey{id, r.ticket})
+		}
+	}
+	if s.done = s.cursor == 0; s.done { // the newest first, since they are taken from the end
+		slices.SortFunc(b.found, func(r, o foundKey) int { return cmp.Compare(o.ticket, r.ticket) })
 	}
 }
 
-// enter remembers the reservations of these ids that are not known yet, the oldest first, so that what is known of one holds for those behind it.
-func (b *Reservations) enter(db *store.DB, ids [][]byte, now int64) {
-	var found []*openReservation
-	for _, id := range ids {
-		if b.byID[reservationID{db.Index(), string(id)}] == nil {
-			if r := b.limits.readReservation(db, id, now/nsPerMs); r != nil {
-				found = append(found, r)
-			}
-		}
+// enterNext remembers the oldest of the reservations that were found, or ends the search.
+func (b *Reservations) enterNext(db *store.DB, now int64) {
+	last := len(b.found) - 1
+	if last < 0 {
+		b.search, b.found = b.search[1:], nil
+		b.setStrange(db.Index(), b.unknown(db))
+		return
 	}
-	slices.SortFunc(found, func(r, o *openReservation) int { return cmp.Compare(r.ticket, o.ticket) })
-	for _, r := range found {
-		b.add(db, string(r.id), &r.reservationValue, now, false)
+	id := b.found[last].id
+	b.found = b.found[:last]
+	b.enter(db, id, now, foundInOrder)
+}
+
+// enter remembers the reservation of an id, if there is one and it is not known yet.
+func (b *Reservations) enter(db *store.DB, id []byte, now int64, from origin) {
+	if b.byID[reservationID{db.Index(), string(id)}] != nil {
+		return
+	}
+	if r := b.limits.readReservation(db, id, now/nsPerMs); r != nil {
+		b.add(db, string(id), &r.reservationValue, now, from)
 	}
 }
 

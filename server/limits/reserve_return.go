@@ -33,7 +33,7 @@ func (l *Limits) findReservation(c *command.Ctx, id []byte) *openReservation {
 	if !mayBeReservationID(id) {
 		return nil
 	}
-	l.Reservations.enter(c.DB, [][]byte{id}, c.NowNs)
+	l.Reservations.enter(c.DB, id, c.NowNs, foundAlone)
 	r := l.readReservation(c.DB, id, c.Now)
 	if r == nil {
 		return nil

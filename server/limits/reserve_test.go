@@ -278,7 +278,7 @@ func TestReservationIsOneUnit(t *testing.T) {
 	w := servertest.NewEffectsClient(t)
 	w.EffectsOf("RL.POLICY SET tokens GCRA 100 100 100s", "RL.POLICY SET parallel ACQUIRE 2 30s")
 	const start = 1_700_000_000_123
-	value := fmt.Sprintf(`%d %d "tokens" "t" "GCRA 100 100 100s" 40 0 - "parallel" "p" "ACQUIRE 2 30s" 1 0 -`, start+60_000, start*int64(1e6))
+	value := fmt.Sprintf(`%d %d "tokens" "t" "GCRA 100 100 100s" 40 %d - "parallel" "p" "ACQUIRE 2 30s" 1 0 -`, start+60_000, start*int64(1e6), start*int64(1e6))
 	require.Equal(t, []string{
 		"MULTI", fmt.Sprintf("SET t %d PXAT %d", (start+40_000)*int64(1e6), start+40_000), fmt.Sprintf("ZADD p %d a", start+30_000), fmt.Sprintf("PEXPIREAT p %d", start+30_000),
 		fmt.Sprintf("SET rl:reservation:{a} %s PXAT %d", value, start+60_000+24*3600*1000), "EXEC",
@@ -345,6 +345,23 @@ func TestReservationsOfExchangedDatabases(t *testing.T) {
 	w.Call("FLUSHALL")
 	require.Zero(t, w.Srv.Reservations.Open())
 	require.Equal(t, "[0 []]", w.Call("RL.SETTLE a ACTUAL 0"))
+}
+
+// TestReservationsFoundAnewGiveBackInFull: what several have charged to one key comes back of each, since none of them takes it from the others.
+func TestReservationsFoundAnewGiveBackInFull(t *testing.T) {
+	w := newReserver(t)
+	for i := range 8 {
+		w.Call(fmt.Sprintf("RL.RESERVE 2 requests r tokens t COST 10 TTL %ds ID %d", 60-i, i))
+	}
+	w.Srv.Gate.Set(command.GateFollows, true)
+	cron(w.Srv)
+	w.Srv.Gate.Set(command.GateFollows, false)
+	cron(w.Srv)
+	require.Equal(t, 8, w.Srv.Reservations.Open())
+	for i, id := range []int{0, 7, 3, 4, 1, 2, 6, 5} {
+		used := 80 - 9*(i+1)
+		require.Equal(t, fmt.Sprintf("[1 [[0 100 %d -1 60000] [0 100 %d -1 %d]]]", 100-used, 100-used, 1000*used), w.Call(fmt.Sprintf("RL.SETTLE %d ACTUAL 1", id)))
+	}
 }
 
 // TestReservationsThatCopiesBring: whatever makes a key that is a reservation, it times out; a name alone makes none.

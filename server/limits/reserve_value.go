@@ -21,7 +21,8 @@ import (
 //	key      what it was asked about
 //	words    what the policy said then
 //	cost     what was reserved
-//	where    of a fixed window, when that ends; of a sliding one, when the slice began that was charged; of a log, the time of the entries. In Unix ms
+//	where    of a fixed window, when that ends; of a sliding one, when the slice began that was charged; of a log, the time of the entries: in
+//	         Unix ms; of a rate, when it was charged, in Unix ns
 //	entries  of a log, the numbers of the entries, as in 0-4,6-6; else -
 //
 // The key expires a day after the reservation has timed out, which is long after it was cancelled unless nothing ran that could have.
