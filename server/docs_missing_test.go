@@ -18,7 +18,6 @@ var missing = []struct {
 }{
 	{"geo", "indexes of places have no part in limiting rates"},
 	{"cluster migrate restore-asking", "headgate forms no clusters: no key ever moves to another node"},
-	{"failover", "REPLICAOF promotes and demotes by hand"},
 	{"module", "headgate loads no modules; redis-cell's command is built in"},
 	{"pfdebug pfselftest", "tests of Redis itself"},
 	{"script|debug", "there is no debugger for scripts"},

@@ -215,6 +215,7 @@ func (s *Server) backgroundJobs() []exec.Job {
 		s.Reservations.Slice,
 		s.SnapshotSlice,
 		s.Replica.Primary.Job,
+		s.Replica.FailoverJob,
 	}
 }
 

@@ -7,19 +7,21 @@ import (
 
 // pause is what CLIENT PAUSE has set.
 type pause struct {
-	Until  int64             // ns; 0 = not paused
-	Writes bool              // only commands that may write are held back
-	Held   []*command.Client // those who wait for its end
+	Until       int64             // ns; 0 = not paused
+	Writes      bool              // only commands that may write are held back
+	HoldsWrites bool              // HoldWrites was called: those are held back in any case
+	Held        []*command.Client // those who wait for its end
 }
 
 // holdsBack reports whether a client's command has to wait for the end of a pause. The client goes on when it ends. A command that
 // will be refused does not wait for that, nor does a replica: what it has to say may be what the pause is for.
 func (x *Executor) holdsBack(cl *command.Client, cmd *command.Command, args [][]byte, now int64) bool {
 	p := &x.Pause
-	if p.Until == 0 || now >= p.Until || cl.Replicates || cmd == nil || !cmd.ArityOK(len(args)) {
+	timed := p.Until != 0 && now < p.Until
+	if !timed && !p.HoldsWrites || cl.Replicates || cmd == nil || !cmd.ArityOK(len(args)) {
 		return false
 	}
-	if p.Writes && !x.mayWrite(cl, cmd, args) {
+	if (p.Writes || !timed) && !x.mayWrite(cl, cmd, args) {
 		return false
 	}
 	if !cl.Held {
@@ -71,9 +73,28 @@ func (x *Executor) EndPause(now int64) {
 	if p.Until == 0 || now < p.Until {
 		return
 	}
+	p.Until, p.Writes = 0, false
+	x.resumeHeld()
+}
+
+// HoldWrites has clients' commands that may write wait, whatever CLIENT PAUSE says, until it is called with false. Keys stay as they are meanwhile. The
+// caller holds the executor's lock.
+func (x *Executor) HoldWrites(hold bool) {
+	p := &x.Pause
+	p.HoldsWrites = hold
+	if hold {
+		x.Gate.Set(command.GatePaused, true)
+	} else {
+		x.resumeHeld()
+	}
+}
+
+// resumeHeld lets the clients go on that wait. Those who still have to are held back again.
+func (x *Executor) resumeHeld() {
+	p := &x.Pause
 	held := p.Held
-	*p = pause{}
-	x.Gate.Set(command.GatePaused, false)
+	p.Held = nil
+	x.Gate.Set(command.GatePaused, p.Until != 0 || p.HoldsWrites)
 	for _, cl := range held {
 		cl.Held = false
 		if cl.Conn.Client != nil && !cl.Conn.Closing() {

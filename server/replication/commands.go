@@ -14,6 +14,7 @@ import (
 // Declarations are those of the commands that say who follows whom.
 func (r *Replica) Declarations() []*command.Command {
 	return []*command.Command{
+		r.failoverCommand(),
 		{
 			Name: "replconf", Group: command.GroupServer, Since: "3.0.0", Complexity: "O(1)",
 			Summary: "Tell a replica's primary about the replica; REPLCONF GETACK, which a primary sends, asks how far its changes have been made here.",
@@ -45,6 +46,10 @@ const errHost = "ERR Invalid master host"
 
 // replicaOf implements REPLICAOF host port, and REPLICAOF NO ONE.
 func (r *Replica) replicaOf(c *command.Ctx) {
+	if r.failover.state != failoverNone {
+		c.Err(errReplicaOfMeantime)
+		return
+	}
 	if c.Is(1, "NO") && c.Is(2, "ONE") {
 		r.Promote()
 		c.OK()

@@ -211,11 +211,15 @@ type answer struct {
 	offset int64  // of the snapshot
 }
 
-// psync asks for the stream behind an offset of a history, or with an empty id for everything.
-func (d *dialogue) psync(id string, offset int64) (a answer, err error) {
+// psync asks for the stream behind an offset of a history, or with an empty id for everything. takeOver has the other side, which is a replica of this
+// server, go on as the primary; the error is errRejected if it does not.
+func (d *dialogue) psync(id string, offset int64, takeOver bool) (a answer, err error) {
 	words := []string{"PSYNC", "?", "-1"}
 	if id != "" {
 		words = []string{"PSYNC", id, strconv.FormatInt(offset+1, 10)}
+		if takeOver {
+			words = append(words, "FAILOVER")
+		}
 	}
 	if _, err := d.conn.Write(appendCommand(nil, words...)); err != nil {
 		return a, lost(err)
@@ -235,6 +239,10 @@ func (d *dialogue) psync(id string, offset int64) (a answer, err error) {
 		return answer{}, nil
 	case len(fields) == 2 && fields[0] == "+CONTINUE" && id != "" && isID(fields[1]):
 		return answer{id: fields[1]}, nil
+	case takeOver && reply == "-"+errFailoverHere: // it has gone on as the primary already
+		return d.psync(id, offset, false)
+	case takeOver && strings.HasPrefix(reply, "-"):
+		return a, fmt.Errorf("%w: %w", errRejected, refusal("PSYNC", reply))
 	case strings.HasPrefix(reply, "-NOMASTERLINK"), strings.HasPrefix(reply, "-LOADING"):
 		return a, fmt.Errorf("%w: it answers %q to PSYNC", errNotNow, shown(reply[1:]))
 	}

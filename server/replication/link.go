@@ -51,8 +51,11 @@ func (l *link) run() error {
 	l.asked, l.over = make(chan struct{}, 1), make(chan struct{})
 	defer close(l.over)
 	var known History
-	resumes := false
-	if !r.update(l.follow, func() { known, resumes, r.status.state = r.history, r.resumes, StateConnecting }) {
+	resumes, takesOver := false, false
+	if !r.update(l.follow, func() {
+		known, resumes, r.status.state = r.history, r.resumes, StateConnecting
+		takesOver = r.failover.state == failoverProceeds
+	}) {
 		return errEnded
 	}
 	l.cfg = r.Config.Get()
@@ -77,9 +80,12 @@ func (l *link) run() error {
 	if !resumes {
 		known.ID = ""
 	}
-	answer, err := l.talk.psync(known.ID, known.Offset)
+	answer, err := l.talk.psync(known.ID, known.Offset, takesOver)
 	if err != nil {
 		return err
+	}
+	if !r.update(l.follow, r.failedOver) {
+		return errEnded
 	}
 	stream := io.Reader(l.talk.in)
 	if answer.full {

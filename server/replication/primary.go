@@ -527,6 +527,9 @@ func (p *Primary) acknowledge(f *feed, offset int64) {
 	}
 	p.checkReplicas(p.Config.Get())
 	p.serveWaits()
+	if p.replica.failover.state == failoverWaits {
+		p.exec.Soon()
+	}
 }
 
 // checkReplicas has writes refused while too few replicas are near enough. The caller holds the executor's lock.

@@ -89,6 +89,7 @@ type Replica struct {
 	resumes   bool // the data are what history says, and its changes are those of a primary
 	db        int  // that the stream goes on for
 	status    linkStatus
+	failover  failover
 	lastError string // why the last link to the primary has ended or has not come about; "": none has
 
 	Primary *Primary // this server as one that others follow
@@ -305,6 +306,9 @@ func (r *Replica) keepFollowing(f *following) {
 				clear(f.told)
 			}
 			r.failed(err, pause)
+			if errors.Is(err, errRejected) {
+				r.abortFailover(err)
+			}
 		}) {
 			return
 		}
@@ -345,6 +349,7 @@ type Status struct {
 	Total      int64         // bytes of the snapshot that comes, 0 if that is not known
 	Read       int64         // bytes of it that have come
 	Resumes    bool          // the data are some of the primary's
+	Failover   string        // how far a failover to a replica has come, as INFO shows it
 	LastError  string        // why the last link to this primary has ended or has not come about; "": none has
 	FullSyncs  uint64
 	PartSyncs  uint64
@@ -353,7 +358,7 @@ type Status struct {
 
 // Status returns what is told. The caller holds the executor's lock.
 func (r *Replica) Status() Status {
-	s := Status{History: r.history, Silence: -1, Down: -1, FullSyncs: r.FullSyncs, PartSyncs: r.PartialSyncs, FailedHere: r.Failed, Resumes: r.resumes, LastError: r.lastError}
+	s := Status{History: r.history, Silence: -1, Down: -1, FullSyncs: r.FullSyncs, PartSyncs: r.PartialSyncs, FailedHere: r.Failed, Resumes: r.resumes, LastError: r.lastError, Failover: r.failover.state.String()}
 	if s.ID2 == "" {
 		s.ID2, s.Offset2 = strings.Repeat("0", idLength), -1
 	}

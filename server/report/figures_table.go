@@ -344,7 +344,7 @@ var sections = []section{
 				}
 				return count(max(s.cfg.MinReplicasToWrite-s.primary().Good, 0))
 			}},
-		fixed("master_failover_state", "no-failover"),
+		{field: "master_failover_state", read: func(s *readings) quantity { return text(s.replica().Failover) }},
 		{field: "master_replid", read: func(s *readings) quantity { return text(s.replica().ID) }},
 		{field: "master_replid2", read: func(s *readings) quantity { return text(s.replica().ID2) }},
 		{field: "master_repl_offset", metric: gauge("redis_master_repl_offset", "Bytes of changes that the data have come about by, as primaries count them."),

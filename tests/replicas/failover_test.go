@@ -1,0 +1,150 @@
+package replicas
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+// TestFailoverRefusals has a redis-server and a headgate refuse the same in the same words.
+func TestFailoverRefusals(t *testing.T) {
+	t.Parallel()
+	ours, theirs := harness.StartPair(t)
+	h, c := harness.Dial(t, ours.Addr), harness.Dial(t, theirs.Addr)
+	both := func(words ...string) {
+		t.Helper()
+		require.Equal(t, c.Ask(words...).Wire(), h.Ask(words...).Wire(), "%q", words)
+	}
+	lines := [][]string{
+		{"FAILOVER"}, {"FAILOVER", "ABORT"}, {"FAILOVER", "ABORT", "x"}, {"FAILOVER", "TO", "127.0.0.1"}, {"FAILOVER", "TO", "127.0.0.1", "x"}, {"FAILOVER", "TIMEOUT", "0"},
+		{"FAILOVER", "TIMEOUT", "-1"}, {"FAILOVER", "TIMEOUT", "x"}, {"FAILOVER", "TIMEOUT"}, {"FAILOVER", "FORCE"}, {"FAILOVER", "FORCE", "FORCE"}, {"FAILOVER", "TIMEOUT", "1", "TIMEOUT", "2"},
+		{"FAILOVER", "TO", "127.0.0.1", "1"}, {"FAILOVER", "x"},
+	}
+	for _, words := range lines {
+		both(words...)
+	}
+	followers := map[*harness.Server]int{ours: harness.StartReference(t, follow(ours.Port)...).Port, theirs: harness.StartReference(t, append(diskless, follow(theirs.Port)...)...).Port}
+	require.Len(t, followers, 2)
+	for _, each := range []*harness.Client{h, c} {
+		await(t, "a replica is there", func() bool { return each.Info("replication")["connected_slaves"] == "1" })
+	}
+	for _, words := range append(lines[2:11], [][]string{{"FAILOVER", "TO", "127.0.0.1", "1"}, {"FAILOVER", "FORCE"}, {"FAILOVER", "TO", "127.0.0.1", "1", "FORCE"}, {"FAILOVER", "TIMEOUT", "5", "FORCE"}}...) {
+		both(words...)
+	}
+	require.Equal(t, h.Info("replication")["master_failover_state"], "no-failover")
+	both("REPLICAOF", "127.0.0.1", strconv.Itoa(harness.FreePort(t)))
+	both("FAILOVER")
+}
+
+// TestFailover has each kind of primary hand over to each kind of replica, and back, while clients count: no count is lost, nobody takes all data anew, and
+// writes that have waited are answered as by a replica.
+func TestFailover(t *testing.T) {
+	t.Parallel()
+	type start func(t testing.TB, flags ...string) *harness.Server
+	for name, kinds := range map[string][2]start{
+		"headgate to headgate":     {harness.Start, harness.Start},
+		"headgate to redis-server": {harness.Start, harness.StartReference},
+		"redis-server to headgate": {harness.StartReference, harness.Start},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary := kinds[0](t, diskless...)
+			replica := kinds[1](t, append(diskless, follow(primary.Port)...)...)
+			servers := [2]*harness.Server{primary, replica}
+			p, r := harness.Dial(t, primary.Addr), harness.Dial(t, replica.Addr)
+			harness.AwaitSame(t, p, r)
+			full := p.Info("stats")["sync_full"]
+			counted := 0
+			for round := range 4 {
+				from, to := servers[round%2], servers[1-round%2]
+				p, r := harness.Dial(t, from.Addr), harness.Dial(t, to.Addr)
+				writer := harness.Dial(t, from.Addr)
+				stop, ended := make(chan struct{}), make(chan string)
+				go func() {
+					for {
+						select {
+						case <-stop:
+							ended <- ""
+							return
+						default:
+						}
+						if err := writer.Send(harness.Command("INCR", "n")); err != nil {
+							ended <- err.Error()
+							return
+						}
+						v, err := writer.Read(wait)
+						if err != nil {
+							ended <- err.Error()
+							return
+						}
+						if v.Kind == '-' {
+							ended <- v.Text
+							return
+						}
+						counted++
+					}
+				}()
+				time.Sleep(20 * time.Millisecond)
+				words := []string{"FAILOVER"}
+				if round%2 == 1 {
+					words = append(words, "TO", "127.0.0.1", strconv.Itoa(to.Port), "TIMEOUT", "10000")
+				}
+				require.Equal(t, "+OK\r\n", string(p.Do(words...)))
+				require.Equal(t, "READONLY You can't write against a read only replica.", <-ended)
+				close(stop)
+				require.Equal(t, "master", r.Info("replication")["role"])
+				harness.AwaitSame(t, r, p)
+				require.Equal(t, "no-failover", p.Info("replication")["master_failover_state"])
+				require.Equal(t, strconv.Itoa(counted), r.Ask("GET", "n").Text)
+				require.Equal(t, strconv.Itoa(counted), p.Ask("GET", "n").Text)
+			}
+			require.Equal(t, full, p.Info("stats")["sync_full"])
+			require.Equal(t, "0", r.Info("stats")["sync_full"])
+		})
+	}
+}
+
+// TestFailoverThatComesToNothing: a replica that does not answer leaves the primary what it was, when the time is up or somebody says so.
+func TestFailoverThatComesToNothing(t *testing.T) {
+	t.Parallel()
+	primary := harness.Start(t, diskless...)
+	replica := harness.Start(t, follow(primary.Port)...)
+	p, r, writer := harness.Dial(t, primary.Addr), harness.Dial(t, replica.Addr), harness.Dial(t, primary.Addr)
+	harness.AwaitSame(t, p, r)
+	state := func() string { return p.Info("replication")["master_failover_state"] }
+	require.NoError(t, replica.Stall())
+	p.Ask("SET", "k", "1")
+	for name, words := range map[string][]string{"abort": {"FAILOVER"}, "timeout": {"FAILOVER", "TIMEOUT", "100"}} {
+		require.Equal(t, "+OK\r\n", string(p.Do(words...)), name)
+		require.NoError(t, writer.Send(harness.Command("SET", "k", name)))
+		if name == "abort" {
+			require.Equal(t, "waiting-for-sync", state())
+			require.Equal(t, "-ERR FAILOVER already in progress.\r\n", string(p.Do("FAILOVER")))
+			require.Equal(t, "-ERR REPLICAOF not allowed while failing over.\r\n", string(p.Do("REPLICAOF", "NO", "ONE")))
+			require.Equal(t, "$1\r\n1\r\n", string(p.Do("GET", "k")), "reads do not wait")
+			require.Equal(t, "+OK\r\n", string(p.Do("CLIENT", "UNPAUSE")))
+			require.Equal(t, "$1\r\n1\r\n", string(p.Do("GET", "k")), "nor is it a pause that clients may end")
+			require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "ABORT")))
+		}
+		require.Equal(t, "+OK\r\n", string(writer.Reply()))
+		require.Equal(t, "no-failover", state())
+		require.Equal(t, "master", p.Info("replication")["role"])
+		p.Ask("SET", "k", "1")
+	}
+	awaitLog(t, primary, "no replica had all changes in time")
+	require.NoError(t, replica.Resume())
+	harness.AwaitSame(t, p, r)
+
+	// By force it is asked to take over though it lags.
+	require.NoError(t, replica.Stall())
+	p.Ask("SET", "k", "2")
+	require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "TO", "127.0.0.1", strconv.Itoa(replica.Port), "FORCE", "TIMEOUT", "100")))
+	await(t, "the time is up", func() bool { return state() == "failover-in-progress" })
+	require.NoError(t, replica.Resume())
+	await(t, "it has taken over", func() bool { return state() == "no-failover" })
+	harness.AwaitSame(t, r, p)
+}
