@@ -20,7 +20,7 @@ $helm template headgate $chart --kube-version 1.31.0 --set upstream.url=redis://
 grep -q 'a gateway keeps nothing' "$work/wrong"
 
 echo "== every manifest decodes into Kubernetes' own types, strictly"
-go run -C tests/deploy/testdata/kubecheck . "$PWD/deploy/kubernetes/sidecar.yaml" "$PWD/deploy/kubernetes/gateway.yaml" "$work/plain.yaml" "$work/full.yaml" "$work/gateway.yaml"
+go run -C tests/deploy/testdata/kubecheck . "$PWD/deploy/kubernetes/sidecar.yaml" "$PWD/deploy/kubernetes/gateway.yaml" "$PWD/deploy/kubernetes/standby.yaml" "$work/plain.yaml" "$work/full.yaml" "$work/gateway.yaml"
 
 echo "== a build downloads what is in the program, and nothing else"
 GOFLAGS="-modcacherw -buildvcs=false" GOMODCACHE="$work/modules" go build -o "$work/headgate" ./cmd/headgate

@@ -143,8 +143,12 @@ func (g *Guarded) missing() string {
 		if err != nil {
 			return err.Error()
 		}
-		info := c.Ask("INFO", "replication").Text
+		reply, err := asked(c, "INFO", "replication")
 		c.Close()
+		if err != nil {
+			return err.Error() // sentinels have all connections closed when they change what a server is
+		}
+		info := reply.Text
 		switch {
 		case i == primary && !strings.Contains(info, "role:master\r\n"):
 			return fmt.Sprintf("server %d, which is the primary: %s", i, info)
