@@ -31,6 +31,9 @@
 //
 // #GAP stands where changes are missing that were made in memory alone, since the disk was full. What comes behind it may build on them.
 //
+// #REPL:<id>:<offset>:<db> says where in a history of changes, which replicas go by, the data are that are made by what is before it. A server that ends
+// leaves it as the last line.
+//
 // Commands between MULTI and EXEC are one unit: if EXEC is missing, none of them counts. A unit does not reach over a #CRC line.
 //
 // # What is loaded of a damaged file

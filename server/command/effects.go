@@ -211,6 +211,18 @@ func (e *Effects) NoteGap() {
 	}
 }
 
+// Annotate has the log have a line, which begins with # and ends a line, behind all effects so far. It is called outside of commands.
+func (e *Effects) Annotate(line []byte) {
+	if !e.Logged {
+		return
+	}
+	if e.stream != nil {
+		e.give(len(e.Buf))
+		e.fed += len(line)
+	}
+	e.Buf = append(e.Buf, line...)
+}
+
 // shift tells that n bytes were put into Buf.
 func (e *Effects) shift(at, n int) {
 	for i := range e.asides {

@@ -3,6 +3,7 @@ package journal
 import (
 	"os"
 
+	"headgate/persistence/aof"
 	"headgate/server/access"
 	"headgate/server/command"
 	"headgate/server/config"
@@ -26,6 +27,11 @@ type Journal struct {
 	Dirs  dataDirs       // the directories that files are written in; safe for concurrent use
 	Exit  func(code int) // ends the process, when it must not go on; does not return. Called with the executor's lock or without it
 	ready func()         // called once, when the data are loaded, without the executor's lock
+
+	// Position returns where in the history of changes the data are, if that is known; Resume is told where those are that were loaded at the start, which
+	// may be nowhere that makes sense. Both are called with the executor's lock held, and may be nil.
+	Position func() (p aof.Position, known bool)
+	Resume   func(aof.Position)
 
 	AOF      AppendOnly   // the append-only file
 	Snapshot *snapshotRun // under way, or nil; guarded by the executor's lock
@@ -60,6 +66,7 @@ func (j *Journal) Begin(live *config.Live) {
 func (j *Journal) Finish() {
 	j.EndRewriter()
 	j.endSaving()
+	j.notePosition()
 	j.CloseLog()
 	j.Dirs.Release()
 }

@@ -121,6 +121,9 @@ func (j *Journal) LoadAOF() error {
 	took := time.Since(j.Loading.begun)
 	j.Logger.Info("the append-only file is loaded", "commands", r.commands, "keys", j.Keys.Stats().Keys, "took", took)
 	j.Saving.dirty = j.Keys.Changes()
+	if r.gapFrom == noGap {
+		j.resume(r.position)
+	}
 	j.Stats.Reset()
 	j.limits.ResetCounts()
 	return nil
@@ -187,6 +190,8 @@ type replay struct {
 	args     [][]byte                  // memory for the arguments of a command
 	at       [exec.BatchCommands]int64 // the places of the queued commands in the file
 	reported time.Time                 // when the log last told of the progress
+
+	position aof.Position // where the file says that the data are, behind the last command; the zero Position: it does not
 
 	gapFrom    int64 // from this place in the file on changes are missing that commands may build on, see aof.IsGap
 	passedOver int   // commands behind such a place that could not be run
@@ -269,6 +274,7 @@ func (r *replay) file(e aof.Entry, last bool) error {
 		return err
 	}
 	if report.Flaw != nil {
+		r.position = aof.Position{}
 		if r.open, err = aof.Mend(r.journal.FS, path, report); err != nil {
 			return fmt.Errorf("cut %s at offset %d: %w", path, report.Whole, err)
 		}
@@ -371,6 +377,11 @@ func (r *replay) gather(in *aof.Reader) (more bool, err error) {
 		}
 		if aof.IsGap(note) {
 			r.gapFrom = min(r.gapFrom, at)
+		}
+		if p, ok := aof.ReadPosition(note); ok {
+			r.position = p
+		} else if args != nil {
+			r.position = aof.Position{}
 		}
 		if note != nil || args == nil || aof.IsBracket(args) {
 			continue // what is loaded is whole units, and nobody sees the middle of one

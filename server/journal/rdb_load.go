@@ -33,6 +33,7 @@ type loaded struct {
 	bytes         int64     // its length
 	nowMs         int64     // its time, 0 if it is not one of ours
 	rest          io.Reader // what follows it
+	position      position
 }
 
 // loadRDB loads a snapshot into the keyspace, whose databases must not have its keys, and the functions in it. Unless the executor's
@@ -72,7 +73,7 @@ func (j *Journal) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 		return loaded{}, err
 	}
 	j.Saving.Partial = false
-	return loaded{keys: l.keys, expired: l.expired, bytes: in.Offset(), nowMs: l.nowMs, rest: in.Rest()}, nil
+	return loaded{keys: l.keys, expired: l.expired, bytes: in.Offset(), nowMs: l.nowMs, rest: in.Rest(), position: l.position}, nil
 }
 
 var errStopped = errors.New("the server was told to end")
@@ -94,7 +95,8 @@ type rdbLoader struct {
 	keepExpired   bool
 	keys, expired int
 	nowMs         int64 // when it was taken, if that is known
-	streamDB      int   // the database that the stream of a primary is for when it goes on behind it; 0 if it does not say
+	position      position
+	streamDB      int // the database that the stream of a primary is for when it goes on behind it; 0 if it does not say
 }
 
 // newLoader returns a loader into a keyspace.
@@ -110,7 +112,11 @@ func (l *rdbLoader) Aux(name, value []byte) error {
 	case auxStreamDB:
 		if n, ok := number.ParseInt(value); ok && n >= 0 && n < int64(l.into.Databases()) {
 			l.streamDB = int(n)
+			l.position.DB = l.streamDB
 		}
+	default:
+		l.position.aux(string(name), value)
+		l.keepExpired = l.keepExpired || l.position.known // replicas wait for their DEL, or the primary sends it
 	}
 	return nil
 }

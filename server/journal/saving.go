@@ -173,6 +173,9 @@ func (j *Journal) readSnapshot(held bool) error {
 		defer j.Unlock()
 	}
 	j.resumeFrom(l.nowMs)
+	if !held && l.position.known {
+		j.resume(l.position.Position)
+	}
 	v := &j.Saving
 	v.dirty, v.LoadKeys, v.LoadExpired = j.Keys.Changes(), l.keys, l.expired
 	j.Logger.Info("the snapshot is loaded", "file", name, "keys", l.keys, "expired", l.expired, "took", time.Since(started).Round(time.Microsecond))

@@ -101,8 +101,11 @@ func (j *Journal) startSnapshot(job snapshotJob) {
 		base = "1"
 	}
 	r.Aux("aof-base", base)
-	if job.sends {
+	switch {
+	case job.sends:
 		r.Aux(auxStreamDB, strconv.Itoa(job.db))
+	case !job.base:
+		j.writePosition(r.Encoder)
 	}
 	for _, lib := range j.scripts.Engine.ListLibraries() {
 		r.Function([]byte(lib.Code))

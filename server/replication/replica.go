@@ -121,6 +121,7 @@ type following struct {
 func New(exec *exec.Executor, journal *journal.Journal) *Replica {
 	r := &Replica{Core: exec.Core, exec: exec, journal: journal, history: History{ID: exec.RunID}}
 	r.Primary = newPrimary(r)
+	journal.Position, journal.Resume = r.position, r.resume
 	return r
 }
 

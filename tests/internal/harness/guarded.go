@@ -2,7 +2,6 @@ package harness
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,10 +69,21 @@ func StartGuarded(t testing.TB, servers, sentinels int, timing Timing, flags ...
 // launch runs a headgate on a port, in a directory with its configuration file.
 func (g *Guarded) launch(port int, dir string) *Server {
 	g.t.Helper()
-	s := &Server{Name: "headgate", Port: port, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Dir: dir, t: g.t, done: make(chan struct{})}
-	args := slices.Concat([]string{filepath.Join(dir, "h.conf"), "--port", strconv.Itoa(port), "--bind", "127.0.0.1"}, g.flags)
-	require.NoError(g.t, s.launch(Binary(g.t), args))
-	g.t.Cleanup(s.finish)
+	return launchAt(g.t, port, dir, slices.Concat([]string{filepath.Join(dir, "h.conf"), "--port", strconv.Itoa(port), "--bind", "127.0.0.1"}, g.flags))
+}
+
+// Again starts a headgate that has ended again, in its directory and on its port, with these flags after the usual ones.
+func Again(t testing.TB, s *Server, flags ...string) *Server {
+	t.Helper()
+	return launchAt(t, s.Port, s.Dir, append(s.usualFlags(), flags...))
+}
+
+func launchAt(t testing.TB, port int, dir string, args []string) *Server {
+	t.Helper()
+	s := newServerAt(t, port, dir)
+	s.Name = "headgate"
+	require.NoError(t, s.launch(Binary(t), args))
+	t.Cleanup(s.finish)
 	return s
 }
 
