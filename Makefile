@@ -106,6 +106,9 @@ replicas: deps build ## follow a redis-server while N random commands come (5,00
 	$(GO) test -C tests -count=1 -v -timeout 15m ./replicas | grep -vE '^ *(=== )'
 	$(GO) test -C tests -count=1 -v -timeout 60m ./random -run TestReplica -random.replicated $(or $(N),5000000) | grep -vE '^ *=== '
 
+failovers: deps build ## kill the primary that sentinels watch KILLS times (200) under writers, and its replica; make test does it twice
+	$(GO) test -C tests -count=1 -v -timeout 120m ./replicas -run 'Killed|SentinelFailover' -replicas.kills $(or $(KILLS),200) | grep -vE '^ *(=== |redis:)'
+
 exchange: deps build ## exchange data directories with redis-server in every way; make test draws one of each kind
 	$(GO) test -C tests -count=1 -v -timeout 15m ./exchange -exchange.all | grep -vE '^ *=== '
 

@@ -335,7 +335,7 @@ func TestStreamThatIsNoCommand(t *testing.T) {
 	w, primary, body := newReplica(t, nil), newFakePrimary(t), snapshot(t)
 	script := fmt.Sprintf("%s+FULLRESYNC %s 5\r\n$%d\r\n%s%s*1\r\n+what\r\n", handshake, id, len(body), body, command("SET", "x", "1"))
 	_, err := primary.attempt(w, script)
-	require.ErrorContains(t, err, "no command")
+	require.ErrorContains(t, err, "not a command")
 	require.Equal(t, "1", keys(w)["2/x"])
 	heard, _ := primary.attempt(w, "")
 	require.NotContains(t, heard, "PSYNC")
