@@ -19,6 +19,12 @@
 // (DB.Mark), which costs other writes a look at a pointer while nothing is reserved. When it times out is in a heap, which is built anew
 // from the keys whenever there are more of them than are known.
 //
+// What a policy has for single keys, blocks and overrides, lies in strings beside them (beside.go). The store counts
+// these by policy (DB.Reserved), by whatever command they come and go, and says by one number whether that has
+// changed: so a policy without any is asked as fast as if there were no such thing. For one that has some, or that
+// says SHADOW or BLOCK, askBlockable stands before its limit. Blocks begin last, when a call is answered and no sooner,
+// so that one which waits begins none.
+//
 // What expires at once leaves a limiter's state in slices: no call takes out more than maxTrimmed entries, and what
 // lies outside the window is left out by rank, not by walking over it.
 //
