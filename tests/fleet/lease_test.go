@@ -49,8 +49,8 @@ func leasedFleet(t *testing.T, url, node string) {
 		local, asked := 0, 0
 		for _, g := range gateways {
 			agrees(t, g)
-			local += upstreamField(t, g, "lease_calls_local")
-			asked += upstreamField(t, g, "lease_calls_asked")
+			local += upstreamNumber(t, g, "lease_calls_local")
+			asked += upstreamNumber(t, g, "lease_calls_asked")
 		}
 		share := float64(local) / float64(local+asked)
 		t.Logf("%.3f of the calls were decided without a hop", share)
@@ -102,8 +102,8 @@ func callLeased(t *testing.T, url, key string, each int, span time.Duration, fla
 	return passed, slowest, gateways
 }
 
-// upstreamField is a number of INFO upstream.
-func upstreamField(t *testing.T, g *harness.Server, name string) int {
+// upstreamNumber is a number of INFO upstream.
+func upstreamNumber(t *testing.T, g *harness.Server, name string) int {
 	t.Helper()
 	info := harness.Dial(t, g.Addr).Ask("INFO", "upstream").Text
 	found := regexp.MustCompile(`upstream_` + name + `:(\d+)`).FindStringSubmatch(info)
