@@ -23,9 +23,11 @@ const (
 	snapshotMinExtra = 4 << 20  // bytes that a snapshot may keep for itself beside the data, at least; see store.Snapshot
 	snapshotShare    = 8        // and as a share of the memory that is used
 	snapshotFullWait = time.Millisecond
-	snapshotPause    = 4 * command.SliceTime // from one slice to the next while clients are served
-	snapshotPatience = 2 * time.Millisecond  // how much longer while somebody always wants something
-	snapshotCalm     = 10 * time.Millisecond // how long nobody has wanted anything when it may have all the time there is
+	snapshotHurry    = 20 * time.Millisecond  // how long commands wait for those who are sent a snapshot before the slow ones are told to hurry
+	snapshotWaits    = 200 * time.Millisecond // and how long in all
+	snapshotPause    = 4 * command.SliceTime  // from one slice to the next while clients are served
+	snapshotPatience = 2 * time.Millisecond   // how much longer while somebody always wants something
+	snapshotCalm     = 10 * time.Millisecond  // how long nobody has wanted anything when it may have all the time there is
 )
 
 // auxNow is the name of the field that has a snapshot's time in ms since the Unix epoch: a start goes on from there if the wall is behind
@@ -46,8 +48,8 @@ type snapshotJob struct {
 	// finish is called once, after the last byte or the first failure, which err is then. What it returns goes to done.
 	finish func(err error) error
 	done   func(err error)
-	// hurry is called, with the executor's lock held, when so much waits for write that others would have to: it sees to it that write returns
-	// soon. nil: they wait.
+	// hurry is called, with the executor's lock held, when so much waits for write that commands have to wait, too: it sees to it that write
+	// returns soon, if it has kept them. nil: they wait.
 	hurry func()
 	// abort is called, with the executor's lock held, before the snapshot is given up: write is to return soon. May be nil.
 	abort func()
@@ -67,8 +69,9 @@ type snapshotRun struct {
 	result chan error  // of finish
 	failed atomic.Bool // the goroutine could not write: there is no point in going on
 
-	extra   int   // the most bytes that were kept beside the data, about
-	cause   error // why it is given up, set before chunks is closed
+	waited  time.Duration // commands have, for those who are sent it
+	extra   int           // the most bytes that were kept beside the data, about
+	cause   error         // why it is given up, set before chunks is closed
 	closed  bool
 	Started time.Time // when it began
 	pace    snapshotPace
@@ -135,10 +138,35 @@ func (r *snapshotRun) send() {
 	case next = <-r.spare:
 	default:
 	}
-	if r.job.hurry != nil && len(r.chunks) == cap(r.chunks) {
-		r.job.hurry()
+	r.put(r.Take(next))
+}
+
+// put gives a chunk to the goroutine, and waits while it has no room for it. Who keeps it waiting for too long is told to hurry.
+func (r *snapshotRun) put(chunk []byte) {
+	if r.job.hurry == nil {
+		r.chunks <- chunk
+		return
 	}
-	r.chunks <- r.Take(next)
+	select {
+	case r.chunks <- chunk:
+		return
+	default:
+	}
+	begun := time.Now()
+	for {
+		patience := time.NewTimer(snapshotHurry)
+		select {
+		case r.chunks <- chunk:
+			patience.Stop()
+			if r.waited += time.Since(begun); r.waited > snapshotWaits {
+				r.waited = 0
+				r.job.hurry()
+			}
+			return
+		case <-patience.C:
+			r.job.hurry()
+		}
+	}
 }
 
 // writeAll is the goroutine that writes.

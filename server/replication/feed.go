@@ -32,6 +32,7 @@ func (s feedState) String() string {
 const (
 	feedOverhead = 1 << 10                // what a replica takes up beside the stream, in bytes, about
 	keepAlive    = time.Second            // between two empty lines to a replica that waits for a snapshot
+	quickPart    = time.Millisecond       // in which a replica takes a part of a snapshot that keeps nobody waiting
 	drainTime    = 500 * time.Millisecond // how long an ending server goes on sending to a replica that is behind
 )
 
@@ -77,7 +78,7 @@ type feed struct {
 	ended  bool          // end was called
 
 	reader *StreamReader // nil before a snapshot is begun for it; set before the first part is sent
-	busy   atomic.Bool   // a part is being sent
+	busy   atomic.Int64  // since when a part has been sent, in ns since the Unix epoch; 0: none is. Safe for concurrent use
 }
 
 // part is a part of what a replica is sent before the stream.
@@ -320,7 +321,7 @@ func (t *transfer) Write(p []byte) error {
 func (t *transfer) pass(next part) error {
 	next.answer = true
 	for _, f := range t.live {
-		f.busy.Store(true)
+		f.busy.Store(time.Now().UnixNano())
 		select {
 		case f.parts <- next:
 		case <-f.quit:
@@ -330,7 +331,7 @@ func (t *transfer) pass(next part) error {
 	for _, f := range t.live {
 		select {
 		case err := <-f.result:
-			if f.busy.Store(false); err == nil {
+			if f.busy.Store(0); err == nil {
 				kept = append(kept, f)
 			}
 		case <-f.quit:
@@ -399,11 +400,11 @@ func (t *transfer) sendFile(f *feed) error {
 	return nil
 }
 
-// hurry cuts off those who keep the snapshot waiting, for [journal.Receiver].
+// hurry cuts off those who keep the snapshot waiting, and not those who take it quickly, for [journal.Receiver].
 func (t *transfer) hurry() {
 	if t.file == nil {
 		for _, f := range t.to {
-			if f.busy.Load() {
+			if since := f.busy.Load(); since != 0 && time.Now().UnixNano()-since > int64(quickPart) {
 				f.drop(errHurry)
 			}
 		}

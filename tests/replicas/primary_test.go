@@ -343,6 +343,41 @@ func TestSlowReplicaIsCutOff(t *testing.T) {
 	}
 }
 
+// TestStalledReplicaAmidItsSnapshot: a replica that stops taking its snapshot is cut off when commands would have to wait for it, and not at
+// repl-timeout alone. Until then the other that shares the snapshot waits with it; afterwards it gets all.
+func TestStalledReplicaAmidItsSnapshot(t *testing.T) {
+	t.Parallel()
+	const keys, batch = 60_000, 500
+	primary := harness.Start(t, "--rdbcompression", "no", "--repl-diskless-sync-delay", "60", "--repl-diskless-sync-max-replicas", "2")
+	p := harness.Dial(t, primary.Addr)
+	setAll := func(value string) {
+		for i := 0; i < keys; i += batch {
+			var out []byte
+			for k := range batch {
+				out = append(out, harness.Command("SET", "k"+strconv.Itoa(i+k), value)...)
+			}
+			require.NoError(t, p.Send(out))
+			for range batch {
+				_, err := p.Read(wait)
+				require.NoError(t, err)
+			}
+		}
+	}
+	setAll(strings.Repeat("x", 1500))
+	stalled := harness.Dial(t, primary.Addr)
+	stalled.Ask("REPLCONF", "capa", "eof", "capa", "psync2", "listening-port", "1")
+	require.NoError(t, stalled.Send(harness.Command("PSYNC", "?", "-1")))
+	replica := harness.Start(t, follow(primary.Port)...)
+	awaitLog(t, primary, "a snapshot is made for replicas")
+	setAll(strings.Repeat("y", 1500)) // more than may wait for the replica
+	awaitLog(t, primary, "commands would have to wait for it")
+	online(t, p, 1)
+	r := harness.Dial(t, replica.Addr)
+	harness.AwaitSame(t, p, r)
+	require.Equal(t, strconv.Itoa(keys), r.Ask("DBSIZE").Text)
+	require.Equal(t, strings.Repeat("y", 1500), r.Ask("GET", "k77").Text)
+}
+
 // TestMetricsOfReplicas: /metrics has the role of both sides, and how far a replica is behind.
 func TestMetricsOfReplicas(t *testing.T) {
 	t.Parallel()
