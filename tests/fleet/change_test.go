@@ -11,8 +11,8 @@ import (
 	"headgate/tests/internal/harness"
 )
 
-// upstreamField is a field of INFO upstream, "" where there is none.
-func upstreamField(c *harness.Client, name string) string {
+// upstreamText is a field of INFO upstream, "" where there is none.
+func upstreamText(c *harness.Client, name string) string {
 	for line := range strings.Lines(c.Ask("INFO", "upstream").Text) {
 		if field, text, found := strings.Cut(strings.TrimSpace(line), ":"); found && field == "upstream_"+name {
 			return text
@@ -24,7 +24,7 @@ func upstreamField(c *harness.Client, name string) string {
 // awaitField waits until a field of INFO upstream is as wanted.
 func awaitField(t *testing.T, c *harness.Client, name string, wanted func(text string) bool) {
 	t.Helper()
-	require.Eventually(t, func() bool { return wanted(upstreamField(c, name)) }, failoverTimeout, 20*time.Millisecond, "%s: %s", name, upstreamField(c, name))
+	require.Eventually(t, func() bool { return wanted(upstreamText(c, name)) }, failoverTimeout, 20*time.Millisecond, "%s: %s", name, upstreamText(c, name))
 }
 
 func is(wanted string) func(string) bool { return func(text string) bool { return text == wanted } }
@@ -60,7 +60,7 @@ func TestUpstreamChanges(t *testing.T) {
 	// A wrong one, and a server that is not there, are told of, and what works goes on being used.
 	set("upstream-password", "wrong")
 	awaitField(t, admin, "problem", func(text string) bool { return strings.Contains(text, "wrong user name or password") })
-	require.Equal(t, "degraded", upstreamField(admin, "state"))
+	require.Equal(t, "degraded", upstreamText(admin, "state"))
 	set("upstream", fmt.Sprintf("redis://127.0.0.1:%d", harness.FreePort(t)))
 	awaitField(t, admin, "problem", func(text string) bool { return strings.Contains(text, "connection refused") })
 	require.Equal(t, "0 10 9 -1 3600", texts(admin.Ask("CL.THROTTLE", "change:meanwhile", "9", "1", "3600")))
@@ -115,7 +115,7 @@ func TestRightsOnTheWay(t *testing.T) {
 	}
 	require.Equal(t, "0 5 4 -1 3600000", texts(shop.Ask("RL.FIXED", "shop:2", "5", "1h")))
 
-	require.Equal(t, "up", upstreamField(admin, "state"))
+	require.Equal(t, "up", upstreamText(admin, "state"))
 	owner := harness.Dial(t, cluster.Nodes[0].Addr)
 	require.Equal(t, "OK", texts(owner.Ask("ACL", "SETUSER", "gateway", "-evalsha")))
 	refused := cluster.KeyIn(0, "rights", 0)
@@ -123,11 +123,11 @@ func TestRightsOnTheWay(t *testing.T) {
 		require.Equal(t, "-NOPERM upstream: this user has no permissions to run the 'evalsha' command", texts(admin.Ask("RL.FIXED", refused, "5", "1h")))
 	}
 	require.Equal(t, "0 5 4 -1 3600000", texts(admin.Ask("RL.FIXED", cluster.KeyIn(1, "rights", 0), "5", "1h")))
-	require.Equal(t, "degraded", upstreamField(admin, "state"))
-	require.Contains(t, upstreamField(admin, "problem"), cluster.Nodes[0].Addr+": NOPERM this user has no permissions to run the 'evalsha' command")
+	require.Equal(t, "degraded", upstreamText(admin, "state"))
+	require.Contains(t, upstreamText(admin, "problem"), cluster.Nodes[0].Addr+": NOPERM this user has no permissions to run the 'evalsha' command")
 	require.Contains(t, texts(admin.Ask("RL.UPSTREAM", "NODES")), "refusing")
 	require.Contains(t, gateway.Log(), "a node refuses calls")
 	require.Equal(t, "OK", texts(owner.Ask("ACL", "SETUSER", "gateway", "+evalsha")))
 	require.Equal(t, "0 5 4 -1 3600000", texts(admin.Ask("RL.FIXED", refused, "5", "1h")))
-	require.Equal(t, "up", upstreamField(admin, "state"))
+	require.Equal(t, "up", upstreamText(admin, "state"))
 }
