@@ -25,6 +25,7 @@ var timing = harness.Timing{DownAfter: time.Second, FailoverTimeout: 5 * time.Se
 const (
 	failoverSoon   = 5 * time.Second // nearly all failovers are over so long after the primary counts as down
 	lateFailovers  = 40              // one in so many may take longer
+	manyKills      = 40              // from so many on they have to keep to these times: make failovers has a machine for itself
 	failoverWriter = 16
 )
 
@@ -151,7 +152,11 @@ func TestKilledPrimary(t *testing.T) {
 		primary := g.Primary()
 		killed := time.Now()
 		g.Servers[primary].Kill()
-		took = append(took, w.awaitWrites(killed, timing.DownAfter+2*timing.FailoverTimeout))
+		within := timing.DownAfter + 2*timing.FailoverTimeout
+		if *kills < manyKills { // on a busy machine one may take any time
+			within = 2 * wait
+		}
+		took = append(took, w.awaitWrites(killed, within))
 		g.Restart(primary)
 		g.AwaitWhole()
 		require.Equal(t, 1-primary, g.Primary())
@@ -165,7 +170,9 @@ func TestKilledPrimary(t *testing.T) {
 		}
 	}
 	t.Logf("%d failovers took %v to %v, the median %v; %d were late", len(took), took[0], took[len(took)-1], took[len(took)/2], late)
-	require.LessOrEqual(t, late, 1+len(took)/lateFailovers)
+	if *kills >= manyKills {
+		require.LessOrEqual(t, late, len(took)/lateFailovers)
+	}
 }
 
 // TestKilledReplica kills the replica: writers go on with the primary, and it comes back.
