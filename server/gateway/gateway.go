@@ -93,7 +93,8 @@ func New(x *exec.Executor, l *limits.Limits) *Gateway {
 	g.users = usersOf(cfg)
 	g.Up = upstream.New(c, x.Logger)
 	g.Up.OnAnswered, g.Up.OnDrained, g.Up.OnRelieved = g.answered, g.drained, g.relieved
-	g.holder = time.AfterFunc(exec.HoldTime, g.sendHeld)
+	g.holder = time.AfterFunc(time.Hour, g.sendHeld)
+	g.holder.Stop()
 	l.Remote = g
 	g.leases.apply(g, cfg)
 	return g
