@@ -230,7 +230,7 @@ func (r *Replica) abortFailover(why error) {
 		r.Promote()
 	}
 	r.exec.HoldWrites(false)
-	r.Logger.Warn("the failover has come to nothing: this server goes on as the primary", "to", f.target(), "err", why)
+	r.Logger.Warn("the failover has come to nothing: this server stays the primary", "to", f.target(), "err", why)
 }
 
 // failedOver is called when the replica has taken over: held writes are answered as a replica does. The caller holds the executor's lock.

@@ -21,6 +21,10 @@ var skipped = map[string]string{
 	"acl|deluser":  "ends connections",
 	"replicaof":    "looks for hosts of made-up names, and has writes refused",
 	"slaveof":      "as replicaof",
+	"failover":     "stops all writes while a replica is to take over",
+	"psync":        "makes the connection a replica's, which is sent data and not replies",
+	"sync":         "as psync",
+	"replconf":     "is not answered where it acknowledges",
 }
 
 // rare commands take long, or undo what the others have built up.

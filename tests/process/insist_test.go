@@ -76,7 +76,7 @@ func TestTwoInterruptsEnd(t *testing.T) {
 			},
 			end: func(s *started) {
 				interrupt(s)
-				s.logs("the server goes on")
+				s.logs("the server keeps running")
 				interrupt(s)
 			}},
 		{name: "a snapshot that the disk does not take",

@@ -175,7 +175,7 @@ func TestSnapshotFails(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "dump.rdb", "x"), nil, 0o600))
 	require.Equal(t, "-ERR Errors trying to SHUTDOWN. Check logs.\r\n", string(c.Do("SHUTDOWN")))
 	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
-	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "the server goes on") }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "the server keeps running") }, 10*time.Second, 5*time.Millisecond)
 	require.Equal(t, "$1\r\nv\r\n", string(c.Do("GET", "k")))
 	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "shutdown-on-sigterm", "force")))
 	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
