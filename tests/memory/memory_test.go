@@ -24,7 +24,7 @@ var (
 
 const (
 	mib       = 1 << 20
-	idleLimit = 15 * mib // resident bytes of an idle server
+	idleLimit = 18 * mib // resident bytes of an idle server: 2 to 4 MiB of them are the program and tables of gRPC
 	once      = 8 * mib  // resident bytes that a server with any data has more than an idle one: buffers, the heap's spare room
 )
 

@@ -18,7 +18,7 @@ type Script struct {
 	Text string
 	SHA  string // by which EVALSHA knows it: the SHA-1 of Text in lower-case hex digits
 
-	bySHA, byText []byte // the words EVALSHA and EVAL with what they name the script by, as a request has them
+	bySHA []byte // the word EVALSHA with what it names the script by, as a request has them
 }
 
 // The scripts, each of the files that it consists of. rate.lua stands alone, since it is called most.
@@ -67,21 +67,20 @@ func Commands() []string {
 
 // newScript puts a script together. decide is the part that one.lua or grant.lua runs, or empty.
 func newScript(name, decide string, files ...string) *Script {
-	var text strings.Builder
+	var parts []string
 	for _, file := range files {
 		if file == "one" || file == "grant" {
-			text.WriteString("local decide = " + decide + "\n")
+			parts = append(parts, "local decide = "+decide+"\n")
 		}
 		source, err := sources.ReadFile(file + ".lua")
 		if err != nil {
 			panic("scripted: " + err.Error())
 		}
-		text.Write(source)
+		parts = append(parts, string(source))
 	}
-	s := &Script{Name: name, Text: text.String()}
-	sum := sha1.Sum([]byte(s.Text)) //nolint:gosec // see above
+	s := &Script{Name: name, Text: strings.Join(parts, "")} // every server holds it, so nothing is left over
+	sum := sha1.Sum([]byte(s.Text))                         //nolint:gosec // see above
 	s.SHA = hex.EncodeToString(sum[:])
 	s.bySHA = appendText(appendText(nil, "EVALSHA"), s.SHA)
-	s.byText = appendText(appendText(nil, "EVAL"), s.Text)
 	return s
 }

@@ -43,7 +43,7 @@ func appendHeader(dst []byte, kind byte, n int64) []byte {
 func appendCall(dst []byte, s *Script, inline bool, keys, args int) []byte {
 	dst = appendHeader(dst, '*', int64(3+keys+args))
 	if inline {
-		dst = append(dst, s.byText...)
+		dst = appendText(appendText(dst, "EVAL"), s.Text)
 	} else {
 		dst = append(dst, s.bySHA...)
 	}
