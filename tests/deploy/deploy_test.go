@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
@@ -42,9 +43,11 @@ func measured(t testing.TB) (addr string) {
 	port := harness.FreePort(t)
 	server := harness.Start(t, "--metrics-port", fmt.Sprint(port), "--metrics-bind", "127.0.0.1")
 	c := harness.Dial(t, server.Addr)
-	for _, command := range []string{"RL.POLICY SET user GCRA 10 5 1s", "RL.TAKE 1 user u", "CL.THROTTLE k 0 1 60", "CL.THROTTLE k 0 1 60", "SET a b PX 100000", "GET", "PING"} {
+	for _, command := range []string{"RL.POLICY SET user GCRA 10 5 1s", "RL.TAKE 1 user u", "RL.GCRA w 1 1 20ms", "RL.GCRA w 1 1 20ms WAIT 5s", "CL.THROTTLE k 0 1 60", "CL.THROTTLE k 0 1 60", "SET a b PX 100000", "GET", "PING"} {
 		c.Do(strings.Fields(command)...)
 	}
+	harness.Start(t, "--replicaof", "127.0.0.1", fmt.Sprint(server.Port)) // some figures are of replicas
+	require.Eventually(t, func() bool { return c.Ask("WAIT", "1", "1000").Text == "1" }, 20*time.Second, 10*time.Millisecond, "a replica follows")
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
