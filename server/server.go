@@ -101,7 +101,7 @@ func New(live *config.Live, o Options) *Server {
 	s.Fronts = front.New(s.Core, s.Executor, s.WithoutBackgroundWork(), o.Inherited, o.InheritedTLS)
 	s.Reports = &report.Reports{
 		Core: s.Core, Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Scripts: s.scripts, Journal: s.Journal, Fronts: s.Fronts,
-		Replica: s.Replica,
+		Replica: s.Replica, Checks: &s.Checks, Envoy: &s.Envoy,
 	}
 	s.Console = &admin.Console{Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Journal: s.Journal}
 	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Wait: s.Wait, ServeWaiter: s.ServeWaiter, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput, Refused: s.Replica.Refused}

@@ -126,6 +126,12 @@ func TestCheck(t *testing.T) {
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 	answer, _ = p.ask("HEAD", "/check?policy=site&key=all&cost=7")
 	require.Equal(t, http.StatusOK, answer.StatusCode, "a peek has charged nothing")
+
+	p.ask("GET", "/check?policy=nobody&key=42")
+	require.Contains(t, p.run("INFO"), "\r\n# HTTPcheck\r\nhttp_checks_allowed:5\r\nhttp_checks_limited:2\r\nhttp_checks_failed:1\r\n")
+	series := servertest.Scrape(t, p.srv)
+	require.EqualValues(t, 2, series[`headgate_http_checks_total{result="limited"}`])
+	require.NotContains(t, series, "headgate_rls_limits{}", "there is no such port")
 }
 
 // TestProblems: what cannot be answered is a problem of RFC 9457, whose status says whose mistake it is.

@@ -9,11 +9,15 @@ import (
 	"headgate/server/front"
 )
 
-// Port is what http-port and http-unixsocket open. It never changes once the server runs. The zero Port serves nothing.
+// Port is what http-port and http-unixsocket open. The zero Port serves nothing.
 type Port struct {
+	counts    Counts
 	server    *Server
 	listeners []net.Listener
 }
+
+// Counts returns what has become of checks. Without a port they stay 0.
+func (p *Port) Counts() *Counts { return &p.counts }
 
 // Open opens the listeners that the configuration names, if any. Nothing is answered before Serve.
 func (p *Port) Open(o Options, cfg *config.Config) (err error) {
@@ -34,7 +38,7 @@ func (p *Port) Open(o Options, cfg *config.Config) (err error) {
 		p.listeners = append(p.listeners, ln)
 	}
 	if len(p.listeners) > 0 {
-		p.server = New(o)
+		p.server = New(o, &p.counts)
 	}
 	return nil
 }
@@ -54,5 +58,5 @@ func (p *Port) Close() {
 	if p.server != nil {
 		p.server.Close()
 	}
-	*p = Port{}
+	p.listeners, p.server = nil, nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"headgate/server/local"
@@ -41,6 +42,7 @@ type Options struct {
 // Server answers checks. Create it with [New]; it is safe for concurrent use.
 type Server struct {
 	options  Options
+	counts   *Counts
 	sessions local.Sessions
 	windows  windows
 	http     http.Server
@@ -49,9 +51,14 @@ type Server struct {
 	serving  sync.WaitGroup
 }
 
-// New returns a server that listens nowhere yet.
-func New(o Options) *Server {
-	s := &Server{options: o, sessions: local.Sessions{Dial: o.Dial}, conns: web.NewConns(MaxConns), checks: make(chan struct{}, maxChecks)}
+// Counts are what has become of checks. They may be read at any time.
+type Counts struct {
+	Allowed, Limited, Failed atomic.Uint64
+}
+
+// New returns a server that listens nowhere yet, and counts what it answers.
+func New(o Options, counts *Counts) *Server {
+	s := &Server{options: o, counts: counts, sessions: local.Sessions{Dial: o.Dial}, conns: web.NewConns(MaxConns), checks: make(chan struct{}, maxChecks)}
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ConnState: s.conns.Note,
@@ -102,6 +109,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // fail answers with what went wrong.
 func (s *Server) fail(w http.ResponseWriter, err error) {
+	s.counts.Failed.Add(1)
 	p := problemOf(err)
 	if p.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="headgate", charset="UTF-8"`)
@@ -178,13 +186,15 @@ func (s *Server) ask(ctx context.Context, who local.Credentials, c *check) (limi
 // answer sends what the limits have answered.
 func (s *Server) answer(w http.ResponseWriter, c *check, limited bool, list []local.Verdict) {
 	s.setFields(w.Header(), c.pairs, list)
-	status := http.StatusOK
+	status, counted := http.StatusOK, &s.counts.Allowed
 	if limited {
+		counted = &s.counts.Limited
 		status = http.StatusTooManyRequests
 		if retry := longestRetry(list); retry >= 0 {
 			w.Header().Set("Retry-After", strconv.FormatInt(retry, 10))
 		}
 	}
+	counted.Add(1)
 	if c.json {
 		body, _ := json.Marshal(describe(c.pairs, limited, list)) // texts and numbers
 		w.Header().Set("Content-Type", "application/json")

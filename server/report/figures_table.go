@@ -441,6 +441,22 @@ var sections = []section{
 		{field: "limiter_waits_given_up", read: func(s *readings) quantity { return count(s.Limits.Waits.Total().GivenUp) }},
 	}, lines: (*Reports).infoLimiters,
 		families: []*family{limiterCalls, limiterNear, limiterWaits, limiterWaitSeconds, policyCalls, policyNear, policyBlocks, policyBlocked, policyOverridden, topCalls, topKeyCalls, topError, topSeconds}, collect: (*Collector).collectLimiters},
+	{title: "HTTPcheck", byDefault: true, there: answersChecks, figures: []figure{
+		{field: "http_checks_allowed", read: func(s *readings) quantity { return count(s.Checks.Counts().Allowed.Load()) }},
+		{field: "http_checks_limited", read: func(s *readings) quantity { return count(s.Checks.Counts().Limited.Load()) }},
+		{field: "http_checks_failed", read: func(s *readings) quantity { return count(s.Checks.Counts().Failed.Load()) }},
+	}, families: []*family{httpChecks}, collect: (*Collector).collectChecks},
+	{title: "Envoy", byDefault: true, there: answersEnvoy, figures: []figure{
+		{field: "rls_requests_ok", read: func(s *readings) quantity { return count(s.Envoy.Counts().OK.Load()) }},
+		{field: "rls_requests_over_limit", read: func(s *readings) quantity { return count(s.Envoy.Counts().OverLimit.Load()) }},
+		{field: "rls_requests_failed", read: func(s *readings) quantity { return count(s.Envoy.Counts().Failed.Load()) }},
+		{field: "rls_limits", metric: gauge("headgate_rls_limits", "Limits that the rules of Envoy's rate limit service have."),
+			read: func(s *readings) quantity { return count(s.Envoy.Counts().Limits.Load()) }},
+		{field: "rls_reloads", metric: counter("headgate_rls_reloads_total", "Changes of the rules of rls-config that were taken into use."),
+			read: func(s *readings) quantity { return count(s.Envoy.Counts().Reloads.Load()) }},
+		{field: "rls_reloads_failed", metric: counter("headgate_rls_reloads_failed_total", "Changes of the rules of rls-config that could not be used, so that the earlier ones stayed."),
+			read: func(s *readings) quantity { return count(s.Envoy.Counts().FailedReloads.Load()) }},
+	}, families: []*family{rlsRequests}, collect: (*Collector).collectEnvoy},
 	upstreamSection,
 	{title: "Cluster", byDefault: true, figures: []figure{{field: "cluster_enabled", read: func(s *readings) quantity { return truth(s.cfg.ClusterEmulated) }}}},
 	{title: "Keyspace", byDefault: true, figures: []figure{

@@ -98,7 +98,7 @@ no command waits for it longer than for other background work; what it shows is 
 Go's and the process's own series (` + "`go_…`, `process_…`" + `) are there too.
 
 ` + "`algorithm` is one of " + algorithmLabels() + `; ` + "`CL.THROTTLE` and `GCRA` count as `gcra`." + `
-` + "`result` is `allowed` or `limited`." + `
+` + "`result` of a limiter is `allowed` or `limited`." + `
 
 ` + "`INFO limiters` has the same figures, since the start or `CONFIG RESETSTAT`:" + `
 
@@ -115,6 +115,8 @@ Go's and the process's own series (` + "`go_…`, `process_…`" + `) are there 
 
 A gateway has the series ` + "`headgate_upstream_…`, and `INFO upstream` with the same figures, since its start; a server that keeps keys itself has neither." + `
 ` + "[Operations](operations.md#a-gateway-before-redis) says which of them to watch. `node` is the address of a node of the upstream." + `
+
+` + "With `http-port` or `http-unixsocket` there are `headgate_http_checks_total` and `INFO httpcheck`, with `rls-port` `headgate_rls_…` and `INFO envoy`." + `
 
 | Metric | Type | Labels | Meaning |
 |---|---|---|---|

@@ -7,11 +7,13 @@ import (
 	"headgate/server/exec"
 	"headgate/server/front"
 	"headgate/server/gateway"
+	"headgate/server/httpcheck"
 	"headgate/server/journal"
 	"headgate/server/limits"
 	"headgate/server/observe"
 	"headgate/server/pubsub"
 	"headgate/server/replication"
+	"headgate/server/rls"
 	"headgate/server/scripting"
 )
 
@@ -28,6 +30,8 @@ type Reports struct {
 	Fronts   *front.Fronts
 	Gateway  *gateway.Gateway // nil: keys are kept here
 	Replica  *replication.Replica
+	Checks   *httpcheck.Port
+	Envoy    *rls.Port
 
 	HTTP    httpPort
 	Samples samples

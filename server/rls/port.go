@@ -58,6 +58,7 @@ type Options struct {
 type Port struct {
 	options   Options
 	path      string
+	counts    Counts
 	service   *service
 	grpc      *grpc.Server
 	health    *health.Server
@@ -69,13 +70,8 @@ type Port struct {
 	seen string     // of the files, when they were read
 }
 
-// Counts returns what has become of requests, or nil if there is no port.
-func (p *Port) Counts() *Counts {
-	if p.service == nil {
-		return nil
-	}
-	return &p.service.counts
-}
+// Counts returns what has become of requests. Without a port they stay 0.
+func (p *Port) Counts() *Counts { return &p.counts }
 
 // Open reads the rules and opens the listeners that the configuration names, if any. Nothing is answered before Serve.
 func (p *Port) Open(o Options, cfg *config.Config) error {
@@ -92,11 +88,12 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 	}
 	p.service = &service{
 		sessions: local.Sessions{Dial: o.Dial}, as: local.Credentials{User: cfg.RLSUser, Password: cfg.RLSPassword}, headers: cfg.RLSResponseHeaders,
+		counts: &p.counts,
 	}
 	if cfg.RLSPassword == "" {
 		p.service.as = local.Credentials{}
 	}
-	p.service.rules.Store(rules)
+	p.use(rules)
 	p.seen = fingerprint(p.path)
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(greetTimeout),
@@ -204,13 +201,19 @@ func (p *Port) read(seen string) {
 	p.seen = seen
 	rules, err := Read(p.path)
 	if err != nil {
-		p.service.counts.FailedReloads.Add(1)
+		p.counts.FailedReloads.Add(1)
 		p.options.Log.Error("the rules of the rate limit service stay as they were", "err", err)
 		return
 	}
-	p.service.rules.Store(rules)
-	p.service.counts.Reloads.Add(1)
+	p.use(rules)
+	p.counts.Reloads.Add(1)
 	p.options.Log.Info("the rules of the rate limit service were read", "path", p.path, "domains", len(rules.domains), "limits", rules.count)
+}
+
+// use has requests answered by these rules from now on.
+func (p *Port) use(rules *Rules) {
+	p.service.rules.Store(rules)
+	p.counts.Limits.Store(int64(rules.count))
 }
 
 // fingerprint tells whether files have changed: by their names, sizes and times.

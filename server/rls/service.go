@@ -29,13 +29,14 @@ type service struct {
 	as       local.Credentials
 	headers  bool // the answer has response headers
 	rules    atomic.Pointer[Rules]
-	counts   Counts
+	counts   *Counts
 }
 
 // Counts are what has become of requests, and of reading the rules. They may be read at any time.
 type Counts struct {
 	OK, OverLimit, Failed  atomic.Uint64
 	Reloads, FailedReloads atomic.Uint64
+	Limits                 atomic.Int64 // that the rules have now
 }
 
 // badRequest is what a request is answered with that is not understood.

@@ -57,6 +57,12 @@ func freePort(t *testing.T) int {
 
 // open starts a server with these rules, and returns a client and the rules' file.
 func open(t *testing.T, change func(*config.Config)) (client rls.RateLimitServiceClient, conn *grpc.ClientConn, file string) {
+	_, client, conn, file = openServer(t, change)
+	return client, conn, file
+}
+
+// openServer is open, and returns the server as well.
+func openServer(t *testing.T, change func(*config.Config)) (srv *server.Server, client rls.RateLimitServiceClient, conn *grpc.ClientConn, file string) {
 	cfg := servertest.Unsaved()
 	dir := t.TempDir()
 	file = filepath.Join(dir, "rules.yaml")
@@ -66,7 +72,7 @@ func open(t *testing.T, change func(*config.Config)) (client rls.RateLimitServic
 	if change != nil {
 		change(cfg)
 	}
-	srv := server.New(config.NewLive(cfg), server.Options{})
+	srv = server.New(config.NewLive(cfg), server.Options{})
 	require.NoError(t, srv.Listen())
 	ended := make(chan struct{})
 	go func() {
@@ -80,7 +86,7 @@ func open(t *testing.T, change func(*config.Config)) (client rls.RateLimitServic
 		srv.Stop()
 		<-ended
 	})
-	return rls.NewRateLimitServiceClient(conn), conn, file
+	return srv, rls.NewRateLimitServiceClient(conn), conn, file
 }
 
 // request makes a request of descriptors that have one entry each.
@@ -177,7 +183,7 @@ func TestRefusals(t *testing.T) {
 
 // TestRulesChange: rules are read anew when their file changes, and stay as they were after a mistake.
 func TestRulesChange(t *testing.T) {
-	client, conn, file := open(t, nil)
+	srv, client, conn, file := openServer(t, nil)
 	limit := func() int {
 		return int(ask(t, client, request("user", "x")).Statuses[0].CurrentLimit.GetRequestsPerUnit())
 	}
@@ -189,11 +195,17 @@ func TestRulesChange(t *testing.T) {
 	change("domain: shop\ndescriptors: [{key: user, rate_limit: {unit: hour, requests_per_unit: 8}}]")
 	require.Eventually(t, func() bool { return limit() == 8 }, 20*time.Second, 50*time.Millisecond)
 	change("domain: shop\nmistake: yes")
-	time.Sleep(1500 * time.Millisecond)
+	require.Eventually(t, func() bool { return srv.Envoy.Counts().FailedReloads.Load() == 1 }, 20*time.Second, 20*time.Millisecond)
 	require.Equal(t, 8, limit())
 	answer, err := healthpb.NewHealthClient(conn).Check(context.Background(), &healthpb.HealthCheckRequest{})
 	require.NoError(t, err)
 	require.Equal(t, healthpb.HealthCheckResponse_SERVING, answer.Status)
+	series := servertest.Scrape(t, srv)
+	require.EqualValues(t, 1, series["headgate_rls_limits{}"])
+	require.EqualValues(t, 1, series["headgate_rls_reloads_total{}"])
+	require.EqualValues(t, 1, series["headgate_rls_reloads_failed_total{}"])
+	require.Positive(t, series[`headgate_rls_requests_total{result="ok"}`])
+	require.Zero(t, series[`headgate_rls_requests_total{result="failed"}`])
 }
 
 // TestBadRulesAtStart: a server does not start with rules that cannot be read.
