@@ -59,8 +59,10 @@ type Config struct {
 	// MetricsBind lists the addresses that the HTTP port listens on, in the form of Bind.
 	MetricsBind     []string
 	MetricsPort     int    // HTTP port; 0 = none
-	MetricsUser     string // what the HTTP port asks for, if MetricsPassword is not empty
+	MetricsUser     string // what the HTTP port asks for, with a password that is not empty
 	MetricsPassword string // "" = no password. Never write it to a log
+	// MetricsPagePassword is what the page asks for in place of MetricsPassword; "" = the same. Never write it to a log.
+	MetricsPagePassword string
 
 	// HTTPBind lists the addresses that the HTTP check listens on, in the form of Bind.
 	HTTPBind           []string
@@ -710,8 +712,13 @@ var laterDirectives = []*Directive{
 		kind:    bind(func(c *Config) *[]string { return &c.MetricsBind }),
 	},
 	{
+		Name: "metrics-page-password", Group: Metrics, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Summary: "Password that metrics-port asks for before it shows the page and its keys, in place of metrics-password. A scraper of /metrics then sees no keys, and /metrics may do without a password. Empty means that of metrics-password.",
+		kind:    text(func(c *Config) *string { return &c.MetricsPagePassword }),
+	},
+	{
 		Name: "metrics-password", Group: Metrics, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
-		Summary: "Password that metrics-port asks for, by HTTP's basic authentication, before it answers anything but /healthz and /readyz; empty means none.",
+		Summary: "Password that metrics-port asks for, by HTTP's basic authentication, before it answers anything but /healthz and /readyz; empty means none. The page may have its own, metrics-page-password.",
 		kind:    text(func(c *Config) *string { return &c.MetricsPassword }),
 	},
 	{
@@ -721,7 +728,7 @@ var laterDirectives = []*Directive{
 	},
 	{
 		Name: "metrics-user", Group: Metrics, Since: "0.1.0", Default: "headgate", Settable: true,
-		Summary: "User name that goes with metrics-password.",
+		Summary: "User name that goes with metrics-password and metrics-page-password.",
 		kind:    text(func(c *Config) *string { return &c.MetricsUser }),
 	},
 }

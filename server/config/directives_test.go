@@ -123,6 +123,7 @@ var samples = map[string]sample{
 	"rls-tls":                    {"yes", "yes"},
 	"rls-user":                   {"edge", "edge"},
 	"metrics-bind":               {"::1 10.0.0.1", "::1 10.0.0.1"},
+	"metrics-page-password":      {"s3cret", "s3cret"},
 	"metrics-password":           {"s3cret", "s3cret"},
 	"metrics-port":               {"9121", "9121"},
 	"metrics-user":               {"prometheus", "prometheus"},

@@ -38,8 +38,11 @@ func (h *httpPort) Open(r *Reports, cfg *config.Config) (err error) {
 		return errors.New("metrics-port: none of its addresses is of this machine: correct --metrics-bind")
 	}
 	h.web = web.New(web.Options{
-		Credentials: func() (user, password string) {
+		Credentials: func(access web.Access) (user, password string) {
 			cfg := r.Config.Get()
+			if access == web.Private && cfg.MetricsPagePassword != "" {
+				return cfg.MetricsUser, cfg.MetricsPagePassword
+			}
 			return cfg.MetricsUser, cfg.MetricsPassword
 		},
 		Trusts: r.mistrusts,
@@ -80,9 +83,9 @@ func (r *Reports) mistrusts(peer netip.Addr) (why string) {
 	cfg := r.Config.Get()
 	switch {
 	case !open:
-		return "not every client may see all keys, so this page needs a password: set metrics-password"
+		return "not every client may see all keys, so this page needs a password: set metrics-page-password"
 	case cfg.ProtectedMode && !peer.IsLoopback():
-		return "protected-mode lets clients of other machines see no keys, so they do not see this page: set metrics-password"
+		return "protected-mode lets clients of other machines see no keys, so they do not see this page: set metrics-page-password"
 	}
 	return ""
 }

@@ -72,11 +72,12 @@ var metricsHead = `<!-- Generated from server/report/figures_table.go and server
 ` + "| `/healthz` | 200 as long as the process answers, also while a command takes long |" + `
 ` + "| `/readyz` | 200, or 503 with the reason in a line: data are loaded, data cannot be written (MISCONF), the server is shutting down, a replica has not got its primary's data yet (or its link is cut and `replica-serve-stale-data` is no), or a gateway with `upstream-failure error` reaches no node of its upstream |" + `
 
-` + "The page shows keys and slow commands. Without `metrics-password` it is only shown to those who could read these over the Redis protocol without a" + `
+` + "The page shows keys and slow commands. Without a password it is only shown to those who could read these over the Redis protocol without a" + `
 ` + "password too: while the default user may do everything, and to other machines only with `protected-mode no`; and only under an IP address or" + `
 ` + "a name without dots, so that a foreign web page cannot read it through a visitor's browser." + `
 
-` + "With `metrics-password` everything but the last two asks for `metrics-user` and that password by HTTP's basic authentication. There" + `
+` + "With `metrics-password` everything but the last two asks for `metrics-user` and that password by HTTP's basic authentication. With" + `
+` + "`metrics-page-password` the page asks for that one instead, so that a scraper sees no keys; alone, it leaves `/metrics` open. There" + `
 ` + "is no TLS on this port: leave it on a loopback address or a private network, or put a proxy before it." + `
 
 The port takes 80 connections at a time. For one more, the one gives way that has waited longest for its next request, or for its

@@ -41,8 +41,8 @@ const (
 
 // Options are what the port needs to know. The functions are called for each request, from any goroutine.
 type Options struct {
-	Credentials func() (user, password string)     // an empty password means that none is asked for
-	Trusts      func(peer netip.Addr) (why string) // why a peer may not see a Private page without a password, or ""
+	Credentials func(Access) (user, password string) // of Guarded or Private pages; an empty password means that none is asked for
+	Trusts      func(peer netip.Addr) (why string)   // why a peer may not see a Private page without a password, or ""
 	Log         *slog.Logger
 }
 
@@ -140,16 +140,22 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	http.Error(w, text, status)
 }
 
+// wanted says what a page asks for.
+var wanted = map[Access]string{
+	Guarded: "metrics-user and metrics-password are asked for",
+	Private: "metrics-user and metrics-page-password are asked for, or metrics-password if only that is set",
+}
+
 // admits reports whether a request may see a page that is not Open, or refuses it.
 func (s *Server) admits(w http.ResponseWriter, r *http.Request, access Access) bool {
-	user, password := s.options.Credentials()
+	user, password := s.options.Credentials(access)
 	if password != "" {
 		givenUser, givenPassword, _ := r.BasicAuth()
 		if same(givenUser, user)&same(givenPassword, password) == 1 {
 			return true
 		}
 		w.Header().Set("WWW-Authenticate", `Basic realm="headgate", charset="UTF-8"`)
-		refuse(w, http.StatusUnauthorized, "metrics-user and metrics-password are asked for")
+		refuse(w, http.StatusUnauthorized, wanted[access])
 		return false
 	}
 	if access == Guarded {
@@ -165,7 +171,7 @@ func (s *Server) admits(w http.ResponseWriter, r *http.Request, access Access) b
 		return false
 	}
 	if !plainHost(r.Host) {
-		refuse(w, http.StatusForbidden, "without metrics-password this page is only shown under an IP address or a name without dots")
+		refuse(w, http.StatusForbidden, "without metrics-page-password this page is only shown under an IP address or a name without dots")
 		return false
 	}
 	return true

@@ -22,7 +22,7 @@ import (
 func newServer(o Options) *Server {
 	o.Log = slog.New(slog.DiscardHandler)
 	if o.Credentials == nil {
-		o.Credentials = func() (string, string) { return "", "" }
+		o.Credentials = func(Access) (string, string) { return "", "" }
 	}
 	if o.Trusts == nil {
 		o.Trusts = func(netip.Addr) string { return "" }
@@ -97,7 +97,7 @@ func TestAccess(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newServer(Options{
-				Credentials: func() (string, string) { return user, tt.set },
+				Credentials: func(Access) (string, string) { return user, tt.set },
 				Trusts: func(peer netip.Addr) string {
 					if peer.IsLoopback() {
 						return ""

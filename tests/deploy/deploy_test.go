@@ -160,10 +160,12 @@ func checkSidecar(t *testing.T, name string) {
 	var manifest struct {
 		Spec struct {
 			Template struct {
-				Spec struct {
+				Metadata struct{ Annotations map[string]string }
+				Spec     struct {
 					InitContainers []struct {
 						RestartPolicy   string `yaml:"restartPolicy"`
 						Args            []string
+						Env             []struct{ Name string }
 						SecurityContext struct {
 							ReadOnlyRootFilesystem bool `yaml:"readOnlyRootFilesystem"`
 						} `yaml:"securityContext"`
@@ -176,7 +178,15 @@ func checkSidecar(t *testing.T, name string) {
 	sidecar := manifest.Spec.Template.Spec.InitContainers[0]
 	require.Equal(t, "Always", sidecar.RestartPolicy)
 	require.True(t, sidecar.SecurityContext.ReadOnlyRootFilesystem)
-	checkConfig(t, sidecar.Args, nil)
+	secrets := map[string]string{}
+	for _, variable := range sidecar.Env {
+		secrets[variable.Name] = "secret"
+	}
+	require.Contains(t, secrets, "HEADGATE_METRICS_PAGE_PASSWORD")
+	if manifest.Spec.Template.Metadata.Annotations["prometheus.io/scrape"] == "true" {
+		require.NotContains(t, secrets, "HEADGATE_METRICS_PASSWORD", "who scrapes by annotations gives no password")
+	}
+	checkConfig(t, sidecar.Args, secrets)
 }
 
 // TestCompose: the variables are directives, and their values right.

@@ -235,6 +235,25 @@ func TestPageIsPrivate(t *testing.T) {
 		require.Equal(t, 200, status(path, "headgate", "other"), path)
 	}
 	require.Equal(t, 200, status("/healthz", "", ""))
+
+	// With a password of its own the page opens to nothing else, and /metrics is as metrics-password says: open, or for who has that one.
+	s, addr := start(t, "--requirepass", "secret", "--metrics-page-password", "page")
+	c := harness.Dial(t, s.Addr)
+	c.Do("AUTH", "secret")
+	for _, of := range []struct {
+		metrics string
+		want    int
+	}{{"", 200}, {"other", 401}} {
+		c.Do("CONFIG", "SET", "metrics-password", of.metrics)
+		for _, path := range []string{"/", "/data", "/lookup?key=k"} {
+			require.Equal(t, 401, status(path, "", ""), path)
+			require.Equal(t, 401, status(path, "headgate", "other"), path)
+			require.Equal(t, 200, status(path, "headgate", "page"), path)
+		}
+		require.Equal(t, of.want, status("/metrics", "", ""))
+		require.Equal(t, of.want, status("/metrics", "headgate", "page"))
+		require.Equal(t, 200, status("/metrics", "headgate", "other"))
+	}
 }
 
 // awaitSamples waits until the page has so many samples to show.

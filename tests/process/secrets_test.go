@@ -49,7 +49,7 @@ func TestSecrets(t *testing.T) {
 		{"AUTH", "u", "Sesame-0017"}, {"ACL", "WHOAMI"},
 		{"CONFIG", "SET", "requirepass", second}, {"CONFIG", "SET", "timeout", "0", "RequirePass", second}, {"CONFIG", "SET", "x", "requirepass", "Sesame-0026"},
 		{"CONFIG", "SET", "requirepass", "Sesame-0027", "nosuch", "1"}, {"CONFIG", "SET", "metrics-password", "Sesame-0028"},
-		{"CONFIG", "SET", "metrics-password", ""}, {"CONFIG", "SET", "user", "x >Sesame-0029"}, {"CONFIG", "GET", "requirepass"},
+		{"CONFIG", "SET", "metrics-page-password", "Sesame-0042"}, {"CONFIG", "SET", "metrics-password", ""}, {"CONFIG", "SET", "user", "x >Sesame-0029"}, {"CONFIG", "GET", "requirepass"},
 		{"MIGRATE", "h", "1", "k", "0", "1", "AUTH", "Sesame-0030"}, {"MIGRATE", "h", "1", "k", "0", "1", "AUTH2", "u", "Sesame-0031"},
 		{"AUHT", "Sesame-0032"}, {"REPLICAOF", "Sesame-0033"}, {"CONFIG", "SET", "masterauth", "Sesame-0034"},
 		{"MULTI"}, {"AUTH", "default", "Sesame-0035"}, {"AUTH", "default", second}, {"ACL", "SETUSER", "v", ">Sesame-0036"}, {"CONFIG", "SET", "requirepass", second}, {"EXEC"},
