@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs what the tests need: Debian's redis-server and redis-tools, to compare with, and openssl, which encrypts keys; or what the
-# arguments name, each as program:package. The packages start no daemon: while they are installed a policy-rc.d forbids that, and whatever policy-rc.d
-# was there is put back afterwards.
+# arguments name, each as program:package, or as file:package with the file's whole path. The packages start no daemon: while they
+# are installed a policy-rc.d forbids that, and whatever policy-rc.d was there is put back afterwards.
 set -euo pipefail
 
 missing=()
 [ $# -gt 0 ] || set -- redis-server:redis-server redis-cli:redis-tools openssl:openssl
 for wanted in "$@"; do
-  command -v "${wanted%%:*}" >/dev/null || missing+=("${wanted#*:}")
+  command -v "${wanted%%:*}" >/dev/null || [ -e "${wanted%%:*}" ] || missing+=("${wanted#*:}")
 done
 [ ${#missing[@]} -eq 0 ] && exit 0
 

@@ -41,7 +41,10 @@ func tool(t testing.TB, name string) string {
 func measured(t testing.TB) (addr string) {
 	t.Helper()
 	port := harness.FreePort(t)
-	server := harness.Start(t, "--metrics-port", fmt.Sprint(port), "--metrics-bind", "127.0.0.1")
+	rates := filepath.Join(t.TempDir(), "rates.yaml")
+	require.NoError(t, os.WriteFile(rates, []byte("domain: shop"), 0o600))
+	server := harness.Start(t, "--metrics-port", fmt.Sprint(port), "--metrics-bind", "127.0.0.1",
+		"--rls-port", fmt.Sprint(harness.FreePort(t)), "--rls-config", rates, "--http-port", fmt.Sprint(harness.FreePort(t)))
 	c := harness.Dial(t, server.Addr)
 	for _, command := range []string{"RL.POLICY SET user GCRA 10 5 1s", "RL.TAKE 1 user u", "RL.GCRA w 1 1 20ms", "RL.GCRA w 1 1 20ms WAIT 5s", "CL.THROTTLE k 0 1 60", "CL.THROTTLE k 0 1 60", "SET a b PX 100000", "GET", "PING"} {
 		c.Do(strings.Fields(command)...)
