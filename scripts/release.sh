@@ -30,7 +30,7 @@ for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windo
   CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false -mod=readonly" GOOS=$system GOARCH=$architecture \
     go build -ldflags "-s -w -buildid= -X main.revision=$revision" -o "$work/$name/$program" ./cmd/headgate
   "$work/artifacts" sbom "$work/$name/$program" "$name" "$version" "$at" >"$out/$name.spdx.json"
-  cp LICENSE README.md CHANGELOG.md "$work/$name/"
+  cp LICENSE README.md CHANGELOG.md headgate.conf "$work/$name/"
   [ "$system" != linux ] || cp -R deploy/systemd "$work/$name/systemd"
   chmod -R u=rwX,go=rX "$work/$name"
   tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$at" --format=ustar -C "$work" -cf - "$name" | gzip -9n >"$out/$name.tar.gz"

@@ -8,6 +8,7 @@ type Directive struct {
 	Summary  string // one sentence or two for people
 	Since    string // headgate's version that brought it
 	Default  string // as it would be written in the file
+	Example  string // for the sample file, where Default is empty and so does not show the form
 	Settable bool   // CONFIG SET and SIGHUP may change it while the server runs
 	Guarded  bool   // CONFIG SET needs enable-protected-configs as well
 	Secret   bool   // the value is shown to CONFIG GET only: in no error, notice or help text

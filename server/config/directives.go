@@ -255,7 +255,7 @@ var firstDirectives = []*Directive{
 		kind:    seconds(func(c *Config) *time.Duration { return &c.TCPKeepalive }),
 	},
 	{
-		Name: "unixsocket", Group: Network, Since: "0.1.0", Default: `""`,
+		Name: "unixsocket", Group: Network, Since: "0.1.0", Default: `""`, Example: `/run/headgate/headgate.sock`,
 		Summary: "Path of a Unix socket to listen on as well, the fastest way in for a client on the same machine.",
 		kind:    text(func(c *Config) *string { return &c.UnixSocket }),
 		check:   checkSocketPath,
@@ -272,33 +272,33 @@ var firstDirectives = []*Directive{
 		kind:    enum(func(c *Config) *TLSAuth { return &c.TLSAuthClients }, "no", "yes", "optional"),
 	},
 	{
-		Name: "tls-ca-cert-dir", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "tls-ca-cert-dir", Group: TLS, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/authorities`, Settable: true,
 		Summary: "Directory of files with certificates, in PEM, of authorities that vouch for clients.",
 		kind:    text(func(c *Config) *string { return &c.TLSCACertDir }),
 	},
 	{
-		Name: "tls-ca-cert-file", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "tls-ca-cert-file", Group: TLS, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/ca.crt`, Settable: true,
 		Summary: "File with certificates, in PEM, of authorities that vouch for clients.",
 		kind:    text(func(c *Config) *string { return &c.TLSCACertFile }),
 	},
 	{
-		Name: "tls-cert-file", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "tls-cert-file", Group: TLS, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/headgate.crt`, Settable: true,
 		Summary: "File with the server's certificate, in PEM, and those between it and its authority. It is read again within two seconds when it changes, as are the other files; open connections continue.",
 		kind:    text(func(c *Config) *string { return &c.TLSCertFile }),
 	},
 	{
-		Name: "tls-ciphers", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "tls-ciphers", Group: TLS, Since: "0.1.0", Default: `""`, Example: `DEFAULT`, Settable: true,
 		Summary: "Cipher suites for TLS 1.2, in OpenSSL's names or IANA's, with colons between them; DEFAULT and HIGH stand for all that are served. Which of them is taken is the server's choice, and so are those of TLS 1.3.",
 		kind:    text(func(c *Config) *string { return &c.TLSCiphers }),
 		check:   checkTLSCiphers,
 	},
 	{
-		Name: "tls-key-file", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "tls-key-file", Group: TLS, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/headgate.key`, Settable: true,
 		Summary: "File with the private key of tls-cert-file, in PEM.",
 		kind:    text(func(c *Config) *string { return &c.TLSKeyFile }),
 	},
 	{
-		Name: "tls-key-file-pass", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Name: "tls-key-file-pass", Group: TLS, Since: "0.1.0", Default: `""`, Example: `change-me`, Settable: true, Secret: true,
 		Summary: "Password of tls-key-file, if it is encrypted. Better given by HEADGATE_TLS_KEY_FILE_PASS or in the file than as a flag.",
 		kind:    text(func(c *Config) *string { return &c.TLSKeyFilePass }),
 	},
@@ -308,7 +308,7 @@ var firstDirectives = []*Directive{
 		kind:    integer(0, 65535, func(c *Config) *int { return &c.TLSPort }),
 	},
 	{
-		Name: "tls-protocols", Group: TLS, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "tls-protocols", Group: TLS, Since: "0.1.0", Default: `""`, Example: `"TLSv1.2 TLSv1.3"`, Settable: true,
 		Summary: "Versions to serve: TLSv1.2, TLSv1.3 or both; empty means both. Older ones are never served.",
 		kind:    text(func(c *Config) *string { return &c.TLSProtocols }),
 		check:   checkTLSProtocols,
@@ -417,7 +417,7 @@ var firstDirectives = []*Directive{
 		kind:    enum(func(c *Config) *LogFormat { return &c.LogFormat }, "auto", "text", "json"),
 	},
 	{
-		Name: "logfile", Group: General, Since: "0.1.0", Default: `""`,
+		Name: "logfile", Group: General, Since: "0.1.0", Default: `""`, Example: `/var/log/headgate.log`,
 		Summary: "File to log to, relative to dir; empty means standard error.",
 		kind:    text(func(c *Config) *string { return &c.LogFile }),
 	},
@@ -427,7 +427,7 @@ var firstDirectives = []*Directive{
 		kind:    enum(func(c *Config) *LogLevel { return &c.LogLevel }, "debug", "verbose", "notice", "warning"),
 	},
 	{
-		Name: "pidfile", Group: General, Since: "0.1.0", Default: `""`,
+		Name: "pidfile", Group: General, Since: "0.1.0", Default: `""`, Example: `/run/headgate.pid`,
 		Summary: "File to write the process number to, relative to dir; empty means none.",
 		kind:    text(func(c *Config) *string { return &c.PidFile }),
 	},
@@ -463,7 +463,7 @@ var firstDirectives = []*Directive{
 		kind:    percentilesKind{},
 	},
 	{
-		Name: "notify-keyspace-events", Group: Notices, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "notify-keyspace-events", Group: Notices, Since: "0.1.0", Default: `""`, Example: `Ex`, Settable: true,
 		Summary: "Classes of key-space events to publish, each a letter as in Redis; K publishes them on __keyspace@<db>__ channels, E on __keyevent@<db>__ channels. Empty means none.",
 		kind:    eventsKind{},
 	},
@@ -484,7 +484,7 @@ var firstDirectives = []*Directive{
 		kind:    enum(func(c *Config) *PubSubDefault { return &c.ACLPubSubDefault }, "allchannels", "resetchannels"),
 	},
 	{
-		Name: "aclfile", Group: Security, Since: "0.1.0", Default: `""`,
+		Name: "aclfile", Group: Security, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/users.acl`,
 		Summary: "File of ACL users, which ACL LOAD reads and ACL SAVE writes; it takes the place of user lines, and requirepass does not hold with it. It has to be there.",
 		kind:    text(func(c *Config) *string { return &c.ACLFile }),
 	},
@@ -509,17 +509,17 @@ var firstDirectives = []*Directive{
 		kind:    enum(func(c *Config) *Access { return &c.EnableRestoreCommand }, "no", "yes", "local"),
 	},
 	{
-		Name: "rename-command", Group: Security, Since: "0.1.0", Default: `""`, Hidden: true,
+		Name: "rename-command", Group: Security, Since: "0.1.0", Default: `""`, Example: `FLUSHALL ""`, Hidden: true,
 		Summary: "Give a command another name, or take it away with an empty one. ACL rules, statistics and the append-only file keep its own name.",
 		kind:    renamesKind{},
 	},
 	{
-		Name: "requirepass", Group: Security, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Name: "requirepass", Group: Security, Since: "0.1.0", Default: `""`, Example: `change-me`, Settable: true, Secret: true,
 		Summary: "Password that clients must give with AUTH or HELLO before anything else; empty means none. Better given by HEADGATE_REQUIREPASS or in the file than as a flag, which other users of the machine can see.",
 		kind:    text(func(c *Config) *string { return &c.RequirePass }),
 	},
 	{
-		Name: "user", Group: Security, Since: "0.1.0", Default: `""`, Secret: true, Hidden: true,
+		Name: "user", Group: Security, Since: "0.1.0", Default: `""`, Example: `limiter on >change-me ~* +@throttle`, Secret: true, Hidden: true,
 		Summary: "An ACL user and the rules that make it, as for ACL SETUSER; with aclfile the users are in that file instead. CONFIG REWRITE writes the users of that moment.",
 		kind:    usersKind{},
 	},
@@ -581,7 +581,7 @@ var firstDirectives = []*Directive{
 		kind:    enum(func(c *Config) *limiter.Unwritable { return &c.Unwritable }, "error", "memory"),
 	},
 	{
-		Name: "policy", Group: Limiters, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "policy", Group: Limiters, Since: "0.1.0", Default: `""`, Example: `login LOG 5 60s`, Settable: true,
 		Summary: "A limit under a name, for RL.TAKE: the name, an algorithm and its arguments, as in policy login LOG 5 60s. RL.POLICY can neither change nor delete it. In the file and among flags each has a policy of its own; in one text, as in CONFIG SET and the environment, commas stand between several: CONFIG SET policy \"login LOG 5 60s, api GCRA 10 5 1s\". CONFIG SET replaces all of them, and so does each source that names any.",
 		kind:    policiesKind{},
 	},
@@ -712,12 +712,12 @@ var laterDirectives = []*Directive{
 		kind:    bind(func(c *Config) *[]string { return &c.MetricsBind }),
 	},
 	{
-		Name: "metrics-page-password", Group: Metrics, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Name: "metrics-page-password", Group: Metrics, Since: "0.1.0", Default: `""`, Example: `change-me`, Settable: true, Secret: true,
 		Summary: "Password that metrics-port asks for before it shows the page and its keys, in place of metrics-password. A scraper of /metrics then sees no keys, and /metrics may do without a password. Empty means that of metrics-password.",
 		kind:    text(func(c *Config) *string { return &c.MetricsPagePassword }),
 	},
 	{
-		Name: "metrics-password", Group: Metrics, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Name: "metrics-password", Group: Metrics, Since: "0.1.0", Default: `""`, Example: `change-me`, Settable: true, Secret: true,
 		Summary: "Password that metrics-port asks for, by HTTP's basic authentication, before it answers anything but /healthz and /readyz; empty means none. The page may have its own, metrics-page-password.",
 		kind:    text(func(c *Config) *string { return &c.MetricsPassword }),
 	},

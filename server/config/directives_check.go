@@ -15,7 +15,7 @@ var checkDirectives = []*Directive{
 		kind:    integer(0, 65535, func(c *Config) *int { return &c.HTTPPort }),
 	},
 	{
-		Name: "http-unixsocket", Group: HTTPCheck, Since: "0.1.0", Default: `""`,
+		Name: "http-unixsocket", Group: HTTPCheck, Since: "0.1.0", Default: `""`, Example: `/run/headgate/check.sock`,
 		Summary: "Path of a Unix socket that answers as http-port does.",
 		kind:    text(func(c *Config) *string { return &c.HTTPUnixSocket }),
 		check:   checkHTTPSocketPath,

@@ -18,13 +18,13 @@ const (
 // clusterDirectives are those of the group Cluster, sorted by name.
 var clusterDirectives = []*Directive{
 	{
-		Name: "cluster-announce-hostname", Group: Cluster, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "cluster-announce-hostname", Group: Cluster, Since: "0.1.0", Default: `""`, Example: `headgate.example`, Settable: true,
 		Summary: "Name of this server that clients in cluster mode are told beside its address.",
 		kind:    text(func(c *Config) *string { return &c.ClusterAnnounceHostname }),
 		check:   func(c *Config, _ *Host) error { return checkHostname(c.ClusterAnnounceHostname) },
 	},
 	{
-		Name: "cluster-announce-ip", Group: Cluster, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "cluster-announce-ip", Group: Cluster, Since: "0.1.0", Default: `""`, Example: `192.0.2.1`, Settable: true,
 		Summary: "Address of this server that clients in cluster mode are told; empty means the one that they have connected to, which is right unless addresses are translated on the way.",
 		kind:    text(func(c *Config) *string { return &c.ClusterAnnounceIP }),
 		check:   func(c *Config, _ *Host) error { return checkAnnouncedIP(c.ClusterAnnounceIP) },

@@ -8,12 +8,12 @@ import (
 // replicationDirectives are those of the group Replication, sorted by name.
 var replicationDirectives = []*Directive{
 	{
-		Name: "masterauth", Group: Replication, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Name: "masterauth", Group: Replication, Since: "0.1.0", Default: `""`, Example: `change-me`, Settable: true, Secret: true,
 		Summary: "Password that the primary asks for; empty means none. Holds for connections made after it is set.",
 		kind:    text(func(c *Config) *string { return &c.MasterAuth }),
 	},
 	{
-		Name: "masteruser", Group: Replication, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "masteruser", Group: Replication, Since: "0.1.0", Default: `""`, Example: `replica`, Settable: true,
 		Summary: "User that masterauth is the password of; empty means the primary's default user.",
 		kind:    text(func(c *Config) *string { return &c.MasterUser }),
 	},
@@ -63,7 +63,7 @@ var replicationDirectives = []*Directive{
 		kind:    secondsFrom(1, func(c *Config) *time.Duration { return &c.ReplTimeout }),
 	},
 	{
-		Name: "replica-announce-ip", Aliases: []string{"slave-announce-ip"}, Group: Replication, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "replica-announce-ip", Aliases: []string{"slave-announce-ip"}, Group: Replication, Since: "0.1.0", Default: `""`, Example: `192.0.2.1`, Settable: true,
 		Summary: "Address of this server that the primary is told; empty means the one that the connection comes from.",
 		kind:    text(func(c *Config) *string { return &c.ReplicaAnnounceIP }),
 	},
@@ -88,7 +88,7 @@ var replicationDirectives = []*Directive{
 		kind:    yesNo(func(c *Config) *bool { return &c.ReplicaServeStaleData }),
 	},
 	{
-		Name: "replicaof", Aliases: []string{"slaveof"}, Group: Replication, Since: "0.1.0", Default: `""`,
+		Name: "replicaof", Aliases: []string{"slaveof"}, Group: Replication, Since: "0.1.0", Default: `""`, Example: `192.0.2.1 6379`,
 		Summary: "Host and port of a primary to follow, a redis-server 7.0, whose data take the place of this server's. The command REPLICAOF changes it while the server runs.",
 		kind:    addressKind{field: func(c *Config) *Address { return &c.ReplicaOf }},
 	},

@@ -8,12 +8,12 @@ var rlsDirectives = []*Directive{
 		kind:    bind(func(c *Config) *[]string { return &c.RLSBind }),
 	},
 	{
-		Name: "rls-config", Group: Envoy, Since: "0.1.0", Default: `""`,
+		Name: "rls-config", Group: Envoy, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/ratelimit`,
 		Summary: "Rules of the rate limit service: a file in the form of envoyproxy/ratelimit, or a directory of such files. They are read again when they change; if there is a mistake in them, the earlier rules stay.",
 		kind:    text(func(c *Config) *string { return &c.RLSConfig }),
 	},
 	{
-		Name: "rls-password", Group: Envoy, Since: "0.1.0", Default: `""`, Secret: true,
+		Name: "rls-password", Group: Envoy, Since: "0.1.0", Default: `""`, Example: `change-me`, Secret: true,
 		Summary: "Password of rls-user; empty means that the rate limit service asks limits as the default user without a password.",
 		kind:    text(func(c *Config) *string { return &c.RLSPassword }),
 	},

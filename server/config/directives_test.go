@@ -67,6 +67,42 @@ func TestDocumentsAreCurrent(t *testing.T) {
 	require.Equal(t, b.String(), string(onDisk), "run: go generate ./server/config")
 }
 
+// TestSampleFile: the sample is current and changes nothing, each of its lines is right by itself, and it leaves no directive out.
+func TestSampleFile(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, SampleFile(&b))
+	onDisk, err := os.ReadFile("../../headgate.conf")
+	require.NoError(t, err)
+	require.Equal(t, b.String(), string(onDisk), "run: go generate ./server/config")
+	host := memoryHost(map[string]string{"/srv/headgate.conf": b.String()})
+	live, notices, err := Load([]string{"/srv/headgate.conf"}, nil, host)
+	require.NoError(t, err)
+	require.Empty(t, notices)
+	unchanged, _, err := Load(nil, nil, host)
+	require.NoError(t, err)
+	require.Equal(t, unchanged.Get(), live.Get())
+
+	shown := map[string]bool{}
+	for paragraph := range strings.SplitSeq(b.String(), "\n\n") {
+		_, lines, _ := strings.Cut(paragraph, "\n#\n")
+		for line := range strings.Lines(lines) {
+			words, err := splitLine(strings.TrimPrefix(line, "# "))
+			require.NoError(t, err, line)
+			if len(words) == 0 {
+				continue
+			}
+			if d := byName[words[0]]; d != nil {
+				require.NoError(t, d.kind.parse(Default(), words[1:], false), line)
+				shown[d.Name] = true
+			}
+		}
+	}
+	for _, d := range directives {
+		require.True(t, shown[d.Name], d.Name)
+		require.Equal(t, d.Default == `""`, d.Example != "", "%s has an example where its default shows no form", d.Name)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, Usage(&b))

@@ -9,7 +9,7 @@ import (
 // upstreamDirectives are those of the group Upstream, sorted by name.
 var upstreamDirectives = []*Directive{
 	{
-		Name: "upstream", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Name: "upstream", Group: Upstream, Since: "0.1.0", Default: `""`, Example: `redis://192.0.2.1:6379,192.0.2.2:6379`, Settable: true, Secret: true,
 		Summary: "Redis or Valkey, from 6.2 on, or another headgate that keeps all keys instead of this process, which becomes a gateway to it: redis:// or rediss:// with a user, if there is one, and one or more addresses, a cluster is recognised; redis+unix:// and a path; redis-sentinel://, the sentinels' addresses, a slash and the master's name. Empty means that keys are kept here. That can only be chosen at the start; the URL of a gateway may change while it runs.",
 		kind:    text(func(c *Config) *string { return &c.Upstream }),
 	},
@@ -44,12 +44,12 @@ var upstreamDirectives = []*Directive{
 		kind:    share(func(c *Config) *float64 { return &c.UpstreamLocalShare }),
 	},
 	{
-		Name: "upstream-map", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "upstream-map", Group: Upstream, Since: "0.1.0", Default: `""`, Example: `10.0.0.1:6379 192.0.2.1:6379`, Settable: true,
 		Summary: "An address that a node announces, and the one by which it is reached from here, as behind NAT: upstream-map 10.0.0.1:6379 127.0.0.1:7001.",
 		kind:    translations("an announced address and the one to use", func(c *Config) *[]Translation { return &c.UpstreamMap }),
 	},
 	{
-		Name: "upstream-password", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true, Secret: true,
+		Name: "upstream-password", Group: Upstream, Since: "0.1.0", Default: `""`, Example: `change-me`, Settable: true, Secret: true,
 		Summary: "Password for the upstream. Better given by HEADGATE_UPSTREAM_PASSWORD or in the file than as a flag, which other users of the machine can see.",
 		kind:    text(func(c *Config) *string { return &c.UpstreamPassword }),
 	},
@@ -74,22 +74,22 @@ var upstreamDirectives = []*Directive{
 		kind:    milliseconds(1, maxUpstreamMs, func(c *Config) *time.Duration { return &c.UpstreamTimeout }),
 	},
 	{
-		Name: "upstream-tls-ca-cert-file", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "upstream-tls-ca-cert-file", Group: Upstream, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/upstream-ca.crt`, Settable: true,
 		Summary: "File with certificates, in PEM, of authorities that vouch for the upstream under rediss://; empty means those of the system.",
 		kind:    text(func(c *Config) *string { return &c.UpstreamTLSCACertFile }),
 	},
 	{
-		Name: "upstream-tls-cert-file", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "upstream-tls-cert-file", Group: Upstream, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/upstream.crt`, Settable: true,
 		Summary: "File with the certificate, in PEM, that the upstream is shown.",
 		kind:    text(func(c *Config) *string { return &c.UpstreamTLSCertFile }),
 	},
 	{
-		Name: "upstream-tls-key-file", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "upstream-tls-key-file", Group: Upstream, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/upstream.key`, Settable: true,
 		Summary: "File with the private key of upstream-tls-cert-file, in PEM.",
 		kind:    text(func(c *Config) *string { return &c.UpstreamTLSKeyFile }),
 	},
 	{
-		Name: "upstream-user-map", Group: Upstream, Since: "0.1.0", Default: `""`, Settable: true,
+		Name: "upstream-user-map", Group: Upstream, Since: "0.1.0", Default: `""`, Example: `app gateway`, Settable: true,
 		Summary: "A user here, and the upstream's user whose connections its commands take, with upstream-password: then scripts run with that user's rights.",
 		kind:    translations("a user here and one there", func(c *Config) *[]Translation { return &c.UpstreamUserMap }),
 	},

@@ -1,5 +1,5 @@
 // Package config is headgate's configuration: one table of directives from which the syntax of the configuration file, the
-// command-line flags, the environment variables, CONFIG GET, CONFIG SET, CONFIG REWRITE, --help and docs/config.md all derive.
+// command-line flags, the environment variables, CONFIG GET, CONFIG SET, CONFIG REWRITE, --help, docs/config.md and the sample headgate.conf all derive.
 //
 // [Load] evaluates the layers in this order, the later one winning: the built-in defaults, the configuration file with what it
 // includes, standard input if it was asked for, HEADGATE_* environment variables, command-line flags. The result is a [Live],
@@ -8,4 +8,4 @@
 // To add a directive, add a field to Config and an entry to the table in directives.go, and run go generate.
 package config
 
-//go:generate go run ./internal/gendoc ../../docs/config.md
+//go:generate go run ./internal/gendoc ../../docs/config.md ../../headgate.conf

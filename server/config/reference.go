@@ -63,7 +63,7 @@ const referenceHead = `<!-- Generated from server/config/directives.go by "go ge
 
 # Configuration
 
-Every directive can be given in four ways. The later one wins:
+Every directive can be given in four ways; [headgate.conf](../headgate.conf) is a sample file with all of them. The later one wins:
 
 1. its built-in default;
 2. the configuration file: ` + "`headgate headgate.conf`" + `, in the syntax of redis.conf, then standard input if the first or last

@@ -152,6 +152,13 @@ func checkConfig(t *testing.T, args []string, env map[string]string) {
 	require.Equal(t, "the configuration is right\n", string(out))
 }
 
+// TestSampleFile: the program takes the files that come with it.
+func TestSampleFile(t *testing.T) {
+	for _, path := range []string{"headgate.conf", "deploy/packages/headgate.conf"} {
+		checkConfig(t, []string{filepath.Join(harness.Root(t), path), "--dir", t.TempDir()}, nil)
+	}
+}
+
 // TestSidecar: the manifests' sidecars are native ones, and headgate takes their words.
 func TestSidecar(t *testing.T) {
 	for _, name := range []string{"sidecar.yaml", "gateway.yaml"} {
