@@ -120,9 +120,9 @@ clients: deps build ## run the limiters and clients that people use, those of ot
 	$(GO) test -C tests -count=1 -v -timeout 15m ./clients -foreign | grep -vE '^ *=== '
 
 gateways: deps build ## run the gateways that Debian has before the HTTP check, and compare N random requests (100,000) with envoyproxy/ratelimit
-	@./scripts/deps.sh nginx:nginx-light caddy:caddy
+	@./scripts/deps.sh nginx:nginx-light caddy:caddy /usr/lib/nginx/modules/ngx_http_lua_module.so:libnginx-mod-http-lua /usr/share/lua/5.1/nginx/redis.lua:lua-nginx-redis
 	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT)
-	$(GO) test -C tests -count=1 -v -timeout 60m ./gateways -gateways.ratelimit $(CURDIR)/bin/service_cmd -gateways.requests $(or $(N),100000) | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 60m ./gateways -gateways.ratelimit $(CURDIR)/bin/service_cmd -gateways.requests $(or $(N),100000) -gateways.waiting 1000 | grep -vE '^ *=== '
 
 lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs
 	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./lua -lua.n 200000 -lua.limit 1s | grep -vE '^ *(=== |--- PASS)'
