@@ -194,6 +194,7 @@ func (x *Executor) serve(c *command.Ctx, b *blocked, k store.Key) bool {
 		x.Stats.Commands[c.Cmd.ID].Failed++
 	}
 	x.resume(cl, before, c.NowNs)
+	workerOf(c).noteServed(cl, before)
 	return true
 }
 

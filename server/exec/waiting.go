@@ -51,6 +51,7 @@ func (x *Executor) ServeWaiter(c *command.Ctx, s command.Serving) bool {
 			x.Stats.Commands[cmd.ID].Failed++
 		}
 		x.resume(cl, before, c.NowNs)
+		workerOf(c).noteServed(cl, before)
 	}
 	c.Client, c.Args = nil, nil
 	return served
@@ -97,6 +98,17 @@ func (x *Executor) serveWaitsApart(now int64) (next int64) {
 	next = x.serveWaits(c)
 	x.Running = outer
 	return next
+}
+
+// commitApart has what was done for clients outside of batches be logged, and lets their replies go. The executor's lock is free.
+func (x *Executor) commitApart() {
+	x.Lock()
+	w := x.apart
+	served := w != nil && len(w.answered) > 0
+	x.Unlock()
+	if served {
+		w.commit()
+	}
 }
 
 // contextApart returns a context for what is done for clients outside of batches. It is the same each time.

@@ -46,7 +46,9 @@ type Worker struct {
 	lateFrom time.Time       // since when this batch has served connections that were left over; zero: not yet
 
 	logged   bool       // effects of this batch, or some that it may have seen, are not on the disk yet
-	answered []answered // the clients of this batch, if effects are logged
+	answered []answered // the clients of this batch, and those that it has served in their waits, if effects are logged
+	noted    int        // which of them is the one whose commands are being run
+	holding  bool       // replies of some of them are held
 
 	batches uint64 // that were begun, from 1 on
 
@@ -91,6 +93,7 @@ func (w *Worker) Tick() time.Duration {
 	if now >= w.nextCron || w.nextCron-now > int64(MaxCronPeriod) || now >= w.Exec.wakeAt.Load() {
 		w.Exec.wakeAt.Store(math.MaxInt64)
 		w.nextCron = now + int64(w.Exec.Cron())
+		w.Exec.commitApart()
 		w.Exec.above.Log.CommitDue()
 	}
 	return time.Duration(max(min(w.nextCron, w.Exec.wakeAt.Load())-now, 0))
@@ -432,7 +435,7 @@ func (w *Worker) run(p *parsed) {
 		cl.SuppressReply(sent)
 	}
 	if len(w.answered) > 0 && cl.Reply.Len() > sent {
-		w.answered[len(w.answered)-1].replies++
+		w.answered[w.noted].replies++
 	}
 	if cl.Reply.Len() > w.mark || cl.Reply.Over() || w.Spent > turnTime {
 		w.look(cl)
@@ -474,52 +477,90 @@ func (w *Worker) look(cl *command.Client) {
 	}
 }
 
-// answered is a client whose commands a worker has run in this batch, with effects being logged.
+// answered is a client whose commands a worker has run in this batch, or that it has served in its wait, with effects being logged.
 type answered struct {
 	client  *command.Client
 	before  int // length of its output before
 	replies int
 	certain bool // nothing could be written when they were run, so their replies depend on nothing that is not in the log
+	served  bool // in its wait: its front may be any
+	held    bool // its replies are
 }
 
 // note adds a client to those of the batch. Its replies stay here until the batch is committed: a loop sends nothing before
 // that, and other fronts hold them back. The caller holds the executor's lock.
 func (w *Worker) note(cl *command.Client) {
+	w.noted = len(w.answered)
 	w.answered = append(w.answered, answered{client: cl, before: cl.Reply.Len(), certain: w.Exec.Gate.Has(command.GateDisk)})
 	if cl.Conn.FD < 0 {
-		cl.Conn.Hold()
+		w.hold()
 	}
+}
+
+// noteServed adds a client that has been served in its wait, and whose output had a length before. Its front may be another loop, which would send
+// the reply at once. The caller holds the executor's lock.
+func (w *Worker) noteServed(cl *command.Client, before int) {
+	if !w.Exec.Effects.Logged || cl.Reply.Len() <= before {
+		return
+	}
+	w.answered = append(w.answered, answered{client: cl, before: before, replies: 1, certain: w.Exec.Gate.Has(command.GateDisk), served: true})
+	w.hold()
+}
+
+// hold has the replies of the client that was added last be held until the batch is committed.
+func (w *Worker) hold() {
+	a := &w.answered[len(w.answered)-1]
+	a.client.Conn.Hold()
+	a.held, w.holding = true, true
 }
 
 // release lets the replies of a batch go that has nothing to log.
 func (w *Worker) release() {
-	if w.answered[0].client.Conn.FD < 0 {
+	if w.holding {
 		w.Exec.Lock()
 		defer w.Exec.Unlock()
-		w.answered[0].client.Conn.Release() // such a front has one connection
+	}
+	w.letGo()
+}
+
+// letGo lets the replies of a batch go. The caller holds the executor's lock if some are held.
+func (w *Worker) letGo() {
+	if w.holding {
+		for _, a := range w.answered {
+			if a.held {
+				a.client.Conn.Release()
+			}
+			if a.served {
+				a.client.Conn.Wake()
+			}
+		}
 	}
 	clear(w.answered)
-	w.answered = w.answered[:0]
+	w.answered, w.holding = w.answered[:0], false
 }
 
 // commit has the batch's effects logged and lets its replies go. If they cannot be logged, each reply becomes the error: a client
-// learns nothing that is not in the log. What was run after that was known has changed nothing but for keys past their time, which is
-// no news to anybody. The executor's lock is free.
+// learns nothing that is not in the log. A client that was served in its wait is closed: it may have been answered more since then, by its own
+// front. What was run after that was known has changed nothing but for keys past their time, which is no news to anybody. The executor's lock is
+// free.
 func (w *Worker) commit() {
 	refusal := w.Exec.above.Log.Commit()
 	w.Exec.Lock()
 	defer w.Exec.Unlock()
 	for i, a := range w.answered {
-		if refusal != "" && !a.certain && !w.answeredBefore(i) {
+		switch {
+		case refusal == "" || a.certain || w.answeredBefore(i):
+		case a.served:
+			a.client.Conn.CloseNow()
+		default:
 			a.client.Reply.Truncate(a.before)
 			for range w.replies(i) {
 				a.client.Reply.Error(refusal)
 			}
 		}
-		a.client.Conn.Release()
 	}
-	clear(w.answered)
-	w.answered, w.logged = w.answered[:0], false
+	w.letGo()
+	w.logged = false
 }
 
 // answeredBefore reports whether the client of w.answered[i] stands there earlier too, with replies that are not certain.

@@ -48,7 +48,7 @@ type turns struct {
 // marks is what commands and background work leave at a connection for its front. The Handler's lock guards it.
 type marks struct {
 	closeAfterReply, closeNow bool
-	held                      bool // replies are not to be sent yet
+	held                      int  // by so many replies are not to be sent yet
 	awaits                    bool // replies are to come, see AwaitReplies
 	queued, resumed           bool // on the front's list of woken connections
 	staged                    int  // bytes of out not yet sent when the lock was last held
@@ -121,11 +121,11 @@ func (c *Conn) Resume() {
 	c.front.wake(c)
 }
 
-// Hold keeps the connection's replies from being sent until Release. The caller holds the Handler's lock.
-func (c *Conn) Hold() { c.held = true }
+// Hold keeps the connection's replies from being sent until Release was called as often. The caller holds the Handler's lock.
+func (c *Conn) Hold() { c.held++ }
 
-// Release ends Hold. The caller holds the Handler's lock, and is the connection's own Worker within Batch.
-func (c *Conn) Release() { c.held = false }
+// Release ends one Hold. The caller holds the Handler's lock. Unless it is the connection's own Worker within Batch, it calls Wake then.
+func (c *Conn) Release() { c.held-- }
 
 // Begin is to be called by the connection's Worker, with the Handler's lock held, before the connection's commands are run:
 // it makes Unsent exact.
@@ -210,7 +210,8 @@ func (c *Conn) prepare(pool *resp.Pool) {
 // stage moves replies and marks from the guarded side to the front's own. The caller holds the Handler's lock.
 // It reports whether there is anything for the front to do.
 func (c *Conn) stage(pool *resp.Pool) bool {
-	if c.held && !c.closeNow {
+	if c.held > 0 && !c.closeNow {
+		c.queued = false // it is woken when it is let go
 		return false
 	}
 	c.queued, c.more, c.stays = false, false, c.awaits
