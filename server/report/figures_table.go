@@ -436,6 +436,8 @@ var sections = []section{
 			read: func(s *readings) quantity { return count(s.Limits.Reservations.Counts.Debts) }},
 		{field: "limiter_waiting", metric: gauge("headgate_limiter_waiting", "Calls of limiters that wait, by WAIT."),
 			read: func(s *readings) quantity { return count(s.Limits.Waits.Now) }},
+		{metric: gauge("headgate_limiter_waiting_max", "How many calls may wait, by wait-max-clients; one more is limited at once."),
+			read: func(s *readings) quantity { return count(s.cfg.WaitMaxClients) }},
 		{field: "limiter_waits_passed", read: func(s *readings) quantity { return count(s.Limits.Waits.Total().Passed) }},
 		{field: "limiter_waits_limited", read: func(s *readings) quantity { return count(s.Limits.Waits.Total().Limited) }},
 		{field: "limiter_waits_given_up", read: func(s *readings) quantity { return count(s.Limits.Waits.Total().GivenUp) }},
