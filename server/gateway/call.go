@@ -54,7 +54,7 @@ func (g *Gateway) newCall(c *command.Ctx, what about) *call {
 	k.about, k.cmd, k.db = what, c.Cmd, c.DB
 	way := &k.way
 	way.Slot, way.Proto, way.DB, way.User = -1, resp.RESP2, c.DB.Index(), g.userOf(c.Client)
-	way.Request, way.Replies, way.Script, way.Deadline, way.Keeps = way.Request[:0], 1, nil, 0, false
+	way.Request, way.Replies, way.Script, way.Program, way.Deadline, way.Keeps = way.Request[:0], 1, nil, false, 0, false
 	way.At = g.time()
 	return k
 }

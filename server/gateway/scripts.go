@@ -36,6 +36,7 @@ func (g *Gateway) passScript(c *command.Ctx) {
 		c.Err(errScriptNoKey)
 	default:
 		k := g.newPassed(c, slot, passed{})
+		k.way.Program = true
 		if c.Cmd.Runs == command.ScriptSHA {
 			g.healScript(c, k)
 		}

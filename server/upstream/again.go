@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"net"
+	"slices"
 
 	"headgate/internal/number"
 )
@@ -26,6 +27,29 @@ var verdicts = []struct {
 }{
 	{"-MOVED ", moved}, {"-ASK ", asked}, {"-TRYAGAIN ", later}, {"-CLUSTERDOWN ", down}, {"-LOADING ", down}, {"-MASTERDOWN ", demoted},
 	{"-READONLY ", demoted}, {"-NOSCRIPT ", scriptful},
+}
+
+// refusalsInFull are how servers begin what they refuse before anything has run. A client's script that gives one of these codes to an error of
+// its own has run, and is not to run again: so of it no shorter beginning proves anything.
+var refusalsInFull = []string{
+	"-TRYAGAIN Multiple keys request during rehashing of slot",
+	"-CLUSTERDOWN Hash slot not served", "-CLUSTERDOWN The cluster is down",
+	"-LOADING Redis is loading the dataset in memory", "-LOADING Valkey is loading the dataset in memory",
+	"-MASTERDOWN Link with MASTER is down",
+	"-READONLY You can't write against a read only replica", // of a script, too: a replica has written nothing
+	"-NOSCRIPT No matching script",
+}
+
+// proves reports whether an error of a call is its server's, so that a verdict on it holds.
+func (c *Call) proves(why again, line []byte) bool {
+	switch {
+	case !c.Program:
+		return true
+	case why == moved || why == asked:
+		slot, _, ok := parseRedirect(line)
+		return ok && int(slot) == c.Slot
+	}
+	return slices.ContainsFunc(refusalsInFull, func(beginning string) bool { return bytes.HasPrefix(line, []byte(beginning)) })
 }
 
 // verdict finds out whether replies, of which the last one is an error, prove that nothing has run, and returns the line that does. In a

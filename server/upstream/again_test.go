@@ -269,6 +269,41 @@ func TestErrorsOfCommandsAreReplies(t *testing.T) {
 	}
 }
 
+// TestErrorsOfProgramsAreReplies, too, whatever their codes are, as what a client has written has run before it ends with one. What a server says
+// before that is followed all the same.
+func TestErrorsOfProgramsAreReplies(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	key := keyOf(0, 2)
+	slot := int(Slot([]byte(key)))
+	other := nodes[1].addr
+	nodes[1].answer(clustered(slotsOf(nodes...), on("EVAL", func([]string) string { return integer(1) })))
+	u := started(t, Config{Addrs: []string{nodes[0].addr}, Timeout: 100 * time.Millisecond, Rest: time.Millisecond})
+	eval := func(line string) result {
+		u.fleet.Load().setOwner(slot, u.fleet.Load().named(nodes[0].addr))
+		nodes[0].answer(clustered(slotsOf(nodes...), on("EVAL", func([]string) string { return "-" + line + "\r\n" })))
+		nodes[0].mu.Lock()
+		nodes[0].seen = nil
+		nodes[0].mu.Unlock()
+		c := newCall("EVAL", "…", "1", key)
+		c.Slot, c.Program, c.Script = slot, true, &Script{Text: "…"}
+		return c.send(u).wait(t)
+	}
+	for _, line := range []string{
+		"TRYAGAIN later", "CLUSTERDOWN x", "LOADING x", "MASTERDOWN x", "READONLY x", "NOSCRIPT x", "MOVED to somewhere", "ASK me",
+		fmt.Sprintf("MOVED %d %s", slot+1, other), fmt.Sprintf("ASK %d %s", slot+1, other),
+	} {
+		require.Equal(t, "-"+line+"\r\n", eval(line).reply)
+		require.Equal(t, 1, nodes[0].count("EVAL"), line)
+	}
+	for _, code := range []string{"MOVED", "ASK"} {
+		require.Equal(t, integer(1), eval(fmt.Sprintf("%s %d %s", code, slot, other)).reply)
+	}
+	for _, line := range refusalsInFull {
+		eval(line[1:] + ".")
+		require.Greater(t, nodes[0].count("EVAL"), 1, line)
+	}
+}
+
 // TestAScriptThatIsMissingIsLoaded, once for all calls that miss it at the same time, and also after ASK.
 func TestAScriptThatIsMissingIsLoaded(t *testing.T) {
 	script := &Script{Name: "s", Own: true, Text: "return 1", SHA: "abc"}

@@ -15,6 +15,7 @@ type Call struct {
 	Request  []byte      // RESP, whole; it is the Call's until Done
 	Replies  int         // how many replies there are; more than 1 only for MULTI … EXEC
 	Script   *Script     // not nil: if the reply is NOSCRIPT it is loaded on that node, and the call sent again, which has not run
+	Program  bool        // it runs what a client has written, which may end with errors like those of a server that has run nothing
 	At       int64       // when it came, by Now; 0: it comes now
 	Deadline int64       // by Now; it is answered by then, a few milliseconds more or less. 0: Config's timeout after At
 	Done     func(*Call) // see Upstream.Send; nil: the answer is given by Upstream.OnAnswered

@@ -34,6 +34,7 @@ const (
 	pendingHard  = 2                // times the limit on what is pending, at which calls are refused
 	connectMax   = time.Second      // for a connection and its handshake
 	idleMax      = 5 * time.Minute  // without a call after which a connection is closed
+	owedMax      = 10 * time.Second // that a reply may take to come whole which nobody waits for any more, before its connection is closed
 	drainMax     = 10 * time.Second // for the calls under way before a connection is closed whose node, or configuration, is no more
 )
 

@@ -367,7 +367,7 @@ func reason(err error) string {
 }
 
 // expire takes out the calls whose deadline has passed. The connection is given up if it owes replies, and nothing has come over it for
-// so long that it cannot be that other replies take up the time.
+// so long that it cannot be that other replies take up the time; or if a reply that nobody waits for any more has not come whole for owedMax.
 func (l *link) expire(now int64, e *expiry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -393,10 +393,14 @@ func (l *link) expire(now int64, e *expiry) {
 		}
 	}
 	if l.flights.n > 0 && l.flights.at(0).call == nil {
-		if since := max(l.arrived.Load(), l.moved, l.flights.at(0).at); now-since >= silent {
+		sent := l.flights.at(0).at
+		switch since := max(l.arrived.Load(), l.moved, sent); {
+		case now-since >= silent:
 			e.silent, l.stale = true, true
-		} else {
-			e.next = min(e.next, since+silent)
+		case now-sent >= int64(owedMax):
+			l.stale = true
+		default:
+			e.next = min(e.next, since+silent, sent+int64(owedMax))
 		}
 	}
 	l.closeStale()

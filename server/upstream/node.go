@@ -59,9 +59,15 @@ func newNode(f *fleet, addr string) *node {
 	n := &node{up: f.up, fleet: f, addr: addr, others: map[linkKey]*link{}}
 	n.own[0], n.own[1] = newLink(n, linkKey{proto: 2}), newLink(n, linkKey{proto: 3})
 	n.armed.Store(never)
-	n.timer = time.AfterFunc(never, n.expire)
-	n.probe = time.AfterFunc(never, n.tryOut)
+	n.timer, n.probe = stopped(n.expire), stopped(n.tryOut)
 	return n
+}
+
+// stopped returns a timer that is not set. One that is set for never would keep its node in memory when that has left.
+func stopped(f func()) *time.Timer {
+	timer := time.AfterFunc(never, f)
+	timer.Stop()
+	return timer
 }
 
 func (n *node) host() string {

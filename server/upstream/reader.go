@@ -7,7 +7,10 @@ import (
 	"time"
 )
 
-var errUnasked = errors.New("it sends a reply to nothing")
+var (
+	errUnasked    = errors.New("it sends a reply to nothing")
+	errPushWithin = errors.New("it sends a push between the replies of a transaction")
+)
 
 // reader takes the replies of one connection.
 type reader struct {
@@ -137,12 +140,14 @@ func (t *roundTrips) flush() {
 // reply takes the reply that has been read. The caller holds the link's mu.
 func (r *reader) reply(now int64, trips *roundTrips) error {
 	l := r.link
-	first := r.before+r.replies == 0
-	if first && r.scan.outOfBand {
-		r.start = r.scanned
+	if r.scan.outOfBand {
+		if r.start != r.begin {
+			return errPushWithin // it would have to be cut out of what the call is given, and nothing here asks for pushes
+		}
+		r.start, r.over = r.scanned, false
 		return nil
 	}
-	if first {
+	if r.before+r.replies == 0 { // it is the first of its call
 		if l.flights.n == 0 {
 			return errUnasked
 		}
@@ -205,7 +210,7 @@ func (r *reader) judge(w *whole) {
 	if w.over = w.over || int64(w.end-w.start) > n.up.replyMax.Load(); !w.over && !c.internal {
 		last := r.buf[w.begin:w.end]
 		if last[0] == '-' {
-			if again, line := verdict(r.buf[w.start:w.end], last); again != no {
+			if again, line := verdict(r.buf[w.start:w.end], last); again != no && c.proves(again, line) {
 				slot := c.Slot // once it is sent again, the call may be its owner's at any moment
 				if n.sendAgain(c, again, line) {
 					r.link.holdBack(slot, again)

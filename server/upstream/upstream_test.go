@@ -6,12 +6,15 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 )
@@ -594,4 +597,74 @@ func TestWhatWaitsGoesOnAfterLateReplies(t *testing.T) {
 	}
 	close(release)
 	require.Equal(t, bulk("value of k"), long.wait(t).reply)
+}
+
+// TestPushesLeaveRepliesInPlace: one between the replies of a transaction ends the connection, as its end cannot be told from theirs.
+func TestPushesLeaveRepliesInPlace(t *testing.T) {
+	const push = ">2\r\n+invalidate\r\n*1\r\n+k\r\n"
+	node := startFake(t, nil)
+	answer := func(within string) {
+		node.answer(func(args []string) string {
+			switch args[0] {
+			case "GET":
+				return push + bulk("value of "+args[1]) + push
+			case "MULTI":
+				return push + "+OK\r\n"
+			case "SET":
+				return within + "+QUEUED\r\n"
+			case "EXEC":
+				return array("+OK\r\n") + push
+			}
+			return ""
+		})
+	}
+	answer("")
+	u := started(t, Config{Addrs: []string{node.addr}, Rest: 20 * time.Millisecond})
+	transaction := func() *pending {
+		c := newCall("MULTI")
+		c.Replies, c.Request = 3, slices.Concat(command("MULTI"), command("SET", "k", "1"), command("EXEC"))
+		return c
+	}
+	require.Equal(t, bulk("value of a"), do(t, u, "GET", "a").reply)
+	require.Equal(t, "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n", transaction().send(u).wait(t).reply)
+	answer(push)
+	calls := []*pending{transaction(), newCall("GET", "a"), newCall("GET", "b")}
+	for _, c := range calls {
+		u.Send(&c.Call)
+	}
+	u.Flush()
+	for i, c := range calls {
+		r := c.wait(t)
+		require.NotNil(t, r.failure, "%d: %q", i, r.reply)
+		require.Equal(t, Lost, r.failure.Kind)
+	}
+	eventually(t, "it is used again", func() bool { return do(t, u, "GET", "c").reply == bulk("value of c") })
+}
+
+// TestAReplyWithoutEnd that nobody waits for any more does not keep its connection for good.
+func TestAReplyWithoutEnd(t *testing.T) {
+	node := startFake(t, on("LRANGE", func([]string) string { return trickle + "1000000" }))
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 100 * time.Millisecond})
+	require.Equal(t, Timeout, do(t, u, "LRANGE", "k").failure.Kind)
+	l := u.fleet.Load().all()[0].own[0]
+	l.mu.Lock()
+	require.Equal(t, 1, l.flights.n)
+	require.False(t, l.stale, "something comes")
+	l.flights.at(0).at -= int64(owedMax)
+	l.mu.Unlock()
+	eventually(t, "it is used again", func() bool { return do(t, u, "GET", "k").reply == bulk("value of k") })
+	require.Zero(t, u.Status().Nodes[0].Rests)
+}
+
+// TestNodesThatHaveLeftAreForgotten: nothing of them stays in memory, also where nothing was ever asked of them, as of most replicas.
+func TestNodesThatHaveLeftAreForgotten(t *testing.T) {
+	u := open(t, Config{Addrs: []string{"127.0.0.1:1"}})
+	f := u.fleet.Load()
+	left := weak.Make(f.node("127.0.0.1:2", replica))
+	f.keepOnly(nil)
+	f.reap()
+	eventually(t, "it is forgotten", func() bool {
+		runtime.GC()
+		return left.Value() == nil
+	})
 }
