@@ -1,7 +1,7 @@
 package gateway
 
-// maxDepth bounds how deep arrays of a reply may lie in each other.
-const maxDepth = 64
+// maxDepth bounds how deep arrays of a reply may lie in each other. The upstream's connections take no deeper ones.
+const maxDepth = 1024
 
 // valueEnd returns the length of the RESP value at the start of b, of either version, or false if it is not whole.
 func valueEnd(b []byte, depth int) (end int, ok bool) {

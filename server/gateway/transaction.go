@@ -129,6 +129,10 @@ func (t *transaction) hear(of *call, reply []byte) bool {
 		t.refusal = []byte("-UPSTREAM the reply to a transaction is none\r\n")
 		return false
 	}
+	if multi := values[0]; multi[0] == '-' {
+		t.refusal = append([]byte("-UPSTREAM MULTI was refused, so that the commands may have run one by one: "), multi[1:]...)
+		return false
+	}
 	answers, ok := elementsOf(values[len(values)-1])
 	if !ok || len(answers) != t.sent {
 		t.refusal = append([]byte(nil), values[len(values)-1]...)

@@ -74,3 +74,43 @@ func TestScriptsWithinATransaction(t *testing.T) {
 		EXEC                     | [NOSCRIPT No matching script. Please use EVAL.]
 	`)
 }
+
+// TestMultiThatIsRefusedUpstream is told as what it is: the commands were not queued there.
+func TestMultiThatIsRefusedUpstream(t *testing.T) {
+	redis, gate := overRedis(t)
+	_, err := redis.Do("ACL", "SETUSER", "default", "-multi")
+	require.NoError(t, err)
+	gate.converse(`
+		MULTI   | OK
+		SET a 1 | QUEUED
+		EXEC    | UPSTREAM MULTI was refused, so that the commands may have run one by one: NOPERM this user has no permissions to run the 'multi' command
+		GET a   | 1
+	`)
+}
+
+// TestDeepRepliesWithinATransaction pass as they do outside of one.
+func TestDeepRepliesWithinATransaction(t *testing.T) {
+	_, gate := overRedis(t)
+	const deep = "EVAL local--[[]]t=1;for--[[]]i=1,200--[[]]do--[[]]t={t}end;return--[[]]t 1 k"
+	alone := gate.ask(deep)
+	require.Contains(t, alone, "[[[")
+	gate.converse(`
+		MULTI        | OK
+		` + deep + ` | QUEUED
+		EXEC         | [` + alone + `]
+	`)
+}
+
+// TestScriptsRunOnce, whatever code a script gives to an error of its own.
+func TestScriptsRunOnce(t *testing.T) {
+	redis, gate := overRedis(t)
+	for _, code := range []string{"TRYAGAIN", "LOADING", "CLUSTERDOWN", "READONLY", "MASTERDOWN", "MOVED", "ASK", "NOSCRIPT"} {
+		script := "redis.call('incr',KEYS[1])return{err='" + code + `\32of\32mine'}`
+		want := code + " of mine"
+		require.Equal(t, want, gate.ask("EVAL "+script+" 1 "+code))
+		require.Equal(t, want, gate.ask("EVALSHA "+gate.ask("SCRIPT LOAD "+script)+" 1 "+code))
+		runs, err := redis.Text("GET", code)
+		require.NoError(t, err)
+		require.Equal(t, "2", runs, code)
+	}
+}
