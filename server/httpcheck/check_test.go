@@ -134,6 +134,24 @@ func TestCheck(t *testing.T) {
 	require.NotContains(t, series, "headgate_rls_limits{}", "there is no such port")
 }
 
+// TestBlockedKey: of a key that is blocked nothing can be had, whatever its limit has left, until the block ends.
+func TestBlockedKey(t *testing.T) {
+	p := open(t, nil)
+	p.run("RL.POLICY", "SET", "user", "FIXED", "3", "1m")
+	p.run("RL.BLOCK", "user", "42", "10m")
+	for _, want := range []string{`"user";r=0;t=600`, `"user";r=0`} {
+		answer, _ := p.ask("GET", "/check?policy=user&key=42")
+		require.Equal(t, http.StatusTooManyRequests, answer.StatusCode)
+		require.Equal(t, want, answer.Header.Get("RateLimit"))
+		p.run("SET", "rl:block:{42}:user", "ban")
+	}
+	p.run("RL.UNBLOCK", "user", "42")
+	answer, _ := p.ask("GET", "/check?policy=user&key=42")
+	require.Equal(t, `"user";r=2;t=60`, answer.Header.Get("RateLimit"))
+	answer, _ = p.ask("GET", "/check?policy=user&key=42&cost=3")
+	require.Equal(t, `"user";r=2;t=60`, answer.Header.Get("RateLimit"), "not blocked, but too much is asked for")
+}
+
 // TestProblems: what cannot be answered is a problem of RFC 9457, whose status says whose mistake it is.
 func TestProblems(t *testing.T) {
 	p := open(t, nil)

@@ -25,12 +25,25 @@ func (s *Server) setFields(h http.Header, pairs []local.Pair, list []local.Verdi
 		if w := s.windows.of(pairs[i].Policy); w > 0 {
 			policies = strconv.AppendInt(append(policies, ";w="...), w, 10)
 		}
-		limits = strconv.AppendInt(append(appendQuoted(limits, pairs[i].Policy), ";r="...), max(0, v.Remaining), 10)
-		limits = strconv.AppendInt(append(limits, ";t="...), seconds(max(0, v.ResetAfter)), 10)
+		remaining, reset := max(0, v.Remaining), max(0, v.ResetAfter)
+		blocked := held(&v, pairs[i].Cost)
+		if blocked {
+			remaining, reset = 0, max(0, v.RetryAfter)
+		}
+		limits = strconv.AppendInt(append(appendQuoted(limits, pairs[i].Policy), ";r="...), remaining, 10)
+		if !blocked || v.RetryAfter >= 0 { // else for good, and no time can be told
+			limits = strconv.AppendInt(append(limits, ";t="...), seconds(reset), 10)
+		}
 	}
 	if len(limits) > 0 {
 		h["Ratelimit-Policy"], h["Ratelimit"] = []string{string(policies)}, []string{string(limits)}
 	}
+}
+
+// held reports whether a limit does not let a call pass for which it would have enough left, or for longer than until all of it is back: its key
+// is blocked, or others wait for it. Then nothing of it can be had.
+func held(v *local.Verdict, cost int64) bool {
+	return v.Limited && (v.RetryAfter > v.ResetAfter || cost > 0 && v.Remaining >= cost)
 }
 
 // appendQuoted appends a name as a string of RFC 9651. Policies' names have nothing that needs a backslash; what has is left out.
