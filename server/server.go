@@ -121,6 +121,7 @@ func New(live *config.Live, o Options) *Server {
 	}
 	s.Keys.OnReplaced(s.Reservations.Replaced)
 	s.Keys.Reserve(limits.KeptPrefix, limits.Label)
+	s.Keys.FollowReserved(limits.OverridePrefix)
 	s.BeginAccess(live.Get())
 	s.Apply(live.Get())
 	s.Follow(live)

@@ -6,6 +6,8 @@ type reserved struct {
 	prefix  string
 	label   func(dst, name []byte) []byte // nil: there are none
 	version uint64                        // the last that a tally was given
+	follow  string                        // the beginning of the labels whose keys' coming and going is counted
+	changes uint64                        // how many of those have come or gone
 	scratch []byte
 }
 
@@ -15,6 +17,12 @@ type reserved struct {
 func (ks *Keyspace) Reserve(prefix string, label func(dst, name []byte) []byte) {
 	ks.reserved = reserved{prefix: prefix, label: label}
 }
+
+// FollowReserved has ReservedChanges count the keys whose labels begin with prefix. It is called after Reserve, and before there is a key.
+func (ks *Keyspace) FollowReserved(prefix string) { ks.reserved.follow = prefix }
+
+// ReservedChanges is how many keys that FollowReserved asks for have come or gone one by one: a flush and SWAPDB do not count.
+func (ks *Keyspace) ReservedChanges() uint64 { return ks.reserved.changes }
 
 // of returns the label of a name, which is valid until the next call, or nothing.
 func (r *reserved) of(name []byte) []byte {
@@ -38,6 +46,9 @@ func (db *DB) tallyName(name []byte, by int) {
 	label := db.ks.reserved.of(name)
 	if len(label) == 0 {
 		return
+	}
+	if r := &db.ks.reserved; r.follow != "" && len(label) >= len(r.follow) && string(label[:len(r.follow)]) == r.follow {
+		r.changes++
 	}
 	t := &db.tally
 	n := t.counts[string(label)]

@@ -141,6 +141,7 @@ func (l *Limits) beginBlocks(c *command.Ctx, pairs []takenPair) {
 		switch {
 		case err == nil && !p.shadowed:
 			l.blocked(c, p.known, p.key.Name, until)
+			l.blockBegan(c.DB, p.key)
 		case err != nil:
 			l.Policies.BlocksFailed++
 			if !p.shadowed {
@@ -154,6 +155,17 @@ func (l *Limits) beginBlocks(c *command.Ctx, pairs []takenPair) {
 func (l *Limits) blocked(c *command.Ctx, known *KnownPolicy, key []byte, until int64) {
 	known.counts.Blocks++
 	l.Policies.Blocked.add(known.Name, key, c.DB.Index(), c.Now, until)
+}
+
+// blockBegan has those looked at who wait for a key: they may not pass in time any more.
+func (l *Limits) blockBegan(db *store.DB, k store.Key) {
+	if l.Waits.Now == 0 {
+		return
+	}
+	if q := queueOf(db, k); q != nil {
+		q.blocked = true
+		l.lookAt(q, 0)
+	}
 }
 
 // keepBeside has a key beside a limiter's hold a text until a time in ms, or for good if that is 0. It returns why that is not possible, and then changes nothing.
@@ -247,6 +259,10 @@ func (l *Limits) exceptionsChanged() {
 
 // existing returns the policy of a name, or sends the error and returns false.
 func (l *Limits) existing(c *command.Ctx, name []byte) (known *KnownPolicy, ok bool) {
+	if limiter.CheckName(name) != nil { // one that is written out has nothing beside its keys
+		errUnknownPolicy(c, name)
+		return nil, false
+	}
 	known, err := l.policy(c, name)
 	switch {
 	case err != nil:

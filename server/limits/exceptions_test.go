@@ -32,6 +32,11 @@ func TestExceptions(t *testing.T) {
 			GET k                              | 2
 			RL.POLICY SET p FIXED 2 10s        | OK
 			RL.TAKE 1 p k                      | [1 0 [[1 2 0 10000 10000]]]`},
+		{"nothing beside the keys of limits that are written out", `
+			RL.BLOCK FIXED~5~1m k 1h           | ERR no such policy 'FIXED 5 1m'
+			RL.POLICY OVERRIDE SET FIXED~5~1m k FIXED 1 1m | ERR no such policy 'FIXED 5 1m'
+			RL.POLICY OVERRIDE LIST FIXED~5~1m | ERR no such policy 'FIXED 5 1m'
+			DBSIZE                             | 0`},
 		{"shadow among others", `
 			RL.POLICY SET p FIXED 1 10s SHADOW | OK
 			RL.POLICY SET q FIXED 2 10s        | OK

@@ -258,7 +258,7 @@ func (l *Limits) chargeReserved(c *command.Ctx, pairs []takenPair, o *reserveOpt
 // reservedPairOf is what is kept of a pair that has been charged.
 func (l *Limits) reservedPairOf(c *command.Ctx, pairs []takenPair, i int) reservedPair {
 	p := &pairs[i]
-	pair := reservedPair{name: string(limiter.Shown(c.Args[2+2*i])), key: p.key.Name, words: p.policy.Words, cost: p.request.Call.Cost, policy: p.policy}
+	pair := reservedPair{name: string(nameKept(c.Args[2+2*i])), key: p.key.Name, words: p.policy.Words, cost: p.request.Call.Cost, policy: p.policy}
 	if p.shadowed { // nothing was charged, and nothing is to be
 		pair.policy = l.unlimited
 	}
@@ -281,6 +281,9 @@ func (l *Limits) reservedPairOf(c *command.Ctx, pairs []takenPair, i int) reserv
 	}
 	return pair
 }
+
+// nameKept is what a reservation keeps of a policy's name: all of it for one that there may be, also for one that is written out.
+func nameKept(name []byte) []byte { return name[:min(len(name), maxWritten)] }
 
 // keepReservation makes the reservation a key, and follows it.
 func (l *Limits) keepReservation(c *command.Ctx, id []byte, r *reservationValue) {

@@ -2,6 +2,7 @@ package limits
 
 import (
 	"container/heap"
+	"time"
 
 	"headgate/server/command"
 	"headgate/server/config"
@@ -210,11 +211,27 @@ func (l *Limits) releaseReserved(c *command.Ctx, r *openReservation, p *reserved
 	}
 }
 
+// maxDebt is the longest debt that one settlement charges to a rate, in ns: 100 years, so that 64 bits also hold what comes to it later.
+const maxDebt = 36525 * 24 * int64(time.Hour)
+
+// boundedDebt is so many units, or fewer that a rate needs no longer than maxDebt for, though more than half as long.
+func boundedDebt(p *limiter.Policy, units int64) int64 {
+	for ; units > 1; units /= 2 {
+		if terms, ok := p.Rate.Terms(units); ok && terms.Charge <= maxDebt {
+			break
+		}
+	}
+	return units
+}
+
 // chargeDebt charges what a pair has used beyond what was reserved, to now and whatever the limit, and reports whether that was kept.
 func (l *Limits) chargeDebt(c *command.Ctx, p *reservedPair, units int64) bool {
 	policy := l.policyNow(c, p)
 	if returns := policy.Algorithm.Returns; policy.Limit < 0 || p.policy.Limit < 0 || returns == limiter.ReturnNothing || returns == limiter.ReturnLease {
 		return false
+	}
+	if policy.Algorithm.Returns == limiter.ReturnBacklog {
+		units = boundedDebt(policy, units)
 	}
 	boundless := policy.Boundless()
 	request := limiter.Request{Call: throttle.Call{Cost: units}}

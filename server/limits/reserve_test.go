@@ -452,3 +452,24 @@ func TestReservationsWithoutRoom(t *testing.T) {
 	require.Equal(t, "[1 0 nil [[1 100 60 30000 40000]]]", w.Call("RL.RESERVE 1 tokens k COST 90 TTL 60s ID b"), "who is limited is told so")
 	require.Equal(t, "[1 [[1 100 0 50000 150000]]]", w.Call("RL.SETTLE a ACTUAL 150"))
 }
+
+// TestReserveDebtOfAnySize: what was used beyond is charged however much that is, and calls are limited from then on.
+func TestReserveDebtOfAnySize(t *testing.T) {
+	for _, policy := range []string{"tokens", "requests", "hourly"} {
+		for _, actual := range []string{"1000", "9223372036854775807"} {
+			w := newReserver(t)
+			w.Call("RL.RESERVE 1 " + policy + " k COST 10 TTL 60s ID a")
+			require.Regexp(t, `^\[1 \[\[[01] 100 0 `, w.Call("RL.SETTLE a ACTUAL "+actual))
+			require.Regexp(t, `^\[1 0 \[\[1 100 0 \d+ \d+\]\]\]$`, w.Call("RL.TAKE 1 "+policy+" k"), "%s after %s", policy, actual)
+		}
+	}
+}
+
+// TestReserveByALongText: a limit that a call writes out is kept as long as it may be, and not cut to another one.
+func TestReserveByALongText(t *testing.T) {
+	w := newReserver(t)
+	policy := "FIXED 1" + strings.Repeat(" ", 119) + "10m"
+	require.Equal(t, "[0 -1 a [[0 1 0 -1 600000]]]", w.Ask("RL.RESERVE", "1", policy, "k", "TTL", "60s", "ID", "a"))
+	require.Equal(t, "1", w.Call("RL.CANCEL a"))
+	require.Equal(t, "0", w.Call("GET k"))
+}

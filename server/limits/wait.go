@@ -38,6 +38,7 @@ type Waits struct {
 	arrivals  uint64
 	queues    queueHeap // all of them, the one first that is to be looked at first
 	followed  uint64    // changes of the hash of policies that are known here
+	overrides uint64    // that have come or gone, as far as is known here
 	revision  uint64    // of the policies, those of the configuration included
 	perKey    int       // wait-max-per-key
 	perServer int       // wait-max-clients
@@ -54,6 +55,8 @@ type keyQueue struct {
 	due   int64      // ns: when it is to be looked at
 	slot  int        // in Waits.queues
 	stale bool       // policies have changed, and some of its calls have not been read since
+
+	blocked bool // a block of the key has begun since the queue was looked at
 }
 
 // waiter is a call that waits. It implements command.Waiter.
@@ -271,7 +274,7 @@ func (l *Limits) answerLimited(c *command.Ctx, call waitingCall, pairs []takenPa
 func (l *Limits) wait(c *command.Ctx, call waitingCall, pairs []takenPair, limiting int, deadline int64) {
 	ws := &l.Waits
 	if ws.Now == 0 {
-		ws.followed = l.Keys.DB(0).FollowedChanges()
+		ws.followed, ws.overrides = l.Keys.DB(0).FollowedChanges(), l.Keys.ReservedChanges()
 	}
 	w := &waiter{limits: l, client: c.Client, cmd: c.Cmd, args: command.CopyArgs(c.Args), call: call, since: c.NowNs, revision: ws.revision, held: waiterBytes}
 	for _, a := range w.args {

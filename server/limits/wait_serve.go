@@ -15,8 +15,8 @@ func (l *Limits) ServeWaits(c *command.Ctx) (next int64) {
 	if ws.Now == 0 {
 		return math.MaxInt64
 	}
-	if followed := l.Keys.DB(0).FollowedChanges(); followed != ws.followed {
-		ws.followed = followed
+	if followed, overrides := l.Keys.DB(0).FollowedChanges(), l.Keys.ReservedChanges(); followed != ws.followed || overrides != ws.overrides {
+		ws.followed, ws.overrides = followed, overrides
 		l.policiesChanged()
 	}
 	for start := time.Now(); ; {
@@ -47,6 +47,7 @@ func (l *Limits) policiesChanged() {
 // advance lets those in front pass who can, and answers those who no longer can in time, but no more than so many at once.
 func (l *Limits) advance(c *command.Ctx, q *keyQueue) {
 	left := maxServed
+	q.blocked = false
 	if q.stale && !l.readAnew(c, q, &left) {
 		l.yield(c, q)
 		return
@@ -66,6 +67,9 @@ func (l *Limits) advance(c *command.Ctx, q *keyQueue) {
 			left--
 			return left > 0
 		}) {
+			if q.blocked { // by one of those that were answered
+				break
+			}
 			l.lookAt(q, min(t.at, q.Soonest()))
 			return
 		}

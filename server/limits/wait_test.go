@@ -132,6 +132,27 @@ func TestWaitConversations(t *testing.T) {
 			+100 b                                  | [0 1 0 -1 100]
 			+100 c                                  | [0 1 0 -1 100]
 			x RL.GCRA k 1 1 100ms                   | [1 1 0 100 100]`},
+		{"an override that ends wakes who waits by its words", `
+			x RL.POLICY SET p FIXED 5 10m                        | OK
+			x RL.TAKE 1 p k                                      | [0 -1 [[0 5 4 -1 600000]]]
+			x RL.POLICY OVERRIDE SET p k FIXED 1 10m EX 1        | OK
+			a RL.TAKE 1 p k WAIT 1h                              | -
+			+1200 a                                              | [0 -1 [[0 5 3 -1 598900]]]
+			x RL.POLICY OVERRIDE SET p k FIXED 1 10m             | OK
+			a RL.TAKE 1 p k WAIT 1h                              | -
+			x DEL rl:override:{k}:p                              | 1
+			a                                                    | [0 -1 [[0 5 2 -1 598800]]]`},
+		{"a block that begins meanwhile answers who cannot pass in time, and only those", `
+			x RL.POLICY SET p GCRA 1 1 1s BLOCK 1m               | OK
+			x RL.TAKE 1 p k                                      | [0 -1 [[0 1 0 -1 1000]]]
+			a RL.TAKE 1 p k WAIT 30s                             | -
+			b RL.TAKE 1 p k WAIT 5m                              | -
+			c RL.TAKE 1 p k WAIT 20s                             | -
+			x RL.TAKE 1 p k                                      | [1 0 [[1 1 0 60000 1000]]]
+			a                                                    | [1 0 [[1 1 0 60000 1000]]]
+			c                                                    | [1 0 [[1 1 0 61000 1000]]]
+			b                                                    | -
+			+60000 b                                             | [0 -1 [[0 1 0 -1 1000]]]`},
 		{"a large cost in front holds back small ones", `
 			x RL.BUCKET k 10 10 1s COST 10          | [0 10 0 -1 1000]
 			a RL.BUCKET k 10 10 1s COST 8 WAIT 5s   | -
