@@ -15,54 +15,48 @@ import (
 
 //go:generate go test -run Documented$ -write .
 
-// commandsMarkdown renders the table of commands, as docs/commands.md holds it: a section for each group, with the commands,
-// or the sub-commands of a family, in the order of their names.
-func commandsMarkdown() string {
+// commandsMarkdown renders the commands, as docs/commands.md holds them: a chapter for each group, with the commands, or the sub-commands
+// of a family, in the order of their names. Commands that Redis has not have a section each, Redis's own a row of a table.
+func commandsMarkdown(t *testing.T) string {
 	r := servertest.DeclaredCommands()
+	examples := readExamples(t)
 	var b strings.Builder
 	for _, group := range documentedGroups {
-		fmt.Fprintf(&b, "\n## %s\n\n| Command | What it does | Time | Replies | Since |\n|---|---|---|---|---|\n", group.title)
-		for _, cmd := range r.Top {
-			if cmd.Group != group.group {
-				continue
-			}
-			for _, one := range slices.Concat([]*command.Command{cmd}, cmd.Sub) {
-				if one.Handler != nil {
-					fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n",
-						strings.ReplaceAll(one.Syntax(), "|", `\|`), one.Summary, one.Complexity, one.Reply, one.Since)
-				}
-			}
-		}
+		fmt.Fprintf(&b, "\n## %s\n", group.title)
+		commands := commandsOf(r, group.group)
 		if group.group == command.GroupThrottle {
-			writeErrors(&b, r)
+			writeOverview(&b, commands)
+			for _, cmd := range commands {
+				writeSection(t, &b, cmd, examples[nameOf(cmd)])
+				delete(examples, nameOf(cmd))
+			}
+			continue
+		}
+		b.WriteString("\n| Command | What it does | Time | Replies | Since |\n|---|---|---|---|---|\n")
+		for _, cmd := range commands {
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", escaped(cmd.Syntax()), cmd.Summary, cmd.Complexity, cmd.Reply, cmd.Since)
+		}
+		for _, cmd := range commands {
+			if len(cmd.Errors) > 0 {
+				fmt.Fprintf(&b, "\n`%s`. ", nameOf(cmd))
+				writeErrors(&b, cmd)
+			}
 		}
 	}
+	require.Empty(t, examples, "examples of commands that there are not")
 	return b.String() + "\n"
 }
 
-// writeErrors lists the errors of all commands that declare theirs: first what each value that is none is answered with, then the
-// others.
-func writeErrors(b *strings.Builder, r *command.Registry) {
-	b.WriteString("\n### Errors of the limiters\n\nA call that is answered with an error changes nothing. X stands for the argument.\n\n" +
-		"| Command | A wrong value of | Error |\n|---|---|---|\n")
-	for _, cmd := range r.All {
-		if len(cmd.Errors) == 0 {
-			continue
-		}
-		name := strings.ToUpper(strings.ReplaceAll(cmd.FullName, "|", " "))
-		for _, arg := range servertest.WithErrors(cmd.Args) {
-			fmt.Fprintf(b, "| `%s` | `%s` | `%s` |\n", name, arg.Name, strings.ReplaceAll(arg.Error, "%s", "X"))
-		}
-		for _, text := range cmd.Errors {
-			if text == command.ErrUsage {
-				text = fmt.Sprintf(text, cmd.Syntax())
+// commandsOf lists the commands of a group that have a handler.
+func commandsOf(r *command.Registry, group command.Group) (list []*command.Command) {
+	for _, cmd := range r.Top {
+		for _, one := range slices.Concat([]*command.Command{cmd}, cmd.Sub) {
+			if cmd.Group == group && one.Handler != nil {
+				list = append(list, one)
 			}
-			fmt.Fprintf(b, "| `%s` | – | `%s` |\n", name, strings.NewReplacer("%s", "X", "|", `\|`).Replace(text))
-		}
-		if cmd.Arity != -1 {
-			fmt.Fprintf(b, "| `%s` | – | `%s` |\n", name, strings.ReplaceAll(cmd.ArityError, "|", `\|`))
 		}
 	}
+	return list
 }
 
 // documentedGroups are the sections, in the order in which a reader wants them.
@@ -92,7 +86,7 @@ func TestCommandsDocumented(t *testing.T) {
 	const path = "../docs/commands.md"
 	document, err := os.ReadFile(path)
 	require.NoError(t, err)
-	want := servertest.ReplaceBetween(t, string(document), "commands", commandsMarkdown())
+	want := servertest.ReplaceBetween(t, string(document), "commands", commandsMarkdown(t))
 	if *servertest.WriteDocs {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		return

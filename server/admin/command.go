@@ -256,6 +256,10 @@ func sendArgs(w *resp.Writer, args []command.Arg, lastSpec int, keys *int) {
 			command.SendText(w, "token", a.Token)
 			fields++
 		}
+		if a.Summary != "" {
+			command.SendText(w, "summary", a.Summary)
+			fields++
+		}
 		if flags := a.FlagNames(); len(flags) > 0 {
 			w.BulkString("flags")
 			w.Set(len(flags))

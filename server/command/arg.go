@@ -15,6 +15,7 @@ type Arg struct {
 	EachTok  bool // Multiple, with the token before each
 	Args     []Arg
 	Error    string // what a value is answered with that is none; %s stands for the value. Only limiters declare it
+	Summary  string // what it means, with its unit and range. Only commands that Redis has not declare it
 }
 
 // Key declares an argument that is a key.
@@ -60,6 +61,9 @@ func (a Arg) After(token string) Arg { a.Token = token; return a }
 
 // Fails returns the argument with the error for a value that it does not take; %s in it stands for the value.
 func (a Arg) Fails(text string) Arg { a.Error = text; return a }
+
+// Means returns the argument with a text that says what it means, and in which unit and range.
+func (a Arg) Means(text string) Arg { a.Summary = text; return a }
 
 // FlagNames returns an argument's flags as COMMAND DOCS shows them.
 func (a Arg) FlagNames() []string {

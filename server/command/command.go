@@ -27,6 +27,7 @@ type Command struct {
 	Runs       Program        // what it runs that a client has written
 	Reply      Reply          // the reply types it can answer with
 	Errors     []string       // of limiters: its errors besides those for single arguments, in the order of the checks
+	Returns    []string       // of commands that Redis has not: what each element of its reply is, or each form that the reply may have
 	Handler    Handler        // nil exactly for containers
 	Sub        []*Command     // a container's sub-commands
 

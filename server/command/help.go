@@ -11,7 +11,7 @@ func HelpCommand(since string) *Command {
 	return &Command{
 		Name: "help", Since: since, Complexity: "O(1)",
 		Summary: "Print this help.",
-		Arity:   2, Flags: Loading | Stale, Reply: ReplyArray, Handler: help,
+		Arity:   2, Flags: Loading | Stale, Reply: ReplyArray, Returns: []string{"lines of text"}, Handler: help,
 	}
 }
 

@@ -11,8 +11,8 @@ var acquire = Algorithm{
 	Seen:    "passes again when a holder releases its lease, or when a crashed holder's lease expires",
 	Example: "100 1s", Says: "100 leases of a second",
 	Args: []Arg{
-		limitArg("limit"), periodArg("ttl"),
-		{Name: "id", Type: "string", Token: "MEMBER", Optional: true},
+		limitArg("limit", "the most leases that can be held at the same time"), durationArg("ttl", "how long the lease lasts if it is neither renewed nor released"),
+		{Name: "id", Type: "string", Token: "MEMBER", Optional: true, Summary: "the id of the lease; a lease of that id which is still held is renewed. Without MEMBER the server draws a random id"},
 	}, Words: 2,
 	Options: []Option{memberOption},
 	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, ErrWrongType}, NoCost: true,

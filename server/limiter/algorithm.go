@@ -83,6 +83,7 @@ type Arg struct {
 	Optional bool
 	Args     []Arg
 	Error    string // what a value is answered with that is none; %s stands for the value
+	Summary  string // what it means, with its unit and range
 }
 
 // Option is a word, or a word and a value, behind those that always stand there. Each may stand once, in any order.
@@ -99,11 +100,36 @@ const maxOptions = 8
 
 // Arguments that several algorithms have.
 
-func limitArg(name string) Arg  { return Arg{Name: name, Type: "integer", Error: string(ErrLimit)} }
-func countArg(name string) Arg  { return Arg{Name: name, Type: "integer", Error: string(ErrCount)} }
-func periodArg(name string) Arg { return Arg{Name: name, Type: "string", Error: InvalidDuration} }
+func limitArg(name, summary string) Arg {
+	return Arg{Name: name, Type: "integer", Error: string(ErrLimit), Summary: summary + "; 0 limits every call, -1 none"}
+}
+
+func countArg(name, summary string) Arg {
+	return Arg{Name: name, Type: "integer", Error: string(ErrCount), Summary: summary + ", 1 or more"}
+}
+
+// periodArg is the period of a rate.
+func periodArg(summary string) Arg {
+	return Arg{Name: "period", Type: "string", Error: InvalidDuration, Summary: summary + ", from 1us to 36525d; a bare number is milliseconds"}
+}
+
+// durationArg is a duration that is counted in milliseconds.
+func durationArg(name, summary string) Arg {
+	return Arg{Name: name, Type: "string", Error: InvalidDuration, Summary: summary + DurationRange}
+}
+
 func tokenArg(token string) Arg {
 	return Arg{Name: strings.ToLower(token), Type: "pure-token", Token: token}
+}
+
+func (a Arg) after(token string) Arg {
+	a.Token = token
+	return a
+}
+
+func (a Arg) means(summary string) Arg {
+	a.Summary = summary
+	return a
 }
 
 // Index is the algorithm's place in its table.

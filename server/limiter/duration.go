@@ -26,6 +26,9 @@ const (
 	FractionalDuration = "ERR duration '%s' is not a whole number of milliseconds"
 )
 
+// DurationRange is what the summary of a duration in milliseconds ends with.
+const DurationRange = ", from 1ms to 36525d; a bare number is milliseconds"
+
 // ParseDuration reads a duration as the RL.* commands take it, and returns it in milliseconds: digits of which the first is not 0,
 // and ms, s, m, h, d or w; without a unit they are milliseconds. One in us is taken if it is a whole number of milliseconds.
 func ParseDuration(b []byte) (ms int64, err error) {

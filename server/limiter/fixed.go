@@ -15,14 +15,17 @@ var fixed = Algorithm{
 	Seen:    "nothing passes until the window ends, then everything again; easiest to explain and to bill by: a quota \"per month\" ends when the customer's month does",
 	Example: "100 10s", Says: "100 in 10 s",
 	Args: []Arg{
-		limitArg("limit"),
+		limitArg("limit", "the most units that can be taken in one window"),
 		{Name: "window", Type: "oneof", Args: []Arg{
-			{Name: "period", Type: "block", Args: []Arg{periodArg("window"), optional(tokenArg("ALIGNED"))}},
+			{Name: "period", Type: "block", Args: []Arg{
+				durationArg("window", "the length of a window"),
+				optional(tokenArg("ALIGNED")).means("windows begin at whole multiples of their length since the Unix epoch, not with a key's first call"),
+			}},
 			{Name: "calendar", Type: "block", Args: []Arg{
-				{Name: "unit", Type: "oneof", Args: []Arg{
+				{Name: "unit", Type: "oneof", Summary: "the window is the current minute, hour, day, week (from Monday on), month or year", Args: []Arg{
 					tokenArg("MINUTE"), tokenArg("HOUR"), tokenArg("DAY"), tokenArg("WEEK"), tokenArg("MONTH"), tokenArg("YEAR"),
 				}},
-				{Name: "zone", Type: "string", Token: "TZ", Optional: true, Error: "ERR unknown time zone '%s'"},
+				{Name: "zone", Type: "string", Token: "TZ", Optional: true, Error: "ERR unknown time zone '%s'", Summary: "the time zone of the calendar, such as `Europe/Berlin`; `UTC` by default"},
 			}},
 		}},
 	}, Words: 2,

@@ -14,7 +14,10 @@ var gcra = Algorithm{
 	Burst:     "up to the capacity, whenever that much has been saved up", Memory: "55 bytes",
 	Seen:    "a burst, then one request per period / count; it may retry soon, since capacity comes back steadily",
 	Example: "1000 1000 60s", Says: "1,000 a minute",
-	Args: []Arg{limitArg("capacity"), countArg("count"), periodArg("period")}, Words: 3,
+	Args: []Arg{
+		limitArg("capacity", "the most units that can be taken at once"), countArg("count", "units given back in each period"),
+		periodArg("the time in which that many units are given back"),
+	}, Words: 3,
 	Errors: numberErrors, Kind: Number, Returns: ReturnBacklog,
 	Read: readRate, Text: textOfRate, Decide: decideRate,
 }
@@ -26,7 +29,10 @@ var bucket = Algorithm{
 	Burst:     "up to the capacity", Memory: "55 bytes",
 	Seen:    "the same",
 	Example: "100 100 1s", Says: "100 tokens, 100 a second",
-	Args: []Arg{limitArg("capacity"), countArg("refill"), periodArg("period")}, Words: 3,
+	Args: []Arg{
+		limitArg("capacity", "the most tokens that the bucket holds"), countArg("refill", "tokens added in each period"),
+		periodArg("the time in which that many tokens are added"),
+	}, Words: 3,
 	Errors: numberErrors, Kind: Number, Returns: ReturnBacklog,
 	Read: readRate, Text: textOfRate, Decide: decideRate,
 }
@@ -38,7 +44,10 @@ var queue = Algorithm{
 	Burst:     "none behind it; the capacity is the length of the queue", Memory: "55 bytes",
 	Seen:    "a sixth number: how long to hold the request back",
 	Example: "100 100 1s", Says: "a queue of 100, 100 a second",
-	Args: []Arg{limitArg("capacity"), countArg("count"), periodArg("period")}, Words: 3,
+	Args: []Arg{
+		limitArg("capacity", "the most units that can wait in the queue"), countArg("count", "units that leave the queue in each period"),
+		periodArg("the time in which that many units leave"),
+	}, Words: 3,
 	Errors: numberErrors, Kind: Number, Beyond: WaitTime, Returns: ReturnBacklog,
 	Read: readRate, Text: textOfRate, Decide: decideQueue,
 }

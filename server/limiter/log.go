@@ -11,8 +11,8 @@ var log = Algorithm{
 	Seen:    "passes again exactly when its oldest request leaves the window",
 	Example: "10 1s", Says: "10 in a second",
 	Args: []Arg{
-		limitArg("limit"), periodArg("window"),
-		{Name: "id", Type: "string", Token: "MEMBER", Optional: true},
+		limitArg("limit", "the most units, or different ids, within any window"), durationArg("window", "the length of the window"),
+		{Name: "id", Type: "string", Token: "MEMBER", Optional: true, Summary: "count different ids instead of calls: one that was counted within the window passes without a charge; a cost of -1 removes it"},
 	}, Words: 2,
 	Options: []Option{memberOption},
 	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, errLogCost, ErrWrongType}, Kind: Entries, Returns: ReturnEntries,

@@ -16,8 +16,8 @@ var sliding = Algorithm{
 	Seen:    "much like a log; a retry time that holds",
 	Example: "100 10s", Says: "100 in 10 s",
 	Args: []Arg{
-		limitArg("limit"), periodArg("window"),
-		{Name: "slices", Type: "integer", Token: "SLICES", Optional: true, Error: string(errSlices)},
+		limitArg("limit", "the most units that can be taken within any window"), durationArg("window", "the length of the window"),
+		{Name: "slices", Type: "integer", Token: "SLICES", Optional: true, Error: string(errSlices), Summary: "how many slices the window is cut into, from 1 to 1000; 10 by default"},
 	}, Words: 2,
 	Options: []Option{{Token: "SLICES", Value: true, Read: func(p *Policy, _ *Request, value []byte) error {
 		n, ok := number.ParseInt(value)

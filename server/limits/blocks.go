@@ -206,6 +206,8 @@ func there(c *command.Ctx, k store.Key) bool {
 	return exists
 }
 
+var blockedArg = command.Key("key").Means("the key as calls name it together with the policy")
+
 // blockCommands are an operator's bans.
 func blockCommands(l *Limits) []*command.Command {
 	return []*command.Command{
@@ -213,16 +215,16 @@ func blockCommands(l *Limits) []*command.Command {
 			Name: "rl.block", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 			Summary: "Limit all calls that name a policy and a key for this long, in place of a block that holds; retry_after is the rest of it.",
 			Arity:   4, Flags: command.Write | command.DenyOOM | command.Admin | command.Fast, Keys: command.Keys("RW ACCESS UPDATE", 2, 2, 1),
-			Args:   []command.Arg{command.Str("policy").Fails(ErrNoPolicy), command.Key("key"), durationArg("duration")},
+			Args:   []command.Arg{command.Str("policy").Fails(ErrNoPolicy).Means("the name of a policy"), blockedArg, durationArg("duration", "how long to limit the key")},
 			Errors: errorsOf(limiter.ShortDuration, limiter.FractionalDuration),
-			Reply:  command.ReplySimple, Handler: l.either(l.ban, l.refuseElsewhere),
+			Reply:  command.ReplySimple, Returns: []string{"OK"}, Handler: l.either(l.ban, l.refuseElsewhere),
 		},
 		{
 			Name: "rl.unblock", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 			Summary: "End a block, by a policy or by RL.BLOCK, and forget its length; 0 if the key is not blocked.",
 			Arity:   3, Flags: command.Write | command.Admin | command.Fast, Keys: command.Keys("RW ACCESS DELETE", 2, 2, 1),
-			Args:  []command.Arg{command.Str("policy").Fails(string(limiter.ErrName)), command.Key("key")},
-			Reply: command.ReplyInteger, Handler: l.either(l.unblock, l.refuseElsewhere),
+			Args:  []command.Arg{command.Str("policy").Fails(string(limiter.ErrName)).Means("the name of a policy"), blockedArg},
+			Reply: command.ReplyInteger, Returns: []string{"1 if the block was ended, 0 if the key was not blocked"}, Handler: l.either(l.unblock, l.refuseElsewhere),
 		},
 	}
 }

@@ -11,16 +11,18 @@ import (
 
 // commandOf declares the command of an algorithm. Limiters answer in milliseconds throughout.
 func (l *Limits) commandOf(a *limiter.Algorithm) *command.Command {
-	args := append([]command.Arg{command.Key("key")}, argsOf(a.Args)...)
+	args := append([]command.Arg{keyArg}, argsOf(a.Args)...)
+	peek := peekArg.Means("ask whether a lease is available, and take none")
 	if !a.NoCost {
 		args = append(args, costArg)
+		peek = peekArg
 	}
 	call := &oneLimit{a}
 	return &command.Command{
 		Name: "rl." + strings.ToLower(a.Name), Group: command.GroupThrottle, Since: a.Since, Complexity: a.Complexity, Summary: a.Summary,
 		Arity: -2 - a.Words, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
-		Args: append(args, peekArg, waitArg), Errors: append(errorsOf(a.Errors...), string(limiter.ErrLongWait)),
-		Reply: command.ReplyArray, Handler: l.either(func(c *command.Ctx) { l.answer(c, call) }, func(c *command.Ctx) { l.answerElsewhere(c, call) }),
+		Args: append(args, peek, waitArg), Errors: append(errorsOf(a.Errors...), string(limiter.ErrLongWait)),
+		Reply: command.ReplyArray, Returns: returnsOf(a.Beyond), Handler: l.either(func(c *command.Ctx) { l.answer(c, call) }, func(c *command.Ctx) { l.answerElsewhere(c, call) }),
 	}
 }
 
@@ -28,7 +30,7 @@ func (l *Limits) commandOf(a *limiter.Algorithm) *command.Command {
 func argsOf(list []limiter.Arg) []command.Arg {
 	args := make([]command.Arg, len(list))
 	for i, a := range list {
-		args[i] = command.Arg{Name: a.Name, Type: a.Type, Token: a.Token, Optional: a.Optional, Error: a.Error}
+		args[i] = command.Arg{Name: a.Name, Type: a.Type, Token: a.Token, Optional: a.Optional, Error: a.Error, Summary: a.Summary}
 		if len(a.Args) > 0 {
 			args[i].Args = argsOf(a.Args)
 		}
@@ -55,12 +57,36 @@ func sortedByName(commands []*command.Command) []*command.Command {
 
 // Arguments that the limiters share.
 var (
-	costArg = command.Integer("n").After("COST").Opt().Fails(command.ErrNotInteger)
-	peekArg = command.Tok("PEEK").Opt()
-	waitArg = durationArg("duration").After(limiter.WaitWord).Opt()
+	keyArg  = command.Key("key").Means("the key that is limited, and under which its state is kept")
+	costArg = command.Integer("n").After("COST").Opt().Fails(command.ErrNotInteger).Means("units to take, 1 by default; a negative number gives units back, 0 takes none")
+	peekArg = command.Tok("PEEK").Opt().Means("answer, and charge nothing; the cost is 0 unless it is given")
+	waitArg = command.Str("duration").Fails(limiter.InvalidDuration).After(limiter.WaitWord).Opt().
+		Means("wait for up to this long until the call is allowed, from 1ms to 1h; a bare number is milliseconds")
 )
 
-func durationArg(name string) command.Arg { return command.Str(name).Fails(limiter.InvalidDuration) }
+func durationArg(name, summary string) command.Arg {
+	return command.Str(name).Fails(limiter.InvalidDuration).Means(summary + limiter.DurationRange)
+}
+
+// fiveNumbers is what all limiters return that count in milliseconds.
+var fiveNumbers = []string{
+	"limited: 0 if the call was allowed, 1 if it was limited",
+	"limit: the most units that can be taken at once; -1 without a limit",
+	"remaining: units left after this call; -1 without a limit",
+	"retry_after: milliseconds until the same call would be allowed; -1 if it was allowed, or never will be",
+	"reset_after: milliseconds until the limit is unused again",
+}
+
+// returnsOf says what an answer has beyond the five numbers.
+func returnsOf(beyond limiter.Beyond) []string {
+	switch beyond {
+	case limiter.WaitTime:
+		return append(slices.Clip(fiveNumbers), "wait: milliseconds to hold the request back; -1 if it was limited")
+	case limiter.LeaseID:
+		return append(slices.Clip(fiveNumbers), "id: of the lease; null if none was taken")
+	}
+	return fiveNumbers
+}
 
 // answer implements the commands that are called with a key and an algorithm's words.
 func (l *Limits) answer(c *command.Ctx, call *oneLimit) {

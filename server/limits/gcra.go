@@ -15,11 +15,14 @@ func gcraCommand(l *Limits) *command.Command {
 		Summary: "CL.THROTTLE with a period that may be a fraction of a second, counted in microseconds.",
 		Arity:   -5, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []command.Arg{
-			command.Key("key"), command.Integer("max-burst").Fails(command.ErrNotInteger), command.Integer("tokens-per-period").Fails(command.ErrNotInteger),
-			command.Double("period").Fails(command.ErrNotFloat), command.Integer("count").After("TOKENS").Opt().Fails(command.ErrNotInteger),
+			keyArg,
+			command.Integer("max-burst").Fails(command.ErrNotInteger).Means("units that can be taken at once beyond the first, 0 or more: the limit is one higher"),
+			command.Integer("tokens-per-period").Fails(command.ErrNotInteger).Means("units given back in each period, 1 or more"),
+			command.Double("period").Fails(command.ErrNotFloat).Means("the time in which that many units are given back, in seconds, above 0 and below 1e12; fractions of a second are counted in microseconds"),
+			command.Integer("count").After("TOKENS").Opt().Fails(command.ErrNotInteger).Means("units to take, 0 or more; 1 by default"),
 		},
 		Errors: []string{command.ErrNotPositive, errNotOneOrMore, errGCRAPeriod, command.ErrSyntax, errMissingTokens, errNotZeroOrMore, command.ErrWrongType},
-		Reply:  command.ReplyArray, Handler: l.either(l.decideGCRA, l.decideGCRAElsewhere),
+		Reply:  command.ReplyArray, Returns: numbersInSeconds, Handler: l.either(l.decideGCRA, l.decideGCRAElsewhere),
 	}
 }
 

@@ -16,20 +16,26 @@ func leaseCommands(l *Limits) []*command.Command {
 			Name: "rl.release", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
 			Summary: "Give a lease back; 0 when it is gone already. Under a limit of -1 nothing is stored, so it is 0 then, too.",
 			Arity:   3, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS DELETE", 1, 1, 1),
-			Args:   []command.Arg{command.Key("key"), command.Str("id")},
+			Args:   []command.Arg{leasesArg, leaseIDArg},
 			Errors: []string{command.ErrWrongType},
-			Reply:  command.ReplyInteger, Handler: l.either(l.release, l.releaseElsewhere),
+			Reply:  command.ReplyInteger, Returns: []string{"1 if the lease was given back, 0 if it was gone already"}, Handler: l.either(l.release, l.releaseElsewhere),
 		},
 		{
 			Name: "rl.renew", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
 			Summary: "Have a lease end after this time from now instead; 0 when it is gone already. Under a limit of -1 nothing is stored, so it is 0 then, too.",
 			Arity:   4, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
-			Args:   []command.Arg{command.Key("key"), command.Str("id"), durationArg("ttl")},
+			Args:   []command.Arg{leasesArg, leaseIDArg, durationArg("ttl", "how long from now the lease lasts")},
 			Errors: errorsOf(limiter.ShortDuration, limiter.FractionalDuration, limiter.ErrWrongType),
-			Reply:  command.ReplyInteger, Handler: l.either(l.renew, l.renewElsewhere),
+			Reply:  command.ReplyInteger, Returns: []string{"1 if the lease was renewed, 0 if it was gone already"}, Handler: l.either(l.renew, l.renewElsewhere),
 		},
 	}
 }
+
+// Arguments of these commands.
+var (
+	leasesArg  = command.Key("key").Means("the key that RL.ACQUIRE was called with")
+	leaseIDArg = command.Str("id").Means("the id of the lease, which RL.ACQUIRE has returned")
+)
 
 // leaseIDLength is the length of the ids that we choose, in hex digits.
 const leaseIDLength = 32

@@ -120,20 +120,23 @@ const (
 
 // overrideCommand is the sub-command of RL.POLICY for the words of single keys.
 func (l *Limits) overrideCommand() *command.Command {
-	policy, key := command.Str("policy").Fails(ErrNoPolicy), command.Key("key")
+	policy, key := command.Str("policy").Fails(ErrNoPolicy).Means("the name of a policy"), command.Key("key").Means("the key as calls name it together with the policy")
 	return &command.Command{
 		Name: "override", Since: "headgate 0.1.0", Complexity: "O(1); LIST: O(n) in the number of keys that it looks at",
 		Summary: "Have other words of the same algorithm hold for one key of a policy, or none at all (UNLIMITED); look at them, take them back, or list all keys that have some.",
 		Arity:   -4, Flags: command.Write | command.Admin,
 		Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: overrideKey, Step: 1, Other: overriddenKeys}},
 		Args: []command.Arg{command.OneOf("action",
-			command.Block("set", command.Tok("SET"), policy, key, command.Str("words").Multi(), command.Integer("seconds").After("EX").Opt()),
+			command.Block("set", command.Tok("SET"), policy, key, command.Str("words").Multi().Means("the limit as RL.POLICY SET takes it, with or without the algorithm's name; or UNLIMITED"), command.Integer("seconds").After("EX").Opt().Means("end the override after this many seconds, from 1 to 3155760000")),
 			command.Block("get", command.Tok("GET"), policy, key),
 			command.Block("del", command.Tok("DEL"), policy, key),
-			command.Block("list", command.Tok("LIST"), policy, command.Str("cursor").After("CURSOR").Opt(), command.Integer("n").After("COUNT").Opt()),
+			command.Block("list", command.Tok("LIST"), policy, command.Str("cursor").After("CURSOR").Opt().Means("where to continue: 0, or the cursor that the previous call has returned"), command.Integer("n").After("COUNT").Opt().Means("how many keys of the database to look at, from 1 to 100000; 1000 by default")),
 		)},
 		Errors: []string{command.ErrUsage, errOverride, command.ErrInvalidCursor, string(limiter.ErrCount), command.ErrNotInteger, "ERR invalid expire time in 'rl.policy|override' command"},
-		Reply:  command.ReplySimple | command.ReplyInteger | command.ReplyBulk | command.ReplyNull | command.ReplyArray, Handler: l.either(l.overrideOrShow, l.refuseElsewhere),
+		Reply:  command.ReplySimple | command.ReplyInteger | command.ReplyBulk | command.ReplyNull | command.ReplyArray, Returns: []string{
+			"SET: OK", "GET: the words of the override; null if there is none", "DEL: 1 if there was an override, else 0",
+			"LIST: the cursor to continue with, 0 at the end, and an array of keys, each followed by its words",
+		}, Handler: l.either(l.overrideOrShow, l.refuseElsewhere),
 	}
 }
 

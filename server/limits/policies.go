@@ -22,15 +22,15 @@ func policyCommand(l *Limits) *command.Command {
 				Name: "del", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Forget a policy; the state of keys that it limited stays.",
 				Arity:   3, Flags: command.Write | command.Admin | command.Fast,
-				Args: []command.Arg{command.Str("name")}, Errors: []string{errFixedPolicy, command.ErrWrongType},
-				Reply: command.ReplyInteger, Handler: l.either(l.deletePolicy, l.deletePolicyElsewhere),
+				Args: []command.Arg{policyNameArg}, Errors: []string{errFixedPolicy, command.ErrWrongType},
+				Reply: command.ReplyInteger, Returns: []string{"1 if the policy was deleted, 0 if there was none"}, Handler: l.either(l.deletePolicy, l.deletePolicyElsewhere),
 			},
 			{
 				Name: "get", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Return what a policy says.",
 				Arity:   3, Flags: command.ReadOnly | command.Fast,
-				Args: []command.Arg{command.Str("name")}, Errors: []string{command.ErrWrongType},
-				Reply: command.ReplyBulk | command.ReplyNull, Handler: l.showPolicies(l.getPolicy),
+				Args: []command.Arg{policyNameArg}, Errors: []string{command.ErrWrongType},
+				Reply: command.ReplyBulk | command.ReplyNull, Returns: []string{"the words of the policy, with units; null if there is none"}, Handler: l.showPolicies(l.getPolicy),
 			},
 			command.HelpCommand("headgate 0.1.0"),
 			{
@@ -38,20 +38,22 @@ func policyCommand(l *Limits) *command.Command {
 				Summary: "Return the names of all policies, in order, each with what it says.",
 				Arity:   2, Flags: command.ReadOnly,
 				Errors: []string{command.ErrWrongType},
-				Reply:  command.ReplyArray, Handler: l.showPolicies(l.listPolicies),
+				Reply:  command.ReplyArray, Returns: []string{"the names of the policies, each followed by its words"}, Handler: l.showPolicies(l.listPolicies),
 			},
 			l.overrideCommand(),
 			{
 				Name: "set", Since: "headgate 0.1.0", Complexity: "O(1)",
 				Summary: "Keep a limit under a name, or change it: it holds from the next decision on, and all keys keep their state.",
 				Arity:   -4, Flags: command.Write | command.DenyOOM | command.Admin | command.Fast,
-				Args:   append([]command.Arg{command.Str("name").Fails(string(limiter.ErrName))}, l.policyArgs()...),
+				Args:   append([]command.Arg{policyNameArg.Fails(string(limiter.ErrName))}, l.policyArgs()...),
 				Errors: slices.Concat([]string{errFixedPolicy}, l.policyErrors(), []string{errTooManyPolicies, command.ErrWrongType}),
-				Reply:  command.ReplySimple, Handler: l.either(l.setPolicy, l.setPolicyElsewhere),
+				Reply:  command.ReplySimple, Returns: []string{"OK"}, Handler: l.either(l.setPolicy, l.setPolicyElsewhere),
 			},
 		},
 	}
 }
+
+var policyNameArg = command.Str("name").Means("the policy's name: 1 to 64 letters, digits and `_ . : -`")
 
 // policyArgs are the words of policies. Their errors are policyErrors.
 func (l *Limits) policyArgs() []command.Arg {
@@ -62,7 +64,8 @@ func (l *Limits) policyArgs() []command.Arg {
 			each = append(each, command.Block(strings.ToLower(a.Name), withoutErrors(words)...))
 		}
 	}
-	return append([]command.Arg{command.OneOf("algorithm", each...)}, argsOf(limiter.ClauseArgs())...)
+	return append([]command.Arg{command.OneOf("algorithm", each...).
+		Means("the limit, in the words of the command of that name behind its key: `GCRA 10 5 1s` limits as `RL.GCRA key 10 5 1s` does. `UNLIMITED` limits no call")}, argsOf(limiter.ClauseArgs())...)
 }
 
 // withoutErrors takes the errors out of arguments.

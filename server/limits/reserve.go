@@ -22,45 +22,50 @@ func reserveCommands(l *Limits) []*command.Command {
 			Name: "rl.cancel", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
 			Summary: "Give back all that a reservation has charged; 0 when it is settled, cancelled or timed out already.",
 			Arity:   2, Flags: command.Write | command.Fast,
-			Args: []command.Arg{command.Str("id")}, Errors: []string{errDeniedKey},
-			Reply: command.ReplyInteger, Handler: l.either(l.cancel, l.refuseElsewhere),
+			Args: []command.Arg{reservationArg}, Errors: []string{errDeniedKey},
+			Reply: command.ReplyInteger, Returns: []string{"1 if the reservation was cancelled, 0 if it was settled, cancelled or timed out already"}, Handler: l.either(l.cancel, l.refuseElsewhere),
 		},
 		{
 			Name: "rl.reservations", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n log n) in the number of open reservations",
-			Summary: "Return open reservations, those first that time out first. Each has id, database, age-ms, timeout-ms (how long until it is cancelled), and pairs: of each its policy, its key and its cost. MATCH chooses by the id or by one of the keys; COUNT says how many at most, 100 if it is left out.",
+			Summary: "Return open reservations, those first that time out first.",
 			Arity:   -1, Flags: command.ReadOnly | command.Admin,
 			Args: []command.Arg{
-				command.Pattern("pattern").After("MATCH").Opt(), command.Integer("count").After("COUNT").Opt().Fails(string(limiter.ErrCount)),
+				command.Pattern("pattern").After("MATCH").Opt().Means("a glob pattern for the id, or for one of the keys"),
+				command.Integer("count").After("COUNT").Opt().Fails(string(limiter.ErrCount)).Means("how many to return at most, 1 or more; 100 by default"),
 			},
 			Errors: []string{command.ErrUsage},
-			Reply:  command.ReplyArray, Handler: l.either(l.listReservations, l.refuseElsewhere),
+			Reply:  command.ReplyArray, Returns: []string{"for each reservation a map: id, database, age-ms, timeout-ms (milliseconds until it is cancelled), and pairs, an array of its policy, key and cost for each pair"}, Handler: l.either(l.listReservations, l.refuseElsewhere),
 		},
 		{
 			Name: "rl.reserve", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-			Summary: "Charge several limits at once, as RL.TAKE does, and remember it under an id until RL.SETTLE says what was used or RL.CANCEL that nothing was. After the TTL the server cancels by itself. The reply has limited, the index of the first pair that limits, or -1, the id, or null, and each pair's five numbers.",
+			Summary: "Charge several limits at once, as RL.TAKE does, and remember it under an id until RL.SETTLE says what was used or RL.CANCEL that nothing was. After the TTL the server cancels by itself.",
 			Arity:   -6, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 			Args: []command.Arg{
-				command.Integer("numpairs").Fails(errNumPairs), command.Block("pair", command.Str("policy").Fails(ErrNoPolicy), command.Key("key")).Multi(),
-				command.OneOf("costs", command.Integer("n").After("COST").Fails(command.ErrNotInteger), command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger)).Opt(),
-				durationArg("ttl").After("TTL"), command.Str("id").After("ID").Opt(), waitArg,
+				numPairsArg, pairsArg, costsArg,
+				durationArg("ttl", "when the server cancels the reservation").After("TTL"),
+				command.Str("id").After("ID").Opt().Means("the reservation's id, 1 to 128 bytes; the server draws a random one by default"), waitArg,
 			},
 			Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts, errReservedCost, errReservationID, limiter.ShortDuration, limiter.FractionalDuration, string(limiter.ErrLongWait)}, l.costErrors(),
 				[]string{errReservedEntries, errDuplicateKey, errReservationThere, errReservations, command.ErrNotInteger, command.ErrWrongType}),
-			Reply: command.ReplyArray, Handler: l.either(l.reserve, l.refuseElsewhere),
+			Reply: command.ReplyArray, Returns: []string{fiveNumbers[0], limitingPair, "id: of the reservation; null if the call was limited", pairNumbers}, Handler: l.either(l.reserve, l.refuseElsewhere),
 		},
 		{
 			Name: "rl.settle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-			Summary: "End a reservation by what was used: less than reserved is given back, and more is charged, even above the limit. ACTUAL is the same for all pairs, ACTUALS has one for each; a lease is given back whatever it says. The reply is 1 and each pair's five numbers, or 0 and none when the reservation is settled, cancelled or timed out already.",
+			Summary: "End a reservation by what was used: less than reserved is given back, and more is charged, even above the limit. A lease is given back in any case.",
 			Arity:   -4, Flags: command.Write | command.Fast,
 			Args: []command.Arg{
-				command.Str("id"),
-				command.OneOf("actuals", command.Integer("n").After("ACTUAL").Fails(command.ErrNotInteger), command.Integer("each").After("ACTUALS").Multi().Fails(command.ErrNotInteger)),
+				reservationArg,
+				command.OneOf("actuals",
+					command.Integer("n").After("ACTUAL").Fails(command.ErrNotInteger).Means("units that were used of every pair, 0 or more"),
+					command.Integer("each").After("ACTUALS").Multi().Fails(command.ErrNotInteger).Means("units that were used of each pair, one number for each")),
 			},
 			Errors: []string{command.ErrUsage, errActual, errDeniedKey, errFewActuals, errReservedEntries},
-			Reply:  command.ReplyArray, Handler: l.either(l.settle, l.refuseElsewhere),
+			Reply:  command.ReplyArray, Returns: []string{"settled: 1, or 0 if the reservation was settled, cancelled or timed out already", pairNumbers + "; empty if the first element is 0"}, Handler: l.either(l.settle, l.refuseElsewhere),
 		},
 	}
 }
+
+var reservationArg = command.Str("id").Means("the id of the reservation, which RL.RESERVE has returned")
 
 // Errors of reservations.
 const (

@@ -15,16 +15,34 @@ import (
 func takeCommand(l *Limits) *command.Command {
 	return &command.Command{
 		Name: "rl.take", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-		Summary: "Charge several limits at once: all of them, or none if one of them limits. A policy is a name, or is written out in one argument as RL.POLICY SET takes it. The second element is the index of the first pair that limits, or -1; the third has each pair's five numbers; the fourth, if leases are among the pairs, their ids.",
+		Summary: "Charge several limits at once: all of them, or none if one of them limits.",
 		Arity:   -4, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 		Args: []command.Arg{
-			command.Integer("numpairs").Fails(errNumPairs), command.Block("pair", command.Str("policy").Fails(ErrNoPolicy), command.Key("key")).Multi(),
-			command.OneOf("costs", command.Integer("n").After("COST").Fails(command.ErrNotInteger), command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger)).Opt(), peekArg, waitArg,
+			numPairsArg, pairsArg, costsArg,
+			peekArg, waitArg,
 		},
 		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts}, l.costErrors(), []string{string(limiter.ErrLongWait), errDuplicateKey, command.ErrNotInteger, command.ErrWrongType}),
-		Reply:  command.ReplyArray, Handler: l.either(l.take, l.takeElsewhere),
+		Reply:  command.ReplyArray, Returns: []string{
+			fiveNumbers[0], limitingPair, pairNumbers, "ids, only if a policy is an ACQUIRE: for each pair the id of its lease, or null",
+		}, Handler: l.either(l.take, l.takeElsewhere),
 	}
 }
+
+// Arguments and elements of replies of commands that charge several limits.
+var (
+	numPairsArg = command.Integer("numpairs").Fails(errNumPairs).Means("how many pairs of a policy and a key follow, from 1 to 128")
+	pairsArg    = command.Block("pair",
+		command.Str("policy").Fails(ErrNoPolicy).Means("a policy's name, or a limit in one argument, as RL.POLICY SET takes it: `\"GCRA 10 5 1s\"`"),
+		command.Key("key").Means("the key that the policy limits; each only once")).Multi()
+	costsArg = command.OneOf("costs",
+		command.Integer("n").After("COST").Fails(command.ErrNotInteger).Means("units to take of every pair, 1 by default"),
+		command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger).Means("units to take of each pair, one number for each")).Opt()
+)
+
+const (
+	limitingPair = "index: of the first pair that limits, from 0; -1 if none does"
+	pairNumbers  = "numbers: for each pair an array of its five numbers, as RL.GCRA returns them"
+)
 
 // Errors of RL.TAKE.
 const (

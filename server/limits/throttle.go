@@ -18,7 +18,7 @@ func throttleCommands(l *Limits) []*command.Command {
 			Arity:   -1, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   throttleArgs,
 			Errors: throttleErrors,
-			Reply:  command.ReplyArray, Handler: l.either(l.throttle, l.throttleElsewhere),
+			Reply:  command.ReplyArray, Returns: numbersInSeconds, Handler: l.either(l.throttle, l.throttleElsewhere),
 		},
 		{
 			Name: "rl.throttle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
@@ -26,14 +26,24 @@ func throttleCommands(l *Limits) []*command.Command {
 			Arity:   -1, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   throttleArgs,
 			Errors: throttleErrors,
-			Reply:  command.ReplyArray, Handler: l.either(l.throttle, l.throttleElsewhere),
+			Reply:  command.ReplyArray, Returns: numbersInSeconds, Handler: l.either(l.throttle, l.throttleElsewhere),
 		},
 	}
 }
 
 var throttleArgs = []command.Arg{
-	command.Key("key"), command.Integer("max-burst").Fails(errThrottleParse), command.Integer("count").Fails(errThrottleParse),
-	command.Integer("period").Fails(errThrottleParse), command.Integer("quantity").Opt().Fails(errThrottleParse),
+	keyArg,
+	command.Integer("max-burst").Fails(errThrottleParse).Means("units that can be taken at once beyond the first, 0 or more: the limit is one higher, unless `cl-throttle-limit` says otherwise"),
+	command.Integer("count").Fails(errThrottleParse).Means("units given back in each period, 1 or more"),
+	command.Integer("period").Fails(errThrottleParse).Means("the time in which that many units are given back, in seconds, 1 or more"),
+	command.Integer("quantity").Opt().Fails(errThrottleParse).Means("units to take, 1 by default; a negative number gives units back, 0 takes none"),
+}
+
+// numbersInSeconds is what limiters return that count in seconds.
+var numbersInSeconds = []string{
+	fiveNumbers[0], "limit: the most units that can be taken at once, which is max-burst + 1", "remaining: units left after this call",
+	"retry_after: seconds until the same call would be allowed, rounded up; -1 if it was allowed, or never will be",
+	"reset_after: seconds until the limit is unused again, rounded up",
 }
 
 var throttleErrors = []string{errThrottleUsage, errZeroRates, command.ErrNotInteger, command.ErrWrongType}

@@ -271,26 +271,26 @@ func (r *Reports) upstreamCommand() *command.Command {
 			{
 				Name: "leases", Since: "headgate 0.1.0", Complexity: "O(n log n) in the number of limits that may have leases",
 				Summary: "Return what limits of hot keys, or those of one key, are decided here by leases: units held, demand a second, and why one is not leased.",
-				Arity:   -2, Flags: flags, Args: []command.Arg{command.Str("key").Opt()}, Errors: []string{errNoUpstream, command.ErrUsage},
-				Reply: command.ReplyArray, Handler: r.sendLeases,
+				Arity:   -2, Flags: flags, Args: []command.Arg{command.Str("key").Opt().Means("only the limits of this key")}, Errors: []string{errNoUpstream, command.ErrUsage},
+				Reply: command.ReplyArray, Returns: []string{"for each limit a map: key, db, limiter, limit, capacity, leased (yes or no), why, units (held here), demand (units a second) and length_ms (how long a lease is)"}, Handler: r.sendLeases,
 			},
 			{
 				Name: "nodes", Since: "headgate 0.1.0", Complexity: "O(n) in the number of nodes",
 				Summary: "Return how each node of the upstream is: its address, role and state, why it rests and for how long, and what was counted of it.",
 				Arity:   2, Flags: flags, Errors: []string{errNoUpstream},
-				Reply: command.ReplyArray, Handler: r.sendNodes,
+				Reply: command.ReplyArray, Returns: []string{"for each node a map: addr, role, state, why (it rests), rest_ms (for how long still), version, and counters of connections, calls, failures and round trips"}, Handler: r.sendNodes,
 			},
 			{
 				Name: "return", Since: "headgate 0.1.0", Complexity: "O(n) in the number of limits that may have leases",
 				Summary: "Give back to the upstream what is held of leases, of all keys or of one, and return how many units that is.",
-				Arity:   -2, Flags: flags, Args: []command.Arg{command.Str("key").Opt()}, Errors: []string{errNoUpstream, command.ErrUsage},
-				Reply: command.ReplyInteger, Handler: r.returnLeases,
+				Arity:   -2, Flags: flags, Args: []command.Arg{command.Str("key").Opt().Means("only the limits of this key")}, Errors: []string{errNoUpstream, command.ErrUsage},
+				Reply: command.ReplyInteger, Returns: []string{"how many units were given back"}, Handler: r.returnLeases,
 			},
 			{
 				Name: "status", Since: "headgate 0.1.0", Complexity: "O(n) in the number of nodes",
 				Summary: "Return the fields of INFO upstream: its state, nodes, calls, failures, times and what is under way.",
 				Arity:   2, Flags: flags, Errors: []string{errNoUpstream},
-				Reply: command.ReplyMap, Handler: r.sendUpstream,
+				Reply: command.ReplyMap, Returns: []string{"each field of INFO upstream, without its prefix, and its value"}, Handler: r.sendUpstream,
 			},
 		},
 	}
