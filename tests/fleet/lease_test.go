@@ -102,6 +102,130 @@ func callLeased(t *testing.T, url, key string, each int, span time.Duration, fla
 	return passed, slowest, gateways
 }
 
+// TestLeasesWithoutTheLastCharges: the primary is killed whose replica has not had the last charges of four gateways, and the replica takes its
+// place. Only as much more passes as was charged and lost, also where a gateway is killed and others give back what was charged to the one
+// that is no more.
+func TestLeasesWithoutTheLastCharges(t *testing.T) {
+	t.Parallel()
+	const key, capacity, rate, length, each, burnt = "rl:lost", 200, 100, 0.1, 60, 190.0
+	primary := harness.StartReference(t)
+	link := harness.StartProxy(t, primary.Addr)
+	replica := harness.StartReference(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(link.Port), "--repl-diskless-sync-delay", "0")
+	asksPrimary, asksReplica := harness.Dial(t, primary.Addr), harness.Dial(t, replica.Addr)
+	require.Eventually(t, func() bool {
+		return strings.Contains(asksReplica.Ask("INFO", "replication").Text, "master_link_status:up")
+	}, harness.ReplyTimeout, 10*time.Millisecond)
+
+	url := "redis://" + primary.Addr + "," + replica.Addr
+	var gateways []*harness.Server
+	for range 4 {
+		gateways = append(gateways, harness.StartGateway(t, url, "--upstream-lease", "yes", "--upstream-rest-ms", "100", "--upstream-timeout-ms", ms(upstreamTimeout())))
+	}
+	limit := []string{"RL.GCRA", key, strconv.Itoa(capacity), strconv.Itoa(rate), "1s"}
+	require.Equal(t, "0", harness.Dial(t, gateways[0].Addr).Ask(append(limit, "COST", strconv.Itoa(int(burnt)))...).Items[0].Text)
+	c := callWhileLeased(t, gateways, each, limit...)
+	c.wait(t, sized(20, 200))
+	link.Refuse(true)
+	link.Cut()
+	behind := func() float64 { return float64(arrival(t, asksPrimary, key)-arrival(t, asksReplica, key)) / 1e9 * rate }
+	require.Eventually(t, func() bool { return behind() >= sized(10.0, 100.0) }, harness.ReplyTimeout, 10*time.Millisecond)
+	gateways[0].Kill()
+	require.Equal(t, "OK", asksPrimary.Ask("CLIENT", "PAUSE", "60000", "WRITE").Text)
+	lost, before := behind(), c.count()
+	primary.Kill()
+	require.Equal(t, "OK", asksReplica.Ask("REPLICAOF", "NO", "ONE").Text)
+	for _, g := range gateways[1:] {
+		harness.Dial(t, g.Addr).Ask("RL.UPSTREAM", "RETURN")
+	}
+	c.wait(t, before+int(lost)+sized(20, 500))
+	passed, slowest := c.stop()
+
+	level, highest, at := burnt, burnt, time.Duration(0)
+	for _, p := range passed {
+		level = max(0, level-(p-at).Seconds()*rate) + 1
+		at, highest = p, max(highest, level)
+	}
+	most := capacity + rate*(1.001*length+slowest.Seconds()) + 1
+	t.Logf("%d passed, %.1f charges were lost; at most %.1f beyond the rate, where %.1f may", len(passed), lost, highest, most+lost)
+	require.LessOrEqual(t, highest, most+lost)
+	local := 0
+	for _, g := range gateways[1:] {
+		agrees(t, g)
+		local += upstreamNumber(t, g, "lease_calls_local")
+	}
+	require.Positive(t, local)
+}
+
+// arrival is the theoretical arrival time that a server keeps of a key, in ns since the Unix epoch.
+func arrival(t *testing.T, asks *harness.Client, key string) int64 {
+	t.Helper()
+	at, err := strconv.ParseInt(asks.Ask("GET", key).Text, 10, 64)
+	require.NoError(t, err)
+	return at
+}
+
+// leasedCallers call gateways at a steady rate, each over a connection of its own, until they are stopped.
+type leasedCallers struct {
+	began   time.Time
+	end     chan struct{}
+	calling sync.WaitGroup
+	mu      sync.Mutex
+	passed  []time.Duration // since began
+	slowest time.Duration   // of those that passed
+}
+
+// callWhileLeased has each gateway be called so often a second.
+func callWhileLeased(t *testing.T, gateways []*harness.Server, each int, words ...string) *leasedCallers {
+	t.Helper()
+	c := &leasedCallers{began: time.Now(), end: make(chan struct{})}
+	for _, g := range gateways {
+		client := harness.Dial(t, g.Addr)
+		c.calling.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-c.end:
+					return
+				case <-time.After(time.Until(c.began.Add(time.Duration(n) * time.Second / time.Duration(each)))):
+				}
+				asked := time.Now()
+				if client.Send(harness.Command(words...)) != nil {
+					return
+				}
+				reply, err := client.Read(harness.ReplyTimeout)
+				if err != nil { // its gateway was killed
+					return
+				}
+				if strings.HasPrefix(texts(reply), "0 ") {
+					c.mu.Lock()
+					c.passed, c.slowest = append(c.passed, time.Since(c.began)), max(c.slowest, time.Since(asked))
+					c.mu.Unlock()
+				}
+			}
+		})
+	}
+	return c
+}
+
+func (c *leasedCallers) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.passed)
+}
+
+// wait returns when so many calls have passed.
+func (c *leasedCallers) wait(t *testing.T, calls int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return c.count() >= calls }, harness.ReplyTimeout, 5*time.Millisecond)
+}
+
+// stop ends the calls, and returns when which passed, in order, and how long the slowest of these took.
+func (c *leasedCallers) stop() (passed []time.Duration, slowest time.Duration) {
+	close(c.end)
+	c.calling.Wait()
+	slices.Sort(c.passed)
+	return c.passed, c.slowest
+}
+
 // upstreamNumber is a number of INFO upstream.
 func upstreamNumber(t *testing.T, g *harness.Server, name string) int {
 	t.Helper()
