@@ -12,16 +12,18 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
 
 // kinds are those that deploy/ uses. The operator's own kinds are only parsed.
 var kinds = map[string]func() any{
-	"apps/v1 Deployment":  func() any { return &appsv1.Deployment{} },
-	"apps/v1 StatefulSet": func() any { return &appsv1.StatefulSet{} },
-	"v1 Service":          func() any { return &corev1.Service{} },
-	"v1 ConfigMap":        func() any { return &corev1.ConfigMap{} },
+	"apps/v1 Deployment":                      func() any { return &appsv1.Deployment{} },
+	"apps/v1 StatefulSet":                     func() any { return &appsv1.StatefulSet{} },
+	"v1 Service":                              func() any { return &corev1.Service{} },
+	"v1 ConfigMap":                            func() any { return &corev1.ConfigMap{} },
+	"networking.k8s.io/v1 NetworkPolicy":      func() any { return &networkingv1.NetworkPolicy{} },
 	"monitoring.coreos.com/v1 ServiceMonitor": func() any { return &map[string]any{} },
 	"monitoring.coreos.com/v1 PrometheusRule": func() any { return &map[string]any{} },
 }
