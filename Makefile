@@ -225,8 +225,9 @@ floor: ## build bin/floor, which answers without understanding: the least that a
 release: ## build archives, packages, a container image, SBOMs and checksums into dist/; the same commit gives the same bytes
 	@./scripts/release.sh
 
-deploy-check: deps build ## check deploy/ and the Dockerfile with helm, Kubernetes' types, systemd-analyze, promtool, Prometheus, chroot; build the release twice
-	$(GO) test -C tests -count=1 -v -timeout 30m ./deploy -image | grep -vE '^ *=== '
+deploy-check: deps build ## check deploy/ and the Dockerfile with helm, sentinels, Kubernetes' types, systemd-analyze, promtool, Prometheus, chroot; build the release twice
+	-@./scripts/deps.sh promtool:prometheus
+	$(GO) test -C tests -count=1 -v -timeout 30m ./deploy -image -sentinel.failover | grep -vE '^ *=== '
 	./scripts/deploy_check.sh
 
 # The table of limiters comes first: others, and the rest of its own package, are generated from it.

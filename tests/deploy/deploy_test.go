@@ -98,7 +98,8 @@ func expressions(t testing.TB) (rules, dashboard []string) {
 	for _, panel := range board.Panels {
 		require.LessOrEqual(t, panel.GridPos.X+panel.GridPos.W, 24, "panel %d", panel.ID)
 		for _, target := range panel.Targets {
-			dashboard = append(dashboard, strings.ReplaceAll(target.Expr, "$instance", ".*"))
+			dashboard = append(dashboard, strings.NewReplacer("$instance", ".*", "$__rate_interval", "1m").Replace(target.Expr))
+			require.NotRegexp(t, `\[\d+[smh]\]`, target.Expr, "a period that does not follow the width of the graph")
 		}
 	}
 	require.NotEmpty(t, rules)

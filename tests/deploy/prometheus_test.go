@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,14 +17,14 @@ import (
 	"headgate/tests/internal/harness"
 )
 
-// TestPrometheus: a real Prometheus scrapes the server, evaluates the alert rules without an error, and answers each of the
+// TestPrometheus: a real Prometheus, with the settings of the compose file's, scrapes the server, evaluates the alert rules without an error, and answers each of the
 // dashboard's queries.
 func TestPrometheus(t *testing.T) {
 	program := tool(t, "prometheus")
 	target := measured(t)
 	dir := t.TempDir()
-	settings := fmt.Sprintf("global: {scrape_interval: 200ms, evaluation_interval: 200ms}\nrule_files: [%s]\nscrape_configs: [{job_name: headgate, static_configs: [{targets: [%q]}]}]\n",
-		filepath.Join(harness.Root(t), "deploy", "prometheus", "headgate.rules.yaml"), target)
+	settings := strings.NewReplacer("15s", "200ms", "headgate:9121", target, "/etc/prometheus", filepath.Join(harness.Root(t), "deploy", "prometheus")).
+		Replace(read(t, "deploy", "compose", "prometheus.yml"))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(settings), 0o644))
 	addr := fmt.Sprintf("127.0.0.1:%d", harness.FreePort(t))
 	cmd := exec.Command(program, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address="+addr, "--log.level=warn")
