@@ -222,7 +222,7 @@ floor: ## build bin/floor, which answers without understanding: the least that a
 	@mkdir -p bin
 	cc -O2 -Wall -o bin/floor tests/bench/floor/floor.c
 
-release: ## build archives, packages, a container image, SBOMs and checksums into dist/; the same commit gives the same bytes
+release: ## build archives, packages, a container image, the Helm chart, a Homebrew formula, SBOMs and checksums into dist/; the same commit gives the same bytes
 	@./scripts/release.sh
 
 deploy-check: deps build ## check deploy/ and the Dockerfile with helm, sentinels, Kubernetes' types, systemd-analyze, promtool, Prometheus, chroot; build the release twice

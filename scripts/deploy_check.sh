@@ -39,6 +39,14 @@ done
 diff "$work/sums-one" "$work/sums-two"
 cat "$work/sums-one"
 
+echo "== the packed chart, and the formula"
+$helm lint --strict "$work"/one/dist/headgate-*.tgz
+diff <($helm template headgate "$work"/one/dist/headgate-*.tgz --kube-version 1.31.0) "$work/plain.yaml"
+[ "$(awk '$1 == "sha256" { gsub(/"/, "", $2); print $2 }' "$work/one/dist/headgate.rb" | sort)" = \
+  "$(grep -E '(darwin|linux)-(amd64|arm64)\.tar\.gz$' "$work/one/dist/SHA256SUMS" | cut -d' ' -f1 | sort)" ]
+! grep @ "$work/one/dist/headgate.rb"
+! command -v ruby >/dev/null || ruby -c "$work/one/dist/headgate.rb"
+
 echo "== the package"
 [ "$(id -u)" -ne 0 ] || ./scripts/package_check.sh "$work"/one/dist/headgate_*_amd64.deb
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds a release into dist/: an archive and an SBOM for each system, .deb and .rpm packages and a container image for Linux, and a file with
-# the checksums of all. The same commit gives the same bytes, wherever it is built with the same Go: no paths, no build times, files as old as
-# the commit. It needs git and Go; nfpm comes from Go's module proxy. TARGETS chooses systems, such as TARGETS=linux/amd64.
+# Builds a release into dist/: an archive and an SBOM for each system, .deb and .rpm packages and a container image for Linux, the Helm chart, a
+# Homebrew formula, and a file with the checksums of all. The same commit gives the same bytes, wherever it is built with the same Go: no paths, no build times, files as old as
+# the commit. It needs git and Go; nfpm comes from Go's module proxy. TARGETS chooses systems, such as TARGETS=linux/amd64;
+# DOWNLOADS and HOMEPAGE are the addresses that the formula names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C TZ=UTC GOTOOLCHAIN=local
@@ -56,4 +57,22 @@ for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windo
   done
 done
 [ ${#images[@]} -eq 0 ] || "$work/artifacts" image "$out/headgate-$version-image.tar" "$version" "$revision" "$at" "${images[@]}"
+
+# The chart, as helm package would pack it, but with the same bytes each time.
+for field in version appVersion; do
+  grep -qx "$field: $version" deploy/helm/headgate/Chart.yaml || { echo "deploy/helm/headgate/Chart.yaml: $field is not $version" >&2; exit 1; }
+done
+cp -R deploy/helm/headgate "$work/headgate"
+chmod -R u=rwX,go=rX "$work/headgate"
+tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$at" --format=ustar -C "$work" -cf - headgate | gzip -9n >"$out/headgate-$version.tgz"
+
+# The formula is of the systems that Homebrew has, if all of them were built.
+cp deploy/homebrew/headgate.rb "$work/formula"
+sed -i "1d; s|@DOWNLOADS@|${DOWNLOADS:-https://headgate.invalid/download/v$version}|; s|@HOMEPAGE@|${HOMEPAGE:-https://headgate.invalid}|; s|@VERSION@|$version|" "$work/formula"
+for system in darwin-amd64 darwin-arm64 linux-amd64 linux-arm64; do
+  archive=$out/headgate-$version-$system.tar.gz
+  [ ! -e "$archive" ] || sed -i "s|@SHA256-$system@|$(sha256sum "$archive" | cut -d' ' -f1)|" "$work/formula"
+done
+grep -q '@SHA256' "$work/formula" || cp "$work/formula" "$out/headgate.rb"
+
 (cd "$out" && find . -maxdepth 1 -type f ! -name SHA256SUMS -printf '%f\n' | sort | xargs sha256sum -- >SHA256SUMS && cat SHA256SUMS)
