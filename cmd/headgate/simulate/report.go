@@ -21,6 +21,7 @@ type Report struct {
 	Requests     uint64         `json:"requests"` // lines that the policies were asked for
 	Strange      uint64         `json:"not_understood"`
 	StrangeLines []StrangeLine  `json:"first_not_understood,omitempty"`
+	Broken       []BrokenLog    `json:"broken_off,omitempty"`
 	Keyless      uint64         `json:"without_key"`
 	TooMany      uint64         `json:"beyond_the_most_keys"`
 	Late         uint64         `json:"late"` // lines that are older than one before
@@ -35,6 +36,12 @@ type Report struct {
 	Spare        float64        `json:"spare_percent,omitempty"`
 
 	series series
+}
+
+// BrokenLog is a compressed log that is not whole, and what is wrong with it. What it has before that is simulated.
+type BrokenLog struct {
+	Log   string `json:"log"`
+	Error string `json:"error"`
 }
 
 // StrangeLine is a line that was not understood, quoted, and its number.
@@ -90,7 +97,7 @@ func newReport(l *reading) (*Report, error) {
 	r := l.runner
 	report := &Report{
 		Logs: l.Logs, Format: l.kind, Key: l.Key, Interrupted: l.Stop.Load(), Lines: l.lines, Requests: r.asked, Strange: l.strange,
-		StrangeLines: l.shown, Keyless: l.keyless, TooMany: r.tooMany, Late: r.late, LateMost: float64(r.lateMost) / nsPerSecond,
+		StrangeLines: l.shown, Broken: l.broken, Keyless: l.keyless, TooMany: r.tooMany, Late: r.late, LateMost: float64(r.lateMost) / nsPerSecond,
 		Keys: len(r.calls), Busiest: keyReports(r.busiest.sorted()), Step: r.series.width, Series: []PointReport{}, Spare: l.Spare, series: r.series,
 	}
 	if r.asked > 0 {
@@ -155,6 +162,9 @@ func (r *Report) heading(text *strings.Builder) {
 	if r.Interrupted {
 		text.WriteString("It was interrupted: this is what had been read.\n")
 	}
+	for _, b := range r.Broken {
+		fmt.Fprintf(text, "%s breaks off: %s. This is what it has before that.\n", b.Log, b.Error)
+	}
 	if r.Strange > 0 {
 		fmt.Fprintf(text, "Lines that were not understood: %s\n", grouped(r.Strange))
 		for _, l := range r.StrangeLines {
@@ -168,7 +178,7 @@ func (r *Report) heading(text *strings.Builder) {
 		fmt.Fprintf(text, "Lines of further keys than %s, which were left out: %s\n", grouped(maxKeys), grouped(r.TooMany))
 	}
 	if r.Late > 0 {
-		fmt.Fprintf(text, "Lines older than one before them (by %g s at most), which count as of that one's time: %s\n", r.LateMost, grouped(r.Late))
+		fmt.Fprintf(text, "Lines older than one before them (by %s at most), which count as of that one's time: %s\n", time.Duration(r.LateMost*nsPerSecond), grouped(r.Late))
 	}
 }
 

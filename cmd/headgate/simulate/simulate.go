@@ -3,6 +3,7 @@ package simulate
 import (
 	"bufio"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ type reading struct {
 	key      []byte
 
 	lines   uint64
+	broken  []BrokenLog
 	keyless uint64
 	strange uint64
 	shown   []StrangeLine
@@ -96,17 +98,35 @@ func (l *reading) open(name string) error {
 // unpack reads a log that may be compressed, which its first bytes tell.
 func (l *reading) unpack(in io.Reader, name string) error {
 	b := bufio.NewReaderSize(in, maxLine)
+	var err error
 	if magic, _ := b.Peek(2); len(magic) == 2 && magic[0] == 0x1f && magic[1] == 0x8b {
-		unzipped, err := gzip.NewReader(b)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+		var unzipped *gzip.Reader
+		if unzipped, err = gzip.NewReader(b); err == nil {
+			b = bufio.NewReaderSize(unzipped, maxLine)
 		}
-		b = bufio.NewReaderSize(unzipped, maxLine)
 	}
-	if err := l.read(b); err != nil {
+	if mark, _ := b.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = b.Discard(len(mark)) // it has been read
+	}
+	if err == nil {
+		err = l.read(b)
+	}
+	switch {
+	case breaksOff(err): // what it had until then is as good as before
+		l.broken = append(l.broken, BrokenLog{Log: name, Error: err.Error()})
+	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
+}
+
+// byteOrderMark is what some editors put before a text.
+const byteOrderMark = "\ufeff"
+
+// breaksOff reports whether an error says that a compressed log is not whole, as one that is still being written or was cut while it was copied.
+func breaksOff(err error) bool {
+	var corrupt flate.CorruptInputError
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.As(err, &corrupt)
 }
 
 func (l *reading) read(b *bufio.Reader) error {
