@@ -40,6 +40,8 @@ type Answer struct {
 	// Free, if there is one, is called when the executor has let go of the answer: by EndReply, or later if its reply waits for those of
 	// commands before it. The executor's lock is held.
 	Free func()
+	// Leave, if there is one, is called when the client has gone before the reply was there. The executor's lock is held.
+	Leave func()
 
 	queue *deferred // of its client
 	reply []byte    // if it is ready and others come first
@@ -48,6 +50,7 @@ type Answer struct {
 	ready bool
 	muted bool // CLIENT REPLY leaves it out
 	told  bool // its command was answered here, behind others that were not
+	waits bool // the client's next commands wait for it
 }
 
 // Client is whose command it is, or nil if that client has gone.
@@ -60,6 +63,7 @@ type deferred struct {
 	first  int
 	bytes  int // of commands under way, and of replies that are kept
 	rests  rest
+	waits  bool // the last answer is one that the next commands wait for
 
 	expected int // bytes of a reply: as many as the largest of late
 
@@ -92,6 +96,9 @@ func (d *deferred) Bytes() int { return d.bytes + deferredOverhead*cap(d.list) }
 
 // len is how many answers are to come, or are kept behind one that is.
 func (d *deferred) len() int { return len(d.list) - d.first }
+
+// keepsOpen reports whether the client is answered even if it sends nothing more: not if all it waits for is a command that makes it wait.
+func (d *deferred) keepsOpen() bool { return d.len() > 1 || d.len() == 1 && !d.waits }
 
 // push adds an answer at the end.
 func (d *deferred) push(a *Answer) {
@@ -137,13 +144,21 @@ func (x *Executor) Defer(c *command.Ctx, a *Answer, size int) {
 		d = &deferred{client: c.Client, expected: maxComing / firstDeferred}
 		c.Client.Deferred = d
 	}
-	a.queue, a.size, a.ready, a.muted, a.told = d, size, false, c.Client.ReplyMode != command.ReplyModeOn, false
+	a.queue, a.size, a.ready, a.muted, a.told, a.waits = d, size, false, c.Client.ReplyMode != command.ReplyModeOn, false, false
 	a.burst = burstOf(c)
 	if d.push(a); d.len() == 1 {
 		c.Client.Conn.AwaitReplies(true)
 	}
 	x.deferrals.underWay++
 	x.Gate.Set(command.GateDeferred, true)
+}
+
+// DeferWaiting is Defer for a command that makes its client wait: its next commands run when a has been answered, and a client that sends
+// nothing more has gone, as one that blocks has.
+func (x *Executor) DeferWaiting(c *command.Ctx, a *Answer, size int) {
+	x.Defer(c, a, size)
+	a.waits, a.queue.waits = true, true
+	c.Client.Conn.AwaitReplies(a.queue.keepsOpen())
 }
 
 // burstOf numbers the commands that a worker has found together: those of one iteration.
@@ -177,6 +192,9 @@ func (x *Executor) BeginReply(a *Answer) *resp.Writer {
 // are. The executor's lock is held.
 func (x *Executor) EndReply(a *Answer) {
 	d := a.queue
+	if a.waits {
+		d.waits = false
+	}
 	x.deferrals.underWay--
 	x.Gate.Set(command.GateDeferred, x.deferrals.underWay > 0)
 	switch {
@@ -202,6 +220,7 @@ func (x *Executor) EndReply(a *Answer) {
 
 // free tells the owner of an answer that it may be used again.
 func (a *Answer) free() {
+	a.Leave = nil
 	if a.queue = nil; a.Free != nil {
 		a.Free()
 	}
@@ -260,7 +279,7 @@ func (x *Executor) sendReady(d *deferred, burst uint64) {
 		x.CheckOutput(cl)
 	}
 	cl.Seen = x.Clock.Mono()
-	cl.Conn.AwaitReplies(d.len() > 0)
+	cl.Conn.AwaitReplies(d.keepsOpen())
 	switch {
 	case d.rests == restAll && d.len() == 0, d.rests == restFull && d.len() <= d.most()/2:
 		d.rests, d.held = restNone, false
@@ -331,7 +350,7 @@ func (x *Executor) waitsForAnswers(cl *command.Client, p *parsed) bool {
 	deferring := p.Cmd != nil && p.Cmd.Flags&command.Deferring != 0
 	if d := deferredOf(cl); d != nil && d.len() > 0 {
 		switch {
-		case !deferring:
+		case !deferring, d.waits:
 			d.rests = restAll
 			return true
 		case d.len() >= d.most():
@@ -344,6 +363,12 @@ func (x *Executor) waitsForAnswers(cl *command.Client, p *parsed) bool {
 		return true
 	}
 	return false
+}
+
+// waitsForOne reports whether a client waits for a command that makes it wait.
+func waitsForOne(cl *command.Client) bool {
+	d := deferredOf(cl)
+	return d != nil && d.waits
 }
 
 // Relieve has the clients go on whose commands have waited since too much was under way. The executor's lock is held.
@@ -367,6 +392,8 @@ func (x *Executor) forgetAnswers(cl *command.Client) {
 	for _, a := range d.list[d.first:] {
 		if a.ready {
 			a.free()
+		} else if a.Leave != nil {
+			a.Leave()
 		}
 	}
 	*d = deferred{}

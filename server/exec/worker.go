@@ -356,7 +356,11 @@ func (w *Worker) holds(p *parsed) bool {
 		cl.Conn.Rest(c.Cfg.ClientQueryBufferLimit)
 	case x.waitsForAnswers(cl, p):
 		w.rewind(p)
-		cl.Conn.RestUnread()
+		if waitsForOne(cl) { // that it has gone must be seen
+			cl.Conn.Rest(c.Cfg.ClientQueryBufferLimit)
+		} else {
+			cl.Conn.RestUnread()
+		}
 	default:
 		return false
 	}

@@ -25,6 +25,7 @@ type call struct {
 	limit   limitCall
 	lease   leaseCall
 	quiet   bool      // nobody waits for the answer
+	waits   bool      // it counts among Gateway.waiting
 	taken   *takeCall // kept for the next RL.TAKE; nil: there was none
 	key     []byte
 }
@@ -88,7 +89,10 @@ func (g *Gateway) release(k *call) {
 	if k.about == k.taken && k.taken != nil && !k.taken.forget() {
 		k.taken = nil
 	}
-	k.about, k.failure, k.quiet = nil, nil, false
+	if k.waits {
+		g.waiting--
+	}
+	k.about, k.failure, k.quiet, k.waits = nil, nil, false, false
 	k.limit.forget()
 	k.lease.forget(&g.leases)
 	g.letGo(k)

@@ -58,6 +58,8 @@ type Gateway struct {
 	holder *time.Timer // for replies that are held, see exec.Holds
 	holds  bool        // it is going to fire
 
+	waiting int // calls that wait at the upstream; the executor's lock guards it
+
 	now    int64 // upstream.Now when the commands came that are being run
 	nowFor int64 // the executor's time of that
 

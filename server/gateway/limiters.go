@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"errors"
+	"slices"
 	"time"
 
+	"headgate/internal/ascii"
 	"headgate/server/command"
 	"headgate/server/limiter"
 	"headgate/server/limiter/scripted"
@@ -310,6 +312,52 @@ func (g *Gateway) Pass(c *command.Ctx) bool {
 	}
 	g.pass(c, slot, passedLimit{})
 	return true
+}
+
+// Wait implements limits.Remote. The call has a connection to its server for itself, which ends with the client. Where so many wait that one more may
+// not, and in a transaction, which does not wait there either, it goes as the others do.
+func (g *Gateway) Wait(c *command.Ctx, ms int64) bool {
+	switch {
+	case g.failing != nil:
+		return false
+	case !g.Up.Headgate():
+		c.Err(limits.ErrWaitElsewhere)
+		return true
+	case g.collecting != nil || !c.MayBlock():
+		return g.Pass(c)
+	}
+	slot, ok := g.slotOf(c)
+	if !ok {
+		c.Err(errCrossSlot)
+		return true
+	}
+	if g.waiting >= c.Cfg.WaitMaxClients {
+		k := g.newCall(c, passedLimit{})
+		k.way.Slot, k.way.Proto, k.way.Keeps = slot, c.Reply.Proto(), true
+		k.way.Request = appendCommand(k.way.Request, withoutWait(c.Args)...)
+		g.send(c, k)
+		return true
+	}
+	k := g.newPassed(c, slot, passedLimit{})
+	k.way.Deadline = k.way.At + ms*int64(time.Millisecond) + int64(c.Cfg.UpstreamTimeout)
+	g.waiting++
+	k.waits = true
+	g.exec.DeferWaiting(c, &k.Answer, len(k.way.Request))
+	k.Leave = g.Up.SendAlone(&k.way)
+	return true
+}
+
+// withoutWait returns the arguments of a call that says for how long it may wait, but for that. Behind no other word may a duration stand that
+// is called so: the last such pair of words is the option.
+func withoutWait(args [][]byte) [][]byte {
+	for i := len(args) - 2; i > 0; i-- {
+		if ascii.EqualFold(args[i], limiter.WaitWord) {
+			if _, err := limiter.ParseWait(args[i+1]); err == nil {
+				return slices.Concat(args[:i], args[i+2:])
+			}
+		}
+	}
+	return args
 }
 
 // Refuse implements limits.Remote.

@@ -18,6 +18,9 @@ type Remote interface {
 	Pass(c *command.Ctx) bool
 	// Refuse answers a command that only a server can do which knows it, where Pass has found none.
 	Refuse(c *command.Ctx)
+	// Wait has a command that may wait for so many ms be answered by a server that knows it, as it is; or it sends the error if there is no
+	// such server. It reports false, and does neither, where that server has failed.
+	Wait(c *command.Ctx, ms int64) bool
 	// Leases reports whether calls of one limit may be decided here although there is such a server: they are given to Throttle and Ask,
 	// which pass them on.
 	Leases() bool
@@ -101,7 +104,7 @@ func (l *Limits) decideGCRAElsewhere(c *command.Ctx) {
 // answerElsewhere is answer by Remote.
 func (l *Limits) answerElsewhere(c *command.Ctx, call *oneLimit) {
 	said := &recent(c).limit
-	if namesWait(c, 2) && (!readLimit(c, said, call.algorithm) || refusesWait(c, said.Wait)) || !l.Remote.Leases() && l.Remote.Pass(c) {
+	if namesWait(c, 2) && (!readLimit(c, said, call.algorithm) || said.Wait > 0 && l.Remote.Wait(c, said.Wait)) || !l.Remote.Leases() && l.Remote.Pass(c) {
 		return
 	}
 	if (c.Shape == 0 || c.Shape != said.shape) && !readLimit(c, said, call.algorithm) {
@@ -116,8 +119,8 @@ func (l *Limits) answerElsewhere(c *command.Ctx, call *oneLimit) {
 	}
 }
 
-// errWaitElsewhere is what a call with WAIT is answered with: a wait would keep all that shares its connection to the other server.
-const errWaitElsewhere = "ERR 'WAIT' is not served while upstream is set"
+// ErrWaitElsewhere is what a call with WAIT is answered with where the other server cannot have it wait.
+const ErrWaitElsewhere = "ERR 'WAIT' is not served while upstream is set"
 
 // namesWait reports whether one of the arguments from args[i] on is the word, which may also be a value.
 func namesWait(c *command.Ctx, i int) bool {
@@ -127,14 +130,6 @@ func namesWait(c *command.Ctx, i int) bool {
 		}
 	}
 	return false
-}
-
-// refusesWait reports whether a call would wait, and sends the error.
-func refusesWait(c *command.Ctx, wait int64) bool {
-	if wait > 0 {
-		c.Err(errWaitElsewhere)
-	}
-	return wait > 0
 }
 
 // forLimiter reports whether the key at args[i] may be a limiter's, or sends the error and returns false.
@@ -205,7 +200,7 @@ func (l *Limits) takeElsewhere(c *command.Ctx) {
 	pairs := l.pairs[:n]
 	defer clear(pairs)
 	said, ok := readTakeOptions(c, pairs)
-	if !ok || refusesWait(c, said.wait) || waits && l.Remote.Pass(c) {
+	if !ok || said.wait > 0 && l.Remote.Wait(c, said.wait) || waits && l.Remote.Pass(c) {
 		return
 	}
 	peek := said.peek

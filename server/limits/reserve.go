@@ -47,7 +47,7 @@ func reserveCommands(l *Limits) []*command.Command {
 			},
 			Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts, errReservedCost, errReservationID, limiter.ShortDuration, limiter.FractionalDuration, string(limiter.ErrLongWait)}, l.costErrors(),
 				[]string{errReservedEntries, errDuplicateKey, errReservationThere, errReservations, command.ErrNotInteger, command.ErrWrongType}),
-			Reply: command.ReplyArray, Returns: []string{fiveNumbers[0], limitingPair, "id: of the reservation; null if the call was limited", pairNumbers}, Handler: l.either(l.reserve, l.refuseElsewhere),
+			Reply: command.ReplyArray, Returns: []string{fiveNumbers[0], limitingPair, "id: of the reservation; null if the call was limited", pairNumbers}, Handler: l.either(l.reserve, l.reserveElsewhere),
 		},
 		{
 			Name: "rl.settle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
@@ -477,6 +477,22 @@ func (r *reservation) matches(pattern []byte) bool {
 		return true
 	}
 	return slices.ContainsFunc(r.pairs, func(p followedPair) bool { return glob.Match(pattern, []byte(p.key), false) })
+}
+
+// reserveElsewhere is reserve by Remote.
+func (l *Limits) reserveElsewhere(c *command.Ctx) {
+	if namesWait(c, 2) {
+		n, ok := takeNumber(c)
+		if !ok {
+			return
+		}
+		pairs := l.pairs[:n]
+		defer clear(pairs)
+		if o, ok := readReserve(c, pairs); !ok || o.wait > 0 && l.Remote.Wait(c, o.wait) {
+			return
+		}
+	}
+	l.refuseElsewhere(c)
 }
 
 // refuseElsewhere answers a command that only a headgate can do, where the state lies with another server.

@@ -20,7 +20,8 @@ type node struct {
 	refusals refusals
 	figures  figures
 
-	own [2]*link // of Config's user and database 0: RESP2, RESP3
+	own    [2]*link // of Config's user and database 0: RESP2, RESP3
+	alones alones
 
 	mu      sync.Mutex
 	others  map[linkKey]*link
@@ -176,7 +177,7 @@ func (n *node) shut() bool {
 	for _, l := range n.links() {
 		idle = l.shut(true) && idle
 	}
-	return idle
+	return n.alones.reap(never) && idle
 }
 
 // reap closes connections that have had no call since a time.
@@ -186,6 +187,7 @@ func (n *node) reap(since int64) {
 			l.shut(false)
 		}
 	}
+	n.alones.reap(since)
 }
 
 // close ends the node.
@@ -197,6 +199,7 @@ func (n *node) close() {
 	for _, l := range n.links() {
 		l.close()
 	}
+	n.alones.close()
 }
 
 // Deadlines.

@@ -1,0 +1,107 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/server"
+	"headgate/server/config"
+
+	"github.com/stretchr/testify/require"
+)
+
+// requireWaiting waits until so many calls wait at a server.
+func requireWaiting(t *testing.T, srv *server.Server, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		srv.Lock()
+		defer srv.Unlock()
+		return srv.Limits.Waits.Now == n
+	}, answerTime, time.Millisecond, "%d calls wait", n)
+}
+
+// TestWaitBeforeAHeadgate: a call that waits is answered in its turn, and keeps nobody else who asks through the same gateway.
+func TestWaitBeforeAHeadgate(t *testing.T) {
+	home, addr := startServer(t)
+	srv, gate := startGateway(t, "redis://"+addr)
+	gate.converse(`
+		RL.POLICY SET p ACQUIRE 1 1h         | OK
+		RL.ACQUIRE q 1 1h MEMBER a           | [0 1 0 -1 3600000 a]
+		RL.ACQUIRE r 1 1h MEMBER a WAIT 1h   | [0 1 0 -1 3600000 a]
+		RL.GCRA passes 1 1 1h WAIT 1m        | [0 1 0 -1 3600000]
+		RL.GCRA passes 1 1 1h WAIT 2h        | ERR WAIT must not be longer than 1h
+		RL.LOG named 1 1s MEMBER WAIT        | [0 1 0 -1 1000]
+	`)
+	for i, call := range []string{"RL.ACQUIRE q 1 1h MEMBER b WAIT 1m", "RL.TAKE 1 p taken WAIT 1m", "RL.RESERVE 1 p reserved TTL 1m ID work WAIT 1m"} {
+		key := []string{"q", "taken", "reserved"}[i]
+		if i > 0 {
+			require.Equal(t, "[0 1 0 -1 3600000 a]", gate.ask("RL.ACQUIRE "+key+" 1 1h MEMBER a"))
+		}
+		waits := dial(t, gate.addr)
+		waits.send(call, "SET behind "+key, "PING")
+		requireWaiting(t, home, 1)
+		gate.converse("GET behind | " + []string{"nil", "q", "taken"}[i] + "\nRL.RELEASE " + key + " a | 1")
+		require.True(t, strings.HasPrefix(waits.read(), "[0 "), call)
+		require.Equal(t, "OK", waits.read(), "what came behind it runs after it")
+		require.Equal(t, "PONG", waits.read())
+	}
+	gate.converse(`
+		MULTI                              | OK
+		RL.ACQUIRE q 1 1h MEMBER c WAIT 1h | QUEUED
+	`)
+	require.True(t, strings.HasPrefix(gate.ask("EXEC"), "[[1 1 0 "), "a transaction does not wait")
+
+	for _, behind := range [][]string{nil, {"PING", "GET a"}} {
+		left := dial(t, gate.addr)
+		left.send(append([]string{"RL.ACQUIRE q 1 1h MEMBER c WAIT 1h"}, behind...)...)
+		requireWaiting(t, home, 1)
+		require.NoError(t, left.Close())
+		requireWaiting(t, home, 0)
+	}
+	require.Eventually(t, func() bool {
+		srv.Lock()
+		defer srv.Unlock()
+		return srv.AnswersToCome() == 0
+	}, answerTime, time.Millisecond)
+}
+
+// TestWaitsThroughAGatewayAreBounded: where so many wait that one more may not, it is limited at once.
+func TestWaitsThroughAGatewayAreBounded(t *testing.T) {
+	home, addr := startServer(t)
+	_, gate := startGateway(t, "redis://"+addr, func(cfg *config.Config) { cfg.WaitMaxClients = 2 })
+	require.Equal(t, "[0 1 0 -1 3600000 a]", gate.ask("RL.ACQUIRE q 1 1h MEMBER a"))
+	var waiting []*client
+	for i := range 2 {
+		waits := dial(t, gate.addr)
+		waits.send(fmt.Sprintf("RL.ACQUIRE q 1 1h MEMBER b%d WAIT 1h", i))
+		requireWaiting(t, home, i+1)
+		waiting = append(waiting, waits)
+	}
+	require.True(t, strings.HasPrefix(gate.ask("RL.ACQUIRE q 1 1h MEMBER c WAIT 1h"), "[1 1 0 "))
+	gate.converse("RL.RELEASE q a | 1")
+	require.Equal(t, "[0 1 0 -1 3600000 b0]", waiting[0].read())
+	waiting[0].send("RL.ACQUIRE q 1 1h MEMBER c WAIT 1h")
+	requireWaiting(t, home, 2)
+	gate.converse("RL.RELEASE q b0 | 1")
+	require.Equal(t, "[0 1 0 -1 3600000 b1]", waiting[1].read())
+	gate.converse("RL.RELEASE q b1 | 1")
+	require.Equal(t, "[0 1 0 -1 3600000 c]", waiting[0].read())
+}
+
+// TestWaitWithoutItsUpstream: a call that waits is answered when its connection breaks, and one that comes then as upstream-failure says.
+func TestWaitWithoutItsUpstream(t *testing.T) {
+	home, addr := startServer(t)
+	r := startRelay(t, addr)
+	_, gate := startGateway(t, r.url(), func(cfg *config.Config) { cfg.UpstreamTimeout, cfg.UpstreamRest = 300*time.Millisecond, time.Hour })
+	require.Equal(t, "[0 1 0 -1 3600000 a]", gate.ask("RL.ACQUIRE q 1 1h MEMBER a"))
+	waits := dial(t, gate.addr)
+	waits.send("RL.ACQUIRE q 1 1h MEMBER b WAIT 1h")
+	requireWaiting(t, home, 1)
+	r.ln.Close()
+	r.cut()
+	require.Regexp(t, "^UPSTREAM the connection to .* broke .*; the command may have been executed$", waits.read())
+	requireWaiting(t, home, 0)
+	require.Regexp(t, "^UPSTREAM ", waits.ask("RL.ACQUIRE q 1 1h MEMBER b WAIT 1h"))
+}
