@@ -119,9 +119,11 @@ clients: deps build ## run the limiters and clients that people use, those of ot
 	@./scripts/clients.sh
 	$(GO) test -C tests -count=1 -v -timeout 15m ./clients -foreign | grep -vE '^ *=== '
 
-gateways: deps build ## run the gateways that Debian has, as docs/gateways.md has them, and compare N random requests (100,000) with envoyproxy/ratelimit
+gateways: deps build ## run the gateways that Debian has, as docs/gateways.md has them, compare N random requests (100,000) with envoyproxy/ratelimit, and hold 10,000 silent connections
 	@./scripts/deps.sh nginx:nginx-light /usr/lib/nginx/modules/ngx_http_lua_module.so:libnginx-mod-http-lua /usr/share/lua/5.1/nginx/redis.lua:lua-nginx-redis \
 		caddy:caddy haproxy:haproxy varnishd:varnish /usr/share/doc/varnish-redis:varnish-redis rspamd:rspamd
+	$(GO) test -count=1 -run Silent ./server/rls -rls.silent 10000
+	$(GO) test -count=1 -run Silent ./server/httpcheck -httpcheck.silent 10000
 	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT)
 	$(GO) test -C tests -count=1 -v -timeout 60m ./gateways -gateways.ratelimit $(CURDIR)/bin/service_cmd -gateways.requests $(or $(N),100000) -gateways.all -gateways.waiting 1000 | grep -vE '^ *=== '
 

@@ -1,8 +1,10 @@
 package httpcheck_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -332,4 +334,43 @@ func TestProtectedMode(t *testing.T) {
 	require.NoError(t, answer.Body.Close())
 	require.Equal(t, http.StatusNotFound, answer.StatusCode, "asked, and there is no such policy")
 	_ = p
+}
+
+var silent = flag.Int("httpcheck.silent", 1500, "connections that say nothing")
+
+// TestSilentConnections: connections that say nothing, or half a request, keep nobody from being answered, and cost no client its connection that has
+// asked before.
+func TestSilentConnections(t *testing.T) {
+	path := ""
+	p := open(t, func(cfg *config.Config) { path = cfg.HTTPUnixSocket })
+	require.Equal(t, "+OK\r\n", p.run("RL.POLICY", "SET", "user", "FIXED", "3", "1m"))
+	own, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	defer own.Close()
+	answers := bufio.NewReader(own)
+	ask := func() {
+		t.Helper()
+		_, err := io.WriteString(own, "GET /check?policy=user&key=own&peek=1 HTTP/1.1\r\nHost: x\r\n\r\n")
+		require.NoError(t, err)
+		answer, err := http.ReadResponse(answers, nil)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, answer.Body)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+	}
+	ask()
+	for i := range *silent {
+		var conn net.Conn
+		require.Eventually(t, func() bool { // until there is room among those that the kernel has waiting
+			conn, err = net.Dial("unix", path)
+			return err == nil
+		}, 20*time.Second, time.Millisecond)
+		defer conn.Close()
+		if i%2 == 0 {
+			_, _ = io.WriteString(conn, "GET /check?policy=user&key=") // it may have been closed
+		}
+	}
+	ask()
+	answer, body := p.ask("GET", "/check?policy=user&key=new")
+	require.Equal(t, http.StatusOK, answer.StatusCode, body)
 }

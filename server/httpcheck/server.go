@@ -28,8 +28,12 @@ const (
 	maxChecks     = 256               // that are answered at a time
 )
 
-// MaxConns is how many connections there may be at a time. For one more the one gives way that has waited longest.
-const MaxConns = 1024
+// MaxConns is how many connections there may be at a time. For one more the one gives way that has waited longest, but keptConns of those that
+// have asked before do not give way to strangers.
+const (
+	MaxConns  = 1024
+	keptConns = MaxConns / 2
+)
 
 // Options are what the port needs to know. The functions are called for each request, from any goroutine.
 type Options struct {
@@ -58,7 +62,7 @@ type Counts struct {
 
 // New returns a server that listens nowhere yet, and counts what it answers.
 func New(o Options, counts *Counts) *Server {
-	s := &Server{options: o, counts: counts, sessions: local.Sessions{Dial: o.Dial}, conns: web.NewConns(MaxConns), checks: make(chan struct{}, maxChecks)}
+	s := &Server{options: o, counts: counts, sessions: local.Sessions{Dial: o.Dial}, conns: web.NewConns(MaxConns, keptConns), checks: make(chan struct{}, maxChecks)}
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ConnState: s.conns.Note,

@@ -15,7 +15,6 @@ import (
 	"context"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -29,15 +28,21 @@ import (
 	"headgate/server/config"
 	"headgate/server/front"
 	"headgate/server/local"
+	"headgate/server/web"
 )
 
 // Limits of the port.
 const (
-	// MaxConns is how many connections there may be at a time; more wait in the kernel.
+	// MaxConns is how many connections there may be at a time. For one more the one gives way that has waited longest.
 	MaxConns = 1024
 
+	keptConns     = MaxConns / 2     // of those that have asked before do not give way to strangers
 	maxStreams    = 1000             // requests under way on one connection
+	maxRequests   = 4096             // on all
+	maxOthers     = 256              // calls of health and reflection, on all
 	maxRequest    = 64 << 10         // bytes of a request
+	maxHeaders    = 16 << 10         // bytes of its headers, as HTTP/2 counts them
+	window        = 64 << 10         // bytes of a request that are taken before they are read
 	greetTimeout  = 5 * time.Second  // for a connection to say that it speaks HTTP/2
 	silentAfter   = 2 * time.Minute  // a silent connection is asked whether it is still there
 	silentTimeout = 20 * time.Second // for its answer
@@ -63,6 +68,8 @@ type Port struct {
 	grpc      *grpc.Server
 	health    *health.Server
 	listeners []net.Listener
+	conns     conns
+	arrivals  arrivals
 	serving   sync.WaitGroup
 	ended     chan struct{}
 
@@ -96,7 +103,8 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 	p.use(rules)
 	p.seen = fingerprint(p.path)
 	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(greetTimeout),
+		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxHeaders), grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
+		grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(greetTimeout), grpc.InTapHandle(p.arrivals.admit),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: silentAfter, Timeout: silentTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(p.admit),
@@ -115,6 +123,7 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 	if len(p.listeners) == 0 {
 		return errors.New("rls-port: none of its addresses is of this machine: correct --rls-bind")
 	}
+	p.conns = conns{web.NewConns(MaxConns, keptConns)}
 	p.grpc, p.health, p.ended = grpc.NewServer(options...), health.NewServer(), make(chan struct{})
 	rls.RegisterRateLimitServiceServer(p.grpc, p.service)
 	healthpb.RegisterHealthServer(p.grpc, p.health)
@@ -124,18 +133,27 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 
 // admit refuses whoever may not ask.
 func (p *Port) admit(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	from, _ := peer.FromContext(ctx) // which is there in each call
 	if p.service.as == (local.Credentials{}) {
-		var addr netip.Addr
-		if from, ok := peer.FromContext(ctx); ok {
-			if tcp, ok := from.Addr.(*net.TCPAddr); ok {
-				addr = tcp.AddrPort().Addr().Unmap()
-			}
-		}
-		if why := p.options.Refuses(addr); why != "" {
+		if why := p.options.Refuses(addrOf(from.Addr)); why != "" {
 			return nil, status.Error(codes.PermissionDenied, why)
 		}
 	}
+	end := p.conns.begin(from)
+	defer end()
 	return handle(ctx, request)
+}
+
+// addrOf is the address that a connection comes from.
+func addrOf(a net.Addr) netip.Addr {
+	if known, ok := a.(peerAddr); ok {
+		a = known.Addr
+	}
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return tcp.AddrPort().Addr().Unmap()
 }
 
 // Serve begins to answer, and to look after the files.
@@ -144,7 +162,7 @@ func (p *Port) Serve() {
 		return
 	}
 	for _, ln := range p.listeners {
-		p.serving.Go(func() { _ = p.grpc.Serve(netutil.LimitListener(ln, MaxConns)) }) // it ends with Close
+		p.serving.Go(func() { _ = p.grpc.Serve(p.conns.listener(ln)) }) // it ends with Close
 	}
 	p.serving.Go(p.watch)
 }

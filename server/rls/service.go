@@ -18,9 +18,6 @@ import (
 	"headgate/server/local"
 )
 
-// askTimeout is how long the limits of a request may take to answer, with an upstream for instance.
-const askTimeout = 5 * time.Second
-
 // service implements the rate limit service. It is safe for concurrent use.
 type service struct {
 	rls.UnimplementedRateLimitServiceServer
@@ -77,8 +74,6 @@ func (s *service) decide(ctx context.Context, request *rls.RateLimitRequest) (*r
 	}
 	var verdicts []local.Verdict
 	if len(asked.pairs) > 0 {
-		ctx, cancel := context.WithTimeout(ctx, askTimeout)
-		defer cancel()
 		if verdicts, err = s.ask(ctx, asked.pairs); err != nil {
 			return nil, failure(err)
 		}

@@ -8,52 +8,91 @@ import (
 	"sync"
 )
 
-// Conns are the connections of an HTTP server that are open, so many at most. Whoever has sent no request, half a request, or nothing since the last
+// Conns are the connections of a server that are open, so many at most. Whoever has sent no request, half a request, or nothing since the last
 // answer is of no use to anybody and gives way to a newcomer, so that connections that are merely held keep no probe away.
 type Conns struct {
-	max       int
+	max, kept int
+
 	mu        sync.Mutex
-	waiting   list.List // of *conn: for a request to arrive whole; the one that has waited longest is in front
+	moves     uint64    // counts, so that the places in two lists can be compared
+	fresh     list.List // of *conn: those that have never sent a request; the one that has waited longest is in front
+	waiting   list.List // of *conn: those that have, and wait for the next one to arrive whole; the same
 	answering list.List // of *conn: in the order in which their requests came
 }
 
-// NewConns returns a count of at most max connections.
-func NewConns(max int) *Conns { return &Conns{max: max} }
+// NewConns returns a count of at most max connections. Of those that have sent requests, kept are not closed for the sake of those that never have.
+func NewConns(max, kept int) *Conns { return &Conns{max: max, kept: kept} }
 
 // conn is a connection that is counted until it is closed.
 type conn struct {
 	net.Conn
-	all   *Conns
-	in    *list.List // nil: it has been closed
-	place *list.Element
+	all      *Conns
+	in       *list.List // nil: it has been closed
+	place    *list.Element
+	moved    uint64 // what Conns.moves was then
+	requests int    // that are being answered
 }
 
 // add counts a new connection and returns the one that has to go for it, if one has.
 func (a *Conns) add(c net.Conn) (added, gone *conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.waiting.Len()+a.answering.Len() >= a.max {
-		longest := a.waiting.Front()
-		if longest == nil {
-			longest = a.answering.Front()
-		}
-		gone = longest.Value.(*conn)
+	if a.fresh.Len()+a.waiting.Len()+a.answering.Len() >= a.max {
+		gone = a.leastUseful()
 		gone.move(nil)
 	}
 	added = &conn{Conn: c, all: a}
-	added.move(&a.waiting)
+	added.move(&a.fresh)
 	return added, gone
+}
+
+// leastUseful is the connection that is to give way. There is one.
+func (a *Conns) leastUseful() *conn {
+	fresh, waiting := first(&a.fresh), first(&a.waiting)
+	switch {
+	case waiting == nil && fresh == nil:
+		return first(&a.answering)
+	case waiting == nil:
+		return fresh
+	case fresh != nil && (a.waiting.Len()+a.answering.Len() <= a.kept || fresh.moved < waiting.moved):
+		return fresh
+	}
+	return waiting
+}
+
+func first(l *list.List) *conn {
+	if front := l.Front(); front != nil {
+		return front.Value.(*conn)
+	}
+	return nil
 }
 
 // Note is what http.Server.ConnState is to be: it is told what a connection does. It is StateActive from when a request has arrived whole until it is answered.
 func (a *Conns) Note(c net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateActive:
+		a.Begin(c)
+	case http.StateIdle:
+		a.End(c)
+	}
+}
+
+// Begin notes that a request of a connection is being answered, one that the listener has accepted. There may be several at a time.
+func (a *Conns) Begin(of net.Conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch c := c.(*conn); {
-	case c.in == nil:
-	case state == http.StateActive:
+	c := of.(*conn)
+	if c.requests++; c.requests == 1 && c.in != nil {
 		c.move(&a.answering)
-	case state == http.StateIdle:
+	}
+}
+
+// End notes that a request has been answered.
+func (a *Conns) End(of net.Conn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := of.(*conn)
+	if c.requests--; c.requests == 0 && c.in != nil {
 		c.move(&a.waiting)
 	}
 }
@@ -64,7 +103,8 @@ func (c *conn) move(to *list.List) {
 		c.in.Remove(c.place)
 	}
 	if c.in = to; to != nil {
-		c.place = to.PushBack(c)
+		c.all.moves++
+		c.place, c.moved = to.PushBack(c), c.all.moves
 	}
 }
 
