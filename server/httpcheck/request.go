@@ -73,15 +73,30 @@ func (c *check) readPairs(policies, keys, costs []string, r *http.Request) error
 		if err != nil {
 			return err
 		}
+		if key == "" {
+			return badRequest("the key for policy %q is empty", shown(policies[i])) // strangers would share a limit
+		}
 		c.pairs[i] = local.Pair{Policy: policies[i], Key: key, Cost: 1}
 		if len(costs) > 0 {
-			text := costs[min(i, len(costs)-1)]
-			if c.pairs[i].Cost, err = strconv.ParseInt(text, 10, 64); err != nil {
-				return badRequest("cost %q is no whole number", shown(text))
+			if c.pairs[i].Cost, err = readCost(costs[min(i, len(costs)-1)]); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
+}
+
+// readCost reads a cost. RL.TAKE would take one below 0 as well, and give back that much: over HTTP a gateway asks, and a client that gets something
+// of its own into the query must not refill its limit.
+func readCost(text string) (int64, error) {
+	cost, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err != nil:
+		return 0, badRequest("cost %q is no whole number", shown(text))
+	case cost < 0:
+		return 0, badRequest("cost %d is below 0; give back with RL.TAKE", cost)
+	}
+	return cost, nil
 }
 
 // maxShown is how much of a wrong value an error repeats, in bytes.
