@@ -433,7 +433,7 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "shutdown-on-sigint", Group: General, Since: "0.1.0", Default: "default", Settable: true,
-		Summary: "How SIGINT ends the server: default saves a snapshot if there are save points, save and nosave do so or not in any case, force ends it even if that fails, now changes nothing. A second signal ends it at once.",
+		Summary: "How SIGINT ends the server: default saves a snapshot if there are save points, save and nosave do so or not in any case, force ends it even if that fails, now changes nothing. SIGINT while it ends, a second or more after the first signal, ends it at once.",
 		kind:    shutdownKind{field: func(c *Config) *ShutdownFlags { return &c.OnSigint }},
 	},
 	{

@@ -113,9 +113,9 @@ the watchdog for as long as they take.
 ## Signals
 
 SIGTERM and SIGINT end the server as shutdown-on-sigterm and shutdown-on-sigint say: what was read is answered, what was acknowledged is on
-the disk as far as appendfsync and save promise it, and the exit code is 0. A second signal ends the process at once, whatever
-it is doing. If the snapshot could not be saved and the server kept running, a second signal has it try again, for five seconds at most, and
-ends it in any case. SIGHUP reads the configuration file again and reopens the log file.
+the disk as far as appendfsync and save promise it, and the exit code is 0. SIGINT while that is under way ends the process at once, whatever
+it is doing; SIGTERM does not, and neither does anything within a second of the first signal. If the snapshot could not be saved and the
+server kept running, the next signal after that second has it try again, for five seconds at most, and ends it in any case. SIGHUP reads the configuration file again and reopens the log file.
 `
 
 // Reference writes docs/config.md.

@@ -52,11 +52,11 @@ func (s *started) logs(text string) {
 
 // TestTwoInterruptsEnd the server whatever it is doing.
 func TestTwoInterruptsEnd(t *testing.T) {
-	interrupt := func(s *started) { require.NoError(t, s.Process.Signal(syscall.SIGINT)) }
+	t.Parallel()
 	insist := func(s *started) {
-		interrupt(s)
+		require.NoError(t, s.Process.Signal(syscall.SIGINT))
 		s.logs("shutting down")
-		interrupt(s)
+		s.interruptUntilItEnds()
 	}
 	script := func(t *testing.T, s *started) {
 		require.NoError(t, dialSoon(t, s.addr).Send(harness.Command("EVAL", "while true do end", "0")))
@@ -75,9 +75,9 @@ func TestTwoInterruptsEnd(t *testing.T) {
 				require.Equal(t, "+OK\r\n", string(dialSoon(t, s.addr).Do("SET", "k", "v")))
 			},
 			end: func(s *started) {
-				interrupt(s)
+				require.NoError(t, s.Process.Signal(syscall.SIGINT))
 				s.logs("the server keeps running")
-				interrupt(s)
+				s.interruptUntilItEnds()
 			}},
 		{name: "a snapshot that the disk does not take",
 			state: func(t *testing.T, s *started) {
@@ -108,10 +108,11 @@ func TestTwoInterruptsEnd(t *testing.T) {
 			end: func(s *started) {
 				require.NoError(t, s.Process.Signal(syscall.SIGTERM))
 				s.logs("shutting down")
-				interrupt(s)
+				s.interruptUntilItEnds()
 			}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // each waits until a second signal counts
 			dir := tt.dir
 			if dir == "" {
 				dir = t.TempDir()
@@ -126,13 +127,13 @@ func TestTwoInterruptsEnd(t *testing.T) {
 				tt.end = insist
 			}
 			tt.end(s)
-			s.endsSomehow()
 		})
 	}
 }
 
 // TestTwoInterruptsEndTheFirstProcess of a container, for which the kernel drops signals that it does not handle.
 func TestTwoInterruptsEndTheFirstProcess(t *testing.T) {
+	t.Parallel()
 	port := fmt.Sprint(harness.FreePort(t))
 	cmd := command(t, "--port", port)
 	s := &started{Cmd: cmd, t: t, log: &lockedBuffer{}}
@@ -149,12 +150,12 @@ func TestTwoInterruptsEndTheFirstProcess(t *testing.T) {
 	fifo(t, cmd.Dir, "dump.rdb.tmp")
 	require.NoError(t, s.Process.Signal(syscall.SIGINT))
 	s.logs("shutting down")
-	require.NoError(t, s.Process.Signal(syscall.SIGINT))
-	s.endsSomehow()
+	s.interruptUntilItEnds()
 }
 
 // TestTwoInterruptsEndWhenNobodyReadsTheLog: a log that goes to a full pipe keeps whoever writes to it waiting.
 func TestTwoInterruptsEndWhenNobodyReadsTheLog(t *testing.T) {
+	t.Parallel()
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	t.Cleanup(func() { read.Close() })
@@ -176,18 +177,40 @@ func TestTwoInterruptsEndWhenNobodyReadsTheLog(t *testing.T) {
 	}, 10*time.Second, 50*time.Millisecond)
 	require.NoError(t, s.Process.Signal(syscall.SIGINT))
 	time.Sleep(50 * time.Millisecond)
-	require.NoError(t, s.Process.Signal(syscall.SIGINT))
-	s.endsSomehow()
+	s.interruptUntilItEnds()
 }
 
-// endsSomehow wants the process to end, in whatever way.
-func (s *started) endsSomehow() {
+// TestTwoTerminationsSaveTheData: timeout(1) sends SIGTERM to the process and to its group, and the second is no reason to lose the snapshot.
+func TestTwoTerminationsSaveTheData(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir)
+	require.Equal(t, "+OK\r\n", string(dialSoon(t, s.addr).Do("SET", "k", "v")))
+	snapshot := filepath.Join(dir, "dump.rdb.tmp")
+	fifo(t, snapshot) // so that the shutdown is under way when the second signal comes
+	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+	s.logs("shutting down")
+	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+	time.Sleep(20 * time.Millisecond) // for a process that ends to end
+	reader, err := os.OpenFile(snapshot, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { reader.Close() })
+	s.logs("the server keeps running") // a snapshot cannot be synced to a pipe
+	require.Equal(t, "+OK\r\n", string(dialSoon(t, s.addr).Do("SAVE")))
+}
+
+// interruptUntilItEnds sends SIGINT again and again, as somebody at a keyboard does, and wants the process to end, in whatever way. Those that follow
+// the first signal closely are without effect.
+func (s *started) interruptUntilItEnds() {
 	s.t.Helper()
 	done := make(chan struct{})
 	go func() { s.Wait(); close(done) }()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		require.FailNow(s.t, "the server does not end", "%s", s.log)
+	for range 100 {
+		select {
+		case <-done:
+			return
+		case <-time.After(100 * time.Millisecond):
+			_ = s.Process.Signal(syscall.SIGINT) // the process may have ended
+		}
 	}
+	require.FailNow(s.t, "the server does not end", "%s", s.log)
 }
