@@ -199,6 +199,8 @@ func (a *Console) clientNoTouch(c *command.Ctx) {
 func clientReply(c *command.Ctx) {
 	cl := c.Client
 	switch {
+	case cl.Replicates: // it is answered nothing: a reply would stand in the midst of the stream
+		c.Err(command.ErrSyntax)
 	case c.Is(2, "ON"):
 		cl.ReplyMode = command.ReplyModeOn
 		cl.SendAside()

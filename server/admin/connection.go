@@ -206,9 +206,16 @@ func quit(c *command.Ctx) {
 	c.Client.Conn.CloseAfterReply()
 }
 
+// errResetOther is for replicas, and for what a primary sends.
+const errResetOther = "ERR can only reset normal connections"
+
 // reset keeps what belongs to the program behind the connection: its library's name and NO-EVICT.
 func (a *Console) reset(c *command.Ctx) {
 	cl := c.Client
+	if cl.Replicates || cl.Primary {
+		c.Err(errResetOther)
+		return
+	}
 	a.Exec.EndTransaction(cl)
 	a.Hub.EndAllSubscriptions(cl)
 	a.Hub.Untrack(cl)

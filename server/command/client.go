@@ -28,7 +28,7 @@ type Client struct {
 
 	Authenticated bool // changed only by the client's own commands
 	Guarded       bool // each command is looked at, since not all are allowed: it has not authenticated, or its user may not do everything
-	Limited       bool // it may not run every command, since it subscribes or monitors
+	Limited       bool // it may not run every command, since it replicates, subscribes or monitors
 	Replicates    bool // it is a replica: what changes is sent to it by somebody else than its front, and it is answered nothing
 	Primary       bool // what it sends are the changes of the server that this one follows; nothing of it is refused
 	NoEvict       bool
@@ -54,6 +54,7 @@ type clientInput struct {
 	Input    atomic.Int64 // bytes of a command that has not come whole, or of what may not run yet
 	HasInput bool         // input is not 0
 	InputErr error        // why the input cannot be read on
+	Pinged   atomic.Bool  // a replica has sent an empty line since somebody looked: it is there, and does something that takes long
 }
 
 // clientParts are what other parts of the server keep for a client, each nil while there is nothing. What more they are than their size is

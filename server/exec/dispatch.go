@@ -151,12 +151,27 @@ func reject(c *command.Ctx, text string) {
 	c.Core.Stats.Commands[c.Cmd.ID].Rejected++
 }
 
+// errReplicaKeys is why a replica's command on keys is not run: no pause would hold it back, and nobody could read its reply.
+const errReplicaKeys = "ERR Replica can't interact with the keyspace"
+
+// endReplica closes a replica that has sent a command with a reply, as Redis does: a replica only reports, and what it is sent is the stream.
+func (x *Executor) endReplica(c *command.Ctx) {
+	name := "an unknown command"
+	if c.Cmd != nil {
+		name = c.Cmd.FullName
+	}
+	x.Logger.Warn("a replica is closed: it has sent a command that is answered, which replicas do not", "addr", c.Client.Conn.Remote, "command", name)
+	c.Client.Conn.CloseNow()
+}
+
 // errConfined follows the name of a command that a subscriber may not run in RESP2.
 const errConfined = "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
 
-// limitation returns the error with which the command is refused to a client that subscribes or monitors, or nothing.
+// limitation returns the error with which the command is refused to a client that replicates, subscribes or monitors, or nothing.
 func limitation(c *command.Ctx) string {
 	switch {
+	case c.Client.Replicates && c.Cmd.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:
+		return errReplicaKeys
 	case c.Client.Confined() && c.Cmd.Flags&command.ForSubscribers == 0:
 		return "ERR Can't execute '" + c.Cmd.FullName + errConfined
 	case c.Client.Monitors && c.Cmd.Flags&(command.Write|command.ReadOnly|command.MayReplicate) != 0:

@@ -185,6 +185,9 @@ func (w *Worker) parse(conn *netpoll.Conn) (more bool) {
 			if n := conn.In.Buffered(); n > 0 || cl.HasInput {
 				cl.NoteInput(n)
 			}
+			if conn.In.Offset() > from && cl.Replicates {
+				cl.Pinged.Store(true)
+			}
 			return false
 		}
 		w.args = args
@@ -436,6 +439,9 @@ func (w *Worker) run(p *parsed) {
 		w.Exec.queueReply(cl, sent)
 	}
 	if cl.ReplyMode != command.ReplyModeOn && cl.Blocked == nil {
+		if cl.Replicates && cl.Reply.Len()+cl.Aside.Len() > sent {
+			w.Exec.endReplica(c)
+		}
 		cl.SuppressReply(sent)
 	}
 	if len(w.answered) > 0 && cl.Reply.Len() > sent {

@@ -36,7 +36,7 @@ func (r *Recorder) monitor(c *command.Ctx) {
 // EndMonitoring ends what MONITOR has begun.
 func (r *Recorder) EndMonitoring(cl *command.Client) {
 	if cl.Monitors {
-		cl.Monitors, cl.Limited = false, cl.Subs != nil
+		cl.Monitors, cl.Limited = false, cl.Subs != nil || cl.Replicates
 		r.Monitors = command.SwapOut(r.Monitors, cl.MonitorsAt)
 		if cl.MonitorsAt < len(r.Monitors) {
 			r.Monitors[cl.MonitorsAt].MonitorsAt = cl.MonitorsAt

@@ -235,7 +235,7 @@ func dropSubscriptions(cl *command.Client, kind topicKind) {
 	subs[kind] = nil
 	if subs.total() == 0 {
 		cl.Subs = nil
-		cl.Limited = cl.Monitors
+		cl.Limited = cl.Monitors || cl.Replicates
 	}
 }
 

@@ -115,6 +115,9 @@ func (p *Primary) sendReplicas(c *command.Ctx) {
 	c.Reply.EndArray(mark, n)
 }
 
+// errNoFlag is for a number that is neither 0 nor 1, in Redis's words.
+const errNoFlag = "ERR value is out of range, value must between 0 and 1"
+
 // maxIP bounds the address that a replica may say it has, as in Redis.
 const maxIP = 255
 
@@ -157,7 +160,11 @@ func (r *Replica) replConf(c *command.Ctx) {
 			f.eof, f.psync2 = f.eof || c.Is(i+1, "EOF"), f.psync2 || c.Is(i+1, "PSYNC2")
 		case c.Is(i, "RDB-ONLY"):
 			only, ok := c.Integer(i + 1)
-			if !ok {
+			switch {
+			case !ok:
+				return
+			case only != 0 && only != 1:
+				c.Err(errNoFlag)
 				return
 			}
 			r.Primary.feedOf(c.Client).rdbOnly = only == 1

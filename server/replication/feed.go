@@ -39,7 +39,7 @@ const (
 // Why a replica is sent nothing more, beside what its connection says.
 var (
 	errHangup    = errors.New("it has closed the connection, or a client has by CLIENT KILL")
-	errSilent    = errors.New("it has not acknowledged anything for repl-timeout")
+	errSilent    = errors.New("nothing has been heard of it for repl-timeout")
 	errSoft      = errors.New("it has been too far behind for as long as client-output-buffer-limit replica allows")
 	errHurry     = errors.New("it takes the snapshot so slowly that commands would have to wait for it")
 	errSnapshot  = errors.New("no snapshot could be made for it")
@@ -65,6 +65,7 @@ type feed struct {
 	since   int64 // when it came to that, by Clock.Mono
 	acked   int64 // the offset behind what it has
 	ackedAt int64 // when it last said so, by Clock.Mono
+	heardAt int64 // when it last said that, or that it is there and still loads, by Clock.Mono
 	soft    int64 // since when it has been behind by more than the soft limit, by Clock.Mono; 0: it is not
 	early   bool  // it has said that it is done with a snapshot of which nobody has noted yet that it was sent
 	why     error // why it is sent nothing more

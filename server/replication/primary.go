@@ -146,13 +146,13 @@ func (p *Primary) endStream() {
 // stepDown has the stream be made no longer of what changes here, since a primary is to be followed. It reports whether all that has changed
 // so far was counted, so that the history names the data. The caller holds the executor's lock.
 func (p *Primary) stepDown() bool {
+	counted := p.backlog != nil && !p.Effects.Amid() // what a transaction has changed before REPLICAOF is in no stream
 	p.Effects.Stream(nil)
 	p.checkReplicas(p.Config.Get())
-	if p.backlog == nil {
-		return false
+	if p.backlog != nil {
+		p.replica.history.Offset = p.backlog.End()
 	}
-	p.replica.history.Offset = p.backlog.End()
-	return true
+	return counted
 }
 
 // stepUp is called when no primary is followed any more, and the history has its new name. The caller holds the executor's lock.
@@ -322,6 +322,7 @@ func (p *Primary) goesOn(f *feed, id string, first int64) bool {
 	}
 	f.reader, f.state = reader, feedOnline
 	f.acked, f.ackedAt = first-1, p.Clock.Mono()
+	f.heardAt = f.ackedAt
 	greeting := "+CONTINUE\r\n"
 	if f.psync2 {
 		greeting = "+CONTINUE " + h.ID + "\r\n"
@@ -350,7 +351,7 @@ func (p *Primary) begin(f *feed, greeting []byte) {
 	cl := f.client
 	f.since = p.Clock.Mono()
 	f.loaded, f.quit = make(chan struct{}), make(chan struct{})
-	cl.Replicates, cl.ReplyMode = true, command.ReplyModeOff
+	cl.Replicates, cl.Limited, cl.ReplyMode = true, true, command.ReplyModeOff
 	p.feeds = append(p.feeds, f)
 	p.feeding.Add(1)
 	go f.run(greeting)
@@ -408,7 +409,10 @@ func (p *Primary) lookAfter(mono int64, cfg *config.Config) {
 		if f.ended || f.reader == nil {
 			continue
 		}
-		if f.state == feedOnline && !f.synced && mono-f.ackedAt > int64(cfg.ReplTimeout) {
+		if f.client.Pinged.Swap(false) {
+			f.heardAt = mono
+		}
+		if (f.state == feedOnline && !f.synced || f.state == feedLoads) && mono-f.heardAt > int64(cfg.ReplTimeout) {
 			f.drop(errSilent)
 			continue
 		}
@@ -487,7 +491,7 @@ func (p *Primary) snapshotSent(f *feed) {
 		f.why = errRDBOnly
 		f.client.Conn.CloseAfterReply()
 	default:
-		if f.state = feedLoads; f.early {
+		if f.state, f.heardAt = feedLoads, p.Clock.Mono(); f.early {
 			p.online(f)
 		}
 	}
@@ -510,6 +514,7 @@ func (p *Primary) fileSent(f *feed) {
 // online has a replica be sent the stream behind its snapshot. The caller holds the executor's lock.
 func (p *Primary) online(f *feed) {
 	f.state, f.ackedAt = feedOnline, p.Clock.Mono()
+	f.heardAt = f.ackedAt
 	close(f.loaded)
 	p.checkReplicas(p.Config.Get())
 	p.Logger.Info("a replica has all data, and is sent the changes", "replica", f.String(), "behind", p.backlog.End()-f.reader.At())
@@ -518,6 +523,7 @@ func (p *Primary) online(f *feed) {
 // acknowledge is told by a replica how far it has come. The caller holds the executor's lock.
 func (p *Primary) acknowledge(f *feed, offset int64) {
 	f.acked, f.ackedAt = max(f.acked, offset), p.Clock.Mono()
+	f.heardAt = f.ackedAt
 	switch {
 	case f.ended:
 	case f.state == feedCopies:

@@ -419,10 +419,75 @@ func TestSilentReplica(t *testing.T) {
 	first := p.Info("replication")["master_repl_offset"]
 	await(t, "PINGs come", func() bool { return p.Info("replication")["master_repl_offset"] != first })
 	require.NoError(t, replica.Stall())
-	awaitLog(t, primary, "it has not acknowledged anything for repl-timeout")
+	awaitLog(t, primary, "nothing has been heard of it for repl-timeout")
 	require.Equal(t, "0", p.Info("replication")["connected_slaves"])
 	require.NoError(t, replica.Resume())
 	await(t, "it goes on where it was", func() bool { return p.Info("stats")["sync_partial_ok"] == "1" })
+}
+
+// TestReplicaThatLoads: a replica that has been sent a snapshot, in either form, and loads it, says by empty lines that it is there; one that says nothing
+// is closed after repl-timeout.
+func TestReplicaThatLoads(t *testing.T) {
+	t.Parallel()
+	for name, form := range map[string][]string{"as it is made": diskless, "of a file": onDisk} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary := harness.Start(t, append(form, "--repl-timeout", "3")...)
+			p := harness.Dial(t, primary.Addr)
+			fill(p)
+			replicas := [2]net.Conn{followByHand(t, primary), followByHand(t, primary)}
+			await(t, "both have been sent a snapshot", func() bool {
+				told := p.Ask("INFO", "replication").Text
+				return strings.Count(told, "state=") == 2 && !strings.Contains(told, "wait_bgsave")
+			})
+			until := time.Now().Add(wait)
+			for !strings.Contains(primary.Log(), "a replica is gone") && time.Now().Before(until) {
+				_, err := replicas[0].Write([]byte("\n"))
+				require.NoError(t, err)
+				time.Sleep(tick)
+			}
+			gone := replicas[1].LocalAddr().String()
+			require.Equal(t, 1, strings.Count(primary.Log(), "a replica is gone"), primary.Log())
+			require.Contains(t, primary.Log(), `"replica":"`+gone+`","err":"nothing has been heard of it for repl-timeout"`)
+			require.Equal(t, "1", p.Info("replication")["connected_slaves"])
+		})
+	}
+}
+
+// followByHand asks a primary for all data, and reads whatever it sends from then on.
+func followByHand(t *testing.T, primary *harness.Server) net.Conn {
+	conn, err := net.Dial("tcp", primary.Addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	_, err = conn.Write(harness.Command("REPLCONF", "capa", "eof", "capa", "psync2"))
+	require.NoError(t, err)
+	_, err = io.ReadFull(conn, make([]byte, len("+OK\r\n")))
+	require.NoError(t, err)
+	_, err = conn.Write(harness.Command("PSYNC", "?", "-1"))
+	require.NoError(t, err)
+	go func() { _, _ = io.Copy(io.Discard, conn) }()
+	return conn
+}
+
+// TestReplicasOnlyReport: a replica that sends a command which is answered, or which touches keys, is closed as by Redis, and that is not run: no pause would
+// hold it back.
+func TestReplicasOnlyReport(t *testing.T) {
+	t.Parallel()
+	primary := harness.Start(t, diskless...)
+	p := harness.Dial(t, primary.Addr)
+	lines := [][]string{
+		{"SET", "k", "1"}, {"GET", "k"}, {"EVAL", "return redis.call('SET', 'k', '1')", "0"}, {"RL.FIXED", "k", "1", "1h"}, {"MULTI"}, {"RESET"}, {"CLIENT", "REPLY", "ON"},
+		{"SUBSCRIBE", "c"}, {"MONITOR"}, {"PING"}, {"nonsense"},
+	}
+	for _, words := range lines {
+		replica := followByHand(t, primary)
+		online := func() bool { return strings.Contains(p.Ask("INFO", "replication").Text, "slave0:") }
+		await(t, "the replica is there", online)
+		_, err := replica.Write(harness.Command(words...))
+		require.NoError(t, err)
+		await(t, "it is closed after "+words[0], func() bool { return !online() })
+	}
+	require.Equal(t, "0", p.Ask("EXISTS", "k").Text)
 }
 
 // TestBacklogEnds: without replicas changes are kept for repl-backlog-ttl, and counted no more afterwards.
@@ -524,6 +589,7 @@ func TestRefusedReplicas(t *testing.T) {
 	ask := func(s *harness.Server, words ...string) string { return string(harness.Dial(t, s.Addr).Do(words...)) }
 	for _, words := range [][]string{
 		{"PSYNC"}, {"PSYNC", "?"}, {"PSYNC", "?", "x"}, {"PSYNC", "?", "-1", "FAILOVER"}, {"SYNC", "x"}, {"REPLCONF", "ip-address", strings.Repeat("1", 300)},
+		{"REPLCONF", "rdb-only", "2"}, {"REPLCONF", "rdb-only", "x"}, {"REPLCONF", "listening-port", "x"}, {"REPLCONF", "capa"}, {"REPLCONF", "listening-port", "-1"},
 		{"EVAL", "return redis.call('PSYNC', '?', '-1')", "0"},
 	} {
 		require.Equal(t, ask(theirs, words...), ask(ours, words...), "%q", words)
