@@ -127,6 +127,9 @@ func (e *Effects) Whole() []byte {
 	return e.Buf
 }
 
+// Amid reports whether there are effects of a unit that is not at its end yet.
+func (e *Effects) Amid() bool { return len(e.Whole()) < len(e.Buf) }
+
 // Take returns the effects that are whole and for a log. Further ones are collected in spare.
 func (e *Effects) Take(spare []byte) []byte {
 	n := len(e.Whole())

@@ -20,7 +20,7 @@ const (
 
 // writePosition has a snapshot tell where the data are, if that is known. The caller holds the executor's lock.
 func (j *Journal) writePosition(e *rdb.Encoder) {
-	if e := &j.Effects; j.Position == nil || len(e.Whole()) < len(e.Buf) {
+	if e := &j.Effects; j.Position == nil || e.Amid() {
 		return // in the midst of a transaction the data are nowhere
 	}
 	if p, ok := j.Position(); ok {

@@ -108,6 +108,28 @@ func TestFailover(t *testing.T) {
 	}
 }
 
+// TestTransactionThatEndsInFollowing: what a transaction has changed before its REPLICAOF stands in nobody's stream, so that the new primary's data are needed whole. A
+// transaction that changes nothing, such as sentinels send, costs no full sync.
+func TestTransactionThatEndsInFollowing(t *testing.T) {
+	t.Parallel()
+	for _, writes := range []bool{true, false} {
+		primary := harness.Start(t, diskless...)
+		heir := harness.Start(t, append(diskless, follow(primary.Port)...)...)
+		p, h := harness.Dial(t, primary.Addr), harness.Dial(t, heir.Addr)
+		harness.AwaitSame(t, p, h)
+		h.Ask("REPLICAOF", "NO", "ONE")
+		p.Ask("MULTI")
+		if writes {
+			p.Ask("SET", "k", "1")
+		}
+		p.Ask("REPLICAOF", "127.0.0.1", strconv.Itoa(heir.Port))
+		p.Ask("EXEC")
+		harness.AwaitSame(t, h, p)
+		require.Equal(t, "0", p.Ask("EXISTS", "k").Text)
+		require.Equal(t, map[bool]string{true: "1", false: "0"}[writes], h.Info("stats")["sync_full"])
+	}
+}
+
 // TestFailoverThatComesToNothing: a replica that does not answer leaves the primary what it was, when the time is up or somebody says so.
 func TestFailoverThatComesToNothing(t *testing.T) {
 	t.Parallel()
