@@ -239,8 +239,11 @@ func (d *dialogue) psync(id string, offset int64, takeOver bool) (a answer, err 
 		return answer{}, nil
 	case len(fields) == 2 && fields[0] == "+CONTINUE" && id != "" && isID(fields[1]):
 		return answer{id: fields[1]}, nil
-	case takeOver && reply == "-"+errFailoverHere: // it has gone on as the primary already
-		return d.psync(id, offset, false)
+	case takeOver && reply == "-"+errFailoverHere: // it has gone on as the primary already, or is another server that listens there now
+		if a, err = d.psync(id, offset, false); err == nil && a.full {
+			err = fmt.Errorf("%w: it is a primary, and its data are others", errRejected)
+		}
+		return a, err
 	case takeOver && strings.HasPrefix(reply, "-"):
 		return a, fmt.Errorf("%w: %w", errRejected, refusal("PSYNC", reply))
 	case strings.HasPrefix(reply, "-NOMASTERLINK"), strings.HasPrefix(reply, "-LOADING"):

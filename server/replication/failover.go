@@ -199,7 +199,7 @@ func (r *Replica) FailoverJob(int64) (next int64) {
 	to := f.to
 	if to == (Address{}) {
 		for _, each := range r.Primary.feeds {
-			if r.Primary.hasAll(each) {
+			if each.port != 0 && r.Primary.hasAll(each) { // of others it is not known where they listen
 				to.Host, to.Port = each.address()
 				break
 			}

@@ -2,6 +2,7 @@ package replicas
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,28 @@ func TestFailover(t *testing.T) {
 			require.Equal(t, "0", r.Info("stats")["sync_full"])
 		})
 	}
+}
+
+// TestFailoverToOtherData: if it is not the replica that answers where it was to be found, but a primary with data of its own, the server stays the primary with its data.
+func TestFailoverToOtherData(t *testing.T) {
+	t.Parallel()
+	primary, other := harness.Start(t, diskless...), harness.Start(t, diskless...)
+	p, o := harness.Dial(t, primary.Addr), harness.Dial(t, other.Addr)
+	p.Ask("SET", "k", "mine")
+	o.Ask("SET", "k", "theirs")
+	replica := followByHand(t, primary, "listening-port", strconv.Itoa(other.Port))
+	acknowledge := func() bool {
+		_, err := replica.Write(harness.Command("REPLCONF", "ACK", p.Info("replication")["master_repl_offset"]))
+		require.NoError(t, err)
+		return true
+	}
+	await(t, "the replica is online", func() bool {
+		return acknowledge() && strings.Contains(p.Ask("INFO", "replication").Text, "state=online")
+	})
+	require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "TO", "127.0.0.1", strconv.Itoa(other.Port))))
+	await(t, "the failover comes to nothing", func() bool { return acknowledge() && strings.Contains(primary.Log(), "its data are others") })
+	await(t, "it is the primary", func() bool { return p.Ask("SET", "after", "1").Text == "OK" })
+	require.Equal(t, "mine", p.Ask("GET", "k").Text)
 }
 
 // TestTransactionThatEndsInFollowing: what a transaction has changed before its REPLICAOF stands in nobody's stream, so that the new primary's data are needed whole. A

@@ -454,12 +454,12 @@ func TestReplicaThatLoads(t *testing.T) {
 	}
 }
 
-// followByHand asks a primary for all data, and reads whatever it sends from then on.
-func followByHand(t *testing.T, primary *harness.Server) net.Conn {
+// followByHand tells a primary some more of a replica, asks for all data, and reads whatever comes from then on.
+func followByHand(t *testing.T, primary *harness.Server, told ...string) net.Conn {
 	conn, err := net.Dial("tcp", primary.Addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	_, err = conn.Write(harness.Command("REPLCONF", "capa", "eof", "capa", "psync2"))
+	_, err = conn.Write(harness.Command(append([]string{"REPLCONF", "capa", "eof", "capa", "psync2"}, told...)...))
 	require.NoError(t, err)
 	_, err = io.ReadFull(conn, make([]byte, len("+OK\r\n")))
 	require.NoError(t, err)
