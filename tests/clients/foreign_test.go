@@ -66,6 +66,21 @@ func TestForeignClusterClients(t *testing.T) {
 	}
 }
 
+// TestForeignSentinelClients runs clients of other languages that ask sentinels for the primary, while it changes.
+func TestForeignSentinelClients(t *testing.T) {
+	for _, version := range []string{"ioredis5", "ioredis6"} {
+		t.Run(version, func(t *testing.T) {
+			start := func() *harness.Server {
+				g := harness.StartGuarded(t, 2, 1, harness.Timing{DownAfter: 5 * time.Second, FailoverTimeout: 5 * time.Second}, "--repl-diskless-sync-delay", "0")
+				t.Setenv("HEADGATE_SENTINELS", strings.Join(g.SentinelAddrs(), ","))
+				t.Setenv("HEADGATE_NAME", g.Name())
+				return g.Servers[0]
+			}
+			runForeignOn(t, start, []string{"test", "-d", "node_modules/" + version}, 4, "node", "ioredis_sentinels.mjs", version)
+		})
+	}
+}
+
 // spreading are the libraries whose scripts have keys in several slots, so that no cluster serves them as they are used here.
 var spreading = []string{"bottleneck", "bullmq"}
 
