@@ -240,6 +240,7 @@ func (l *Limits) ban(c *command.Ctx) {
 		errLimiter(c, err)
 		return
 	}
+	l.watchUnits(c, c.Args[3])
 	until := c.Now + length
 	if err := l.keepBeside(c, l.beside(BlockPrefix, known.Name, c.Args[2]), []byte(banText), until, known.Policy); err != nil {
 		errLimiter(c, err)

@@ -91,7 +91,7 @@ func returnsOf(beyond limiter.Beyond) []string {
 // answer implements the commands that are called with a key and an algorithm's words.
 func (l *Limits) answer(c *command.Ctx, call *oneLimit) {
 	a, said := call.algorithm, &recent(c).limit
-	if (c.Shape == 0 || c.Shape != said.shape) && !readLimit(c, said, a) {
+	if (c.Shape == 0 || c.Shape != said.shape) && !l.readLimit(c, said, a) {
 		return
 	}
 	k := c.Key(1)
@@ -151,12 +151,13 @@ type limit struct {
 }
 
 // readLimit reads a limiter's arguments after the key, or sends the error and returns false.
-func readLimit(c *command.Ctx, said *limit, a *limiter.Algorithm) bool {
+func (l *Limits) readLimit(c *command.Ctx, said *limit, a *limiter.Algorithm) bool {
 	*said = limit{}
 	if err := a.ReadCall(&said.Policy, &said.Request, c.Args[2:]); err != nil {
 		errLimiter(c, err)
 		return false
 	}
+	l.watchUnits(c, a.CallDuration(c.Args[2:]))
 	if !said.HasMember { // which is in the client's input buffer
 		said.shape = c.Shape
 	}

@@ -75,6 +75,7 @@ func (l *Limits) renew(c *command.Ctx) {
 		errLimiter(c, err)
 		return
 	}
+	l.watchUnits(c, c.Args[3])
 	if l.findLease(c) {
 		l.changeLease(c, l.Asked.Renew(ttl))
 	}

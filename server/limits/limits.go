@@ -40,6 +40,8 @@ type Limits struct {
 	digits command.IntegerText // of such a key's value
 
 	elsewhere []Pair // of the RL.TAKE that Remote is given
+
+	unitless map[*command.Command]bool // commands whose clients the log has told that a duration lacks its unit
 }
 
 // New returns the limiters of a server, by these algorithms.

@@ -98,16 +98,21 @@ const errOverride = "ERR an override must be of the policy's algorithm, %s, or U
 // overrideOf reads the words of an override, where the name of the policy's algorithm may be left out, and returns their canonical text.
 func (l *Limits) overrideOf(known *KnownPolicy, words [][]byte) (p limiter.Policy, text string, err error) {
 	own := known.Algorithm
-	if len(words) > 0 && l.Algorithms.Find(string(words[0])) == nil {
-		words = append([][]byte{[]byte(own.Name)}, words...)
-	}
-	if p, text, err = l.Algorithms.ParseText(words); err != nil {
+	if p, text, err = l.Algorithms.ParseText(l.withName(own, words)); err != nil {
 		return p, "", err
 	}
 	if p.Algorithm != own && p.Algorithm != l.unlimited.Algorithm {
 		return p, "", limiter.Error(fmt.Sprintf(errOverride, own.Name))
 	}
 	return p, text, nil
+}
+
+// withName puts an algorithm's name before the words of an override that has none.
+func (l *Limits) withName(own *limiter.Algorithm, words [][]byte) [][]byte {
+	if len(words) > 0 && l.Algorithms.Find(string(words[0])) == nil {
+		return append([][]byte{[]byte(own.Name)}, words...)
+	}
+	return words
 }
 
 // What RL.POLICY OVERRIDE is called with, in the order of the arguments: the action, the policy, the key.
@@ -193,7 +198,10 @@ func (l *Limits) setOverride(c *command.Ctx, known *KnownPolicy) {
 		}
 		words, expireAt = words[:n-2], c.Now+seconds*1000
 	}
-	_, text, err := l.overrideOf(known, words)
+	p, text, err := l.overrideOf(known, words)
+	if err == nil {
+		l.watchUnits(c, p.PolicyDurations(l.withName(known.Algorithm, words))...)
+	}
 	if err == nil && lacksRoom(c) {
 		err = limiter.Error(command.ErrOOM)
 	}

@@ -165,7 +165,7 @@ func (l *Limits) policy(c *command.Ctx, name []byte) (p *KnownPolicy, err error)
 		return p, nil
 	}
 	if limiter.CheckName(name) != nil {
-		return l.writtenPolicy(name)
+		return l.writtenPolicy(c, name)
 	}
 	h, err := policiesHash(c)
 	if err != nil {
@@ -241,6 +241,7 @@ func (l *Limits) policyText(c *command.Ctx) (p limiter.Policy, text string, ok b
 		errLimiter(c, err)
 		return p, "", false
 	}
+	l.watchUnits(c, p.PolicyDurations(c.Args[3:])...)
 	return p, text, true
 }
 

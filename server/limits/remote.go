@@ -104,10 +104,10 @@ func (l *Limits) decideGCRAElsewhere(c *command.Ctx) {
 // answerElsewhere is answer by Remote.
 func (l *Limits) answerElsewhere(c *command.Ctx, call *oneLimit) {
 	said := &recent(c).limit
-	if namesWait(c, 2) && (!readLimit(c, said, call.algorithm) || said.Wait > 0 && l.Remote.Wait(c, said.Wait)) || !l.Remote.Leases() && l.Remote.Pass(c) {
+	if namesWait(c, 2) && (!l.readLimit(c, said, call.algorithm) || said.Wait > 0 && l.Remote.Wait(c, said.Wait)) || !l.Remote.Leases() && l.Remote.Pass(c) {
 		return
 	}
-	if (c.Shape == 0 || c.Shape != said.shape) && !readLimit(c, said, call.algorithm) {
+	if (c.Shape == 0 || c.Shape != said.shape) && !l.readLimit(c, said, call.algorithm) {
 		return
 	}
 	if said.Policy.Limit < 0 { // there is no state
@@ -158,6 +158,7 @@ func (l *Limits) renewElsewhere(c *command.Ctx) {
 		errLimiter(c, err)
 		return
 	}
+	l.watchUnits(c, c.Args[3])
 	if forLimiter(c, 1) {
 		l.Remote.Renew(c, ttl)
 	}

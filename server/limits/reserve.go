@@ -92,10 +92,11 @@ const (
 
 // reserveOptions are what stands behind the pairs of RL.RESERVE.
 type reserveOptions struct {
-	costs bool // they are given
-	ttl   int64
-	id    []byte // nil: one is drawn
-	wait  int64  // ms; 0: not at all
+	costs   bool // they are given
+	ttl     int64
+	ttlWord []byte // as it was written
+	id      []byte // nil: one is drawn
+	wait    int64  // ms; 0: not at all
 }
 
 // readReserve reads the options, or sends the error and returns false.
@@ -114,7 +115,7 @@ func readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) 
 				errLimiter(c, err)
 				return o, false
 			}
-			o.ttl = ttl
+			o.ttl, o.ttlWord = ttl, c.Args[i+1]
 			i++
 		case o.id == nil && !last && c.Is(i, "ID"):
 			if o.id = c.Args[i+1]; !mayBeReservationID(o.id) {
@@ -185,7 +186,9 @@ func (l *Limits) readReserveCall(c *command.Ctx) (pairs []takenPair, o reserveOp
 		return nil, o, false
 	}
 	pairs = l.pairs[:n]
-	o, ok = readReserve(c, pairs)
+	if o, ok = readReserve(c, pairs); ok {
+		l.watchUnits(c, o.ttlWord)
+	}
 	return pairs, o, ok && l.takePolicies(c, pairs, false, o.costs) && checkReserved(c, pairs) && l.nameReservation(c, &o, pairs)
 }
 

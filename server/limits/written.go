@@ -21,7 +21,7 @@ const errBlockWithoutName = limiter.Error("ERR a policy with BLOCK needs a name,
 
 // writtenPolicy returns the limit that a call writes out where others have a name, as "FIXED 100 1m", or nil for what is neither: no name has a space.
 // Strangers may choose such a text, so that only those that parse are remembered, and not for ever.
-func (l *Limits) writtenPolicy(text []byte) (*KnownPolicy, error) {
+func (l *Limits) writtenPolicy(c *command.Ctx, text []byte) (*KnownPolicy, error) {
 	if len(text) > maxWritten || bytes.IndexByte(text, ' ') < 0 {
 		return nil, nil
 	}
@@ -29,13 +29,15 @@ func (l *Limits) writtenPolicy(text []byte) (*KnownPolicy, error) {
 	if p := known.written[string(text)]; p != nil {
 		return p, nil
 	}
-	parsed, _, err := l.Algorithms.ParseText(limiter.Words(string(text)))
+	words := limiter.Words(string(text))
+	parsed, _, err := l.Algorithms.ParseText(words)
 	if err != nil {
 		return nil, err
 	}
 	if parsed.Block.Length > 0 {
 		return nil, errBlockWithoutName
 	}
+	l.watchUnits(c, parsed.PolicyDurations(words)...)
 	if known.written == nil || len(known.written) >= maxWrittenKnown {
 		known.written = map[string]*KnownPolicy{}
 	}
