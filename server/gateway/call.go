@@ -78,7 +78,7 @@ func (g *Gateway) userOf(cl *command.Client) *upstream.UserConn {
 
 // letGo lets go of a long reply that has been told.
 func (g *Gateway) letGo(k *call) {
-	if cap(k.reply) > keptBytes {
+	if k.way.Kept || cap(k.reply) > keptBytes { // one that is kept may be a small part of something large
 		k.reply = nil
 	}
 	g.Up.Release(&k.way)
@@ -99,7 +99,7 @@ func (g *Gateway) release(k *call) {
 	if cap(k.way.Request) > keptBytes {
 		k.way.Request = nil
 	}
-	if len(g.free) < spareCalls {
+	if len(g.free) < spareCalls && cap(k.key) <= keptBytes && k.limit.question.Kept() <= keptBytes {
 		g.free = append(g.free, k)
 	}
 }

@@ -552,3 +552,23 @@ func TestClientsThatSendNothingMore(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 	}
 }
+
+// TestLongKeysAreNotKept by the calls that are used again.
+func TestLongKeysAreNotKept(t *testing.T) {
+	_, gate := overRedis(t)
+	const clients, long = 20, 1 << 20
+	key := strings.Repeat("k", long)
+	for _, line := range []string{"CL.THROTTLE " + key + " 10 1 60", "RL.FIXED " + key + " 10 1h", "RL.RELEASE " + key + " x", "RL.RESET " + key} {
+		before := heapInUse()
+		var others [clients]*client
+		for i := range others {
+			others[i] = dial(t, gate.addr)
+			others[i].send(line)
+		}
+		for _, other := range others {
+			other.raw()
+			other.Close()
+		}
+		require.Less(t, heapInUse()-before, 8*long, "%.20s", line)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,6 +159,16 @@ func (c *client) converse(lines string) {
 		}
 		require.Equal(c.t, strings.TrimSpace(want), c.ask(call), call)
 	}
+}
+
+// heapInUse is how many bytes are in use by what can be reached.
+func heapInUse() int {
+	for range 2 { // what pools hold goes with the second
+		runtime.GC()
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }
 
 // relay stands between a gateway and a server, and may stall.

@@ -27,7 +27,7 @@ func (l *leaseCall) forget(b *leaseBook) {
 	if l.limit != nil && !l.ended { // it has failed, and its client has gone
 		l.limit.fail(b, "the last charge has failed")
 	}
-	if l.grant != nil && len(b.grants) < spareGrants {
+	if l.grant != nil && len(b.grants) < spareGrants && l.grant.Kept() <= keptBytes {
 		b.grants = append(b.grants, l.grant)
 	}
 	*l = leaseCall{}

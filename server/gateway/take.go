@@ -20,8 +20,12 @@ type takeCall struct {
 	err   error
 }
 
-// keptPairs is how many pairs a call keeps the memory of for its next use.
-const keptPairs = 64
+const (
+	// keptPairs is how many pairs a call keeps the memory of for its next use.
+	keptPairs = 64
+	// keptTake bounds what was found of them likewise, in bytes.
+	keptTake = 16 << 10
+)
 
 // hold has the call be about pairs, whose keys it copies.
 func (t *takeCall) hold(pairs []limits.Pair) {
@@ -42,7 +46,7 @@ func (t *takeCall) forget() bool {
 	for _, p := range t.asked {
 		p.Key, p.Policy = nil, nil
 	}
-	return cap(t.pairs) <= keptPairs && cap(t.keys) <= keptBytes
+	return cap(t.pairs) <= keptPairs && cap(t.keys) <= keptBytes && t.take.Kept() <= keptTake
 }
 
 // Take implements limits.Remote.

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -113,4 +114,27 @@ func TestScriptsRunOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "2", runs, code)
 	}
+}
+
+// TestShortRepliesDoNotKeepLongOnes of the same transaction in memory.
+func TestShortRepliesDoNotKeepLongOnes(t *testing.T) {
+	redis, gate := overRedis(t)
+	const clients, long = 20, 2 << 20
+	_, err := redis.Do("MSET", "short", "x", "long", strings.Repeat("x", long))
+	require.NoError(t, err)
+	var others [clients]*client
+	for i := range others {
+		others[i] = dial(t, gate.addr)
+	}
+	before := heapInUse()
+	for _, other := range others {
+		other.send("MULTI", "GET long", "GET short", "EXEC")
+	}
+	for _, other := range others {
+		other.raw()
+		other.raw()
+		other.raw()
+		require.Len(t, other.raw(), len("*2\r\n$2097152\r\n\r\n$1\r\nx\r\n")+long)
+	}
+	require.Less(t, heapInUse()-before, 4*long)
 }

@@ -63,6 +63,24 @@ func (e *exchange) Loads() bool { return e.stage == loading }
 // Disagrees reports whether the answer differs from what the script has done, which then stands. It never should.
 func (e *exchange) Disagrees() bool { return e.disagrees }
 
+// Kept returns about how many bytes are kept for the next use, which is much after a long key, or a state of many entries.
+func (e *exchange) Kept() (bytes int) {
+	bytes = cap(e.changes)
+	for _, a := range e.list {
+		bytes += cap(a.key) + cap(a.digest) + entrySize*cap(a.state) + rankSize*(cap(a.ranks)+cap(a.call.Found.Slices))
+		for i := range a.state {
+			bytes += len(a.state[i].member) // a part of the reply
+		}
+	}
+	return bytes
+}
+
+// Sizes of an entry, and of a rank or a slice, in bytes.
+const (
+	entrySize = 32
+	rankSize  = 16
+)
+
 // call appends the beginning of a call of a script and its keys.
 func (e *exchange) call(dst []byte, s *Script, to stage, args int) []byte {
 	e.script, e.stage = s, to

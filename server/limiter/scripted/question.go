@@ -24,6 +24,15 @@ type Question struct {
 	resets resets
 }
 
+// Kept returns about how many bytes are kept for the next use.
+func (q *Question) Kept() int {
+	bytes := q.exchange.Kept()
+	for _, key := range q.resets.keys {
+		bytes += cap(key)
+	}
+	return bytes
+}
+
 // begin has a question be about a key.
 func (q *Question) begin(key []byte) *asked {
 	q.start()
