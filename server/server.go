@@ -358,10 +358,11 @@ func (s *Server) Load() {
 	s.Journal.Load()
 }
 
-// Reload re-reads the configuration file's settable directives. After an error nothing has changed.
+// Reload re-reads the configuration file's settable directives, after an error of which nothing has changed, and the rules of Envoy's rate limit
+// service.
 func (s *Server) Reload() ([]config.Notice, error) {
+	s.Envoy.Reload() // files may be large, and clients do not wait for them
 	s.Lock()
 	defer s.Unlock()
-	s.Envoy.Reload()
 	return s.Config.Reload()
 }

@@ -10,12 +10,15 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"flag"
+	"fmt"
+	"log/slog"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +33,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"headgate/server"
 	"headgate/server/config"
+	ours "headgate/server/rls"
 )
 
 var silent = flag.Int("rls.silent", 1500, "connections that say nothing")
@@ -252,4 +257,72 @@ func emptyData(r *raw, i int) error {
 		}
 	}
 	return r.WriteData(1, false, nil)
+}
+
+// TestHostileRules: files that say little and mean much are refused, or read in the memory that they have.
+func TestHostileRules(t *testing.T) {
+	laughs := "domain: &a [x, x, x, x, x, x, x, x, x]\n"
+	for i := range byte(20) {
+		laughs += fmt.Sprintf("%c: &%c [%s]\n", 'b'+i, 'b'+i, strings.Repeat(fmt.Sprintf("*%c, ", 'a'+i), 9))
+	}
+	for name, text := range map[string]string{
+		"aliases":      laughs,
+		"itself":       "domain: a\ndescriptors: &d\n- *d",
+		"deep lists":   "domain: " + strings.Repeat("[", 1<<20),
+		"deep maps":    "domain: " + strings.Repeat("{a: ", 1<<18),
+		"long":         "domain: a\nx: " + strings.Repeat("y", 9<<20),
+		"merge":        "domain: a\n<<: {descriptors: []}",
+		"binary":       "domain: a\x00b\n",
+		"tabs":         "domain: a\n\tdescriptors: []",
+		"two":          "domain: [a\n---\ndomain: b",
+		"an enormity":  "domain: a\ndescriptors: [{key: a, rate_limit: {unit: day, requests_per_unit: 99999999999999999999}}]",
+		"no directive": "%YAML 9.9\n---\ndomain: a",
+	} {
+		file := filepath.Join(t.TempDir(), "rules.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		_, err := ours.Read(file)
+		require.ErrorContains(t, err, "rules.yaml", name)
+		require.Less(t, len(err.Error()), 1000, name)
+	}
+}
+
+// lockNeeded is a log that needs the executor's lock for each line about rules.
+type lockNeeded struct {
+	slog.Handler
+	lock func() sync.Locker
+	free chan bool
+}
+
+// Handle implements slog.Handler.
+func (l *lockNeeded) Handle(_ context.Context, line slog.Record) error {
+	if !strings.Contains(line.Message, "rules of the rate limit service") {
+		return nil
+	}
+	took := make(chan struct{})
+	go func() {
+		lock := l.lock()
+		lock.Lock()
+		defer lock.Unlock()
+		close(took)
+	}()
+	select {
+	case <-took:
+		l.free <- true
+	case <-time.After(10 * time.Second):
+		l.free <- false
+	}
+	return nil
+}
+
+// Enabled implements slog.Handler.
+func (l *lockNeeded) Enabled(context.Context, slog.Level) bool { return true }
+
+// TestReloadHoldsNobodyUp: at SIGHUP clients are served while the rules are read.
+func TestReloadHoldsNobodyUp(t *testing.T) {
+	var srv *server.Server
+	log := &lockNeeded{Handler: slog.DiscardHandler, lock: func() sync.Locker { return srv }, free: make(chan bool, 10)}
+	srv, _, _, _ = openServer(t, nil, slog.New(log))
+	_, err := srv.Reload()
+	require.NoError(t, err)
+	require.True(t, <-log.free)
 }

@@ -160,6 +160,9 @@ func (r *Rules) readFile(name string) error {
 	if err != nil {
 		return err
 	}
+	if !info.Mode().IsRegular() { // a pipe might never end
+		return fmt.Errorf("%s is no regular file", name)
+	}
 	if info.Size() > maxFileSize {
 		return fmt.Errorf("%s has %d bytes, and at most %d are read", name, info.Size(), maxFileSize)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
@@ -173,6 +174,13 @@ func TestDirectory(t *testing.T) {
 	require.ErrorContains(t, err, "d.yaml:1: unknown key 'x', use domain, descriptors")
 	_, err = Read(filepath.Join(dir, "absent"))
 	require.Error(t, err)
+	pipes := t.TempDir()
+	require.NoError(t, syscall.Mkfifo(filepath.Join(pipes, "pipe.yaml"), 0o600))
+	_, err = Read(pipes)
+	require.ErrorContains(t, err, "pipe.yaml is no regular file")
+	require.NoError(t, os.Mkdir(filepath.Join(pipes, "dir.yaml"), 0o700))
+	_, err = Read(pipes)
+	require.ErrorContains(t, err, "dir.yaml is no regular file")
 }
 
 // FuzzRules: whatever the bytes of a file and the words of a descriptor are, they are read or refused, and policies that are written out parse.

@@ -2,6 +2,7 @@ package rls_test
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"net"
 	"os"
@@ -62,7 +63,7 @@ func open(t *testing.T, change func(*config.Config)) (client rls.RateLimitServic
 }
 
 // openServer is open, and returns the server as well.
-func openServer(t *testing.T, change func(*config.Config)) (srv *server.Server, client rls.RateLimitServiceClient, conn *grpc.ClientConn, file string) {
+func openServer(t *testing.T, change func(*config.Config), log ...*slog.Logger) (srv *server.Server, client rls.RateLimitServiceClient, conn *grpc.ClientConn, file string) {
 	cfg := servertest.Unsaved()
 	dir := t.TempDir()
 	file = filepath.Join(dir, "rules.yaml")
@@ -72,7 +73,11 @@ func openServer(t *testing.T, change func(*config.Config)) (srv *server.Server, 
 	if change != nil {
 		change(cfg)
 	}
-	srv = server.New(config.NewLive(cfg), server.Options{})
+	options := server.Options{}
+	if len(log) > 0 {
+		options.Log = log[0]
+	}
+	srv = server.New(config.NewLive(cfg), options)
 	require.NoError(t, srv.Listen())
 	ended := make(chan struct{})
 	go func() {
