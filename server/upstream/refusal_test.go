@@ -86,7 +86,7 @@ func TestANodeThatRefusesConnections(t *testing.T) {
 	s := u.Status()
 	require.Equal(t, StateDegraded, s.State())
 	require.Equal(t, nodes[1].addr+": wrong user name or password (WRONGPASS)", s.Problem)
-	require.Contains(t, log.String(), "a node refuses connections")
+	eventually(t, "it is logged", func() bool { return strings.Contains(log.String(), "a node refuses connections") })
 	require.Equal(t, "UPSTREAM "+nodes[1].addr+" cannot answer: wrong user name or password (WRONGPASS)", do(t, u, "GET", keyOf(1, 2)).failure.Error())
 	require.Nil(t, do(t, u, "GET", keyOf(0, 2)).failure)
 }
