@@ -139,10 +139,13 @@ func (f *fleet) missing() string {
 	return "no primary is known"
 }
 
-func (f *fleet) failed(err error) {
+// failed notes why the last look found nothing, nil if it did, and reports whether that is another problem than before.
+func (f *fleet) failed(err error) (another bool) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	another = err != nil && (f.err == nil || f.err.Error() != err.Error())
 	f.err = err
-	f.mu.Unlock()
+	return another
 }
 
 // keepScript has a script be loaded on new connections.

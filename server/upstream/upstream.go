@@ -123,8 +123,9 @@ func (u *Upstream) change(current, next *fleet) {
 		if err == nil {
 			break
 		}
-		next.failed(err)
-		u.log.Warn("upstream: the new configuration does not work, and the old one is used meanwhile", "upstream", next.String(), "error", err)
+		if next.failed(err) {
+			u.log.Warn("upstream: the new configuration does not work, and the old one is used meanwhile", "upstream", next.String(), "error", err)
+		}
 		select {
 		case <-time.After(jittered(lookFailed)):
 		case <-next.done:

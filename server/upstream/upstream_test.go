@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -667,4 +668,28 @@ func TestNodesThatHaveLeftAreForgotten(t *testing.T) {
 		runtime.GC()
 		return left.Value() == nil
 	})
+}
+
+// TestCallsAreSentAgainUntilTheirDeadline, however long their timeout is.
+func TestCallsAreSentAgainUntilTheirDeadline(t *testing.T) {
+	for _, timeout := range []time.Duration{time.Millisecond, TimeoutDefault, time.Second, 10 * time.Second, time.Hour} {
+		least := time.Duration(0)
+		for attempts := range attemptsMax {
+			pause := pauseAfter(attempts, timeout)
+			require.Positive(t, pause)
+			require.LessOrEqual(t, pause, max(pauseMax, timeout/pauseShare))
+			least += pause / 2
+		}
+		require.GreaterOrEqual(t, least, timeout, "of %v", timeout)
+	}
+}
+
+// TestAProblemIsLoggedOnce, and not each time that it is found.
+func TestAProblemIsLoggedOnce(t *testing.T) {
+	f := open(t, Config{Addrs: []string{"127.0.0.1:1"}}).fleet.Load()
+	require.True(t, f.failed(errors.New("a")))
+	require.False(t, f.failed(errors.New("a")))
+	require.True(t, f.failed(errors.New("b")))
+	require.False(t, f.failed(nil))
+	require.True(t, f.failed(errors.New("b")))
 }

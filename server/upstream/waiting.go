@@ -8,15 +8,22 @@ import (
 	"time"
 )
 
-// Pauses before a call is sent again: the first one, and the longest.
+// Pauses before a call is sent again: the first one, and the longest, or that part of the timeout if it is more, so that a call whose timeout is
+// long is not sent too often before it is over.
 const (
 	pauseFirst = time.Millisecond
 	pauseMax   = 16 * time.Millisecond
+	pauseShare = 16
 )
+
+// pauseAfter is how long a call waits at most that was sent, or has waited, so often; and at least half as long.
+func pauseAfter(attempts int, timeout time.Duration) time.Duration {
+	return min(pauseFirst<<min(attempts, 30), max(pauseMax, timeout/pauseShare))
+}
 
 // wait has a call sent again after a pause, or lets it fail if there is no time for one. Flush must follow.
 func (u *Upstream) wait(c *Call, failure *Failure) {
-	pause := min(pauseFirst<<min(c.attempts, 8), pauseMax)
+	pause := pauseAfter(c.attempts, time.Duration(u.timeout.Load()))
 	due := Now() + int64(pause/2) + rand.Int64N(int64(pause/2))
 	c.attempts++
 	c.asking = false
