@@ -6,6 +6,7 @@ import (
 	"container/heap"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"headgate/internal/number"
@@ -25,9 +26,10 @@ type Reservations struct {
 	byID   map[reservationID]*reservation
 	due    timeouts
 	keys   map[followedName]*followedKey
-	search []searched // of databases whose reservations are to be found
-	found  []foundKey // in the first of these; what is there in the end is remembered in order
-	newest int64      // ticket
+	marks  map[followedName]followedMark // by the name alone
+	search []searched                    // of databases whose reservations are to be found
+	found  []foundKey                    // in the first of these; what is there in the end is remembered in order
+	newest int64                         // ticket
 
 	known   map[int]int // by database: how many are remembered
 	strange map[int]int // by database: how many keys have a reservation's name and are none
@@ -64,27 +66,49 @@ type followedPair struct {
 	followed *followedKey
 }
 
-// followedName tells keys apart.
+// followedName tells followed keys apart.
 type followedName struct {
-	db   int
-	name string
+	db    int
+	name  string
+	slice int64 // of a sliding window's, when it begins in Unix ms; else 0
 }
 
-// followedKey is a key that open reservations have charged, if its state is a number. It hears of each of the key's changes before it happens.
+// followedKind is what the state of a followed key is.
+type followedKind uint8
+
+const (
+	followsNothing followedKind = iota
+	followsTAT
+	followsCount // of a fixed window
+	followsSlice // of a sliding one
+)
+
+// followedMark are those that follow one key: its slices that were charged, or one that follows a number.
+type followedMark []*followedKey
+
+// Changing implements store.Marked.
+func (m followedMark) Changing() {
+	for _, k := range m {
+		k.Changing()
+	}
+}
+
+// followedKey is a key that open reservations have charged, or a slice of it, if its state is a number or slices. It hears of each of the key's
+// changes before it happens.
 type followedKey struct {
-	book   *Reservations
-	db     *store.DB
-	key    store.Key
-	counts bool  // a counter; else a TAT
-	end    int64 // with counts: the window's, in Unix ms
-	users  int   // open reservations
-	open   throttle.Reserved
+	book  *Reservations
+	db    *store.DB
+	key   store.Key
+	kind  followedKind
+	at    int64 // of a count: when its window ends; of a slice: when that begins; in Unix ms
+	users int   // open reservations
+	open  throttle.Reserved
 
 	// What there would be at least if nothing but the reservations had been charged that were found anew, in their order: a TAT or a count.
 	found int64
 }
 
-// Changing implements store.Marked. What a limiter writes builds upon the backlog; what others write replaces it, so that nothing is left of
+// Changing is called before each change of the key. What a limiter writes builds upon the backlog; what others write replaces it, so that nothing is left of
 // what was charged.
 func (k *followedKey) Changing() {
 	backlog := int64(0)
@@ -96,6 +120,9 @@ func (k *followedKey) Changing() {
 
 // backlog is what is charged and has not been paid off, in the key's own unit. The keyspace stays as it is.
 func (k *followedKey) backlog(nowNs int64) int64 {
+	if k.kind == followsSlice {
+		return k.slice()
+	}
 	e, found := k.db.Peek(k.key)
 	if !found || e.Kind() != store.KindString {
 		return 0
@@ -104,11 +131,23 @@ func (k *followedKey) backlog(nowNs int64) int64 {
 	switch {
 	case !ok:
 		return 0
-	case !k.counts:
+	case k.kind == followsTAT:
 		return max(n-nowNs, 0)
-	case e.ExpireAt() != k.end || k.end < nowNs/nsPerMs:
+	case e.ExpireAt() != k.at || k.at < nowNs/nsPerMs:
 		return 0
 	}
+	return max(n, 0)
+}
+
+// slice is what a slice counts, whether the key is past its time or not.
+func (k *followedKey) slice() int64 {
+	h, found, err := k.db.Hash(k.key, 0)
+	if err != nil || !found {
+		return 0
+	}
+	var digits command.IntegerText
+	count, _ := h.Get(strconv.AppendInt(digits[:0], k.at, 10))
+	n, _ := number.ParseInt(count) // 0 for a slice that is not there
 	return max(n, 0)
 }
 
@@ -182,10 +221,10 @@ func (b *Reservations) add(db *store.DB, id string, v *reservationValue, nowNs i
 	r := &reservation{reservationID: name, deadline: v.deadline, ticket: v.ticket}
 	for i := range v.pairs {
 		p := &v.pairs[i]
-		charged, counts := p.charged()
+		charged, kind := p.charged()
 		pair := followedPair{key: string(p.key)}
 		if charged > 0 {
-			if pair.followed = b.follow(db, pair.key, counts, p.where); pair.followed != nil {
+			if pair.followed = b.follow(db, pair.key, kind, p.where); pair.followed != nil {
 				pair.followed.enter(v.ticket, p.where, charged, nowNs, from)
 			}
 		}
@@ -204,28 +243,49 @@ func (b *Reservations) add(db *store.DB, id string, v *reservationValue, nowNs i
 }
 
 // follow begins to follow a key for one more reservation. It returns nil for a key that has been charged by a limiter of another kind.
-func (b *Reservations) follow(db *store.DB, name string, counts bool, end int64) *followedKey {
-	k := b.keys[followedName{db.Index(), name}]
-	if k == nil {
-		k = &followedKey{book: b, db: db, key: b.limits.Keys.Key([]byte(name)), counts: counts, end: end}
-		if b.keys == nil {
-			b.keys = make(map[followedName]*followedKey)
-		}
-		b.keys[followedName{db.Index(), name}] = k
-		db.Mark(name, k)
+func (b *Reservations) follow(db *store.DB, name string, kind followedKind, at int64) *followedKey {
+	id := followedName{db: db.Index(), name: name}
+	if kind == followsSlice {
+		id.slice = at
 	}
-	if k.counts != counts {
+	k := b.keys[id]
+	if k == nil {
+		k = &followedKey{book: b, db: db, key: b.limits.Keys.Key([]byte(name)), kind: kind, at: at}
+		if b.keys == nil {
+			b.keys, b.marks = make(map[followedName]*followedKey), make(map[followedName]followedMark)
+		}
+		b.keys[id] = k
+		b.mark(k, true)
+	}
+	if k.kind != kind {
 		return nil
 	}
-	if k.end != end && counts {
-		if end < k.end {
+	if k.at != at && kind == followsCount {
+		if at < k.at {
 			return nil // of a window that is over
 		}
 		k.open.Found(0)
-		k.end = end
+		k.at = at
 	}
 	k.users++
 	return k
+}
+
+// mark has a followed key hear of the key's changes, or no longer.
+func (b *Reservations) mark(k *followedKey, on bool) {
+	name := string(k.key.Name)
+	id := followedName{db: k.db.Index(), name: name}
+	others := slices.DeleteFunc(slices.Clone(b.marks[id]), func(o *followedKey) bool { return o == k })
+	if on {
+		others = append(others, k)
+	}
+	if len(others) == 0 {
+		delete(b.marks, id)
+		k.db.Unmark(name)
+		return
+	}
+	b.marks[id] = others
+	k.db.Mark(name, others)
 }
 
 // enter enters a reservation that has charged so much, to a rate at a time in ns. Of one that was found anew it is certain what it has left
@@ -241,14 +301,14 @@ func (k *followedKey) enter(ticket, at, charged, nowNs int64, from origin) {
 	if from == foundInOrder {
 		before = k.found
 	}
-	if !k.counts {
+	if k.kind == followsTAT {
 		before = max(before, at)
 	}
 	left := before + charged
 	if from == foundInOrder {
 		k.found = left
 	}
-	if !k.counts {
+	if k.kind == followsTAT {
 		left -= nowNs
 	}
 	k.open.Restore(ticket, min(left, backlog))
@@ -260,8 +320,12 @@ func (k *followedKey) giveBack(ticket, unused, nowNs int64) int64 {
 	back := k.open.Return(ticket, unused)
 	k.found -= back
 	if k.users--; k.users == 0 {
-		k.db.Unmark(string(k.key.Name))
-		delete(k.book.keys, followedName{k.db.Index(), string(k.key.Name)})
+		k.book.mark(k, false)
+		id := followedName{db: k.db.Index(), name: string(k.key.Name)}
+		if k.kind == followsSlice {
+			id.slice = k.at
+		}
+		delete(k.book.keys, id)
 	}
 	return back
 }

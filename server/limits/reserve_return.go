@@ -11,22 +11,24 @@ import (
 	"headgate/throttle"
 )
 
-// charged is how much a pair has charged to a number, in that number's own unit, and whether that is a counter. It is 0 for what is no number.
-func (p *reservedPair) charged() (amount int64, counts bool) { return p.worth(p.cost) }
+// charged is how much a pair has charged to a number or a slice, in its own unit, and which that is. It is 0 for what is neither.
+func (p *reservedPair) charged() (amount int64, kind followedKind) { return p.worth(p.cost) }
 
 // worth is how much so many units are worth, as charged has it.
-func (p *reservedPair) worth(units int64) (amount int64, counts bool) {
+func (p *reservedPair) worth(units int64) (amount int64, kind followedKind) {
 	if p.policy.Limit < 0 || p.cost == 0 {
-		return 0, false
+		return 0, followsNothing
 	}
 	switch p.policy.Algorithm.Returns {
 	case limiter.ReturnBacklog:
 		terms, _ := p.policy.Rate.Terms(units)
-		return terms.Charge, false
+		return terms.Charge, followsTAT
 	case limiter.ReturnCount:
-		return units, true
+		return units, followsCount
+	case limiter.ReturnSlice:
+		return units, followsSlice
 	}
-	return 0, false
+	return 0, followsNothing
 }
 
 // findReservation returns the open reservation of an id in the context's database, or nil. One whose time is over is cancelled first.
@@ -106,21 +108,21 @@ func (l *Limits) endReservation(c *command.Ctx, r *openReservation, actuals []in
 func (l *Limits) giveBack(c *command.Ctx, r *openReservation, p *reservedPair, k *followedKey, actual int64) {
 	unused := p.cost - min(actual, p.cost)
 	switch p.policy.Algorithm.Returns {
-	case limiter.ReturnBacklog, limiter.ReturnCount:
+	case limiter.ReturnBacklog, limiter.ReturnCount, limiter.ReturnSlice:
 		if k == nil {
 			return
 		}
-		all, counts := p.charged()
+		all, kind := p.charged()
 		used, _ := p.worth(p.cost - unused)
-		if counts && l.policyNow(c, p).Words != p.words {
+		if kind != followsTAT && l.policyNow(c, p).Words != p.words {
 			used = all
 		}
-		if back := k.giveBack(r.ticket, all-used, c.NowNs); back > 0 {
+		switch back := k.giveBack(r.ticket, all-used, c.NowNs); {
+		case back == 0:
+		case kind == followsSlice:
+			l.lowerSlice(c, p, back)
+		default:
 			l.lower(c, p, back)
-		}
-	case limiter.ReturnSlice:
-		if unused > 0 && l.policyNow(c, p).Words == p.words {
-			l.lowerSlice(c, p, unused)
 		}
 	case limiter.ReturnEntries:
 		l.removeEntries(c, p, unused)

@@ -473,3 +473,25 @@ func TestReserveByALongText(t *testing.T) {
 	require.Equal(t, "1", w.Call("RL.CANCEL a"))
 	require.Equal(t, "0", w.Call("GET k"))
 }
+
+// TestReserveGivesBackNothingOfOthers: what was deleted or given back since the charge does not come back at the cost of later calls, whatever
+// the limit counts with.
+func TestReserveGivesBackNothingOfOthers(t *testing.T) {
+	for _, policy := range []string{"tokens", "requests", "hourly"} {
+		for _, between := range []string{"DEL k", "RL.RESET k", "RL.TAKE 1 " + policy + " k COST -100", "RENAME k other"} {
+			t.Run(policy+", "+between, func(t *testing.T) {
+				w := newReserver(t)
+				w.Call("RL.RESERVE 1 " + policy + " k COST 40 TTL 60s ID a")
+				w.Call("RL.RESERVE 1 " + policy + " k COST 10 TTL 60s ID b")
+				w.Call(between)
+				w.Call("RL.RESERVE 1 " + policy + " k COST 30 TTL 60s ID c")
+				require.Equal(t, "1", w.Call("RL.CANCEL a"))
+				require.Regexp(t, `^\[0 -1 \[\[0 100 70 `, w.Call("RL.TAKE 1 "+policy+" k PEEK"))
+				require.Regexp(t, `^\[1 \[\[0 100 80 `, w.Call("RL.SETTLE c ACTUAL 20"), "all that is unused of a later one")
+				require.Equal(t, "1", w.Call("RL.CANCEL b"))
+				require.Regexp(t, `^\[0 -1 \[\[0 100 80 `, w.Call("RL.TAKE 1 "+policy+" k PEEK"))
+				require.Zero(t, w.Srv.Limits.Reservations.Memory())
+			})
+		}
+	}
+}
