@@ -88,6 +88,18 @@ var limiters = []struct {
 	{"gcra_string_now", false, func(c *caller) ([]string, []string) {
 		return c.keys(1), []string{c.millis(), c.number(1, 10), c.pick("100", "333.25", "1000"), c.number(1, 3)}
 	}},
+	{"gateway_count", false, func(c *caller) ([]string, []string) {
+		return c.keys(1), []string{c.pick("3600", "86400")}
+	}},
+	{"gateway_quota", true, func(c *caller) ([]string, []string) {
+		return c.keys(1), []string{c.number(5, 50), c.pick("3600", "86400"), c.number(0, 3)}
+	}},
+	{"gateway_fields", false, func(c *caller) ([]string, []string) {
+		return c.keys(1), []string{c.number(1, 10), c.number(5, 100), c.seconds(), c.number(1, 3)}
+	}},
+	{"gateway_maxn", false, func(c *caller) ([]string, []string) {
+		return c.keys(1), []string{c.pick("0.000001", "2.5e-06", "1e-7"), c.number(1, 20), c.number(60, 7200), strconv.FormatInt(c.us, 10), c.pick("0", "500000", "2500.5")}
+	}},
 	{"log_micros", false, func(c *caller) ([]string, []string) {
 		return c.keys(1), []string{strconv.FormatInt(c.us, 10), "5000000", c.number(2, 10)}
 	}},
