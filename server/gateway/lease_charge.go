@@ -1,6 +1,10 @@
 package gateway
 
 import (
+	"cmp"
+	"errors"
+	"strings"
+
 	"headgate/server/command"
 	"headgate/server/limiter"
 	"headgate/server/limiter/scripted"
@@ -18,19 +22,25 @@ type leaseCall struct {
 	sent  int64        // by the clock of leases
 	cost  int64        // of the call that waits, or 0
 	pair  *limits.Pair // of RL.TAKE, if that waits
-	asked bool         // the call was asked for by itself, since no lease can be charged
+	plain []byte       // the call as another headgate takes it; empty: it goes by a script, too
+	proto int          // in which the answer of plain is to be
+	why   string       // no lease can be charged, so that the call is asked for by itself; "" means that one can
 	ended bool         // what has become of the charge is in the book
 }
 
 // forget lets go of what was charged.
 func (l *leaseCall) forget(b *leaseBook) {
-	if l.limit != nil && !l.ended { // it has failed, and its client has gone
-		l.limit.fail(b, "the last charge has failed")
+	if l.limit != nil && !l.ended { // it has failed, and its client has gone or was answered otherwise
+		l.limit.fail(b, cmp.Or(l.why, "the last charge has failed"))
 	}
 	if l.grant != nil && len(b.grants) < spareGrants && l.grant.Kept() <= keptBytes {
 		b.grants = append(b.grants, l.grant)
 	}
-	*l = leaseCall{}
+	plain := l.plain[:0]
+	if cap(plain) > keptBytes {
+		plain = nil
+	}
+	*l = leaseCall{plain: plain}
 }
 
 // chargeThrottle charges a lease and CL.THROTTLE or GCRA together, or returns false if that does not pay.
@@ -86,7 +96,7 @@ func (g *Gateway) newCharge(c *command.Ctx, key []byte, kind limitKind) *call {
 func (g *Gateway) charge(c *command.Ctx, k *call, e *leasedLimit, now, cost int64, sizes []int64) bool {
 	b := &g.leases
 	l := &k.lease
-	l.limit, l.sent, l.cost, l.asked, l.ended = e, now, cost, false, false
+	l.limit, l.sent, l.cost, l.plain, l.why, l.ended = e, now, cost, l.plain[:0], "", false
 	k.limit.shown = e.shown()
 	if last := len(b.grants) - 1; last >= 0 {
 		l.grant, b.grants = b.grants[last], b.grants[:last]
@@ -105,6 +115,9 @@ func (g *Gateway) charge(c *command.Ctx, k *call, e *leasedLimit, now, cost int6
 		g.release(k)
 		return false
 	}
+	if cost > 0 && !b.options.Strict && g.Up.Headgate() {
+		l.plain, l.proto = appendCommand(l.plain, c.Args...), c.Reply.Proto()
+	}
 	b.Counts.Charges++
 	e.underWay = true
 	k.way.Script = g.scriptOf(l.grant)
@@ -117,16 +130,31 @@ func (g *Gateway) charge(c *command.Ctx, k *call, e *leasedLimit, now, cost int6
 	return true
 }
 
+// unclear is why no lease is charged to what only a server itself decides about.
+const unclear = "its state is none that a script can charge a lease to"
+
 func (leaseCharge) hear(k *call, reply []byte) (again bool) {
 	l := &k.lease
-	if l.asked {
+	if l.why != "" {
 		return askedLimit{}.hear(k, reply)
 	}
-	k.limit.err = l.grant.Answer(reply)
-	if !l.grant.Unclear || k.quiet {
+	err := l.grant.Answer(reply)
+	k.limit.err = err
+	switch {
+	case l.grant.Unclear:
+		l.why = unclear
+	case lacksRight(err):
+		l.why = err.Error()
+	}
+	if l.why == "" || k.quiet {
 		return false
 	}
-	l.asked = true
+	k.limit.err = nil
+	if len(l.plain) > 0 && !l.grant.Unclear {
+		k.about, k.way.Script, k.way.Proto = passedLimit{}, nil, l.proto
+		k.way.Request = append(k.way.Request[:0], l.plain...)
+		return true
+	}
 	q := &k.limit.question
 	if l.limit.policy == nil {
 		k.way.Request = q.AskGCRA(k.way.Request[:0], k.key, l.limit.charged.cell, k.limit.quantity)
@@ -137,13 +165,19 @@ func (leaseCharge) hear(k *call, reply []byte) (again bool) {
 	return true
 }
 
+// lacksRight reports whether an error says that the gateway's user may not do upstream what leases take: calls without one may take less.
+func lacksRight(err error) bool {
+	var text limiter.Error
+	return errors.As(err, &text) && strings.HasPrefix(string(text), noRight[1:]+scripted.OfUpstream)
+}
+
 func (leaseCharge) tell(k *call, c *command.Ctx) {
 	g, l := k.g, &k.lease
 	b, e, grant := &g.leases, l.limit, l.grant
 	b.now = b.clock()
 	l.ended = true
-	if l.asked || grant.Unclear {
-		e.fail(b, "its state is none that a script can charge a lease to")
+	if l.why != "" {
+		e.fail(b, l.why)
 		switch {
 		case k.quiet:
 		case l.pair == nil || k.limit.err != nil:

@@ -168,6 +168,19 @@ func TestWhyAKeyIsNotLeased(t *testing.T) {
 	})
 }
 
+// TestLeasesThatTheUpstreamRefuses: where the gateway's user may not run scripts, clients are answered as without leases, and the reason is told.
+func TestLeasesThatTheUpstreamRefuses(t *testing.T) {
+	_, addr := startServer(t)
+	require.Equal(t, "OK", dial(t, addr).ask("ACL SETUSER gateway on >secret resetkeys ~rl:* -@all +@throttle +rl.policy +info +time"))
+	_, gate := startGateway(t, "redis://gateway@"+addr, leasing, func(cfg *config.Config) { cfg.UpstreamPassword = "secret" })
+	require.Equal(t, "OK", gate.ask("RL.POLICY SET p FIXED 1000 1h"))
+	for _, call := range []string{"CL.THROTTLE rl:a 999 1 3600", "RL.SLIDING rl:b 1000 1h", "RL.TAKE 1 p rl:c"} {
+		require.Equal(t, 100, gate.admitted(call, 100, 1), call)
+	}
+	require.Equal(t, "[0 1000 899 ", gate.ask("CL.THROTTLE rl:a 999 1 3600")[:len("[0 1000 899 ")], "each call was charged once")
+	require.Contains(t, gate.ask("RL.UPSTREAM LEASES rl:a"), "NOPERM upstream: this user has no permissions to run the 'evalsha' command")
+}
+
 // TestStrictLeases take off the limit what they might let through, for all calls of the key, and answers show the limit.
 func TestStrictLeases(t *testing.T) {
 	leasesOf(t, func(t *testing.T, gate, there *client) {

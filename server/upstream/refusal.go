@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,8 +14,12 @@ import (
 // refusalsMin is how many calls in a row a node refuses before it counts as one that refuses all of them: one may be a client's own mistake.
 const refusalsMin = 3
 
-// refusalWarnings is the shortest time between two log lines about what one node refuses.
-const refusalWarnings = time.Minute
+const (
+	// refusalWarnings is the shortest time between two log lines about the same refusal of a node.
+	refusalWarnings = time.Minute
+	// refusalsWarned is of how many different ones is logged within that time.
+	refusalsWarned = 16
+)
 
 // refusals are what a node has refused to Config's user. It is safe for concurrent use.
 type refusals struct {
@@ -22,8 +27,8 @@ type refusals struct {
 	calls      atomic.Int64           // in a row that were refused
 
 	mu     sync.Mutex
-	call   string // why the last call was refused
-	warned int64  // when that was logged, by Now
+	call   string           // why the last call was refused
+	warned map[string]int64 // when which refusal was logged, by Now
 }
 
 // why says why the node is no use, "" if it is of use.
@@ -80,16 +85,24 @@ func (n *node) served() {
 	}
 }
 
-// warnOfRefusal logs what the node refuses, unless it has done so a short time ago.
+// warnOfRefusal logs what the node refuses, unless it has logged that a short time ago.
 func (n *node) warnOfRefusal(what, why string) {
-	now := Now()
-	n.refusals.mu.Lock()
-	due := n.refusals.warned == 0 || now-n.refusals.warned >= int64(refusalWarnings)
-	if due {
-		n.refusals.warned = now
-	}
-	n.refusals.mu.Unlock()
-	if due {
+	if n.refusals.isDue(why, Now()) {
 		n.up.log.Warn(what, "node", n.addr, "why", why)
 	}
+}
+
+// isDue reports whether a refusal is to be logged, and notes that it is. One that is frequent does not hide another.
+func (r *refusals) isDue(why string, now int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.warned, func(_ string, at int64) bool { return now-at >= int64(refusalWarnings) })
+	if _, warned := r.warned[why]; warned || len(r.warned) >= refusalsWarned {
+		return false
+	}
+	if r.warned == nil {
+		r.warned = map[string]int64{}
+	}
+	r.warned[why] = now
+	return true
 }

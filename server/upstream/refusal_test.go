@@ -66,6 +66,11 @@ func TestANodeThatRefusesAllCalls(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "a node refuses calls"), log.String())
 	require.Contains(t, log.String(), lacking)
 
+	const other = "NOPERM this user has no permissions to access one of the keys used as arguments"
+	refuse("-" + other + "\r\n")
+	do(t, u, "GET", key)
+	require.Contains(t, log.String(), other[:60], "what it refuses often does not hide what it refuses as well")
+
 	refuse("")
 	require.Nil(t, do(t, u, "GET", key).failure)
 	s = u.Status()
