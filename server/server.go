@@ -229,14 +229,14 @@ func (s *Server) outsideMemory() uint64 {
 // Follow has the server obey changes of the configuration.
 func (s *Server) Follow(live *config.Live) {
 	live.OnChange(func(_, cfg *config.Config) error { s.Apply(cfg); return nil })
-	s.Journal.Begin(live)
-	s.Access.Follow(live)
-	s.Fronts.Follow(live)
-	if s.Gateway != nil {
+	if s.Gateway != nil { // before the journal, which would begin to keep data
 		s.Gateway.Follow(live)
 	} else {
 		gateway.StayNative(live)
 	}
+	s.Journal.Begin(live)
+	s.Access.Follow(live)
+	s.Fronts.Follow(live)
 	live.OnChange(func(_, _ *config.Config) error { s.TellAddresses(s.OpenAddresses()); return nil }, "bind", "port", "tls-port")
 }
 

@@ -131,9 +131,6 @@ func validate(c *Config) error {
 	if c.Upstream != "" && c.ReplicaOf != (Address{}) {
 		return errors.New("replicaof is set, but a gateway to an upstream keeps no data: remove one of the two")
 	}
-	if c.Upstream != "" {
-		c.Save = nil // there are no data to save
-	}
 	return nil
 }
 
@@ -183,7 +180,13 @@ func (s *sources) load() (*loader, error) {
 	if err := l.runEnvironment(s.env); err != nil {
 		return nil, err
 	}
-	return l, l.run(s.flags, 0)
+	if err := l.run(s.flags, 0); err != nil {
+		return nil, err
+	}
+	if l.config.Upstream != "" {
+		l.config.Save = nil // there are no data to save
+	}
+	return l, nil
 }
 
 func cloneSet(set map[string]bool) map[string]bool {

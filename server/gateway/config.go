@@ -217,7 +217,16 @@ func (g *Gateway) use(cfg *config.Config, files *tlsFiles) error {
 var (
 	errUnset = errors.New("this process is a gateway, and cannot keep keys itself until it is restarted")
 	errSet   = errors.New("this process keeps keys itself, and cannot be a gateway until it is restarted")
+	errKeeps = errors.New("this process is a gateway, which keeps no data")
 )
+
+// keepNothing refuses directives about data.
+func keepNothing(_, cfg *config.Config) error {
+	if cfg.AppendOnly || len(cfg.Save) > 0 {
+		return errKeeps
+	}
+	return nil
+}
 
 // StayNative has a server that is no gateway refuse to become one.
 func StayNative(live *config.Live) {

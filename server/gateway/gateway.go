@@ -239,6 +239,7 @@ func (g *Gateway) begin() {
 
 // Follow has the gateway obey changes of the configuration.
 func (g *Gateway) Follow(live *config.Live) {
+	live.OnChange(keepNothing, "appendonly", "save")
 	live.OnChange(g.changed)
 }
 

@@ -165,6 +165,11 @@ func TestChangesOfTheUpstream(t *testing.T) {
 	require.Equal(t, "OK", gate.ask("SET where first"))
 	require.Contains(t, gate.ask(`CONFIG SET upstream ""`), "CONFIG SET failed")
 	require.Contains(t, gate.ask("CONFIG SET upstream nonsense"), "is no URL")
+	for argument, value := range map[string]string{"appendonly": "yes", "save": "60 1"} { // with which it could not start again
+		_, err := gate.Write(servertest.EncodeCommand("CONFIG", "SET", argument, value))
+		require.NoError(t, err)
+		require.Equal(t, "ERR CONFIG SET failed (possibly related to argument '"+argument+"') - this process is a gateway, which keeps no data", gate.read())
+	}
 	require.Equal(t, "first", gate.ask("GET where"))
 	require.Equal(t, "OK", gate.ask("CONFIG SET upstream-password secret upstream redis+unix://"+socketOf(second)))
 	require.Eventually(t, func() bool { return gate.ask("GET where") == "nil" }, answerTime, 20*time.Millisecond)
