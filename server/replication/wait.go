@@ -34,7 +34,8 @@ func waitCommand(p *Primary) *command.Command {
 	}
 }
 
-// wait implements WAIT numreplicas timeout. Unlike Redis it waits for all that has been changed so far, and not only by this client.
+// wait implements WAIT numreplicas timeout. It waits for all that has been changed so far, by whomever; Redis for what had been changed when this client's command
+// before it ended, which is a little less if others have changed something since.
 func (p *Primary) wait(c *command.Ctx) {
 	if c.Core.Gate.Has(command.GateFollows) {
 		c.Err(errWaitOnReplica)
