@@ -244,7 +244,7 @@ func (d *dialogue) psync(id string, offset int64, takeOver bool) (a answer, err 
 			err = fmt.Errorf("%w: it is a primary, and its data are others", errRejected)
 		}
 		return a, err
-	case takeOver && strings.HasPrefix(reply, "-"):
+	case takeOver:
 		return a, fmt.Errorf("%w: %w", errRejected, refusal("PSYNC", reply))
 	case strings.HasPrefix(reply, "-NOMASTERLINK"), strings.HasPrefix(reply, "-LOADING"):
 		return a, fmt.Errorf("%w: it answers %q to PSYNC", errNotNow, shown(reply[1:]))

@@ -1,6 +1,8 @@
 package replicas
 
 import (
+	"io"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,26 +111,49 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestFailoverToOtherData: if it is not the replica that answers where it was to be found, but a primary with data of its own, the server stays the primary with its data.
-func TestFailoverToOtherData(t *testing.T) {
+// TestFailoverToSomebodyElse: if it is not the replica that answers where it was to be found, but a primary with data of its own, or no Redis, the server stays the
+// primary with its data.
+func TestFailoverToSomebodyElse(t *testing.T) {
 	t.Parallel()
-	primary, other := harness.Start(t, diskless...), harness.Start(t, diskless...)
-	p, o := harness.Dial(t, primary.Addr), harness.Dial(t, other.Addr)
-	p.Ask("SET", "k", "mine")
-	o.Ask("SET", "k", "theirs")
-	replica := followByHand(t, primary, "listening-port", strconv.Itoa(other.Port))
-	acknowledge := func() bool {
-		_, err := replica.Write(harness.Command("REPLCONF", "ACK", p.Info("replication")["master_repl_offset"]))
-		require.NoError(t, err)
-		return true
+	for name, somebody := range map[string]func(t *testing.T) (port int){
+		"a primary": func(t *testing.T) int {
+			other := harness.Start(t, diskless...)
+			harness.Dial(t, other.Addr).Ask("SET", "k", "theirs")
+			return other.Port
+		},
+		"no Redis": func(t *testing.T) int {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			t.Cleanup(func() { listener.Close() })
+			go func() {
+				for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+					_, _ = conn.Write([]byte("+PONG\r\n+OK\r\n+OK\r\n+WHAT\r\n"))
+					_, _ = io.Copy(io.Discard, conn)
+					conn.Close()
+				}
+			}()
+			return listener.Addr().(*net.TCPAddr).Port
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary, port := harness.Start(t, diskless...), strconv.Itoa(somebody(t))
+			p := harness.Dial(t, primary.Addr)
+			p.Ask("SET", "k", "mine")
+			replica := followByHand(t, primary, "listening-port", port)
+			acknowledge := func() bool {
+				_, _ = replica.Write(harness.Command("REPLCONF", "ACK", p.Info("replication")["master_repl_offset"])) // it is closed when the failover has ended
+				return true
+			}
+			await(t, "the replica is online", func() bool {
+				return acknowledge() && strings.Contains(p.Ask("INFO", "replication").Text, "state=online")
+			})
+			require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "TO", "127.0.0.1", port)))
+			await(t, "the failover comes to nothing", func() bool { return acknowledge() && strings.Contains(primary.Log(), "the replica does not take over") })
+			require.Equal(t, "OK", p.Ask("SET", "after", "1").Text)
+			require.Equal(t, "mine", p.Ask("GET", "k").Text)
+		})
 	}
-	await(t, "the replica is online", func() bool {
-		return acknowledge() && strings.Contains(p.Ask("INFO", "replication").Text, "state=online")
-	})
-	require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "TO", "127.0.0.1", strconv.Itoa(other.Port))))
-	await(t, "the failover comes to nothing", func() bool { return acknowledge() && strings.Contains(primary.Log(), "its data are others") })
-	await(t, "it is the primary", func() bool { return p.Ask("SET", "after", "1").Text == "OK" })
-	require.Equal(t, "mine", p.Ask("GET", "k").Text)
 }
 
 // TestTransactionThatEndsInFollowing: what a transaction has changed before its REPLICAOF stands in nobody's stream, so that the new primary's data are needed whole. A
