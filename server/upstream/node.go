@@ -356,9 +356,12 @@ func (n *node) ask(timeout time.Duration, args ...string) (v value, err error) {
 	done := make(chan struct{})
 	c := &Call{Slot: -1, Proto: 2, Replies: 1, Request: command(args...), Deadline: Now() + int64(timeout), internal: true}
 	c.Done = func(c *Call) {
-		if c.Err != nil {
+		switch {
+		case c.Err != nil:
 			err = c.Err
-		} else {
+		case len(c.Reply) > topologyMax: // as values it would take up many times as much
+			err = errTooLong
+		default:
 			v, _ = parseValue(c.Reply)
 		}
 		close(done)

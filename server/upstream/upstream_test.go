@@ -693,3 +693,12 @@ func TestAProblemIsLoggedOnce(t *testing.T) {
 	require.False(t, f.failed(nil))
 	require.True(t, f.failed(errors.New("b")))
 }
+
+// TestATopologyThatIsTooLong is not read.
+func TestATopologyThatIsTooLong(t *testing.T) {
+	slots := fmt.Sprintf("*%d\r\n%s", topologyMax/4, strings.Repeat(":1\r\n", topologyMax/4))
+	node := startFake(t, on("CLUSTER", func([]string) string { return slots }))
+	node.mode = "cluster"
+	u := open(t, Config{Addrs: []string{node.addr}})
+	require.ErrorContains(t, u.Start(t.Context()), errTooLong.Error())
+}
