@@ -101,7 +101,7 @@ func TestForeignLimiters(t *testing.T) {
 
 // TestForeignRecipes runs the recipes for Node.js of docs/recipes.md, and compares their header fields with express-rate-limit's.
 func TestForeignRecipes(t *testing.T) {
-	runForeign(t, []string{"test", "-d", "node_modules/express-rate-limit"}, 3, "node", "recipes.mjs")
+	runForeign(t, []string{"test", "-d", "node_modules/express-rate-limit"}, 4, "node", "recipes.mjs")
 }
 
 // TestForeignBlocks: what rate-limiter-flexible's blockDuration does is what the record says, by which server/limits is tested.

@@ -12,15 +12,16 @@ import (
 type Guard struct {
 	Client *redis.Client
 	Open   bool          // what is decided then: true lets everything pass, false nothing
-	Rest   time.Duration // for how long nobody asks again after a failure
+	Rest   time.Duration // for how long it is not asked again after a failure
 	again  atomic.Int64  // ns: not before this
 }
 
 // NewGuard keeps a request from ever waiting longer than 50 ms for its limiter.
 func NewGuard(addr string, open bool) *Guard {
 	return &Guard{Open: open, Rest: time.Second, Client: redis.NewClient(&redis.Options{
-		Addr: addr, DialTimeout: 50 * time.Millisecond, ReadTimeout: 50 * time.Millisecond, WriteTimeout: 50 * time.Millisecond,
-		MaxRetries: -1, // a limiter that was asked twice has charged twice
+		Addr:                  addr,
+		ContextTimeoutEnabled: true, // a call ends with its context
+		MaxRetries:            -1,   // a limiter that was asked twice has charged twice
 	})}
 }
 
@@ -29,6 +30,9 @@ func (g *Guard) Allow(ctx context.Context, user string) (ok bool, retryAfter tim
 	if time.Now().UnixNano() < g.again.Load() {
 		return g.Open, g.Rest
 	}
+	// A user who hangs up is no failure of the limiter: the call has the time limit, but not the request's cancellation.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 50*time.Millisecond)
+	defer cancel()
 	reply, err := g.Client.Do(ctx, "RL.GCRA", "user:"+user, 10, 5, "1s").Int64Slice()
 	if err != nil { // no answer, LOADING, MISCONF, OOM …
 		g.again.Store(time.Now().Add(g.Rest).UnixNano())

@@ -28,13 +28,19 @@ func TestGuard(t *testing.T) {
 	server := harness.Start(t)
 	ctx := context.Background()
 	open, closed := NewGuard(server.Addr, true), NewGuard(server.Addr, false)
-	open.Client.Options().ReadTimeout = time.Second // the test's machine may be slow
 	for _, g := range []*Guard{open, closed} {
 		require.Eventually(t, func() bool { // until a call was not answered too late
 			ok, _ := g.Allow(ctx, fmt.Sprint(g.Open))
 			return ok && g.again.Load() == 0
 		}, 10*time.Second, time.Millisecond)
 	}
+	left, leave := context.WithCancel(ctx)
+	leave()
+	require.Eventually(t, func() bool {
+		open.again.Store(0)
+		open.Allow(left, "left")
+		return open.again.Load() == 0
+	}, 10*time.Second, time.Millisecond, "a user who hangs up is no failure of the limiter")
 	limited := false
 	for range 1000 {
 		ok, retryAfter := closed.Allow(ctx, "busy")

@@ -21,7 +21,7 @@ import (
 
 const (
 	burst        = 10               // requests that the examples allow at once
-	startTimeout = 20 * time.Second // for a program to take connections
+	startTimeout = 20 * time.Second // for a program to take connections, and to ask its limiter
 	pollEvery    = 20 * time.Millisecond
 )
 
@@ -43,8 +43,9 @@ func TestREADME(t *testing.T) {
 	}
 }
 
-// TestNetHTTP, TestWSGI and TestExpress: ten requests pass, and the eleventh is told when to come back.
+// TestNetHTTP, TestWSGI and TestExpress: ten requests pass, and the eleventh is told when to come back. Without an answer of the limiter all pass.
 func TestNetHTTP(t *testing.T) {
+	t.Parallel() // each waits a second, after which a limiter is asked again
 	path := filepath.Join(t.TempDir(), "nethttp")
 	out, err := exec.Command("go", "build", "-o", path, "./nethttp").CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -52,6 +53,7 @@ func TestNetHTTP(t *testing.T) {
 }
 
 func TestWSGI(t *testing.T) {
+	t.Parallel()
 	python := "/usr/bin/python3" // for which Debian's python3-redis is installed
 	if err := exec.Command(python, "-c", "import redis").Run(); err != nil {
 		t.Skip("redis-py is not installed: make clients installs it")
@@ -60,6 +62,7 @@ func TestWSGI(t *testing.T) {
 }
 
 func TestExpress(t *testing.T) {
+	t.Parallel()
 	installed := filepath.Join(harness.Root(t), "tests", "clients", "foreign", "node_modules")
 	// Imports are looked for beside the program: it is copied to where its packages are.
 	dir := t.TempDir()
@@ -78,10 +81,12 @@ func TestExpress(t *testing.T) {
 	requireLimited(t, cmd)
 }
 
-// requireLimited starts an example against a server of its own.
+// requireLimited starts an example before its limiter is there: requests pass. With the limiter they are limited, and they pass again when it
+// is there but does not answer, and when it is gone.
 func requireLimited(t *testing.T, program *exec.Cmd) {
 	t.Helper()
 	server := harness.Start(t)
+	server.Kill()
 	port := harness.FreePort(t)
 	program.Env = append(os.Environ(), "REDIS_URL=redis://"+server.Addr, "PORT="+strconv.Itoa(port))
 	var printed strings.Builder
@@ -95,32 +100,56 @@ func requireLimited(t *testing.T, program *exec.Cmd) {
 	t.Cleanup(func() {
 		_ = program.Process.Kill()
 		<-ended
+		if t.Failed() {
+			t.Log(printed.String())
+		}
 	})
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	awaitListener(t, addr, ended, &printed)
+	awaitListener(t, addr, ended)
 
 	client := &http.Client{Timeout: harness.ReplyTimeout}
-	var refused *http.Response
-	for asked := 0; refused == nil; asked++ {
-		require.Less(t, asked, 50*burst, "nothing was limited")
-		response, err := client.Get("http://" + addr + "/")
-		require.NoError(t, err)
-		body, err := io.ReadAll(response.Body)
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-		if response.StatusCode == http.StatusOK {
+	// ask sends requests until one is refused, which it returns, and n at most.
+	ask := func(n int) (passed int, refused *http.Response) {
+		for range n {
+			response, err := client.Get("http://" + addr + "/")
+			require.NoError(t, err)
+			body, err := io.ReadAll(response.Body)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			if response.StatusCode != http.StatusOK {
+				return passed, response
+			}
 			require.Equal(t, "hello\n", string(body))
-			continue
+			passed++
 		}
-		require.GreaterOrEqual(t, asked, burst, "limited too early")
-		refused = response
+		return passed, nil
+	}
+	requireAllPass := func(when string) {
+		_, refused := ask(2 * burst)
+		require.Nil(t, refused, when)
+	}
+	requireAllPass("without a limiter")
+
+	server = harness.Again(t, server)
+	var refused *http.Response
+	for passed, deadline := 0, time.Now().Add(startTimeout); refused == nil; time.Sleep(pollEvery) {
+		var n int
+		n, refused = ask(2 * burst)
+		passed += n
+		require.True(t, refused == nil || passed >= burst, "limited too early")
+		require.True(t, time.Now().Before(deadline), "nothing was limited")
 	}
 	require.Equal(t, http.StatusTooManyRequests, refused.StatusCode)
 	require.Equal(t, "1", refused.Header.Get("Retry-After"), "the next unit comes after 200 ms, and the header counts seconds")
+
+	require.NoError(t, server.Stall())
+	requireAllPass("while the limiter does not answer")
+	server.Kill()
+	requireAllPass("when the limiter is gone")
 }
 
 // awaitListener waits until a program takes connections.
-func awaitListener(t *testing.T, addr string, ended <-chan struct{}, printed *strings.Builder) {
+func awaitListener(t *testing.T, addr string, ended <-chan struct{}) {
 	t.Helper()
 	for deadline := time.Now().Add(startTimeout); ; time.Sleep(pollEvery) {
 		if conn, err := net.Dial("tcp", addr); err == nil {
@@ -129,7 +158,7 @@ func awaitListener(t *testing.T, addr string, ended <-chan struct{}, printed *st
 		}
 		select {
 		case <-ended:
-			require.FailNow(t, "the example ended", printed.String())
+			require.FailNow(t, "the example ended")
 		default:
 		}
 		require.True(t, time.Now().Before(deadline), "the example does not listen")

@@ -5,17 +5,39 @@
 
 import math
 import os
+import sys
+import time
 from wsgiref.simple_server import make_server
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
-limiter = redis.Redis.from_url(os.environ.get("REDIS_URL", "redis://127.0.0.1:6379"), socket_timeout=1)
+limiter = redis.Redis.from_url(
+    os.environ.get("REDIS_URL", "redis://127.0.0.1:6379"),
+    socket_connect_timeout=0.05, socket_timeout=0.05,  # seconds
+    retry=Retry(NoBackoff(), 0),  # a call that was sent twice may be charged twice
+)
+again = 0.0  # when the limiter may be asked again after a failure
+
+
+def ask(key):
+    """Without an answer requests pass (this limiter fails open), and for a second it is not asked again."""
+    global again
+    if time.monotonic() < again:
+        return 0, 0
+    try:
+        limited, _, _, retry_after, _ = limiter.execute_command("RL.GCRA", key, 10, 5, "1s")
+        return limited, retry_after
+    except redis.RedisError as err:
+        print("limiter:", err, file=sys.stderr)
+        again = time.monotonic() + 1
+        return 0, 0
 
 
 def limit(app):
     def limited_app(environ, start_response):
-        key = "ip:" + environ["REMOTE_ADDR"]
-        limited, _, _, retry_after, _ = limiter.execute_command("RL.GCRA", key, 10, 5, "1s")
+        limited, retry_after = ask("ip:" + environ["REMOTE_ADDR"])
         if limited:
             start_response("429 Too Many Requests", [("Retry-After", str(math.ceil(retry_after / 1000)))])
             return [b"too many requests\n"]

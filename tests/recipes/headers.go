@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"strconv"
@@ -11,12 +12,11 @@ import (
 
 // WriteHeaders tells an HTTP client where it stands. Headers count whole seconds; up is the safe side.
 func WriteHeaders(h http.Header, v Verdict) {
-	if v.Limit < 0 {
-		return // unlimited
+	if v.Limit >= 0 { // else there is no limit, but a block is possible
+		h.Set("RateLimit-Limit", strconv.FormatInt(v.Limit, 10))
+		h.Set("RateLimit-Remaining", strconv.FormatInt(v.Remaining, 10))
+		h.Set("RateLimit-Reset", seconds(v.ResetAfter))
 	}
-	h.Set("RateLimit-Limit", strconv.FormatInt(v.Limit, 10))
-	h.Set("RateLimit-Remaining", strconv.FormatInt(v.Remaining, 10))
-	h.Set("RateLimit-Reset", seconds(v.ResetAfter))
 	if v.Limited && v.RetryAfter >= 0 {
 		h.Set("Retry-After", seconds(v.RetryAfter))
 	}
@@ -27,11 +27,11 @@ func seconds(d time.Duration) string {
 }
 
 // Limit lets each address make 100 requests a minute, 20 of them at once. When the limiter cannot be asked, requests pass: say the
-// opposite where that is safer.
+// opposite where that is safer. A client that hangs up is charged all the same, or its requests would pass uncounted.
 func Limit(rdb *redis.Client, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, _, _ := net.SplitHostPort(r.RemoteAddr)
-		v, err := Ask(r.Context(), rdb, "RL.GCRA", "http:"+address, 20, 100, "1m")
+		v, err := Ask(context.WithoutCancel(r.Context()), rdb, "RL.GCRA", "http:"+address, 20, 100, "1m")
 		if err == nil {
 			WriteHeaders(w.Header(), v)
 		}

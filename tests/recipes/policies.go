@@ -56,29 +56,41 @@ func BlockAbuse(ctx context.Context, rdb *redis.Client, policy string) error {
 	return setPolicy(ctx, rdb, policy, "LOG", 5, "1m", "BLOCK", "10m", "DOUBLE", "1d")
 }
 
-// Ban locks one key out by hand, and Unban lets it in again, whatever locked it out.
+// Ban locks one key out by hand.
 func Ban(ctx context.Context, rdb *redis.Client, policy, key string, d time.Duration) error {
 	return rdb.Do(ctx, "RL.BLOCK", policy, key, fmt.Sprintf("%dms", d.Milliseconds())).Err()
 }
 
-// Unban reports whether the key was blocked.
+// Unban lets one key in at once, whatever locked it out: it ends the block, and then forgets what the key has used, since a limit that is used up
+// would limit the next call again. It reports whether the key was blocked.
 func Unban(ctx context.Context, rdb *redis.Client, policy, key string) (bool, error) {
 	n, err := rdb.Do(ctx, "RL.UNBLOCK", policy, key).Int64()
-	return n == 1, err
+	if err != nil {
+		return false, err
+	}
+	return n == 1, rdb.Do(ctx, "RL.RESET", key).Err()
+}
+
+// Blocks lists the keys that hold blocks, such as rl:block:{mallory}:login. One with DOUBLE stays for a while after its end, for the next one's length.
+func Blocks(ctx context.Context, rdb *redis.Client) (keys []string, _ error) {
+	found := rdb.Scan(ctx, 0, "rl:block:*", 1000).Iterator()
+	for found.Next(ctx) {
+		keys = append(keys, found.Val())
+	}
+	return keys, found.Err()
 }
 
 // WriteFields tells an HTTP client where it stands by the fields of draft-ietf-httpapi-ratelimit-headers-11: RateLimit-Policy is the limit and the
 // seconds that it is for, RateLimit what remains and the seconds until all of it is there again.
 func WriteFields(h http.Header, policy string, window time.Duration, v Verdict) {
-	if v.Limit < 0 {
-		return // unlimited
-	}
 	remaining, until := v.Remaining, v.ResetAfter
 	if v.RetryAfter > v.ResetAfter { // a block: what remains is of no use before its end
 		remaining, until = 0, v.RetryAfter
 	}
-	h.Set("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%s", policy, v.Limit, seconds(window)))
-	h.Set("RateLimit", fmt.Sprintf("%q;r=%d;t=%s", policy, remaining, seconds(until)))
+	if v.Limit >= 0 { // else there is no limit, but a block is possible
+		h.Set("RateLimit-Policy", fmt.Sprintf("%q;q=%d;w=%s", policy, v.Limit, seconds(window)))
+		h.Set("RateLimit", fmt.Sprintf("%q;r=%d;t=%s", policy, remaining, seconds(until)))
+	}
 	if v.Limited && v.RetryAfter >= 0 {
 		h.Set("Retry-After", seconds(v.RetryAfter))
 	}

@@ -21,17 +21,23 @@ export const enforce = (redis, policy, words) => redis.call('RL.POLICY', 'SET', 
 export const override = (redis, policy, key, words) => redis.call('RL.POLICY', 'OVERRIDE', 'SET', policy, key, ...words.split(' '))
 export const exempt = (redis, policy, key) => override(redis, policy, key, 'UNLIMITED')
 
-// ban locks a key out by hand, and unban lets it in again: ban(redis, 'api', 'user:mallory', '1h').
+// ban locks a key out by hand: ban(redis, 'api', 'user:mallory', '1h'). unban lets it in at once: it ends any block, and then forgets what the key
+// has used, since a limit that is used up would limit the next call again.
 export const ban = (redis, policy, key, duration) => redis.call('RL.BLOCK', policy, key, duration)
-export const unban = async (redis, policy, key) => (await redis.call('RL.UNBLOCK', policy, key)) === 1
+export async function unban(redis, policy, key) {
+  const ended = await redis.call('RL.UNBLOCK', policy, key)
+  await redis.call('RL.RESET', key)
+  return ended === 1
+}
 
 // fields are the header fields of draft-ietf-httpapi-ratelimit-headers-11 for a policy over so many seconds.
 export function fields(policy, window, { limited, limit, remaining, retryAfter, resetAfter }) {
-  if (limit < 0) return {} // unlimited
   if (retryAfter > resetAfter) [remaining, resetAfter] = [0, retryAfter] // a block: what remains is of no use before its end
   return {
-    'RateLimit-Policy': `"${policy}";q=${limit};w=${window}`,
-    RateLimit: `"${policy}";r=${remaining};t=${Math.ceil(resetAfter / 1000)}`,
+    ...(limit >= 0 && { // else there is no limit, but a block is possible
+      'RateLimit-Policy': `"${policy}";q=${limit};w=${window}`,
+      RateLimit: `"${policy}";r=${remaining};t=${Math.ceil(resetAfter / 1000)}`,
+    }),
     ...(limited && retryAfter >= 0 && { 'Retry-After': String(Math.ceil(retryAfter / 1000)) }),
   }
 }

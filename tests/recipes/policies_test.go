@@ -131,11 +131,17 @@ func TestBlockAbuse(t *testing.T) {
 	}
 	require.True(t, last.Limited)
 	require.Equal(t, 10*time.Minute, last.RetryAfter)
+	blocks, err := Blocks(ctx, rdb)
+	require.NoError(t, err)
+	require.Equal(t, []string{"rl:block:{rl:mallory}:login"}, blocks)
 	lifted, err := Unban(ctx, rdb, "login", "rl:mallory")
 	require.NoError(t, err)
 	require.True(t, lifted)
-	require.NoError(t, Ban(ctx, rdb, "login", "rl:mallory", 24*time.Hour))
 	_, verdicts, err := Take(ctx, rdb, 1, "login", "rl:mallory")
+	require.NoError(t, err)
+	require.False(t, verdicts[0].Limited, "it is let in at once, though its limit was used up")
+	require.NoError(t, Ban(ctx, rdb, "login", "rl:mallory", 24*time.Hour))
+	_, verdicts, err = Take(ctx, rdb, 1, "login", "rl:mallory")
 	require.NoError(t, err)
 	require.Greater(t, verdicts[0].RetryAfter, 23*time.Hour)
 	lifted, err = Unban(ctx, rdb, "login", "rl:alice")
@@ -153,6 +159,7 @@ func TestFields(t *testing.T) {
 		{Verdict{Limited: true, Limit: 100, Remaining: 100, RetryAfter: 10 * time.Minute}, `"user";q=100;w=60`, `"user";r=0;t=600`, "600"},
 		{Verdict{Limited: true, Limit: 1, Remaining: 1, RetryAfter: -1}, `"user";q=1;w=60`, `"user";r=1;t=0`, ""},
 		{Verdict{Limit: -1, Remaining: -1, RetryAfter: -1}, "", "", ""},
+		{Verdict{Limited: true, Limit: -1, Remaining: -1, RetryAfter: time.Hour}, "", "", "3600"},
 	} {
 		h := http.Header{}
 		WriteFields(h, "user", time.Minute, tc.v)

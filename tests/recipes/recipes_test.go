@@ -121,6 +121,20 @@ func TestHeaders(t *testing.T) {
 	require.Empty(t, h)
 	WriteHeaders(h, Verdict{Limited: true, Limit: 5, RetryAfter: -time.Millisecond})
 	require.Empty(t, h.Get("Retry-After"), "it can never pass")
+	h = http.Header{}
+	WriteHeaders(h, Verdict{Limited: true, Limit: -1, Remaining: -1, RetryAfter: time.Minute})
+	require.Equal(t, http.Header{"Retry-After": {"60"}}, h, "a block of a key without a limit")
+
+	// A client that hangs up is charged, and limited, as any other.
+	ctx, rdb := serve(t)
+	left, leave := context.WithCancel(ctx)
+	leave()
+	passed := 0
+	handler = Limit(rdb, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed++ }))
+	for range 100 {
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(left, http.MethodGet, "/", nil))
+	}
+	require.Less(t, passed, 100)
 }
 
 func TestLogin(t *testing.T) {
@@ -182,6 +196,7 @@ func TestTokens(t *testing.T) {
 	require.NoError(t, Complete(ctx, rdb, "ann", 10_000, uses(30_000, nil)))
 	about(50_000)
 	require.ErrorContains(t, Complete(ctx, rdb, "ann", 90_000, uses(0, nil)), "try again in ")
+	require.EqualError(t, Complete(ctx, rdb, "ann", 100_001, uses(0, nil)), "can never pass: the limit is 100000")
 	about(50_000)
 	require.NoError(t, Complete(ctx, rdb, "ann", 10_000, uses(150_000, nil)))
 	about(0)

@@ -55,6 +55,9 @@ func Complete(ctx context.Context, rdb *redis.Client, user string, estimate int6
 	if err != nil {
 		return err
 	}
+	if limited != nil && limited.RetryAfter < 0 {
+		return fmt.Errorf("can never pass: the limit is %d", limited.Limit)
+	}
 	if limited != nil {
 		return fmt.Errorf("over the limit: try again in %v", limited.RetryAfter)
 	}

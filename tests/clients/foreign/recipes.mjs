@@ -6,6 +6,7 @@ import { Redis } from 'ioredis5'
 import express from 'express'
 import { rateLimit } from 'express-rate-limit'
 import * as recipes from '../../recipes/policies.mjs'
+import { complete } from '../../recipes/tokens.mjs'
 
 const redis = new Redis({ host, port })
 
@@ -26,8 +27,27 @@ await step('one customer', async () => {
   await recipes.ban(redis, 'api', 'mallory', '1h')
   const banned = await recipes.take(redis, 'api', 'mallory')
   assert.deepEqual(recipes.fields('api', 3600, { ...banned, retryAfter: 3_600_000 }), { 'RateLimit-Policy': '"api";q=3;w=3600', RateLimit: '"api";r=0;t=3600', 'Retry-After': '3600' })
+  for (let i = 0; i < 4; i++) await redis.call('RL.FIXED', 'mallory', 3, '1h')
   assert.equal(await recipes.unban(redis, 'api', 'mallory'), true)
+  assert.equal((await recipes.take(redis, 'api', 'mallory')).limited, false)
+  await recipes.ban(redis, 'api', 'nolimit', '1h')
+  await recipes.exempt(redis, 'api', 'nolimit')
+  assert.ok(recipes.fields('api', 3600, await recipes.take(redis, 'api', 'nolimit'))['Retry-After'] > 3500)
   assert.equal(await recipes.unban(redis, 'api', 'mallory'), false)
+})
+
+await step('tokens of a language model', async () => {
+  for (const policy of ['llm-requests GCRA 60 60 1m', 'llm-tokens FIXED 10000 1h', 'llm-parallel ACQUIRE 1 2m']) await redis.call('RL.POLICY', 'SET', ...policy.split(' '))
+  const used = async () => 10_000 - (await redis.call('RL.FIXED', 'rl:llm:tokens:ann', 10_000, '1h', 'PEEK'))[2]
+  await complete(redis, 'ann', 4000.2, async () => 1200.5)
+  assert.equal(await used(), 1201)
+  await assert.rejects(complete(redis, 'ann', 4000, async () => { throw new Error('the model has failed') }), /^Error: the model has failed$/)
+  assert.equal(await used(), 1201)
+  await assert.rejects(complete(redis, 'ann', 4000, async () => undefined), /ERR/)
+  assert.equal(await used(), 5201, 'work that was done is not given back') // before the TTL
+  await assert.rejects(complete(redis, 'bob', 10_001, async () => 0), /^Error: can never pass: the limit is 10000$/)
+  await complete(redis, 'bob', 0, async () => 10_000)
+  await assert.rejects(complete(redis, 'bob', 1, async () => 0), /^Error: over the limit: try again in \d+ ms$/)
 })
 
 // A member of a structured field, without express-rate-limit's pk, which the draft leaves to the server.
