@@ -9,7 +9,7 @@ import (
 )
 
 // Receiver takes a snapshot that is made for replicas. Write and Finish are called by a goroutine of the snapshot's own, without the
-// executor's lock; the rest with it.
+// executor's lock, and must not take it, since whoever gives the snapshot up holds it while they end; the rest with it.
 type Receiver struct {
 	DB     int                   // the number of the database that the stream behind the snapshot is for at first
 	Write  func(p []byte) error  // takes the next part; an error ends the snapshot

@@ -1,6 +1,9 @@
 package replication
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Told returns a func that reports whether the log has to be told of an error at a time.
 func Told() func(err error, now time.Time) bool { return told{}.again }
@@ -16,5 +19,15 @@ func (r *Replica) Attempt(primary Address) error {
 	l := &link{replica: r, follow: f}
 	err := l.run()
 	r.update(f, func() { r.failed(err, 0) })
+	return err
+}
+
+// FinishUnderLock gives up a snapshot for replicas as the journal does: with the executor's lock held.
+func (p *Primary) FinishUnderLock() error {
+	p.Lock()
+	defer p.Unlock()
+	t := &transfer{primary: p}
+	err := t.Finish(errors.New("it is given up"))
+	t.done(err)
 	return err
 }

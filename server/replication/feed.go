@@ -346,38 +346,40 @@ func (t *transfer) pass(next part) error {
 
 var errNoReplica = errors.New("no replica is left that wants it")
 
-// Finish ends the sending, or has the file sent, for [journal.Receiver].
+// Finish ends what is written, for [journal.Receiver]. Whoever gives the snapshot up waits for it with the executor's lock, which it must not take therefore.
 func (t *transfer) Finish(err error) error {
-	if t.file != nil {
-		err = t.file.Finish(err)
-	} else if err == nil {
-		err = t.pass(part{data: []byte(t.mark), body: true, last: true})
+	switch {
+	case t.file != nil:
+		return t.file.Finish(err)
+	case err != nil:
+		return err
 	}
+	return t.pass(part{data: []byte(t.mark), body: true, last: true})
+}
+
+// done has the file sent, or what follows the snapshot, or ends the sending, for [journal.Receiver]. The caller holds the executor's lock.
+func (t *transfer) done(err error) {
 	p := t.primary
-	p.Lock()
-	defer p.Unlock()
 	if t.pin != nil {
 		t.pin.Close()
 		t.pin = nil
 	}
 	switch {
 	case err != nil:
-		for _, f := range t.to {
-			f.drop(errSnapshot)
-		}
-		return err
+		t.abort()
 	case t.file == nil:
 		for _, f := range t.live {
 			p.snapshotSent(f)
 		}
-		return nil
-	}
-	for _, f := range t.to {
-		if opening := t.sendFile(f); opening != nil && err == nil {
-			err = opening
+	default:
+		for _, f := range t.to {
+			if opening := t.sendFile(f); opening != nil && err == nil {
+				err = opening
+			}
 		}
+		err = errors.Join(err, t.file.Remove())
 	}
-	return errors.Join(err, t.file.Remove())
+	p.transferred(err)
 }
 
 // sendFile has a replica be sent the file. The caller holds the executor's lock.
@@ -412,7 +414,7 @@ func (t *transfer) hurry() {
 	}
 }
 
-// abort cuts off all who wait for the snapshot, for [journal.Receiver].
+// abort cuts off all who wait for the snapshot, for [journal.Receiver]. The caller holds the executor's lock.
 func (t *transfer) abort() {
 	for _, f := range t.to {
 		f.drop(errSnapshot)

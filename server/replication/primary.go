@@ -449,7 +449,7 @@ func (p *Primary) beginTransfer(mono int64, cfg *config.Config) {
 	if !diskless {
 		t.file = p.journal.NewSendFile()
 	}
-	if !p.journal.Send(journal.Receiver{DB: p.streamDB(), Write: t.Write, Finish: t.Finish, Done: p.transferred, Hurry: t.hurry, Abort: t.abort}) {
+	if !p.journal.Send(journal.Receiver{DB: p.streamDB(), Write: t.Write, Finish: t.Finish, Done: t.done, Hurry: t.hurry, Abort: t.abort}) {
 		return
 	}
 	p.Effects.Feed()

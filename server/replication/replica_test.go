@@ -391,3 +391,10 @@ func TestHistories(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{after[1], strconv.Itoa(offset + 1)}, asked.FindStringSubmatch(heard)[1:], "a server that has all of that may go on from there")
 }
+
+// TestSnapshotGivenUp: the end of a snapshot for replicas needs no lock, since those who give it up, as a full sync from a primary does, hold it while they wait.
+func TestSnapshotGivenUp(t *testing.T) {
+	w := newReplica(t, nil)
+	require.EqualError(t, w.Srv.Replica.Primary.FinishUnderLock(), "it is given up")
+	require.Equal(t, "$1\r\n1\r\n", w.Ask("GET", "old"))
+}
