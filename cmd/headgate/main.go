@@ -4,6 +4,7 @@
 //	headgate check DIR [--fix]                            say whether a data directory is whole
 //	headgate bench [--addr A] [--load L] ...              send a load to a server and say how fast it was answered
 //	headgate simulate [access.log ...] --policy P ...     say what limits would have done to the traffic of a log
+//	headgate cli [-h HOST] [-p PORT] [command ...]        send commands, from the arguments, a pipe or a prompt, and print replies
 //	headgate ping [the same words]                        exit 0 if the server so configured answers, else 1
 //	headgate version | --version | --help
 //	headgate [file.conf] [--directive value ...] --check-config
@@ -41,12 +42,13 @@ const toolsHelp = `headgate, a rate-limit server that speaks the Redis protocol
   headgate [file.conf] [--directive ...]    serve; the rest of this text is about that
   headgate [the same words] --check-config  say whether they are right, and do not serve
   headgate ping [the same words]            exit 0 if the server that they describe answers, else 1
+  headgate cli [command ...]                send a command, or those of a pipe or of a prompt, and print replies
   headgate check DIR [--fix]                say what is in a data directory and whether it is whole
   headgate bench [--addr A] [--load L] ...  send a load to a server and say how fast it was answered
   headgate simulate [access.log] ...        say what limits would have done to the traffic of a log
   headgate version                          print the version
 
-ping, check, bench and simulate say more with --help.
+ping, cli, check, bench and simulate say more with --help.
 
 `
 
@@ -83,6 +85,8 @@ func (p program) run(args []string) int {
 		err = p.check(args[1:])
 	case "simulate":
 		err = p.simulate(args[1:])
+	case "cli":
+		err = p.cli(args[1:])
 	case "ping":
 		err = p.ping(args[1:])
 	default:

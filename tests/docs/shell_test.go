@@ -17,7 +17,7 @@ import (
 var (
 	shellBlock = regexp.MustCompile("(?ms)^ *```(?:sh|bash)\n(.*?)^ *```$")
 	makeCall   = regexp.MustCompile("(?m)(?:`|^ *)make ([a-z-]+)")
-	tools      = []string{"bench", "check", "simulate", "ping", "version"}
+	tools      = []string{"bench", "check", "simulate", "ping", "cli", "version"}
 )
 
 // TestShellBlocks: each call of headgate in a shell block of a document is one that the program takes, and each make target that a document

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"headgate/server/command"
+	"headgate/server/limits"
+	"headgate/server/types"
+)
+
+// catalogue has the commands that the prompt helps with: limiters, and those of Redis's types.
+type catalogue struct {
+	list []*command.Command // that can be called, in the order of their names
+}
+
+func newCatalogue() *catalogue {
+	c := &catalogue{}
+	table := command.NewRegistry(append(types.Declarations(), (*limits.Limits)(nil).Declarations())...)
+	for _, cmd := range table.All {
+		if cmd.Handler != nil {
+			c.list = append(c.list, cmd)
+		}
+	}
+	slices.SortFunc(c.list, func(a, b *command.Command) int { return strings.Compare(a.FullName, b.FullName) })
+	return c
+}
+
+// nameOf is a command's name as it is typed.
+func nameOf(cmd *command.Command) string {
+	return strings.ToUpper(strings.ReplaceAll(cmd.FullName, "|", " "))
+}
+
+// find returns the command that some words begin with the name of, or nil.
+func (c *catalogue) find(words []string) (found *command.Command) {
+	for _, cmd := range c.list {
+		name := strings.Fields(nameOf(cmd))
+		if len(words) >= len(name) && slices.EqualFunc(name, words[:len(name)], strings.EqualFold) {
+			found = cmd
+		}
+	}
+	return found
+}
+
+// beginning lists the commands whose names begin so, in any case.
+func (c *catalogue) beginning(text string) (list []*command.Command) {
+	for _, cmd := range c.list {
+		if strings.HasPrefix(nameOf(cmd), strings.ToUpper(text)) {
+			list = append(list, cmd)
+		}
+	}
+	return list
+}
+
+// complete answers TAB: a name is completed as far as it is certain; behind one, or where there are several, it is shown what they are called with.
+func (c *catalogue) complete(out io.Writer, line string, at int, key rune) (newLine string, newAt int, ok bool) {
+	if key != '\t' {
+		return "", 0, false
+	}
+	if cmd := c.find(strings.Fields(line)); cmd != nil {
+		fmt.Fprintf(out, "%s\n", cmd.Syntax())
+		return line, at, true
+	}
+	list := c.beginning(line[:at])
+	if len(list) == 0 {
+		return line, at, true
+	}
+	common := nameOf(list[0])
+	for _, cmd := range list[1:] {
+		name := nameOf(cmd)
+		for !strings.HasPrefix(name, common) {
+			common = common[:len(common)-1]
+		}
+	}
+	switch {
+	case len(list) == 1:
+		common += " "
+	case len(common) == at:
+		for _, cmd := range list {
+			fmt.Fprintf(out, "%s\n", cmd.Syntax())
+		}
+	}
+	return common + line[at:], len(common), true
+}
+
+// help explains a command, or says how to have one explained.
+func (c *catalogue) help(words []string) string {
+	cmd := c.find(words)
+	if cmd == nil {
+		list := c.beginning(strings.Join(words, " "))
+		if len(words) == 0 || len(list) == 0 {
+			return "help COMMAND explains one of headgate's own commands or of Redis's types, such as help RL.GCRA. TAB completes names.\n"
+		}
+		var b strings.Builder
+		for _, cmd := range list {
+			fmt.Fprintf(&b, "%s\n", cmd.Syntax())
+		}
+		return b.String()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n%s\n", cmd.Syntax(), cmd.Summary)
+	writeArgs(&b, cmd.Args)
+	for i, text := range cmd.Returns {
+		if i == 0 {
+			b.WriteString("Returns:\n")
+		}
+		fmt.Fprintf(&b, "  %s\n", text)
+	}
+	return b.String()
+}
+
+// writeArgs explains arguments that say what they mean.
+func writeArgs(b *strings.Builder, args []command.Arg) {
+	for _, arg := range args {
+		if arg.Summary == "" {
+			writeArgs(b, arg.Args)
+			continue
+		}
+		name := arg.Name
+		if arg.Token != "" && arg.Type != "pure-token" {
+			name = arg.Token + " " + name
+		} else if arg.Token != "" {
+			name = arg.Token
+		}
+		fmt.Fprintf(b, "  %s: %s\n", name, arg.Summary)
+	}
+}

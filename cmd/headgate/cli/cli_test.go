@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOptions(t *testing.T) {
+	o, err := ParseOptions([]string{"-h", "::1", "-p", "7000", "-n", "3", "-3", "--raw", "-e", "GET", "-n"}, []string{"REDISCLI_AUTH=x"})
+	require.NoError(t, err)
+	require.Equal(t, "[::1]:7000", o.Address)
+	require.Equal(t, []string{"GET", "-n"}, o.Command)
+	require.True(t, o.RESP3 && *o.Raw && o.FailOnError && o.Pass == "x" && o.DB == 3 && o.TLS == nil)
+
+	o, err = ParseOptions([]string{"-s", "/a", "--sni", "name", "--insecure"}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"unix", "/a", "name"}, []string{o.Network, o.Address, o.TLS.ServerName})
+
+	for _, line := range []string{"-p", "-p x", "-p 70000", "-n -1", "-n x", "--port 1", "--user u", "--cacert /nowhere", "--cert /nowhere"} {
+		_, err := ParseOptions(strings.Fields(line), nil)
+		require.Error(t, err, line)
+	}
+}
+
+func TestHelpNamesAllOptions(t *testing.T) {
+	for _, option := range []string{"-h", "-p", "-s", "--user", "-a", "-n", "-2", "-3", "--tls", "--sni", "--cacert", "--cert", "--key", "--insecure", "--raw", "--no-raw", "-e"} {
+		require.Contains(t, Help, "\n  "+option)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	c := newCatalogue()
+	for _, each := range []struct{ typed, line, shown string }{
+		{"rl.gc", "RL.GCRA ", ""},
+		{"cl", "CL.THROTTLE ", ""},
+		{"RL.RE", "RL.RE", "RL.RESERVE numpairs "},
+		{"rl.pol", "RL.POLICY ", ""},
+		{"rl.policy se", "RL.POLICY SET ", ""},
+		{"rl.gcra ", "rl.gcra ", "RL.GCRA key capacity count period [COST n] [PEEK] [WAIT duration]\n"},
+		{"rl.policy set x", "rl.policy set x", "RL.POLICY SET name <GCRA "},
+		{"nosuch", "nosuch", ""},
+	} {
+		var shown bytes.Buffer
+		line, at, ok := c.complete(&shown, each.typed, len(each.typed), '\t')
+		require.True(t, ok, each.typed)
+		require.Equal(t, each.line, line, each.typed)
+		require.Equal(t, len(line), at, each.typed)
+		require.Contains(t, shown.String(), each.shown, each.typed)
+		require.Equal(t, each.shown == "", shown.Len() == 0, each.typed)
+	}
+	_, _, ok := c.complete(nil, "rl.gc", 5, 'r')
+	require.False(t, ok, "only TAB completes")
+}
+
+func TestHelpOfCommands(t *testing.T) {
+	c := newCatalogue()
+	text := c.help([]string{"rl.fixed"})
+	for _, part := range []string{"RL.FIXED key limit <window", "window: the length of a window, from 1ms", "TZ zone: the time zone", "PEEK: ", "Returns:\n  limited: "} {
+		require.Contains(t, text, part)
+	}
+	require.Contains(t, c.help([]string{"rl.policy"}), "RL.POLICY SET name <GCRA")
+	require.Contains(t, c.help(nil), "help RL.GCRA")
+	require.Contains(t, c.help([]string{"nosuch"}), "help RL.GCRA")
+}

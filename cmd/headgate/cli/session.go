@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"headgate/internal/reply"
+)
+
+// dialTimeout is how long the server may take to accept, to shake hands and to authenticate.
+const dialTimeout = 10 * time.Second
+
+// session is a connection to the server.
+type session struct {
+	o       *Options
+	conn    net.Conn // nil: there is none
+	replies *bufio.Reader
+	db      int
+	queuing bool // a transaction is open
+}
+
+// connect connects and authenticates, unless that is done. The error is the connection's, or an error reply as text.
+func (s *session) connect() error {
+	if s.conn != nil {
+		return nil
+	}
+	conn, err := net.DialTimeout(s.o.Network, s.o.Address, dialTimeout)
+	if err != nil {
+		return fmt.Errorf("could not connect: %w", err)
+	}
+	if s.o.TLS != nil {
+		conn = tls.Client(conn, s.o.TLS)
+	}
+	s.conn, s.replies, s.queuing = conn, bufio.NewReader(conn), false
+	_ = conn.SetDeadline(time.Now().Add(dialTimeout))
+	for _, command := range s.greeting() {
+		v, err := s.ask(command)
+		if err != nil {
+			return fmt.Errorf("no answer from %s: %w", s.o.Address, err)
+		}
+		if v.IsError() {
+			s.close()
+			return fmt.Errorf("%s is answered with %s", command[0], v.Text)
+		}
+	}
+	if s.conn != nil {
+		_ = conn.SetDeadline(time.Time{})
+	}
+	return nil
+}
+
+// greeting is what a connection begins with.
+func (s *session) greeting() (commands [][]string) {
+	credentials := []string{s.o.Pass}
+	if s.o.User != "" {
+		credentials = []string{s.o.User, s.o.Pass}
+	}
+	if s.o.Pass != "" {
+		commands = append(commands, append([]string{"AUTH"}, credentials...))
+	}
+	if s.o.RESP3 {
+		commands = append(commands, []string{"HELLO", "3"})
+	}
+	if s.db != 0 {
+		commands = append(commands, []string{"SELECT", strconv.Itoa(s.db)})
+	}
+	return commands
+}
+
+func (s *session) close() {
+	if s.conn != nil {
+		_ = s.conn.Close()
+		s.conn = nil
+	}
+}
+
+// ask sends a command and reads one reply. After an error the session has no connection.
+func (s *session) ask(words []string) (reply.Value, error) {
+	if _, err := s.conn.Write(reply.AppendCommand(nil, words...)); err != nil {
+		s.close()
+		return reply.Value{}, err
+	}
+	return s.read()
+}
+
+// read reads one reply.
+func (s *session) read() (reply.Value, error) {
+	v, err := reply.Read(s.replies)
+	if err != nil {
+		s.close()
+	}
+	return v, err
+}
+
+// follow notes what a command that was answered has changed of the session.
+func (s *session) follow(words []string, v *reply.Value) {
+	if v.IsError() && !strings.HasPrefix(v.Text, "EXECABORT") {
+		return
+	}
+	switch name := strings.ToUpper(words[0]); {
+	case name == "SELECT" && len(words) == 2 && v.Text == "OK":
+		s.db, _ = strconv.Atoi(words[1])
+	case name == "MULTI":
+		s.queuing = true
+	case name == "EXEC" || name == "DISCARD" || name == "RESET":
+		s.queuing = false
+	}
+}
+
+// prompt is what stands before a line that is typed.
+func (s *session) prompt() string {
+	if s.conn == nil {
+		return "not connected> "
+	}
+	text := s.o.Address
+	if s.db != 0 {
+		text += "[" + strconv.Itoa(s.db) + "]"
+	}
+	if s.queuing {
+		text += "(TX)"
+	}
+	return text + "> "
+}
