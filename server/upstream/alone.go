@@ -324,10 +324,3 @@ func (s *alones) close() {
 		hangUp(a.conn)
 	}
 }
-
-// len is how many connections there are.
-func (s *alones) len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.idle) + len(s.busy)
-}
