@@ -223,8 +223,9 @@ func blockCommands(l *Limits) []*command.Command {
 			Name: "rl.unblock", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
 			Summary: "End a block, by a policy or by RL.BLOCK, and forget its length; 0 if the key is not blocked.",
 			Arity:   3, Flags: command.Write | command.Admin | command.Fast, Keys: command.Keys("RW ACCESS DELETE", 2, 2, 1),
-			Args:  []command.Arg{command.Str("policy").Fails(string(limiter.ErrName)).Means("the name of a policy"), blockedArg},
-			Reply: command.ReplyInteger, Returns: []string{"1 if the block was ended, 0 if the key was not blocked"}, Handler: l.either(l.unblock, l.refuseElsewhere),
+			Args:   []command.Arg{command.Str("policy").Fails(string(limiter.ErrName)).Means("the name of a policy, or of one that there was when the block began"), blockedArg},
+			Errors: []string{ErrNoPolicy},
+			Reply:  command.ReplyInteger, Returns: []string{"1 if the block was ended, 0 if the key was not blocked"}, Handler: l.either(l.unblock, l.refuseElsewhere),
 		},
 	}
 }
@@ -278,7 +279,7 @@ func (l *Limits) existing(c *command.Ctx, name []byte) (known *KnownPolicy, ok b
 	return nil, false
 }
 
-// unblock implements RL.UNBLOCK policy key. The policy need not exist any more.
+// unblock implements RL.UNBLOCK policy key. The policy need not exist any more if it has left a block.
 func (l *Limits) unblock(c *command.Ctx) {
 	if err := limiter.CheckName(c.Args[1]); err != nil {
 		errLimiter(c, err)
@@ -287,7 +288,9 @@ func (l *Limits) unblock(c *command.Ctx) {
 	k := l.beside(BlockPrefix, string(c.Args[1]), c.Args[2])
 	e, exists := c.DB.Find(k, c.Now)
 	if !exists {
-		c.Reply.Zero()
+		if _, ok := l.existing(c, c.Args[1]); ok {
+			c.Reply.Zero()
+		}
 		return
 	}
 	b, ok := l.readBlock(&e)

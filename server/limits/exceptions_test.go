@@ -148,6 +148,7 @@ func TestExceptions(t *testing.T) {
 			RL.BLOCK p k 5s                    | OK
 			RL.POLICY DEL p                    | 1
 			RL.UNBLOCK p k                     | 1
+			RL.UNBLOCK nosuch k                | ERR no such policy 'nosuch'
 			RL.UNBLOCK p/q k                   | ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -
 			RL.POLICY SET free UNLIMITED       | OK
 			RL.BLOCK free k 5s                 | OK
