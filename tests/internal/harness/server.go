@@ -264,8 +264,30 @@ func (s *Server) Terminate() error {
 // Kill ends the process at once, as a crash would.
 func (s *Server) Kill() { s.kill() }
 
-// Stall stops the process where it is until Resume: its sockets stay open, and nothing is answered.
-func (s *Server) Stall() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
+// Stall stops the process where it is until Resume: its sockets stay open, and nothing is answered. When it returns, each thread has stopped.
+func (s *Server) Stall() error {
+	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(ReplyTimeout); !s.stopped(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s does not stop", s.Name)
+		}
+	}
+	return nil
+}
+
+// stopped reports whether all threads of the process stand still, as proc(5) says.
+func (s *Server) stopped() bool {
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", s.cmd.Process.Pid))
+	for _, path := range stats {
+		text, readErr := os.ReadFile(path)
+		if _, state, found := bytes.Cut(text, []byte(") ")); readErr == nil && found && state[0] != 'T' && state[0] != 't' {
+			return false
+		}
+	}
+	return err == nil
+}
 
 // Resume has a stalled process go on.
 func (s *Server) Resume() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
