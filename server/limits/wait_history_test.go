@@ -532,6 +532,10 @@ func (h *waitRun) refused(c *waitCall, before []*waitCall, atOnce bool) {
 		if alone > c.deadline || h.passesAt(p.key, standsFor(p.key, before, c), c.deadline+1) > c.deadline {
 			return
 		}
+		// One who was limited at the same instant, by another of his keys, keeps nobody, and those behind him who stay do.
+		if h.passesAt(p.key, standsFor(p.key, h.waiting, c), c.deadline+1) > c.deadline {
+			return
+		}
 	}
 	h.fail("%s was limited, though it could pass by %d", c.client, c.deadline)
 }
