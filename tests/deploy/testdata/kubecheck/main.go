@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 )
@@ -24,6 +25,7 @@ var kinds = map[string]func() any{
 	"v1 Service":                              func() any { return &corev1.Service{} },
 	"v1 ConfigMap":                            func() any { return &corev1.ConfigMap{} },
 	"networking.k8s.io/v1 NetworkPolicy":      func() any { return &networkingv1.NetworkPolicy{} },
+	"policy/v1 PodDisruptionBudget":           func() any { return &policyv1.PodDisruptionBudget{} },
 	"monitoring.coreos.com/v1 ServiceMonitor": func() any { return &map[string]any{} },
 	"monitoring.coreos.com/v1 PrometheusRule": func() any { return &map[string]any{} },
 }
