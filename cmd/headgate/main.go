@@ -115,6 +115,6 @@ func (p program) checkConfig(args []string) error {
 	for _, n := range notices {
 		fmt.Fprintln(p.stderr, n)
 	}
-	fmt.Fprintln(p.stdout, "the configuration is right")
+	fmt.Fprintln(p.stdout, "the configuration is valid")
 	return nil
 }

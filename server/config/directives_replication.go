@@ -89,7 +89,7 @@ var replicationDirectives = []*Directive{
 	},
 	{
 		Name: "replicaof", Aliases: []string{"slaveof"}, Group: Replication, Since: "0.1.0", Default: `""`, Example: `192.0.2.1 6379`,
-		Summary: "Host and port of a primary to follow, a redis-server 7.0, whose data take the place of this server's. The command REPLICAOF changes it while the server runs.",
+		Summary: "Host and port of a primary to follow, a headgate or a redis-server 7.0, whose data take the place of this server's. The command REPLICAOF changes it while the server runs.",
 		kind:    addressKind{field: func(c *Config) *Address { return &c.ReplicaOf }},
 	},
 	{

@@ -213,7 +213,7 @@ func blockCommands(l *Limits) []*command.Command {
 	return []*command.Command{
 		{
 			Name: "rl.block", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
-			Summary: "Limit all calls that name a policy and a key for this long, in place of a block that holds; retry_after is the rest of it.",
+			Summary: "Limit all calls that name a policy and a key for this long, replacing any current block; retry_after is the time left.",
 			Arity:   4, Flags: command.Write | command.DenyOOM | command.Admin | command.Fast, Keys: command.Keys("RW ACCESS UPDATE", 2, 2, 1),
 			Args:   []command.Arg{command.Str("policy").Fails(ErrNoPolicy).Means("the name of a policy"), blockedArg, durationArg("duration", "how long to limit the key")},
 			Errors: errorsOf(limiter.ShortDuration, limiter.FractionalDuration),

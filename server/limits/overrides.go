@@ -128,7 +128,7 @@ func (l *Limits) overrideCommand() *command.Command {
 	policy, key := command.Str("policy").Fails(ErrNoPolicy).Means("the name of a policy"), command.Key("key").Means("the key as calls name it together with the policy")
 	return &command.Command{
 		Name: "override", Since: "headgate 0.1.0", Complexity: "O(1); LIST: O(n) in the number of keys that it looks at",
-		Summary: "Have other words of the same algorithm hold for one key of a policy, or none at all (UNLIMITED); look at them, take them back, or list all keys that have some.",
+		Summary: "Have other arguments of the same algorithm hold for one key of a policy, or no limit (UNLIMITED); look at them, take them back, or list all keys that have some.",
 		Arity:   -4, Flags: command.Write | command.Admin,
 		Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: overrideKey, Step: 1, Other: overriddenKeys}},
 		Args: []command.Arg{command.OneOf("action",

@@ -347,7 +347,7 @@ var sections = []section{
 		{field: "master_failover_state", read: func(s *readings) quantity { return text(s.replica().Failover) }},
 		{field: "master_replid", read: func(s *readings) quantity { return text(s.replica().ID) }},
 		{field: "master_replid2", read: func(s *readings) quantity { return text(s.replica().ID2) }},
-		{field: "master_repl_offset", metric: gauge("redis_master_repl_offset", "Bytes of changes that the data have come about by, as primaries count them."),
+		{field: "master_repl_offset", metric: gauge("redis_master_repl_offset", "Replication offset: bytes of the primary's change stream that are applied here."),
 			read: func(s *readings) quantity { return count(s.replica().Offset) }},
 		{field: "second_repl_offset", read: func(s *readings) quantity { return count(s.replica().Offset2) }},
 		{metric: counter("headgate_replication_full_syncs_total", "Times that all data came from a primary."),

@@ -99,7 +99,7 @@ var (
 	policyBlocked = newFamily(prometheus.GaugeValue, "headgate_policy_blocked_keys",
 		"Keys that are blocked for each policy, or whose last block's length is remembered, since DOUBLE makes the next one longer.", "policy")
 	policyOverridden = newFamily(prometheus.GaugeValue, "headgate_policy_overridden_keys",
-		"Keys for which each policy has other words, by RL.POLICY OVERRIDE.", "policy")
+		"Keys for which each policy has other arguments, by RL.POLICY OVERRIDE.", "policy")
 
 	topCalls = newFamily(prometheus.GaugeValue, "headgate_top_calls",
 		"Calls of limiters that RL.TOP looks back at: those that were limited, or all of them (hot).", "list")

@@ -99,19 +99,20 @@ no command waits for it longer than for other background work; what it shows is 
 Go's and the process's own series (` + "`go_…`, `process_…`" + `) are there too.
 
 ` + "`algorithm` is one of " + algorithmLabels() + `; ` + "`CL.THROTTLE` and `GCRA` count as `gcra`." + `
-` + "`result` of a limiter is `allowed` or `limited`." + `
+` + "`result` of a limiter is `allowed`, `limited`, or `shadow_limited` for calls that a policy with SHADOW would have limited." + `
 
 ` + "`INFO limiters` has the same figures, since the start or `CONFIG RESETSTAT`:" + `
 
 | Field | Meaning |
 |---|---|
-` + "| `limiter_calls_allowed`, `limiter_calls_near_limit`, `limiter_calls_limited` | calls of all limiters; near are allowed calls that left no more than a tenth of the limit |" + `
+` + "| `limiter_calls_allowed`, `limiter_calls_near_limit`, `limiter_calls_limited`, `limiter_calls_shadow_limited` | calls of all limiters; near are allowed calls that left no more than a tenth of the limit, shadow_limited those that a policy with SHADOW would have limited |" + `
+` + "| `limiter_blocks_failed` | blocks that could not be kept; the calls were limited without them |" + `
 ` + "| `limiter_changes_in_memory` | changes that were kept in memory alone, see `limiter-when-unwritable` |" + `
 ` + "| `reservations_open`, `reservations_reserved`, `reservations_settled`, `reservations_cancelled`, `reservations_timed_out`, `reservations_in_debt` | reservations (RL.RESERVE): how many are open now, were made, and were ended by whom; in debt are those that were settled for more than had been reserved |" + `
 ` + "| `limiter_waiting`, `limiter_waits_passed`, `limiter_waits_limited`, `limiter_waits_given_up` | calls that wait now, by WAIT; and those that have, by how it ended |" + `
-` + "| `algorithm_<label>`, `policy_<name>` | `allowed=`, `near_limit=` and `limited=` of each that has decided anything |" + `
+` + "| `algorithm_<label>`, `policy_<name>` | `allowed=`, `near_limit=` and `limited=` of each that has decided anything; where they are not 0, `shadow_limited=` and `blocks=` (blocks and bans that have begun) |" + `
 ` + "| `top_seconds` | how far RL.TOP looks back |" + `
-` + "| `top_limited_<n>`, `top_hot_<n>` | the first keys of RL.TOP: `db=`, `calls=`, `error=` (the most that calls may be too high by) and `key=` |" + `
+` + "| `top_limited_<n>`, `top_hot_<n>` | the first keys of RL.TOP: `db=`, `calls=`, `error=` (the most that calls may be too high by), `policy=` of a key that a policy limits, and `key=` |" + `
 ` + "| `top_limited_error`, `top_hot_error` | the most that any number of that list may be too high by |" + `
 
 A gateway has the series ` + "`headgate_upstream_…`, and `INFO upstream` with the same figures, since its start; a server that keeps keys itself has neither." + `

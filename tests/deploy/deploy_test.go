@@ -150,7 +150,7 @@ func checkConfig(t *testing.T, args []string, env map[string]string) {
 	}
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Equal(t, "the configuration is right\n", string(out))
+	require.Equal(t, "the configuration is valid\n", string(out))
 }
 
 // TestSampleFile: the program takes the files that come with it.

@@ -100,12 +100,11 @@ func upstream(t *testing.T) (addr string, reached *atomic.Int64) {
 	return s.Listener.Addr().String(), reached
 }
 
-// server runs headgate with the policy user. It answers checks at one address, and Redis's protocol at the other.
-func server(t *testing.T) (checks, redis string) {
+// server runs headgate with the policy user, so many requests an hour. It answers checks at another address than Redis's protocol.
+func server(t *testing.T, limit int) (started *harness.Server, checks string) {
 	checks = address(t)
 	_, port := split(t, checks)
-	started := harness.Start(t, "--http-port", port, "--policy", "user", "FIXED", strconv.Itoa(limit), "1h")
-	return checks, started.Addr
+	return harness.Start(t, "--http-port", port, "--policy", "user", "FIXED", strconv.Itoa(limit), "1h"), checks
 }
 
 // run starts a gateway and returns once it listens. It is ended with the test.

@@ -3,33 +3,57 @@ package gateways
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
 )
 
 // place is where a gateway listens, and what it knows of.
-type place struct{ listen, checks, redis, behind string }
+type place struct{ listen, checks, redis, behind, patience string }
 
-// try runs a gateway before a headgate, and then without one, when requests pass or not.
+// try runs a gateway before a headgate, which limits as many requests as it should; and before one that does not answer, and then is gone, when
+// requests pass or not.
 func try(t *testing.T, passWithoutAnswer bool, start func(t *testing.T, at place), paths ...string) {
 	behind, reached := upstream(t)
-	at := place{listen: address(t), behind: behind}
-	at.checks, at.redis = server(t)
+	headgate, checks := server(t, limit)
+	at := place{listen: address(t), behind: behind, checks: checks, redis: headgate.Addr, patience: patience}
 	start(t, at)
 	for _, path := range paths {
 		drive(t, "http://"+at.listen+path, reached)
 	}
 
-	at = place{listen: address(t), checks: address(t), redis: address(t), behind: behind}
+	at.listen, at.patience = address(t), ""
 	start(t, at)
-	answer, err := http.Get("http://" + at.listen + paths[0])
-	require.NoError(t, err)
-	require.NoError(t, answer.Body.Close())
-	require.Equal(t, passWithoutAnswer, answer.StatusCode == http.StatusOK, "without an answer the status is %d", answer.StatusCode)
-	require.True(t, passWithoutAnswer || answer.StatusCode >= 500, "without an answer the status is %d", answer.StatusCode)
+	requireWithoutAnswer := func(when string) {
+		client := http.Client{Timeout: waitLimit}
+		answer, err := client.Post("http://"+at.listen+paths[0], "text/plain", strings.NewReader("body"))
+		require.NoError(t, err, when)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, passWithoutAnswer, answer.StatusCode == http.StatusOK, "%s the status is %d", when, answer.StatusCode)
+		require.True(t, passWithoutAnswer || answer.StatusCode >= 500, "%s the status is %d", when, answer.StatusCode)
+	}
+	require.NoError(t, headgate.Stall())
+	requireWithoutAnswer("while headgate hangs")
+	headgate.Kill()
+	requireWithoutAnswer("when headgate is gone")
+}
+
+// patience takes the place of the time limits of a configuration where no check may be too late: the machine may be slow.
+const patience = "20s"
+
+// patient is a configuration with these time limits.
+func (at place) patient(configuration string) string {
+	if at.patience == "" {
+		return configuration
+	}
+	return strings.ReplaceAll(configuration, "50ms", at.patience)
 }
 
 // startNginx runs nginx with a file of conf.d.
@@ -52,13 +76,84 @@ http {
 func TestNginx(t *testing.T) {
 	nginx := program(t, "nginx")
 	site := func(at place) string {
-		return configuration(t, "nginx.conf", "127.0.0.1:8080", at.listen, "127.0.0.1:9122", at.checks, "127.0.0.1:8000", at.behind)
+		return at.patient(configuration(t, "nginx.conf", "127.0.0.1:8080", at.listen, "127.0.0.1:9122", at.checks, "127.0.0.1:8000", at.behind))
 	}
-	try(t, false, func(t *testing.T, at place) { startNginx(t, nginx, at.listen, "", site(at)) }, "/hello")
-	// And as docs/gateways.md says to let requests pass without an answer.
-	try(t, true, func(t *testing.T, at place) {
-		startNginx(t, nginx, at.listen, "", strings.Replace(site(at), "return 503;", "proxy_pass http://"+at.behind+";", 1))
+	try(t, true, func(t *testing.T, at place) { startNginx(t, nginx, at.listen, "", site(at)) }, "/hello")
+	// And as docs/gateways.md says to refuse requests without an answer.
+	const passes = "       # without an answer requests pass"
+	try(t, false, func(t *testing.T, at place) {
+		all := site(at)
+		require.Contains(t, all, passes)
+		startNginx(t, nginx, at.listen, "", strings.Replace(all, "proxy_pass http://"+at.behind+";"+passes, "return 503;"+passes, 1))
 	}, "/hello")
+}
+
+// TestNginxKeys: with the configuration that docs/http.md shows, what a client sends is its key, whatever it is, and nothing else. Limits reach the client.
+func TestNginxKeys(t *testing.T) {
+	nginx := program(t, "nginx")
+	page, err := os.ReadFile(filepath.Join(harness.Root(t), "docs", "http.md"))
+	require.NoError(t, err)
+	_, shown, found := strings.Cut(string(page), "```nginx\n")
+	require.True(t, found)
+	shown, _, _ = strings.Cut(shown, "```")
+	behind, _ := upstream(t)
+	_, checks := server(t, 2)
+	at := place{listen: address(t), checks: checks, patience: patience}
+	site := configuration(t, "nginx.conf", "127.0.0.1:8080", at.listen, "127.0.0.1:8000", behind)
+	before, check, found := strings.Cut(site, "    location = /_check {")
+	require.True(t, found)
+	_, after, _ := strings.Cut(check, "    }\n")
+	require.Contains(t, shown, "127.0.0.1:9122")
+	startNginx(t, nginx, at.listen, "", at.patient(before+strings.ReplaceAll(shown, "127.0.0.1:9122", checks)+after))
+
+	get := func(query string, header ...string) *http.Response {
+		request, err := http.NewRequest(http.MethodGet, "http://"+at.listen+"/hello"+query, nil)
+		require.NoError(t, err)
+		for i := 0; i < len(header); i += 2 {
+			request.Header.Set(header[i], header[i+1])
+		}
+		answer, err := (&http.Client{Timeout: waitLimit}).Do(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer
+	}
+	for _, key := range []string{"evil&cost=0", "&cost=-20", "x#", "a b%26c"} {
+		for n, status := range []int{200, 200, 429} {
+			answer := get("?cost=0", "X-Api-Key", key)
+			require.Equal(t, status, answer.StatusCode, "%q, request %d", key, n)
+			require.Equal(t, `"user";q=2;w=3600`, answer.Header.Get("RateLimit-Policy"))
+			require.Contains(t, answer.Header.Get("RateLimit"), fmt.Sprintf("r=%d;", max(1-n, 0)))
+		}
+	}
+	// Without a key it is the address, of which a client cannot say another.
+	for n, status := range []int{200, 200, 429} {
+		require.Equal(t, status, get("", "X-Forwarded-For", fmt.Sprintf("192.0.2.%d", n)).StatusCode)
+	}
+}
+
+// TestCaddyOnce: an answer of headgate's that is none lets a request pass, and a service that fails after its check is not asked again.
+func TestCaddyOnce(t *testing.T) {
+	caddy := program(t, "caddy")
+	var asked atomic.Int64
+	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		panic(http.ErrAbortHandler)
+	}))
+	defer broken.Close()
+	status := new(atomic.Int64)
+	checks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	defer checks.Close()
+	at := place{listen: address(t), checks: checks.Listener.Addr().String(), behind: broken.Listener.Addr().String(), patience: patience}
+	startCaddy(t, caddy, at)
+	for _, code := range []int64{200, 503} {
+		status.Store(code)
+		asked.Store(0)
+		answer, err := http.Post("http://"+at.listen+"/", "text/plain", strings.NewReader("body"))
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusBadGateway, answer.StatusCode)
+		require.EqualValues(t, 1, asked.Load(), "after a check that answers %d", code)
+	}
 }
 
 // TestNginxLua: nginx's Lua module asks in Redis's protocol, with lua-resty-redis.
@@ -74,11 +169,13 @@ func TestNginxLua(t *testing.T) {
 
 func TestCaddy(t *testing.T) {
 	caddy := program(t, "caddy")
-	try(t, false, func(t *testing.T, at place) {
-		site := configuration(t, "Caddyfile", "127.0.0.1:8080", at.listen, "127.0.0.1:9122", at.checks, "127.0.0.1:8000", at.behind)
-		path := write(t, t.TempDir(), "Caddyfile", "{\n\tadmin off\n}\n"+site)
-		run(t, at.listen, caddy, "run", "--adapter", "caddyfile", "--config", path)
-	}, "/hello")
+	try(t, true, func(t *testing.T, at place) { startCaddy(t, caddy, at) }, "/hello")
+}
+
+func startCaddy(t *testing.T, caddy string, at place) {
+	site := at.patient(configuration(t, "Caddyfile", "127.0.0.1:8080", at.listen, "127.0.0.1:9122", at.checks, "127.0.0.1:8000", at.behind))
+	path := write(t, t.TempDir(), "Caddyfile", "{\n\tadmin off\n}\n"+site)
+	run(t, at.listen, caddy, "run", "--adapter", "caddyfile", "--config", path)
 }
 
 func TestHAProxy(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
 )
 
 // TestRspamd: rspamd's rate limits, which are scripts, let as many mails of a sender pass as they say. One client sends them, since rspamd looks at a
@@ -16,7 +18,7 @@ import (
 func TestRspamd(t *testing.T) {
 	slow(t)
 	rspamd := program(t, "rspamd", "/usr/share/rspamd/plugins/ratelimit.lua")
-	_, redis := server(t)
+	redis := harness.Start(t).Addr
 	dir, listen := t.TempDir(), address(t)
 	write(t, dir, "redis.conf", configuration(t, "rspamd-redis.conf", "127.0.0.1:6379", redis))
 	write(t, dir, "ratelimit.conf", configuration(t, "rspamd-ratelimit.conf"))
