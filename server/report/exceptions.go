@@ -26,6 +26,13 @@ func (r *Reports) exceptions() (e exceptions) {
 			})
 		})
 	}
+	r.locked(func() {
+		for _, counted := range r.Limits.Policies.Counts.List { // so that a series goes back to 0 with its last key, and does not end
+			if counted.Blocks > 0 && counted.Name != limits.OtherPolicies {
+				e.blocked[counted.Name] += 0
+			}
+		}
+	})
 	return e
 }
 

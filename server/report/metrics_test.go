@@ -127,6 +127,22 @@ func TestSeriesAreBounded(t *testing.T) {
 	require.EqualValues(t, 100_001, series[`redis_commands_rejected_calls_total{cmd="unknown"}`])
 }
 
+// TestBlockedKeysGoBackToZero: a series that ends with its last key leaves alerts and graphs with what it was.
+func TestBlockedKeysGoBackToZero(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	const series = `headgate_policy_blocked_keys{policy="p"}`
+	blocked := func() float64 {
+		value, found := servertest.Scrape(t, w.Srv)[series]
+		require.True(t, found)
+		return value
+	}
+	w.Ask("RL.POLICY", "SET", "p", "FIXED", "1", "1m")
+	w.Ask("RL.BLOCK", "p", "k", "1h")
+	require.EqualValues(t, 1, blocked())
+	w.Ask("RL.UNBLOCK", "p", "k")
+	require.EqualValues(t, 0, blocked())
+}
+
 // TestPolicySeriesAreBounded: beyond a number of names the rest is summed up, and nothing is lost.
 func TestPolicySeriesAreBounded(t *testing.T) {
 	const names = limits.MaxCounted + 100
