@@ -129,10 +129,18 @@ func New(live *config.Live, o Options) *Server {
 	return s
 }
 
-// CheckAccess returns what is wrong with the configured users and names of commands, if something is.
+// CheckAccess returns what is wrong with the configured users and names of commands, the files for TLS and the rules of the rate limit service, if something is.
 func CheckAccess(cfg *config.Config) error {
 	if err := gateway.Check(cfg); err != nil {
 		return err
+	}
+	if err := rls.Check(cfg); err != nil {
+		return err
+	}
+	if cfg.TLSPort > 0 || cfg.RLSPort > 0 && cfg.RLSTLS {
+		if _, err := front.ServerTLS(cfg); err != nil {
+			return err
+		}
 	}
 	s := New(config.NewLive(cfg), Options{})
 	defer s.Keys.Close()

@@ -141,6 +141,8 @@ func TestConfiguredAccess(t *testing.T) {
 		{text: "rename-command get SET", err: `rename-command: "SET" is the name of a command already; choose another`},
 		{text: "rename-command config|get x", err: `rename-command: there is no command "config|get"; correct the name`},
 		{text: "rename-command get GET"},
+		{text: "rls-port 1\nrls-config /nosuch.yaml", err: "rls-config: stat /nosuch.yaml: no such file or directory"},
+		{text: "tls-port 1\ntls-cert-file /nosuch.crt\ntls-key-file /nosuch.key", err: "tls-cert-file: stat /nosuch.crt: no such file or directory"},
 	} {
 		t.Run(tt.text, func(t *testing.T) {
 			host := config.OSHost()

@@ -80,19 +80,34 @@ type Port struct {
 // Counts returns what has become of requests. Without a port they stay 0.
 func (p *Port) Counts() *Counts { return &p.counts }
 
+// Check returns what is wrong with the configured rules, if something is. Without a port they are not read.
+func Check(cfg *config.Config) error {
+	_, err := rulesOf(cfg)
+	return err
+}
+
+// rulesOf reads the configured rules, nil without a port.
+func rulesOf(cfg *config.Config) (*Rules, error) {
+	switch {
+	case cfg.RLSPort == 0:
+		return nil, nil
+	case cfg.RLSConfig == "":
+		return nil, errors.New("rls-port: there are no rules: set rls-config to a file of envoyproxy/ratelimit, or to a directory of such files")
+	}
+	rules, err := Read(cfg.Path(cfg.RLSConfig))
+	if err != nil {
+		return nil, fmt.Errorf("rls-config: %w", err)
+	}
+	return rules, nil
+}
+
 // Open reads the rules and opens the listeners that the configuration names, if any. Nothing is answered before Serve.
 func (p *Port) Open(o Options, cfg *config.Config) error {
-	if cfg.RLSPort == 0 {
-		return nil
-	}
-	if cfg.RLSConfig == "" {
-		return errors.New("rls-port: there are no rules: set rls-config to a file of envoyproxy/ratelimit, or to a directory of such files")
+	rules, err := rulesOf(cfg)
+	if rules == nil || err != nil {
+		return err
 	}
 	p.options, p.path = o, cfg.Path(cfg.RLSConfig)
-	rules, err := Read(p.path)
-	if err != nil {
-		return fmt.Errorf("rls-config: %w", err)
-	}
 	p.service = &service{
 		sessions: local.Sessions{Dial: o.Dial}, as: local.Credentials{User: cfg.RLSUser, Password: cfg.RLSPassword}, headers: cfg.RLSResponseHeaders,
 		counts: &p.counts,

@@ -33,6 +33,7 @@ type Rules struct {
 type level struct {
 	next      map[string]*node // by key_value, or by key alone
 	wildcards []string         // of these, those that end with *, in the order of the file
+	file      string           // of a domain: where it is from
 }
 
 // node is a descriptor of the file.
@@ -261,13 +262,13 @@ func (r *reader) readRoot(n *yaml.Node) error {
 	case domain == "":
 		return r.wrong(n, "the file must name its domain")
 	case r.rules.domains[domain] != nil:
-		return r.wrong(found["domain"], "domain '%s' has a file already", shown(domain))
+		return r.wrong(found["domain"], "domain '%s' has a file already: %s", shown(domain), r.rules.domains[domain].file)
 	}
 	descriptors, err := r.list(found["descriptors"])
 	if err != nil {
 		return err
 	}
-	top := &level{}
+	top := &level{file: r.file}
 	if err := r.readLevel(top, descriptors, 1); err != nil {
 		return err
 	}
@@ -408,6 +409,9 @@ func (r *reader) readRate(made *rule, n *yaml.Node, found map[string]*yaml.Node,
 		return err
 	}
 	unit := rls.RateLimitResponse_RateLimit_Unit(rls.RateLimitResponse_RateLimit_Unit_value[strings.ToUpper(word)])
+	if word == "" {
+		return r.wrong(n, "unit is missing: it must be second, minute, hour, day, week, month or year")
+	}
 	if units[unit] == 0 {
 		return r.wrong(n, "unit '%s' must be second, minute, hour, day, week, month or year", shown(word))
 	}
