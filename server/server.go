@@ -297,7 +297,7 @@ func (s *Server) Addresses() []string {
 
 // Run serves until Stop. Listen comes before it.
 func (s *Server) Run() {
-	s.Logger.Info("headgate accepts connections", "addr", strings.Join(s.Addresses(), " "), "mode", s.mode())
+	s.Logger.Info("headgate accepts connections", append([]any{"addr", strings.Join(s.Addresses(), " "), "mode", s.mode()}, otherPorts(s.Config.Get())...)...)
 	s.HTTP.Serve()
 	defer s.HTTP.Close() // at the very end, so that /readyz tells of it
 	s.Checks.Serve()
@@ -309,6 +309,22 @@ func (s *Server) Run() {
 	s.Replica.Primary.Close()
 	s.closeGateway()
 	s.Journal.Finish()
+}
+
+// otherPorts are the open ports beside those of Redis's protocol, for the log.
+func otherPorts(cfg *config.Config) (attrs []any) {
+	for _, port := range []struct {
+		directive string
+		number    int
+	}{{"metrics-port", cfg.MetricsPort}, {"http-port", cfg.HTTPPort}, {"rls-port", cfg.RLSPort}} {
+		if port.number > 0 {
+			attrs = append(attrs, port.directive, port.number)
+		}
+	}
+	if cfg.HTTPUnixSocket != "" {
+		attrs = append(attrs, "http-unixsocket", cfg.HTTPUnixSocket)
+	}
+	return attrs
 }
 
 // checkOptions are what the HTTP check needs of the server.
