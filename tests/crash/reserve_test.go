@@ -47,6 +47,9 @@ type reserved struct {
 	charged          int // in the end
 }
 
+// clockStep is what the server's time of a command may be before the caller's of sending it: it counts whole milliseconds.
+const clockStep = time.Millisecond
+
 type phase int
 
 const (
@@ -128,7 +131,7 @@ func (c *caller) reserve(t *testing.T, client *harness.Client) bool {
 	c.next++
 	ttl := time.Duration(100+c.rnd.IntN(400)) * time.Millisecond
 	now := time.Now()
-	r := &reserved{id: fmt.Sprintf("%d-%d", c.number, c.next), cost: 1 + c.rnd.IntN(400), sent: now, timeout: now.Add(ttl)}
+	r := &reserved{id: fmt.Sprintf("%d-%d", c.number, c.next), cost: 1 + c.rnd.IntN(400), sent: now, timeout: now.Add(ttl - clockStep)}
 	c.open = r
 	cost := strconv.Itoa(r.cost)
 	v, ok := say(client, "RL.RESERVE", "3", "own", c.counter(), "tokens", "tokens", "parallel", "calls", "COSTS", cost, cost, "1", "TTL", ttl.String(), "ID", r.id)
@@ -192,7 +195,7 @@ func (c *caller) forget(t *testing.T, client *harness.Client) bool {
 			return false
 		}
 		if v.Items[0].Text == "0" {
-			require.True(t, time.Now().After(c.open.timeout), "%s is gone before its time", c.open.id)
+			require.True(t, time.Now().After(c.open.timeout), "%s is gone %v before its time", c.open.id, time.Until(c.open.timeout))
 			require.Equal(t, c.settled, number(t, v.Items[1]), "%s", c.open.id)
 			c.close()
 			return true

@@ -178,9 +178,13 @@ func TestSnapshotFails(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "the server keeps running") }, 10*time.Second, 5*time.Millisecond)
 	require.Equal(t, "$1\r\nv\r\n", string(c.Do("GET", "k")))
 	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "shutdown-on-sigterm", "force")))
+	time.Sleep(repeatGrace)
 	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
 	s.ends(0)
 }
+
+// repeatGrace is longer than a server takes a second signal for a repetition of the first.
+const repeatGrace = 1100 * time.Millisecond
 
 // TestShutdownWaitsForScript: a signal waits for a script that overruns, and cuts it off when shutdown-timeout is over; what it has
 // written is not kept by half.
@@ -214,7 +218,7 @@ func TestShutdownWaitsForScript(t *testing.T) {
 	}
 }
 
-// TestSecondSignal ends the process at once.
+// TestSecondSignal: while the server waits for a script, another SIGTERM changes nothing, and SIGINT ends the process at once.
 func TestSecondSignal(t *testing.T) {
 	s := startIn(t, t.TempDir(), "--busy-reply-threshold", "10", "--shutdown-timeout", "60")
 	c := dialSoon(t, s.addr)
@@ -225,7 +229,10 @@ func TestSecondSignal(t *testing.T) {
 	}
 	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
 	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), "shutting down") }, 10*time.Second, time.Millisecond)
+	time.Sleep(repeatGrace)
 	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+	require.True(t, bytes.HasPrefix(other.Do("PING"), []byte("-BUSY")))
+	require.NoError(t, s.Process.Signal(syscall.SIGINT))
 	t.Logf("ended after %v", s.ends(-1).Round(time.Millisecond))
 }
 
