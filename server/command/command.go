@@ -38,8 +38,9 @@ type Command struct {
 	renamed  bool   // that is not its own name
 	Gone     bool   // rename-command has taken it away
 
-	ArityError string // the error for a wrong number of arguments
-	FirstKey   int    // argument index of the first key when fixed, else 0
+	ArityError  string // the error for a wrong number of arguments
+	FirstKey    int    // argument index of the first key when fixed, else 0
+	SeveralKeys bool   // the specification of the first key may find more of them
 }
 
 // Handler runs one command: it sends exactly one reply.

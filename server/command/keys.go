@@ -95,6 +95,17 @@ func (k KeySpec) AccessOf(args [][]byte) string {
 // movable reports whether the keys' places depend on the arguments.
 func (k KeySpec) movable() bool { return k.KeyNum || k.Keyword != "" || k.Other != nil }
 
+// places returns the argument index of the first key, or 0 if it depends on the command line, and whether its specification may find more.
+func (c *Command) places() (first int, several bool) {
+	switch {
+	case len(c.Keys) == 0 || c.Keys[0].Keyword != "" || c.Keys[0].Other != nil:
+		return 0, false
+	case c.Keys[0].KeyNum:
+		return c.Keys[0].Begin + 1 + c.Keys[0].Skip, true
+	}
+	return c.Keys[0].Begin, c.Keys[0].Last != 0
+}
+
 // KeyRange returns the places of the keys as one range, for clients that know no key specifications: the first key's index,
 // the last one's (negative: from the end) and the step. Keys of movable specifications are left out, and so are
 // those that would leave a gap.

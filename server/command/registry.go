@@ -67,14 +67,12 @@ func (r *Registry) register(cmd, parent *Command) {
 		cmd.ArityError += ", try " + cmd.Syntax() // clients cannot look it up in Redis's documentation
 	}
 	cmd.check()
-	for i, k := range cmd.Keys {
-		switch {
-		case k.movable():
+	for _, k := range cmd.Keys {
+		if k.movable() {
 			cmd.Flags |= MovableKeys
-		case i == 0:
-			cmd.FirstKey = k.Begin
 		}
 	}
+	cmd.FirstKey, cmd.SeveralKeys = cmd.places()
 	for _, sub := range cmd.Sub {
 		r.register(sub, cmd)
 	}

@@ -3,7 +3,7 @@
 // # A batch
 //
 // Parsing needs no lock (worker.go): all complete commands of all ready connections are read, up to 64 at a time.
-// Arguments point into the input buffers; nothing is copied. A command is looked up, its first key hashed. One that is
+// Arguments point into the input buffers; nothing is copied. A command is looked up, its keys are hashed. One that is
 // the same as an earlier one but for its key (resp.Shape) is recognised by two comparisons, neither parsed nor looked
 // up; limiters then keep what the other arguments say. Then the executor's lock is taken once, the slots of all keys
 // are touched, then their records, so that their cache misses overlap, and the commands are executed in each

@@ -34,7 +34,6 @@ type Limits struct {
 	drawn [leaseIDLength]byte // the id of the call's lease
 	pairs [maxPairs]takenPair
 	ids   [maxPairs][leaseIDLength]byte // of the pairs' leases
-	sink  uint64                        // keeps the loads of touch
 	name  []byte                        // of a key beside a limiter's
 
 	digits command.IntegerText // of such a key's value

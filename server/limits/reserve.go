@@ -152,7 +152,6 @@ func (l *Limits) reserve(c *command.Ctx) {
 	if !ok {
 		return
 	}
-	l.touch(c, pairs)
 	if l.concernsWaits(o.wait) {
 		l.Waits.reserving = o
 		l.answerInTurn(c, reservationCall{}, pairs, false, o.wait)

@@ -93,7 +93,6 @@ func (l *Limits) take(c *command.Ctx) {
 	if !ok {
 		return
 	}
-	l.touch(c, pairs)
 	if l.concernsWaits(said.wait) {
 		l.answerInTurn(c, severalLimits{}, pairs, said.peek, said.wait)
 		return
@@ -266,19 +265,6 @@ func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair, peek, given boo
 		}
 	}
 	return true
-}
-
-// touch loads the slots of all keys, then their records, so that the cache misses overlap instead of adding up. For commands with a key at a
-// fixed place the worker does that.
-func (l *Limits) touch(c *command.Ctx, pairs []takenPair) {
-	sum := l.sink
-	for i := range pairs {
-		sum += c.DB.TouchBucket(pairs[i].key.Hash)
-	}
-	for i := range pairs {
-		sum += c.DB.TouchRecord(pairs[i].key.Hash)
-	}
-	l.sink = sum
 }
 
 // askAll asks every limit without charging any, and returns the index of the first that limits, or -1. The answers are those of a peek, but
