@@ -22,7 +22,7 @@ var timeLimit = flag.Duration("lua.limit", 150*time.Millisecond, "script-time-li
 const (
 	overLimit  = 100 * time.Millisecond // what a bomb may take beyond the limit; reported
 	patience   = 5 * time.Second        // the same, asserted
-	maxGrowth  = 128 << 20              // of resident memory, for each bomb
+	maxGrowth  = 192 << 20              // of resident memory, for each bomb: three times what a script may hold, since the collector runs beside it
 	bombTries  = 4                      // a busy machine does not decide
 	bombServer = 20 * time.Second       // until a bomb's reply counts as never
 	maxReply   = 64 << 20               // of a reply that is read
