@@ -28,44 +28,46 @@ import (
 
 //go:generate go test -run ^TestDocument$ -write .
 
-var writeDocument = flag.Bool("write", false, "bring docs/recipes.md in line with the code")
+var writeDocument = flag.Bool("write", false, "bring docs/recipes.md and docs/zh/recipes.md in line with the code")
 
 // included is a recipe's code in the document: its file's name in a comment, then a block.
 var included = regexp.MustCompile("(?s)<!-- tests/recipes/([a-z]+\\.(?:go|mjs)) -->\n```(?:go|js)\n.*?```\n")
 
-// TestDocument fails when docs/recipes.md shows other code than these files hold; go generate mends it. It shows every file.
+// TestDocument fails when docs/recipes.md, or its translation, shows other code than these files hold; go generate writes it. Each shows every file.
 func TestDocument(t *testing.T) {
-	path := filepath.Join(harness.Root(t), "docs", "recipes.md")
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	shown := map[string]bool{}
-	want := included.ReplaceAllStringFunc(string(text), func(block string) string {
-		name := included.FindStringSubmatch(block)[1]
-		shown[name] = true
-		if strings.HasSuffix(name, ".mjs") {
-			script, err := os.ReadFile(name)
-			require.NoError(t, err)
-			return fmt.Sprintf("<!-- tests/recipes/%s -->\n```js\n%s```\n", name, script)
+	for _, document := range []string{"docs/recipes.md", "docs/zh/recipes.md"} {
+		path := filepath.Join(harness.Root(t), document)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		shown := map[string]bool{}
+		want := included.ReplaceAllStringFunc(string(text), func(block string) string {
+			name := included.FindStringSubmatch(block)[1]
+			shown[name] = true
+			if strings.HasSuffix(name, ".mjs") {
+				script, err := os.ReadFile(name)
+				require.NoError(t, err)
+				return fmt.Sprintf("<!-- tests/recipes/%s -->\n```js\n%s```\n", name, script)
+			}
+			return fmt.Sprintf("<!-- tests/recipes/%s -->\n```go\n%s```\n", name, code(t, name))
+		})
+		if *writeDocument {
+			require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
+			continue
 		}
-		return fmt.Sprintf("<!-- tests/recipes/%s -->\n```go\n%s```\n", name, code(t, name))
-	})
-	if *writeDocument {
-		require.NoError(t, os.WriteFile(path, []byte(want), 0o644))
-		return
-	}
-	require.Equal(t, want, string(text), "run: make generate")
-	files, err := filepath.Glob("*.go")
-	require.NoError(t, err)
-	for _, name := range files {
-		require.True(t, shown[name] || strings.HasSuffix(name, "_test.go"), "docs/recipes.md does not show %s", name)
-	}
-	blocks := 0
-	for name := range shown {
-		if strings.HasSuffix(name, ".go") {
-			blocks++
+		require.Equal(t, want, string(text), "run: make generate")
+		files, err := filepath.Glob("*.go")
+		require.NoError(t, err)
+		for _, name := range files {
+			require.True(t, shown[name] || strings.HasSuffix(name, "_test.go"), "%s does not show %s", document, name)
 		}
+		blocks := 0
+		for name := range shown {
+			if strings.HasSuffix(name, ".go") {
+				blocks++
+			}
+		}
+		require.Equal(t, strings.Count(string(text), "```go\n"), blocks, "%s: a block of code is not from a file", document)
 	}
-	require.Equal(t, strings.Count(string(text), "```go\n"), blocks, "a block of code is not from a file")
 }
 
 // code is what stands below a file's imports.
