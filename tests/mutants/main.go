@@ -1,11 +1,12 @@
 // Command mutants shows what the tests would not notice. It changes one place of the source at a time, drawn at random, as a slip of the
-// hand would, and runs the tests: first those of the package, then, if they pass, those that come after. A change that none of them
-// notices is printed. Either a test is missing there, or the change makes no difference; which of both is for people to say.
+// hand would, and runs the tests: first those of the package, then, if they pass, all others that come by the place, the quickest first. A
+// change that none of them notices is printed. Either a test is missing there, or the change makes no difference; which of both is for people
+// to say.
 //
 //	go run -C tests ./mutants [flags] [file.go | file.go:line | pattern]...
 //
 // Files are named from the repository's root. A mutant that does not compile is not counted; another is drawn in its place. The tree is not
-// touched.
+// touched. All mutants are built into the tests at once, each behind a choice that is made when they run (package mutantswitch).
 package main
 
 import (
@@ -33,34 +34,38 @@ var usual = []string{
 	"server/limits/*.go", "server/types/increx.go", "server/access/*.go", "server/command/effects.go", "server/exec/*.go", "server/journal/*.go",
 }
 
-// usualSuites come after a package's own tests: those of the server, and those that drive the binary and measure nothing.
-const usualSuites = "./server/... ./tests/compat ./tests/random ./tests/fuzzer ./tests/clients ./tests/crash ./tests/exchange ./tests/process ./tests/linear ./tests/lua"
+// usualSuites come after a package's own tests: those of all packages, and those that drive the binary and measure nothing.
+const usualSuites = "./... ./tests/compat ./tests/random ./tests/fuzzer ./tests/clients ./tests/crash ./tests/exchange ./tests/process ./tests/linear ./tests/lua ./tests/replicas"
 
+// maxMutants is what package mutantswitch has numbers for.
 const maxMutants = 10_000
 
 func main() {
 	n := flag.Int("n", 20, "how many mutants are tried")
 	seed := flag.Uint64("seed", 0, "draws the same mutants again; 0 draws others")
-	suites := flag.String("suites", usualSuites, "tests that run, one package after another, when those of the mutant's package have passed")
+	suites := flag.String("suites", usualSuites, "packages whose tests run when those of the mutant's package have passed")
+	workers := flag.Int("workers", 1, "how many mutants are tried at a time")
 	only := flag.String("run", "", "of all these, the tests that match, for a quick look")
 	limit := flag.Duration("time", 280*time.Second, "how long one run of tests may take, at most")
 	memory := flag.Int("memory", 4096, "MiB that a process of a run may have")
 	flag.Parse()
-	r := &runner{suites: strings.Fields(*suites), only: *only, limit: *limit, memory: *memory, allowed: map[string]time.Duration{}, tell: shower(os.Stderr)}
-	if err := run(os.Stdout, r, *n, *seed, flag.Args()); err != nil {
+	r := &runner{only: *only, limit: *limit, memory: *memory, tell: shower(os.Stderr)}
+	t := trial{runner: r, out: os.Stdout, suites: strings.Fields(*suites), workers: *workers}
+	if err := t.run(*n, *seed, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
 // run tries n mutants of the files that patterns name, and reports on them.
-func run(out io.Writer, r *runner, n int, seed uint64, patterns []string) (err error) {
+func (t *trial) run(n int, seed uint64, patterns []string) (err error) {
 	if n < 1 || n > maxMutants {
 		return fmt.Errorf("-n is from 1 to %d", maxMutants)
 	}
 	if len(patterns) == 0 {
 		patterns = usual
 	}
+	r := t.runner
 	if r.root, err = repositoryRoot(); err != nil {
 		return err
 	}
@@ -76,12 +81,12 @@ func run(out io.Writer, r *runner, n int, seed uint64, patterns []string) (err e
 		seed = rand.Uint64()
 	}
 	n = min(n, len(all))
-	fmt.Fprintf(out, "-seed %d: %d of %d mutants\n", seed, n, len(all))
+	fmt.Fprintf(t.out, "-seed %d: %d of %d mutants\n", seed, n, len(all))
 	shuffle(all, seed)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	results, err := tryAll(ctx, r, all, n)
-	report(out, results)
+	results, broken, err := t.try(ctx, all, n)
+	report(t.out, results, broken)
 	return err
 }
 
@@ -144,36 +149,6 @@ func ofFile(root, path string) ([]mutant, error) {
 	return mutantsOf(name, source)
 }
 
-// tryAll tries mutants until n have compiled.
-func tryAll(ctx context.Context, r *runner, all []mutant, n int) (results []outcome, err error) {
-	show := r.tell
-	defer show("")
-	compiled, survived := 0, 0
-	for _, m := range all {
-		if compiled == n {
-			break
-		}
-		r.tell = func(state string) {
-			show(fmt.Sprintf("%d of %d, %d survive  %s:%d  %s", compiled+1, n, survived, m.file, m.line, state))
-		}
-		o, err := r.try(ctx, m)
-		if err != nil {
-			return results, err
-		}
-		results = append(results, o)
-		if o.compiles {
-			compiled++
-		}
-		if o.survives() {
-			survived++
-		}
-	}
-	return results, nil
-}
-
-// survives reports whether nothing has noticed the mutant.
-func (o outcome) survives() bool { return o.compiles && o.by == "" }
-
 // shower returns what shows a line in the place of the last one on a terminal, and nothing elsewhere.
 func shower(f *os.File) func(line string) {
 	info, err := f.Stat()
@@ -184,26 +159,24 @@ func shower(f *os.File) func(line string) {
 }
 
 // report prints what noticed how many mutants, and those that nothing noticed.
-func report(out io.Writer, results []outcome) {
-	noticed, by, broken := 0, map[string]int{}, 0
+func report(out io.Writer, results []outcome, broken int) {
+	noticed, by := 0, map[string]int{}
 	var survivors []outcome
 	for _, o := range results {
-		switch {
-		case !o.compiles:
-			broken++
-		case o.survives():
+		if o.by == "" {
 			survivors = append(survivors, o)
-		default:
-			noticed++
-			by[o.by]++
+			continue
 		}
+		suite, _, _ := strings.Cut(o.by, " ")
+		noticed++
+		by[suite]++
 	}
 	fmt.Fprintf(out, "%d noticed, %d survive; %d more did not compile\n", noticed, len(survivors), broken)
 	names := make([]string, 0, len(by))
 	for name := range by {
 		names = append(names, name)
 	}
-	slices.SortFunc(names, func(a, b string) int { return by[b] - by[a] })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(by[b]-by[a], strings.Compare(a, b)) })
 	for _, name := range names {
 		fmt.Fprintf(out, "  %4d by %s\n", by[name], name)
 	}

@@ -18,6 +18,9 @@ type mutant struct {
 	what     string // the kind of change
 	from, to int    // the bytes of the file in whose place text comes
 	text     string
+	step     string // of a bound that is moved: the function of package mutantswitch that moves it
+	number   numberType
+	id       int // among those that are built into one program
 
 	before, after string // as people are shown them
 }
@@ -29,6 +32,12 @@ const (
 	negated = "negate a condition"
 	moved   = "move a bound by one"
 	zeroed  = "return zero"
+)
+
+// Which way a bound is moved.
+const (
+	up   = "Up"
+	down = "Down"
 )
 
 // String tells what a mutant is, as a row of a table.
@@ -51,6 +60,20 @@ func oneLine(text string) string {
 // apply returns the file's text with the change in it.
 func (m mutant) apply(source []byte) []byte {
 	return slices.Concat(source[:m.from], []byte(m.text), source[m.to:])
+}
+
+// choice is what stands in the mutant's place in a program that has many of them, and is told at run time which one is meant.
+func (m mutant) choice(id int) string {
+	switch m.what {
+	case dropped:
+		return fmt.Sprintf("if !mutantswitch.On(%d) { %s }", id, m.before)
+	case zeroed:
+		return fmt.Sprintf("{ if mutantswitch.On(%d) { %s }; %s }", id, m.text, m.before)
+	case moved:
+		return fmt.Sprintf("mutantswitch.%s(%d, %s(%s))", m.step, id, m.number.name, m.before)
+	default:
+		return fmt.Sprintf("(mutantswitch.On(%d) && (%s) || !mutantswitch.On(%d) && (%s))", id, m.text, id, m.before)
+	}
 }
 
 // finder collects the mutants of a file.
@@ -78,13 +101,14 @@ func mutantsOf(name string, source []byte) ([]mutant, error) {
 }
 
 // add notes that text may come in the place of a node. The lines below stay where they are.
-func (f *finder) add(what string, node ast.Node, text string) {
+func (f *finder) add(what string, node ast.Node, text string) *mutant {
 	at, before := f.files.Position(node.Pos()), f.text(node)
 	missing := strings.Count(before, "\n") - strings.Count(text, "\n")
 	f.found = append(f.found, mutant{
 		file: f.name, line: at.Line, what: what, from: at.Offset, to: at.Offset + len(before),
 		text: text + strings.Repeat("\n", max(missing, 0)), before: before, after: cmp.Or(text, "nothing"),
 	})
+	return &f.found[len(f.found)-1]
 }
 
 // text is the source of a node.
@@ -187,11 +211,8 @@ var comparisons = map[token.Token]token.Token{
 // binary flips a comparison, and negates the operands of && and || that are none.
 func (f *finder) binary(b *ast.BinaryExpr) {
 	if other, ok := comparisons[b.Op]; ok {
-		at := f.files.Position(b.OpPos)
-		f.found = append(f.found, mutant{
-			file: f.name, line: at.Line, what: flipped, from: at.Offset, to: at.Offset + len(b.Op.String()), text: other.String(),
-			before: f.text(b), after: f.text(b.X) + " " + other.String() + " " + f.text(b.Y),
-		})
+		text, at := f.text(b), f.files.Position(b.OpPos).Offset-f.files.Position(b.Pos()).Offset
+		f.add(flipped, b, text[:at]+other.String()+text[at+len(b.Op.String()):])
 	}
 	if b.Op != token.LAND && b.Op != token.LOR {
 		return
@@ -209,21 +230,21 @@ func (f *finder) number(lit *ast.BasicLit) {
 		return
 	}
 	if n, err := strconv.ParseInt(lit.Value, 0, 64); err == nil && n+1 > n {
-		f.add(moved, lit, strconv.FormatInt(n+1, 10))
+		f.add(moved, lit, strconv.FormatInt(n+1, 10)).step = up
 	}
 }
 
 // slice takes an element less at either end.
 func (f *finder) slice(s *ast.SliceExpr) {
 	for _, bound := range []struct {
-		at   ast.Expr
-		less string
-	}{{s.Low, "+1"}, {s.High, "-1"}} {
+		at         ast.Expr
+		less, step string
+	}{{s.Low, "+1", up}, {s.High, "-1", down}} {
 		if bound.at == nil {
 			continue
 		}
 		if _, ok := bound.at.(*ast.BasicLit); !ok { // of which number makes one
-			f.add(moved, bound.at, "("+f.text(bound.at)+")"+bound.less)
+			f.add(moved, bound.at, "("+f.text(bound.at)+")"+bound.less).step = bound.step
 		}
 	}
 }

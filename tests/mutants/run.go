@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -24,114 +27,172 @@ const (
 	fileBlocks = 16 << 20         // of 512 bytes: 8 GiB, the longest file that a run may write
 )
 
-// runner runs the tests of a module on mutants. What they change is an overlay of the go command: the tree is not touched.
+// runner builds a module's tests with mutants in them, each behind a choice, and runs them with one of these after another. The tree is not
+// touched: what is built is an overlay of the go command.
 type runner struct {
-	root   string // of the server's module, the repository
-	dir    string // for the files of a run
-	suites []string
+	root   string        // of the server's module, the repository
+	dir    string        // for the files of a run
 	only   string        // "", or of which names the tests are that run
 	limit  time.Duration // for each run of tests, at most
 	memory int           // MiB that a process of a run may have
 
-	allowed map[string]time.Duration // by the tests that have passed without a mutant: how long they may take with one
-	tell    func(state string)       // of what is going on
+	mu     sync.Mutex // guards what follows
+	suites map[string]*suite
+	driven error // of building the binary for the suites that drive it
+	binary sync.Once
+	tell   func(state string) // of what is going on
+}
+
+// suite is the tests of one package. They pass without a mutant.
+type suite struct {
+	name    string // its folder below root
+	once    sync.Once
+	err     error
+	binary  string        // "" if there are no tests
+	takes   time.Duration // without a mutant
+	allowed time.Duration // with one
+	reaches map[int]bool  // the mutants whose places it comes by
 }
 
 // outcome is what came of a mutant.
 type outcome struct {
 	mutant
-	compiles bool
-	by       string // the tests that noticed it; "" if none did
+	by string // the tests that noticed it; "" if none did
 }
 
-// try runs tests on a mutant until some notice it. An error says why that cannot be known.
-func (r *runner) try(ctx context.Context, m mutant) (outcome, error) {
-	o := outcome{mutant: m}
-	overlay, err := r.overlay(m)
-	if err != nil {
-		return o, err
+// suite returns the tests of a package, built, and proved: they must pass without a mutant, and say how long that takes and what they reach.
+func (r *runner) suite(ctx context.Context, name string) (*suite, error) {
+	r.mu.Lock()
+	s := r.suites[name]
+	if s == nil {
+		s = &suite{name: name}
+		r.suites[name] = s
 	}
-	own := "./" + filepath.ToSlash(filepath.Dir(m.file))
-	r.tell("build")
-	if ok, _ := r.run(ctx, buildTime, "go", "build", "-overlay", overlay, own); !ok {
-		return o, ctx.Err()
-	}
-	o.compiles = true
-	for i, suite := range append([]string{own}, r.suites...) {
-		if i > 0 && suite == own {
-			continue
-		}
-		if err := r.prove(ctx, suite); err != nil {
-			return o, err
-		}
-		r.tell(suite)
-		passes, _, err := r.test(ctx, suite, overlay, r.allowed[suite])
-		if err != nil {
-			return o, err
-		}
-		if !passes {
-			o.by = suite
-			break
-		}
-	}
-	return o, ctx.Err()
+	r.mu.Unlock()
+	s.once.Do(func() { s.err = r.prove(ctx, s) })
+	return s, s.err
 }
 
-// overlay writes the changed file, and what has the go command read it in the place of the other.
-func (r *runner) overlay(m mutant) (path string, err error) {
-	source, err := os.ReadFile(filepath.Join(r.root, m.file))
-	if err != nil {
-		return "", err
+// prove builds the tests of a suite and runs them without a mutant.
+func (r *runner) prove(ctx context.Context, s *suite) error {
+	r.tell(s.name + " without a mutant")
+	module, folder := ".", s.name
+	if inside, drives := strings.CutPrefix(s.name, "tests/"); drives {
+		module, folder = "tests", inside
+		r.binary.Do(func() {
+			if ok, output := r.run(ctx, buildTime, ".", nil, "go", "build", "-overlay", r.overlay(), "-o", r.program(), "./cmd/headgate"); !ok {
+				r.driven = errors.Join(ctx.Err(), errors.New(output))
+			}
+		})
+		if r.driven != nil {
+			return r.driven
+		}
 	}
-	changed := filepath.Join(r.dir, "mutant.go")
-	if err := os.WriteFile(changed, m.apply(source), 0o644); err != nil {
-		return "", err
+	binary := filepath.Join(r.dir, strings.ReplaceAll(s.name, "/", "_")+".test")
+	if ok, output := r.run(ctx, buildTime, ".", nil, "go", "test", "-C", module, "-c", "-vet=off", "-overlay", r.overlay(), "-o", binary, "./"+folder); !ok {
+		return fmt.Errorf("%s fails without a mutant:\n%s", s.name, output)
 	}
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(r.root, m.file): changed}})
-	if err != nil {
-		return "", err
+	if _, err := os.Stat(binary); err != nil {
+		return ctx.Err() // it has no tests
 	}
-	path = filepath.Join(r.dir, "overlay.json")
-	return path, os.WriteFile(path, text, 0o644)
-}
-
-// prove runs tests on the tree as it is, before mutants are judged by them: they must pass, and say how long that takes.
-func (r *runner) prove(ctx context.Context, suite string) error {
-	if _, done := r.allowed[suite]; done {
-		return nil
-	}
-	r.tell(suite + " without a mutant")
+	s.binary, s.allowed = binary, r.limit
+	reached := binary + ".reached"
 	start := time.Now()
-	passes, output, err := r.test(ctx, suite, "", r.limit)
-	if err != nil {
+	passes, output := r.test(ctx, s, "MUTANT_REACHED="+reached)
+	if !passes {
+		return errors.Join(ctx.Err(), fmt.Errorf("%s fails without a mutant:\n%s", s.name, output))
+	}
+	s.takes = time.Since(start)
+	s.allowed = min(r.limit, slowdown*s.takes+grace)
+	text, err := os.ReadFile(reached)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if !passes {
-		return fmt.Errorf("%s fails without a mutant:\n%s", suite, output)
+	s.reaches = map[int]bool{}
+	for _, word := range strings.Fields(string(text)) {
+		id, err := strconv.Atoi(word)
+		if err != nil {
+			return fmt.Errorf("%s: %w", reached, err)
+		}
+		s.reaches[id] = true
 	}
-	r.allowed[suite] = min(r.limit, slowdown*time.Since(start)+grace)
 	return nil
 }
 
-// test runs the tests of a suite, on a mutant if overlay is not empty. Those below tests/ get a binary with it.
-func (r *runner) test(ctx context.Context, suite, overlay string, limit time.Duration) (passes bool, output string, err error) {
-	with := []string{"-overlay", overlay}
-	if overlay == "" {
-		with = nil
+// notices reports whether a suite fails with a mutant, and by which test.
+func (r *runner) notices(ctx context.Context, s *suite, m mutant) (by string, err error) {
+	if !s.reaches[m.id] {
+		return "", nil
 	}
-	module := "."
-	if inside, drives := strings.CutPrefix(suite, "./tests/"); drives {
-		module, suite = "tests", "./"+inside
-		build := append([]string{"go", "build", "-o", r.binary()}, with...)
-		if ok, output := r.run(ctx, buildTime, append(build, "./cmd/headgate")...); !ok {
-			return false, "", errors.Join(ctx.Err(), errors.New(output))
+	passes, output := r.test(ctx, s, fmt.Sprintf("MUTANT=%d", m.id))
+	if err := ctx.Err(); err != nil || passes {
+		return "", err
+	}
+	return s.name + " " + firstFailure(output), nil
+}
+
+// firstFailure is what a run of tests says of why it has failed, in a few words.
+func firstFailure(output string) string {
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		for _, sign := range []string{"--- FAIL: ", "panic: ", "fatal error: "} {
+			if rest, ok := strings.CutPrefix(line, sign); ok {
+				name, _, _ := strings.Cut(rest, " (")
+				return oneLine(name)
+			}
 		}
 	}
-	test := append([]string{"go", "test", "-C", module, "-count=1", "-failfast", "-vet=off", "-timeout", limit.String(), "-run", r.only}, with...)
-	defer sweep(filepath.Join(r.root, module, suite))()
-	passes, output = r.run(ctx, limit+buildTime, append(test, suite)...)
-	return passes, output, ctx.Err()
+	return "ends"
 }
+
+// test runs a suite's tests in their package's folder.
+func (r *runner) test(ctx context.Context, s *suite, variable string) (passes bool, output string) {
+	folder := filepath.Join(r.root, s.name)
+	defer sweep(folder)()
+	return r.run(ctx, s.allowed+waitDelay, s.name, []string{variable}, s.binary, "-test.paniconexit0", "-test.failfast", "-test.timeout", s.allowed.String(), "-test.run", r.only)
+}
+
+// build writes the mutants' choices, and what has the go command read them in the place of the source. It forgets the suites built before.
+func (r *runner) build(c *compiler, mutants []mutant) error {
+	r.suites, r.binary, r.driven = map[string]*suite{}, sync.Once{}, nil
+	old, _ := filepath.Glob(filepath.Join(r.dir, "*")) // it is no bad pattern
+	for _, path := range old {
+		_ = os.RemoveAll(path)
+	}
+	byFile := map[string][]mutant{}
+	for _, m := range mutants {
+		byFile[m.file] = append(byFile[m.file], m)
+	}
+	replace := map[string]string{}
+	write := func(name string, text []byte) error {
+		changed := filepath.Join(r.dir, fmt.Sprintf("changed%d.go", len(replace)))
+		replace[filepath.Join(r.root, name)] = changed
+		return os.WriteFile(changed, text, 0o644)
+	}
+	if err := write(filepath.Join(switchDir, "switch.go"), switchSource); err != nil {
+		return err
+	}
+	for name, of := range byFile {
+		source, err := os.ReadFile(filepath.Join(r.root, name))
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(of, func(a, b mutant) int { return a.from - b.from })
+		if err := write(name, c.withChoices(source, of)); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.overlay(), text, 0o644)
+}
+
+func (r *runner) overlay() string { return filepath.Join(r.dir, "overlay.json") }
+
+// program is the binary for the suites that drive it.
+func (r *runner) program() string { return filepath.Join(r.dir, "headgate") }
 
 // sweep notes which failures rapid has kept in a package's folder, for the tests to begin with the next time, and returns what removes
 // those that have come since: they are a mutant's.
@@ -153,28 +214,26 @@ func sweep(dir string) func() {
 	}
 }
 
-func (r *runner) binary() string { return filepath.Join(r.dir, "headgate") }
-
-// run runs a command in the module, in a process group of its own, nothing of which is left behind: neither processes nor files.
-func (r *runner) run(ctx context.Context, limit time.Duration, words ...string) (passes bool, output string) {
+// run runs a command in a folder of the module, in a process group of its own, nothing of which is left behind: neither processes nor files.
+func (r *runner) run(ctx context.Context, limit time.Duration, folder string, variables []string, words ...string) (passes bool, output string) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	temp := filepath.Join(r.dir, "t")
-	if err := os.MkdirAll(temp, 0o755); err != nil {
+	temp, err := os.MkdirTemp(r.dir, "t") // a short name, since tests make sockets below it
+	if err != nil {
 		return false, err.Error()
 	}
 	defer func() { _ = os.RemoveAll(temp) }()
 	limits := fmt.Sprintf(`ulimit -d %d && ulimit -f %d && exec "$0" "$@"`, r.memory<<10, fileBlocks)
 	cmd := exec.CommandContext(ctx, "/bin/sh", append([]string{"-c", limits}, words...)...)
-	cmd.Dir = r.root
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "HEADGATE_BIN="+r.binary())
+	cmd.Dir = filepath.Join(r.root, folder)
+	cmd.Env = append(append(os.Environ(), "TMPDIR="+temp, "HEADGATE_BIN="+r.program()), variables...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = waitDelay
 	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel = kill
 	var kept beginning
 	cmd.Stdout, cmd.Stderr = &kept, &kept
-	err := cmd.Run()
+	err = cmd.Run()
 	if cmd.Process != nil {
 		_ = kill() // servers that outlived the tests that had started them
 	}

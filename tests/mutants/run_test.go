@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +15,8 @@ import (
 	"headgate/tests/internal/harness"
 )
 
-// tiny is a module whose tests know one function of three.
-var tiny = map[string]string{
+// tinyFiles are a module whose tests know some of its functions.
+var tinyFiles = map[string]string{
 	"go.mod": "module tiny\n\ngo 1.26\n",
 	"own/own.go": `package own
 
@@ -30,9 +32,13 @@ func Elsewhere() bool { return true }
 func Unknown() bool { return true }
 
 func unused(a int) {
+	var c [2]int
+	_ = len(c)
 	b := a
 	_ = b
 }
+
+func Rest(a [2]uint8) []uint8 { return a[1:] }
 `,
 	"own/own_test.go": `package own
 
@@ -40,6 +46,12 @@ import "testing"
 
 func TestKnown(t *testing.T) {
 	if Known(1) != 3 {
+		t.Fail()
+	}
+}
+
+func TestRest(t *testing.T) {
+	if r := Rest([2]uint8{4, 5}); len(r) != 1 || r[0] != 5 {
 		t.Fail()
 	}
 }
@@ -67,39 +79,33 @@ func TestWhatNoticesAMutant(t *testing.T) {
 	writeTiny(t, root)
 	all, err := collect(root, []string{"own/*.go"})
 	require.NoError(t, err)
-	var states []string
-	r := &runner{
-		root: root, dir: dir, suites: []string{"./more", "./own"}, limit: time.Second, memory: 4096,
-		allowed: map[string]time.Duration{}, tell: func(state string) { states = append(states, state) },
+	var out strings.Builder
+	tiny := trial{
+		runner: &runner{root: root, dir: dir, limit: time.Second, memory: 4096, tell: func(string) {}},
+		out:    &out, suites: []string{"./..."}, workers: 2,
 	}
-	for _, tc := range []struct {
-		what, before string
-		line         int
-		want         outcome
-	}{
-		{flipped, "a < 3", 4, outcome{compiles: true, by: "./own"}},
-		{dropped, "a++", 5, outcome{compiles: true, by: "./own"}}, // it never ends
-		{zeroed, "return true", 10, outcome{compiles: true, by: "./more"}},
-		{zeroed, "return true", 12, outcome{compiles: true}},
-		{dropped, "_ = b", 16, outcome{}},
-	} {
-		for _, m := range all {
-			if m.what == tc.what && m.before == tc.before && m.line == tc.line {
-				tc.want.mutant = m
-			}
-		}
-		require.NotZero(t, tc.want.file, tc.before)
-		got, err := r.try(context.Background(), tc.want.mutant)
-		require.NoError(t, err)
-		require.Equal(t, tc.want, got)
+	results, broken, err := tiny.try(context.Background(), all, len(all))
+	require.NoError(t, err)
+	got := map[string]string{}
+	for _, o := range results {
+		got[fmt.Sprintf("%d %s: %s", o.line, o.what, o.before)] = o.by
 	}
-	require.Contains(t, states, "./more without a mutant")
+	require.Equal(t, map[string]string{
+		"4 flip a comparison: a < 3":   "own TestKnown",
+		"4 negate a condition: a < 3":  "own TestKnown",
+		"4 move a bound by one: 3":     "own TestKnown",
+		"5 drop a statement: a++":      "own test timed out after 1s",
+		"7 return zero: return a":      "own TestKnown",
+		"10 return zero: return true":  "more TestElsewhere",
+		"12 return zero: return true":  "",
+		"21 move a bound by one: 1":    "own TestRest",
+		"21 return zero: return a[1:]": "own TestRest",
+	}, got)
+	require.Equal(t, 3, broken, "two variables would not be used, and the length of an array is not chosen when the program runs")
+	require.Contains(t, out.String(), "own/own.go:12\treturn zero\treturn true\treturn *new(bool)\n  not noticed by its package\n")
 	source, err := os.ReadFile(filepath.Join(root, "own", "own.go"))
 	require.NoError(t, err)
-	require.Equal(t, tiny["own/own.go"], string(source))
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	require.Len(t, left, 2, "the changed file and the overlay")
+	require.Equal(t, tinyFiles["own/own.go"], string(source))
 }
 
 // TestTestsMustPassWithoutAMutant: tests that fail on the tree as it is judge nothing.
@@ -109,14 +115,23 @@ func TestTestsMustPassWithoutAMutant(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(root, "own", "own_test.go"), []byte("package own\n\nvar _ = missing\n"), 0o644))
 	all, err := collect(root, []string{"own/*.go"})
 	require.NoError(t, err)
-	r := &runner{root: root, dir: t.TempDir(), limit: time.Second, memory: 4096, allowed: map[string]time.Duration{}, tell: func(string) {}}
-	_, err = r.try(context.Background(), all[0])
-	require.ErrorContains(t, err, "./own fails without a mutant")
+	tiny := trial{runner: &runner{root: root, dir: t.TempDir(), limit: time.Second, memory: 4096, tell: func(string) {}}, out: io.Discard}
+	_, _, err = tiny.try(context.Background(), all, 1)
+	require.ErrorContains(t, err, "own fails without a mutant")
 	require.ErrorContains(t, err, "own_test.go:3:9", "and why")
 }
 
+// TestMutantsOfOneProgramLieApart: of two in one place, one waits for the next program.
+func TestMutantsOfOneProgramLieApart(t *testing.T) {
+	now, later := apart([]mutant{{file: "a.go", from: 10, to: 20}, {file: "a.go", from: 15, to: 16}, {file: "b.go", from: 15, to: 16}, {file: "a.go", from: 20, to: 21}})
+	require.Equal(t, []mutant{
+		{file: "a.go", from: 10, to: 20, id: 1}, {file: "b.go", from: 15, to: 16, id: 2}, {file: "a.go", from: 20, to: 21, id: 3},
+	}, now)
+	require.Equal(t, []mutant{{file: "a.go", from: 15, to: 16}}, later)
+}
+
 func writeTiny(t *testing.T, root string) {
-	for name, text := range tiny {
+	for name, text := range tinyFiles {
 		path := filepath.Join(root, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
@@ -166,17 +181,16 @@ func TestRepositoryIsFoundFromEitherModule(t *testing.T) {
 	}
 }
 
-// TestReportNamesSurvivors: the table has those that compile and that nothing noticed, in the order of their places.
+// TestReportNamesSurvivors: the table has those that nothing noticed, in the order of their places.
 func TestReportNamesSurvivors(t *testing.T) {
 	var out strings.Builder
 	report(&out, []outcome{
-		{mutant: mutant{file: "b.go", line: 10, what: dropped, before: "x++"}, compiles: true},
-		{mutant: mutant{file: "b.go", line: 9, what: flipped, before: "a < b", after: "a <= b"}, compiles: true},
-		{mutant: mutant{file: "a.go", line: 9}},
-		{mutant: mutant{file: "a.go", line: 8}, compiles: true, by: "./a"},
-	})
+		{mutant: mutant{file: "b.go", line: 10, what: dropped, before: "x++"}},
+		{mutant: mutant{file: "b.go", line: 9, what: flipped, before: "a < b", after: "a <= b"}},
+		{mutant: mutant{file: "a.go", line: 8}, by: "a TestA"},
+	}, 1)
 	require.Equal(t, `1 noticed, 2 survive; 1 more did not compile
-     1 by ./a
+     1 by a
 
 place    change             before  after
 b.go:9   flip a comparison  a < b   a <= b
