@@ -295,7 +295,7 @@ func nameKept(name []byte) []byte { return name[:min(len(name), maxWritten)] }
 // keepReservation makes the reservation a key, and follows it.
 func (l *Limits) keepReservation(c *command.Ctx, id []byte, r *reservationValue) {
 	k := l.Keys.Key(appendReservationKey(nil, id))
-	l.Reservations.text = r.appendText(l.Reservations.text[:0])
+	l.Reservations.text = r.appendText(l.Reservations.text[:0], id)
 	expireAt := r.deadline + reservationKept
 	c.DB.SetText(k, l.Reservations.text, expireAt)
 	c.Effect("SET", k.Name, l.Reservations.text, "PXAT", expireAt)

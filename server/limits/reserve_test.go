@@ -278,7 +278,7 @@ func TestReservationIsOneUnit(t *testing.T) {
 	w := servertest.NewEffectsClient(t)
 	w.EffectsOf("RL.POLICY SET tokens GCRA 100 100 100s", "RL.POLICY SET parallel ACQUIRE 2 30s")
 	const start = 1_700_000_000_123
-	value := fmt.Sprintf(`%d %d "tokens" "t" "GCRA 100 100 100s" 40 %d - "parallel" "p" "ACQUIRE 2 30s" 1 0 -`, start+60_000, start*int64(1e6), start*int64(1e6))
+	value := fmt.Sprintf(`"a" %d %d "tokens" "t" "GCRA 100 100 100s" 40 %d - "parallel" "p" "ACQUIRE 2 30s" 1 0 -`, start+60_000, start*int64(1e6), start*int64(1e6))
 	require.Equal(t, []string{
 		"MULTI", fmt.Sprintf("SET t %d PXAT %d", (start+40_000)*int64(1e6), start+40_000), fmt.Sprintf("ZADD p %d a", start+30_000), fmt.Sprintf("PEXPIREAT p %d", start+30_000),
 		fmt.Sprintf("SET rl:reservation:{a} %s PXAT %d", value, start+60_000+24*3600*1000), "EXEC",
@@ -369,7 +369,7 @@ func TestReservationsThatCopiesBring(t *testing.T) {
 	w := newReserver(t)
 	cron(w.Srv)
 	w.Call("RL.RESERVE 1 requests r COST 40 TTL 10s ID a")
-	w.Call("COPY rl:reservation:{a} rl:reservation:{b} DB 2")
+	w.Call("COPY rl:reservation:{a} rl:reservation:{a} DB 2")
 	w.Call("SET rl:reservation:{c} nothing")
 	w.Call("COPY r r DB 2")
 	cron(w.Srv)
@@ -387,6 +387,44 @@ func TestReservationsThatCopiesBring(t *testing.T) {
 	require.Equal(t, "40", w.Call("GET r"), "who deletes the key gives nothing back")
 	require.Zero(t, w.Srv.Reservations.Open())
 }
+
+// TestCopiesOfReservationsGiveNothingBack: what was charged once comes back once, whatever is done to the reservation's key meanwhile.
+func TestCopiesOfReservationsGiveNothingBack(t *testing.T) {
+	for _, tc := range []struct{ policy, want string }{
+		{"tokens", "[0 100 85 -1 15000]"}, {"requests", "[0 100 85 -1 60000]"}, {"hourly", "[0 100 85 -1 110000]"}, {"exact", "[0 100 85 -1 100000]"}, {"parallel", "[0 2 2 -1 0]"},
+	} {
+		t.Run(tc.policy, func(t *testing.T) {
+			peek, call := "RL.TAKE 1 "+tc.policy+" k PEEK", "RL.RESERVE 1 "+tc.policy+" k COST 40 TTL 10s ID a"
+			w := newReserver(t)
+			if tc.policy == "parallel" {
+				call = "RL.RESERVE 1 parallel k TTL 10s ID a"
+			} else {
+				w.Call("RL.TAKE 1 " + tc.policy + " k COST 15")
+			}
+			w.Call(call)
+			held := w.Call(peek)
+			require.Equal(t, "1", w.Call("COPY rl:reservation:{a} rl:reservation:{b}"))
+			cron(w.Srv)
+			require.Equal(t, 1, w.Srv.Reservations.Open())
+			require.Equal(t, "0", w.Call("RL.CANCEL b"))
+			require.Equal(t, "[0 []]", w.Call("RL.SETTLE b ACTUAL 0"))
+			require.Equal(t, held, w.Call(peek))
+			require.Equal(t, "1", w.Call("RL.CANCEL a"))
+			require.Equal(t, "0", w.Call("RL.CANCEL b"))
+			require.Equal(t, strings.Replace("[0 -1 [?]]", "?", tc.want, 1), withoutIDs(w.Call(peek)))
+			w.Call(call)
+			require.Equal(t, "OK", w.Call("RENAME rl:reservation:{a} rl:reservation:{b}"))
+			require.Equal(t, "0 0", w.Call("RL.CANCEL a")+" "+w.Call("RL.CANCEL b"), "its name is gone, so nobody can end it")
+			w.Now += 10_000 * 1e6
+			cron(w.Srv)
+			require.Zero(t, w.Srv.Reservations.Open())
+			require.Equal(t, "1", w.Call("EXISTS rl:reservation:{b}"), "it goes with its TTL")
+		})
+	}
+}
+
+// withoutIDs leaves the leases' ids out of an answer of RL.TAKE.
+func withoutIDs(answer string) string { return strings.Replace(answer, " [nil]]", "]", 1) }
 
 // TestReservationsOfAReplica: a server that follows a primary cancels nothing by itself. Once it is a primary, it finds what is open and does.
 func TestReservationsOfAReplica(t *testing.T) {

@@ -14,8 +14,9 @@ import (
 //
 //	rl:reservation:{id}
 //
-// and its value a line of words, quoted as in Redis's configuration file: when it times out in Unix ms; its ticket, which is about its time
-// in Unix ns and by which reservations come after each other; and for each pair six:
+// and its value a line of words, quoted as in Redis's configuration file: its id, so that a copy under another name is no reservation, which would
+// give back the same charge once more; when it times out in Unix ms; its ticket, which is about its time in Unix ns and by which reservations
+// come after each other; and for each pair six:
 //
 //	policy   the policy's name
 //	key      what it was asked about
@@ -33,6 +34,7 @@ const (
 	reservationSuffix = '}'
 
 	reservationKept = 24 * 60 * 60 * 1000 // ms from the time-out to the key's expiry
+	wordsBefore     = 3                   // the pairs'
 	wordsOfPair     = 6
 	nsPerMs         = 1_000_000
 )
@@ -71,8 +73,9 @@ func appendReservationKey(dst, id []byte) []byte {
 	return append(append(dst, id...), reservationSuffix)
 }
 
-// appendText appends the value.
-func (r *reservationValue) appendText(dst []byte) []byte {
+// appendText appends the value of the reservation of an id.
+func (r *reservationValue) appendText(dst, id []byte) []byte {
+	dst = append(append(dst, quoting.Quote(string(id))...), ' ')
 	dst = strconv.AppendInt(dst, r.deadline, 10)
 	dst = strconv.AppendInt(append(dst, ' '), r.ticket, 10)
 	for i := range r.pairs {
@@ -109,16 +112,19 @@ func (l *Limits) readReservation(db *store.DB, id []byte, nowMs int64) *openRese
 	}
 	var digits command.IntegerText
 	r := &openReservation{id: append([]byte(nil), id...), db: db}
-	if !l.parseReservation(&r.reservationValue, string(e.Bytes(digits[:]))) {
+	if !l.parseReservation(&r.reservationValue, id, string(e.Bytes(digits[:]))) {
 		return nil
 	}
 	return r
 }
 
-// parseReservation reads a value, or returns false for what is none.
-func (l *Limits) parseReservation(r *reservationValue, text string) (ok bool) {
+// parseReservation reads the value of the reservation of an id, or returns false for what is none.
+func (l *Limits) parseReservation(r *reservationValue, id []byte, text string) (ok bool) {
 	words, err := quoting.Split(text)
-	if err != nil || len(words) < 2+wordsOfPair || len(words) > 2+maxPairs*wordsOfPair || (len(words)-2)%wordsOfPair != 0 {
+	if err != nil || len(words) < wordsBefore+wordsOfPair || len(words) > wordsBefore+maxPairs*wordsOfPair || (len(words)-wordsBefore)%wordsOfPair != 0 {
+		return false
+	}
+	if words[0] != string(id) {
 		return false
 	}
 	numbers := func(word string, into *int64) {
@@ -127,9 +133,9 @@ func (l *Limits) parseReservation(r *reservationValue, text string) (ok bool) {
 		*into = n
 	}
 	ok = true
-	numbers(words[0], &r.deadline)
-	numbers(words[1], &r.ticket)
-	for w := words[2:]; ok && len(w) > 0; w = w[wordsOfPair:] {
+	numbers(words[1], &r.deadline)
+	numbers(words[2], &r.ticket)
+	for w := words[wordsBefore:]; ok && len(w) > 0; w = w[wordsOfPair:] {
 		p := reservedPair{name: w[0], key: []byte(w[1]), words: w[2]}
 		numbers(w[3], &p.cost)
 		numbers(w[4], &p.where)
