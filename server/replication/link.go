@@ -165,7 +165,7 @@ func (l *link) attach(renamed bool) {
 	l.follower = r.exec.NewFollower(l.conn.RemoteAddr().String(), l.conn.LocalAddr().String(), r.history.Offset, r.db)
 	r.Primary.passOn(l.follower, renamed)
 	r.follower, r.link, r.resumes, r.synced = l.follower, l, true, true
-	r.status.state, r.status.down = StateConnected, time.Time{}
+	r.status.state, r.status.down, r.lastError = StateConnected, time.Time{}, ""
 	l.linked, l.since = true, time.Now()
 }
 

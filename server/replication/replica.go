@@ -90,7 +90,7 @@ type Replica struct {
 	db        int  // that the stream goes on for
 	status    linkStatus
 	failover  failover
-	lastError string // why the last link to the primary has ended or has not come about; "": none has
+	lastError string // why the last link to the primary has ended or has not come about; "": none has, or there is one now
 
 	Primary *Primary // this server as one that others follow
 
@@ -351,7 +351,7 @@ type Status struct {
 	Read       int64         // bytes of it that have come
 	Resumes    bool          // the data are some of the primary's
 	Failover   string        // how far a failover to a replica has come, as INFO shows it
-	LastError  string        // why the last link to this primary has ended or has not come about; "": none has
+	LastError  string        // why the last link to this primary has ended or has not come about; "": none has, or there is one now
 	FullSyncs  uint64
 	PartSyncs  uint64
 	FailedHere uint64

@@ -251,6 +251,29 @@ func TestNewReplicaOfTellsAgain(t *testing.T) {
 	require.NotContains(t, w.Ask("INFO", "replication"), field)
 }
 
+// TestErrorIsGoneWithTheLink: INFO went on to tell of an error of the link when there was one again.
+func TestErrorIsGoneWithTheLink(t *testing.T) {
+	w, primary, body := newReplica(t, nil), newFakePrimary(t), snapshot(t)
+	const field = "\r\nmaster_link_last_error:"
+	_, err := primary.attempt(w, "-LOADING 7 seconds\r\n")
+	require.Error(t, err)
+	require.NotContains(t, w.Ask("INFO", "replication"), field+"\r\n")
+	seen, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		if conn, err := primary.ln.Accept(); err == nil {
+			defer conn.Close()
+			_, _ = fmt.Fprintf(conn, "%s+FULLRESYNC %s 5\r\n$%d\r\n%s", handshake, id, len(body), body)
+			<-seen
+		}
+	}()
+	go func() { ended <- w.Srv.Replica.Attempt(primary.address) }()
+	require.Eventually(t, func() bool { return strings.Contains(w.Ask("INFO", "replication"), "master_link_status:up") }, 10*time.Second, time.Millisecond)
+	require.Contains(t, w.Ask("INFO", "replication"), field+"\r\n")
+	close(seen)
+	require.Error(t, <-ended)
+	require.NotContains(t, w.Ask("INFO", "replication"), field+"\r\n")
+}
+
 // TestReadiness: a replica is ready when the primary's data have come, and stays so while the link is cut, unless it is to serve no old data.
 func TestReadiness(t *testing.T) {
 	w, primary, body := newReplica(t, nil), newFakePrimary(t), snapshot(t)
