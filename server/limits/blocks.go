@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"bytes"
 	"math"
 	"slices"
 
@@ -154,7 +155,7 @@ func (l *Limits) beginBlocks(c *command.Ctx, pairs []takenPair) {
 // blocked counts a block that has begun.
 func (l *Limits) blocked(c *command.Ctx, known *KnownPolicy, key []byte, until int64) {
 	known.counts.Blocks++
-	l.Policies.Blocked.add(known.Name, key, c.DB.Index(), c.Now, until)
+	l.Policies.blocked.add(known.Name, key, c.DB.Index(), c.Now, until)
 }
 
 // blockBegan has those looked at who wait for a key: they may not pass in time any more.
@@ -296,13 +297,14 @@ func (l *Limits) unblock(c *command.Ctx) {
 	b, ok := l.readBlock(&e)
 	c.DeleteKey(k, &e)
 	l.exceptionsChanged()
+	l.Policies.blocked.forget(string(c.Args[1]), c.Args[2], c.DB.Index())
 	c.Reply.Int(oneIf(ok && b.rest(c.Now) > 0))
 }
 
 // BlockedKey is a key that was blocked.
 type BlockedKey struct {
 	Policy    string
-	Key       []byte // at most maxShown bytes of it
+	Key       []byte // at most maxBlockedName bytes of it
 	Long      bool   // it goes on
 	DB        int
 	At, Until int64 // ms
@@ -315,27 +317,51 @@ const (
 	maxBlockedName = 128
 )
 
-// LastBlocked are the keys that were blocked last. The zero value has none.
-type LastBlocked struct {
+// lastBlocked are the keys that were blocked last. The zero value has none.
+type lastBlocked struct {
 	ring [keptBlocked]BlockedKey
 	next int
 }
 
+// cutName is as much of a key's name as is remembered.
+func cutName(key []byte) (cut []byte, long bool) {
+	return key[:min(len(key), maxBlockedName)], len(key) > maxBlockedName
+}
+
 // add remembers a key that is blocked now.
-func (b *LastBlocked) add(policy string, key []byte, db int, now, until int64) {
+func (b *lastBlocked) add(policy string, key []byte, db int, now, until int64) {
 	r := &b.ring[b.next]
 	b.next = (b.next + 1) % keptBlocked
 	r.Policy, r.DB, r.At, r.Until = policy, db, now, until
-	r.Long = len(key) > maxBlockedName
-	r.Key = append(r.Key[:0], key[:min(len(key), maxBlockedName)]...)
+	key, r.Long = cutName(key)
+	r.Key = append(r.Key[:0], key...)
 }
 
-// List returns them, the last one first. What it returns is not changed by later blocks.
-func (b *LastBlocked) List() (list []BlockedKey) {
+// forget forgets a key whose block has been ended. Names that are only partly remembered may stand for another key, too.
+func (b *lastBlocked) forget(policy string, key []byte, db int) {
+	key, long := cutName(key)
 	for i := range b.ring {
-		if r := b.ring[(b.next-1-i+2*keptBlocked)%keptBlocked]; r.At != 0 {
-			r.Key = slices.Clone(r.Key)
-			list = append(list, r)
+		if r := &b.ring[i]; r.Policy == policy && r.DB == db && r.Long == long && bytes.Equal(r.Key, key) {
+			r.At = 0
+		}
+	}
+}
+
+// LastBlocked returns the keys that were blocked last, the last one first: not those whose blocks have been taken away before their time. The
+// caller holds the executor's lock. What is returned is not changed by later blocks.
+func (l *Limits) LastBlocked() (list []BlockedKey) {
+	b, now := &l.Policies.blocked, l.Clock.Read()/1e6
+	for i := range b.ring {
+		r := &b.ring[(b.next-1-i+2*keptBlocked)%keptBlocked]
+		if r.At != 0 && !r.Long && now < r.Until {
+			if _, exists := l.Keys.DB(r.DB).Look(l.beside(BlockPrefix, r.Policy, r.Key), now); !exists {
+				r.At = 0 // by DEL, FLUSHALL and their like
+			}
+		}
+		if r.At != 0 {
+			kept := *r
+			kept.Key = slices.Clone(r.Key)
+			list = append(list, kept)
 		}
 	}
 	return list

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -137,7 +138,7 @@ type Policies struct {
 	written map[string]*KnownPolicy // of what calls write out
 	Counts  PolicyCounts
 
-	Blocked      LastBlocked
+	blocked      lastBlocked
 	BlocksFailed uint64 // that could not be kept
 }
 
@@ -312,7 +313,11 @@ func (l *Limits) NamedOrWritten(c *command.Ctx, limit string) (*limiter.Policy, 
 	case known != nil:
 		return known.Policy, nil
 	}
-	p, _, err := l.Algorithms.ParseText(limiter.Words(limit))
+	words := limiter.Words(limit)
+	if len(words) == 1 && l.Algorithms.Find(limit) == nil {
+		return nil, limiter.Error(fmt.Sprintf(ErrNoPolicy, limiter.Shown(words[0])))
+	}
+	p, _, err := l.Algorithms.ParseText(words)
 	if err != nil {
 		return nil, limiter.Error(strings.Replace(err.Error(), limiter.PolicyCall, "", 1)) // there is no name here
 	}

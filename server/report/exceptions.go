@@ -1,8 +1,10 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
+	"headgate/server/limiter"
 	"headgate/server/limits"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,32 +28,56 @@ func (r *Reports) exceptions() (e exceptions) {
 			})
 		})
 	}
-	r.locked(func() {
-		for _, counted := range r.Limits.Policies.Counts.List { // so that a series goes back to 0 with its last key, and does not end
-			if counted.Blocks > 0 && counted.Name != limits.OtherPolicies {
-				e.blocked[counted.Name] += 0
-			}
-		}
-	})
 	return e
 }
 
-// collectExceptions sends the numbers of keys. Of policies beyond maxPolicySeries it sends the sum.
+// policies are the names of policies in the order in which their series are sent: first those that were used first, maxPolicySeries at most, then all others
+// with exceptions. Of a gateway there are none: its upstream keeps the keys.
+func (m *Collector) policies(e exceptions) (names []string) {
+	if m.Gateway != nil {
+		return nil
+	}
+	m.locked(func() {
+		list := m.Limits.Policies.Counts.List
+		for _, counted := range list[:min(len(list), maxPolicySeries)] {
+			if limiter.CheckName([]byte(counted.Name)) == nil {
+				names = append(names, counted.Name)
+			}
+		}
+	})
+	seen, others := map[string]bool{}, []string(nil)
+	for _, name := range names {
+		seen[name] = true
+	}
+	for _, keys := range []map[string]int{e.blocked, e.overridden} {
+		for name := range keys {
+			if !seen[name] {
+				seen[name], others = true, append(others, name)
+			}
+		}
+	}
+	slices.Sort(others)
+	return append(names, others...)
+}
+
+// collectExceptions sends the numbers of keys, also where they are 0: a series that ended with its last key would leave graphs and alerts with what it was.
+// Of policies beyond maxPolicySeries it sends the sum.
 func (m *Collector) collectExceptions(out chan<- prometheus.Metric) {
 	e := m.exceptions()
+	names := m.policies(e)
+	own := min(len(names), maxPolicySeries)
 	for _, kind := range []struct {
 		family *family
 		keys   map[string]int
 	}{{policyBlocked, e.blocked}, {policyOverridden, e.overridden}} {
-		others, sent := 0, 0
-		for policy, n := range kind.keys {
-			if sent++; sent > maxPolicySeries {
-				others += n
-				continue
-			}
-			kind.family.send(out, float64(n), policy)
+		for _, policy := range names[:own] {
+			kind.family.send(out, float64(kind.keys[policy]), policy)
 		}
-		if others > 0 {
+		if own < len(names) {
+			others := 0
+			for _, policy := range names[own:] {
+				others += kind.keys[policy]
+			}
 			kind.family.send(out, float64(others), limits.OtherPolicies)
 		}
 	}
@@ -69,7 +95,7 @@ type pageBlocked struct {
 func (r *Reports) lastBlocked() []pageBlocked {
 	list := []pageBlocked{}
 	r.locked(func() {
-		for _, b := range r.Limits.Policies.Blocked.List() {
+		for _, b := range r.Limits.LastBlocked() {
 			list = append(list, pageBlocked{keyForPage(b.Key, b.Long, b.DB), b.Policy, b.At, b.Until})
 		}
 	})

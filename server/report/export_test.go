@@ -11,6 +11,7 @@ type (
 	LookedUp        = lookedUp
 	PageKey         = pageKey
 	PageTopKey      = pageTopKey
+	PageBlocked     = pageBlocked
 	PageList        = pageList
 	PageCounts      = pageCounts
 	PageSample      = pageSample

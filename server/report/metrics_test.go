@@ -127,20 +127,24 @@ func TestSeriesAreBounded(t *testing.T) {
 	require.EqualValues(t, 100_001, series[`redis_commands_rejected_calls_total{cmd="unknown"}`])
 }
 
-// TestBlockedKeysGoBackToZero: a series that ends with its last key leaves alerts and graphs with what it was.
-func TestBlockedKeysGoBackToZero(t *testing.T) {
+// TestExceptionsGoBackToZero: a series that ends with its last key leaves alerts and graphs with what it was.
+func TestExceptionsGoBackToZero(t *testing.T) {
 	w := servertest.NewWorkerClient(t)
-	const series = `headgate_policy_blocked_keys{policy="p"}`
-	blocked := func() float64 {
-		value, found := servertest.Scrape(t, w.Srv)[series]
-		require.True(t, found)
+	of := func(kind, policy string) float64 {
+		value, found := servertest.Scrape(t, w.Srv)[`headgate_policy_`+kind+`_keys{policy="`+policy+`"}`]
+		require.True(t, found, kind)
 		return value
 	}
 	w.Ask("RL.POLICY", "SET", "p", "FIXED", "1", "1m")
 	w.Ask("RL.BLOCK", "p", "k", "1h")
-	require.EqualValues(t, 1, blocked())
+	w.Ask("RL.POLICY", "OVERRIDE", "SET", "p", "k", "9", "1m")
+	require.EqualValues(t, 1, of("blocked", "p"))
+	require.EqualValues(t, 1, of("overridden", "p"))
 	w.Ask("RL.UNBLOCK", "p", "k")
-	require.EqualValues(t, 0, blocked())
+	w.Ask("RL.POLICY", "OVERRIDE", "DEL", "p", "k")
+	w.Ask("CONFIG", "RESETSTAT")
+	require.EqualValues(t, 0, of("blocked", "p"))
+	require.EqualValues(t, 0, of("overridden", "p"))
 }
 
 // TestPolicySeriesAreBounded: beyond a number of names the rest is summed up, and nothing is lost.

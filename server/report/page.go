@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -179,7 +181,7 @@ func (r *Reports) topList(name string) (l *pageList) {
 	return l
 }
 
-// policyCounts reads what is counted of policies, those with the most calls first.
+// policyCounts reads what is counted of policies, those with the most calls first. It leaves out those that are gone.
 func (r *Reports) policyCounts() (list []pageCounts, others int) {
 	list = []pageCounts{}
 	for begin, more := 0, true; more; begin += policiesPerScrapeSlice {
@@ -187,7 +189,9 @@ func (r *Reports) policyCounts() (list []pageCounts, others int) {
 			all := r.Limits.Policies.Counts.List
 			end := min(begin+policiesPerScrapeSlice, len(all))
 			for _, counted := range all[min(begin, end):end] {
-				list = append(list, countsForPage(counted.Name, &counted.Decisions))
+				if r.mayExist(counted.Name) {
+					list = append(list, countsForPage(counted.Name, &counted.Decisions))
+				}
 			}
 			more = end < len(all)
 		})
@@ -207,6 +211,23 @@ func (r *Reports) policyCounts() (list []pageCounts, others int) {
 		}
 	})
 	return list, others
+}
+
+// mayExist reports whether there is a policy of a name that has been counted, or may be. The names that stand for several are none of a policy's, and
+// count as existing. The caller holds the executor's lock.
+func (r *Reports) mayExist(name string) bool {
+	if r.Limits.Policies.Fixed[name] != nil || limiter.CheckName([]byte(name)) != nil {
+		return true
+	}
+	if r.Gateway != nil || r.Gate.Has(command.GateLoading|command.GateBusy) { // they are elsewhere, or not yet there
+		return true
+	}
+	h, found, err := r.Keys.DB(0).Hash(r.Keys.Key([]byte(limits.PoliciesKey)), r.Clock.Now/1e6)
+	if err != nil || !found {
+		return false
+	}
+	_, kept := h.Get([]byte(name))
+	return kept
 }
 
 // policyText is what a policy says, or nothing if there is none of that name or data are being loaded. The caller holds the executor's
@@ -253,23 +274,23 @@ func (r *Reports) pageLookup(w http.ResponseWriter, req *http.Request) {
 	if encoded := req.FormValue("hex"); encoded != "" {
 		var err error
 		if name, err = hex.DecodeString(encoded); err != nil {
-			sendJSON(w, http.StatusBadRequest, lookedUp{Error: "hex is not hexadecimal"})
+			sendJSON(w, http.StatusBadRequest, lookedUp{Error: "the key in hex is not hexadecimal"})
 			return
 		}
 	}
 	number := cmp.Or(req.FormValue("db"), "0")
 	db, err := strconv.Atoi(number)
 	if err != nil || db < 0 || db >= r.Keys.Databases() {
-		sendJSON(w, http.StatusBadRequest, lookedUp{Error: "there is no such database"})
+		sendJSON(w, http.StatusBadRequest, lookedUp{Error: fmt.Sprintf("there is no such database: they are 0 to %d", r.Keys.Databases()-1)})
 		return
 	}
 	if len(name) > maxLookedUp {
-		sendJSON(w, http.StatusBadRequest, lookedUp{Error: "the key is too long to be looked up here"})
+		sendJSON(w, http.StatusBadRequest, lookedUp{Error: fmt.Sprintf("the key is longer than %d bytes: look it up with PEEK", maxLookedUp)})
 		return
 	}
 	l := lookedUp{Key: keyForPage(name, false, db)}
 	if err := r.lookUp(&l, name, db, req.FormValue("limit")); err != nil {
-		l.Error = err.Error()
+		l.Error = strings.TrimPrefix(err.Error(), "ERR ")
 		sendJSON(w, http.StatusOK, l)
 		return
 	}
@@ -282,9 +303,9 @@ func (r *Reports) lookUp(l *lookedUp, name []byte, db int, limit string) error {
 	defer r.Unlock()
 	switch {
 	case r.Gate.Has(command.GateLoading):
-		return errors.New("the data are being loaded")
+		return errors.New("data are being loaded: try again")
 	case r.Gate.Has(command.GateBusy):
-		return errors.New("a script is running")
+		return errors.New("a script is running: try again")
 	}
 	now := r.Clock.Read()
 	c := &command.Ctx{Core: r.Core, Cfg: r.Config.Get(), DB: r.Keys.DB(db), Now: now / 1e6, NowNs: now}

@@ -52,6 +52,7 @@ type pageReply struct {
 	Hot         *report.PageList         `json:"hot"`
 	Algorithms  []report.PageCounts      `json:"algorithms"`
 	Policies    []report.PageCounts      `json:"policies"`
+	Blocked     []report.PageBlocked     `json:"blocked"`
 	Others      int                      `json:"others"`
 	Slow        []report.PageSlowCommand `json:"slow"`
 	SlowFrom    int64                    `json:"slowFrom"` // µs from which commands are; below 0: none is kept
@@ -129,6 +130,44 @@ func TestPageData(t *testing.T) {
 	askPage(t, s.PageData, url.Values{"since": {"nonsense"}}, &none)
 	require.Nil(t, none.Hot)
 	require.Len(t, none.Samples, 1)
+}
+
+// TestPageForgetsWhatHasGone: a key that was unblocked and a policy that was deleted were shown until the next start.
+func TestPageForgetsWhatHasGone(t *testing.T) {
+	w, clock := servertest.NewHandClockClient(t, servertest.Unsaved())
+	shown := func() (keys, policies []string) {
+		var d pageReply
+		askPage(t, w.Srv.PageData, nil, &d)
+		for _, b := range d.Blocked {
+			keys = append(keys, strings.TrimRight(b.Key.Text, "x…"))
+		}
+		for _, p := range d.Policies {
+			policies = append(policies, p.Name)
+		}
+		return keys, policies
+	}
+	w.Ask("RL.POLICY", "SET", "p", "FIXED", "1", "1m")
+	w.Ask("RL.POLICY", "SET", "q", "FIXED", "2", "1m")
+	w.Ask("RL.TAKE", "1", "q", "k")
+	w.Ask("RL.TAKE", "1", "FIXED 5 1m", "written")
+	for _, key := range []string{"by RL.UNBLOCK", "by DEL", "ends", "stays", "long" + strings.Repeat("x", 200)} {
+		w.Ask("RL.BLOCK", "p", key, map[bool]string{true: "1s", false: "1h"}[key == "ends"])
+	}
+	keys, policies := shown()
+	require.Equal(t, []string{"long", "stays", "ends", "by DEL", "by RL.UNBLOCK"}, keys)
+	require.ElementsMatch(t, []string{"p", "q", "(written)"}, policies)
+	w.Ask("RL.UNBLOCK", "p", "by RL.UNBLOCK")
+	w.Ask("RL.UNBLOCK", "p", "long"+strings.Repeat("x", 200))
+	w.Ask("DEL", "rl:block:{by DEL}:p")
+	w.Ask("RL.POLICY", "DEL", "q")
+	clock.Ns += int64(2 * time.Second)
+	keys, policies = shown()
+	require.Equal(t, []string{"stays", "ends"}, keys, "one that ended by itself was blocked all the same")
+	require.ElementsMatch(t, []string{"p", "(written)"}, policies)
+	w.Ask("FLUSHALL")
+	keys, policies = shown()
+	require.Equal(t, []string{"ends"}, keys)
+	require.Equal(t, []string{"(written)"}, policies)
 }
 
 // TestPageState: memory's bound, disk and certificate as they are, and slow commands without the secrets that SLOWLOG keeps to itself.
@@ -284,8 +323,8 @@ func TestPageLookup(t *testing.T) {
 	require.Equal(t, dirty, w.Srv.Keys.Dirty(), "looking changes nothing")
 
 	for query, want := range map[string]string{
-		"key=text&limit=login": command.ErrNotInteger, "key=l&limit=login": command.ErrWrongType, "key=f&limit=nosuch": "ERR unknown algorithm 'nosuch', use GCRA, BUCKET, QUEUE, FIXED, SLIDING, LOG, UNLIMITED or ACQUIRE",
-		"key=f&limit=GCRA": "ERR syntax error, try GCRA capacity count period [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]",
+		"key=text&limit=login": strings.TrimPrefix(command.ErrNotInteger, "ERR "), "key=l&limit=login": command.ErrWrongType, "key=f&limit=nosuch": "no such policy 'nosuch'", "key=f&limit=NOSUCH+5+1m": "unknown algorithm 'NOSUCH', use GCRA, BUCKET, QUEUE, FIXED, SLIDING, LOG, UNLIMITED or ACQUIRE",
+		"key=f&limit=GCRA": "syntax error, try GCRA capacity count period [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]",
 	} {
 		l, status := ask(query)
 		require.Equal(t, 200, status)

@@ -137,6 +137,17 @@ func TestPageBesideStoppedServer(t *testing.T) {
 func TestPageOnPhone(t *testing.T) {
 	s, addr := start(t)
 	sendKnown(t, s)
+	client := harness.Dial(t, s.Addr)
+	defer client.Close()
+	policy := "a-policy-with-a-long-name-" + strings.Repeat("x", 38)
+	client.Ask("RL.POLICY", "SET", policy, "FIXED", "1000000", "1d", "SHADOW", "BLOCK", "10m", "DOUBLE", "60m")
+	client.Ask("RL.TAKE", "1", policy, "phone", "COST", "1000000")
+	client.Ask("RL.TAKE", "1", policy, "phone")
+	client.Ask("RL.POLICY", "OVERRIDE", "SET", policy, "phone", "1", "1d")
+	client.Ask("RL.POLICY", "SET", policy, "FIXED", "1000000", "1d", "BLOCK", "10m", "DOUBLE", "60m")
+	client.Ask("RL.BLOCK", policy, "198.51.100.200", "1d")
+	client.Ask("CONFIG", "SET", "slowlog-log-slower-than", "0")
+	client.Ask("SET", "a-key-of-some-length", "a value of some length", "EX", "1000000")
 	awaitSamples(t, addr, 2, waitLimit)
 	b := openTab(t, "http://"+addr+"/", 390, 844)
 	for _, list := range []string{"top-limited", "top-hot"} {
@@ -144,6 +155,11 @@ func TestPageOnPhone(t *testing.T) {
 		require.Equal(t, true, b.eval(`[...document.querySelectorAll("#`+list+` td.k")].every(e => e.getBoundingClientRect().bottom < innerHeight)`), list)
 	}
 	require.Equal(t, true, b.eval(`document.documentElement.scrollWidth <= innerWidth`))
+	for list, columns := range map[string]int{"policies": 8, "algorithms": 5, "blocked": 4, "slow": 4} {
+		require.EqualValues(t, columns-1, b.eval(`document.querySelectorAll("#`+list+` th").length`), list)
+		require.Equal(t, true, b.eval(`document.querySelectorAll("#`+list+` td.k").length > 0`), list)
+		require.Equal(t, true, b.eval(`[...document.querySelectorAll("#`+list+` :is(th, td)")].every(e => e.getBoundingClientRect().right <= innerWidth)`), list)
+	}
 	b.eval(`document.querySelector("#top-limited .more").click()`)
 	require.Equal(t, true, b.eval(`document.querySelectorAll("#top-limited td.k").length > 5`))
 }
