@@ -228,10 +228,11 @@ func (s *Server) backgroundJobs() []exec.Job {
 	}
 }
 
-// outsideMemory is what is in use beside the keyspace: the program as it began, clients, scripts, what is remembered for caches.
+// outsideMemory is what is in use beside the keyspace: the program as it began, clients, scripts, what is remembered for caches, the stream to replicas.
 func (s *Server) outsideMemory() uint64 {
 	scripts := s.scripts.Memory()
-	return s.StartMemory + uint64(s.ClientMemory()+scripts.EvalBytes+scripts.FunctionBytes+s.Tracking.Memory()+s.AOF.Waiting+s.Reservations.Memory())
+	stream, _ := s.Replica.Primary.Memory()
+	return s.StartMemory + uint64(s.ClientMemory()+scripts.EvalBytes+scripts.FunctionBytes+s.Tracking.Memory()+s.AOF.Waiting+s.Reservations.Memory()) + stream
 }
 
 // Follow has the server obey changes of the configuration.

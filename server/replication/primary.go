@@ -184,6 +184,17 @@ func (p *Primary) forgetStream() {
 	p.backlog = nil
 }
 
+// Memory returns how many bytes the stream takes up: up to repl-backlog-size, and what is kept beyond that for replicas that are behind, which is
+// bounded by client-output-buffer-limit, and for which no key has to go. The caller holds the executor's lock.
+func (p *Primary) Memory() (kept, behind uint64) {
+	if p.backlog == nil {
+		return 0, 0
+	}
+	all := uint64(p.backlog.Bytes())
+	kept = min(all, uint64(p.Config.Get().ReplBacklogSize)+blockSize)
+	return kept, all - kept
+}
+
 // dropAll has all replicas closed, which come back. The caller holds the executor's lock.
 func (p *Primary) dropAll(why error) {
 	for _, f := range p.feeds {

@@ -65,7 +65,7 @@ var sections = []section{
 	}},
 	{title: "Memory", byDefault: true, figures: []figure{
 		{field: "used_memory", page: "memory", metric: gauge("redis_memory_used_bytes", "Bytes that data and connections take."),
-			read: func(s *readings) quantity { return size(s.UsedMemory()) }},
+			read: func(s *readings) quantity { return size(s.memory().used) }},
 		{field: "used_memory_rss", metric: gauge("redis_memory_used_rss_bytes", "Bytes of physical memory that the process has."),
 			read: func(s *readings) quantity { return size(s.memory().resident) }},
 		{field: "used_memory_peak", metric: gauge("redis_memory_used_peak_bytes", "The most that redis_memory_used_bytes has been."),
@@ -109,7 +109,7 @@ var sections = []section{
 		{field: "mem_fragmentation_ratio", metric: gauge("redis_mem_fragmentation_ratio", "How many times the memory in use the process has."),
 			read: func(s *readings) quantity { return decimal(s.memory().fragmentation()) }},
 		{field: "mem_fragmentation_bytes", read: func(s *readings) quantity { return count(excess(s.memory().resident, s.memory().used)) }},
-		fixed("mem_not_counted_for_evict", "0"),
+		{field: "mem_not_counted_for_evict", read: func(s *readings) quantity { return count(s.memory().notEvictedFor) }},
 		{field: "mem_replication_backlog", read: func(s *readings) quantity { return count(s.primary().To - s.primary().From) }},
 		{field: "mem_total_replication_buffers", metric: gauge("headgate_replication_buffers_bytes", "Memory of the changes that are kept for replicas, and not sent to them all."),
 			read: func(s *readings) quantity { return count(s.primary().Bytes) }},

@@ -9,6 +9,7 @@ import (
 type memoryFigures struct {
 	used, peak, startup uint64
 	dataset, overhead   uint64 // parts of used: keys and values, and all else
+	notEvictedFor       uint64 // a part of overhead that maxmemory does not bound
 	allocated           uint64 // by the arena and the Go heap, garbage included
 	active              uint64 // of the memory that they have from the system, what holds something
 	mapped              uint64 // what they have from the system
@@ -19,13 +20,14 @@ type memoryFigures struct {
 
 func (r *Reports) memoryFigures() memoryFigures {
 	stats := r.Keys.Stats()
+	_, behind := r.Replica.Primary.Memory()
 	m := memoryFigures{
-		used: r.UsedMemory(), startup: r.StartMemory, resident: host.ResidentMemory(stats.ArenaResident),
+		used: r.UsedMemory() + behind, notEvictedFor: behind, startup: r.StartMemory, resident: host.ResidentMemory(stats.ArenaResident),
 		heap: host.RuntimeMetric(host.MetricHeapObjects), Stats: stats,
 	}
 	r.Stats.PeakMemory = max(r.Stats.PeakMemory, m.used)
 	m.peak = r.Stats.PeakMemory
-	m.overhead = min(r.Outside+stats.Overhead, m.used)
+	m.overhead = min(r.Outside+behind+stats.Overhead, m.used)
 	m.dataset = m.used - m.overhead
 	buffers := uint64(r.Exec.Pool.Used())
 	m.allocated = m.ArenaUsed + m.heap + buffers

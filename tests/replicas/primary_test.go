@@ -411,6 +411,39 @@ func TestMetricsOfReplicas(t *testing.T) {
 	require.Contains(t, read(other), `role="slave"`)
 }
 
+// TestMemoryOfTheStream: what is kept for replicas is in use, as maxmemory counts it up to repl-backlog-size; what is kept beyond that for one that is behind is
+// told, and no key goes for it.
+func TestMemoryOfTheStream(t *testing.T) {
+	t.Parallel()
+	const kept, behind = 4 << 20, 12 << 20
+	primary := harness.Start(t, append(diskless, "--repl-backlog-size", strconv.Itoa(kept), "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")...)
+	p := harness.Dial(t, primary.Addr)
+	bytesOf := func(field string) int {
+		n, err := strconv.Atoi(p.Info("memory")[field])
+		require.NoError(t, err)
+		return n
+	}
+	p.Ask("SET", "k", strings.Repeat("x", 100_000))
+	replica := harness.StartReference(t, follow(primary.Port)...)
+	online(t, p, 1)
+	before := bytesOf("used_memory")
+	write := func(bytes int) {
+		for range bytes / 100_000 {
+			p.Ask("SET", "k", strings.Repeat("x", 100_000))
+		}
+	}
+	write(behind)
+	await(t, "the backlog is counted", func() bool { return bytesOf("used_memory") >= before+kept*9/10 })
+	await(t, "the replica has all", func() bool { return bytesOf("mem_not_counted_for_evict") < 1<<20 })
+	require.Less(t, bytesOf("used_memory"), before+2*kept)
+	require.NoError(t, replica.Stall())
+	write(behind)
+	require.Greater(t, bytesOf("mem_not_counted_for_evict"), 2<<20, "but what its socket has taken")
+	require.GreaterOrEqual(t, bytesOf("used_memory"), before+bytesOf("mem_not_counted_for_evict")+kept*9/10)
+	require.Equal(t, "0", p.Info("stats")["evicted_keys"])
+	require.NoError(t, replica.Resume())
+}
+
 // TestSilentReplica is closed after repl-timeout, and gets PINGs before that as long as it answers.
 func TestSilentReplica(t *testing.T) {
 	t.Parallel()
