@@ -119,7 +119,10 @@ func New(live *config.Live, o Options) *Server {
 	for _, prefix := range []string{limits.ReservationPrefix, limits.BlockPrefix, limits.OverridePrefix} {
 		s.Keys.Spare(prefix)
 	}
-	s.Keys.OnReplaced(s.Reservations.Replaced)
+	s.Keys.OnReplaced(func(db *store.DB) {
+		s.Reservations.Replaced(db)
+		s.Executor.ForgetOwnExpiries(db)
+	})
 	s.Keys.Reserve(limits.KeptPrefix, limits.Label)
 	s.Keys.FollowReserved(limits.OverridePrefix)
 	s.BeginAccess(live.Get())
@@ -231,8 +234,9 @@ func (s *Server) backgroundJobs() []exec.Job {
 // outsideMemory is what is in use beside the keyspace: the program as it began, clients, scripts, what is remembered for caches, the stream to replicas.
 func (s *Server) outsideMemory() uint64 {
 	scripts := s.scripts.Memory()
+	_, own := s.OwnExpiries()
 	stream, _ := s.Replica.Primary.Memory()
-	return s.StartMemory + uint64(s.ClientMemory()+scripts.EvalBytes+scripts.FunctionBytes+s.Tracking.Memory()+s.AOF.Waiting+s.Reservations.Memory()) + stream
+	return s.StartMemory + uint64(s.ClientMemory()+scripts.EvalBytes+scripts.FunctionBytes+s.Tracking.Memory()+s.AOF.Waiting+s.Reservations.Memory()+own) + stream
 }
 
 // Follow has the server obey changes of the configuration.

@@ -24,7 +24,16 @@ func (x *Executor) attend(c *command.Ctx, timed bool) {
 	// Who has paused clients wants all keys to stay as they are, and a primary decides when they go; only a write, where clients may, has to remove
 	// what is past its time before it can put something in its place.
 	x.Keys.KeepExpired(reads && x.Gate.Has(command.GatePaused|command.GateFollows) || x.Gate.Has(command.GateReadOnly))
+	own := x.Gate.Has(command.GateOwnWrites) && !reads && !c.Client.Primary
+	var room [8]int64
+	times := room[:0]
+	if own {
+		times = ownTimes(times, c, cmd, args)
+	}
 	x.perform(c, timed || x.Gate.Has(command.GateTimed))
+	if own {
+		x.rememberOwn(times, c, cmd, args)
+	}
 	x.Keys.KeepExpired(x.Gate.Has(command.GateReadOnly))
 	x.Keys.IgnoreUses(false)
 	x.Hub.RememberKeys(c, cmd, args)

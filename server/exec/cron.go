@@ -59,6 +59,9 @@ func (x *Executor) Cron() time.Duration {
 		if !frozen && x.ExpireSlice(now/1e6) && !x.Gate.Has(command.GateDisk) { // or what is to be logged would pile up quickly
 			pause = expireAgain
 		}
+		if x.expireOwn(now / 1e6) {
+			pause = expireAgain
+		}
 		due.Expire = now + int64(pause)
 	}
 	if now >= due.clients {

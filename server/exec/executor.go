@@ -41,6 +41,7 @@ type Executor struct {
 	Memory         memoryLimit  // the limit that maxmemory sets, and how far it is
 	Garbage        Garbage      // what the Go heap holds beside what is in use
 	LazyExpireOnly bool         // DEBUG SET-ACTIVE-EXPIRE 0
+	own            ownExpiries  // keys that a writable replica removes itself
 	CronAt         CronTimes    // when background work is due
 	wakeAt         atomic.Int64 // ns, when background work is due although nobody knew when it was last done; see tickBy
 

@@ -318,6 +318,40 @@ func TestWritableReplicaKeepsWhatHasExpired(t *testing.T) {
 	require.Equal(t, ":-1\r\n", w.Ask("TTL", "expired"))
 }
 
+// TestWritableReplicaRemovesItsOwn: keys to which clients of a writable replica have given a time go when it has come, since the primary knows nothing of
+// them; those of the primary stay until it says so, also when a client has changed them.
+func TestWritableReplicaRemovesItsOwn(t *testing.T) {
+	w := newReplica(t, func(cfg *config.Config) { cfg.ReplicaReadOnly = false })
+	primary, body := newFakePrimary(t), snapshot(t)
+	all := fmt.Sprintf("%s+FULLRESYNC %s 5\r\n$%d\r\n%s", handshake, id, len(body), body)
+	_, err := primary.attempt(w, all+command("SET", "theirs", "1", "PX", "1")+command("SET", "later", "1", "PX", "1000000"))
+	require.Error(t, err)
+	tracked := func() string {
+		return regexp.MustCompile(`slave_expires_tracked_keys:(\d+)`).FindStringSubmatch(w.Ask("INFO", "stats"))[1]
+	}
+	require.Equal(t, "0", tracked())
+	w.Ask("SELECT", "2")
+	w.Ask("INCR", "later")
+	w.Ask("SET", "own", "1", "PX", "1")
+	w.Ask("SET", "alive", "1", "PX", "1000000")
+	w.Ask("HSET", "hash", "f", "v")
+	w.Ask("MULTI")
+	w.Ask("PEXPIRE", "hash", "1")
+	w.Ask("EXEC")
+	w.Ask("EVAL", "redis.call('SET', KEYS[1], 'v', 'PX', 1)", "1", "scripted")
+	w.Ask("SET", "gone", "1", "PX", "1")
+	w.Ask("DEL", "gone")
+	require.Equal(t, "5", tracked())
+	require.Eventually(t, func() bool {
+		w.Srv.Cron()
+		return w.Ask("DBSIZE") == ":4\r\n" // expired, theirs, later, alive
+	}, time.Minute, time.Millisecond)
+	require.Equal(t, "1", tracked())
+	_, err = primary.attempt(w, all)
+	require.Error(t, err)
+	require.Equal(t, "0", tracked(), "the names may be the primary's now")
+}
+
 // TestLimitersOnAReplica: whoever only asks is answered, and whoever is limited is told so; what would be charged is READONLY.
 func TestLimitersOnAReplica(t *testing.T) {
 	w := newReplica(t, nil)

@@ -260,7 +260,10 @@ var sections = []section{
 		fixed("latest_fork_usec", "0"),
 		fixed("total_forks", "0"),
 		fixed("migrate_cached_sockets", "0"),
-		fixed("slave_expires_tracked_keys", "0"),
+		{field: "slave_expires_tracked_keys", read: func(s *readings) quantity {
+			keys, _ := s.Exec.OwnExpiries()
+			return count(keys)
+		}},
 		fixed("active_defrag_hits", "0"),
 		fixed("active_defrag_misses", "0"),
 		fixed("active_defrag_key_hits", "0"),
