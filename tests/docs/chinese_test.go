@@ -72,7 +72,7 @@ func TestChinese(t *testing.T) {
 		name := filepath.Base(path)
 		originals["docs/zh/"+name] = "docs/" + name
 	}
-	for _, guide := range []string{"recipes.md", "arguments.md", "gateways.md", "http.md", "limiters.md", "operations.md", "redis-cell.md"} {
+	for _, guide := range []string{"recipes.md", "arguments.md", "gateways.md", "http.md", "java.md", "limiters.md", "operations.md", "redis-cell.md"} {
 		require.Contains(t, originals, "docs/zh/"+guide)
 	}
 	read := func(name string) string {

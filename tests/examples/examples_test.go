@@ -39,11 +39,12 @@ func TestREADME(t *testing.T) {
 			file, err := os.ReadFile(filepath.FromSlash(block[1]))
 			require.NoError(t, err)
 			require.Contains(t, string(file), block[2], "%s shows something else than %s", document, block[1])
+			require.LessOrEqual(t, strings.Count(block[2], "\n"), 12, "%s is to be read standing: %s is long", document, block[1])
 		}
 	}
 }
 
-// TestNetHTTP, TestWSGI and TestExpress: ten requests pass, and the eleventh is told when to come back. Without an answer of the limiter all pass.
+// TestNetHTTP, TestWSGI, TestExpress and TestFastify: ten requests pass, and the eleventh is told when to come back. Without an answer of the limiter all pass.
 func TestNetHTTP(t *testing.T) {
 	t.Parallel() // each waits a second, after which a limiter is asked again
 	path := filepath.Join(t.TempDir(), "nethttp")
@@ -63,22 +64,34 @@ func TestWSGI(t *testing.T) {
 
 func TestExpress(t *testing.T) {
 	t.Parallel()
+	requireLimited(t, nodeProgram(t, "express"))
+}
+
+func TestFastify(t *testing.T) {
+	t.Parallel()
+	requireLimited(t, nodeProgram(t, "fastify"))
+}
+
+// nodeProgram is the example that uses a framework of this name. Imports are looked for beside a program: it is copied to where its packages are.
+func nodeProgram(t *testing.T, framework string) *exec.Cmd {
+	t.Helper()
 	installed := filepath.Join(harness.Root(t), "tests", "clients", "foreign", "node_modules")
-	// Imports are looked for beside the program: it is copied to where its packages are.
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "node_modules"), 0o755))
-	for name, from := range map[string]string{"express": "express", "redis": "redis6"} {
+	for name, from := range map[string]string{framework: framework, "redis": "redis6"} {
 		if _, err := os.Stat(filepath.Join(installed, from)); err != nil {
 			t.Skip("the packages of npm are not installed: make clients installs them")
 		}
 		require.NoError(t, os.Symlink(filepath.Join(installed, from), filepath.Join(dir, "node_modules", name)))
 	}
-	text, err := os.ReadFile("express.mjs")
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "express.mjs"), text, 0o644))
-	cmd := exec.Command("node", "express.mjs")
+	for _, file := range []string{framework + ".mjs", "limiter.mjs"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, file), text, 0o644))
+	}
+	cmd := exec.Command("node", framework+".mjs")
 	cmd.Dir = dir
-	requireLimited(t, cmd)
+	return cmd
 }
 
 // requireLimited starts an example before its limiter is there: requests pass. With the limiter they are limited, and they pass again when it

@@ -21,13 +21,13 @@ limiter = redis.Redis.from_url(
 again = 0.0  # when the limiter may be asked again after a failure
 
 
-def ask(key):
-    """Without an answer requests pass (this limiter fails open), and for a second it is not asked again."""
+def ask(*command):
+    """Sends one command. Without an answer within 50 ms requests pass (this limiter fails open), and for a second it is not asked again."""
     global again
     if time.monotonic() < again:
         return 0, 0
     try:
-        limited, _, _, retry_after, _ = limiter.execute_command("RL.GCRA", key, 10, 5, "1s")
+        limited, _, _, retry_after, _ = limiter.execute_command(*command)
         return limited, retry_after
     except redis.RedisError as err:
         print("limiter:", err, file=sys.stderr)
@@ -37,7 +37,7 @@ def ask(key):
 
 def limit(app):
     def limited_app(environ, start_response):
-        limited, retry_after = ask("ip:" + environ["REMOTE_ADDR"])
+        limited, retry_after = ask("RL.GCRA", "ip:" + environ["REMOTE_ADDR"], 10, 5, "1s")
         if limited:
             start_response("429 Too Many Requests", [("Retry-After", str(math.ceil(retry_after / 1000)))])
             return [b"too many requests\n"]

@@ -16,47 +16,58 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func limit(rdb *redis.Client, next http.Handler) http.Handler {
-	var again atomic.Int64 // Unix time in ns: not to be asked before, after a failure
+func limit(l *limiter, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if time.Now().UnixNano() < again.Load() {
-			next.ServeHTTP(w, r)
-			return
-		}
 		ip, _, _ := net.SplitHostPort(r.RemoteAddr)
-		// A client that hangs up must not count as a failure of the limiter: its cancellation is left out.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 50*time.Millisecond)
-		reply, err := rdb.Do(ctx, "RL.GCRA", "ip:"+ip, 10, 5, "1s").Int64Slice()
-		cancel()
-		if err == nil && reply[0] == 1 {
-			w.Header().Set("Retry-After", strconv.FormatInt((reply[3]+999)/1000, 10))
+		if limited, retryAfter := l.ask(r.Context(), "RL.GCRA", "ip:"+ip, 10, 5, "1s"); limited {
+			w.Header().Set("Retry-After", strconv.FormatInt((retryAfter+999)/1000, 10))
 			http.Error(w, "too many requests", http.StatusTooManyRequests)
 			return
-		}
-		if err != nil { // the request passes: this limiter fails open
-			log.Print("limiter: ", err)
-			again.Store(time.Now().Add(time.Second).UnixNano())
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func newClient(url string) (*redis.Client, error) {
+// limiter asks headgate, and does not hold requests up when it cannot be reached.
+type limiter struct {
+	client *redis.Client
+	again  atomic.Int64 // Unix time in ns: not to be asked before, after a failure
+}
+
+func newLimiter(url string) (*limiter, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, err
 	}
 	options.ContextTimeoutEnabled = true // a call ends with its context
 	options.MaxRetries = -1              // a call that was sent twice may be charged twice
-	return redis.NewClient(options), nil
+	return &limiter{client: redis.NewClient(options)}, nil
+}
+
+// ask sends one command and returns whether the request is limited, and after how many milliseconds it would pass. Without an answer within
+// 50 ms it passes (this limiter fails open), and for a second the limiter is not asked again.
+func (l *limiter) ask(ctx context.Context, command ...any) (limited bool, retryAfter int64) {
+	if time.Now().UnixNano() < l.again.Load() {
+		return false, 0
+	}
+	// A client that hangs up must not count as a failure of the limiter: its cancellation is left out.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 50*time.Millisecond)
+	defer cancel()
+	reply, err := l.client.Do(ctx, command...).Int64Slice()
+	if err != nil {
+		log.Print("limiter: ", err)
+		l.again.Store(time.Now().Add(time.Second).UnixNano())
+		return false, 0
+	}
+	return reply[0] == 1, reply[3]
 }
 
 func main() {
-	rdb, err := newClient(os.Getenv("REDIS_URL"))
+	l, err := newLimiter(os.Getenv("REDIS_URL"))
 	if err != nil {
 		log.Fatal(err)
 	}
 	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello\n")) })
 	addr := net.JoinHostPort("127.0.0.1", os.Getenv("PORT"))
-	log.Fatal(http.ListenAndServe(addr, limit(rdb, hello)))
+	log.Fatal(http.ListenAndServe(addr, limit(l, hello)))
 }
