@@ -226,12 +226,12 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "busy-poll-us", Group: Network, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "Microseconds that an event loop keeps looking for work before it sleeps. A lone client's latency falls to a third at the price of a core that is always busy.",
+		Summary: "Microseconds that an event loop polls for work before it sleeps. This cuts a single client's latency to a third, at the price of a core that is always busy.",
 		kind:    integer(0, 10_000, func(c *Config) *int { return &c.BusyPollUs }),
 	},
 	{
 		Name: "io-threads", Group: Network, Since: "0.1.0", Default: "1",
-		Summary: "Event loops that read, parse and write, each with its share of the connections. Commands are executed one at a time all the same: more than one loop pays with four cores and more.",
+		Summary: "Number of event loops that read, parse and write, each serving a share of the connections. Commands still run one at a time; more than one loop pays off on machines with at least four cores.",
 		kind:    integer(1, maxIOThreads, func(c *Config) *int { return &c.IOThreads }),
 	},
 	{
@@ -241,17 +241,17 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "protected-mode", Group: Network, Since: "0.1.0", Default: "yes", Settable: true,
-		Summary: "Turn away clients from other machines as long as no password is set.",
+		Summary: "Refuse clients from other machines while no password is set.",
 		kind:    yesNo(func(c *Config) *bool { return &c.ProtectedMode }),
 	},
 	{
 		Name: "tcp-backlog", Group: Network, Since: "0.1.0", Default: "511",
-		Summary: "Connections that the kernel may keep waiting for us to accept them; the system's own limit may be lower.",
+		Summary: "Connections that the kernel queues until the server accepts them; the system's own limit may be lower.",
 		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.TCPBacklog }),
 	},
 	{
 		Name: "tcp-keepalive", Group: Network, Since: "0.1.0", Default: "300", Settable: true,
-		Summary: "Seconds of silence before the kernel checks that a client's machine is still there; 0 means never. Holds for connections made after it is set.",
+		Summary: "Seconds of silence before the kernel checks that a client's machine still responds; 0 means never. Applies to new connections.",
 		kind:    seconds(func(c *Config) *time.Duration { return &c.TCPKeepalive }),
 	},
 	{
@@ -268,76 +268,76 @@ var firstDirectives = []*Directive{
 
 	{
 		Name: "tls-auth-clients", Group: TLS, Since: "0.1.0", Default: "yes", Settable: true,
-		Summary: "Whether clients over TLS have to show a certificate that tls-ca-cert-file or tls-ca-cert-dir vouches for; optional checks one only if it is shown.",
+		Summary: "Whether TLS clients must present a certificate signed by an authority in tls-ca-cert-file or tls-ca-cert-dir; optional verifies a certificate only if the client presents one.",
 		kind:    enum(func(c *Config) *TLSAuth { return &c.TLSAuthClients }, "no", "yes", "optional"),
 	},
 	{
 		Name: "tls-ca-cert-dir", Group: TLS, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/authorities`, Settable: true,
-		Summary: "Directory of files with certificates, in PEM, of authorities that vouch for clients.",
+		Summary: "Directory of PEM files with the certificates of authorities that sign clients' certificates.",
 		kind:    text(func(c *Config) *string { return &c.TLSCACertDir }),
 	},
 	{
 		Name: "tls-ca-cert-file", Group: TLS, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/ca.crt`, Settable: true,
-		Summary: "File with certificates, in PEM, of authorities that vouch for clients.",
+		Summary: "PEM file with the certificates of authorities that sign clients' certificates.",
 		kind:    text(func(c *Config) *string { return &c.TLSCACertFile }),
 	},
 	{
 		Name: "tls-cert-file", Group: TLS, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/headgate.crt`, Settable: true,
-		Summary: "File with the server's certificate, in PEM, and those between it and its authority. It is read again within two seconds when it changes, as are the other files; open connections continue.",
+		Summary: "PEM file with the server's certificate and any intermediate certificates. This and the other TLS files are reloaded within two seconds of a change; open connections continue.",
 		kind:    text(func(c *Config) *string { return &c.TLSCertFile }),
 	},
 	{
 		Name: "tls-ciphers", Group: TLS, Since: "0.1.0", Default: `""`, Example: `DEFAULT`, Settable: true,
-		Summary: "Cipher suites for TLS 1.2, in OpenSSL's names or IANA's, with colons between them; DEFAULT and HIGH stand for all that are served. Which of them is taken is the server's choice, and so are those of TLS 1.3.",
+		Summary: "Cipher suites for TLS 1.2, by their OpenSSL or IANA names, separated by colons; DEFAULT and HIGH mean all supported suites. The server chooses among them, and also chooses the suites of TLS 1.3.",
 		kind:    text(func(c *Config) *string { return &c.TLSCiphers }),
 		check:   checkTLSCiphers,
 	},
 	{
 		Name: "tls-key-file", Group: TLS, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/headgate.key`, Settable: true,
-		Summary: "File with the private key of tls-cert-file, in PEM.",
+		Summary: "PEM file with the private key of tls-cert-file.",
 		kind:    text(func(c *Config) *string { return &c.TLSKeyFile }),
 	},
 	{
 		Name: "tls-key-file-pass", Group: TLS, Since: "0.1.0", Default: `""`, Example: `change-me`, Settable: true, Secret: true,
-		Summary: "Password of tls-key-file, if it is encrypted. Better given by HEADGATE_TLS_KEY_FILE_PASS or in the file than as a flag.",
+		Summary: "Password of tls-key-file, if it is encrypted. Set it through HEADGATE_TLS_KEY_FILE_PASS or the file rather than a flag, which other users of the machine can see.",
 		kind:    text(func(c *Config) *string { return &c.TLSKeyFilePass }),
 	},
 	{
 		Name: "tls-port", Group: TLS, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "TCP port to listen on for TLS, on the addresses of bind; 0 means none. It needs tls-cert-file and tls-key-file and, unless tls-auth-clients is no, authorities. With port 0 only TLS is served.",
+		Summary: "TCP port to listen on for TLS, on the addresses in bind; 0 means none. It requires tls-cert-file and tls-key-file and, unless tls-auth-clients is no, tls-ca-cert-file or tls-ca-cert-dir. With port 0, only TLS is served.",
 		kind:    integer(0, 65535, func(c *Config) *int { return &c.TLSPort }),
 	},
 	{
 		Name: "tls-protocols", Group: TLS, Since: "0.1.0", Default: `""`, Example: `"TLSv1.2 TLSv1.3"`, Settable: true,
-		Summary: "Versions to serve: TLSv1.2, TLSv1.3 or both; empty means both. Older ones are never served.",
+		Summary: "TLS versions to accept: TLSv1.2, TLSv1.3 or both; empty means both. Older versions are never accepted.",
 		kind:    text(func(c *Config) *string { return &c.TLSProtocols }),
 		check:   checkTLSProtocols,
 	},
 	{
 		Name: "tls-session-caching", Group: TLS, Since: "0.1.0", Default: "yes", Settable: true,
-		Summary: "Let clients take up an earlier session, which spares both sides most of the handshake's work. A change of the files ends all sessions.",
+		Summary: "Let clients resume earlier sessions, which saves both sides most of the handshake. A change of the TLS files invalidates all sessions.",
 		kind:    yesNo(func(c *Config) *bool { return &c.TLSSessionCaching }),
 	},
 
 	{
 		Name: "client-output-buffer-limit", Group: Clients, Since: "0.1.0", Settable: true,
 		Default: "normal 64mb 16mb 30 replica 256mb 64mb 60 pubsub 32mb 8mb 60",
-		Summary: "Per class of clients (normal, replica, pubsub): close a client once the replies that wait for it exceed the first size, or have exceeded the second for that many seconds. 0 lifts a limit.",
+		Summary: "For each class of clients (normal, replica, pubsub): close a client when its pending replies exceed the first size, or have exceeded the second size for that many seconds. 0 disables a limit.",
 		kind:    outputLimitsKind{},
 	},
 	{
 		Name: "client-query-buffer-limit", Group: Clients, Since: "0.1.0", Default: "1gb", Settable: true,
-		Summary: "Bytes that one command, or the commands queued in one transaction, may take up.",
+		Summary: "Maximum size of one command, or of all commands queued in one transaction.",
 		kind:    memory(mib, func(c *Config) *int { return &c.ClientQueryBufferLimit }),
 	},
 	{
 		Name: "maxclients", Group: Clients, Since: "0.1.0", Default: "10000", Settable: true,
-		Summary: "Connections at a time; one more is told so and closed. Lowered at start if the limit on open files leaves less.",
+		Summary: "Maximum number of connections; further ones get an error and are closed. Lowered at start if the limit on open files is too low.",
 		kind:    integer(1, math.MaxUint32, func(c *Config) *int { return &c.MaxClients }),
 	},
 	{
 		Name: "proto-max-bulk-len", Group: Clients, Since: "0.1.0", Default: "512mb", Settable: true,
-		Summary: "Bytes of the longest argument, and so of the longest value.",
+		Summary: "Maximum size of an argument, and therefore of a value.",
 		kind:    memory(mib, func(c *Config) *int { return &c.ProtoMaxBulkLen }),
 	},
 	{
@@ -347,50 +347,50 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "tracking-table-max-keys", Group: Clients, Since: "0.1.0", Default: "1000000", Settable: true,
-		Summary: "Keys that are remembered because clients that cache have read them; beyond that, random ones are forgotten and their readers told that they have changed. 0 means no limit.",
+		Summary: "Maximum number of keys tracked for client-side caching. Beyond it, random keys are dropped and their readers get an invalidation. 0 means no limit.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.TrackingTableMaxKeys }),
 	},
 
 	{
 		Name: "lfu-decay-time", Group: Memory, Since: "0.1.0", Default: "1", Settable: true,
-		Summary: "Minutes without a use after which a key's counter of uses is one less, under the LFU policies; 0 means never.",
+		Summary: "Minutes without use after which a key's use counter is decremented, under the LFU policies; 0 means never.",
 		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.LFUDecayTime }),
 	},
 	{
 		Name: "lfu-log-factor", Group: Memory, Since: "0.1.0", Default: "10", Settable: true,
-		Summary: "How much harder each step of a key's counter of uses, up to 255, is than the one before: with 10 it is full after about a million uses.",
+		Summary: "How much harder each increment of a key's use counter, up to 255, is than the one before: with 10, the counter is full after about a million uses.",
 		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.LFULogFactor }),
 	},
 	{
 		Name: "maxmemory", Group: Memory, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "Bytes that data and connections may take up before keys go, or writes are refused, as maxmemory-policy says; or a share of what the process may have, such as 60%. 0 means no limit, but 75 % where the container or the process's own limits bound the memory.",
+		Summary: "Memory that data and connections may use before keys are evicted or writes are refused, depending on maxmemory-policy; in bytes, or as a share of the memory available to the process, such as 60%. 0 means no limit, or 75 % where a limit of the container or the process bounds the memory.",
 		kind:    memoryOrShare(func(c *Config) *int { return &c.MaxMemory }),
 	},
 	{
 		Name: "maxmemory-clients", Group: Memory, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "Bytes, or a share of maxmemory, that the buffers of all clients may take up together. Beyond that the largest clients are closed; clients with CLIENT NO-EVICT ON stay. 0 means 20 % of the memory that the container, the process's own limits or the machine allows.",
+		Summary: "Total size of all clients' buffers, in bytes or as a share of maxmemory. Beyond it, the largest clients are closed, except those with CLIENT NO-EVICT ON. 0 means 20 % of the memory that the container, the limits of the process or the machine allow.",
 		kind:    memoryOrShare(func(c *Config) *int { return &c.MaxMemoryClients }),
 	},
 	{
 		Name: "maxmemory-eviction-tenacity", Group: Memory, Since: "0.1.0", Default: "10", Settable: true,
-		Summary: "How long a command may be kept waiting while keys go to make room for it: 10 is half a millisecond, 100 is without end.",
+		Summary: "How long a command may wait while keys are evicted to make room for it: 10 means half a millisecond, 100 means without limit.",
 		kind:    integer(0, 100, func(c *Config) *int { return &c.MaxMemoryTenacity }),
 	},
 	{
 		Name: "maxmemory-policy", Group: Memory, Since: "0.1.0", Default: "noeviction", Settable: true,
-		Summary: "Which keys go when memory is short: noeviction refuses writes instead; the others take all keys or only those with a TTL, and of these the least recently used, the least often used, random ones, or those that expire soonest. For a limiter volatile-ttl costs least: a state that expires soon has little left to say.",
+		Summary: "Which keys are evicted when memory is short. noeviction refuses writes instead. The others choose from all keys or only from those with a TTL: the least recently used, the least frequently used, random ones, or those that expire soonest. volatile-ttl suits limiters best, because state that expires soon matters least.",
 		kind: enum(func(c *Config) *EvictionPolicy { return &c.MaxMemoryPolicy },
 			"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"),
 	},
 	{
 		Name: "maxmemory-samples", Group: Memory, Since: "0.1.0", Default: "5", Settable: true,
-		Summary: "Keys that are looked at for each one that goes. More come closer to the policy and cost more.",
+		Summary: "Keys sampled for each eviction. More samples follow the policy more closely and take more time.",
 		kind:    integer(1, math.MaxInt32, func(c *Config) *int { return &c.MaxMemorySamples }),
 	},
 
 	{
 		Name: "daemonize", Group: General, Since: "0.1.0", Default: "no",
-		Summary: "No effect: headgate stays in the foreground, and the service manager or the container looks after it. With yes, a notice says so.",
+		Summary: "No effect: headgate stays in the foreground, supervised by a service manager or a container. With yes, the log says so.",
 		kind:    yesNo(func(c *Config) *bool { return &c.Daemonize }),
 		check:   stayInForeground,
 		notice:  daemonizeNotice,
@@ -402,18 +402,18 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "gc-percent", Group: General, Since: "0.1.0", Default: "400", Settable: true,
-		Summary: "How much, in percent of what is live, the Go heap may grow before it is collected, but no more than 256 MiB, or 100 percent where much of it has to be read for that. More costs memory and saves CPU; keys and small values lie outside that heap.",
+		Summary: "Growth of the Go heap, in percent of the live data, before a garbage collection; at most 256 MiB, or 100 percent if much of the heap has to be scanned. Higher values cost memory and save CPU. Keys and small values are stored outside this heap.",
 		kind:    integer(10, 10_000, func(c *Config) *int { return &c.GCPercent }),
 	},
 	{
 		Name: "hz", Group: General, Since: "0.1.0", Default: "10", Settable: true,
-		Summary: "Rounds of background work a second, such as closing idle clients. Values outside 1 to 500 are taken as the nearer end.",
+		Summary: "Rounds of background work per second, such as closing idle clients. Values below 1 or above 500 count as 1 or 500.",
 		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.Hz }),
 		check:   clampHz,
 	},
 	{
 		Name: "log-format", Group: General, Since: "0.1.0", Default: "auto",
-		Summary: "Form of the log's lines: text has key=value pairs, json an object; auto takes text on a terminal and json otherwise.",
+		Summary: "Format of log lines: text writes key=value pairs, json writes an object; auto uses text on a terminal and json otherwise.",
 		kind:    enum(func(c *Config) *LogFormat { return &c.LogFormat }, "auto", "text", "json"),
 	},
 	{
@@ -423,17 +423,17 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "loglevel", Group: General, Since: "0.1.0", Default: "notice", Settable: true,
-		Summary: "The least severe lines that are logged.",
+		Summary: "The lowest severity that is logged.",
 		kind:    enum(func(c *Config) *LogLevel { return &c.LogLevel }, "debug", "verbose", "notice", "warning"),
 	},
 	{
 		Name: "pidfile", Group: General, Since: "0.1.0", Default: `""`, Example: `/run/headgate.pid`,
-		Summary: "File to write the process number to, relative to dir; empty means none.",
+		Summary: "File to write the process ID to, relative to dir; empty means none.",
 		kind:    text(func(c *Config) *string { return &c.PidFile }),
 	},
 	{
 		Name: "shutdown-on-sigint", Group: General, Since: "0.1.0", Default: "default", Settable: true,
-		Summary: "How SIGINT ends the server: default saves a snapshot if there are save points, save and nosave do so or not in any case, force ends it even if that fails, now changes nothing. SIGINT while it ends, a second or more after the first signal, ends it at once.",
+		Summary: "How SIGINT shuts the server down: default saves a snapshot if save points are configured, save always saves one, nosave never does, force shuts down even if saving fails, now has no effect of its own. Another SIGINT at least a second after the first signal ends the process immediately.",
 		kind:    shutdownKind{field: func(c *Config) *ShutdownFlags { return &c.OnSigint }},
 	},
 	{
@@ -443,23 +443,23 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "shutdown-timeout", Group: General, Since: "0.1.0", Default: "10", Settable: true,
-		Summary: "Seconds that an overrunning script may continue after a signal has asked the server to end; then it is cut off and nothing of it is kept. Clients are not waited for, a snapshot is.",
+		Summary: "Seconds that a long-running script may continue after a shutdown signal; then it is aborted and its changes are discarded. The server does not wait for clients, but it does wait for a snapshot.",
 		kind:    seconds(func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
 	},
 
 	{
 		Name: "latency-monitor-threshold", Group: Notices, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "Milliseconds from which on a command, a write to the append-only file or a slice of background work counts as a spike of latency, for LATENCY LATEST and its kin; 0 means never.",
+		Summary: "Milliseconds from which a command, a write to the append-only file or a slice of background work is recorded as a latency event, for LATENCY LATEST and the other LATENCY commands; 0 means never.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.LatencyMonitorThreshold }),
 	},
 	{
 		Name: "latency-tracking", Group: Notices, Since: "0.1.0", Default: "yes", Settable: true,
-		Summary: "Count how long the calls of each command take, for LATENCY HISTOGRAM and INFO latencystats. Of commands marked fast one call in 64 stands for all.",
+		Summary: "Record how long the calls of each command take, for LATENCY HISTOGRAM and INFO latencystats. For commands flagged fast, one call in 64 is timed and stands for all.",
 		kind:    yesNo(func(c *Config) *bool { return &c.LatencyTracking }),
 	},
 	{
 		Name: "latency-tracking-info-percentiles", Group: Notices, Since: "0.1.0", Default: "50 99 99.9", Settable: true,
-		Summary: "Percentiles of these times that INFO latencystats shows.",
+		Summary: "Percentiles that INFO latencystats shows.",
 		kind:    percentilesKind{},
 	},
 	{
@@ -469,12 +469,12 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "slowlog-log-slower-than", Group: Notices, Since: "0.1.0", Default: "10000", Settable: true,
-		Summary: "Microseconds from which on a command is entered into the slow log; 0 means every command, -1 none. Below the default each command is timed, which costs fast ones a tenth of their time; else those marked fast are timed if they have many arguments.",
+		Summary: "Microseconds from which a command is recorded in the slow log; 0 records every command, -1 none. Below the default, every command is timed, which makes fast commands about a tenth slower; otherwise commands flagged fast are timed only if they have many arguments.",
 		kind:    integer(-1, math.MaxInt64, func(c *Config) *int { return &c.SlowlogLogSlowerThan }),
 	},
 	{
 		Name: "slowlog-max-len", Group: Notices, Since: "0.1.0", Default: "128", Settable: true,
-		Summary: "Slow commands that are kept; the oldest go first.",
+		Summary: "Maximum number of entries in the slow log; the oldest are dropped first.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.SlowlogMaxLen }),
 	},
 
@@ -485,12 +485,12 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "aclfile", Group: Security, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/users.acl`,
-		Summary: "File of ACL users, which ACL LOAD reads and ACL SAVE writes; it takes the place of user lines, and requirepass does not hold with it. It has to be there.",
+		Summary: "File of ACL users, read by ACL LOAD and written by ACL SAVE. It replaces user lines and requirepass, and must exist.",
 		kind:    text(func(c *Config) *string { return &c.ACLFile }),
 	},
 	{
 		Name: "acllog-max-len", Group: Security, Since: "0.1.0", Default: "128", Settable: true,
-		Summary: "Denials that ACL LOG keeps, 100,000 at most; the oldest go first.",
+		Summary: "Maximum number of entries in ACL LOG, up to 100,000; the oldest are dropped first.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.ACLLogMaxLen }),
 	},
 	{
@@ -500,27 +500,27 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "enable-protected-configs", Group: Security, Since: "0.1.0", Default: "no",
-		Summary: "Who may change the guarded directives with CONFIG SET: no client, every client, or clients on this machine.",
+		Summary: "Who may change guarded directives with CONFIG SET: no client, every client, or clients on this machine.",
 		kind:    enum(func(c *Config) *Access { return &c.EnableProtectedConfigs }, "no", "yes", "local"),
 	},
 	{
 		Name: "enable-restore-command", Group: Security, Since: "0.1.0", Default: "no",
-		Summary: "Who may use RESTORE, which reads data that a client has made: no client, every client, or clients on this machine.",
+		Summary: "Who may use RESTORE, which loads data supplied by the client: no client, every client, or clients on this machine.",
 		kind:    enum(func(c *Config) *Access { return &c.EnableRestoreCommand }, "no", "yes", "local"),
 	},
 	{
 		Name: "rename-command", Group: Security, Since: "0.1.0", Default: `""`, Example: `FLUSHALL ""`, Hidden: true,
-		Summary: "Give a command another name, or take it away with an empty one. ACL rules, statistics and the append-only file keep its own name.",
+		Summary: "Rename a command, or disable it with an empty name. ACL rules, statistics and the append-only file use the original name.",
 		kind:    renamesKind{},
 	},
 	{
 		Name: "requirepass", Group: Security, Since: "0.1.0", Default: `""`, Example: `change-me`, Settable: true, Secret: true,
-		Summary: "Password that clients must give with AUTH or HELLO before anything else; empty means none. Better given by HEADGATE_REQUIREPASS or in the file than as a flag, which other users of the machine can see.",
+		Summary: "Password that clients must give with AUTH or HELLO before anything else; empty means none. Set it through HEADGATE_REQUIREPASS or the file rather than a flag, which other users of the machine can see.",
 		kind:    text(func(c *Config) *string { return &c.RequirePass }),
 	},
 	{
 		Name: "user", Group: Security, Since: "0.1.0", Default: `""`, Example: `limiter on >change-me ~* +@throttle`, Secret: true, Hidden: true,
-		Summary: "An ACL user and the rules that make it, as for ACL SETUSER; with aclfile the users are in that file instead. CONFIG REWRITE writes the users of that moment.",
+		Summary: "An ACL user and its rules, as for ACL SETUSER; with aclfile, users are defined there instead. CONFIG REWRITE writes the current users.",
 		kind:    usersKind{},
 	},
 
@@ -536,7 +536,7 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "hll-sparse-max-bytes", Group: Encodings, Since: "0.1.0", Default: "3000", Settable: true,
-		Summary: "Longest HyperLogLog, in bytes, that is kept as runs of equal registers. Beyond this it takes 12 KiB, whatever it has counted.",
+		Summary: "Longest HyperLogLog, in bytes, that is kept as runs of equal registers. Beyond this it takes 12 KiB, whatever it contains.",
 		kind:    memory(0, func(c *Config) *int { return &c.HLLSparseMaxBytes }),
 	},
 	{
@@ -546,7 +546,7 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "set-max-intset-entries", Group: Encodings, Since: "0.1.0", Default: "512", Settable: true,
-		Summary: "A set of at most this many whole numbers, and nothing else, is kept in one compact block of up to 32 KiB.",
+		Summary: "A set of at most this many members, all of them integers, is kept in one compact block of up to 32 KiB.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.SetMaxIntsetEntries }),
 	},
 	{
@@ -572,43 +572,43 @@ var firstDirectives = []*Directive{
 
 	{
 		Name: "cl-throttle-limit", Group: Limiters, Since: "0.1.0", Default: "burst+1", Settable: true,
-		Summary: "How CL.THROTTLE reads its second argument: burst+1 as redis-cell does, so that 15 lets 16 calls pass at once; capacity takes it for the whole limit, so that 15 lets 15 pass.",
+		Summary: "How CL.THROTTLE reads its second argument: burst+1, as in redis-cell, so that 15 allows 16 calls at once; capacity means the whole limit, so that 15 allows 15.",
 		kind:    enum(func(c *Config) *ThrottleLimit { return &c.CLThrottleLimit }, "burst+1", "capacity"),
 	},
 	{
 		Name: "limiter-when-unwritable", Group: Limiters, Since: "0.1.0", Default: "error", Settable: true,
-		Summary: "What becomes of a call that would change a limiter's state while nothing can be written (MISCONF): error answers with the error, memory decides and keeps the change in memory, where a restart may forget it. A policy may say otherwise: WHEN-UNWRITABLE MEMORY or ERROR after its words. RL.RESET obeys this, too; INCREX, RL.POLICY SET and RL.POLICY DEL always answer with the error.",
+		Summary: "What happens to a call that would change a limiter's state while nothing can be written (MISCONF): error returns the error; memory decides and keeps the change in memory only, where a restart may lose it. A policy can override this with WHEN-UNWRITABLE MEMORY or ERROR. RL.RESET follows it too; INCREX, RL.POLICY SET and RL.POLICY DEL always return the error.",
 		kind:    enum(func(c *Config) *limiter.Unwritable { return &c.Unwritable }, "error", "memory"),
 	},
 	{
 		Name: "policy", Group: Limiters, Since: "0.1.0", Default: `""`, Example: `login LOG 5 60s`, Settable: true,
-		Summary: "A limit under a name, for RL.TAKE: the name, an algorithm and its arguments, as in policy login LOG 5 60s. RL.POLICY can neither change nor delete it. In the file and among flags each has a policy of its own; in one text, as in CONFIG SET and the environment, commas stand between several: CONFIG SET policy \"login LOG 5 60s, api GCRA 10 5 1s\". CONFIG SET replaces all of them, and so does each source that names any.",
+		Summary: "A named limit for RL.TAKE: the name, an algorithm and its arguments, as in policy login LOG 5 60s. RL.POLICY can neither change nor delete it. In the file and as a flag, each directive defines one policy; in CONFIG SET and the environment, commas separate several: CONFIG SET policy \"login LOG 5 60s, api GCRA 10 5 1s\". CONFIG SET replaces all of them, and so does each source that defines any.",
 		kind:    policiesKind{},
 	},
 	{
 		Name: "top-keys", Group: Limiters, Since: "0.1.0", Default: "512", Settable: true,
-		Summary: "Keys that are watched to tell which are limited most, and which are called most; a number in RL.TOP may be too high by the number of calls divided by this. Each takes 0.8 KiB. 0 turns RL.TOP off.",
+		Summary: "Keys tracked to find those that are limited or called most. A count in RL.TOP may be too high by up to the number of calls divided by this. Each key takes 0.8 KiB. 0 turns RL.TOP off.",
 		kind:    integer(0, top.MaxKeys, func(c *Config) *int { return &c.TopKeys }),
 	},
 	{
 		Name: "top-window", Group: Limiters, Since: "0.1.0", Default: "300", Settable: true,
-		Summary: "Seconds that RL.TOP looks back at least; at most twice as many. 0 is taken as 1.",
+		Summary: "Minimum number of seconds that RL.TOP looks back; it looks back at most twice as long. 0 counts as 1.",
 		kind:    seconds(func(c *Config) *time.Duration { return &c.TopWindow }),
 		check:   clampTopWindow,
 	},
 	{
 		Name: "unknown-policy", Group: Limiters, Since: "0.1.0", Default: "error", Settable: true,
-		Summary: "What RL.TAKE makes of a policy that does not exist: error answers with an error, allow takes it for unlimited.",
+		Summary: "How RL.TAKE treats a policy that does not exist: error returns an error, allow treats it as unlimited.",
 		kind:    enum(func(c *Config) *UnknownPolicy { return &c.UnknownPolicy }, "error", "allow"),
 	},
 	{
 		Name: "wait-max-clients", Group: Limiters, Since: "0.1.0", Default: "10000", Settable: true,
-		Summary: "Calls of limiters that may wait at a time, by WAIT. One more is limited at once, as without WAIT. Each counts in its client's memory. 0 turns WAIT off.",
+		Summary: "Maximum number of limiter calls that wait (WAIT) at the same time. Further calls are limited immediately, as without WAIT. Each waiting call counts toward its client's memory. 0 turns WAIT off.",
 		kind:    integer(0, maxWaiting, func(c *Config) *int { return &c.WaitMaxClients }),
 	},
 	{
 		Name: "wait-max-per-key", Group: Limiters, Since: "0.1.0", Default: "1000", Settable: true,
-		Summary: "Calls of limiters that may wait for one key at a time, by WAIT. One more is limited at once, as without WAIT.",
+		Summary: "Maximum number of limiter calls that wait (WAIT) for one key at the same time. Further calls are limited immediately, as without WAIT.",
 		kind:    integer(0, maxWaiting, func(c *Config) *int { return &c.WaitMaxPerKey }),
 	},
 }
@@ -617,23 +617,23 @@ var firstDirectives = []*Directive{
 var laterDirectives = []*Directive{
 	{
 		Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Group: Scripts, Since: "0.1.0", Default: "5000", Settable: true,
-		Summary: "Milliseconds after which a script that still runs lets other clients be answered: with BUSY, except for SCRIPT KILL, FUNCTION KILL and SHUTDOWN NOSAVE. 0 means never.",
+		Summary: "Milliseconds after which other clients are served while a script is still running: with BUSY, except for SCRIPT KILL, FUNCTION KILL and SHUTDOWN NOSAVE. 0 means never.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.BusyReplyThreshold }),
 	},
 	{
 		Name: "script-time-limit", Group: Scripts, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "Milliseconds after which a script is stopped if it has written nothing yet; 0 means never. One that has written continues, because half of its effects must not stay.",
+		Summary: "Milliseconds after which a script is stopped if it has not written anything; 0 means never. A script that has written continues, so that its changes are not left half done.",
 		kind:    integer(0, math.MaxInt64, func(c *Config) *int { return &c.ScriptTimeLimit }),
 	},
 
 	{
 		Name: "aof-load-truncated", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,
-		Summary: "Whether to start with an append-only file whose end is missing or damaged, by at most 4 MiB, and to cut that off; no refuses to start. What is whole behind damage goes too, since a power cut can lose sectors of what was not synced; Redis starts only if just the end is missing.",
+		Summary: "Whether to start when up to 4 MiB at the end of the append-only file are missing or damaged, and to truncate the file there; no refuses to start. Intact data behind the damage are dropped too, because a power failure can lose sectors that were not synced; Redis starts only if just the end is missing.",
 		kind:    yesNo(func(c *Config) *bool { return &c.AOFLoadTruncated }),
 	},
 	{
 		Name: "aof-timestamp-enabled", Group: Persistence, Since: "0.1.0", Default: "no", Settable: true,
-		Summary: "Accepted for the sake of redis.conf: the append-only file always holds the time of each write.",
+		Summary: "Accepted for compatibility with redis.conf: the append-only file always records the time of each write.",
 		kind:    yesNo(func(c *Config) *bool { return &c.AOFTimestampEnabled }),
 	},
 	{
@@ -644,28 +644,28 @@ var laterDirectives = []*Directive{
 	},
 	{
 		Name: "appendfilename", Group: Persistence, Since: "0.1.0", Default: "appendonly.aof",
-		Summary: "What the names of the append-only file's parts begin with.",
+		Summary: "Prefix of the names of the append-only file's parts.",
 		kind:    text(func(c *Config) *string { return &c.AppendFilename }),
 		check:   checkAppendFilename,
 	},
 	{
 		Name: "appendfsync", Group: Persistence, Since: "0.1.0", Default: "everysec", Settable: true,
-		Summary: "When writes have to be on the disk: always before the reply, everysec a second later, no when the system sees fit.",
+		Summary: "When writes are synced to disk: always before the reply, everysec about once a second, no whenever the system decides.",
 		kind:    enum(func(c *Config) *FsyncPolicy { return &c.AppendFsync }, "everysec", "always", "no"),
 	},
 	{
 		Name: "appendonly", Group: Persistence, Since: "0.1.0", Default: "no", Settable: true,
-		Summary: "Whether to log every change to the append-only file, and to load it at the start.",
+		Summary: "Whether to log every change to the append-only file, and to load that file at start.",
 		kind:    yesNo(func(c *Config) *bool { return &c.AppendOnly }),
 	},
 	{
 		Name: "auto-aof-rewrite-min-size", Group: Persistence, Since: "0.1.0", Default: "64mb", Settable: true,
-		Summary: "Size below which the append-only file is not rewritten by itself.",
+		Summary: "Size below which the append-only file is not rewritten automatically.",
 		kind:    memory(0, func(c *Config) *int { return &c.AutoAOFRewriteMinSize }),
 	},
 	{
 		Name: "auto-aof-rewrite-percentage", Group: Persistence, Since: "0.1.0", Default: "100", Settable: true,
-		Summary: "Growth since the last rewrite, in percent, at which the append-only file is rewritten by itself; 0 means never.",
+		Summary: "Growth since the last rewrite, in percent, at which the append-only file is rewritten automatically; 0 means never.",
 		kind:    integer(0, math.MaxInt32, func(c *Config) *int { return &c.AutoAOFRewritePercentage }),
 	},
 	{
@@ -676,18 +676,18 @@ var laterDirectives = []*Directive{
 	},
 	{
 		Name: "dir", Group: Persistence, Since: "0.1.0", Default: "./", Settable: true, Guarded: true,
-		Summary: "Directory of the data files, to which logfile, pidfile and other paths are relative too; it must exist.",
+		Summary: "Directory of the data files; logfile, pidfile and other relative paths start from it. It must exist.",
 		kind:    directory{},
 		check:   checkDir,
 	},
 	{
 		Name: "no-appendfsync-on-rewrite", Group: Persistence, Since: "0.1.0", Default: "no", Settable: true,
-		Summary: "Whether appendfsync counts as no while the append-only file is being rewritten.",
+		Summary: "Treat appendfsync as no while the append-only file is being rewritten.",
 		kind:    yesNo(func(c *Config) *bool { return &c.NoAppendFsyncOnRewrite }),
 	},
 	{
 		Name: "rdbchecksum", Group: Persistence, Since: "0.1.0", Default: "yes",
-		Summary: "Put a checksum at the end of snapshots, and compare it when one is loaded.",
+		Summary: "Write a checksum at the end of snapshots, and verify it when one is loaded.",
 		kind:    yesNo(func(c *Config) *bool { return &c.RDBChecksum }),
 	},
 	{
@@ -702,23 +702,23 @@ var laterDirectives = []*Directive{
 	},
 	{
 		Name: "stop-writes-on-bgsave-error", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,
-		Summary: "Refuse writes from the moment when a snapshot fails until one succeeds, as long as there are save points.",
+		Summary: "After a snapshot has failed, refuse writes until one succeeds, if save points are configured.",
 		kind:    yesNo(func(c *Config) *bool { return &c.StopWritesOnSaveError }),
 	},
 
 	{
 		Name: "metrics-bind", Group: Metrics, Since: "0.1.0", Default: "127.0.0.1 -::1",
-		Summary: "Addresses that metrics-port listens on, in the form of bind. Every client that reaches them can read the counters; set metrics-password before other machines can.",
+		Summary: "Addresses that metrics-port listens on, in the same form as bind. Every client that reaches them can read the counters; set metrics-password before other machines can.",
 		kind:    bind(func(c *Config) *[]string { return &c.MetricsBind }),
 	},
 	{
 		Name: "metrics-page-password", Group: Metrics, Since: "0.1.0", Default: `""`, Example: `change-me`, Settable: true, Secret: true,
-		Summary: "Password that metrics-port asks for before it shows the page and its keys, in place of metrics-password. A scraper of /metrics then sees no keys, and /metrics may do without a password. Empty means that of metrics-password.",
+		Summary: "Password for the page and its keys, instead of metrics-password. A scraper of /metrics then cannot see keys, and /metrics may have no password at all. Empty means metrics-password.",
 		kind:    text(func(c *Config) *string { return &c.MetricsPagePassword }),
 	},
 	{
 		Name: "metrics-password", Group: Metrics, Since: "0.1.0", Default: `""`, Example: `change-me`, Settable: true, Secret: true,
-		Summary: "Password that metrics-port asks for, by HTTP's basic authentication, before it answers anything but /healthz and /readyz; empty means none. The page may have its own, metrics-page-password.",
+		Summary: "Password that metrics-port requires, by HTTP basic authentication, for everything except /healthz and /readyz; empty means none. The page may have its own password, metrics-page-password.",
 		kind:    text(func(c *Config) *string { return &c.MetricsPassword }),
 	},
 	{
@@ -728,7 +728,7 @@ var laterDirectives = []*Directive{
 	},
 	{
 		Name: "metrics-user", Group: Metrics, Since: "0.1.0", Default: "headgate", Settable: true,
-		Summary: "User name that goes with metrics-password and metrics-page-password.",
+		Summary: "User name for metrics-password and metrics-page-password.",
 		kind:    text(func(c *Config) *string { return &c.MetricsUser }),
 	},
 }

@@ -6,7 +6,7 @@ import "os"
 var checkDirectives = []*Directive{
 	{
 		Name: "http-bind", Group: HTTPCheck, Since: "0.1.0", Default: "127.0.0.1 -::1",
-		Summary: "Addresses that http-port listens on, in the form of bind. Every client that reaches them can charge limits, as clients of port can.",
+		Summary: "Addresses that http-port listens on, in the same form as bind. Every client that reaches them can charge limits, as clients of port can.",
 		kind:    bind(func(c *Config) *[]string { return &c.HTTPBind }),
 	},
 	{
@@ -16,7 +16,7 @@ var checkDirectives = []*Directive{
 	},
 	{
 		Name: "http-unixsocket", Group: HTTPCheck, Since: "0.1.0", Default: `""`, Example: `/run/headgate/check.sock`,
-		Summary: "Path of a Unix socket that answers as http-port does.",
+		Summary: "Path of a Unix socket that serves the same as http-port.",
 		kind:    text(func(c *Config) *string { return &c.HTTPUnixSocket }),
 		check:   checkHTTPSocketPath,
 	},

@@ -19,19 +19,19 @@ const (
 var clusterDirectives = []*Directive{
 	{
 		Name: "cluster-announce-hostname", Group: Cluster, Since: "0.1.0", Default: `""`, Example: `headgate.example`, Settable: true,
-		Summary: "Name of this server that clients in cluster mode are told beside its address.",
+		Summary: "Host name that clients in cluster mode are told in addition to the address.",
 		kind:    text(func(c *Config) *string { return &c.ClusterAnnounceHostname }),
 		check:   func(c *Config, _ *Host) error { return checkHostname(c.ClusterAnnounceHostname) },
 	},
 	{
 		Name: "cluster-announce-ip", Group: Cluster, Since: "0.1.0", Default: `""`, Example: `192.0.2.1`, Settable: true,
-		Summary: "Address of this server that clients in cluster mode are told; empty means the one that they have connected to, which is right unless addresses are translated on the way.",
+		Summary: "Address that clients in cluster mode are told; empty means the address that they have connected to, which is right unless addresses are translated on the way.",
 		kind:    text(func(c *Config) *string { return &c.ClusterAnnounceIP }),
 		check:   func(c *Config, _ *Host) error { return checkAnnouncedIP(c.ClusterAnnounceIP) },
 	},
 	{
 		Name: "cluster-announce-port", Group: Cluster, Since: "0.1.0", Default: "0", Settable: true,
-		Summary: "Port of this server that clients in cluster mode are told; 0 means the one that they have connected to.",
+		Summary: "Port that clients in cluster mode are told; 0 means the port that they have connected to.",
 		kind:    integer(0, 65535, func(c *Config) *int { return &c.ClusterAnnouncePort }),
 	},
 	{
@@ -41,12 +41,12 @@ var clusterDirectives = []*Directive{
 	},
 	{
 		Name: "cluster-enabled", Group: Cluster, Since: "0.1.0", Default: "no",
-		Summary: "Whether clients in cluster mode may connect: emulated answers them as one primary, with its replicas, that has all slots. Keys of several slots go together all the same, and a replica sends clients on to its primary.",
+		Summary: "Whether clients in cluster mode may connect: emulated answers them as one primary, with its replicas, that has all slots. Commands may still use keys from several slots, and a replica redirects clients to its primary.",
 		kind:    emulation{field: func(c *Config) *bool { return &c.ClusterEmulated }},
 	},
 	{
 		Name: "cluster-preferred-endpoint-type", Group: Cluster, Since: "0.1.0", Default: "ip", Settable: true,
-		Summary: "By what clients in cluster mode connect: the address, cluster-announce-hostname, or whatever they have connected to.",
+		Summary: "How clients in cluster mode connect: to the address, to cluster-announce-hostname, or to whatever they are connected to.",
 		kind:    enum(func(c *Config) *Endpoint { return &c.ClusterEndpoint }, "ip", "hostname", "unknown-endpoint"),
 	},
 }

@@ -63,40 +63,39 @@ const referenceHead = `<!-- Generated from server/config/directives.go by "go ge
 
 # Configuration
 
-Every directive can be given in four ways; [headgate.conf](../headgate.conf) is a sample file with all of them. The later one wins:
+A directive can be set in four places, where each overrides those above it. [headgate.conf](../headgate.conf) is a sample file with all directives.
 
-1. its built-in default;
+1. the built-in default;
 2. the configuration file: ` + "`headgate headgate.conf`" + `, in the syntax of redis.conf, then standard input if the first or last
    word of the command line is ` + "`-`" + `;
 3. the environment: ` + "`HEADGATE_`" + ` and the name in capitals with ` + "`_`" + ` for ` + "`-`" + `, as in ` + "`HEADGATE_TCP_KEEPALIVE=60`" + `;
 4. the command line: ` + "`headgate --tcp-keepalive 60 --save \"\" --client-output-buffer-limit normal 64mb 16mb 30`" + `.
 
-While the server runs, ` + "`CONFIG SET`" + ` changes the directives that are marked as settable, all that one command names or none of them.
-` + "`CONFIG REWRITE`" + ` brings the file in line with what holds now, and keeps its comments and order. SIGHUP reads the file again: what it
-names holds from then on, unless the environment or a flag sets it; what it no longer names returns to its default; the rest stays as
-it is. What can only be set at start is left for the next start, and the log says so.
+While the server runs, ` + "`CONFIG SET`" + ` changes the directives that are marked as settable: all that one command names, or none.
+` + "`CONFIG REWRITE`" + ` writes the current values to the file and keeps its comments and order. SIGHUP reloads the file: directives that it
+sets take effect unless the environment or a flag sets them too, and those that it no longer sets return to their defaults. Directives
+that can only be set at start take effect at the next start, and the log says so.
 
 ## Syntax of the file
 
-- One directive a line: its name in any case, then its values, separated by blanks. A line that starts with ` + "`#`" + ` is a comment.
-- ` + "`\"double quotes\"`" + ` take ` + "`\\n \\r \\t \\a \\b \\\" \\\\`" + ` and ` + "`\\xHH`" + `; in ` + "`'single quotes'`" + ` only ` + "`\\'`" + ` is special.
-- Sizes have units: ` + "`k m g`" + ` count in thousands, ` + "`kb mb gb`" + ` in powers of 1024, in any case; none means bytes.
-- ` + "`include path`" + ` reads another file at that place, and ` + "`include conf.d/*.conf`" + ` all that match, in order, even none. Paths count from
-  the directory in which the server was started. At most %d files may include one another in a row, %d may be read in all, and each
-  has at most %d KiB.
-- A directive that is there twice holds as it was last set. ` + "`save`" + ` adds up, until ` + "`save \"\"`" + ` clears it; ` + "`client-output-buffer-limit`" + `
+- One directive per line: its name in upper or lower case, then its values, separated by blanks. A line that starts with ` + "`#`" + ` is a comment.
+- ` + "`\"double quotes\"`" + ` accept ` + "`\\n \\r \\t \\a \\b \\\" \\\\`" + ` and ` + "`\\xHH`" + `; in ` + "`'single quotes'`" + ` only ` + "`\\'`" + ` is special.
+- Sizes have units: ` + "`k m g`" + ` are powers of 1000, ` + "`kb mb gb`" + ` powers of 1024, in upper or lower case; a bare number is bytes.
+- ` + "`include path`" + ` reads another file at that place, and ` + "`include conf.d/*.conf`" + ` all files that match, in order; there may be none. Paths are relative to
+  the directory in which the server was started. Includes may be nested %d deep, and at most %d files of up to %d KiB are read.
+- If a directive is given twice, the last one applies. ` + "`save`" + ` adds up, until ` + "`save \"\"`" + ` clears it; ` + "`client-output-buffer-limit`" + `
   sets the class that it names.
-- An unknown directive is an error. Directives of redis.conf that mean nothing here are listed at the end.
+- An unknown directive is an error. Directives of redis.conf without effect are listed at the end.
 
-The same words work as flags. The word after ` + "`--name`" + ` is always its value, even if it starts with ` + "`--`" + `; only ` + "`--save`" + ` may stand alone.
-Variables that Kubernetes sets for a service named headgate (` + "`HEADGATE_SERVICE_HOST`" + `, ` + "`HEADGATE_PORT=tcp://…`" + `) are left alone.
+The same names work as flags. The word after ` + "`--name`" + ` is always its value, even if it starts with ` + "`--`" + `; only ` + "`--save`" + ` may stand alone.
+Variables that Kubernetes sets for a service named headgate (` + "`HEADGATE_SERVICE_HOST`" + `, ` + "`HEADGATE_PORT=tcp://…`" + `) are ignored.
 `
 
 const referenceIgnored = `
 ## Directives of redis.conf without effect
 
-These are accepted, so that a file made for Redis can be used, and a notice is logged for each. A value that asks for what is not there
-is refused where the last column says so. ` + "`loadmodule`" + ` is refused too, except for redis_cell, whose commands are built in.
+These are accepted so that a file written for Redis can be used; the log names each of them. Where the last column lists values, others
+are refused. ` + "`loadmodule`" + ` is refused too, except for redis_cell, whose commands are built in.
 
 | Directive | Why it has no effect | Accepted |
 |---|---|---|
@@ -105,17 +104,18 @@ is refused where the last column says so. ` + "`loadmodule`" + ` is refused too,
 const referenceSystemd = `
 ## Under systemd
 
-With ` + "`Type=notify`" + ` (or ` + "`notify-reload`" + `) the server tells when its data are loaded and it is ready, when it reads its configuration again and
-when it ends, and answers ` + "`WatchdogSec`" + `. Sockets of a socket unit take the place of port, bind and unixsocket; those with
-` + "`FileDescriptorName=tls`" + ` that of tls-port, which must be set as well. SAVE and a snapshot at the end keep the server from answering
-the watchdog for as long as they take.
+With ` + "`Type=notify`" + ` (or ` + "`notify-reload`" + `) the server notifies systemd when it is ready, when it reloads its configuration and when it shuts
+down, and answers ` + "`WatchdogSec`" + `. Sockets of a socket unit replace port, bind and unixsocket; those with
+` + "`FileDescriptorName=tls`" + ` replace tls-port, which must be set as well. SAVE and the snapshot at shutdown keep the server from answering
+the watchdog while they run.
 
 ## Signals
 
-SIGTERM and SIGINT end the server as shutdown-on-sigterm and shutdown-on-sigint say: what was read is answered, what was acknowledged is on
-the disk as far as appendfsync and save promise it, and the exit code is 0. SIGINT while that is under way ends the process at once, whatever
-it is doing; SIGTERM does not, and neither does anything within a second of the first signal. If the snapshot could not be saved and the
-server kept running, the next signal after that second has it try again, for five seconds at most, and ends it in any case. SIGHUP reads the configuration file again and reopens the log file.
+SIGTERM and SIGINT shut the server down, as shutdown-on-sigterm and shutdown-on-sigint specify. Commands that were read are answered,
+acknowledged changes are on disk as far as appendfsync and save promise it, and the exit code is 0. A SIGINT during the shutdown ends the
+process immediately; a SIGTERM does not, nor does any signal within a second of the first. If the snapshot could not be saved and the
+server kept running, the next signal after that second makes it try again, for at most five seconds, and then ends it in any case. SIGHUP
+reloads the configuration file and reopens the log file.
 `
 
 // Reference writes docs/config.md.
