@@ -178,10 +178,13 @@ fleet: deps build ## run gateways before clusters and sentinels whose nodes die,
 	$(GO) test -C tests -count=1 -v -timeout 60m ./linear -run SlotsMove -linear.seed $(or $(SEED),0) -reshard.slots 4096 -reshard.moves 8192 -reshard.timeout 50ms | grep -vE '^ *=== '
 	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -clients.gateway -foreign -run '$(THROUGH_GATEWAY)|ForeignLimiters' -skip Watched | grep -vE '^ *=== '
 
-cluster-bench: deps build ## measure what a decision costs by a gateway before a cluster, beside headgate alone, redis_rate and envoyproxy/ratelimit, for TIME (2s) in each of 5 rounds
+cluster-bench: deps build ## measure what a decision costs by a gateway before a cluster, beside headgate alone, redis_rate and envoyproxy/ratelimit, and with leases beside gubernator, for TIME (2s) in each of 5 rounds
 	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT) || echo "envoyproxy/ratelimit could not be built, and is left out" >&2
 	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestClusterCosts -cluster $(or $(TIME),2s) \
 		$$(test ! -x bin/service_cmd || echo -cluster.ratelimit $(CURDIR)/bin/service_cmd) | grep -vE '^ *=== '
+	@$(GO) build -C tests/bench/gubernator -o $(CURDIR)/bin/gubernator . || echo "gubernator could not be built, and is left out" >&2
+	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestLeaseCosts -lease $(or $(TIME),2s) \
+		$$(test ! -x bin/gubernator || echo -lease.gubernator $(CURDIR)/bin/gubernator) | grep -vE '^ *=== '
 
 .PHONY: tls leaks soak soak-hostile
 tls: deps build ## handshakes good and bad, 500 bad ones a second for 10 s, a certificate swapped 20 times under load, each way

@@ -75,7 +75,7 @@ func TestAnAlgorithmIsOneDeclaration(t *testing.T) {
 	require.Equal(t, "PATIENT 3 10s WHEN-UNWRITABLE MEMORY", ask("RL.POLICY GET p"))
 	require.Equal(t, "OK", ask("RL.POLICY SET g GCRA 9 1 1s"))
 	require.Equal(t, "[0 -1 [[0 3 0 -1 10000] [0 9 7 -1 2000]]]", ask("RL.TAKE 2 p k g other COST 2"))
-	require.Equal(t, "[1 0 [[1 3 0 10000 10000] [0 9 7 -1 2000]]]", ask("RL.TAKE 2 p k g other COST 1"))
+	require.Regexp(t, `^\[1 0 \[\[1 3 0 10000 10000\] \[0 9 7 -1 \d+\]\]\]$`, ask("RL.TAKE 2 p k g other COST 1"))
 
 	require.Contains(t, ask("INFO limiters"), "algorithm_patient:allowed=2,near_limit=1,limited=2")
 	require.Contains(t, get("/metrics"), `headgate_limiter_calls_total{algorithm="patient",result="limited"} 2`)

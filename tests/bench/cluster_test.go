@@ -259,16 +259,16 @@ func ratelimitWay(t *testing.T, cluster *harness.Cluster) way {
 			"RUNTIME_ROOT=" + root, "RUNTIME_SUBDIRECTORY=bench", "RUNTIME_WATCH_ROOT=false", "USE_STATSD=false", "LOG_LEVEL=error",
 		}
 	})
-	clients := make(map[int]*rateClient)
+	clients := make(map[int]*grpcClient)
 	return way{"envoyproxy/ratelimit", []*harness.Server{server}, true, func(t *testing.T, connections, pipeline int, length time.Duration) (uint64, time.Duration) {
 		t.Helper()
 		for i := range connections {
 			if clients[i] == nil {
-				clients[i] = newRateClient(server.Addr)
+				clients[i] = newGRPCClient(server.Addr)
 			}
 		}
 		return repeat(t, connections*pipeline, length, func(ctx context.Context, worker, key int) error {
-			return clients[worker%connections].ask(ctx, "bench", "user", strconv.Itoa(key))
+			return clients[worker%connections].askRate(ctx, "bench", "user", strconv.Itoa(key))
 		})
 	}}
 }

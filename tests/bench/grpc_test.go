@@ -12,43 +12,55 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A rateClient asks a rate limit service of Envoy over one connection: gRPC, which is a POST of HTTP/2 whose body is a message behind five
-// bytes. https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
-type rateClient struct {
+// A grpcClient calls methods of gRPC over one connection: each is a POST of HTTP/2 whose body is a message behind five bytes.
+// https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+type grpcClient struct {
 	http *http.Client
-	url  string
+	url  string // of the server, with the slash
 }
 
-func newRateClient(addr string) *rateClient {
+func newGRPCClient(addr string) *grpcClient {
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	return &rateClient{
+	return &grpcClient{
 		http: &http.Client{Transport: &http.Transport{Protocols: &protocols}},
-		url:  "http://" + addr + "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
+		url:  "http://" + addr + "/",
 	}
 }
 
-// ask asks whether one more of a key and value may pass, and returns an error if that was not decided.
-func (c *rateClient) ask(ctx context.Context, domain, key, value string) error {
-	message := rateRequest(domain, key, value)
+// call sends a message to a method and returns the message that it answers.
+func (c *grpcClient) call(ctx context.Context, method string, message []byte) ([]byte, error) {
 	framed := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message))) // not compressed
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(append(framed, message...)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+method, bytes.NewReader(append(framed, message...)))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/grpc")
 	request.Header.Set("Te", "trailers")
 	response, err := c.http.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err != nil {
+		return nil, err
+	}
+	const prefix = 5
+	if status := response.Trailer.Get("Grpc-Status"); status != "0" || len(body) < prefix {
+		return nil, fmt.Errorf("status %s, %s: %x", status, response.Trailer.Get("Grpc-Message"), body)
+	}
+	return body[prefix:], nil
+}
+
+// askRate asks a rate limit service of Envoy whether one more of a key and value may pass, and returns an error if that was not decided.
+func (c *grpcClient) askRate(ctx context.Context, domain, key, value string) error {
+	reply, err := c.call(ctx, "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit", rateRequest(domain, key, value))
+	if err != nil {
 		return err
 	}
-	if status := response.Trailer.Get("Grpc-Status"); status != "0" || len(body) < 5+2 || body[5] != 1<<3 || body[6] != 1 && body[6] != 2 {
-		return fmt.Errorf("status %s, %s: %x", status, response.Trailer.Get("Grpc-Message"), body)
+	if len(reply) < 2 || reply[0] != 1<<3 || reply[1] != 1 && reply[1] != 2 {
+		return fmt.Errorf("neither OK nor OVER_LIMIT: %x", reply)
 	}
 	return nil
 }

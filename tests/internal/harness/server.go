@@ -115,12 +115,12 @@ func StartReference(t testing.TB, flags ...string) *Server {
 }
 
 // StartOther runs a program that is no server of Redis's protocol, in an environment that is told a free port to listen on.
-func StartOther(t testing.TB, path string, environment func(port int) []string) *Server {
+func StartOther(t testing.TB, path string, environment func(port int) []string, args ...string) *Server {
 	t.Helper()
 	s := &Server{Name: filepath.Base(path), Port: FreePort(t), Dir: t.TempDir(), t: t, done: make(chan struct{})}
 	s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port))
 	s.foreign = true
-	require.NoError(t, s.launch(path, nil, environment(s.Port)...))
+	require.NoError(t, s.launch(path, args, environment(s.Port)...))
 	t.Cleanup(s.kill)
 	return s
 }
