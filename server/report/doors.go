@@ -7,9 +7,9 @@ import (
 // Families of the ports that gateways ask.
 var (
 	httpChecks = newFamily(prometheus.CounterValue, "headgate_http_checks_total",
-		"Requests to http-port and http-unixsocket, by how they were answered: allowed, limited, or failed with a problem.", "result")
+		"Requests to http-port and http-unixsocket by result: allowed, limited, or failed.", "result")
 	rlsRequests = newFamily(prometheus.CounterValue, "headgate_rls_requests_total",
-		"Requests to Envoy's rate limit service, by how they were answered: ok, over_limit, or failed with an error of gRPC.", "result")
+		"Requests to Envoy's rate limit service by result: ok, over_limit, or failed with a gRPC error.", "result")
 )
 
 // answersChecks reports whether there is an HTTP check.

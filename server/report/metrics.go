@@ -68,45 +68,45 @@ func asSeconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 // Families whose series are as many as have been used. Each is declared by the section of INFO that tells of the same.
 var (
-	instance = newFamily(prometheus.GaugeValue, "redis_instance_info", "What the server is; always 1.",
+	instance = newFamily(prometheus.GaugeValue, "redis_instance_info", "Version, role and address of the server, as labels; always 1.",
 		"role", "redis_version", "headgate_version", "go_version", "redis_mode", "os", "tcp_port", "run_id")
-	commandCalls   = newFamily(prometheus.CounterValue, "redis_commands_total", "Calls of each command.", "cmd")
+	commandCalls   = newFamily(prometheus.CounterValue, "redis_commands_total", "Calls by command.", "cmd")
 	commandSeconds = newFamily(prometheus.CounterValue, "redis_commands_duration_seconds_total",
-		"Time that the calls of each command took. Of commands marked fast one call in 64 is timed and stands for all.", "cmd")
-	commandFailed   = newFamily(prometheus.CounterValue, "redis_commands_failed_calls_total", "Calls of each command that were answered with an error.", "cmd")
+		"Time spent in calls, by command. For commands flagged fast, one call in 64 is timed and stands for all.", "cmd")
+	commandFailed   = newFamily(prometheus.CounterValue, "redis_commands_failed_calls_total", "Calls answered with an error, by command.", "cmd")
 	commandRejected = newFamily(prometheus.CounterValue, "redis_commands_rejected_calls_total",
-		"Calls of each command that were not run at all; unknown stands for all commands that do not exist.", "cmd")
+		"Calls rejected before execution, by command; unknown stands for all commands that do not exist.", "cmd")
 	commandLatency = newFamily(prometheus.UntypedValue, "headgate_command_duration_seconds",
-		"How long the calls of each command took, without the network. Of commands marked fast one call in 64 is timed and stands for all.", "cmd")
+		"Duration of calls without the network, by command. For commands flagged fast, one call in 64 is timed and stands for all.", "cmd")
 	batchLatency = newFamily(prometheus.UntypedValue, "headgate_batch_duration_seconds",
-		"How long batches of commands have kept the executor, and so all other clients waiting. One in 64 is timed and stands for all.")
-	errorReplies = newFamily(prometheus.CounterValue, "redis_errors_total", "Replies that were errors, by their code.", "err")
-	dbKeys       = newFamily(prometheus.GaugeValue, "redis_db_keys", "Keys of each database.", "db")
-	dbExpiring   = newFamily(prometheus.GaugeValue, "redis_db_keys_expiring", "Keys of each database that have a TTL.", "db")
+		"How long batches of commands have held the executor, and so kept all other clients waiting. One batch in 64 is timed and stands for all.")
+	errorReplies = newFamily(prometheus.CounterValue, "redis_errors_total", "Error replies by error code.", "err")
+	dbKeys       = newFamily(prometheus.GaugeValue, "redis_db_keys", "Keys by database.", "db")
+	dbExpiring   = newFamily(prometheus.GaugeValue, "redis_db_keys_expiring", "Keys with a TTL by database.", "db")
 	limiterCalls = newFamily(prometheus.CounterValue, "headgate_limiter_calls_total",
-		"Calls of limiters, by algorithm and by what they were answered. Calls that only ask do not count.", "algorithm", "result")
+		"Limiter calls by algorithm and result. Calls that only peek are not counted.", "algorithm", "result")
 	limiterNear = newFamily(prometheus.CounterValue, "headgate_limiter_near_limit_total",
-		"Allowed calls that left no more than a tenth of the limit, by algorithm.", "algorithm")
+		"Allowed calls that left at most a tenth of the limit, by algorithm.", "algorithm")
 	limiterWaits = newFamily(prometheus.CounterValue, "headgate_limiter_waits_total",
-		"Calls that have waited, by WAIT, by the algorithm of the limit for which they did last and by how that ended: passed, limited since they could not pass in time, or given_up.", "algorithm", "result")
-	limiterWaitSeconds = newFamily(prometheus.UntypedValue, "headgate_limiter_wait_seconds", "How long calls have waited that passed then, by algorithm.", "algorithm")
+		"Calls that waited (WAIT), by the algorithm of the limit that they waited for last and by outcome: passed, limited because they could not pass in time, or given_up.", "algorithm", "result")
+	limiterWaitSeconds = newFamily(prometheus.UntypedValue, "headgate_limiter_wait_seconds", "How long calls waited before they passed, by algorithm.", "algorithm")
 	policyCalls        = newFamily(prometheus.CounterValue, "headgate_policy_calls_total",
-		"Calls of each policy, by what they were answered. Of names beyond the first 1000 (other) is the sum.", "policy", "result")
+		"Calls by policy and result. Policies beyond the first 1000 are summed up as (other).", "policy", "result")
 	policyNear = newFamily(prometheus.CounterValue, "headgate_policy_near_limit_total",
-		"Allowed calls that left no more than a tenth of the policy's limit.", "policy")
+		"Allowed calls that left at most a tenth of the policy's limit.", "policy")
 	policyBlocks = newFamily(prometheus.CounterValue, "headgate_policy_blocks_total",
-		"Blocks that calls limited by each policy have begun, and bans by RL.BLOCK.", "policy")
+		"Blocks started by limited calls of a policy, and bans by RL.BLOCK.", "policy")
 	policyBlocked = newFamily(prometheus.GaugeValue, "headgate_policy_blocked_keys",
-		"Keys that are blocked for each policy, or whose last block's length is remembered, since DOUBLE makes the next one longer.", "policy")
+		"Keys that are blocked by a policy, or whose last block is remembered because DOUBLE makes the next one longer.", "policy")
 	policyOverridden = newFamily(prometheus.GaugeValue, "headgate_policy_overridden_keys",
-		"Keys for which each policy has other arguments, by RL.POLICY OVERRIDE.", "policy")
+		"Keys with an override of a policy (RL.POLICY OVERRIDE).", "policy")
 
 	topCalls = newFamily(prometheus.GaugeValue, "headgate_top_calls",
-		"Calls of limiters that RL.TOP looks back at: those that were limited, or all of them (hot).", "list")
+		"Limiter calls in RL.TOP's window: those that were limited, or all of them (hot).", "list")
 	topKeyCalls = newFamily(prometheus.GaugeValue, "headgate_top_key_calls",
-		"Calls of the key that stands at this place of RL.TOP, from 1 to 10; RL.TOP tells which key it is.", "list", "rank")
-	topError   = newFamily(prometheus.GaugeValue, "headgate_top_error_calls", "How much too high headgate_top_key_calls may be.", "list")
-	topSeconds = newFamily(prometheus.GaugeValue, "headgate_top_window_seconds", "How far RL.TOP looks back.")
+		"Calls of the key at this rank of RL.TOP, from 1 to 10; RL.TOP shows which key it is.", "list", "rank")
+	topError   = newFamily(prometheus.GaugeValue, "headgate_top_error_calls", "Maximum error of headgate_top_key_calls, which is never too low.", "list")
+	topSeconds = newFamily(prometheus.GaugeValue, "headgate_top_window_seconds", "Seconds that RL.TOP looks back.")
 )
 
 // Values of the label result.

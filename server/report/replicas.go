@@ -13,9 +13,9 @@ import (
 
 // Families with one series for each replica, by where it listens.
 var (
-	replicaBehind = newFamily(prometheus.GaugeValue, "headgate_replica_lag_bytes", "Bytes of changes that a replica has not acknowledged.", "slave_ip", "slave_port", "slave_state")
-	replicaOffset = newFamily(prometheus.GaugeValue, "redis_connected_slave_offset_bytes", "Offset of the changes that a replica has acknowledged.", "slave_ip", "slave_port", "slave_state")
-	replicaLag    = newFamily(prometheus.GaugeValue, "redis_connected_slave_lag_seconds", "Seconds since a replica has last acknowledged something.", "slave_ip", "slave_port", "slave_state")
+	replicaBehind = newFamily(prometheus.GaugeValue, "headgate_replica_lag_bytes", "Bytes of changes that a replica has not acknowledged yet.", "slave_ip", "slave_port", "slave_state")
+	replicaOffset = newFamily(prometheus.GaugeValue, "redis_connected_slave_offset_bytes", "Replication offset that a replica has acknowledged.", "slave_ip", "slave_port", "slave_state")
+	replicaLag    = newFamily(prometheus.GaugeValue, "redis_connected_slave_lag_seconds", "Seconds since the last acknowledgement from a replica.", "slave_ip", "slave_port", "slave_state")
 )
 
 // shownReplicas is how many replicas have series of their own.
