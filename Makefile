@@ -127,23 +127,25 @@ gateways: deps build ## run the gateways that Debian has, as docs/gateways.md ha
 	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT)
 	$(GO) test -C tests -count=1 -v -timeout 60m ./gateways -gateways.ratelimit $(CURDIR)/bin/service_cmd -gateways.requests $(or $(N),100000) -gateways.all -gateways.waiting 1000 | grep -vE '^ *=== '
 
-lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs
-	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./lua -lua.n 200000 -lua.limit 1s | grep -vE '^ *(=== |--- PASS)'
+lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs. LITELLM as for limits
+	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./lua -lua.n 200000 -lua.limit 1s -lua.litellm '$(abspath $(LITELLM))' | grep -vE '^ *(=== |--- PASS)'
 
 lua-self: deps ## the same with redis-server on both sides
 	HEADGATE_BIN=redis-server $(GO) test -C tests -count=1 ./lua
 
-limits: deps build ## a million random histories of each algorithm (HISTORIES), 64 connections on one key for 30 s each
+limits: deps build ## a million random histories of each algorithm and of the exceptions of policies (HISTORIES), 64 connections on one key for 30 s each. LITELLM: the path of LiteLLM's parallel_request_limiter_v3.py, to compare with its scripts
 	$(GO) test -count=1 -v -timeout 6h ./throttle -run 'Histories|Never|SlidingError' -histories $(HISTORIES)
-	$(GO) test -count=1 -v -timeout 6h ./server/limits -run 'AgainstLists|TakeAll|WithoutRoom|ReserveHistories|CheckAndIncrement' -limiter.histories $(HISTORIES)
+	$(GO) test -count=1 -v -timeout 6h ./server/limits -run 'AgainstLists|TakeAll|WithoutRoom|ReserveHistories|CheckAndIncrement|LiteLLM' -limiter.histories $(HISTORIES) -limiter.litellm '$(abspath $(LITELLM))'
+	$(GO) test -count=1 -v -timeout 6h ./server/limits -run 'TestExceptions(AgainstModel|SurviveKills|AreMoved)|TestMemoryOfExceptions' -exceptions.histories $(HISTORIES) -exceptions.keys 1000000
 	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -run 'TestNative|TestAcquireIs|TestOneKey' -limits.time 30s
 
 leases: ## a million random histories of leases, and of an adversary's (HISTORIES): never more than the bound; how much of a rate is admitted, and where
 	$(GO) test -count=1 -v -timeout 2h ./throttle -run 'QuotaLease|ByGivingBack' -histories $(HISTORIES) | grep -vE '^ *=== '
 
-waits: ## a million random histories of calls that wait (HISTORIES), and of their queues alone
+waits: deps build ## a million random histories of calls that wait (HISTORIES), and of their queues alone; 10,000 clients that wait at once, and workers that share leases
 	$(GO) test -count=1 -v -timeout 2h ./server/waitqueue -run TestQueueAgainstModel -waitqueue.histories $(HISTORIES) | grep -vE '^ *=== '
-	$(GO) test -count=1 -v -timeout 2h ./server/limits -run TestWaitHistories -wait.histories $(HISTORIES) | grep -vE '^ *=== '
+	$(GO) test -count=1 -v -timeout 2h ./server/limits -run 'TestWaitHistories|TestWhoIsExhausted|TestWorkBoundByLeases|TestTenThousandWaiters' -wait.histories $(HISTORIES) | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -run 'TestCrowdsThatWait|TestWorkersShareLeases' -waits.clients 10000 -waits.pings 5000 -waits.time 10s | grep -vE '^ *=== '
 
 metrics-test: deps build ## have Debian's Prometheus and Chromium look at a server; without them their tests are skipped
 	-@./scripts/deps.sh prometheus:prometheus chromium:chromium

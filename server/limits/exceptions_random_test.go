@@ -295,6 +295,47 @@ func TestExceptionsSurviveKills(t *testing.T) {
 	}
 }
 
+// TestExceptionsAreMoved: the same, where all keys are dumped between calls, and restored on another server.
+func TestExceptionsAreMoved(t *testing.T) {
+	seed := *exceptionSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("-exceptions.seed %d", seed)
+	start := func() *servertest.ClockClient {
+		w := servertest.NewClockClient(t)
+		w.Srv.Config.Get().EnableRestoreCommand = config.AccessYes
+		return w
+	}
+	w, spare := start(), start()
+	now := w.Now
+	at := &exceptionServer{now: &now}
+	at.call = func(line string) string {
+		w.Now = *at.now
+		return w.Call(line)
+	}
+	at.restart = func() {
+		w.Now, spare.Now = *at.now, *at.now
+		spare.Call("FLUSHALL")
+		for key := range strings.FieldsSeq(strings.Trim(w.Call("KEYS *"), "[]")) {
+			dump := string(w.Run(servertest.EncodeCommand("DUMP", key)))
+			if dump == "$-1\r\n" {
+				continue // it has expired
+			}
+			until := w.Call("PEXPIRETIME " + key)
+			if until == "-1" {
+				until = "0"
+			}
+			payload, _ := servertest.PlainReply(dump)
+			require.Equal(t, "OK", spare.Ask("RESTORE", key, until, payload, "ABSTTL"))
+		}
+		w, spare = spare, w
+	}
+	for i := range *exceptionHistories / 60 {
+		checkExceptions(t, at, rand.New(rand.NewPCG(seed, uint64(i))), true, true, true)
+	}
+}
+
 // exceptionServer is where a history runs.
 type exceptionServer struct {
 	call    func(line string) string

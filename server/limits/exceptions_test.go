@@ -2,6 +2,7 @@ package limits_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"testing"
 
@@ -310,15 +311,17 @@ func TestExceptionsOfReservations(t *testing.T) {
 		RL.SETTLE b ACTUAL 30                      | [1 [[0 100 70 -1 10000]]]`)
 }
 
-// TestMemoryOfExceptions: what a million overrides and blocks take, all counted, of names up to 40 bytes.
+var exceptionKeys = flag.Int("exceptions.keys", 100_000, "how many overrides, and how many blocks, memory is measured with; make limits has a million")
+
+// TestMemoryOfExceptions: what so many overrides and blocks take, all counted, of names up to 40 bytes.
 func TestMemoryOfExceptions(t *testing.T) {
-	const keys = 100_000
+	keys := *exceptionKeys
 	for _, tc := range []struct {
 		name string
 		call func(w *servertest.ClockClient, i int)
 	}{
 		{"overrides", func(w *servertest.ClockClient, i int) {
-			w.Ask("RL.POLICY", "OVERRIDE", "SET", "api", fmt.Sprintf("customer:%06d", i), "GCRA", "200", "200", "60s")
+			w.Ask("RL.POLICY", "OVERRIDE", "SET", "api", fmt.Sprintf("customer:%013d", i), "GCRA", "200", "200", "60s")
 		}},
 		{"blocks", func(w *servertest.ClockClient, i int) { w.Ask("RL.TAKE", "1", "api", fmt.Sprintf("customer:%022d", i)) }},
 	} {
@@ -329,8 +332,8 @@ func TestMemoryOfExceptions(t *testing.T) {
 			for i := range keys {
 				tc.call(w, i)
 			}
-			each := float64(w.Srv.Keys.Used()-before) / keys
-			t.Logf("%.1f bytes each", each)
+			each := float64(w.Srv.Keys.Used()-before) / float64(keys)
+			t.Logf("%.1f bytes each of %d", each, keys)
 			require.Equal(t, keys+1, w.Srv.Keys.DB(0).Len())
 			require.LessOrEqual(t, each, 100.0)
 		})

@@ -151,32 +151,36 @@ func closeInTime(a, b harness.Value, tolerance int64) bool {
 
 // compareKeys compares all keys, their types, contents and expiry times.
 func (r *limiterRun) compareKeys() {
-	l := r.links[2]
+	r.t.Logf("%d keys compared", compareContents(r.t, r.links[2], ttlTolerance+r.lag))
+}
+
+// compareContents compares all keys of two servers, which may expire so much before or after each other, and returns how many there are.
+func compareContents(t *testing.T, l link, tolerance time.Duration) (compared int) {
+	t.Helper()
 	subject, reference, err := l.exchange(harness.Command("KEYS", "*"))
-	require.NoError(r.t, err)
+	require.NoError(t, err)
 	keys := reference.Strings()
 	slices.Sort(keys)
 	theirs := subject.Strings()
 	slices.Sort(theirs)
-	require.Equal(r.t, keys, theirs, "the names of the keys")
+	require.Equal(t, keys, theirs, "the names of the keys")
 	readers := map[string][]string{
 		"string": {"GET"}, "hash": {"HGETALL"}, "zset": {"ZRANGE", "0", "-1", "WITHSCORES"}, "list": {"LRANGE", "0", "-1"}, "set": {"SMEMBERS"},
 	}
 	for _, key := range keys {
 		subject, reference, err := l.exchange(harness.Command("TYPE", key))
-		require.NoError(r.t, err)
-		require.Equal(r.t, reference.Text, subject.Text, "the type of %s", key)
+		require.NoError(t, err)
+		require.Equal(t, reference.Text, subject.Text, "the type of %s", key)
 		read := readers[reference.Text]
 		subject, reference, err = l.exchange(harness.Command(append([]string{read[0], key}, read[1:]...)...))
-		require.NoError(r.t, err)
+		require.NoError(t, err)
 		isHash := read[0] == "HGETALL"
-		require.Equal(r.t, contents(reference, isHash), contents(subject, isHash), "what %s holds", key)
+		require.Equal(t, contents(reference, isHash), contents(subject, isHash), "what %s holds", key)
 		subject, reference, err = l.exchange(harness.Command("PEXPIRETIME", key))
-		require.NoError(r.t, err)
-		require.True(r.t, closeInTime(subject, reference, (ttlTolerance+r.lag).Milliseconds()),
-			"%s expires at %s, not at %s", key, subject.Text, reference.Text)
+		require.NoError(t, err)
+		require.True(t, closeInTime(subject, reference, tolerance.Milliseconds()), "%s expires at %s, not at %s", key, subject.Text, reference.Text)
 	}
-	r.t.Logf("%d keys compared", len(keys))
+	return len(keys)
 }
 
 // contents is a reply with its numbers in one form, since the two servers store a script's floats in different ones, and
