@@ -27,11 +27,11 @@ var patient = limiter.Algorithm{
 	Summary:   "Count until nobody has called for a while.",
 	Guarantee: "at most limit between two pauses", Burst: "the whole limit", Memory: "55 bytes", Seen: "nothing passes before a pause",
 	Example: "3 10s", Says: "3 before a pause of 10 s",
-	Args:  []limiter.Arg{{Name: "limit", Type: "integer", Error: string(limiter.ErrLimit)}, {Name: "pause", Type: "string", Error: limiter.InvalidDuration}},
+	Args:  []limiter.Arg{{Name: "limit", Type: "integer", Error: "ERR limit '%s' must be a number"}, {Name: "pause", Type: "string", Error: limiter.InvalidDuration}},
 	Words: 2, Errors: []limiter.Error{limiter.ErrSyntax, limiter.ErrNotInteger, limiter.ErrWrongType}, Kind: limiter.Number,
 	Read: func(p *limiter.Policy, words [][]byte) (err error) {
 		if p.Limit, err = strconv.ParseInt(string(words[0]), 10, 64); err != nil {
-			return limiter.ErrLimit
+			return p.Algorithm.BadArgument(0, words[0])
 		}
 		p.Window, err = limiter.ParseDuration(words[1])
 		return err
@@ -66,8 +66,8 @@ func TestAnAlgorithmIsOneDeclaration(t *testing.T) {
 	require.Equal(t, "[0 3 2 -1 10000]", ask("RL.PATIENT k 3 10s"))
 	require.Equal(t, "[0 3 2 -1 10000]", ask("RL.PATIENT k 3 10s PEEK"))
 	require.Equal(t, "[1 3 2 10000 10000]", ask("RL.PATIENT k 3 10s COST 3"))
-	require.Equal(t, "-ERR limit must be -1 or >= 0", ask("RL.PATIENT k x 10s"))
-	require.Equal(t, "-ERR syntax error, try RL.PATIENT key limit pause [COST n] [PEEK] [WAIT duration]", ask("RL.PATIENT k 3 10s x"))
+	require.Equal(t, "-ERR limit 'x' must be a number", ask("RL.PATIENT k x 10s"))
+	require.Equal(t, "-ERR syntax error: unknown word 'x', try RL.PATIENT key limit pause [COST n] [PEEK] [WAIT duration]", ask("RL.PATIENT k 3 10s x"))
 	require.Equal(t, "-WRONGTYPE Operation against a key holding the wrong kind of value", ask("RPUSH list x", "RL.PATIENT list 3 10s"))
 	require.Contains(t, ask("COMMAND DOCS rl.patient"), "summary Count until nobody has called for a while since")
 

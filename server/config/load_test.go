@@ -236,13 +236,3 @@ func TestOSHost(t *testing.T) {
 		require.EqualError(t, host.CheckDir(filepath.Join(dir, "closed")), "Permission denied")
 	}
 }
-
-func TestEditDistance(t *testing.T) {
-	for _, tt := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"prot", "port", 2}, {"kitten", "sitting", 3}, {"hz", "hz", 0}} {
-		require.Equal(t, tt.want, editDistance(tt.a, tt.b), "%s %s", tt.a, tt.b)
-	}
-	require.Empty(t, nearest(strings.Repeat("x", maxSuggestLength+1)))
-}

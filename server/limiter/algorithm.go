@@ -101,11 +101,11 @@ const maxOptions = 8
 // Arguments that several algorithms have.
 
 func limitArg(name, summary string) Arg {
-	return Arg{Name: name, Type: "integer", Error: string(ErrLimit), Summary: summary + "; 0 limits every call, -1 none"}
+	return Arg{Name: name, Type: "integer", Error: "ERR " + name + " '%s' must be -1 or >= 0", Summary: summary + "; 0 limits every call, -1 none"}
 }
 
 func countArg(name, summary string) Arg {
-	return Arg{Name: name, Type: "integer", Error: string(ErrCount), Summary: summary + ", 1 or more"}
+	return Arg{Name: name, Type: "integer", Error: "ERR " + name + " '%s' must be >= 1", Summary: summary + ", 1 or more"}
 }
 
 // periodArg is the period of a rate.
@@ -127,9 +127,19 @@ func (a Arg) after(token string) Arg {
 	return a
 }
 
+func (a Arg) fails(text string) Arg {
+	a.Error = text
+	return a
+}
+
 func (a Arg) means(summary string) Arg {
 	a.Summary = summary
 	return a
+}
+
+// BadArgument is what the i-th of the words behind the key, which declares an error, is answered with when it is not one of its values.
+func (a *Algorithm) BadArgument(i int, word []byte) Error {
+	return Error(fmt.Sprintf(a.Args[i].Error, Shown(word)))
 }
 
 // Index is the algorithm's place in its table.
@@ -267,7 +277,7 @@ func (a *Algorithm) PolicySyntax() string {
 
 // PolicySyntaxError is what a policy is answered with whose words are not those of its algorithm.
 func (a *Algorithm) PolicySyntaxError() Error {
-	return ErrSyntax + ", try " + PolicyCall + Error(a.PolicySyntax())
+	return UsageError(ErrSyntax, PolicyCall+a.PolicySyntax())
 }
 
 // UnknownAlgorithm is what a policy is answered with whose algorithm there is not; %s stands for that.

@@ -64,6 +64,17 @@ func (c *clause) begins(word []byte) bool {
 	return slices.ContainsFunc(c.arg.Args, func(a Arg) bool { return is(word, a.Token) })
 }
 
+// tokens are the words that begin the clause.
+func (c *clause) tokens() (list []string) {
+	if c.arg.Token != "" {
+		return []string{c.arg.Token}
+	}
+	for _, a := range c.arg.Args {
+		list = append(list, a.Token)
+	}
+	return list
+}
+
 // readClause reads the clause that words begin with into p, unless said has it already, and returns how many of them are its; 0: they begin with none.
 func (p *Policy) readClause(words [][]byte, said *clauseTexts) (n int, err error) {
 	for i := range clauses {

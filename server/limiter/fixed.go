@@ -18,7 +18,7 @@ var fixed = Algorithm{
 		limitArg("limit", "the most units that can be taken in one window"),
 		{Name: "window", Type: "oneof", Args: []Arg{
 			{Name: "period", Type: "block", Args: []Arg{
-				durationArg("window", "the length of a window"),
+				durationArg("window", "the length of a window").fails(invalidWindow),
 				optional(tokenArg("ALIGNED")).means("windows begin at whole multiples of their length since the Unix epoch, not with a key's first call"),
 			}},
 			{Name: "calendar", Type: "block", Args: []Arg{
@@ -47,16 +47,23 @@ var fixed = Algorithm{
 var windowErrors = append([]Error{ShortDuration, FractionalDuration}, numberErrors...)
 
 func readFixed(p *Policy, words [][]byte) (err error) {
-	if p.Limit, err = parseLimit(words[0]); err != nil {
+	if err = p.readLimit(words[0]); err != nil {
 		return err
 	}
 	if p.Calendar = parseCalendar(words[1]); p.Calendar != 0 {
 		p.Zone = time.UTC
 		return nil
 	}
-	p.Window, err = ParseDuration(words[1])
+	if p.Window, err = ParseDuration(words[1]); err != nil {
+		if _, _, none := parseDuration(words[1]); none != nil {
+			return durationError(invalidWindow, words[1])
+		}
+	}
 	return err
 }
+
+// invalidWindow is what a word is answered with that is neither a duration nor a unit of the calendar; %s stands for the word.
+const invalidWindow = InvalidDuration + ", or one of MINUTE, HOUR, DAY, WEEK, MONTH, YEAR"
 
 // parseCalendar returns the unit of the calendar that a word names, or 0.
 func parseCalendar(word []byte) throttle.Calendar {

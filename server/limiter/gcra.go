@@ -57,12 +57,12 @@ var queue = Algorithm{
 var numberErrors = []Error{ErrSyntax, ErrNotInteger, ErrWrongType}
 
 func readRate(p *Policy, words [][]byte) (err error) {
-	if p.Limit, err = parseLimit(words[0]); err != nil {
+	if err = p.readLimit(words[0]); err != nil {
 		return err
 	}
 	count, ok := number.ParseInt(words[1])
 	if !ok || count < 1 {
-		return ErrCount
+		return p.Algorithm.BadArgument(1, words[1])
 	}
 	periodNs, err := parsePeriod(words[2])
 	if err != nil || p.Limit < 0 {

@@ -18,7 +18,6 @@ func (e Error) Error() string { return string(e) }
 
 // Errors that several algorithms have. Others quote an argument, or stand beside the algorithm that has them.
 const (
-	ErrLimit      = Error("ERR limit must be -1 or >= 0")
 	ErrCount      = Error("ERR count must be >= 1")
 	ErrNotInteger = Error("ERR value is not an integer or out of range")
 	ErrSyntax     = Error("ERR syntax error") // with how the command is called, which is for the server to say
@@ -131,7 +130,7 @@ func (a *Algorithm) read(p *Policy, r *Request, words [][]byte, said *clauseText
 		default:
 			n := a.option(p, r != nil, words[i], last, &at)
 			if n < 0 {
-				return at, ErrSyntax
+				return at, a.strayWord(words[i], r != nil)
 			}
 			at[n] = i + 1
 			if a.Options[n].Value {
@@ -190,7 +189,7 @@ func (p *Policy) RefuseCost(cost int64) error {
 
 // readWindow reads a limit and a duration in ms.
 func readWindow(p *Policy, words [][]byte) (err error) {
-	if p.Limit, err = parseLimit(words[0]); err != nil {
+	if err = p.readLimit(words[0]); err != nil {
 		return err
 	}
 	p.Window, err = ParseDuration(words[1])
@@ -205,12 +204,14 @@ func textOfWindow(_ *Policy, i int, word []byte) string {
 	return string(word)
 }
 
-func parseLimit(b []byte) (int64, error) {
-	limit, ok := number.ParseInt(b)
+// readLimit reads the limit or capacity, which is the first of an algorithm's words.
+func (p *Policy) readLimit(word []byte) error {
+	limit, ok := number.ParseInt(word)
 	if !ok || limit < -1 {
-		return 0, ErrLimit
+		return p.Algorithm.BadArgument(0, word)
 	}
-	return limit, nil
+	p.Limit = limit
+	return nil
 }
 
 func parseCost(b []byte) (int64, error) {
@@ -236,7 +237,7 @@ func (t *Table) ParseText(words [][]byte) (p Policy, text string, err error) {
 	at, err := a.read(&p, nil, words[1:], &said)
 	switch {
 	case errors.Is(err, ErrSyntax):
-		return Policy{}, "", a.PolicySyntaxError()
+		return Policy{}, "", UsageError(err, PolicyCall+a.PolicySyntax())
 	case err != nil:
 		return Policy{}, "", err
 	}

@@ -29,17 +29,21 @@ func goodArgument(a command.Arg) string {
 
 // badArguments are values that none of the arguments takes which declare the same error, with what it quotes.
 var badArguments = map[string][]string{
-	"ERR limit must be -1 or >= 0":                                      {"", "x", "-2", "1.5", "9223372036854775808", "+1", " 1", "1 ", "01", "0x10", "-0", "1e3", "nan"},
-	"ERR count must be >= 1":                                            {"", "x", "0", "-1", "1.5", "9223372036854775808", "+1", "01"},
-	limiter.InvalidDuration:                                             {"", "x", "0", "0s", "-1s", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "36526d", "3155760000001", "99999999999999999999s"},
-	"ERR slices must be from 1 to 1000":                                 {"", "x", "0", "-1", "1001", "1.5"},
-	"ERR numpairs must be from 1 to 128":                                {"", "x", "0", "-1", "129", "1.5"},
-	"ERR no such policy '%s'":                                           {"", "none", "USER"},
-	"ERR value is not a valid float":                                    {"", "x", "nan", " 1", "1 ", "1,5"},
-	"ERR unknown time zone '%s'":                                        {"", "x", "Local", "europe/berlin/", "/UTC", "../UTC", "Europe//Berlin", "Europe", strings.Repeat("A", 65)},
-	"ERR value is not an integer or out of range":                       {"", "x", "1.5", "9223372036854775808", "-9223372036854775809", "+1", "01"},
-	"Cell error: Store error: Couldn't parse as integer: %s":            {"", "x", "1.5", "9223372036854775808", " 1"},
-	"ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -": {"", "a b", "ä", strings.Repeat("a", 65)},
+	"ERR limit '%s' must be -1 or >= 0":    {"", "x", "-2"},
+	"ERR capacity '%s' must be -1 or >= 0": {"", "x", "-2", "1.5", "9223372036854775808", "+1", " 1", "1 ", "01", "0x10", "-0", "1e3", "nan"},
+	"ERR count must be >= 1":               {"", "x", "0"},
+	"ERR refill '%s' must be >= 1":         {"", "x", "0"},
+	"ERR count '%s' must be >= 1":          {"", "x", "0", "-1", "1.5", "9223372036854775808", "+1", "01"},
+	limiter.InvalidDuration:                {"", "x", "0", "0s", "-1s", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "36526d", "3155760000001", "99999999999999999999s"},
+	limiter.InvalidDuration + ", or one of MINUTE, HOUR, DAY, WEEK, MONTH, YEAR": {"", "x", "0", "0s", "-1s", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "36526d", "3155760000001", "99999999999999999999s", "MONTHS", "3MONTH"},
+	"ERR slices must be from 1 to 1000":                                          {"", "x", "0", "-1", "1001", "1.5"},
+	"ERR numpairs must be from 1 to 128":                                         {"", "x", "0", "-1", "129", "1.5"},
+	"ERR no such policy '%s'":                                                    {"", "none", "USER"},
+	"ERR value is not a valid float":                                             {"", "x", "nan", " 1", "1 ", "1,5"},
+	"ERR unknown time zone '%s'":                                                 {"", "x", "Local", "europe/berlin/", "/UTC", "../UTC", "Europe//Berlin", "Europe", strings.Repeat("A", 65)},
+	"ERR value is not an integer or out of range":                                {"", "x", "1.5", "9223372036854775808", "-9223372036854775809", "+1", "01"},
+	"Cell error: Store error: Couldn't parse as integer: %s":                     {"", "x", "1.5", "9223372036854775808", " 1"},
+	"ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -":          {"", "a b", "ä", strings.Repeat("a", 65)},
 }
 
 // callWith builds a call of every argument that is not optional, and of the one in question with the given value.
@@ -116,11 +120,17 @@ var usages = map[string]string{
 // usage is the error for a call whose options do not go together.
 func usage(call string) string { return "ERR syntax error, try " + usages[strings.Fields(call)[0]] }
 
+// stray is the error for a call with a word among its options that is none.
+func stray(call, word string) string {
+	return "ERR syntax error: unknown word '" + word + "', try " + usages[strings.Fields(call)[0]]
+}
+
 // TestLimiterBadOptions: options stand last, each once, and only those that go together.
 func TestLimiterBadOptions(t *testing.T) {
 	w := servertest.NewClockClient(t)
-	for _, options := range []string{
-		"COST", "COST 1 COST 1", "PEEK PEEK", "x", "1", "PEEK x", "COST 1 x", "ALIGNED", "SLICES 3", "MEMBER a", "TZ UTC",
+	for options, word := range map[string]string{ // a word that may not stand there, or nothing
+		"COST": "", "COST 1 COST 1": "", "PEEK PEEK": "", "x": "x", "1": "1", "PEEK x": "x", "COST 1 x": "x",
+		"ALIGNED": "ALIGNED", "SLICES 3": "SLICES", "MEMBER a": "MEMBER", "TZ UTC": "TZ",
 	} {
 		for _, call := range []string{
 			"RL.GCRA k 5 1 1s", "RL.BUCKET k 5 1 1s", "RL.QUEUE k 5 1 1s", "RL.FIXED k 5 1s", "RL.FIXED k 5 DAY", "RL.SLIDING k 5 1s", "RL.LOG k 5 1s",
@@ -129,9 +139,12 @@ func TestLimiterBadOptions(t *testing.T) {
 				strings.HasPrefix(options, "SLICES") && strings.HasPrefix(call, "RL.SLIDING") ||
 				strings.HasPrefix(options, "MEMBER") && strings.HasPrefix(call, "RL.LOG") ||
 				strings.HasPrefix(options, "TZ") && call == "RL.FIXED k 5 DAY"
-			if !takes {
+			switch {
+			case !takes && (word == "" || strings.HasPrefix(call, "RL.FIXED") && (word == "ALIGNED" || word == "TZ")): // which go with other windows
 				require.Equal(t, usage(call), w.Call(call+" "+options), "%s %s", call, options)
-			} else {
+			case !takes:
+				require.Equal(t, stray(call, word), w.Call(call+" "+options), "%s %s", call, options)
+			default:
 				name := strings.Fields(options)[0]
 				require.Equal(t, usage(call), w.Call(call+" "+options+" "+options), "%s %s twice", call, options)
 				if name != "ALIGNED" {
@@ -144,6 +157,29 @@ func TestLimiterBadOptions(t *testing.T) {
 	require.Equal(t, "ERR cost of a log must be <= 1048576", w.Call("RL.LOG k 9000000 1s COST 1048577"))
 	require.Equal(t, "[1 5 5 -1 0]", w.Call("RL.LOG k 5 1s COST 1048577"))
 	require.Equal(t, "0", w.Call("DBSIZE"))
+}
+
+// TestUnknownWordsAreNamed: an error with nothing but the syntax left it to the reader to find what was wrong with it.
+func TestUnknownWordsAreNamed(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	w.Call("RL.POLICY SET p FIXED 5 1m")
+	for call, want := range map[string]string{
+		"RL.GCRA k 5 1 1s COTS 2":                        "ERR syntax error: unknown word 'COTS', did you mean COST? Try RL.GCRA key capacity ",
+		"RL.FIXED k 5 1m aligend":                        "ERR syntax error: unknown word 'aligend', did you mean ALIGNED? Try RL.FIXED key limit ",
+		"RL.FIXED k 5 1 MONTHS":                          "ERR syntax error: unknown word 'MONTHS', try RL.FIXED key limit ",
+		"RL.FIXED k 5 MONTHS":                            "ERR invalid duration 'MONTHS', use a number with us, ms, s, m, h, d or w (none: ms), or one of MINUTE, HOUR, DAY, WEEK, MONTH, YEAR",
+		"RL.GCRA k ten 1 1s":                             "ERR capacity 'ten' must be -1 or >= 0",
+		"RL.BUCKET k 5 none 1s":                          "ERR refill 'none' must be >= 1",
+		"RL.POLICY SET p FIXED 5 1m BLOK 3s":             "ERR syntax error: unknown word 'BLOK', did you mean BLOCK? Try RL.POLICY SET name FIXED limit ",
+		"RL.POLICY SET p FIXED 5 1m no-lease":            "ERR syntax error: unknown word 'no-lease', did you mean NOLEASE? Try RL.POLICY SET name FIXED limit ",
+		"RL.POLICY SET p FIXED 5 1m SHADOW SHADOW":       "ERR syntax error, try RL.POLICY SET name FIXED limit ",
+		"RL.POLICY OVERRIDE SET p k 9 1m BLOK 3s":        "ERR syntax error: unknown word 'BLOK', did you mean BLOCK? Try RL.POLICY OVERRIDE SET policy key FIXED limit ",
+		"RL.POLICY OVERRIDE SET p k 9":                   "ERR syntax error, try RL.POLICY OVERRIDE SET policy key FIXED limit ",
+		"RL.TAKE 1 FIXED~5~1m~BLOK~3s k":                 "ERR syntax error: unknown word 'BLOK', did you mean BLOCK? Try FIXED limit ",
+		"RL.GCRA k 5 1 1s " + strings.Repeat("x", 1<<10): "ERR syntax error: unknown word '" + strings.Repeat("x", 128) + "', try RL.GCRA key capacity ",
+	} {
+		require.Contains(t, w.Call(call), want, call)
+	}
 }
 
 // TestLimiterNumbersBeyond64Bits: products that leave int64 are refused, and everything up to there is answered.

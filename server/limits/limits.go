@@ -169,7 +169,7 @@ func errLimiter(c *command.Ctx, err error) {
 	var text limiter.Error
 	switch {
 	case errors.Is(err, limiter.ErrSyntax):
-		c.ErrUsage()
+		c.Err(command.OneLine(string(limiter.UsageError(err, c.Cmd.Syntax()))))
 	case errors.As(err, &text):
 		c.Err(command.OneLine(string(text)))
 	default:

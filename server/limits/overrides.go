@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"headgate/internal/ascii"
 	"headgate/internal/number"
@@ -92,6 +93,9 @@ func (l *Limits) parseOverride(known *KnownPolicy, text string) *limiter.Policy 
 	return &p
 }
 
+// overrideCall is what stands before an override's words in the errors for them.
+const overrideCall = "RL.POLICY OVERRIDE SET policy key "
+
 // errOverride is the error for an override of another algorithm.
 const errOverride = "ERR an override must be of the policy's algorithm, %s, or UNLIMITED"
 
@@ -99,7 +103,7 @@ const errOverride = "ERR an override must be of the policy's algorithm, %s, or U
 func (l *Limits) overrideOf(known *KnownPolicy, words [][]byte) (p limiter.Policy, text string, err error) {
 	own := known.Algorithm
 	if p, text, err = l.Algorithms.ParseText(l.withName(own, words)); err != nil {
-		return p, "", err
+		return p, "", limiter.Error(strings.Replace(err.Error(), limiter.PolicyCall, overrideCall, 1))
 	}
 	if p.Algorithm != own && p.Algorithm != l.unlimited.Algorithm {
 		return p, "", limiter.Error(fmt.Sprintf(errOverride, own.Name))

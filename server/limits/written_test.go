@@ -22,7 +22,7 @@ func TestPoliciesWrittenOut(t *testing.T) {
 		"FIXED 3":                          "ERR syntax error, try FIXED limit",
 		"LEAKY 3 1m":                       "ERR unknown algorithm 'LEAKY'",
 		"FIXED 3 1m BLOCK 1m":              "ERR a policy with BLOCK needs a name",
-		"FIXED x 1m":                       "ERR limit must be",
+		"FIXED x 1m":                       "ERR limit 'x' must be",
 		"FIXED":                            "ERR no such policy 'FIXED'",
 		strings.Repeat("FIXED 3 1m ", 100): "ERR no such policy 'FIXED 3 1m",
 	} {

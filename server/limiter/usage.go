@@ -1,0 +1,63 @@
+package limiter
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"headgate/internal/ascii"
+	"headgate/internal/spelling"
+)
+
+// unknownWord is the ErrSyntax for a word that may stand nowhere among the options and clauses.
+type unknownWord struct {
+	word string // as much of it as is shown
+	near string // the one that it probably means; empty: none is close
+}
+
+func (e *unknownWord) Error() string {
+	text := fmt.Sprintf("%s: unknown word '%s'", ErrSyntax, e.word)
+	if e.near != "" {
+		text += ", did you mean " + e.near + "?"
+	}
+	return text
+}
+
+// Is has errors.Is take it for ErrSyntax.
+func (e *unknownWord) Is(target error) bool { return target == ErrSyntax }
+
+// UsageError is the form on the wire of an ErrSyntax that was found in a call, or in a policy, which should look like syntax.
+func UsageError(err error, syntax string) Error {
+	var unknown *unknownWord
+	switch {
+	case !errors.As(err, &unknown):
+		return ErrSyntax + ", try " + Error(syntax)
+	case unknown.near != "":
+		return Error(unknown.Error() + " Try " + syntax)
+	}
+	return Error(unknown.Error() + ", try " + syntax)
+}
+
+// strayWord is the error for a word that cannot stand where an option, or a policy's clause, is expected.
+func (a *Algorithm) strayWord(word []byte, called bool) error {
+	var known []string
+	for _, o := range a.Options {
+		if called || !o.OfCall {
+			known = append(known, o.Token)
+		}
+	}
+	switch {
+	case called:
+		known = append(known, "COST", "PEEK", WaitWord)
+	case a.Kind != NoState:
+		for i := range clauses {
+			known = append(known, clauses[i].tokens()...)
+		}
+	}
+	shown := string(Shown(word))
+	text := ascii.Upper(shown)
+	if slices.Contains(known, text) { // it stands there twice, lacks its value or does not go with the others
+		return ErrSyntax
+	}
+	return &unknownWord{shown, spelling.Nearest(text, known...)}
+}
