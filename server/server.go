@@ -4,7 +4,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -141,7 +140,7 @@ func CheckAccess(cfg *config.Config) error {
 		return err
 	}
 	if cfg.TLSPort > 0 || cfg.RLSPort > 0 && cfg.RLSTLS {
-		if _, err := front.ServerTLS(cfg); err != nil {
+		if err := front.CheckTLS(cfg); err != nil {
 			return err
 		}
 	}
@@ -149,6 +148,9 @@ func CheckAccess(cfg *config.Config) error {
 	defer s.Keys.Close()
 	return s.OpenAccess(cfg)
 }
+
+// Advise returns what there is to say about a configuration in which CheckAccess finds nothing wrong.
+func Advise(cfg *config.Config) []config.Notice { return rls.Advise(cfg) }
 
 // CommandGroups lists the declarations of all commands: one slice for each file of commands.
 func (s *Server) CommandGroups() [][]*command.Command {
@@ -279,7 +281,7 @@ func (s *Server) Listen() error {
 		if err := s.Checks.Open(s.checkOptions(), cfg); err != nil {
 			return err
 		}
-		return s.Envoy.Open(s.envoyOptions(cfg), cfg)
+		return s.Envoy.Open(s.envoyOptions(), cfg)
 	})
 	if err != nil {
 		s.Envoy.Close()
@@ -338,8 +340,17 @@ func (s *Server) checkOptions() httpcheck.Options {
 }
 
 // envoyOptions are what Envoy's rate limit service needs of the server.
-func (s *Server) envoyOptions(cfg *config.Config) rls.Options {
-	return rls.Options{Dial: s.dial, Refuses: s.refusesDoor, TLS: func() (*tls.Config, error) { return front.ServerTLS(cfg) }, Log: s.Logger}
+func (s *Server) envoyOptions() rls.Options {
+	return rls.Options{
+		Dial: s.dial, Refuses: s.refusesDoor, Has: s.hasPolicy, Log: s.Logger,
+		TLS: func() (*front.FollowedTLS, error) { return front.FollowTLS(s.Config.Get) },
+	}
+}
+
+func (s *Server) hasPolicy(name string) bool {
+	s.Lock()
+	defer s.Unlock()
+	return s.Limits.HasPolicy(name, s.Clock.Now/1e6)
 }
 
 // dial returns a client within the process.

@@ -112,7 +112,7 @@ func (p program) checkConfig(args []string) error {
 	if err := server.CheckAccess(live.Get()); err != nil {
 		return err
 	}
-	for _, n := range notices {
+	for _, n := range append(notices, server.Advise(live.Get())...) {
 		fmt.Fprintln(p.stderr, n)
 	}
 	fmt.Fprintln(p.stdout, "the configuration is valid")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -114,7 +115,15 @@ func Load(args, env []string, host *Host) (*Live, []Notice, error) {
 	if err := validate(l.config); err != nil {
 		return nil, nil, err
 	}
-	return newLive(s, l), append(notices, l.notices...), nil
+	return newLive(s, l), slices.Concat(notices, l.notices, idle(l.config)), nil
+}
+
+// idle are the directives that are set and do nothing, since another one is not.
+func idle(c *Config) (notices []Notice) {
+	if c.RLSConfig != "" && c.RLSPort == 0 {
+		notices = append(notices, Notice{Where: "rls-config", Text: "it does nothing without rls-port, and its files are not read"})
+	}
+	return notices
 }
 
 // validate refuses what is wrong only as a whole.

@@ -236,3 +236,18 @@ func TestOSHost(t *testing.T) {
 		require.EqualError(t, host.CheckDir(filepath.Join(dir, "closed")), "Permission denied")
 	}
 }
+
+// TestNoticesOfIdleDirectives: what is set and does nothing is said.
+func TestNoticesOfIdleDirectives(t *testing.T) {
+	for args, want := range map[string][]Notice{
+		"--rls-config rules":                {{"rls-config", "it does nothing without rls-port, and its files are not read"}},
+		"--rls-config rules --rls-port 1":   nil,
+		"--port 7000":                       nil,
+		"--rls-port 1":                      nil,
+		"--rls-config rules --http-port 80": {{"rls-config", "it does nothing without rls-port, and its files are not read"}},
+	} {
+		_, notices, err := Load(strings.Fields(args), nil, memoryHost(nil))
+		require.NoError(t, err)
+		require.Equal(t, want, notices, args)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"headgate/server/config"
 )
@@ -110,10 +111,62 @@ func (f *tlsFiles) config(cfg *config.Config) (*tls.Config, error) {
 	return made, nil
 }
 
-// ServerTLS returns what another port needs that speaks TLS as tls-port does. It reads the files once.
-func ServerTLS(cfg *config.Config) (*tls.Config, error) {
+// CheckTLS returns what is wrong with the files and directives for TLS, if something is.
+func CheckTLS(cfg *config.Config) error {
 	files := readTLSFiles(cfg)
-	return files.config(cfg)
+	_, err := files.config(cfg)
+	return err
+}
+
+// FollowedTLS is for another port that speaks TLS as tls-port does: handshakes are made by the files as they were at the last Refresh. That is for one
+// goroutine; handshakes may come from any.
+type FollowedTLS struct {
+	settings func() *config.Config // as they are now
+	used     *config.Config        // with which the files were used last
+	files    tlsFiles
+	made     atomic.Pointer[tls.Config]
+	broken   string // why the files that are there now cannot be used; empty: they can
+}
+
+// FollowTLS reads the files that the settings name, which may be asked for from any goroutine.
+func FollowTLS(settings func() *config.Config) (*FollowedTLS, error) {
+	f := &FollowedTLS{settings: settings}
+	if _, err := f.Refresh(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Config is the configuration of the port's handshakes. protocols are what it offers by ALPN.
+func (f *FollowedTLS) Config(protocols ...string) *tls.Config {
+	return &tls.Config{NextProtos: protocols, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		made := f.made.Load().Clone()
+		made.NextProtos = protocols
+		return made, nil
+	}}
+}
+
+// Refresh uses the files anew if they or the settings have changed, and reports whether it did. Files that do not fit, such as a certificate whose key is
+// not there yet, leave everything as it was; the error says so once for each reason.
+func (f *FollowedTLS) Refresh() (changed bool, err error) {
+	cfg := f.settings()
+	files := readTLSFiles(cfg)
+	if cfg == f.used && files.equal(&f.files) {
+		f.broken = ""
+		return false, nil
+	}
+	made, err := files.config(cfg)
+	if err != nil {
+		if err.Error() == f.broken {
+			return false, nil
+		}
+		f.broken = err.Error()
+		return false, err
+	}
+	changed = f.used != nil && !files.equal(&f.files)
+	f.used, f.files, f.broken = cfg, files, ""
+	f.made.Store(made)
+	return changed, nil
 }
 
 // PrimaryTLS makes the configuration of connections to a primary. As with redis-server the primary's certificate has to be one that a known

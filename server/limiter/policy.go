@@ -28,8 +28,8 @@ const (
 // PolicyCall is what stands before a policy's words in the errors for them.
 const PolicyCall = "RL.POLICY SET name "
 
-// maxName is the longest name of a policy, in bytes.
-const maxName = 64
+// MaxName is the longest name of a policy, in bytes.
+const MaxName = 64
 
 // Policy is a limit. It never changes. Each algorithm takes of the fields what it needs.
 type Policy struct {
@@ -298,7 +298,7 @@ func CheckName(name []byte) error {
 			return ErrName
 		}
 	}
-	if len(name) == 0 || len(name) > maxName {
+	if len(name) == 0 || len(name) > MaxName {
 		return ErrName
 	}
 	return nil

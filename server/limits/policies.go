@@ -138,6 +138,8 @@ type Policies struct {
 	written map[string]*KnownPolicy // of what calls write out
 	Counts  PolicyCounts
 
+	writtenNames int // that are counted because calls that write policies out have brought them
+
 	blocked      lastBlocked
 	BlocksFailed uint64 // that could not be kept
 }
@@ -182,6 +184,19 @@ func (l *Limits) policy(c *command.Ctx, name []byte) (p *KnownPolicy, err error)
 	}
 	known.Parsed[string(name)] = p
 	return p, nil
+}
+
+// HasPolicy reports whether there is a policy of the name. The caller holds the executor's lock.
+func (l *Limits) HasPolicy(name string, now int64) bool {
+	if l.Policies.Fixed[name] != nil {
+		return true
+	}
+	h, found, err := l.Keys.DB(0).Hash(l.Keys.Key([]byte(PoliciesKey)), now)
+	if err != nil || !found {
+		return false
+	}
+	_, found = h.Get([]byte(name))
+	return found
 }
 
 // policiesHash opens the hash of policies, whatever the client's database.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"headgate/internal/ascii"
 	"headgate/server/command"
 	"headgate/server/limiter"
 )
@@ -14,6 +15,11 @@ const (
 	maxWritten = 256
 	// maxWrittenKnown is how many of these are remembered with what they stand for.
 	maxWrittenKnown = 10_000
+	// maxWrittenNames is how many names calls may bring by NAME. It is far below MaxCounted and what Prometheus is shown, so that whoever may call
+	// limiters cannot have policies go uncounted.
+	maxWrittenNames = 500
+	// wordName stands before the name under which the calls of a policy are counted that is written out. It is the last but one of the words.
+	wordName = "NAME"
 )
 
 // errBlockWithoutName is what a policy with BLOCK is refused with that has no name: blocks are kept by that.
@@ -29,7 +35,10 @@ func (l *Limits) writtenPolicy(c *command.Ctx, text []byte) (*KnownPolicy, error
 	if p := known.written[string(text)]; p != nil {
 		return p, nil
 	}
-	words := limiter.Words(string(text))
+	words, name, err := withoutName(limiter.Words(string(text)))
+	if err != nil {
+		return nil, err
+	}
 	parsed, _, err := l.Algorithms.ParseText(words)
 	if err != nil {
 		return nil, err
@@ -41,9 +50,33 @@ func (l *Limits) writtenPolicy(c *command.Ctx, text []byte) (*KnownPolicy, error
 	if known.written == nil || len(known.written) >= maxWrittenKnown {
 		known.written = map[string]*KnownPolicy{}
 	}
-	p := newKnown(writtenPolicies, &parsed, known.Counts.Of(writtenPolicies))
+	p := newKnown(writtenPolicies, &parsed, known.countsOfWritten(name))
 	known.written[string(text)] = p
 	return p, nil
+}
+
+// withoutName parts the name under which calls are counted from the words of a policy that is written out; "" if it has none.
+func withoutName(words [][]byte) (rest [][]byte, name string, err error) {
+	last := len(words) - 1
+	if last < 1 || !ascii.EqualFold(words[last-1], wordName) {
+		return words, "", nil
+	}
+	return words[:last-1], string(words[last]), limiter.CheckName(words[last])
+}
+
+// countsOfWritten is what is counted of a policy that is written out: under the name that it brings, as long as there are not too many of these.
+func (p *Policies) countsOfWritten(name string) *CountedPolicy {
+	if name != "" && p.Counts.byName[name] == nil {
+		if p.writtenNames == maxWrittenNames {
+			name = ""
+		} else {
+			p.writtenNames++
+		}
+	}
+	if name == "" {
+		name = writtenPolicies
+	}
+	return p.Counts.Of(name)
 }
 
 // failPolicy sends why a policy cannot be had.

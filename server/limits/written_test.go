@@ -1,6 +1,7 @@
 package limits_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,9 +24,40 @@ func TestPoliciesWrittenOut(t *testing.T) {
 		"LEAKY 3 1m":                       "ERR unknown algorithm 'LEAKY'",
 		"FIXED 3 1m BLOCK 1m":              "ERR a policy with BLOCK needs a name",
 		"FIXED x 1m":                       "ERR limit 'x' must be",
+		"FIXED 3 1m NAME a b":              "ERR syntax error: unknown word 'NAME'",
+		"FIXED 3 1m NAME a/b":              "ERR policy name must be",
+		"FIXED 3 1m NAME":                  "ERR syntax error: unknown word 'NAME'",
 		"FIXED":                            "ERR no such policy 'FIXED'",
 		strings.Repeat("FIXED 3 1m ", 100): "ERR no such policy 'FIXED 3 1m",
 	} {
 		require.True(t, strings.HasPrefix(w.Ask("RL.TAKE", "1", text, "k2"), want), "%s: %s", text, w.Ask("RL.TAKE", "1", text, "k2"))
 	}
+}
+
+// TestNamesOfPoliciesWrittenOut: calls of a policy that is written out are counted under the name that it brings, for a number of names; the state has
+// nothing of it.
+func TestNamesOfPoliciesWrittenOut(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	take := func(policy string) string { return w.Ask("RL.TAKE", "1", policy, "k") }
+	require.Contains(t, take("FIXED 2 1m NAME search"), "[0 -1 [[0 2 1 ")
+	require.Contains(t, take("FIXED 2 1m name search"), "[0 -1 [[0 2 0 ")
+	require.Contains(t, take("FIXED 2 1m NAME other:search"), "[1 0 [[1 2 0 ", "the same key, the same limit")
+	require.Contains(t, take("FIXED 2 1m"), "[1 0 ")
+	info := w.Ask("INFO", "limiters")
+	require.Contains(t, info, "policy_search:allowed=2,near_limit=1,limited=0")
+	require.Contains(t, info, "policy_other:search:allowed=0,near_limit=0,limited=1")
+	require.Contains(t, info, "policy_(written):allowed=0,near_limit=0,limited=1")
+	require.Contains(t, w.Ask("RL.TOP", "10", "HOT"), "search")
+
+	for i := range 1000 {
+		take("FIXED 2 1m NAME n" + strconv.Itoa(i))
+	}
+	w.Ask("RL.POLICY", "SET", "late", "FIXED", "3", "1m")
+	w.Ask("RL.TAKE", "1", "late", "k2")
+	info = w.Ask("INFO", "limiters")
+	require.Equal(t, 500-2, strings.Count(info, "policy_n"), "a bound for names that calls bring")
+	require.Contains(t, info, "policy_(written):allowed=0,near_limit=0,limited=503")
+	require.Contains(t, info, "policy_late:allowed=1", "which policies do not have")
+	require.Contains(t, take("FIXED 2 1m NAME search"), "[1 0 ", "a name that is counted stays so")
+	require.Contains(t, w.Ask("INFO", "limiters"), "policy_search:allowed=2,near_limit=1,limited=1")
 }

@@ -100,6 +100,8 @@ The usual series of the Go runtime and the process (` + "`go_…`, `process_…`
 
 ` + "`algorithm` is one of " + algorithmLabels() + `; ` + "`CL.THROTTLE` and `GCRA` count as `gcra`." + `
 ` + "`result` of a limiter is `allowed`, `limited`, or `shadow_limited` for calls that a policy with SHADOW would have limited." + `
+` + "`policy` is a policy's name, or the NAME that is written out behind a limit, as rules for Envoy have it; `(written)` counts limits without one (and beyond 500 names)," + `
+` + "`(missing)` those that `unknown-policy allow` let pass." + `
 
 ` + "`INFO limiters` has the same figures, since the start or `CONFIG RESETSTAT`:" + `
 

@@ -27,6 +27,7 @@ func (r *Rules) find(domain string, d *common.RateLimitDescriptor) (match, error
 		}
 		made := &rule{limit: &rls.RateLimitResponse_RateLimit{RequestsPerUnit: own.GetRequestsPerUnit(), Unit: unit}}
 		made.policy, made.kind = written(algorithms[0].word, own.GetRequestsPerUnit(), unit, false)
+		made.asked = countedAs(made.policy, domain)
 		return match{made, keyOf(domain, entries, nil, made.kind)}, nil
 	}
 	var shared map[int]string // the patterns whose values share a limit, by the entry's index

@@ -1,14 +1,15 @@
 package rls
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,7 +56,8 @@ const (
 type Options struct {
 	Dial    func() local.Client                // a new client of the server
 	Refuses func(peer netip.Addr) (why string) // why a peer may not ask, or ""
-	TLS     func() (*tls.Config, error)        // what the tls- directives say
+	Has     func(policy string) bool           // whether there is a policy of the name
+	TLS     func() (*front.FollowedTLS, error) // what the tls- directives say
 	Log     *slog.Logger
 }
 
@@ -68,13 +70,15 @@ type Port struct {
 	grpc      *grpc.Server
 	health    *health.Server
 	listeners []net.Listener
+	tls       *front.FollowedTLS // nil: the port speaks plain text
 	conns     conns
 	arrivals  arrivals
 	serving   sync.WaitGroup
 	ended     chan struct{}
 
-	mu   sync.Mutex // for reading the rules
-	seen string     // of the files, when they were read
+	mu      sync.Mutex // for reading the rules
+	seen    string     // of the files, when they were read
+	checked *Rules     // those whose policies were looked for
 }
 
 // Counts returns what has become of requests. Without a port they stay 0.
@@ -84,6 +88,32 @@ func (p *Port) Counts() *Counts { return &p.counts }
 func Check(cfg *config.Config) error {
 	_, err := rulesOf(cfg)
 	return err
+}
+
+// Advise returns what a start with the configuration is to be warned of, though Check finds nothing wrong.
+func Advise(cfg *config.Config) (notices []config.Notice) {
+	rules, err := rulesOf(cfg)
+	if rules == nil || err != nil {
+		return nil
+	}
+	has := func(policy string) bool {
+		return slices.ContainsFunc(cfg.Policies, func(p config.NamedPolicy) bool { return p.Name == policy })
+	}
+	for _, policy := range rules.missing(has) {
+		notices = append(notices, config.Notice{Where: rules.policies[policy], Text: fmt.Sprintf(
+			"the configuration has no policy '%s': requests that the rule matches fail until RL.POLICY SET has made one", policy)})
+	}
+	return notices
+}
+
+// missing are the policies of rules that there are not, in the order of their names.
+func (r *Rules) missing(has func(policy string) bool) (names []string) {
+	for _, policy := range slices.Sorted(maps.Keys(r.policies)) {
+		if !has(policy) {
+			names = append(names, policy)
+		}
+	}
+	return names
 }
 
 // rulesOf reads the configured rules, nil without a port.
@@ -125,12 +155,10 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 		grpc.UnaryInterceptor(p.admit),
 	}
 	if cfg.RLSTLS {
-		secure, err := o.TLS()
-		if err != nil {
+		if p.tls, err = o.TLS(); err != nil {
 			return fmt.Errorf("rls-tls: %w", err)
 		}
-		secure.NextProtos = []string{"h2"}
-		options = append(options, grpc.Creds(credentials.NewTLS(secure)))
+		options = append(options, grpc.Creds(credentials.NewTLS(p.tls.Config("h2"))))
 	}
 	if p.listeners, err = front.ListenOn(cfg.RLSBind, cfg.RLSPort, "--rls-port"); err != nil {
 		return fmt.Errorf("rls-port: %w; its addresses are those of rls-bind", err)
@@ -201,7 +229,7 @@ func (p *Port) Close() {
 	p.grpc = nil
 }
 
-// watch reads the rules anew when the files have changed.
+// watch reads the rules anew when their files have changed, and those for TLS.
 func (p *Port) watch() {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -214,8 +242,24 @@ func (p *Port) watch() {
 			if now := fingerprint(p.path); now != p.seen {
 				p.read(now)
 			}
+			p.lookForPolicies()
 			p.mu.Unlock()
+			p.refreshTLS()
 		}
+	}
+}
+
+// refreshTLS uses the files for TLS anew if they have changed. Only watch calls it.
+func (p *Port) refreshTLS() {
+	if p.tls == nil {
+		return
+	}
+	changed, err := p.tls.Refresh()
+	switch {
+	case err != nil:
+		p.options.Log.Error("the TLS files have changed and cannot be used by the rate limit service; those from before stay in use", "err", err)
+	case changed:
+		p.options.Log.Info("the TLS files have changed and are in use by the rate limit service")
 	}
 }
 
@@ -241,6 +285,24 @@ func (p *Port) read(seen string) {
 	p.use(rules)
 	p.counts.Reloads.Add(1)
 	p.options.Log.Info("the rules of the rate limit service were read", "path", p.path, "domains", len(rules.domains), "limits", rules.count)
+}
+
+// maxMissing is how many missing policies the log names.
+const maxMissing = 20
+
+// lookForPolicies warns, once for each reading of the rules, of policies that they name and that there are not. It does so at the first look at the
+// files rather than at the start, when an upstream or a primary has not told its policies yet. The caller holds mu.
+func (p *Port) lookForPolicies() {
+	rules := p.service.rules.Load()
+	if rules == p.checked {
+		return
+	}
+	p.checked = rules
+	missing := rules.missing(p.options.Has)
+	for _, policy := range missing[:min(len(missing), maxMissing)] {
+		p.options.Log.Warn("a rule of the rate limit service names a policy that there is not: requests that it matches fail until there is one",
+			"policy", policy, "at", rules.policies[policy], "missing", len(missing))
+	}
 }
 
 // use has requests answered by these rules from now on.

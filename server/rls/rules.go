@@ -1,6 +1,7 @@
 package rls
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"go.yaml.in/yaml/v3"
@@ -25,8 +27,13 @@ const (
 
 // Rules are the domains of configuration files. They never change.
 type Rules struct {
-	domains map[string]*level
-	count   int // of rules that limit, or say that there is no limit
+	domains  map[string]*level
+	count    int               // of rules that limit, or say that there is no limit
+	policies map[string]string // the names of policies that rules have, and where the first of these is: file:line
+}
+
+func newRules() *Rules {
+	return &Rules{domains: map[string]*level{}, policies: map[string]string{}}
 }
 
 // level is where the descriptors of one depth are found.
@@ -45,7 +52,8 @@ type node struct {
 
 // rule is a limit.
 type rule struct {
-	policy    string // as RL.TAKE takes it: a name, or a policy written out
+	asked     string // as RL.TAKE takes it: a policy's name, or policy with the name under which its calls are counted
+	policy    string // a name, or a policy written out
 	kind      string // what its keys end with, so that limits of different kinds have keys of their own
 	limit     *rls.RateLimitResponse_RateLimit
 	name      string
@@ -88,6 +96,17 @@ func written(algorithm string, n uint32, unit rls.RateLimitResponse_RateLimit_Un
 	return policy, kind
 }
 
+// countedAs is a limit that is written out as RL.TAKE takes it, with the name under which its calls are counted: letters that names may not have become _.
+func countedAs(policy, name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r < utf8.RuneSelf && limiter.CheckName([]byte{byte(r)}) == nil {
+			return r
+		}
+		return '_'
+	}, name)
+	return policy + " NAME " + name[:min(len(name), limiter.MaxName)]
+}
+
 // Read reads a configuration file, or all of a directory that end with .yaml or .yml. An error names the file, the line, and what is wrong there;
 // of several files it has the first mistake of each.
 func Read(path string) (*Rules, error) {
@@ -95,7 +114,7 @@ func Read(path string) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Rules{domains: map[string]*level{}}
+	r := newRules()
 	var failed []error
 	for _, name := range files {
 		if err := r.readFile(name); err != nil {
@@ -269,28 +288,28 @@ func (r *reader) readRoot(n *yaml.Node) error {
 		return err
 	}
 	top := &level{file: r.file}
-	if err := r.readLevel(top, descriptors, 1); err != nil {
+	if err := r.readLevel(top, descriptors, 1, domain); err != nil {
 		return err
 	}
 	r.rules.domains[domain] = top
 	return nil
 }
 
-// readLevel reads descriptors of one depth.
-func (r *reader) readLevel(into *level, list []*yaml.Node, depth int) error {
+// readLevel reads descriptors of one depth. above is the path of the descriptor that has them, which begins with the domain.
+func (r *reader) readLevel(into *level, list []*yaml.Node, depth int, above string) error {
 	into.next = make(map[string]*node, len(list))
 	for _, n := range list {
 		if depth > maxDepth {
 			return r.wrong(n, "descriptors may stand within each other %d deep", maxDepth)
 		}
-		if err := r.readDescriptor(into, n, depth); err != nil {
+		if err := r.readDescriptor(into, n, depth, above); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *reader) readDescriptor(into *level, n *yaml.Node, depth int) error {
+func (r *reader) readDescriptor(into *level, n *yaml.Node, depth int, above string) error {
 	found, err := r.fields(n, "key", "value", "rate_limit", "descriptors", "shadow_mode", "quota_mode", "detailed_metric", "value_to_metric", "share_threshold")
 	if err != nil {
 		return err
@@ -338,6 +357,9 @@ func (r *reader) readDescriptor(into *level, n *yaml.Node, depth int) error {
 		if made.rule, err = r.readLimit(limit, shadow); err != nil {
 			return err
 		}
+		if !made.rule.unlimited && made.rule.asked == "" {
+			made.rule.asked = countedAs(made.rule.policy, cmp.Or(made.rule.name, above+"."+path))
+		}
 		if r.rules.count++; r.rules.count > maxRules {
 			return r.wrong(limit, "there are more than %d limits", maxRules)
 		}
@@ -346,7 +368,7 @@ func (r *reader) readDescriptor(into *level, n *yaml.Node, depth int) error {
 	if err != nil {
 		return err
 	}
-	if err := r.readLevel(&made.level, below, depth+1); err != nil {
+	if err := r.readLevel(&made.level, below, depth+1, above+"."+path); err != nil {
 		return err
 	}
 	if wild {
@@ -398,7 +420,10 @@ func (r *reader) readPolicy(made *rule, found map[string]*yaml.Node) (err error)
 	if limiter.CheckName([]byte(made.policy)) != nil {
 		return r.wrong(found["policy"], "'%s' is no name of a policy", shown(made.policy))
 	}
-	made.kind, made.limit = "policy "+made.policy, &rls.RateLimitResponse_RateLimit{Name: made.name}
+	if r.rules.policies[made.policy] == "" {
+		r.rules.policies[made.policy] = fmt.Sprintf("%s:%d", r.file, found["policy"].Line)
+	}
+	made.asked, made.kind, made.limit = made.policy, "policy "+made.policy, &rls.RateLimitResponse_RateLimit{Name: made.name}
 	return nil
 }
 

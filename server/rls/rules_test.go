@@ -9,14 +9,19 @@ import (
 	"testing"
 
 	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"headgate/server/limiter"
 )
 
 // read reads the text of one file.
 func read(text string) (*Rules, error) {
-	r := &Rules{domains: map[string]*level{}}
+	r := newRules()
 	return r, r.readText("rules.yaml", []byte(text))
 }
 
@@ -203,4 +208,71 @@ func FuzzRules(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzDescriptors: whatever a request is, it is answered or refused, and no two of its descriptors with different entries share a key that is no
+// wildcard's.
+func FuzzDescriptors(f *testing.F) {
+	for _, d := range []*common.RateLimitDescriptor{
+		descriptor("user", "bob", "path", "/login"), descriptor("user", "vip1"), descriptor("team", ""), descriptor("free", "x"), descriptor(),
+		descriptor("user", `a|path=/login|b\=`),
+	} {
+		for _, request := range []*rls.RateLimitRequest{
+			{Domain: "shop", Descriptors: []*common.RateLimitDescriptor{d, d}},
+			{Domain: "shop", HitsAddend: 7, Descriptors: []*common.RateLimitDescriptor{
+				{Entries: d.Entries, IsNegativeHits: true, HitsAddend: wrapperspb.UInt64(3)},
+				{Entries: d.Entries, Limit: &common.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 9, Unit: 2}},
+			}},
+		} {
+			wire, err := proto.Marshal(request)
+			require.NoError(f, err)
+			f.Add(wire)
+		}
+	}
+	rules, err := read(example)
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, wire []byte) {
+		request := &rls.RateLimitRequest{}
+		if len(wire) > maxRequest || proto.Unmarshal(wire, request) != nil {
+			return
+		}
+		list, err := rules.matches(request)
+		if err != nil {
+			require.Equal(t, codes.InvalidArgument, status.Code(err))
+			return
+		}
+		require.Len(t, list, len(request.Descriptors))
+		owners := map[string][]*common.RateLimitDescriptor_Entry{}
+		for i, m := range list {
+			if m.rule == nil || m.unlimited {
+				continue
+			}
+			require.LessOrEqual(t, len(m.key), maxKey)
+			require.LessOrEqual(t, len(m.asked), 200)
+			entries := request.Descriptors[i].Entries
+			if before, is := owners[m.key]; is && !strings.Contains(m.key, "*") {
+				require.Equal(t, words(before), words(entries))
+			}
+			owners[m.key] = entries
+		}
+		a, err := askedOf(request, list)
+		if err != nil {
+			require.Equal(t, codes.InvalidArgument, status.Code(err))
+			return
+		}
+		for i, at := range a.index {
+			require.Equal(t, list[i].rule == nil || list[i].unlimited, at < 0)
+			if at >= 0 {
+				require.Equal(t, list[i].key, a.pairs[at].Key)
+			}
+		}
+	})
+}
+
+// words are the keys and values of entries.
+func words(entries []*common.RateLimitDescriptor_Entry) (list []string) {
+	for _, e := range entries {
+		list = append(list, e.GetKey(), e.GetValue())
+	}
+	return list
 }

@@ -105,7 +105,7 @@ func askedOf(request *rls.RateLimitRequest, list []match) (asked, error) {
 		}
 		if a.index[i] < 0 {
 			a.index[i] = len(a.pairs)
-			a.pairs = append(a.pairs, local.Pair{Policy: m.policy, Key: m.key})
+			a.pairs = append(a.pairs, local.Pair{Policy: m.asked, Key: m.key})
 		}
 		a.pairs[a.index[i]].Cost += cost
 	}

@@ -2,12 +2,14 @@ package rls_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +27,7 @@ import (
 
 	"headgate/server"
 	"headgate/server/config"
+	"headgate/server/limiter"
 	"headgate/server/servertest"
 )
 
@@ -64,6 +67,15 @@ func open(t *testing.T, change func(*config.Config)) (client rls.RateLimitServic
 
 // openServer is open, and returns the server as well.
 func openServer(t *testing.T, change func(*config.Config), log ...*slog.Logger) (srv *server.Server, client rls.RateLimitServiceClient, conn *grpc.ClientConn, file string) {
+	options := server.Options{}
+	if len(log) > 0 {
+		options.Log = log[0]
+	}
+	return openWith(t, options, change)
+}
+
+// openWith is openServer with options.
+func openWith(t *testing.T, options server.Options, change func(*config.Config)) (srv *server.Server, client rls.RateLimitServiceClient, conn *grpc.ClientConn, file string) {
 	cfg := servertest.Unsaved()
 	dir := t.TempDir()
 	file = filepath.Join(dir, "rules.yaml")
@@ -72,10 +84,6 @@ func openServer(t *testing.T, change func(*config.Config), log ...*slog.Logger) 
 	cfg.RLSBind, cfg.RLSPort, cfg.RLSConfig = []string{"127.0.0.1"}, freePort(t), file
 	if change != nil {
 		change(cfg)
-	}
-	options := server.Options{}
-	if len(log) > 0 {
-		options.Log = log[0]
 	}
 	srv = server.New(config.NewLive(cfg), options)
 	require.NoError(t, srv.Listen())
@@ -246,4 +254,103 @@ func TestLimitHoldsUnderManyClients(t *testing.T) {
 	}
 	group.Wait()
 	require.InDelta(t, limit, passed.Load(), 1, "and what has drained meanwhile")
+}
+
+// TestCountedByName: requests are counted under the names of rules, of their policies, or of the descriptors that lead to them; what they bring
+// themselves makes no names.
+func TestCountedByName(t *testing.T) {
+	srv, client, _, file := openServer(t, func(cfg *config.Config) {
+		parsed, _, err := limiter.Standard.ParseText(limiter.Words("FIXED 5 1h"))
+		require.NoError(t, err)
+		cfg.Policies = append(cfg.Policies, config.NamedPolicy{Name: "nobody", Text: "FIXED 5 1h", Policy: parsed})
+	})
+	require.NoError(t, os.WriteFile(file, []byte(rules+`
+  - key: user
+    value: /a b*
+    rate_limit: {unit: hour, requests_per_unit: 3}
+    descriptors:
+      - key: path
+        value: x
+        rate_limit: {unit: hour, requests_per_unit: 3}
+`), 0o600))
+	require.Eventually(t, func() bool { return srv.Envoy.Counts().Reloads.Load() == 1 }, 20*time.Second, 20*time.Millisecond)
+	ask(t, client, request("user", "bob"))
+	ask(t, client, request("user", "eve"))
+	ask(t, client, request("named", "x"))
+	ask(t, client, request("lost", "x"))
+	ask(t, client, request("user", "/a bc"))
+	r := request("user", "/a b")
+	r.Descriptors[0].Entries = append(r.Descriptors[0].Entries, &common.RateLimitDescriptor_Entry{Key: "path", Value: "x"})
+	ask(t, client, r)
+	r = request("strange", "\"}\n")
+	r.Descriptors[0].Limit = &common.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 7, Unit: 2}
+	ask(t, client, r)
+	counted := map[string]float64{}
+	for name, value := range servertest.Scrape(t, srv) {
+		if policy, is := strings.CutPrefix(name, `headgate_policy_calls_total{policy="`); is && value > 0 {
+			counted[strings.TrimSuffix(policy, `",result="allowed"}`)] = value
+		}
+	}
+	require.Equal(t, map[string]float64{"shop.user": 2, "small": 1, "nobody": 1, "shop.user__a_b_": 1, "shop.user__a_b_.path_x": 1, "shop": 1}, counted)
+}
+
+// lines collects the log.
+type lines struct {
+	slog.Handler
+	mu   sync.Mutex
+	list []string
+}
+
+// Handle implements slog.Handler.
+func (l *lines) Handle(_ context.Context, line slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := line.Message
+	line.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	l.list = append(l.list, text)
+	return nil
+}
+
+// Enabled implements slog.Handler.
+func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
+
+// with are the lines so far that contain a text.
+func (l *lines) with(text string) (found []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.list {
+		if strings.Contains(line, text) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// TestMissingPolicies: the log says which policies rules name that there are not.
+func TestMissingPolicies(t *testing.T) {
+	log := &lines{Handler: slog.DiscardHandler}
+	_, _, _, file := openServer(t, nil, slog.New(log))
+	const missing = "names a policy that there is not"
+	require.Eventually(t, func() bool { return len(log.with(missing)) == 1 }, 20*time.Second, 20*time.Millisecond)
+	require.Contains(t, log.with(missing)[0], "policy=nobody at="+file+":18 missing=1")
+	conn, err := net.Dial("unix", filepath.Join(filepath.Dir(file), "s"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = conn.Write([]byte("RL.POLICY SET nobody FIXED 1 1h\r\n"))
+	require.NoError(t, err)
+	answer := make([]byte, len("+OK\r\n"))
+	_, err = io.ReadFull(conn, answer)
+	require.NoError(t, err)
+	require.Equal(t, "+OK\r\n", string(answer))
+	require.NoError(t, os.WriteFile(file, []byte(rules+"  - {key: also, rate_limit: {policy: nothing}}\n"), 0o600))
+	require.Eventually(t, func() bool { return len(log.with(missing)) == 2 }, 20*time.Second, 20*time.Millisecond)
+	require.Contains(t, log.with(missing)[1], "policy=nothing at="+file+":19 missing=1")
+
+	cfg := servertest.Unsaved()
+	cfg.RLSPort, cfg.RLSConfig = 1, file
+	notices := server.Advise(cfg)
+	require.Len(t, notices, 2)
+	require.Equal(t, file+":18: the configuration has no policy 'nobody': requests that the rule matches fail until RL.POLICY SET has made one", notices[0].String())
+	cfg.RLSPort = 0
+	require.Empty(t, server.Advise(cfg))
 }
