@@ -100,6 +100,19 @@ var limiters = []struct {
 	{"gateway_maxn", false, func(c *caller) ([]string, []string) {
 		return c.keys(1), []string{c.pick("0.000001", "2.5e-06", "1e-7"), c.number(1, 20), c.number(60, 7200), strconv.FormatInt(c.us, 10), c.pick("0", "500000", "2500.5")}
 	}},
+	{"gateway_log", false, func(c *caller) ([]string, []string) {
+		ns := c.us*1000 + c.Int64N(1000)
+		return c.keys(1), []string{strconv.FormatInt(ns, 10), strconv.FormatInt(ns-5_000_000_000, 10), c.number(2, 10), c.pick("60", "3600")}
+	}},
+	{"gateway_refill", false, func(c *caller) ([]string, []string) {
+		return c.keys(2), []string{c.number(0, 50), c.pick("1000", "60000"), c.number(0, 12), c.millis(), "80000000", c.pick("1", "1", "1", "0")}
+	}},
+	{"gateway_sync", false, func(c *caller) ([]string, []string) {
+		return c.keys(1), []string{c.number(-1, 40), strconv.FormatInt(c.us/1_000_000+86400, 10)}
+	}},
+	{"gateway_commit", true, func(c *caller) ([]string, []string) {
+		return c.keys(1), []string{c.number(5, 50), c.pick("60", "3600", "86400"), c.number(-1, 3)}
+	}},
 	{"log_micros", false, func(c *caller) ([]string, []string) {
 		return c.keys(1), []string{strconv.FormatInt(c.us, 10), "5000000", c.number(2, 10)}
 	}},
