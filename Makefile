@@ -142,6 +142,12 @@ limits: deps build ## a million random histories of each algorithm and of the ex
 leases: ## a million random histories of leases, and of an adversary's (HISTORIES): never more than the bound; how much of a rate is admitted, and where
 	$(GO) test -count=1 -v -timeout 2h ./throttle -run 'QuotaLease|ByGivingBack' -histories $(HISTORIES) | grep -vE '^ *=== '
 
+# The boundaries and the wide numbers are judged in the server's own engine, under a clock that stands; a tenth as many calls by redis-server.
+scripted: deps ## compare the scripts of gateways with package throttle over N calls of each family (1,000,000), and with math/big over ten times as many pairs
+	$(GO) test -count=1 -v -timeout 6h ./server/limiter/scripted -run 'AtBoundaries|TestFixed|TestSliding|TestLog$$|TestLeases|DrawnLeases|TestTake$$|TestIncrex$$' \
+		-scripted.calls $(or $(N),1000000) -scripted.pairs $$(( $(or $(N),1000000) * 10 )) | grep -vE '^ *=== '
+	$(GO) test -count=1 -v -timeout 6h ./server/limiter/scripted -run 'OnRedis|TestWideNumbers$$|ThereAndBack|Contended' -scripted.calls $$(( $(or $(N),1000000) / 10 )) | grep -vE '^ *=== '
+
 waits: deps build ## a million random histories of calls that wait (HISTORIES), and of their queues alone; 10,000 clients that wait at once, and workers that share leases
 	$(GO) test -count=1 -v -timeout 2h ./server/waitqueue -run TestQueueAgainstModel -waitqueue.histories $(HISTORIES) | grep -vE '^ *=== '
 	$(GO) test -count=1 -v -timeout 2h ./server/limits -run 'TestWaitHistories|TestWhoIsExhausted|TestWorkBoundByLeases|TestTenThousandWaiters' -wait.histories $(HISTORIES) | grep -vE '^ *=== '

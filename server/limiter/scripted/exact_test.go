@@ -3,6 +3,7 @@ package scripted_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"headgate/server/limiter"
 	"headgate/server/limiter/scripted"
+	"headgate/server/servertest"
 	"headgate/throttle"
 
 	"github.com/stretchr/testify/require"
@@ -55,6 +57,60 @@ func TestWideNumbers(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestWideNumbersAtBoundaries compares rate.lua's decisions with math/big's, in the server's own engine under a clock that stands, so that the state is at the
+// boundary to the nanosecond, or one beside it, with numbers of any width at any time between 2001 and 2262.
+func TestWideNumbersAtBoundaries(t *testing.T) {
+	const first, last = 1_000_000_000_000_000_000, 9_200_000_000_000_000_000
+	w, r := newWorld(t), random(t)
+	offsets := []int64{-2000, -1, 0, 1, 2000, 1 << 40}
+	now := int64(first)
+	limited, compared := 0, 0
+	for compared < *pairs {
+		now += r.Int64N((last-first)/int64(*pairs/len(offsets)+1)*3/2) / 1000 * 1000
+		require.Less(t, now, int64(math.MaxInt64-1<<40), "the pairs are too few of those that were drawn")
+		w.setNow(now)
+		interval, quantity := int64(1)+r.Int64N(1<<(1+r.IntN(40))), int64(1)+r.Int64N(1<<(1+r.IntN(20)))
+		g, err := throttle.NewIntervalGCRA(r.Int64N(1<<(1+r.IntN(21))), interval)
+		require.NoError(t, err)
+		terms, ok := g.Terms(quantity)
+		require.True(t, ok)
+		for _, off := range offsets {
+			tat := now + terms.Tolerance - terms.Charge + off
+			if tat < first || tat > math.MaxInt64-1e9 { // no TAT of nineteen digits that is before 2262
+				continue
+			}
+			from := big.NewInt(max(tat, now))
+			newTAT := new(big.Int).Add(from, big.NewInt(terms.Charge))
+			most := new(big.Int).Add(big.NewInt(now), big.NewInt(terms.Tolerance))
+			over := newTAT.Cmp(most) > 0
+			want := newTAT.String()
+			if over {
+				want = strconv.FormatInt(tat, 10)
+			} else if !newTAT.IsInt64() || newTAT.Int64() > math.MaxInt64-1e9 { // what is written is beyond TATs
+				continue
+			}
+			request := w.q.AskGCRA(servertest.EncodeCommand("SET", "k", strconv.FormatInt(tat, 10)), []byte("k"), g, quantity)
+			replies := string(feed(w.there, append(request, servertest.EncodeCommand("GET", "k")...)))
+			reply, set := strings.CutPrefix(replies, "+OK\r\n")
+			reply, kept := strings.CutSuffix(reply, fmt.Sprintf("$%d\r\n%s\r\n", len(want), want))
+			require.True(t, set && kept, "%+v at %d with a TAT of %d: %q, where %s is to be kept", terms, now, tat, replies, want)
+			outcome, err := w.q.Answer([]byte(reply))
+			require.NoError(t, err)
+			require.Equal(t, scripted.Done, outcome, "%+v at %d with a TAT of %d", terms, now, tat)
+			require.False(t, w.q.Disagrees())
+			if over != w.q.Decision.Limited {
+				require.Equal(t, over, w.q.Decision.Limited, "%+v at %d with a TAT of %d", terms, now, tat)
+			}
+			if compared++; over {
+				limited++
+			}
+		}
+	}
+	t.Logf("%d pairs, %d of them limited", compared, limited)
+	require.NotZero(t, limited)
+	require.Less(t, limited, compared)
 }
 
 func serverTime(r *redis) (sec, us int64) {

@@ -38,7 +38,7 @@ func startRedis(t *testing.T) *redis {
 	conn, err := net.Dial("unix", socket)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
-	require.NoError(t, conn.SetDeadline(time.Now().Add(5*time.Minute)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Hour)))
 	r := &redis{t: t, conn: conn, in: bufio.NewReader(conn)}
 	for _, script := range scripted.Scripts() {
 		require.Equal(t, "$40\r\n"+script.SHA+"\r\n", r.ask("SCRIPT", "LOAD", script.Text), script.Name)
