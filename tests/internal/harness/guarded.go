@@ -13,8 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// guardedLook is the time between two looks at what sentinels know.
-const guardedLook = 20 * time.Millisecond
+const (
+	guardedLook = 20 * time.Millisecond // between two looks at what sentinels know
+
+	// guardedStagger is how much later each sentinel takes a server for down. What they measure from has just been set at the same time in
+	// all of them, by the failover before; if they notice at the same time, too, each votes for itself, and again after two FailoverTimeout.
+	guardedStagger = 250 * time.Millisecond
+)
 
 // Guarded are servers of which the first is the primary of the others, with configuration files that sentinels have rewritten, and the sentinels
 // that watch them. Its methods belong to the test's own goroutine.
@@ -28,13 +33,14 @@ type Guarded struct {
 
 // Timing is how fast sentinels are.
 type Timing struct {
-	DownAfter       time.Duration // without an answer a server is down
+	DownAfter       time.Duration // without an answer a server is down to the first sentinel, and a little later to each other one
 	FailoverTimeout time.Duration
 }
 
 // StartGuarded starts headgates with these flags, a primary and its replicas, and sentinels, and returns when all know of each other. With
 // a quorum of more than half a primary is down when so many sentinels say so. The sentinels look more often than they usually do, so that
-// tests are shorter.
+// tests are shorter; and so that they reach a new primary well before down-after: they connect no more often than once in a ping-period, a
+// second otherwise, and a sentinel that has just tried the old address waits for that long.
 func StartGuarded(t testing.TB, servers, sentinels int, timing Timing, flags ...string) *Guarded {
 	t.Helper()
 	g := &Guarded{t: t, flags: flags}
@@ -47,11 +53,11 @@ func StartGuarded(t testing.TB, servers, sentinels int, timing Timing, flags ...
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "h.conf"), []byte(text), 0o644))
 		g.Servers = append(g.Servers, g.launch(port, dir))
 	}
-	for range sentinels {
+	for i := range sentinels {
 		port, dir := freeLowPort(t), t.TempDir()
 		path := filepath.Join(dir, "sentinel.conf")
 		text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor %s 127.0.0.1 %d %d\nsentinel down-after-milliseconds %[2]s %[5]d\nsentinel failover-timeout %[2]s %[6]d\n",
-			port, sentinelName, g.Servers[0].Port, sentinels/2+1, timing.DownAfter.Milliseconds(), timing.FailoverTimeout.Milliseconds())
+			port, sentinelName, g.Servers[0].Port, sentinels/2+1, (timing.DownAfter + time.Duration(i)*guardedStagger).Milliseconds(), timing.FailoverTimeout.Milliseconds())
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		watcher := newServerAt(t, port, dir)
 		watcher.Name = "redis-sentinel"
@@ -59,7 +65,7 @@ func StartGuarded(t testing.TB, servers, sentinels int, timing Timing, flags ...
 		t.Cleanup(watcher.finish)
 		g.Sentinels = append(g.Sentinels, watcher)
 		c := Dial(t, watcher.Addr)
-		require.Equal(t, "+OK\r\n", string(c.Do("SENTINEL", "DEBUG", "publish-period", "200", "info-period", "200", "ask-period", "200")))
+		require.Equal(t, "+OK\r\n", string(c.Do("SENTINEL", "DEBUG", "publish-period", "200", "info-period", "200", "ask-period", "200", "ping-period", "300")))
 		c.Close()
 	}
 	g.AwaitWhole()
