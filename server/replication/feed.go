@@ -30,10 +30,9 @@ func (s feedState) String() string {
 }
 
 const (
-	feedOverhead = 1 << 10                // what a replica takes up beside the stream, in bytes, about
-	keepAlive    = time.Second            // between two empty lines to a replica that waits for a snapshot
-	quickPart    = time.Millisecond       // in which a replica takes a part of a snapshot that keeps nobody waiting
-	drainTime    = 500 * time.Millisecond // how long an ending server goes on sending to a replica that is behind
+	feedOverhead = 1 << 10          // what a replica takes up beside the stream, in bytes, about
+	keepAlive    = time.Second      // between two empty lines to a replica that waits for a snapshot
+	quickPart    = time.Millisecond // in which a replica takes a part of a snapshot that keeps nobody waiting
 )
 
 // Why a replica is sent nothing more, beside what its connection says.
@@ -139,7 +138,7 @@ func (f *feed) end() {
 	if f.reader != nil && f.state == feedOnline && f.why == nil && f.primary.IsStopping() {
 		f.ended = true
 		f.reader.Drain()
-		time.AfterFunc(drainTime, func() { f.conn.Close() })
+		time.AfterFunc(f.primary.Config.Get().ShutdownTimeout, func() { f.conn.Close() })
 		return
 	}
 	if f.reader != nil {
