@@ -89,6 +89,13 @@ disks: build ## run N servers (200) on each kind of bad disk: full, over quota, 
 stall: build floor ## what clients notice of a rewrite and of a snapshot of N keys, by default 10,000,000, at a steady load and at half of the most, and what memory these take
 	$(GO) test -C tests -count=1 -v -timeout 60m ./stall -stall.keys $(or $(N),10000000) -stall.quiet 10s -stall.rounds 3 -stall.floor $(CURDIR)/bin/floor | grep -vE '^ *=== '
 
+.PHONY: full-sync kept
+full-sync: build ## what a full sync of N keys (10,000,000) takes: keys loaded a second; p99.9 at half of the most with and without it; memory
+	$(GO) test -C tests -count=1 -v -timeout 60m ./stall -run TestFullSync -stall.keys $(or $(N),10000000) -stall.quiet $(or $(TIME),15s) -stall.rounds 3 | grep -vE '^ *=== '
+
+kept: deps build ## what a replica and an append-only file cost a call's processor time, beside redis-server's, for TIME (2s) in each of 5 rounds
+	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestCostsOfKeeping -kept $(or $(TIME),2s) | grep -vE '^ *=== '
+
 compat: deps build ## compare with redis-server, byte for byte
 	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./compat | grep -vE '^ *(=== |--- PASS)'
 
