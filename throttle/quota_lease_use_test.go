@@ -218,7 +218,7 @@ func TestQuotaLeasesOfServersThatComeAndGo(t *testing.T) {
 			u.demand = asked / float64(max(up(), 1))
 		}
 	}
-	fair, joined := 0, 0
+	fair, joined, shares := 0, 0, 0.0
 	var turn func(u *leaseUser)
 	turn = func(u *leaseUser) {
 		f.after(nsPerSecond*3+r.Int64N(4*nsPerSecond), func() {
@@ -239,6 +239,7 @@ func TestQuotaLeasesOfServersThatComeAndGo(t *testing.T) {
 				}
 				u.recent = u.recent[:0]
 				joined++
+				shares += float64(got) * float64(up()) / 1000
 				if float64(got) >= 0.7*1000/float64(up()) { // less is beyond what chance has of so few calls
 					fair++
 				}
@@ -254,10 +255,11 @@ func TestQuotaLeasesOfServersThatComeAndGo(t *testing.T) {
 	f.count()
 	f.run(60 * nsPerSecond)
 	rate := float64(f.admitted) / f.seconds() / 1000
-	t.Logf("%.4f of the rate, %.3f decided here, %.2f charges per unit; of %d servers that came up %d had their share in their second second",
-		rate, f.localShare(), float64(f.upstream)/float64(f.admitted), joined, fair)
+	t.Logf("%.4f of the rate, %.3f decided here, %.2f charges per unit; of %d servers that came up %d had their share in their second second, and all together %.3f of it",
+		rate, f.localShare(), float64(f.upstream)/float64(f.admitted), joined, fair, shares/float64(joined))
 	require.Greater(t, rate, 0.95)
 	require.Greater(t, float64(fair)/float64(joined), 0.9)
+	require.InDelta(t, 1, shares/float64(joined), 0.1)
 }
 
 // TestQuotaLeasesAreLocal: a limit of 6,000 a minute on four processes is nearly all decided there, below the limit and beyond it.

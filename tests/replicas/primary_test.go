@@ -259,9 +259,17 @@ func TestWaitForReplicas(t *testing.T) {
 	require.Equal(t, "*1\r\n:1\r\n", string(p.Do("EXEC")))
 	waiting := harness.Dial(t, primary.Addr)
 	require.NoError(t, waiting.Send(harness.Command("WAIT", "2", "0")))
-	await(t, "it waits", func() bool { return p.Info("clients")["blocked_clients"] == "1" })
+	several := []*harness.Client{harness.Dial(t, primary.Addr), harness.Dial(t, primary.Addr), harness.Dial(t, primary.Addr)}
+	for _, c := range several {
+		require.NoError(t, c.Send(append(harness.Command("INCR", "n"), harness.Command("WAIT", "2", "0")...)))
+		require.Equal(t, byte(':'), c.Value().Kind)
+	}
+	await(t, "they wait", func() bool { return p.Info("clients")["blocked_clients"] == "4" })
 	require.NoError(t, replicas[0].Resume())
 	require.Equal(t, ":2\r\n", waiting.Value().Wire())
+	for _, c := range several {
+		require.Equal(t, ":2\r\n", c.Value().Wire(), "one answer of the replica is enough for all")
+	}
 	require.NoError(t, waiting.Send(harness.Command("WAIT", "9", "0")))
 	await(t, "it waits", func() bool { return p.Info("clients")["blocked_clients"] == "1" })
 	id := strings.Fields(strings.TrimPrefix(waitingLine(p), "id="))[0]

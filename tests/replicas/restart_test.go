@@ -3,6 +3,7 @@ package replicas
 import (
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -86,5 +87,40 @@ func TestRestartGoesOn(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestKeysThatExpireWhileThePrimaryIsAway: a primary that has been started again drops what has expired meanwhile, also at its replicas, which go on where they were.
+func TestKeysThatExpireWhileThePrimaryIsAway(t *testing.T) {
+	t.Parallel()
+	for kept, flags := range map[string][]string{"append-only file": {"--appendonly", "yes"}, "snapshot": {"--save", "3600 1"}} {
+		t.Run(kept, func(t *testing.T) {
+			t.Parallel()
+			const life = time.Second
+			flags = append(flags, diskless...)
+			primary := harness.Start(t, flags...)
+			p := harness.Dial(t, primary.Addr)
+			replicas := []*harness.Server{harness.Start(t, follow(primary.Port)...), harness.StartReference(t, follow(primary.Port)...)}
+			online(t, p, len(replicas))
+			until := time.Now().Add(life)
+			for i := range 50 {
+				p.Ask("SET", "brief"+strconv.Itoa(i), "v", "PXAT", strconv.FormatInt(until.UnixMilli(), 10))
+			}
+			p.Ask("SET", "stays", "v")
+			for _, replica := range replicas {
+				harness.AwaitSame(t, p, harness.Dial(t, replica.Addr))
+			}
+			require.NoError(t, primary.Terminate())
+			time.Sleep(time.Until(until) + 2*tick)
+			primary = harness.Again(t, primary, flags...)
+			p = harness.Dial(t, primary.Addr)
+			await(t, "they have gone", func() bool { return p.Ask("DBSIZE").Text == "1" })
+			for _, replica := range replicas {
+				r := harness.Dial(t, replica.Addr)
+				harness.AwaitSame(t, p, r)
+				require.Equal(t, "1", r.Ask("DBSIZE").Text, replica.Name)
+			}
+			require.Equal(t, "0", p.Info("stats")["sync_full"])
+		})
 	}
 }

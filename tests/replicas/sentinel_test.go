@@ -120,8 +120,8 @@ func askAgain(t *testing.T, server *harness.Server, words ...string) (v harness.
 	return v
 }
 
-// check sees that what was confirmed in this round is there, and begins the next.
-func (w *writers) check(server *harness.Server) {
+// check sees that what was confirmed in this round is there, begins the next, and returns how many writes these were.
+func (w *writers) check(server *harness.Server) (confirmed int) {
 	w.t.Helper()
 	round := w.round.Load()
 	w.mu.Lock()
@@ -136,8 +136,10 @@ func (w *writers) check(server *harness.Server) {
 		}
 		for _, value := range kept[i] {
 			require.True(w.t, have[value], "round %d: writer %d was told that a replica has %s, and it is gone", round, i, value)
+			confirmed++
 		}
 	}
+	return confirmed
 }
 
 // TestKilledPrimary kills the primary under writers who go by the sentinels, again and again: its replica takes its place in time, nothing is lost that
@@ -147,6 +149,7 @@ func TestKilledPrimary(t *testing.T) {
 	g := harness.StartGuarded(t, 2, 3, timing, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 	w := startWriters(t, g)
 	var took []time.Duration
+	confirmed := 0
 	for range *kills {
 		w.awaitWrites(time.Now(), wait)
 		primary := g.Primary()
@@ -160,7 +163,7 @@ func TestKilledPrimary(t *testing.T) {
 		g.Restart(primary)
 		g.AwaitWhole()
 		require.Equal(t, 1-primary, g.Primary())
-		w.check(g.Servers[1-primary])
+		confirmed += w.check(g.Servers[1-primary])
 	}
 	slices.Sort(took)
 	late := 0
@@ -169,7 +172,7 @@ func TestKilledPrimary(t *testing.T) {
 			late++
 		}
 	}
-	t.Logf("%d failovers took %v to %v, the median %v; %d were late", len(took), took[0], took[len(took)-1], took[len(took)/2], late)
+	t.Logf("%d failovers took %v to %v, the median %v; %d were late; none of %d writes that WAIT has confirmed was lost", len(took), took[0], took[len(took)-1], took[len(took)/2], late, confirmed)
 	if *kills >= manyKills {
 		require.LessOrEqual(t, late, len(took)/lateFailovers)
 	}
@@ -180,16 +183,22 @@ func TestKilledReplica(t *testing.T) {
 	t.Parallel()
 	g := harness.StartGuarded(t, 2, 3, timing, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 	w := startWriters(t, g)
+	var took []time.Duration
+	confirmed := 0
 	for range *kills {
 		primary := g.Primary()
 		killed := time.Now()
 		g.Servers[1-primary].Kill()
 		w.awaitWrites(killed, wait)
+		restarted := time.Now()
 		g.Restart(1 - primary)
 		g.AwaitWhole()
+		took = append(took, time.Since(restarted))
 		require.Equal(t, primary, g.Primary())
-		w.check(g.Servers[primary])
+		confirmed += w.check(g.Servers[primary])
 	}
+	slices.Sort(took)
+	t.Logf("%d killed replicas had everything again %v to %v after their start, the median %v; none of %d writes that WAIT has confirmed was lost", len(took), took[0], took[len(took)-1], took[len(took)/2], confirmed)
 }
 
 // TestSentinelFailover has the sentinels change the two about on demand, while writes to the old primary are held back: nothing is lost.
