@@ -11,13 +11,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 
+	"headgate/internal/spelling"
 	"headgate/server"
 	"headgate/server/command"
 	"headgate/server/config"
@@ -90,6 +93,9 @@ func (p program) run(args []string) int {
 	case "ping":
 		err = p.ping(args[1:])
 	default:
+		if err = unknownTool(first); err != nil {
+			break
+		}
 		if i := slices.Index(args, "--check-config"); i >= 0 {
 			err = p.checkConfig(slices.Delete(slices.Clone(args), i, i+1))
 		} else {
@@ -97,10 +103,39 @@ func (p program) run(args []string) int {
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(p.stderr, "headgate: "+strings.ReplaceAll(err.Error(), "\n", "; "))
+		p.complain(err)
 		return 1
 	}
 	return 0
+}
+
+// complain writes what has gone wrong, in a line for each mistake.
+func (p program) complain(err error) {
+	var several config.Mistakes
+	if !errors.As(err, &several) {
+		several = []error{err}
+	}
+	for _, one := range several {
+		fmt.Fprintln(p.stderr, "headgate: "+strings.ReplaceAll(one.Error(), "\n", "; "))
+	}
+}
+
+// tools are the first words that do not name a configuration file.
+var tools = []string{"bench", "check", "cli", "help", "ping", "simulate", "version"}
+
+// unknownTool returns the error for a first word that can only be a mistyped tool: the name of no file, and as no configuration file is called.
+func unknownTool(word string) error {
+	if word == "" || strings.ContainsAny(word, "-./"+string(os.PathSeparator)) {
+		return nil
+	}
+	if _, err := os.Stat(word); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	advice := ""
+	if near := spelling.Nearest(word, tools...); near != "" {
+		advice = "; did you mean " + near + "?"
+	}
+	return fmt.Errorf("%q is neither a configuration file nor one of the tools %s%s", word, strings.Join(tools, ", "), advice)
 }
 
 // checkConfig reads the configuration and reports what there is to say about it.

@@ -17,6 +17,7 @@ const (
 	maxFileSize     = 1 << 20 // bytes of one file
 	maxIncludeDepth = 16      // files that include each other in a row
 	maxFiles        = 256     // read in all
+	maxMistakes     = 20      // that one Load reports
 )
 
 // Host is what the configuration needs from the machine. All fields must be set; see [OSHost].
@@ -66,6 +67,24 @@ func checkOSDir(path string) error {
 	return err
 }
 
+// Mistakes are what is wrong in a configuration, in the order of its layers and lines. There are two at least, and maxMistakes at most but for a last line
+// that says that there are more.
+type Mistakes []error
+
+func (m Mistakes) Error() string {
+	lines := make([]string, len(m))
+	for i, err := range m {
+		lines[i] = err.Error()
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Unwrap is for package errors.
+func (m Mistakes) Unwrap() []error { return m }
+
+// errTooManyMistakes ends the evaluation.
+var errTooManyMistakes = fmt.Errorf("there are more than %d mistakes: correct these first", maxMistakes)
+
 // Notice tells the operator of something that was accepted but has no effect, or none yet.
 type Notice struct {
 	Where string // "redis.conf:12", "--name" or "HEADGATE_NAME"
@@ -85,7 +104,7 @@ type sources struct {
 }
 
 // Load evaluates the configuration: args are the command line's words after the program's name, env the environment as os.Environ
-// has it. An error is one line that says what is wrong and where; it shows no secret.
+// has it. An error is one line that says what is wrong and where, or Mistakes with several of these; it shows no secret.
 func Load(args, env []string, host *Host) (*Live, []Notice, error) {
 	cwd, err := host.Getwd()
 	if err != nil {
@@ -148,7 +167,7 @@ func readStdin(r io.Reader) ([]statement, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration from standard input: %w", err)
 	}
-	return parseText("stdin", string(data))
+	return parseText("stdin", string(data)), nil
 }
 
 func (s *sources) absolute(path string) string {
@@ -161,11 +180,12 @@ func (s *sources) absolute(path string) string {
 // loader evaluates layers into a configuration.
 type loader struct {
 	*sources
-	config  *Config
-	notices []Notice
-	files   int
-	set     map[string]bool // names of directives that a file, standard input or flags have set; a repetition adds to them
-	named   map[string]bool // names of directives that a file has set
+	config   *Config
+	notices  []Notice
+	mistakes Mistakes
+	files    int
+	set      map[string]bool // names of directives that a file, standard input or flags have set; a repetition adds to them
+	named    map[string]bool // names of directives that a file has set
 }
 
 func (s *sources) newLoader() *loader {
@@ -178,24 +198,44 @@ func (s *sources) newLoader() *loader {
 func (s *sources) load() (*loader, error) {
 	l := s.newLoader()
 	if s.path != "" {
-		if err := l.readFile("", s.path, 0); err != nil {
-			return nil, err
-		}
+		l.note(l.readFile("", s.path, 0))
 	}
 	l.named = cloneSet(l.set)
-	if err := l.run(s.stdin, 0); err != nil {
-		return nil, err
-	}
-	if err := l.runEnvironment(s.env); err != nil {
-		return nil, err
-	}
-	if err := l.run(s.flags, 0); err != nil {
+	l.run(s.stdin, 0)
+	l.runEnvironment(s.env)
+	l.run(s.flags, 0)
+	if err := l.wrong(); err != nil {
 		return nil, err
 	}
 	if l.config.Upstream != "" {
 		l.config.Save = nil // there are no data to save
 	}
 	return l, nil
+}
+
+// note remembers a mistake, so that all of them are told at once. nil is none.
+func (l *loader) note(err error) {
+	switch {
+	case err == nil || l.full():
+	case len(l.mistakes) == maxMistakes:
+		l.mistakes = append(l.mistakes, errTooManyMistakes)
+	default:
+		l.mistakes = append(l.mistakes, err)
+	}
+}
+
+// full reports whether there have been too many mistakes to go on.
+func (l *loader) full() bool { return len(l.mistakes) > maxMistakes }
+
+// wrong is all that is wrong, or nil.
+func (l *loader) wrong() error {
+	switch len(l.mistakes) {
+	case 0:
+		return nil
+	case 1:
+		return l.mistakes[0]
+	}
+	return l.mistakes
 }
 
 func cloneSet(set map[string]bool) map[string]bool {
@@ -208,14 +248,13 @@ func cloneSet(set map[string]bool) map[string]bool {
 
 // readFile evaluates one file. where, which starts its errors, is empty or tells what includes it; depth counts the files that do.
 func (l *loader) readFile(where, path string, depth int) error {
-	if l.files++; l.files > maxFiles {
-		return fmt.Errorf("%smore than %d configuration files; check the include directives for a loop", where, maxFiles)
-	}
+	l.files++
 	data, err := l.host.ReadFile(path)
 	if err != nil {
 		return fileError(where, path, err)
 	}
-	return l.runText(path, data, depth)
+	l.runText(path, data, depth)
+	return nil
 }
 
 func fileError(where, path string, err error) error {
@@ -226,33 +265,27 @@ func fileError(where, path string, err error) error {
 	return fmt.Errorf("%scannot read the configuration file %s: %w; check its path and permissions", where, quoteIfNeeded(path), err)
 }
 
-func (l *loader) runText(path string, data []byte, depth int) error {
+func (l *loader) runText(path string, data []byte, depth int) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	list, err := parseText(path, string(data))
-	if err != nil {
-		return err
-	}
-	return l.run(list, depth)
+	l.run(parseText(path, string(data)), depth)
 }
 
-func (l *loader) run(list []statement, depth int) error {
+// run evaluates statements, and notes those that are wrong.
+func (l *loader) run(list []statement, depth int) {
 	for _, st := range list {
-		if err := l.evaluate(st, depth); err != nil {
-			return err
+		if l.full() {
+			return
 		}
+		l.note(l.evaluate(st, depth))
 	}
-	return nil
 }
 
 // runEnvironment evaluates variables. Each replaces what earlier layers have set.
-func (l *loader) runEnvironment(list []statement) error {
+func (l *loader) runEnvironment(list []statement) {
 	for _, st := range list {
 		delete(l.set, canonicalName(st.words[0]))
-		if err := l.evaluate(st, 0); err != nil {
-			return err
-		}
+		l.note(l.evaluate(st, 0))
 	}
-	return nil
 }
 
 // canonicalName returns the name that the table has for a directive, in lower case.
@@ -264,8 +297,11 @@ func canonicalName(name string) string {
 	return name
 }
 
-// evaluate carries out one statement.
+// evaluate carries out one statement. What is wrong in a file that it includes is noted.
 func (l *loader) evaluate(st statement, depth int) error {
+	if st.wrong != nil {
+		return fmt.Errorf("%s: %w", st.where, st.wrong)
+	}
 	name, args := strings.ToLower(st.words[0]), st.words[1:]
 	d := byName[name]
 	switch {
@@ -340,8 +376,12 @@ func (l *loader) include(st statement, depth int) error {
 		}
 	}
 	for _, p := range paths {
-		if err := l.readFile(st.where+": ", p, depth); err != nil {
-			return err
+		if l.files == maxFiles {
+			l.files++ // told once
+			return fmt.Errorf("%s: more than %d configuration files; check the include directives for a loop", st.where, maxFiles)
+		}
+		if l.files < maxFiles {
+			l.note(l.readFile(st.where+": ", p, depth))
 		}
 	}
 	return nil

@@ -251,3 +251,35 @@ func TestNoticesOfIdleDirectives(t *testing.T) {
 		require.Equal(t, want, notices, args)
 	}
 }
+
+// TestAllMistakesAreTold: a file with several mistakes took as many attempts as it has mistakes.
+func TestAllMistakesAreTold(t *testing.T) {
+	host := memoryHost(map[string]string{
+		"/srv/h.conf":    "port x\nhz \"10\ninclude more.conf\ninclude none.conf\nmaxclients 20\nprot 1\n",
+		"/srv/more.conf": "\ntimeout y\nrequirepass secret words\n",
+	})
+	_, _, err := Load([]string{"h.conf", "--maxmemory", "lots"}, []string{"HEADGATE_HZ=z"}, host)
+	var all Mistakes
+	require.ErrorAs(t, err, &all)
+	var lines []string
+	for _, one := range all {
+		lines = append(lines, one.Error())
+	}
+	require.Equal(t, []string{
+		"/srv/h.conf:1: port x: argument couldn't be parsed into an integer",
+		"/srv/h.conf:2: unbalanced quotes, or text right behind a closing quote",
+		"/srv/more.conf:2: timeout y: argument couldn't be parsed into an integer",
+		"/srv/more.conf:3: requirepass: wrong number of arguments",
+		"/srv/h.conf:4: cannot read the configuration file /srv/none.conf: file does not exist; check its path and permissions",
+		`/srv/h.conf:6: unknown directive "prot"; did you mean "port"?`,
+		"HEADGATE_HZ: hz z: argument couldn't be parsed into an integer",
+		"--maxmemory: maxmemory lots: argument must be a memory or percent value",
+	}, lines)
+	require.Equal(t, strings.Join(lines, "; "), err.Error())
+	require.ErrorIs(t, err, os.ErrNotExist)
+
+	_, _, err = Load([]string{"-"}, nil, memoryHost(map[string]string{"-": strings.Repeat("hz x\n", 10*maxMistakes)}))
+	require.ErrorAs(t, err, &all)
+	require.Len(t, all, maxMistakes+1)
+	require.EqualError(t, all[maxMistakes], "there are more than 20 mistakes: correct these first")
+}

@@ -80,7 +80,8 @@ func (l *Live) rewritten(data []byte) ([]byte, error) {
 // wrongIn returns the directives whose values would not be those of now after a start with the given file alone.
 func (l *Live) wrongIn(data []byte, now *Config) ([]*Directive, error) {
 	loader := l.src.newLoader()
-	if err := loader.runText(l.src.path, data, 0); err != nil {
+	loader.runText(l.src.path, data, 0)
+	if err := loader.wrong(); err != nil {
 		return nil, err
 	}
 	return differing(loader.config, now), nil

@@ -15,22 +15,18 @@ import (
 type statement struct {
 	where string // "redis.conf:12", "--port" or "HEADGATE_PORT"; starts the operator's error line
 	words []string
+	wrong error // why there are no words
 }
 
 // parseText splits the text of a file into statements. name stands for the file in errors.
-func parseText(name, text string) ([]statement, error) {
-	var list []statement
+func parseText(name, text string) (list []statement) {
 	for i, line := range strings.Split(text, "\n") {
 		words, err := splitLine(line)
-		where := fmt.Sprintf("%s:%d", name, i+1)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", where, err)
-		}
-		if len(words) > 0 {
-			list = append(list, statement{where: where, words: words})
+		if err != nil || len(words) > 0 {
+			list = append(list, statement{where: fmt.Sprintf("%s:%d", name, i+1), words: words, wrong: err})
 		}
 	}
-	return list, nil
+	return list
 }
 
 // splitLine splits one line of a file. A line without a directive has no words.
