@@ -69,9 +69,10 @@ func (o *Options) check(spare string) (err error) {
 		return fmt.Errorf("there are %d policies, and at most %d are compared at once", n, maxPolicies)
 	}
 	if spare != "" {
-		o.Spare, err = strconv.ParseFloat(strings.TrimSuffix(spare, "%"), 64)
-		if err != nil || !(o.Spare > 0 && o.Spare <= 100) {
-			return fmt.Errorf("--spare %s is not a share of the keys, such as 99.9%%", spare)
+		number, percent := strings.CutSuffix(spare, "%")
+		o.Spare, err = strconv.ParseFloat(number, 64)
+		if err != nil || !percent || !(o.Spare > 0 && o.Spare <= 100) {
+			return fmt.Errorf("--spare %s is not a share of the keys: write a percentage with its %%, such as 99.9%%", spare)
 		}
 	}
 	t, err := parseTemplate(o.Key)

@@ -129,6 +129,24 @@ func newReport(l *reading) (*Report, error) {
 	return report, nil
 }
 
+// useless is the error for logs that have lines of which none could be simulated, or nil: a script should not take the report for one on quiet traffic.
+func (r *Report) useless() error {
+	if r.Lines == 0 || r.Requests > 0 || r.Interrupted {
+		return nil
+	}
+	var why []string
+	if r.Strange > 0 {
+		why = append(why, fmt.Sprintf("%s are not of the format %s, see --format", grouped(r.Strange), r.Format))
+	}
+	if r.Keyless > 0 {
+		why = append(why, fmt.Sprintf("%s have no %s, see --key", grouped(r.Keyless), r.Key))
+	}
+	if why == nil {
+		why = []string{"they are empty"}
+	}
+	return fmt.Errorf("none of the %s lines could be simulated: %s", grouped(r.Lines), strings.Join(why, "; "))
+}
+
 func (r *Report) writeJSON(out io.Writer) error {
 	e := json.NewEncoder(out)
 	e.SetIndent("", "  ")

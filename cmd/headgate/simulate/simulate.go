@@ -77,10 +77,14 @@ func (s *Simulation) Run(out io.Writer) error {
 			return err
 		}
 	}
+	write := report.writeText
 	if s.JSON {
-		return report.writeJSON(out)
+		write = report.writeJSON
 	}
-	return report.writeText(out)
+	if err := write(out); err != nil {
+		return err
+	}
+	return report.useless()
 }
 
 // open reads one log.
