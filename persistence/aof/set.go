@@ -71,7 +71,10 @@ func readAll(fsys persistence.FS, name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-func (s *Set) manifestPath() string { return s.Path(s.o.Name + ".manifest") }
+func (s *Set) manifestPath() string { return s.Path(ManifestName(s.o.Name)) }
+
+// ManifestName is the name of the manifest of the append-only file of a name, without its directory.
+func ManifestName(name string) string { return name + ".manifest" }
 
 // Path is where a file of the directory is.
 func (s *Set) Path(name string) string { return filepath.Join(s.o.Dir, name) }

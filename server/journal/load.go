@@ -6,11 +6,13 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"slices"
 	"time"
 
 	"headgate/persistence"
 	"headgate/persistence/aof"
 	"headgate/server/command"
+	"headgate/server/config"
 	"headgate/server/exec"
 )
 
@@ -41,6 +43,8 @@ func (j *Journal) Load() {
 		load := j.LoadSnapshot
 		if j.Config.Get().AppendOnly {
 			load = j.LoadAOF
+		} else {
+			j.warnOfUnusedLog(j.Config.Get())
 		}
 		if j.Dirs.has(j.Config.Get().Dir) {
 			j.removeUnfinished()
@@ -59,6 +63,16 @@ func (j *Journal) Load() {
 		j.Unlock()
 		j.ready()
 	}()
+}
+
+// warnOfUnusedLog tells of an append-only file that is passed over, since appendonly is no: who has turned that off by mistake would find older data, or none.
+func (j *Journal) warnOfUnusedLog(cfg *config.Config) {
+	names, err := j.FS.List(cfg.Path(cfg.AppendDirName))
+	if err != nil || !slices.Contains(names, aof.ManifestName(cfg.AppendFilename)) {
+		return
+	}
+	j.Logger.Warn("there is an append-only file, and it is not loaded, since appendonly is no: to use its data, start with appendonly yes",
+		"dir", cfg.Path(cfg.AppendDirName), "loaded", cfg.DBFilename)
 }
 
 // LoadNothing tells that there are no data to load.
