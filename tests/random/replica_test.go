@@ -146,13 +146,13 @@ func requireAlike(t *testing.T, what string, want, got map[string]kept) {
 	soon := func(k kept) bool { return k.expires > 0 && k.expires < now+expiresSoon }
 	for name, k := range want {
 		if !soon(k) {
-			require.Contains(t, got, name, what)
+			require.Contains(t, got, name, "%s, where it is %+v", what, k)
 			require.Equal(t, k, got[name], "%s: %s", what, name)
 		}
 	}
 	for name, k := range got {
 		if !soon(k) {
-			require.Contains(t, want, name, what)
+			require.Contains(t, want, name, "%s has %+v", what, k)
 		}
 	}
 	t.Logf("%s: %d keys", what, len(got))
