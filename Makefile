@@ -201,6 +201,12 @@ cluster-bench: deps build ## measure what a decision costs by a gateway before a
 	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestLeaseCosts -lease $(or $(TIME),2s) \
 		$$(test ! -x bin/gubernator || echo -lease.gubernator $(CURDIR)/bin/gubernator) | grep -vE '^ *=== '
 
+.PHONY: doors
+doors: deps build ## measure what a decision costs over gRPC, beside envoyproxy/ratelimit with redis-server, and over HTTP, beside a plain 200, for TIME (3s) in each of 5 rounds
+	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT) || echo "envoyproxy/ratelimit could not be built, and is left out" >&2
+	$(GO) test -C tests -count=1 -v -timeout 30m ./bench -run TestDoorCosts -doors $(or $(TIME),3s) \
+		$$(test ! -x bin/service_cmd || echo -doors.ratelimit $(CURDIR)/bin/service_cmd) | grep -vE '^ *=== '
+
 .PHONY: tls leaks soak soak-hostile
 tls: deps build ## handshakes good and bad, 500 bad ones a second for 10 s, a certificate swapped 20 times under load, each way
 	$(GO) test -C tests -count=1 -v -timeout 10m ./tls -tls.swaps 20 -tls.flood 10s | grep -vE '^ *=== '

@@ -1,0 +1,208 @@
+package bench
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+var (
+	doorTime      = flag.Duration("doors", 0, "measure what decisions over gRPC and HTTP cost, each way for so long in each round")
+	doorRounds    = flag.Int("doors.rounds", 5, "rounds, in each of which all ways take turns")
+	doorClients   = flag.Int("doors.clients", 50, "connections, with one request at a time on each")
+	doorRatelimit = flag.String("doors.ratelimit", "", "program of envoyproxy/ratelimit to measure as well; see `make doors`")
+)
+
+const (
+	doorKeys = 100_000
+	doorRule = "domain: bench\ndescriptors:\n  - key: user\n    rate_limit:\n      unit: minute\n      requests_per_unit: 30\n"
+)
+
+// plainVariable has this test's program be the least HTTP server that Go's library makes, on the address that it holds.
+const plainVariable = "HEADGATE_BENCH_PLAIN"
+
+func TestMain(m *testing.M) {
+	if addr := os.Getenv(plainVariable); addr != "" {
+		fmt.Println(http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// A door is where a decision is asked for.
+type door struct {
+	name    string
+	servers []*harness.Server // all that take part in it
+	ask     func(ctx context.Context, worker, key int) error
+}
+
+// A passage is what the decisions of a round came to.
+type passage struct {
+	decisions float64
+	seconds   float64
+	cpu       time.Duration // of the servers
+	p50, p99  time.Duration
+}
+
+// cost is the processor time of a decision in µs.
+func (p passage) cost() float64 { return float64(p.cpu.Nanoseconds()) / 1000 / p.decisions }
+
+// TestDoorCosts measures, in one run in which they take turns, the processor time of a decision over gRPC, beside envoyproxy/ratelimit and its redis-server;
+// and of a check over HTTP, beside a server that answers 200 to everything. Without -doors it only shows that all of it works. The clients' own time does not
+// count.
+func TestDoorCosts(t *testing.T) {
+	if harness.SubjectIsReference(t) {
+		t.Skip("redis-server has no such doors")
+	}
+	length, rounds := *doorTime, *doorRounds
+	if length == 0 {
+		length, rounds = 50*time.Millisecond, 1
+	}
+	compareDoors(t, rateDoors(t), length, rounds)
+	compareDoors(t, checkDoors(t), length, rounds)
+}
+
+// compareDoors measures doors in turn and prints what they cost, the first as parts of each.
+func compareDoors(t *testing.T, doors []door, length time.Duration, rounds int) {
+	t.Helper()
+	passages := make([][]passage, len(doors))
+	for round := range rounds {
+		for turn := range doors {
+			i := (round + turn) % len(doors)
+			passages[i] = append(passages[i], doors[i].measure(t, *doorClients, length))
+		}
+	}
+	of := func(i int, value func(p passage) float64) float64 {
+		var all []float64
+		for _, p := range passages[i] {
+			all = append(all, value(p))
+		}
+		return median(all)
+	}
+	var table strings.Builder
+	table.WriteString("| door | a second | µs of processors | the first's part | p50, µs | p99, µs |\n|---|---|---|---|---|---|\n")
+	for i, d := range doors {
+		part := of(0, passage.cost) / max(of(i, passage.cost), 1e-9)
+		fmt.Fprintf(&table, "| %s | %s | %.1f | %.2f | %.0f | %.0f |\n", d.name, thousands(of(i, func(p passage) float64 { return p.decisions / p.seconds })), of(i, passage.cost), part,
+			of(i, func(p passage) float64 { return float64(p.p50) / 1000 }), of(i, func(p passage) float64 { return float64(p.p99) / 1000 }))
+	}
+	t.Logf("%d clients, medians of %d rounds of %s\n%s", *doorClients, rounds, length, table.String())
+}
+
+// measure has decisions made for a time.
+func (d door) measure(t *testing.T, workers int, length time.Duration) (p passage) {
+	t.Helper()
+	used := func() (cpu time.Duration) {
+		for _, s := range d.servers {
+			cpu += s.CPU()
+		}
+		return cpu
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), length+harness.ReplyTimeout)
+	defer cancel()
+	took := make([][]time.Duration, workers)
+	errs := make([]error, workers)
+	var running sync.WaitGroup
+	before, began := used(), time.Now()
+	for i := range workers {
+		running.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			for last := began; errs[i] == nil && last.Sub(began) < length; {
+				errs[i] = d.ask(ctx, i, random.IntN(doorKeys))
+				now := time.Now()
+				took[i] = append(took[i], now.Sub(last))
+				last = now
+			}
+		})
+	}
+	running.Wait()
+	p.cpu, p.seconds = used()-before, time.Since(began).Seconds()
+	for _, err := range errs {
+		require.NoError(t, err, d.name)
+	}
+	all := slices.Concat(took...)
+	slices.Sort(all)
+	p.decisions, p.p50, p.p99 = float64(len(all)), all[len(all)/2], all[len(all)*99/100]
+	return p
+}
+
+// rateDoors are headgate's rate limit service, and envoyproxy/ratelimit as its documents advise, if there is one.
+func rateDoors(t *testing.T) []door {
+	t.Helper()
+	root := t.TempDir()
+	rules := filepath.Join(root, "bench", "config")
+	require.NoError(t, os.MkdirAll(rules, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(rules, "bench.yaml"), []byte(doorRule), 0o644))
+	port := harness.FreePort(t)
+	doors := []door{rateDoor("headgate, gRPC", fmt.Sprintf("127.0.0.1:%d", port), harness.Start(t, "--rls-port", strconv.Itoa(port), "--rls-config", rules))}
+	if *doorRatelimit != "" {
+		redis := harness.StartReference(t)
+		service := harness.StartOther(t, *doorRatelimit, func(port int) []string {
+			return []string{
+				"HOST=127.0.0.1", "GRPC_HOST=127.0.0.1", "DEBUG_HOST=127.0.0.1", "GRPC_PORT=" + strconv.Itoa(port),
+				"PORT=" + strconv.Itoa(harness.FreePort(t)), "DEBUG_PORT=" + strconv.Itoa(harness.FreePort(t)),
+				"BACKEND_TYPE=redis", "REDIS_TYPE=single", "REDIS_SOCKET_TYPE=tcp", "REDIS_URL=" + redis.Addr,
+				"REDIS_POOL_SIZE=50", "REDIS_PIPELINE_WINDOW=150us",
+				"RUNTIME_ROOT=" + root, "RUNTIME_SUBDIRECTORY=bench", "RUNTIME_WATCH_ROOT=false", "USE_STATSD=false", "LOG_LEVEL=error",
+			}
+		})
+		doors = append(doors, rateDoor("envoyproxy/ratelimit with redis-server", service.Addr, service, redis))
+	}
+	return doors
+}
+
+func rateDoor(name, addr string, servers ...*harness.Server) door {
+	clients := make([]*grpcClient, *doorClients)
+	for i := range clients {
+		clients[i] = newGRPCClient(addr)
+	}
+	return door{name, servers, func(ctx context.Context, worker, key int) error {
+		return clients[worker].askRate(ctx, "bench", "user", strconv.Itoa(key))
+	}}
+}
+
+// checkDoors are headgate's check over HTTP, and a server that answers 200 to the same requests.
+func checkDoors(t *testing.T) []door {
+	t.Helper()
+	port := harness.FreePort(t)
+	headgate := harness.Start(t, "--http-port", strconv.Itoa(port), "--policy", "user", "FIXED", "30", "1m")
+	program, err := os.Executable()
+	require.NoError(t, err)
+	plain := harness.StartOther(t, program, func(port int) []string { return []string{fmt.Sprintf("%s=127.0.0.1:%d", plainVariable, port)} })
+	return []door{checkDoor("headgate, HTTP", fmt.Sprintf("127.0.0.1:%d", port), headgate), checkDoor("Go's net/http, 200", plain.Addr, plain)}
+}
+
+func checkDoor(name, addr string, server *harness.Server) door {
+	client := http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: *doorClients}}
+	return door{name, []*harness.Server{server}, func(ctx context.Context, _, key int) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/check?policy=user&key=%d", addr, key), nil)
+		if err != nil {
+			return err
+		}
+		answer, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, answer.Body)
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusTooManyRequests {
+			return fmt.Errorf("status %s", answer.Status)
+		}
+		return err
+	}}
+}
