@@ -346,7 +346,12 @@ type exceptionServer struct {
 // checkExceptions is one history.
 func checkExceptions(t *testing.T, w *exceptionServer, rnd *rand.Rand, overrides, blocks, shadow bool) {
 	*w.now += rnd.Int64N(1000) * 1e6
-	w.call("FLUSHALL")
+	w.call("SET stays x") // what an empty keyspace has to make anew would take up a third of the time
+	for key := range strings.FieldsSeq(strings.Trim(w.call("KEYS *"), "[]")) {
+		if key != "stays" {
+			w.call("DEL " + key)
+		}
+	}
 	m := &exceptionModel{policies: map[string]*modelPolicy{}, lists: map[string]*listModel{}}
 	words := func() (words modelWords) {
 		words.limit = rnd.Int64N(4)
