@@ -117,8 +117,13 @@ func (g *Gateway) send(c *command.Ctx, k *call) {
 // hear takes what the upstream has answered.
 func (k *call) hear() {
 	k.again = false
-	if k.failure = k.way.Err; k.failure == nil {
+	switch k.failure = k.way.Err; {
+	case k.failure == nil:
 		k.again = k.about.hear(k, k.way.Reply)
+	case k.failure.Full && k.waits: // it is asked as the others are, without waiting
+		k.again = true
+		k.way.Request = appendCommand(nil, withoutWait(argumentsOf(k.way.Request))...)
+		k.way.At, k.way.Deadline, k.way.Keeps = upstream.Now(), 0, true
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"headgate/server"
 	"headgate/server/config"
+	"headgate/server/limiter"
 
 	"github.com/stretchr/testify/require"
 )
@@ -88,6 +89,31 @@ func TestWaitsThroughAGatewayAreBounded(t *testing.T) {
 	require.Equal(t, "[0 1 0 -1 3600000 b1]", waiting[1].read())
 	gate.converse("RL.RELEASE q b1 | 1")
 	require.Equal(t, "[0 1 0 -1 3600000 c]", waiting[0].read())
+}
+
+// TestWaitsWhereNoConnectionIsLeft: where the server behind serves as many clients as it may, one more call that would wait is limited at once, as if too
+// many waited, whatever upstream-failure says; nothing else is kept from that server.
+func TestWaitsWhereNoConnectionIsLeft(t *testing.T) {
+	home, addr := startServer(t, func(cfg *config.Config) { cfg.MaxClients = 6 })
+	_, gate := startGateway(t, "redis://"+addr, func(cfg *config.Config) { cfg.UpstreamFailure = limiter.FailOpen })
+	require.Equal(t, "[0 1 0 -1 3600000 a]", gate.ask("RL.ACQUIRE q 1 1h MEMBER a"))
+	full := func() bool {
+		home.Lock()
+		defer home.Unlock()
+		return len(home.Clients.ByID) == 6
+	}
+	var waiting []*client
+	for n := 1; !full(); n++ {
+		waits := dial(t, gate.addr)
+		waits.send(fmt.Sprintf("RL.ACQUIRE q 1 1h MEMBER b%d WAIT 1h", n))
+		requireWaiting(t, home, n)
+		waiting = append(waiting, waits)
+	}
+	require.True(t, strings.HasPrefix(gate.ask("RL.ACQUIRE q 1 1h MEMBER c WAIT 1h"), "[1 1 0 "))
+	require.True(t, strings.HasPrefix(gate.ask("RL.ACQUIRE free 1 1h MEMBER c WAIT 1h"), "[0 1 0 "), "which limits nobody")
+	require.Contains(t, gate.ask("INFO upstream"), "upstream_state:up\r\n")
+	gate.converse("SET x y | OK\nRL.RELEASE q a | 1")
+	require.Equal(t, "[0 1 0 -1 3600000 b1]", waiting[0].read())
 }
 
 // TestWaitWithoutItsUpstream: a call that waits is answered when its connection breaks, and one that comes then as upstream-failure says.

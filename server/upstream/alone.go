@@ -20,7 +20,8 @@ const (
 var errTooLate = errors.New("the client has gone")
 
 // SendAlone is Send for a call that may keep its server waiting, until its Deadline, which must be set. It has a connection for itself, and does
-// not count as under way: the owner bounds how many there are. Its Script is not loaded. end, which may be called at any time, tells the
+// not count as under way: the owner bounds how many there are. Where the server has no room for one more client, the Failure is Full. The call's
+// Script is not loaded. end, which may be called at any time, tells the
 // server by the connection's end that nobody waits any more; the call fails then, unless it has been answered.
 func (u *Upstream) SendAlone(c *Call) (end func()) {
 	c.Reply, c.Kept, c.Err, c.Node = nil, false, nil, ""
@@ -153,9 +154,12 @@ func (n *node) aloneFor(key linkKey) (*alone, *Failure) {
 	}
 	failure := n.failure(Unreachable, err.Error())
 	var refusal refusedError
-	if failure.refused = errors.As(err, &refusal); failure.refused {
+	failure.refused = errors.As(err, &refusal)
+	switch failure.Full = refusal == errFull; {
+	case failure.Full: // which says nothing of the connections that it serves
+	case failure.refused:
 		n.refusedConnection(key.user, err.Error())
-	} else {
+	default:
 		n.rest(err.Error())
 	}
 	return nil, failure

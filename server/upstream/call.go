@@ -71,6 +71,7 @@ type Failure struct {
 	Node   string        // the node's address; "" if none was found
 	Detail string        // for Unreachable, Lost and Resting: what was found, such as "connection refused"
 	After  time.Duration // for Timeout: how long there was no answer
+	Full   bool          // for Unreachable: the node serves as many clients as it may; connections that are there go on
 
 	refused bool // the node has answered that it does not serve this connection
 }

@@ -24,6 +24,9 @@ type refusedError string
 
 func (e refusedError) Error() string { return string(e) }
 
+// errFull is what a server answers that serves as many clients as it may.
+const errFull = refusedError("ERR max number of clients reached")
+
 // passingRefusals are the beginnings of refusals that end by themselves.
 var passingRefusals = []string{"LOADING ", "BUSY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "ERR max number of clients"}
 
