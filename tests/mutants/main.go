@@ -1,6 +1,6 @@
 // Command mutants shows what the tests would not notice. It changes one place of the source at a time, drawn at random, as a slip of the
-// hand would, and runs the tests: first those of the package, then, if they pass, all others that come by the place, the quickest first. A
-// change that none of them notices is printed. Either a test is missing there, or the change makes no difference; which of both is for people
+// hand would, and runs the tests that come by the place, the quickest first: those of the package, then, if they pass, all others. A change
+// that none of them notices is printed. Either a test is missing there, or the change makes no difference; which of both is for people
 // to say.
 //
 //	go run -C tests ./mutants [flags] [file.go | file.go:line | pattern]...
@@ -49,7 +49,7 @@ func main() {
 	limit := flag.Duration("time", 280*time.Second, "how long one run of tests may take, at most")
 	memory := flag.Int("memory", 4096, "MiB that a process of a run may have")
 	flag.Parse()
-	r := &runner{only: *only, limit: *limit, memory: *memory, tell: shower(os.Stderr)}
+	r := &runner{only: *only, limit: *limit, memory: *memory, tell: shower(os.Stderr), warn: func(text string) { fmt.Fprintln(os.Stderr, text) }}
 	t := trial{runner: r, out: os.Stdout, suites: strings.Fields(*suites), workers: *workers}
 	if err := t.run(*n, *seed, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,14 +43,22 @@ type runner struct {
 	driven error // of building the binary for the suites that drive it
 	binary sync.Once
 	tell   func(state string) // of what is going on
+	warn   func(text string)
 }
 
-// suite is the tests of one package. They pass without a mutant.
+// suite is the tests of one package.
 type suite struct {
-	name    string // its folder below root
-	once    sync.Once
-	err     error
-	binary  string        // "" if there are no tests
+	name   string // its folder below root
+	once   sync.Once
+	err    error
+	binary string
+	tests  []*test
+}
+
+// test is one that passes without a mutant.
+type test struct {
+	suite   *suite
+	name    string
 	takes   time.Duration // without a mutant
 	allowed time.Duration // with one
 	reaches map[int]bool  // the mutants whose places it comes by
@@ -58,10 +67,11 @@ type suite struct {
 // outcome is what came of a mutant.
 type outcome struct {
 	mutant
-	by string // the tests that noticed it; "" if none did
+	tried bool
+	by    string // the test that noticed it, behind its suite's name; "" if none did
 }
 
-// suite returns the tests of a package, built, and proved: they must pass without a mutant, and say how long that takes and what they reach.
+// suite returns the tests of a package, built, and those that pass without a mutant.
 func (r *runner) suite(ctx context.Context, name string) (*suite, error) {
 	r.mu.Lock()
 	s := r.suites[name]
@@ -74,7 +84,7 @@ func (r *runner) suite(ctx context.Context, name string) (*suite, error) {
 	return s, s.err
 }
 
-// prove builds the tests of a suite and runs them without a mutant.
+// prove builds the tests of a suite and runs each without a mutant.
 func (r *runner) prove(ctx context.Context, s *suite) error {
 	r.tell(s.name + " without a mutant")
 	module, folder := ".", s.name
@@ -89,72 +99,83 @@ func (r *runner) prove(ctx context.Context, s *suite) error {
 			return r.driven
 		}
 	}
-	binary := filepath.Join(r.dir, strings.ReplaceAll(s.name, "/", "_")+".test")
-	if ok, output := r.run(ctx, buildTime, ".", nil, "go", "test", "-C", module, "-c", "-vet=off", "-overlay", r.overlay(), "-o", binary, "./"+folder); !ok {
+	s.binary = filepath.Join(r.dir, strings.ReplaceAll(s.name, "/", "_")+".test")
+	if ok, output := r.run(ctx, buildTime, ".", nil, "go", "test", "-C", module, "-c", "-vet=off", "-overlay", r.overlay(), "-o", s.binary, "./"+folder); !ok {
 		return fmt.Errorf("%s fails without a mutant:\n%s", s.name, output)
 	}
-	if _, err := os.Stat(binary); err != nil {
+	if _, err := os.Stat(s.binary); err != nil {
 		return ctx.Err() // it has no tests
 	}
-	s.binary, s.allowed = binary, r.limit
-	reached := binary + ".reached"
-	var start time.Time
+	_, list := r.run(ctx, r.limit, s.name, nil, s.binary, "-test.list", cmp.Or(r.only, "."))
+	for _, name := range strings.Fields(list) {
+		if strings.HasPrefix(name, "Test") || strings.HasPrefix(name, "Fuzz") || strings.HasPrefix(name, "Example") {
+			if err := r.measure(ctx, s, name); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// measure sees whether a test passes without a mutant, how long that takes, and by which places it comes. One that fails judges nothing.
+func (r *runner) measure(ctx context.Context, s *suite, name string) error {
+	t := &test{suite: s, name: name, allowed: r.limit, reaches: map[int]bool{}}
+	reached := s.binary + "." + name
 	passes, output := false, ""
 	for try := 0; try < proofs && !passes; try++ {
-		start = time.Now()
-		passes, output = r.test(ctx, s, "MUTANT_REACHED="+reached)
+		start := time.Now()
+		passes, output = r.test(ctx, t, "MUTANT_REACHED="+reached)
+		t.takes = time.Since(start)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	if !passes {
-		return errors.Join(ctx.Err(), fmt.Errorf("%s fails without a mutant:\n%s", s.name, output))
+		r.warn(fmt.Sprintf("%s: %s is left out, since it fails without a mutant:\n%s", s.name, name, output))
+		return nil
 	}
-	s.takes = time.Since(start)
-	s.allowed = min(r.limit, slowdown*s.takes+grace)
+	t.allowed = min(r.limit, slowdown*t.takes+grace)
 	text, err := os.ReadFile(reached)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	s.reaches = map[int]bool{}
 	for _, word := range strings.Fields(string(text)) {
 		id, err := strconv.Atoi(word)
 		if err != nil {
 			return fmt.Errorf("%s: %w", reached, err)
 		}
-		s.reaches[id] = true
+		t.reaches[id] = true
 	}
+	s.tests = append(s.tests, t)
 	return nil
 }
 
-// notices reports whether a suite fails with a mutant, and by which test.
-func (r *runner) notices(ctx context.Context, s *suite, m mutant) (by string, err error) {
-	if !s.reaches[m.id] {
-		return "", nil
-	}
-	passes, output := r.test(ctx, s, fmt.Sprintf("MUTANT=%d", m.id))
-	if err := ctx.Err(); err != nil || passes {
-		return "", err
-	}
-	return s.name + " " + firstFailure(output), nil
-}
-
-// firstFailure is what a run of tests says of why it has failed, in a few words.
-func firstFailure(output string) string {
-	for line := range strings.Lines(output) {
-		line = strings.TrimSpace(line)
-		for _, sign := range []string{"--- FAIL: ", "panic: ", "fatal error: "} {
-			if rest, ok := strings.CutPrefix(line, sign); ok {
-				name, _, _ := strings.Cut(rest, " (")
-				return oneLine(name)
+// notices returns the first test of some that fails with a mutant, as people are told it, or "". The quickest of those that come by its place
+// run first.
+func (r *runner) notices(ctx context.Context, tests []*test, m mutant) (by string, err error) {
+	tests = slices.DeleteFunc(slices.Clone(tests), func(t *test) bool { return !t.reaches[m.id] })
+	slices.SortStableFunc(tests, func(a, b *test) int { return cmp.Compare(a.takes, b.takes) })
+	for _, t := range tests {
+		passes, output := r.test(ctx, t, fmt.Sprintf("MUTANT=%d", m.id))
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		if !passes {
+			by = t.suite.name + " " + t.name
+			if strings.Contains(output, "panic: test timed out") {
+				by += ", which did not end"
 			}
+			return by, nil
 		}
 	}
-	return "ends"
+	return "", nil
 }
 
-// test runs a suite's tests in their package's folder.
-func (r *runner) test(ctx context.Context, s *suite, variable string) (passes bool, output string) {
-	folder := filepath.Join(r.root, s.name)
-	defer sweep(folder)()
-	return r.run(ctx, s.allowed+waitDelay, s.name, []string{variable}, s.binary, "-test.paniconexit0", "-test.failfast", "-test.timeout", s.allowed.String(), "-test.run", r.only)
+// test runs a test in its package's folder.
+func (r *runner) test(ctx context.Context, t *test, variable string) (passes bool, output string) {
+	defer sweep(filepath.Join(r.root, t.suite.name))()
+	return r.run(ctx, t.allowed+waitDelay, t.suite.name, []string{variable}, t.suite.binary,
+		"-test.paniconexit0", "-test.failfast", "-test.timeout", t.allowed.String(), "-test.run", "^"+t.name+"$")
 }
 
 // build writes the mutants' choices, and what has the go command read them in the place of the source. It forgets the suites built before.

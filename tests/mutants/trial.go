@@ -51,7 +51,7 @@ func (t *trial) try(ctx context.Context, all []mutant, n int) (results []outcome
 		}
 		var found []outcome
 		found, err = t.round(ctx, now)
-		results = append(results, found...)
+		results = append(results, slices.DeleteFunc(found, func(o outcome) bool { return !o.tried })...)
 	}
 	return results, broken, err
 }
@@ -72,58 +72,52 @@ func apart(mutants []mutant) (now, later []mutant) {
 // round tries mutants that are built into one program.
 func (t *trial) round(ctx context.Context, mutants []mutant) ([]outcome, error) {
 	results := make([]outcome, len(mutants))
-	var survivors []int
 	for i, m := range mutants {
 		results[i].mutant = m
-		survivors = append(survivors, i)
 	}
 	tried := func(i int, by string) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if results[i].by = by; by != "" {
-			fmt.Fprintf(t.out, "%s\n  noticed by %s\n", mutants[i], by)
-		}
+		results[i].by, results[i].tried = by, true
+		fmt.Fprintf(t.out, "%s\n  noticed by %s\n", mutants[i], cmp.Or(by, "none of these tests"))
 	}
-	err := t.each(ctx, survivors, func(i int) error {
+	err := t.each(ctx, len(mutants), func(i int) error {
 		own, err := t.suite(ctx, filepath.Dir(mutants[i].file))
 		if err != nil {
 			return err
 		}
-		by, err := t.notices(ctx, own, mutants[i])
-		tried(i, by)
+		by, err := t.notices(ctx, own.tests, mutants[i])
+		if err == nil {
+			tried(i, by)
+		}
 		return err
 	})
-	survivors = slices.DeleteFunc(survivors, func(i int) bool { return results[i].by != "" })
+	var survivors []int
+	for i, o := range results {
+		if o.tried && o.by == "" {
+			survivors = append(survivors, i)
+		}
+	}
 	if err != nil || len(survivors) == 0 {
 		return results, err
 	}
-	for _, i := range survivors {
-		fmt.Fprintf(t.out, "%s\n  not noticed by its package\n", mutants[i])
-	}
-	suites, err := t.proved(ctx)
+	others, err := t.others(ctx)
 	if err != nil {
 		return results, err
 	}
-	return results, t.each(ctx, survivors, func(i int) error {
-		for _, s := range suites {
-			if s.name == filepath.Dir(mutants[i].file) {
-				continue // it has not noticed
-			}
-			by, err := t.notices(ctx, s, mutants[i])
-			if err != nil {
-				return err
-			}
-			if by != "" {
-				tried(i, by)
-				return nil
-			}
+	return results, t.each(ctx, len(survivors), func(k int) error {
+		i := survivors[k]
+		own := filepath.Dir(mutants[i].file)
+		by, err := t.notices(ctx, slices.DeleteFunc(slices.Clone(others), func(o *test) bool { return o.suite.name == own }), mutants[i])
+		if err == nil {
+			tried(i, by)
 		}
-		return nil
+		return err
 	})
 }
 
-// each calls f for each mutant, a few at a time, and returns the first error.
-func (t *trial) each(ctx context.Context, mutants []int, f func(i int) error) (first error) {
+// each calls f for 0 to n-1, a few at a time, and returns the first error.
+func (t *trial) each(ctx context.Context, n int, f func(i int) error) (first error) {
 	next := make(chan int)
 	var done sync.WaitGroup
 	var once sync.Once
@@ -139,12 +133,9 @@ func (t *trial) each(ctx context.Context, mutants []int, f func(i int) error) (f
 			}
 		})
 	}
-	for k, i := range mutants {
-		t.tell(fmt.Sprintf("%d of %d", k+1, len(mutants)))
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		t.tell(fmt.Sprintf("%d of %d", i+1, n))
+		next <- i
 	}
 	close(next)
 	done.Wait()
@@ -154,23 +145,23 @@ func (t *trial) each(ctx context.Context, mutants []int, f func(i int) error) (f
 	return first
 }
 
-// proved returns all suites that have tests, the quickest first.
-func (t *trial) proved(ctx context.Context) (suites []*suite, err error) {
+// others returns the tests of all suites.
+func (t *trial) others(ctx context.Context) (tests []*test, err error) {
 	names, err := t.suiteNames()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		s, err := t.suite(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if s.binary != "" {
-			suites = append(suites, s)
+	suites := make([]*suite, len(names))
+	err = t.each(ctx, len(names), func(i int) (err error) {
+		suites[i], err = t.suite(ctx, names[i])
+		return err
+	})
+	for _, s := range suites {
+		if s != nil {
+			tests = append(tests, s.tests...)
 		}
 	}
-	slices.SortFunc(suites, func(a, b *suite) int { return cmp.Compare(a.takes, b.takes) })
-	return suites, nil
+	return tests, err
 }
 
 // suiteNames are the folders of the packages that the suites' patterns mean.
