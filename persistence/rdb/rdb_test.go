@@ -68,6 +68,18 @@ func TestLZF(t *testing.T) {
 	}
 }
 
+// TestLZFSavesFourBytes or leaves the text as it is: a literal and a reference take up two bytes each.
+func TestLZFSavesFourBytes(t *testing.T) {
+	z := &lzf{}
+	packed, ok := z.compress([]byte("before"), []byte("aaaaaaaa"))
+	require.True(t, ok)
+	require.Len(t, packed, len("before")+4)
+	_, ok = z.compress(nil, []byte("aaaaaaa"))
+	require.False(t, ok)
+	_, ok = z.compress(nil, []byte("aaaaaaabcd"))
+	require.False(t, ok, "the literals behind the reference count, too")
+}
+
 // writer makes files of random values, and notes what a reader must tell of them.
 type writer struct {
 	*Encoder
