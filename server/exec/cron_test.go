@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -35,4 +36,20 @@ func TestEveryOutlivesAClockThatIsSetBack(t *testing.T) {
 		require.LessOrEqual(t, next, now+10)
 	}
 	require.Equal(t, []int64{1000, 1010, 500, 510}, at)
+}
+
+// TestExpiryThatTakesTooLongIsCounted: a slice that leaves keys to the next one, since its time is over.
+func TestExpiryThatTakesTooLongIsCounted(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	w.Srv.Lock()
+	defer w.Srv.Unlock()
+	require.False(t, w.Srv.ExpireSlice(1000))
+	require.Zero(t, w.Srv.Stats.ExpireCaps)
+	db := w.Srv.Keys.DB(0)
+	for i := range 50_000 {
+		db.SetText(w.Srv.Keys.Key(fmt.Appendf(nil, "key:%d", i)), []byte("x"), 1000)
+	}
+	for w.Srv.ExpireSlice(2000) {
+	}
+	require.Positive(t, w.Srv.Stats.ExpireCaps)
 }
