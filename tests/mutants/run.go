@@ -23,7 +23,7 @@ const (
 	proofs     = 3                // how often tests may try to pass without a mutant: other processes may be at work
 	slowdown   = 3                // a mutant's tests may take so many times as long as without it
 	grace      = 20 * time.Second // and so much longer
-	buildTime  = 5 * time.Minute  // compiling and linking, with a cold cache too
+	buildTime  = 30 * time.Minute // compiling and linking, with a cold cache too
 	waitDelay  = 5 * time.Second  // for the output of processes that have been killed
 	maxOutput  = 64 << 10         // bytes of a run's output that are kept
 	fileBlocks = 16 << 20         // of 512 bytes: 8 GiB, the longest file that a run may write
