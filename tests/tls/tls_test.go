@@ -4,6 +4,7 @@ package tls
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -496,6 +498,57 @@ func TestRedisCLI(t *testing.T) {
 	require.Equal(t, "+OK\r\n", string(admin.Do("CONFIG", "SET", "tls-auth-clients", "yes")))
 	require.NotEqual(t, "PONG", ask())
 	require.Equal(t, "PONG", ask("--cert", filepath.Join(s.dir, "client.crt"), "--key", filepath.Join(s.dir, "client.key")))
+}
+
+// TestCLI: headgate cli speaks TLS as redis-cli does: with the authority of a file, by another name, with a certificate of its own, and to nobody whom it has no
+// reason to trust.
+func TestCLI(t *testing.T) {
+	s := start(t, "--requirepass", "s3cret")
+	_, port, _ := net.SplitHostPort(s.addr)
+	mine, stranger := s.ca.valid(), newAuthority(t, "stranger")
+	in := func(name string) string { return filepath.Join(s.dir, name) }
+	write(t, in("client.crt"), mine.cert)
+	write(t, in("client.key"), mine.key)
+	write(t, in("stranger.crt"), stranger.pem)
+	ask := func(input string, flags ...string) (out, problem string) {
+		cmd := exec.Command(harness.Binary(t), append([]string{"cli", "-p", port, "-a", "s3cret"}, flags...)...)
+		var stdout, stderr bytes.Buffer
+		cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = harness.Environment(), strings.NewReader(input), &stdout, &stderr
+		require.Equal(t, cmd.Run() == nil, stderr.Len() == 0)
+		return stdout.String(), stderr.String()
+	}
+	trusting := []string{"--tls", "--cacert", in("ca.crt")}
+	out, problem := ask("", append(trusting, "RL.FIXED", "k", "5", "1h")...)
+	require.Empty(t, problem)
+	require.Contains(t, out, "0\n5\n4\n-1\n")
+	out, _ = ask("PING\nECHO secure\n", append(trusting, "-3", "--sni", "localhost")...)
+	require.Equal(t, "PONG\nsecure\n", out)
+	out, _ = ask("", "--insecure", "PING")
+	require.Equal(t, "PONG\n", out)
+	for _, tt := range []struct {
+		flags []string
+		why   string
+	}{
+		{[]string{"--tls"}, "certificate"}, // of an authority that this machine does not know
+		{[]string{"--cacert", in("stranger.crt")}, "certificate"},
+		{append(trusting, "--sni", "other.example"), "other.example"},
+		{append(trusting, "--cacert", in("none.crt")), "none.crt"},
+		{append(trusting, "--cert", in("client.crt")), "--cert and --key belong together"},
+		{append(trusting, "--cacert", in("tls.key")), "holds no certificate"},
+	} {
+		out, problem := ask("", append(slices.Clone(tt.flags), "PING")...)
+		require.Empty(t, out, tt.flags)
+		require.Contains(t, problem, tt.why, tt.flags)
+	}
+
+	admin := harness.Dial(t, s.Addr)
+	admin.Do("AUTH", "s3cret")
+	require.Equal(t, "+OK\r\n", string(admin.Do("CONFIG", "SET", "tls-auth-clients", "yes")))
+	_, problem = ask("", append(trusting, "PING")...)
+	require.NotEmpty(t, problem)
+	out, problem = ask("", append(trusting, "--cert", in("client.crt"), "--key", in("client.key"), "PING")...)
+	require.Empty(t, problem)
+	require.Equal(t, "PONG\n", out)
 }
 
 const pythonProgram = `

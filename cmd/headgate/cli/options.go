@@ -121,7 +121,10 @@ func settings(name, caCert, cert, key string, insecure bool) (*tls.Config, error
 			return nil, fmt.Errorf("%s holds no certificate", caCert)
 		}
 	}
-	if cert != "" || key != "" {
+	if (cert == "") != (key == "") {
+		return nil, errors.New("--cert and --key belong together: give both")
+	}
+	if cert != "" {
 		pair, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
 			return nil, err
