@@ -251,10 +251,10 @@ floor: ## build bin/floor, which answers without understanding: the least that a
 release: ## build archives, packages, a container image, the Helm chart, a Homebrew formula, SBOMs and checksums into dist/; the same commit gives the same bytes
 	@./scripts/release.sh
 
-deploy-check: deps build ## check deploy/ and the Dockerfile with helm, sentinels, Kubernetes' types, systemd-analyze, promtool, Prometheus, chroot; build the release twice
+deploy-check: deps build ## check deploy/ and the Dockerfile with helm, sentinels, Kubernetes' types, systemd-analyze, promtool, Prometheus, chroot; build the release twice. STAGES chooses stages of scripts/deploy_check.sh
 	-@./scripts/deps.sh promtool:prometheus
 	$(GO) test -C tests -count=1 -v -timeout 30m ./deploy -image -sentinel.failover | grep -vE '^ *=== '
-	./scripts/deploy_check.sh
+	./scripts/deploy_check.sh $(STAGES)
 
 # The table of limiters comes first: others, and the rest of its own package, are generated from it.
 generate: ## write the generated documents anew
