@@ -78,6 +78,9 @@ const (
 	// minRenewed is how many units a lease has at least whose successor is asked for before it is used up.
 	minRenewed = 8
 
+	// refusedAhead is how long before a refusal is forgotten, at most, the next lease is asked for: longer than that takes.
+	refusedAhead = 10 * nsPerMs
+
 	// Demand is counted for twice the length of a lease, but at least and at most for so long.
 	minDemandWindow = nsPerSecond / 5
 	maxDemandWindow = nsPerSecond
@@ -210,6 +213,7 @@ type LeaseGrant struct {
 // LeaseRefusal says that none of the sizes has passed that a charge for a lease has tried.
 type LeaseRefusal struct {
 	Cost  int64 // the smallest of them
+	Ahead bool  // no call waited for it
 	Heard int64 // when the reply was, by the clock here
 
 	// RetryAfter, when that cost would pass, and ResetAfter, in nanoseconds, and Remaining are as the reply has them.
@@ -249,14 +253,14 @@ type heldLease struct {
 // is suspended, in nanoseconds. The zero value holds nothing. It is not safe for concurrent use.
 //
 //	switch q.Decide(&terms, now, cost) {            // for each call whose cost is from 1 to terms.MaxCost()
-//	case LeaseSpent:                                // passes; if q.Renews(now), charge q.Sizes(…) in the background
-//	case LeaseRefused:                              // is limited
+//	case LeaseSpent:                                // passes; if q.Renews(&terms, now), charge q.Sizes(…) in the background
+//	case LeaseRefused:                              // is limited; the same
 //	case LeaseAsk:                                  // if q.Sizes(…) are any, charge one of them for the call and the lease; or else charge the call
 //	}
 type QuotaLease struct {
 	held    [2]heldLease
 	asking  bool  // a charge is under way
-	quietTo int64 // until then no charge is sent but for a call that needs one
+	quietTo int64 // until then no charge is sent ahead of the calls that need one
 	restTo  int64 // until then none is sent at all
 
 	refusedTo   int64 // until then a refusal is remembered
@@ -334,11 +338,18 @@ func (q *QuotaLease) Wanted(t *LeaseTerms, now int64) int64 {
 	return max(1, int64(min(n, float64(t.MaxCost()))))
 }
 
-// Renews reports whether the next lease is to be asked for before this one is used up: half of it is spent, and it is not so small that what is
-// held might come to its end unspent.
-func (q *QuotaLease) Renews(now int64) bool {
+// Renews reports, behind a call that was decided here, whether the next lease is to be asked for before it is needed: half of what is held is
+// spent, or a refusal will soon be forgotten. A lease that is so small that what is held might come to its end unspent
+// is not worth that.
+func (q *QuotaLease) Renews(t *LeaseTerms, now int64) bool {
+	if q.asking || now < q.quietTo {
+		return false
+	}
+	if now < q.refusedTo {
+		return !t.Window && q.Wanted(t, now) >= minRenewed
+	}
 	h := &q.held[0]
-	return h.size >= minRenewed && h.left <= h.size/2 && q.held[1].left == 0 && !q.asking && now >= q.quietTo
+	return h.size >= minRenewed && h.left <= h.size/2 && q.held[1].left == 0
 }
 
 // Sizes says what a charge is to try for, from the largest to the smallest, and returns how many sizes that are. cost is that of the call that
@@ -373,9 +384,11 @@ func (q *QuotaLease) Granted(t *LeaseTerms, g LeaseGrant) bool {
 	q.tell(g.Heard, g.Remaining, g.ResetAfter, 0)
 	rest := g.WindowEnd*nsPerMs - g.ChargedAt
 	h := heldLease{left: g.Units, size: g.Units, end: t.LeaseEnd(g.Sent, rest), chargedAt: g.ChargedAt, windowEnd: g.WindowEnd}
+	if wanted := q.Wanted(t, g.Heard); g.Units <= 0 || !t.Window && wanted >= minRenewed && g.Remaining < wanted/4 {
+		q.refuse(t, g.Heard, 1, float64(wanted-g.Remaining)/t.rate) // once what is held is spent: there is not enough for another lease
+	}
 	switch {
 	case g.Units <= 0:
-		q.refuse(t, g.Heard, 1, (float64(q.Wanted(t, g.Heard))-float64(g.Remaining))/t.rate)
 		return false
 	case h.end <= g.Heard, q.held[1].left > 0:
 		q.retire(t, &h)
@@ -389,12 +402,18 @@ func (q *QuotaLease) Granted(t *LeaseTerms, g LeaseGrant) bool {
 }
 
 // Refused notes that none of the sizes has passed. That is remembered until what the demand is worth would pass, and for half of a lease's
-// length at most.
+// length at most. If no call waited for the charge of a rate, all costs count as refused, or those who come while the next charge is under way
+// would go to the server one by one: what there is, less than a lease worth charging, adds up for one. In a window it might add up to nothing.
 func (q *QuotaLease) Refused(t *LeaseTerms, r LeaseRefusal) {
 	q.asking = false
 	wait := math.Inf(1)
 	if r.RetryAfter >= 0 && !t.Window {
 		wait = float64(r.RetryAfter) + float64(q.Wanted(t, r.Heard)-r.Cost)/t.rate
+	}
+	if r.Ahead && !t.Window {
+		q.refuse(t, r.Heard, 1, wait)
+		q.tell(r.Heard, r.Remaining, r.ResetAfter, 0)
+		return
 	}
 	q.refuse(t, r.Heard, r.Cost, wait)
 	q.tell(r.Heard, r.Remaining, r.ResetAfter, max(r.RetryAfter, 0))
@@ -402,8 +421,11 @@ func (q *QuotaLease) Refused(t *LeaseTerms, r LeaseRefusal) {
 
 // refuse has costs from cost on be refused for so many ns, and for half of a lease's length at most.
 func (q *QuotaLease) refuse(t *LeaseTerms, now, cost int64, wait float64) {
-	q.refusedTo = now + int64(max(0, min(wait, float64(t.Length/2))))
-	q.refusedCost, q.quietTo = cost, q.refusedTo
+	remembered := int64(max(0, min(wait, float64(t.Length/2))))
+	q.refusedTo, q.quietTo = now+remembered, now+remembered
+	if q.refusedCost = cost; !t.Window {
+		q.quietTo -= min(remembered/2, refusedAhead)
+	}
 }
 
 // Failed notes that a charge has had no answer that can be used, or was not sent. For half of a lease's length none is asked for.

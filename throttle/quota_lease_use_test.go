@@ -113,13 +113,14 @@ func (f *leaseFleet) call(u *leaseUser) {
 	case LeaseSpent:
 		u.local++
 		f.admit(u)
-		if u.q.Renews(f.now) {
-			f.ask(u, 0)
-		}
 	case LeaseRefused:
 		u.local++
 	case LeaseAsk:
 		f.ask(u, 1)
+		return
+	}
+	if u.q.Renews(&f.server.terms, f.now) {
+		f.ask(u, 0)
 	}
 }
 
@@ -151,7 +152,7 @@ func (f *leaseFleet) ask(u *leaseUser, cost int64) {
 				g.Sent, g.Heard, g.Units = sent, f.now, units-cost
 				u.q.Granted(&f.server.terms, g)
 			default:
-				refusal.Heard = f.now
+				refusal.Heard, refusal.Ahead = f.now, cost == 0
 				u.q.Refused(&f.server.terms, refusal)
 			}
 		})
@@ -277,6 +278,23 @@ func TestQuotaLeasesAreLocal(t *testing.T) {
 	}
 }
 
+// TestHotQuotaLeases: of a key that is asked for fifty times as often as it admits, hardly any call goes to the server, though many come
+// while a charge is under way.
+func TestHotQuotaLeases(t *testing.T) {
+	r := newRand(t)
+	for _, demands := range [][]float64{{100_000}, {25_000, 25_000, 25_000, 25_000}} {
+		f := newLeaseFleet(r, 2000, 2000, nsPerSecond, demands...)
+		f.run(2 * nsPerSecond)
+		f.count()
+		f.run(6 * nsPerSecond)
+		rate := float64(f.admitted) / f.seconds() / 2000
+		t.Logf("%d processes: %.4f of the rate, %.5f decided here, %.0f charges and calls a second at the server", len(demands), rate, f.localShare(), float64(f.upstream)/f.seconds())
+		require.Greater(t, rate, 0.97)
+		require.Less(t, rate, 1.01)
+		require.Greater(t, f.localShare(), 0.998)
+	}
+}
+
 // TestQuotaLeaseSizes: what a charge tries for follows the demand, what remains, and the call that waits.
 func TestQuotaLeaseSizes(t *testing.T) {
 	rate, err := NewRate(6000, 6000, 60*nsPerSecond)
@@ -308,13 +326,13 @@ func TestQuotaLeaseSizes(t *testing.T) {
 	require.True(t, q.Granted(&terms, LeaseGrant{Units: 39, Sent: now, Heard: now, ChargedAt: now, Remaining: 60, ResetAfter: nsPerSecond}))
 	require.EqualValues(t, 39, q.Left(now))
 	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 19))
-	require.False(t, q.Renews(now))
+	require.False(t, q.Renews(&terms, now))
 	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 1))
 	require.Equal(t, Decision{Limit: 6000, Remaining: 79, RetryAfter: NoRetry, ResetAfter: nsPerSecond}, q.Verdict(now, LeaseSpent, 6000))
-	require.True(t, q.Renews(now), "half is spent")
+	require.True(t, q.Renews(&terms, now), "half is spent")
 	require.Equal(t, []int64{50, 44, 38, 32, 25, 19, 13}, sizes(&q, 0), "for no call, a size that is of use or none")
-	require.False(t, q.Renews(now))
-	require.True(t, q.Granted(&terms, LeaseGrant{Units: 15, Sent: now, Heard: now, ChargedAt: now}))
+	require.False(t, q.Renews(&terms, now))
+	require.True(t, q.Granted(&terms, LeaseGrant{Units: 15, Sent: now, Heard: now, ChargedAt: now, Remaining: 60}))
 	require.Empty(t, sizes(&q, 1), "two leases are held")
 	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 25), "of both")
 	require.EqualValues(t, 9, q.Left(now))
@@ -342,6 +360,48 @@ func TestQuotaLeaseSizes(t *testing.T) {
 	require.EqualValues(t, 12, q.Expired())
 	require.Zero(t, q.Expired())
 	require.Zero(t, q.Ended(&terms, now+nsPerSecond), "of a rate nothing could be given back any more")
+}
+
+// TestScarceQuotaLeases: where there is less than a lease worth charging, calls are refused here until the next one is asked for ahead of them.
+func TestScarceQuotaLeases(t *testing.T) {
+	rate, err := NewRate(6000, 6000, 60*nsPerSecond)
+	require.NoError(t, err)
+	terms := rate.LeaseTerms(LeaseOptions{Overshoot: 0.05, Max: nsPerSecond})
+	var sizes [MaxLeaseSizes]int64
+	now := epoch
+	asked := func(terms *LeaseTerms) *QuotaLease { // for 80 units, so that one is worth 40
+		q := new(QuotaLease)
+		for range 80 {
+			require.Equal(t, LeaseAsk, q.Decide(terms, now, 1))
+		}
+		require.NotZero(t, q.Sizes(terms, now, 1, &sizes))
+		return q
+	}
+
+	q := asked(&terms)
+	require.True(t, q.Granted(&terms, LeaseGrant{Units: 2, Sent: now, Heard: now, ChargedAt: now, Remaining: 9}))
+	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 2), "what is held is spent first")
+	require.Equal(t, LeaseRefused, q.Decide(&terms, now, 1), "what is left there is not enough for a lease")
+	forgotten := now + 310*nsPerMs // when 31 more have come
+	require.False(t, q.Renews(&terms, forgotten-refusedAhead-1))
+	require.True(t, q.Renews(&terms, forgotten-refusedAhead))
+	require.Equal(t, LeaseRefused, q.Decide(&terms, forgotten-1, 1))
+	require.Equal(t, LeaseAsk, q.Decide(&terms, forgotten, 1))
+
+	q = asked(&terms)
+	require.True(t, q.Granted(&terms, LeaseGrant{Units: 2, Sent: now, Heard: now, ChargedAt: now, Remaining: 10}))
+	require.Equal(t, LeaseAsk, q.Decide(&terms, now, 3), "there is enough for a lease")
+
+	q = asked(&terms)
+	q.Refused(&terms, LeaseRefusal{Cost: 10, Ahead: true, Heard: now, RetryAfter: 50 * nsPerMs, Remaining: 5})
+	require.Equal(t, LeaseRefused, q.Decide(&terms, now, 1), "also what costs less than was tried ahead")
+	require.Equal(t, Decision{Limited: true, Limit: 6000, RetryAfter: 350 * nsPerMs}, q.Verdict(now, LeaseRefused, 6000))
+
+	window := WindowLeaseTerms(6000, 60_000, LeaseOptions{Overshoot: 0.05, Max: nsPerSecond})
+	q = asked(&window)
+	q.Refused(&window, LeaseRefusal{Cost: 10, Ahead: true, Heard: now, RetryAfter: 50 * nsPerMs, Remaining: 5})
+	require.Equal(t, LeaseAsk, q.Decide(&window, now, 1), "in a window nothing adds up")
+	require.False(t, q.Renews(&window, now+nsPerSecond/4))
 }
 
 // TestQuotaLeaseTerms: how long leases are, and what Strict takes off.

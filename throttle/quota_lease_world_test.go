@@ -340,14 +340,14 @@ func (w *leaseWorld) call(i int, cost, stoodStill int64, chosen bool) {
 	now := node.clock.at(read)
 	w.now += stoodStill
 	if cost <= w.terms.MaxCost() {
-		switch node.q.Decide(&w.terms, now, cost) {
-		case LeaseSpent:
+		answer := node.q.Decide(&w.terms, now, cost)
+		if answer == LeaseSpent {
 			w.pass(read, cost)
-			if node.q.Renews(now) {
+		}
+		if answer != LeaseAsk {
+			if node.q.Renews(&w.terms, now) {
 				w.ask(i, now, 0, false)
 			}
-			return
-		case LeaseRefused:
 			return
 		}
 	}
@@ -402,7 +402,7 @@ func (w *leaseWorld) hear(l *letter) {
 	}
 	heard := node.clock.at(w.now)
 	if l.units == 0 {
-		l.refusal.Heard = heard
+		l.refusal.Heard, l.refusal.Ahead = heard, l.cost == 0
 		node.q.Refused(&w.terms, l.refusal)
 		return
 	}

@@ -98,13 +98,14 @@ func (f *fleet) call(lease *throttle.QuotaLease) {
 	case throttle.LeaseSpent:
 		f.local++
 		f.passed = append(f.passed, f.now)
-		if lease.Renews(f.clock()) {
-			f.charge(lease, 0)
-		}
 	case throttle.LeaseRefused:
 		f.local++
 	case throttle.LeaseAsk:
 		f.charge(lease, 1)
+		return
+	}
+	if lease.Renews(&f.terms, f.clock()) {
+		f.charge(lease, 0)
 	}
 }
 
@@ -148,7 +149,7 @@ func (f *fleet) charge(lease *throttle.QuotaLease, cost int64) {
 				})
 			default:
 				lease.Refused(&f.terms, throttle.LeaseRefusal{
-					Cost: sizes[n-1], Heard: f.clock(), RetryAfter: d.RetryAfter, ResetAfter: d.ResetAfter, Remaining: d.Remaining,
+					Cost: sizes[n-1], Ahead: cost == 0, Heard: f.clock(), RetryAfter: d.RetryAfter, ResetAfter: d.ResetAfter, Remaining: d.Remaining,
 				})
 			}
 		})

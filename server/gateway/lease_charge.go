@@ -230,7 +230,7 @@ func (l *leaseCall) note(b *leaseBook) {
 	}
 	if !grant.Passed {
 		e.lease.Refused(&e.terms, throttle.LeaseRefusal{
-			Cost: grant.Cost, Heard: b.now, RetryAfter: d.RetryAfter, ResetAfter: d.ResetAfter, Remaining: d.Remaining,
+			Cost: grant.Cost, Ahead: l.cost == 0, Heard: b.now, RetryAfter: d.RetryAfter, ResetAfter: d.ResetAfter, Remaining: d.Remaining,
 		})
 		return
 	}

@@ -256,7 +256,7 @@ func (g *Gateway) leaseThrottle(c *command.Ctx, cell *throttle.GCRA, quantity in
 	v := limiter.Verdict{Verdict: form(&d)}
 	g.limits.CountKey(c, k, g.limits.GCRA(), &v.Verdict)
 	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
-	if answer == throttle.LeaseSpent && e.lease.Renews(now) {
+	if e.lease.Renews(&e.terms, now) {
 		g.renew(c, c.Args[1], e, now)
 	}
 	return true
@@ -279,7 +279,7 @@ func (g *Gateway) leasePolicy(c *command.Ctx, p *limiter.Policy, r *limiter.Requ
 	v := e.verdict(now, answer)
 	g.limits.CountKey(c, k, p.Algorithm, &v.Verdict)
 	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
-	if answer == throttle.LeaseSpent && e.lease.Renews(now) {
+	if e.lease.Renews(&e.terms, now) {
 		g.renew(c, c.Args[1], e, now)
 	}
 	return true
@@ -301,7 +301,7 @@ func (g *Gateway) leaseTake(c *command.Ctx, pairs []limits.Pair, peek bool) bool
 	}
 	p.Verdict = e.verdict(now, answer)
 	g.sendPair(c, *p)
-	if answer == throttle.LeaseSpent && e.lease.Renews(now) {
+	if e.lease.Renews(&e.terms, now) {
 		g.renew(c, p.Key, e, now)
 	}
 	return true
