@@ -32,7 +32,14 @@ func TestFailureModes(t *testing.T) {
 		c := asks[mode]
 		ask := func(line string) string { return texts(c.Ask(strings.Fields(line)...)) }
 		require.Equal(t, noAnswer, ask("GET k"), mode)
-		require.Equal(t, resting, ask("GET k"), mode)
+		for again := 0; ; again++ { // silence counts from when a command has left, which on a busy machine may be later
+			reply := ask("GET k")
+			if reply == resting {
+				break
+			}
+			require.Equal(t, noAnswer, reply, mode)
+			require.Less(t, again, 3, mode)
+		}
 		require.Equal(t, resting, ask("INCREX k"), mode)
 		require.Equal(t, resting, ask("SET k v"), mode)
 		require.Equal(t, "PONG", ask("PING"), mode)
