@@ -43,7 +43,7 @@ type program struct {
 const toolsHelp = `headgate, a rate-limit server that speaks the Redis protocol
 
   headgate [file.conf] [--directive ...]    serve; the rest of this text is about that
-  headgate [the same words] --check-config  say whether they are right, and do not serve
+  headgate [the same words] --check-config  say whether they are valid, and do not serve
   headgate ping [the same words]            exit 0 if the server that they describe answers, else 1
   headgate cli [command ...]                send a command, or those of a pipe or of a prompt, and print replies
   headgate check DIR [--fix]                say what is in a data directory and whether it is whole

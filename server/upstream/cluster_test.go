@@ -277,7 +277,7 @@ func TestSentinel(t *testing.T) {
 
 	wrong := cfg
 	wrong.Master = "other"
-	require.ErrorContains(t, open(t, wrong).Start(t.Context()), sentinel.addr+`: it knows no primary named "other"`)
+	require.ErrorContains(t, open(t, wrong).Start(t.Context()), sentinel.addr+`: it knows no primary named "other"; SENTINEL MASTERS lists those that it knows`)
 
 	eventually(t, "the Sentinel knows the replica", func() bool { return len(sentinel.must(t, "SENTINEL", "REPLICAS", "mymaster").list) == 1 })
 	w := startWriters(u, 4, 10)

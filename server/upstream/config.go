@@ -117,7 +117,7 @@ func ParseURL(s string) (Config, error) {
 	}
 	if c.Kind == Sentinel {
 		if c.Master, err = url.PathUnescape(path); err != nil || c.Master == "" {
-			return Config{}, errors.New("upstream: a Sentinel's URL ends with the name of the primary: redis-sentinel://host:port/name")
+			return Config{}, errors.New("upstream: a Sentinel's URL ends with the name that it has for the primary, such as mymaster: redis-sentinel://host:port/mymaster")
 		}
 	} else if path != "" && path != "0" {
 		return Config{}, errors.New("upstream: a URL names no database: clients choose theirs by SELECT")

@@ -199,7 +199,7 @@ func (n *node) judge(hello value) (*greeting, error) {
 func (n *node) fit(g *greeting) error {
 	switch {
 	case g.mode == "sentinel":
-		return refusedError("it is a Sentinel: the URL of one is redis-sentinel://host:port/name")
+		return refusedError(fmt.Sprintf("it is a Sentinel: set upstream to redis-sentinel://%s/ and the name that it has for the primary, such as mymaster", n.addr))
 	case !atLeast(g.version, 6, 2):
 		return refusedError(fmt.Sprintf("it runs version %s: Redis 6.2 or later is needed", g.version))
 	case g.mode != "cluster" && g.role != "master" && g.role != "primary":

@@ -242,7 +242,7 @@ func TestWrongUpstreams(t *testing.T) {
 		behind.addr:   "it is a replica, which cannot be written to",
 		old.addr:      "it runs version 6.0.16: Redis 6.2 or later is needed",
 		ancient.addr:  "it does not know HELLO: Redis 6.2 or later is needed",
-		sentinel.addr: "it is a Sentinel: the URL of one is redis-sentinel://host:port/name",
+		sentinel.addr: "it is a Sentinel: set upstream to redis-sentinel://" + sentinel.addr + "/ and the name that it has for the primary, such as mymaster",
 		web.addr:      "it sends what is no RESP",
 		closed.addr:   "connection refused",
 	} {

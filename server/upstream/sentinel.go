@@ -92,7 +92,7 @@ func (f *fleet) askSentinel(ctx context.Context, addr string) (string, error) {
 	case found.isError():
 		return "", refusedError(found.text)
 	case len(found.list) != 2:
-		return "", refusedError(fmt.Sprintf("it knows no primary named %q", f.cfg.Master))
+		return "", refusedError(fmt.Sprintf("it knows no primary named %q; SENTINEL MASTERS lists those that it knows", f.cfg.Master))
 	}
 	return net.JoinHostPort(found.list[0].text, found.list[1].text), nil
 }
