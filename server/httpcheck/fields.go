@@ -10,10 +10,13 @@ import (
 	"headgate/server/local"
 )
 
+// fieldLength is about how long a limit's part of a field is, in bytes.
+const fieldLength = 48
+
 // setFields sets RateLimit and RateLimit-Policy, as draft-ietf-httpapi-ratelimit-headers-11 has them: a member for each limit. A policy without a
 // limit has none.
 func (s *Server) setFields(h http.Header, pairs []local.Pair, list []local.Verdict) {
-	var policies, limits []byte
+	policies, limits := make([]byte, 0, fieldLength*len(list)), make([]byte, 0, fieldLength*len(list))
 	for i, v := range list {
 		if v.Limit < 0 {
 			continue

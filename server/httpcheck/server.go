@@ -87,8 +87,8 @@ func (s *Server) Close() {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
+	h := w.Header()
+	h["Cache-Control"], h["X-Content-Type-Options"] = noStore, noSniff
 	var err error
 	switch {
 	case r.URL.Path == "/openapi.json" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
@@ -103,7 +103,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		err = &problem{Title: "Too large", Status: http.StatusRequestEntityTooLarge, Detail: "a check needs no body"}
 	default:
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		if r.ContentLength != 0 {
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		}
 		err = s.check(w, r)
 	}
 	if err != nil {
@@ -137,9 +139,9 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	default:
 		return unavailable("too many checks at a time")
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), checkTimeout)
-	defer cancel()
-	limited, list, err := s.ask(ctx, who, &c)
+	patience := local.Patience{Context: r.Context(), Limit: checkTimeout}
+	defer patience.End()
+	limited, list, err := s.ask(&patience, who, &c)
 	if err != nil {
 		return err
 	}
@@ -206,14 +208,21 @@ func (s *Server) answer(w http.ResponseWriter, c *check, limited bool, list []lo
 		_, _ = w.Write(append(body, '\n')) // a peer that has gone wants nothing
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(status)
-	text := "allowed\n"
+	text := textAllowed
 	if limited {
-		text = "limited\n"
+		text = textLimited
 	}
-	_, _ = w.Write([]byte(text)) // the same
+	h := w.Header()
+	h["Content-Type"], h["Content-Length"] = plainText, eight
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the same
 }
+
+// What is the same in each answer is not made for each. Nobody changes it.
+var (
+	noStore, noSniff, plainText, eight = []string{"no-store"}, []string{"nosniff"}, []string{"text/plain; charset=utf-8"}, []string{"8"}
+	textAllowed, textLimited           = []byte("allowed\n"), []byte("limited\n")
+)
 
 // answered is the JSON form of an answer.
 type answered struct {

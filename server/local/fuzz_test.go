@@ -34,3 +34,29 @@ func FuzzTake(f *testing.F) {
 		require.Equal(t, key, string(words.list[3].text))
 	})
 }
+
+// FuzzVerdicts: the reply of RL.TAKE that is read at once is what reading any reply makes of it.
+func FuzzVerdicts(f *testing.F) {
+	f.Add([]byte("*3\r\n:0\r\n:-1\r\n*1\r\n*5\r\n:0\r\n:3\r\n:2\r\n:-1\r\n:60000\r\n"), 1)
+	f.Add([]byte("*3\r\n:1\r\n:1\r\n*2\r\n*5\r\n:0\r\n:3\r\n:2\r\n:-1\r\n:60000\r\n*5\r\n:1\r\n:999999999999999999\r\n:0\r\n:5\r\n:1\r\n"), 2)
+	f.Add([]byte("*4\r\n:0\r\n:-1\r\n*1\r\n*5\r\n:0\r\n:3\r\n:2\r\n:-1\r\n:60000\r\n*1\r\n$1\r\na\r\n"), 1)
+	f.Add([]byte("-ERR no such policy 'x'\r\n"), 1)
+	f.Add([]byte("*3\r\n:00\r\n:-0\r\n*1\r\n*5\r\n:0\r\n:3\r\n:2\r\n:-\r\n:60000\r\n"), 1)
+	f.Fuzz(func(t *testing.T, b []byte, n int) {
+		if n < 0 || n > MaxPairs {
+			return
+		}
+		list := make([]Verdict, n)
+		limited, plain := readVerdicts(b, list)
+		if !plain {
+			return
+		}
+		answers, whole, err := readReplies(b, 1)
+		require.NoError(t, err)
+		require.True(t, whole)
+		wantLimited, want, err := verdicts(answers[0], n)
+		require.NoError(t, err)
+		require.Equal(t, wantLimited, limited)
+		require.ElementsMatch(t, want, list)
+	})
+}

@@ -29,13 +29,30 @@ func (e Error) Error() string { return string(e) }
 // Take asks several limits at once: all of them pass, or none is charged. With peek none is charged in any case. Then it asks what policies of
 // these names say, which is "" for those that there are not. The session may be used again unless the error is another than an [Error].
 func (s Session) Take(ctx context.Context, pairs []Pair, peek bool, names []string) (limited bool, list []Verdict, texts []string, err error) {
-	request := appendTake(nil, pairs, peek)
+	request := appendTake(make([]byte, 0, takeLength(pairs)), pairs, peek)
 	for _, name := range names {
 		request = appendCommand(request, "RL.POLICY", "GET", name)
 	}
-	answers, err := s.ask(ctx, request, 1+len(names))
-	if err != nil {
+	var answers []reply
+	var broken error
+	plain := false
+	list = make([]Verdict, len(pairs))
+	_, err = s.Do(ctx, request, func(replies []byte) (whole bool) {
+		if len(names) == 0 {
+			if limited, plain = readVerdicts(replies, list); plain {
+				return true
+			}
+		}
+		answers, whole, broken = readReplies(replies, 1+len(names))
+		return whole
+	})
+	switch {
+	case broken != nil:
+		return false, nil, nil, broken
+	case err != nil:
 		return false, nil, nil, err
+	case plain:
+		return limited, list, nil, nil
 	}
 	if limited, list, err = verdicts(answers[0], len(pairs)); err != nil {
 		return false, nil, nil, err
@@ -47,6 +64,47 @@ func (s Session) Take(ctx context.Context, pairs []Pair, peek bool, names []stri
 		texts = append(texts, string(r.text))
 	}
 	return limited, list, texts, nil
+}
+
+// takeLength is about how long RL.TAKE of pairs is, in bytes.
+func takeLength(pairs []Pair) int {
+	n := 64
+	for i := range pairs {
+		n += 48 + len(pairs[i].Policy) + len(pairs[i].Key)
+	}
+	return n
+}
+
+// readVerdicts reads the whole reply of RL.TAKE for so many pairs into list, if it is the usual one: not an error, and without leases. It is what
+// readReplies and verdicts would make of it, without making anything on the way.
+func readVerdicts(b []byte, list []Verdict) (limited, plain bool) {
+	head, b, ok := readNumber(b, '*')
+	if !ok || head != 3 {
+		return false, false
+	}
+	first, b, ok := readNumber(b, ':')
+	if !ok {
+		return false, false
+	}
+	if _, b, ok = readNumber(b, ':'); !ok {
+		return false, false
+	}
+	if head, b, ok = readNumber(b, '*'); !ok || head != int64(len(list)) {
+		return false, false
+	}
+	for i := range list {
+		if head, b, ok = readNumber(b, '*'); !ok || head != 5 {
+			return false, false
+		}
+		var five [5]int64
+		for j := range five {
+			if five[j], b, ok = readNumber(b, ':'); !ok {
+				return false, false
+			}
+		}
+		list[i] = Verdict{five[0] == 1, five[1], five[2], five[3], five[4]}
+	}
+	return first == 1, len(b) == 0
 }
 
 // appendTake appends RL.TAKE.
@@ -70,7 +128,7 @@ func appendTake(b []byte, pairs []Pair, peek bool) []byte {
 	return b
 }
 
-// verdicts are what RL.TAKE has answered for n pairs.
+// verdicts are what RL.TAKE has answered for n pairs, or an error.
 func verdicts(r reply, n int) (limited bool, list []Verdict, err error) {
 	if r.kind == '-' {
 		return false, nil, Error(r.text)
