@@ -36,7 +36,11 @@ build: ## build bin/headgate
 deps: ## install what the tests need: redis-server and redis-tools, which they compare with, and openssl
 	@./scripts/deps.sh
 
+# Gateways that are installed in seconds, which make test has the tests of; without them these are skipped.
+QUICK_GATEWAYS := nginx:nginx-light /usr/lib/nginx/modules/ngx_http_lua_module.so:libnginx-mod-http-lua /usr/share/lua/5.1/nginx/redis.lua:lua-nginx-redis caddy:caddy haproxy:haproxy
+
 test: deps build ## run every test, in under five minutes on two cores
+	-@./scripts/deps.sh $(QUICK_GATEWAYS)
 	@failed=; for m in $(MODULES); do $(GO) test -C $$m -timeout $(TIMEOUT) ./... || failed=yes; done; \
 	if [ -n "$$failed" ]; then exit 1; fi; echo "ok: all tests of headgate passed"
 
@@ -127,8 +131,7 @@ clients: deps build ## run the limiters and clients that people use, those of ot
 	$(GO) test -C tests -count=1 -v -timeout 15m ./clients -foreign | grep -vE '^ *=== '
 
 gateways: deps build ## run the gateways that Debian has, as docs/gateways.md has them, compare N random requests (100,000) with envoyproxy/ratelimit, and hold 10,000 silent connections
-	@./scripts/deps.sh nginx:nginx-light /usr/lib/nginx/modules/ngx_http_lua_module.so:libnginx-mod-http-lua /usr/share/lua/5.1/nginx/redis.lua:lua-nginx-redis \
-		caddy:caddy haproxy:haproxy varnishd:varnish /usr/share/doc/varnish-redis:varnish-redis rspamd:rspamd
+	@./scripts/deps.sh $(QUICK_GATEWAYS) varnishd:varnish /usr/share/doc/varnish-redis:varnish-redis rspamd:rspamd
 	$(GO) test -count=1 -run Silent ./server/rls -rls.silent 10000
 	$(GO) test -count=1 -run Silent ./server/httpcheck -httpcheck.silent 10000
 	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT)
