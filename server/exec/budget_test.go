@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/server"
+	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/exec"
 	"headgate/server/netpoll"
@@ -107,6 +108,21 @@ func TestRepliesStopAtTheLimit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRepliesMayReachTheLimit: a client is closed when there is more to be sent than client-output-buffer-limit, not when there is as much.
+func TestRepliesMayReachTheLimit(t *testing.T) {
+	const hard = 1 << 20
+	w := servertest.NewWorkerClientOf(t, server.New(config.NewLive(withOutputLimit(hard)), server.Options{}))
+	w.Srv.Lock()
+	defer w.Srv.Unlock()
+	cl := w.Conn.Client.(*command.Client)
+	cl.Reply.Raw(make([]byte, hard))
+	w.Srv.CheckOutput(cl)
+	require.False(t, w.Conn.Closing())
+	cl.Reply.Raw([]byte("x"))
+	w.Srv.CheckOutput(cl)
+	require.True(t, w.Conn.Closing())
 }
 
 func withOutputLimit(hard int) *config.Config {

@@ -2,6 +2,7 @@ package exec_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,4 +53,14 @@ func TestExpiryThatTakesTooLongIsCounted(t *testing.T) {
 	for w.Srv.ExpireSlice(2000) {
 	}
 	require.Positive(t, w.Srv.Stats.ExpireCaps)
+}
+
+// TestPeakOfMemoryIsSampled: background work sees what there was, although nobody has asked.
+func TestPeakOfMemoryIsSampled(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	w.Ask("SET", "k", strings.Repeat("v", 10_000))
+	require.Zero(t, w.Srv.Stats.PeakMemory)
+	w.Srv.Cron()
+	w.Ask("DEL", "k")
+	require.Greater(t, w.Srv.Stats.PeakMemory, w.Srv.UsedMemory())
 }

@@ -163,6 +163,27 @@ func TestLaterRepliesOfClientsThatAreGone(t *testing.T) {
 	require.Empty(t, other.Out.Bytes())
 }
 
+// TestAnswersAreUsedAgainWithoutTheirReplies: a reply that was kept for a client that has gone is not another's, who wants none.
+func TestAnswersAreUsedAgainWithoutTheirReplies(t *testing.T) {
+	d := newDistant(t)
+	other := netpoll.Detached("127.0.0.1:3", "127.0.0.1:2", false)
+	d.Worker.Opened(other)
+	other.In.Received(copy(other.In.Space(&d.Pool), "GET x\r\nGET y\r\n"))
+	d.Worker.Batch([]*netpoll.Conn{other})
+	d.answer(1)
+	d.Worker.Closed(other)
+	d.answer(0)
+	used := []*exec.Answer{d.asked[0], d.asked[1]}
+	d.Srv.Commands.Lookup([]byte("GET")).Handler = func(c *command.Ctx) {
+		d.Srv.Defer(c, used[0], 100)
+		d.asked, d.keys, used = append(d.asked, used[0]), append(d.keys, string(c.Args[1])), used[1:]
+	}
+	require.Empty(t, d.send("CLIENT REPLY OFF|GET a|GET b"))
+	require.Equal(t, []string{"x", "y", "a", "b"}, d.keys)
+	d.answer(3)
+	require.Empty(t, d.answer(2))
+}
+
 // TestLaterRepliesAreBounded: a client has so many commands under way, and goes on when half of them are answered.
 func TestLaterRepliesAreBounded(t *testing.T) {
 	d := newDistant(t)
