@@ -84,3 +84,20 @@ func TestEvictPrefersTheExpired(t *testing.T) {
 	require.True(t, found)
 	require.Equal(t, 1, db.Len())
 }
+
+// TestEvictionTakesTurnsAmongDatabases: none is spared while others have keys.
+func TestEvictionTakesTurnsAmongDatabases(t *testing.T) {
+	ks := New(Options{Random: newRand(t), Databases: 4})
+	defer ks.Close()
+	for i := range 4 {
+		for n := range 3 {
+			ks.DB(i).SetInt(testKey(ks, "key:%d", n), 1, 0)
+		}
+	}
+	for range 2 * 4 {
+		require.True(t, ks.Evict(Eviction{By: EvictRandom, Samples: 5}, 1, func(*DB, []byte) {}))
+	}
+	for i := range 4 {
+		require.Equal(t, 1, ks.DB(i).Len(), "database %d", i)
+	}
+}

@@ -121,3 +121,22 @@ func TestOnlyShortDamageIsGivenUp(t *testing.T) {
 		require.Equal(t, tc.want, r.Salvageable(), "%+v", tc)
 	}
 }
+
+// TestWhichFilesMayBeCut: increments always; a base only if it is no snapshot, and if something in it is whole or its end is missing.
+func TestWhichFilesMayBeCut(t *testing.T) {
+	for _, c := range []struct {
+		entry Entry
+		whole int64
+		flaw  Flaw
+		want  bool
+	}{
+		{Entry{Kind: Incremental, Name: "a.1.incr.aof"}, 0, Flaw{}, true},
+		{Entry{Kind: Base, Name: "a.1.base.rdb"}, 9, Flaw{Cut: true}, false},
+		{Entry{Kind: Base, Name: "a.1.base.aof"}, 9, Flaw{}, true},
+		{Entry{Kind: Base, Name: "a.1.base.aof"}, 0, Flaw{Cut: true}, true},
+		{Entry{Kind: Base, Name: "a.1.base.aof"}, 0, Flaw{}, false},
+		{Entry{Kind: Base, Name: "a.1.base.aof"}, 0, Flaw{Cut: true, Why: whyZeros}, false},
+	} {
+		require.Equal(t, c.want, c.entry.Cuttable(&Report{Whole: c.whole, Flaw: &c.flaw}), "%+v", c)
+	}
+}

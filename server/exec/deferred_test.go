@@ -245,6 +245,27 @@ func TestLaterRepliesCountAsMemory(t *testing.T) {
 	require.Zero(t, d.Srv.AnswersToCome())
 }
 
+// TestLaterRepliesThatWereSentTakeUpNothing: neither they, nor what their commands took up.
+func TestLaterRepliesThatWereSentTakeUpNothing(t *testing.T) {
+	d := newDistant(t)
+	d.send("GET a|GET b")
+	most := d.client().Deferred.Bytes()
+	d.keys[1] = strings.Repeat("b", 1000)
+	d.answer(1)
+	require.Greater(t, d.client().Deferred.Bytes(), most)
+	d.answer(0)
+	require.Equal(t, most-2*100, d.client().Deferred.Bytes())
+}
+
+// TestFirstLaterReplyHasItsLimit: one that waits for nothing is not kept, and is not sent either if it is too large.
+func TestFirstLaterReplyHasItsLimit(t *testing.T) {
+	d := newDistant(t)
+	d.send("GET a|GET b")
+	d.keys[0] = strings.Repeat("a", 65<<20) // beyond client-output-buffer-limit
+	d.answer(0)
+	require.True(t, closing(d))
+}
+
 // TestClientsWaitWhileTooMuchIsUnderWay and go on when that is over.
 func TestClientsWaitWhileTooMuchIsUnderWay(t *testing.T) {
 	d := newDistant(t)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"headgate/persistence"
+	"headgate/server"
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/journal"
@@ -150,4 +151,18 @@ func TestUnfinishedSnapshotIsDeleted(t *testing.T) {
 	w.Srv.RemoveUnfinished()
 	require.NoFileExists(t, unfinished)
 	w.Srv.RemoveUnfinished()
+}
+
+// TestOneSavePointIsEnoughToSaveAtTheEnd, and without any nothing is saved.
+func TestOneSavePointIsEnoughToSaveAtTheEnd(t *testing.T) {
+	for points := range 2 {
+		cfg := config.Default()
+		cfg.Dir = t.TempDir()
+		cfg.Save = cfg.Save[:points]
+		w := servertest.NewWorkerClientOf(t, server.New(config.NewLive(cfg), server.Options{}))
+		w.Ask("SET", "k", "v")
+		require.NoError(t, w.Srv.Shutdown(0))
+		_, err := os.Stat(filepath.Join(cfg.Dir, cfg.DBFilename))
+		require.Equal(t, points > 0, err == nil)
+	}
 }

@@ -34,3 +34,8 @@ func TestWrongDeclarationsPanic(t *testing.T) {
 	most.Options = make([]Option, maxOptions)
 	require.NotPanics(t, func() { NewTable(most) }, "as many options as there may be")
 }
+
+// TestSyntaxErrorOfPolicies says how a policy of the algorithm is written.
+func TestSyntaxErrorOfPolicies(t *testing.T) {
+	require.Equal(t, Error("ERR syntax error, try "+PolicyCall+"FIXED"), Standard.Find("FIXED").PolicySyntaxError()[:len("ERR syntax error, try "+PolicyCall+"FIXED")])
+}

@@ -66,6 +66,7 @@ func TestClauses(t *testing.T) {
 		{"fixed 9 day FAILURE local tz UTC", "FIXED 9 DAY TZ UTC FAILURE LOCAL"},
 		{"log 5 60s failure open block 600000 double 1d shadow", "LOG 5 60s SHADOW BLOCK 600000ms DOUBLE 1d FAILURE OPEN"},
 		{"log 5 60s block 10m", "LOG 5 60s BLOCK 10m"},
+		{"log 5 60s block 10m double 10m", "LOG 5 60s BLOCK 10m DOUBLE 10m"},
 	} {
 		_, canonical, err := Standard.ParseText(Words(c.text))
 		require.NoError(t, err, c.text)
@@ -101,4 +102,18 @@ func FuzzParseText(f *testing.F) {
 		require.Equal(t, canonical, same)
 		require.Equal(t, p, again)
 	})
+}
+
+// TestShareOfAPolicy: of a limit of 1, too, the rate is divided.
+func TestShareOfAPolicy(t *testing.T) {
+	for text, want := range map[string]string{"GCRA 1 10 1s": "GCRA 1 5 1s", "GCRA 8 10 1s": "GCRA 4 5 1s"} {
+		p, _, err := Standard.ParseText(Words(text))
+		require.NoError(t, err)
+		half, _, err := Standard.ParseText(Words(want))
+		require.NoError(t, err)
+		part, err := p.Share(0.5)
+		require.NoError(t, err)
+		require.Equal(t, half.Limit, part.Limit, text)
+		require.Equal(t, half.Rate, part.Rate, text)
+	}
 }
