@@ -64,8 +64,8 @@ func electionAfter() time.Duration { return sized(2*time.Second, time.Second) }
 func figure[N cmp.Ordered](t *testing.T, what string, measured, most N) {
 	t.Helper()
 	t.Logf("%s: %v (at most %v)", what, measured, most)
-	if *whole {
-		require.LessOrEqual(t, measured, most, what)
+	if *whole && measured > most {
+		t.Errorf("%s: %v, which is more than %v", what, measured, most) // and the other figures are measured all the same
 	}
 }
 
