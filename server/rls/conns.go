@@ -71,11 +71,26 @@ func (a *arrivals) admit(ctx context.Context, call *tap.Info) (context.Context, 
 		cancel()
 		return nil, status.Error(codes.ResourceExhausted, "too many requests at a time")
 	}
-	context.AfterFunc(ctx, func() {
+	forget := context.AfterFunc(ctx, func() {
 		cancel()
 		count.Add(-1)
 	})
-	return ctx, nil
+	return context.WithValue(ctx, arrivalKey{}, &arrival{forget, count}), nil
+}
+
+// arrival is a call that is counted until its context ends, or it is answered.
+type arrival struct {
+	forget func() bool // has the context's end do nothing, unless it has come
+	count  *atomic.Int64
+}
+
+type arrivalKey struct{}
+
+// answered ends the count of a call that has come whole and is answered, which costs less than waiting for the end of its context: that takes a goroutine.
+func answered(ctx context.Context) {
+	if a, ok := ctx.Value(arrivalKey{}).(*arrival); ok && a.forget() {
+		a.count.Add(-1)
+	}
 }
 
 // requestTimeout is how long a request may take to arrive and to be answered, with an upstream for instance.

@@ -39,6 +39,7 @@ const (
 
 	keptConns     = MaxConns / 2     // of those that have asked before do not give way to strangers
 	maxStreams    = 1000             // requests under way on one connection
+	streamWorkers = 64               // goroutines that answer one request after another; for requests beyond these, which wait, goroutines are made
 	maxRequests   = 4096             // on all
 	maxOthers     = 256              // calls of health and reflection, on all
 	maxRequest    = 64 << 10         // bytes of a request
@@ -150,6 +151,7 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxHeaders), grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
 		grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(greetTimeout), grpc.InTapHandle(p.arrivals.admit),
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: silentAfter, Timeout: silentTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(p.admit),
@@ -183,6 +185,7 @@ func (p *Port) admit(ctx context.Context, request any, _ *grpc.UnaryServerInfo, 
 		}
 	}
 	end := p.conns.begin(from)
+	defer answered(ctx)
 	defer end()
 	return handle(ctx, request)
 }
