@@ -532,12 +532,24 @@ func (h *waitRun) refused(c *waitCall, before []*waitCall, atOnce bool) {
 		if alone > c.deadline || h.passesAt(p.key, standsFor(p.key, before, c), c.deadline+1) > c.deadline {
 			return
 		}
-		// One who was limited at the same instant, by another of his keys, keeps nobody, and those behind him who stay do.
-		if h.passesAt(p.key, standsFor(p.key, h.waiting, c), c.deadline+1) > c.deadline {
+		// One who was limited at the same instant, by another of his keys, keeps nobody, and those behind him who stay do; or he had come to this key
+		// in between, and a refusal stays even if one ahead leaves later.
+		if h.passesAt(p.key, standsFor(p.key, h.waiting, c), c.deadline+1) > c.deadline || h.passesAt(p.key, h.mayHaveStood(p.key, before, c), c.deadline+1) > c.deadline {
 			return
 		}
 	}
 	h.fail("%s was limited, though it could pass by %d", c.client, c.deadline)
+}
+
+// mayHaveStood is standsFor, with those who were limited at this instant and may have moved to the key before.
+func (h *waitRun) mayHaveStood(k *waitKey, before []*waitCall, last *waitCall) (queue []*waitCall) {
+	for _, c := range before {
+		asks := slices.ContainsFunc(c.pairs, func(p waitPair) bool { return p.key == k })
+		if c.came < last.came && asks && (c.pairs[c.stood].key == k || !slices.Contains(h.waiting, c)) {
+			queue = append(queue, c)
+		}
+	}
+	return append(queue, last)
 }
 
 // mayWait looks at a call that waits.
