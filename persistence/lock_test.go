@@ -25,6 +25,7 @@ func TestLockIsHeldOnce(t *testing.T) {
 	var held *HeldError
 	require.ErrorAs(t, err, &held)
 	require.Equal(t, HeldError{Dir: dir, Holder: "process 7"}, *held)
+	require.EqualError(t, held, "the data directory "+dir+" is in use by process 7")
 	require.NoError(t, first.Close())
 	again, err := OS{}.Lock(dir)
 	require.NoError(t, err)

@@ -281,3 +281,22 @@ func BenchmarkHashIncrement(b *testing.B) {
 		})
 	}
 }
+
+// TestHashIsLookedAtInPart: whoever has seen enough sees no more, in each encoding.
+func TestHashIsLookedAtInPart(t *testing.T) {
+	ks := New(Options{})
+	defer ks.Close()
+	for _, fields := range []int{3, 5000} {
+		h, err := ks.DB(0).HashCreate(testKey(ks, "h%d", fields), 0)
+		require.NoError(t, err)
+		for i := range fields {
+			h.Set(fmt.Appendf(nil, "field%d", i), []byte("v"))
+		}
+		seen := 0
+		h.Each(func(_, _ []byte) bool {
+			seen++
+			return seen < 2
+		})
+		require.Equal(t, 2, seen)
+	}
+}

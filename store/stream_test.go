@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -293,4 +294,20 @@ func BenchmarkStream(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestPreviousID: within a millisecond, across two, and before the least.
+func TestPreviousID(t *testing.T) {
+	for id, want := range map[StreamID]StreamID{
+		{MS: 5, Seq: 2}: {MS: 5, Seq: 1},
+		{MS: 5, Seq: 1}: {MS: 5},
+		{MS: 5}:         {MS: 4, Seq: math.MaxUint64},
+		{MS: 1}:         {Seq: math.MaxUint64},
+	} {
+		previous, ok := id.Previous()
+		require.True(t, ok)
+		require.Equal(t, want, previous)
+	}
+	_, ok := StreamID{}.Previous()
+	require.False(t, ok)
 }

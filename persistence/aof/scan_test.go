@@ -140,3 +140,19 @@ func TestWhichFilesMayBeCut(t *testing.T) {
 		require.Equal(t, c.want, c.entry.Cuttable(&Report{Whole: c.whole, Flaw: &c.flaw}), "%+v", c)
 	}
 }
+
+// TestScanOfUnits: what MULTI begins ends with EXEC, and neither stands within the other or alone.
+func TestScanOfUnits(t *testing.T) {
+	const multi, exec, ping = "*1\r\n$5\r\nMULTI\r\n", "*1\r\n$4\r\nEXEC\r\n", "*1\r\n$4\r\nPING\r\n"
+	for text, whole := range map[string]int{
+		multi + ping + exec + ping: len(multi + ping + exec + ping),
+		ping + exec:                len(ping),
+		multi + ping + multi:       0,
+		ping + multi + ping:        len(ping),
+	} {
+		report, err := Scan(memory{bytes.NewReader([]byte(text))}, 0)
+		require.NoError(t, err)
+		require.EqualValues(t, whole, report.Whole, "%q", text)
+		require.Equal(t, whole == len(text), report.Flaw == nil, "%q", text)
+	}
+}

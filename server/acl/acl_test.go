@@ -124,6 +124,15 @@ func TestRulesDescribe(t *testing.T) {
 	}
 }
 
+// TestKeyRulesDescribe: rules on keys are written as they are read, and forbidding every command takes back what was allowed.
+func TestKeyRulesDescribe(t *testing.T) {
+	us := NewUsers(testTable())
+	u := setUser(t, us, "u", "+@all", "%R~in:*", "%W~out:*", "~both:*", "-@all")
+	require.Contains(t, u.Rules(), "%R~in:* %W~out:* ~both:*")
+	require.Equal(t, "-@all", u.Rights()[0].Commands)
+	require.Equal(t, "-@all", setUser(t, us, "u", "+@all", "nocommands").Rights()[0].Commands)
+}
+
 func TestPasswords(t *testing.T) {
 	us := NewUsers(testTable())
 	require.NotNil(t, us.Authenticate([]byte("default"), []byte("anything")))

@@ -117,3 +117,10 @@ func TestShareOfAPolicy(t *testing.T) {
 		require.Equal(t, half.Rate, part.Rate, text)
 	}
 }
+
+// TestZoneNamesHaveALength that may be reached.
+func TestZoneNamesHaveALength(t *testing.T) {
+	longest := strings.Repeat("z", maxZoneName)
+	require.True(t, isZoneName([]byte(longest)))
+	require.False(t, isZoneName([]byte(longest+"z")))
+}
