@@ -155,6 +155,7 @@ func TestClientsShareACeiling(t *testing.T) {
 	require.True(t, hog.Conn.Closing())
 	require.False(t, small.Conn.Closing())
 	require.LessOrEqual(t, srv.Pool.Used(), int64(23<<20))
+	require.Zero(t, srv.Stats.OutputLimited, "memory was short, no output buffer was over its own limit")
 }
 
 // TestCutTransactionSkipsWhatOnlyAnswers: once nobody gets the answers of a transaction, its commands that change something are run, and no

@@ -205,6 +205,7 @@ func TestExceptions(t *testing.T) {
 			RL.POLICY OVERRIDE SET p k 1 1 1s EX x | ERR value is not an integer or out of range
 			RL.POLICY OVERRIDE GET p           | ERR syntax error, try RL.POLICY OVERRIDE <SET policy key words [words …] [EX seconds] | GET policy key | DEL policy key | LIST policy [CURSOR cursor] [COUNT n]>
 			RL.POLICY OVERRIDE LIST p COUNT 0  | ERR count must be >= 1
+			RL.POLICY OVERRIDE LIST p COUNT 1  | [0 []]
 			RL.POLICY OVERRIDE LIST p CURSOR x | ERR invalid cursor
 			RL.POLICY OVERRIDE LIST none       | ERR no such policy 'none'
 			DBSIZE                             | 1`},
