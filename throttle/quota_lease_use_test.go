@@ -530,3 +530,12 @@ func TestQuotaLeasesAllocateNothing(t *testing.T) {
 		q.Ended(&terms, now)
 	}))
 }
+
+// TestLeaseTellsOfRefusals: that of a window is remembered for half of a lease's length.
+func TestLeaseTellsOfRefusals(t *testing.T) {
+	var q QuotaLease
+	require.False(t, q.Refuses(1000))
+	q.Refused(&LeaseTerms{Capacity: 10, Length: 100, Window: true}, LeaseRefusal{Heard: 1000, Cost: 1, RetryAfter: NoRetry})
+	require.True(t, q.Refuses(1049))
+	require.False(t, q.Refuses(1050))
+}

@@ -592,6 +592,28 @@ func TestOlderForms(t *testing.T) {
 	}, got.lines)
 }
 
+// refusing is a sink that takes no collection.
+type refusing struct{ *record }
+
+var errRefused = errors.New("refused")
+
+func (refusing) Hash(int) error { return errRefused }
+func (refusing) Set(int) error  { return errRefused }
+func (refusing) ZSet(int) error { return errRefused }
+
+// TestRefusedCollectionsEndTheReading: what a sink says when a collection begins is heard, in the packed forms, too.
+func TestRefusedCollectionsEndTheReading(t *testing.T) {
+	for kind, packed := range map[byte][]byte{typeHashZiplist: ziplistOf("f", "1"), typeZSetZiplist: ziplistOf("a", "1")} {
+		e := NewEncoder(true)
+		e.Begin()
+		e.buf = append(e.buf, kind)
+		e.string([]byte("k"))
+		e.string(packed)
+		err := NewReader(bytes.NewReader(e.file()), Options{}).Read(refusing{&record{}})
+		require.ErrorIs(t, err, errRefused)
+	}
+}
+
 func TestPayload(t *testing.T) {
 	e := NewEncoder(true)
 	e.BeginPayload()
