@@ -311,3 +311,18 @@ func TestPreviousID(t *testing.T) {
 	_, ok := StreamID{}.Previous()
 	require.False(t, ok)
 }
+
+// TestReadsAreUnknownWhereEntriesWereDeleted: at the first entry, too, if its ID is the last deleted one, which XSETID can say.
+func TestReadsAreUnknownWhereEntriesWereDeleted(t *testing.T) {
+	ks := New(Options{})
+	defer ks.Close()
+	s, _, err := ks.DB(0).Stream(testKey(ks, "s"), 0)
+	require.NoError(t, err)
+	for ms := range uint64(2) {
+		s.Add(StreamID{MS: 5 + ms}, [][]byte{[]byte("f"), []byte("v")})
+	}
+	for deleted, want := range map[StreamID]int64{{}: 1, {MS: 4}: 1, {MS: 5}: UnknownReads, {MS: 6}: UnknownReads} {
+		s.SetInfo(StreamInfo{Last: StreamID{MS: 6}, Added: 2, MaxDeleted: deleted})
+		require.Equal(t, want, s.ReadsUpTo(StreamID{MS: 5}), "%v", deleted)
+	}
+}
