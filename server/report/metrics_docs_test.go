@@ -118,7 +118,7 @@ The usual series of the Go runtime and the process (` + "`go_…`, `process_…`
 ` + "| `top_limited_error`, `top_hot_error` | the maximum error of the counts in that list |" + `
 
 A gateway has the series ` + "`headgate_upstream_…`, and `INFO upstream` with the same figures since its start; a server that keeps keys itself has neither." + `
-` + "[Operations](operations.md#a-gateway-before-redis) says which ones to watch. `node` is the address of a node of the upstream." + `
+` + "[Operations](operations.md#a-gateway-in-front-of-redis) says which ones to watch. `node` is the address of a node of the upstream." + `
 
 ` + "With `http-port` or `http-unixsocket` there are `headgate_http_checks_total` and `INFO httpcheck`, with `rls-port` `headgate_rls_…` and `INFO envoy`." + `
 
