@@ -67,7 +67,7 @@ func TestAnAlgorithmIsOneDeclaration(t *testing.T) {
 	require.Equal(t, "[0 3 2 -1 10000]", ask("RL.PATIENT k 3 10s PEEK"))
 	require.Equal(t, "[1 3 2 10000 10000]", ask("RL.PATIENT k 3 10s COST 3"))
 	require.Equal(t, "-ERR limit 'x' must be a number", ask("RL.PATIENT k x 10s"))
-	require.Equal(t, "-ERR syntax error: unknown word 'x', try RL.PATIENT key limit pause [COST n] [PEEK] [WAIT duration]", ask("RL.PATIENT k 3 10s x"))
+	require.Equal(t, "-ERR syntax error, try RL.PATIENT key limit pause [COST n] [PEEK] [WAIT duration] (unknown word 'x')", ask("RL.PATIENT k 3 10s x"))
 	require.Equal(t, "-WRONGTYPE Operation against a key holding the wrong kind of value", ask("RPUSH list x", "RL.PATIENT list 3 10s"))
 	require.Contains(t, ask("COMMAND DOCS rl.patient"), "summary Count until nobody has called for a while since")
 

@@ -419,7 +419,7 @@ func TestValues(t *testing.T) {
 		{name: "policy", value: "login LOG 5 60x", err: "invalid duration '60x', use a number with us, ms, s, m, h, d or w (none: ms)"},
 		{name: "policy", value: "login LOG 5 60us", err: "duration '60us' is below 1ms"},
 		{name: "policy", value: "login log 5 60", want: "login LOG 5 60ms"},
-		{name: "policy", value: "login LOG 5 60s PEEK", err: "syntax error: unknown word 'PEEK', try policy name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]"},
+		{name: "policy", value: "login LOG 5 60s PEEK", err: "syntax error, try policy name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'PEEK')"},
 		{name: "maxmemory", value: "60%", want: "60%"},
 		{name: "maxmemory", value: "100mb", want: "104857600"},
 		{name: "maxmemory", value: "101%", err: "percentage argument must be less or equal to 100"},

@@ -303,7 +303,7 @@ func TestTransactions(t *testing.T) {
 		CL.THROTTLE t 1 1 36000             | QUEUED
 	`)
 	got := gate.ask("EXEC")
-	require.Regexp(t, `^\[OK \[0 2 1 -1 36000\] \[0 1 0 -1 36000000\] \[0 -1 -1 -1 0\] 2 WRONGTYPE .* ERR limit 'x' must be -1 or >= 0 \[0 2 0 -1 72000\] \[1 2 0 36000 72000\]\]$`, got)
+	require.Regexp(t, `^\[OK \[0 2 1 -1 36000\] \[0 1 0 -1 36000000\] \[0 -1 -1 -1 0\] 2 WRONGTYPE .* ERR limit must be -1 or >= 0 \[0 2 0 -1 72000\] \[1 2 0 36000 72000\]\]$`, got)
 	text, err := redis.Text("GET", "a")
 	require.NoError(t, err)
 	require.Equal(t, "2", text)
@@ -324,7 +324,7 @@ func TestTransactions(t *testing.T) {
 		EXISTS b  | 0
 		MULTI     | OK
 		RL.FIXED f x 10h | QUEUED
-		EXEC      | [ERR limit 'x' must be -1 or >= 0]
+		EXEC      | [ERR limit must be -1 or >= 0]
 	`)
 	// A script's name that the upstream does not know yet does no harm within MULTI.
 	_, err = redis.Do("SCRIPT", "FLUSH")
@@ -450,8 +450,8 @@ func TestPoliciesOfTheUpstream(t *testing.T) {
 		require.NoError(t, addPolicy(cfg, "fixed", "FIXED 1 1h"))
 	})
 	gate.converse(`
-		RL.POLICY SET fixed FIXED 9 1h | ERR policy 'fixed' is set by the directive 'policy': change it there, in the file or by CONFIG SET
-		RL.POLICY DEL fixed            | ERR policy 'fixed' is set by the directive 'policy': change it there, in the file or by CONFIG SET
+		RL.POLICY SET fixed FIXED 9 1h | ERR policy 'fixed' is fixed by the configuration file
+		RL.POLICY DEL fixed            | ERR policy 'fixed' is fixed by the configuration file
 		RL.POLICY LIST                 | [fixed FIXED 1 1h]
 	`)
 	_, err := redis.Do("HSET", "rl:policies", "p", "FIXED 7 1h", "broken", "NOSUCH")

@@ -29,7 +29,7 @@ func TestBeforeAHeadgate(t *testing.T) {
 	gate.converse(`
 		CL.THROTTLE k 2 1 36000          | [0 3 2 -1 36000]
 		RL.POLICY SET p GCRA 2 1 10h     | OK
-		RL.POLICY SET fixed GCRA 2 1 10h | ERR policy 'fixed' is set by the directive 'policy': change it there, in the file or by CONFIG SET
+		RL.POLICY SET fixed GCRA 2 1 10h | ERR policy 'fixed' is fixed by the configuration file
 		RL.POLICY LIST                   | [fixed FIXED 2 1h FAILURE LOCAL p GCRA 2 1 10h]
 		RL.TAKE 1 p a                    | [0 -1 [[0 2 1 -1 36000000]]]
 		RL.ACQUIRE l 1 1h MEMBER me      | [0 1 0 -1 3600000 me]

@@ -101,11 +101,11 @@ const maxOptions = 8
 // Arguments that several algorithms have.
 
 func limitArg(name, summary string) Arg {
-	return Arg{Name: name, Type: "integer", Error: "ERR " + name + " '%s' must be -1 or >= 0", Summary: summary + "; 0 limits every call, -1 none"}
+	return Arg{Name: name, Type: "integer", Error: string(ErrLimit), Summary: summary + "; 0 limits every call, -1 none"}
 }
 
 func countArg(name, summary string) Arg {
-	return Arg{Name: name, Type: "integer", Error: "ERR " + name + " '%s' must be >= 1", Summary: summary + ", 1 or more"}
+	return Arg{Name: name, Type: "integer", Error: string(ErrCount), Summary: summary + ", 1 or more"}
 }
 
 // periodArg is the period of a rate.
@@ -139,7 +139,7 @@ func (a Arg) means(summary string) Arg {
 
 // BadArgument is what the i-th of the words behind the key, which declares an error, is answered with when it is not one of its values.
 func (a *Algorithm) BadArgument(i int, word []byte) Error {
-	return Error(fmt.Sprintf(a.Args[i].Error, Shown(word)))
+	return Error(strings.ReplaceAll(a.Args[i].Error, "%s", string(Shown(word))))
 }
 
 // Index is the algorithm's place in its table.

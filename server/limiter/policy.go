@@ -18,6 +18,7 @@ func (e Error) Error() string { return string(e) }
 
 // Errors that several algorithms have. Others quote an argument, or stand beside the algorithm that has them.
 const (
+	ErrLimit      = Error("ERR limit must be -1 or >= 0")
 	ErrCount      = Error("ERR count must be >= 1")
 	ErrNotInteger = Error("ERR value is not an integer or out of range")
 	ErrSyntax     = Error("ERR syntax error") // with how the command is called, which is for the server to say

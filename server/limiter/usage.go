@@ -15,12 +15,14 @@ type unknownWord struct {
 	near string // the one that it probably means; empty: none is close
 }
 
-func (e *unknownWord) Error() string {
-	text := fmt.Sprintf("%s: unknown word '%s'", ErrSyntax, e.word)
-	if e.near != "" {
-		text += ", did you mean " + e.near + "?"
+func (e *unknownWord) Error() string { return string(ErrSyntax) + e.hint() }
+
+// hint says which word it is, and which it might be, behind how the call should look.
+func (e *unknownWord) hint() string {
+	if e.near == "" {
+		return fmt.Sprintf(" (unknown word '%s')", e.word)
 	}
-	return text
+	return fmt.Sprintf(" (unknown word '%s', did you mean %s?)", e.word, e.near)
 }
 
 // Is has errors.Is take it for ErrSyntax.
@@ -28,14 +30,11 @@ func (e *unknownWord) Is(target error) bool { return target == ErrSyntax }
 
 // UsageError is the form on the wire of an ErrSyntax that was found in a call, or in a policy, which should look like syntax.
 func UsageError(err error, syntax string) Error {
-	var unknown *unknownWord
-	switch {
-	case !errors.As(err, &unknown):
-		return ErrSyntax + ", try " + Error(syntax)
-	case unknown.near != "":
-		return Error(unknown.Error() + " Try " + syntax)
+	text := string(ErrSyntax) + ", try " + syntax
+	if unknown := (*unknownWord)(nil); errors.As(err, &unknown) {
+		text += unknown.hint()
 	}
-	return Error(unknown.Error() + ", try " + syntax)
+	return Error(text)
 }
 
 // strayWord is the error for a word that cannot stand where an option, or a policy's clause, is expected.

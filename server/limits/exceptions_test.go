@@ -200,7 +200,7 @@ func TestExceptions(t *testing.T) {
 			RL.POLICY OVERRIDE SET none k 1 1 1s | ERR no such policy 'none'
 			RL.POLICY OVERRIDE SET p k         | ERR syntax error, try RL.POLICY OVERRIDE <SET policy key words [words …] [EX seconds] | GET policy key | DEL policy key | LIST policy [CURSOR cursor] [COUNT n]>
 			RL.POLICY OVERRIDE SET p k 1 1     | ERR syntax error, try RL.POLICY OVERRIDE SET policy key GCRA capacity count period [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
-			RL.POLICY OVERRIDE SET p k x 1 1s  | ERR capacity 'x' must be -1 or >= 0
+			RL.POLICY OVERRIDE SET p k x 1 1s  | ERR limit must be -1 or >= 0
 			RL.POLICY OVERRIDE SET p k 1 1 1s EX 0 | ERR invalid expire time in 'rl.policy|override' command
 			RL.POLICY OVERRIDE SET p k 1 1 1s EX x | ERR value is not an integer or out of range
 			RL.POLICY OVERRIDE GET p           | ERR syntax error, try RL.POLICY OVERRIDE <SET policy key words [words …] [EX seconds] | GET policy key | DEL policy key | LIST policy [CURSOR cursor] [COUNT n]>

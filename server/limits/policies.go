@@ -118,7 +118,7 @@ func (l *Limits) policyErrors() (texts []string) {
 
 // Errors of policies.
 const (
-	errFixedPolicy     = "ERR policy '%s' is set by the directive 'policy': change it there, in the file or by CONFIG SET"
+	errFixedPolicy     = "ERR policy '%s' is fixed by the configuration file"
 	ErrNoPolicy        = "ERR no such policy '%s'"
 	errTooManyPolicies = "ERR too many policies"
 )

@@ -245,13 +245,13 @@ var commandConversations = []struct{ name, calls string }{
 		RL.POLICY DEL slow                 | 0
 		RL.POLICY SET login LEASE 5 60s    | ERR unknown algorithm 'LEASE', use GCRA, BUCKET, QUEUE, FIXED, SLIDING, LOG, UNLIMITED or ACQUIRE
 		RL.POLICY SET login LOG 5          | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
-		RL.POLICY SET login LOG 5 60s COST 1 | ERR syntax error: unknown word 'COST', try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
-		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error: unknown word 'PEEK', try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
+		RL.POLICY SET login LOG 5 60s COST 1 | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'COST')
+		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'PEEK')
 		RL.POLICY SET login gcra 10        | ERR syntax error, try RL.POLICY SET name GCRA capacity count period [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
-		RL.POLICY SET login SLIDING 1 1s x | ERR syntax error: unknown word 'x', try RL.POLICY SET name SLIDING limit window [SLICES slices] [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
-		RL.POLICY SET login UNLIMITED 1    | ERR syntax error: unknown word '1', try RL.POLICY SET name UNLIMITED
-		RL.POLICY SET login LOG -2 60s     | ERR limit '-2' must be -1 or >= 0
-		RL.POLICY SET login GCRA 5 0 60s   | ERR count '0' must be >= 1
+		RL.POLICY SET login SLIDING 1 1s x | ERR syntax error, try RL.POLICY SET name SLIDING limit window [SLICES slices] [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'x')
+		RL.POLICY SET login UNLIMITED 1    | ERR syntax error, try RL.POLICY SET name UNLIMITED (unknown word '1')
+		RL.POLICY SET login LOG -2 60s     | ERR limit must be -1 or >= 0
+		RL.POLICY SET login GCRA 5 0 60s   | ERR count must be >= 1
 		RL.POLICY SET login LOG 5 60x      | ERR invalid duration '60x', use a number with us, ms, s, m, h, d or w (none: ms)
 		RL.POLICY SET login LOG 5 60us     | ERR duration '60us' is below 1ms
 		RL.POLICY SET login FIXED 5 DAY TZ Nowhere | ERR unknown time zone 'Nowhere'
@@ -344,7 +344,7 @@ var commandConversations = []struct{ name, calls string }{
 	{"leases among several limits", `
 		RL.POLICY SET par acquire 2 30     | OK
 		RL.POLICY GET par                  | ACQUIRE 2 30ms
-		RL.POLICY SET par ACQUIRE 2 30s MEMBER x | ERR syntax error: unknown word 'MEMBER', try RL.POLICY SET name ACQUIRE limit ttl [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
+		RL.POLICY SET par ACQUIRE 2 30s MEMBER x | ERR syntax error, try RL.POLICY SET name ACQUIRE limit ttl [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'MEMBER')
 		RL.POLICY SET par ACQUIRE 2 30s    | OK
 		RL.POLICY SET tok BUCKET 10 1 1s   | OK
 		RL.POLICY SET free ACQUIRE -1 1s   | OK
@@ -402,8 +402,8 @@ func TestFixedPolicies(t *testing.T) {
 		CONFIG SET policy login~log~5~60s,~api~gcra~2~1~1s | OK
 		CONFIG GET policy                  | [policy login LOG 5 60s, api GCRA 2 1 1s]
 		RL.TAKE 1 login k                  | [0 -1 [[0 5 3 -1 60000]]]
-		RL.POLICY SET login LOG 7 1s       | ERR policy 'login' is set by the directive 'policy': change it there, in the file or by CONFIG SET
-		RL.POLICY DEL login                | ERR policy 'login' is set by the directive 'policy': change it there, in the file or by CONFIG SET
+		RL.POLICY SET login LOG 7 1s       | ERR policy 'login' is fixed by the configuration file
+		RL.POLICY DEL login                | ERR policy 'login' is fixed by the configuration file
 		RL.POLICY GET login                | LOG 5 60s
 		RL.POLICY LIST                     | [api GCRA 2 1 1s login LOG 5 60s]
 		FLUSHALL                           | OK

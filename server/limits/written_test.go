@@ -23,10 +23,10 @@ func TestPoliciesWrittenOut(t *testing.T) {
 		"FIXED 3":                          "ERR syntax error, try FIXED limit",
 		"LEAKY 3 1m":                       "ERR unknown algorithm 'LEAKY'",
 		"FIXED 3 1m BLOCK 1m":              "ERR a policy with BLOCK needs a name",
-		"FIXED x 1m":                       "ERR limit 'x' must be",
-		"FIXED 3 1m NAME a b":              "ERR syntax error: unknown word 'NAME'",
+		"FIXED x 1m":                       "ERR limit must be",
+		"FIXED 3 1m NAME a b":              "ERR syntax error, try FIXED limit",
 		"FIXED 3 1m NAME a/b":              "ERR policy name must be",
-		"FIXED 3 1m NAME":                  "ERR syntax error: unknown word 'NAME'",
+		"FIXED 3 1m NAME":                  "ERR syntax error, try FIXED limit",
 		"FIXED":                            "ERR no such policy 'FIXED'",
 		strings.Repeat("FIXED 3 1m ", 100): "ERR no such policy 'FIXED 3 1m",
 	} {
