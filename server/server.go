@@ -122,7 +122,7 @@ func New(live *config.Live, o Options) *Server {
 		s.Reservations.Replaced(db)
 		s.Executor.ForgetOwnExpiries(db)
 	})
-	s.Keys.Reserve(limits.KeptPrefix, limits.Label)
+	s.Keys.Reserve(limits.LabelledPrefixes(), limits.Label)
 	s.Keys.FollowReserved(limits.OverridePrefix)
 	s.BeginAccess(live.Get())
 	s.Apply(live.Get())

@@ -4,7 +4,7 @@ package store
 // changes, so that it may be filled while ks is used.
 func (ks *Keyspace) Beside() *Keyspace {
 	beside := New(Options{Databases: len(ks.dbs), Limits: ks.limits, Hash: ks.seed})
-	beside.Reserve(ks.reserved.prefix, ks.reserved.label)
+	beside.reserved = reserved{prefix: ks.reserved.prefix, next: ks.reserved.next, label: ks.reserved.label}
 	return beside
 }
 

@@ -1,9 +1,12 @@
 package store
 
-// reserved says which keys a server keeps for itself among those of its clients: their names begin with prefix, and label gives them a label, by which each
-// database counts them.
+import "strings"
+
+// reserved says which keys a server keeps for itself among those of its clients: label gives their names a label, by which each database counts
+// them.
 type reserved struct {
-	prefix  string
+	prefix  string                        // of all of their names
+	next    [256]bool                     // bytes that follow it in one of them
 	label   func(dst, name []byte) []byte // nil: there are none
 	version uint64                        // the last that a tally was given
 	follow  string                        // the beginning of the labels whose keys' coming and going is counted
@@ -11,11 +14,20 @@ type reserved struct {
 	scratch []byte
 }
 
-// Reserve has keys be counted by a label whose names begin with prefix and have one: label appends it to dst, or leaves dst as it is for a key
-// like any other. It must give the same name the same label always. It is called before there is a key, and costs those who add or remove other
-// keys a look at the beginnings of their names.
-func (ks *Keyspace) Reserve(prefix string, label func(dst, name []byte) []byte) {
-	ks.reserved = reserved{prefix: prefix, label: label}
+// Reserve has keys be counted by a label whose names begin with one of prefixes and have one: label appends it to dst, or leaves dst as it is for a
+// key like any other. It must give the same name the same label always. It is called before there is a key, and costs those who add or remove
+// other keys a look at the beginnings of their names. No prefix is the beginning of another.
+func (ks *Keyspace) Reserve(prefixes []string, label func(dst, name []byte) []byte) {
+	r := reserved{prefix: prefixes[0], label: label}
+	for _, prefix := range prefixes {
+		for !strings.HasPrefix(prefix, r.prefix) || len(prefix) == len(r.prefix) {
+			r.prefix = r.prefix[:len(r.prefix)-1]
+		}
+	}
+	for _, prefix := range prefixes {
+		r.next[prefix[len(r.prefix)]] = true
+	}
+	ks.reserved = r
 }
 
 // FollowReserved has ReservedChanges count the keys whose labels begin with prefix. It is called after Reserve, and before there is a key.
@@ -32,7 +44,8 @@ func (r *reserved) of(name []byte) []byte {
 
 // may reports whether a name may be reserved, by its beginning.
 func (r *reserved) may(name []byte) bool {
-	return r.label != nil && len(name) >= len(r.prefix) && string(name[:len(r.prefix)]) == r.prefix
+	n := len(r.prefix)
+	return len(name) > n && r.next[name[n]] && string(name[:n]) == r.prefix
 }
 
 // tally counts a database's reserved keys by their labels. The zero value has none.

@@ -49,7 +49,7 @@ func TestReservedKeysAreCounted(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	ks := New(Options{Databases: 3, Random: rnd})
 	defer ks.Close()
-	ks.Reserve("rl:", firstWord)
+	ks.Reserve([]string{"rl:b:", "rl:o:"}, firstWord)
 	now := int64(1000)
 	name := func() Key {
 		return testKey(ks, "%s%d", []string{"rl:b:", "rl:o:", "rl:", "rl:x:", "user:", "r"}[rnd.IntN(6)], rnd.IntN(4))

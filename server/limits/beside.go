@@ -112,8 +112,19 @@ func besideOf(prefix string, name []byte) (policy string, key []byte, ok bool) {
 	return policy, key, bytes.Equal(appendBeside(nil, prefix, policy, key), name)
 }
 
-// keptPrefixes are those of the names that [Label] knows.
+// keptPrefixes are those of what policies have for single keys.
 var keptPrefixes = [...]string{BlockPrefix, OverridePrefix}
+
+// LabelledPrefixes returns how the names begin that [Label] knows.
+func LabelledPrefixes() []string { return append(keptPrefixes[:], ReservationPrefix) }
+
+// keptNext are the bytes that follow KeptPrefix in the names that the server keeps. Clients use that prefix, too.
+var keptNext = func() (next [256]bool) {
+	for _, name := range append(LabelledPrefixes(), PoliciesKey) {
+		next[name[len(KeptPrefix)]] = true
+	}
+	return next
+}()
 
 // Label appends to dst what the server counts a key as that it keeps for limiters: the beginning of its name, and the policy if it has one. It leaves dst as
 // it is for any other key. It is for [store.Keyspace.Reserve], and pure.
@@ -142,7 +153,7 @@ func Label(dst, name []byte) []byte {
 // keptByServer reports whether a key's name is one under which the server keeps what is no limiter's state. That goes for all databases:
 // SWAPDB may move the key.
 func keptByServer(name []byte) bool {
-	if !begins(name, KeptPrefix) {
+	if len(name) <= len(KeptPrefix) || !keptNext[name[len(KeptPrefix)]] || !begins(name, KeptPrefix) {
 		return false
 	}
 	for _, prefix := range keptPrefixes {
