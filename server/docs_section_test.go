@@ -32,7 +32,7 @@ func writeOverview(b *strings.Builder, commands []*command.Command) {
 		anchor := strings.ToLower(strings.NewReplacer(".", "", " ", "-").Replace(nameOf(cmd)))
 		fmt.Fprintf(b, "| [`%s`](#%s) | %s |\n", nameOf(cmd), anchor, cmd.Summary)
 	}
-	b.WriteString("\n[Arguments and replies](arguments.md) explains durations, limits, costs and the five numbers. A call that is answered with an error changes\n" +
+	b.WriteString("\n[Arguments and replies](arguments.md) explains durations, limits, costs and the five numbers. A call that returns an error changes\n" +
 		"nothing. In errors, X stands for the argument.\n")
 }
 

@@ -2,8 +2,8 @@
 //
 //	headgate [file.conf] [--directive value ...] [-]     serve, as redis-server does
 //	headgate check DIR [--fix]                            say whether a data directory is whole
-//	headgate bench [--addr A] [--load L] ...              send a load to a server and say how fast it was answered
-//	headgate simulate [access.log ...] --policy P ...     say what limits would have done to the traffic of a log
+//	headgate bench [--addr A] [--load L] ...              put a load on a server and measure throughput and latency
+//	headgate simulate [access.log ...] --policy P ...     show what limits would have done to the traffic in a log
 //	headgate cli [-h HOST] [-p PORT] [command ...]        send commands, from the arguments, a pipe or a prompt, and print replies
 //	headgate ping [the same words]                        exit 0 if the server so configured answers, else 1
 //	headgate version | --version | --help
@@ -42,16 +42,16 @@ type program struct {
 
 const toolsHelp = `headgate, a rate-limit server that speaks the Redis protocol
 
-  headgate [file.conf] [--directive ...]    serve; the rest of this text is about that
-  headgate [the same words] --check-config  say whether they are valid, and do not serve
-  headgate ping [the same words]            exit 0 if the server that they describe answers, else 1
-  headgate cli [command ...]                send a command, or those of a pipe or of a prompt, and print replies
-  headgate check DIR [--fix]                say what is in a data directory and whether it is whole
-  headgate bench [--addr A] [--load L] ...  send a load to a server and say how fast it was answered
-  headgate simulate [access.log] ...        say what limits would have done to the traffic of a log
+  headgate [file.conf] [--directive ...]    run the server, as described below
+  headgate [same arguments] --check-config  check the configuration without running
+  headgate ping [same arguments]            exit with 0 if that server answers, otherwise with 1
+  headgate cli [command ...]                send commands, from arguments, a pipe or a prompt, and print the replies
+  headgate check DIR [--fix]                show what is in a data directory and whether it is intact
+  headgate bench [--addr A] [--load L] ...  put a load on a server and measure throughput and latency
+  headgate simulate [access.log] ...        show what limits would have done to the traffic in a log
   headgate version                          print the version
 
-ping, cli, check, bench and simulate say more with --help.
+Run ping, cli, check, bench and simulate with --help for details.
 
 `
 

@@ -16,7 +16,7 @@ import (
 func (a *Console) clientCommand() *command.Command {
 	return &command.Command{
 		Name: "client", Group: command.GroupConnection, Since: "2.4.0", Complexity: "depends on the sub-command",
-		Summary: "Look at and manage connections.",
+		Summary: "Show and manage connections.",
 		Arity:   -2, Flags: command.KeepsCaching,
 		Sub: []*command.Command{
 			pubsub.ClientCachingCommand,
@@ -65,39 +65,39 @@ func (a *Console) clientCommand() *command.Command {
 			},
 			{
 				Name: "no-evict", Since: "7.0.0", Complexity: "O(1)",
-				Summary: "Spare the connection when clients are closed to save memory.",
+				Summary: "Exempt the connection from being closed to save memory.",
 				Arity:   3, Flags: command.Admin | command.ClientFlags,
 				Args: []command.Arg{command.OneOf("enabled", command.Tok("ON"), command.Tok("OFF"))}, Reply: command.ReplySimple, Handler: clientNoEvict,
 			},
 			{
 				Name: "no-touch", Since: "7.2.0", Complexity: "O(1)",
-				Summary: "Have the connection's commands leave the access times of keys as they are.",
+				Summary: "Keep this connection's commands from updating the access times of keys.",
 				Arity:   3, Flags: command.ClientFlags,
 				Args: []command.Arg{command.OneOf("enabled", command.Tok("ON"), command.Tok("OFF"))}, Reply: command.ReplySimple, Handler: a.clientNoTouch,
 			},
 			{
 				Name: "pause", Since: "2.9.50", Complexity: "O(1)",
-				Summary: "Hold back all commands, or those that may write, for some milliseconds.",
+				Summary: "Delay all commands, or those that may write, for some milliseconds.",
 				Arity:   -3, Flags: command.Admin | command.ClientFlags,
 				Args:  []command.Arg{command.Integer("timeout"), command.OneOf("mode", command.Tok("WRITE"), command.Tok("ALL")).Opt()},
 				Reply: command.ReplySimple, Handler: a.clientPause,
 			},
 			{
 				Name: "reply", Since: "3.2.0", Complexity: "O(1)",
-				Summary: "Leave out the replies to the following commands, or to the next one.",
+				Summary: "Turn replies to this connection on or off, or skip the next one.",
 				Arity:   3, Flags: command.ClientFlags,
 				Args: []command.Arg{command.OneOf("on-off-skip", command.Tok("ON"), command.Tok("OFF"), command.Tok("SKIP"))}, Reply: command.ReplySimple | command.ReplyNone, Handler: clientReply,
 			},
 			{
 				Name: "setinfo", Since: "7.2.0", Complexity: "O(1)",
-				Summary: "Tell the name or the version of the client library.",
+				Summary: "Set the name or the version of the client library.",
 				Arity:   4, Flags: command.ClientFlags,
 				Args:  []command.Arg{command.OneOf("attr", command.Str("libname").After("LIB-NAME"), command.Str("libver").After("LIB-VER"))},
 				Reply: command.ReplySimple, Handler: clientSetInfo,
 			},
 			{
 				Name: "setname", Since: "2.6.9", Complexity: "O(1)",
-				Summary: "Give the connection a name, or take it away with an empty one.",
+				Summary: "Name the connection, or remove its name with an empty one.",
 				Arity:   3, Flags: command.ClientFlags,
 				Args: []command.Arg{command.Str("connection-name")}, Reply: command.ReplySimple, Handler: clientSetName,
 			},

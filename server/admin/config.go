@@ -11,7 +11,7 @@ import (
 func (a *Console) configCommand() *command.Command {
 	return &command.Command{
 		Name: "config", Group: command.GroupServer, Since: "2.0.0", Complexity: "depends on the sub-command",
-		Summary: "Look at and change the configuration.",
+		Summary: "Show and change the configuration.",
 		Arity:   -2,
 		Sub: []*command.Command{
 			{
@@ -28,7 +28,7 @@ func (a *Console) configCommand() *command.Command {
 			},
 			{
 				Name: "rewrite", Since: "2.8.0", Complexity: "O(n) in the length of the configuration file",
-				Summary: "Bring the configuration file in line with what holds now.",
+				Summary: "Write the current configuration to the configuration file.",
 				Arity:   2, Flags: command.Admin | command.NoScript | command.Loading | command.Stale, Reply: command.ReplySimple, Handler: a.configRewrite,
 			},
 			{

@@ -13,7 +13,7 @@ func (a *Console) ConnectionCommands() []*command.Command {
 	return []*command.Command{
 		{
 			Name: "auth", Group: command.GroupConnection, Since: "1.0.0", Complexity: "O(1)",
-			Summary: "Prove who the client is.",
+			Summary: "Authenticate the connection.",
 			Arity:   -2, Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy,
 			Args: []command.Arg{command.Str("username").Opt(), command.Str("password")}, Secret: command.SecretFrom(1), Reply: command.ReplySimple, Handler: a.auth,
 		},
@@ -50,13 +50,13 @@ func (a *Console) ConnectionCommands() []*command.Command {
 		},
 		{
 			Name: "reset", Group: command.GroupConnection, Since: "6.2.0", Complexity: "O(1)",
-			Summary: "Put the connection back into the state of a new one.",
+			Summary: "Reset the connection to the state of a new one.",
 			Arity:   1, Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.NoAuth | command.AllowBusy | command.RunsInMulti | command.DropsQueue | command.ForSubscribers,
 			Reply: command.ReplySimple, Handler: a.reset,
 		},
 		{
 			Name: "select", Group: command.GroupConnection, Since: "1.0.0", Complexity: "O(1)",
-			Summary: "Choose the database that the following commands work on.",
+			Summary: "Select the database for the following commands.",
 			Arity:   2, Flags: command.Loading | command.Stale | command.Fast | command.ChoosesDatabase,
 			Args: []command.Arg{command.Integer("index")}, Reply: command.ReplySimple, Handler: selectDB,
 		},

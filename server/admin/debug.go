@@ -13,7 +13,7 @@ import (
 func (a *Console) debugCommand() *command.Command {
 	return &command.Command{
 		Name: "debug", Group: command.GroupServer, Since: "1.0.0", Complexity: "depends on the sub-command",
-		Summary: "Help with tests: SLEEP has the whole server stand still, RELOAD has it save a snapshot and load it (only load it with NOSAVE), LOADAOF has it load the append-only file, SET-ACTIVE-EXPIRE has keys past their time removed only when they are looked for, OBJECT shows how a value is kept.",
+		Summary: "Commands for tests: SLEEP stops the whole server, RELOAD saves a snapshot and loads it (with NOSAVE, only loads it), LOADAOF loads the append-only file, SET-ACTIVE-EXPIRE turns active expiry on or off, OBJECT shows how a value is stored.",
 		Arity:   -2, Flags: command.Admin | command.NoScript | command.Loading | command.Stale | command.HomeOnly,
 		Args: []command.Arg{command.OneOf("subcommand",
 			command.Double("seconds").After("SLEEP"), command.Block("reload", command.Tok("RELOAD"), command.Tok("NOSAVE").Opt()), command.Tok("LOADAOF"), command.OneOf("active", command.Tok("0"), command.Tok("1")).After("SET-ACTIVE-EXPIRE"), command.Key("key").After("OBJECT"),

@@ -38,7 +38,7 @@ func (a *Console) ServerCommands() []*command.Command {
 		lolwutCommand,
 		{
 			Name: "shutdown", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(1)",
-			Summary: "End the server once what was read is answered.",
+			Summary: "Shut the server down after replying to what was read.",
 			Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale | command.NoMulti | command.AllowBusy,
 			Args: []command.Arg{
 				command.OneOf("save", command.Tok("NOSAVE"), command.Tok("SAVE")).Opt(), command.Tok("NOW").Opt(), command.Tok("FORCE").Opt(), command.Tok("ABORT").Opt(),
@@ -62,7 +62,7 @@ func (a *Console) ServerCommands() []*command.Command {
 
 var lolwutCommand = &command.Command{
 	Name: "lolwut", Group: command.GroupServer, Since: "5.0.0", Complexity: "O(1)",
-	Summary: "Say which version this is, without the art that Redis shows.",
+	Summary: "Return the version, without Redis's ASCII art.",
 	Arity:   -1, Flags: command.ReadOnly | command.Fast,
 	Args: []command.Arg{command.Integer("version").After("VERSION").Opt()}, Reply: command.ReplyBulk | command.ReplyVerbatim, Handler: lolwut,
 }

@@ -27,17 +27,17 @@ func (s *Cluster) Declarations() []*command.Command {
 	return []*command.Command{
 		{
 			Name: "asking", Group: command.GroupConnection, Since: "3.0.0", Complexity: "O(1)",
-			Summary: "Announce a command for a slot that is being moved. None ever is, so that this does nothing.",
+			Summary: "Announce a command for a slot that is being migrated. Slots never are here, so this does nothing.",
 			Arity:   1, Flags: command.Fast, Reply: command.ReplySimple, Handler: emulated((*command.Ctx).OK),
 		},
 		{
 			Name: "cluster", Group: command.GroupServer, Since: "3.0.0", Complexity: "O(1)",
-			Summary: "Tell clients in cluster mode where the slots are.",
+			Summary: "Return the assignment of slots for clients in cluster mode.",
 			Arity:   -2, Sub: s.subcommands(),
 		},
 		{
 			Name: "readonly", Group: command.GroupConnection, Since: "3.0.0", Complexity: "O(1)",
-			Summary: "Have a replica answer this client's reads itself, instead of sending it on to the primary.",
+			Summary: "Let this client read from a replica, instead of being redirected to the primary.",
 			Arity:   1, Flags: mode, Reply: command.ReplySimple, Handler: emulated(func(c *command.Ctx) { readsReplica(c, true) }),
 		},
 		{
@@ -72,7 +72,7 @@ func (s *Cluster) subcommands() []*command.Command {
 		fixed("forget", "3.0.0", change, 3, nodeID),
 		{
 			Name: "getkeysinslot", Since: "3.0.0", Complexity: "O(n) in the number of keys in database 0",
-			Summary: "List so many keys of database 0 that lie in a slot.",
+			Summary: "List up to so many keys of database 0 in a slot.",
 			Arity:   4, Flags: command.Stale | command.HomeOnly, Tips: command.TipVaries, Args: []command.Arg{command.Integer("slot"), command.Integer("count")},
 			Reply: command.ReplyArray, Handler: emulated(getKeys),
 		},
@@ -139,7 +139,7 @@ func emulated(handler command.Handler) command.Handler {
 func fixed(name, since string, flags command.Flags, arity int, args ...command.Arg) *command.Command {
 	return &command.Command{
 		Name: name, Since: since, Complexity: "O(1)",
-		Summary: "Answer an error: one server has all slots for good.",
+		Summary: "Return an error: one server always has all slots.",
 		Arity:   arity, Flags: flags, Args: args, Reply: command.ReplySimple,
 		Handler: emulated(func(c *command.Ctx) { c.Errf(errFixed, "CLUSTER "+c.Cmd.Upper) }),
 	}

@@ -12,9 +12,9 @@ const usageWidth = 100
 
 const usageHead = `Usage: headgate [file.conf] [--directive value ...] [-]
 
-Serves the Redis protocol. file.conf has the syntax of redis.conf; a last word - reads more of it from standard
+Serves the Redis protocol. file.conf has the syntax of redis.conf; a final - reads more of it from standard
 input. Flags are directives: --port 7000 --save "" --client-output-buffer-limit normal 64mb 16mb 30
-Variables set them too: HEADGATE_PORT=7000. Flags win over variables, variables over the file.
+Variables set them too: HEADGATE_PORT=7000. Flags override variables, and variables override the file.
 
 Directives, with their defaults (* can change at run time: CONFIG SET, or SIGHUP after editing the file):
 `

@@ -160,7 +160,7 @@ func (x *Executor) endReplica(c *command.Ctx) {
 	if c.Cmd != nil {
 		name = c.Cmd.FullName
 	}
-	x.Logger.Warn("a replica is closed: it has sent a command that is answered, which replicas do not", "addr", c.Client.Conn.Remote, "command", name)
+	x.Logger.Warn("replica closed: it has sent a command that expects a reply", "addr", c.Client.Conn.Remote, "command", name)
 	c.Client.Conn.CloseNow()
 }
 
@@ -257,7 +257,7 @@ func (x *Executor) refuseBrowser(c *command.Ctx) {
 	x.Stats.ProtocolErrors++
 	if c.NowNs-x.warnedOfBrowser > browserWarnings {
 		x.warnedOfBrowser = c.NowNs
-		x.Logger.Warn("closed a connection that speaks HTTP; this may be an attack by way of a browser", "addr", c.Client.Conn.Remote)
+		x.Logger.Warn("closed a connection that speaks HTTP; this may be an attack through a browser", "addr", c.Client.Conn.Remote)
 	}
 	c.Client.Conn.CloseNow()
 }

@@ -87,7 +87,7 @@ func (x *Executor) limitMemory(cfg *config.Config) {
 		x.Logger.Info("maxmemory is a share of the memory that the process may have", "maxmemory", m.Max, "limit", m.Machine, "percent", containerShare)
 	}
 	if used := x.UsedMemory(); used > m.Max && !x.Gate.Has(command.GateLoading) {
-		x.Logger.Warn("more memory is in use than maxmemory allows; keys go or writes are refused, as maxmemory-policy says",
+		x.Logger.Warn("more memory is in use than maxmemory allows; keys are evicted or writes are refused, depending on maxmemory-policy",
 			"maxmemory", m.Max, "used", used, "policy", policy.String())
 		m.Evicting = m.Evict
 		x.Soon()
@@ -304,7 +304,7 @@ func (x *Executor) evictClients(now int64) {
 // closeForMemory closes a client because all of them take up too much.
 func (x *Executor) closeForMemory(cl *command.Client, bytes uint64) {
 	x.Stats.EvictedClients++
-	x.Logger.Warn("client closed: clients take up more than maxmemory-clients", "client", cl.ID, "addr", cl.Conn.Remote, "bytes", bytes)
+	x.Logger.Warn("client closed: the buffers of all clients exceed maxmemory-clients", "client", cl.ID, "addr", cl.Conn.Remote, "bytes", bytes)
 	cl.Conn.CloseNow()
 }
 

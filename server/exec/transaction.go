@@ -205,7 +205,7 @@ func (x *Executor) Declarations() []*command.Command {
 		},
 		{
 			Name: "watch", Group: command.GroupTransactions, Since: "2.2.0", Complexity: "O(1) per key",
-			Summary: "Have the next EXEC refused if one of these keys changes until then.",
+			Summary: "Make the next EXEC fail if one of these keys has changed by then.",
 			Arity:   -2, Flags: command.NoScript | command.Loading | command.Stale | command.Fast | command.AllowBusy | command.RunsInMulti | command.HomeOnly, Keys: command.Keys("RO", 1, -1, 1),
 			Args: []command.Arg{command.Key("key").Multi()}, Reply: command.ReplySimple, Handler: x.watch,
 		},

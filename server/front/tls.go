@@ -98,7 +98,7 @@ func (f *tlsFront) use(files tlsFiles) error {
 	leaf := made.Certificates[0].Leaf
 	f.NotAfter.Store(leaf.NotAfter.Unix())
 	if EndsSoon(leaf.NotAfter) {
-		f.of.Logger.Warn("the TLS certificate ends soon, or has ended", "at", leaf.NotAfter.UTC().Format(time.RFC3339))
+		f.of.Logger.Warn("the TLS certificate expires soon, or has expired", "at", leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -253,7 +253,7 @@ func (f *tlsFront) refresh() {
 		if err.Error() != f.broken {
 			f.broken = err.Error()
 			f.BadReloads.Add(1)
-			f.of.Logger.Error("the TLS files have changed and cannot be used; those from before stay in use", "err", err)
+			f.of.Logger.Error("the changed TLS files cannot be used; the previous ones stay in use", "err", err)
 		}
 		return
 	}

@@ -262,7 +262,7 @@ func (g *Gateway) followFiles(ctx context.Context) {
 		}
 		g.core.Unlock()
 		if changed && err != nil {
-			g.logger().Warn("the upstream's files for TLS have changed and cannot be used", "err", err)
+			g.logger().Warn("the changed TLS files for the upstream cannot be used", "err", err)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (g *Gateway) Start(ctx context.Context) error {
 		return fmt.Errorf("the upstream cannot be used: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	if err != nil {
-		g.core.Logger.Warn("the upstream does not answer yet; limiters do as upstream-failure says until it does", "err", err)
+		g.core.Logger.Warn("the upstream does not answer yet; until it does, limiters answer as upstream-failure says", "err", err)
 	} else {
 		g.lookAtPolicies()
 	}

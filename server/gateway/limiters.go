@@ -289,7 +289,7 @@ func (g *Gateway) disagreed(k *call) {
 	g.Counts.Disagreements.Add(1)
 	if now := time.Now(); now.Sub(g.warnedOfDisagreement) >= disagreementWarnings {
 		g.warnedOfDisagreement = now
-		g.logger().Error("a script of the upstream has decided otherwise than this process would have; the script's decision stands",
+		g.logger().Error("a script of the upstream has decided differently from this process; the script's decision stands",
 			"command", k.cmd.FullName, "key", string(limiter.Shown(k.key)), "disagreements", g.Counts.Disagreements.Load())
 	}
 }

@@ -96,7 +96,7 @@ func (j *Journal) reserve() error {
 	a := &j.AOF
 	err := a.Log.Reserve(aof.Headroom)
 	if err == nil && !a.Log.Reserves() && !a.unreserved {
-		j.Logger.Warn("the file system keeps no room for the append-only file: when the disk is full, changes that are answered MISCONF may stand", "file", a.Log.Name())
+		j.Logger.Warn("the file system cannot reserve space for the append-only file: when the disk is full, changes that are answered with MISCONF may stand", "file", a.Log.Name())
 	}
 	a.unreserved = err == nil && !a.Log.Reserves()
 	return err
@@ -113,7 +113,7 @@ func (j *Journal) CloseLog() {
 	}
 	a.Syncer.End()
 	if err := a.Log.Close(); err != nil {
-		j.Logger.Error("the append-only file may lack its end", "file", a.Log.Name(), "err", err)
+		j.Logger.Error("the end of the append-only file may be missing", "file", a.Log.Name(), "err", err)
 	}
 	a.Log, a.pending = nil, nil
 	j.Lock()

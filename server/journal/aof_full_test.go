@@ -230,7 +230,7 @@ func TestStartWithoutRoom(t *testing.T) {
 	}})
 	s.Load()
 	require.Equal(t, 1, <-ended)
-	require.Contains(t, text.String(), "the append-only file cannot be begun, and there are no data yet: make room")
+	require.Contains(t, text.String(), "the append-only file cannot be created, and there are no data yet: make room")
 	require.Contains(t, text.String(), "no space left on device")
 	require.NotContains(t, text.String(), "cannot be loaded")
 	require.NotContains(t, text.String(), "is ready")

@@ -113,7 +113,7 @@ func (j *Journal) runRewriter() {
 		case open && !wanted:
 			j.CloseLog()
 			j.forgetSet()
-			j.Logger.Info("the append-only file is ended")
+			j.Logger.Info("the append-only file is turned off")
 		case (asked || wanted && !open) && !busy:
 			j.rewrite(open)
 		}
@@ -173,7 +173,7 @@ func (j *Journal) rewrite(open bool) {
 		}
 		w.failedAt = time.Now() // RetryRewrite tries again
 		if !open {
-			j.Logger.Warn("the append-only file cannot be begun yet", "err", err)
+			j.Logger.Warn("the append-only file cannot be created yet", "err", err)
 		}
 		return
 	}
@@ -183,7 +183,7 @@ func (j *Journal) rewrite(open bool) {
 		if open {
 			j.Logger.Error("the append-only file could not be rewritten; the old one stays in use", "err", err)
 		} else {
-			j.Logger.Error("the append-only file could not be begun, and nothing is logged; it is tried again", "err", err)
+			j.Logger.Error("the append-only file could not be created, and nothing is logged; the server will try again", "err", err)
 			if j.Config.Get().AppendOnly {
 				a.unbegun = err // what is written would be lost, though the configuration says that it is logged
 				j.noteDisk(nil)
@@ -239,7 +239,7 @@ func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
 	}
 	a.Log.Rebase(base)
 	if err := a.Set.Clean(); err != nil {
-		j.Logger.Warn("files that are not needed any more could not be deleted", "err", err)
+		j.Logger.Warn("obsolete files could not be deleted", "err", err)
 	}
 	return base, nil
 }

@@ -153,7 +153,7 @@ func (d *dataDirs) take(j *Journal, dir string) error {
 	case errors.As(err, &held):
 		return err
 	case err != nil:
-		j.Logger.Warn("the data directory cannot be locked: see to it that no other server uses it", "dir", dir, "err", err)
+		j.Logger.Warn("the data directory cannot be locked: make sure that no other server uses it", "dir", dir, "err", err)
 		lock = nil
 	default:
 		_ = lock.Tell(d.holder) // that is for others to read; whether this server can write there is looked at elsewhere

@@ -54,7 +54,7 @@ func (j *Journal) Load() {
 		case errors.Is(err, errStopped):
 			return // and what has been loaded is forgotten
 		case errors.As(err, new(notBegun)):
-			j.die("the append-only file cannot be begun, and there are no data yet: make room on the disk or correct what the error says, or start with appendonly no", "err", err)
+			j.die("the append-only file cannot be created, and there are no data yet: make room on the disk or correct what the error says, or start with appendonly no", "err", err)
 		case err != nil:
 			j.die("the data cannot be loaded", "err", err)
 		}
@@ -83,9 +83,9 @@ func (j *Journal) removeUnfinished() {
 	name := j.Config.Get().Path(j.Config.Get().DBFilename) + persistence.TempSuffix
 	switch err := j.FS.Remove(name); {
 	case err == nil:
-		j.Logger.Warn("a snapshot that had not been finished is deleted", "file", name)
+		j.Logger.Warn("an unfinished snapshot is deleted", "file", name)
 	case !errors.Is(err, fs.ErrNotExist):
-		j.Logger.Warn("a snapshot that had not been finished could not be deleted", "err", err)
+		j.Logger.Warn("an unfinished snapshot could not be deleted", "err", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func (j *Journal) LoadAOF() error {
 		return err
 	}
 	if err := set.Clean(); err != nil {
-		j.Logger.Warn("files that are not needed any more could not be deleted", "err", err)
+		j.Logger.Warn("obsolete files could not be deleted", "err", err)
 	}
 	if err := j.openLog(r.open); err != nil {
 		if none {
@@ -245,7 +245,7 @@ func (r *replay) all() error {
 		}
 	}
 	if r.passedOver > 0 {
-		j.Logger.Warn("commands of the append-only file were passed over", "commands", r.passedOver)
+		j.Logger.Warn("commands of the append-only file were skipped", "commands", r.passedOver)
 	}
 	j.Lock()
 	defer j.Unlock()
@@ -257,7 +257,7 @@ func (r *replay) all() error {
 // caller holds the executor's lock.
 func (j *Journal) resumeFrom(ms int64) {
 	if ms < math.MaxInt64/1_000_000 && j.Clock.AtLeast(ms*1e6) {
-		j.Logger.Warn("the clock is behind the time at which the data were written last: time continues from there, at half speed until the clock has caught up",
+		j.Logger.Warn("the clock is behind the time of the last write: time continues from there, at half speed until the clock has caught up",
 			"written", time.UnixMilli(ms).UTC())
 	}
 }
@@ -309,7 +309,7 @@ func (r *replay) checkFlaw(path string, e *aof.Entry, report *aof.Report, last b
 	case !report.Salvageable():
 		return fmt.Errorf("%s: %w, with %d bytes from offset %d on; %s", path, flaw, report.Size-report.Whole, report.Whole, hintDamaged)
 	}
-	r.journal.Logger.Warn("the end of the append-only file is not whole: it is cut", "file", path, "why", flaw.Why, "offset", report.Whole,
+	r.journal.Logger.Warn("the end of the append-only file is incomplete: it is truncated", "file", path, "why", flaw.Why, "offset", report.Whole,
 		"bytes given up", report.Size-report.Whole)
 	return nil
 }
@@ -417,7 +417,7 @@ func (r *replay) run() error {
 			return fmt.Errorf("the command %q at offset %d cannot be replayed: %s", u.Name, at, u.Why)
 		}
 		if r.passedOver++; r.passedOver == 1 {
-			r.journal.Logger.Warn("the append-only file lacks what limiters have kept in memory while the disk took nothing, and so a command cannot be replayed: it is passed over",
+			r.journal.Logger.Warn("a command of the append-only file cannot be replayed and is skipped: it depends on changes that limiters kept in memory while the disk could not be written",
 				"command", string(u.Name), "offset", at, "why", u.Why)
 		}
 		return nil

@@ -124,7 +124,7 @@ func (j *Journal) SavePoints(now int64) {
 	changes := j.Changes()
 	for _, p := range j.Config.Get().Save {
 		if changes > 0 && changes >= uint64(p.Changes) && now-v.LastMono > int64(p.Seconds)*1e9 {
-			j.Logger.Info("saving a snapshot, as a save point asks for", "changes", p.Changes, "seconds", p.Seconds)
+			j.Logger.Info("saving a snapshot, because a save point was reached", "changes", p.Changes, "seconds", p.Seconds)
 			j.beginSave()
 			return
 		}
@@ -197,7 +197,7 @@ func (j *Journal) Shutdown(how config.ShutdownFlags) error {
 	j.Lock()
 	defer j.Unlock()
 	if !j.scripts.AwaitIdle(j.Config.Get().ShutdownTimeout) {
-		j.Logger.Warn("shutdown-timeout is over: the script that runs is cut off, and no snapshot is saved")
+		j.Logger.Warn("shutdown-timeout has passed: the running script is aborted, and no snapshot is saved")
 		j.leaveUnsaved = true
 		j.Stop()
 		return nil

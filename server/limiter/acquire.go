@@ -5,7 +5,7 @@ import "headgate/throttle"
 // acquire keeps leases with the times at which they end.
 var acquire = Algorithm{
 	Name: "ACQUIRE", Label: "lease", Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
-	Summary:   "Take one of so many leases, which ends by itself after a time, or renew the one that MEMBER names; the sixth element is its id. PEEK asks whether a lease is available.",
+	Summary:   "Take one of a limited number of leases, which expires after its TTL, or renew the lease named by MEMBER; the sixth element is its id. PEEK asks whether a lease is available.",
 	Guarantee: "never more than limit holders at once",
 	Burst:     "the limit", Memory: "46 bytes per holder up to 128, some 110 beyond",
 	Seen:    "passes again when a holder releases its lease, or when a crashed holder's lease expires",

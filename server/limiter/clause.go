@@ -133,7 +133,7 @@ const ErrDouble = Error("ERR DOUBLE must be at least as long as BLOCK")
 
 // blockArg is how a policy says for how long.
 var blockArg = Arg{Name: "block", Type: "block", Token: "BLOCK", Optional: true, Args: []Arg{
-	durationArg("length", "how long a key that is limited stays so"), optional(durationArg("max", "each block is twice as long as the one before it, and at most this long").after("DOUBLE")),
+	durationArg("length", "how long a key stays limited once it is limited"), optional(durationArg("max", "each block is twice as long as the one before it, and at most this long").after("DOUBLE")),
 }}
 
 func readBlock(p *Policy, words [][]byte) (n int, err error) {
@@ -201,7 +201,7 @@ const (
 var unwritableNames = [...]string{Refuse: "ERROR", KeepInMemory: "MEMORY"}
 
 // WhenUnwritable is how a policy says what is to become of a change while nothing can be written.
-var WhenUnwritable = Arg{Name: "when-unwritable", Type: "oneof", Token: "WHEN-UNWRITABLE", Optional: true, Summary: "what happens to a call while nothing can be written, as when the disk is full: an error, or a change in memory alone; `limiter-when-unwritable` by default", Args: []Arg{
+var WhenUnwritable = Arg{Name: "when-unwritable", Type: "oneof", Token: "WHEN-UNWRITABLE", Optional: true, Summary: "what happens to a call while nothing can be written, for example when the disk is full: an error, or a change in memory only; `limiter-when-unwritable` by default", Args: []Arg{
 	tokenArg(unwritableNames[Refuse]), tokenArg(unwritableNames[KeepInMemory]),
 }}
 
@@ -230,7 +230,7 @@ var failureNames = [...]string{FailError: "ERROR", FailOpen: "OPEN", FailClosed:
 func (f Failure) String() string { return failureNames[f] }
 
 // WhenFailing is how a policy says what is to become of a call whose upstream does not answer.
-var WhenFailing = Arg{Name: "failure", Type: "oneof", Token: "FAILURE", Optional: true, Summary: "what a gateway answers while the upstream does not: an error, allowed, limited, or by a share of the limit that it counts itself; `upstream-failure` by default", Args: []Arg{
+var WhenFailing = Arg{Name: "failure", Type: "oneof", Token: "FAILURE", Optional: true, Summary: "how a gateway answers while the upstream does not: with an error, allowed, limited, or by a local count with a share of the limit; `upstream-failure` by default", Args: []Arg{
 	tokenArg(failureNames[FailError]), tokenArg(failureNames[FailOpen]), tokenArg(failureNames[FailClosed]), tokenArg(failureNames[FailLocal]),
 }}
 
@@ -251,7 +251,7 @@ const (
 )
 
 // leaseArg is how a policy says whether there may be leases.
-var leaseArg = Arg{Name: "lease", Type: "oneof", Optional: true, Summary: "whether a gateway may decide calls for hot keys itself, from units that it has charged upstream in advance; `upstream-lease` by default", Args: []Arg{tokenArg("LEASE"), tokenArg("NOLEASE")}}
+var leaseArg = Arg{Name: "lease", Type: "oneof", Optional: true, Summary: "whether a gateway may decide calls for hot keys locally, from units that it has charged upstream in advance; `upstream-lease` by default", Args: []Arg{tokenArg("LEASE"), tokenArg("NOLEASE")}}
 
 func readLeasing(p *Policy, words [][]byte) (n int, err error) {
 	if p.Leasing = LeaseNo; is(words[0], "LEASE") {

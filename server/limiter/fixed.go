@@ -9,7 +9,7 @@ import (
 // fixed counts in a string with an expiry, which is what INCR and EXPIRE leave.
 var fixed = Algorithm{
 	Name: "FIXED", Since: "headgate 0.1.0", Complexity: "O(1)",
-	Summary:   "Count within a window that begins with its first call, or that is aligned with the epoch or with a calendar.",
+	Summary:   "Count calls in a window that starts with its first call, or is aligned to the Unix epoch or to a calendar.",
 	Guarantee: "at most limit in each window, and up to twice that around a boundary; the same for the calendar's windows",
 	Burst:     "the whole limit at once", Memory: "55 bytes",
 	Seen:    "nothing passes until the window ends, then everything again; easiest to explain and to bill by: a quota \"per month\" ends when the customer's month does",

@@ -9,7 +9,7 @@ import (
 
 var gcra = Algorithm{
 	Name: "GCRA", Since: "headgate 0.1.0", Complexity: "O(1)",
-	Summary:   "Decide by GCRA: a capacity that may be used at once, given back at a steady rate.",
+	Summary:   "Decide by GCRA: a capacity that can be used at once and is refilled at a steady rate.",
 	Guarantee: "within any time t at most capacity + count · t / period pass (less than one more where the count does not divide the period); `CL.THROTTLE` and `GCRA` decide alike",
 	Burst:     "up to the capacity, whenever that much has been saved up", Memory: "55 bytes",
 	Seen:    "a burst, then one request per period / count; it may retry soon, since capacity comes back steadily",
@@ -24,7 +24,7 @@ var gcra = Algorithm{
 
 var bucket = Algorithm{
 	Name: "BUCKET", Since: "headgate 0.1.0", Complexity: "O(1)",
-	Summary:   "Take tokens from a bucket that is refilled at a steady rate; RL.GCRA under the token bucket's words.",
+	Summary:   "Take tokens from a bucket that is refilled at a steady rate. Decides as RL.GCRA does, in the terms of a token bucket.",
 	Guarantee: "the same, as a token bucket: within any time t at most capacity + refill · t / period pass",
 	Burst:     "up to the capacity", Memory: "55 bytes",
 	Seen:    "the same",
@@ -39,7 +39,7 @@ var bucket = Algorithm{
 
 var queue = Algorithm{
 	Name: "QUEUE", Since: "headgate 0.1.0", Complexity: "O(1)",
-	Summary:   "RL.GCRA for a queue that lets requests out evenly: a sixth number tells for how many milliseconds to hold this one back.",
+	Summary:   "Decide as RL.GCRA does, for a queue that releases requests at a steady rate: a sixth number says for how many milliseconds to delay this one.",
 	Guarantee: "the same at the door of a leaky bucket that is a queue; what lies behind it sees at most one request per period / count",
 	Burst:     "none behind it; the capacity is the length of the queue", Memory: "55 bytes",
 	Seen:    "a sixth number: how long to hold the request back",

@@ -5,7 +5,7 @@ import "headgate/throttle"
 // log keeps entries, or ids, with their times.
 var log = Algorithm{
 	Name: "LOG", Since: "headgate 0.1.0", Complexity: "O(log n + cost) in the number of entries",
-	Summary:   "Admit by a list of what passed within the window, exactly; with MEMBER, by a list of different ids.",
+	Summary:   "Count calls in a sliding window exactly, by a log of those that were allowed; with MEMBER, count different ids.",
 	Guarantee: "never more than limit in any window, exactly",
 	Burst:     "the whole limit at once", Memory: "27 bytes per admitted request up to 128, some 3 to 6 beyond",
 	Seen:    "passes again exactly when its oldest request leaves the window",

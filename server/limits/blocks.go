@@ -222,9 +222,9 @@ func blockCommands(l *Limits) []*command.Command {
 		},
 		{
 			Name: "rl.unblock", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
-			Summary: "End a block, by a policy or by RL.BLOCK, and forget its length; 0 if the key is not blocked.",
+			Summary: "End a block that a policy or RL.BLOCK started, and forget its length.",
 			Arity:   3, Flags: command.Write | command.Admin | command.Fast, Keys: command.Keys("RW ACCESS DELETE", 2, 2, 1),
-			Args:   []command.Arg{command.Str("policy").Fails(string(limiter.ErrName)).Means("the name of a policy, or of one that there was when the block began"), blockedArg},
+			Args:   []command.Arg{command.Str("policy").Fails(string(limiter.ErrName)).Means("the name of a policy, or of one that existed when the block began"), blockedArg},
 			Errors: []string{ErrNoPolicy},
 			Reply:  command.ReplyInteger, Returns: []string{"1 if the block was ended, 0 if the key was not blocked"}, Handler: l.either(l.unblock, l.refuseElsewhere),
 		},

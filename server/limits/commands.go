@@ -12,7 +12,7 @@ import (
 // commandOf declares the command of an algorithm. Limiters answer in milliseconds throughout.
 func (l *Limits) commandOf(a *limiter.Algorithm) *command.Command {
 	args := append([]command.Arg{keyArg}, argsOf(a.Args)...)
-	peek := peekArg.Means("ask whether a lease is available, and take none")
+	peek := peekArg.Means("ask whether a lease is available, without taking one")
 	if !a.NoCost {
 		args = append(args, costArg)
 		peek = peekArg
@@ -59,7 +59,7 @@ func sortedByName(commands []*command.Command) []*command.Command {
 var (
 	keyArg  = command.Key("key").Means("the key that is limited, and under which its state is kept")
 	costArg = command.Integer("n").After("COST").Opt().Fails(command.ErrNotInteger).Means("units to take, 1 by default; a negative number gives units back, 0 takes none")
-	peekArg = command.Tok("PEEK").Opt().Means("answer, and charge nothing; the cost is 0 unless it is given")
+	peekArg = command.Tok("PEEK").Opt().Means("answer without charging anything; the cost is 0 unless it is given")
 	waitArg = command.Str("duration").Fails(limiter.InvalidDuration).After(limiter.WaitWord).Opt().
 		Means("wait for up to this long until the call is allowed, from 1ms to 1h; a bare number is milliseconds")
 )

@@ -12,7 +12,7 @@ import (
 func gcraCommand(l *Limits) *command.Command {
 	return &command.Command{
 		Name: "gcra", Group: command.GroupThrottle, Since: "8.8.0 (preview)", Complexity: "O(1)",
-		Summary: "CL.THROTTLE with a period that may be a fraction of a second, counted in microseconds.",
+		Summary: "CL.THROTTLE with a period that may have fractions of a second, to the microsecond.",
 		Arity:   -5, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []command.Arg{
 			keyArg,

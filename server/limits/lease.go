@@ -14,7 +14,7 @@ func leaseCommands(l *Limits) []*command.Command {
 	return []*command.Command{
 		{
 			Name: "rl.release", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
-			Summary: "Give a lease back; 0 when it is gone already. Under a limit of -1 nothing is stored, so it is 0 then, too.",
+			Summary: "Give a lease back. Under a limit of -1 nothing is stored, so the reply is 0.",
 			Arity:   3, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS DELETE", 1, 1, 1),
 			Args:   []command.Arg{leasesArg, leaseIDArg},
 			Errors: []string{command.ErrWrongType},
@@ -22,7 +22,7 @@ func leaseCommands(l *Limits) []*command.Command {
 		},
 		{
 			Name: "rl.renew", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(log n) in the number of leases",
-			Summary: "Have a lease end after this time from now instead; 0 when it is gone already. Under a limit of -1 nothing is stored, so it is 0 then, too.",
+			Summary: "Extend a lease to this long from now. Under a limit of -1 nothing is stored, so the reply is 0.",
 			Arity:   4, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   []command.Arg{leasesArg, leaseIDArg, durationArg("ttl", "how long from now the lease lasts")},
 			Errors: errorsOf(limiter.ShortDuration, limiter.FractionalDuration, limiter.ErrWrongType),

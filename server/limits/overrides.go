@@ -132,7 +132,7 @@ func (l *Limits) overrideCommand() *command.Command {
 	policy, key := command.Str("policy").Fails(ErrNoPolicy).Means("the name of a policy"), command.Key("key").Means("the key as calls name it together with the policy")
 	return &command.Command{
 		Name: "override", Since: "headgate 0.1.0", Complexity: "O(1); LIST: O(n) in the number of keys that it looks at",
-		Summary: "Have other arguments of the same algorithm hold for one key of a policy, or no limit (UNLIMITED); look at them, take them back, or list all keys that have some.",
+		Summary: "Set, show, delete or list overrides of a policy: other arguments of the same algorithm for one key, or no limit (UNLIMITED).",
 		Arity:   -4, Flags: command.Write | command.Admin,
 		Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: overrideKey, Step: 1, Other: overriddenKeys}},
 		Args: []command.Arg{command.OneOf("action",
@@ -143,8 +143,8 @@ func (l *Limits) overrideCommand() *command.Command {
 		)},
 		Errors: []string{command.ErrUsage, errOverride, command.ErrInvalidCursor, string(limiter.ErrCount), command.ErrNotInteger, "ERR invalid expire time in 'rl.policy|override' command"},
 		Reply:  command.ReplySimple | command.ReplyInteger | command.ReplyBulk | command.ReplyNull | command.ReplyArray, Returns: []string{
-			"SET: OK", "GET: the words of the override; null if there is none", "DEL: 1 if there was an override, else 0",
-			"LIST: the cursor to continue with, 0 at the end, and an array of keys, each followed by its words",
+			"SET: OK", "GET: the arguments of the override; null if there is none", "DEL: 1 if there was an override, else 0",
+			"LIST: the cursor to continue with, 0 at the end, and an array of keys, each followed by its override",
 		}, Handler: l.either(l.overrideOrShow, l.refuseElsewhere),
 	}
 }

@@ -21,30 +21,30 @@ func policyCommand(l *Limits) *command.Command {
 		Sub: []*command.Command{
 			{
 				Name: "del", Since: "headgate 0.1.0", Complexity: "O(1)",
-				Summary: "Forget a policy; the state of keys that it limited stays.",
+				Summary: "Delete a policy; the state of the keys that it limited is kept.",
 				Arity:   3, Flags: command.Write | command.Admin | command.Fast,
 				Args: []command.Arg{policyNameArg}, Errors: []string{errFixedPolicy, command.ErrWrongType},
 				Reply: command.ReplyInteger, Returns: []string{"1 if the policy was deleted, 0 if there was none"}, Handler: l.either(l.deletePolicy, l.deletePolicyElsewhere),
 			},
 			{
 				Name: "get", Since: "headgate 0.1.0", Complexity: "O(1)",
-				Summary: "Return what a policy says.",
+				Summary: "Return a policy.",
 				Arity:   3, Flags: command.ReadOnly | command.Fast,
 				Args: []command.Arg{policyNameArg}, Errors: []string{command.ErrWrongType},
-				Reply: command.ReplyBulk | command.ReplyNull, Returns: []string{"the words of the policy, with units; null if there is none"}, Handler: l.showPolicies(l.getPolicy),
+				Reply: command.ReplyBulk | command.ReplyNull, Returns: []string{"the arguments of the policy, with units; null if there is no such policy"}, Handler: l.showPolicies(l.getPolicy),
 			},
 			command.HelpCommand("headgate 0.1.0"),
 			{
 				Name: "list", Since: "headgate 0.1.0", Complexity: "O(n log n) in the number of policies",
-				Summary: "Return the names of all policies, in order, each with what it says.",
+				Summary: "Return all policies, sorted by name.",
 				Arity:   2, Flags: command.ReadOnly,
 				Errors: []string{command.ErrWrongType},
-				Reply:  command.ReplyArray, Returns: []string{"the names of the policies, each followed by its words"}, Handler: l.showPolicies(l.listPolicies),
+				Reply:  command.ReplyArray, Returns: []string{"the names of the policies, each followed by its arguments"}, Handler: l.showPolicies(l.listPolicies),
 			},
 			l.overrideCommand(),
 			{
 				Name: "set", Since: "headgate 0.1.0", Complexity: "O(1)",
-				Summary: "Keep a limit under a name, or change it: it holds from the next decision on, and all keys keep their state.",
+				Summary: "Create or change a named limit. It applies from the next call on, and keys keep their state.",
 				Arity:   -4, Flags: command.Write | command.DenyOOM | command.Admin | command.Fast,
 				Args:   append([]command.Arg{policyNameArg.Fails(string(limiter.ErrName))}, l.policyArgs()...),
 				Errors: slices.Concat([]string{errFixedPolicy}, l.policyErrors(), []string{errTooManyPolicies, command.ErrWrongType}),
@@ -66,7 +66,7 @@ func (l *Limits) policyArgs() []command.Arg {
 		}
 	}
 	return append([]command.Arg{command.OneOf("algorithm", each...).
-		Means("the limit, in the words of the command of that name behind its key: `GCRA 10 5 1s` limits as `RL.GCRA key 10 5 1s` does. `UNLIMITED` limits no call")}, argsOf(limiter.ClauseArgs())...)
+		Means("the limit, as the arguments of that command after its key: `GCRA 10 5 1s` limits as `RL.GCRA key 10 5 1s` does. `UNLIMITED` limits no call")}, argsOf(limiter.ClauseArgs())...)
 }
 
 // withoutErrors takes the errors out of arguments.

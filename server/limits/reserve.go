@@ -20,14 +20,14 @@ func reserveCommands(l *Limits) []*command.Command {
 	return []*command.Command{
 		{
 			Name: "rl.cancel", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-			Summary: "Give back all that a reservation has charged; 0 when it is settled, cancelled or timed out already.",
+			Summary: "Give back everything that a reservation has charged.",
 			Arity:   2, Flags: command.Write | command.Fast,
 			Args: []command.Arg{reservationArg}, Errors: []string{errDeniedKey},
 			Reply: command.ReplyInteger, Returns: []string{"1 if the reservation was cancelled, 0 if it was settled, cancelled or timed out already"}, Handler: l.either(l.cancel, l.refuseElsewhere),
 		},
 		{
 			Name: "rl.reservations", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n log n) in the number of open reservations",
-			Summary: "Return open reservations, those first that time out first.",
+			Summary: "Return open reservations, sorted by when they time out.",
 			Arity:   -1, Flags: command.ReadOnly | command.Admin,
 			Args: []command.Arg{
 				command.Pattern("pattern").After("MATCH").Opt().Means("a glob pattern for the id, or for one of the keys"),
@@ -38,7 +38,7 @@ func reserveCommands(l *Limits) []*command.Command {
 		},
 		{
 			Name: "rl.reserve", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-			Summary: "Charge several limits at once, as RL.TAKE does, and remember it under an id until RL.SETTLE says what was used or RL.CANCEL that nothing was. After the TTL the server cancels by itself.",
+			Summary: "Charge several limits at once, as RL.TAKE does, and keep the charge under an id until RL.SETTLE reports the actual cost or RL.CANCEL gives it back. At the TTL, the server cancels it.",
 			Arity:   -6, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 			Args: []command.Arg{
 				numPairsArg, pairsArg, costsArg,
@@ -51,7 +51,7 @@ func reserveCommands(l *Limits) []*command.Command {
 		},
 		{
 			Name: "rl.settle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-			Summary: "End a reservation by what was used: less than reserved is given back, and more is charged, even above the limit. A lease is given back in any case.",
+			Summary: "End a reservation with the actual cost: what was reserved beyond it is given back, and what exceeds the reservation is charged, even above the limit. A lease is always given back.",
 			Arity:   -4, Flags: command.Write | command.Fast,
 			Args: []command.Arg{
 				reservationArg,

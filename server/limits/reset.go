@@ -12,7 +12,7 @@ import (
 func resetCommand(l *Limits) *command.Command {
 	return &command.Command{
 		Name: "rl.reset", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of keys, and of entries in their state",
-		Summary: "Forget what limiters keep at these keys, and return how many there were; if one holds what no limiter writes, all stay.",
+		Summary: "Delete the limiter state at these keys and return how many had any. If a key holds anything else, none is deleted.",
 		Arity:   -2, Flags: command.Write | command.DecidesFirst, Keys: command.Keys("RW ACCESS DELETE", 1, -1, 1),
 		Args:   []command.Arg{command.Key("key").Multi().Means("a key with the state of any limiter")},
 		Errors: []string{command.ErrWrongType},

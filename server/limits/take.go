@@ -15,7 +15,7 @@ import (
 func takeCommand(l *Limits) *command.Command {
 	return &command.Command{
 		Name: "rl.take", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
-		Summary: "Charge several limits at once: all of them, or none if one of them limits.",
+		Summary: "Charge several limits at once: all of them, or none if any of them limits.",
 		Arity:   -4, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 		Args: []command.Arg{
 			numPairsArg, pairsArg, costsArg,

@@ -14,7 +14,7 @@ func throttleCommands(l *Limits) []*command.Command {
 	return []*command.Command{
 		{
 			Name: "cl.throttle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
-			Summary: "Decide by GCRA whether an action may happen now, and charge it if so; redis-cell's command.",
+			Summary: "Decide by GCRA whether an action is allowed now, and charge it if so. The command of redis-cell.",
 			Arity:   -1, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   throttleArgs,
 			Errors: throttleErrors,
@@ -22,7 +22,7 @@ func throttleCommands(l *Limits) []*command.Command {
 		},
 		{
 			Name: "rl.throttle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
-			Summary: "CL.THROTTLE under the name proposed for Valkey.",
+			Summary: "CL.THROTTLE by the name that was proposed for Valkey.",
 			Arity:   -1, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   throttleArgs,
 			Errors: throttleErrors,

@@ -23,7 +23,7 @@ func (r *Recorder) latencyCommand() *command.Command {
 			latencyQuery("latest", latencySince, 2, "Return the last spike and the longest one of each event.", command.ReplyArray, r.latencyLatest),
 			{
 				Name: "reset", Since: latencySince, Complexity: "O(n) in the length of the reply",
-				Summary: "Forget the spikes of all events, or of those named, and return of how many.",
+				Summary: "Reset the latency data of all events, or of those named, and return how many were reset.",
 				Arity:   -2, Flags: command.Admin | command.NoScript | command.Loading | command.Stale,
 				Tips: command.TipAllNodes,
 				Args: []command.Arg{command.Str("event").Multi().Opt()}, Reply: command.ReplyInteger, Handler: r.latencyReset,

@@ -8,7 +8,7 @@ import (
 var (
 	ClientCachingCommand = &command.Command{
 		Name: "caching", Since: "6.0.0", Complexity: "O(1)",
-		Summary: "Track the keys of the next command, or leave them out, against what the client's mode would do.",
+		Summary: "Track, or do not track, the keys of the next command, against the client's default.",
 		Arity:   3, Flags: command.ClientFlags | command.HomeOnly,
 		Args: []command.Arg{command.OneOf("mode", command.Tok("YES"), command.Tok("NO"))}, Reply: command.ReplySimple, Handler: clientCaching,
 	}

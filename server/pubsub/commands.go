@@ -10,7 +10,7 @@ func (h *Hub) Declarations() []*command.Command {
 	return []*command.Command{
 		{
 			Name: "psubscribe", Group: command.GroupPubSub, Since: "2.0.0", Complexity: "O(n) in the number of patterns",
-			Summary: "Have the messages of all channels that match a pattern sent to this connection.",
+			Summary: "Subscribe to the channels that match patterns.",
 			Arity:   -2, Flags: command.PubSub | command.NoScript | command.Loading | command.Stale | command.ForSubscribers, Channels: command.ChannelSpec{First: 1, Rest: true, Pattern: true},
 			Args: []command.Arg{command.Block("pattern", command.Pattern("pattern")).Multi()}, Reply: command.ReplyPush, Handler: withKind(h.subscribe, KindPattern),
 		},
@@ -35,13 +35,13 @@ func (h *Hub) Declarations() []*command.Command {
 		},
 		{
 			Name: "ssubscribe", Group: command.GroupPubSub, Since: "7.0.0", Complexity: "O(n) in the number of channels",
-			Summary: "Have the messages of shard channels sent to this connection.",
+			Summary: "Subscribe to shard channels.",
 			Arity:   -2, Flags: command.PubSub | command.NoScript | command.Loading | command.Stale | command.ForSubscribers, Keys: command.Keys(command.NotKey, 1, -1, 1), Channels: command.ChannelSpec{First: 1, Rest: true},
 			Args: []command.Arg{command.Str("shardchannel").Multi()}, Reply: command.ReplyPush, Handler: withKind(h.subscribe, KindShard),
 		},
 		{
 			Name: "subscribe", Group: command.GroupPubSub, Since: "2.0.0", Complexity: "O(n) in the number of channels",
-			Summary: "Have the messages of channels sent to this connection.",
+			Summary: "Subscribe to channels.",
 			Arity:   -2, Flags: command.PubSub | command.NoScript | command.Loading | command.Stale | command.ForSubscribers, Channels: command.ChannelSpec{First: 1, Rest: true},
 			Args: []command.Arg{command.Str("channel").Multi()}, Reply: command.ReplyPush, Handler: withKind(h.subscribe, KindChannel),
 		},
@@ -64,7 +64,7 @@ func (h *Hub) Declarations() []*command.Command {
 func (h *Hub) family() *command.Command {
 	return &command.Command{
 		Name: "pubsub", Group: command.GroupPubSub, Since: "2.8.0", Complexity: "depends on the sub-command",
-		Summary: "Look at who has subscribed to what.",
+		Summary: "Show channels, patterns and their subscribers.",
 		Arity:   -2,
 		Sub: []*command.Command{
 			{

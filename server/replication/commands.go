@@ -17,14 +17,14 @@ func (r *Replica) Declarations() []*command.Command {
 		r.failoverCommand(),
 		{
 			Name: "replconf", Group: command.GroupServer, Since: "3.0.0", Complexity: "O(1)",
-			Summary: "Tell a replica's primary about the replica; REPLCONF GETACK, which a primary sends, asks how far its changes have been made here.",
+			Summary: "Exchange information between a replica and its primary; the primary sends REPLCONF GETACK to ask for the replica's offset.",
 			Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale | command.AllowBusy | command.HomeOnly,
 			Args: []command.Arg{command.Str("option").Multi().Opt()}, Reply: command.ReplySimple | command.ReplyNone, Handler: r.replConf,
 		},
 		r.replicaOfCommand("replicaof", "5.0.0", "Follow another server, whose data replace this one's; with NO ONE, stop following and become a primary."),
 		{
 			Name: "role", Group: command.GroupServer, Since: "2.8.12", Complexity: "O(1)",
-			Summary: "Return whether this server follows another, which one, and how far it has come.",
+			Summary: "Return the server's role, with its replicas or its primary.",
 			Arity:   1, Flags: command.NoScript | command.Loading | command.Stale | command.Fast, Categories: acl.Admin | acl.Dangerous,
 			Reply: command.ReplyArray, Handler: r.role,
 		},

@@ -56,7 +56,7 @@ var errRejected = errors.New("the replica does not take over")
 func (r *Replica) failoverCommand() *command.Command {
 	return &command.Command{
 		Name: "failover", Group: command.GroupServer, Since: "6.2.0", Complexity: "O(1)",
-		Summary: "Have a replica take this server's place as soon as it has all changes; writes wait until then. ABORT ends that.",
+		Summary: "Hand over to a replica as soon as it has all changes; writes wait until then. ABORT cancels the failover.",
 		Arity:   -1, Flags: command.Admin | command.NoScript | command.Stale | command.HomeOnly,
 		Args: []command.Arg{
 			command.Block("target", command.Str("host"), command.Integer("port"), command.Tok("FORCE").Opt()).After("TO").Opt(),
@@ -90,7 +90,7 @@ func (r *Replica) failOver(c *command.Ctx) {
 	r.exec.HoldWrites(true)
 	r.Primary.askAcks()
 	r.exec.Soon()
-	r.Logger.Info("a failover is asked for: writes wait until a replica has all changes", "to", f.target())
+	r.Logger.Info("failover requested: writes wait until a replica has all changes", "to", f.target())
 	c.OK()
 }
 
@@ -207,10 +207,10 @@ func (r *Replica) FailoverJob(int64) (next int64) {
 	}
 	switch {
 	case to != (Address{}) && r.Primary.hasAll(r.Primary.find(to)):
-		r.Logger.Info("the replica has all changes, and is to take over", "to", to.String())
+		r.Logger.Info("the replica has all changes and takes over", "to", to.String())
 	case late && f.force:
 		f.end = time.Now().Add(forcedTime)
-		r.Logger.Warn("the replica is to take over though it may lack changes, since the time is up", "to", to.String())
+		r.Logger.Warn("the timeout has passed: the replica takes over although it may lack changes", "to", to.String())
 	case late:
 		r.abortFailover(errors.New("no replica had all changes in time"))
 		return 0
@@ -230,13 +230,13 @@ func (r *Replica) abortFailover(why error) {
 		r.Promote()
 	}
 	r.exec.HoldWrites(false)
-	r.Logger.Warn("the failover has come to nothing: this server stays the primary", "to", f.target(), "err", why)
+	r.Logger.Warn("the failover has failed: this server remains the primary", "to", f.target(), "err", why)
 }
 
 // failedOver is called when the replica has taken over: held writes are answered as a replica does. The caller holds the executor's lock.
 func (r *Replica) failedOver() {
 	if r.failover.state == failoverProceeds {
-		r.Logger.Info("the replica has taken over, and is followed", "primary", r.failover.target())
+		r.Logger.Info("the replica has taken over; this server follows it", "primary", r.failover.target())
 		r.failover = failover{}
 		r.exec.HoldWrites(false)
 	}

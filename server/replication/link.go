@@ -151,7 +151,7 @@ func (l *link) resume(a answer) error {
 		}
 		r.PartialSyncs++
 		l.attach(renamed)
-		r.Logger.Info("the primary is followed on from where the link was cut", "primary", l.follow.String(), "offset", r.history.Offset)
+		r.Logger.Info("replication resumes where the link was cut", "primary", l.follow.String(), "offset", r.history.Offset)
 	}) {
 		return errEnded
 	}
@@ -206,7 +206,7 @@ func (l *link) takeSnapshot(a answer) (stream io.Reader, err error) {
 	if err != nil {
 		return nil, &snapshotError{err}
 	}
-	r.Logger.Info("the data are the primary's", "primary", l.follow.String(), "keys", loaded.Keys, "bytes", loaded.Bytes, "offset", a.offset,
+	r.Logger.Info("the primary's data are loaded", "primary", l.follow.String(), "keys", loaded.Keys, "bytes", loaded.Bytes, "offset", a.offset,
 		"took", time.Since(begun).Round(time.Millisecond))
 	return stream, nil
 }

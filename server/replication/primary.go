@@ -65,14 +65,14 @@ func (p *Primary) Declarations() []*command.Command {
 	return []*command.Command{
 		{
 			Name: "psync", Group: command.GroupServer, Since: "2.8.0", Complexity: "O(1), and a snapshot if the changes wanted are not kept any more",
-			Summary: "Become a replica of this server, from an offset of its changes on; what replicas send.",
+			Summary: "Become a replica of this server, from an offset on; sent by replicas.",
 			Arity:   -3, Flags: command.Admin | command.NoScript | command.NoAsyncLoading | command.NoMulti | command.HomeOnly,
 			Args:  []command.Arg{command.Str("replicationid"), command.Integer("offset")},
 			Reply: command.ReplyNone, Handler: p.psync,
 		},
 		{
 			Name: "sync", Group: command.GroupServer, Since: "1.0.0", Complexity: "O(n) in the number of keys",
-			Summary: "Be sent a snapshot, and all changes behind it; what replicas of old sent.",
+			Summary: "Receive a snapshot and all later changes; sent by old replicas.",
 			Arity:   1, Flags: command.Admin | command.NoScript | command.NoAsyncLoading | command.NoMulti | command.HomeOnly, Reply: command.ReplyNone, Handler: p.sync,
 		},
 		waitCommand(p),
@@ -233,7 +233,7 @@ func (p *Primary) Gone(cl *command.Client) {
 		p.Logger.Info("a client has been sent a snapshot", "client", f.String())
 		return
 	}
-	p.Logger.Warn("a replica is gone", "replica", f.String(), "err", why, "connected", len(p.feeds))
+	p.Logger.Warn("a replica has disconnected", "replica", f.String(), "err", why, "connected", len(p.feeds))
 }
 
 // Close returns when nothing is sent to replicas any more. All clients have gone. The caller does not hold the executor's lock.
@@ -394,7 +394,7 @@ func (p *Primary) Job(now int64) (next int64) {
 	p.checkReplicas(cfg)
 	if len(p.feeds) == 0 && p.replica.follow == nil && cfg.ReplBacklogTTL > 0 && mono-p.alone >= int64(cfg.ReplBacklogTTL) {
 		p.endStream()
-		p.Logger.Info("changes are kept for replicas no more, since none has been there for repl-backlog-ttl")
+		p.Logger.Info("the replication backlog is freed: no replica has been connected for repl-backlog-ttl")
 	}
 	return 0
 }
@@ -474,7 +474,7 @@ func (p *Primary) beginTransfer(mono int64, cfg *config.Config) {
 		t.take(f)
 	}
 	p.transfer = t
-	p.Logger.Info("a snapshot is made for replicas", "replicas", len(to), "offset", t.offset, "diskless", diskless)
+	p.Logger.Info("a snapshot is being created for replicas", "replicas", len(to), "offset", t.offset, "diskless", diskless)
 }
 
 // streamDB is the database that the stream is for behind the last byte.
@@ -528,7 +528,7 @@ func (p *Primary) online(f *feed) {
 	f.heardAt = f.ackedAt
 	close(f.loaded)
 	p.checkReplicas(p.Config.Get())
-	p.Logger.Info("a replica has all data, and is sent the changes", "replica", f.String(), "behind", p.backlog.End()-f.reader.At())
+	p.Logger.Info("a replica has all data and now receives changes", "replica", f.String(), "behind", p.backlog.End()-f.reader.At())
 }
 
 // acknowledge is told by a replica how far it has come. The caller holds the executor's lock.

@@ -152,7 +152,7 @@ func (r *Replica) Follow(primary Address) {
 	r.begin(primary, cfg)
 	r.Config.SetReplicaOf(config.Address(primary))
 	r.unblockAll()
-	r.Logger.Info("a primary is to be followed", "primary", primary.String())
+	r.Logger.Info("this server becomes a replica", "primary", primary.String())
 	if r.ready {
 		go r.keepFollowing(r.follow)
 	}
@@ -265,7 +265,7 @@ func (r *Replica) Refused(c *command.Ctx, text string) {
 	if c.Cmd == nil {
 		text = "there is no such command" // and not what it was called with, which may be anybody's secret
 	}
-	r.Logger.Error("a command of the primary failed here, so that the data may differ from the primary's: REPLICAOF NO ONE and then the primary again fetches them again",
+	r.Logger.Error("a command from the primary failed here, so the data may differ from the primary's; to load them again, run REPLICAOF NO ONE and then REPLICAOF with the primary",
 		"command", shown(string(c.Args[0])), "err", text, "failed", r.Failed)
 }
 
@@ -335,7 +335,7 @@ func (r *Replica) failed(err error, pause time.Duration) {
 	if !r.follow.told.again(err, time.Now()) {
 		return
 	}
-	r.Logger.Warn("the primary is not followed: the data stay as they are, and it is tried again", "primary", r.follow.String(), "again", pause.String(), "err", err)
+	r.Logger.Warn("replication from the primary failed: the data stay as they are, and the server will try again", "primary", r.follow.String(), "again", pause.String(), "err", err)
 }
 
 // Status is what is told of the primary that is followed, and of the changes that the data have come about by.

@@ -229,7 +229,7 @@ func TestErrorsAreToldOnce(t *testing.T) {
 func TestNewReplicaOfTellsAgain(t *testing.T) {
 	var log bytes.Buffer
 	w := servertest.NewWorkerClientOf(t, server.New(config.NewLive(servertest.Unsaved()), server.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}))
-	const line, field = "the primary is not followed", "\r\nmaster_link_last_error:"
+	const line, field = "replication from the primary failed", "\r\nmaster_link_last_error:"
 	first, second := newFakePrimary(t), newFakePrimary(t)
 	for range 3 {
 		_, err := first.attempt(w, "-LOADING 7 seconds\r\n")
@@ -412,7 +412,7 @@ func TestCommandThatFails(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, "1", keys(w)["2/x"], "what follows is run all the same")
 	require.Contains(t, w.Ask("INFO", "replication"), "replica_failed_commands:2\r\n")
-	require.Equal(t, 1, strings.Count(log.String(), "a command of the primary failed here"))
+	require.Equal(t, 1, strings.Count(log.String(), "a command from the primary failed here"))
 	require.NotContains(t, log.String(), "secret")
 }
 

@@ -27,7 +27,7 @@ const errWaitOnReplica = "ERR WAIT cannot be used with replica instances. Please
 func waitCommand(p *Primary) *command.Command {
 	return &command.Command{
 		Name: "wait", Group: command.GroupGeneric, Since: "3.0.0", Complexity: "O(1)",
-		Summary: "Wait until so many replicas have all writes so far, for at most so many milliseconds, and return how many have.",
+		Summary: "Wait, for at most so many milliseconds, until so many replicas have acknowledged all earlier writes, and return how many have.",
 		Arity:   3, Flags: command.NoScript | command.NotKeyspace | command.HomeOnly, Categories: acl.Connection,
 		Tips: "request_policy:all_shards response_policy:agg_min",
 		Args: []command.Arg{command.Integer("numreplicas"), command.Integer("timeout")}, Reply: command.ReplyInteger, Handler: p.wait,

@@ -31,7 +31,7 @@ func (r *Reports) memoryCommand() *command.Command {
 			},
 			{
 				Name: "purge", Since: "4.0.0", Complexity: "O(n) in the size of the Go heap, in the background",
-				Summary: "Give memory that nothing uses back to the operating system.",
+				Summary: "Return unused memory to the operating system.",
 				Arity:   2, Reply: command.ReplySimple, Handler: memoryPurge,
 				Tips: command.TipAllShards,
 			},

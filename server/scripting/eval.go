@@ -23,13 +23,13 @@ func (h *Scripts) Declarations() []*command.Command {
 		},
 		{
 			Name: "evalsha", Group: command.GroupScripting, Since: "2.6.0", Complexity: "depends on the script",
-			Summary: "Run a script that the server knows by the SHA-1 of its text.",
+			Summary: "Run a cached script by its SHA-1.",
 			Arity:   -3, Flags: command.NoScript | command.SkipMonitor | command.MayReplicate | command.NoMandatoryKeys | command.Stale, Keys: scriptKeys("RW ACCESS UPDATE"),
 			Args: scriptArgs("sha1"), Runs: command.ScriptSHA, Reply: anyReply, Handler: h.evalSHA,
 		},
 		{
 			Name: "evalsha_ro", Group: command.GroupScripting, Since: "7.0.0", Complexity: "depends on the script",
-			Summary: "Run a script that the server knows by the SHA-1 of its text, and that may not write.",
+			Summary: "Run a cached script, by its SHA-1, that may not write.",
 			Arity:   -3, Flags: command.NoScript | command.SkipMonitor | command.NoMandatoryKeys | command.Stale | command.ReadOnly, Keys: scriptKeys("RO ACCESS"),
 			Args: scriptArgs("sha1"), Runs: command.ScriptSHA, Reply: anyReply, Handler: h.evalSHARO,
 		},
@@ -76,14 +76,14 @@ func (h *Scripts) scriptCommand() *command.Command {
 			},
 			{
 				Name: "exists", Since: "2.6.0", Complexity: "O(n) in the number of SHA-1s",
-				Summary: "Tell for each SHA-1 whether the server knows a script of that name.",
+				Summary: "Return for each SHA-1 whether the script is cached.",
 				Arity:   -3, Flags: command.NoScript,
 				Tips: "request_policy:all_shards response_policy:agg_logical_and",
 				Args: []command.Arg{command.Str("sha1").Multi()}, Reply: command.ReplyArray, Handler: h.scriptExists,
 			},
 			{
 				Name: "flush", Since: "2.6.0", Complexity: "O(n) in the number of scripts",
-				Summary: "Forget all scripts.",
+				Summary: "Remove all scripts from the cache.",
 				Arity:   -2, Flags: command.NoScript | command.ForgetsScripts,
 				Tips: command.TipAllNodes,
 				Args: []command.Arg{command.OneOf("flush-type", command.Tok("ASYNC"), command.Tok("SYNC")).Opt()}, Reply: command.ReplySimple, Handler: h.scriptFlush,

@@ -16,7 +16,7 @@ func (h *Scripts) functionCommand() *command.Command {
 		Sub: []*command.Command{
 			{
 				Name: "delete", Since: "7.0.0", Complexity: "O(1)",
-				Summary: "Forget a library with its functions.",
+				Summary: "Delete a library with its functions.",
 				Arity:   3, Flags: command.Write | command.NoScript,
 				Tips: command.TipAllShards,
 				Args: []command.Arg{command.Str("library-name")}, Reply: command.ReplySimple, Handler: h.functionDelete,
@@ -28,7 +28,7 @@ func (h *Scripts) functionCommand() *command.Command {
 			},
 			{
 				Name: "flush", Since: "7.0.0", Complexity: "O(n) in the number of functions",
-				Summary: "Forget all libraries.",
+				Summary: "Delete all libraries.",
 				Arity:   -2, Flags: command.Write | command.NoScript,
 				Tips: command.TipAllShards,
 				Args: []command.Arg{command.OneOf("flush-type", command.Tok("ASYNC"), command.Tok("SYNC")).Opt()}, Reply: command.ReplySimple, Handler: h.functionFlush,
@@ -64,7 +64,7 @@ func (h *Scripts) functionCommand() *command.Command {
 			},
 			{
 				Name: "stats", Since: "7.0.0", Complexity: "O(1)",
-				Summary: "Tell what function is running, and how many there are.",
+				Summary: "Return the running function, and the number of libraries and functions.",
 				Arity:   2, Flags: command.NoScript | command.AllowBusy, Reply: command.ReplyMap, Handler: h.functionStats,
 				Tips: "nondeterministic_output request_policy:all_shards response_policy:special",
 			},

@@ -338,7 +338,7 @@ func (h *Scripts) onSlice(elapsed time.Duration) script.Action {
 	h.long, h.elapsed = true, elapsed
 	cfg, ms := h.Config.Get(), int(elapsed/time.Millisecond)
 	if cfg.ScriptTimeLimit > 0 && ms >= cfg.ScriptTimeLimit && !h.Wrote {
-		h.Logger.Warn("a script was stopped: it ran into script-time-limit", "script", h.name, "ms", ms)
+		h.Logger.Warn("a script was stopped: it exceeded script-time-limit", "script", h.name, "ms", ms)
 		return script.TimeLimit
 	}
 	if !h.overruns && (cfg.BusyReplyThreshold == 0 || ms < cfg.BusyReplyThreshold) {
@@ -364,7 +364,7 @@ func (h *Scripts) overrun(ms int) {
 		refusal, kill = ErrBusyEval, "SCRIPT KILL"
 	}
 	h.Gate.Refuse(command.GateBusy, refusal)
-	h.Logger.Warn("a script has been running for long, and others wait for it; "+kill+" ends it unless it has written", "script", h.name, "ms", ms)
+	h.Logger.Warn("a script has been running for a long time, and other clients wait for it; "+kill+" ends it unless it has written", "script", h.name, "ms", ms)
 }
 
 // kill has the running script end at its next slice, or sends the error. eval tells that it is SCRIPT KILL, which is for scripts as

@@ -43,7 +43,7 @@ var bitmapCommands = []*command.Command{
 	},
 	{
 		Name: "bitfield_ro", Group: command.GroupBitmap, Since: "6.0.0", Complexity: "O(n) in the number of steps",
-		Summary: "Read integers of any width within a string: BITFIELD for readers.",
+		Summary: "Read integers of any width within a string; BITFIELD without writes.",
 		Arity:   -2, Flags: command.ReadOnly | command.Fast, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Args:  []command.Arg{command.Key("key"), fieldGetArg.Opt().Multi().EachWithToken()},
 		Reply: command.ReplyArray, Handler: bitFieldRead,

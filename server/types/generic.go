@@ -45,13 +45,13 @@ var genericCommands = []*command.Command{
 	},
 	{
 		Name: "expire", Group: command.GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Let a key live for so many seconds from now.",
+		Summary: "Set a key's TTL in seconds.",
 		Arity:   -3, Flags: command.Write | command.Fast, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Integer("seconds"), expireConditionArg}, Reply: command.ReplyInteger, Handler: expire,
 	},
 	{
 		Name: "expireat", Group: command.GroupGeneric, Since: "1.2.0", Complexity: "O(1)",
-		Summary: "Let a key live until a Unix time in seconds.",
+		Summary: "Set a key's expiry as a Unix time in seconds.",
 		Arity:   -3, Flags: command.Write | command.Fast, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.UnixTime("unix-time-seconds"), expireConditionArg}, Reply: command.ReplyInteger, Handler: expireAt,
 	},
@@ -70,26 +70,26 @@ var genericCommands = []*command.Command{
 	},
 	{
 		Name: "move", Group: command.GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Move a key to another database, unless that has a key of the name.",
+		Summary: "Move a key to another database, unless it exists there.",
 		Arity:   3, Flags: command.Write | command.Fast, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Integer("db")}, Reply: command.ReplyInteger, Handler: move,
 	},
 	objectCommand,
 	{
 		Name: "persist", Group: command.GroupGeneric, Since: "2.2.0", Complexity: "O(1)",
-		Summary: "Take a key's TTL away, so that it lives until it is deleted.",
+		Summary: "Remove a key's TTL.",
 		Arity:   2, Flags: command.Write | command.Fast, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key")}, Reply: command.ReplyInteger, Handler: persist,
 	},
 	{
 		Name: "pexpire", Group: command.GroupGeneric, Since: "2.6.0", Complexity: "O(1)",
-		Summary: "Let a key live for so many milliseconds from now.",
+		Summary: "Set a key's TTL in milliseconds.",
 		Arity:   -3, Flags: command.Write | command.Fast, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Integer("milliseconds"), expireConditionArg}, Reply: command.ReplyInteger, Handler: pexpire,
 	},
 	{
 		Name: "pexpireat", Group: command.GroupGeneric, Since: "2.6.0", Complexity: "O(1)",
-		Summary: "Let a key live until a Unix time in milliseconds.",
+		Summary: "Set a key's expiry as a Unix time in milliseconds.",
 		Arity:   -3, Flags: command.Write | command.Fast, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.UnixTime("unix-time-milliseconds"), expireConditionArg}, Reply: command.ReplyInteger, Handler: pexpireAt,
 	},
@@ -115,13 +115,13 @@ var genericCommands = []*command.Command{
 	},
 	{
 		Name: "rename", Group: command.GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Give a key another name, replacing the key that has it.",
+		Summary: "Rename a key, replacing any key of the new name.",
 		Arity:   3, Flags: command.Write, Keys: slices.Concat(command.Keys("RW ACCESS DELETE", 1, 1, 1), command.Keys("OW UPDATE", 2, 2, 1)),
 		Args: []command.Arg{command.Key("key"), command.Key("newkey")}, Reply: command.ReplySimple, Handler: rename,
 	},
 	{
 		Name: "renamenx", Group: command.GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Give a key another name, unless a key has it already.",
+		Summary: "Rename a key, unless the new name exists.",
 		Arity:   3, Flags: command.Write | command.Fast, Keys: slices.Concat(command.Keys("RW ACCESS DELETE", 1, 1, 1), command.Keys("OW INSERT", 2, 2, 1)),
 		Args: []command.Arg{command.Key("key"), command.Key("newkey")}, Reply: command.ReplyInteger, Handler: renameNX,
 	},
@@ -137,7 +137,7 @@ var genericCommands = []*command.Command{
 	},
 	{
 		Name: "scan", Group: command.GroupGeneric, Since: "2.8.0", Complexity: "O(1) per call, O(n) in the number of keys for a full iteration",
-		Summary: "Go through the keys of the database, a part with each call.",
+		Summary: "Iterate over the keys of the database.",
 		Arity:   -2, Flags: command.ReadOnly,
 		Tips: "nondeterministic_output request_policy:special",
 		Args: []command.Arg{
@@ -148,7 +148,7 @@ var genericCommands = []*command.Command{
 	},
 	{
 		Name: "touch", Group: command.GroupGeneric, Since: "3.2.1", Complexity: "O(n) in the number of keys",
-		Summary: "Count the keys that exist, and have them seen as just used.",
+		Summary: "Update the last access of keys and return how many of them exist.",
 		Arity:   -2, Flags: command.ReadOnly | command.Fast | command.CountsUses, Keys: command.Keys("RO", 1, -1, 1),
 		Tips: "request_policy:multi_shard response_policy:agg_sum",
 		Args: []command.Arg{command.Key("key").Multi()}, Reply: command.ReplyInteger, Handler: touch,

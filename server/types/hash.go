@@ -20,7 +20,7 @@ var hashCommands = []*command.Command{
 	},
 	{
 		Name: "hexists", Group: command.GroupHash, Since: "2.0.0", Complexity: "O(1)",
-		Summary: "Tell whether a hash has a field.",
+		Summary: "Return whether a field exists in a hash.",
 		Arity:   3, Flags: command.ReadOnly | command.Fast, Keys: command.Keys("RO", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("field")}, Reply: command.ReplyInteger, Handler: hexists,
 	},
@@ -45,7 +45,7 @@ var hashCommands = []*command.Command{
 	},
 	{
 		Name: "hincrbyfloat", Group: command.GroupHash, Since: "2.6.0", Complexity: "O(1)",
-		Summary: "Add a fraction to the number in a hash's field; a missing field counts as 0.",
+		Summary: "Add a floating-point number to the number in a hash's field; a missing field counts as 0.",
 		Arity:   4, Flags: command.Write | command.DenyOOM | command.Fast, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("field"), command.Double("increment")}, Reply: command.ReplyBulk, Handler: hincrByFloat,
 	},
@@ -64,13 +64,13 @@ var hashCommands = []*command.Command{
 	},
 	{
 		Name: "hmget", Group: command.GroupHash, Since: "2.0.0", Complexity: "O(n) in the number of fields named",
-		Summary: "Return the values of several fields of a hash, null for each that it has not.",
+		Summary: "Return the values of several fields of a hash, null for each that does not exist.",
 		Arity:   -3, Flags: command.ReadOnly | command.Fast, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("field").Multi()}, Reply: command.ReplyArray, Handler: hmget,
 	},
 	{
 		Name: "hmset", Group: command.GroupHash, Since: "2.0.0", Complexity: "O(n) in the number of fields named",
-		Summary: "Set fields of a hash; HSET does the same and counts the new ones.",
+		Summary: "Set fields of a hash. HSET does the same and counts the new ones.",
 		Arity:   -4, Flags: command.Write | command.DenyOOM | command.Fast, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), fieldValueArg}, Reply: command.ReplySimple, Handler: hmset,
 	},
@@ -84,7 +84,7 @@ var hashCommands = []*command.Command{
 	},
 	{
 		Name: "hscan", Group: command.GroupHash, Since: "2.8.0", Complexity: "O(1) per call, O(n) in the number of fields for a full iteration",
-		Summary: "Go through the fields of a hash with their values, a part with each call.",
+		Summary: "Iterate over the fields of a hash and their values.",
 		Arity:   -3, Flags: command.ReadOnly, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Tips: command.TipVaries,
 		Args: []command.Arg{

@@ -10,19 +10,19 @@ import (
 var hyperLogLogCommands = []*command.Command{
 	{
 		Name: "pfadd", Group: command.GroupHyperLogLog, Since: "2.8.9", Complexity: "O(1) per element",
-		Summary: "Count elements in for a HyperLogLog and tell whether that changed it.",
+		Summary: "Add elements to a HyperLogLog and return whether that changed it.",
 		Arity:   -2, Flags: command.Write | command.DenyOOM | command.Fast, Keys: command.Keys("RW INSERT", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("element").Opt().Multi()}, Reply: command.ReplyInteger, Handler: pfadd,
 	},
 	{
 		Name: "pfcount", Group: command.GroupHyperLogLog, Since: "2.8.9", Complexity: "O(1), and O(n) for n keys, with a large constant",
-		Summary: "Estimate how many different elements one HyperLogLog, or several together, have counted.",
+		Summary: "Estimate the number of different elements in one or more HyperLogLogs.",
 		Arity:   -2, Flags: command.ReadOnly | command.MayReplicate, Keys: command.Keys("RW ACCESS", 1, -1, 1),
 		Args: []command.Arg{command.Key("key").Multi()}, Reply: command.ReplyInteger, Handler: pfcount,
 	},
 	{
 		Name: "pfmerge", Group: command.GroupHyperLogLog, Since: "2.8.9", Complexity: "O(n) for n keys, with a large constant",
-		Summary: "Make a HyperLogLog count what others have counted too.",
+		Summary: "Merge HyperLogLogs into one.",
 		Arity:   -2, Flags: command.Write | command.DenyOOM, Keys: append(command.Keys("RW ACCESS INSERT", 1, 1, 1), command.Keys("RO ACCESS", 2, -1, 1)...),
 		Args: []command.Arg{command.Key("destkey"), command.Key("sourcekey").Opt().Multi()}, Reply: command.ReplySimple, Handler: pfmerge,
 	},

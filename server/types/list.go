@@ -70,13 +70,13 @@ var listCommands = []*command.Command{
 	},
 	{
 		Name: "lmove", Group: command.GroupList, Since: "6.2.0", Complexity: "O(1)",
-		Summary: "Take an element from an end of one list to an end of another, and return it.",
+		Summary: "Move an element from an end of one list to an end of another, and return it.",
 		Arity:   5, Flags: command.Write | command.DenyOOM, Keys: movedKeys,
 		Args: fromTo, Reply: command.ReplyBulk | command.ReplyNull, Handler: lmove,
 	},
 	{
 		Name: "lmpop", Group: command.GroupList, Since: "7.0.0", Complexity: "O(k + n) in the numbers of keys and of elements removed",
-		Summary: "Remove elements from an end of the first list that is there, and return them with its key.",
+		Summary: "Remove elements from an end of the first non-empty list, and return them with its key.",
 		Arity:   -4, Flags: command.Write, Keys: []command.KeySpec{{Access: "RW ACCESS DELETE", Begin: 1, KeyNum: true, Step: 1}},
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), sideArg, command.Integer("count").After("COUNT").Opt()},
 		Reply: command.ReplyArray | command.ReplyNull, Handler: lmpop,
@@ -99,7 +99,7 @@ var listCommands = []*command.Command{
 	},
 	{
 		Name: "lpush", Group: command.GroupList, Since: "1.0.0", Complexity: "O(n) in the number of elements given",
-		Summary: "Put elements before the first of a list, one after another, and return its length.",
+		Summary: "Insert elements at the head of a list, one after another, and return its length.",
 		Arity:   -3, Flags: command.Write | command.DenyOOM | command.Fast, Keys: command.Keys("RW INSERT", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("element").Multi()}, Reply: command.ReplyInteger, Handler: lpush,
 	},
@@ -123,7 +123,7 @@ var listCommands = []*command.Command{
 	},
 	{
 		Name: "lset", Group: command.GroupList, Since: "1.0.0", Complexity: "O(n) in the distance to the nearer end",
-		Summary: "Give the element at a position another value.",
+		Summary: "Set the element at a position.",
 		Arity:   4, Flags: command.Write | command.DenyOOM, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Integer("index"), command.Str("element")}, Reply: command.ReplySimple, Handler: lset,
 	},
@@ -141,13 +141,13 @@ var listCommands = []*command.Command{
 	},
 	{
 		Name: "rpoplpush", Group: command.GroupList, Since: "1.2.0", Complexity: "O(1)",
-		Summary: "Take the last element of one list to the front of another, and return it.",
+		Summary: "Move the last element of one list to the head of another, and return it.",
 		Arity:   3, Flags: command.Write | command.DenyOOM, Keys: movedKeys,
 		Args: []command.Arg{command.Key("source"), command.Key("destination")}, Reply: command.ReplyBulk | command.ReplyNull, Handler: rpopLPush,
 	},
 	{
 		Name: "rpush", Group: command.GroupList, Since: "1.0.0", Complexity: "O(n) in the number of elements given",
-		Summary: "Put elements behind the last of a list, one after another, and return its length.",
+		Summary: "Append elements to the tail of a list, one after another, and return its length.",
 		Arity:   -3, Flags: command.Write | command.DenyOOM | command.Fast, Keys: command.Keys("RW INSERT", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("element").Multi()}, Reply: command.ReplyInteger, Handler: rpush,
 	},

@@ -10,7 +10,7 @@ import (
 // objectCommand is the OBJECT family.
 var objectCommand = &command.Command{
 	Name: "object", Group: command.GroupGeneric, Since: "2.2.3", Complexity: "O(1)",
-	Summary: "Look at how a key's value is kept.",
+	Summary: "Show how a key's value is stored.",
 	Arity:   -2,
 	Sub: []*command.Command{
 		objectQuery("encoding", "2.2.3", "Return the name of the form in which a value is kept.", command.ReplyBulk|command.ReplyNull, objectEncoding),

@@ -42,7 +42,7 @@ var (
 	}
 	xautoClaimCommand = &command.Command{
 		Name: "xautoclaim", Group: command.GroupStream, Since: "6.2.0", Complexity: "O(1) if count is small",
-		Summary: "Give pending entries that were idle for long to a consumer, and return them, a part with each call.",
+		Summary: "Transfer pending entries that were idle for long to a consumer and return them, incrementally.",
 		Arity:   -6, Flags: command.Write | command.Fast, Keys: command.Keys("RW DELETE", 1, 1, 1),
 		Tips: command.TipVaries,
 		Args: []command.Arg{
@@ -52,7 +52,7 @@ var (
 	}
 	xclaimCommand = &command.Command{
 		Name: "xclaim", Group: command.GroupStream, Since: "5.0.0", Complexity: "O(log n) per ID for n pending entries",
-		Summary: "Give pending entries that were idle for long to a consumer, and return them.",
+		Summary: "Transfer pending entries that were idle for long to a consumer, and return them.",
 		Arity:   -6, Flags: command.Write | command.Fast, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Tips: command.TipVaries,
 		Args: []command.Arg{
@@ -64,7 +64,7 @@ var (
 	}
 	xpendingCommand = &command.Command{
 		Name: "xpending", Group: command.GroupStream, Since: "5.0.0", Complexity: "O(n) in the number of pending entries or consumers shown",
-		Summary: "Tell what a consumer group has handed out that is not acknowledged: a summary, or the entries in a range of IDs.",
+		Summary: "Return the pending entries of a consumer group: a summary, or those in a range of IDs.",
 		Arity:   -3, Flags: command.ReadOnly, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Tips: command.TipVaries,
 		Args: []command.Arg{
@@ -83,7 +83,7 @@ var xgroupCommand = &command.Command{
 	Sub: []*command.Command{
 		{
 			Name: "create", Since: "5.0.0", Complexity: "O(1)",
-			Summary: "Create a consumer group that reads on from an ID, or from what comes next, and with MKSTREAM the stream too.",
+			Summary: "Create a consumer group that reads from an ID on, or only new entries, and with MKSTREAM the stream too.",
 			Arity:   -5, Flags: command.Write | command.DenyOOM, Keys: command.Keys("RW INSERT", 2, 2, 1),
 			Args:  []command.Arg{command.Key("key"), command.Str("groupname"), groupIDArg, command.Tok("MKSTREAM").Opt(), entriesReadArg},
 			Reply: command.ReplySimple, Handler: xgroupCreate,
@@ -96,7 +96,7 @@ var xgroupCommand = &command.Command{
 		},
 		{
 			Name: "delconsumer", Since: "5.0.0", Complexity: "O(n) in the number of its pending entries",
-			Summary: "Remove a consumer from a group with what it has pending, and return how much that was.",
+			Summary: "Remove a consumer from a group and return the number of its pending entries.",
 			Arity:   5, Flags: command.Write, Keys: command.Keys("RW DELETE", 2, 2, 1),
 			Args: []command.Arg{command.Key("key"), command.Str("groupname"), command.Str("consumername")}, Reply: command.ReplyInteger, Handler: xgroupDelConsumer,
 		},
@@ -109,7 +109,7 @@ var xgroupCommand = &command.Command{
 		command.HelpCommand("5.0.0"),
 		{
 			Name: "setid", Since: "5.0.0", Complexity: "O(1)",
-			Summary: "Have a consumer group read on from another ID.",
+			Summary: "Set the ID from which a consumer group reads on.",
 			Arity:   -5, Flags: command.Write, Keys: command.Keys("RW UPDATE", 2, 2, 1),
 			Args:  []command.Arg{command.Key("key"), command.Str("groupname"), groupIDArg, entriesReadArg},
 			Reply: command.ReplySimple, Handler: xgroupSetID,

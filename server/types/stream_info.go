@@ -13,7 +13,7 @@ var xinfoCommand = &command.Command{
 	Sub: []*command.Command{
 		{
 			Name: "consumers", Since: "5.0.0", Complexity: "O(n) in the number of consumers",
-			Summary: "List a group's consumers, with how much each has pending and how long ago it was heard of.",
+			Summary: "List a group's consumers, with the pending entries and idle time of each.",
 			Arity:   4, Flags: command.ReadOnly, Keys: command.Keys("RO ACCESS", 2, 2, 1),
 			Tips: command.TipVaries,
 			Args: []command.Arg{command.Key("key"), command.Str("groupname")}, Reply: command.ReplyArray, Handler: xinfoConsumers,

@@ -28,7 +28,7 @@ const blockedStreamCount = 1000
 var (
 	xreadCommand = &command.Command{
 		Name: "xread", Group: command.GroupStream, Since: "5.0.0", Complexity: "O(log n + m) per key, for m entries returned of n",
-		Summary: "Return the entries of streams behind given IDs, and wait for some if asked to.",
+		Summary: "Return the entries of streams after the given IDs, and optionally wait for some.",
 		Arity:   -4, Flags: command.ReadOnly | command.Blocking, Keys: streamKeys(1),
 		Args:  []command.Arg{streamCountArg, readBlockArg, readStreamsArg},
 		Reply: command.ReplyArray | command.ReplyMap | command.ReplyNull, Handler: xread(false),

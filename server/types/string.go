@@ -15,7 +15,7 @@ import (
 var stringCommands = []*command.Command{
 	{
 		Name: "append", Group: command.GroupString, Since: "2.0.0", Complexity: "O(n) in the length of the value appended",
-		Summary: "Add text to the end of a string, which begins empty if there is none, and return its length.",
+		Summary: "Append to a string, which is created if it does not exist, and return its length.",
 		Arity:   3, Flags: command.Write | command.DenyOOM | command.Fast, Keys: command.Keys("RW INSERT", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("value")}, Reply: command.ReplyInteger, Handler: appendTo,
 	},
@@ -45,7 +45,7 @@ var stringCommands = []*command.Command{
 	},
 	{
 		Name: "getex", Group: command.GroupString, Since: "6.2.0", Complexity: "O(1)",
-		Summary: "Return the string at a key, and change the key's TTL or take it away.",
+		Summary: "Return the string at a key, and set or remove its TTL.",
 		Arity:   -2, Flags: command.Write | command.Fast, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args:  []command.Arg{command.Key("key"), command.OneOf("expiration", append(slices.Clone(expiryArgs), command.Tok("PERSIST"))...).Opt()},
 		Reply: command.ReplyBulk | command.ReplyNull, Handler: getEx,
@@ -58,7 +58,7 @@ var stringCommands = []*command.Command{
 	},
 	{
 		Name: "getset", Group: command.GroupString, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Set a key to a string and return the one before; SET with GET does the same.",
+		Summary: "Set a key to a string and return the previous one; SET with GET does the same.",
 		Arity:   3, Flags: command.Write | command.DenyOOM | command.Fast, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("value")}, Reply: command.ReplyBulk | command.ReplyNull, Handler: getSet,
 	},
@@ -76,7 +76,7 @@ var stringCommands = []*command.Command{
 	},
 	{
 		Name: "incrbyfloat", Group: command.GroupString, Since: "2.6.0", Complexity: "O(1)",
-		Summary: "Add a fraction to the number at a key; a missing key counts as 0.",
+		Summary: "Add a floating-point number to the number at a key; a missing key counts as 0.",
 		Arity:   3, Flags: command.Write | command.DenyOOM | command.Fast, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Double("increment")}, Reply: command.ReplyBulk, Handler: incrByFloat,
 	},
@@ -104,13 +104,13 @@ var stringCommands = []*command.Command{
 	},
 	{
 		Name: "psetex", Group: command.GroupString, Since: "2.6.0", Complexity: "O(1)",
-		Summary: "Set a key to a string that lives for so many milliseconds.",
+		Summary: "Set a key to a string with a TTL in milliseconds.",
 		Arity:   4, Flags: command.Write | command.DenyOOM | command.Sampled, Keys: command.Keys("OW UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Integer("milliseconds"), command.Str("value")}, Reply: command.ReplySimple, Handler: psetEx,
 	},
 	{
 		Name: "set", Group: command.GroupString, Since: "1.0.0", Complexity: "O(1)",
-		Summary: "Set a key to a string, on conditions and with a TTL if asked to.",
+		Summary: "Set a key to a string, with optional conditions and TTL.",
 		Arity:   -3, Flags: command.Write | command.DenyOOM | command.Sampled, Keys: command.Varying(command.Keys("RW ACCESS UPDATE", 1, 1, 1), setAccess),
 		Args: []command.Arg{
 			command.Key("key"), command.Str("value"), command.OneOf("condition", command.Tok("NX"), command.Tok("XX")).Opt(), command.Tok("GET").Opt(),
@@ -120,7 +120,7 @@ var stringCommands = []*command.Command{
 	},
 	{
 		Name: "setex", Group: command.GroupString, Since: "2.0.0", Complexity: "O(1)",
-		Summary: "Set a key to a string that lives for so many seconds.",
+		Summary: "Set a key to a string with a TTL in seconds.",
 		Arity:   4, Flags: command.Write | command.DenyOOM | command.Sampled, Keys: command.Keys("OW UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Integer("seconds"), command.Str("value")}, Reply: command.ReplySimple, Handler: setEx,
 	},
@@ -132,7 +132,7 @@ var stringCommands = []*command.Command{
 	},
 	{
 		Name: "setrange", Group: command.GroupString, Since: "2.2.0", Complexity: "O(n) in the length of the value, and of the gap before it",
-		Summary: "Write over a string from a position on, zero bytes filling any gap, and return its length.",
+		Summary: "Overwrite a string from a position on, filling any gap with zero bytes, and return its length.",
 		Arity:   4, Flags: command.Write | command.DenyOOM, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Integer("offset"), command.Str("value")}, Reply: command.ReplyInteger, Handler: setRange,
 	},
@@ -144,7 +144,7 @@ var stringCommands = []*command.Command{
 	},
 	{
 		Name: "substr", Group: command.GroupString, Since: "1.0.0", Complexity: "O(n) in the length of the reply",
-		Summary: "GETRANGE under its first name.",
+		Summary: "GETRANGE by its old name.",
 		Arity:   4, Flags: command.ReadOnly, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Integer("start"), command.Integer("end")}, Reply: command.ReplyBulk, Handler: getRange,
 	},

@@ -36,7 +36,7 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zadd", Group: command.GroupSortedSet, Since: "1.2.0", Complexity: "O(log n) per member named",
-		Summary: "Add members with their scores, or give members new scores, on conditions if asked to.",
+		Summary: "Add members to a sorted set, or update their scores, with optional conditions.",
 		Arity:   -4, Flags: command.Write | command.DenyOOM | command.Fast, Keys: command.Keys("RW UPDATE", 1, 1, 1),
 		Args: []command.Arg{
 			command.Key("key"), command.OneOf("condition", command.Tok("NX"), command.Tok("XX")).Opt(), command.OneOf("comparison", command.Tok("GT"), command.Tok("LT")).Opt(),
@@ -58,14 +58,14 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zdiff", Group: command.GroupSortedSet, Since: "6.2.0", Complexity: "O(l + (n - k) log n) for l members in all sets, n in the first and k in the result",
-		Summary: "Return the members of the first sorted set that none of the others has.",
+		Summary: "Return the difference of sorted sets.",
 		Arity:   -3, Flags: command.ReadOnly, Keys: CountedKeys("RO ACCESS", 1),
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), command.Tok("WITHSCORES").Opt()},
 		Reply: command.ReplyArray, Handler: combine(difference),
 	},
 	{
 		Name: "zdiffstore", Group: command.GroupSortedSet, Since: "6.2.0", Complexity: "O(l + (n - k) log n) for l members in all sets, n in the first and k in the result",
-		Summary: "Keep the members of the first sorted set that none of the others has at another key, and return their number.",
+		Summary: "Store the difference of sorted sets at a key, and return the number of its members.",
 		Arity:   -4, Flags: command.Write | command.DenyOOM, Keys: slices.Concat(command.Keys("OW UPDATE", 1, 1, 1), CountedKeys("RO ACCESS", 2)),
 		Args:  []command.Arg{command.Key("destination"), command.Integer("numkeys"), command.Key("key").Multi()},
 		Reply: command.ReplyInteger, Handler: combineStore(difference),
@@ -78,28 +78,28 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zinter", Group: command.GroupSortedSet, Since: "6.2.0", Complexity: "O(n k + m log m) for n members in the smallest of k sets and m in the result",
-		Summary: "Return the members that all sorted sets have.",
+		Summary: "Return the intersection of sorted sets.",
 		Arity:   -3, Flags: command.ReadOnly, Keys: CountedKeys("RO ACCESS", 1),
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), weightsArg, aggregateArg, command.Tok("WITHSCORES").Opt()},
 		Reply: command.ReplyArray, Handler: combine(intersection),
 	},
 	{
 		Name: "zintercard", Group: command.GroupSortedSet, Since: "7.0.0", Complexity: "O(n k) for n members in the smallest of k sets",
-		Summary: "Count the members that all sorted sets have, up to a limit if one is given.",
+		Summary: "Count the members of the intersection of sorted sets, up to an optional limit.",
 		Arity:   -3, Flags: command.ReadOnly, Keys: CountedKeys("RO ACCESS", 1),
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), command.Integer("limit").After("LIMIT").Opt()},
 		Reply: command.ReplyInteger, Handler: zinterCard,
 	},
 	{
 		Name: "zinterstore", Group: command.GroupSortedSet, Since: "2.0.0", Complexity: "O(n k + m log m) for n members in the smallest of k sets and m in the result",
-		Summary: "Keep the members that all sorted sets have at another key, and return their number.",
+		Summary: "Store the intersection of sorted sets at a key, and return the number of its members.",
 		Arity:   -4, Flags: command.Write | command.DenyOOM, Keys: slices.Concat(command.Keys("OW UPDATE", 1, 1, 1), CountedKeys("RO ACCESS", 2)),
 		Args:  []command.Arg{command.Key("destination"), command.Integer("numkeys"), command.Key("key").Multi(), weightsArg, aggregateArg},
 		Reply: command.ReplyInteger, Handler: combineStore(intersection),
 	},
 	{
 		Name: "zlexcount", Group: command.GroupSortedSet, Since: "2.8.9", Complexity: "O(log n)",
-		Summary: "Count the members that lie in a range of the alphabet, where all scores are the same.",
+		Summary: "Count the members in a lexicographical range, where all scores are the same.",
 		Arity:   4, Flags: command.ReadOnly | command.Fast, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("min"), command.Str("max")}, Reply: command.ReplyInteger, Handler: zlexCount,
 	},
@@ -112,7 +112,7 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zmscore", Group: command.GroupSortedSet, Since: "6.2.0", Complexity: "O(1) per member named",
-		Summary: "Return the scores of several members, null for each that is not there.",
+		Summary: "Return the scores of several members, null for each that does not exist.",
 		Arity:   -3, Flags: command.ReadOnly | command.Fast, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("member").Multi()}, Reply: command.ReplyArray, Handler: zmscore,
 	},
@@ -138,7 +138,7 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zrange", Group: command.GroupSortedSet, Since: "1.2.0", Complexity: "O(log n + m) for m members returned of n",
-		Summary: "Return a range of members, by rank, score or alphabet, in either direction.",
+		Summary: "Return a range of members by rank, by score or lexicographically, in either direction.",
 		Arity:   -4, Flags: command.ReadOnly, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Args: []command.Arg{
 			command.Key("key"), command.Str("start"), command.Str("stop"), command.OneOf("sortby", command.Tok("BYSCORE"), command.Tok("BYLEX")).Opt(), command.Tok("REV").Opt(),
@@ -148,7 +148,7 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zrangebylex", Group: command.GroupSortedSet, Since: "2.8.9", Complexity: "O(log n + m) for m members returned of n",
-		Summary: "Return the members in a range of the alphabet, where all scores are the same.",
+		Summary: "Return the members in a lexicographical range, where all scores are the same.",
 		Arity:   -4, Flags: command.ReadOnly, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Args:  []command.Arg{command.Key("key"), command.Str("min"), command.Str("max"), limitArg},
 		Reply: command.ReplyArray, Handler: zrangeBy(zrangeForm{first: 1, by: byLex, byFixed: true, oneWay: true}),
@@ -185,7 +185,7 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zremrangebylex", Group: command.GroupSortedSet, Since: "2.8.9", Complexity: "O(log n + m) for m members removed of n",
-		Summary: "Remove the members in a range of the alphabet, where all scores are the same.",
+		Summary: "Remove the members in a lexicographical range, where all scores are the same.",
 		Arity:   4, Flags: command.Write, Keys: command.Keys("RW DELETE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Str("min"), command.Str("max")}, Reply: command.ReplyInteger, Handler: zremRangeByLex,
 	},
@@ -210,7 +210,7 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zrevrangebylex", Group: command.GroupSortedSet, Since: "2.8.9", Complexity: "O(log n + m) for m members returned of n",
-		Summary: "Return the members in a range of the alphabet from its end to its start, where all scores are the same.",
+		Summary: "Return the members in a lexicographical range, in reverse order, where all scores are the same.",
 		Arity:   -4, Flags: command.ReadOnly, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Args:  []command.Arg{command.Key("key"), command.Str("max"), command.Str("min"), limitArg},
 		Reply: command.ReplyArray, Handler: zrangeBy(zrangeForm{first: 1, by: byLex, byFixed: true, reverse: true, oneWay: true}),
@@ -231,7 +231,7 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zscan", Group: command.GroupSortedSet, Since: "2.8.0", Complexity: "O(1) per call, O(n) in the number of members for a full iteration",
-		Summary: "Go through the members of a sorted set with their scores, a part with each call.",
+		Summary: "Iterate over the members of a sorted set and their scores.",
 		Arity:   -3, Flags: command.ReadOnly, Keys: command.Keys("RO ACCESS", 1, 1, 1),
 		Tips: command.TipVaries,
 		Args: []command.Arg{
@@ -247,14 +247,14 @@ var zsetCommands = []*command.Command{
 	},
 	{
 		Name: "zunion", Group: command.GroupSortedSet, Since: "6.2.0", Complexity: "O(n + m log m) for n members in all sets and m in the result",
-		Summary: "Return the members that any of the sorted sets has.",
+		Summary: "Return the union of sorted sets.",
 		Arity:   -3, Flags: command.ReadOnly, Keys: CountedKeys("RO ACCESS", 1),
 		Args:  []command.Arg{command.Integer("numkeys"), command.Key("key").Multi(), weightsArg, aggregateArg, command.Tok("WITHSCORES").Opt()},
 		Reply: command.ReplyArray, Handler: combine(union),
 	},
 	{
 		Name: "zunionstore", Group: command.GroupSortedSet, Since: "2.0.0", Complexity: "O(n + m log m) for n members in all sets and m in the result",
-		Summary: "Keep the members that any of the sorted sets has at another key, and return their number.",
+		Summary: "Store the union of sorted sets at a key, and return the number of its members.",
 		Arity:   -4, Flags: command.Write | command.DenyOOM, Keys: slices.Concat(command.Keys("OW UPDATE", 1, 1, 1), CountedKeys("RO ACCESS", 2)),
 		Args:  []command.Arg{command.Key("destination"), command.Integer("numkeys"), command.Key("key").Multi(), weightsArg, aggregateArg},
 		Reply: command.ReplyInteger, Handler: combineStore(union),

@@ -102,5 +102,5 @@ func texts(v harness.Value) string {
 func agrees(t *testing.T, gateway *harness.Server) {
 	t.Helper()
 	require.Contains(t, harness.Dial(t, gateway.Addr).Ask("INFO", "upstream").Text, "upstream_disagreements:0\r\n")
-	require.NotContains(t, gateway.Log(), "decided otherwise")
+	require.NotContains(t, gateway.Log(), "decided differently")
 }

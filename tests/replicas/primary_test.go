@@ -45,7 +45,7 @@ func TestReplicasOfHeadgate(t *testing.T) {
 			}
 			require.Equal(t, "2", p.Info("stats")["sync_full"])
 			if name == "as it is made" {
-				require.Equal(t, 1, strings.Count(primary.Log(), "a snapshot is made for replicas"), primary.Log())
+				require.Equal(t, 1, strings.Count(primary.Log(), "a snapshot is being created for replicas"), primary.Log())
 			}
 			files, err := filepath.Glob(filepath.Join(primary.Dir, "*.tmp"))
 			require.NoError(t, err)
@@ -333,7 +333,7 @@ func TestSlowReplicaIsCutOff(t *testing.T) {
 			require.NoError(t, slow.Stall())
 			q := harness.Dial(t, quick.Addr)
 			value := strings.Repeat("x", 100_000)
-			for i := 0; !strings.Contains(primary.Log(), "a replica is gone"); i++ {
+			for i := 0; !strings.Contains(primary.Log(), "a replica has disconnected"); i++ {
 				require.Less(t, i, 2000)
 				p.Ask("SET", "k"+strconv.Itoa(i%10), value)
 				if i > 100 {
@@ -376,7 +376,7 @@ func TestStalledReplicaAmidItsSnapshot(t *testing.T) {
 	stalled.Ask("REPLCONF", "capa", "eof", "capa", "psync2", "listening-port", "1")
 	require.NoError(t, stalled.Send(harness.Command("PSYNC", "?", "-1")))
 	replica := harness.Start(t, follow(primary.Port)...)
-	awaitLog(t, primary, "a snapshot is made for replicas")
+	awaitLog(t, primary, "a snapshot is being created for replicas")
 	// On a loaded machine the other may have fallen behind, too: then it asks again, and is not to wait for a second one.
 	require.Equal(t, "OK", p.Ask("CONFIG", "SET", "repl-diskless-sync-delay", "0").Text)
 	setAll(strings.Repeat("y", 1500)) // more than may wait for the replica
@@ -484,13 +484,13 @@ func TestReplicaThatLoads(t *testing.T) {
 				return strings.Count(told, "state=") == 2 && !strings.Contains(told, "wait_bgsave")
 			})
 			until := time.Now().Add(wait)
-			for !strings.Contains(primary.Log(), "a replica is gone") && time.Now().Before(until) {
+			for !strings.Contains(primary.Log(), "a replica has disconnected") && time.Now().Before(until) {
 				_, err := replicas[0].Write([]byte("\n"))
 				require.NoError(t, err)
 				time.Sleep(tick)
 			}
 			gone := replicas[1].LocalAddr().String()
-			require.Equal(t, 1, strings.Count(primary.Log(), "a replica is gone"), primary.Log())
+			require.Equal(t, 1, strings.Count(primary.Log(), "a replica has disconnected"), primary.Log())
 			require.Contains(t, primary.Log(), `"replica":"`+gone+`","err":"nothing has been heard of it for repl-timeout"`)
 			require.Equal(t, "1", p.Info("replication")["connected_slaves"])
 		})
