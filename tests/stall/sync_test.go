@@ -84,7 +84,7 @@ func loading(t *testing.T, replica *harness.Server) time.Duration {
 	t.Helper()
 	for line := range strings.Lines(replica.Log()) {
 		var event struct{ Msg, Took string }
-		if json.Unmarshal([]byte(line), &event) == nil && event.Msg == "the data are the primary's" {
+		if json.Unmarshal([]byte(line), &event) == nil && event.Msg == "the primary's data are loaded" {
 			took, err := time.ParseDuration(event.Took)
 			require.NoError(t, err)
 			return max(took, time.Millisecond)
