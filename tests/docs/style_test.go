@@ -44,7 +44,6 @@ var style = []struct {
 	{regexp.MustCompile(`(?i)\b(turn|turns) the clients\b`), "switch the clients over"},
 	{regexp.MustCompile(`(?i)\b(teh|recieve|seperate|occured|succesful|wich|adress|lenght|existant|dependancy|accomodate)\w*\b`), "a spelling mistake"},
 	{regexp.MustCompile(`(?i)\b(the the|a a|is is|to to|of of|and and|in in|it it)\b`), "a word twice"},
-	{regexp.MustCompile(`\.\./shared|/work/`), "nothing outside the repository"},
 }
 
 // code is what a document does not say in words of its own.
