@@ -221,18 +221,23 @@ func (w way) used(t *testing.T, cluster *harness.Cluster) (c cost) {
 	return c
 }
 
+// mediansOf returns what finds the median of a figure.
+func mediansOf(costs []cost) func(value func(c cost) float64) float64 {
+	return func(value func(c cost) float64) float64 {
+		var all []float64
+		for _, c := range costs {
+			all = append(all, value(c))
+		}
+		return median(all)
+	}
+}
+
 // costTable writes the medians of what was measured, and how they compare.
 func costTable(ways []way, costs [][]cost) string {
 	var table strings.Builder
 	table.WriteString("| way | a second | µs of servers | µs of the cluster's nodes | both | p50, µs | calls of nodes per decision | in one read |\n|---|---|---|---|---|---|---|---|\n")
 	for i, w := range ways {
-		of := func(value func(c cost) float64) float64 {
-			var all []float64
-			for _, c := range costs[i] {
-				all = append(all, value(c))
-			}
-			return median(all)
-		}
+		of := mediansOf(costs[i])
 		fmt.Fprintf(&table, "| %s | %s | %.2f | %.2f | %.2f | %.0f | %.2f | %.1f |\n", w.name,
 			thousands(of(func(c cost) float64 { return float64(c.decisions) / c.seconds })),
 			of(func(c cost) float64 { return c.perDecision(c.servers) }), of(func(c cost) float64 { return c.perDecision(c.nodes) }),

@@ -305,13 +305,7 @@ func leaseTable(ways []*leaseWay, costs [][]cost, excess [][]float64) string {
 	var table strings.Builder
 	table.WriteString("| way | a second | µs of servers | µs of the cluster's nodes | both | p50, µs | calls of nodes per decision | most above the limit, % of the burst |\n|---|---|---|---|---|---|---|---|\n")
 	for i, w := range ways {
-		of := func(value func(c cost) float64) float64 {
-			var all []float64
-			for _, c := range costs[i] {
-				all = append(all, value(c))
-			}
-			return median(all)
-		}
+		of := mediansOf(costs[i])
 		fmt.Fprintf(&table, "| %s | %s | %.2f | %.2f | %.2f | %.0f | %.4f | %.1f |\n", w.name,
 			thousands(of(func(c cost) float64 { return float64(c.decisions) / c.seconds })),
 			of(func(c cost) float64 { return c.perDecision(c.servers) }), of(func(c cost) float64 { return c.perDecision(c.nodes) }),
