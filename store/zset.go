@@ -200,12 +200,11 @@ func (z *ZSet) AtRank(i int) (member []byte, score float64) {
 // is shown at least once, whatever else comes and goes between the calls, with its
 // score of that moment. A packed set is shown whole. A tree is walked by position
 // in its member table from the end downward, which no score can disturb; see
-// memberTable for why that keeps the guarantee, and zsetLog for why a log does.
+// memberTable for why that keeps the guarantee, and zsetLog for why a log does. A
+// tree that has been a log is shown from its start, whatever the log has shown.
 func (z *ZSet) Scan(cursor uint64, count int, fn func(member []byte, score float64)) (next uint64) {
 	if z.tree != nil {
-		return z.tree.members.scan(cursor, count, func(m *member[float64]) {
-			fn(nameBytes(m.name), m.value)
-		})
+		return z.tree.scan(cursor, count, fn)
 	}
 	if z.log != nil {
 		return z.log.scan(cursor, count, &z.db.ks.stamps, fn)

@@ -191,12 +191,13 @@ func TestZSetLogScanGuarantee(t *testing.T) {
 		stays := map[string]bool{}
 		for i := range 200 + rnd.IntN(1500) {
 			score, member := float64(i/3), fmt.Sprintf("%d-%d", i/3, i%3)
-			if i%10 == 0 {
+			if i%10 == 5 {
 				member = fmt.Sprintf("id:%d", i)
 			}
 			set.Add(score, []byte(member))
 			stays[member] = true
 		}
+		require.Equal(t, encZSetLog, set.Entry().rec.enc)
 		shown := map[string]bool{}
 		cursor := uint64(0)
 		for {
@@ -224,6 +225,34 @@ func TestZSetLogScanGuarantee(t *testing.T) {
 	}
 }
 
+// TestZSetLogScanThroughConversion: a scan shows who stays also when the log becomes a tree between two of its calls, at whatever stamp it is
+// then, or behind them.
+func TestZSetLogScanThroughConversion(t *testing.T) {
+	const others = 3000
+	for _, first := range []int{1, 10, logFewStamps - 1, logFewStamps, logFewStamps + 1, logFewStamps + 2, others / 2, logFewStamps + others} {
+		_, _, set := openLog(t)
+		stays := map[string]bool{}
+		for i := range logFewStamps + 1 {
+			set.Add(0, fmt.Append(nil, "0-", i))
+		}
+		for i := range others {
+			member := fmt.Sprint("id:", i)
+			set.Add(1, []byte(member))
+			stays[member] = true
+		}
+		require.Equal(t, encZSetLog, set.Entry().rec.enc)
+		show := func(m []byte, _ float64) { delete(stays, string(m)) }
+		cursor := set.Scan(0, first, show)
+		require.NotZero(t, cursor)
+		require.True(t, set.Remove([]byte("0-0")))
+		require.Equal(t, encZSet, set.Entry().rec.enc)
+		for cursor != 0 {
+			cursor = set.Scan(cursor, 500, show)
+		}
+		require.Empty(t, stays, "%d were shown before", first)
+	}
+}
+
 // TestZSetLogScanPages: a scan shows no member twice while nothing changes, and about as many at a time as it is asked for.
 func TestZSetLogScanPages(t *testing.T) {
 	_, _, set := openLog(t)
@@ -246,6 +275,46 @@ func TestZSetLogScanPages(t *testing.T) {
 		}
 	}
 	require.Len(t, shown, set.Len())
+}
+
+// TestZSetLogScanOfSharedCursors: stamps of one cursor are shown once while nothing changes, in whatever numbers a scan asks for them.
+func TestZSetLogScanOfSharedCursors(t *testing.T) {
+	_, _, set := openLog(t)
+	set.AppendStamps(1_700_000_000_000, 2000, nil) // from the 1000th on, ten share a cursor with one before
+	for count := 1; count < 20; count++ {
+		shown := map[string]bool{}
+		for cursor := uint64(0); ; {
+			cursor = set.Scan(cursor, count, func(m []byte, _ float64) {
+				require.False(t, shown[string(m)], "%s is shown twice, count %d", m, count)
+				shown[string(m)] = true
+			})
+			if cursor == 0 {
+				break
+			}
+		}
+		require.Len(t, shown, set.Len(), "count %d", count)
+	}
+}
+
+// TestZSetLogScanAtTheLastStamp: a scan that has shown all stamps goes on with the other members, in the same call if it is asked for more.
+func TestZSetLogScanAtTheLastStamp(t *testing.T) {
+	const stamps, others = 30, 3
+	_, _, set := openLog(t)
+	set.AppendStamps(1_700_000_000_000, stamps, nil)
+	for i := range others {
+		set.Add(float64(i), fmt.Append(nil, "id:", i))
+	}
+	for count := stamps - 1; count <= stamps+others; count++ {
+		shown := 0
+		show := func([]byte, float64) { shown++ }
+		cursor := set.Scan(0, count, show)
+		require.Equal(t, count, shown)
+		require.Equal(t, count == stamps+others, cursor == 0, "count %d", count)
+		if cursor != 0 {
+			require.Zero(t, set.Scan(cursor, stamps+others, show))
+			require.Equal(t, stamps+others, shown, "count %d", count)
+		}
+	}
 }
 
 // TestZSetLogMembersHold: members that have been shown hold until the set changes.

@@ -150,3 +150,23 @@ func (t *zsetTree) walk(rank, n int, reverse bool, fn func(member []byte, score 
 		t.order.Ascend(first, step)
 	}
 }
+
+// treeCursor stands in the last cursorBits bits of each cursor of a tree. A tree that has been a log may be given one of the log's, and none of
+// those ends so: those of stamps end in less, and those behind the stamps are even.
+const treeCursor = 1<<cursorBits - 1
+
+// scan hands at most count members to fn and returns the cursor to go on with, 0 when
+// all have been shown. A cursor that is no tree's starts.
+func (t *zsetTree) scan(cursor uint64, count int, fn func(member []byte, score float64)) uint64 {
+	from := uint64(0)
+	if cursor&treeCursor == treeCursor {
+		from = cursor >> cursorBits
+	}
+	next := t.members.scan(from, count, func(m *member[float64]) {
+		fn(nameBytes(m.name), m.value)
+	})
+	if next == 0 {
+		return 0
+	}
+	return next<<cursorBits | treeCursor
+}
