@@ -80,6 +80,9 @@ func (x *Executor) limitMemory(cfg *config.Config) {
 	m.clients = x.clientsLimit(cfg)
 	x.Pool.SetLimit(int64(min(m.clients, math.MaxInt64)))
 	x.WatchMemory()
+	if m.Max == 0 {
+		x.endShortage(x.Clock.Now)
+	}
 	if m.Max == 0 || m.Max == before {
 		return
 	}
@@ -189,7 +192,6 @@ func (x *Executor) needsMemory(c *command.Ctx) bool {
 func (x *Executor) makeRoom(now int64) bool {
 	m := &x.Memory
 	if x.UsedMemory() <= m.Max {
-		m.Evicting = false
 		x.endShortage(now)
 		return true
 	}
@@ -207,6 +209,7 @@ func (x *Executor) makeRoom(now int64) bool {
 			m.sweptAt, m.sweepGoal = now, 0
 		}
 		if x.UsedMemory() <= m.Max {
+			x.endShortage(now)
 			return true
 		}
 		if late() {
@@ -214,6 +217,7 @@ func (x *Executor) makeRoom(now int64) bool {
 		}
 	}
 	if !m.Evict {
+		m.Evicting = false
 		return false
 	}
 	for n := 1; x.UsedMemory() > m.Max; n++ {
@@ -225,7 +229,6 @@ func (x *Executor) makeRoom(now int64) bool {
 			return x.continueEvicting()
 		}
 	}
-	m.Evicting = false
 	x.endShortage(now)
 	return true
 }
@@ -241,7 +244,9 @@ func (x *Executor) continueEvicting() bool {
 
 // endShortage notes that no more memory is in use than may be.
 func (x *Executor) endShortage(now int64) {
-	if m := &x.Memory; m.since != 0 {
+	m := &x.Memory
+	m.Evicting = false
+	if m.since != 0 {
 		x.Stats.EvictingNs += now - m.since
 		m.since = 0
 	}

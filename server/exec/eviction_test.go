@@ -170,6 +170,76 @@ func TestEvictionInSlices(t *testing.T) {
 	require.Contains(t, w.Ask("INFO", "stats"), "current_eviction_exceeded_time:0\r\n")
 }
 
+// TestEvictionEndsWithItsReason: keys stop going as soon as nothing asks for it any more, however much more memory was in use than was allowed.
+func TestEvictionEndsWithItsReason(t *testing.T) {
+	for _, end := range []string{"CONFIG SET maxmemory 0", "CONFIG SET maxmemory-policy noeviction"} {
+		t.Run(end, func(t *testing.T) {
+			w := servertest.NewFullClient(t, "allkeys-lru")
+			for n := range 10_000 {
+				w.Set(fmt.Sprint("key:", n))
+			}
+			w.Call(fmt.Sprintf("CONFIG SET maxmemory-eviction-tenacity 0 maxmemory %d", w.Max-servertest.EvictionRoom*3/4))
+			require.True(t, w.Srv.Memory.Evicting)
+			require.Equal(t, "OK", w.Call(end))
+			evicted := w.Evicted()
+			for range 1000 {
+				w.Srv.Cron()
+			}
+			require.Equal(t, evicted, w.Evicted())
+			require.Positive(t, w.Srv.Cron(), "the background work rests")
+		})
+	}
+}
+
+// TestFullServerRests: where no key may go, the background work looks for those past their time and then rests, though there is no less memory in
+// use.
+func TestFullServerRests(t *testing.T) {
+	for _, policy := range []string{"noeviction", "volatile-lru"} {
+		t.Run(policy, func(t *testing.T) {
+			w := servertest.NewFullClient(t, policy)
+			w.Call("CONFIG SET maxmemory-eviction-tenacity 0")
+			for n := 0; w.Set(fmt.Sprint("key:", n)) == "OK"; n++ {
+			}
+			for range 1000 {
+				w.Srv.Cron()
+			}
+			require.Positive(t, w.Srv.Cron())
+		})
+	}
+}
+
+// TestShortageIsTimed: INFO tells for how long more memory was in use than was allowed, whatever has ended that.
+func TestShortageIsTimed(t *testing.T) {
+	fill := func(w *servertest.FullClient) {
+		for n := 0; w.Set(fmt.Sprint("key:", n)) == "OK"; n++ {
+		}
+		w.Now += 5e9
+		require.Contains(t, w.Ask("INFO", "stats"), "total_eviction_exceeded_time:5000\r\ncurrent_eviction_exceeded_time:5000\r\n")
+	}
+	for _, end := range []string{"FLUSHALL", "CONFIG SET maxmemory 1gb", "CONFIG SET maxmemory 0"} {
+		t.Run(end, func(t *testing.T) {
+			w := servertest.NewFullClient(t, "noeviction")
+			fill(w)
+			require.Equal(t, "OK", w.Call(end))
+			w.Call("PING")
+			w.Now += 60e9
+			require.Contains(t, w.Ask("INFO", "stats"), "total_eviction_exceeded_time:5000\r\ncurrent_eviction_exceeded_time:0\r\n")
+		})
+	}
+	for name, tc := range map[string]struct{ policy, px string }{"keys past their time go": {"noeviction", "10"}, "keys are evicted": {"allkeys-lru", "1000000"}} {
+		t.Run(name, func(t *testing.T) {
+			w := servertest.NewFullClient(t, tc.policy)
+			for n := 0; w.Srv.UsedMemory() <= w.Max; n++ {
+				require.Equal(t, "OK", w.Ask("SET", fmt.Sprint("key:", n), strings.Repeat("x", 100), "PX", tc.px))
+			}
+			w.Now += 1e9
+			require.Equal(t, "OK", w.Call("SET k v"))
+			w.Now += 60e9 // in which nobody calls
+			require.Contains(t, w.Ask("INFO", "stats"), "total_eviction_exceeded_time:0\r\ncurrent_eviction_exceeded_time:0\r\n")
+		})
+	}
+}
+
 func TestHeapLimit(t *testing.T) {
 	w := servertest.NewClockClient(t)
 	var told int64
