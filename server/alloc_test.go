@@ -2,10 +2,16 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"io"
 	"math"
+	"net"
 	"testing"
 
+	"headgate/server"
+	"headgate/server/config"
+	"headgate/server/netpoll"
 	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
@@ -93,4 +99,45 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestRepliesReuseTheirBuffers: a front of one connection writes replies into memory that it has sent before. Else each reply would cost a new buffer,
+// and what was sent would be kept, up to what suffices for a loop's connections together.
+func TestRepliesReuseTheirBuffers(t *testing.T) {
+	open := func(t *testing.T) *server.Server {
+		srv := server.New(config.NewLive(servertest.Unsaved()), server.Options{})
+		t.Cleanup(srv.Keys.Close)
+		return srv
+	}
+	const rounds = 500
+	ping, pong := []byte("PING\r\n"), []byte("+PONG\r\n")
+	t.Run("within the process", func(t *testing.T) {
+		srv := open(t)
+		inner := netpoll.NewInner(srv.WithoutBackgroundWork(), "127.0.0.1:0", "127.0.0.1:0")
+		defer inner.Close()
+		whole := func(replies []byte) bool { return bytes.Equal(replies, pong) }
+		require.Zero(t, testing.AllocsPerRun(rounds, func() {
+			_, err := inner.Do(context.Background(), ping, whole)
+			require.NoError(t, err)
+			require.True(t, inner.Open())
+		}))
+	})
+	t.Run("behind a net.Conn", func(t *testing.T) {
+		srv := open(t)
+		client, served := net.Pipe()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			netpoll.ServeConn(srv, served)
+		}()
+		reply := make([]byte, len(pong))
+		require.Zero(t, testing.AllocsPerRun(rounds, func() {
+			_, err := client.Write(ping)
+			require.NoError(t, err)
+			_, err = io.ReadFull(client, reply)
+			require.NoError(t, err)
+		}))
+		require.NoError(t, client.Close())
+		<-ended
+	})
 }

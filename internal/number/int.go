@@ -43,16 +43,20 @@ func ParseInt(b []byte) (int64, bool) {
 	return int64(n), true
 }
 
-// AppendInt appends the text of an int64. Numbers as long as the times in ns that most keys of a limiter hold are worth a way of their own.
+// AppendInt appends the text of an int64. Numbers as long as times in ms, and as those in ns that most keys of a limiter hold, are worth a way of
+// their own.
 func AppendInt(dst []byte, n int64) []byte {
-	const low = 1e16
-	if n < low {
+	const eight = 1e8
+	switch {
+	case n < eight:
 		return strconv.AppendInt(dst, n, 10)
+	case n < eight*eight:
+		dst = strconv.AppendInt(dst, n/eight, 10)
+	default:
+		dst = strconv.AppendInt(dst, n/(eight*eight), 10)
+		dst = binary.LittleEndian.AppendUint64(dst, eightDigits(uint64(n/eight%eight)))
 	}
-	dst = strconv.AppendInt(dst, n/low, 10)
-	n %= low
-	dst = binary.LittleEndian.AppendUint64(dst, eightDigits(uint64(n/1e8)))
-	return binary.LittleEndian.AppendUint64(dst, eightDigits(uint64(n%1e8)))
+	return binary.LittleEndian.AppendUint64(dst, eightDigits(uint64(n%eight)))
 }
 
 // eightDigits is the text of n, which is below 1e8, with zeros before it: the first digit in the lowest byte. All its parts are divided at

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"headgate/internal/number"
 	"headgate/store"
 )
 
@@ -283,6 +284,7 @@ func (e *Effects) endAside(began bool, db int) {
 const (
 	respMulti = "*1\r\n$5\r\nMULTI\r\n"
 	respExec  = "*1\r\n$4\r\nEXEC\r\n"
+	respDel   = "*2\r\n$3\r\nDEL\r\n" // and a key
 
 	annotationGap = "#GAP\r\n" // see package aof
 )
@@ -337,18 +339,22 @@ func (e *Effects) addSet(db int, key []byte, n, at int64) {
 	e.Buf = appendNumber(e.Buf, at)
 }
 
+// addDel is Add for DEL key: nearly all keys of limiters expire.
+func (e *Effects) addDel(db int, key []byte) {
+	e.next(db)
+	e.Buf = appendBulk(append(e.Buf, respDel...), key)
+}
+
 // forgetDeletion takes the unit's only effect back if that is the deletion of a key which is now set: limiters find most keys past their
 // time, and two effects would have to be a transaction.
 func (e *Effects) forgetDeletion(key []byte) {
-	const del = "*2\r\n$3\r\nDEL\r\n"
 	if e.Depth == 0 || e.count != 1 || e.aside || len(e.asides) > 0 && e.asides[len(e.asides)-1].to > e.last {
 		return
 	}
-	tail, ok := bytes.CutPrefix(e.Buf[e.last:], []byte(del))
-	if !ok || !bytes.HasSuffix(tail, []byte("\r\n")) {
-		return
-	}
-	if _, name, ok := bytes.Cut(tail[:len(tail)-2], []byte("\r\n")); ok && bytes.Equal(name, key) {
+	var room [32]byte
+	head := appendHeader(append(room[:0], respDel...), '$', len(key))
+	tail, ok := bytes.CutPrefix(e.Buf[e.last:], head)
+	if ok && len(tail) == len(key)+len("\r\n") && bytes.Equal(tail[:len(key)], key) {
 		e.Buf, e.count = e.Buf[:e.last], 0
 	}
 }
@@ -364,6 +370,12 @@ func (e *Effects) addWords(db int, words [][]byte) {
 
 // appendHeader appends a line with a type and a number.
 func appendHeader(dst []byte, kind byte, n int) []byte {
+	switch {
+	case 0 <= n && n < 10:
+		return append(dst, kind, byte('0'+n), '\r', '\n')
+	case 10 <= n && n < 100:
+		return append(dst, kind, byte('0'+n/10), byte('0'+n%10), '\r', '\n')
+	}
 	dst = strconv.AppendInt(append(dst, kind), int64(n), 10)
 	return append(dst, '\r', '\n')
 }
@@ -378,7 +390,7 @@ func appendBulk[T []byte | string](dst []byte, text T) []byte {
 // appendNumber appends a bulk string with a number's digits.
 func appendNumber(dst []byte, n int64) []byte {
 	from := len(dst)
-	dst = strconv.AppendInt(append(dst, "$00\r\n"...), n, 10)
+	dst = number.AppendInt(append(dst, "$00\r\n"...), n)
 	length := len(dst) - from - len("$00\r\n")
 	if length < 10 {
 		var digits IntegerText
@@ -466,10 +478,12 @@ func (s *Core) keyExpired(db *store.DB, name []byte) { s.PropagateGone(db, name)
 
 // PropagateGone is Propagate for a key that has expired or is evicted. The caller holds the executor's lock.
 func (s *Core) PropagateGone(db *store.DB, name []byte) {
+	e := &s.Effects
 	switch {
-	case !s.Effects.Crowded:
-		s.Propagate(db, "DEL", name)
-	case s.Effects.stream != nil:
-		s.Effects.Aside(func() { s.Propagate(db, "DEL", name) })
+	case !e.On:
+	case !e.Crowded:
+		e.addDel(db.Index(), name)
+	case e.stream != nil:
+		e.Aside(func() { e.addDel(db.Index(), name) })
 	}
 }

@@ -3,10 +3,14 @@ package replication
 import (
 	"errors"
 	"sync"
+	"time"
 )
 
 // blockSize is how many bytes of the stream lie in one piece.
 const blockSize = 64 << 10
+
+// restMost is how many bytes end a rest of a reader: what a server makes in a millisecond at its fastest, and no more than its socket takes.
+const restMost = 4 * blockSize
 
 // block is a piece of the stream. What is in it never changes.
 type block struct {
@@ -64,16 +68,27 @@ func (b *Backlog) Append(p []byte) {
 		last.data = append(last.data, p[:n]...)
 		p = p[n:]
 	}
-	if b.limit > 0 {
-		for _, r := range b.readers {
-			if b.last.end()-r.at > b.limit && r.err == nil {
-				r.err, r.block = errSlow, nil
-				r.slow()
-			}
+	for _, r := range b.readers {
+		switch behind := b.last.end() - r.at; {
+		case r.err != nil:
+		case b.limit > 0 && behind > b.limit:
+			r.err, r.block = errSlow, nil
+			r.Hurry()
+			r.slow()
+		case r.rests && behind >= b.much():
+			r.Hurry()
 		}
 	}
 	b.trim()
 	b.more.Broadcast()
+}
+
+// much is how many bytes behind a reader end its rest: restMost, or less where that would be most of what it may be behind.
+func (b *Backlog) much() int64 {
+	if b.limit > 0 {
+		return min(restMost, b.limit/4)
+	}
+	return restMost
 }
 
 // grow returns a last block that has room.
@@ -140,8 +155,10 @@ type StreamReader struct {
 	at      int64 // what is before it was sent
 	given   int   // bytes behind at that Next has returned last
 	block   *block
-	err     error // why there is no more
-	drains  bool  // there is no more behind what there is
+	err     error         // why there is no more
+	drains  bool          // there is no more behind what there is
+	rests   bool          // Rest was called since Next
+	hurry   chan struct{} // holds one if there is to be no rest; safe for concurrent use
 }
 
 // Read returns a reader that begins behind an offset, or false if what follows there is not all kept any more, or was never there. slow is
@@ -156,7 +173,7 @@ func (b *Backlog) Read(offset int64, slow func()) (*StreamReader, bool) {
 }
 
 func (b *Backlog) read(offset int64, slow func()) *StreamReader {
-	r := &StreamReader{slow: slow, backlog: b, at: offset, block: b.first}
+	r := &StreamReader{slow: slow, backlog: b, at: offset, block: b.first, hurry: make(chan struct{}, 1)}
 	b.readers = append(b.readers, r)
 	return r
 }
@@ -177,9 +194,8 @@ func (r *StreamReader) Next() ([]byte, error) {
 	b := r.backlog
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r.at += int64(r.given)
-	r.given = 0
-	b.trim()
+	r.rests = false
+	r.pass()
 	for r.err == nil && r.at == b.last.end() && !r.drains {
 		b.more.Wait()
 	}
@@ -204,6 +220,45 @@ func (r *StreamReader) At() int64 {
 	return r.at
 }
 
+// pass has what Next has returned count as sent. The caller holds mu.
+func (r *StreamReader) pass() {
+	r.at += int64(r.given)
+	r.given = 0
+	r.backlog.trim()
+}
+
+// Rest waits for so long, so that more comes together before Next is called again. What Next has returned before counts as sent. There is no rest, or
+// it ends, when much has come or nothing comes any more, and when Hurry is called. It is for the goroutine that calls Next.
+func (r *StreamReader) Rest(length time.Duration) {
+	if !r.mayRest() {
+		return
+	}
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.hurry:
+	}
+}
+
+// mayRest begins a rest, and reports false if there is reason for none.
+func (r *StreamReader) mayRest() bool {
+	b := r.backlog
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.pass()
+	r.rests = r.err == nil && !r.drains && b.last.end()-r.at < b.much()
+	return r.rests
+}
+
+// Hurry ends the rest, or the next one at once.
+func (r *StreamReader) Hurry() {
+	select {
+	case r.hurry <- struct{}{}:
+	default: // it was told already
+	}
+}
+
 // Close ends the reading: Next returns an error, and the reader needs nothing any more.
 func (r *StreamReader) Close() {
 	b := r.backlog
@@ -220,6 +275,7 @@ func (r *StreamReader) Close() {
 	}
 	b.trim()
 	b.more.Broadcast()
+	r.Hurry()
 }
 
 // Drain has Next return an error once all has been read that there is.
@@ -228,4 +284,5 @@ func (r *StreamReader) Drain() {
 	defer r.backlog.mu.Unlock()
 	r.drains = true
 	r.backlog.more.Broadcast()
+	r.Hurry()
 }

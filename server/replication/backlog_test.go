@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -156,4 +157,52 @@ func TestBacklogWithManyReaders(t *testing.T) {
 		at += n
 	}
 	readers.Wait()
+}
+
+// TestRestsEnd: a rest ends when much has come, when nothing comes any more, and when its reader is too far behind.
+func TestRestsEnd(t *testing.T) {
+	for name, end := range map[string]func(b *Backlog, r *StreamReader){
+		"much":     func(b *Backlog, _ *StreamReader) { b.Append(noise(1, restMost)) },
+		"closed":   func(_ *Backlog, r *StreamReader) { r.Close() },
+		"drained":  func(_ *Backlog, r *StreamReader) { r.Drain() },
+		"too slow": func(b *Backlog, _ *StreamReader) { b.SetLimits(1, 100); b.Append(noise(1, 200)) },
+		"a quarter": func(b *Backlog, _ *StreamReader) {
+			b.SetLimits(1, 100)
+			b.Append(noise(1, 20))
+			b.Append(noise(21, 10))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := NewBacklog(0, blockSize)
+			r, ok := b.Read(0, func() {})
+			require.True(t, ok)
+			b.Append(noise(0, 1))
+			take(t, r, 1)
+			rested := make(chan struct{})
+			go func() {
+				defer close(rested)
+				r.Rest(time.Hour)
+			}()
+			require.Eventually(t, func() bool {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				return r.rests
+			}, 10*time.Second, time.Millisecond)
+			end(b, r)
+			<-rested
+		})
+	}
+}
+
+// TestRestsMakeNobodySlow: what a reader was given does not count against it while it rests.
+func TestRestsMakeNobodySlow(t *testing.T) {
+	b := NewBacklog(0, 1)
+	b.SetLimits(1, 100)
+	r, ok := b.Read(0, func() { t.Error("it was ended") })
+	require.True(t, ok)
+	for at := int64(0); at < 10*80; at += 80 {
+		b.Append(noise(at, 80))
+		require.Equal(t, noise(at, 80), take(t, r, 80))
+		r.Rest(0)
+	}
 }

@@ -170,10 +170,16 @@ func (p *Primary) find(at Address) *feed {
 	return nil
 }
 
-// askAcks has all replicas say how far they have come. The caller holds the executor's lock.
+// askAcks has all replicas say how far they have come. They are sent the question at once. The caller holds the executor's lock.
 func (p *Primary) askAcks() {
-	if p.backlog != nil {
-		p.say(streamGetAck)
+	if p.backlog == nil {
+		return
+	}
+	p.say(streamGetAck)
+	for _, f := range p.feeds {
+		if f.reader != nil {
+			f.reader.Hurry()
+		}
 	}
 }
 

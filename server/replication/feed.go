@@ -33,6 +33,10 @@ const (
 	feedOverhead = 1 << 10          // what a replica takes up beside the stream, in bytes, about
 	keepAlive    = time.Second      // between two empty lines to a replica that waits for a snapshot
 	quickPart    = time.Millisecond // in which a replica takes a part of a snapshot that keeps nobody waiting
+
+	// streamPause is how long the stream rests after a write, unless much of it waits, or a client does: under a load one write for the
+	// changes of a millisecond costs the primary a fraction of one for each batch. What comes after a rest is sent at once.
+	streamPause = time.Millisecond
 )
 
 // Why a replica is sent nothing more, beside what its connection says.
@@ -196,6 +200,7 @@ func (f *feed) send(greeting []byte) error {
 		if err := f.write(p); err != nil {
 			return err
 		}
+		f.reader.Rest(streamPause)
 	}
 }
 

@@ -59,7 +59,7 @@ func (p *Primary) wait(c *command.Ctx) {
 		return
 	}
 	if len(p.feeds) > 0 && p.asked.before != offset {
-		p.say(streamGetAck)
+		p.askAcks()
 		p.asked = asked{before: offset, behind: p.backlog.End()}
 	}
 	c.Block(command.BlockOn{Until: until, Late: func(reply *resp.Writer) { reply.Int(p.countAcks(offset)) }})
