@@ -54,14 +54,14 @@ import "math"
 //
 // # How large
 //
-// A lease pays if it answers several calls. With the demand here, in units a second, one is worth half of L:
+// A lease pays if it answers several calls. With the demand here, in units a second, one is worth 5/8 of L:
 //
-//	n = clamp(⌈demand · L/2⌉, 1, ⌈capacity / 4⌉)
+//	n = clamp(⌈demand · L·5/8⌉, 1, ⌈capacity / 4⌉)
 //
-// and the next one is asked for when half is spent, unless it is so small that chance would have much of it end unspent. The charge asks for n;
+// and the next one is asked for when three quarters are spent, so that both are spent within 25/32 of L, unless it is so small that chance would have much of it end unspent. The charge asks for n;
 // or else for what there is, in steps of n/8, if that is at least n/4; or else for what the call costs that waits for it. That no more was
 // to be had, or not even that, is remembered for as long as n would have to wait, and for half of L at most. So while a limit is exhausted each
-// process comes back for a useful number of units, and not for each that comes free. About 2·N / (Overshoot · capacity) charges are made per
+// process comes back for a useful number of units, and not for each that comes free. About 1.6·N / (Overshoot · capacity) charges are made per
 // unit that N processes admit.
 //
 // Source: Gray and Cheriton's leases (1989), on units of a rate. Doorman (Google) and the quota services of large fleets work alike.
@@ -75,6 +75,11 @@ const (
 	// MaxLeaseSizes is how many sizes a charge tries at most: those, and what the call costs that waits for it.
 	MaxLeaseSizes = leaseParts + 1
 
+	// leaseWorth is the part of its length for whose demand a lease suffices. More of it would be left at its end when demand falls; with less there
+	// are more charges.
+	leaseWorth = 5.0 / 8
+	// renewedLeft is the part of a lease that is left when the next one is asked for, as a divisor.
+	renewedLeft = 4
 	// minRenewed is how many units a lease has at least whose successor is asked for before it is used up.
 	minRenewed = 8
 
@@ -334,12 +339,12 @@ func (q *QuotaLease) demandIn(t *LeaseTerms, now int64) float64 {
 
 // Wanted returns how many units of a lease the demand here is worth, whatever remains: from 1 to t.MaxCost().
 func (q *QuotaLease) Wanted(t *LeaseTerms, now int64) int64 {
-	n := math.Ceil(q.demandIn(t, now) * float64(t.Length) / 2 / float64(t.demand))
+	n := math.Ceil(q.demandIn(t, now) * float64(t.Length) * leaseWorth / float64(t.demand))
 	return max(1, int64(min(n, float64(t.MaxCost()))))
 }
 
-// Renews reports, behind a call that was decided here, whether the next lease is to be asked for before it is needed: half of what is held is
-// spent, or a refusal will soon be forgotten. A lease that is so small that what is held might come to its end unspent
+// Renews reports, behind a call that was decided here, whether the next lease is to be asked for before it is needed: little of what is held is
+// left, or a refusal will soon be forgotten. A lease that is so small that what is held might come to its end unspent
 // is not worth that.
 func (q *QuotaLease) Renews(t *LeaseTerms, now int64) bool {
 	if q.asking || now < q.quietTo {
@@ -349,7 +354,7 @@ func (q *QuotaLease) Renews(t *LeaseTerms, now int64) bool {
 		return !t.Window && q.Wanted(t, now) >= minRenewed
 	}
 	h := &q.held[0]
-	return h.size >= minRenewed && h.left <= h.size/2 && q.held[1].left == 0
+	return h.size >= minRenewed && h.left <= h.size/renewedLeft && q.held[1].left == 0
 }
 
 // Sizes says what a charge is to try for, from the largest to the smallest, and returns how many sizes that are. cost is that of the call that

@@ -312,7 +312,7 @@ func TestQuotaLeaseSizes(t *testing.T) {
 	require.Empty(t, sizes(&q, 1), "there is no demand")
 	require.Equal(t, LeaseAsk, q.Decide(&terms, now, 1))
 	require.Empty(t, sizes(&q, 1), "one call needs no lease")
-	for range 79 {
+	for range 63 {
 		require.Equal(t, LeaseAsk, q.Decide(&terms, now, 1))
 	}
 	require.Equal(t, []int64{40, 35, 30, 25, 20, 15, 10, 1}, sizes(&q, 1))
@@ -321,20 +321,20 @@ func TestQuotaLeaseSizes(t *testing.T) {
 	require.Empty(t, sizes(&q, 1), "a charge has failed")
 	q.Failed(&terms, now-terms.Length/2)
 	require.Equal(t, []int64{40, 35, 30, 25, 20, 15, 12}, sizes(&q, 12))
-	require.Equal(t, 80.0, q.Demand(&terms, now))
+	require.Equal(t, 64.0, q.Demand(&terms, now))
 
 	require.True(t, q.Granted(&terms, LeaseGrant{Units: 39, Sent: now, Heard: now, ChargedAt: now, Remaining: 60, ResetAfter: nsPerSecond}))
 	require.EqualValues(t, 39, q.Left(now))
-	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 19))
+	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 29))
 	require.False(t, q.Renews(&terms, now))
 	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 1))
-	require.Equal(t, Decision{Limit: 6000, Remaining: 79, RetryAfter: NoRetry, ResetAfter: nsPerSecond}, q.Verdict(now, LeaseSpent, 6000))
-	require.True(t, q.Renews(&terms, now), "half is spent")
-	require.Equal(t, []int64{50, 44, 38, 32, 25, 19, 13}, sizes(&q, 0), "for no call, a size that is of use or none")
+	require.Equal(t, Decision{Limit: 6000, Remaining: 69, RetryAfter: NoRetry, ResetAfter: nsPerSecond}, q.Verdict(now, LeaseSpent, 6000))
+	require.True(t, q.Renews(&terms, now), "a quarter is left")
+	require.Equal(t, []int64{59, 52, 45, 37, 30, 23, 15}, sizes(&q, 0), "for no call, a size that is of use or none")
 	require.False(t, q.Renews(&terms, now))
 	require.True(t, q.Granted(&terms, LeaseGrant{Units: 15, Sent: now, Heard: now, ChargedAt: now, Remaining: 60}))
 	require.Empty(t, sizes(&q, 1), "two leases are held")
-	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 25), "of both")
+	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 15), "of both")
 	require.EqualValues(t, 9, q.Left(now))
 	require.Equal(t, LeaseAsk, q.Decide(&terms, now, 10))
 	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 9))
@@ -369,9 +369,9 @@ func TestScarceQuotaLeases(t *testing.T) {
 	terms := rate.LeaseTerms(LeaseOptions{Overshoot: 0.05, Max: nsPerSecond})
 	var sizes [MaxLeaseSizes]int64
 	now := epoch
-	asked := func(terms *LeaseTerms) *QuotaLease { // for 80 units, so that one is worth 40
+	asked := func(terms *LeaseTerms) *QuotaLease { // for 64 units, so that one is worth 40
 		q := new(QuotaLease)
-		for range 80 {
+		for range 64 {
 			require.Equal(t, LeaseAsk, q.Decide(terms, now, 1))
 		}
 		require.NotZero(t, q.Sizes(terms, now, 1, &sizes))

@@ -1,5 +1,5 @@
-// Command plot draws docs/algorithms.md's plots: the same traffic through each algorithm of package throttle, as an SVG file each in
-// the directory that its only argument names; and the plot and the table of leases in docs/operations.md.
+// Command plot draws the plots of docs/algorithms.md, which show the same traffic through each algorithm of package throttle, and writes each as an
+// SVG file into the directory that its only argument names. It also draws the plot of leases in docs/operations.md, and writes their table.
 package main
 
 //go:generate go run . .

@@ -17,9 +17,22 @@ func TestCallsOfLimitersAllocateNothing(t *testing.T) {
 	_, gate := overRedis(t)
 	require.Equal(t, "OK", gate.ask("RL.POLICY SET p FIXED 1000000 24h"))
 	require.Equal(t, "OK", gate.ask("RL.POLICY SET q GCRA 1000000 1000000 24h"))
-	for _, line := range []string{
-		"CL.THROTTLE k 1000000 1000 60", "RL.GCRA g 1000 1000000 1s", "RL.FIXED f 1000000 24h", "RL.SLIDING s 1000000 24h", "RL.TAKE 2 p {t}1 q {t}2", "GET k",
-	} {
+	requireNoAllocations(t, gate, "CL.THROTTLE k 1000000 1000 60", "RL.GCRA g 1000 1000000 1s", "RL.FIXED f 1000000 24h", "RL.SLIDING s 1000000 24h", "RL.TAKE 2 p {t}1 q {t}2", "GET k")
+}
+
+// TestLeasedCallsAllocateNothing: nor do those that are decided here.
+func TestLeasedCallsAllocateNothing(t *testing.T) {
+	_, gate := overRedis(t, leasing)
+	require.Equal(t, "OK", gate.ask("RL.POLICY SET p GCRA 1000000000 1000000000 60s"))
+	local := gate.field("lease_calls_local")
+	requireNoAllocations(t, gate, "CL.THROTTLE k 1000000000 1000000000 60", "GCRA h 1000000000 1000000000 60", "RL.GCRA g 1000000000 1000000000 60s", "RL.TAKE 1 p t")
+	require.Greater(t, gate.field("lease_calls_local")-local, int64(10_000))
+}
+
+// requireNoAllocations calls each command in pipelines, again and again.
+func requireNoAllocations(t *testing.T, gate *client, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
 		const pipeline = 16
 		one := string(servertest.EncodeCommand(strings.Fields(line)...))
 		request := []byte(strings.Repeat(one, pipeline))

@@ -87,7 +87,7 @@ func (g *Gateway) fallBackGCRA(c *command.Ctx, key []byte, cell *throttle.GCRA, 
 			return
 		}
 	}
-	v := limiter.Verdict{Verdict: form(&d)}
+	v := limiter.Verdict{Verdict: form(d)}
 	if quantity > 0 {
 		g.limits.Count(c, key, g.limits.GCRA(), &v.Verdict)
 	}

@@ -36,7 +36,7 @@ type Gateway struct {
 	limits *limits.Limits
 	Up     *upstream.Upstream // safe for concurrent use
 
-	scripts map[string]*upstream.Script // by SHA-1; does not change
+	scripts map[*scripted.Script]*upstream.Script // does not change
 	kept    keptScripts
 	users   map[string]*upstream.UserConn
 	files   tlsFiles // that the configuration in use was made of
@@ -83,14 +83,14 @@ type Counts struct {
 
 // New returns the gateway of an executor, as the configuration has it, which Check has found right. It connects nothing yet.
 func New(x *exec.Executor, l *limits.Limits) *Gateway {
-	g := &Gateway{core: x.Core, exec: x, limits: l, scripts: map[string]*upstream.Script{}}
+	g := &Gateway{core: x.Core, exec: x, limits: l, scripts: map[*scripted.Script]*upstream.Script{}}
 	cfg := x.Config.Get()
 	c, err := g.upstreamConfig(cfg)
 	if err != nil { // the start says so before anything is asked
 		x.Logger.Error("the upstream cannot be used", "err", err)
 	}
 	for _, s := range scripted.Scripts() {
-		g.scripts[s.SHA] = &upstream.Script{Name: s.Name, Own: true, Text: s.Text, SHA: s.SHA}
+		g.scripts[s] = &upstream.Script{Name: s.Name, Own: true, Text: s.Text, SHA: s.SHA}
 	}
 	g.users = usersOf(cfg)
 	g.Up = upstream.New(c, x.Logger)

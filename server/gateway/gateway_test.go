@@ -465,7 +465,9 @@ func TestPoliciesOfTheUpstream(t *testing.T) {
 	text, err := redis.Text("HGET", "rl:policies", "q")
 	require.NoError(t, err)
 	require.Equal(t, "FIXED 3 1h", text)
+	require.Equal(t, "FIXED 3 1h", gate.ask("RL.POLICY GET q"), "a change that is made here holds at once")
 	require.Equal(t, "1", gate.ask("RL.POLICY DEL q"))
+	require.Equal(t, "nil", gate.ask("RL.POLICY GET q"))
 	require.Equal(t, "0", gate.ask("EXISTS rl:policies"))
 }
 

@@ -30,6 +30,9 @@ type leaseCall struct {
 
 // forget lets go of what was charged.
 func (l *leaseCall) forget(b *leaseBook) {
+	if l.limit == nil && l.grant == nil {
+		return // nothing was charged
+	}
 	if l.limit != nil && !l.ended { // it has failed, and its client has gone or was answered otherwise
 		l.limit.fail(b, cmp.Or(l.why, "the last charge has failed"))
 	}
@@ -253,7 +256,7 @@ func (l *leaseCall) answer(k *call, c *command.Ctx) {
 	if l.limit.policy == nil {
 		d := grant.Decision
 		d.Limit, d.Remaining = l.limit.shown(), d.Remaining+rest
-		v := limiter.Verdict{Verdict: k.limit.form(&d)}
+		v := limiter.Verdict{Verdict: k.limit.form(d)}
 		g.limits.Count(c, k.key, g.limits.GCRA(), &v.Verdict)
 		limits.SendVerdict(c.Reply, limiter.Nothing, &v)
 		return

@@ -253,7 +253,7 @@ func (g *Gateway) leaseThrottle(c *command.Ctx, cell *throttle.GCRA, quantity in
 		return g.chargeThrottle(c, e, now, quantity, form)
 	}
 	d := e.lease.Verdict(now, answer, cell.Limit())
-	v := limiter.Verdict{Verdict: form(&d)}
+	v := limiter.Verdict{Verdict: form(d)}
 	g.limits.CountKey(c, k, g.limits.GCRA(), &v.Verdict)
 	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
 	if e.lease.Renews(&e.terms, now) {

@@ -45,7 +45,12 @@ const (
 
 // forget lets go of what a call pointed to.
 func (l *limitCall) forget() {
-	l.policy, l.request, l.increx, l.form, l.err = limiter.Policy{}, limiter.Request{}, limiter.Increx{}, nil, nil
+	switch l.err = nil; l.kind {
+	case byPolicy:
+		l.policy, l.request = limiter.Policy{}, limiter.Request{}
+	case increasing:
+		l.increx = limiter.Increx{}
+	}
 	if cap(l.id) > keptBytes {
 		l.id = nil
 	}
@@ -82,7 +87,7 @@ func (g *Gateway) sendLimit(c *command.Ctx, k *call) {
 
 // scriptOf returns the script of a question's last command.
 func (g *Gateway) scriptOf(q interface{ Script() *scripted.Script }) *upstream.Script {
-	return g.scripts[q.Script().SHA]
+	return g.scripts[q.Script()]
 }
 
 // Throttle implements limits.Remote.
@@ -225,7 +230,7 @@ func (askedLimit) tell(k *call, c *command.Ctx) {
 		limits.SendVerdict(c.Reply, a.Beyond, v)
 	case byGCRA:
 		q.Decision.Limit = l.shown
-		v := limiter.Verdict{Verdict: l.form(&q.Decision)}
+		v := limiter.Verdict{Verdict: l.form(q.Decision)}
 		if l.quantity > 0 {
 			k.g.limits.Count(c, k.key, k.g.limits.GCRA(), &v.Verdict)
 		}

@@ -7,6 +7,7 @@ import (
 	"headgate/server/command"
 	"headgate/server/limiter"
 	"headgate/server/resp"
+	"headgate/throttle"
 )
 
 // commandOf declares the command of an algorithm. Limiters answer in milliseconds throughout.
@@ -125,6 +126,7 @@ func sendID(w *resp.Writer, id []byte) {
 type recentLimits struct {
 	quota throttleQuota // by CL.THROTTLE
 	limit limit         // by those of another name
+	cell  throttle.GCRA // by GCRA, for Remote
 }
 
 // Bytes implements command.Sized.

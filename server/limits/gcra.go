@@ -65,7 +65,7 @@ func (l *Limits) decideGCRA(c *command.Ctx) {
 		l.decided(c, k, l.gcra, d.Limited, d.Limit, d.Remaining)
 	}
 	c.Reply.Array(5)
-	v := inSecondsOfMicros(&d)
+	v := inSecondsOfMicros(d)
 	sendNumbers(c.Reply, &v)
 }
 

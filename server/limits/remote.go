@@ -55,10 +55,10 @@ func (l *Limits) either(here, elsewhere command.Handler) command.Handler {
 }
 
 // Form makes the numbers of an answer from a decision in nanoseconds.
-type Form func(d *throttle.Decision) throttle.Verdict
+type Form func(d throttle.Decision) throttle.Verdict
 
 // inSeconds are CL.THROTTLE's.
-func inSeconds(d *throttle.Decision) throttle.Verdict {
+func inSeconds(d throttle.Decision) throttle.Verdict {
 	return throttle.Verdict{
 		Limited: d.Limited, Limit: d.Limit, Remaining: d.Remaining,
 		RetryAfter: throttle.RetrySeconds(d.RetryAfter), ResetAfter: throttle.Seconds(d.ResetAfter),
@@ -66,7 +66,7 @@ func inSeconds(d *throttle.Decision) throttle.Verdict {
 }
 
 // inSecondsOfMicros are GCRA's, which counts in microseconds.
-func inSecondsOfMicros(d *throttle.Decision) throttle.Verdict {
+func inSecondsOfMicros(d throttle.Decision) throttle.Verdict {
 	retry := throttle.NoRetry
 	if d.RetryAfter >= 0 {
 		retry = max(1, throttle.SecondsOfMicros(d.RetryAfter))
@@ -98,7 +98,9 @@ func (l *Limits) decideGCRAElsewhere(c *command.Ctx) {
 	if !ok || !forLimiter(c, 1) {
 		return
 	}
-	l.Remote.Throttle(c, &g, tokens, inSecondsOfMicros)
+	cell := &recent(c).cell
+	*cell = g
+	l.Remote.Throttle(c, cell, tokens, inSecondsOfMicros)
 }
 
 // answerElsewhere is answer by Remote.

@@ -121,13 +121,13 @@ func (f *leasedCalls) run(t *testing.T) {
 		require.Equal(t, "0", harness.Dial(t, gateways[0].Addr).Ask(append(words, "COST", strconv.Itoa(int(f.burnt)))...).Items[0].Text)
 	}
 	start := time.Now()
-	for _, g := range gateways {
+	for i, g := range gateways {
 		client := harness.Dial(t, g.Addr)
 		callers.Go(func() {
 			for n := 0; ; n++ {
 				due := start.Add(f.span + 1)
-				if f.each > 0 {
-					due = start.Add(time.Duration(n) * time.Second / time.Duration(f.each))
+				if f.each > 0 { // their clients know nothing of each other: in step, the calls of three would find the node awake
+					due = start.Add(time.Duration(len(gateways)*n+i) * time.Second / time.Duration(len(gateways)*f.each))
 				}
 				if time.Sleep(time.Until(due)); due.Sub(start) > f.span {
 					return

@@ -1,6 +1,7 @@
 package scripted
 
 import (
+	"headgate/internal/number"
 	"headgate/server/limiter"
 	"headgate/throttle"
 )
@@ -27,6 +28,7 @@ type Grant struct {
 	request limiter.Request
 	costs   [throttle.MaxLeaseSizes]int64
 	count   int
+	others  []byte // an argument of rate-lease.lua
 }
 
 // MayLease reports whether an algorithm has leases: its calls charge units, and nothing beside them.
@@ -88,6 +90,9 @@ func (g *Grant) ask(dst []byte, use func(cost int64) bool) []byte {
 			return dst
 		}
 	}
+	if a.family == ofRate {
+		return g.askRate(dst, use)
+	}
 	dst = g.call(dst, grantScripts[a.family], deciding, 1+g.count*a.arguments())
 	dst = appendNumber(dst, int64(a.arguments()))
 	for _, cost := range g.costs[:g.count] {
@@ -95,6 +100,24 @@ func (g *Grant) ask(dst []byte, use func(cost int64) bool) []byte {
 		dst = a.appendArguments(dst, g.NowMs)
 	}
 	return dst
+}
+
+// askRate is ask for the rate family, whose script is given all costs but the first in one argument.
+func (g *Grant) askRate(dst []byte, use func(cost int64) bool) []byte {
+	dst = g.call(dst, grantScripts[ofRate], deciding, 5)
+	use(g.costs[0])
+	dst = appendTerms(dst, g.one.terms)
+	others := g.others[:0]
+	for _, cost := range g.costs[1:g.count] {
+		use(cost)
+		for _, ns := range [2]int64{g.one.terms.Charge, g.one.terms.Tolerance} {
+			seconds, rest := split(ns)
+			others = append(number.AppendInt(others, seconds), ' ')
+			others = append(number.AppendInt(others, rest), ' ')
+		}
+	}
+	g.others = others
+	return appendBulk(dst, others)
 }
 
 // Answer takes the reply. The error is one for a client, of type limiter.Error, or ErrMalformed. The reply is not kept.

@@ -21,7 +21,7 @@ type Script struct {
 	bySHA []byte // the word EVALSHA with what it names the script by, as a request has them
 }
 
-// The scripts, each of the files that it consists of. rate.lua stands alone, since it is called most.
+// The scripts, each of the files that it consists of. rate.lua and rate-lease.lua stand alone, since they are called most.
 var (
 	rateScript    = newScript("rate", "", "rate")
 	counterScript = newScript("counter", "counter", "shared", "counter", "one")
@@ -31,7 +31,7 @@ var (
 	increxScript  = newScript("increx", "increx", "shared", "increx", "one")
 	takeScript    = newScript("take", "", "shared", "bucket", "counter", "slices", "entries", "log", "lease", "take")
 	grantScripts  = [...]*Script{
-		ofRate:    newScript("rate-lease", "rate", "shared", "bucket", "grant"),
+		ofRate:    newScript("rate-lease", "", "rate-lease"),
 		ofCounter: newScript("counter-lease", "counter", "shared", "counter", "grant"),
 		ofSlices:  newScript("slices-lease", "slices", "shared", "slices", "grant"),
 	}

@@ -397,13 +397,18 @@ func StartSentinel(t testing.TB, downAfter time.Duration) *Sentinel {
 // URL is the sentinel as `upstream` takes it.
 func (s *Sentinel) URL() string { return "redis-sentinel://" + s.Watcher.Addr + "/" + sentinelName }
 
-// Certificate makes a certificate for this machine that vouches for itself, with openssl, and returns its file and that of its key.
-func Certificate(t testing.TB) (cert, key string) {
+// Certificate makes a certificate for this machine, and for the names that are given, that vouches for itself, with openssl, and returns its
+// file and that of its key.
+func Certificate(t testing.TB, names ...string) (cert, key string) {
 	t.Helper()
+	san := "subjectAltName=IP:127.0.0.1,DNS:localhost"
+	for _, name := range names {
+		san += ",DNS:" + name
+	}
 	dir := t.TempDir()
 	cert, key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	out, err := exec.Command("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-		"-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-out", cert, "-keyout", key).CombinedOutput()
+		"-subj", "/CN=localhost", "-addext", san, "-out", cert, "-keyout", key).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return cert, key
 }
