@@ -1,4 +1,4 @@
-// Package server is headgate: it puts the rooms below it together, each of which has a comment of its own, starts them, and ends them in the
+// Package server is headgate: it puts the rooms below it together (each has a comment of its own), starts them, and ends them in the
 // right order. What a room needs of a higher one at run time is a func or a small interface that the lower one declares and [New] sets.
 package server
 
@@ -361,11 +361,8 @@ func (s *Server) dial() local.Client {
 // innerAddress is where clients within the process come from, as CLIENT LIST shows them.
 const innerAddress = "127.0.0.1:0"
 
-func (s *Server) needsAuth() bool {
-	s.Lock()
-	defer s.Unlock()
-	return !s.Users.Default().Open()
-}
+// needsAuth reports whether whoever gives no password may do nothing.
+func (s *Server) needsAuth() bool { return s.Gate.Has(command.GatePassword) }
 
 // refusesDoor says why a peer may not ask without a password: it could not over the Redis protocol either.
 func (s *Server) refusesDoor(peer netip.Addr) (why string) {

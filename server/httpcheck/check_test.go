@@ -109,6 +109,7 @@ func TestCheck(t *testing.T) {
 	answer, body := p.ask("POST", "/check?policy=user&key=42&policy=site&key=all&format=json")
 	require.Equal(t, http.StatusTooManyRequests, answer.StatusCode)
 	require.Equal(t, "60", answer.Header.Get("Retry-After"))
+	require.Equal(t, "nosniff", answer.Header.Get("X-Content-Type-Options"))
 	var got struct {
 		Limited bool
 		Limits  []map[string]any
@@ -190,6 +191,7 @@ func TestProblems(t *testing.T) {
 		answer, body := p.ask(tt.method, tt.target)
 		require.Equal(t, tt.status, answer.StatusCode, tt.target)
 		require.Equal(t, "application/problem+json", answer.Header.Get("Content-Type"), tt.target)
+		require.Equal(t, "nosniff", answer.Header.Get("X-Content-Type-Options"), tt.target)
 		var got struct {
 			Status        int
 			Title, Detail string

@@ -10,13 +10,14 @@ import (
 	"headgate/server/local"
 )
 
-// fieldLength is about how long a limit's part of a field is, in bytes.
-const fieldLength = 48
+// fieldRoom is how long a field may be, in bytes, for which no memory is taken beside its text's. Few limits fit.
+const fieldRoom = 128
 
 // setFields sets RateLimit and RateLimit-Policy, as draft-ietf-httpapi-ratelimit-headers-11 has them: a member for each limit. A policy without a
 // limit has none.
 func (s *Server) setFields(h http.Header, pairs []local.Pair, list []local.Verdict) {
-	policies, limits := make([]byte, 0, fieldLength*len(list)), make([]byte, 0, fieldLength*len(list))
+	var policyRoom, limitRoom [fieldRoom]byte
+	policies, limits := policyRoom[:0], limitRoom[:0]
 	for i, v := range list {
 		if v.Limit < 0 {
 			continue
@@ -39,7 +40,9 @@ func (s *Server) setFields(h http.Header, pairs []local.Pair, list []local.Verdi
 		}
 	}
 	if len(limits) > 0 {
-		h["Ratelimit-Policy"], h["Ratelimit"] = []string{string(policies)}, []string{string(limits)}
+		text := string(append(policies, limits...)) // of both, to be taken at once, as the lists are
+		both := []string{text[:len(policies)], text[len(policies):]}
+		h["Ratelimit-Policy"], h["Ratelimit"] = both[:1:1], both[1:]
 	}
 }
 

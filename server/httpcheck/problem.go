@@ -23,7 +23,7 @@ func (p *problem) Error() string { return p.Detail }
 // send answers with the problem.
 func (p *problem) send(w http.ResponseWriter) {
 	body, _ := json.Marshal(p) // texts and a number
-	w.Header().Set("Content-Type", "application/problem+json")
+	setType(w, "application/problem+json")
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(body, '\n')) // a peer that has gone wants nothing
 }

@@ -1,6 +1,7 @@
 package httpcheck
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -17,35 +18,104 @@ type check struct {
 	json  bool // the answer is to be JSON
 }
 
+// query is what a request's query has, in the order in which it stands there.
+type query struct {
+	policies, keys, costs, peeks, formats []string
+	unknown                               string // the first name of another parameter
+	strange                               bool   // there is one
+}
+
+// maxParameters is how many parameters a query may have, as net/url has it.
+const maxParameters = 10_000
+
+// readQuery reads a query as url.ParseQuery does, with its errors, but makes no map of it.
+func readQuery(text string) (q query, err error) {
+	if strings.Count(text, "&") >= maxParameters {
+		return q, errors.New("number of URL query parameters exceeded limit")
+	}
+	for text != "" {
+		var part string
+		part, text, _ = strings.Cut(text, "&")
+		if strings.Contains(part, ";") {
+			return q, errors.New("invalid semicolon separator in query") // whatever else is wrong
+		}
+		if part == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(part, "=")
+		name, wrong := url.QueryUnescape(name)
+		if wrong == nil {
+			value, wrong = url.QueryUnescape(value)
+		}
+		switch {
+		case wrong == nil:
+			q.add(name, value)
+		case err == nil:
+			err = wrong
+		}
+	}
+	return q, err
+}
+
+func (q *query) add(name, value string) {
+	switch name {
+	case "policy":
+		q.policies = append(q.policies, value)
+	case "key":
+		q.keys = append(q.keys, value)
+	case "cost":
+		q.costs = append(q.costs, value)
+	case "peek":
+		q.peeks = append(q.peeks, value)
+	case "format":
+		q.formats = append(q.formats, value)
+	default:
+		if !q.strange {
+			q.unknown, q.strange = name, true
+		}
+	}
+}
+
+// once returns the value of a parameter that may be given once, or "".
+func once(name string, given []string) (string, error) {
+	switch len(given) {
+	case 0:
+		return "", nil
+	case 1:
+		return given[0], nil
+	}
+	return "", badRequest("%s is given %d times", name, len(given))
+}
+
 // readCheck reads a request. The error is a problem of the caller's.
 func readCheck(r *http.Request) (check, error) {
 	var c check
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
+	q, err := readQuery(r.URL.RawQuery)
+	switch {
+	case err != nil:
 		return c, badRequest("the query cannot be read: %v", err)
+	case q.strange:
+		return c, badRequest("unknown parameter %q, use policy, key, cost, peek or format", q.unknown)
 	}
-	for name, given := range values {
-		switch name {
-		case "policy", "key", "cost":
-		case "peek", "format":
-			if len(given) > 1 {
-				return c, badRequest("%s is given %d times", name, len(given))
-			}
-		default:
-			return c, badRequest("unknown parameter %q, use policy, key, cost, peek or format", name)
-		}
-	}
-	if err := c.readPairs(values["policy"], values["key"], values["cost"], r); err != nil {
+	peek, err := once("peek", q.peeks)
+	if err != nil {
 		return c, err
 	}
-	switch peek := values.Get("peek"); peek {
+	format, err := once("format", q.formats)
+	if err != nil {
+		return c, err
+	}
+	if err := c.readPairs(q.policies, q.keys, q.costs, r); err != nil {
+		return c, err
+	}
+	switch peek {
 	case "":
 	case "0", "1":
 		c.peek = peek == "1"
 	default:
 		return c, badRequest("peek must be 0 or 1")
 	}
-	switch values.Get("format") {
+	switch format {
 	case "":
 		c.json = strings.Contains(r.Header.Get("Accept"), "application/json")
 	case "json":

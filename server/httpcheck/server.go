@@ -3,7 +3,6 @@ package httpcheck
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -87,12 +86,11 @@ func (s *Server) Close() {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h["Cache-Control"], h["X-Content-Type-Options"] = noStore, noSniff
+	w.Header()["Cache-Control"] = noStore
 	var err error
 	switch {
 	case r.URL.Path == "/openapi.json" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
-		w.Header().Set("Content-Type", "application/json")
+		setType(w, "application/json")
 		_, _ = w.Write(openAPI) // a peer that has gone wants nothing
 	case r.URL.Path != "/check":
 		err = &problem{Title: "Not found", Status: http.StatusNotFound, Detail: "there is /check and /openapi.json"}
@@ -174,8 +172,7 @@ func (s *Server) ask(ctx context.Context, who local.Credentials, c *check) (limi
 	}
 	unknown := s.windows.unknown(c.pairs)
 	limited, list, texts, err := one.Take(ctx, c.pairs, c.peek, unknown)
-	var refusal local.Error
-	if err != nil && !errors.As(err, &refusal) {
+	if _, refused := local.Refusal(err); err != nil && !refused {
 		one.Close()
 		return false, nil, problemOf(err)
 	}
@@ -203,7 +200,7 @@ func (s *Server) answer(w http.ResponseWriter, c *check, limited bool, list []lo
 	counted.Add(1)
 	if c.json {
 		body, _ := json.Marshal(describe(c.pairs, limited, list)) // texts and numbers
-		w.Header().Set("Content-Type", "application/json")
+		setType(w, "application/json")
 		w.WriteHeader(status)
 		_, _ = w.Write(append(body, '\n')) // a peer that has gone wants nothing
 		return
@@ -212,16 +209,21 @@ func (s *Server) answer(w http.ResponseWriter, c *check, limited bool, list []lo
 	if limited {
 		text = textLimited
 	}
-	h := w.Header()
-	h["Content-Type"], h["Content-Length"] = plainText, eight
+	w.Header()["Content-Type"] = plainText
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the same
 }
 
+// setType says what an answer is that may hold what somebody has sent. Nobody is to take it for something else.
+func setType(w http.ResponseWriter, mediaType string) {
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+}
+
 // What is the same in each answer is not made for each. Nobody changes it.
 var (
-	noStore, noSniff, plainText, eight = []string{"no-store"}, []string{"nosniff"}, []string{"text/plain; charset=utf-8"}, []string{"8"}
-	textAllowed, textLimited           = []byte("allowed\n"), []byte("limited\n")
+	noStore, plainText       = []string{"no-store"}, []string{"text/plain; charset=utf-8"}
+	textAllowed, textLimited = []byte("allowed\n"), []byte("limited\n")
 )
 
 // answered is the JSON form of an answer.

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 	"sync"
 )
 
@@ -23,14 +24,24 @@ type Sessions struct {
 	Dial func() Client // makes a client
 
 	mu    sync.Mutex
-	idle  []Session // the one used last at the end
+	idle  []*Session // the one used last at the end
 	ended bool
 }
 
-// Session is a client that has authenticated.
+// Session is a client that has authenticated. It is not safe for concurrent use.
 type Session struct {
 	Client
 	owner [sha256.Size]byte // of the credentials: passwords are not kept
+
+	request []byte // memory for what is asked
+	awaited awaited
+	whole   func(replies []byte) bool // awaited's, made once
+}
+
+func newSession(c Client, owner [sha256.Size]byte) *Session {
+	s := &Session{Client: c, owner: owner}
+	s.whole = s.awaited.read
+	return s
 }
 
 // maxIdle is how many clients wait for their next use.
@@ -44,11 +55,11 @@ func ownerOf(c Credentials) (owner [sha256.Size]byte) {
 }
 
 // Take returns a client of these credentials. The error is an [Error] if they are wrong.
-func (s *Sessions) Take(ctx context.Context, c Credentials) (Session, error) {
+func (s *Sessions) Take(ctx context.Context, c Credentials) (*Session, error) {
 	owner := ownerOf(c)
 	for {
-		found, ok := s.takeIdle(owner)
-		if !ok {
+		found := s.takeIdle(owner)
+		if found == nil {
 			break
 		}
 		if found.Open() {
@@ -56,7 +67,7 @@ func (s *Sessions) Take(ctx context.Context, c Credentials) (Session, error) {
 		}
 		found.Close() // its user has been deleted, for instance
 	}
-	fresh := Session{s.Dial(), owner}
+	fresh := newSession(s.Dial(), owner)
 	if c == (Credentials{}) {
 		return fresh, nil
 	}
@@ -67,40 +78,39 @@ func (s *Sessions) Take(ctx context.Context, c Credentials) (Session, error) {
 	}
 	if err != nil {
 		fresh.Close()
-		return Session{}, err
+		return nil, err
 	}
 	return fresh, nil
 }
 
-// takeIdle returns a client that waits for its next use, if there is one.
-func (s *Sessions) takeIdle(owner [sha256.Size]byte) (Session, bool) {
+// takeIdle returns a client that waits for its next use, or nil if there is none.
+func (s *Sessions) takeIdle(owner [sha256.Size]byte) *Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.idle) - 1; i >= 0; i-- {
 		if found := s.idle[i]; found.owner == owner {
-			copy(s.idle[i:], s.idle[i+1:])
-			s.idle = s.idle[:len(s.idle)-1]
-			return found, true
+			s.idle = slices.Delete(s.idle, i, i+1)
+			return found
 		}
 	}
-	return Session{}, false
+	return nil
 }
 
 // Put keeps a client for its next use. Where there are too many the one goes that was not used for longest.
-func (s *Sessions) Put(used Session) {
+func (s *Sessions) Put(used *Session) {
 	s.mu.Lock()
 	over := used
 	switch {
 	case s.ended:
 	case len(s.idle) < maxIdle:
-		s.idle, over.Client = append(s.idle, used), nil
+		s.idle, over = append(s.idle, used), nil
 	default:
 		over = s.idle[0]
 		copy(s.idle, s.idle[1:])
 		s.idle[len(s.idle)-1] = used
 	}
 	s.mu.Unlock()
-	if over.Client != nil {
+	if over != nil {
 		over.Close()
 	}
 }
@@ -117,18 +127,19 @@ func (s *Sessions) End() {
 }
 
 // ask runs a request and returns its n replies. After an error the session must be closed.
-func (s Session) ask(ctx context.Context, request []byte, n int) (answers []reply, err error) {
-	var broken error
-	_, err = s.Do(ctx, request, func(replies []byte) bool {
-		var whole bool
-		answers, whole, broken = readReplies(replies, n)
-		return whole
-	})
-	switch {
-	case broken != nil:
-		return nil, broken
-	case err != nil:
+func (s *Session) ask(ctx context.Context, request []byte, n int) ([]reply, error) {
+	s.awaited = awaited{n: n}
+	if err := s.run(ctx, request); err != nil {
 		return nil, err
 	}
-	return answers, nil
+	return s.awaited.replies, nil
+}
+
+// run runs a request whose replies are awaited.
+func (s *Session) run(ctx context.Context, request []byte) error {
+	_, err := s.Do(ctx, request, s.whole)
+	if s.awaited.err != nil {
+		return s.awaited.err
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"errors"
 	"strconv"
 )
 
@@ -26,38 +27,39 @@ type Error string
 // Error implements error.
 func (e Error) Error() string { return string(e) }
 
+// Refusal returns the [Error] that err is, if it is one: then the session that it is of may be used again.
+func Refusal(err error) (refusal Error, is bool) {
+	if err == nil {
+		return "", false
+	}
+	var found Error
+	is = errors.As(err, &found)
+	return found, is
+}
+
 // Take asks several limits at once: all of them pass, or none is charged. With peek none is charged in any case. Then it asks what policies of
 // these names say, which is "" for those that there are not. The session may be used again unless the error is another than an [Error].
-func (s Session) Take(ctx context.Context, pairs []Pair, peek bool, names []string) (limited bool, list []Verdict, texts []string, err error) {
-	request := appendTake(make([]byte, 0, takeLength(pairs)), pairs, peek)
+func (s *Session) Take(ctx context.Context, pairs []Pair, peek bool, names []string) (limited bool, list []Verdict, texts []string, err error) {
+	s.request = appendTake(s.request[:0], pairs, peek)
 	for _, name := range names {
-		request = appendCommand(request, "RL.POLICY", "GET", name)
+		s.request = appendCommand(s.request, "RL.POLICY", "GET", name)
 	}
-	var answers []reply
-	var broken error
-	plain := false
-	list = make([]Verdict, len(pairs))
-	_, err = s.Do(ctx, request, func(replies []byte) (whole bool) {
-		if len(names) == 0 {
-			if limited, plain = readVerdicts(replies, list); plain {
-				return true
-			}
-		}
-		answers, whole, broken = readReplies(replies, 1+len(names))
-		return whole
-	})
-	switch {
-	case broken != nil:
-		return false, nil, nil, broken
-	case err != nil:
-		return false, nil, nil, err
-	case plain:
-		return limited, list, nil, nil
+	request := s.request
+	if cap(request) > maxKept {
+		s.request = nil
 	}
-	if limited, list, err = verdicts(answers[0], len(pairs)); err != nil {
+	s.awaited = awaited{n: 1 + len(names), list: make([]Verdict, len(pairs))}
+	if err = s.run(ctx, request); err != nil {
 		return false, nil, nil, err
 	}
-	for _, r := range answers[1:] {
+	a := &s.awaited
+	if a.plain {
+		return a.limited, a.list, nil, nil
+	}
+	if limited, list, err = verdicts(a.replies[0], len(pairs)); err != nil {
+		return false, nil, nil, err
+	}
+	for _, r := range a.replies[1:] {
 		if r.kind != '$' {
 			r.text = nil
 		}
@@ -66,13 +68,28 @@ func (s Session) Take(ctx context.Context, pairs []Pair, peek bool, names []stri
 	return limited, list, texts, nil
 }
 
-// takeLength is about how long RL.TAKE of pairs is, in bytes.
-func takeLength(pairs []Pair) int {
-	n := 64
-	for i := range pairs {
-		n += 48 + len(pairs[i].Policy) + len(pairs[i].Key)
+// maxKept is how long a request may be whose memory a session keeps for the next one, in bytes.
+const maxKept = 4 << 10
+
+// awaited is what a session's request is answered with.
+type awaited struct {
+	n       int       // replies
+	list    []Verdict // of a single one, RL.TAKE's, if plain
+	limited bool      // the same
+	plain   bool      // it is the usual one
+	replies []reply   // if not
+	err     error     // something else than replies has come
+}
+
+// read reads the replies, and reports whether none is missing.
+func (a *awaited) read(b []byte) (whole bool) {
+	if a.n == 1 && len(a.list) > 0 {
+		if a.limited, a.plain = readVerdicts(b, a.list); a.plain {
+			return true
+		}
 	}
-	return n
+	a.replies, whole, a.err = readReplies(b, a.n)
+	return whole
 }
 
 // readVerdicts reads the whole reply of RL.TAKE for so many pairs into list, if it is the usual one: not an error, and without leases. It is what

@@ -63,8 +63,13 @@ func (i *Inner) Do(ctx context.Context, request []byte, whole func(replies []byt
 	}
 }
 
-// Open reports whether the server has not closed the connection so far.
+// Open reports whether the server has not closed the connection so far. Whoever closes it wakes it up: the lock is only needed after that.
 func (i *Inner) Open() bool {
+	select {
+	case <-i.woken:
+	default:
+		return true
+	}
 	i.handler.Lock()
 	defer i.handler.Unlock()
 	return !i.conn.Closing()
@@ -88,15 +93,17 @@ func (i *Inner) run() {
 	i.conn.In.Compact(&i.pool)
 }
 
-// take moves replies out of the connection. It reports whether the connection is closed, and whether its commands may go on.
+// take moves replies out of the connection, and readies it for the next ones. It reports whether the connection is closed, and whether its commands
+// may go on.
 func (i *Inner) take() (closed, resumed bool) {
 	c := i.conn
 	i.handler.Lock()
-	c.release(&i.pool)
 	c.stage(&i.pool)
+	c.prepare(&i.pool)
 	closed, resumed, c.resumed = c.dead || c.closing, c.resumed, false
 	i.handler.Unlock()
 	i.replies = append(i.replies, c.out...)
+	c.release(&i.pool)
 	return closed, resumed
 }
 

@@ -728,7 +728,7 @@ func (l *Loop) wake(c *Conn) {
 	}
 	c.queued = true
 	l.woken = append(l.woken, c)
-	if l.asleep {
+	if l.asleep && len(l.woken) == 1 { // there were none when it fell asleep, so that the first has poked it
 		l.poke()
 	}
 }

@@ -15,7 +15,7 @@ type netConn struct {
 	conn    net.Conn
 	handler Handler
 	pool    resp.Pool // the reader's
-	spare   resp.Pool // the writer's
+	spare   resp.Pool // of buffers for replies; the Handler's lock guards it
 	wakeups chan struct{}
 	taken   chan struct{} // the writer has taken replies
 	resumes chan struct{} // the connection is resumed or to be closed
@@ -121,21 +121,23 @@ func (n *netConn) drop() {
 	n.c.CloseNow()
 }
 
-// unsent returns how many bytes of replies the writer has not taken yet.
-func (n *netConn) unsent() int {
+// prepare gives the connection a buffer for replies, one that the writer has sent if there is one. It returns how many bytes of replies the writer
+// has not taken yet.
+func (n *netConn) prepare() (unsent int) {
 	n.handler.Lock()
 	defer n.handler.Unlock()
+	n.c.prepare(&n.spare)
 	return n.c.Out.Len()
 }
 
-// rest waits until the writer has taken the replies that there are, for as long as a peer may be waited for, if many were added since the
-// last time.
+// rest readies the connection for replies. It waits until the writer has taken those that there are, for as long as a peer may be waited for, if many
+// were added since the last time.
 func (n *netConn) rest() {
 	select {
 	case <-n.taken: // it may have been before
 	default:
 	}
-	behind := n.unsent()
+	behind := n.prepare()
 	if n.rested = min(n.rested, behind); behind-n.rested < stallBytes {
 		return
 	}

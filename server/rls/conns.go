@@ -3,11 +3,11 @@ package rls
 import (
 	"context"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
@@ -37,61 +37,60 @@ func (l *listener) Accept() (net.Conn, error) {
 type known struct{ net.Conn }
 
 // RemoteAddr implements net.Conn.
-func (k known) RemoteAddr() net.Addr { return peerAddr{k.Conn.RemoteAddr(), k.Conn} }
+func (k known) RemoteAddr() net.Addr {
+	addr := k.Conn.RemoteAddr()
+	from := peerAddr{Addr: addr, conn: k.Conn}
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		from.ip = tcp.AddrPort().Addr().Unmap()
+	}
+	return from
+}
 
 type peerAddr struct {
 	net.Addr
+	ip   netip.Addr // of a TCP connection
 	conn net.Conn
 }
 
-// begin notes that a request is being answered, and returns what ends it.
-func (c conns) begin(from *peer.Peer) (end func()) {
-	addr, ok := from.Addr.(peerAddr)
-	if !ok {
-		return func() {}
-	}
-	c.Begin(addr.conn)
-	return func() { c.End(addr.conn) }
-}
+// begin notes that a request is being answered. end is to follow.
+func (c conns) begin(from peerAddr) { c.Begin(from.conn) }
+
+// end notes that the request has been answered.
+func (c conns) end(from peerAddr) { c.End(from.conn) }
 
 // arrivals bounds the calls that have begun to arrive and are not answered, of all connections: each is a goroutine, and what has come of it.
 type arrivals struct{ requests, others atomic.Int64 }
 
+// errCrowded is what a call is answered with for which there is no room.
+var errCrowded = status.Error(codes.ResourceExhausted, "too many requests at a time")
+
 // admit is asked when the headers of a call have come. It gives requests a time in which to arrive and to be answered; the other calls, of health and
-// reflection, may watch for as long as they like.
+// reflection, may watch for as long as they like, and are counted until their contexts end.
 func (a *arrivals) admit(ctx context.Context, call *tap.Info) (context.Context, error) {
-	count, most := &a.others, int64(maxOthers)
-	cancel := context.CancelFunc(func() {})
 	if call.FullMethodName == rls.RateLimitService_ShouldRateLimit_FullMethodName {
-		count, most = &a.requests, maxRequests
-		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		_ = cancel // the call's own context ends this one when the call ends
+		return ctx, nil
 	}
-	if count.Add(1) > most {
-		count.Add(-1)
-		cancel()
-		return nil, status.Error(codes.ResourceExhausted, "too many requests at a time")
+	if a.others.Add(1) > maxOthers {
+		a.others.Add(-1)
+		return nil, errCrowded
 	}
-	forget := context.AfterFunc(ctx, func() {
-		cancel()
-		count.Add(-1)
-	})
-	return context.WithValue(ctx, arrivalKey{}, &arrival{forget, count}), nil
+	context.AfterFunc(ctx, func() { a.others.Add(-1) })
+	return ctx, nil
 }
 
-// arrival is a call that is counted until its context ends, or it is answered.
-type arrival struct {
-	forget func() bool // has the context's end do nothing, unless it has come
-	count  *atomic.Int64
-}
-
-type arrivalKey struct{}
-
-// answered ends the count of a call that has come whole and is answered, which costs less than waiting for the end of its context: that takes a goroutine.
-func answered(ctx context.Context) {
-	if a, ok := ctx.Value(arrivalKey{}).(*arrival); ok && a.forget() {
-		a.count.Add(-1)
+// beginRequest counts a request before its message is waited for, and reports whether there is room for it. endRequest is to follow if there is.
+func (a *arrivals) beginRequest() bool {
+	if a.requests.Add(1) > maxRequests {
+		a.requests.Add(-1)
+		return false
 	}
+	return true
 }
+
+// endRequest ends the count of a request that is answered, or did not come.
+func (a *arrivals) endRequest() { a.requests.Add(-1) }
 
 // requestTimeout is how long a request may take to arrive and to be answered, with an upstream for instance.
 const requestTimeout = 5 * time.Second

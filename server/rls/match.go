@@ -70,27 +70,40 @@ func (l *level) step(key, value string) (next *node, pattern string) {
 // maxKey is how long the key of a limit may be, in bytes.
 const maxKey = 8 << 10
 
-// escaper keeps the parts of a key apart, whatever they hold.
-var escaper = strings.NewReplacer(`\`, `\\`, `|`, `\|`, `=`, `\=`)
-
 // keyOf is where the state of a limit is kept: rls:domain|key=value|…|kind.
 func keyOf(domain string, entries []*common.RateLimitDescriptor_Entry, shared map[int]string, kind string) string {
+	length := len("rls:") + len(domain) + len("|") + len(kind)
+	for _, e := range entries {
+		length += len("|") + len(e.GetKey()) + len("=") + len(e.GetValue())
+	}
 	var b strings.Builder
+	b.Grow(length) // which is enough where nothing has to be kept apart
 	b.WriteString("rls:")
-	_, _ = escaper.WriteString(&b, domain) // a Builder takes everything
+	writeEscaped(&b, domain)
 	for i, e := range entries {
 		value := e.GetValue()
 		if pattern, is := shared[i]; is {
 			value = pattern
 		}
 		b.WriteByte('|')
-		_, _ = escaper.WriteString(&b, e.GetKey()) // the same
+		writeEscaped(&b, e.GetKey())
 		b.WriteByte('=')
-		_, _ = escaper.WriteString(&b, value) // the same
+		writeEscaped(&b, value)
 	}
 	b.WriteByte('|')
 	b.WriteString(kind)
 	return b.String()
+}
+
+// writeEscaped writes a part of a key so that the parts stay apart, whatever they hold.
+func writeEscaped(b *strings.Builder, part string) {
+	for i := range len(part) {
+		switch part[i] {
+		case '\\', '|', '=':
+			b.WriteByte('\\')
+		}
+		b.WriteByte(part[i])
+	}
 }
 
 // matches are the limits of a request's descriptors: those that another one replaces are gone.

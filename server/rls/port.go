@@ -170,36 +170,59 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 	}
 	p.conns = conns{web.NewConns(MaxConns, keptConns)}
 	p.grpc, p.health, p.ended = grpc.NewServer(options...), health.NewServer(), make(chan struct{})
-	rls.RegisterRateLimitServiceServer(p.grpc, p.service)
+	p.grpc.RegisterService(p.description(), p.service)
 	healthpb.RegisterHealthServer(p.grpc, p.health)
 	reflection.Register(p.grpc)
 	return nil
 }
 
-// admit refuses whoever may not ask.
-func (p *Port) admit(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	from, _ := peer.FromContext(ctx) // which is there in each call
-	if p.service.as == (local.Credentials{}) {
-		if why := p.options.Refuses(addrOf(from.Addr)); why != "" {
-			return nil, status.Error(codes.PermissionDenied, why)
-		}
+// description is that of the rate limit service, with its method as the port answers it.
+func (p *Port) description() *grpc.ServiceDesc {
+	d := rls.RateLimitService_ServiceDesc
+	d.Methods = []grpc.MethodDesc{{MethodName: "ShouldRateLimit", Handler: p.shouldRateLimit}}
+	return &d
+}
+
+// shouldRateLimit answers a request whose headers have come. It is called before the message has, so that those that do not come are counted.
+func (p *Port) shouldRateLimit(_ any, ctx context.Context, receive func(message any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+	if !p.arrivals.beginRequest() {
+		return nil, errCrowded
 	}
-	end := p.conns.begin(from)
-	defer answered(ctx)
-	defer end()
+	defer p.arrivals.endRequest()
+	from, err := p.admitted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	request := &rls.RateLimitRequest{}
+	if err := receive(request); err != nil {
+		return nil, err
+	}
+	p.conns.begin(from)
+	defer p.conns.end(from)
+	return p.service.ShouldRateLimit(ctx, request)
+}
+
+// admit has the other calls that have one answer be refused to whoever may not ask.
+func (p *Port) admit(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	from, err := p.admitted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.conns.begin(from)
+	defer p.conns.end(from)
 	return handle(ctx, request)
 }
 
-// addrOf is the address that a connection comes from.
-func addrOf(a net.Addr) netip.Addr {
-	if known, ok := a.(peerAddr); ok {
-		a = known.Addr
+// admitted returns where a call comes from, or why it is refused.
+func (p *Port) admitted(ctx context.Context) (from peerAddr, err error) {
+	known, _ := peer.FromContext(ctx)
+	from = known.Addr.(peerAddr) // as all connections have it that the port accepts
+	if p.service.as == (local.Credentials{}) {
+		if why := p.options.Refuses(from.ip); why != "" {
+			return from, status.Error(codes.PermissionDenied, why)
+		}
 	}
-	tcp, ok := a.(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}
-	}
-	return tcp.AddrPort().Addr().Unmap()
+	return from, nil
 }
 
 // Serve begins to answer, and to look after the files.

@@ -138,8 +138,8 @@ func (s *service) ask(ctx context.Context, pairs []local.Pair) ([]local.Verdict,
 		return nil, err
 	}
 	_, list, _, err := one.Take(ctx, pairs, false, nil)
-	var refusal local.Error
-	if errors.As(err, &refusal) && strings.HasPrefix(string(refusal), "CROSSSLOT") && len(pairs) > 1 {
+	refusal, refused := local.Refusal(err)
+	if refused && strings.HasPrefix(string(refusal), "CROSSSLOT") && len(pairs) > 1 {
 		list = list[:0]
 		for i := range pairs {
 			var each []local.Verdict
@@ -148,8 +148,9 @@ func (s *service) ask(ctx context.Context, pairs []local.Pair) ([]local.Verdict,
 			}
 			list = append(list, each...)
 		}
+		_, refused = local.Refusal(err)
 	}
-	if err != nil && !errors.As(err, &refusal) {
+	if err != nil && !refused {
 		one.Close()
 		return nil, err
 	}
@@ -177,13 +178,20 @@ func failure(err error) error {
 	return status.Error(code, err.Error())
 }
 
+// madeStatus is memory for a descriptor's part of an answer, which is taken for all of them at once.
+type madeStatus struct {
+	status rls.RateLimitResponse_DescriptorStatus
+	reset  durationpb.Duration
+}
+
 // answer makes the answer of what the limits have said.
 func (s *service) answer(list []match, index []int, verdicts []local.Verdict) *rls.RateLimitResponse {
 	answer := &rls.RateLimitResponse{OverallCode: rls.RateLimitResponse_OK, Statuses: make([]*rls.RateLimitResponse_DescriptorStatus, len(list))}
+	made := make([]madeStatus, len(list))
 	var closest *rls.RateLimitResponse_DescriptorStatus // to its limit, for the headers
 	for i, m := range list {
-		each := &rls.RateLimitResponse_DescriptorStatus{Code: rls.RateLimitResponse_OK}
-		answer.Statuses[i] = each
+		each := &made[i].status
+		each.Code, answer.Statuses[i] = rls.RateLimitResponse_OK, each
 		if m.rule != nil && m.unlimited {
 			each.LimitRemaining = math.MaxUint32
 		}
@@ -193,7 +201,8 @@ func (s *service) answer(list []match, index []int, verdicts []local.Verdict) *r
 		v := &verdicts[index[i]]
 		each.CurrentLimit = m.limit
 		each.LimitRemaining = uint32(min(max(0, v.Remaining), math.MaxUint32))
-		each.DurationUntilReset = &durationpb.Duration{Seconds: resetOf(m.rule, v)}
+		made[i].reset.Seconds = resetOf(m.rule, v)
+		each.DurationUntilReset = &made[i].reset
 		over := v.Limited
 		if over {
 			each.Code, answer.OverallCode, each.LimitRemaining = rls.RateLimitResponse_OVER_LIMIT, rls.RateLimitResponse_OVER_LIMIT, 0

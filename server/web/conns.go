@@ -1,7 +1,6 @@
 package web
 
 import (
-	"container/list"
 	"net"
 	"net/http"
 	"runtime"
@@ -14,10 +13,10 @@ type Conns struct {
 	max, kept int
 
 	mu        sync.Mutex
-	moves     uint64    // counts, so that the places in two lists can be compared
-	fresh     list.List // of *conn: those that have never sent a request; the one that has waited longest is in front
-	waiting   list.List // of *conn: those that have, and wait for the next one to arrive whole; the same
-	answering list.List // of *conn: in the order in which their requests came
+	moves     uint64 // counts, so that the places in two queues can be compared
+	fresh     queue  // those that have never sent a request; the one that has waited longest is in front
+	waiting   queue  // those that have, and wait for the next one to arrive whole; the same
+	answering queue  // in the order in which their requests came
 }
 
 // NewConns returns a count of at most max connections. Of those that have sent requests, kept are not closed for the sake of those that never have.
@@ -26,18 +25,51 @@ func NewConns(max, kept int) *Conns { return &Conns{max: max, kept: kept} }
 // conn is a connection that is counted until it is closed.
 type conn struct {
 	net.Conn
-	all      *Conns
-	in       *list.List // nil: it has been closed
-	place    *list.Element
-	moved    uint64 // what Conns.moves was then
-	requests int    // that are being answered
+	all           *Conns
+	in            *queue // nil: it has been closed
+	before, after *conn  // in that queue
+	moved         uint64 // what Conns.moves was then
+	requests      int    // that are being answered
+}
+
+// queue is a list of connections that go in behind and out anywhere. Each is in one at most, so that moving one, as each request does twice,
+// allocates nothing.
+type queue struct {
+	front, back *conn
+	length      int
+}
+
+func (q *queue) add(c *conn) {
+	c.in, c.before, c.after = q, q.back, nil
+	if q.back != nil {
+		q.back.after = c
+	} else {
+		q.front = c
+	}
+	q.back = c
+	q.length++
+}
+
+func (q *queue) remove(c *conn) {
+	if c.before != nil {
+		c.before.after = c.after
+	} else {
+		q.front = c.after
+	}
+	if c.after != nil {
+		c.after.before = c.before
+	} else {
+		q.back = c.before
+	}
+	c.in, c.before, c.after = nil, nil, nil
+	q.length--
 }
 
 // add counts a new connection and returns the one that has to go for it, if one has.
 func (a *Conns) add(c net.Conn) (added, gone *conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.fresh.Len()+a.waiting.Len()+a.answering.Len() >= a.max {
+	if a.fresh.length+a.waiting.length+a.answering.length >= a.max {
 		gone = a.leastUseful()
 		gone.move(nil)
 	}
@@ -48,23 +80,16 @@ func (a *Conns) add(c net.Conn) (added, gone *conn) {
 
 // leastUseful is the connection that is to give way. There is one.
 func (a *Conns) leastUseful() *conn {
-	fresh, waiting := first(&a.fresh), first(&a.waiting)
+	fresh, waiting := a.fresh.front, a.waiting.front
 	switch {
 	case waiting == nil && fresh == nil:
-		return first(&a.answering)
+		return a.answering.front
 	case waiting == nil:
 		return fresh
-	case fresh != nil && (a.waiting.Len()+a.answering.Len() <= a.kept || fresh.moved < waiting.moved):
+	case fresh != nil && (a.waiting.length+a.answering.length <= a.kept || fresh.moved < waiting.moved):
 		return fresh
 	}
 	return waiting
-}
-
-func first(l *list.List) *conn {
-	if front := l.Front(); front != nil {
-		return front.Value.(*conn)
-	}
-	return nil
 }
 
 // Note is what http.Server.ConnState is to be: it is told what a connection does. It is StateActive from when a request has arrived whole until it is answered.
@@ -97,14 +122,15 @@ func (a *Conns) End(of net.Conn) {
 	}
 }
 
-// move puts a connection at the end of a list, or takes it out of all. The caller holds mu.
-func (c *conn) move(to *list.List) {
+// move puts a connection at the end of a queue, or takes it out of all. The caller holds mu.
+func (c *conn) move(to *queue) {
 	if c.in != nil {
-		c.in.Remove(c.place)
+		c.in.remove(c)
 	}
-	if c.in = to; to != nil {
+	if to != nil {
 		c.all.moves++
-		c.place, c.moved = to.PushBack(c), c.all.moves
+		c.moved = c.all.moves
+		to.add(c)
 	}
 }
 

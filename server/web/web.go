@@ -1,7 +1,7 @@
-// Package web is the HTTP port: it answers GET and HEAD, within limits, and leaves what is answered to its pages.
+// Package web is the HTTP port: it answers GET and HEAD, within limits, with the contents of its pages.
 //
-// It stands beside the Redis protocol and must never be a danger to it. So a client has little time to ask, requests are
-// small, there are few connections at a time, and nothing can be changed through it.
+// It runs beside the Redis protocol and must never endanger it. So clients have little time, requests are small, there are
+// few connections at a time, and nothing can be changed through it.
 package web
 
 import (

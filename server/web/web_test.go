@@ -166,7 +166,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 		require.Eventually(t, func() bool {
 			s.conns.mu.Lock()
 			defer s.conns.mu.Unlock()
-			return s.conns.waiting.Len() == waiting && s.conns.answering.Len() == 0
+			return s.conns.waiting.length == waiting && s.conns.answering.length == 0
 		}, time.Minute, 100*time.Microsecond)
 	}
 	conns := make([]net.Conn, MaxConns+5)
