@@ -31,3 +31,20 @@ func TestLockIsHeldOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, again.Close())
 }
+
+// TestWhatCannotBeMadeIsTold: a directory in which no file can be made is neither writable nor has it room, and the cause is told.
+func TestWhatCannotBeMadeIsTold(t *testing.T) {
+	absent := filepath.Join(t.TempDir(), "absent")
+	require.ErrorIs(t, CheckWritable(OS{}, absent), fs.ErrNotExist)
+	require.ErrorIs(t, CheckRoom(OS{}, absent, 1), fs.ErrNotExist)
+}
+
+// TestChecksLeaveNothing: where files can be made, those that were made to see that are gone.
+func TestChecksLeaveNothing(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, CheckWritable(OS{}, dir))
+	require.NoError(t, CheckRoom(OS{}, dir, 1))
+	left, err := OS{}.List(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}

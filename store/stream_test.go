@@ -326,3 +326,30 @@ func TestReadsAreUnknownWhereEntriesWereDeleted(t *testing.T) {
 		require.Equal(t, want, s.ReadsUpTo(StreamID{MS: 5}), "%v", deleted)
 	}
 }
+
+// TestLag: what a group has still to read is known from the first entry on, as long as none that is ahead of it has been deleted.
+func TestLag(t *testing.T) {
+	ks := New(Options{})
+	defer ks.Close()
+	s, _, err := ks.DB(0).Stream(testKey(ks, "s"), 0)
+	require.NoError(t, err)
+	s.Create()
+	require.True(t, s.CreateGroup([]byte("g"), StreamID{}, 0))
+	g := s.Group([]byte("g"))
+	requireLag := func(want int64) {
+		t.Helper()
+		lag, ok := s.Lag(g)
+		require.True(t, ok)
+		require.Equal(t, want, lag)
+	}
+	requireLag(0)
+	for ms := range uint64(3) {
+		s.Add(StreamID{MS: 5 + ms}, [][]byte{[]byte("f"), []byte("v")})
+		requireLag(int64(ms) + 1)
+	}
+	s.Advance(g, StreamID{MS: 5})
+	requireLag(2)
+	require.True(t, s.Delete(StreamID{MS: 6}))
+	_, ok := s.Lag(g)
+	require.False(t, ok)
+}

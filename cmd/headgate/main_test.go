@@ -103,7 +103,9 @@ func signalServer(ts *testscript.TestScript, _ bool, args []string) {
 	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM}
 	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
 	ts.Check(err)
-	ts.Check(syscall.Kill(pid, signals[args[0]]))
+	process, err := os.FindProcess(pid)
+	ts.Check(err)
+	ts.Check(process.Signal(signals[args[0]]))
 }
 
 // has waits until a file contains a text: has file text.

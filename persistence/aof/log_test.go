@@ -93,3 +93,27 @@ func manifestLength(t *testing.T, disk *crashfs.FS) int64 {
 	require.NoError(t, err)
 	return int64(len(text))
 }
+
+// TestUnsynced: what has been written is not on stable storage before it has been synced, or the file has been closed.
+func TestUnsynced(t *testing.T) {
+	disk := crashfs.New("/data")
+	_, log := openLog(t, disk)
+	require.Zero(t, log.Unsynced())
+	for range 2 {
+		before := log.Size()
+		require.NoError(t, log.Write([]byte("*1\r\n$4\r\nPING\r\n"), 1))
+		require.Equal(t, log.Size()-before, log.Unsynced())
+		require.Positive(t, log.Unsynced())
+		require.NoError(t, log.Sync())
+		require.Zero(t, log.Unsynced())
+	}
+	disk.SetFault(func(op crashfs.Op) error {
+		if op.Name == "sync" {
+			return syscall.EIO
+		}
+		return nil
+	})
+	require.NoError(t, log.Write([]byte("*1\r\n$4\r\nPING\r\n"), 1))
+	require.ErrorIs(t, log.Sync(), syscall.EIO)
+	require.Positive(t, log.Unsynced())
+}

@@ -2,9 +2,13 @@ package aof
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
+	"hash/crc32"
+	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -154,5 +158,52 @@ func TestScanOfUnits(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, whole, report.Whole, "%q", text)
 		require.Equal(t, whole == len(text), report.Flaw == nil, "%q", text)
+	}
+}
+
+// failing is a file that cannot be read any more from some read on.
+type failing struct {
+	memory
+	reads *int // that have been tried
+	from  int  // the first that fails
+}
+
+var errUnreadable = errors.New("unreadable")
+
+// ReadAt implements io.ReaderAt.
+func (f failing) ReadAt(p []byte, at int64) (int, error) {
+	if *f.reads++; *f.reads > f.from {
+		return 0, errUnreadable
+	}
+	return f.memory.ReadAt(p, at)
+}
+
+// TestScanOfAnUnreadableFile: a file that cannot be read is not taken for one that ends there, or that is damaged, which would be cut.
+func TestScanOfAnUnreadableFile(t *testing.T) {
+	const ping = "*1\r\n$4\r\nPING\r\n"
+	sum := func(text string) string {
+		return string(appendCRC(nil, crc32.Checksum([]byte(text), castagnoli), int64(len(text))))
+	}
+	for name, text := range map[string]string{
+		"a long command that is cut": "*2\r\n$4\r\nECHO\r\n$9000000\r\n" + strings.Repeat("x", MaxSalvage+1),
+		"damage":                     ping + "damage" + strings.Repeat("\x00", 100_000),
+		"zeros":                      ping + strings.Repeat("\x00", 100_000),
+		"a CRC of the last command":  ping + sum(ping) + ping + sum(ping),
+	} {
+		t.Run(name, func(t *testing.T) {
+			scan := func(from int) (reads int, err error) {
+				_, err = Scan(failing{memory{bytes.NewReader([]byte(text))}, &reads, from}, 0)
+				return reads, err
+			}
+			all, err := scan(math.MaxInt)
+			require.NoError(t, err)
+			require.Greater(t, all, 1)
+			for from := 0; from < all; from += max(1, all/8) {
+				_, err := scan(from)
+				require.ErrorIs(t, err, errUnreadable, "read %d of %d", from+1, all)
+			}
+			_, err = scan(all - 1)
+			require.ErrorIs(t, err, errUnreadable, "the last of %d reads", all)
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package access_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -156,5 +157,20 @@ func TestConfiguredAccess(t *testing.T) {
 			}
 			require.EqualError(t, err, tt.err)
 		})
+	}
+}
+
+// TestGenPass: as many hexadecimal digits as hold so many bits, up to the most that there may be.
+func TestGenPass(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	for bits, digits := range map[string]int{"1": 1, "4": 1, "5": 2, "13": 4, "4095": 1024, "4096": 1024} {
+		password := strings.Split(w.Ask("ACL", "GENPASS", bits), "\r\n")
+		require.Equal(t, "$"+strconv.Itoa(digits), password[0], bits)
+		require.Regexp(t, "^[0-9a-f]*$", password[1])
+		require.Len(t, password[1], digits)
+	}
+	require.Equal(t, "$64", strings.Split(w.Ask("ACL", "GENPASS"), "\r\n")[0])
+	for _, bits := range []string{"0", "-1", "4097"} {
+		require.Equal(t, "-ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096\r\n", w.Ask("ACL", "GENPASS", bits), bits)
 	}
 }

@@ -52,3 +52,16 @@ func TestNoTouch(t *testing.T) {
 	w.Call("RESET")
 	require.False(t, w.Srv.Gate.Has(command.GateAttended))
 }
+
+// TestMonitorsSeeAScriptBeforeItsCommands, each line once; everything else is shown when it has been run.
+func TestMonitorsSeeAScriptBeforeItsCommands(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	monitor := servertest.NewWorkerClientOf(t, w.Srv)
+	require.Equal(t, "+OK\r\n", monitor.Ask("MONITOR"))
+	monitor.Conn.Out.Reset()
+	require.Equal(t, "OK", w.Call("EVAL return~redis.call('SET',KEYS[1],'v') 1 k"))
+	require.Equal(t, "v", w.Call("GET k"))
+	require.Equal(t, `+1795268710.000000 [0 127.0.0.1:1] "EVAL" "return redis.call('SET',KEYS[1],'v')" "1" "k"`+"\r\n"+
+		`+1795268710.000000 [0 lua] "SET" "k" "v"`+"\r\n"+
+		`+1795268710.000000 [0 127.0.0.1:1] "GET" "k"`+"\r\n", string(monitor.Conn.Out.Bytes()))
+}

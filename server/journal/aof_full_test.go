@@ -2,6 +2,7 @@ package journal_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -234,6 +235,23 @@ func TestStartWithoutRoom(t *testing.T) {
 	require.Contains(t, text.String(), "no space left on device")
 	require.NotContains(t, text.String(), "cannot be loaded")
 	require.NotContains(t, text.String(), "is ready")
+}
+
+// TestCauseOfAnotherKind: an error that is none of the system's is told as it is, in one line.
+func TestCauseOfAnotherKind(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	disk.SetFault(func(op crashfs.Op) error {
+		if op.Name == "write" {
+			return errors.New("the array is\noffline")
+		}
+		return nil
+	})
+	refused := "-" + journal.ErrDiskWrite + "write " + w.Srv.AOF.Log.Name() + ": the array is offline"
+	require.Equal(t, refused+journal.MayStand+"\r\n", w.Words("SET", "k", "v"))
+	require.Equal(t, refused+"\r\n", w.Words("SET", "k", "v"))
 }
 
 // startYielding is StartAOF with a client whose scripts yield soon: nobody else is served meanwhile, but what there is is committed.

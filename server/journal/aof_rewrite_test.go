@@ -1,12 +1,15 @@
 package journal_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"headgate/persistence/crashfs"
@@ -267,4 +270,67 @@ func TestFailedReload(t *testing.T) {
 	require.Equal(t, "+OK\r\n", w.Words("FLUSHALL"))
 	require.Contains(t, w.Words("BGREWRITEAOF"), "+Background")
 	require.Equal(t, "+OK\r\n", w.Words("SAVE"))
+}
+
+// TestGrowthThatAsksForARewrite: a rewrite is asked for when the file has grown by auto-aof-rewrite-percentage, and not a byte before.
+func TestGrowthThatAsksForARewrite(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, func(cfg *config.Config) {
+		cfg.AutoAOFRewritePercentage, cfg.AutoAOFRewriteMinSize = 50, 1000
+	})
+	require.NoError(t, err)
+	defer w.Kill()
+	for _, tc := range []struct {
+		start, size int64
+		asks        bool
+	}{
+		{2000, 2999, false},
+		{2000, 3000, true},
+		{2000, 2000, false},
+		{0, 999, false},
+		{0, 1000, true},
+	} {
+		w.Srv.Lock()
+		w.Srv.AOF.StartSize, w.Srv.AOF.Size = tc.start, tc.size
+		w.Srv.RewriteIfGrown()
+		asked := w.Srv.AOF.Rewriter.Asked
+		w.Srv.AOF.Rewriter.Asked = false // before the rewriter sees it
+		w.Srv.Unlock()
+		require.Equal(t, tc.asks, asked, "%+v", tc)
+	}
+}
+
+// TestPostponedFileIsTold: that the append-only file which CONFIG SET has asked for is not begun yet stands in the log. A rewrite of a file that
+// goes on meanwhile is not told of so: nothing is missing.
+func TestPostponedFileIsTold(t *testing.T) {
+	servertest.InBubble(t, func(t *testing.T) {
+		const postponed = "the append-only file cannot be created yet"
+		disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+		w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, nil)
+		require.NoError(t, err)
+		defer w.Kill()
+		var text bytes.Buffer
+		w.Srv.Logger = slog.New(slog.NewTextHandler(&text, nil))
+		// during has the rewriter look at what there is to do while an effect is not whole, as when a script yields.
+		during := func(ask func()) {
+			w.Srv.Lock()
+			w.Srv.Effects.Depth++
+			ask()
+			w.Srv.Unlock()
+			synctest.Wait()
+			w.Srv.Lock()
+			w.Srv.Effects.Depth--
+			w.Srv.Unlock()
+			time.Sleep(journal.RewriteRetry)
+			w.Settle(t)
+		}
+		during(w.Srv.AskRewrite)
+		require.Equal(t, 1, w.Srv.AOF.Rewriter.Rewrites)
+		require.NotContains(t, text.String(), postponed)
+		require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendonly", "no"))
+		w.Settle(t)
+		during(func() { require.NoError(t, w.Srv.Config.Set([]config.Pair{{Name: "appendonly", Value: "yes"}}, true)) })
+		require.Contains(t, text.String(), postponed)
+		require.True(t, w.Logging())
+	})
 }

@@ -7,6 +7,9 @@ import (
 // SyncPeriod is for how long written bytes may wait for their sync to begin.
 const SyncPeriod = syncPeriod
 
+// RewriteRetry is the time between a rewrite that failed and the next one that is begun by itself.
+const RewriteRetry = rewriteRetry
+
 // LoadRDB loads a snapshot; progress may be nil.
 func (j *Journal) LoadRDB(r io.Reader, progress func(bytes int64)) error {
 	_, err := j.loadRDB(r, loadOptions{progress: progress})
@@ -15,3 +18,6 @@ func (j *Journal) LoadRDB(r io.Reader, progress func(bytes int64)) error {
 
 func (j *Journal) RemoveUnfinished() { j.removeUnfinished() }
 func (j *Journal) EndSaving()        { j.endSaving() }
+
+// RewriteIfGrown is what each commit asks. The caller holds the executor's lock.
+func (j *Journal) RewriteIfGrown() { j.rewriteIfGrown(j.Config.Get()) }

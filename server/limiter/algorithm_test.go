@@ -39,3 +39,16 @@ func TestWrongDeclarationsPanic(t *testing.T) {
 func TestSyntaxErrorOfPolicies(t *testing.T) {
 	require.Equal(t, Error("ERR syntax error, try "+PolicyCall+"FIXED"), Standard.Find("FIXED").PolicySyntaxError()[:len("ERR syntax error, try "+PolicyCall+"FIXED")])
 }
+
+// TestTableOfOneMore has an algorithm more than the table that it was made from, which stays as it is.
+func TestTableOfOneMore(t *testing.T) {
+	mine := *Standard.Find("FIXED")
+	mine.Name, mine.Label = "MINE", ""
+	known := len(Standard.All())
+	more := Standard.With(mine)
+	require.Len(t, more.All(), known+1)
+	require.Equal(t, known, more.Find("MINE").Index())
+	require.NotNil(t, more.Find("FIXED"))
+	require.Len(t, Standard.All(), known)
+	require.Nil(t, Standard.Find("MINE"))
+}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"headgate/throttle"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -83,6 +85,53 @@ func TestClauses(t *testing.T) {
 	} {
 		_, _, err := Standard.ParseText(Words(text))
 		require.Error(t, err, text)
+	}
+}
+
+// TestInstead: what one key's own words do not say besides the limit is the policy's.
+func TestInstead(t *testing.T) {
+	const clauses = " BLOCK 10m DOUBLE 1d WHEN-UNWRITABLE MEMORY FAILURE OPEN NOLEASE"
+	for _, c := range []struct{ policy, words, want string }{
+		{"LOG 5 60s" + clauses, "LOG 9 60s", "LOG 9 60s" + clauses},
+		{"LOG 5 60s", "LOG 9 60s" + clauses, "LOG 9 60s" + clauses},
+		{"LOG 5 60s" + clauses, "LOG 9 60s BLOCK 1m WHEN-UNWRITABLE ERROR FAILURE CLOSED LEASE", "LOG 9 60s BLOCK 1m WHEN-UNWRITABLE ERROR FAILURE CLOSED LEASE"},
+		{"LOG 5 60s FAILURE LOCAL", "LOG 9 60s WHEN-UNWRITABLE MEMORY", "LOG 9 60s WHEN-UNWRITABLE MEMORY FAILURE LOCAL"},
+		{"LOG 5 60s SHADOW", "LOG 9 60s", "LOG 9 60s SHADOW"},
+		{"LOG 5 60s" + clauses, "UNLIMITED", "UNLIMITED"},
+	} {
+		read := func(text string) Policy {
+			p, _, err := Standard.ParseText(Words(text))
+			require.NoError(t, err, text)
+			p.Words = "" // which are the override's alone
+			return p
+		}
+		p := read(c.policy)
+		require.Equal(t, read(c.want), p.Instead(read(c.words)), c)
+	}
+}
+
+// TestOptionsOfCalls may stand in any order, each once.
+func TestOptionsOfCalls(t *testing.T) {
+	for _, c := range []struct {
+		algorithm, words string
+		want             Request
+	}{
+		{"GCRA", "10 5 1s", Request{Call: throttle.Call{Cost: 1}}},
+		{"GCRA", "10 5 1s COST 3", Request{Call: throttle.Call{Cost: 3}}},
+		{"GCRA", "10 5 1s cost 3 peek", Request{Call: throttle.Call{Cost: 3, Peek: true}}},
+		{"GCRA", "10 5 1s PEEK COST 3", Request{Call: throttle.Call{Cost: 3, Peek: true}}},
+		{"GCRA", "10 5 1s WAIT 2s COST 3", Request{Call: throttle.Call{Cost: 3}, Wait: 2000}},
+		{"LOG", "5 60s COST -1 MEMBER COST", Request{Call: throttle.Call{Cost: -1}, Member: []byte("COST"), HasMember: true}},
+	} {
+		var p Policy
+		var r Request
+		require.NoError(t, Standard.Find(c.algorithm).ReadCall(&p, &r, Words(c.words)), c.words)
+		require.Equal(t, c.want, r, c.words)
+	}
+	for _, words := range []string{"COST", "COST x", "COST PEEK", "COST 1 COST 1", "PEEK PEEK", "WAIT", "WAIT 1s WAIT 1s", "3"} {
+		var p Policy
+		var r Request
+		require.Error(t, Standard.Find("GCRA").ReadCall(&p, &r, Words("10 5 1s "+words)), words)
 	}
 }
 

@@ -144,6 +144,7 @@ var commandConversations = []struct{ name, calls string }{
 		GCRA k 1 1 1 COST 1                | ERR syntax error
 		GCRA k 1 1 1 TOKENS 1 x            | ERR syntax error
 		GCRA k 9223372036854775807 1 1     | ERR value is not an integer or out of range
+		GCRA k 5 1 1 TOKENS 9223372036854775807 | ERR value is not an integer or out of range
 		GCRA k 1 1 9e11                    | ERR value is not an integer or out of range
 		GCRA k 1 1 9e9                     | ERR value is not an integer or out of range
 		SET s x                            | OK

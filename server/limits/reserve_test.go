@@ -503,6 +503,30 @@ func TestReserveDebtOfAnySize(t *testing.T) {
 	}
 }
 
+// TestReserveLeavesAloneWhatIsNoState: a hash into which somebody else has written is no limiter's any more, and nothing of it is given back; also
+// when the reservation was found anew since.
+func TestReserveLeavesAloneWhatIsNoState(t *testing.T) {
+	for _, foundAnew := range []bool{false, true} {
+		w := newReserver(t)
+		servertest.Converse(t, w, `
+			RL.RESERVE 1 hourly k COST 40 TTL 60s ID a | [0 -1 a [[0 100 60 -1 110000]]]
+			HSET k field text                          | 1
+			RL.TAKE 1 hourly k PEEK                    | ERR value is not an integer or out of range
+		`)
+		if foundAnew {
+			w.Srv.Gate.Set(command.GateFollows, true)
+			cron(w.Srv)
+			w.Srv.Gate.Set(command.GateFollows, false)
+			cron(w.Srv)
+			require.Equal(t, 1, w.Srv.Reservations.Open())
+		}
+		servertest.Converse(t, w, `
+			RL.CANCEL a                                | 1
+			HGETALL k                                  | [1795268710000 40 field text]
+		`)
+	}
+}
+
 // TestReserveByALongText: a limit that a call writes out is kept as long as it may be, and not cut to another one.
 func TestReserveByALongText(t *testing.T) {
 	w := newReserver(t)

@@ -138,6 +138,10 @@ func TestTopOff(t *testing.T) {
 	w.Ask("CL.THROTTLE", "a", "0", "1", "60")
 	require.Equal(t, "+OK\r\n", w.Ask("CONFIG", "SET", "top-keys", "0"))
 	w.Ask("CL.THROTTLE", "a", "0", "1", "60")
+	w.Ask("RL.POLICY", "SET", "p", "FIXED", "0", "1h")
+	w.Ask("RL.POLICY", "SET", "q", "FIXED", "0", "1h", "SHADOW")
+	require.Equal(t, "*3\r\n:1\r\n:0\r\n*1\r\n*5\r\n:1\r\n:0\r\n:0\r\n:-1\r\n:0\r\n", w.Ask("RL.TAKE", "1", "p", "b"))
+	require.Equal(t, "*3\r\n:0\r\n:-1\r\n*1\r\n*5\r\n:0\r\n:0\r\n:0\r\n:-1\r\n:0\r\n", w.Ask("RL.TAKE", "1", "q", "b"))
 	require.Equal(t, "-ERR top-keys is 0, so no keys are counted\r\n", w.Ask("RL.TOP"))
 	require.Nil(t, w.Srv.Top.Hot)
 	require.NotContains(t, w.Ask("INFO", "limiters"), "top_")
@@ -147,6 +151,22 @@ func TestTopOff(t *testing.T) {
 	require.Equal(t, topReply("hot", 0, 1, "a", 1), w.Ask("RL.TOP", "HOT"))
 	w.Ask("CONFIG", "SET", "maxclients", "100")
 	require.Equal(t, topReply("hot", 0, 1, "a", 1), w.Ask("RL.TOP", "HOT"), "another directive forgets nothing")
+}
+
+// TestTopOfOneKey: it is that of the last call, whatever has decided on that.
+func TestTopOfOneKey(t *testing.T) {
+	cfg := servertest.Unsaved()
+	cfg.TopKeys = 1
+	w, _ := servertest.NewHandClockClient(t, cfg)
+	w.Ask("RL.POLICY", "SET", "p", "FIXED", "0", "1h")
+	w.Ask("RL.POLICY", "SET", "q", "FIXED", "0", "1h", "SHADOW")
+	for _, tc := range []struct{ call, key string }{{"CL.THROTTLE a 0 1 60", "a"}, {"RL.TAKE 1 p b", "b@p"}, {"RL.TAKE 1 q c", "c@q"}} {
+		w.Ask("CONFIG", "RESETSTAT")
+		w.Ask(strings.Fields(tc.call)...)
+		_, want, _ := strings.Cut(topReply("hot", 0, 1, tc.key, 1), "keys")
+		_, keys, _ := strings.Cut(w.Ask("RL.TOP", "HOT"), "keys")
+		require.Equal(t, want, keys)
+	}
 }
 
 // TestTopTellsDatabasesApart, also by hostile names, which INFO quotes.

@@ -248,6 +248,11 @@ func TestWaitConversations(t *testing.T) {
 			+199 d                                  | -
 			+1 d                                    | [0 5 4 -1 100 0]
 			x RL.QUEUE k 5 10 1s                    | [0 5 3 -1 200 100]`},
+		{"RL.QUEUE tells who would wait for too short a time when it would have been let out", `
+			a RL.QUEUE k 5 10 1s                    | [0 5 4 -1 100 0]
+			a RL.QUEUE k 5 10 1s WAIT 99            | [1 5 4 100 100 -1]
+			a RL.QUEUE k 5 10 1s WAIT 1             | [1 5 4 100 100 -1]
+			a RL.QUEUE k 5 10 1s                    | [0 5 3 -1 200 100]`},
 		{"leases are waited for until the deadline, since nobody knows when they are given back", `
 			x RL.ACQUIRE k 1 1m MEMBER x            | [0 1 0 -1 60000 x]
 			a RL.ACQUIRE k 1 1m MEMBER a WAIT 1s    | -

@@ -26,7 +26,7 @@ func requireCheckRefuses(t *testing.T, args ...string) {
 	t.Helper()
 	out, stderr, exit := run(t, nil, append([]string{"check"}, args...)...)
 	require.Equal(t, 1, exit, out+stderr)
-	require.Contains(t, out, "verdict: not whole: a start refuses it")
+	require.Contains(t, out, "verdict: damaged: the server refuses to start with it")
 }
 
 // TestCheckFixCutASnapshotToNothing: a dump.rdb whose first byte was damaged was taken for an append-only file, cut to nothing by --fix, and

@@ -24,7 +24,7 @@ func simulated(t *testing.T, log []byte) string {
 	return out.String()
 }
 
-// TestLogThatBreaksOff: what a compressed log has before it breaks off is simulated, and the report says that it does.
+// TestLogThatBreaksOff: what a compressed log has before it is cut off is simulated, and the report says that it does.
 func TestLogThatBreaksOff(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
@@ -42,10 +42,10 @@ func TestLogThatBreaksOff(t *testing.T) {
 		log       []byte
 		why, line string
 	}{
-		{"cut", whole[:len(whole)-20], "the standard input breaks off: unexpected EOF.", " lines, 1 keys"},
-		{"what is no gzip behind it", append(bytes.Clone(whole), brokenLine...), "the standard input breaks off: gzip: invalid header.", "4,000 lines"},
-		{"checksum", flipped, "the standard input breaks off: gzip: invalid checksum.", "4,000 lines"},
-		{"nothing but its beginning", whole[:2], "the standard input breaks off: unexpected EOF.", " 0 lines"},
+		{"cut", whole[:len(whole)-20], "the standard input is cut off: unexpected EOF.", " lines, 1 keys"},
+		{"what is no gzip behind it", append(bytes.Clone(whole), brokenLine...), "the standard input is cut off: gzip: invalid header.", "4,000 lines"},
+		{"checksum", flipped, "the standard input is cut off: gzip: invalid checksum.", "4,000 lines"},
+		{"nothing but its beginning", whole[:2], "the standard input is cut off: unexpected EOF.", " 0 lines"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			report := simulated(t, tc.log)
@@ -53,7 +53,7 @@ func TestLogThatBreaksOff(t *testing.T) {
 			require.Contains(t, report, tc.line)
 		})
 	}
-	require.NotContains(t, simulated(t, whole), "breaks off")
+	require.NotContains(t, simulated(t, whole), "is cut off")
 }
 
 // TestByteOrderMark: one before the first line is no part of it.

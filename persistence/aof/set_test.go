@@ -1,0 +1,122 @@
+package aof
+
+import (
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/persistence"
+	"headgate/persistence/crashfs"
+)
+
+// openFiles is a file system that knows which of its files are open.
+type openFiles struct {
+	*crashfs.FS
+	open map[string]int
+}
+
+// Create implements persistence.FS.
+func (o openFiles) Create(name string, perm fs.FileMode) (persistence.File, error) {
+	f, err := o.FS.Create(name, perm)
+	return openFile{f, o.opened(name, err)}, err
+}
+
+// CreateLarge implements persistence.FS.
+func (o openFiles) CreateLarge(name string, perm fs.FileMode) (persistence.File, error) {
+	return o.Create(name, perm)
+}
+
+// Append implements persistence.FS.
+func (o openFiles) Append(name string, perm fs.FileMode) (persistence.AppendFile, int64, error) {
+	f, size, err := o.FS.Append(name, perm)
+	return openAppendFile{f, o.opened(name, err)}, size, err
+}
+
+// Open implements persistence.FS.
+func (o openFiles) Open(name string) (persistence.ReadFile, error) {
+	f, err := o.FS.Open(name)
+	return openReadFile{f, o.opened(name, err)}, err
+}
+
+// opened counts a file that has been opened, unless there was an error, and returns what is to be called when it is closed.
+func (o openFiles) opened(name string, err error) (closed func()) {
+	if err == nil {
+		o.open[name]++
+	}
+	return func() {
+		if o.open[name]--; o.open[name] == 0 {
+			delete(o.open, name)
+		}
+	}
+}
+
+type openFile struct {
+	persistence.File
+	closed func()
+}
+
+func (f openFile) Close() error {
+	f.closed()
+	return f.File.Close()
+}
+
+type openAppendFile struct {
+	persistence.AppendFile
+	closed func()
+}
+
+func (f openAppendFile) Close() error {
+	f.closed()
+	return f.AppendFile.Close()
+}
+
+type openReadFile struct {
+	persistence.ReadFile
+	closed func()
+}
+
+func (f openReadFile) Close() error {
+	f.closed()
+	return f.ReadFile.Close()
+}
+
+// TestFilesAreClosed: a set has no file open but the one that its log writes to, through a first start, a rewrite, an end, and another start.
+func TestFilesAreClosed(t *testing.T) {
+	disk := openFiles{crashfs.New("/data"), map[string]int{}}
+	requireOpen := func(names ...string) {
+		t.Helper()
+		want := map[string]int{}
+		for _, name := range names {
+			want[name] = 1
+		}
+		require.Equal(t, want, disk.open)
+	}
+	o := Options{FS: disk, Dir: "/data/aof", Name: "log"}
+	ping := []byte("*1\r\n$4\r\nPING\r\n")
+	for range 2 {
+		set, err := Open(o)
+		require.NoError(t, err)
+		requireOpen()
+		log, err := set.Append()
+		require.NoError(t, err)
+		requireOpen(log.Name())
+		require.NoError(t, log.Write(ping, 1))
+		require.NoError(t, log.Seal(disk, 0))
+		requireOpen(log.Name())
+		rewrite, err := set.Rewrite(true)
+		require.NoError(t, err)
+		require.NoError(t, log.Switch(rewrite)())
+		require.NoError(t, rewrite.End())
+		_, err = rewrite.Commit()
+		require.NoError(t, err)
+		require.NoError(t, set.Clean())
+		requireOpen(log.Name())
+		given, err := set.Rewrite(false)
+		require.NoError(t, err)
+		given.Discard()
+		requireOpen(log.Name())
+		require.NoError(t, log.Close())
+		requireOpen()
+	}
+}
