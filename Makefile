@@ -259,6 +259,9 @@ deploy-check: deps build ## check deploy/ and the Dockerfile with helm, sentinel
 	$(GO) test -C tests -count=1 -v -timeout 30m ./deploy -image -sentinel.failover | grep -vE '^ *=== '
 	./scripts/deploy_check.sh $(STAGES)
 
+bare: ## run the shell blocks of README.md and the guides in a bare Debian, a chroot, as root. WITHOUT='make test' leaves that line out
+	./scripts/bare.sh
+
 # The table of limiters comes first: others, and the rest of its own package, are generated from it.
 generate: ## write the generated documents anew
 	@$(GO) generate ./server/limiter
