@@ -13,13 +13,14 @@ helm=bin/helm
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 chart=deploy/helm/headgate
+commit=$(git rev-parse HEAD) # of all releases that are built, whatever is committed meanwhile
 
 get_helm() { GOBIN=$PWD/bin go install helm.sh/helm/v3/cmd/helm@v3.19.0; }
 
 # release NAME TARGETS builds a release of the last commit in a clone of that name, and says its checksums.
 release() {
   git clone -q --no-checkout . "$work/$1"
-  git -C "$work/$1" checkout -q "$(git rev-parse HEAD)"
+  git -C "$work/$1" checkout -q "$commit"
   (cd "$work/$1" && TARGETS=$2 GOCACHE="${3:-$(go env GOCACHE)}" ./scripts/release.sh)
 }
 

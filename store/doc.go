@@ -2,7 +2,7 @@
 // values.
 //
 // It is pure: no network, no protocol, no clock (the time is an argument, in Unix milliseconds), no goroutine, no
-// logging. Nothing here is safe for concurrent use; whoever executes commands holds one lock around them.
+// logging. Nothing here is safe for concurrent use; the executor of commands holds one lock around them.
 //
 // # Memory
 //
@@ -33,7 +33,7 @@
 //     scans by position are cheap and no insertion copies much.
 //   - Long lists are chains of chunks of 8 KiB at most (list-max-listpack-size). An element is its bytes between two
 //     copies of its length, so that a chunk can be read from either end; a chunk has its spare room at the end where
-//     elements were last added, so that neither LPUSH nor RPUSH moves what is there. 15 bytes for an element of 13.
+//     elements were last added, so that neither LPUSH nor RPUSH moves the others. 15 bytes for an element of 13.
 //   - Streams are listpacks in Redis's own bytes, one after the other, since their sizes decide what trimming with ~
 //     removes; a consumer group's pending entries are in two B-trees, its own and their consumer's. A stream tells
 //     those who wait for it of each entry.
@@ -50,17 +50,17 @@
 // # Writes
 //
 // Every change of the keyspace passes DB.mutate first, or for a swap Keyspace.mutateSwap (mutate.go). It counts the
-// change, tells WATCH and has a snapshot visit the key first. Where somebody listens it tells an [Observer]
+// change, tells WATCH and has a snapshot visit the key first. Where an observer listens it tells an [Observer]
 // (observer.go), which also hears of keys that are new or have expired. [DB.Follow] counts the changes of one name,
 // whatever command they come by. A name that is awaited is noted as ready when a key of that name is added, by
 // whichever way, for clients that wait for it.
 //
 // # Snapshots
 //
-// A snapshot (snapshot.go) is of one moment, without a fork. Each bucket knows which of its keys the last snapshot has
+// A snapshot (snapshot.go) shows one moment, without a fork. Each bucket knows which of its keys the last snapshot has
 // visited: four bits for the snapshot's number, one for each slot. When the fifteen numbers have been given out, what
 // the buckets of a table knew is forgotten when the next snapshot first comes to that table. The snapshot walks the
-// buckets in slices; a write to a key that it has not come to has that key visited first. Long values wait in a queue:
+// buckets in slices; a write to a key that it has not reached has that key visited first. Long values wait in a queue:
 // packed ones as a copy; big ones as a view that survives changes, since trees and logs copy what they change, hashes
 // and sets put aside the members that are about to change, and lists and streams copy a chunk before they write to it.
 // When more than an eighth of the memory in use waits, each write does a part of the work. A flush leaves the old

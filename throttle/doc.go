@@ -1,7 +1,7 @@
 // Package throttle decides whether a request may pass. It is arithmetic and nothing else: the caller hands in the time
 // and the stored state, and gets back a decision and the state to store. The package reads no clock, keeps no state,
 // allocates nothing and imports nothing beyond the standard library, so every function is safe for concurrent use and
-// gives the same answer to the same arguments for ever. Reserved alone is otherwise, and says so.
+// always gives the same answer to the same arguments. Only Reserved is different, as it documents.
 //
 // # Units
 //
@@ -21,7 +21,7 @@
 //   - delay variation tolerance: how far the TAT may lie ahead of now, emission interval * limit.
 //   - quantity, or cost: the units that one call asks for. Zero looks without charging, a negative quantity gives back.
 //   - remaining: the whole units that would still pass at this instant, after the call.
-//   - retry_after: how long a limited caller waits until the same call passes, if nobody else calls.
+//   - retry_after: how long a limited caller waits until the same call passes, if no one else calls.
 //   - reset_after: how long until nothing is used any more.
 //
 // # GCRA
@@ -66,7 +66,7 @@
 //
 // Its memory is one integer and an expiry per key. It is what INCR and EXPIRE leave.
 //
-// Choose it for quotas that people are told of and bill by: per hour, per day, per calendar month in the customer's zone.
+// Choose it for quotas that people are shown and billed by: per hour, per day, per calendar month in the customer's zone.
 // Do not choose it to protect something from bursts.
 //
 // Sources: the pattern is as old as counters with an expiry; Calendar's rule for clocks that jump is this package's own.
@@ -112,8 +112,8 @@
 //
 // Its memory is one entry per holder.
 //
-// Choose it where work in progress is what hurts: slow requests, downloads, database connections. A rate says nothing of
-// how long requests take.
+// Choose it where work in progress is what hurts: slow requests, downloads, database connections. A rate says nothing
+// about how long requests take.
 //
 // Sources: Gray and Cheriton, "Leases: an efficient fault-tolerant mechanism for distributed file cache consistency" (1989);
 // Little's law connects such a limit with a rate.

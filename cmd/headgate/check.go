@@ -13,8 +13,8 @@ import (
 
 const checkHelp = `headgate check DIR [--fix]
 
-Looks at a data directory as a start would, loads nothing, and reports what each file contains and whether it is intact. The last line is
-the verdict: what a start would do with it. The exit code is 0 if all files are intact, else 1.
+Examines a data directory as the server does at its start, without loading it, and reports what each file contains and whether it is
+intact. The last line is the verdict: what the server would do with the directory. The exit code is 0 if all files are intact, else 1.
 
   --fix  cut off the damaged end of an append-only file. Make a copy first, and stop the server that uses the directory
 `
@@ -50,12 +50,12 @@ func (p program) check(args []string) error {
 	case err != nil:
 		return err
 	case !whole:
-		return fmt.Errorf("%s is not whole", dir)
+		return fmt.Errorf("%s is damaged", dir)
 	}
 	return nil
 }
 
-// isTerminal reports whether somebody may be looking at what is written there.
+// isTerminal reports whether a terminal shows what is written there.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -1,11 +1,11 @@
 // Headgate is a rate-limit server that speaks the Redis protocol.
 //
 //	headgate [file.conf] [--directive value ...] [-]     serve, as redis-server does
-//	headgate check DIR [--fix]                            say whether a data directory is whole
-//	headgate bench [--addr A] [--load L] ...              put a load on a server and measure throughput and latency
+//	headgate check DIR [--fix]                            report whether a data directory is intact
+//	headgate bench [--addr A] [--load L] ...              measure the throughput and latency of a server under load
 //	headgate simulate [access.log ...] --policy P ...     show what limits would have done to the traffic in a log
 //	headgate cli [-h HOST] [-p PORT] [command ...]        send commands, from the arguments, a pipe or a prompt, and print replies
-//	headgate ping [the same words]                        exit 0 if the server so configured answers, else 1
+//	headgate ping [the same words]                        exit with 0 if the server that the words configure answers, else with 1
 //	headgate version | --version | --help
 //	headgate [file.conf] [--directive value ...] --check-config
 package main
@@ -44,10 +44,10 @@ const toolsHelp = `headgate, a rate-limit server that speaks the Redis protocol
 
   headgate [file.conf] [--directive ...]    run the server, as described below
   headgate [same arguments] --check-config  check the configuration without running
-  headgate ping [same arguments]            exit with 0 if that server answers, otherwise with 1
+  headgate ping [same arguments]            exit with 0 if that server answers, else with 1
   headgate cli [command ...]                send commands, from arguments, a pipe or a prompt, and print the replies
   headgate check DIR [--fix]                show what is in a data directory and whether it is intact
-  headgate bench [--addr A] [--load L] ...  put a load on a server and measure throughput and latency
+  headgate bench [--addr A] [--load L] ...  measure the throughput and latency of a server under load
   headgate simulate [access.log] ...        show what limits would have done to the traffic in a log
   headgate version                          print the version
 
@@ -55,7 +55,7 @@ Run ping, cli, check, bench and simulate with --help for details.
 
 `
 
-const versionHelp = `headgate version prints the version, the commit it was built from, the Redis that it stands for, and the system it runs on.
+const versionHelp = `headgate version prints the version, the commit that it was built from, the Redis version that it reports to clients, and the system.
 `
 
 // asksForHelp reports whether the words after a tool's name ask what it does.

@@ -23,14 +23,15 @@ const pingTimeout = 2 * time.Second
 
 const pingHelp = `headgate ping [--user NAME] [--pass WORD] [--tls] [--cacert FILE] [file.conf] [--directive value ...]
 
-Asks the server that the configuration describes for a PONG: on unixsocket if that is set, else on the addresses of bind, in their order
-until one accepts, on port, or over TLS on tls-port if port is 0. The exit code is 0 if it answers, whatever it says: a server that wants a password, refuses PING or is
-still loading is alive, and what it says then is printed. Without an answer within two seconds the exit code is 1.
+Sends PING to the server that this configuration describes: on unixsocket if it is set, else on port at the addresses of bind, one after
+the other until one accepts, or over TLS on tls-port if port is 0. Any answer means that the server is alive, and the exit code is 0: an
+error, for example because it asks for a password or is still loading, is printed. If there is no answer within two seconds, the exit
+code is 1.
 
   --user NAME    authenticate as this user, with --pass
-  --pass WORD    authenticate with this password instead of requirepass; the environment variable REDISCLI_AUTH is seen by fewer people
-  --tls          speak TLS, on tls-port if that is set and else on port
-  --cacert FILE  trust only these authorities, and want the address in the certificate; without it any certificate will do
+  --pass WORD    authenticate with this password instead of requirepass; safer: in the environment variable REDISCLI_AUTH
+  --tls          use TLS, on tls-port if it is set, else on port
+  --cacert FILE  use TLS, trust only these authorities, and verify the address in the certificate; without it any certificate is accepted
 `
 
 // pingOptions are the words of headgate ping that are no directives.
@@ -63,7 +64,7 @@ func pingFlags(args, env []string) (o pingOptions, rest []string, err error) {
 			rest = append(rest, args[i])
 			continue
 		case i+1 == len(args):
-			return o, nil, fmt.Errorf("%s needs a value; headgate ping --help says more", args[i])
+			return o, nil, fmt.Errorf("%s needs a value; see headgate ping --help", args[i])
 		}
 		i++
 		*value = args[i]

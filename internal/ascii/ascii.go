@@ -1,5 +1,5 @@
-// Package ascii folds the case of words as Redis does: of the letters A to Z, and of no others. Package strings folds all of Unicode, in
-// which the Kelvin sign is a k, and what is no UTF-8 at all becomes something else.
+// Package ascii folds the case of words as Redis does: only that of the letters A to Z. Package strings folds all of Unicode, where the Kelvin
+// sign is a k, and replaces bytes that are not UTF-8.
 //
 // All functions are pure and safe for concurrent use.
 package ascii

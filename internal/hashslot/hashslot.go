@@ -1,4 +1,4 @@
-// Package hashslot says in which hash slot of a Redis Cluster a key lies. It is pure and safe for concurrent use.
+// Package hashslot computes the hash slot of a key in a Redis Cluster. It is pure and safe for concurrent use.
 package hashslot
 
 import "bytes"

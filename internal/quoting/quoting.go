@@ -1,5 +1,5 @@
 // Package quoting splits text into words, and quotes them, as Redis does in its configuration file, in rules of ACL users and in commands
-// that somebody types into a connection.
+// that a user types into a connection.
 //
 // A word may be quoted: 'single' knows only \', "double" knows \n \r \t \a \b, \xHH and \ before any other character.
 package quoting

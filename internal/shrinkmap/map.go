@@ -1,5 +1,5 @@
-// Package shrinkmap has a map that lets its memory go. A Go map keeps room for as many entries as it has ever had, so that a table which a
-// client once filled with hundreds of thousands of names would take up that room for ever.
+// Package shrinkmap provides a map that frees its memory when it becomes empty. A Go map keeps room for as many entries as it ever had, so a
+// table that a client once filled with hundreds of thousands of names would keep that memory forever.
 package shrinkmap
 
 // keptEntries is how many entries a map may have had at once and still keep its room when it has become empty: making that anew would cost

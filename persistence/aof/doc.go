@@ -29,14 +29,14 @@
 // written by the same process, so that each such line is itself covered by the next. Bytes that Redis has appended have no
 // such line and are taken as they are.
 //
-// #GAP stands where changes are missing that were made in memory alone, since the disk was full. What comes behind it may build on them.
+// #GAP marks changes that are missing, because the disk was full and they were made in memory only. Later commands may depend on them.
 //
-// #REPL:<id>:<offset>:<db> says where in a history of changes, which replicas go by, the data are that are made by what is before it. A server that ends
-// leaves it as the last line.
+// #REPL:<id>:<offset>:<db> is the position, in the history of changes that replicas follow, of the data up to this line. A server writes it as
+// its last line when it ends.
 //
 // Commands between MULTI and EXEC are one unit: if EXEC is missing, none of them counts. A unit does not reach over a #CRC line.
 //
-// # What is loaded of a damaged file
+// # Loading a damaged file
 //
 // A file may end anywhere, because of a crash, in its last batch: it is loaded up to its last whole unit. In a batch whose
 // #CRC line is missing, a unit with a zero byte at the end of a 512-byte sector does not count as whole: storage that lost power

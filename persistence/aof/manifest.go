@@ -48,7 +48,7 @@ var (
 	errManifestPath      = errors.New("the file name cannot be a path")
 	errManifestBases     = errors.New("found duplicate base file information")
 	errManifestSequence  = errors.New("found a non-monotonic sequence number")
-	errManifestNoNewline = errors.New("the last line of the AOF manifest is not whole")
+	errManifestNoNewline = errors.New("the last line of the AOF manifest is incomplete")
 )
 
 // ParseManifest reads a manifest's text.

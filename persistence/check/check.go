@@ -1,4 +1,4 @@
-// Package check looks at a data directory as a start would, loads nothing, and says what is in it and whether it is whole.
+// Package check examines a data directory as the server does at its start, but loads nothing: it reports the contents and whether they are intact.
 package check
 
 import (
@@ -73,11 +73,11 @@ func (c *Checker) Dir(dir string) (whole bool, err error) {
 func (c *Checker) verdict() string {
 	switch {
 	case c.whole:
-		return "whole"
+		return "intact"
 	case c.refused:
-		return "not whole: a start refuses it"
+		return "damaged: the server refuses to start with it"
 	}
-	return "not whole: a start cuts off the damaged end and loads the rest, unless aof-load-truncated is no"
+	return "damaged: the server cuts off the damaged end and loads the rest, unless aof-load-truncated is no"
 }
 
 // lock keeps servers out of a directory whose files are going to be cut, and says if one is writing what is only looked at. The directory
@@ -100,7 +100,7 @@ func (c *Checker) lock(dir string) error {
 		case c.Fix:
 			return fmt.Errorf("%w: stop that first, since what it writes would be cut", err)
 		default:
-			c.Say("%v: what it is writing may not be whole yet", err)
+			c.Say("%v: what it is writing may be incomplete", err)
 		}
 	}
 	return nil
@@ -237,7 +237,7 @@ func (c *Checker) snapshot(f persistence.ReadFile, path string) (end int64, ok b
 		c.bad("%s: a damaged snapshot: %v", path, err)
 		return 0, false
 	}
-	c.Say("%s: a whole snapshot: %d keys, %d of them with a TTL, %d libraries of functions, %d bytes", path, sink.keys, sink.expires, sink.functions, in.Offset())
+	c.Say("%s: an intact snapshot: %d keys, %d of them with a TTL, %d libraries of functions, %d bytes", path, sink.keys, sink.expires, sink.functions, in.Offset())
 	return in.Offset(), true
 }
 
@@ -257,7 +257,7 @@ func (c *Checker) commands(f persistence.ReadFile, path string, e aof.Entry, sta
 	if report.NowMs > 0 {
 		when = ", the last at " + time.UnixMilli(report.NowMs).UTC().Format("2006-01-02 15:04:05.000 MST")
 	}
-	c.Say("%s: %d whole commands in %d bytes, %d of them covered by a CRC%s", path, report.Commands, report.Whole-start, report.Covered, when)
+	c.Say("%s: %d complete commands in %d bytes, %d of them covered by a CRC%s", path, report.Commands, report.Whole-start, report.Covered, when)
 	if report.Flaw == nil {
 		return nil
 	}

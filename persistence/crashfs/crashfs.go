@@ -1,6 +1,6 @@
-// Package crashfs is a file system in memory for tests. It forgets in a power cut what was not synced, as disks do: sectors are lost
-// one by one, files end somewhere between what was synced and what was written, and directory entries come and go. It can also
-// fail any operation.
+// Package crashfs is a file system in memory for tests. In a power cut it loses what was not synced, as disks do: single sectors are lost,
+// files end anywhere between the synced and the written length, and directory entries appear or disappear. It can also fail any
+// operation.
 package crashfs
 
 import (

@@ -1,5 +1,5 @@
 // Package rdb reads and writes Redis's snapshot format and, since they are made of the same parts, the payloads of DUMP and
-// FUNCTION DUMP. It knows nothing of a keyspace: an [Encoder] is told values, and a [Reader] tells them to a [Sink].
+// FUNCTION DUMP. It does not know the keyspace: an [Encoder] takes values, and a [Reader] passes them to a [Sink].
 //
 // A file of version 10, as the Encoder writes it:
 //
@@ -32,7 +32,7 @@
 // A DUMP payload is a type and a value, the version (uint16, little-endian) and the CRC-64 of all that, little-endian.
 //
 // The Reader takes versions 5 to 12, which is what Redis 2.6 to 7.4 and Valkey 8 write, with the types that those
-// versions had: 1, 3, 10, 12 and 13 (ziplists), 14, 15, 20 and 21 as well. It refuses by name what headgate has no use for:
+// versions had: 1, 3, 10, 12 and 13 (ziplists), 14, 15, 20 and 21 as well. It refuses, by name, what headgate does not support:
 // modules, zipmaps and hashes whose fields expire.
 //
 // Nothing that is read is trusted. Memory is taken as bytes arrive and never because a length announces them, so the

@@ -1,10 +1,10 @@
-// Package acl knows who may run what: users, the rules that make them, and whether a command line is within a user's rights.
+// Package acl has users, the rules that define them, and the decision whether a command line is within a user's rights.
 //
 // It is pure: no network, no clock, no RESP. The server describes its commands once, in a [Table], and each command line that is to be
 // judged as a [Call]. Nothing here is safe for concurrent use; the executor's lock guards it.
 //
 // A user has passwords and one or more selectors: the root, which rules outside of parentheses change, and one for each rule in
-// parentheses. A call is allowed if one of them allows all of it. A selector says which commands, keys and channels it is for.
+// parentheses. A call is allowed if one of them allows all of it. A selector allows commands, keys and channels.
 package acl
 
 import (

@@ -1,5 +1,5 @@
-// Package command is what a command is, and what all commands share: the table, the context in which one runs, what it
-// leaves behind.
+// Package command defines what a command is, and has what all commands share: the table, the context in which one runs,
+// and its effects.
 //
 // # The table
 //
@@ -17,17 +17,17 @@
 //
 // # Effects
 //
-// What a command has changed is noted as commands with absolute times, so that a replay decides nothing anew
+// The changes of a command are recorded as commands with absolute times, so that a replay makes no decisions
 // (effects.go). A write is noted as it was called unless its handler declares other effects; what happens within one
-// client's command is one unit, in MULTI and EXEC if it is more than one effect. They are collected only while somebody
-// wants them; otherwise a command looks at one field.
+// client's command is one unit, in MULTI and EXEC if it is more than one effect. They are collected only while there is
+// a log or a replica; otherwise a command looks at one field.
 //
 // # The gate
 //
-// Why commands may not all simply run is one mask of named reasons (gate.go): the disk is full, snapshots fail, data
-// are being loaded, a script overruns, memory has a limit, clients are paused. Each carries the error that it answers
-// with, is set by who knows of it, and is asked for with all others by one look per command. What few want of each
-// command (MONITOR, a slow log below its default, tracking) hides behind one look, too.
+// The reasons why commands may not simply run are one mask (gate.go): the disk is full, snapshots fail, data are being
+// loaded, a script overruns, memory has a limit, clients are paused. Each reason has its error and is set by the code
+// that detects it; a command checks all of them at once. Rarely used features that concern each command (MONITOR, a slow
+// log below its default, tracking) share one such check, too.
 //
 // # Time
 //

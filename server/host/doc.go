@@ -1,3 +1,3 @@
-// Package host tells what the machine and the process have: memory, also what a container allows, file descriptors, and the pages of the
-// program itself.
+// Package host reports the resources of the machine and the process: memory, the limits of containers, file descriptors, and the program's own
+// pages.
 package host

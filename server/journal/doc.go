@@ -1,4 +1,4 @@
-// Package journal keeps the data: the append-only file, snapshots, and loading either.
+// Package journal persists the data: the append-only file, snapshots, and loading them.
 //
 // # Commits
 //
@@ -10,15 +10,14 @@
 // Before a batch runs, the log has room on the disk for what its commands may change (exec.Worker.makeRoom,
 // aof.Log.Reserve): fallocate keeps some MiB behind the file's end, asked for in steps of 16, so nearly every batch
 // only compares two numbers. If there is none, writes are refused before they run; limiters ask only when they know
-// that they have something to write. If a batch cannot be written all the same its replies become MISCONF and say that
-// the changes may stand, its effects stay in memory, and writes are refused until it could be written.
+// that they have something to write. If a batch cannot be written even so, its replies become MISCONF and say that
+// the changes may persist, its effects stay in memory, and writes are refused until it has been written.
 //
-// The log has the time with each batch, once a second while the clock is ahead of the wall, and when the server ends; a
-// snapshot has its own. A start goes on from there if the wall is behind that.
+// The log contains the time with each batch, once a second while the clock is ahead of the wall clock, and when the server
+// ends; a snapshot contains its own. If the wall clock is behind that time at a start, the clock continues from it.
 //
 // Under everysec (aof_sync.go) a sync begins within a second of each write, also while one is still under way, so that
-// what a power cut takes is no older than a second and the time of one sync. A third one would have to wait: then
-// writers do.
+// a power cut loses at most a second and the duration of one sync. When a third sync would be needed, writers wait.
 //
 // # Snapshots and rewrites
 //
@@ -28,17 +27,17 @@
 //
 // A rewrite is a snapshot and a new increment that begin at one moment (aof_rewrite.go). One goroutine, the rewriter,
 // does it: it prepares the files, takes both locks for as long as it takes to begin the snapshot, and puts the new base
-// in the old files' place when the snapshot's goroutine has written it. AppendOnly.files keeps it and DEBUG LOADAOF,
-// which reads the files anew, out of each other's way. While only a part of the data is in memory, no rewrite and no
-// snapshot begins: either would replace the whole.
+// in the old files' place when the snapshot's goroutine has written it. AppendOnly.files excludes DEBUG LOADAOF, which
+// reads the files again, meanwhile. While only a part of the data is in memory, no rewrite and no snapshot begins: either
+// would replace the complete data.
 //
 // # The data directory
 //
 // A directory in which files are written is locked (datadir.go): flock of the directory itself, so that there is no
-// file whose deletion would free it, and the kernel frees it however the process ends. headgate.lock only says who has
-// it. What is locked is counted: the configuration's directory once the server writes there, the append-only file's as
+// file whose deletion would free it, and the kernel frees it however the process ends. headgate.lock only names the
+// process. Locks are counted: the configuration's directory once the server writes there, the append-only file's as
 // long as there is one, a snapshot's while it is written; after CONFIG SET dir these differ. Before each use the path
-// is compared with what is locked, by device and inode: another directory in its place is locked anew while no file is
+// is compared with what is locked, by device and inode: another directory in its place is locked again while no file is
 // open in the old one, and refused otherwise. No data directory is ever made.
 //
 // Loading (load.go) first reads a file without running anything, to find where its last whole unit ends, then runs it

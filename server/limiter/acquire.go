@@ -9,7 +9,7 @@ var acquire = Algorithm{
 	Guarantee: "never more than limit holders at once",
 	Burst:     "the limit", Memory: "46 bytes per holder up to 128, some 110 beyond",
 	Seen:    "passes again when a holder releases its lease, or when a crashed holder's lease expires",
-	Example: "100 1s", Says: "100 leases of a second",
+	Example: "100 1s", Says: "100 leases of 1 s",
 	Args: []Arg{
 		limitArg("limit", "the most leases that can be held at the same time"), durationArg("ttl", "how long the lease lasts if it is neither renewed nor released"),
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true, Summary: "the id of the lease; a lease of that id which is still held is renewed. Without MEMBER the server draws a random id"},

@@ -13,7 +13,7 @@ var fixed = Algorithm{
 	Guarantee: "at most limit in each window, and up to twice that around a boundary; the same for the calendar's windows",
 	Burst:     "the whole limit at once", Memory: "55 bytes",
 	Seen:    "nothing passes until the window ends, then everything again; easiest to explain and to bill by: a quota \"per month\" ends when the customer's month does",
-	Example: "100 10s", Says: "100 in 10 s",
+	Example: "100 10s", Says: "100 per 10 s",
 	Args: []Arg{
 		limitArg("limit", "the most units that can be taken in one window"),
 		{Name: "window", Type: "oneof", Args: []Arg{

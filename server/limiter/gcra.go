@@ -13,7 +13,7 @@ var gcra = Algorithm{
 	Guarantee: "within any time t at most capacity + count · t / period pass (less than one more where the count does not divide the period); `CL.THROTTLE` and `GCRA` decide alike",
 	Burst:     "up to the capacity, whenever that much has been saved up", Memory: "55 bytes",
 	Seen:    "a burst, then one request per period / count; it may retry soon, since capacity comes back steadily",
-	Example: "1000 1000 60s", Says: "1,000 a minute",
+	Example: "1000 1000 60s", Says: "1,000 per minute",
 	Args: []Arg{
 		limitArg("capacity", "the most units that can be taken at once"), countArg("count", "units given back in each period"),
 		periodArg("the time in which that many units are given back"),
@@ -28,7 +28,7 @@ var bucket = Algorithm{
 	Guarantee: "the same, as a token bucket: within any time t at most capacity + refill · t / period pass",
 	Burst:     "up to the capacity", Memory: "55 bytes",
 	Seen:    "the same",
-	Example: "100 100 1s", Says: "100 tokens, 100 a second",
+	Example: "100 100 1s", Says: "100 tokens, 100 per second",
 	Args: []Arg{
 		limitArg("capacity", "the most tokens that the bucket holds"), countArg("refill", "tokens added in each period"),
 		periodArg("the time in which that many tokens are added"),
@@ -43,7 +43,7 @@ var queue = Algorithm{
 	Guarantee: "the same at the door of a leaky bucket that is a queue; what lies behind it sees at most one request per period / count",
 	Burst:     "none behind it; the capacity is the length of the queue", Memory: "55 bytes",
 	Seen:    "a sixth number: how long to hold the request back",
-	Example: "100 100 1s", Says: "a queue of 100, 100 a second",
+	Example: "100 100 1s", Says: "a queue of 100, 100 per second",
 	Args: []Arg{
 		limitArg("capacity", "the most units that can wait in the queue"), countArg("count", "units that leave the queue in each period"),
 		periodArg("the time in which that many units leave"),

@@ -9,7 +9,7 @@ var log = Algorithm{
 	Guarantee: "never more than limit in any window, exactly",
 	Burst:     "the whole limit at once", Memory: "27 bytes per admitted request up to 128, some 3 to 6 beyond",
 	Seen:    "passes again exactly when its oldest request leaves the window",
-	Example: "10 1s", Says: "10 in a second",
+	Example: "10 1s", Says: "10 per second",
 	Args: []Arg{
 		limitArg("limit", "the most units, or different ids, within any window"), durationArg("window", "the length of the window"),
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true, Summary: "count different ids instead of calls: one that was counted within the window passes without a charge; a cost of -1 removes it"},

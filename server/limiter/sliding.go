@@ -14,7 +14,7 @@ var sliding = Algorithm{
 	Guarantee: "at most limit in the newest whole slices; elsewhere wrong by at most what one slice has admitted, which is a tenth of the window or what `SLICES` says; slices are whole milliseconds, rounded up",
 	Burst:     "the whole limit at once", Memory: "71 to 327 bytes with 10 slices",
 	Seen:    "much like a log; a retry time that holds",
-	Example: "100 10s", Says: "100 in 10 s",
+	Example: "100 10s", Says: "100 per 10 s",
 	Args: []Arg{
 		limitArg("limit", "the most units that can be taken within any window"), durationArg("window", "the length of the window"),
 		{Name: "slices", Type: "integer", Token: "SLICES", Optional: true, Error: string(errSlices), Summary: "how many slices the window is cut into, from 1 to 1000; 10 by default"},

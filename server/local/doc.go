@@ -1,3 +1,3 @@
-// Package local has parts of the server be clients of it: they ask limits as anybody does, over a connection within the process, so that
-// rights, counts, policies and an upstream hold for them without a second way to any of these.
+// Package local lets parts of the server be clients of it: they ask limits over a connection within the process, as any client does, so that
+// rights, counts, policies and an upstream apply to them without a second implementation.
 package local

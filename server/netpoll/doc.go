@@ -1,7 +1,7 @@
 // Package netpoll moves bytes between sockets and the executor.
 //
-// The package knows nothing of commands. A Worker parses what [Conn.In] holds, appends replies to [Conn.Out], and says
-// through [Conn.CloseAfterReply] or [Conn.CloseNow] when a connection has to go. Two fronts share that contract.
+// The package does not know the commands. A Worker parses what [Conn.In] holds, appends replies to [Conn.Out], and calls
+// [Conn.CloseAfterReply] or [Conn.CloseNow] when a connection has to be closed. Two fronts share that contract.
 //
 // # Loops
 //
@@ -18,23 +18,23 @@
 // that closes ([Loop.Unlisten]) may have the loop accepting from it: the socket is shut down at once, which frees its
 // address, and the descriptor is the loop's to close.
 //
-// # Whose turn it is
+// # Fairness
 //
 // What a connection may have of an iteration is bounded: readMax bytes are read and sendMax sent, and the Worker
 // postpones what is more than it wants to run at a time. The rest is left over for the next iteration, in which such
 // connections come after all others, the one that has waited longest first; so do those whose last turn was too long,
-// and those that have had none yet, or none but for AUTH and its like. A connection that an iteration had no time for
+// and those that have had none yet, or none except AUTH and its like. A connection that an iteration had no time for
 // keeps its place, before all others.
 // After a turn of more than 10 ms the slow connections pause for as long (at most 500 ms) while others have something
 // to do: a command cannot be interrupted, so the others catch up before the next one. Those that wait for the end of a
-// pause wait for no longer than that, whoever else takes long meanwhile.
+// pause wait for no longer than that, whatever else takes long meanwhile.
 //
 // A connection with commands left over is not read: what its client sends stays in the socket, and a buffer grows only
 // for one command that is not complete. A connection whose socket is full rests until its peer has taken some, or for 5
-// ms, whenever another 128 KiB of replies have piled up behind that. A client that may not go on is not parsed before
+// ms, whenever another 128 KiB of replies have piled up behind that. A client that may not continue is not parsed before
 // it is resumed ([Conn.Rest]); one that is to be closed is read no more.
 //
-// A command that takes long may yield ([Conn.Yield]): the loop serves everybody else in an iteration within it, with
+// A command that takes long may yield ([Conn.Yield]): the loop serves all other clients in an iteration within it, with
 // another Worker, and leaves the command's own connection alone. Those of the batch that it interrupts are taken over
 // as connections that are left over, once.
 //

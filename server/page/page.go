@@ -1,4 +1,4 @@
-// Package page is the page that the HTTP port shows: one document, without anything from elsewhere.
+// Package page is the page that the HTTP port shows: one document that loads nothing from other hosts.
 package page
 
 import (

@@ -1,16 +1,16 @@
-// Package replication has the server follow another one, its primary, in Redis's protocol, and be a primary that others follow. What was tried is
-// redis-server 7.0, in both parts; servers that speak as it does should do as well.
+// Package replication lets the server follow a primary, in Redis's protocol, and be a primary that others follow. It is tested with redis-server
+// 7.0 in both roles; other servers that speak the same protocol should work, too.
 //
 // A link goes through the steps of redis-server's own replicas (https://redis.io/docs/latest/operate/oss_and_stack/management/replication/,
 // and replication.c of version 7.0):
 //
 //	PING                                     +PONG, or an error that asks for a password
 //	AUTH [user] password                     masteruser and masterauth
-//	REPLCONF listening-port n                what ROLE and INFO of the primary show; errors are no hindrance
+//	REPLCONF listening-port n                what ROLE and INFO of the primary show; errors are ignored
 //	REPLCONF ip-address a                    replica-announce-ip
 //	REPLCONF capa eof capa psync2
 //	PSYNC id offset                          the history that is known and the first byte that is wanted, or ? -1
-//	  +CONTINUE [id]                         the stream goes on at that offset, maybe under another name
+//	  +CONTINUE [id]                         the stream continues at that offset, maybe under another name
 //	  +FULLRESYNC id offset                  a snapshot comes: $length and so many bytes, or $EOF: with forty bytes that also end it; then the stream
 //	  -NOMASTERLINK …, -LOADING …            not now
 //
@@ -22,8 +22,8 @@
 // history by that name, or by the one that it had before. All others are sent one snapshot, as it is made with repl-diskless-sync and if they
 // take it without a length, else by way of a file.
 //
-// What is in this package: dialogue.go and payload.go speak the protocol over any net.Conn and know no server; link.go is one connection to a
-// primary from its beginning to its end; replica.go decides which primary is followed, tries again, and tells of it; primary.go knows the
+// The files: dialogue.go and payload.go speak the protocol over any net.Conn and know no server; link.go is one connection to a
+// primary from its beginning to its end; replica.go decides which primary is followed, tries again, and reports it; primary.go knows the
 // replicas, feed.go writes to them, backlog.go is the stream that they read, wait.go is WAIT; commands.go has the other commands. Commands of
 // a primary's stream are run by [exec.Follower], its snapshots are loaded by [journal.LoadBeside], and those for replicas made by
 // [journal.Send].

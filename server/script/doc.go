@@ -7,16 +7,16 @@
 // local variables, a local function's own name). Compiled scripts are kept by their SHA-1.
 //
 // One Lua state runs all scripts, another all functions of libraries. What a script can see of the engine is read-only,
-// and what it makes is gone when it ends, so that scripts do not see each other. See sandbox for what there is. A
+// and what it makes is gone when it ends, so that scripts do not see each other. See sandbox for what is available. A
 // called command runs in the caller's context, behind [Host], with a reply buffer of its own whose RESP bytes become
 // Lua values.
 //
 // # Time
 //
 // Everything that can take long spends steps of one budget (budget.go): loops, calls, string and table functions,
-// patterns. When a tick of them is used up the engine looks at the clock, and after a slice asks its host what is to
-// become of the script, which may let others go on meanwhile. A stop is a panic that no pcall keeps; the Lua state is
-// made anew afterwards. Called commands spend steps by the bytes of their arguments and replies. The compiler cannot be
+// patterns. When a tick of them is used up the engine looks at the clock, and after a slice asks its host whether
+// to continue the script; the host may serve other clients meanwhile. A stop is a panic that no pcall keeps; the Lua state is
+// created again afterwards. Called commands spend steps by the bytes of their arguments and replies. The compiler cannot be
 // stopped, so the parser bounds what it is given (statements, functions, branches, constants), which also keeps
 // gopher-lua's jumps within their 18 bits.
 //
@@ -24,7 +24,7 @@
 //
 // A script's memory is bounded without a collection, which would take as long as all the data: the runtime counts what
 // is allocated, and only when that has passed what the script has room for are its values weighed, by a walk over its
-// registers, its coroutines and what they lead to (limits/scale.go). What it stores is none of them, what others hold
-// neither. Functions of the libraries say what they hold meanwhile (Budget.Hold, Budget.Grow), and make parts of long
+// registers, its coroutines and what they lead to (limits/scale.go). What it stores in keys does not count, nor does what
+// others hold. Functions of the libraries report what they hold meanwhile (Budget.Hold, Budget.Grow), and make parts of long
 // strings copies, since a part would weigh little and keep the whole.
 package script

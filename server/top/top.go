@@ -1,8 +1,8 @@
 // Package top finds the keys that are called most, among any number of them and in a fixed amount of memory.
 //
 // A [Sketch] is a Space-Saving summary (Metwally, Agrawal, El Abbadi, 2005) of so many watched keys. A call of a watched key adds 1
-// to its count. A key that is not watched takes the place of the watched one with the least count, and goes on from that count: it
-// might have had as many calls before. How many of them it may not have had is kept as its error.
+// to its count. A key that is not watched takes the place of the watched one with the least count, and continues from that count: it
+// might have had as many calls before. The number of calls that it may not have had is kept as its error.
 //
 // As long as there is room every key is watched from its first call on, and all counts are exact. After that a key has to be drawn: each
 // call of an unwatched key has a chance of one in [Draw], and counts for Draw calls. So nearly all calls cost a look into a small
@@ -10,11 +10,11 @@
 // certain, and what is likely:
 //
 //   - Count - Error is never more than the true number of calls. Error is never more than [Sketch.Bound]: the total of all counts,
-//     which is the number of calls but for the draws' luck, by the number of watched keys; and Draw.
+//     which is the number of calls except for the draws' luck, by the number of watched keys; and Draw.
 //   - Count is less than the true number only by calls made while the key was not watched and not drawn. Being called n times without
 //     being drawn has a chance of (1 - 1/Draw)^n: with [Unseen] calls it is one in a million.
 //
-// It knows no clock: the caller has a [Window] go on, which forgets what is old.
+// It knows no clock: the caller advances a [Window], which forgets old calls.
 package top
 
 import (

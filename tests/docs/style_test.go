@@ -91,12 +91,16 @@ func TestStyle(t *testing.T) {
 	}
 }
 
-// faultsInStrings are those of a Go file's texts: help, errors, log messages, descriptions. Comments are for those who work on it.
+// faultsInStrings are those of a Go file's texts: help, errors, log messages, descriptions, and the package's comment. Other comments are for those
+// who work on it.
 func faultsInStrings(t *testing.T, path string) (found []string) {
 	t.Helper()
 	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+	file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution|parser.ParseComments)
 	require.NoError(t, err)
+	if file.Doc != nil {
+		found = append(found, faults(file.Doc.Text())...)
+	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		literal, ok := n.(*ast.BasicLit)
 		if !ok || literal.Kind != token.STRING {
@@ -118,6 +122,6 @@ func TestStyleFindsWords(t *testing.T) {
 	require.Len(t, faults("The server goes on anew.\nThis is fine."), 2)
 	require.Empty(t, faults(blanked(code, "`the server goes on`, says the log")))
 	path := filepath.Join(t.TempDir(), "x.go")
-	require.NoError(t, os.WriteFile(path, []byte("package x\n\nconst a = \"nobody asks\" // somebody\n"), 0o644))
-	require.Equal(t, []string{"3: nobody: " + style[0].instead}, faultsInStrings(t, path))
+	require.NoError(t, os.WriteFile(path, []byte("// Package x waits for anybody.\npackage x\n\nconst a = \"nobody asks\" // somebody\n"), 0o644))
+	require.Equal(t, []string{"1: anybody: " + style[0].instead, "4: nobody: " + style[0].instead}, faultsInStrings(t, path))
 }

@@ -75,7 +75,7 @@ var Loads = LoadsOf(limiter.Standard)
 
 // LoadsOf are the loads for limiters of a table, and those that are always there.
 func LoadsOf(table *limiter.Table) []Load {
-	loads := []Load{{Name: "throttle", Help: "CL.THROTTLE, 1,000 a minute", Commands: words("CL.THROTTLE bench:th:__key__ 999 1000 60 1"), verdict: native, Without: "setpx"}}
+	loads := []Load{{Name: "throttle", Help: "CL.THROTTLE, 1,000 per minute", Commands: words("CL.THROTTLE bench:th:__key__ 999 1000 60 1"), verdict: native, Without: "setpx"}}
 	for _, a := range table.All() {
 		if !a.PolicyOnly {
 			name := strings.ToLower(a.Name)
@@ -93,18 +93,18 @@ var scriptsInstead = map[string]string{"gcra": "setpx", "bucket": "bucket-script
 
 // otherLoads are not of one limiter.
 var otherLoads = []Load{
-	{Name: "window", Help: "a fixed window as a counter: INCR and PEXPIRE NX, 100 in 10 s", Commands: words("INCR bench:wi:__key__ ; PEXPIRE bench:wi:__key__ 10000 NX"), verdict: fixedCounter},
-	{Name: "script", Help: "a sliding window as a Lua script, 10 in a second", Commands: words("EVALSHA __sha__ 1 bench:sc:__key__ __ago__ __now__ __id__ 10 1000"), Scripts: []string{slidingWindow}, verdict: scripted},
-	{Name: "bucket-script", Help: "a token bucket as a Lua script, 100 tokens, 100 a second", Commands: words("EVALSHA __sha__ 1 bench:bs:__key__ 100 100 __now__"), Scripts: []string{tokenBucket}, verdict: scripted},
-	{Name: "gcra-script", Help: "GCRA as a Lua script, 100 at once, one a second", Commands: words("EVALSHA __sha__ 1 bench:gs:__key__ __now__ 1 100"), Scripts: []string{gcraScript}, verdict: scripted},
-	{Name: "take", Help: "RL.TAKE of three policies, 1,000 a minute each", Commands: words("RL.TAKE 3 bench:a bench:ta:__key__ bench:b bench:tb:__key__ bench:c bench:tc:__key__"),
+	{Name: "window", Help: "a fixed window as a counter: INCR and PEXPIRE NX, 100 per 10 s", Commands: words("INCR bench:wi:__key__ ; PEXPIRE bench:wi:__key__ 10000 NX"), verdict: fixedCounter},
+	{Name: "script", Help: "a sliding window as a Lua script, 10 per second", Commands: words("EVALSHA __sha__ 1 bench:sc:__key__ __ago__ __now__ __id__ 10 1000"), Scripts: []string{slidingWindow}, verdict: scripted},
+	{Name: "bucket-script", Help: "a token bucket as a Lua script, 100 tokens, 100 per second", Commands: words("EVALSHA __sha__ 1 bench:bs:__key__ 100 100 __now__"), Scripts: []string{tokenBucket}, verdict: scripted},
+	{Name: "gcra-script", Help: "GCRA as a Lua script, bursts of 100, then 1 per second", Commands: words("EVALSHA __sha__ 1 bench:gs:__key__ __now__ 1 100"), Scripts: []string{gcraScript}, verdict: scripted},
+	{Name: "take", Help: "RL.TAKE of three policies, 1,000 per minute each", Commands: words("RL.TAKE 3 bench:a bench:ta:__key__ bench:b bench:tb:__key__ bench:c bench:tc:__key__"),
 		Setup: words("RL.POLICY SET bench:a GCRA 1000 1000 1m ; RL.POLICY SET bench:b GCRA 1000 1000 1m ; RL.POLICY SET bench:c GCRA 1000 1000 1m"), verdict: native, Without: "setpx"},
-	{Name: "multi", Help: "a sliding window as a MULTI block, 10 in a second", Commands: words("MULTI ; ZREMRANGEBYSCORE bench:mu:__key__ -inf __ago__ ; ZCARD bench:mu:__key__ ; ZADD bench:mu:__key__ __now__ __id__ ; PEXPIRE bench:mu:__key__ 1000 ; EXEC"),
+	{Name: "multi", Help: "a sliding window as a MULTI block, 10 per second", Commands: words("MULTI ; ZREMRANGEBYSCORE bench:mu:__key__ -inf __ago__ ; ZCARD bench:mu:__key__ ; ZADD bench:mu:__key__ __now__ __id__ ; PEXPIRE bench:mu:__key__ 1000 ; EXEC"),
 		verdict: verdict{known: true, reply: 5, element: 1, min: 10, max: math.MaxInt64}},
 	{Name: "ping", Help: "PING", Commands: words("PING")},
 	{Name: "set", Help: "SET of 16 bytes", Commands: words("SET bench:st:__key__ __id__")},
-	{Name: "setpx", Help: "SET with a TTL, the one write that a limiter cannot do without", Commands: words("SET bench:sx:__key__ 1700000000000000000 PX 100000")},
-	{Name: "get", Help: "GET of what the load set has written", Commands: words("GET bench:st:__key__")},
+	{Name: "setpx", Help: "SET with a TTL, the write that every limiter needs", Commands: words("SET bench:sx:__key__ 1700000000000000000 PX 100000")},
+	{Name: "get", Help: "GET of the keys that the load set has written", Commands: words("GET bench:st:__key__")},
 	{Name: "incr", Help: "INCR", Commands: words("INCR bench:in:__key__")},
 	{Name: "zadd", Help: "ZADD into one sorted set", Commands: words("ZADD bench:zs __now__ member:__key__")},
 }

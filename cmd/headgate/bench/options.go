@@ -41,29 +41,29 @@ func (o *Options) flags(load *string) *flag.FlagSet {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.Addr, "addr", "127.0.0.1:6379", "`address` of the server: host:port, or the path of a Unix socket")
-	f.StringVar(&o.Versus, "vs", "", "`address` of another server to alternate with; ratios are the first's over this one's. The word redis starts this program and redis-server on free ports")
+	f.StringVar(&o.Versus, "vs", "", "`address` of a second server, measured in turns with the first; ratios are first to second. The word redis starts this program and redis-server on free ports")
 	f.StringVar(load, "load", "throttle", "`name` of a load, or a command")
 	f.IntVar(&o.Clients, "clients", 50, "`number` of connections")
 	f.IntVar(&o.Pipeline, "pipeline", 1, "`number` of operations that a connection sends at once")
-	f.Float64Var(&o.Rate, "rate", 0, "`operations` per second, sent on time whatever the server does; 0: each connection sends when it has been answered")
+	f.Float64Var(&o.Rate, "rate", 0, "`operations` per second, sent on schedule even if the server is slow; 0: each connection sends as soon as it is answered")
 	o.Duration = 10 * time.Second
-	f.Func("duration", "`time` for each server, all rounds together, such as 30s (default 10s)", func(text string) (err error) {
+	f.Func("duration", "`time` for each server, in all rounds together, such as 30s (default 10s)", func(text string) (err error) {
 		if o.Duration, err = time.ParseDuration(text); err != nil {
 			return errors.New("must be a number with a unit, such as 5s")
 		}
 		return nil
 	})
-	f.IntVar(&o.Rounds, "rounds", 0, "`number` of parts of that time; with --vs the servers take turns (default 5 with --vs, else 1)")
+	f.IntVar(&o.Rounds, "rounds", 0, "`number` of rounds in that time; with --vs the servers take turns (default 5 with --vs, else 1)")
 	f.Int64Var(&o.Keys, "keys", 100_000, "`number` of different keys")
-	f.IntVar(&o.Threads, "threads", 1, "`number` of loops that the connections are dealt out to")
-	f.Uint64Var(&o.Seed, "seed", 1, "`number` that decides which keys are drawn")
+	f.IntVar(&o.Threads, "threads", 1, "`number` of threads that share the connections")
+	f.Uint64Var(&o.Seed, "seed", 1, "`number` that seeds the choice of keys")
 	f.StringVar(&o.User, "user", "", "`name` to authenticate with")
-	f.StringVar(&o.Pass, "pass", "", "`password`; the environment variable REDISCLI_AUTH is seen by fewer people")
-	f.BoolVar(&o.TLS, "tls", false, "speak TLS")
-	f.StringVar(&o.CACert, "cacert", "", "`file` of the authorities to trust")
+	f.StringVar(&o.Pass, "pass", "", "`password`; safer: in the environment variable REDISCLI_AUTH")
+	f.BoolVar(&o.TLS, "tls", false, "use TLS")
+	f.StringVar(&o.CACert, "cacert", "", "`file` with the authorities to trust")
 	f.BoolVar(&o.Insecure, "insecure", false, "do not verify the server's certificate")
-	f.StringVar(&o.JSON, "json", "", "`file` that gets all figures")
-	f.StringVar(&o.SVG, "svg", "", "`file` that gets a plot of the latencies")
+	f.StringVar(&o.JSON, "json", "", "`file` to write all figures to")
+	f.StringVar(&o.SVG, "svg", "", "`file` to draw the latencies into, as SVG")
 	return f
 }
 
@@ -152,7 +152,7 @@ func (o *Options) check() error {
 // writeHelp lists flags, loads and placeholders.
 func writeHelp(out io.Writer, f *flag.FlagSet) error {
 	var text strings.Builder
-	text.WriteString("headgate bench sends a load to a server that speaks the Redis protocol, and says how fast it was answered.\n\n")
+	text.WriteString("headgate bench sends a load to a server that speaks the Redis protocol, and reports throughput, CPU time and latency.\n\n")
 	f.VisitAll(func(fl *flag.Flag) {
 		value, usage := flag.UnquoteUsage(fl)
 		if fl.DefValue != "" && fl.DefValue != "false" && fl.DefValue != "0" {
@@ -164,7 +164,7 @@ func writeHelp(out io.Writer, f *flag.FlagSet) error {
 	for _, l := range Loads {
 		fmt.Fprintf(&text, "  %-22s %s\n", l.Name, l.Help)
 	}
-	text.WriteString("  \"GET key:__key__\"      any command; a ; between spaces separates several. In it these stand for numbers:\n")
+	text.WriteString("  \"GET key:__key__\"      any command, or several with \" ; \" between them. These words stand for numbers:\n")
 	for _, p := range placeholders {
 		fmt.Fprintf(&text, "    %-20s %s\n", p.placeholder, p.help)
 	}

@@ -196,7 +196,7 @@ func (r *Report) heading(text *strings.Builder) {
 		fmt.Fprintf(text, "  %s at %s: %s\n", s.Name, s.Addr, s.Commands)
 	}
 	if r.Interrupted {
-		text.WriteString("  It was interrupted; this is what was measured until then.\n")
+		text.WriteString("  Interrupted: these are the figures until then.\n")
 	}
 	if busiest := r.busiest(); r.Rate > 0 && busiest > busyLoader {
 		fmt.Fprintf(text, "  The loader was busy for %.0f %% of the time: a part of these latencies is its own.\n", 100*busiest)

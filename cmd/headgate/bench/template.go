@@ -26,11 +26,11 @@ const (
 
 // placeholders are what commands may hold. All are numbers of a fixed width, so that filling them in never moves a byte.
 var placeholders = []field{
-	{"__key__", "the number of a key, drawn from --keys", 12, keyField},
-	{"__rand_int__", "the same, as redis-benchmark calls it", 12, keyField},
+	{"__key__", "the number of a key, one of --keys", 12, keyField},
+	{"__rand_int__", "the same; the name is redis-benchmark's", 12, keyField},
 	{"__now__", "the time in milliseconds", 13, nowField},
 	{"__ago__", "the time a second ago", 13, agoField},
-	{"__id__", "a number that hardly comes twice", 16, idField},
+	{"__id__", "a random number", 16, idField},
 }
 
 const idRange = 10_000_000_000_000_000 // of __id__

@@ -91,7 +91,7 @@ func (c *catalogue) help(words []string) string {
 	if cmd == nil {
 		list := c.beginning(strings.Join(words, " "))
 		if len(words) == 0 || len(list) == 0 {
-			return "help COMMAND explains one of headgate's own commands or of Redis's types, such as help RL.GCRA. TAB completes names.\n"
+			return "help COMMAND explains a command, such as help RL.GCRA: headgate's own, and those of Redis's types. TAB completes names.\n"
 		}
 		var b strings.Builder
 		for _, cmd := range list {

@@ -14,26 +14,26 @@ import (
 // Help is the text of headgate cli --help.
 const Help = `headgate cli [options] [command [argument ...]]
 
-Sends a command to a server and prints its reply. Without a command it reads one from each line of its input: at a terminal it has a prompt with
-history, and TAB completes the names of commands and shows how one is called. There, "help RL.GCRA" explains a command and "quit" ends.
+Sends a command to a server and prints its reply. Without a command it reads commands from its input, one per line. At a terminal it shows a
+prompt with history: TAB completes the names of commands and shows their arguments, "help RL.GCRA" explains a command, and "quit" ends.
 
-  -h HOST        connect to this host (127.0.0.1)
-  -p PORT        and to this port (6379)
+  -h HOST        connect to this host (default 127.0.0.1)
+  -p PORT        connect to this port (default 6379)
   -s PATH        connect to this Unix socket instead
   --user NAME    authenticate as this user
-  -a, --pass P   with this password; the environment variable REDISCLI_AUTH is seen by fewer people
+  -a, --pass P   authenticate with this password; safer: in the environment variable REDISCLI_AUTH
   -n DB          use this database
-  -2             speak RESP2, the default
-  -3             speak RESP3
-  --tls          speak TLS; the server's certificate must be valid for the host
-  --sni NAME     expect the certificate to be of this name
+  -2             use RESP2, the default
+  -3             use RESP3
+  --tls          use TLS; the server's certificate must be valid for the host
+  --sni NAME     verify the certificate for this name instead
   --cacert FILE  trust only the authorities in this file
-  --cert FILE    show this certificate
-  --key FILE     whose key is in this file
-  --insecure     trust any certificate
-  --raw          print replies as they are; the default unless the output is a terminal
-  --no-raw       print types, quotes and numbers of elements
-  -e             exit with 1 if a command is answered with an error
+  --cert FILE    authenticate with this certificate
+  --key FILE     and its key
+  --insecure     accept any certificate
+  --raw          print replies without formatting; the default unless the output is a terminal
+  --no-raw       print replies with types, quotes and element numbers
+  -e             exit with 1 if a reply is an error
 `
 
 // Options are what a client is started with.

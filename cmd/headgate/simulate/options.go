@@ -28,21 +28,21 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 	o, spare := &Options{}, ""
 	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	f.StringVar(&o.Key, "key", "$remote_addr", "`template` of what is limited, made of text and fields of a line, as '$remote_addr:$uri'")
-	f.Func("policy", "`words` of a limit to try, as 'GCRA 20 100 1m'; several are tried side by side", func(text string) error {
+	f.StringVar(&o.Key, "key", "$remote_addr", "`template` of the key that is limited: text and fields of a line, such as '$remote_addr:$uri'")
+	f.Func("policy", "`limit` to try, such as 'GCRA 20 100 1m'; give several to compare them", func(text string) error {
 		p, err := parsePolicy(text)
 		o.Policies = append(o.Policies, p)
 		return err
 	})
-	f.Func("policies", "`file` with a policy in each line, or a configuration file with policy directives", func(path string) error {
+	f.Func("policies", "`file` with one policy per line, or a configuration file with policy directives", func(path string) error {
 		list, err := readPolicies(path)
 		o.Policies = append(o.Policies, list...)
 		return err
 	})
 	f.StringVar(&o.Format, "format", autoFormat, "`format` of the log: auto, combined, json, haproxy, or a regular expression with (?P<time>...)")
-	f.StringVar(&spare, "spare", "", "`share` of the keys that is never to be limited, as 99.9%: says the smallest limit that does so")
-	f.BoolVar(&o.JSON, "json", false, "write all figures as JSON")
-	f.StringVar(&o.SVG, "svg", "", "`file` that gets a plot over time")
+	f.StringVar(&spare, "spare", "", "`share` of the keys that must never be limited, such as 99.9%: finds the smallest limit for that")
+	f.BoolVar(&o.JSON, "json", false, "print all figures as JSON")
+	f.StringVar(&o.SVG, "svg", "", "`file` to draw a plot over time into, as SVG")
 	for len(args) > 0 { // flags may stand before and behind the logs
 		switch err := f.Parse(args); {
 		case errors.Is(err, flag.ErrHelp):
@@ -83,15 +83,15 @@ func (o *Options) check(spare string) (err error) {
 }
 
 const helpText = `headgate simulate [access.log ... | -] --policy 'GCRA 20 100 1m' [--policy ...] [--key '$remote_addr'] ...
-says what limits would have done to the traffic of access logs, which are read in the order given, plain or gzipped.
+shows what limits would have done to the traffic of access logs, plain or gzipped, which are read in the order given.
 
 `
 
 const helpFormats = `
-Formats, for --format, and the fields that a key may have:
+Formats, for --format, and the fields for --key:
   combined  nginx's and Apache's: $%s
   haproxy   HAProxy's with option httplog: $%s
-  json      Caddy's, or any with an object in each line: $name, or the way to a value, as $request.host or
+  json      Caddy's, or any with one object per line: $name, or the path to a value, such as $request.host or
             ${request.headers.X-Api-Key}; also $remote_addr, $request_uri, $host and $http_user_agent for Caddy's
   '...'     a regular expression: its named groups
 `

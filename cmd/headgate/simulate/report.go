@@ -178,25 +178,25 @@ func (r *Report) heading(text *strings.Builder) {
 	}
 	text.WriteString("\n")
 	if r.Interrupted {
-		text.WriteString("It was interrupted: this is what had been read.\n")
+		text.WriteString("Interrupted: the figures cover what was read until then.\n")
 	}
 	for _, b := range r.Broken {
-		fmt.Fprintf(text, "%s breaks off: %s. This is what it has before that.\n", b.Log, b.Error)
+		fmt.Fprintf(text, "%s is cut off: %s. The figures cover what comes before that.\n", b.Log, b.Error)
 	}
 	if r.Strange > 0 {
-		fmt.Fprintf(text, "Lines that were not understood: %s\n", grouped(r.Strange))
+		fmt.Fprintf(text, "Lines that could not be parsed: %s\n", grouped(r.Strange))
 		for _, l := range r.StrangeLines {
 			fmt.Fprintf(text, "  line %d: %s\n", l.Line, l.Text)
 		}
 	}
 	if r.Keyless > 0 {
-		fmt.Fprintf(text, "Lines without a key, which were left out: %s\n", grouped(r.Keyless))
+		fmt.Fprintf(text, "Lines without a key, left out: %s\n", grouped(r.Keyless))
 	}
 	if r.TooMany > 0 {
-		fmt.Fprintf(text, "Lines of further keys than %s, which were left out: %s\n", grouped(maxKeys), grouped(r.TooMany))
+		fmt.Fprintf(text, "Lines with keys beyond the first %s, left out: %s\n", grouped(maxKeys), grouped(r.TooMany))
 	}
 	if r.Late > 0 {
-		fmt.Fprintf(text, "Lines older than one before them (by %s at most), which count as of that one's time: %s\n", time.Duration(r.LateMost*nsPerSecond), grouped(r.Late))
+		fmt.Fprintf(text, "Lines older than an earlier line (by up to %s), counted at that line's time: %s\n", time.Duration(r.LateMost*nsPerSecond), grouped(r.Late))
 	}
 }
 

@@ -1,9 +1,9 @@
-// Package scripted asks limiters whose state a Redis keeps: the script decides, Go explains.
+// Package scripted runs limiters whose state is stored in a Redis: a script decides there, and Go computes the full answer.
 //
 // A call becomes one command, EVALSHA of the script of its limiter's family. The script reads the state and the clock of the server that has
-// the key, compares, and writes what is to be kept: the same bytes with the same expiry that a headgate, or redis-cell, writes. It answers what
-// has become of the call, the state that it found, and the time. From these the very steps that decide at home ([limiter.Call]) find the answer
-// here: how much remains, when to come again. So there is one implementation of that, and each call tests whether script and steps agree.
+// the key, compares, and writes the new state: the same bytes with the same expiry that a headgate, or redis-cell, writes. It answers what
+// has become of the call, the state that it found, and the time. From these the same steps that decide on a native server ([limiter.Call]) compute the
+// answer: how much remains, when to retry. So there is one implementation of that, and each call checks that script and steps agree.
 //
 // What a script cannot decide exactly (text that is no plain number, numbers with which Lua's doubles are not exact, slices of another length,
 // an algorithm that has no script) it leaves to the caller: the state is loaded, the decision made here, and the change written by a

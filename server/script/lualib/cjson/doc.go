@@ -14,5 +14,5 @@
 // A library has settings, which functions of it read and change. In Redis they
 // last; here Reset has to be called after every script, so that none sees what
 // another did. Libraries made by cjson.new have settings of their own, which
-// nobody needs to restore.
+// no one needs to restore.
 package cjson
