@@ -5,29 +5,38 @@ import (
 
 	"headgate/server/command"
 	"headgate/server/exec"
+	"headgate/server/limiter/scripted"
+	"headgate/server/limits"
 	"headgate/server/resp"
 	"headgate/server/upstream"
 	"headgate/store"
 )
 
-// call is a command on its way to the answer. Calls are used again, so that none is allocated for a command.
+// call is a command on its way to the answer. Calls are used again, so that none is allocated for a command. Many are under way at a time, so
+// what not all of them need is elsewhere: else the processor's caches would not hold what is looked at.
 type call struct {
 	exec.Answer
-	way   upstream.Call
-	g     *Gateway
 	about about
 	cmd   *command.Command
 	db    *store.DB // the client's, for what is decided here
+	key   []byte
+	hash  uint64 // of key, if it is about a plainLimit
 
 	failure *upstream.Failure // why there is no reply
 	again   bool              // way is to be sent once more
-	reply   []byte            // kept by what the call is about, if it does
-	limit   limitCall
-	lease   leaseCall
-	quiet   bool      // nobody waits for the answer
-	waits   bool      // it counts among Gateway.waiting
-	taken   *takeCall // kept for the next RL.TAKE; nil: there was none
-	key     []byte
+	quiet   bool              // nobody waits for the answer
+	waits   bool              // it counts among Gateway.waiting
+
+	plain scripted.Plain // if it is about a plainLimit
+	form  limits.Form    // likewise
+
+	limit *limitCall // nil: it is about no limit, or a plainLimit
+	lease *leaseCall // nil: it charges none
+	taken *takeCall  // kept for the next RL.TAKE; nil: there was none
+	reply []byte     // kept by what the call is about, if it does
+
+	g   *Gateway
+	way upstream.Call
 }
 
 // about is what a call asks.
@@ -93,13 +102,17 @@ func (g *Gateway) release(k *call) {
 		g.waiting--
 	}
 	k.about, k.failure, k.quiet, k.waits = nil, nil, false, false
-	k.limit.forget()
-	k.lease.forget(&g.leases)
+	if k.lease != nil {
+		g.releaseLease(k)
+	}
+	if k.limit != nil {
+		g.releaseLimit(k)
+	}
 	g.letGo(k)
 	if cap(k.way.Request) > keptBytes {
 		k.way.Request = nil
 	}
-	if len(g.free) < spareCalls && cap(k.key) <= keptBytes && k.limit.question.Kept() <= keptBytes {
+	if len(g.free) < spareCalls && cap(k.key) <= keptBytes {
 		g.free = append(g.free, k)
 	}
 }

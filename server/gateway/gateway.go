@@ -41,7 +41,11 @@ type Gateway struct {
 	users   map[string]*upstream.UserConn
 	files   tlsFiles // that the configuration in use was made of
 
-	free       []*call
+	free        []*call
+	spareLimits []*limitCall
+	plain       scripted.PlainWriter
+	plainScript *upstream.Script
+
 	ctx        command.Ctx  // for answers
 	turn       command.Turn // of ctx
 	collecting *transaction // while a transaction is put together
@@ -92,6 +96,7 @@ func New(x *exec.Executor, l *limits.Limits) *Gateway {
 	for _, s := range scripted.Scripts() {
 		g.scripts[s] = &upstream.Script{Name: s.Name, Own: true, Text: s.Text, SHA: s.SHA}
 	}
+	g.plainScript = g.scripts[scripted.PlainScript()]
 	g.users = usersOf(cfg)
 	g.Up = upstream.New(c, x.Logger)
 	g.Up.OnAnswered, g.Up.OnDrained, g.Up.OnRelieved = g.answered, g.drained, g.relieved

@@ -28,11 +28,17 @@ type leaseCall struct {
 	ended bool         // what has become of the charge is in the book
 }
 
+// releaseLease has a call charge no lease any more.
+func (g *Gateway) releaseLease(k *call) {
+	l := k.lease
+	k.lease = nil
+	if l.forget(&g.leases); len(g.leases.spare) < spareGrants {
+		g.leases.spare = append(g.leases.spare, l)
+	}
+}
+
 // forget lets go of what was charged.
 func (l *leaseCall) forget(b *leaseBook) {
-	if l.limit == nil && l.grant == nil {
-		return // nothing was charged
-	}
 	if l.limit != nil && !l.ended { // it has failed, and its client has gone or was answered otherwise
 		l.limit.fail(b, cmp.Or(l.why, "the last charge has failed"))
 	}
@@ -54,7 +60,7 @@ func (g *Gateway) chargeThrottle(c *command.Ctx, e *leasedLimit, now, quantity i
 		return false
 	}
 	k := g.newCharge(c, c.Args[1], byGCRA)
-	k.limit.gcra, k.limit.quantity, k.limit.form = e.cell, quantity, form
+	k.limit.gcra, k.limit.quantity, k.form = e.cell, quantity, form
 	return g.charge(c, k, e, now, quantity, sizes[:n])
 }
 
@@ -88,17 +94,22 @@ func (g *Gateway) renew(c *command.Ctx, key []byte, e *leasedLimit, now int64) {
 // newCharge returns a call about a key.
 func (g *Gateway) newCharge(c *command.Ctx, key []byte, kind limitKind) *call {
 	k := g.newCall(c, leaseCharge{})
-	k.key = append(k.key[:0], key...)
-	k.way.Slot = g.slotOfKey(k.key)
-	k.limit.kind, k.limit.err = kind, nil
+	g.setKey(k, key)
+	g.addLimit(k, kind)
 	k.limit.question.Inline, k.limit.question.NowMs = false, c.Now
+	b := &g.leases
+	if last := len(b.spare) - 1; last >= 0 {
+		k.lease, b.spare = b.spare[last], b.spare[:last]
+	} else {
+		k.lease = &leaseCall{}
+	}
 	return k
 }
 
 // charge sends a charge of one of these sizes, for a call of so much or, with 0, for none.
 func (g *Gateway) charge(c *command.Ctx, k *call, e *leasedLimit, now, cost int64, sizes []int64) bool {
 	b := &g.leases
-	l := &k.lease
+	l := k.lease
 	l.limit, l.sent, l.cost, l.plain, l.why, l.ended = e, now, cost, l.plain[:0], "", false
 	k.limit.shown = e.shown()
 	if last := len(b.grants) - 1; last >= 0 {
@@ -137,7 +148,7 @@ func (g *Gateway) charge(c *command.Ctx, k *call, e *leasedLimit, now, cost int6
 const unclear = "its state is none that a script can charge a lease to"
 
 func (leaseCharge) hear(k *call, reply []byte) (again bool) {
-	l := &k.lease
+	l := k.lease
 	if l.why != "" {
 		return askedLimit{}.hear(k, reply)
 	}
@@ -175,7 +186,7 @@ func lacksRight(err error) bool {
 }
 
 func (leaseCharge) tell(k *call, c *command.Ctx) {
-	g, l := k.g, &k.lease
+	g, l := k.g, k.lease
 	b, e, grant := &g.leases, l.limit, l.grant
 	b.now = b.clock()
 	l.ended = true
@@ -256,7 +267,7 @@ func (l *leaseCall) answer(k *call, c *command.Ctx) {
 	if l.limit.policy == nil {
 		d := grant.Decision
 		d.Limit, d.Remaining = l.limit.shown(), d.Remaining+rest
-		v := limiter.Verdict{Verdict: k.limit.form(d)}
+		v := limiter.Verdict{Verdict: k.form(d)}
 		g.limits.Count(c, k.key, g.limits.GCRA(), &v.Verdict)
 		limits.SendVerdict(c.Reply, limiter.Nothing, &v)
 		return

@@ -54,6 +54,7 @@ type leaseBook struct {
 	hand    int                       // of the sweep, in all
 	recent  []recentCall
 	grants  []*scripted.Grant // that are not in use
+	spare   []*leaseCall      // likewise
 
 	clock     func() int64 // bootTime
 	batch     int64        // Ctx.NowNs of the batch in which the clock was read

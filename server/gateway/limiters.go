@@ -24,10 +24,9 @@ type limitCall struct {
 	gcra     throttle.GCRA // if it is byGCRA
 	quantity int64
 	increx   limiter.Increx // if it is increasing
-	form     limits.Form
-	shown    int64  // the limit that the answer shows
-	ttl      int64  // if it is renewing
-	id       []byte // of a lease, or a member
+	shown    int64          // the limit that the answer shows
+	ttl      int64          // if it is renewing
+	id       []byte         // of a lease, or a member
 	err      error
 }
 
@@ -62,12 +61,36 @@ type askedLimit struct{}
 // newLimit returns a call of a limiter about the key at args[1].
 func (g *Gateway) newLimit(c *command.Ctx, kind limitKind) *call {
 	k := g.newCall(c, askedLimit{})
-	k.key = append(k.key[:0], c.Args[1]...)
-	k.way.Slot = g.slotOfKey(k.key)
-	l := &k.limit
-	l.kind, l.err = kind, nil
-	l.question.Inline, l.question.NowMs = g.collecting != nil, c.Now
+	g.setKey(k, c.Args[1])
+	g.addLimit(k, kind)
+	k.limit.question.Inline, k.limit.question.NowMs = g.collecting != nil, c.Now
 	return k
+}
+
+// setKey has a call be about a key.
+func (g *Gateway) setKey(k *call, key []byte) {
+	k.key = append(k.key[:0], key...)
+	k.way.Slot = g.slotOfKey(k.key)
+}
+
+// addLimit has a call ask a limiter.
+func (g *Gateway) addLimit(k *call, kind limitKind) {
+	if last := len(g.spareLimits) - 1; last >= 0 {
+		k.limit, g.spareLimits[last] = g.spareLimits[last], nil
+		g.spareLimits = g.spareLimits[:last]
+	} else {
+		k.limit = &limitCall{}
+	}
+	k.limit.kind, k.limit.err = kind, nil
+}
+
+// releaseLimit ends that.
+func (g *Gateway) releaseLimit(k *call) {
+	l := k.limit
+	k.limit = nil
+	if l.forget(); len(g.spareLimits) < spareCalls && l.question.Kept() <= keptBytes {
+		g.spareLimits = append(g.spareLimits, l)
+	}
 }
 
 // sendLimit has a call of a limiter under way, whose command was appended, or answers it if no server is needed for that.
@@ -103,9 +126,13 @@ func (g *Gateway) Throttle(c *command.Ctx, cell *throttle.GCRA, quantity int64, 
 	if charged == cell && g.passLimit(c) {
 		return
 	}
+	if charged == cell && g.collecting == nil && g.askPlain(c, cell, quantity, form) {
+		return
+	}
 	k := g.newLimit(c, byGCRA)
-	l := &k.limit
-	l.gcra, l.quantity, l.form, l.shown = *cell, quantity, form, cell.Limit()
+	l := k.limit
+	l.gcra, l.quantity, l.shown = *cell, quantity, cell.Limit()
+	k.form = form
 	k.way.Request = l.question.AskGCRA(k.way.Request, k.key, *charged, quantity)
 	g.sendLimit(c, k)
 }
@@ -124,7 +151,7 @@ func (g *Gateway) Ask(c *command.Ctx, p *limiter.Policy, r *limiter.Request) {
 		return
 	}
 	k := g.newLimit(c, byPolicy)
-	l := &k.limit
+	l := k.limit
 	l.policy, l.request, l.shown = *charged, *r, p.Limit
 	if r.HasMember {
 		l.id = append(l.id[:0], r.Member...)
@@ -211,7 +238,7 @@ func (askedLimit) hear(k *call, reply []byte) (again bool) {
 }
 
 func (askedLimit) tell(k *call, c *command.Ctx) {
-	l := &k.limit
+	l := k.limit
 	q := &l.question
 	if q.Disagrees() {
 		k.g.disagreed(k)
@@ -230,7 +257,7 @@ func (askedLimit) tell(k *call, c *command.Ctx) {
 		limits.SendVerdict(c.Reply, a.Beyond, v)
 	case byGCRA:
 		q.Decision.Limit = l.shown
-		v := limiter.Verdict{Verdict: l.form(q.Decision)}
+		v := limiter.Verdict{Verdict: k.form(q.Decision)}
 		if l.quantity > 0 {
 			k.g.limits.Count(c, k.key, k.g.limits.GCRA(), &v.Verdict)
 		}
@@ -263,12 +290,12 @@ func sendHeld(c *command.Ctx, held bool) {
 }
 
 func (askedLimit) fail(k *call, c *command.Ctx) {
-	l := &k.limit
+	l := k.limit
 	switch k.g.failing = k; l.kind {
 	case byPolicy:
 		k.g.fallBackPolicy(c, k.key, &l.policy, &l.request)
 	case byGCRA:
-		k.g.fallBackGCRA(c, k.key, &l.gcra, l.quantity, l.form)
+		k.g.fallBackGCRA(c, k.key, &l.gcra, l.quantity, k.form)
 	case resetting, increasing:
 		sendFailure(c, k.failure)
 	default:

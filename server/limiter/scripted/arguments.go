@@ -26,6 +26,12 @@ func appendTerms(dst []byte, t throttle.Terms) []byte {
 	return dst
 }
 
+// rateArguments is how many these are.
+const rateArguments = 4
+
+// decides reports whether terms have rate.lua decide. By others nothing is written, whatever is stored.
+func decides(t throttle.Terms) bool { return t.Charge != 0 && t.Tolerance >= 0 }
+
 // look are terms by which rate.lua changes nothing.
 var look = throttle.Terms{Tolerance: -nsPerSecond}
 

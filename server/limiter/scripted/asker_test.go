@@ -24,11 +24,12 @@ type asker struct {
 	send     func(request []byte) []byte
 	policies map[string]string
 
-	q     scripted.Question
-	take  scripted.Take
-	out   resp.Writer
-	buf   []byte
-	trips int // commands that were sent for the last call
+	q      scripted.Question
+	writer scripted.PlainWriter
+	take   scripted.Take
+	out    resp.Writer
+	buf    []byte
+	trips  int // commands that were sent for the last call
 
 	// between is called before each command, unless it is nil.
 	between func(trip int)
@@ -162,7 +163,25 @@ func (a *asker) answer(words []string) error {
 }
 
 func (a *asker) cell(key []byte, g throttle.GCRA, quantity int64, retry, seconds func(int64) int64) error {
-	err := a.ask(a.q.AskGCRA(a.buf[:0], key, g, quantity))
+	a.t.Helper()
+	request := a.q.AskGCRA(a.buf[:0], key, g, quantity)
+	a.buf = request
+	var p scripted.Plain
+	plain, isPlain := a.writer.Ask(&p, nil, key, &g, quantity)
+	if isPlain = isPlain && !a.q.Inline; isPlain { // then both ask the same, and take the answer for the same
+		require.Equal(a.t, string(request), string(plain))
+	}
+	hear := func(reply []byte) (scripted.Outcome, error) {
+		usual := isPlain && a.trips == 1 && p.Answer(reply)
+		outcome, err := a.q.Answer(reply)
+		if usual {
+			require.Equal(a.t, scripted.Done, outcome, "%q", reply)
+			require.NoError(a.t, err)
+			require.Equal(a.t, a.q.Decision, p.Decision, "%q", reply)
+		}
+		return outcome, err
+	}
+	err := a.exchange(request, hear, a.q.Next, a.q.Disagrees)
 	if err == nil {
 		d := &a.q.Decision
 		a.out.Array(5)

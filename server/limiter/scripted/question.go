@@ -1,7 +1,6 @@
 package scripted
 
 import (
-	"headgate/internal/number"
 	"headgate/server/limiter"
 	"headgate/throttle"
 )
@@ -99,10 +98,10 @@ func (q *Question) decideThere(dst []byte, looks bool) []byte {
 	case !a.exact:
 		return q.load(dst)
 	case a.family == ofRate:
-		if looks || !a.certain || a.terms.Charge == 0 || a.terms.Tolerance < 0 { // whatever is stored, nothing is written
+		if looks || !a.certain || !decides(a.terms) {
 			a.terms = look
 		}
-		dst = q.call(dst, rateScript, deciding, 4)
+		dst = q.call(dst, rateScript, deciding, rateArguments)
 	default:
 		dst = q.call(dst, familyScripts[a.family], deciding, 1+a.arguments())
 		dst = appendFlag(dst, !looks)
@@ -118,9 +117,6 @@ func (q *Question) Answer(text []byte) (Outcome, error) {
 	}
 	if err := wireError(text); err != nil {
 		return Done, err
-	}
-	if q.plainAnswer(text) {
-		return Done, nil
 	}
 	outcome, err := q.take(text)
 	if err == nil && outcome == Done {
@@ -142,27 +138,6 @@ func (q *Question) take(text []byte) (Outcome, error) {
 		return q.rateAnswer(text)
 	}
 	return q.partAnswer(text)
-}
-
-// plainAnswer takes the reply of rate.lua to CL.THROTTLE or GCRA, if nothing about it is unusual, and reports whether it has: these are called most,
-// and this way looks at an eighth of the memory.
-func (q *Question) plainAnswer(text []byte) bool {
-	a := &q.one
-	if q.stage != deciding || a.family != ofRate || q.Call.Policy != nil || a.terms == look {
-		return false
-	}
-	r := reply{rest: text}
-	elements, now, code := r.array(), clock(&r), r.number()
-	state := r.text()
-	tat, known := int64(0), true
-	if state != nil {
-		tat, known = number.ParseInt(state)
-	}
-	if r.bad || elements != 4 || !known {
-		return false
-	}
-	d := &q.Decision
-	return a.cell.DecideTo(d, now, tat, state != nil, a.quantity) == nil && d.Limited == (code == codeLimited) && (d.Write != throttle.Keep) == (code == codeCharged)
 }
 
 // rateAnswer takes the reply of rate.lua.

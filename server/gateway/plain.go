@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"headgate/server/command"
+	"headgate/server/limiter"
+	"headgate/server/limits"
+	"headgate/store"
+	"headgate/throttle"
+)
+
+// plainLimit is a call of CL.THROTTLE or GCRA, unless its answer turns out to be unusual: then it goes on as an askedLimit.
+type plainLimit struct{}
+
+// askPlain asks about the key at args[1], or returns false if that is an askedLimit's.
+func (g *Gateway) askPlain(c *command.Ctx, cell *throttle.GCRA, quantity int64, form limits.Form) bool {
+	k := g.newCall(c, plainLimit{})
+	request, ok := g.plain.Ask(&k.plain, k.way.Request, c.Args[1], cell, quantity)
+	if !ok {
+		g.release(k)
+		return false
+	}
+	key := c.Key(1)
+	g.setKey(k, key.Name)
+	k.hash, k.form = key.Hash, form
+	k.way.Request, k.way.Script = request, g.plainScript
+	g.send(c, k)
+	return true
+}
+
+func (plainLimit) hear(k *call, reply []byte) (again bool) {
+	if k.plain.Answer(reply) {
+		return false
+	}
+	k.about, k.limit = askedLimit{}, &limitCall{kind: byGCRA}
+	l := k.limit
+	cell, quantity := k.plain.Cell()
+	l.gcra, l.quantity, l.shown = *cell, quantity, cell.Limit()
+	l.question.AskGCRA(nil, k.key, l.gcra, quantity)
+	return askedLimit{}.hear(k, reply)
+}
+
+func (plainLimit) tell(k *call, c *command.Ctx) {
+	v := limiter.Verdict{Verdict: k.form(k.plain.Decision)}
+	if _, quantity := k.plain.Cell(); quantity > 0 {
+		k.g.limits.CountKey(c, store.Key{Name: k.key, Hash: k.hash}, k.g.limits.GCRA(), &v.Verdict)
+	}
+	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+}
+
+func (plainLimit) fail(k *call, c *command.Ctx) {
+	cell, quantity := k.plain.Cell()
+	k.g.failing = k
+	k.g.fallBackGCRA(c, k.key, cell, quantity, k.form)
+	k.g.failing = nil
+}
