@@ -16,6 +16,7 @@ HISTORIES ?= 1000000
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 RATELIMIT   := github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36
+TRAEFIK     := github.com/traefik/traefik/v3@v3.6.12
 BENCHSTAT   := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
 
 # The tests of tests/clients that need nothing which a gateway does not serve: WATCH, blocking commands, subscriptions.
@@ -130,11 +131,23 @@ clients: deps build ## run the limiters and clients that people use, those of ot
 	@./scripts/clients.sh
 	$(GO) test -C tests -count=1 -v -timeout 15m ./clients -foreign | grep -vE '^ *=== '
 
-gateways: deps build ## run the gateways that Debian has, as docs/gateways.md has them, compare N random requests (100,000) with envoyproxy/ratelimit, and hold 10,000 silent connections
+.PHONY: traefik
+traefik: deps build bin/traefik ## build Traefik, for which Go downloads 2 GB, and run it as docs/gateways.md has it
+	$(GO) test -C tests -count=1 -v -timeout 15m ./gateways -run Traefik -gateways.all | grep -vE '^ *=== '
+
+# It is built where its module lies, by the replacements of its own go.mod: `go install` refuses a module that has some. Those of 3.7 lead to a
+# directory that its module lacks.
+bin/traefik: Makefile
+	@mkdir -p bin
+	$(GO) mod download $(TRAEFIK)
+	$(GO) build -C "$$($(GO) env GOMODCACHE)/$(TRAEFIK)" -o $(CURDIR)/bin/traefik ./cmd/traefik
+
+gateways: deps build ## run the gateways that Debian has, and Traefik, as docs/gateways.md has them, compare N random requests (100,000) with envoyproxy/ratelimit, and hold 10,000 silent connections
 	@./scripts/deps.sh $(QUICK_GATEWAYS) varnishd:varnish /usr/share/doc/varnish-redis:varnish-redis rspamd:rspamd
 	$(GO) test -count=1 -run Silent ./server/rls -rls.silent 10000
 	$(GO) test -count=1 -run Silent ./server/httpcheck -httpcheck.silent 10000
 	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT)
+	@$(MAKE) bin/traefik || echo "Traefik could not be built, and is left out" >&2
 	$(GO) test -C tests -count=1 -v -timeout 60m ./gateways -gateways.ratelimit $(CURDIR)/bin/service_cmd -gateways.requests $(or $(N),100000) -gateways.all -gateways.waiting 1000 | grep -vE '^ *=== '
 
 lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs. LITELLM as for limits

@@ -1,5 +1,5 @@
 // Package gateways runs real gateways against headgate: each with its configuration of deploy/gateways, which the documentation leads to, and with real
-// requests. A gateway that is not installed is skipped; `make gateways` installs those that Debian has.
+// requests. A gateway that is not installed is skipped; `make gateways` installs those that Debian has, and builds Traefik.
 package gateways
 
 import (
@@ -144,13 +144,14 @@ func run(t *testing.T, listens string, name string, args ...string) {
 	}
 }
 
-// drive sends requests of many clients through a gateway, and demands that exactly as many pass as the limit allows.
-func drive(t *testing.T, url string, reached *atomic.Int64) {
+// drive sends requests of many clients through a gateway, or through several that share a limit, and demands that exactly as many pass as it allows.
+func drive(t *testing.T, reached *atomic.Int64, urls ...string) {
 	before := reached.Load()
 	var statuses [600]atomic.Int64
 	var retry atomic.Int64
 	var group sync.WaitGroup
-	for range clients {
+	for i := range clients {
+		url := urls[i%len(urls)]
 		group.Go(func() {
 			client := http.Client{Timeout: waitLimit, Transport: &http.Transport{}}
 			defer client.CloseIdleConnections()

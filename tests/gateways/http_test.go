@@ -26,7 +26,7 @@ func try(t *testing.T, passWithoutAnswer bool, start func(t *testing.T, at place
 	at := place{listen: address(t), behind: behind, checks: checks, redis: headgate.Addr, patience: patience}
 	start(t, at)
 	for _, path := range paths {
-		drive(t, "http://"+at.listen+path, reached)
+		drive(t, reached, "http://"+at.listen+path)
 	}
 
 	at.listen, at.patience = address(t), ""
