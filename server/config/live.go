@@ -34,9 +34,9 @@ func newLive(src *sources, l *loader) *Live {
 	return live
 }
 
-// NewLive returns a Live over c, without a configuration file. c must not change any more.
+// NewLive returns a Live over c, without a configuration file: what Reload reads again is c. It must not change any more.
 func NewLive(c *Config) *Live {
-	live := &Live{src: &sources{host: OSHost(), cwd: c.Dir}, base: c}
+	live := &Live{src: &sources{host: OSHost(), cwd: c.Dir, start: c}, base: c}
 	live.current.Store(c)
 	return live
 }

@@ -135,6 +135,17 @@ func TestOnChangeThatCannotReturn(t *testing.T) {
 	require.EqualError(t, err, "ERR CONFIG SET failed (possibly related to argument 'timeout') - refused, and the old value could not be restored: stuck")
 }
 
+// TestReloadWithoutSources: a configuration that was made in the process is not replaced by the default.
+func TestReloadWithoutSources(t *testing.T) {
+	cfg := Default()
+	cfg.Port, cfg.Hz = 0, 20
+	live := NewLive(cfg)
+	require.NoError(t, live.Set([]Pair{{"timeout", "7"}}, false))
+	_, err := live.Reload()
+	require.NoError(t, err)
+	require.Equal(t, []string{"0", "20", "7"}, []string{value(t, live, "port"), value(t, live, "hz"), value(t, live, "timeout")})
+}
+
 func TestReload(t *testing.T) {
 	files := map[string]string{"/srv/h.conf": "timeout 1\nhz 20\nmaxclients 30\nclient-output-buffer-limit normal 1 1 1\n"}
 	live, _, err := Load([]string{"h.conf", "--maxclients", "40"}, []string{"HEADGATE_SHUTDOWN_TIMEOUT=3"}, memoryHost(files))

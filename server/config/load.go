@@ -96,6 +96,7 @@ func (n Notice) String() string { return n.Where + ": " + n.Text }
 // sources are the layers of one Load, kept for SIGHUP and CONFIG REWRITE.
 type sources struct {
 	host  *Host
+	start *Config // that all begins with; nil = the default
 	cwd   string
 	path  string // of the configuration file, absolute; "" = none
 	stdin []statement
@@ -190,6 +191,9 @@ type loader struct {
 
 func (s *sources) newLoader() *loader {
 	c := Default()
+	if s.start != nil {
+		*c = *s.start
+	}
 	c.Dir = s.cwd
 	return &loader{sources: s, config: c, set: map[string]bool{}, named: map[string]bool{}}
 }

@@ -88,8 +88,11 @@ func TestANodeThatRefusesConnections(t *testing.T) {
 	t.Cleanup(u.Close)
 	require.NoError(t, u.Start(t.Context()))
 	u.fleet.Load().readClocks()
-	s := u.Status()
-	require.Equal(t, StateDegraded, s.State())
+	var s Status
+	eventually(t, "it is seen", func() bool {
+		s = u.Status()
+		return s.State() == StateDegraded
+	})
 	require.Equal(t, nodes[1].addr+": wrong user name or password (WRONGPASS)", s.Problem)
 	eventually(t, "it is logged", func() bool { return strings.Contains(log.String(), "a node refuses connections") })
 	require.Equal(t, "UPSTREAM "+nodes[1].addr+" cannot answer: wrong user name or password (WRONGPASS)", do(t, u, "GET", keyOf(1, 2)).failure.Error())
