@@ -373,7 +373,7 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 	fd := int(ev.Fd)
 	if fd == l.wakefd {
 		var b [8]byte
-		unix.Read(fd, b[:])
+		unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b)), uintptr(len(b)))
 		return
 	}
 	if fd >= len(l.conns) || l.conns[fd] == nil {
@@ -747,7 +747,7 @@ func (l *Loop) direct(c *Conn) (net.Conn, error) {
 
 func (l *Loop) poke() {
 	one := [8]byte{1}
-	unix.Write(l.wakefd, one[:])
+	unix.RawSyscall(unix.SYS_WRITE, uintptr(l.wakefd), uintptr(unsafe.Pointer(&one)), uintptr(len(one)))
 }
 
 // shutdown closes the listeners, gives full sockets a moment to drain, and closes every connection.

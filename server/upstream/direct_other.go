@@ -2,7 +2,10 @@
 
 package upstream
 
-import "net"
+import (
+	"io"
+	"net"
+)
 
 // direct is nil where sockets are no file descriptors: the writer goroutine writes.
 type direct struct{}
@@ -10,3 +13,5 @@ type direct struct{}
 func newDirect(net.Conn) *direct { return nil }
 
 func (*direct) write([]byte) (int, error) { return 0, nil }
+
+func newInput(conn net.Conn) io.Reader { return conn }

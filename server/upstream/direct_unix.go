@@ -3,7 +3,9 @@
 package upstream
 
 import (
+	"io"
 	"net"
+	"os"
 	"syscall"
 )
 
@@ -18,6 +20,17 @@ type direct struct {
 
 // newDirect returns nil for a connection that is no socket, such as TLS's.
 func newDirect(conn net.Conn) *direct {
+	raw := rawOf(conn)
+	if raw == nil {
+		return nil
+	}
+	d := &direct{raw: raw}
+	d.try = d.once
+	return d
+}
+
+// rawOf is how a connection's socket is reached, or nil.
+func rawOf(conn net.Conn) syscall.RawConn {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {
 		return nil
@@ -26,9 +39,7 @@ func newDirect(conn net.Conn) *direct {
 	if err != nil {
 		return nil
 	}
-	d := &direct{raw: raw}
-	d.try = d.once
-	return d
+	return raw
 }
 
 // write returns how many bytes of p the socket has taken, which may be none.
@@ -44,13 +55,62 @@ func (d *direct) write(p []byte) (int, error) {
 
 // once reports true, so that it is not called again when the socket takes more.
 func (d *direct) once(fd uintptr) bool {
-	n, err := syscall.Write(int(fd), d.p)
+	n, err := send(int(fd), d.p)
 	for err == syscall.EINTR {
-		n, err = syscall.Write(int(fd), d.p)
+		n, err = send(int(fd), d.p)
 	}
 	d.n = max(n, 0)
 	if err != nil && err != syscall.EAGAIN {
 		d.err = err
 	}
+	return true
+}
+
+// input reads from a connection's socket.
+type input struct {
+	raw syscall.RawConn
+	p   []byte
+	n   int
+	err error
+	try func(fd uintptr) bool // made once, so that a read allocates nothing
+}
+
+// newInput returns what reads from a connection: the connection, if it is no socket.
+func newInput(conn net.Conn) io.Reader {
+	raw := rawOf(conn)
+	if raw == nil {
+		return conn
+	}
+	in := &input{raw: raw}
+	in.try = in.once
+	return in
+}
+
+// Read waits for something, as that of a net.Conn does.
+func (in *input) Read(p []byte) (int, error) {
+	in.p, in.n, in.err = p, 0, nil
+	err := in.raw.Read(in.try)
+	in.p = nil
+	if err == nil {
+		err = in.err
+	}
+	return in.n, err
+}
+
+// once reports false if there is nothing yet, so that it is called again.
+func (in *input) once(fd uintptr) bool {
+	n, err := receive(int(fd), in.p)
+	for err == syscall.EINTR {
+		n, err = receive(int(fd), in.p)
+	}
+	switch {
+	case err == syscall.EAGAIN:
+		return false
+	case err != nil:
+		in.err = os.NewSyscallError("read", err)
+	case n == 0:
+		in.err = io.EOF
+	}
+	in.n = max(n, 0)
 	return true
 }

@@ -47,13 +47,14 @@ type whole struct {
 // read is the reader goroutine of a connection.
 func (l *link) read(conn net.Conn) {
 	r := &reader{link: l, buf: make([]byte, 0, readSize)}
+	in := newInput(conn)
 	var err error
 	for err == nil {
 		if !r.makeRoom() {
 			break // for the reason that the link has
 		}
 		var n int
-		n, err = conn.Read(r.buf[len(r.buf):cap(r.buf)])
+		n, err = in.Read(r.buf[len(r.buf):cap(r.buf)])
 		r.buf = r.buf[:len(r.buf)+n]
 		now := Now()
 		if n > 0 {
