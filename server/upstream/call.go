@@ -15,28 +15,28 @@ type Call struct {
 	Request  []byte      // RESP, whole; it is the Call's until Done
 	Replies  int         // how many replies there are; more than 1 only for MULTI … EXEC
 	Script   *Script     // not nil: if the reply is NOSCRIPT it is loaded on that node, and the call sent again, which has not run
-	Program  bool        // it runs what a client has written, which may end with errors like those of a server that has run nothing
 	At       int64       // when it came, by Now; 0: it comes now
 	Deadline int64       // by Now; it is answered by then, a few milliseconds more or less. 0: Config's timeout after At
 	Done     func(*Call) // see Upstream.Send; nil: the answer is given by Upstream.OnAnswered
 	Owner    any         // whatever the owner wants to find with it
+	Program  bool        // it runs what a client has written, which may end with errors like those of a server that has run nothing
 	Keeps    bool        // a Reply that is Kept is valid until the owner calls Upstream.Release, which it must
 
 	// The answer, either Reply or Err.
-	Reply []byte   // the replies' bytes, valid until Done or OnAnswered returns
 	Kept  bool     // Reply is large, and the owner's alone, see Keeps
+	Reply []byte   // the replies' bytes, valid until Done or OnAnswered returns
 	Err   *Failure // why there is none
 	Node  string   // the address of the node that answered, or should have; "" if none was found
 
+	asking   bool   // ASKING stands before it
+	load     bool   // SCRIPT LOAD stands before it
+	internal bool   // this package's own: not counted, not redirected, and sent to nodes that rest too
+	loads    uint8  // how often its script was loaded
+	attempts uint8  // how often it was sent again, or waited for that
 	next     *Call  // in a callList
 	number   uint64 // its place among all calls
 	since    int64  // when it came, or was queued again, by Now
-	attempts int    // how often it was sent again, or waited for that
-	loads    int    // how often its script was loaded
-	asking   bool   // ASKING stands before it
-	load     bool   // SCRIPT LOAD stands before it
 	held     int64  // bytes of a Reply that is Kept
-	internal bool   // this package's own: not counted, not redirected, and sent to nodes that rest too
 }
 
 // UserConn is a user of the nodes that some clients' commands are sent as, by connections of its own. It does not change.

@@ -23,8 +23,10 @@ type fleet struct {
 	headgate  atomic.Bool
 	primaries atomic.Pointer[[]*node] // replaced whole
 	slots     [Slots]atomic.Pointer[node]
-	turn      atomic.Uint32 // counts the calls for any primary
+	runs      [Slots / slotRun]atomic.Pointer[node] // who has all slots of a run; nil: look at slots
+	turn      atomic.Uint32                         // counts the calls for any primary
 
+	owning  sync.Mutex // one change of slots and runs at a time
 	looking sync.Mutex // one look at a time
 	best    int        // of Addrs, the Sentinel that answered last
 
@@ -36,6 +38,10 @@ type fleet struct {
 	loaded  []*Script        // that calls have used
 	err     error            // of the last look
 }
+
+// slotRun is how many slots that follow each other are a run. Nodes mostly have thousands in a row, and a look at one place for many of them is
+// in the processor's cache.
+const slotRun = 64
 
 func newFleet(u *Upstream, cfg Config) *fleet {
 	f := &fleet{up: u, cfg: cfg, wanted: make(chan struct{}, 1), nodes: map[string]*node{}}
@@ -109,6 +115,9 @@ func (f *fleet) all() []*node {
 // nodeFor returns the node that has a slot, or any primary if that is not known; nil if none is.
 func (f *fleet) nodeFor(slot int) *node {
 	if slot >= 0 && slot < Slots && f.cluster.Load() {
+		if n := f.runs[slot/slotRun].Load(); n != nil {
+			return n
+		}
 		if n := f.slots[slot].Load(); n != nil {
 			return n
 		}
@@ -192,6 +201,8 @@ func (f *fleet) setPrimaries(primaries []*node) {
 
 // setOwner says which node has a slot.
 func (f *fleet) setOwner(slot int, n *node) {
+	f.owning.Lock()
+	defer f.owning.Unlock()
 	was := f.slots[slot].Load()
 	if was == n {
 		return
@@ -199,7 +210,16 @@ func (f *fleet) setOwner(slot int, n *node) {
 	if was != nil {
 		f.up.waiting.turn(slot, was)
 	}
+	run := &f.runs[slot/slotRun]
+	run.Store(nil)
 	f.slots[slot].Store(n)
+	first := slot / slotRun * slotRun
+	for i := first; i < first+slotRun; i++ {
+		if f.slots[i].Load() != n {
+			return
+		}
+	}
+	run.Store(n)
 }
 
 // keepOnly has nodes leave that are not among those of the topology, nor of the configuration. Their connections stay until their calls have

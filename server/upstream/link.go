@@ -238,7 +238,7 @@ func (l *link) load() {
 	for l.queue.n > 0 && l.calls < flightCalls && (l.calls == 0 || len(l.out)+len(l.queue.first.Request) <= flightBytes) {
 		c := l.queue.pop()
 		before := l.encode(c)
-		l.flights.push(sent{call: c, before: before, replies: c.Replies, end: len(l.out), at: now})
+		l.flights.push(sent{call: c, before: int8(before), replies: int32(c.Replies), end: len(l.out), at: now})
 		l.calls++
 	}
 	l.flights.last().landing = true
@@ -479,11 +479,11 @@ func (l *link) close() {
 // sent is a call that was sent.
 type sent struct {
 	call    *Call // nil: it was given up, and its replies are dropped
-	before  int   // replies that come before the call's own, to ASKING and SCRIPT LOAD
-	replies int
 	end     int   // of its bytes in the write
 	at      int64 // when, by Now
-	landing bool  // it is the last of its write
+	replies int32
+	before  int8 // replies that come before the call's own, to ASKING and SCRIPT LOAD
+	landing bool // it is the last of its write
 }
 
 // ring is a queue of sent calls.

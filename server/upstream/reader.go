@@ -152,7 +152,8 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 		if l.flights.n == 0 {
 			return errUnasked
 		}
-		r.before, r.replies = l.flights.at(0).before, max(1, l.flights.at(0).replies)
+		first := l.flights.at(0)
+		r.before, r.replies = int(first.before), max(1, int(first.replies))
 		r.refusal = nil
 	}
 	if r.before > 0 {

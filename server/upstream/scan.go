@@ -37,7 +37,7 @@ func (s *scanner) next(p []byte) (n int, whole bool, err error) {
 			}
 		}
 		rest := p[n:]
-		end := bytes.IndexByte(rest[s.line:], '\n')
+		end := lineEnd(rest[s.line:])
 		if end < 0 {
 			if s.line = len(rest); s.line > lineMax {
 				return n, false, errMalformed
@@ -54,6 +54,26 @@ func (s *scanner) next(p []byte) (n int, whole bool, err error) {
 	}
 }
 
+// lineEnd returns where a line ends, -1 if it does not. Nearly all are short, and not worth a search.
+func lineEnd(p []byte) int {
+	for i, b := range p[:min(len(p), shortLine)] {
+		if b == '\n' {
+			return i
+		}
+	}
+	if len(p) <= shortLine {
+		return -1
+	}
+	end := bytes.IndexByte(p[shortLine:], '\n')
+	if end < 0 {
+		return -1
+	}
+	return shortLine + end
+}
+
+// shortLine is how many bytes of a line are looked at one by one.
+const shortLine = 16
+
 // header reads the line with which a value begins, and reports whether a whole reply ends with it.
 func (s *scanner) header(line []byte) (whole bool, err error) {
 	if len(line) < 3 || line[len(line)-2] != '\r' {
@@ -66,7 +86,10 @@ func (s *scanner) header(line []byte) (whole bool, err error) {
 	case '+', '-', ':', ',', '#', '_', '(':
 		return s.ended(), nil
 	}
-	count, ok := number.ParseInt(line[1 : len(line)-2])
+	count, ok := int64(line[1])-'0', len(line) == 4
+	if !ok || count < 0 || count > 9 { // not a single digit
+		count, ok = number.ParseInt(line[1 : len(line)-2])
+	}
 	if !ok || count < -1 || count > math.MaxInt32 {
 		return false, errMalformed
 	}

@@ -23,7 +23,7 @@ func pauseAfter(attempts int, timeout time.Duration) time.Duration {
 
 // wait has a call sent again after a pause, or lets it fail if there is no time for one. Flush must follow.
 func (u *Upstream) wait(c *Call, failure *Failure) {
-	pause := pauseAfter(c.attempts, time.Duration(u.timeout.Load()))
+	pause := pauseAfter(int(c.attempts), time.Duration(u.timeout.Load()))
 	due := Now() + int64(pause/2) + rand.Int64N(int64(pause/2))
 	c.attempts++
 	c.asking = false

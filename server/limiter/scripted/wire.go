@@ -87,6 +87,10 @@ func (r *reply) array() int {
 
 // text returns a string or the digits of a number, and nil for a null. It aliases the reply.
 func (r *reply) text() []byte {
+	if text, rest, ok := shortString(r.rest); ok {
+		r.rest = rest
+		return text
+	}
 	kind, text := r.line()
 	switch kind {
 	case ':':
@@ -105,6 +109,27 @@ func (r *reply) text() []byte {
 	}
 	r.fail()
 	return nil
+}
+
+// shortString is text for a string of up to 99 bytes, as nearly all are.
+func shortString(b []byte) (text, rest []byte, ok bool) {
+	if len(b) < 5 || b[0] != '$' {
+		return nil, nil, false
+	}
+	n, from := int(b[1]-'0'), 4 // a byte: what is no digit is above 9
+	if n > 9 {
+		return nil, nil, false
+	}
+	if digit := int(b[2] - '0'); digit <= 9 {
+		if n == 0 {
+			return nil, nil, false
+		}
+		n, from = 10*n+digit, 5
+	}
+	if b[from-2] != '\r' || len(b) < from+n+2 {
+		return nil, nil, false
+	}
+	return b[from : from+n : from+n], b[from+n+2:], true
 }
 
 // number returns a whole number, or a string of its digits.
