@@ -16,27 +16,26 @@ import (
 // what not all of them need is elsewhere: else the processor's caches would not hold what is looked at.
 type call struct {
 	exec.Answer
-	about about
-	cmd   *command.Command
-	db    *store.DB // the client's, for what is decided here
-	key   []byte
-	hash  uint64 // of key, if it is about a plainLimit
-
+	about   about
+	cmd     *command.Command
+	db      *store.DB         // the client's, for what is decided here
 	failure *upstream.Failure // why there is no reply
 	again   bool              // way is to be sent once more
 	quiet   bool              // nobody waits for the answer
 	waits   bool              // it counts among Gateway.waiting
 
-	plain scripted.Plain // if it is about a plainLimit
-	form  limits.Form    // likewise
+	// If it is about a plainLimit.
+	form  limits.Form // also of other calls of a GCRA
+	hash  uint64      // of the key
+	plain scripted.Plain
 
+	g     *Gateway
 	limit *limitCall // nil: it is about no limit, or a plainLimit
 	lease *leaseCall // nil: it charges none
 	taken *takeCall  // kept for the next RL.TAKE; nil: there was none
-	reply []byte     // kept by what the call is about, if it does
-
-	g   *Gateway
-	way upstream.Call
+	way   upstream.Call
+	key   []byte // of other limits
+	reply []byte // kept by what the call is about, if it does
 }
 
 // about is what a call asks.

@@ -20,9 +20,8 @@ func (g *Gateway) askPlain(c *command.Ctx, cell *throttle.GCRA, quantity int64, 
 		return false
 	}
 	key := c.Key(1)
-	g.setKey(k, key.Name)
 	k.hash, k.form = key.Hash, form
-	k.way.Request, k.way.Script = request, g.plainScript
+	k.way.Slot, k.way.Request, k.way.Script = g.slotOfKey(key.Name), request, g.plainScript
 	g.send(c, k)
 	return true
 }
@@ -34,6 +33,7 @@ func (plainLimit) hear(k *call, reply []byte) (again bool) {
 	k.about, k.limit = askedLimit{}, &limitCall{kind: byGCRA}
 	l := k.limit
 	cell, quantity := k.plain.Cell()
+	k.key = append(k.key[:0], k.plain.Key(k.way.Request)...)
 	l.gcra, l.quantity, l.shown = *cell, quantity, cell.Limit()
 	l.question.AskGCRA(nil, k.key, l.gcra, quantity)
 	return askedLimit{}.hear(k, reply)
@@ -42,7 +42,7 @@ func (plainLimit) hear(k *call, reply []byte) (again bool) {
 func (plainLimit) tell(k *call, c *command.Ctx) {
 	v := limiter.Verdict{Verdict: k.form(k.plain.Decision)}
 	if _, quantity := k.plain.Cell(); quantity > 0 {
-		k.g.limits.CountKey(c, store.Key{Name: k.key, Hash: k.hash}, k.g.limits.GCRA(), &v.Verdict)
+		k.g.limits.CountKey(c, store.Key{Name: k.plain.Key(k.way.Request), Hash: k.hash}, k.g.limits.GCRA(), &v.Verdict)
 	}
 	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
 }
@@ -50,6 +50,6 @@ func (plainLimit) tell(k *call, c *command.Ctx) {
 func (plainLimit) fail(k *call, c *command.Ctx) {
 	cell, quantity := k.plain.Cell()
 	k.g.failing = k
-	k.g.fallBackGCRA(c, k.key, cell, quantity, k.form)
+	k.g.fallBackGCRA(c, k.plain.Key(k.way.Request), cell, quantity, k.form)
 	k.g.failing = nil
 }

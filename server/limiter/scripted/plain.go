@@ -13,10 +13,17 @@ type Plain struct {
 
 	cell     throttle.GCRA
 	quantity int64
+	from, to uint32 // where the key stands in the request
 }
+
+// plainKeyMax bounds the length of a Plain's key.
+const plainKeyMax = 4 << 10
 
 // Cell is what was asked.
 func (p *Plain) Cell() (cell *throttle.GCRA, quantity int64) { return &p.cell, p.quantity }
+
+// Key is the key that was asked about, as a part of the request, which begins with the command.
+func (p *Plain) Key(request []byte) []byte { return request[p.from:p.to:p.to] }
 
 // PlainScript is the script that decides all of them.
 func PlainScript() *Script { return rateScript }
@@ -24,23 +31,25 @@ func PlainScript() *Script { return rateScript }
 // PlainWriter appends the commands of such calls. Most ask the same of another key, so it keeps what the last one has asked. The zero value
 // is ready.
 type PlainWriter struct {
-	head, tail []byte // of a command, before and behind the key
+	head, tail []byte // of a command, before the key's header and behind the key
 	cell       throttle.GCRA
 	quantity   int64
 	plain      bool // a script decides what was asked last
 }
 
-// Ask appends the command that has p be a call about a key. It reports false, and appends nothing, if that is a Question's.
-func (w *PlainWriter) Ask(p *Plain, dst, key []byte, cell *throttle.GCRA, quantity int64) ([]byte, bool) {
+// Ask makes the command that has p be a call about a key, in the memory of dst. It reports false, and makes none, if that is a Question's.
+func (w *PlainWriter) Ask(p *Plain, dst, key []byte, cell *throttle.GCRA, quantity int64) (request []byte, ok bool) {
 	if len(w.head) == 0 || *cell != w.cell || quantity != w.quantity {
 		w.learn(cell, quantity)
 	}
-	if !w.plain || string(key) == PoliciesKey {
-		return dst, false
+	if !w.plain || len(key) > plainKeyMax || string(key) == PoliciesKey {
+		return dst[:0], false
 	}
 	p.cell, p.quantity = w.cell, w.quantity
-	dst = append(dst, w.head...)
-	dst = appendBulk(dst, key)
+	dst = append(dst[:0], w.head...)
+	dst = appendHeader(dst, '$', int64(len(key)))
+	p.from, p.to = uint32(len(dst)), uint32(len(dst)+len(key))
+	dst = append(dst, key...)
 	return append(dst, w.tail...), true
 }
 
@@ -52,7 +61,7 @@ func (w *PlainWriter) learn(cell *throttle.GCRA, quantity int64) {
 	w.cell, w.quantity = *cell, quantity
 	terms, certain := cell.Terms(quantity)
 	w.plain = certain && decides(terms)
-	w.tail = appendTerms(w.tail[:0], terms)
+	w.tail = appendTerms(append(w.tail[:0], '\r', '\n'), terms)
 }
 
 // Answer takes the reply, which is not kept. It reports false if that is unusual.
