@@ -46,7 +46,8 @@ import "math"
 // charges move both alike, and while time passes T' stands still or moves with now: so T gets closer to T' by at most the time that passes,
 // or it is now itself, and then the k intervals are over. So T is ahead of T' by k intervals - (v - u) at least, and giving
 // that back leaves T at T' or later. Where charges that came after u were refused because of the k units, T' has not got them either. With
-// several leases this holds for one after the other. So what passes conforms to a history in which what was given back was never charged.
+// several leases this holds for one after the other, and for k1 and k2 units charged at u1 and later as for k1 + k2 units charged at u1: time
+// takes at most v - u1 of both. So what passes conforms to a history in which what was given back was never charged.
 //
 // For Fixed, k units are taken from the counter if its window still is the one of the charge, which its end tells; for Sliding, from the
 // slice that was charged. Neither count falls below what was spent. Giving back twice is for nobody: what was taken out of a QuotaLease is
@@ -82,6 +83,9 @@ const (
 	renewedLeft = 4
 	// minRenewed is how many units a lease has at least whose successor is asked for before it is used up.
 	minRenewed = 8
+
+	// leastReturned is how many units of a rate are worth a giveback.
+	leastReturned = 0.5
 
 	// refusedAhead is how long before a refusal is forgotten, at most, the next lease is asked for: longer than that takes.
 	refusedAhead = 10 * nsPerMs
@@ -339,8 +343,12 @@ func (q *QuotaLease) demandIn(t *LeaseTerms, now int64) float64 {
 
 // Wanted returns how many units of a lease the demand here is worth, whatever remains: from 1 to t.MaxCost().
 func (q *QuotaLease) Wanted(t *LeaseTerms, now int64) int64 {
-	n := math.Ceil(q.demandIn(t, now) * float64(t.Length) * leaseWorth / float64(t.demand))
-	return max(1, int64(min(n, float64(t.MaxCost()))))
+	return max(1, int64(min(math.Ceil(q.Worth(t, now)), float64(t.MaxCost()))))
+}
+
+// Worth is Wanted before it is rounded up and bounded.
+func (q *QuotaLease) Worth(t *LeaseTerms, now int64) float64 {
+	return q.demandIn(t, now) * float64(t.Length) * leaseWorth / float64(t.demand)
 }
 
 // Renews reports, behind a call that was decided here, whether the next lease is to be asked for before it is needed: little of what is held is
@@ -445,8 +453,8 @@ func (q *QuotaLease) tell(heard, remaining, resetAfter, retryAfter int64) {
 	q.told.resetAt, q.told.retryAt = saturatingAdd(heard, resetAfter), saturatingAdd(heard, retryAfter)
 }
 
-// Refuses reports whether a refusal is remembered.
-func (q *QuotaLease) Refuses(now int64) bool { return now < q.refusedTo }
+// Refuses returns for how many ns a refusal is still remembered, or 0 if none is.
+func (q *QuotaLease) Refuses(now int64) int64 { return max(0, q.refusedTo-now) }
 
 // Left returns how many units are held.
 func (q *QuotaLease) Left(now int64) int64 {
@@ -483,15 +491,14 @@ func (q *QuotaLease) end(t *LeaseTerms, now int64) {
 	q.shift()
 }
 
-// retire takes out what is left of a lease that is not spent any more.
+// retire takes out what is left of a lease that is not spent any more. Leases of one window, and those of a rate, add up to one return.
 func (q *QuotaLease) retire(t *LeaseTerms, h *heldLease) {
 	q.expired += h.left
-	switch {
-	case !t.Window:
-	case h.windowEnd == q.unspent.WindowEnd:
-		q.unspent.Units += h.left
-	default:
+	if q.unspent.Units == 0 || t.Window && h.windowEnd != q.unspent.WindowEnd {
 		q.unspent = LeaseReturn{h.left, h.chargedAt, h.windowEnd}
+	} else {
+		q.unspent.Units += h.left
+		q.unspent.ChargedAt = min(q.unspent.ChargedAt, h.chargedAt)
 	}
 	h.left = 0
 }
@@ -503,12 +510,15 @@ func (q *QuotaLease) shift() {
 	}
 }
 
-// Ended takes out what was not spent of leases that have ended, if t.Window; otherwise nothing of it could be given back any more. If nobody
-// asks, and leases of several windows end, the latest window counts.
+// Ended takes out what was not spent of leases that have ended, to be given back: of a rate only if time has not paid it off meanwhile, which
+// needs less than half a unit to be left. If nobody asks, and leases of several windows end, the latest window counts.
 func (q *QuotaLease) Ended(t *LeaseTerms, now int64) LeaseReturn {
 	q.end(t, now)
 	back := q.unspent
 	q.unspent = LeaseReturn{}
+	if !t.Window && float64(back.Units)-t.rate*float64(t.Length) < leastReturned {
+		return LeaseReturn{}
+	}
 	return back
 }
 

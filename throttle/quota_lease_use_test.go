@@ -359,7 +359,7 @@ func TestQuotaLeaseSizes(t *testing.T) {
 	require.Equal(t, LeaseAsk, q.Decide(&terms, now+nsPerSecond*1000/1001, 7))
 	require.EqualValues(t, 12, q.Expired())
 	require.Zero(t, q.Expired())
-	require.Zero(t, q.Ended(&terms, now+nsPerSecond), "of a rate nothing could be given back any more")
+	require.Zero(t, q.Ended(&terms, now+nsPerSecond), "within a second the rate has paid off 100 units")
 }
 
 // TestScarceQuotaLeases: where there is less than a lease worth charging, calls are refused here until the next one is asked for ahead of them.
@@ -445,6 +445,25 @@ func TestQuotaLeaseTerms(t *testing.T) {
 	require.Equal(t, epoch+life, window.LeaseEnd(epoch, math.MaxInt64))
 	require.Equal(t, epoch+100*nsPerMs*1000/1001*1000/1001, window.LeaseEnd(epoch, 100*nsPerMs))
 	require.Equal(t, epoch, window.LeaseEnd(epoch, -1))
+}
+
+// TestEndedQuotaLeasesOfRates: of a slow rate, what was not spent is given back, less what time has paid off.
+func TestEndedQuotaLeasesOfRates(t *testing.T) {
+	hour := 3600 * int64(nsPerSecond)
+	rate, err := NewRate(1000, 100, hour)
+	require.NoError(t, err)
+	terms := rate.LeaseTerms(LeaseOptions{Overshoot: 0.05, Max: nsPerSecond})
+	now := int64(epoch)
+	var q QuotaLease
+	require.True(t, q.Granted(&terms, LeaseGrant{Units: 40, Sent: now, Heard: now, ChargedAt: now + 5, Remaining: 900}))
+	require.True(t, q.Granted(&terms, LeaseGrant{Units: 2, Sent: now + 1, Heard: now + 1, ChargedAt: now + 6, Remaining: 898}))
+	require.Equal(t, LeaseSpent, q.Decide(&terms, now+2, 30))
+	require.Zero(t, q.Ended(&terms, now+3))
+	require.Equal(t, LeaseReturn{Units: 12, ChargedAt: now + 5}, q.Ended(&terms, now+nsPerSecond), "both, as of the older charge")
+	require.Zero(t, q.Ended(&terms, now+nsPerSecond))
+
+	require.False(t, q.Granted(&terms, LeaseGrant{Units: 1, Sent: now, Heard: now + nsPerSecond, ChargedAt: now + 5}), "its reply came too late")
+	require.Equal(t, LeaseReturn{Units: 1, ChargedAt: now + 5}, q.Ended(&terms, now+nsPerSecond))
 }
 
 // TestEndedQuotaLeases: what was not spent can be given back to the window.
@@ -534,8 +553,8 @@ func TestQuotaLeasesAllocateNothing(t *testing.T) {
 // TestLeaseTellsOfRefusals: that of a window is remembered for half of a lease's length.
 func TestLeaseTellsOfRefusals(t *testing.T) {
 	var q QuotaLease
-	require.False(t, q.Refuses(1000))
+	require.Zero(t, q.Refuses(1000))
 	q.Refused(&LeaseTerms{Capacity: 10, Length: 100, Window: true}, LeaseRefusal{Heard: 1000, Cost: 1, RetryAfter: NoRetry})
-	require.True(t, q.Refuses(1049))
-	require.False(t, q.Refuses(1050))
+	require.EqualValues(t, 1, q.Refuses(1049))
+	require.Zero(t, q.Refuses(1050))
 }

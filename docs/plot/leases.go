@@ -68,8 +68,24 @@ func newFleet(gateways int, each float64, capacity, rate int64) *fleet {
 			})
 		}
 		next()
+		f.sweep(lease)
 	}
 	return f
+}
+
+// sweep gives back what was not spent of a gateway's leases, every tenth of a second.
+func (f *fleet) sweep(lease *throttle.QuotaLease) {
+	f.after(nsPerSecond/10, func() {
+		if back := lease.Ended(&f.terms, f.clock()); back.Units > 0 {
+			f.charges++
+			f.after(f.message(), func() {
+				if write, tat := f.rate.GiveBack(f.clock(), f.tat, f.exists, back.ChargedAt, back.Units); write != throttle.Keep {
+					f.tat, f.exists = tat, write == throttle.Set
+				}
+			})
+		}
+		f.sweep(lease)
+	})
 }
 
 func (f *fleet) after(ns int64, do func()) {

@@ -35,7 +35,7 @@ var upstreamDirectives = []*Directive{
 	},
 	{
 		Name: "upstream-lease-strict", Group: Upstream, Since: "0.1.0", Default: "no", Settable: true,
-		Summary: "Subtract in advance what leases might allow beyond a limit, so that the limit is never exceeded if all callers of the key do so. With an overshoot of 0.05, at most 95 % of the capacity passes at once; the rate is unchanged. Replies show the limit as given in the call.",
+		Summary: "Subtract in advance what leases might allow beyond a limit, at least one unit, from the capacity of each call with a rate, also if upstream-lease is no: the limit is never exceeded if all callers of the key do so. The rate is unchanged. Replies show the limit as given in the call.",
 		kind:    yesNo(func(c *Config) *bool { return &c.UpstreamLeaseStrict }),
 	},
 	{

@@ -214,7 +214,7 @@ func (leaseCharge) tell(k *call, c *command.Ctx) {
 	e.underWay, e.problem = false, ""
 	l.note(b)
 	if e.closed { // meanwhile
-		g.returnLease(e)
+		g.returnAll(e)
 	}
 	if !k.quiet {
 		l.answer(k, c)

@@ -74,7 +74,7 @@ type LeaseCounts struct {
 	Refused  uint64 // calls among Local that were limited, since upstream had limited one that was not larger
 	Leased   uint64 // units
 	Spent    uint64
-	Returned uint64 // units that were sent back; of rates less comes back, by what has been paid off
+	Returned uint64 // units of returns that were answered; of rates less comes back, by what has been paid off
 	Expired  uint64 // units that were not spent until their lease ended, those that were given back then included
 	Lost     uint64 // returns that were not answered
 }
@@ -107,6 +107,7 @@ type leasedLimit struct {
 	used     int64  // when it was called last
 	underWay bool   // a charge is
 	closed   bool   // it is in the book no more
+	large    bool   // the last call's cost was above what a lease may be
 	problem  string // why the last charge came to nothing
 }
 
@@ -354,9 +355,11 @@ func (g *Gateway) byLease(e *leasedLimit, now, cost int64) throttle.LeaseAnswer 
 	n := &g.leases.Counts
 	e.used = now
 	if !e.terms.Leases() || cost > e.terms.MaxCost() {
+		e.large = true
 		n.Asked++
 		return throttle.LeaseAsk
 	}
+	e.large = false
 	answer := e.lease.Decide(&e.terms, now, cost)
 	switch answer {
 	case throttle.LeaseSpent:
@@ -371,10 +374,10 @@ func (g *Gateway) byLease(e *leasedLimit, now, cost int64) throttle.LeaseAnswer 
 	return answer
 }
 
-// strictThrottle returns the limit by which CL.THROTTLE and GCRA are charged.
+// strictThrottle returns the limit by which CL.THROTTLE and GCRA are charged, whether or not there are leases here: other gateways may have some.
 func (g *Gateway) strictThrottle(cell *throttle.GCRA) *throttle.GCRA {
 	s := &g.leases.strict
-	if !g.leases.on || !g.leases.options.Strict {
+	if !g.leases.options.Strict {
 		return cell
 	}
 	if s.cell != *cell {
@@ -401,7 +404,7 @@ func (g *Gateway) strictPairs(pairs []limits.Pair) {
 // strictPolicy returns the limit by which a limit is charged.
 func (g *Gateway) strictPolicy(p *limiter.Policy) *limiter.Policy {
 	s := &g.leases.strict
-	if !g.leases.on || !g.leases.options.Strict || !scripted.MayLease(p.Algorithm) {
+	if !g.leases.options.Strict || !scripted.MayLease(p.Algorithm) {
 		return p
 	}
 	if s.policy.Algorithm == nil || !s.policy.SameLimit(p) {
@@ -432,13 +435,18 @@ func (g *Gateway) returnLease(e *leasedLimit) (units int64) {
 	return units
 }
 
+// returnAll is returnLease, also for what was not spent of leases that have ended.
+func (g *Gateway) returnAll(e *leasedLimit) {
+	g.returnLease(e)
+	g.giveBack(e, e.lease.Ended(&e.terms, g.leases.now))
+}
+
 // giveBack gives back what was not spent of a lease. Nobody waits for it.
 func (g *Gateway) giveBack(e *leasedLimit, back throttle.LeaseReturn) {
 	if back.Units <= 0 {
 		return
 	}
 	n := &g.leases.Counts
-	n.Returned += uint64(back.Units)
 	name := []byte(e.key.name)
 	var ask scripted.Grant
 	var p *limiter.Policy
@@ -451,10 +459,13 @@ func (g *Gateway) giveBack(e *leasedLimit, back throttle.LeaseReturn) {
 		Slot: g.slotOfKey(name), Proto: 2, DB: e.key.db, Request: request, Replies: 1, Script: g.scriptOf(&ask),
 		Done: func(way *upstream.Call) {
 			defer g.returns.Done()
-			if way.Err != nil || ask.AnswerReturn(way.Reply) != nil {
-				g.core.Lock()
+			lost := way.Err != nil || ask.AnswerReturn(way.Reply) != nil
+			g.core.Lock()
+			defer g.core.Unlock()
+			if lost {
 				n.Lost++
-				g.core.Unlock()
+			} else {
+				n.Returned += uint64(back.Units)
 			}
 		},
 	})
@@ -470,8 +481,7 @@ func (g *Gateway) closeLeases() {
 	b.now = b.clock()
 	for len(b.all) > 0 {
 		e := b.all[len(b.all)-1]
-		g.returnLease(e)
-		g.giveBack(e, e.lease.Ended(&e.terms, b.now))
+		g.returnAll(e)
 		b.remove(e)
 	}
 }

@@ -68,7 +68,7 @@ func (g *Gateway) showKey(c *command.Ctx) {
 		}
 		return
 	}
-	why := "cold: no limiter that may have leases was called twice within a second"
+	why := "cold: no limiter that may have leases was called twice within a second; those of NOLEASE, LOG, ACQUIRE and QUEUE, PEEK and costs of 0 have none"
 	switch {
 	case !b.on:
 		why = "upstream-lease is no"
@@ -90,14 +90,13 @@ func (g *Gateway) showLimit(c *command.Ctx, e *leasedLimit) {
 	}
 	c.Reply.Map(10)
 	sendFields(c,
-		"key", e.key.name, "db", int64(e.key.db), "limiter", name, "limit", e.shown(), "capacity", e.terms.Capacity, "leased", leased, "why", why,
+		"key", e.key.name, "db", int64(e.key.db), "limiter", name, "limit", e.shown(), "capacity", max(0, e.terms.Capacity), "leased", leased, "why", why,
 		"units", e.lease.Left(now), "demand", int64(e.lease.Demand(&e.terms, now)), "length_ms", e.terms.Length/nsPerMs)
 }
 
 // whyLeased says whether a limit is decided here, and why or why not.
 func (g *Gateway) whyLeased(e *leasedLimit, now int64) (leased, why string) {
 	t := &e.terms
-	refusal := e.lease.Verdict(now, throttle.LeaseRefused, 0).RetryAfter
 	switch {
 	case t.Capacity < 1:
 		return "no", "the limit is too small: upstream-lease-strict leaves nothing of it"
@@ -105,12 +104,14 @@ func (g *Gateway) whyLeased(e *leasedLimit, now int64) (leased, why string) {
 		return "no", fmt.Sprintf("the limit comes back too soon: a lease would be %d us long", t.Length/1000)
 	case e.lease.Left(now) > 0:
 		return "yes", "units are held"
-	case e.lease.Refuses(now):
-		return "yes", fmt.Sprintf("limited: asked again in %d ms", throttle.Millis(refusal))
+	case e.lease.Refuses(now) > 0:
+		return "yes", fmt.Sprintf("limited: asked again in %d ms", throttle.Millis(e.lease.Refuses(now)))
 	case e.problem != "":
 		return "no", e.problem
+	case e.large:
+		return "no", fmt.Sprintf("the last call's cost is above what a lease may be, which is %d here", t.MaxCost())
 	case e.lease.Wanted(t, now) <= 1:
-		return "no", fmt.Sprintf("too few calls: a lease of %d ms is worth %.1f units here", t.Length/nsPerMs, e.lease.Demand(t, now)*float64(t.Length)/2e9)
+		return "no", fmt.Sprintf("too few calls: a lease of %d ms is worth %.1f units here", t.Length/nsPerMs, e.lease.Worth(t, now))
 	case e.underWay:
 		return "no", "a charge is under way"
 	}
@@ -129,7 +130,7 @@ func sendFields(c *command.Ctx, fields ...any) {
 	}
 }
 
-// ReturnLeases answers RL.UPSTREAM RETURN [key]: what is held, of all keys or of one, is given back. The answer is how many units.
+// ReturnLeases answers RL.UPSTREAM RETURN [key]: what is held, of all keys or of one, is sent back. The answer is how many units.
 func (g *Gateway) ReturnLeases(c *command.Ctx) {
 	b := &g.leases
 	b.now = b.clock()

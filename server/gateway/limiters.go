@@ -326,11 +326,11 @@ func (g *Gateway) disagreed(k *call) {
 	}
 }
 
-// Leases implements limits.Remote.
-func (g *Gateway) Leases() bool { return g.leases.on }
+// Decides implements limits.Remote.
+func (g *Gateway) Decides() bool { return g.leases.on || g.leases.options.Strict }
 
-// passLimit is Pass for a command that was read, since a lease might have answered it.
-func (g *Gateway) passLimit(c *command.Ctx) bool { return g.leases.on && g.Pass(c) }
+// passLimit is Pass for a command that was read, since a lease might have answered it, or another limit might have been charged.
+func (g *Gateway) passLimit(c *command.Ctx) bool { return g.Decides() && g.Pass(c) }
 
 // Pass implements limits.Remote.
 func (g *Gateway) Pass(c *command.Ctx) bool {

@@ -52,6 +52,8 @@ func TestWhatIsSeenOfAnUpstream(t *testing.T) {
 	require.Equal(t, series["headgate_upstream_batch_calls{}_count"], series["headgate_upstream_batch_calls{}_6.7108863e+07"], "no batch is beyond the last bound")
 	code, body := get("/readyz")
 	require.Equal(t, "200 ready\n", fmt.Sprint(code, " ", body))
+	_, body = get("/lookup?key=k&limit=GCRA+8+1+60s")
+	require.Contains(t, body, "this is a gateway, and the key is stored upstream", "the keys here are not those that are meant")
 
 	r.stall(true)
 	require.Equal(t, "UPSTREAM no answer from "+node+" within 300 ms", gate.ask("CL.THROTTLE k 7 1 60"))

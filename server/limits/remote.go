@@ -21,9 +21,9 @@ type Remote interface {
 	// Wait has a command that may wait for so many ms be answered by a server that knows it, as it is; or it sends the error if there is no
 	// such server. It reports false, and does neither, where that server has failed.
 	Wait(c *command.Ctx, ms int64) bool
-	// Leases reports whether calls of one limit may be decided here although there is such a server: they are given to Throttle and Ask,
-	// which pass them on.
-	Leases() bool
+	// Decides reports whether calls of one limit may be decided or changed here although there is such a server: they are given to Throttle
+	// and Ask, which pass the others on.
+	Decides() bool
 	// Forget has nothing more be decided here by what is known of the keys from args[1] on, whose state is going to be forgotten.
 	Forget(c *command.Ctx)
 	// Throttle asks about the key at args[1] by a GCRA, and answers with what form makes of the decision.
@@ -79,7 +79,7 @@ func inSecondsOfMicros(d throttle.Decision) throttle.Verdict {
 
 // throttleElsewhere is throttle by Remote.
 func (l *Limits) throttleElsewhere(c *command.Ctx) {
-	if !l.Remote.Leases() && l.Remote.Pass(c) {
+	if !l.Remote.Decides() && l.Remote.Pass(c) {
 		return
 	}
 	q := &recent(c).quota
@@ -91,7 +91,7 @@ func (l *Limits) throttleElsewhere(c *command.Ctx) {
 
 // decideGCRAElsewhere is decideGCRA by Remote.
 func (l *Limits) decideGCRAElsewhere(c *command.Ctx) {
-	if !l.Remote.Leases() && l.Remote.Pass(c) {
+	if !l.Remote.Decides() && l.Remote.Pass(c) {
 		return
 	}
 	g, tokens, ok := gcraArgs(c)
@@ -106,7 +106,7 @@ func (l *Limits) decideGCRAElsewhere(c *command.Ctx) {
 // answerElsewhere is answer by Remote.
 func (l *Limits) answerElsewhere(c *command.Ctx, call *oneLimit) {
 	said := &recent(c).limit
-	if namesWait(c, 2) && (!l.readLimit(c, said, call.algorithm) || said.Wait > 0 && l.Remote.Wait(c, said.Wait)) || !l.Remote.Leases() && l.Remote.Pass(c) {
+	if namesWait(c, 2) && (!l.readLimit(c, said, call.algorithm) || said.Wait > 0 && l.Remote.Wait(c, said.Wait)) || !l.Remote.Decides() && l.Remote.Pass(c) {
 		return
 	}
 	if (c.Shape == 0 || c.Shape != said.shape) && !l.readLimit(c, said, call.algorithm) {

@@ -302,6 +302,8 @@ func (r *Reports) lookUp(l *lookedUp, name []byte, db int, limit string) error {
 	r.Lock()
 	defer r.Unlock()
 	switch {
+	case r.Gateway != nil:
+		return errors.New("this is a gateway, and the key is stored upstream: look it up there, or use PEEK")
 	case r.Gate.Has(command.GateLoading):
 		return errors.New("data are being loaded: try again")
 	case r.Gate.Has(command.GateBusy):
