@@ -129,8 +129,8 @@ func TestOnRedis(t *testing.T) {
 				continue
 			}
 			ns := there.clock()
-			if last := len(kept) - 1; last >= 0 && kept[last][0] == "PEXPIREAT" && kept[last][2] == strconv.FormatInt(ns/1e6, 10) {
-				continue // in the last millisecond of a key, to which nothing can be set at home
+			if last := len(kept) - 1; last >= 0 && kept[last][0] == "PEXPIREAT" && parse(t, kept[last][2]) <= ns/1e6 {
+				continue // at home the key is gone, but for a script of redis-server, whose keys do not expire while it runs, it may be there
 			}
 			w.homeClock.Ns = ns
 			w.home.Ask("DEL", "k")
