@@ -1,7 +1,8 @@
 -- The action lua.check of haproxy.cfg asks headgate's HTTP check, and sets txn.status and txn.retry_after.
 core.register_action("check", { "http-req" }, function(txn)
     local answer = core.httpclient():get({
-        url = "http://127.0.0.1:9122/check?policy=user&key=" .. txn.f:src(),
+        url = "http://headgate/check?policy=user&key=" .. txn.f:src(),
+        dst = "abns@headgate",
         timeout = 500,
     })
     txn:set_var("txn.status", answer and answer.status or 0)

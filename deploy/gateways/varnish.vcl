@@ -9,6 +9,7 @@ backend default {
 }
 
 sub vcl_init {
+    # For a headgate with a password, two more arguments: user="edge", password="secret".
     new headgate = redis.db(location="127.0.0.1:6379", type=master, connection_timeout=200, command_timeout=200);
 }
 

@@ -2,6 +2,7 @@ package gateways
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,8 +35,10 @@ func try(t *testing.T, passWithoutAnswer bool, start func(t *testing.T, at place
 	start(t, at)
 	requireWithoutAnswer := func(when string) {
 		client := http.Client{Timeout: waitLimit}
+		began := time.Now()
 		answer, err := client.Post("http://"+at.listen+paths[0], "text/plain", strings.NewReader("body"))
 		require.NoError(t, err, when)
+		t.Logf("%s the answer takes %v", when, time.Since(began).Round(time.Millisecond))
 		require.NoError(t, answer.Body.Close())
 		require.Equal(t, passWithoutAnswer, answer.StatusCode == http.StatusOK, "%s the status is %d", when, answer.StatusCode)
 		require.True(t, passWithoutAnswer || answer.StatusCode >= 500, "%s the status is %d", when, answer.StatusCode)
@@ -73,18 +77,19 @@ http {
 	run(t, listen, nginx, "-p", dir, "-c", path, "-e", "stderr", "-g", "daemon off;")
 }
 
+// startNginxSite runs nginx with the file for the HTTP check.
+func startNginxSite(t *testing.T, nginx string, at place, replace ...string) {
+	startNginx(t, nginx, at.listen, "", at.patient(configuration(t, "nginx.conf", append([]string{"127.0.0.1:8080", at.listen, "127.0.0.1:9122", at.checks,
+		"127.0.0.1:8000", at.behind}, replace...)...)))
+}
+
 func TestNginx(t *testing.T) {
 	nginx := program(t, "nginx")
-	site := func(at place) string {
-		return at.patient(configuration(t, "nginx.conf", "127.0.0.1:8080", at.listen, "127.0.0.1:9122", at.checks, "127.0.0.1:8000", at.behind))
-	}
-	try(t, true, func(t *testing.T, at place) { startNginx(t, nginx, at.listen, "", site(at)) }, "/hello")
+	try(t, true, func(t *testing.T, at place) { startNginxSite(t, nginx, at) }, "/hello")
 	// And as docs/gateways.md says to refuse requests without an answer.
-	const passes = "       # without an answer requests pass"
 	try(t, false, func(t *testing.T, at place) {
-		all := site(at)
-		require.Contains(t, all, passes)
-		startNginx(t, nginx, at.listen, "", strings.Replace(all, "proxy_pass http://"+at.behind+";"+passes, "return 503;"+passes, 1))
+		const passes = "       # without an answer requests pass"
+		startNginxSite(t, nginx, at, "proxy_pass http://"+at.behind+";"+passes, "return 503;"+passes)
 	}, "/hello")
 }
 
@@ -156,15 +161,20 @@ func TestCaddyOnce(t *testing.T) {
 	}
 }
 
+// luaModules are what nginx needs for nginx-lua.conf.
+var luaModules = []string{"/usr/lib/nginx/modules/ndk_http_module.so", "/usr/lib/nginx/modules/ngx_http_lua_module.so", "/usr/share/lua/5.1/nginx/redis.lua"}
+
 // TestNginxLua: nginx's Lua module asks in Redis's protocol, with lua-resty-redis.
 func TestNginxLua(t *testing.T) {
-	const lua, keys = "/usr/lib/nginx/modules/ngx_http_lua_module.so", "/usr/lib/nginx/modules/ndk_http_module.so"
-	nginx := program(t, "nginx", keys, lua, "/usr/share/lua/5.1/nginx/redis.lua")
-	try(t, true, func(t *testing.T, at place) {
-		_, port := split(t, at.redis)
-		site := configuration(t, "nginx-lua.conf", "127.0.0.1:8080", at.listen, `"127.0.0.1", 6379`, `"127.0.0.1", `+port, "127.0.0.1:8000", at.behind)
-		startNginx(t, nginx, at.listen, "load_module "+keys+";\nload_module "+lua+";", site)
-	}, "/hello", "/login")
+	nginx := program(t, "nginx", luaModules...)
+	try(t, true, func(t *testing.T, at place) { startNginxLua(t, nginx, at) }, "/hello", "/login")
+}
+
+func startNginxLua(t *testing.T, nginx string, at place, replace ...string) {
+	_, port := split(t, at.redis)
+	site := configuration(t, "nginx-lua.conf", append([]string{"127.0.0.1:8080", at.listen, `"127.0.0.1", 6379`, `"127.0.0.1", ` + port,
+		"127.0.0.1:8000", at.behind}, replace...)...)
+	startNginx(t, nginx, at.listen, "load_module "+luaModules[0]+";\nload_module "+luaModules[1]+";", site)
 }
 
 func TestCaddy(t *testing.T) {
@@ -172,20 +182,60 @@ func TestCaddy(t *testing.T) {
 	try(t, true, func(t *testing.T, at place) { startCaddy(t, caddy, at) }, "/hello")
 }
 
-func startCaddy(t *testing.T, caddy string, at place) {
-	site := at.patient(configuration(t, "Caddyfile", "127.0.0.1:8080", at.listen, "127.0.0.1:9122", at.checks, "127.0.0.1:8000", at.behind))
+func startCaddy(t *testing.T, caddy string, at place, replace ...string) {
+	site := at.patient(configuration(t, "Caddyfile", append([]string{"127.0.0.1:8080", at.listen, "127.0.0.1:9122", at.checks, "127.0.0.1:8000", at.behind},
+		replace...)...))
 	path := write(t, t.TempDir(), "Caddyfile", "{\n\tadmin off\n}\n"+site)
 	run(t, at.listen, caddy, "run", "--adapter", "caddyfile", "--config", path)
 }
 
 func TestHAProxy(t *testing.T) {
 	haproxy := program(t, "haproxy")
-	try(t, true, func(t *testing.T, at place) {
-		dir := t.TempDir()
-		lua := write(t, dir, "haproxy.lua", configuration(t, "haproxy.lua", "127.0.0.1:9122", at.checks))
-		path := write(t, dir, "haproxy.cfg", configuration(t, "haproxy.cfg", "127.0.0.1:8080", at.listen, "/etc/haproxy/haproxy.lua", lua, "127.0.0.1:8000", at.behind))
-		run(t, at.listen, haproxy, "-db", "-f", path)
-	}, "/hello")
+	try(t, true, func(t *testing.T, at place) { startHAProxy(t, haproxy, at) }, "/hello")
+}
+
+func startHAProxy(t *testing.T, haproxy string, at place, replace ...string) {
+	dir := t.TempDir()
+	_, port := split(t, at.listen)
+	socket := "abns@headgate-" + port // which all of the machine see
+	lua := configuration(t, "haproxy.lua", "abns@headgate", socket)
+	if at.patience != "" {
+		lua = strings.ReplaceAll(lua, "timeout = 500", "timeout = 20000")
+	}
+	site := at.patient(configuration(t, "haproxy.cfg", append([]string{"127.0.0.1:8080", at.listen, "abns@headgate", socket,
+		"/etc/haproxy/haproxy.lua", write(t, dir, "haproxy.lua", lua), "127.0.0.1:9122", at.checks, "127.0.0.1:8000", at.behind}, replace...)...))
+	run(t, at.listen, haproxy, "-db", "-f", write(t, dir, "haproxy.cfg", site))
+}
+
+// TestHAProxyAsksOnce: a check without an answer is not repeated, since each further attempt would have the client wait as long again.
+func TestHAProxyAsksOnce(t *testing.T) {
+	haproxy := program(t, "haproxy")
+	behind, _ := upstream(t)
+	for name, answer := range map[string]func(net.Conn){"hangs": func(net.Conn) {}, "ends": func(c net.Conn) { _ = c.Close() }} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer listener.Close()
+			var asked atomic.Int64
+			go func() {
+				for {
+					c, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					defer c.Close()
+					asked.Add(1)
+					answer(c)
+				}
+			}()
+			at := place{listen: address(t), checks: listener.Addr().String(), behind: behind}
+			startHAProxy(t, haproxy, at)
+			began := time.Now()
+			require.Equal(t, http.StatusOK, send(t, one, at.listen, nil).StatusCode)
+			t.Logf("it takes %v", time.Since(began).Round(time.Millisecond))
+			require.EqualValues(t, 1, asked.Load())
+		})
+	}
 }
 
 // TestVarnish: Varnish asks in Redis's protocol, with libvmod-redis.
