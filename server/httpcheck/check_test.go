@@ -179,7 +179,7 @@ func TestProblems(t *testing.T) {
 		{"GET", "/check?policy=user&key=1&peek=yes", 400, "peek must be 0 or 1"},
 		{"GET", "/check?policy=user&key=1&format=xml", 400, "format must be text or json"},
 		{"GET", "/check?policy=user&key=1&polciy=x", 400, `unknown parameter "polciy", use policy, key, cost, peek or format`},
-		{"GET", "/check?policy=user&key={header:X-Key}", 400, "the request has nothing for {header:X-Key}"},
+		{"GET", "/check?policy=user&key={header:X-Key}", 400, "the request has no value for {header:X-Key}"},
 		{"GET", "/check?policy=user&key={cleint}", 400, "key has {cleint}, use {client}, {client/64}, {header:NAME}, {method}, {host} or {path}, and {{ for a brace"},
 		{"GET", "/check?policy=user&key={client", 400, `key "{client" lacks a closing brace`},
 		{"GET", "/check?%zz", 400, `the query cannot be read: invalid URL escape "%zz"`},
@@ -261,6 +261,7 @@ func TestPlaces(t *testing.T) {
 		{"{header:X-Key|header:Y|client}", "7", []string{"Y", "7"}},
 		{"{header:X-Key|client}", "192.0.2.1", []string{"X-Forwarded-For", "192.0.2.1"}},
 		{"{method} {host}{path}", "DELETE api.example/v1/x", []string{"X-Forwarded-Method", "DELETE", "X-Forwarded-Host", "api.example", "X-Forwarded-Uri", "/v1/x?y=z"}},
+		{"{method}", "PUT", []string{"X-Original-Method", "PUT"}},
 		{"{path}", "/a b", []string{"X-Original-URI", "/a%20b?c"}},
 		{"{{tag}:1", "{tag}:1", nil},
 	} {
@@ -271,6 +272,25 @@ func TestPlaces(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(body), &got))
 		require.Equal(t, tt.want, got.Limits[0].Key, tt.key)
 	}
+}
+
+// TestMissingPlaces: a value that the gateway has not forwarded is a problem, and never that of the check itself, which all clients share.
+func TestMissingPlaces(t *testing.T) {
+	p := open(t, nil)
+	p.run("RL.POLICY", "SET", "user", "FIXED", "3", "1m")
+	for _, place := range []string{"{client}", "{client/64}", "{method}", "{host}", "{path}", "{header:X-Key|client}"} {
+		answer, body := p.ask("GET", "/check?policy=user&key="+place)
+		require.Equal(t, http.StatusBadRequest, answer.StatusCode, "%s: %s", place, body)
+		require.Contains(t, body, "the request has no value for "+place)
+	}
+	for _, forwarded := range []string{"", "nonsense", "192.0.2.1, unknown", "unix:", "192.0.2.1,"} {
+		for _, place := range []string{"{client}", "{client/64}"} {
+			answer, body := p.ask("GET", "/check?policy=user&key="+place, "X-Forwarded-For", forwarded)
+			require.Equal(t, http.StatusBadRequest, answer.StatusCode, "%q: %s", forwarded, body)
+		}
+	}
+	answer, body := p.ask("GET", "/check?policy=user&key={client|header:X-Key}", "X-Forwarded-For", "unix:", "X-Key", "k1")
+	require.Equal(t, http.StatusOK, answer.StatusCode, body)
 }
 
 // TestLimitHoldsUnderManyClients: 50 clients together get exactly what the limit allows.

@@ -9,10 +9,10 @@ import (
 
 // A key may have places that are filled in from the request, for gateways that cannot do so themselves:
 //
-//	{client}               the address of the gateway's client: the last of X-Forwarded-For, or else the peer's
+//	{client}               the address of the gateway's client: the last of X-Forwarded-For, or the peer's where there is no such header
 //	{client/64}            the same, an IPv6 address cut to the 64 bits that one customer has
 //	{header:NAME}          a header
-//	{method} {host} {path} of the request that the gateway asks about, by X-Forwarded-Method, -Host and -Uri, or nginx's X-Original-URI
+//	{method} {host} {path} of the request that the gateway asks about, by X-Forwarded-Method, -Host and -Uri, or X-Original-Method and -URI
 //	{header:NAME|client}   the first of several that there is
 //	{{                     a brace, as hash tags need
 
@@ -56,16 +56,16 @@ func fill(place string, r *http.Request) (string, error) {
 			return value, nil
 		}
 	}
-	return "", badRequest("the request has nothing for {%s}", shown(place))
+	return "", badRequest("the request has no value for {%s}", shown(place))
 }
 
 // places are those that have a name of their own.
 var places = map[string]func(r *http.Request) string{
-	"client":    func(r *http.Request) string { return clientOf(r).String() },
+	"client":    addressOf,
 	"client/64": networkOf,
-	"method":    func(r *http.Request) string { return firstOf(r, r.Method, "X-Forwarded-Method", "X-Original-Method") },
-	"host":      func(r *http.Request) string { return firstOf(r, r.Host, "X-Forwarded-Host") },
-	"path":      func(r *http.Request) string { return pathOf(firstOf(r, "", "X-Forwarded-Uri", "X-Original-URI")) },
+	"method":    func(r *http.Request) string { return firstOf(r, "X-Forwarded-Method", "X-Original-Method") },
+	"host":      func(r *http.Request) string { return firstOf(r, "X-Forwarded-Host") },
+	"path":      func(r *http.Request) string { return pathOf(firstOf(r, "X-Forwarded-Uri", "X-Original-URI")) },
 }
 
 // valueOf returns what the request has for a name, and whether there is such a name.
@@ -77,24 +77,32 @@ func valueOf(name string, r *http.Request) (value string, known bool) {
 	return r.Header.Get(header), found && header != ""
 }
 
-// networkOf is the client's address, or the network of 64 bits that one customer has of IPv6.
+// addressOf is the client's address, or "" if it is not known.
+func addressOf(r *http.Request) string {
+	if addr := clientOf(r); addr.IsValid() {
+		return addr.String()
+	}
+	return ""
+}
+
+// networkOf is the same, but of an IPv6 address the network of 64 bits that one customer has.
 func networkOf(r *http.Request) string {
 	addr := clientOf(r)
-	if addr.Is4() || !addr.IsValid() {
-		return addr.String()
+	if !addr.Is6() {
+		return addressOf(r)
 	}
 	prefix, _ := addr.Prefix(64) // an IPv6 address has 64 bits
 	return prefix.String()
 }
 
-// firstOf returns the first of some headers that is there, or else a value.
-func firstOf(r *http.Request, otherwise string, headers ...string) string {
+// firstOf returns the first of some headers that is there, or "".
+func firstOf(r *http.Request, headers ...string) string {
 	for _, name := range headers {
 		if value := r.Header.Get(name); value != "" {
 			return value
 		}
 	}
-	return otherwise
+	return ""
 }
 
 // pathOf is the path of a request's target, so that what stands behind it makes no key of its own.
@@ -107,7 +115,8 @@ func pathOf(target string) string {
 }
 
 // clientOf is the address of the client that a gateway asks about: the last one in X-Forwarded-For, which is the gateway's own word, whatever
-// stands before it. Without that it is the peer. A peer on a Unix socket that does not say has none.
+// stands before it. If that is no address, there is none: all clients of the gateway would share the gateway's. Without the header it is the peer, which
+// has none on a Unix socket.
 func clientOf(r *http.Request) netip.Addr {
 	forwarded := r.Header.Values("X-Forwarded-For")
 	if len(forwarded) > 0 {
@@ -119,6 +128,7 @@ func clientOf(r *http.Request) netip.Addr {
 		if port, err := netip.ParseAddrPort(last); err == nil {
 			return port.Addr().Unmap().WithZone("")
 		}
+		return netip.Addr{}
 	}
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return peer.Addr().Unmap().WithZone("")
