@@ -342,7 +342,7 @@ func (s *Server) checkOptions() httpcheck.Options {
 // envoyOptions are what Envoy's rate limit service needs of the server.
 func (s *Server) envoyOptions() rls.Options {
 	return rls.Options{
-		Dial: s.dial, Refuses: s.refusesDoor, Has: s.hasPolicy, Log: s.Logger,
+		Dial: s.dial, Refuses: s.refusesDoor, Has: s.hasPolicy, Log: s.Logger, NeedsAuth: s.needsAuth, Unready: s.Reports.NotReady,
 		TLS: func() (*front.FollowedTLS, error) { return front.FollowTLS(s.Config.Get) },
 	}
 }

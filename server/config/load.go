@@ -140,8 +140,22 @@ func Load(args, env []string, host *Host) (*Live, []Notice, error) {
 
 // idle are the directives that are set and do nothing, since another one is not.
 func idle(c *Config) (notices []Notice) {
-	if c.RLSConfig != "" && c.RLSPort == 0 {
-		notices = append(notices, Notice{Where: "rls-config", Text: "it does nothing without rls-port, and its files are not read"})
+	defaults := Default()
+	for _, each := range []struct {
+		directive string
+		idle      bool
+		text      string
+	}{
+		{"rls-config", c.RLSConfig != "" && c.RLSPort == 0, "it does nothing without rls-port, and its files are not read"},
+		{"rls-bind", !slices.Equal(c.RLSBind, defaults.RLSBind) && c.RLSPort == 0, "it does nothing without rls-port"},
+		{"rls-response-headers", c.RLSResponseHeaders && c.RLSPort == 0, "it does nothing without rls-port"},
+		{"rls-user", c.RLSUser != defaults.RLSUser && c.RLSPassword == "", "it does nothing without rls-password: limits are checked as the default user"},
+		{"http-bind", !slices.Equal(c.HTTPBind, defaults.HTTPBind) && c.HTTPPort == 0, "it does nothing without http-port"},
+		{"upstream-lease", c.UpstreamLease && c.Upstream == "", "it does nothing without upstream"},
+	} {
+		if each.idle {
+			notices = append(notices, Notice{Where: each.directive, Text: each.text})
+		}
 	}
 	return notices
 }

@@ -245,6 +245,15 @@ func TestNoticesOfIdleDirectives(t *testing.T) {
 		"--port 7000":                       nil,
 		"--rls-port 1":                      nil,
 		"--rls-config rules --http-port 80": {{"rls-config", "it does nothing without rls-port, and its files are not read"}},
+		"--rls-bind ::1 --rls-response-headers yes": {
+			{"rls-bind", "it does nothing without rls-port"}, {"rls-response-headers", "it does nothing without rls-port"},
+		},
+		"--rls-user edge --rls-port 1":                   {{"rls-user", "it does nothing without rls-password: limits are checked as the default user"}},
+		"--rls-user edge --rls-password x --rls-port 1":  nil,
+		"--http-bind ::1":                                {{"http-bind", "it does nothing without http-port"}},
+		"--http-bind ::1 --http-port 80":                 nil,
+		"--upstream-lease yes":                           {{"upstream-lease", "it does nothing without upstream"}},
+		"--upstream-lease yes --upstream 127.0.0.1:7000": nil,
 	} {
 		_, notices, err := Load(strings.Fields(args), nil, memoryHost(nil))
 		require.NoError(t, err)

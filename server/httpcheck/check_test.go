@@ -165,12 +165,12 @@ func TestProblems(t *testing.T) {
 		status         int
 		detail         string
 	}{
-		{"GET", "/", 404, "there is /check and /openapi.json"},
-		{"PUT", "/check?policy=user&key=1", 405, "use GET or POST"},
+		{"GET", "/", 404, "the paths are /check and /openapi.json"},
+		{"PUT", "/check?policy=user&key=1", 405, "use GET, HEAD or POST"},
 		{"GET", "/check", 400, "there must be a key for each policy, and at least one of both"},
 		{"GET", "/check?policy=user", 400, "there must be a key for each policy, and at least one of both"},
 		{"GET", "/check?policy=user&key=1&key=2", 400, "there must be a key for each policy, and at least one of both"},
-		{"GET", "/check?policy=user&key=1&cost=x", 400, `cost "x" is no whole number`},
+		{"GET", "/check?policy=user&key=1&cost=x", 400, `cost "x" is not an integer`},
 		{"GET", "/check?policy=user&key=1&cost=-20", 400, "cost -20 is below 0; give back with RL.TAKE"},
 		{"GET", "/check?policy=user&key=", 400, `the key for policy "user" is empty`},
 		{"GET", "/check?policy=user&key", 400, `the key for policy "user" is empty`},
@@ -186,7 +186,7 @@ func TestProblems(t *testing.T) {
 		{"GET", "/check?policy=nobody&key=1", 404, "ERR no such policy 'nobody'"},
 		{"GET", "/check?policy=user&key=1&policy=user&key=1", 400, "ERR duplicate key '1'"},
 		{"GET", "/check?policy=user&key=list", 409, "WRONGTYPE Operation against a key holding the wrong kind of value"},
-		{"GET", "/check?" + strings.Repeat("policy=user&key=1&", 33), 400, "at most 32 policies are asked at once"},
+		{"GET", "/check?" + strings.Repeat("policy=user&key=1&", 33), 400, "a check can have at most 32 policies"},
 	} {
 		answer, body := p.ask(tt.method, tt.target)
 		require.Equal(t, tt.status, answer.StatusCode, tt.target)

@@ -133,7 +133,7 @@ func (c *check) readPairs(policies, keys, costs []string, r *http.Request) error
 	case len(policies) == 0 || len(policies) != len(keys):
 		return badRequest("there must be a key for each policy, and at least one of both")
 	case len(policies) > local.MaxPairs:
-		return badRequest("at most %d policies are asked at once", local.MaxPairs)
+		return badRequest("a check can have at most %d policies", local.MaxPairs)
 	case len(costs) > 1 && len(costs) != len(policies):
 		return badRequest("there must be one cost, or one for each policy")
 	}
@@ -162,7 +162,7 @@ func readCost(text string) (int64, error) {
 	cost, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil:
-		return 0, badRequest("cost %q is no whole number", shown(text))
+		return 0, badRequest("cost %q is not an integer", shown(text))
 	case cost < 0:
 		return 0, badRequest("cost %d is below 0; give back with RL.TAKE", cost)
 	}

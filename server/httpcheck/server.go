@@ -93,10 +93,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		setType(w, "application/json")
 		_, _ = w.Write(openAPI) // a peer that has gone wants nothing
 	case r.URL.Path != "/check":
-		err = &problem{Title: "Not found", Status: http.StatusNotFound, Detail: "there is /check and /openapi.json"}
+		err = &problem{Title: "Not found", Status: http.StatusNotFound, Detail: "the paths are /check and /openapi.json"}
 	case r.Method != http.MethodGet && r.Method != http.MethodPost && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		err = &problem{Title: "Method not allowed", Status: http.StatusMethodNotAllowed, Detail: "use GET or POST"}
+		err = &problem{Title: "Method not allowed", Status: http.StatusMethodNotAllowed, Detail: "use GET, HEAD or POST"}
 	case r.ContentLength > maxBody:
 		w.Header().Set("Connection", "close")
 		err = &problem{Title: "Too large", Status: http.StatusRequestEntityTooLarge, Detail: "a check needs no body"}
@@ -153,7 +153,7 @@ func (s *Server) authenticate(r *http.Request) (local.Credentials, error) {
 	if s.options.NeedsAuth() {
 		user, password, given := r.BasicAuth()
 		if !given {
-			return local.Credentials{}, &problem{Title: "Authentication required", Status: http.StatusUnauthorized, Detail: "a user and a password are asked for, by basic authentication"}
+			return local.Credentials{}, &problem{Title: "Authentication required", Status: http.StatusUnauthorized, Detail: "a user and a password are required, by basic authentication"}
 		}
 		return local.Credentials{User: user, Password: password}, nil
 	}

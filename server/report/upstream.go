@@ -234,6 +234,9 @@ func (f *family) sendHistogram(out chan<- prometheus.Metric, h *upstream.Histogr
 // notReadyUpstream is why a gateway is not ready whose limiters answer with errors without the upstream. Anybody may ask, so nodes are not named.
 const notReadyUpstream command.NotReady = "upstream: no primary serves this gateway, and upstream-failure is error; upstream_problem in INFO says why"
 
+// NotReady returns why /readyz is answered with 503, or "" if it is not.
+func (r *Reports) NotReady() string { return string(r.unready()) }
+
 // unready returns why the server cannot do all of its work now, or nothing. It takes no lock of the executor's.
 func (r *Reports) unready() command.NotReady {
 	why := r.Unready()

@@ -19,7 +19,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/peer"
@@ -58,8 +57,12 @@ type Options struct {
 	Dial    func() local.Client                // a new client of the server
 	Refuses func(peer netip.Addr) (why string) // why a peer may not ask, or ""
 	Has     func(policy string) bool           // whether there is a policy of the name
-	TLS     func() (*front.FollowedTLS, error) // what the tls- directives say
-	Log     *slog.Logger
+
+	NeedsAuth func() bool   // clients that give no password may do nothing
+	Unready   func() string // why the server cannot do all of its work now, or ""
+
+	TLS func() (*front.FollowedTLS, error) // what the tls- directives say
+	Log *slog.Logger
 }
 
 // Port is what rls-port opens. The zero Port serves nothing.
@@ -69,7 +72,7 @@ type Port struct {
 	counts    Counts
 	service   *service
 	grpc      *grpc.Server
-	health    *health.Server
+	health    *healthServer
 	listeners []net.Listener
 	tls       *front.FollowedTLS // nil: the port speaks plain text
 	conns     conns
@@ -107,7 +110,7 @@ func Advise(cfg *config.Config) (notices []config.Notice) {
 	return notices
 }
 
-// missing are the policies of rules that there are not, in the order of their names.
+// missing are the policies of rules that do not exist, in the order of their names.
 func (r *Rules) missing(has func(policy string) bool) (names []string) {
 	for _, policy := range slices.Sorted(maps.Keys(r.policies)) {
 		if !has(policy) {
@@ -146,6 +149,7 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 	if cfg.RLSPassword == "" {
 		p.service.as = local.Credentials{}
 	}
+	p.service.refusals.log, p.service.refusals.user = o.Log, cfg.RLSUser
 	p.use(rules)
 	p.seen = fingerprint(p.path)
 	options := []grpc.ServerOption{
@@ -169,7 +173,7 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 		return errors.New("rls-port: none of its addresses is of this machine: correct --rls-bind")
 	}
 	p.conns = conns{web.NewConns(MaxConns, keptConns)}
-	p.grpc, p.health, p.ended = grpc.NewServer(options...), health.NewServer(), make(chan struct{})
+	p.grpc, p.health, p.ended = grpc.NewServer(options...), newHealth(o.Unready), make(chan struct{})
 	p.grpc.RegisterService(p.description(), p.service)
 	healthpb.RegisterHealthServer(p.grpc, p.health)
 	reflection.Register(p.grpc)
@@ -259,6 +263,7 @@ func (p *Port) Close() {
 func (p *Port) watch() {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+	p.checkLogin()
 	for {
 		select {
 		case <-p.ended:
@@ -271,6 +276,7 @@ func (p *Port) watch() {
 			p.lookForPolicies()
 			p.mu.Unlock()
 			p.refreshTLS()
+			p.health.look()
 		}
 	}
 }
@@ -316,7 +322,7 @@ func (p *Port) read(seen string) {
 // maxMissing is how many missing policies the log names.
 const maxMissing = 20
 
-// lookForPolicies warns, once for each reading of the rules, of policies that they name and that there are not. It does so at the first look at the
+// lookForPolicies warns, once for each reading of the rules, of policies that they name and that do not exist. It does so at the first look at the
 // files rather than at the start, when an upstream or a primary has not told its policies yet. The caller holds mu.
 func (p *Port) lookForPolicies() {
 	rules := p.service.rules.Load()
@@ -326,7 +332,7 @@ func (p *Port) lookForPolicies() {
 	p.checked = rules
 	missing := rules.missing(p.options.Has)
 	for _, policy := range missing[:min(len(missing), maxMissing)] {
-		p.options.Log.Warn("a rule of the rate limit service names a policy that there is not: requests that it matches fail until there is one",
+		p.options.Log.Warn("a rule of the rate limit service names a policy that does not exist: requests that it matches fail until it does",
 			"policy", policy, "at", rules.policies[policy], "missing", len(missing))
 	}
 }

@@ -181,7 +181,7 @@ func (r *Rules) readFile(name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() { // a pipe might never end
-		return fmt.Errorf("%s is no regular file", name)
+		return fmt.Errorf("%s is not a regular file", name)
 	}
 	if info.Size() > maxFileSize {
 		return fmt.Errorf("%s has %d bytes, and at most %d are read", name, info.Size(), maxFileSize)
@@ -222,7 +222,7 @@ func (r *reader) fields(n *yaml.Node, known ...string) (map[string]*yaml.Node, e
 			return nil, r.wrong(key, "unknown key '%s', use %s", shown(key.Value), strings.Join(known, ", "))
 		}
 		if found[key.Value] != nil {
-			return nil, r.wrong(key, "key '%s' stands here twice", key.Value)
+			return nil, r.wrong(key, "key '%s' is set twice", key.Value)
 		}
 		if value.Tag != "!!null" {
 			found[key.Value] = value
@@ -281,7 +281,7 @@ func (r *reader) readRoot(n *yaml.Node) error {
 	case domain == "":
 		return r.wrong(n, "the file must name its domain")
 	case r.rules.domains[domain] != nil:
-		return r.wrong(found["domain"], "domain '%s' has a file already: %s", shown(domain), r.rules.domains[domain].file)
+		return r.wrong(found["domain"], "domain '%s' is already defined in %s", shown(domain), r.rules.domains[domain].file)
 	}
 	descriptors, err := r.list(found["descriptors"])
 	if err != nil {
@@ -300,7 +300,7 @@ func (r *reader) readLevel(into *level, list []*yaml.Node, depth int, above stri
 	into.next = make(map[string]*node, len(list))
 	for _, n := range list {
 		if depth > maxDepth {
-			return r.wrong(n, "descriptors may stand within each other %d deep", maxDepth)
+			return r.wrong(n, "descriptors can be nested at most %d deep", maxDepth)
 		}
 		if err := r.readDescriptor(into, n, depth, above); err != nil {
 			return err
@@ -330,7 +330,7 @@ func (r *reader) readDescriptor(into *level, n *yaml.Node, depth int, above stri
 		path += "_" + value
 	}
 	if into.next[path] != nil {
-		return r.wrong(n, "descriptor '%s' stands here twice", shown(path))
+		return r.wrong(n, "descriptor '%s' is defined twice", shown(path))
 	}
 	made := &node{}
 	if made.share, err = r.flag(found["share_threshold"]); err != nil {
@@ -397,7 +397,7 @@ func (r *reader) readLimit(n *yaml.Node, shadow bool) (*rule, error) {
 	case made.unlimited:
 		for _, word := range []string{"unit", "algorithm", "policy"} {
 			if found[word] != nil {
-				return nil, r.wrong(found[word], "%s and unlimited do not go together", word)
+				return nil, r.wrong(found[word], "%s cannot be combined with unlimited", word)
 			}
 		}
 		return made, nil
@@ -411,14 +411,14 @@ func (r *reader) readLimit(n *yaml.Node, shadow bool) (*rule, error) {
 func (r *reader) readPolicy(made *rule, found map[string]*yaml.Node) (err error) {
 	for _, word := range []string{"unit", "requests_per_unit", "algorithm"} {
 		if found[word] != nil {
-			return r.wrong(found[word], "%s and policy do not go together", word)
+			return r.wrong(found[word], "%s cannot be combined with policy", word)
 		}
 	}
 	if made.policy, err = r.text(found["policy"]); err != nil {
 		return err
 	}
 	if limiter.CheckName([]byte(made.policy)) != nil {
-		return r.wrong(found["policy"], "'%s' is no name of a policy", shown(made.policy))
+		return r.wrong(found["policy"], "'%s' is not the name of a policy", shown(made.policy))
 	}
 	if r.rules.policies[made.policy] == "" {
 		r.rules.policies[made.policy] = fmt.Sprintf("%s:%d", r.file, found["policy"].Line)

@@ -116,27 +116,27 @@ func TestMistakes(t *testing.T) {
 		"":                             "1: the file is empty",
 		"- a":                          "1: there must be a mapping here",
 		"descriptors: []":              "1: the file must name its domain",
-		"domain: a\ndomain: b":         "2: key 'domain' stands here twice",
+		"domain: a\ndomain: b":         "2: key 'domain' is set twice",
 		"domain: a\nlimits: []":        "2: unknown key 'limits', use domain, descriptors",
 		"1: a":                         "1: a key must be a string",
 		"domain: a\ndescriptors: b":    "2: there must be a list here",
 		"domain: [a]":                  "1: there must be a text here",
 		"domain: a\ndescriptors: [b]":  "2: there must be a mapping here",
 		"domain: a\ndescriptors: [{}]": "2: a descriptor must have a key",
-		"domain: a\ndescriptors:\n- {key: a, value: b}\n- {key: a_b}":                                                "4: descriptor 'a_b' stands here twice",
+		"domain: a\ndescriptors:\n- {key: a, value: b}\n- {key: a_b}":                                                "4: descriptor 'a_b' is defined twice",
 		"domain: a\ndescriptors:\n- key: a\n  shadow_mode: maybe":                                                    "4: 'maybe' must be true or false",
 		"domain: a\ndescriptors:\n- key: a\n  share_threshold: true":                                                 "4: share_threshold needs a value that ends with *",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unit: fortnight":                                      "5: unit 'fortnight' must be second, minute, hour, day, week, month or year",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unit: unknown":                                        "5: unit 'unknown' must be second, minute, hour, day, week, month or year",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unit: day\n    requests_per_unit: -1":                 "6: requests_per_unit '-1' must be from 0 to 4294967295",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unit: day\n    algorithm: leaky":                      "6: algorithm 'leaky' must be fixed, gcra, sliding or log",
-		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unlimited: true\n    unit: day":                       "6: unit and unlimited do not go together",
-		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    policy: p\n    unit: day":                             "6: unit and policy do not go together",
-		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    policy: p q":                                          "5: 'p q' is no name of a policy",
+		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unlimited: true\n    unit: day":                       "6: unit cannot be combined with unlimited",
+		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    policy: p\n    unit: day":                             "6: unit cannot be combined with policy",
+		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    policy: p q":                                          "5: 'p q' is not the name of a policy",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unit: day\n    name: n\n    replaces:\n    - name: n": "8: a limit cannot replace itself",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unit: day\n    replaces:\n    - {}":                   "7: what is replaced must have a name",
 		"domain: a\ndescriptors: &d\n- key: a\n  descriptors: *d":                                                    "4: there must be a list here",
-		"domain: a\ndescriptors:\n" + nested(maxDepth+1):                                                             fmt.Sprintf("%d: descriptors may stand within each other %d deep", maxDepth*2+3, maxDepth),
+		"domain: a\ndescriptors:\n" + nested(maxDepth+1):                                                             fmt.Sprintf("%d: descriptors can be nested at most %d deep", maxDepth*2+3, maxDepth),
 	} {
 		_, err := read(text)
 		require.EqualError(t, err, "rules.yaml:"+want, text)
@@ -176,7 +176,7 @@ func TestDirectory(t *testing.T) {
 	write("d.yaml", "x: y")
 	write("e.yaml", "domain: e\ndescriptors: [{key: k, rate_limit: {requests_per_unit: 1}}]")
 	_, err = Read(dir)
-	require.ErrorContains(t, err, "c.yaml:1: domain 'a' has a file already: "+filepath.Join(dir, "a.yaml"))
+	require.ErrorContains(t, err, "c.yaml:1: domain 'a' is already defined in "+filepath.Join(dir, "a.yaml"))
 	require.ErrorContains(t, err, "e.yaml:2: unit is missing: it must be second")
 	require.ErrorContains(t, err, "d.yaml:1: unknown key 'x', use domain, descriptors")
 	_, err = Read(filepath.Join(dir, "absent"))
@@ -184,10 +184,10 @@ func TestDirectory(t *testing.T) {
 	pipes := t.TempDir()
 	require.NoError(t, syscall.Mkfifo(filepath.Join(pipes, "pipe.yaml"), 0o600))
 	_, err = Read(pipes)
-	require.ErrorContains(t, err, "pipe.yaml is no regular file")
+	require.ErrorContains(t, err, "pipe.yaml is not a regular file")
 	require.NoError(t, os.Mkdir(filepath.Join(pipes, "dir.yaml"), 0o700))
 	_, err = Read(pipes)
-	require.ErrorContains(t, err, "dir.yaml is no regular file")
+	require.ErrorContains(t, err, "dir.yaml is not a regular file")
 }
 
 // FuzzRules: whatever the bytes of a file and the words of a descriptor are, they are read or refused, and policies that are written out parse.

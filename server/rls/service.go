@@ -27,6 +27,7 @@ type service struct {
 	headers  bool // the answer has response headers
 	rules    atomic.Pointer[Rules]
 	counts   *Counts
+	refusals refusals
 }
 
 // Counts are what has become of requests, and of reading the rules. They may be read at any time.
@@ -75,7 +76,11 @@ func (s *service) decide(ctx context.Context, request *rls.RateLimitRequest) (*r
 	var verdicts []local.Verdict
 	if len(asked.pairs) > 0 {
 		if verdicts, err = s.ask(ctx, asked.pairs); err != nil {
-			return nil, failure(err)
+			failed := failure(err)
+			if status.Code(failed) == codes.PermissionDenied {
+				s.refusals.note(err)
+			}
+			return nil, failed
 		}
 	}
 	return s.answer(list, asked.index, verdicts), nil

@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"headgate/server"
+	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/limiter"
 	"headgate/server/servertest"
@@ -326,11 +327,11 @@ func (l *lines) with(text string) (found []string) {
 	return found
 }
 
-// TestMissingPolicies: the log says which policies rules name that there are not.
+// TestMissingPolicies: the log says which policies of rules do not exist.
 func TestMissingPolicies(t *testing.T) {
 	log := &lines{Handler: slog.DiscardHandler}
 	_, _, _, file := openServer(t, nil, slog.New(log))
-	const missing = "names a policy that there is not"
+	const missing = "names a policy that does not exist"
 	require.Eventually(t, func() bool { return len(log.with(missing)) == 1 }, 20*time.Second, 20*time.Millisecond)
 	require.Contains(t, log.with(missing)[0], "policy=nobody at="+file+":18 missing=1")
 	conn, err := net.Dial("unix", filepath.Join(filepath.Dir(file), "s"))
@@ -353,4 +354,70 @@ func TestMissingPolicies(t *testing.T) {
 	require.Equal(t, file+":18: the configuration has no policy 'nobody': requests that the rule matches fail until RL.POLICY SET has made one", notices[0].String())
 	cfg.RLSPort = 0
 	require.Empty(t, server.Advise(cfg))
+}
+
+// TestWrongLogin: a user or a password with which all requests fail is told at the start, and when a request fails: Envoy lets those pass.
+func TestWrongLogin(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*config.Config)
+		want   string
+	}{
+		"no such user":     {func(cfg *config.Config) { cfg.RLSUser, cfg.RLSPassword = "envoy", "secret" }, "correct rls-user and rls-password user=envoy err=WRONGPASS"},
+		"no user":          {func(cfg *config.Config) { cfg.RequirePass = "another" }, "set rls-user and rls-password"},
+		"the default user": {func(cfg *config.Config) { cfg.RequirePass, cfg.RLSPassword = "another", "wrong" }, "correct rls-user and rls-password user=default err=WRONGPASS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &lines{Handler: slog.DiscardHandler}
+			_, client, _, _ := openServer(t, tt.change, slog.New(log))
+			require.Eventually(t, func() bool { return len(log.with("all requests to the rate limit service fail")) == 1 }, 20*time.Second, 20*time.Millisecond)
+			require.Contains(t, log.with("all requests to the rate limit service fail")[0], tt.want)
+			for range 3 {
+				_, err := client.ShouldRateLimit(context.Background(), request("user", "x"))
+				require.Equal(t, codes.PermissionDenied, status.Code(err))
+			}
+			require.NotEmpty(t, log.with("its user may not check limits"))
+		})
+	}
+}
+
+// TestRightLogin: with the right password nothing is told.
+func TestRightLogin(t *testing.T) {
+	log := &lines{Handler: slog.DiscardHandler}
+	_, client, _, _ := openServer(t, func(cfg *config.Config) { cfg.RequirePass, cfg.RLSPassword = "another", "another" }, slog.New(log))
+	ask(t, client, request("user", "x"))
+	require.Eventually(t, func() bool { return len(log.with("policy=nobody")) == 1 }, 20*time.Second, 20*time.Millisecond, "the first look")
+	require.Empty(t, log.with("rate limit service fail"))
+}
+
+// TestHealth: each service's health is what /readyz says.
+func TestHealth(t *testing.T) {
+	srv, _, conn, _ := openServer(t, nil)
+	client := healthpb.NewHealthClient(conn)
+	names := []string{"", "envoy.service.ratelimit.v3.RateLimitService", "ratelimit"}
+	requireHealth := func(want healthpb.HealthCheckResponse_ServingStatus) {
+		for _, name := range names {
+			answer, err := client.Check(context.Background(), &healthpb.HealthCheckRequest{Service: name})
+			require.NoError(t, err)
+			require.Equal(t, want, answer.Status, name)
+		}
+	}
+	requireHealth(healthpb.HealthCheckResponse_SERVING)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	watch, err := client.Watch(ctx, &healthpb.HealthCheckRequest{Service: "ratelimit"})
+	require.NoError(t, err)
+	requireWatched := func(want healthpb.HealthCheckResponse_ServingStatus) {
+		told, err := watch.Recv()
+		require.NoError(t, err)
+		require.Equal(t, want, told.Status)
+	}
+	requireWatched(healthpb.HealthCheckResponse_SERVING)
+	srv.Gate.Set(command.GateUnsynced, true)
+	requireHealth(healthpb.HealthCheckResponse_NOT_SERVING)
+	requireWatched(healthpb.HealthCheckResponse_NOT_SERVING)
+	srv.Gate.Set(command.GateUnsynced, false)
+	requireWatched(healthpb.HealthCheckResponse_SERVING)
+	requireHealth(healthpb.HealthCheckResponse_SERVING)
+	_, err = client.Check(context.Background(), &healthpb.HealthCheckRequest{Service: "other"})
+	require.Equal(t, codes.NotFound, status.Code(err))
 }
