@@ -144,5 +144,5 @@ func (r *running) reload() {
 	for _, n := range notices {
 		r.log.Warn(n.String())
 	}
-	r.log.Info("the configuration file was read again")
+	r.log.Info("the configuration was read again")
 }

@@ -207,6 +207,15 @@ func ListenOn(addresses []string, port int, flag string) ([]net.Listener, error)
 	return open, nil
 }
 
+// bindOf is the flag with the addresses of a port: most ports have one of their own.
+func bindOf(flag string) string {
+	switch flag {
+	case "--port", "--tls-port":
+		return "--bind"
+	}
+	return strings.TrimSuffix(flag, "port") + "bind"
+}
+
 // listenTCP listens on one address of the bind directive: an IP address or host name, * for all of IPv4, ::* for all of IPv6. A
 // leading - makes an address optional: nil is returned when this machine has no such address.
 func listenTCP(bind string, port int, flag string) (net.Listener, error) {
@@ -229,9 +238,9 @@ func listenTCP(bind string, port int, flag string) (net.Listener, error) {
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("port %d on %s is not permitted for this user: choose one from 1024 up with %s", port, shownHost(host), flag)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("this machine has no address %s: correct --bind, or write -%s to make it optional", host, host)
+		return nil, fmt.Errorf("this machine has no address %s: correct %s, or write -%s to make it optional", host, bindOf(flag), host)
 	}
-	return nil, fmt.Errorf("cannot listen on %s port %d: %w; correct --bind or %s", shownHost(host), port, err, flag)
+	return nil, fmt.Errorf("cannot listen on %s port %d: %w; correct %s or %s", shownHost(host), port, err, bindOf(flag), flag)
 }
 
 func shownHost(host string) string {
@@ -247,7 +256,11 @@ func ListenUnix(path string, perm os.FileMode, directive string) (net.Listener, 
 		conn.Close()
 		return nil, fmt.Errorf("unix socket %s is in use: stop what listens there, or choose another with --%s", path, directive)
 	}
-	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
+	switch info, err := os.Lstat(path); {
+	case err != nil:
+	case info.Mode()&fs.ModeSocket == 0:
+		return nil, fmt.Errorf("%s exists and is not a socket: remove it, or choose another path with --%s", path, directive)
+	default:
 		os.Remove(path)
 	}
 	ln, err := net.Listen("unix", path)

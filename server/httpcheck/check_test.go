@@ -137,6 +137,28 @@ func TestCheck(t *testing.T) {
 	require.NotContains(t, series, "headgate_rls_limits{}", "there is no such port")
 }
 
+// TestLeaseHasId: JSON names the lease that a check has taken, so that it can be released.
+func TestLeaseHasId(t *testing.T) {
+	p := open(t, nil)
+	lease := ""
+	p.run("RL.POLICY", "SET", "jobs", "ACQUIRE", "1", "1m")
+	p.run("RL.POLICY", "SET", "user", "FIXED", "9", "1m")
+	for _, status := range []int{200, 429, 200} {
+		answer, body := p.ask("GET", "/check?policy=jobs&key=a&policy=user&key=b&format=json")
+		require.Equal(t, status, answer.StatusCode, body)
+		var got struct{ Limits []map[string]any }
+		require.NoError(t, json.Unmarshal([]byte(body), &got))
+		require.NotContains(t, got.Limits[1], "lease")
+		if status != http.StatusOK {
+			require.NotContains(t, got.Limits[0], "lease")
+			require.Equal(t, ":1\r\n", p.run("RL.RELEASE", "a", lease))
+			continue
+		}
+		lease, _ = got.Limits[0]["lease"].(string)
+		require.NotEmpty(t, lease)
+	}
+}
+
 // TestBlockedKey: of a key that is blocked nothing can be had, whatever its limit has left, until the block ends.
 func TestBlockedKey(t *testing.T) {
 	p := open(t, nil)

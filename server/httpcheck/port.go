@@ -23,7 +23,7 @@ func (p *Port) Counts() *Counts { return &p.counts }
 func (p *Port) Open(o Options, cfg *config.Config) (err error) {
 	if cfg.HTTPPort > 0 {
 		if p.listeners, err = front.ListenOn(cfg.HTTPBind, cfg.HTTPPort, "--http-port"); err != nil {
-			return fmt.Errorf("http-port: %w; its addresses are those of http-bind", err)
+			return fmt.Errorf("http-port: %w", err)
 		}
 		if len(p.listeners) == 0 {
 			return errors.New("http-port: none of its addresses is of this machine: correct --http-bind")

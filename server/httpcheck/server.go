@@ -241,12 +241,13 @@ type limit struct {
 	Remaining  int64  `json:"remaining"`
 	RetryAfter int64  `json:"retry_after_ms"`
 	ResetAfter int64  `json:"reset_after_ms"`
+	Lease      string `json:"lease,omitempty"`
 }
 
 func describe(pairs []local.Pair, limited bool, list []local.Verdict) answered {
 	a := answered{limited, make([]limit, len(list))}
 	for i, v := range list {
-		a.Limits[i] = limit{pairs[i].Policy, pairs[i].Key, v.Limited, v.Limit, v.Remaining, v.RetryAfter, v.ResetAfter}
+		a.Limits[i] = limit{pairs[i].Policy, pairs[i].Key, v.Limited, v.Limit, v.Remaining, v.RetryAfter, v.ResetAfter, v.Lease}
 	}
 	return a
 }

@@ -19,6 +19,8 @@ type Pair struct {
 type Verdict struct {
 	Limited                                  bool
 	Limit, Remaining, RetryAfter, ResetAfter int64
+
+	Lease string // the id of the lease that was taken; "" if none was
 }
 
 // Error is an error reply, as Redis's protocol has it: a word in upper case, and a text.
@@ -119,7 +121,7 @@ func readVerdicts(b []byte, list []Verdict) (limited, plain bool) {
 				return false, false
 			}
 		}
-		list[i] = Verdict{five[0] == 1, five[1], five[2], five[3], five[4]}
+		list[i] = Verdict{Limited: five[0] == 1, Limit: five[1], Remaining: five[2], RetryAfter: five[3], ResetAfter: five[4]}
 	}
 	return first == 1, len(b) == 0
 }
@@ -158,7 +160,12 @@ func verdicts(r reply, n int) (limited bool, list []Verdict, err error) {
 			return false, nil, errReply
 		}
 		v := five.list
-		list = append(list, Verdict{v[0].n == 1, v[1].n, v[2].n, v[3].n, v[4].n})
+		list = append(list, Verdict{Limited: v[0].n == 1, Limit: v[1].n, Remaining: v[2].n, RetryAfter: v[3].n, ResetAfter: v[4].n})
+	}
+	if len(r.list) > 3 && len(r.list[3].list) == n {
+		for i, id := range r.list[3].list {
+			list[i].Lease = string(id.text)
+		}
 	}
 	return r.list[0].n == 1, list, nil
 }

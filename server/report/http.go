@@ -32,7 +32,7 @@ func (h *httpPort) Open(r *Reports, cfg *config.Config) (err error) {
 		return nil
 	}
 	if h.listeners, err = front.ListenOn(cfg.MetricsBind, cfg.MetricsPort, "--metrics-port"); err != nil {
-		return fmt.Errorf("metrics-port: %w; its addresses are those of metrics-bind", err)
+		return fmt.Errorf("metrics-port: %w", err)
 	}
 	if len(h.listeners) == 0 {
 		return errors.New("metrics-port: none of its addresses is of this machine: correct --metrics-bind")

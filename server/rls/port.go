@@ -167,7 +167,7 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 		options = append(options, grpc.Creds(credentials.NewTLS(p.tls.Config("h2"))))
 	}
 	if p.listeners, err = front.ListenOn(cfg.RLSBind, cfg.RLSPort, "--rls-port"); err != nil {
-		return fmt.Errorf("rls-port: %w; its addresses are those of rls-bind", err)
+		return fmt.Errorf("rls-port: %w", err)
 	}
 	if len(p.listeners) == 0 {
 		return errors.New("rls-port: none of its addresses is of this machine: correct --rls-bind")
