@@ -3,6 +3,7 @@ package number
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -63,21 +64,38 @@ func parseEight(text uint64) (n uint64, ok bool) {
 	return (text&pairs*(100+1_000_000<<32) + text>>16&pairs*(1+10_000<<32)) >> 32, true
 }
 
-// AppendInt appends the text of an int64. Numbers as long as times in ms, and as those in ns that most keys of a limiter hold, are worth a way of
-// their own.
+// AppendInt appends the text of an int64. Numbers of three digits and more, such as times in ms and ns, are written eight digits at a time.
 func AppendInt(dst []byte, n int64) []byte {
 	const eight = 1e8
-	switch {
-	case n < eight:
+	if n < 100 {
 		return strconv.AppendInt(dst, n, 10)
-	case n < eight*eight:
-		dst = strconv.AppendInt(dst, n/eight, 10)
-	default:
-		dst = strconv.AppendInt(dst, n/(eight*eight), 10)
-		dst = binary.LittleEndian.AppendUint64(dst, eightDigits(uint64(n/eight%eight)))
 	}
-	return binary.LittleEndian.AppendUint64(dst, eightDigits(uint64(n%eight)))
+	first := uint64(n) / eight // which is faster than signed
+	last := uint64(n) - first*eight
+	switch {
+	case first == 0:
+		return appendFirst(dst, last)
+	case first < eight:
+		dst = appendFirst(dst, first)
+	default:
+		middle := first
+		first /= eight
+		dst = appendFirst(dst, first)
+		dst = binary.LittleEndian.AppendUint64(dst, eightDigits(middle-first*eight))
+	}
+	return binary.LittleEndian.AppendUint64(dst, eightDigits(last))
 }
+
+// appendFirst appends the text of n, which is above 0 and below 1e8. It writes eight bytes and takes back those that are none of it.
+func appendFirst(dst []byte, n uint64) []byte {
+	text := eightDigits(n)
+	zeros := bits.TrailingZeros64(text^eightZeros) / 8
+	end := len(dst) + 8 - zeros
+	return binary.LittleEndian.AppendUint64(dst, text>>(8*zeros))[:end]
+}
+
+// eightZeros is the text of eight zeros.
+const eightZeros = 0x3030303030303030
 
 // eightDigits is the text of n, which is below 1e8, with zeros before it: the first digit in the lowest byte. All its parts are divided at
 // once, first by 100 and then by 10, each by multiplying and shifting, without a look at a table (Khuong, "How to print integers really
@@ -88,5 +106,5 @@ func eightDigits(n uint64) uint64 {
 	hundreds := fours * 10486 >> 20 & (127<<32 | 127)
 	twos := hundreds | (fours-100*hundreds)<<16
 	tens := twos * 103 >> 10 & (each16 * 15)
-	return tens | (twos-10*tens)<<8 | 0x3030303030303030
+	return tens | (twos-10*tens)<<8 | eightZeros
 }

@@ -49,7 +49,7 @@ func TestAppendInt(t *testing.T) {
 		t.Helper()
 		require.Equal(t, strconv.FormatInt(n, 10), string(AppendInt(nil, n)))
 	}
-	for _, n := range []int64{0, 1e8 - 1, 1e8, 1e8 + 1, 1e16 - 1, 1e16, 1e16 + 1, 1e17 + 99_999_999, 9e18, math.MaxInt64, math.MinInt64, -1e16} {
+	for _, n := range []int64{0, 9, 10, 99, 100, 101, -1, -100, 1e7, 1e8 - 1, 1e8, 1e8 + 1, 1e16 - 1, 1e16, 1e16 + 1, 1e17 + 99_999_999, 9e18, math.MaxInt64, math.MinInt64, -1e16} {
 		check(n)
 	}
 	rnd := newRand(t)
