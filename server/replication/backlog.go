@@ -9,14 +9,20 @@ import (
 // blockSize is how many bytes of the stream lie in one piece.
 const blockSize = 64 << 10
 
-// restMost is how many bytes end a rest of a reader: what a server makes in a millisecond at its fastest, and no more than its socket takes.
-const restMost = 4 * blockSize
+const (
+	// restMost is how many bytes end a rest of a reader: what a server makes in a millisecond at its fastest, and no more than its socket takes.
+	restMost = 4 * blockSize
 
-// block is a piece of the stream. What is in it never changes.
+	// spareBlocks is how many blocks are kept that nobody needs any more, for what comes next.
+	spareBlocks = 4
+)
+
+// block is a piece of the stream. What is in it never changes while anybody can read it.
 type block struct {
 	at   int64  // the offset before it
 	data []byte // of capacity blockSize
 	next *block
+	lent bool // a reader that has ended may still be reading it
 }
 
 // end is the offset behind the block.
@@ -29,6 +35,7 @@ type Backlog struct {
 	mu          sync.Mutex
 	more        sync.Cond // readers wait for bytes, or for their end
 	first, last *block    // never nil
+	spare       []*block  // at most spareBlocks, to be used again
 	size        int64     // how many bytes are kept for those who come back
 	begin       int64     // the offset before the first byte that there has been
 	limit       int64     // how many bytes a reader may be behind; 0: any number
@@ -72,7 +79,7 @@ func (b *Backlog) Append(p []byte) {
 		switch behind := b.last.end() - r.at; {
 		case r.err != nil:
 		case b.limit > 0 && behind > b.limit:
-			r.err, r.block = errSlow, nil
+			r.end(errSlow)
 			r.Hurry()
 			r.slow()
 		case r.rests && behind >= b.much():
@@ -98,9 +105,21 @@ func (b *Backlog) grow() *block {
 		last.data = make([]byte, 0, blockSize)
 		return last
 	}
-	b.last = &block{at: last.end(), data: make([]byte, 0, blockSize)}
+	b.last = b.emptyBlock()
+	b.last.at = last.end()
 	last.next = b.last
 	return b.last
+}
+
+// emptyBlock returns one that was used before, if there is any: to allocate it costs its being cleared, and garbage.
+func (b *Backlog) emptyBlock() *block {
+	n := len(b.spare) - 1
+	if n < 0 {
+		return &block{data: make([]byte, 0, blockSize)}
+	}
+	empty := b.spare[n]
+	b.spare[n], b.spare = nil, b.spare[:n]
+	return empty
 }
 
 // trim lets go of the blocks that nobody needs. The caller holds mu.
@@ -108,11 +127,22 @@ func (b *Backlog) trim() {
 	needed := b.from()
 	for _, r := range b.readers {
 		if r.err == nil {
+			r.skip()
 			needed = min(needed, r.at)
 		}
 	}
 	for b.first != b.last && b.first.end() <= needed {
-		b.first = b.first.next
+		gone := b.first
+		b.first = gone.next
+		b.reuse(gone)
+	}
+}
+
+// reuse keeps a block that is no longer a part of the stream for what comes next, if nobody can be reading it.
+func (b *Backlog) reuse(gone *block) {
+	if !gone.lent && len(b.spare) < spareBlocks {
+		*gone = block{data: gone.data[:0]}
+		b.spare = append(b.spare, gone)
 	}
 }
 
@@ -137,7 +167,7 @@ func (b *Backlog) End() int64 {
 func (b *Backlog) Bytes() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return (b.last.end() - b.first.at + blockSize - 1) / blockSize * blockSize
+	return (b.last.end()-b.first.at+blockSize-1)/blockSize*blockSize + int64(len(b.spare))*blockSize
 }
 
 // Reasons why a reader gets no more.
@@ -205,12 +235,17 @@ func (r *StreamReader) Next() ([]byte, error) {
 	case r.at == b.last.end():
 		return nil, errStreamEnd
 	}
-	for r.block.end() <= r.at {
-		r.block = r.block.next
-	}
+	r.skip()
 	p := r.block.data[r.at-r.block.at:]
 	r.given = len(p)
 	return p, nil
+}
+
+// skip goes on to the block that has what comes next, if there is one already. The caller holds mu.
+func (r *StreamReader) skip() {
+	for r.block.end() <= r.at && r.block.next != nil {
+		r.block = r.block.next
+	}
 }
 
 // At returns the offset before which all was sent.
@@ -265,7 +300,7 @@ func (r *StreamReader) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.err == nil {
-		r.err, r.block = errReaderGone, nil
+		r.end(errReaderGone)
 	}
 	for i, have := range b.readers {
 		if have == r {
@@ -276,6 +311,14 @@ func (r *StreamReader) Close() {
 	b.trim()
 	b.more.Broadcast()
 	r.Hurry()
+}
+
+// end has Next return an error. What it has returned last may be in use still, and its block must not be used again. The caller holds mu.
+func (r *StreamReader) end(why error) {
+	if r.given > 0 {
+		r.block.lent = true
+	}
+	r.err, r.block = why, nil
 }
 
 // Drain has Next return an error once all has been read that there is.

@@ -58,9 +58,9 @@ func TestBacklogKeepsItsEnd(t *testing.T) {
 			require.False(t, ok)
 		}
 	}
-	require.LessOrEqual(t, b.Bytes(), int64(size+2*blockSize))
+	require.LessOrEqual(t, b.Bytes(), int64(size+(2+spareBlocks)*blockSize))
 	b.SetLimits(blockSize, 0)
-	require.LessOrEqual(t, b.Bytes(), int64(3*blockSize))
+	require.LessOrEqual(t, b.Bytes(), int64((3+spareBlocks)*blockSize))
 }
 
 // TestBacklogWaitsForItsReaders: what a reader has not had is kept, and let go of when it has, or goes.
@@ -82,7 +82,7 @@ func TestBacklogWaitsForItsReaders(t *testing.T) {
 	b.Append([]byte("x"))
 	require.Equal(t, []byte("x"), take(t, r, 1))
 	b.Append([]byte("y"))
-	require.LessOrEqual(t, b.Bytes(), int64(3*blockSize))
+	require.LessOrEqual(t, b.Bytes(), int64((3+spareBlocks)*blockSize))
 	r.Drain()
 	require.Equal(t, []byte("y"), take(t, r, 1))
 	_, err = r.Next()
@@ -116,6 +116,59 @@ func TestBacklogEndsSlowReaders(t *testing.T) {
 	b.Append([]byte("x"))
 	require.Equal(t, 2, ended)
 	again.Close()
+}
+
+// TestBacklogUsesBlocksAgain: a stream that goes on allocates nothing, whether a reader is up to date, rests at a block's end or is behind.
+func TestBacklogUsesBlocksAgain(t *testing.T) {
+	b := NewBacklog(0, 3*blockSize)
+	r, ok := b.Read(0, nil)
+	require.True(t, ok)
+	at := int64(0)
+	p := noise(0, 1<<24) // whose bytes repeat behind that many
+	pass := func(n int64) {
+		b.Append(p[at : at+n])
+		got, err := r.Next()
+		if err != nil || !bytes.Equal(got, p[at:at+n]) {
+			t.Errorf("at %d: %v", at, err)
+		}
+		r.mayRest()
+		at += n
+	}
+	for range 8 {
+		pass(blockSize)
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() { pass(blockSize) }))
+	for range 4 { // what a reader who was behind had kept comes back, up to a limit
+		b.Append(p[:10*blockSize])
+		take(t, r, 10*blockSize)
+	}
+	r.mayRest()
+	require.Len(t, b.spare, spareBlocks)
+}
+
+// TestEndedReadersKeepWhatTheyHave: what a reader was given stays as it is when somebody else ends it, until it asks for more: it may be sending it.
+func TestEndedReadersKeepWhatTheyHave(t *testing.T) {
+	for name, end := range map[string]func(b *Backlog, r *StreamReader){
+		"closed":   func(_ *Backlog, r *StreamReader) { r.Close() },
+		"too slow": func(b *Backlog, _ *StreamReader) { b.SetLimits(1, blockSize) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := NewBacklog(0, 1)
+			r, ok := b.Read(0, func() {})
+			require.True(t, ok)
+			b.Append(noise(0, blockSize))
+			p, err := r.Next()
+			require.NoError(t, err)
+			end(b, r)
+			for range 4 * spareBlocks {
+				b.Append(make([]byte, blockSize))
+			}
+			require.True(t, bytes.Equal(noise(0, blockSize), p))
+			require.NotEmpty(t, b.spare, "other blocks are used again")
+			_, err = r.Next()
+			require.Error(t, err)
+		})
+	}
 }
 
 // TestBacklogWithManyReaders: readers that begin and end anywhere, while the stream goes on, get what stands where they are.

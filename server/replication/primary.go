@@ -185,7 +185,7 @@ func (p *Primary) forgetStream() {
 }
 
 // Memory returns how many bytes the stream takes up: up to repl-backlog-size, and what is kept beyond that for replicas that are behind, which is
-// bounded by client-output-buffer-limit, and for which no key has to go. The caller holds the executor's lock.
+// bounded by client-output-buffer-limit, and a few blocks to be used again. No key has to go for what is beyond. The caller holds the executor's lock.
 func (p *Primary) Memory() (kept, behind uint64) {
 	if p.backlog == nil {
 		return 0, 0
