@@ -37,6 +37,14 @@ type Effects struct {
 	fed    int            // how much of Buf it has been given
 	asides []span         // the parts of Buf that no log takes
 	aside  bool           // what is noted now belongs to the last of them
+
+	set setTail // of the last effect that addSet has made
+}
+
+// setTail is how SET key n PXAT at ends, in RESP behind the key.
+type setTail struct {
+	n, at int64
+	text  []byte // empty: none is known
 }
 
 // span is a part of Effects.Buf.
@@ -73,7 +81,7 @@ func (e *Effects) begin() {
 		}
 		e.give(len(e.Buf))
 	}
-	*e = Effects{Buf: e.Buf[:0], DB: noDB, startDB: noDB, Depth: e.Depth, Room: math.MaxInt64, stream: e.stream}
+	*e = Effects{Buf: e.Buf[:0], DB: noDB, startDB: noDB, Depth: e.Depth, Room: math.MaxInt64, stream: e.stream, set: e.set}
 }
 
 // Stream has all units from now on be given to a func as soon as they are whole, and Aside note something; nil ends that. The func is called
@@ -332,11 +340,20 @@ func (e *Effects) addSet(db int, key []byte, n, at int64) {
 		e.forgetDeletion(key)
 	}
 	e.next(db)
-	e.Buf = append(e.Buf, "*5\r\n$3\r\nSET\r\n"...)
-	e.Buf = appendBulk(e.Buf, key)
-	e.Buf = appendNumber(e.Buf, n)
-	e.Buf = append(e.Buf, "$4\r\nPXAT\r\n"...)
-	e.Buf = appendNumber(e.Buf, at)
+	buf := append(e.Buf, "*5\r\n$3\r\nSET\r\n"...)
+	buf = appendBulk(buf, key)
+	e.Buf = append(buf, e.set.of(n, at)...)
+}
+
+// of returns the text for two numbers. They are often those of the effect before: keys on which nothing counts any more come to the same numbers
+// when they are called at the same time under the same limit.
+func (t *setTail) of(n, at int64) []byte {
+	if n != t.n || at != t.at || len(t.text) == 0 {
+		text := appendNumber(t.text[:0], n)
+		text = append(text, "$4\r\nPXAT\r\n"...)
+		*t = setTail{n, at, appendNumber(text, at)}
+	}
+	return t.text
 }
 
 // addDel is Add for DEL key: nearly all keys of limiters expire.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -156,4 +157,27 @@ func byDatabase(t *testing.T, p []byte) (list []string) {
 	}
 	require.False(t, open)
 	return list
+}
+
+// TestSetEffects: each SET has its own key and numbers, whether those are the ones before or not.
+func TestSetEffects(t *testing.T) {
+	var e, want Effects
+	e.Enable(1 << 20)
+	want.Enable(1 << 20)
+	numbers := []int64{0, 0, 9, 10, -1, 1_700_000_000_000, 1_700_000_000_000, 1_700_000_000_000_000_001, math.MaxInt64, math.MinInt64, 0}
+	for i, n := range numbers {
+		for _, at := range []int64{0, n, 1_700_000_000_000, 1_700_000_000_000} {
+			key := []byte(strings.Repeat("k", i))
+			e.addSet(i%2, key, n, at)
+			want.Add(i%2, []any{"SET", key, n, "PXAT", at})
+		}
+		if i == len(numbers)/2 {
+			require.Equal(t, string(want.Take(nil)), string(e.Take(nil)))
+			e.Disable()
+			want.Disable()
+			e.Enable(1 << 20)
+			want.Enable(1 << 20)
+		}
+	}
+	require.Equal(t, string(want.Buf), string(e.Buf))
 }
