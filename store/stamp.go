@@ -10,17 +10,21 @@ import (
 )
 
 // stamp is an entry of a sliding log: a member that tells its own score, "<score>" or "<score>-<n>". The text is
-// canonical, so that each stamp stands for one member and no two for the same.
+// canonical, so that each stamp stands for one member and no two for the same. The set's score is the float64 of the stamp's.
 type stamp struct {
 	score  int64
 	suffix uint32 // n plus one, so that 0 is no suffix
 }
 
-// What a stamp may be. Scores are exact as float64 and still are beside a suffix's first digits in the cursor of a scan.
+// What a stamp may be. Up to stampMaxScore, scores are exact as float64, with a suffix also beside its first digits in the cursor of a scan. From
+// stampMinNanos on, which is nanoseconds since 1970, several have the same float64. Those are in order as text, as their set has them, because all have
+// 19 digits.
 const (
-	stampMaxScore    = 1<<53 - 1 // in microseconds, the year 2255
-	stampMaxSuffixed = 1<<42 - 1 // the highest score with a suffix; in milliseconds, the year 2109
-	stampMaxSuffix   = 9_999_999 // the highest n
+	stampMaxScore    = 1<<53 - 1                 // in microseconds, the year 2255
+	stampMaxSuffixed = 1<<42 - 1                 // the highest score with a suffix; in milliseconds, the year 2109
+	stampMaxSuffix   = 9_999_999                 // the highest n
+	stampMinNanos    = 1_000_000_000_000_000_000 // the year 2001
+	stampMaxNanos    = 1<<62 - 1                 // the year 2116
 )
 
 // maxStampText is the longest text of a stamp, in bytes.
@@ -36,7 +40,7 @@ func parseStamp(member []byte) (stamp, bool) {
 		score, suffix, cut = member[:i], member[i+1:], true
 	}
 	s, ok := number.ParseInt(score)
-	if !ok || s > stampMaxScore {
+	if !ok || s > stampMaxScore && (s < stampMinNanos || s > stampMaxNanos) {
 		return stamp{}, false
 	}
 	if !cut {
@@ -62,7 +66,7 @@ func isStamp(score float64, member []byte) bool {
 
 // appendText appends the member.
 func (s stamp) appendText(dst []byte) []byte {
-	dst = strconv.AppendInt(dst, s.score, 10)
+	dst = number.AppendInt(dst, s.score)
 	if s.suffix == 0 {
 		return dst
 	}
@@ -115,19 +119,23 @@ func (s stamp) isBefore(b *zsetBound) bool {
 	return b.after(float64(s.score), s.appendText(text[:0]))
 }
 
-// A scan's cursor within the stamps names the first one that it has not shown. A cursor is a number below 2^54 that is exact as a
+// A scan's cursor within the stamps names the first one that it has not shown. A cursor is a number below 2^55 that is exact as a
 // float64, which some clients make of it, so it cannot hold all of a stamp: stamps of one cursor are shown together. Those
-// are at most 1,111 of one score, whose suffixes have the first three digits in common, or two of adjacent scores.
+// are at most 1,111 of one score, whose suffixes have the first three digits in common, or two of adjacent scores, or 1,024 of adjacent nanoseconds.
 const (
 	cursorPrefix  = 3 // digits of a suffix
 	cursorBits    = 11
 	cursorWide    = 1 << 53 // marks scores above stampMaxSuffixed
-	cursorsStamps = 1 << 54 // all cursors of stamps are below it
+	cursorNanos   = 1 << 54 // marks scores from stampMinNanos on
+	cursorsStamps = 1 << 55 // all cursors of stamps are below it
 )
 
 // cursor never falls from one stamp to the next.
 func (s stamp) cursor() uint64 {
-	if s.score > stampMaxSuffixed {
+	switch {
+	case s.score >= stampMinNanos:
+		return cursorNanos | uint64(s.score)>>8&^3
+	case s.score > stampMaxSuffixed:
 		return cursorWide | uint64(s.score)&^1
 	}
 	prefix := uint64(0)

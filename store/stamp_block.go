@@ -21,7 +21,7 @@ type logBlock struct {
 	base        int64 // of the scores, at most the first
 	first       stamp
 	n           int32
-	scoreBytes  uint8 // 0 to 7
+	scoreBytes  uint8 // 0 to 8
 	suffixBytes uint8 // 0 to 3
 }
 
@@ -94,7 +94,8 @@ func (b *logBlock) fit(s stamp) {
 	scoreBytes := max(b.scoreBytes, bytesFor(uint64(highest-lowest)))
 	base := lowest
 	if s.score < b.base {
-		base = max(0, highest-(1<<(8*scoreBytes)-1))
+		reach := min(1<<(8*scoreBytes)-1, uint64(highest))
+		base = highest - int64(reach)
 	}
 	b.rewrite(base, scoreBytes, suffixBytes)
 }

@@ -22,6 +22,13 @@ func TestParseStamp(t *testing.T) {
 		"1700000000000000":       {stamp{1700000000000000, 0}, true},
 		"9007199254740991":       {stamp{stampMaxScore, 0}, true},
 		"9007199254740992":       {},
+		"999999999999999999":     {},
+		"1000000000000000000":    {stamp{stampMinNanos, 0}, true},
+		"1763900060123456789":    {stamp{1763900060123456789, 0}, true},
+		"1763900060123456789-0":  {},
+		"4611686018427387903":    {stamp{stampMaxNanos, 0}, true},
+		"4611686018427387904":    {},
+		"9223372036854775807":    {},
 		"0-0":                    {stamp{0, 1}, true},
 		"1700000000000-12":       {stamp{1700000000000, 13}, true},
 		"4398046511103-9999999":  {stamp{stampMaxSuffixed, stampMaxSuffix + 1}, true},
@@ -62,12 +69,17 @@ func TestIsStamp(t *testing.T) {
 	require.False(t, isStamp(math.Copysign(0, -1), []byte("0")))
 	require.False(t, isStamp(5, []byte("6")))
 	require.True(t, isStamp(5, []byte("5-7")))
+	require.True(t, isStamp(1763900060123456800, []byte("1763900060123456789")))
+	require.False(t, isStamp(1763900060123457024, []byte("1763900060123456789")))
 	require.False(t, isStamp(math.Inf(1), []byte("5")))
 	require.False(t, isStamp(1, []byte("an id")))
 }
 
 // randomStamp draws scores and suffixes of few values and of all lengths.
 func randomStamp(rnd *rand.Rand) stamp {
+	if rnd.IntN(4) == 0 {
+		return stamp{score: stampMinNanos + rnd.Int64N(min(int64(1)<<(1+rnd.IntN(62)), stampMaxNanos-stampMinNanos+1))}
+	}
 	s := stamp{score: rnd.Int64N(1 << (1 + rnd.IntN(53)))}
 	if s.score <= stampMaxSuffixed && rnd.IntN(3) > 0 {
 		s.suffix = uint32(rnd.IntN(int(powersOfTen[rnd.IntN(8)]))) + 1
@@ -80,10 +92,16 @@ func TestStampOrder(t *testing.T) {
 	rnd := newRand(t)
 	for range 200_000 {
 		a, b := randomStamp(rnd), randomStamp(rnd)
-		if rnd.IntN(2) == 0 {
+		switch rnd.IntN(4) {
+		case 0, 1:
 			b.score = a.score
+		case 2:
+			b = stamp{score: a.score} // of nanoseconds, often of the same float64
+			if near := a.score + rnd.Int64N(600) - 300; near >= stampMinNanos && near <= stampMaxNanos {
+				b.score = near
+			}
 		}
-		want := cmp.Compare(a.score, b.score)
+		want := cmp.Compare(float64(a.score), float64(b.score))
 		if want == 0 {
 			want = strings.Compare(string(a.appendText(nil)), string(b.appendText(nil)))
 		}
@@ -111,6 +129,14 @@ func TestStampCursor(t *testing.T) {
 		most = max(most, shared[c])
 	}
 	require.Equal(t, 1111, most)
+	clear(shared)
+	most = 0
+	for ns := range int64(10_000) {
+		c := stamp{score: 1763900060123456789 + ns}.cursor()
+		shared[c]++
+		most = max(most, shared[c])
+	}
+	require.Equal(t, 1024, most)
 	require.NotEqual(t, stamp{7, 0}.cursor(), stamp{7, 1}.cursor())
 }
 

@@ -257,7 +257,7 @@ func (l *zsetLog) scan(cursor uint64, count int, texts *stampTexts, fn func(memb
 }
 
 // restCursor is the distance between two cursors in the tree, so that a float64 holds each exactly.
-const restCursor = 4
+const restCursor = 8
 
 // addLog does Add in a log.
 func (z *ZSet) addLog(score float64, member []byte) (added, changed bool) {

@@ -33,9 +33,10 @@ func TestZSetLogModel(t *testing.T) {
 	for name, limits := range encodings {
 		t.Run(name, func(t *testing.T) {
 			logs := 0
-			for range 6 * *logRounds {
+			for round := range 6 * *logRounds {
 				z := newZSetTest(t, newRand(t), limits)
 				z.log = true
+				z.nanos = round%2 == 1
 				for i := range 2000 {
 					z.change()
 					if i%40 == 0 {
@@ -186,11 +187,18 @@ func TestZSetLogCopy(t *testing.T) {
 // been shown, also those whose score made them leave the stamps.
 func TestZSetLogScanGuarantee(t *testing.T) {
 	rnd := newRand(t)
+	entry := func(i int) (score float64, member string) {
+		if i%10 == 3 {
+			ns := logTestNanos + int64(i)*37
+			return float64(ns), strconv.FormatInt(ns, 10)
+		}
+		return float64(i / 3), fmt.Sprintf("%d-%d", i/3, i%3)
+	}
 	for range 60 {
 		_, _, set := openLog(t)
 		stays := map[string]bool{}
 		for i := range 200 + rnd.IntN(1500) {
-			score, member := float64(i/3), fmt.Sprintf("%d-%d", i/3, i%3)
+			score, member := entry(i)
 			if i%10 == 5 {
 				member = fmt.Sprintf("id:%d", i)
 			}
@@ -207,12 +215,12 @@ func TestZSetLogScanGuarantee(t *testing.T) {
 			}
 			for range rnd.IntN(20) {
 				i := rnd.IntN(2000)
-				m := fmt.Sprintf("%d-%d", i/3, i%3)
+				score, m := entry(i)
 				switch rnd.IntN(4) {
 				case 0:
 					set.Add(float64(rnd.IntN(500)), []byte(m))
 				case 1:
-					set.Add(float64(i/3), []byte(m))
+					set.Add(score, []byte(m))
 				default:
 					delete(stays, m)
 					set.Remove([]byte(m))
@@ -410,6 +418,14 @@ func TestZSetLogMemory(t *testing.T) {
 		}},
 		"script, microseconds, a year": {16, func(set *ZSet, i int) {
 			set.Add(float64(1_700_000_000_000_000+i*31_536_000), fmt.Append(name[:0], 1_700_000_000_000_000+i*31_536_000))
+		}},
+		"script, nanoseconds": {16, func(set *ZSet, i int) {
+			ns := 1_763_900_060_123_456_789 + i*3_600_017
+			set.Add(float64(ns), strconv.AppendInt(name[:0], int64(ns), 10))
+		}},
+		"script, nanoseconds, a year": {16, func(set *ZSet, i int) {
+			ns := 1_763_900_060_123_456_789 + i*31_536_000_017
+			set.Add(float64(ns), strconv.AppendInt(name[:0], int64(ns), 10))
 		}},
 		"script, out of order": {16, func(set *ZSet, i int) {
 			ms := 1_700_000_000_000 + int64(uint32(i)*2654435761)

@@ -22,6 +22,7 @@ type zsetTest struct {
 	model modelZSet
 	lex   bool // all scores the same, so that ranges of members mean something
 	log   bool // most members tell their own score, as those of a sliding log
+	nanos bool // many of these in nanoseconds, of which several are the same float64
 }
 
 func newZSetTest(t *testing.T, rnd *rand.Rand, limits Limits) *zsetTest {
@@ -44,7 +45,7 @@ func (z *zsetTest) score() float64 {
 	case z.lex:
 		return 7
 	case z.log && z.rnd.IntN(10) > 0:
-		return float64(z.rnd.IntN(logTestScores))
+		return float64(z.stamp().score)
 	case z.rnd.IntN(3) == 0:
 		return testScores[z.rnd.IntN(len(testScores))]
 	}
@@ -61,7 +62,13 @@ func (z *zsetTest) member() []byte {
 // logTestScores is how many scores a test of logs draws from.
 const logTestScores = 150
 
+// logTestNanos is a time in nanoseconds, from which on the scores of a test are some five float64s.
+const logTestNanos = 1_763_900_060_123_456_789
+
 func (z *zsetTest) stamp() stamp {
+	if z.nanos && z.rnd.IntN(3) > 0 {
+		return stamp{score: logTestNanos + z.rnd.Int64N(logTestScores)*7}
+	}
 	s := stamp{score: z.rnd.Int64N(logTestScores)}
 	if z.rnd.IntN(2) == 0 {
 		s.suffix = 1 + uint32(z.rnd.IntN(30))

@@ -192,6 +192,9 @@ func randomLog(d *dice) []string {
 		case 6:
 			us := ms + fmt.Sprintf("%03d", d.IntN(1000))
 			return us, us
+		case 7, 8:
+			ns := ms + fmt.Sprintf("000%03d", d.IntN(1000)) // of one ms, some four doubles
+			return ns, ns
 		}
 		return ms, fmt.Sprintf("%s-%d", ms, d.IntN(15))
 	}
