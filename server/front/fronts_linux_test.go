@@ -23,6 +23,7 @@ func loopsServer(t *testing.T, loops int, edits ...func(*config.Config)) *server
 	t.Helper()
 	cfg := servertest.Unsaved()
 	cfg.Bind, cfg.Port, cfg.IOThreads = []string{"127.0.0.1"}, freePort(t), loops
+	cfg.BusyReplyThreshold = 0 // under the race detector a script of some milliseconds may take seconds: nobody is to be answered BUSY meanwhile
 	for _, edit := range edits {
 		edit(cfg)
 	}
