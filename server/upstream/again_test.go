@@ -233,6 +233,8 @@ func TestOrderIsKeptWhileNothingRuns(t *testing.T) {
 	for _, p := range sent {
 		require.Nil(t, p.wait(t).failure)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	require.ElementsMatch(t, want, ran)
 	steps := 0
 	for i := 1; i < len(ran); i++ {

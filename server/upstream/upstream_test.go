@@ -213,13 +213,12 @@ func TestDeadlines(t *testing.T) {
 
 // TestPending: above the limit the owner is to stop, and is told when it may go on; far above it calls are refused.
 func TestPending(t *testing.T) {
-	release := make(chan struct{})
-	node := startFake(t, on("INCR", func([]string) string {
-		<-release
-		return integer(1)
-	}))
 	for _, cfg := range []Config{{PendingCommands: 10}, {PendingBytes: 10 * int64(len(command("INCR", "k")))}} {
-		release = make(chan struct{})
+		release := make(chan struct{})
+		node := startFake(t, on("INCR", func([]string) string {
+			<-release
+			return integer(1)
+		}))
 		cfg.Addrs = []string{node.addr}
 		u := open(t, cfg)
 		var relieved atomic.Int64
