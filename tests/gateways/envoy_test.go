@@ -61,6 +61,9 @@ descriptors:
     rate_limit: {unlimited: true}
   - key: shut
     rate_limit: {unit: day, requests_per_unit: 0}
+  - key: shut
+    value: v2
+    rate_limit: {unit: hour}
 `
 
 // rateClient is a connection to a rate limit service.
