@@ -26,6 +26,9 @@ import "math"
 // Fixed and Sliding. A lease ends with the window, or with the slice, in which it was charged, and that by the server's time, since what is
 // left of it is divided by (1+ρ) twice. So a unit is spent in the window or slice that counts it, and what these two guarantee does not change.
 //
+// A key that is deleted or restored while leases of it are held, or that a failover sets back, forgets what was charged for them: they may be spent,
+// or given back, beside what passes anew.
+//
 // "Spent" means: at the reading of the clock by which the call was decided. A process that stands still between that reading and its reply
 // answers late, as any server may.
 //

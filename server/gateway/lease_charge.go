@@ -17,21 +17,25 @@ type leaseCharge struct{}
 
 // leaseCall is what a call knows of the lease that it charges.
 type leaseCall struct {
-	limit *leasedLimit
-	grant *scripted.Grant
-	sent  int64        // by the clock of leases
-	cost  int64        // of the call that waits, or 0
-	pair  *limits.Pair // of RL.TAKE, if that waits
-	plain []byte       // the call as another headgate takes it; empty: it goes by a script, too
-	proto int          // in which the answer of plain is to be
-	why   string       // no lease can be charged, so that the call is asked for by itself; "" means that one can
-	ended bool         // what has become of the charge is in the book
+	limit   *leasedLimit
+	grant   *scripted.Grant
+	sent    int64        // by the clock of leases
+	cost    int64        // of the call that waits, or 0
+	pair    *limits.Pair // of RL.TAKE, if that waits
+	plain   []byte       // the call as another headgate takes it; empty: it goes by a script, too
+	proto   int          // in which the answer of plain is to be
+	why     string       // no lease can be charged, so that the call is asked for by itself; "" means that one can
+	forgets int          // of limit, when it was sent
+	ended   bool         // what has become of the charge is in the book
 }
 
 // releaseLease has a call charge no lease any more.
 func (g *Gateway) releaseLease(k *call) {
 	l := k.lease
 	k.lease = nil
+	if l.limit != nil {
+		g.returns.Done()
+	}
 	if l.forget(&g.leases); len(g.leases.spare) < spareGrants {
 		g.leases.spare = append(g.leases.spare, l)
 	}
@@ -112,6 +116,8 @@ func (g *Gateway) charge(c *command.Ctx, k *call, e *leasedLimit, now, cost int6
 	l := k.lease
 	l.limit, l.sent, l.cost, l.plain, l.why, l.ended = e, now, cost, l.plain[:0], "", false
 	k.limit.shown = e.shown()
+	l.forgets = e.forgets
+	g.returns.Add(1) // what comes of it may have to be returned
 	if last := len(b.grants) - 1; last >= 0 {
 		l.grant, b.grants = b.grants[last], b.grants[:last]
 	} else {
@@ -212,7 +218,9 @@ func (leaseCharge) tell(k *call, c *command.Ctx) {
 		return
 	}
 	e.underWay, e.problem = false, ""
-	l.note(b)
+	if l.forgets == e.forgets { // or else RL.RESET has come first, or another upstream
+		l.note(b)
+	}
 	if e.closed { // meanwhile
 		g.returnAll(e)
 	}

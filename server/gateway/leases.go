@@ -46,15 +46,16 @@ const (
 
 // leaseBook is what the gateway knows of leases. The executor's lock guards it.
 type leaseBook struct {
-	on      bool
-	options throttle.LeaseOptions
-	byKey   map[leasedKey]*leasedLimit
-	all     []*leasedLimit
-	lately  [latelyFound]*leasedLimit // by the hash of their keys: those that were found last
-	hand    int                       // of the sweep, in all
-	recent  []recentCall
-	grants  []*scripted.Grant // that are not in use
-	spare   []*leaseCall      // likewise
+	on       bool
+	upstream string // cfg.Upstream: what is held was charged there
+	options  throttle.LeaseOptions
+	byKey    map[leasedKey]*leasedLimit
+	all      []*leasedLimit
+	lately   [latelyFound]*leasedLimit // by the hash of their keys: those that were found last
+	hand     int                       // of the sweep, in all
+	recent   []recentCall
+	grants   []*scripted.Grant // that are not in use
+	spare    []*leaseCall      // likewise
 
 	clock     func() int64 // bootTime
 	batch     int64        // Ctx.NowNs of the batch in which the clock was read
@@ -107,6 +108,7 @@ type leasedLimit struct {
 	used     int64  // when it was called last
 	underWay bool   // a charge is
 	closed   bool   // it is in the book no more
+	forgets  int    // how often what was charged before has come to mean nothing
 	large    bool   // the last call's cost was above what a lease may be
 	problem  string // why the last charge came to nothing
 }
@@ -141,15 +143,28 @@ type strictLimit struct {
 // apply takes a configuration into use. Leases by another one are given back.
 func (b *leaseBook) apply(g *Gateway, cfg *config.Config) {
 	o := throttle.LeaseOptions{Overshoot: cfg.UpstreamLeaseOvershoot, Max: int64(cfg.UpstreamLeaseMax), Strict: cfg.UpstreamLeaseStrict}
-	if b.on == cfg.UpstreamLease && b.options == o {
+	moves := b.upstream != cfg.Upstream
+	if b.on == cfg.UpstreamLease && b.options == o && !moves {
 		return
 	}
-	b.on, b.options = cfg.UpstreamLease, o
+	b.on, b.options, b.upstream = cfg.UpstreamLease, o, cfg.Upstream
 	if b.clock == nil {
 		b.clock = bootTime
 	}
+	if moves && len(b.all) > 0 {
+		g.leaveUpstream()
+	}
 	g.closeLeases()
 	b.byKey, b.recent, b.strict = nil, nil, strictLimit{}
+}
+
+// leaveUpstream gives back what is held while the upstream still is the one that has charged it. Charges under way there are no leases elsewhere.
+func (g *Gateway) leaveUpstream() {
+	for _, e := range g.leases.all {
+		e.forgets++
+	}
+	g.closeLeases()
+	g.Up.Flush()
 }
 
 // read returns the time for a decision.
@@ -422,6 +437,7 @@ func (g *Gateway) Forget(c *command.Ctx) {
 	for _, name := range c.Args[1:] {
 		for e := g.leases.byKey[leasedKey{c.DB.Index(), string(name)}]; e != nil; e = e.next {
 			e.lease = throttle.QuotaLease{}
+			e.forgets++
 		}
 	}
 }
@@ -458,11 +474,10 @@ func (g *Gateway) giveBack(e *leasedLimit, back throttle.LeaseReturn) {
 	g.Up.Send(&upstream.Call{
 		Slot: g.slotOfKey(name), Proto: 2, DB: e.key.db, Request: request, Replies: 1, Script: g.scriptOf(&ask),
 		Done: func(way *upstream.Call) {
-			defer g.returns.Done()
-			lost := way.Err != nil || ask.AnswerReturn(way.Reply) != nil
 			g.core.Lock()
 			defer g.core.Unlock()
-			if lost {
+			defer g.returns.Done() // under the lock, as is Add
+			if way.Err != nil || ask.AnswerReturn(way.Reply) != nil {
 				n.Lost++
 			} else {
 				n.Returned += uint64(back.Units)

@@ -319,6 +319,45 @@ func TestStrictTakes(t *testing.T) {
 	`)
 }
 
+// TestResetForgetsCharges: what was charged for a lease before RL.RESET is no lease afterwards, though its reply comes later.
+func TestResetForgetsCharges(t *testing.T) {
+	r := startRelay(t, socketOf(reference.Start(t)))
+	_, gate := startGateway(t, r.url(), leasing)
+	other := dial(t, gate.addr)
+	const call = "RL.GCRA k 1000 1 1h"
+	gate.admitted(call, 700, 50)
+	r.stall(true)
+	for range 600 {
+		gate.send(call)
+		if strings.Contains(other.ask("RL.UPSTREAM LEASES k"), "units 0 ") {
+			break
+		}
+	}
+	other.send("RL.RESET k")
+	time.Sleep(100 * time.Millisecond)
+	r.stall(false)
+	other.read()
+	require.True(t, strings.HasPrefix(other.ask(call+" COST 1000"), "[0 1000 0 "), "the limit begins anew")
+	for range 300 {
+		require.True(t, strings.HasPrefix(other.ask(call), "[1 1000 0 "), "and nothing of it is held here")
+	}
+}
+
+// TestLeasesStayWithTheirUpstream: what is held when the gateway turns to another one is given back to the one that has charged it, and to no other.
+func TestLeasesStayWithTheirUpstream(t *testing.T) {
+	first, second := startRelay(t, socketOf(reference.Start(t))), startRelay(t, socketOf(reference.Start(t)))
+	_, gate := startGateway(t, first.url(), leasing)
+	_, there := startGateway(t, second.url())
+	const call = "RL.GCRA k 1000 1 1h"
+	passed := gate.admitted(call, 400, 20)
+	require.True(t, strings.HasPrefix(there.ask(call+" COST 1000"), "[0 1000 0 "))
+	require.Equal(t, "OK", gate.ask("CONFIG SET upstream "+second.url()))
+	time.Sleep(1500 * time.Millisecond) // leases are a second long
+	require.Contains(t, there.ask(call+" PEEK"), " 1000 0 ", "nothing has come back")
+	_, again := startGateway(t, first.url())
+	require.True(t, strings.HasPrefix(again.ask(call+" PEEK"), fmt.Sprintf("[0 1000 %d ", 1000-passed)), again.ask(call+" PEEK"))
+}
+
 // TestResetForgetsLeases: the limit begins anew here as it does upstream.
 func TestResetForgetsLeases(t *testing.T) {
 	leasesOf(t, func(t *testing.T, gate, _ *client) {

@@ -147,7 +147,7 @@ func (b *Backlog) reuse(gone *block) {
 }
 
 // from is the offset before the first byte that is kept for those who come back.
-func (b *Backlog) from() int64 { return max(b.begin, b.last.end()-b.size) }
+func (b *Backlog) from() int64 { return max(b.first.at, b.last.end()-b.size) }
 
 // Extent returns the offsets before and behind what is kept for those who come back.
 func (b *Backlog) Extent() (from, to int64) {

@@ -118,6 +118,20 @@ func TestBacklogEndsSlowReaders(t *testing.T) {
 	again.Close()
 }
 
+// TestBacklogThatGrows: bytes that were let go are not there again when more are to be kept.
+func TestBacklogThatGrows(t *testing.T) {
+	b := NewBacklog(0, 2*blockSize)
+	b.Append(make([]byte, 16*blockSize))
+	b.SetLimits(160*blockSize, 0)
+	_, ok := b.Read(1, nil)
+	require.False(t, ok)
+	from, to := b.Extent()
+	require.Equal(t, []int64{14 * blockSize, 16 * blockSize}, []int64{from, to})
+	r, ok := b.Read(from, nil)
+	require.True(t, ok)
+	require.Len(t, take(t, r, 2*blockSize), 2*blockSize)
+}
+
 // TestBacklogUsesBlocksAgain: a stream that goes on allocates nothing, whether a reader is up to date, rests at a block's end or is behind.
 func TestBacklogUsesBlocksAgain(t *testing.T) {
 	b := NewBacklog(0, 3*blockSize)
