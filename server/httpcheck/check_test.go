@@ -202,6 +202,8 @@ func TestProblems(t *testing.T) {
 		{"GET", "/check?policy=user&key=1&format=xml", 400, "format must be text or json"},
 		{"GET", "/check?policy=user&key=1&polciy=x", 400, `unknown parameter "polciy", use policy, key, cost, peek or format`},
 		{"GET", "/check?policy=user&key={header:X-Key}", 400, "the request has no value for {header:X-Key}"},
+		{"GET", "/check?policy=user&key={header:Host}", 400,
+			"key has {header:Host}, which names whom the gateway asks, use {host} for the host that its client asks for"},
 		{"GET", "/check?policy=user&key={cleint}", 400, "key has {cleint}, use {client}, {client/64}, {header:NAME}, {method}, {host} or {path}, and {{ for a brace"},
 		{"GET", "/check?policy=user&key={client", 400, `key "{client" lacks a closing brace`},
 		{"GET", "/check?%zz", 400, `the query cannot be read: invalid URL escape "%zz"`},

@@ -50,6 +50,8 @@ func fill(place string, r *http.Request) (string, error) {
 	for name := range strings.SplitSeq(place, "|") {
 		value, known := valueOf(name, r)
 		switch {
+		case strings.EqualFold(name, "header:host"):
+			return "", badRequest("key has {%s}, which names whom the gateway asks, use {host} for the host that its client asks for", shown(name))
 		case !known:
 			return "", badRequest("key has {%s}, use {client}, {client/64}, {header:NAME}, {method}, {host} or {path}, and {{ for a brace", shown(name))
 		case value != "":

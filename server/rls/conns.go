@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/tap"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"headgate/server/web"
 )
@@ -59,25 +60,39 @@ func (c conns) begin(from peerAddr) { c.Begin(from.conn) }
 func (c conns) end(from peerAddr) { c.End(from.conn) }
 
 // arrivals bounds the calls that have begun to arrive and are not answered, of all connections: each is a goroutine, and what has come of it.
-type arrivals struct{ requests, others atomic.Int64 }
+type arrivals struct{ requests, checks, watches atomic.Int64 }
 
 // errCrowded is what a call is answered with for which there is no room.
 var errCrowded = status.Error(codes.ResourceExhausted, "too many requests at a time")
 
-// admit is asked when the headers of a call have come. It gives requests a time in which to arrive and to be answered; the other calls, of health and
-// reflection, may watch for as long as they like, and are counted until their contexts end.
+// admit is asked when the headers of a call have come. It gives requests and health checks a time in which to arrive and to be answered. Those who
+// watch health, and reflection, may go on for as long as they like, and so are counted apart. The calls of health and reflection are counted until
+// their contexts end.
 func (a *arrivals) admit(ctx context.Context, call *tap.Info) (context.Context, error) {
-	if call.FullMethodName == rls.RateLimitService_ShouldRateLimit_FullMethodName {
-		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-		_ = cancel // the call's own context ends this one when the call ends
-		return ctx, nil
+	switch call.FullMethodName {
+	case rls.RateLimitService_ShouldRateLimit_FullMethodName:
+		return limited(ctx), nil
+	case healthpb.Health_Check_FullMethodName, healthpb.Health_List_FullMethodName:
+		return limited(ctx), count(ctx, &a.checks, maxChecks)
 	}
-	if a.others.Add(1) > maxOthers {
-		a.others.Add(-1)
-		return nil, errCrowded
+	return ctx, count(ctx, &a.watches, maxWatches)
+}
+
+// limited gives a call the time that it may take.
+func limited(ctx context.Context) context.Context {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	_ = cancel // the call's own context ends this one when the call ends
+	return ctx
+}
+
+// count counts a call until its context ends, or says that there is no room for it.
+func count(ctx context.Context, calls *atomic.Int64, most int64) error {
+	if calls.Add(1) > most {
+		calls.Add(-1)
+		return errCrowded
 	}
-	context.AfterFunc(ctx, func() { a.others.Add(-1) })
-	return ctx, nil
+	context.AfterFunc(ctx, func() { calls.Add(-1) })
+	return nil
 }
 
 // beginRequest counts a request before its message is waited for, and reports whether there is room for it. endRequest is to follow if there is.

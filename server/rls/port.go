@@ -40,7 +40,8 @@ const (
 	maxStreams    = 1000             // requests under way on one connection
 	streamWorkers = 64               // goroutines that answer one request after another; for requests beyond these, which wait, goroutines are made
 	maxRequests   = 4096             // on all
-	maxOthers     = 256              // calls of health and reflection, on all
+	maxChecks     = 256              // health checks, on all
+	maxWatches    = 256              // calls that watch health, and of reflection, on all
 	maxRequest    = 64 << 10         // bytes of a request
 	maxHeaders    = 16 << 10         // bytes of its headers, as HTTP/2 counts them
 	window        = 64 << 10         // bytes of a request that are taken before they are read

@@ -421,3 +421,24 @@ func TestHealth(t *testing.T) {
 	_, err = client.Check(context.Background(), &healthpb.HealthCheckRequest{Service: "other"})
 	require.Equal(t, codes.NotFound, status.Code(err))
 }
+
+// TestManyWatch: however many watch health, a probe that checks it is answered.
+func TestManyWatch(t *testing.T) {
+	_, _, conn, _ := openServer(t, nil)
+	client := healthpb.NewHealthClient(conn)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	refused := 0
+	for range 300 {
+		watch, err := client.Watch(ctx, &healthpb.HealthCheckRequest{})
+		require.NoError(t, err)
+		if _, err = watch.Recv(); err != nil {
+			require.Equal(t, codes.ResourceExhausted, status.Code(err))
+			refused++
+		}
+	}
+	require.Equal(t, 300-256, refused)
+	answer, err := client.Check(ctx, &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_SERVING, answer.Status)
+}
