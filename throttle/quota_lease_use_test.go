@@ -55,7 +55,7 @@ func (e *leaseEvents) Pop() any {
 }
 
 func newLeaseFleet(r *rand.Rand, limit, count, period int64, demands ...float64) *leaseFleet {
-	f := &leaseFleet{r: r, now: epoch, server: newRateServer(limit, count, period, LeaseOptions{Overshoot: 0.05, Max: nsPerSecond})}
+	f := &leaseFleet{r: r, now: epoch, server: newRateServer(limit, count, period, LeaseOptions{Overshoot: 0.05, Max: 2 * nsPerSecond})}
 	for _, demand := range demands {
 		u := &leaseUser{up: true, demand: demand}
 		f.nodes = append(f.nodes, u)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"headgate/server/config"
 	"headgate/throttle"
 )
 
@@ -57,7 +58,8 @@ func newFleet(gateways int, each float64, capacity, rate int64) *fleet {
 	if f.rate, err = throttle.NewRate(capacity, rate, nsPerSecond); err != nil {
 		panic(err)
 	}
-	f.terms = f.rate.LeaseTerms(throttle.LeaseOptions{Overshoot: 0.05, Max: nsPerSecond})
+	cfg := config.Default()
+	f.terms = f.rate.LeaseTerms(throttle.LeaseOptions{Overshoot: cfg.UpstreamLeaseOvershoot, Max: int64(cfg.UpstreamLeaseMax)})
 	for range gateways {
 		lease := &throttle.QuotaLease{}
 		var next func()

@@ -24,7 +24,7 @@ var upstreamDirectives = []*Directive{
 		kind:    yesNo(func(c *Config) *bool { return &c.UpstreamLease }),
 	},
 	{
-		Name: "upstream-lease-max-ms", Group: Upstream, Since: "0.1.0", Default: "1000", Settable: true,
+		Name: "upstream-lease-max-ms", Group: Upstream, Since: "0.1.0", Default: "2000", Settable: true,
 		Summary: "Maximum duration of a lease in milliseconds. For at most this long, the reported remaining units may be inaccurate, and a lowered limit or RL.RESET may not yet apply everywhere.",
 		kind:    milliseconds(1, maxUpstreamMs, func(c *Config) *time.Duration { return &c.UpstreamLeaseMax }),
 	},

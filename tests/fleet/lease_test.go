@@ -31,7 +31,7 @@ const (
 
 // testedLimit is a small one whose leases are short, and for the whole test the one that documents speak of.
 func testedLimit() leasedLimit {
-	return sized(leasedLimit{[]string{"600", "100", "1s"}, 600, 0.3, 20}, leasedLimit{[]string{"6000", "6000", "60s"}, 6000, 1, 25})
+	return sized(leasedLimit{[]string{"600", "100", "1s"}, 600, 0.3, 20}, leasedLimit{[]string{"6000", "6000", "60s"}, 6000, 2, 25})
 }
 
 // TestLeasedFleet: four gateways decide about one hot key by leases, before a redis-server and before a cluster, of which a primary is killed. In no stretch of
