@@ -62,11 +62,12 @@ import "math"
 //
 //	n = clamp(⌈demand · L·5/8⌉, 1, ⌈capacity / 4⌉)
 //
-// and the next one is asked for when three quarters are spent, so that both are spent within 25/32 of L, unless it is so small that chance would have much of it end unspent. The charge asks for n;
-// or else for what there is, in steps of n/8, if that is at least n/4; or else for what the call costs that waits for it. That no more was
-// to be had, or not even that, is remembered for as long as n would have to wait, and for half of L at most. So while a limit is exhausted each
-// process comes back for a useful number of units, and not for each that comes free. About 1.6·N / (Overshoot · capacity) charges are made per
-// unit that N processes admit.
+// but where that is above 32 and L above a second, no more than a second's demand is worth, and 32: who crashes loses what it holds, and 31 of 32
+// calls are saved already. The next one is asked for when three quarters are spent, so that both are spent within 25/32 of L, unless it is so small
+// that chance would have much of it end unspent. The charge asks for n; or else for what there is, in steps of n/8, if that is at least n/4; or
+// else for what the call costs that waits for it. That no more was to be had, or not even that, is remembered for as long as n would have to wait,
+// and for half of L at most. So while a limit is exhausted each process comes back for a useful number of units, and not for each that comes
+// free. Up to L of a second, about 1.6·N / (Overshoot · capacity) charges are made per unit that N processes admit.
 //
 // Source: Gray and Cheriton's leases (1989), on units of a rate. Doorman (Google) and the quota services of large fleets work alike.
 
@@ -82,6 +83,9 @@ const (
 	// leaseWorth is the part of its length for whose demand a lease suffices. More of it would be left at its end when demand falls; with less there
 	// are more charges.
 	leaseWorth = 5.0 / 8
+	// enoughUnits is how many units a lease is worth that is worth more than a demand of enoughDemand, in ns.
+	enoughUnits  = 32
+	enoughDemand = nsPerSecond
 	// renewedLeft is the part of a lease that is left when the next one is asked for, as a divisor.
 	renewedLeft = 4
 	// minRenewed is how many units a lease has at least whose successor is asked for before it is used up.
@@ -351,7 +355,12 @@ func (q *QuotaLease) Wanted(t *LeaseTerms, now int64) int64 {
 
 // Worth is Wanted before it is rounded up and bounded.
 func (q *QuotaLease) Worth(t *LeaseTerms, now int64) float64 {
-	return q.demandIn(t, now) * float64(t.Length) * leaseWorth / float64(t.demand)
+	each := q.demandIn(t, now) * leaseWorth / float64(t.demand)
+	worth := each * float64(t.Length)
+	if worth > enoughUnits && t.Length > enoughDemand {
+		return max(enoughUnits, each*enoughDemand)
+	}
+	return worth
 }
 
 // Renews reports, behind a call that was decided here, whether the next lease is to be asked for before it is needed: little of what is held is

@@ -199,12 +199,28 @@ func TestQuotaLeasesAdmitTheRate(t *testing.T) {
 	}
 }
 
-// TestQuotaLeasesOfServersThatComeAndGo: 20 servers share 1,000 a second, of which each is up for a few seconds and then down. At least 95 % of the rate
-// is admitted, and who has come up has its share within two seconds.
+// TestQuotaLeasesOfServersThatComeAndGo: 20 servers share 1,000 a second, of which each is up for a few seconds and then crashes. At least 95 % of the
+// rate is admitted, and who has come up has its share within two seconds.
 func TestQuotaLeasesOfServersThatComeAndGo(t *testing.T) {
-	r := newRand(t)
-	f := newLeaseFleet(r, 1000, 1000, nsPerSecond, make([]float64, 20)...)
+	rate, fair, shares := comeAndGo(t, 1000)
+	require.Greater(t, rate, 0.95)
+	require.Greater(t, fair, 0.9)
+	require.InDelta(t, 1, shares, 0.1)
+}
+
+// TestLongQuotaLeasesOfServersThatComeAndGo: where leases last two seconds, no more is lost by the crashes.
+func TestLongQuotaLeasesOfServersThatComeAndGo(t *testing.T) {
+	rate, _, _ := comeAndGo(t, 40_000)
+	require.Greater(t, rate, 0.95)
+}
+
+// comeAndGo lets a minute go by when a capacity is used up, and returns how much of the rate was admitted, how many of the servers that came up had
+// their share in their second second, and how much of it they had together.
+func comeAndGo(t *testing.T, capacity int64) (rate, hadTheirs, share float64) {
+	t.Helper()
+	f := newLeaseFleet(newRand(t), capacity, 1000, nsPerSecond, make([]float64, 20)...)
 	f.events = nil
+	f.server.tat, f.server.exists = f.now+(capacity-1000)*nsPerMs, true
 	const asked = 1500.0 // calls a second, spread over those that are up
 	up := func() (n int) {
 		for _, u := range f.nodes {
@@ -222,7 +238,7 @@ func TestQuotaLeasesOfServersThatComeAndGo(t *testing.T) {
 	fair, joined, shares := 0, 0, 0.0
 	var turn func(u *leaseUser)
 	turn = func(u *leaseUser) {
-		f.after(nsPerSecond*3+r.Int64N(4*nsPerSecond), func() {
+		f.after(nsPerSecond*3+f.r.Int64N(4*nsPerSecond), func() {
 			u.up = !u.up
 			u.q = QuotaLease{}
 			spread()
@@ -255,12 +271,10 @@ func TestQuotaLeasesOfServersThatComeAndGo(t *testing.T) {
 	f.run(10 * nsPerSecond)
 	f.count()
 	f.run(60 * nsPerSecond)
-	rate := float64(f.admitted) / f.seconds() / 1000
+	rate = float64(f.admitted) / f.seconds() / 1000
 	t.Logf("%.4f of the rate, %.3f decided here, %.2f charges per unit; of %d servers that came up %d had their share in their second second, and all together %.3f of it",
 		rate, f.localShare(), float64(f.upstream)/float64(f.admitted), joined, fair, shares/float64(joined))
-	require.Greater(t, rate, 0.95)
-	require.Greater(t, float64(fair)/float64(joined), 0.9)
-	require.InDelta(t, 1, shares/float64(joined), 0.1)
+	return rate, float64(fair) / float64(joined), shares / float64(joined)
 }
 
 // TestQuotaLeasesAreLocal: a limit of 6,000 a minute on four processes is nearly all decided there, below the limit and beyond it.
@@ -360,6 +374,25 @@ func TestQuotaLeaseSizes(t *testing.T) {
 	require.EqualValues(t, 12, q.Expired())
 	require.Zero(t, q.Expired())
 	require.Zero(t, q.Ended(&terms, now+nsPerSecond), "within a second the rate has paid off 100 units")
+}
+
+// TestLongQuotaLeaseSizes: a lease of more than a second is worth 32 units, or a second's demand if that is more.
+func TestLongQuotaLeaseSizes(t *testing.T) {
+	rate, err := NewRate(100_000, 100, nsPerSecond)
+	require.NoError(t, err)
+	for calls, wanted := range map[int]int64{8: 20, 12: 30, 16: 32, 51: 32, 64: 40, 640: 400} {
+		for _, length := range []int64{4 * nsPerSecond, 60 * nsPerSecond} {
+			terms := rate.LeaseTerms(LeaseOptions{Overshoot: 1, Max: length})
+			var q QuotaLease
+			for range calls { // within a second
+				require.Equal(t, LeaseAsk, q.Decide(&terms, epoch, 1))
+			}
+			if length > 4*nsPerSecond {
+				wanted = max(wanted, enoughUnits)
+			}
+			require.Equal(t, wanted, q.Wanted(&terms, epoch), "%d calls", calls)
+		}
+	}
 }
 
 // TestScarceQuotaLeases: where there is less than a lease worth charging, calls are refused here until the next one is asked for ahead of them.
