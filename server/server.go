@@ -104,7 +104,7 @@ func New(live *config.Live, o Options) *Server {
 	}
 	s.Console = &admin.Console{Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Journal: s.Journal}
 	s.Hooks = command.Hooks{Nudge: s.Plain.Nudge, Block: s.Block, Wait: s.Wait, ServeWaiter: s.ServeWaiter, Publish: s.Publish, KeyChanged: s.KeyChanged, LimitOutput: s.CheckOutput, Refused: s.Replica.Refused}
-	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), Waits: s.Limits, ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory, Moved: s.cluster.Moved, ReplicaGone: s.Replica.Primary.Gone}
+	hooks := exec.Hooks{Log: s.Journal, Jobs: s.backgroundJobs(), Waits: s.Limits, ScriptFlags: s.scripts.DeclaredFlags, OutsideMemory: s.outsideMemory, Moved: s.cluster.Moved, ReplicaGone: s.Replica.Primary.Gone, Push: s.Replica.Primary.Push}
 	groups := s.CommandGroups
 	if live.Get().Upstream != "" {
 		s.Gateway = gateway.New(s.Executor, s.Limits)

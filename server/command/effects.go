@@ -39,7 +39,18 @@ type Effects struct {
 	aside  bool           // what is noted now belongs to the last of them
 
 	set setTail // of the last effect that addSet has made
+
+	gone goneKeys // the last effect, if it is a DEL to which keys may be added
 }
+
+// goneKeys is a DEL at the end of Effects.Buf that is for keys which have gone outside of commands.
+type goneKeys struct {
+	from, end int // where it stands; it is no longer at the end if end is not, and none if that is 0
+	keys      int
+}
+
+// maxGoneKeys is how many keys one DEL has at most, so that its header is of one length.
+const maxGoneKeys = 8
 
 // setTail is how SET key n PXAT at ends, in RESP behind the key.
 type setTail struct {
@@ -81,7 +92,7 @@ func (e *Effects) begin() {
 		}
 		e.give(len(e.Buf))
 	}
-	*e = Effects{Buf: e.Buf[:0], DB: noDB, startDB: noDB, Depth: e.Depth, Room: math.MaxInt64, stream: e.stream, set: e.set}
+	*e = Effects{Buf: e.Buf[:0], DB: noDB, startDB: noDB, Depth: e.Depth, Room: math.MaxInt64, stream: e.stream, set: e.set} // and no DEL to which keys may be added
 }
 
 // Stream has all units from now on be given to a func as soon as they are whole, and Aside note something; nil ends that. The func is called
@@ -93,6 +104,7 @@ func (e *Effects) Stream(to func(p []byte)) {
 		e.Room = math.MaxInt64
 	}
 	e.NameDatabase()
+	e.gone = goneKeys{}
 }
 
 // NameDatabase has the next effect name its database, since somebody begins to read there.
@@ -111,7 +123,7 @@ func (e *Effects) Feed() {
 	if e.Buf = e.Buf[:0]; cap(e.Buf) > keptEffects {
 		e.Buf = nil
 	}
-	e.fed, e.asides = 0, nil
+	e.fed, e.asides, e.gone = 0, nil, goneKeys{}
 }
 
 // keptEffects bounds the memory for effects that is kept while there is no log.
@@ -122,6 +134,7 @@ func (e *Effects) give(n int) {
 	if e.fed < n {
 		e.stream(e.Buf[e.fed:n])
 		e.fed = n
+		e.gone = goneKeys{}
 	}
 }
 
@@ -150,6 +163,7 @@ func (e *Effects) Take(spare []byte) []byte {
 		e.fed -= n
 	}
 	taken := e.Buf
+	e.gone = goneKeys{}
 	e.Buf = append(spare[:0], taken[n:]...)
 	e.start -= min(n, e.start)
 	e.last -= min(n, e.last)
@@ -212,6 +226,7 @@ func (e *Effects) NoteGap() {
 		return
 	}
 	at := len(e.Whole())
+	e.gone = goneKeys{}
 	if e.stream != nil { // which has no gap, and is to have no such line
 		e.give(at)
 		e.fed += len(annotationGap)
@@ -362,6 +377,25 @@ func (e *Effects) addDel(db int, key []byte) {
 	e.Buf = appendBulk(append(e.Buf, respDel...), key)
 }
 
+// addGone is addDel for a key that has gone by itself. Outside of commands, keys that go one after the other share a DEL, which is shorter than one
+// for each.
+func (e *Effects) addGone(db int, key []byte) {
+	g := &e.gone
+	if e.Depth > 0 || e.aside {
+		e.addDel(db, key)
+		return
+	}
+	if db == e.DB && g.end == len(e.Buf) && g.end > 0 && g.keys < maxGoneKeys {
+		g.keys++
+		e.Buf[g.from+len("*")]++
+		e.Buf = appendBulk(e.Buf, key)
+	} else {
+		e.addDel(db, key)
+		g.from, g.keys = e.last, 1
+	}
+	g.end = len(e.Buf)
+}
+
 // forgetDeletion takes the unit's only effect back if that is the deletion of a key which is now set: limiters find most keys past their
 // time, and two effects would have to be a transaction.
 func (e *Effects) forgetDeletion(key []byte) {
@@ -499,7 +533,7 @@ func (s *Core) PropagateGone(db *store.DB, name []byte) {
 	switch {
 	case !e.On:
 	case !e.Crowded:
-		e.addDel(db.Index(), name)
+		e.addGone(db.Index(), name)
 	case e.stream != nil:
 		e.Aside(func() { e.addDel(db.Index(), name) })
 	}

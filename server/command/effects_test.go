@@ -102,7 +102,11 @@ func TestRandomAsides(t *testing.T) {
 				return
 			}
 			logged = append(logged, all[len(all)-1])
-			e.word(db, name)
+			if rnd.IntN(2) == 0 {
+				e.addGone(db, []byte(name))
+			} else {
+				e.word(db, name)
+			}
 		}
 		for range 1 + rnd.IntN(20) {
 			switch rnd.IntN(5) {
@@ -150,7 +154,7 @@ func byDatabase(t *testing.T, p []byte) (list []string) {
 		case "MULTI", "EXEC":
 			require.Equal(t, word == "EXEC", open, "%q", words)
 			open = word == "MULTI"
-		case "#GAP":
+		case "#GAP", "DEL":
 		default:
 			list = append(list, db+word)
 		}
@@ -180,4 +184,59 @@ func TestSetEffects(t *testing.T) {
 		}
 	}
 	require.Equal(t, string(want.Buf), string(e.Buf))
+}
+
+// TestGoneKeys: keys that go one after the other share DELs, as long as nothing comes between and nobody has been given the DEL.
+func TestGoneKeys(t *testing.T) {
+	var e Effects
+	var stream []byte
+	gone := func(db int, keys ...string) {
+		for _, key := range keys {
+			e.addGone(db, []byte(key))
+		}
+	}
+	taken := func(want ...[]any) {
+		t.Helper()
+		var w Effects
+		for _, args := range want {
+			w.Add(0, args)
+		}
+		require.Equal(t, string(w.Buf), string(e.Take(nil)))
+	}
+	e.Enable(1 << 20)
+	gone(0, "a", "b", "c")
+	taken([]any{"SELECT", 0}, []any{"DEL", "a", "b", "c"})
+	gone(0, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j")
+	taken([]any{"DEL", "a", "b", "c", "d", "e", "f", "g", "h"}, []any{"DEL", "i", "j"})
+	gone(0, "a")
+	e.word(0, "b")
+	gone(0, "c", "d")
+	e.unit(func() { gone(0, "e") })
+	gone(0, "f")
+	taken([]any{"DEL", "a"}, []any{"b"}, []any{"DEL", "c", "d"}, []any{"DEL", "e"}, []any{"DEL", "f"})
+	gone(0, "a")
+	gone(1, "b")
+	taken([]any{"DEL", "a"}, []any{"SELECT", 1}, []any{"DEL", "b"})
+	gone(1, "a")
+	e.unit(func() { gone(1, "b"); e.forgetDeletion([]byte("b")) })
+	gone(1, "c")
+	taken([]any{"DEL", "a", "c"})
+	gone(1, "a")
+	e.NoteGap()
+	gone(1, "b")
+	require.Equal(t, "DEL a #GAP DEL b", plainly(e.Take(nil)))
+	gone(1, "a")
+	e.Annotate([]byte("#GAP\r\n"))
+	gone(1, "b")
+	require.Equal(t, "DEL a #GAP DEL b", plainly(e.Take(nil)))
+
+	e.Stream(func(p []byte) { stream = append(stream, p...) })
+	gone(0, "a", "b")
+	e.Feed()
+	gone(0, "c", "d")
+	e.Aside(func() { gone(0, "x", "y") })
+	gone(0, "e")
+	e.Feed()
+	require.Equal(t, "SELECT 0 DEL a b DEL c d DEL x DEL y DEL e", plainly(stream))
+	require.Equal(t, "SELECT 0 DEL a b DEL c d DEL e", plainly(e.Take(nil)))
 }

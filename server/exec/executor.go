@@ -87,6 +87,9 @@ type Hooks struct {
 	Overloaded func() bool
 	// Flush has on its way what the commands of an iteration have to say to other servers. The executor's lock is free. nil: nothing.
 	Flush func()
+	// Push sends replicas what they are due, and returns when to call it again at the latest, in ns; 0: whenever that is. The executor's lock is
+	// free. nil: there are none.
+	Push func(now int64) (next int64)
 }
 
 // EffectLog is where the effects of commands are kept before they are answered. The journal is it.

@@ -96,22 +96,33 @@ func (w *Worker) Closed(c *netpoll.Conn) { w.Exec.closed(c) }
 
 // Tick implements netpoll.Worker.
 func (w *Worker) Tick() time.Duration {
-	if w.helps {
-		return MaxCronPeriod
-	}
-	w.ticks = true
 	now := w.Ctx.NowNs
 	if !w.ran {
 		now = time.Now().UnixNano()
 	}
 	w.ran = false
+	if w.helps {
+		return time.Duration(w.push(now, now+int64(MaxCronPeriod)) - now)
+	}
+	w.ticks = true
 	if now >= w.nextCron || w.nextCron-now > int64(MaxCronPeriod) || now >= w.Exec.wakeAt.Load() {
 		w.Exec.wakeAt.Store(math.MaxInt64)
 		w.nextCron = now + int64(w.Exec.Cron())
 		w.Exec.commitApart()
 		w.Exec.above.Log.CommitDue()
 	}
-	return time.Duration(max(min(w.nextCron, w.Exec.wakeAt.Load())-now, 0))
+	next := w.push(now, min(w.nextCron, w.Exec.wakeAt.Load()))
+	return time.Duration(max(next-now, 0))
+}
+
+// push sends what replicas are due, and returns when the worker has something to do again, which is next or earlier.
+func (w *Worker) push(now, next int64) int64 {
+	if push := w.Exec.above.Push; push != nil {
+		if again := push(now); again != 0 {
+			return min(next, again)
+		}
+	}
+	return next
 }
 
 // Batch implements netpoll.Worker.

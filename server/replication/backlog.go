@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"headgate/server/netpoll"
 )
 
 // blockSize is how many bytes of the stream lie in one piece.
@@ -12,6 +14,9 @@ const blockSize = 64 << 10
 const (
 	// restMost is how many bytes end a rest of a reader: what a server makes in a millisecond at its fastest, and no more than its socket takes.
 	restMost = 4 * blockSize
+
+	// pushedRest is how long a reader rests on to which Push has sent something: whoever pushes does so again.
+	pushedRest = 10 * time.Millisecond
 
 	// spareBlocks is how many blocks are kept that nobody needs any more, for what comes next.
 	spareBlocks = 4
@@ -82,7 +87,7 @@ func (b *Backlog) Append(p []byte) {
 			r.end(errSlow)
 			r.Hurry()
 			r.slow()
-		case r.rests && behind >= b.much():
+		case r.rests && behind >= r.hurries():
 			r.Hurry()
 		}
 	}
@@ -96,6 +101,14 @@ func (b *Backlog) much() int64 {
 		return min(restMost, b.limit/4)
 	}
 	return restMost
+}
+
+// hurries is how many bytes behind the reader they end its rest. Where Push sends, that is its work, unless it does not come to it.
+func (r *StreamReader) hurries() int64 {
+	if r.pushed {
+		return 2 * r.backlog.much()
+	}
+	return r.backlog.much()
 }
 
 // grow returns a last block that has room.
@@ -188,8 +201,15 @@ type StreamReader struct {
 	err     error         // why there is no more
 	drains  bool          // there is no more behind what there is
 	rests   bool          // Rest was called since Next
+	from    int64         // when the rest began, or Push has sent something since, in ns
+	push    PushFunc      // nil: there is none
+	pushing bool          // Push is sending what was given
+	pushed  bool          // Push has sent something in this rest
 	hurry   chan struct{} // holds one if there is to be no rest; safe for concurrent use
 }
+
+// PushFunc sends, without waiting, as much of some bytes as can be sent at once, and returns how much that is.
+type PushFunc func(parts [][]byte) (sent int)
 
 // Read returns a reader that begins behind an offset, or false if what follows there is not all kept any more, or was never there. slow is
 // called once, within Append, if the reader is too far behind; it must not use the Backlog.
@@ -225,6 +245,9 @@ func (r *StreamReader) Next() ([]byte, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r.rests = false
+	for r.pushing {
+		b.more.Wait()
+	}
 	r.pass()
 	for r.err == nil && r.at == b.last.end() && !r.drains {
 		b.more.Wait()
@@ -263,16 +286,24 @@ func (r *StreamReader) pass() {
 }
 
 // Rest waits for so long, so that more comes together before Next is called again. What Next has returned before counts as sent. There is no rest, or
-// it ends, when much has come or nothing comes any more, and when Hurry is called. It is for the goroutine that calls Next.
+// it ends, when much has come or nothing comes any more, and when Hurry is called. While Push sends in its place, it goes on. It is for the goroutine that
+// calls Next.
 func (r *StreamReader) Rest(length time.Duration) {
 	if !r.mayRest() {
 		return
 	}
 	timer := time.NewTimer(length)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.hurry:
+	for {
+		select {
+		case <-timer.C:
+			if !r.restsOn() {
+				return
+			}
+			timer.Reset(pushedRest)
+		case <-r.hurry:
+			return
+		}
 	}
 }
 
@@ -283,7 +314,85 @@ func (r *StreamReader) mayRest() bool {
 	defer b.mu.Unlock()
 	r.pass()
 	r.rests = r.err == nil && !r.drains && b.last.end()-r.at < b.much()
+	r.pushed = false
+	if r.push != nil {
+		r.from = time.Now().UnixNano()
+	}
 	return r.rests
+}
+
+// restsOn reports whether Push has sent something since it was last asked.
+func (r *StreamReader) restsOn() (on bool) {
+	r.backlog.mu.Lock()
+	defer r.backlog.mu.Unlock()
+	on, r.pushed = r.pushed, false
+	return on
+}
+
+// SetPush has Push send to the reader while it rests.
+func (r *StreamReader) SetPush(push PushFunc) {
+	r.backlog.mu.Lock()
+	defer r.backlog.mu.Unlock()
+	r.push = push
+}
+
+// Push sends what has come to the readers that have rested for a time. It returns when there is more to be sent, in ns; 0: nothing waits. now is in ns.
+// To wake up the goroutine of a reader for each of its writes would cost more than what is written.
+func (b *Backlog) Push(now int64, rest time.Duration) (next int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		var due *StreamReader
+		if due, next = b.due(now, int64(rest)); due == nil {
+			return next
+		}
+		due.send(now)
+	}
+}
+
+// due returns a reader to push to, or nil and when there will be one. The caller holds mu.
+func (b *Backlog) due(now, rest int64) (r *StreamReader, next int64) {
+	for _, r := range b.readers {
+		behind := b.last.end() - r.at
+		if r.push == nil || !r.rests || r.pushing || r.err != nil || behind == 0 {
+			continue
+		}
+		if now-r.from >= rest || now < r.from || behind >= b.much() {
+			return r, 0
+		}
+		if at := r.from + rest; next == 0 || at < next {
+			next = at
+		}
+	}
+	return nil, next
+}
+
+// send pushes what is behind the reader. If not all of that can be sent at once, its rest ends. The caller holds mu, which is free meanwhile.
+func (r *StreamReader) send(now int64) {
+	b := r.backlog
+	r.skip()
+	var room [netpoll.PushParts][]byte
+	parts := append(room[:0], r.block.data[r.at-r.block.at:])
+	r.given = len(parts[0])
+	for next := r.block.next; next != nil && len(next.data) > 0 && len(parts) < cap(parts); next = next.next {
+		parts = append(parts, next.data)
+		r.given += len(next.data)
+	}
+	r.pushing, r.pushed, r.from = true, true, now
+	b.mu.Unlock()
+	sent := r.push(parts)
+	b.mu.Lock()
+	if r.pushing = false; r.err != nil {
+		b.more.Broadcast()
+		return
+	}
+	if sent < r.given {
+		r.rests = false
+		r.Hurry()
+	}
+	r.given = sent
+	r.pass()
+	b.more.Broadcast()
 }
 
 // Hurry ends the rest, or the next one at once.
@@ -316,7 +425,9 @@ func (r *StreamReader) Close() {
 // end has Next return an error. What it has returned last may be in use still, and its block must not be used again. The caller holds mu.
 func (r *StreamReader) end(why error) {
 	if r.given > 0 {
-		r.block.lent = true
+		for lent := r.block; lent != nil && lent.at < r.at+int64(r.given); lent = lent.next {
+			lent.lent = true
+		}
 	}
 	r.err, r.block = why, nil
 }

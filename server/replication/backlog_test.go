@@ -273,3 +273,133 @@ func TestRestsMakeNobodySlow(t *testing.T) {
 		r.Rest(0)
 	}
 }
+
+// resting returns a reader that has had what there is and rests, until the test's end.
+func resting(t *testing.T, b *Backlog, push PushFunc) *StreamReader {
+	t.Helper()
+	r, ok := b.Read(b.End(), func() {})
+	require.True(t, ok)
+	r.SetPush(push)
+	b.Append(noise(b.End(), 1))
+	take(t, r, 1)
+	require.True(t, r.mayRest())
+	t.Cleanup(r.Close)
+	return r
+}
+
+// TestPush: a reader that rests is sent what has come when it has rested long enough, or when that is much, over blocks' ends, and all of it once.
+func TestPush(t *testing.T) {
+	const rest = time.Millisecond
+	b := NewBacklog(0, blockSize)
+	var got []byte
+	r := resting(t, b, func(parts [][]byte) (sent int) {
+		for _, p := range parts {
+			got = append(got, p...)
+			sent += len(p)
+		}
+		return sent
+	})
+	now := r.from
+	require.Zero(t, b.Push(now, rest), "nothing waits")
+	b.Append(noise(1, 10))
+	require.Equal(t, now+int64(rest), b.Push(now, rest))
+	require.Empty(t, got)
+	now += int64(rest)
+	require.Zero(t, b.Push(now, rest))
+	require.Equal(t, noise(1, 10), got)
+	b.Append(noise(11, restMost))
+	require.Zero(t, b.Push(now, rest), "that is much")
+	require.True(t, bytes.Equal(noise(1, 10+restMost), got))
+	require.EqualValues(t, b.End(), r.At())
+	b.Append(noise(11+restMost, 5))
+	require.Equal(t, now+int64(rest), b.Push(now, rest), "it rests again")
+	require.Zero(t, b.Push(now-int64(time.Hour), rest), "the clock was set back")
+	require.True(t, bytes.Equal(noise(1, 15+restMost), got))
+	require.LessOrEqual(t, b.Bytes(), int64((2+spareBlocks)*blockSize), "what was sent is let go of")
+	require.True(t, r.restsOn())
+	require.False(t, r.restsOn(), "nothing was sent since")
+}
+
+// TestPushThatIsStuck: what cannot be sent at once is left to the reader's goroutine, whose rest ends.
+func TestPushThatIsStuck(t *testing.T) {
+	b := NewBacklog(0, blockSize)
+	r := resting(t, b, func([][]byte) int { return 3 })
+	b.Append(noise(1, 2*blockSize))
+	b.Push(r.from+1, 0)
+	r.Rest(time.Hour)
+	require.True(t, bytes.Equal(noise(4, 2*blockSize-3), take(t, r, 2*blockSize-3)))
+}
+
+// TestReaderEndsWithinPush: what is being sent stays as it is when the reader is ended meanwhile.
+func TestReaderEndsWithinPush(t *testing.T) {
+	b := NewBacklog(0, 1)
+	var r *StreamReader
+	r = resting(t, b, func(parts [][]byte) (sent int) {
+		r.Close()
+		for range 4 * spareBlocks {
+			b.Append(make([]byte, blockSize))
+		}
+		var got []byte
+		for _, p := range parts {
+			got = append(got, p...)
+		}
+		require.True(t, bytes.Equal(noise(1, 3*blockSize), got))
+		return len(got)
+	})
+	b.Append(noise(1, 3*blockSize))
+	b.Push(r.from+1, 0)
+	_, err := r.Next()
+	require.ErrorIs(t, err, errReaderGone)
+}
+
+// TestPushAndNext: whoever sends, and however much of it at once, the bytes come in their order, each once, and what is left over is sent at last.
+func TestPushAndNext(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	const total = 20 * blockSize
+	b := NewBacklog(0, blockSize)
+	r, ok := b.Read(0, func() {})
+	require.True(t, ok)
+	var at int64 // of the bytes that were sent; whoever sends has it
+	check := func(p []byte) {
+		if !bytes.Equal(p, noise(at, int64(len(p)))) {
+			t.Errorf("wrong bytes at %d", at)
+		}
+		at += int64(len(p))
+	}
+	pushes := rand.New(rand.NewPCG(seed, 1))
+	r.SetPush(func(parts [][]byte) (sent int) {
+		for _, p := range parts {
+			n := len(p)
+			if pushes.IntN(8) == 0 {
+				n = pushes.IntN(n + 1)
+			}
+			check(p[:n])
+			if sent += n; n < len(p) {
+				break
+			}
+		}
+		return sent
+	})
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		for {
+			p, err := r.Next()
+			if err != nil {
+				return
+			}
+			check(p)
+			r.Rest(time.Microsecond)
+		}
+	})
+	rnd := rand.New(rand.NewPCG(seed, 2))
+	for end := int64(0); end < total; {
+		n := min(1+rnd.Int64N(9000), total-end)
+		b.Append(noise(end, n))
+		end += n
+		b.Push(time.Now().UnixNano(), time.Duration(rnd.IntN(100))*time.Microsecond)
+	}
+	r.Drain()
+	reading.Wait()
+	require.EqualValues(t, total, at)
+}

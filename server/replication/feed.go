@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"headgate/server/command"
+	"headgate/server/netpoll"
 )
 
 // feedState is how far a replica has come.
@@ -191,6 +192,13 @@ func (f *feed) send(greeting []byte) error {
 	case <-f.loaded:
 	case <-f.quit:
 		return errHangup
+	}
+	if pusher := netpoll.NewPusher(f.conn); pusher != nil {
+		f.reader.SetPush(func(parts [][]byte) int {
+			sent := pusher.Push(parts)
+			f.primary.sent.Add(int64(sent))
+			return sent
+		})
 	}
 	for {
 		p, err := f.reader.Next()

@@ -49,6 +49,8 @@ type Primary struct {
 	asked    asked     // the last REPLCONF GETACK
 	good     int       // replicas that min-replicas-to-write counts
 
+	pushed atomic.Pointer[Backlog] // backlog, for Push
+
 	sent atomic.Int64 // bytes sent to replicas; safe for concurrent use
 
 	// Counters since the start: replicas that were sent all data, those that went on where they were, and those that could not though they
@@ -116,10 +118,25 @@ func (p *Primary) keepStream() {
 // startStream begins the stream where the history is. The caller holds the executor's lock.
 func (p *Primary) startStream() {
 	cfg := p.Config.Get()
-	p.backlog = NewBacklog(p.replica.history.Offset, int64(cfg.ReplBacklogSize))
+	p.setBacklog(NewBacklog(p.replica.history.Offset, int64(cfg.ReplBacklogSize)))
 	p.setLimits(cfg)
 	p.alone, p.asked = p.Clock.Mono(), asked{}
 	p.streamOwn()
+}
+
+// setBacklog has another stream, or nil, be that of the replicas.
+func (p *Primary) setBacklog(b *Backlog) {
+	p.backlog = b
+	p.pushed.Store(b)
+}
+
+// Push sends replicas what they are due, for the loops, which call it in each iteration. It returns when to call it again at the latest, in ns; 0: whenever
+// that is. The caller does not hold the executor's lock. Safe for concurrent use.
+func (p *Primary) Push(now int64) (next int64) {
+	if b := p.pushed.Load(); b != nil {
+		return b.Push(now, streamPause)
+	}
+	return 0
 }
 
 // streamOwn has the stream be made of what changes here, unless a primary is followed.
@@ -140,7 +157,7 @@ func (p *Primary) endStream() {
 	if p.replica.follow == nil {
 		*h = History{ID: command.RandomHex(idLength / 2), Offset: h.Offset}
 	}
-	p.backlog = nil
+	p.setBacklog(nil)
 }
 
 // stepDown has the stream be made no longer of what changes here, since a primary is to be followed. It reports whether all that has changed
@@ -181,7 +198,7 @@ func (p *Primary) passOn(follower *exec.Follower, renamed bool) {
 // forgetStream drops the stream, since the data are others now. The caller holds the executor's lock.
 func (p *Primary) forgetStream() {
 	p.dropAll(errOtherData)
-	p.backlog = nil
+	p.setBacklog(nil)
 }
 
 // Memory returns how many bytes the stream takes up: up to repl-backlog-size, and what is kept beyond that for replicas that are behind, which is
