@@ -291,6 +291,11 @@ func (s *Server) Listen() error {
 		s.Dirs.Release()
 		return err
 	}
+	if s.Gateway != nil {
+		for _, loop := range s.Plain.Watchers() {
+			s.Gateway.Up.ReadOn(loop)
+		}
+	}
 	s.TellAddresses(s.Addresses())
 	return nil
 }

@@ -73,6 +73,15 @@ func (f *plainFront) apply(cfg *config.Config) {
 // Count is how many event loops there are.
 func (f *plainFront) Count() int { return len(f.Loops) }
 
+// Watchers are the loops that can look at others' descriptors.
+func (f *plainFront) Watchers() []netpoll.Watcher {
+	list := make([]netpoll.Watcher, len(f.Loops))
+	for i, loop := range f.Loops {
+		list[i] = loop
+	}
+	return list
+}
+
 // Multiplexing is how the fronts wait for many connections at once.
 const Multiplexing = "epoll"
 

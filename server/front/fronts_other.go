@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/server/config"
+	"headgate/server/netpoll"
 )
 
 // plainFront serves connections without TLS: on systems without epoll, by goroutines for each.
@@ -55,6 +56,11 @@ func (f *plainFront) Drop(list []net.Listener) {
 
 // Count is how many event loops there are.
 func (f *plainFront) Count() int { return 0 }
+
+// Watchers are the loops that can look at others' descriptors.
+func (f *plainFront) Watchers() []netpoll.Watcher {
+	return nil
+}
 
 // Multiplexing is how the fronts wait for many connections at once.
 const Multiplexing = "goroutines"

@@ -46,6 +46,7 @@ type Loop struct {
 	leftovers
 	pausing
 	shared
+	watching watching
 
 	stopping  atomic.Bool
 	busyPoll  atomic.Int64 // nanoseconds to spin before sleeping
@@ -235,6 +236,7 @@ func (l *Loop) Run() {
 	defer close(l.done)
 	var events [eventsPerWait]unix.EpollEvent
 	var untilTick time.Duration
+	l.watching.begin()
 	for !l.stopping.Load() {
 		n := l.wait(events[:], untilTick)
 		l.begin()
@@ -377,9 +379,7 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 		return
 	}
 	if fd >= len(l.conns) || l.conns[fd] == nil {
-		if ln := l.listenerAt(fd); ln != nil {
-			l.accept(ln)
-		}
+		l.otherEvent(fd)
 		return
 	}
 	c := l.conns[fd]
@@ -752,6 +752,7 @@ func (l *Loop) poke() {
 
 // shutdown closes the listeners, gives full sockets a moment to drain, and closes every connection.
 func (l *Loop) shutdown() {
+	l.leave()
 	for _, a := range l.refuseArrivals() {
 		unix.Close(a.fd)
 	}

@@ -33,6 +33,16 @@ type Worker interface {
 	Tick() time.Duration
 }
 
+// Watcher looks at descriptors for others, on a goroutine that serves clients. It is safe for concurrent use.
+type Watcher interface {
+	// Watch has ready called in each iteration in which something can be read from a descriptor that does not block, or its peer has gone: on
+	// the front's goroutine and without the Handler's lock. left is called, and ready no more, when the front ends. It reports false, and
+	// calls nothing, if the front does not run.
+	Watch(fd int, ready, left func()) bool
+	// Unwatch ends that, before the descriptor is closed. A call of ready or left may just have begun.
+	Unwatch(fd int)
+}
+
 // Traffic counts what a front has moved between sockets and buffers.
 type Traffic struct {
 	BytesIn, BytesOut uint64 // from sockets and to them

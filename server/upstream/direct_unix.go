@@ -11,11 +11,12 @@ import (
 
 // direct writes to a connection's socket what it takes at once. It spares what is sent often a goroutine that is woken for it.
 type direct struct {
-	raw syscall.RawConn
-	p   []byte
-	n   int
-	err error
-	try func(fd uintptr) bool // made once, so that a write allocates nothing
+	socket *socket // nil: raw is used
+	raw    syscall.RawConn
+	p      []byte
+	n      int
+	err    error
+	try    func(fd uintptr) bool // made once, so that a write allocates nothing
 }
 
 // newDirect returns nil for a connection that is no socket, such as TLS's.
@@ -28,6 +29,9 @@ func newDirect(conn net.Conn) *direct {
 	d.try = d.once
 	return d
 }
+
+// directTo writes to a socket.
+func directTo(s *socket) *direct { return &direct{socket: s} }
 
 // rawOf is how a connection's socket is reached, or nil.
 func rawOf(conn net.Conn) syscall.RawConn {
@@ -44,6 +48,9 @@ func rawOf(conn net.Conn) syscall.RawConn {
 
 // write returns how many bytes of p the socket has taken, which may be none.
 func (d *direct) write(p []byte) (int, error) {
+	if d.socket != nil {
+		return d.socket.give(p)
+	}
 	d.p, d.n, d.err = p, 0, nil
 	err := d.raw.Write(d.try)
 	d.p = nil

@@ -3,8 +3,9 @@
 // commands mean.
 //
 // A [Call] is a command under way. [Upstream.Send] queues it at the connection that it has to take, and does no I/O; [Upstream.Flush] has
-// each connection's queue written by one write. Each connection has two goroutines, one that writes and one that reads, and at most two
-// writes whose replies have not all come: what is queued meanwhile waits, and may still be given up without having run.
+// each connection's queue written by one write. Each connection has a goroutine that writes what its socket does not take at once. A [Watcher]
+// reads, or where there is none another goroutine. A connection has at most two writes whose replies have not all come: what is queued
+// meanwhile waits, and may still be given up without having run.
 //
 // Two promises hold whatever the servers do:
 //

@@ -230,15 +230,18 @@ func open(t *testing.T, cfg Config) *Upstream {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 10 * time.Second
 	}
-	u := New(cfg, slog.New(slog.DiscardHandler))
+	u := New(cfg, testLog)
 	t.Cleanup(u.Close)
 	return u
 }
 
-// started is open and Start, which must succeed.
+var testLog = slog.New(slog.DiscardHandler)
+
+// started is open and Start, which must succeed. Replies are read as in a server, by a watcher.
 func started(t *testing.T, cfg Config) *Upstream {
 	t.Helper()
 	u := open(t, cfg)
+	readByWatcher(t, u)
 	require.NoError(t, u.Start(t.Context()))
 	return u
 }

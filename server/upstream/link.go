@@ -18,35 +18,36 @@ type linkKey struct {
 }
 
 // link is a connection to a node, and the calls that take it. The connection is made when there is something to send, and made anew when it
-// has broken. Its writer goroutine sends, and decides what becomes of calls when the connection breaks; a reader goroutine for each
-// connection takes the replies.
+// has broken. Its writer goroutine sends, and decides what becomes of calls when the connection breaks; each connection has a reader that takes
+// the replies.
 type link struct {
 	node *node
 	key  linkKey
 	own  bool // of Config's user
 
 	mu      sync.Mutex
-	wake    sync.Cond // of the writer
-	queue   callList  // not sent yet
-	flights ring      // sent, and not answered whole
-	writes  int       // flights under way, of which the last calls are still to be answered
-	live    int       // calls in flights that have not been given up
-	conn    net.Conn  // nil: there is none
-	reading bool      // the reader has not ended
-	broken  error     // why the connection cannot be used any more; the writer clears up once the reader has ended
-	heard   bool      // a reply has come over this connection
-	due     bool      // Flush was called for what is queued
-	listed  bool      // it is among Upstream.queued
-	stale   bool      // something was not answered in time: it is closed once no call waits for it
-	writing bool      // the writer goroutine runs
-	sending bool      // out is being written, by the writer or in goOn
-	handed  bool      // the writer is to write the rest of out
-	direct  *direct   // writes to conn without waiting; nil if it cannot
-	closed  bool      // for good
-	used    int64     // when something was queued last, by Now
-	moved   int64     // when the socket has last taken a part of a long write, by Now
-	refusal *Failure  // why no connection can be made as this user
-	refused int64     // until when that is believed, by Now
+	wake    sync.Cond          // of the writer
+	queue   callList           // not sent yet
+	flights ring               // sent, and not answered whole
+	writes  int                // flights under way, of which the last calls are still to be answered
+	live    int                // calls in flights that have not been given up
+	conn    io.ReadWriteCloser // nil: there is none
+	reader  *reader            // of conn
+	reading bool               // the reader has not ended
+	broken  error              // why the connection cannot be used any more; the writer clears up once the reader has ended
+	heard   bool               // a reply has come over this connection
+	due     bool               // Flush was called for what is queued
+	listed  bool               // it is among Upstream.queued
+	stale   bool               // something was not answered in time: it is closed once no call waits for it
+	writing bool               // the writer goroutine runs
+	sending bool               // out is being written, by the writer or in goOn
+	handed  bool               // the writer is to write the rest of out
+	direct  *direct            // writes to conn without waiting; nil if it cannot
+	closed  bool               // for good
+	used    int64              // when something was queued last, by Now
+	moved   int64              // when the socket has last taken a part of a long write, by Now
+	refusal *Failure           // why no connection can be made as this user
+	refused int64              // until when that is believed, by Now
 
 	// Whoever has set sending owns these.
 	out     []byte
@@ -173,8 +174,8 @@ func (l *link) connect() {
 	if err == nil {
 		l.node.connected(l.key.user)
 		l.conn, l.heard, l.reading = conn, false, true
-		l.direct = newDirect(conn)
-		go l.read(conn)
+		l.direct, l.reader = newDirect(conn), newReader(l, conn)
+		go l.reader.run()
 		return
 	}
 	failure := l.node.failure(Unreachable, err.Error())
@@ -316,7 +317,10 @@ func (l *link) clear() {
 		}
 	}
 	unheard := !l.heard && len(l.gone) > 0
-	l.conn, l.direct, l.broken, l.stale, l.writes, l.live = nil, nil, nil, false, 0, 0
+	if s, ok := l.conn.(*socket); ok {
+		s.free()
+	}
+	l.conn, l.reader, l.direct, l.broken, l.stale, l.writes, l.live = nil, nil, nil, nil, false, 0, 0
 	if failure := l.node.resting.Load(); failure != nil {
 		l.refuseQueue(failure) // what was taken back from the write that failed
 	}
@@ -345,7 +349,7 @@ func (l *link) refuseQueue(failure *Failure) {
 }
 
 // hangUp closes a connection without a word: TLS would say goodbye, and wait for a peer that takes nothing.
-func hangUp(conn net.Conn) {
+func hangUp(conn io.Closer) {
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn()
 	}
@@ -404,6 +408,16 @@ func (l *link) expire(now int64, e *expiry) {
 		}
 	}
 	l.closeStale()
+}
+
+// lookNow reads replies that have come and that nobody has had the time for.
+func (l *link) lookNow() {
+	l.mu.Lock()
+	r := l.reader
+	l.mu.Unlock()
+	if r != nil {
+		r.lookNow()
+	}
 }
 
 // owes reports whether calls for a slot are queued, or sent and not answered.

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -249,6 +250,9 @@ func (n *node) expire() {
 		return
 	}
 	n.excused = false
+	for _, l := range n.links() {
+		l.lookNow()
+	}
 	e := expiry{next: never}
 	for _, l := range n.links() {
 		l.expire(now, &e)
@@ -354,6 +358,7 @@ func (n *node) tryOut() {
 // what comes before the command: a connection that cannot be made.
 func (n *node) ask(timeout time.Duration, args ...string) (v value, err error) {
 	done := make(chan struct{})
+	var reply []byte
 	c := &Call{Slot: -1, Proto: 2, Replies: 1, Request: command(args...), Deadline: Now() + int64(timeout), internal: true}
 	c.Done = func(c *Call) {
 		switch {
@@ -362,13 +367,15 @@ func (n *node) ask(timeout time.Duration, args ...string) (v value, err error) {
 		case len(c.Reply) > topologyMax: // as values it would take up many times as much
 			err = errTooLong
 		default:
-			v, _ = parseValue(c.Reply)
+			reply = bytes.Clone(c.Reply)
 		}
 		close(done)
 	}
 	n.send(c)
 	n.up.Flush()
-	<-done
+	if <-done; err == nil {
+		v, _ = parseValue(reply) // here, since it may be long, and others wait for whoever reads
+	}
 	return v, err
 }
 

@@ -3,7 +3,9 @@ package upstream
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -15,6 +17,15 @@ var (
 // reader takes the replies of one connection.
 type reader struct {
 	link *link
+	conn io.Closer // it reads from
+	in   io.Reader // that reads from it
+
+	mu      sync.Mutex
+	state   readerState // changed with mu held
+	socket  *socket     // conn, if the socket is used past Go's poller
+	watcher Watcher     // that says when there is something to read
+
+	// Whoever reads owns these.
 	scan scanner
 
 	buf     []byte
@@ -44,44 +55,63 @@ type whole struct {
 	refusal           []byte // see reader
 }
 
-// read is the reader goroutine of a connection.
-func (l *link) read(conn net.Conn) {
-	r := &reader{link: l, buf: make([]byte, 0, readSize)}
-	in := newInput(conn)
+func newReader(l *link, conn net.Conn) *reader {
+	return &reader{link: l, conn: conn, in: newInput(conn), buf: make([]byte, 0, readSize)}
+}
+
+// run is the reader goroutine of a connection.
+func (r *reader) run() {
 	var err error
 	for err == nil {
 		if !r.makeRoom() {
 			break // for the reason that the link has
 		}
+		if r.moveToWatcher() {
+			return
+		}
 		var n int
-		n, err = in.Read(r.buf[len(r.buf):cap(r.buf)])
-		r.buf = r.buf[:len(r.buf)+n]
-		now := Now()
-		if n > 0 {
-			l.arrived.Store(now)
-		}
-		if wrong := r.take(now); wrong != nil {
-			err = wrong
-		}
-		if r.landed {
-			r.landed = false
-			for i := range r.whole {
-				r.judge(&r.whole[i])
-			}
-			l.mu.Lock()
-			l.writes -= r.landings // not before what has not run is ahead of what is queued
-			r.landings = 0
-			l.goOn() // a write may have been waiting for these replies
-			r.giveAll()
-			l.node.up.Flush()
-			l.node.up.drained(&r.told)
-			if r.handed {
-				r.handed = false
-				r.renew()
-			}
-		}
+		n, err = r.in.Read(r.buf[len(r.buf):cap(r.buf)])
+		err = r.came(n, err)
 	}
-	hangUp(conn)
+	r.end(err)
+}
+
+// came takes what was read, and returns why nothing more can be.
+func (r *reader) came(n int, err error) error {
+	l := r.link
+	r.buf = r.buf[:len(r.buf)+n]
+	now := Now()
+	if n > 0 {
+		l.arrived.Store(now)
+	}
+	if wrong := r.take(now); wrong != nil {
+		err = wrong
+	}
+	if !r.landed {
+		return err
+	}
+	r.landed = false
+	for i := range r.whole {
+		r.judge(&r.whole[i])
+	}
+	l.mu.Lock()
+	l.writes -= r.landings // not before what has not run is ahead of what is queued
+	r.landings = 0
+	l.goOn() // a write may have been waiting for these replies
+	r.giveAll()
+	l.node.up.Flush()
+	l.node.up.drained(&r.told)
+	if r.handed {
+		r.handed = false
+		r.renew()
+	}
+	return err
+}
+
+// end leaves the connection to the writer, which clears up.
+func (r *reader) end(err error) {
+	l := r.link
+	hangUp(r.conn)
 	if r.held > 0 {
 		r.letGo()
 	}
@@ -280,7 +310,7 @@ func (r *reader) makeRoom() bool {
 func (r *reader) grow() bool {
 	l, up := r.link, r.link.node.up
 	replyMax := up.replyMax.Load()
-	size := max(2*len(r.buf), len(r.buf)+int(min(r.scan.bulk, replyMax))+lineSpare)
+	size := r.larger()
 	for size > bufferKept && r.held < int64(size) {
 		switch {
 		case int64(len(r.buf))+r.scan.bulk > replyMax || !l.awaited():
@@ -298,6 +328,11 @@ func (r *reader) grow() bool {
 	}
 	r.buf = append(make([]byte, 0, size), r.buf...)
 	return true
+}
+
+// larger is the size of a larger buffer.
+func (r *reader) larger() int {
+	return max(2*len(r.buf), len(r.buf)+int(min(r.scan.bulk, r.link.node.up.replyMax.Load()))+lineSpare)
 }
 
 // lineSpare is the room behind a long string for what follows it.

@@ -38,10 +38,11 @@ type Upstream struct {
 	pendingCalls atomic.Int64
 	overloaded   atomic.Bool
 
-	queued  queuedLinks
-	refused refusedCalls
-	waiting waitingCalls
-	totals  totals
+	watchers watchers
+	queued   queuedLinks
+	refused  refusedCalls
+	waiting  waitingCalls
+	totals   totals
 }
 
 // totals are counted over all nodes, those that are no more included.

@@ -467,7 +467,7 @@ func TestCallsAllocateNothing(t *testing.T) {
 	l.mu.Lock()
 	l.conn, l.reading = ours, true
 	l.mu.Unlock()
-	go l.read(ours)
+	go newReader(l, ours).run()
 	for i := range calls {
 		calls[i] = Call{Slot: -1, Proto: 3, Replies: 1, Request: request, Done: func(*Call) { done <- struct{}{} }}
 	}

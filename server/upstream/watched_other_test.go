@@ -1,0 +1,7 @@
+//go:build !linux
+
+package upstream
+
+import "testing"
+
+func readByWatcher(*testing.T, *Upstream) {}
