@@ -12,6 +12,7 @@ import (
 	"headgate/internal/quoting"
 	"headgate/internal/reply"
 	"headgate/server/command"
+	"headgate/server/limiter"
 	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
@@ -34,6 +35,20 @@ func writeOverview(b *strings.Builder, commands []*command.Command) {
 	}
 	b.WriteString("\n[Arguments and replies](arguments.md) explains durations, limits, costs and the five numbers. A call that returns an error changes\n" +
 		"nothing. In errors, X stands for the argument.\n")
+}
+
+// examplesOf returns the calls that show a command: those of testdata/examples.txt, or two of the example that its algorithm declares.
+func examplesOf(cmd *command.Command, examples map[string][]string) []string {
+	if calls := examples[nameOf(cmd)]; calls != nil {
+		return calls
+	}
+	for _, a := range limiter.Standard.All() {
+		if nameOf(cmd) == "RL."+a.Name && !a.PolicyOnly {
+			call := nameOf(cmd) + " user:42 " + a.Example
+			return []string{call, call}
+		}
+	}
+	return nil
 }
 
 // writeSection is the reference of one command.

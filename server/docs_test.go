@@ -27,7 +27,7 @@ func commandsMarkdown(t *testing.T) string {
 		if group.group == command.GroupThrottle {
 			writeOverview(&b, commands)
 			for _, cmd := range commands {
-				writeSection(t, &b, cmd, examples[nameOf(cmd)])
+				writeSection(t, &b, cmd, examplesOf(cmd, examples))
 				delete(examples, nameOf(cmd))
 			}
 			continue

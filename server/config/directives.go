@@ -2,16 +2,13 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"headgate/internal/quoting"
-	"headgate/persistence"
 	"headgate/server/limiter"
 	"headgate/server/top"
 )
@@ -64,20 +61,8 @@ type Config struct {
 	// MetricsPagePassword is what the page asks for in place of MetricsPassword; "" = the same. Never write it to a log.
 	MetricsPagePassword string
 
-	// HTTPBind lists the addresses that the HTTP check listens on, in the form of Bind.
-	HTTPBind           []string
-	HTTPPort           int         // of the HTTP check; 0 = none
-	HTTPUnixSocket     string      // socket file of the HTTP check; "" = none
-	HTTPUnixSocketPerm os.FileMode // its permission bits; 0 = as the umask leaves them
-
-	// RLSBind lists the addresses that the rate limit service listens on, in the form of Bind.
-	RLSBind            []string
-	RLSPort            int    // of Envoy's rate limit service; 0 = none
-	RLSConfig          string // file or directory of its rules; relative to Dir, see Path
-	RLSUser            string // as whom it asks limits, if RLSPassword is not empty
-	RLSPassword        string // "" = none. Never write it to a log
-	RLSTLS             bool
-	RLSResponseHeaders bool
+	checkConfig
+	rlsConfig
 
 	MaxClients             int           // connections at a time, before what the limit on open files takes away
 	Timeout                time.Duration // an idle client is closed after this; 0 = never
@@ -134,26 +119,7 @@ type Config struct {
 	WaitMaxClients  int                // calls with WAIT that wait at a time
 	WaitMaxPerKey   int                // the same for one key
 
-	// Upstream is the URL of where keys and the state of limiters are kept instead of here; "" = they are kept here.
-	Upstream              string
-	UpstreamPassword      string // Never write it to a log
-	UpstreamTLSCACertFile string // the files are relative to Dir, see Path
-	UpstreamTLSCertFile   string
-	UpstreamTLSKeyFile    string
-	UpstreamTimeout       time.Duration   // from a command's arrival to its answer
-	UpstreamRest          time.Duration   // for which a node that has timed out is left alone
-	UpstreamFailure       limiter.Failure // of limiters whose policy says nothing of it
-	UpstreamLocalShare    float64         // of a limit, that limiter.FailLocal lets pass here
-
-	UpstreamLease          bool          // hot limits are decided here, of leases
-	UpstreamLeaseOvershoot float64       // of a limit, that more may pass by leases
-	UpstreamLeaseStrict    bool          // nothing more may
-	UpstreamLeaseMax       time.Duration // that a lease is long at most
-
-	UpstreamPendingMax PendingLimit
-	UpstreamMap        []Translation // addresses that nodes announce -> where they are reached
-	UpstreamTake       UpstreamTake
-	UpstreamUserMap    []Translation // users here -> users there
+	upstreamConfig
 
 	BusyReplyThreshold int // ms that a script runs before other clients get BUSY; 0 = never
 	ScriptTimeLimit    int // ms after which a script that has written nothing is stopped; 0 = never
@@ -186,32 +152,11 @@ type Config struct {
 	AOFLoadTruncated         bool
 	AOFTimestampEnabled      bool
 
-	ReplicaOf             Address // the primary that is followed; the zero Address: none
-	MasterUser            string
-	MasterAuth            string // "" = no password. Never write it to a log
-	ReplicaReadOnly       bool
-	ReplicaServeStaleData bool
-	ReplicaPriority       int
-	ReplicaAnnounceIP     string // "" = the one that the connection comes from
-	ReplicaAnnouncePort   int    // 0 = port, or tls-port with TLSReplication
-	ReplTimeout           time.Duration
-	TLSReplication        bool
+	replicationConfig
+	ReplTimeout    time.Duration
+	TLSReplication bool
 
-	ClusterEmulated         bool   // clients in cluster mode are answered
-	ClusterAnnounceIP       string // "" = where they have connected to
-	ClusterAnnounceHostname string
-	ClusterAnnouncePort     int // 0 = where they have connected to
-	ClusterAnnounceTLSPort  int
-	ClusterEndpoint         Endpoint
-
-	ReplBacklogSize             int           // bytes of changes that are kept for replicas which come back
-	ReplBacklogTTL              time.Duration // how long they are kept while there are no replicas; 0 = for ever
-	ReplPingReplicaPeriod       time.Duration
-	ReplDisklessSync            bool
-	ReplDisklessSyncDelay       time.Duration
-	ReplDisklessSyncMaxReplicas int           // for so many the delay is not waited for; 0 = it always is
-	MinReplicasToWrite          int           // 0 = none are needed
-	MinReplicasMaxLag           time.Duration // 0 = none are needed
+	clusterConfig
 }
 
 // directives is the table, sorted by name within each group. See Directive for how each field is used.
@@ -791,73 +736,6 @@ func (d *Directive) apply(c *Config, args []string, more bool, h *Host) error {
 	}
 	return nil
 }
-
-func checkSocketPath(c *Config, _ *Host) error { return checkSocketLength(c.UnixSocket) }
-
-func checkHTTPSocketPath(c *Config, _ *Host) error { return checkSocketLength(c.HTTPUnixSocket) }
-
-func checkSocketLength(path string) error {
-	if len(path) > maxSocketPath {
-		return fmt.Errorf("argument must be a path of at most %d bytes", maxSocketPath)
-	}
-	return nil
-}
-
-func stayInForeground(c *Config, _ *Host) error {
-	c.Daemonize = false
-	return nil
-}
-
-// clampTopWindow has the lists look back a second at least.
-func clampTopWindow(c *Config, _ *Host) error {
-	c.TopWindow = max(c.TopWindow, time.Second)
-	return nil
-}
-
-func daemonizeNotice(args []string) string {
-	if strings.EqualFold(args[0], "yes") {
-		return "daemonize is ignored: headgate stays in the foreground; let systemd or the container run it"
-	}
-	return ""
-}
-
-func clampHz(c *Config, _ *Host) error {
-	c.Hz = min(max(c.Hz, minHz), maxHz)
-	return nil
-}
-
-// checkFileName refuses what is not a name within a directory, in Redis's words.
-func checkFileName(directive, name string) error {
-	switch {
-	case name == "":
-		return fmt.Errorf("%s can't be empty", directive)
-	case persistence.Reserved(name):
-		return fmt.Errorf("%s can't be %s, which the server uses for itself", directive, name)
-	case name != filepath.Base(name) || name == "." || name == "..":
-		return fmt.Errorf("%s can't be a path, just a %s", directive, map[bool]string{true: "dirname", false: "filename"}[directive == "appenddirname"])
-	}
-	return nil
-}
-
-func checkAppendDirName(c *Config, _ *Host) error {
-	return checkFileName("appenddirname", c.AppendDirName)
-}
-
-func checkAppendFilename(c *Config, _ *Host) error {
-	return checkFileName("appendfilename", c.AppendFilename)
-}
-
-func checkDBFilename(c *Config, _ *Host) error {
-	if strings.ContainsRune(c.DBFilename, '/') {
-		return redisText("dbfilename can't be a path, just a filename")
-	}
-	if persistence.Reserved(c.DBFilename) {
-		return fmt.Errorf("dbfilename can't be %s, which the server uses for itself", c.DBFilename)
-	}
-	return nil
-}
-
-func checkDir(c *Config, h *Host) error { return h.CheckDir(c.Dir) }
 
 // Default returns the built-in configuration. Its Dir is relative; Load makes it absolute.
 func Default() *Config {

@@ -2,6 +2,15 @@ package config
 
 import "os"
 
+// checkConfig is what the directives of the group HTTP check say.
+type checkConfig struct {
+	// HTTPBind lists the addresses that the HTTP check listens on, in the form of Bind.
+	HTTPBind           []string
+	HTTPPort           int         // of the HTTP check; 0 = none
+	HTTPUnixSocket     string      // socket file of the HTTP check; "" = none
+	HTTPUnixSocketPerm os.FileMode // its permission bits; 0 = as the umask leaves them
+}
+
 // checkDirectives are those of the group HTTP check, sorted by name.
 var checkDirectives = []*Directive{
 	{

@@ -15,6 +15,16 @@ const (
 	EndpointUnknown                  // whatever they have asked
 )
 
+// clusterConfig is what the directives of the group Cluster say.
+type clusterConfig struct {
+	ClusterEmulated         bool   // clients in cluster mode are answered
+	ClusterAnnounceIP       string // "" = where they have connected to
+	ClusterAnnounceHostname string
+	ClusterAnnouncePort     int // 0 = where they have connected to
+	ClusterAnnounceTLSPort  int
+	ClusterEndpoint         Endpoint
+}
+
 // clusterDirectives are those of the group Cluster, sorted by name.
 var clusterDirectives = []*Directive{
 	{

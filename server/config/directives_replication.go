@@ -5,6 +5,27 @@ import (
 	"time"
 )
 
+// replicationConfig is what the directives of the group Replication say.
+type replicationConfig struct {
+	ReplicaOf             Address // the primary that is followed; the zero Address: none
+	MasterUser            string
+	MasterAuth            string // "" = no password. Never write it to a log
+	ReplicaReadOnly       bool
+	ReplicaServeStaleData bool
+	ReplicaPriority       int
+	ReplicaAnnounceIP     string // "" = the one that the connection comes from
+	ReplicaAnnouncePort   int    // 0 = port, or tls-port with TLSReplication
+
+	ReplBacklogSize             int           // bytes of changes that are kept for replicas which come back
+	ReplBacklogTTL              time.Duration // how long they are kept while there are no replicas; 0 = for ever
+	ReplPingReplicaPeriod       time.Duration
+	ReplDisklessSync            bool
+	ReplDisklessSyncDelay       time.Duration
+	ReplDisklessSyncMaxReplicas int           // for so many the delay is not waited for; 0 = it always is
+	MinReplicasToWrite          int           // 0 = none are needed
+	MinReplicasMaxLag           time.Duration // 0 = none are needed
+}
+
 // replicationDirectives are those of the group Replication, sorted by name.
 var replicationDirectives = []*Directive{
 	{

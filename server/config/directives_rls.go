@@ -1,5 +1,17 @@
 package config
 
+// rlsConfig is what the directives of the group Envoy say.
+type rlsConfig struct {
+	// RLSBind lists the addresses that the rate limit service listens on, in the form of Bind.
+	RLSBind            []string
+	RLSPort            int    // of Envoy's rate limit service; 0 = none
+	RLSConfig          string // file or directory of its rules; relative to Dir, see Path
+	RLSUser            string // as whom it asks limits, if RLSPassword is not empty
+	RLSPassword        string // "" = none. Never write it to a log
+	RLSTLS             bool
+	RLSResponseHeaders bool
+}
+
 // rlsDirectives are those of the group Envoy, sorted by name.
 var rlsDirectives = []*Directive{
 	{

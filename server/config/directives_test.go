@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"headgate/internal/quoting"
+	"headgate/server/limiter"
 )
 
 func TestTableIsWellFormed(t *testing.T) {
@@ -418,7 +419,7 @@ func TestValues(t *testing.T) {
 		{name: "policy", value: "login", err: "argument must be a name, an algorithm and what follows it"},
 		{name: "policy", value: "login LOG 5 60s,", err: "argument must be a name, an algorithm and what follows it"},
 		{name: "policy", value: "lo/gin LOG 5 60s", err: "policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -"},
-		{name: "policy", value: "login LOGG 5 60s", err: "unknown algorithm 'LOGG', use GCRA, BUCKET, QUEUE, FIXED, SLIDING, LOG, UNLIMITED or ACQUIRE"},
+		{name: "policy", value: "login LOGG 5 60s", err: strings.TrimPrefix(fmt.Sprintf(limiter.Standard.UnknownAlgorithm(), "LOGG"), "ERR ")},
 		{name: "policy", value: "login LOG 5 60x", err: "invalid duration '60x', use a number with us, ms, s, m, h, d or w (none: ms)"},
 		{name: "policy", value: "login LOG 5 60us", err: "duration '60us' is below 1ms"},
 		{name: "policy", value: "login log 5 60", want: "login LOG 5 60ms"},

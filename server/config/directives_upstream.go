@@ -6,6 +6,30 @@ import (
 	"headgate/server/limiter"
 )
 
+// upstreamConfig is what the directives of the group Upstream say.
+type upstreamConfig struct {
+	// Upstream is the URL of where keys and the state of limiters are kept instead of here; "" = they are kept here.
+	Upstream              string
+	UpstreamPassword      string // Never write it to a log
+	UpstreamTLSCACertFile string // the files are relative to Dir, see Path
+	UpstreamTLSCertFile   string
+	UpstreamTLSKeyFile    string
+	UpstreamTimeout       time.Duration   // from a command's arrival to its answer
+	UpstreamRest          time.Duration   // for which a node that has timed out is left alone
+	UpstreamFailure       limiter.Failure // of limiters whose policy says nothing of it
+	UpstreamLocalShare    float64         // of a limit, that limiter.FailLocal lets pass here
+
+	UpstreamLease          bool          // hot limits are decided here, of leases
+	UpstreamLeaseOvershoot float64       // of a limit, that more may pass by leases
+	UpstreamLeaseStrict    bool          // nothing more may
+	UpstreamLeaseMax       time.Duration // that a lease is long at most
+
+	UpstreamPendingMax PendingLimit
+	UpstreamMap        []Translation // addresses that nodes announce -> where they are reached
+	UpstreamTake       UpstreamTake
+	UpstreamUserMap    []Translation // users here -> users there
+}
+
 // upstreamDirectives are those of the group Upstream, sorted by name.
 var upstreamDirectives = []*Directive{
 	{

@@ -35,7 +35,7 @@ type Algorithm struct {
 
 	Kind    Kind    // what its state is
 	Beyond  Beyond  // what an answer has beyond its five numbers
-	Returns Returns // what of a charge a reservation can give back
+	Returns Returns // what of a charge a reservation can give back: by what the state means, see there
 
 	// Read reads the words that always stand there. Limit below 0 then means that there is no limit, and no state.
 	Read func(p *Policy, words [][]byte) error

@@ -1,4 +1,4 @@
-// Package limiter declares the limiters: one [Algorithm] for each, in a file of its own, from which the RL.* commands, policies, RL.TAKE, metrics,
+// Package limiter declares the limiters: one [Algorithm] for each, in a file of its own or with those that share its state, from which the RL.* commands, policies, RL.TAKE, metrics,
 // INFO, headgate bench and the tables of the documentation derive. The arithmetic is package throttle's.
 //
 // A call is answered in three steps, so that the state of a key may be kept anywhere, and may take a while to arrive:

@@ -11,12 +11,12 @@ type Returns uint8
 
 // What may come back.
 const (
-	ReturnNothing Returns = iota
-	ReturnBacklog         // what throttle.Reserved lets go of the time by which a TAT lies ahead
-	ReturnCount           // the same of a counter, within the window that was charged
-	ReturnSlice           // units of the slice that was charged, while that counts
-	ReturnEntries         // the entries that were added
-	ReturnLease           // the lease
+	ReturnNothing Returns = iota // any state: a charge stays as it is
+	ReturnBacklog                // a Number that is a TAT in ns: what throttle.Reserved lets go of the time by which it lies ahead
+	ReturnCount                  // a Number that counts units: the same of it, within the window that was charged
+	ReturnSlice                  // Slices: units of the slice that was charged, while that counts
+	ReturnEntries                // Entries: those that were added
+	ReturnLease                  // Entries that are leases: the lease
 )
 
 // Boundless returns the policy under which work is charged that has been done already: the same, but for a limit that nothing exceeds.

@@ -1,9 +1,11 @@
 package limits_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"headgate/server/limiter"
 	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
@@ -244,7 +246,7 @@ var commandConversations = []struct{ name, calls string }{
 		TTL rl:policies                    | -1
 		RL.POLICY DEL slow                 | 1
 		RL.POLICY DEL slow                 | 0
-		RL.POLICY SET login LEASE 5 60s    | ERR unknown algorithm 'LEASE', use GCRA, BUCKET, QUEUE, FIXED, SLIDING, LOG, UNLIMITED or ACQUIRE
+		RL.POLICY SET login LEASE 5 60s    | ` + fmt.Sprintf(limiter.Standard.UnknownAlgorithm(), "LEASE") + `
 		RL.POLICY SET login LOG 5          | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
 		RL.POLICY SET login LOG 5 60s COST 1 | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'COST')
 		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'PEEK')

@@ -66,5 +66,5 @@ func TestInfoStaysAsItIs(t *testing.T) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, strings.Split(string(want), "\n"), strings.Split(b.String(), "\n"))
+	require.Equal(t, strings.Split(string(want), "\n"), strings.Split(b.String(), "\n"), "if it is meant: go test ./server/report -run TestInfoStaysAsItIs -write")
 }
