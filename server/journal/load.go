@@ -75,6 +75,18 @@ func (j *Journal) warnOfUnusedLog(cfg *config.Config) {
 		"dir", cfg.Path(cfg.AppendDirName), "loaded", cfg.DBFilename)
 }
 
+// warnOfUnusedSnapshot tells of a snapshot beside an append-only file that has only now been begun: as in redis-server, who has just turned appendonly on
+// has none of its data, and loses them by the next snapshot.
+func (j *Journal) warnOfUnusedSnapshot(cfg *config.Config) {
+	names, err := j.FS.List(cfg.Dir)
+	if err != nil || !slices.Contains(names, cfg.DBFilename) {
+		return
+	}
+	j.Logger.Warn("the snapshot is not loaded, since appendonly is yes and there was no append-only file: the server begins empty, and its next snapshot overwrites this one; "+
+		"to keep the data, send SHUTDOWN NOSAVE, start with appendonly no, and then send CONFIG SET appendonly yes",
+		"snapshot", cfg.Path(cfg.DBFilename), "begun", cfg.Path(cfg.AppendDirName))
+}
+
 // LoadNothing tells that there are no data to load.
 func (j *Journal) LoadNothing() { j.ready() }
 
@@ -129,6 +141,9 @@ func (j *Journal) LoadAOF() error {
 			return notBegun{err}
 		}
 		return err
+	}
+	if none {
+		j.warnOfUnusedSnapshot(j.Config.Get())
 	}
 	j.Lock()
 	defer j.Unlock()
