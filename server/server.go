@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"headgate/persistence"
+	"headgate/persistence/check"
 	"headgate/server/access"
 	"headgate/server/admin"
 	"headgate/server/cluster"
@@ -151,6 +152,11 @@ func CheckAccess(cfg *config.Config) error {
 
 // Advise returns what there is to say about a configuration in which CheckAccess finds nothing wrong.
 func Advise(cfg *config.Config) []config.Notice { return rls.Advise(cfg) }
+
+// StartOf is a start with a configuration, as far as the data go that it finds on a file system.
+func StartOf(cfg *config.Config, fsys persistence.FS) check.Start {
+	return check.Start{AppendOnly: cfg.AppendOnly, Log: journal.LogOptions(fsys, cfg), Snapshot: cfg.Path(cfg.DBFilename)}
+}
 
 // CommandGroups lists the declarations of all commands: one slice for each file of commands.
 func (s *Server) CommandGroups() [][]*command.Command {

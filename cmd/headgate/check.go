@@ -9,12 +9,15 @@ import (
 
 	"headgate/persistence"
 	"headgate/persistence/check"
+	"headgate/server"
+	"headgate/server/config"
 )
 
 const checkHelp = `headgate check DIR [--fix]
 
 Examines a data directory as the server does at its start, without loading it, and reports what each file contains and whether it is
-intact. The last line is the verdict: what the server would do with the directory. The exit code is 0 if all files are intact, else 1.
+intact. Two lines say which files a start would load, with appendonly yes and with no, under the files' usual names; --check-config says it of a
+configuration. The last line is the verdict: what the server would do with the directory. The exit code is 0 if all files are intact, else 1.
 
   --fix  cut off the damaged end of an append-only file. Make a copy first, and stop the server that uses the directory
 `
@@ -25,7 +28,7 @@ func (p program) check(args []string) error {
 		_, err := io.WriteString(p.stdout, checkHelp)
 		return err
 	}
-	c := check.Checker{FS: persistence.OS{RegularOnly: true}, Say: func(format string, a ...any) {
+	c := check.Checker{FS: dataFiles, Say: func(format string, a ...any) {
 		fmt.Fprintf(p.stdout, format+"\n", a...)
 	}}
 	dir := ""
@@ -45,6 +48,7 @@ func (p program) check(args []string) error {
 	if isTerminal(p.stderr) {
 		c.Progress = showProgress(p.stderr)
 	}
+	c.Starts = usualStarts(dir)
 	whole, err := c.Dir(dir)
 	switch {
 	case err != nil:
@@ -53,6 +57,17 @@ func (p program) check(args []string) error {
 		return fmt.Errorf("%s is damaged", dir)
 	}
 	return nil
+}
+
+// dataFiles is where data directories are looked at. What is no file is not waited for.
+var dataFiles = persistence.OS{RegularOnly: true}
+
+// usualStarts are the starts in a directory, with appendonly yes and with no, whose configuration names no other files.
+func usualStarts(dir string) []check.Start {
+	with, without := config.Default(), config.Default()
+	with.Dir, without.Dir = dir, dir
+	with.AppendOnly, without.AppendOnly = true, false
+	return []check.Start{server.StartOf(with, dataFiles), server.StartOf(without, dataFiles)}
 }
 
 // isTerminal reports whether a terminal shows what is written there.

@@ -151,5 +151,23 @@ func (p program) checkConfig(args []string) error {
 		fmt.Fprintln(p.stderr, n)
 	}
 	fmt.Fprintln(p.stdout, "the configuration is valid")
+	p.sayWhatLoads(live.Get())
 	return nil
+}
+
+// sayWhatLoads tells which files a start with the configuration loads. A gateway loads none.
+func (p program) sayWhatLoads(cfg *config.Config) {
+	if cfg.Upstream != "" {
+		return
+	}
+	start := server.StartOf(cfg, dataFiles)
+	what, warning, err := start.Loads()
+	if err != nil {
+		fmt.Fprintf(p.stderr, "which files a start loads cannot be told: %v\n", err)
+		return
+	}
+	fmt.Fprintln(p.stdout, "a start loads", what)
+	if warning != "" {
+		fmt.Fprintln(p.stderr, "warning: a start", warning)
+	}
 }

@@ -46,6 +46,21 @@ func Open(o Options) (*Set, error) {
 	return s, nil
 }
 
+// Paths lists the files that a start loads, in order, as Open finds them, and changes nothing. A file of an older server is among them where it is now.
+func Paths(o Options) (paths []string, err error) {
+	s := &Set{o: o, manifest: &Manifest{}}
+	if err := s.readManifest(); err != nil {
+		return nil, err
+	}
+	if s.takesOver() {
+		return []string{o.Old}, nil
+	}
+	for _, e := range s.Files() {
+		paths = append(paths, s.Path(e.Name))
+	}
+	return paths, nil
+}
+
 func (s *Set) readManifest() error {
 	text, err := readAll(s.o.FS, s.manifestPath(), maxManifest+1)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,14 +94,24 @@ func ManifestName(name string) string { return name + ".manifest" }
 // Path is where a file of the directory is.
 func (s *Set) Path(name string) string { return filepath.Join(s.o.Dir, name) }
 
+// takesOver reports whether there is a file of an older server that is not in the directory yet.
+func (s *Set) takesOver() bool {
+	named := s.oldIsBase()
+	if s.o.Old == "" || (s.exists && !named) || filepath.Base(s.o.Old) != s.o.Name || !s.isFile(s.o.Old) {
+		return false
+	}
+	return !named || !s.isFile(s.Path(s.o.Name))
+}
+
+// oldIsBase reports whether the manifest names a file of an older server, and nothing else.
+func (s *Set) oldIsBase() bool {
+	m := s.manifest
+	return m.Base != nil && m.Base.Name == s.o.Name && len(m.Incr) == 0
+}
+
 // upgrade makes an old server's file the base. The manifest comes first, so a crash between the two steps is repaired by the next start.
 func (s *Set) upgrade() error {
-	m := s.manifest
-	named := m.Base != nil && m.Base.Name == s.o.Name && len(m.Incr) == 0
-	if s.o.Old == "" || (s.exists && !named) || filepath.Base(s.o.Old) != s.o.Name || !s.isFile(s.o.Old) {
-		return nil
-	}
-	if named && s.isFile(s.Path(s.o.Name)) {
+	if !s.takesOver() {
 		return nil
 	}
 	if err := s.makeDir(); err != nil {

@@ -22,6 +22,9 @@ type Checker struct {
 	Fix bool                             // cut what is damaged at the end of the last file of a log, and end its last batch, as a start does
 	Say func(format string, args ...any) // told one line at a time
 
+	// Starts are what Dir says of which files they load, unless it looks at the directory of an append-only file; none: it says nothing of that.
+	Starts []Start
+
 	// Progress is told now and then how far a file has been read, in bytes; nil: nobody is.
 	Progress func(file string, done, total int64)
 
@@ -64,6 +67,9 @@ func (c *Checker) Dir(dir string) (whole bool, err error) {
 	}
 	if !c.found {
 		return false, fmt.Errorf("%s holds neither a snapshot nor an append-only file", dir)
+	}
+	if !hasManifest(names) {
+		c.starts()
 	}
 	c.Say("verdict: %s", c.verdict())
 	return c.whole, nil

@@ -60,8 +60,8 @@ const ErrDiskWrite = "MISCONF Errors writing to the AOF file: "
 // MayStand ends that error when it comes too late: a command has run before it turned out that what it has changed cannot be written.
 const MayStand = "; what this call has changed may stand"
 
-// aofOptions says where the append-only file is.
-func aofOptions(fsys persistence.FS, cfg *config.Config) aof.Options {
+// LogOptions says where the append-only file is.
+func LogOptions(fsys persistence.FS, cfg *config.Config) aof.Options {
 	return aof.Options{
 		FS: fsys, Dir: cfg.Path(cfg.AppendDirName), Name: cfg.AppendFilename, Old: filepath.Join(cfg.Dir, cfg.AppendFilename),
 	}

@@ -164,7 +164,7 @@ func (j *Journal) openSet() (*aof.Set, error) {
 	if err := j.useDir(cfg.Dir); err != nil {
 		return nil, err
 	}
-	set, err := aof.Open(aofOptions(j.FS, cfg))
+	set, err := aof.Open(LogOptions(j.FS, cfg))
 	if err != nil {
 		j.leaveDir(cfg.Dir)
 		return nil, err

@@ -1,0 +1,73 @@
+package check
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"headgate/persistence/aof"
+)
+
+// Start is a start of a server, as far as its configuration decides which files it loads.
+type Start struct {
+	AppendOnly bool
+	Log        aof.Options // the append-only file that it has, or would have
+	Snapshot   string      // the path of the snapshot
+}
+
+// Loads says in words which files the start loads. A warning, if there is one, says what it does without data that are there. Nothing is changed.
+func (s *Start) Loads() (what, warning string, err error) {
+	log, err := aof.Paths(s.Log)
+	if err != nil {
+		return "", "", err
+	}
+	snapshot, err := s.hasSnapshot()
+	if err != nil {
+		return "", "", err
+	}
+	manifest := filepath.Join(s.Log.Dir, aof.ManifestName(s.Log.Name))
+	switch {
+	case s.AppendOnly && len(log) > 0:
+		return strings.Join(log, " and then "), "", nil
+	case s.AppendOnly && snapshot:
+		return "nothing", "begins empty, since there is no " + manifest + ", and its next snapshot overwrites " + s.Snapshot +
+			": to keep those data, start with appendonly no, and then send CONFIG SET appendonly yes", nil
+	case s.AppendOnly:
+		return "nothing: there is no " + manifest, "", nil
+	case len(log) > 0:
+		warning = "does not load the append-only file in " + filepath.Dir(log[0]) + ": to use its data, start with appendonly yes"
+	}
+	if snapshot {
+		return s.Snapshot, warning, nil
+	}
+	return "nothing: there is no " + s.Snapshot, warning, nil
+}
+
+// hasSnapshot reports whether there is a file where the snapshot is looked for.
+func (s *Start) hasSnapshot() (bool, error) {
+	names, err := s.Log.FS.List(filepath.Dir(s.Snapshot))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return slices.Contains(names, filepath.Base(s.Snapshot)), err
+}
+
+// starts says what each of the starts loads.
+func (c *Checker) starts() {
+	for _, s := range c.Starts {
+		word := "no"
+		if s.AppendOnly {
+			word = "yes"
+		}
+		what, warning, err := s.Loads()
+		if err != nil {
+			continue // it has been told of by who looked at the manifest
+		}
+		if warning != "" {
+			warning = "; it " + warning
+		}
+		c.Say("a start with appendonly %s loads %s%s", word, what, warning)
+	}
+}
