@@ -26,6 +26,8 @@ type AppendFile interface {
 	// writes do not find the disk full. The file stays as long as it is. The error is errors.ErrUnsupported where the file system keeps
 	// no room for anybody.
 	Reserve(from, to int64) error
+	// Uncache has the system keep no copy in memory of what stands between two offsets of the file and has been synced, where it can be told so.
+	Uncache(from, to int64)
 }
 
 // ReadFile is a file open for reading. Size is what it was when the file was opened.
@@ -83,6 +85,9 @@ func (f osFile) Sync() error { return syncData(f.File) }
 
 // Reserve implements AppendFile.
 func (f osFile) Reserve(from, to int64) error { return reserve(f.File, from, to) }
+
+// Uncache implements AppendFile.
+func (f osFile) Uncache(from, to int64) { uncache(f.File, from, to) }
 
 // osReadFile is a file with the size that it had when it was opened.
 type osReadFile struct {

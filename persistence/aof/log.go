@@ -27,6 +27,7 @@ type Log struct {
 	path    string
 	size    int64 // of the file
 	synced  int64 // how much of it is certainly on stable storage
+	cached  int64 // from where on the system may keep it in memory
 	total   int64 // of all files that are loaded
 }
 
@@ -41,6 +42,9 @@ const (
 	// reserveStep is how much more than is needed the disk is asked to keep at a time: it costs a system call, and perhaps the file system's
 	// journal.
 	reserveStep = 16 << 20
+	// uncacheStep is after how much that has been synced the system is told not to keep it in memory. That makes it look for the pages, which is not
+	// worth it for a few.
+	uncacheStep = 4 << 20
 	// batchLines is the most that a batch's own lines come to.
 	batchLines = 128
 	// unbounded is the end of what is reserved where the file system keeps no room for anybody.
@@ -245,9 +249,19 @@ func (l *Log) syncLocked() error {
 		return err
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.file == file {
-		l.synced = max(l.synced, written)
+	if l.file != file {
+		l.mu.Unlock()
+		return nil
+	}
+	l.synced = max(l.synced, written)
+	from, to := l.cached, l.synced
+	enough := to-from >= uncacheStep
+	if enough {
+		l.cached = to
+	}
+	l.mu.Unlock()
+	if enough { // nobody reads it before the next start, and memory that is used again costs less than memory that the file has to be given
+		file.Uncache(from, to)
 	}
 	return nil
 }

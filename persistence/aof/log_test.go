@@ -117,3 +117,41 @@ func TestUnsynced(t *testing.T) {
 	require.ErrorIs(t, log.Sync(), syscall.EIO)
 	require.Positive(t, log.Unsynced())
 }
+
+// TestSyncedIsUncached: the system need not keep in memory what has been synced, and is told so for a good deal at a time, of each file from its beginning.
+func TestSyncedIsUncached(t *testing.T) {
+	disk := crashfs.New("/data")
+	set, log := openLog(t, disk)
+	var uncached []int
+	disk.SetFault(func(op crashfs.Op) error {
+		if op.Name == "uncache" {
+			uncached = append(uncached, op.Size)
+		}
+		return nil
+	})
+	var want []int
+	for range 2 {
+		since := log.size
+		for range 2 {
+			require.NoError(t, log.Write(make([]byte, uncacheStep/2), 1))
+			require.NoError(t, log.Sync())
+			if log.size-since < uncacheStep {
+				require.Equal(t, want, uncached, "so little is not worth it")
+			}
+		}
+		want = append(want, int(log.size-since))
+		require.Equal(t, want, uncached)
+		require.NoError(t, log.Sync())
+		require.Equal(t, want, uncached, "it has been told once")
+	}
+	r, err := set.Rewrite(true)
+	require.NoError(t, err)
+	require.NoError(t, log.Write(make([]byte, uncacheStep), 1))
+	finish := log.Switch(r)
+	require.NoError(t, finish())
+	require.NoError(t, log.Write(make([]byte, uncacheStep), 1))
+	require.NoError(t, log.Sync())
+	require.Equal(t, append(want, int(log.size)), uncached)
+	require.NoError(t, log.Close())
+	r.Discard()
+}

@@ -110,7 +110,7 @@ func (l *Log) Switch(r *Rewrite) (finish func() error) {
 	defer l.mu.Unlock()
 	old, size := l.file, l.size
 	l.file, l.path = r.takeLog(), r.set.Path(r.incr.Name)
-	l.size, l.synced, l.reserved, l.last = 0, 0, r.reserved, l.last[:0]
+	l.size, l.synced, l.cached, l.reserved, l.last = 0, 0, 0, r.reserved, l.last[:0]
 	return func() error {
 		l.syncing.Lock()
 		defer l.syncing.Unlock()

@@ -32,9 +32,9 @@ type FS struct {
 // Op is an operation that is about to be done.
 type Op struct {
 	Number int    // counted from 1
-	Name   string // create, append, open, truncate, list, mkdir, rename, remove, syncdir, write, sync, reserve, chmod, close
+	Name   string // create, append, open, truncate, list, mkdir, rename, remove, syncdir, write, sync, reserve, uncache, chmod, close
 	Path   string // the file's, or the directory's
-	Size   int    // of a write or of what is reserved, in bytes
+	Size   int    // of a write or of what is reserved or uncached, in bytes
 }
 
 // dir is a directory: what it has, what it had when it was last synced, and what has been done since.
@@ -379,6 +379,13 @@ func (h *handle) Write(p []byte) (int, error) {
 	h.file.data = append(h.file.data, p...)
 	h.file.touch(begin, len(h.file.data))
 	return len(p), err
+}
+
+// Uncache implements persistence.AppendFile. Nothing becomes of it here.
+func (h *handle) Uncache(from, to int64) {
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	_ = h.fs.step("uncache", h.name, int(to-from))
 }
 
 // Reserve implements persistence.AppendFile.
