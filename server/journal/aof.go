@@ -137,12 +137,18 @@ func (j *Journal) commitNoting(noteTime bool) (refusal string) {
 	defer a.commits.Unlock()
 	j.Lock()
 	batch := j.Effects.Take(a.spare)
+	if batch != nil { // what comes next is collected in it
+		a.spare = nil
+	}
 	nowMs, policy := j.Clock.Now/1e6, j.fsyncPolicy()
 	a.writing = len(batch) > 0
 	j.Effects.Room -= int64(len(batch))
 	failed := a.Failed != nil
 	j.Unlock()
 	writes := len(batch) > 0 || len(a.pending) > 0 || noteTime
+	if !writes { // what only replicas get, or nothing
+		a.keep(batch)
+	}
 	if a.Log == nil || !writes && !failed {
 		return ""
 	}
@@ -181,17 +187,21 @@ func (j *Journal) writeBatch(batch []byte, nowMs int64, policy config.FsyncPolic
 		batch = a.pending
 	}
 	took, err = j.writeLog(batch, nowMs, policy)
-	a.spare = nil
-	if cap(taken) <= keptEffects {
-		a.spare = taken
-	}
 	switch {
 	case err == nil:
 		a.pending = nil
 	case len(a.pending) == 0:
 		a.pending = append([]byte(nil), batch...)
 	}
+	a.keep(taken)
 	return took, err
+}
+
+// keep has later effects be collected where a batch was that nobody needs any more. The caller holds commits.
+func (a *AppendOnly) keep(batch []byte) {
+	if batch != nil && cap(batch) <= keptEffects {
+		a.spare = batch[:0]
+	}
 }
 
 // MakeRoom implements exec.EffectLog.

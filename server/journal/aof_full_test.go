@@ -346,6 +346,26 @@ func TestEffectsAfterAYield(t *testing.T) {
 	require.Equal(t, state, servertest.Digest(w.Srv))
 }
 
+// TestCommitOfWhatOnlyReplicasGet: after a commit of nothing but what is for replicas, what is being written and what comes next do not share memory.
+func TestCommitOfWhatOnlyReplicasGet(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w := startYielding(t, disk)
+	w.Srv.Lock()
+	w.Srv.Effects.Stream(func([]byte) {})
+	w.Srv.Unlock()
+	w.Words("SET", "first", strings.Repeat("x", 4000)) // whose memory what follows has, too
+	w.Words("PUBLISH", "channel", "message")
+	replies, _ := w.Ask(slices.Concat(servertest.EncodeCommand("SET", "before", strings.Repeat("x", 1000)),
+		servertest.EncodeCommand("EVAL", "redis.call('SET', KEYS[1], 1)"+aWhile+"return 'done'", "1", "k")))
+	require.Equal(t, "+OK\r\n$4\r\ndone\r\n", string(replies))
+	state := servertest.Digest(w.Srv)
+	w.Kill()
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	require.Equal(t, state, servertest.Digest(w.Srv))
+}
+
 // TestCalledCommandPanics: a bug in a command that a script calls is an error to the script, and the log goes on.
 func TestCalledCommandPanics(t *testing.T) {
 	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
