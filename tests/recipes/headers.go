@@ -10,6 +10,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// limiterTimeout bounds each step of a call: the connection, the request, the reply.
+const limiterTimeout = 50 * time.Millisecond
+
+// NewClient returns a client that does not hold requests up for long, and sends no call twice: that might charge twice.
+func NewClient(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr:        addr,
+		MaxRetries:  -1,
+		DialTimeout: limiterTimeout, ReadTimeout: limiterTimeout, WriteTimeout: limiterTimeout, PoolTimeout: limiterTimeout,
+	})
+}
+
 // WriteHeaders tells an HTTP client where it stands. Headers count whole seconds; up is the safe side.
 func WriteHeaders(h http.Header, v Verdict) {
 	if v.Limit >= 0 { // else there is no limit, but a block is possible
@@ -27,7 +39,7 @@ func seconds(d time.Duration) string {
 }
 
 // Limit lets each address make 100 requests a minute, 20 of them at once. When the limiter cannot be asked, requests pass: say the
-// opposite where that is safer. A client that hangs up is charged all the same, or its requests would pass uncounted.
+// opposite where that is safer. rdb is NewClient's. A client that hangs up is charged all the same, or its requests would pass uncounted.
 func Limit(rdb *redis.Client, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		address, _, _ := net.SplitHostPort(r.RemoteAddr)

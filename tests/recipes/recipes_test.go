@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -8,6 +9,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -137,6 +139,48 @@ func TestHeaders(t *testing.T) {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(left, http.MethodGet, "/", nil))
 	}
 	require.Less(t, passed, 100)
+}
+
+// TestSilentLimiter: requests waited for a limiter that did not answer for the client's three seconds, four times.
+func TestSilentLimiter(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = ln.Close() })
+	var calls atomic.Int64
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go greet(conn, &calls)
+		}
+	}()
+	rdb := NewClient(ln.Addr().String())
+	t.Cleanup(func() { _ = rdb.Close() })
+	w := httptest.NewRecorder()
+	handler := Limit(rdb, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	require.Equal(t, http.StatusNoContent, w.Code)
+	require.Empty(t, w.Header())
+	require.LessOrEqual(t, calls.Load(), int64(1), "the call is sent once")
+}
+
+// greet answers what a client says about itself with errors, and calls of a limiter, which it counts, with nothing.
+func greet(conn net.Conn, calls *atomic.Int64) {
+	defer conn.Close()
+	in := make([]byte, 4096)
+	for {
+		n, err := conn.Read(in)
+		if err != nil {
+			return
+		}
+		if bytes.Contains(in[:n], []byte("RL.GCRA")) {
+			calls.Add(1)
+			continue
+		}
+		_, _ = conn.Write(bytes.Repeat([]byte("-ERR unknown command\r\n"), bytes.Count(in[:n], []byte("*"))))
+	}
 }
 
 func TestLogin(t *testing.T) {
