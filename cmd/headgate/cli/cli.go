@@ -31,9 +31,10 @@ type Client struct {
 	In      io.Reader
 	Out     io.Writer
 
-	session session
-	raw     bool
-	failed  bool // a command was answered with an error
+	session  session
+	commands *catalogue // nil: made when it is first needed
+	raw      bool
+	failed   bool // a command was answered with an error
 }
 
 // Run sends the commands and prints their replies. It returns when these, or the input, have ended; or what keeps it from sending more.
@@ -49,7 +50,7 @@ func (c *Client) Run() error {
 	var err error
 	switch {
 	case len(c.Options.Command) > 0:
-		err = c.call(c.Options.Command)
+		err = c.obey(c.Options.Command)
 	case typed && terminal && term.IsTerminal(int(in.Fd())):
 		return c.converse(in, out)
 	default:
@@ -74,12 +75,29 @@ func (c *Client) lines() error {
 		case ends(words):
 			return nil
 		default:
-			if err := c.call(words); err != nil {
+			if err := c.obey(words); err != nil {
 				return err
 			}
 		}
 	}
 	return scanner.Err()
+}
+
+// obey sends a command and prints its reply, or explains what help is asked about, for which no server is needed.
+func (c *Client) obey(words []string) error {
+	if !strings.EqualFold(words[0], "help") {
+		return c.call(words)
+	}
+	_, err := io.WriteString(c.Out, c.catalogue().help(words[1:]))
+	return err
+}
+
+// catalogue returns the commands that can be explained.
+func (c *Client) catalogue() *catalogue {
+	if c.commands == nil {
+		c.commands = newCatalogue()
+	}
+	return c.commands
 }
 
 // ends reports whether a line ends the program.
@@ -137,13 +155,12 @@ func (c *Client) converse(in, out *os.File) error {
 		fmt.Fprintln(c.Out, "Error:", err)
 	}
 	fd := int(in.Fd())
-	commands := newCatalogue()
 	editor := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
 	}{in, out}, "")
 	editor.AutoCompleteCallback = func(line string, at int, key rune) (string, int, bool) {
-		return commands.complete(editor, line, at, key)
+		return c.catalogue().complete(editor, line, at, key)
 	}
 	for {
 		editor.SetPrompt(c.session.prompt())
@@ -169,11 +186,9 @@ func (c *Client) converse(in, out *os.File) error {
 		case len(words) == 0:
 		case ends(words):
 			return nil
-		case strings.EqualFold(words[0], "help"):
-			fmt.Fprint(c.Out, commands.help(words[1:]))
 		default:
 			began := time.Now()
-			if err := c.call(words); err != nil {
+			if err := c.obey(words); err != nil {
 				fmt.Fprintln(c.Out, "Error:", err)
 			}
 			if took := time.Since(began); took >= slow && !c.raw {

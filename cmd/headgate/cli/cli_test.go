@@ -65,3 +65,15 @@ func TestHelpOfCommands(t *testing.T) {
 	require.Contains(t, c.help(nil), "help RL.GCRA")
 	require.Contains(t, c.help([]string{"nosuch"}), "help RL.GCRA")
 }
+
+// TestHelpWithoutTerminal: help was a command for the server, unless it was typed at a prompt.
+func TestHelpWithoutTerminal(t *testing.T) {
+	nowhere := func(words ...string) *Options {
+		return &Options{Network: "unix", Address: "/nonexistent", Command: words}
+	}
+	var asked, piped bytes.Buffer
+	require.NoError(t, (&Client{Options: nowhere("help", "RL.GCRA"), Out: &asked}).Run())
+	require.Contains(t, asked.String(), "RL.GCRA key capacity")
+	require.NoError(t, (&Client{Options: nowhere(), In: strings.NewReader("HELP rl.gcra\n"), Out: &piped}).Run())
+	require.Equal(t, asked.String(), piped.String())
+}
