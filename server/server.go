@@ -315,7 +315,6 @@ func (s *Server) Addresses() []string {
 
 // Run serves until Stop. Listen comes before it.
 func (s *Server) Run() {
-	s.Logger.Info("headgate accepts connections", append([]any{"addr", strings.Join(s.Addresses(), " "), "mode", s.mode()}, otherPorts(s.Config.Get())...)...)
 	s.HTTP.Serve()
 	defer s.HTTP.Close() // at the very end, so that /readyz tells of it
 	s.Checks.Serve()
@@ -397,8 +396,10 @@ func (s *Server) closeGateway() {
 	}
 }
 
-// Load loads the data, unless they lie with an upstream.
+// Load loads the data, unless they lie with an upstream. Connections have been accepted since Listen, and the log says so before it says that the data are
+// there.
 func (s *Server) Load() {
+	s.Logger.Info("headgate accepts connections", append([]any{"addr", strings.Join(s.Addresses(), " "), "mode", s.mode()}, otherPorts(s.Config.Get())...)...)
 	if s.Gateway != nil {
 		s.Journal.LoadNothing()
 		return

@@ -17,15 +17,18 @@ import (
 func TestStartTellsOfAllPorts(t *testing.T) {
 	cfg := servertest.Unsaved()
 	dir := t.TempDir()
-	cfg.Port, cfg.UnixSocket, cfg.HTTPUnixSocket = 0, filepath.Join(dir, "s"), filepath.Join(dir, "h")
+	cfg.Dir, cfg.Port, cfg.UnixSocket, cfg.HTTPUnixSocket = dir, 0, filepath.Join(dir, "s"), filepath.Join(dir, "h")
 	var log bytes.Buffer
-	s := server.New(config.NewLive(cfg), server.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	loaded := make(chan struct{})
+	s := server.New(config.NewLive(cfg), server.Options{Log: slog.New(slog.NewTextHandler(&log, nil)), Ready: func() { close(loaded) }})
 	require.NoError(t, s.Listen())
+	s.Load()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		s.Run()
 	}()
+	<-loaded
 	s.Stop()
 	<-ended
 	require.Contains(t, log.String(), "http-unixsocket="+cfg.HTTPUnixSocket)

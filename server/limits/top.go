@@ -16,7 +16,7 @@ import (
 func topCommand(l *Limits) *command.Command {
 	return &command.Command{
 		Name: "rl.top", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n log n) in top-keys",
-		Summary: "Return the keys that were limited most often recently, or with HOT those that were called most often. Each count is an estimate that is never too low, with its maximum error.",
+		Summary: "Return the keys that were limited most often recently, or with HOT those that were called most often. Counts are exact while no more than top-keys keys are called, and else estimates, each with its maximum error.",
 		Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale,
 		Args: []command.Arg{
 			command.Integer("count").Opt().Fails(string(limiter.ErrCount)).Means("how many keys to return at most, 1 or more; 10 by default"),
@@ -24,8 +24,8 @@ func topCommand(l *Limits) *command.Command {
 		},
 		Errors: []string{command.ErrUsage, errTopOff},
 		Reply:  command.ReplyMap, Returns: []string{
-			"list: `limited` or `hot`", "seconds: the period that is counted", "calls: of all keys in that period", "error: the maximum error of a count, which is never too low",
-			"keys: for each key an array of its name, its database, its calls, their maximum error, and the policy that was named or null",
+			"list: `limited` or `hot`", "seconds: how far the counts look back: from the start, or by top-window to twice that", "calls: of all keys in that period", "error: by how much a count may be too high at most",
+			"keys: for each key an array of its name, its database, its calls, their maximum error, and the policy that was named or null. Only keys that the caller may read are shown",
 		}, Handler: l.sendTop,
 	}
 }

@@ -21,7 +21,7 @@ func (r *Replica) Declarations() []*command.Command {
 			Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale | command.AllowBusy | command.HomeOnly,
 			Args: []command.Arg{command.Str("option").Multi().Opt()}, Reply: command.ReplySimple | command.ReplyNone, Handler: r.replConf,
 		},
-		r.replicaOfCommand("replicaof", "5.0.0", "Follow another server, whose data replace this one's; with NO ONE, stop following and become a primary."),
+		r.replicaOfCommand("replicaof", "5.0.0", "Follow another server: all keys of this one are deleted, and that one's take their place. With NO ONE, stop following, keep the keys and become a primary."),
 		{
 			Name: "role", Group: command.GroupServer, Since: "2.8.12", Complexity: "O(1)",
 			Summary: "Return the server's role, with its replicas or its primary.",

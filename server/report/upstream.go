@@ -275,7 +275,8 @@ func (r *Reports) upstreamCommand() *command.Command {
 				Name: "leases", Since: "headgate 0.1.0", Complexity: "O(n log n) in the number of limits that may have leases",
 				Summary: "Return the limits of hot keys, or of one key, that are decided locally by leases: units held, demand per second, and why a limit has no lease.",
 				Arity:   -2, Flags: flags, Args: []command.Arg{command.Str("key").Opt().Means("only the limits of this key")}, Errors: []string{errNoUpstream, command.ErrUsage},
-				Reply: command.ReplyArray, Returns: []string{"for each limit a map: key, db, limiter, limit, capacity, leased (yes or no), why, units (held here), demand (units a second) and length_ms (how long a lease is)"}, Handler: r.sendLeases,
+				Reply: command.ReplyArray, Returns: []string{"for each limit a map: key, db, limiter, limit, capacity, leased (yes or no), why, units (held here), demand (units a second) and length_ms (how long a lease is)",
+					"for a key that has no such limit one map: key, db, leased (no) and why. `cold` means that in the last seconds no limiter that can have leases was called twice within a second for it"}, Handler: r.sendLeases,
 			},
 			{
 				Name: "nodes", Since: "headgate 0.1.0", Complexity: "O(n) in the number of nodes",
