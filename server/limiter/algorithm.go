@@ -269,7 +269,7 @@ func (a *Algorithm) PolicySyntax() string {
 	}
 	if a.Kind != NoState {
 		for i := range clauses {
-			parts = append(parts, clauses[i].arg.syntax())
+			parts = append(parts, clauses[i].syntax(a))
 		}
 	}
 	return strings.Join(parts, " ")

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,7 +12,9 @@ import (
 // canonical text, COMMAND DOCS and the syntax in errors derive from its declaration. A policy says each at most once, in any order.
 type clause struct {
 	arg    Arg     // its syntax, which begins with a token or is a choice of them
-	errors []Error // besides those of its arguments
+	errors []Error // besides those of its arguments; %s stands for the algorithm
+	// argOf is the syntax for one algorithm, if that differs; nil: it never does.
+	argOf func(a *Algorithm) Arg
 	// read reads a clause into p from its token on, which is words[0], and returns how many of the words are its.
 	read func(p *Policy, words [][]byte) (n int, err error)
 }
@@ -22,7 +25,7 @@ var clauses = [...]clause{
 	{arg: blockArg, errors: []Error{ErrDouble}, read: readBlock},
 	{arg: WhenUnwritable, read: readUnwritable},
 	{arg: WhenFailing, read: readFailure},
-	{arg: leaseArg, read: readLeasing},
+	{arg: leaseArg, argOf: leaseArgOf, errors: []Error{errNotLeased}, read: readLeasing},
 }
 
 // clauseTexts are the canonical texts of the clauses that a policy has; empty for those that it has not.
@@ -43,6 +46,15 @@ func ClauseErrors() (all []Error) {
 		all = append(all, clauses[i].errors...)
 	}
 	return all
+}
+
+// syntax is how policies of an algorithm write the clause.
+func (c *clause) syntax(a *Algorithm) string {
+	if c.argOf != nil {
+		arg := c.argOf(a)
+		return arg.syntax()
+	}
+	return c.arg.syntax()
 }
 
 // HomeOnly returns the word of a policy's first clause that makes sense only where the keys are kept, which no Redis can have a script decide; or nothing.
@@ -253,8 +265,24 @@ const (
 // leaseArg is how a policy says whether there may be leases.
 var leaseArg = Arg{Name: "lease", Type: "oneof", Optional: true, Summary: "whether a gateway may decide calls for hot keys locally, from units that it has charged upstream in advance; `upstream-lease` by default", Args: []Arg{tokenArg("LEASE"), tokenArg("NOLEASE")}}
 
+// leaseArgOf is leaseArg without what an algorithm does not have.
+func leaseArgOf(a *Algorithm) Arg {
+	if a.Leases() {
+		return leaseArg
+	}
+	return optional(tokenArg("NOLEASE"))
+}
+
+// errNotLeased is the error for LEASE where there are never leases.
+const errNotLeased = Error("ERR LEASE is not possible with %s, use NOLEASE or leave it out")
+
 func readLeasing(p *Policy, words [][]byte) (n int, err error) {
-	if p.Leasing = LeaseNo; is(words[0], "LEASE") {
+	switch {
+	case !is(words[0], "LEASE"):
+		p.Leasing = LeaseNo
+	case !p.Algorithm.Leases():
+		return 0, Error(fmt.Sprintf(string(errNotLeased), p.Algorithm.Name))
+	default:
 		p.Leasing = LeaseYes
 	}
 	return 1, nil

@@ -2,10 +2,15 @@ package limiter
 
 import "headgate/throttle"
 
+// Leases reports whether a gateway may decide calls by leases: what they charge is a number, or numbers by time, and they answer nothing beside it.
+func (a *Algorithm) Leases() bool {
+	return (a.Kind == Number || a.Kind == Slices) && a.Beyond == Nothing
+}
+
 // LeaseTerms returns what leases of the limit are like, see throttle.QuotaLease; of limits that cannot have any the zero value.
 func (p *Policy) LeaseTerms(o throttle.LeaseOptions) throttle.LeaseTerms {
 	switch {
-	case p.Limit < 1 || p.Algorithm.Beyond != Nothing:
+	case p.Limit < 1 || !p.Algorithm.Leases():
 		return throttle.LeaseTerms{}
 	case p.Rate != (throttle.Rate{}):
 		return p.Rate.LeaseTerms(o)

@@ -63,7 +63,7 @@ func TestZonesAreFoundOnce(t *testing.T) {
 // text has it in one order. What keeps nothing says none of it.
 func TestClauses(t *testing.T) {
 	for _, c := range []struct{ text, canonical string }{
-		{"log 5 60s lease", "LOG 5 60s LEASE"},
+		{"bucket 5 1 60s lease", "BUCKET 5 1 60s LEASE"},
 		{"sliding 9 1h nolease slices 3 failure open when-unwritable memory", "SLIDING 9 1h SLICES 3 WHEN-UNWRITABLE MEMORY FAILURE OPEN NOLEASE"},
 		{"fixed 9 day FAILURE local tz UTC", "FIXED 9 DAY TZ UTC FAILURE LOCAL"},
 		{"log 5 60s failure open block 600000 double 1d shadow", "LOG 5 60s SHADOW BLOCK 600000ms DOUBLE 1d FAILURE OPEN"},
@@ -88,13 +88,37 @@ func TestClauses(t *testing.T) {
 	}
 }
 
+// TestLeaseOfWhatHasNone: LEASE was accepted, and did nothing, for algorithms that never have leases. NOLEASE is true of them.
+func TestLeaseOfWhatHasNone(t *testing.T) {
+	leasing := 0
+	for _, a := range Standard.All() {
+		if a.CommandOnly || a.Kind == NoState {
+			continue
+		}
+		text := a.Name + " " + a.Example
+		p, _, err := Standard.ParseText(Words(text + " NOLEASE"))
+		require.NoError(t, err)
+		_, _, err = Standard.ParseText(Words(text + " LEASE"))
+		if p.LeaseTerms(throttle.LeaseOptions{Overshoot: 0.05, Max: 1e9}) != (throttle.LeaseTerms{}) {
+			leasing++
+			require.NoError(t, err, a.Name)
+			require.Contains(t, a.PolicySyntax(), "<LEASE | NOLEASE>")
+			continue
+		}
+		require.EqualError(t, err, "ERR LEASE is not possible with "+a.Name+", use NOLEASE or leave it out")
+		require.Contains(t, a.PolicySyntax(), " [NOLEASE]")
+	}
+	require.NotZero(t, leasing)
+}
+
 // TestInstead: what one key's own words do not say besides the limit is the policy's.
 func TestInstead(t *testing.T) {
 	const clauses = " BLOCK 10m DOUBLE 1d WHEN-UNWRITABLE MEMORY FAILURE OPEN NOLEASE"
 	for _, c := range []struct{ policy, words, want string }{
 		{"LOG 5 60s" + clauses, "LOG 9 60s", "LOG 9 60s" + clauses},
 		{"LOG 5 60s", "LOG 9 60s" + clauses, "LOG 9 60s" + clauses},
-		{"LOG 5 60s" + clauses, "LOG 9 60s BLOCK 1m WHEN-UNWRITABLE ERROR FAILURE CLOSED LEASE", "LOG 9 60s BLOCK 1m WHEN-UNWRITABLE ERROR FAILURE CLOSED LEASE"},
+		{"LOG 5 60s" + clauses, "LOG 9 60s BLOCK 1m WHEN-UNWRITABLE ERROR FAILURE CLOSED", "LOG 9 60s BLOCK 1m WHEN-UNWRITABLE ERROR FAILURE CLOSED NOLEASE"},
+		{"FIXED 5 60s" + clauses, "FIXED 9 60s LEASE", "FIXED 9 60s BLOCK 10m DOUBLE 1d WHEN-UNWRITABLE MEMORY FAILURE OPEN LEASE"},
 		{"LOG 5 60s FAILURE LOCAL", "LOG 9 60s WHEN-UNWRITABLE MEMORY", "LOG 9 60s WHEN-UNWRITABLE MEMORY FAILURE LOCAL"},
 		{"LOG 5 60s SHADOW", "LOG 9 60s", "LOG 9 60s SHADOW"},
 		{"LOG 5 60s" + clauses, "UNLIMITED", "UNLIMITED"},

@@ -247,9 +247,10 @@ var commandConversations = []struct{ name, calls string }{
 		RL.POLICY DEL slow                 | 1
 		RL.POLICY DEL slow                 | 0
 		RL.POLICY SET login LEASE 5 60s    | ` + fmt.Sprintf(limiter.Standard.UnknownAlgorithm(), "LEASE") + `
-		RL.POLICY SET login LOG 5          | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
-		RL.POLICY SET login LOG 5 60s COST 1 | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'COST')
-		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'PEEK')
+		RL.POLICY SET login LOG 5 60s LEASE | ERR LEASE is not possible with LOG, use NOLEASE or leave it out
+		RL.POLICY SET login LOG 5          | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [NOLEASE]
+		RL.POLICY SET login LOG 5 60s COST 1 | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [NOLEASE] (unknown word 'COST')
+		RL.POLICY SET login LOG 5 60s PEEK | ERR syntax error, try RL.POLICY SET name LOG limit window [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [NOLEASE] (unknown word 'PEEK')
 		RL.POLICY SET login gcra 10        | ERR syntax error, try RL.POLICY SET name GCRA capacity count period [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
 		RL.POLICY SET login SLIDING 1 1s x | ERR syntax error, try RL.POLICY SET name SLIDING limit window [SLICES slices] [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'x')
 		RL.POLICY SET login UNLIMITED 1    | ERR syntax error, try RL.POLICY SET name UNLIMITED (unknown word '1')
@@ -347,7 +348,7 @@ var commandConversations = []struct{ name, calls string }{
 	{"leases among several limits", `
 		RL.POLICY SET par acquire 2 30     | OK
 		RL.POLICY GET par                  | ACQUIRE 2 30ms
-		RL.POLICY SET par ACQUIRE 2 30s MEMBER x | ERR syntax error, try RL.POLICY SET name ACQUIRE limit ttl [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'MEMBER')
+		RL.POLICY SET par ACQUIRE 2 30s MEMBER x | ERR syntax error, try RL.POLICY SET name ACQUIRE limit ttl [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [NOLEASE] (unknown word 'MEMBER')
 		RL.POLICY SET par ACQUIRE 2 30s    | OK
 		RL.POLICY SET tok BUCKET 10 1 1s   | OK
 		RL.POLICY SET free ACQUIRE -1 1s   | OK

@@ -31,11 +31,11 @@ type Grant struct {
 	others  []byte // an argument of rate-lease.lua
 }
 
-// MayLease reports whether an algorithm has leases: its calls charge units, and nothing beside them.
+// MayLease reports whether an algorithm has leases, and a script that charges them.
 func MayLease(a *limiter.Algorithm) bool {
 	switch familyOf(a) {
 	case ofRate, ofCounter, ofSlices:
-		return a.Beyond == limiter.Nothing
+		return a.Leases()
 	}
 	return false
 }
