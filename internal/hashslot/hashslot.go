@@ -15,24 +15,30 @@ func Of(key []byte) uint16 {
 		}
 	}
 	var crc uint16
+	for ; len(key) >= 4; key = key[4:] {
+		crc = crcTables[3][byte(crc>>8)^key[0]] ^ crcTables[2][byte(crc)^key[1]] ^ crcTables[1][key[2]] ^ crcTables[0][key[3]]
+	}
 	for _, b := range key {
-		crc = crc<<8 ^ crcTable[byte(crc>>8)^b]
+		crc = crc<<8 ^ crcTables[0][byte(crc>>8)^b]
 	}
 	return crc % Count
 }
 
-// crcTable is what each byte contributes to a CRC16 with the polynomial x^16 + x^12 + x^5 + 1.
-var crcTable = func() (table [256]uint16) {
-	for i := range table {
+// crcTables are what a byte contributes to a CRC16 with the polynomial x^16 + x^12 + x^5 + 1: the last byte, and one with one, two or three bytes
+// behind it, so that four are looked up without waiting for each other.
+var crcTables = func() (tables [4][256]uint16) {
+	for i := range 256 {
 		crc := uint16(i) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
+		for n := range tables {
+			for range 8 {
+				if crc&0x8000 != 0 {
+					crc = crc<<1 ^ 0x1021
+				} else {
+					crc <<= 1
+				}
 			}
+			tables[n][i] = crc
 		}
-		table[i] = crc
 	}
-	return table
+	return tables
 }()
