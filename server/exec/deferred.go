@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"sync/atomic"
 	"time"
 
 	"headgate/server/command"
@@ -22,7 +23,7 @@ const (
 	// expectedDecay is the part of what a reply is expected to be by which that falls with each that is smaller.
 	expectedDecay = 8
 	// holdTime is for how long replies are held that are there before others to commands which came together with theirs: one write to
-	// the client is to have them all. They are looked at so often, so it may be twice as long.
+	// the client is to have them all.
 	holdTime = 2 * time.Millisecond
 	// holdBytes is how many bytes of replies are not held any longer.
 	holdBytes = 8 << 10
@@ -68,6 +69,7 @@ type deferred struct {
 	expected int // bytes of a reply: as many as the largest of late
 
 	held   bool  // there are replies that have not been sent yet, as others of their burst are to come
+	listed bool  // it is in deferrals.holding
 	heldAt int64 // since when, by the clock's monotonic time
 }
 
@@ -128,6 +130,7 @@ type deferrals struct {
 	before   int               // the length of what BeginReply has returned
 	spare    []*Answer         // for commands that are answered here
 	holding  []*deferred       // some of which may be held no longer
+	holdEnd  atomic.Int64      // ns, when they are to be looked at; 0: there are none
 }
 
 // deferredOf returns the answers that a client waits for, or nil if it has never waited for one.
@@ -294,34 +297,41 @@ func (x *Executor) sendReady(d *deferred, burst uint64) {
 
 // hold leaves replies unsent until the others of their burst are there.
 func (x *Executor) hold(d *deferred) {
-	if !d.held {
-		d.held, d.heldAt = true, x.Clock.Mono()
+	if d.held {
+		return
+	}
+	if d.held, d.heldAt = true, x.Clock.Mono(); !d.listed {
+		d.listed = true
 		x.deferrals.holding = append(x.deferrals.holding, d)
+	}
+	if x.deferrals.holdEnd.Load() == 0 {
+		x.deferrals.holdEnd.Store(x.Clock.Now + int64(holdTime))
+		x.Hooks.Nudge() // the worker that looks at them may sleep, and this be another goroutine
 	}
 }
 
-// Holds reports whether replies may be held that were there before others: then [Executor.SendHeld] is to be called after [HoldTime]. The
-// executor's lock is held.
-func (x *Executor) Holds() bool { return len(x.deferrals.holding) > 0 }
-
-// HoldTime is for how long replies are held.
-const HoldTime = holdTime
-
-// SendHeld sends the replies that have been held for long enough. The executor's lock is held, and its clock has been read.
-func (x *Executor) SendHeld() {
-	now, kept := x.Clock.Mono(), x.deferrals.holding[:0]
+// sendHeld sends the replies that have been held for long enough.
+func (x *Executor) sendHeld() {
+	x.Lock()
+	defer x.Unlock()
+	wall := x.Clock.Read()
+	now, end, kept := x.Clock.Mono(), int64(0), x.deferrals.holding[:0]
 	for _, d := range x.deferrals.holding {
-		switch {
-		case !d.held:
-		case now-d.heldAt < int64(holdTime):
-			kept = append(kept, d)
-		default:
+		rest := d.heldAt + int64(holdTime) - now
+		if d.held && rest > 0 {
+			if kept = append(kept, d); end == 0 || wall+rest < end {
+				end = wall + rest
+			}
+			continue
+		}
+		if d.listed = false; d.held {
 			d.held = false
 			d.client.Conn.Wake()
 		}
 	}
 	clear(x.deferrals.holding[len(kept):])
 	x.deferrals.holding = kept
+	x.deferrals.holdEnd.Store(end)
 }
 
 // queueReply has what a command was answered here follow the answers that come before it; sent is the length of the output before that.

@@ -111,8 +111,20 @@ func (w *Worker) Tick() time.Duration {
 		w.Exec.commitApart()
 		w.Exec.above.Log.CommitDue()
 	}
-	next := w.push(now, min(w.nextCron, w.Exec.wakeAt.Load()))
+	next := w.push(now, min(w.nextCron, w.Exec.wakeAt.Load(), w.sendHeld(now)))
 	return time.Duration(max(next-now, 0))
+}
+
+// sendHeld sends replies that have been held for long enough, and returns when there may be some again.
+func (w *Worker) sendHeld(now int64) (next int64) {
+	end := &w.Exec.deferrals.holdEnd
+	if at := end.Load(); at != 0 && (now >= at || at-now > int64(holdTime)) { // else the wall's clock has been set back
+		w.Exec.sendHeld()
+	}
+	if at := end.Load(); at != 0 {
+		return at
+	}
+	return math.MaxInt64
 }
 
 // push sends what replicas are due, and returns when the worker has something to do again, which is next or earlier.

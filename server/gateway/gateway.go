@@ -59,9 +59,6 @@ type Gateway struct {
 
 	Counts Counts
 
-	holder *time.Timer // for replies that are held, see exec.Holds
-	holds  bool        // it is going to fire
-
 	waiting int // calls that wait at the upstream; the executor's lock guards it
 
 	now    int64 // upstream.Now when the commands came that are being run
@@ -100,8 +97,6 @@ func New(x *exec.Executor, l *limits.Limits) *Gateway {
 	g.users = usersOf(cfg)
 	g.Up = upstream.New(c, x.Logger)
 	g.Up.OnAnswered, g.Up.OnDrained, g.Up.OnRelieved = g.answered, g.drained, g.relieved
-	g.holder = time.AfterFunc(time.Hour, g.sendHeld)
-	g.holder.Stop()
 	l.Remote = g
 	g.leases.apply(g, cfg)
 	return g
@@ -143,7 +138,6 @@ func (g *Gateway) Close() {
 	g.returnLeases()
 	g.Up.Close()
 	g.ends.Wait()
-	g.holder.Stop()
 }
 
 // relieved has the clients go on that have waited since too much was under way.
@@ -212,26 +206,7 @@ func (g *Gateway) tell(calls []*upstream.Call) (again bool) {
 		g.letGo(k)
 		g.exec.EndReply(&k.Answer)
 	}
-	g.hold()
 	return again
-}
-
-// hold sees to it that replies are not held for long. The executor's lock is held.
-func (g *Gateway) hold() {
-	if !g.holds && g.exec.Holds() {
-		g.holds = true
-		g.holder.Reset(exec.HoldTime)
-	}
-}
-
-// sendHeld sends replies that were held, on the timer's goroutine.
-func (g *Gateway) sendHeld() {
-	g.core.Lock()
-	defer g.core.Unlock()
-	g.core.Clock.Read()
-	g.exec.SendHeld()
-	g.holds = false
-	g.hold()
 }
 
 // begin readies the context for answers.
