@@ -86,9 +86,11 @@ func (r *reader) adopt() bool {
 	return true
 }
 
-// ready reads what has come.
+// ready reads what has come, unless somebody does: its watcher has others to look after, and calls again while there is something.
 func (r *reader) ready() {
-	r.mu.Lock()
+	if !r.mu.TryLock() {
+		return
+	}
 	defer r.mu.Unlock()
 	r.readOnce()
 }

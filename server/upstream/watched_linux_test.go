@@ -139,6 +139,50 @@ func TestAWatcherThatIsHeldUp(t *testing.T) {
 	require.Zero(t, u.Status().Nodes[0].Rests)
 }
 
+// TestAWatcherWaitsForNobody: while somebody else deals with a connection's replies, a watcher tells of the others.
+func TestAWatcherWaitsForNobody(t *testing.T) {
+	node := startFake(t, nil)
+	u := open(t, Config{Addrs: []string{node.addr}})
+	w := watch(t)
+	u.ReadOn(w)
+	require.NoError(t, u.Start(t.Context()))
+	eventually(t, "the connection is the watcher's", func() bool { return do(t, u, "PING").failure == nil && w.watches() == 1 })
+	w.heldUp.Lock()
+	c := newCall("GET", "k")
+	var answered atomic.Bool
+	goOn := make(chan struct{})
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	defer close(goOn)
+	c.Done = func(*Call) {
+		answered.Store(true)
+		<-goOn
+	}
+	c.send(u)
+	looking.Go(func() { // as when deadlines are looked at
+		for !answered.Load() {
+			u.fleet.Load().nodeFor(anySlot).own[0].lookNow()
+		}
+	})
+	eventually(t, "the reply is read", answered.Load)
+	newCall("GET", "k").send(u)
+	eventually(t, "the node has answered", func() bool { return node.count("GET") == 2 })
+	told := w.told.Load()
+	w.heldUp.Unlock()
+	eventually(t, "the watcher tells of that", func() bool { return w.told.Load() > told })
+
+	var pipe [2]int
+	require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK))
+	defer unix.Close(pipe[0])
+	defer unix.Close(pipe[1])
+	var other atomic.Bool
+	require.True(t, w.Watch(pipe[0], func() { other.Store(true) }, func() {}))
+	defer w.Unwatch(pipe[0])
+	_, err := unix.Write(pipe[1], []byte("x"))
+	require.NoError(t, err)
+	eventually(t, "it tells of another one", other.Load)
+}
+
 // TestASocketIsClosedOnce: nodes that hang up again and again cost no descriptors.
 func TestASocketIsClosedOnce(t *testing.T) {
 	node := startFake(t, nil)
