@@ -49,7 +49,7 @@ var LatencyEventTexts = [latencyEvents]latencyText{
 		"A slice is meant to take a tenth of a millisecond: most likely " + elsewhere},
 }
 
-const elsewhere = "the processor was taken away meanwhile. Look for other programs, for what the host takes (steal in top), and for a limit on processor time."
+const elsewhere = "the CPU was not available to the server. Look for other programs, for steal in top, and for a CPU limit."
 
 // latencyEventNamed finds an event.
 func latencyEventNamed(name []byte) (event LatencyEvent, ok bool) {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,6 +90,19 @@ func TestStyle(t *testing.T) {
 			return nil
 		}))
 	}
+	require.NoError(t, filepath.WalkDir(filepath.Join(root, "deploy"), func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !slices.Contains([]string{".yaml", ".conf", ".txt"}, filepath.Ext(path)) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, fault := range faults(string(text)) {
+			t.Errorf("%s:%s", strings.TrimPrefix(path, root+"/"), fault)
+		}
+		return nil
+	}))
 }
 
 // faultsInStrings are those of a Go file's texts: help, errors, log messages, descriptions, and the package's comment. Other comments are for those
