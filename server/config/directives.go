@@ -600,7 +600,7 @@ var laterDirectives = []*Directive{
 	},
 	{
 		Name: "appendonly", Group: Persistence, Since: "0.1.0", Default: "no", Settable: true,
-		Summary: "Whether to log every change to the append-only file, and to load that file at start.",
+		Summary: "Whether to log every change to the append-only file, and to load that file at start instead of the snapshot.",
 		kind:    yesNo(func(c *Config) *bool { return &c.AppendOnly }),
 	},
 	{
