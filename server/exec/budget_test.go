@@ -178,9 +178,9 @@ func TestCutTransactionSkipsWhatOnlyAnswers(t *testing.T) {
 // so nobody who comes next waits for all of them.
 func TestBatchIsBoundedInTime(t *testing.T) {
 	w := servertest.NewWorkerClient(t)
-	slow := servertest.EncodeCommand("EVAL", "for i = 1, 2000000 do end return 1", "0")
+	slow := servertest.EncodeCommand("EVAL", "for i = 1, 300000 do end return 1", "0")
 	var all []*netpoll.Conn
-	for range 30 {
+	for range 100 {
 		conn := netpoll.Detached("127.0.0.1:1", "127.0.0.1:2", false)
 		w.Worker.Opened(conn)
 		t.Cleanup(func() { w.Worker.Closed(conn) })
