@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -35,8 +36,9 @@ type Loop struct {
 	worker  Worker
 	epfd    int
 	parking *parking
-	wakefd  int
-	conns   []*Conn // indexed by descriptor
+	wakefd  int        // -1: the loop has ended; changed with waking held
+	waking  sync.Mutex // held to write to wakefd
+	conns   []*Conn    // indexed by descriptor
 	pool    resp.Pool
 
 	accepting
@@ -745,11 +747,6 @@ func (l *Loop) direct(c *Conn) (net.Conn, error) {
 	return net.FileConn(file)
 }
 
-func (l *Loop) poke() {
-	one := [8]byte{1}
-	unix.RawSyscall(unix.SYS_WRITE, uintptr(l.wakefd), uintptr(unsafe.Pointer(&one)), uintptr(len(one)))
-}
-
 // shutdown closes the listeners, gives full sockets a moment to drain, and closes every connection.
 func (l *Loop) shutdown() {
 	l.leave()
@@ -769,7 +766,7 @@ func (l *Loop) shutdown() {
 			l.close(c)
 		}
 	}
-	unix.Close(l.wakefd)
+	l.closeWake()
 	l.parking.close()
 	unix.Close(l.epfd)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"headgate/server/resp"
 )
@@ -260,4 +261,28 @@ func TestClosingConnectionIsNotRead(t *testing.T) {
 	require.NoError(t, conn.SetDeadline(time.Now().Add(500*time.Millisecond)))
 	_, _ = conn.Write(append([]byte("QUIT\r\n*2\r\n$3\r\nGET\r\n$500000000\r\n"), make([]byte, 64<<20)...))
 	require.LessOrEqual(t, r.buffers.Used(), int64(24<<20), "the replies, and nothing of what was sent")
+}
+
+// TestNudgeAfterTheEnd: a loop that has ended writes to nothing that has its descriptor's number now.
+func TestNudgeAfterTheEnd(t *testing.T) {
+	loop, err := NewLoop(&recorder{}, nil)
+	require.NoError(t, err)
+	fd := loop.wakefd
+	go loop.Run()
+	loop.Stop()
+	<-loop.Done()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	defer unix.Close(ends[0])
+	defer unix.Close(ends[1])
+	if ends[0] != fd && ends[1] != fd {
+		third, err := unix.FcntlInt(uintptr(ends[0]), unix.F_DUPFD_CLOEXEC, fd)
+		require.NoError(t, err)
+		defer unix.Close(third)
+	}
+	loop.Nudge()
+	for _, end := range ends {
+		_, err = unix.Read(end, make([]byte, 1))
+		require.ErrorIs(t, err, unix.EAGAIN)
+	}
 }
