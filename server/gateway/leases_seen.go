@@ -68,7 +68,7 @@ func (g *Gateway) showKey(c *command.Ctx) {
 		}
 		return
 	}
-	why := "cold: no limiter that may have leases was called twice within a second; those of NOLEASE, LOG, ACQUIRE and QUEUE, PEEK and costs of 0 have none"
+	why := "cold: no limiter that may have leases was called twice within a second; there are none for PEEK, costs of 0, NOLEASE" + g.leaseless()
 	switch {
 	case !b.on:
 		why = "upstream-lease is no"
@@ -78,6 +78,16 @@ func (g *Gateway) showKey(c *command.Ctx) {
 	c.Reply.Array(1)
 	c.Reply.Map(4)
 	sendFields(c, "key", key.name, "db", int64(key.db), "leased", "no", "why", why)
+}
+
+// leaseless names the algorithms that have no leases, each behind a comma.
+func (g *Gateway) leaseless() (names string) {
+	for _, a := range g.limits.Algorithms.All() {
+		if !a.Leases() {
+			names += ", " + a.Name
+		}
+	}
+	return names
 }
 
 // showLimit sends what there is to tell of a limit.

@@ -118,6 +118,9 @@ func (c *Client) call(words []string) error {
 		}
 		v, err = c.session.read()
 	}
+	if err != nil && strings.EqualFold(words[0], "shutdown") {
+		return nil // it has obeyed, and answers only what is wrong
+	}
 	if err != nil {
 		return fmt.Errorf("the server at %s has closed the connection: %w", c.Options.Address, err)
 	}
