@@ -479,18 +479,16 @@ func (q *QuotaLease) Left(now int64) int64 {
 	return left
 }
 
-// Verdict returns the answer to a call that was decided here, in nanoseconds. What remains and when nothing is used any more is as the
+// VerdictTo writes the answer to a call that was decided here to d, in nanoseconds. What remains and when nothing is used any more is as the
 // server last told, with what is held here; so both are as old as the leases are, at most.
-func (q *QuotaLease) Verdict(now int64, answer LeaseAnswer, limit int64) Decision {
-	d := Decision{Limit: limit, RetryAfter: NoRetry, ResetAfter: max(0, q.told.resetAt-now)}
-	if answer == LeaseRefused {
-		d.Limited = true
+func (q *QuotaLease) VerdictTo(d *Decision, now int64, answer LeaseAnswer, limit int64) {
+	*d = Decision{Limited: answer == LeaseRefused, Limit: limit, RetryAfter: NoRetry, ResetAfter: max(0, q.told.resetAt-now)}
+	if d.Limited {
 		d.Remaining = min(q.told.remaining, q.refusedCost-1)
 		d.RetryAfter = max(1, q.told.retryAt-now, q.refusedTo-now)
-		return d
+	} else {
+		d.Remaining = min(limit, q.told.remaining+q.held[0].left+q.held[1].left)
 	}
-	d.Remaining = min(limit, q.told.remaining+q.held[0].left+q.held[1].left)
-	return d
 }
 
 // end takes out the leases that have ended.

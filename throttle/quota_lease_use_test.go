@@ -342,7 +342,7 @@ func TestQuotaLeaseSizes(t *testing.T) {
 	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 29))
 	require.False(t, q.Renews(&terms, now))
 	require.Equal(t, LeaseSpent, q.Decide(&terms, now, 1))
-	require.Equal(t, Decision{Limit: 6000, Remaining: 69, RetryAfter: NoRetry, ResetAfter: nsPerSecond}, q.Verdict(now, LeaseSpent, 6000))
+	require.Equal(t, Decision{Limit: 6000, Remaining: 69, RetryAfter: NoRetry, ResetAfter: nsPerSecond}, verdictOf(&q, now, LeaseSpent))
 	require.True(t, q.Renews(&terms, now), "a quarter is left")
 	require.Equal(t, []int64{59, 52, 45, 37, 30, 23, 15}, sizes(&q, 0), "for no call, a size that is of use or none")
 	require.False(t, q.Renews(&terms, now))
@@ -357,7 +357,7 @@ func TestQuotaLeaseSizes(t *testing.T) {
 	q.Refused(&terms, LeaseRefusal{Cost: 2, Heard: now, RetryAfter: nsPerMs, Remaining: 1, ResetAfter: 60 * nsPerSecond})
 	require.Equal(t, LeaseAsk, q.Decide(&terms, now, 1), "less was not refused")
 	require.Equal(t, LeaseRefused, q.Decide(&terms, now, 2))
-	require.Equal(t, Decision{Limited: true, Limit: 6000, Remaining: 1, RetryAfter: nsPerSecond / 2, ResetAfter: 60 * nsPerSecond}, q.Verdict(now, LeaseRefused, 6000))
+	require.Equal(t, Decision{Limited: true, Limit: 6000, Remaining: 1, RetryAfter: nsPerSecond / 2, ResetAfter: 60 * nsPerSecond}, verdictOf(&q, now, LeaseRefused))
 	now += nsPerSecond / 2
 	require.Equal(t, LeaseAsk, q.Decide(&terms, now, 2), "half the length of a lease has passed")
 	require.NotEmpty(t, sizes(&q, 1))
@@ -428,7 +428,7 @@ func TestScarceQuotaLeases(t *testing.T) {
 	q = asked(&terms)
 	q.Refused(&terms, LeaseRefusal{Cost: 10, Ahead: true, Heard: now, RetryAfter: 50 * nsPerMs, Remaining: 5})
 	require.Equal(t, LeaseRefused, q.Decide(&terms, now, 1), "also what costs less than was tried ahead")
-	require.Equal(t, Decision{Limited: true, Limit: 6000, RetryAfter: 350 * nsPerMs}, q.Verdict(now, LeaseRefused, 6000))
+	require.Equal(t, Decision{Limited: true, Limit: 6000, RetryAfter: 350 * nsPerMs}, verdictOf(q, now, LeaseRefused))
 
 	window := WindowLeaseTerms(6000, 60_000, LeaseOptions{Overshoot: 0.05, Max: nsPerSecond})
 	q = asked(&window)
@@ -590,4 +590,10 @@ func TestLeaseTellsOfRefusals(t *testing.T) {
 	q.Refused(&LeaseTerms{Capacity: 10, Length: 100, Window: true}, LeaseRefusal{Heard: 1000, Cost: 1, RetryAfter: NoRetry})
 	require.EqualValues(t, 1, q.Refuses(1049))
 	require.Zero(t, q.Refuses(1050))
+}
+
+// verdictOf is the answer to a call of a limit of 6,000.
+func verdictOf(q *QuotaLease, now int64, answer LeaseAnswer) (d Decision) {
+	q.VerdictTo(&d, now, answer, 6000)
+	return d
 }

@@ -87,11 +87,12 @@ func (g *Gateway) fallBackGCRA(c *command.Ctx, key []byte, cell *throttle.GCRA, 
 			return
 		}
 	}
-	v := limiter.Verdict{Verdict: form(d)}
+	var v throttle.Verdict
+	form.Write(&v, &d)
 	if quantity > 0 {
-		g.limits.Count(c, key, g.limits.GCRA(), &v.Verdict)
+		g.limits.Count(c, key, g.limits.GCRA(), &v)
 	}
-	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+	limits.SendNumbers(c.Reply, &v)
 }
 
 // fallBackLease answers RL.RELEASE and RL.RENEW. Closed has no meaning for what takes nothing, and so is an error.

@@ -275,9 +275,10 @@ func (l *leaseCall) answer(k *call, c *command.Ctx) {
 	if l.limit.policy == nil {
 		d := grant.Decision
 		d.Limit, d.Remaining = l.limit.shown(), d.Remaining+rest
-		v := limiter.Verdict{Verdict: k.form(d)}
-		g.limits.Count(c, k.key, g.limits.GCRA(), &v.Verdict)
-		limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+		var v throttle.Verdict
+		k.form.Write(&v, &d)
+		g.limits.Count(c, k.key, g.limits.GCRA(), &v)
+		limits.SendNumbers(c.Reply, &v)
 		return
 	}
 	v := grant.Call.Verdict

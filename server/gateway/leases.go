@@ -269,10 +269,12 @@ func (g *Gateway) leaseThrottle(c *command.Ctx, cell *throttle.GCRA, quantity in
 	if answer == throttle.LeaseAsk {
 		return g.chargeThrottle(c, e, now, quantity, form)
 	}
-	d := e.lease.Verdict(now, answer, cell.Limit())
-	v := limiter.Verdict{Verdict: form(d)}
-	g.limits.CountKey(c, k, g.limits.GCRA(), &v.Verdict)
-	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+	var d throttle.Decision
+	var v throttle.Verdict
+	e.lease.VerdictTo(&d, now, answer, cell.Limit())
+	form.Write(&v, &d)
+	g.limits.CountKey(c, k, g.limits.GCRA(), &v)
+	limits.SendNumbers(c.Reply, &v)
 	if e.lease.Renews(&e.terms, now) {
 		g.renew(c, c.Args[1], e, now)
 	}
@@ -293,9 +295,10 @@ func (g *Gateway) leasePolicy(c *command.Ctx, p *limiter.Policy, r *limiter.Requ
 	if answer == throttle.LeaseAsk {
 		return g.chargePolicy(c, c.Args[1], e, now, r, nil)
 	}
-	v := e.verdict(now, answer)
-	g.limits.CountKey(c, k, p.Algorithm, &v.Verdict)
-	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+	var v throttle.Verdict
+	e.verdictTo(&v, now, answer)
+	g.limits.CountKey(c, k, p.Algorithm, &v)
+	limits.SendNumbers(c.Reply, &v)
 	if e.lease.Renews(&e.terms, now) {
 		g.renew(c, c.Args[1], e, now)
 	}
@@ -316,7 +319,8 @@ func (g *Gateway) leaseTake(c *command.Ctx, pairs []limits.Pair, peek bool) bool
 	if answer == throttle.LeaseAsk {
 		return g.chargePolicy(c, p.Key, e, now, &p.Request, p)
 	}
-	p.Verdict = e.verdict(now, answer)
+	p.Verdict = limiter.Verdict{}
+	e.verdictTo(&p.Verdict.Verdict, now, answer)
 	g.sendPair(c, *p)
 	if e.lease.Renews(&e.terms, now) {
 		g.renew(c, p.Key, e, now)
@@ -357,12 +361,12 @@ func (g *Gateway) leasedPolicy(c *command.Ctx, k store.Key, p *limiter.Policy, c
 	return e, now
 }
 
-// verdict is the answer of a lease to a call of a limit.
-func (e *leasedLimit) verdict(now int64, answer throttle.LeaseAnswer) limiter.Verdict {
-	d := e.lease.Verdict(now, answer, e.policy.Limit)
-	return limiter.Verdict{Verdict: throttle.Verdict{
-		Limited: d.Limited, Limit: d.Limit, Remaining: d.Remaining, RetryAfter: throttle.RetryMillis(d.RetryAfter), ResetAfter: throttle.Millis(d.ResetAfter),
-	}}
+// verdictTo is the answer of a lease to a call of a limit.
+func (e *leasedLimit) verdictTo(v *throttle.Verdict, now int64, answer throttle.LeaseAnswer) {
+	var d throttle.Decision
+	e.lease.VerdictTo(&d, now, answer, e.policy.Limit)
+	v.Limited, v.Limit, v.Remaining = d.Limited, d.Limit, d.Remaining
+	v.RetryAfter, v.ResetAfter = throttle.RetryMillis(d.RetryAfter), throttle.Millis(d.ResetAfter)
 }
 
 // byLease decides a call, if a lease can.

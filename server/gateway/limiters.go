@@ -257,11 +257,12 @@ func (askedLimit) tell(k *call, c *command.Ctx) {
 		limits.SendVerdict(c.Reply, a.Beyond, v)
 	case byGCRA:
 		q.Decision.Limit = l.shown
-		v := limiter.Verdict{Verdict: k.form(q.Decision)}
+		var v throttle.Verdict
+		k.form.Write(&v, &q.Decision)
 		if l.quantity > 0 {
-			k.g.limits.Count(c, k.key, k.g.limits.GCRA(), &v.Verdict)
+			k.g.limits.Count(c, k.key, k.g.limits.GCRA(), &v)
 		}
-		limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+		limits.SendNumbers(c.Reply, &v)
 	case resetting:
 		c.Reply.Int(q.Forgotten)
 	case increasing:

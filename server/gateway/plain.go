@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"headgate/server/command"
-	"headgate/server/limiter"
 	"headgate/server/limits"
 	"headgate/store"
 	"headgate/throttle"
@@ -40,11 +39,12 @@ func (plainLimit) hear(k *call, reply []byte) (again bool) {
 }
 
 func (plainLimit) tell(k *call, c *command.Ctx) {
-	v := limiter.Verdict{Verdict: k.form(k.plain.Decision)}
+	var v throttle.Verdict
+	k.form.Write(&v, &k.plain.Decision)
 	if _, quantity := k.plain.Cell(); quantity > 0 {
-		k.g.limits.CountKey(c, store.Key{Name: k.plain.Key(k.way.Request), Hash: k.hash}, k.g.limits.GCRA(), &v.Verdict)
+		k.g.limits.CountKey(c, store.Key{Name: k.plain.Key(k.way.Request), Hash: k.hash}, k.g.limits.GCRA(), &v)
 	}
-	limits.SendVerdict(c.Reply, limiter.Nothing, &v)
+	limits.SendNumbers(c.Reply, &v)
 }
 
 func (plainLimit) fail(k *call, c *command.Ctx) {

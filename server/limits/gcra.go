@@ -64,9 +64,9 @@ func (l *Limits) decideGCRA(c *command.Ctx) {
 	if tokens > 0 {
 		l.decided(c, k, l.gcra, d.Limited, d.Limit, d.Remaining)
 	}
-	c.Reply.Array(5)
-	v := inSecondsOfMicros(d)
-	sendNumbers(c.Reply, &v)
+	var v throttle.Verdict
+	inSecondsOfMicros.Write(&v, &d)
+	SendNumbers(c.Reply, &v)
 }
 
 // gcraArgs reads GCRA's arguments after the key, or sends the error and returns false.

@@ -139,12 +139,17 @@ func sendNumbers(w *resp.Writer, v *throttle.Verdict) {
 	w.Ints(oneIf(v.Limited), v.Limit, v.Remaining, v.RetryAfter, v.ResetAfter)
 }
 
+// SendNumbers is SendVerdict for a limiter that has nothing beyond them.
+func SendNumbers(w *resp.Writer, v *throttle.Verdict) {
+	w.Array(5)
+	sendNumbers(w, v)
+}
+
 // SendVerdict writes the answer of a limiter that has so much beyond the five numbers.
 func SendVerdict(w *resp.Writer, beyond limiter.Beyond, v *limiter.Verdict) {
 	switch beyond {
 	case limiter.Nothing:
-		w.Array(5)
-		sendNumbers(w, &v.Verdict)
+		SendNumbers(w, &v.Verdict)
 	case limiter.WaitTime:
 		w.Array(6)
 		sendNumbers(w, &v.Verdict)

@@ -54,26 +54,24 @@ func (l *Limits) either(here, elsewhere command.Handler) command.Handler {
 	return elsewhere
 }
 
-// Form makes the numbers of an answer from a decision in nanoseconds.
-type Form func(d throttle.Decision) throttle.Verdict
+// Form is in which units an answer tells the times of a decision, which is in nanoseconds.
+type Form uint8
 
-// inSeconds are CL.THROTTLE's.
-func inSeconds(d throttle.Decision) throttle.Verdict {
-	return throttle.Verdict{
-		Limited: d.Limited, Limit: d.Limit, Remaining: d.Remaining,
-		RetryAfter: throttle.RetrySeconds(d.RetryAfter), ResetAfter: throttle.Seconds(d.ResetAfter),
+const (
+	inSeconds         Form = iota // CL.THROTTLE's
+	inSecondsOfMicros             // GCRA's, which counts in microseconds
+)
+
+// Write writes the numbers of an answer to v. Copies of both would be what an answer that needs nothing else spends most of its time on.
+func (f Form) Write(v *throttle.Verdict, d *throttle.Decision) {
+	v.Limited, v.Limit, v.Remaining = d.Limited, d.Limit, d.Remaining
+	if f == inSeconds {
+		v.RetryAfter, v.ResetAfter = throttle.RetrySeconds(d.RetryAfter), throttle.Seconds(d.ResetAfter)
+		return
 	}
-}
-
-// inSecondsOfMicros are GCRA's, which counts in microseconds.
-func inSecondsOfMicros(d throttle.Decision) throttle.Verdict {
-	retry := throttle.NoRetry
+	v.RetryAfter, v.ResetAfter = throttle.NoRetry, throttle.SecondsOfMicros(d.ResetAfter)
 	if d.RetryAfter >= 0 {
-		retry = max(1, throttle.SecondsOfMicros(d.RetryAfter))
-	}
-	return throttle.Verdict{
-		Limited: d.Limited, Limit: d.Limit, Remaining: d.Remaining,
-		RetryAfter: retry, ResetAfter: throttle.SecondsOfMicros(d.ResetAfter),
+		v.RetryAfter = max(1, throttle.SecondsOfMicros(d.RetryAfter))
 	}
 }
 
