@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -222,6 +223,7 @@ func TestSlotsMove(t *testing.T) {
 		slots[slot] = slot * 2 / Slots
 	}
 	for _, to := range []int{2, 0, 2, 1} {
+		eventually(t, "all agree on who has which slot", func() bool { return agree(t, all) })
 		for slot, from := range slots {
 			if from != to {
 				moveSlot(t, all[from], all[to], ids[from], ids[to], slot, all)
@@ -237,6 +239,29 @@ func TestSlotsMove(t *testing.T) {
 	s := u.Status()
 	t.Logf("%d calls passed with %d redirects and %d looks at the topology", passed, s.Redirects, s.Looks)
 	require.Positive(t, s.Redirects)
+}
+
+// agree reports whether all nodes know the same of each other: epochs and slots. A node that takes a slot before it has heard of the last
+// epoch may lose it again to the node that had it.
+func agree(t *testing.T, nodes []*redisServer) bool {
+	t.Helper()
+	var first []string
+	for _, node := range nodes {
+		var known []string
+		for line := range strings.Lines(node.must(t, "CLUSTER", "NODES").text) {
+			const epoch, link, slots = 6, 7, 8
+			fields := strings.Fields(line)
+			known = append(known, fmt.Sprint(fields[0], fields[epoch], fields[link], fields[slots:]))
+		}
+		slices.Sort(known)
+		if first == nil {
+			first = known
+		}
+		if !slices.Equal(first, known) {
+			return false
+		}
+	}
+	return true
 }
 
 // moveSlot moves a slot as redis-cli --cluster reshard does.
