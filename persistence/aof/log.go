@@ -14,10 +14,11 @@ import (
 // Log is the last increment of a Set, open for batches at its end. Write, Switch and Close are called by one goroutine at a time; Sync
 // and the figures may be used by others meanwhile.
 type Log struct {
-	file persistence.AppendFile // mu guards its being exchanged
-	buf  []byte
-	last []byte // the #CRC line that the next one covers too
-	line []byte // memory for the next one
+	file  persistence.AppendFile // mu guards its being exchanged
+	head  []byte                 // memory for the line before a batch
+	last  []byte                 // the #CRC line that the next one covers too
+	line  []byte                 // memory for the next one
+	parts [3][]byte              // what is being written
 
 	torn     bool  // behind size there may be a part of a batch that could not be written
 	reserved int64 // the offset up to which the file can grow without the disk being full
@@ -50,9 +51,6 @@ const (
 	// unbounded is the end of what is reserved where the file system keeps no room for anybody.
 	unbounded = math.MaxInt64
 )
-
-// keptBuffer bounds the memory that is kept for batches, and so those that are copied rather than written in parts.
-const keptBuffer = 1 << 20
 
 // Append opens the last increment, creating the first one if there is none.
 func (s *Set) Append() (*Log, error) {
@@ -143,26 +141,17 @@ func (l *Log) Write(batch []byte, nowMs int64) error {
 			return err
 		}
 	}
-	head := append(l.buf[:0], "#"+tagNow...)
+	head := append(l.head[:0], "#"+tagNow...)
 	head = append(strconv.AppendInt(head, nowMs, 10), "\r\n"...)
 	size := int64(len(head) + len(batch))
 	crc := crc32.Update(0, castagnoli, l.last)
 	crc = crc32.Update(crc, castagnoli, head)
 	crc = crc32.Update(crc, castagnoli, batch)
 	line := appendCRC(l.line[:0], crc, int64(len(l.last))+size)
-	l.line = line
-	var err error
-	if len(batch) < keptBuffer/2 {
-		l.buf = append(append(head, batch...), line...)
-		err = l.put(l.buf)
-	} else {
-		l.buf = head
-		for _, part := range [...][]byte{head, batch, line} {
-			if err == nil {
-				err = l.put(part)
-			}
-		}
-	}
+	l.head, l.line = head, line
+	l.parts = [...][]byte{head, batch, line}
+	err := l.put(l.parts[:]...)
+	l.parts[1] = nil // the caller's
 	if err != nil {
 		l.torn = true
 		return errors.Join(err, l.repair())
@@ -212,10 +201,14 @@ func reserve(f persistence.AppendFile, from, need int64) (reserved int64, err er
 	return need, f.Reserve(from, need)
 }
 
-func (l *Log) put(p []byte) error {
-	n, err := l.file.Write(p)
-	if err == nil && n < len(p) {
-		err = fmt.Errorf("persistence: %d of %d bytes written", n, len(p))
+func (l *Log) put(parts ...[]byte) error {
+	size := 0
+	for _, part := range parts {
+		size += len(part)
+	}
+	n, err := l.file.WriteParts(parts...)
+	if err == nil && n < size {
+		err = fmt.Errorf("persistence: %d of %d bytes written", n, size)
 	}
 	return err
 }

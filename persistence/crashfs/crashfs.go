@@ -381,6 +381,9 @@ func (h *handle) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
+// WriteParts implements persistence.AppendFile. All parts together are one write.
+func (h *handle) WriteParts(parts ...[]byte) (int, error) { return h.Write(slices.Concat(parts...)) }
+
 // Uncache implements persistence.AppendFile. Nothing becomes of it here.
 func (h *handle) Uncache(from, to int64) {
 	h.fs.mu.Lock()

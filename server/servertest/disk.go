@@ -3,6 +3,7 @@ package servertest
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -120,6 +121,8 @@ func (f *slowFile) Write(p []byte) (int, error) {
 	time.Sleep(f.fs.Writes)
 	return f.AppendFile.Write(p)
 }
+
+func (f *slowFile) WriteParts(parts ...[]byte) (int, error) { return f.Write(slices.Concat(parts...)) }
 
 // Sync takes note of how long what it is for has been acknowledged.
 func (f *slowFile) Sync() error {
