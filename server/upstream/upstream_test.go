@@ -644,7 +644,7 @@ func TestPushesLeaveRepliesInPlace(t *testing.T) {
 // TestAReplyWithoutEnd that nobody waits for any more does not keep its connection for good.
 func TestAReplyWithoutEnd(t *testing.T) {
 	node := startFake(t, on("LRANGE", func([]string) string { return trickle + "1000000" }))
-	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 100 * time.Millisecond})
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: time.Second})
 	require.Equal(t, Timeout, do(t, u, "LRANGE", "k").failure.Kind)
 	l := u.fleet.Load().all()[0].own[0]
 	l.mu.Lock()
@@ -698,6 +698,6 @@ func TestATopologyThatIsTooLong(t *testing.T) {
 	slots := fmt.Sprintf("*%d\r\n%s", topologyMax/4, strings.Repeat(":1\r\n", topologyMax/4))
 	node := startFake(t, on("CLUSTER", func([]string) string { return slots }))
 	node.mode = "cluster"
-	u := open(t, Config{Addrs: []string{node.addr}})
+	u := open(t, Config{Addrs: []string{node.addr}, Timeout: 20 * time.Second})
 	require.ErrorContains(t, u.Start(t.Context()), errTooLong.Error())
 }
