@@ -171,13 +171,14 @@ type settled struct {
 	// resident is the lowest in the last minute. What the honest leave as garbage is collected now and then, so that at any one moment
 	// there is more or less of it, before the floods as well as after them; a leak is there at the lowest too.
 	resident int64
-	// tables is what Go's runtime has for itself to keep books of the heap. It never gives that back: it is as large as the heap has ever
-	// required, about 2 % of small objects, so that a server which has not been flooded yet has less of it. What leaks is in the heap.
-	tables int64
+	// classes are what Go's runtime says at the end. Some are tables of its own, to keep books of the heap. It never gives these back: they
+	// are as large as the heap has ever required, about 2 % of small objects, so that a server which has not been flooded yet has less of
+	// them. What leaks is in the heap.
+	classes map[string]int64
 }
 
 // held is what is to be the same before and after.
-func (m settled) held() int64 { return m.resident - m.tables }
+func (m settled) held() int64 { return m.resident - m.tables() }
 
 // stay leaves the honest alone for a time, and returns what memory has settled at by its end.
 func (s *hostileSoak) stay(what string, d time.Duration) settled {
@@ -185,7 +186,7 @@ func (s *hostileSoak) stay(what string, d time.Duration) settled {
 	s.stayUntil(what, end.Add(-settleFor))
 	s.lowest.Store(s.server.RSS())
 	s.stayUntil(what, end)
-	return settled{s.lowest.Load(), s.tables()}
+	return settled{s.lowest.Load(), s.classes()}
 }
 
 func (s *hostileSoak) stayUntil(what string, end time.Time) {
@@ -195,21 +196,44 @@ func (s *hostileSoak) stayUntil(what string, end time.Time) {
 	}
 }
 
-// tables adds up the runtime's own tables.
-func (s *hostileSoak) tables() (sum int64) {
+// classes returns what the server's runtime says of its memory, in bytes by name.
+func (s *hostileSoak) classes() map[string]int64 {
+	all := make(map[string]int64)
 	if s.reference {
-		return 0
+		return all
 	}
 	for line := range strings.Lines(string(s.admin.Do("MEMORY", "MALLOC-STATS"))) {
 		fields := strings.Fields(line)
-		if len(fields) == 2 && (strings.HasPrefix(fields[0], "/memory/classes/metadata/") || fields[0] == "/memory/classes/other:bytes") {
+		if len(fields) == 2 && strings.HasPrefix(fields[0], "/") {
 			n, err := strconv.ParseInt(fields[1], 10, 64)
 			require.NoError(s.t, err, line)
+			all[fields[0]] = n
+		}
+	}
+	require.Positive(s.t, all["/memory/classes/other:bytes"], "MEMORY MALLOC-STATS has no classes")
+	return all
+}
+
+// tables adds up the runtime's own tables.
+func (m settled) tables() (sum int64) {
+	for name, n := range m.classes {
+		if strings.HasPrefix(name, "/memory/classes/metadata/") || name == "/memory/classes/other:bytes" {
 			sum += n
 		}
 	}
-	require.Positive(s.t, sum, "MEMORY MALLOC-STATS has no metadata")
 	return sum
+}
+
+// grown lists the classes that are larger than they were, or smaller, by a MiB and more.
+func (m settled) grown(before settled) string {
+	var all []string
+	for name, n := range m.classes {
+		if by := (n - before.classes[name]) >> 20; by > 0 || by < -1 {
+			all = append(all, fmt.Sprintf("%s %+d", name, by))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
 }
 
 // round lets some floods loose at once, and waits for their end.
@@ -279,7 +303,8 @@ func (s *hostileSoak) judge(before, after settled) {
 		v.WronglyRefused, v.WronglyLetThrough, v.Errors, v.firstOf, v.firstError)
 	drift := 100 * float64(after.held()-before.held()) / float64(before.held())
 	t.Logf("resident memory %d MiB before the floods, %d MiB at most, %d MiB after them, of these %.1f and %.1f MiB the runtime's tables; the rest %+.1f %%",
-		before.resident>>20, s.highest.Load()>>20, after.resident>>20, float64(before.tables)/(1<<20), float64(after.tables)/(1<<20), drift)
+		before.resident>>20, s.highest.Load()>>20, after.resident>>20, float64(before.tables())/(1<<20), float64(after.tables())/(1<<20), drift)
+	t.Logf("what the runtime says, in MiB more than before the floods: %s", after.grown(before))
 	t.Logf("%d of %d probes not answered; floods: %s", s.unhealthy.Load(), s.probes.Load(), fmt.Sprint(s.ran))
 	if s.reference {
 		return // for its figures
@@ -295,5 +320,5 @@ func (s *hostileSoak) judge(before, after settled) {
 	require.Zero(t, s.unhealthy.Load(), "probes of the HTTP port")
 	assert.LessOrEqual(t, p999[phaseFloods], p999[phaseQuiet]+honestExtra, "p99.9 of the honest")
 	assert.LessOrEqual(t, drift, float64(memoryDrift), "resident memory but for the runtime's tables")
-	assert.LessOrEqual(t, after.tables-before.tables, s.highest.Load()*tablesShare/100, "the runtime's tables")
+	assert.LessOrEqual(t, after.tables()-before.tables(), s.highest.Load()*tablesShare/100, "the runtime's tables")
 }
