@@ -41,6 +41,7 @@ type turns struct {
 	postponed bool          // its Worker has left commands in its input
 	passed    bool          // that is because the iteration had no time left for it
 	carried   bool          // it comes after others: it was left over from an earlier iteration, or is slow
+	known     bool          // it has had a turn that told how long it takes
 	slow      bool          // its last turn was too long, or it has had none yet that told
 	took      time.Duration // by the last turn, if that was too long; zeroed when the front has seen it
 }
@@ -152,7 +153,7 @@ func (c *Conn) Postpone() { c.postponed = true }
 func (c *Conn) PassOver() { c.postponed, c.passed = true, true }
 
 // BeginTurn tells that commands of the connection are about to be run by whose time it is judged. For its own Worker, within Batch.
-func (c *Conn) BeginTurn() { c.slow = false }
+func (c *Conn) BeginTurn() { c.slow, c.known = false, true }
 
 // TookLong tells that the connection's turn was too long, so that its next one comes after others, and on a [Loop] after a pause if it was
 // much too long. For its own Worker, within Batch.

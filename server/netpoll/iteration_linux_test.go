@@ -15,17 +15,19 @@ import (
 // that sends a command has the loop wait until release is closed.
 type iterationRecorder struct {
 	sync.Mutex
-	buffers  resp.Buffers
-	takes    time.Duration // by each close
-	release  chan struct{}
-	open     map[*Conn]bool
-	loop     *Loop
-	bytes    uint64 // read up to this iteration
-	mostRead uint64 // in one iteration
-	most     int    // closed in one iteration
-	now      int    // closed in this one
-	closed   int    // in all
-	unmarked int    // times that connections that were to be closed in a later iteration, looked as if they were to stay
+	buffers    resp.Buffers
+	known      bool          // connections are as those that have had a turn
+	takes      time.Duration // by each close
+	release    chan struct{}
+	open       map[*Conn]bool
+	loop       *Loop
+	bytes      uint64   // read up to this iteration
+	readBefore []uint64 // the same, and by this iteration, when each command was run
+	mostRead   uint64   // in one iteration
+	most       int      // closed in one iteration
+	now        int      // closed in this one
+	closed     int      // in all
+	unmarked   int      // times that connections that were to be closed in a later iteration, looked as if they were to stay
 }
 
 func (r *iterationRecorder) NewWorker() Worker      { return r }
@@ -36,6 +38,9 @@ func (r *iterationRecorder) Opened(c *Conn) {
 	defer r.Unlock()
 	r.open[c] = true
 	r.loop = c.front.(*Loop)
+	if r.known {
+		c.BeginTurn()
+	}
 }
 
 func (r *iterationRecorder) Batch(ready []*Conn) (served int) {
@@ -44,7 +49,9 @@ func (r *iterationRecorder) Batch(ready []*Conn) (served int) {
 		if _, ok, _ := c.In.Next(nil, &limits); ok {
 			r.Lock()
 			delete(r.open, c)
+			r.readBefore = append(r.readBefore, r.loop.Traffic().BytesIn)
 			r.Unlock()
+			c.BeginTurn()
 			<-r.release
 		}
 	}
@@ -100,7 +107,7 @@ func TestCrowdThatHangsUpIsClosedByAndBy(t *testing.T) {
 		{"time", 10, closeTime + time.Millisecond, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := &iterationRecorder{takes: test.takes, release: make(chan struct{}), open: map[*Conn]bool{}}
+			r := &iterationRecorder{known: true, takes: test.takes, release: make(chan struct{}), open: map[*Conn]bool{}}
 			addr := startLoop(t, r)
 			conns := make([]net.Conn, test.crowd+1)
 			for i := range conns {
@@ -160,4 +167,36 @@ func TestMiddleOfLongCommandsIsReadByAndBy(t *testing.T) {
 	r.Lock()
 	defer r.Unlock()
 	require.LessOrEqual(t, r.mostRead, uint64(againMax+readMax))
+}
+
+// TestACrowdOfNewConnectionsIsReadByAndBy: a connection that has been served before does not wait until a crowd of new ones has been read, all
+// of which had something to read before it had.
+func TestACrowdOfNewConnectionsIsReadByAndBy(t *testing.T) {
+	r := &iterationRecorder{release: make(chan struct{}), open: map[*Conn]bool{}}
+	addr := startLoop(t, r)
+	const crowd = 4 * againMax / resp.BufferSize
+	conns := make([]net.Conn, crowd+1)
+	for i := range conns {
+		var err error
+		conns[i], err = net.Dial("tcp", addr)
+		require.NoError(t, err)
+		defer conns[i].Close()
+	}
+	known := conns[crowd]
+	r.await(t, func() bool { return len(r.open) == len(conns) })
+	_, err := known.Write([]byte("PING\r\n"))
+	require.NoError(t, err)
+	r.await(t, func() bool { return len(r.readBefore) == 1 }) // the loop waits now
+	begin := append([]byte("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2000000\r\n"), make([]byte, resp.BufferSize)...)
+	for _, conn := range conns[:crowd] {
+		_, err = conn.Write(begin)
+		require.NoError(t, err)
+	}
+	_, err = known.Write([]byte("PING\r\n"))
+	require.NoError(t, err)
+	close(r.release)
+	r.await(t, func() bool { return len(r.readBefore) == 2 && r.bytes >= crowd*uint64(len(begin)) })
+	r.Lock()
+	defer r.Unlock()
+	require.LessOrEqual(t, r.readBefore[1], uint64(againMax+2*resp.BufferSize), "of the crowd, before the second command")
 }

@@ -18,10 +18,8 @@ import (
 )
 
 const (
-	eventsPerWait     = 256                    // events taken from the kernel at once
+	eventsPerWait     = 4096                   // events taken from the kernel at once: its queue has no priorities, so that who is served first has to be found in it
 	eventsPerYield    = 64                     // the same within a command that yields
-	acceptsPerEvent   = 128                    // connections accepted before the others get their turn
-	queuedAccepts     = 1000                   // the same of those that wait at a listener which closes
 	sendMax           = 256 << 10              // bytes sent to a connection in one iteration
 	closesMax         = 64                     // connections closed in one iteration, and
 	closeTime         = 2 * time.Millisecond   // for how long: it takes some 10 µs each, and longer for those that have large buffers
@@ -58,19 +56,12 @@ type Loop struct {
 	done      chan struct{}
 }
 
-// accepting is what a loop needs to take connections on.
-type accepting struct {
-	group         []*Loop // those among which new connections are shared out; empty: this one alone
-	nextInGroup   int
-	acceptPause   time.Duration // the last one, while accepting fails
-	acceptAgain   time.Time     // when listeners paused for lack of descriptors are tried again; zero = not paused
-	onAcceptError func(error)
-}
-
 // leftovers are the connections that an iteration was not done with.
 type leftovers struct {
 	again    []*Conn   // with commands to run, or more to read; the one that has waited longest first
 	spare    []*Conn   // the other of two backing arrays for again
+	fresh    []*Conn   // new ones, of which little or nothing was read; the one that has waited longest first
+	meeting  reading   // what may be read from new ones in this iteration
 	unsent   []*Conn   // those that would take more than was sent to them
 	ending   []*Conn   // those that are to be closed
 	reading  reading   // what may be read from all of them in this iteration
@@ -236,11 +227,11 @@ func (l *Loop) Done() <-chan struct{} { return l.done }
 // Run serves until Stop.
 func (l *Loop) Run() {
 	defer close(l.done)
-	var events [eventsPerWait]unix.EpollEvent
+	events := make([]unix.EpollEvent, eventsPerWait)
 	var untilTick time.Duration
 	l.watching.begin()
 	for !l.stopping.Load() {
-		n := l.wait(events[:], untilTick)
+		n := l.wait(events, untilTick)
 		l.begin()
 		l.gather(events[:n])
 		l.batch(l.worker)
@@ -254,7 +245,7 @@ func (l *Loop) Run() {
 // begin empties an iteration's lists, but for what the last one could not send.
 func (l *Loop) begin() {
 	l.forget()
-	l.reading = reading{}
+	l.reading, l.meeting = reading{}, reading{}
 	l.flush = append(l.flush, l.unsent...)
 	clear(l.unsent)
 	l.unsent = l.unsent[:0]
@@ -269,11 +260,13 @@ func (t *turn) forget() {
 }
 
 // gather reads from the sockets that have something, and accepts new connections. Those that the last iteration had no time for come
-// first, and those that have something left over, or are in the middle of a long command, come last.
+// first, and those that have something left over, or are in the middle of a long command, come last. New ones are read for a limited time, so that
+// the others do not wait for a crowd that comes at once.
 func (l *Loop) gather(events []unix.EpollEvent) {
 	l.endStalls()
 	l.endPause()
 	l.readAgain()
+	l.readFresh()
 	for i := range events {
 		l.event(&events[i])
 	}
@@ -344,7 +337,7 @@ func (l *Loop) takeOver(batch []*Conn, c *Conn) {
 // and given it back, costs about as much as a small command. After that the goroutine parks. A signal, and so a collection that wants to stop the world, ends
 // that sleep at once.
 func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
-	if !l.asleep || len(l.again) > 0 || len(l.unsent) > 0 || len(l.ending) > 0 || limit == 0 {
+	if !l.asleep || len(l.again)+len(l.fresh) > 0 || len(l.unsent) > 0 || len(l.ending) > 0 || limit == 0 {
 		return epollWaitRaw(l.epfd, events, 0)
 	}
 	if spin := l.busyPoll.Load(); spin > 0 {
@@ -402,6 +395,9 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 	case c.In.Buffered() >= resp.BufferSize && !c.listed && !c.kept: // the middle of a long command
 		c.unread = true
 		l.carry(c)
+	case !c.known && (len(l.fresh) > 0 || l.meeting.over(l.moved.BytesIn, meetTime)):
+		c.unread, c.waits = true, true
+		l.fresh = append(l.fresh, c)
 	default:
 		l.read(c, ended || ev.Events&unix.EPOLLRDHUP != 0)
 	}
@@ -630,99 +626,6 @@ func (l *Loop) close(c *Conn) {
 	c.free(&l.pool, &l.pool)
 }
 
-// accept takes new connections. Without descriptors it stops listening for a while, so that a full table costs nothing.
-func (l *Loop) accept(ln *listener) {
-	for range acceptsPerEvent {
-		fd, sa, err := unix.Accept4(ln.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		switch err {
-		case nil:
-			l.acceptPause = 0
-			l.place(arrival{fd, sa, ln})
-		case unix.EAGAIN, unix.EINVAL: // none any more, or Unlisten was called
-			return
-		case unix.EINTR, unix.ECONNABORTED:
-		default:
-			l.pauseAccepting(err)
-			return
-		}
-	}
-}
-
-// place gives a new connection to the loop whose turn it is.
-func (l *Loop) place(a arrival) {
-	if len(l.group) == 0 {
-		l.add(a)
-		return
-	}
-	to := l.group[l.nextInGroup]
-	l.nextInGroup = (l.nextInGroup + 1) % len(l.group)
-	if to == l {
-		l.add(a)
-		return
-	}
-	l.handler.Lock()
-	defer l.handler.Unlock()
-	if to.ended {
-		unix.Close(a.fd)
-		return
-	}
-	to.arrivals = append(to.arrivals, a)
-	to.poke()
-}
-
-// add takes a new connection on.
-func (l *Loop) add(a arrival) {
-	fd, peer, ln := a.fd, a.peer, a.from
-	if _, tcp := ln.Listener.(*net.TCPListener); tcp {
-		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		if probes := KeepAlive(time.Duration(l.keepAlive.Load())); probes.Enable {
-			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, int(probes.Idle/time.Second))
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, int(probes.Interval/time.Second))
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, probes.Count)
-		}
-	}
-	for fd >= len(l.conns) {
-		l.conns = append(l.conns, make([]*Conn, fd+1-len(l.conns)+64)...)
-	}
-	c := &Conn{FD: fd, front: l, Remote: address(peer, ln), Local: localAddress(fd, ln), turns: turns{slow: true}}
-	if err := l.control(unix.EPOLL_CTL_ADD, fd, readEvents); err != nil {
-		unix.Close(fd)
-		return
-	}
-	c.Out.SetBuffers(l.pool.Buffers)
-	l.conns[fd] = c
-	l.open++
-	l.worker.Opened(c)
-	l.flush = append(l.flush, c)
-}
-
-func (l *Loop) pauseAccepting(err error) {
-	if l.acceptPause == 0 {
-		l.onAcceptError(err)
-	}
-	l.acceptPause = AcceptPause(l.acceptPause)
-	l.acceptAgain = time.Now().Add(l.acceptPause)
-	l.watchListeners(0)
-}
-
-// watchListeners sets which events of the listeners the loop hears of.
-func (l *Loop) watchListeners(events uint32) {
-	l.handler.Lock()
-	defer l.handler.Unlock()
-	for _, ln := range l.listeners {
-		l.control(unix.EPOLL_CTL_MOD, ln.fd, events)
-	}
-}
-
-func (l *Loop) resumeAccepting() {
-	if time.Now().Before(l.acceptAgain) {
-		return
-	}
-	l.acceptAgain = time.Time{}
-	l.watchListeners(unix.EPOLLIN)
-}
-
 // wake implements front.
 func (l *Loop) wake(c *Conn) {
 	if c.queued {
@@ -873,23 +776,4 @@ func send(fd int, p []byte) (int, syscall.Errno) {
 		}
 		return int(n), 0
 	}
-}
-
-func address(sa unix.Sockaddr, ln *listener) string {
-	switch a := sa.(type) {
-	case *unix.SockaddrInet4:
-		return (&net.TCPAddr{IP: a.Addr[:], Port: a.Port}).String()
-	case *unix.SockaddrInet6:
-		return (&net.TCPAddr{IP: a.Addr[:], Port: a.Port}).String()
-	default:
-		return ln.Addr().String() + ":0"
-	}
-}
-
-func localAddress(fd int, ln *listener) string {
-	sa, err := unix.Getsockname(fd)
-	if err != nil {
-		return ""
-	}
-	return address(sa, ln)
 }

@@ -9,8 +9,9 @@ import (
 // or slow. The middle of a long command is read with what is left over, or everybody would wait while a crowd sends such.
 
 const (
-	againMax  = 2 << 20                // bytes read in one iteration from connections that are left over,
+	againMax  = 2 << 20                // bytes read in one iteration from connections that are left over, and as many from new ones,
 	againTime = 3 * time.Millisecond   // and for how long: memory that is written to for the first time costs more than the bytes
+	meetTime  = 4 * time.Millisecond   // the same for new ones, among whom may be some that ask for little
 	longTurn  = 10 * time.Millisecond  // a turn that takes longer is followed by a pause of the slow connections, while others have something to do:
 	pauseMax  = 500 * time.Millisecond // for as long as the turn took, and at most for this. So they have no more than about half of the time
 )
@@ -146,19 +147,34 @@ func (l *Loop) list(c *Conn) {
 	c.listed = true
 }
 
-// reading is how much of an iteration has gone into reading from connections that are left over.
+// reading is how much of an iteration has gone into reading from connections of one kind: those that are left over, or new ones.
 type reading struct {
 	begin time.Time // zero: nothing yet
 	until uint64    // of Traffic.BytesIn
 }
 
 // over reports whether the next one has to wait for the next iteration. read is Traffic.BytesIn.
-func (r *reading) over(read uint64) bool {
+func (r *reading) over(read uint64, limit time.Duration) bool {
 	if r.begin.IsZero() {
 		*r = reading{begin: time.Now(), until: read + againMax}
 		return false
 	}
-	return read > r.until || time.Since(r.begin) > againTime
+	return read > r.until || time.Since(r.begin) > limit
+}
+
+// readFresh reads from the new connections that the last iteration had no time to read from.
+func (l *Loop) readFresh() {
+	read := 0
+	for _, c := range l.fresh {
+		if !c.dead && l.meeting.over(l.moved.BytesIn, meetTime) {
+			break
+		}
+		read++
+		if c.waits = false; !c.closing {
+			l.read(c, true)
+		}
+	}
+	l.fresh = slices.Delete(l.fresh, 0, read)
 }
 
 // readAgain goes on with the connections that are left over. One that has commands left to run is not read: what it has sent waits in its
@@ -170,7 +186,7 @@ func (l *Loop) readAgain() {
 	}
 	l.again = l.spare[:0]
 	for _, c := range again {
-		if !c.postponed && !c.dead && l.reading.over(l.moved.BytesIn) {
+		if !c.postponed && !c.dead && l.reading.over(l.moved.BytesIn, againTime) {
 			l.again = append(l.again, c)
 			continue
 		}
