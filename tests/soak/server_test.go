@@ -89,22 +89,23 @@ func (s *server) field(name string) int {
 	return 0
 }
 
-// metric returns a sample of /metrics that has no labels.
-func (s *server) metric(name string) int {
+// scrape returns the samples of /metrics that have no labels. The page is read to its end, so that nothing of it stays behind.
+func (s *server) scrape() map[string]int {
 	s.t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: harness.ReplyTimeout}
 	resp, err := client.Get(s.metrics)
 	require.NoError(s.t, err)
 	defer resp.Body.Close()
-	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
-		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
-			n, err := strconv.ParseFloat(value, 64)
-			require.NoError(s.t, err)
-			return int(n)
+	samples := map[string]int{}
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			samples[name] = int(n)
 		}
 	}
-	require.FailNow(s.t, "no metric "+name)
-	return 0
+	require.NoError(s.t, lines.Err())
+	return samples
 }
 
 // dial connects by one of the ways in: tcp, unix or tls. from chooses among this machine's loopback addresses, since each has ports enough
