@@ -395,7 +395,7 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 	case c.In.Buffered() >= resp.BufferSize && !c.listed && !c.kept: // the middle of a long command
 		c.unread = true
 		l.carry(c)
-	case !c.known && (len(l.fresh) > 0 || l.meeting.over(l.moved.BytesIn, meetTime)):
+	case !c.known && !c.listed && (len(l.fresh) > 0 || l.meeting.over(l.moved.BytesIn, meetTime)):
 		c.unread, c.waits = true, true
 		l.fresh = append(l.fresh, c)
 	default:

@@ -170,7 +170,11 @@ func (l *Loop) readFresh() {
 			break
 		}
 		read++
-		if c.waits = false; !c.closing {
+		switch c.waits = false; {
+		case c.closing:
+		case c.postponed: // it was resumed meanwhile, and passed over
+			l.carry(c)
+		default:
 			l.read(c, true)
 		}
 	}
