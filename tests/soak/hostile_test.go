@@ -264,11 +264,15 @@ func (s *hostileSoak) round(floods []*flood.Flood) {
 	}
 }
 
-// catchUp waits until the honest are late no more, so that what one round has cost them is not taken for the next one's: each of them is
-// answered some times, and in time.
+// catchUp waits until the attackers' connections are gone and the honest are late no more, so that what one round has cost them is not taken
+// for the next one's: a command whose sender is gone is run even so, and each of the honest is to be answered some times, and in time.
 func (s *hostileSoak) catchUp() {
 	const calls = 5
 	for end := time.Now().Add(catchUpFor); time.Now().Before(end); {
+		if s.strangers() > 0 {
+			time.Sleep(honestEvery)
+			continue
+		}
 		before := atomic.LoadInt64(&s.honest.Calls)
 		s.honest.look()
 		time.Sleep(2 * calls * honestEvery)
@@ -277,6 +281,19 @@ func (s *hostileSoak) catchUp() {
 			return
 		}
 	}
+}
+
+// strangers counts the connections beside those of the honest and of the administrator.
+func (s *hostileSoak) strangers() int {
+	for line := range strings.Lines(string(s.admin.Do("INFO", "clients"))) {
+		if value, ok := strings.CutPrefix(line, "connected_clients:"); ok {
+			connected, err := strconv.Atoi(strings.TrimSpace(value))
+			require.NoError(s.t, err, line)
+			return connected - s.honest.count - 1
+		}
+	}
+	require.FailNow(s.t, "INFO does not say how many clients are connected")
+	return 0
 }
 
 // report prints a line about what the honest have seen since the last one.
