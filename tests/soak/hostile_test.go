@@ -33,6 +33,7 @@ const (
 	shortestFlood = 2 * time.Second        // of a whole one; a short one takes a tenth
 	longestFlood  = 8 * time.Second        //
 	floodPause    = time.Second            // at most, between some floods and the next
+	partWithin    = 5 * time.Second        // at most, until a flood's connections are gone
 	catchUpFor    = 30 * time.Second       // at most, until the honest have made up for a flood
 	reportEvery   = 10 * time.Second       // a line about what goes on
 	settleFor     = time.Minute            // after the last flood, until memory is looked at
@@ -260,19 +261,29 @@ func (s *hostileSoak) round(floods []*flood.Flood) {
 	if s.whole {
 		s.report(strings.Join(names, ", "))
 		time.Sleep(time.Duration(s.r.Int64N(int64(floodPause))))
+		s.partFrom()
 		s.catchUp()
 	}
 }
 
-// catchUp waits until the attackers' connections are gone and the honest are late no more, so that what one round has cost them is not taken
-// for the next one's: a command whose sender is gone is run even so, and each of the honest is to be answered some times, and in time.
+// partFrom waits until the attackers' connections are gone: a command whose sender has gone is run even so, and would be taken for a part of
+// the next round. Of a crowd that connects at once, the kernel may hold one for which its peer does not exist, until it is probed.
+func (s *hostileSoak) partFrom() {
+	end := time.Now().Add(partWithin)
+	for s.strangers() > 0 {
+		if time.Now().After(end) {
+			s.t.Logf("%d connections of attackers are still open", s.strangers())
+			return
+		}
+		time.Sleep(honestEvery)
+	}
+}
+
+// catchUp waits until the honest are late no more, so that what one round has cost them is not taken for the next one's: each of them is
+// answered some times, and in time.
 func (s *hostileSoak) catchUp() {
 	const calls = 5
 	for end := time.Now().Add(catchUpFor); time.Now().Before(end); {
-		if s.strangers() > 0 {
-			time.Sleep(honestEvery)
-			continue
-		}
 		before := atomic.LoadInt64(&s.honest.Calls)
 		s.honest.look()
 		time.Sleep(2 * calls * honestEvery)
