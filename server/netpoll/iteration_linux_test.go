@@ -109,13 +109,7 @@ func TestCrowdThatHangsUpIsClosedByAndBy(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := &iterationRecorder{known: true, takes: test.takes, release: make(chan struct{}), open: map[*Conn]bool{}}
 			addr := startLoop(t, r)
-			conns := make([]net.Conn, test.crowd+1)
-			for i := range conns {
-				var err error
-				conns[i], err = net.Dial("tcp", addr)
-				require.NoError(t, err)
-				defer conns[i].Close()
-			}
+			conns := dialAll(t, addr, test.crowd+1)
 			r.await(t, func() bool { return len(r.open) == len(conns) })
 			_, err := conns[test.crowd].Write([]byte("PING\r\n"))
 			require.NoError(t, err)
@@ -134,22 +128,28 @@ func TestCrowdThatHangsUpIsClosedByAndBy(t *testing.T) {
 	}
 }
 
+// dialAll connects count times, until the test ends.
+func dialAll(t *testing.T, addr string, count int) []net.Conn {
+	conns := make([]net.Conn, count)
+	for i := range conns {
+		var err error
+		conns[i], err = net.Dial("tcp", addr)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conns[i].Close() })
+	}
+	return conns
+}
+
 // TestMiddleOfLongCommandsIsReadByAndBy: while a crowd sends long commands, an iteration reads no more of them than of what is left over.
 func TestMiddleOfLongCommandsIsReadByAndBy(t *testing.T) {
 	r := &iterationRecorder{release: make(chan struct{}), open: map[*Conn]bool{}}
 	addr := startLoop(t, r)
 	const crowd = 3 * againMax / readMax
 	begin := append([]byte("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2000000\r\n"), make([]byte, 2*readMax)...) // so that there is room for readMax at once
-	conns := make([]net.Conn, crowd+1)
-	for i := range conns {
-		var err error
-		conns[i], err = net.Dial("tcp", addr)
+	conns := dialAll(t, addr, crowd+1)
+	for _, conn := range conns[:crowd] {
+		_, err := conn.Write(begin)
 		require.NoError(t, err)
-		defer conns[i].Close()
-		if i < crowd {
-			_, err = conns[i].Write(begin)
-			require.NoError(t, err)
-		}
 	}
 	r.await(t, func() bool { return r.bytes == crowd*uint64(len(begin)) })
 	_, err := conns[crowd].Write([]byte("PING\r\n"))
@@ -175,13 +175,7 @@ func TestACrowdOfNewConnectionsIsReadByAndBy(t *testing.T) {
 	r := &iterationRecorder{release: make(chan struct{}), open: map[*Conn]bool{}}
 	addr := startLoop(t, r)
 	const crowd = 4 * againMax / resp.BufferSize
-	conns := make([]net.Conn, crowd+1)
-	for i := range conns {
-		var err error
-		conns[i], err = net.Dial("tcp", addr)
-		require.NoError(t, err)
-		defer conns[i].Close()
-	}
+	conns := dialAll(t, addr, crowd+1)
 	known := conns[crowd]
 	r.await(t, func() bool { return len(r.open) == len(conns) })
 	_, err := known.Write([]byte("PING\r\n"))
