@@ -43,6 +43,7 @@ type turns struct {
 	carried   bool          // it comes after others: it was left over from an earlier iteration, or is slow
 	known     bool          // it has had a turn that told how long it takes
 	slow      bool          // its last turn was too long, or it has had none yet that told
+	quick     uint8         // turns since one was too long, at most trustedTurns
 	took      time.Duration // by the last turn, if that was too long; zeroed when the front has seen it
 }
 
@@ -153,11 +154,21 @@ func (c *Conn) Postpone() { c.postponed = true }
 func (c *Conn) PassOver() { c.postponed, c.passed = true, true }
 
 // BeginTurn tells that commands of the connection are about to be run by whose time it is judged. For its own Worker, within Batch.
-func (c *Conn) BeginTurn() { c.slow, c.known = false, true }
+func (c *Conn) BeginTurn() {
+	c.slow, c.known = false, true
+	c.quick = min(c.quick+1, trustedTurns)
+}
+
+// trustedTurns is how many turns of a connection are enough for a long one to be forgiven: once in so many the processor may have been taken
+// away meanwhile, for a collection or for another process, and whoever comes after others for that may wait for a second.
+const trustedTurns = 16
 
 // TookLong tells that the connection's turn was too long, so that its next one comes after others, and on a [Loop] after a pause if it was
-// much too long. For its own Worker, within Batch.
-func (c *Conn) TookLong(took time.Duration) { c.slow, c.took = true, took }
+// much too long; unless many were quick before. For its own Worker, within Batch.
+func (c *Conn) TookLong(took time.Duration) {
+	c.slow, c.took = c.quick < trustedTurns, took
+	c.quick = 0
+}
 
 // TakePostponed reports whether the Worker has postponed the connection since the last call. For its front, outside of Batch.
 func (c *Conn) TakePostponed() bool {

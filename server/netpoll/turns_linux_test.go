@@ -164,3 +164,25 @@ func TestGoneConnectionsAreForgotten(t *testing.T) {
 		return r.freed.Load() == r.opened.Load()
 	}, 5*time.Second, 10*time.Millisecond)
 }
+
+// TestLongTurnAfterManyQuickOnesIsForgiven: one long turn may be the processor's, and a second one soon after is the connection's own.
+func TestLongTurnAfterManyQuickOnesIsForgiven(t *testing.T) {
+	c := Detached("peer", "here", false)
+	turn := func(took time.Duration) (slow bool) {
+		c.BeginTurn()
+		if took > 0 {
+			c.TookLong(took)
+		}
+		return c.slow
+	}
+	require.True(t, turn(longTurn), "it is not known yet")
+	for range 2 {
+		for range trustedTurns - 1 {
+			require.False(t, turn(0))
+		}
+		require.False(t, turn(longTurn), "the first after many quick ones")
+		require.Equal(t, longTurn, c.took, "others may still have a pause")
+		require.False(t, turn(0))
+		require.True(t, turn(longTurn), "the second")
+	}
+}
