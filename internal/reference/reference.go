@@ -39,7 +39,8 @@ func Start(t testing.TB, flags ...string) *Server {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "s")
-	s := &Server{Flags: append([]string{"--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir}, flags...)}
+	// Bound to all addresses, a port that a test has found free may be taken by a connection of another test's from an address of its own.
+	s := &Server{Flags: append([]string{"--port", "0", "--bind", "127.0.0.1", "--unixsocket", socket, "--save", "", "--dir", dir}, flags...)}
 	cmd := exec.Command(binary, s.Flags...)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
