@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	giveBackPeriod = time.Second      // how often it is looked whether there is garbage to give back
-	giveBackPause  = 10 * time.Second // how long no collection has run before one is asked for
-	giveBackLeast  = 16 << 20         // bytes of garbage for which that is done, and
-	giveBackPart   = 8                // the part of the heap that it has to be
-	trimPeriod     = 3 * time.Second  // for how long buffers may be kept that nobody uses: less than giveBackPause, so that they are garbage by then
+	giveBackPeriod = time.Second     // how often it is looked whether there is garbage to give back
+	giveBackPause  = 5 * time.Second // how long no collection has run before one is asked for: what a crowd has left is to be back within 10 s
+	giveBackLeast  = 16 << 20        // bytes of garbage for which that is done, and
+	giveBackPart   = 8               // the part of the heap that it has to be
+	trimPeriod     = 3 * time.Second // for how long buffers may be kept that nobody uses: less than giveBackPause, so that they are garbage by then
 
 	// garbageMost is how many bytes of garbage gc-percent may let the heap have. Where much is in use, four times as much garbage would be
 	// gigabytes, and the runtime's own tables for them never go back to the system. It may be more where a collection has much to read:
