@@ -179,7 +179,7 @@ func TestWhyAKeyIsNotLeased(t *testing.T) {
 			return strings.TrimRight(text[strings.Index(text, " leased ")+1:], "]")
 		}
 		require.Contains(t, why("k"), "leased no why cold: no limiter that may have leases was called twice within a second")
-		gate.admitted("CL.THROTTLE k 999 1 3600", 100, 1)
+		gate.admittedUntilHeld("CL.THROTTLE k 999 1 3600", 100)
 		require.True(t, strings.HasPrefix(why("k"), "leased yes why units are held units "), why("k"))
 		gate.admitted("RL.GCRA fast 10 1000 1s", 3, 1)
 		require.Contains(t, why("fast"), "the limit comes back too soon: a lease would be 500 us long")
