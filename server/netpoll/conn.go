@@ -44,6 +44,7 @@ type turns struct {
 	known     bool          // it has had a turn that told how long it takes
 	slow      bool          // its last turn was too long, or it has had none yet that told
 	quick     uint8         // turns since one was too long, at most trustedTurns
+	longAt    time.Time     // when one was too long last
 	took      time.Duration // by the last turn, if that was too long; zeroed when the front has seen it
 }
 
@@ -159,15 +160,20 @@ func (c *Conn) BeginTurn() {
 	c.quick = min(c.quick+1, trustedTurns)
 }
 
-// trustedTurns is how many turns of a connection are enough for a long one to be forgiven: once in so many the processor may have been taken
-// away meanwhile, for a collection or for another process, and whoever comes after others for that may wait for a second.
-const trustedTurns = 16
+// A long turn is forgiven after many quick ones: the processor may have been taken away meanwhile, for a collection or for another process, and
+// whoever comes after others for that may wait for a second. It is forgiven once in a while only, since anybody may send quick commands between
+// long ones.
+const (
+	trustedTurns = 16 // so many turns of a connection since the last long one are enough,
+	trustedShare = 64 // if that was so many times as long ago as the turn took
+)
 
 // TookLong tells that the connection's turn was too long, so that its next one comes after others, and on a [Loop] after a pause if it was
-// much too long; unless many were quick before. For its own Worker, within Batch.
+// much too long; unless it is forgiven. For its own Worker, within Batch.
 func (c *Conn) TookLong(took time.Duration) {
-	c.slow, c.took = c.quick < trustedTurns, took
-	c.quick = 0
+	now := time.Now()
+	c.slow = c.quick < trustedTurns || now.Sub(c.longAt)/trustedShare < took
+	c.quick, c.took, c.longAt = 0, took, now
 }
 
 // TakePostponed reports whether the Worker has postponed the connection since the last call. For its front, outside of Batch.
