@@ -68,7 +68,7 @@ func TestAdoptReplacesEverything(t *testing.T) {
 	for s.Step(1 << 10) {
 	}
 	require.Len(t, seen.keys, 9700)
-	visited, expired := ks.ExpireSlice(2_000_000, 1_000_000)
+	visited, expired := ks.ExpireSlice(2_000_000, 0, 1_000_000)
 	require.Positive(t, visited)
 	require.Equal(t, 234+34, expired)
 	require.NoError(t, ks.Check())

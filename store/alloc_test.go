@@ -61,11 +61,18 @@ func TestNoAllocation(t *testing.T) {
 			e, _ := db.Find(ks.Key(missing), 1)
 			e.Delete()
 		}},
+		{"a number past its time, renewed", func() {
+			n++
+			e, _ := db.FindToSet(ks.Key(name), 1000+n)
+			if !e.IsZero() {
+				e.Renew(n, 999+n)
+			}
+		}},
 		{"touching", func() {
 			k := ks.Key(name)
 			sum += db.TouchBucket(k.Hash) + db.TouchRecord(k.Hash)
 		}},
-		{"ExpireSlice", func() { n++; ks.ExpireSlice(n, 100) }},
+		{"ExpireSlice", func() { n++; ks.ExpireSlice(n, 0, 100) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			require.Zero(t, testing.AllocsPerRun(200, tc.run))

@@ -152,7 +152,7 @@ func TestFlushGivesMemoryBackInPieces(t *testing.T) {
 	require.Zero(t, s.ArenaUsed)
 	require.InDelta(t, full-flushUnmapBytes, s.ArenaResident, 2*chunkSize)
 	for range full / sliceUnmapBytes {
-		ks.ExpireSlice(0, 1)
+		ks.ExpireSlice(0, 0, 1)
 	}
 	require.Zero(t, ks.Stats().ArenaResident)
 	require.Empty(t, ks.retired.maps)

@@ -212,7 +212,7 @@ func TestExpireManyAtOnce(t *testing.T) {
 	start := time.Now()
 	for db.Len() > 0 {
 		begun := time.Now()
-		ks.ExpireSlice(benchNow+1000, slice)
+		ks.ExpireSlice(benchNow+1000, 0, slice)
 		longest = max(longest, time.Since(begun))
 		slices++
 	}

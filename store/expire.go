@@ -2,12 +2,15 @@ package store
 
 import "math/bits"
 
+// MaxGrace is for how long ExpireSlice leaves integers in their places at most, in milliseconds.
+const MaxGrace = 250
+
 // sweep is how far the removal of expired keys has come in a database.
 type sweep struct {
 	prefix uint32 // of the table that comes next, or that is being swept
 	table  *table // being swept; nil between tables
 	bucket int    // next bucket of that table
-	min    int64  // earliest expiry among the keys that stayed
+	min    int64  // when the first of the keys that stayed is due
 }
 
 // forget makes the sweep begin the table anew, because its keys are about to move.
@@ -46,11 +49,13 @@ func (ks *Keyspace) KeepExpired(keep bool) (before bool) {
 
 // ExpireSlice removes keys past their time (nowMs, Unix milliseconds), as a hand that goes round all databases and
 // stops after about maxVisits steps: a step is a key looked at, an empty bucket, or a table passed over because none of its
-// keys is due. It ends earlier when it has been all the way round. It returns the steps taken and the keys removed.
-func (ks *Keyspace) ExpireSlice(nowMs int64, maxVisits int) (visited, expired int) {
+// keys is due. It ends earlier when it has been all the way round. It returns the steps taken and the keys removed. An integer stays for grace
+// milliseconds more, MaxGrace at most: a limiter's is mostly called again soon, and FindToSet then finds its place.
+func (ks *Keyspace) ExpireSlice(nowMs, grace int64, maxVisits int) (visited, expired int) {
+	grace = min(grace, MaxGrace)
 	ks.retired.unmap(sliceUnmapBytes)
 	for turns := 0; visited < maxVisits && turns <= len(ks.dbs); turns++ {
-		v, x, done := ks.dbs[ks.hand].sweepTables(nowMs, maxVisits-visited)
+		v, x, done := ks.dbs[ks.hand].sweepTables(nowMs, grace, maxVisits-visited)
 		visited += v
 		expired += x
 		if !done {
@@ -70,7 +75,7 @@ func (ks *Keyspace) Sweeps() uint64 { return ks.sweeps }
 func (ks *Keyspace) Retired() uint64 { return ks.retired.bytes }
 
 // sweepTables goes on with the database's sweep. done means that its last table has been passed.
-func (db *DB) sweepTables(now int64, maxVisits int) (visited, expired int, done bool) {
+func (db *DB) sweepTables(now, grace int64, maxVisits int) (visited, expired int, done bool) {
 	s := &db.sweep
 	for visited < maxVisits {
 		if db.expires == 0 {
@@ -91,7 +96,7 @@ func (db *DB) sweepTables(now int64, maxVisits int) (visited, expired int, done 
 			t.minSince = never
 		}
 		for s.bucket < tableBuckets && visited < maxVisits {
-			v, x := db.sweepBucket(&t.buckets[s.bucket], now)
+			v, x := db.sweepBucket(&t.buckets[s.bucket], now, grace)
 			visited += max(v, 1)
 			expired += x
 			s.bucket++
@@ -118,16 +123,20 @@ func (s *sweep) advance(t *table) bool {
 
 // sweepBucket removes the bucket's keys that are past their time. It loads all of its records before it removes the
 // first, so that the cache misses overlap.
-func (db *DB) sweepBucket(b *bucket, now int64) (visited, expired int) {
+func (db *DB) sweepBucket(b *bucket, now, grace int64) (visited, expired int) {
 	var due uint32
 	for m := b.occupied(); m != 0; m &= m - 1 {
 		i := bits.TrailingZeros32(m)
 		rec := db.record(b.refs[i])
 		visited++
-		if rec.expired(now) {
+		switch at := rec.expireAt; {
+		case at == 0:
+		case at >= now:
+			db.sweep.min = min(db.sweep.min, at)
+		case rec.enc == encInt && at >= now-grace:
+			db.sweep.min = min(db.sweep.min, at+grace)
+		default:
 			due |= 1 << i
-		} else if rec.expireAt != 0 {
-			db.sweep.min = min(db.sweep.min, rec.expireAt)
 		}
 	}
 	for ; due != 0; due &= due - 1 {

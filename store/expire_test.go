@@ -27,6 +27,46 @@ func TestFindRemovesWhatIsPastItsTime(t *testing.T) {
 	require.Equal(t, dirty, ks.Dirty(), "expiry is no change")
 }
 
+// TestRenew has a number past its time written over, which nobody can tell from its removal and a new key, but for OnExpired.
+func TestRenew(t *testing.T) {
+	ks := New(Options{})
+	defer ks.Close()
+	told := 0
+	ks.OnExpired(func(*DB, []byte) { told++ })
+	db, k := ks.DB(0), testKey(ks, "key")
+	db.SetInt(k, 1, 100)
+	e, ok := db.FindToSet(k, 101)
+	require.False(t, ok)
+	require.False(t, e.IsZero())
+	require.Zero(t, ks.Stats().Expired, "nobody has said what is to become of it")
+	_, x := ks.ExpireSlice(101, 1, 1<<20)
+	require.Zero(t, x)
+	dirty := ks.Dirty()
+	e.Renew(2, 200)
+	require.Equal(t, dirty+1, ks.Dirty())
+	require.EqualValues(t, 1, ks.Stats().Expired)
+	require.Equal(t, 1, db.Expires())
+	require.Equal(t, 1, db.Len())
+	e, ok = db.FindToSet(k, 200)
+	require.True(t, ok)
+	n, _ := e.Int()
+	require.EqualValues(t, 2, n)
+	require.Zero(t, told)
+	_, x = ks.ExpireSlice(202, 1, 1<<20)
+	require.Equal(t, 1, x)
+	require.Equal(t, 1, told)
+
+	db.SetInt(k, 1, never)
+	_, x = ks.ExpireSlice(202, 1, 1<<20)
+	require.Zero(t, x)
+	db.SetText(k, []byte("text"), 100)
+	e, ok = db.FindToSet(k, 101)
+	require.False(t, ok)
+	require.True(t, e.IsZero(), "what is no number is removed")
+	require.Zero(t, db.Len())
+	checkDB(t, db, 101)
+}
+
 // TestExpireSlice spreads keys with all sorts of expiries over databases and expects that the sweep removes exactly
 // those past their time, in slices of any size, while keys are added in between.
 func TestExpireSlice(t *testing.T) {
@@ -53,13 +93,13 @@ func TestExpireSlice(t *testing.T) {
 	expired := 0
 	for range 500 {
 		limit := 1 + rnd.IntN(300)
-		v, x := ks.ExpireSlice(now, limit)
+		v, x := ks.ExpireSlice(now, 0, limit)
 		require.Less(t, v, limit+bucketSlots)
 		expired += x
 		add(rnd.IntN(10))
 	}
 	for range 500 {
-		_, x := ks.ExpireSlice(now, 1000)
+		_, x := ks.ExpireSlice(now, 0, 1000)
 		expired += x
 	}
 	require.Equal(t, due, expired)
@@ -76,24 +116,24 @@ func TestExpireSlicePassesOverTables(t *testing.T) {
 	ks := New(Options{Databases: 1})
 	defer ks.Close()
 	db := ks.DB(0)
-	visited, expired := ks.ExpireSlice(100, 1<<30)
+	visited, expired := ks.ExpireSlice(100, 0, 1<<30)
 	require.Zero(t, visited)
 	require.Zero(t, expired)
 	const n = 20_000
 	for i := range n {
 		db.SetInt(testKey(ks, "key:%d", i), 0, 1000+int64(i))
 	}
-	visited, expired = ks.ExpireSlice(999, 1<<30)
+	visited, expired = ks.ExpireSlice(999, 0, 1<<30)
 	require.LessOrEqual(t, visited, 2*ks.Stats().Tables)
 	require.Zero(t, expired)
 
 	e, ok := db.Find(testKey(ks, "key:7"), 0)
 	require.True(t, ok)
 	e.SetExpireAt(5)
-	visited, expired = ks.ExpireSlice(999, 1<<30)
+	visited, expired = ks.ExpireSlice(999, 0, 1<<30)
 	require.Equal(t, 1, expired)
 	require.Less(t, visited, 2*ks.Stats().Tables+splitAt+tableBuckets)
-	visited, _ = ks.ExpireSlice(999, 1<<30)
+	visited, _ = ks.ExpireSlice(999, 0, 1<<30)
 	require.LessOrEqual(t, visited, 2*ks.Stats().Tables, "the bound is tight again after a sweep")
 }
 
@@ -109,7 +149,7 @@ func TestExpireSliceSeesWhatIsSetDuringASweep(t *testing.T) {
 	e, _ := db.Find(testKey(ks, "key:0"), 0)
 	e.SetExpireAt(5)
 	for range n {
-		ks.ExpireSlice(10, 1)
+		ks.ExpireSlice(10, 0, 1)
 		if db.sweep.bucket == tableBuckets/2 {
 			break
 		}
@@ -123,7 +163,7 @@ func TestExpireSliceSeesWhatIsSetDuringASweep(t *testing.T) {
 		}
 	}
 	for range n {
-		ks.ExpireSlice(10, 10)
+		ks.ExpireSlice(10, 0, 10)
 	}
 	require.Equal(t, n-2, db.Len())
 }
@@ -132,7 +172,7 @@ func TestExpireSliceSeesWhatIsSetDuringASweep(t *testing.T) {
 func sweepHalf(t *testing.T, db *DB, now int64) {
 	t.Helper()
 	for range tableSlots {
-		db.ks.ExpireSlice(now, 1)
+		db.ks.ExpireSlice(now, 0, 1)
 		if db.sweep.bucket == tableBuckets/2 && db.sweep.prefix == 0 {
 			return
 		}
@@ -179,11 +219,11 @@ func TestSplitDuringASweep(t *testing.T) {
 		add()
 	}
 	for range 20 {
-		ks.ExpireSlice(due-1, tableSlots)
+		ks.ExpireSlice(due-1, 0, tableSlots)
 	}
 	checkDB(t, db, 0)
 	for range 20 {
-		ks.ExpireSlice(due+1, tableSlots)
+		ks.ExpireSlice(due+1, 0, tableSlots)
 	}
 	_, ok := db.Peek(moved)
 	require.False(t, ok)
@@ -213,11 +253,11 @@ func TestMergeDuringASweep(t *testing.T) {
 		e.Delete()
 	}
 	for range 20 {
-		ks.ExpireSlice(due-1, tableSlots)
+		ks.ExpireSlice(due-1, 0, tableSlots)
 	}
 	checkDB(t, db, 0)
 	for range 20 {
-		ks.ExpireSlice(due+1, tableSlots)
+		ks.ExpireSlice(due+1, 0, tableSlots)
 	}
 	db.Each(0, func(e *Entry) bool {
 		require.EqualValues(t, later, e.ExpireAt())

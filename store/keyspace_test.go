@@ -54,11 +54,12 @@ func TestModel(t *testing.T) {
 	t.Logf("%d keys at the end, %d splits, %d merges, %d scans", m.ks.Stats().Keys, splits, merges, m.scans)
 	if *opsFlag >= 100_000 {
 		require.NotZero(t, m.scans)
+		require.NotZero(t, m.renewed)
 	}
 
 	m.ks.FlushAll()
 	for range m.ks.Stats().ArenaResident / sliceUnmapBytes {
-		m.ks.ExpireSlice(m.now, 1)
+		m.ks.ExpireSlice(m.now, 0, 1)
 	}
 	require.Zero(t, m.ks.Stats().ArenaUsed)
 	require.Zero(t, m.ks.Stats().ArenaResident)

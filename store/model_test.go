@@ -54,6 +54,7 @@ type model struct {
 	watches []*modelWatch
 	scan    modelScan
 	scans   int // that have come to their end
+	renewed int // numbers past their time that were written over
 	now     int64
 	dirty   uint64
 	names   int // how many different names of ordinary length are drawn from
@@ -202,7 +203,9 @@ func (m *model) remove(i int, db *DB, want map[string]*modelValue, name []byte, 
 
 // other runs an operation that changes a key, looks at it, or works on the whole.
 func (m *model) other(i int, db *DB, want map[string]*modelValue, name []byte, k Key) {
-	switch m.choose(19) {
+	switch m.choose(20) {
+	case 19:
+		m.renew(i, db, want, name, k)
 	case 18:
 		if m.choose(8) == 0 {
 			m.scanOn(i, db, want)
@@ -220,7 +223,7 @@ func (m *model) other(i int, db *DB, want map[string]*modelValue, name []byte, k
 	case 5:
 		m.random(db, want)
 	case 6:
-		m.ks.ExpireSlice(m.now, m.choose(300))
+		m.ks.ExpireSlice(m.now, int64(m.choose(20)), m.choose(300))
 	case 7:
 		m.now += int64(m.choose(20))
 	case 8, 9:
@@ -265,6 +268,28 @@ func (m *model) setInt(i int, db *DB, want map[string]*modelValue, name []byte, 
 	require.True(m.t, isInt)
 	require.Equal(m.t, n, got)
 	want[string(name)] = &modelValue{kind: KindString, text: strconv.FormatInt(n, 10), expireAt: e.ExpireAt()}
+	m.wrote(i, name)
+}
+
+// renew sets a number as a limiter does, or only looks for one.
+func (m *model) renew(i int, db *DB, want map[string]*modelValue, name []byte, k Key) {
+	e, ok := db.FindToSet(k, m.now)
+	require.Equal(m.t, want[string(name)].alive(m.now), ok)
+	if m.choose(4) == 0 {
+		return
+	}
+	n, at := m.number(), m.expiry()
+	switch {
+	case ok:
+		e.SetInt(n)
+		e.SetExpireAt(at)
+	case !e.IsZero():
+		m.renewed++
+		e.Renew(n, at)
+	default:
+		db.SetInt(k, n, at)
+	}
+	want[string(name)] = &modelValue{kind: KindString, text: strconv.FormatInt(n, 10), expireAt: at}
 	m.wrote(i, name)
 }
 
@@ -595,7 +620,7 @@ func checkDB(t testing.TB, db *DB, now int64) {
 				}
 				if rec.expireAt != 0 {
 					expires++
-					require.LessOrEqual(t, table.minExpire, rec.expireAt)
+					require.LessOrEqual(t, table.minExpire-MaxGrace, rec.expireAt)
 				}
 				if rec.enc.isObject() {
 					objects++

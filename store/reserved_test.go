@@ -91,7 +91,7 @@ func TestReservedKeysAreCounted(t *testing.T) {
 		case n < 90:
 			what = "pass"
 			now += rnd.Int64N(30)
-			ks.ExpireSlice(now, 1000)
+			ks.ExpireSlice(now, 0, 1000)
 		case n < 94:
 			what = "swap"
 			ks.Swap(rnd.IntN(3), rnd.IntN(3), now)

@@ -37,7 +37,7 @@ func TestScanShowsWhatStays(t *testing.T) {
 				}
 			}
 			if rnd.IntN(4) == 0 {
-				ks.ExpireSlice(10, rnd.IntN(5000))
+				ks.ExpireSlice(10, 0, rnd.IntN(5000))
 			}
 			if d := ks.Stats().Tables - before; d > 0 {
 				splits++

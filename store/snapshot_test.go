@@ -203,7 +203,7 @@ func (m *snapshotModel) write() {
 	case op < 990:
 		db.Copy(k, m.ks.DB(m.rnd.IntN(m.ks.Databases())), m.ks.Key(m.name()), m.rnd.IntN(2) == 0, m.now)
 	case op < 995:
-		m.ks.ExpireSlice(m.now, 500)
+		m.ks.ExpireSlice(m.now, 0, 500)
 	case op < 997:
 		m.ks.Swap(m.rnd.IntN(m.ks.Databases()), m.rnd.IntN(m.ks.Databases()), m.now)
 	case op < 998 && m.rnd.IntN(4) == 0:

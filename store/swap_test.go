@@ -11,7 +11,7 @@ func TestWatchAndSwap(t *testing.T) {
 	const now = 1000
 	nothing := func(*DB, Key) {}
 	set := func(at int64) func(db *DB, k Key) { return func(db *DB, k Key) { db.SetInt(k, 1, at) } }
-	sweep := func(db *DB, _ Key) { db.ks.ExpireSlice(now, 1000) }
+	sweep := func(db *DB, _ Key) { db.ks.ExpireSlice(now, 0, 1000) }
 	for _, tc := range []struct {
 		name            string
 		watched, other  func(db *DB, k Key) // what is done in the two databases before

@@ -42,8 +42,8 @@ type table struct {
 	prefix    uint32 // top dirBits of the lowest hash that belongs here
 	depth     uint8  // how many of them all the hashes here share
 	count     int    // keys
-	minExpire int64  // no key here expires earlier
-	minSince  int64  // no expiry set here since the sweep of the table began is earlier
+	minExpire int64  // no key here expires more than MaxGrace earlier; when the next one is due by all that is known
+	minSince  int64  // no expiry that was set here since the sweep of the table began is earlier
 	round     uint64 // of the snapshots that the buckets know of
 }
 

@@ -49,10 +49,10 @@ func TestWatch(t *testing.T) {
 		{"alive to its last millisecond", set(now + 5), nothing, now + 5, false},
 		{"past its time", set(now + 5), nothing, now + 6, true},
 		{"past its time and removed by the sweep", set(now + 5), func(db *DB, _ Key) {
-			db.ks.ExpireSlice(now+6, 1000)
+			db.ks.ExpireSlice(now+6, 0, 1000)
 		}, now + 6, true},
 		{"past its time before, and still", set(now - 1), nothing, now, false},
-		{"past its time before, removed since", set(now - 1), func(db *DB, _ Key) { db.ks.ExpireSlice(now, 1000) }, now, false},
+		{"past its time before, removed since", set(now - 1), func(db *DB, _ Key) { db.ks.ExpireSlice(now, 0, 1000) }, now, false},
 		{"past its time before, created since", set(now - 1), set(0), now, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 
 	"headgate/server/command"
 	"headgate/server/observe"
+	"headgate/store"
 )
 
 const (
@@ -127,7 +128,7 @@ func (x *Executor) ExpireSlice(nowMs int64) (more bool) {
 	}()
 	seen, gone := 0, 0
 	for {
-		visited, expired := x.Keys.ExpireSlice(nowMs, expireVisits)
+		visited, expired := x.Keys.ExpireSlice(nowMs, store.MaxGrace, expireVisits)
 		seen, gone = seen+visited, gone+expired
 		if visited < expireVisits {
 			return x.Keys.Retired() > 0

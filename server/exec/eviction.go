@@ -205,7 +205,7 @@ func (x *Executor) makeRoom(now int64) bool {
 		if m.sweepGoal == 0 {
 			m.sweepGoal = x.Keys.Sweeps() + sweepRounds
 		}
-		if x.Keys.ExpireSlice(now/1e6, sweepVisits); x.Keys.Sweeps() >= m.sweepGoal {
+		if x.Keys.ExpireSlice(now/1e6, 0, sweepVisits); x.Keys.Sweeps() >= m.sweepGoal {
 			m.sweptAt, m.sweepGoal = now, 0
 		}
 		if x.UsedMemory() <= m.Max {

@@ -17,7 +17,7 @@ import (
 type state struct {
 	c      *command.Ctx
 	key    store.Key
-	entry  store.Entry // of a number that exists
+	entry  store.Entry // of a number that exists, or of one past its time whose place a new one may take
 	hash   store.Hash
 	zset   store.ZSet
 	newest int // the rank of the newest entry that counts
@@ -41,7 +41,7 @@ const (
 var _ limiter.State = (*state)(nil) // though Limits asks it without the detour
 
 // open chooses the key, and the command that asks.
-func (s *state) open(c *command.Ctx, k store.Key) { s.c, s.key = c, k }
+func (s *state) open(c *command.Ctx, k store.Key) { s.c, s.key, s.entry = c, k, store.Entry{} }
 
 // Load implements limiter.State.
 func (s *state) Load(call *limiter.Call) error {
@@ -63,7 +63,7 @@ func (s *state) absent() error {
 }
 
 // find looks the key up again, for a change that was decided before other keys were written.
-func (s *state) find(f *limiter.Found) { s.entry, f.Exists = s.c.DB.Find(s.key, s.c.Now) }
+func (s *state) find(f *limiter.Found) { s.entry, f.Exists = s.c.DB.FindToSet(s.key, s.c.Now) }
 
 func (s *state) loadNumber(f *limiter.Found) error {
 	if s.find(f); !f.Exists {
@@ -259,10 +259,13 @@ func moreSlices(before []limiter.Slice, ch *limiter.Change) bool {
 // keepNumber makes the key a number with an expiry.
 func (s *state) keepNumber(call *limiter.Call) {
 	c, n, at := s.c, call.Change.Number, call.Change.ExpireAtMs
-	if call.Found.Exists {
+	switch {
+	case call.Found.Exists:
 		s.entry.SetInt(n)
 		s.entry.SetExpireAt(at)
-	} else {
+	case !s.entry.IsZero():
+		s.entry.Renew(n, at)
+	default:
 		c.DB.SetInt(s.key, n, at)
 	}
 	c.EffectSet(s.key.Name, n, at)
