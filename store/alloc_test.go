@@ -65,6 +65,7 @@ func TestNoAllocation(t *testing.T) {
 			n++
 			e, _ := db.FindToSet(ks.Key(name), 1000+n)
 			if !e.IsZero() {
+				e.Lapse()
 				e.Renew(n, 999+n)
 			}
 		}},

@@ -81,7 +81,7 @@ func (db *DB) checkTable(t *table, sum *found) error {
 			if err := db.checkRecord(rec, r, sum); err != nil {
 				return fmt.Errorf("the key %.100q: %w", rec.name(), err)
 			}
-			if rec.expireAt != 0 && rec.expireAt < t.minExpire-MaxGrace {
+			if rec.expireAt != 0 && rec.expireAt < t.minExpire-int64(t.grace) {
 				return fmt.Errorf("the key %.100q expires before the first of its table", rec.name())
 			}
 		}

@@ -35,14 +35,14 @@ func (db *DB) Find(k Key, now int64) (Entry, bool) {
 }
 
 // FindToSet is Find for one who may be about to make the key an integer. A key past its time that is one is not there either, but the Entry is
-// that of the old key, for Renew, where all that Renew would have to do is to write over it; it is not counted as expired before. IsZero tells.
+// that of the old key, for Lapse and Renew, where nobody could tell that from a new key. IsZero tells.
 func (db *DB) FindToSet(k Key, now int64) (Entry, bool) {
 	b, i, rec := db.lookup(k)
 	if rec == nil {
 		return Entry{}, false
 	}
 	alive := !rec.expired(now)
-	if !alive && !db.renewable(k, rec) {
+	if !alive && (rec.enc != encInt || !db.renews() || db.ks.reserved.may(k.Name)) {
 		db.found(k.Hash, b.refs[i], rec)
 		return Entry{}, false
 	}
@@ -52,21 +52,24 @@ func (db *DB) FindToSet(k Key, now int64) (Entry, bool) {
 	return Entry{db: db, rec: rec, hash: k.Hash, position: position{ref: b.refs[i]}}, alive
 }
 
-// renewable reports whether nobody could tell writing over an expired key from its removal and the creation of a new one.
-func (db *DB) renewable(k Key, rec *record) bool {
+// renews reports whether nobody could tell writing over an expired key from its removal and the creation of a new one.
+func (db *DB) renews() bool {
 	ks := db.ks
-	return rec.enc == encInt && !ks.keepsExpired && ks.observer == nil && ks.snapshot == nil && db.awaited.Len() == 0 && !ks.reserved.may(k.Name)
+	return !ks.keepsExpired && ks.observer == nil && ks.snapshot == nil && db.awaited.Len() == 0
 }
 
-// Renew makes a key past its time, as FindToSet has left it, a new one that holds v until a time (Unix milliseconds). The old one counts as
-// expired; [Keyspace.OnExpired] is not told, since the caller says what the key is now.
+// Lapse counts a key past its time, as FindToSet has left it, as expired. Renew is to follow. [Keyspace.OnExpired] is not told, since the caller says
+// what the key is then.
+func (e *Entry) Lapse() {
+	e.db.mutate(e.rec.name(), changeExpire)
+	e.db.ks.expired++
+}
+
+// Renew makes a key that has lapsed a new one that holds v until a time (Unix milliseconds).
 func (e *Entry) Renew(v, expireAt int64) {
-	db, rec := e.db, e.rec
-	db.mutate(rec.name(), changeExpire)
-	db.ks.expired++
-	db.mutate(rec.name(), changeWrite)
-	rec.access, rec.word = db.ks.access.fresh, uint64(v)
-	db.setExpire(rec, e.hash, expireAt)
+	e.mutate()
+	e.rec.access, e.rec.word = e.db.ks.access.fresh, uint64(v)
+	e.db.setExpire(e.rec, e.hash, expireAt)
 }
 
 // IsZero reports whether there is no key.

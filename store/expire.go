@@ -11,6 +11,7 @@ type sweep struct {
 	table  *table // being swept; nil between tables
 	bucket int    // next bucket of that table
 	min    int64  // when the first of the keys that stayed is due
+	grace  int64  // the longest that is a part of that
 }
 
 // forget makes the sweep begin the table anew, because its keys are about to move.
@@ -50,7 +51,8 @@ func (ks *Keyspace) KeepExpired(keep bool) (before bool) {
 // ExpireSlice removes keys past their time (nowMs, Unix milliseconds), as a hand that goes round all databases and
 // stops after about maxVisits steps: a step is a key looked at, an empty bucket, or a table passed over because none of its
 // keys is due. It ends earlier when it has been all the way round. It returns the steps taken and the keys removed. An integer stays for grace
-// milliseconds more, MaxGrace at most: a limiter's is mostly called again soon, and FindToSet then finds its place.
+// milliseconds more, MaxGrace at most: a limiter's is mostly called again soon, and FindToSet then finds its place. Where it finds none, there is no
+// grace either.
 func (ks *Keyspace) ExpireSlice(nowMs, grace int64, maxVisits int) (visited, expired int) {
 	grace = min(grace, MaxGrace)
 	ks.retired.unmap(sliceUnmapBytes)
@@ -77,6 +79,9 @@ func (ks *Keyspace) Retired() uint64 { return ks.retired.bytes }
 // sweepTables goes on with the database's sweep. done means that its last table has been passed.
 func (db *DB) sweepTables(now, grace int64, maxVisits int) (visited, expired int, done bool) {
 	s := &db.sweep
+	if !db.renews() {
+		grace = 0
+	}
 	for visited < maxVisits {
 		if db.expires == 0 {
 			*s = sweep{}
@@ -85,16 +90,17 @@ func (db *DB) sweepTables(now, grace int64, maxVisits int) (visited, expired int
 		t := db.dir[s.prefix>>db.dirShift].table
 		if s.table == nil {
 			s.prefix = t.prefix
-			if t.minExpire >= now {
+			if t.minExpire-max(int64(t.grace)-grace, 0) >= now {
 				visited++
 				if s.advance(t) {
 					return visited, expired, true
 				}
 				continue
 			}
-			s.table, s.bucket, s.min = t, 0, never
+			s.table, s.bucket, s.min, s.grace = t, 0, never, 0
 			t.minSince = never
 		}
+		s.grace = max(s.grace, grace)
 		for s.bucket < tableBuckets && visited < maxVisits {
 			v, x := db.sweepBucket(&t.buckets[s.bucket], now, grace)
 			visited += max(v, 1)
@@ -104,7 +110,7 @@ func (db *DB) sweepTables(now, grace int64, maxVisits int) (visited, expired int
 		if s.bucket < tableBuckets {
 			break
 		}
-		t.minExpire = min(s.min, t.minSince)
+		t.minExpire, t.grace = min(s.min, t.minSince), uint16(s.grace)
 		last := s.advance(t)
 		db.mergeAround(uint64(t.prefix) << (64 - dirBits))
 		if last {
@@ -129,14 +135,17 @@ func (db *DB) sweepBucket(b *bucket, now, grace int64) (visited, expired int) {
 		i := bits.TrailingZeros32(m)
 		rec := db.record(b.refs[i])
 		visited++
-		switch at := rec.expireAt; {
-		case at == 0:
-		case at >= now:
-			db.sweep.min = min(db.sweep.min, at)
-		case rec.enc == encInt && at >= now-grace:
-			db.sweep.min = min(db.sweep.min, at+grace)
-		default:
+		at := rec.expireAt
+		if at == 0 {
+			continue
+		}
+		if rec.enc == encInt {
+			at += min(grace, never-at)
+		}
+		if at < now {
 			due |= 1 << i
+		} else {
+			db.sweep.min = min(db.sweep.min, at)
 		}
 	}
 	for ; due != 0; due &= due - 1 {

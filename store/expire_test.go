@@ -42,6 +42,7 @@ func TestRenew(t *testing.T) {
 	_, x := ks.ExpireSlice(101, 1, 1<<20)
 	require.Zero(t, x)
 	dirty := ks.Dirty()
+	e.Lapse()
 	e.Renew(2, 200)
 	require.Equal(t, dirty+1, ks.Dirty())
 	require.EqualValues(t, 1, ks.Stats().Expired)

@@ -285,6 +285,7 @@ func (m *model) renew(i int, db *DB, want map[string]*modelValue, name []byte, k
 		e.SetExpireAt(at)
 	case !e.IsZero():
 		m.renewed++
+		e.Lapse()
 		e.Renew(n, at)
 	default:
 		db.SetInt(k, n, at)
@@ -620,7 +621,7 @@ func checkDB(t testing.TB, db *DB, now int64) {
 				}
 				if rec.expireAt != 0 {
 					expires++
-					require.LessOrEqual(t, table.minExpire-MaxGrace, rec.expireAt)
+					require.LessOrEqual(t, table.minExpire-int64(table.grace), rec.expireAt)
 				}
 				if rec.enc.isObject() {
 					objects++

@@ -41,8 +41,9 @@ type table struct {
 	ref       ref    // of the buckets; 0 for the table of a database without keys
 	prefix    uint32 // top dirBits of the lowest hash that belongs here
 	depth     uint8  // how many of them all the hashes here share
+	grace     uint16 // how much of minExpire may be what sweeps leave to integers, in ms
 	count     int    // keys
-	minExpire int64  // no key here expires more than MaxGrace earlier; when the next one is due by all that is known
+	minExpire int64  // when the next key here is due: none expires earlier by more than grace
 	minSince  int64  // no expiry that was set here since the sweep of the table began is earlier
 	round     uint64 // of the snapshots that the buckets know of
 }
@@ -286,7 +287,7 @@ func (db *DB) split(t *table) {
 	db.pointTo(upper)
 	db.sweep.forget(t)
 
-	t.count, t.minExpire, t.minSince = 0, never, never
+	t.count, t.minExpire, t.minSince, t.grace = 0, never, never, 0
 	upper.minExpire, upper.minSince = never, never
 	db.touchAll(old)
 	for i := range old {
@@ -360,7 +361,7 @@ func (db *DB) merge(lower, upper *table) {
 		}
 	}
 	lower.count += upper.count
-	lower.minExpire = min(lower.minExpire, upper.minExpire)
+	lower.minExpire, lower.grace = min(lower.minExpire, upper.minExpire), max(lower.grace, upper.grace)
 	db.atDepth[lower.depth] -= 2
 	lower.depth--
 	db.atDepth[lower.depth]++

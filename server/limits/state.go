@@ -264,6 +264,9 @@ func (s *state) keepNumber(call *limiter.Call) {
 		s.entry.SetInt(n)
 		s.entry.SetExpireAt(at)
 	case !s.entry.IsZero():
+		s.changing = false // that the old one has ended is no part of the change
+		s.entry.Lapse()
+		s.changing = true
 		s.entry.Renew(n, at)
 	default:
 		c.DB.SetInt(s.key, n, at)
