@@ -95,7 +95,8 @@ func userName(cl *command.Client) string {
 
 // DescribeClient is a client's line for the log of denials, without its end.
 func DescribeClient(c *command.Ctx, cl *command.Client) string {
-	return strings.TrimSuffix(string(appendClient(c, nil, cl)), "\n")
+	var room [512]byte // who guesses passwords has many lines made
+	return strings.TrimSuffix(string(appendClient(c, room[:0], cl)), "\n")
 }
 
 // clientFlags returns the letters of a client's state, in Redis's order.
