@@ -32,6 +32,7 @@ type failover struct {
 	to    Address   // the replica that was named; the zero Address: any that is first to have everything
 	force bool      // it takes over when the time is up, though it may lack changes
 	end   time.Time // when the time is up; zero: never
+	asked bool      // PSYNC … FAILOVER may be with the replica, which cannot be taken back: the time does not count any more
 }
 
 // forcedTime is how long a replica that takes over by force may take to do so.
@@ -197,7 +198,7 @@ func (r *Replica) FailoverJob(int64) (next int64) {
 	r.Primary.Effects.Feed()
 	late := !f.end.IsZero() && time.Now().After(f.end)
 	if f.state == failoverProceeds {
-		if late {
+		if late && !f.asked {
 			r.abortFailover(errors.New("the replica has not taken over in time"))
 		}
 		return 0
@@ -238,6 +239,9 @@ func (r *Replica) abortFailover(why error) {
 	r.exec.HoldWrites(false)
 	r.Logger.Warn("the failover has failed: this server remains the primary", "to", f.target(), "err", why)
 }
+
+// askToTakeOver notes that the replica is about to be asked. The caller holds the executor's lock.
+func (r *Replica) askToTakeOver() { r.failover.asked = true }
 
 // failedOver is called when the replica has taken over: held writes are answered as a replica does. The caller holds the executor's lock.
 func (r *Replica) failedOver() {

@@ -80,6 +80,9 @@ func (l *link) run() error {
 	if !resumes {
 		known.ID = ""
 	}
+	if takesOver && !r.update(l.follow, r.askToTakeOver) {
+		return errEnded
+	}
 	answer, err := l.talk.psync(known.ID, known.Offset, takesOver)
 	if err != nil {
 		return err
