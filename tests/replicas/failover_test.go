@@ -1,10 +1,12 @@
 package replicas
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -217,4 +219,59 @@ func TestFailoverThatComesToNothing(t *testing.T) {
 	require.NoError(t, replica.Resume())
 	await(t, "it has taken over", func() bool { return state() == "no-failover" })
 	harness.AwaitSame(t, r, p)
+}
+
+// TestFailoverTimeoutAfterTakeover: the time is up between the takeover and the answer that tells of it. There must not be two primaries then.
+func TestFailoverTimeoutAfterTakeover(t *testing.T) {
+	t.Parallel()
+	between, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer between.Close()
+	port := strconv.Itoa(between.Addr().(*net.TCPAddr).Port)
+	primary := harness.Start(t, diskless...)
+	replica := harness.Start(t, append(follow(primary.Port), "--replica-announce-port", port)...)
+	told := make(chan struct{}) // when closed, the answer goes on
+	go func() {
+		from, err := between.Accept()
+		if err != nil {
+			return
+		}
+		defer from.Close()
+		to, err := net.Dial("tcp", replica.Addr)
+		if err != nil {
+			return
+		}
+		defer to.Close()
+		var asked atomic.Bool
+		go func() {
+			b := make([]byte, 4096)
+			for n, err := from.Read(b); err == nil; n, err = from.Read(b) {
+				asked.Store(asked.Load() || bytes.Contains(b[:n], []byte("FAILOVER")))
+				if _, err := to.Write(b[:n]); err != nil {
+					return
+				}
+			}
+		}()
+		b := make([]byte, 4096)
+		for n, err := to.Read(b); err == nil; n, err = to.Read(b) {
+			if asked.Load() {
+				<-told
+			}
+			if _, err := from.Write(b[:n]); err != nil {
+				return
+			}
+		}
+	}()
+	p, r, writer := harness.Dial(t, primary.Addr), harness.Dial(t, replica.Addr), harness.Dial(t, primary.Addr)
+	harness.AwaitSame(t, p, r)
+	const timeout = time.Second
+	require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "TIMEOUT", strconv.FormatInt(timeout.Milliseconds(), 10))))
+	require.NoError(t, writer.Send(harness.Command("INCR", "n")))
+	await(t, "the replica has taken over", func() bool { return r.Info("replication")["role"] == "master" })
+	time.Sleep(timeout + timeout/4)
+	require.Equal(t, "failover-in-progress", p.Info("replication")["master_failover_state"])
+	close(told)
+	await(t, "the old primary knows", func() bool { return p.Info("replication")["master_failover_state"] == "no-failover" })
+	require.Equal(t, "slave", p.Info("replication")["role"])
+	require.Contains(t, string(writer.Reply()), "-READONLY")
 }
