@@ -40,7 +40,10 @@ func parseArgs(args []string) (commandLine, error) {
 			}
 			line.statements = append(line.statements, st)
 			current = &line.statements[len(line.statements)-1]
-			wanting = len(st.words) == 1 && !standsAlone(st.words[0], args[i+1:])
+			wanting = len(st.words) == 1
+			if wanting && standsAlone(st.words[0], args[i+1:]) {
+				current.words, wanting = append(current.words, ""), false
+			}
 			continue
 		}
 		if current == nil {

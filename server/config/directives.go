@@ -723,6 +723,8 @@ func (d *Directive) apply(c *Config, args []string, more bool, h *Host) error {
 		if len(args) != 1 {
 			return errArguments
 		}
+	case len(args) == 0: // an unset variable, perhaps: it must not pass for ""
+		return errArguments
 	case len(args) == 1 && args[0] == "":
 		args = nil
 	case len(args) == 1:

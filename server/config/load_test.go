@@ -55,6 +55,7 @@ func TestArguments(t *testing.T) {
 		{args: []string{"--port", "0", "--unixsocket", "/run/x.sock"}, want: map[string]string{"port": "0"}},
 
 		{args: []string{"--port"}, err: "--port: port: wrong number of arguments"},
+		{args: []string{"--replicaof"}, err: "--replicaof: replicaof: wrong number of arguments"},
 		{args: []string{"--port", "1", "2"}, err: "--port: port 1 2: wrong number of arguments"},
 		{args: []string{"--port", "70000"}, err: "--port: port 70000: argument must be between 0 and 65535 inclusive"},
 		{args: []string{"--port=7000"}, err: "--port: the value comes after a space: --port value"},
