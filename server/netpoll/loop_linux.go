@@ -60,6 +60,7 @@ type Loop struct {
 type leftovers struct {
 	again    []*Conn   // with commands to run, or more to read; the one that has waited longest first
 	spare    []*Conn   // the other of two backing arrays for again
+	looked   int       // connections out of again that this iteration has looked at
 	fresh    []*Conn   // new ones, of which little or nothing was read; the one that has waited longest first
 	meeting  reading   // what may be read from new ones in this iteration
 	unsent   []*Conn   // those that would take more than was sent to them
@@ -245,7 +246,7 @@ func (l *Loop) Run() {
 // begin empties an iteration's lists, but for what the last one could not send.
 func (l *Loop) begin() {
 	l.forget()
-	l.reading, l.meeting = reading{}, reading{}
+	l.reading, l.meeting, l.looked = reading{}, reading{}, 0
 	l.flush = append(l.flush, l.unsent...)
 	clear(l.unsent)
 	l.unsent = l.unsent[:0]

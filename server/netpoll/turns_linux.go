@@ -12,6 +12,7 @@ const (
 	againMax  = 2 << 20                // bytes read in one iteration from connections that are left over, and as many from new ones,
 	againTime = 3 * time.Millisecond   // and for how long: memory that is written to for the first time costs more than the bytes
 	meetTime  = 4 * time.Millisecond   // the same for new ones, among whom may be some that ask for little
+	againLook = 256                    // connections that are left over and have their turn in one iteration: each costs something even if the time does not suffice for it
 	longTurn  = 10 * time.Millisecond  // a turn that takes longer is followed by a pause of the slow connections, while others have something to do:
 	pauseMax  = 500 * time.Millisecond // for as long as the turn took, and at most for this. So they have no more than about half of the time
 )
@@ -26,11 +27,7 @@ func (l *Loop) batch(w Worker) {
 	for _, c := range l.ready[served:] {
 		c.PassOver()
 	}
-	for _, c := range l.ready {
-		if c.passed {
-			l.carry(c)
-		}
-	}
+	l.carryFirst()
 	for _, c := range l.ready {
 		c.listed = false
 		if c.passed {
@@ -41,6 +38,20 @@ func (l *Loop) batch(w Worker) {
 			l.carry(c)
 		}
 	}
+}
+
+// carryFirst has the connections that a batch has not come to looked at before all others that are left over: they have waited longer.
+func (l *Loop) carryFirst() {
+	waiting := l.again
+	l.again = l.spare[:0]
+	for _, c := range l.ready {
+		if c.passed {
+			l.carry(c)
+		}
+	}
+	l.again = append(l.again, waiting...)
+	clear(waiting)
+	l.spare = waiting[:0]
 }
 
 // carry has a connection looked at in the next iteration: or, when its socket is full and more replies wait behind that, once its peer
@@ -181,15 +192,20 @@ func (l *Loop) readFresh() {
 	l.fresh = slices.Delete(l.fresh, 0, read)
 }
 
-// readAgain goes on with the connections that are left over. One that has commands left to run is not read: what it has sent waits in its
-// socket.
+// readAgain goes on with connections that are left over, as many as one iteration looks at. One that has commands left to run is not read: what
+// it has sent waits in its socket.
 func (l *Loop) readAgain() {
 	again := l.again
 	if len(again) == 0 {
 		return
 	}
 	l.again = l.spare[:0]
-	for _, c := range again {
+	for i, c := range again {
+		if l.looked == againLook {
+			l.again = append(l.again, again[i:]...)
+			break
+		}
+		l.looked++
 		if !c.postponed && !c.dead && l.reading.over(l.moved.BytesIn, againTime) {
 			l.again = append(l.again, c)
 			continue

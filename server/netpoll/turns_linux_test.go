@@ -23,6 +23,7 @@ type turnRecorder struct {
 	release chan struct{}
 	longs   atomic.Int64
 	twice   atomic.Int64 // connections that stood in a batch twice
+	carried atomic.Int64 // connections of one batch that were left over, at most
 	opened  atomic.Int64
 	freed   atomic.Int64 // connections whose memory the collector has taken back
 }
@@ -43,7 +44,11 @@ func (w turnWorker) Opened(c *Conn) {
 
 func (w turnWorker) Batch(ready []*Conn) (served int) {
 	seen := map[*Conn]bool{}
+	var carried int64
 	for _, c := range ready {
+		if c.Carried() {
+			carried++
+		}
 		if seen[c] {
 			w.twice.Add(1)
 		}
@@ -52,6 +57,7 @@ func (w turnWorker) Batch(ready []*Conn) (served int) {
 			w.line(c)
 		}
 	}
+	w.carried.Store(max(w.carried.Load(), carried))
 	return len(ready)
 }
 
@@ -135,6 +141,29 @@ func TestPauseEndsForThoseWhoWait(t *testing.T) {
 	next.send("LONG", long)
 	slow.answers(1)
 	require.Less(t, int(r.longs.Load()), long/2, "long turns before it was answered")
+}
+
+// TestCrowdLeftOverHasItsTurnsInParts: of many connections with commands left over, one iteration looks at some only, or each command of the others
+// would wait for all of them. Yet each has its turns.
+func TestCrowdLeftOverHasItsTurnsInParts(t *testing.T) {
+	r := newTurnRecorder()
+	addr := startLoop(t, r)
+	first := newTurnPeer(t, addr)
+	var crowd []turnPeer
+	for range 2*againLook + 1 {
+		crowd = append(crowd, newTurnPeer(t, addr))
+	}
+	first.send("HOLD", 1)
+	const lines = 4
+	for _, p := range crowd {
+		p.send("PING", lines)
+	}
+	close(r.release)
+	first.answers(1)
+	for _, p := range crowd {
+		p.answers(lines)
+	}
+	require.EqualValues(t, againLook, r.carried.Load(), "connections left over in one batch")
 }
 
 // TestGoneConnectionsAreForgotten: the lists of an iteration that many connections stood in do not keep them once they are closed, and
