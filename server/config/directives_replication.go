@@ -75,7 +75,7 @@ var replicationDirectives = []*Directive{
 	},
 	{
 		Name: "repl-ping-replica-period", Aliases: []string{"repl-ping-slave-period"}, Group: Replication, Since: "0.1.0", Default: "10", Settable: true,
-		Summary: "Seconds between PINGs to replicas, which show them that the connection works. Must be less than repl-timeout.",
+		Summary: "Seconds between PINGs to replicas, which show them that the connection works. Must be less than repl-timeout, or replicas reconnect again and again while nothing changes.",
 		kind:    secondsFrom(1, func(c *Config) *time.Duration { return &c.ReplPingReplicaPeriod }),
 	},
 	{
@@ -119,3 +119,9 @@ var replicationDirectives = []*Directive{
 		kind:    yesNo(func(c *Config) *bool { return &c.TLSReplication }),
 	},
 }
+
+// TooSeldom is what is wrong if PingsTooSeldom says so.
+const TooSeldom = "it is not above repl-ping-replica-period: a replica that hears nothing for so long reconnects again and again while nothing changes"
+
+// PingsTooSeldom reports whether replicas with the same configuration give up the link between two PINGs.
+func (c *Config) PingsTooSeldom() bool { return c.ReplTimeout <= c.ReplPingReplicaPeriod }

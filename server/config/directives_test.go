@@ -269,17 +269,17 @@ var samples = map[string]sample{
 	"repl-diskless-sync":       {"no", "no"},
 	"repl-diskless-sync-delay": {"0", "0"},
 	"repl-ping-replica-period": {"3", "3"},
-	"repl-timeout":             {"5", "5"},
+	"repl-timeout":             {"90", "90"},
 	"replica-announce-ip":      {"10.0.0.1", "10.0.0.1"},
 	"replica-announce-port":    {"7000", "7000"},
 	"replica-priority":         {"5", "5"},
 	"replica-read-only":        {"No", "no"},
 	"replica-serve-stale-data": {"no", "no"},
-	"replicaof":                {"::1 6379", "::1 6379"},
+	"replicaof":                {"::1 6380", "::1 6380"},
 	"tls-replication":          {"yes", "yes"},
 }
 
-// idleAlone are directives that do nothing by themselves, see TestNoticesOfIdleDirectives.
+// idleAlone are directives that do nothing by themselves, see TestNoticesOfDirectivesAtOdds.
 var idleAlone = map[string]bool{"rls-config": true, "rls-bind": true, "rls-response-headers": true, "rls-user": true, "http-bind": true, "upstream-lease": true}
 
 // TestEveryDirectiveEveryWay gives each directive by file, standard input, flag in two spellings, environment and, where it may be,

@@ -57,7 +57,7 @@ func (k addressKind) lines(c *Config) []string {
 	if a := *k.field(c); a != (Address{}) {
 		return []string{quoteIfNeeded(a.Host) + " " + strconv.Itoa(a.Port)}
 	}
-	return []string{`""`}
+	return []string{"no one"} // Redis reads this, and "" it does not
 }
 
-func (addressKind) syntax() string { return `host and port, or ""` }
+func (addressKind) syntax() string { return "host and port, or no one" }

@@ -135,15 +135,15 @@ func Load(args, env []string, host *Host) (*Live, []Notice, error) {
 	if err := validate(l.config); err != nil {
 		return nil, nil, err
 	}
-	return newLive(s, l), slices.Concat(notices, l.notices, idle(l.config)), nil
+	return newLive(s, l), slices.Concat(notices, l.notices, atOdds(l.config)), nil
 }
 
-// idle are the directives that are set and do nothing, since another one is not.
-func idle(c *Config) (notices []Notice) {
+// atOdds are the directives that are set and do nothing, since another one is not, or do not go with another one.
+func atOdds(c *Config) (notices []Notice) {
 	defaults := Default()
 	for _, each := range []struct {
 		directive string
-		idle      bool
+		true      bool
 		text      string
 	}{
 		{"rls-config", c.RLSConfig != "" && c.RLSPort == 0, "it does nothing without rls-port, and its files are not read"},
@@ -152,8 +152,9 @@ func idle(c *Config) (notices []Notice) {
 		{"rls-user", c.RLSUser != defaults.RLSUser && c.RLSPassword == "", "it does nothing without rls-password: limits are checked as the default user"},
 		{"http-bind", !slices.Equal(c.HTTPBind, defaults.HTTPBind) && c.HTTPPort == 0, "it does nothing without http-port"},
 		{"upstream-lease", c.UpstreamLease && c.Upstream == "", "it does nothing without upstream"},
+		{"repl-timeout", c.PingsTooSeldom(), TooSeldom},
 	} {
-		if each.idle {
+		if each.true {
 			notices = append(notices, Notice{Where: each.directive, Text: each.text})
 		}
 	}
@@ -173,6 +174,9 @@ func validate(c *Config) error {
 	}
 	if c.Upstream != "" && c.ReplicaOf != (Address{}) {
 		return errors.New("replicaof is set, but a gateway to an upstream keeps no data: remove one of the two")
+	}
+	if c.IsOwn(c.ReplicaOf) {
+		return fmt.Errorf("replicaof names this server itself, which listens on port %d: name another one, or remove it", c.ReplicaOf.Port)
 	}
 	return nil
 }

@@ -100,6 +100,8 @@ func TestFileErrors(t *testing.T) {
 		{"tls-protocols TLSv1.1\n", "/srv/h.conf:1: tls-protocols TLSv1.1: argument must name TLSv1.2, TLSv1.3 or both; older versions are not served"},
 		{"tls-ciphers HIGH:!HIGH:RC4-SHA\n", "/srv/h.conf:1: tls-ciphers HIGH:!HIGH:RC4-SHA: argument names RC4-SHA, which is none of DEFAULT, ECDHE-ECDSA-AES128-GCM-SHA256, ECDHE-ECDSA-AES128-SHA, ECDHE-ECDSA-AES256-GCM-SHA384, ECDHE-ECDSA-AES256-SHA, ECDHE-ECDSA-CHACHA20-POLY1305, ECDHE-RSA-AES128-GCM-SHA256, ECDHE-RSA-AES128-SHA, ECDHE-RSA-AES256-GCM-SHA384, ECDHE-RSA-AES256-SHA, ECDHE-RSA-CHACHA20-POLY1305"},
 		{"tls-ciphers !aNULL\n", "/srv/h.conf:1: tls-ciphers !aNULL: argument leaves no cipher suite"},
+		{"port 7000\nreplicaof localhost 7000\n", "replicaof names this server itself, which listens on port 7000: name another one, or remove it"},
+		{"port 0\ntls-port 7000\nreplicaof 127.0.0.1 7000\n", "replicaof names this server itself, which listens on port 7000: name another one, or remove it"},
 		{"upstream 10.0.0.1:6379\nreplicaof host 1\n", "replicaof is set, but a gateway to an upstream keeps no data: remove one of the two"},
 		{"replicaof host\n", "/srv/h.conf:1: replicaof host: argument must be a host and a port"},
 		{"replicaof host 0\n", "/srv/h.conf:1: replicaof host 0: argument must be between 1 and 65535 inclusive"},
@@ -238,8 +240,8 @@ func TestOSHost(t *testing.T) {
 	}
 }
 
-// TestNoticesOfIdleDirectives: what is set and does nothing is said.
-func TestNoticesOfIdleDirectives(t *testing.T) {
+// TestNoticesOfDirectivesAtOdds: what is set and does nothing, or does not go with something else, is said.
+func TestNoticesOfDirectivesAtOdds(t *testing.T) {
 	for args, want := range map[string][]Notice{
 		"--rls-config rules":                {{"rls-config", "it does nothing without rls-port, and its files are not read"}},
 		"--rls-config rules --rls-port 1":   nil,
@@ -255,6 +257,9 @@ func TestNoticesOfIdleDirectives(t *testing.T) {
 		"--http-bind ::1 --http-port 80":                 nil,
 		"--upstream-lease yes":                           {{"upstream-lease", "it does nothing without upstream"}},
 		"--upstream-lease yes --upstream 127.0.0.1:7000": nil,
+		"--repl-timeout 10":                              {{"repl-timeout", TooSeldom}},
+		"--repl-ping-replica-period 60":                  {{"repl-timeout", TooSeldom}},
+		"--repl-timeout 11":                              nil,
 	} {
 		_, notices, err := Load(strings.Fields(args), nil, memoryHost(nil))
 		require.NoError(t, err)

@@ -10,10 +10,8 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"strings"
 	"time"
 
-	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/upstream"
 )
@@ -105,16 +103,11 @@ func namesOf(cfg *config.Config) (names [3]string) {
 // isOwn reports whether a configured address is plainly one that the gateway listens on; others show themselves when they are asked.
 func isOwn(cfg *config.Config, addr string) bool {
 	host, port, err := net.SplitHostPort(addr)
-	if err != nil || port != strconv.Itoa(cfg.Port) && port != strconv.Itoa(cfg.TLSPort) {
+	if err != nil {
 		return false
 	}
-	for _, bound := range cfg.Bind {
-		bound = strings.TrimPrefix(bound, "-")
-		if bound == host || bound == "*" && command.IsLoopback(addr) || bound == "127.0.0.1" && host == "localhost" {
-			return true
-		}
-	}
-	return false
+	number, err := strconv.Atoi(port)
+	return err == nil && cfg.IsOwn(config.Address{Host: host, Port: number})
 }
 
 // tlsFiles is what the files for TLS hold, and the configuration that was made of them.
