@@ -90,7 +90,7 @@ func (r *Reader) readHead() error {
 	}
 	version, err := strconv.Atoi(string(head[len(magic):]))
 	if string(head[:len(magic)]) != magic || err != nil || version < 1 {
-		return &Error{What: "this is no snapshot of Redis", Hint: "dbfilename must name a file that begins with REDIS and four digits"}
+		return &Error{What: "this is no snapshot of Redis", Hint: "one begins with REDIS and four digits"}
 	}
 	r.version = version
 	if version < oldestVersion || version > newestVersion {

@@ -56,7 +56,7 @@ func (r *Replica) replicaOf(c *command.Ctx) {
 		return
 	}
 	port, ok := number.ParseInt(c.Args[2])
-	if !ok || port < 0 || port > math.MaxUint16 {
+	if !ok || port < 1 || port > math.MaxUint16 { // Redis takes 0, at which nobody can listen
 		c.Err("ERR Invalid master port")
 		return
 	}
@@ -65,7 +65,7 @@ func (r *Replica) replicaOf(c *command.Ctx) {
 	case !config.IsHost(primary.Host):
 		c.Err(errHost)
 		return
-	case isOwn(primary, c.Cfg):
+	case c.Cfg.IsOwn(config.Address(primary)):
 		c.Err(errOwnAddress)
 		return
 	}
@@ -127,6 +127,7 @@ func (r *Replica) replConf(c *command.Ctx) {
 		c.Err(command.ErrSyntax)
 		return
 	}
+	lineage := ""
 	for i := 1; i < len(c.Args); i += 2 {
 		switch {
 		case c.Is(i, "GETACK"):
@@ -152,11 +153,12 @@ func (r *Replica) replConf(c *command.Ctx) {
 			}
 			r.Primary.feedOf(c.Client).ip = string(c.Args[i+1])
 		case c.Is(i, "CAPA"):
-			if string(c.Args[i+1]) == capaRunID+r.RunID {
-				c.Err(errAsksItself)
-				return
-			}
 			f := r.Primary.feedOf(c.Client)
+			if id, ok := strings.CutPrefix(string(c.Args[i+1]), capaRunID); ok {
+				if lineage, ok = r.introduced(c, f, id); !ok {
+					return
+				}
+			}
 			f.eof, f.psync2 = f.eof || c.Is(i+1, "EOF"), f.psync2 || c.Is(i+1, "PSYNC2")
 		case c.Is(i, "RDB-ONLY"):
 			only, ok := c.Integer(i + 1)
@@ -173,5 +175,5 @@ func (r *Replica) replConf(c *command.Ctx) {
 			return
 		}
 	}
-	c.OK()
+	c.Reply.Simple("OK" + lineage)
 }

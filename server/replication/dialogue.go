@@ -27,21 +27,31 @@ var errTooLong = errors.New("it answers with a line that is too long: it does no
 // goroutine reads; writes may come from others.
 type Conn struct {
 	net.Conn
-	timeout time.Duration
+	timeout atomic.Int64 // how long, in ns
 	heard   atomic.Int64 // when something last came, in ns since the Unix epoch
 	bytes   atomic.Int64 // that have come
 }
 
 // NewConn returns a connection over nc that is given up when nothing has come for so long.
 func NewConn(nc net.Conn, timeout time.Duration) *Conn {
-	c := &Conn{Conn: nc, timeout: timeout}
+	c := &Conn{Conn: nc}
+	c.timeout.Store(int64(timeout))
 	c.heard.Store(time.Now().UnixNano())
 	return c
 }
 
+// SetTimeout has the connection be given up after another time without anything, counted from when something last came. Safe for concurrent use.
+func (c *Conn) SetTimeout(timeout time.Duration) {
+	c.timeout.Store(int64(timeout))
+	_ = c.SetReadDeadline(time.Unix(0, c.heard.Load()).Add(timeout)) // if it cannot be set, reading will fail too
+}
+
+// deadline is when it is given up if nothing comes or can be sent from now on.
+func (c *Conn) deadline() time.Time { return time.Now().Add(time.Duration(c.timeout.Load())) }
+
 // Read implements io.Reader.
 func (c *Conn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(c.timeout)); err != nil {
+	if err := c.SetReadDeadline(c.deadline()); err != nil {
 		return 0, err
 	}
 	n, err := c.Conn.Read(p)
@@ -54,7 +64,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 
 // Write implements io.Writer.
 func (c *Conn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(c.timeout)); err != nil {
+	if err := c.SetWriteDeadline(c.deadline()); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)
@@ -154,17 +164,17 @@ type Introduction struct {
 	RunID          string // by which a server knows that it asks itself
 }
 
-// introduce takes the steps before PSYNC. ignored are the primary's errors that are no hindrance.
-func (d *dialogue) introduce(who Introduction) (ignored []string, err error) {
+// introduce takes the steps before PSYNC. ignored are the primary's errors that are no hindrance, lineage is what it says of itself.
+func (d *dialogue) introduce(who Introduction) (ignored, lineage []string, err error) {
 	reply, err := d.ask("PING")
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case strings.HasPrefix(reply, "-LOADING"):
-		return nil, refusal("PING", reply)
+		return nil, nil, refusal("PING", reply)
 	case !strings.HasPrefix(reply, "+") && !strings.HasPrefix(reply, "-NOAUTH") && !strings.HasPrefix(reply, "-NOPERM") &&
 		!strings.HasPrefix(reply, "-ERR operation not permitted"):
-		return nil, refusal("PING", reply)
+		return nil, nil, refusal("PING", reply)
 	}
 	if who.Password != "" {
 		words := []string{"AUTH", who.User, who.Password}
@@ -172,10 +182,10 @@ func (d *dialogue) introduce(who Introduction) (ignored []string, err error) {
 			words = []string{"AUTH", who.Password}
 		}
 		if reply, err = d.ask(words...); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !strings.HasPrefix(reply, "+") {
-			return nil, fmt.Errorf("%w: correct masterauth and masteruser", refusal("AUTH", reply))
+			return nil, nil, fmt.Errorf("%w: correct masterauth and masteruser", refusal("AUTH", reply))
 		}
 	}
 	steps := [][]string{{"REPLCONF", "listening-port", strconv.Itoa(who.Port)}}
@@ -185,21 +195,25 @@ func (d *dialogue) introduce(who Introduction) (ignored []string, err error) {
 	steps = append(steps, []string{"REPLCONF", "capa", "eof", "capa", "psync2", "capa", capaRunID + who.RunID})
 	for _, step := range steps {
 		if reply, err = d.ask(step...); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		switch {
 		case strings.HasPrefix(reply, "-NOAUTH"), strings.HasPrefix(reply, "-NOPERM"):
-			return nil, fmt.Errorf("%w: set masterauth, and masteruser to a user who may run PSYNC and REPLCONF", refusal(step[0], reply))
+			return nil, nil, fmt.Errorf("%w: %s", refusal(step[0], reply), needsUser)
 		case reply == "-"+errAsksItself:
-			return nil, errSelf
+			return nil, nil, errSelf
 		case strings.HasPrefix(reply, "-"):
 			ignored = append(ignored, step[1]+": "+shown(reply[1:]))
 		case !strings.HasPrefix(reply, "+"):
-			return nil, refusal(step[0], reply)
+			return nil, nil, refusal(step[0], reply)
 		}
+		lineage = readLineage(reply) // of the last step
 	}
-	return ignored, nil
+	return ignored, lineage, nil
 }
+
+// needsUser is what to do where the primary allows a replica too little.
+const needsUser = "set masterauth, and masteruser to a user who may run PSYNC, REPLCONF and PING"
 
 // errNotNow is a primary's refusal that is over after a while.
 var errNotNow = errors.New("the primary cannot be followed now")
@@ -246,7 +260,13 @@ func (d *dialogue) psync(id string, offset int64, takeOver bool) (a answer, err 
 		return a, err
 	case takeOver:
 		return a, fmt.Errorf("%w: %w", errRejected, refusal("PSYNC", reply))
-	case strings.HasPrefix(reply, "-NOMASTERLINK"), strings.HasPrefix(reply, "-LOADING"):
+	case reply == "-"+errFollowsYou:
+		return a, errLoop
+	case strings.HasPrefix(reply, "-NOPERM"):
+		return a, fmt.Errorf("%w: %s", refusal("PSYNC", reply), needsUser)
+	case strings.HasPrefix(reply, "-NOMASTERLINK"):
+		return a, fmt.Errorf("%w: it is a replica itself and has no link to its own primary (it answers %q to PSYNC)", errNotNow, shown(reply[1:]))
+	case strings.HasPrefix(reply, "-LOADING"):
 		return a, fmt.Errorf("%w: it answers %q to PSYNC", errNotNow, shown(reply[1:]))
 	}
 	return a, refusal("PSYNC", reply)

@@ -33,10 +33,13 @@ type failover struct {
 	force bool      // it takes over when the time is up, though it may lack changes
 	end   time.Time // when the time is up; zero: never
 	asked bool      // PSYNC … FAILOVER may be with the replica, which cannot be taken back: the time does not count any more
+	over  bool      // ABORT was called since: the time counts again
 }
 
-// forcedTime is how long a replica that takes over by force may take to do so.
-const forcedTime = 10 * time.Second
+const (
+	forcedTime = 10 * time.Second // how long a replica that takes over by force may take to do so
+	abortTime  = time.Second      // how long ABORT waits for the answer of a replica that was asked: if it has taken over, nothing can be aborted
+)
 
 // Errors of FAILOVER, in Redis's words.
 const (
@@ -49,6 +52,12 @@ const (
 	errFailoverUnknown   = "ERR FAILOVER target HOST and PORT is not a replica."
 	errFailoverOffline   = "ERR FAILOVER target replica is not online."
 	errReplicaOfMeantime = "ERR REPLICAOF not allowed while failing over."
+)
+
+// Why a failover is over that was called off.
+var (
+	errAborted  = errors.New("FAILOVER ABORT was called")
+	errNoAnswer = errors.New("FAILOVER ABORT was called, and the replica has not answered whether it has taken over: see by ROLE that there are not two primaries")
 )
 
 // errRejected is why a failover has come to nothing: the replica has said no.
@@ -74,7 +83,7 @@ func (r *Replica) failOver(c *command.Ctx) {
 			c.Err(errNoFailover)
 			return
 		}
-		r.abortFailover(errors.New("FAILOVER ABORT was called"))
+		r.abortSoon()
 		c.OK()
 		return
 	}
@@ -198,7 +207,10 @@ func (r *Replica) FailoverJob(int64) (next int64) {
 	r.Primary.Effects.Feed()
 	late := !f.end.IsZero() && time.Now().After(f.end)
 	if f.state == failoverProceeds {
-		if late && !f.asked {
+		switch {
+		case late && f.over:
+			r.abortFailover(errNoAnswer)
+		case late && !f.asked:
 			r.abortFailover(errors.New("the replica has not taken over in time"))
 		}
 		return 0
@@ -229,6 +241,18 @@ func (r *Replica) FailoverJob(int64) (next int64) {
 	return 0
 }
 
+// abortSoon ends the failover: at once, or when the replica has answered that was asked to take over.
+func (r *Replica) abortSoon() {
+	f := &r.failover
+	switch {
+	case !f.asked:
+		r.abortFailover(errAborted)
+	case !f.over:
+		f.over, f.end = true, time.Now().Add(abortTime)
+		r.exec.Soon()
+	}
+}
+
 // abortFailover has the server go on as the primary. The caller holds the executor's lock.
 func (r *Replica) abortFailover(why error) {
 	f := r.failover
@@ -240,13 +264,23 @@ func (r *Replica) abortFailover(why error) {
 	r.Logger.Warn("the failover has failed: this server remains the primary", "to", f.target(), "err", why)
 }
 
-// askToTakeOver notes that the replica is about to be asked. The caller holds the executor's lock.
-func (r *Replica) askToTakeOver() { r.failover.asked = true }
+// askToTakeOver notes that the replica is about to be asked by the link of a following, and returns an error if it may not be any more. The caller
+// does not hold the executor's lock.
+func (r *Replica) askToTakeOver(of *following) (err error) {
+	if !r.update(of, func() {
+		if r.failover.asked = true; r.failover.over {
+			err = errNoAnswer // to the question of an earlier link
+		}
+	}) {
+		err = errEnded
+	}
+	return err
+}
 
 // failedOver is called when the replica has taken over: held writes are answered as a replica does. The caller holds the executor's lock.
 func (r *Replica) failedOver() {
 	if r.failover.state == failoverProceeds {
-		r.Logger.Info("the replica has taken over; this server follows it", "primary", r.failover.target())
+		r.Logger.Info("the replica has taken over; this server follows it", "primary", r.failover.target(), "aborted-too-late", r.failover.over)
 		r.failover = failover{}
 		r.exec.HoldWrites(false)
 	}

@@ -59,10 +59,12 @@ type feed struct {
 
 	// What it has said of itself.
 	port    int
-	ip      string // "": that of the connection
-	eof     bool   // it takes a snapshot whose length is not known
-	psync2  bool   // it takes a new name in +CONTINUE
-	rdbOnly bool   // it wants a snapshot and nothing behind it
+	ip      string   // "": that of the connection
+	eof     bool     // it takes a snapshot whose length is not known
+	psync2  bool     // it takes a new name in +CONTINUE
+	rdbOnly bool     // it wants a snapshot and nothing behind it
+	runID   string   // "": it has not said
+	lineage []string // that it was told, if it has
 
 	state   feedState
 	synced  bool  // it came by SYNC, and acknowledges nothing

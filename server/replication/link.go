@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,7 @@ type link struct {
 	cfg     *config.Config // as it was when the link began
 	conn    *Conn
 	talk    *dialogue
+	lineage []string  // the primary's, as it says
 	linked  bool      // the stream came
 	since   time.Time // when that began
 
@@ -67,21 +69,29 @@ func (l *link) run() error {
 	defer context.AfterFunc(l.follow.ctx, func() { nc.Close() })()
 	l.conn = NewConn(nc, l.cfg.ReplTimeout)
 	l.talk = newDialogue(l.conn)
-	if !r.update(l.follow, func() { r.status.conn, r.status.state = l.conn, StateHandshake }) {
+	if !r.update(l.follow, func() {
+		r.status.conn, r.status.state = l.conn, StateHandshake
+		l.conn.SetTimeout(r.Config.Get().ReplTimeout) // it may have been changed since
+	}) {
 		return errEnded
 	}
-	ignored, err := l.talk.introduce(l.introduction())
+	ignored, lineage, err := l.talk.introduce(l.introduction())
 	if err != nil {
 		return err
 	}
 	if len(ignored) > 0 {
 		r.Logger.Warn("the primary does not accept all that a replica reports", "primary", l.follow.String(), "errors", ignored)
 	}
+	if l.lineage = lineage; takesOver && len(lineage) > 1 { // it follows nobody then
+		l.lineage = lineage[:1]
+	}
 	if !resumes {
 		known.ID = ""
 	}
-	if takesOver && !r.update(l.follow, r.askToTakeOver) {
-		return errEnded
+	if takesOver {
+		if err := r.askToTakeOver(l.follow); err != nil {
+			return err
+		}
 	}
 	answer, err := l.talk.psync(known.ID, known.Offset, takesOver)
 	if err != nil {
@@ -167,6 +177,10 @@ func (l *link) attach(renamed bool) {
 	r := l.replica
 	l.follower = r.exec.NewFollower(l.conn.RemoteAddr().String(), l.conn.LocalAddr().String(), r.history.Offset, r.db)
 	r.Primary.passOn(l.follower, renamed)
+	if !slices.Equal(r.above, l.lineage) {
+		r.above = l.lineage
+		r.Primary.dropAll(errMoved)
+	}
 	r.follower, r.link, r.resumes, r.synced = l.follower, l, true, true
 	r.status.state, r.status.down, r.lastError = StateConnected, time.Time{}, ""
 	l.linked, l.since = true, time.Now()
@@ -180,12 +194,12 @@ func (l *link) takeSnapshot(a answer) (stream io.Reader, err error) {
 	}
 	l.beats = true
 	go l.beat()
-	r.Logger.Info("the primary sends all of its data", "primary", l.follow.String())
+	r.Logger.Info("all data come from the primary: waiting for its snapshot", "primary", l.follow.String())
 	p, err := l.talk.announced()
 	if err != nil {
 		return nil, err
 	}
-	begun := time.Now()
+	begun, before := time.Now(), 0 // keys here before
 	if !r.update(l.follow, func() { r.status.total, r.status.before = p.size, l.conn.bytes.Load() }) {
 		return nil, errEnded
 	}
@@ -197,7 +211,10 @@ func (l *link) takeSnapshot(a answer) (stream io.Reader, err error) {
 	if stream, err = p.behind(l.talk.in, loaded.Rest, loaded.Bytes); err != nil {
 		return nil, err
 	}
-	wanted := func() bool { return r.follow == l.follow && l.follow.ctx.Err() == nil && !r.IsStopping() }
+	wanted := func() bool {
+		before = r.Keys.Stats().Keys
+		return r.follow == l.follow && l.follow.ctx.Err() == nil && !r.IsStopping()
+	}
 	err = r.journal.Replace(loaded, wanted, func() {
 		r.history.ID, r.history.Offset, r.history.ID2, r.history.Offset2 = a.id, a.offset, "", 0
 		r.db = loaded.StreamDB
@@ -208,6 +225,9 @@ func (l *link) takeSnapshot(a answer) (stream io.Reader, err error) {
 	})
 	if err != nil {
 		return nil, &snapshotError{err}
+	}
+	if loaded.Keys == 0 && before > 0 {
+		r.Logger.Warn("the primary has no keys, and so all keys here are gone: has it restarted without its data?", "primary", l.follow.String(), "keys", before)
 	}
 	r.Logger.Info("the primary's data are loaded", "primary", l.follow.String(), "keys", loaded.Keys, "bytes", loaded.Bytes, "offset", a.offset,
 		"took", time.Since(begun).Round(time.Millisecond))

@@ -265,6 +265,8 @@ func (p *Primary) psync(c *command.Ctx) {
 		if !p.replica.takeOver(c) {
 			return
 		}
+	} else if !p.replica.admitsAsker(c) {
+		return
 	}
 	f := p.admit(c)
 	if f == nil {

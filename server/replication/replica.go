@@ -85,9 +85,10 @@ type Replica struct {
 	follower  *exec.Follower // runs what the primary sends; nil: nothing comes
 	link      *link          // that follower is of
 	history   History
-	synced    bool // the changes of the primary that is followed have come
-	resumes   bool // the data are what history says, and its changes are those of a primary
-	db        int  // that the stream goes on for
+	above     []string // the lineage of the primary that is followed, or was when a link to it came about last
+	synced    bool     // the changes of the primary that is followed have come
+	resumes   bool     // the data are what history says, and its changes are those of a primary
+	db        int      // that the stream goes on for
 	status    linkStatus
 	failover  failover
 	lastError string // why the last link to the primary has ended or has not come about; "": none has, or there is one now
@@ -132,6 +133,7 @@ func (r *Replica) Begin(live *config.Live) {
 		r.begin(Address(cfg.ReplicaOf), cfg)
 	}
 	live.OnChange(func(_, cfg *config.Config) error { r.openGates(cfg); return nil }, "replica-read-only", "replica-serve-stale-data")
+	live.OnChange(func(_, cfg *config.Config) error { r.retime(cfg); return nil }, "repl-timeout", "repl-ping-replica-period")
 	r.Primary.Begin(live)
 }
 
@@ -180,7 +182,7 @@ func (r *Replica) Promote() {
 		return
 	}
 	r.end()
-	r.follow, r.status, r.lastError = nil, linkStatus{}, ""
+	r.follow, r.status, r.lastError, r.above = nil, linkStatus{}, "", nil
 	r.history.rename(command.RandomHex(idLength / 2))
 	r.Primary.stepUp()
 	r.openGates(r.Config.Get())
@@ -241,6 +243,16 @@ func (r *Replica) openGates(cfg *config.Config) {
 	r.Gate.Set(command.GateUnsynced, follows && !(r.resumes && r.synced))
 	r.Gate.Set(command.GateMoved, follows && cfg.ClusterEmulated)
 	r.Keys.KeepExpired(readOnly != "") // clients that write have to remove what has expired before they can add it
+}
+
+// retime has the link that is there be given up after repl-timeout. The caller holds the executor's lock.
+func (r *Replica) retime(cfg *config.Config) {
+	if cfg.PingsTooSeldom() {
+		r.Logger.Warn("repl-timeout: "+config.TooSeldom, "repl-timeout", cfg.ReplTimeout.String(), "repl-ping-replica-period", cfg.ReplPingReplicaPeriod.String())
+	}
+	if r.status.conn != nil {
+		r.status.conn.SetTimeout(cfg.ReplTimeout)
+	}
 }
 
 // unblockAll ends the waits of clients for what they could not be given any more. The caller holds the executor's lock.
@@ -307,7 +319,10 @@ func (r *Replica) keepFollowing(f *following) {
 				clear(f.told)
 			}
 			r.failed(err, pause)
-			if errors.Is(err, errRejected) {
+			if r.failover.over && !errors.Is(err, errRejected) {
+				err = errNoAnswer
+			}
+			if errors.Is(err, errRejected) || errors.Is(err, errNoAnswer) {
 				r.abortFailover(err)
 			}
 		}) {

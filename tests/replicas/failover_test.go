@@ -221,16 +221,16 @@ func TestFailoverThatComesToNothing(t *testing.T) {
 	harness.AwaitSame(t, r, p)
 }
 
-// TestFailoverTimeoutAfterTakeover: the time is up between the takeover and the answer that tells of it. There must not be two primaries then.
-func TestFailoverTimeoutAfterTakeover(t *testing.T) {
-	t.Parallel()
+// slowAnswer starts a primary and a replica that the primary reaches through a proxy, which keeps what the replica says to PSYNC … FAILOVER until told is
+// closed.
+func slowAnswer(t *testing.T) (primary, replica *harness.Server, told chan struct{}) {
 	between, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer between.Close()
+	t.Cleanup(func() { between.Close() })
 	port := strconv.Itoa(between.Addr().(*net.TCPAddr).Port)
-	primary := harness.Start(t, diskless...)
-	replica := harness.Start(t, append(follow(primary.Port), "--replica-announce-port", port)...)
-	told := make(chan struct{}) // when closed, the answer goes on
+	primary = harness.Start(t, diskless...)
+	replica = harness.Start(t, append(follow(primary.Port), "--replica-announce-port", port)...)
+	told = make(chan struct{})
 	go func() {
 		from, err := between.Accept()
 		if err != nil {
@@ -262,16 +262,52 @@ func TestFailoverTimeoutAfterTakeover(t *testing.T) {
 			}
 		}
 	}()
+	return primary, replica, told
+}
+
+// TestFailoverOverAfterTakeover: the time is up, or somebody calls the failover off, between the takeover and the answer that tells of it. There must
+// not be two primaries then.
+func TestFailoverOverAfterTakeover(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	for name, end := range map[string]func(p *harness.Client){
+		"timeout": func(*harness.Client) { time.Sleep(timeout + timeout/4) },
+		"abort":   func(p *harness.Client) { require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "ABORT"))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary, replica, told := slowAnswer(t)
+			p, r, writer := harness.Dial(t, primary.Addr), harness.Dial(t, replica.Addr), harness.Dial(t, primary.Addr)
+			harness.AwaitSame(t, p, r)
+			require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "TIMEOUT", strconv.FormatInt(timeout.Milliseconds(), 10))))
+			require.NoError(t, writer.Send(harness.Command("INCR", "n")))
+			await(t, "the replica has taken over", func() bool { return r.Info("replication")["role"] == "master" })
+			end(p)
+			require.Equal(t, "failover-in-progress", p.Info("replication")["master_failover_state"])
+			close(told)
+			await(t, "the old primary knows", func() bool { return p.Info("replication")["master_failover_state"] == "no-failover" })
+			require.Equal(t, "slave", p.Info("replication")["role"])
+			require.Contains(t, string(writer.Reply()), "-READONLY")
+		})
+	}
+}
+
+// TestAbortWithoutAnswer: a replica that was asked to take over and does not answer leaves the primary what it was once ABORT has waited for it, and
+// is not asked again over another connection.
+func TestAbortWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	primary, replica, told := slowAnswer(t)
+	defer close(told)
 	p, r, writer := harness.Dial(t, primary.Addr), harness.Dial(t, replica.Addr), harness.Dial(t, primary.Addr)
 	harness.AwaitSame(t, p, r)
-	const timeout = time.Second
-	require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "TIMEOUT", strconv.FormatInt(timeout.Milliseconds(), 10))))
+	p.Ask("SET", "k", "1")
+	require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER")))
 	require.NoError(t, writer.Send(harness.Command("INCR", "n")))
 	await(t, "the replica has taken over", func() bool { return r.Info("replication")["role"] == "master" })
-	time.Sleep(timeout + timeout/4)
-	require.Equal(t, "failover-in-progress", p.Info("replication")["master_failover_state"])
-	close(told)
-	await(t, "the old primary knows", func() bool { return p.Info("replication")["master_failover_state"] == "no-failover" })
-	require.Equal(t, "slave", p.Info("replication")["role"])
-	require.Contains(t, string(writer.Reply()), "-READONLY")
+	require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "ABORT")))
+	require.Equal(t, "+OK\r\n", string(p.Do("FAILOVER", "ABORT")), "once more")
+	await(t, "the failover has ended", func() bool { return p.Info("replication")["master_failover_state"] == "no-failover" })
+	require.Equal(t, "master", p.Info("replication")["role"])
+	require.Equal(t, ":1\r\n", string(writer.Reply()))
+	awaitLog(t, primary, "see by ROLE that there are not two primaries")
 }
