@@ -315,14 +315,18 @@ func clientList(c *command.Ctx) {
 		c.Err(command.ErrSyntax)
 		return
 	}
-	text := c.Scratch[:0]
+	own := appendClient(c, nil, c.Client) // before its reply grows
+	m := c.Reply.StartVerbatim("txt")
 	for _, cl := range list {
-		if cl == c.Client || !cl.Conn.ClosingNow() {
-			text = appendClient(c, text, cl)
+		switch {
+		case cl == c.Client:
+			c.Reply.Raw(own)
+		case !cl.Conn.ClosingNow():
+			c.Scratch = appendClient(c, c.Scratch[:0], cl)
+			c.Reply.Raw(c.Scratch)
 		}
 	}
-	c.Scratch = text
-	c.Reply.Verbatim("txt", string(text))
+	c.Reply.EndVerbatim(m)
 }
 
 // clientType reads args[i] as a class of clients, or sends the error.

@@ -160,6 +160,7 @@ func TestWriterStopsAtItsLimit(t *testing.T) {
 		{"verbatim", func(w *Writer) { w.Verbatim("txt", string(value)) }},
 		{"big number", func(w *Writer) { w.BigNumber("123456789012345678901234567890") }},
 		{"started", func(w *Writer) { m := w.Start(); w.Bulk(value); w.EndArray(m, 1) }},
+		{"started verbatim", func(w *Writer) { m := w.StartVerbatim("txt"); w.Raw(value); w.EndVerbatim(m) }},
 		{"started set", func(w *Writer) { m := w.Start(); w.Bulk(value); w.EndSet(m, 12345) }},
 	} {
 		for _, proto := range []int{RESP2, RESP3} {

@@ -457,6 +457,31 @@ func (w *Writer) EndSet(m Mark, n int) {
 	}
 }
 
+// StartVerbatim leaves room for the header of a verbatim string of a format of
+// three bytes. Its text follows, by Raw, and then the call of EndVerbatim.
+func (w *Writer) StartVerbatim(format string) Mark {
+	m := w.Start()
+	if w.proto == RESP3 {
+		w.text(format)
+		w.text(":")
+	}
+	return m
+}
+
+// EndVerbatim makes what was written since StartVerbatim a verbatim string: a
+// bulk string in RESP2.
+func (w *Writer) EndVerbatim(m Mark) {
+	if w.over {
+		return
+	}
+	kind := byte('$')
+	if w.proto == RESP3 {
+		kind = '='
+	}
+	w.endAggregate(m, kind, len(w.buf)-int(m))
+	w.text("\r\n")
+}
+
 // endAggregate puts the header before what was written since Start, and moves
 // that to where the header ends.
 func (w *Writer) endAggregate(m Mark, kind byte, n int) {

@@ -54,6 +54,13 @@ func TestWriter(t *testing.T) {
 		{"deferred array", func(w *Writer) { m := w.Start(); w.One(); w.EndArray(m, 1) }, "*1\r\n:1\r\n", ""},
 		{"deferred empty array", func(w *Writer) { w.EndArray(w.Start(), 0); w.One() }, "*0\r\n:1\r\n", ""},
 		{"deferred map", func(w *Writer) { m := w.Start(); w.One(); w.Zero(); w.EndMap(m, 1) }, "*2\r\n:1\r\n:0\r\n", "%1\r\n:1\r\n:0\r\n"},
+		{"deferred verbatim", func(w *Writer) {
+			m := w.StartVerbatim("txt")
+			w.Raw([]byte("hel"))
+			w.Raw([]byte("lo"))
+			w.EndVerbatim(m)
+		}, "$5\r\nhello\r\n", "=9\r\ntxt:hello\r\n"},
+		{"deferred verbatim of none", func(w *Writer) { w.EndVerbatim(w.StartVerbatim("txt")) }, "$0\r\n\r\n", "=4\r\ntxt:\r\n"},
 		{"deferred set", func(w *Writer) { m := w.Start(); w.One(); w.EndSet(m, 1) }, "*1\r\n:1\r\n", "~1\r\n:1\r\n"},
 		{"deferred inside deferred", func(w *Writer) {
 			outer := w.Start()
