@@ -8,7 +8,8 @@
 //	AUTH [user] password                     masteruser and masterauth
 //	REPLCONF listening-port n                what ROLE and INFO of the primary show; errors are ignored
 //	REPLCONF ip-address a                    replica-announce-ip
-//	REPLCONF capa eof capa psync2
+//	REPLCONF capa eof capa psync2 capa run-id:id
+//	  +OK, +OK run-id:id …                   a headgate names itself and those that it follows, so that a loop is noticed (own.go)
 //	PSYNC id offset                          the history that is known and the first byte that is wanted, or ? -1
 //	  +CONTINUE [id]                         the stream continues at that offset, maybe under another name
 //	  +FULLRESYNC id offset                  a snapshot comes: $length and so many bytes, or $EOF: with forty bytes that also end it; then the stream
@@ -24,7 +25,8 @@
 //
 // The files: dialogue.go and payload.go speak the protocol over any net.Conn and know no server; link.go is one connection to a
 // primary from its beginning to its end; replica.go decides which primary is followed, tries again, and reports it; primary.go knows the
-// replicas, feed.go writes to them, backlog.go is the stream that they read, wait.go is WAIT; commands.go has the other commands. Commands of
+// replicas, feed.go writes to them, backlog.go is the stream that they read, wait.go is WAIT; commands.go has the other commands, failover.go
+// FAILOVER, and own.go keeps a server from following itself. Commands of
 // a primary's stream are run by [exec.Follower], its snapshots are loaded by [journal.LoadBeside], and those for replicas made by
 // [journal.Send].
 package replication
