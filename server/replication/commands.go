@@ -154,7 +154,7 @@ func (r *Replica) replConf(c *command.Ctx) {
 			r.Primary.feedOf(c.Client).ip = string(c.Args[i+1])
 		case c.Is(i, "CAPA"):
 			f := r.Primary.feedOf(c.Client)
-			if id, ok := strings.CutPrefix(string(c.Args[i+1]), capaRunID); ok {
+			if id, ok := strings.CutPrefix(string(c.Args[i+1]), capaRunID); ok && isID(id) {
 				if lineage, ok = r.introduced(c, f, id); !ok {
 					return
 				}

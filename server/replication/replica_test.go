@@ -189,6 +189,7 @@ func TestItself(t *testing.T) {
 	require.Equal(t, "+OK\r\n", w.Ask("REPLICAOF", "127.0.0.9", strconv.Itoa(port)), "where it does not listen")
 	require.Contains(t, w.Ask("REPLCONF", "capa", "eof", "capa", "run-id:"+w.Srv.RunID), "-ERR the server that asks is this one")
 	require.Equal(t, "+OK run-id:"+w.Srv.RunID+"\r\n", w.Ask("REPLCONF", "capa", "eof", "capa", "run-id:"+id))
+	require.Equal(t, "+OK\r\n", w.Ask("REPLCONF", "capa", "run-id:"+strings.Repeat("x", 1000)), "no run ID, and not kept")
 }
 
 // TestHostsThatAreNone: what is no host is refused, and never stands in INFO.
