@@ -60,7 +60,8 @@ type hostileSoak struct {
 	begin     time.Time
 	r         *rand.Rand
 	highest   atomic.Int64
-	lowest    atomic.Int64 // resident memory, since stay looks at it
+	lowest    atomic.Int64  // resident memory, since stay looks at it
+	stolen    time.Duration // by the host of the machine, until the last line about what goes on
 	unhealthy atomic.Int64
 	probes    atomic.Int64
 	ran       map[string]int
@@ -77,7 +78,7 @@ func TestHostileSoak(t *testing.T) {
 	t.Logf("-soak.seed %d", seed)
 	s := &hostileSoak{t: t, whole: *hostileTime >= wholeFrom, r: rand.New(rand.NewPCG(seed, 0)), ran: make(map[string]int), begin: time.Now()}
 	s.reference = harness.SubjectIsReference(t)
-	s.size = flood.Short
+	s.size, s.stolen = flood.Short, harness.Stolen()
 	clients := min(*hostileHonest, shortClients)
 	if s.whole {
 		s.size, clients = flood.Whole, *hostileHonest
@@ -311,10 +312,12 @@ func (s *hostileSoak) strangers() int {
 func (s *hostileSoak) report(what string) {
 	p999, slowest := s.honest.look()
 	resident, _ := s.server.Status("VmRSS")
+	before := s.stolen
+	s.stolen = harness.Stolen()
 	v := &s.honest.verdicts
-	s.t.Logf("%6.0f s  honest p99.9 %8v, slowest %8v, %d answers, %d wrongly refused, %d wrongly let through, %d errors; resident %5d MiB, at most %5d; %s",
+	s.t.Logf("%6.0f s  honest p99.9 %8v, slowest %8v, %d answers, %d wrongly refused, %d wrongly let through, %d errors; resident %5d MiB, at most %5d; the host took %v away; %s",
 		time.Since(s.begin).Seconds(), p999.Round(100*time.Microsecond), slowest.Round(100*time.Microsecond), atomic.LoadInt64(&v.Calls),
-		atomic.LoadInt64(&v.WronglyRefused), atomic.LoadInt64(&v.WronglyLetThrough), atomic.LoadInt64(&v.Errors), resident>>20, s.highest.Load()>>20, what)
+		atomic.LoadInt64(&v.WronglyRefused), atomic.LoadInt64(&v.WronglyLetThrough), atomic.LoadInt64(&v.Errors), resident>>20, s.highest.Load()>>20, s.stolen-before, what)
 }
 
 // judge prints what was measured, and asks for what was promised.
