@@ -170,11 +170,18 @@ func (a *Access) saveACLFile(cfg *config.Config) error {
 	return config.WriteFile(a.FS, filepath.Clean(cfg.Path(cfg.ACLFile)), []byte(text))
 }
 
-// ConfiguredUsers returns the users as the configuration file has them.
-func (a *Access) ConfiguredUsers() []config.User {
+// ConfiguredUsers returns the users as the configuration file has them. The default user is among them only if it is not what requirepass makes of
+// it: its line would overrule a password that is changed there, in the environment or by a flag.
+func (a *Access) ConfiguredUsers(cfg *config.Config) []config.User {
+	plain := acl.NewUsers(a.table)
+	plain.SetDefaultPassword(cfg.RequirePass)
 	var list []config.User
 	for _, u := range a.Users.All() {
-		list = append(list, config.User{Name: u.Name(), Rules: strings.Split(u.Rules(), " ")})
+		rules := u.Rules()
+		if u.Name() == acl.DefaultName && strings.Replace(rules, " sanitize-payload", "", 1) == plain.Default().Rules() { // which a line of that user adds
+			continue
+		}
+		list = append(list, config.User{Name: u.Name(), Rules: strings.Split(rules, " ")})
 	}
 	return list
 }

@@ -88,7 +88,7 @@ func configSet(c *command.Ctx) {
 // configRewrite writes the file with the executor's lock held, as Redis does: it is an operator's command, and rare.
 func (a *Console) configRewrite(c *command.Ctx) {
 	if c.Cfg.ACLFile == "" {
-		c.Core.Config.SetUsers(a.Access.ConfiguredUsers())
+		c.Core.Config.SetUsers(a.Access.ConfiguredUsers(c.Cfg))
 	}
 	write := func(path string, data []byte) error { return config.WriteFile(c.Core.FS, path, data) }
 	if err := c.Core.Config.Rewrite(write); err != nil {

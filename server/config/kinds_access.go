@@ -66,9 +66,6 @@ func (k usersKind) format(c *Config) string {
 }
 
 func (usersKind) lines(c *Config) []string {
-	if len(c.Users) == 0 {
-		return []string{`""`}
-	}
 	lines := make([]string, len(c.Users))
 	for i, u := range c.Users {
 		words := []string{quoteIfNeeded(u.Name)}

@@ -134,7 +134,11 @@ func (t *fileText) add(d *Directive, c *Config) {
 		t.lines = append(t.lines, rewriteMark)
 		t.marked = true
 	}
-	t.lines = append(t.lines, fileLines(d, c)...)
+	lines := fileLines(d, c)
+	if len(lines) == 0 { // an include has some
+		lines = []string{d.Name + ` ""`}
+	}
+	t.lines = append(t.lines, lines...)
 }
 
 // isAbout tells whether a line of the file sets the directive.

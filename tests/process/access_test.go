@@ -72,6 +72,35 @@ func TestUsersOutliveRestart(t *testing.T) {
 	require.NotContains(t, string(text), "p w")
 }
 
+// TestRewriteLeavesPasswordsToOthers: CONFIG REWRITE writes no line of the default user that says what requirepass says, so that another password in the
+// file, the environment or a flag is the one that counts after it.
+func TestRewriteLeavesPasswordsToOthers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "headgate.conf")
+	require.NoError(t, os.WriteFile(path, []byte("requirepass first\nuser default on #"+strings.Repeat("0", 64)+" >first ~* &* +@all\n"), 0o600))
+	server := harness.StartConfigured(t, path)
+	c := harness.Dial(t, server.Addr)
+	require.Equal(t, "OK", c.Ask("AUTH", "first").Text)
+	for _, line := range [][]string{{"ACL", "SETUSER", "default", "resetpass", ">first"}, {"CONFIG", "REWRITE"}} {
+		require.Equal(t, "OK", c.Ask(line...).Text, "%q", line)
+	}
+	require.NoError(t, server.Terminate())
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "requirepass first\n")
+	require.NotContains(t, string(text), "user default")
+	server = harness.StartConfigured(t, path, "--requirepass", "second")
+	c = harness.Dial(t, server.Addr)
+	require.Equal(t, byte('-'), c.Ask("AUTH", "first").Kind)
+	require.Equal(t, "OK", c.Ask("AUTH", "second").Text)
+	for _, line := range [][]string{{"ACL", "SETUSER", "default", "-@dangerous", "+config"}, {"CONFIG", "REWRITE"}} {
+		require.Equal(t, "OK", c.Ask(line...).Text, "%q", line)
+	}
+	require.NoError(t, server.Terminate())
+	text, err = os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "\nuser default on ", "its rights are its own now")
+}
+
 // TestWrongUsers: a start with wrong users ends with one line that says so, and says no password.
 func TestWrongUsers(t *testing.T) {
 	for _, args := range [][]string{
