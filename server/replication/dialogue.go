@@ -265,7 +265,7 @@ func (d *dialogue) psync(id string, offset int64, takeOver bool) (a answer, err 
 	case strings.HasPrefix(reply, "-NOPERM"):
 		return a, fmt.Errorf("%w: %s", refusal("PSYNC", reply), needsUser)
 	case strings.HasPrefix(reply, "-NOMASTERLINK"):
-		return a, fmt.Errorf("%w: it is a replica itself and has no link to its own primary (it answers %q to PSYNC)", errNotNow, shown(reply[1:]))
+		return a, fmt.Errorf("%w: it is a replica itself and has no link to its own primary; if they all say so, none of them is a primary (it answers %q to PSYNC)", errNotNow, shown(reply[1:]))
 	case strings.HasPrefix(reply, "-LOADING"):
 		return a, fmt.Errorf("%w: it answers %q to PSYNC", errNotNow, shown(reply[1:]))
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -42,9 +43,10 @@ type snapshotError struct{ error }
 func (e *snapshotError) Unwrap() error { return e.error }
 
 var (
-	errEnded  = errors.New("it is to be followed no more")
-	errKilled = errors.New("a client has closed the connection by CLIENT KILL")
-	errSelf   = errors.New("this is the server itself, which cannot follow itself: name another one by REPLICAOF")
+	errEnded   = errors.New("it is to be followed no more")
+	errAwaited = errors.New("its answer is awaited") // the kind of a line that is no error
+	errKilled  = errors.New("a client has closed the connection by CLIENT KILL")
+	errSelf    = errors.New("this is the server itself, which cannot follow itself: name another one by REPLICAOF")
 )
 
 // run follows the primary until that ends, and returns why.
@@ -79,8 +81,8 @@ func (l *link) run() error {
 	if err != nil {
 		return err
 	}
-	if len(ignored) > 0 {
-		r.Logger.Warn("the primary does not accept all that a replica reports", "primary", l.follow.String(), "errors", ignored)
+	if !r.update(l.follow, func() { l.tellIgnored(ignored) }) {
+		return errEnded
 	}
 	if l.lineage = lineage; takesOver && len(lineage) > 1 { // it follows nobody then
 		l.lineage = lineage[:1]
@@ -110,6 +112,17 @@ func (l *link) run() error {
 		return err
 	}
 	return l.readStream(stream)
+}
+
+// tellIgnored has the log say what the primary does not accept, and that its answer is awaited. The executor's lock is held.
+func (l *link) tellIgnored(ignored []string) {
+	r, told, now := l.replica, l.follow.told, time.Now()
+	if len(ignored) > 0 && told.again(errors.New(strings.Join(ignored, ", ")), now) {
+		r.Logger.Warn("the primary does not accept all that a replica reports", "primary", l.follow.String(), "errors", ignored)
+	}
+	if told.again(errAwaited, now) {
+		r.Logger.Info("connected to the primary: it is asked for its changes, or for all data, which it may send after its repl-diskless-sync-delay", "primary", l.follow.String())
+	}
 }
 
 // dial connects to the primary.
