@@ -22,7 +22,7 @@ const (
 	eventsPerYield    = 64                     // the same within a command that yields
 	sendMax           = 256 << 10              // bytes sent to a connection in one iteration
 	closesMax         = 64                     // connections closed in one iteration, and
-	closeTime         = 2 * time.Millisecond   // for how long: it takes some 10 µs each, and longer for those that have large buffers
+	closeTime         = 1 * time.Millisecond   // for how long: it takes some 10 µs each, and longer for those that have large buffers
 	shortSleep        = 4 * time.Millisecond   // the first sleep, which the scheduler is not told of: about a tick, so that it needs no timer of its own
 	shutdownDrainTime = 500 * time.Millisecond // how long a stopping loop waits for full sockets to drain
 	readEvents        = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET

@@ -10,9 +10,9 @@ import (
 
 const (
 	againMax  = 2 << 20                // bytes read in one iteration from connections that are left over, and as many from new ones,
-	againTime = 3 * time.Millisecond   // and for how long: memory that is written to for the first time costs more than the bytes
-	meetTime  = 4 * time.Millisecond   // the same for new ones, among whom may be some that ask for little
-	againLook = 256                    // connections that are left over and have their turn in one iteration: each costs something even if the time does not suffice for it
+	againTime = 2 * time.Millisecond   // and for how long: memory that is written to for the first time costs more than the bytes
+	meetTime  = 2 * time.Millisecond   // the same for new ones, among whom may be some that ask for little
+	turnsMax  = 256                    // connections of each kind that have their turn in one iteration: each costs something even if the time does not suffice for it
 	longTurn  = 10 * time.Millisecond  // a turn that takes longer is followed by a pause of the slow connections, while others have something to do:
 	pauseMax  = 500 * time.Millisecond // for as long as the turn took, and at most for this. So they have no more than about half of the time
 )
@@ -162,15 +162,18 @@ func (l *Loop) list(c *Conn) {
 type reading struct {
 	begin time.Time // zero: nothing yet
 	until uint64    // of Traffic.BytesIn
+	count int       // connections
 }
 
 // over reports whether the next one has to wait for the next iteration. read is Traffic.BytesIn.
 func (r *reading) over(read uint64, limit time.Duration) bool {
 	if r.begin.IsZero() {
 		*r = reading{begin: time.Now(), until: read + againMax}
-		return false
+	} else if r.count == turnsMax || read > r.until || time.Since(r.begin) > limit {
+		return true
 	}
-	return read > r.until || time.Since(r.begin) > limit
+	r.count++
+	return false
 }
 
 // readFresh reads from the new connections that the last iteration had no time to read from.
@@ -201,7 +204,7 @@ func (l *Loop) readAgain() {
 	}
 	l.again = l.spare[:0]
 	for i, c := range again {
-		if l.looked == againLook {
+		if l.looked == turnsMax {
 			l.again = append(l.again, again[i:]...)
 			break
 		}

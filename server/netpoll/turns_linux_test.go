@@ -150,7 +150,7 @@ func TestCrowdLeftOverHasItsTurnsInParts(t *testing.T) {
 	addr := startLoop(t, r)
 	first := newTurnPeer(t, addr)
 	var crowd []turnPeer
-	for range 2*againLook + 1 {
+	for range 2*turnsMax + 1 {
 		crowd = append(crowd, newTurnPeer(t, addr))
 	}
 	first.send("HOLD", 1)
@@ -163,7 +163,7 @@ func TestCrowdLeftOverHasItsTurnsInParts(t *testing.T) {
 	for _, p := range crowd {
 		p.answers(lines)
 	}
-	require.EqualValues(t, againLook, r.carried.Load(), "connections left over in one batch")
+	require.EqualValues(t, turnsMax, r.carried.Load(), "connections left over in one batch")
 }
 
 // TestGoneConnectionsAreForgotten: the lists of an iteration that many connections stood in do not keep them once they are closed, and
