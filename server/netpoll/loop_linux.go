@@ -58,9 +58,10 @@ type Loop struct {
 
 // leftovers are the connections that an iteration was not done with.
 type leftovers struct {
-	again    []*Conn   // with commands to run, or more to read; the one that has waited longest first
-	spare    []*Conn   // the other of two backing arrays for again
-	looked   int       // connections out of again that this iteration has looked at
+	passed   queue     // with commands that a batch had no time for, and that come before what is new
+	behind   queue     // with commands that come after those of all others
+	unread   queue     // with more to read
+	looked   int       // connections out of behind that this iteration has looked at
 	fresh    []*Conn   // new ones, of which little or nothing was read; the one that has waited longest first
 	meeting  reading   // what may be read from new ones in this iteration
 	unsent   []*Conn   // those that would take more than was sent to them
@@ -319,6 +320,7 @@ func (l *Loop) yield(c *Conn) {
 // sent, and those with input are left over, since it may be commands that were rewound, or that the batch had not come to. That is so once:
 // from then on they are read, listed and left over as all others are, and what the interrupted batch has postponed since joins them.
 func (l *Loop) takeOver(batch []*Conn, c *Conn) {
+	before := len(l.behind.list)
 	for _, other := range batch {
 		if other == c || other.dead {
 			continue
@@ -331,6 +333,7 @@ func (l *Loop) takeOver(batch []*Conn, c *Conn) {
 			l.carry(other)
 		}
 	}
+	l.behind.toFront(before)
 }
 
 // wait returns the number of events taken, after sleeping for at most limit if there are none. Under load the next event is
@@ -338,7 +341,7 @@ func (l *Loop) takeOver(batch []*Conn, c *Conn) {
 // and given it back, costs about as much as a small command. After that the goroutine parks. A signal, and so a collection that wants to stop the world, ends
 // that sleep at once.
 func (l *Loop) wait(events []unix.EpollEvent, limit time.Duration) int {
-	if !l.asleep || len(l.again)+len(l.fresh) > 0 || len(l.unsent) > 0 || len(l.ending) > 0 || limit == 0 {
+	if !l.asleep || len(l.passed.list)+len(l.behind.list)+len(l.unread.list)+len(l.fresh) > 0 || len(l.unsent) > 0 || len(l.ending) > 0 || limit == 0 {
 		return epollWaitRaw(l.epfd, events, 0)
 	}
 	if spin := l.busyPoll.Load(); spin > 0 {
@@ -681,10 +684,10 @@ func (l *Loop) finish(deadline time.Time) {
 		l.begin()
 		for _, c := range l.conns {
 			if c != nil && c.TakePostponed() && !c.dead {
-				l.list(c)
+				l.ready = append(l.ready, c)
 			}
 		}
-		more = len(l.ready)+len(l.late) > 0
+		more = len(l.ready) > 0
 		l.prepare()
 		l.batch(l.worker)
 		l.answer()

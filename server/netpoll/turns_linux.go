@@ -27,7 +27,7 @@ func (l *Loop) batch(w Worker) {
 	for _, c := range l.ready[served:] {
 		c.PassOver()
 	}
-	l.carryFirst()
+	l.carryPassed()
 	for _, c := range l.ready {
 		c.listed = false
 		if c.passed {
@@ -40,18 +40,42 @@ func (l *Loop) batch(w Worker) {
 	}
 }
 
-// carryFirst has the connections that a batch has not come to looked at before all others that are left over: they have waited longer.
-func (l *Loop) carryFirst() {
-	waiting := l.again
-	l.again = l.spare[:0]
+// queue is connections that are left over, the one that has waited longest first.
+type queue struct {
+	list  []*Conn
+	taken []*Conn // of the last take
+}
+
+// take removes so many from the front, at most. What it returns is valid until the next take, and to be cleared after use.
+func (q *queue) take(most int) []*Conn {
+	n := min(most, len(q.list))
+	q.taken = append(q.taken[:0], q.list[:n]...)
+	q.list = slices.Delete(q.list, 0, n)
+	return q.taken
+}
+
+// toFront moves those behind the first n, which are new, before these.
+func (q *queue) toFront(n int) {
+	if n == 0 || n == len(q.list) {
+		return
+	}
+	added := append(q.taken[:0], q.list[n:]...)
+	copy(q.list[len(added):], q.list[:n])
+	copy(q.list, added)
+	clear(added)
+	q.taken = added[:0]
+}
+
+// carryPassed has the connections that a batch has not come to looked at in the next iteration: before others of their queue, since they were taken
+// from its front.
+func (l *Loop) carryPassed() {
+	before := len(l.behind.list)
 	for _, c := range l.ready {
 		if c.passed {
 			l.carry(c)
 		}
 	}
-	l.again = append(l.again, waiting...)
-	clear(waiting)
-	l.spare = waiting[:0]
+	l.behind.toFront(before)
 }
 
 // carry has a connection looked at in the next iteration: or, when its socket is full and more replies wait behind that, once its peer
@@ -62,7 +86,7 @@ func (l *Loop) carry(c *Conn) {
 	}
 	c.waits = true
 	if !c.waiting || !c.more || c.behind-c.rested < stallBytes {
-		l.again = append(l.again, c)
+		l.enqueue(c)
 		return
 	}
 	if len(l.stalled) == 0 {
@@ -70,6 +94,18 @@ func (l *Loop) carry(c *Conn) {
 	}
 	c.stalled, c.rested = true, c.behind
 	l.stalled = append(l.stalled, c)
+}
+
+// enqueue puts a connection that is left over into its queue.
+func (l *Loop) enqueue(c *Conn) {
+	q := &l.unread
+	switch {
+	case c.passed && !c.carried:
+		q = &l.passed
+	case c.postponed:
+		q = &l.behind
+	}
+	q.list = append(q.list, c)
 }
 
 // pauseAfter has the slow connections wait after the turn of one that was much too long. While some wait already, that is not for longer
@@ -119,7 +155,7 @@ func (l *Loop) endPause() {
 		return
 	}
 	l.pauseEnd = time.Time{}
-	l.again = slices.Insert(l.again, 0, l.paused...)
+	l.behind.list = slices.Insert(l.behind.list, 0, l.paused...)
 	clear(l.paused)
 	l.paused = l.paused[:0]
 }
@@ -128,7 +164,7 @@ func (l *Loop) endPause() {
 func (l *Loop) endStall(c *Conn) {
 	if c.stalled {
 		c.stalled = false
-		l.again = append(l.again, c)
+		l.enqueue(c)
 	}
 }
 
@@ -144,13 +180,19 @@ func (l *Loop) endStalls() {
 	l.stalled = l.stalled[:0]
 }
 
-// list puts a connection into the batch: behind all others, if it is left over or slow.
+// list puts a connection with new input into the batch: behind all others if it is slow or was left over, and then only if nobody waits for that in
+// the queue.
 func (l *Loop) list(c *Conn) {
 	switch {
 	case c.listed:
 		return
 	case c.carried || c.slow:
 		c.carried = true
+		if len(l.behind.list) > 0 || len(l.late) >= turnsMax {
+			c.PassOver()
+			l.carry(c)
+			return
+		}
 		l.late = append(l.late, c)
 	default:
 		l.ready = append(l.ready, c)
@@ -195,39 +237,50 @@ func (l *Loop) readFresh() {
 	l.fresh = slices.Delete(l.fresh, 0, read)
 }
 
-// readAgain goes on with connections that are left over, as many as one iteration looks at. One that has commands left to run is not read: what
-// it has sent waits in its socket.
+// readAgain goes on with connections that are left over: with all that come before what is new, with the first of those that come after it, and with the
+// first of which more is to be read.
 func (l *Loop) readAgain() {
-	again := l.again
-	if len(again) == 0 {
-		return
+	goOn := l.passed.take(len(l.passed.list))
+	for _, c := range goOn {
+		l.goOn(c)
 	}
-	l.again = l.spare[:0]
-	for i, c := range again {
-		if l.looked == turnsMax {
-			l.again = append(l.again, again[i:]...)
+	clear(goOn)
+	goOn = l.behind.take(turnsMax - l.looked)
+	l.looked += len(goOn)
+	for _, c := range goOn {
+		c.carried = true
+		l.goOn(c)
+	}
+	clear(goOn)
+	goOn = l.unread.take(turnsMax)
+	for i, c := range goOn {
+		if !c.postponed && !c.dead && l.reading.over(l.moved.BytesIn, againTime) {
+			l.unread.list = slices.Insert(l.unread.list, 0, goOn[i:]...)
 			break
 		}
-		l.looked++
-		if !c.postponed && !c.dead && l.reading.over(l.moved.BytesIn, againTime) {
-			l.again = append(l.again, c)
-			continue
-		}
-		c.waits = false
-		switch {
-		case c.dead || c.listed || c.closing:
-		case c.kept:
-			l.carry(c)
-		case c.postponed:
-			c.carried = c.carried || !c.passed
-			c.postponed, c.passed = false, false
-			l.list(c)
-		default:
-			c.carried = true
-			l.read(c, true)
-			c.carried = c.listed
-		}
+		l.goOn(c)
 	}
-	clear(again)
-	l.spare = again[:0]
+	clear(goOn)
+}
+
+// goOn goes on with a connection that was left over. If it has commands left to run it is not read: what its peer has sent waits in its socket.
+func (l *Loop) goOn(c *Conn) {
+	c.waits = false
+	switch {
+	case c.dead || c.listed || c.closing:
+	case c.kept:
+		l.carry(c)
+	case c.postponed:
+		late := c.carried || !c.passed
+		c.carried, c.postponed, c.passed, c.listed = late, false, false, true
+		if late {
+			l.late = append(l.late, c)
+		} else {
+			l.ready = append(l.ready, c)
+		}
+	default:
+		c.carried = true
+		l.read(c, true)
+		c.carried = c.listed || c.postponed
+	}
 }

@@ -16,11 +16,12 @@ import (
 )
 
 // turnRecorder is a Handler and its Workers, who run one line of each connection in a batch. What the line does is its first word: LONG
-// says that it took as long as a pause may be, YIELD lets others go on a few times, and HOLD waits until release is closed.
+// says that it took as long as a pause may be, SLOW that it took too long, YIELD lets others go on a few times, and HOLD waits until release is closed.
 type turnRecorder struct {
 	sync.Mutex
 	buffers resp.Buffers
 	release chan struct{}
+	most    int // connections served in a batch, and as many of those that come after others, which takes a millisecond then; 0: all
 	longs   atomic.Int64
 	twice   atomic.Int64 // connections that stood in a batch twice
 	carried atomic.Int64 // connections of one batch that were left over, at most
@@ -45,9 +46,20 @@ func (w turnWorker) Opened(c *Conn) {
 func (w turnWorker) Batch(ready []*Conn) (served int) {
 	seen := map[*Conn]bool{}
 	var carried int64
+	first, late := len(ready), len(ready)
+	if w.most > 0 {
+		first, late = w.most, w.most
+		time.Sleep(time.Millisecond)
+	}
 	for _, c := range ready {
+		left := &first
 		if c.Carried() {
 			carried++
+			left = &late
+		}
+		if *left--; *left < 0 {
+			c.PassOver()
+			continue
 		}
 		if seen[c] {
 			w.twice.Add(1)
@@ -73,6 +85,8 @@ func (w turnWorker) line(c *Conn) {
 		w.longs.Add(1)
 		time.Sleep(time.Millisecond)
 		c.TookLong(pauseMax)
+	case "SLOW":
+		c.TookLong(time.Millisecond)
 	case "HOLD":
 		<-w.release
 	case "YIELD":
@@ -164,6 +178,44 @@ func TestCrowdLeftOverHasItsTurnsInParts(t *testing.T) {
 		p.answers(lines)
 	}
 	require.EqualValues(t, turnsMax, r.carried.Load(), "connections left over in one batch")
+}
+
+// TestNobodyStarvesBehindACrowd: a crowd that asks again as soon as it is answered, and of which a batch comes to few, does not keep others from their turns:
+// whether or not it comes after others itself, and whether they have one command or more than a turn is enough for.
+func TestNobodyStarvesBehindACrowd(t *testing.T) {
+	for _, word := range []string{"PING", "SLOW"} {
+		t.Run(word, func(t *testing.T) {
+			r := newTurnRecorder()
+			r.most = 16
+			addr := startLoop(t, r)
+			one, many := newTurnPeer(t, addr), newTurnPeer(t, addr)
+			var over atomic.Bool
+			var crowd sync.WaitGroup
+			defer crowd.Wait()
+			defer over.Store(true)
+			for range turnsMax + turnsMax/4 {
+				p := newTurnPeer(t, addr)
+				crowd.Go(func() {
+					reply := make([]byte, len("+PONG\r\n"))
+					for !over.Load() {
+						if _, err := p.Write([]byte(word + "\r\n")); err != nil {
+							return
+						}
+						if _, err := io.ReadFull(p, reply); err != nil {
+							return
+						}
+					}
+				})
+			}
+			const turns = 3
+			for range turns {
+				many.send("PING", 3)
+				one.send("PING", 1)
+				one.answers(1)
+				many.answers(3)
+			}
+		})
+	}
 }
 
 // TestGoneConnectionsAreForgotten: the lists of an iteration that many connections stood in do not keep them once they are closed, and
