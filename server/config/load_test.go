@@ -100,6 +100,7 @@ func TestFileErrors(t *testing.T) {
 		{"tls-protocols TLSv1.1\n", "/srv/h.conf:1: tls-protocols TLSv1.1: argument must name TLSv1.2, TLSv1.3 or both; older versions are not served"},
 		{"tls-ciphers HIGH:!HIGH:RC4-SHA\n", "/srv/h.conf:1: tls-ciphers HIGH:!HIGH:RC4-SHA: argument names RC4-SHA, which is none of DEFAULT, ECDHE-ECDSA-AES128-GCM-SHA256, ECDHE-ECDSA-AES128-SHA, ECDHE-ECDSA-AES256-GCM-SHA384, ECDHE-ECDSA-AES256-SHA, ECDHE-ECDSA-CHACHA20-POLY1305, ECDHE-RSA-AES128-GCM-SHA256, ECDHE-RSA-AES128-SHA, ECDHE-RSA-AES256-GCM-SHA384, ECDHE-RSA-AES256-SHA, ECDHE-RSA-CHACHA20-POLY1305"},
 		{"tls-ciphers !aNULL\n", "/srv/h.conf:1: tls-ciphers !aNULL: argument leaves no cipher suite"},
+		{"port 7000\nreplicaof ::1 7000\n", "replicaof names this server itself, which listens on port 7000: name another one, or remove it"},
 		{"port 7000\nreplicaof localhost 7000\n", "replicaof names this server itself, which listens on port 7000: name another one, or remove it"},
 		{"port 0\ntls-port 7000\nreplicaof 127.0.0.1 7000\n", "replicaof names this server itself, which listens on port 7000: name another one, or remove it"},
 		{"upstream 10.0.0.1:6379\nreplicaof host 1\n", "replicaof is set, but a gateway to an upstream keeps no data: remove one of the two"},
@@ -260,6 +261,9 @@ func TestNoticesOfDirectivesAtOdds(t *testing.T) {
 		"--repl-timeout 10":                              {{"repl-timeout", TooSeldom}},
 		"--repl-ping-replica-period 60":                  {{"repl-timeout", TooSeldom}},
 		"--repl-timeout 11":                              nil,
+		// A file for two machines, of which one has the address.
+		"--bind 127.0.0.1 -10.9.9.1 --replicaof 10.9.9.1 6379":         nil,
+		"--bind 127.0.0.1 -primary.test --replicaof primary.test 6379": nil,
 	} {
 		_, notices, err := Load(strings.Fields(args), nil, memoryHost(nil))
 		require.NoError(t, err)

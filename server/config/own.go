@@ -14,7 +14,7 @@ func (c *Config) IsOwn(a Address) bool {
 	case strings.EqualFold(a.Host, "localhost"):
 		ip = net.IPv4(127, 0, 0, 1)
 	case ip == nil:
-		return c.isPort(a.Port) && slices.ContainsFunc(c.Bind, func(bind string) bool { return strings.TrimPrefix(bind, "-") == a.Host })
+		return c.isPort(a.Port) && slices.Contains(c.Bind, a.Host)
 	}
 	return c.ListensOn(ip, a.Port, ip.IsLoopback())
 }
@@ -29,7 +29,11 @@ func (c *Config) ListensOn(ip net.IP, port int, ours bool) bool {
 		return false
 	}
 	for _, bind := range c.Bind {
-		switch bind = strings.TrimPrefix(bind, "-"); bind {
+		bind, optional := strings.CutPrefix(bind, "-")
+		if optional && !ours { // it may be another machine's
+			continue
+		}
+		switch bind {
 		case "*", "0.0.0.0":
 			if ours && ip.To4() != nil {
 				return true
