@@ -226,13 +226,17 @@ type answer struct {
 }
 
 // psync asks for the stream behind an offset of a history, or with an empty id for everything. takeOver has the other side, which is a replica of this
-// server, go on as the primary; the error is errRejected if it does not.
-func (d *dialogue) psync(id string, offset int64, takeOver bool) (a answer, err error) {
+// server, go on as the primary, if it has all changes or force is true; the error is errRejected if it does not, or lacks some: it may have been started
+// again with older data since it said that it had all.
+func (d *dialogue) psync(id string, offset int64, takeOver, force bool) (a answer, err error) {
 	words := []string{"PSYNC", "?", "-1"}
 	if id != "" {
 		words = []string{"PSYNC", id, strconv.FormatInt(offset+1, 10)}
 		if takeOver {
 			words = append(words, "FAILOVER")
+			if force {
+				words = append(words, wordForce) // servers that do not know it pass over it
+			}
 		}
 	}
 	if _, err := d.conn.Write(appendCommand(nil, words...)); err != nil {
@@ -246,7 +250,11 @@ func (d *dialogue) psync(id string, offset int64, takeOver bool) (a answer, err 
 	switch {
 	case len(fields) == 3 && fields[0] == "+FULLRESYNC" && isID(fields[1]):
 		a = answer{full: true, id: fields[1]}
-		if a.offset, err = strconv.ParseInt(fields[2], 10, 64); err == nil && a.offset >= 0 && a.offset <= maxOffset {
+		switch a.offset, err = strconv.ParseInt(fields[2], 10, 64); {
+		case err != nil || a.offset < 0 || a.offset > maxOffset:
+		case takeOver && !force:
+			return a, fmt.Errorf("%w: it does not have all changes", errRejected)
+		default:
 			return a, nil
 		}
 	case len(fields) == 1 && fields[0] == "+CONTINUE" && id != "":
@@ -254,7 +262,7 @@ func (d *dialogue) psync(id string, offset int64, takeOver bool) (a answer, err 
 	case len(fields) == 2 && fields[0] == "+CONTINUE" && id != "" && isID(fields[1]):
 		return answer{id: fields[1]}, nil
 	case takeOver && reply == "-"+errFailoverHere: // it has gone on as the primary already, or is another server that listens there now
-		if a, err = d.psync(id, offset, false); err == nil && a.full {
+		if a, err = d.psync(id, offset, false, false); err == nil && a.full {
 			err = fmt.Errorf("%w: it is a primary, and its data are others", errRejected)
 		}
 		return a, err

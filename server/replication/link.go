@@ -55,10 +55,10 @@ func (l *link) run() error {
 	l.asked, l.over = make(chan struct{}, 1), make(chan struct{})
 	defer close(l.over)
 	var known History
-	resumes, takesOver := false, false
+	resumes, takesOver, force := false, false, false
 	if !r.update(l.follow, func() {
 		known, resumes, r.status.state = r.history, r.resumes, StateConnecting
-		takesOver = r.failover.state == failoverProceeds
+		takesOver, force = r.failover.state == failoverProceeds, r.failover.force
 	}) {
 		return errEnded
 	}
@@ -95,7 +95,7 @@ func (l *link) run() error {
 			return err
 		}
 	}
-	answer, err := l.talk.psync(known.ID, known.Offset, takesOver)
+	answer, err := l.talk.psync(known.ID, known.Offset, takesOver, force)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (l *link) attach(renamed bool) {
 	r.Primary.passOn(l.follower, renamed)
 	if !slices.Equal(r.above, l.lineage) {
 		r.above = l.lineage
-		r.Primary.dropAll(errMoved)
+		r.Primary.dropMoved()
 	}
 	r.follower, r.link, r.resumes, r.synced = l.follower, l, true, true
 	r.status.state, r.status.down, r.lastError = StateConnected, time.Time{}, ""

@@ -78,6 +78,16 @@ func (r *Replica) admitsAsker(c *command.Ctx) bool {
 	return true
 }
 
+// dropMoved has the replicas closed that were told another lineage, so that they ask again. Others can be in no loop that is noticed. The caller holds
+// the executor's lock.
+func (p *Primary) dropMoved() {
+	for _, f := range p.feeds {
+		if f.runID != "" {
+			f.drop(errMoved)
+		}
+	}
+}
+
 // isSelf reports whether a connection leads to this server: to a port on which it listens, of an address of this machine.
 func isSelf(nc net.Conn, cfg *config.Config) bool {
 	remote, ok := nc.RemoteAddr().(*net.TCPAddr)

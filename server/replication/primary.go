@@ -21,6 +21,7 @@ const (
 	errPending       = "ERR SYNC and PSYNC are invalid with pending output"
 	errFailoverHere  = "ERR PSYNC FAILOVER can't be sent to a master."
 	errFailoverOther = "ERR PSYNC FAILOVER replid must match my replid."
+	errFailoverLacks = "ERR PSYNC FAILOVER offset is beyond mine: this replica lacks changes."
 	errNoReplicas    = "NOREPLICAS Not enough good replicas to write."
 )
 
@@ -299,6 +300,15 @@ func (p *Primary) sync(c *command.Ctx) {
 	}
 }
 
+// wordForce stands behind PSYNC … FAILOVER if the replica is to take over though it lacks changes. Redis does not look at a replica's offset then.
+const wordForce = "FORCE"
+
+// lacks reports whether this server has not all changes before the one of that number. The caller holds the executor's lock.
+func (r *Replica) lacks(first []byte) bool {
+	n, ok := number.ParseInt(first)
+	return ok && n-1 > r.Status().Offset
+}
+
 // takeOver has a replica that its primary asks to take its place do so, or sends the error and returns false.
 func (r *Replica) takeOver(c *command.Ctx) bool {
 	switch {
@@ -306,6 +316,8 @@ func (r *Replica) takeOver(c *command.Ctx) bool {
 		c.Err(errFailoverHere)
 	case string(c.Args[1]) != r.history.ID:
 		c.Err(errFailoverOther)
+	case r.lacks(c.Args[2]) && !(len(c.Args) > 4 && c.Is(4, wordForce)):
+		c.Err(errFailoverLacks)
 	default:
 		r.Promote()
 		return true

@@ -311,3 +311,23 @@ func TestAbortWithoutAnswer(t *testing.T) {
 	require.Equal(t, ":1\r\n", string(writer.Reply()))
 	awaitLog(t, primary, "see by ROLE that there are not two primaries")
 }
+
+// TestReplicaThatLacksChangesDoesNotTakeOver: a replica that was asked to take over and comes back with older data before it has read that refuses when it is
+// asked again, unless it is to by force: what it lacks may have been confirmed by WAIT.
+func TestReplicaThatLacksChangesDoesNotTakeOver(t *testing.T) {
+	t.Parallel()
+	primary := harness.Start(t, diskless...)
+	replica := harness.Start(t, follow(primary.Port)...)
+	p, r := harness.Dial(t, primary.Addr), harness.Dial(t, replica.Addr)
+	p.Ask("SET", "k", "v")
+	harness.AwaitSame(t, p, r)
+	info := r.Info("replication")
+	offset, err := strconv.Atoi(info["master_repl_offset"])
+	require.NoError(t, err)
+	beyond := strconv.Itoa(offset + 1_000_000)
+	asker := harness.Dial(t, replica.Addr)
+	require.Equal(t, "-ERR PSYNC FAILOVER offset is beyond mine: this replica lacks changes.\r\n", string(asker.Do("PSYNC", info["master_replid"], beyond, "FAILOVER")))
+	require.Equal(t, "slave", r.Info("replication")["role"])
+	require.NoError(t, asker.Send(harness.Command("PSYNC", info["master_replid"], beyond, "FAILOVER", "FORCE")))
+	await(t, "it takes over by force", func() bool { return r.Info("replication")["role"] == "master" })
+}
