@@ -263,7 +263,9 @@ func (s *hostileSoak) round(floods []*flood.Flood) {
 		s.report(strings.Join(names, ", "))
 		time.Sleep(time.Duration(s.r.Int64N(int64(floodPause))))
 		s.partFrom()
-		s.catchUp()
+		if slowest := s.catchUp(); slowest > honestExtra {
+			s.t.Logf("%6.0f s  %v at most once they had hung up; %s", time.Since(s.begin).Seconds(), slowest.Round(100*time.Microsecond), strings.Join(names, ", "))
+		}
 	}
 }
 
@@ -281,18 +283,21 @@ func (s *hostileSoak) partFrom() {
 }
 
 // catchUp waits until the honest are late no more, so that what one round has cost them is not taken for the next one's: each of them is
-// answered some times, and in time.
-func (s *hostileSoak) catchUp() {
+// answered some times, and in time. It returns how long one of them has waited at most since the last line about what goes on.
+func (s *hostileSoak) catchUp() (waited time.Duration) {
 	const calls = 5
 	for end := time.Now().Add(catchUpFor); time.Now().Before(end); {
 		before := atomic.LoadInt64(&s.honest.Calls)
-		s.honest.look()
+		_, slowest := s.honest.look()
+		waited = max(waited, slowest)
 		time.Sleep(2 * calls * honestEvery)
 		answers := int(atomic.LoadInt64(&s.honest.Calls) - before)
-		if _, slowest := s.honest.look(); slowest < honestEvery && answers >= calls*s.honest.count {
-			return
+		_, slowest = s.honest.look()
+		if waited = max(waited, slowest); slowest < honestEvery && answers >= calls*s.honest.count {
+			break
 		}
 	}
+	return waited
 }
 
 // strangers counts the connections beside those of the honest and of the administrator.
