@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	acceptsPerEvent = 128  // connections accepted before the others get their turn
-	queuedAccepts   = 1000 // the same of those that wait at a listener which closes
+	acceptsPerEvent = 128                  // connections accepted before the others get their turn, and
+	acceptTime      = 1 * time.Millisecond // for how long: each takes some 50 µs
+	queuedAccepts   = 1000                 // connections taken that wait at a listener which closes
 )
 
 // accepting is what a loop needs to take connections on.
@@ -23,17 +24,21 @@ type accepting struct {
 
 // accept takes new connections. Without descriptors it stops listening for a while, so that a full table costs nothing.
 func (l *Loop) accept(ln *listener) {
+	begin := time.Now()
 	for range acceptsPerEvent {
-		fd, sa, err := unix.Accept4(ln.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		switch err {
-		case nil:
+		fd, peer, errno := accept(ln.fd)
+		switch errno {
+		case 0:
 			l.acceptPause = 0
-			l.place(arrival{fd, sa, ln})
+			l.place(arrival{fd, peer, ln})
 		case unix.EAGAIN, unix.EINVAL: // none any more, or Unlisten was called
 			return
 		case unix.EINTR, unix.ECONNABORTED:
 		default:
-			l.pauseAccepting(err)
+			l.pauseAccepting(errno)
+			return
+		}
+		if time.Since(begin) > acceptTime {
 			return
 		}
 	}
@@ -54,7 +59,7 @@ func (l *Loop) place(a arrival) {
 	l.handler.Lock()
 	defer l.handler.Unlock()
 	if to.ended {
-		unix.Close(a.fd)
+		closeSocket(a.fd)
 		return
 	}
 	to.arrivals = append(to.arrivals, a)
@@ -65,12 +70,12 @@ func (l *Loop) place(a arrival) {
 func (l *Loop) add(a arrival) {
 	fd, peer, ln := a.fd, a.peer, a.from
 	if _, tcp := ln.Listener.(*net.TCPListener); tcp {
-		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		setOption(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		if probes := KeepAlive(time.Duration(l.keepAlive.Load())); probes.Enable {
-			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, int(probes.Idle/time.Second))
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, int(probes.Interval/time.Second))
-			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, probes.Count)
+			setOption(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+			setOption(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, int(probes.Idle/time.Second))
+			setOption(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, int(probes.Interval/time.Second))
+			setOption(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, probes.Count)
 		}
 	}
 	for fd >= len(l.conns) {
@@ -78,7 +83,7 @@ func (l *Loop) add(a arrival) {
 	}
 	c := &Conn{FD: fd, front: l, Remote: address(peer, ln), Local: localAddress(fd, ln), turns: turns{slow: true}}
 	if err := l.control(unix.EPOLL_CTL_ADD, fd, readEvents); err != nil {
-		unix.Close(fd)
+		closeSocket(fd)
 		return
 	}
 	c.Out.SetBuffers(l.pool.Buffers)

@@ -26,8 +26,8 @@
 // and those that have had none yet, or none except AUTH and its like. One long turn after many quick ones is forgiven,
 // but seldom: it may be the machine's. A connection that an iteration had no time for keeps its place, before all
 // others.
-// New connections are read for a limited time in each iteration, so that a crowd that comes at once does not keep those
-// waiting that are known.
+// New connections are accepted and read for a limited time in each iteration, so that a crowd that comes at once does
+// not keep those waiting that are known.
 // After a turn of more than 10 ms the slow connections pause for as long (at most 500 ms) while others have something
 // to do: a command cannot be interrupted, so the others catch up before the next one. Those that wait for the end of a
 // pause wait for no longer than that, whatever else takes long meanwhile.

@@ -17,13 +17,16 @@ type iterationRecorder struct {
 	sync.Mutex
 	buffers    resp.Buffers
 	known      bool          // connections are as those that have had a turn
-	takes      time.Duration // by each close
+	takes      time.Duration // by each close,
+	openTakes  time.Duration // and by each connection that opens
 	release    chan struct{}
 	open       map[*Conn]bool
 	loop       *Loop
 	bytes      uint64   // read up to this iteration
 	readBefore []uint64 // the same, and by this iteration, when each command was run
 	mostRead   uint64   // in one iteration
+	opened     int      // up to now
+	openBefore []int    // the same, when each command was run
 	most       int      // closed in one iteration
 	now        int      // closed in this one
 	closed     int      // in all
@@ -34,8 +37,10 @@ func (r *iterationRecorder) NewWorker() Worker      { return r }
 func (r *iterationRecorder) Buffers() *resp.Buffers { return &r.buffers }
 
 func (r *iterationRecorder) Opened(c *Conn) {
+	time.Sleep(r.openTakes)
 	r.Lock()
 	defer r.Unlock()
+	r.opened++
 	r.open[c] = true
 	r.loop = c.front.(*Loop)
 	if r.known {
@@ -50,6 +55,7 @@ func (r *iterationRecorder) Batch(ready []*Conn) (served int) {
 			r.Lock()
 			delete(r.open, c)
 			r.readBefore = append(r.readBefore, r.loop.Traffic().BytesIn)
+			r.openBefore = append(r.openBefore, r.opened)
 			r.Unlock()
 			c.BeginTurn()
 			<-r.release
@@ -193,4 +199,24 @@ func TestACrowdOfNewConnectionsIsReadByAndBy(t *testing.T) {
 	r.Lock()
 	defer r.Unlock()
 	require.LessOrEqual(t, r.readBefore[1], uint64(againMax+2*resp.BufferSize), "of the crowd, before the second command")
+}
+
+// TestACrowdThatConnectsIsAcceptedByAndBy: a connection that has been served before does not wait until a crowd has been accepted that has connected
+// before it had something to say.
+func TestACrowdThatConnectsIsAcceptedByAndBy(t *testing.T) {
+	r := &iterationRecorder{known: true, openTakes: acceptTime, release: make(chan struct{}), open: map[*Conn]bool{}}
+	addr := startLoop(t, r)
+	known := dialAll(t, addr, 1)[0]
+	_, err := known.Write([]byte("PING\r\n"))
+	require.NoError(t, err)
+	r.await(t, func() bool { return len(r.readBefore) == 1 }) // the loop waits now
+	const crowd = acceptsPerEvent / 2
+	dialAll(t, addr, crowd)
+	_, err = known.Write([]byte("PING\r\n"))
+	require.NoError(t, err)
+	close(r.release)
+	r.await(t, func() bool { return len(r.openBefore) == 2 && r.opened == 1+crowd })
+	r.Lock()
+	defer r.Unlock()
+	require.Equal(t, 2, r.openBefore[1], "connections accepted before the second command")
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 	"unsafe"
 
@@ -190,9 +189,9 @@ func (l *Loop) Unlisten(ln net.Listener) {
 // would reset it. The caller holds the handler's lock.
 func (l *Loop) takeQueued(ln *listener) {
 	for range queuedAccepts {
-		fd, peer, err := unix.Accept4(ln.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		switch err {
-		case nil:
+		fd, peer, errno := accept(ln.fd)
+		switch errno {
+		case 0:
 			l.arrivals = append(l.arrivals, arrival{fd, peer, ln})
 		case unix.EINTR, unix.ECONNABORTED:
 		default: // none any more, or no descriptors for them
@@ -622,7 +621,7 @@ func (l *Loop) close(c *Conn) {
 	if c.shared { // or the other descriptor would keep the socket among those that are polled, under a number that is another's by then
 		_ = l.control(unix.EPOLL_CTL_DEL, c.FD, 0)
 	}
-	unix.Close(c.FD)
+	closeSocket(c.FD)
 	l.open--
 	l.worker.Closed(c)
 	l.handler.Lock()
@@ -744,40 +743,4 @@ func (l *Loop) settle(c *Conn, deadline time.Time) {
 
 func (l *Loop) control(op, fd int, events uint32) error {
 	return unix.EpollCtl(l.epfd, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
-}
-
-// The calls below block shortly or not at all, so they spare the scheduler's bookkeeping around a system call.
-
-func epollWaitRaw(epfd int, events []unix.EpollEvent, timeoutMs int) int {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(timeoutMs), 0, 0)
-	if errno != 0 {
-		return 0
-	}
-	return int(n)
-}
-
-func recv(fd int, p []byte) (int, syscall.Errno) {
-	for {
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0)
-		if errno == unix.EINTR {
-			continue
-		}
-		if errno != 0 {
-			return -1, errno
-		}
-		return int(n), 0
-	}
-}
-
-func send(fd int, p []byte) (int, syscall.Errno) {
-	for {
-		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
-		if errno == unix.EINTR {
-			continue
-		}
-		if errno != 0 {
-			return -1, errno
-		}
-		return int(n), 0
-	}
 }
