@@ -98,7 +98,8 @@ func New(live *config.Live, o Options) *Server {
 	s.Replica = replication.New(s.Executor, s.Journal)
 	s.Replica.TLS = front.PrimaryTLS
 	s.cluster = &cluster.Cluster{Core: s.Core, Topology: s.topology}
-	s.Fronts = front.New(s.Core, s.Executor, s.WithoutBackgroundWork(), o.Inherited, o.InheritedTLS)
+	s.Fronts = front.New(s.Core, front.Handlers{First: s.Executor, Others: s.WithoutBackgroundWork(), Each: s.OneOfMany()},
+		o.Inherited, o.InheritedTLS)
 	s.Reports = &report.Reports{
 		Core: s.Core, Recorder: s.Recorder, Hub: s.Hub, Access: s.Access, Limits: s.Limits, Exec: s.Executor, Scripts: s.scripts, Journal: s.Journal, Fronts: s.Fronts,
 		Replica: s.Replica, Checks: &s.Checks, Envoy: &s.Envoy,

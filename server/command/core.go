@@ -21,6 +21,7 @@ const RedisVersion = "7.2.4"
 // Core is what all commands of one server share, and every part of the server that looks after them.
 type Core struct {
 	mu       sync.Mutex // the executor's lock: guards all below that is not said to be otherwise
+	many     sync.Mutex // held by the one of many that waits for mu
 	Keys     *store.Keyspace
 	Clock    *Clock
 	Config   *config.Live   // safe for concurrent use
@@ -127,6 +128,14 @@ const SliceTime = 100 * time.Microsecond
 
 // Lock takes the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.
 func (s *Core) Lock() { s.mu.Lock() }
+
+// LockAsOneOfMany is Lock for those of whom there may be thousands. Only one of them waits for the lock at a time: a loop takes it for all of its
+// connections, and is not to stand behind each of the others.
+func (s *Core) LockAsOneOfMany() {
+	s.many.Lock()
+	s.mu.Lock()
+	s.many.Unlock()
+}
 
 // Unlock releases the executor's lock.
 func (s *Core) Unlock() { s.mu.Unlock() }

@@ -141,6 +141,18 @@ type helper struct{ *Executor }
 // NewWorker implements netpoll.Handler.
 func (h helper) NewWorker() netpoll.Worker { return &Worker{Exec: h.Executor, helps: true} }
 
+// OneOfMany returns the executor as it is served by fronts of a single connection.
+func (x *Executor) OneOfMany() netpoll.Handler { return oneOfMany{x} }
+
+// oneOfMany is what OneOfMany returns.
+type oneOfMany struct{ *Executor }
+
+// Lock implements sync.Locker.
+func (o oneOfMany) Lock() { o.LockAsOneOfMany() }
+
+// NewWorker implements netpoll.Handler.
+func (o oneOfMany) NewWorker() netpoll.Worker { return &Worker{Exec: o.Executor, oneOfMany: true} }
+
 // Buffers implements netpoll.Handler.
 func (x *Executor) Buffers() *resp.Buffers { return &x.Pool }
 

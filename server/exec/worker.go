@@ -61,7 +61,9 @@ type Worker struct {
 
 	batches uint64 // that were begun, from 1 on
 
-	ran      bool  // a batch was executed since the last Tick, so Ctx.NowNs is fresh
+	ran       bool // a batch was executed since the last Tick, so Ctx.NowNs is fresh
+	oneOfMany bool // it takes the executor's lock as one of many
+
 	ticks    bool  // Tick is called, so background work is this worker's
 	helps    bool  // background work is another worker's, although Tick is called
 	nextCron int64 // ns
@@ -279,13 +281,22 @@ func (w *Worker) takeOthers(db *store.DB, cmd *command.Command, args [][]byte) {
 	}
 }
 
+// lock takes the executor's lock.
+func (w *Worker) lock() {
+	if w.oneOfMany {
+		w.Exec.LockAsOneOfMany()
+	} else {
+		w.Exec.Lock()
+	}
+}
+
 // execute runs the queued commands under one hold of the lock.
 func (w *Worker) execute() {
 	if w.count == 0 {
 		return
 	}
 	x := w.Exec
-	x.Lock()
+	w.lock()
 	defer x.Unlock()
 	refusal := ""
 	if x.Effects.Logged {
@@ -394,7 +405,7 @@ func (w *Worker) makeRoom() (refusal string) {
 		}
 		x.Unlock()
 		refusal = x.above.Log.MakeRoom(need)
-		x.Lock()
+		w.lock()
 	}
 	return refusal
 }
@@ -582,7 +593,7 @@ func (w *Worker) hold() {
 // release lets the replies of a batch go that has nothing to log.
 func (w *Worker) release() {
 	if w.holding {
-		w.Exec.Lock()
+		w.lock()
 		defer w.Exec.Unlock()
 	}
 	w.letGo()
@@ -610,7 +621,7 @@ func (w *Worker) letGo() {
 // free.
 func (w *Worker) commit() {
 	refusal := w.Exec.above.Log.Commit()
-	w.Exec.Lock()
+	w.lock()
 	defer w.Exec.Unlock()
 	for i, a := range w.answered {
 		switch {

@@ -18,18 +18,23 @@ import (
 // Fronts are what clients come in by: listeners, event loops, and connections that goroutines serve. Create them with [New].
 type Fronts struct {
 	*command.Core
-	handler   netpoll.Handler // what the front serves that does the background work, too
-	helper    netpoll.Handler // what other loops serve
-	Plain     plainFront      // port and unixsocket
-	TLS       tlsFront        // tls-port
-	inherited []net.Listener  // that stand in place of port and unixsocket
+	handlers  Handlers
+	Plain     plainFront     // port and unixsocket
+	TLS       tlsFront       // tls-port
+	inherited []net.Listener // that stand in place of port and unixsocket
 }
 
-// New returns fronts that have nothing open yet. handler is what they serve, with background work to do, and helper the same without it, for
-// the loops after the first; inherited and inheritedTLS are listeners that somebody else has opened, in place of those of port and unixsocket,
-// and of tls-port.
-func New(core *command.Core, handler, helper netpoll.Handler, inherited, inheritedTLS []net.Listener) *Fronts {
-	f := &Fronts{Core: core, handler: handler, helper: helper, inherited: inherited}
+// Handlers are the executor, as different fronts serve it.
+type Handlers struct {
+	First  netpoll.Handler // with background work to do
+	Others netpoll.Handler // without it: by the loops after the first
+	Each   netpoll.Handler // by fronts of a single connection, of which there may be thousands
+}
+
+// New returns fronts that have nothing open yet. inherited and inheritedTLS are listeners that somebody else has opened, in place of those of port
+// and unixsocket, and of tls-port.
+func New(core *command.Core, handlers Handlers, inherited, inheritedTLS []net.Listener) *Fronts {
+	f := &Fronts{Core: core, handlers: handlers, inherited: inherited}
 	f.TLS.init(f, inheritedTLS)
 	return f
 }

@@ -20,9 +20,9 @@ type plainFront struct {
 func (f *plainFront) listen(of *Fronts, open []net.Listener, cfg *config.Config) error {
 	var loops []*netpoll.Loop
 	for i := range cfg.IOThreads {
-		handler := of.handler
+		handler := of.handlers.First
 		if i > 0 {
-			handler = of.helper
+			handler = of.handlers.Others
 		}
 		loop, err := netpoll.NewLoop(handler, of.warnOfAccept)
 		if err != nil {

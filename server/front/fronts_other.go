@@ -78,7 +78,7 @@ func (f *plainFront) run(of *Fronts) {
 	for _, ln := range f.Listeners {
 		f.conns.Go(func() { f.acceptFrom(ln, f.begin) })
 	}
-	w := of.handler.NewWorker()
+	w := of.handlers.First.NewWorker()
 	for {
 		select {
 		case <-of.Stopping():

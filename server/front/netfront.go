@@ -76,7 +76,7 @@ func (f *netFront) serve(conn net.Conn) {
 		conn.Close()
 		return
 	}
-	netpoll.ServeConn(f.of.handler, &frontConn{conn, f})
+	netpoll.ServeConn(f.of.handlers.Each, &frontConn{conn, f})
 }
 
 // end closes the clients that are served on goroutines, once what was read is answered, and returns when all are gone. Nothing may be
