@@ -77,6 +77,10 @@ var connections = []Flood{
 	{Name: "handshakes-half", TLS: true, Stranger: true, Conns: sized(100, 2_000), Attack: halfHandshake, Memory: bytes(128 * mib)},
 	{Name: "http-idle", HTTP: true, Stranger: true, Alone: true, Conns: same(200), Attack: httpIdle, Memory: bytes(64 * mib)},
 	{Name: "handshakes", TLS: true, Stranger: true, Conns: same(20), Attack: handshake, Memory: bytes(128 * mib)},
+	{ // each of these takes the lock for itself, and a loop for all that it serves
+		Name: "eval-tls", TLS: true, Conns: same(100), Attack: again("EVAL", "local n = 0 for i = 1, 20000 do n = n + i end return n", "0"),
+		Memory: bytes(128 * mib),
+	},
 }
 
 // pours sends a request again and again and reads all the while.
