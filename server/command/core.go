@@ -20,8 +20,8 @@ const RedisVersion = "7.2.4"
 
 // Core is what all commands of one server share, and every part of the server that looks after them.
 type Core struct {
-	mu       sync.Mutex // the executor's lock: guards all below that is not said to be otherwise
-	many     sync.Mutex // held by the one of many that waits for mu
+	mu       sync.Mutex    // the executor's lock: guards all below that is not said to be otherwise
+	many     chan struct{} // has a place for as many of those of LockAsOneOfMany as may wait for mu
 	Keys     *store.Keyspace
 	Clock    *Clock
 	Config   *config.Live   // safe for concurrent use
@@ -54,6 +54,7 @@ type Core struct {
 // NewCore returns the core of a server, which has no commands and no keys before Declare. What is nil is the usual: the system's clock and files, and no log.
 func NewCore(live *config.Live, clock *Clock, log *slog.Logger, fs persistence.FS) *Core {
 	s := &Core{
+		many:   make(chan struct{}, max(1, live.Get().IOThreads)),
 		Config: live, Clock: clock, Logger: log, FS: fs,
 		Clients: ClientTable{ByID: map[int64]*Client{}}, RunID: RandomHex(20), Lifecycle: Lifecycle{ended: make(chan struct{})},
 	}
@@ -129,12 +130,13 @@ const SliceTime = 100 * time.Microsecond
 // Lock takes the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.
 func (s *Core) Lock() { s.mu.Lock() }
 
-// LockAsOneOfMany is Lock for those of whom there may be thousands. Only one of them waits for the lock at a time: a loop takes it for all of its
-// connections, and is not to stand behind each of the others.
+// LockAsOneOfMany is Lock for those of whom there may be thousands. Only so many of them wait for the lock at a time as there are loops: a loop takes
+// it for all of its connections, and is not to stand behind each of the others, nor are these to stand behind all loops, one by one. They wait for a
+// place in a channel, since whoever unlocks a sync.Mutex gives the processor away if others wait, and here would do so with the lock held.
 func (s *Core) LockAsOneOfMany() {
-	s.many.Lock()
+	s.many <- struct{}{}
 	s.mu.Lock()
-	s.many.Unlock()
+	<-s.many
 }
 
 // Unlock releases the executor's lock.

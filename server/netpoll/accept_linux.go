@@ -81,7 +81,7 @@ func (l *Loop) add(a arrival) {
 	for fd >= len(l.conns) {
 		l.conns = append(l.conns, make([]*Conn, fd+1-len(l.conns)+64)...)
 	}
-	c := &Conn{FD: fd, front: l, Remote: address(peer, ln), Local: localAddress(fd, ln), turns: turns{slow: true}}
+	c := &Conn{FD: fd, front: l, Remote: address(peer, ln), Local: address(localAddress(fd), ln), turns: turns{slow: true}}
 	if err := l.control(unix.EPOLL_CTL_ADD, fd, readEvents); err != nil {
 		closeSocket(fd)
 		return
@@ -128,12 +128,4 @@ func address(sa unix.Sockaddr, ln *listener) string {
 	default:
 		return ln.Addr().String() + ":0"
 	}
-}
-
-func localAddress(fd int, ln *listener) string {
-	sa, err := unix.Getsockname(fd)
-	if err != nil {
-		return ""
-	}
-	return address(sa, ln)
 }

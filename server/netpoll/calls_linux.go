@@ -46,17 +46,42 @@ func send(fd int, p []byte) (int, syscall.Errno) {
 
 // accept returns the next connection that waits at a listener, and its peer.
 func accept(listener int) (fd int, peer unix.Sockaddr, errno syscall.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(listener), 0, 0, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+	var raw unix.RawSockaddrAny
+	size := uint32(unix.SizeofSockaddrAny)
+	n, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(listener), uintptr(unsafe.Pointer(&raw)), uintptr(unsafe.Pointer(&size)),
+		unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
 	if errno != 0 {
 		return -1, nil, errno
 	}
-	fd = int(n)
-	peer, err := unix.Getpeername(fd)
-	if err != nil { // it has gone, and nobody can say any more who it was
-		closeSocket(fd)
-		return -1, nil, unix.ECONNABORTED
+	return int(n), sockaddr(&raw), 0
+}
+
+// localAddress returns the address that a socket is bound to, nil if it has none.
+func localAddress(fd int) unix.Sockaddr {
+	var raw unix.RawSockaddrAny
+	size := uint32(unix.SizeofSockaddrAny)
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(&raw)), uintptr(unsafe.Pointer(&size))); errno != 0 {
+		return nil
 	}
-	return fd, peer, 0
+	return sockaddr(&raw)
+}
+
+// sockaddr reads an IP address and port. Others are nil.
+func sockaddr(raw *unix.RawSockaddrAny) unix.Sockaddr {
+	switch raw.Addr.Family {
+	case unix.AF_INET:
+		a := (*unix.RawSockaddrInet4)(unsafe.Pointer(raw))
+		return &unix.SockaddrInet4{Port: bigEndian(&a.Port), Addr: a.Addr}
+	case unix.AF_INET6:
+		a := (*unix.RawSockaddrInet6)(unsafe.Pointer(raw))
+		return &unix.SockaddrInet6{Port: bigEndian(&a.Port), Addr: a.Addr, ZoneId: a.Scope_id}
+	}
+	return nil
+}
+
+func bigEndian(port *uint16) int {
+	b := (*[2]byte)(unsafe.Pointer(port))
+	return int(b[0])<<8 | int(b[1])
 }
 
 func setOption(fd, level, option, value int) {
