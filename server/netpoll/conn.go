@@ -42,7 +42,7 @@ type turns struct {
 	passed    bool          // that is because the iteration had no time left for it
 	carried   bool          // it comes after others: it was left over from an earlier iteration, or is slow
 	known     bool          // it has had a turn that told how long it takes
-	slow      bool          // one of its last turns was too long, or it has had none yet that told
+	slow      bool          // its last turn was too long, or it has had none yet that told
 	quick     uint8         // turns since one was too long, at most trustedTurns
 	longAt    time.Time     // when one was too long last
 	took      time.Duration // by the last turn, if that was too long; zeroed when the front has seen it
@@ -156,14 +156,9 @@ func (c *Conn) PassOver() { c.postponed, c.passed = true, true }
 
 // BeginTurn tells that commands of the connection are about to be run by whose time it is judged. For its own Worker, within Batch.
 func (c *Conn) BeginTurn() {
-	c.slow = c.slow && c.known && c.quick < settledTurns
-	c.known = true
+	c.slow, c.known = false, true
 	c.quick = min(c.quick+1, trustedTurns)
 }
-
-// settledTurns is after how many quick turns a connection does not come after others any more: or anybody could send a quick command between long
-// ones, and all of them would come first.
-const settledTurns = 4
 
 // A long turn is forgiven after many quick ones: the processor may have been taken away meanwhile, for a collection or for another process, and
 // whoever comes after others for that may wait for a second. It is forgiven once in a while only, since anybody may send quick commands between
@@ -173,8 +168,8 @@ const (
 	trustedShare = 64 // if that was so many times as long ago as the turn took
 )
 
-// TookLong tells that the connection's turn was too long, so that its next ones come after others, the first of them on a [Loop] after a pause if it
-// was much too long; unless it is forgiven. For its own Worker, within Batch.
+// TookLong tells that the connection's turn was too long, so that its next one comes after others, and on a [Loop] after a pause if it was
+// much too long; unless it is forgiven. For its own Worker, within Batch.
 func (c *Conn) TookLong(took time.Duration) {
 	now := time.Now()
 	c.slow = c.quick < trustedTurns || now.Sub(c.longAt)/trustedShare < took
@@ -203,8 +198,8 @@ func (c *Conn) AwaitReplies(to bool) { c.awaits = to }
 // unreadRest reports whether the connection rests and is not to be read.
 func (c *Conn) unreadRest() bool { return c.rests && c.restMax == 0 }
 
-// Carried reports whether the connection comes after others in this iteration: it was left over from an earlier one, or one of its last
-// turns was too long. For its own Worker, within Batch.
+// Carried reports whether the connection comes after others in this iteration: it was left over from an earlier one, or its last turn was
+// too long. For its own Worker, within Batch.
 func (c *Conn) Carried() bool { return c.carried }
 
 // Staged returns how many bytes of replies the front has taken and not sent yet. The caller is the connection's own Worker, has

@@ -262,31 +262,17 @@ func TestLongTurnAfterManyQuickOnesIsForgiven(t *testing.T) {
 			require.False(t, turn(0))
 		}
 	}
-	settle := func() {
-		for range settledTurns {
-			require.True(t, turn(0), "it comes after others until it has been quick some times")
-		}
-	}
 	const long = time.Hour // so that the test's own time is none
 	require.True(t, turn(long), "it is not known yet")
 	for range 2 {
 		c.longAt = c.longAt.Add(-trustedShare * long)
-		settle()
-		quick(trustedTurns - 1 - settledTurns)
+		quick(trustedTurns - 1)
 		require.False(t, turn(long), "the first after many quick ones")
 		require.Equal(t, long, c.took, "others may still have a pause")
 		quick(trustedTurns)
 		require.True(t, turn(long), "the second, after as many")
 		c.longAt = c.longAt.Add(-trustedShare * long)
-		settle()
+		quick(1)
 		require.True(t, turn(long), "the third, after a long time and few quick ones")
 	}
-}
-
-// TestNewConnectionIsKnownByItsFirstTurn: what makes a connection come after others before that is that nothing is known of it.
-func TestNewConnectionIsKnownByItsFirstTurn(t *testing.T) {
-	c := Detached("peer", "here", false)
-	c.slow = true
-	c.BeginTurn()
-	require.False(t, c.slow)
 }
