@@ -166,7 +166,7 @@ var directives = slices.Concat(firstDirectives, upstreamDirectives, laterDirecti
 var firstDirectives = []*Directive{
 	{
 		Name: "bind", Group: Network, Since: "0.1.0", Default: "127.0.0.1 -::1", Settable: true,
-		Summary: "Addresses to listen on: IP addresses or host names, * for all of IPv4, ::* for all of IPv6. One with a leading - is skipped when this machine does not have it.",
+		Summary: "Addresses to listen on: IP addresses or host names, * or 0.0.0.0 for all of IPv4, ::* or :: for all of IPv6. One with a leading - is skipped when this machine does not have it.",
 		kind:    bind(func(c *Config) *[]string { return &c.Bind }),
 	},
 	{

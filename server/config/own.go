@@ -38,12 +38,8 @@ func (c *Config) ListensOn(ip net.IP, port int, ours bool) bool {
 			if ours && ip.To4() != nil {
 				return true
 			}
-		case "::*":
+		case "::*", "::":
 			if ours && ip.To4() == nil {
-				return true
-			}
-		case "::":
-			if ours {
 				return true
 			}
 		default:

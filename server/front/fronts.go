@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -224,14 +225,8 @@ func bindOf(flag string) string {
 // listenTCP listens on one address of the bind directive: an IP address or host name, * for all of IPv4, ::* for all of IPv6. A
 // leading - makes an address optional: nil is returned when this machine has no such address.
 func listenTCP(bind string, port int, flag string) (net.Listener, error) {
-	host, optional := strings.CutPrefix(bind, "-")
-	network := "tcp"
-	switch host {
-	case "*":
-		host, network = "", "tcp4"
-	case "::*":
-		host, network = "", "tcp6"
-	}
+	bind, optional := strings.CutPrefix(bind, "-")
+	network, host := addressFamily(bind)
 	ln, err := net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
 	switch {
 	case err == nil:
@@ -246,6 +241,24 @@ func listenTCP(bind string, port int, flag string) (net.Listener, error) {
 		return nil, fmt.Errorf("this machine has no address %s: correct %s, or write -%s to make it optional", host, bindOf(flag), host)
 	}
 	return nil, fmt.Errorf("cannot listen on %s port %d: %w; correct %s or %s", shownHost(host), port, err, bindOf(flag), flag)
+}
+
+// addressFamily returns the network that an address is one of, and its host for net.Listen. Of all addresses, 0.0.0.0 and :: are those of one
+// family, as in redis-server: else the one would let in whom the other is to keep out, and the two could not stand beside each other.
+func addressFamily(bind string) (network, host string) {
+	switch bind {
+	case "*":
+		return "tcp4", ""
+	case "::*":
+		return "tcp6", ""
+	}
+	switch ip, err := netip.ParseAddr(bind); {
+	case err != nil || ip.Is4In6():
+		return "tcp", bind
+	case ip.Is4():
+		return "tcp4", bind
+	}
+	return "tcp6", bind
 }
 
 func shownHost(host string) string {

@@ -1,8 +1,10 @@
 package front
 
 import (
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,4 +23,28 @@ func TestListenMistakes(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(text))
+}
+
+// TestAllAddressesOfOneFamily: 0.0.0.0 and :: stand beside each other, on the same port, and neither listens for the other's.
+func TestAllAddressesOfOneFamily(t *testing.T) {
+	if ln, err := net.Listen("tcp6", "[::1]:0"); err != nil {
+		t.Skip("this machine has no IPv6:", err)
+	} else {
+		ln.Close()
+	}
+	for _, bind := range [][]string{{"0.0.0.0", "::"}, {"0.0.0.0", "-::*"}, {"*", "::"}, {"*", "-::*"}} {
+		first, err := ListenOn(bind[:1], 0, "--port")
+		require.NoError(t, err)
+		defer closeAll(first)
+		port := first[0].Addr().(*net.TCPAddr).Port
+		_, err = net.Dial("tcp6", net.JoinHostPort("::1", strconv.Itoa(port)))
+		require.Error(t, err, "%s is IPv4's alone", bind[0])
+		second, err := ListenOn(bind[1:], port, "--port")
+		require.NoError(t, err, "%v", bind)
+		defer closeAll(second)
+		require.Len(t, second, 1, "%v", bind)
+		conn, err := net.Dial("tcp6", net.JoinHostPort("::1", strconv.Itoa(port)))
+		require.NoError(t, err)
+		conn.Close()
+	}
 }
