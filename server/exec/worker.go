@@ -546,7 +546,7 @@ func (w *Worker) look(cl *command.Client) {
 	}
 	w.ended, w.halted = cl, cl.Conn
 	if w.Spent > turnTime {
-		cl.Conn.TookLong(time.Duration(w.Spent))
+		cl.Conn.TookLong(time.Duration(w.Spent), time.Duration(turnTime))
 	}
 	if cl.Conn.In.Buffered() > 0 {
 		cl.Conn.Postpone()

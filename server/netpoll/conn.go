@@ -44,6 +44,7 @@ type turns struct {
 	known     bool          // it has had a turn that told how long it takes
 	slow      bool          // its last turn was too long, or it has had none yet that told
 	quick     uint8         // turns since one was too long, at most trustedTurns
+	cpu       time.Duration // processor time of the thread when the turn began, if it is to be judged by that; 0: it is not
 	longAt    time.Time     // when one was too long last
 	took      time.Duration // by the last turn, if that was too long; zeroed when the front has seen it
 }
@@ -158,20 +159,31 @@ func (c *Conn) PassOver() { c.postponed, c.passed = true, true }
 // BeginTurn tells that commands of the connection are about to be run by whose time it is judged. For its own Worker, within Batch.
 func (c *Conn) BeginTurn() {
 	c.slow, c.known = false, true
-	c.quick = min(c.quick+1, trustedTurns)
+	if c.cpu = 0; c.quick < trustedTurns {
+		c.quick++
+		c.cpu = threadTime()
+	}
 }
 
-// A long turn is forgiven after many quick ones: the processor may have been taken away meanwhile, for a collection or for another process, and
-// whoever comes after others for that may wait for a second. It is forgiven once in a while only, since anybody may send quick commands between
-// long ones.
+// A turn may have been long because the processor was taken away meanwhile, for a collection or for another process, and whoever comes after others
+// for that may wait for a second. So one long turn is forgiven after many quick ones: but seldom, since anybody may send quick commands between long
+// ones. Before it has had so many, a connection is judged by the time that its turns have had the processor, which costs a system call each.
 const (
 	trustedTurns = 16 // so many turns of a connection since the last long one are enough,
 	trustedShare = 64 // if that was so many times as long ago as the turn took
 )
 
-// TookLong tells that the connection's turn was too long, so that its next one comes after others, and on a [Loop] after a pause if it was
-// much too long; unless it is forgiven. For its own Worker, within Batch.
-func (c *Conn) TookLong(took time.Duration) {
+// TookLong tells that the connection's turn took longer than most, so that its next one comes after others, and on a [Loop] after a pause if
+// it was much too long; unless it is forgiven. For its own Worker, within Batch.
+func (c *Conn) TookLong(took, most time.Duration) {
+	if c.cpu > 0 {
+		if used := threadTime() - c.cpu; used >= 0 && used < took { // else the turn has ended on another thread
+			took = used
+		}
+		if took <= most {
+			return
+		}
+	}
 	now := time.Now()
 	c.slow = c.quick < trustedTurns || now.Sub(c.longAt)/trustedShare < took
 	c.quick, c.took, c.longAt = 0, took, now

@@ -80,13 +80,14 @@ func (w turnWorker) line(c *Conn) {
 		return
 	}
 	c.BeginTurn()
+	c.cpu = 0 // what it says of its time is to be believed
 	switch string(args[0]) {
 	case "LONG":
 		w.longs.Add(1)
 		time.Sleep(time.Millisecond)
-		c.TookLong(pauseMax)
+		c.TookLong(pauseMax, 0)
 	case "SLOW":
-		c.TookLong(time.Millisecond)
+		c.TookLong(time.Millisecond, 0)
 	case "HOLD":
 		<-w.release
 	case "YIELD":
@@ -252,8 +253,9 @@ func TestLongTurnAfterManyQuickOnesIsForgiven(t *testing.T) {
 	c := Detached("peer", "here", false)
 	turn := func(took time.Duration) (slow bool) {
 		c.BeginTurn()
+		c.cpu = 0 // what is said of its time is to be believed
 		if took > 0 {
-			c.TookLong(took)
+			c.TookLong(took, 0)
 		}
 		return c.slow
 	}
@@ -275,4 +277,28 @@ func TestLongTurnAfterManyQuickOnesIsForgiven(t *testing.T) {
 		quick(1)
 		require.True(t, turn(long), "the third, after a long time and few quick ones")
 	}
+}
+
+// TestTurnIsJudgedByTheProcessorsTime: a connection of which little is known is not slow because the processor was taken away in its turn, but because
+// it has used it.
+func TestTurnIsJudgedByTheProcessorsTime(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const most = time.Millisecond
+	c := Detached("peer", "here", false)
+	for range trustedTurns - 2 {
+		c.BeginTurn()
+		begin := threadTime()
+		require.Positive(t, begin)
+		c.TookLong(begin+time.Hour, most+time.Hour) // as long as the thread has ever had, and more, by the wall's clock
+		require.False(t, c.slow)
+		require.Zero(t, c.took)
+	}
+	c.BeginTurn()
+	for begin := threadTime(); threadTime() < begin+2*most; {
+	}
+	c.TookLong(time.Hour, most)
+	require.True(t, c.slow)
+	require.Less(t, c.took, time.Hour, "others have a pause for as long as it had the processor")
+	require.Zero(t, c.quick)
 }
