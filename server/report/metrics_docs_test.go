@@ -80,10 +80,11 @@ var metricsHead = `<!-- Generated from server/report/figures_table.go and server
 ` + "`metrics-page-password`, the page requires that one instead, so that a scraper cannot see keys; set alone, it leaves `/metrics` open. The" + `
 ` + "port has no TLS: keep it on a loopback address or a private network, or put a proxy in front of it." + `
 
-The port accepts 80 connections at a time; for a new one, the connection that has been idle longest is closed. A request has five seconds
-` + "to arrive, and at most ten seconds may pass between two. For `/metrics` and the page, 64 replies are prepared at a time, at most two of them" + `
-` + "scrapes, and further requests get 503. That leaves room for 16 probes, so that `/healthz` and `/readyz` are always answered. Their replies" + `
-` + "close the connection." + `
+The port accepts 272 connections at a time; for a new one, the connection that has been idle longest is closed. A request has five seconds
+to arrive, and at most ten seconds may pass between two. Requests that come faster than 1,000 a second wait for their turn, so that they take
+` + "little from those who ask for limits. For `/metrics` and the page, 64 replies are prepared at a time, at most two of them scrapes, and" + `
+` + "further requests get 503. That leaves room for probes, so that `/healthz` and `/readyz` are always answered. Their replies close the" + `
+` + "connection." + `
 
     scrape_configs:
       - job_name: headgate

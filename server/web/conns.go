@@ -11,6 +11,7 @@ import (
 // answer is of no use to anybody and gives way to a newcomer, so that connections that are merely held keep no probe away.
 type Conns struct {
 	max, kept int
+	crowded   func() // is called before somebody gives way, if it is there
 
 	mu        sync.Mutex
 	moves     uint64 // counts, so that the places in two queues can be compared
@@ -69,13 +70,23 @@ func (q *queue) remove(c *conn) {
 func (a *Conns) add(c net.Conn) (added, gone *conn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.fresh.length+a.waiting.length+a.answering.length >= a.max {
+	if a.open() >= a.max {
 		gone = a.leastUseful()
 		gone.move(nil)
 	}
 	added = &conn{Conn: c, all: a}
 	added.move(&a.fresh)
 	return added, gone
+}
+
+// open is how many connections there are. The caller holds mu.
+func (a *Conns) open() int { return a.fresh.length + a.waiting.length + a.answering.length }
+
+// full reports whether somebody has to give way for a newcomer.
+func (a *Conns) full() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open() >= a.max
 }
 
 // leastUseful is the connection that is to give way. There is one.
@@ -157,6 +168,9 @@ func (l *roomy) Accept() (net.Conn, error) {
 	accepted, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
+	}
+	if l.conns.crowded != nil && l.conns.full() {
+		l.conns.crowded()
 	}
 	runtime.Gosched()
 	added, gone := l.conns.add(accepted)

@@ -23,11 +23,12 @@ const (
 	idleTimeout   = 10 * time.Second // between two requests of a connection
 	maxHeader     = 8 << 10          // bytes of a request's line and headers
 	maxAnswers    = 64               // that are made at a time, but for those of Open pages
-	probeRoom     = 16               // connections beyond these, on which only Open pages are answered
+	probeRoom     = 16               // connections beyond these, on which only Open pages are answered,
+	waitRoom      = 192              // and beyond those, for requests that wait for their turn
 )
 
 // MaxConns is how many connections there may be at a time. For one more the one gives way that has waited longest.
-const MaxConns = maxAnswers + probeRoom
+const MaxConns = maxAnswers + probeRoom + waitRoom
 
 // Access says what a page asks of those who want to see it.
 type Access uint8
@@ -52,6 +53,7 @@ type Server struct {
 	pages   map[string]page
 	http    http.Server
 	conns   *Conns
+	pace    pace
 	answers chan struct{} // holds one for each that is being made
 	serving sync.WaitGroup
 }
@@ -64,6 +66,7 @@ type page struct {
 // New returns a server without pages.
 func New(o Options) *Server {
 	s := &Server{options: o, pages: map[string]page{}, conns: NewConns(MaxConns, 0), answers: make(chan struct{}, maxAnswers)}
+	s.conns.crowded = s.pace.hurry
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ConnState: s.conns.Note,
@@ -102,6 +105,7 @@ var headers = [][2]string{
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.pace.wait(r.Context())
 	for _, h := range headers {
 		w.Header().Set(h[0], h[1])
 	}
