@@ -40,3 +40,20 @@ func TestManyLeaveTheLockToOthers(t *testing.T) {
 	gone.Wait()
 	require.EqualValues(t, crowd, had.Load())
 }
+
+// TestOneOfManyTakesAFreeLock: as long as the lock is free, one of a crowd takes it without waiting for a place.
+func TestOneOfManyTakesAFreeLock(t *testing.T) {
+	core := &Core{many: make(chan struct{}, 1)}
+	core.many <- struct{}{} // somebody else's, who waits for the lock
+	taken := make(chan struct{})
+	go func() {
+		core.LockAsOneOfMany()
+		close(taken)
+	}()
+	select {
+	case <-taken:
+	case <-time.After(time.Minute):
+		require.Fail(t, "it waits")
+	}
+	core.Unlock()
+}
