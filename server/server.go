@@ -366,7 +366,7 @@ func (s *Server) hasPolicy(name string) bool {
 
 // dial returns a client within the process.
 func (s *Server) dial() local.Client {
-	return netpoll.NewInner(s.OneOfMany(), innerAddress, innerAddress)
+	return netpoll.NewInner(s.WithoutBackgroundWork(), innerAddress, innerAddress)
 }
 
 // innerAddress is where clients within the process come from, as CLIENT LIST shows them.

@@ -141,7 +141,7 @@ type helper struct{ *Executor }
 // NewWorker implements netpoll.Handler.
 func (h helper) NewWorker() netpoll.Worker { return &Worker{Exec: h.Executor, helps: true} }
 
-// OneOfMany returns the executor as it is served by those that each serve a single connection.
+// OneOfMany returns the executor as it is served by fronts of a single connection.
 func (x *Executor) OneOfMany() netpoll.Handler { return oneOfMany{x} }
 
 // oneOfMany is what OneOfMany returns.
