@@ -132,10 +132,10 @@ func (s *Core) Lock() { s.mu.Lock() }
 
 // LockAsOneOfMany is Lock for those of whom there may be thousands. Only so many of them wait for the lock at a time as there are loops: a loop takes
 // it for all of its connections, and is not to stand behind each of the others, nor are these to stand behind all loops, one by one. They wait for a
-// place in a channel, since whoever unlocks a sync.Mutex gives the processor away if others wait, and here would do so with the lock held. Whoever
-// finds the lock free takes it, or each would wait anew, behind all of the others, for every step of its command.
+// place in a channel, since whoever unlocks a sync.Mutex gives the processor away if others wait, and here would do so with the lock held. Who finds
+// the lock free and nobody waiting for it takes it without a place.
 func (s *Core) LockAsOneOfMany() {
-	if s.mu.TryLock() {
+	if len(s.many) == 0 && s.mu.TryLock() {
 		return
 	}
 	s.many <- struct{}{}

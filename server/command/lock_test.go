@@ -41,10 +41,9 @@ func TestManyLeaveTheLockToOthers(t *testing.T) {
 	require.EqualValues(t, crowd, had.Load())
 }
 
-// TestOneOfManyTakesAFreeLock: as long as the lock is free, one of a crowd takes it without waiting for a place.
+// TestOneOfManyTakesAFreeLock: one of a crowd takes the lock without a place if it is free and no other one waits for it.
 func TestOneOfManyTakesAFreeLock(t *testing.T) {
-	core := &Core{many: make(chan struct{}, 1)}
-	core.many <- struct{}{} // somebody else's, who waits for the lock
+	core := &Core{many: make(chan struct{})} // in which there are no places
 	taken := make(chan struct{})
 	go func() {
 		core.LockAsOneOfMany()
