@@ -64,7 +64,6 @@ type sending struct {
 	sent    int  // how much of out the peer has taken
 	more    bool // Out had more when it was last looked at, while out was not sent yet
 	waiting bool // EPOLLOUT is armed
-	unsent  bool // it stands in the list of those to which much is to be sent
 	stalled bool // it stands in the list of those whose peers do not take their replies
 	behind  int  // bytes of replies behind out, when it was last looked
 	rested  int  // the same, when it last rested

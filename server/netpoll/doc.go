@@ -21,12 +21,11 @@
 // # Fairness
 //
 // What a connection may have of an iteration is bounded: readMax bytes are read and sendMax sent, and the Worker
-// postpones what is more than it wants to run at a time. Short replies are sent first; connections with much to be sent
-// share sendsMax bytes, in turn. The rest is left over for the next iteration, in which such
+// postpones what is more than it wants to run at a time. The rest is left over for the next iteration, in which such
 // connections come after all others, the one that has waited longest first; so do those whose last turn was too long,
 // and those that have had none yet, or none except AUTH and its like. One long turn after many quick ones is forgiven,
-// but seldom: it may be the machine's. Others are judged by the time that they have had the processor. A connection that an iteration had no time for keeps its place, before all
-// others.
+// but seldom: it may be the machine's. Others are judged by the time that they have had the processor. A connection that
+// an iteration had no time for keeps its place, before all others.
 // New connections are accepted and read for a limited time in each iteration, so that a crowd that comes at once does
 // not keep those waiting that are known.
 // After a turn of more than 10 ms the slow connections pause for as long (at most 500 ms) while others have something

@@ -19,9 +19,7 @@ import (
 const (
 	eventsPerWait     = 4096                   // events taken from the kernel at once: its queue has no priorities, so that who is served first has to be found in it
 	eventsPerYield    = 64                     // the same within a command that yields
-	sendMax           = 256 << 10              // bytes sent to a connection in one iteration,
-	sendsMax          = 2 << 20                // and to all of those together to which this is too much to be sent at once:
-	sendSmall         = 16 << 10               // bytes
+	sendMax           = 256 << 10              // bytes sent to a connection in one iteration
 	closesMax         = 64                     // connections closed in one iteration, and
 	closeTime         = 1 * time.Millisecond   // for how long: it takes some 10 µs each, and longer for those that have large buffers
 	shortSleep        = 4 * time.Millisecond   // the first sleep, which the scheduler is not told of: about a tick, so that it needs no timer of its own
@@ -65,7 +63,7 @@ type leftovers struct {
 	looked   int       // connections out of behind that this iteration has looked at
 	fresh    []*Conn   // new ones, of which little or nothing was read; the one that has waited longest first
 	meeting  reading   // what may be read from new ones in this iteration
-	unsent   []*Conn   // those to which much is to be sent, the one that has waited longest first
+	unsent   []*Conn   // those that would take more than was sent to them
 	ending   []*Conn   // those that are to be closed
 	reading  reading   // what may be read from all of them in this iteration
 	stalled  []*Conn   // those that do not take their replies
@@ -245,10 +243,13 @@ func (l *Loop) Run() {
 	l.shutdown()
 }
 
-// begin empties an iteration's lists.
+// begin empties an iteration's lists, but for what the last one could not send.
 func (l *Loop) begin() {
 	l.forget()
 	l.reading, l.meeting, l.looked = reading{}, reading{}, 0
+	l.flush = append(l.flush, l.unsent...)
+	clear(l.unsent)
+	l.unsent = l.unsent[:0]
 }
 
 // forget empties the lists, so that they hold no connections that are gone.
@@ -283,9 +284,8 @@ func (l *Loop) gather(events []unix.EpollEvent) {
 func (l *Loop) answer() {
 	l.stage()
 	for _, c := range l.flush {
-		l.sendSoon(c)
+		l.send(c)
 	}
-	l.sendMuch()
 	for _, c := range l.ready {
 		switch {
 		case c.dead || c.kept:
@@ -536,38 +536,6 @@ func (l *Loop) stage() {
 	l.asleep = len(kept) == 0 && len(l.arrivals) == 0
 }
 
-// sendSoon sends to a connection at once, unless it is much.
-func (l *Loop) sendSoon(c *Conn) {
-	if !c.dead && !c.waiting && len(c.out)-c.sent > sendSmall {
-		l.sendLater(c)
-		return
-	}
-	l.send(c)
-}
-
-// sendLater has a connection have its share of what an iteration sends to those to which much is to be sent.
-func (l *Loop) sendLater(c *Conn) {
-	if !c.unsent {
-		c.unsent = true
-		l.unsent = append(l.unsent, c)
-	}
-}
-
-// sendMuch sends to the connections to which much is to be sent, as much as one iteration may send to them all. Those that want more, and
-// those that it has not come to, have their turn in the next ones.
-func (l *Loop) sendMuch() {
-	if len(l.unsent) == 0 {
-		return
-	}
-	sent, until := 0, l.moved.BytesOut+sendsMax
-	for waiting := len(l.unsent); sent < waiting && l.moved.BytesOut < until; sent++ {
-		c := l.unsent[sent]
-		c.unsent = false
-		l.send(c)
-	}
-	l.unsent = slices.Delete(l.unsent, 0, sent)
-}
-
 // send writes what is staged, and has the connection closed when it is due.
 func (l *Loop) send(c *Conn) {
 	if l.conns[c.FD] != c || c.kept || c.ending {
@@ -575,7 +543,7 @@ func (l *Loop) send(c *Conn) {
 	}
 	for budget := sendMax; !c.dead && !c.waiting && c.sent < len(c.out); {
 		if budget <= 0 && !c.eof {
-			l.sendLater(c)
+			l.unsent = append(l.unsent, c)
 			return
 		}
 		n, errno := send(c.FD, c.out[c.sent:min(len(c.out), c.sent+sendMax)])
@@ -598,10 +566,9 @@ func (l *Loop) send(c *Conn) {
 			l.handler.Lock()
 			c.stage(&l.pool)
 			l.handler.Unlock()
-			l.sendSoon(c)
+			l.send(c)
 			return
 		}
-		l.endStall(c)
 	}
 	if c.dead || c.eof && !c.stays || (c.closing && len(c.out) == 0) {
 		l.end(c)

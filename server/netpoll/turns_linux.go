@@ -78,15 +78,14 @@ func (l *Loop) carryPassed() {
 	l.behind.toFront(before)
 }
 
-// carry has a connection looked at in the next iteration: or, when its socket is full or it has had its share, and more replies wait behind
-// that, once its peer has taken some or it has been sent all, or after a pause. So replies pile up slowly for a peer that does not read, and not at
-// all for one that is merely slow.
+// carry has a connection looked at in the next iteration: or, when its socket is full and more replies wait behind that, once its peer
+// has taken some, or after a pause. So replies pile up slowly for a peer that does not read, and not at all for one that is merely slow.
 func (l *Loop) carry(c *Conn) {
 	if c.waits {
 		return
 	}
 	c.waits = true
-	if !c.waiting && !c.unsent || !c.more || c.behind-c.rested < stallBytes {
+	if !c.waiting || !c.more || c.behind-c.rested < stallBytes {
 		l.enqueue(c)
 		return
 	}
