@@ -253,10 +253,10 @@ func addressFamily(bind string) (network, host string) {
 		return "tcp6", ""
 	}
 	switch ip, err := netip.ParseAddr(bind); {
-	case err != nil || ip.Is4In6():
+	case err != nil: // a name
 		return "tcp", bind
-	case ip.Is4():
-		return "tcp4", bind
+	case ip.Is4() || ip.Is4In6():
+		return "tcp4", ip.Unmap().String()
 	}
 	return "tcp6", bind
 }

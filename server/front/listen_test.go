@@ -32,7 +32,7 @@ func TestAllAddressesOfOneFamily(t *testing.T) {
 	} else {
 		ln.Close()
 	}
-	for _, bind := range [][]string{{"0.0.0.0", "::"}, {"0.0.0.0", "-::*"}, {"*", "::"}, {"*", "-::*"}} {
+	for _, bind := range [][]string{{"0.0.0.0", "::"}, {"0.0.0.0", "-::*"}, {"*", "::"}, {"*", "-::*"}, {"::ffff:0.0.0.0", "::"}} {
 		first, err := ListenOn(bind[:1], 0, "--port")
 		require.NoError(t, err)
 		defer closeAll(first)
