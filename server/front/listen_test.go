@@ -25,6 +25,17 @@ func TestListenMistakes(t *testing.T) {
 	require.Equal(t, "kept", string(text))
 }
 
+// TestAddressFamily: an address is one of its own family, whatever the machine has; a name may be of either.
+func TestAddressFamily(t *testing.T) {
+	for bind, want := range map[string][2]string{
+		"*": {"tcp4", ""}, "0.0.0.0": {"tcp4", "0.0.0.0"}, "127.0.0.1": {"tcp4", "127.0.0.1"}, "::ffff:0.0.0.0": {"tcp4", "0.0.0.0"},
+		"::*": {"tcp6", ""}, "::": {"tcp6", "::"}, "::1": {"tcp6", "::1"}, "fe80::1%eth0": {"tcp6", "fe80::1%eth0"}, "localhost": {"tcp", "localhost"},
+	} {
+		network, host := addressFamily(bind)
+		require.Equal(t, want, [2]string{network, host}, bind)
+	}
+}
+
 // TestAllAddressesOfOneFamily: 0.0.0.0 and :: stand beside each other, on the same port, and neither listens for the other's.
 func TestAllAddressesOfOneFamily(t *testing.T) {
 	if ln, err := net.Listen("tcp6", "[::1]:0"); err != nil {
