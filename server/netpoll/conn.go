@@ -172,8 +172,8 @@ const (
 	trustedShare = 64 // if that was so many times as long ago as the turn took
 )
 
-// TookLong tells that the connection's turn took longer than most, so that its next one comes after others, and on a [Loop] after a pause if
-// it was much too long; unless it is forgiven. For its own Worker, within Batch.
+// TookLong tells that the connection's turn took longer than it may, which is most. Its next one comes after others, and on a [Loop] after a
+// pause if it was much too long; unless it is forgiven, or has had the processor for no longer than most. For its own Worker, within Batch.
 func (c *Conn) TookLong(took, most time.Duration) {
 	if c.cpu > 0 {
 		if used := threadTime() - c.cpu; used >= 0 && used < took { // else the turn has ended on another thread
