@@ -83,8 +83,8 @@ var metricsHead = `<!-- Generated from server/report/figures_table.go and server
 The port accepts 272 connections at a time; for a new one, the connection that has been idle longest is closed. A request has five seconds
 to arrive, and at most ten seconds may pass between two. Requests that come faster than 1,000 a second wait for their turn, so that they take
 ` + "little from those who ask for limits. For `/metrics` and the page, 64 replies are prepared at a time, at most two of them scrapes, and" + `
-` + "further requests get 503. That leaves room for probes, so that `/healthz` and `/readyz` are always answered. Their replies close the" + `
-` + "connection." + `
+` + "further requests get 503. That leaves room for probes: `/healthz` and `/readyz` wait for their turn for 0.3 s at most, and are answered" + `
+` + "while the port has connections left. Where a thousand peers ask without end, many probes fail. Their replies close the connection." + `
 
     scrape_configs:
       - job_name: headgate
