@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,7 +25,7 @@ const (
 	checkTimeout  = 5 * time.Second   // for a check to be answered, by an upstream for instance
 	maxHeader     = 16 << 10          // bytes of a request's line and headers: gateways pass on those of their clients
 	maxBody       = 64 << 10          // bytes of a body, which is not looked at
-	maxChecks     = 256               // that are answered at a time
+	maxChecks     = 256               // that are answered at a time; others wait
 )
 
 // MaxConns is how many connections there may be at a time. For one more the one gives way that has waited longest, but keptConns of those that
@@ -61,7 +62,7 @@ type Counts struct {
 
 // New returns a server that listens nowhere yet, and counts what it answers.
 func New(o Options, counts *Counts) *Server {
-	s := &Server{options: o, counts: counts, sessions: local.Sessions{Dial: o.Dial}, conns: web.NewConns(MaxConns, keptConns), checks: make(chan struct{}, maxChecks)}
+	s := &Server{options: o, counts: counts, sessions: local.Sessions{Dial: o.Dial}, conns: web.NewConns(MaxConns, keptConns, web.RequestBytes), checks: make(chan struct{}, maxChecks)}
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ConnState: s.conns.Note,
@@ -86,6 +87,7 @@ func (s *Server) Close() {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	runtime.Gosched() // whoever has sent many requests at once does not have them all answered before others are looked at
 	w.Header()["Cache-Control"] = noStore
 	var err error
 	switch {
@@ -131,20 +133,33 @@ func (s *Server) check(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case s.checks <- struct{}{}:
-		defer func() { <-s.checks }()
-	default:
-		return unavailable("too many checks at a time")
-	}
 	patience := local.Patience{Context: r.Context(), Limit: checkTimeout}
 	defer patience.End()
+	if !s.begin(&patience) {
+		return unavailable("too many checks at a time")
+	}
+	defer func() { <-s.checks }()
 	limited, list, err := s.ask(&patience, who, &c)
 	if err != nil {
 		return err
 	}
 	s.answer(w, &c, limited, list)
 	return nil
+}
+
+// begin waits until there is room for one more check, and reports false if there is none in time.
+func (s *Server) begin(ctx context.Context) bool {
+	select {
+	case s.checks <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case s.checks <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // authenticate returns whose check a request is. Where no password is needed the Authorization header is not looked at: it may be one that a

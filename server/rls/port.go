@@ -43,6 +43,7 @@ const (
 	maxChecks     = 256              // health checks, on all
 	maxWatches    = 256              // calls that watch health, and of reflection, on all
 	maxRequest    = 64 << 10         // bytes of a request
+	bytesAtOnce   = 4 << 10          // of one connection, on which there are the requests of many
 	maxHeaders    = 16 << 10         // bytes of its headers, as HTTP/2 counts them
 	window        = 64 << 10         // bytes of a request that are taken before they are read
 	greetTimeout  = 5 * time.Second  // for a connection to say that it speaks HTTP/2
@@ -173,7 +174,7 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 	if len(p.listeners) == 0 {
 		return errors.New("rls-port: none of its addresses is of this machine: correct --rls-bind")
 	}
-	p.conns = conns{web.NewConns(MaxConns, keptConns)}
+	p.conns = conns{web.NewConns(MaxConns, keptConns, bytesAtOnce)}
 	p.grpc, p.health, p.ended = grpc.NewServer(options...), newHealth(o.Unready), make(chan struct{})
 	p.grpc.RegisterService(p.description(), p.service)
 	healthpb.RegisterHealthServer(p.grpc, p.health)

@@ -11,7 +11,9 @@ import (
 // answer is of no use to anybody and gives way to a newcomer, so that connections that are merely held keep no probe away.
 type Conns struct {
 	max, kept int
+	atOnce    int    // bytes that are read of one in a turn
 	crowded   func() // is called before somebody gives way, if it is there
+	turns     turns
 
 	mu        sync.Mutex
 	moves     uint64 // counts, so that the places in two queues can be compared
@@ -20,8 +22,12 @@ type Conns struct {
 	answering queue  // in the order in which their requests came
 }
 
+// RequestBytes is what NewConns is given for connections on which one request comes after another.
+const RequestBytes = 1 << 10
+
 // NewConns returns a count of at most max connections. Of those that have sent requests, kept are not closed for the sake of those that never have.
-func NewConns(max, kept int) *Conns { return &Conns{max: max, kept: kept} }
+// What arrives is dealt with in turns, of so many bytes of one connection at most.
+func NewConns(max, kept, atOnce int) *Conns { return &Conns{max: max, kept: kept, atOnce: atOnce} }
 
 // conn is a connection that is counted until it is closed.
 type conn struct {
@@ -143,6 +149,24 @@ func (c *conn) move(to *queue) {
 		c.moved = c.all.moves
 		to.add(c)
 	}
+}
+
+// Read implements net.Conn. What has arrived waits for its turn.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p[:min(len(p), c.all.atOnce)])
+	if n > 0 {
+		c.all.turns.next()
+	}
+	return n, err
+}
+
+// Write implements net.Conn. A connection to which nothing can be written is closed: what its peer has sent before it went is of no use any more.
+func (c *conn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		_ = c.Close()
+	}
+	return n, err
 }
 
 // Close implements net.Conn.

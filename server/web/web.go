@@ -65,7 +65,7 @@ type page struct {
 
 // New returns a server without pages.
 func New(o Options) *Server {
-	s := &Server{options: o, pages: map[string]page{}, conns: NewConns(MaxConns, 0), answers: make(chan struct{}, maxAnswers)}
+	s := &Server{options: o, pages: map[string]page{}, conns: NewConns(MaxConns, 0, RequestBytes), answers: make(chan struct{}, maxAnswers)}
 	s.conns.crowded = s.pace.hurry
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,

@@ -1,0 +1,82 @@
+package web
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// connected returns a connection that Conns have accepted, and its peer.
+func connected(t *testing.T, all *Conns) (accepted net.Conn, peer *net.TCPConn) {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer inner.Close()
+	dialed, err := net.Dial("tcp", inner.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { dialed.Close() })
+	accepted, err = all.Listener(inner).Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { accepted.Close() })
+	return accepted, dialed.(*net.TCPConn)
+}
+
+// TestWhatArrivesWaitsForItsTurn: what has been read of one connection is not gone on with while it is another one's turn.
+func TestWhatArrivesWaitsForItsTurn(t *testing.T) {
+	all := NewConns(2, 1, RequestBytes)
+	accepted, peer := connected(t, all)
+	all.turns.mu.Lock()
+	read := make(chan int)
+	go func() {
+		n, _ := accepted.Read(make([]byte, 10))
+		read <- n
+	}()
+	_, err := peer.Write([]byte("abc"))
+	require.NoError(t, err)
+	select {
+	case <-read:
+		require.Fail(t, "it did not wait")
+	case <-time.After(50 * time.Millisecond):
+	}
+	all.turns.mu.Unlock()
+	require.Equal(t, 3, <-read)
+}
+
+// TestTurnsAreShort: no more is read at once than makes a turn, and all of it is read in the end.
+func TestTurnsAreShort(t *testing.T) {
+	accepted, peer := connected(t, NewConns(2, 1, RequestBytes))
+	const sent = 5*RequestBytes + 1
+	_, err := peer.Write(make([]byte, sent))
+	require.NoError(t, err)
+	require.NoError(t, peer.CloseWrite())
+	got := 0
+	for buf := make([]byte, 2*RequestBytes); err == nil; {
+		var n int
+		n, err = accepted.Read(buf)
+		require.LessOrEqual(t, n, RequestBytes)
+		got += n
+	}
+	require.ErrorIs(t, err, io.EOF)
+	require.Equal(t, sent, got)
+}
+
+// TestNobodyReadsForThePeerThatHasGone: what a peer has sent is not dealt with any more once no answer can reach it.
+func TestNobodyReadsForThePeerThatHasGone(t *testing.T) {
+	all := NewConns(2, 1, RequestBytes)
+	accepted, peer := connected(t, all)
+	_, err := peer.Write(make([]byte, 5*RequestBytes))
+	require.NoError(t, err)
+	require.NoError(t, peer.CloseRead())
+	require.NoError(t, peer.SetLinger(0))
+	require.NoError(t, peer.Close())
+	require.Eventually(t, func() bool {
+		_, err := accepted.Write([]byte("x"))
+		return err != nil
+	}, time.Minute, time.Millisecond)
+	_, err = accepted.Read(make([]byte, 10))
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.Zero(t, all.open())
+}
