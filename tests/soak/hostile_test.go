@@ -113,7 +113,7 @@ func (s *hostileSoak) floods() (all []*flood.Flood) {
 	for i := range flood.All {
 		f := &flood.All[i]
 		named := slices.Contains(strings.Split(*hostileOnly, ","), f.Name)
-		if (named || *hostileOnly == "" && (s.whole || !f.TLS)) && !(s.reference && (f.Alone || f.HTTP || f.TLS)) {
+		if (named || *hostileOnly == "" && (s.whole || !f.TLS)) && !(s.reference && (f.Alone || f.Port != "" || f.TLS)) {
 			all = append(all, f)
 		}
 	}
@@ -123,11 +123,11 @@ func (s *hostileSoak) floods() (all []*flood.Flood) {
 
 // start runs a server that all of the floods can be let loose on.
 func (s *hostileSoak) start(floods []*flood.Flood) {
-	scrape := strconv.Itoa(harness.FreePort(s.t))
-	s.health = "http://127.0.0.1:" + scrape + "/healthz"
 	flags := slices.Concat(flood.Common, []string{"--requirepass", flood.Password, "--client-query-buffer-limit", "16mb"})
 	if !s.reference {
-		flags = slices.Concat(flags, flood.TLSFlags(s.t), []string{"--enable-restore-command", "local", "--metrics-port", scrape})
+		ports := flood.PortFlags(s.t, flood.Ports...)
+		s.health = "http://127.0.0.1:" + ports[slices.Index(ports, "--metrics-port")+1] + "/healthz"
+		flags = slices.Concat(flags, flood.TLSFlags(s.t), ports, []string{"--enable-restore-command", "local"})
 	}
 	s.server = harness.StartUnder(s.t, harness.Pinned(0), flags...)
 	s.admin = harness.Dial(s.t, s.server.Addr)

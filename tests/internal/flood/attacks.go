@@ -20,7 +20,7 @@ const (
 const limit = 64 * mib
 
 // All are the floods.
-var All = slices.Concat(requests, replies, owners, scripts, connections)
+var All = slices.Concat(requests, replies, owners, scripts, connections, gateways)
 
 // requests are sent without waiting for answers.
 var requests = []Flood{
@@ -75,7 +75,7 @@ var connections = []Flood{
 	{Name: "churn-silent", Stranger: true, Conns: same(50), Attack: func(c *Conn, _ Size) error { c.reset(); return nil }, Memory: bytes(64 * mib)},
 	{Name: "idle", Stranger: true, Conns: sized(200, 5_000), Attack: func(c *Conn, _ Size) error { return c.hold() }, Memory: bytes(128 * mib)},
 	{Name: "handshakes-half", TLS: true, Stranger: true, Conns: sized(100, 2_000), Attack: halfHandshake, Memory: bytes(128 * mib)},
-	{Name: "http-idle", HTTP: true, Stranger: true, Alone: true, Conns: same(200), Attack: httpIdle, Memory: bytes(64 * mib)},
+	{Name: "http-idle", Port: metricsPort, Stranger: true, Alone: true, Conns: same(200), Attack: httpIdle, Memory: bytes(64 * mib)},
 	{Name: "handshakes", TLS: true, Stranger: true, Conns: same(20), Attack: handshake, Memory: bytes(128 * mib)},
 	{ // each of these takes the lock for itself, and a loop for all that it serves
 		Name: "eval-tls", TLS: true, Conns: same(100), Attack: again("EVAL", "local n = 0 for i = 1, 20000 do n = n + i end return n", "0"),

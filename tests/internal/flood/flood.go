@@ -41,7 +41,7 @@ type Flood struct {
 	Own   []string // directives for headgate alone, which redis-server does not have
 	Limit int64    // bytes of address space that the server may have, 0 for as much as it likes
 	TLS   bool     // the server also listens for TLS, and the attackers come that way
-	HTTP  bool     // they come to the HTTP port
+	Port  string   // the directive of the port that they come to, one of Ports, for which headgate listens too; "" is the Redis port
 	// Stranger marks attackers who would not say a password if they were asked for one.
 	Stranger bool
 

@@ -82,8 +82,35 @@ func (f *Flood) flags(t testing.TB) []string {
 	if f.TLS {
 		flags = append(flags, TLSFlags(t)...)
 	}
-	if f.HTTP {
-		flags = append(flags, "--metrics-port", strconv.Itoa(harness.FreePort(t)))
+	if f.Port != "" {
+		flags = append(flags, PortFlags(t, f.Port)...)
+	}
+	return flags
+}
+
+// The ports beside that of Redis, by their directives.
+const (
+	metricsPort = "metrics-port"
+	httpPort    = "http-port"
+	rlsPort     = "rls-port"
+)
+
+// Ports are all of them.
+var Ports = []string{metricsPort, httpPort, rlsPort}
+
+// rules are what the rate limit service needs to have.
+const rules = "domain: flood\ndescriptors:\n  - key: k\n    rate_limit: {unit: second, requests_per_unit: 10}\n"
+
+// PortFlags have headgate listen on some of Ports.
+func PortFlags(t testing.TB, ports ...string) (flags []string) {
+	t.Helper()
+	for _, port := range ports {
+		flags = append(flags, "--"+port, strconv.Itoa(harness.FreePort(t)))
+		if port == rlsPort {
+			file := filepath.Join(t.TempDir(), "rules.yaml")
+			require.NoError(t, os.WriteFile(file, []byte(rules), 0o644))
+			flags = append(flags, "--rls-config", file)
+		}
 	}
 	return flags
 }
@@ -95,8 +122,8 @@ func (f *Flood) target(t testing.TB, server *harness.Server, password string) st
 	switch {
 	case f.TLS:
 		directive = "tls-port"
-	case f.HTTP:
-		directive = "metrics-port"
+	case f.Port != "":
+		directive = f.Port
 	default:
 		return server.Addr
 	}
