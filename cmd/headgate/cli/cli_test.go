@@ -2,6 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"crypto/tls"
+	"io"
+	"log"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -76,4 +81,20 @@ func TestHelpWithoutTerminal(t *testing.T) {
 	require.Contains(t, asked.String(), "RL.GCRA key capacity")
 	require.NoError(t, (&Client{Options: nowhere(), In: strings.NewReader("HELP rl.gcra\n"), Out: &piped}).Run())
 	require.Equal(t, asked.String(), piped.String())
+}
+
+// TestFailedHandshakes: why there is no TLS is said in words that help.
+func TestFailedHandshakes(t *testing.T) {
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	s := session{o: &Options{Network: "tcp", Address: server.Listener.Addr().String(), TLS: &tls.Config{ServerName: "127.0.0.1"}}}
+	err := s.connect()
+	require.ErrorContains(t, err, "the certificate of "+s.o.Address+" cannot be verified: ")
+	require.ErrorContains(t, err, "--cacert")
+	require.Nil(t, s.conn)
+
+	require.EqualError(t, s.noHandshake(os.ErrDeadlineExceeded), "no TLS handshake with "+s.o.Address+" in time: its port may be one without TLS")
+	require.EqualError(t, s.noHandshake(io.EOF), "no TLS handshake with "+s.o.Address+": EOF")
 }

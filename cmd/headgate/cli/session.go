@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -33,11 +34,16 @@ func (s *session) connect() error {
 	if err != nil {
 		return fmt.Errorf("could not connect: %w", err)
 	}
+	_ = conn.SetDeadline(time.Now().Add(dialTimeout))
 	if s.o.TLS != nil {
-		conn = tls.Client(conn, s.o.TLS)
+		secured := tls.Client(conn, s.o.TLS)
+		if err := secured.Handshake(); err != nil {
+			conn.Close()
+			return s.noHandshake(err)
+		}
+		conn = secured
 	}
 	s.conn, s.replies, s.queuing = conn, bufio.NewReader(conn), false
-	_ = conn.SetDeadline(time.Now().Add(dialTimeout))
 	for _, command := range s.greeting() {
 		v, err := s.ask(command)
 		if err != nil {
@@ -52,6 +58,19 @@ func (s *session) connect() error {
 		_ = conn.SetDeadline(time.Time{})
 	}
 	return nil
+}
+
+// noHandshake says what to do about a TLS handshake that has failed.
+func (s *session) noHandshake(err error) error {
+	var unverified *tls.CertificateVerificationError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &unverified):
+		return fmt.Errorf("the certificate of %s cannot be verified: %w; name its authority with --cacert, or go without with --insecure", s.o.Address, unverified.Err)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("no TLS handshake with %s in time: its port may be one without TLS", s.o.Address)
+	}
+	return fmt.Errorf("no TLS handshake with %s: %w", s.o.Address, err)
 }
 
 // greeting is what a connection begins with.
