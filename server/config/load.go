@@ -151,6 +151,7 @@ func atOdds(c *Config) (notices []Notice) {
 		{"rls-response-headers", c.RLSResponseHeaders && c.RLSPort == 0, "it does nothing without rls-port"},
 		{"rls-user", c.RLSUser != defaults.RLSUser && c.RLSPassword == "", "it does nothing without rls-password: limits are checked as the default user"},
 		{"http-bind", !slices.Equal(c.HTTPBind, defaults.HTTPBind) && c.HTTPPort == 0, "it does nothing without http-port"},
+		{"requirepass", c.RequirePass != "" && c.ACLFile != "", "it does nothing with aclfile: passwords are those of the file's users"},
 		{"upstream-lease", c.UpstreamLease && c.Upstream == "", "it does nothing without upstream"},
 		{"repl-timeout", c.PingsTooSeldom(), TooSeldom},
 	} {

@@ -256,6 +256,8 @@ func TestNoticesOfDirectivesAtOdds(t *testing.T) {
 		"--rls-user edge --rls-password x --rls-port 1":  nil,
 		"--http-bind ::1":                                {{"http-bind", "it does nothing without http-port"}},
 		"--http-bind ::1 --http-port 80":                 nil,
+		"--requirepass x":                                nil,
+		"--requirepass x --aclfile users.acl":            {{"requirepass", "it does nothing with aclfile: passwords are those of the file's users"}},
 		"--upstream-lease yes":                           {{"upstream-lease", "it does nothing without upstream"}},
 		"--upstream-lease yes --upstream 127.0.0.1:7000": nil,
 		"--repl-timeout 10":                              {{"repl-timeout", TooSeldom}},
