@@ -26,7 +26,7 @@ func TestLeasedCallsAllocateNothing(t *testing.T) {
 	require.Equal(t, "OK", gate.ask("RL.POLICY SET p GCRA 1000000000 1000000000 60s"))
 	local := gate.field("lease_calls_local")
 	requireNoAllocations(t, gate, "CL.THROTTLE k 1000000000 1000000000 60", "GCRA h 1000000000 1000000000 60", "RL.GCRA g 1000000000 1000000000 60s", "RL.TAKE 1 p t")
-	require.Greater(t, gate.field("lease_calls_local")-local, int64(10_000))
+	require.Greater(t, gate.field("lease_calls_local")-local, int64(5_000))
 }
 
 // requireNoAllocations calls each command in pipelines, again and again.
@@ -53,12 +53,12 @@ func requireNoAllocations(t *testing.T, gate *client, lines ...string) {
 				}
 			}
 		}
-		for range 50 {
+		for range 20 {
 			round()
 		}
-		allocs := testing.AllocsPerRun(300, round)
+		allocs := testing.AllocsPerRun(100, round)
 		for again := 0; again < 4 && allocs >= 2; again++ { // on a busy machine more of the background falls into a round
-			allocs = min(allocs, testing.AllocsPerRun(300, round))
+			allocs = min(allocs, testing.AllocsPerRun(100, round))
 		}
 		require.Zero(t, failed)
 		t.Logf("%s: %.2f allocations for %d calls", line, allocs, pipeline)
