@@ -43,9 +43,9 @@ const (
 	maxChecks     = 256              // health checks, on all
 	maxWatches    = 256              // calls that watch health, and of reflection, on all
 	maxRequest    = 64 << 10         // bytes of a request
-	bytesAtOnce   = 4 << 10          // of one connection, on which there are the requests of many
 	maxHeaders    = 16 << 10         // bytes of its headers, as HTTP/2 counts them
 	window        = 64 << 10         // bytes of a request that are taken before they are read
+	bytesAtOnce   = 4 << 10          // bytes of a connection that are read in a turn: each may carry the requests of many clients
 	greetTimeout  = 5 * time.Second  // for a connection to say that it speaks HTTP/2
 	silentAfter   = 2 * time.Minute  // a silent connection is asked whether it is still there
 	silentTimeout = 20 * time.Second // for its answer
