@@ -58,9 +58,7 @@ func (r *rewriter) chunk(fn *ast.FunctionExpr) {
 	}
 	fn.Stmts = r.block(fn.Stmts)
 	if r.counts {
-		start := &ast.LocalAssignStmt{Names: []string{stepsName}, Exprs: []ast.Expr{number("100", 1)}}
-		start.SetLine(1)
-		fn.Stmts = append([]ast.Stmt{start}, fn.Stmts...)
+		fn.Stmts = append([]ast.Stmt{local(1, []string{stepsName}, number("100", 1))}, fn.Stmts...)
 	}
 }
 
@@ -82,8 +80,7 @@ func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
 			r.counts = true
 			out = append(out, countSteps(s.Line(), weight(stmts[i+1-uncounted:i+1]))...)
 		}
-		r.statement(s)
-		out = append(out, r.separate(s))
+		out = append(out, r.statement(s))
 	}
 	r.locals = r.locals[:visible]
 	return out
@@ -98,14 +95,13 @@ func (r *rewriter) separate(stmt ast.Stmt) ast.Stmt {
 		return stmt
 	}
 	line := s.Line()
-	hidden := &ast.LocalAssignStmt{Exprs: s.Rhs}
-	hidden.SetLine(line)
+	var names []string
 	var others, locals []ast.Stmt
 	for i := range s.Lhs {
-		hidden.Names = append(hidden.Names, "(value "+strconv.Itoa(i)+")")
+		names = append(names, "(value "+strconv.Itoa(i)+")")
 	}
 	for i := len(s.Lhs) - 1; i >= 0; i-- {
-		one := &ast.AssignStmt{Lhs: s.Lhs[i : i+1], Rhs: []ast.Expr{ident(hidden.Names[i], line)}}
+		one := &ast.AssignStmt{Lhs: s.Lhs[i : i+1], Rhs: []ast.Expr{ident(names[i], line)}}
 		one.SetLine(line)
 		if r.isLocalTarget(s.Lhs[i]) {
 			locals = append(locals, one)
@@ -113,9 +109,7 @@ func (r *rewriter) separate(stmt ast.Stmt) ast.Stmt {
 			others = append(others, one)
 		}
 	}
-	block := &ast.DoBlockStmt{Stmts: slices.Concat([]ast.Stmt{hidden}, others, locals)}
-	block.SetLine(line)
-	return block
+	return do(line, slices.Concat([]ast.Stmt{local(line, names, s.Rhs...)}, others, locals)...)
 }
 
 func (r *rewriter) isLocalTarget(e ast.Expr) bool {
@@ -137,22 +131,53 @@ func (r *rewriter) counted(stmts []ast.Stmt, line int, declare ...string) []ast.
 	return out
 }
 
-// countSteps is: steps = steps - n; if steps < 1 then steps = tick() end. It does
+// countSteps counts n steps.
+func countSteps(line, n int) []ast.Stmt { return takeSteps(line, number(strconv.Itoa(n), line)) }
+
+// takeSteps is: steps = steps - n; if steps < 1 then steps = steps + tick() end. It does
 // without the constant 0, which a function shares with -0.
-func countSteps(line, n int) []ast.Stmt {
-	less := &ast.ArithmeticOpExpr{Operator: "-", Lhs: ident(stepsName, line), Rhs: number(strconv.Itoa(n), line)}
-	less.SetLine(line)
-	count := &ast.AssignStmt{Lhs: []ast.Expr{ident(stepsName, line)}, Rhs: []ast.Expr{less}}
-	count.SetLine(line)
-	call := &ast.FuncCallExpr{Func: constant("(tick)", line), Args: []ast.Expr{}, AdjustRet: true}
-	call.SetLine(line)
-	refill := &ast.AssignStmt{Lhs: []ast.Expr{ident(stepsName, line)}, Rhs: []ast.Expr{call}}
-	refill.SetLine(line)
-	usedUp := &ast.RelationalOpExpr{Operator: "<", Lhs: ident(stepsName, line), Rhs: number("1", line)}
-	usedUp.SetLine(line)
-	test := &ast.IfStmt{Condition: usedUp, Then: []ast.Stmt{refill}}
-	test.SetLine(line)
-	return []ast.Stmt{count, test}
+func takeSteps(line int, n ast.Expr) []ast.Stmt {
+	return []ast.Stmt{
+		assign(line, stepsName, operation(line, ident(stepsName, line), "-", n)),
+		test(line, comparison(line, ident(stepsName, line), "<", number("1", line)),
+			assign(line, stepsName, operation(line, ident(stepsName, line), "+", invoke("(tick)", line)))),
+	}
+}
+
+func do(line int, stmts ...ast.Stmt) ast.Stmt {
+	s := &ast.DoBlockStmt{Stmts: stmts}
+	s.SetLine(line)
+	return s
+}
+
+func local(line int, names []string, values ...ast.Expr) ast.Stmt {
+	s := &ast.LocalAssignStmt{Names: names, Exprs: values}
+	s.SetLine(line)
+	return s
+}
+
+func assign(line int, name string, value ast.Expr) ast.Stmt {
+	s := &ast.AssignStmt{Lhs: []ast.Expr{ident(name, line)}, Rhs: []ast.Expr{value}}
+	s.SetLine(line)
+	return s
+}
+
+func test(line int, condition ast.Expr, then ...ast.Stmt) *ast.IfStmt {
+	s := &ast.IfStmt{Condition: condition, Then: then}
+	s.SetLine(line)
+	return s
+}
+
+func operation(line int, a ast.Expr, operator string, b ast.Expr) ast.Expr {
+	e := &ast.ArithmeticOpExpr{Operator: operator, Lhs: a, Rhs: b}
+	e.SetLine(line)
+	return e
+}
+
+func comparison(line int, a ast.Expr, operator string, b ast.Expr) ast.Expr {
+	e := &ast.RelationalOpExpr{Operator: operator, Lhs: a, Rhs: b}
+	e.SetLine(line)
+	return e
 }
 
 func ident(name string, line int) *ast.IdentExpr {
@@ -174,7 +199,8 @@ func constant(name string, line int) *ast.StringExpr {
 	return e
 }
 
-func (r *rewriter) statement(stmt ast.Stmt) {
+// statement rewrites a statement and returns what takes its place.
+func (r *rewriter) statement(stmt ast.Stmt) ast.Stmt {
 	switch s := stmt.(type) {
 	case *ast.LocalAssignStmt:
 		r.localAssign(s)
@@ -201,12 +227,7 @@ func (r *rewriter) statement(stmt ast.Stmt) {
 		s.Then = r.block(s.Then)
 		s.Else = r.block(s.Else)
 	case *ast.NumberForStmt:
-		s.Init = r.forNumber(s.Init, "initial value")
-		s.Limit = r.forNumber(s.Limit, "limit")
-		if s.Step != nil {
-			s.Step = r.forNumber(s.Step, "step")
-		}
-		s.Stmts = r.counted(s.Stmts, s.Line(), s.Name)
+		return r.numberFor(s)
 	case *ast.GenericForStmt:
 		r.genericFor(s)
 	case *ast.FuncDefStmt:
@@ -214,6 +235,7 @@ func (r *rewriter) statement(stmt ast.Stmt) {
 	case *ast.ReturnStmt:
 		r.list(s.Exprs)
 	}
+	return r.separate(stmt)
 }
 
 func (r *rewriter) localAssign(s *ast.LocalAssignStmt) {
@@ -234,8 +256,7 @@ func (r *rewriter) repeat(s *ast.RepeatStmt) {
 	r.counts = true
 	visible := len(r.locals)
 	for i, inner := range s.Stmts {
-		r.statement(inner)
-		s.Stmts[i] = r.separate(inner)
+		s.Stmts[i] = r.statement(inner)
 	}
 	s.Condition = r.expr(s.Condition)
 	r.locals = r.locals[:visible]

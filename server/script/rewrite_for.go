@@ -1,0 +1,116 @@
+package script
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// Hidden variables of a loop whose rounds are counted in blocks.
+const (
+	fromName = "(from)" // the block's first number
+	toName   = "(to)"   // the loop's limit
+	endName  = "(end)"  // the block's limit
+)
+
+const (
+	// A loop that begins below beginMax and takes steps below stepMax counts in
+	// whole numbers without errors for a day or longer.
+	beginMax, stepMax = 1 << 31, 1 << 10
+	// blockMin is how many rounds a block must have to be worth what it costs.
+	blockMin = 4
+)
+
+// numberFor rewrites a loop over numbers. One that is known to count upwards in
+// whole numbers counts the steps of many rounds at once, since that costs each
+// as much as a small body does.
+func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
+	rounds := stepsPerTick / weight(s.Stmts[:min(len(s.Stmts), uncounted)])
+	if rounds >= blockMin && isWhole(s.Init, 0, beginMax) && (s.Step == nil || isWhole(s.Step, 1, stepMax)) {
+		return r.inBlocks(s, rounds)
+	}
+	s.Init = r.forNumber(s.Init, "initial value")
+	s.Limit = r.forNumber(s.Limit, "limit")
+	if s.Step != nil {
+		s.Step = r.forNumber(s.Step, "step")
+	}
+	s.Stmts = r.counted(s.Stmts, s.Line(), s.Name)
+	return s
+}
+
+// isWhole reports whether e is a whole number, at least least and below end.
+func isWhole(e ast.Expr, least, end float64) bool {
+	n := constantNumber(e)
+	return n == math.Trunc(n) && least <= n && n < end
+}
+
+// inBlocks has a loop run in blocks of so many rounds, each of which is a tick. What
+// is less counts by its rounds:
+//
+//	local from, to = init, limit
+//	if from <= to then
+//	  while true do
+//	    local end = from + (rounds-1) * step
+//	    if end < to then tick() else count (to-from) / step + 1 rounds; end = to end
+//	    for name = from, end, step do body end
+//	    if to <= end then break end
+//	    from = end + step
+//	  end
+//	end
+func (r *rewriter) inBlocks(s *ast.NumberForStmt, rounds int) ast.Stmt {
+	r.counts = true
+	line, each, step := s.Line(), float64(weight(s.Stmts[:min(len(s.Stmts), uncounted)])), 1.0
+	if s.Step != nil {
+		step = constantNumber(s.Step)
+	}
+	from, to, end := ident(fromName, line), ident(toName, line), ident(endName, line)
+	bounds := local(line, []string{fromName, toName}, s.Init, r.forNumber(s.Limit, "limit"))
+
+	visible := len(r.locals)
+	r.locals = append(r.locals, s.Name)
+	s.Init, s.Limit, s.Stmts = from, end, leaving(r.block(s.Stmts))
+	r.locals = r.locals[:visible]
+
+	steps := operation(line, to, "-", from)
+	if each != step {
+		steps = operation(line, steps, "*", numeral(each/step, line))
+	}
+	size := test(line, comparison(line, end, "<", to), tickNow(line))
+	size.Else = append(takeSteps(line, operation(line, steps, "+", numeral(each, line))), assign(line, endName, to))
+	blocks := &ast.WhileStmt{Condition: &ast.TrueExpr{}, Stmts: []ast.Stmt{
+		local(line, []string{endName}, operation(line, from, "+", numeral(float64(rounds-1)*step, line))),
+		size,
+		s,
+		test(line, comparison(line, to, "<=", end), &ast.BreakStmt{}),
+		assign(line, fromName, operation(line, end, "+", numeral(step, line))),
+	}}
+	blocks.SetLine(line)
+	return do(line, bounds, test(line, comparison(line, from, "<=", to), blocks))
+}
+
+// leaving has the break statements of a loop's body leave all of its blocks.
+func leaving(stmts []ast.Stmt) []ast.Stmt {
+	for i, stmt := range stmts {
+		switch s := stmt.(type) {
+		case *ast.BreakStmt:
+			stmts[i] = do(s.Line(), assign(s.Line(), toName, ident(endName, s.Line())), s)
+		case *ast.DoBlockStmt:
+			s.Stmts = leaving(s.Stmts)
+		case *ast.IfStmt:
+			s.Then, s.Else = leaving(s.Then), leaving(s.Else)
+		}
+	}
+	return stmts
+}
+
+// tickNow is tick(), without what it returns.
+func tickNow(line int) ast.Stmt {
+	s := &ast.FuncCallStmt{Expr: invoke("(tick)", line)}
+	s.SetLine(line)
+	return s
+}
+
+func numeral(n float64, line int) *ast.NumberExpr {
+	return number(strconv.FormatFloat(n, 'g', -1, 64), line)
+}
