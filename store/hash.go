@@ -15,6 +15,12 @@ type Hash struct {
 	exists bool
 }
 
+// hashTable is a big hash.
+type hashTable struct{ textTable }
+
+// clone implements cloner.
+func (t *hashTable) clone() any { return &hashTable{t.textTable.clone()} }
+
 // Hash opens the hash at k. When there is no such key, found is false and the view
 // is that of an empty hash, which the first Set creates. A key of another kind is
 // ErrWrongType.
@@ -49,7 +55,7 @@ func (h *Hash) Len() int {
 	case !h.exists:
 		return 0
 	case h.table != nil:
-		return h.table.fields.len()
+		return h.table.len()
 	}
 	return h.entry.count()
 }
@@ -57,11 +63,12 @@ func (h *Hash) Len() int {
 // Get returns a field's value.
 func (h *Hash) Get(field []byte) (value []byte, ok bool) {
 	if h.table != nil {
-		p, ok := h.table.fields.find(field)
+		p, ok := h.table.find(field)
 		if !ok {
 			return nil, false
 		}
-		return h.table.fields.at(p).value, true
+		_, value = h.table.both(p)
+		return value, true
 	}
 	_, value, ok = h.packed().find(field)
 	return value, ok
@@ -81,17 +88,22 @@ func (h *Hash) Set(field, value []byte) (created bool) {
 		h.convert()
 	}
 	h.entry.mutate()
-	return h.table.set(field, value)
+	if p, ok := h.table.find(field); ok {
+		h.table.change(p, value)
+		return false
+	}
+	h.table.insert(field, value)
+	return true
 }
 
 // Delete removes a field and says whether it was there.
 func (h *Hash) Delete(field []byte) bool {
 	if h.table != nil {
-		p, ok := h.table.fields.find(field)
+		p, ok := h.table.find(field)
 		if !ok {
 			return false
 		}
-		if h.table.fields.len() == 1 {
+		if h.table.len() == 1 {
 			h.vanish()
 			return true
 		}
@@ -117,13 +129,7 @@ func (h *Hash) Delete(field []byte) bool {
 // Each hands every field to fn until fn says false. fn must not change the hash.
 func (h *Hash) Each(fn func(field, value []byte) bool) {
 	if h.table != nil {
-		for _, page := range h.table.fields.pages {
-			for i := range page {
-				if !fn(nameBytes(page[i].name), page[i].value) {
-					return
-				}
-			}
-		}
+		h.table.each(fn)
 		return
 	}
 	p := h.packed()
@@ -140,8 +146,7 @@ func (h *Hash) Each(fn func(field, value []byte) bool) {
 // nothing beyond that and change with the hash.
 func (h *Hash) At(i int) (field, value []byte) {
 	if h.table != nil {
-		m := h.table.fields.at(i)
-		return nameBytes(m.name), m.value
+		return h.table.both(i)
 	}
 	return h.packed().at(i)
 }
@@ -150,12 +155,10 @@ func (h *Hash) At(i int) (field, value []byte) {
 // all have been shown; a cursor of 0 starts. A field that is there from start to end
 // is shown at least once, whatever else comes and goes between the calls. A packed
 // hash is shown whole. A big one is walked by position from the end downward; see
-// memberTable for why that keeps the guarantee.
+// memberPages for why that keeps the guarantee.
 func (h *Hash) Scan(cursor uint64, count int, fn func(field, value []byte)) (next uint64) {
 	if h.table != nil {
-		return h.table.fields.scan(cursor, count, func(m *member[[]byte]) {
-			fn(nameBytes(m.name), m.value)
-		})
+		return h.table.scan(cursor, count, func(m *heldText) { fn(h.table.texts.both(m)) })
 	}
 	p := h.packed()
 	for at := 0; at < len(p); {
@@ -212,11 +215,11 @@ func (h *Hash) setPacked(field, value []byte) (created, ok bool) {
 // convert makes a packed hash into a hashTable.
 func (h *Hash) convert() {
 	h.entry.mutate()
-	table := newHashTable()
+	table := &hashTable{newTextTable()}
 	p := h.packed()
 	for at := 0; at < len(p); {
 		f, field, value := p.field(at)
-		table.set(field, value)
+		table.insert(field, value)
 		at = f.end
 	}
 	h.entry.toObject(encHash, table)

@@ -9,14 +9,14 @@ import (
 )
 
 // requireSound checks all that a memberTable says of itself.
-func requireSound(t *testing.T, table *memberTable[int], model map[string]int) {
+func requireSound(t *testing.T, table *memberTable, model map[string]float64) {
 	t.Helper()
 	require.Equal(t, len(model), table.len())
 	for i := range table.len() {
 		m := table.at(i)
 		want, ok := model[m.name]
 		require.True(t, ok, "%s should be gone", m.name)
-		require.Equal(t, want, m.value)
+		require.Equal(t, want, m.score)
 		p, ok := table.find([]byte(m.name))
 		require.True(t, ok, "%s at %d is not found", m.name, i)
 		require.Equal(t, i, p)
@@ -48,8 +48,8 @@ func requireSound(t *testing.T, table *memberTable[int], model map[string]int) {
 // TestMemberTableModel lets a table grow and shrink by turns over several splits.
 func TestMemberTableModel(t *testing.T) {
 	rnd := newRand(t)
-	table := newMemberTable[int]()
-	model := map[string]int{}
+	table := newMemberTable()
+	model := map[string]float64{}
 	for phase, size := range []int{10, 3000, 100, 9000, 0, 700, 5} {
 		for len(model) != size {
 			name := fmt.Sprintf("m%d", rnd.IntN(20_000))
@@ -61,9 +61,9 @@ func TestMemberTableModel(t *testing.T) {
 				delete(model, name)
 				table.remove(p)
 			case !ok && grow:
-				v := rnd.Int()
+				v := rnd.Float64()
 				model[name] = v
-				require.Equal(t, v, table.insert([]byte(name), v).value)
+				require.Equal(t, v, table.insert([]byte(name), v).score)
 			case !grow && len(model) > 0:
 				i := rnd.IntN(table.len())
 				delete(model, table.at(i).name)
@@ -76,12 +76,12 @@ func TestMemberTableModel(t *testing.T) {
 	require.Len(t, table.dir, 1, "a table that has shrunk gives its index back")
 }
 
-// TestMemberTableCollisions gives all members one hash, as no seed ever will: the
+// TestMemberIndexCollisions gives all members one hash, as no seed ever will: the
 // directory stops growing and the segment doubles.
-func TestMemberTableCollisions(t *testing.T) {
+func TestMemberIndexCollisions(t *testing.T) {
 	s := &memberSegment{depth: maxSegmentDepth}
 	s.resize(1)
-	table := memberTable[int]{dir: make([]*memberSegment, 1), deepest: 0}
+	table := memberIndex{dir: make([]*memberSegment, 1)}
 	table.dir[0] = s
 	for i := range 3 * segmentSlots {
 		if s.crowded(s.used + 1) {

@@ -27,15 +27,11 @@ type Set struct {
 	exists bool
 }
 
-// setTable is a big set: see memberTable for how it is kept.
-type setTable struct {
-	members memberTable[struct{}]
-}
+// setTable is a big set: a textTable without values.
+type setTable struct{ textTable }
 
 // clone implements cloner.
-func (t *setTable) clone() any {
-	return &setTable{t.members.clone(func(struct{}) struct{} { return struct{}{} })}
-}
+func (t *setTable) clone() any { return &setTable{t.textTable.clone()} }
 
 // Set opens the set at k. When there is no such key, found is false and the view is that of an empty set, which the first Add
 // creates. A key of another kind is ErrWrongType.
@@ -64,7 +60,7 @@ func (s *Set) Len() int {
 	case !s.exists:
 		return 0
 	case s.table != nil:
-		return s.table.members.len()
+		return s.table.len()
 	}
 	return s.entry.count()
 }
@@ -76,7 +72,7 @@ func (s *Set) Ordered() bool { return s.isInts() }
 func (s *Set) Has(member []byte) bool {
 	switch {
 	case s.table != nil:
-		_, ok := s.table.members.find(member)
+		_, ok := s.table.find(member)
 		return ok
 	case s.isInts():
 		n, ok := number.ParseInt(member)
@@ -114,11 +110,11 @@ func (s *Set) Add(member []byte) bool {
 		}
 		s.convert()
 	}
-	if _, held := s.table.members.find(member); held {
+	if _, held := s.table.find(member); held {
 		return false
 	}
 	s.entry.mutate()
-	s.table.members.insert(member, struct{}{})
+	s.table.insert(member, nil)
 	return true
 }
 
@@ -128,9 +124,9 @@ func (s *Set) Remove(member []byte) bool {
 	case !s.exists:
 		return false
 	case s.table != nil:
-		p, ok := s.table.members.find(member)
+		p, ok := s.table.find(member)
 		if ok && !s.vanishesWithout() {
-			s.table.members.remove(p)
+			s.table.remove(p)
 		}
 		return ok
 	case s.isInts():
@@ -156,13 +152,7 @@ func (s *Set) Remove(member []byte) bool {
 func (s *Set) Each(fn func(member []byte) bool) {
 	switch {
 	case s.table != nil:
-		for _, page := range s.table.members.pages {
-			for i := range page {
-				if !fn(nameBytes(page[i].name)) {
-					return
-				}
-			}
-		}
+		s.table.each(func(member, _ []byte) bool { return fn(member) })
 	case s.isInts():
 		ints := s.ints()
 		for i := range ints.len() {
@@ -186,7 +176,7 @@ func (s *Set) Each(fn func(member []byte) bool) {
 func (s *Set) At(i int) []byte {
 	switch {
 	case s.table != nil:
-		return nameBytes(s.table.members.at(i).name)
+		return s.table.name(i)
 	case s.isInts():
 		return s.text(s.ints().at(i))
 	}
@@ -201,7 +191,7 @@ func (s *Set) At(i int) []byte {
 // Scan hands about count members to fn and returns the cursor to go on with; see Hash.Scan.
 func (s *Set) Scan(cursor uint64, count int, fn func(member []byte)) (next uint64) {
 	if s.table != nil {
-		return s.table.members.scan(cursor, count, func(m *member[struct{}]) { fn(nameBytes(m.name)) })
+		return s.table.scan(cursor, count, func(m *heldText) { fn(s.table.texts.name(m)) })
 	}
 	s.Each(func(member []byte) bool {
 		fn(member)
@@ -321,9 +311,9 @@ func (s *Set) convert() {
 }
 
 func (s *Set) toTable() {
-	table := &setTable{newMemberTable[struct{}]()}
+	table := &setTable{newTextTable()}
 	s.Each(func(member []byte) bool {
-		table.members.insert(member, struct{}{})
+		table.insert(member, nil)
 		return true
 	})
 	s.entry.toObject(encSet, table)
@@ -350,12 +340,12 @@ func (s *Set) spliceOut(at, n int) {
 
 // Members are a set of its own, outside of any database: what SUNION and its like put together.
 type Members struct {
-	table memberTable[struct{}]
+	table textTable
 	other int // members that are no whole numbers
 }
 
 // NewMembers returns an empty set.
-func NewMembers() *Members { return &Members{table: newMemberTable[struct{}]()} }
+func NewMembers() *Members { return &Members{table: newTextTable()} }
 
 // Len is the number of members.
 func (m *Members) Len() int { return m.table.len() }
@@ -368,7 +358,7 @@ func (m *Members) Add(member []byte) {
 	if _, whole := number.ParseInt(member); !whole {
 		m.other++
 	}
-	m.table.insert(member, struct{}{})
+	m.table.insert(member, nil)
 }
 
 // Remove takes a member out, if it is there.
@@ -389,6 +379,6 @@ func (m *Members) Whole() bool { return m.other == 0 }
 // Each hands every member to fn. fn must not change the set.
 func (m *Members) Each(fn func(member []byte)) {
 	for i := range m.table.len() {
-		fn(nameBytes(m.table.at(i).name))
+		fn(m.table.name(i))
 	}
 }

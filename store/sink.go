@@ -151,11 +151,11 @@ func (c *contents) view(rec *record) view {
 	case *bigString:
 		return &stringView{owner: value, data: value.data}
 	case *hashTable:
-		return &hashView{memberView[[]byte]{table: &value.fields, count: value.fields.len(), weigh: func(v []byte) int { return cap(v) }}}
+		return &hashView{textView{table: &value.textTable, count: value.len()}}
 	case *chunkedList:
 		return &listView{list: value}
 	case *setTable:
-		return &setView{memberView[struct{}]{table: &value.members, count: value.members.len()}}
+		return &setView{textView{table: &value.textTable, count: value.len()}}
 	case *streamValue:
 		return newStreamView(value)
 	case *zsetLog:

@@ -33,9 +33,9 @@ func (e *Entry) Parts() int {
 	}
 	switch o := e.object().(type) {
 	case *hashTable:
-		return o.fields.len()
+		return o.len()
 	case *setTable:
-		return o.members.len()
+		return o.len()
 	case *zsetTree:
 		return o.len()
 	case *zsetLog:
@@ -149,12 +149,6 @@ const treeItem = int(unsafe.Sizeof(zsetItem{})) * 11 / 6
 func (s *bigString) memory() int { return int(unsafe.Sizeof(*s)) + cap(s.data) }
 
 // memory implements object.
-func (t *hashTable) memory() int { return int(unsafe.Sizeof(*t)) + t.fields.memory() }
-
-// memory implements object.
-func (t *setTable) memory() int { return int(unsafe.Sizeof(*t)) + t.members.memory() }
-
-// memory implements object.
 func (t *zsetTree) memory() int {
 	return int(unsafe.Sizeof(*t)) + t.members.memory() + t.len()*treeItem
 }
@@ -172,15 +166,6 @@ func (l *zsetLog) memory() int {
 func (l *chunkedList) memory() int { return int(unsafe.Sizeof(*l)) + l.bytes }
 
 func (c *listChunk) memory() int { return int(unsafe.Sizeof(*c)) + cap(c.buf) }
-
-func (t *memberTable[V]) memory() int {
-	size := int(unsafe.Sizeof(member[V]{}))
-	n := t.bytes + len(t.dir)*int(unsafe.Sizeof(t.dir[0])) + cap(t.pages)*int(unsafe.Sizeof(t.pages[0]))
-	if len(t.pages) > 0 {
-		n += (cap(t.pages[0]) + (len(t.pages)-1)*pageMembers) * size
-	}
-	return n
-}
 
 func (s *memberSegment) memory() int {
 	return int(unsafe.Sizeof(*s)) + allocated(len(s.slots)*int(unsafe.Sizeof(memberSlot{})))

@@ -3,7 +3,7 @@ package store
 import "slices"
 
 const (
-	savedMember   = 96       // bytes that a saved member takes up beyond its value, about
+	savedMember   = 96       // bytes that a saved member takes up beyond its texts, about
 	elementWork   = 16       // work of emitting an element beyond its bytes
 	longTextPart  = 16 << 10 // bytes of a long string emitted at a time
 	wholeTextSize = 64 << 10 // bytes of a big string that is emitted at once all the same
@@ -64,25 +64,31 @@ func (v *stringView) thaw() {
 	*v.extra -= v.kept
 }
 
-// memberView views a member table. When frozen it still reads the table itself, but for the members that have been changed or
-// moved since, which the table saves here first.
-type memberView[V any] struct {
-	table *memberTable[V]
+// textView views a big hash or set. When frozen it still reads the table itself, but for the members that have been changed or
+// moved since, of which it has copies.
+type textView struct {
+	table *textTable
 	count int
-	next  int         // positions below it have been emitted
-	weigh func(V) int // bytes of a value that has been replaced, or nil for none
-	saved map[int]member[V]
+	next  int // positions below it have been emitted
+	saved map[int]savedText
 	extra *int
 }
 
-func (v *memberView[V]) freeze(extra *int) {
+// savedText is a name, and a value behind it.
+type savedText struct {
+	text []byte
+	name int
+}
+
+func (s savedText) both() (name, value []byte) { return s.text[:s.name], s.text[s.name:] }
+
+func (v *textView) freeze(extra *int) {
 	v.extra = extra
 	v.table.frozen = v
 }
 
-// save keeps the member at position p for a snapshot, if there is one that has still to see it, before it is changed or moved. The
-// value's own memory belongs to the snapshot then, wherever the member goes.
-func (t *memberTable[V]) save(p int) {
+// save keeps the member at position p for a snapshot, if there is one that has still to see it, before it is changed or moved.
+func (t *textTable) save(p int) {
 	v := t.frozen
 	if v == nil || p < v.next || p >= v.count {
 		return
@@ -91,36 +97,33 @@ func (t *memberTable[V]) save(p int) {
 		return
 	}
 	if v.saved == nil {
-		v.saved = make(map[int]member[V])
+		v.saved = make(map[int]savedText)
 	}
-	m := *t.at(p)
-	v.saved[p] = m
-	*v.extra += v.weight(m)
-}
-
-func (v *memberView[V]) weight(m member[V]) int {
-	if v.weigh == nil {
-		return savedMember
-	}
-	return savedMember + v.weigh(m.value)
+	name, value := t.both(p)
+	v.saved[p] = savedText{slices.Concat(name, value), len(name)}
+	*v.extra += savedMember + len(name) + len(value)
 }
 
 // take returns the next member.
-func (v *memberView[V]) take() *member[V] {
+func (v *textView) take() (name, value []byte) {
 	p := v.next
 	v.next++
-	m, ok := v.saved[p]
+	s, ok := v.saved[p]
 	if !ok {
-		return v.table.at(p)
+		return v.table.both(p)
 	}
-	delete(v.saved, p)
-	*v.extra -= v.weight(m)
-	return &m
+	v.forget(p, s)
+	return s.both()
 }
 
-func (v *memberView[V]) thaw() {
-	for _, m := range v.saved {
-		*v.extra -= v.weight(m)
+func (v *textView) forget(p int, s savedText) {
+	delete(v.saved, p)
+	*v.extra -= savedMember + len(s.text)
+}
+
+func (v *textView) thaw() {
+	for p, s := range v.saved {
+		v.forget(p, s)
 	}
 	v.saved = nil
 	if v.table.frozen == v {
@@ -129,15 +132,15 @@ func (v *memberView[V]) thaw() {
 }
 
 // hashView views a big hash.
-type hashView struct{ memberView[[]byte] }
+type hashView struct{ textView }
 
 func (v *hashView) begin(sink ValueSink) { sink.Hash(v.count, false) }
 
 func (v *hashView) emit(sink ValueSink, budget int) (work int, done bool) {
 	for v.next < v.count && work < budget {
-		m := v.take()
-		sink.Pair(nameBytes(m.name), m.value)
-		work += elementWork + len(m.name) + len(m.value)
+		field, value := v.take()
+		sink.Pair(field, value)
+		work += elementWork + len(field) + len(value)
 	}
 	if v.next < v.count {
 		return work, false
@@ -241,15 +244,15 @@ func (v *logView) thaw() {
 }
 
 // setView views a big set.
-type setView struct{ memberView[struct{}] }
+type setView struct{ textView }
 
 func (v *setView) begin(sink ValueSink) { sink.Set(v.count) }
 
 func (v *setView) emit(sink ValueSink, budget int) (work int, done bool) {
 	for v.next < v.count && work < budget {
-		m := v.take()
-		sink.Member(nameBytes(m.name))
-		work += elementWork + len(m.name)
+		member, _ := v.take()
+		sink.Member(member)
+		work += elementWork + len(member)
 	}
 	if v.next < v.count {
 		return work, false

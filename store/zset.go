@@ -77,7 +77,7 @@ func (z *ZSet) Score(member []byte) (float64, bool) {
 		if !ok {
 			return 0, false
 		}
-		return z.tree.members.at(p).value, true
+		return z.tree.members.at(p).score, true
 	}
 	if z.log != nil {
 		m := z.log.find(member)
@@ -112,7 +112,7 @@ func (z *ZSet) Add(score float64, member []byte) (added, changed bool) {
 		z.tree.insert(score, member)
 		return true, false
 	}
-	if z.tree.members.at(p).value == score {
+	if z.tree.members.at(p).score == score {
 		return false, false
 	}
 	z.entry.mutate()

@@ -57,7 +57,7 @@ func (l *zsetLog) find(member []byte) (m logMember) {
 	}
 	if l.rest != nil {
 		if m.p, m.held = l.rest.members.find(member); m.held {
-			m.beside, m.score = true, l.rest.members.at(m.p).value
+			m.beside, m.score = true, l.rest.members.at(m.p).score
 		}
 	}
 	return m
@@ -111,7 +111,7 @@ func (l *zsetLog) rank(m logMember) int {
 	if m.beside {
 		item := l.rest.members.at(m.p)
 		return l.rest.rank(m.p) + l.stamps.rank(l.stamps.seek(func(s stamp) bool {
-			return stampLess(s, item.value, item.name)
+			return stampLess(s, item.score, item.name)
 		}))
 	}
 	rank := l.stamps.rank(m.place)
@@ -247,8 +247,8 @@ func (l *zsetLog) scan(cursor uint64, count int, texts *stampTexts, fn func(memb
 	if l.rest == nil {
 		return 0
 	}
-	next := l.rest.members.scan((cursor-cursorsStamps)/restCursor, count, func(m *member[float64]) {
-		fn(nameBytes(m.name), m.value)
+	next := l.rest.members.scan((cursor-cursorsStamps)/restCursor, count, func(m *member) {
+		fn(nameBytes(m.name), m.score)
 	})
 	if next == 0 {
 		return 0

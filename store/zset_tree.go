@@ -11,7 +11,7 @@ import (
 // member string, and a new score re-uses it.
 type zsetTree struct {
 	order   *btree.BTreeG[zsetItem]
-	members memberTable[float64]
+	members memberTable
 }
 
 type zsetItem struct {
@@ -30,13 +30,13 @@ func zsetLess(a, b zsetItem) bool {
 func newZSetTree() *zsetTree {
 	return &zsetTree{
 		order:   btree.NewBTreeGOptions(zsetLess, btree.Options{NoLocks: true}),
-		members: newMemberTable[float64](),
+		members: newMemberTable(),
 	}
 }
 
 // clone implements cloner. The B-tree's nodes stay common until one of the two trees changes them, the members' names for good.
 func (t *zsetTree) clone() any {
-	return &zsetTree{order: t.order.Copy(), members: t.members.clone(func(score float64) float64 { return score })}
+	return &zsetTree{order: t.order.Copy(), members: t.members.clone()}
 }
 
 func (t *zsetTree) len() int { return t.members.len() }
@@ -51,15 +51,15 @@ func (t *zsetTree) insert(score float64, member []byte) {
 // move gives the member at position p of the table a new score.
 func (t *zsetTree) move(p int, score float64) {
 	m := t.members.at(p)
-	t.order.Delete(zsetItem{m.value, m.name})
-	m.value = score
+	t.order.Delete(zsetItem{m.score, m.name})
+	m.score = score
 	t.order.Set(zsetItem{score, m.name})
 }
 
 // remove takes out the member at position p of the table.
 func (t *zsetTree) remove(p int) {
 	m := t.members.at(p)
-	t.order.Delete(zsetItem{m.value, m.name})
+	t.order.Delete(zsetItem{m.score, m.name})
 	t.members.remove(p)
 }
 
@@ -89,7 +89,7 @@ func (t *zsetTree) at(rank int) zsetItem {
 // rank returns the rank of the member at position p of the table.
 func (t *zsetTree) rank(p int) int {
 	m := t.members.at(p)
-	return t.beforeItem(zsetItem{m.value, m.name})
+	return t.beforeItem(zsetItem{m.score, m.name})
 }
 
 // beforeItem counts the entries before an item, whether it is there or not.
@@ -162,8 +162,8 @@ func (t *zsetTree) scan(cursor uint64, count int, fn func(member []byte, score f
 	if cursor&treeCursor == treeCursor {
 		from = cursor >> cursorBits
 	}
-	next := t.members.scan(from, count, func(m *member[float64]) {
-		fn(nameBytes(m.name), m.value)
+	next := t.members.scan(from, count, func(m *member) {
+		fn(nameBytes(m.name), m.score)
 	})
 	if next == 0 {
 		return 0
