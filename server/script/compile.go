@@ -34,12 +34,21 @@ func (s *sandbox) compile(text, name string, params bool) (c *compiled, err erro
 		// What the compiler leaves behind would pile up.
 		defer debug.SetGCPercent(debug.SetGCPercent(longTextGCPercent))
 	}
+	r := &rewriter{constants: s.names, params: params, loads: s.purpose == forFunctions}
+	if c, err = s.compileWith(r, text, name); errors.As(err, new(tooComplex)) && r.blocks {
+		r = &rewriter{constants: s.names, params: params, loads: r.loads, noBlocks: true}
+		c, err = s.compileWith(r, text, name)
+	}
+	return c, err
+}
+
+// compileWith compiles text as a rewriter changes it.
+func (s *sandbox) compileWith(r *rewriter, text, name string) (*compiled, error) {
 	chunk, err := syntax.Parse(text, name)
 	if err != nil {
 		return nil, err
 	}
 	keepArg := usesArg(chunk.Stmts)
-	r := &rewriter{constants: s.names, params: params, loads: s.purpose == forFunctions}
 	r.chunk(chunk)
 	proto, err := compileTree(chunk, name)
 	if err != nil {
@@ -49,12 +58,22 @@ func (s *sandbox) compile(text, name string, params bool) (c *compiled, err erro
 	return &compiled{proto: proto, keeps: r.keeps, usesGlobals: r.usesGlobals}, nil
 }
 
+// tooComplex is the error of a function that gopher-lua has no room for.
+type tooComplex struct {
+	name string
+	line int
+}
+
+func (e tooComplex) Error() string {
+	return fmt.Sprintf("%s:%d: function or expression too complex", e.name, e.line)
+}
+
 // compileTree has gopher-lua compile a chunk. The chunk is the one function of
 // another, because only functions can have parameters.
 func compileTree(chunk *ast.FunctionExpr, name string) (proto *lua.FunctionProto, err error) {
 	defer func() {
 		if e := recover(); e != nil {
-			err = fmt.Errorf("%s:%d: function or expression too complex", name, chunk.LastLine())
+			err = tooComplex{name, chunk.LastLine()}
 		}
 	}()
 	wrapped := &ast.ReturnStmt{Exprs: []ast.Expr{chunk}}
@@ -69,7 +88,7 @@ func compileTree(chunk *ast.FunctionExpr, name string) (proto *lua.FunctionProto
 		if errors.As(err, &complaint) && complaint.Line > 0 {
 			line = complaint.Line
 		}
-		return nil, fmt.Errorf("%s:%d: function or expression too complex", name, line)
+		return nil, tooComplex{name, line}
 	}
 	return outer.FunctionPrototypes[0], nil
 }

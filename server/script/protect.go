@@ -1,7 +1,9 @@
 package script
 
 import (
+	"reflect"
 	"strings"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -89,11 +91,15 @@ func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua
 	}
 	mark := b.Mark()
 	b.Depth++
+	handled := handlesErrors(L)
+	before := *handled
 	err := L.PCall(nargs, lua.MultRet, handler)
+	*handled = before
 	b.Return(mark)
 	if err == nil {
 		return nil
 	}
+	s.closeAbove(L) // if the handler has not come to that
 	if s.engine.run.stopped != "" {
 		s.engine.stop(s.engine.run.stopped)
 	}
@@ -103,6 +109,20 @@ func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua
 	}
 	return api
 }
+
+// handlesErrors is where gopher-lua keeps whether an error is going to be handled. After a call that handled some itself it says no, and the next
+// error of whoever made that call would close the variables of all functions there are.
+func handlesErrors(L *lua.LState) *bool {
+	return (*bool)(unsafe.Add(unsafe.Pointer(L), handlesErrorsAt))
+}
+
+var handlesErrorsAt = func() uintptr {
+	field, ok := reflect.TypeFor[lua.LState]().FieldByName("hasErrorFunc")
+	if !ok || field.Type.Kind() != reflect.Bool {
+		panic("script: another gopher-lua than this was written for")
+	}
+	return field.Offset
+}()
 
 // callSteps is what calls count that are dearer than those of Lua functions.
 const callSteps = 10

@@ -12,6 +12,9 @@ const (
 	keysName  = "(KEYS)"
 	argvName  = "(ARGV)"
 	stepsName = "(steps)"
+
+	openName    = "(open)"
+	closureName = "(closure)"
 )
 
 // stepsPerTick is how many loop rounds and function calls pass between two
@@ -43,11 +46,15 @@ type rewriter struct {
 	depth  int      // of functions
 	locals []string // visible local variables
 	counts bool     // there is something that counts steps
+	blocks bool     // and loops that count many rounds at once
 	// keeps is set when the script might change KEYS or ARGV, or reach them by
 	// another name.
 	keeps bool
 	// usesGlobals is set when the script mentions _G or compiles text.
 	usesGlobals bool
+	// noBlocks has each round of a loop counted by itself: that takes fewer of the variables
+	// that a function may have.
+	noBlocks bool
 }
 
 // chunk rewrites a whole chunk in place.
@@ -126,9 +133,53 @@ func (r *rewriter) counted(stmts []ast.Stmt, line int, declare ...string) []ast.
 	r.counts = true
 	visible := len(r.locals)
 	r.locals = append(r.locals, declare...)
-	out := append(countSteps(line, weight(stmts[:min(len(stmts), uncounted)])), r.block(stmts)...)
+	out := slices.Concat(leaveClosed(stmts, line), countSteps(line, weight(stmts[:min(len(stmts), uncounted)])), r.block(stmts))
 	r.locals = r.locals[:visible]
 	return out
+}
+
+// leaveClosed is what begins a loop's body so that whoever leaves it by break gives the variables which closures have taken hold of a life of their
+// own:
+//
+//	local open
+//	if false then local closure = function() return open end end
+//
+// gopher-lua does so only if one of the body's own variables is such, and not for those of blocks within it: their closures would go on with
+// registers that are used again, those that count steps among them.
+func leaveClosed(stmts []ast.Stmt, line int) []ast.Stmt {
+	if !breaksAmid(stmts, false) || !makesClosures(stmts) {
+		return nil
+	}
+	back := &ast.ReturnStmt{Exprs: []ast.Expr{ident(openName, line)}}
+	back.SetLine(line)
+	fn := &ast.FunctionExpr{ParList: &ast.ParList{}, Stmts: []ast.Stmt{back}}
+	fn.SetLine(line)
+	fn.SetLastLine(line)
+	return []ast.Stmt{
+		local(line, []string{openName}),
+		test(line, &ast.FalseExpr{}, local(line, []string{closureName}, fn)),
+	}
+}
+
+// breaksAmid reports whether a loop with these statements is left from within a block of it.
+func breaksAmid(stmts []ast.Stmt, within bool) bool {
+	for _, stmt := range stmts {
+		switch s := stmt.(type) {
+		case *ast.BreakStmt:
+			if within {
+				return true
+			}
+		case *ast.DoBlockStmt:
+			if breaksAmid(s.Stmts, true) {
+				return true
+			}
+		case *ast.IfStmt:
+			if breaksAmid(s.Then, true) || breaksAmid(s.Else, true) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // countSteps counts n steps.
@@ -254,13 +305,13 @@ func (r *rewriter) localAssign(s *ast.LocalAssignStmt) {
 
 func (r *rewriter) repeat(s *ast.RepeatStmt) {
 	r.counts = true
-	visible := len(r.locals)
+	visible, close := len(r.locals), leaveClosed(s.Stmts, s.Line())
 	for i, inner := range s.Stmts {
 		s.Stmts[i] = r.statement(inner)
 	}
 	s.Condition = r.expr(s.Condition)
 	r.locals = r.locals[:visible]
-	s.Stmts = append(countSteps(s.Line(), weight(s.Stmts)), s.Stmts...)
+	s.Stmts = slices.Concat(close, countSteps(s.Line(), weight(s.Stmts)), s.Stmts)
 }
 
 func (r *rewriter) genericFor(s *ast.GenericForStmt) {

@@ -27,7 +27,7 @@ const (
 // as much as a small body does.
 func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
 	rounds := stepsPerTick / weight(s.Stmts[:min(len(s.Stmts), uncounted)])
-	if rounds >= blockMin && isWhole(s.Init, 0, beginMax) && (s.Step == nil || isWhole(s.Step, 1, stepMax)) {
+	if !r.noBlocks && rounds >= blockMin && isWhole(s.Init, 0, beginMax) && (s.Step == nil || isWhole(s.Step, 1, stepMax)) {
 		return r.inBlocks(s, rounds)
 	}
 	s.Init = r.forNumber(s.Init, "initial value")
@@ -59,7 +59,7 @@ func isWhole(e ast.Expr, least, end float64) bool {
 //	  end
 //	end
 func (r *rewriter) inBlocks(s *ast.NumberForStmt, rounds int) ast.Stmt {
-	r.counts = true
+	r.counts, r.blocks = true, true
 	line, each, step := s.Line(), float64(weight(s.Stmts[:min(len(s.Stmts), uncounted)])), 1.0
 	if s.Step != nil {
 		step = constantNumber(s.Step)
@@ -69,7 +69,7 @@ func (r *rewriter) inBlocks(s *ast.NumberForStmt, rounds int) ast.Stmt {
 
 	visible := len(r.locals)
 	r.locals = append(r.locals, s.Name)
-	s.Init, s.Limit, s.Stmts = from, end, leaving(r.block(s.Stmts))
+	s.Init, s.Limit, s.Stmts = from, end, append(leaveClosed(s.Stmts, line), leaving(r.block(s.Stmts))...)
 	r.locals = r.locals[:visible]
 
 	steps := operation(line, to, "-", from)

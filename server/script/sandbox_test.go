@@ -105,3 +105,18 @@ func TestArguments(t *testing.T) {
 		require.Equal(t, "*3\r\n:2\r\n:0\r\n$1\r\nk\r\n", eval(e, src, resp.RESP2, []string{"k", "l"}, nil))
 	}
 }
+
+// TestScriptsNearTheLimits: a loop that counts its rounds in blocks takes more variables, but not so that a script which had room for it has none.
+func TestScriptsNearTheLimits(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	nested := func(n int) string { return strings.Repeat("for i = 1, 1 do ", n) + strings.Repeat("end ", n) + "return 1" }
+	locals := func(n int) string {
+		return "local a" + strings.Repeat(", a", n-1) + " for i = 1, 1 do end return 1"
+	}
+	for name, src := range map[string]string{"nested": nested(48), "locals": locals(191)} {
+		require.Equal(t, ":1\r\n", eval(e, src, resp.RESP2, nil, nil), name)
+	}
+	for name, src := range map[string]string{"nested": nested(60), "locals": locals(199)} {
+		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), "user_script:1: ", name)
+	}
+}

@@ -28,6 +28,17 @@ func weight(stmts []ast.Stmt) int {
 	return min(n, stepsPerTick)
 }
 
+// makesClosures reports whether there are functions in statements.
+func makesClosures(stmts []ast.Stmt) bool {
+	found := false
+	walk(stmts, func(e ast.Expr) bool {
+		_, fn := e.(*ast.FunctionExpr)
+		found = found || fn
+		return !found
+	})
+	return found
+}
+
 // stores counts the assignments to elements.
 func stores(stmts []ast.Stmt) int {
 	n := 0
