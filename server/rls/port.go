@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"context"
@@ -37,7 +38,7 @@ const (
 	MaxConns = 1024
 
 	keptConns     = MaxConns / 2     // of those that have asked before do not give way to strangers
-	maxStreams    = 1000             // requests under way on one connection
+	maxStreams    = 1000             // requests under way on one connection, of wideConns
 	streamWorkers = 64               // goroutines that answer one request after another; for requests beyond these, which wait, goroutines are made
 	maxRequests   = 4096             // on all
 	maxChecks     = 256              // health checks, on all
@@ -73,7 +74,9 @@ type Port struct {
 	path      string
 	counts    Counts
 	service   *service
-	grpc      *grpc.Server
+	wide      *grpc.Server // nil without a port
+	narrow    *grpc.Server
+	wideOpen  atomic.Int64 // connections to the wide one
 	health    *healthServer
 	listeners []net.Listener
 	tls       *front.FollowedTLS // nil: the port speaks plain text
@@ -156,7 +159,7 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 	p.seen = fingerprint(p.path)
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(maxRequest), grpc.MaxHeaderListSize(maxHeaders), grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window),
-		grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(greetTimeout), grpc.InTapHandle(p.arrivals.admit),
+		grpc.ConnectionTimeout(greetTimeout), grpc.InTapHandle(p.arrivals.admit),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: silentAfter, Timeout: silentTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPing, PermitWithoutStream: true}),
@@ -175,11 +178,20 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 		return errors.New("rls-port: none of its addresses is of this machine: correct --rls-bind")
 	}
 	p.conns = conns{web.NewConns(MaxConns, keptConns, bytesAtOnce)}
-	p.grpc, p.health, p.ended = grpc.NewServer(options...), newHealth(o.Unready), make(chan struct{})
-	p.grpc.RegisterService(p.description(), p.service)
-	healthpb.RegisterHealthServer(p.grpc, p.health)
-	reflection.Register(p.grpc)
+	p.conns.OnlyPresent() // a call whose peer hangs up is cancelled
+	p.health, p.ended = newHealth(o.Unready), make(chan struct{})
+	p.wide = p.server(slices.Concat(options, []grpc.ServerOption{grpc.MaxConcurrentStreams(maxStreams)}))
+	p.narrow = p.server(slices.Concat(options, []grpc.ServerOption{grpc.MaxConcurrentStreams(fewStreams)}))
 	return nil
+}
+
+// server returns a server of all that the port answers.
+func (p *Port) server(options []grpc.ServerOption) *grpc.Server {
+	s := grpc.NewServer(options...)
+	s.RegisterService(p.description(), p.service)
+	healthpb.RegisterHealthServer(s, p.health)
+	reflection.Register(s)
+	return s
 }
 
 // description is that of the rate limit service, with its method as the port answers it.
@@ -233,11 +245,13 @@ func (p *Port) admitted(ctx context.Context) (from peerAddr, err error) {
 
 // Serve begins to answer, and to look after the files.
 func (p *Port) Serve() {
-	if p.grpc == nil {
+	if p.wide == nil {
 		return
 	}
 	for _, ln := range p.listeners {
-		p.serving.Go(func() { _ = p.grpc.Serve(p.conns.listener(ln)) }) // it ends with Close
+		narrow := newLane(ln.Addr())
+		p.serving.Go(func() { _ = p.wide.Serve(wideListener{p.conns.listener(ln), &p.wideOpen, narrow}) }) // it ends with Close
+		p.serving.Go(func() { _ = p.narrow.Serve(narrow) })
 	}
 	p.serving.Go(p.watch)
 }
@@ -248,17 +262,21 @@ func (p *Port) Close() {
 		ln.Close()
 	}
 	p.listeners = nil
-	if p.grpc == nil {
+	if p.wide == nil {
 		return
 	}
 	close(p.ended)
 	p.health.Shutdown()
-	late := time.AfterFunc(endTimeout, p.grpc.Stop)
-	p.grpc.GracefulStop()
-	late.Stop()
+	for _, s := range []*grpc.Server{p.wide, p.narrow} {
+		p.serving.Go(func() {
+			late := time.AfterFunc(endTimeout, s.Stop)
+			s.GracefulStop()
+			late.Stop()
+		})
+	}
 	p.serving.Wait()
 	p.service.sessions.End()
-	p.grpc = nil
+	p.wide, p.narrow = nil, nil
 }
 
 // watch reads the rules anew when their files have changed, and those for TLS.

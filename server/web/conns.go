@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // Conns are the connections of a server that are open, so many at most. Whoever has sent no request, half a request, or nothing since the last
@@ -14,12 +15,14 @@ type Conns struct {
 	atOnce    int    // bytes that are read of one in a turn
 	crowded   func() // is called before somebody gives way, if it is there
 	turns     turns
+	present   bool // only those are answered who have not hung up
 
 	mu        sync.Mutex
-	moves     uint64 // counts, so that the places in two queues can be compared
-	fresh     queue  // those that have never sent a request; the one that has waited longest is in front
-	waiting   queue  // those that have, and wait for the next one to arrive whole; the same
-	answering queue  // in the order in which their requests came
+	looked    time.Time // when it was last looked who has hung up, and nobody had
+	moves     uint64    // counts, so that the places in two queues can be compared
+	fresh     queue     // those that have never sent a request; the one that has waited longest is in front
+	waiting   queue     // those that have, and wait for the next one to arrive whole; the same
+	answering queue     // in the order in which their requests came
 }
 
 // RequestBytes is what NewConns is given for connections on which one request comes after another.
@@ -29,6 +32,10 @@ const RequestBytes = 1 << 10
 // What arrives is dealt with in turns, of so many bytes of one connection at most.
 func NewConns(max, kept, atOnce int) *Conns { return &Conns{max: max, kept: kept, atOnce: atOnce} }
 
+// OnlyPresent has what has arrived be forgotten when it is its turn and the peer has hung up meanwhile: for peers that never close one side alone. To
+// be called before the first connection.
+func (a *Conns) OnlyPresent() { a.present = true }
+
 // conn is a connection that is counted until it is closed.
 type conn struct {
 	net.Conn
@@ -37,6 +44,7 @@ type conn struct {
 	before, after *conn  // in that queue
 	moved         uint64 // what Conns.moves was then
 	requests      int    // that are being answered
+	hungUp        func() bool
 }
 
 // queue is a list of connections that go in behind and out anywhere. Each is in one at most, so that moving one, as each request does twice,
@@ -80,7 +88,7 @@ func (a *Conns) add(c net.Conn) (added, gone *conn) {
 		gone = a.leastUseful()
 		gone.move(nil)
 	}
-	added = &conn{Conn: c, all: a}
+	added = &conn{Conn: c, all: a, hungUp: hangUps(c)}
 	added.move(&a.fresh)
 	return added, gone
 }
@@ -94,6 +102,39 @@ func (a *Conns) full() bool {
 	defer a.mu.Unlock()
 	return a.open() >= a.max
 }
+
+const (
+	// lookAgain is how long nobody looks who has hung up after nobody had.
+	lookAgain = 10 * time.Millisecond
+	// closedAtOnce is how many connections are closed for one newcomer: each may end much that is under way.
+	closedAtOnce = 4
+)
+
+// closeHungUp closes connections whose peers have gone. What these have sent may wait for its turn, and until then their places would be
+// taken, and newcomers be let in for others who are still there.
+func (a *Conns) closeHungUp() {
+	a.mu.Lock()
+	var gone []*conn
+	if time.Since(a.looked) > lookAgain {
+		for _, q := range []*queue{&a.fresh, &a.waiting, &a.answering} {
+			for c := q.front; c != nil && len(gone) < closedAtOnce; c = c.after {
+				if c.hungUp() {
+					gone = append(gone, c)
+				}
+			}
+		}
+		if len(gone) == 0 {
+			a.looked = time.Now()
+		}
+	}
+	a.mu.Unlock()
+	for _, c := range gone {
+		_ = c.Close()
+	}
+}
+
+// never is hungUp of a connection of which that is not known.
+func never() bool { return false }
 
 // leastUseful is the connection that is to give way. There is one.
 func (a *Conns) leastUseful() *conn {
@@ -157,6 +198,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.all.turns.next()
 	}
+	if n > 0 && c.all.present && c.hungUp() {
+		_ = c.Close()
+		return 0, net.ErrClosed
+	}
 	return n, err
 }
 
@@ -192,6 +237,9 @@ func (l *roomy) Accept() (net.Conn, error) {
 	accepted, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
+	}
+	if l.conns.full() {
+		l.conns.closeHungUp()
 	}
 	if l.conns.crowded != nil && l.conns.full() {
 		l.conns.crowded()
