@@ -8,8 +8,6 @@ import (
 
 // opened registers a new connection, or answers why it cannot stay.
 func (x *Executor) opened(c *netpoll.Conn) {
-	x.Lock()
-	defer x.Unlock()
 	x.Clock.Read()
 	cl := &command.Client{
 		Conn: c, Reply: &c.Out, DB: x.Keys.DB(0), Created: x.Clock.Mono(), Seen: x.Clock.Mono(),
@@ -39,13 +37,6 @@ func (x *Executor) refuses(cl *command.Client) string {
 		return command.ErrProtected
 	}
 	return ""
-}
-
-// closed forgets a connection.
-func (x *Executor) closed(c *netpoll.Conn) {
-	x.Lock()
-	defer x.Unlock()
-	x.forget(c.Client.(*command.Client))
 }
 
 // forget takes a client out of all tables.

@@ -91,10 +91,18 @@ type parsed struct {
 func workerOf(c *command.Ctx) *Worker { return c.Worker.(*Worker) }
 
 // Opened implements netpoll.Worker.
-func (w *Worker) Opened(c *netpoll.Conn) { w.Exec.opened(c) }
+func (w *Worker) Opened(c *netpoll.Conn) {
+	w.lock()
+	defer w.Exec.Unlock()
+	w.Exec.opened(c)
+}
 
 // Closed implements netpoll.Worker.
-func (w *Worker) Closed(c *netpoll.Conn) { w.Exec.closed(c) }
+func (w *Worker) Closed(c *netpoll.Conn) {
+	w.lock()
+	defer w.Exec.Unlock()
+	w.Exec.forget(c.Client.(*command.Client))
+}
 
 // Tick implements netpoll.Worker.
 func (w *Worker) Tick() time.Duration {

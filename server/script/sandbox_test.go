@@ -109,7 +109,9 @@ func TestArguments(t *testing.T) {
 // TestScriptsNearTheLimits: a loop that counts its rounds in blocks takes more variables, but not so that a script which had room for it has none.
 func TestScriptsNearTheLimits(t *testing.T) {
 	e := New(newFakeHost(), Options{})
-	nested := func(n int) string { return strings.Repeat("for i = 1, 1 do ", n) + strings.Repeat("end ", n) + "return 1" }
+	nested := func(n int) string {
+		return strings.Repeat("for i = 1, 1 do ", n) + strings.Repeat("end ", n) + "return 1"
+	}
 	locals := func(n int) string {
 		return "local a" + strings.Repeat(", a", n-1) + " for i = 1, 1 do end return 1"
 	}
