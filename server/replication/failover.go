@@ -34,9 +34,11 @@ type failover struct {
 	end   time.Time // when the time is up; zero: never
 	asked bool      // PSYNC … FAILOVER may be with the replica, which cannot be taken back: the time does not count any more
 	over  bool      // ABORT was called since: the time counts again
+	alone time.Time // since when there has been no replica that it could hand over to; zero: there is one
 }
 
 const (
+	aloneTime  = 3 * time.Second  // how long writes wait for a replica that has gone to come back
 	forcedTime = 10 * time.Second // how long a replica that takes over by force may take to do so
 	abortTime  = time.Second      // how long ABORT waits for the answer of a replica that was asked: if it has taken over, nothing can be aborted
 )
@@ -233,12 +235,33 @@ func (r *Replica) FailoverJob(int64) (next int64) {
 	case late:
 		r.abortFailover(errors.New("no replica had all changes in time"))
 		return 0
+	case !r.canHandOver():
+		r.abortFailover(errors.New("the replica has gone"))
+		return 0
 	default:
 		return 0
 	}
 	f.state, f.to = failoverProceeds, to
 	r.Follow(to)
 	return 0
+}
+
+// canHandOver reports whether the replica that is waited for, or any, has been there lately.
+func (r *Replica) canHandOver() bool {
+	f := &r.failover
+	there := len(r.Primary.feeds) > 0
+	if f.to != (Address{}) {
+		there = r.Primary.find(f.to) != nil
+	}
+	switch now := time.Now(); {
+	case there:
+		f.alone = time.Time{}
+	case f.alone.IsZero():
+		f.alone = now
+	default:
+		return now.Sub(f.alone) < aloneTime
+	}
+	return true
 }
 
 // abortSoon ends the failover: at once, or when the replica has answered that was asked to take over.

@@ -221,6 +221,29 @@ func TestFailoverThatComesToNothing(t *testing.T) {
 	harness.AwaitSame(t, r, p)
 }
 
+// TestFailoverWithoutAReplica: writes do not wait for ever for a replica that has gone.
+func TestFailoverWithoutAReplica(t *testing.T) {
+	t.Parallel()
+	for _, to := range [][]string{nil, {"TO"}} {
+		primary := harness.Start(t, diskless...)
+		replica := harness.Start(t, follow(primary.Port)...)
+		p, writer := harness.Dial(t, primary.Addr), harness.Dial(t, primary.Addr)
+		harness.AwaitSame(t, p, harness.Dial(t, replica.Addr))
+		require.NoError(t, replica.Stall())
+		p.Ask("SET", "k", "1")
+		words := append([]string{"FAILOVER"}, to...)
+		if to != nil {
+			words = append(words, "127.0.0.1", strconv.Itoa(replica.Port))
+		}
+		require.Equal(t, "+OK\r\n", string(p.Do(words...)))
+		require.NoError(t, writer.Send(harness.Command("SET", "k", "2")))
+		require.Equal(t, "waiting-for-sync", p.Info("replication")["master_failover_state"])
+		replica.Kill()
+		require.Equal(t, "+OK\r\n", string(writer.Reply()))
+		awaitLog(t, primary, "the replica has gone")
+	}
+}
+
 // slowAnswer starts a primary and a replica that the primary reaches through a proxy, which keeps what the replica says to PSYNC … FAILOVER until told is
 // closed.
 func slowAnswer(t *testing.T) (primary, replica *harness.Server, told chan struct{}) {
