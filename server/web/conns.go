@@ -1,11 +1,11 @@
 package web
 
 import (
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"runtime"
 	"sync"
-	"time"
 )
 
 // Conns are the connections of a server that are open, so many at most. Whoever has sent no request, half a request, or nothing since the last
@@ -18,11 +18,10 @@ type Conns struct {
 	present   bool // only those are answered who have not hung up
 
 	mu        sync.Mutex
-	looked    time.Time // when it was last looked who has hung up, and nobody had
-	moves     uint64    // counts, so that the places in two queues can be compared
-	fresh     queue     // those that have never sent a request; the one that has waited longest is in front
-	waiting   queue     // those that have, and wait for the next one to arrive whole; the same
-	answering queue     // in the order in which their requests came
+	moves     uint64 // counts, so that the places in two queues can be compared
+	fresh     queue  // those that have never sent a request; the one that has waited longest is in front
+	waiting   queue  // those that have, and wait for the next one to arrive whole; the same
+	answering queue  // in the order in which their requests came
 }
 
 // RequestBytes is what NewConns is given for connections on which one request comes after another.
@@ -104,27 +103,26 @@ func (a *Conns) full() bool {
 }
 
 const (
-	// lookAgain is how long nobody looks who has hung up after nobody had.
-	lookAgain = 10 * time.Millisecond
-	// closedAtOnce is how many connections are closed for one newcomer: each may end much that is under way.
+	// looksAtOnce is of how many connections it is looked for one newcomer whether their peers have gone.
+	looksAtOnce = 64
+	// closedAtOnce is how many of them are closed: each may end much that is under way.
 	closedAtOnce = 4
 )
 
-// closeHungUp closes connections whose peers have gone. What these have sent may wait for its turn, and until then their places would be
-// taken, and newcomers be let in for others who are still there.
+// closeHungUp closes connections whose peers have gone, if it finds some. What these have sent may wait for its turn, and until then their places
+// would be taken, and newcomers be let in for others who are still there. It looks from any connection on.
 func (a *Conns) closeHungUp() {
 	a.mu.Lock()
 	var gone []*conn
-	if time.Since(a.looked) > lookAgain {
-		for _, q := range []*queue{&a.fresh, &a.waiting, &a.answering} {
-			for c := q.front; c != nil && len(gone) < closedAtOnce; c = c.after {
-				if c.hungUp() {
-					gone = append(gone, c)
-				}
+	before, looks := rand.IntN(a.open()+1), 0
+	for _, q := range []*queue{&a.fresh, &a.waiting, &a.answering, &a.fresh, &a.waiting, &a.answering} {
+		for c := q.front; c != nil && looks < looksAtOnce && len(gone) < closedAtOnce; c = c.after {
+			if before--; before >= 0 {
+				continue
 			}
-		}
-		if len(gone) == 0 {
-			a.looked = time.Now()
+			if looks++; c.hungUp() {
+				gone = append(gone, c)
+			}
 		}
 	}
 	a.mu.Unlock()
