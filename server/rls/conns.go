@@ -2,6 +2,7 @@ package rls
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -31,16 +32,19 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return known{accepted}, nil
+	return known{accepted, new(atomic.Int64)}, nil
 }
 
 // known is a connection whose address tells requests, which are shown nothing else of it, which one it is.
-type known struct{ net.Conn }
+type known struct {
+	net.Conn
+	takenBack *atomic.Int64
+}
 
 // RemoteAddr implements net.Conn.
 func (k known) RemoteAddr() net.Addr {
 	addr := k.Conn.RemoteAddr()
-	from := peerAddr{Addr: addr, conn: k.Conn}
+	from := peerAddr{Addr: addr, conn: k.Conn, takenBack: k.takenBack}
 	if tcp, ok := addr.(*net.TCPAddr); ok {
 		from.ip = tcp.AddrPort().Addr().Unmap()
 	}
@@ -51,6 +55,24 @@ type peerAddr struct {
 	net.Addr
 	ip   netip.Addr // of a TCP connection
 	conn net.Conn
+
+	takenBack *atomic.Int64 // requests of the connection since one was answered
+}
+
+// MaxTakenBack is how many requests a connection may take back one after another. A gateway does that with those that take it too long, but some are
+// answered. Whoever takes back all of them (CVE-2023-44487) has hung up, perhaps, behind megabytes more of them.
+const MaxTakenBack = 200
+
+// over notes that a request is over: it has been answered, or taken back before that, which closes the connection if all have been.
+func (a peerAddr) over(ctx context.Context) {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		if a.takenBack.Add(1) > MaxTakenBack {
+			_ = a.conn.Close()
+		}
+	case a.takenBack.Load() > 0:
+		a.takenBack.Store(0)
+	}
 }
 
 // begin notes that a request is being answered. end is to follow.

@@ -326,3 +326,34 @@ func TestReloadHoldsNobodyUp(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, <-log.free)
 }
+
+// TestTakenBack: a connection that takes all of its calls back is closed, and one of which some are answered is not.
+func TestTakenBack(t *testing.T) {
+	port := 0
+	open(t, func(cfg *config.Config) { port = cfg.RLSPort })
+	for _, answered := range []int{0, ours.MaxTakenBack / 20} {
+		r := dialRaw(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for i := 0; ; i++ {
+				stream, err := r.begin()
+				if err == nil && answered > 0 && i%answered == 0 {
+					err = r.WriteData(stream, true, make([]byte, 5))
+				} else if err == nil {
+					err = r.WriteRSTStream(stream, http2.ErrCodeCancel)
+				}
+				if err != nil || answered > 0 && i == 10*ours.MaxTakenBack {
+					return
+				}
+			}
+		}()
+		<-ended
+		if answered > 0 {
+			r.ask(t)
+			continue
+		}
+		_, err := r.begin()
+		require.Error(t, err)
+	}
+}

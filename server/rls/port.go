@@ -203,14 +203,15 @@ func (p *Port) description() *grpc.ServiceDesc {
 
 // shouldRateLimit answers a request whose headers have come. It is called before the message has, so that those that do not come are counted.
 func (p *Port) shouldRateLimit(_ any, ctx context.Context, receive func(message any) error, _ grpc.UnaryServerInterceptor) (any, error) {
-	if !p.arrivals.beginRequest() {
-		return nil, errCrowded
-	}
-	defer p.arrivals.endRequest()
 	from, err := p.admitted(ctx)
 	if err != nil {
 		return nil, err
 	}
+	defer from.over(ctx)
+	if !p.arrivals.beginRequest() {
+		return nil, errCrowded
+	}
+	defer p.arrivals.endRequest()
 	request := &rls.RateLimitRequest{}
 	if err := receive(request); err != nil {
 		return nil, err
