@@ -245,17 +245,19 @@ func (s *hostileSoak) round(floods []*flood.Flood) {
 	if !s.whole {
 		duration /= 10
 	}
+	chosen := s.r.Perm(len(floods))[:1+s.r.IntN(min(floodsAtOnce, len(floods)))]
 	phase := int64(phaseFloods)
+	if slices.ContainsFunc(chosen, func(i int) bool { return floods[i].Long }) {
+		phase = phaseLong
+	}
+	s.honest.phase.Store(phase) // before the first of them begins, while the others are still being started
 	var loose []*flood.Attackers
 	var names []string
-	for _, i := range s.r.Perm(len(floods))[:1+s.r.IntN(min(floodsAtOnce, len(floods)))] {
-		if names = append(names, floods[i].Name); floods[i].Long {
-			phase = phaseLong
-		}
+	for _, i := range chosen {
+		names = append(names, floods[i].Name)
 		s.ran[floods[i].Name]++
 		loose = append(loose, floods[i].Loose(s.t, s.server, s.size, flood.Password, duration))
 	}
-	s.honest.phase.Store(phase)
 	for _, a := range loose {
 		a.Wait()
 	}
