@@ -10,7 +10,7 @@ import (
 
 // gateways are floods of the ports that gateways ask at.
 var gateways = []Flood{
-	{Name: "http-check", Port: httpPort, Stranger: true, Alone: true, Conns: same(300), Attack: pours("GET /check?policy=p&key=k HTTP/1.1\r\nHost: localhost\r\n\r\n"), Memory: bytes(128 * mib)},
+	{Name: "http-check", Port: httpPort, Stranger: true, Alone: true, Conns: sized(300, 1_000), Attack: pours("GET /check?policy=p&key=k HTTP/1.1\r\nHost: localhost\r\n\r\n"), Memory: func(size Size) int64 { return int64(size.of(128*mib, 256*mib)) }},
 	{Name: "rls-settings", Port: rlsPort, Stranger: true, Alone: true, Conns: sized(100, 1_000), Attack: settings, Memory: gatewaysMemory},
 	{Name: "rls-reset", Port: rlsPort, Stranger: true, Alone: true, Conns: sized(100, 1_000), Attack: resetStreams, Memory: gatewaysMemory},
 	{Name: "rls-calls", Port: rlsPort, Stranger: true, Alone: true, Conns: sized(100, 1_000), Attack: unreadCalls, Memory: gatewaysMemory},
