@@ -6,7 +6,7 @@ import (
 	"headgate/server/resp"
 )
 
-// opened registers a new connection, or answers why it cannot stay.
+// opened registers a new connection, or answers why it cannot stay. The caller holds the executor's lock.
 func (x *Executor) opened(c *netpoll.Conn) {
 	x.Clock.Read()
 	cl := &command.Client{
