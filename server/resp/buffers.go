@@ -2,9 +2,11 @@ package resp
 
 import (
 	"math/bits"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 const (
@@ -26,6 +28,12 @@ const (
 	// when all buffers together are over their limit, in bytes: who asks for
 	// little is not made to pay for who took much.
 	alwaysAllowed = 1 << 20
+	// unmapMax is how many bytes may wait for the goroutine that gives them back
+	// to the system; what is put back beyond that is given back at once.
+	unmapMax = 64 << 20
+	// unmapStep is how much of that is given back in one step, so that nobody
+	// waits for more: each page that was written to costs some 0.2 µs.
+	unmapStep = 1 << 20
 	// overdraft is the part of the limit by which buffers may exceed it until
 	// the largest clients are gone.
 	overdraft = 8
@@ -49,9 +57,13 @@ type Buffers struct {
 
 	mu     sync.Mutex
 	free   [kinds][][]byte
-	fewest [kinds]int // elements of free at one time, since the last Trim
-	kept   int        // bytes in free
-	inHeap int        // buffers of BufferSize that came from the Go heap
+	fewest [kinds]int         // elements of free at one time, since the last Trim
+	kept   int                // bytes in free
+	inHeap int                // buffers of BufferSize that came from the Go heap
+	mapped map[*byte]struct{} // where those begin that lie outside
+
+	leaving      [][]byte // large ones that a goroutine is giving back
+	leavingBytes int      // bytes
 }
 
 // Used returns how many bytes are given out, in buffers above BufferSize.
@@ -101,11 +113,11 @@ func (b *Buffers) Get(n int) []byte {
 	if size > BufferSize {
 		b.used.Add(int64(size))
 	}
-	if size > largestKept {
-		return mapBuffer(size)
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if size > largestKept {
+		return b.fromSystem(size)
+	}
 	list := &b.free[kind(size)]
 	if last := len(*list) - 1; last >= 0 {
 		buf := (*list)[last]
@@ -119,7 +131,42 @@ func (b *Buffers) Get(n int) []byte {
 		b.inHeap++
 		return make([]byte, size)
 	}
-	return mapBuffer(size)
+	return b.fromSystem(size)
+}
+
+// fromSystem returns memory from the system, or from the Go heap if the system
+// has no mapping left. The caller holds mu.
+func (b *Buffers) fromSystem(size int) []byte {
+	buf := mapBuffer(size)
+	if buf == nil {
+		return make([]byte, size)
+	}
+	b.note(buf)
+	return buf
+}
+
+// note notes that a buffer lies outside the Go heap. The caller holds mu.
+func (b *Buffers) note(buf []byte) {
+	if b.mapped == nil {
+		b.mapped = make(map[*byte]struct{})
+	}
+	b.mapped[unsafe.SliceData(buf)] = struct{}{}
+}
+
+// remap makes a buffer that lies outside the Go heap larger; nil if it does not,
+// or cannot be.
+func (b *Buffers) remap(buf []byte, size int) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, is := b.mapped[unsafe.SliceData(buf)]; !is {
+		return nil
+	}
+	grown := remapBuffer(buf, size)
+	if grown != nil {
+		delete(b.mapped, unsafe.SliceData(buf))
+		b.note(grown)
+	}
+	return grown
 }
 
 // Grow returns a buffer of at least n bytes that begins with what buf holds.
@@ -127,7 +174,7 @@ func (b *Buffers) Get(n int) []byte {
 func (b *Buffers) Grow(buf []byte, n int) []byte {
 	if b != nil && cap(buf) > BufferSize {
 		size := capacity(n)
-		if grown, ok := remapBuffer(buf[:cap(buf)], size); ok {
+		if grown := b.remap(buf[:cap(buf)], size); grown != nil {
 			b.used.Add(int64(size - cap(buf)))
 			return grown
 		}
@@ -156,13 +203,60 @@ func (b *Buffers) Put(buf []byte) {
 }
 
 // discard gives a buffer back to the system, or leaves it to the garbage
-// collector.
+// collector. A large one is given back in steps, by a goroutine: whoever puts it
+// back may be a loop, with clients that wait.
 func (b *Buffers) discard(buf []byte) {
-	if !unmapBuffer(buf) && len(buf) == BufferSize {
-		b.mu.Lock()
-		b.inHeap--
-		b.mu.Unlock()
+	if b.leave(buf) {
+		unmapBuffer(buf)
 	}
+}
+
+// leave forgets a buffer, and reports whether the caller is to give it back to
+// the system.
+func (b *Buffers) leave(buf []byte) (now bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, is := b.mapped[unsafe.SliceData(buf)]; !is {
+		if len(buf) == BufferSize {
+			b.inHeap--
+		}
+		return false
+	}
+	delete(b.mapped, unsafe.SliceData(buf))
+	if len(buf) <= unmapStep || b.leavingBytes > unmapMax {
+		return true
+	}
+	b.leaving = append(b.leaving, buf)
+	if b.leavingBytes += len(buf); len(b.leaving) == 1 {
+		go b.unmapLeaving()
+	}
+	return false
+}
+
+// unmapLeaving gives back to the system what discard has left, and ends when
+// nothing is left.
+func (b *Buffers) unmapLeaving() {
+	for buf := b.nextLeaving(0); buf != nil; buf = b.nextLeaving(len(buf)) {
+		for step := range slices.Chunk(buf, unmapStep) {
+			unmapBuffer(step)
+			runtime.Gosched()
+		}
+	}
+}
+
+// nextLeaving forgets the buffer in front, which had so many bytes, and returns
+// the next one; nil if there is none. The first call forgets none.
+func (b *Buffers) nextLeaving(done int) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if done > 0 {
+		b.leavingBytes -= done
+		if b.leaving = slices.Delete(b.leaving, 0, 1); len(b.leaving) == 0 {
+			b.leaving = nil
+			return nil
+		}
+	}
+	return b.leaving[0]
 }
 
 // Trim gives back what is kept and has not been used since the last Trim, and

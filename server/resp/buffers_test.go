@@ -3,6 +3,7 @@ package resp
 import (
 	"bytes"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -98,6 +99,31 @@ func TestUnusedBuffersGoBack(t *testing.T) {
 	require.Zero(t, b.inHeap)
 	take(few)
 	require.Len(t, p.free, few)
+}
+
+// TestLargeBuffersAreGivenBackInSteps: who puts large ones back does not wait until the system has them, however many there are.
+func TestLargeBuffersAreGivenBackInSteps(t *testing.T) {
+	if mapBuffer(BufferSize) == nil {
+		t.Skip("buffers come from the Go heap here")
+	}
+	var b Buffers
+	const size = 3*unmapStep + unmapStep/2
+	buf := b.Get(size)
+	kept := b.Get(size)
+	buf[0], buf[size-1] = 1, 1
+	require.False(t, b.leave(buf), "a goroutine does it")
+	b.mu.Lock()
+	b.leavingBytes += 2 * unmapMax
+	b.mu.Unlock()
+	require.True(t, b.leave(kept), "so much is left already")
+	unmapBuffer(kept)
+	require.Eventually(t, func() bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.leaving == nil
+	}, time.Minute, time.Millisecond)
+	require.EqualValues(t, 2*unmapMax, b.leavingBytes)
+	require.Empty(t, b.mapped)
 }
 
 // TestBuffersIgnoreOthers: memory of another origin is nobody's to give away.

@@ -190,12 +190,11 @@ func (c *conn) move(to *queue) {
 	}
 }
 
-// Read implements net.Conn. What has arrived waits for its turn.
+// Read implements net.Conn. What has arrived waits for its turn, and so does an end: of a crowd that hangs up at once, each is work for several
+// goroutines.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p[:min(len(p), c.all.atOnce)])
-	if n > 0 {
-		c.all.turns.next()
-	}
+	c.all.turns.next()
 	if n > 0 && c.all.present && c.hungUp() {
 		_ = c.Close()
 		return 0, net.ErrClosed

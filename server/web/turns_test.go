@@ -24,25 +24,32 @@ func connected(t *testing.T, all *Conns) (accepted net.Conn, peer *net.TCPConn) 
 	return accepted, dialed.(*net.TCPConn)
 }
 
-// TestWhatArrivesWaitsForItsTurn: what has been read of one connection is not gone on with while it is another one's turn.
+// TestWhatArrivesWaitsForItsTurn: what has been read of one connection is not gone on with while it is another one's turn, nor is its end.
 func TestWhatArrivesWaitsForItsTurn(t *testing.T) {
-	all := NewConns(2, 1, RequestBytes)
-	accepted, peer := connected(t, all)
-	all.turns.mu.Lock()
-	read := make(chan int)
-	go func() {
-		n, _ := accepted.Read(make([]byte, 10))
-		read <- n
-	}()
-	_, err := peer.Write([]byte("abc"))
-	require.NoError(t, err)
-	select {
-	case <-read:
-		require.Fail(t, "it did not wait")
-	case <-time.After(50 * time.Millisecond):
+	for what, do := range map[string]func(peer *net.TCPConn) (sent int, err error){
+		"bytes":  func(peer *net.TCPConn) (int, error) { return peer.Write([]byte("abc")) },
+		"an end": func(peer *net.TCPConn) (int, error) { return 0, peer.Close() },
+	} {
+		t.Run(what, func(t *testing.T) {
+			all := NewConns(2, 1, RequestBytes)
+			accepted, peer := connected(t, all)
+			all.turns.mu.Lock()
+			read := make(chan int)
+			go func() {
+				n, _ := accepted.Read(make([]byte, 10))
+				read <- n
+			}()
+			sent, err := do(peer)
+			require.NoError(t, err)
+			select {
+			case <-read:
+				require.Fail(t, "it did not wait")
+			case <-time.After(50 * time.Millisecond):
+			}
+			all.turns.mu.Unlock()
+			require.Equal(t, sent, <-read)
+		})
 	}
-	all.turns.mu.Unlock()
-	require.Equal(t, 3, <-read)
 }
 
 // TestTurnsAreShort: no more is read at once than makes a turn, and all of it is read in the end.
