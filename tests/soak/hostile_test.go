@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,8 +40,6 @@ const (
 	memoryDrift   = 10                     // percent by which settled memory may differ
 	tablesShare   = 3                      // percent of the highest resident memory that the runtime's tables may have grown by
 	mostResident  = 8 << 30                // bytes, beyond which the server is killed: others live on this machine too
-	healthEvery   = time.Second            // a probe of the HTTP port,
-	healthWithin  = 5 * time.Second        // which is answered by then
 	shortClients  = 50                     // of those that limit, in a short soak
 	lookEvery     = 100 * time.Millisecond // at resident memory
 )
@@ -55,15 +52,13 @@ type hostileSoak struct {
 	size      flood.Size
 	server    *harness.Server
 	admin     *harness.Client
-	health    string
+	monitors  []*monitor
 	honest    *honest
 	begin     time.Time
 	r         *rand.Rand
 	highest   atomic.Int64
 	lowest    atomic.Int64  // resident memory, since stay looks at it
 	stolen    time.Duration // by the host of the machine, until the last line about what goes on
-	unhealthy atomic.Int64
-	probes    atomic.Int64
 	ran       map[string]int
 }
 
@@ -90,6 +85,9 @@ func TestHostileSoak(t *testing.T) {
 	defer cancel()
 	s.honest = startHonest(ctx, s.server, clients, s.reference)
 	go s.watch(ctx)
+	for _, m := range s.monitors {
+		go m.run(ctx)
+	}
 
 	before := s.stay("quiet", *hostileQuiet)
 	for end := time.Now().Add(*hostileTime); time.Now().Before(end); {
@@ -125,9 +123,8 @@ func (s *hostileSoak) floods() (all []*flood.Flood) {
 func (s *hostileSoak) start(floods []*flood.Flood) {
 	flags := slices.Concat(flood.Common, []string{"--requirepass", flood.Password, "--client-query-buffer-limit", "16mb"})
 	if !s.reference {
-		ports := flood.PortFlags(s.t, flood.Ports...)
-		s.health = "http://127.0.0.1:" + ports[slices.Index(ports, "--metrics-port")+1] + "/healthz"
-		flags = slices.Concat(flags, flood.TLSFlags(s.t), ports, []string{"--enable-restore-command", "local"})
+		flags = slices.Concat(flags, flood.TLSFlags(s.t), flood.PortFlags(s.t, flood.Ports...), []string{"--enable-restore-command", "local"})
+		s.monitors = monitorsOf(flags)
 	}
 	s.server = harness.StartUnder(s.t, harness.Pinned(0), flags...)
 	s.admin = harness.Dial(s.t, s.server.Addr)
@@ -137,22 +134,8 @@ func (s *hostileSoak) start(floods []*flood.Flood) {
 	}
 }
 
-// watch looks at memory and at the HTTP port until the context ends.
+// watch looks at memory until the context ends.
 func (s *hostileSoak) watch(ctx context.Context) {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: healthWithin}
-	go func() {
-		for ctx.Err() == nil && !s.reference {
-			s.probes.Add(1)
-			resp, err := client.Get(s.health)
-			if err != nil || resp.StatusCode != http.StatusOK {
-				s.unhealthy.Add(1)
-			}
-			if err == nil {
-				_ = resp.Body.Close()
-			}
-			time.Sleep(healthEvery)
-		}
-	}()
 	for ctx.Err() == nil {
 		now, err := s.server.Status("VmRSS")
 		if err != nil {
@@ -343,7 +326,8 @@ func (s *hostileSoak) judge(before, after settled) {
 	t.Logf("resident memory %d MiB before the floods, %d MiB at most, %d MiB after them, of these %.1f and %.1f MiB the runtime's tables; the rest %+.1f %%",
 		before.resident>>20, s.highest.Load()>>20, after.resident>>20, float64(before.tables())/(1<<20), float64(after.tables())/(1<<20), drift)
 	t.Logf("what the runtime says, in MiB more than before the floods: %s", after.grown(before))
-	t.Logf("%d of %d probes not answered; floods: %s", s.unhealthy.Load(), s.probes.Load(), fmt.Sprint(s.ran))
+	t.Logf("of the monitors: %v", s.monitors)
+	t.Logf("floods: %v", s.ran)
 	if s.reference {
 		return // for its figures
 	}
@@ -355,7 +339,7 @@ func (s *hostileSoak) judge(before, after settled) {
 	if !s.whole {
 		return
 	}
-	require.Zero(t, s.unhealthy.Load(), "probes of the HTTP port")
+	require.Empty(t, unanswered(s.monitors), "of the monitors")
 	assert.LessOrEqual(t, p999[phaseFloods], p999[phaseQuiet]+honestExtra, "p99.9 of the honest")
 	assert.LessOrEqual(t, drift, float64(memoryDrift), "resident memory but for the runtime's tables")
 	assert.LessOrEqual(t, after.tables()-before.tables(), s.highest.Load()*tablesShare/100, "the runtime's tables")
