@@ -30,4 +30,6 @@ func (x *Executor) LimitMemory(cfg *config.Config)         { x.limitMemory(cfg) 
 func (x *Executor) LimitHeap(outside uint64)               { x.limitHeap(outside) }
 func (x *Executor) GiveBack(mono int64)                    { x.giveBack(mono) }
 func (x *Executor) EndTimeouts(now int64) (next int64)     { return x.endTimeouts(now) }
+func (g *Garbage) Worth(used uint64, mono int64) uint64    { return g.worth(used, mono) }
+func (g *Garbage) SetGiven(mono, took int64)               { g.given, g.took = mono, took }
 func (g *Garbage) KeepPace(percent int, live, read uint64) { g.keepPace(percent, live, read) }

@@ -9,8 +9,11 @@ import (
 const (
 	giveBackPeriod = time.Second     // how often it is looked whether there is garbage to give back
 	giveBackPause  = 5 * time.Second // how long no collection has run before one is asked for: what a crowd has left is to be back within 10 s
-	giveBackLeast  = 16 << 20        // bytes of garbage for which that is done, and
-	giveBackPart   = 8               // the part of the heap that it has to be
+	giveBackMuch   = 16 << 20        // bytes of garbage for which that is done at any time, and
+	muchPart       = 8               // the part of the heap that it has to be
+	giveBackLittle = 4 << 20         // bytes for which it is done where the last time is giveBackShare times as long ago as it took, and
+	littlePart     = 32              // the part of the heap that they have to be
+	giveBackShare  = 100             // so it takes one part in so many of a processor
 	trimPeriod     = 3 * time.Second // for how long buffers may be kept that nobody uses: less than giveBackPause, so that they are garbage by then
 
 	// garbageMost is how many bytes of garbage gc-percent may let the heap have. Where much is in use, four times as much garbage would be
@@ -34,6 +37,8 @@ type Garbage struct {
 	since   int64             // ns, when that number was first seen
 	kept    uint64            // bytes that the heap had left after the last time
 	again   bool              // the last time gave back much, so that what was let go of since is looked for once more
+	given   int64             // ns, when that was
+	took    int64             // ns, for how long
 	data    uint64            // bytes of data, when it was looked last
 	marked  uint64            // the same when the last collection ran: what has been deleted since still counts as live
 }
@@ -68,23 +73,34 @@ func (x *Executor) giveBack(mono int64) {
 	held := host.RuntimeMetric(host.MetricTotal) - host.RuntimeMetric(host.MetricHeapReleased)
 	least := max(host.RuntimeMetric(host.MetricLive), g.kept)
 	deleted := g.marked - min(g.marked, g.data)
-	if held+deleted < least+muchGarbage(least) && !g.again {
+	if held+deleted < least+g.worth(least, mono) && !g.again {
 		return
 	}
 	g.Busy = true
-	g.kept = 0
+	g.kept, g.given = 0, mono
 	go func() {
+		begin := time.Now()
 		g.Free()
+		took := time.Since(begin)
 		x.Lock()
 		defer x.Unlock()
+		g.took = int64(took)
 		g.kept = host.RuntimeMetric(host.MetricTotal) - host.RuntimeMetric(host.MetricHeapReleased)
 		g.again = held >= g.kept+muchGarbage(g.kept)
 		g.Busy = false
 	}()
 }
 
-// muchGarbage is how many bytes of garbage beside those that are in use are worth a collection.
-func muchGarbage(used uint64) uint64 { return max(giveBackLeast, used/giveBackPart) }
+// worth is how many bytes of garbage beside those that are in use are worth a collection: few if the last one is long ago.
+func (g *Garbage) worth(used uint64, mono int64) uint64 {
+	if mono-g.given < giveBackShare*g.took {
+		return muchGarbage(used)
+	}
+	return max(giveBackLittle, used/littlePart)
+}
+
+// muchGarbage is how many are worth one at any time.
+func muchGarbage(used uint64) uint64 { return max(giveBackMuch, used/muchPart) }
 
 // keepPace has the collector run when the garbage is percent of the live bytes, or sooner if that is more than garbageMost and than a
 // collection, which reads the scanned bytes, is worth.

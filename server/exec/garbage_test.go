@@ -63,6 +63,17 @@ func TestGarbageIsGivenBack(t *testing.T) {
 	require.Equal(t, 1, look(7*exec.GiveBackPause))
 }
 
+// TestLittleGarbageIsGivenBackSeldom: a few MiB of garbage go back as well, where that has not taken long or is long ago.
+func TestLittleGarbageIsGivenBackSeldom(t *testing.T) {
+	const mib, took = 1 << 20, int64(time.Second)
+	var g exec.Garbage
+	require.EqualValues(t, 4*mib, g.Worth(10*mib, 1), "it has never been done")
+	g.SetGiven(100*took, took)
+	require.EqualValues(t, 16*mib, g.Worth(10*mib, 110*took))
+	require.EqualValues(t, 100*mib, g.Worth(800*mib, 199*took))
+	require.EqualValues(t, 25*mib, g.Worth(800*mib, 200*took))
+}
+
 // TestDeletedDataIsGivenBack: a value that was there when the last collection ran is garbage once it is deleted, although nobody has looked.
 func TestDeletedDataIsGivenBack(t *testing.T) {
 	defer rtdebug.SetGCPercent(rtdebug.SetGCPercent(-1))
