@@ -28,11 +28,9 @@ const (
 	// when all buffers together are over their limit, in bytes: who asks for
 	// little is not made to pay for who took much.
 	alwaysAllowed = 1 << 20
-	// unmapMax is how many bytes may wait for the goroutine that gives them back
-	// to the system; what is put back beyond that is given back at once.
-	unmapMax = 64 << 20
-	// unmapStep is how much of that is given back in one step, so that nobody
-	// waits for more: each page that was written to costs some 0.2 µs.
+	// unmapStep is how much of a large buffer is given back to the system in one
+	// step, so that nobody waits for more: each page that was written to costs
+	// some 0.2 µs.
 	unmapStep = 1 << 20
 	// overdraft is the part of the limit by which buffers may exceed it until
 	// the largest clients are gone.
@@ -50,8 +48,9 @@ const kinds = 7 // sizes that are kept: BufferSize, twice that, … largestKept
 // The zero value is ready; a nil *Buffers takes everything from the Go heap and
 // counts nothing. It is safe for concurrent use.
 type Buffers struct {
-	used atomic.Int64 // bytes that are given out
-	max  atomic.Int64 // bytes that may be; 0 = as many as there are
+	used  atomic.Int64 // bytes that are given out
+	going atomic.Int64 // bytes that were, and are on their way back to the system
+	max   atomic.Int64 // bytes that may be; 0 = as many as there are
 
 	round atomic.Uint32 // how often Trim was called; Pools follow
 
@@ -62,8 +61,7 @@ type Buffers struct {
 	inHeap int                // buffers of BufferSize that came from the Go heap
 	mapped map[*byte]struct{} // where those begin that lie outside
 
-	leaving      [][]byte // large ones that a goroutine is giving back
-	leavingBytes int      // bytes
+	leaving [][]byte // large ones that a goroutine is giving back
 }
 
 // Used returns how many bytes are given out, in buffers above BufferSize.
@@ -86,7 +84,7 @@ func (b *Buffers) refuses(size int) bool {
 		return false
 	}
 	limit := b.max.Load()
-	return limit > 0 && b.used.Load()+int64(size) > limit+limit/overdraft
+	return limit > 0 && b.used.Load()+b.going.Load()+int64(size) > limit+limit/overdraft
 }
 
 // capacity returns the size of the buffer that serves for n bytes.
@@ -223,38 +221,36 @@ func (b *Buffers) leave(buf []byte) (now bool) {
 		return false
 	}
 	delete(b.mapped, unsafe.SliceData(buf))
-	if len(buf) <= unmapStep || b.leavingBytes > unmapMax {
+	if len(buf) <= unmapStep {
 		return true
 	}
-	b.leaving = append(b.leaving, buf)
-	if b.leavingBytes += len(buf); len(b.leaving) == 1 {
-		go b.unmapLeaving()
+	b.going.Add(int64(len(buf)))
+	if b.leaving = append(b.leaving, buf); len(b.leaving) == 1 {
+		go b.unmapLeaving(buf)
 	}
 	return false
 }
 
-// unmapLeaving gives back to the system what discard has left, and ends when
-// nothing is left.
-func (b *Buffers) unmapLeaving() {
-	for buf := b.nextLeaving(0); buf != nil; buf = b.nextLeaving(len(buf)) {
+// unmapLeaving gives back to the system what leave has left, buf first, and ends
+// when nothing is left.
+func (b *Buffers) unmapLeaving(buf []byte) {
+	for ; buf != nil; buf = b.nextLeaving() {
 		for step := range slices.Chunk(buf, unmapStep) {
 			unmapBuffer(step)
+			b.going.Add(-int64(len(step)))
 			runtime.Gosched()
 		}
 	}
 }
 
-// nextLeaving forgets the buffer in front, which had so many bytes, and returns
-// the next one; nil if there is none. The first call forgets none.
-func (b *Buffers) nextLeaving(done int) []byte {
+// nextLeaving forgets the buffer in front, and returns the next one; nil if
+// there is none.
+func (b *Buffers) nextLeaving() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if done > 0 {
-		b.leavingBytes -= done
-		if b.leaving = slices.Delete(b.leaving, 0, 1); len(b.leaving) == 0 {
-			b.leaving = nil
-			return nil
-		}
+	if b.leaving = slices.Delete(b.leaving, 0, 1); len(b.leaving) == 0 {
+		b.leaving = nil
+		return nil
 	}
 	return b.leaving[0]
 }
