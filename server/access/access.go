@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"headgate/server/acl"
 	"headgate/server/command"
@@ -19,6 +20,7 @@ type Access struct {
 	table   *acl.Table
 	Users   *acl.Users
 	denials acl.Log
+	changes atomic.Uint64 // of users
 
 	ClientLine func(c *command.Ctx, cl *command.Client) string // describes a client for the log of denials; set by New
 }
@@ -193,11 +195,16 @@ func (a *Access) guard(cl *command.Client) {
 
 // guardAll does so for all clients, and for those who come. It is called whenever a user has changed.
 func (a *Access) guardAll() {
+	a.changes.Add(1)
 	a.Gate.Set(command.GatePassword, !a.Users.Default().Open())
 	for _, cl := range a.Clients.List {
 		a.guard(cl)
 	}
 }
+
+// Changes counts the changes of users: whoever keeps a client for its next use has it authenticate anew when there was one. It may be called from
+// any goroutine.
+func (a *Access) Changes() uint64 { return a.changes.Load() }
 
 // BecomeDefault makes a client the default user, authenticated if that takes no password.
 func (a *Access) BecomeDefault(cl *command.Client) {

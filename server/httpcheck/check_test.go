@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -261,12 +262,27 @@ func TestRights(t *testing.T) {
 
 	inner := netpoll.NewInner(p.srv.WithoutBackgroundWork(), "127.0.0.1:0", "127.0.0.1:0")
 	defer inner.Close()
-	whole := func(b []byte) bool { return strings.Count(string(b), "\r\n") == 2 }
-	reply, err := inner.Do(context.Background(), []byte("AUTH other\r\nACL DELUSER edge\r\n"), whole)
-	require.NoError(t, err)
-	require.Equal(t, "+OK\r\n:1\r\n", string(reply))
-	status, _ = ask("edge", "secret", "edge:1")
-	require.Equal(t, http.StatusUnauthorized, status, "a user who is deleted loses the clients that wait for the next use")
+	whole := func(b []byte) bool { return strings.Count(string(b), "\r\n") == 1 }
+	for i, step := range []struct {
+		command, reply string
+		password       string // with which is asked then,
+		status         int    // and this is the answer
+	}{
+		{"AUTH other", "+OK", "secret", http.StatusOK},
+		{"ACL SETUSER edge off", "+OK", "secret", http.StatusUnauthorized},
+		{"ACL SETUSER edge on", "+OK", "secret", http.StatusOK},
+		{"ACL SETUSER edge <secret >second", "+OK", "secret", http.StatusUnauthorized},
+		{"ACL SETUSER edge <secret", "-ERR Error in ACL SETUSER modifier '<secret': The password you are trying to remove from the user does not exist", "second", http.StatusOK},
+		{"ACL SETUSER edge resetpass", "+OK", "second", http.StatusUnauthorized},
+		{"ACL SETUSER edge >secret", "+OK", "secret", http.StatusOK},
+		{"ACL DELUSER edge", ":1", "secret", http.StatusUnauthorized},
+	} {
+		reply, err := inner.Do(context.Background(), []byte(step.command+"\r\n"), whole)
+		require.NoError(t, err)
+		require.Equal(t, step.reply+"\r\n", string(reply))
+		status, _ = ask("edge", step.password, "edge:"+strconv.Itoa(i))
+		require.Equal(t, step.status, status, step.command)
+	}
 }
 
 // TestPlaces: keys are filled in from what the gateway says of its client's request.

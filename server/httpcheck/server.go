@@ -38,6 +38,7 @@ const (
 // Options are what the port needs to know. The functions are called for each request, from any goroutine.
 type Options struct {
 	Dial      func() local.Client                // a new client of the server
+	Changes   func() uint64                      // counts the changes of users
 	NeedsAuth func() bool                        // whoever gives no password may do nothing
 	Refuses   func(peer netip.Addr) (why string) // why a peer may not ask without a password, or ""; a Unix socket's has the zero Addr
 	Log       *slog.Logger
@@ -62,7 +63,7 @@ type Counts struct {
 
 // New returns a server that listens nowhere yet, and counts what it answers.
 func New(o Options, counts *Counts) *Server {
-	s := &Server{options: o, counts: counts, sessions: local.Sessions{Dial: o.Dial}, conns: web.NewConns(MaxConns, keptConns, web.RequestBytes), checks: make(chan struct{}, maxChecks)}
+	s := &Server{options: o, counts: counts, sessions: local.Sessions{Dial: o.Dial, Changes: o.Changes}, conns: web.NewConns(MaxConns, keptConns, web.RequestBytes), checks: make(chan struct{}, maxChecks)}
 	s.http = http.Server{
 		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader, ConnState: s.conns.Note,

@@ -21,7 +21,8 @@ type Credentials struct{ User, Password string }
 
 // Sessions are clients between their uses. Each is of one user, and used by one request at a time. They are safe for concurrent use.
 type Sessions struct {
-	Dial func() Client // makes a client
+	Dial    func() Client // makes a client
+	Changes func() uint64 // counts the changes of users; nil: there are none
 
 	mu    sync.Mutex
 	idle  []*Session // the one used last at the end
@@ -31,15 +32,16 @@ type Sessions struct {
 // Session is a client that has authenticated. It is not safe for concurrent use.
 type Session struct {
 	Client
-	owner [sha256.Size]byte // of the credentials: passwords are not kept
+	owner   [sha256.Size]byte // of the credentials: passwords are not kept
+	changes uint64            // Sessions.Changes, before it authenticated
 
 	request []byte // memory for what is asked
 	awaited awaited
 	whole   func(replies []byte) bool // awaited's, made once
 }
 
-func newSession(c Client, owner [sha256.Size]byte) *Session {
-	s := &Session{Client: c, owner: owner}
+func newSession(c Client, owner [sha256.Size]byte, changes uint64) *Session {
+	s := &Session{Client: c, owner: owner, changes: changes}
 	s.whole = s.awaited.read
 	return s
 }
@@ -54,20 +56,21 @@ func ownerOf(c Credentials) (owner [sha256.Size]byte) {
 	return owner
 }
 
-// Take returns a client of these credentials. The error is an [Error] if they are wrong.
+// Take returns a client of these credentials. The error is an [Error] if they are wrong. A request is answered as if it came over a connection of its
+// own: a client from before a change of users is not used again, or a password that was taken back would still do.
 func (s *Sessions) Take(ctx context.Context, c Credentials) (*Session, error) {
-	owner := ownerOf(c)
+	owner, changes := ownerOf(c), s.changes()
 	for {
 		found := s.takeIdle(owner)
 		if found == nil {
 			break
 		}
-		if found.Open() {
+		if found.changes == changes && found.Open() {
 			return found, nil
 		}
-		found.Close() // its user has been deleted, for instance
+		found.Close()
 	}
-	fresh := newSession(s.Dial(), owner)
+	fresh := newSession(s.Dial(), owner, changes)
 	if c == (Credentials{}) {
 		return fresh, nil
 	}
@@ -81,6 +84,13 @@ func (s *Sessions) Take(ctx context.Context, c Credentials) (*Session, error) {
 		return nil, err
 	}
 	return fresh, nil
+}
+
+func (s *Sessions) changes() uint64 {
+	if s.Changes == nil {
+		return 0
+	}
+	return s.Changes()
 }
 
 // takeIdle returns a client that waits for its next use, or nil if there is none.

@@ -58,6 +58,7 @@ const (
 // Options are what the port needs of the server. The functions may be called from any goroutine.
 type Options struct {
 	Dial    func() local.Client                // a new client of the server
+	Changes func() uint64                      // counts the changes of users
 	Refuses func(peer netip.Addr) (why string) // why a peer may not ask, or ""
 	Has     func(policy string) bool           // whether there is a policy of the name
 
@@ -148,7 +149,7 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 	}
 	p.options, p.path = o, cfg.Path(cfg.RLSConfig)
 	p.service = &service{
-		sessions: local.Sessions{Dial: o.Dial}, as: local.Credentials{User: cfg.RLSUser, Password: cfg.RLSPassword}, headers: cfg.RLSResponseHeaders,
+		sessions: local.Sessions{Dial: o.Dial, Changes: o.Changes}, as: local.Credentials{User: cfg.RLSUser, Password: cfg.RLSPassword}, headers: cfg.RLSResponseHeaders,
 		counts: &p.counts,
 	}
 	if cfg.RLSPassword == "" {

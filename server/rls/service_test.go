@@ -29,6 +29,7 @@ import (
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/limiter"
+	"headgate/server/netpoll"
 	"headgate/server/servertest"
 )
 
@@ -375,6 +376,32 @@ func TestWrongLogin(t *testing.T) {
 				_, err := client.ShouldRateLimit(context.Background(), request("user", "x"))
 				require.Equal(t, codes.PermissionDenied, status.Code(err))
 			}
+			require.NotEmpty(t, log.with("its user may not check limits"))
+		})
+	}
+}
+
+// TestLoginChanges: a password that was taken back, or that is asked for from now on, fails requests at once, though they have passed before.
+func TestLoginChanges(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change  func(*config.Config)
+		command string
+	}{
+		"a password is set": {func(*config.Config) {}, "CONFIG SET requirepass other"},
+		"it is changed":     {func(cfg *config.Config) { cfg.RequirePass, cfg.RLSPassword = "one", "one" }, "CONFIG SET requirepass other"},
+		"the user is off":   {func(cfg *config.Config) { cfg.RequirePass, cfg.RLSPassword = "one", "one" }, "ACL SETUSER default off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := &lines{Handler: slog.DiscardHandler}
+			srv, client, _, _ := openServer(t, tt.change, slog.New(log))
+			ask(t, client, request("user", "x"))
+			inner := netpoll.NewInner(srv.WithoutBackgroundWork(), "127.0.0.1:0", "127.0.0.1:0")
+			defer inner.Close()
+			replies, err := inner.Do(context.Background(), []byte("AUTH one\r\n"+tt.command+"\r\n"), func(b []byte) bool { return strings.Count(string(b), "\r\n") == 2 })
+			require.NoError(t, err)
+			require.True(t, strings.HasSuffix(string(replies), "\r\n+OK\r\n"), "%s", replies)
+			_, err = client.ShouldRateLimit(context.Background(), request("user", "x"))
+			require.Equal(t, codes.PermissionDenied, status.Code(err))
 			require.NotEmpty(t, log.with("its user may not check limits"))
 		})
 	}
