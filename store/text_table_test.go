@@ -35,8 +35,8 @@ func requireCounted(t *testing.T, table *textTable) {
 	require.Len(t, c.gone, gone)
 	require.Equal(t, bytes, c.bytes)
 	require.Equal(t, live, c.live)
-	if !table.moving {
-		require.LessOrEqual(t, c.bytes, 2*c.live+wasteSlack, "much is unused")
+	if !table.moving { // a chunk that has just been begun is looked at when the next text is released
+		require.LessOrEqual(t, c.bytes, 2*c.live+wasteSlack+chunkBytes, "much is unused")
 	}
 }
 

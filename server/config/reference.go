@@ -84,7 +84,7 @@ that can only be set at start take effect at the next start, and the log says so
 - ` + "`include path`" + ` reads another file at that place, and ` + "`include conf.d/*.conf`" + ` all files that match, in order; there may be none. Paths are relative to
   the directory in which the server was started. Includes may be nested %d deep, and at most %d files of up to %d KiB are read.
 - If a directive is given twice, the last one applies. ` + "`save`" + ` adds up, until ` + "`save \"\"`" + ` clears it; ` + "`client-output-buffer-limit`" + `
-  sets the class that it names.
+  sets the class that it names, and ` + "`policy`" + ` the policy.
 - An unknown directive is an error. Directives of redis.conf without effect are listed at the end.
 
 The same names work as flags. The word after ` + "`--name`" + ` is always its value, even if it starts with ` + "`--`" + `; only ` + "`--save`" + ` may stand alone.
