@@ -347,13 +347,13 @@ func otherPorts(cfg *config.Config) (attrs []any) {
 
 // checkOptions are what the HTTP check needs of the server.
 func (s *Server) checkOptions() httpcheck.Options {
-	return httpcheck.Options{Dial: s.dialAsOneOfMany, Changes: s.Access.Changes, NeedsAuth: s.needsAuth, Refuses: s.refusesDoor, Log: s.Logger}
+	return httpcheck.Options{Dial: s.dialAsOneOfMany, Changes: s.UserChanges, NeedsAuth: s.needsAuth, Refuses: s.refusesDoor, Log: s.Logger}
 }
 
 // envoyOptions are what Envoy's rate limit service needs of the server.
 func (s *Server) envoyOptions() rls.Options {
 	return rls.Options{
-		Dial: s.dial, Changes: s.Access.Changes, Refuses: s.refusesDoor, Has: s.hasPolicy, Log: s.Logger, NeedsAuth: s.needsAuth, Unready: s.Reports.NotReady,
+		Dial: s.dial, Changes: s.UserChanges, Refuses: s.refusesDoor, Has: s.hasPolicy, Log: s.Logger, NeedsAuth: s.needsAuth, Unready: s.Reports.NotReady,
 		TLS: func() (*front.FollowedTLS, error) { return front.FollowTLS(s.Config.Get) },
 	}
 }

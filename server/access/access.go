@@ -202,9 +202,9 @@ func (a *Access) guardAll() {
 	}
 }
 
-// Changes counts the changes of users: whoever keeps a client for its next use has it authenticate anew when there was one. It may be called from
+// UserChanges counts the changes of users: whoever keeps a client for its next use has it authenticate anew when there was one. It may be called from
 // any goroutine.
-func (a *Access) Changes() uint64 { return a.changes.Load() }
+func (a *Access) UserChanges() uint64 { return a.changes.Load() }
 
 // BecomeDefault makes a client the default user, authenticated if that takes no password.
 func (a *Access) BecomeDefault(cl *command.Client) {

@@ -82,6 +82,7 @@ func (g *Gateway) chargePolicy(c *command.Ctx, key []byte, e *leasedLimit, now i
 	k.limit.policy, k.limit.request = *e.policy, *r
 	if pair != nil {
 		own := *pair
+		own.Key = k.key // the client's goes with its command
 		k.lease.pair = &own
 	}
 	return g.charge(c, k, e, now, r.Call.Cost, sizes[:n])

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -315,6 +316,39 @@ func TestPoliciesSayWhetherTheyAreLeased(t *testing.T) {
 		require.GreaterOrEqual(t, limited, 1200-(1000-120))
 	}
 }
+
+// TestChargesKeepTheirKeys: what a lease's charge tells of a call is about the key of that call, whatever its client and others have sent meanwhile.
+func TestChargesKeepTheirKeys(t *testing.T) {
+	const clients, rounds, keys = 8, 300, 30
+	_, gate := startGateway(t, startRelay(t, socketOf(reference.Start(t))).url(), leasing)
+	require.Equal(t, "OK", gate.ask("RL.POLICY SET p GCRA 1000 1000 1s LEASE"))
+	all := make([]*client, clients)
+	for i := range all {
+		all[i] = dial(t, gate.addr)
+	}
+	for round := range rounds {
+		for i, c := range all {
+			lines := []string{"ECHO " + strings.Repeat("x", 1+round%60)} // so that keys are at another place in each round
+			for j := range calls(round, i) {
+				lines = append(lines, fmt.Sprintf("RL.TAKE 1 p key%d", (round+i+j)%keys))
+			}
+			c.send(lines...)
+		}
+		for i, c := range all {
+			for range 1 + calls(round, i) {
+				c.read()
+			}
+		}
+	}
+	counted := regexp.MustCompile(`\[([^\[\]]*) \d+ \d+ \d+ p\]`).FindAllStringSubmatch(gate.ask("RL.TOP 512 HOT"), -1)
+	require.Len(t, counted, keys)
+	for _, key := range counted {
+		require.Regexp(t, `^key\d+$`, key[1], "nobody has called that")
+	}
+}
+
+// calls is how many of them a client makes in a round.
+func calls(round, client int) int { return 1 + (round+7*client)%40 }
 
 // TestStrictWithoutLeases: other gateways may have leases of the key, so that what these might let through is taken off here too.
 func TestStrictWithoutLeases(t *testing.T) {
