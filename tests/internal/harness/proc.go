@@ -3,6 +3,7 @@ package harness
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -63,4 +64,27 @@ func (s *Server) OpenFiles() int {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.PID()))
 	require.NoError(s.t, err)
 	return len(entries)
+}
+
+// listens reports whether it is this process that listens on its port: while it starts, another one may have taken the port, and answer there.
+func (s *Server) listens() bool {
+	const listening = "0A"
+	sockets := make(map[string]bool)
+	fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.PID()))
+	for _, fd := range fds {
+		if to, err := os.Readlink(fd); err == nil {
+			sockets[to] = true
+		}
+	}
+	suffix := fmt.Sprintf(":%04X", s.Port)
+	for _, table := range []string{"tcp", "tcp6"} {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", s.PID(), table))
+		for line := range strings.Lines(string(text)) {
+			f := strings.Fields(line) // number, local address, peer, state, queues, timer, retransmits, user, timeout, inode
+			if len(f) > 9 && f[3] == listening && strings.HasSuffix(f[1], suffix) && sockets["socket:["+f[9]+"]"] {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -218,7 +218,7 @@ func (s *Server) waitReady() error {
 			var first [4]byte
 			n, _ := io.ReadFull(conn, first[:])
 			_ = conn.Close()
-			if n == len(first) && (first[0] == '+' || first[0] == '-') && string(first[:]) != "-LOA" { // it is not loading any more
+			if n == len(first) && (first[0] == '+' || first[0] == '-') && string(first[:]) != "-LOA" && s.listens() { // it is not loading any more
 				return nil
 			}
 		}
