@@ -37,8 +37,8 @@ type Garbage struct {
 	since   int64             // ns, when that number was first seen
 	kept    uint64            // bytes that the heap had left after the last time
 	again   bool              // the last time gave back much, so that what was let go of since is looked for once more
-	given   int64             // ns, when that was
-	took    int64             // ns, for how long
+	given   int64             // ns, when the last time began
+	took    int64             // ns, how long it took
 	data    uint64            // bytes of data, when it was looked last
 	marked  uint64            // the same when the last collection ran: what has been deleted since still counts as live
 }

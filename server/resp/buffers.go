@@ -126,8 +126,7 @@ func (b *Buffers) Get(n int) []byte {
 		return buf
 	}
 	if size == BufferSize && b.inHeap < heapBuffers {
-		b.inHeap++
-		return make([]byte, size)
+		return b.fromHeap(size)
 	}
 	return b.fromSystem(size)
 }
@@ -137,10 +136,18 @@ func (b *Buffers) Get(n int) []byte {
 func (b *Buffers) fromSystem(size int) []byte {
 	buf := mapBuffer(size)
 	if buf == nil {
-		return make([]byte, size)
+		return b.fromHeap(size)
 	}
 	b.note(buf)
 	return buf
+}
+
+// fromHeap returns memory from the Go heap. The caller holds mu.
+func (b *Buffers) fromHeap(size int) []byte {
+	if size == BufferSize {
+		b.inHeap++
+	}
+	return make([]byte, size)
 }
 
 // note notes that a buffer lies outside the Go heap. The caller holds mu.
