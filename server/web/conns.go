@@ -1,9 +1,11 @@
 package web
 
 import (
+	"errors"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"sync"
 )
@@ -191,10 +193,12 @@ func (c *conn) move(to *queue) {
 }
 
 // Read implements net.Conn. What has arrived waits for its turn, and so does an end: of a crowd that hangs up at once, each is work for several
-// goroutines.
+// goroutines. A deadline does not: package http ends a read by one in each request.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p[:min(len(p), c.all.atOnce)])
-	c.all.turns.next()
+	if n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		c.all.turns.next()
+	}
 	if n > 0 && c.all.present && c.hungUp() {
 		_ = c.Close()
 		return 0, net.ErrClosed

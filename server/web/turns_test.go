@@ -3,6 +3,7 @@ package web
 import (
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -50,6 +51,17 @@ func TestWhatArrivesWaitsForItsTurn(t *testing.T) {
 			require.Equal(t, sent, <-read)
 		})
 	}
+}
+
+// TestDeadlinesHaveNoTurn: a read that a deadline ends does not wait while it is another one's turn.
+func TestDeadlinesHaveNoTurn(t *testing.T) {
+	all := NewConns(2, 1, RequestBytes)
+	accepted, _ := connected(t, all)
+	all.turns.mu.Lock()
+	defer all.turns.mu.Unlock()
+	require.NoError(t, accepted.SetReadDeadline(time.Now().Add(-time.Second)))
+	_, err := accepted.Read(make([]byte, 10))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 }
 
 // TestTurnsAreShort: no more is read at once than makes a turn, and all of it is read in the end.
