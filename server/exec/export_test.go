@@ -32,4 +32,7 @@ func (x *Executor) GiveBack(mono int64)                    { x.giveBack(mono) }
 func (x *Executor) EndTimeouts(now int64) (next int64)     { return x.endTimeouts(now) }
 func (g *Garbage) Worth(used uint64, mono int64) uint64    { return g.worth(used, mono) }
 func (g *Garbage) SetGiven(mono, took int64)               { g.given, g.took = mono, took }
-func (g *Garbage) KeepPace(percent int, live, read uint64) { g.keepPace(percent, live, read) }
+
+func (g *Garbage) KeepPace(percent int, live, scanned, held uint64, grow bool) {
+	g.keepPace(percent, goHeap{live: live, scanned: scanned, held: held}, grow)
+}

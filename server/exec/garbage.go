@@ -22,6 +22,13 @@ const (
 	garbageMost    = 256 << 20
 	garbageScanned = 2
 	leastPace      = 10 // percent
+
+	// garbageStep is by how many bytes the heap may outgrow at a time what the process has of it already, or by a part of what a collection
+	// reads or of the room that there is. New memory is dear: the system clears a page at its first use, and on some machines 64 MiB of
+	// them take as long as twenty collections.
+	garbageStep = 16 << 20
+	stepScanned = 8 // one part in so many
+	stepRoom    = 8
 )
 
 // Garbage is what the Go heap holds beside what is in use. After a load the collector has no reason to run: with gc-percent 400 the heap
@@ -30,6 +37,7 @@ type Garbage struct {
 	Free    func()            // gives it back, without the lock; nil: it stays
 	SetPace func(percent int) // has the collector run when there is so much of it; nil: it runs when it likes
 	pace    int               // the last that was set
+	paced   uint64            // collections until then
 	Busy    bool              // free is running
 	looked  int64             // ns, when it was looked last
 	trimmed int64             // ns, when buffers were trimmed last
@@ -57,11 +65,18 @@ func (x *Executor) trimBuffers(mono int64) {
 // crowd has left behind, as buffers and entries in tables, is let go of by and by, and would be too little to be worth it later.
 func (x *Executor) giveBack(mono int64) {
 	g := &x.Garbage
-	if g.Free == nil || mono-g.looked < int64(giveBackPeriod) {
+	if g.Free == nil {
+		return
+	}
+	full := mono-g.looked >= int64(giveBackPeriod)
+	if cycles := host.RuntimeMetric(host.MetricCycles); full || cycles != g.paced {
+		g.paced = cycles
+		g.keepPace(x.Config.Get().GCPercent, readHeap(), full)
+	}
+	if !full {
 		return
 	}
 	g.looked = mono
-	g.keepPace(x.Config.Get().GCPercent, host.RuntimeMetric(host.MetricLive), host.RuntimeMetric(host.MetricScanned))
 	before := g.data
 	g.data = x.Keys.Used()
 	if cycles := host.RuntimeMetric(host.MetricCycles); cycles != g.cycles {
@@ -102,13 +117,34 @@ func (g *Garbage) worth(used uint64, mono int64) uint64 {
 // muchGarbage is how many are worth one at any time.
 func muchGarbage(used uint64) uint64 { return max(giveBackMuch, used/muchPart) }
 
-// keepPace has the collector run when the garbage is percent of the live bytes, or sooner if that is more than garbageMost and than a
-// collection, which reads the scanned bytes, is worth.
-func (g *Garbage) keepPace(percent int, live, scanned uint64) {
+// goHeap is what the Go heap looks like, in bytes.
+type goHeap struct {
+	live    uint64 // in use when the last collection ran
+	scanned uint64 // what a collection reads
+	held    uint64 // what the process has, garbage and free places among it
+}
+
+func readHeap() goHeap {
+	return goHeap{
+		live: host.RuntimeMetric(host.MetricLive), scanned: host.RuntimeMetric(host.MetricScanned),
+		held: host.RuntimeMetric(host.MetricHeapObjects) + host.RuntimeMetric(host.MetricHeapUnused) + host.RuntimeMetric(host.MetricHeapFree),
+	}
+}
+
+// garbage is how many bytes of garbage the heap may have before a collection: what there is room for and a step more, up to the most.
+func (h goHeap) garbage() uint64 {
+	room := h.held - min(h.held, h.live)
+	return min(room+max(garbageStep, h.scanned/stepScanned, room/stepRoom), max(garbageMost, min(h.live, garbageScanned*h.scanned)))
+}
+
+// keepPace has the collector run when the garbage is percent of the live bytes, or sooner. If it may not grow it runs no later than before.
+func (g *Garbage) keepPace(percent int, h goHeap, grow bool) {
 	pace := percent
-	if live > 0 {
-		most := max(garbageMost, min(live, garbageScanned*scanned))
-		pace = min(pace, max(leastPace, int(100*most/live)))
+	if h.live > 0 {
+		pace = min(pace, max(leastPace, int(100*h.garbage()/h.live)))
+	}
+	if !grow {
+		pace = min(pace, g.pace)
 	}
 	change := pace - g.pace
 	if g.SetPace == nil || pace != percent && max(change, -change) <= g.pace/8 || change == 0 {

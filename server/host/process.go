@@ -12,6 +12,7 @@ const (
 	MetricHeapObjects  = "/memory/classes/heap/objects:bytes"
 	MetricHeapReleased = "/memory/classes/heap/released:bytes"
 	MetricHeapUnused   = "/memory/classes/heap/unused:bytes"
+	MetricHeapFree     = "/memory/classes/heap/free:bytes"
 	MetricTotal        = "/memory/classes/total:bytes"
 	MetricLive         = "/gc/heap/live:bytes"
 	MetricScanned      = "/gc/scan/heap:bytes"
@@ -20,7 +21,7 @@ const (
 
 // HeapMetrics are those that MEMORY MALLOC-STATS shows: the heap, and the runtime's own tables for it, which never get smaller.
 var HeapMetrics = []string{
-	MetricHeapObjects, MetricHeapUnused, "/memory/classes/heap/free:bytes", MetricHeapReleased, "/memory/classes/heap/stacks:bytes", MetricTotal, MetricLive,
+	MetricHeapObjects, MetricHeapUnused, MetricHeapFree, MetricHeapReleased, "/memory/classes/heap/stacks:bytes", MetricTotal, MetricLive,
 	"/memory/classes/metadata/mspan/inuse:bytes", "/memory/classes/metadata/mspan/free:bytes", "/memory/classes/metadata/other:bytes",
 	"/memory/classes/profiling/buckets:bytes", "/memory/classes/other:bytes",
 }
