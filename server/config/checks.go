@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,3 +79,54 @@ func checkDBFilename(c *Config, _ *Host) error {
 }
 
 func checkDir(c *Config, h *Host) error { return h.CheckDir(c.Dir) }
+
+// portsApart refuses two servers within the process that would listen on one port of one address.
+func (c *Config) portsApart() error {
+	listeners := []struct {
+		directive string
+		port      int
+		bind      []string
+	}{
+		{"port", c.Port, c.Bind}, {"tls-port", c.TLSPort, c.Bind}, {"metrics-port", c.MetricsPort, c.MetricsBind},
+		{"http-port", c.HTTPPort, c.HTTPBind}, {"rls-port", c.RLSPort, c.RLSBind},
+	}
+	for i, l := range listeners {
+		for _, other := range listeners[:i] {
+			if l.port == other.port && l.port != 0 && shareAddress(l.bind, other.bind) {
+				return fmt.Errorf("%s and %s are both %d: choose another for one of them", other.directive, l.directive, l.port)
+			}
+		}
+	}
+	return nil
+}
+
+// shareAddress reports whether two lists of addresses to listen on have one in common. What names stand for is not looked up.
+func shareAddress(a, b []string) bool {
+	return slices.ContainsFunc(a, func(one string) bool {
+		one = strings.TrimPrefix(one, "-")
+		return slices.ContainsFunc(b, func(other string) bool {
+			other = strings.TrimPrefix(other, "-")
+			return one == other || standsForAll(one, other) || standsForAll(other, one)
+		})
+	})
+}
+
+// standsForAll reports whether an address is the one for all of a family, and the other is of that family.
+func standsForAll(all, address string) bool {
+	if isV6 := strings.Contains(address, ":"); isV6 {
+		return all == "::" || all == "::*"
+	}
+	return all == "*" || all == "0.0.0.0"
+}
+
+// checkBindAddress refuses what can be nothing but an IP address, and is none: no machine has a name of digits and points.
+func checkBindAddress(text string) error {
+	text = strings.TrimPrefix(text, "-")
+	if strings.Trim(text, "0123456789.") != "" {
+		return nil
+	}
+	if _, err := netip.ParseAddr(text); err != nil {
+		return fmt.Errorf("argument must be addresses, and %s is none", text)
+	}
+	return nil
+}

@@ -167,8 +167,8 @@ func validate(c *Config) error {
 	if (c.Port == 0 && c.TLSPort == 0 || len(c.Bind) == 0) && c.UnixSocket == "" {
 		return errors.New("nothing to listen on: port is 0 or bind is empty; set them, or tls-port or unixsocket")
 	}
-	if c.Port == c.TLSPort && c.Port != 0 {
-		return fmt.Errorf("port and tls-port are both %d: choose another for one of them", c.Port)
+	if err := c.portsApart(); err != nil {
+		return err
 	}
 	if c.Upstream != "" && c.AppendOnly {
 		return errors.New("appendonly is yes, but a gateway to an upstream keeps no data: remove one of the two")
