@@ -30,8 +30,23 @@ type Checker struct {
 
 	whole   bool
 	found   bool
-	refused bool // a start would refuse what is there
+	damaged map[string]damage // by path
 	locks   []persistence.Lock
+}
+
+// damage is what a start that loads a damaged file makes of it.
+type damage int
+
+const (
+	mended  damage = iota + 1 // it cuts off the end, or adds what is missing there
+	refused                   // it refuses to start
+)
+
+func (d damage) String() string {
+	if d == refused {
+		return "the server refuses to start with it"
+	}
+	return "the server cuts off the damaged end and loads the rest, unless aof-load-truncated is no"
 }
 
 // snapshotMagic is what a snapshot begins with.
@@ -40,7 +55,7 @@ const snapshotMagic = "REDIS"
 // Dir looks at a data directory, or at the directory of an append-only file in it, and reports whether all of it is whole (after
 // what Fix has changed). The error is one of reading, or says that there is nothing to look at.
 func (c *Checker) Dir(dir string) (whole bool, err error) {
-	c.whole, c.found, c.refused = true, false, false
+	c.whole, c.found, c.damaged = true, false, make(map[string]damage)
 	defer c.unlock()
 	if err := c.lock(dir); err != nil {
 		return false, err
@@ -68,22 +83,13 @@ func (c *Checker) Dir(dir string) (whole bool, err error) {
 	if !c.found {
 		return false, fmt.Errorf("%s holds neither a snapshot nor an append-only file", dir)
 	}
-	if !hasManifest(names) {
-		c.starts()
+	if hasManifest(names) {
+		c.Say("verdict: %s", c.verdict(nil))
+		return c.whole, nil
 	}
-	c.Say("verdict: %s", c.verdict())
+	c.starts()
+	c.Say("verdict: %s", c.verdict(c.Starts))
 	return c.whole, nil
-}
-
-// verdict is what a start makes of what was found.
-func (c *Checker) verdict() string {
-	switch {
-	case c.whole:
-		return "intact"
-	case c.refused:
-		return "damaged: the server refuses to start with it"
-	}
-	return "damaged: the server cuts off the damaged end and loads the rest, unless aof-load-truncated is no"
 }
 
 // lock keeps servers out of a directory whose files are going to be cut, and says if one is writing what is only looked at. The directory
@@ -149,7 +155,7 @@ func (c *Checker) set(dir, name string) error {
 	c.found = true
 	set, err := aof.Open(aof.Options{FS: c.FS, Dir: dir, Name: name})
 	if err != nil {
-		c.bad("%v", err)
+		c.bad(filepath.Join(dir, aof.ManifestName(name)), "%v", err)
 		return nil
 	}
 	files := set.Files()
@@ -175,9 +181,15 @@ func (c *Checker) set(dir, name string) error {
 	return nil
 }
 
-// bad says what is wrong and has a start refuse the directory.
-func (c *Checker) bad(format string, args ...any) {
-	c.whole, c.refused = false, true
+// bad says what is wrong with a file, so that a start which loads it is refused.
+func (c *Checker) bad(path, format string, args ...any) {
+	c.whole, c.damaged[path] = false, refused
+	c.Say(format, args...)
+}
+
+// mendable says what is wrong with a file, so that a start which loads it mends it.
+func (c *Checker) mendable(path, format string, args ...any) {
+	c.whole, c.damaged[path] = false, mended
 	c.Say(format, args...)
 }
 
@@ -189,9 +201,9 @@ func (c *Checker) open(path string) (f persistence.ReadFile, err error) {
 	case err == nil:
 		return f, nil
 	case errors.Is(err, fs.ErrNotExist):
-		c.bad("%s: is missing", path)
+		c.bad(path, "%s: is missing", path)
 	case errors.Is(err, persistence.ErrNotRegular):
-		c.bad("%v", err)
+		c.bad(path, "%v", err)
 	default:
 		return nil, err
 	}
@@ -240,7 +252,7 @@ func (c *Checker) snapshot(f persistence.ReadFile, path string) (end int64, ok b
 		return nil
 	}})
 	if err := in.Read(&sink); err != nil {
-		c.bad("%s: a damaged snapshot: %v", path, err)
+		c.bad(path, "%s: a damaged snapshot: %v", path, err)
 		return 0, false
 	}
 	c.Say("%s: an intact snapshot: %d keys, %d of them with a TTL, %d libraries of functions, %d bytes", path, sink.keys, sink.expires, sink.functions, in.Offset())
@@ -270,9 +282,9 @@ func (c *Checker) commands(f persistence.ReadFile, path string, e aof.Entry, sta
 	given := report.Size - report.Whole
 	switch {
 	case !last:
-		c.bad("%s: %v; this is not the last file, so it cannot be cut without losing what follows", path, report.Flaw)
+		c.bad(path, "%s: %v; this is not the last file, so it cannot be cut without losing what follows", path, report.Flaw)
 	case !e.Cuttable(report):
-		c.bad("%s: %v; it may be a damaged snapshot, so it is not cut: take it from a backup", path, report.Flaw)
+		c.bad(path, "%s: %v; it may be a damaged snapshot, so it is not cut: take it from a backup", path, report.Flaw)
 	case c.Fix:
 		if _, err := aof.Mend(c.FS, path, report); err != nil {
 			return fmt.Errorf("cut %s: %w", path, err)
@@ -283,13 +295,11 @@ func (c *Checker) commands(f persistence.ReadFile, path string, e aof.Entry, sta
 			c.Say("%s: %v; the last %d bytes have been cut off", path, report.Flaw, given)
 		}
 	case given == 0:
-		c.whole = false
-		c.Say("%s: %v; a start adds it and loses nothing, and so does --fix", path, report.Flaw)
+		c.mendable(path, "%s: %v; a start adds it and loses nothing, and so does --fix", path, report.Flaw)
 	case report.Salvageable():
-		c.whole = false
-		c.Say("%s: %v; a start cuts off the last %d bytes, and so does --fix", path, report.Flaw, given)
+		c.mendable(path, "%s: %v; a start cuts off the last %d bytes, and so does --fix", path, report.Flaw, given)
 	default:
-		c.bad("%s: %v; a start refuses to give up the last %d bytes; --fix cuts them off: make a copy before", path, report.Flaw, given)
+		c.bad(path, "%s: %v; a start refuses to give up the last %d bytes; --fix cuts them off: make a copy before", path, report.Flaw, given)
 	}
 	return nil
 }

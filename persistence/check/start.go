@@ -57,10 +57,6 @@ func (s *Start) hasSnapshot() (bool, error) {
 // starts says what each of the starts loads.
 func (c *Checker) starts() {
 	for _, s := range c.Starts {
-		word := "no"
-		if s.AppendOnly {
-			word = "yes"
-		}
 		what, warning, err := s.Loads()
 		if err != nil {
 			continue // it has been told of by who looked at the manifest
@@ -68,6 +64,70 @@ func (c *Checker) starts() {
 		if warning != "" {
 			warning = "; it " + warning
 		}
-		c.Say("a start with appendonly %s loads %s%s", word, what, warning)
+		c.Say("a start with appendonly %s loads %s%s", yesNo(s.AppendOnly), what, warning)
 	}
+}
+
+// files are those that the start loads.
+func (s *Start) files() (paths []string, err error) {
+	if s.AppendOnly {
+		return aof.Paths(s.Log)
+	}
+	if snapshot, err := s.hasSnapshot(); err != nil || !snapshot {
+		return nil, err
+	}
+	return []string{s.Snapshot}, nil
+}
+
+// meets returns the worst damage that a start meets, or 0.
+func (c *Checker) meets(s Start) (worst damage) {
+	files, err := s.files()
+	if err != nil {
+		return refused
+	}
+	for _, path := range files {
+		worst = max(worst, c.damaged[filepath.Clean(path)])
+	}
+	return worst
+}
+
+// verdict is what starts make of what was found; without any, one that loads everything.
+func (c *Checker) verdict(starts []Start) string {
+	if c.whole {
+		return "intact"
+	}
+	if len(starts) == 0 {
+		worst := mended
+		for _, d := range c.damaged {
+			worst = max(worst, d)
+		}
+		return "damaged: " + worst.String()
+	}
+	var parts []string
+	for _, d := range []damage{refused, mended} {
+		var meet []string
+		for _, s := range starts {
+			if c.meets(s) == d {
+				meet = append(meet, "appendonly "+yesNo(s.AppendOnly))
+			}
+		}
+		switch len(meet) {
+		case 0:
+		case len(starts):
+			parts = append(parts, d.String())
+		default:
+			parts = append(parts, d.String()+", with "+strings.Join(meet, " or "))
+		}
+	}
+	if len(parts) == 0 {
+		return "damaged, but no start loads what is damaged, unless files have been named otherwise"
+	}
+	return "damaged: " + strings.Join(parts, "; ")
+}
+
+func yesNo(v bool) string {
+	if v {
+		return "yes"
+	}
+	return "no"
 }

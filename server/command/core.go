@@ -65,7 +65,7 @@ func NewCore(live *config.Live, clock *Clock, log *slog.Logger, fs persistence.F
 		s.Logger = slog.New(slog.DiscardHandler)
 	}
 	if s.FS == nil {
-		s.FS = persistence.OS{}
+		s.FS = persistence.OS{RegularOnly: true} // a start would wait for the other end of a pipe
 	}
 	return s
 }

@@ -66,7 +66,7 @@ func TestCheckFixCutASnapshotToNothing(t *testing.T) {
 	}
 }
 
-// TestCheckOfWhatIsNoFile: a pipe had headgate check wait for ever, and a device was called whole.
+// TestCheckOfWhatIsNoFile: a pipe had headgate check wait for ever, and a device was called whole. A start waited for a pipe as well.
 func TestCheckOfWhatIsNoFile(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"a pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
@@ -77,7 +77,17 @@ func TestCheckOfWhatIsNoFile(t *testing.T) {
 			t.Run(name+" as "+file, func(t *testing.T) {
 				dir := t.TempDir()
 				require.NoError(t, put(filepath.Join(dir, file)))
+				if file == "appendonly.aof" { // a start takes over an older server's file, and this is none
+					out, _, exit := run(t, nil, "check", dir, "--fix")
+					require.Equal(t, 1, exit)
+					require.Contains(t, out, "verdict: damaged, but no start loads what is damaged")
+					dialSoon(t, startIn(t, dir, "--appendonly", "yes").addr)
+					return
+				}
 				requireCheckRefuses(t, dir, "--fix")
+				if file == "dump.rdb" {
+					requireStartRefuses(t, dir)
+				}
 			})
 		}
 	}
@@ -124,5 +134,32 @@ func TestDamagedBaseWasCutToNothing(t *testing.T) {
 		left, err := os.ReadFile(path)
 		require.NoError(t, err)
 		require.Equal(t, base, left, path)
+	}
+}
+
+// TestVerdictIsOfWhatIsLoaded: a damaged snapshot that no start loads was called a reason not to start.
+func TestVerdictIsOfWhatIsLoaded(t *testing.T) {
+	const command = "*1\r\n$4\r\nPING\r\n"
+	for name, c := range map[string]struct {
+		files   map[string]string
+		verdict string
+	}{
+		"a snapshot of another name": {map[string]string{"backup.rdb": "nothing"}, "verdict: damaged, but no start loads what is damaged"},
+		"the snapshot":               {map[string]string{"dump.rdb": "nothing"}, "verdict: damaged: the server refuses to start with it, with appendonly no\n"},
+		"the log's end":              {map[string]string{"appendonly.aof": command + "*1"}, "verdict: damaged: the server cuts off the damaged end and loads the rest, unless aof-load-truncated is no, with appendonly yes\n"},
+		"both": {
+			map[string]string{"dump.rdb": "nothing", "appendonly.aof": command + "*1"},
+			"verdict: damaged: the server refuses to start with it, with appendonly no; the server cuts off",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, content := range c.files {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600))
+			}
+			out, stderr, exit := run(t, nil, "check", dir)
+			require.Equal(t, 1, exit, out+stderr)
+			require.Contains(t, out, c.verdict)
+		})
 	}
 }
