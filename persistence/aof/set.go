@@ -64,7 +64,7 @@ func Paths(o Options) (paths []string, err error) {
 func (s *Set) readManifest() error {
 	text, err := readAll(s.o.FS, s.manifestPath(), maxManifest+1)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return s.refuseUnnamed()
 	}
 	if err == nil {
 		s.manifest, err = ParseManifest(text)
@@ -74,6 +74,50 @@ func (s *Set) readManifest() error {
 	}
 	s.exists = true
 	return nil
+}
+
+// refuseUnnamed returns an error if there are files with data of which the manifest has been lost: a set that is begun beside them would
+// overwrite them. What a crash has left of a first set has no data.
+func (s *Set) refuseUnnamed() error {
+	names, err := s.o.FS.List(s.o.Dir)
+	if err != nil {
+		return nil // there is no such directory, or what needs it says why it cannot be read
+	}
+	for _, name := range names {
+		if of, ok := PartOf(name); !ok || of != s.o.Name {
+			continue
+		}
+		f, err := s.o.FS.Open(s.Path(name))
+		if err != nil {
+			return err
+		}
+		size := f.Size()
+		f.Close()
+		if size > 0 {
+			return fmt.Errorf("persistence: %s holds %d bytes, and there is no manifest %s that names it: put the manifest back, from a backup for example, or move the file away",
+				s.Path(name), size, s.manifestPath())
+		}
+	}
+	return nil
+}
+
+// PartOf returns the name of the append-only file that a file is a part of by its own name, such as appendonly.aof of appendonly.aof.1.incr.aof.
+func PartOf(name string) (of string, ok bool) {
+	for _, kind := range []string{".base.rdb", ".base.aof", ".incr.aof"} {
+		rest, ok := strings.CutSuffix(name, kind)
+		if !ok {
+			continue
+		}
+		at := strings.LastIndexByte(rest, '.')
+		if at < 0 {
+			return "", false
+		}
+		if _, err := strconv.ParseUint(rest[at+1:], 10, 63); err != nil {
+			return "", false
+		}
+		return rest[:at], true
+	}
+	return "", false
 }
 
 // readAll returns at most limit bytes of a file.

@@ -120,3 +120,39 @@ func TestFilesAreClosed(t *testing.T) {
 		requireOpen()
 	}
 }
+
+// TestLostManifest: without its manifest a set was taken for none, and its files were overwritten.
+func TestLostManifest(t *testing.T) {
+	for _, name := range []string{"a.1.incr.aof", "a.7.base.rdb", "a.2.base.aof"} {
+		fsys := crashfs.New("/data")
+		o := Options{FS: fsys, Dir: "/data/aof", Name: "a"}
+		require.NoError(t, fsys.Mkdir(o.Dir, dirPerm))
+		f, _, err := fsys.Append(o.Dir+"/"+name, filePerm)
+		require.NoError(t, err)
+		_, err = Open(o)
+		require.NoError(t, err, "a crash has left it, and it has no data")
+		_, err = f.Write([]byte("data"))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		text := "persistence: /data/aof/" + name + " holds 4 bytes, and there is no manifest /data/aof/a.manifest that names it: " +
+			"put the manifest back, from a backup for example, or move the file away"
+		_, err = Open(o)
+		require.EqualError(t, err, text)
+		_, err = Paths(o)
+		require.EqualError(t, err, text)
+		o.Name = "b"
+		_, err = Open(o)
+		require.NoError(t, err, "it is another set's")
+	}
+}
+
+func TestPartOf(t *testing.T) {
+	for name, of := range map[string]string{
+		"a.aof.1.incr.aof": "a.aof", "a.12.base.rdb": "a", "a.b.3.base.aof": "a.b", "a.aof": "", "a.incr.aof": "", "a.x.incr.aof": "", "a.-1.incr.aof": "",
+		"a.1.incr.rdb": "", "temp-a.1.base.rdb": "temp-a", "1.incr.aof": "",
+	} {
+		got, ok := PartOf(name)
+		require.Equal(t, of != "", ok, name)
+		require.Equal(t, of, got, name)
+	}
+}

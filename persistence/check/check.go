@@ -140,6 +140,9 @@ func (c *Checker) inner(path string) error {
 	if err != nil {
 		return nil // no directory
 	}
+	if !hasManifest(names) {
+		c.unnamed(path, names)
+	}
 	for _, name := range names {
 		if base, ok := strings.CutSuffix(name, ".manifest"); ok {
 			if err := c.set(path, base); err != nil {
@@ -148,6 +151,21 @@ func (c *Checker) inner(path string) error {
 		}
 	}
 	return nil
+}
+
+// unnamed says of parts of append-only files that no manifest names them.
+func (c *Checker) unnamed(dir string, names []string) {
+	for _, name := range names {
+		of, ok := aof.PartOf(name)
+		if !ok {
+			continue
+		}
+		if _, err := aof.Paths(aof.Options{FS: c.FS, Dir: dir, Name: of}); err != nil {
+			c.found = true
+			c.bad(filepath.Join(dir, name), "%v", err)
+			return
+		}
+	}
 }
 
 // set looks at the files that a manifest names.

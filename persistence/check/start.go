@@ -116,7 +116,7 @@ func (c *Checker) verdict(starts []Start) string {
 		case len(starts):
 			parts = append(parts, d.String())
 		default:
-			parts = append(parts, d.String()+", with "+strings.Join(meet, " or "))
+			parts = append(parts, "with "+strings.Join(meet, " or ")+" "+d.String())
 		}
 	}
 	if len(parts) == 0 {
