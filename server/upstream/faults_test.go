@@ -152,3 +152,22 @@ func TestRandomFaults(t *testing.T) {
 	require.Zero(t, s.PendingCalls)
 	require.Zero(t, s.PendingBytes)
 }
+
+// TestWorkIsNoSilence: a node that is at work on one client's long request was taken for silent, and all others were refused for a while.
+func TestWorkIsNoSilence(t *testing.T) {
+	const timeout = 40 * time.Millisecond
+	node := startFake(t, on("SET", func([]string) string {
+		time.Sleep(2 * timeout)
+		return "+OK\r\n"
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: timeout, Rest: time.Minute})
+	require.Equal(t, Timeout, do(t, u, "SET", "k", strings.Repeat("x", 4<<20)).failure.Kind)
+	eventually(t, "it answers others", func() bool {
+		r := do(t, u, "GET", "k")
+		require.True(t, r.failure == nil || r.failure.Kind == Timeout, r.failure)
+		return r.failure == nil
+	})
+	time.Sleep(4 * time.Duration(workPerMiB)) // so that it is thought to be done
+	require.Equal(t, Timeout, do(t, u, "SET", "k", "short").failure.Kind)
+	require.Equal(t, Resting, do(t, u, "GET", "k").failure.Kind)
+}

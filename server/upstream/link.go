@@ -246,6 +246,7 @@ func (l *link) load() {
 	l.live += l.calls
 	l.writes++
 	l.sending = true
+	l.node.workOn(len(l.out))
 	l.due = l.queue.n > 0
 	l.node.figures.batch.Add(int64(l.calls))
 	l.node.figures.calls.Add(uint64(l.calls))
@@ -261,6 +262,7 @@ func (l *link) took(written int, err error) {
 		l.recall(l.calls, l.written)
 		l.breakOff(err)
 	}
+	l.node.workOn(len(l.out))
 	l.sending = false
 	l.written = 0
 	if cap(l.out) > bufferKept {
@@ -398,7 +400,7 @@ func (l *link) expire(now int64, e *expiry) {
 	}
 	if l.flights.n > 0 && l.flights.at(0).call == nil {
 		sent := l.flights.at(0).at
-		switch since := max(l.arrived.Load(), l.moved, sent); {
+		switch since := max(l.arrived.Load(), l.moved, sent, l.node.busy.Load()); {
 		case now-since >= silent:
 			e.silent, l.stale = true, true
 		case now-sent >= int64(owedMax):

@@ -30,6 +30,7 @@ type node struct {
 	until   int64                   // when the rest ends, by Now
 	probe   *time.Timer             // at the end of the rest
 	closed  bool
+	busy    atomic.Int64 // until when it may be at work on a long request, by Now
 
 	// The timer of deadlines.
 	expiring sync.Mutex // one expire at a time
@@ -284,6 +285,28 @@ func (n *node) silentSince(since int64) bool {
 		}
 	}
 	return true
+}
+
+// What a node may take for a request longer than flightBytes, and answers nobody meanwhile: redis-server has some 20 ms for each MiB of a
+// script's key.
+const (
+	workPerMiB = int64(50 * time.Millisecond)
+	workMax    = int64(2 * time.Second)
+)
+
+// workOn tells that the node is being given so many bytes to work on, or has been. It is not silent meanwhile, or one client's long request
+// had all others refused.
+func (n *node) workOn(bytes int) {
+	if bytes <= flightBytes {
+		return
+	}
+	storeMax(&n.busy, Now()+min(int64(bytes)*workPerMiB>>20, workMax))
+}
+
+// storeMax raises a value that others raise as well.
+func storeMax(v *atomic.Int64, to int64) {
+	for old := v.Load(); old < to && !v.CompareAndSwap(old, to); old = v.Load() {
+	}
 }
 
 // The breaker.
