@@ -125,11 +125,14 @@ func (OS) Append(name string, perm fs.FileMode) (AppendFile, int64, error) {
 
 // Open implements FS.
 func (o OS) Open(name string) (ReadFile, error) {
-	flags := os.O_RDONLY
-	if o.RegularOnly {
-		flags |= noWait
+	if o.RegularOnly { // looked at before, since to open a pipe may take for ever
+		if info, err := os.Stat(name); err != nil {
+			return nil, err
+		} else if !info.Mode().IsRegular() {
+			return nil, &os.PathError{Op: "open", Path: name, Err: ErrNotRegular}
+		}
 	}
-	f, err := os.OpenFile(name, flags, 0)
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -137,10 +140,6 @@ func (o OS) Open(name string) (ReadFile, error) {
 	if err != nil {
 		f.Close()
 		return nil, err
-	}
-	if o.RegularOnly && !info.Mode().IsRegular() {
-		f.Close()
-		return nil, &os.PathError{Op: "open", Path: name, Err: ErrNotRegular}
 	}
 	return osReadFile{f, info.Size()}, nil
 }

@@ -220,10 +220,8 @@ func (c *Checker) open(path string) (f persistence.ReadFile, err error) {
 		return f, nil
 	case errors.Is(err, fs.ErrNotExist):
 		c.bad(path, "%s: is missing", path)
-	case errors.Is(err, persistence.ErrNotRegular):
+	default: // permissions, or what is there is no file
 		c.bad(path, "%v", err)
-	default:
-		return nil, err
 	}
 	return nil, nil
 }

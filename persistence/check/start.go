@@ -2,6 +2,7 @@ package check
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,9 @@ func (s *Start) Loads() (what, warning string, err error) {
 	manifest := filepath.Join(s.Log.Dir, aof.ManifestName(s.Log.Name))
 	switch {
 	case s.AppendOnly && len(log) > 0:
+		if missing := s.missing(log); missing != "" {
+			return "", "", fmt.Errorf("the manifest names %s, which cannot be opened: a start is refused", missing)
+		}
 		return strings.Join(log, " and then "), "", nil
 	case s.AppendOnly && snapshot:
 		return "nothing", "begins empty, since there is no " + manifest + ", and its next snapshot overwrites " + s.Snapshot +
@@ -43,6 +47,18 @@ func (s *Start) Loads() (what, warning string, err error) {
 		return s.Snapshot, warning, nil
 	}
 	return "nothing: there is no " + s.Snapshot, warning, nil
+}
+
+// missing returns the first of the files that cannot be opened, "" if all can.
+func (s *Start) missing(paths []string) string {
+	for _, path := range paths {
+		f, err := s.Log.FS.Open(path)
+		if err != nil {
+			return path
+		}
+		f.Close()
+	}
+	return ""
 }
 
 // hasSnapshot reports whether there is a file where the snapshot is looked for.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"headgate/persistence"
 	"headgate/server/acl"
 	"headgate/server/command"
 	"headgate/server/config"
@@ -125,6 +126,9 @@ const maxACLFile = 64 << 20
 func (a *Access) loadACLFile(cfg *config.Config) error {
 	path := cfg.Path(cfg.ACLFile)
 	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = persistence.ErrNotRegular // a pipe would be waited for, and a device read for ever
+	}
 	if err == nil && info.Size() > maxACLFile {
 		err = fmt.Errorf("longer than %d bytes", maxACLFile)
 	}

@@ -97,6 +97,9 @@ func (c *Config) portsApart() error {
 			}
 		}
 	}
+	if c.UnixSocket != "" && c.HTTPUnixSocket != "" && c.Path(c.UnixSocket) == c.Path(c.HTTPUnixSocket) {
+		return fmt.Errorf("unixsocket and http-unixsocket are both %s: choose another for one of them", c.UnixSocket)
+	}
 	return nil
 }
 
@@ -119,14 +122,26 @@ func standsForAll(all, address string) bool {
 	return all == "*" || all == "0.0.0.0"
 }
 
-// checkBindAddress refuses what can be nothing but an IP address, and is none: no machine has a name of digits and points.
-func checkBindAddress(text string) error {
-	text = strings.TrimPrefix(text, "-")
-	if strings.Trim(text, "0123456789.") != "" {
-		return nil
-	}
-	if _, err := netip.ParseAddr(text); err != nil {
-		return fmt.Errorf("argument must be addresses, and %s is none", text)
+// checkBindAddresses refuses what cannot be addresses to listen on, whatever addresses this machine has: no machine has a name of digits and
+// points, nor one with a port.
+func checkBindAddresses(args []string) error {
+	seen := make(map[string]bool, len(args))
+	for _, arg := range args {
+		text := strings.TrimPrefix(arg, "-")
+		ip, err := netip.ParseAddr(text)
+		switch {
+		case err == nil:
+			text = ip.Unmap().String()
+		case text == "*" || text == "::*":
+		case strings.Count(text, ":") == 1:
+			return fmt.Errorf("argument must be addresses without ports, and %s has one", text)
+		case !IsHost(text) || strings.Trim(text, "0123456789.") == "" || strings.Contains(text, ":"):
+			return fmt.Errorf("argument must be addresses, and %s is none", text)
+		}
+		if seen[text] {
+			return fmt.Errorf("argument names %s twice", text)
+		}
+		seen[text] = true
 	}
 	return nil
 }

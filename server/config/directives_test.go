@@ -384,7 +384,11 @@ func TestNumericBounds(t *testing.T) {
 
 func TestValues(t *testing.T) {
 	socket := "/" + strings.Repeat("s", maxSocketPath-1)
-	many := strings.TrimSpace(strings.Repeat("::1 ", maxBindAddresses))
+	var addresses []string
+	for i := range maxBindAddresses {
+		addresses = append(addresses, fmt.Sprintf("::%d", i+1))
+	}
+	many := strings.Join(addresses, " ")
 	for _, tt := range []struct{ name, value, want, err string }{
 		{name: "hz", value: "0", want: "1"},
 		{name: "hz", value: "501", want: "500"},

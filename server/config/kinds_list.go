@@ -35,10 +35,8 @@ func (k bindKind) parse(c *Config, args []string, _ bool) error {
 	if slices.Contains(args, "") || slices.Contains(args, "-") {
 		return errors.New("argument must be addresses with single spaces between them")
 	}
-	for _, address := range args {
-		if err := checkBindAddress(address); err != nil {
-			return err
-		}
+	if err := checkBindAddresses(args); err != nil {
+		return err
 	}
 	*k.field(c) = slices.Clone(args)
 	return nil

@@ -60,6 +60,9 @@ func (f *Fronts) Listen(cfg *config.Config, also func() error) error {
 		return err
 	}
 	if len(open) == 0 && cfg.TLSPort == 0 {
+		if cfg.Port != 0 && len(cfg.Bind) > 0 {
+			return fmt.Errorf("nothing to listen on: this machine has none of the addresses of bind: %s", strings.Join(cfg.Bind, " "))
+		}
 		return errors.New("nothing to listen on: set port, tls-port or unixsocket")
 	}
 	if err = f.TLS.open(cfg); err == nil {

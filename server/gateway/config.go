@@ -21,8 +21,10 @@ func Check(cfg *config.Config) error {
 	if cfg.Upstream == "" {
 		return nil
 	}
-	_, err := (&Gateway{}).upstreamConfig(cfg)
-	return err
+	if _, err := (&Gateway{}).upstreamConfig(cfg); err != nil {
+		return err
+	}
+	return checkHomeOnly(cfg.Policies)
 }
 
 // upstreamConfig says where the upstream is. Files are only read if others are named than before; followFiles looks whether they change.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"headgate/server/command"
+	"headgate/server/config"
 	"headgate/server/limits"
 	"headgate/server/upstream"
 )
@@ -219,7 +220,12 @@ func (g *Gateway) checkPolicies() error {
 	if named := g.core.Config.Get().Policies; g.Up.Headgate() && len(named) > 0 {
 		return fmt.Errorf("policy %s: before a headgate the policies are the upstream's alone; set it there, or take it out", named[0].Name)
 	}
-	for _, p := range g.core.Config.Get().Policies {
+	return checkHomeOnly(g.core.Config.Get().Policies)
+}
+
+// checkHomeOnly refuses policies with words that only a headgate which has the keys can serve.
+func checkHomeOnly(policies []config.NamedPolicy) error {
+	for _, p := range policies {
 		if word := p.Policy.HomeOnly(); word != "" {
 			return fmt.Errorf("policy %s: %s", p.Name, strings.TrimPrefix(limits.NotServed(word), "ERR "))
 		}

@@ -230,7 +230,7 @@ type replay struct {
 const noGap = math.MaxInt64
 
 // hintDamaged is what to do about a damaged file.
-const hintDamaged = "make a copy, look at it with `headgate check`, and cut it with `headgate check --fix`"
+const hintDamaged = "make a copy of the directory, look at it with `headgate check DIR`, and restore a backup or cut the file with `headgate check DIR --fix`"
 
 // all loads every file of the set.
 func (r *replay) all() error {

@@ -163,3 +163,44 @@ func TestVerdictIsOfWhatIsLoaded(t *testing.T) {
 		})
 	}
 }
+
+// TestLostManifest: a copy of a data directory without its manifest was called intact, and the start overwrote its files.
+func TestLostManifest(t *testing.T) {
+	dir := t.TempDir()
+	flags := []string{"--appendonly", "yes", "--save", ""}
+	s := startIn(t, dir, flags...)
+	c := dialSoon(t, s.addr)
+	require.Equal(t, "+OK\r\n", string(c.Do("SET", "k", "v")))
+	require.NoError(t, s.Process.Kill())
+	s.Wait()
+	manifest := filepath.Join(dir, "appendonlydir", "appendonly.aof.manifest")
+	saved, err := os.ReadFile(manifest)
+	require.NoError(t, err)
+	for name, lose := range map[string]func() error{
+		"nothing":         func() error { return os.Remove(manifest) },
+		"a dangling link": func() error { return os.Symlink(filepath.Join(dir, "none"), manifest) },
+	} {
+		require.NoError(t, lose(), name)
+		requireStartRefuses(t, dir, flags...)
+		out, _, exit := run(t, nil, "check", dir)
+		require.Equal(t, 1, exit)
+		require.Contains(t, out, "there is no manifest "+manifest, name)
+		require.Contains(t, out, "the server refuses to start with it", name)
+	}
+	require.NoError(t, os.Remove(manifest))
+	require.NoError(t, os.WriteFile(manifest, saved, 0o600))
+	require.Equal(t, "$1\r\nv\r\n", string(dialSoon(t, startIn(t, dir, flags...).addr).Do("GET", "k")))
+}
+
+// TestUsersInWhatIsNoFile: a pipe in the ACL file's place had a start wait for ever, and a device filled memory.
+func TestUsersInWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "users.acl")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for _, path := range []string{pipe, "/dev/zero"} {
+		requireStartRefuses(t, dir, "--aclfile", path)
+		_, stderr, exit := run(t, nil, "--aclfile", path, "--check-config")
+		require.Equal(t, 1, exit)
+		require.Contains(t, stderr, "t is not a regular file") // Redis capitalizes what the system says
+	}
+}

@@ -44,6 +44,16 @@ func fifo(t *testing.T, path ...string) {
 	require.NoError(t, syscall.Mkfifo(filepath.Join(path...), 0o600))
 }
 
+// withhold makes a file that blocks whoever opens it, by a lease that is not given back (fcntl(2)).
+func withhold(t *testing.T, path ...string) {
+	f, err := os.OpenFile(filepath.Join(path...), os.O_RDWR|os.O_CREATE, 0o600)
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	const setLease = 1024 // F_SETLEASE of Linux
+	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), setLease, syscall.F_WRLCK)
+	require.Zero(t, errno, "a lease: %v", errno)
+}
+
 // logs returns when the server has logged a text.
 func (s *started) logs(text string) {
 	s.t.Helper()
@@ -92,10 +102,10 @@ func TestTwoInterruptsEnd(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}},
 		{name: "loading a snapshot that the disk does not give",
-			setUp: func(t *testing.T, dir string) { fifo(t, dir, "dump.rdb") },
+			setUp: func(t *testing.T, dir string) { withhold(t, dir, "dump.rdb") },
 			state: func(_ *testing.T, s *started) { s.logs("accepts connections") }},
 		{name: "loading a log that the disk does not give", flags: []string{"--appendonly", "yes"},
-			setUp: func(t *testing.T, dir string) { fifo(t, dir, "appendonly.aof") },
+			setUp: func(t *testing.T, dir string) { withhold(t, dir, "appendonly.aof") },
 			state: func(_ *testing.T, s *started) { s.logs("accepts connections") }},
 		{name: "a script that lets nobody in", flags: []string{"--busy-reply-threshold", "0"}, state: script},
 		{name: "a reload behind a script", flags: []string{"--busy-reply-threshold", "0"}, state: script,
