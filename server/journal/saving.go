@@ -197,9 +197,12 @@ func (j *Journal) Shutdown(how config.ShutdownFlags) error {
 	j.Lock()
 	defer j.Unlock()
 	if !j.scripts.AwaitIdle(j.Config.Get().ShutdownTimeout) {
-		j.Logger.Warn("shutdown-timeout has passed: the running script is aborted, and no snapshot is saved")
-		j.leaveUnsaved = true
-		j.Stop()
+		if j.scripts.Wrote {
+			j.Logger.Warn("shutdown-timeout has passed: the running script is aborted, and no snapshot is saved, since it would hold half of what the script has written")
+		} else {
+			j.Logger.Warn("shutdown-timeout has passed: the running script is aborted")
+		}
+		j.Stop() // and endSaving saves a snapshot, unless the script has written
 		return nil
 	}
 	return j.End(how)

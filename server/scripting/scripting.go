@@ -24,7 +24,7 @@ type Scripts struct {
 	reply  resp.Writer      // of the command that the script has called
 	tick   uint32           // counts calls, to choose the timed ones
 	fault  []byte           // the error of the last call that failed, without its first byte and its line end
-	CutOff bool             // a script was ended in its midst, since the server ends: what it has written is half of it
+	CutOff bool             // a script that had written was ended in its midst, since the server ends: what it has written is half of it
 	idle   chan struct{}    // closed when a script that overruns has ended, or nil if nobody waits for that
 	scriptRun
 }
@@ -174,7 +174,7 @@ func (h *Scripts) finish(c *command.Ctx) {
 	case h.overruns && h.IsStopping():
 		c.Client.Conn.CloseNow() // and GateBusy stays: what is still read must not see half of a script's effects
 		h.Effects.Abandon()
-		h.CutOff = true
+		h.CutOff = h.Wrote
 	case h.overruns:
 		h.Gate.Refuse(command.GateBusy, "")
 		if h.idle != nil {

@@ -218,6 +218,29 @@ func TestShutdownWaitsForScript(t *testing.T) {
 	}
 }
 
+// TestSnapshotBesideScript: a script that only read, and did not end, had a shutdown save nothing of what others had written.
+func TestSnapshotBesideScript(t *testing.T) {
+	for script, want := range map[string]string{
+		"while true do end":                         "$1\r\n1\r\n",
+		"redis.call('INCR', 'a') while true do end": "$-1\r\n", // a snapshot would hold half of what it has written
+	} {
+		dir := t.TempDir()
+		s := startIn(t, dir, "--save", "3600 1", "--busy-reply-threshold", "10", "--shutdown-timeout", "1")
+		c := dialSoon(t, s.addr)
+		require.Equal(t, "+OK\r\n", string(c.Do("SET", "before", "1")))
+		require.NoError(t, c.Send(harness.Command("EVAL", script, "0")))
+		other := dialSoon(t, s.addr)
+		for !bytes.HasPrefix(other.Do("PING"), []byte("-BUSY")) {
+			time.Sleep(time.Millisecond)
+		}
+		require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+		s.ends(0)
+		c = dialSoon(t, startIn(t, dir).addr)
+		require.Equal(t, want, string(c.Do("GET", "before")), script)
+		require.Equal(t, "$-1\r\n", string(c.Do("GET", "a")))
+	}
+}
+
 // TestSecondSignal: while the server waits for a script, another SIGTERM changes nothing, and SIGINT ends the process at once.
 func TestSecondSignal(t *testing.T) {
 	s := startIn(t, t.TempDir(), "--busy-reply-threshold", "10", "--shutdown-timeout", "60")
