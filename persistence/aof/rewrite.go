@@ -11,13 +11,14 @@ import (
 // Rewrite is a new base in the making. Until Commit the files are loaded as before; what is written meanwhile goes to a new
 // increment. It is not safe for concurrent use.
 type Rewrite struct {
-	set  *Set
-	base Entry
-	incr Entry
-	temp string
-	file persistence.File       // the base; nil when it has been closed
-	log  persistence.AppendFile // the increment; nil when a Log has taken it over
-	size int64                  // of the base
+	set      *Set
+	base     Entry
+	incr     Entry
+	incrTemp string // where the increment is until then, if there is no manifest yet; else ""
+	temp     string
+	file     persistence.File       // the base; nil when it has been closed
+	log      persistence.AppendFile // the increment; nil when a Log has taken it over
+	size     int64                  // of the base
 
 	reserved int64 // the end of what is reserved of the increment
 }
@@ -35,8 +36,13 @@ func (s *Set) Rewrite(listed bool) (*Rewrite, error) {
 		incr: Entry{Name: s.incrName(incr + 1), Seq: incr + 1, Kind: Incremental},
 		temp: s.Path(fmt.Sprintf("%s%s.%d.base.rdb", tempPrefix, s.o.Name, base+1)),
 	}
+	incrFile := r.incr
+	if !listed && !s.exists {
+		incrFile.Name = tempPrefix + incrFile.Name // without a manifest it would be taken for a part of one that has been lost
+		r.incrTemp = s.Path(incrFile.Name)
+	}
 	var err error
-	if r.log, r.reserved, err = s.createIncr(r.incr, listed, BeginsWith); err != nil {
+	if r.log, r.reserved, err = s.createIncr(incrFile, listed, BeginsWith); err != nil {
 		return nil, err
 	}
 	if r.file, err = s.o.FS.CreateLarge(r.temp, filePerm); err != nil {
@@ -65,6 +71,11 @@ func (r *Rewrite) Commit() (size int64, err error) {
 	s := r.set
 	if err := s.o.FS.Rename(r.temp, s.Path(r.base.Name)); err != nil {
 		return 0, err
+	}
+	if r.incrTemp != "" {
+		if err := s.o.FS.Rename(r.incrTemp, s.Path(r.incr.Name)); err != nil {
+			return 0, err
+		}
 	}
 	m := s.manifest.clone()
 	m.toHistory(r.incr.Seq - 1)

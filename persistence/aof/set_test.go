@@ -156,3 +156,35 @@ func TestPartOf(t *testing.T) {
 		require.Equal(t, of, got, name)
 	}
 }
+
+// TestFirstSetInTheMaking: until it is whole, what a crash leaves of it is in nobody's way.
+func TestFirstSetInTheMaking(t *testing.T) {
+	fsys := crashfs.New("/data")
+	o := Options{FS: fsys, Dir: "/data/aof", Name: "a"}
+	s, err := Open(o)
+	require.NoError(t, err)
+	r, err := s.Rewrite(false)
+	require.NoError(t, err)
+	_, err = s.NewLog(r).file.Write([]byte("data"))
+	require.NoError(t, err)
+	again, err := Open(o)
+	require.NoError(t, err)
+	require.NoError(t, again.Clean())
+	names, err := fsys.List(o.Dir)
+	require.NoError(t, err)
+	require.Empty(t, names)
+
+	r, err = again.Rewrite(false)
+	require.NoError(t, err)
+	_, err = again.NewLog(r).file.Write([]byte("data"))
+	require.NoError(t, err)
+	require.NoError(t, r.End())
+	_, err = r.Commit()
+	require.NoError(t, err)
+	paths, err := Paths(o)
+	require.NoError(t, err)
+	require.Equal(t, []string{"/data/aof/a.1.base.rdb", "/data/aof/a.1.incr.aof"}, paths)
+	f, err := fsys.Open(paths[1])
+	require.NoError(t, err)
+	require.EqualValues(t, 4, f.Size())
+}

@@ -228,7 +228,7 @@ func TestLogDamagedFarFromItsEnd(t *testing.T) {
 		_, _, err = loadCopy(t, long, []byte(strings.Replace(string(all), change.old, change.new, 1)), now, nil)
 		require.ErrorContains(t, err, "offset", change.what)
 		require.ErrorContains(t, err, incrName, change.what)
-		require.ErrorContains(t, err, "headgate check --fix", change.what)
+		require.ErrorContains(t, err, "headgate check DIR --fix", change.what)
 	}
 }
 
