@@ -152,6 +152,8 @@ func atOdds(c *Config) (notices []Notice) {
 		{"rls-user", c.RLSUser != defaults.RLSUser && c.RLSPassword == "", "it does nothing without rls-password: limits are checked as the default user"},
 		{"http-bind", !slices.Equal(c.HTTPBind, defaults.HTTPBind) && c.HTTPPort == 0, "it does nothing without http-port"},
 		{"requirepass", c.RequirePass != "" && c.ACLFile != "", "it does nothing with aclfile: passwords are those of the file's users"},
+		{"requirepass", c.RequirePass != "" && c.ACLFile == "" && slices.ContainsFunc(c.Users, func(u User) bool { return u.Name == "default" }),
+			"it does nothing with a line for the user default, which says what passwords that one has"},
 		{"upstream-lease", c.UpstreamLease && c.Upstream == "", "it does nothing without upstream"},
 		{"repl-timeout", c.PingsTooSeldom(), TooSeldom},
 	} {

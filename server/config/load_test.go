@@ -269,6 +269,7 @@ func TestNoticesOfDirectivesAtOdds(t *testing.T) {
 		"--http-bind ::1":                                {{"http-bind", "it does nothing without http-port"}},
 		"--http-bind ::1 --http-port 80":                 nil,
 		"--requirepass x":                                nil,
+		"--requirepass x --user default on >y":           {{"requirepass", "it does nothing with a line for the user default, which says what passwords that one has"}},
 		"--requirepass x --aclfile users.acl":            {{"requirepass", "it does nothing with aclfile: passwords are those of the file's users"}},
 		"--upstream-lease yes":                           {{"upstream-lease", "it does nothing without upstream"}},
 		"--upstream-lease yes --upstream 127.0.0.1:7000": nil,

@@ -33,6 +33,6 @@ func (x *Executor) EndTimeouts(now int64) (next int64)  { return x.endTimeouts(n
 func (g *Garbage) Worth(used uint64, mono int64) uint64 { return g.worth(used, mono) }
 func (g *Garbage) SetGiven(mono, took int64)            { g.given, g.took = mono, took }
 
-func (g *Garbage) KeepPace(percent int, live, scanned, held uint64, grow bool) {
-	g.keepPace(percent, goHeap{live: live, scanned: scanned, held: held}, grow)
+func (g *Garbage) KeepPace(percent int, live, scanned, held uint64) {
+	g.keepPace(percent, goHeap{live: live, scanned: scanned, held: held})
 }

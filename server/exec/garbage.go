@@ -68,12 +68,12 @@ func (x *Executor) giveBack(mono int64) {
 	if g.Free == nil {
 		return
 	}
-	full := mono-g.looked >= int64(giveBackPeriod)
-	if cycles := host.RuntimeMetric(host.MetricCycles); full || cycles != g.paced {
+	due := mono-g.looked >= int64(giveBackPeriod)
+	if cycles := host.RuntimeMetric(host.MetricCycles); due || cycles != g.paced {
 		g.paced = cycles
-		g.keepPace(x.Config.Get().GCPercent, readHeap(), full)
+		g.keepPace(x.Config.Get().GCPercent, readHeap())
 	}
-	if !full {
+	if !due {
 		return
 	}
 	g.looked = mono
@@ -137,14 +137,11 @@ func (h goHeap) garbage() uint64 {
 	return min(room+max(garbageStep, h.scanned/stepScanned, room/stepRoom), max(garbageMost, min(h.live, garbageScanned*h.scanned)))
 }
 
-// keepPace has the collector run when the garbage is percent of the live bytes, or sooner. If it may not grow it runs no later than before.
-func (g *Garbage) keepPace(percent int, h goHeap, grow bool) {
+// keepPace has the collector run when the garbage is percent of the live bytes, or sooner.
+func (g *Garbage) keepPace(percent int, h goHeap) {
 	pace := percent
 	if h.live > 0 {
 		pace = min(pace, max(leastPace, int(100*h.garbage()/h.live)))
-	}
-	if !grow {
-		pace = min(pace, g.pace)
 	}
 	change := pace - g.pace
 	if g.SetPace == nil || pace != percent && max(change, -change) <= g.pace/8 || change == 0 {

@@ -121,7 +121,7 @@ func TestGarbageIsBounded(t *testing.T) {
 		{400, 0, 0}, {400, 10 * mib, mib}, {400, 64 * mib, mib}, {400, 128 * mib, 128 * mib}, {400, 129 * mib, 128 * mib}, {400, 4 * gib, 2 * gib},
 		{50, 4 * gib, 2 * gib}, {400, mib, kib}, {390, mib, kib}, {1000, mib, kib}, {400, gib, mib}, {400, gib, 256 * mib}, {400, 40 * gib, mib},
 	} {
-		g.KeepPace(step.percent, step.live, step.scanned, step.live+4*gib, true)
+		g.KeepPace(step.percent, step.live, step.scanned, step.live+4*gib)
 	}
 	require.Equal(t, []int{400, 200, 100, 50, 400, 390, 1000, 25, 50, exec.LeastPace}, set)
 }
@@ -133,19 +133,17 @@ func TestGarbageGrowsByDegrees(t *testing.T) {
 	g := exec.Garbage{SetPace: func(percent int) { pace = percent }}
 	for i, step := range []struct {
 		live, scanned, held uint64
-		grow                bool
 		percent             int
 	}{
-		{100 * mib, 50 * mib, 100 * mib, true, 16},   // there is no room: one step
-		{100 * mib, 50 * mib, 116 * mib, false, 16},  // not yet
-		{100 * mib, 50 * mib, 116 * mib, true, 32},   // one more
-		{100 * mib, 50 * mib, 260 * mib, true, 180},  // a part of much room
-		{200 * mib, 50 * mib, 260 * mib, false, 38},  // at once: what is in use has doubled
-		{200 * mib, 50 * mib, 3000 * mib, true, 128}, // the most
-		{800 * mib, 800 * mib, 800 * mib, true, 12},  // a part of what a collection reads
-		{mib, mib, 2 * mib, true, 400},               // gc-percent
+		{100 * mib, 50 * mib, 100 * mib, 16},   // there is no room: one step
+		{100 * mib, 50 * mib, 116 * mib, 32},   // one more
+		{100 * mib, 50 * mib, 260 * mib, 180},  // a part of much room
+		{200 * mib, 50 * mib, 260 * mib, 38},   // at once: what is in use has doubled
+		{200 * mib, 50 * mib, 3000 * mib, 128}, // the most
+		{800 * mib, 800 * mib, 800 * mib, 12},  // a part of what a collection reads
+		{mib, mib, 2 * mib, 400},               // gc-percent
 	} {
-		g.KeepPace(400, step.live, step.scanned, step.held, step.grow)
+		g.KeepPace(400, step.live, step.scanned, step.held)
 		require.Equal(t, step.percent, pace, "step %d", i)
 	}
 }
