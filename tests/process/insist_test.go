@@ -51,7 +51,9 @@ func withhold(t *testing.T, path ...string) {
 	t.Cleanup(func() { f.Close() })
 	const setLease = 1024 // F_SETLEASE of Linux
 	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), setLease, syscall.F_WRLCK)
-	require.Zero(t, errno, "a lease: %v", errno)
+	if errno != 0 {
+		t.Skipf("files cannot be leased here: %v", errno)
+	}
 }
 
 // logs returns when the server has logged a text.
