@@ -31,7 +31,7 @@ const (
 	// unmapStep is how much of a large buffer is given back to the system in one
 	// step, so that nobody waits for more: each page that was written to costs
 	// some 0.2 µs.
-	unmapStep = 1 << 20
+	unmapStep = 2 << 20
 	// overdraft is the part of the limit by which buffers may exceed it until
 	// the largest clients are gone.
 	overdraft = 8
