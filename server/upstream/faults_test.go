@@ -153,21 +153,28 @@ func TestRandomFaults(t *testing.T) {
 	require.Zero(t, s.PendingBytes)
 }
 
-// TestWorkIsNoSilence: a node that is at work on one client's long request was taken for silent, and all others were refused for a while.
+// TestWorkIsNoSilence: a node that was at work on one client's long request was taken for silent, and all others were refused for a while.
 func TestWorkIsNoSilence(t *testing.T) {
-	const timeout = 40 * time.Millisecond
-	node := startFake(t, on("SET", func([]string) string {
-		time.Sleep(2 * timeout)
-		return "+OK\r\n"
-	}))
-	u := started(t, Config{Addrs: []string{node.addr}, Timeout: timeout, Rest: time.Minute})
-	require.Equal(t, Timeout, do(t, u, "SET", "k", strings.Repeat("x", 4<<20)).failure.Kind)
-	eventually(t, "it answers others", func() bool {
-		r := do(t, u, "GET", "k")
-		require.True(t, r.failure == nil || r.failure.Kind == Timeout, r.failure)
-		return r.failure == nil
+	node := startFake(t, on("GET", func([]string) string { return stall }))
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 40 * time.Millisecond, Rest: time.Minute})
+	n := u.fleet.Load().node(node.addr, primary)
+	require.Nil(t, do(t, u, "SET", "k", strings.Repeat("x", flightBytes/2)).failure)
+	require.Zero(t, n.busy.Load(), "that is no long request")
+	begin := Now()
+	do(t, u, "SET", "k", strings.Repeat("x", 1<<20)) // however long the node takes
+	until := n.busy.Load()
+	require.GreaterOrEqual(t, until, begin+workPerMiB)
+	n.workOn(1 << 40)
+	require.LessOrEqual(t, n.busy.Load(), Now()+workMax)
+	n.workOn(1 << 20)
+	require.Greater(t, n.busy.Load(), until, "what comes later does not make it less")
+
+	storeMax(&n.busy, Now()+int64(time.Hour))
+	require.Equal(t, Timeout, do(t, u, "GET", "k").failure.Kind)
+	require.Zero(t, u.Status().Nodes[0].Rests)
+	n.busy.Store(0)
+	eventually(t, "it rests", func() bool {
+		do(t, u, "GET", "k")
+		return u.Status().Nodes[0].Rests == 1
 	})
-	time.Sleep(4 * time.Duration(workPerMiB)) // so that it is thought to be done
-	require.Equal(t, Timeout, do(t, u, "SET", "k", "short").failure.Kind)
-	require.Equal(t, Resting, do(t, u, "GET", "k").failure.Kind)
 }
