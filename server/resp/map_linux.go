@@ -27,7 +27,9 @@ func remapBuffer(buf []byte, size int) []byte {
 	if errno != 0 {
 		return nil
 	}
-	adviseHuge(addr, size)
+	if len(buf) < hugeFrom { // else it is known
+		adviseHuge(addr, size)
+	}
 	return mappedAt(addr, size)
 }
 
