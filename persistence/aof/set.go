@@ -103,21 +103,28 @@ func (s *Set) refuseUnnamed() error {
 
 // PartOf returns the name of the append-only file that a file is a part of by its own name, such as appendonly.aof of appendonly.aof.1.incr.aof.
 func PartOf(name string) (of string, ok bool) {
-	for _, kind := range []string{".base.rdb", ".base.aof", ".incr.aof"} {
-		rest, ok := strings.CutSuffix(name, kind)
-		if !ok {
-			continue
+	of, _, _, ok = parsePart(name)
+	return of, ok
+}
+
+// parsePart takes a part's name to pieces: its file's, its number, and whether it is a base or an increment.
+func parsePart(name string) (of string, seq uint64, kind Kind, ok bool) {
+	rest, isIncr := strings.CutSuffix(name, ".incr.aof")
+	kind = Incremental
+	if !isIncr {
+		kind = Base
+		if rest, ok = strings.CutSuffix(name, ".base.rdb"); !ok {
+			if rest, ok = strings.CutSuffix(name, ".base.aof"); !ok {
+				return "", 0, 0, false
+			}
 		}
-		at := strings.LastIndexByte(rest, '.')
-		if at < 0 {
-			return "", false
-		}
-		if _, err := strconv.ParseUint(rest[at+1:], 10, 63); err != nil {
-			return "", false
-		}
-		return rest[:at], true
 	}
-	return "", false
+	at := strings.LastIndexByte(rest, '.')
+	if at < 0 {
+		return "", 0, 0, false
+	}
+	seq, err := strconv.ParseUint(rest[at+1:], 10, 63)
+	return rest[:at], seq, kind, err == nil
 }
 
 // readAll returns at most limit bytes of a file.
@@ -268,20 +275,15 @@ func (s *Set) isLeftover(name string) bool {
 	if strings.HasPrefix(name, tempPrefix+s.o.Name) || s.Path(name) == s.manifestPath()+persistence.TempSuffix {
 		return true
 	}
-	rest, ok := strings.CutPrefix(name, s.o.Name+".")
-	number, kind, _ := strings.Cut(rest, ".")
-	seq, err := strconv.ParseInt(number, 10, 64)
-	if !ok || err != nil || !s.exists {
+	of, seq, kind, ok := parsePart(name)
+	if !ok || of != s.o.Name || !s.exists {
 		return false
 	}
 	base, incr := s.manifest.lastSeq()
-	switch kind {
-	case "base.rdb", "base.aof":
-		return seq > base
-	case "incr.aof":
-		return seq > incr
+	if kind == Base {
+		return int64(seq) > base
 	}
-	return false
+	return int64(seq) > incr
 }
 
 // incrName is the name of the increment numbered seq.
