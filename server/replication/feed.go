@@ -168,6 +168,9 @@ func (f *feed) run(greeting []byte) {
 	p := f.primary
 	defer p.feeding.Done()
 	err := f.send(greeting)
+	if errors.Is(err, errStreamEnd) {
+		f.linger()
+	}
 	f.conn.Close()
 	p.Lock()
 	defer p.Unlock()
@@ -179,6 +182,14 @@ func (f *feed) run(greeting []byte) {
 	}
 	if !f.ended {
 		f.client.Conn.CloseNow()
+	}
+}
+
+// linger tells the replica that nothing more comes, and waits until it closes the connection or shutdown-timeout has passed. What it says
+// meanwhile is read: a socket that is closed with anything unread in it is reset, and the kernel throws away what was still on its way.
+func (f *feed) linger() {
+	if half, ok := f.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		_, _ = io.Copy(io.Discard, f.conn)
 	}
 }
 

@@ -1,9 +1,12 @@
 package replicas
 
 import (
+	"bufio"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
@@ -285,4 +288,44 @@ func TestEndingPrimaryWaitsForReplicas(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEndingPrimaryIsReadToItsEnd: a replica that goes on acknowledging while the primary ends still gets all that was on its way.
+func TestEndingPrimaryIsReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	primary := harness.Start(t, onDisk...)
+	p := harness.Dial(t, primary.Addr)
+	replica, err := net.Dial("tcp", primary.Addr)
+	require.NoError(t, err)
+	defer replica.Close()
+	require.NoError(t, replica.SetDeadline(time.Now().Add(2*wait)))
+	_, err = io.WriteString(replica, "PSYNC ? -1\r\n")
+	require.NoError(t, err)
+	stream := bufio.NewReader(replica)
+	line := ""
+	for !strings.HasPrefix(line, "$") {
+		line, err = stream.ReadString('\n')
+		require.NoError(t, err)
+	}
+	length, err := strconv.Atoi(strings.TrimSpace(line[1:]))
+	require.NoError(t, err)
+	_, err = stream.Discard(length)
+	require.NoError(t, err)
+	awaitLog(t, primary, "now receives changes")
+
+	value := strings.Repeat("x", 100_000)
+	for range 100 { // of so much that no socket takes it
+		p.Ask("SET", "k", value)
+	}
+	p.Ask("SET", "k", "the last")
+	ended := make(chan error, 1)
+	go func() { ended <- primary.Terminate() }()
+	awaitLog(t, primary, "a replica has disconnected") // from here on nobody obeys it
+	_, err = io.WriteString(replica, "REPLCONF ACK 0\r\n")
+	require.NoError(t, err)
+	rest, err := io.ReadAll(stream)
+	require.NoError(t, err)
+	require.Contains(t, string(rest), "the last")
+	replica.Close()
+	require.NoError(t, <-ended)
 }
