@@ -44,23 +44,40 @@ func awaitLog(t *testing.T, s *harness.Server, text string) {
 // fill gives a server keys of some kinds in several databases, functions among them, and returns how many.
 func fill(c *harness.Client) int {
 	n := 0
+	var all [][]string
 	for db := range 3 {
-		c.Ask("SELECT", strconv.Itoa(db))
+		all = append(all, []string{"SELECT", strconv.Itoa(db)})
 		for i := range 200 {
 			k := strconv.Itoa(i)
-			c.Ask("SET", "s"+k, strings.Repeat(k, i))
-			c.Ask("SET", "t"+k, k, "PXAT", "4000000000000")
-			c.Ask("RPUSH", "l"+k, "a", k, "b")
-			c.Ask("HSET", "h"+k, "f", k)
-			c.Ask("ZADD", "z"+k, k, "m", "1.5", "n")
+			all = append(all, []string{"SET", "s" + k, strings.Repeat(k, i)}, []string{"SET", "t" + k, k, "PXAT", "4000000000000"},
+				[]string{"RPUSH", "l" + k, "a", k, "b"}, []string{"HSET", "h" + k, "f", k}, []string{"ZADD", "z" + k, k, "m", "1.5", "n"})
 			n += 5
 		}
-		c.Ask("XADD", "x", "5-5", "f", "v")
+		all = append(all, []string{"XADD", "x", "5-5", "f", "v"})
 		n++
 	}
-	c.Ask("SELECT", "0")
-	c.Ask("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function{function_name='seven', callback=function() return 7 end, flags={'no-writes'}}")
+	c.AskAll(append(all, []string{"SELECT", "0"},
+		[]string{"FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function{function_name='seven', callback=function() return 7 end, flags={'no-writes'}}"})...)
 	return n
+}
+
+// readWhole is the command that reads a whole value of a type; of a key that is gone by now, that it is.
+func readWhole(kind, k string) []string {
+	switch kind {
+	case "string":
+		return []string{"GET", k}
+	case "list":
+		return []string{"LRANGE", k, "0", "-1"}
+	case "hash":
+		return []string{"HGETALL", k}
+	case "set":
+		return []string{"SMEMBERS", k}
+	case "zset":
+		return []string{"ZRANGE", k, "0", "-1", "WITHSCORES"}
+	case "stream":
+		return []string{"XRANGE", k, "-", "+"}
+	}
+	return []string{"TYPE", k}
 }
 
 // digest is all that a server holds, as far as fill makes it.
@@ -68,20 +85,21 @@ func digest(c *harness.Client) string {
 	var all strings.Builder
 	for db := range 16 {
 		c.Ask("SELECT", strconv.Itoa(db))
-		for _, k := range c.Ask("KEYS", "*").Sorted(false).Strings() {
-			fmt.Fprintln(&all, db, k, c.Ask("PEXPIRETIME", k).Wire(), c.Ask("DUMP", k).Kind)
-			switch c.Ask("TYPE", k).Text {
-			case "string":
-				all.WriteString(c.Ask("GET", k).Wire())
-			case "list":
-				all.WriteString(c.Ask("LRANGE", k, "0", "-1").Wire())
-			case "hash":
-				all.WriteString(c.Ask("HGETALL", k).Sorted(true).Wire())
-			case "zset":
-				all.WriteString(c.Ask("ZRANGE", k, "0", "-1", "WITHSCORES").Wire())
-			case "stream":
-				all.WriteString(c.Ask("XRANGE", k, "-", "+").Wire())
+		keys := c.Ask("KEYS", "*").Sorted(false).Strings()
+		var about, values [][]string
+		for _, k := range keys {
+			about = append(about, []string{"TYPE", k}, []string{"PEXPIRETIME", k}, []string{"DUMP", k})
+		}
+		told := c.AskAll(about...)
+		for i, k := range keys {
+			values = append(values, readWhole(told[3*i].Text, k))
+		}
+		for i, value := range c.AskAll(values...) {
+			kind := told[3*i].Text
+			if kind == "hash" || kind == "set" { // which have no order
+				value = value.Sorted(kind == "hash")
 			}
+			fmt.Fprintln(&all, db, keys[i], kind, told[3*i+1].Wire(), told[3*i+2].Kind, value.Wire())
 		}
 	}
 	c.Ask("SELECT", "0")

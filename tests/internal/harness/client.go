@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -107,6 +108,26 @@ func (c *Client) Ask(args ...string) Value {
 	c.t.Helper()
 	require.NoError(c.t, c.Send(Command(args...)))
 	return c.Value()
+}
+
+// pipelined is how many commands AskAll sends before it reads their replies: few enough that neither side waits for the other to read.
+const pipelined = 128
+
+// AskAll sends commands in a pipeline and returns their replies, parsed.
+func (c *Client) AskAll(commands ...[]string) []Value {
+	c.t.Helper()
+	replies := make([]Value, 0, len(commands))
+	for some := range slices.Chunk(commands, pipelined) {
+		var raw []byte
+		for _, args := range some {
+			raw = append(raw, Command(args...)...)
+		}
+		require.NoError(c.t, c.Send(raw))
+		for range some {
+			replies = append(replies, c.Value())
+		}
+	}
+	return replies
 }
 
 // Drain reads whatever comes until the server closes the connection or the time is over, and says which it was.
