@@ -83,6 +83,10 @@ func restart(t *testing.T, disk *crashfs.FS, now int64, past *servertest.History
 // TestEachOperationFails: whatever file operation fails, once or from then on, nothing that was acknowledged is lost.
 func TestEachOperationFails(t *testing.T) {
 	seed := servertest.SeedOf(t)
+	servertest.InBubble(t, func(t *testing.T) { eachOperationFails(t, seed) }) // a rewrite waits for a disk that has failed
+}
+
+func eachOperationFails(t *testing.T, seed uint64) {
 	for _, failure := range []error{syscall.ENOSPC, syscall.EIO} {
 		for _, forEver := range []bool{false, true} {
 			for n := 1; ; n++ {
