@@ -22,7 +22,7 @@ import (
 // What each case must keep to. A case that misses a figure is tried again: only one that never keeps it fails, so that
 // a busy machine does not decide.
 const (
-	answerWithin = 100 * time.Millisecond // from the end of sending to the last byte of the answer, or the close
+	answerWithin = 100 * time.Millisecond // from the end of sending to the last byte of the answer, or the close; asked for with -flood.whole
 	growthLimit  = 1 << 20                // bytes of resident memory
 	attempts     = 4
 	patience     = 5 * time.Second // until an answer counts as missing
@@ -261,7 +261,7 @@ func (a attack) run(t *testing.T, server *harness.Server, password string, resul
 		if last.problem != "" {
 			break
 		}
-		if last.took <= answerWithin && last.growth <= growthLimit {
+		if (last.took <= answerWithin || !*floodWhole) && last.growth <= growthLimit {
 			break
 		}
 		line.lateAttempts++
@@ -270,7 +270,9 @@ func (a attack) run(t *testing.T, server *harness.Server, password string, resul
 	results.add(other.finish(t, line))
 	require.True(t, server.Alive(), "the server ended")
 	require.Empty(t, last.problem)
-	require.LessOrEqual(t, last.took, answerWithin, "in each of %d attempts", attempts)
+	if *floodWhole { // on a machine that does nothing else
+		require.LessOrEqual(t, last.took, answerWithin, "in each of %d attempts", attempts)
+	}
 	require.LessOrEqual(t, last.growth, int64(growthLimit), "bytes of resident memory in each of %d attempts", attempts)
 }
 

@@ -29,13 +29,11 @@ type floodRow struct {
 	memory         int64
 }
 
-// What a short flood has to keep to. It is tried again when it misses a figure, as the cases are.
-const (
-	shortTime  = 60 * time.Millisecond
-	shortPause = time.Second // a PING is answered at last
-)
+// How long a short flood goes on. It is tried again when it takes too much memory, as the cases are.
+const shortTime = 60 * time.Millisecond
 
-// TestShortFloods lets each flood loose for a moment: the server lives, answers others, and takes no more memory than it may.
+// TestShortFloods lets each flood loose for a moment: the server lives, answers others, and takes no more memory than it may. How long the
+// others wait is for TestFloods to judge, on a machine that does nothing else.
 func TestShortFloods(t *testing.T) {
 	only := regexp.MustCompile(*floodOnly)
 	for i := range flood.All {
@@ -52,13 +50,12 @@ func TestShortFloods(t *testing.T) {
 				require.True(t, r.Alive, "the server ended")
 				require.Empty(t, r.Pings.Problem, "the client beside it")
 				require.False(t, r.Refused, "a new client is not answered afterwards")
-				if r.Growth() <= f.Memory(flood.Short) && r.Pings.Slowest <= shortPause {
+				if r.Growth() <= f.Memory(flood.Short) {
 					break
 				}
 			}
 			t.Log(describe(r))
 			require.LessOrEqual(t, r.Growth(), f.Memory(flood.Short), "bytes of resident memory in each of %d attempts", attempts)
-			require.LessOrEqual(t, r.Pings.Slowest, shortPause, "PING in each of %d attempts", attempts)
 		})
 	}
 }
