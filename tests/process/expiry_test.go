@@ -49,10 +49,10 @@ func expireMillion(t *testing.T, delay time.Duration) bool {
 		return false
 	}
 	require.Greater(t, full, empty+keys*20, "the keys must take memory for the test to mean something")
-	deadline := expireAt.Add(10 * time.Second)
+	deadline := expireAt.Add(time.Minute)
 	time.Sleep(time.Until(expireAt))
 	for dbSize(t, c) > 0 {
-		require.True(t, time.Now().Before(deadline), "keys left 10 s after their time: %d", dbSize(t, c))
+		require.True(t, time.Now().Before(deadline), "keys left a minute after their time: %d", dbSize(t, c))
 		time.Sleep(20 * time.Millisecond)
 	}
 	took := time.Since(expireAt)

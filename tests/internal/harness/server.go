@@ -21,7 +21,7 @@ import (
 // Limits of the harness itself.
 const (
 	startTimeout  = 15 * time.Second // until a started server must answer
-	stopTimeout   = 10 * time.Second // until a server that was asked to stop is killed
+	stopTimeout   = 30 * time.Second // until a server that was asked to stop is killed
 	startAttempts = 5                // ports may be taken between finding and binding them
 	logTailBytes  = 4096             // of a server's log, shown when a test fails
 )
