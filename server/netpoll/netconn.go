@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"time"
 
 	"headgate/server/resp"
@@ -20,8 +21,9 @@ type netConn struct {
 	taken   chan struct{} // the writer has taken replies
 	resumes chan struct{} // the connection is resumed or to be closed
 	c       *Conn
-	rested  int  // bytes of replies that waited when the reader rested last; the reader's alone
-	linger  bool // everything was sent, and the peer has been told so
+	rested  int           // bytes of replies that waited when the reader rested last; the reader's alone
+	linger  bool          // everything was sent, and the peer has been told so
+	lent    chan struct{} // closed when whoever Direct has given the connection to has closed it; nil: nobody. The Handler's lock guards it
 }
 
 // Graceful is what a net.Conn may have to be ended in good order: its peer gets all that was sent to it, even while it goes on
@@ -59,9 +61,14 @@ func ServeConn(h Handler, nc net.Conn) {
 	w.Closed(n.c)
 	h.Lock()
 	n.c.free(&n.pool, &n.spare)
+	lent := n.lent
 	h.Unlock()
 	n.pool.Drain()
 	n.spare.Drain()
+	if lent != nil {
+		<-lent
+		abort(nc)
+	}
 	if n.linger {
 		nc.SetReadDeadline(time.Now().Add(lingerTime))
 		io.Copy(io.Discard, nc)
@@ -150,19 +157,36 @@ func (n *netConn) rest() {
 	}
 }
 
-// writeReplies sends until the connection is marked closed and, unless at once, everything is sent.
+// writeReplies sends until the connection is marked closed and, unless at once, everything is sent. It closes the connection, or has the reader
+// end if somebody else still sends.
 func (n *netConn) writeReplies() {
 	whole := n.sendAll()
 	graceful, ok := n.conn.(Graceful)
 	switch {
-	case !ok:
-		n.conn.Close()
-	case whole && graceful.CloseWrite() == nil:
+	case n.isLent():
+		n.conn.SetReadDeadline(past)
+	case whole && ok && graceful.CloseWrite() == nil:
 		n.linger = true
 		n.conn.SetReadDeadline(time.Now().Add(lingerTime)) // or the reader would wait for ever for a peer that does not close
 	default:
-		graceful.Abort()
+		abort(n.conn)
 	}
+}
+
+// abort closes a connection without a word, if it can be.
+func abort(conn net.Conn) {
+	if graceful, ok := conn.(Graceful); ok {
+		_ = graceful.Abort()
+		return
+	}
+	_ = conn.Close()
+}
+
+// isLent reports whether Direct has given the connection to somebody.
+func (n *netConn) isLent() bool {
+	n.handler.Lock()
+	defer n.handler.Unlock()
+	return n.lent != nil
 }
 
 // sendAll sends what there is until the connection is marked closed, and reports whether everything was sent.
@@ -230,14 +254,34 @@ const yieldPause = 100 * time.Microsecond
 // yield implements front. The other connections have goroutines of their own, so they only need some time.
 func (n *netConn) yield(*Conn) { time.Sleep(yieldPause) }
 
-// direct implements front. The connection is closed with the front's.
-func (n *netConn) direct(*Conn) (net.Conn, error) { return undivided{n.conn}, nil }
+// direct implements front. The caller holds the Handler's lock. The connection is closed when the front has ended and who gets it has closed it.
+func (n *netConn) direct(*Conn) (net.Conn, error) {
+	n.lent = make(chan struct{})
+	return &undivided{Conn: n.conn, closed: sync.OnceFunc(func() { close(n.lent) })}, nil
+}
 
-// undivided is a connection that somebody else closes.
-type undivided struct{ net.Conn }
+// undivided is a connection that its front closes.
+type undivided struct {
+	net.Conn
+	closed func() // tells the front
+}
 
-// Close implements net.Conn: it ends a write that is under way.
-func (u undivided) Close() error { return u.SetWriteDeadline(time.Unix(1, 0)) }
+// past is a deadline that ends what is under way.
+var past = time.Unix(1, 0)
+
+// Close implements net.Conn: it ends what is under way.
+func (u *undivided) Close() error {
+	u.closed()
+	return u.SetDeadline(past)
+}
+
+// CloseWrite tells the peer that nothing more comes.
+func (u *undivided) CloseWrite() error {
+	if graceful, ok := u.Conn.(Graceful); ok {
+		return graceful.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
 
 // wake implements front. A resumed reader may sit in Read: an expired deadline gets it out, once. A connection to be closed at once
 // may sit in Write as well, when its peer reads nothing.
@@ -250,9 +294,9 @@ func (n *netConn) wake(c *Conn) {
 		}
 	}
 	switch {
+	case c.resumed, c.closeNow && n.lent != nil: // who has it may still send
+		n.conn.SetReadDeadline(past)
 	case c.closeNow:
-		n.conn.SetDeadline(time.Unix(1, 0))
-	case c.resumed:
-		n.conn.SetReadDeadline(time.Unix(1, 0))
+		n.conn.SetDeadline(past)
 	}
 }

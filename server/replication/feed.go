@@ -83,6 +83,7 @@ type feed struct {
 	loaded chan struct{} // closed when the stream may begin
 	quit   chan struct{} // closed when nothing more is to be sent
 	ended  bool          // end was called
+	until  time.Time     // how long a server that ends waits for it; set before its reader drains
 
 	reader *StreamReader // nil before a snapshot is begun for it; set before the first part is sent
 	busy   atomic.Int64  // since when a part has been sent, in ns since the Unix epoch; 0: none is. Safe for concurrent use
@@ -144,8 +145,10 @@ func (f *feed) end() {
 	}
 	if f.reader != nil && f.state == feedOnline && f.why == nil && f.primary.IsStopping() {
 		f.ended = true
+		patience := f.primary.Config.Get().ShutdownTimeout
+		f.until = time.Now().Add(patience)
 		f.reader.Drain()
-		time.AfterFunc(f.primary.Config.Get().ShutdownTimeout, func() { f.conn.Close() })
+		time.AfterFunc(patience, func() { f.conn.Close() })
 		return
 	}
 	if f.reader != nil {
@@ -188,7 +191,8 @@ func (f *feed) run(greeting []byte) {
 // linger tells the replica that nothing more comes, and waits until it closes the connection or shutdown-timeout has passed. What it says
 // meanwhile is read: a socket that is closed with anything unread in it is reset, and the kernel throws away what was still on its way.
 func (f *feed) linger() {
-	if half, ok := f.conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+	half, ok := f.conn.(interface{ CloseWrite() error })
+	if ok && half.CloseWrite() == nil && f.conn.SetReadDeadline(f.until) == nil {
 		_, _ = io.Copy(io.Discard, f.conn)
 	}
 }

@@ -269,14 +269,13 @@ func (p *Primary) psync(c *command.Ctx) {
 	} else if !p.replica.admitsAsker(c) {
 		return
 	}
-	f := p.admit(c)
-	if f == nil {
-		return
-	}
 	first, ok := number.ParseInt(c.Args[2])
 	if !ok {
 		c.Err(command.ErrNotInteger)
-		f.conn.Close()
+		return
+	}
+	f := p.admit(c)
+	if f == nil {
 		return
 	}
 	id := string(c.Args[1])
