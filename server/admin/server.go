@@ -6,6 +6,7 @@ import (
 	"headgate/server/acl"
 	"headgate/server/command"
 	"headgate/server/config"
+	"headgate/server/limits"
 	"headgate/server/types"
 )
 
@@ -132,7 +133,9 @@ func (a *Console) shutdown(c *command.Ctx) {
 			abort = true
 		case c.Is(i, "FORCE"):
 			how |= config.ShutdownForce
-		case !c.Is(i, "NOW"):
+		case c.Is(i, "NOW"):
+			how |= config.ShutdownNow
+		default:
 			c.Err(command.ErrSyntax)
 			return
 		}
@@ -143,6 +146,8 @@ func (a *Console) shutdown(c *command.Ctx) {
 		c.Err(command.ErrSyntax)
 	case abort:
 		c.Err("ERR No shutdown in progress.")
+	case how&config.ShutdownSave != 0 && c.Cfg.Upstream != "":
+		c.Err(limits.NotServed("SHUTDOWN SAVE"))
 	case c.Core.Gate.Has(command.GateBusy) && !noSave:
 		c.Err(c.Core.Gate.Refusal(command.GateBusy)) // what a script has written would be half of it
 	default:

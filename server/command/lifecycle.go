@@ -10,6 +10,7 @@ type Lifecycle struct {
 	ended  chan struct{} // closed by Stop
 	once   sync.Once
 	Ending atomic.Bool   // the last snapshot is being saved; cleared if that fails
+	Hurry  atomic.Bool   // the server ends without waiting for replicas
 	Rounds atomic.Uint64 // of background work, and of scripts that let others go on
 }
 

@@ -121,7 +121,7 @@ type ShutdownFlags uint8
 const (
 	ShutdownSave   ShutdownFlags = 1 << iota // save a snapshot even if there are no save points
 	ShutdownNoSave                           // save none even if there are
-	ShutdownNow                              // no effect: there are no replicas to wait for
+	ShutdownNow                              // replicas that are behind are not waited for
 	ShutdownForce                            // end even if the snapshot cannot be saved
 )
 

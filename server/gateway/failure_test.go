@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -166,4 +167,22 @@ func TestTooMuchUnderWay(t *testing.T) {
 		}
 	}
 	require.False(t, srv.Gateway.Up.Overloaded())
+}
+
+// TestStartWithoutUpstream: limits that the gateway knows by itself are answered as upstream-failure says, before the upstream has told anything.
+func TestStartWithoutUpstream(t *testing.T) {
+	dead := startRelay(t, "/nowhere")
+	_, gate := startGateway(t, dead.url(), func(cfg *config.Config) {
+		cfg.UpstreamFailure = limiter.FailOpen
+		require.NoError(t, addPolicy(cfg, "infile", "GCRA 5 5 1m"))
+		require.NoError(t, addPolicy(cfg, "shut", "FIXED 5 1m FAILURE CLOSED"))
+	})
+	require.Equal(t, "[0 5 5 -1 0]", gate.ask("RL.GCRA k 5 5 1m"))
+	require.Equal(t, "[0 -1 [[0 5 5 -1 0]]]", gate.ask("RL.TAKE 1 infile k"))
+	require.True(t, strings.HasPrefix(gate.ask("RL.TAKE 1 shut k"), "[1 0 [[1 5 0 "))
+	_, err := io.WriteString(gate, "*4\r\n$7\r\nRL.TAKE\r\n$1\r\n1\r\n$11\r\nGCRA 5 5 1m\r\n$1\r\nk\r\n")
+	require.NoError(t, err)
+	require.Equal(t, "[0 -1 [[0 5 5 -1 0]]]", gate.read())
+	require.Equal(t, "UPSTREAM the policies are not known yet, since the upstream has not answered with them since the start", gate.ask("RL.TAKE 1 inhash k"))
+	require.Equal(t, "ERR 'SHUTDOWN SAVE' is not served while upstream is set", gate.ask("SHUTDOWN SAVE"))
 }

@@ -170,7 +170,7 @@ func (g *Gateway) KnowsPolicies(c *command.Ctx) bool {
 	} else if problem := g.policies.Problem(); problem != "" {
 		c.Err(command.OneLine("UPSTREAM " + problem))
 	} else {
-		c.Err("UPSTREAM the policies are not known yet")
+		c.Err("UPSTREAM the policies are not known yet, since the upstream has not answered with them since the start")
 	}
 	return false
 }

@@ -14,7 +14,10 @@ import (
 // saveRetry is how long after a snapshot that failed the next may begin by itself.
 const saveRetry = 5 * time.Second
 
-var errPartial = errors.New("the data have not been loaded to their end, so they are not saved")
+var (
+	errPartial      = errors.New("the data have not been loaded to their end, so they are not saved")
+	errKeepsNothing = errors.New("a gateway to an upstream keeps no data to save")
+)
 
 // snapshotPerm are the permission bits of a snapshot's file.
 const snapshotPerm = 0o644
@@ -93,8 +96,11 @@ func (j *Journal) beginSave() {
 // SaveNow writes a snapshot and returns when it is done. The caller holds the executor's lock, and keeps it: nobody is served
 // meanwhile.
 func (j *Journal) SaveNow() error {
-	if j.Saving.Partial {
+	switch {
+	case j.Saving.Partial:
 		return errPartial
+	case j.keepsNothing():
+		return errKeepsNothing
 	}
 	before := j.Saving.Failed
 	j.beginSave()
@@ -184,7 +190,12 @@ func (j *Journal) readSnapshot(held bool) error {
 
 // mayNotSave reports whether the keyspace is only a part of what the files on disk hold: while they are loaded, or because they could
 // not be.
-func (j *Journal) mayNotSave() bool { return j.Gate.Has(command.GateLoading) || j.Saving.Partial }
+func (j *Journal) mayNotSave() bool {
+	return j.Gate.Has(command.GateLoading) || j.Saving.Partial || j.keepsNothing()
+}
+
+// keepsNothing reports whether this is a gateway: a snapshot of it would replace one that some server's data are in.
+func (j *Journal) keepsNothing() bool { return j.Config.Get().Upstream != "" }
 
 // wantsSave reports whether the server saves a snapshot when it ends.
 func (j *Journal) wantsSave() bool {
@@ -211,8 +222,9 @@ func (j *Journal) Shutdown(how config.ShutdownFlags) error {
 // End is Shutdown and SHUTDOWN when no script is in their way. The caller holds the executor's lock.
 func (j *Journal) End(how config.ShutdownFlags) error {
 	j.leaveUnsaved, j.saveAtEnd = how&config.ShutdownNoSave != 0, how&config.ShutdownSave != 0
+	j.Hurry.Store(how&config.ShutdownNow != 0)
 	j.cancelSnapshot()
-	if j.saveAtEnd || j.wantsSave() {
+	if j.saveAtEnd && !j.keepsNothing() || j.wantsSave() {
 		j.Ending.Store(true)
 		if err := j.SaveNow(); err != nil && how&config.ShutdownForce == 0 {
 			j.leaveUnsaved, j.saveAtEnd = false, false

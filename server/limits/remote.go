@@ -205,7 +205,7 @@ func (l *Limits) takeElsewhere(c *command.Ctx) {
 		return
 	}
 	peek := said.peek
-	if !l.Remote.KnowsPolicies(c) || !l.takePolicies(c, pairs, peek, said.costs) {
+	if l.namesKept(c, int(n)) && !l.Remote.KnowsPolicies(c) || !l.takePolicies(c, pairs, peek, said.costs) {
 		return
 	}
 	for i := range pairs {
@@ -222,6 +222,16 @@ func (l *Limits) takeElsewhere(c *command.Ctx) {
 		asked[i].Request.Call.Peek = peek
 	}
 	l.Remote.Take(c, asked, peek)
+}
+
+// namesKept reports whether RL.TAKE names a policy that only the hash of policies may have: none of the configuration, and no limit in full.
+func (l *Limits) namesKept(c *command.Ctx, pairs int) bool {
+	for i := range pairs {
+		if name := c.Args[2+2*i]; l.Policies.Fixed[string(name)] == nil && limiter.CheckName(name) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // SendPairs writes the answer of RL.TAKE, where limiting is the index of the first pair that limits, or -1.

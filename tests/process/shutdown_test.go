@@ -273,3 +273,22 @@ func startConfigured(t *testing.T, file string, args ...string) *started {
 	t.Cleanup(func() { s.Process.Kill(); s.Wait() })
 	return s
 }
+
+// TestGatewaySavesNothing: a gateway that ends leaves the snapshot alone that lies where it was started, which is another server's.
+func TestGatewaySavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "dump.rdb"), []byte("another server's"), 0o600))
+	for _, end := range []func(s *started){
+		func(s *started) { _ = dialSoon(t, s.addr).Send([]byte("SHUTDOWN SAVE\r\nSHUTDOWN\r\n")) },
+		func(s *started) { s.Process.Signal(syscall.SIGTERM) },
+	} {
+		s := startIn(t, dir, "--upstream", "redis://127.0.0.1:1", "--upstream-failure", "open")
+		dialSoon(t, s.addr)
+		end(s)
+		s.Wait()
+		kept, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
+		require.NoError(t, err)
+		require.Equal(t, "another server's", string(kept))
+	}
+}
