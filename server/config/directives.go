@@ -378,7 +378,7 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "shutdown-on-sigint", Group: General, Since: "0.1.0", Default: "default", Settable: true,
-		Summary: "How SIGINT shuts the server down: default saves a snapshot if save points are configured, save always saves one, nosave never does, force shuts down even if saving fails, now has no effect of its own. Another SIGINT at least a second after the first signal ends the process immediately.",
+		Summary: "How SIGINT shuts the server down: default saves a snapshot if save points are configured, save always saves one, nosave never does, force shuts down even if saving fails, now does not wait for replicas that are behind. Another SIGINT at least a second after the first signal ends the process immediately.",
 		kind:    shutdownKind{field: func(c *Config) *ShutdownFlags { return &c.OnSigint }},
 	},
 	{

@@ -35,6 +35,9 @@ const (
 	keepAlive    = time.Second      // between two empty lines to a replica that waits for a snapshot
 	quickPart    = time.Millisecond // in which a replica takes a part of a snapshot that keeps nobody waiting
 
+	// hurriedPatience is how long a server that ends by SHUTDOWN NOW waits for a replica that is behind: what is on its way arrives.
+	hurriedPatience = 100 * time.Millisecond
+
 	// streamPause is how long the stream rests after a write, unless much of it waits, or a client does: under a load one write for the
 	// changes of a millisecond costs the primary a fraction of one for each batch. What comes after a rest is sent at once.
 	streamPause = time.Millisecond
@@ -48,6 +51,7 @@ var (
 	errHurry     = errors.New("it takes the snapshot so slowly that commands would have to wait for it")
 	errSnapshot  = errors.New("no snapshot could be made for it")
 	errOtherData = errors.New("the history of changes is another one now: it has to ask for them again")
+	errNotTaken  = errors.New("it has not taken all that was sent before the server ended")
 	errRDBOnly   = errors.New("it has asked for only the snapshot, and has it")
 )
 
@@ -145,7 +149,7 @@ func (f *feed) end() {
 	}
 	if f.reader != nil && f.state == feedOnline && f.why == nil && f.primary.IsStopping() {
 		f.ended = true
-		patience := f.primary.Config.Get().ShutdownTimeout
+		patience := f.patience()
 		f.until = time.Now().Add(patience)
 		f.reader.Drain()
 		time.AfterFunc(patience, func() { f.conn.Close() })
@@ -155,6 +159,19 @@ func (f *feed) end() {
 		f.reader.Close()
 	}
 	f.shut()
+}
+
+// patience is how long a server that ends waits for the replica: not at all if that has said that it has everything. The caller holds the
+// executor's lock.
+func (f *feed) patience() time.Duration {
+	timeout := f.primary.Config.Get().ShutdownTimeout
+	switch {
+	case f.acked == f.primary.backlog.End():
+		return 0
+	case f.primary.Hurry.Load():
+		return min(timeout, hurriedPatience)
+	}
+	return timeout
 }
 
 // shut has run end. The bytes that it is sending are nobody's any more when quit is closed.
@@ -171,8 +188,8 @@ func (f *feed) run(greeting []byte) {
 	p := f.primary
 	defer p.feeding.Done()
 	err := f.send(greeting)
-	if errors.Is(err, errStreamEnd) {
-		f.linger()
+	if errors.Is(err, errStreamEnd) && !f.linger() {
+		err = errNotTaken
 	}
 	f.conn.Close()
 	p.Lock()
@@ -183,18 +200,26 @@ func (f *feed) run(greeting []byte) {
 	if f.reader != nil {
 		f.reader.Close()
 	}
-	if !f.ended {
+	switch {
+	case !f.ended:
 		f.client.Conn.CloseNow()
+	case errors.Is(err, errStreamEnd):
+		p.Logger.Info("a replica has all changes", "replica", f.String())
+	case !f.until.IsZero() && f.acked != p.backlog.End():
+		p.Logger.Warn("a replica may lack the last changes", "replica", f.String(), "behind", p.backlog.End()-f.acked, "err", err)
 	}
 }
 
-// linger tells the replica that nothing more comes, and waits until it closes the connection or shutdown-timeout has passed. What it says
-// meanwhile is read: a socket that is closed with anything unread in it is reset, and the kernel throws away what was still on its way.
-func (f *feed) linger() {
+// linger tells the replica that nothing more comes, and reports whether it has closed the connection, which it does when it has all, before
+// shutdown-timeout has passed. What it says meanwhile is read: a socket that is closed with anything unread in it is reset, and the kernel
+// throws away what was still on its way.
+func (f *feed) linger() (closed bool) {
 	half, ok := f.conn.(interface{ CloseWrite() error })
-	if ok && half.CloseWrite() == nil && f.conn.SetReadDeadline(f.until) == nil {
-		_, _ = io.Copy(io.Discard, f.conn)
+	if !ok || half.CloseWrite() != nil || f.conn.SetReadDeadline(f.until) != nil {
+		return false
 	}
+	_, err := io.Copy(io.Discard, f.conn)
+	return err == nil
 }
 
 func (f *feed) send(greeting []byte) error {

@@ -244,6 +244,10 @@ func (p *Primary) Gone(cl *command.Client) {
 	}
 	p.checkReplicas(p.Config.Get())
 	why := f.why
+	if why == nil && !f.until.IsZero() {
+		p.Logger.Info("the server ends: a replica is sent what it lacks", "replica", f.String(), "behind", p.backlog.End()-f.acked)
+		return
+	}
 	if why == nil {
 		why = errHangup
 	}

@@ -290,14 +290,12 @@ func TestEndingPrimaryWaitsForReplicas(t *testing.T) {
 	}
 }
 
-// TestEndingPrimaryIsReadToItsEnd: a replica that goes on acknowledging while the primary ends still gets all that was on its way.
-func TestEndingPrimaryIsReadToItsEnd(t *testing.T) {
-	t.Parallel()
-	primary := harness.Start(t, onDisk...)
-	p := harness.Dial(t, primary.Addr)
+// bareReplica connects to a server as a replica that has taken all data, and returns the connection and the stream that follows.
+func bareReplica(t *testing.T, primary *harness.Server) (net.Conn, *bufio.Reader) {
+	t.Helper()
 	replica, err := net.Dial("tcp", primary.Addr)
 	require.NoError(t, err)
-	defer replica.Close()
+	t.Cleanup(func() { replica.Close() })
 	require.NoError(t, replica.SetDeadline(time.Now().Add(2*wait)))
 	_, err = io.WriteString(replica, "PSYNC ? -1\r\n")
 	require.NoError(t, err)
@@ -312,6 +310,44 @@ func TestEndingPrimaryIsReadToItsEnd(t *testing.T) {
 	_, err = stream.Discard(length)
 	require.NoError(t, err)
 	awaitLog(t, primary, "now receives changes")
+	return replica, stream
+}
+
+// TestEndingPrimaryIsNotKept by a replica that has said that it has everything, nor by SHUTDOWN NOW by one that has not, though neither closes
+// its connection.
+func TestEndingPrimaryIsNotKept(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(t *testing.T, s *harness.Server, p *harness.Client, replica net.Conn){
+		"it has everything": func(t *testing.T, s *harness.Server, p *harness.Client, replica net.Conn) {
+			_, err := fmt.Fprintf(replica, "REPLCONF ACK %s\r\n", p.Info("replication")["master_repl_offset"])
+			require.NoError(t, err)
+			await(t, "it is known", func() bool {
+				return strings.Contains(p.Info("replication")["slave0"], "offset="+p.Info("replication")["master_repl_offset"]+",")
+			})
+			require.NoError(t, s.Terminate())
+		},
+		"SHUTDOWN NOW": func(t *testing.T, s *harness.Server, p *harness.Client, replica net.Conn) {
+			require.NoError(t, p.Send(harness.Command("SHUTDOWN", "NOW")))
+			await(t, "it has ended", func() bool { return !s.Alive() })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			primary := harness.Start(t, append([]string{"--shutdown-timeout", "3600"}, onDisk...)...)
+			p := harness.Dial(t, primary.Addr)
+			replica, _ := bareReplica(t, primary)
+			p.Ask("SET", "k", "v")
+			end(t, primary, p, replica)
+		})
+	}
+}
+
+// TestEndingPrimaryIsReadToItsEnd: a replica that goes on acknowledging while the primary ends still gets all that was on its way.
+func TestEndingPrimaryIsReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	primary := harness.Start(t, onDisk...)
+	p := harness.Dial(t, primary.Addr)
+	replica, stream := bareReplica(t, primary)
 
 	value := strings.Repeat("x", 100_000)
 	for range 100 { // of so much that no socket takes it
@@ -320,8 +356,8 @@ func TestEndingPrimaryIsReadToItsEnd(t *testing.T) {
 	p.Ask("SET", "k", "the last")
 	ended := make(chan error, 1)
 	go func() { ended <- primary.Terminate() }()
-	awaitLog(t, primary, "a replica has disconnected") // from here on nobody obeys it
-	_, err = io.WriteString(replica, "REPLCONF ACK 0\r\n")
+	awaitLog(t, primary, "a replica is sent what it lacks") // from here on nobody obeys it
+	_, err := io.WriteString(replica, "REPLCONF ACK 0\r\n")
 	require.NoError(t, err)
 	rest, err := io.ReadAll(stream)
 	require.NoError(t, err)

@@ -80,7 +80,7 @@ func TestEndingPrimaryOverTLS(t *testing.T) {
 	p.Ask("SET", "k", "the last")
 	ended := make(chan error, 1)
 	go func() { ended <- primary.Terminate() }()
-	logged("a replica has disconnected") // from here on nobody obeys it
+	logged("a replica is sent what it lacks") // from here on nobody obeys it
 	_, err = io.WriteString(replica, "REPLCONF ACK 0\r\n")
 	require.NoError(t, err)
 	rest, err := io.ReadAll(stream)
