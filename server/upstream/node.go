@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -352,7 +353,7 @@ func (n *node) restOn() {
 	n.probe.Reset(time.Duration(rest))
 }
 
-// tryOut ends the rest if the node answers: once connected, within the timeout.
+// tryOut ends the rest if the node answers: once connected, within the timeout. One that refuses the connection does answer.
 func (n *node) tryOut() {
 	_, err := n.ask(connectMax, "PING")
 	if err == nil {
@@ -363,7 +364,8 @@ func (n *node) tryOut() {
 	if n.closed {
 		return
 	}
-	if err != nil {
+	var refusal refusedError
+	if err != nil && !errors.As(problemOf(err), &refusal) {
 		was, why := n.restsFor(), problemOf(err).Error()
 		n.resting.Store(n.failure(Resting, why))
 		n.restOn()

@@ -3,9 +3,12 @@ package upstream
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -97,6 +100,31 @@ func TestANodeThatRefusesConnections(t *testing.T) {
 	eventually(t, "it is logged", func() bool { return strings.Contains(log.String(), "a node refuses connections") })
 	require.Equal(t, "UPSTREAM "+nodes[1].addr+" cannot answer: wrong user name or password (WRONGPASS)", do(t, u, "GET", keyOf(1, 2)).failure.Error())
 	require.Nil(t, do(t, u, "GET", keyOf(0, 2)).failure)
+}
+
+// TestANodeThatComesBackAndRefuses rests no longer: a Redis that was restarted knows no users of ACL SETUSER any more.
+func TestANodeThatComesBackAndRefuses(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	var forgot atomic.Bool
+	nodes[1].answer(clustered(slotsOf(nodes...), on("HELLO", func([]string) string {
+		if forgot.Load() {
+			return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+		}
+		return ""
+	})))
+	u := started(t, Config{Addrs: []string{nodes[0].addr}, Rest: 10 * time.Millisecond})
+	require.Nil(t, do(t, u, "GET", keyOf(1, 2)).failure)
+	status := func() NodeStatus {
+		all := u.Status().Nodes
+		return all[slices.IndexFunc(all, func(n NodeStatus) bool { return n.Addr == nodes[1].addr })]
+	}
+	forgot.Store(true)
+	nodes[1].hangUp()
+	u.fleet.Load().named(nodes[1].addr).rest("it has ended")
+	eventually(t, "it refuses", func() bool { return status().State == "refusing" })
+	require.Contains(t, status().Why, "wrong user name or password (WRONGPASS)")
+	forgot.Store(false)
+	eventually(t, "it is used again", func() bool { return do(t, u, "GET", keyOf(1, 2)).failure == nil && status().State == "up" })
 }
 
 // TestNodesThatAreGone: the problem is told as soon as no primary is left, also where replicas still tell of the topology.
