@@ -69,21 +69,34 @@ func (r *Rewrite) End() error {
 // needed any more is history then: see Clean.
 func (r *Rewrite) Commit() (size int64, err error) {
 	s := r.set
-	if err := s.o.FS.Rename(r.temp, s.Path(r.base.Name)); err != nil {
-		return 0, err
-	}
-	if r.incrTemp != "" {
-		if err := s.o.FS.Rename(r.incrTemp, s.Path(r.incr.Name)); err != nil {
-			return 0, err
-		}
-	}
 	m := s.manifest.clone()
 	m.toHistory(r.incr.Seq - 1)
 	m.Base = &r.base
 	if len(m.Incr) == 0 {
 		m.Incr = []Entry{r.incr}
 	}
+	if r.incrTemp != "" {
+		return r.size, r.commitFirst(m)
+	}
+	if err := s.o.FS.Rename(r.temp, s.Path(r.base.Name)); err != nil {
+		return 0, err
+	}
 	return r.size, s.replace(m) // which syncs the directory
+}
+
+// commitFirst is Commit where there is no manifest yet. It comes first, so that a crash between the steps is repaired by the next start: files
+// with data and without a manifest would be taken for those of a manifest that has been lost.
+func (r *Rewrite) commitFirst(m *Manifest) error {
+	s := r.set
+	err := s.replace(m)
+	if err != nil && !s.isFile(s.manifestPath()) {
+		return err
+	}
+	r.temp = "" // it is part of the data
+	if err != nil {
+		return err
+	}
+	return s.finish()
 }
 
 // Discard gives the base up. The increment stays if it is part of the data.
@@ -94,6 +107,9 @@ func (r *Rewrite) Discard() {
 	if r.log != nil {
 		_ = r.log.Truncate(0) // nothing has been written to it: that gives back what was reserved
 		r.log.Close()
+	}
+	if r.temp == "" {
+		return
 	}
 	if err := r.set.o.FS.Remove(r.temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return // Clean tries again

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,11 +35,15 @@ type Set struct {
 	exists   bool // the manifest is on the disk
 }
 
-// Open reads the manifest, and takes over a file of an older server if there is no manifest. It changes nothing else.
+// Open reads the manifest, finishes a first set whose server was killed when it was about to, and takes over a file of an older server if there
+// is no manifest. It changes nothing else.
 func Open(o Options) (*Set, error) {
-	s := &Set{o: o, manifest: &Manifest{}}
-	if err := s.readManifest(); err != nil {
+	s, err := Look(o)
+	if err != nil {
 		return nil, err
+	}
+	if err := s.finish(); err != nil {
+		return nil, fmt.Errorf("persistence: finish the files of %s: %w", s.manifestPath(), err)
 	}
 	if err := s.upgrade(); err != nil {
 		return nil, fmt.Errorf("persistence: take over %s: %w", o.Old, err)
@@ -46,17 +51,26 @@ func Open(o Options) (*Set, error) {
 	return s, nil
 }
 
-// Paths lists the files that a start loads, in order, as Open finds them, and changes nothing. A file of an older server is among them where it is now.
-func Paths(o Options) (paths []string, err error) {
+// Look reads the manifest and changes nothing. The files may be under the names that Place has for them.
+func Look(o Options) (*Set, error) {
 	s := &Set{o: o, manifest: &Manifest{}}
 	if err := s.readManifest(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Paths lists the files that a start loads, in order, as Open finds them, and changes nothing. A file of an older server is among them where it is now.
+func Paths(o Options) (paths []string, err error) {
+	s, err := Look(o)
+	if err != nil {
 		return nil, err
 	}
 	if s.takesOver() {
 		return []string{o.Old}, nil
 	}
 	for _, e := range s.Files() {
-		paths = append(paths, s.Path(e.Name))
+		paths = append(paths, s.Place(e))
 	}
 	return paths, nil
 }
@@ -84,8 +98,8 @@ func (s *Set) refuseUnnamed() error {
 		return nil // there is no such directory, or what needs it says why it cannot be read
 	}
 	for _, name := range names {
-		if of, ok := PartOf(name); !ok || of != s.o.Name {
-			continue
+		if of, ok := PartOf(name); (!ok || of != s.o.Name) && name != s.o.Name {
+			continue // the last is an older server's file, which upgrade has moved here
 		}
 		f, err := s.o.FS.Open(s.Path(name))
 		if err != nil {
@@ -144,6 +158,38 @@ func ManifestName(name string) string { return name + ".manifest" }
 
 // Path is where a file of the directory is.
 func (s *Set) Path(name string) string { return filepath.Join(s.o.Dir, name) }
+
+// Place is where a file that is part of the data is now: under its temporary name if finish has not renamed it.
+func (s *Set) Place(e Entry) string {
+	if temp := s.Path(tempPrefix + e.Name); !s.isFile(s.Path(e.Name)) && s.isFile(temp) {
+		return temp
+	}
+	return s.Path(e.Name)
+}
+
+// finish gives the files of a first set their names, as far as they do not have them. A file that is not there at all is for who loads it to miss.
+func (s *Set) finish() error {
+	renamed := false
+	for _, e := range s.Files() {
+		f, err := s.o.FS.Open(s.Path(e.Name))
+		switch {
+		case err == nil:
+			f.Close()
+			continue
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		err = s.o.FS.Rename(s.Path(tempPrefix+e.Name), s.Path(e.Name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		renamed = renamed || err == nil
+	}
+	if !renamed {
+		return nil
+	}
+	return s.o.FS.SyncDir(s.o.Dir)
+}
 
 // takesOver reports whether there is a file of an older server that is not in the directory yet.
 func (s *Set) takesOver() bool {
@@ -272,6 +318,9 @@ func (s *Set) Clean() error {
 // isLeftover reports whether a file is one that was being made when the server ended: under a temporary name, or not yet in the
 // manifest, with a number that comes after all that are.
 func (s *Set) isLeftover(name string) bool {
+	if s.isPart(strings.TrimPrefix(name, tempPrefix)) {
+		return false
+	}
 	if strings.HasPrefix(name, tempPrefix+s.o.Name) || s.Path(name) == s.manifestPath()+persistence.TempSuffix {
 		return true
 	}
@@ -284,6 +333,11 @@ func (s *Set) isLeftover(name string) bool {
 		return int64(seq) > base
 	}
 	return int64(seq) > incr
+}
+
+// isPart reports whether the manifest names a file as part of the data.
+func (s *Set) isPart(name string) bool {
+	return slices.ContainsFunc(s.Files(), func(e Entry) bool { return e.Name == name })
 }
 
 // incrName is the name of the increment numbered seq.

@@ -2,6 +2,7 @@ package aof
 
 import (
 	"io/fs"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -189,4 +190,78 @@ func TestFirstSetInTheMaking(t *testing.T) {
 	f, err := fsys.Open(paths[1])
 	require.NoError(t, err)
 	require.EqualValues(t, 4, f.Size())
+}
+
+// TestFirstSetIsFinished: whichever operation fails when a first set becomes part of the data, or comes before a crash, the next attempt and
+// the next start are not refused, and a start has all of the set or nothing of it.
+func TestFirstSetIsFinished(t *testing.T) {
+	o := Options{Dir: "/data/aof", Name: "a"}
+	begin := func(fsys *crashfs.FS) *Rewrite {
+		o.FS = fsys
+		s, err := Open(o)
+		require.NoError(t, err)
+		r, err := s.Rewrite(false)
+		require.NoError(t, err)
+		_, err = r.Write([]byte("base"))
+		require.NoError(t, err)
+		require.NoError(t, r.End())
+		return r
+	}
+	for n, failed := 0, true; failed; n++ {
+		fsys, first, operations := crashfs.New("/data"), 0, 0
+		r := begin(fsys)
+		failed = false
+		fsys.SetFault(func(op crashfs.Op) error {
+			if first == 0 {
+				first = op.Number
+			}
+			operations++
+			if op.Number == first+n {
+				failed = true
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		_, err := r.Commit()
+		fsys.SetFault(nil)
+		require.Equal(t, failed, err != nil)
+		if failed {
+			r.Discard()
+		} else {
+			require.Greater(t, operations, 5)
+		}
+		for name, left := range map[string]*crashfs.FS{"it goes on": fsys, "it is killed": fsys.Clone()} {
+			o.FS = left
+			s, err := Open(o)
+			require.NoError(t, err, "operation %d failed, %s", n, name)
+			require.NoError(t, s.Clean())
+			paths, err := Paths(o)
+			require.NoError(t, err)
+			if len(paths) > 0 {
+				require.Equal(t, []string{"/data/aof/a.1.base.rdb", "/data/aof/a.1.incr.aof"}, paths)
+				f, err := left.Open(paths[0])
+				require.NoError(t, err)
+				require.EqualValues(t, len("base"), f.Size())
+			} else {
+				require.True(t, failed)
+			}
+			_, err = begin(left).Commit()
+			require.NoError(t, err)
+			paths, err = Paths(o)
+			require.NoError(t, err)
+			require.Len(t, paths, 2)
+		}
+	}
+}
+
+// TestLostManifestOfAnOldFile: a file of an older server that lies in the directory is of a set whose manifest is lost.
+func TestLostManifestOfAnOldFile(t *testing.T) {
+	fsys := crashfs.New("/data")
+	require.NoError(t, fsys.Mkdir("/data/aof", dirPerm))
+	f, _, err := fsys.Append("/data/aof/a", filePerm)
+	require.NoError(t, err)
+	_, err = f.Write([]byte("data"))
+	require.NoError(t, err)
+	_, err = Open(Options{FS: fsys, Dir: "/data/aof", Name: "a"})
+	require.ErrorContains(t, err, "there is no manifest")
 }

@@ -171,7 +171,7 @@ func (c *Checker) unnamed(dir string, names []string) {
 // set looks at the files that a manifest names.
 func (c *Checker) set(dir, name string) error {
 	c.found = true
-	set, err := aof.Open(aof.Options{FS: c.FS, Dir: dir, Name: name})
+	set, err := aof.Look(aof.Options{FS: c.FS, Dir: dir, Name: name})
 	if err != nil {
 		c.bad(filepath.Join(dir, aof.ManifestName(name)), "%v", err)
 		return nil
@@ -184,7 +184,7 @@ func (c *Checker) set(dir, name string) error {
 	c.Say("%s: names %d file%s", filepath.Join(dir, name+".manifest"), len(files), plural)
 	last := 0 // the last file with anything in it: those behind it have been created for what was to come
 	for i, e := range files {
-		if f, err := c.FS.Open(set.Path(e.Name)); err == nil {
+		if f, err := c.FS.Open(set.Place(e)); err == nil {
 			if f.Size() > 0 {
 				last = i
 			}
@@ -192,7 +192,7 @@ func (c *Checker) set(dir, name string) error {
 		}
 	}
 	for i, e := range files {
-		if err := c.log(set.Path(e.Name), e, i >= last); err != nil {
+		if err := c.log(set.Place(e), e, i >= last); err != nil {
 			return err
 		}
 	}
