@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -155,7 +156,16 @@ func TestRandomFaults(t *testing.T) {
 
 // TestWorkIsNoSilence: a node that was at work on one client's long request was taken for silent, and all others were refused for a while.
 func TestWorkIsNoSilence(t *testing.T) {
-	node := startFake(t, on("GET", func([]string) string { return stall }))
+	node := startFake(t, func(args []string) string {
+		switch args[0] {
+		case "GET":
+			return stall
+		case "GETRANGE":
+			length, _ := strconv.Atoi(args[3])
+			return bulk(strings.Repeat("x", length))
+		}
+		return ""
+	})
 	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 40 * time.Millisecond, Rest: time.Minute})
 	n := u.fleet.Load().node(node.addr, primary)
 	require.Nil(t, do(t, u, "SET", "k", strings.Repeat("x", flightBytes/2)).failure)
@@ -168,6 +178,13 @@ func TestWorkIsNoSilence(t *testing.T) {
 	require.LessOrEqual(t, n.busy.Load(), Now()+workMax)
 	n.workOn(1 << 20)
 	require.Greater(t, n.busy.Load(), until, "what comes later does not make it less")
+
+	n.busy.Store(0)
+	begin = Now()
+	do(t, u, "GETRANGE", "k", "0", strconv.Itoa(flightBytes/2))
+	require.Zero(t, n.busy.Load(), "that is no long reply")
+	do(t, u, "GETRANGE", "k", "0", strconv.Itoa(1<<20))
+	require.GreaterOrEqual(t, n.busy.Load(), begin+workPerMiB)
 
 	storeMax(&n.busy, Now()+int64(time.Hour))
 	require.Equal(t, Timeout, do(t, u, "GET", "k").failure.Kind)

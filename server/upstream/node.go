@@ -288,15 +288,15 @@ func (n *node) silentSince(since int64) bool {
 	return true
 }
 
-// What a node may take for a request longer than flightBytes, and answers nobody meanwhile: redis-server has some 20 ms for each MiB of a
-// script's key.
+// What a node may take for a request or a reply longer than flightBytes, and answers nobody meanwhile: redis-server has some 20 ms for each MiB
+// of a script's key. The same goes for this gateway, which looks for other replies when it has passed on the long one.
 const (
 	workPerMiB = int64(50 * time.Millisecond)
 	workMax    = int64(2 * time.Second)
 )
 
-// workOn tells that the node is being given so many bytes to work on, or has been. It is not silent meanwhile, or one client's long request
-// had all others refused.
+// workOn tells that the node is being given so many bytes to work on, or has been, or has given so many. It is not silent meanwhile, or one
+// client's long request or reply had all others refused.
 func (n *node) workOn(bytes int) {
 	if bytes <= flightBytes {
 		return
