@@ -1,8 +1,11 @@
 package access_test
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"headgate/server"
@@ -173,4 +176,30 @@ func TestGenPass(t *testing.T) {
 	for _, bits := range []string{"0", "-1", "4097"} {
 		require.Equal(t, "-ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096\r\n", w.Ask("ACL", "GENPASS", bits), bits)
 	}
+}
+
+// TestSaveLeavesWhatIsNoFile: ACL SAVE replaced a pipe or a device that the ACL file's link leads to.
+func TestSaveLeavesWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	link, file, pipe := filepath.Join(dir, "users.acl"), filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.Symlink(file, link))
+	cfg := servertest.Unsaved()
+	cfg.ACLFile = link
+	w := servertest.NewWorkerClientOf(t, server.New(config.NewLive(cfg), server.Options{}))
+	require.Equal(t, "+OK\r\n", w.Ask("ACL", "SAVE"))
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "user default on")
+
+	require.NoError(t, os.Remove(link))
+	require.NoError(t, os.Symlink(pipe, link))
+	require.Equal(t, "-ERR There was an error trying to save the ACLs. Please check the server logs for more information\r\n", w.Ask("ACL", "SAVE"))
+	info, err := os.Stat(link)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeNamedPipe, info.Mode().Type())
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 3, "no temporary file is left")
 }

@@ -97,51 +97,118 @@ func (c *Config) portsApart() error {
 			}
 		}
 	}
-	if c.UnixSocket != "" && c.HTTPUnixSocket != "" && c.Path(c.UnixSocket) == c.Path(c.HTTPUnixSocket) {
+	if c.UnixSocket != "" && c.HTTPUnixSocket != "" && filepath.Clean(c.Path(c.UnixSocket)) == filepath.Clean(c.Path(c.HTTPUnixSocket)) {
 		return fmt.Errorf("unixsocket and http-unixsocket are both %s: choose another for one of them", c.UnixSocket)
 	}
 	return nil
 }
 
-// shareAddress reports whether two lists of addresses to listen on have one in common. What names stand for is not looked up.
+// shareAddress reports whether two lists of addresses to listen on have one in common. What names stand for is not looked up: it may be any
+// address, and is taken for one of IPv4.
 func shareAddress(a, b []string) bool {
-	return slices.ContainsFunc(a, func(one string) bool {
-		one = strings.TrimPrefix(one, "-")
-		return slices.ContainsFunc(b, func(other string) bool {
-			other = strings.TrimPrefix(other, "-")
-			return one == other || standsForAll(one, other) || standsForAll(other, one)
+	return slices.ContainsFunc(a, func(text string) bool {
+		one := parseBindAddress(text)
+		return slices.ContainsFunc(b, func(text string) bool {
+			other := parseBindAddress(text)
+			return one == other || one.covers(other) || other.covers(one) || one.isName() && other.isAllIPv4() || one.isAllIPv4() && other.isName()
 		})
 	})
 }
 
-// standsForAll reports whether an address is the one for all of a family, and the other is of that family.
-func standsForAll(all, address string) bool {
-	if isV6 := strings.Contains(address, ":"); isV6 {
-		return all == "::" || all == "::*"
+// bindAddress is an address to listen on, as the system has it: many texts stand for one address.
+type bindAddress struct {
+	ip   netip.Addr // 0.0.0.0 for *, and :: for ::*
+	name string     // that stands for an address, if ip is none
+}
+
+// parseBindAddress reads an address to listen on. Whether it is optional makes no difference to where it is.
+func parseBindAddress(text string) bindAddress {
+	text = strings.TrimPrefix(text, "-")
+	switch text {
+	case "*":
+		return bindAddress{ip: netip.IPv4Unspecified()}
+	case "::*":
+		return bindAddress{ip: netip.IPv6Unspecified()}
 	}
-	return all == "*" || all == "0.0.0.0"
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return bindAddress{name: text}
+	}
+	return bindAddress{ip: ip.Unmap()}
+}
+
+func (a bindAddress) String() string {
+	if a.isName() {
+		return a.name
+	}
+	return a.ip.String()
+}
+
+func (a bindAddress) isName() bool { return !a.ip.IsValid() }
+
+func (a bindAddress) isAllIPv4() bool { return a.ip == netip.IPv4Unspecified() }
+
+// covers reports whether a stands for all addresses of a family, and other is one of that family: the server listens on :: for IPv6 alone, so
+// that 0.0.0.0 and :: can stand beside each other.
+func (a bindAddress) covers(other bindAddress) bool {
+	return a.ip.IsUnspecified() && other.ip.IsValid() && a.ip.Is4() == other.ip.Is4()
 }
 
 // checkBindAddresses refuses what cannot be addresses to listen on, whatever addresses this machine has: no machine has a name of digits and
-// points, nor one with a port.
+// points, nor one with a port. Nor can the server listen on an address twice, once for itself and once for all addresses.
 func checkBindAddresses(args []string) error {
-	seen := make(map[string]bool, len(args))
-	for _, arg := range args {
-		text := strings.TrimPrefix(arg, "-")
-		ip, err := netip.ParseAddr(text)
-		switch {
-		case err == nil:
-			text = ip.Unmap().String()
-		case text == "*" || text == "::*":
-		case strings.Count(text, ":") == 1:
-			return fmt.Errorf("argument must be addresses without ports, and %s has one", text)
-		case !IsHost(text) || strings.Trim(text, "0123456789.") == "" || strings.Contains(text, ":"):
-			return fmt.Errorf("argument must be addresses, and %s is none", text)
+	for i, arg := range args {
+		if err := checkBindAddress(strings.TrimPrefix(arg, "-")); err != nil {
+			return err
 		}
-		if seen[text] {
-			return fmt.Errorf("argument names %s twice", text)
+		for _, before := range args[:i] {
+			if err := checkBindPair(before, arg); err != nil {
+				return err
+			}
 		}
-		seen[text] = true
 	}
 	return nil
+}
+
+func checkBindAddress(text string) error {
+	switch {
+	case !parseBindAddress(text).isName():
+	case strings.Count(text, ":") == 1:
+		return fmt.Errorf("argument must be addresses without ports, and %s has one", text)
+	case !IsHost(text) || strings.Trim(text, "0123456789.") == "" || strings.Contains(text, ":"):
+		return fmt.Errorf("argument must be addresses, and %s is none", text)
+	}
+	return nil
+}
+
+// checkBindPair refuses two addresses of one list of which one is the other, or among those that the other stands for.
+func checkBindPair(one, other string) error {
+	a, b := parseBindAddress(one), parseBindAddress(other)
+	switch {
+	case a == b && !a.ip.IsUnspecified():
+		return fmt.Errorf("argument names %s twice", a)
+	case a.covers(b) && !mayBeAnotherMachines(other, b):
+		return coveredError(one, other, a)
+	case b.covers(a) && !mayBeAnotherMachines(one, a):
+		return coveredError(other, one, b)
+	}
+	return nil
+}
+
+// mayBeAnotherMachines reports whether an address is optional, and not one that every machine has: one file may be for several machines, and
+// the server starts on those that do not have it.
+func mayBeAnotherMachines(text string, a bindAddress) bool {
+	return strings.HasPrefix(text, "-") && !a.ip.IsLoopback() && !a.ip.IsUnspecified()
+}
+
+func coveredError(all, covered string, a bindAddress) error {
+	all, covered = strings.TrimPrefix(all, "-"), strings.TrimPrefix(covered, "-")
+	family := "IPv6"
+	if a.isAllIPv4() {
+		family = "IPv4"
+	}
+	if all == covered {
+		return fmt.Errorf("argument names %s twice", all)
+	}
+	return fmt.Errorf("argument names %s beside %s, which stands for all %s addresses: remove one of the two", covered, all, family)
 }

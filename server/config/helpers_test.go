@@ -13,14 +13,15 @@ import (
 
 // memoryHost is a machine with the given files, whose working directory is /srv.
 func memoryHost(files map[string]string) *Host {
+	read := func(name string) ([]byte, error) {
+		text, ok := files[name]
+		if !ok {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		}
+		return []byte(text), nil
+	}
 	return &Host{
-		ReadFile: func(name string) ([]byte, error) {
-			text, ok := files[name]
-			if !ok {
-				return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-			}
-			return []byte(text), nil
-		},
+		ReadFile: read, ReadAgain: read,
 		Glob: func(pattern string) ([]string, error) {
 			var list []string
 			for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -16,10 +16,11 @@ import (
 type Live struct {
 	current atomic.Pointer[Config]
 
-	mu    sync.Mutex // serialises changes; held while hooks run
-	src   *sources
-	base  *Config // what the sources last gave, before any CONFIG SET
-	hooks []hook
+	mu       sync.Mutex // serialises changes; held while hooks run
+	src      *sources
+	base     *Config // what the sources last gave, before any CONFIG SET
+	fromFile *Config // what the file alone last gave
+	hooks    []hook
 }
 
 // hook is a function that takes a change into use.
@@ -29,7 +30,8 @@ type hook struct {
 }
 
 func newLive(src *sources, l *loader) *Live {
-	live := &Live{src: src, base: l.config}
+	src.host = src.host.running()
+	live := &Live{src: src, base: l.config, fromFile: l.fromFile}
 	live.current.Store(l.config)
 	return live
 }
@@ -242,7 +244,7 @@ func differing(a, b *Config) []*Directive {
 
 // Reload answers SIGHUP: it reads the configuration file again, and sets those directives that it names or that differ from the last
 // reading, as far as they can change while the server runs; a notice names the others. Environment and flags still win over the file,
-// and what CONFIG SET changed stays unless the file names it. On error nothing has changed.
+// which a notice tells where the file has changed, and what CONFIG SET changed stays unless the file names it. On error nothing has changed.
 func (l *Live) Reload() ([]Notice, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,6 +255,9 @@ func (l *Live) Reload() ([]Notice, error) {
 	next := *l.Get()
 	var notices []Notice
 	for _, d := range directives {
+		if l.overridden(d, fresh) {
+			notices = append(notices, Notice{Where: l.src.path, Text: d.Name + " in the file is overridden by " + fresh.later[d.Name]})
+		}
 		if !fresh.named[d.Name] && d.Format(fresh.config) == d.Format(l.base) || d.Format(fresh.config) == d.Format(&next) {
 			continue
 		}
@@ -267,8 +272,21 @@ func (l *Live) Reload() ([]Notice, error) {
 	if blame, err := l.change(&next); err != nil {
 		return nil, fmt.Errorf("%s: %w", blame.Name, err)
 	}
-	l.base = fresh.config
+	l.base, l.fromFile = fresh.config, fresh.fromFile
 	return append(fresh.notices, notices...), nil
+}
+
+// overridden reports whether a flag or a variable keeps a directive from what the file says, and that is news: the file has said something else
+// so far, or CONFIG SET has done what it says until now.
+func (l *Live) overridden(d *Directive, fresh *loader) bool {
+	if !fresh.named[d.Name] || fresh.later[d.Name] == "" {
+		return false
+	}
+	inFile, value := d.Format(fresh.fromFile), d.Format(fresh.config)
+	if value == inFile || value != d.Format(l.base) { // where flags add to the file's values, a change of these is seen in the sum
+		return false
+	}
+	return inFile != d.Format(l.fromFile) || value != d.Format(l.Get())
 }
 
 // copyValue sets one directive in to as it is in from, through the text that the file would have.

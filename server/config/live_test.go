@@ -170,7 +170,9 @@ func TestReload(t *testing.T) {
 	}
 	require.Equal(t, []Notice{
 		{"/srv/h.conf:5", "activedefrag is ignored: headgate manages its memory in its own way"},
+		{"/srv/h.conf", "maxclients in the file is overridden by --maxclients"},
 		{"/srv/h.conf", "databases has changed; it takes effect at the next start"},
+		{"/srv/h.conf", "shutdown-timeout in the file is overridden by HEADGATE_SHUTDOWN_TIMEOUT"},
 	}, notices)
 
 	before := live.Get()
@@ -184,6 +186,50 @@ func TestReload(t *testing.T) {
 	_, err = live.Reload()
 	require.EqualError(t, err, "timeout: not now")
 	require.Same(t, before, live.Get())
+}
+
+// TestReloadTellsWhatIsOverridden: who changes the file and sends SIGHUP takes the change for done.
+func TestReloadTellsWhatIsOverridden(t *testing.T) {
+	files := map[string]string{"/srv/h.conf": "timeout 1\nmaxclients 30\npolicy a UNLIMITED\n", "-": "tcp-keepalive 5\n"}
+	args := []string{"h.conf", "-", "--maxclients", "40", "--policy", "b", "UNLIMITED", "--bind", "127.0.0.1", "--client-output-buffer-limit", "normal 1 1 1"}
+	env := []string{"HEADGATE_REQUIREPASS=oldsecret", "HEADGATE_TIMEOUT=1"}
+	live, _, err := Load(args, env, memoryHost(files))
+	require.NoError(t, err)
+	reload := func() (lines []string) {
+		t.Helper()
+		notices, err := live.Reload()
+		require.NoError(t, err)
+		for _, n := range notices {
+			lines = append(lines, n.String())
+			require.NotContains(t, n.String(), "secret")
+		}
+		require.Equal(t, "oldsecret", value(t, live, "requirepass"))
+		return lines
+	}
+	require.Empty(t, reload(), "maxclients has long been so")
+
+	require.NoError(t, live.Set([]Pair{{"requirepass", "newsecret"}}, true))
+	require.NoError(t, live.Rewrite(func(path string, data []byte) error { files[path] = string(data); return nil }))
+	require.Contains(t, files["/srv/h.conf"], "newsecret")
+	files["/srv/h.conf"] = strings.Replace(files["/srv/h.conf"], "bind 127.0.0.1", "bind ::1", 1)
+	require.Equal(t, []string{
+		"/srv/h.conf: bind in the file is overridden by --bind",
+		"/srv/h.conf: requirepass in the file is overridden by HEADGATE_REQUIREPASS",
+	}, reload(), "maxclients and others are in the file now as they have been, and overridden by the same")
+	require.Empty(t, reload(), "that was told")
+	require.NoError(t, live.Set([]Pair{{"requirepass", "newsecret"}}, true))
+	require.Equal(t, []string{"/srv/h.conf: requirepass in the file is overridden by HEADGATE_REQUIREPASS"}, reload(), "CONFIG SET has done what the file says")
+
+	files["/srv/h.conf"] = "timeout 2\ntcp-keepalive 6\npolicy a UNLIMITED, c UNLIMITED\nrequirepass oldsecret\nclient-output-buffer-limit pubsub 2 2 2\n"
+	require.Equal(t, []string{
+		"/srv/h.conf: tcp-keepalive in the file is overridden by stdin:1",
+		"/srv/h.conf: timeout in the file is overridden by HEADGATE_TIMEOUT",
+	}, reload(), "flags add to policy and to client-output-buffer-limit, of which the file's part counts as well")
+	require.Contains(t, value(t, live, "policy"), "c UNLIMITED")
+	require.Contains(t, value(t, live, "client-output-buffer-limit"), "pubsub 2 2 2")
+
+	files["/srv/h.conf"] = "timeout 1\n"
+	require.Empty(t, reload(), "the file says what the environment says, or nothing")
 }
 
 func TestReloadWithoutFile(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"headgate/persistence"
 )
 
 // Limits on what Load reads.
@@ -22,20 +24,38 @@ const (
 
 // Host is what the configuration needs from the machine. All fields must be set; see [OSHost].
 type Host struct {
-	ReadFile func(path string) ([]byte, error)      // whole files; should fail for anything endless
-	Glob     func(pattern string) ([]string, error) // as filepath.Glob
-	Getwd    func() (string, error)                 // called once, by Load
-	CheckDir func(path string) error                // nil if path is a directory that may be entered
-	Stdin    io.Reader                              // read to its end if - is among the arguments
+	ReadFile  func(path string) ([]byte, error)      // whole files; should fail for anything endless
+	ReadAgain func(path string) ([]byte, error)      // the same while the server runs: should fail for pipes, which give nothing twice
+	Glob      func(pattern string) ([]string, error) // as filepath.Glob
+	Getwd     func() (string, error)                 // called once, by Load
+	CheckDir  func(path string) error                // nil if path is a directory that may be entered
+	Stdin     io.Reader                              // read to its end if - is among the arguments
 }
 
 // OSHost returns the host that this process runs on.
 func OSHost() *Host {
-	return &Host{ReadFile: readFile, Glob: filepath.Glob, Getwd: os.Getwd, CheckDir: checkOSDir, Stdin: os.Stdin}
+	return &Host{ReadFile: readFile, ReadAgain: readRegular, Glob: filepath.Glob, Getwd: os.Getwd, CheckDir: checkOSDir, Stdin: os.Stdin}
+}
+
+// running is the host for a server that runs.
+func (h *Host) running() *Host {
+	next := *h
+	next.ReadFile = h.ReadAgain
+	return &next
 }
 
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f)
+}
+
+// readRegular reads what is a file only: to open a pipe whose writer has gone takes for ever, and a pipe that has been read once is empty.
+func readRegular(path string) ([]byte, error) {
+	f, err := persistence.OS{RegularOnly: true}.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +195,9 @@ func validate(c *Config) error {
 	if c.Upstream != "" && c.AppendOnly {
 		return errors.New("appendonly is yes, but a gateway to an upstream keeps no data: remove one of the two")
 	}
+	if c.Upstream != "" && (c.OnSigterm|c.OnSigint)&ShutdownSave != 0 {
+		return errors.New("shutdown-on-sigterm or shutdown-on-sigint says save, but a gateway to an upstream keeps no data: remove one of the two")
+	}
 	if c.Upstream != "" && c.ReplicaOf != (Address{}) {
 		return errors.New("replicaof is set, but a gateway to an upstream keeps no data: remove one of the two")
 	}
@@ -206,8 +229,10 @@ type loader struct {
 	notices  []Notice
 	mistakes Mistakes
 	files    int
-	set      map[string]bool // names of directives that a file, standard input or flags have set; a repetition adds to them
-	named    map[string]bool // names of directives that a file has set
+	set      map[string]bool   // names of directives that a file, standard input or flags have set; a repetition adds to them
+	named    map[string]bool   // names of directives that a file has set
+	fromFile *Config           // what the file alone says
+	later    map[string]string // what has set a directive after the file, by the directive's name: "--port", "HEADGATE_PORT" or "stdin:12"
 }
 
 func (s *sources) newLoader() *loader {
@@ -216,7 +241,7 @@ func (s *sources) newLoader() *loader {
 		*c = *s.start
 	}
 	c.Dir = s.cwd
-	return &loader{sources: s, config: c, set: map[string]bool{}, named: map[string]bool{}}
+	return &loader{sources: s, config: c, set: map[string]bool{}, named: map[string]bool{}, later: map[string]string{}}
 }
 
 // load evaluates all layers.
@@ -226,6 +251,8 @@ func (s *sources) load() (*loader, error) {
 		l.note(l.readFile("", s.path, 0))
 	}
 	l.named = cloneSet(l.set)
+	fromFile := *l.config
+	l.fromFile, l.later = &fromFile, map[string]string{}
 	l.run(s.stdin, 0)
 	l.runEnvironment(s.env)
 	l.run(s.flags, 0)
@@ -345,7 +372,7 @@ func (l *loader) evaluate(st statement, depth int) error {
 	if err := d.apply(l.config, args, l.set[d.Name], l.host); err != nil {
 		return directiveError(st, d, err)
 	}
-	l.set[d.Name] = true
+	l.set[d.Name], l.later[d.Name] = true, st.where
 	if d.notice != nil {
 		if text := d.notice(args); text != "" {
 			l.notices = append(l.notices, Notice{Where: st.where, Text: text})

@@ -81,6 +81,9 @@ func TestArguments(t *testing.T) {
 		{args: []string{"--http-bind", "foo/8"}, err: "--http-bind: http-bind foo/8: argument must be addresses, and foo/8 is none"},
 		{args: []string{"--bind", "* -::* -fe80::1%lo my_host"}},
 		{args: []string{"--unixsocket", "a.sock", "--http-unixsocket", "./a.sock"}, err: "unixsocket and http-unixsocket are both a.sock: choose another for one of them"},
+		{args: []string{"--dir", "/srv", "--unixsocket", "/srv/a.sock", "--http-unixsocket", "/srv/./a.sock"}, err: "unixsocket and http-unixsocket are both /srv/a.sock: choose another for one of them"},
+		{args: []string{"--dir", "/srv", "--unixsocket", "/srv/x/../a.sock", "--http-unixsocket", "a.sock"}, err: "unixsocket and http-unixsocket are both /srv/x/../a.sock: choose another for one of them"},
+		{args: []string{"--unixsocket", "/x/s", "--http-unixsocket", "/x/y/s"}},
 		{args: []string{"--dir", "/missing/x"}, err: "--dir: dir /missing/x: No such file or directory"},
 		{args: []string{"none.conf"}, err: "cannot read the configuration file /srv/none.conf: file does not exist; check its path and permissions"},
 		{args: []string{"-"}, stdin: "hz x\n", err: "stdin:1: hz x: argument couldn't be parsed into an integer"},
@@ -115,6 +118,7 @@ func TestFileErrors(t *testing.T) {
 		{"port 7000\nreplicaof ::1 7000\n", "replicaof names this server itself, which listens on port 7000: name another one, or remove it"},
 		{"port 7000\nreplicaof localhost 7000\n", "replicaof names this server itself, which listens on port 7000: name another one, or remove it"},
 		{"port 0\ntls-port 7000\nreplicaof 127.0.0.1 7000\n", "replicaof names this server itself, which listens on port 7000: name another one, or remove it"},
+		{"upstream 10.0.0.1:6379\nshutdown-on-sigterm save\n", "shutdown-on-sigterm or shutdown-on-sigint says save, but a gateway to an upstream keeps no data: remove one of the two"},
 		{"upstream 10.0.0.1:6379\nreplicaof host 1\n", "replicaof is set, but a gateway to an upstream keeps no data: remove one of the two"},
 		{"replicaof host\n", "/srv/h.conf:1: replicaof host: argument must be a host and a port"},
 		{"replicaof host 0\n", "/srv/h.conf:1: replicaof host 0: argument must be between 1 and 65535 inclusive"},
@@ -283,6 +287,80 @@ func TestNoticesOfDirectivesAtOdds(t *testing.T) {
 		_, notices, err := Load(strings.Fields(args), nil, memoryHost(nil))
 		require.NoError(t, err)
 		require.Equal(t, want, notices, args)
+	}
+}
+
+// TestAddressesToListenOnTwice: a start would have failed since the port is in use, by the server itself.
+func TestAddressesToListenOnTwice(t *testing.T) {
+	for _, tt := range []struct{ bind, err string }{
+		{bind: "127.0.0.1 -::1"},                                 // the default
+		{bind: "* -::*"}, {bind: "0.0.0.0 ::"}, {bind: "-::* *"}, // :: is IPv6's alone
+		{bind: "* ::1"}, {bind: ":: 127.0.0.1"}, {bind: ":: ::ffff:127.0.0.1"}, {bind: "127.0.0.1 127.0.0.2 10.0.0.1 ::1 fe80::1%lo fe80::1%eth0"},
+		{bind: "* localhost"}, {bind: "localhost 127.0.0.1"}, // a name is not looked up
+		{bind: "* -10.9.9.1"}, {bind: "-2001:db8::1 ::"}, // another machine's, to which the file is given as well
+		{bind: "* 127.0.0.1", err: "127.0.0.1 beside *, which stands for all IPv4 addresses: remove one of the two"},
+		{bind: "127.0.0.1 *", err: "127.0.0.1 beside *, which stands for all IPv4 addresses: remove one of the two"},
+		{bind: "0.0.0.0 127.0.0.1", err: "127.0.0.1 beside 0.0.0.0, which stands for all IPv4 addresses: remove one of the two"},
+		{bind: "::1 10.9.9.1 -*", err: "10.9.9.1 beside *, which stands for all IPv4 addresses: remove one of the two"},
+		{bind: "* -127.0.0.1", err: "127.0.0.1 beside *, which stands for all IPv4 addresses: remove one of the two"},
+		{bind: "* ::ffff:10.0.0.1", err: "::ffff:10.0.0.1 beside *, which stands for all IPv4 addresses: remove one of the two"},
+		{bind: "::ffff:0.0.0.0 10.0.0.1", err: "10.0.0.1 beside ::ffff:0.0.0.0, which stands for all IPv4 addresses: remove one of the two"},
+		{bind: ":: ::1", err: "::1 beside ::, which stands for all IPv6 addresses: remove one of the two"},
+		{bind: "-::* * fe80::1%lo", err: "fe80::1%lo beside ::*, which stands for all IPv6 addresses: remove one of the two"},
+		{bind: "* 0.0.0.0", err: "0.0.0.0 beside *, which stands for all IPv4 addresses: remove one of the two"},
+		{bind: "::* -0:0:0:0:0:0:0:0", err: "0:0:0:0:0:0:0:0 beside ::*, which stands for all IPv6 addresses: remove one of the two"},
+		{bind: "* -*", err: "* twice"}, {bind: ":: ::", err: ":: twice"}, {bind: "my_host -my_host", err: "my_host twice"},
+		{bind: "::1 0:0:0:0:0:0:0:1", err: "::1 twice"}, {bind: "127.0.0.1 -127.0.0.1", err: "127.0.0.1 twice"},
+	} {
+		_, _, err := Load([]string{"--bind", tt.bind}, nil, memoryHost(nil))
+		if tt.err == "" {
+			require.NoError(t, err, tt.bind)
+			continue
+		}
+		require.EqualError(t, err, "--bind: bind \""+tt.bind+"\": argument names "+tt.err)
+		require.Error(t, load(t, "").Set([]Pair{{"bind", tt.bind}}, true), "CONFIG SET has no other rule")
+	}
+}
+
+// TestPortsApart: ports are one if they are the same number on the same address, in whatever words that is written.
+func TestPortsApart(t *testing.T) {
+	for _, tt := range []struct {
+		bind, http string
+		same       bool
+	}{
+		{"127.0.0.1 -::1", "127.0.0.2", false},
+		{"127.0.0.1", "::1", false},
+		{"*", "::1", false},
+		{"0.0.0.0", "::", false},
+		{"::", "::ffff:127.0.0.1", false},
+		{"::1", "::2", false},
+		{"fe80::1%lo", "fe80::1%eth0", false},
+		{"a.test", "b.test", false},
+		{"127.0.0.1", "a.test", false},
+		{"127.0.0.1", "127.0.0.1", true},
+		{"127.0.0.1", "::ffff:127.0.0.1", true},
+		{"::ffff:7f00:1", "127.0.0.1", true},
+		{"::1", "0:0:0:0:0:0:0:1", true},
+		{"127.0.0.1 -::1", "-0000::0001", true},
+		{"*", "::ffff:10.0.0.1", true},
+		{"0:0:0:0:0:0:0:0", "::1", true},
+		{"::1", "::*", true},
+		{"::", "::*", true},
+		{"::ffff:0.0.0.0", "*", true},
+		{"0.0.0.0", "10.0.0.1", true},
+		{"a.test", "-a.test", true},
+		{"*", "a.test", true},
+	} {
+		for _, lists := range [][2]string{{tt.bind, tt.http}, {tt.http, tt.bind}} {
+			_, _, err := Load([]string{"--port", "7000", "--bind", lists[0], "--http-port", "7000", "--http-bind", lists[1]}, nil, memoryHost(nil))
+			if tt.same {
+				require.EqualError(t, err, "port and http-port are both 7000: choose another for one of them", "%v", lists)
+			} else {
+				require.NoError(t, err, "%v", lists)
+			}
+			_, _, err = Load([]string{"--port", "7000", "--bind", lists[0], "--http-port", "7001", "--http-bind", lists[1]}, nil, memoryHost(nil))
+			require.NoError(t, err, "%v on two ports", lists)
+		}
 	}
 }
 

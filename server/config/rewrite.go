@@ -156,14 +156,17 @@ func fileLines(d *Directive, c *Config) []string {
 }
 
 // WriteFile replaces a file in one step: whoever reads it, also after a crash, finds the old contents or the new. It keeps the
-// permissions of a file that is there, follows a symbolic link, and leaves no temporary file behind on error. Calls for one path must not
-// overlap.
+// permissions of a file that is there, follows a symbolic link, and leaves no temporary file behind on error. What is there and is no regular
+// file, such as a device, stays. Calls for one path must not overlap.
 func WriteFile(fsys persistence.FS, path string, data []byte) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return &fs.PathError{Op: "write", Path: path, Err: persistence.ErrNotRegular}
+		}
 		mode = info.Mode().Perm()
 	}
 	return persistence.ReplaceKept(fsys, path, data, mode)

@@ -3,11 +3,14 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -136,6 +139,84 @@ func TestWriteFile(t *testing.T) {
 	entries, err = os.ReadDir(filepath.Dir(dir))
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "no temporary file is left")
+}
+
+// TestWriteFileLeavesWhatIsNoFile: a pipe, a device or a directory is not replaced by a file, not even where a link leads to it.
+func TestWriteFileLeavesWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe, folder := filepath.Join(dir, "pipe"), filepath.Join(dir, "folder")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	for _, target := range []string{pipe, folder} {
+		link := target + ".link"
+		require.NoError(t, os.Symlink(target, link))
+		before, err := os.Lstat(target)
+		require.NoError(t, err)
+		for _, path := range []string{target, link} {
+			err := WriteFile(persistence.OS{}, path, []byte("x"))
+			require.ErrorIs(t, err, persistence.ErrNotRegular, path)
+			require.EqualError(t, err, "write "+target+": it is not a regular file")
+			after, err := os.Stat(path)
+			require.NoError(t, err)
+			require.True(t, os.SameFile(before, after), path)
+			require.Equal(t, before.Mode(), after.Mode(), path)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 4, "no temporary file is left")
+}
+
+// TestPipesAreReadOnce: a configuration may come through a pipe, at the start; whoever opens that again waits for ever, or finds nothing in it
+// and takes all that it said for taken back.
+func TestPipesAreReadOnce(t *testing.T) {
+	for name, lines := range map[string]string{"it": "hz 20\n", "what it includes": "include %s\n"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path, pipe := filepath.Join(dir, "h.conf"), filepath.Join(dir, "pipe.conf")
+			require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+			if strings.Contains(lines, "%s") {
+				require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, lines, pipe), 0o600))
+			} else {
+				path = pipe
+			}
+			feed(t, pipe, "hz 20\n")
+			live, _, err := Load([]string{path}, nil, OSHost())
+			require.NoError(t, err)
+			require.Equal(t, "20", value(t, live, "hz"))
+			require.NoError(t, live.Set([]Pair{{"timeout", "5"}}, false))
+
+			done := make(chan [2]error, 1)
+			go func() {
+				rewrite := live.Rewrite(func(string, []byte) error { return errors.New("written") })
+				_, reload := live.Reload()
+				done <- [2]error{rewrite, reload}
+			}()
+			select {
+			case errs := <-done:
+				require.ErrorContains(t, errs[0], "Rewriting config file: ")
+				for _, err := range errs {
+					require.ErrorIs(t, err, persistence.ErrNotRegular)
+					require.ErrorContains(t, err, pipe+": it is not a regular file")
+				}
+			case <-time.After(10 * time.Second):
+				feed(t, pipe, "")
+				t.Fatal("it waits for the pipe")
+			}
+			require.Equal(t, []string{"20", "5"}, []string{value(t, live, "hz"), value(t, live, "timeout")})
+		})
+	}
+}
+
+// feed writes into a pipe once somebody reads from it.
+func feed(t *testing.T, pipe, text string) {
+	t.Helper()
+	go func() {
+		if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
+			_, _ = f.WriteString(text)
+			f.Close()
+		}
+	}()
 }
 
 // TestWriteFileSurvivesPowerCuts: wherever the machine loses its power, or the disk refuses an operation, the file is the old one or the

@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -114,4 +116,30 @@ func TestWrongUsers(t *testing.T) {
 			require.NotContains(t, stdout+stderr, "secretword", "%q", all)
 		}
 	}
+}
+
+// TestConfigurationFromAPipe: CONFIG REWRITE opened the pipe again and waited for a writer, with all clients waiting for it. SIGHUP did as well.
+func TestConfigurationFromAPipe(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "headgate.conf")
+	fifo(t, path)
+	go func() {
+		if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
+			_, _ = f.WriteString("requirepass secret\n")
+			f.Close()
+		}
+	}()
+	server := harness.StartConfigured(t, path)
+	c := harness.Dial(t, server.Addr)
+	require.Equal(t, "OK", c.Ask("AUTH", "secret").Text)
+	require.Equal(t, "OK", c.Ask("CONFIG", "SET", "timeout", "0").Text)
+	require.Equal(t, "-ERR Rewriting config file: open "+path+": it is not a regular file\r\n", c.Ask("CONFIG", "REWRITE").Wire())
+	info, err := os.Lstat(path)
+	require.NoError(t, err)
+	require.Equal(t, os.ModeNamedPipe, info.Mode().Type())
+
+	require.NoError(t, syscall.Kill(server.PID(), syscall.SIGHUP))
+	require.Eventually(t, func() bool { return strings.Contains(server.Log(), "the configuration stays as it was") }, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, byte('-'), harness.Dial(t, server.Addr).Ask("PING").Kind, "the password is the one that came through the pipe")
+	require.Equal(t, "PONG", c.Ask("PING").Text)
 }
