@@ -121,7 +121,7 @@ func newTurnPeer(t *testing.T, addr string) turnPeer {
 	conn, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	p := turnPeer{t, conn}
 	p.send("PING", 1)
 	p.answers(1)
