@@ -179,6 +179,14 @@ func TestWorkIsNoSilence(t *testing.T) {
 	n.workOn(1 << 20)
 	require.Greater(t, n.busy.Load(), until, "what comes later does not make it less")
 
+	silent := Now() - int64(time.Hour)
+	until = Now() + int64(time.Second)
+	n.busy.Store(until)
+	n.begun.Store(silent)
+	n.heard.Store(silent)
+	n.workOn(1 << 30)
+	require.Equal(t, until, n.busy.Load(), "what has long been silent is not at work, whatever it is given")
+
 	n.busy.Store(0)
 	begin = Now()
 	do(t, u, "GETRANGE", "k", "0", strconv.Itoa(flightBytes/2))

@@ -32,6 +32,8 @@ type node struct {
 	probe   *time.Timer             // at the end of the rest
 	closed  bool
 	busy    atomic.Int64 // until when it may be at work on a long request, by Now
+	begun   atomic.Int64 // when it began that work
+	heard   atomic.Int64 // when something came from it last
 
 	// The timer of deadlines.
 	expiring sync.Mutex // one expire at a time
@@ -301,7 +303,13 @@ func (n *node) workOn(bytes int) {
 	if bytes <= flightBytes {
 		return
 	}
-	storeMax(&n.busy, Now()+min(int64(bytes)*workPerMiB>>20, workMax))
+	now := Now()
+	if n.busy.Load() < now {
+		n.begun.Store(now)
+	}
+	// One that has not been heard of for so long is silent, however many long requests it is given.
+	work := min(int64(bytes), workMax/workPerMiB<<20) * workPerMiB >> 20
+	storeMax(&n.busy, min(now+work, max(n.begun.Load(), n.heard.Load())+workMax))
 }
 
 // storeMax raises a value that others raise as well.

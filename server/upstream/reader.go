@@ -83,6 +83,7 @@ func (r *reader) came(n int, err error) error {
 	now := Now()
 	if n > 0 {
 		l.arrived.Store(now)
+		l.node.heard.Store(now)
 		l.node.workOn(len(r.buf) - r.start)
 	}
 	if wrong := r.take(now); wrong != nil {
