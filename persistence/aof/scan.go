@@ -41,8 +41,17 @@ func (r *Report) Salvageable() bool {
 // synced before the manifest names it.
 func (e *Entry) Cuttable(r *Report) bool {
 	ends := r.Flaw.Cut && r.Flaw.Why != whyZeros
-	return e.Kind != Base || !strings.HasSuffix(e.Name, ".rdb") && (r.Whole > 0 || ends)
+	return e.Kind != Base || !e.isSnapshot() && (r.Whole > 0 || ends)
 }
+
+// isSnapshot reports whether the name of a base says that it is a snapshot.
+func (e *Entry) isSnapshot() bool { return strings.HasSuffix(e.Name, ".rdb") }
+
+// IsEmptied reports whether a file of so many bytes has lost what was in it: a base may be empty, but no snapshot is.
+func (e *Entry) IsEmptied(size int64) bool { return e.Kind == Base && e.isSnapshot() && size == 0 }
+
+// Emptied is what to say of a file that IsEmptied.
+const Emptied = "a snapshot that is empty, which none is by itself: take it from a backup"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 

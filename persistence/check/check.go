@@ -246,6 +246,10 @@ func (c *Checker) log(path string, e aof.Entry, last bool) error {
 		return err
 	}
 	defer f.Close()
+	if e.IsEmptied(f.Size()) {
+		c.bad(path, "%s: %s", path, aof.Emptied)
+		return nil
+	}
 	magic := make([]byte, len(snapshotMagic))
 	if _, err := f.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
 		return err

@@ -98,7 +98,11 @@ func (f *tlsFront) use(files tlsFiles) error {
 	leaf := made.Certificates[0].Leaf
 	f.NotAfter.Store(leaf.NotAfter.Unix())
 	if EndsSoon(leaf.NotAfter) {
-		f.of.Logger.Warn("the TLS certificate expires soon, or has expired", "at", leaf.NotAfter.UTC().Format(time.RFC3339))
+		what := "the TLS certificate expires soon"
+		if time.Now().After(leaf.NotAfter) {
+			what = "the TLS certificate has expired"
+		}
+		f.of.Logger.Warn(what, "at", leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

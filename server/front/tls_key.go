@@ -21,8 +21,9 @@ import (
 // (RFC 8018), of which this reads what OpenSSL writes: PBKDF2 and AES in CBC mode.
 
 var (
-	errKeyPassword = errors.New("the key is encrypted, and tls-key-file-pass is not its password")
-	errKeyForm     = errors.New("the key is encrypted in a way that is not known here; convert it with openssl pkcs8 -topk8 -v2 aes256")
+	errKeyPassword   = errors.New("the key is encrypted, and tls-key-file-pass is not its password")
+	errNoKeyPassword = errors.New("the key is encrypted: set tls-key-file-pass to its password")
+	errKeyForm       = errors.New("the key is encrypted in a way that is not known here; convert it with openssl pkcs8 -topk8 -v2 aes256")
 )
 
 const maxKeyIterations = 10_000_000 // of PBKDF2: some seconds
@@ -48,6 +49,9 @@ func decryptKey(data, password []byte) ([]byte, error) {
 			}
 		default:
 			continue
+		}
+		if errors.Is(err, errKeyPassword) && len(password) == 0 {
+			err = errNoKeyPassword
 		}
 		if err != nil {
 			return nil, err

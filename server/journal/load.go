@@ -285,6 +285,9 @@ func (r *replay) file(e aof.Entry, last bool) error {
 		return err
 	}
 	defer f.Close()
+	if e.IsEmptied(f.Size()) {
+		return fmt.Errorf("%s: %s", path, aof.Emptied)
+	}
 	start, err := r.snapshot(f, path)
 	if err != nil {
 		return err

@@ -130,6 +130,10 @@ func TestDamagedBaseWasCutToNothing(t *testing.T) {
 	requireCheckRefuses(t, old, "--fix")
 	requireStartRefuses(t, dir, flags...)
 	requireStartRefuses(t, old, flags...)
+	require.NoError(t, os.Truncate(files[0], 0)) // as a file system leaves what was never written back
+	requireCheckRefuses(t, dir, "--fix")
+	requireStartRefuses(t, dir, flags...)
+	require.NoError(t, os.WriteFile(files[0], base, 0o600))
 	for _, path := range []string{files[0], filepath.Join(old, "appendonlydir", "appendonly.aof")} {
 		left, err := os.ReadFile(path)
 		require.NoError(t, err)

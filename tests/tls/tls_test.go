@@ -187,7 +187,7 @@ func TestExpiredServer(t *testing.T) {
 	dir := t.TempDir()
 	ca.files(dir, ca.sign(time.Now().Add(-time.Hour)))
 	s := startWith(t, ca, dir)
-	require.Contains(t, s.Log(), "certificate expires soon")
+	require.Contains(t, s.Log(), "the TLS certificate has expired")
 	_, err := s.try(s.config())
 	var invalid x509.CertificateInvalidError
 	require.ErrorAs(t, err, &invalid)
