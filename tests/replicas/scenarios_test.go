@@ -1,10 +1,8 @@
 package replicas
 
 import (
-	"bufio"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -290,29 +288,6 @@ func TestEndingPrimaryWaitsForReplicas(t *testing.T) {
 	}
 }
 
-// bareReplica connects to a server as a replica that has taken all data, and returns the connection and the stream that follows.
-func bareReplica(t *testing.T, primary *harness.Server) (net.Conn, *bufio.Reader) {
-	t.Helper()
-	replica, err := net.Dial("tcp", primary.Addr)
-	require.NoError(t, err)
-	t.Cleanup(func() { replica.Close() })
-	require.NoError(t, replica.SetDeadline(time.Now().Add(2*wait)))
-	_, err = io.WriteString(replica, "PSYNC ? -1\r\n")
-	require.NoError(t, err)
-	stream := bufio.NewReader(replica)
-	line := ""
-	for !strings.HasPrefix(line, "$") {
-		line, err = stream.ReadString('\n')
-		require.NoError(t, err)
-	}
-	length, err := strconv.Atoi(strings.TrimSpace(line[1:]))
-	require.NoError(t, err)
-	_, err = stream.Discard(length)
-	require.NoError(t, err)
-	awaitLog(t, primary, "now receives changes")
-	return replica, stream
-}
-
 // TestEndingPrimaryIsNotKept by a replica that has said that it has everything, nor by SHUTDOWN NOW by one that has not, though neither closes
 // its connection.
 func TestEndingPrimaryIsNotKept(t *testing.T) {
@@ -335,7 +310,11 @@ func TestEndingPrimaryIsNotKept(t *testing.T) {
 			t.Parallel()
 			primary := harness.Start(t, append([]string{"--shutdown-timeout", "3600"}, onDisk...)...)
 			p := harness.Dial(t, primary.Addr)
-			replica, _ := bareReplica(t, primary)
+			replica, err := net.Dial("tcp", primary.Addr)
+			require.NoError(t, err)
+			defer replica.Close()
+			harness.Sync(t, replica)
+			awaitLog(t, primary, "now receives changes")
 			p.Ask("SET", "k", "v")
 			end(t, primary, p, replica)
 		})
@@ -346,22 +325,7 @@ func TestEndingPrimaryIsNotKept(t *testing.T) {
 func TestEndingPrimaryIsReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	primary := harness.Start(t, onDisk...)
-	p := harness.Dial(t, primary.Addr)
-	replica, stream := bareReplica(t, primary)
-
-	value := strings.Repeat("x", 100_000)
-	for range 100 { // of so much that no socket takes it
-		p.Ask("SET", "k", value)
-	}
-	p.Ask("SET", "k", "the last")
-	ended := make(chan error, 1)
-	go func() { ended <- primary.Terminate() }()
-	awaitLog(t, primary, "a replica is sent what it lacks") // from here on nobody obeys it
-	_, err := io.WriteString(replica, "REPLCONF ACK 0\r\n")
+	replica, err := net.Dial("tcp", primary.Addr)
 	require.NoError(t, err)
-	rest, err := io.ReadAll(stream)
-	require.NoError(t, err)
-	require.Contains(t, string(rest), "the last")
-	replica.Close()
-	require.NoError(t, <-ended)
+	harness.RequireReadToItsEnd(t, primary, replica)
 }

@@ -1,9 +1,7 @@
 package tls
 
 import (
-	"bufio"
 	"crypto/tls"
-	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -51,41 +49,7 @@ func TestEndingPrimaryOverTLS(t *testing.T) {
 	port := harness.FreePort(t)
 	primary := harness.StartIn(t, dir, "--tls-port", strconv.Itoa(port), "--tls-cert-file", "tls.crt", "--tls-key-file", "tls.key", "--tls-ca-cert-file", "ca.crt",
 		"--tls-auth-clients", "no", "--repl-diskless-sync", "no")
-	p := harness.Dial(t, primary.Addr)
 	replica, err := tls.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), &tls.Config{InsecureSkipVerify: true})
 	require.NoError(t, err)
-	defer replica.Close()
-	require.NoError(t, replica.SetDeadline(time.Now().Add(2*harness.ReplyTimeout)))
-	_, err = io.WriteString(replica, "PSYNC ? -1\r\n")
-	require.NoError(t, err)
-	logged := func(text string) {
-		require.Eventually(t, func() bool { return strings.Contains(primary.Log(), text) }, harness.ReplyTimeout, 10*time.Millisecond, text)
-	}
-	stream := bufio.NewReader(replica)
-	line := ""
-	for !strings.HasPrefix(line, "$") {
-		line, err = stream.ReadString('\n')
-		require.NoError(t, err)
-	}
-	length, err := strconv.Atoi(strings.TrimSpace(line[1:]))
-	require.NoError(t, err)
-	_, err = stream.Discard(length)
-	require.NoError(t, err)
-	logged("now receives changes")
-
-	value := strings.Repeat("x", 100_000)
-	for range 100 { // of so much that no socket takes it
-		p.Ask("SET", "k", value)
-	}
-	p.Ask("SET", "k", "the last")
-	ended := make(chan error, 1)
-	go func() { ended <- primary.Terminate() }()
-	logged("a replica is sent what it lacks") // from here on nobody obeys it
-	_, err = io.WriteString(replica, "REPLCONF ACK 0\r\n")
-	require.NoError(t, err)
-	rest, err := io.ReadAll(stream)
-	require.NoError(t, err)
-	require.Contains(t, string(rest), "the last")
-	replica.Close()
-	require.NoError(t, <-ended)
+	harness.RequireReadToItsEnd(t, primary, replica)
 }
