@@ -166,7 +166,7 @@ func TestWorkIsNoSilence(t *testing.T) {
 		}
 		return ""
 	})
-	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 40 * time.Millisecond, Rest: time.Minute})
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 400 * time.Millisecond, Rest: time.Minute})
 	n := u.fleet.Load().node(node.addr, primary)
 	require.Nil(t, do(t, u, "SET", "k", strings.Repeat("x", flightBytes/2)).failure)
 	require.Zero(t, n.busy.Load(), "that is no long request")
