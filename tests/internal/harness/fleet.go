@@ -2,7 +2,6 @@ package harness
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -72,7 +71,7 @@ func StartCluster(t testing.TB, primaries, replicas int, nodeTimeout time.Durati
 func (c *Cluster) start(nodes int, flags []string) error {
 	ports, buses := make([]int, nodes), make([]int, nodes)
 	for i := range nodes {
-		ports[i], buses[i] = freeLowPort(c.t), freeLowPort(c.t)
+		ports[i], buses[i] = FreePort(c.t), FreePort(c.t)
 		c.ids = append(c.ids, fmt.Sprintf("%040x", i+1))
 	}
 	for i := range nodes {
@@ -437,21 +436,6 @@ func startReferenceAt(t testing.TB, port int, dir string, flags []string) (*Serv
 	}
 	t.Cleanup(s.finish)
 	return s, nil
-}
-
-// freeLowPort returns a port between lowPort and highPort that nothing listens on at this moment.
-func freeLowPort(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := lowPort + rand.IntN(highPort-lowPort)
-		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			_ = listener.Close()
-			return port
-		}
-	}
-	require.FailNow(t, "no free port")
-	return 0
 }
 
 // Slot is the hash slot of a key: CRC16 (XMODEM) of what is in its first braces, if there is something, or of all of it.

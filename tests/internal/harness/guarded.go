@@ -45,7 +45,7 @@ func StartGuarded(t testing.TB, servers, sentinels int, timing Timing, flags ...
 	t.Helper()
 	g := &Guarded{t: t, flags: flags}
 	for i := range servers {
-		port, dir := freeLowPort(t), t.TempDir()
+		port, dir := FreePort(t), t.TempDir()
 		text := "save \"\"\n"
 		if i > 0 {
 			text += fmt.Sprintf("replicaof 127.0.0.1 %d\n", g.Servers[0].Port)
@@ -54,7 +54,7 @@ func StartGuarded(t testing.TB, servers, sentinels int, timing Timing, flags ...
 		g.Servers = append(g.Servers, g.launch(port, dir))
 	}
 	for i := range sentinels {
-		port, dir := freeLowPort(t), t.TempDir()
+		port, dir := FreePort(t), t.TempDir()
 		path := filepath.Join(dir, "sentinel.conf")
 		text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor %s 127.0.0.1 %d %d\nsentinel down-after-milliseconds %[2]s %[5]d\nsentinel failover-timeout %[2]s %[6]d\n",
 			port, sentinelName, g.Servers[0].Port, sentinels/2+1, (timing.DownAfter + time.Duration(i)*guardedStagger).Milliseconds(), timing.FailoverTimeout.Milliseconds())

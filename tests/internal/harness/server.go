@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -20,7 +21,7 @@ import (
 
 // Limits of the harness itself.
 const (
-	startTimeout  = 15 * time.Second // until a started server must answer
+	startTimeout  = 30 * time.Second // until a started server must answer
 	stopTimeout   = 30 * time.Second // until a server that was asked to stop is killed
 	startAttempts = 5                // ports may be taken between finding and binding them
 	logTailBytes  = 4096             // of a server's log, shown when a test fails
@@ -131,13 +132,20 @@ func StartPair(t testing.TB, flags ...string) (subject, reference *Server) {
 	return Start(t, flags...), StartReference(t, flags...)
 }
 
-// FreePort returns a loopback TCP port that nothing listens on at this moment.
+// FreePort returns a loopback TCP port that nothing listens on at this moment. It is none that the system gives to connections by itself, or one of
+// them might have it before whoever is going to listen.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
+	for range 1000 {
+		port := lowPort + rand.IntN(highPort-lowPort)
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			_ = listener.Close()
+			return port
+		}
+	}
+	require.FailNow(t, "no free port")
+	return 0
 }
 
 func start(t testing.TB, name, binary string, flags []string, first ...string) *Server {
