@@ -94,6 +94,9 @@ func (g *Gateway) tryPolicies() (current bool) {
 	if known.known && string(known.last) == string(reply) && known.read == changes {
 		return true
 	}
+	if err := g.checkPolicies(); err != nil && !known.known {
+		g.logger().Error("a start with the upstream there would have refused this configuration", "err", err)
+	}
 	g.begin()
 	g.limits.HoldPolicies(&g.ctx, fields)
 	known.known, known.last, known.read = true, reply, changes

@@ -204,8 +204,11 @@ func (f *feed) run(greeting []byte) {
 	case !f.ended:
 		f.client.Conn.CloseNow()
 	case errors.Is(err, errStreamEnd):
-		p.Logger.Info("a replica has all changes", "replica", f.String())
+		p.Logger.Info("a replica was sent all changes, and has closed the connection", "replica", f.String())
 	case !f.until.IsZero() && f.acked != p.backlog.End():
+		if errors.Is(err, errHangup) { // the server has, since its patience was over
+			err = errNotTaken
+		}
 		p.Logger.Warn("a replica may lack the last changes", "replica", f.String(), "behind", p.backlog.End()-f.acked, "err", err)
 	}
 }

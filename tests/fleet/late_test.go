@@ -1,0 +1,24 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/tests/internal/harness"
+)
+
+// TestUpstreamIsFoundLate: a gateway that started with policies of its own, while its upstream did not answer, tells in the log that this is a headgate,
+// whose policies alone count.
+func TestUpstreamIsFoundLate(t *testing.T) {
+	t.Parallel()
+	upstream := harness.Start(t)
+	require.NoError(t, upstream.Stall())
+	gateway := harness.StartGateway(t, "redis://"+upstream.Addr, "--upstream-failure", "open", "--policy", "infile GCRA 5 5 1m")
+	c := harness.Dial(t, gateway.Addr)
+	require.Equal(t, "*3\r\n:0\r\n:-1\r\n*1\r\n*5\r\n:0\r\n:5\r\n:5\r\n:-1\r\n:0\r\n", string(c.Do("RL.TAKE", "1", "infile", "k")))
+	require.NoError(t, upstream.Resume())
+	require.Eventually(t, func() bool { return strings.Contains(gateway.Log(), "the policies are the upstream's alone") }, harness.ReplyTimeout, 10*time.Millisecond)
+}
