@@ -245,7 +245,9 @@ func (p *Primary) Gone(cl *command.Client) {
 	p.checkReplicas(p.Config.Get())
 	why := f.why
 	if why == nil && !f.until.IsZero() {
-		p.Logger.Info("the server ends: a replica is sent what it lacks", "replica", f.String(), "behind", p.backlog.End()-f.acked)
+		if behind := p.backlog.End() - f.acked; behind > 0 {
+			p.Logger.Info("the server ends: a replica is sent what it lacks", "replica", f.String(), "behind", behind)
+		}
 		return
 	}
 	if why == nil {
