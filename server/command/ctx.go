@@ -49,16 +49,6 @@ type Known struct {
 	Shape  uint64 // not 0: the arguments are those of all commands with this number that this worker has run, but for the first key
 }
 
-// Turn is what a worker keeps beside the command that it runs. All its contexts share one: a context that is put back as it was, behind a
-// script or what somebody who waited was served, leaves it alone.
-type Turn struct {
-	InCommand bool   // a client's command is being run, and with it those that it calls
-	Later     []byte // messages for the running command's client that follow its reply
-	Spent     int64  // ns that the commands of the client whose turn it is took, as far as they were timed
-	Busy      int64  // the same of all clients in this batch
-	Limits    Sized  // the last limits that it has read, see Known.Shape; nil: none yet
-}
-
 // CallingScript is what the commands that a script calls have to know of it.
 type CallingScript struct {
 	Full  bool // memory was full when it began, and it has not asked to be let off

@@ -10,12 +10,23 @@ import (
 // KeptMessage bounds the buffers that are kept for the next message.
 const KeptMessage = 64 << 10
 
+// deliveryWork is what sending a client anything counts for, see Turn.Worked.
+const deliveryWork = 512
+
+// Worked is [Turn.Worked] of the command that is being run, if one is.
+func (s *Core) Worked(bytes int) {
+	if s.Running != nil {
+		s.Running.Turn.Worked(bytes)
+	}
+}
+
 // Deliver sends a client something that does not answer a command of its own, encoded in the client's protocol. The caller holds the
 // executor's lock; whoever owns the connection writes it to the socket.
 func (s *Core) Deliver(cl *Client, message []byte) {
 	if cl.Conn.Closing() {
 		return
 	}
+	s.Worked(deliveryWork + len(message))
 	if s.IsRunning(cl) {
 		cl.Pushes().Raw(message)
 		return

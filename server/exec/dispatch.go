@@ -234,8 +234,7 @@ func (x *Executor) runTimed(c *command.Ctx, stats *command.Counters, estimate bo
 	if estimate {
 		calls = command.TimedEvery
 	}
-	c.Turn.Spent += took
-	c.Turn.Busy += took
+	c.Turn.Look(start.Add(time.Duration(took)), took)
 	stats.Ns += took * int64(calls)
 	if c.Cfg.LatencyTracking {
 		if stats.Times == nil {

@@ -175,7 +175,8 @@ func (f *Follower) runSlice() Hold {
 	}
 	f.received.Store(f.end)
 	w.touch()
-	w.Spent = 0
+	w.Turn.Pause()
+	w.Turn.Next()
 	c, cl := &w.Ctx, f.Client
 	c.Core, c.Worker, c.Turn, c.Cfg, c.Client, c.Reply = x.Core, w, &w.Turn, x.Config.Get(), cl, cl.Reply
 	c.NowNs = x.Clock.Read()

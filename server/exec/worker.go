@@ -318,6 +318,7 @@ func (w *Worker) execute() {
 	}
 	w.touch()
 	w.ran, w.ended = true, nil
+	w.Turn.Pause() // it has waited for the lock
 	c := &w.Ctx
 	c.Core, c.Worker, c.Turn, c.Cfg = x.Core, w, &w.Turn, x.Config.Get()
 	outer := x.Running // of a command that yields to this batch
@@ -521,6 +522,9 @@ func (w *Worker) run(p *parsed) {
 	if len(w.answered) > 0 && cl.Reply.Len() > sent {
 		w.answered[w.noted].replies++
 	}
+	if w.Work += workOfCommand + max(0, cl.Reply.Len()-sent); w.Work >= workUntimed {
+		w.Turn.Look(time.Now(), 0)
+	}
 	if cl.Reply.Len() > w.mark || cl.Reply.Over() || w.Spent > turnTime {
 		w.look(cl)
 	}
@@ -532,7 +536,8 @@ func (w *Worker) run(p *parsed) {
 // beginTurn begins a client's turn in this batch, with a command that may be nil.
 func (w *Worker) beginTurn(cl *command.Client, first *command.Command) {
 	held := cl.Reply.Len()
-	w.runs, w.Spent, w.turnMark = cl, 0, held+turnReplies
+	w.runs, w.turnMark = cl, held+turnReplies
+	w.Turn.Next()
 	if first != nil && first.Flags&command.NoAuth == 0 { // AUTH says nothing of how long the client's turns will take
 		cl.Conn.BeginTurn()
 	}

@@ -258,6 +258,9 @@ func (h *Hub) EndAllSubscriptions(cl *command.Client) {
 	}
 }
 
+// patternWork is what comparing a channel with a pattern counts for, see Turn.Worked.
+const patternWork = 128
+
 // Publish sends a message to the subscribers of a channel, and to those of the patterns that it matches, and returns how many
 // copies that makes. The subscribers of a pattern get the pattern as well.
 func (h *Hub) Publish(channel, text []byte) int {
@@ -265,6 +268,7 @@ func (h *Hub) Publish(channel, text []byte) int {
 	if t := h.Topics[KindChannel][string(channel)]; t != nil {
 		sent += h.sendMessage(t, "message", channel, text)
 	}
+	h.Worked(len(h.Patterns) * patternWork)
 	for _, t := range h.Patterns {
 		if glob.Match([]byte(t.name), channel, false) {
 			sent += h.sendMessage(t, "pmessage", channel, text)
