@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"headgate/internal/reference"
 	"headgate/server/config"
 	"headgate/server/limiter"
+	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -21,6 +23,23 @@ func stalled(t *testing.T, edits ...func(*config.Config)) (*relay, *client) {
 		cfg.UpstreamTimeout, cfg.UpstreamRest = 300*time.Millisecond, time.Hour
 	}}, edits...)...)
 	return r, gate
+}
+
+// TestLongCommandsAreNotCopiedInVain: one for a node that rests is refused before it is copied, which would hold everybody up.
+func TestLongCommandsAreNotCopiedInVain(t *testing.T) {
+	r, gate := stalled(t)
+	r.stall(true)
+	gate.ask("GET k")
+	const bytes = 32 << 20
+	set := servertest.EncodeCommand("SET", "k", strings.Repeat("v", bytes))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := gate.Write(set)
+	require.NoError(t, err)
+	require.Contains(t, gate.read(), "is resting after failures")
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(bytes/2))
+	gate.converse("GET k | UPSTREAM " + strings.TrimPrefix(r.url(), "redis://") + " is resting after failures: no answer in time")
 }
 
 // TestLimitersWithoutTheirNode: what they answer is the policy's to say, or else the configuration's.

@@ -84,7 +84,24 @@ func (g *Gateway) passByKeys(c *command.Ctx) {
 		c.Err(errCrossSlot)
 		return
 	}
+	if g.collecting == nil && isLong(c.Args) {
+		if failure := g.Up.Resting(slot); failure != nil {
+			sendFailure(c, failure)
+			return
+		}
+	}
 	g.pass(c, slot, passed{})
+}
+
+// longBytes is from how many bytes on a command is not copied for a node that rests: others wait meanwhile.
+const longBytes = 64 << 10
+
+func isLong(args [][]byte) bool {
+	bytes := 0
+	for _, arg := range args {
+		bytes += len(arg)
+	}
+	return bytes >= longBytes
 }
 
 // passSort is passByKeys for SORT, which may read keys that nobody can tell before it runs.

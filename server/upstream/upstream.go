@@ -196,6 +196,21 @@ func (u *Upstream) Send(c *Call) {
 	}
 }
 
+// Resting returns what a call to a slot's node would fail with at once, since the node rests; nil if it would be sent. So who has a long command
+// need not copy it to learn that. It counts as a call that was refused.
+func (u *Upstream) Resting(slot int) *Failure {
+	n := u.fleet.Load().nodeFor(slot)
+	if n == nil {
+		return nil
+	}
+	failure := n.resting.Load()
+	if failure != nil {
+		u.totals.calls.Add(1)
+		u.totals.refused.Add(1)
+	}
+	return failure
+}
+
 // route queues a call at the node that has its slot. It may be one that was sent before and has not run.
 func (u *Upstream) route(c *Call) {
 	f := u.fleet.Load()
