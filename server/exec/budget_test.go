@@ -252,3 +252,17 @@ func TestCommandsOfManyReceiversAreTimed(t *testing.T) {
 	require.True(t, more)
 	require.LessOrEqual(t, bytes.Count(replies, []byte("\n")), 3)
 }
+
+// TestCommandsThatLookForLongAreTimed: what a fast command looks at without answering it ends a turn, too.
+func TestCommandsThatLookForLongAreTimed(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	const entries, atOnce = 20_000, 500
+	for range entries / atOnce {
+		w.DrainTurns(bytes.Repeat([]byte("XADD s * a b\r\n"), atOnce))
+	}
+	w.DrainTurns([]byte("XGROUP CREATE s g 0\r\nXREADGROUP GROUP g c STREAMS s >\r\n"))
+	w.DrainTurns(bytes.Repeat([]byte("XAUTOCLAIM s g c 99999999 0-0 COUNT 1\r\n"), 2*exec.AlwaysTimed))
+	replies, more := w.Turn(bytes.Repeat([]byte("XAUTOCLAIM s g c 99999999 0-0 COUNT 1000\r\n"), exec.AlwaysTimed))
+	require.True(t, more)
+	require.LessOrEqual(t, bytes.Count(replies, []byte("*3")), 3)
+}

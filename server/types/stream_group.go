@@ -591,10 +591,14 @@ func xautoClaim(c *command.Ctx) {
 	}
 }
 
+// lookedAtWork is what looking for a pending entry in its stream counts for, see command.Turn.Worked.
+const lookedAtWork = 1 << 10
+
 // autoClaimCandidates returns the pending entries from an ID on that are to be claimed, or forgotten because the stream has them no
 // more, and the ID to go on from, zero at the end.
 func autoClaimCandidates(c *command.Ctx, s *store.Stream, g *store.StreamGroup, from store.StreamID, minIdle, count int64) (found []*store.Pending, next store.StreamID) {
 	attempts := count * autoClaimAttempts
+	defer func(most int64) { c.Core.Worked(int(most-attempts) * lookedAtWork) }(attempts)
 	g.EachPending(from, func(p *store.Pending) bool {
 		if attempts == 0 || int64(len(found)) == count {
 			next = p.ID
