@@ -353,6 +353,8 @@ func (g *Gateway) Wait(c *command.Ctx, ms int64) bool {
 	switch {
 	case g.failing != nil:
 		return false
+	case g.Up.Unknown() != nil: // it is asked as those that do not wait are, and fails as they do
+		return false
 	case !g.Up.Headgate():
 		c.Err(limits.ErrWaitElsewhere)
 		return true
@@ -397,6 +399,10 @@ func withoutWait(args [][]byte) [][]byte {
 func (g *Gateway) Refuse(c *command.Ctx) {
 	if k := g.failing; k != nil {
 		sendFailure(c, k.failure)
+		return
+	}
+	if failure := g.Up.Unknown(); failure != nil {
+		sendFailure(c, failure)
 		return
 	}
 	refuse(c)

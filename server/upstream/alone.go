@@ -102,7 +102,7 @@ func (a *aloneCall) askNode(n *node) (reply []byte, failure *Failure) {
 	if c.User != nil {
 		key.user = *c.User
 	}
-	conn, failure := n.aloneFor(key)
+	conn, failure := n.aloneFor(key, c.Deadline)
 	if failure != nil {
 		return nil, failure
 	}
@@ -136,12 +136,13 @@ func (a *aloneCall) askNode(n *node) (reply []byte, failure *Failure) {
 	return nil, failure
 }
 
-// aloneFor returns a connection that no call has, and makes it if there is none.
-func (n *node) aloneFor(key linkKey) (*alone, *Failure) {
+// aloneFor returns a connection that no call has, and makes it by a time if there is none.
+func (n *node) aloneFor(key linkKey, by int64) (*alone, *Failure) {
 	if conn := n.alones.take(key); conn != nil {
 		return conn, nil
 	}
-	made, err := n.connect(key)
+	begin := Now()
+	made, err := n.connect(key, by)
 	if err == nil {
 		n.connected(key.user)
 		conn := &alone{key: key, conn: made, came: make(chan []byte, 1)}
@@ -160,7 +161,7 @@ func (n *node) aloneFor(key linkKey) (*alone, *Failure) {
 	case failure.refused:
 		n.refusedConnection(key.user, err.Error())
 	default:
-		n.rest(err.Error())
+		n.unreached(err, begin)
 	}
 	return nil, failure
 }

@@ -25,6 +25,9 @@ const (
 // half and a number of bytes: a string of which half comes, and the rest when the node's release is closed.
 const half = "half "
 
+// dribble and a number of bytes: a string of which half comes, and the rest byte by byte, as by trickle.
+const dribble = "dribble "
+
 const tricklePause = 5 * time.Millisecond
 
 // fakeNode is a server that answers as a test says, and shakes hands by itself.
@@ -149,10 +152,14 @@ func (f *fakeNode) serve(conn net.Conn) {
 			<-f.release
 			reply = strings.Repeat("x", n-n/2) + "\r\n"
 		}
-		if size, slow := strings.CutPrefix(reply, trickle); slow {
+		if how, size, _ := strings.Cut(reply, " "); how+" " == trickle || how+" " == dribble {
 			n, _ := strconv.Atoi(size)
-			_, _ = fmt.Fprintf(out, "$%d\r\n", n)
-			for range n {
+			atOnce := 0
+			if how+" " == dribble {
+				atOnce = n / 2
+			}
+			_, _ = fmt.Fprintf(out, "$%d\r\n%s", n, strings.Repeat("x", atOnce))
+			for range n - atOnce {
 				_ = out.WriteByte('x')
 				if out.Flush() != nil {
 					return

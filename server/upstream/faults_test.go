@@ -188,6 +188,10 @@ func TestWorkIsNoSilence(t *testing.T) {
 	require.Equal(t, until, n.busy.Load(), "what has long been silent is not at work, whatever it is given")
 
 	n.busy.Store(0)
+	n.workOn(1 << 30)
+	require.LessOrEqual(t, n.busy.Load(), Now(), "nor if that comes between two long requests")
+
+	n.busy.Store(0)
 	begin = Now()
 	do(t, u, "GETRANGE", "k", "0", strconv.Itoa(flightBytes/2))
 	require.Zero(t, n.busy.Load(), "that is no long reply")
@@ -202,4 +206,37 @@ func TestWorkIsNoSilence(t *testing.T) {
 		do(t, u, "GET", "k")
 		return u.Status().Nodes[0].Rests == 1
 	})
+}
+
+// TestNewConnectionsToANodeAtWork: that one is not made yet, while a long request keeps the node from answering anybody, is no silence.
+func TestNewConnectionsToANodeAtWork(t *testing.T) {
+	node := startFake(t, func(args []string) string {
+		if args[0] == "HELLO" && len(args) > 1 && args[1] == "3" {
+			return stall
+		}
+		return ""
+	})
+	const timeout = 200 * time.Millisecond
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: timeout, Rest: time.Hour})
+	n := u.fleet.Load().node(node.addr, primary)
+	n.busy.Store(never)
+	c := newCall("GET", "k")
+	c.Proto = 3
+	c.send(u)
+	require.Equal(t, Timeout, c.wait(t).failure.Kind)
+	time.Sleep(connectMax + timeout) // until the connection has failed, too
+	require.Zero(t, u.Status().Nodes[0].Rests)
+}
+
+// TestAloneInTime: a call with a connection for itself does not wait for that any longer than for its answer.
+func TestAloneInTime(t *testing.T) {
+	node := startFake(t, nil)
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 50 * time.Millisecond, Rest: time.Hour})
+	node.answer(func([]string) string { return stall })
+	c := newCall("RL.GCRA", "k", "1", "1", "1s", "WAIT", "100")
+	begin := Now()
+	c.Deadline = begin + int64(connectMax)/4
+	u.SendAlone(&c.Call)
+	require.NotNil(t, c.wait(t).failure)
+	require.Less(t, Now()-begin, int64(connectMax)*3/4)
 }

@@ -38,10 +38,10 @@ func (e refusedError) lasting() bool {
 // clientName is the name of all connections, as CLIENT LIST shows it.
 const clientName = "headgate"
 
-// connect makes a connection and shakes hands. No command is sent before the server has said that the connection is the right user's and
-// in the right database.
-func (n *node) connect(key linkKey) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(n.fleet.ctx, connectMax)
+// connect makes a connection by a time, and shakes hands. No command is sent before the server has said that the connection is the right
+// user's and in the right database.
+func (n *node) connect(key linkKey, by int64) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(n.fleet.ctx, min(connectMax, time.Duration(by-Now())))
 	defer cancel()
 	n.figures.connects.Add(1)
 	n.up.totals.connects.Add(1)
@@ -58,6 +58,24 @@ func (n *node) connect(key linkKey) (net.Conn, error) {
 	return conn, nil
 }
 
+// Why there is no connection in time.
+var (
+	errNoConnection = errors.New("no connection in time")
+	errNoTLS        = errors.New("no TLS handshake in time: its port may be one without TLS")
+	errNoHello      = errors.New("no answer to HELLO in time")
+)
+
+// unreached has the node rest since a connection that was begun at a time could not be made. One that is only slow does not, if it is at work,
+// answers others, or has not had as long as calls have.
+func (n *node) unreached(err error, begin int64) {
+	now := Now()
+	slow := err == errNoConnection || err == errNoTLS || err == errNoHello
+	if slow && (n.busy.Load() > now || now-begin < n.up.silence() || !n.silentSince(begin)) {
+		return
+	}
+	n.rest(err.Error())
+}
+
 // dial connects to the node of an address, over TLS if that is configured.
 func (f *fleet) dial(ctx context.Context, addr string) (net.Conn, error) {
 	network := "tcp"
@@ -69,7 +87,7 @@ func (f *fleet) dial(ctx context.Context, addr string) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, network, addr)
 	if err != nil {
-		return nil, errors.New(dialReason(err))
+		return nil, dialError(err)
 	}
 	if f.cfg.TLS == nil || network == "unix" {
 		return conn, nil
@@ -83,7 +101,7 @@ func (f *fleet) dial(ctx context.Context, addr string) (net.Conn, error) {
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
 		if errors.Is(err, context.DeadlineExceeded) {
-			return nil, errors.New("no TLS handshake in time: its port may be one without TLS")
+			return nil, errNoTLS
 		}
 		var distrust *tls.CertificateVerificationError
 		if errors.As(err, &distrust) {
@@ -94,18 +112,17 @@ func (f *fleet) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return secured, nil
 }
 
-// dialReason says in a few words why there is no connection.
-func dialReason(err error) string {
+// dialError says in a few words why there is no connection.
+func dialError(err error) error {
 	var timeout net.Error
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
-		return "no connection in time"
+		return errNoConnection
 	}
 	var name *net.DNSError
 	if errors.As(err, &name) {
-		return "the host's address is not known: " + name.Err
+		return errors.New("the host's address is not known: " + name.Err)
 	}
-	words := reason(err)
-	return strings.TrimPrefix(words, "connect: ")
+	return errors.New(strings.TrimPrefix(reason(err), "connect: "))
 }
 
 // handshake introduces a connection: its RESP version, user, name and database, and the scripts that calls have used, in one write.
@@ -149,7 +166,7 @@ func (n *node) handshakeError(conn net.Conn, reading, writing error) error {
 	case errors.Is(reading, errMalformed), errors.Is(reading, errTooLong):
 		return reading
 	case errors.As(reading, &timeout) && timeout.Timeout():
-		return errors.New("no answer to HELLO in time")
+		return errNoHello
 	case n.hello.Load() != nil:
 		return errors.New(reason(reading) + " before HELLO was answered")
 	case secured:

@@ -34,6 +34,7 @@ type link struct {
 	conn    io.ReadWriteCloser // nil: there is none
 	reader  *reader            // of conn
 	reading bool               // the reader has not ended
+	judging bool               // some calls have been answered, and may still have to be sent again
 	broken  error              // why the connection cannot be used any more; the writer clears up once the reader has ended
 	heard   bool               // a reply has come over this connection
 	due     bool               // Flush was called for what is queued
@@ -56,6 +57,7 @@ type link struct {
 	loaded  []*Script
 
 	arrived atomic.Int64 // when bytes have last come, by Now
+	partial atomic.Bool  // the last of them are a part of a reply
 
 	gone []*Call // the writer's own
 }
@@ -169,7 +171,8 @@ func (l *link) write() {
 // connect makes a connection. The caller holds mu, which is free meanwhile.
 func (l *link) connect() {
 	l.mu.Unlock()
-	conn, err := l.node.connect(l.key)
+	begin := Now()
+	conn, err := l.node.connect(l.key, never)
 	l.mu.Lock()
 	if err == nil {
 		l.node.connected(l.key.user)
@@ -189,7 +192,7 @@ func (l *link) connect() {
 	if mine {
 		l.node.refusedConnection(l.key.user, err.Error())
 	} else {
-		l.node.rest(err.Error())
+		l.node.unreached(err, begin)
 	}
 	l.mu.Lock()
 }
@@ -377,13 +380,13 @@ func reason(err error) string {
 func (l *link) expire(now int64, e *expiry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	silent := l.node.up.timeout.Load() / silentOf * silentParts
+	silent := l.node.up.silence()
 	e.calls = l.queue.moveIf(e.calls, func(c *Call) bool {
 		if c.Deadline > now {
 			e.next = min(e.next, c.Deadline)
 			return false
 		}
-		e.silent = e.silent || l.due && l.conn == nil && now-c.since >= silent
+		e.silent = e.silent || l.due && l.conn == nil && now-max(c.since, l.node.busy.Load()) >= silent
 		return true
 	})
 	for i := range l.flights.n {
@@ -400,7 +403,11 @@ func (l *link) expire(now int64, e *expiry) {
 	}
 	if l.flights.n > 0 && l.flights.at(0).call == nil {
 		sent := l.flights.at(0).at
-		switch since := max(l.arrived.Load(), l.moved, sent, l.node.busy.Load()); {
+		since := max(l.arrived.Load(), l.moved, sent)
+		if !l.partial.Load() { // else it was at work on this reply, which has been given up
+			since = max(since, l.node.busy.Load())
+		}
+		switch {
 		case now-since >= silent:
 			e.silent, l.stale = true, true
 		case now-sent >= int64(owedMax):
@@ -422,10 +429,13 @@ func (l *link) lookNow() {
 	}
 }
 
-// owes reports whether calls for a slot are queued, or sent and not answered.
+// owes reports whether calls for a slot are queued, or sent and not answered, or may be.
 func (l *link) owes(slot int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.judging {
+		return true
+	}
 	for c := l.queue.first; c != nil; c = c.next {
 		if c.Slot == slot && !c.internal {
 			return true

@@ -203,9 +203,12 @@ func (f *fleet) askNode(n *node) error {
 		n.role.Store(int32(primary))
 		f.cluster.Store(false)
 		f.setPrimaries([]*node{n})
+		f.known.Store(true)
 		return nil
 	}
-	return f.askSlots(n)
+	err = f.askSlots(n)
+	f.known.Store(f.known.Load() || err == nil)
+	return err
 }
 
 // askAbout finds out whether a node is a headgate, and not this one. A user that may not ask for it is told of a Redis.

@@ -17,7 +17,8 @@ func halfReplies(t *testing.T, size int, release chan struct{}) *fakeNode {
 	return node
 }
 
-// TestLargeRepliesCount as what is under way while they come, and until their owner has let go of them.
+// TestLargeRepliesCount as what is under way while they come, and until their owner has let go of them. One of them may be larger than the
+// limit and holds up nobody; more have all others wait.
 func TestLargeRepliesCount(t *testing.T) {
 	const size = 4 << 20
 	release := make(chan struct{})
@@ -30,7 +31,11 @@ func TestLargeRepliesCount(t *testing.T) {
 	c.Keeps, c.Done = true, func(c *Call) { kept <- c }
 	c.send(u)
 	eventually(t, "half of it has come", func() bool { return u.Status().PendingBytes >= size/2 })
-	require.True(t, u.Overloaded())
+	require.False(t, u.Overloaded())
+	second := newCall("GET", "k")
+	second.Proto = 3 // a connection of its own
+	second.send(u)
+	eventually(t, "the second one waits for room", u.Overloaded)
 	close(release)
 	<-kept
 	require.Nil(t, c.Err)
@@ -41,10 +46,11 @@ func TestLargeRepliesCount(t *testing.T) {
 	require.True(t, u.Overloaded())
 	require.Len(t, c.Reply, size+len(fmt.Sprintf("$%d\r\n\r\n", size)), "nobody else has written there")
 	u.Release(&c.Call)
+	require.Nil(t, second.wait(t).failure)
 	require.Nil(t, do(t, u, "PING").failure)
 	eventually(t, "it is relieved", func() bool { return !u.Overloaded() })
 	<-relieved
-	require.Zero(t, u.Status().PendingBytes)
+	eventually(t, "all is let go of", func() bool { return u.Status().PendingBytes == 0 })
 }
 
 // TestLargeRepliesTakeTurns: beyond the limit one is read at a time, whoever sends them.
@@ -90,4 +96,18 @@ func TestRepliesThatNobodyKeeps(t *testing.T) {
 	close(release)
 	require.Equal(t, "+PONG\r\n", small.wait(t).reply)
 	eventually(t, "what was held is let go of", func() bool { return u.Status().PendingBytes == 0 })
+}
+
+// TestReplyThatDribbles: its memory comes back when its call is given up, however slowly the rest comes, and the node is no more at work then.
+func TestReplyThatDribbles(t *testing.T) {
+	const size = 4 << 20
+	node := startFake(t, on("GET", func([]string) string { return dribble + fmt.Sprint(size) }))
+	u := started(t, Config{Addrs: []string{node.addr}, PendingBytes: 1 << 20, Timeout: time.Minute})
+	large := newCall("GET", "k")
+	large.Deadline = Now() + int64(300*time.Millisecond)
+	large.send(u)
+	eventually(t, "a part of it has come", func() bool { return u.Status().PendingBytes >= size })
+	require.False(t, u.Overloaded())
+	require.Equal(t, Timeout, large.wait(t).failure.Kind)
+	eventually(t, "its memory is let go of", func() bool { return u.Status().PendingBytes == 0 })
 }

@@ -219,6 +219,9 @@ const (
 // spend some of theirs on the way to the node.
 const silentParts, silentOf = 3, 4
 
+// silence is for how long that is, in ns.
+func (u *Upstream) silence() int64 { return u.timeout.Load() / silentOf * silentParts }
+
 // expiry is what one look at a node's deadlines finds.
 type expiry struct {
 	calls  []*Call // whose deadline has passed
@@ -261,7 +264,7 @@ func (n *node) expire() {
 	for _, l := range n.links() {
 		l.expire(now, &e)
 	}
-	if e.silent && n.silentSince(now-n.up.timeout.Load()/silentOf*silentParts) {
+	if e.silent && n.silentSince(now-n.up.silence()) {
 		n.rest("no answer in time")
 	}
 	if len(e.calls) > 0 {
@@ -304,7 +307,7 @@ func (n *node) workOn(bytes int) {
 		return
 	}
 	now := Now()
-	if n.busy.Load() < now {
+	if begun := n.begun.Load(); n.busy.Load() < now && (begun == 0 || n.heard.Load() > begun) {
 		n.begun.Store(now)
 	}
 	// One that has not been heard of for so long is silent, however many long requests it is given.

@@ -84,10 +84,16 @@ func (r *reader) came(n int, err error) error {
 	if n > 0 {
 		l.arrived.Store(now)
 		l.node.heard.Store(now)
-		l.node.workOn(len(r.buf) - r.start)
 	}
+	come := len(r.buf) - r.start
 	if wrong := r.take(now); wrong != nil {
 		err = wrong
+	}
+	partial := r.scanned > r.start
+	if l.partial.Store(partial); partial && !l.awaited() {
+		r.over = r.over || r.held > 0 // nothing is kept of what nobody waits for any more
+	} else if n > 0 {
+		l.node.workOn(come)
 	}
 	if !r.landed {
 		return err
@@ -97,6 +103,7 @@ func (r *reader) came(n int, err error) error {
 		r.judge(&r.whole[i])
 	}
 	l.mu.Lock()
+	l.judging = false
 	l.writes -= r.landings // not before what has not run is ahead of what is queued
 	r.landings = 0
 	l.goOn() // a write may have been waiting for these replies
@@ -200,7 +207,7 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 		return nil
 	}
 	s := l.landed()
-	r.landed = true
+	r.landed, l.judging = true, true
 	if s.landing {
 		r.landings++
 	}
@@ -313,6 +320,12 @@ func (r *reader) grow() bool {
 	l, up := r.link, r.link.node.up
 	replyMax := up.replyMax.Load()
 	size := r.larger()
+	waits := false
+	defer func() {
+		if waits {
+			up.replies.waiting.Add(-1)
+		}
+	}()
 	for size > bufferKept && r.held < int64(size) {
 		switch {
 		case int64(len(r.buf))+r.scan.bulk > replyMax || !l.awaited():
@@ -321,6 +334,10 @@ func (r *reader) grow() bool {
 		case up.hold(r, int64(size)-r.held):
 			r.held = int64(size)
 		default: // until others have let go of theirs; the node cannot be blamed meanwhile
+			if !waits {
+				waits = true
+				up.replies.waiting.Add(1)
+			}
 			time.Sleep(holdPause)
 			l.arrived.Store(Now())
 			if l.isBroken() {

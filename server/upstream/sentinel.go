@@ -52,6 +52,7 @@ func (f *fleet) setPrimary(addr string) error {
 		return nodeError(n, err)
 	}
 	f.setPrimaries([]*node{n})
+	f.known.Store(true)
 	f.keepOnly(map[*node]bool{n: true})
 	return nil
 }

@@ -166,6 +166,15 @@ func (u *Upstream) Close() {
 // Headgate reports whether the upstream is a headgate, so that its own commands may be sent to it.
 func (u *Upstream) Headgate() bool { return u.fleet.Load().headgate.Load() }
 
+// Unknown returns why nobody knows yet whether the upstream is a headgate or a cluster; nil if that is known.
+func (u *Upstream) Unknown() *Failure {
+	f := u.fleet.Load()
+	if f.known.Load() {
+		return nil
+	}
+	return &Failure{Kind: Unreachable, Detail: f.missing()}
+}
+
 // Cluster reports whether the upstream is a Redis Cluster.
 func (u *Upstream) Cluster() bool { return u.fleet.Load().cluster.Load() }
 
@@ -183,7 +192,7 @@ func (u *Upstream) Send(c *Call) {
 	calls := u.pendingCalls.Add(1)
 	size := int64(len(c.Request))
 	bytes := u.pendingBytes.Add(size)
-	if calls > u.commandsMax.Load() || bytes+u.replies.bytes.Load() > u.bytesMax.Load() {
+	if calls > u.commandsMax.Load() || bytes+u.replies.counted.Load() > u.bytesMax.Load() {
 		u.overloaded.Store(true)
 		if calls > pendingHard*u.commandsMax.Load() || bytes-size > pendingHard*u.bytesMax.Load() {
 			u.refuse(c, &Failure{Kind: Pending})
@@ -277,7 +286,7 @@ func (u *Upstream) drained(a *answers) {
 
 // relieve tells the owner that it may go on, if that is so.
 func (u *Upstream) relieve() {
-	if u.overloaded.Load() && u.pendingCalls.Load() <= u.commandsMax.Load()/4*3 && u.underWay() <= u.bytesMax.Load()/4*3 &&
+	if u.overloaded.Load() && u.replies.waiting.Load() == 0 && u.pendingCalls.Load() <= u.commandsMax.Load()/4*3 && u.crowding() <= u.bytesMax.Load()/4*3 &&
 		u.overloaded.CompareAndSwap(true, false) && u.OnRelieved != nil {
 		u.OnRelieved()
 	}

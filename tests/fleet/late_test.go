@@ -22,3 +22,20 @@ func TestUpstreamIsFoundLate(t *testing.T) {
 	require.NoError(t, upstream.Resume())
 	require.Eventually(t, func() bool { return strings.Contains(gateway.Log(), "the policies are the upstream's alone") }, harness.ReplyTimeout, 10*time.Millisecond)
 }
+
+// TestWhatIsNotKnownYet: before a headgate that has not answered yet, what only a headgate can do fails as all else does, and is not called
+// something that is never served.
+func TestWhatIsNotKnownYet(t *testing.T) {
+	t.Parallel()
+	upstream := harness.Start(t)
+	require.NoError(t, upstream.Stall())
+	gateway := harness.StartGateway(t, "redis://"+upstream.Addr, "--upstream-failure", "open", "--policy", "infile GCRA 5 5 1m")
+	c := harness.Dial(t, gateway.Addr)
+	for _, call := range []string{"RL.RESERVE 1 infile k TTL 5s", "RL.BLOCK infile k 1m", "RL.POLICY OVERRIDE infile k 7"} {
+		require.Contains(t, string(c.Do(strings.Fields(call)...)), "-UPSTREAM ", call)
+	}
+	require.Equal(t, "*5\r\n:0\r\n:10\r\n:10\r\n:-1\r\n:0\r\n", string(c.Do("RL.GCRA", "k", "10", "5", "1s", "WAIT", "100ms")))
+	require.Contains(t, string(c.Do("RL.TAKE", "1", "infile", "k", "WAIT", "100ms")), "*3\r\n:0\r\n")
+	require.NoError(t, upstream.Resume())
+	require.Eventually(t, func() bool { return strings.Contains(string(c.Do("RL.BLOCK", "infile", "k", "1m")), ":") }, harness.ReplyTimeout, 10*time.Millisecond)
+}
