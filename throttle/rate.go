@@ -29,7 +29,7 @@ import (
 // capacity passes at once. A charge is below n·P/C + 1 ns, which is all that a call can lose. And the roundings of capacity calls for one unit
 // are below capacity ns, hence at most floor(P/C) - 1 up to a capacity of floor(P/C), which is why the tolerance has that much to spare.
 //
-// It is an immutable value of four words. The zero Rate answers every call with ErrOverflow.
+// It is an immutable value of four words. The zero Rate lets nothing pass: it answers with ErrOverflow or limits.
 type Rate struct {
 	capacity  int64
 	tolerance int64
@@ -70,22 +70,25 @@ func NewRate(capacity, count, periodNs int64) (Rate, error) {
 // because users can write the key themselves. A call that gives back stops at "nothing is used" and is never limited; one that is worth less
 // than a nanosecond changes nothing, like a cost of 0. A Peek tells of the state as it is.
 //
-// It returns ErrOverflow when the charge or the new TAT leaves int64.
+// It returns ErrOverflow when the new TAT leaves int64. A cost above the capacity is limited and one below 0 gives all back, however far from 0
+// either is.
 func (r *Rate) ChargeTo(d *Decision, now, tat int64, exists bool, call Call) error {
 	*d = Decision{}
-	charge, ok := r.charge(call.Cost)
-	if !ok {
-		return ErrOverflow
-	}
 	if !exists {
 		tat = now
 	}
 	tat = max(now, tat)
-	newTAT, ok := add(tat, charge)
-	if !ok {
-		return ErrOverflow
+	charge, newTAT := int64(0), tat
+	if call.Cost <= r.capacity {
+		var ok bool
+		if charge, ok = r.bounded(call.Cost); ok {
+			newTAT, ok = add(tat, charge)
+		}
+		if !ok {
+			return ErrOverflow
+		}
+		newTAT = max(now, newTAT)
 	}
-	newTAT = max(now, newTAT)
 
 	d.Limit, d.RetryAfter = r.capacity, NoRetry
 	ahead := newTAT - now // fits, as now is not negative
@@ -135,6 +138,15 @@ func (r *Rate) charge(cost int64) (ns int64, ok bool) {
 		up = 1
 	}
 	return int64(whole + up), ok && whole <= math.MaxInt64-up
+}
+
+// bounded is charge, but for a refund of more than int64 holds, which is all that can ever have been charged.
+func (r *Rate) bounded(cost int64) (ns int64, ok bool) {
+	ns, ok = r.charge(cost)
+	if !ok && cost < 0 {
+		return -math.MaxInt64, true
+	}
+	return ns, ok
 }
 
 // FillTime is how long an empty bucket takes until it is full, in nanoseconds, rounded up.

@@ -77,27 +77,36 @@ func TestRateErrors(t *testing.T) {
 		rate      Rate
 		now, cost int64
 	}{
-		{r, epoch, math.MaxInt64},
-		{r, epoch, math.MinInt64},
-		{r, epoch, 4_611_686_018},                 // the charge fits, the TAT does not
 		{r, math.MaxInt64 - 2*nsPerSecond + 1, 1}, // by a nanosecond
 		{Rate{}, epoch, 0},
-		{Rate{}, epoch, 1},
 	} {
 		d := Decision{Limit: 1}
 		require.ErrorIs(t, test.rate.ChargeTo(&d, test.now, 0, false, Call{Cost: test.cost}), ErrOverflow, "%+v", test)
 		require.Zero(t, d)
 	}
 	require.False(t, ask(t, r, math.MaxInt64-2*nsPerSecond, 0, false, Call{Cost: 1}).Limited)
+}
 
-	one, err := NewRate(15, 1, 1)
-	require.NoError(t, err)
-	require.Equal(t, Delete, ask(t, one, epoch, epoch+5, true, Call{Cost: math.MinInt64}).Write, "the largest refund that there is")
-	var d Decision
-	thirds, err := NewRate(15, 2, 3)
-	require.NoError(t, err)
-	require.ErrorIs(t, thirds.ChargeTo(&d, epoch, 0, false, Call{Cost: math.MinInt64}), ErrOverflow)
-	require.ErrorIs(t, thirds.ChargeTo(&d, 0, 0, false, Call{Cost: math.MaxUint64 / 3}), ErrOverflow, "the largest int64 and a half, rounded up")
+// TestHugeCosts: what is above the capacity never passes, and a refund gives back what is in use, also where int64 does not hold the charge.
+func TestHugeCosts(t *testing.T) {
+	for _, test := range []struct{ count, period int64 }{{1, 1}, {2, 3}, {30, 60 * nsPerSecond}} {
+		r, err := NewRate(15, test.count, test.period)
+		require.NoError(t, err)
+		unit := ask(t, r, epoch, 0, false, Call{Cost: 1}).ResetAfter
+		for _, cost := range []int64{16, 4_611_686_018, math.MaxInt64 / 2, math.MaxInt64} {
+			d := ask(t, r, epoch, epoch+unit, true, Call{Cost: cost})
+			require.Equal(t, Decision{Limited: true, Limit: 15, Remaining: 14, RetryAfter: NoRetry, ResetAfter: unit}, d, "%+v, %d", test, cost)
+			terms, certain := r.Terms(cost)
+			require.Equal(t, Terms{Tolerance: never}, terms)
+			require.True(t, certain)
+		}
+		for _, cost := range []int64{-15, -4_611_686_018, math.MinInt64 / 2, math.MinInt64} {
+			d := ask(t, r, epoch, epoch+unit, true, Call{Cost: cost})
+			require.Equal(t, Decision{Write: Delete, Limit: 15, Remaining: 15, RetryAfter: NoRetry}, d, "%+v, %d", test, cost)
+			_, certain := r.Terms(cost)
+			require.True(t, certain)
+		}
+	}
 }
 
 // TestRefundBelowANanosecond: what is worth less than the state can tell is not given back, and nothing is written.

@@ -31,12 +31,13 @@ func (g *GCRA) Terms(quantity int64) (Terms, bool) {
 
 // Terms returns what a call compares, whether it is a Peek or not. It is false where ChargeTo would return an error whatever is stored.
 func (r *Rate) Terms(cost int64) (Terms, bool) {
-	charge, ok := r.charge(cost)
+	if cost > r.capacity {
+		return Terms{Tolerance: never}, true
+	}
+	charge, ok := r.bounded(cost)
 	switch {
 	case !ok:
 		return Terms{}, false
-	case cost > r.capacity:
-		return Terms{Charge: charge, Tolerance: never}, true
 	case cost < 0:
 		return Terms{Charge: charge, Tolerance: math.MaxInt64}, true
 	}

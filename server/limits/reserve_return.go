@@ -218,8 +218,9 @@ const maxDebt = 36525 * 24 * int64(time.Hour)
 
 // boundedDebt is so many units, or fewer that a rate needs no longer than maxDebt for, though more than half as long.
 func boundedDebt(p *limiter.Policy, units int64) int64 {
+	rate := p.Rate.Boundless()
 	for ; units > 1; units /= 2 {
-		if terms, ok := p.Rate.Terms(units); ok && terms.Charge <= maxDebt {
+		if terms, ok := rate.Terms(units); ok && terms.Charge <= maxDebt {
 			break
 		}
 	}

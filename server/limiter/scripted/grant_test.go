@@ -123,7 +123,9 @@ func TestGrantOfOtherStates(t *testing.T) {
 	p, _, err := limiter.Standard.ParseText(limiter.Words("GCRA 5 1 1s"))
 	require.NoError(t, err)
 	require.Empty(t, new(scripted.Grant).Ask(nil, []byte(scripted.PoliciesKey), &p, []int64{1}))
-	require.Empty(t, new(scripted.Grant).Ask(nil, []byte("k"), &p, []int64{1 << 62, 1}), "such a cost has no charge")
+	cell, err := throttle.NewGCRA(throttle.Quota{MaxBurst: 4, Count: 1, Period: 1})
+	require.NoError(t, err)
+	require.Empty(t, new(scripted.Grant).AskGCRA(nil, []byte("k"), cell, []int64{1 << 62, 1}), "such a cost has no charge")
 }
 
 // TestReturnOfGrants: what is left of a charge is given back as package throttle says, whenever that arrives.
