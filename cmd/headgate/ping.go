@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,13 +22,15 @@ import (
 // pingTimeout is how long the server may take to accept and to answer.
 const pingTimeout = 2 * time.Second
 
-const pingHelp = `headgate ping [--user NAME] [--pass WORD] [--tls] [--cacert FILE] [file.conf] [--directive value ...]
+const pingHelp = `headgate ping [-h HOST] [-p PORT] [--user NAME] [--pass WORD] [--tls] [--cacert FILE] [file.conf] [--directive value ...]
 
 Sends PING to the server that this configuration describes: on unixsocket if it is set, else on port at the addresses of bind, one after
 the other until one accepts, or over TLS on tls-port if port is 0. Any answer means that the server is alive, and the exit code is 0: an
 error, for example because it asks for a password or is still loading, is printed. If there is no answer within two seconds, the exit
 code is 1.
 
+  -h HOST        the same as --bind HOST
+  -p PORT        the same as --port PORT
   --user NAME    authenticate as this user, with --pass
   --pass WORD    authenticate with this password instead of requirepass; safer: in the environment variable REDISCLI_AUTH
   --tls          use TLS, on tls-port if it is set, else on port
@@ -47,6 +50,10 @@ func pingFlags(args, env []string) (o pingOptions, rest []string, err error) {
 	for i := 0; i < len(args); i++ {
 		var value *string
 		switch args[i] {
+		case "-h":
+			args[i] = "--bind"
+		case "-p":
+			args[i] = "--port"
 		case "--tls":
 			o.tls = true
 			continue
@@ -77,11 +84,11 @@ func pingFlags(args, env []string) (o pingOptions, rest []string, err error) {
 
 // ping asks the server that the configuration describes for a PONG. Any answer is a sign of life.
 func (p program) ping(args []string) error {
-	if asksForHelp(args) {
+	if slices.Contains(args, "--help") || len(args) == 1 && args[0] == "-h" { // else -h is the host, as for headgate cli
 		_, err := io.WriteString(p.stdout, pingHelp)
 		return err
 	}
-	o, rest, err := pingFlags(args, p.env)
+	o, rest, err := pingFlags(slices.Clone(args), p.env)
 	if err != nil {
 		return err
 	}

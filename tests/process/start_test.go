@@ -107,11 +107,14 @@ func TestPing(t *testing.T) {
 	s := harness.Start(t)
 	_, port, err := net.SplitHostPort(s.Addr)
 	require.NoError(t, err)
-	_, _, exit := run(t, nil, "ping", "--port", port)
-	require.Zero(t, exit)
-	_, stderr, exit := run(t, nil, "ping", "--port", strconv.Itoa(harness.FreePort(t)))
-	require.Equal(t, 1, exit)
-	require.NotEmpty(t, stderr)
+	nobody := strconv.Itoa(harness.FreePort(t))
+	for _, words := range [][]string{{"--bind", "127.0.0.1", "--port"}, {"-h", "127.0.0.1", "-p"}} {
+		_, _, exit := run(t, nil, append(append([]string{"ping"}, words...), port)...)
+		require.Zero(t, exit, words)
+		_, stderr, exit := run(t, nil, append(append([]string{"ping"}, words...), nobody)...)
+		require.Equal(t, 1, exit, words)
+		require.NotEmpty(t, stderr)
+	}
 }
 
 // TestEnvironment: flags win over the environment, the environment over the file.
