@@ -74,7 +74,6 @@ func TestThrottleErrors(t *testing.T) {
 // worker keeps what such calls say.
 func TestThrottleIsReadAnewAfterConfigSet(t *testing.T) {
 	const calls = 4 // after which the worker has kept them
-	w := servertest.NewWorkerClient(t)
 	var request []byte
 	throttle := func() { request = append(request, servertest.EncodeCommand("CL.THROTTLE", "k", "9", "1", "1", "0")...) }
 	for range calls {
@@ -85,10 +84,16 @@ func TestThrottleIsReadAnewAfterConfigSet(t *testing.T) {
 		throttle()
 	}
 	const ten, nine = "*5\r\n:0\r\n:10\r\n:10\r\n:-1\r\n:0\r\n", "*5\r\n:0\r\n:9\r\n:9\r\n:-1\r\n:0\r\n"
-	require.Equal(t, strings.Repeat(ten, calls)+"+OK\r\n"+nine+"+OK\r\n"+ten, string(w.Run(request)))
-	c := &w.Worker.(*exec.Worker).Ctx
-	require.NotZero(t, c.Shape, "the last call was read as one that repeats others")
-	require.NotNil(t, c.Turn.Limits)
+	const attempts = 50 // on a loaded machine the turn may end within the request, and the rest of it is read for itself
+	for range attempts {
+		w := servertest.NewWorkerClient(t)
+		require.Equal(t, strings.Repeat(ten, calls)+"+OK\r\n"+nine+"+OK\r\n"+ten, string(w.Run(request)))
+		if c := &w.Worker.(*exec.Worker).Ctx; c.Shape != 0 {
+			require.NotNil(t, c.Turn.Limits)
+			return
+		}
+	}
+	require.Fail(t, "the last call was never read as one that repeats others")
 }
 
 // TestThrottleAtTheEdgesOfInt64 calls the command with every combination of edge values, on keys that hold edge values too. Each
