@@ -57,7 +57,6 @@ type link struct {
 	loaded  []*Script
 
 	arrived atomic.Int64 // when bytes have last come, by Now
-	partial atomic.Bool  // the last of them are a part of a reply
 
 	gone []*Call // the writer's own
 }
@@ -403,11 +402,7 @@ func (l *link) expire(now int64, e *expiry) {
 	}
 	if l.flights.n > 0 && l.flights.at(0).call == nil {
 		sent := l.flights.at(0).at
-		since := max(l.arrived.Load(), l.moved, sent)
-		if !l.partial.Load() { // else it was at work on this reply, which has been given up
-			since = max(since, l.node.busy.Load())
-		}
-		switch {
+		switch since := max(l.arrived.Load(), l.moved, sent, l.node.busy.Load()); {
 		case now-since >= silent:
 			e.silent, l.stale = true, true
 		case now-sent >= int64(owedMax):

@@ -35,7 +35,8 @@ type reader struct {
 
 	before   int    // replies to ASKING and SCRIPT LOAD that are still to come
 	replies  int    // the call's own that are still to come; 0, and before too: none of them has come
-	over     bool   // its replies are too large, and dropped as they come
+	over     bool   // its replies are too large, or nobody waits for them, and they are dropped as they come
+	dropped  int    // bytes of them that were
 	refusal  []byte // what SCRIPT LOAD was answered, if that was an error
 	landed   bool   // a call's replies have come whole since the last read
 	landings int    // of which so many were the last of their writes
@@ -84,16 +85,18 @@ func (r *reader) came(n int, err error) error {
 	if n > 0 {
 		l.arrived.Store(now)
 		l.node.heard.Store(now)
+		if r.over {
+			r.dropped += n
+		} else {
+			r.dropped = 0
+		}
+		l.node.workOn(r.dropped + len(r.buf) - r.start)
 	}
-	come := len(r.buf) - r.start
 	if wrong := r.take(now); wrong != nil {
 		err = wrong
 	}
-	partial := r.scanned > r.start
-	if l.partial.Store(partial); partial && !l.awaited() {
-		r.over = r.over || r.held > 0 // nothing is kept of what nobody waits for any more
-	} else if n > 0 {
-		l.node.workOn(come)
+	if r.held > 0 && r.scanned > r.start && !r.over && !l.awaited() {
+		r.over, r.dropped = true, len(r.buf)-r.start // nothing is kept of what nobody waits for any more
 	}
 	if !r.landed {
 		return err
