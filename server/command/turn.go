@@ -31,7 +31,7 @@ func (t *Turn) Worked(bytes int) { t.Work += bytes }
 func (t *Turn) Look(now time.Time, took int64) {
 	elapsed := took
 	if !t.read.IsZero() {
-		elapsed = max(took, int64(now.Sub(t.read)))
+		elapsed = int64(now.Sub(t.read)) // less than took, if commands that this one has called were timed
 	}
 	t.Busy += elapsed
 	if t.mixed {
