@@ -10,13 +10,19 @@ import (
 	"headgate/tests/internal/harness"
 )
 
+// beforeStalled starts a gateway with a policy of its own before a headgate that does not answer yet.
+func beforeStalled(t *testing.T) (upstream, gateway *harness.Server) {
+	t.Helper()
+	upstream = harness.Start(t)
+	require.NoError(t, upstream.Stall())
+	return upstream, harness.StartGateway(t, "redis://"+upstream.Addr, "--upstream-failure", "open", "--policy", "infile GCRA 5 5 1m")
+}
+
 // TestUpstreamIsFoundLate: a gateway that started with policies of its own, while its upstream did not answer, tells in the log that this is a headgate,
 // whose policies alone count.
 func TestUpstreamIsFoundLate(t *testing.T) {
 	t.Parallel()
-	upstream := harness.Start(t)
-	require.NoError(t, upstream.Stall())
-	gateway := harness.StartGateway(t, "redis://"+upstream.Addr, "--upstream-failure", "open", "--policy", "infile GCRA 5 5 1m")
+	upstream, gateway := beforeStalled(t)
 	c := harness.Dial(t, gateway.Addr)
 	require.Equal(t, "*3\r\n:0\r\n:-1\r\n*1\r\n*5\r\n:0\r\n:5\r\n:5\r\n:-1\r\n:0\r\n", string(c.Do("RL.TAKE", "1", "infile", "k")))
 	require.NoError(t, upstream.Resume())
@@ -27,9 +33,7 @@ func TestUpstreamIsFoundLate(t *testing.T) {
 // something that is never served.
 func TestWhatIsNotKnownYet(t *testing.T) {
 	t.Parallel()
-	upstream := harness.Start(t)
-	require.NoError(t, upstream.Stall())
-	gateway := harness.StartGateway(t, "redis://"+upstream.Addr, "--upstream-failure", "open", "--policy", "infile GCRA 5 5 1m")
+	upstream, gateway := beforeStalled(t)
 	c := harness.Dial(t, gateway.Addr)
 	for _, call := range []string{"RL.RESERVE 1 infile k TTL 5s", "RL.BLOCK infile k 1m", "RL.POLICY OVERRIDE infile k 7"} {
 		require.Contains(t, string(c.Do(strings.Fields(call)...)), "-UPSTREAM ", call)
