@@ -89,7 +89,7 @@ func (t *transaction) grow(n int) {
 	case need <= spareTransactionMax:
 		t.data = slices.Grow(t.data, n)
 	case t.large:
-		t.data = t.buffers.Grow(t.data, max(need, cap(t.data)+cap(t.data)/2))[:held]
+		t.data = t.buffers.Grow(t.data, need)[:held]
 	default:
 		small := t.data
 		t.data, t.large = t.buffers.Get(need), true

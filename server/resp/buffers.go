@@ -22,8 +22,9 @@ const (
 	// those that are in use all the time. The others serve a crowd that leaves
 	// again.
 	heapBuffers = poolMax
-	// coarseStep is what buffers above largestKept are a multiple of, in bytes.
-	coarseStep = 1 << 20
+	// coarseStep is what buffers above largestKept are a multiple of, in bytes:
+	// so much at a time is asked of the system.
+	coarseStep = 256 << 10
 	// alwaysAllowed is the size of a buffer that a connection may have even
 	// when all buffers together are over their limit, in bytes: who asks for
 	// little is not made to pay for who took much.
@@ -41,9 +42,11 @@ const kinds = 7 // sizes that are kept: BufferSize, twice that, … largestKept
 
 // Buffers is where connections get the memory for what they have received and
 // for what they have still to send. Buffers above BufferSize lie outside the Go
-// heap where the system offers that: one costs only the pages that were written
-// to, grows without being copied, and goes back to the system when it is put
-// back, not after a collection.
+// heap where the system offers that: one grows without being copied, and goes
+// back to the system when it is put back, not after a collection. Up to
+// largestKept one costs only the pages that were written to; the pages of
+// larger ones are asked for many at a time, since they are written to at once,
+// and a fault for each would take longer than that.
 //
 // The zero value is ready; a nil *Buffers takes everything from the Go heap and
 // counts nothing. It is safe for concurrent use.
@@ -56,10 +59,10 @@ type Buffers struct {
 
 	mu     sync.Mutex
 	free   [kinds][][]byte
-	fewest [kinds]int         // elements of free at one time, since the last Trim
-	kept   int                // bytes in free
-	inHeap int                // buffers of BufferSize that came from the Go heap
-	mapped map[*byte]struct{} // where those begin that lie outside
+	fewest [kinds]int    // elements of free at one time, since the last Trim
+	kept   int           // bytes in free
+	inHeap int           // buffers of BufferSize that came from the Go heap
+	mapped map[*byte]int // where those begin that lie outside, and the bytes they may grow to as they are
 
 	leaving [][]byte // large ones that a goroutine is giving back
 }
@@ -111,11 +114,11 @@ func (b *Buffers) Get(n int) []byte {
 	if size > BufferSize {
 		b.used.Add(int64(size))
 	}
+	if size > largestKept {
+		return b.large(size)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if size > largestKept {
-		return b.fromSystem(size)
-	}
 	list := &b.free[kind(size)]
 	if last := len(*list) - 1; last >= 0 {
 		buf := (*list)[last]
@@ -129,6 +132,15 @@ func (b *Buffers) Get(n int) []byte {
 		return b.fromHeap(size)
 	}
 	return b.fromSystem(size)
+}
+
+// large returns a buffer that is larger than those that are kept.
+func (b *Buffers) large(size int) []byte {
+	b.mu.Lock()
+	buf := b.fromSystem(size)
+	b.mu.Unlock()
+	populate(buf)
+	return buf
 }
 
 // fromSystem returns memory from the system, or from the Go heap if the system
@@ -153,41 +165,54 @@ func (b *Buffers) fromHeap(size int) []byte {
 // note notes that a buffer lies outside the Go heap. The caller holds mu.
 func (b *Buffers) note(buf []byte) {
 	if b.mapped == nil {
-		b.mapped = make(map[*byte]struct{})
+		b.mapped = make(map[*byte]int)
 	}
-	b.mapped[unsafe.SliceData(buf)] = struct{}{}
+	b.mapped[unsafe.SliceData(buf)] = len(buf)
 }
 
-// remap makes a buffer that lies outside the Go heap larger; nil if it does not,
-// or cannot be.
-func (b *Buffers) remap(buf []byte, size int) []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if _, is := b.mapped[unsafe.SliceData(buf)]; !is {
-		return nil
-	}
-	grown := remapBuffer(buf, size)
-	if grown != nil {
-		delete(b.mapped, unsafe.SliceData(buf))
-		b.note(grown)
-	}
-	return grown
-}
-
-// Grow returns a buffer of at least n bytes that begins with what buf holds.
-// buf is no longer to be used.
+// Grow returns a buffer of at least n bytes, which are more than buf has, that
+// begins with what buf holds. It is mostly larger than that, so that who goes on
+// growing it byte by byte pays little. buf is no longer to be used.
 func (b *Buffers) Grow(buf []byte, n int) []byte {
-	if b != nil && cap(buf) > BufferSize {
-		size := capacity(n)
-		if grown := b.remap(buf[:cap(buf)], size); grown != nil {
-			b.used.Add(int64(size - cap(buf)))
+	have := cap(buf)
+	if b != nil && have > BufferSize {
+		if grown := b.extend(buf[:have], n); grown != nil {
+			b.used.Add(int64(len(grown) - have))
+			if len(grown) > largestKept {
+				populate(grown[have:])
+			}
 			return grown
 		}
 	}
-	grown := b.Get(n)
+	grown := b.Get(max(n, have+have/2))
 	copy(grown, buf)
 	b.Put(buf)
 	return grown
+}
+
+// extend makes a buffer that lies outside the Go heap larger; nil if it does
+// not, or cannot be. A large one has address space for half as much again before
+// it is moved, and is given out by coarseStep.
+func (b *Buffers) extend(buf []byte, n int) []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	room, is := b.mapped[unsafe.SliceData(buf)]
+	if !is {
+		return nil
+	}
+	if n > room {
+		grown := remapBuffer(unsafe.Slice(unsafe.SliceData(buf), room), capacity(max(n, room+room/2)))
+		if grown == nil {
+			return nil
+		}
+		delete(b.mapped, unsafe.SliceData(buf))
+		b.note(grown)
+		buf = grown
+	}
+	if len(buf) <= largestKept {
+		return buf
+	}
+	return unsafe.Slice(unsafe.SliceData(buf), capacity(n))
 }
 
 // Put takes back a buffer that Get or Grow returned, cut to whatever length. A
@@ -221,13 +246,17 @@ func (b *Buffers) discard(buf []byte) {
 func (b *Buffers) leave(buf []byte) (now bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, is := b.mapped[unsafe.SliceData(buf)]; !is {
+	room, is := b.mapped[unsafe.SliceData(buf)]
+	if !is {
 		if len(buf) == BufferSize {
 			b.inHeap--
 		}
 		return false
 	}
 	delete(b.mapped, unsafe.SliceData(buf))
+	if room > len(buf) { // which nobody has written to
+		unmapBuffer(unsafe.Slice(unsafe.SliceData(buf), room)[len(buf):])
+	}
 	if len(buf) <= unmapStep {
 		return true
 	}

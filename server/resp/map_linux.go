@@ -17,7 +17,6 @@ func mapBuffer(size int) []byte {
 	if errno != 0 {
 		return nil
 	}
-	adviseHuge(addr, size)
 	return mappedAt(addr, size)
 }
 
@@ -27,21 +26,14 @@ func remapBuffer(buf []byte, size int) []byte {
 	if errno != 0 {
 		return nil
 	}
-	if len(buf) < hugeFrom { // else it is known
-		adviseHuge(addr, size)
-	}
 	return mappedAt(addr, size)
 }
 
-// hugeFrom is from which size on a buffer is asked to be of huge pages: it is filled from its beginning, so that at most one of these is
-// in memory for nothing.
-const hugeFrom = 4 << 20
-
-// adviseHuge has the system clear memory 2 MiB at a time at its first use, where it can: a fault for each 4 KiB costs more than the clearing.
-func adviseHuge(addr uintptr, size int) {
-	if size >= hugeFrom {
-		unix.RawSyscall(unix.SYS_MADVISE, addr, uintptr(size), unix.MADV_HUGEPAGE)
-	}
+// populate has the system clear a buffer's pages all at once, where it can (Linux 5.14): a fault for each at its first use costs more than
+// the clearing, above all in virtual machines. Huge pages would save more faults, but each is a pause of its own, and buffers that grow
+// together, as those of subscribers who all get the same messages, would come to theirs in the same command.
+func populate(buf []byte) {
+	unix.RawSyscall(unix.SYS_MADVISE, uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), unix.MADV_POPULATE_WRITE)
 }
 
 // unmapBuffer gives a mapped buffer back to the system, which takes as long as a page does for each that was written to.

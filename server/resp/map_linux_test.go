@@ -3,11 +3,53 @@
 package resp
 
 import (
+	"runtime"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
+
+// TestLargeBuffersAreThereAtOnce: who writes to a large buffer for the first time does not wait for the system at each page of it, and not
+// for more of it than is asked for.
+func TestLargeBuffersAreThereAtOnce(t *testing.T) {
+	probe := mapBuffer(coarseStep)
+	if unix.Madvise(probe, unix.MADV_POPULATE_WRITE) != nil {
+		t.Skip("this kernel cannot do it")
+	}
+	unmapBuffer(probe)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	faults := func(write []byte) int64 {
+		var before, after unix.Rusage
+		require.NoError(t, unix.Getrusage(unix.RUSAGE_THREAD, &before))
+		for i := 0; i < len(write); i += unix.Getpagesize() {
+			write[i] = 1
+		}
+		require.NoError(t, unix.Getrusage(unix.RUSAGE_THREAD, &after))
+		return after.Minflt - before.Minflt
+	}
+	const few = 16 // of the runtime's own
+	var b Buffers
+	buf := b.Get(largestKept + 1)
+	require.Len(t, buf, largestKept+coarseStep)
+	require.Less(t, faults(buf), int64(few))
+	for range 20 {
+		have := len(buf)
+		buf = b.Grow(buf, have+1)
+		require.Len(t, buf, have+coarseStep, "a step at a time")
+		require.Less(t, faults(buf[have:]), int64(few), "%d bytes", len(buf))
+	}
+	room := b.mapped[unsafe.SliceData(buf)]
+	require.Greater(t, room, len(buf), "it grows where it is for a while")
+	beyond := unsafe.Slice(unsafe.SliceData(buf), room)[len(buf):]
+	require.Greater(t, faults(beyond), int64(few), "what nobody has asked for is not there")
+	b.Put(buf)
+	require.Zero(t, b.Used())
+	require.Empty(t, b.mapped)
+}
 
 // TestLargeBuffersAreGivenBackInSteps: who puts large ones back does not wait until the system has them; they count until then for who asks for more.
 func TestLargeBuffersAreGivenBackInSteps(t *testing.T) {

@@ -7,3 +7,5 @@ func mapBuffer(int) []byte { return nil }
 func remapBuffer([]byte, int) []byte { return nil }
 
 func unmapBuffer([]byte) {}
+
+func populate([]byte) {}

@@ -46,7 +46,7 @@ type Reader struct {
 }
 
 // Space returns room to read into, at least one byte long. The room comes from
-// p when the Reader holds no buffer, and by doubling when the buffer is full,
+// p when the Reader holds no buffer, and by growing when the buffer is full,
 // so the caller reads only when Next has nothing left to return.
 // Earlier arguments and offsets become invalid.
 //
@@ -63,7 +63,7 @@ func (r *Reader) Space(p *Pool) []byte {
 		r.next, r.end = 0, rest
 	}
 	if len(r.buf)-r.end < minRead {
-		r.buf = p.Buffers.Grow(r.buf, 2*len(r.buf))
+		r.buf = p.Buffers.Grow(r.buf, len(r.buf)+minRead)
 	}
 	return r.buf[r.end:]
 }

@@ -69,21 +69,17 @@ func (w *Writer) grow(n int) bool {
 		w.buf = slices.Grow(w.buf, n)
 		return true
 	}
-	size := max(need, cap(w.buf)+cap(w.buf)/2)
-	if w.limit > 0 {
-		size = min(size, w.limit)
-	}
-	if w.buffers.refuses(size) {
+	if w.buffers.refuses(need) {
 		w.refused = true
 		w.Cut()
 		return false
 	}
 	held := len(w.buf)
 	if cap(w.buf) == 0 {
-		w.buf = w.buffers.Get(size)[:0]
+		w.buf = w.buffers.Get(need)[:0]
 		return true
 	}
-	w.buf = w.buffers.Grow(w.buf, size)[:held]
+	w.buf = w.buffers.Grow(w.buf, need)[:held]
 	return true
 }
 
