@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"headgate/server/command"
 	"headgate/server/config"
@@ -273,16 +274,14 @@ func shownHost(host string) string {
 
 // ListenUnix listens on a socket file, replacing one that nobody listens on any more. directive is what names it.
 func ListenUnix(path string, perm os.FileMode, directive string) (net.Listener, error) {
-	if conn, err := net.Dial("unix", path); err == nil {
-		conn.Close()
-		return nil, fmt.Errorf("unix socket %s is in use: stop what listens there, or choose another with --%s", path, directive)
-	}
 	switch info, err := os.Lstat(path); {
 	case err != nil:
 	case info.Mode()&fs.ModeSocket == 0:
 		return nil, fmt.Errorf("%s exists and is not a socket: remove it, or choose another path with --%s", path, directive)
 	default:
-		os.Remove(path)
+		if err := removeUnused(path, directive); err != nil {
+			return nil, err
+		}
 	}
 	ln, err := net.Listen("unix", path)
 	if err != nil {
@@ -296,3 +295,27 @@ func ListenUnix(path string, perm os.FileMode, directive string) (net.Listener, 
 	}
 	return ln, nil
 }
+
+// removeUnused removes a socket file that nobody listens on, which only a refused connection shows: one that is not permitted, or that finds
+// the queue of connections full, meets a server that is alive.
+func removeUnused(path, directive string) error {
+	conn, err := net.DialTimeout("unix", path, unixPatience)
+	switch {
+	case err == nil:
+		conn.Close()
+		fallthrough
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("unix socket %s is in use: stop what listens there, or choose another with --%s", path, directive)
+	case errors.Is(err, fs.ErrNotExist): // since it was looked at
+		return nil
+	case !errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("cannot tell whether unix socket %s is in use: %w; remove it if nothing listens there, or choose another with --%s", path, err, directive)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot replace unix socket %s, on which nobody listens: %w; remove it, or choose another with --%s", path, err, directive)
+	}
+	return nil
+}
+
+// unixPatience is how long a socket file's owner has to take a connection.
+const unixPatience = time.Second

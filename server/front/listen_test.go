@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -23,6 +25,31 @@ func TestListenMistakes(t *testing.T) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(text))
+}
+
+// TestASocketFileInUseStays, also when its server has no place for one more connection; one that nobody listens on is replaced.
+func TestASocketFileInUseStays(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	ln, err := ListenUnix(path, 0, "unixsocket")
+	require.NoError(t, err)
+	raw, err := ln.(*net.UnixListener).SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, raw.Control(func(fd uintptr) { err = syscall.Listen(int(fd), 0) }))
+	require.NoError(t, err)
+	inUse := "unix socket " + path + " is in use: stop what listens there, or choose another with --unixsocket"
+	for range 3 { // the queue is full with one or two
+		_, err = ListenUnix(path, 0, "unixsocket")
+		require.EqualError(t, err, inUse)
+		conn, err := net.DialTimeout("unix", path, time.Millisecond)
+		if err == nil {
+			defer conn.Close()
+		}
+	}
+	ln.(*net.UnixListener).SetUnlinkOnClose(false)
+	require.NoError(t, ln.Close())
+	ln, err = ListenUnix(path, 0, "unixsocket")
+	require.NoError(t, err, "nobody listens there")
+	require.NoError(t, ln.Close())
 }
 
 // TestAddressFamily: an address is one of its own family, whatever the machine has; a name may be of either.

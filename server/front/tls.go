@@ -244,11 +244,17 @@ func (f *tlsFront) watch() {
 // everything as it was; the log says so once for each reason.
 func (f *tlsFront) refresh() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.settings.TLSPort == 0 {
+	settings := f.settings
+	f.mu.Unlock()
+	if settings.TLSPort == 0 {
 		return
 	}
-	files := readTLSFiles(f.settings)
+	files := readTLSFiles(settings) // without mu: a file system may take for ever
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.settings != settings { // these were read when they became others
+		return
+	}
 	if files.equal(&f.files) {
 		f.broken = ""
 		return
