@@ -209,17 +209,25 @@ func serveWithEffects(c *command.Ctx, b *blocked, k store.Key) (served bool) {
 	return served
 }
 
-// endTimeouts answers the clients that have waited for long enough, and returns when the next one will have, in ns.
+// endTimeouts answers the clients that have waited for long enough, or as many of them as a slice allows, and returns when the next one will
+// have, in ns.
 func (x *Executor) endTimeouts(now int64) (next int64) {
-	for len(x.Blocking.Timeouts) > 0 {
+	start := time.Now()
+	for ended := 1; len(x.Blocking.Timeouts) > 0; ended++ {
 		b := x.Blocking.Timeouts[0]
 		if b.Until >= now/1e6 {
 			return timeoutAt(b.Until)
 		}
 		x.GiveUp(b.client, "", now)
+		if ended%timeoutsLook == 0 && time.Since(start) > command.SliceTime*3/4 {
+			return now
+		}
 	}
 	return math.MaxInt64
 }
+
+// timeoutsLook is how many clients are answered between two looks at the clock.
+const timeoutsLook = 16
 
 // timeoutAt is when a wait that lasts until a time in ms is over, in ns.
 func timeoutAt(until int64) int64 {

@@ -176,6 +176,31 @@ func TestBlockingTimeout(t *testing.T) {
 	p.RequireIdle()
 }
 
+// TestACrowdsTimeoutsAreSliced: clients whose waits are over at once do not have everybody else wait until all are answered.
+func TestACrowdsTimeoutsAreSliced(t *testing.T) {
+	p := newBlockingServer(t)
+	const crowd = 2_000
+	var waiting []*servertest.Session
+	for range crowd {
+		s := p.Session()
+		s.Send("TAKE k 86400")
+		waiting = append(waiting, s)
+	}
+	p.AwaitBlocked(crowd)
+	p.Srv.Lock()
+	now := p.Srv.EndTimeouts(0) + int64(time.Minute) // when all of them are over
+	rounds := 1
+	for p.Srv.EndTimeouts(now) == now {
+		rounds++
+	}
+	p.Srv.Unlock()
+	require.Greater(t, rounds, 2)
+	for _, s := range waiting {
+		s.Want("*-1")
+	}
+	p.RequireIdle()
+}
+
 func TestBlockingTimeoutArgument(t *testing.T) {
 	p := newBlockingServer(t)
 	c := p.Session()

@@ -19,9 +19,15 @@ const (
 
 // ownExpiries are the names of the keys to which clients of a writable replica have given a time. The executor's lock guards it.
 type ownExpiries struct {
-	names []map[string]struct{} // by database; nil before there is one
-	count int
-	bytes int // that they take up, about
+	databases []ownNames // nil before there is one
+	count     int
+	bytes     int // that they take up, about
+}
+
+// ownNames are those of one database.
+type ownNames struct {
+	names map[string]struct{}
+	bytes int
 }
 
 // OwnExpiries is how many keys a writable replica removes itself when their time has come, and how many bytes it takes to remember them. The
@@ -32,19 +38,23 @@ func (x *Executor) OwnExpiries() (count, bytes int) { return x.own.count, x.own.
 func (x *Executor) ForgetOwnExpiries(db *store.DB) { x.own.forget(db.Index()) }
 
 func (o *ownExpiries) forget(db int) {
-	if o.names == nil {
+	if o.databases == nil {
 		return
 	}
-	for name := range o.names[db] {
-		o.remove(db, name)
-	}
-	o.names[db] = nil
+	o.count -= len(o.databases[db].names)
+	o.bytes -= o.databases[db].bytes
+	o.databases[db] = ownNames{}
 }
 
 func (o *ownExpiries) remove(db int, name string) {
-	delete(o.names[db], name)
-	o.count--
-	o.bytes -= ownExpiryBytes + len(name)
+	delete(o.databases[db].names, name)
+	o.grow(db, -1, -ownExpiryBytes-len(name))
+}
+
+func (o *ownExpiries) grow(db, names, bytes int) {
+	o.databases[db].bytes += bytes
+	o.bytes += bytes
+	o.count += names
 }
 
 // ownTimes appends the times of the keys that a command names, 0 for those that have none or are not there.
@@ -75,16 +85,16 @@ func (o *ownExpiries) add(databases, db int, name []byte) {
 	if o.count >= ownExpiriesMax {
 		return
 	}
-	if o.names == nil {
-		o.names = make([]map[string]struct{}, databases)
+	if o.databases == nil {
+		o.databases = make([]ownNames, databases)
 	}
-	if o.names[db] == nil {
-		o.names[db] = map[string]struct{}{}
+	if o.databases[db].names == nil {
+		o.databases[db].names = map[string]struct{}{}
 	}
-	if _, known := o.names[db][string(name)]; !known {
-		o.names[db][string(name)] = struct{}{}
-		o.count++
-		o.bytes += ownExpiryBytes + len(name)
+	names := o.databases[db].names
+	if _, known := names[string(name)]; !known {
+		names[string(name)] = struct{}{}
+		o.grow(db, 1, ownExpiryBytes+len(name))
 	}
 }
 
@@ -114,8 +124,8 @@ func (x *Executor) expireOwn(nowMs int64) (more bool) {
 	keeps := x.Keys.KeepExpired(false)
 	defer x.Keys.KeepExpired(keeps)
 	start, seen, alive := time.Now(), 0, 0
-	for db, names := range o.names {
-		for name := range names { // in random order
+	for db := range o.databases {
+		for name := range o.databases[db].names { // in random order
 			if e, ok := x.Keys.DB(db).Look(x.Keys.Key([]byte(name)), nowMs); ok && e.ExpireAt() != 0 {
 				alive++
 			} else {

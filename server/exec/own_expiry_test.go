@@ -36,6 +36,13 @@ func TestOwnKeysOfAWritableReplicaGo(t *testing.T) {
 	require.Zero(t, remembered())
 
 	w.Call("SET stays v PX 100000")
+	w.Call("SET another v PX 100000")
+	require.Equal(t, 2, remembered())
+	w.Call("FLUSHDB")
+	_, bytes := w.Srv.OwnExpiries()
+	require.Zero(t, remembered()+bytes)
+
+	w.Call("SET stays v PX 100000")
 	require.Equal(t, 1, remembered())
 	w.Srv.Gate.Set(command.GateFollows, false)
 	w.Srv.Gate.Set(command.GateOwnWrites, false)
