@@ -499,6 +499,41 @@ func TestWhatIsQueuedDoesNotOvertake(t *testing.T) {
 	require.Equal(t, "SET k 3", last)
 }
 
+// TestFormerNodesAreLookedAtTogether: all slots that a node has lost at once are judged by one look at what it owes, which holds for what it
+// was given before, is no older than a moment, and never lets a slot go that is still owed.
+func TestFormerNodesAreLookedAtTogether(t *testing.T) {
+	release := make(chan struct{})
+	node := halfReplies(t, 1<<10, release)
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: time.Minute})
+	n := (*u.fleet.Load().primaries.Load())[0]
+	w := &u.waiting
+	get := newCall("GET", "k")
+	get.Slot = 7
+	get.send(u)
+	for _, slot := range []int{anySlot, 0, 7, 64, Slots - 1} {
+		w.turn(slot, n)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := Now()
+	for _, slot := range []int{anySlot, 0, 64, Slots - 1} {
+		require.False(t, w.turns(slot, now), "slot %d", slot)
+		require.NotContains(t, w.former, slot)
+	}
+	require.True(t, w.turns(7, now))
+	look := w.owed[n]
+	require.True(t, w.turns(7, now+1))
+	require.Same(t, look, w.owed[n])
+	close(release)
+	require.Nil(t, get.wait(t).failure)
+	require.True(t, w.turns(7, now+owedFor), "as it was a moment ago")
+	require.False(t, w.turns(7, now+owedFor+1))
+	w.mu.Unlock()
+	w.turn(7, n)
+	w.mu.Lock()
+	require.NotContains(t, w.owed, n, "what was seen before says nothing about this slot")
+}
+
 func TestParseRedirect(t *testing.T) {
 	n := &node{addr: "10.0.0.1:7000"}
 	for line, want := range map[string]string{

@@ -424,24 +424,19 @@ func (l *link) lookNow() {
 	}
 }
 
-// owes reports whether calls for a slot are queued, or sent and not answered, or may be.
-func (l *link) owes(slot int) bool {
+// owes adds the slots whose calls are queued, or sent and not answered, or may be.
+func (l *link) owes(to *owedSlots) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.judging {
-		return true
-	}
+	to.all = to.all || l.judging
 	for c := l.queue.first; c != nil; c = c.next {
-		if c.Slot == slot && !c.internal {
-			return true
-		}
+		to.add(c)
 	}
 	for i := range l.flights.n {
-		if c := l.flights.at(i).call; c != nil && c.Slot == slot && !c.internal {
-			return true
+		if c := l.flights.at(i).call; c != nil {
+			to.add(c)
 		}
 	}
-	return false
 }
 
 // awaited reports whether somebody waits for the replies that come next.

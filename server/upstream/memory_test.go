@@ -53,6 +53,30 @@ func TestLargeRepliesCount(t *testing.T) {
 	eventually(t, "all is let go of", func() bool { return u.Status().PendingBytes == 0 })
 }
 
+// TestNobodyWaitsForRoomAnyMore: when the last one that waited is given up, those who are held back go on, though nothing else is answered.
+func TestNobodyWaitsForRoomAnyMore(t *testing.T) {
+	const size = 4 << 20
+	release := make(chan struct{})
+	u := open(t, Config{Addrs: []string{halfReplies(t, size, release).addr}, PendingBytes: 1 << 20, Timeout: time.Minute})
+	defer close(release)
+	relieved := make(chan struct{}, 10)
+	u.OnRelieved = func() { relieved <- struct{}{} }
+	require.NoError(t, u.Start(t.Context()))
+	newCall("GET", "k").send(u)
+	eventually(t, "half of it has come", func() bool { return u.Status().PendingBytes >= size/2 })
+	second := newCall("GET", "k")
+	second.Proto, second.Deadline = 3, Now()+int64(300*time.Millisecond)
+	second.send(u)
+	eventually(t, "the second one waits for room", u.Overloaded)
+	require.Equal(t, Timeout, second.wait(t).failure.Kind)
+	select {
+	case <-relieved:
+	case <-time.After(time.Minute):
+		t.Fatal("nobody has said that there is room")
+	}
+	require.False(t, u.Overloaded())
+}
+
 // TestLargeRepliesTakeTurns: beyond the limit one is read at a time, whoever sends them.
 func TestLargeRepliesTakeTurns(t *testing.T) {
 	const size = 4 << 20

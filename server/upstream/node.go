@@ -93,12 +93,11 @@ func (n *node) send(c *Call) {
 	deadline := c.Deadline // once it is queued, the call may be answered and its owner's again at any moment
 	var failure *Failure
 	for range 2 { // the first one may just have been closed to make room for another
-		l := n.link(c)
-		if l == nil {
-			failure = n.failure(Unreachable, "too many connections, of different users and databases")
-			break
+		var l *link
+		if l, failure = n.link(c); failure == nil {
+			failure = l.enqueue(c)
 		}
-		if failure = l.enqueue(c); failure == nil {
+		if failure == nil {
 			n.arm(deadline)
 			return
 		}
@@ -115,14 +114,14 @@ func (n *node) send(c *Call) {
 
 const closedDetail = "the connection is closed"
 
-// link returns the connection that a call takes, nil if there are too many.
-func (n *node) link(c *Call) *link {
+// link returns the connection that a call takes, or why there is none.
+func (n *node) link(c *Call) (*link, *Failure) {
 	proto := 2
 	if c.Proto == 3 {
 		proto = 3
 	}
 	if c.User == nil && c.DB == 0 {
-		return n.own[proto-2]
+		return n.own[proto-2], nil
 	}
 	key := linkKey{proto: proto, db: c.DB}
 	if c.User != nil {
@@ -130,15 +129,18 @@ func (n *node) link(c *Call) *link {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := n.others[key]
-	if l == nil && !n.closed {
-		if len(n.others) >= linksMax-len(n.own) && !n.dropIdle() {
-			return nil
-		}
-		l = newLink(n, key)
-		n.others[key] = l
+	if l := n.others[key]; l != nil {
+		return l, nil
 	}
-	return l
+	if n.closed {
+		return nil, n.failure(Unreachable, closedDetail)
+	}
+	if len(n.others) >= linksMax-len(n.own) && !n.dropIdle() {
+		return nil, n.failure(Unreachable, "too many connections, of different users and databases")
+	}
+	l := newLink(n, key)
+	n.others[key] = l
+	return l, nil
 }
 
 // dropIdle drops a connection that nothing uses now, and reports false if there is none. The caller holds mu.
@@ -166,14 +168,11 @@ func (n *node) links() []*link {
 	return all
 }
 
-// owes reports whether the node has still to answer calls for a slot.
-func (n *node) owes(slot int) bool {
+// owes adds the slots for which the node has still to answer calls.
+func (n *node) owes(to *owedSlots) {
 	for _, l := range n.links() {
-		if l.owes(slot) {
-			return true
-		}
+		l.owes(to)
 	}
-	return false
 }
 
 // shut closes the connections that are idle for good, and reports whether all are.

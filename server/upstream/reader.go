@@ -327,6 +327,7 @@ func (r *reader) grow() bool {
 	defer func() {
 		if waits {
 			up.replies.waiting.Add(-1)
+			up.relieve()
 		}
 	}()
 	for size > bufferKept && r.held < int64(size) {

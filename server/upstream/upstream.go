@@ -156,6 +156,7 @@ func (u *Upstream) Close() {
 	u.closed = true
 	if u.next != nil {
 		u.next.close()
+		u.next = nil
 	}
 	u.config.Unlock()
 	u.fleet.Load().close()

@@ -392,6 +392,34 @@ func TestManyUsers(t *testing.T) {
 	require.Nil(t, do(t, u, "GET", "k").failure)
 }
 
+// TestUsersOfANodeThatHasLeft: a call for which the node has no connection yet is one for the next node, and not one too many.
+func TestUsersOfANodeThatHasLeft(t *testing.T) {
+	node := startFake(t, nil)
+	u := started(t, Config{Addrs: []string{node.addr}})
+	n := (*u.fleet.Load().primaries.Load())[0]
+	n.close()
+	for db := range 2 {
+		c := newCall("PING")
+		c.DB, c.Deadline = db, Now()+int64(50*time.Millisecond)
+		c.send(u)
+		require.Equal(t, closedDetail, c.wait(t).failure.Detail, "database %d", db)
+	}
+}
+
+// TestCloseEndsAChange: a new configuration whose nodes answer just then is not used any more.
+func TestCloseEndsAChange(t *testing.T) {
+	first, second := startFake(t, nil), startFake(t, nil)
+	u := started(t, Config{Addrs: []string{first.addr}})
+	u.config.Lock()
+	current, next := u.fleet.Load(), newFleet(u, Config{Addrs: []string{second.addr}})
+	u.next = next
+	u.config.Unlock()
+	require.NoError(t, next.look(t.Context()))
+	u.Close()
+	u.change(current, next)
+	require.Same(t, current, u.fleet.Load())
+}
+
 // TestIdleConnectionsAreClosed, and made again when they are needed.
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	node := startFake(t, nil)

@@ -40,7 +40,8 @@ type waitingCalls struct {
 	some   atomic.Bool // slots or former is not empty
 	mu     sync.Mutex
 	slots  map[int]*waitingSlot
-	former map[int]*node // whose slots these were, until all calls that it has been sent for them are answered
+	former map[int]*node        // whose slots these were, until all calls that it has been sent for them are answered
+	owed   map[*node]*owedSlots // what the former ones had still to answer a moment ago
 	timer  *time.Timer
 	armed  int64 // when the timer fires, by Now
 	closed bool
@@ -54,7 +55,8 @@ type waitingSlot struct {
 }
 
 func (w *waitingCalls) init(u *Upstream) {
-	w.up, w.armed, w.slots, w.former = u, never, map[int]*waitingSlot{}, map[int]*node{}
+	w.up, w.armed = u, never
+	w.slots, w.former, w.owed = map[int]*waitingSlot{}, map[int]*node{}, map[*node]*owedSlots{}
 	w.timer = time.AfterFunc(never, w.run)
 }
 
@@ -100,12 +102,13 @@ func (w *waitingCalls) joined(c *Call) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	q := w.slots[c.Slot]
-	if w.closed || q == nil && !w.turns(c.Slot) {
-		return false
-	}
 	due := int64(0)
 	if q == nil {
-		due = Now() + int64(pauseFirst)
+		now := Now()
+		if !w.turns(c.Slot, now) {
+			return false
+		}
+		due = now + int64(pauseFirst)
 	}
 	w.add(q, c, due, nil)
 	return true
@@ -130,21 +133,52 @@ func (w *waitingCalls) turn(slot int, from *node) {
 		return
 	}
 	w.former[slot] = from
+	delete(w.owed, from) // calls for this slot may not be in it
 	w.some.Store(true)
 	w.arm(Now() + int64(pauseMax))
 }
 
-// turns reports whether a slot's former node has still to answer calls for it. The caller holds mu.
-func (w *waitingCalls) turns(slot int) bool {
+// turns reports whether a slot's former node has still to answer calls for it. Looking at all that it has been sent for each slot apart would
+// take long after a failover, which moves thousands: one look at a time, now, is for all of them. The caller holds mu.
+func (w *waitingCalls) turns(slot int, now int64) bool {
 	from := w.former[slot]
 	if from == nil {
 		return false
 	}
-	if from.owes(slot) {
+	owed := w.owed[from]
+	switch {
+	case owed == nil, now-owed.at > owedFor, !owed.has(slot) && owed.at != now:
+		owed = &owedSlots{at: now}
+		from.owes(owed)
+		w.owed[from] = owed
+	}
+	if owed.has(slot) {
 		return true
 	}
 	delete(w.former, slot)
 	return false
+}
+
+// owedFor is for how long an answer that has been seen to be owed is taken to be: calls that wait for it wait for pauseFirst in any case.
+const owedFor = int64(pauseFirst)
+
+// owedSlots are those for which a node had still to answer calls at a time.
+type owedSlots struct {
+	at    int64 // by Now
+	all   bool  // nobody knows for which
+	slots [Slots/64 + 1]uint64 // a bit for each, from anySlot on
+}
+
+func (o *owedSlots) add(c *Call) {
+	if !c.internal {
+		bit := c.Slot - anySlot
+		o.slots[bit/64] |= 1 << (bit % 64)
+	}
+}
+
+func (o *owedSlots) has(slot int) bool {
+	bit := slot - anySlot
+	return o.all || o.slots[bit/64]&(1<<(bit%64)) != 0
 }
 
 // arm has the timer fire by a time. The caller holds mu.
@@ -167,7 +201,7 @@ func (w *waitingCalls) run() {
 		case q.sending:
 		case q.due > now:
 			w.arm(q.due)
-		case w.turns(slot):
+		case w.turns(slot, now):
 			q.due = now + int64(pauseFirst)
 			w.arm(q.due)
 			q.calls = slices.DeleteFunc(q.calls, func(c *Call) bool {
@@ -207,20 +241,24 @@ func (c *Call) late() *Failure {
 func (w *waitingCalls) sent(sending []*waitingSlot) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	now := Now()
 	for _, q := range sending {
 		q.sending = false
 	}
 	for slot, q := range w.slots {
 		if len(q.calls) > 0 {
-			w.arm(max(q.due, Now()))
+			w.arm(max(q.due, now))
 		} else if !q.sending {
 			delete(w.slots, slot)
 		}
 	}
 	for slot := range w.former {
-		if w.turns(slot) {
-			w.arm(Now() + int64(pauseMax))
+		if w.turns(slot, now) {
+			w.arm(now + int64(pauseMax))
 		}
+	}
+	if len(w.former) == 0 {
+		clear(w.owed)
 	}
 	w.some.Store(len(w.slots)+len(w.former) > 0)
 }
@@ -230,7 +268,7 @@ func (w *waitingCalls) close() {
 	w.mu.Lock()
 	w.closed = true
 	slots := w.slots
-	w.slots, w.former = map[int]*waitingSlot{}, map[int]*node{}
+	w.slots, w.former, w.owed = map[int]*waitingSlot{}, map[int]*node{}, map[*node]*owedSlots{}
 	w.some.Store(false)
 	w.mu.Unlock()
 	for _, q := range slots {
