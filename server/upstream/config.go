@@ -90,7 +90,7 @@ type Config struct {
 func ParseURL(s string) (Config, error) {
 	scheme, rest, found := strings.Cut(s, "://")
 	if !found {
-		return Config{}, fmt.Errorf("upstream: %q is no URL such as redis://host:port", s)
+		return Config{}, fmt.Errorf("upstream: %q is not a URL such as redis://host:port", s)
 	}
 	var c Config
 	port := "6379"
@@ -177,7 +177,7 @@ func withPort(addr, port string) (string, error) {
 	if err != nil {
 		host = strings.TrimSuffix(strings.TrimPrefix(addr, "["), "]")
 		if strings.Contains(addr, ":") && host == addr {
-			return "", fmt.Errorf("upstream: %q is no host:port; an IPv6 address stands in brackets", addr)
+			return "", fmt.Errorf("upstream: %q is not host:port; write an IPv6 address in brackets", addr)
 		}
 	} else {
 		port = given
