@@ -82,7 +82,7 @@ type Config struct {
 //
 //	redis://[user@]host:port[,host:port …]               a server, or some nodes of a cluster
 //	rediss://…                                           the same over TLS
-//	redis+unix:///path                                   a Unix socket
+//	redis+unix://[user@]/path                            a Unix socket
 //	redis-sentinel://[user@]host:port[,host:port …]/name the primary of that name; rediss-sentinel over TLS
 //
 // A port left out is 6379, or 26379 for a Sentinel. Over TLS the result's TLS is not nil: the caller adds authorities and certificates. A
