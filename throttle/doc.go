@@ -1,7 +1,8 @@
 // Package throttle decides whether a request may pass. It is arithmetic and nothing else: the caller hands in the time
 // and the stored state, and gets back a decision and the state to store. The package reads no clock, keeps no state,
 // allocates nothing and imports nothing beyond the standard library, so every function is safe for concurrent use and
-// always gives the same answer to the same arguments. Only Reserved is different, as it documents.
+// always gives the same answer to the same arguments. Two types are different, as they document: Reserved and QuotaLease
+// keep state, and are not safe for concurrent use.
 //
 // # Units
 //

@@ -67,7 +67,9 @@ import "math"
 // that chance would have much of it end unspent. The charge asks for n; or else for what there is, in steps of n/8, if that is at least n/4; or
 // else for what the call costs that waits for it. That no more was to be had, or not even that, is remembered for as long as n would have to wait,
 // and for half of L at most. So while a limit is exhausted each process comes back for a useful number of units, and not for each that comes
-// free. Up to L of a second, about 1.6·N / (Overshoot · capacity) charges are made per unit that N processes admit.
+// free. Up to L of a second, about 1.6·N / (Overshoot · capacity) charges are made per unit that N processes admit, if they are asked for just the
+// rate. Where less is asked for, leases are smaller and charges more by as much: 2·N at four fifths of the rate. Where more is, there are up to
+// four times as many, since less is left to be leased.
 //
 // Source: Gray and Cheriton's leases (1989), on units of a rate. Doorman (Google) and the quota services of large fleets work alike.
 

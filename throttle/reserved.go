@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// Reserved tells how much of what open reservations have charged to one key may be given back. It is the one type of this package that keeps
-// something: a few words for each reservation. The zero value has none; it is not safe for concurrent use.
+// Reserved tells how much of what open reservations have charged to one key may be given back. Like QuotaLease, and unlike the rest of this package, it
+// keeps something: a few words for each reservation. The zero value has none; it is not safe for concurrent use.
 //
 // A reservation charges what a call may cost at most, before that is known, and gives the rest back when it is. What is given back must not be
 // what time, or somebody else's refund, has given back already: then more would pass than if the actual cost had been charged at once.

@@ -127,7 +127,8 @@ type Hooks struct {
 // SliceTime is how long a slice of background work may hold the executor's lock.
 const SliceTime = 100 * time.Microsecond
 
-// Lock takes the executor's lock: it guards the keyspace, the clients and the statistics. No I/O happens under it.
+// Lock takes the executor's lock: it guards the keyspace, the clients and the statistics. Only operators' commands do I/O under it, such as SAVE and
+// CONFIG REWRITE; and a change of the configuration reads files and opens listeners there.
 func (s *Core) Lock() { s.mu.Lock() }
 
 // LockAsOneOfMany is Lock for those of whom there may be thousands. Only so many of them wait for the lock at a time as there are loops: a loop takes

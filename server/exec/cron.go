@@ -44,7 +44,7 @@ func Every(period time.Duration, work func(now int64)) Job {
 }
 
 // Cron does the background work that is due, in slices of at most command.SliceTime, and returns how long until it wants to be
-// called again. It takes the executor's lock.
+// called again. Eviction may take longer: as long as maxmemory-eviction-tenacity allows. Cron takes the executor's lock.
 func (x *Executor) Cron() time.Duration {
 	x.Lock()
 	defer x.Unlock()

@@ -261,7 +261,7 @@ func (x *Executor) refuseBrowser(c *command.Ctx) {
 	c.Client.Conn.CloseNow()
 }
 
-// protocolError answers input that is no RESP and has the connection closed.
+// protocolError answers input that is not RESP and has the connection closed.
 func (x *Executor) protocolError(c *command.Ctx, err error) {
 	x.Stats.ProtocolErrors++
 	if err == resp.ErrQueryBuffer {

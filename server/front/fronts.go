@@ -54,7 +54,8 @@ func (f *Fronts) Follow(live *config.Live) {
 	live.OnChange(f.TLS.configChanged, tlsDirectives...)
 }
 
-// Listen opens all listeners, or none: first those that also may do what goes with it. Nothing is accepted before Run.
+// Listen opens all listeners, or none. also is called when those of this package are open, and before loops are made for them. It may open more; after
+// its error those of this package are closed. Nothing is accepted before Run.
 func (f *Fronts) Listen(cfg *config.Config, also func() error) error {
 	open, err := f.openPlain(cfg)
 	if err != nil {

@@ -33,7 +33,7 @@ const ExpiryWarning = 14 * 24 * time.Hour
 
 // tlsFront serves tls-port. Each connection is a goroutine that shakes hands and then a pair of them, as netFront has it. Work on
 // handshakes is rationed: however many are under way, at most handshakers of them compute at a time, so that a processor is left to
-// those who are connected, and nobody is accepted before he may compute.
+// those who are connected, and the next connection is accepted only when the last one's handshake may compute.
 type tlsFront struct {
 	netFront
 	config  atomic.Pointer[tls.Config] // for new handshakes

@@ -58,7 +58,7 @@ func (g *Gateway) configWith(cfg *config.Config, files *tlsFiles) (upstream.Conf
 	for _, t := range cfg.UpstreamMap {
 		for _, addr := range []string{t.From, t.To} {
 			if _, _, err := net.SplitHostPort(addr); err != nil {
-				return c, fmt.Errorf("upstream-map: %q is no host:port", addr)
+				return c, fmt.Errorf("upstream-map: %q is not host:port", addr)
 			}
 		}
 		c.Map[t.From] = t.To

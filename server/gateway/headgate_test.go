@@ -109,7 +109,7 @@ func TestWrongUpstreams(t *testing.T) {
 		edit func(cfg *config.Config)
 		want string
 	}{
-		{"no URL", func(cfg *config.Config) { cfg.Upstream = "nonsense" }, `"nonsense" is no URL`},
+		{"no URL", func(cfg *config.Config) { cfg.Upstream = "nonsense" }, `"nonsense" is not a URL`},
 		{"another scheme", func(cfg *config.Config) { cfg.Upstream = "http://x" }, "http:// is not one of"},
 		{"a password in it", func(cfg *config.Config) { cfg.Upstream = "redis://u:p@h" }, "upstream-password"},
 		{"itself", func(cfg *config.Config) { cfg.Upstream = "redis://127.0.0.1:" + strconv.Itoa(cfg.Port) }, "is this gateway itself"},
@@ -125,7 +125,7 @@ func TestWrongUpstreams(t *testing.T) {
 		}, "go together"},
 		{"an address without a port", func(cfg *config.Config) {
 			cfg.Upstream, cfg.UpstreamMap = "redis://h", []config.Translation{{From: "10.0.0.1:6379", To: "127.0.0.1"}}
-		}, `upstream-map: "127.0.0.1" is no host:port`},
+		}, `upstream-map: "127.0.0.1" is not host:port`},
 		{"no password", func(cfg *config.Config) { cfg.Upstream = "redis+unix://" + socketOf(locked) }, "NOAUTH"},
 		{"a wrong password", func(cfg *config.Config) {
 			cfg.Upstream, cfg.UpstreamPassword = "redis+unix://"+socketOf(locked), "guess"
@@ -164,7 +164,7 @@ func TestChangesOfTheUpstream(t *testing.T) {
 	_, gate := startGateway(t, "redis+unix://"+socketOf(first))
 	require.Equal(t, "OK", gate.ask("SET where first"))
 	require.Contains(t, gate.ask(`CONFIG SET upstream ""`), "CONFIG SET failed")
-	require.Contains(t, gate.ask("CONFIG SET upstream nonsense"), "is no URL")
+	require.Contains(t, gate.ask("CONFIG SET upstream nonsense"), "is not a URL")
 	for argument, value := range map[string]string{"appendonly": "yes", "save": "60 1"} { // with which it could not start again
 		_, err := gate.Write(servertest.EncodeCommand("CONFIG", "SET", argument, value))
 		require.NoError(t, err)

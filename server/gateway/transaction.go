@@ -126,7 +126,7 @@ func (t *transaction) release(g *Gateway) {
 func (t *transaction) hear(of *call, reply []byte) bool {
 	values, ok := valuesOf(reply)
 	if !ok || len(values) != t.sent+2 {
-		t.refusal = []byte("-UPSTREAM the reply to a transaction is none\r\n")
+		t.refusal = []byte("-UPSTREAM the upstream's reply is not that of a transaction\r\n")
 		return false
 	}
 	if multi := values[0]; multi[0] == '-' {

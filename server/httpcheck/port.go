@@ -26,7 +26,7 @@ func (p *Port) Open(o Options, cfg *config.Config) (err error) {
 			return fmt.Errorf("http-port: %w", err)
 		}
 		if len(p.listeners) == 0 {
-			return errors.New("http-port: none of its addresses is of this machine: correct --http-bind")
+			return errors.New("http-port: this machine has none of its addresses: correct --http-bind")
 		}
 	}
 	if cfg.HTTPUnixSocket != "" {

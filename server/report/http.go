@@ -35,7 +35,7 @@ func (h *httpPort) Open(r *Reports, cfg *config.Config) (err error) {
 		return fmt.Errorf("metrics-port: %w", err)
 	}
 	if len(h.listeners) == 0 {
-		return errors.New("metrics-port: none of its addresses is of this machine: correct --metrics-bind")
+		return errors.New("metrics-port: this machine has none of its addresses: correct --metrics-bind")
 	}
 	h.web = web.New(web.Options{
 		Credentials: func(access web.Access) (user, password string) {

@@ -22,10 +22,10 @@ const (
 // writes them for RESP2 clients; each method says how. It is not safe for
 // concurrent use. Writing allocates only when the slice has to grow.
 //
-// A Writer with a limit never holds more. What would exceed it cuts the Writer:
-// it lets go of all that it holds and takes nothing more, so that a reply
-// without end costs no memory while its command runs to its own end. Over tells
-// so, and the connection cannot go on.
+// A Writer with a limit never grows beyond it. What would need more room cuts
+// the Writer: it frees all that it holds and takes nothing more, so that a
+// reply without end costs no memory while its command runs to its own end. Over
+// tells so, and the connection cannot go on.
 type Writer struct {
 	buf     []byte
 	proto   int  // RESP3, or anything else for RESP2

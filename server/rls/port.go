@@ -176,7 +176,7 @@ func (p *Port) Open(o Options, cfg *config.Config) error {
 		return fmt.Errorf("rls-port: %w", err)
 	}
 	if len(p.listeners) == 0 {
-		return errors.New("rls-port: none of its addresses is of this machine: correct --rls-bind")
+		return errors.New("rls-port: this machine has none of its addresses: correct --rls-bind")
 	}
 	p.conns = conns{web.NewConns(MaxConns, keptConns, bytesAtOnce)}
 	p.conns.OnlyPresent() // a call whose peer hangs up is cancelled

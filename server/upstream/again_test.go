@@ -430,6 +430,8 @@ func TestLaterCallsDoNotOvertake(t *testing.T) {
 	key := keyOf(0, 2)
 	moved := fmt.Sprintf("-MOVED %d %s\r\n", Slot([]byte(key)), nodes[1].addr)
 	first, second := make(chan struct{}), make(chan struct{})
+	release := sync.OnceFunc(func() { close(second) })
+	defer release()
 	nodes[0].answer(clustered(slotsOf(nodes...), on("SET", func(args []string) string {
 		if args[2] == "1" {
 			<-first
@@ -447,8 +449,20 @@ func TestLaterCallsDoNotOvertake(t *testing.T) {
 	close(first)
 	eventually(t, "the first has come to the other node", func() bool { return nodes[1].count("SET") == 1 })
 	calls = append(calls, newCall("SET", key, "3").send(u))
-	time.Sleep(30 * time.Millisecond) // in which the third one would overtake
-	close(second)
+	due := int64(0)
+	eventually(t, "the third has been due, and waits; or the topology shows the old node still, and it is behind the second one there", func() bool {
+		u.waiting.mu.Lock()
+		defer u.waiting.mu.Unlock()
+		q := u.waiting.slots[int(Slot([]byte(key)))]
+		if q == nil || len(q.calls) != 1 {
+			return owner.own[0].underWay() == 2
+		}
+		if due == 0 {
+			due = q.due
+		}
+		return q.due > due
+	})
+	release()
 	for _, c := range calls {
 		require.Equal(t, "+OK\r\n", c.wait(t).reply)
 	}

@@ -82,7 +82,7 @@ type Config struct {
 //
 //	redis://[user@]host:port[,host:port …]               a server, or some nodes of a cluster
 //	rediss://…                                           the same over TLS
-//	redis+unix:///path                                   a Unix socket
+//	redis+unix://[user@]/path                            a Unix socket
 //	redis-sentinel://[user@]host:port[,host:port …]/name the primary of that name; rediss-sentinel over TLS
 //
 // A port left out is 6379, or 26379 for a Sentinel. Over TLS the result's TLS is not nil: the caller adds authorities and certificates. A
@@ -90,7 +90,7 @@ type Config struct {
 func ParseURL(s string) (Config, error) {
 	scheme, rest, found := strings.Cut(s, "://")
 	if !found {
-		return Config{}, fmt.Errorf("upstream: %q is no URL such as redis://host:port", s)
+		return Config{}, fmt.Errorf("upstream: %q is not a URL such as redis://host:port", s)
 	}
 	var c Config
 	port := "6379"
@@ -177,7 +177,7 @@ func withPort(addr, port string) (string, error) {
 	if err != nil {
 		host = strings.TrimSuffix(strings.TrimPrefix(addr, "["), "]")
 		if strings.Contains(addr, ":") && host == addr {
-			return "", fmt.Errorf("upstream: %q is no host:port; an IPv6 address stands in brackets", addr)
+			return "", fmt.Errorf("upstream: %q is not host:port; write an IPv6 address in brackets", addr)
 		}
 	} else {
 		port = given

@@ -30,8 +30,8 @@ func TestParseURL(t *testing.T) {
 		require.NotNil(t, got.TLS, url)
 	}
 	for url, want := range map[string]string{
-		"":                           "no URL",
-		"h:6379":                     "no URL",
+		"":                           "not a URL",
+		"h:6379":                     "not a URL",
 		"http://h":                   "is not one of",
 		"redis://":                   "names no host",
 		"redis://h:":                 "no port",

@@ -88,7 +88,7 @@ func TestLargeRepliesTakeTurns(t *testing.T) {
 		c.send(u)
 	}
 	eventually(t, "half of one has come", func() bool { return u.Status().PendingBytes >= size/2 })
-	time.Sleep(20 * time.Millisecond)
+	eventually(t, "the other one waits", func() bool { return u.replies.waiting.Load() == 1 })
 	require.Less(t, u.Status().PendingBytes, int64(size+size/2))
 	close(release)
 	for _, c := range calls {
@@ -101,10 +101,14 @@ func TestLargeRepliesTakeTurns(t *testing.T) {
 func TestRepliesThatNobodyKeeps(t *testing.T) {
 	const size = 4 << 20
 	release := make(chan struct{})
-	u := started(t, Config{Addrs: []string{halfReplies(t, size, release).addr}, ReplyMax: 1 << 20})
+	node := halfReplies(t, size, release)
+	u := started(t, Config{Addrs: []string{node.addr}, ReplyMax: 1 << 20})
 	large := newCall("GET", "k").send(u)
 	small := newCall("PING").send(u)
-	time.Sleep(20 * time.Millisecond)
+	from := u.fleet.Load().named(node.addr)
+	eventually(t, "more has come than may be kept", func() bool { // since the node may be at work for as long as that takes
+		return from.busy.Load()-from.heard.Load() >= size*3/8*workPerMiB>>20
+	})
 	require.Less(t, u.Status().PendingBytes, int64(1<<20))
 	close(release)
 	require.Equal(t, TooLarge, large.wait(t).failure.Kind)

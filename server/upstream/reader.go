@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	errUnasked    = errors.New("it sends a reply to nothing")
+	errUnasked    = errors.New("it sends a reply that nothing asked for")
 	errPushWithin = errors.New("it sends a push between the replies of a transaction")
 )
 

@@ -243,7 +243,7 @@ func TestWrongUpstreams(t *testing.T) {
 		old.addr:      "it runs version 6.0.16: Redis 6.2 or later is needed",
 		ancient.addr:  "it does not know HELLO: Redis 6.2 or later is needed",
 		sentinel.addr: "it is a Sentinel: set upstream to redis-sentinel://" + sentinel.addr + "/ and the name that it has for the primary, such as mymaster",
-		web.addr:      "it sends what is no RESP",
+		web.addr:      "it sends bytes that are not RESP",
 		closed.addr:   "connection refused",
 	} {
 		u := open(t, Config{Addrs: []string{addr}})

@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	errMalformed = errors.New("it sends what is no RESP")
+	errMalformed = errors.New("it sends bytes that are not RESP")
 	errTooDeep   = errors.New("it sends arrays within arrays without end")
 )
 

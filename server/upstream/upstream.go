@@ -87,9 +87,9 @@ func (u *Upstream) Start(ctx context.Context) error {
 	return err
 }
 
-// SetConfig changes the configuration. Limits hold at once. If the nodes, the user or TLS are others (a TLS configuration is another one if
-// its pointer is), new connections are made; calls go there as soon as the topology has been seen, and to the old nodes until then, whose
-// connections are closed when their calls have been answered.
+// SetConfig changes the configuration. Limits hold at once. If the nodes, the user or TLS differ (TLS configurations are compared by pointer),
+// new connections are made; calls go there as soon as the topology has been seen, and to the old nodes until then, whose connections are closed
+// when their calls have been answered.
 func (u *Upstream) SetConfig(cfg Config) {
 	cfg = cfg.withDefaults()
 	u.config.Lock()

@@ -21,7 +21,8 @@ type watchers struct {
 }
 
 // ReadOn has replies read, as far as possible, on a watcher's goroutine. There, a client's commands and their answers are dealt with one after
-// the other, and no goroutine has to be woken for either. It is to be called for all watchers in turn before other methods are.
+// the other, and no goroutine has to be woken for either. It may be called after Start, for one watcher after the other, by one goroutine;
+// connections that are there already move to a watcher after their next read.
 func (u *Upstream) ReadOn(w Watcher) {
 	var all []Watcher
 	if have := u.watchers.list.Load(); have != nil {
