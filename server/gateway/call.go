@@ -62,7 +62,8 @@ func (g *Gateway) newCall(c *command.Ctx, what about) *call {
 	}
 	k.about, k.cmd, k.db = what, c.Cmd, c.DB
 	way := &k.way
-	way.Slot, way.Proto, way.DB, way.User = -1, resp.RESP2, c.DB.Index(), g.userOf(c.Client)
+	// All of a client's calls take the connection of its protocol, so that they run in order.
+	way.Slot, way.Proto, way.DB, way.User = -1, c.Reply.Proto(), c.DB.Index(), g.userOf(c.Client)
 	way.Request, way.Replies, way.Script, way.Program, way.Deadline, way.Keeps = way.Request[:0], 1, nil, false, 0, false
 	way.At = g.time()
 	return k

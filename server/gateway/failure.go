@@ -15,12 +15,38 @@ import (
 
 // modeOf is what becomes of a call by a policy, which may be nil, and counts it.
 func (g *Gateway) modeOf(c *command.Ctx, p *limiter.Policy) limiter.Failure {
-	mode := c.Cfg.UpstreamFailure
-	if p != nil && p.SaysFailure {
-		mode = p.Failure
-	}
+	mode := modeBy(c, p)
 	g.Counts.Fallbacks[mode].Add(1)
 	return mode
+}
+
+func modeBy(c *command.Ctx, p *limiter.Policy) limiter.Failure {
+	if p != nil && p.SaysFailure {
+		return p.Failure
+	}
+	return c.Cfg.UpstreamFailure
+}
+
+// modesOf adds what becomes of pairs of RL.TAKE to modes, by where they stand, and counts those that have a limit. It reports false, and counts
+// that instead, if the whole call is an error since one of them is.
+func (g *Gateway) modesOf(c *command.Ctx, pairs []limits.Pair, unanswered []int) (modes map[int]limiter.Failure, ok bool) {
+	modes = make(map[int]limiter.Failure, len(unanswered))
+	for _, i := range unanswered {
+		modes[i] = limiter.FailOpen
+		if p := pairs[i].Policy; p.Limit >= 0 {
+			modes[i] = modeBy(c, p)
+		}
+		if modes[i] == limiter.FailError {
+			g.Counts.Fallbacks[limiter.FailError].Add(1)
+			return nil, false
+		}
+	}
+	for i, mode := range modes {
+		if pairs[i].Policy.Limit >= 0 {
+			g.Counts.Fallbacks[mode].Add(1)
+		}
+	}
+	return modes, true
 }
 
 // fallBackPolicy answers a call of a limit.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -207,6 +208,20 @@ func TestPipelinesKeepTheirOrder(t *testing.T) {
 	}
 }
 
+// TestProtocolsKeepTheirOrder: what a client asks of limiters runs in order with its other commands, whichever protocol it speaks.
+func TestProtocolsKeepTheirOrder(t *testing.T) {
+	_, gate := overRedis(t)
+	for _, hello := range []string{"HELLO 2", "HELLO 3"} {
+		gate.ask(hello)
+		for range 200 {
+			gate.send("RL.GCRA k 5 1 1h", "DEL k", "EXISTS k", "RL.GCRA k 5 1 1h", "DEL k")
+			for _, want := range []string{"[0 5 4 -1 3600000]", "1", "0", "[0 5 4 -1 3600000]", "1"} {
+				require.Equal(t, want, gate.read(), hello)
+			}
+		}
+	}
+}
+
 // TestNothingFallsToTheKeyspaceHere: no command touches the keys of a gateway's own process.
 func TestNothingFallsToTheKeyspaceHere(t *testing.T) {
 	redis := reference.Start(t)
@@ -259,6 +274,11 @@ func TestWhatIsNotServed(t *testing.T) {
 	require.Equal(t, "ERR WAIT must not be longer than 1h", gate.ask("RL.GCRA k 1 1 1s WAIT 2h"))
 	require.Equal(t, "ERR 'SCRIPT DEBUG' is not served while upstream is set", gate.ask("SCRIPT DEBUG YES"), "all clients share the connection")
 	require.Equal(t, "nil", gate.ask("XREAD COUNT 1 STREAMS block 0"), "a key, and no option")
+	for _, named := range []string{"STREAMS c", "g STREAMS", "streams streams"} {
+		require.Equal(t, "ERR 'XREADGROUP' is not served while upstream is set", gate.ask("XREADGROUP GROUP "+named+" BLOCK 0 STREAMS s >"), "names, and no options")
+	}
+	require.Contains(t, gate.ask("XREADGROUP GROUP BLOCK c STREAMS s >"), "NOGROUP")
+	require.Equal(t, "ERR syntax error", gate.ask("XREADGROUP GROUP g c LATER 1 STREAMS s >"), "what is not known here may hide keys")
 	gate.converse(`
 		SELECT 1        | OK
 		SET in1 x       | OK
@@ -425,6 +445,35 @@ func TestOneSlotOfACluster(t *testing.T) {
 	require.Equal(t, "0 -1 0 2 1 0 1 0", short(gate.ask("RL.TAKE 2 p a q c")))
 	require.Equal(t, "1 1 0 2 1 1 1 0", short(gate.ask("RL.TAKE 2 p a q c")), "and what the first was charged is given back")
 	require.Eventually(t, func() bool { return strings.HasPrefix(gate.ask("RL.FIXED a 2 1h PEEK"), "[0 2 1 ") }, answerTime, 10*time.Millisecond)
+}
+
+// TestRefundsWaitForTheOthers: what an RL.TAKE of several slots gives back, by a negative cost, is given back only if all others pass, and its
+// answers are those of a native server.
+func TestRefundsWaitForTheOthers(t *testing.T) {
+	_, addr := startServer(t)
+	native := dial(t, addr)
+	_, gate := startGateway(t, startCluster(t), func(cfg *config.Config) { cfg.UpstreamTake = config.TakeCompensate })
+	untimed := func(reply string) string { // without retry_after and reset
+		return regexp.MustCompile(`(\[\d+ \d+ \d+) -?\d+ \d+\]`).ReplaceAllString(reply, "$1]")
+	}
+	both := func(line string) (reply string) {
+		reply = untimed(native.ask(line))
+		require.Equal(t, reply, untimed(gate.ask(line)), line)
+		return reply
+	}
+	for i, limit := range []string{"GCRA %d 1 1h", "BUCKET %d 1 1h", "QUEUE %d 1 1h", "FIXED %d 10h", "SLIDING %d 10h", "LOG %d 10h"} {
+		wide, narrow := fmt.Sprintf("w%d", i), fmt.Sprintf("n%d", i)
+		require.Equal(t, "OK", both("RL.POLICY SET "+wide+" "+fmt.Sprintf(limit, 100)))
+		require.Equal(t, "OK", both("RL.POLICY SET "+narrow+" "+fmt.Sprintf(limit, 1)))
+		require.Equal(t, "[0 -1 [[0 100 50]]]", both("RL.TAKE 1 "+wide+" a"+wide+" COST 50"))
+		require.Equal(t, "[0 -1 [[0 1 0]]]", both("RL.TAKE 1 "+narrow+" b"))
+		require.Equal(t, "[1 0 [[1 1 0] [0 100 50]]]", both("RL.TAKE 2 "+narrow+" b "+wide+" a"+wide+" COSTS 1 -3"))
+		require.Equal(t, "[1 1 [[0 100 50] [1 1 0]]]", both("RL.TAKE 2 "+wide+" a"+wide+" "+narrow+" b COSTS -3 1"))
+		require.Equal(t, "[0 -1 [[0 100 50]]]", both("RL.TAKE 1 "+wide+" a"+wide+" PEEK"), "nothing was given back")
+		require.Equal(t, "[0 -1 [[0 100 53] [0 1 0]]]", both("RL.TAKE 2 "+wide+" a"+wide+" "+narrow+" c"+wide+" COSTS -3 1"))
+		require.Equal(t, "[0 -1 [[0 100 53]]]", both("RL.TAKE 1 "+wide+" a"+wide+" PEEK"))
+		both("DEL b")
+	}
 }
 
 // startCluster runs a cluster of one node, and returns its URL.

@@ -23,7 +23,6 @@ type leaseCall struct {
 	cost    int64        // of the call that waits, or 0
 	pair    *limits.Pair // of RL.TAKE, if that waits
 	plain   []byte       // the call as another headgate takes it; empty: it goes by a script, too
-	proto   int          // in which the answer of plain is to be
 	why     string       // no lease can be charged, so that the call is asked for by itself; "" means that one can
 	forgets int          // of limit, when it was sent
 	ended   bool         // what has become of the charge is in the book
@@ -137,7 +136,7 @@ func (g *Gateway) charge(c *command.Ctx, k *call, e *leasedLimit, now, cost int6
 		return false
 	}
 	if cost > 0 && !b.options.Strict && g.Up.Headgate() {
-		l.plain, l.proto = appendCommand(l.plain, c.Args...), c.Reply.Proto()
+		l.plain = appendCommand(l.plain, c.Args...)
 	}
 	b.Counts.Charges++
 	e.underWay = true
@@ -172,7 +171,7 @@ func (leaseCharge) hear(k *call, reply []byte) (again bool) {
 	}
 	k.limit.err = nil
 	if len(l.plain) > 0 && !l.grant.Unclear {
-		k.about, k.way.Script, k.way.Proto = passedLimit{}, nil, l.proto
+		k.about, k.way.Script = passedLimit{}, nil
 		k.way.Request = append(k.way.Request[:0], l.plain...)
 		return true
 	}

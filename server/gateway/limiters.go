@@ -368,7 +368,7 @@ func (g *Gateway) Wait(c *command.Ctx, ms int64) bool {
 	}
 	if g.waiting >= c.Cfg.WaitMaxClients {
 		k := g.newCall(c, passedLimit{})
-		k.way.Slot, k.way.Proto, k.way.Keeps = slot, c.Reply.Proto(), true
+		k.way.Slot, k.way.Keeps = slot, true
 		k.way.Request = appendCommand(k.way.Request, withoutWait(c.Args)...)
 		g.send(c, k)
 		return true

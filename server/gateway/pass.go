@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"headgate/internal/ascii"
 	"headgate/server/command"
 	"headgate/server/limiter/scripted"
 	"headgate/server/types"
@@ -45,7 +44,7 @@ func (g *Gateway) pass(c *command.Ctx, slot int, what about) {
 // newPassed is pass, but for the sending.
 func (g *Gateway) newPassed(c *command.Ctx, slot int, what about) *call {
 	k := g.newCall(c, what)
-	k.way.Slot, k.way.Proto, k.way.Keeps = slot, c.Reply.Proto(), true
+	k.way.Slot, k.way.Keeps = slot, true
 	k.way.Request = appendCommand(k.way.Request, c.Args...)
 	return k
 }
@@ -121,16 +120,14 @@ func (g *Gateway) passUnlessBlocking(c *command.Ctx) {
 		refuse(c)
 		return
 	}
-	for _, word := range c.Args[1:] {
-		if ascii.EqualFold(word, "STREAMS") { // keys follow
-			break
-		}
-		if ascii.EqualFold(word, "BLOCK") {
-			refuse(c)
-			return
-		}
+	switch blocks, ok := types.ReadBlocks(c.Args); {
+	case !ok: // a later server may know what follows, and read keys to which nobody here has looked at the right
+		c.Err(command.ErrSyntax)
+	case blocks:
+		refuse(c)
+	default:
+		g.passByKeys(c)
 	}
-	g.passByKeys(c)
 }
 
 // passToServer is the handler of commands about all keys of a server.

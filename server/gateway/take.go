@@ -156,12 +156,14 @@ func (t *takeCall) fail(k *call, c *command.Ctx) {
 
 // fallBackPairs answers RL.TAKE without the upstream: each pair by its policy's mode, and an error if one has that.
 func (g *Gateway) fallBackPairs(c *command.Ctx, pairs []limits.Pair, peek bool) {
-	modes := make([]limiter.Failure, len(pairs))
-	for i := range pairs {
-		if modes[i] = g.modeOf(c, pairs[i].Policy); modes[i] == limiter.FailError && pairs[i].Policy.Limit >= 0 {
-			sendFailure(c, g.failing.failure)
-			return
-		}
+	unanswered := make([]int, len(pairs))
+	for i := range unanswered {
+		unanswered[i] = i
+	}
+	modes, ok := g.modesOf(c, pairs, unanswered)
+	if !ok {
+		sendFailure(c, g.failing.failure)
+		return
 	}
 	limiting := -1
 	ask := func(look bool) bool {

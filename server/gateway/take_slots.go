@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"sync/atomic"
 
 	"headgate/server/command"
@@ -12,34 +13,43 @@ import (
 
 // slotsTake is RL.TAKE whose pairs lie in several slots, under upstream-take compensate. Each slot's pairs are charged by a script of their
 // own, all slots at the same time. If one limits, or is not answered, the others give back what they were charged. What is not given back,
-// since this process or the node has ended by then, stays charged: too little may pass, and never too much.
+// since this process or the node has ended by then, stays charged: too little may pass, and never too much. So pairs that give something back
+// themselves, by a negative cost, are only looked at until all others have passed.
 type slotsTake struct {
-	pairs []limits.Pair
-	peek  bool
-	parts []*slotPart
-	left  atomic.Int32 // parts that have not been heard of
+	pairs  []limits.Pair
+	peek   bool
+	nowMs  int64
+	parts  []*slotPart
+	second bool         // the pairs that give back do so now
+	left   atomic.Int32 // parts that have not been heard of
 }
 
-// slotPart is what lies in one slot.
+// slotPart is what lies in one slot, and is charged, or gives back.
 type slotPart struct {
 	takeCall
 	of      *slotsTake
 	at      []int // which of the pairs these are
+	refunds bool  // their costs are negative
 	way     upstream.Call
 	failure *upstream.Failure
+	kept    bool // what has been answered stands, though the part was asked once more
 }
 
 // takeFromSlots charges pairs of several slots.
 func (g *Gateway) takeFromSlots(c *command.Ctx, pairs []limits.Pair, peek bool) {
-	t := &slotsTake{pairs: pairs, peek: peek}
-	bySlot := map[int]*slotPart{}
+	type place struct {
+		slot    int
+		refunds bool
+	}
+	t := &slotsTake{pairs: pairs, peek: peek, nowMs: c.Now}
+	byPlace := map[place]*slotPart{}
 	for i := range pairs {
-		slot := g.slotOfKey(pairs[i].Key)
-		p := bySlot[slot]
+		at := place{g.slotOfKey(pairs[i].Key), pairs[i].Request.Call.Cost < 0}
+		p := byPlace[at]
 		if p == nil {
-			p = &slotPart{of: t}
-			p.way.Slot = slot
-			bySlot[slot] = p
+			p = &slotPart{of: t, refunds: at.refunds}
+			p.way.Slot = at.slot
+			byPlace[at] = p
 			t.parts = append(t.parts, p)
 		}
 		p.at, p.pairs = append(p.at, i), append(p.pairs, pairs[i])
@@ -47,9 +57,9 @@ func (g *Gateway) takeFromSlots(c *command.Ctx, pairs []limits.Pair, peek bool) 
 	k := g.newCall(c, t)
 	size, user := 0, g.userOf(c.Client)
 	for _, p := range t.parts {
-		p.ask(peek, c.Now)
+		p.ask(peek || p.refunds)
 		way := &p.way
-		way.Proto, way.DB, way.User, way.Replies = 2, c.DB.Index(), user, 1
+		way.Proto, way.DB, way.User, way.Replies = k.way.Proto, c.DB.Index(), user, 1
 		way.Done = func(*upstream.Call) { p.hear(k) }
 		if size += len(way.Request); len(way.Request) > 0 {
 			way.Script = g.scriptOf(&p.take)
@@ -71,20 +81,20 @@ func (g *Gateway) takeFromSlots(c *command.Ctx, pairs []limits.Pair, peek bool) 
 }
 
 // ask makes the part's request, unless no server is needed for it.
-func (p *slotPart) ask(peek bool, nowMs int64) {
-	p.take.Peek, p.take.NowMs = peek, nowMs
+func (p *slotPart) ask(peek bool) {
+	p.take.Peek, p.take.NowMs = peek, p.of.nowMs
 	p.asked = p.take.Pairs(len(p.pairs))
 	for i, pair := range p.asked {
 		pair.Key, pair.Policy, pair.Request.Call.Cost = p.pairs[i].Key, p.pairs[i].Policy, p.pairs[i].Request.Call.Cost
 	}
-	if p.way.Request = p.take.Ask(nil); len(p.way.Request) == 0 {
+	if p.way.Request = p.take.Ask(p.way.Request[:0]); len(p.way.Request) == 0 {
 		_, p.err = p.take.Answer(nil)
 	}
 }
 
-// hear is called by the upstream with the reply of one part of k; after the last one the answer is told.
+// hear is called by the upstream with the reply of one part of k; after the last one those that give back do, or the answer is told.
 func (p *slotPart) hear(k *call) {
-	g := k.g
+	g, t := k.g, p.of
 	if p.failure = p.way.Err; p.failure == nil {
 		outcome, err := p.take.Answer(p.way.Reply)
 		if p.err = err; outcome == scripted.Again {
@@ -96,13 +106,43 @@ func (p *slotPart) hear(k *call) {
 			return
 		}
 	}
-	if p.of.left.Add(-1) == 0 {
+	if t.second && (p.failure != nil || p.err != nil || p.take.Limiting >= 0) {
+		p.failure, p.err, p.kept = nil, nil, true
+		g.Counts.NotGivenBack.Add(1)
+	}
+	if t.left.Add(-1) == 0 && !t.refund(g) {
 		k.again = false
 		g.mu.Lock()
 		g.heard = append(g.heard, &k.way)
 		g.mu.Unlock()
 		g.some.Store(true)
 	}
+}
+
+// refund has the pairs that give back do so, now that all others have passed, and reports whether there are any.
+func (t *slotsTake) refund(g *Gateway) bool {
+	if t.peek || t.second {
+		return false
+	}
+	var refunds []*slotPart
+	for _, p := range t.parts {
+		switch {
+		case p.failure != nil, p.err != nil, p.take.Limiting >= 0:
+			return false
+		case p.refunds && len(p.way.Request) > 0:
+			refunds = append(refunds, p)
+		}
+	}
+	t.second = true
+	t.left.Store(int32(len(refunds)))
+	for _, p := range refunds {
+		p.verdicts()
+		p.ask(false)
+		p.way.Script = g.scriptOf(&p.take)
+		g.Up.Send(&p.way)
+		g.unflushed.Store(true)
+	}
+	return len(refunds) > 0
 }
 
 func (t *slotsTake) hear(*call, []byte) bool      { return false } // its parts hear
@@ -135,7 +175,7 @@ func (t *slotsTake) tell(k *call, c *command.Ctx) {
 		return
 	}
 	for _, p := range t.parts {
-		if p.failure == nil {
+		if p.failure == nil && !p.kept {
 			p.verdicts()
 		}
 	}
@@ -147,28 +187,26 @@ func (t *slotsTake) tell(k *call, c *command.Ctx) {
 		return
 	case limiting >= 0 && !t.peek:
 		t.giveBack(k, (*slotPart).verdicts)
+	case !t.peek && !t.second:
+		t.countRefundsNotMade(g)
 	}
 	g.sendPairs(c, t.pairs, limiting, t.peek)
 }
 
 // fallBacks are what becomes of the pairs, by their index, whose slots have not answered; failure is the error if one of them has that.
 func (t *slotsTake) fallBacks(g *Gateway, c *command.Ctx) (modes map[int]limiter.Failure, failure *upstream.Failure) {
-	modes = map[int]limiter.Failure{}
+	var unanswered []int
 	for _, p := range t.parts {
-		if p.failure == nil {
-			continue
-		}
-		for i, pair := range p.pairs {
-			mode := limiter.FailOpen
-			if pair.Policy.Limit >= 0 {
-				mode = g.modeOf(c, pair.Policy)
-			}
-			if modes[p.at[i]] = mode; mode == limiter.FailError {
-				return nil, p.failure
-			}
+		if p.failure != nil {
+			unanswered = append(unanswered, p.at...)
+			failure = cmp.Or(failure, p.failure)
 		}
 	}
-	return modes, nil
+	modes, ok := g.modesOf(c, t.pairs, unanswered)
+	if ok {
+		failure = nil
+	}
+	return modes, failure
 }
 
 // decide decides about the pairs whose slots have not answered, and returns which pair limits first, or -1. What is decided here is charged
@@ -193,6 +231,15 @@ func (t *slotsTake) decide(g *Gateway, c *command.Ctx, modes map[int]limiter.Fai
 	return limiting, nil
 }
 
+// countRefundsNotMade counts the parts that have given nothing back since others were not answered, and passed all the same.
+func (t *slotsTake) countRefundsNotMade(g *Gateway) {
+	for _, p := range t.parts {
+		if p.refunds && p.failure == nil {
+			g.Counts.NotGivenBack.Add(1)
+		}
+	}
+}
+
 // giveBack has the parts that were charged give that back, and answer as a look would have been; then looked is called with each, if it is
 // not nil. Nobody waits for it.
 func (t *slotsTake) giveBack(k *call, looked func(*slotPart)) {
@@ -203,7 +250,7 @@ func (t *slotsTake) giveBack(k *call, looked func(*slotPart)) {
 		}
 		if request := p.take.AskGiveBack(nil); len(request) > 0 {
 			g.Up.Send(&upstream.Call{
-				Slot: p.way.Slot, Proto: 2, DB: p.way.DB, User: p.way.User, Request: request, Replies: 1, Script: g.scriptOf(&p.take),
+				Slot: p.way.Slot, Proto: p.way.Proto, DB: p.way.DB, User: p.way.User, Request: request, Replies: 1, Script: g.scriptOf(&p.take),
 				Done: func(way *upstream.Call) {
 					if way.Err != nil || p.take.AnswerGiveBack(way.Reply) != nil {
 						g.Counts.NotGivenBack.Add(1)

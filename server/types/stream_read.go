@@ -100,6 +100,24 @@ func behindStreams(args [][]byte) int {
 	return 0
 }
 
+// ReadBlocks reports whether XREAD or XREADGROUP waits for entries if there are none. ok is false if the words before the keys are not all
+// known here, so that nobody can tell which the keys are.
+func ReadBlocks(args [][]byte) (blocks, ok bool) {
+	for i := 1; i < len(args); {
+		word, next := readWordAt(args, i)
+		switch word {
+		case readBlock:
+			blocks = true
+		case readStreams:
+			return blocks, true
+		case readNoWord:
+			return blocks, false
+		}
+		i = next
+	}
+	return blocks, false
+}
+
 // streamRead is what XREAD and XREADGROUP are told.
 type streamRead struct {
 	grouped  bool

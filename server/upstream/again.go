@@ -85,7 +85,6 @@ func (n *node) sendAgain(c *Call, why again, line []byte) bool {
 			return false
 		}
 		// Where ASKING was needed it is again.
-		n.fleet.keepScript(c.Script)
 		c.loads++
 		c.load = true
 		n.send(c)

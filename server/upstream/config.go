@@ -28,7 +28,6 @@ const (
 	replyDefault = 512 << 20        // bytes of a call's replies, if Config does not say otherwise: Redis's proto-max-bulk-len
 	topologyMax  = 8 << 20          // bytes of a reply about the topology; that of 1000 nodes whose slots are all scattered is shorter
 	handshakeMax = 64 << 10         // bytes of a handshake's replies
-	scriptsMax   = 64               // scripts that are loaded on a new connection
 	attemptsMax  = 64               // how often one call is sent, or waits to be sent again
 	straightMax  = 4                // redirects of one call that are followed without a pause
 	loadsMax     = 2                // how often a script is loaded for one call

@@ -36,7 +36,6 @@ type fleet struct {
 	hosts   []string         // host:port of nodes that have no slots yet, as CLUSTER NODES tells
 	curious bool             // CLUSTER NODES is wanted too
 	left    []*node          // that are no more, until their calls have been answered
-	loaded  []*Script        // that calls have used
 	err     error            // of the last look
 }
 
@@ -80,7 +79,7 @@ func (f *fleet) node(addr string, as role) *node {
 	defer f.mu.Unlock()
 	n := f.nodes[addr]
 	if n == nil {
-		if len(f.nodes) >= nodesMax {
+		if len(f.nodes) >= 2*nodesMax { // those of a topology, and of the one before it
 			return nil
 		}
 		n = newNode(f, addr)
@@ -156,21 +155,6 @@ func (f *fleet) failed(err error) (another bool) {
 	another = err != nil && (f.err == nil || f.err.Error() != err.Error())
 	f.err = err
 	return another
-}
-
-// keepScript has a script be loaded on new connections.
-func (f *fleet) keepScript(s *Script) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if s.Own && len(f.loaded) < scriptsMax && !slices.Contains(f.loaded, s) {
-		f.loaded = append(f.loaded, s)
-	}
-}
-
-func (f *fleet) scripts() []*Script {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.loaded[:len(f.loaded):len(f.loaded)]
 }
 
 // lookSoon has the topology looked at soon, on another goroutine.

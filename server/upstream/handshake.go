@@ -125,7 +125,7 @@ func dialError(err error) error {
 	return errors.New(strings.TrimPrefix(reason(err), "connect: "))
 }
 
-// handshake introduces a connection: its RESP version, user, name and database, and the scripts that calls have used, in one write.
+// handshake introduces a connection: its RESP version, user, name and database, in one write.
 func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*greeting, error) {
 	deadline, _ := ctx.Deadline()
 	if err := conn.SetDeadline(deadline); err != nil {
@@ -136,12 +136,6 @@ func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*gree
 	if key.db != 0 {
 		request = appendCommand(request, "SELECT", strconv.Itoa(key.db))
 		replies++
-	}
-	if key.user == (UserConn{}) {
-		for _, script := range n.fleet.scripts() {
-			request = appendCommand(request, "SCRIPT", "LOAD", script.Text)
-			replies++
-		}
 	}
 	_, failed := conn.Write(request)
 	values, err := readValues(conn, replies, handshakeMax) // also when nothing could be written: what TLS did not like comes this way
@@ -155,7 +149,6 @@ func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*gree
 	if key.db != 0 && values[1].isError() {
 		return nil, refusedError(values[1].text)
 	}
-	// A script that could not be loaded is missed again by the call that runs it, and that tells why.
 	return g, conn.SetDeadline(time.Time{})
 }
 

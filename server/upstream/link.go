@@ -45,6 +45,7 @@ type link struct {
 	handed  bool               // the writer is to write the rest of out
 	direct  *direct            // writes to conn without waiting; nil if it cannot
 	closed  bool               // for good
+	known   []*Script          // own ones that were loaded over conn
 	used    int64              // when something was queued last, by Now
 	moved   int64              // when the socket has last taken a part of a long write, by Now
 	refusal *Failure           // why no connection can be made as this user
@@ -52,9 +53,9 @@ type link struct {
 
 	// Whoever has set sending owns these.
 	out     []byte
-	calls   int // in out
-	written int // bytes of out that the socket has taken
-	loaded  []*Script
+	calls   int       // in out
+	written int       // bytes of out that the socket has taken
+	loaded  []*Script // in out
 
 	arrived atomic.Int64 // when bytes have last come, by Now
 
@@ -175,7 +176,7 @@ func (l *link) connect() {
 	l.mu.Lock()
 	if err == nil {
 		l.node.connected(l.key.user)
-		l.conn, l.heard, l.reading = conn, false, true
+		l.conn, l.heard, l.reading, l.known = conn, false, true, l.known[:0]
 		l.direct, l.reader = newDirect(conn), newReader(l, conn)
 		go l.reader.run()
 		return
@@ -274,10 +275,13 @@ func (l *link) took(written int, err error) {
 
 // encode appends a call's bytes to out, and returns how many replies come before its own.
 func (l *link) encode(c *Call) (before int) {
-	if c.load && !slices.Contains(l.loaded, c.Script) {
-		l.out = appendCommand(l.out, "SCRIPT", "LOAD", c.Script.Text)
-		l.loaded = append(l.loaded, c.Script)
+	if s := c.Script; s != nil && (c.load || s.Own && !slices.Contains(l.known, s)) && !slices.Contains(l.loaded, s) {
+		l.out = appendCommand(l.out, "SCRIPT", "LOAD", s.Text)
+		l.loaded = append(l.loaded, s)
 		before++
+		if s.Own && !slices.Contains(l.known, s) { // if it cannot be loaded, the call that runs it tells why
+			l.known = append(l.known, s)
+		}
 	}
 	if c.asking {
 		l.out = append(l.out, asking...)

@@ -255,6 +255,9 @@ func (f *fleet) askSlots(n *node) error {
 		f.askNodes(n)
 	}
 	f.cluster.Store(true)
+	if membersOf(reply, n) > nodesMax {
+		return errTooManyNodes
+	}
 	var owners [Slots]*node
 	kept := map[*node]bool{}
 	var primaries []*node
@@ -269,7 +272,7 @@ func (f *fleet) askSlots(n *node) error {
 			}
 			member := f.node(announcedIn(entry, n), as)
 			if member == nil {
-				return fmt.Errorf("there are more than %d nodes", nodesMax)
+				return errTooManyNodes
 			}
 			if i > 0 {
 				kept[member] = true
@@ -290,6 +293,21 @@ func (f *fleet) askSlots(n *node) error {
 	f.setPrimaries(primaries)
 	f.keepOnly(kept)
 	return nil
+}
+
+var errTooManyNodes = fmt.Errorf("there are more than %d nodes", nodesMax)
+
+// membersOf is how many nodes the reply to CLUSTER SLOTS names, as far as nodesMax: none of them is to be kept if there are more.
+func membersOf(slots value, asked *node) int {
+	members := map[string]bool{}
+	for _, shard := range slots.list {
+		for _, entry := range shard.list[min(2, len(shard.list)):] {
+			if members[announcedIn(entry, asked)] = true; len(members) > nodesMax {
+				return len(members)
+			}
+		}
+	}
+	return len(members)
 }
 
 // announcedIn is the address of a node in CLUSTER SLOTS: its preferred endpoint and port. The endpoint is null or empty where it is that of

@@ -30,12 +30,17 @@ func (f *fleet) askSentinels(ctx context.Context) error {
 	return &lookError{failures}
 }
 
-// setPrimary has all calls go to a node, if it is a primary.
+// setPrimary has all calls go to a node, if it is a primary. One that is not stays known until the next look, and no longer.
 func (f *fleet) setPrimary(addr string) error {
 	n := f.node(addr, primary)
 	if n == nil {
-		return fmt.Errorf("there are more than %d nodes", nodesMax)
+		return errTooManyNodes
 	}
+	kept := map[*node]bool{n: true}
+	for _, used := range *f.primaries.Load() {
+		kept[used] = true
+	}
+	f.keepOnly(kept)
 	if why := n.restsFor(); why != "" {
 		return fmt.Errorf("%s: %s", n.addr, why)
 	}

@@ -729,3 +729,44 @@ func TestATopologyThatIsTooLong(t *testing.T) {
 	u := open(t, Config{Addrs: []string{node.addr}, Timeout: 20 * time.Second})
 	require.ErrorContains(t, u.Start(t.Context()), errTooLong.Error())
 }
+
+// TestATopologyOfTooManyNodes is not followed, and forgotten as soon as it is a better one again.
+func TestATopologyOfTooManyNodes(t *testing.T) {
+	nodes := fakeCluster(t, 2)
+	var absurd atomic.Bool
+	shards := []string{}
+	for i := range nodesMax + 200 {
+		shards = append(shards, fmt.Sprintf("*3\r\n:%d\r\n:%d\r\n*3\r\n$9\r\n127.0.0.1\r\n:%d\r\n$1\r\nx\r\n", i, i, 20_000+i))
+	}
+	for _, node := range nodes {
+		good := node.handle
+		node.answer(func(args []string) string {
+			if absurd.Load() && len(args) > 1 && args[0] == "CLUSTER" && args[1] == "SLOTS" {
+				return fmt.Sprintf("*%d\r\n", len(shards)) + strings.Join(shards, "")
+			}
+			return good(args)
+		})
+	}
+	u := started(t, Config{Addrs: []string{nodes[0].addr}})
+	require.Equal(t, 2, len(u.fleet.Load().all()))
+	absurd.Store(true)
+	require.ErrorContains(t, u.fleet.Load().look(t.Context()), errTooManyNodes.Error())
+	require.Equal(t, 2, len(u.fleet.Load().all()))
+	absurd.Store(false)
+	require.NoError(t, u.fleet.Load().look(t.Context()))
+}
+
+// TestASentinelThatIsWrong: of the nodes that it has named and that are none, the last one is remembered.
+func TestASentinelThatIsWrong(t *testing.T) {
+	node := startFake(t, nil)
+	u := started(t, Config{Addrs: []string{node.addr}})
+	f := u.fleet.Load()
+	f.cfg.Kind = Sentinel
+	for i := range 5 {
+		require.Error(t, f.setPrimary(fmt.Sprintf("127.0.0.1:%d", i+1)))
+		require.LessOrEqual(t, len(f.all()), 2)
+	}
+	require.Equal(t, node.addr, do(t, u, "PING").node)
+	require.NoError(t, f.setPrimary(node.addr))
+	require.Len(t, f.all(), 1)
+}

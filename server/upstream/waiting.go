@@ -164,8 +164,8 @@ const owedFor = int64(pauseFirst)
 
 // owedSlots are those for which a node had still to answer calls at a time.
 type owedSlots struct {
-	at    int64 // by Now
-	all   bool  // nobody knows for which
+	at    int64                // by Now
+	all   bool                 // nobody knows for which
 	slots [Slots/64 + 1]uint64 // a bit for each, from anySlot on
 }
 
