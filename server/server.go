@@ -277,6 +277,7 @@ func (s *Server) Listen() error {
 	}
 	if s.Gateway != nil {
 		if err := s.Gateway.Start(context.Background()); err != nil {
+			s.closeGateway()
 			s.Dirs.Release()
 			return err
 		}

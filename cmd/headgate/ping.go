@@ -19,7 +19,7 @@ import (
 	"headgate/server/front"
 )
 
-// pingTimeout is how long the server may take to accept and to answer.
+// pingTimeout is how long the server may take to accept and to answer, whichever of its addresses it has.
 const pingTimeout = 2 * time.Second
 
 const pingHelp = `headgate ping [-h HOST] [-p PORT] [--user NAME] [--pass WORD] [--tls] [--cacert FILE] [file.conf] [--directive value ...]
@@ -101,12 +101,13 @@ func (p program) ping(args []string) error {
 	if err != nil {
 		return err
 	}
-	conn, addr, err := o.dial(cfg, settings)
+	deadline := time.Now().Add(pingTimeout)
+	conn, addr, err := o.dial(cfg, settings, deadline)
 	if err != nil {
 		return fmt.Errorf("no server answers: %w", err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(pingTimeout))
+	conn.SetDeadline(deadline)
 	answer, err := converse(conn, o.commands(cfg))
 	var distrust *tls.CertificateVerificationError
 	if errors.As(err, &distrust) {
@@ -166,12 +167,12 @@ func printable(answer string) string {
 }
 
 // dial connects to the server, over TLS if that is asked for or all there is: to the first of its addresses that accepts, since a server
-// goes on without those that are optional.
-func (o *pingOptions) dial(cfg *config.Config, settings *tls.Config) (conn net.Conn, addr string, err error) {
+// goes on without those that are optional. Each has its part of the time that is left.
+func (o *pingOptions) dial(cfg *config.Config, settings *tls.Config, deadline time.Time) (conn net.Conn, addr string, err error) {
 	network, addrs := o.addresses(cfg)
 	var failed []error
-	for _, addr := range addrs {
-		conn, err := net.DialTimeout(network, addr, pingTimeout)
+	for i, addr := range addrs {
+		conn, err := net.DialTimeout(network, addr, max(time.Until(deadline)/time.Duration(len(addrs)-i), time.Nanosecond))
 		switch {
 		case err != nil:
 			failed = append(failed, err)

@@ -310,10 +310,10 @@ func removeUnused(path, directive string) error {
 	case errors.Is(err, fs.ErrNotExist): // since it was looked at
 		return nil
 	case !errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("cannot tell whether unix socket %s is in use: %w; remove it if nothing listens there, or choose another with --%s", path, err, directive)
+		return fmt.Errorf("cannot tell whether unix socket %s is in use: %w; remove it if its server has ended, or choose another with --%s", path, err, directive)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("cannot replace unix socket %s, on which nobody listens: %w; remove it, or choose another with --%s", path, err, directive)
+		return fmt.Errorf("cannot replace unix socket %s, whose server has ended: %w; remove it, or choose another with --%s", path, err, directive)
 	}
 	return nil
 }

@@ -236,8 +236,10 @@ func StayNative(live *config.Live) {
 // filesEvery is how often the files for TLS are looked at.
 const filesEvery = time.Second
 
-// followFiles takes changed files for TLS into use.
+// followFiles takes changed files for TLS into use. Files that cannot be read, or do not fit, leave everything as it was; the log says so once for
+// each reason.
 func (g *Gateway) followFiles(ctx context.Context) {
+	broken := ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -251,12 +253,16 @@ func (g *Gateway) followFiles(ctx context.Context) {
 		files, err := readTLSFiles(cfg)
 		g.core.Lock()
 		cfg = g.core.Config.Get()
-		changed := err == nil && g.files.made != nil && files.names == namesOf(cfg) && !g.files.same(&files)
-		if changed {
+		changed := g.files.made != nil && files.names == namesOf(cfg) && (err != nil || !g.files.same(&files))
+		if changed && err == nil {
 			err = g.use(cfg, &files)
 		}
 		g.core.Unlock()
-		if changed && err != nil {
+		switch {
+		case err == nil:
+			broken = ""
+		case changed && err.Error() != broken:
+			broken = err.Error()
 			g.logger().Warn("the changed TLS files for the upstream cannot be used", "err", err)
 		}
 	}

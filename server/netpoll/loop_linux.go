@@ -134,6 +134,9 @@ func NewLoop(h Handler, onAcceptError func(error)) (*Loop, error) {
 	l.onAcceptError = onAcceptError
 	l.pool.Buffers = h.Buffers()
 	if err := l.control(unix.EPOLL_CTL_ADD, wakefd, unix.EPOLLIN); err != nil {
+		parking.close()
+		unix.Close(wakefd)
+		unix.Close(epfd)
 		return nil, fmt.Errorf("netpoll: epoll_ctl: %w", err)
 	}
 	return l, nil
@@ -154,6 +157,15 @@ func (l *Loop) Listen(ln net.Listener, backlog int) error {
 		return fmt.Errorf("netpoll: listener's descriptor: %w", err)
 	}
 	fd := int(file.Fd())
+	if err := l.pollListener(fd, backlog); err != nil {
+		file.Close()
+		return err
+	}
+	l.listeners = append(l.listeners, &listener{fd: fd, file: file, Listener: ln})
+	return nil
+}
+
+func (l *Loop) pollListener(fd, backlog int) error {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return fmt.Errorf("netpoll: listener: %w", err)
 	}
@@ -165,7 +177,6 @@ func (l *Loop) Listen(ln net.Listener, backlog int) error {
 	if err := l.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN); err != nil {
 		return fmt.Errorf("netpoll: epoll_ctl: %w", err)
 	}
-	l.listeners = append(l.listeners, &listener{fd: fd, file: file, Listener: ln})
 	return nil
 }
 

@@ -353,7 +353,10 @@ func (f *fleet) askNodes(n *node) {
 // readClocks finds out how far the clocks of the primaries are from this machine's.
 func (f *fleet) readClocks() {
 	for _, n := range *f.primaries.Load() {
-		if n.rests() || f.ctx.Err() != nil {
+		if len(f.wanted) > 0 || f.ctx.Err() != nil { // the next look is due
+			return
+		}
+		if n.rests() {
 			continue
 		}
 		before := time.Now()
