@@ -105,9 +105,3 @@ func AppendDouble(dst []byte, f float64) []byte {
 	}
 	return strconv.AppendFloat(dst, f, 'g', 17, 64)
 }
-
-// FormatDouble returns what AppendDouble appends.
-func FormatDouble(f float64) string {
-	var room [DoubleMax]byte
-	return string(AppendDouble(room[:0], f))
-}

@@ -54,7 +54,8 @@ func ParseLongDouble(s []byte) (value LongDouble, ok bool) {
 	return value, true
 }
 
-// LongDoubleOf returns n, which a long double holds exactly.
+// LongDoubleOf returns n, which a long double holds exactly. It is for tests, of other packages too: what clients send is read by
+// ParseLongDouble.
 func LongDoubleOf(n int64) (value LongDouble) {
 	value.f.SetPrec(longDoubleBits).SetInt64(n)
 	return value

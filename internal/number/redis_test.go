@@ -99,7 +99,7 @@ func increased(value, increment string) string {
 	return sum.String()
 }
 
-// TestAgainstRedisDouble compares ParseScore and FormatDouble with ZADD and
+// TestAgainstRedisDouble compares ParseScore and AppendDouble with ZADD and
 // ZSCORE, and ParseScoreBound with ZCOUNT.
 func TestAgainstRedisDouble(t *testing.T) {
 	redis := startRedis(t)
@@ -117,7 +117,7 @@ func TestAgainstRedisDouble(t *testing.T) {
 		if ok {
 			want, err := ask("ZSCORE", "z", "m")
 			require.NoError(t, err)
-			require.Equal(t, want, FormatDouble(score), "%q", text)
+			require.Equal(t, want, string(AppendDouble(nil, score)), "%q", text)
 		}
 
 		bound := text
@@ -128,7 +128,7 @@ func TestAgainstRedisDouble(t *testing.T) {
 			bound = " " + bound
 		}
 		score, exclusive, ok := ParseScoreBound([]byte(bound))
-		_, err = ask("ZADD", "b", FormatDouble(score), "m")
+		_, err = ask("ZADD", "b", string(AppendDouble(nil, score)), "m")
 		require.NoError(t, err)
 		count, err := ask("ZCOUNT", "b", bound, bound)
 		require.Equal(t, err == nil, ok, "%q: %v", bound, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/number"
 	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/replication"
@@ -143,7 +144,7 @@ func (s *readings) writeInfo(t *infoText, list []figure) {
 		q := f.read(s)
 		t.field(f.field, q.shown)
 		if q.bytes {
-			t.field(f.field+"_human", humanBytes(uint64(q.number)))
+			t.field(f.field+"_human", number.FormatMemoryHuman(uint64(q.number)))
 		}
 	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,16 +17,6 @@ import (
 type infoText struct{ strings.Builder }
 
 func (t *infoText) field(name string, value any) { fmt.Fprintf(t, "%s:%v\r\n", name, value) }
-
-// humanBytes shows a size with two decimals and the unit that suits it.
-func humanBytes(n uint64) string {
-	const step = 10 // bits between two units
-	unit := min((bits.Len64(n)-1)/step, len("KMGTP"))
-	if unit < 1 {
-		return fmt.Sprintf("%dB", n)
-	}
-	return fmt.Sprintf("%.2f%c", float64(n)/float64(uint64(1)<<(step*unit)), "KMGTP"[unit-1])
-}
 
 func (r *Reports) info(c *command.Ctx) {
 	var all, standard bool

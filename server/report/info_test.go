@@ -2,26 +2,12 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"headgate/store"
 
 	"github.com/stretchr/testify/require"
 )
-
-func TestHumanBytes(t *testing.T) {
-	tests := []struct {
-		n    uint64
-		want string
-	}{
-		{0, "0B"}, {1, "1B"}, {1023, "1023B"}, {1024, "1.00K"}, {1536, "1.50K"}, {1<<20 - 1, "1024.00K"},
-		{1 << 20, "1.00M"}, {1 << 30, "1.00G"}, {5 << 40, "5.00T"}, {1 << 50, "1.00P"}, {math.MaxUint64, "16384.00P"},
-	}
-	for _, test := range tests {
-		require.Equal(t, test.want, humanBytes(test.n), "%d", test.n)
-	}
-}
 
 func TestAverageTTL(t *testing.T) {
 	const now, keys, lowest, highest = 1_000_000, 10_000, 50_000, 150_000

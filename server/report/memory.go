@@ -5,6 +5,7 @@ import (
 	rtdebug "runtime/debug"
 	"strings"
 
+	"headgate/internal/number"
 	"headgate/server/command"
 	"headgate/server/host"
 )
@@ -167,7 +168,7 @@ func (r *Reports) memoryDoctor(c *command.Ctx) {
 			"if it does not, a lower gc-percent collects the Go heap earlier.\n", m.fragmentation())
 	case float64(m.peak) > doctorPeak*float64(m.used):
 		text = fmt.Sprintf("Once %s were in use, %.1f times what is now: expect such peaks again.\n",
-			humanBytes(m.peak), float64(m.peak)/float64(m.used))
+			number.FormatMemoryHuman(m.peak), float64(m.peak)/float64(m.used))
 	default:
 		text = "The use of memory looks healthy.\n"
 	}
