@@ -126,13 +126,6 @@ func (l *Log) Size() int64 {
 	return l.total
 }
 
-// Unsynced returns how many bytes are written and not on stable storage.
-func (l *Log) Unsynced() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.size - l.synced
-}
-
 // Write appends a batch of whole units with the time in ms since the Unix epoch. After an error nothing of it counts as written, and
 // the same batch can be given again; what part of it did get to the file is taken back then, if not at once.
 func (l *Log) Write(batch []byte, nowMs int64) error {

@@ -94,18 +94,25 @@ func manifestLength(t *testing.T, disk *crashfs.FS) int64 {
 	return int64(len(text))
 }
 
+// unsynced returns how many bytes are written and not on stable storage.
+func (l *Log) unsynced() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size - l.synced
+}
+
 // TestUnsynced: what has been written is not on stable storage before it has been synced, or the file has been closed.
 func TestUnsynced(t *testing.T) {
 	disk := crashfs.New("/data")
 	_, log := openLog(t, disk)
-	require.Zero(t, log.Unsynced())
+	require.Zero(t, log.unsynced())
 	for range 2 {
 		before := log.Size()
 		require.NoError(t, log.Write([]byte("*1\r\n$4\r\nPING\r\n"), 1))
-		require.Equal(t, log.Size()-before, log.Unsynced())
-		require.Positive(t, log.Unsynced())
+		require.Equal(t, log.Size()-before, log.unsynced())
+		require.Positive(t, log.unsynced())
 		require.NoError(t, log.Sync())
-		require.Zero(t, log.Unsynced())
+		require.Zero(t, log.unsynced())
 	}
 	disk.SetFault(func(op crashfs.Op) error {
 		if op.Name == "sync" {
@@ -115,7 +122,7 @@ func TestUnsynced(t *testing.T) {
 	})
 	require.NoError(t, log.Write([]byte("*1\r\n$4\r\nPING\r\n"), 1))
 	require.ErrorIs(t, log.Sync(), syscall.EIO)
-	require.Positive(t, log.Unsynced())
+	require.Positive(t, log.unsynced())
 }
 
 // TestSyncedIsUncached: the system need not keep in memory what has been synced, and is told so for a good deal at a time, of each file from its beginning.

@@ -32,9 +32,6 @@ func NewReader(r io.Reader, o Options) *Reader {
 	return &Reader{options: o, in: input{r: r, buf: make([]byte, inputBuffer), checksum: !o.SkipChecksum, progress: o.Progress}}
 }
 
-// Version is the version that the file says it has; 0 before Read has come that far.
-func (r *Reader) Version() int { return r.version }
-
 // Offset is the number of bytes that have been consumed: after Read without an error, the length of the snapshot.
 func (r *Reader) Offset() int64 { return r.in.position() }
 
