@@ -701,11 +701,6 @@ func Directives() []*Directive { return slices.Clone(directives) }
 // names returns all names that the directive answers to, its own first.
 func (d *Directive) names() []string { return append([]string{d.Name}, d.Aliases...) }
 
-// EnvironmentName returns the variable that sets the directive.
-func (d *Directive) EnvironmentName() string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(d.Name, "-", "_"))
-}
-
 // Syntax says in a few words what values the directive takes.
 func (d *Directive) Syntax() string { return d.kind.syntax() }
 

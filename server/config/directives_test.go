@@ -329,10 +329,6 @@ func TestEveryDirectiveEveryWay(t *testing.T) {
 	}
 }
 
-func TestEnvironmentName(t *testing.T) {
-	require.Equal(t, "HEADGATE_TCP_KEEPALIVE", byName["tcp-keepalive"].EnvironmentName())
-}
-
 // TestNumericBounds tries, for each directive with bounds, both bounds and what lies just outside.
 func TestNumericBounds(t *testing.T) {
 	for _, d := range Directives() {

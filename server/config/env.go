@@ -9,6 +9,11 @@ import (
 // envPrefix starts the names of variables that set directives.
 const envPrefix = "HEADGATE_"
 
+// variableOf returns the variable that sets a directive.
+func variableOf(name string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
 // parseEnvironment turns HEADGATE_ variables into statements, sorted by name. A variable's value is given to its directive as
 // CONFIG SET gives it: whole, and split at single spaces where the directive takes several values.
 func parseEnvironment(env []string) ([]statement, []Notice, error) {
@@ -37,7 +42,7 @@ func parseEnvironment(env []string) ([]statement, []Notice, error) {
 func unknownVariable(variable, name string) error {
 	advice := "headgate --help lists the directives"
 	if near := nearest(name); near != "" {
-		advice = fmt.Sprintf("did you mean %s%s?", envPrefix, strings.ToUpper(strings.ReplaceAll(near, "-", "_")))
+		advice = fmt.Sprintf("did you mean %s?", variableOf(near))
 	}
 	return fmt.Errorf("%s: no directive has that name; %s", variable, advice)
 }

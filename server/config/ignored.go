@@ -109,9 +109,6 @@ var ignored = []Ignored{
 	{Name: "tls-session-cache-timeout", Reason: ownSessions},
 }
 
-// IgnoredDirectives returns the table, sorted by name.
-func IgnoredDirectives() []Ignored { return slices.Clone(ignored) }
-
 // findIgnored returns the entry of a name in lower case.
 func findIgnored(name string) (Ignored, bool) {
 	i, found := slices.BinarySearchFunc(ignored, name, func(entry Ignored, name string) int {

@@ -263,6 +263,5 @@ func TestConcurrentUse(t *testing.T) {
 func TestDirectivesIsACopy(t *testing.T) {
 	list := Directives()
 	slices.Reverse(list)
-	require.True(t, slices.IsSortedFunc(IgnoredDirectives(), func(a, b Ignored) int { return strings.Compare(a.Name, b.Name) }))
 	require.NotEqual(t, list[0], directives[0])
 }

@@ -65,8 +65,8 @@ func TestEveryDirectiveRefuses(t *testing.T) {
 			check(t, err, "stdin:1", d, value)
 			_, _, err = Load([]string{"--" + d.Name, value}, nil, memoryHost(nil))
 			check(t, err, "--"+d.Name, d, value)
-			_, _, err = Load(nil, []string{d.EnvironmentName() + "=" + value}, memoryHost(nil))
-			check(t, err, d.EnvironmentName(), d, value)
+			_, _, err = Load(nil, []string{variableOf(d.Name) + "=" + value}, memoryHost(nil))
+			check(t, err, variableOf(d.Name), d, value)
 			if !d.Settable {
 				continue
 			}
