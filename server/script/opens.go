@@ -23,7 +23,7 @@ func (s *sandbox) openLibraries() {
 		{"string", stringlib.Open},
 		{"table", tablelib.Open},
 		{"math", func(L *lua.LState, b *limits.Budget) *lua.LTable {
-			return mathlib.OpenRandom(L, b, s.engine.random)
+			return mathlib.Open(L, b, s.engine.random)
 		}},
 		{"cjson", cjson.Open},
 		{"cmsgpack", cmsgpack.Open},

@@ -76,7 +76,6 @@ func TestValues(t *testing.T) {
 	for _, s := range []string{"", "a", "\x00", "\xff", "ab"} {
 		require.Equal(t, lua.LString(s), luacall.StringValue(s))
 	}
-	require.Equal(t, lua.LString("x"), luacall.ByteValue('x'))
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		_, _ = luacall.IntValue(1000), luacall.StringValue("a")
 	}))

@@ -38,9 +38,6 @@ func IntValue(i int) lua.LValue {
 	return lua.LNumber(i)
 }
 
-// ByteValue returns the string of one byte.
-func ByteValue(c byte) lua.LValue { return oneBytes[c] }
-
 // emptyString is the string of no bytes.
 var emptyString lua.LValue = lua.LString("")
 

@@ -11,15 +11,9 @@ import (
 	"headgate/server/script/lualib/luacall"
 )
 
-// Open returns the library's table, with random numbers of its own. It is used
-// by one goroutine at a time, as L is.
-func Open(L *lua.LState, b *limits.Budget) *lua.LTable {
-	return OpenRandom(L, b, NewRandom())
-}
-
-// OpenRandom is Open with random numbers from r, which all Lua states of a
-// server share.
-func OpenRandom(L *lua.LState, b *limits.Budget, r *Random) *lua.LTable {
+// Open returns the library's table. It is used by one goroutine at a time, as L
+// is, and takes random numbers from r, which all Lua states of a server share.
+func Open(L *lua.LState, b *limits.Budget, r *Random) *lua.LTable {
 	functions := map[string]lua.LGFunction{
 		"abs":        unary(math.Abs),
 		"acos":       unary(arcCosine),

@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"headgate/server/script/limits"
 	"headgate/server/script/lualib/internal/luatest"
 	"headgate/server/script/lualib/mathlib"
 	"headgate/server/script/lualib/stringlib"
 )
 
 func newVM(t testing.TB) *luatest.VM {
-	vm := luatest.NewVM(t, "math", mathlib.Open)
+	vm := luatest.NewVM(t, "math", func(L *lua.LState, b *limits.Budget) *lua.LTable { return mathlib.Open(L, b, mathlib.NewRandom()) })
 	vm.L.SetGlobal("string", stringlib.Open(vm.L, vm.Budget))
 	return vm
 }
@@ -128,8 +129,8 @@ func TestSharedRandom(t *testing.T) {
 	}
 	r, alone := mathlib.NewRandom(), newVM(t)
 	one, other := newVM(t), newVM(t)
-	one.L.SetGlobal("math", mathlib.OpenRandom(one.L, one.Budget, r))
-	other.L.SetGlobal("math", mathlib.OpenRandom(other.L, other.Budget, r))
+	one.L.SetGlobal("math", mathlib.Open(one.L, one.Budget, r))
+	other.L.SetGlobal("math", mathlib.Open(other.L, other.Budget, r))
 	for range 10 {
 		require.Equal(t, draw(alone), draw(one))
 		require.Equal(t, draw(alone), draw(other))
