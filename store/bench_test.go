@@ -292,9 +292,9 @@ func BenchmarkSlidingLog(b *testing.B) {
 			run("count", false, func(set *ZSet, i int) { set.CountAfter(benchNow + int64(i%(n/4))) })
 			run("take back", false, func(set *ZSet, i int) {
 				set.AppendStamps(end+int64(i/4), 1, nil)
-				set.RemoveNewest(1)
+				removeNewest(set, 1)
 			})
-			run("trim a slice", true, func(set *ZSet, _ int) { set.RemoveUntil(end, slice) })
+			run("trim a slice", true, func(set *ZSet, _ int) { removeUntil(set, end, slice) })
 			run("trim all", true, func(set *ZSet, _ int) { set.RemoveRank(0, n-2) })
 		}
 	}

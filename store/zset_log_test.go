@@ -364,7 +364,7 @@ func TestZSetLogHotPathAllocs(t *testing.T) {
 		"append and trim": func() {
 			set := open()
 			now++
-			set.RemoveUntil(now-window, 100)
+			removeUntil(&set, now-window, 100)
 			if set.CountAfter(now-window) < window {
 				set.AppendStamps(now, 1, nil)
 			}
@@ -379,7 +379,7 @@ func TestZSetLogHotPathAllocs(t *testing.T) {
 		"append of several, shown": func() {
 			set := open()
 			set.AppendStamps(now, 20, func(member []byte) { shown += len(member) })
-			set.RemoveUntil(now-window, 100)
+			removeUntil(&set, now-window, 100)
 		},
 		"oldest":     func() { set := open(); set.AtRank(0) },
 		"score":      func() { set := open(); set.Score([]byte("1700000000500-0")) },
@@ -469,12 +469,12 @@ func TestZSetLogMillion(t *testing.T) {
 	require.Equal(t, limit, set.Len())
 	now += window - 1
 	require.Equal(t, limit, set.CountAfter(now-window))
-	require.Zero(t, set.RemoveUntil(now-window, slice))
+	require.Zero(t, removeUntil(&set, now-window, slice))
 
 	now += window
 	for calls := 1; calls <= limit/slice+10; calls++ {
 		require.Equal(t, calls-1, set.CountAfter(now-window), "only what these calls have added")
-		trimmed := set.RemoveUntil(now-window, slice)
+		trimmed := removeUntil(&set, now-window, slice)
 		if calls <= limit/slice {
 			require.Equal(t, slice, trimmed)
 		} else {

@@ -51,20 +51,3 @@ func (z *ZSet) AppendStamps(ms int64, n int, added func(member []byte)) {
 func (z *ZSet) CountAfter(t int64) int {
 	return z.CountScore(ScoreRange{Min: float64(t), MinEx: true, Max: math.Inf(1)})
 }
-
-// RemoveNewest takes out the n entries of the highest ranks, or all if there are fewer, and returns how many they were.
-// Among entries of one score, those of the greatest members go first.
-func (z *ZSet) RemoveNewest(n int) int {
-	if n <= 0 || z.Len() == 0 {
-		return 0
-	}
-	return z.RemoveRank(max(0, z.Len()-n), z.Len()-1)
-}
-
-// RemoveUntil takes out the oldest entries with a score of at most t, but no more than most of them, and returns how many
-// they were. What is left is for the next call: a limiter trims in slices, so that no single call takes long however
-// much has expired.
-func (z *ZSet) RemoveUntil(t int64, most int) int {
-	expired := z.CountScore(ScoreRange{Min: math.Inf(-1), Max: float64(t)})
-	return z.RemoveRank(0, min(expired, most)-1)
-}

@@ -47,6 +47,14 @@ func TestZSetAppendStamps(t *testing.T) {
 	}
 }
 
+// removeNewest takes out the n entries of the highest ranks, or all if there are fewer, as a limiter that gives back does.
+func removeNewest(z *ZSet, n int) int { return z.RemoveRank(max(0, z.Len()-n), z.Len()-1) }
+
+// removeUntil takes out the oldest entries with a score of at most t, but no more than most of them, as a limiter that trims in slices does.
+func removeUntil(z *ZSet, t int64, most int) int {
+	return z.RemoveRank(0, min(z.Len()-z.CountAfter(t), most)-1)
+}
+
 func TestZSetWindow(t *testing.T) {
 	for name, limits := range windowLimits {
 		t.Run(name, func(t *testing.T) {
@@ -62,12 +70,12 @@ func TestZSetWindow(t *testing.T) {
 					n := rnd.IntN(5)
 					entries := z.model.sorted()
 					entries = entries[max(0, len(entries)-n):]
-					require.Equal(t, z.model.remove(entries), set.RemoveNewest(n))
+					require.Equal(t, z.model.remove(entries), removeNewest(&set, n))
 				case 1:
 					most := rnd.IntN(20)
 					until := now - rnd.Int64N(200)
 					entries := z.model.inScore(ScoreRange{Min: math.Inf(-1), Max: float64(until)})
-					require.Equal(t, z.model.remove(entries[:min(most, len(entries))]), set.RemoveUntil(until, most))
+					require.Equal(t, z.model.remove(entries[:min(most, len(entries))]), removeUntil(&set, until, most))
 				case 2:
 					id := fmt.Sprintf("id:%d", rnd.IntN(50))
 					z.model.add(float64(now), id)
@@ -91,8 +99,8 @@ func TestZSetWindowMissing(t *testing.T) {
 	set, err := db.ZSetCreate(ks.Key([]byte("k")), 0)
 	require.NoError(t, err)
 	require.Zero(t, set.CountAfter(0))
-	require.Zero(t, set.RemoveNewest(3))
-	require.Zero(t, set.RemoveUntil(math.MaxInt64, 3))
+	require.Zero(t, removeNewest(&set, 3))
+	require.Zero(t, removeUntil(&set, math.MaxInt64, 3))
 	set.AppendStamps(5, 0, nil)
 	require.Zero(t, ks.Dirty())
 	require.Zero(t, db.Len())
