@@ -409,7 +409,8 @@ func (x *Executor) forgetAnswers(cl *command.Client) {
 	*d = deferred{}
 }
 
-// AnswersToCome is how many commands are to be answered later. The executor's lock is held.
+// AnswersToCome is how many commands are to be answered later. Tests ask, of other packages too, whether all have been answered or given up. The
+// executor's lock is held.
 func (x *Executor) AnswersToCome() int { return x.deferrals.underWay }
 
 // awaitsAnswer reports whether an answer is to come for a client.

@@ -213,7 +213,7 @@ func (t *Table) find(word []byte) *Algorithm {
 	return nil
 }
 
-// Markdown is the table of the algorithms, as documentation holds it.
+// Markdown is the table of the algorithms, as documentation holds it: the tests that write and check docs/algorithms.md call it.
 func (t *Table) Markdown() string {
 	var b strings.Builder
 	b.WriteString("| command | what it guarantees | burst | memory per key | what a client sees |\n|---|---|---|---|---|\n")

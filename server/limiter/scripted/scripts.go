@@ -4,8 +4,6 @@ import (
 	"crypto/sha1" //nolint:gosec // it is what EVALSHA names scripts by
 	"embed"
 	"encoding/hex"
-	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -47,22 +45,6 @@ func Scripts() []*Script {
 		rateScript, counterScript, slicesScript, logScript, leaseScript, increxScript, takeScript, grantScripts[ofRate], grantScripts[ofCounter],
 		grantScripts[ofSlices], giveBackScript, resetScript, loadScript, swapScript,
 	}
-}
-
-// called finds the commands that a script calls, at once or by a plan.
-var called = regexp.MustCompile(`(?:call\(|\{)'([A-Z]+)', ?key|call\('(TIME)'\)`)
-
-// Commands returns the commands that a user of the server needs to be allowed, in the order of their names: those that call and load scripts, and
-// those that scripts call. Whatever a key is named, a script may be called for it.
-func Commands() []string {
-	list := []string{"EVAL", "EVALSHA", "SCRIPT|LOAD", "GET", "DEL"}
-	for _, s := range Scripts() {
-		for _, match := range called.FindAllStringSubmatch(s.Text, -1) {
-			list = append(list, match[1]+match[2])
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 // newScript puts a script together. decide is the part that one.lua or grant.lua runs, or empty.
