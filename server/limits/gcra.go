@@ -46,23 +46,9 @@ func (l *Limits) decideGCRA(c *command.Ctx) {
 	if !ok {
 		return
 	}
-	k := c.Key(1)
-	tat, exists, err := l.number(c, k)
-	if err != nil {
-		errLimiter(c, err)
-		return
-	}
 	var d throttle.Decision
-	if g.DecideTo(&d, c.NowNs, tat, exists, tokens) != nil {
-		c.Err(command.ErrNotInteger)
+	if !l.decideTAT(c, &g, tokens, &d) {
 		return
-	}
-	if err := l.keepTAT(&d); err != nil {
-		errLimiter(c, err)
-		return
-	}
-	if tokens > 0 {
-		l.decided(c, k, l.gcra, d.Limited, d.Limit, d.Remaining)
 	}
 	var v throttle.Verdict
 	inSecondsOfMicros.Write(&v, &d)

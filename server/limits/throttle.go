@@ -61,26 +61,35 @@ func (l *Limits) throttle(c *command.Ctx) {
 	if (c.Shape == 0 || c.Shape != q.shape || c.Cfg != q.cfg) && !readQuota(c, q) {
 		return
 	}
+	var d throttle.Decision
+	if !l.decideTAT(c, &q.gcra, q.quantity, &d) {
+		return
+	}
+	c.Reply.Array(5)
+	c.Reply.Ints(oneIf(d.Limited), d.Limit, d.Remaining, throttle.RetrySeconds(d.RetryAfter), throttle.Seconds(d.ResetAfter))
+}
+
+// decideTAT has g decide about the TAT at the call's key, keeps what the decision, which is written to d, asks for, and counts it if it takes units;
+// or it sends the error and returns false.
+func (l *Limits) decideTAT(c *command.Ctx, g *throttle.GCRA, quantity int64, d *throttle.Decision) (ok bool) {
 	k := c.Key(1)
 	tat, exists, err := l.number(c, k)
 	if err != nil {
 		errLimiter(c, err)
-		return
+		return false
 	}
-	var d throttle.Decision
-	if err := q.gcra.DecideTo(&d, c.NowNs, tat, exists, q.quantity); err != nil {
+	if err := g.DecideTo(d, c.NowNs, tat, exists, quantity); err != nil {
 		failThrottle(c, err)
-		return
+		return false
 	}
-	if err := l.keepTAT(&d); err != nil {
+	if err := l.keepTAT(d); err != nil {
 		errLimiter(c, err)
-		return
+		return false
 	}
-	if q.quantity > 0 {
+	if quantity > 0 {
 		l.decided(c, k, l.gcra, d.Limited, d.Limit, d.Remaining)
 	}
-	c.Reply.Array(5)
-	c.Reply.Ints(oneIf(d.Limited), d.Limit, d.Remaining, throttle.RetrySeconds(d.RetryAfter), throttle.Seconds(d.ResetAfter))
+	return true
 }
 
 // throttleQuota is what CL.THROTTLE's arguments after the key say. Most calls repeat those of the call before, so that a worker keeps
