@@ -173,39 +173,14 @@ func (x *Executor) serveQueue(c *command.Ctx, key *store.Awaited) {
 }
 
 // serve has a blocked client try a key, and reports whether its wait is over.
-func (x *Executor) serve(c *command.Ctx, b *blocked, k store.Key) bool {
-	cl := b.client
-	before := cl.Reply.Len()
-	c.Client, c.Reply, c.Cmd, c.Args, c.DB = cl, cl.Reply, b.cmd, b.args, cl.DB
-	c.Known, c.Failed = command.Known{}, false
-	keys := x.Keys
-	changes := keys.Changes()
-	c.Turn.InCommand, c.Quiet = true, b.Quiet // so that what the client is told of its own changes follows the reply
-	served := serveWithEffects(c, b, k)
-	c.Turn.InCommand, c.Quiet = false, false
-	if !served {
-		return false
+func (x *Executor) serve(c *command.Ctx, b *blocked, k store.Key) (served bool) {
+	changes := x.Keys.Changes()
+	c.Quiet = b.Quiet
+	served = x.attempt(c, b.client, b.cmd, b.args, func(c *command.Ctx) bool { return b.Serve(c, k) })
+	c.Quiet = false
+	if served && b.Quiet {
+		x.Keys.Discount(x.Keys.Changes() - changes)
 	}
-	if b.Quiet {
-		keys.Discount(keys.Changes() - changes)
-	}
-	c.SendLater()
-	if c.Failed {
-		x.Stats.Commands[c.Cmd.ID].Failed++
-	}
-	x.resume(cl, before, c.NowNs)
-	workerOf(c).noteServed(cl, before)
-	return true
-}
-
-// serveWithEffects has what a blocked client is served be a unit by itself, after that of the command which made it possible.
-func serveWithEffects(c *command.Ctx, b *blocked, k store.Key) (served bool) {
-	if !c.Core.Effects.On {
-		return b.Serve(c, k)
-	}
-	before := c.Core.Effects.Begin(c.Core.Keys, c.DB)
-	served = b.Serve(c, k)
-	c.EndEffects(b.cmd, before)
 	return served
 }
 

@@ -37,13 +37,18 @@ func (x *Executor) endWaiting(cl *command.Client, w command.Waiter) {
 
 // ServeWaiter is what parts reach as Core.Hooks.ServeWaiter, see command.Serving. The executor's lock is held.
 func (x *Executor) ServeWaiter(c *command.Ctx, s command.Serving) bool {
-	cl := s.Client
-	before := cl.Reply.Len()
 	cmd, args := s.Waiter.Call()
+	return x.attempt(c, s.Client, cmd, args, s.Try)
+}
+
+// attempt is one at serving a client that waits, in the context of the command that waits. try sends the reply and returns true, which ends the
+// wait; or it sends nothing. The context is afterwards that of nobody.
+func (x *Executor) attempt(c *command.Ctx, cl *command.Client, cmd *command.Command, args [][]byte, try func(c *command.Ctx) bool) (served bool) {
+	before := cl.Reply.Len()
 	c.Client, c.Reply, c.Cmd, c.Args, c.DB = cl, cl.Reply, cmd, args, cl.DB
 	c.Known, c.Failed = command.Known{}, false
 	c.Turn.InCommand = true // so that what the client is told of its own changes follows the reply
-	served := tryWithEffects(c, cmd, s.Try)
+	served = tryWithEffects(c, cmd, try)
 	c.Turn.InCommand = false
 	if served {
 		c.SendLater()
@@ -57,7 +62,7 @@ func (x *Executor) ServeWaiter(c *command.Ctx, s command.Serving) bool {
 	return served
 }
 
-// tryWithEffects has what a client is served be a unit by itself.
+// tryWithEffects has what a client is served be a unit by itself, after that of the command which made it possible.
 func tryWithEffects(c *command.Ctx, cmd *command.Command, try func(c *command.Ctx) bool) (served bool) {
 	if !c.Core.Effects.On {
 		return try(c)
