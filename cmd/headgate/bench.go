@@ -3,9 +3,6 @@ package main
 import (
 	"errors"
 	"os"
-	"os/signal"
-	"sync/atomic"
-	"syscall"
 
 	"headgate/cmd/headgate/bench"
 )
@@ -20,20 +17,13 @@ func (p program) bench(args []string) error {
 	if err != nil {
 		return err
 	}
-	var stop atomic.Bool
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	go func() {
-		<-signals
-		stop.Store(true)
-		signal.Stop(signals)
-	}()
+	stop, forget := stopAtSignal()
+	defer forget()
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	b := bench.Bench{Options: options, Program: program, Stop: &stop}
+	b := bench.Bench{Options: options, Program: program, Stop: stop}
 	if isTerminal(p.stderr) {
 		b.Progress = p.stderr
 	}

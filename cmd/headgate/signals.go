@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -145,4 +147,15 @@ func (r *running) reload() {
 		r.log.Warn(n.String())
 	}
 	r.log.Info("the configuration was read again")
+}
+
+// stopAtSignal returns what becomes true at the first SIGINT or SIGTERM. A second one ends the process, as does any after forget.
+func stopAtSignal() (stop *atomic.Bool, forget func()) {
+	ctx, forget := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	stop = new(atomic.Bool)
+	context.AfterFunc(ctx, func() {
+		stop.Store(true)
+		forget()
+	})
+	return stop, forget
 }

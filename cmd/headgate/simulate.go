@@ -3,9 +3,6 @@ package main
 import (
 	"errors"
 	"os"
-	"os/signal"
-	"sync/atomic"
-	"syscall"
 
 	"headgate/cmd/headgate/simulate"
 )
@@ -20,16 +17,9 @@ func (p program) simulate(args []string) error {
 	if err != nil {
 		return err
 	}
-	var stop atomic.Bool
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	go func() {
-		<-signals
-		stop.Store(true)
-		signal.Stop(signals)
-	}()
-	s := simulate.Simulation{Options: options, Stdin: os.Stdin, Stop: &stop}
+	stop, forget := stopAtSignal()
+	defer forget()
+	s := simulate.Simulation{Options: options, Stdin: os.Stdin, Stop: stop}
 	if isTerminal(p.stderr) {
 		s.Progress = p.stderr
 	}
