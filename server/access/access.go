@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"headgate/persistence"
 	"headgate/server/acl"
 	"headgate/server/command"
 	"headgate/server/config"
@@ -124,18 +123,7 @@ const maxACLFile = 64 << 20
 
 // loadACLFile replaces all users by those of the ACL file. Clients of users who are gone are closed.
 func (a *Access) loadACLFile(cfg *config.Config) error {
-	path := cfg.Path(cfg.ACLFile)
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = persistence.ErrNotRegular // a pipe would be waited for, and a device read for ever
-	}
-	if err == nil && info.Size() > maxACLFile {
-		err = fmt.Errorf("longer than %d bytes", maxACLFile)
-	}
-	var text []byte
-	if err == nil {
-		text, err = os.ReadFile(path)
-	}
+	text, err := config.ReadRegular(cfg.Path(cfg.ACLFile), maxACLFile)
 	if err != nil {
 		return &aclFileError{cfg.ACLFile, err}
 	}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"headgate/persistence"
 )
 
 // Limits on what Load reads.
@@ -34,7 +32,7 @@ type Host struct {
 
 // OSHost returns the host that this process runs on.
 func OSHost() *Host {
-	return &Host{ReadFile: readFile, ReadAgain: readRegular, Glob: filepath.Glob, Getwd: os.Getwd, CheckDir: checkOSDir, Stdin: os.Stdin}
+	return &Host{ReadFile: readFile, ReadAgain: readAgain, Glob: filepath.Glob, Getwd: os.Getwd, CheckDir: checkOSDir, Stdin: os.Stdin}
 }
 
 // running is the host for a server that runs.
@@ -42,33 +40,6 @@ func (h *Host) running() *Host {
 	next := *h
 	next.ReadFile = h.ReadAgain
 	return &next
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readAll(f)
-}
-
-// readRegular reads what is a file only: to open a pipe whose writer has gone takes for ever, and a pipe that has been read once is empty.
-func readRegular(path string) ([]byte, error) {
-	f, err := persistence.OS{RegularOnly: true}.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readAll(f)
-}
-
-func readAll(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxFileSize+1))
-	if err == nil && len(data) > maxFileSize {
-		err = fmt.Errorf("longer than %d bytes", maxFileSize)
-	}
-	return data, err
 }
 
 // checkOSDir answers with the texts that CONFIG SET dir has in Redis.
@@ -208,7 +179,7 @@ func validate(c *Config) error {
 }
 
 func readStdin(r io.Reader) ([]statement, error) {
-	data, err := readAll(r)
+	data, err := readAll(r, maxFileSize)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration from standard input: %w", err)
 	}

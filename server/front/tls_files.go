@@ -14,11 +14,8 @@ import (
 	"headgate/server/config"
 )
 
-// Bounds on what is read of the files.
-const (
-	maxTLSFile   = 4 << 20 // bytes of one
-	maxTLSCAFile = 1024    // files of tls-ca-cert-dir
-)
+// maxTLSCAFile bounds the files of tls-ca-cert-dir that are read.
+const maxTLSCAFile = 1024
 
 // tlsFiles are the contents of the files that a TLS configuration is made of, and why what is missing could not be read.
 type tlsFiles struct {
@@ -67,14 +64,7 @@ func readTLSFile(name string) fileContents {
 	if name == "" {
 		return fileContents{}
 	}
-	info, err := os.Stat(name)
-	if err == nil && info.Size() > maxTLSFile {
-		err = fmt.Errorf("%s is longer than %d bytes", name, maxTLSFile)
-	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(name)
-	}
+	data, err := config.ReadRegular(name, config.MaxTLSFile)
 	if err != nil {
 		return fileContents{err: err.Error()}
 	}

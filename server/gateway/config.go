@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
@@ -123,9 +122,6 @@ func (f *tlsFiles) same(other *tlsFiles) bool {
 	return bytes.Equal(f.authorities, other.authorities) && bytes.Equal(f.cert, other.cert) && bytes.Equal(f.key, other.key)
 }
 
-// maxTLSFile bounds what is read of one file, in bytes.
-const maxTLSFile = 4 << 20
-
 func readTLSFiles(cfg *config.Config) (f tlsFiles, err error) {
 	if (cfg.UpstreamTLSCertFile == "") != (cfg.UpstreamTLSKeyFile == "") {
 		return f, errors.New("upstream: upstream-tls-cert-file and upstream-tls-key-file go together")
@@ -143,14 +139,7 @@ func readTLSFiles(cfg *config.Config) (f tlsFiles, err error) {
 		if path == "" {
 			continue
 		}
-		info, err := os.Stat(path)
-		if err == nil && info.Size() > maxTLSFile {
-			err = fmt.Errorf("%s is longer than %d bytes", path, maxTLSFile)
-		}
-		if err == nil {
-			*one.content, err = os.ReadFile(path)
-		}
-		if err != nil {
+		if *one.content, err = config.ReadRegular(path, config.MaxTLSFile); err != nil {
 			return f, fmt.Errorf("upstream: %s cannot be read: %w", one.directive, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"go.yaml.in/yaml/v3"
 
+	"headgate/server/config"
 	"headgate/server/limiter"
 )
 
@@ -176,17 +177,7 @@ func (r *reader) wrong(at *yaml.Node, format string, args ...any) error {
 }
 
 func (r *Rules) readFile(name string) error {
-	info, err := os.Stat(name)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() { // a pipe might never end
-		return fmt.Errorf("%s is not a regular file", name)
-	}
-	if info.Size() > maxFileSize {
-		return fmt.Errorf("%s has %d bytes, and at most %d are read", name, info.Size(), maxFileSize)
-	}
-	text, err := os.ReadFile(name)
+	text, err := config.ReadRegular(name, maxFileSize)
 	if err != nil {
 		return err
 	}

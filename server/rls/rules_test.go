@@ -184,10 +184,10 @@ func TestDirectory(t *testing.T) {
 	pipes := t.TempDir()
 	require.NoError(t, syscall.Mkfifo(filepath.Join(pipes, "pipe.yaml"), 0o600))
 	_, err = Read(pipes)
-	require.ErrorContains(t, err, "pipe.yaml is not a regular file")
+	require.ErrorContains(t, err, "pipe.yaml: it is not a regular file")
 	require.NoError(t, os.Mkdir(filepath.Join(pipes, "dir.yaml"), 0o700))
 	_, err = Read(pipes)
-	require.ErrorContains(t, err, "dir.yaml is not a regular file")
+	require.ErrorContains(t, err, "dir.yaml: it is not a regular file")
 }
 
 // FuzzRules: whatever the bytes of a file and the words of a descriptor are, they are read or refused, and policies that are written out parse.
