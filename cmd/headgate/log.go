@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync"
 
+	"headgate/server/command"
 	"headgate/server/config"
 )
 
@@ -31,10 +32,10 @@ func openLog(cfg *config.Config, fallback io.Writer) (*logOutput, error) {
 	return o, nil
 }
 
-// setLevel takes the loglevel directive over. Verbose lies between slog's debug and info.
+// setLevel takes the loglevel directive over.
 func (o *logOutput) setLevel(level config.LogLevel) {
 	o.Set(map[config.LogLevel]slog.Level{
-		config.LogDebug: slog.LevelDebug, config.LogVerbose: slog.LevelDebug + 2,
+		config.LogDebug: slog.LevelDebug, config.LogVerbose: command.LevelVerbose,
 		config.LogNotice: slog.LevelInfo, config.LogWarning: slog.LevelWarn,
 	}[level])
 }

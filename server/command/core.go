@@ -18,6 +18,9 @@ const Version = "0.1.0"
 // RedisVersion is the version that INFO and HELLO name, so that clients use what that Redis has.
 const RedisVersion = "7.2.4"
 
+// LevelVerbose is the level of loglevel verbose, which lies between slog's debug and info.
+const LevelVerbose = slog.LevelDebug + 2
+
 // Core is what all commands of one server share, and every part of the server that looks after them.
 type Core struct {
 	mu       sync.Mutex    // the executor's lock: guards all below that is not said to be otherwise

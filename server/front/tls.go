@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"runtime"
 	"slices"
@@ -14,18 +13,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"headgate/server/command"
 	"headgate/server/config"
 	"headgate/server/host"
 )
 
 const (
-	handshakeTimeout = 5 * time.Second     // a handshake that takes longer is cut off
-	maxHandshakes    = 1024                // under way at a time; with one more the oldest is cut off
-	leastHandshake   = time.Second / 4     // which has had this time at least: until then nobody else is accepted
-	minHandshakes    = 16                  // that many where descriptors are short
-	handshakeShare   = 8                   // handshakes may hold one descriptor in so many
-	tlsFilesEvery    = time.Second         // how often the files are looked at
-	levelVerbose     = slog.LevelDebug + 2 // the level of loglevel verbose
+	handshakeTimeout = 5 * time.Second // a handshake that takes longer is cut off
+	maxHandshakes    = 1024            // under way at a time; with one more the oldest is cut off
+	leastHandshake   = time.Second / 4 // which has had this time at least: until then nobody else is accepted
+	minHandshakes    = 16              // that many where descriptors are short
+	handshakeShare   = 8               // handshakes may hold one descriptor in so many
+	tlsFilesEvery    = time.Second     // how often the files are looked at
 )
 
 // ExpiryWarning is how soon a certificate ends that is worth a warning.
@@ -291,8 +290,8 @@ func (f *tlsFront) shakeHands(h *handshake, place *list.Element) {
 	if err != nil {
 		raw.Close()
 		f.Failures.Add(1)
-		if f.of.Logger.Enabled(context.Background(), levelVerbose) {
-			f.of.Logger.Log(context.Background(), levelVerbose, "a TLS handshake failed", "addr", raw.RemoteAddr().String(), "err", err)
+		if f.of.Logger.Enabled(context.Background(), command.LevelVerbose) {
+			f.of.Logger.Log(context.Background(), command.LevelVerbose, "a TLS handshake failed", "addr", raw.RemoteAddr().String(), "err", err)
 		}
 		return
 	}

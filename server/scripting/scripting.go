@@ -309,9 +309,9 @@ func (h *Scripts) Log(level int, text string) {
 	h.Logger.Log(context.Background(), scriptLevels[level], "a script says: "+text, "script", h.name)
 }
 
-// scriptLevels are the levels of redis.log as slog has them; verbose lies between debug and info.
+// scriptLevels are the levels of redis.log as slog has them.
 var scriptLevels = [...]slog.Level{
-	script.LogDebug: slog.LevelDebug, script.LogVerbose: slog.LevelDebug + 2,
+	script.LogDebug: slog.LevelDebug, script.LogVerbose: command.LevelVerbose,
 	script.LogNotice: slog.LevelInfo, script.LogWarning: slog.LevelWarn,
 }
 
