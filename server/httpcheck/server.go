@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"runtime"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,14 +44,12 @@ type Options struct {
 
 // Server answers checks. Create it with [New]; it is safe for concurrent use.
 type Server struct {
+	*web.Port
 	options  Options
 	counts   *Counts
 	sessions local.Sessions
 	windows  windows
-	http     http.Server
-	conns    *web.Conns
 	checks   chan struct{} // holds one for each that is being answered
-	serving  sync.WaitGroup
 }
 
 // Counts are what has become of checks. They may be read at any time.
@@ -63,26 +59,14 @@ type Counts struct {
 
 // New returns a server that listens nowhere yet, and counts what it answers.
 func New(o Options, counts *Counts) *Server {
-	s := &Server{options: o, counts: counts, sessions: local.Sessions{Dial: o.Dial, Changes: o.Changes}, conns: web.NewConns(MaxConns, keptConns, web.RequestBytes), checks: make(chan struct{}, maxChecks)}
-	s.http = http.Server{
-		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader, ConnState: s.conns.Note,
-		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what goes wrong there is the peer's doing
-	}
+	s := &Server{options: o, counts: counts, sessions: local.Sessions{Dial: o.Dial, Changes: o.Changes}, checks: make(chan struct{}, maxChecks)}
+	s.Port = web.NewPort(s, web.NewConns(MaxConns, keptConns, web.RequestBytes), web.Limits{Header: headerTimeout, Write: writeTimeout, Idle: idleTimeout, HeaderBytes: maxHeader}, o.Log)
 	return s
-}
-
-// Serve answers what comes over a listener, until Close. It returns at once.
-func (s *Server) Serve(listener net.Listener) {
-	s.serving.Go(func() {
-		_ = s.http.Serve(s.conns.Listener(listener)) // always an error: http.ErrServerClosed, after Close
-	})
 }
 
 // Close ends at once what is being answered, and returns when nothing is served any more.
 func (s *Server) Close() {
-	_ = s.http.Close() // of listeners and connections, of which nothing more is wanted
-	s.serving.Wait()
+	s.Port.Close()
 	s.sessions.End()
 }
 

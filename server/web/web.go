@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -47,15 +46,13 @@ type Options struct {
 	Log         *slog.Logger
 }
 
-// Server answers HTTP requests. Create it with [New]; it is safe for concurrent use once its pages are there.
+// Server answers HTTP requests for pages. Create it with [New]; it is safe for concurrent use once its pages are there.
 type Server struct {
+	*Port
 	options Options
 	pages   map[string]page
-	http    http.Server
-	conns   *Conns
 	pace    pace
 	answers chan struct{} // holds one for each that is being made
-	serving sync.WaitGroup
 }
 
 type page struct {
@@ -65,32 +62,15 @@ type page struct {
 
 // New returns a server without pages.
 func New(o Options) *Server {
-	s := &Server{options: o, pages: map[string]page{}, conns: NewConns(MaxConns, 0, RequestBytes), answers: make(chan struct{}, maxAnswers)}
+	s := &Server{options: o, pages: map[string]page{}, answers: make(chan struct{}, maxAnswers)}
+	s.Port = NewPort(s, NewConns(MaxConns, 0, RequestBytes), Limits{Header: headerTimeout, Write: writeTimeout, Idle: idleTimeout, HeaderBytes: maxHeader}, o.Log)
 	s.conns.crowded = s.pace.hurry
-	s.http = http.Server{
-		Handler: s, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: maxHeader, ConnState: s.conns.Note,
-		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what goes wrong there is the peer's doing
-	}
 	return s
 }
 
 // Page has a path answered. All are to be there before Serve.
 func (s *Server) Page(path string, access Access, handler http.Handler) {
 	s.pages[path] = page{access, handler}
-}
-
-// Serve answers what comes over a listener, until Close. It returns at once.
-func (s *Server) Serve(listener net.Listener) {
-	s.serving.Go(func() {
-		_ = s.http.Serve(s.conns.Listener(listener)) // always an error: http.ErrServerClosed, after Close
-	})
-}
-
-// Close ends at once what is being answered, and returns when nothing is served any more.
-func (s *Server) Close() {
-	_ = s.http.Close() // of listeners and connections, of which nothing more is wanted
-	s.serving.Wait()
 }
 
 // headers go with every answer. A page may put a policy of its own in the place of the strictest one.
