@@ -1,7 +1,6 @@
 package compat
 
 import (
-	"strconv"
 	"time"
 
 	"headgate/tests/internal/harness"
@@ -21,7 +20,7 @@ func (st *step) same(reference, subject harness.Value, lag time.Duration) bool {
 		reference, subject = reference.Shape(), subject.Shape()
 	}
 	if st.ttl {
-		return closeInTime(reference, subject, (ttlTolerance + lag).Milliseconds())
+		return harness.CloseInTime(reference, subject, (ttlTolerance + lag).Milliseconds())
 	}
 	return st.masked(reference) == st.masked(subject)
 }
@@ -33,22 +32,4 @@ func (st *step) masked(v harness.Value) string {
 		wire = mask.ReplaceAll(wire, []byte("<masked>"))
 	}
 	return string(wire)
-}
-
-// closeInTime is equality but for integers, which may be tolerance apart.
-func closeInTime(a, b harness.Value, tolerance int64) bool {
-	if a.Kind != b.Kind || a.Null != b.Null || len(a.Items) != len(b.Items) {
-		return false
-	}
-	for i := range a.Items {
-		if !closeInTime(a.Items[i], b.Items[i], tolerance) {
-			return false
-		}
-	}
-	if a.Kind != ':' {
-		return a.Text == b.Text
-	}
-	x, errX := strconv.ParseInt(a.Text, 10, 64)
-	y, errY := strconv.ParseInt(b.Text, 10, 64)
-	return errX == nil && errY == nil && x-y <= tolerance && y-x <= tolerance
 }

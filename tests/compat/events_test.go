@@ -27,7 +27,7 @@ func TestEvents(t *testing.T) {
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		words, err := splitWords(strings.TrimSpace(line))
+		words, err := harness.SplitWords(strings.TrimSpace(line))
 		require.NoError(t, err, line)
 		if len(words) > 0 {
 			commands = append(commands, words)

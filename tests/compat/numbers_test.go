@@ -258,7 +258,7 @@ func offered(t *testing.T, server *harness.Server) func(template string) bool {
 // substitute returns the template once for each numeric argument and edge, the other arguments at their defaults.
 func substitute(t *testing.T, template string) [][]string {
 	t.Helper()
-	words, err := splitWords(template)
+	words, err := harness.SplitWords(template)
 	require.NoError(t, err)
 	defaults := make([]string, len(words))
 	var positions []int
@@ -347,7 +347,7 @@ func compareNumbers(t *testing.T, p pair, protocol int, template string, probes 
 
 func encode(t *testing.T, line string) []byte {
 	t.Helper()
-	words, err := splitWords(line)
+	words, err := harness.SplitWords(line)
 	require.NoError(t, err)
 	return harness.Command(words...)
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"headgate/tests/internal/harness"
 )
 
 // maxRepeat bounds @repeat.
@@ -71,7 +73,7 @@ func parseScript(name, text string) (script, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		words, err := splitWords(line)
+		words, err := harness.SplitWords(line)
 		if err != nil {
 			return s, fmt.Errorf("%s:%d: %w", name, number, err)
 		}
@@ -176,53 +178,4 @@ func (st *step) expand(round int) []string {
 		args[i] = strings.ReplaceAll(arg, "{i}", strconv.Itoa(round))
 	}
 	return args
-}
-
-// splitWords splits a line at spaces. "…" takes the escapes \xHH \r \n \t \\ \", '…' takes none, and quoted and plain
-// parts that touch make one word.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	for i := 0; i < len(line); {
-		if line[i] == ' ' {
-			i++
-			continue
-		}
-		var word strings.Builder
-		for i < len(line) && line[i] != ' ' {
-			n, err := takePart(line[i:], &word)
-			if err != nil {
-				return nil, err
-			}
-			i += n
-		}
-		words = append(words, word.String())
-	}
-	return words, nil
-}
-
-// takePart moves one quoted string or one plain byte from text to word, and returns how much of text it was.
-func takePart(text string, word *strings.Builder) (int, error) {
-	switch text[0] {
-	case '\'':
-		end := strings.IndexByte(text[1:], '\'')
-		if end < 0 {
-			return 0, fmt.Errorf("unbalanced '")
-		}
-		word.WriteString(text[1 : 1+end])
-		return end + 2, nil
-	case '"':
-		for end := 1; end < len(text); end++ {
-			switch text[end] {
-			case '\\':
-				end++
-			case '"':
-				plain, err := strconv.Unquote(text[:end+1])
-				word.WriteString(plain)
-				return end + 1, err
-			}
-		}
-		return 0, fmt.Errorf("unbalanced \"")
-	}
-	word.WriteByte(text[0])
-	return 1, nil
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"headgate/tests/internal/harness"
 )
 
 // caseFile is one file of testdata/cases, whose cases run in order against both servers, once in each protocol.
@@ -105,7 +107,7 @@ func (c *luaCase) parse(line string, more []string) (err error) {
 		}
 	}
 	if command, ok := strings.CutPrefix(line, ">"); ok {
-		c.args, err = splitWords(command)
+		c.args, err = harness.SplitWords(command)
 		if len(more) > 0 {
 			c.args = append(c.args, strings.Join(more, "\n"))
 		}
@@ -122,13 +124,13 @@ func (c *luaCase) parse(line string, more []string) (err error) {
 // eval makes the EVAL of a script and of its keys and arguments.
 func (c *luaCase) eval(script, rest string) error {
 	if c.bytes {
-		words, err := splitWords(script)
+		words, err := harness.SplitWords(script)
 		if err != nil || len(words) != 1 {
 			return fmt.Errorf("@bytes wants one word: %v", err)
 		}
 		script = words[0]
 	}
-	words, err := splitWords(rest)
+	words, err := harness.SplitWords(rest)
 	if err != nil {
 		return err
 	}
@@ -173,7 +175,7 @@ func (c *luaCase) directive(line string) (rest string, err error) {
 		if !strings.HasPrefix(rest, `"`) {
 			return "", fmt.Errorf("%s needs a quoted operand", name)
 		}
-		n, err := takePart(rest, &operand)
+		n, err := harness.TakePart(rest, &operand)
 		if err != nil {
 			return "", err
 		}
@@ -196,48 +198,4 @@ func (c *luaCase) operand(name, value string) error {
 		return err
 	}
 	return nil
-}
-
-// splitWords splits at spaces; quoted and plain parts that touch make one word.
-func splitWords(line string) ([]string, error) {
-	var words []string
-	for i := 0; i < len(line); {
-		if line[i] == ' ' {
-			i++
-			continue
-		}
-		var word strings.Builder
-		for i < len(line) && line[i] != ' ' {
-			n, err := takePart(line[i:], &word)
-			if err != nil {
-				return nil, err
-			}
-			i += n
-		}
-		words = append(words, word.String())
-	}
-	return words, nil
-}
-
-// takePart moves one quoted string or one plain byte from text to word, and returns how much of text it was.
-func takePart(text string, word *strings.Builder) (int, error) {
-	switch text[0] {
-	case '\'':
-		end := strings.IndexByte(text[1:], '\'')
-		if end < 0 {
-			return 0, fmt.Errorf("unbalanced '")
-		}
-		word.WriteString(text[1 : 1+end])
-		return end + 2, nil
-	case '"':
-		quoted, err := strconv.QuotedPrefix(text)
-		if err != nil {
-			return 0, fmt.Errorf("bad string: %w", err)
-		}
-		plain, err := strconv.Unquote(quoted)
-		word.WriteString(plain)
-		return len(quoted), err
-	}
-	word.WriteByte(text[0])
-	return 1, nil
 }

@@ -126,27 +126,9 @@ func (r *limiterRun) batch(l link) {
 
 func (r *limiterRun) same(subject, reference harness.Value, ttl bool) bool {
 	if ttl {
-		return closeInTime(subject, reference, (ttlTolerance + r.lag).Milliseconds())
+		return harness.CloseInTime(subject, reference, (ttlTolerance + r.lag).Milliseconds())
 	}
 	return subject.Wire() == reference.Wire()
-}
-
-// closeInTime is equality but for integers, which may be tolerance apart.
-func closeInTime(a, b harness.Value, tolerance int64) bool {
-	if a.Kind != b.Kind || a.Null != b.Null || len(a.Items) != len(b.Items) {
-		return false
-	}
-	for i := range a.Items {
-		if !closeInTime(a.Items[i], b.Items[i], tolerance) {
-			return false
-		}
-	}
-	if a.Kind != ':' {
-		return a.Text == b.Text
-	}
-	x, errX := strconv.ParseInt(a.Text, 10, 64)
-	y, errY := strconv.ParseInt(b.Text, 10, 64)
-	return errX == nil && errY == nil && x-y <= tolerance && y-x <= tolerance
 }
 
 // compareKeys compares all keys, their types, contents and expiry times.
@@ -178,7 +160,7 @@ func compareContents(t *testing.T, l link, tolerance time.Duration) (compared in
 		require.Equal(t, contents(reference, isHash), contents(subject, isHash), "what %s holds", key)
 		subject, reference, err = l.exchange(harness.Command("PEXPIRETIME", key))
 		require.NoError(t, err)
-		require.True(t, closeInTime(subject, reference, tolerance.Milliseconds()), "%s expires at %s, not at %s", key, subject.Text, reference.Text)
+		require.True(t, harness.CloseInTime(subject, reference, tolerance.Milliseconds()), "%s expires at %s, not at %s", key, subject.Text, reference.Text)
 	}
 	return len(keys)
 }

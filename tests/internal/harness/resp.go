@@ -211,3 +211,21 @@ func (v Value) Shape() Value {
 	}
 	return Value{Kind: v.Kind, Null: v.Null, Items: items}
 }
+
+// CloseInTime is equality but for integers, which may be tolerance apart.
+func CloseInTime(a, b Value, tolerance int64) bool {
+	if a.Kind != b.Kind || a.Null != b.Null || len(a.Items) != len(b.Items) {
+		return false
+	}
+	for i := range a.Items {
+		if !CloseInTime(a.Items[i], b.Items[i], tolerance) {
+			return false
+		}
+	}
+	if a.Kind != ':' {
+		return a.Text == b.Text
+	}
+	x, errX := strconv.ParseInt(a.Text, 10, 64)
+	y, errY := strconv.ParseInt(b.Text, 10, 64)
+	return errX == nil && errY == nil && x-y <= tolerance && y-x <= tolerance
+}
