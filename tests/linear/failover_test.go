@@ -1,14 +1,9 @@
 package linear
 
 import (
-	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,63 +46,16 @@ func recordAcrossFailover(t *testing.T, seed uint64, each int) []porcupine.Opera
 	follow := append(flags, "--replicaof", "127.0.0.1 "+strconv.Itoa(primary.Port))
 	heir, other := harness.Start(t, follow...), harness.Start(t, follow...)
 	awaitReplicas(t, primary, 2)
-	current := &restarted{}
-	current.change = sync.NewCond(&current.mu)
-	current.set(primary.Addr)
-
-	var mu sync.Mutex
-	var history []porcupine.Operation
-	var made atomic.Int64
-	half := make(chan struct{})
-	start := time.Now()
-	var work sync.WaitGroup
-	for id := range clients {
-		rnd := rand.New(rand.NewPCG(seed, uint64(id)))
-		work.Go(func() {
-			round := 0
-			var c *harness.Client
-			for range each {
-				if c == nil {
-					var addr string
-					addr, round = current.next(round)
-					if c, _ = harness.TryDial(t, addr); c == nil {
-						continue // killed before it was reached
-					}
-				}
-				op := porcupine.Operation{ClientId: id, Input: draw(rnd), Call: int64(time.Since(start))}
-				out, err := run(c, op.Input.(input))
-				var wrong refused
-				if errors.As(err, &wrong) {
-					t.Error(wrong)
-				}
-				confirmed := false
-				if err == nil {
-					confirmed, err = confirm(c, 3-round) // two replicas of the first primary, one of the second
-				}
-				op.Output, op.Return = out, int64(time.Since(start))
-				if !confirmed {
-					op.Output, op.Return = unknown, math.MaxInt64
-				}
-				if err != nil {
-					c = nil
-				}
-				mu.Lock()
-				history = append(history, op)
-				mu.Unlock()
-				if made.Add(1) == int64(clients*each/2) {
-					close(half)
-				}
-			}
-		})
-	}
-	<-half
+	r := newRecording(primary.Addr)
+	r.begin(t, seed, each, func(c *harness.Client, round int) (bool, error) {
+		return confirm(c, 3-round) // two replicas of the first primary, one of the second
+	})
+	<-r.half
 	primary.Kill()
 	harness.Dial(t, heir.Addr).Ask("REPLICAOF", "NO", "ONE")
 	harness.Dial(t, other.Addr).Ask("REPLICAOF", "127.0.0.1", strconv.Itoa(heir.Port))
 	awaitReplicas(t, heir, 1)
-	current.set(heir.Addr)
-	work.Wait()
-	return history
+	return r.end(heir.Addr)
 }
 
 // confirm reports whether so many replicas have all that was changed so far.

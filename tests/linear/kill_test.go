@@ -1,12 +1,7 @@
 package linear
 
 import (
-	"errors"
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,84 +35,14 @@ func TestLinearizableAcrossKill(t *testing.T) {
 	t.Logf("%d histories across a kill, %d calls without a reply", max(1, *histories/5), lost)
 }
 
-// restarted is the server that clients are to use, and is told when there is another one.
-type restarted struct {
-	mu     sync.Mutex
-	change *sync.Cond
-	addr   string
-	round  int
-}
-
-// next returns the server's address once its round is above the given one.
-func (r *restarted) next(round int) (addr string, now int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.round <= round {
-		r.change.Wait()
-	}
-	return r.addr, r.round
-}
-
-func (r *restarted) set(addr string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.addr = addr
-	r.round++
-	r.change.Broadcast()
-}
-
 func recordAcrossKill(t *testing.T, seed uint64, each int) []porcupine.Operation {
 	t.Helper()
 	flags := []string{"--appendonly", "yes", "--policy", fmt.Sprintf("bucket GCRA %d 1 1h, window FIXED %d 1h", gcraLimit, fixedLimit)}
 	dir := t.TempDir()
 	server := harness.StartIn(t, dir, flags...)
-	current := &restarted{}
-	current.change = sync.NewCond(&current.mu)
-	current.set(server.Addr)
-
-	var mu sync.Mutex
-	var history []porcupine.Operation
-	var made atomic.Int64
-	half := make(chan struct{})
-	start := time.Now()
-	var work sync.WaitGroup
-	for id := range clients {
-		rnd := rand.New(rand.NewPCG(seed, uint64(id)))
-		work.Go(func() {
-			round := 0
-			var c *harness.Client
-			for range each {
-				if c == nil {
-					var addr string
-					addr, round = current.next(round)
-					c, _ = harness.TryDial(t, addr)
-					if c == nil {
-						continue // killed before it was reached
-					}
-				}
-				op := porcupine.Operation{ClientId: id, Input: draw(rnd), Call: int64(time.Since(start))}
-				out, err := run(c, op.Input.(input))
-				op.Output, op.Return = out, int64(time.Since(start))
-				var wrong refused
-				if errors.As(err, &wrong) {
-					t.Error(wrong)
-				}
-				if err != nil {
-					op.Output, op.Return = unknown, math.MaxInt64
-					c = nil
-				}
-				mu.Lock()
-				history = append(history, op)
-				mu.Unlock()
-				if made.Add(1) == int64(clients*each/2) {
-					close(half)
-				}
-			}
-		})
-	}
-	<-half
+	r := newRecording(server.Addr)
+	r.begin(t, seed, each, nil)
+	<-r.half
 	server.Kill()
-	current.set(harness.StartIn(t, dir, flags...).Addr)
-	work.Wait()
-	return history
+	return r.end(harness.StartIn(t, dir, flags...).Addr)
 }
