@@ -96,11 +96,11 @@ func TestPolicies(t *testing.T) {
 					s = harness.Start(t, append(flags, "--maxmemory", fmt.Sprint(limit*3/4)+"mb")...)
 				}
 				c := harness.Dial(t, s.Addr)
-				most := field(t, c, "maxmemory")
+				most := c.InfoNumber("maxmemory")
 				require.Greater(t, most, limit*3/8<<20)
 				require.Less(t, most, limit*3/2<<20)
 				w := write(t, s, *evictKeys)
-				used, evicted := field(t, c, "used_memory"), field(t, c, "evicted_keys")
+				used, evicted := c.InfoNumber("used_memory"), c.InfoNumber("evicted_keys")
 				t.Logf("%d stored, %d refused, %d evicted; %d MiB in use of %d, %d resident, limit %d", w.stored, w.refused, evicted, used>>20, most>>20,
 					s.RSS()>>20, limit)
 				require.Less(t, used, most+most/50)
@@ -150,7 +150,7 @@ func hitRatio(t *testing.T, s *harness.Server, seed uint64) float64 {
 	put := func(i int) []string { return []string{"SET", user(i), text(64, i), "EX", strconv.Itoa(100_000 + i)} }
 	load(t, s, held, 1, func(i int) []string { return put(*zipfKeys + i) })
 	time.Sleep(150 * time.Millisecond) // what is counted ten times a second
-	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "maxmemory", strconv.Itoa(field(t, c, "used_memory")))))
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "maxmemory", strconv.Itoa(c.InfoNumber("used_memory")))))
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	zipf := rand.NewZipf(rnd, 1.1, 1, uint64(*zipfKeys-1))
 	conn, err := net.Dial("tcp", s.Addr)

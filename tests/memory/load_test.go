@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"net"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -49,20 +47,6 @@ func load(t testing.TB, s *harness.Server, n, lines int, command func(i int) []s
 		}
 		require.NoError(t, <-sent)
 	}
-}
-
-// field is a number that INFO shows.
-func field(t testing.TB, c *harness.Client, name string) int {
-	t.Helper()
-	for line := range strings.Lines(string(c.Do("INFO", "everything"))) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			n, err := strconv.Atoi(strings.TrimSpace(value))
-			require.NoError(t, err)
-			return n
-		}
-	}
-	require.Fail(t, "INFO has no field "+name)
-	return 0
 }
 
 // settled has the server give back what it can, and returns its resident bytes when they have stopped to fall.

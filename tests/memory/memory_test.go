@@ -113,10 +113,10 @@ func measure(t *testing.T, s *harness.Server, sh shape, command func(i int) []st
 	c := harness.Dial(t, s.Addr)
 	defer c.Close()
 	c.Do("FLUSHALL")
-	idle, before := settled(t, s, c), field(t, c, "used_memory")
+	idle, before := settled(t, s, c), c.InfoNumber("used_memory")
 	load(t, s, sh.n, lines, command)
 	n := float64(sh.n)
-	m.used = float64(field(t, c, "used_memory")-before) / n
+	m.used = float64(c.InfoNumber("used_memory")-before) / n
 	m.resident = float64(settled(t, s, c)-idle) / n
 	key := command(sh.n / 2)[1]
 	told, err := strconv.Atoi(c.Ask("MEMORY", "USAGE", key, "SAMPLES", "0").Text)

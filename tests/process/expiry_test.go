@@ -27,7 +27,7 @@ func expireMillion(t *testing.T, delay time.Duration) bool {
 	const keys, batch = 1_000_000, 10_000
 	s := harness.Start(t)
 	c := harness.Dial(t, s.Addr)
-	empty := infoField(t, c, "used_memory")
+	empty := c.InfoNumber("used_memory")
 
 	expireAt := time.Now().Add(delay).Truncate(time.Second)
 	var request bytes.Buffer
@@ -44,7 +44,7 @@ func expireMillion(t *testing.T, delay time.Duration) bool {
 		}
 		require.NoError(t, <-sent)
 	}
-	full := infoField(t, c, "used_memory")
+	full := c.InfoNumber("used_memory")
 	if time.Now().After(expireAt) {
 		return false
 	}
@@ -56,11 +56,11 @@ func expireMillion(t *testing.T, delay time.Duration) bool {
 		time.Sleep(20 * time.Millisecond)
 	}
 	took := time.Since(expireAt)
-	left := infoField(t, c, "used_memory") - empty
+	left := c.InfoNumber("used_memory") - empty
 	t.Logf("1 M keys gone %v after their time; used_memory %d empty, %d full, %d more than empty afterwards", took.Round(time.Millisecond), empty, full, left)
 	// What is left is garbage of the connection buffers, which the collector has not looked for yet.
 	require.Less(t, left, (full-empty)/5, "memory must come back")
-	require.Equal(t, keys, infoField(t, c, "expired_keys"))
+	require.Equal(t, keys, c.InfoNumber("expired_keys"))
 	return true
 }
 
@@ -69,18 +69,4 @@ func dbSize(t *testing.T, c *harness.Client) int {
 	n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(string(c.Do("DBSIZE")), ":")))
 	require.NoError(t, err)
 	return n
-}
-
-// infoField returns a numeric field of INFO.
-func infoField(t *testing.T, c *harness.Client, name string) int {
-	t.Helper()
-	for line := range strings.Lines(string(c.Do("INFO", "everything"))) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			n, err := strconv.Atoi(strings.TrimSpace(value))
-			require.NoError(t, err)
-			return n
-		}
-	}
-	require.Fail(t, "INFO has no field "+name)
-	return 0
 }

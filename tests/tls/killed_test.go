@@ -55,14 +55,14 @@ func TestCVE202656684And81934(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, "+PONG\r\n", string(plain.Do("PING")), "round %d", round)
-		require.Eventually(t, func() bool { return field(t, plain, "connected_clients") <= 2 }, harness.ReplyTimeout, 10*time.Millisecond,
+		require.Eventually(t, func() bool { return plain.InfoNumber("connected_clients") <= 2 }, harness.ReplyTimeout, 10*time.Millisecond,
 			"all but one, who killed them, are gone")
 		_, err := s.try(s.config())
 		require.NoError(t, err)
 		for _, c := range conns {
 			_ = c.Close()
 		}
-		require.Eventually(t, func() bool { return field(t, plain, "connected_clients") == 1 }, harness.ReplyTimeout, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return plain.InfoNumber("connected_clients") == 1 }, harness.ReplyTimeout, 10*time.Millisecond)
 	}
 	require.True(t, s.Alive())
 }

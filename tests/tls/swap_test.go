@@ -100,14 +100,14 @@ func TestSwapFiles(t *testing.T) {
 	for i := range *swaps {
 		p := s.ca.valid()
 		write(t, filepath.Join(s.dir, "tls.crt"), p.cert)
-		require.Eventually(t, func() bool { return field(t, admin, "tls_reloads_failed") == i+1 }, newWithin, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return admin.InfoNumber("tls_reloads_failed") == i+1 }, newWithin, 20*time.Millisecond)
 		require.Equal(t, old, s.served(t), "half of a pair changes nothing")
 		write(t, filepath.Join(s.dir, "tls.key"), p.key)
 		s.await(t, p)
 		old = p.serial(t)
 	}
 	load.stop()
-	require.GreaterOrEqual(t, field(t, admin, "tls_reloads"), *swaps)
+	require.GreaterOrEqual(t, admin.InfoNumber("tls_reloads"), *swaps)
 	require.Equal(t, *swaps, strings.Count(s.Log(), "cannot be used"), "one line for each half of a pair")
 }
 
@@ -138,7 +138,7 @@ func TestSwapDirectory(t *testing.T) {
 	}
 	load.stop()
 	admin := harness.Dial(t, s.Addr)
-	require.Zero(t, field(t, admin, "tls_reloads_failed"))
+	require.Zero(t, admin.InfoNumber("tls_reloads_failed"))
 	t.Logf("%d certificates put in place; the slowest was served after %v", *swaps, longest.Round(time.Millisecond))
 }
 
@@ -212,7 +212,7 @@ func TestFlood(t *testing.T) {
 		t.Logf("PING %-15s p50 %8v  p99 %8v  max %8v of %d", row.name, quantile(row.times, 0.5), quantile(row.times, 0.99), quantile(row.times, 1), len(row.times))
 	}
 	require.Eventually(t, func() bool { return s.OpenFiles() <= before }, 3*handshakeLimit, 50*time.Millisecond, "descriptors stay open")
-	require.Positive(t, field(t, harness.Dial(t, s.Addr), "tls_handshakes_failed"))
+	require.Positive(t, harness.Dial(t, s.Addr).InfoNumber("tls_handshakes_failed"))
 }
 
 // pings sends PINGs one after another for some time and returns what each took.

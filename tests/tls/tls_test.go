@@ -178,7 +178,7 @@ func TestWhoComesIn(t *testing.T) {
 	auth("no")
 	_, err := s.try(s.config())
 	require.NoError(t, err)
-	require.Positive(t, field(t, admin, "tls_handshakes_failed"))
+	require.Positive(t, admin.InfoNumber("tls_handshakes_failed"))
 }
 
 // TestExpiredServer: a certificate whose time is over is served, with a line in the log, and refused by the client.
@@ -267,7 +267,7 @@ func TestCommands(t *testing.T) {
 
 	plain := harness.Dial(t, s.Addr)
 	require.NoError(t, c.Send(harness.Command("BLPOP", "queue", "0")))
-	for field(t, plain, "blocked_clients") != 1 {
+	for plain.InfoNumber("blocked_clients") != 1 {
 		time.Sleep(time.Millisecond)
 	}
 	require.Equal(t, ":1\r\n", string(plain.Do("RPUSH", "queue", "job")))
@@ -281,7 +281,7 @@ func TestCommands(t *testing.T) {
 	require.Contains(t, string(listener.Do("SUBSCRIBE", "news")), "subscribe")
 	require.Equal(t, ":1\r\n", string(plain.Do("PUBLISH", "news", "hello")))
 	require.Equal(t, "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$5\r\nhello\r\n", string(listener.Reply()))
-	require.Equal(t, 2, field(t, plain, "tls_connected_clients"))
+	require.Equal(t, 2, plain.InfoNumber("tls_connected_clients"))
 
 	id := strings.Trim(string(c.Do("CLIENT", "ID")), ":\r\n")
 	require.Equal(t, ":1\r\n", string(plain.Do("CLIENT", "KILL", "ID", id)))
@@ -614,18 +614,4 @@ func TestPingChoosesTLS(t *testing.T) {
 			require.Equal(t, tt.says == "", len(out) == 0, "%s", out)
 		})
 	}
-}
-
-// field returns a numeric field of INFO.
-func field(t *testing.T, c *harness.Client, name string) int {
-	t.Helper()
-	for line := range strings.Lines(string(c.Do("INFO", "everything"))) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			n, err := strconv.Atoi(strings.TrimSpace(value))
-			require.NoError(t, err)
-			return n
-		}
-	}
-	require.FailNow(t, "INFO has no field "+name)
-	return 0
 }

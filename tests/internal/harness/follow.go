@@ -27,6 +27,14 @@ func (c *Client) Info(section string) map[string]string {
 	return fields
 }
 
+// InfoNumber returns a numeric field of INFO.
+func (c *Client) InfoNumber(name string) int {
+	c.t.Helper()
+	n, err := strconv.Atoi(c.Info("everything")[name])
+	require.NoError(c.t, err, "INFO's field %s", name)
+	return n
+}
+
 // AwaitSame returns when a replica's link is up and it has all that its primary has, by the offsets of both.
 func AwaitSame(t testing.TB, primary, replica *Client) {
 	t.Helper()
