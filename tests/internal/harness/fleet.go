@@ -59,7 +59,7 @@ func StartCluster(t testing.TB, primaries, replicas int, nodeTimeout time.Durati
 		for _, node := range c.Nodes {
 			node.Kill()
 		}
-		if !strings.Contains(strings.ToLower(last.Error()), "in use") {
+		if !portTaken(last) {
 			break
 		}
 	}
@@ -369,15 +369,7 @@ func StartSentinel(t testing.TB, downAfter time.Duration) *Sentinel {
 	t.Helper()
 	primary := StartReference(t)
 	replica := StartReference(t, "--replicaof", "127.0.0.1 "+strconv.Itoa(primary.Port), "--repl-diskless-sync-delay", "0")
-	dir, port := t.TempDir(), FreePort(t)
-	path := filepath.Join(dir, "sentinel.conf")
-	text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor %s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[2]s %[4]d\nsentinel failover-timeout %[2]s 10000\n",
-		port, sentinelName, primary.Port, downAfter.Milliseconds())
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	watcher := newServerAt(t, port, dir)
-	watcher.Name = "redis-sentinel"
-	require.NoError(t, watcher.launch(Reference(t), []string{path, "--sentinel"}))
-	t.Cleanup(watcher.finish)
+	watcher := startWatcher(t, primary.Port, 1, Timing{DownAfter: downAfter, FailoverTimeout: 10 * time.Second})
 	s := &Sentinel{primary, replica, watcher}
 	for deadline := time.Now().Add(fleetTimeout); time.Now().Before(deadline); time.Sleep(fleetLook) {
 		asksWatcher, asksReplica := Dial(t, watcher.Addr), Dial(t, replica.Addr)
@@ -391,6 +383,19 @@ func StartSentinel(t testing.TB, downAfter time.Duration) *Sentinel {
 	}
 	require.FailNow(t, "the sentinel does not know its primary and replica")
 	return nil
+}
+
+// startWatcher starts a sentinel that watches a primary, which is down when quorum sentinels say so.
+func startWatcher(t testing.TB, primary, quorum int, timing Timing) *Server {
+	t.Helper()
+	return onFreePort(t, func(port int) (*Server, error) {
+		s := newServerAt(t, port, t.TempDir())
+		path := filepath.Join(s.Dir, "sentinel.conf")
+		text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor %s 127.0.0.1 %d %d\nsentinel down-after-milliseconds %[2]s %[5]d\nsentinel failover-timeout %[2]s %[6]d\n",
+			port, sentinelName, primary, quorum, timing.DownAfter.Milliseconds(), timing.FailoverTimeout.Milliseconds())
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		return s, s.runAs("redis-sentinel", Reference(t), []string{path, "--sentinel"})
+	})
 }
 
 // URL is the sentinel as `upstream` takes it.
@@ -415,27 +420,18 @@ func Certificate(t testing.TB, names ...string) (cert, key string) {
 // StartReferenceTLS is StartReference with a port for TLS besides, whose address it returns.
 func StartReferenceTLS(t testing.TB, cert, key string, flags ...string) (s *Server, addr string) {
 	t.Helper()
-	port := strconv.Itoa(FreePort(t))
-	s = StartReference(t, append([]string{"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no"}, flags...)...)
-	return s, net.JoinHostPort("127.0.0.1", port)
-}
-
-// newServerAt is a redis-server to be launched on a port that was chosen.
-func newServerAt(t testing.TB, port int, dir string) *Server {
-	return &Server{
-		Name: "redis-server", Port: port, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Dir: dir,
-		t: t, done: make(chan struct{}),
-	}
+	s = onFreePort(t, func(port int) (*Server, error) {
+		secure := strconv.Itoa(FreePort(t))
+		addr = net.JoinHostPort("127.0.0.1", secure)
+		return startReferenceAt(t, port, t.TempDir(), append([]string{"--tls-port", secure, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert, "--tls-auth-clients", "no"}, flags...))
+	})
+	return s, addr
 }
 
 // startReferenceAt runs redis-server on a port that was chosen.
 func startReferenceAt(t testing.TB, port int, dir string, flags []string) (*Server, error) {
 	s := newServerAt(t, port, dir)
-	if err := s.launch(Reference(t), append(s.usualFlags(), flags...)); err != nil {
-		return nil, err
-	}
-	t.Cleanup(s.finish)
-	return s, nil
+	return s, s.runAs("redis-server", Reference(t), append(s.usualFlags(), flags...))
 }
 
 // Slot is the hash slot of a key: CRC16 (XMODEM) of what is in its first braces, if there is something, or of all of it.

@@ -45,24 +45,16 @@ func StartGuarded(t testing.TB, servers, sentinels int, timing Timing, flags ...
 	t.Helper()
 	g := &Guarded{t: t, flags: flags}
 	for i := range servers {
-		port, dir := FreePort(t), t.TempDir()
+		dir := t.TempDir()
 		text := "save \"\"\n"
 		if i > 0 {
 			text += fmt.Sprintf("replicaof 127.0.0.1 %d\n", g.Servers[0].Port)
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "h.conf"), []byte(text), 0o644))
-		g.Servers = append(g.Servers, g.launch(port, dir))
+		g.Servers = append(g.Servers, onFreePort(t, func(port int) (*Server, error) { return g.launch(port, dir) }))
 	}
 	for i := range sentinels {
-		port, dir := FreePort(t), t.TempDir()
-		path := filepath.Join(dir, "sentinel.conf")
-		text := fmt.Sprintf("port %d\nbind 127.0.0.1\nsentinel monitor %s 127.0.0.1 %d %d\nsentinel down-after-milliseconds %[2]s %[5]d\nsentinel failover-timeout %[2]s %[6]d\n",
-			port, sentinelName, g.Servers[0].Port, sentinels/2+1, (timing.DownAfter + time.Duration(i)*guardedStagger).Milliseconds(), timing.FailoverTimeout.Milliseconds())
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		watcher := newServerAt(t, port, dir)
-		watcher.Name = "redis-sentinel"
-		require.NoError(t, watcher.launch(Reference(t), []string{path, "--sentinel"}))
-		t.Cleanup(watcher.finish)
+		watcher := startWatcher(t, g.Servers[0].Port, sentinels/2+1, Timing{timing.DownAfter + time.Duration(i)*guardedStagger, timing.FailoverTimeout})
 		g.Sentinels = append(g.Sentinels, watcher)
 		c := Dial(t, watcher.Addr)
 		require.Equal(t, "+OK\r\n", string(c.Do("SENTINEL", "DEBUG", "publish-period", "200", "info-period", "200", "ask-period", "200", "ping-period", "300")))
@@ -73,30 +65,29 @@ func StartGuarded(t testing.TB, servers, sentinels int, timing Timing, flags ...
 }
 
 // launch runs a headgate on a port, in a directory with its configuration file.
-func (g *Guarded) launch(port int, dir string) *Server {
-	g.t.Helper()
+func (g *Guarded) launch(port int, dir string) (*Server, error) {
 	return launchAt(g.t, port, dir, slices.Concat([]string{filepath.Join(dir, "h.conf"), "--port", strconv.Itoa(port), "--bind", "127.0.0.1"}, g.flags))
 }
 
 // Again starts a headgate that has ended again, in its directory and on its port, with these flags after the usual ones.
 func Again(t testing.TB, s *Server, flags ...string) *Server {
 	t.Helper()
-	return launchAt(t, s.Port, s.Dir, append(s.usualFlags(), flags...))
+	again, err := launchAt(t, s.Port, s.Dir, append(s.usualFlags(), flags...))
+	require.NoError(t, err)
+	return again
 }
 
-func launchAt(t testing.TB, port int, dir string, args []string) *Server {
-	t.Helper()
+func launchAt(t testing.TB, port int, dir string, args []string) (*Server, error) {
 	s := newServerAt(t, port, dir)
-	s.Name = "headgate"
-	require.NoError(t, s.launch(Binary(t), args))
-	t.Cleanup(s.finish)
-	return s
+	return s, s.runAs("headgate", Binary(t), args)
 }
 
 // Restart starts a server that was killed again, as it was told to be by its configuration file.
 func (g *Guarded) Restart(i int) {
 	g.t.Helper()
-	g.Servers[i] = g.launch(g.Servers[i].Port, g.Servers[i].Dir)
+	s, err := g.launch(g.Servers[i].Port, g.Servers[i].Dir)
+	require.NoError(g.t, err)
+	g.Servers[i] = s
 }
 
 // SentinelAddrs are where the sentinels listen.

@@ -118,12 +118,15 @@ func StartReference(t testing.TB, flags ...string) *Server {
 // StartOther runs a program that is no server of Redis's protocol, in an environment that is told a free port to listen on.
 func StartOther(t testing.TB, path string, environment func(port int) []string, args ...string) *Server {
 	t.Helper()
-	s := &Server{Name: filepath.Base(path), Port: FreePort(t), Dir: t.TempDir(), t: t, done: make(chan struct{})}
-	s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port))
-	s.foreign = true
-	require.NoError(t, s.launch(path, args, environment(s.Port)...))
-	t.Cleanup(s.kill)
-	return s
+	return onFreePort(t, func(port int) (*Server, error) {
+		s := newServerAt(t, port, t.TempDir())
+		s.Name, s.foreign = filepath.Base(path), true
+		if err := s.launch(path, args, environment(port)...); err != nil {
+			return nil, err
+		}
+		t.Cleanup(s.kill)
+		return s, nil
+	})
 }
 
 // StartPair runs one of each with the same flags.
@@ -156,22 +159,47 @@ func start(t testing.TB, name, binary string, flags []string, first ...string) *
 // startIn is start in a directory; "" is a new one each time.
 func startIn(t testing.TB, name, binary, dir string, flags []string, first ...string) *Server {
 	t.Helper()
-	var last error
-	for range startAttempts {
-		s := &Server{Name: name, Port: FreePort(t), Dir: dir, t: t, done: make(chan struct{})}
-		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port))
+	return onFreePort(t, func(port int) (*Server, error) {
+		s := newServerAt(t, port, dir)
 		if dir == "" {
 			s.Dir = t.TempDir()
 		}
-		if last = s.launch(binary, slices.Concat(first, s.usualFlags(), flags)); last == nil {
-			t.Cleanup(s.finish)
+		return s, s.runAs(name, binary, slices.Concat(first, s.usualFlags(), flags))
+	})
+}
+
+// onFreePort has a server be launched on a free port, and on another one if somebody has taken that one meanwhile.
+func onFreePort(t testing.TB, launch func(port int) (*Server, error)) *Server {
+	t.Helper()
+	var last error
+	for range startAttempts {
+		s, err := launch(FreePort(t))
+		if err == nil {
 			return s
 		}
-		if !strings.Contains(strings.ToLower(s.Log()), "in use") {
+		if last = err; !portTaken(err) {
 			break
 		}
 	}
 	require.NoError(t, last)
+	return nil
+}
+
+// portTaken reports whether a server has not started since somebody else listens on its port: the error has its log.
+func portTaken(err error) bool { return strings.Contains(strings.ToLower(err.Error()), "in use") }
+
+// newServerAt is a server to be launched on a port that was chosen.
+func newServerAt(t testing.TB, port int, dir string) *Server {
+	return &Server{Port: port, Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Dir: dir, t: t, done: make(chan struct{})}
+}
+
+// runAs launches a server that is to be looked at when the test ends.
+func (s *Server) runAs(name, binary string, args []string) error {
+	s.Name = name
+	if err := s.launch(binary, args); err != nil {
+		return err
+	}
+	s.t.Cleanup(s.finish)
 	return nil
 }
 
