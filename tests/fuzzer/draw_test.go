@@ -11,11 +11,10 @@ import (
 )
 
 const (
-	keys       = 40  // few, so that commands of all types meet at them
-	maxRepeats = 4   // of an argument that may be there often
-	maxHuge    = 18  // log2 of the longest argument
-	users      = 3   // that ACL rules are about
-	deep       = 600 // nested brackets and the like
+	keys    = 40  // few, so that commands of all types meet at them
+	maxHuge = 18  // log2 of the longest argument
+	users   = 3   // that ACL rules are about
+	deep    = 600 // nested brackets and the like
 )
 
 // dice draw command lines. The same seed draws the same ones.
@@ -37,7 +36,7 @@ func (d *dice) line() []string {
 		if rare[c.Name()] && !d.one(100) {
 			continue
 		}
-		line := append(slices.Clone(c.Words), d.arguments(c.Args, nil)...)
+		line := append(slices.Clone(c.Words), d.arguments(c.Args)...)
 		if own := ownLines[c.Name()]; own != nil {
 			line = own(d, line)
 		}
@@ -50,53 +49,30 @@ func (d *dice) line() []string {
 	}
 }
 
-func (d *dice) arguments(args []syntax.Argument, out []string) []string {
-	for _, a := range args {
-		if a.Optional && !d.one(3) {
-			continue
-		}
-		repeats := 1
-		if a.Multiple {
-			repeats += d.IntN(maxRepeats)
-		}
-		for i := range repeats {
-			if a.Token != "" && a.Kind != "pure-token" && (i == 0 || a.MultipleToken) {
-				out = append(out, a.Token)
-			}
-			out = d.argument(a, out)
-		}
-	}
-	return out
+func (d *dice) arguments(args []syntax.Argument) []string {
+	draw := syntax.Draw{Rand: d.Rand, Choose: func(of []syntax.Argument) syntax.Argument { return of[d.IntN(len(of))] }, Value: d.value}
+	return draw.Arguments(args, nil)
 }
 
-func (d *dice) argument(a syntax.Argument, out []string) []string {
-	switch a.Kind {
-	case "block":
-		return d.arguments(a.Parts, out)
-	case "oneof":
-		choice := a.Parts[d.IntN(len(a.Parts))]
-		choice.Optional = false
-		return d.arguments([]syntax.Argument{choice}, out)
-	case "pure-token":
-		return append(out, a.Token)
-	case "key":
-		return append(out, d.key())
-	}
-	if a.Name == "timeout" {
-		return append(out, d.pick("1", "2", "0.01"))
-	}
-	if d.aggressive && d.one(3) {
-		return append(out, d.odd())
+// value draws an argument that suits its kind and name, unless it need not.
+func (d *dice) value(a syntax.Argument) string {
+	switch {
+	case a.Kind == "key":
+		return d.key()
+	case a.Name == "timeout":
+		return d.pick("1", "2", "0.01")
+	case d.aggressive && d.one(3):
+		return d.odd()
 	}
 	switch a.Kind {
 	case "integer", "unix-time":
-		return append(out, d.integer(a.Name))
+		return d.integer(a.Name)
 	case "double":
-		return append(out, d.pick("0", "1", "-1.5", "2.25", "1e3", "inf", "-inf", "(1", strconv.Itoa(d.IntN(100))))
+		return d.pick("0", "1", "-1.5", "2.25", "1e3", "inf", "-inf", "(1", strconv.Itoa(d.IntN(100)))
 	case "pattern":
-		return append(out, d.pick("*", "k*", "k?", "[a-k]*", "k[^1]", "nothing", "\\k*"))
+		return d.pick("*", "k*", "k?", "[a-k]*", "k[^1]", "nothing", "\\k*")
 	}
-	return append(out, d.text(a.Name))
+	return d.text(a.Name)
 }
 
 func (d *dice) key() string { return "k" + strconv.Itoa(d.IntN(keys)) }

@@ -72,7 +72,7 @@ func (s *stream) next() sent {
 	case s.one(flushes):
 		return plain("FLUSHALL")
 	case s.one(scripts):
-		args := []string{"EVAL", s.pick(limiters...), "2", s.argument(syntax.Argument{Kind: "key"}, nil)[0], s.argument(syntax.Argument{Kind: "key"}, nil)[0]}
+		args := []string{"EVAL", s.pick(limiters...), "2", s.key(), s.key()}
 		return plain(append(args, strconv.Itoa(s.IntN(100)), s.text(""))...)
 	case s.one(lexMembers):
 		return plain("ZADD", "lex:"+strconv.Itoa(s.IntN(10)), "0", s.text(""), "0", s.text(""))

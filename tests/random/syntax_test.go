@@ -70,14 +70,13 @@ func (d *dice) pick(from ...string) string { return from[d.IntN(len(from))] }
 func (d *dice) one(n int) bool { return d.IntN(n) == 0 }
 
 const (
-	keys       = 50
-	maxRepeats = 4
-	numkeys    = "\x00numkeys" // stands for the number of the keys that follow
+	keys    = 50
+	numkeys = "\x00numkeys" // stands for the number of the keys that follow
 )
 
 // call draws one call of c: mostly well-formed, now and then with an argument too few, too many or of the wrong kind.
 func (d *dice) call(c syntax.Command) []string {
-	args := d.arguments(c.Args, nil)
+	args := d.arguments(c.Args)
 	for i, a := range args {
 		if a == numkeys {
 			args[i] = strconv.Itoa(len(keysAfter(args[i+1:])))
@@ -113,54 +112,41 @@ func keysAfter(args []string) []string {
 	return args
 }
 
-func (d *dice) arguments(args []syntax.Argument, out []string) []string {
-	for _, a := range args {
-		if a.Optional && !d.one(3) {
-			continue
-		}
-		repeats := 1
-		if a.Multiple {
-			repeats = 1 + d.IntN(maxRepeats)
-		}
-		for i := range repeats {
-			if a.Token != "" && a.Kind != "pure-token" && (i == 0 || a.MultipleToken) {
-				out = append(out, a.Token)
-			}
-			out = d.argument(a, out)
-		}
-	}
-	return out
+func (d *dice) arguments(args []syntax.Argument) []string {
+	draw := syntax.Draw{Rand: d.Rand, Choose: d.choose, Value: d.value}
+	return draw.Arguments(args, nil)
 }
 
-func (d *dice) argument(a syntax.Argument, out []string) []string {
+// choose draws one of several arguments, but no id that a server makes from the time: the two servers would differ.
+func (d *dice) choose(of []syntax.Argument) syntax.Argument {
+	choice := of[d.IntN(len(of))]
+	if choice.Token == "*" {
+		choice = of[len(of)-1]
+	}
+	return choice
+}
+
+// value draws an argument that suits its kind and name.
+func (d *dice) value(a syntax.Argument) string {
 	switch a.Kind {
-	case "block":
-		return d.arguments(a.Parts, out)
-	case "oneof":
-		choice := a.Parts[d.IntN(len(a.Parts))]
-		if choice.Token == "*" { // an id made from the time: the two servers would differ
-			choice = a.Parts[len(a.Parts)-1]
-		}
-		choice.Optional = false
-		return d.arguments([]syntax.Argument{choice}, out)
-	case "pure-token":
-		return append(out, a.Token)
 	case "key":
-		return append(out, "k:"+strconv.Itoa(d.IntN(keys)))
+		return d.key()
 	case "integer":
-		return append(out, d.number(a.Name))
+		return d.number(a.Name)
 	case "double":
-		return append(out, d.float(a.Name))
+		return d.float(a.Name)
 	case "pattern":
-		return append(out, d.pick("*", "k:*", "k:1*", "k:[0-3]?", "k:?", "nothing*", "k:\\1", "k:*->f1", "#", "k:[^1]*"))
+		return d.pick("*", "k:*", "k:1*", "k:[0-3]?", "k:?", "nothing*", "k:\\1", "k:*->f1", "#", "k:[^1]*")
 	case "unix-time":
 		if d.one(5) {
-			return append(out, strconv.FormatInt(d.now-d.Int64N(1000), 10)) // past
+			return strconv.FormatInt(d.now-d.Int64N(1000), 10) // past
 		}
-		return append(out, strconv.FormatInt(d.now+10000+d.Int64N(10000), 10))
+		return strconv.FormatInt(d.now+10000+d.Int64N(10000), 10)
 	}
-	return append(out, d.text(a.Name))
+	return d.text(a.Name)
 }
+
+func (d *dice) key() string { return "k:" + strconv.Itoa(d.IntN(keys)) }
 
 // number draws an integer that suits the argument's name: sizes stay small, so that no call takes long or much memory.
 func (d *dice) number(name string) string {

@@ -1,4 +1,4 @@
-// Package syntax reads how commands are written, as a server tells it by COMMAND DOCS.
+// Package syntax reads how commands are written, as a server tells it by COMMAND DOCS, and draws calls that are written so.
 package syntax
 
 import (
