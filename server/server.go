@@ -257,8 +257,8 @@ func (s *Server) Follow(live *config.Live) {
 		gateway.StayNative(live)
 	}
 	s.Journal.Begin(live)
-	s.Access.Follow(live)
 	s.Fronts.Follow(live)
+	s.Access.Follow(live) // behind all that may refuse a change, since ACL may have said more of the default user than requirepass does
 	live.OnChange(func(_, _ *config.Config) error { s.TellAddresses(s.OpenAddresses()); return nil }, "bind", "port", "tls-port")
 }
 

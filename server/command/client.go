@@ -2,7 +2,7 @@ package command
 
 import (
 	"cmp"
-	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -178,14 +178,14 @@ func (cl *Client) Type() ClientType {
 	return ClientTypeNormal
 }
 
-// IsLoopback reports whether a client's address is of this machine.
+// IsLoopback reports whether a client's address is of this machine: a loopback address, a Unix socket's, or that of a pipe in a test. What has a
+// port and cannot be read is not.
 func IsLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return true // a Unix socket, or a pipe in a test
+	if IsUnixAddress(addr) {
+		return true
 	}
-	ip := net.ParseIP(host)
-	return ip == nil || ip.IsLoopback()
+	at, err := netip.ParseAddrPort(addr)
+	return err == nil && at.Addr().Unmap().IsLoopback()
 }
 
 // IsUnixAddress reports whether a client's address is that of a Unix socket: a path, or something without a port.

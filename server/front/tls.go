@@ -80,19 +80,18 @@ func (f *tlsFront) open(cfg *config.Config) error {
 	if cfg.TLSPort == 0 {
 		return nil
 	}
-	if err := f.use(readTLSFiles(cfg)); err != nil {
+	files := readTLSFiles(cfg)
+	made, err := files.config(cfg)
+	if err != nil {
 		return fmt.Errorf("TLS cannot be served: %w", err)
 	}
-	return f.listen(cfg)
+	f.use(cfg, files, made)
+	return f.bind(cfg)
 }
 
-// use makes the configuration for new handshakes from the files. The caller holds mu.
-func (f *tlsFront) use(files tlsFiles) error {
-	made, err := files.config(f.settings)
-	if err != nil {
-		return err
-	}
-	f.files, f.broken = files, ""
+// use has new handshakes follow a configuration, made of the settings and the files. The caller holds mu.
+func (f *tlsFront) use(settings *config.Config, files tlsFiles, made *tls.Config) {
+	f.settings, f.files, f.broken = settings, files, ""
 	f.config.Store(made)
 	leaf := made.Certificates[0].Leaf
 	f.NotAfter.Store(leaf.NotAfter.Unix())
@@ -103,11 +102,10 @@ func (f *tlsFront) use(files tlsFiles) error {
 		}
 		f.of.Logger.Warn(what, "at", leaf.NotAfter.UTC().Format(time.RFC3339))
 	}
-	return nil
 }
 
-// listen opens the listeners. The caller holds mu.
-func (f *tlsFront) listen(cfg *config.Config) error {
+// bind opens the listeners, on which nobody accepts yet. The caller holds mu.
+func (f *tlsFront) bind(cfg *config.Config) error {
 	if f.ending.Load() {
 		return errors.New("the server is ending")
 	}
@@ -126,9 +124,6 @@ func (f *tlsFront) listen(cfg *config.Config) error {
 			return err
 		}
 	}
-	if f.started {
-		f.acceptAll()
-	}
 	return nil
 }
 
@@ -140,8 +135,11 @@ func (f *tlsFront) start() {
 	f.acceptAll()
 }
 
-// acceptAll accepts on all listeners and looks after the files. The caller holds mu.
+// acceptAll accepts on all listeners, once the server has started, and looks after the files. The caller holds mu.
 func (f *tlsFront) acceptAll() {
+	if !f.started {
+		return
+	}
 	for _, ln := range f.listeners {
 		f.conns.Go(func() { f.acceptFrom(ln, f.admit) })
 	}
@@ -176,41 +174,45 @@ func (f *tlsFront) closeListeners() {
 	f.listeners = nil
 }
 
-// configChanged takes new directives into use: a port, or what the files are and how they are used. Connections that are open go on.
+// configChanged takes new directives into use: a port, or what the files are and how they are used. Connections that are open go on. After an
+// error everything is as it was.
 func (f *tlsFront) configChanged(old, cfg *config.Config) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	before := f.settings
-	f.settings = cfg
 	if cfg.TLSPort == 0 {
+		f.settings = cfg
 		f.closeListeners()
 		return nil
 	}
-	if err := f.use(readTLSFiles(cfg)); err != nil {
-		f.settings = before
+	files := readTLSFiles(cfg)
+	made, err := files.config(cfg)
+	if err != nil {
 		f.of.Logger.Error("the TLS configuration stays as it was", "err", err)
 		return errTLSFiles
 	}
 	samePort := cfg.TLSPort == old.TLSPort
 	if samePort && len(f.listeners) > 0 && (f.foreign || slices.Equal(cfg.Bind, old.Bind)) {
+		f.use(cfg, files, made)
 		return nil
 	}
 	previous, foreign := f.listeners, f.foreign
 	if samePort {
 		f.closeListeners() // they may have the addresses that are wanted
 	}
-	if err := f.listen(cfg); err != nil {
-		f.settings, f.listeners, f.foreign = before, previous, foreign
+	if err := f.bind(cfg); err != nil {
 		f.of.Logger.Error("the TLS port stays as it was", "err", err)
-		if !samePort {
+		if f.listeners, f.foreign = previous, foreign; !samePort {
 			return errNoPort
 		}
-		if err := f.listen(old); err != nil {
+		if err := f.bind(old); err != nil {
 			f.listeners = nil
 			f.of.Logger.Error("nothing listens on tls-port any more", "err", err)
 		}
+		f.acceptAll()
 		return errNoAddresses
 	}
+	f.use(cfg, files, made)
+	f.acceptAll()
 	if !samePort {
 		for _, ln := range previous {
 			ln.Close()
@@ -258,7 +260,8 @@ func (f *tlsFront) refresh() {
 		f.broken = ""
 		return
 	}
-	if err := f.use(files); err != nil {
+	made, err := files.config(settings)
+	if err != nil {
 		if err.Error() != f.broken {
 			f.broken = err.Error()
 			f.BadReloads.Add(1)
@@ -266,6 +269,7 @@ func (f *tlsFront) refresh() {
 		}
 		return
 	}
+	f.use(settings, files, made)
 	f.Reloads.Add(1)
 	f.of.Logger.Info("the TLS files have changed and are in use", "cert", f.settings.TLSCertFile)
 }

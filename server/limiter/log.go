@@ -15,18 +15,19 @@ var log = Algorithm{
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true, Summary: "count different ids instead of calls: one that was counted within the window passes without a charge; a cost of -1 removes it"},
 	}, Words: 2,
 	Options: []Option{memberOption},
-	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, errLogCost, ErrWrongType}, Kind: Entries, Returns: ReturnEntries,
-	Read: readWindow, Text: textOfWindow, Finish: finishLog, Costs: errLogCost, CheckCost: checkLogCost,
+	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, ErrLogCost, ErrWrongType}, Kind: Entries, Returns: ReturnEntries,
+	Read: readWindow, Text: textOfWindow, Finish: finishLog, Costs: ErrLogCost, CheckCost: checkLogCost,
 	Prepare: prepareLog, Decide: decideLog,
 }
 
-// errLogCost is what a cost above maxLogCost is answered with.
-const errLogCost = Error("ERR cost of a log must be <= 1048576")
+// ErrLogCost is what a cost above MaxLogCost is answered with.
+const ErrLogCost = Error("ERR cost of a log must be <= 100000, for all logs of a call together")
 
-// maxLogCost is how many entries one call may add to a sliding log, so that none holds up the others for long.
-const maxLogCost = 1 << 20
+// MaxLogCost is how many entries one call may add to sliding logs, so that none holds up the others for long: with an append-only file each
+// costs about a microsecond.
+const MaxLogCost = 100_000
 
-func checkLogCost(p *Policy, cost int64) bool { return cost <= maxLogCost || cost > p.Limit }
+func checkLogCost(p *Policy, cost int64) bool { return cost <= MaxLogCost || cost > p.Limit }
 
 func finishLog(_ *Policy, r *Request) error {
 	if r != nil && r.HasMember && r.Call.Cost > 1 {

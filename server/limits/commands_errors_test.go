@@ -151,8 +151,11 @@ func TestLimiterBadOptions(t *testing.T) {
 		}
 	}
 	require.Equal(t, usage("RL.LOG"), w.Call("RL.LOG k 5 1s MEMBER a COST 2"))
-	require.Equal(t, "ERR cost of a log must be <= 1048576", w.Call("RL.LOG k 9000000 1s COST 1048577"))
-	require.Equal(t, "[1 5 5 -1 0]", w.Call("RL.LOG k 5 1s COST 1048577"))
+	const tooMany = "ERR cost of a log must be <= 100000, for all logs of a call together"
+	require.Equal(t, tooMany, w.Call("RL.LOG k 9000000 1s COST 100001"))
+	require.Equal(t, "[1 5 5 -1 0]", w.Call("RL.LOG k 5 1s COST 100001"))
+	require.Equal(t, tooMany, w.Call("RL.TAKE 2 LOG~9000000~1s a LOG~9000000~1s b COST 50001"))
+	require.Equal(t, "[1 0 [[1 5 5 -1 0] [0 9000000 9000000 -1 0]]]", w.Call("RL.TAKE 2 LOG~5~1s a LOG~9000000~1s b COST 50001"))
 	require.Equal(t, "0", w.Call("DBSIZE"))
 }
 

@@ -3,6 +3,7 @@ package limits
 import (
 	"bytes"
 	"encoding/hex"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -359,11 +360,16 @@ func (l *Limits) settle(c *command.Ctx) {
 		c.Err(errFewActuals)
 		return
 	}
+	reserved, used := int64(0), int64(0) // of logs
 	for i := range r.pairs {
-		if p := &r.pairs[i]; p.policy.Algorithm.Returns == limiter.ReturnEntries && actuals[i] > max(maxReservedEntries, p.cost) {
-			c.Err(errReservedEntries)
-			return
+		if p := &r.pairs[i]; p.policy.Algorithm.Returns == limiter.ReturnEntries {
+			reserved += p.cost
+			used += min(actuals[i], math.MaxInt64-used)
 		}
+	}
+	if used > max(maxReservedEntries, reserved) {
+		c.Err(errReservedEntries)
+		return
 	}
 	l.endReservation(c, r, actuals)
 	l.Reservations.Counts.Settled++

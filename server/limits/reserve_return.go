@@ -233,8 +233,11 @@ func (l *Limits) chargeDebt(c *command.Ctx, p *reservedPair, units int64) bool {
 	if returns := policy.Algorithm.Returns; policy.Limit < 0 || p.policy.Limit < 0 || returns == limiter.ReturnNothing || returns == limiter.ReturnLease {
 		return false
 	}
-	if policy.Algorithm.Returns == limiter.ReturnBacklog {
+	switch policy.Algorithm.Returns {
+	case limiter.ReturnBacklog:
 		units = boundedDebt(policy, units)
+	case limiter.ReturnEntries: // the policy may be a log only since the reservation was made
+		units = min(units, maxReservedEntries)
 	}
 	boundless := policy.Boundless()
 	request := limiter.Request{Call: throttle.Call{Cost: units}}

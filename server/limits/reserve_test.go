@@ -147,6 +147,22 @@ func TestReserveAfterAChangedPolicy(t *testing.T) {
 	`)
 }
 
+// TestReserveOfWhatBecomesALog: what is used beyond a reservation adds no more entries to a log than a reservation may, also if the policy was
+// another one when it was made, and for all pairs together.
+func TestReserveOfWhatBecomesALog(t *testing.T) {
+	servertest.Converse(t, newReserver(t), `
+		RL.POLICY SET p FIXED 10 60s               | OK
+		RL.RESERVE 1 p k COST 0 TTL 600s ID a      | [0 -1 a [[0 10 10 -1 0]]]
+		RL.POLICY SET p LOG 10 60s                 | OK
+		RL.SETTLE a ACTUAL 3000000                 | [1 [[1 10 0 60000 60000]]]
+		ZCARD k                                    | 10000
+		RL.POLICY SET q LOG 100000 60s             | OK
+		RL.RESERVE 2 q l q m COST 1 TTL 600s ID b  | [0 -1 b [[0 100000 99999 -1 60000] [0 100000 99999 -1 60000]]]
+		RL.SETTLE b ACTUAL 9000                    | ERR cost of a reserved log must be <= 10000
+		RL.SETTLE b ACTUAL 5000                    | [1 [[0 100000 95000 -1 60000] [0 100000 95000 -1 60000]]]
+	`)
+}
+
 // TestReserveUnderExceptions: a key's override is its policy then as now, a pair that only a shadow limits has charged nothing, and a block limits
 // reservations, too.
 func TestReserveUnderExceptions(t *testing.T) {
@@ -326,6 +342,22 @@ func TestReservationsAreFoundAfterARestart(t *testing.T) {
 	require.NoError(t, err)
 	defer w.Kill()
 	require.Equal(t, state, servertest.Digest(w.Srv))
+}
+
+// TestReservationsWithoutUnits: one whose limit is written out, and lacks a unit, ends after a restart as others do.
+func TestReservationsWithoutUnits(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	w.Words("RL.RESERVE", "1", "FIXED 10 60000000000", "k", "COST", "5", "TTL", "4s", "ID", "a")
+	w.Kill()
+	w, err = servertest.StartAOF(disk.Clone(), config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	defer w.Kill()
+	now += 5_000 * 1e6
+	cron(w.Srv)
+	require.Equal(t, limits.ReservationCounts{TimedOut: 1}, w.Srv.Reservations.Counts)
+	require.Equal(t, "$1\r\n0\r\n", w.Words("GET", "k"))
 }
 
 // TestReservationsOfExchangedDatabases: they go with the keys.

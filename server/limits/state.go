@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 
@@ -343,6 +344,8 @@ func (s *state) addEntries(ch *limiter.Change) {
 		}
 	case ch.Add == 0:
 		return
+	case c.Logs() && ch.Add > 1:
+		s.addLogged(ch)
 	case c.Logs() || s.added != nil:
 		z.AppendStamps(ch.AddAt, ch.Add, func(member []byte) {
 			if s.added != nil {
@@ -354,6 +357,27 @@ func (s *state) addEntries(ch *limiter.Change) {
 		z.AppendStamps(ch.AddAt, ch.Add, nil)
 	}
 	c.Notify(config.EventZSet, "zadd", s.key.Name)
+}
+
+// loggedAtOnce is how many entries one command of the log adds at most.
+const loggedAtOnce = 1024
+
+// addLogged is addEntries for several entries, of which the log hears many at a time.
+func (s *state) addLogged(ch *limiter.Change) {
+	words := make([]any, 0, 2+2*min(ch.Add, loggedAtOnce))
+	words = append(words, "ZADD", s.key.Name)
+	s.zset.AppendStamps(ch.AddAt, ch.Add, func(member []byte) {
+		if s.added != nil {
+			s.added(member)
+		}
+		if words = append(words, ch.AddAt, bytes.Clone(member)); len(words) == cap(words) {
+			s.c.Effect(words...)
+			words = words[:2]
+		}
+	})
+	if len(words) > 2 {
+		s.c.Effect(words...)
+	}
 }
 
 // removeRanks takes the entries of ranks start to stop out.

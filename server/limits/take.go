@@ -238,6 +238,7 @@ func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair, peek, given boo
 			}
 		}
 	}
+	logged := int64(0)
 	for i := range pairs {
 		name := c.Args[2+2*i]
 		p, err := l.policy(c, name)
@@ -263,6 +264,14 @@ func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair, peek, given boo
 			pairs[i].blockable, pairs[i].blocks = true, p.except.blocks
 			pairs[i].policy = l.override(c, p, pairs[i].key.Name)
 		}
+		cost := pairs[i].request.Call.Cost
+		if p.Algorithm.Returns == limiter.ReturnEntries && cost > 0 && cost <= pairs[i].policy.Limit {
+			logged += cost
+		}
+	}
+	if logged > limiter.MaxLogCost {
+		errLimiter(c, limiter.ErrLogCost)
+		return false
 	}
 	return true
 }

@@ -11,7 +11,7 @@ import (
 // each command while the process runs, since each call of a client would be another.
 func (l *Limits) watchUnits(c *command.Ctx, durations ...[]byte) {
 	for _, word := range durations {
-		if !limiter.LacksUnit(word) || l.unitless[c.Cmd] {
+		if c.Cmd == nil || !limiter.LacksUnit(word) || l.unitless[c.Cmd] { // without a command it is read again, and was a client's before
 			continue
 		}
 		if l.unitless == nil {

@@ -48,6 +48,14 @@ func TestAddressesChange(t *testing.T) {
 			require.Equal(t, refused("port", "Unable to listen on this port. Check server logs."), set("port", strconv.Itoa(taken.Addr().(*net.TCPAddr).Port)))
 			require.True(t, answers("127.0.0.1", port))
 			require.Equal(t, []string{"port", strconv.Itoa(port)}, c.Ask("CONFIG", "GET", "port").Strings())
+			c.Ask("ACL", "SETUSER", "default", "resetpass", ">acl")
+			users := c.Ask("ACL", "LIST").Strings()
+			require.Equal(t, refused("port", "Unable to listen on this port. Check server logs."),
+				string(c.Do("CONFIG", "SET", "requirepass", "x", "port", strconv.Itoa(taken.Addr().(*net.TCPAddr).Port))))
+			if s == subject { // the reference lets everybody in
+				require.Equal(t, users, c.Ask("ACL", "LIST").Strings(), "a change that is refused leaves passwords alone")
+			}
+			c.Ask("ACL", "SETUSER", "default", "nopass")
 
 			require.Equal(t, "+OK\r\n", set("bind", "127.0.0.2 -203.0.113.7"))
 			require.True(t, answers("127.0.0.2", port))

@@ -382,6 +382,11 @@ func TestConfigure(t *testing.T) {
 	defer taken.Close()
 	require.Equal(t, refused("tls-port", "Unable to listen on this port. Check server logs."),
 		string(admin.Do("CONFIG", "SET", "tls-port", strconv.Itoa(taken.Addr().(*net.TCPAddr).Port))))
+	require.Equal(t, "+OK\r\n", string(admin.Do("CONFIG", "SET", "tls-auth-clients", "yes")))
+	require.Contains(t, string(admin.Do("CONFIG", "SET", "tls-auth-clients", "no", "tls-port", strconv.Itoa(taken.Addr().(*net.TCPAddr).Port))), "Unable to listen")
+	_, err = s.try(s.config())
+	require.Error(t, err, "a change that is refused leaves everything as it was")
+	require.Equal(t, "+OK\r\n", string(admin.Do("CONFIG", "SET", "tls-auth-clients", "no")))
 	stays := s.dial(t)
 	before, port := s.addr, strconv.Itoa(harness.FreePort(t))
 	require.Equal(t, "+OK\r\n", string(admin.Do("CONFIG", "SET", "tls-port", port)))
