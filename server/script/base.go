@@ -24,7 +24,7 @@ const (
 func (s *sandbox) openBase() {
 	for name, fn := range map[string]lua.LGFunction{
 		"assert": baseAssert, "collectgarbage": baseCollect, "error": s.baseError, "gcinfo": baseInfo,
-		"getmetatable": s.baseGetMetatable, "ipairs": s.baseIpairs, "load": s.baseLoad, "loadstring": s.baseLoadString,
+		"getmetatable": s.baseGetMetatable, "ipairs": s.baseIpairs, "loadstring": s.baseLoadString,
 		"next": s.baseNext, "pairs": s.basePairs, "rawequal": baseRawEqual, "rawget": s.baseRawGet,
 		"rawset": s.baseRawSet, "select": baseSelect, "setmetatable": s.baseSetMetatable, "tonumber": baseToNumber,
 		"tostring": s.baseToString, "type": baseType, "unpack": tablelib.Unpack(s.engine.budget),
@@ -33,6 +33,7 @@ func (s *sandbox) openBase() {
 	}
 	s.pcall = s.function("pcall", s.basePcall)
 	s.xpcall = s.function("xpcall", s.baseXpcall)
+	s.load = s.function("load", s.baseLoad)
 	s.globals.RawSetString("_VERSION", lua.LString("Lua 5.1"))
 	s.thread.next = s.L.NewFunction(ipairsNext)
 	s.thread.pairsNext = s.L.NewFunction(s.baseNext)

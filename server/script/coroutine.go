@@ -105,9 +105,11 @@ func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 	if b.Depth >= b.MaxDepth {
 		return s.refuseResume(L, "C stack overflow")
 	}
-	mark := b.Mark()
+	mark, outer := b.Mark(), s.handler
 	b.Depth++
+	s.handler = s.caught
 	n := s.thread.resume(L)
+	s.handler = outer
 	b.Return(mark)
 	if s.engine.run.stopped != "" {
 		s.engine.stop(s.engine.run.stopped)

@@ -16,6 +16,22 @@ import (
 // is unwound. It makes a table of it, with the place where it happened, as
 // Redis's own handler does.
 func (s *sandbox) describe(L *lua.LState) int {
+	table := s.description(L)
+	closeUpvalues(L, 0)
+	L.Push(table)
+	return 1
+}
+
+// describeRead is describe for an error that load returns.
+func (s *sandbox) describeRead(L *lua.LState) int {
+	table := s.description(L)
+	s.closeAbove(L)
+	L.Push(table)
+	return 1
+}
+
+// description is the table that describe makes.
+func (s *sandbox) description(L *lua.LState) *lua.LTable {
 	v := s.explain(L, L.Get(1), 1)
 	table, ok := v.(*lua.LTable)
 	switch {
@@ -34,9 +50,7 @@ func (s *sandbox) describe(L *lua.LState) int {
 		table.RawSetString("source", lua.LString(s.engine.source(f)))
 		table.RawSetString("line", lua.LNumber(f.line()))
 	}
-	closeUpvalues(L, 0)
-	L.Push(table)
-	return 1
+	return table
 }
 
 // source returns the full name of the chunk that a function is from.
@@ -60,7 +74,7 @@ func (s *sandbox) explainCaught(L *lua.LState) int {
 	return 1
 }
 
-// closeAbove closes the variables of the functions that pcall or xpcall called:
+// closeAbove closes the variables of the functions that pcall, xpcall or load called:
 // gopher-lua would leave them open when their registers are used again.
 func (s *sandbox) closeAbove(L *lua.LState) {
 	debug, ok := L.GetStack(0)
@@ -69,7 +83,7 @@ func (s *sandbox) closeAbove(L *lua.LState) {
 	}
 	for f := reflect.ValueOf(debug).Elem().FieldByName("frame"); !f.IsNil(); f = f.Elem().FieldByName("Parent") {
 		fn := f.Elem().FieldByName("Fn").UnsafePointer()
-		if fn == unsafe.Pointer(s.pcall) || fn == unsafe.Pointer(s.xpcall) {
+		if fn == unsafe.Pointer(s.pcall) || fn == unsafe.Pointer(s.xpcall) || fn == unsafe.Pointer(s.load) {
 			closeUpvalues(L, int(f.Elem().FieldByName("LocalBase").Int()))
 			return
 		}

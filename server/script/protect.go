@@ -92,9 +92,10 @@ func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua
 	mark := b.Mark()
 	b.Depth++
 	handled := handlesErrors(L)
-	before := *handled
+	before, outer := *handled, s.handler
+	s.handler = handler
 	err := L.PCall(nargs, lua.MultRet, handler)
-	*handled = before
+	*handled, s.handler = before, outer
 	b.Return(mark)
 	if err == nil {
 		return nil
@@ -133,23 +134,37 @@ func (s *sandbox) baseLoadString(L *lua.LState) int {
 	return s.loadText(L, src, luacall.OptString(L, 2, src))
 }
 
-// baseLoad is load, which asks a function for pieces until it gets none.
+// baseLoad is load, which asks a function for pieces until it gets none. An error of
+// that function goes through the handler that is in force, and is then returned.
 func (s *sandbox) baseLoad(L *lua.LState) int {
 	f := luacall.Function(L, 1)
 	name := luacall.OptString(L, 2, "=(load)")
+	handler := s.handler
+	if handler == s.outermost {
+		handler = s.read
+	}
 	var src []byte
+	top := L.GetTop()
 	for {
 		L.Push(f)
-		s.engine.budget.Call(L, 0, 1)
-		v := L.Get(-1)
-		L.Pop(1)
+		if err := s.protect(L, 0, handler); err != nil {
+			s.engine.budget.Done(src)
+			L.Push(lua.LNil)
+			L.Push(err.Object)
+			return 2
+		}
+		v := L.Get(top + 1)
+		L.SetTop(top)
 		piece, ok := toText(v)
 		if v == lua.LNil || ok && piece == "" {
 			break
 		}
 		if !ok {
+			s.engine.budget.Done(src)
 			L.Push(lua.LNil)
-			L.Push(lua.LString("reader function must return a string"))
+			L.Push(handler)
+			L.Push(lua.LString(position(L, 1) + "reader function must return a string"))
+			s.engine.budget.Call(L, 1, 1)
 			return 2
 		}
 		if len(src)+len(piece) > MaxScriptBytes {

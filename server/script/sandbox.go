@@ -61,7 +61,10 @@ type sandbox struct {
 	// outermost and caught translate errors, see errors.go.
 	outermost, caught *lua.LFunction
 	// protected are the functions that catch errors.
-	pcall, xpcall *lua.LFunction
+	pcall, xpcall, load *lua.LFunction
+	// handler is what an error goes through at this moment. Where that is outermost,
+	// errors that load returns go through read.
+	handler, read *lua.LFunction
 	thread        threads
 	json          *lua.LTable // cjson, whose settings end with a script
 }
@@ -89,6 +92,7 @@ func newSandbox(e *Engine, p purpose) *sandbox {
 	s.name("_G", s.env)
 	s.outermost = s.L.NewFunction(s.describe)
 	s.caught = s.L.NewFunction(s.explainCaught)
+	s.read = s.L.NewFunction(s.describeRead)
 	s.renew()
 	return s
 }
