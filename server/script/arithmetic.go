@@ -40,7 +40,7 @@ func (s *sandbox) operator(event string, operate func(a, b float64) float64) lua
 			L.Push(handler)
 			L.Push(left)
 			L.Push(right)
-			s.engine.budget.Call(L, 2, 1)
+			s.engine.budget.CallForOperator(L, 2, 1)
 		case aOK:
 			s.operandError(L, 2, right, "perform arithmetic on")
 		default:

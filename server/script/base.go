@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 
@@ -202,11 +203,11 @@ func (s *sandbox) baseRawSet(L *lua.LState) int {
 
 func baseSelect(L *lua.LState) int {
 	top := L.GetTop()
-	if v, ok := L.Get(1).(lua.LString); ok && v == "#" {
+	if v, ok := L.Get(1).(lua.LString); ok && strings.HasPrefix(string(v), "#") {
 		L.Push(lua.LNumber(top - 1))
 		return 1
 	}
-	i := luacall.Integer(L, 1)
+	i := luacall.Int(L, 1)
 	switch {
 	case i < 0:
 		i = top + i

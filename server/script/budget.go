@@ -60,7 +60,7 @@ func (e *Engine) tick(L *lua.LState) int {
 		}
 		var frame [1]uintptr
 		if runtime.Callers(framesMax, frame[:]) > 0 {
-			L.RaiseError("C stack overflow")
+			L.RaiseError(limits.TooDeep)
 		}
 	}
 	L.Push(ticked)

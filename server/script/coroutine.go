@@ -3,6 +3,7 @@ package script
 import (
 	lua "github.com/yuin/gopher-lua"
 
+	"headgate/server/script/limits"
 	"headgate/server/script/lualib/luacall"
 )
 
@@ -103,7 +104,7 @@ func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 		return s.refuseResume(L, "cannot resume "+status+" coroutine")
 	}
 	if b.Depth >= b.MaxDepth {
-		return s.refuseResume(L, "C stack overflow")
+		return s.refuseResume(L, limits.TooDeep)
 	}
 	mark, outer := b.Mark(), s.handler
 	b.Depth++

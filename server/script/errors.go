@@ -148,9 +148,13 @@ func (s *sandbox) reword(f frame, text string) string {
 	in := decode(f.fn.Proto.Code[f.pc])
 	switch in.op {
 	case lua.OP_GETTABLE, lua.OP_GETTABLEKS, lua.OP_SELF:
-		return s.rewordIndex(f, text, in.b)
+		if better := s.rewordIndex(f, text, in.b); better != "" {
+			return better
+		}
 	case lua.OP_SETTABLE, lua.OP_SETTABLEKS:
-		return s.rewordIndex(f, text, in.a)
+		if better := s.rewordIndex(f, text, in.a); better != "" {
+			return better
+		}
 	case lua.OP_CALL, lua.OP_TAILCALL:
 		if text == "attempt to call a non-function object" {
 			return s.wrongType(f, in.a, "call")

@@ -127,7 +127,7 @@ func (s *sandbox) concatValues(L *lua.LState) int {
 		L.Push(handler)
 		L.Push(left)
 		L.Push(right)
-		s.engine.budget.Call(L, 2, 1)
+		s.engine.budget.CallForOperator(L, 2, 1)
 		right = L.Get(-1)
 		L.Pop(1)
 	}

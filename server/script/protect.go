@@ -7,6 +7,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"headgate/server/script/limits"
 	"headgate/server/script/lualib/luacall"
 )
 
@@ -87,7 +88,7 @@ func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua
 	b := s.engine.budget
 	b.Spend(callSteps)
 	if b.Depth >= b.MaxDepth {
-		L.RaiseError("stack overflow")
+		raise(L, lua.LString(limits.TooDeep))
 	}
 	mark := b.Mark()
 	b.Depth++

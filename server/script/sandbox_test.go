@@ -122,3 +122,19 @@ func TestScriptsNearTheLimits(t *testing.T) {
 		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), "user_script:1: ", name)
 	}
 }
+
+// TestWordsOfErrors: what the machine words in its own way is said as Lua says it.
+func TestWordsOfErrors(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	for src, want := range map[string]string{
+		"local t = {} setmetatable(t, {__index = t}) return t.x":                                      "-ERR user_script:1: loop in gettable script",
+		"local t = {} setmetatable(t, {__newindex = t}) t[1] = 1":                                     "-ERR user_script:1: loop in settable script",
+		"local t t = setmetatable({}, {__concat = function(a, b) return t .. b end}) return t .. 'x'": "-ERR user_script:1: C stack overflow script",
+		"local function f(s) return s:gsub('.', f) end f('a')":                                        "-ERR C stack overflow script",
+		"return {select(2^53, 1)}":                                                                    "bad argument #1 to 'select' (index out of range)",
+		"return {select(2^32 + 1, 7)}":                                                                ":7\r\n",
+		"return {select('##', 1, 2)}":                                                                 ":2\r\n",
+	} {
+		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), want, src)
+	}
+}

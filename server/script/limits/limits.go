@@ -161,13 +161,29 @@ func (b *Budget) CheckTable(L *lua.LState, n int) {
 	}
 }
 
+// TooDeep is the error of calls out of Go that are nested too deep.
+const TooDeep = "C stack overflow"
+
 // Call calls the function that lies below nargs arguments on the stack, as
 // LState.Call does, and raises an error instead when calls out of Go are
-// nested too deep.
+// nested too deep: one without a place, as Lua does when a C function calls.
 func (b *Budget) Call(L *lua.LState, nargs, nret int) {
 	if b.Depth >= b.MaxDepth {
-		L.RaiseError("stack overflow")
+		L.Error(lua.LString(TooDeep), 0)
 	}
+	b.call(L, nargs, nret)
+}
+
+// CallForOperator is Call in a function that stands for an operator: the error
+// has the operator's place.
+func (b *Budget) CallForOperator(L *lua.LState, nargs, nret int) {
+	if b.Depth >= b.MaxDepth {
+		L.RaiseError(TooDeep)
+	}
+	b.call(L, nargs, nret)
+}
+
+func (b *Budget) call(L *lua.LState, nargs, nret int) {
 	b.Spend(1)
 	b.Depth++
 	L.Call(nargs, nret)

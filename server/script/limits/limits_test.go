@@ -54,5 +54,5 @@ func TestRefusals(t *testing.T) {
 		b.Call(L, 0, 0)
 		return 0
 	}
-	require.Equal(t, "<string>:1: stack overflow", raised(t, deep))
+	require.Equal(t, "C stack overflow", raised(t, deep))
 }
