@@ -18,6 +18,7 @@ func (s *sandbox) openHidden() {
 	s.hide("(length)", s.length)
 	s.hide("(same)", func(L *lua.LState) int { return 1 })
 	s.hide("(key)", s.countKey)
+	s.hide("(key of part)", s.countPartKey)
 	s.hide("(join)", s.join)
 	s.hide("(modulo)", s.operator("__mod", modulo))
 	s.hide("(power)", s.operator("__pow", mathlib.Pow))
@@ -48,13 +49,39 @@ func (s *sandbox) countKey(L *lua.LState) int {
 	return 1
 }
 
-// join puts what a table holds behind the elements of another, of which there
-// are as many as the second argument says.
+// countPartKey is countKey for a part of a table, whose items the key must not
+// meet: it is put into a box until join takes it out.
+func (s *sandbox) countPartKey(L *lua.LState) int {
+	s.countKey(L)
+	if key := L.Get(1); key != lua.LNil && key == key {
+		box := L.NewUserData()
+		box.Value = key
+		L.Push(box)
+	}
+	return 1
+}
+
+// join puts what parts of a table hold into it: their fields with keys, then their
+// items behind the elements of the table, of which there are as many as the
+// argument in front of the part says.
 func (s *sandbox) join(L *lua.LState) int {
-	t, n, more := L.Get(1).(*lua.LTable), int(L.Get(2).(lua.LNumber)), L.Get(3).(*lua.LTable)
-	s.engine.budget.Spend(itemsMax)
-	for k, v := more.Next(lua.LNil); k != lua.LNil; k, v = more.Next(k) {
-		t.RawSetInt(n+int(k.(lua.LNumber)), v)
+	t := L.Get(1).(*lua.LTable)
+	for i := 2; i < L.GetTop(); i += 2 {
+		n, part := int(L.Get(i).(lua.LNumber)), L.Get(i+1).(*lua.LTable)
+		s.engine.budget.Spend(int64(limits.Len(part)))
+		for k, v := part.Next(lua.LNil); k != lua.LNil; k, v = part.Next(k) {
+			switch k := k.(type) {
+			case *lua.LUserData:
+				t.RawSet(k.Value.(lua.LValue), v)
+			case lua.LString:
+				t.RawSet(k, v)
+			}
+		}
+		for k, v := part.Next(lua.LNil); k != lua.LNil; k, v = part.Next(k) {
+			if at, ok := k.(lua.LNumber); ok {
+				t.RawSetInt(n+int(at), v)
+			}
+		}
 	}
 	L.SetTop(1)
 	return 1

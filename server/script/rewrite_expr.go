@@ -102,51 +102,6 @@ func (r *rewriter) key(e ast.Expr) ast.Expr {
 	return out
 }
 
-// itemsMax is how many fields without a key a table constructor has at most:
-// gopher-lua's machine would leave out those beyond 25,550 without a word.
-const itemsMax = 25_000
-
-// table rewrites a constructor. Where one has too many items, others hold the
-// rest, and it takes that over from them one by one.
-func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
-	first := &ast.TableExpr{Fields: e.Fields[:0]}
-	first.SetLine(e.Line())
-	part, parts := first, []*ast.TableExpr(nil)
-	items := 0
-	for i, field := range e.Fields {
-		field.Value = r.expr(field.Value)
-		if i < len(e.Fields)-1 {
-			cutToOne(field.Value)
-		}
-		if field.Key != nil {
-			field.Key = r.fieldKey(field.Key)
-			first.Fields = append(first.Fields, field)
-			continue
-		}
-		if items++; items > itemsMax {
-			items = 1
-			part = &ast.TableExpr{}
-			part.SetLine(e.Line())
-			parts = append(parts, part)
-		}
-		part.Fields = append(part.Fields, field)
-	}
-	whole := ast.Expr(first)
-	for i, part := range parts {
-		whole = invoke("(join)", e.Line(), whole, number(strconv.Itoa((i+1)*itemsMax), e.Line()), part)
-	}
-	return whole
-}
-
-// fieldKey rewrites the key in a table constructor. Numbers are counted, since
-// a large one costs memory that nothing else in an expression would account for.
-func (r *rewriter) fieldKey(e ast.Expr) ast.Expr {
-	if s, ok := e.(*ast.StringExpr); ok {
-		return unmarked(s)
-	}
-	return invoke("(key)", e.Line(), r.key(e))
-}
-
 // index rewrites object[key] where it is read.
 func (r *rewriter) index(e *ast.AttrGetExpr) ast.Expr {
 	if object, ok := e.Object.(*ast.IdentExpr); ok && !r.isLocal(object.Value) {

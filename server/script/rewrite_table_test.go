@@ -1,0 +1,34 @@
+package script
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"headgate/server/resp"
+)
+
+// TestConstructorsStoreEachItemOnce: fields with a key, and a call at the end, leave items alone that have just been stored.
+func TestConstructorsStoreEachItemOnce(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	const f = "local function f(...) return 'v', ... end "
+	items := func(n int) string { return strings.Repeat("0, ", n) }
+	for src, want := range map[string]string{
+		f + "local t = {1, 2, x = f('w')} return {#t, t.x}":                                                "2 v",
+		f + "local t = {" + items(50) + "x = f()} return {t[1], #t, t.x}":                                  "0 50 v",
+		f + "local t = {" + items(50) + "[f()] = f(), y = 1, 7, z = f()} return {t[1], t[2], t.v, t[51]}":  "0 0 v 7",
+		f + "local t = {" + items(100) + "[2.5] = f(), 8} return {t[51], t[2.5], t[101], #t}":              "0 v 8 101",
+		f + "local t = {" + items(50) + "f('a', 'b')} return {t[1], t[51], t[52], t[53], #t}":              "0 v a b 53",
+		f + "local t = {" + items(25050) + "x = f(), 9, f(10)} return {t[25001], t.x, t[25051], t[25053]}": "0 v 9 10",
+	} {
+		reply := eval(e, src, resp.RESP2, nil, nil)
+		got := []string{}
+		for _, line := range strings.Split(reply, "\r\n")[1:] {
+			if line != "" && line[0] != '$' {
+				got = append(got, strings.TrimPrefix(line, ":"))
+			}
+		}
+		require.Equal(t, want, strings.Join(got, " "), "%.60s: %s", src, reply)
+	}
+}
