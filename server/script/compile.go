@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -54,7 +55,7 @@ func (s *sandbox) compileWith(r *rewriter, text, name string) (*compiled, error)
 	if err != nil {
 		return nil, err
 	}
-	s.finish(proto, keepArg)
+	s.finish(proto, keepArg, r.literals)
 	return &compiled{proto: proto, keeps: r.keeps, usesGlobals: r.usesGlobals}, nil
 }
 
@@ -113,23 +114,30 @@ func trim(proto *lua.FunctionProto) {
 }
 
 // finish puts the engine's values in the place of the constants that stand for
-// them, and keeps calls of variadic functions from building the table `arg`
-// unless something reads it.
-func (s *sandbox) finish(proto *lua.FunctionProto, keepArg bool) {
+// them, also the tables of literals, and keeps calls of variadic functions from
+// building the table `arg` unless something reads it.
+func (s *sandbox) finish(proto *lua.FunctionProto, keepArg bool, literals []*lua.FunctionProto) {
 	if !keepArg {
 		proto.IsVarArg &^= lua.VarArgNeedsArg
 	}
 	trim(proto)
 	nameCalls(proto)
-	for i, c := range proto.Constants {
-		if name, ok := c.(lua.LString); ok && strings.HasPrefix(string(name), constantMark) {
-			if v := s.values[string(name)[len(constantMark):]]; v != nil {
-				proto.Constants[i] = v
-			}
-		}
-	}
 	for _, inner := range proto.FunctionPrototypes {
-		s.finish(inner, keepArg)
+		s.finish(inner, keepArg, literals)
+	}
+	for i, c := range proto.Constants {
+		name, ok := c.(lua.LString)
+		if !ok || !strings.HasPrefix(string(name), constantMark) {
+			continue
+		}
+		value := string(name)[len(constantMark):]
+		if table, ok := strings.CutPrefix(value, tableMark); ok {
+			n, _ := strconv.Atoi(table) // It is our own.
+			proto.Constants[i] = &lua.LFunction{Proto: literals[n]}
+			proto.FunctionPrototypes = append(proto.FunctionPrototypes, literals[n]) // where it is counted
+		} else if v := s.values[value]; v != nil {
+			proto.Constants[i] = v
+		}
 	}
 }
 

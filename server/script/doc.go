@@ -18,7 +18,7 @@
 // to continue the script; the host may serve other clients meanwhile. A stop is a panic that no pcall keeps; the Lua state is
 // created again afterwards. Called commands spend steps by the bytes of their arguments and replies. The compiler cannot be
 // stopped, so the parser bounds what it is given (statements, functions, branches, constants), which also keeps
-// gopher-lua's jumps within their 18 bits.
+// gopher-lua's jumps within their 18 bits. Large tables of literals are not compiled, and not so bounded (rewrite_literal.go).
 //
 // # Memory
 //

@@ -20,6 +20,7 @@ func (s *sandbox) openHidden() {
 	s.hide("(key)", s.countKey)
 	s.hide("(key of part)", s.countPartKey)
 	s.hide("(join)", s.join)
+	s.hide("(literal)", s.literal)
 	s.hide("(modulo)", s.operator("__mod", modulo))
 	s.hide("(power)", s.operator("__pow", mathlib.Pow))
 	for _, what := range []string{"initial value", "limit", "step"} {
@@ -40,13 +41,18 @@ func (s *sandbox) hide(name string, fn lua.LGFunction) { s.values[name] = s.L.Ne
 // a table up to it.
 func (s *sandbox) countKey(L *lua.LState) int {
 	if n, ok := L.Get(1).(lua.LNumber); ok && n > 0 && n < limits.ArrayMax {
-		s.engine.budget.Spend(int64(n) / 8)
-		if n >= limits.ArrayMax/8 {
-			s.engine.checkHeap()
-		}
+		s.spendRoom(int(n))
 	}
 	L.SetTop(1)
 	return 1
+}
+
+// spendRoom counts that an array grows by n elements.
+func (s *sandbox) spendRoom(n int) {
+	s.engine.budget.Spend(int64(n) / 8)
+	if n >= limits.ArrayMax/8 {
+		s.engine.checkHeap()
+	}
 }
 
 // countPartKey is countKey for a part of a table, whose items the key must not

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	lua "github.com/yuin/gopher-lua"
 	"github.com/yuin/gopher-lua/ast"
 )
 
@@ -35,6 +36,8 @@ const constantMark = "\x00headgate:"
 //   - `..`, `#`, `%` and `^` become calls of functions of ours, which limit,
 //     format and calculate,
 //   - loops and functions count steps in a hidden variable,
+//   - large tables of literals are written down apart (rewrite_literal.go), and
+//     others are built in parts where the machine would mix up their fields,
 //   - names of the sandbox become constants, which also spares their look-up,
 //   - KEYS and ARGV become parameters of the chunk.
 type rewriter struct {
@@ -55,6 +58,8 @@ type rewriter struct {
 	// noBlocks has each round of a loop counted by itself: that takes fewer of the variables
 	// that a function may have.
 	noBlocks bool
+	// literals are the tables of literals that were written down.
+	literals []*lua.FunctionProto
 }
 
 // chunk rewrites a whole chunk in place.

@@ -9,6 +9,7 @@ import (
 
 	"headgate/server/script/lualib/luanum"
 	"headgate/server/script/lualib/mathlib"
+	"headgate/server/script/syntax"
 )
 
 func (r *rewriter) list(exprs []ast.Expr) {
@@ -28,6 +29,8 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 		return r.index(e)
 	case *ast.TableExpr:
 		return r.table(e)
+	case *syntax.LiteralTable:
+		return r.literalTable(e)
 	case *ast.FuncCallExpr:
 		return r.call(e)
 	case *ast.LogicalOpExpr:

@@ -220,11 +220,12 @@ func (p *parser) arguments(call *ast.FuncCallExpr) *ast.FuncCallExpr {
 	return call
 }
 
-func (p *parser) table() *ast.TableExpr {
+func (p *parser) table() ast.Expr {
 	line := p.tok.line
 	p.advance()
 	t := &ast.TableExpr{Fields: []*ast.Field{}}
 	t.SetLine(line)
+	noted := p.openTable()
 	for p.tok.kind != "}" {
 		t.Fields = append(t.Fields, p.tableField())
 		if !p.accept(",") && !p.accept(";") {
@@ -232,7 +233,7 @@ func (p *parser) table() *ast.TableExpr {
 		}
 	}
 	p.expectClosing("}", "{", line)
-	return t
+	return p.closeTable(t, noted)
 }
 
 func (p *parser) tableField() *ast.Field {

@@ -38,9 +38,9 @@ const (
 	// have: the compiler numbers where they jump to, with 17 bits, and may need
 	// five for one of them.
 	branchesMax = 12_000
-	// constantsMax is how many different constants a function may have, and
-	// searchesMax how many of them the compiler may look at to find those that
-	// it meets again.
+	// constantsMax is how many different constants a function may have, those of
+	// a LiteralTable apart, and searchesMax how many of them the compiler may look
+	// at to find those that it meets again.
 	constantsMax = 4096
 	searchesMax  = 60_000_000
 )
@@ -83,8 +83,11 @@ type function struct {
 	upvalues map[string]bool
 	loops    int
 	branches int
-	// constants are the names, strings and numbers it mentions.
+	// constants are the names, strings and numbers it mentions, tables is how many
+	// constructors are open, and noted are those that came within them.
 	constants map[string]struct{}
+	tables    int
+	noted     []string
 }
 
 // parser turns tokens into the tree.
@@ -188,6 +191,10 @@ func (p *parser) overLimit(fn *function, limit int, what string) {
 
 // constant notes that the function mentions a name, a string or a number.
 func (p *parser) constant(text string) {
+	if p.fn.tables > 0 {
+		p.fn.noted = append(p.fn.noted, text)
+		return
+	}
 	if p.fn.constants == nil {
 		p.fn.constants = make(map[string]struct{})
 	}

@@ -87,6 +87,9 @@ func FuzzParse(f *testing.F) {
 			require.True(t, strings.HasPrefix(err.Error(), "c:"), err)
 			return
 		}
+		if strings.Count(src, ",")+strings.Count(src, ";") >= literalMin-1 {
+			return // There may be a table that gopher-lua does not know.
+		}
 		_, _ = lua.Compile([]ast.Stmt{&ast.ReturnStmt{Exprs: []ast.Expr{chunk}}}, "c")
 	})
 }
