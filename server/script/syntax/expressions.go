@@ -257,7 +257,7 @@ func (p *parser) tableField() *ast.Field {
 // functionBody parses parameters and statements of a function that starts at
 // line.
 func (p *parser) functionBody(line int, method bool) *ast.FunctionExpr {
-	if p.functions++; p.functions > functionsMax {
+	if p.functions++; p.functions > FunctionsMax {
 		p.lx.fail(line, "chunk has too many functions", "")
 	}
 	fn := &ast.FunctionExpr{ParList: &ast.ParList{Names: []string{}}}

@@ -16,8 +16,8 @@ type LiteralTable struct {
 	Size int
 }
 
-// literalMin is from how many literals on a constructor is a LiteralTable.
-const literalMin = 256
+// LiteralMin is from how many literals on a constructor is a LiteralTable.
+const LiteralMin = 256
 
 // openTable puts off counting constants until it is known what the table is. It
 // returns what closeTable takes.
@@ -29,7 +29,7 @@ func (p *parser) openTable() (noted int) {
 // closeTable returns what a constructor is.
 func (p *parser) closeTable(t *ast.TableExpr, noted int) ast.Expr {
 	p.fn.tables--
-	if size := literals(t.Fields, math.MaxInt); size >= literalMin {
+	if size := literals(t.Fields, math.MaxInt); size >= LiteralMin {
 		p.fn.noted = p.fn.noted[:noted]
 		literal := &LiteralTable{Fields: t.Fields, Size: size - tableSize}
 		literal.SetLine(t.Line())
@@ -74,7 +74,7 @@ func literal(e ast.Expr) int {
 	case *LiteralTable:
 		return e.Size + tableSize
 	case *ast.TableExpr:
-		return literals(e.Fields, literalMin) // Otherwise it would be a LiteralTable.
+		return literals(e.Fields, LiteralMin) // Otherwise it would be a LiteralTable.
 	}
 	return 0
 }

@@ -23,25 +23,26 @@ const (
 )
 
 // Limits of ours. Nothing can stop the compiler, so they keep its time within
-// some hundred milliseconds and its memory within some ten megabytes.
+// some hundred milliseconds and its memory within some ten megabytes. README.md
+// says what they are.
 const (
-	// nodesMax is how many statements, operands and operators a chunk may have.
-	nodesMax = 200_000
-	// functionsMax is how many functions a chunk may have. The compiler
+	// NodesMax is how many statements, operands and operators a chunk may have.
+	NodesMax = 200_000
+	// FunctionsMax is how many functions a chunk may have. The compiler
 	// allocates 26 KiB for each.
-	functionsMax = 2000
+	FunctionsMax = 2000
 	// chainMax is how many operators, calls or fields may follow each other
-	// without nesting, and elseifsMax how many elseifs, which do nest there.
+	// without nesting, and ElseifsMax how many elseifs, which do nest there.
 	chainMax   = 10_000
-	elseifsMax = 2000
-	// branchesMax is how many loops, conditions and comparisons a function may
+	ElseifsMax = 2000
+	// BranchesMax is how many loops, conditions and comparisons a function may
 	// have: the compiler numbers where they jump to, with 17 bits, and may need
 	// five for one of them.
-	branchesMax = 12_000
-	// constantsMax is how many different constants a function may have, those of
+	BranchesMax = 12_000
+	// ConstantsMax is how many different constants a function may have, those of
 	// a LiteralTable apart, and searchesMax how many of them the compiler may look
 	// at to find those that it meets again.
-	constantsMax = 4096
+	ConstantsMax = 4096
 	searchesMax  = 60_000_000
 )
 
@@ -200,7 +201,7 @@ func (p *parser) constant(text string) {
 	}
 	p.fn.constants[text] = struct{}{}
 	p.searches += len(p.fn.constants)
-	if len(p.fn.constants) > constantsMax || p.searches > searchesMax {
+	if len(p.fn.constants) > ConstantsMax || p.searches > searchesMax {
 		p.lx.fail(p.lx.line, "constant table overflow", "")
 	}
 }
@@ -215,15 +216,15 @@ func (p *parser) link(n *int, limit int) {
 
 // node counts one more part of the chunk.
 func (p *parser) node() {
-	if p.nodes++; p.nodes > nodesMax {
+	if p.nodes++; p.nodes > NodesMax {
 		p.lx.fail(p.lx.line, "chunk is too long", "")
 	}
 }
 
 // branch counts one more part of the function that jumps.
 func (p *parser) branch() {
-	if p.fn.branches++; p.fn.branches > branchesMax {
-		p.overLimit(p.fn, branchesMax, "branches")
+	if p.fn.branches++; p.fn.branches > BranchesMax {
+		p.overLimit(p.fn, BranchesMax, "branches")
 	}
 }
 

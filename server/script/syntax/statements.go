@@ -65,7 +65,7 @@ func (p *parser) ifStatement(line int) *ast.IfStmt {
 	p.expect("then")
 	first.Then = p.block()
 	current := first
-	for links := 0; p.tok.kind == "elseif"; p.link(&links, elseifsMax) {
+	for links := 0; p.tok.kind == "elseif"; p.link(&links, ElseifsMax) {
 		p.branch()
 		next := &ast.IfStmt{}
 		next.SetLine(p.tok.line)

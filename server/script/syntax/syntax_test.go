@@ -35,7 +35,7 @@ func TestLimits(t *testing.T) {
 		"return 1" + strings.Repeat("+1", chainMax):                            "",
 		"return 1" + strings.Repeat("+1", chainMax+1):                          levels,
 		"return a" + strings.Repeat(".b", chainMax+1):                          levels,
-		"if a then " + strings.Repeat("elseif a then ", elseifsMax+2) + " end": levels,
+		"if a then " + strings.Repeat("elseif a then ", ElseifsMax+2) + " end": levels,
 		locals(200): "",
 		locals(201): "c:1: main function has more than 200 local variables",
 		upvalues:    "c:1: function at line 1 has more than 60 upvalues",
@@ -48,7 +48,7 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	var many strings.Builder
-	for i := range constantsMax + 1 {
+	for i := range ConstantsMax + 1 {
 		fmt.Fprintf(&many, "f(%d) ", i)
 	}
 	_, err := Parse(many.String(), "c")
@@ -87,7 +87,7 @@ func FuzzParse(f *testing.F) {
 			require.True(t, strings.HasPrefix(err.Error(), "c:"), err)
 			return
 		}
-		if strings.Count(src, ",")+strings.Count(src, ";") >= literalMin-1 {
+		if strings.Count(src, ",")+strings.Count(src, ";") >= LiteralMin-1 {
 			return // There may be a table that gopher-lua does not know.
 		}
 		_, _ = lua.Compile([]ast.Stmt{&ast.ReturnStmt{Exprs: []ast.Expr{chunk}}}, "c")
