@@ -99,11 +99,15 @@ func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
 }
 
 // separate has an assignment of several values, a local variable among its targets, go by way of hidden variables: gopher-lua
-// would assign the first before it reads the second, so that `a, b = b, a` loses one. The targets are assigned from right to left as
-// in Lua, but those that are no local variables first, since their objects and keys are those from before.
+// would assign the first before it reads the second, so that `a, b = b, a` loses one, as `a = 1, f(a)` does. The targets are assigned from right to left as
+// in Lua, but those that are no local variables first, since their objects and keys are those from before. So does one `and` or `or`: where
+// gopher-lua puts its value into a local variable at once, that may keep what it had.
 func (r *rewriter) separate(stmt ast.Stmt) ast.Stmt {
 	s, ok := stmt.(*ast.AssignStmt)
-	if !ok || len(s.Lhs) < 2 || !slices.ContainsFunc(s.Lhs, r.isLocalTarget) {
+	if !ok || !slices.ContainsFunc(s.Lhs, r.isLocalTarget) {
+		return stmt
+	}
+	if _, logical := s.Rhs[0].(*ast.LogicalOpExpr); !logical && len(s.Lhs) < 2 && len(s.Rhs) < 2 {
 		return stmt
 	}
 	line := s.Line()
@@ -261,6 +265,10 @@ func (r *rewriter) statement(stmt ast.Stmt) ast.Stmt {
 	case *ast.LocalAssignStmt:
 		r.localAssign(s)
 	case *ast.AssignStmt:
+		if call, ok := s.Rhs[0].(*ast.FuncCallExpr); ok && len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+			// `a = (f())` is cut to one anyway; gopher-lua would leave a local variable without a value where f ends with `return ...`.
+			call.AdjustRet = false
+		}
 		r.list(s.Rhs)
 		for _, lhs := range s.Lhs {
 			r.target(lhs)

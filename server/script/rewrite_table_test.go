@@ -32,3 +32,19 @@ func TestConstructorsStoreEachItemOnce(t *testing.T) {
 		require.Equal(t, want, strings.Join(got, " "), "%.60s: %s", src, reply)
 	}
 }
+
+// TestAssignmentsOfLocals: a local variable gets its value when all values are known, and does not keep what it had.
+func TestAssignmentsOfLocals(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	for src, want := range map[string]string{
+		"local a, v = {}, 1 v = a.b and (1 + v) return tostring(v)":                                   "nil",
+		"local a, v = {}, 1 v = a.b and a.c and 5 return tostring(v)":                                 "nil",
+		"local v = 1 v = tonumber('x') and 5 return tostring(v)":                                      "nil",
+		"local v = 1 v = redis.call('GET', 'none') and 5 return tostring(v)":                          "false",
+		"local function many(...) return ... end local v = 1 v = (many(false, v)) return tostring(v)": "false",
+		"local a, v = {}, 1 v = not a and 5 return tostring(v)":                                       "false",
+		"local a, n = 1, 0 local function f(v) n = v end a = 2, f(a) return tostring(n)":              "1",
+	} {
+		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), "\r\n"+want+"\r\n", src)
+	}
+}
