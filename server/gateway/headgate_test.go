@@ -47,13 +47,18 @@ func TestBeforeAHeadgate(t *testing.T) {
 		CL.THROTTLE k x 1 1              | Cell error: Store error: Couldn't parse as integer: x
 		RL.POLICY SET once FIXED 1 1h BLOCK 2h | OK
 		RL.TAKE 1 once b COST 2          | [1 0 [[1 1 1 -1 0]]]
-		RL.UNBLOCK once b                | 1
+		RL.UNBLOCK once b                | 0
 		RL.BLOCK once b 3h               | OK
 		RL.UNBLOCK once b                | 1
 		RL.POLICY OVERRIDE SET once b 9 1h | OK
 		RL.POLICY OVERRIDE GET once b    | FIXED 9 1h
 		RL.TAKE 1 once b COST 2          | [0 -1 [[0 9 7 -1 3600000]]]
 		RL.POLICY OVERRIDE DEL once b    | 1
+	`)
+	gate.ask("RL.TAKE 1 once c")
+	gate.ask("RL.TAKE 1 once c")
+	gate.converse(`
+		RL.UNBLOCK once c                | 1
 		RL.POLICY DEL once               | 1
 	`)
 	require.Equal(t, "v", direct.ask("GET s"))

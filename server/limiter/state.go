@@ -93,6 +93,12 @@ type Verdict struct {
 	Draw   bool   // the ID is still to be drawn
 }
 
+// StartsBlock reports whether a call of a cost has exceeded the limit, so that a policy with BLOCK blocks its key. A cost that can never pass has not: the
+// caller's other calls, which may be within the limit, would be blocked for it.
+func (v *Verdict) StartsBlock(cost int64) bool {
+	return v.Limited && cost > 0 && v.RetryAfter != throttle.NoRetry
+}
+
 // Prepare sets the Want of a call at an instant.
 func (c *Call) Prepare(p *Policy, r *Request, nowMs, nowNs int64) {
 	c.Policy, c.Request, c.NowMs, c.NowNs = p, r, nowMs, nowNs

@@ -95,12 +95,12 @@ func (l *Limits) askBlockable(c *command.Ctx, p *takenPair) error {
 		if err := l.askBlocked(c, p, rest); err != nil {
 			return err
 		}
-	case v.Limited && cost > 0 && p.policy.Block.Length > 0:
+	case v.StartsBlock(cost) && p.policy.Block.Length > 0:
 		if found && c.Now >= b.expireAt {
 			b.last = 0 // it is forgotten from now on
 		}
 		p.begins, p.retry = p.policy.Block.Next(b.last), v.RetryAfter
-		v.RetryAfter = longer(v.RetryAfter, p.begins)
+		v.RetryAfter = max(v.RetryAfter, p.begins)
 	}
 	if v.Limited && p.policy.Shadow {
 		v.Limited, v.RetryAfter, p.shadowed, p.blocked = false, throttle.NoRetry, true, false

@@ -135,14 +135,12 @@ func (m *exceptionModel) judge(p *modelPair, now int64) {
 		if p.retry >= 0 {
 			p.retry = max(p.retry, b.until-now)
 		}
-	case own && p.cost > 0 && p.words.length > 0:
+	case own && p.cost > 0 && p.cost <= p.words.limit && p.words.length > 0:
 		p.begins = p.words.length
 		if p.words.max > 0 && b.length > 0 && now < b.forgotten {
 			p.begins = min(max(2*b.length, p.words.length), p.words.max)
 		}
-		if p.retry >= 0 {
-			p.retry = max(p.retry, p.begins)
-		}
+		p.retry = max(p.retry, p.begins)
 	}
 	if p.limited && p.words.shadow {
 		p.limited, p.shadowed, p.retry = false, true, -1

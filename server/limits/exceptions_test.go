@@ -73,6 +73,20 @@ func TestExceptions(t *testing.T) {
 			RL.TAKE 1 p other                  | [0 -1 [[0 2 1 -1 10000]]]
 			+1 RL.TAKE 1 p k                   | [0 -1 [[0 2 1 -1 10000]]]
 			+1 EXISTS rl:block:{k}:p           | 0`},
+		{"a cost that can never pass starts no block", `
+			RL.POLICY SET p LOG 5 1m BLOCK 10m DOUBLE 1h | OK
+			RL.TAKE 1 p k COST 6               | [1 0 [[1 5 5 -1 0]]]
+			EXISTS rl:block:{k}:p              | 0
+			RL.TAKE 1 p k COST 5               | [0 -1 [[0 5 0 -1 60000]]]
+			RL.TAKE 1 p k COST 6               | [1 0 [[1 5 0 -1 60000]]]
+			EXISTS rl:block:{k}:p              | 0
+			RL.TAKE 1 p k COST 5               | [1 0 [[1 5 0 600000 60000]]]
+			RL.TAKE 1 p k COST 6               | [1 0 [[1 5 0 -1 60000]]]
+			GET rl:block:{k}:p                 | 10m
+			RL.POLICY SET g GCRA 2 1 1s BLOCK 10m SHADOW | OK
+			RL.TAKE 1 g l COST 3               | [0 -1 [[0 2 2 -1 0]]]
+			RL.RESERVE 1 g l COST 3 TTL 1s ID i | [0 -1 i [[0 2 2 -1 0]]]
+			EXISTS rl:block:{l}:g              | 0`},
 		{"a block shorter than the limit itself", `
 			RL.POLICY SET p FIXED 1 10s BLOCK 2s | OK
 			RL.TAKE 1 p k                      | [0 -1 [[0 1 0 -1 10000]]]
@@ -214,22 +228,24 @@ func TestExceptions(t *testing.T) {
 			RL.POLICY OVERRIDE SET p k FIXED 2 1s | OK
 			RL.POLICY OVERRIDE SET p l FIXED 2 1s BLOCK 5s | OK
 			RL.POLICY OVERRIDE SET p m FIXED 1 1s SHADOW | OK
-			RL.TAKE 1 p k COST 3               | [1 0 [[1 2 2 -1 0]]]
+			RL.TAKE 3 p k p l p m              | [0 -1 [[0 2 1 -1 1000] [0 2 1 -1 1000] [0 1 0 -1 1000]]]
+			RL.TAKE 1 p k COST 2               | [1 0 [[1 2 1 60000 1000]]]
 			PTTL rl:block:{k}:p                | 60000
-			RL.TAKE 1 p l COST 3               | [1 0 [[1 2 2 -1 0]]]
+			RL.TAKE 1 p l COST 2               | [1 0 [[1 2 1 5000 1000]]]
 			PTTL rl:block:{l}:p                | 5000
-			RL.TAKE 1 p m COST 2               | [0 -1 [[0 1 1 -1 0]]]
+			RL.TAKE 1 p m                      | [0 -1 [[0 1 0 -1 1000]]]
 			RL.POLICY OVERRIDE SET p k UNLIMITED | OK
 			RL.TAKE 1 p k                      | [1 0 [[1 -1 -1 60000 0]]]
 			RL.UNBLOCK p k                     | 1
 			RL.TAKE 1 p k                      | [0 -1 [[0 -1 -1 -1 0]]]`},
 		{"names", `
-			RL.POLICY SET a:b FIXED 0 1s BLOCK 60s | OK
-			RL.POLICY SET a FIXED 0 1s BLOCK 60s | OK
-			RL.TAKE 2 a:b user a x{user}y      | [1 0 [[1 0 0 -1 0] [1 0 0 -1 0]]]
-			RL.TAKE 2 a b:{user} a }           | [1 0 [[1 0 0 -1 0] [1 0 0 -1 0]]]
+			RL.POLICY SET a:b FIXED 1 1s BLOCK 60s | OK
+			RL.POLICY SET a FIXED 1 1s BLOCK 60s | OK
+			RL.TAKE 4 a:b user a x{user}y a b:{user} a } | [0 -1 [[0 1 0 -1 1000] [0 1 0 -1 1000] [0 1 0 -1 1000] [0 1 0 -1 1000]]]
+			RL.TAKE 2 a:b user a x{user}y      | [1 0 [[1 1 0 60000 1000] [1 1 0 60000 1000]]]
+			RL.TAKE 2 a b:{user} a }           | [1 0 [[1 1 0 60000 1000] [1 1 0 60000 1000]]]
 			EXISTS rl:block:{user}:a;b rl:block:{user}:a:x{user}y rl:block:{user}:a:b:{user} rl:block::a:} | 4
-			DBSIZE                             | 5`},
+			DBSIZE                             | 9`},
 	} {
 		t.Run(tc.name, func(t *testing.T) { servertest.Converse(t, servertest.NewClockClient(t), tc.calls) })
 	}
@@ -238,11 +254,11 @@ func TestExceptions(t *testing.T) {
 // TestEffectsOfExceptions: what replicas and the append-only file are given are Redis's own commands, with absolute times.
 func TestEffectsOfExceptions(t *testing.T) {
 	w := servertest.NewEffectsClient(t)
-	w.EffectsOf("RL.POLICY SET p FIXED 1 1s BLOCK 60s DOUBLE 3m", "RL.POLICY SET q LOG 1 1s BLOCK 60s")
+	w.EffectsOf("RL.POLICY SET p FIXED 1 1s BLOCK 60s DOUBLE 3m", "RL.POLICY SET q LOG 1 1s BLOCK 60s", "RL.TAKE 2 p k q k0")
 	now := w.Now / 1e6
-	require.Equal(t, []string{fmt.Sprintf("SET rl:block:{k}:p 1m PXAT %d", now+120_000)}, w.EffectsOf("RL.TAKE 1 p k COST 2"))
-	require.Equal(t, []string{fmt.Sprintf("SET rl:block:{k}:q ban PXAT %d", now+60_000)}, w.EffectsOf("RL.TAKE 1 q k COST 2"))
-	require.Empty(t, w.EffectsOf("RL.TAKE 2 p k q k2", "RL.TAKE 1 p l COST 2 PEEK"))
+	require.Equal(t, []string{fmt.Sprintf("SET rl:block:{k}:p 1m PXAT %d", now+120_000)}, w.EffectsOf("RL.TAKE 1 p k"))
+	require.Equal(t, []string{fmt.Sprintf("SET rl:block:{k0}:q ban PXAT %d", now+60_000)}, w.EffectsOf("RL.TAKE 1 q k0"))
+	require.Empty(t, w.EffectsOf("RL.TAKE 2 p k q k2", "RL.TAKE 1 q k0 PEEK COST 1"))
 	require.Equal(t, []string{fmt.Sprintf("SET rl:block:{k}:p ban PXAT %d", now+5_000)}, w.EffectsOf("RL.BLOCK p k 5s"))
 	require.Equal(t, []string{"DEL rl:block:{k}:p"}, w.EffectsOf("RL.UNBLOCK p k", "RL.UNBLOCK p k"))
 	require.Equal(t, []string{"SET rl:override:{k}:p FIXED 9 1s"}, w.EffectsOf("RL.POLICY OVERRIDE SET p k 9 1s"))
@@ -278,7 +294,8 @@ func TestExceptionsAreDumpedAndRestored(t *testing.T) {
 	servertest.Converse(t, at, `
 		RL.POLICY SET p FIXED 1 1s BLOCK 60s DOUBLE 1h | OK
 		RL.POLICY OVERRIDE SET p k FIXED 2 1s          | OK
-		RL.TAKE 1 p k COST 3                           | [1 0 [[1 2 2 -1 0]]]`)
+		RL.TAKE 1 p k                                  | [0 -1 [[0 2 1 -1 1000]]]
+		RL.TAKE 1 p k COST 2                           | [1 0 [[1 2 1 60000 1000]]]`)
 	for _, key := range []string{"rl:block:{k}:p", "rl:override:{k}:p"} {
 		until := at.Call("PEXPIRETIME " + key)
 		if until == "-1" {
@@ -292,7 +309,8 @@ func TestExceptionsAreDumpedAndRestored(t *testing.T) {
 	servertest.Converse(t, to, `
 		RL.POLICY SET p FIXED 1 1s BLOCK 60s DOUBLE 1h | OK
 		RL.TAKE 1 p k                                  | [1 0 [[1 2 2 60000 0]]]
-		+60000 RL.TAKE 1 p k COST 3                    | [1 0 [[1 2 2 -1 0]]]
+		+60000 RL.TAKE 1 p k                           | [0 -1 [[0 2 1 -1 1000]]]
+		RL.TAKE 1 p k COST 2                           | [1 0 [[1 2 1 120000 1000]]]
 		GET rl:block:{k}:p                             | 2m`)
 }
 
@@ -324,11 +342,17 @@ func TestMemoryOfExceptions(t *testing.T) {
 		{"overrides", func(w *servertest.ClockClient, i int) {
 			w.Ask("RL.POLICY", "OVERRIDE", "SET", "api", fmt.Sprintf("customer:%013d", i), "GCRA", "200", "200", "60s")
 		}},
-		{"blocks", func(w *servertest.ClockClient, i int) { w.Ask("RL.TAKE", "1", "api", fmt.Sprintf("customer:%022d", i)) }},
+		{"blocks", func(w *servertest.ClockClient, i int) {
+			key := fmt.Sprintf("customer:%022d", i)
+			for range 2 {
+				w.Ask("RL.TAKE", "1", "api", key)
+			}
+			w.Ask("DEL", key)
+		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := servertest.NewClockClient(t)
-			w.Call("RL.POLICY SET api GCRA 0 1 1s BLOCK 10m DOUBLE 1d")
+			w.Call("RL.POLICY SET api GCRA 1 1 1s BLOCK 10m DOUBLE 1d")
 			before := w.Srv.Keys.Used()
 			for i := range keys {
 				tc.call(w, i)

@@ -122,7 +122,7 @@ func (g *gate) ask(id int32, ns int64) error {
 	if err := g.call.Decide(); err != nil {
 		return err
 	}
-	if g.call.Verdict.Limited {
+	if g.call.Verdict.StartsBlock(g.request.Call.Cost) {
 		g.state.begin(ns / nsPerMs)
 	}
 	return g.state.Keep(&g.call)
