@@ -205,7 +205,7 @@ func TestWhyAKeyIsNotLeased(t *testing.T) {
 		require.Contains(t, why("odd"), "its state is none that a script can charge a lease to")
 		there.ask("SET odd x")
 		for range 50 {
-			require.Contains(t, gate.ask("RL.GCRA odd 1000 1 1h"), "ERR value is not an integer or out of range")
+			require.Contains(t, gate.ask("RL.GCRA odd 1000 1 1h"), "ERR the key holds a value that is no limiter's state")
 		}
 		require.Equal(t, "ERR syntax error, try RL.UPSTREAM LEASES [key]", gate.ask("RL.UPSTREAM LEASES a b"))
 		require.Equal(t, "ERR syntax error, try RL.UPSTREAM RETURN [key]", gate.ask("RL.UPSTREAM RETURN a b"))

@@ -183,6 +183,7 @@ func TestProblems(t *testing.T) {
 	p := open(t, nil)
 	p.run("RL.POLICY", "SET", "user", "FIXED", "3", "1m")
 	p.run("LPUSH", "list", "x")
+	p.run("SET", "text", "x")
 	for _, tt := range []struct {
 		method, target string
 		status         int
@@ -211,6 +212,7 @@ func TestProblems(t *testing.T) {
 		{"GET", "/check?policy=nobody&key=1", 404, "ERR no such policy 'nobody'"},
 		{"GET", "/check?policy=user&key=1&policy=user&key=1", 400, "ERR duplicate key '1'"},
 		{"GET", "/check?policy=user&key=list", 409, "WRONGTYPE Operation against a key holding the wrong kind of value"},
+		{"GET", "/check?policy=user&key=text", 409, "ERR the key holds a value that is no limiter's state"},
 		{"GET", "/check?" + strings.Repeat("policy=user&key=1&", 33), 400, "a check can have at most 32 policies"},
 	} {
 		answer, body := p.ask(tt.method, tt.target)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"headgate/server/limiter"
 	"headgate/server/local"
 )
 
@@ -37,6 +38,7 @@ var causes = []struct {
 }{
 	{"ERR no such policy", http.StatusNotFound, "Unknown policy"},
 	{"ERR max number of clients", http.StatusServiceUnavailable, "Unavailable"},
+	{string(limiter.ErrForeign), http.StatusConflict, "The key holds something else"},
 	{"ERR", http.StatusBadRequest, "Bad request"},
 	{"WRONGTYPE", http.StatusConflict, "The key holds something else"},
 	{"CROSSSLOT", http.StatusBadRequest, "Bad request"},

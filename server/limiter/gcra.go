@@ -53,8 +53,8 @@ var queue = Algorithm{
 }
 
 // numberErrors are those of limiters whose state holds numbers: for options that are none, stand twice or do not go together; for a product
-// beyond 64 bits, and a key's text that is no number; and for a key of another kind.
-var numberErrors = []Error{ErrSyntax, ErrNotInteger, ErrWrongType}
+// beyond 64 bits; for a key's text that is no number, and for a key of another kind.
+var numberErrors = []Error{ErrSyntax, ErrNotInteger, ErrForeign, ErrWrongType}
 
 func readRate(p *Policy, words [][]byte) (err error) {
 	if err = p.readLimit(words[0]); err != nil {

@@ -21,7 +21,8 @@ const (
 	ErrLimit      = Error("ERR limit must be -1 or >= 0")
 	ErrCount      = Error("ERR count must be >= 1")
 	ErrNotInteger = Error("ERR value is not an integer or out of range")
-	ErrSyntax     = Error("ERR syntax error") // with how the command is called, which is for the server to say
+	ErrSyntax     = Error("ERR syntax error")                                     // with how the command is called, which is for the server to say
+	ErrForeign    = Error("ERR the key holds a value that is no limiter's state") // of the type that the state has
 	ErrWrongType  = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 	ErrName       = Error("ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -")
 )

@@ -223,12 +223,12 @@ var conversations = []struct{ name, calls string }{
 		SET s text                         | OK
 		ZADD z 1 m                         | 1
 		RL.GCRA h 1 1 1s                   | WRONGTYPE Operation against a key holding the wrong kind of value
-		RL.GCRA s 1 1 1s                   | ERR value is not an integer or out of range
+		RL.GCRA s 1 1 1s                   | ERR the key holds a value that is no limiter's state
 		RL.QUEUE z 1 1 1s                  | WRONGTYPE Operation against a key holding the wrong kind of value
-		RL.FIXED s 1 1s                    | ERR value is not an integer or out of range
+		RL.FIXED s 1 1s                    | ERR the key holds a value that is no limiter's state
 		RL.FIXED h 1 1s                    | WRONGTYPE Operation against a key holding the wrong kind of value
 		RL.SLIDING s 1 1s                  | WRONGTYPE Operation against a key holding the wrong kind of value
-		RL.SLIDING h 1 1s                  | ERR value is not an integer or out of range
+		RL.SLIDING h 1 1s                  | ERR the key holds a value that is no limiter's state
 		RL.LOG s 1 1s                      | WRONGTYPE Operation against a key holding the wrong kind of value
 		GET s                              | text`},
 }

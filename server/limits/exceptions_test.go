@@ -374,8 +374,8 @@ func TestNoLimiterHasAKeyBeside(t *testing.T) {
 		RL.LOG rl:override:{x}:p 5 2s          | WRONGTYPE Operation against a key holding the wrong kind of value
 		RL.POLICY SET p GCRA 5 1 1s            | OK
 		RL.BLOCK p x 60s                       | OK
-		RL.TAKE 1 p rl:block:{x}:p             | ERR value is not an integer or out of range
-		RL.GCRA rl:block:{x}:p 5 1 2s          | ERR value is not an integer or out of range
+		RL.TAKE 1 p rl:block:{x}:p             | ERR the key holds a value that is no limiter's state
+		RL.GCRA rl:block:{x}:p 5 1 2s          | ERR the key holds a value that is no limiter's state
 		CL.THROTTLE rl:block:{x}:p 5 1 2       | ERR value is not an integer or out of range
 		RL.LOG rl:block:{x}:p 5 2s             | WRONGTYPE Operation against a key holding the wrong kind of value
 		RL.RESET rl:block:{x}:p                | WRONGTYPE Operation against a key holding the wrong kind of value

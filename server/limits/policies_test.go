@@ -386,7 +386,7 @@ var commandConversations = []struct{ name, calls string }{
 		RL.TAKE 2 user k user k            | ERR duplicate key 'k'
 		RL.TAKE 1 none k                   | ERR no such policy 'none'
 		SET s x                            | OK
-		RL.TAKE 2 user k user s            | ERR value is not an integer or out of range
+		RL.TAKE 2 user k user s            | ERR the key holds a value that is no limiter's state
 		EXISTS k                           | 0
 		COMMAND GETKEYS RL.TAKE 2 user k user l COST 1 | [k l]`},
 }

@@ -543,7 +543,7 @@ func TestReserveLeavesAloneWhatIsNoState(t *testing.T) {
 		servertest.Converse(t, w, `
 			RL.RESERVE 1 hourly k COST 40 TTL 60s ID a | [0 -1 a [[0 100 60 -1 110000]]]
 			HSET k field text                          | 1
-			RL.TAKE 1 hourly k PEEK                    | ERR value is not an integer or out of range
+			RL.TAKE 1 hourly k PEEK                    | ERR the key holds a value that is no limiter's state
 		`)
 		if foundAnew {
 			w.Srv.Gate.Set(command.GateFollows, true)

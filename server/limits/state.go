@@ -76,7 +76,7 @@ func (s *state) loadNumber(f *limiter.Found) error {
 	case command.ErrWrongType:
 		return limiter.ErrWrongType
 	default:
-		return limiter.ErrNotInteger
+		return limiter.ErrForeign
 	}
 	f.Number, f.ExpireAtMs = n, s.entry.ExpireAt()
 	return nil
@@ -91,7 +91,7 @@ func (s *state) loadSlices(f *limiter.Found) (err error) {
 		return s.absent()
 	}
 	if s.hash.Len() > MaxSlidingFields {
-		return limiter.ErrNotInteger
+		return limiter.ErrForeign
 	}
 	whole := true
 	s.hash.Each(func(field, value []byte) bool {
@@ -102,7 +102,7 @@ func (s *state) loadSlices(f *limiter.Found) (err error) {
 		return whole
 	})
 	if !whole {
-		return limiter.ErrNotInteger
+		return limiter.ErrForeign
 	}
 	return nil
 }

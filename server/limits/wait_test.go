@@ -213,7 +213,7 @@ func TestWaitConversations(t *testing.T) {
 			+10000 a                                | [0 1 0 -1 10000]
 			a RL.FIXED k 1 10s WAIT 20s             | -
 			x SET k text                            | OK
-			a                                       | ERR value is not an integer or out of range
+			a                                       | ERR the key holds a value that is no limiter's state
 			x DEL k                                 | 1`},
 		{"a counter without an expiry does not keep anybody waiting for ever", `
 			x SET k 5                               | OK

@@ -230,8 +230,12 @@ func (a *asked) foundNumber(text []byte, at int64) error {
 		return nil
 	}
 	n, ok := number.ParseInt(text)
-	if !ok {
+	switch {
+	case ok:
+	case a.call.Policy == nil: // CL.THROTTLE and GCRA, in Redis's words
 		return limiter.ErrNotInteger
+	default:
+		return limiter.ErrForeign
 	}
 	f.Number = n
 	return nil

@@ -53,7 +53,7 @@ func (a *asked) readSlices(r *reply, n int) error {
 		f.Slices = append(f.Slices, limiter.Slice{Start: start, Count: count})
 	}
 	if !whole {
-		return limiter.ErrNotInteger
+		return limiter.ErrForeign
 	}
 	return nil
 }

@@ -191,7 +191,7 @@ func TestBeforeRedis7(t *testing.T) {
 		require.Contains(t, w.Ask(line("RL.FIXED k 10 1s COST 2")...), "*5\r\n:0\r\n:10\r\n:5\r\n:-1\r\n:")
 		require.Equal(t, at, there.ask("PEXPIRETIME", "k"), "a window keeps its end")
 		there.ask("SET", "k", "x", "PX", "500")
-		require.Equal(t, "-ERR value is not an integer or out of range\r\n", w.Ask(line("RL.FIXED k 10 1s COST 2")...))
+		require.Equal(t, "-ERR the key holds a value that is no limiter's state\r\n", w.Ask(line("RL.FIXED k 10 1s COST 2")...))
 		there.ask("SET", "k", "1000000000000000000", "PX", "500")
 		require.Contains(t, w.Ask(line("RL.FIXED k 4000000000000000000 1s COST 2")...), "*5\r\n:0\r\n:4000000000000000000\r\n:2999999999999999998\r\n:-1\r\n:")
 		require.Equal(t, "$19\r\n1000000000000000002\r\n", there.ask("GET", "k"))

@@ -127,8 +127,9 @@ func TestWrongType(t *testing.T) {
 	w := newWorld(t)
 	w.set("LPUSH", "list", "x")
 	w.set("HSET", "hash", "x", "y")
+	w.set("SET", "text", "x")
 	w.set("HSET", scripted.PoliciesKey, "x", "LOG 5 1s")
-	for _, key := range []string{"list", "hash", scripted.PoliciesKey} {
+	for _, key := range []string{"list", "hash", "text", scripted.PoliciesKey} {
 		for _, call := range everyCall {
 			words := line(call, key)
 			w.both(words...)

@@ -14,7 +14,7 @@ local function stateOf(key, kind)
 		if type(size) == 'table' then
 			return size
 		elseif size > 4000 then
-			return {err = 'ERR value is not an integer or out of range'}
+			return {err = "ERR the key holds a value that is no limiter's state"}
 		end
 		state = redis.pcall('HGETALL', key)
 	else
