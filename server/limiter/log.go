@@ -12,13 +12,16 @@ var log = Algorithm{
 	Example: "10 1s", Says: "10 per second",
 	Args: []Arg{
 		limitArg("limit", "the most units, or different ids, within any window"), durationArg("window", "the length of the window"),
-		{Name: "id", Type: "string", Token: "MEMBER", Optional: true, Summary: "count different ids instead of calls: one that was counted within the window passes without a charge; a cost of -1 removes it"},
+		{Name: "id", Type: "string", Token: "MEMBER", Optional: true, Summary: "count different ids instead of calls: one that was counted within the window passes without a charge; a cost of -1 removes it, and one above 1 is refused"},
 	}, Words: 2,
 	Options: []Option{memberOption},
-	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, ErrLogCost, ErrWrongType}, Kind: Entries, Returns: ReturnEntries,
+	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, errMemberCost, ErrLogCost, ErrWrongType}, Kind: Entries, Returns: ReturnEntries,
 	Read: readWindow, Text: textOfWindow, Finish: finishLog, Costs: ErrLogCost, CheckCost: checkLogCost,
 	Prepare: prepareLog, Decide: decideLog,
 }
+
+// errMemberCost is what a cost is answered with that one id cannot have.
+const errMemberCost = Error("ERR with MEMBER the cost must be 1 or less")
 
 // ErrLogCost is what a cost above MaxLogCost is answered with.
 const ErrLogCost = Error("ERR cost of a log must be <= 100000, for all logs of a call together")
@@ -31,7 +34,7 @@ func checkLogCost(p *Policy, cost int64) bool { return cost <= MaxLogCost || cos
 
 func finishLog(_ *Policy, r *Request) error {
 	if r != nil && r.HasMember && r.Call.Cost > 1 {
-		return ErrSyntax
+		return errMemberCost
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func TestLimiterBadOptions(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, usage("RL.LOG"), w.Call("RL.LOG k 5 1s MEMBER a COST 2"))
+	require.Equal(t, "ERR with MEMBER the cost must be 1 or less", w.Call("RL.LOG k 5 1s MEMBER a COST 2"))
 	const tooMany = "ERR cost of a log must be <= 100000, for all logs of a call together"
 	require.Equal(t, tooMany, w.Call("RL.LOG k 9000000 1s COST 100001"))
 	require.Equal(t, "[1 5 5 -1 0]", w.Call("RL.LOG k 5 1s COST 100001"))

@@ -168,7 +168,7 @@ var conversations = []struct{ name, calls string }{
 		ZRANGE k 0 -1 WITHSCORES           | [a 1795268710000 b 1795268710010]
 		RL.LOG k 2 1s MEMBER b COST -1     | [0 2 1 -1 980]
 		RL.LOG k 2 1s MEMBER b COST -1     | [0 2 1 -1 980]
-		RL.LOG k 2 1s COST 2 MEMBER x      | ERR syntax error, try RL.LOG key limit window [MEMBER id] [COST n] [PEEK] [WAIT duration]
+		RL.LOG k 2 1s COST 2 MEMBER x      | ERR with MEMBER the cost must be 1 or less
 		+980 RL.LOG k 2 1s MEMBER a        | [0 2 1 -1 1000]
 		ZSCORE k a                         | 1795268711000`},
 	{"sliding log: a look at an id that is inside, under a lowered limit", `
