@@ -1,6 +1,10 @@
 package limiter
 
-import "headgate/throttle"
+import (
+	"slices"
+
+	"headgate/throttle"
+)
 
 // acquire keeps leases with the times at which they end.
 var acquire = Algorithm{
@@ -15,7 +19,7 @@ var acquire = Algorithm{
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true, Summary: "the id of the lease; a lease of that id which is still held is renewed. Without MEMBER the server draws a random id"},
 	}, Words: 2,
 	Options: []Option{memberOption},
-	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, ErrWrongType}, NoCost: true,
+	Errors:  slices.Concat(DurationErrors, []Error{ErrSyntax, ErrWrongType}), NoCost: true,
 	Costs: "ERR cost of a lease must be 0 or 1, use COSTS to give each pair its own", CheckCost: func(_ *Policy, cost int64) bool { return throttle.Leases{}.MayCost(cost) },
 	Kind: Entries, Beyond: LeaseID, Returns: ReturnLease,
 	Read: readWindow, Text: textOfWindow, Prepare: prepareAcquire, Decide: decideAcquire,

@@ -139,7 +139,7 @@ func (a Arg) means(summary string) Arg {
 
 // BadArgument is what the i-th of the words behind the key, which declares an error, is answered with when it is not one of its values.
 func (a *Algorithm) BadArgument(i int, word []byte) Error {
-	return Error(strings.ReplaceAll(a.Args[i].Error, "%s", string(Shown(word))))
+	return Quoting(a.Args[i].Error, word)
 }
 
 // Index is the algorithm's place in its table.

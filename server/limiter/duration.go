@@ -1,7 +1,8 @@
 package limiter
 
 import (
-	"fmt"
+	"bytes"
+	"slices"
 	"strconv"
 )
 
@@ -18,13 +19,21 @@ const (
 	week        = 7 * day
 )
 
-// What a word is answered with that is no duration, or one that is too short or too exact for windows and leases, which are counted in
-// milliseconds; %s stands for the word.
+// What a word is answered with that is no duration, one outside the range of all of them, or one that is too short or too exact for windows and
+// leases, which are counted in milliseconds; %s stands for the word.
 const (
 	InvalidDuration    = "ERR invalid duration '%s', use a number with us, ms, s, m, h, d or w (none: ms)"
+	ZeroDuration       = "ERR duration '%s' must be above 0"
+	LongDuration       = "ERR duration '%s' must be at most 36525d"
 	ShortDuration      = "ERR duration '%s' is below 1ms"
 	FractionalDuration = "ERR duration '%s' is not a whole number of milliseconds"
 )
+
+// periodErrors are what a period is answered with besides InvalidDuration.
+var periodErrors = []Error{ZeroDuration, LongDuration}
+
+// DurationErrors are what a duration in milliseconds is answered with besides InvalidDuration.
+var DurationErrors = append(slices.Clip(periodErrors), ShortDuration, FractionalDuration)
 
 // DurationRange is what the summary of a duration in milliseconds ends with.
 const DurationRange = ", from 1ms to 36525d; a bare number is milliseconds"
@@ -37,9 +46,9 @@ func ParseDuration(b []byte) (ms int64, err error) {
 	case err != nil:
 		return 0, err
 	case n*unit < millisecond:
-		return 0, durationError(ShortDuration, b)
+		return 0, Quoting(ShortDuration, b)
 	case n*unit%millisecond != 0:
-		return 0, durationError(FractionalDuration, b)
+		return 0, Quoting(FractionalDuration, b)
 	}
 	return n * unit / millisecond, nil
 }
@@ -56,12 +65,12 @@ func parseDuration(b []byte) (n, unit int64, err error) {
 	i := 0
 	for ; i < len(b) && b[i]-'0' <= 9; i++ {
 		if n = n*10 + int64(b[i]-'0'); n == 0 || n > maxDuration {
-			return 0, 0, durationError(InvalidDuration, b)
+			return 0, 0, refuseDuration(b, InvalidDuration)
 		}
 	}
 	unit = durationUnit(b[i:])
 	if i == 0 || unit == 0 || n > maxDuration/unit {
-		return 0, 0, durationError(InvalidDuration, b)
+		return 0, 0, refuseDuration(b, InvalidDuration)
 	}
 	return n, unit, nil
 }
@@ -108,4 +117,17 @@ func FormatDuration(ms int64) []byte {
 	return append(strconv.AppendInt(nil, ms, 10), "ms"...)
 }
 
-func durationError(text string, b []byte) error { return Error(fmt.Sprintf(text, Shown(b))) }
+// refuseDuration is the error for a word that parseDuration does not take: invalid, unless it is but outside the range.
+func refuseDuration(b []byte, invalid string) error {
+	digits, negative := bytes.CutPrefix(b, []byte("-"))
+	unit := bytes.TrimLeft(digits, "0123456789")
+	digits = digits[:len(digits)-len(unit)]
+	switch {
+	case len(digits) == 0 || durationUnit(unit) == 0:
+	case negative || len(bytes.Trim(digits, "0")) == 0:
+		invalid = ZeroDuration
+	case digits[0] != '0':
+		invalid = LongDuration
+	}
+	return Quoting(invalid, b)
+}

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"slices"
 	"time"
 
 	"headgate/throttle"
@@ -25,7 +26,7 @@ var fixed = Algorithm{
 				{Name: "unit", Type: "oneof", Summary: "the window is the current minute, hour, day, week (from Monday on), month or year", Args: []Arg{
 					tokenArg("MINUTE"), tokenArg("HOUR"), tokenArg("DAY"), tokenArg("WEEK"), tokenArg("MONTH"), tokenArg("YEAR"),
 				}},
-				{Name: "zone", Type: "string", Token: "TZ", Optional: true, Error: "ERR unknown time zone '%s'", Summary: "the time zone of the calendar, such as `Europe/Berlin`; `UTC` by default"},
+				{Name: "zone", Type: "string", Token: "TZ", Optional: true, Error: invalidZone, Summary: "the time zone of the calendar, such as `Europe/Berlin`; `UTC` by default"},
 			}},
 		}},
 	}, Words: 2,
@@ -44,7 +45,7 @@ var fixed = Algorithm{
 }
 
 // windowErrors are those of limiters that count within windows, whose length is in milliseconds.
-var windowErrors = append([]Error{ShortDuration, FractionalDuration}, numberErrors...)
+var windowErrors = slices.Concat(DurationErrors, numberErrors)
 
 func readFixed(p *Policy, words [][]byte) (err error) {
 	if err = p.readLimit(words[0]); err != nil {
@@ -56,7 +57,7 @@ func readFixed(p *Policy, words [][]byte) (err error) {
 	}
 	if p.Window, err = ParseDuration(words[1]); err != nil {
 		if _, _, none := parseDuration(words[1]); none != nil {
-			return durationError(invalidWindow, words[1])
+			return refuseDuration(words[1], invalidWindow)
 		}
 	}
 	return err

@@ -1,6 +1,8 @@
 package limiter
 
 import (
+	"slices"
+
 	"headgate/internal/number"
 	"headgate/throttle"
 )
@@ -18,7 +20,7 @@ var gcra = Algorithm{
 		limitArg("capacity", "the most units that can be taken at once"), countArg("count", "units given back in each period"),
 		periodArg("the time in which that many units are given back"),
 	}, Words: 3,
-	Errors: numberErrors, Kind: Number, Returns: ReturnBacklog,
+	Errors: rateErrors, Kind: Number, Returns: ReturnBacklog,
 	Read: readRate, Text: textOfRate, Decide: decideRate,
 }
 
@@ -33,7 +35,7 @@ var bucket = Algorithm{
 		limitArg("capacity", "the most tokens that the bucket holds"), countArg("refill", "tokens added in each period"),
 		periodArg("the time in which that many tokens are added"),
 	}, Words: 3,
-	Errors: numberErrors, Kind: Number, Returns: ReturnBacklog,
+	Errors: rateErrors, Kind: Number, Returns: ReturnBacklog,
 	Read: readRate, Text: textOfRate, Decide: decideRate,
 }
 
@@ -48,13 +50,16 @@ var queue = Algorithm{
 		limitArg("capacity", "the most units that can wait in the queue"), countArg("count", "units that leave the queue in each period"),
 		periodArg("the time in which that many units leave"),
 	}, Words: 3,
-	Errors: numberErrors, Kind: Number, Beyond: WaitTime, Returns: ReturnBacklog,
+	Errors: rateErrors, Kind: Number, Beyond: WaitTime, Returns: ReturnBacklog,
 	Read: readRate, Text: textOfRate, Decide: decideQueue,
 }
 
 // numberErrors are those of limiters whose state holds numbers: for options that are none, stand twice or do not go together; for a product
 // beyond 64 bits; for a key's text that is no number, and for a key of another kind.
 var numberErrors = []Error{ErrSyntax, ErrNotInteger, ErrForeign, ErrWrongType}
+
+// rateErrors are those of limiters with a period.
+var rateErrors = slices.Concat(periodErrors, numberErrors)
 
 func readRate(p *Policy, words [][]byte) (err error) {
 	if err = p.readLimit(words[0]); err != nil {

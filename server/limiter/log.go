@@ -1,6 +1,10 @@
 package limiter
 
-import "headgate/throttle"
+import (
+	"slices"
+
+	"headgate/throttle"
+)
 
 // log keeps entries, or ids, with their times.
 var log = Algorithm{
@@ -15,7 +19,7 @@ var log = Algorithm{
 		{Name: "id", Type: "string", Token: "MEMBER", Optional: true, Summary: "count different ids instead of calls: one that was counted within the window passes without a charge; a cost of -1 removes it, and one above 1 is refused"},
 	}, Words: 2,
 	Options: []Option{memberOption},
-	Errors:  []Error{ShortDuration, FractionalDuration, ErrSyntax, errMemberCost, ErrLogCost, ErrWrongType}, Kind: Entries, Returns: ReturnEntries,
+	Errors:  slices.Concat(DurationErrors, []Error{ErrSyntax, errMemberCost, ErrLogCost, ErrWrongType}), Kind: Entries, Returns: ReturnEntries,
 	Read: readWindow, Text: textOfWindow, Finish: finishLog, Costs: ErrLogCost, CheckCost: checkLogCost,
 	Prepare: prepareLog, Decide: decideLog,
 }

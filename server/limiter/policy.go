@@ -312,5 +312,10 @@ const maxShown = 128
 // Shown is as much of a wrong word as an error repeats.
 func Shown(word []byte) []byte { return word[:min(len(word), maxShown)] }
 
+// Quoting is an error for a wrong word; %s stands for that in its text.
+func Quoting(text string, word []byte) Error {
+	return Error(strings.ReplaceAll(text, "%s", string(Shown(word))))
+}
+
 // is reports whether b is word in any case. word is in upper case.
 func is(b []byte, word string) bool { return ascii.EqualFold(b, word) }

@@ -18,7 +18,7 @@ func TestParseDuration(t *testing.T) {
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
-	for _, text := range []string{"", "0", "01", "s", "1.5s", "-1", "+1", "1S", "1 s", "1mss", "1W", "1u", "0us", "5218w", "36526d", "3155760000001", "99999999999999999999999", "1\x00"} {
+	for _, text := range []string{"", "01", "s", "1.5s", "+1", "1S", "1 s", "1mss", "1W", "1u", "1\x00", "-", "-x"} {
 		_, err := ParseDuration([]byte(text))
 		require.EqualError(t, err, "ERR invalid duration '"+text+"', use a number with us, ms, s, m, h, d or w (none: ms)")
 		_, err = parsePeriod([]byte(text))

@@ -1,7 +1,6 @@
 package limiter
 
 import (
-	"fmt"
 	"sync"
 	"time"
 	_ "time/tzdata" // the zones go with the binary, whatever the machine has
@@ -62,6 +61,9 @@ func isZoneName(name []byte) bool {
 	return previous != '/'
 }
 
+// invalidZone is what a name is answered with that is none of a zone; %s stands for the name.
+const invalidZone = "ERR unknown time zone '%s'"
+
 func zoneError(name []byte) error {
-	return Error(fmt.Sprintf("ERR unknown time zone '%s'", Shown(name)))
+	return Quoting(invalidZone, name)
 }

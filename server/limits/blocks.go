@@ -217,7 +217,7 @@ func blockCommands(l *Limits) []*command.Command {
 			Summary: "Limit all calls that name a policy and a key for this long, replacing any current block; retry_after is the time left.",
 			Arity:   4, Flags: command.Write | command.DenyOOM | command.Admin | command.Fast, Keys: command.Keys("RW ACCESS UPDATE", 2, 2, 1),
 			Args:   []command.Arg{command.Str("policy").Fails(ErrNoPolicy).Means("the name of a policy"), blockedArg, durationArg("duration", "how long to limit the key")},
-			Errors: errorsOf(limiter.ShortDuration, limiter.FractionalDuration),
+			Errors: errorsOf(limiter.DurationErrors...),
 			Reply:  command.ReplySimple, Returns: []string{"OK"}, Handler: l.either(l.ban, l.refuseElsewhere),
 		},
 		{

@@ -31,8 +31,8 @@ func goodArgument(a command.Arg) string {
 var badArguments = map[string][]string{
 	"ERR limit must be -1 or >= 0": {"", "x", "-2", "1.5", "9223372036854775808", "+1", " 1", "1 ", "01", "0x10", "-0", "1e3", "nan"},
 	"ERR count must be >= 1":       {"", "x", "0", "-1", "1.5", "9223372036854775808", "+1", "01"},
-	limiter.InvalidDuration:        {"", "x", "0", "0s", "-1s", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "36526d", "3155760000001", "99999999999999999999s"},
-	limiter.InvalidDuration + ", or one of MINUTE, HOUR, DAY, WEEK, MONTH, YEAR": {"", "x", "0", "0s", "-1s", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "36526d", "3155760000001", "99999999999999999999s", "MONTHS", "3MONTH"},
+	limiter.InvalidDuration:        {"", "x", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "-1x", "-s", "--1s"},
+	limiter.InvalidDuration + ", or one of MINUTE, HOUR, DAY, WEEK, MONTH, YEAR": {"", "x", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "MONTHS", "3MONTH"},
 	"ERR slices must be from 1 to 1000":                                          {"", "x", "0", "-1", "1001", "1.5"},
 	"ERR numpairs must be from 1 to 128":                                         {"", "x", "0", "-1", "129", "1.5"},
 	"ERR no such policy '%s'":                                                    {"", "none", "USER"},
@@ -74,6 +74,34 @@ func callWith(args []command.Arg, target, value string) (words []string, found b
 		}
 	}
 	return words, found
+}
+
+// outOfRange are durations outside the range of all of them, and what these are answered with.
+var outOfRange = map[string]string{
+	"0": limiter.ZeroDuration, "0s": limiter.ZeroDuration, "00us": limiter.ZeroDuration, "-1s": limiter.ZeroDuration, "-0": limiter.ZeroDuration, "-36526d": limiter.ZeroDuration,
+	"36526d": limiter.LongDuration, "3155760000001": limiter.LongDuration, "99999999999999999999s": limiter.LongDuration,
+}
+
+// TestDurationsOutOfRange puts these in the place of every argument that is a duration.
+func TestDurationsOutOfRange(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	w.Call("RL.POLICY SET user UNLIMITED")
+	tried := 0
+	for _, cmd := range servertest.DeclaredCommands().All {
+		for _, arg := range servertest.WithErrors(cmd.Args) {
+			if !strings.HasPrefix(arg.Error, limiter.InvalidDuration) {
+				continue
+			}
+			for value, want := range outOfRange {
+				words, _ := callWith(cmd.Args, arg.Name, value)
+				words = append(strings.Split(cmd.FullName, "|"), words...)
+				require.Equal(t, fmt.Sprintf(want, value), w.Ask(words...), "%q", words)
+				require.Contains(t, cmd.Errors, want, cmd.FullName)
+				tried++
+			}
+		}
+	}
+	require.Greater(t, tried, 100)
 }
 
 // TestLimiterBadArguments puts every kind of wrong value in the place of every argument that declares its error.

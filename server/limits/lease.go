@@ -3,6 +3,7 @@ package limits
 import (
 	"encoding/hex"
 	"math/rand/v2"
+	"slices"
 
 	"headgate/server/command"
 	"headgate/server/limiter"
@@ -25,7 +26,7 @@ func leaseCommands(l *Limits) []*command.Command {
 			Summary: "Extend a lease to this long from now. Under a limit of -1 nothing is stored, so the reply is 0.",
 			Arity:   4, Flags: command.Write | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   []command.Arg{leasesArg, leaseIDArg, durationArg("ttl", "how long from now the lease lasts")},
-			Errors: errorsOf(limiter.ShortDuration, limiter.FractionalDuration, limiter.ErrWrongType),
+			Errors: errorsOf(append(slices.Clip(limiter.DurationErrors), limiter.ErrWrongType)...),
 			Reply:  command.ReplyInteger, Returns: []string{"1 if the lease was renewed, 0 if it was gone already"}, Handler: l.either(l.renew, l.renewElsewhere),
 		},
 	}

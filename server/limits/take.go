@@ -21,7 +21,7 @@ func takeCommand(l *Limits) *command.Command {
 			numPairsArg, pairsArg, costsArg,
 			peekArg, waitArg,
 		},
-		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts}, l.costErrors(), []string{string(limiter.ErrLongWait), errDuplicateKey, command.ErrNotInteger, string(limiter.ErrForeign), command.ErrWrongType}),
+		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts}, l.costErrors(), errorsOf(limiter.DurationErrors...), []string{string(limiter.ErrLongWait), errDuplicateKey, command.ErrNotInteger, string(limiter.ErrForeign), command.ErrWrongType}),
 		Reply:  command.ReplyArray, Returns: []string{
 			fiveNumbers[0], limitingPair, pairNumbers, "ids, only if a policy is an ACQUIRE: for each pair the id of its lease, or null",
 		}, Handler: l.either(l.take, l.takeElsewhere),

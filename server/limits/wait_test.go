@@ -277,7 +277,7 @@ func TestWaitConversations(t *testing.T) {
 			a EXEC                                  | [1 [1 1 1 1 0]]
 			b                                       | [0 1 0 -1 1000]`},
 		{"errors", `
-			x RL.FIXED k 1 1s WAIT 0                | ERR invalid duration '0', use a number with us, ms, s, m, h, d or w (none: ms)
+			x RL.FIXED k 1 1s WAIT 0                | ERR duration '0' must be above 0
 			x RL.FIXED k 1 1s WAIT 61m              | ERR WAIT must not be longer than 1h
 			x RL.FIXED k 1 1s WAIT                  | ERR syntax error, try RL.FIXED key limit <window [ALIGNED] | <MINUTE | HOUR | DAY | WEEK | MONTH | YEAR> [TZ zone]> [COST n] [PEEK] [WAIT duration]
 			x RL.FIXED k 1 1s WAIT 1s WAIT 1s       | ERR syntax error, try RL.FIXED key limit <window [ALIGNED] | <MINUTE | HOUR | DAY | WEEK | MONTH | YEAR> [TZ zone]> [COST n] [PEEK] [WAIT duration]
