@@ -323,7 +323,7 @@ func TestTransactions(t *testing.T) {
 		CL.THROTTLE t 1 1 36000             | QUEUED
 	`)
 	got := gate.ask("EXEC")
-	require.Regexp(t, `^\[OK \[0 2 1 -1 36000\] \[0 1 0 -1 36000000\] \[0 -1 -1 -1 0\] 2 WRONGTYPE .* ERR limit must be -1 or >= 0 \[0 2 0 -1 72000\] \[1 2 0 36000 72000\]\]$`, got)
+	require.Regexp(t, `^\[OK \[0 2 1 -1 36000\] \[0 1 0 -1 36000000\] \[0 -1 -1 -1 0\] 2 WRONGTYPE .* ERR limit must be -1 or >= 0, not 'x' \[0 2 0 -1 72000\] \[1 2 0 36000 72000\]\]$`, got)
 	text, err := redis.Text("GET", "a")
 	require.NoError(t, err)
 	require.Equal(t, "2", text)
@@ -344,7 +344,7 @@ func TestTransactions(t *testing.T) {
 		EXISTS b  | 0
 		MULTI     | OK
 		RL.FIXED f x 10h | QUEUED
-		EXEC      | [ERR limit must be -1 or >= 0]
+		EXEC      | [ERR limit must be -1 or >= 0, not 'x']
 	`)
 	// A script's name that the upstream does not know yet does no harm within MULTI.
 	_, err = redis.Do("SCRIPT", "FLUSH")

@@ -101,11 +101,11 @@ const maxOptions = 8
 // Arguments that several algorithms have.
 
 func limitArg(name, summary string) Arg {
-	return Arg{Name: name, Type: "integer", Error: string(ErrLimit), Summary: summary + "; 0 limits every call, -1 none"}
+	return Arg{Name: name, Type: "integer", Error: InvalidLimit, Summary: summary + "; 0 limits every call, -1 none"}
 }
 
 func countArg(name, summary string) Arg {
-	return Arg{Name: name, Type: "integer", Error: string(ErrCount), Summary: summary + ", 1 or more"}
+	return Arg{Name: name, Type: "integer", Error: InvalidCount, Summary: summary + ", 1 or more"}
 }
 
 // periodArg is the period of a rate.

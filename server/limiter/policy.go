@@ -16,16 +16,25 @@ type Error string
 
 func (e Error) Error() string { return string(e) }
 
-// Errors that several algorithms have. Others quote an argument, or stand beside the algorithm that has them.
+// Errors that several algorithms have. Others stand beside the algorithm that has them.
 const (
-	ErrLimit      = Error("ERR limit must be -1 or >= 0")
-	ErrCount      = Error("ERR count must be >= 1")
 	ErrNotInteger = Error("ERR value is not an integer or out of range")
 	ErrSyntax     = Error("ERR syntax error")                                     // with how the command is called, which is for the server to say
 	ErrForeign    = Error("ERR the key holds a value that is no limiter's state") // of the type that the state has
 	ErrWrongType  = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 	ErrName       = Error("ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -")
 )
+
+// What a word is answered with that is no limit, or no count; %s stands for the word.
+const (
+	InvalidLimit = "ERR limit must be -1 or >= 0, not '%s'"
+	InvalidCount = "ERR count must be >= 1, not '%s'"
+)
+
+// InvalidInteger is what a word behind a token is answered with that is no number of 64 bits; %s stands for the word.
+func InvalidInteger(token string) string {
+	return "ERR " + token + " must be an integer of 64 bits, not '%s'"
+}
 
 // PolicyCall is what stands before a policy's words in the errors for them.
 const PolicyCall = "RL.POLICY SET name "
@@ -73,6 +82,9 @@ type Request struct {
 	Wait      int64 // ms that the call would rather wait than be limited; 0: it does not
 }
 
+// CostWord stands before how many units a call takes.
+const CostWord = "COST"
+
 // memberOption is MEMBER id.
 var memberOption = Option{Token: "MEMBER", Value: true, OfCall: true, Read: func(_ *Policy, r *Request, id []byte) error {
 	r.HasMember, r.Member = true, id
@@ -116,7 +128,7 @@ func (a *Algorithm) read(p *Policy, r *Request, words [][]byte, said *clauseText
 			value = words[i+1]
 		}
 		switch {
-		case r != nil && !hasCost && !last && is(words[i], "COST"):
+		case r != nil && !hasCost && !last && is(words[i], CostWord):
 			i++
 			hasCost = true
 			if r.Call.Cost, err = parseCost(value); err != nil {
@@ -219,7 +231,7 @@ func (p *Policy) readLimit(word []byte) error {
 func parseCost(b []byte) (int64, error) {
 	cost, ok := number.ParseInt(b)
 	if !ok {
-		return 0, ErrNotInteger
+		return 0, Quoting(InvalidInteger(CostWord), b)
 	}
 	return cost, nil
 }

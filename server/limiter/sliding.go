@@ -17,12 +17,12 @@ var sliding = Algorithm{
 	Example: "100 10s", Says: "100 per 10 s",
 	Args: []Arg{
 		limitArg("limit", "the most units that can be taken within any window"), durationArg("window", "the length of the window"),
-		{Name: "slices", Type: "integer", Token: "SLICES", Optional: true, Error: string(errSlices), Summary: "how many slices the window is cut into, from 1 to 1000; 10 by default"},
+		{Name: "slices", Type: "integer", Token: "SLICES", Optional: true, Error: invalidSlices, Summary: "how many slices the window is cut into, from 1 to 1000; 10 by default"},
 	}, Words: 2,
 	Options: []Option{{Token: "SLICES", Value: true, Read: func(p *Policy, _ *Request, value []byte) error {
 		n, ok := number.ParseInt(value)
 		if !ok || n < 1 || n > throttle.MaxSlices {
-			return errSlices
+			return Quoting(invalidSlices, value)
 		}
 		p.slices = int(n)
 		return nil
@@ -31,8 +31,8 @@ var sliding = Algorithm{
 	Read: readWindow, Text: textOfWindow, Finish: finishSliding, Decide: decideSliding,
 }
 
-// errSlices is what a number of slices is answered with that is none.
-const errSlices = Error("ERR slices must be from 1 to 1000")
+// invalidSlices is what a word is answered with that is no number of slices; %s stands for the word.
+const invalidSlices = "ERR slices must be from 1 to 1000, not '%s'"
 
 // defaultSlices is how many slices a sliding window has when it is not said.
 const defaultSlices = 10

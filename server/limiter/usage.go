@@ -47,7 +47,7 @@ func (a *Algorithm) strayWord(word []byte, called bool) error {
 	}
 	switch {
 	case called:
-		known = append(known, "COST", "PEEK", WaitWord)
+		known = append(known, CostWord, "PEEK", WaitWord)
 	case a.Kind != NoState:
 		for i := range clauses {
 			known = append(known, clauses[i].tokens()...)

@@ -59,7 +59,7 @@ func sortedByName(commands []*command.Command) []*command.Command {
 // Arguments that the limiters share.
 var (
 	keyArg  = command.Key("key").Means("the key that is limited, and under which its state is kept")
-	costArg = command.Integer("n").After("COST").Opt().Fails(command.ErrNotInteger).Means("units to take, 1 by default; a negative number gives units back, 0 takes none")
+	costArg = command.Integer("n").After(limiter.CostWord).Opt().Fails(limiter.InvalidInteger(limiter.CostWord)).Means("units to take, 1 by default; a negative number gives units back, 0 takes none")
 	peekArg = command.Tok("PEEK").Opt().Means("answer without charging anything; the cost is 0 unless it is given")
 	waitArg = command.Str("duration").Fails(limiter.InvalidDuration).After(limiter.WaitWord).Opt().
 		Means("wait for up to this long until the call is allowed, from 1ms to 1h; a bare number is milliseconds")

@@ -27,20 +27,23 @@ func goodArgument(a command.Arg) string {
 	return goodArguments[a.Name]
 }
 
+var notIntegers = []string{"", "x", "1.5", "9223372036854775808", "-9223372036854775809", "+1", "01"}
+
 // badArguments are values that none of the arguments takes which declare the same error, with what it quotes.
 var badArguments = map[string][]string{
-	"ERR limit must be -1 or >= 0": {"", "x", "-2", "1.5", "9223372036854775808", "+1", " 1", "1 ", "01", "0x10", "-0", "1e3", "nan"},
-	"ERR count must be >= 1":       {"", "x", "0", "-1", "1.5", "9223372036854775808", "+1", "01"},
-	limiter.InvalidDuration:        {"", "x", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "-1x", "-s", "--1s"},
+	limiter.InvalidLimit:    {"", "x", "-2", "1.5", "9223372036854775808", "+1", " 1", "1 ", "01", "0x10", "-0", "1e3", "nan"},
+	limiter.InvalidCount:    {"", "x", "0", "-1", "1.5", "9223372036854775808", "+1", "01"},
+	limiter.InvalidDuration: {"", "x", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "-1x", "-s", "--1s"},
 	limiter.InvalidDuration + ", or one of MINUTE, HOUR, DAY, WEEK, MONTH, YEAR": {"", "x", "01s", "1.5s", "1S", "1W", "1y", "us", "1msec", "1 s", "s", "+1s", "MONTHS", "3MONTH"},
-	"ERR slices must be from 1 to 1000":                                          {"", "x", "0", "-1", "1001", "1.5"},
-	"ERR numpairs must be from 1 to 128":                                         {"", "x", "0", "-1", "129", "1.5"},
+	"ERR slices must be from 1 to 1000, not '%s'":                                {"", "x", "0", "-1", "1001", "1.5"},
+	"ERR numpairs must be from 1 to 128, not '%s'":                               {"", "x", "0", "-1", "129", "1.5"},
 	"ERR no such policy '%s'":                                                    {"", "none", "USER"},
 	"ERR value is not a valid float":                                             {"", "x", "nan", " 1", "1 ", "1,5"},
 	"ERR unknown time zone '%s'":                                                 {"", "x", "Local", "europe/berlin/", "/UTC", "../UTC", "Europe//Berlin", "Europe", strings.Repeat("A", 65)},
-	"ERR value is not an integer or out of range":                                {"", "x", "1.5", "9223372036854775808", "-9223372036854775809", "+1", "01"},
-	"Cell error: Store error: Couldn't parse as integer: %s":                     {"", "x", "1.5", "9223372036854775808", " 1"},
-	"ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -":          {"", "a b", "ä", strings.Repeat("a", 65)},
+	"ERR value is not an integer or out of range":                                notIntegers,
+	limiter.InvalidInteger("COST"):                                               notIntegers, limiter.InvalidInteger("COSTS"): notIntegers, limiter.InvalidInteger("ACTUAL"): notIntegers, limiter.InvalidInteger("ACTUALS"): notIntegers,
+	"Cell error: Store error: Couldn't parse as integer: %s":            {"", "x", "1.5", "9223372036854775808", " 1"},
+	"ERR policy name must be 1 to 64 characters of A-Z a-z 0-9 _ . : -": {"", "a b", "ä", strings.Repeat("a", 65)},
 }
 
 // callWith builds a call of every argument that is not optional, and of the one in question with the given value.
@@ -185,6 +188,23 @@ func TestLimiterBadOptions(t *testing.T) {
 	require.Equal(t, tooMany, w.Call("RL.TAKE 2 LOG~9000000~1s a LOG~9000000~1s b COST 50001"))
 	require.Equal(t, "[1 0 [[1 5 5 -1 0] [0 9000000 9000000 -1 0]]]", w.Call("RL.TAKE 2 LOG~5~1s a LOG~9000000~1s b COST 50001"))
 	require.Equal(t, "0", w.Call("DBSIZE"))
+}
+
+// TestWrongNumbersAreQuoted: arguments in the wrong order, and an expression in place of a number, are seen at once; what is quoted is bounded.
+func TestWrongNumbersAreQuoted(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	for call, want := range map[string]string{
+		"RL.GCRA k 10 1s 5":                               "ERR count must be >= 1, not '1s'",
+		"RL.GCRA k ten 5 1s":                              "ERR limit must be -1 or >= 0, not 'ten'",
+		"RL.LOG login:u1 60s 5":                           "ERR limit must be -1 or >= 0, not '60s'",
+		"RL.GCRA k 10 5 1s COST 1.5":                      "ERR COST must be an integer of 64 bits, not '1.5'",
+		"RL.TAKE api k":                                   "ERR wrong number of arguments for 'rl.take' command",
+		"RL.TAKE api k 1":                                 "ERR numpairs must be from 1 to 128, not 'api'",
+		"RL.GCRA k " + strings.Repeat("x", 300) + " 5 1s": "ERR limit must be -1 or >= 0, not '" + strings.Repeat("x", 128) + "'",
+	} {
+		require.True(t, strings.HasPrefix(w.Call(call), want), "%s: %s", call, w.Call(call))
+	}
+	require.Equal(t, "ERR limit must be -1 or >= 0, not 'a  b'", w.Ask("RL.GCRA", "k", "a\r\nb", "5", "1s"))
 }
 
 // TestUnknownWordsAreNamed: an error with nothing but the syntax left it to the reader to find what was wrong with it.

@@ -214,11 +214,11 @@ func TestExceptions(t *testing.T) {
 			RL.POLICY OVERRIDE SET none k 1 1 1s | ERR no such policy 'none'
 			RL.POLICY OVERRIDE SET p k         | ERR syntax error, try RL.POLICY OVERRIDE <SET policy key words [words …] [EX seconds] | GET policy key | DEL policy key | LIST policy [CURSOR cursor] [COUNT n]>
 			RL.POLICY OVERRIDE SET p k 1 1     | ERR syntax error, try RL.POLICY OVERRIDE SET policy key GCRA capacity count period [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
-			RL.POLICY OVERRIDE SET p k x 1 1s  | ERR limit must be -1 or >= 0
+			RL.POLICY OVERRIDE SET p k x 1 1s  | ERR limit must be -1 or >= 0, not 'x'
 			RL.POLICY OVERRIDE SET p k 1 1 1s EX 0 | ERR invalid expire time in 'rl.policy|override' command
 			RL.POLICY OVERRIDE SET p k 1 1 1s EX x | ERR value is not an integer or out of range
 			RL.POLICY OVERRIDE GET p           | ERR syntax error, try RL.POLICY OVERRIDE <SET policy key words [words …] [EX seconds] | GET policy key | DEL policy key | LIST policy [CURSOR cursor] [COUNT n]>
-			RL.POLICY OVERRIDE LIST p COUNT 0  | ERR count must be >= 1
+			RL.POLICY OVERRIDE LIST p COUNT 0  | ERR count must be >= 1, not '0'
 			RL.POLICY OVERRIDE LIST p COUNT 1  | [0 []]
 			RL.POLICY OVERRIDE LIST p CURSOR x | ERR invalid cursor
 			RL.POLICY OVERRIDE LIST none       | ERR no such policy 'none'

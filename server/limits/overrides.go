@@ -141,7 +141,7 @@ func (l *Limits) overrideCommand() *command.Command {
 			command.Block("del", command.Tok("DEL"), policy, key),
 			command.Block("list", command.Tok("LIST"), policy, command.Str("cursor").After("CURSOR").Opt().Means("where to continue: 0, or the cursor that the previous call has returned"), command.Integer("n").After("COUNT").Opt().Means("how many keys of the database to look at, from 1 to 100000; 1000 by default")),
 		)},
-		Errors: []string{command.ErrUsage, errOverride, command.ErrInvalidCursor, string(limiter.ErrCount), command.ErrNotInteger, "ERR invalid expire time in 'rl.policy|override' command"},
+		Errors: []string{command.ErrUsage, errOverride, command.ErrInvalidCursor, limiter.InvalidCount, command.ErrNotInteger, "ERR invalid expire time in 'rl.policy|override' command"},
 		Reply:  command.ReplySimple | command.ReplyInteger | command.ReplyBulk | command.ReplyNull | command.ReplyArray, Returns: []string{
 			"SET: OK", "GET: the arguments of the override; null if there is none", "DEL: 1 if there was an override, else 0",
 			"LIST: the cursor to continue with, 0 at the end, and an array of keys, each followed by its override",
@@ -306,7 +306,7 @@ func listArgs(c *command.Ctx) (cursor uint64, count int, ok bool) {
 			hasCount = true
 			n, ok := number.ParseInt(c.Args[i+1])
 			if !ok || n < 1 {
-				errLimiter(c, limiter.ErrCount)
+				errLimiter(c, limiter.Quoting(limiter.InvalidCount, c.Args[i+1]))
 				return 0, 0, false
 			}
 			count = int(min(n, maxOverrides))

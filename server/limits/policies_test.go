@@ -254,8 +254,8 @@ var commandConversations = []struct{ name, calls string }{
 		RL.POLICY SET login gcra 10        | ERR syntax error, try RL.POLICY SET name GCRA capacity count period [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
 		RL.POLICY SET login SLIDING 1 1s x | ERR syntax error, try RL.POLICY SET name SLIDING limit window [SLICES slices] [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'x')
 		RL.POLICY SET login UNLIMITED 1    | ERR syntax error, try RL.POLICY SET name UNLIMITED (unknown word '1')
-		RL.POLICY SET login LOG -2 60s     | ERR limit must be -1 or >= 0
-		RL.POLICY SET login GCRA 5 0 60s   | ERR count must be >= 1
+		RL.POLICY SET login LOG -2 60s     | ERR limit must be -1 or >= 0, not '-2'
+		RL.POLICY SET login GCRA 5 0 60s   | ERR count must be >= 1, not '0'
 		RL.POLICY SET login LOG 5 60x      | ERR invalid duration '60x', use a number with us, ms, s, m, h, d or w (none: ms)
 		RL.POLICY SET login LOG 5 60us     | ERR duration '60us' is below 1ms
 		RL.POLICY SET login FIXED 5 DAY TZ Nowhere | ERR unknown time zone 'Nowhere'
@@ -372,15 +372,15 @@ var commandConversations = []struct{ name, calls string }{
 		RL.TAKE 2 tok t par wrong          | WRONGTYPE Operation against a key holding the wrong kind of value`},
 	{"take: bad calls", `
 		RL.POLICY SET user GCRA 3 1 1s     | OK
-		RL.TAKE 0 user k                   | ERR numpairs must be from 1 to 128
-		RL.TAKE x user k                   | ERR numpairs must be from 1 to 128
-		RL.TAKE 129 user k                 | ERR numpairs must be from 1 to 128
+		RL.TAKE 0 user k                   | ERR numpairs must be from 1 to 128, not '0'
+		RL.TAKE x user k                   | ERR numpairs must be from 1 to 128, not 'x'
+		RL.TAKE 129 user k                 | ERR numpairs must be from 1 to 128, not '129'
 		RL.TAKE 2 user k                   | ERR numpairs is greater than the number of pairs
 		RL.TAKE 1 user k x                 | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
 		RL.TAKE 1 user k COST              | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
-		RL.TAKE 1 user k COST x            | ERR value is not an integer or out of range
+		RL.TAKE 1 user k COST x            | ERR COST must be an integer of 64 bits, not 'x'
 		RL.TAKE 2 user k user l COSTS 1    | ERR COSTS must give one cost for each pair
-		RL.TAKE 2 user k user l COSTS 1 x  | ERR value is not an integer or out of range
+		RL.TAKE 2 user k user l COSTS 1 x  | ERR COSTS must be an integer of 64 bits, not 'x'
 		RL.TAKE 1 user k COST 1 COSTS 1    | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
 		RL.TAKE 1 user k PEEK PEEK         | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
 		RL.TAKE 2 user k user k            | ERR duplicate key 'k'

@@ -32,7 +32,7 @@ func reserveCommands(l *Limits) []*command.Command {
 			Arity:   -1, Flags: command.ReadOnly | command.Admin,
 			Args: []command.Arg{
 				command.Pattern("pattern").After("MATCH").Opt().Means("a glob pattern for the id, or for one of the keys"),
-				command.Integer("count").After("COUNT").Opt().Fails(string(limiter.ErrCount)).Means("how many to return at most, 1 or more; 100 by default"),
+				command.Integer("count").After("COUNT").Opt().Fails(limiter.InvalidCount).Means("how many to return at most, 1 or more; 100 by default"),
 			},
 			Errors: []string{command.ErrUsage},
 			Reply:  command.ReplyArray, Returns: []string{"for each reservation a map: id, database, age-ms, timeout-ms (milliseconds until it is cancelled), and pairs, an array of its policy, key and cost for each pair"}, Handler: l.either(l.listReservations, l.refuseElsewhere),
@@ -57,14 +57,20 @@ func reserveCommands(l *Limits) []*command.Command {
 			Args: []command.Arg{
 				reservationArg,
 				command.OneOf("actuals",
-					command.Integer("n").After("ACTUAL").Fails(command.ErrNotInteger).Means("units that were used of every pair, 0 or more"),
-					command.Integer("each").After("ACTUALS").Multi().Fails(command.ErrNotInteger).Means("units that were used of each pair, one number for each")),
+					command.Integer("n").After(actualWord).Fails(limiter.InvalidInteger(actualWord)).Means("units that were used of every pair, 0 or more"),
+					command.Integer("each").After(actualsWord).Multi().Fails(limiter.InvalidInteger(actualsWord)).Means("units that were used of each pair, one number for each")),
 			},
 			Errors: []string{command.ErrUsage, errActual, errDeniedKey, errFewActuals, errReservedEntries},
 			Reply:  command.ReplyArray, Returns: []string{"settled: 1, or 0 if the reservation was settled, cancelled or timed out already", pairNumbers + "; empty if the first element is 0"}, Handler: l.either(l.settle, l.refuseElsewhere),
 		},
 	}
 }
+
+// The words before what was used: of every pair, or of each.
+const (
+	actualWord  = "ACTUAL"
+	actualsWord = "ACTUALS"
+)
 
 var reservationArg = command.Str("id").Means("the id of the reservation, which RL.RESERVE has returned")
 
@@ -105,7 +111,7 @@ func readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) 
 	for i := 2 + 2*len(pairs); i < len(c.Args); i++ {
 		last := i+1 == len(c.Args)
 		switch {
-		case !o.costs && (c.Is(i, "COST") || c.Is(i, "COSTS")):
+		case !o.costs && (c.Is(i, limiter.CostWord) || c.Is(i, costsWord)):
 			if i, ok = readCosts(c, i, pairs); !ok {
 				return o, false
 			}
@@ -324,14 +330,17 @@ func sendReserved(c *command.Ctx, pairs []takenPair, limiting int, id []byte) {
 
 // settle implements RL.SETTLE id ACTUAL n | ACTUALS n ….
 func (l *Limits) settle(c *command.Ctx) {
-	each := c.Is(2, "ACTUALS")
-	if !each && (!c.Is(2, "ACTUAL") || len(c.Args) != 4) {
+	each, token := c.Is(2, actualsWord), actualWord
+	if each {
+		token = actualsWord
+	}
+	if !each && (!c.Is(2, actualWord) || len(c.Args) != 4) {
 		c.ErrUsage()
 		return
 	}
 	actuals := make([]int64, 0, len(c.Args)-3)
 	for i := range c.Args[3:] {
-		n, ok := c.Integer(3 + i)
+		n, ok := integerAfter(c, token, 3+i)
 		if !ok {
 			return
 		}
@@ -435,7 +444,7 @@ func (l *Limits) listReservations(c *command.Ctx) {
 		case count == 0 && !last && c.Is(i, "COUNT"):
 			var ok bool
 			if count, ok = number.ParseInt(c.Args[i+1]); !ok || count < 1 {
-				errLimiter(c, limiter.ErrCount)
+				errLimiter(c, limiter.Quoting(limiter.InvalidCount, c.Args[i+1]))
 				return
 			}
 		default:

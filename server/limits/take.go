@@ -28,6 +28,9 @@ func takeCommand(l *Limits) *command.Command {
 	}
 }
 
+// costsWord stands before the cost of each pair.
+const costsWord = "COSTS"
+
 // Arguments and elements of replies of commands that charge several limits.
 var (
 	numPairsArg = command.Integer("numpairs").Fails(errNumPairs).Means("how many pairs of a policy and a key follow, from 1 to 128")
@@ -35,8 +38,8 @@ var (
 		command.Str("policy").Fails(ErrNoPolicy).Means("a policy's name, or a limit in one argument, as RL.POLICY SET takes it: `\"GCRA 10 5 1s\"`. NAME and a name at its end say under which its calls are counted: `\"GCRA 10 5 1s NAME search\"`"),
 		command.Key("key").Means("the key that the policy limits; each only once")).Multi()
 	costsArg = command.OneOf("costs",
-		command.Integer("n").After("COST").Fails(command.ErrNotInteger).Means("units to take of every pair, 1 by default"),
-		command.Integer("each").After("COSTS").Multi().Fails(command.ErrNotInteger).Means("units to take of each pair, one number for each")).Opt()
+		command.Integer("n").After(limiter.CostWord).Fails(limiter.InvalidInteger(limiter.CostWord)).Means("units to take of every pair, 1 by default"),
+		command.Integer("each").After(costsWord).Multi().Fails(limiter.InvalidInteger(costsWord)).Means("units to take of each pair, one number for each")).Opt()
 )
 
 const (
@@ -46,7 +49,7 @@ const (
 
 // Errors of RL.TAKE.
 const (
-	errNumPairs     = "ERR numpairs must be from 1 to 128"
+	errNumPairs     = "ERR numpairs must be from 1 to 128, not '%s'"
 	errFewPairs     = "ERR numpairs is greater than the number of pairs"
 	errFewCosts     = "ERR COSTS must give one cost for each pair"
 	errDuplicateKey = "ERR duplicate key '%s'"
@@ -140,7 +143,7 @@ func (l *Limits) readTake(c *command.Ctx) (pairs []takenPair, said takeOptions, 
 func takeNumber(c *command.Ctx) (n int64, ok bool) {
 	n, ok = number.ParseInt(c.Args[1])
 	if !ok || n < 1 || n > maxPairs {
-		c.Err(errNumPairs)
+		errLimiter(c, limiter.Quoting(errNumPairs, c.Args[1]))
 		return 0, false
 	}
 	if len(c.Args) < 2+2*int(n) {
@@ -187,7 +190,7 @@ func readTakeOptions(c *command.Ctx, pairs []takenPair) (said takeOptions, ok bo
 				return said, false
 			}
 			said.wait = wait
-		case !said.costs && (c.Is(i, "COST") || c.Is(i, "COSTS")):
+		case !said.costs && (c.Is(i, limiter.CostWord) || c.Is(i, costsWord)):
 			if i, ok = readCosts(c, i, pairs); !ok {
 				return said, false
 			}
@@ -203,9 +206,9 @@ func readTakeOptions(c *command.Ctx, pairs []takenPair) (said takeOptions, ok bo
 // readCosts reads COST and the pairs' cost, or COSTS and each pair's, from args[i] on. It returns the index of the last one, or sends the error
 // and returns false.
 func readCosts(c *command.Ctx, i int, pairs []takenPair) (last int, ok bool) {
-	each := 0
-	if c.Is(i, "COSTS") {
-		each = 1
+	token, each := limiter.CostWord, 0
+	if c.Is(i, costsWord) {
+		token, each = costsWord, 1
 	}
 	last = i + 1 + each*(len(pairs)-1)
 	switch {
@@ -218,13 +221,21 @@ func readCosts(c *command.Ctx, i int, pairs []takenPair) (last int, ok bool) {
 		return 0, false
 	}
 	for p := range pairs {
-		cost, ok := c.Integer(i + 1 + each*p)
+		cost, ok := integerAfter(c, token, i+1+each*p)
 		if !ok {
 			return 0, false
 		}
 		pairs[p].request.Call.Cost = cost
 	}
 	return last, true
+}
+
+// integerAfter parses args[i], which stands behind a token, as a whole number, or sends the error and returns false.
+func integerAfter(c *command.Ctx, token string, i int) (n int64, ok bool) {
+	if n, ok = number.ParseInt(c.Args[i]); !ok {
+		errLimiter(c, limiter.Quoting(limiter.InvalidInteger(token), c.Args[i]))
+	}
+	return n, ok
 }
 
 // takePolicies finds the pairs' limits and keys, and their costs unless these are given, or sends the error and returns false.

@@ -19,7 +19,7 @@ func topCommand(l *Limits) *command.Command {
 		Summary: "Return the keys that were limited most often recently, or with HOT those that were called most often. Counts are exact while no more than top-keys keys are called, and else estimates, each with its maximum error.",
 		Arity:   -1, Flags: command.Admin | command.NoScript | command.Loading | command.Stale,
 		Args: []command.Arg{
-			command.Integer("count").Opt().Fails(string(limiter.ErrCount)).Means("how many keys to return at most, 1 or more; 10 by default"),
+			command.Integer("count").Opt().Fails(limiter.InvalidCount).Means("how many keys to return at most, 1 or more; 10 by default"),
 			command.OneOf("list", command.Tok("LIMITED"), command.Tok("HOT")).Opt().Means("the keys that were limited most often, which is the default, or those that were called most often"),
 		},
 		Errors: []string{command.ErrUsage, errTopOff},
@@ -110,7 +110,7 @@ func (l *Limits) sendTop(c *command.Ctx) {
 	if next < len(c.Args) && !c.Is(next, "LIMITED") && !c.Is(next, "HOT") {
 		var ok bool
 		if count, ok = number.ParseInt(c.Args[next]); !ok || count < 1 {
-			errLimiter(c, limiter.ErrCount)
+			errLimiter(c, limiter.Quoting(limiter.InvalidCount, c.Args[next]))
 			return
 		}
 		next++

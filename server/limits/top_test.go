@@ -67,7 +67,7 @@ func TestTop(t *testing.T) {
 	require.Equal(t, topReply("hot", 2, 33, "a", 10, "b", 10), w.Ask("RL.TOP", "2", "HOT"))
 
 	for _, words := range [][]string{{"0"}, {"-1"}, {"0", "HOT"}, {"x"}, {"1.5", "HOT"}, {"COLD"}} {
-		require.Equal(t, "-"+string(limiter.ErrCount)+"\r\n", w.Ask(append([]string{"RL.TOP"}, words...)...), words)
+		require.Equal(t, "-"+string(limiter.Quoting(limiter.InvalidCount, []byte(words[0])))+"\r\n", w.Ask(append([]string{"RL.TOP"}, words...)...), words)
 	}
 	for _, words := range [][]string{{"1", "COLD"}, {"1", "HOT", "HOT"}, {"HOT", "1"}, {"HOT", "LIMITED"}} {
 		require.Equal(t, "-ERR syntax error, try RL.TOP [count] [LIMITED | HOT]\r\n", w.Ask(append([]string{"RL.TOP"}, words...)...), words)
