@@ -92,6 +92,7 @@ type Option struct {
 	Value  bool                 // one follows
 	OfCall bool                 // it belongs to a call, and to no policy
 	When   func(p *Policy) bool // it may stand there; nil: always
+	Only   string               // with what it does, for the error where it may not
 	Read   func(p *Policy, r *Request, value []byte) error
 }
 
@@ -191,6 +192,8 @@ func (a *Algorithm) check() {
 		fail("a check of costs without its error, or the other way round")
 	case a.Read == nil || (a.Decide == nil) != (a.Kind == NoState) || (a.Prepare != nil) != (a.Kind == Entries):
 		fail("a step is missing, or one too many")
+	case slices.ContainsFunc(a.Options, func(o Option) bool { return (o.When == nil) != (o.Only == "") }):
+		fail("an option that may not always stand there, and does not say where, or the other way round")
 	case len(a.Options) > maxOptions:
 		fail("too many options")
 	case a.Words > len(a.Args):
@@ -288,8 +291,7 @@ func (t *Table) UnknownAlgorithm() string {
 			names = append(names, a.Name)
 		}
 	}
-	last := len(names) - 1
-	return "ERR unknown algorithm '%s', use " + strings.Join(names[:last], ", ") + " or " + names[last]
+	return "ERR unknown algorithm '%s', use " + orList(names)
 }
 
 // Syntax is how the algorithm's command is called, without COST and PEEK.

@@ -116,14 +116,16 @@ func clauseText(words [][]byte) string {
 
 // chosen returns which of some names the word behind a clause's token is.
 func chosen(names []string, words [][]byte) (choice int, err error) {
-	if len(words) > 1 {
-		for i, name := range names {
-			if is(words[1], name) {
-				return i, nil
-			}
+	token := ascii.Upper(string(words[0]))
+	if len(words) == 1 {
+		return 0, LacksValue(token)
+	}
+	for i, name := range names {
+		if is(words[1], name) {
+			return i, nil
 		}
 	}
-	return 0, ErrSyntax
+	return 0, Hint("%s must be %s, not '%s'", token, orList(names), Shown(words[1]))
 }
 
 // wordShadow is how a policy says that it limits nobody, and only counts whom it would have limited.
@@ -150,7 +152,7 @@ var blockArg = Arg{Name: "block", Type: "block", Token: "BLOCK", Optional: true,
 
 func readBlock(p *Policy, words [][]byte) (n int, err error) {
 	if len(words) < 2 {
-		return 0, ErrSyntax
+		return 0, LacksValue("BLOCK")
 	}
 	if p.Block.Length, err = ParseDuration(words[1]); err != nil {
 		return 0, err
@@ -159,7 +161,7 @@ func readBlock(p *Policy, words [][]byte) (n int, err error) {
 		return 2, nil
 	}
 	if len(words) < 4 {
-		return 0, ErrSyntax
+		return 0, LacksValue("DOUBLE")
 	}
 	if p.Block.Max, err = ParseDuration(words[3]); err != nil {
 		return 0, err

@@ -31,11 +31,11 @@ var fixed = Algorithm{
 		}},
 	}, Words: 2,
 	Options: []Option{
-		{Token: "ALIGNED", When: func(p *Policy) bool { return p.Window > 0 }, Read: func(p *Policy, _ *Request, _ []byte) error {
+		{Token: "ALIGNED", When: func(p *Policy) bool { return p.Window > 0 }, Only: "a window of a duration", Read: func(p *Policy, _ *Request, _ []byte) error {
 			p.Aligned = true
 			return nil
 		}},
-		{Token: "TZ", Value: true, When: func(p *Policy) bool { return p.Calendar != 0 }, Read: func(p *Policy, _ *Request, name []byte) (err error) {
+		{Token: "TZ", Value: true, When: func(p *Policy) bool { return p.Calendar != 0 }, Only: "a window of the calendar, such as DAY", Read: func(p *Policy, _ *Request, name []byte) (err error) {
 			p.Zone, err = parseZone(name)
 			return err
 		}},

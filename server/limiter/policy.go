@@ -144,7 +144,7 @@ func (a *Algorithm) read(p *Policy, r *Request, words [][]byte, said *clauseText
 		default:
 			n := a.option(p, r != nil, words[i], last, &at)
 			if n < 0 {
-				return at, a.strayWord(words[i], r != nil)
+				return at, a.strayWord(p, words[i], last, r != nil)
 			}
 			at[n] = i + 1
 			if a.Options[n].Value {

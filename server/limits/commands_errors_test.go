@@ -145,39 +145,36 @@ var usages = map[string]string{
 	"RL.LOG":     "RL.LOG key limit window [MEMBER id] [COST n] [PEEK] [WAIT duration]",
 }
 
-// usage is the error for a call whose options do not go together.
-func usage(call string) string { return "ERR syntax error, try " + usages[strings.Fields(call)[0]] }
-
-// stray is the error for a call with a word among its options that is none.
-func stray(call, word string) string {
-	return "ERR syntax error, try " + usages[strings.Fields(call)[0]] + " (unknown word '" + word + "')"
+// usage is the error for a call whose options are wrong as the hint says.
+func usage(call, hint string) string {
+	return "ERR syntax error, try " + usages[strings.Fields(call)[0]] + " (" + hint + ")"
 }
 
-// TestLimiterBadOptions: options stand last, each once, and only those that go together.
+// TestLimiterBadOptions: options stand last, each once, and only those that go together; the error says which word is wrong.
 func TestLimiterBadOptions(t *testing.T) {
 	w := servertest.NewClockClient(t)
-	for options, word := range map[string]string{ // a word that may not stand there, or nothing
-		"COST": "", "COST 1 COST 1": "", "PEEK PEEK": "", "x": "x", "1": "1", "PEEK x": "x", "COST 1 x": "x",
-		"ALIGNED": "ALIGNED", "SLICES 3": "SLICES", "MEMBER a": "MEMBER", "TZ UTC": "TZ",
+	for options, hint := range map[string]string{
+		"COST": "COST needs a value", "COST 1 COST 1": "COST is given twice", "PEEK PEEK": "PEEK is given twice", "x": "unknown word 'x'", "1": "unknown word '1'",
+		"PEEK x": "unknown word 'x'", "COST 1 x": "unknown word 'x'", "WAIT": "WAIT needs a value",
+		"ALIGNED": "unknown word 'ALIGNED'", "SLICES 3": "unknown word 'SLICES'", "MEMBER a": "unknown word 'MEMBER'", "TZ UTC": "unknown word 'TZ'",
 	} {
 		for _, call := range []string{
 			"RL.GCRA k 5 1 1s", "RL.BUCKET k 5 1 1s", "RL.QUEUE k 5 1 1s", "RL.FIXED k 5 1s", "RL.FIXED k 5 DAY", "RL.SLIDING k 5 1s", "RL.LOG k 5 1s",
 		} {
-			takes := strings.HasPrefix(options, "ALIGNED") && call == "RL.FIXED k 5 1s" ||
-				strings.HasPrefix(options, "SLICES") && strings.HasPrefix(call, "RL.SLIDING") ||
-				strings.HasPrefix(options, "MEMBER") && strings.HasPrefix(call, "RL.LOG") ||
-				strings.HasPrefix(options, "TZ") && call == "RL.FIXED k 5 DAY"
+			name := strings.Fields(options)[0]
 			switch {
-			case !takes && (word == "" || strings.HasPrefix(call, "RL.FIXED") && (word == "ALIGNED" || word == "TZ")): // which go with other windows
-				require.Equal(t, usage(call), w.Call(call+" "+options), "%s %s", call, options)
-			case !takes:
-				require.Equal(t, stray(call, word), w.Call(call+" "+options), "%s %s", call, options)
-			default:
-				name := strings.Fields(options)[0]
-				require.Equal(t, usage(call), w.Call(call+" "+options+" "+options), "%s %s twice", call, options)
+			case name == "ALIGNED" && call == "RL.FIXED k 5 1s", name == "SLICES" && strings.HasPrefix(call, "RL.SLIDING"),
+				name == "MEMBER" && strings.HasPrefix(call, "RL.LOG"), name == "TZ" && call == "RL.FIXED k 5 DAY":
+				require.Equal(t, usage(call, name+" is given twice"), w.Call(call+" "+options+" "+options), "%s %s twice", call, options)
 				if name != "ALIGNED" {
-					require.Equal(t, usage(call), w.Call(call+" "+name), "%s %s", call, name)
+					require.Equal(t, usage(call, name+" needs a value"), w.Call(call+" "+name), "%s %s", call, name)
 				}
+			case name == "ALIGNED" && call == "RL.FIXED k 5 DAY":
+				require.Equal(t, usage(call, "ALIGNED goes only with a window of a duration"), w.Call(call+" "+options))
+			case name == "TZ" && call == "RL.FIXED k 5 1s":
+				require.Equal(t, usage(call, "TZ goes only with a window of the calendar, such as DAY"), w.Call(call+" "+options))
+			default:
+				require.Equal(t, usage(call, hint), w.Call(call+" "+options), "%s %s", call, options)
 			}
 		}
 	}
@@ -218,7 +215,18 @@ func TestUnknownWordsAreNamed(t *testing.T) {
 		"RL.FIXED k 5 MONTHS":                            {"ERR invalid duration 'MONTHS', use a number with us, ms, s, m, h, d or w (none: ms), or one of MINUTE, HOUR, DAY, WEEK, MONTH, YEAR", ""},
 		"RL.POLICY SET p FIXED 5 1m BLOK 3s":             {"ERR syntax error, try RL.POLICY SET name FIXED limit ", "(unknown word 'BLOK', did you mean BLOCK?)"},
 		"RL.POLICY SET p FIXED 5 1m no-lease":            {"ERR syntax error, try RL.POLICY SET name FIXED limit ", "(unknown word 'no-lease', did you mean NOLEASE?)"},
-		"RL.POLICY SET p FIXED 5 1m SHADOW SHADOW":       {"ERR syntax error, try RL.POLICY SET name FIXED limit ", ""},
+		"RL.POLICY SET p FIXED 5 1m SHADOW SHADOW":       {"ERR syntax error, try RL.POLICY SET name FIXED limit ", "(SHADOW is given twice)"},
+		"RL.POLICY SET p FIXED 5 1m FAILURE FOO":         {"ERR syntax error, try RL.POLICY SET name FIXED limit ", "(FAILURE must be ERROR, OPEN, CLOSED or LOCAL, not 'FOO')"},
+		"RL.POLICY SET p FIXED 5 1m WHEN-UNWRITABLE":     {"ERR syntax error, try RL.POLICY SET name FIXED limit ", "(WHEN-UNWRITABLE needs a value)"},
+		"RL.POLICY SET p FIXED 5 1m BLOCK 1m DOUBLE":     {"ERR syntax error, try RL.POLICY SET name FIXED limit ", "(DOUBLE needs a value)"},
+		"RL.TAKE 1 p k p k2":                             {"ERR syntax error, try RL.TAKE numpairs ", "(unknown word 'p' after 1 pair)"},
+		"RL.TAKE 2 p k p k2 x y":                         {"ERR syntax error, try RL.TAKE numpairs ", "(unknown word 'x' after 2 pairs)"},
+		"RL.TAKE 1 p k COTS 2":                           {"ERR syntax error, try RL.TAKE numpairs ", "(unknown word 'COTS' after 1 pair, did you mean COSTS?)"},
+		"RL.TAKE 1 p k COSTS 1 2":                        {"ERR syntax error, try RL.TAKE numpairs ", "(unknown word '2' after COSTS with one number for each pair)"},
+		"RL.TAKE 1 p k COST":                             {"ERR syntax error, try RL.TAKE numpairs ", "(COST needs a value)"},
+		"RL.TAKE 1 p k PEEK PEEK":                        {"ERR syntax error, try RL.TAKE numpairs ", "(PEEK is given twice)"},
+		"RL.RESERVE 1 p k COST 1":                        {"ERR syntax error, try RL.RESERVE numpairs ", "(TTL is missing)"},
+		"RL.RESERVE 1 p k TTL 1s ID":                     {"ERR syntax error, try RL.RESERVE numpairs ", "(ID needs a value)"},
 		"RL.POLICY OVERRIDE SET p k 9 1m BLOK 3s":        {"ERR syntax error, try RL.POLICY OVERRIDE SET policy key FIXED limit ", "(unknown word 'BLOK', did you mean BLOCK?)"},
 		"RL.POLICY OVERRIDE SET p k 9":                   {"ERR syntax error, try RL.POLICY OVERRIDE SET policy key FIXED limit ", ""},
 		"RL.TAKE 1 FIXED~5~1m~BLOK~3s k":                 {"ERR syntax error, try FIXED limit ", "(unknown word 'BLOK', did you mean BLOCK?)"},

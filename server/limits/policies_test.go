@@ -109,10 +109,10 @@ var commandConversations = []struct{ name, calls string }{
 		RL.RESET rl:user k                 | 2
 		DEL list set stream                | 3`},
 	{"leases: bad calls", `
-		RL.ACQUIRE k 2 1s COST 1           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration]
-		RL.ACQUIRE k 2 1s MEMBER           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration]
-		RL.ACQUIRE k 2 1s MEMBER a MEMBER b | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration]
-		RL.ACQUIRE k 2 1s PEEK PEEK        | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration]
+		RL.ACQUIRE k 2 1s COST 1           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration] (unknown word 'COST')
+		RL.ACQUIRE k 2 1s MEMBER           | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration] (MEMBER needs a value)
+		RL.ACQUIRE k 2 1s MEMBER a MEMBER b | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration] (MEMBER is given twice)
+		RL.ACQUIRE k 2 1s PEEK PEEK        | ERR syntax error, try RL.ACQUIRE key limit ttl [MEMBER id] [PEEK] [WAIT duration] (PEEK is given twice)
 		SET s 1                            | OK
 		RL.ACQUIRE s 2 1s                  | WRONGTYPE Operation against a key holding the wrong kind of value
 		RL.RELEASE s a                     | WRONGTYPE Operation against a key holding the wrong kind of value
@@ -376,13 +376,13 @@ var commandConversations = []struct{ name, calls string }{
 		RL.TAKE x user k                   | ERR numpairs must be from 1 to 128, not 'x'
 		RL.TAKE 129 user k                 | ERR numpairs must be from 1 to 128, not '129'
 		RL.TAKE 2 user k                   | ERR numpairs is greater than the number of pairs
-		RL.TAKE 1 user k x                 | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
-		RL.TAKE 1 user k COST              | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
+		RL.TAKE 1 user k x                 | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration] (unknown word 'x' after 1 pair)
+		RL.TAKE 1 user k COST              | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration] (COST needs a value)
 		RL.TAKE 1 user k COST x            | ERR COST must be an integer of 64 bits, not 'x'
 		RL.TAKE 2 user k user l COSTS 1    | ERR COSTS must give one cost for each pair
 		RL.TAKE 2 user k user l COSTS 1 x  | ERR COSTS must be an integer of 64 bits, not 'x'
-		RL.TAKE 1 user k COST 1 COSTS 1    | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
-		RL.TAKE 1 user k PEEK PEEK         | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration]
+		RL.TAKE 1 user k COST 1 COSTS 1    | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration] (COSTS or COST is given twice)
+		RL.TAKE 1 user k PEEK PEEK         | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration] (PEEK is given twice)
 		RL.TAKE 2 user k user k            | ERR duplicate key 'k'
 		RL.TAKE 1 none k                   | ERR no such policy 'none'
 		SET s x                            | OK

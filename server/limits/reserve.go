@@ -43,8 +43,8 @@ func reserveCommands(l *Limits) []*command.Command {
 			Arity:   -6, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: []command.KeySpec{{Access: "RW ACCESS UPDATE", Begin: 1, KeyNum: true, Skip: 1, Step: 2}},
 			Args: []command.Arg{
 				numPairsArg, pairsArg, costsArg,
-				durationArg("ttl", "when the server cancels the reservation").After("TTL"),
-				command.Str("id").After("ID").Opt().Means("the reservation's id, 1 to 128 bytes; the server draws a random one by default"), waitArg,
+				durationArg("ttl", "when the server cancels the reservation").After(ttlWord),
+				command.Str("id").After(idWord).Opt().Means("the reservation's id, 1 to 128 bytes; the server draws a random one by default"), waitArg,
 			},
 			Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts, errReservedCost, errReservationID}, errorsOf(limiter.DurationErrors...), []string{string(limiter.ErrLongWait)}, l.costErrors(),
 				[]string{errReservedEntries, errDuplicateKey, errReservationThere, errReservations, command.ErrNotInteger, string(limiter.ErrForeign), command.ErrWrongType}),
@@ -65,6 +65,12 @@ func reserveCommands(l *Limits) []*command.Command {
 		},
 	}
 }
+
+// The words before options of RL.RESERVE.
+const (
+	ttlWord = "TTL"
+	idWord  = "ID"
+)
 
 // The words before what was used: of every pair, or of each.
 const (
@@ -116,7 +122,7 @@ func readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) 
 				return o, false
 			}
 			o.costs = true
-		case o.ttl == 0 && !last && c.Is(i, "TTL"):
+		case o.ttl == 0 && !last && c.Is(i, ttlWord):
 			ttl, err := limiter.ParseDuration(c.Args[i+1])
 			if err != nil {
 				errLimiter(c, err)
@@ -124,7 +130,7 @@ func readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) 
 			}
 			o.ttl, o.ttlWord = ttl, c.Args[i+1]
 			i++
-		case o.id == nil && !last && c.Is(i, "ID"):
+		case o.id == nil && !last && c.Is(i, idWord):
 			if o.id = c.Args[i+1]; !mayBeReservationID(o.id) {
 				c.Err(errReservationID)
 				return o, false
@@ -139,12 +145,12 @@ func readReserve(c *command.Ctx, pairs []takenPair) (o reserveOptions, ok bool) 
 			o.wait = wait
 			i++
 		default:
-			c.ErrUsage()
+			strayOption(c, i, pairs, reserveWords)
 			return o, false
 		}
 	}
 	if o.ttl == 0 {
-		c.ErrUsage()
+		errLimiter(c, limiter.Hint("%s is missing", ttlWord))
 		return o, false
 	}
 	return o, true

@@ -237,13 +237,13 @@ func TestReserveErrors(t *testing.T) {
 	const usage = "ERR syntax error, try RL.RESERVE numpairs policy key [policy key …] [COST n | COSTS each [each …]] TTL ttl [ID id] [WAIT duration]"
 	for call, want := range map[string]string{
 		"RL.RESERVE 1 tokens k":                                       "ERR wrong number of arguments for 'rl.reserve' command" + strings.TrimPrefix(usage, "ERR syntax error"),
-		"RL.RESERVE 1 tokens k COST 1":                                usage,
+		"RL.RESERVE 1 tokens k COST 1":                                usage + " (TTL is missing)",
 		"RL.RESERVE 0 tokens k TTL 1s":                                "ERR numpairs must be from 1 to 128, not '0'",
 		"RL.RESERVE 3 tokens k TTL 1s":                                "ERR numpairs is greater than the number of pairs",
 		"RL.RESERVE 1 tokens k TTL 1x":                                "ERR invalid duration '1x', use a number with us, ms, s, m, h, d or w (none: ms)",
-		"RL.RESERVE 1 tokens k TTL 1s TTL 1s":                         usage,
-		"RL.RESERVE 1 tokens k TTL 1s PEEK":                           usage,
-		"RL.RESERVE 1 tokens k TTL 1s COST":                           usage,
+		"RL.RESERVE 1 tokens k TTL 1s TTL 1s":                         usage + " (TTL is given twice)",
+		"RL.RESERVE 1 tokens k TTL 1s PEEK":                           usage + " (unknown word 'PEEK')",
+		"RL.RESERVE 1 tokens k TTL 1s COST":                           usage + " (COST needs a value)",
 		"RL.RESERVE 1 tokens k TTL 1s COST -1":                        "ERR cost of a reservation must be >= 0",
 		"RL.RESERVE 1 tokens k TTL 1s COST x":                         "ERR COST must be an integer of 64 bits, not 'x'",
 		"RL.RESERVE 2 tokens k tokens l TTL 1s COSTS 1":               "ERR COSTS must give one cost for each pair",

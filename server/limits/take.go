@@ -2,6 +2,7 @@ package limits
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 
 	"headgate/internal/number"
@@ -196,11 +197,32 @@ func readTakeOptions(c *command.Ctx, pairs []takenPair) (said takeOptions, ok bo
 			}
 			said.costs = true
 		default:
-			c.ErrUsage()
+			strayOption(c, i, pairs, takeWords)
 			return said, false
 		}
 	}
 	return said, true
+}
+
+// Options of RL.TAKE and RL.RESERVE.
+var (
+	costWords    = []limiter.Expected{{Token: limiter.CostWord, Value: true, Or: costsWord}, {Token: costsWord, Value: true, Or: limiter.CostWord}}
+	takeWords    = slices.Concat(costWords, limiter.CallWords)
+	reserveWords = append(costWords[:2:2], limiter.Expected{Token: ttlWord, Value: true}, limiter.Expected{Token: idWord, Value: true}, limiter.Expected{Token: limiter.WaitWord, Value: true})
+)
+
+// strayOption sends the error for args[i], which cannot stand where an option behind the pairs is expected.
+func strayOption(c *command.Ctx, i int, pairs []takenPair, expected []limiter.Expected) {
+	n, place := len(pairs), ""
+	switch {
+	case i == 2+2*n && n == 1:
+		place = " after 1 pair"
+	case i == 2+2*n:
+		place = fmt.Sprintf(" after %d pairs", n)
+	case c.Is(i-1-n, costsWord):
+		place = " after COSTS with one number for each pair"
+	}
+	errLimiter(c, limiter.StrayWord(c.Args[i], i+1 == len(c.Args), place, expected))
 }
 
 // readCosts reads COST and the pairs' cost, or COSTS and each pair's, from args[i] on. It returns the index of the last one, or sends the error
@@ -217,7 +239,7 @@ func readCosts(c *command.Ctx, i int, pairs []takenPair) (last int, ok bool) {
 		c.Err(errFewCosts)
 		return 0, false
 	default:
-		c.ErrUsage()
+		errLimiter(c, limiter.LacksValue(token))
 		return 0, false
 	}
 	for p := range pairs {
