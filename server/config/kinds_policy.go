@@ -1,10 +1,12 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"headgate/internal/quoting"
 	"headgate/server/limiter"
 )
 
@@ -27,8 +29,14 @@ func (policiesKind) parse(c *Config, args []string, more bool) error {
 	if more && len(args) > 0 {
 		all = slices.Clone(c.Policies)
 	}
+	if len(args) > 1 && args[0] == "" && limiter.Standard.Find(args[1]) != nil { // else that would be taken for the name
+		return errors.New(policyError(limiter.ErrName))
+	}
 	for _, text := range strings.Split(strings.Join(args, " "), ",") {
-		words := limiter.Words(text)
+		words, err := policyWords(text)
+		if err != nil {
+			return err
+		}
 		if len(words) == 0 && len(args) == 0 {
 			break
 		}
@@ -48,14 +56,27 @@ func (policiesKind) parse(c *Config, args []string, more bool) error {
 	return nil
 }
 
+// policyWords splits a policy of the configuration into words. The limit may be in quotes, as in RL.TAKE.
+func policyWords(text string) ([][]byte, error) {
+	words, err := quoting.Split(text)
+	if err != nil || len(words) == 0 {
+		return nil, err
+	}
+	return append([][]byte{[]byte(words[0])}, limiter.Words(strings.Join(words[1:], " "))...), nil
+}
+
+// policyError is an error for a policy as the configuration says it.
+func policyError(err error) string {
+	return strings.Replace(strings.TrimPrefix(err.Error(), "ERR "), limiter.PolicyCall, "policy name ", 1)
+}
+
 func parsePolicy(words [][]byte) (p NamedPolicy, err error) {
 	if err = limiter.CheckName(words[0]); err == nil {
 		p.Name = string(words[0])
 		p.Policy, p.Text, err = limiter.Standard.ParseText(words[1:])
 	}
 	if err != nil {
-		text := strings.TrimPrefix(err.Error(), "ERR ")
-		err = fmt.Errorf("%s", strings.Replace(text, limiter.PolicyCall, "policy name ", 1))
+		err = errors.New(policyError(err))
 	}
 	return p, err
 }

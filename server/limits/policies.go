@@ -249,15 +249,19 @@ func (l *Limits) setPolicy(c *command.Ctx) {
 
 // policyText reads the name and the words of RL.POLICY SET, or sends the error and returns false.
 func (l *Limits) policyText(c *command.Ctx) (p limiter.Policy, text string, ok bool) {
+	words := c.Args[3:]
+	if len(words) == 1 { // in quotes, as RL.TAKE takes a limit
+		words = limiter.Words(string(words[0]))
+	}
 	err := limiter.CheckName(c.Args[2])
 	if err == nil {
-		p, text, err = l.Algorithms.ParseText(c.Args[3:])
+		p, text, err = l.Algorithms.ParseText(words)
 	}
 	if err != nil {
 		errLimiter(c, err)
 		return p, "", false
 	}
-	l.watchUnits(c, p.PolicyDurations(c.Args[3:])...)
+	l.watchUnits(c, p.PolicyDurations(words)...)
 	return p, text, true
 }
 

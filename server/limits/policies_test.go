@@ -254,6 +254,9 @@ var commandConversations = []struct{ name, calls string }{
 		RL.POLICY SET login gcra 10        | ERR syntax error, try RL.POLICY SET name GCRA capacity count period [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]
 		RL.POLICY SET login SLIDING 1 1s x | ERR syntax error, try RL.POLICY SET name SLIDING limit window [SLICES slices] [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] (unknown word 'x')
 		RL.POLICY SET login UNLIMITED 1    | ERR syntax error, try RL.POLICY SET name UNLIMITED (unknown word '1')
+		RL.POLICY SET quoted GCRA~10~5~1s  | OK
+		RL.POLICY GET quoted               | GCRA 10 5 1s
+		RL.POLICY DEL quoted               | 1
 		RL.POLICY SET login LOG -2 60s     | ERR limit must be -1 or >= 0, not '-2'
 		RL.POLICY SET login GCRA 5 0 60s   | ERR count must be >= 1, not '0'
 		RL.POLICY SET login LOG 5 60x      | ERR invalid duration '60x', use a number with us, ms, s, m, h, d or w (none: ms)

@@ -31,6 +31,9 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 	f.StringVar(&o.Key, "key", "$remote_addr", "`template` of the key that is limited: text and fields of a line, such as '$remote_addr:$uri'")
 	f.Func("policy", "`limit` to try, such as 'GCRA 20 100 1m'; give several to compare them", func(text string) error {
 		p, err := parsePolicy(text)
+		if err != nil && !strings.Contains(text, " ") {
+			return fmt.Errorf("%w: put the whole limit in quotes, as in --policy 'GCRA 20 100 1m'", err)
+		}
 		o.Policies = append(o.Policies, p)
 		return err
 	})
