@@ -424,7 +424,7 @@ func TestOneSlotOfACluster(t *testing.T) {
 		RL.TAKE 2 p a p b             | CROSSSLOT Keys in request don't hash to the same slot
 		SELECT 1                      | ERR 'SELECT' is not served while upstream is a cluster, which has database 0 only
 		SELECT 0                      | OK
-		DBSIZE                        | ERR 'DBSIZE' is not served while upstream is set
+		DBSIZE                        | ERR 'DBSIZE' is not served while upstream is a cluster
 		EVAL return(1) 0              | ERR a script without keys is not served while upstream is a cluster
 		EVAL return(1) 1 a            | 1
 		MULTI                         | OK

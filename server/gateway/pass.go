@@ -133,7 +133,7 @@ func (g *Gateway) passUnlessBlocking(c *command.Ctx) {
 // passToServer is the handler of commands about all keys of a server.
 func (g *Gateway) passToServer(c *command.Ctx) {
 	if g.Up.Cluster() {
-		refuse(c)
+		refuseBeforeCluster(c)
 		return
 	}
 	g.pass(c, -1, passed{})

@@ -123,8 +123,16 @@ func (g *Gateway) decorate(declared *command.Command, group command.Group) *comm
 func refuse(c *command.Ctx) { c.Err(notServed(c.Cmd)) }
 
 // notServed is the error for a command that cannot be served while the keys lie elsewhere.
-func notServed(cmd *command.Command) string {
-	return limits.NotServed(strings.ToUpper(strings.ReplaceAll(cmd.FullName, "|", " ")))
+func notServed(cmd *command.Command) string { return limits.NotServed(nameOf(cmd)) }
+
+// nameOf is a command's name as errors have it.
+func nameOf(cmd *command.Command) string {
+	return strings.ToUpper(strings.ReplaceAll(cmd.FullName, "|", " "))
+}
+
+// refuseBeforeCluster answers a command that a single server upstream could serve.
+func refuseBeforeCluster(c *command.Ctx) {
+	c.Err("ERR '" + nameOf(c.Cmd) + "' is not served while upstream is a cluster")
 }
 
 // chooseDatabase is the handler of a command that chooses a database: a cluster has but the first.

@@ -29,7 +29,7 @@ func (g *Gateway) passScript(c *command.Ctx) {
 	case c.Cmd.Flags&command.KeepsScript != 0:
 		g.pass(c, slot, keptScript{text: string(c.Args[len(c.Args)-1])})
 	case slot < 0 && g.Up.Cluster() && c.Cmd.Runs == command.NoProgram:
-		refuse(c)
+		refuseBeforeCluster(c)
 	case c.Cmd.Flags&command.ForgetsScripts != 0:
 		g.pass(c, slot, forgottenScripts{})
 	case slot < 0 && g.Up.Cluster() && string(c.Args[2]) == "0": // what is no number of keys at all is refused by any node
