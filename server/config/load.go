@@ -374,7 +374,9 @@ func directiveError(st statement, d *Directive, err error) error {
 
 func unknownDirective(where, name string) error {
 	advice := "headgate --help lists them all"
-	if near := nearest(strings.ToLower(name)); near != "" {
+	if d, _, found := strings.Cut(name, "="); found && byName[strings.ToLower(d)] != nil {
+		name, advice = d+"=", "a blank stands before the value: "+d+" VALUE" // which may be secret
+	} else if near := nearest(strings.ToLower(name)); near != "" {
 		advice = fmt.Sprintf("did you mean %q?", near)
 	}
 	return fmt.Errorf("%s: unknown directive %q; %s", where, name, advice)

@@ -109,6 +109,8 @@ func TestFileErrors(t *testing.T) {
 		{"hz 10 # no comment here\n", `/srv/h.conf:1: hz 10 "#" no comment here: wrong number of arguments`},
 		{"hz \"10\n", "/srv/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
 		{"requirepass \"secret\n", "/srv/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
+		{"port=23010\n", `/srv/h.conf:1: unknown directive "port="; a blank stands before the value: port VALUE`},
+		{"requirepass=secret\n", `/srv/h.conf:1: unknown directive "requirepass="; a blank stands before the value: requirepass VALUE`},
 		{"requirepas secret\n", `/srv/h.conf:1: unknown directive "requirepas"; did you mean "requirepass"?`},
 		{"maxmemory-polic x\n", `/srv/h.conf:1: unknown directive "maxmemory-polic"; did you mean "maxmemory-policy"?`},
 		{"enable-module-command yes\n", "/srv/h.conf:1: enable-module-command: headgate loads no modules; remove it, or set it to no"},
