@@ -297,15 +297,16 @@ func ListenUnix(path string, perm os.FileMode, directive string) (net.Listener, 
 	return ln, nil
 }
 
-// removeUnused removes a socket file that nobody listens on, which only a refused connection shows: one that is not permitted, or that finds
-// the queue of connections full, meets a server that is alive.
+// removeUnused removes a socket file that nobody listens on, which only a connection that is refused shows: where one is not permitted, or
+// finds the queue of connections full, a server is alive.
 func removeUnused(path, directive string) error {
 	conn, err := net.DialTimeout("unix", path, unixPatience)
+	var slow net.Error
 	switch {
 	case err == nil:
 		conn.Close()
 		fallthrough
-	case errors.Is(err, syscall.EAGAIN), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, syscall.EAGAIN), errors.As(err, &slow) && slow.Timeout():
 		return fmt.Errorf("unix socket %s is in use: stop what listens there, or choose another with --%s", path, directive)
 	case errors.Is(err, fs.ErrNotExist): // since it was looked at
 		return nil

@@ -175,7 +175,7 @@ func (f *tlsFront) closeListeners() {
 }
 
 // configChanged takes new directives into use: a port, or what the files are and how they are used. Connections that are open go on. After an
-// error everything is as it was.
+// error everything is as it was, unless the addresses that were given up for others are gone meanwhile.
 func (f *tlsFront) configChanged(old, cfg *config.Config) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -253,7 +253,7 @@ func (f *tlsFront) refresh() {
 	files := readTLSFiles(settings) // without mu: a file system may take for ever
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.settings != settings { // these were read when they became others
+	if f.settings != settings { // configChanged has read the files since
 		return
 	}
 	if files.equal(&f.files) {

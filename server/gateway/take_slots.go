@@ -234,7 +234,7 @@ func (t *slotsTake) decide(g *Gateway, c *command.Ctx, modes map[int]limiter.Fai
 // countRefundsNotMade counts the parts that have given nothing back since others were not answered, and passed all the same.
 func (t *slotsTake) countRefundsNotMade(g *Gateway) {
 	for _, p := range t.parts {
-		if p.refunds && p.failure == nil {
+		if p.refunds && p.failure == nil && len(p.way.Request) > 0 {
 			g.Counts.NotGivenBack.Add(1)
 		}
 	}

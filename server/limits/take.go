@@ -3,6 +3,7 @@ package limits
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 
 	"headgate/internal/number"
@@ -299,7 +300,7 @@ func (l *Limits) takePolicies(c *command.Ctx, pairs []takenPair, peek, given boo
 		}
 		cost := pairs[i].request.Call.Cost
 		if p.Algorithm.Returns == limiter.ReturnEntries && cost > 0 && cost <= pairs[i].policy.Limit {
-			logged += cost
+			logged += min(cost, math.MaxInt64-logged)
 		}
 	}
 	if logged > limiter.MaxLogCost {

@@ -201,7 +201,11 @@ func (b *Buffers) extend(buf []byte, n int) []byte {
 		return nil
 	}
 	if n > room {
-		grown := remapBuffer(unsafe.Slice(unsafe.SliceData(buf), room), capacity(max(n, room+room/2)))
+		whole := unsafe.Slice(unsafe.SliceData(buf), room)
+		grown := remapBuffer(whole, capacity(max(n, room+room/2)))
+		if grown == nil {
+			grown = remapBuffer(whole, capacity(n)) // address space may be short
+		}
 		if grown == nil {
 			return nil
 		}

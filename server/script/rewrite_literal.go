@@ -90,15 +90,32 @@ func literalNumber(f float64) lua.LValue {
 // literal makes a table of what literalTable has written down.
 func (s *sandbox) literal(L *lua.LState) int {
 	pairs := L.Get(1).(*lua.LFunction).Proto.Constants
-	var t *lua.LTable
-	if n := len(pairs) / 2; pairs[0] == lua.LNil {
-		t = L.CreateTable(min(n, limits.ArrayMax), 0)
-	} else {
-		t = L.CreateTable(0, n)
-	}
+	items, keys := sizeOf(pairs)
+	t := L.CreateTable(min(items, limits.ArrayMax), keys)
 	L.Push(t) // where it counts meanwhile
 	s.fillLiteral(L, t, pairs)
 	return 1
+}
+
+// sizeOf is how many items, and values with keys, the pairs of a table have, without those of tables within it.
+func sizeOf(pairs []lua.LValue) (items, keys int) {
+	depth := 0
+	for i := 0; i < len(pairs); i += 2 {
+		switch key := pairs[i]; {
+		case key == tableEnds:
+			depth--
+			continue
+		case depth > 0:
+		case key == lua.LNil:
+			items++
+		default:
+			keys++
+		}
+		if pairs[i+1] == tableBegins {
+			depth++
+		}
+	}
+	return items, keys
 }
 
 // innerTableSteps is what a table within another counts.

@@ -387,6 +387,51 @@ func TestAScriptThatMayNotBeLoaded(t *testing.T) {
 	c.Script = &Script{Text: "return 1", SHA: "abc"}
 	require.Equal(t, "-NOPERM this user has no permissions to run the 'script|load' command\r\n", c.send(u).wait(t).reply)
 	require.Equal(t, 1+loadsMax, node.count("EVALSHA"))
+
+	// Where it is there all the same, the call's own error is told.
+	const wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
+	node.answer(func(args []string) string {
+		switch args[0] {
+		case "SCRIPT":
+			return "-NOPERM this user has no permissions to run the 'script|load' command\r\n"
+		case "EVALSHA":
+			return wrong
+		}
+		return ""
+	})
+	c = newCall("EVALSHA", "abc", "1", "k")
+	c.Script = &Script{Text: "return 1", SHA: "abc", Own: true}
+	require.Equal(t, wrong, c.send(u).wait(t).reply)
+}
+
+// TestAScriptWhoseNodeIsLoading is loaded once the node serves, so that its call does not run behind a later one.
+func TestAScriptWhoseNodeIsLoading(t *testing.T) {
+	script := &Script{Name: "s", Own: true, Text: "return 1", SHA: "abc"}
+	var known atomic.Bool
+	begin := time.Now()
+	node := startFake(t, func(args []string) string {
+		switch {
+		case args[0] != "SCRIPT" && args[0] != "EVALSHA" && args[0] != "DEL":
+		case time.Since(begin) < 300*time.Millisecond:
+			return "-LOADING Redis is loading the dataset in memory\r\n"
+		case args[0] == "SCRIPT":
+			known.Store(true)
+		case args[0] == "EVALSHA" && !known.Load():
+			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+		default:
+			return integer(1)
+		}
+		return ""
+	})
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: time.Minute})
+	call, later := newCall("EVALSHA", "abc", "1", "k"), newCall("DEL", "k")
+	call.Script = script
+	u.Send(&call.Call)
+	u.Send(&later.Call)
+	u.Flush()
+	require.Equal(t, integer(1), call.wait(t).reply)
+	require.Equal(t, integer(1), later.wait(t).reply)
+	require.Equal(t, []string{"SCRIPT LOAD return 1", "EVALSHA abc 1 k", "DEL k"}, lastOf(node.lines(), 3))
 }
 
 // TestTransactions are sent again only if none of their commands has run.

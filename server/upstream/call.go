@@ -47,7 +47,7 @@ type UserConn struct {
 // Script is a Lua script that calls may run by its SHA-1. It does not change.
 type Script struct {
 	Name string // for people
-	Own  bool   // it is loaded before its first call on a connection, which else would run after later ones if the node does not know it
+	Own  bool   // it is loaded in front of its first call on each connection of Config's user: a call that misses it is run behind later ones
 	Text string
 	SHA  string // of Text, 40 lower-case hexadecimal digits
 }

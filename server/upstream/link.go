@@ -275,11 +275,11 @@ func (l *link) took(written int, err error) {
 
 // encode appends a call's bytes to out, and returns how many replies come before its own.
 func (l *link) encode(c *Call) (before int) {
-	if s := c.Script; s != nil && (c.load || s.Own && !slices.Contains(l.known, s)) && !slices.Contains(l.loaded, s) {
+	if s := c.Script; s != nil && (c.load || s.Own && l.own && !slices.Contains(l.known, s)) && !slices.Contains(l.loaded, s) {
 		l.out = appendCommand(l.out, "SCRIPT", "LOAD", s.Text)
 		l.loaded = append(l.loaded, s)
 		before++
-		if s.Own && !slices.Contains(l.known, s) { // if it cannot be loaded, the call that runs it tells why
+		if s.Own && !slices.Contains(l.known, s) { // if it cannot be loaded, a call that misses it tells why
 			l.known = append(l.known, s)
 		}
 	}

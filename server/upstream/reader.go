@@ -202,6 +202,9 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 		r.before--
 		if reply := r.buf[r.begin:r.scanned]; reply[0] == '-' {
 			r.refusal = bytes.Clone(reply)
+			if v := verdictOf(reply); v == later || v == down || v == demoted { // the call will be sent again, and the script is not there
+				l.known = l.known[:0]
+			}
 		}
 		r.start = r.scanned
 		return nil
@@ -262,7 +265,9 @@ func (r *reader) judge(w *whole) {
 					return
 				}
 			}
-			if len(w.refusal) > 0 {
+			if verdictOf(last) != scriptful {
+				w.refusal = nil // the call has run, or was refused itself
+			} else if len(w.refusal) > 0 {
 				last = w.refusal // says why the script is not there
 			}
 		}
