@@ -28,7 +28,7 @@ func appendClient(c *command.Ctx, dst []byte, cl *command.Client) []byte {
 	if t := exec.TransactionOf(cl); t != nil {
 		queued, queuedBytes = int64(t.Count), t.Size()
 	}
-	noted := int(cl.Input.Load())
+	noted := cl.Waiting()
 	input := noted
 	if cl == c.Client { // the input buffers of others belong to their fronts
 		input = cl.Conn.In.Offset() + cl.Conn.In.Buffered() - c.Worker.Position()

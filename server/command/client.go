@@ -20,9 +20,10 @@ type Client struct {
 	Reply   *resp.Writer // the connection's output buffer
 	Aside   resp.Writer  // messages that came while CLIENT REPLY leaves out what the running command answers
 	DB      *store.DB
-	Created int64 // ns
-	Seen    int64 // ns, when its last command ran
-	Unix    bool  // connected through a Unix socket
+	Created int64  // ns
+	Seen    int64  // ns, when its last command ran, or its input or output was seen to move
+	Moved   [2]int // its input and its output when timeout was last looked at
+	Unix    bool   // connected through a Unix socket
 	User    *acl.User
 	clientNames
 
@@ -51,7 +52,7 @@ type clientNames struct{ Name, LibName, LibVer string }
 
 // clientInput is what is known of a client's input. Its own worker's are all but the number of bytes.
 type clientInput struct {
-	Input    atomic.Int64 // bytes of a command that has not come whole, or of what may not run yet
+	Input    atomic.Int64 // bytes that its worker has left, of a command that has not come whole or may not run yet; see Client.Waiting
 	HasInput bool         // input is not 0
 	InputErr error        // why the input cannot be read on
 	Pinged   atomic.Bool  // a replica has sent an empty line since somebody looked: it is there, and does something that takes long
@@ -99,8 +100,11 @@ func (cl *Client) Memory() int {
 			n += part.Bytes()
 		}
 	}
-	return n + cl.Watches.Bytes() + int(cl.Input.Load())
+	return n + cl.Watches.Bytes() + cl.Waiting()
 }
+
+// Waiting is how many bytes of the client's input are noted: those of a command that has not come whole, or of what may not run yet.
+func (cl *Client) Waiting() int { return max(int(cl.Input.Load()), cl.Conn.Resting()) }
 
 // NoteInput notes how much has come that is not run: an unfinished command, or what a client has sent that waits. The client's own worker
 // calls it, without the lock.

@@ -42,11 +42,20 @@ func (s *Core) Deliver(cl *Client, message []byte) {
 func (s *Core) DeliverLater(cl *Client, message []byte) {
 	if s.IsRunning(cl) && s.Running.Turn.InCommand {
 		t := s.Running.Turn
+		if waiting := len(t.Later) + len(message); waiting > laterMax || !cl.Pushes().Allows(waiting) {
+			cl.Reply.Cut()
+			t.Later = nil
+			return
+		}
 		t.Later = append(t.Later, message...)
 		return
 	}
 	s.Deliver(cl, message)
 }
+
+// laterMax is how many bytes of messages may wait for the end of their client's command, also where its output has no limit: they are in
+// nobody's buffer yet. A client that would be sent more is closed, as for its output.
+const laterMax = 32 << 20
 
 // SendLater sends the client whose command has ended what had to wait for that.
 func (c *Ctx) SendLater() {
@@ -105,8 +114,13 @@ func (cl *Client) SuppressReply(before int) {
 	cl.SendAside()
 }
 
-// SendAside sends the messages that came during a command whose replies are left out.
+// SendAside sends the messages that came during a command whose replies are left out. Where they were too many the client's output is cut, as
+// if they had been sent at once.
 func (cl *Client) SendAside() {
+	if cl.Aside.Over() {
+		cl.Reply.Cut()
+	}
 	cl.Reply.Raw(cl.Aside.Bytes())
+	cl.Aside.Reset()
 	cl.Aside.SetBuffer(nil)
 }

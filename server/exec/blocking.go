@@ -163,10 +163,12 @@ func (x *Executor) serveQueue(c *command.Ctx, key *store.Awaited) {
 		b := first.By.(*blocked)
 		switch there := ok && b.Kind == e.Kind(); {
 		case b.client.Blocked != b || b.client.Conn.Closing():
-			first.ToBack()
 		case !there && b.Gone != "":
 			x.GiveUp(b.client, b.Gone, c.NowNs)
-		case !there || !x.serve(c, b, k):
+		case there:
+			x.serve(c, b, k)
+		}
+		if key.First() == first { // one that was answered may be taken out later
 			first.ToBack()
 		}
 	}

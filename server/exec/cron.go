@@ -140,6 +140,16 @@ func (x *Executor) ExpireSlice(nowMs int64) (more bool) {
 	}
 }
 
+// idle reports whether a client has done nothing for longer than a time in ns, and waits for nothing. One that receives a long reply, or sends a
+// long command, does something.
+func (x *Executor) idle(cl *command.Client, timeout int64) bool {
+	if moved := [2]int{cl.Waiting(), cl.Conn.Unsent()}; moved != cl.Moved {
+		cl.Moved, cl.Seen = moved, x.Clock.Mono()
+	}
+	waits := cl.Held || cl.Blocked != nil || cl.Subs != nil || cl.Monitors || cl.Primary || cl.Replicates || awaitsAnswer(cl)
+	return !waits && x.Clock.Mono()-cl.Seen > timeout
+}
+
 // ClientsSlice looks after a part of the clients: those idle for too long, and those whose output stays too long. It reports
 // whether this round has more clients to come. The caller holds the executor's lock; now is in ns.
 func (x *Executor) ClientsSlice(now int64) (more bool) {
@@ -148,7 +158,7 @@ func (x *Executor) ClientsSlice(now int64) (more bool) {
 	begin := min(t.Hand, len(t.List))
 	end := min(begin+clientsPerTick, len(t.List))
 	for _, cl := range t.List[begin:end] {
-		if cfg.Timeout > 0 && x.Clock.Mono()-cl.Seen > int64(cfg.Timeout) && !cl.Held && cl.Blocked == nil && cl.Subs == nil && !awaitsAnswer(cl) && !cl.Primary && !cl.Replicates {
+		if cfg.Timeout > 0 && x.idle(cl, int64(cfg.Timeout)) {
 			x.Stats.TimedOut++
 			cl.Conn.CloseNow()
 			continue

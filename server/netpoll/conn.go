@@ -3,6 +3,7 @@ package netpoll
 import (
 	"errors"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"headgate/server/resp"
@@ -22,16 +23,17 @@ type Conn struct {
 	marks
 	sending
 
-	shared  bool // its socket has a second descriptor, see Direct
-	unread  bool // its socket may have more than was read
-	closing bool // close when out is sent
-	dead    bool // closed, or about to be; later events are stale
-	ending  bool // it stands in the list of those that are to be closed
-	eof     bool // the peer has closed its side
-	stays   bool // replies were to come when it was last looked at: it is not closed for eof
-	kept    bool // a command of its own has yielded: it is to be left alone
-	rests   bool // its commands may not run before Resume
-	restMax int  // bytes that it may send meanwhile; 0: nothing is read
+	shared  bool         // its socket has a second descriptor, see Direct
+	unread  bool         // its socket may have more than was read
+	closing bool         // close when out is sent
+	dead    bool         // closed, or about to be; later events are stale
+	ending  bool         // it stands in the list of those that are to be closed
+	eof     bool         // the peer has closed its side
+	stays   bool         // replies were to come when it was last looked at: it is not closed for eof
+	kept    bool         // a command of its own has yielded: it is to be left alone
+	rests   bool         // its commands may not run before Resume
+	restMax int          // bytes that it may send meanwhile; 0: nothing is read
+	resting atomic.Int64 // bytes of input that came meanwhile, with those before them; 0: none did
 }
 
 // turns is what decides when the commands of a connection are run. It is the front's and the Worker's, and needs no lock.
@@ -130,6 +132,15 @@ func (c *Conn) Hold() { c.held++ }
 
 // Release ends one Hold. The caller holds the Handler's lock. Unless it is the connection's own Worker within Batch, it calls Wake then.
 func (c *Conn) Release() { c.held-- }
+
+// Resting is how many bytes of its input wait for Resume, if some have come since it rests. It may be called from any goroutine.
+func (c *Conn) Resting() int { return int(c.resting.Load()) }
+
+// goOn has the connection rest no longer.
+func (c *Conn) goOn() {
+	c.rests = false
+	c.resting.Store(0)
+}
 
 // Begin is to be called by the connection's Worker, with the Handler's lock held, before the connection's commands are run:
 // it makes Unsent exact.

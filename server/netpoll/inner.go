@@ -86,7 +86,7 @@ func (i *Inner) give(request []byte) {
 
 // run has the commands run that may run now.
 func (i *Inner) run() {
-	i.conn.rests = false
+	i.conn.goOn()
 	for more := true; more; more = i.conn.TakePostponed() && !i.conn.rests {
 		i.worker.Batch(i.batch)
 	}

@@ -475,6 +475,7 @@ func (l *Loop) read(c *Conn, hangup bool) {
 
 // keep leaves what was read in the input of a connection whose commands may not run yet.
 func (l *Loop) keep(c *Conn) {
+	c.resting.Store(int64(c.In.Buffered()))
 	switch {
 	case c.In.Buffered() > c.restMax:
 		c.dead = true
@@ -496,7 +497,7 @@ func (l *Loop) prepare() []arrival {
 			continue
 		}
 		if c.resumed && !c.dead {
-			c.rests = false
+			c.goOn()
 			l.list(c)
 		}
 		c.resumed = false

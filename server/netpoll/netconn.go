@@ -92,7 +92,10 @@ func (n *netConn) readCommands(w Worker) {
 		}
 		resumed := n.takeResumed()
 		if resumed {
-			n.c.rests = false
+			n.c.goOn()
+		}
+		if n.c.rests && count > 0 {
+			n.c.resting.Store(int64(n.c.In.Buffered()))
 		}
 		switch {
 		case n.c.rests && !n.c.unreadRest() && n.c.In.Buffered() > n.c.restMax:

@@ -48,6 +48,9 @@ func (w *Writer) Over() bool { return w.over }
 // Refused reports whether the Writer was cut because all buffers together take up too much, and not at its own limit.
 func (w *Writer) Refused() bool { return w.refused }
 
+// Allows reports whether the Writer may hold n bytes more.
+func (w *Writer) Allows(n int) bool { return !w.over && (w.limit == 0 || len(w.buf)+n <= w.limit) }
+
 // Cut lets go of what was written, and of all that will be.
 func (w *Writer) Cut() {
 	w.over = true
