@@ -4,6 +4,7 @@ import (
 	"flag"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -439,6 +440,36 @@ func TestNamesOfKeysAreToldWithTheRightOnly(t *testing.T) {
 			require.Contains(t, admin.Ask("RL.TOP", "10", list), name)
 		}
 	}
+}
+
+// TestReservationsAreShownWithTheRightOnly: RL.RESERVATIONS names the keys of those whose keys the user may read, all of them.
+func TestReservationsAreShownWithTheRightOnly(t *testing.T) {
+	admin, user := servertest.NewUserClients(t, "+@all", "~mine:*", "%W~written", "(+rl.reservations ~second:*)")
+	for i, keys := range [][]string{{"theirs"}, {"mine:1", "theirs"}, {"written"}, {"second:1"}, {"mine:1"}, {"mine:1", "mine:2"}} {
+		line := []string{"RL.RESERVE", strconv.Itoa(len(keys))}
+		for _, key := range keys {
+			line = append(line, "FIXED 100 1h", key)
+		}
+		require.NotContains(t, admin.Ask(append(line, "TTL", strconv.Itoa(i+1)+"m", "ID", "id"+strconv.Itoa(i+1))...), "-ERR")
+	}
+	ids := regexp.MustCompile(`id\d`)
+	for _, tc := range []struct {
+		options []string
+		want    []string
+	}{
+		{nil, []string{"id4", "id5", "id6"}},
+		{[]string{"COUNT", "2"}, []string{"id4", "id5"}},
+		{[]string{"MATCH", "theirs"}, nil},
+		{[]string{"MATCH", "written"}, nil},
+		{[]string{"MATCH", "id1"}, nil},
+		{[]string{"MATCH", "mine:*", "COUNT", "1"}, []string{"id5"}},
+	} {
+		reply := user.Ask(append([]string{"RL.RESERVATIONS"}, tc.options...)...)
+		require.Equal(t, tc.want, ids.FindAllString(reply, -1), "%q", tc.options)
+		require.NotContains(t, reply, "theirs")
+		require.NotContains(t, reply, "written")
+	}
+	require.Len(t, ids.FindAllString(admin.Ask("RL.RESERVATIONS"), -1), 6)
 }
 
 // TestBroadcastsNameKeysWithTheRightOnly: CLIENT TRACKING with BCAST tells of the changed keys that the user may read.

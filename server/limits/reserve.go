@@ -415,17 +415,20 @@ func (l *Limits) cancel(c *command.Ctx) {
 
 // mayEnd reports whether the client has the right to the reservation's keys, which only the server knows, or sends the error and returns false.
 func mayEnd(c *command.Ctx, r *openReservation) bool {
+	if !mayWithKeys(c, r, acl.ReadKey|acl.WriteKey) {
+		c.Err(errDeniedKey)
+		return false
+	}
+	return true
+}
+
+// mayWithKeys reports whether the client's user may do so much with each of the reservation's keys.
+func mayWithKeys(c *command.Ctx, r *openReservation, access acl.Access) bool {
 	if !c.Client.Guarded {
 		return true
 	}
 	call := c.ACLCall(c.Cmd, c.Args)
-	for i := range r.pairs {
-		if !c.Client.User.MayWithKey(call, r.pairs[i].key, acl.ReadKey|acl.WriteKey) {
-			c.Err(errDeniedKey)
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.pairs, func(p reservedPair) bool { return !c.Client.User.MayWithKey(call, p.key, access) })
 }
 
 // lookAtReserved is what a look at a pair answers, by the policy as it is now.
@@ -438,7 +441,7 @@ func (l *Limits) lookAtReserved(c *command.Ctx, p *reservedPair) throttle.Verdic
 	return l.Asked.Verdict.Verdict
 }
 
-// listReservations implements RL.RESERVATIONS [MATCH pattern] [COUNT count].
+// listReservations implements RL.RESERVATIONS [MATCH pattern] [COUNT count]. Those with a key that the user may not read are not shown.
 func (l *Limits) listReservations(c *command.Ctx) {
 	var pattern []byte
 	count := int64(0)
@@ -466,7 +469,7 @@ func (l *Limits) listReservations(c *command.Ctx) {
 		if int64(len(shown)) == count {
 			break
 		}
-		if open := l.readReservation(l.Keys.DB(r.db), []byte(r.id), c.Now); open != nil {
+		if open := l.readReservation(l.Keys.DB(r.db), []byte(r.id), c.Now); open != nil && mayWithKeys(c, open, acl.ReadKey) {
 			shown = append(shown, open)
 		}
 	}
