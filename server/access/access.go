@@ -262,7 +262,7 @@ func (a *Access) GuardRefusal(c *command.Ctx) string {
 	case acl.DeniedCommand:
 		return "NOPERM this user has no permissions to run the '" + c.Cmd.FullName + "' command"
 	case acl.DeniedKey:
-		return ErrDeniedKey
+		return command.ErrDeniedKey
 	case acl.DeniedChannel:
 		return errDeniedChannel
 	}
@@ -271,7 +271,6 @@ func (a *Access) GuardRefusal(c *command.Ctx) string {
 
 // Errors of commands that the client's user may not run.
 const (
-	ErrDeniedKey     = "NOPERM this user has no permissions to access one of the keys used as arguments"
 	errDeniedChannel = "NOPERM this user has no permissions to access one of the channels used as arguments"
 	errRulesChanged  = "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC call. " +
 		"This command is no longer allowed for the following reason: "

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"headgate/server"
-	"headgate/server/access"
 	"headgate/server/acl"
 	"headgate/server/command"
 	"headgate/server/config"
@@ -90,7 +89,7 @@ func TestEveryCommandIsRefused(t *testing.T) {
 		if call == nil {
 			continue
 		}
-		require.Equal(t, "-"+access.ErrDeniedKey+"\r\n", w.Ask(call...), "%q", call)
+		require.Equal(t, "-"+command.ErrDeniedKey+"\r\n", w.Ask(call...), "%q", call)
 	}
 }
 

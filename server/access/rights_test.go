@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"headgate/server"
-	"headgate/server/access"
 	"headgate/server/acl"
 	"headgate/server/command"
 	"headgate/server/limits"
@@ -32,7 +31,7 @@ func TestSortStoresAtNoKeyWithoutTheRight(t *testing.T) {
 		t.Run(word, func(t *testing.T) {
 			admin, user := servertest.NewUserClients(t, "+@all", "~ok", "~"+word)
 			admin.Ask("RPUSH", "ok", "1")
-			require.Equal(t, "-"+access.ErrDeniedKey+"\r\n", user.Ask("SORT", "ok", "STORE", word, "STORE", "secret"))
+			require.Equal(t, "-"+command.ErrDeniedKey+"\r\n", user.Ask("SORT", "ok", "STORE", word, "STORE", "secret"))
 			require.Equal(t, ":0\r\n", admin.Ask("EXISTS", "secret"))
 			require.Equal(t, ":1\r\n", user.Ask("SORT", "ok", "STORE", "secret", "STORE", word))
 			require.Equal(t, "*2\r\n$2\r\nok\r\n$6\r\nsecret\r\n", admin.Ask("COMMAND", "GETKEYS", "SORT", "ok", "STORE", word, "STORE", "secret"))
@@ -52,7 +51,7 @@ func TestXReadGroupReadsNoKeyWithoutTheRight(t *testing.T) {
 			admin.Ask("XADD", "secret", "1-1", "f", "v")
 			admin.Ask("XGROUP", "CREATE", "secret", "g", "0")
 			admin.Ask("XGROUP", "CREATE", "secret", "STREAMS", "0")
-			require.Equal(t, "-"+access.ErrDeniedKey+"\r\n", user.Ask(line...))
+			require.Equal(t, "-"+command.ErrDeniedKey+"\r\n", user.Ask(line...))
 			require.Equal(t, "*1\r\n$6\r\nsecret\r\n", admin.Ask(append([]string{"COMMAND", "GETKEYS"}, line...)...))
 		})
 	}
@@ -325,7 +324,7 @@ func TestNoCommandTouchesAKeyThatWasNotJudged(t *testing.T) {
 		}
 		require.Equal(t, "+OK\r\n", m.admin.Ask(append([]string{"ACL", "SETUSER", "u", "resetkeys"}, rules(keys)...)...), "%q", line)
 		reply := m.run(line)
-		require.NotContains(t, reply, access.ErrDeniedKey, "%q", line)
+		require.NotContains(t, reply, command.ErrDeniedKey, "%q", line)
 		if !strings.HasPrefix(reply, "-") {
 			ran[cmd.FullName]++
 			done++

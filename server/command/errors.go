@@ -32,6 +32,7 @@ const (
 	ErrMinMaxFloat    = "ERR min or max is not a float"
 	ErrMinMaxLex      = "ERR min or max not valid string range item"
 	ErrNoAuth         = "NOAUTH Authentication required."
+	ErrDeniedKey      = "NOPERM this user has no permissions to access one of the keys used as arguments"
 	ErrOOM            = "OOM command not allowed when used memory > 'maxmemory'."
 	ErrExecAbort      = "EXECABORT Transaction discarded because of previous errors."
 	ErrNoMulti        = "ERR Command not allowed inside a transaction"

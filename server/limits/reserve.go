@@ -23,7 +23,7 @@ func reserveCommands(l *Limits) []*command.Command {
 			Name: "rl.cancel", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(n) in the number of pairs, each as its policy's algorithm",
 			Summary: "Give back everything that a reservation has charged.",
 			Arity:   2, Flags: command.Write | command.Fast,
-			Args: []command.Arg{reservationArg}, Errors: []string{errDeniedKey},
+			Args: []command.Arg{reservationArg}, Errors: []string{command.ErrDeniedKey},
 			Reply: command.ReplyInteger, Returns: []string{"1 if the reservation was cancelled, 0 if it was settled, cancelled or timed out already"}, Handler: l.either(l.cancel, l.refuseElsewhere),
 		},
 		{
@@ -60,7 +60,7 @@ func reserveCommands(l *Limits) []*command.Command {
 					command.Integer("n").After(actualWord).Fails(limiter.InvalidInteger(actualWord)).Means("units that were used of every pair, 0 or more"),
 					command.Integer("each").After(actualsWord).Multi().Fails(limiter.InvalidInteger(actualsWord)).Means("units that were used of each pair, one number for each")),
 			},
-			Errors: []string{command.ErrUsage, errActual, errDeniedKey, errFewActuals, errReservedEntries},
+			Errors: []string{command.ErrUsage, errActual, command.ErrDeniedKey, errFewActuals, errReservedEntries},
 			Reply:  command.ReplyArray, Returns: []string{"settled: 1, or 0 if the reservation was settled, cancelled or timed out already", pairNumbers + "; empty if the first element is 0"}, Handler: l.either(l.settle, l.refuseElsewhere),
 		},
 	}
@@ -89,7 +89,6 @@ const (
 	errReservations     = "ERR too many open reservations"
 	errActual           = "ERR actual must be >= 0"
 	errFewActuals       = "ERR ACTUALS must give one number for each pair"
-	errDeniedKey        = "NOPERM this user has no permissions to access one of the keys used as arguments"
 )
 
 const (
@@ -416,7 +415,7 @@ func (l *Limits) cancel(c *command.Ctx) {
 // mayEnd reports whether the client has the right to the reservation's keys, which only the server knows, or sends the error and returns false.
 func mayEnd(c *command.Ctx, r *openReservation) bool {
 	if !mayWithKeys(c, r, acl.ReadKey|acl.WriteKey) {
-		c.Err(errDeniedKey)
+		c.Err(command.ErrDeniedKey)
 		return false
 	}
 	return true
