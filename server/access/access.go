@@ -232,13 +232,14 @@ func (a *Access) logDenial(c *command.Ctx, reason acl.Denial, context acl.Contex
 	}, c.Cfg.ACLLogMaxLen)
 }
 
-// expel closes the connections of a user who is gone.
+// expel closes the connections of a user who is gone. What a transaction has left to run is refused.
 func (a *Access) expel(u *acl.User) {
+	u.Disarm()
 	for _, cl := range a.Clients.List {
 		if cl.User != u {
 			continue
 		}
-		cl.User = a.Users.Default() // for what its transaction has left to run
+		cl.Authenticated = false
 		a.guard(cl)
 		if a.IsRunning(cl) {
 			cl.Conn.CloseAfterReply()

@@ -471,6 +471,30 @@ func TestReservationsAreShownWithTheRightOnly(t *testing.T) {
 	require.Len(t, ids.FindAllString(admin.Ask("RL.RESERVATIONS"), -1), 6)
 }
 
+// TestNobodyGoesOnAsAnotherUser: whose user is deleted within its transaction has no rights left, also not the default user's.
+func TestNobodyGoesOnAsAnotherUser(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		admin, user := servertest.NewUserClients(t, "~u:*", "-@all", "+multi", "+exec", "+acl|deluser", "+eval", "+get")
+		admin.Ask("SET", "secret", "s3")
+		if off {
+			require.Equal(t, "+OK\r\n", admin.Ask("ACL", "SETUSER", "default", "off"))
+		}
+		user.Ask("MULTI")
+		for _, line := range [][]string{
+			{"ACL", "DELUSER", "u"}, {"EVAL", "return redis.call('GET', 'secret')", "0"}, {"GET", "u:1"},
+		} {
+			require.Equal(t, "+QUEUED\r\n", user.Ask(line...))
+		}
+		reply := user.Ask("EXEC")
+		require.True(t, strings.HasPrefix(reply, "*3\r\n:1\r\n-NOPERM "), "%q", reply)
+		require.Equal(t, 2, strings.Count(reply, "-NOPERM "), "%q", reply)
+		require.NotContains(t, reply, "s3")
+		cl := user.Conn.Client.(*command.Client)
+		require.True(t, cl.Guarded)
+		require.False(t, cl.Authenticated)
+	}
+}
+
 // TestBroadcastsNameKeysWithTheRightOnly: CLIENT TRACKING with BCAST tells of the changed keys that the user may read.
 func TestBroadcastsNameKeysWithTheRightOnly(t *testing.T) {
 	admin, user := servertest.NewUserClients(t, "+@all", "~mine:*", "%W~written")

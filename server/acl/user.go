@@ -134,6 +134,9 @@ func (u *User) become(other *User) {
 	u.name = name
 }
 
+// Disarm takes everything from a user who is deleted: whoever still points to it may do nothing.
+func (u *User) Disarm() { u.become(newUser(u.name, u.table, &Defaults{})) }
+
 // apply changes the user by one rule. After an error some of it may be done.
 func (u *User) apply(rule string) error {
 	if rule == "" {
