@@ -8,10 +8,10 @@ import (
 )
 
 // Moved returns the error that sends a client of a replica on to the primary, as a node of a Redis Cluster does: for each command with a key, unless
-// the client has said READONLY and only reads. It returns nothing for what is answered here. It is called with the executor's lock held while
-// a primary is followed.
+// the client has said READONLY and only reads. Publish and subscribe go on here, also by shards. It returns nothing for what is answered here. It is
+// called with the executor's lock held while a primary is followed.
 func (s *Cluster) Moved(c *command.Ctx) string {
-	if c.Client.ReadsReplica && c.Cmd.Flags&command.Write == 0 {
+	if c.Cmd.Flags&command.PubSub != 0 || c.Client.ReadsReplica && c.Cmd.Flags&command.Write == 0 {
 		return ""
 	}
 	key, found := firstKey(c)

@@ -221,6 +221,9 @@ func TestClusterReplica(t *testing.T) {
 	}
 	require.Equal(t, "+PONG\r\n", string(r.Do("PING")))
 	require.Equal(t, ":1\r\n", string(r.Do("DBSIZE")))
+	require.Equal(t, ":0\r\n", string(r.Do("SPUBLISH", "foo", "m")))
+	require.Equal(t, "*3\r\n$10\r\nssubscribe\r\n$3\r\nfoo\r\n:1\r\n", string(r.Do("SSUBSCRIBE", "foo")))
+	require.Equal(t, "*3\r\n$12\r\nsunsubscribe\r\n$3\r\nfoo\r\n:0\r\n", string(r.Do("SUNSUBSCRIBE", "foo")))
 	r.Ask("MULTI")
 	require.Equal(t, moved, string(r.Do("GET", "foo")))
 	require.Contains(t, string(r.Do("EXEC")), "-EXECABORT")
