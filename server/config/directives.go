@@ -723,7 +723,9 @@ func (d *Directive) apply(c *Config, args []string, more bool, h *Host) error {
 	case len(args) == 1 && args[0] == "":
 		args = nil
 	case len(args) == 1:
-		args = strings.Split(args[0], " ")
+		if _, whole := d.kind.(textTaker); !whole {
+			args = strings.Split(args[0], " ")
+		}
 	}
 	if err := d.kind.parse(c, args, more); err != nil {
 		return err

@@ -34,6 +34,9 @@ type kind interface {
 	syntax() string
 }
 
+// textTaker is a kind of several words whose parse gets such a text as it is.
+type textTaker interface{ takesText() }
+
 // single is what all kinds of one value have in common.
 type single struct{}
 

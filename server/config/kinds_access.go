@@ -19,7 +19,7 @@ type User struct {
 }
 
 // usersKind is user: a name and rules. The first user of a source replaces what was there, later ones add to it, and an empty one
-// clears it. In one text, line ends stand between several.
+// clears it. In one text, as a variable has it, line ends stand between several.
 type usersKind struct{ list }
 
 func (usersKind) parse(c *Config, args []string, more bool) error {
@@ -41,21 +41,24 @@ func (usersKind) parse(c *Config, args []string, more bool) error {
 	return nil
 }
 
-// splitUsers splits words that line ends divide into the words of each line.
-func splitUsers(args []string) [][]string {
-	if !slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, "\n") }) {
-		if len(args) == 0 {
-			return nil
+// takesText implements textTaker.
+func (usersKind) takesText() {}
+
+// splitUsers returns the words of each user: several words are one user's, whatever is in them, and a text has a user in each of its lines, whose
+// words spaces divide, as in an ACL file.
+func splitUsers(args []string) (users [][]string) {
+	switch len(args) {
+	case 0:
+		return nil
+	case 1:
+		for line := range strings.Lines(args[0]) {
+			if words := strings.FieldsFunc(strings.TrimSpace(line), func(r rune) bool { return r == ' ' }); len(words) > 0 {
+				users = append(users, words)
+			}
 		}
-		return [][]string{args}
+		return users
 	}
-	var users [][]string
-	for line := range strings.Lines(strings.Join(args, " ")) {
-		if words := strings.Fields(line); len(words) > 0 {
-			users = append(users, words)
-		}
-	}
-	return users
+	return [][]string{args}
 }
 
 func (k usersKind) format(c *Config) string {
