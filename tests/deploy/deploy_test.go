@@ -200,6 +200,25 @@ func checkSidecar(t *testing.T, name string) {
 	checkConfig(t, sidecar.Args, secrets)
 }
 
+// TestAddressesOfBothFamilies: "*" has IPv4 alone, and some clusters and networks have none; what is behind - may be missing.
+func TestAddressesOfBothFamilies(t *testing.T) {
+	one := regexp.MustCompile(`"\*"|0\.0\.0\.0`)
+	both := regexp.MustCompile(`"\* -::\*"|"\*"\s+- "-::\*"`)
+	found := 0
+	for _, dir := range []string{"kubernetes", "compose", "helm"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join(harness.Root(t), "deploy", dir), func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			found += len(both.FindAll(text, -1))
+			require.NotRegexp(t, one, both.ReplaceAllString(string(text), ""), path)
+			return err
+		}))
+	}
+	require.GreaterOrEqual(t, found, 9)
+}
+
 // TestCompose: the variables are directives, and their values right.
 func TestCompose(t *testing.T) {
 	for _, name := range []string{"compose.yaml", "gateway.yaml"} {

@@ -55,7 +55,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 - name: HEADGATE_METRICS_PORT
   value: {{ .Values.metrics.port | quote }}
 - name: HEADGATE_METRICS_BIND
-  value: "*"
+  value: "* -::*"
 {{- with .Values.metrics.existingSecret }}
 - name: HEADGATE_METRICS_USER
   valueFrom:
