@@ -89,6 +89,8 @@ func TestHidden(t *testing.T) {
 		{"acl getuser u", "acl getuser *"},
 		{"acl dryrun u auth p", "acl dryrun u auth *"},
 		{"acl cat string", "acl cat string"},
+		{"command getkeys auth p", "command getkeys auth *"},
+		{"command getkeysandflags config set requirepass p", "command getkeysandflags config * * *"},
 		{"set k v", "set k v"},
 	} {
 		args := [][]byte{}

@@ -32,13 +32,13 @@ var commandCommand = &command.Command{
 			Name: "getkeys", Since: "2.8.13", Complexity: "O(n) in the number of arguments",
 			Summary: "Return the keys of a command line.",
 			Arity:   -4, Flags: command.Loading | command.Stale,
-			Args: []command.Arg{command.Str("command"), command.Str("arg").Multi()}, Reply: command.ReplyArray, Handler: commandGetKeys,
+			Args: []command.Arg{command.Str("command"), command.Str("arg").Multi()}, Secret: command.SecretFrom(3), Reply: command.ReplyArray, Handler: commandGetKeys,
 		},
 		{
 			Name: "getkeysandflags", Since: "7.0.0", Complexity: "O(n) in the number of arguments",
 			Summary: "Return the keys of a command line, and what the command does with each.",
 			Arity:   -4, Flags: command.Loading | command.Stale,
-			Args: []command.Arg{command.Str("command"), command.Str("arg").Multi()}, Reply: command.ReplyArray, Handler: commandGetKeysAndFlags,
+			Args: []command.Arg{command.Str("command"), command.Str("arg").Multi()}, Secret: command.SecretFrom(3), Reply: command.ReplyArray, Handler: commandGetKeysAndFlags,
 		},
 		command.HelpCommand("5.0.0"),
 		{
