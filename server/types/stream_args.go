@@ -18,7 +18,7 @@ const (
 	errStreamLimit      = "ERR The LIMIT argument must be >= 0."
 	errStreamLimitAlone = "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"
 	errStreamLimitExact = "ERR syntax error, LIMIT cannot be used without the special ~ option"
-	errStreamNoTrim     = "ERR syntax error, XTRIM must be called with the MAXLEN/MINID options"
+	errStreamNoTrim     = "ERR syntax error, XTRIM must be called with a trimming strategy"
 	errStreamStart      = "ERR invalid start ID for the interval"
 	errStreamEnd        = "ERR invalid end ID for the interval"
 )
