@@ -76,9 +76,6 @@ type Failure struct {
 	refused bool // the node has answered that it does not serve this connection
 }
 
-// MayHaveRun reports whether the command may have been executed all the same.
-func (f *Failure) MayHaveRun() bool { return f.Kind == Timeout || f.Kind == Lost || f.Kind == TooLarge }
-
 // Error returns the text of an error reply, without the leading minus: one line that begins with UPSTREAM.
 func (f *Failure) Error() string {
 	switch f.Kind {

@@ -114,7 +114,7 @@ func (w *writers) write() {
 			w.other.Store(r.reply, true)
 		default:
 			w.failed.Add(1)
-			if r.failure.MayHaveRun() {
+			if r.failure.mayHaveRun() {
 				w.unsure[i].Add(1)
 			} else if r.failure.Kind != Resting {
 				w.other.Store(r.failure.Error(), true)

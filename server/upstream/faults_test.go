@@ -123,7 +123,7 @@ func TestRandomFaults(t *testing.T) {
 					}
 				default:
 					kinds[r.failure.Kind].Add(1)
-					if !r.failure.MayHaveRun() && times != 0 {
+					if !r.failure.mayHaveRun() && times != 0 {
 						t.Errorf("%s failed with %v and has run", id, r.failure)
 					}
 				}

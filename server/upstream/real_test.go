@@ -287,7 +287,7 @@ func TestAServerThatStandsStill(t *testing.T) {
 		switch {
 		case res.failure == nil:
 			passed++
-		case res.failure.MayHaveRun():
+		case res.failure.mayHaveRun():
 			unsure++
 		}
 	}

@@ -52,11 +52,11 @@ func TestAStalledNode(t *testing.T) {
 	r := do(t, u, "SET", "k", "1")
 	require.Equal(t, Timeout, r.failure.Kind)
 	require.Equal(t, "UPSTREAM no answer from "+node.addr+" within 50 ms", r.failure.Error())
-	require.True(t, r.failure.MayHaveRun())
+	require.True(t, r.failure.mayHaveRun())
 	r = do(t, u, "SET", "k", "2")
 	require.Equal(t, Resting, r.failure.Kind)
 	require.Equal(t, "UPSTREAM "+node.addr+" is resting after failures: no answer in time", r.failure.Error())
-	require.False(t, r.failure.MayHaveRun())
+	require.False(t, r.failure.mayHaveRun())
 
 	node.answer(nil)
 	require.Eventually(t, func() bool { return do(t, u, "GET", "k").failure == nil }, 10*time.Second, 10*time.Millisecond)
@@ -94,7 +94,7 @@ func TestALostConnectionsCalls(t *testing.T) {
 	for _, c := range calls {
 		r := c.wait(t)
 		require.Equal(t, Lost, r.failure.Kind)
-		require.True(t, r.failure.MayHaveRun())
+		require.True(t, r.failure.mayHaveRun())
 	}
 	require.Equal(t, 1, node.count("INCR"), "the server closed after the first one")
 	require.Nil(t, do(t, u, "GET", "k").failure, "the next connection is made at once")
