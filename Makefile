@@ -51,7 +51,7 @@ race: deps build ## run the packages' own tests under the race detector, but for
 race-server: deps ## run the suites that measure nothing against a server with the race detector in it, which ends at the first race
 	@mkdir -p bin
 	$(GO) build -race -o $(BIN)-race ./cmd/headgate
-	GORACE=halt_on_error=1 HEADGATE_BIN=$(CURDIR)/$(BIN)-race $(GO) test -C tests -count=1 -timeout 20m $(addprefix ./,compat crash exchange fleet fuzzer linear metrics tls)
+	GORACE=halt_on_error=1 HEADGATE_BIN="$(CURDIR)/$(BIN)-race" $(GO) test -C tests -count=1 -timeout 20m $(addprefix ./,compat crash exchange fleet fuzzer linear metrics tls)
 
 vet: ## go vet
 	@for m in $(MODULES); do $(GO) vet -C $$m ./...; done
@@ -92,7 +92,7 @@ disks: build ## run N servers (200) on each kind of bad disk: full, over quota, 
 
 .PHONY: stall exchange
 stall: build floor ## what clients notice of a rewrite and of a snapshot of N keys, by default 10,000,000, at a steady load and at half of the most, and what memory these take
-	$(GO) test -C tests -count=1 -v -timeout 60m ./stall -stall.keys $(or $(N),10000000) -stall.quiet 10s -stall.rounds 3 -stall.floor $(CURDIR)/bin/floor | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 60m ./stall -stall.keys $(or $(N),10000000) -stall.quiet 10s -stall.rounds 3 -stall.floor "$(CURDIR)/bin/floor" | grep -vE '^ *=== '
 
 .PHONY: full-sync kept
 full-sync: build ## what a full sync of N keys (10,000,000) takes: keys loaded a second; p99.9 at half of the most with and without it; memory
@@ -140,15 +140,15 @@ traefik: deps build bin/traefik ## build Traefik, for which Go downloads 2 GB, a
 bin/traefik: Makefile
 	@mkdir -p bin
 	$(GO) mod download $(TRAEFIK)
-	$(GO) build -C "$$($(GO) env GOMODCACHE)/$(TRAEFIK)" -o $(CURDIR)/bin/traefik ./cmd/traefik
+	$(GO) build -C "$$($(GO) env GOMODCACHE)/$(TRAEFIK)" -o "$(CURDIR)/bin/traefik" ./cmd/traefik
 
 gateways: deps build ## run the gateways that Debian has, and Traefik, as docs/gateways.md has them, compare N random requests (100,000) with envoyproxy/ratelimit, and hold 10,000 silent connections
 	@./scripts/deps.sh $(QUICK_GATEWAYS) varnishd:varnish /usr/share/doc/varnish-redis:varnish-redis rspamd:rspamd
 	$(GO) test -count=1 -run Silent ./server/rls -rls.silent 10000
 	$(GO) test -count=1 -run Silent ./server/httpcheck -httpcheck.silent 10000
-	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT)
+	@GOBIN="$(CURDIR)/bin" $(GO) install $(RATELIMIT)
 	@$(MAKE) bin/traefik || echo "Traefik could not be built, and is left out" >&2
-	$(GO) test -C tests -count=1 -v -timeout 60m ./gateways -gateways.ratelimit $(CURDIR)/bin/service_cmd -gateways.requests $(or $(N),100000) -gateways.all -gateways.waiting 1000 | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 60m ./gateways -gateways.ratelimit "$(CURDIR)/bin/service_cmd" -gateways.requests $(or $(N),100000) -gateways.all -gateways.waiting 1000 | grep -vE '^ *=== '
 
 lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs. LITELLM as for limits
 	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./lua -lua.n 200000 -lua.limit 1s -lua.litellm '$(abspath $(LITELLM))' | grep -vE '^ *(=== |--- PASS)'
@@ -183,7 +183,7 @@ metrics-test: deps build ## have Debian's Prometheus and Chromium look at a serv
 page: build ## draw the page under a load with Chromium, for docs/page.md
 	@./scripts/deps.sh chromium:chromium
 	@mkdir -p docs/images
-	$(GO) test -C tests -count=1 -v -timeout 15m ./metrics -run TestScreenshots -page.images $(CURDIR)/docs/images | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 15m ./metrics -run TestScreenshots -page.images "$(CURDIR)/docs/images" | grep -vE '^ *=== '
 
 linear: deps build ## check 50 histories of 5,000 concurrent operations for linearizability
 	$(GO) test -C tests -count=1 -v -timeout 2h ./linear -linear.histories 50
@@ -210,18 +210,18 @@ fleet: deps build ## run gateways before clusters and sentinels whose nodes die,
 	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -clients.gateway -foreign -run '$(THROUGH_GATEWAY)|ForeignLimiters' -skip Watched | grep -vE '^ *=== '
 
 cluster-bench: deps build ## measure what a decision costs by a gateway before a cluster, beside headgate alone, redis_rate and envoyproxy/ratelimit, and with leases beside gubernator, for TIME (2s) in each of 5 rounds
-	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT) || echo "envoyproxy/ratelimit could not be built, and is left out" >&2
-	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestClusterCosts -cluster $(or $(TIME),2s) \
-		$$(test ! -x bin/service_cmd || echo -cluster.ratelimit $(CURDIR)/bin/service_cmd) | grep -vE '^ *=== '
-	@$(GO) build -C tests/bench/gubernator -o $(CURDIR)/bin/gubernator . || echo "gubernator could not be built, and is left out" >&2
-	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestLeaseCosts -lease $(or $(TIME),2s) \
-		$$(test ! -x bin/gubernator || echo -lease.gubernator $(CURDIR)/bin/gubernator) | grep -vE '^ *=== '
+	@GOBIN="$(CURDIR)/bin" $(GO) install $(RATELIMIT) || echo "envoyproxy/ratelimit could not be built, and is left out" >&2
+	test ! -x bin/service_cmd || set -- -cluster.ratelimit "$(CURDIR)/bin/service_cmd"; \
+	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestClusterCosts -cluster $(or $(TIME),2s) "$$@" | grep -vE '^ *=== '
+	@$(GO) build -C tests/bench/gubernator -o "$(CURDIR)/bin/gubernator" . || echo "gubernator could not be built, and is left out" >&2
+	test ! -x bin/gubernator || set -- -lease.gubernator "$(CURDIR)/bin/gubernator"; \
+	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestLeaseCosts -lease $(or $(TIME),2s) "$$@" | grep -vE '^ *=== '
 
 .PHONY: doors
 doors: deps build ## measure what a decision costs over gRPC, beside envoyproxy/ratelimit with redis-server, and over HTTP, beside a plain 200, for TIME (3s) in each of 5 rounds
-	@GOBIN=$(CURDIR)/bin $(GO) install $(RATELIMIT) || echo "envoyproxy/ratelimit could not be built, and is left out" >&2
-	$(GO) test -C tests -count=1 -v -timeout 30m ./bench -run TestDoorCosts -doors $(or $(TIME),3s) \
-		$$(test ! -x bin/service_cmd || echo -doors.ratelimit $(CURDIR)/bin/service_cmd) | grep -vE '^ *=== '
+	@GOBIN="$(CURDIR)/bin" $(GO) install $(RATELIMIT) || echo "envoyproxy/ratelimit could not be built, and is left out" >&2
+	test ! -x bin/service_cmd || set -- -doors.ratelimit "$(CURDIR)/bin/service_cmd"; \
+	$(GO) test -C tests -count=1 -v -timeout 30m ./bench -run TestDoorCosts -doors $(or $(TIME),3s) "$$@" | grep -vE '^ *=== '
 
 .PHONY: tls leaks soak soak-hostile
 tls: deps build ## handshakes good and bad, 500 bad ones a second for 10 s, a certificate swapped 20 times under load, each way

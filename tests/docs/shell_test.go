@@ -48,6 +48,16 @@ func TestShellBlocks(t *testing.T) {
 	require.Greater(t, len(taken), 10, "calls of headgate in documents")
 }
 
+// TestMakefileInAPathWithBlanks: the repository's own path is one word to the shell.
+func TestMakefileInAPathWithBlanks(t *testing.T) {
+	root, _ := documents(t)
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	require.NoError(t, err)
+	bare := regexp.MustCompile(`(?m)^.*[^"]\$\(CURDIR\).*$`).FindAllString(string(makefile), -1)
+	require.Empty(t, bare)
+	require.Contains(t, string(makefile), `"$(CURDIR)/`)
+}
+
 // calls are the calls of headgate in a block of shell, with its continued lines joined and without comments.
 func calls(block string) (lines []string) {
 	block = strings.ReplaceAll(block, "\\\n", " ")
