@@ -15,6 +15,9 @@ revision=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 at=$(git log -1 --format=%ct 2>/dev/null || echo 0)
 export SOURCE_DATE_EPOCH=$at
 
+# literally PATH-OR-URL is the text as it stands for itself in the replacement of sed's s||.
+literally() { printf '%s' "$1" | sed 's/[\\&|]/\\&/g'; }
+
 rm -rf "$out"
 mkdir -p "$out"
 work=$(mktemp -d)
@@ -50,7 +53,7 @@ for target in ${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windo
   sed -e 's|/usr/local/bin/|/usr/bin/|' -e 's|^DynamicUser=yes$|User=headgate\nGroup=headgate|' \
     -e 's|^# headgate under systemd.*|# headgate under systemd 240 or later|' -e '/^# \/etc\/headgate\/headgate.conf, this file/d' \
     deploy/systemd/headgate.service >"$parts/headgate.service"
-  sed -e "s|@ARCH@|$architecture|; s|@VERSION@|$version|; s|@MTIME@|$(date -u -d "@$at" +%Y-%m-%dT%H:%M:%SZ)|; s|@WORK@|$parts|" \
+  sed -e "s|@ARCH@|$architecture|; s|@VERSION@|$version|; s|@MTIME@|$(date -u -d "@$at" +%Y-%m-%dT%H:%M:%SZ)|; s|@WORK@|$(literally "$parts")|" \
     deploy/packages/nfpm.yaml >"$parts/nfpm.yaml"
   for packager in deb rpm; do
     go run "$nfpm" package --config "$parts/nfpm.yaml" --packager "$packager" --target "$out" >/dev/null
@@ -68,7 +71,7 @@ tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$at" --format=usta
 
 # The formula is of the systems that Homebrew has, if all of them were built.
 cp deploy/homebrew/headgate.rb "$work/formula"
-sed -i "1d; s|@DOWNLOADS@|${DOWNLOADS:-https://headgate.invalid/download/v$version}|; s|@HOMEPAGE@|${HOMEPAGE:-https://headgate.invalid}|; s|@VERSION@|$version|" "$work/formula"
+sed -i "1d; s|@DOWNLOADS@|$(literally "${DOWNLOADS:-https://headgate.invalid/download/v$version}")|; s|@HOMEPAGE@|$(literally "${HOMEPAGE:-https://headgate.invalid}")|; s|@VERSION@|$version|" "$work/formula"
 for system in darwin-amd64 darwin-arm64 linux-amd64 linux-arm64; do
   archive=$out/headgate-$version-$system.tar.gz
   [ ! -e "$archive" ] || sed -i "s|@SHA256-$system@|$(sha256sum "$archive" | cut -d' ' -f1)|" "$work/formula"
