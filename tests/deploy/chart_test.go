@@ -317,6 +317,23 @@ func TestChartRefuses(t *testing.T) {
 	refused("/upstream/url", `upstream.url="10.0.0.1"`)
 	refused("/service/port", `service.port="redis"`)
 	refused("/persistence/appendfsync", `persistence.appendfsync="sometimes"`)
+	refused("/networkPolicy/clients", `networkPolicy.clients=[]`)
+	refused("/networkPolicy/scrapers", `networkPolicy.scrapers=[]`)
+}
+
+// TestChartLetsNobodyIn: no list of peers is nobody, where Kubernetes would take an empty one for everybody.
+func TestChartLetsNobodyIn(t *testing.T) {
+	policy := func(settings ...string) string {
+		_, found, _ := strings.Cut(render(t, append(settings, `networkPolicy.enabled=true`)...), "kind: NetworkPolicy\n")
+		found, _, _ = strings.Cut(found, "\n---")
+		return found
+	}
+	require.Equal(t, 2, strings.Count(policy(), "- from:\n        - podSelector: {}\n"))
+	require.NotContains(t, policy(`networkPolicy.clients=null`), "port: redis")
+	require.NotContains(t, policy(`networkPolicy.scrapers=null`), "port: metrics")
+	nobody := policy(`networkPolicy.clients=null`, `networkPolicy.scrapers=null`)
+	require.Contains(t, nobody, "policyTypes: [Ingress]\n  ingress:")
+	require.NotContains(t, nobody, "from:")
 }
 
 // TestChartServes starts headgate as the chart does, over TLS and with a password: the startup probe succeeds, Prometheus scrapes without a password,
