@@ -321,6 +321,19 @@ func TestChartRefuses(t *testing.T) {
 	refused("/networkPolicy/scrapers", `networkPolicy.scrapers=[]`)
 }
 
+// TestChartKeepsConfig: the file is what config says, also if it begins with blanks.
+func TestChartKeepsConfig(t *testing.T) {
+	tool(t, "helm")
+	cert, key := harness.Certificate(t)
+	for _, config := range []string{"maxclients 7\n", "  maxclients 7\nhz 20\n", "\n    # a comment\n\tmaxclients 7\n  hz 20\n"} {
+		r := takeApart(t, render(t, fmt.Sprintf("config=%q", config)), cert, key)
+		text, err := os.ReadFile(r.args[0])
+		require.NoError(t, err)
+		require.Equal(t, config, string(text))
+		checkConfig(t, r.args, r.env)
+	}
+}
+
 // TestChartLetsNobodyIn: no list of peers is nobody, where Kubernetes would take an empty one for everybody.
 func TestChartLetsNobodyIn(t *testing.T) {
 	policy := func(settings ...string) string {
