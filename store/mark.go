@@ -12,7 +12,7 @@ type Marked interface {
 // marks are the names of a database whose changes somebody wants to hear of first. There are none but while that is so: a write then costs
 // a look at a pointer, and one of another key a look at a counter more.
 type marks struct {
-	cells  [markCells]uint16 // how many names fall into each
+	cells  [markCells]uint32 // how many names fall into each
 	byName map[string]Marked
 }
 

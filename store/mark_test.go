@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,4 +125,18 @@ func TestSparedKeysAreNotEvicted(t *testing.T) {
 	}
 	require.Equal(t, 100, db.Len())
 	require.False(t, ks.Evict(Eviction{By: EvictRandom, Samples: 5}, 1, nil))
+}
+
+// TestMarksOfManyNamesThatEndAlike: however many names fall together, each is heard of.
+func TestMarksOfManyNamesThatEndAlike(t *testing.T) {
+	const names = 1 << 16
+	ks := New(Options{})
+	defer ks.Close()
+	db := ks.DB(0)
+	m := &markedNumber{db: db, key: testKey(ks, "%05d-same", 7)}
+	for i := range names {
+		db.Mark(fmt.Sprintf("%05d-same", i), m)
+	}
+	db.SetInt(m.key, 1, 0)
+	require.Len(t, m.seen, 1)
 }
