@@ -31,6 +31,8 @@ type Reservations struct {
 	found  []foundKey                    // in the first of these; what is there in the end is remembered in order
 	newest int64                         // ticket
 
+	changed []*reservation // whose own keys somebody has changed, and which are to be looked at; some may be forgotten since
+
 	known   map[int]int // by database: how many are remembered
 	strange map[int]int // by database: how many keys have a reservation's name and are none
 
@@ -54,10 +56,21 @@ type reservationID struct {
 // reservation is an open one.
 type reservation struct {
 	reservationID
-	deadline int64 // Unix ms
+	book     *Reservations
+	name     string // of its own key
+	deadline int64  // Unix ms
 	ticket   int64
 	place    int // in the heap
 	pairs    []followedPair
+	changed  bool // it is in the book's list of these
+}
+
+// Changing implements store.Marked: its own key is changed, or goes.
+func (r *reservation) Changing() {
+	if !r.changed {
+		r.changed = true
+		r.book.changed = append(r.book.changed, r)
+	}
 }
 
 // followedPair is a pair of a reservation, and the key whose backlog is followed for it, or nil.
@@ -153,14 +166,14 @@ func (k *followedKey) slice() int64 {
 
 // What is remembered takes up, about, beside what a key's name is long.
 const (
-	reservationBytes = 250
+	reservationBytes = 350
 	followedBytes    = 320
 )
 
 // Memory is about how many bytes are in use for what is remembered.
 func (b *Reservations) Memory() int { return len(b.byID)*reservationBytes + len(b.keys)*followedBytes }
 
-// Open is how many reservations are open, as far as they have been found.
+// Open is how many reservations are open, as far as they have been found; those whose keys others have deleted count until the next Slice.
 func (b *Reservations) Open() int { return len(b.byID) }
 
 // nextTicket is one above all so far, and about the time.
@@ -214,11 +227,11 @@ const (
 
 // add remembers a reservation.
 func (b *Reservations) add(db *store.DB, id string, v *reservationValue, nowNs int64, from origin) {
-	name := reservationID{db.Index(), id}
-	if before := b.byID[name]; before != nil {
+	if before := b.byID[reservationID{db.Index(), id}]; before != nil {
 		b.forget(before)
 	}
-	r := &reservation{reservationID: name, deadline: v.deadline, ticket: v.ticket}
+	r := &reservation{book: b, name: string(appendReservationKey(nil, []byte(id))), deadline: v.deadline, ticket: v.ticket}
+	r.reservationID = reservationID{db.Index(), r.name[len(ReservationPrefix) : len(r.name)-1]}
 	for i := range v.pairs {
 		p := &v.pairs[i]
 		charged, kind := p.charged()
@@ -233,7 +246,8 @@ func (b *Reservations) add(db *store.DB, id string, v *reservationValue, nowNs i
 	if b.byID == nil {
 		b.byID = make(map[reservationID]*reservation)
 	}
-	b.byID[name] = r
+	b.byID[r.reservationID] = r
+	db.Mark(r.name, r)
 	if b.known == nil {
 		b.known = make(map[int]int)
 	}
@@ -242,8 +256,12 @@ func (b *Reservations) add(db *store.DB, id string, v *reservationValue, nowNs i
 	heap.Push(&b.due, r)
 }
 
-// follow begins to follow a key for one more reservation. It returns nil for a key that has been charged by a limiter of another kind.
+// follow begins to follow a key for one more reservation. It returns nil for a key that has been charged by a limiter of another kind, and for one of
+// a reservation, which is no limiter's and has its own mark.
 func (b *Reservations) follow(db *store.DB, name string, kind followedKind, at int64) *followedKey {
+	if isReservationKey([]byte(name)) {
+		return nil
+	}
 	id := followedName{db: db.Index(), name: name}
 	if kind == followsSlice {
 		id.slice = at
@@ -340,7 +358,32 @@ func (b *Reservations) forget(r *reservation) {
 	}
 	heap.Remove(&b.due, r.place)
 	delete(b.byID, r.reservationID)
+	b.limits.Keys.DB(r.db).Unmark(r.name)
 	b.known[r.db]--
+}
+
+// lookAtChanged looks at one of the reservations whose keys were changed: what is no longer there is forgotten, whatever its time-out, so that it does
+// not count as open and in the place of one that is to be found. now is in ns.
+func (b *Reservations) lookAtChanged(now int64) {
+	last := len(b.changed) - 1
+	r := b.changed[last]
+	b.changed[last] = nil
+	b.changed = b.changed[:last]
+	if b.byID[r.reservationID] != r {
+		return
+	}
+	db := b.limits.Keys.DB(r.db)
+	open := b.limits.readReservation(db, []byte(r.id), now/nsPerMs)
+	r.changed = false // what has expired is removed by this look
+	switch {
+	case open == nil:
+		b.forget(r)
+	case open.ticket != r.ticket:
+		b.add(db, r.id, &open.reservationValue, now, foundAlone)
+	case open.deadline != r.deadline:
+		r.deadline = open.deadline
+		heap.Fix(&b.due, r.place)
+	}
 }
 
 // inOrder returns the reservations that are wanted, those first that time out first.
@@ -446,14 +489,19 @@ func (b *Reservations) Slice(now int64) (next int64) {
 		b.drop()
 		return 0
 	}
+	start := time.Now()
+	late := func() bool { return time.Since(start) > command.SliceTime*3/4 }
+	for len(b.changed) > 0 {
+		if b.lookAtChanged(now); late() {
+			return now
+		}
+	}
 	if l.Gate.Has(command.GateHalts|command.GateUnwritable) || l.Effects.On && !l.Effects.RoomFor(cancelBytes) {
 		return now + int64(haltPause)
 	}
 	if len(b.search) == 0 {
 		b.lookForMore()
 	}
-	start := time.Now()
-	late := func() bool { return time.Since(start) > command.SliceTime*3/4 }
 	for len(b.due) > 0 && b.due[0].deadline <= now/nsPerMs {
 		if l.timeOut(b.due[0], now); late() {
 			return now
@@ -476,6 +524,7 @@ func (b *Reservations) drop() {
 	for len(b.due) > 0 {
 		b.forget(b.due[0])
 	}
+	b.changed = nil
 }
 
 // foundKey is a key that a search has found.

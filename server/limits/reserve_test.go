@@ -420,6 +420,58 @@ func TestReservationsThatCopiesBring(t *testing.T) {
 	require.Zero(t, w.Srv.Reservations.Open())
 }
 
+// TestReservationsWhoseKeysOthersChange: a reservation is open no longer than its key says so, however that went, and one that somebody restores meanwhile
+// is found and times out.
+func TestReservationsWhoseKeysOthersChange(t *testing.T) {
+	for _, change := range []string{
+		"DEL rl:reservation:{a}", "UNLINK rl:reservation:{a}", "SET rl:reservation:{a} text", "APPEND rl:reservation:{a} text", "RENAME rl:reservation:{a} other",
+		"MOVE rl:reservation:{a} 1", "PEXPIREAT rl:reservation:{a} 1", "SET rl:reservation:{a} $a", "SET rl:reservation:{a} $b",
+	} {
+		t.Run(change, func(t *testing.T) {
+			w := newReserver(t)
+			w.Call("RL.RESERVE 1 parallel p TTL 1s ID c")
+			restored := w.Call("GET rl:reservation:{c}")
+			w.Call("DEL rl:reservation:{c}")
+			w.Call("RL.RESERVE 1 parallel p2 TTL 1s ID a")
+			a := w.Call("GET rl:reservation:{a}")
+			w.Call("RL.CANCEL a")
+			cron(w.Srv)
+			require.Zero(t, w.Srv.Reservations.Open())
+
+			w.Call("RL.RESERVE 1 requests r COST 40 TTL 1h ID a")
+			cron(w.Srv)
+			words := strings.Fields(change)
+			switch words[len(words)-1] {
+			case "$a": // another one under the same name
+				words[2] = a
+			case "$b": // the same with another time-out
+				words[2] = w.Call("GET rl:reservation:{a}")
+				words[2] = strings.Replace(words[2], fmt.Sprint(w.Now/1e6+3_600_000), fmt.Sprint(w.Now/1e6+900), 1)
+			}
+			require.NotContains(t, w.Ask(words...), "ERR")
+			require.Equal(t, "OK", w.Ask("SET", "rl:reservation:{c}", restored))
+			require.Equal(t, "1", w.Call("EXISTS p"))
+			cron(w.Srv)
+			open := 1
+			if strings.Contains(change, "$") || strings.HasPrefix(change, "MOVE") {
+				open = 2
+			}
+			require.Equal(t, open, w.Srv.Reservations.Open())
+			require.Equal(t, open, strings.Count(w.Call("RL.RESERVATIONS"), "age-ms"))
+			w.Now += 1000 * 1e6
+			cron(w.Srv)
+			require.Equal(t, "0", w.Call("EXISTS p rl:reservation:{c}"))
+			if strings.HasPrefix(change, "MOVE") {
+				require.Equal(t, 1, w.Srv.Reservations.Open())
+				w.Now += 3600 * 1000 * 1e6
+				cron(w.Srv)
+			}
+			require.Zero(t, w.Srv.Reservations.Open())
+			require.Zero(t, w.Srv.Reservations.Memory())
+		})
+	}
+}
+
 // TestCopiesOfReservationsGiveNothingBack: what was charged once comes back once, whatever is done to the reservation's key meanwhile.
 func TestCopiesOfReservationsGiveNothingBack(t *testing.T) {
 	for _, tc := range []struct{ policy, want string }{
