@@ -138,6 +138,23 @@ func TestCheck(t *testing.T) {
 	require.NotContains(t, series, "headgate_rls_limits{}", "there is no such port")
 }
 
+// TestWindowIsOfTheLimit: the window is told with the limit that it is of, and not with that of a key's override.
+func TestWindowIsOfTheLimit(t *testing.T) {
+	p := open(t, nil)
+	for _, words := range []string{"GCRA 5 10 1m", "BUCKET 10 10 1m", "QUEUE 10 10 1m", "FIXED 10 1m", "SLIDING 10 1m", "LOG 10 1m", "ACQUIRE 10 1m"} {
+		name := strings.Fields(words)[0]
+		require.Equal(t, "+OK\r\n", p.run(append([]string{"RL.POLICY", "SET", name}, strings.Fields(words)...)...))
+		answer, body := p.ask("GET", "/check?policy="+name+"&key="+name)
+		require.Equal(t, http.StatusOK, answer.StatusCode, body)
+		require.Contains(t, answer.Header.Get("RateLimit-Policy"), ";w=", name)
+	}
+	require.Equal(t, "+OK\r\n", p.run("RL.POLICY", "OVERRIDE", "SET", "FIXED", "acme", "1000", "1h"))
+	for key, want := range map[string]string{"acme": `"FIXED";q=1000`, "other": `"FIXED";q=10;w=60`} {
+		answer, _ := p.ask("GET", "/check?policy=FIXED&key="+key)
+		require.Equal(t, want, answer.Header.Get("RateLimit-Policy"))
+	}
+}
+
 // TestLeaseHasId: JSON names the lease that a check has taken, so that it can be released.
 func TestLeaseHasId(t *testing.T) {
 	p := open(t, nil)

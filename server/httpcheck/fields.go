@@ -26,7 +26,7 @@ func (s *Server) setFields(h http.Header, pairs []local.Pair, list []local.Verdi
 			policies, limits = append(policies, ", "...), append(limits, ", "...)
 		}
 		policies = strconv.AppendInt(append(appendQuoted(policies, pairs[i].Policy), ";q="...), v.Limit, 10)
-		if w := s.windows.of(pairs[i].Policy); w > 0 {
+		if w := s.windows.of(pairs[i].Policy, v.Limit); w > 0 {
 			policies = strconv.AppendInt(append(policies, ";w="...), w, 10)
 		}
 		remaining, reset := max(0, v.Remaining), max(0, v.ResetAfter)
@@ -88,6 +88,7 @@ type windows struct {
 }
 
 type window struct {
+	limit   int64 // of which it is: a key's own differs
 	seconds int64 // 0: it has none, or the user may not know
 	learned time.Time
 }
@@ -122,7 +123,7 @@ func (w *windows) unknown(pairs []local.Pair) (names []string) {
 func (w *windows) learn(name, text string) {
 	learned := window{learned: w.time()}
 	if p, _, err := limiter.Standard.ParseText(limiter.Words(text)); err == nil {
-		learned.seconds = seconds(p.WindowMs())
+		learned.limit, learned.seconds = p.Limit, seconds(p.WindowMs())
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,9 +133,12 @@ func (w *windows) learn(name, text string) {
 	w.byName[name] = learned
 }
 
-// of is the window of a policy in seconds, or 0.
-func (w *windows) of(name string) int64 {
+// of is the window of a policy in seconds, or 0. A key whose limit is another has an override, which may have another window, too.
+func (w *windows) of(name string, limit int64) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.byName[name].seconds
+	if known := w.byName[name]; known.limit == limit {
+		return known.seconds
+	}
+	return 0
 }
