@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"path"
 	"strings"
 )
 
@@ -107,13 +108,22 @@ func firstOf(r *http.Request, headers ...string) string {
 	return ""
 }
 
-// pathOf is the path of a request's target, so that what stands behind it makes no key of its own.
+// pathOf is the path of a request's target in one form, so that no other spelling of it, and nothing that stands behind it, makes a key of its own.
 func pathOf(target string) string {
+	target, _, _ = strings.Cut(target, "#")
+	name, _, _ := strings.Cut(target, "?")
 	if u, err := url.ParseRequestURI(target); err == nil {
-		return u.Path
+		name = u.Path
 	}
-	path, _, _ := strings.Cut(target, "?")
-	return path
+	if name == "" {
+		return ""
+	}
+	clean := path.Clean(name)
+	switch last := name[strings.LastIndexByte(name, '/')+1:]; {
+	case clean == "/", last != "" && last != "." && last != "..":
+		return clean
+	}
+	return clean + "/"
 }
 
 // clientOf is the address of the client that a gateway asks about: the last one in X-Forwarded-For, which is the gateway's own word, whatever
