@@ -155,6 +155,16 @@ func TestWindowIsOfTheLimit(t *testing.T) {
 	}
 }
 
+// TestLargeIntegers: fields have integers of at most 15 digits, which is what RFC 9651 lets a client read, whatever the limit is.
+func TestLargeIntegers(t *testing.T) {
+	p := open(t, nil)
+	require.Equal(t, "+OK\r\n", p.run("RL.POLICY", "SET", "free", "FIXED", "9000000000000000000", "1m"))
+	answer, body := p.ask("GET", "/check?policy=free&key=42&format=json")
+	require.Equal(t, `"free";q=999999999999999;w=60`, answer.Header.Get("RateLimit-Policy"))
+	require.Equal(t, `"free";r=999999999999999;t=60`, answer.Header.Get("RateLimit"))
+	require.Contains(t, body, `"limit":9000000000000000000,"remaining":8999999999999999999,`)
+}
+
 // TestLeaseHasId: JSON names the lease that a check has taken, so that it can be released.
 func TestLeaseHasId(t *testing.T) {
 	p := open(t, nil)

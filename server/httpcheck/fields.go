@@ -13,6 +13,11 @@ import (
 // fieldRoom is how long a field may be, in bytes, for which no memory is taken beside its text's. Few limits fit.
 const fieldRoom = 128
 
+// maxInteger is the largest integer that a field of RFC 9651 may have. One with a larger number could not be read at all.
+const maxInteger = 999_999_999_999_999
+
+func appendInteger(b []byte, n int64) []byte { return strconv.AppendInt(b, min(n, maxInteger), 10) }
+
 // setFields sets RateLimit and RateLimit-Policy, as draft-ietf-httpapi-ratelimit-headers-11 has them: a member for each limit. A policy without a
 // limit has none.
 func (s *Server) setFields(h http.Header, pairs []local.Pair, list []local.Verdict) {
@@ -25,18 +30,18 @@ func (s *Server) setFields(h http.Header, pairs []local.Pair, list []local.Verdi
 		if len(limits) > 0 {
 			policies, limits = append(policies, ", "...), append(limits, ", "...)
 		}
-		policies = strconv.AppendInt(append(appendQuoted(policies, pairs[i].Policy), ";q="...), v.Limit, 10)
+		policies = appendInteger(append(appendQuoted(policies, pairs[i].Policy), ";q="...), v.Limit)
 		if w := s.windows.of(pairs[i].Policy, v.Limit); w > 0 {
-			policies = strconv.AppendInt(append(policies, ";w="...), w, 10)
+			policies = appendInteger(append(policies, ";w="...), w)
 		}
 		remaining, reset := max(0, v.Remaining), max(0, v.ResetAfter)
 		blocked := held(&v, pairs[i].Cost)
 		if blocked {
 			remaining, reset = 0, max(0, v.RetryAfter)
 		}
-		limits = strconv.AppendInt(append(appendQuoted(limits, pairs[i].Policy), ";r="...), remaining, 10)
+		limits = appendInteger(append(appendQuoted(limits, pairs[i].Policy), ";r="...), remaining)
 		if !blocked || v.RetryAfter >= 0 { // else for good, and no time can be told
-			limits = strconv.AppendInt(append(limits, ";t="...), seconds(reset), 10)
+			limits = appendInteger(append(limits, ";t="...), seconds(reset))
 		}
 	}
 	if len(limits) > 0 {
