@@ -42,13 +42,25 @@ func BenchmarkCheck(b *testing.B) {
 
 // checkOnce returns what answers one check.
 func checkOnce(t testing.TB) func() {
+	s := newServer(t, false)
+	r := httptest.NewRequest("GET", "/check?policy=user&key=42", nil)
+	w := &sink{header: http.Header{}}
+	return func() {
+		clear(w.header)
+		s.ServeHTTP(w, r)
+		require.Equal(t, http.StatusOK, w.status)
+	}
+}
+
+// newServer returns a server that listens nowhere, and has a policy.
+func newServer(t testing.TB, needsAuth bool) *httpcheck.Server {
 	srv := server.New(config.NewLive(servertest.Unsaved()), server.Options{})
 	t.Cleanup(srv.Keys.Close)
 	s := httpcheck.New(httpcheck.Options{
 		Dial: func() local.Client {
 			return netpoll.NewInner(srv.WithoutBackgroundWork(), "127.0.0.1:0", "127.0.0.1:0")
 		},
-		NeedsAuth: func() bool { return false },
+		NeedsAuth: func() bool { return needsAuth },
 		Refuses:   func(netip.Addr) string { return "" },
 		Log:       slog.New(slog.DiscardHandler),
 	}, &httpcheck.Counts{})
@@ -57,11 +69,5 @@ func checkOnce(t testing.TB) func() {
 	defer admin.Close()
 	_, err := admin.Do(t.Context(), servertest.EncodeCommand("RL.POLICY", "SET", "user", "FIXED", "1000000000", "1m"), func(b []byte) bool { return string(b) == "+OK\r\n" })
 	require.NoError(t, err)
-	r := httptest.NewRequest("GET", "/check?policy=user&key=42", nil)
-	w := &sink{header: http.Header{}}
-	return func() {
-		clear(w.header)
-		s.ServeHTTP(w, r)
-		require.Equal(t, http.StatusOK, w.status)
-	}
+	return s
 }

@@ -7,8 +7,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -312,6 +314,51 @@ func TestRights(t *testing.T) {
 		status, _ = ask("edge", step.password, "edge:"+strconv.Itoa(i))
 		require.Equal(t, step.status, status, step.command)
 	}
+}
+
+// TestOtherSites: where no password is needed, no page of another site has a browser charge limits. A gateway may, which passes on what its client's browser
+// has sent.
+func TestOtherSites(t *testing.T) {
+	open, closed := newServer(t, false), newServer(t, true)
+	const browser = "127.0.0.1:50000"
+	password := http.Header{"Authorization": {"Basic ZGVmYXVsdDo="}}
+	for _, tt := range []struct {
+		server *httpcheck.Server
+		peer   string
+		site   string
+		more   http.Header
+		status int
+	}{
+		{open, browser, "cross-site", nil, http.StatusForbidden},
+		{open, browser, "cross-site", password, http.StatusForbidden}, // which is not looked at
+		{open, browser, "cross-site", http.Header{"X-Forwarded-For": {"192.0.2.1"}}, http.StatusOK},
+		{open, browser, "cross-site", http.Header{"X-Original-Uri": {"/"}}, http.StatusOK},
+		{open, "@", "cross-site", nil, http.StatusOK}, // no browser asks on a Unix socket
+		{open, browser, "none", nil, http.StatusOK},
+		{open, browser, "same-origin", nil, http.StatusOK},
+		{open, browser, "", nil, http.StatusOK},
+		{closed, browser, "cross-site", nil, http.StatusUnauthorized},
+		{closed, browser, "cross-site", password, http.StatusOK},
+	} {
+		r := httptest.NewRequest("GET", "/check?policy=user&key=42", nil)
+		r.RemoteAddr = tt.peer
+		maps.Copy(r.Header, tt.more)
+		if tt.site != "" {
+			r.Header.Set("Sec-Fetch-Site", tt.site)
+		}
+		w := httptest.NewRecorder()
+		tt.server.ServeHTTP(w, r)
+		require.Equal(t, tt.status, w.Code, "%v: %s", tt, w.Body)
+		if tt.status == http.StatusForbidden {
+			require.Contains(t, w.Body.String(), "Sec-Fetch-Site is cross-site")
+		}
+	}
+	r := httptest.NewRequest("OPTIONS", "/check?policy=user&key=42", nil)
+	r.Header.Set("Access-Control-Request-Headers", "x-forwarded-for")
+	w := httptest.NewRecorder()
+	open.ServeHTTP(w, r)
+	require.Equal(t, http.StatusMethodNotAllowed, w.Code, "a page may not add a header")
+	require.Empty(t, w.Header().Get("Access-Control-Allow-Headers"))
 }
 
 // TestPlaces: keys are filled in from what the gateway says of its client's request.

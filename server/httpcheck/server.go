@@ -158,11 +158,25 @@ func (s *Server) authenticate(r *http.Request) (local.Credentials, error) {
 		return local.Credentials{User: user, Password: password}, nil
 	}
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr) // a Unix socket's peer has none
+	if peer.IsValid() && fromOtherSite(r) {
+		return local.Credentials{}, &problem{Title: "Not permitted", Status: http.StatusForbidden,
+			Detail: "Sec-Fetch-Site is cross-site, so a browser asks for a page of another site; a gateway sets X-Forwarded-For, or leaves its client's Sec-Fetch-Site out"}
+	}
 	if why := s.options.Refuses(peer.Addr().Unmap()); why != "" {
 		return local.Credentials{}, &problem{Title: "Not permitted", Status: http.StatusForbidden, Detail: why}
 	}
 	return local.Credentials{}, nil
 }
+
+// fromOtherSite reports whether a browser asks since a page of somebody else's has it do so, as by an image with this address: such a page has no right
+// to charge limits on the machine of whoever looks at it. Gateways pass on what their clients' browsers have sent, Sec-Fetch-Site included, but add
+// a header that no page can have a browser send without asking first, which is refused.
+func fromOtherSite(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Site") == "cross-site" && firstOf(r, gatewayHeaders...) == ""
+}
+
+// gatewayHeaders are what gateways say of their clients' requests by.
+var gatewayHeaders = []string{"X-Forwarded-For", "X-Forwarded-Method", "X-Forwarded-Host", "X-Forwarded-Uri", "X-Original-Method", "X-Original-URI"}
 
 // ask has the limits asked.
 func (s *Server) ask(ctx context.Context, who local.Credentials, c *check) (limited bool, list []local.Verdict, err error) {
