@@ -81,6 +81,9 @@ var algorithms = []struct{ word, text string }{
 	{"log", "LOG %[1]d %[2]ds"},
 }
 
+// shadowWord ends a policy that limits nobody.
+const shadowWord = " SHADOW"
+
 // written is a limit as a policy.
 func written(algorithm string, n uint32, unit rls.RateLimitResponse_RateLimit_Unit, shadow bool) (policy, kind string) {
 	for _, a := range algorithms {
@@ -92,7 +95,7 @@ func written(algorithm string, n uint32, unit rls.RateLimitResponse_RateLimit_Un
 		policy = fmt.Sprintf(algorithms[0].text, n, units[unit])
 	}
 	if shadow {
-		policy += " SHADOW"
+		policy += shadowWord
 	}
 	return policy, kind
 }

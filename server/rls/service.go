@@ -75,7 +75,7 @@ func (s *service) decide(ctx context.Context, request *rls.RateLimitRequest) (*r
 	}
 	var verdicts []local.Verdict
 	if len(asked.pairs) > 0 {
-		if verdicts, err = s.ask(ctx, asked.pairs); err != nil {
+		if verdicts, err = s.askAll(ctx, list, &asked); err != nil {
 			failed := failure(err)
 			if status.Code(failed) == codes.PermissionDenied {
 				s.refusals.note(err)
@@ -86,14 +86,17 @@ func (s *service) decide(ctx context.Context, request *rls.RateLimitRequest) (*r
 	return s.answer(list, asked.index, verdicts), nil
 }
 
-// asked are the limits that are asked for a request. Descriptors of one limit are asked together.
+// asked are the limits that are asked for a request. Descriptors of one key are asked together: they charge the same count. Where they bring different
+// limits of their own, the strictest decides for all, since a request passes only if each of them lets it pass.
 type asked struct {
-	pairs []local.Pair
-	index []int // of each descriptor's pair; -1: it has none
+	pairs  []local.Pair
+	index  []int // of each descriptor's pair; -1: it has none
+	others []int // the descriptors whose own limit is not the one that decides
 }
 
 func askedOf(request *rls.RateLimitRequest, list []match) (asked, error) {
 	a := asked{index: make([]int, len(list))}
+	differ := false
 	for i, m := range list {
 		a.index[i] = -1
 		if m.rule == nil || m.unlimited {
@@ -113,9 +116,37 @@ func askedOf(request *rls.RateLimitRequest, list []match) (asked, error) {
 			a.pairs = append(a.pairs, local.Pair{Policy: m.asked, Key: m.key})
 		}
 		a.pairs[a.index[i]].Cost += cost
+		differ = differ || a.pairs[a.index[i]].Policy != m.asked
+	}
+	if differ {
+		a.letStrictestDecide(list)
 	}
 	return a, nil
 }
+
+func (a *asked) letStrictestDecide(list []match) {
+	deciding := make([]*rule, len(a.pairs))
+	for i, at := range a.index {
+		if at >= 0 && (deciding[at] == nil || list[i].stricter(deciding[at])) {
+			deciding[at], a.pairs[at].Policy = list[i].rule, list[i].asked
+		}
+	}
+	for i, at := range a.index {
+		if at >= 0 && list[i].asked != a.pairs[at].Policy {
+			a.others = append(a.others, i)
+		}
+	}
+}
+
+// stricter reports whether a limit lets less pass than another one of the same key.
+func (r *rule) stricter(other *rule) bool {
+	if shadow := r.isShadow(); shadow != other.isShadow() {
+		return !shadow
+	}
+	return r.limit.GetRequestsPerUnit() < other.limit.GetRequestsPerUnit()
+}
+
+func (r *rule) isShadow() bool { return strings.HasSuffix(r.policy, shadowWord) }
 
 // maxHits bounds the hits of one descriptor, so that no sum of them overflows.
 const maxHits = math.MaxInt64 / (2 * local.MaxPairs)
@@ -136,19 +167,38 @@ func costOf(request *rls.RateLimitRequest, i int) (int64, error) {
 	return int64(hits), nil
 }
 
+// askAll asks all limits, and then what those would say that have not decided. These have verdicts of their own at the end, to which their indices point.
+func (s *service) askAll(ctx context.Context, list []match, a *asked) ([]local.Verdict, error) {
+	verdicts, err := s.ask(ctx, a.pairs, false)
+	for _, i := range a.others {
+		if err != nil {
+			return nil, err
+		}
+		pair := a.pairs[a.index[i]]
+		pair.Policy = list[i].asked
+		var own []local.Verdict
+		if own, err = s.ask(ctx, []local.Pair{pair}, true); err == nil {
+			own[0].Limited = own[0].Limited && verdicts[a.index[i]].Limited // else it is charged already
+			a.index[i] = len(verdicts)
+			verdicts = append(verdicts, own[0])
+		}
+	}
+	return verdicts, err
+}
+
 // ask asks all limits at once. Where an upstream is a cluster and their keys lie in several slots, each is asked by itself.
-func (s *service) ask(ctx context.Context, pairs []local.Pair) ([]local.Verdict, error) {
+func (s *service) ask(ctx context.Context, pairs []local.Pair, peek bool) ([]local.Verdict, error) {
 	one, err := s.sessions.Take(ctx, s.as)
 	if err != nil {
 		return nil, err
 	}
-	_, list, _, err := one.Take(ctx, pairs, false, nil)
+	_, list, _, err := one.Take(ctx, pairs, peek, nil)
 	refusal, refused := local.Refusal(err)
 	if refused && strings.HasPrefix(string(refusal), "CROSSSLOT") && len(pairs) > 1 {
 		list = list[:0]
 		for i := range pairs {
 			var each []local.Verdict
-			if _, each, _, err = one.Take(ctx, pairs[i:i+1], false, nil); err != nil {
+			if _, each, _, err = one.Take(ctx, pairs[i:i+1], peek, nil); err != nil {
 				break
 			}
 			list = append(list, each...)

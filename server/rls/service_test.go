@@ -2,6 +2,7 @@ package rls_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -175,6 +176,48 @@ func TestHits(t *testing.T) {
 	r.Descriptors[0].Limit.Unit = 2
 	a := ask(t, client, r)
 	require.EqualValues(t, 6, a.Statuses[0].LimitRemaining, "the descriptor's own limit")
+}
+
+// TestOwnLimitsOfOneKey: descriptors with the same entries charge one count, as envoyproxy/ratelimit has it, and each is answered by the limit that it
+// brings, in whatever order they stand.
+func TestOwnLimitsOfOneKey(t *testing.T) {
+	srv, client, _, _ := openServer(t, nil)
+	limited := func(value string, limits ...uint32) *rls.RateLimitRequest {
+		r := &rls.RateLimitRequest{Domain: "shop"}
+		for _, n := range limits {
+			d := request("user", value).Descriptors[0]
+			d.Limit = &common.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: 4}
+			r.Descriptors = append(r.Descriptors, d)
+		}
+		return r
+	}
+	statuses := func(a *rls.RateLimitResponse) (text string) {
+		for _, each := range a.Statuses {
+			text += fmt.Sprintf("%v %d/%d ", each.Code, each.LimitRemaining, each.CurrentLimit.RequestsPerUnit)
+		}
+		return text + a.OverallCode.String()
+	}
+	require.Equal(t, "OK 8/10 OK 2/4 OK", statuses(ask(t, client, limited("a", 10, 4))))
+	require.Equal(t, "OK 6/10 OK 0/4 OK", statuses(ask(t, client, limited("a", 10, 4))))
+	require.Equal(t, "OK 6/10 OVER_LIMIT 0/4 OVER_LIMIT", statuses(ask(t, client, limited("a", 10, 4))))
+	require.Equal(t, "OVER_LIMIT 0/4 OK 6/10 OVER_LIMIT", statuses(ask(t, client, limited("a", 4, 10))))
+	require.Equal(t, "OK 5/10 OK", statuses(ask(t, client, limited("a", 10))))
+	require.Equal(t, "OVER_LIMIT 0/5 OVER_LIMIT 0/4 OVER_LIMIT 0/6 OVER_LIMIT", statuses(ask(t, client, limited("a", 5, 4, 6))))
+	require.Equal(t, "OK 7/9 OK 7/9 OK 6/8 OK 0/2 OK", statuses(func() *rls.RateLimitResponse {
+		r := limited("b", 9, 9, 8, 2)
+		for i, hits := range []uint64{1, 0, 1, 0} {
+			r.Descriptors[i].HitsAddend = wrapperspb.UInt64(hits)
+		}
+		return ask(t, client, r)
+	}()))
+
+	for _, want := range []string{"OK 0/1 OK 1/3 OK", "OK 0/1 OVER_LIMIT 0/3 OVER_LIMIT"} {
+		r := request("tried", "x", "tried", "x") // whose own limit is a shadow
+		r.Descriptors[1].Limit = &common.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 3, Unit: 3}
+		require.Equal(t, want, statuses(ask(t, client, r)))
+	}
+	series := servertest.Scrape(t, srv)
+	require.EqualValues(t, 4, series[`headgate_rls_requests_total{result="over_limit"}`])
 }
 
 // TestRefusals: what cannot be answered is an error of gRPC.
