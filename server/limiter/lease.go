@@ -22,7 +22,8 @@ func (p *Policy) LeaseTerms(o throttle.LeaseOptions) throttle.LeaseTerms {
 	return throttle.LeaseTerms{}
 }
 
-// leastWindow is how long a window of FIXED is, in ms; one by the calendar so long at least, but for days that begin late.
+// leastWindow is how long a window of FIXED is, in ms; one by the calendar so long at least, but for days that begin late, and for an hour in which the
+// clock is set forward by less than one, as by 30 minutes on Lord Howe.
 func (p *Policy) leastWindow() int64 {
 	switch p.Calendar {
 	case 0:

@@ -425,7 +425,7 @@ var sections = []section{
 			read: func(s *readings) quantity { return count(s.Limits.Policies.BlocksFailed) }},
 		{field: "limiter_changes_in_memory", metric: counter("headgate_limiter_memory_changes_total", "Changes of limiters' state that were kept in memory only while nothing could be written (limiter-when-unwritable)."),
 			read: func(s *readings) quantity { return count(s.Limits.Unlogged.Changes) }},
-		{field: "reservations_open", metric: gauge("headgate_reservations_open", "Open reservations: neither settled, cancelled nor timed out."),
+		{field: "reservations_open", metric: gauge("headgate_reservations_open", "Open reservations: neither settled, cancelled, timed out nor deleted. A replica counts none."),
 			read: func(s *readings) quantity { return count(s.Limits.Reservations.Open()) }},
 		{field: "reservations_reserved", metric: counter("headgate_reservations_reserved_total", "Reservations made by RL.RESERVE."),
 			read: func(s *readings) quantity { return count(s.Limits.Reservations.Counts.Reserved) }},
