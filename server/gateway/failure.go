@@ -3,7 +3,6 @@ package gateway
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"math/rand/v2"
 
 	"headgate/server/command"
 	"headgate/server/limiter"
@@ -141,17 +140,16 @@ func (g *Gateway) fallBackLease(c *command.Ctx, kind limitKind, key, id []byte, 
 // A lease that was had while its node did not answer is in no state. Its id tells so itself, so that giving it back needs no memory here,
 // whichever gateway is asked: its second half is made of the first.
 const (
-	leaseHalf    = 8 // bytes
+	leaseHalf    = limiter.DrawnIDLength / 4 // bytes
 	openLeaseKey = "lease without upstream"
 )
 
 // openLease draws such an id.
 func openLease() []byte {
+	id := limiter.AppendDrawnID(nil)
 	var half [leaseHalf]byte
-	for i := range half {
-		half[i] = byte(rand.Uint32())
-	}
-	return hex.AppendEncode(hex.AppendEncode(nil, half[:]), secondHalf(half))
+	_, _ = hex.Decode(half[:], id[:2*leaseHalf]) // hex digits
+	return hex.AppendEncode(id[:2*leaseHalf], secondHalf(half))
 }
 
 func secondHalf(half [leaseHalf]byte) []byte {

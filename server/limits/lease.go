@@ -1,8 +1,6 @@
 package limits
 
 import (
-	"encoding/hex"
-	"math/rand/v2"
 	"slices"
 
 	"headgate/server/command"
@@ -38,16 +36,9 @@ var (
 	leaseIDArg = command.Str("id").Means("the id of the lease, which RL.ACQUIRE has returned")
 )
 
-// leaseIDLength is the length of the ids that we choose, in hex digits.
-const leaseIDLength = 32
-
-// drawID chooses the id of the call's lease. It is unpredictable, so nobody gives back another one's lease by accident.
+// drawID chooses the id of the call's lease.
 func (l *Limits) drawID() {
-	var random [leaseIDLength / 2]byte
-	for i := range random {
-		random[i] = byte(rand.Uint32())
-	}
-	id := hex.AppendEncode(l.drawn[:0], random[:])
+	id := limiter.AppendDrawnID(l.drawn[:0])
 	l.Asked.Verdict.ID, l.Asked.Change.Member = id, id
 }
 

@@ -31,10 +31,10 @@ type Limits struct {
 	// Memory for one call; commands do not run within each other here.
 	state state
 	Asked limiter.Call
-	drawn [leaseIDLength]byte // the id of the call's lease
+	drawn [limiter.DrawnIDLength]byte // the id of the call's lease
 	pairs [maxPairs]takenPair
-	ids   [maxPairs][leaseIDLength]byte // of the pairs' leases
-	name  []byte                        // of a key beside a limiter's
+	ids   [maxPairs][limiter.DrawnIDLength]byte // of the pairs' leases
+	name  []byte                                // of a key beside a limiter's
 
 	digits command.IntegerText // of such a key's value
 

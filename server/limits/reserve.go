@@ -2,9 +2,7 @@ package limits
 
 import (
 	"bytes"
-	"encoding/hex"
 	"math"
-	"math/rand/v2"
 	"slices"
 
 	"headgate/internal/glob"
@@ -222,11 +220,7 @@ func checkReserved(c *command.Ctx, pairs []takenPair) bool {
 // nameReservation sees to the reservation's id, by which its leases go, too; or it sends the error and returns false.
 func (l *Limits) nameReservation(c *command.Ctx, o *reserveOptions, pairs []takenPair) bool {
 	if o.id == nil {
-		var random [leaseIDLength / 2]byte
-		for i := range random {
-			random[i] = byte(rand.Uint32())
-		}
-		o.id = hex.AppendEncode(l.drawn[:0], random[:])
+		o.id = limiter.AppendDrawnID(l.drawn[:0])
 	} else if l.findReservation(c, o.id) != nil {
 		c.Errf(errReservationThere, o.id)
 		return false

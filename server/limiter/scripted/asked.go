@@ -1,10 +1,6 @@
 package scripted
 
 import (
-	"encoding/binary"
-	"encoding/hex"
-	"math/rand/v2"
-
 	"headgate/internal/number"
 	"headgate/server/limiter"
 	"headgate/throttle"
@@ -99,7 +95,7 @@ type asked struct {
 	action action // of ofLease
 	ttl    int64  // of renew, ms
 	held   bool   // renew or release has found the lease
-	drawn  [leaseIDLength]byte
+	drawn  [limiter.DrawnIDLength]byte
 
 	ranks   []rank // what was found of entries
 	unknown bool   // the decision has asked for a rank that was not found
@@ -112,9 +108,6 @@ type asked struct {
 	state  []entry
 	newest int // place of the newest of the entries that count
 }
-
-// leaseIDLength is the length of the ids that are drawn, in hex digits: as those of a native server.
-const leaseIDLength = 32
 
 // rank is the time of an entry, by its rank from the newest that counts.
 type rank struct{ rank, at int64 }
@@ -160,13 +153,8 @@ func refusal(p *limiter.Policy, r *limiter.Request) error {
 	return nil
 }
 
-// draw chooses the id of a lease. It is unpredictable, so nobody gives back another one's lease by accident.
-func (a *asked) draw() {
-	var random [leaseIDLength / 2]byte
-	binary.LittleEndian.PutUint64(random[:], rand.Uint64())
-	binary.LittleEndian.PutUint64(random[8:], rand.Uint64())
-	hex.Encode(a.drawn[:], random[:])
-}
+// draw chooses the id of a lease, as a native server does.
+func (a *asked) draw() { limiter.AppendDrawnID(a.drawn[:0]) }
 
 // timeOf is the time of an entry that counts, by its rank from the newest.
 func (a *asked) timeOf(wanted int64) int64 {
