@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"headgate/server/limiter"
 	"headgate/server/local"
 )
 
@@ -144,7 +145,7 @@ func (c *check) readPairs(policies, keys, costs []string, r *http.Request) error
 			return err
 		}
 		if key == "" {
-			return badRequest("the key for policy %q is empty", shown(policies[i])) // strangers would share a limit
+			return badRequest("the key for policy %q is empty", limiter.Shown(policies[i])) // strangers would share a limit
 		}
 		c.pairs[i] = local.Pair{Policy: policies[i], Key: key, Cost: 1}
 		if len(costs) > 0 {
@@ -162,17 +163,12 @@ func readCost(text string) (int64, error) {
 	cost, err := strconv.ParseInt(text, 10, 64)
 	switch {
 	case err != nil:
-		return 0, badRequest("cost %q is not an integer", shown(text))
+		return 0, badRequest("cost %q is not an integer", limiter.Shown(text))
 	case cost < 0:
 		return 0, badRequest("cost %d is below 0; give back with RL.TAKE", cost)
 	}
 	return cost, nil
 }
-
-// maxShown is how much of a wrong value an error repeats, in bytes.
-const maxShown = 128
-
-func shown(text string) string { return text[:min(len(text), maxShown)] }
 
 // badRequest is a problem with the status 400.
 func badRequest(format string, args ...any) error {

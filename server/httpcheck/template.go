@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"path"
 	"strings"
+
+	"headgate/server/limiter"
 )
 
 // A key may have places that are filled in from the request, for gateways that cannot do so themselves:
@@ -33,7 +35,7 @@ func expand(key string, r *http.Request) (string, error) {
 		}
 		place, behind, closed := strings.Cut(rest, "}")
 		if !closed {
-			return "", badRequest("key %q lacks a closing brace", shown(key))
+			return "", badRequest("key %q lacks a closing brace", limiter.Shown(key))
 		}
 		value, err := fill(place, r)
 		if err != nil {
@@ -52,14 +54,14 @@ func fill(place string, r *http.Request) (string, error) {
 		value, known := valueOf(name, r)
 		switch {
 		case strings.EqualFold(name, "header:host"):
-			return "", badRequest("key has {%s}, which names whom the gateway asks, use {host} for the host that its client asks for", shown(name))
+			return "", badRequest("key has {%s}, which names whom the gateway asks, use {host} for the host that its client asks for", limiter.Shown(name))
 		case !known:
-			return "", badRequest("key has {%s}, use {client}, {client/64}, {header:NAME}, {method}, {host} or {path}, and {{ for a brace", shown(name))
+			return "", badRequest("key has {%s}, use {client}, {client/64}, {header:NAME}, {method}, {host} or {path}, and {{ for a brace", limiter.Shown(name))
 		case value != "":
 			return value, nil
 		}
 	}
-	return "", badRequest("the request has no value for {%s}", shown(place))
+	return "", badRequest("the request has no value for {%s}", limiter.Shown(place))
 }
 
 // places are those that have a name of their own.

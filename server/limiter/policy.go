@@ -322,7 +322,7 @@ func CheckName(name []byte) error {
 const maxShown = 128
 
 // Shown is as much of a wrong word as an error repeats.
-func Shown(word []byte) []byte { return word[:min(len(word), maxShown)] }
+func Shown[text ~string | ~[]byte](word text) text { return word[:min(len(word), maxShown)] }
 
 // Quoting is an error for a wrong word; %s stands for that in its text.
 func Quoting(text string, word []byte) Error {

@@ -213,7 +213,7 @@ func (r *reader) fields(n *yaml.Node, known ...string) (map[string]*yaml.Node, e
 			return nil, r.wrong(key, "a key must be a string")
 		}
 		if !slices.Contains(known, key.Value) {
-			return nil, r.wrong(key, "unknown key '%s', use %s", shown(key.Value), strings.Join(known, ", "))
+			return nil, r.wrong(key, "unknown key '%s', use %s", limiter.Shown(key.Value), strings.Join(known, ", "))
 		}
 		if found[key.Value] != nil {
 			return nil, r.wrong(key, "key '%s' is set twice", key.Value)
@@ -224,11 +224,6 @@ func (r *reader) fields(n *yaml.Node, known ...string) (map[string]*yaml.Node, e
 	}
 	return found, nil
 }
-
-// maxShown is how much of a wrong word an error repeats, in bytes.
-const maxShown = 128
-
-func shown(word string) string { return word[:min(len(word), maxShown)] }
 
 // text is a field's text, or "" if it is absent.
 func (r *reader) text(n *yaml.Node) (string, error) {
@@ -247,7 +242,7 @@ func (r *reader) flag(n *yaml.Node) (is bool, err error) {
 		return false, nil
 	}
 	if n.Tag != "!!bool" || n.Decode(&is) != nil {
-		return false, r.wrong(n, "'%s' must be true or false", shown(n.Value))
+		return false, r.wrong(n, "'%s' must be true or false", limiter.Shown(n.Value))
 	}
 	return is, nil
 }
@@ -275,7 +270,7 @@ func (r *reader) readRoot(n *yaml.Node) error {
 	case domain == "":
 		return r.wrong(n, "the file must name its domain")
 	case r.rules.domains[domain] != nil:
-		return r.wrong(found["domain"], "domain '%s' is already defined in %s", shown(domain), r.rules.domains[domain].file)
+		return r.wrong(found["domain"], "domain '%s' is already defined in %s", limiter.Shown(domain), r.rules.domains[domain].file)
 	}
 	descriptors, err := r.list(found["descriptors"])
 	if err != nil {
@@ -324,7 +319,7 @@ func (r *reader) readDescriptor(into *level, n *yaml.Node, depth int, above stri
 		path += "_" + value
 	}
 	if into.next[path] != nil {
-		return r.wrong(n, "descriptor '%s' is defined twice", shown(path))
+		return r.wrong(n, "descriptor '%s' is defined twice", limiter.Shown(path))
 	}
 	made := &node{}
 	if made.share, err = r.flag(found["share_threshold"]); err != nil {
@@ -412,7 +407,7 @@ func (r *reader) readPolicy(made *rule, found map[string]*yaml.Node) (err error)
 		return err
 	}
 	if limiter.CheckName([]byte(made.policy)) != nil {
-		return r.wrong(found["policy"], "'%s' is not the name of a policy", shown(made.policy))
+		return r.wrong(found["policy"], "'%s' is not the name of a policy", limiter.Shown(made.policy))
 	}
 	if r.rules.policies[made.policy] == "" {
 		r.rules.policies[made.policy] = fmt.Sprintf("%s:%d", r.file, found["policy"].Line)
@@ -432,7 +427,7 @@ func (r *reader) readRate(made *rule, n *yaml.Node, found map[string]*yaml.Node,
 		return r.wrong(n, "unit is missing: it must be second, minute, hour, day, week, month or year")
 	}
 	if units[unit] == 0 {
-		return r.wrong(n, "unit '%s' must be second, minute, hour, day, week, month or year", shown(word))
+		return r.wrong(n, "unit '%s' must be second, minute, hour, day, week, month or year", limiter.Shown(word))
 	}
 	requests, err := r.text(found["requests_per_unit"])
 	if err != nil {
@@ -441,7 +436,7 @@ func (r *reader) readRate(made *rule, n *yaml.Node, found map[string]*yaml.Node,
 	count := uint64(0)
 	if requests != "" {
 		if count, err = strconv.ParseUint(requests, 10, 32); err != nil {
-			return r.wrong(found["requests_per_unit"], "requests_per_unit '%s' must be from 0 to 4294967295", shown(requests))
+			return r.wrong(found["requests_per_unit"], "requests_per_unit '%s' must be from 0 to 4294967295", limiter.Shown(requests))
 		}
 	}
 	algorithm, err := r.text(found["algorithm"])
@@ -452,7 +447,7 @@ func (r *reader) readRate(made *rule, n *yaml.Node, found map[string]*yaml.Node,
 		algorithm = algorithms[0].word
 	}
 	if made.policy, made.kind = written(algorithm, uint32(count), unit, shadow); made.policy == "" || made.kind == "" {
-		return r.wrong(found["algorithm"], "algorithm '%s' must be fixed, gcra, sliding or log", shown(algorithm))
+		return r.wrong(found["algorithm"], "algorithm '%s' must be fixed, gcra, sliding or log", limiter.Shown(algorithm))
 	}
 	made.limit = &rls.RateLimitResponse_RateLimit{RequestsPerUnit: uint32(count), Unit: unit, Name: made.name}
 	return nil
