@@ -366,6 +366,93 @@ func TestBlockedClientsInputIsBounded(t *testing.T) {
 	p.RequireIdle()
 }
 
+// TestBlockedClientsInputCountsAsMemory, all of it, until it has run.
+func TestBlockedClientsInputCountsAsMemory(t *testing.T) {
+	p := servertest.NewPipeServer(t)
+	c, other := p.Session(), p.Session()
+	c.Send("BLPOP k 0")
+	p.AwaitBlocked(1)
+	memory := func() int {
+		p.Srv.Lock()
+		defer p.Srv.Unlock()
+		return p.Srv.ClientMemory()
+	}
+	before := memory()
+	const pings, each = 1000, 100
+	for range pings / each {
+		_, err := c.Conn.Write([]byte(strings.Repeat("PING "+strings.Repeat("x", 1000)+"\r\n", each)))
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool { return memory() >= before+pings*1000 }, time.Minute, time.Millisecond)
+	other.Send("RPUSH k v")
+	other.Want(":1")
+	c.Want("*2 $1 k $1 v")
+	for range pings {
+		c.Want("$1000 " + strings.Repeat("x", 1000))
+	}
+	require.Eventually(t, func() bool { return memory() < before+pings*100 }, time.Minute, time.Millisecond)
+}
+
+// TestServedWithManyKeysLeavesTheOthers: who was served, and still stands in the queue since it waited for many keys, keeps nobody behind it
+// from being served.
+func TestServedWithManyKeysLeavesTheOthers(t *testing.T) {
+	p := servertest.NewPipeServer(t)
+	first, second, other := p.Session(), p.Session(), p.Session()
+	names := []string{"k"}
+	for i := range 3000 {
+		names = append(names, fmt.Sprintf("x%d", i))
+	}
+	first.Send("BLPOP " + strings.Join(names, " ") + " 0")
+	p.AwaitBlocked(1)
+	second.Send("BLPOP k 0")
+	p.AwaitBlocked(2)
+	other.Send("RPUSH k one two")
+	other.Want(":2")
+	first.Want("*2 $1 k $3 one")
+	second.Want("*2 $1 k $3 two")
+	p.AwaitBlocked(0)
+}
+
+// TestIdleClients: timeout ends the connections of clients that do nothing, and of no others: those whose input or output moves do something.
+func TestIdleClients(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	w.Call("PING")
+	cl := w.Conn.Client.(*command.Client)
+	idle := func(seconds int64) bool {
+		w.Now += seconds * 1e9
+		w.Srv.Lock()
+		defer w.Srv.Unlock()
+		w.Srv.Clock.Read()
+		return w.Srv.Idle(cl, 10*time.Second)
+	}
+	require.False(t, idle(9))
+	for n := range 5 {
+		cl.Input.Store(int64(n + 1)) // as of a long command that comes slowly
+		require.False(t, idle(11))
+	}
+	cl.Monitors = true
+	require.False(t, idle(11))
+	cl.Monitors = false
+	require.True(t, idle(1))
+}
+
+// TestMessagesBehindACommandAreBounded: what a client is told of its own writes, and what it publishes to itself, is limited while its command
+// runs, and a client that has too much of it is closed.
+func TestMessagesBehindACommandAreBounded(t *testing.T) {
+	for _, calls := range []string{
+		`CLIENT TRACKING ON|EVAL "for i=1,1000 do redis.call('get',KEYS[1]) redis.call('set',KEYS[1],i) end" 1 ` + strings.Repeat("k", 10_000),
+		`SUBSCRIBE ch|CLIENT REPLY OFF|EVAL "for i=1,1000 do redis.call('publish','ch',KEYS[1]) end" 1 ` + strings.Repeat("k", 10_000),
+	} {
+		p := servertest.NewPipeServer(t)
+		admin, c := p.Session(), p.Session()
+		admin.Send(`CONFIG SET client-output-buffer-limit "normal 1mb 0 0 pubsub 1mb 0 0"`)
+		admin.Want("+OK")
+		c.Send("HELLO 3|" + calls)
+		_, err := io.Copy(io.Discard, c.Conn)
+		require.NoError(t, err, "it is closed")
+	}
+}
+
 // TestMovesAndServedPopsCountOnce: an element that is moved is one change that no snapshot has, as is one that is pushed for somebody who
 // waits for it, as in Redis.
 func TestMovesAndServedPopsCountOnce(t *testing.T) {

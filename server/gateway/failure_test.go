@@ -163,6 +163,19 @@ func TestClientsThatGoWhileTheirCommandsAreUnderWay(t *testing.T) {
 	}, answerTime, 10*time.Millisecond)
 }
 
+// TestAnswersUnderWayAtTheEnd: a gateway that ends waits for what its upstream is about to answer, since that has run.
+func TestAnswersUnderWayAtTheEnd(t *testing.T) {
+	redis := reference.Start(t)
+	srv, gate := startGateway(t, "redis+unix://"+socketOf(redis))
+	require.Equal(t, "OK", gate.ask("SET n 1"))
+	_, err := redis.Do("CLIENT", "PAUSE", "200", "ALL")
+	require.NoError(t, err)
+	gate.send("INCR n")
+	require.Eventually(t, func() bool { return srv.Gateway.Up.Status().PendingCalls > 0 }, answerTime, time.Millisecond)
+	srv.Stop()
+	require.Equal(t, "2", gate.read())
+}
+
 // TestTooMuchUnderWay: clients are not read while as much is under way as may be, and all are answered.
 func TestTooMuchUnderWay(t *testing.T) {
 	r := startRelay(t, socketOf(reference.Start(t)))

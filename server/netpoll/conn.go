@@ -26,7 +26,7 @@ type Conn struct {
 	shared  bool         // its socket has a second descriptor, see Direct
 	unread  bool         // its socket may have more than was read
 	closing bool         // close when out is sent
-	dead    bool         // closed, or about to be; later events are stale
+	dead    atomic.Bool  // closed, or about to be; later events are stale
 	ending  bool         // it stands in the list of those that are to be closed
 	eof     bool         // the peer has closed its side
 	stays   bool         // replies were to come when it was last looked at: it is not closed for eof
@@ -230,7 +230,7 @@ func (c *Conn) Carried() bool { return c.carried }
 func (c *Conn) Staged() int { return c.staged }
 
 // Gone reports whether the connection was closed. For its own Worker, within Batch.
-func (c *Conn) Gone() bool { return c.dead }
+func (c *Conn) Gone() bool { return c.dead.Load() }
 
 // Direct returns a way to write to the connection's peer by oneself, as its front does not from then on: nothing may be appended to Out any
 // more. It is to be closed when the connection has gone, and not before. The caller is the connection's own Worker within Batch, and holds
@@ -258,7 +258,7 @@ func (c *Conn) stage(pool *resp.Pool) bool {
 	c.queued, c.more, c.stays = false, false, c.awaits
 	c.staged = len(c.out) - c.sent
 	if c.closeNow {
-		c.dead = true
+		c.dead.Store(true)
 		return true
 	}
 	if c.closeAfterReply {

@@ -101,7 +101,7 @@ func TestCommandOfANewConnectionIsNotForgotten(t *testing.T) {
 			require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 			s.until(t, true, func() bool { return h.last.unread })
 			h.busy = false
-			s.until(t, false, func() bool { return h.last.dead })
+			s.until(t, false, func() bool { return h.last.dead.Load() })
 			require.NoError(t, conn.SetDeadline(time.Now().Add(10*time.Second)))
 			got, err := io.ReadAll(conn)
 			require.NoError(t, err)

@@ -100,7 +100,7 @@ func (i *Inner) take() (closed, resumed bool) {
 	i.handler.Lock()
 	c.stage(&i.pool)
 	c.prepare(&i.pool)
-	closed, resumed, c.resumed = c.dead || c.closing, c.resumed, false
+	closed, resumed, c.resumed = c.dead.Load() || c.closing, c.resumed, false
 	i.handler.Unlock()
 	i.replies = append(i.replies, c.out...)
 	c.release(&i.pool)

@@ -299,7 +299,7 @@ func (l *Loop) answer() {
 	}
 	for _, c := range l.ready {
 		switch {
-		case c.dead || c.kept:
+		case c.dead.Load() || c.kept:
 		case c.closing:
 			c.In.Release(&l.pool) // what follows in it is dropped
 		default:
@@ -332,7 +332,7 @@ func (l *Loop) yield(c *Conn) {
 func (l *Loop) takeOver(batch []*Conn, c *Conn) {
 	before := len(l.behind.list)
 	for _, other := range batch {
-		if other == c || other.dead {
+		if other == c || other.dead.Load() {
 			continue
 		}
 		l.flush = append(l.flush, other)
@@ -401,7 +401,7 @@ func (l *Loop) event(ev *unix.EpollEvent) {
 	case !ended && ev.Events&(unix.EPOLLIN|unix.EPOLLRDHUP) == 0:
 	case c.closing: // what its peer sends is for nobody any more
 		if ended {
-			c.dead = true
+			c.dead.Store(true)
 			l.flush = append(l.flush, c)
 		}
 	case c.waits:
@@ -433,7 +433,7 @@ func (l *Loop) listenerAt(fd int) *listener {
 // of new bytes once, so a read that filled its room, or that has the peer's close still to see, is followed by another in the next
 // iteration.
 func (l *Loop) read(c *Conn, hangup bool) {
-	if c.dead || c.eof {
+	if c.dead.Load() || c.eof {
 		return
 	}
 	if c.kept || c.listed {
@@ -468,7 +468,7 @@ func (l *Loop) read(c *Conn, hangup bool) {
 		c.unread = false
 		c.In.Compact(&l.pool)
 	default:
-		c.dead = true
+		c.dead.Store(true)
 		l.flush = append(l.flush, c)
 	}
 }
@@ -478,7 +478,7 @@ func (l *Loop) keep(c *Conn) {
 	c.resting.Store(int64(c.In.Buffered()))
 	switch {
 	case c.In.Buffered() > c.restMax:
-		c.dead = true
+		c.dead.Store(true)
 		l.flush = append(l.flush, c)
 	case c.unread:
 		l.carry(c)
@@ -496,7 +496,7 @@ func (l *Loop) prepare() []arrival {
 		if c.kept {
 			continue
 		}
-		if c.resumed && !c.dead {
+		if c.resumed && !c.dead.Load() {
 			c.goOn()
 			l.list(c)
 		}
@@ -553,7 +553,7 @@ func (l *Loop) send(c *Conn) {
 	if l.conns[c.FD] != c || c.kept || c.ending {
 		return // closed or about to be, or in the middle of a command
 	}
-	for budget := sendMax; !c.dead && !c.waiting && c.sent < len(c.out); {
+	for budget := sendMax; !c.dead.Load() && !c.waiting && c.sent < len(c.out); {
 		if budget <= 0 && !c.eof {
 			l.unsent = append(l.unsent, c)
 			return
@@ -570,7 +570,7 @@ func (l *Loop) send(c *Conn) {
 			l.armWrite(c)
 			break
 		}
-		c.dead = true
+		c.dead.Store(true)
 	}
 	if c.sent == len(c.out) && c.sent > 0 {
 		c.release(&l.pool)
@@ -582,7 +582,7 @@ func (l *Loop) send(c *Conn) {
 			return
 		}
 	}
-	if c.dead || c.eof && !c.stays || (c.closing && len(c.out) == 0) {
+	if c.dead.Load() || c.eof && !c.stays || (c.closing && len(c.out) == 0) {
 		l.end(c)
 	}
 }
@@ -590,7 +590,8 @@ func (l *Loop) send(c *Conn) {
 // end has a connection closed when this or a later iteration has the time. Until then it is not read, its commands are not run, and
 // nothing that others wait for as well is given to it.
 func (l *Loop) end(c *Conn) {
-	c.dead, c.ending = true, true
+	c.ending = true
+	c.dead.Store(true)
 	l.ending = append(l.ending, c)
 	l.handler.Lock()
 	defer l.handler.Unlock()
@@ -616,19 +617,19 @@ func (l *Loop) closeEnding() {
 func (l *Loop) armWrite(c *Conn) {
 	c.waiting = true
 	if l.control(unix.EPOLL_CTL_MOD, c.FD, readEvents|unix.EPOLLOUT) != nil {
-		c.dead = true
+		c.dead.Store(true)
 	}
 }
 
 func (l *Loop) disarmWrite(c *Conn) {
 	c.waiting = false
 	if l.control(unix.EPOLL_CTL_MOD, c.FD, readEvents) != nil {
-		c.dead = true
+		c.dead.Store(true)
 	}
 }
 
 func (l *Loop) close(c *Conn) {
-	c.dead = true
+	c.dead.Store(true)
 	l.conns[c.FD] = nil
 	if c.shared { // or the other descriptor would keep the socket among those that are polled, under a number that is another's by then
 		_ = l.control(unix.EPOLL_CTL_DEL, c.FD, 0)
@@ -694,7 +695,7 @@ func (l *Loop) finish(deadline time.Time) {
 	for more := true; more && time.Now().Before(deadline); {
 		l.begin()
 		for _, c := range l.conns {
-			if c != nil && c.TakePostponed() && !c.dead {
+			if c != nil && c.TakePostponed() && !c.dead.Load() {
 				l.ready = append(l.ready, c)
 			}
 		}
@@ -718,14 +719,19 @@ func (l *Loop) refuseArrivals() []arrival {
 	return l.arrivals
 }
 
-// drain sends what a connection still has to get, until the deadline.
+// drain sends what a connection still has to get, and waits for replies that are to come, until the deadline.
 func (l *Loop) drain(c *Conn, deadline time.Time) {
-	for !c.dead {
+	for !c.dead.Load() {
 		l.handler.Lock()
 		c.stage(&l.pool)
+		awaits := c.awaits
 		l.handler.Unlock()
 		if c.sent == len(c.out) {
-			return
+			if !awaits || time.Now().After(deadline) {
+				return
+			}
+			time.Sleep(time.Millisecond)
+			continue
 		}
 		n, errno := send(c.FD, c.out[c.sent:])
 		switch {
@@ -745,7 +751,7 @@ func (l *Loop) drain(c *Conn, deadline time.Time) {
 // settle waits until the peer's side has taken in all that was sent, or the deadline: a socket that is closed while the peer goes on
 // sending is reset, and the kernel throws away what was still on its way, in the middle of a reply.
 func (l *Loop) settle(c *Conn, deadline time.Time) {
-	for !c.dead && time.Now().Before(deadline) {
+	for !c.dead.Load() && time.Now().Before(deadline) {
 		if n, err := unix.IoctlGetInt(c.FD, unix.SIOCOUTQ); err != nil || n == 0 {
 			return
 		}

@@ -203,13 +203,13 @@ func (n *netConn) sendAll() bool {
 			}
 			n.c.release(&n.spare)
 			n.c.stage(&n.spare)
-			more, end := len(n.c.out) > 0, n.c.dead || n.c.closing
+			more, end := len(n.c.out) > 0, n.c.dead.Load() || n.c.closing
 			n.handler.Unlock()
 			select {
 			case n.taken <- struct{}{}:
 			default:
 			}
-			if n.c.dead {
+			if n.c.dead.Load() {
 				return false
 			}
 			if !more {

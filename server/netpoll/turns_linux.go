@@ -222,7 +222,7 @@ func (r *reading) over(read uint64, limit time.Duration) bool {
 func (l *Loop) readFresh() {
 	read := 0
 	for _, c := range l.fresh {
-		if !c.dead && l.meeting.over(l.moved.BytesIn, meetTime) {
+		if !c.dead.Load() && l.meeting.over(l.moved.BytesIn, meetTime) {
 			break
 		}
 		read++
@@ -254,7 +254,7 @@ func (l *Loop) readAgain() {
 	clear(goOn)
 	goOn = l.unread.take(turnsMax)
 	for i, c := range goOn {
-		if !c.postponed && !c.dead && l.reading.over(l.moved.BytesIn, againTime) {
+		if !c.postponed && !c.dead.Load() && l.reading.over(l.moved.BytesIn, againTime) {
 			l.unread.list = slices.Insert(l.unread.list, 0, goOn[i:]...)
 			break
 		}
@@ -267,7 +267,7 @@ func (l *Loop) readAgain() {
 func (l *Loop) goOn(c *Conn) {
 	c.waits = false
 	switch {
-	case c.dead || c.listed || c.closing:
+	case c.dead.Load() || c.listed || c.closing:
 	case c.kept:
 		l.carry(c)
 	case c.postponed:
