@@ -31,3 +31,16 @@ func (p *Primary) FinishUnderLock() error {
 	t.done(err)
 	return err
 }
+
+// Behind returns what the stream has behind an offset, which has to be something.
+func (p *Primary) Behind(offset int64) string {
+	p.Lock()
+	defer p.Unlock()
+	reader, ok := p.backlog.Read(offset, func() {})
+	if !ok {
+		return ""
+	}
+	defer reader.Close()
+	text, _ := reader.Next()
+	return string(text)
+}

@@ -16,6 +16,7 @@ func (r *Replica) position() (p aof.Position, ok bool) {
 		return p, false
 	}
 	r.Effects.Feed()
+	r.Effects.NameDatabase() // so that what comes next in the stream does not depend on what stands before
 	return aof.Position{ID: r.history.ID, Offset: r.Primary.backlog.End()}, true
 }
 
