@@ -120,7 +120,7 @@ func (r *running) shutDown(sig os.Signal, insist bool, failed chan<- struct{}) {
 	}
 	if err := r.srv.Shutdown(how); err != nil {
 		failed <- struct{}{}
-		r.log.Error("the server keeps running, because its snapshot could not be saved; the next signal ends it anyway", "err", err)
+		r.log.Error("the server keeps running, because its data could not be saved; the next signal ends it anyway", "err", err)
 		r.manager.tell("READY=1")
 	}
 }

@@ -388,7 +388,7 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "shutdown-timeout", Group: General, Since: "0.1.0", Default: "10", Settable: true,
-		Summary: "Seconds that a long-running script may continue after a shutdown signal; then it is aborted and its changes are discarded; if it has made some, no snapshot is saved. For as long, replicas that are behind are sent the rest. The server does not wait for clients, but it does wait for a snapshot.",
+		Summary: "Seconds that a long-running script may continue after a shutdown signal; then it is aborted and its changes are discarded; if it has made some, no snapshot is saved. For as long, replicas that are behind are sent the rest. The server does not wait for clients, but it does wait for a snapshot, and for an append-only file that is being begun.",
 		kind:    seconds(func(c *Config) *time.Duration { return &c.ShutdownTimeout }),
 	},
 

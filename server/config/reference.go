@@ -113,7 +113,7 @@ the watchdog while they run.
 
 SIGTERM and SIGINT shut the server down, as shutdown-on-sigterm and shutdown-on-sigint specify. Commands that were read are answered,
 acknowledged changes are on disk as far as appendfsync and save promise it, and the exit code is 0. A SIGINT during the shutdown ends the
-process immediately; a SIGTERM does not, nor does any signal within a second of the first. If the snapshot could not be saved and the
+process immediately; a SIGTERM does not, nor does any signal within a second of the first. If the data could not be saved and the
 server kept running, the next signal after that second makes it try again, for at most five seconds, and then ends it in any case. SIGHUP
 reloads the configuration file and reopens the log file.
 `

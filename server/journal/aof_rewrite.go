@@ -22,7 +22,10 @@ type rewriter struct {
 	Rewriting bool          // one is under way
 	mends     bool          // the file so far lacks what limiters have kept in memory; the one that is being written has it
 	Begun     time.Time     // when the last one began
+	placed    chan struct{} // closed when the base of a file that has just been begun is in its place, or will not be; nil: none has been begun
+	placeErr  error         // why it will not be; set before placed is closed
 	failedAt  time.Time     // of the last rewrite that failed, if none has succeeded since
+	failures  int           // rewrites that failed since then
 	Err       error         // of the last one
 	Last      time.Duration // how long the last one took
 	Rewrites  int           // those that have succeeded
@@ -162,7 +165,7 @@ func (j *Journal) rewrite(open bool) {
 	j.Lock()
 	defer j.Unlock()
 	w := &a.Rewriter
-	w.Rewriting = false
+	w.Rewriting, w.placed = false, nil
 	if err != nil && w.mends {
 		j.limits.Unlogged.SetMissing(true)
 	}
@@ -179,6 +182,7 @@ func (j *Journal) rewrite(open bool) {
 	}
 	w.Err, w.Last = err, time.Since(started)
 	if err != nil {
+		w.failures++
 		w.failedAt, w.Asked = time.Now(), false // whoever wants it still asks again, after a while
 		if open {
 			j.Logger.Error("the append-only file could not be rewritten; the old one stays in use", "err", err)
@@ -191,7 +195,7 @@ func (j *Journal) rewrite(open bool) {
 		}
 		return
 	}
-	w.failedAt, a.unbegun = time.Time{}, nil // the next commit sees that the disk takes what is written
+	w.failedAt, w.failures, a.unbegun = time.Time{}, 0, nil // the next commit sees that the disk takes what is written
 	w.Rewrites++
 	a.Size = a.Log.Size()
 	a.StartSize = a.Size
@@ -232,6 +236,10 @@ func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
 	}
 	if err == nil {
 		base, err = r.Commit()
+	}
+	if w := &a.Rewriter; w.placed != nil {
+		w.placeErr = err
+		close(w.placed)
 	}
 	if err != nil {
 		r.Discard()
@@ -278,6 +286,9 @@ func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, 
 	result = make(chan error, 1)
 	w := &a.Rewriter
 	w.Asked, w.Rewriting, w.Begun = false, true, time.Now()
+	if !open {
+		w.placed = make(chan struct{})
+	}
 	w.mends = j.limits.Unlogged.Missing()
 	j.limits.Unlogged.SetMissing(false)
 	j.startSnapshot(snapshotJob{
@@ -292,16 +303,15 @@ func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, 
 		done: func(err error) { result <- err },
 	})
 	j.Effects.Enable(r.Room())
-	j.Unlock()
 	if !open {
+		defer j.Unlock()
 		a.Log = a.Set.NewLog(r)
 		a.Syncer.start(j, a.Log)
-		j.Lock()
 		a.Open = true
 		j.noteDisk(nil)
-		j.Unlock()
 		return nil, result, nil
 	}
+	j.Unlock()
 	if len(batch) > 0 {
 		_, err = j.writeLog(batch, nowMs, cfg.AppendFsync)
 	}

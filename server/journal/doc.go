@@ -31,6 +31,9 @@
 // reads the files again, meanwhile. While only a part of the data is in memory, no rewrite and no snapshot begins: either
 // would replace the complete data.
 //
+// A server that ends gives a rewrite up, since the files so far have everything; but where there were none, it finishes
+// the first (aof_first.go).
+//
 // # The data directory
 //
 // A directory in which files are written is locked (datadir.go): flock of the directory itself, so that there is no

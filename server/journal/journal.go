@@ -64,6 +64,7 @@ func (j *Journal) Begin(live *config.Live) {
 
 // Finish saves and writes what is left when nothing is served any more, and closes all files.
 func (j *Journal) Finish() {
+	j.endFirst()
 	j.EndRewriter()
 	j.endSaving()
 	j.notePosition()

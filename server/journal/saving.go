@@ -202,8 +202,9 @@ func (j *Journal) wantsSave() bool {
 	return len(j.Config.Get().Save) > 0 && !j.leaveUnsaved && !j.scripts.CutOff && !j.mayNotSave()
 }
 
-// Shutdown saves a snapshot if there are save points, unless the flags say otherwise, and stops the server. If that fails the server
-// goes on, unless it is forced to end. A script that overruns is waited for as long as shutdown-timeout says. Safe to call from anywhere.
+// Shutdown sees to an append-only file that is only being begun, saves a snapshot if there are save points, unless the flags say otherwise, and stops
+// the server. If that fails the server goes on, unless it is forced to end. A script that overruns is waited for as long as shutdown-timeout says, and so is
+// a file that has not been begun. Safe to call from anywhere.
 func (j *Journal) Shutdown(how config.ShutdownFlags) error {
 	j.Lock()
 	defer j.Unlock()
@@ -216,21 +217,28 @@ func (j *Journal) Shutdown(how config.ShutdownFlags) error {
 		j.Stop() // and endSaving saves a snapshot, unless the script has written
 		return nil
 	}
+	j.awaitFirst()
 	return j.End(how)
 }
 
-// End is Shutdown and SHUTDOWN when no script is in their way. The caller holds the executor's lock.
+// End is Shutdown and SHUTDOWN when nothing is in their way. The caller holds the executor's lock.
 func (j *Journal) End(how config.ShutdownFlags) error {
 	j.leaveUnsaved, j.saveAtEnd = how&config.ShutdownNoSave != 0, how&config.ShutdownSave != 0
 	j.Hurry.Store(how&config.ShutdownNow != 0)
+	j.Ending.Store(true)
+	err := j.finishFirst()
+	if err != nil {
+		j.Logger.Error("the append-only file is not complete, so that a start would not find the data in it", "err", err)
+	}
 	j.cancelSnapshot()
-	if j.saveAtEnd && !j.keepsNothing() || j.wantsSave() {
-		j.Ending.Store(true)
-		if err := j.SaveNow(); err != nil && how&config.ShutdownForce == 0 {
-			j.leaveUnsaved, j.saveAtEnd = false, false
-			j.Ending.Store(false)
-			return err
-		}
+	forced := how&config.ShutdownForce != 0
+	if (err == nil || forced) && (j.saveAtEnd && !j.keepsNothing() || j.wantsSave()) {
+		err = j.SaveNow()
+	}
+	if err != nil && !forced {
+		j.leaveUnsaved, j.saveAtEnd = false, false
+		j.Ending.Store(false)
+		return err
 	}
 	j.Stop()
 	return nil

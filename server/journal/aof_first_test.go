@@ -1,0 +1,113 @@
+package journal_test
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"headgate/persistence/crashfs"
+	"headgate/server/config"
+	"headgate/server/journal"
+	"headgate/server/servertest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// startUnlogged starts a server that has data and no append-only file.
+func startUnlogged(t *testing.T) (*servertest.AOFServer, *crashfs.FS) {
+	t.Helper()
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendonly", "no"))
+	w.Settle(t)
+	require.Equal(t, "+OK\r\n", w.Words("SET", "before", "1"))
+	return w, disk
+}
+
+// beginFile has the append-only file be begun, with a base that is not written yet.
+func beginFile(t *testing.T, w *servertest.AOFServer) {
+	t.Helper()
+	require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendonly", "yes"))
+	require.Eventually(t, w.Logging, servertest.WaitLong, servertest.WaitStep)
+	require.Equal(t, "+OK\r\n", w.Words("SET", "after", "1"))
+}
+
+// requireRestart requires a start to find what a server has left that has ended.
+func requireRestart(t *testing.T, w *servertest.AOFServer, disk *crashfs.FS) {
+	t.Helper()
+	state, now := servertest.Digest(w.Srv), int64(servertest.WallAtStart)
+	w.Srv.Journal.Finish()
+	again, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	defer again.Kill()
+	require.Equal(t, state, servertest.Digest(again.Srv))
+}
+
+// TestEndWhileTheFileIsBegun: a server that ended while the base of its first append-only file was being written gave that up, and the next start had no keys.
+func TestEndWhileTheFileIsBegun(t *testing.T) {
+	for name, end := range map[string]func(w *servertest.AOFServer){
+		"SIGTERM":          func(w *servertest.AOFServer) { require.NoError(t, w.Srv.Shutdown(0)) },
+		"SHUTDOWN NOSAVE":  func(w *servertest.AOFServer) { require.Empty(t, w.Words("SHUTDOWN", "NOSAVE")) },
+		"a script cut off": func(w *servertest.AOFServer) { w.Srv.Stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, disk := startUnlogged(t)
+			beginFile(t, w)
+			end(w)
+			require.True(t, w.Srv.IsStopping())
+			requireRestart(t, w, disk)
+		})
+	}
+}
+
+// TestEndBeforeTheFileIsBegun: what has not been begun is waited for, except by a command, which is refused.
+func TestEndBeforeTheFileIsBegun(t *testing.T) {
+	w, disk := startUnlogged(t)
+	w.Srv.Lock()
+	require.NoError(t, w.Srv.Config.Set([]config.Pair{{Name: "appendonly", Value: "yes"}}, true))
+	require.ErrorContains(t, w.Srv.End(0), "in memory only") // while the lock is held nothing is begun
+	w.Srv.Unlock()
+	require.False(t, w.Srv.IsStopping())
+	require.NoError(t, w.Srv.Shutdown(0))
+	requireRestart(t, w, disk)
+}
+
+// TestEndWhileTheFileCannotBeWritten: the server goes on, unless it is forced to end.
+func TestEndWhileTheFileCannotBeWritten(t *testing.T) {
+	for _, begun := range []bool{true, false} {
+		w, disk := startUnlogged(t)
+		fail := func() {
+			disk.SetFault(func(op crashfs.Op) error {
+				if strings.HasSuffix(op.Path, ".base.rdb") {
+					return syscall.ENOSPC
+				}
+				return nil
+			})
+		}
+		if begun {
+			beginFile(t, w)
+			fail()
+		} else {
+			fail()
+			w.Words("CONFIG", "SET", "appendonly", "yes")
+		}
+		started := time.Now()
+		require.Error(t, w.Srv.Shutdown(0))
+		require.Less(t, time.Since(started), journal.RewriteRetry, "an error is not waited out")
+		require.False(t, w.Srv.IsStopping())
+		require.Equal(t, "$1\r\n1\r\n", w.Words("GET", "before"))
+		require.Contains(t, w.Words("SHUTDOWN"), "-ERR Errors trying to SHUTDOWN")
+		disk.SetFault(nil)
+		require.Eventually(t, func() bool { return w.Srv.Shutdown(0) == nil }, servertest.WaitLong, servertest.WaitStep, "one that had failed may be told of once more")
+		requireRestart(t, w, disk)
+	}
+
+	w, disk := startUnlogged(t)
+	beginFile(t, w)
+	disk.SetFault(servertest.NoSpace)
+	require.NoError(t, w.Srv.Shutdown(config.ShutdownForce))
+	require.True(t, w.Srv.IsStopping())
+	w.Srv.Journal.Finish()
+}
