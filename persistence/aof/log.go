@@ -70,6 +70,7 @@ func (s *Set) Append() (*Log, error) {
 			return nil, fmt.Errorf("persistence: open %s: %w", path, err)
 		}
 		l.file, l.size, l.path = f, size, path
+		s.written = s.manifest.Incr[n-1].Name
 		return l, nil
 	}
 	err := s.makeDir()
@@ -80,6 +81,7 @@ func (s *Set) Append() (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("persistence: create an increment in %s: %w", s.o.Dir, err)
 	}
+	s.written = s.incrName(1)
 	return l, nil
 }
 

@@ -33,7 +33,7 @@ type Manifest struct {
 	History []Entry
 }
 
-// Limits of a manifest. Redis's are of the same size.
+// Limits of a manifest. Redis bounds the lines alone, to as much.
 const (
 	maxManifest     = 1 << 20 // bytes
 	maxManifestLine = 1024

@@ -13,7 +13,7 @@ import (
 type Rewrite struct {
 	set      *Set
 	base     Entry
-	incr     Entry
+	incr     Entry  // perhaps one that an earlier rewrite has left empty
 	incrTemp string // where the increment is until then, if there is no manifest yet; else ""
 	temp     string
 	file     persistence.File       // the base; nil when it has been closed
@@ -42,13 +42,32 @@ func (s *Set) Rewrite(listed bool) (*Rewrite, error) {
 		r.incrTemp = s.Path(incrFile.Name)
 	}
 	var err error
-	if r.log, r.reserved, err = s.createIncr(incrFile, listed, BeginsWith); err != nil {
+	if r.file, err = s.o.FS.CreateLarge(r.temp, filePerm); err != nil {
 		return nil, err
 	}
-	if r.file, err = s.o.FS.CreateLarge(r.temp, filePerm); err != nil {
-		return nil, errors.Join(err, r.log.Truncate(0), r.log.Close())
+	if last, ok := s.spare(); listed && ok { // a rewrite that fails again and again must not make the manifest grow
+		r.incr, incrFile, listed = last, last, false
+	}
+	if r.log, r.reserved, err = s.createIncr(incrFile, listed, BeginsWith); err != nil {
+		r.Discard()
+		return nil, err
 	}
 	return r, nil
+}
+
+// spare returns the last increment if it is empty and not the one that a Log writes to.
+func (s *Set) spare() (e Entry, ok bool) {
+	n := len(s.manifest.Incr)
+	if n == 0 || s.manifest.Incr[n-1].Name == s.written {
+		return e, false
+	}
+	e = s.manifest.Incr[n-1]
+	f, err := s.o.FS.Open(s.Path(e.Name))
+	if err != nil {
+		return e, false
+	}
+	defer f.Close()
+	return e, f.Size() == 0
 }
 
 // Write appends to the base.
@@ -128,6 +147,7 @@ func (r *Rewrite) takeLog() persistence.AppendFile {
 
 // NewLog returns a log of which a rewrite's increment is the first file.
 func (s *Set) NewLog(r *Rewrite) *Log {
+	s.written = r.incr.Name
 	return &Log{path: s.Path(r.incr.Name), file: r.takeLog(), reserved: r.reserved}
 }
 
@@ -136,6 +156,7 @@ func (l *Log) Switch(r *Rewrite) (finish func() error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old, size := l.file, l.size
+	r.set.written = r.incr.Name
 	l.file, l.path = r.takeLog(), r.set.Path(r.incr.Name)
 	l.size, l.synced, l.cached, l.reserved, l.last = 0, 0, 0, r.reserved, l.last[:0]
 	return func() error {

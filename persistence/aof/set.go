@@ -32,7 +32,8 @@ const (
 type Set struct {
 	o        Options
 	manifest *Manifest
-	exists   bool // the manifest is on the disk
+	exists   bool   // the manifest is on the disk
+	written  string // the increment that a Log writes to, or did last; "": there was none
 }
 
 // Open reads the manifest, finishes a first set whose server was killed when it was about to, and takes over a file of an older server if there
@@ -243,8 +244,11 @@ func (s *Set) isFile(name string) bool {
 	return true
 }
 
-// replace makes m the manifest, in one step.
+// replace makes m the manifest, in one step, unless no start could read it.
 func (s *Set) replace(m *Manifest) error {
+	if _, err := ParseManifest(m.Encode()); err != nil {
+		return fmt.Errorf("persistence: %s would become unusable: %w", s.manifestPath(), err)
+	}
 	if err := persistence.ReplaceFile(s.o.FS, s.manifestPath(), m.Encode(), filePerm); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package aof
 
 import (
 	"io/fs"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -264,4 +265,72 @@ func TestLostManifestOfAnOldFile(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Open(Options{FS: fsys, Dir: "/data/aof", Name: "a"})
 	require.ErrorContains(t, err, "there is no manifest")
+}
+
+// TestRewritesThatFailLeaveNoMore: each rewrite that failed had listed an increment, so that the manifest grew until no start could read it.
+func TestRewritesThatFailLeaveNoMore(t *testing.T) {
+	disk := crashfs.New("/data")
+	o := Options{FS: disk, Dir: "/data/aof", Name: "log"}
+	set, err := Open(o)
+	require.NoError(t, err)
+	log, err := set.Append()
+	require.NoError(t, err)
+	ping := []byte("*1\r\n$4\r\nPING\r\n")
+	for range 3 {
+		rewrite, err := set.Rewrite(true)
+		require.NoError(t, err)
+		rewrite.Discard()
+		require.Len(t, set.Files(), 2, "one that was not needed, which the next takes")
+	}
+	disk.SetFault(func(op crashfs.Op) error {
+		if strings.HasSuffix(op.Path, ".base.rdb") {
+			return syscall.ENOSPC
+		}
+		return nil
+	})
+	for range 3 {
+		_, err = set.Rewrite(true)
+		require.Error(t, err)
+		require.Len(t, set.Files(), 2)
+	}
+	disk.SetFault(nil)
+	for n := 2; n < 5; n++ { // what the log has gone on in stays, even if nothing has been written to it
+		rewrite, err := set.Rewrite(true)
+		require.NoError(t, err)
+		require.NoError(t, log.Switch(rewrite)())
+		rewrite.Discard()
+		require.Len(t, set.Files(), n)
+		require.NotContains(t, log.Name(), "log.1.")
+	}
+	require.NoError(t, log.Write(ping, 1))
+	rewrite, err := set.Rewrite(true)
+	require.NoError(t, err)
+	require.NoError(t, log.Switch(rewrite)())
+	require.NoError(t, rewrite.End())
+	_, err = rewrite.Commit()
+	require.NoError(t, err)
+	require.NoError(t, set.Clean())
+	require.Len(t, set.Files(), 2)
+	require.NoError(t, log.Close())
+}
+
+// TestUnreadableManifestIsNotWritten: a manifest that no start would read does not take the place of one that can be read.
+func TestUnreadableManifestIsNotWritten(t *testing.T) {
+	disk := crashfs.New("/data")
+	set, err := Open(Options{FS: disk, Dir: "/data/aof", Name: "log"})
+	require.NoError(t, err)
+	log, err := set.Append()
+	require.NoError(t, err)
+	require.NoError(t, log.Close())
+	m := set.manifest.clone()
+	for seq := int64(2); len(m.Encode()) <= maxManifest; seq++ {
+		for range 1000 {
+			m.History = append(m.History, Entry{Name: set.incrName(seq), Seq: seq, Kind: History})
+		}
+	}
+	require.ErrorIs(t, set.replace(m), errManifestTooLong)
+	require.ErrorIs(t, set.replace(&Manifest{}), errManifestEmpty)
+	again, err := Open(set.o)
+	require.NoError(t, err)
+	require.Len(t, again.Files(), 1)
 }

@@ -32,8 +32,20 @@ type rewriter struct {
 	Over      chan struct{} // closed when the goroutine has ended
 }
 
-// rewriteRetry is the time between a rewrite that failed and the next one that is begun by itself.
-const rewriteRetry = 5 * time.Second
+const (
+	rewriteRetry    = 5 * time.Second // the time between a rewrite that failed and the next one that is begun by itself
+	rewriteRetryMax = time.Hour       // the same after many that failed: twice as long each time, up to this
+)
+
+// rests reports whether the next rewrite that begins by itself is not due, since the last has failed. While there is no file that goes on it is due
+// soon: writes are refused.
+func (w *rewriter) rests(open bool) bool {
+	pause := rewriteRetry
+	if open {
+		pause = min(rewriteRetry<<min(max(w.failures-1, 0), 16), rewriteRetryMax)
+	}
+	return time.Since(w.failedAt) < pause
+}
 
 // wakeRewriter has the rewriter look at what there is to do. The caller holds the executor's lock.
 func (j *Journal) wakeRewriter() {
@@ -70,13 +82,13 @@ func (j *Journal) AskRewrite() {
 // of which beginning the file may have failed a while ago. What limiters have kept while the disk took nothing gets into the file so. The caller holds the executor's lock.
 func (j *Journal) RetryRewrite() {
 	w := &j.AOF.Rewriter
-	if j.AOF.Open && !j.Gate.Has(command.GateDisk) && j.limits.Unlogged.Missing() && time.Since(w.failedAt) >= rewriteRetry {
+	if j.AOF.Open && !j.Gate.Has(command.GateDisk) && j.limits.Unlogged.Missing() && !w.rests(true) {
 		w.Asked = true
 	}
 	if w.Rewriting || j.Snapshot != nil || j.mayNotSave() {
 		return
 	}
-	if w.Asked || j.Config.Get().AppendOnly != j.AOF.Open && time.Since(w.failedAt) >= rewriteRetry {
+	if w.Asked || j.Config.Get().AppendOnly != j.AOF.Open && !w.rests(false) {
 		j.wakeRewriter()
 	}
 }
@@ -86,7 +98,7 @@ func (j *Journal) rewriteIfGrown(cfg *config.Config) {
 	a := &j.AOF
 	w := &a.Rewriter
 	if !a.Open || w.Asked || w.Rewriting || cfg.AutoAOFRewritePercentage == 0 || a.Size < int64(cfg.AutoAOFRewriteMinSize) ||
-		a.Failed != nil || time.Since(w.failedAt) < rewriteRetry {
+		a.Failed != nil || w.rests(true) {
 		return
 	}
 	base := max(a.StartSize, 1)
@@ -213,7 +225,7 @@ func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
 			j.leaveSet()
 		}
 	}()
-	if open != j.logs() { // it was begun or ended while this waited for the files
+	if open != j.logs() || j.hindered(open) { // it was begun or ended while this waited for the files; or nothing needs to be created for that
 		return 0, errNotNow
 	}
 	if a.Set == nil {
@@ -259,6 +271,18 @@ func (j *Journal) logs() bool {
 	return j.AOF.Log != nil
 }
 
+// mayNotRewrite reports whether something is in the way of a rewrite. The caller holds the executor's lock.
+func (j *Journal) mayNotRewrite(open bool) bool {
+	return j.AOF.Rewriter.ending || j.Effects.Depth > 0 || j.Snapshot != nil || j.mayNotSave() || !open && !j.Config.Get().AppendOnly
+}
+
+// hindered is mayNotRewrite for a caller who does not hold the lock.
+func (j *Journal) hindered(open bool) bool {
+	j.Lock()
+	defer j.Unlock()
+	return j.mayNotRewrite(open)
+}
+
 // syncFailed ends the process: what is on the disk is not known.
 func (j *Journal) syncFailed() error {
 	j.die("the append-only file could not be synced; nothing is certain about the last writes", "file", j.AOF.Log.Name())
@@ -278,7 +302,7 @@ func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, 
 	defer a.commits.Unlock()
 	j.Lock()
 	cfg := j.Config.Get()
-	if a.Rewriter.ending || j.Effects.Depth > 0 || j.Snapshot != nil || j.mayNotSave() || open && a.Failed != nil || !cfg.AppendOnly && !open {
+	if j.mayNotRewrite(open) || open && a.Failed != nil {
 		j.Unlock()
 		return nil, nil, errNotNow
 	}

@@ -338,3 +338,64 @@ func TestPostponedFileIsTold(t *testing.T) {
 		require.True(t, w.Logging())
 	})
 }
+
+// TestRewritesThatFailAreTriedLessOften: in three hours, and the manifest does not grow by them.
+func TestRewritesThatFailAreTriedLessOften(t *testing.T) {
+	servertest.InBubble(t, func(t *testing.T) {
+		disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+		w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, func(cfg *config.Config) {
+			cfg.AutoAOFRewritePercentage, cfg.AutoAOFRewriteMinSize = 1, 1
+		})
+		require.NoError(t, err)
+		defer w.Kill()
+		attempts := 0
+		disk.SetFault(func(op crashfs.Op) error {
+			if strings.HasSuffix(op.Path, ".base.rdb") {
+				if op.Name != "remove" {
+					attempts++
+				}
+				return syscall.EIO
+			}
+			return nil
+		})
+		for range 3 * 3600 / 5 {
+			w.Words("INCR", "n")
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			require.False(t, w.Tick())
+		}
+		require.Greater(t, attempts, 8)
+		require.Less(t, attempts, 16)
+		require.LessOrEqual(t, len(w.Srv.AOF.Set.Files()), 2)
+		disk.SetFault(nil)
+		w.Words("BGREWRITEAOF") // whoever asks does not wait
+		w.Settle(t)
+		require.Equal(t, 1, w.Srv.AOF.Rewriter.Rewrites)
+	})
+}
+
+// TestScriptInTheWayOfARewrite: while one keeps a rewrite from beginning, nothing is created for it again and again.
+func TestScriptInTheWayOfARewrite(t *testing.T) {
+	servertest.InBubble(t, func(t *testing.T) {
+		disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+		w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, nil)
+		require.NoError(t, err)
+		defer w.Kill()
+		w.Srv.Lock()
+		w.Srv.Effects.Depth++
+		w.Srv.AskRewrite()
+		w.Srv.Unlock()
+		for range 20 {
+			synctest.Wait()
+			w.Srv.Lock()
+			w.Srv.RetryRewrite()
+			w.Srv.Unlock()
+		}
+		require.Len(t, w.Srv.AOF.Set.Files(), 1)
+		w.Srv.Lock()
+		w.Srv.Effects.Depth--
+		w.Srv.Unlock()
+		w.Settle(t)
+		require.Equal(t, 1, w.Srv.AOF.Rewriter.Rewrites)
+	})
+}
