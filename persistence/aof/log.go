@@ -217,6 +217,13 @@ func (l *Log) repair() error {
 	return nil
 }
 
+// Unsynced reports whether something was written that may not be on stable storage.
+func (l *Log) Unsynced() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size != l.synced
+}
+
 // Sync returns when all that was written before is on stable storage. After an error what is there is not known. A sync does not wait
 // for another.
 func (l *Log) Sync() error {

@@ -178,6 +178,7 @@ func (j *Journal) rewrite(open bool) {
 	defer j.Unlock()
 	w := &a.Rewriter
 	w.Rewriting, w.placed = false, nil
+	a.Syncer.yields.Store(false)
 	if err != nil && w.mends {
 		j.limits.Unlogged.SetMissing(true)
 	}
@@ -310,6 +311,7 @@ func (j *Journal) beginRewrite(r *aof.Rewrite, open bool) (finish func() error, 
 	result = make(chan error, 1)
 	w := &a.Rewriter
 	w.Asked, w.Rewriting, w.Begun = false, true, time.Now()
+	a.Syncer.yields.Store(true)
 	if !open {
 		w.placed = make(chan struct{})
 	}

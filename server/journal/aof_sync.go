@@ -2,20 +2,24 @@ package journal
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"headgate/persistence/aof"
+	"headgate/server/config"
 )
 
-// syncer syncs the append-only file in the background. For what is written a sync begins within a second, even while an earlier one has
+// syncer syncs the append-only file in the background. For what is written under everysec a sync begins within a second, even while an earlier one has
 // not ended: so what a power cut takes is never older than a second and the time of one sync. Since no more than maxSyncs may be under
-// way, writers wait when the disk is slower than that.
+// way, writers wait when the disk is slower than that. What was written while nothing was to be synced, because appendfsync was no or a rewrite was not to
+// be disturbed, is synced within a second of its end.
 type syncer struct {
 	mu      sync.Mutex
 	ended   sync.Cond // a sync has ended
 	oldest  time.Time // when the first bytes were written for which no sync has begun; zero: there are none
 	running int       // syncs that are under way
 	closing bool
+	yields  atomic.Bool   // a rewrite is under way, which no-appendfsync-on-rewrite is about
 	delayed uint64        // how often writers have waited
 	wake    chan struct{} // of capacity 1
 	done    chan struct{}
@@ -79,6 +83,7 @@ func (y *syncer) run(j *Journal, log *aof.Log) {
 			select {
 			case <-y.wake:
 			case <-timer.C:
+				y.catchUp(j.Config.Get(), log)
 			}
 			timer.Stop()
 		}
@@ -93,7 +98,7 @@ func (y *syncer) next() (wait time.Duration, closing bool) {
 		return 0, true
 	}
 	if y.oldest.IsZero() || y.running == maxSyncs {
-		return time.Hour, false // or when there is something new
+		return syncPeriod, false // or when there is something new
 	}
 	if wait = time.Until(y.oldest.Add(syncPeriod)); wait > 0 {
 		return wait, false
@@ -101,6 +106,18 @@ func (y *syncer) next() (wait time.Duration, closing bool) {
 	y.running++
 	y.oldest = time.Time{}
 	return 0, false
+}
+
+// catchUp has a sync begin now if there is something to be synced of which no writer has told.
+func (y *syncer) catchUp(cfg *config.Config, log *aof.Log) {
+	if cfg.AppendFsync == config.FsyncNo || cfg.NoAppendFsyncOnRewrite && y.yields.Load() {
+		return
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if y.oldest.IsZero() && y.running == 0 && log.Unsynced() {
+		y.oldest = time.Now().Add(-syncPeriod)
+	}
 }
 
 // drain returns when no sync is under way.

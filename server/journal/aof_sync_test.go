@@ -95,3 +95,39 @@ func TestEverysecSyncsOnce(t *testing.T) {
 		require.Equal(t, before+3, disk.BegunSyncs())
 	})
 }
+
+// TestUnsyncedWritesAreCaughtUp: what was written while nothing was to be synced stayed so when that was over, until something else was written.
+func TestUnsyncedWritesAreCaughtUp(t *testing.T) {
+	servertest.InBubble(t, func(t *testing.T) {
+		disk := &servertest.SlowFS{FS: crashfs.New("/data"), Takes: func() time.Duration { return 2 * time.Millisecond }}
+		now := time.Now().UnixNano()
+		w, err := servertest.StartAOF(disk, config.FsyncNo, &now, func(cfg *config.Config) { cfg.NoAppendFsyncOnRewrite = true })
+		require.NoError(t, err)
+		defer w.Kill()
+		write := func() {
+			t.Helper()
+			before := disk.BegunSyncs()
+			w.Words("INCR", "k")
+			time.Sleep(10 * time.Second)
+			require.Equal(t, before, disk.BegunSyncs())
+		}
+		caughtUp := func() {
+			t.Helper()
+			before := disk.BegunSyncs()
+			time.Sleep(journal.SyncPeriod + time.Millisecond)
+			require.Equal(t, before+1, disk.BegunSyncs())
+			time.Sleep(time.Minute)
+			require.Equal(t, before+1, disk.BegunSyncs())
+		}
+		write()
+		require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "appendfsync", "everysec"))
+		caughtUp()
+
+		require.Contains(t, w.Words("BGREWRITEAOF"), "+Background")
+		time.Sleep(time.Second) // the snapshot has begun, and goes on when there is background work
+		write()
+		w.Settle(t)
+		require.Equal(t, 1, w.Srv.AOF.Rewriter.Rewrites)
+		caughtUp()
+	})
+}

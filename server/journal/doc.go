@@ -17,7 +17,8 @@
 // ends; a snapshot contains its own. If the wall clock is behind that time at a start, the clock continues from it.
 //
 // Under everysec (aof_sync.go) a sync begins within a second of each write, also while one is still under way, so that
-// a power cut loses at most a second and the duration of one sync. When a third sync would be needed, writers wait.
+// a power cut loses at most a second and the duration of one sync. When a third sync would be needed, writers wait. With
+// no-appendfsync-on-rewrite that is not so during a rewrite: what is written then is synced within a second of its end.
 //
 // # Snapshots and rewrites
 //
