@@ -183,7 +183,12 @@ func (r *Replica) Promote() {
 	}
 	r.end()
 	r.follow, r.status, r.lastError, r.above = nil, linkStatus{}, "", nil
-	r.history.rename(command.RandomHex(idLength / 2))
+	if r.resumes || r.synced || r.Primary.backlog == nil {
+		r.history.rename(command.RandomHex(idLength / 2))
+	} else { // the data are this server's own, and something was changed that is in no stream: nobody can go on from there
+		r.history = History{ID: command.RandomHex(idLength / 2), Offset: r.history.Offset}
+		r.Primary.forgetStream()
+	}
 	r.Primary.stepUp()
 	r.openGates(r.Config.Get())
 	r.Config.SetReplicaOf(config.Address{})

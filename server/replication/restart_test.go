@@ -68,3 +68,30 @@ func TestPrimaryThatComesBackAsAReplica(t *testing.T) {
 	require.Equal(t, strconv.FormatInt(offset+1, 10), asked.FindStringSubmatch(heard)[2])
 	require.Equal(t, map[string]string{"2/a": "2", "2/b": "1"}, keys(back))
 }
+
+// TestChangeInNoStream: what a transaction has changed before it made the server a replica is in no stream, so that no replica goes on
+// behind it when the server is a primary again.
+func TestChangeInNoStream(t *testing.T) {
+	for _, within := range []bool{true, false} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "dump.rdb"), historyFile(t, 1000), 0o600))
+		w := startOn(t, dir, nil)
+		require.Equal(t, "+OK\r\n", w.Ask("SET", "a", "1"))
+		before := w.Srv.Replica.Status()
+		if within {
+			require.Equal(t, "+OK\r\n", w.Ask("MULTI"))
+			require.Equal(t, "+QUEUED\r\n", w.Ask("SET", "k", "v"))
+			require.Equal(t, "+QUEUED\r\n", w.Ask("REPLICAOF", "127.0.0.1", "1"))
+			require.Equal(t, "*2\r\n+OK\r\n+OK\r\n", w.Ask("EXEC"))
+		} else {
+			require.Equal(t, "+OK\r\n", w.Ask("SET", "k", "v"))
+			require.Equal(t, "+OK\r\n", w.Ask("REPLICAOF", "127.0.0.1", "1"))
+		}
+		require.Equal(t, "+OK\r\n", w.Ask("REPLICAOF", "NO", "ONE"))
+		after := w.Srv.Replica.Status()
+		require.NotEqual(t, before.ID, after.ID)
+		require.Equal(t, !within, after.ID2 == before.ID)
+		require.Equal(t, !within, w.Srv.Replica.Primary.Status().Active)
+		require.Equal(t, "$1\r\nv\r\n", w.Ask("GET", "k"))
+	}
+}
