@@ -28,22 +28,28 @@ var errTooLong = errors.New("it answers with a line that is too long: it does no
 type Conn struct {
 	net.Conn
 	timeout atomic.Int64 // how long, in ns
-	heard   atomic.Int64 // when something last came, in ns since the Unix epoch
+	heard   atomic.Int64 // when something last came, by mono
 	bytes   atomic.Int64 // that have come
 }
+
+// epoch is what mono counts from. It has a reading of the monotonic clock, as what is derived from it has.
+var epoch = time.Now()
+
+// mono is how long after epoch it is, in ns, whatever becomes of the wall clock meanwhile.
+func mono() int64 { return int64(time.Since(epoch)) }
 
 // NewConn returns a connection over nc that is given up when nothing has come for so long.
 func NewConn(nc net.Conn, timeout time.Duration) *Conn {
 	c := &Conn{Conn: nc}
 	c.timeout.Store(int64(timeout))
-	c.heard.Store(time.Now().UnixNano())
+	c.heard.Store(mono())
 	return c
 }
 
 // SetTimeout has the connection be given up after another time without anything, counted from when something last came. Safe for concurrent use.
 func (c *Conn) SetTimeout(timeout time.Duration) {
 	c.timeout.Store(int64(timeout))
-	_ = c.SetReadDeadline(time.Unix(0, c.heard.Load()).Add(timeout)) // if it cannot be set, reading will fail too
+	_ = c.SetReadDeadline(epoch.Add(time.Duration(c.heard.Load()) + timeout)) // if it cannot be set, reading will fail too
 }
 
 // deadline is when it is given up if nothing comes or can be sent from now on.
@@ -56,7 +62,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 	n, err := c.Conn.Read(p)
 	if n > 0 {
-		c.heard.Store(time.Now().UnixNano())
+		c.heard.Store(mono())
 		c.bytes.Add(int64(n))
 	}
 	return n, err

@@ -90,7 +90,7 @@ type feed struct {
 	until  time.Time     // how long a server that ends waits for it; set before its reader drains
 
 	reader *StreamReader // nil before a snapshot is begun for it; set before the first part is sent
-	busy   atomic.Int64  // since when a part has been sent, in ns since the Unix epoch; 0: none is. Safe for concurrent use
+	busy   atomic.Int64  // since when a part has been sent, by mono; 0: none is. Safe for concurrent use
 }
 
 // part is a part of what a replica is sent before the stream.
@@ -379,7 +379,7 @@ func (t *transfer) Write(p []byte) error {
 func (t *transfer) pass(next part) error {
 	next.answer = true
 	for _, f := range t.live {
-		f.busy.Store(time.Now().UnixNano())
+		f.busy.Store(mono())
 		select {
 		case f.parts <- next:
 		case <-f.quit:
@@ -464,7 +464,7 @@ func (t *transfer) sendFile(f *feed) error {
 func (t *transfer) hurry() {
 	if t.file == nil {
 		for _, f := range t.to {
-			if since := f.busy.Load(); since != 0 && time.Now().UnixNano()-since > int64(quickPart) {
+			if since := f.busy.Load(); since != 0 && mono()-since > int64(quickPart) {
 				f.drop(errHurry)
 			}
 		}
