@@ -173,7 +173,7 @@ func (j *Journal) EndRewriter() {
 func (j *Journal) rewrite(open bool) {
 	a := &j.AOF
 	started := time.Now()
-	base, err := j.rewriteOnce(open)
+	base, size, err := j.rewriteOnce(open)
 	j.Lock()
 	defer j.Unlock()
 	w := &a.Rewriter
@@ -210,13 +210,12 @@ func (j *Journal) rewrite(open bool) {
 	}
 	w.failedAt, w.failures, a.unbegun = time.Time{}, 0, nil // the next commit sees that the disk takes what is written
 	w.Rewrites++
-	a.Size = a.Log.Size()
-	a.StartSize = a.Size
+	a.Size, a.StartSize = size, size
 	j.Logger.Info("the append-only file has been rewritten", "bytes", base, "took", w.Last)
 }
 
-// rewriteOnce does it, and returns the size of the new base.
-func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
+// rewriteOnce does it, and returns the size of the new base, and of all files.
+func (j *Journal) rewriteOnce(open bool) (base, size int64, err error) {
 	a := &j.AOF
 	a.files.Lock()
 	defer a.files.Unlock()
@@ -227,18 +226,18 @@ func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
 		}
 	}()
 	if open != j.logs() || j.hindered(open) { // it was begun or ended while this waited for the files; or nothing needs to be created for that
-		return 0, errNotNow
+		return 0, 0, errNotNow
 	}
 	if a.Set == nil {
 		if _, err = j.openSet(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	} else if err = j.Dirs.stillHas(a.dir); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	r, err := a.Set.Rewrite(open)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	finish, result, err := j.beginRewrite(r, open)
 	if err == nil {
@@ -256,13 +255,14 @@ func (j *Journal) rewriteOnce(open bool) (base int64, err error) {
 	}
 	if err != nil {
 		r.Discard()
-		return 0, err
+		return 0, 0, err
 	}
 	a.Log.Rebase(base)
+	size = a.Log.Size() // while nobody can end it
 	if err := a.Set.Clean(); err != nil {
 		j.Logger.Warn("obsolete files could not be deleted", "err", err)
 	}
-	return base, nil
+	return base, size, nil
 }
 
 // logs reports whether there is a log. The caller holds files.
