@@ -90,9 +90,15 @@ func (j *Journal) warnOfUnusedSnapshot(cfg *config.Config) {
 // LoadNothing tells that there are no data to load.
 func (j *Journal) LoadNothing() { j.ready() }
 
-// removeUnfinished deletes the snapshot that was being written when the server was killed.
+// removeUnfinished deletes the snapshots that were being written when the server was killed: the one of the data, and one for replicas.
 func (j *Journal) removeUnfinished() {
-	name := j.Config.Get().Path(j.Config.Get().DBFilename) + persistence.TempSuffix
+	cfg := j.Config.Get()
+	j.removeSnapshot(cfg.Path(cfg.DBFilename) + persistence.TempSuffix)
+	j.removeSnapshot(cfg.Path(sendFile))
+}
+
+// removeSnapshot deletes an unfinished one, if it is there.
+func (j *Journal) removeSnapshot(name string) {
 	switch err := j.FS.Remove(name); {
 	case err == nil:
 		j.Logger.Warn("an unfinished snapshot is deleted", "file", name)

@@ -146,10 +146,14 @@ func TestSavePointsWaitForTheData(t *testing.T) {
 func TestUnfinishedSnapshotIsDeleted(t *testing.T) {
 	dir := t.TempDir()
 	w := servertest.NewSaver(t, dir, &servertest.FailingFS{})
-	unfinished := filepath.Join(dir, "dump.rdb"+persistence.TempSuffix)
-	require.NoError(t, os.WriteFile(unfinished, []byte("REDIS"), 0o600))
+	names := []string{"dump.rdb", "replicas.rdb"}
+	for _, name := range names {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name+persistence.TempSuffix), []byte("REDIS"), 0o600))
+	}
 	w.Srv.RemoveUnfinished()
-	require.NoFileExists(t, unfinished)
+	for _, name := range names {
+		require.NoFileExists(t, filepath.Join(dir, name+persistence.TempSuffix))
+	}
 	w.Srv.RemoveUnfinished()
 }
 
