@@ -11,7 +11,7 @@ import (
 type Position struct {
 	ID     string // the history's name, of hexadecimal digits
 	Offset int64  // how many bytes of changes there have been
-	DB     int    // the database that the next of them is for, until it says another
+	DB     int    // the database that the next of them is for, if it names none; a primary's own names one
 }
 
 // tagPosition begins the annotation that has a position.
