@@ -124,6 +124,7 @@ func New(live *config.Live, o Options) *Server {
 		s.Reservations.Replaced(db)
 		s.Executor.ForgetOwnExpiries(db)
 	})
+	s.Keys.OnCrowded(s.Executor.KeysCrowded)
 	s.Keys.Reserve(limits.LabelledPrefixes(), limits.Label)
 	s.Keys.FollowReserved(limits.OverridePrefix)
 	s.BeginAccess(live.Get())

@@ -24,11 +24,11 @@ func (ks *Keyspace) Adopt(other *Keyspace) {
 		db.follow.changes++
 		db.contents, from.contents = from.contents, db.contents
 		ks.renew(&db.tally) // its version is other's
-		ks.arenaUsed += db.arena.used
-		other.arenaUsed -= db.arena.used
+		ks.arenas.used += db.arena.used
+		other.arenas.used -= db.arena.used
 		ks.objectBytes += db.objects.bytes
 		other.objectBytes -= db.objects.bytes
-		db.arena.total, from.arena.total = &ks.arenaUsed, &other.arenaUsed
+		db.arena.all, from.arena.all = &ks.arenas, &other.arenas
 		if db.dir[0].table.ref == 0 {
 			db.resetTables() // it has had no key, and points to what is other's
 		}
@@ -36,5 +36,8 @@ func (ks *Keyspace) Adopt(other *Keyspace) {
 		db.markPresent(db)
 		db.signalPresent()
 		db.replaced()
+	}
+	if ks.Crowded() && ks.arenas.crowded != nil {
+		ks.arenas.crowded()
 	}
 }

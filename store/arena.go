@@ -14,8 +14,9 @@ const (
 	runShift      = 13 // bits of a ref below the run's number
 	chunkMask     = 1<<chunkShift - 1
 	maxChunks     = 1 << (32 - chunkShift)
-	fullMargin    = 64 // chunks kept back when nearlyFull says that the arena is full
-	warmRunsLimit = 16 // free runs that stay resident
+	fullMargin    = 64            // chunks that are kept back, see Keyspace.Full
+	crowdedChunks = maxChunks / 8 // so few chunks are left of an arena that is crowded
+	warmRunsLimit = 16            // free runs that stay resident
 )
 
 // arena is memory outside the Go heap, cut into blocks of fixed classes. Chunks of 1 MiB are cut into runs of 64 KiB,
@@ -39,9 +40,15 @@ type arena struct {
 	spare    []uint32         // chunk numbers that became free
 	next     uint32           // the next chunk number never used; 0 before the first
 	used     uint64           // bytes of blocks in use
-	total    *uint64          // the same of several arenas, or nil
+	all      *arenas          // what it is one of, or nil
 	resident uint64           // bytes of runs in use or warm, and of huge blocks
 	check    bool             // look for double frees and frees into the wrong class; set before the first alloc
+}
+
+// arenas are several arenas.
+type arenas struct {
+	used    uint64 // bytes of their blocks in use
+	crowded func() // is called when one of them takes a chunk and is crowded, or nil
 }
 
 // runState is where a run is listed.
@@ -85,7 +92,7 @@ func (a *arena) touch(r ref) uint64 {
 }
 
 // alloc takes a block of the class; its bytes are undefined. It panics when the operating system has no memory left
-// or all addresses are used, which nearlyFull tells of in time.
+// or all addresses are used: callers ask Keyspace.Full before that, with what they may need.
 func (a *arena) alloc(class uint8) ref {
 	var r ref
 	run := a.current[class%maxClasses]
@@ -206,21 +213,28 @@ func (a *arena) takeChunkNumber() uint32 {
 		a.runs = new([maxChunks]*[runsPerChunk]run)
 		a.next = 1
 	}
-	if n := len(a.spare); n > 0 {
-		chunk := a.spare[n-1]
+	chunk := a.next
+	switch n := len(a.spare); {
+	case n > 0:
+		chunk = a.spare[n-1]
 		a.spare = a.spare[:n-1]
-		return chunk
-	}
-	if a.next == maxChunks {
+	case a.next == maxChunks:
 		panic("store: arena exhausted")
+	default:
+		a.next++
 	}
-	a.next++
-	return a.next - 1
+	if a.left() < crowdedChunks && a.all != nil && a.all.crowded != nil {
+		a.all.crowded()
+	}
+	return chunk
 }
 
-// nearlyFull reports that fewer than fullMargin chunks are left.
-func (a *arena) nearlyFull() bool {
-	return int(a.next)-len(a.spare) > maxChunks-fullMargin
+// left is how many chunks may still be taken.
+func (a *arena) left() int { return maxChunks - max(int(a.next), 1) + len(a.spare) }
+
+// spares reports whether a block of the class is to be had without one of the last chunks.
+func (a *arena) spares(class uint8) bool {
+	return a.left() >= fullMargin || a.partial[class%maxClasses] != nil || len(a.warm)+len(a.cold) > 0
 }
 
 // allocHuge takes a block of size bytes above maxBlock, as a mapping of its own.
@@ -262,15 +276,15 @@ func (a *arena) release() []mapping {
 		}
 	}
 	a.use(-int(a.used))
-	*a = arena{check: a.check, total: a.total}
+	*a = arena{check: a.check, all: a.all}
 	return maps
 }
 
 // use counts bytes of blocks that are taken, or with a negative number given back.
 func (a *arena) use(bytes int) {
 	a.used += uint64(bytes)
-	if a.total != nil {
-		*a.total += uint64(bytes)
+	if a.all != nil {
+		a.all.used += uint64(bytes)
 	}
 }
 

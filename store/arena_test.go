@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"testing"
 
@@ -158,18 +159,20 @@ func TestFlushGivesMemoryBackInPieces(t *testing.T) {
 	require.Empty(t, ks.retired.maps)
 }
 
-func TestArenaNearlyFull(t *testing.T) {
+func TestArenaRunsOut(t *testing.T) {
 	a := arena{}
 	defer releaseAll(&a)
-	require.False(t, a.nearlyFull())
+	require.Equal(t, maxChunks-1, a.left())
 	first := a.takeChunkNumber()
 	require.EqualValues(t, 1, first)
+	require.Equal(t, maxChunks-2, a.left())
 	a.next = maxChunks - fullMargin + 1
-	require.True(t, a.nearlyFull())
+	require.Equal(t, fullMargin-1, a.left())
 	a.spare = append(a.spare, first)
-	require.False(t, a.nearlyFull())
+	require.Equal(t, fullMargin, a.left())
 	require.Equal(t, first, a.takeChunkNumber())
 	a.next = maxChunks
+	require.Zero(t, a.left())
 	require.PanicsWithValue(t, "store: arena exhausted", func() { a.takeChunkNumber() })
 	a.next = 2
 }
@@ -177,8 +180,79 @@ func TestArenaNearlyFull(t *testing.T) {
 func TestFullIsOfAnyDatabase(t *testing.T) {
 	ks := New(Options{})
 	defer ks.Close()
-	require.False(t, ks.Full())
-	ks.DB(5).arena.next = maxChunks
-	require.True(t, ks.Full())
-	ks.DB(5).arena.next = 0
+	require.False(t, ks.Full(0))
+	require.False(t, ks.Full(maxChunks-1-fullMargin))
+	require.True(t, ks.Full(maxChunks-fullMargin))
+	ks.DB(5).TakeAddresses(fullMargin + 10)
+	require.False(t, ks.Full(10))
+	require.True(t, ks.Full(11))
+	ks.DB(5).Flush()
+	ks.DB(4).TakeAddresses(fullMargin - 1)
+	require.True(t, ks.Full(0))
+}
+
+// TestCrowdedIsTold: as soon as few addresses are left, and of databases that are adopted, too.
+func TestCrowdedIsTold(t *testing.T) {
+	ks := New(Options{})
+	defer ks.Close()
+	told := 0
+	ks.OnCrowded(func() { told++ })
+	long := bytes.Repeat([]byte("k"), maxBlock)
+	ks.DB(2).SetInt(ks.Key(long[:1]), 1, 0)
+	ks.DB(2).TakeAddresses(crowdedChunks + 1)
+	ks.DB(2).SetInt(ks.Key(long), 1, 0)
+	require.False(t, ks.Crowded())
+	require.Zero(t, told)
+	ks.DB(2).SetInt(ks.Key(long[1:]), 1, 0)
+	require.True(t, ks.Crowded())
+	require.Equal(t, 1, told)
+	ks.FlushAll()
+	require.False(t, ks.Crowded())
+
+	other := ks.Beside()
+	defer other.Close()
+	other.DB(3).SetInt(other.Key(long), 1, 0)
+	other.DB(3).TakeAddresses(crowdedChunks - 1)
+	told = 0
+	ks.Adopt(other)
+	require.Equal(t, 1, told)
+}
+
+// TestDemand is never less than what keys take that have these names and values.
+func TestDemand(t *testing.T) {
+	for _, size := range []int{0, 1, 10, 100, 5000, 10_900, 11_000, 16_300, maxBlock/2 + 1, maxBlock - recordHeader, maxBlock - recordHeader + 1, 3 * maxBlock} {
+		ks := New(Options{})
+		db := ks.DB(0)
+		var d Demand
+		for i := range min(20_000, 200+1_000_000/(size+1)) {
+			texts := [][]byte{append(bytes.Repeat([]byte("k"), size), fmt.Sprintf("%07d", i)...), bytes.Repeat([]byte("v"), size)}
+			d.Add(texts)
+			db.SetText(ks.Key(texts[0]), texts[1], 0)
+		}
+		require.GreaterOrEqual(t, d.Chunks()+1, maxChunks-1-db.arena.left(), "%d bytes", size)
+		ks.Close()
+	}
+}
+
+// TestShrinkingTakesNoAddress: what becomes smaller stays where it is if another block would cost one of the last chunks.
+func TestShrinkingTakesNoAddress(t *testing.T) {
+	ks := New(Options{})
+	defer ks.Close()
+	db := ks.DB(0)
+	k := ks.Key([]byte("h"))
+	h, _, _ := db.Hash(k, 1)
+	field := func(i int) []byte { return fmt.Append(nil, "field:", i) }
+	for i := range 500 {
+		h.Set(field(i), []byte("value"))
+	}
+	for len(db.arena.cold)+len(db.arena.warm) > 0 {
+		db.arena.takeFreeRun() // for something else
+	}
+	db.TakeAddresses(1)
+	h, _, _ = db.Hash(k, 1)
+	for i := range 499 {
+		h.Delete(field(i))
+	}
+	require.Equal(t, 1, db.arena.left())
+	require.Equal(t, 1, h.Len())
 }

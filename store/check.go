@@ -17,8 +17,8 @@ func (ks *Keyspace) Check() error {
 		arena += db.arena.used
 		objects += db.objects.bytes
 	}
-	if arena != ks.arenaUsed || objects != ks.objectBytes {
-		return fmt.Errorf("%d and %d bytes are in use, counted as %d and %d", arena, objects, ks.arenaUsed, ks.objectBytes)
+	if arena != ks.arenas.used || objects != ks.objectBytes {
+		return fmt.Errorf("%d and %d bytes are in use, counted as %d and %d", arena, objects, ks.arenas.used, ks.objectBytes)
 	}
 	return nil
 }

@@ -191,7 +191,7 @@ func (e *Entry) resizePacked(n int) []byte {
 	if class == hugeClass && n > used {
 		panic("store: packed value grows past the largest block")
 	}
-	if class != rec.class {
+	if class != rec.class && (n > used || e.db.arena.spares(class)) {
 		e.move(class, min(used, n))
 		rec = e.rec
 	}

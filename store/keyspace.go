@@ -68,7 +68,7 @@ type Keyspace struct {
 	discounted   uint64
 	expired      uint64
 	keepsExpired bool   // see KeepExpired
-	arenaUsed    uint64 // bytes of the blocks in use
+	arenas       arenas // all databases' ones
 	objectBytes  int    // bytes of the values on the Go heap, as last measured
 	overhead     uint64 // bytes on the Go heap beside values and tables, as of the last Stats
 	hand         int    // the database that ExpireSlice is at
@@ -139,7 +139,7 @@ func New(o Options) *Keyspace {
 	ks := &Keyspace{seed: o.Hash, limits: o.Limits, access: access{random: o.Random}}
 	for i := range o.Databases {
 		db := &DB{ks: ks, index: i}
-		db.arena.check, db.arena.total = invariants, &ks.arenaUsed
+		db.arena.check, db.arena.all = invariants, &ks.arenas
 		db.resetTables()
 		ks.dbs = append(ks.dbs, db)
 	}
@@ -202,7 +202,7 @@ type Stats struct {
 // Stats are the current counters.
 func (ks *Keyspace) Stats() Stats {
 	ks.measureAll()
-	s := Stats{Expired: ks.expired, Evicted: ks.evicted, ArenaUsed: ks.arenaUsed, ArenaResident: ks.retired.bytes, ObjectBytes: uint64(ks.objectBytes)}
+	s := Stats{Expired: ks.expired, Evicted: ks.evicted, ArenaUsed: ks.arenas.used, ArenaResident: ks.retired.bytes, ObjectBytes: uint64(ks.objectBytes)}
 	ks.overhead = 0
 	for _, db := range ks.dbs {
 		s.Keys += db.keys
@@ -218,16 +218,59 @@ func (ks *Keyspace) Stats() Stats {
 	return s
 }
 
-// Full reports whether a database is about to run out of addresses in its arena (32 GiB). Commands that add data must
-// be refused then: the margin lets those that are under way end.
-func (ks *Keyspace) Full() bool {
+// Full reports whether a database has not as many chunks of its arena's addresses (32 GiB) left as something may need, see Demand, beside
+// some that are always kept back. What adds data must be refused then, before it changes anything: to run out of addresses ends the
+// process. What is kept back is for what adds little, and cannot tell how much.
+func (ks *Keyspace) Full(need int) bool { return ks.haveLess(need + fullMargin) }
+
+// Crowded reports whether a database has so few chunks left that Full should be asked before each command. As long as it says no, only a
+// command with very many arguments can need more than there are.
+func (ks *Keyspace) Crowded() bool { return ks.haveLess(crowdedChunks) }
+
+func (ks *Keyspace) haveLess(chunks int) bool {
 	for _, db := range ks.dbs {
-		if db.arena.nearlyFull() {
+		if db.arena.left() < chunks {
 			return true
 		}
 	}
 	return false
 }
+
+// OnCrowded has fn called, from within any operation, when the keyspace becomes crowded, and again and again while more is added.
+func (ks *Keyspace) OnCrowded(fn func()) { ks.arenas.crowded = fn }
+
+// TakeAddresses has so many chunks be left of the database's arena, without any memory. It is for tests.
+func (db *DB) TakeAddresses(left int) {
+	a := &db.arena
+	a.spare = append(a.spare, a.takeChunkNumber())
+	a.spare = a.spare[:min(len(a.spare), left)]
+	a.next = uint32(maxChunks - left + len(a.spare))
+}
+
+// Demand adds up what texts may need that become names of keys and small values.
+type Demand struct {
+	chunks int // for texts that need one each
+	bytes  int // of the others
+}
+
+const (
+	demandText  = 64 // bytes that a text may need beside its own, in its record and in the index
+	demandWaste = 2  // how many times its bytes a text may take up, since blocks have fixed sizes
+)
+
+// Add adds texts.
+func (d *Demand) Add(texts [][]byte) {
+	for _, t := range texts {
+		if len(t) > maxBlock-recordHeader {
+			d.chunks++
+		} else {
+			d.bytes += len(t) + demandText
+		}
+	}
+}
+
+// Chunks is how many chunks the texts may need, for Full.
+func (d *Demand) Chunks() int { return d.chunks + demandWaste*d.bytes/chunkSize }
 
 // FlushAll removes every key of every database.
 func (ks *Keyspace) FlushAll() {

@@ -250,9 +250,9 @@ func (s *Snapshot) adopt(db *DB) bool {
 		return false
 	}
 	s.lost = append(s.lost, &taken)
-	db.arena = arena{check: taken.arena.check, total: taken.arena.total}
-	*taken.arena.total -= taken.arena.used // what only a snapshot has is counted with what that keeps
-	taken.arena.total = nil
+	db.arena = arena{check: taken.arena.check, all: taken.arena.all}
+	taken.arena.all.used -= taken.arena.used // what only a snapshot has is counted with what that keeps
+	taken.arena.all = nil
 	s.extra += int(taken.arena.used)
 	return true
 }

@@ -54,7 +54,7 @@ func (ks *Keyspace) Used() uint64 {
 	if ks.nextChanging != 0 {
 		ks.measureAll()
 	}
-	return ks.arenaUsed + uint64(ks.objectBytes) + ks.overhead
+	return ks.arenas.used + uint64(ks.objectBytes) + ks.overhead
 }
 
 // IndexBytes is what it takes to find the database's keys.

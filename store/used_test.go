@@ -130,12 +130,12 @@ func TestUsedIsTrue(t *testing.T) {
 			defer ks.Close()
 			ks.DB(0).SetInt(ks.Key([]byte("first")), 1, 0) // which sets up the arena's books
 			ks.Stats()
-			heapBefore, arenaBefore, usedBefore := heap(), int(ks.arenaUsed), int(ks.Used())
+			heapBefore, arenaBefore, usedBefore := heap(), int(ks.arenas.used), int(ks.Used())
 			for n := range keys {
 				test.fill(ks, ks.Key(fmt.Appendf(nil, "key%d", n)))
 			}
 			ks.Stats()
-			truth := heap() - heapBefore + int(ks.arenaUsed) - arenaBefore
+			truth := heap() - heapBefore + int(ks.arenas.used) - arenaBefore
 			told := int(ks.Used()) - usedBefore
 			t.Logf("%d bytes, told as %d: %+.1f %%", truth, told, 100*float64(told-truth)/float64(truth))
 			require.InEpsilon(t, truth, told, 0.10)

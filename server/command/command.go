@@ -142,6 +142,7 @@ const (
 	UnknownUpstream                   // no Redis that an upstream may be has it: a gateway asks by a script (not shown)
 	KeepsScript                       // has a script's text, its last argument, be known by its SHA-1 (not shown)
 	ForgetsScripts                    // has scripts be known no longer (not shown)
+	AddsKeys                          // may add a key though it takes no memory to speak of: refused when the keyspace has no address left (not shown)
 	Deferring                         // may be answered later, and so is run behind others that are; a gateway's commands have it (not shown)
 )
 
@@ -243,6 +244,9 @@ func (c *Command) MustWrite() bool { return c.Flags&(Write|DecidesFirst) == Writ
 
 // WantsMemory reports whether a command is refused while no memory is left, before it has decided anything.
 func (c *Command) WantsMemory() bool { return c.Flags&DenyOOM != 0 && !c.AsksForRoom() }
+
+// WantsAddresses reports whether a command is refused while the keyspace has no address left for what it may add.
+func (c *Command) WantsAddresses() bool { return c.Flags&AddsKeys != 0 || c.WantsMemory() }
 
 // AsksForRoom reports whether a command is a limiter, which is let through without memory: most calls change existing state in place, and
 // those that need more find out when they have decided. Their state then refuses, see package limits.

@@ -32,6 +32,7 @@ const (
 	GateUnsynced                         // and its data have not come yet
 	GateMoved                            // and clients are sent on to it
 	GateReplicas                         // too few replicas are near enough for clients to write
+	GateCrowded                          // few addresses of the keyspace are left: each command is asked how many it may need
 	GateReasons   = iota
 )
 
@@ -43,8 +44,8 @@ const (
 	GateHolds      = GatePaused | GateBlocked | GateDeferred                                                                    // some clients' commands wait
 	GateHalts      = GateLoading | GateBusy | GatePaused                                                                        // nothing changes keys, not even a primary
 	GateFrozen     = GateHalts | GateFollows                                                                                    // no key expires or is evicted
-	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused | GateOwnWrites                         // somebody wants more of each command than its reply
-	GateChanges    = GateUnwritable | GateShort | GateNoWrites                                                                  // what a limiter has decided on may be refused
+	GateAttended   = GateTracking | GateMonitors | GateTimed | GateNoTouch | GatePaused | GateOwnWrites | GateCrowded           // somebody wants more of each command than its reply
+	GateChanges    = GateUnwritable | GateShort | GateNoWrites | GateCrowded                                                    // what a limiter has decided on may be refused
 )
 
 // Gate is why commands may not all simply run now. Whoever knows a reason sets it when it begins or ends to hold, and nothing is derived

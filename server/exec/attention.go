@@ -9,6 +9,10 @@ import "headgate/server/command"
 // scripts do, come here too.
 func (x *Executor) attend(c *command.Ctx, timed bool) {
 	cmd, args := c.Cmd, c.Args
+	if x.Gate.Has(command.GateCrowded) && x.refusesToAdd(c) {
+		x.Stats.Commands[cmd.ID].Rejected++
+		return
+	}
 	if c.Client.ID == 0 { // a log that is replayed is no client
 		x.perform(c, timed)
 		return

@@ -41,9 +41,12 @@ func (x *Executor) refused(c *command.Ctx, before int) {
 		x.EndTransaction(c.Client)
 		why := strings.TrimSpace(strings.TrimPrefix(string(c.Reply.Bytes()[before+1:]), "ERR "))
 		c.Reply.Truncate(before)
-		c.Err("EXECABORT Transaction discarded because of: " + why)
+		c.Err(errDiscarded + why)
 	}
 }
+
+// errDiscarded is followed by why a whole transaction is refused.
+const errDiscarded = "EXECABORT Transaction discarded because of: "
 
 // admit resolves sub-commands and sends the error of the first check that fails.
 func (x *Executor) admit(c *command.Ctx) bool {
@@ -228,7 +231,9 @@ const alwaysTimed = command.TimedEvery
 func (x *Executor) runTimed(c *command.Ctx, stats *command.Counters, estimate bool) {
 	cmd, args := c.Cmd, c.Args
 	start := time.Now()
-	cmd.Handler(c)
+	if len(args) < observe.ManyArguments || !x.refusesToAdd(c) {
+		cmd.Handler(c)
+	}
 	took := int64(time.Since(start))
 	calls := uint64(1)
 	if estimate {

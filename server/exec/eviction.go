@@ -130,7 +130,9 @@ func (x *Executor) WatchMemory() {
 	m := &x.Memory
 	stats := x.Keys.Stats()
 	x.Outside = m.AddOutside()
-	limited := m.Max > 0 || x.Keys.Full() // soon
+	crowded := x.Keys.Crowded()
+	x.Gate.Set(command.GateCrowded, crowded)
+	limited := m.Max > 0 || crowded
 	x.Gate.Set(command.GateMemory, limited)
 	if !limited {
 		x.Gate.Set(command.GateShort, false)
@@ -162,7 +164,7 @@ func (x *Executor) lacksMemory(c *command.Ctx) bool {
 	if x.Gate.Has(command.GateFrozen) {
 		return false
 	}
-	short := x.Keys.Full() || x.Memory.Max > 0 && !x.makeRoom(c.NowNs)
+	short := x.Gate.Has(command.GateCrowded) && x.Keys.Full(demand(c)) || x.Memory.Max > 0 && !x.makeRoom(c.NowNs)
 	x.Gate.Set(command.GateShort, short)
 	if !short {
 		return false
@@ -171,6 +173,33 @@ func (x *Executor) lacksMemory(c *command.Ctx) bool {
 		return c.Client.Multi != nil && TransactionOf(c.Client).grows
 	}
 	return x.needsMemory(c) || c.Client.Multi != nil && c.Cmd.Flags&command.DropsQueue == 0 && !mayBeQueued(c)
+}
+
+// KeysCrowded has each command asked how many addresses it may need, as the store wants it to. The caller holds the lock.
+func (x *Executor) KeysCrowded() {
+	x.Gate.Set(command.GateCrowded, true)
+	x.Gate.Set(command.GateMemory, true)
+}
+
+// demand is how many chunks of the keyspace's addresses a command may need; those of a transaction's commands together.
+func demand(c *command.Ctx) int {
+	if c.Cmd.Flags&command.RunsQueue != 0 && c.Client.Multi != nil {
+		return TransactionOf(c.Client).demand.Chunks()
+	}
+	var d store.Demand
+	d.Add(c.Args)
+	return d.Chunks()
+}
+
+// refusesToAdd refuses a command that may add more keys than the keyspace has addresses for, whoever sends it: nothing can be added then,
+// neither by a script that has begun to write nor by a primary. The caller sees to it that this is asked whenever it may be so, which is where
+// GateCrowded holds, or the command has very many arguments.
+func (x *Executor) refusesToAdd(c *command.Ctx) bool {
+	if !c.Cmd.WantsAddresses() || !x.Keys.Full(demand(c)) {
+		return false
+	}
+	c.Err(command.ErrOOM)
+	return true
 }
 
 // queuedWithoutRoom is how many bytes of limiters' calls a transaction may queue while no memory is left.

@@ -114,7 +114,9 @@ func (r *Replay) run(c *command.Ctx) (why string, failed bool) {
 		return "it has a wrong number of arguments", false
 	}
 	cmd := c.Cmd
-	r.worker.Exec.Run(c, false)
+	if x := r.worker.Exec; !x.Gate.Has(command.GateCrowded) || !x.refusesToAdd(c) {
+		x.Run(c, false)
+	}
 	if c.Failed && cmd.Flags&command.MayReplicate == 0 {
 		return strings.TrimSpace(strings.TrimPrefix(string(r.client.Reply.Bytes()), "-")), true
 	}

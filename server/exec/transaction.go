@@ -16,11 +16,12 @@ type transaction struct {
 	Count     int  // commands in data
 	large     bool // data came from buffers
 	buffers   *resp.Buffers
-	aborted   bool // a command was refused while queueing, so EXEC will be too
-	writes    bool // what is queued may change the keyspace
-	grows     bool // and may need more memory
-	wantsDisk bool // and is refused while data cannot be kept
-	changes   bool // a command that writes is queued, whatever scripts may do
+	aborted   bool         // a command was refused while queueing, so EXEC will be too
+	writes    bool         // what is queued may change the keyspace
+	grows     bool         // and may need more memory
+	wantsDisk bool         // and is refused while data cannot be kept
+	changes   bool         // a command that writes is queued, whatever scripts may do
+	demand    store.Demand // what all that is queued may need of the keyspace's addresses
 }
 
 // What stands in a transaction's block beside the bytes of arguments.
@@ -69,6 +70,9 @@ func (t *transaction) add(x *Executor, c *command.Ctx) {
 	t.grows = t.grows || x.needsMemory(c)
 	t.wantsDisk = t.wantsDisk || c.Cmd.WantsDisk()
 	t.changes = t.changes || c.Cmd.MustWrite()
+	if c.Cmd.WantsAddresses() {
+		t.demand.Add(c.Args)
+	}
 }
 
 // reserve adds n bytes to the block and returns them. A queue that is small is the Go heap's, and kept for the next transaction.
@@ -265,6 +269,8 @@ func (x *Executor) runTransaction(c *command.Ctx) {
 		c.Err(command.ErrExecAbort)
 	case changed:
 		c.Reply.NullArray()
+	case t.demand.Chunks() > 0 && x.Keys.Full(t.demand.Chunks()):
+		c.Err(errDiscarded + command.ErrOOM)
 	default:
 		x.runQueue(c, t)
 	}

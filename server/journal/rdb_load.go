@@ -143,7 +143,7 @@ func (l *rdbLoader) Key(name []byte, expireAt int64) error {
 		l.expired++
 		return nil
 	}
-	if l.into.Full() {
+	if l.into.Full(0) {
 		return errors.New("the keys need more memory than there is room for")
 	}
 	l.Begin(l.into, name, expireAt)

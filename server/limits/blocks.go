@@ -191,7 +191,7 @@ func (l *Limits) keepBeside(c *command.Ctx, k store.Key, text []byte, expireAt i
 		return limiter.Error(gate.Refusal(command.GateReadOnly))
 	case gate.Has(command.GateUnwritable) && !l.Unlogged.allows(c, k, p):
 		return limiter.Error(gate.Unwritable())
-	case lacksRoom(c) && !there(c, k):
+	case lacksRoom(c, 1) && !there(c, k):
 		return limiter.Error(command.ErrOOM)
 	case gate.Has(command.GateUnwritable):
 		l.Unlogged.keep(c, k, change)

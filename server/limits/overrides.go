@@ -206,7 +206,7 @@ func (l *Limits) setOverride(c *command.Ctx, known *KnownPolicy) {
 	if err == nil {
 		l.watchUnits(c, p.PolicyDurations(l.withName(known.Algorithm, words))...)
 	}
-	if err == nil && lacksRoom(c) {
+	if err == nil && lacksRoom(c, 1) {
 		err = limiter.Error(command.ErrOOM)
 	}
 	if err == nil {

@@ -245,7 +245,7 @@ func (l *Limits) refusalOfReservation(c *command.Ctx) error {
 		return limiter.Error(gate.NoWrites())
 	case gate.Has(command.GateUnwritable):
 		return limiter.Error(gate.Unwritable())
-	case gate.Has(command.GateShort) && lacksRoom(c):
+	case gate.Has(command.GateShort|command.GateCrowded) && lacksRoom(c, maxPairs):
 		return limiter.Error(command.ErrOOM)
 	}
 	return nil

@@ -153,7 +153,7 @@ func (s *state) Keep(call *limiter.Call) error {
 
 // keepIfRoom is Keep while there may be no room, on the disk or in memory, or nothing is to be written here.
 func (s *state) keepIfRoom(call *limiter.Call) error {
-	if refusal := s.refusal(call); refusal != nil {
+	if refusal := s.refusal(call, 1); refusal != nil {
 		return refusal
 	}
 	if s.c.Core.Gate.Has(command.GateUnwritable) && call.Change.Write != throttle.Keep {
@@ -193,8 +193,8 @@ func (s *state) held(call *limiter.Call) *store.Entry {
 }
 
 // refusal returns why a call's change cannot be kept now, or nil. What changes in place takes no room, so that no number of keys that
-// strangers make up keeps a limiter from its own.
-func (s *state) refusal(call *limiter.Call) error {
+// strangers make up keeps a limiter from its own. Each of so many keys may be new.
+func (s *state) refusal(call *limiter.Call, keys int) error {
 	if call.Change.Write == throttle.Keep { // and a policy without a limit has not even opened a key
 		return nil
 	}
@@ -204,14 +204,18 @@ func (s *state) refusal(call *limiter.Call) error {
 		return limiter.Error(gate.NoWrites())
 	case gate.Has(command.GateUnwritable) && !s.unlogged.allows(s.c, s.key, call.Policy):
 		return limiter.Error(gate.Unwritable())
-	case gate.Has(command.GateShort) && lacksRoom(s.c) && grows(call):
+	case gate.Has(command.GateShort|command.GateCrowded) && lacksRoom(s.c, keys) && grows(call):
 		return limiter.Error(command.ErrOOM)
 	}
 	return nil
 }
 
-// lacksRoom reports whether the running command may not take more memory. For one that a script calls that is the script's to say.
-func lacksRoom(c *command.Ctx) bool {
+// lacksRoom reports whether the running command may not take more memory for so many keys. For one that a script calls that is the script's to
+// say, unless the keyspace has no address left for them.
+func lacksRoom(c *command.Ctx, keys int) bool {
+	if c.Core.Gate.Has(command.GateCrowded) && c.Core.Keys.Full(keys) {
+		return true
+	}
 	if c.Script != nil {
 		return c.Script.LacksRoom()
 	}

@@ -376,7 +376,7 @@ func (l *Limits) refusalOfAny(c *command.Ctx, pairs []takenPair) error {
 		if err := l.Ask(c, p.key, p.policy, &request); err != nil {
 			return err
 		}
-		if refusal := l.state.refusal(&l.Asked); refusal != nil {
+		if refusal := l.state.refusal(&l.Asked, len(pairs)); refusal != nil {
 			return refusal
 		}
 	}

@@ -71,7 +71,7 @@ var genericCommands = []*command.Command{
 	{
 		Name: "move", Group: command.GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Move a key to another database, unless it exists there.",
-		Arity:   3, Flags: command.Write | command.Fast, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
+		Arity:   3, Flags: command.Write | command.AddsKeys | command.Fast, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 		Args: []command.Arg{command.Key("key"), command.Integer("db")}, Reply: command.ReplyInteger, Handler: move,
 	},
 	objectCommand,
@@ -116,13 +116,13 @@ var genericCommands = []*command.Command{
 	{
 		Name: "rename", Group: command.GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Rename a key, replacing any key of the new name.",
-		Arity:   3, Flags: command.Write, Keys: slices.Concat(command.Keys("RW ACCESS DELETE", 1, 1, 1), command.Keys("OW UPDATE", 2, 2, 1)),
+		Arity:   3, Flags: command.Write | command.AddsKeys, Keys: slices.Concat(command.Keys("RW ACCESS DELETE", 1, 1, 1), command.Keys("OW UPDATE", 2, 2, 1)),
 		Args: []command.Arg{command.Key("key"), command.Key("newkey")}, Reply: command.ReplySimple, Handler: rename,
 	},
 	{
 		Name: "renamenx", Group: command.GroupGeneric, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Rename a key, unless the new name exists.",
-		Arity:   3, Flags: command.Write | command.Fast, Keys: slices.Concat(command.Keys("RW ACCESS DELETE", 1, 1, 1), command.Keys("OW INSERT", 2, 2, 1)),
+		Arity:   3, Flags: command.Write | command.AddsKeys | command.Fast, Keys: slices.Concat(command.Keys("RW ACCESS DELETE", 1, 1, 1), command.Keys("OW INSERT", 2, 2, 1)),
 		Args: []command.Arg{command.Key("key"), command.Key("newkey")}, Reply: command.ReplyInteger, Handler: renameNX,
 	},
 	{

@@ -42,15 +42,13 @@ func copyKey(c *command.Ctx) {
 	c.Reply.One()
 }
 
-// move is refused when memory is full, unlike Redis's: a database has its own, so a key that arrives takes up more of it.
+// move is refused when a database has no address left, unlike Redis's: each has its own.
 func move(c *command.Ctx) {
 	target := c.Database(2)
 	switch {
 	case target == nil:
 	case target == c.DB:
 		c.Err(command.ErrSameObject)
-	case c.Core.Keys.Full():
-		c.Err(command.ErrOOM)
 	case c.DB.Move(c.Key(1), target, c.Now):
 		c.Notify(config.EventGeneric, "move_from", c.Args[1])
 		c.NotifyIn(target, config.EventGeneric, "move_to", c.Args[1])

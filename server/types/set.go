@@ -78,7 +78,7 @@ var setCommands = []*command.Command{
 	{
 		Name: "smove", Group: command.GroupSet, Since: "1.0.0", Complexity: "O(1)",
 		Summary: "Move a member from one set to another.",
-		Arity:   4, Flags: command.Write | command.Fast, Keys: movedKeys,
+		Arity:   4, Flags: command.Write | command.AddsKeys | command.Fast, Keys: movedKeys,
 		Args: []command.Arg{command.Key("source"), command.Key("destination"), command.Str("member")}, Reply: command.ReplyInteger, Handler: smove,
 	},
 	{
