@@ -165,10 +165,11 @@ func (n *streamNode) each(fn func(e *StreamEntry) bool) {
 	at = n.lp.Skip(at, count+1)
 	for at < n.lp.End() {
 		e, next := n.entry(at)
+		size := len(n.lp)
 		if !fn(&e) {
 			return
 		}
-		at = next
+		at = next + len(n.lp) - size
 	}
 }
 
@@ -202,7 +203,7 @@ func (n *streamNode) last() (id StreamID) {
 
 func (e *StreamEntry) deleted() bool { return e.node.lp.Int(e.at)&streamDeleted != 0 }
 
-// markDeleted changes the flags, which stay one byte.
+// markDeleted changes the flags, which may become shorter if they came in a longer form than they need.
 func (e *StreamEntry) markDeleted() {
 	e.node.own()
 	e.node.lp = e.node.lp.ReplaceInt(e.at, e.node.lp.Int(e.at)|streamDeleted)

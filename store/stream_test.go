@@ -353,3 +353,22 @@ func TestLag(t *testing.T) {
 	_, ok := s.Lag(g)
 	require.False(t, ok)
 }
+
+// TestFlagsInALongForm: whatever form the flags of entries came in, those that are marked as deleted do not move the others out of sight.
+func TestFlagsInALongForm(t *testing.T) {
+	ks, db := typesKeyspace(t, DefaultLimits())
+	s, _, err := db.Stream(testKey(ks, "s"), 1)
+	require.NoError(t, err)
+	const entries = 6
+	lp := []byte{0, 0, 0, 0, 5 + 5*entries, 0, entries, 1, 0, 1, 1, 1, 0x81, 'f', 2, 0, 1}
+	for i := range byte(entries) {
+		lp = append(lp, 0xf4, streamSameFields, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, i, 1, 0x81, 'v', 2, 4, 1)
+	}
+	lp = append(lp, 0xff)
+	lp[0] = byte(len(lp))
+	s.AddNode(StreamID{1, 0}, lp, entries)
+	s.SetLoaded(StreamInfo{Last: StreamID{1, entries - 1}, First: StreamID{1, 0}, Added: entries})
+	require.EqualValues(t, entries-1, s.Trim(StreamTrim{Max: 1}))
+	require.Equal(t, []string{"{1 5} [f v]"}, texts(&s, StreamID{}, MaxStreamID, false))
+	require.Equal(t, []string{"{1 5} [f v]"}, texts(&s, StreamID{}, MaxStreamID, true))
+}

@@ -97,6 +97,17 @@ func (r *Reader) Skip(n int) error {
 	return nil
 }
 
+// NextShort is NextCount, for an integer in the shortest form.
+func (r *Reader) NextShort() (int, error) {
+	from := r.at
+	n, err := r.NextCount()
+	var room [16]byte
+	if err == nil && len(appendInt(room[:0], int64(n))) != r.at-from {
+		err = ErrInvalid
+	}
+	return n, err
+}
+
 // NextCount reads an element that counts others: an integer, and not above what the listpack could hold.
 func (r *Reader) NextCount() (int, error) {
 	e, err := r.Next()

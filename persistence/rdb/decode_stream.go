@@ -83,12 +83,13 @@ func (r *Reader) readStreamNode(s *streamReader) error {
 	return r.damaged(err, at)
 }
 
-// readNode checks a node's listpack.
+// readNode checks a node's listpack. What changes in place while the node is used, its counts and the entries' flags, has to be in the shortest
+// form, as all servers write it.
 func (s *streamReader) readNode(p *listpack.Reader, base StreamID) error {
 	var head [3]int // entries, deleted ones, fields
-	for i := range head {
+	for i, next := range [...]func() (int, error){p.NextShort, p.NextShort, p.NextCount} {
 		var err error
-		if head[i], err = p.NextCount(); err != nil {
+		if head[i], err = next(); err != nil {
 			return err
 		}
 	}
@@ -117,7 +118,7 @@ func (s *streamReader) readNode(p *listpack.Reader, base StreamID) error {
 // readEntry checks an entry of a node whose master entry has so many fields.
 func (s *streamReader) readEntry(p *listpack.Reader, base StreamID, fields int) (deleted bool, err error) {
 	before := p.Seen()
-	flags, err := p.NextCount()
+	flags, err := p.NextShort()
 	if err != nil {
 		return false, err
 	}

@@ -2,7 +2,9 @@ package rdb
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -125,4 +127,37 @@ func readStreamValue(e *Encoder) error {
 		return err
 	}
 	return ReadValue(body, &record{name: "k"})
+}
+
+// TestStreamCountsInLongForms: flags that take more bytes than they need would become shorter in the middle of the entries once they are
+// written to. Of what is never written to any form is right.
+func TestStreamCountsInLongForms(t *testing.T) {
+	short := streamNode([2]int64{0, 0}, [2]int64{1, 0})
+	offset := func(element int) int { return listpack.Pack(short).Skip(listpack.Pack(short).First(), element) }
+	for element, fits := range []bool{false, false, true, true, true, false, true, true, true, true, false} {
+		if element == 3 || element == 8 {
+			continue // the field and a value
+		}
+		for _, long := range [][]byte{{0xc0, 0, 2}, {0xf1, 0, 0, 3}, {0xf2, 0, 0, 0, 4}, {0xf3, 0, 0, 0, 0, 5}, {0xf4, 0, 0, 0, 0, 0, 0, 0, 0, 9}} {
+			at := offset(element)
+			long[1] = short[at]
+			if long[0] == 0xc0 {
+				long[1], long[len(long)-2] = 0, short[at]
+			}
+			node := slices.Replace(bytes.Clone(short), at, at+2, long...)
+			binary.LittleEndian.PutUint32(node, uint32(len(node)))
+			e := NewEncoder(false)
+			e.BeginPayload()
+			e.Stream(1)
+			e.StreamNode(StreamID{5, 3}, node)
+			e.StreamInfo(2, StreamID{6, 3}, StreamID{5, 3}, StreamID{}, 2, 0)
+			e.End()
+			err := readStreamValue(e)
+			if fits {
+				require.NoError(t, err, "element %d in %d bytes", element, len(long))
+			} else {
+				require.ErrorContains(t, err, listpack.ErrInvalid.Error(), "element %d in %d bytes", element, len(long))
+			}
+		}
+	}
 }
