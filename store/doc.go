@@ -35,8 +35,8 @@
 //     copies of its length, so that a chunk can be read from either end; a chunk has its spare room at the end where
 //     elements were last added, so that neither LPUSH nor RPUSH moves the others. 15 bytes for an element of 13.
 //   - Streams are listpacks in Redis's own bytes, one after the other, since their sizes decide what trimming with ~
-//     removes; a consumer group's pending entries are in two B-trees, its own and their consumer's. A stream tells
-//     those who wait for it of each entry.
+//     removes; a consumer group's pending entries are in two B-trees, its own and their consumer's. A snapshot takes
+//     copies of the trees that share what does not change. A stream tells those who wait for it of each entry.
 //   - HyperLogLogs are strings in Redis's own bytes, sparse or dense.
 //   - Sliding logs (stamp_log.go): a sorted set whose members tell their own score, <score> or <score>-<n> as limiters
 //     and their scripts write them, is kept without members: distances from the base of a block of up to 508 entries,

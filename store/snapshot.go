@@ -117,7 +117,8 @@ func (b *buckets) mark(to visited) {
 }
 
 // Step visits about budget bytes' worth of keys, and reports whether there are more. When there is not, the snapshot is over.
-// How long it takes depends on budget, not on the keyspace: it goes past it by less than a bucket's worth of small values.
+// How long it takes depends on budget, not on the number of keys: it goes past it by less than a bucket's worth of small values, or one piece
+// of a long one. Only a long list or stream that it comes to takes a moment for each of its chunks, nodes and consumers, to hold them fast.
 func (s *Snapshot) Step(budget int) (more bool) {
 	for work := 0; work < budget; {
 		if len(s.queue) > 0 {

@@ -322,7 +322,7 @@ func (m *snapshotModel) writeStream(db *DB, k Key) {
 	}
 	for range m.elements() {
 		last := s.Info().Last
-		switch m.rnd.IntN(10) {
+		switch m.rnd.IntN(12) {
 		case 0:
 			s.Delete(StreamID{last.MS - uint64(m.rnd.IntN(20)), 0})
 		case 1:
@@ -340,6 +340,23 @@ func (m *snapshotModel) writeStream(db *DB, k Key) {
 		case 4:
 			if g := s.Group([]byte("g")); g != nil {
 				s.Acknowledge(g, StreamID{last.MS - uint64(m.rnd.IntN(20)), 0})
+			}
+		case 5:
+			if g := s.Group([]byte("g")); g != nil && m.rnd.IntN(50) == 0 {
+				if !s.DestroyGroup([]byte("g")) || m.rnd.IntN(2) == 0 {
+					continue
+				}
+				s.CreateGroup([]byte("g"), StreamID{}, 0)
+			} else if g != nil && m.rnd.IntN(20) == 0 {
+				s.DeleteConsumer(g, fmt.Appendf(nil, "c%d", m.rnd.IntN(3)))
+			}
+		case 6, 7:
+			if g := s.Group([]byte("g")); g != nil && len(g.Consumers()) > 0 { // as who claims it, or reads it once more
+				g.EachPending(StreamID{last.MS - min(last.MS, uint64(m.rnd.IntN(500))), 0}, func(p *Pending) bool {
+					to := g.Consumers()[m.rnd.IntN(len(g.Consumers()))]
+					s.Assign(g, to, p.ID, m.now+int64(m.rnd.IntN(100)), p.Count+1)
+					return false
+				})
 			}
 		default:
 			s.Add(StreamID{last.MS + 1, 0}, [][]byte{[]byte("field"), m.text(40)})

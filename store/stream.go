@@ -57,11 +57,15 @@ type streamValue struct {
 	length int // entries that are not deleted
 	info   StreamInfo
 	groups []*StreamGroup
+
+	frozen  *streamView // the one that has still to see what is pending, or nil
+	freezes uint32      // how many such there have been
 }
 
 // clone implements cloner.
 func (v *streamValue) clone() any {
 	own := *v
+	own.frozen = nil
 	own.nodes = make([]streamNode, len(v.nodes))
 	for i, n := range v.nodes {
 		own.nodes[i] = streamNode{id: n.id, lp: slices.Clone(n.lp)}

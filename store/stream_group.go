@@ -32,6 +32,7 @@ type Pending struct {
 	Delivered int64 // Unix milliseconds of the last time
 	Count     int64 // how often
 	consumer  *StreamConsumer
+	born      uint32 // streamValue.freezes when this was made
 }
 
 // pendingTree orders pending entries by ID.
@@ -56,6 +57,17 @@ func (g *StreamGroup) clone() *StreamGroup {
 			own.pending.Set(&entry)
 			return true
 		})
+	}
+	return &own
+}
+
+// share is the group as it is now: its trees have their nodes in common with the copies until either changes them.
+func (g *StreamGroup) share() *StreamGroup {
+	own := *g
+	own.pending = g.pending.Copy()
+	own.consumers = make([]*StreamConsumer, len(g.consumers))
+	for i, c := range g.consumers {
+		own.consumers[i] = &StreamConsumer{name: c.name, seen: c.seen, pending: c.pending.Copy()}
 	}
 	return &own
 }
@@ -150,6 +162,7 @@ func (s *Stream) DestroyGroup(name []byte) bool {
 	i, ok := s.value.groupPlace(name)
 	if ok {
 		s.entry.mutate()
+		s.value.keep(s.value.groups[i].Pending())
 		s.value.groups = slices.Delete(s.value.groups, i, i+1)
 		s.db.Signal(s.key)
 	}
@@ -195,6 +208,7 @@ func (s *Stream) DeleteConsumer(g *StreamGroup, name []byte) (pending int, ok bo
 	}
 	s.entry.mutate()
 	c := g.consumers[i]
+	s.value.keep(c.Pending())
 	c.pending.Scan(func(p *Pending) bool {
 		g.pending.Delete(p)
 		return true
@@ -210,20 +224,28 @@ func (s *Stream) Acknowledge(g *StreamGroup, id StreamID) bool {
 		return false
 	}
 	s.entry.mutate()
+	if s.value.shares(p) {
+		s.value.keep(1)
+	}
 	g.pending.Delete(p)
 	p.consumer.pending.Delete(p)
 	return true
 }
 
-// Assign gives an entry to a consumer, whoever had it before, with what is known of its deliveries.
+// Assign gives an entry to a consumer, whoever had it before, with what is known of its deliveries. What was known of it before may stay as
+// it was, or not.
 func (s *Stream) Assign(g *StreamGroup, c *StreamConsumer, id StreamID, delivered, count int64) *Pending {
 	s.entry.mutate()
 	p := g.FindPending(id)
-	if p == nil {
-		p = &Pending{ID: id}
-		g.pending.Set(p)
-	} else if p.consumer != c {
+	if p != nil && p.consumer != c {
 		p.consumer.pending.Delete(p)
+	}
+	if p == nil || s.value.shares(p) {
+		if p != nil {
+			s.value.keep(1)
+		}
+		p = &Pending{ID: id, born: s.value.freezes}
+		g.pending.Set(p)
 	}
 	if p.consumer != c {
 		p.consumer = c

@@ -61,3 +61,81 @@ func TestEmitOfAStream(t *testing.T) {
 		"consumer c 70 1", "owned [5 2]",
 	}, told.parts)
 }
+
+// manyPending is a stream of entries that are all pending, in two groups.
+func manyPending(ks *Keyspace, entries int) Key {
+	k := ks.Key([]byte("s"))
+	s, _, _ := ks.DB(0).Stream(k, 1)
+	s.Create()
+	for _, name := range []string{"g", "h"} {
+		s.CreateGroup([]byte(name), StreamID{}, 0)
+	}
+	for i := range entries {
+		id := StreamID{1, uint64(i + 1)}
+		s.Add(id, [][]byte{[]byte("field"), []byte("value")})
+		for _, g := range s.Groups() {
+			c, _ := s.See(g, fmt.Append(nil, i%3), 1)
+			s.Assign(g, c, id, 1, 1)
+		}
+	}
+	return k
+}
+
+// TestPendingEntriesWithinTheBudget: a step of a snapshot tells so many of them as the others, whether the stream has changed or not, and a
+// value that is emitted at once is the same.
+func TestPendingEntriesWithinTheBudget(t *testing.T) {
+	const entries, budget = 20_000, 4096
+	for _, write := range []bool{false, true} {
+		ks, db := typesKeyspace(t, DefaultLimits())
+		k := manyPending(ks, entries)
+		var sink countingSink
+		snap := ks.Snapshot(&sink, 1<<20)
+		if write {
+			s, _, _ := db.Stream(k, 1)
+			s.Add(StreamID{2, 1}, [][]byte{[]byte("field"), []byte("value")})
+			require.Less(t, snap.Extra(), entries*nodeBytes, "what is pending is not copied")
+		}
+		node := 2 * ks.Limits().StreamNodeMaxBytes
+		most, steps := 0, 0
+		for more := true; more; steps++ {
+			before := sink.work
+			more = snap.Step(budget)
+			most = max(most, sink.work-before)
+		}
+		require.LessOrEqual(t, most, budget+node)
+		require.Greater(t, steps, 4*entries*elementWork/(budget+node))
+		require.Zero(t, snap.Extra())
+	}
+}
+
+// TestPendingEntriesThatChange while a snapshot has still to see them are put in the place of what it sees, each once.
+func TestPendingEntriesThatChange(t *testing.T) {
+	const entries = 1000
+	ks, db := typesKeyspace(t, DefaultLimits())
+	k := manyPending(ks, entries)
+	open := func() (Stream, *StreamGroup) {
+		s, _, _ := db.Stream(k, 1)
+		return s, s.Group([]byte("g"))
+	}
+	s, _ := open()
+	var want, got streamParts
+	s.Entry().Emit(&want)
+	snap := ks.Snapshot(&got, 1<<30)
+	defer snap.Abort()
+	s, g := open()
+	s.Acknowledge(g, StreamID{1, 1})
+	before := snap.Extra()
+	for count := range int64(5) {
+		s, g = open()
+		s.Assign(g, g.Consumers()[count%2], StreamID{1, 2}, 100+count, count)
+	}
+	require.Equal(t, before+pendingBytes, snap.Extra())
+	s.DeleteConsumer(g, []byte("2"))
+	s.DestroyGroup([]byte("h"))
+	for snap.Step(1000) {
+	}
+	require.Equal(t, want.parts, got.parts)
+	s, g = open()
+	p := g.FindPending(StreamID{1, 2})
+	require.Equal(t, []any{int64(104), int64(4), "0"}, []any{p.Delivered, p.Count, p.Consumer().Name()})
+}
