@@ -1,10 +1,13 @@
 package store
 
 // Beside returns an empty Keyspace of the same shape as ks, whose contents ks may [Keyspace.Adopt] later. It shares nothing with ks that
-// changes, so that it may be filled while ks is used.
+// changes, so that it may be filled while ks is used. Its keys count as used now, by the time that ks knows.
 func (ks *Keyspace) Beside() *Keyspace {
 	beside := New(Options{Databases: len(ks.dbs), Limits: ks.limits, Hash: ks.seed})
 	beside.reserved = reserved{prefix: ks.reserved.prefix, next: ks.reserved.next, label: ks.reserved.label}
+	a := &beside.access
+	a.counting, a.counts, a.now = ks.access.counting, ks.access.counts, ks.access.now
+	a.restamp()
 	return beside
 }
 

@@ -78,6 +78,28 @@ func TestAdoptReplacesEverything(t *testing.T) {
 	require.NoError(t, ks.Check())
 }
 
+// TestAdoptedKeysCountAsNew: keys that were filled in beside the others are no candidates for eviction before those.
+func TestAdoptedKeysCountAsNew(t *testing.T) {
+	for _, counts := range []*UseCounts{nil, {LogFactor: 10, DecayMinutes: 1}} {
+		ks := New(Options{})
+		ks.Tick(1_790_000_000_000)
+		ks.CountUses(counts)
+		other := ks.Beside()
+		fillNumbered(other, 0, 1, "k")
+		ks.Tick(1_790_000_002_000)
+		ks.Adopt(other)
+		e, ok := ks.DB(0).Peek(testKey(ks, "k0"))
+		require.True(t, ok)
+		if counts == nil {
+			require.EqualValues(t, 2, e.Idle())
+		} else {
+			require.Equal(t, freshCount, e.Uses())
+		}
+		other.Close()
+		ks.Close()
+	}
+}
+
 func TestAdoptIsRefused(t *testing.T) {
 	ks := New(Options{})
 	defer ks.Close()
