@@ -21,8 +21,9 @@ type Eviction struct {
 }
 
 const (
-	poolSize    = 16   // keys that are remembered as the best to go
-	evictVisits = 4096 // steps that looking for samples may take: a step is a bucket, or a table passed over
+	poolSize    = 16      // keys that are remembered as the best to go
+	evictVisits = 4096    // steps that looking for samples may take: a step is a bucket, or a table passed over
+	evictTables = 1 << 16 // steps after which it ends though there are keys with a TTL and none has been found
 )
 
 // evictionPool holds the keys that were found to be the best to go, the best one last. They may be gone or have changed since.
@@ -117,7 +118,7 @@ func (db *DB) sampleInto(p *evictionPool, nowMs int64) (removed bool) {
 		return false
 	}
 	found := 0
-	db.eachFrom(db.randomPlace(), p.how.Volatile, func(r ref, rec *record) bool {
+	db.eachFrom(db.randomPlace(), p.how.Volatile, &found, func(r ref, rec *record) bool {
 		if rec.expired(nowMs) {
 			e := Entry{db: db, rec: rec, hash: db.ks.Key(rec.name()).Hash, position: position{ref: r}}
 			e.evict(nowMs, nil)
@@ -197,10 +198,14 @@ func (at *place) in(occupied uint32) uint32 {
 	return occupied
 }
 
-// eachFrom hands the keys from a place on to fn until fn says false, after which the keyspace may have changed, or
-// evictVisits are used up, or all keys have been seen. With volatile it passes over tables that have no key with a TTL.
-func (db *DB) eachFrom(at place, volatile bool, fn func(r ref, rec *record) bool) {
-	for visits, tables := 0, 0; visits < evictVisits && tables <= len(db.dir); tables++ {
+// eachFrom hands the keys from a place on to fn until fn says false, after which the keyspace may have changed, or evictVisits are used up,
+// or all keys have been seen. With volatile it passes over tables that have no key with a TTL; where those keys are so few that there is none
+// among the first, as found says, it goes on for up to evictTables.
+func (db *DB) eachFrom(at place, volatile bool, found *int, fn func(r ref, rec *record) bool) {
+	for visits, tables := 0, 0; tables <= len(db.dir); tables++ {
+		if visits >= evictVisits && (!volatile || *found > 0 || visits >= evictTables) {
+			return
+		}
 		t := db.dir[at.prefix>>db.dirShift].table
 		if visits++; t.count > 0 && (!volatile || t.minExpire != never) {
 			for ; at.bucket < tableBuckets; at.bucket++ {
@@ -226,14 +231,14 @@ func (ks *Keyspace) evictRandom(how Eviction, nowMs int64, evicted func(db *DB, 
 			continue
 		}
 		var chosen ref
-		skip := ks.access.random.IntN(bucketSlots)
-		db.eachFrom(db.randomPlace(), how.Volatile, func(r ref, rec *record) bool {
+		found, skip := 0, ks.access.random.IntN(bucketSlots)
+		db.eachFrom(db.randomPlace(), how.Volatile, &found, func(r ref, rec *record) bool {
 			if !db.mayGo(rec, &how) {
 				return true
 			}
 			chosen = r
-			skip--
-			return skip >= 0
+			found++
+			return found <= skip
 		})
 		if chosen != 0 {
 			rec := db.record(chosen)

@@ -19,7 +19,7 @@ func TestSamplesComeFromAllKeys(t *testing.T) {
 	times := map[ref]int{}
 	for range keys * each / samples {
 		left := samples
-		db.eachFrom(db.randomPlace(), false, func(r ref, _ *record) bool {
+		db.eachFrom(db.randomPlace(), false, new(int), func(r ref, _ *record) bool {
 			times[r]++
 			left--
 			return left > 0
@@ -99,5 +99,28 @@ func TestEvictionTakesTurnsAmongDatabases(t *testing.T) {
 	}
 	for i := range 4 {
 		require.Equal(t, 1, ks.DB(i).Len(), "database %d", i)
+	}
+}
+
+// TestFewKeysWithTTLAmongManyTables: a key that may go is found wherever the search begins.
+func TestFewKeysWithTTLAmongManyTables(t *testing.T) {
+	const depth = 13 // of tables, which are twice as many as evictVisits
+	ks := New(Options{})
+	defer ks.Close()
+	db := ks.DB(0)
+	k := testKey(ks, "volatile")
+	db.SetInt(k, 1, 1_000_000)
+	for d := range uint8(depth) {
+		for i := range 1 << d {
+			db.split(db.dir[i<<(db.depth-d)].table)
+		}
+	}
+	require.Greater(t, len(db.dir), evictVisits)
+	for _, by := range []EvictBy{EvictIdle, EvictRandom} {
+		for range 10 {
+			db.SetInt(k, 1, 1_000_000)
+			require.True(t, ks.Evict(Eviction{By: by, Volatile: true, Samples: 5}, 1, func(*DB, []byte) {}))
+			require.Zero(t, db.Len())
+		}
 	}
 }
