@@ -183,14 +183,13 @@ func TestLimiterBadOptions(t *testing.T) {
 	require.Equal(t, tooMany, w.Call("RL.LOG k 9000000 1s COST 100001"))
 	require.Equal(t, "[1 5 5 -1 0]", w.Call("RL.LOG k 5 1s COST 100001"))
 	require.Equal(t, tooMany, w.Call("RL.TAKE 2 LOG~9000000~1s a LOG~9000000~1s b COST 50001"))
+	require.Equal(t, "[1 0 [[1 5 5 -1 0] [0 9000000 9000000 -1 0]]]", w.Call("RL.TAKE 2 LOG~5~1s a LOG~9000000~1s b COST 50001"))
+	require.Equal(t, "0", w.Call("DBSIZE"))
 	w.Call("RL.POLICY SET l LOG 10 1h")
 	for _, key := range []string{"a", "b"} {
 		require.Equal(t, "OK", w.Call("RL.POLICY OVERRIDE SET l "+key+" LOG 9000000000000000000 1h"))
 	}
 	require.Equal(t, tooMany, w.Call("RL.TAKE 2 l a l b COST 5000000000000000000"))
-	w.Call("RL.POLICY DEL l")
-	require.Equal(t, "[1 0 [[1 5 5 -1 0] [0 9000000 9000000 -1 0]]]", w.Call("RL.TAKE 2 LOG~5~1s a LOG~9000000~1s b COST 50001"))
-	require.Equal(t, "0", w.Call("DBSIZE"))
 }
 
 // TestWrongNumbersAreQuoted: arguments in the wrong order, and an expression in place of a number, are seen at once; what is quoted is bounded.
