@@ -364,7 +364,7 @@ func (s *state) addEntries(ch *limiter.Change) {
 }
 
 // loggedAtOnce is how many entries one command of the log adds at most.
-const loggedAtOnce = 1024
+const loggedAtOnce = 256
 
 // addLogged is addEntries for several entries, of which the log hears many at a time.
 func (s *state) addLogged(ch *limiter.Change) {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"headgate/persistence/crashfs"
-	"headgate/server/command"
 	"headgate/server/config"
+	"headgate/server/limiter"
 	"headgate/server/limits"
 	"headgate/server/servertest"
 
@@ -68,5 +68,5 @@ func TestSlidingWindowOfTooManyFieldsIsRefused(t *testing.T) {
 	require.Equal(t, fmt.Sprint(limits.MaxSlidingFields), w.Call("HLEN k"))
 	require.Equal(t, "[0 5 5 -1 0]", w.Call("RL.SLIDING k 5 1s PEEK"))
 	w.Call("HSET k 1000000 1")
-	require.Equal(t, command.ErrNotInteger, w.Call("RL.SLIDING k 5 1s PEEK"))
+	require.Equal(t, string(limiter.ErrForeign), w.Call("RL.SLIDING k 5 1s PEEK"))
 }

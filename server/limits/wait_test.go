@@ -279,8 +279,8 @@ func TestWaitConversations(t *testing.T) {
 		{"errors", `
 			x RL.FIXED k 1 1s WAIT 0                | ERR duration '0' must be above 0
 			x RL.FIXED k 1 1s WAIT 61m              | ERR WAIT must not be longer than 1h
-			x RL.FIXED k 1 1s WAIT                  | ERR syntax error, try RL.FIXED key limit <window [ALIGNED] | <MINUTE | HOUR | DAY | WEEK | MONTH | YEAR> [TZ zone]> [COST n] [PEEK] [WAIT duration]
-			x RL.FIXED k 1 1s WAIT 1s WAIT 1s       | ERR syntax error, try RL.FIXED key limit <window [ALIGNED] | <MINUTE | HOUR | DAY | WEEK | MONTH | YEAR> [TZ zone]> [COST n] [PEEK] [WAIT duration]
+			x RL.FIXED k 1 1s WAIT                  | ERR syntax error, try RL.FIXED key limit <window [ALIGNED] | <MINUTE | HOUR | DAY | WEEK | MONTH | YEAR> [TZ zone]> [COST n] [PEEK] [WAIT duration] (WAIT needs a value)
+			x RL.FIXED k 1 1s WAIT 1s WAIT 1s       | ERR syntax error, try RL.FIXED key limit <window [ALIGNED] | <MINUTE | HOUR | DAY | WEEK | MONTH | YEAR> [TZ zone]> [COST n] [PEEK] [WAIT duration] (WAIT is given twice)
 			x RL.POLICY SET p FIXED 1 1s            | OK
 			x RL.TAKE 1 p k WAIT 2h                 | ERR WAIT must not be longer than 1h
 			x EXISTS k                              | 0`},
