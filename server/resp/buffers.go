@@ -22,6 +22,11 @@ const (
 	// those that are in use all the time. The others serve a crowd that leaves
 	// again.
 	heapBuffers = poolMax
+	// hugeStep is by how much a buffer grows at once, in bytes, that is better
+	// made of huge pages: a reply of large values. Others grow by little, and
+	// together, as those of subscribers who all get the same messages; there
+	// each huge page would be a pause of its own in the same command.
+	hugeStep = 1 << 20
 	// coarseStep is what buffers above largestKept are a multiple of, in bytes:
 	// so much at a time is asked of the system.
 	coarseStep = 256 << 10
@@ -139,6 +144,7 @@ func (b *Buffers) large(size int) []byte {
 	b.mu.Lock()
 	buf := b.fromSystem(size)
 	b.mu.Unlock()
+	adviseHuge(buf)
 	populate(buf)
 	return buf
 }
@@ -200,6 +206,7 @@ func (b *Buffers) extend(buf []byte, n int) []byte {
 	if !is {
 		return nil
 	}
+	have := len(buf)
 	if n > room {
 		whole := unsafe.Slice(unsafe.SliceData(buf), room)
 		grown := remapBuffer(whole, capacity(max(n, room+room/2)))
@@ -215,6 +222,9 @@ func (b *Buffers) extend(buf []byte, n int) []byte {
 	}
 	if len(buf) <= largestKept {
 		return buf
+	}
+	if n-have >= hugeStep {
+		adviseHuge(unsafe.Slice(unsafe.SliceData(buf), b.mapped[unsafe.SliceData(buf)]))
 	}
 	return unsafe.Slice(unsafe.SliceData(buf), capacity(n))
 }

@@ -30,10 +30,14 @@ func remapBuffer(buf []byte, size int) []byte {
 }
 
 // populate has the system clear a buffer's pages all at once, where it can (Linux 5.14): a fault for each at its first use costs more than
-// the clearing, above all in virtual machines. Huge pages would save more faults, but each is a pause of its own, and buffers that grow
-// together, as those of subscribers who all get the same messages, would come to theirs in the same command.
+// the clearing, above all in virtual machines.
 func populate(buf []byte) {
 	unix.RawSyscall(unix.SYS_MADVISE, uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(len(buf)), unix.MADV_POPULATE_WRITE)
+}
+
+// adviseHuge has the system use huge pages for a whole mapping, where it can.
+func adviseHuge(mapping []byte) {
+	unix.RawSyscall(unix.SYS_MADVISE, uintptr(unsafe.Pointer(unsafe.SliceData(mapping))), uintptr(len(mapping)), unix.MADV_HUGEPAGE)
 }
 
 // unmapBuffer gives a mapped buffer back to the system, which takes as long as a page does for each that was written to.

@@ -8,4 +8,6 @@ func remapBuffer([]byte, int) []byte { return nil }
 
 func unmapBuffer([]byte) {}
 
+func adviseHuge([]byte) {}
+
 func populate([]byte) {}
