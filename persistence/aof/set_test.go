@@ -106,13 +106,7 @@ func TestFilesAreClosed(t *testing.T) {
 		require.NoError(t, log.Write(ping, 1))
 		require.NoError(t, log.Seal(disk, 0))
 		requireOpen(log.Name())
-		rewrite, err := set.Rewrite(true)
-		require.NoError(t, err)
-		require.NoError(t, log.Switch(rewrite)())
-		require.NoError(t, rewrite.End())
-		_, err = rewrite.Commit()
-		require.NoError(t, err)
-		require.NoError(t, set.Clean())
+		rewriteWhole(t, set, log)
 		requireOpen(log.Name())
 		given, err := set.Rewrite(false)
 		require.NoError(t, err)
@@ -303,13 +297,7 @@ func TestRewritesThatFailLeaveNoMore(t *testing.T) {
 		require.NotContains(t, log.Name(), "log.1.")
 	}
 	require.NoError(t, log.Write(ping, 1))
-	rewrite, err := set.Rewrite(true)
-	require.NoError(t, err)
-	require.NoError(t, log.Switch(rewrite)())
-	require.NoError(t, rewrite.End())
-	_, err = rewrite.Commit()
-	require.NoError(t, err)
-	require.NoError(t, set.Clean())
+	rewriteWhole(t, set, log)
 	require.Len(t, set.Files(), 2)
 	require.NoError(t, log.Close())
 }
@@ -333,4 +321,16 @@ func TestUnreadableManifestIsNotWritten(t *testing.T) {
 	again, err := Open(set.o)
 	require.NoError(t, err)
 	require.Len(t, again.Files(), 1)
+}
+
+// rewriteWhole has a new base take the place of what there is.
+func rewriteWhole(t *testing.T, set *Set, log *Log) {
+	t.Helper()
+	rewrite, err := set.Rewrite(true)
+	require.NoError(t, err)
+	require.NoError(t, log.Switch(rewrite)())
+	require.NoError(t, rewrite.End())
+	_, err = rewrite.Commit()
+	require.NoError(t, err)
+	require.NoError(t, set.Clean())
 }
