@@ -22,8 +22,9 @@ const (
 // writes them for RESP2 clients; each method says how. It is not safe for
 // concurrent use. Writing allocates only when the slice has to grow.
 //
-// A Writer with a limit never grows beyond it. What would need more room cuts
-// the Writer: it frees all that it holds and takes nothing more, so that a
+// A Writer with a limit asks for no more room than that, and may use the rest of
+// the buffer that it was given. What would need more room cuts the Writer: it
+// frees all that it holds and takes nothing more, so that a
 // reply without end costs no memory while its command runs to its own end. Over
 // tells so, and the connection cannot go on.
 type Writer struct {
