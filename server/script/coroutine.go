@@ -106,11 +106,11 @@ func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 	if b.Depth >= b.MaxDepth {
 		return s.refuseResume(L, limits.TooDeep)
 	}
-	mark, outer := b.Mark(), s.handler
+	mark, outer, catching := b.Mark(), s.handler, s.catching
 	b.Depth++
-	s.handler = s.caught
+	s.handler, s.catching = s.caught, 0 // nothing yields that is about to catch errors
 	n := s.thread.resume(L)
-	s.handler = outer
+	s.handler, s.catching = outer, catching
 	b.Return(mark)
 	if s.engine.run.stopped != "" {
 		s.engine.stop(s.engine.run.stopped)

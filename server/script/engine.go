@@ -194,7 +194,7 @@ func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
 func (e *Engine) begin(s *sandbox, name string) {
 	e.run.active = true
 	e.run.sandbox, e.run.name = s, name
-	s.handler = s.outermost
+	s.handler, s.catching = s.outermost, 0
 	e.budget.Steps = stepsPerSlice
 	e.budget.Want = 0
 	e.budget.Return(limits.Mark{})

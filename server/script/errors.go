@@ -81,13 +81,32 @@ func (s *sandbox) closeAbove(L *lua.LState) {
 	if !ok {
 		return
 	}
-	for f := reflect.ValueOf(debug).Elem().FieldByName("frame"); !f.IsNil(); f = f.Elem().FieldByName("Parent") {
-		fn := f.Elem().FieldByName("Fn").UnsafePointer()
-		if fn == unsafe.Pointer(s.pcall) || fn == unsafe.Pointer(s.xpcall) || fn == unsafe.Pointer(s.load) {
+	f := reflect.ValueOf(debug).Elem().FieldByName("frame")
+	for level := 0; !f.IsNil(); level++ {
+		// The caller of an error's handler has raised the error. One of the three that
+		// has done so itself, as about a wrong argument, does not catch it.
+		if s.catches(f) && (level != 1 || s.catchers(f) <= s.catching) {
 			closeUpvalues(L, int(f.Elem().FieldByName("LocalBase").Int()))
 			return
 		}
+		f = f.Elem().FieldByName("Parent")
 	}
+}
+
+// catches reports whether a frame is that of a function that catches errors.
+func (s *sandbox) catches(f reflect.Value) bool {
+	fn := f.Elem().FieldByName("Fn").UnsafePointer()
+	return fn == unsafe.Pointer(s.pcall) || fn == unsafe.Pointer(s.xpcall) || fn == unsafe.Pointer(s.load)
+}
+
+// catchers counts the frames of such functions from one on.
+func (s *sandbox) catchers(f reflect.Value) (n int) {
+	for ; !f.IsNil(); f = f.Elem().FieldByName("Parent") {
+		if s.catches(f) {
+			n++
+		}
+	}
+	return n
 }
 
 // closeUpvalues gives the variables in registers from a place on, which closures

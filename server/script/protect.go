@@ -95,7 +95,9 @@ func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua
 	handled := handlesErrors(L)
 	before, outer := *handled, s.handler
 	s.handler = handler
+	s.catching++
 	err := L.PCall(nargs, lua.MultRet, handler)
+	s.catching--
 	*handled, s.handler = before, outer
 	b.Return(mark)
 	if err == nil {
@@ -165,7 +167,9 @@ func (s *sandbox) baseLoad(L *lua.LState) int {
 			L.Push(lua.LNil)
 			L.Push(handler)
 			L.Push(lua.LString(position(L, 1) + "reader function must return a string"))
+			s.catching++ // and this catches it
 			s.engine.budget.Call(L, 1, 1)
+			s.catching--
 			return 2
 		}
 		if len(src)+len(piece) > MaxScriptBytes {

@@ -60,13 +60,16 @@ type sandbox struct {
 	strings, shownStrings *lua.LTable
 	// outermost and caught translate errors, see errors.go.
 	outermost, caught *lua.LFunction
-	// protected are the functions that catch errors.
+	// pcall, xpcall and load are the functions that catch errors.
 	pcall, xpcall, load *lua.LFunction
 	// handler is what an error goes through at this moment. Where that is outermost,
 	// errors that load returns go through read.
 	handler, read *lua.LFunction
-	thread        threads
-	json          *lua.LTable // cjson, whose settings end with a script
+	// catching is how many calls of pcall, xpcall and load, in the thread that runs, are
+	// about to catch errors.
+	catching int
+	thread   threads
+	json     *lua.LTable // cjson, whose settings end with a script
 }
 
 // newSandbox builds what scripts or functions of libraries find.
