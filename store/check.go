@@ -69,6 +69,7 @@ func (db *DB) check() error {
 }
 
 func (db *DB) checkTable(t *table, sum *found) error {
+	timed := 0
 	for i := range t.buckets {
 		b := &t.buckets[i]
 		for m := b.occupied(); m != 0; m &= m - 1 {
@@ -81,10 +82,16 @@ func (db *DB) checkTable(t *table, sum *found) error {
 			if err := db.checkRecord(rec, r, sum); err != nil {
 				return fmt.Errorf("the key %.100q: %w", rec.name(), err)
 			}
-			if rec.expireAt != 0 && rec.expireAt < t.minExpire-int64(t.grace) {
+			if rec.expireAt == 0 {
+				continue
+			}
+			if timed++; rec.expireAt < t.minExpire-int64(t.grace) {
 				return fmt.Errorf("the key %.100q expires before the first of its table", rec.name())
 			}
 		}
+	}
+	if timed != t.timed {
+		return fmt.Errorf("a table has %d keys with a TTL, counted as %d", timed, t.timed)
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ type Eviction struct {
 const (
 	poolSize    = 16      // keys that are remembered as the best to go
 	evictVisits = 4096    // steps that looking for samples may take: a step is a bucket, or a table passed over
-	evictTables = 1 << 16 // steps after which it ends though there are keys with a TTL and none has been found
+	evictTables = 1 << 16 // tables after which it ends though there are keys with a TTL and none has been found
 )
 
 // evictionPool holds the keys that were found to be the best to go, the best one last. They may be gone or have changed since.
@@ -200,16 +200,18 @@ func (at *place) in(occupied uint32) uint32 {
 
 // eachFrom hands the keys from a place on to fn until fn says false, after which the keyspace may have changed, or evictVisits are used up,
 // or all keys have been seen. With volatile it passes over tables that have no key with a TTL; where those keys are so few that there is none
-// among the first, as found says, it goes on for up to evictTables.
+// among the first, as found says, it passes over up to evictTables. Buckets it looks into are evictVisits at most in any case, since each of their
+// keys costs more than a table that is passed over.
 func (db *DB) eachFrom(at place, volatile bool, found *int, fn func(r ref, rec *record) bool) {
-	for visits, tables := 0, 0; tables <= len(db.dir); tables++ {
-		if visits >= evictVisits && (!volatile || *found > 0 || visits >= evictTables) {
+	for looked, tables := 0, 0; tables <= len(db.dir); tables++ {
+		few := volatile && *found == 0 && tables < evictTables
+		if looked >= evictVisits || looked+tables >= evictVisits && !few {
 			return
 		}
 		t := db.dir[at.prefix>>db.dirShift].table
-		if visits++; t.count > 0 && (!volatile || t.minExpire != never) {
+		if t.timed > 0 || !volatile && t.count > 0 {
 			for ; at.bucket < tableBuckets; at.bucket++ {
-				visits++
+				looked++
 				b := &t.buckets[at.bucket]
 				for m := at.in(b.occupied()); m != 0; m &= m - 1 {
 					r := b.refs[bits.TrailingZeros32(m)]

@@ -124,3 +124,49 @@ func TestFewKeysWithTTLAmongManyTables(t *testing.T) {
 		}
 	}
 }
+
+// TestTablesThatHadKeysWithTTL are passed over like those that never had any: where locks come and go, each has had some.
+func TestTablesThatHadKeysWithTTL(t *testing.T) {
+	const keys = 60_000
+	ks := New(Options{Random: newRand(t)})
+	defer ks.Close()
+	db := ks.DB(0)
+	for i := range keys {
+		db.SetInt(testKey(ks, "key:%d", i), 1, 1_000_000)
+		if i > 0 {
+			db.SetInt(testKey(ks, "key:%d", i), 1, 0)
+		}
+	}
+	require.NoError(t, ks.Check())
+	require.Greater(t, len(db.dir), 32)
+	for range 20 {
+		looked, found := 0, 0
+		db.eachFrom(db.randomPlace(), true, &found, func(_ ref, rec *record) bool {
+			looked++
+			if rec.expireAt != 0 {
+				found++
+			}
+			return found == 0
+		})
+		require.Equal(t, 1, found)
+		require.LessOrEqual(t, looked, 2*tableSlots, "the table that it begins in the midst of may come again")
+	}
+}
+
+// TestKeysThatMayNotGoAreNotAllLookedAt: however many there are, one search ends.
+func TestKeysThatMayNotGoAreNotAllLookedAt(t *testing.T) {
+	const keys = 100_000
+	ks := New(Options{Random: newRand(t)})
+	defer ks.Close()
+	db := ks.DB(0)
+	for i := range keys {
+		db.SetInt(testKey(ks, "key:%d", i), 1, 1_000_000)
+	}
+	looked := 0
+	db.eachFrom(db.randomPlace(), true, new(int), func(ref, *record) bool {
+		looked++
+		return true
+	})
+	require.LessOrEqual(t, looked, (evictVisits+tableBuckets)*bucketSlots)
+	require.Less(t, looked, keys/2)
+}

@@ -360,6 +360,7 @@ func (db *DB) remove(hash uint64, r ref, rec *record) {
 	db.keys--
 	if rec.expireAt != 0 {
 		db.expires--
+		t.timed--
 	}
 	if db.ks.reserved.may(rec.name()) {
 		db.tallyName(rec.name(), -1)
@@ -386,14 +387,16 @@ func (db *DB) setExpire(rec *record, hash uint64, at int64) {
 	if rec.expireAt == at {
 		return
 	}
+	t := db.entryAt(hash).table
 	if rec.expireAt == 0 {
 		db.expires++
+		t.timed++
 	} else if at == 0 {
 		db.expires--
+		t.timed--
 	}
 	rec.expireAt = at
 	if at != 0 {
-		t := db.entryAt(hash).table
 		t.minExpire = min(t.minExpire, at)
 		t.minSince = min(t.minSince, at)
 	}

@@ -43,6 +43,7 @@ type table struct {
 	depth     uint8  // how many of them all the hashes here share
 	grace     uint16 // how much of minExpire may be what sweeps leave to integers, in ms
 	count     int    // keys
+	timed     int    // those of them with a TTL
 	minExpire int64  // when the next key here is due: none expires earlier by more than grace
 	minSince  int64  // no expiry that was set here since the sweep of the table began is earlier
 	round     uint64 // of the snapshots that the buckets know of
@@ -287,7 +288,7 @@ func (db *DB) split(t *table) {
 	db.pointTo(upper)
 	db.sweep.forget(t)
 
-	t.count, t.minExpire, t.minSince, t.grace = 0, never, never, 0
+	t.count, t.timed, t.minExpire, t.minSince, t.grace = 0, 0, never, never, 0
 	upper.minExpire, upper.minSince = never, never
 	db.touchAll(old)
 	for i := range old {
@@ -303,6 +304,7 @@ func (db *DB) split(t *table) {
 			half.place(hash, r)
 			half.count++
 			if rec.expireAt != 0 {
+				half.timed++
 				half.minExpire = min(half.minExpire, rec.expireAt)
 			}
 		}
@@ -361,6 +363,7 @@ func (db *DB) merge(lower, upper *table) {
 		}
 	}
 	lower.count += upper.count
+	lower.timed += upper.timed
 	lower.minExpire, lower.grace = min(lower.minExpire, upper.minExpire), max(lower.grace, upper.grace)
 	db.atDepth[lower.depth] -= 2
 	lower.depth--
