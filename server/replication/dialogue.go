@@ -55,6 +55,13 @@ func (c *Conn) SetTimeout(timeout time.Duration) {
 // deadline is when it is given up if nothing comes or can be sent from now on.
 func (c *Conn) deadline() time.Time { return time.Now().Add(time.Duration(c.timeout.Load())) }
 
+// silence is how long nothing has come. heard may change at this moment, and is read first, so that this is never below 0, which would tell
+// that there is no link.
+func (c *Conn) silence() time.Duration {
+	heard := c.heard.Load()
+	return time.Duration(mono() - heard)
+}
+
 // Read implements io.Reader.
 func (c *Conn) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(c.deadline()); err != nil {

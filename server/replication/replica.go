@@ -394,7 +394,7 @@ func (r *Replica) Status() Status {
 		s.Offset, s.Received = r.follower.Applied(), r.follower.Received()
 	}
 	if conn := r.status.conn; conn != nil {
-		s.Silence = time.Duration(mono() - conn.heard.Load())
+		s.Silence = conn.silence()
 		if s.State == StateSync {
 			s.Total, s.Read = max(r.status.total, 0), conn.bytes.Load()-r.status.before
 		}
