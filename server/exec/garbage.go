@@ -121,13 +121,13 @@ func muchGarbage(used uint64) uint64 { return max(giveBackMuch, used/muchPart) }
 type goHeap struct {
 	live    uint64 // in use when the last collection ran
 	scanned uint64 // what a collection reads
-	held    uint64 // what the process has of it, garbage and free pages among it, but no free places: those fit objects of one size only
+	held    uint64 // what the process has, garbage and free places among it
 }
 
 func readHeap() goHeap {
 	return goHeap{
 		live: host.RuntimeMetric(host.MetricLive), scanned: host.RuntimeMetric(host.MetricScanned),
-		held: host.RuntimeMetric(host.MetricHeapObjects) + host.RuntimeMetric(host.MetricHeapFree),
+		held: host.RuntimeMetric(host.MetricHeapObjects) + host.RuntimeMetric(host.MetricHeapUnused) + host.RuntimeMetric(host.MetricHeapFree),
 	}
 }
 
