@@ -10,9 +10,16 @@ import (
 )
 
 const (
-	// largestKept is the largest buffer that Buffers keeps between uses, in
-	// bytes. Larger ones go back to the system at once.
+	// largestKept is the largest buffer that Buffers keeps between uses for
+	// whoever needs one of its size, in bytes. Larger ones have others' sizes.
 	largestKept = 1 << 20
+	// largeKept is how many bytes of larger ones Buffers keeps until Trim finds
+	// them unused, or a part of SetLimit's limit (overdraft): who asks for large
+	// replies mostly asks again, and new pages cost more than the copying.
+	largeKept = 64 << 20
+	// largeEach is how many bytes of one of these are kept. What it has beyond
+	// goes back to the system.
+	largeEach = 16 << 20
 	// keptMax is how many bytes of buffers Buffers keeps between uses.
 	keptMax = 16 << 20
 	// smallKept is how many buffers of BufferSize are among these: each front
@@ -48,7 +55,7 @@ const kinds = 7 // sizes that are kept: BufferSize, twice that, … largestKept
 // Buffers is where connections get the memory for what they have received and
 // for what they have still to send. Buffers above BufferSize lie outside the Go
 // heap where the system offers that: one grows without being copied, and goes
-// back to the system when it is put back, not after a collection. Up to
+// back to the system soon after it was put back, not after a collection. Up to
 // largestKept one costs only the pages that were written to; the pages of
 // larger ones are asked for many at a time, since they are written to at once,
 // and a fault for each would take longer than that.
@@ -64,12 +71,22 @@ type Buffers struct {
 
 	mu     sync.Mutex
 	free   [kinds][][]byte
-	fewest [kinds]int    // elements of free at one time, since the last Trim
-	kept   int           // bytes in free
-	inHeap int           // buffers of BufferSize that came from the Go heap
-	mapped map[*byte]int // where those begin that lie outside, and the bytes they may grow to as they are
+	fewest [kinds]int        // elements of free at one time, since the last Trim
+	kept   int               // bytes in free
+	inHeap int               // buffers of BufferSize that came from the Go heap
+	mapped map[*byte]mapping // those that lie outside the Go heap, by where they begin
+
+	large      [][]byte // kept ones above largestKept, the one that was put back last at the end; all of their pages are there
+	largeBytes int      // in large
+	largeLeast int      // elements of large at one time, since the last Trim
 
 	leaving [][]byte // large ones that a goroutine is giving back
+}
+
+// mapping is memory from the system.
+type mapping struct {
+	room  int // bytes of address space, to which a buffer may grow as it is
+	there int // bytes from its beginning that may have pages
 }
 
 // Used returns how many bytes are given out, in buffers above BufferSize.
@@ -120,7 +137,7 @@ func (b *Buffers) Get(n int) []byte {
 		b.used.Add(int64(size))
 	}
 	if size > largestKept {
-		return b.large(size)
+		return b.fromLarge(size)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,14 +156,61 @@ func (b *Buffers) Get(n int) []byte {
 	return b.fromSystem(size)
 }
 
-// large returns a buffer that is larger than those that are kept.
-func (b *Buffers) large(size int) []byte {
+// fromLarge returns a buffer above largestKept.
+func (b *Buffers) fromLarge(size int) []byte {
 	b.mu.Lock()
-	buf := b.fromSystem(size)
+	buf := b.takeLarge(size)
+	if buf != nil {
+		b.mu.Unlock()
+		return buf
+	}
+	buf = b.fromSystem(size)
 	b.mu.Unlock()
 	adviseHuge(buf)
 	populate(buf)
 	return buf
+}
+
+// takeLarge returns a kept buffer of that size, nil if there is none. The caller
+// holds mu.
+func (b *Buffers) takeLarge(size int) []byte {
+	i := b.findLarge(size)
+	if i < 0 {
+		return nil
+	}
+	buf := b.large[i]
+	b.large = slices.Delete(b.large, i, i+1)
+	b.largeLeast = min(b.largeLeast, len(b.large))
+	b.largeBytes -= len(buf)
+	b.note(buf)
+	return buf[:size:size]
+}
+
+// findLarge returns the index in large of the buffer that was put back last
+// among those that are large enough, -1 if none is. The caller holds mu.
+func (b *Buffers) findLarge(size int) int {
+	for i := len(b.large) - 1; i >= 0; i-- {
+		if len(b.large[i]) >= size {
+			return i
+		}
+	}
+	return -1
+}
+
+// keepLarge keeps the beginning of a buffer for the next use, and returns the
+// rest of it. The caller holds mu.
+func (b *Buffers) keepLarge(buf []byte) (rest []byte) {
+	most := largeKept
+	if limit := b.max.Load(); limit > 0 {
+		most = min(most, int(limit/overdraft))
+	}
+	n := min(len(buf), largeEach, most-b.largeBytes) / coarseStep * coarseStep
+	if n <= largestKept {
+		return buf
+	}
+	b.large = append(b.large, buf[:n:n])
+	b.largeBytes += n
+	return buf[n:]
 }
 
 // fromSystem returns memory from the system, or from the Go heap if the system
@@ -171,9 +235,9 @@ func (b *Buffers) fromHeap(size int) []byte {
 // note notes that a buffer lies outside the Go heap. The caller holds mu.
 func (b *Buffers) note(buf []byte) {
 	if b.mapped == nil {
-		b.mapped = make(map[*byte]int)
+		b.mapped = make(map[*byte]mapping)
 	}
-	b.mapped[unsafe.SliceData(buf)] = len(buf)
+	b.mapped[unsafe.SliceData(buf)] = mapping{len(buf), len(buf)}
 }
 
 // Grow returns a buffer of at least n bytes, which are more than buf has, that
@@ -181,7 +245,7 @@ func (b *Buffers) note(buf []byte) {
 // growing it byte by byte pays little. buf is no longer to be used.
 func (b *Buffers) Grow(buf []byte, n int) []byte {
 	have := cap(buf)
-	if b != nil && have > BufferSize {
+	if b != nil && have > BufferSize && !b.movesToLarge(have, n) {
 		if grown := b.extend(buf[:have], n); grown != nil {
 			b.used.Add(int64(len(grown) - have))
 			if len(grown) > largestKept {
@@ -196,20 +260,31 @@ func (b *Buffers) Grow(buf []byte, n int) []byte {
 	return grown
 }
 
+// movesToLarge reports whether a buffer that is not large grows into a kept
+// large one.
+func (b *Buffers) movesToLarge(have, n int) bool {
+	if have > largestKept || n <= largestKept {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.findLarge(capacity(n)) >= 0
+}
+
 // extend makes a buffer that lies outside the Go heap larger; nil if it does
 // not, or cannot be. A large one has address space for half as much again before
 // it is moved, and is given out by coarseStep.
 func (b *Buffers) extend(buf []byte, n int) []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	room, is := b.mapped[unsafe.SliceData(buf)]
+	m, is := b.mapped[unsafe.SliceData(buf)]
 	if !is {
 		return nil
 	}
 	have := len(buf)
-	if n > room {
-		whole := unsafe.Slice(unsafe.SliceData(buf), room)
-		grown := remapBuffer(whole, capacity(max(n, room+room/2)))
+	if n > m.room {
+		whole := unsafe.Slice(unsafe.SliceData(buf), m.room)
+		grown := remapBuffer(whole, capacity(max(n, m.room+m.room/2)))
 		if grown == nil {
 			grown = remapBuffer(whole, capacity(n)) // address space may be short
 		}
@@ -217,16 +292,18 @@ func (b *Buffers) extend(buf []byte, n int) []byte {
 			return nil
 		}
 		delete(b.mapped, unsafe.SliceData(buf))
-		b.note(grown)
-		buf = grown
+		m.room, buf = len(grown), grown
 	}
-	if len(buf) <= largestKept {
-		return buf
+	size := len(buf)
+	if size > largestKept {
+		size = capacity(n)
+		if n-have >= hugeStep {
+			adviseHuge(unsafe.Slice(unsafe.SliceData(buf), m.room))
+		}
 	}
-	if n-have >= hugeStep {
-		adviseHuge(unsafe.Slice(unsafe.SliceData(buf), b.mapped[unsafe.SliceData(buf)]))
-	}
-	return unsafe.Slice(unsafe.SliceData(buf), capacity(n))
+	m.there = max(m.there, size)
+	b.mapped[unsafe.SliceData(buf)] = m
+	return unsafe.Slice(unsafe.SliceData(buf), size)
 }
 
 // Put takes back a buffer that Get or Grow returned, cut to whatever length. A
@@ -246,39 +323,51 @@ func (b *Buffers) Put(buf []byte) {
 	b.discard(buf)
 }
 
-// discard gives a buffer back to the system, or leaves it to the garbage
-// collector. A large one is given back in steps, by a goroutine: whoever puts it
-// back may be a loop, with clients that wait.
+// discard gives a buffer back to the system, or keeps it if it is large, or
+// leaves it to the garbage collector.
 func (b *Buffers) discard(buf []byte) {
-	if b.leave(buf) {
+	b.mu.Lock()
+	buf = b.forget(buf)
+	if len(buf) > largestKept {
+		buf = b.keepLarge(buf)
+	}
+	buf = b.giveBack(buf)
+	b.mu.Unlock()
+	if len(buf) > 0 {
 		unmapBuffer(buf)
 	}
 }
 
-// leave forgets a buffer, and reports whether the caller is to give it back to
-// the system.
-func (b *Buffers) leave(buf []byte) (now bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	room, is := b.mapped[unsafe.SliceData(buf)]
-	if !is {
-		if len(buf) == BufferSize {
-			b.inHeap--
-		}
-		return false
-	}
-	delete(b.mapped, unsafe.SliceData(buf))
-	if room > len(buf) { // which nobody has written to
-		unmapBuffer(unsafe.Slice(unsafe.SliceData(buf), room)[len(buf):])
-	}
+// giveBack gives memory back to the system, or returns it if the caller is to do
+// so, without mu. A large piece is given back in steps, by a goroutine: whoever
+// puts it back may be a loop, with clients that wait. The caller holds mu.
+func (b *Buffers) giveBack(buf []byte) (now []byte) {
 	if len(buf) <= unmapStep {
-		return true
+		return buf
 	}
 	b.going.Add(int64(len(buf)))
 	if b.leaving = append(b.leaving, buf); len(b.leaving) == 1 {
 		go b.unmapLeaving(buf)
 	}
-	return false
+	return nil
+}
+
+// forget returns the memory of a buffer that is not used any more; nil if it is
+// the garbage collector's. The caller holds mu.
+func (b *Buffers) forget(buf []byte) []byte {
+	m, is := b.mapped[unsafe.SliceData(buf)]
+	if !is {
+		if len(buf) == BufferSize {
+			b.inHeap--
+		}
+		return nil
+	}
+	delete(b.mapped, unsafe.SliceData(buf))
+	whole := unsafe.Slice(unsafe.SliceData(buf), m.room)
+	if m.room > m.there {
+		unmapBuffer(whole[m.there:])
+	}
+	return whole[:m.there]
 }
 
 // unmapLeaving gives back to the system what leave has left, buf first, and ends
@@ -309,7 +398,15 @@ func (b *Buffers) nextLeaving() []byte {
 // has Pools do the same. It takes about a microsecond for each buffer.
 func (b *Buffers) Trim() {
 	b.mu.Lock()
-	var unused [][]byte
+	var unused, now [][]byte
+	for _, buf := range b.large[:b.largeLeast] {
+		b.largeBytes -= len(buf)
+		if buf = b.giveBack(buf); buf != nil {
+			now = append(now, buf)
+		}
+	}
+	b.large = slices.Delete(b.large, 0, b.largeLeast)
+	b.largeLeast = len(b.large)
 	for i := range b.free {
 		unused = append(unused, b.free[i][:b.fewest[i]]...)
 		b.free[i] = slices.Delete(b.free[i], 0, b.fewest[i])
@@ -321,6 +418,9 @@ func (b *Buffers) Trim() {
 	b.mu.Unlock()
 	for _, buf := range unused {
 		b.discard(buf)
+	}
+	for _, buf := range now {
+		unmapBuffer(buf)
 	}
 	b.round.Add(1)
 }

@@ -43,13 +43,75 @@ func TestLargeBuffersAreThereAtOnce(t *testing.T) {
 		require.Len(t, buf, have+coarseStep, "a step at a time")
 		require.Less(t, faults(buf[have:]), int64(few), "%d bytes", len(buf))
 	}
-	room := b.mapped[unsafe.SliceData(buf)]
+	room := b.mapped[unsafe.SliceData(buf)].room
 	require.Greater(t, room, len(buf), "it grows where it is for a while")
 	beyond := unsafe.Slice(unsafe.SliceData(buf), room)[len(buf):]
 	require.Greater(t, faults(beyond), int64(few), "what nobody has asked for is not there")
 	b.Put(buf)
 	require.Zero(t, b.Used())
 	require.Empty(t, b.mapped)
+}
+
+// TestLargeBuffersAreUsedAgain: who asks for large replies again gets the pages of the last ones, for which the system is not asked; the next but one
+// Trim gives back what nobody has used.
+func TestLargeBuffersAreUsedAgain(t *testing.T) {
+	var b Buffers
+	const size = 5 << 20
+	first := b.Get(size)
+	begin := unsafe.SliceData(first)
+	b.Put(first)
+	require.Equal(t, capacity(size), b.largeBytes)
+	require.Empty(t, b.mapped)
+	require.Zero(t, b.going.Load())
+
+	small := b.Get(2 * BufferSize)
+	small[7] = 7
+	grown := b.Grow(small, 2<<20)
+	require.Same(t, begin, unsafe.SliceData(grown))
+	require.Len(t, grown, 2<<20)
+	require.EqualValues(t, 7, grown[7])
+	require.EqualValues(t, len(grown), b.Used())
+	require.Zero(t, b.largeBytes)
+	grown = b.Grow(grown, 4<<20)
+	require.Same(t, begin, unsafe.SliceData(grown), "it has the room")
+	b.Put(grown)
+	require.Equal(t, capacity(size), b.largeBytes, "what it did not need is kept too")
+
+	other := b.Get(6 << 20)
+	require.NotSame(t, begin, unsafe.SliceData(other), "it is too small")
+	b.Trim()
+	require.Equal(t, capacity(size), b.largeBytes, "it was in use since the last Trim")
+	b.Trim()
+	require.Zero(t, b.largeBytes)
+	require.Empty(t, b.large)
+	b.Put(other)
+	require.Zero(t, b.Used())
+}
+
+// TestFewLargeBuffersAreKept: what is kept of large ones has a bound, as has each of them, and less where all together have one.
+func TestFewLargeBuffersAreKept(t *testing.T) {
+	for _, tc := range []struct{ limit, most int }{{0, largeKept}, {64 << 20, 8 << 20}} {
+		var b Buffers
+		b.SetLimit(int64(tc.limit))
+		var all [][]byte
+		for range 5 {
+			all = append(all, b.Get(3*largeEach/2))
+		}
+		b.leaving = [][]byte{nil} // as if a goroutine were at work on one
+		for _, buf := range all {
+			b.Put(buf)
+		}
+		require.Equal(t, tc.most, b.largeBytes)
+		for _, buf := range b.large {
+			require.LessOrEqual(t, len(buf), largeEach)
+		}
+		require.Zero(t, b.Used())
+		require.EqualValues(t, len(all)*3*largeEach/2-tc.most, b.going.Load())
+		b.unmapLeaving([]byte{})
+		b.Trim()
+		b.Trim()
+		require.Zero(t, b.largeBytes)
+	}
 }
 
 // TestLargeBuffersAreGivenBackInSteps: who puts large ones back does not wait until the system has them; they count until then for who asks for more.
@@ -68,7 +130,9 @@ func TestLargeBuffersAreGivenBackInSteps(t *testing.T) {
 		b.Put(buf)
 	}
 	require.Zero(t, b.Used())
-	require.EqualValues(t, count*len(all[0]), b.going.Load())
+	kept := b.largeBytes
+	require.Equal(t, size/overdraft/coarseStep*coarseStep, kept)
+	require.EqualValues(t, count*len(all[0])-kept, b.going.Load())
 	require.True(t, b.refuses(2<<20))
 	b.unmapLeaving([]byte{})
 	require.Zero(t, b.going.Load())
