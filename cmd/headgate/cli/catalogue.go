@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/spelling"
 	"headgate/server/command"
 	"headgate/server/limits"
 	"headgate/server/types"
@@ -89,9 +90,13 @@ func (c *catalogue) complete(out io.Writer, line string, at int, key rune) (newL
 func (c *catalogue) help(words []string) string {
 	cmd := c.find(words)
 	if cmd == nil {
-		list := c.beginning(strings.Join(words, " "))
-		if len(words) == 0 || len(list) == 0 {
-			return "help COMMAND explains a command, such as help RL.GCRA: headgate's own, and those of Redis's types. TAB completes names.\n"
+		name := strings.Join(words, " ")
+		list := c.beginning(name)
+		switch {
+		case name == "":
+			return helpOfHelp
+		case len(list) == 0:
+			return fmt.Sprintf("no command %q is explained here%s\n%s", name, c.advice(name), helpOfHelp)
 		}
 		var b strings.Builder
 		for _, cmd := range list {
@@ -109,6 +114,20 @@ func (c *catalogue) help(words []string) string {
 		fmt.Fprintf(&b, "  %s\n", text)
 	}
 	return b.String()
+}
+
+const helpOfHelp = "help COMMAND explains a command, such as help RL.GCRA: headgate's own, and those of Redis's types. TAB completes names.\n"
+
+// advice names the command that a mistyped name most likely means, if there is one.
+func (c *catalogue) advice(name string) string {
+	var names []string
+	for _, cmd := range c.list {
+		names = append(names, nameOf(cmd))
+	}
+	if near := spelling.Nearest(strings.ToUpper(name), names...); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 // writeArgs explains arguments that say what they mean.

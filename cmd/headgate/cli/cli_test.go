@@ -24,14 +24,14 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"unix", "/a", "name"}, []string{o.Network, o.Address, o.TLS.ServerName})
 
-	for _, line := range []string{"-p", "-p x", "-p 70000", "-n -1", "-n x", "--port 1", "--user u", "--cacert /nowhere", "--cert /nowhere"} {
+	for _, line := range []string{"-p", "-p x", "-p 70000", "-n -1", "-n x", "--ports 1", "--port x", "--user u", "--cacert /nowhere", "--cert /nowhere"} {
 		_, err := ParseOptions(strings.Fields(line), nil)
 		require.Error(t, err, line)
 	}
 }
 
 func TestHelpNamesAllOptions(t *testing.T) {
-	for _, option := range []string{"-h", "-p", "-s", "--user", "-a", "-n", "-2", "-3", "--tls", "--sni", "--cacert", "--cert", "--key", "--insecure", "--raw", "--no-raw", "-e"} {
+	for _, option := range []string{"-h, --host", "-p, --port", "-s", "--user", "-a", "-n", "-2", "-3", "--tls", "--sni", "--cacert", "--cert", "--key", "--insecure", "--raw", "--no-raw", "-e"} {
 		require.Contains(t, Help, "\n  "+option)
 	}
 }
@@ -68,7 +68,10 @@ func TestHelpOfCommands(t *testing.T) {
 	}
 	require.Contains(t, c.help([]string{"rl.policy"}), "RL.POLICY SET name <GCRA")
 	require.Contains(t, c.help(nil), "help RL.GCRA")
-	require.Contains(t, c.help([]string{"nosuch"}), "help RL.GCRA")
+	unknown := c.help([]string{"rl.gcar"})
+	require.Contains(t, unknown, `no command "rl.gcar" is explained here; did you mean RL.GCRA?`)
+	require.Contains(t, unknown, "help COMMAND")
+	require.NotContains(t, c.help([]string{"nosuchcommand"}), "did you mean")
 }
 
 // TestHelpWithoutTerminal: help was a command for the server, unless it was typed at a prompt.

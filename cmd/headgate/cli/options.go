@@ -18,8 +18,8 @@ Sends a command to a server and prints its reply. Without a command it reads com
 prompt with history: TAB completes the names of commands and shows their arguments, and "quit" ends. "help RL.GCRA" explains a command, at the
 prompt, in the input and after headgate cli; that needs no server.
 
-  -h HOST        connect to this host (default 127.0.0.1)
-  -p PORT        connect to this port (default 6379)
+  -h, --host H   connect to this host (default 127.0.0.1)
+  -p, --port P   connect to this port (default 6379)
   -s PATH        connect to this Unix socket instead
   --user NAME    authenticate as this user
   -a, --pass P   authenticate with this password; safer: in the environment variable REDISCLI_AUTH
@@ -61,7 +61,7 @@ func ParseOptions(args, env []string) (*Options, error) {
 	}
 	db := "0"
 	values := map[string]*string{
-		"-h": &host, "-p": &port, "-s": &socket, "--user": &o.User, "-a": &o.Pass, "--pass": &o.Pass, "-n": &db,
+		"-h": &host, "--host": &host, "-p": &port, "--port": &port, "-s": &socket, "--user": &o.User, "-a": &o.Pass, "--pass": &o.Pass, "-n": &db,
 		"--sni": &sni, "--cacert": &caCert, "--cert": &cert, "--key": &key,
 	}
 	yes, no, resp2 := true, false, false
