@@ -167,7 +167,6 @@ func MaySort(c *command.Ctx) bool {
 // sortable is an element with what it is compared by.
 type sortable struct {
 	element []byte
-	text    []byte // with ALPHA; nil if its key is not there
 	number  float64
 }
 
@@ -179,21 +178,15 @@ func sort(c *command.Ctx, stores bool) {
 	if !ok {
 		return
 	}
-	elements, kind, ok := sortElements(c, 1)
+	elements, ok := sortElements(c, 1, &o)
 	if !ok {
 		return
 	}
-	if o.as && kind == store.KindSet && (o.store > 0 || c.Script != nil) {
-		// A set has no order of its own that a replay or a script could rely on.
-		o.as, o.alpha, o.by = false, true, nil
+	if !o.as {
+		if elements, ok = inOrder(c, elements, &o); !ok {
+			return
+		}
 	}
-	if o.as && o.reverse && kind != store.KindSet {
-		slices.Reverse(elements)
-	}
-	if !o.as && !orderBy(c, elements, &o) {
-		return
-	}
-	elements = o.page(elements)
 	if o.store > 0 {
 		storeSorted(c, elements, &o)
 		return
@@ -208,35 +201,87 @@ func sort(c *command.Ctx, stores bool) {
 	})
 }
 
-// sortElements copies the elements of the value at args[i], or sends the error for another kind and returns false. A missing key
-// has none.
-func sortElements(c *command.Ctx, i int) (elements []sortable, kind store.Kind, ok bool) {
+// sortElements copies the elements of the value at args[i], or sends the error for another kind and returns false. A missing key has none. If they
+// stay as they come, there are only those that LIMIT asks for.
+func sortElements(c *command.Ctx, i int, o *sorting) (elements []sortable, ok bool) {
 	e, found := c.Find(i)
 	if !found {
-		return nil, store.KindNone, true
+		return nil, true
 	}
-	add := func(v []byte) { elements = append(elements, sortable{element: slices.Clone(v)}) }
+	var kept texts
+	add := func(v []byte) { elements = append(elements, sortable{element: kept.copy(v)}) }
+	// wanted is which of n elements are looked at, in their own order.
+	wanted := func(n int) (from, to int) {
+		from, to = 0, n
+		if o.as {
+			from, to = o.bounds(n)
+		}
+		if o.as && o.reverse {
+			from, to = n-to, n-from
+		}
+		elements = make([]sortable, 0, to-from)
+		return from, to
+	}
 	k := c.Key(i)
-	switch kind = e.Kind(); kind {
+	switch e.Kind() {
 	case store.KindList:
 		l, _, _ := c.DB.List(k, c.Now)
-		l.Walk(0, l.Len(), false, func(_ int, v []byte) bool { add(v); return true })
+		from, to := wanted(l.Len())
+		if from < to {
+			l.Walk(from, to-from, false, func(_ int, v []byte) bool { add(v); return true })
+		}
 	case store.KindSet:
+		if o.as && (o.store > 0 || c.Script != nil) {
+			// A set has no order of its own that a replay or a script could rely on.
+			o.as, o.alpha, o.by = false, true, nil
+		}
 		s, _, _ := c.DB.Set(k, c.Now)
+		elements = make([]sortable, 0, s.Len())
 		s.Each(func(v []byte) bool { add(v); return true })
+		if o.as {
+			start, end := o.bounds(len(elements))
+			elements = elements[start:end]
+		}
+		return elements, true
 	case store.KindZSet:
 		z, _, _ := c.DB.ZSet(k, c.Now)
-		z.Range(0, z.Len()-1, false, func(v []byte, _ float64) bool { add(v); return true })
+		from, to := wanted(z.Len())
+		if from < to {
+			z.Range(from, to-1, false, func(v []byte, _ float64) bool { add(v); return true })
+		}
 	default:
 		c.Err(command.ErrWrongType)
-		return nil, kind, false
+		return nil, false
 	}
-	return elements, kind, true
+	if o.as && o.reverse {
+		slices.Reverse(elements)
+	}
+	return elements, true
 }
 
-// orderBy puts the elements in order, or sends the error and returns false.
-func orderBy(c *command.Ctx, elements []sortable, o *sorting) bool {
+// texts are copies of short texts, many in one piece of memory.
+type texts struct{ chunk []byte }
+
+// Bytes of such a piece. Each is twice as large as the one before.
+const (
+	firstTexts = 64
+	mostTexts  = 16 << 10
+)
+
+func (t *texts) copy(v []byte) []byte {
+	if t.chunk == nil || cap(t.chunk)-len(t.chunk) < len(v) {
+		t.chunk = make([]byte, 0, max(len(v), firstTexts, min(mostTexts, 2*cap(t.chunk))))
+	}
+	begin := len(t.chunk)
+	t.chunk = append(t.chunk, v...)
+	return t.chunk[begin:len(t.chunk):len(t.chunk)]
+}
+
+// inOrder returns those of the elements that LIMIT asks for in their order, or sends the error and returns false.
+func inOrder(c *command.Ctx, elements []sortable, o *sorting) (sorted []sortable, ok bool) {
+	by := make([][]byte, 0, len(elements)) // what texts are compared by; nil if its key is not there
 	numeric := true
+	var kept texts
 	for i := range elements {
 		el := &elements[i]
 		v, there := el.element, true
@@ -244,41 +289,103 @@ func orderBy(c *command.Ctx, elements []sortable, o *sorting) bool {
 			v, there = patternValue(c, o.by, el.element)
 		}
 		switch {
-		case !there:
+		case o.alpha && there && o.by != nil:
+			by = append(by, kept.copy(v))
+		case o.alpha && there:
+			by = append(by, v)
 		case o.alpha:
-			el.text = append(make([]byte, 0, len(v)), v...)
-		default:
-			var ok bool
+			by = append(by, nil)
+		case there:
 			el.number, ok = number.ParseWeight(v)
 			numeric = numeric && ok
 		}
 	}
 	if !numeric {
 		c.Err(errSortNumber)
-		return false
+		return nil, false
 	}
-	compare := o.compare
-	if o.reverse {
-		compare = func(a, b sortable) int { return o.compare(b, a) }
+	order := make([]int32, len(elements)) // indexes, which move faster than elements
+	for i := range order {
+		order[i] = int32(i)
 	}
-	slices.SortStableFunc(elements, compare)
-	return true
+	start, end := o.bounds(len(elements))
+	sortFirst(order, end, func(i, j int32) int {
+		var c int
+		if o.alpha {
+			c = o.compareTexts(by[i], by[j])
+		} else {
+			c = compareNumbers(&elements[i], &elements[j])
+		}
+		if o.reverse {
+			c = -c
+		}
+		return cmp.Or(c, cmp.Compare(i, j)) // so that pages of one order fit together
+	})
+	sorted = make([]sortable, 0, end-start)
+	for _, i := range order[start:end] {
+		sorted = append(sorted, elements[i])
+	}
+	return sorted, true
 }
 
-// compare orders two elements. Texts that are only sent, not stored, are compared as C compares its own, which end at a NUL.
-func (o *sorting) compare(a, b sortable) int {
-	switch {
-	case !o.alpha:
-		if c := cmp.Compare(a.number, b.number); c != 0 {
-			return c
+// allFrom is from which part of the elements on, one in so many, all are put in order where only the first are asked for.
+const allFrom = 8
+
+// sortFirst puts the first n of some indexes in order, as if all were sorted. What stands behind them has no order then.
+func sortFirst(order []int32, n int, compare func(i, j int32) int) {
+	if n <= len(order)/allFrom {
+		if n == 0 {
+			return
 		}
-		return bytes.Compare(a.element, b.element)
-	case a.text == nil || b.text == nil:
-		return cmp.Compare(btoi(a.text != nil), btoi(b.text != nil))
-	case o.store > 0:
-		return bytes.Compare(a.text, b.text)
+		first := order[:n] // a heap with the last of them on top
+		for i := n/2 - 1; i >= 0; i-- {
+			sink(first, i, compare)
+		}
+		for i := n; i < len(order); i++ {
+			if compare(order[i], first[0]) < 0 {
+				order[i], first[0] = first[0], order[i]
+				sink(first, 0, compare)
+			}
+		}
+		order = first
 	}
-	return bytes.Compare(command.CutAtNUL(a.text), command.CutAtNUL(b.text))
+	slices.SortFunc(order, compare)
+}
+
+// sink moves an element of a heap down to its place.
+func sink(heap []int32, i int, compare func(i, j int32) int) {
+	for {
+		last := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
+			if compare(heap[child], heap[last]) > 0 {
+				last = child
+			}
+		}
+		if last == i {
+			return
+		}
+		heap[i], heap[last] = heap[last], heap[i]
+		i = last
+	}
+}
+
+// compareNumbers orders two elements by their numbers, and by themselves where these are the same.
+func compareNumbers(a, b *sortable) int {
+	if c := cmp.Compare(a.number, b.number); c != 0 {
+		return c
+	}
+	return bytes.Compare(a.element, b.element)
+}
+
+// compareTexts orders two texts. Those that are only sent, not stored, are compared as C compares its own, which end at a NUL.
+func (o *sorting) compareTexts(a, b []byte) int {
+	switch {
+	case a == nil || b == nil:
+		return cmp.Compare(btoi(a != nil), btoi(b != nil))
+	case o.store > 0:
+		return bytes.Compare(a, b)
+	}
+	return bytes.Compare(command.CutAtNUL(a), command.CutAtNUL(b))
 }
 
 func btoi(b bool) int {
@@ -288,15 +395,13 @@ func btoi(b bool) int {
 	return 0
 }
 
-// page cuts out what LIMIT asks for.
-func (o *sorting) page(elements []sortable) []sortable {
-	n := int64(len(elements))
-	start := min(max(o.start, 0), n)
-	end := n
+// bounds says which of n elements LIMIT asks for.
+func (o *sorting) bounds(n int) (start, end int) {
+	start, end = int(min(max(o.start, 0), int64(n))), n
 	if o.count >= 0 {
-		end = start + min(o.count, n-start)
+		end = start + int(min(o.count, int64(n-start)))
 	}
-	return elements[start:end]
+	return start, end
 }
 
 // eachSorted hands what is sent or stored of the elements to fn: themselves, or what GET asks for, which may not be there.
