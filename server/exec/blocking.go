@@ -29,6 +29,7 @@ type blocked struct {
 type blocking struct {
 	Timeouts timeouts // the waits that have a time
 	Clients  int      // that are blocked
+	told     int      // of which so many are to be told when a key has gone
 }
 
 // ErrUnblocked is what a client is answered whom CLIENT UNBLOCK ERROR has made give up.
@@ -57,6 +58,9 @@ func (x *Executor) Block(c *command.Ctx, on command.BlockOn) {
 		heap.Push(&x.Blocking.Timeouts, b)
 		workerOf(c).tickBy(b.Until)
 	}
+	if b.Gone != "" {
+		x.Blocking.told++
+	}
 	x.countBlocked(1)
 	c.Client.Blocked = b
 }
@@ -74,6 +78,9 @@ func (x *Executor) EndWait(cl *command.Client) {
 	cl.Blocked = nil
 	if b.Until != 0 {
 		heap.Remove(&x.Blocking.Timeouts, b.slot)
+	}
+	if b.Gone != "" {
+		x.Blocking.told--
 	}
 	x.countBlocked(-1)
 	x.Remains.LetGo(b)
@@ -159,6 +166,9 @@ func (x *Executor) serveQueue(c *command.Ctx, key *store.Awaited) {
 	k := key.Key()
 	for range key.Waits() {
 		e, ok := key.DB().Find(k, c.Now)
+		if !ok && x.Blocking.told == 0 {
+			return
+		}
 		first := key.First()
 		b := first.By.(*blocked)
 		switch there := ok && b.Kind == e.Kind(); {
