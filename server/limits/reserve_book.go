@@ -31,7 +31,7 @@ type Reservations struct {
 	found  []foundKey                    // in the first of these; what is there in the end is remembered in order
 	newest int64                         // ticket
 
-	changed []*reservation // whose own keys somebody has changed, and which are to be looked at; some may be forgotten since
+	changed []*reservation // whose own keys somebody has changed, and which are to be looked at
 
 	known   map[int]int // by database: how many are remembered
 	strange map[int]int // by database: how many keys have a reservation's name and are none
@@ -62,15 +62,27 @@ type reservation struct {
 	ticket   int64
 	place    int // in the heap
 	pairs    []followedPair
-	changed  bool // it is in the book's list of these
+	changed  int // its place in the book's list of these, from 1 on; 0: it is not there
 }
 
 // Changing implements store.Marked: its own key is changed, or goes.
 func (r *reservation) Changing() {
-	if !r.changed {
-		r.changed = true
+	if r.changed == 0 {
 		r.book.changed = append(r.book.changed, r)
+		r.changed = len(r.book.changed)
 	}
+}
+
+// unlist takes a reservation out of the list of those that are to be looked at, if it is there.
+func (b *Reservations) unlist(r *reservation) {
+	if r.changed == 0 {
+		return
+	}
+	last := b.changed[len(b.changed)-1]
+	b.changed[r.changed-1], last.changed = last, r.changed
+	b.changed[len(b.changed)-1] = nil
+	b.changed = b.changed[:len(b.changed)-1]
+	r.changed = 0
 }
 
 // followedPair is a pair of a reservation, and the key whose backlog is followed for it, or nil.
@@ -357,24 +369,23 @@ func (b *Reservations) forget(r *reservation) {
 		}
 	}
 	heap.Remove(&b.due, r.place)
+	b.unlist(r)
 	delete(b.byID, r.reservationID)
 	b.limits.Keys.DB(r.db).Unmark(r.name)
 	b.known[r.db]--
 }
 
 // lookAtChanged looks at one of the reservations whose keys were changed: what is no longer there is forgotten, whatever its time-out, so that it does
-// not count as open and in the place of one that is to be found. now is in ns.
+// not count as open and in the place of one that is to be found. The keyspace stays as it is, since this may be while nothing is to change it. now is
+// in ns.
 func (b *Reservations) lookAtChanged(now int64) {
-	last := len(b.changed) - 1
-	r := b.changed[last]
-	b.changed[last] = nil
-	b.changed = b.changed[:last]
-	if b.byID[r.reservationID] != r {
-		return
-	}
-	db := b.limits.Keys.DB(r.db)
+	r := b.changed[len(b.changed)-1]
+	b.unlist(r)
+	keys := b.limits.Keys
+	db := keys.DB(r.db)
+	kept := keys.KeepExpired(true)
 	open := b.limits.readReservation(db, []byte(r.id), now/nsPerMs)
-	r.changed = false // what has expired is removed by this look
+	keys.KeepExpired(kept)
 	switch {
 	case open == nil:
 		b.forget(r)
@@ -524,7 +535,6 @@ func (b *Reservations) drop() {
 	for len(b.due) > 0 {
 		b.forget(b.due[0])
 	}
-	b.changed = nil
 }
 
 // foundKey is a key that a search has found.

@@ -163,6 +163,42 @@ func TestReserveOfWhatBecomesALog(t *testing.T) {
 	`)
 }
 
+// TestReservationsAreLeftAloneInAPause: a reservation whose key has been changed is looked at, and the key stays where it is, past its time too.
+func TestReservationsAreLeftAloneInAPause(t *testing.T) {
+	w := newReserver(t)
+	w.Call("RL.RESERVE 1 requests r COST 40 TTL 1h ID a")
+	require.Equal(t, "1", w.Ask("PEXPIREAT", "rl:reservation:{a}", fmt.Sprint(w.Now/1e6+50)))
+	require.Equal(t, "OK", w.Call("CLIENT PAUSE 1000 WRITE"))
+	w.Now += 100 * 1e6
+	there := func() bool {
+		_, found := w.Srv.Keys.DB(0).Peek(w.Srv.Keys.Key([]byte("rl:reservation:{a}")))
+		return found
+	}
+	cron(w.Srv)
+	require.True(t, there())
+	require.Zero(t, w.Srv.Reservations.Open())
+	w.Now += 1000 * 1e6
+	cron(w.Srv)
+	require.False(t, there())
+	require.Zero(t, w.Srv.Reservations.Open())
+}
+
+// TestReservationsThatGoAndComeTakeNoMemory: one that is made again and again under the same id, while nobody has the time to look.
+func TestReservationsThatGoAndComeTakeNoMemory(t *testing.T) {
+	w := newReserver(t)
+	w.Call("RL.RESERVE 1 free f TTL 1h ID other")
+	w.Call("DEL rl:reservation:{other}")
+	for range 100 {
+		w.Call("RL.RESERVE 1 free f TTL 1h ID a")
+		w.Call("DEL rl:reservation:{a}")
+	}
+	require.Equal(t, 2, w.Srv.Reservations.Changed())
+	w.Call("RL.RESERVE 1 free f TTL 1h ID a")
+	cron(w.Srv)
+	require.Zero(t, w.Srv.Reservations.Changed())
+	require.Equal(t, 1, w.Srv.Reservations.Open())
+}
+
 // TestReserveUnderExceptions: a key's override is its policy then as now, a pair that only a shadow limits has charged nothing, and a block limits
 // reservations, too.
 func TestReserveUnderExceptions(t *testing.T) {
