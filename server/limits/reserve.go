@@ -2,7 +2,6 @@ package limits
 
 import (
 	"bytes"
-	"math"
 	"slices"
 
 	"headgate/internal/glob"
@@ -368,14 +367,7 @@ func (l *Limits) settle(c *command.Ctx) {
 		c.Err(errFewActuals)
 		return
 	}
-	reserved, used := int64(0), int64(0) // of logs
-	for i := range r.pairs {
-		if p := &r.pairs[i]; p.policy.Algorithm.Returns == limiter.ReturnEntries {
-			reserved += p.cost
-			used += min(actuals[i], math.MaxInt64-used)
-		}
-	}
-	if used > max(maxReservedEntries, reserved) {
+	if tooManyEntries(r, actuals) {
 		c.Err(errReservedEntries)
 		return
 	}
@@ -389,6 +381,24 @@ func (l *Limits) settle(c *command.Ctx) {
 		c.Reply.Array(5)
 		sendNumbers(c.Reply, &v)
 	}
+}
+
+// tooManyEntries reports whether what was used is more than may be charged to logs: by one of them, or by all together. Where another pair has
+// reserved more than it has used there is no more room for this one's debt.
+func tooManyEntries(r *openReservation, actuals []int64) bool {
+	reserved, used := int64(0), int64(0)
+	for i := range r.pairs {
+		p := &r.pairs[i]
+		if p.policy.Algorithm.Returns != limiter.ReturnEntries || p.policy.Limit < 0 {
+			continue
+		}
+		if actuals[i] > max(maxReservedEntries, p.cost) {
+			return true
+		}
+		reserved += p.cost
+		used += actuals[i]
+	}
+	return used > max(maxReservedEntries, reserved)
 }
 
 // cancel implements RL.CANCEL id.

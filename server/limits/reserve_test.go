@@ -163,6 +163,23 @@ func TestReserveOfWhatBecomesALog(t *testing.T) {
 	`)
 }
 
+// TestSettledLogs: what is used of a log is charged to it, or is an error: what another pair has reserved makes no room, and what a pair
+// without a limit has used counts for nothing.
+func TestSettledLogs(t *testing.T) {
+	servertest.Converse(t, newReserver(t), `
+		RL.POLICY SET q LOG 50000 60s              | OK
+		RL.RESERVE 3 q k q l q m COST 10000 TTL 600s ID a | [0 -1 a [[0 50000 40000 -1 60000] [0 50000 40000 -1 60000] [0 50000 40000 -1 60000]]]
+		RL.SETTLE a ACTUALS 30000 0 0              | ERR cost of a reserved log must be <= 10000
+		RL.SETTLE a ACTUALS 10000 10000 9999       | [1 [[0 50000 40000 -1 60000] [0 50000 40000 -1 60000] [0 50000 40001 -1 60000]]]
+		DEL k l m                                  | 3
+		RL.POLICY SET open LOG -1 60s              | OK
+		RL.RESERVE 2 open k q l COSTS 1000000000000 1 TTL 600s ID b | [0 -1 b [[0 -1 -1 -1 0] [0 50000 49999 -1 60000]]]
+		RL.SETTLE b ACTUALS 0 30000                | ERR cost of a reserved log must be <= 10000
+		RL.SETTLE b ACTUALS 1000000000000 10000    | [1 [[0 -1 -1 -1 0] [0 50000 40000 -1 60000]]]
+		ZCARD l                                    | 10000
+	`)
+}
+
 // TestReservationsAreLeftAloneInAPause: a reservation whose key has been changed is looked at, and the key stays where it is, past its time too.
 func TestReservationsAreLeftAloneInAPause(t *testing.T) {
 	w := newReserver(t)
