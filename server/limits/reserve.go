@@ -434,6 +434,17 @@ func mayWithKeys(c *command.Ctx, r *openReservation, access acl.Access) bool {
 	return !slices.ContainsFunc(r.pairs, func(p reservedPair) bool { return !c.Client.User.MayWithKey(call, p.key, access) })
 }
 
+// mayReadKeys returns a function that reports whether the client's user may read each key of a reservation.
+func mayReadKeys(c *command.Ctx) func(r *reservation) bool {
+	if !c.Client.Guarded {
+		return func(*reservation) bool { return true }
+	}
+	call, user := c.ACLCall(c.Cmd, c.Args), c.Client.User
+	return func(r *reservation) bool {
+		return !slices.ContainsFunc(r.pairs, func(p followedPair) bool { return !user.MayWithKey(call, []byte(p.key), acl.ReadKey) })
+	}
+}
+
 // lookAtReserved is what a look at a pair answers, by the policy as it is now.
 func (l *Limits) lookAtReserved(c *command.Ctx, p *reservedPair) throttle.Verdict {
 	policy := l.policyNow(c, p)
@@ -468,7 +479,8 @@ func (l *Limits) listReservations(c *command.Ctx) {
 		count = reservationsShown
 	}
 	var shown []*openReservation
-	for _, r := range l.Reservations.inOrder(func(r *reservation) bool { return pattern == nil || r.matches(pattern) }) {
+	mayRead := mayReadKeys(c) // asked of what is remembered first: to read thousands that are not shown would take long
+	for _, r := range l.Reservations.inOrder(func(r *reservation) bool { return (pattern == nil || r.matches(pattern)) && mayRead(r) }) {
 		if int64(len(shown)) == count {
 			break
 		}

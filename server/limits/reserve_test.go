@@ -216,6 +216,19 @@ func TestReservationsThatGoAndComeTakeNoMemory(t *testing.T) {
 	require.Equal(t, 1, w.Srv.Reservations.Open())
 }
 
+// TestReservationsOfOthersAreNotRead: to whom none is shown, a list costs no more for how many there are than a look at each name.
+func TestReservationsOfOthersAreNotRead(t *testing.T) {
+	admin, user := servertest.NewUserClients(t, "+@all", "~mine:*")
+	const there = 200
+	for i := range there {
+		reply := admin.Ask("RL.RESERVE", "2", "FIXED 100 1h", fmt.Sprintf("theirs:%d", i), "FIXED 100 1h", fmt.Sprintf("others:%d", i), "TTL", "1h", "ID", fmt.Sprint(i))
+		require.NotContains(t, reply, "-ERR")
+	}
+	list := servertest.EncodeCommand("RL.RESERVATIONS")
+	require.Equal(t, "*0\r\n", string(user.Run(list)))
+	require.Less(t, testing.AllocsPerRun(10, func() { user.Run(list) }), float64(4*there), "to read one takes ten times as many")
+}
+
 // TestReserveUnderExceptions: a key's override is its policy then as now, a pair that only a shadow limits has charged nothing, and a block limits
 // reservations, too.
 func TestReserveUnderExceptions(t *testing.T) {
