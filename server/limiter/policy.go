@@ -295,8 +295,15 @@ func withUnit(duration []byte) string {
 	return string(duration)
 }
 
-// Words splits a policy's text into its words.
+// MaxText is how long a policy's text may be, in bytes: several times as long as one of which each word is as long as it may be.
+const MaxText = 1 << 10
+
+// Words splits a policy's text into its words. A text that is longer than MaxText is none, and has none: whoever may write a key can bring one of
+// hundreds of megabytes.
 func Words(text string) [][]byte {
+	if len(text) > MaxText {
+		return nil
+	}
 	var words [][]byte
 	for _, word := range strings.Fields(text) {
 		words = append(words, []byte(word))

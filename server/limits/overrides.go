@@ -68,6 +68,9 @@ func (l *Limits) override(c *command.Ctx, known *KnownPolicy, key []byte) *limit
 		return known.Policy
 	}
 	text := e.Bytes(l.digits[:])
+	if len(text) > limiter.MaxText { // it is not even to be remembered
+		return known.Policy
+	}
 	p, found := known.except.parsed[string(text)]
 	if !found {
 		p = l.parseOverride(known, string(text))
@@ -86,7 +89,7 @@ func (l *Limits) override(c *command.Ctx, known *KnownPolicy, key []byte) *limit
 func (l *Limits) parseOverride(known *KnownPolicy, text string) *limiter.Policy {
 	words, _, err := l.overrideOf(known, limiter.Words(text))
 	if err != nil {
-		l.Logger.Warn("an override cannot be read and counts as absent", "policy", known.Name, "text", text, "err", err)
+		l.Logger.Warn("an override cannot be read and counts as absent", "policy", known.Name, "text", limiter.Shown(text), "err", err)
 		return nil
 	}
 	p := known.Instead(words)

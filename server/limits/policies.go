@@ -179,7 +179,7 @@ func (l *Limits) policy(c *command.Ctx, name []byte) (p *KnownPolicy, err error)
 		if err == nil {
 			p = newKnown(string(name), &parsed, known.Counts.Of(string(name)))
 		} else {
-			c.Core.Logger.Warn("a policy cannot be read and counts as absent", "policy", string(name), "text", string(text), "err", err)
+			c.Core.Logger.Warn("a policy cannot be read and counts as absent", "policy", string(name), "text", string(limiter.Shown(text)), "err", err)
 		}
 	}
 	known.Parsed[string(name)] = p
@@ -250,7 +250,7 @@ func (l *Limits) setPolicy(c *command.Ctx) {
 // policyText reads the name and the words of RL.POLICY SET, or sends the error and returns false.
 func (l *Limits) policyText(c *command.Ctx) (p limiter.Policy, text string, ok bool) {
 	words := c.Args[3:]
-	if len(words) == 1 { // in quotes, as RL.TAKE takes a limit
+	if len(words) == 1 && len(words[0]) <= limiter.MaxText { // in quotes, as RL.TAKE takes a limit
 		words = limiter.Words(string(words[0]))
 	}
 	err := limiter.CheckName(c.Args[2])

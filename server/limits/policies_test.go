@@ -401,6 +401,24 @@ func TestCommandConversations(t *testing.T) {
 }
 
 // TestFixedPolicies: what the configuration says of policies wins, and can only be changed there.
+// TestTextsThatAreNoPolicies: a text that is longer than a policy can be is not split into words, of which it may have millions.
+func TestTextsThatAreNoPolicies(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	require.Equal(t, "+OK\r\n", w.Ask("RL.POLICY", "SET", "p", "FIXED", "5", "1s"))
+	text := strings.Repeat("a ", 8_000)
+	for _, call := range [][]string{
+		{"RL.POLICY", "SET", "q", text}, {"HSET", "rl:policies", "r", text}, {"RL.TAKE", "1", "r", "k"}, {"RL.POLICY", "GET", "r"}, {"RL.POLICY", "LIST"},
+		{"SET", "rl:override:{k}:p", text}, {"RL.TAKE", "1", "p", "k"}, {"RL.POLICY", "OVERRIDE", "GET", "p", "k"},
+	} {
+		line := servertest.EncodeCommand(call...)
+		require.Less(t, testing.AllocsPerRun(2, func() { w.Run(line) }), 1000.0, "%q", call[0])
+	}
+	require.True(t, strings.HasPrefix(w.Ask("RL.POLICY", "SET", "q", text), "-ERR unknown algorithm '"+text[:128]+"', use "))
+	require.Equal(t, "-ERR no such policy 'r'\r\n", w.Ask("RL.TAKE", "1", "r", "k"))
+	require.True(t, strings.HasPrefix(w.Ask("RL.TAKE", "1", "p", "k2"), "*3\r\n:0\r\n:-1\r\n*1\r\n*5\r\n:0\r\n:5\r\n"))
+	require.True(t, strings.HasPrefix(w.Ask("RL.TAKE", "1", "p", "k", "PEEK"), "*3\r\n:0\r\n:-1\r\n*1\r\n*5\r\n:0\r\n:5\r\n"), "the override counts as absent")
+}
+
 func TestFixedPolicies(t *testing.T) {
 	w := servertest.NewClockClient(t)
 	servertest.Converse(t, w, `
