@@ -2,6 +2,8 @@ package simulate_test
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"headgate/cmd/headgate/simulate"
@@ -13,4 +15,26 @@ import (
 func TestAnUnquotedLimitIsSaidToBeOne(t *testing.T) {
 	_, err := simulate.ParseOptions([]string{"access.log", "--policy", "GCRA", "20", "100", "1m"}, io.Discard)
 	require.ErrorContains(t, err, "put the whole limit in quotes, as in --policy 'GCRA 20 100 1m'")
+}
+
+// TestPoliciesOfAConfiguration are read as the server reads them, in quotes or not.
+func TestPoliciesOfAConfiguration(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "headgate.conf")
+	read := func(text string) ([]string, error) {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		options, err := simulate.ParseOptions([]string{"access.log", "--policies", path}, io.Discard)
+		if err != nil {
+			return nil, err
+		}
+		var texts []string
+		for i := range options.Policies {
+			texts = append(texts, options.Policies[i].String())
+		}
+		return texts, nil
+	}
+	texts, err := read("port 1\npolicy a GCRA 20 100 1m\n policy b \"FIXED 10 1h\"\npolicy 'c' LOG \"5\" 1s\n")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a: GCRA 20 100 1m", "b: FIXED 10 1h", "c: LOG 5 1s"}, texts)
+	_, err = read("policy a \"FIXED 10 1h\n")
+	require.ErrorContains(t, err, path+":1: unbalanced quotes")
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"headgate/internal/quoting"
 	"headgate/server/limiter"
 	"headgate/throttle"
 )
@@ -61,8 +62,11 @@ func readPolicies(path string) (list []Policy, err error) {
 			continue
 		}
 		name := ""
-		if configuration {
-			words := strings.Fields(line)
+		if configuration { // where the limit, or each of its words, may be in quotes
+			words, err := quoting.Split(line)
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
+			}
 			name, line = words[1], strings.Join(words[2:], " ")
 		}
 		p, err := parsePolicy(line)
