@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"headgate/server/servertest"
 
@@ -92,4 +93,27 @@ func TestPipesShareOneExecutor(t *testing.T) {
 	_, err := conn.Write([]byte("GET shared\r\n"))
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf("$4\r\n%d\r\n", conns*each), servertest.ReadLines(t, r, 2))
+}
+
+// TestPipeTellsHowMuchIsUnsent: while the peer takes a long reply, so that it is not one that does nothing, and its output shrinks.
+func TestPipeTellsHowMuchIsUnsent(t *testing.T) {
+	const size = 4 << 20
+	p := servertest.NewPipeServer(t)
+	conn, r := p.Dial()
+	_, err := conn.Write([]byte(fmt.Sprintf("SETRANGE k %d x\r\n", size-1)))
+	require.NoError(t, err)
+	servertest.ReadLines(t, r, 1)
+	_, err = conn.Write([]byte("GET k\r\n"))
+	require.NoError(t, err)
+	servertest.ReadLines(t, r, 1)
+	for left := size; left > 0; left -= size / 4 {
+		_, err = io.CopyN(io.Discard, r, size/4)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			p.Srv.Lock()
+			defer p.Srv.Unlock()
+			return p.Srv.Clients.List[0].Conn.Unsent() <= left
+		}, 10*time.Second, time.Millisecond)
+	}
+	servertest.ReadLines(t, r, 1)
 }

@@ -218,12 +218,29 @@ func (n *netConn) sendAll() bool {
 				}
 				break
 			}
-			if _, err := n.conn.Write(n.c.out); err != nil {
+			if !n.write() {
 				return false
 			}
 		}
 	}
 	return false
+}
+
+// writeMax is how many bytes are written between two times that it is told how many the peer has taken.
+const writeMax = 256 << 10
+
+// write sends what the writer has taken, and reports whether the peer has taken all of it.
+func (n *netConn) write() bool {
+	for rest := n.c.out; ; {
+		sent, err := n.conn.Write(rest[:min(len(rest), writeMax)])
+		if rest = rest[sent:]; err != nil || len(rest) == 0 {
+			return err == nil
+		}
+		n.handler.Lock()
+		n.c.sent = len(n.c.out) - len(rest)
+		n.c.staged = len(rest)
+		n.handler.Unlock()
+	}
 }
 
 func (n *netConn) takeResumed() bool {
