@@ -13,8 +13,11 @@ import (
 	"headgate/server/netpoll"
 )
 
-// netDrainTime is how long an ending server lets peers take in their replies.
+// netDrainTime is how long an ending server waits for replies that are to come, and then lets peers take in their replies.
 const netDrainTime = 500 * time.Millisecond
+
+// answerPause is after how long it is looked again whether they have come.
+const answerPause = time.Millisecond
 
 // netFront serves connections on goroutines of their own: those of TLS, which only a net.Conn can carry, and on systems without epoll
 // all of them. It is safe for concurrent use.
@@ -79,8 +82,8 @@ func (f *netFront) serve(conn net.Conn) {
 	netpoll.ServeConn(f.of.handlers.Each, &frontConn{conn, f})
 }
 
-// end closes the clients that are served on goroutines, once what was read is answered, and returns when all are gone. Nothing may be
-// accepted any more.
+// end closes the clients that are served on goroutines, once what was read is answered, also what others are to answer, and returns when all are
+// gone. Nothing may be accepted any more.
 func (f *netFront) end() {
 	f.ending.Store(true)
 	gone := make(chan struct{})
@@ -89,8 +92,12 @@ func (f *netFront) end() {
 		close(gone)
 	}()
 	how := (*netpoll.Conn).CloseAfterReply
+	answered := func(c *netpoll.Conn) bool { return !c.AwaitsReplies() }
+	for begin := time.Now(); f.closeClients(how, answered) && time.Since(begin) < netDrainTime; {
+		time.Sleep(answerPause)
+	}
 	for {
-		f.closeClients(how)
+		f.closeClients(how, nil)
 		how = (*netpoll.Conn).CloseNow
 		select {
 		case <-gone:
@@ -100,14 +107,20 @@ func (f *netFront) end() {
 	}
 }
 
-func (f *netFront) closeClients(how func(*netpoll.Conn)) {
+// closeClients closes those that are served on goroutines and of which a condition holds, if there is one. It reports whether it does not hold of some.
+func (f *netFront) closeClients(how func(*netpoll.Conn), condition func(*netpoll.Conn) bool) (left bool) {
 	f.of.Lock()
 	defer f.of.Unlock()
 	for _, cl := range f.of.Clients.List {
-		if cl.Conn.FD < 0 {
+		switch {
+		case cl.Conn.FD >= 0:
+		case condition == nil || condition(cl.Conn):
 			how(cl.Conn)
+		default:
+			left = true
 		}
 	}
+	return left
 }
 
 // frontConn counts what goes through a connection, and ends it in good order.

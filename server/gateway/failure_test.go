@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"runtime"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"headgate/internal/reference"
 	"headgate/server/config"
 	"headgate/server/limiter"
+	"headgate/server/netpoll"
 	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
@@ -174,6 +176,30 @@ func TestAnswersUnderWayAtTheEnd(t *testing.T) {
 	require.Eventually(t, func() bool { return srv.Gateway.Up.Status().PendingCalls > 0 }, answerTime, time.Millisecond)
 	srv.Stop()
 	require.Equal(t, "2", gate.read())
+}
+
+// TestAnswersUnderWayAtTheEndOverTLS: likewise to clients behind a net.Conn, as those of TLS are.
+func TestAnswersUnderWayAtTheEndOverTLS(t *testing.T) {
+	redis := reference.Start(t)
+	srv, gate := startGateway(t, "redis+unix://"+socketOf(redis))
+	require.Equal(t, "OK", gate.ask("SET n 1"))
+	client, served := net.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		netpoll.ServeConn(srv, served)
+	}()
+	require.NoError(t, client.SetDeadline(time.Now().Add(answerTime)))
+	_, err := redis.Do("CLIENT", "PAUSE", "200", "ALL")
+	require.NoError(t, err)
+	_, err = client.Write([]byte("INCR n\r\nINCR n\r\n"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return srv.Gateway.Up.Status().PendingCalls == 2 }, answerTime, time.Millisecond)
+	srv.Stop()
+	replies, err := io.ReadAll(client)
+	require.NoError(t, err)
+	require.Equal(t, ":2\r\n:3\r\n", string(replies))
+	<-ended
 }
 
 // TestTooMuchUnderWay: clients are not read while as much is under way as may be, and all are answered.

@@ -218,6 +218,9 @@ func (c *Conn) RestUnread() { c.rests, c.restMax = true, 0 }
 // nothing more. The caller holds the Handler's lock, and wakes the connection when it tells of the last.
 func (c *Conn) AwaitReplies(to bool) { c.awaits = to }
 
+// AwaitsReplies reports whether replies are to come, see AwaitReplies. The caller holds the Handler's lock.
+func (c *Conn) AwaitsReplies() bool { return c.awaits }
+
 // unreadRest reports whether the connection rests and is not to be read.
 func (c *Conn) unreadRest() bool { return c.rests && c.restMax == 0 }
 
