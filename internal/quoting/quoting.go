@@ -7,17 +7,27 @@ package quoting
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 )
 
 // ErrQuotes says that a text cannot be split.
 var ErrQuotes = errors.New("unbalanced quotes, or text right behind a closing quote")
 
+// ErrManyWords says that a text has more words than were to be expected.
+var ErrManyWords = errors.New("too many words")
+
 // Split splits a text into words at blanks, and takes quotes off.
-func Split(s string) ([]string, error) {
-	parts, ok := AppendWords(nil, []byte(s))
+func Split(s string) ([]string, error) { return SplitFew(s, math.MaxInt) }
+
+// SplitFew is Split for a text that may be anybody's, and is to have so many words at most: with more it has an error as soon as that is seen.
+func SplitFew(s string, most int) ([]string, error) {
+	parts, ok := appendWords(nil, []byte(s), most)
 	if !ok {
 		return nil, ErrQuotes
+	}
+	if len(parts) > most {
+		return nil, ErrManyWords
 	}
 	var words []string
 	for _, part := range parts {
@@ -30,8 +40,13 @@ func Split(s string) ([]string, error) {
 //
 // Words without quotes are slices of line. A quoted one is decoded to memory of its own, never in place, so that line can be split again.
 func AppendWords(words [][]byte, line []byte) (out [][]byte, ok bool) {
+	return appendWords(words, line, math.MaxInt)
+}
+
+// appendWords is AppendWords, but ends when out has more words than most.
+func appendWords(words [][]byte, line []byte, most int) (out [][]byte, ok bool) {
 	out = words
-	for i := 0; ; {
+	for i := 0; len(out) <= most; {
 		for i < len(line) && isSpace(line[i]) {
 			i++
 		}
@@ -58,6 +73,7 @@ func AppendWords(words [][]byte, line []byte) (out [][]byte, ok bool) {
 		}
 		out = append(out, word)
 	}
+	return out, true
 }
 
 // appendDoubleQuoted decodes what stands from line[i] to the closing double

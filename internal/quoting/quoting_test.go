@@ -28,6 +28,15 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// TestSplitFew: a text of more words is not looked at any further.
+func TestSplitFew(t *testing.T) {
+	for line, want := range map[string]error{"": nil, `a "b c"`: nil, "a b  ": nil, "a b c": ErrManyWords, `a b c "`: ErrManyWords, `a b "`: ErrQuotes} {
+		words, err := SplitFew(line, 2)
+		require.Equal(t, want, err, "%q", line)
+		require.LessOrEqual(t, len(words), 2)
+	}
+}
+
 // TestAVerticalTabEndsNoWord: what redis-server takes for space before a word is not all of what ends one.
 func TestAVerticalTabEndsNoWord(t *testing.T) {
 	words, err := Split("\v\fa\vb\fc\vd \v e")

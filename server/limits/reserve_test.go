@@ -216,6 +216,15 @@ func TestReservationsThatGoAndComeTakeNoMemory(t *testing.T) {
 	require.Equal(t, 1, w.Srv.Reservations.Open())
 }
 
+// TestTextsThatAreNoReservations are not split into words, of which they may have millions.
+func TestTextsThatAreNoReservations(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	w.Ask("SET", "rl:reservation:{a}", "a 1 1 "+strings.Repeat("ab ", 5_000))
+	line := servertest.EncodeCommand("RL.CANCEL", "a")
+	require.Equal(t, ":0\r\n", string(w.Run(line)))
+	require.Less(t, testing.AllocsPerRun(10, func() { w.Run(line) }), 4000.0)
+}
+
 // TestReservationsOfOthersAreNotRead: to whom none is shown, a list costs no more for how many there are than a look at each name.
 func TestReservationsOfOthersAreNotRead(t *testing.T) {
 	admin, user := servertest.NewUserClients(t, "+@all", "~mine:*")

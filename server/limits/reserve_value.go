@@ -120,8 +120,8 @@ func (l *Limits) readReservation(db *store.DB, id []byte, nowMs int64) *openRese
 
 // parseReservation reads the value of the reservation of an id, or returns false for what is none.
 func (l *Limits) parseReservation(r *reservationValue, id []byte, text string) (ok bool) {
-	words, err := quoting.Split(text)
-	if err != nil || len(words) < wordsBefore+wordsOfPair || len(words) > wordsBefore+maxPairs*wordsOfPair || (len(words)-wordsBefore)%wordsOfPair != 0 {
+	words, err := quoting.SplitFew(text, wordsBefore+maxPairs*wordsOfPair)
+	if err != nil || len(words) < wordsBefore+wordsOfPair || (len(words)-wordsBefore)%wordsOfPair != 0 {
 		return false
 	}
 	if words[0] != string(id) {
