@@ -52,6 +52,9 @@ func (db *DB) Unmark(name string) {
 	}
 }
 
+// UnmarkAll is Unmark for all names of the database.
+func (db *DB) UnmarkAll() { db.marks = nil }
+
 // changing tells of a change of a name that may be marked.
 func (m *marks) changing(name []byte) {
 	if m.cells[markCell(name)] == 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"container/heap"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -375,6 +376,30 @@ func (b *Reservations) forget(r *reservation) {
 	b.known[r.db]--
 }
 
+// forgetAll forgets all reservations of a database, and all followed keys, which is much less work than one after the other.
+func (b *Reservations) forgetAll(db *store.DB) {
+	of := db.Index()
+	gone := func(r *reservation) bool { return r.db == of }
+	b.due = slices.DeleteFunc(b.due, gone)
+	for i, r := range b.due {
+		r.place = i
+	}
+	heap.Init(&b.due)
+	b.changed = slices.DeleteFunc(b.changed, gone)
+	for i, r := range b.changed {
+		r.changed = i + 1
+	}
+	if len(b.due) == 0 {
+		b.byID, b.keys, b.marks = nil, nil, nil
+	} else {
+		maps.DeleteFunc(b.byID, func(id reservationID, _ *reservation) bool { return id.db == of })
+		maps.DeleteFunc(b.keys, func(name followedName, _ *followedKey) bool { return name.db == of })
+		maps.DeleteFunc(b.marks, func(name followedName, _ followedMark) bool { return name.db == of })
+	}
+	delete(b.known, of)
+	db.UnmarkAll()
+}
+
 // lookAtChanged looks at one of the reservations whose keys were changed: what is no longer there is forgotten, whatever its time-out, so that it does
 // not count as open and in the place of one that is to be found. The keyspace stays as it is, since this may be while nothing is to change it. now is
 // in ns.
@@ -452,11 +477,7 @@ const (
 
 // Replaced is called when a database has other keys than before: what was remembered of its reservations holds no longer.
 func (b *Reservations) Replaced(db *store.DB) {
-	for _, r := range slices.Clone(b.due) {
-		if r.db == db.Index() {
-			b.forget(r)
-		}
-	}
+	b.forgetAll(db)
 	if len(b.search) > 0 && b.search[0].db == db {
 		b.found = nil
 	}
@@ -532,8 +553,8 @@ func (b *Reservations) Slice(now int64) (next int64) {
 // drop forgets everything, for a server that follows a primary.
 func (b *Reservations) drop() {
 	b.search, b.found, b.strange = nil, nil, nil
-	for len(b.due) > 0 {
-		b.forget(b.due[0])
+	for i := 0; len(b.due) > 0; i++ {
+		b.forgetAll(b.limits.Keys.DB(i))
 	}
 }
 

@@ -216,6 +216,35 @@ func TestReservationsThatGoAndComeTakeNoMemory(t *testing.T) {
 	require.Equal(t, 1, w.Srv.Reservations.Open())
 }
 
+// TestReservationsOfOneDatabaseAreForgotten, and those of others are not: not their time-outs, nor what may come back of them, nor what others do
+// to them.
+func TestReservationsOfOneDatabaseAreForgotten(t *testing.T) {
+	w := newReserver(t)
+	for i := range 20 {
+		w.Call(fmt.Sprintf("SELECT %d", 1+i%2))
+		w.Call(fmt.Sprintf("RL.RESERVE 1 tokens k COST 1 TTL %ds ID a%d", 1+(i*7)%20, i))
+	}
+	w.Call("DEL rl:reservation:{a19}")
+	w.Call("SELECT 1")
+	w.Call("DEL rl:reservation:{a18}")
+	require.Equal(t, 20, w.Srv.Reservations.Open())
+	w.Call("FLUSHDB")
+	require.Equal(t, 10, w.Srv.Reservations.Open())
+	require.Equal(t, "[0 -1 b [[0 100 95 -1 5000]]]", w.Call("RL.RESERVE 1 tokens k COST 5 TTL 1h ID b"))
+	require.Equal(t, "[1 [[0 100 100 -1 0]]]", w.Call("RL.SETTLE b ACTUAL 0"))
+	w.Call("SELECT 2")
+	cron(w.Srv)
+	require.Equal(t, 9, w.Srv.Reservations.Open())
+	require.Equal(t, "[0 100 90 -1 10000]", strings.TrimSuffix(strings.TrimPrefix(w.Call("RL.TAKE 1 tokens k PEEK"), "[0 -1 ["), "]]"))
+	require.Equal(t, "[1 [[0 100 91 -1 9000]]]", w.Call("RL.SETTLE a1 ACTUAL 0"))
+	w.Now += 5 * 1e9
+	cron(w.Srv)
+	require.Equal(t, 6, w.Srv.Reservations.Open())
+	w.Call("FLUSHALL")
+	require.Zero(t, w.Srv.Reservations.Open())
+	require.Zero(t, w.Srv.Reservations.Memory())
+}
+
 // TestTextsThatAreNoReservations are not split into words, of which they may have millions.
 func TestTextsThatAreNoReservations(t *testing.T) {
 	w := servertest.NewWorkerClient(t)
