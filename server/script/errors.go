@@ -113,12 +113,11 @@ func (s *sandbox) catchers(f reflect.Value) (n int) {
 // still use, a life of their own. gopher-lua does so for functions that return,
 // but has no way to ask for it.
 func closeUpvalues(L *lua.LState, from int) {
-	head := reflect.ValueOf(L).Elem().FieldByName("uvcache")
-	link := (**lua.Upvalue)(unsafe.Pointer(head.UnsafeAddr()))
+	link := at[*lua.Upvalue](unsafe.Pointer(L), openUpvaluesAt)
 	for *link != nil {
-		up := reflect.ValueOf(*link).Elem()
-		next := (**lua.Upvalue)(unsafe.Pointer(up.FieldByName("next").UnsafeAddr()))
-		if int(up.FieldByName("index").Int()) < from {
+		up := unsafe.Pointer(*link)
+		next := at[*lua.Upvalue](up, nextUpvalueAt)
+		if *at[int](up, upvalueIndexAt) < from {
 			link = next
 			continue
 		}
@@ -127,6 +126,26 @@ func closeUpvalues(L *lua.LState, from int) {
 		*link = rest
 	}
 }
+
+// Where gopher-lua keeps what closeUpvalues needs. There is one open variable for each level of a recursion, and all of them are looked at for
+// each error that is caught.
+var (
+	openUpvaluesAt = offsetOf[*lua.Upvalue](reflect.TypeFor[lua.LState](), "uvcache")
+	nextUpvalueAt  = offsetOf[*lua.Upvalue](reflect.TypeFor[lua.Upvalue](), "next")
+	upvalueIndexAt = offsetOf[int](reflect.TypeFor[lua.Upvalue](), "index")
+)
+
+// offsetOf returns where a type of gopher-lua's has a field of type T.
+func offsetOf[T any](holder reflect.Type, name string) uintptr {
+	field, ok := holder.FieldByName(name)
+	if !ok || field.Type != reflect.TypeFor[T]() {
+		panic("script: another gopher-lua than this was written for")
+	}
+	return field.Offset
+}
+
+// at is the field of a value that lies so many bytes behind its beginning.
+func at[T any](value unsafe.Pointer, offset uintptr) *T { return (*T)(unsafe.Add(value, offset)) }
 
 // explain returns an error with gopher-lua's words replaced by Lua's. level is
 // that of the function that raised it.

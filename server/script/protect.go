@@ -117,16 +117,10 @@ func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua
 // handlesErrors is where gopher-lua keeps whether an error is going to be handled. After a call that handled some itself it says no, and the next
 // error of whoever made that call would close the variables of all functions there are.
 func handlesErrors(L *lua.LState) *bool {
-	return (*bool)(unsafe.Add(unsafe.Pointer(L), handlesErrorsAt))
+	return at[bool](unsafe.Pointer(L), handlesErrorsAt)
 }
 
-var handlesErrorsAt = func() uintptr {
-	field, ok := reflect.TypeFor[lua.LState]().FieldByName("hasErrorFunc")
-	if !ok || field.Type.Kind() != reflect.Bool {
-		panic("script: another gopher-lua than this was written for")
-	}
-	return field.Offset
-}()
+var handlesErrorsAt = offsetOf[bool](reflect.TypeFor[lua.LState](), "hasErrorFunc")
 
 // callSteps is what calls count that are dearer than those of Lua functions.
 const callSteps = 10
