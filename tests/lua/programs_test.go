@@ -59,7 +59,7 @@ func TestPrograms(t *testing.T) {
 		for i := range batch {
 			subject, reference, err := l.read()
 			require.NoError(t, err, "%s", texts[i])
-			if strings.Contains(reference.Wire(), "stack overflow") || named.ReplaceAllString(subject.Wire(), "$1") == named.ReplaceAllString(reference.Wire(), "$1") {
+			if overflows(subject.Wire(), reference.Wire()) || named.ReplaceAllString(subject.Wire(), "$1") == named.ReplaceAllString(reference.Wire(), "$1") {
 				continue
 			}
 			if differ++; differ <= most {
@@ -67,6 +67,13 @@ func TestPrograms(t *testing.T) {
 			}
 		}
 	}
+}
+
+// overflows reports whether a program recursed so deep that the reference had no stack left. Where that happens within the handler of an error, it says
+// so in other words.
+func overflows(subject, reference string) bool {
+	const text = "stack overflow"
+	return strings.Contains(reference, text) || strings.Contains(subject, text) && strings.Contains(reference, "error in error handling")
 }
 
 // writer writes one program.
