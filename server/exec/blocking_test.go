@@ -413,6 +413,33 @@ func TestServedWithManyKeysLeavesTheOthers(t *testing.T) {
 	p.AwaitBlocked(0)
 }
 
+// TestGoneKeyBehindOthers: that a stream has gone is told to whoever reads it for a group, behind others who wait for a list of that name; and these are
+// served in their order as elements come one at a time.
+func TestGoneKeyBehindOthers(t *testing.T) {
+	p := servertest.NewPipeServer(t)
+	first, second, reader, other := p.Session(), p.Session(), p.Session(), p.Session()
+	first.Send("BLPOP k 0")
+	p.AwaitBlocked(1)
+	second.Send("BLPOP k 0")
+	p.AwaitBlocked(2)
+	other.Send("XGROUP CREATE k g $ MKSTREAM")
+	other.Want("+OK")
+	reader.Send("XREADGROUP GROUP g c BLOCK 0 STREAMS k >")
+	p.AwaitBlocked(3)
+	other.Send("DEL k")
+	other.Want(":1")
+	require.Equal(t, "-UNBLOCKED the stream key no longer exists\r\n", servertest.ReadLines(t, reader.R, 1))
+	for _, c := range []struct {
+		*servertest.Session
+		element string
+	}{{first, "one"}, {second, "two"}} {
+		other.Send("RPUSH k " + c.element)
+		other.Want(":1")
+		c.Want("*2 $1 k $3 " + c.element)
+	}
+	p.AwaitBlocked(0)
+}
+
 // TestIdleClients: timeout ends the connections of clients that do nothing, and of no others: those whose input or output moves do something.
 func TestIdleClients(t *testing.T) {
 	w := servertest.NewClockClient(t)
