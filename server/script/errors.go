@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"headgate/server/resp"
+	"headgate/server/script/limits"
 	"headgate/server/script/lualib/luacall"
 )
 
@@ -130,19 +131,10 @@ func closeUpvalues(L *lua.LState, from int) {
 // Where gopher-lua keeps what closeUpvalues needs. There is one open variable for each level of a recursion, and all of them are looked at for
 // each error that is caught.
 var (
-	openUpvaluesAt = offsetOf[*lua.Upvalue](reflect.TypeFor[lua.LState](), "uvcache")
-	nextUpvalueAt  = offsetOf[*lua.Upvalue](reflect.TypeFor[lua.Upvalue](), "next")
-	upvalueIndexAt = offsetOf[int](reflect.TypeFor[lua.Upvalue](), "index")
+	openUpvaluesAt = limits.OffsetIn[lua.LState]("uvcache", reflect.TypeFor[*lua.Upvalue]())
+	nextUpvalueAt  = limits.OffsetIn[lua.Upvalue]("next", reflect.TypeFor[*lua.Upvalue]())
+	upvalueIndexAt = limits.OffsetIn[lua.Upvalue]("index", reflect.TypeFor[int]())
 )
-
-// offsetOf returns where a type of gopher-lua's has a field of type T.
-func offsetOf[T any](holder reflect.Type, name string) uintptr {
-	field, ok := holder.FieldByName(name)
-	if !ok || field.Type != reflect.TypeFor[T]() {
-		panic("script: another gopher-lua than this was written for")
-	}
-	return field.Offset
-}
 
 // at is the field of a value that lies so many bytes behind its beginning.
 func at[T any](value unsafe.Pointer, offset uintptr) *T { return (*T)(unsafe.Add(value, offset)) }

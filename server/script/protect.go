@@ -120,7 +120,7 @@ func handlesErrors(L *lua.LState) *bool {
 	return at[bool](unsafe.Pointer(L), handlesErrorsAt)
 }
 
-var handlesErrorsAt = offsetOf[bool](reflect.TypeFor[lua.LState](), "hasErrorFunc")
+var handlesErrorsAt = limits.OffsetIn[lua.LState]("hasErrorFunc", reflect.TypeFor[bool]())
 
 // callSteps is what calls count that are dearer than those of Lua functions.
 const callSteps = 10

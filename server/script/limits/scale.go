@@ -60,15 +60,15 @@ const (
 
 // Where gopher-lua keeps what is not exported.
 var (
-	stringsOffset  = offsetIn[lua.LTable]("strdict", reflect.TypeFor[map[string]lua.LValue]())
-	dictOffset     = offsetIn[lua.LTable]("dict", reflect.TypeFor[map[lua.LValue]lua.LValue]())
-	keysOffset     = offsetIn[lua.LTable]("keys", reflect.TypeFor[[]lua.LValue]())
-	registryOffset = offsetIn[lua.LState]("reg", nil)
+	stringsOffset  = OffsetIn[lua.LTable]("strdict", reflect.TypeFor[map[string]lua.LValue]())
+	dictOffset     = OffsetIn[lua.LTable]("dict", reflect.TypeFor[map[lua.LValue]lua.LValue]())
+	keysOffset     = OffsetIn[lua.LTable]("keys", reflect.TypeFor[[]lua.LValue]())
+	registryOffset = OffsetIn[lua.LState]("reg", nil)
 	registryArray  = offsetOf(pointedTo[lua.LState]("reg"), "array", reflect.TypeFor[[]lua.LValue]())
-	currentOffset  = offsetIn[lua.LState]("currentFrame", nil)
+	currentOffset  = OffsetIn[lua.LState]("currentFrame", nil)
 	frameFunction  = offsetOf(pointedTo[lua.LState]("currentFrame"), "Fn", reflect.TypeFor[*lua.LFunction]())
 	frameParent    = offsetOf(pointedTo[lua.LState]("currentFrame"), "Parent", nil)
-	stackOffset    = offsetIn[lua.LState]("stack", nil)
+	stackOffset    = OffsetIn[lua.LState]("stack", nil)
 	segmentsOffset = segmentsOf(lua.NewState(lua.Options{SkipOpenLibs: true, MinimizeStackMemory: true}))
 )
 

@@ -16,12 +16,13 @@ func init() { lua.MaxArrayIndex = ArrayMax }
 // nothing that gopher-lua exports tells a key without a value from one that the
 // table never had.
 var (
-	arrayOffset  = offsetIn[lua.LTable]("array", reflect.TypeFor[[]lua.LValue]())
-	placesOffset = offsetIn[lua.LTable]("k2i", reflect.TypeFor[map[lua.LValue]int]())
+	arrayOffset  = OffsetIn[lua.LTable]("array", reflect.TypeFor[[]lua.LValue]())
+	placesOffset = OffsetIn[lua.LTable]("k2i", reflect.TypeFor[map[lua.LValue]int]())
 )
 
-// offsetIn returns where T has a field; kind is the field's type, or nil for any.
-func offsetIn[T any](name string, kind reflect.Type) uintptr {
+// OffsetIn returns where T, a type of gopher-lua's, has a field that it does not export; kind is the field's type, or nil for any. It panics at start if
+// there is none, since this is another gopher-lua then.
+func OffsetIn[T any](name string, kind reflect.Type) uintptr {
 	return offsetOf(reflect.TypeFor[T](), name, kind)
 }
 
