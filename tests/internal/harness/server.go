@@ -135,20 +135,36 @@ func StartPair(t testing.TB, flags ...string) (subject, reference *Server) {
 	return Start(t, flags...), StartReference(t, flags...)
 }
 
-// FreePort returns a loopback TCP port that nothing listens on at this moment. It is none that the system gives to connections by itself, or one of
-// them might have it before whoever is going to listen.
+// FreePort returns a loopback TCP port that nothing listens on, and that no other test is given until this one ends. It is none that the system gives
+// to connections by itself, or one of them might have it before whoever is going to listen.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	for range 1000 {
 		port := lowPort + rand.IntN(highPort-lowPort)
-		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			_ = listener.Close()
+		if claim(t, port) {
 			return port
 		}
 	}
 	require.FailNow(t, "no free port")
 	return 0
+}
+
+// claim takes a port for a test until it ends, unless another test has it, in this process or in another, or somebody listens there. The UDP socket
+// of the same number is what tests tell each other by.
+func claim(t testing.TB, port int) bool {
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	mark, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		return false
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		_ = mark.Close()
+		return false
+	}
+	_ = listener.Close()
+	t.Cleanup(func() { _ = mark.Close() })
+	return true
 }
 
 func start(t testing.TB, name, binary string, flags []string, first ...string) *Server {

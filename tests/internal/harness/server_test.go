@@ -27,3 +27,13 @@ func TestPortThatIsTaken(t *testing.T) {
 		})
 	}
 }
+
+// TestPortIsGivenOnce: no port is given to two at the same time, and one of a test that has ended is free again.
+func TestPortIsGivenOnce(t *testing.T) {
+	var port int
+	t.Run("first", func(t *testing.T) {
+		port = FreePort(t)
+		require.False(t, claim(t, port), "port %d was given already", port)
+	})
+	require.True(t, claim(t, port), "port %d is free again", port)
+}
