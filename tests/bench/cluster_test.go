@@ -25,7 +25,7 @@ import (
 var (
 	clusterTime   = flag.Duration("cluster", 0, "measure what decisions before a cluster cost, each way for so long in each round")
 	clusterRounds = flag.Int("cluster.rounds", 5, "rounds, in each of which all ways take turns")
-	clusterOnly   = flag.String("cluster.only", "", "measure only the ways whose name contains this")
+	clusterOnly   = flag.String("cluster.only", "", "measure only the ways of these names, with commas between them")
 	ratelimitPath = flag.String("cluster.ratelimit", "", "program of envoyproxy/ratelimit to measure as well; see `make cluster-bench`")
 )
 
@@ -36,7 +36,15 @@ type way struct {
 	name    string
 	servers []*harness.Server // that stand before the cluster, or decide by themselves
 	cluster bool              // the cluster decides, or counts
-	run     func(t *testing.T, clients, pipeline int, length time.Duration) (decisions uint64, p50 time.Duration)
+	asOften string            // the way that is to be asked before this one, and as often; "" is as often as it answers
+	run     func(t *testing.T, l load) (decisions uint64, p50 time.Duration)
+}
+
+// A load is how a way is asked.
+type load struct {
+	clients, pipeline int
+	length            time.Duration
+	rate              float64 // decisions a second; 0 is as many as there are answers
 }
 
 // A cost is what decisions by one way came to.
@@ -65,26 +73,33 @@ func TestClusterCosts(t *testing.T) {
 	}
 	cluster := harness.StartCluster(t, 3, 0, 10*time.Second)
 	ways := clusterWays(t, cluster)
-	for _, load := range []struct{ clients, pipeline int }{{200, 1}, {50, 16}, {1, 1}} {
-		costs := make([][]cost, len(ways))
+	for _, l := range []load{{clients: 200, pipeline: 1}, {clients: 50, pipeline: 16}, {clients: 1, pipeline: 1}} {
+		l.length = length
+		costs, rates := make([][]cost, len(ways)), make(map[string]float64)
 		for round := range rounds {
 			for turn := range ways {
 				i := (round + turn) % len(ways)
-				costs[i] = append(costs[i], ways[i].measure(t, cluster, load.clients, load.pipeline, length))
+				l.rate = rates[ways[i].asOften]
+				c := ways[i].measure(t, cluster, l)
+				costs[i], rates[ways[i].name] = append(costs[i], c), float64(c.decisions)/c.seconds
 			}
 		}
-		t.Logf("%d clients, %d at once\n%s", load.clients, load.pipeline, costTable(ways, costs))
+		t.Logf("%d clients, %d at once\n%s", l.clients, l.pipeline, costTable(ways, costs))
 	}
 }
 
-// clusterWays are the ways in the order of the table. The first is there twice: how far the two are apart is what the machine does.
+// clusterWays are the ways in the order of the table. The first is there twice: how far the two are apart is what the machine does. It is there once
+// more behind the gateway, asked as often as that was: a server that is asked ten times as often finds more to do each time that it wakes up.
 func clusterWays(t *testing.T, cluster *harness.Cluster) (ways []way) {
 	t.Helper()
-	wanted := func(name string) bool { return strings.Contains(name, *clusterOnly) }
+	wanted := func(name string) bool {
+		return *clusterOnly == "" || slices.Contains(strings.Split(*clusterOnly, ","), name)
+	}
+	var native *harness.Server
 	if wanted("headgate") {
-		native := harness.Start(t)
+		native = harness.Start(t)
 		for _, name := range []string{"headgate", "headgate again"} {
-			ways = append(ways, way{name, []*harness.Server{native}, false, byLoader(native)})
+			ways = append(ways, way{name: name, servers: []*harness.Server{native}, run: byLoader(native)})
 		}
 	}
 	for _, gateways := range []struct {
@@ -98,10 +113,13 @@ func clusterWays(t *testing.T, cluster *harness.Cluster) (ways []way) {
 		for range gateways.n {
 			servers = append(servers, harness.StartGateway(t, cluster.URL(), "--upstream-timeout-ms", "1000"))
 		}
-		ways = append(ways, way{gateways.name, servers, true, byLoader(servers...)})
+		ways = append(ways, way{name: gateways.name, servers: servers, cluster: true, run: byLoader(servers...)})
+		if gateways.n == 1 && native != nil {
+			ways = append(ways, way{name: "headgate, as often", servers: []*harness.Server{native}, asOften: gateways.name, run: byLoader(native)})
+		}
 	}
 	if wanted("redis_rate") {
-		ways = append(ways, way{"redis_rate", nil, true, byRedisRate(t, cluster)})
+		ways = append(ways, way{name: "redis_rate", cluster: true, run: byRedisRate(t, cluster)})
 	}
 	if *ratelimitPath != "" && wanted("envoyproxy/ratelimit") {
 		ways = append(ways, ratelimitWay(t, cluster))
@@ -110,16 +128,16 @@ func clusterWays(t *testing.T, cluster *harness.Cluster) (ways []way) {
 }
 
 // byLoader asks CL.THROTTLE with headgate bench, by as many of it as there are servers.
-func byLoader(servers ...*harness.Server) func(*testing.T, int, int, time.Duration) (uint64, time.Duration) {
-	return func(t *testing.T, clients, pipeline int, length time.Duration) (uint64, time.Duration) {
+func byLoader(servers ...*harness.Server) func(*testing.T, load) (uint64, time.Duration) {
+	return func(t *testing.T, l load) (uint64, time.Duration) {
 		t.Helper()
-		used := servers[:min(len(servers), clients)]
+		used := servers[:min(len(servers), l.clients)]
 		reports := make([]report, len(used))
 		var running sync.WaitGroup
 		for i, server := range used {
 			running.Go(func() {
-				reports[i] = runBench(t, "--addr", server.Addr, "--load", "throttle", "--clients", strconv.Itoa(clients/len(used)), "--pipeline", strconv.Itoa(pipeline),
-					"--keys", strconv.Itoa(clusterKeys), "--duration", length.String(), "--seed", strconv.Itoa(i+1))
+				reports[i] = runBench(t, "--addr", server.Addr, "--load", "throttle", "--clients", strconv.Itoa(l.clients/len(used)), "--pipeline", strconv.Itoa(l.pipeline),
+					"--rate", strconv.Itoa(int(l.rate)/len(used)), "--keys", strconv.Itoa(clusterKeys), "--duration", l.length.String(), "--seed", strconv.Itoa(i+1))
 			})
 		}
 		running.Wait()
@@ -163,15 +181,15 @@ func repeat(t *testing.T, workers int, length time.Duration, ask func(ctx contex
 }
 
 // byRedisRate asks redis_rate on go-redis, which knows no pipelines: so many more goroutines ask at once.
-func byRedisRate(t *testing.T, cluster *harness.Cluster) func(*testing.T, int, int, time.Duration) (uint64, time.Duration) {
+func byRedisRate(t *testing.T, cluster *harness.Cluster) func(*testing.T, load) (uint64, time.Duration) {
 	t.Helper()
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), PoolSize: 300})
 	t.Cleanup(func() { _ = client.Close() })
 	limiter := redis_rate.NewLimiter(client)
 	limit := redis_rate.Limit{Rate: 30, Burst: 16, Period: time.Minute} // as the loader asks
-	return func(t *testing.T, clients, pipeline int, length time.Duration) (uint64, time.Duration) {
+	return func(t *testing.T, l load) (uint64, time.Duration) {
 		t.Helper()
-		return repeat(t, clients*pipeline, length, func(ctx context.Context, _, key int) error {
+		return repeat(t, l.clients*l.pipeline, l.length, func(ctx context.Context, _, key int) error {
 			_, err := limiter.Allow(ctx, strconv.Itoa(key), limit)
 			return err
 		})
@@ -179,11 +197,11 @@ func byRedisRate(t *testing.T, cluster *harness.Cluster) func(*testing.T, int, i
 }
 
 // measure has decisions made for a time and returns what they cost.
-func (w way) measure(t *testing.T, cluster *harness.Cluster, clients, pipeline int, length time.Duration) cost {
+func (w way) measure(t *testing.T, cluster *harness.Cluster, l load) cost {
 	t.Helper()
 	before := w.used(t, cluster)
 	began := time.Now()
-	decisions, p50 := w.run(t, clients, pipeline, length)
+	decisions, p50 := w.run(t, l)
 	c := w.used(t, cluster)
 	c.seconds = time.Since(began).Seconds()
 	c.servers, c.nodes = c.servers-before.servers, c.nodes-before.nodes
@@ -265,15 +283,15 @@ func ratelimitWay(t *testing.T, cluster *harness.Cluster) way {
 		}
 	})
 	clients := make(map[int]*grpcClient)
-	return way{"envoyproxy/ratelimit", []*harness.Server{server}, true, func(t *testing.T, connections, pipeline int, length time.Duration) (uint64, time.Duration) {
+	return way{name: "envoyproxy/ratelimit", servers: []*harness.Server{server}, cluster: true, run: func(t *testing.T, l load) (uint64, time.Duration) {
 		t.Helper()
-		for i := range connections {
+		for i := range l.clients {
 			if clients[i] == nil {
 				clients[i] = newGRPCClient(server.Addr)
 			}
 		}
-		return repeat(t, connections*pipeline, length, func(ctx context.Context, worker, key int) error {
-			return clients[worker%connections].askRate(ctx, "bench", "user", strconv.Itoa(key))
+		return repeat(t, l.clients*l.pipeline, l.length, func(ctx context.Context, worker, key int) error {
+			return clients[worker%l.clients].askRate(ctx, "bench", "user", strconv.Itoa(key))
 		})
 	}}
 }

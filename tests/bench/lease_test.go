@@ -64,21 +64,21 @@ func TestLeaseCosts(t *testing.T) {
 	}
 	cluster := harness.StartCluster(t, 3, 0, 10*time.Second)
 	ways := leaseWays(t, cluster)
-	for _, load := range loads {
+	for _, shared := range loads {
 		costs := make([][]cost, len(ways))
 		excess := make([][]float64, len(ways))
 		for _, w := range ways {
-			w.share(load.share)
-			w.run(t, load.clients, load.pipeline, length/4) // until leases are as large as they get
+			w.share(shared.share)
+			w.run(t, load{clients: shared.clients, pipeline: shared.pipeline, length: length / 4}) // until leases are as large as they get
 		}
 		for round := range rounds {
 			for turn := range ways {
 				i := (round + turn) % len(ways)
-				costs[i] = append(costs[i], ways[i].measure(t, cluster, load.clients, load.pipeline, length))
+				costs[i] = append(costs[i], ways[i].measure(t, cluster, load{clients: shared.clients, pipeline: shared.pipeline, length: length}))
 				excess[i] = append(excess[i], ways[i].excess)
 			}
 		}
-		t.Logf("%d %% of the calls for one key of %d a second, %d clients, %d at once\n%s", load.share, hotRate, load.clients, load.pipeline, leaseTable(ways, costs, excess))
+		t.Logf("%d %% of the calls for one key of %d a second, %d clients, %d at once\n%s", shared.share, hotRate, shared.clients, shared.pipeline, leaseTable(ways, costs, excess))
 	}
 }
 
@@ -113,17 +113,17 @@ func leaseWays(t *testing.T, cluster *harness.Cluster) (ways []*leaseWay) {
 
 // share has the following runs ask about the hot key so many times in a hundred.
 func (w *leaseWay) share(percent int) {
-	w.way.run = func(t *testing.T, clients, pipeline int, length time.Duration) (uint64, time.Duration) {
+	w.way.run = func(t *testing.T, l load) (uint64, time.Duration) {
 		t.Helper()
-		for i := len(w.askers); i < clients; i++ {
+		for i := len(w.askers); i < l.clients; i++ {
 			w.askers = append(w.askers, w.connect(t, i))
 		}
-		runs := make([]leaseRun, clients)
+		runs := make([]leaseRun, l.clients)
 		var running sync.WaitGroup
 		began := time.Now()
 		for i := range runs {
 			running.Go(func() {
-				runs[i].work(w.askers[i], rand.New(rand.NewPCG(1, uint64(i))), percent, pipeline, began, length)
+				runs[i].work(w.askers[i], rand.New(rand.NewPCG(1, uint64(i))), percent, l.pipeline, began, l.length)
 			})
 		}
 		running.Wait()
@@ -131,7 +131,7 @@ func (w *leaseWay) share(percent int) {
 		var took, admitted []time.Duration
 		for i := range runs {
 			require.NoError(t, runs[i].err)
-			decisions += uint64(len(runs[i].took) * pipeline)
+			decisions += uint64(len(runs[i].took) * l.pipeline)
 			took, admitted = append(took, runs[i].took...), append(admitted, runs[i].admitted...)
 		}
 		slices.Sort(took)

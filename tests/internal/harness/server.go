@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,18 +235,29 @@ func (s *Server) launch(binary string, args []string, more ...string) error {
 	defer func() { _ = out.Close() }()
 	s.cmd = exec.Command(binary, args...)
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.Dir, append(Environment(), more...), out, out
-	if err := s.cmd.Start(); err != nil {
+	ownSession(s.cmd)
+	started := make(chan error)
+	go s.run(started)
+	if err := <-started; err != nil {
 		return err
 	}
-	go func() {
-		s.err = s.cmd.Wait()
-		close(s.done)
-	}()
 	if err := s.waitReady(); err != nil {
 		s.kill()
 		return fmt.Errorf("%s %s: %w\n%s", s.Name, strings.Join(args, " "), err, s.Log())
 	}
 	return nil
+}
+
+// run starts the process, tells whether it could, and waits for its end. The thread is its own for so long: see ownSession.
+func (s *Server) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := s.cmd.Start()
+	started <- err
+	if err == nil {
+		s.err = s.cmd.Wait()
+		close(s.done)
+	}
 }
 
 // Environment is this process's without headgate's directives, so that a test means the same everywhere.
