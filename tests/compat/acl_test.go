@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	aclN    = flag.Int("acl.n", 3_000, "lists of random rules that TestRandomRules compares")
+	aclN    = flag.Int("acl.n", 1_000, "lists of random rules that TestRandomRules compares")
 	aclSeed = flag.Uint64("acl.seed", 0, "seed of TestRandomRules; 0 draws one")
 )
 

@@ -1,6 +1,7 @@
 package compat
 
 import (
+	"flag"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -282,7 +283,9 @@ func substitute(t *testing.T, template string) [][]string {
 	return calls
 }
 
-// TestNumbers puts every edge into every numeric argument, in both protocols, and compares reply and state.
+var numbersWhole = flag.Bool("numbers.whole", false, "put every edge into every numeric argument in both protocols, and not in one that is drawn for each command")
+
+// TestNumbers puts every edge into every numeric argument and compares reply and state.
 func TestNumbers(t *testing.T) {
 	servers := newPool(t)
 	var compared atomic.Int64
@@ -295,7 +298,11 @@ func TestNumbers(t *testing.T) {
 				if !offered(t, p.subject)(number.command) {
 					return
 				}
-				for _, protocol := range []int{2, 3} {
+				protocols := []int{2, 3}
+				if !*numbersWhole {
+					protocols = harness.Draw(t, protocols, 1)
+				}
+				for _, protocol := range protocols {
 					compared.Add(int64(compareNumbers(t, p, protocol, number.command, number.probes)))
 				}
 			})

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	randomN    = flag.Int("random.n", 10_000, "random commands of each family that TestRandomCommands compares")
+	randomN    = flag.Int("random.n", 4_000, "random commands of each family that TestRandomCommands compares")
 	randomSeed = flag.Uint64("random.seed", 0, "seed of TestRandomCommands; 0 draws one")
 )
 

@@ -23,6 +23,7 @@ var (
 )
 
 const (
+	wholeCalls     = 200_000 // from so many calls on it is the whole run: make lua
 	fewestLimiters = 40
 	batch          = 64                   // calls in one pipeline
 	evalEvery      = 16                   // calls of which one sends the text instead of its digest

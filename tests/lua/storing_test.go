@@ -13,8 +13,8 @@ import (
 // TestScriptsThatStoreMuch: what a script stores, and what goes to the log on its behalf, is not bounded by what it may hold. A script that
 // was stopped by that left its work half done. The log has all of it as one unit.
 func TestScriptsThatStoreMuch(t *testing.T) {
-	small := 200_000
-	if *calls >= 200_000 {
+	small := 100_000
+	if *calls >= wholeCalls {
 		small = 2_000_000
 	}
 	for name, c := range map[string]struct {

@@ -18,7 +18,7 @@ import (
 
 var (
 	evictKeys = flag.Int("evict.keys", 200_000, "keys written under each policy")
-	zipfKeys  = flag.Int("evict.zipf", 40_000, "names that the comparison of hit ratios draws from; it asks ten times as often")
+	zipfKeys  = flag.Int("evict.zipf", 20_000, "names that the comparison of hit ratios draws from; it asks ten times as often")
 	evictSeed = flag.Uint64("evict.seed", 0, "seed of that comparison; 0 draws one")
 )
 

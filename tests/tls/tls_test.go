@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"headgate/tests/internal/harness"
@@ -198,18 +199,22 @@ func TestExpiredServer(t *testing.T) {
 func TestNoTLS(t *testing.T) {
 	t.Parallel()
 	s := start(t)
+	var group sync.WaitGroup
 	for _, text := range []string{"PING\r\n", "*1\r\n$4\r\nPING\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", strings.Repeat("\x00", 4096), "\x16\x03\x01\xff\xff"} {
 		c, err := harness.TryDial(t, s.addr)
 		require.NoError(t, err)
 		require.NoError(t, c.Send([]byte(text)))
-		got, closed := c.Drain(2 * handshakeLimit)
-		require.True(t, closed, "%.20q is not closed", text)
-		require.NotContains(t, string(got), "PONG")
+		group.Go(func() {
+			got, closed := c.Drain(2 * handshakeLimit)
+			assert.True(t, closed, "%.20q is not closed", text)
+			assert.NotContains(t, string(got), "PONG")
+		})
 	}
+	group.Wait()
 	conn, err := net.Dial("tcp", s.Addr)
 	require.NoError(t, err)
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(harness.ReplyTimeout))
+	_ = conn.SetDeadline(time.Now().Add(handshakeLimit)) // without a line's end in it, the server waits for the rest
 	require.Error(t, tls.Client(conn, s.config()).Handshake())
 	require.Equal(t, "+PONG\r\n", string(harness.Dial(t, s.Addr).Do("PING")))
 }
