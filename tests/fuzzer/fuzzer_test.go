@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	count = flag.Int("fuzzer.n", 200_000, "commands to be sent")
+	count = flag.Int("fuzzer.n", 100_000, "commands to be sent")
 	seed  = flag.Uint64("fuzzer.seed", 0, "seed of the commands; 0 draws one")
 	built = flag.Bool("fuzzer.invariants", false, "test a headgate that is built for it, with the checks that cost time: its memory tells when a block is freed twice")
 )

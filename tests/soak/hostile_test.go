@@ -160,6 +160,8 @@ type settled struct {
 	// are as large as the heap has ever required, about 2 % of small objects, so that a server which has not been flooded yet has less of
 	// them. What leaks is in the heap.
 	classes map[string]int64
+	// code is what is resident of the program's own file at the end: what has run so far.
+	code int64
 }
 
 // held is what is to be the same before and after.
@@ -171,7 +173,9 @@ func (s *hostileSoak) stay(what string, d time.Duration) settled {
 	s.stayUntil(what, end.Add(-settleFor))
 	s.lowest.Store(s.server.RSS())
 	s.stayUntil(what, end)
-	return settled{s.lowest.Load(), s.classes()}
+	code, err := s.server.Status("RssFile")
+	require.NoError(s.t, err)
+	return settled{s.lowest.Load(), s.classes(), code}
 }
 
 func (s *hostileSoak) stayUntil(what string, end time.Time) {
@@ -323,8 +327,9 @@ func (s *hostileSoak) judge(before, after settled) {
 	t.Logf("%d refusals among %d answers, %d shared keys settled; wrongly refused %d, wrongly let through %d, errors %d (%s: %s)", v.Refused, v.Calls, shared,
 		v.WronglyRefused, v.WronglyLetThrough, v.Errors, v.firstOf, v.firstError)
 	drift := 100 * float64(after.held()-before.held()) / float64(before.held())
-	t.Logf("resident memory %d MiB before the floods, %d MiB at most, %d MiB after them, of these %.1f and %.1f MiB the runtime's tables; the rest %+.1f %%",
-		before.resident>>20, s.highest.Load()>>20, after.resident>>20, float64(before.tables())/(1<<20), float64(after.tables())/(1<<20), drift)
+	t.Logf("resident memory %d MiB before the floods, %d MiB at most, %d MiB after them, of these %.1f and %.1f MiB the runtime's tables; the rest %+.1f %%, of which the program's code %+.1f",
+		before.resident>>20, s.highest.Load()>>20, after.resident>>20, float64(before.tables())/(1<<20), float64(after.tables())/(1<<20), drift,
+		100*float64(after.code-before.code)/float64(before.held()))
 	t.Logf("what the runtime says, in MiB more than before the floods: %s", after.grown(before))
 	t.Logf("of the monitors: %v", s.monitors)
 	t.Logf("floods: %v", s.ran)
