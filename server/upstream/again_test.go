@@ -425,7 +425,43 @@ func TestAScriptWhoseNodeIsLoading(t *testing.T) {
 	})
 	u := started(t, Config{Addrs: []string{node.addr}, Timeout: time.Minute})
 	call, later := newCall("EVALSHA", "abc", "1", "k"), newCall("DEL", "k")
-	call.Script = script
+	call.Script, call.Slot = script, later.Slot
+	u.Send(&call.Call)
+	u.Send(&later.Call)
+	u.Flush()
+	require.Equal(t, integer(1), call.wait(t).reply)
+	require.Equal(t, integer(1), later.wait(t).reply)
+	require.Equal(t, []string{"SCRIPT LOAD return 1", "EVALSHA abc 1 k", "DEL k"}, lastOf(node.lines(), 3))
+}
+
+// TestAScriptWhoseNodeWasBusy is loaded before its next call, so that this does not run behind a later one.
+func TestAScriptWhoseNodeWasBusy(t *testing.T) {
+	script := &Script{Name: "s", Own: true, Text: "return 1", SHA: "abc"}
+	const busy = "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n"
+	var known, free atomic.Bool
+	node := startFake(t, func(args []string) string {
+		switch {
+		case args[0] != "SCRIPT" && args[0] != "EVALSHA" && args[0] != "DEL":
+		case !free.Load():
+			return busy
+		case args[0] == "SCRIPT":
+			known.Store(true)
+		case args[0] == "EVALSHA" && !known.Load():
+			return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+		default:
+			return integer(1)
+		}
+		return ""
+	})
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: time.Minute})
+	evalsha := func() *pending {
+		c := newCall("EVALSHA", script.SHA, "1", "k")
+		c.Script, c.Slot = script, int(Slot([]byte("k")))
+		return c
+	}
+	require.Equal(t, busy, evalsha().send(u).wait(t).reply)
+	free.Store(true)
+	call, later := evalsha(), newCall("DEL", "k")
 	u.Send(&call.Call)
 	u.Send(&later.Call)
 	u.Flush()

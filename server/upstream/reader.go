@@ -202,7 +202,7 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 		r.before--
 		if reply := r.buf[r.begin:r.scanned]; reply[0] == '-' {
 			r.refusal = bytes.Clone(reply)
-			if v := verdictOf(reply); v == later || v == down || v == demoted { // the call will be sent again, and the script is not there
+			if !isRefusal(reply) { // it is not there, and the next load may succeed, unless the user has no right to it
 				l.known = l.known[:0]
 			}
 		}
