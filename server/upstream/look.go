@@ -30,6 +30,7 @@ func (f *fleet) watch() {
 	timer := time.NewTimer(jittered(f.lookAfter()))
 	defer timer.Stop()
 	clocks := Now()
+	var unread []*node
 	for {
 		select {
 		case <-f.done:
@@ -42,10 +43,10 @@ func (f *fleet) watch() {
 		f.note(f.look(ctx))
 		cancel()
 		took := time.Duration(Now() - begin)
-		if Now()-clocks >= int64(lookEvery) {
-			clocks = Now()
-			f.readClocks()
+		if Now()-clocks >= int64(lookEvery) && len(unread) == 0 {
+			clocks, unread = Now(), *f.primaries.Load()
 		}
+		unread = f.readClocks(unread)
 		f.reap()
 		timer.Reset(jittered(f.lookAfter()))
 		select {
@@ -350,24 +351,31 @@ func (f *fleet) askNodes(n *node) {
 	f.mu.Unlock()
 }
 
-// readClocks finds out how far the clocks of the primaries are from this machine's.
-func (f *fleet) readClocks() {
-	for _, n := range *f.primaries.Load() {
-		if len(f.wanted) > 0 || f.ctx.Err() != nil { // the next look is due
-			return
+// readClocks finds out how far the clocks of primaries are from this machine's. When the next look is due it leaves those that it returns for after
+// that look, but always asks one, so that looks that are due all the time keep no clock from being read.
+func (f *fleet) readClocks(of []*node) (left []*node) {
+	for asked := false; len(of) > 0 && f.ctx.Err() == nil; of = of[1:] {
+		if asked && len(f.wanted) > 0 {
+			return of
 		}
-		if n.rests() {
-			continue
+		if n := of[0]; !n.rests() {
+			n.readClock()
+			asked = true
 		}
-		before := time.Now()
-		reply, err := n.ask(clockMax, "TIME")
-		if err != nil || len(reply.list) != 2 {
-			continue
-		}
-		halfway := before.Add(time.Since(before) / 2)
-		theirs := time.Unix(reply.list[0].number(), reply.list[1].number()*int64(time.Microsecond))
-		n.offset.Store(int64(theirs.Sub(halfway)))
 	}
+	return nil
+}
+
+// readClock finds out how far the node's clock is from this machine's.
+func (n *node) readClock() {
+	before := time.Now()
+	reply, err := n.ask(clockMax, "TIME")
+	if err != nil || len(reply.list) != 2 {
+		return
+	}
+	halfway := before.Add(time.Since(before) / 2)
+	theirs := time.Unix(reply.list[0].number(), reply.list[1].number()*int64(time.Microsecond))
+	n.offset.Store(int64(theirs.Sub(halfway)))
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -90,7 +90,7 @@ func TestANodeThatRefusesConnections(t *testing.T) {
 	u := New(Config{Addrs: []string{nodes[0].addr}, Password: "secret"}, slog.New(slog.NewTextHandler(&log, nil)))
 	t.Cleanup(u.Close)
 	require.NoError(t, u.Start(t.Context()))
-	u.fleet.Load().readClocks()
+	readAllClocks(u)
 	var s Status
 	eventually(t, "it is seen", func() bool {
 		s = u.Status()

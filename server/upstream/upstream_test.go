@@ -578,7 +578,7 @@ func TestStatus(t *testing.T) {
 	})
 	u := started(t, Config{Addrs: []string{node.addr}, RunID: "another"})
 	require.True(t, u.Headgate())
-	u.fleet.Load().readClocks()
+	readAllClocks(u)
 	require.Nil(t, do(t, u, "GET", "k").failure)
 	s := u.Status()
 	require.EqualValues(t, 1, s.Calls)
@@ -601,6 +601,34 @@ func TestStatus(t *testing.T) {
 	require.NotEmpty(t, n.Why)
 	require.EqualValues(t, 1, n.Rests)
 	eventually(t, "the topology is not known", func() bool { return strings.HasPrefix(u.Status().Problem, node.addr+": ") })
+}
+
+// readAllClocks reads the clocks of all primaries.
+func readAllClocks(u *Upstream) {
+	f := u.fleet.Load()
+	for unread := *f.primaries.Load(); len(unread) > 0; {
+		unread = f.readClocks(unread)
+	}
+}
+
+// TestClocksAreReadWhileLooksAreDue all the time, one after each look.
+func TestClocksAreReadWhileLooksAreDue(t *testing.T) {
+	nodes := fakeCluster(t, 3)
+	u := open(t, Config{Addrs: []string{nodes[0].addr}})
+	f := u.fleet.Load()
+	require.NoError(t, f.look(t.Context()))
+	unread := *f.primaries.Load()
+	for left := range 3 {
+		f.lookSoon()
+		unread = f.readClocks(unread)
+		require.Len(t, unread, 2-left)
+	}
+	for _, node := range nodes {
+		require.Equal(t, 1, node.count("TIME"))
+	}
+	require.Len(t, f.readClocks(*f.primaries.Load()), 2)
+	<-f.wanted
+	require.Empty(t, f.readClocks(*f.primaries.Load()), "no look is due")
 }
 
 // TestWhatWaitsGoesOnAfterLateReplies: replies to calls that were given up make room for the next write, too.
