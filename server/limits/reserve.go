@@ -264,6 +264,7 @@ func (l *Limits) chargeReserved(c *command.Ctx, pairs []takenPair, o *reserveOpt
 		r.pairs = append(r.pairs, l.reservedPairOf(c, pairs, i))
 	}
 	l.keepReservation(c, o.id, &r)
+	l.Reservations.Counts.Reserved++
 	return nil
 }
 
@@ -306,7 +307,6 @@ func (l *Limits) keepReservation(c *command.Ctx, id []byte, r *reservationValue)
 	c.Effect("SET", k.Name, l.Reservations.text, "PXAT", expireAt)
 	c.Notify(config.EventString, "set", k.Name)
 	c.Notify(config.EventGeneric, "expire", k.Name)
-	l.Reservations.Counts.Reserved++
 	l.Reservations.add(c.DB, string(id), r, c.NowNs, justCharged)
 }
 
@@ -371,7 +371,7 @@ func (l *Limits) settle(c *command.Ctx) {
 		c.Err(errReservedEntries)
 		return
 	}
-	l.endReservation(c, r, actuals)
+	l.endReservation(c, r, actuals, limiter.MaxLogCost)
 	l.Reservations.Counts.Settled++
 	c.Reply.Array(2)
 	c.Reply.One()
@@ -411,7 +411,7 @@ func (l *Limits) cancel(c *command.Ctx) {
 	if !mayEnd(c, r) {
 		return
 	}
-	l.endReservation(c, r, nil)
+	l.endReservation(c, r, nil, limiter.MaxLogCost)
 	l.Reservations.Counts.Cancelled++
 	c.Reply.One()
 }

@@ -2,6 +2,7 @@ package limits
 
 import (
 	"container/heap"
+	"math"
 	"time"
 
 	"headgate/server/command"
@@ -16,7 +17,7 @@ func (p *reservedPair) charged() (amount int64, kind followedKind) { return p.wo
 
 // worth is how much so many units are worth, as charged has it.
 func (p *reservedPair) worth(units int64) (amount int64, kind followedKind) {
-	if p.policy.Limit < 0 || p.cost == 0 {
+	if p.policy.Limit < 0 || p.cost <= 0 {
 		return 0, followsNothing
 	}
 	switch p.policy.Algorithm.Returns {
@@ -42,8 +43,8 @@ func (l *Limits) findReservation(c *command.Ctx, id []byte) *openReservation {
 		return nil
 	}
 	if r.deadline <= c.Now && !c.Core.Gate.Has(command.GateUnwritable|command.GateNoWrites) {
-		l.endReservation(c, r, nil)
-		l.Reservations.Counts.TimedOut++
+		l.endReservation(c, r, nil, limiter.MaxLogCost)
+		l.countTimeOut(r)
 		return nil
 	}
 	return r
@@ -64,20 +65,28 @@ func (l *Limits) timeOut(r *reservation, now int64) {
 	}
 	c := &command.Ctx{Core: l.Core, DB: db, Now: now / nsPerMs, NowNs: now, Cfg: l.Config.Get()}
 	l.Effects.Begin(l.Keys, db)
-	l.endReservation(c, open, nil)
+	l.endReservation(c, open, nil, maxReservedEntries)
 	l.Effects.End()
-	l.Reservations.Counts.TimedOut++
+	l.countTimeOut(open)
+}
+
+// countTimeOut counts a reservation whose time was over, unless it is the rest of one that was settled.
+func (l *Limits) countTimeOut(r *openReservation) {
+	if r.pairs[0].cost >= 0 {
+		l.Reservations.Counts.TimedOut++
+	}
 }
 
 // endReservation gives back what the pairs have not used, charges what they have used beyond, and deletes the reservation's key. actuals is nil if
-// nothing was used. What is logged of it is one unit, so that it has happened after a restart, or has not.
-func (l *Limits) endReservation(c *command.Ctx, r *openReservation, actuals []int64) {
+// nothing was used. What is logged of it is one unit, so that it has happened after a restart, or has not. At most so many entries are added to logs, which
+// is maxReservedEntries or more; debts for which there is no room are kept as a reservation that has timed out, and background work charges them next.
+func (l *Limits) endReservation(c *command.Ctx, r *openReservation, actuals []int64, entries int64) {
 	known := l.Reservations.byID[reservationID{r.db.Index(), string(r.id)}]
 	if known != nil && (known.ticket != r.ticket || len(known.pairs) != len(r.pairs)) {
 		l.Reservations.forget(known)
 		known = nil
 	}
-	debt := false
+	owed := debts{limits: l, entries: entries}
 	for i := range r.pairs {
 		p, actual := &r.pairs[i], int64(0)
 		if actuals != nil {
@@ -88,8 +97,8 @@ func (l *Limits) endReservation(c *command.Ctx, r *openReservation, actuals []in
 			k, known.pairs[i].followed = known.pairs[i].followed, nil
 		}
 		l.giveBack(c, r, p, k, actual)
-		if actual > p.cost && l.chargeDebt(c, p, actual-p.cost) {
-			debt = true
+		if actual > p.cost {
+			owed.charge(c, p, min(actual, math.MaxInt64-maxReservedEntries)-p.cost)
 		}
 	}
 	if known != nil {
@@ -99,7 +108,11 @@ func (l *Limits) endReservation(c *command.Ctx, r *openReservation, actuals []in
 	if e, found := c.DB.Peek(k); found {
 		c.DeleteKey(k, &e)
 	}
-	if debt {
+	if len(owed.rest) > 0 {
+		rest := reservationValue{deadline: c.Now, ticket: l.Reservations.nextTicket(c.NowNs), pairs: owed.rest}
+		l.keepReservation(c, limiter.AppendDrawnID(nil), &rest)
+	}
+	if owed.charged && r.pairs[0].cost >= 0 {
 		l.Reservations.Counts.Debts++
 	}
 }
@@ -227,18 +240,38 @@ func boundedDebt(p *limiter.Policy, units int64) int64 {
 	return units
 }
 
-// chargeDebt charges what a pair has used beyond what was reserved, to now and whatever the limit, and reports whether that was kept.
-func (l *Limits) chargeDebt(c *command.Ctx, p *reservedPair, units int64) bool {
-	policy := l.policyNow(c, p)
+// debts are what the pairs of a reservation have used beyond what was reserved.
+type debts struct {
+	limits  *Limits
+	entries int64          // that may still be added to logs
+	rest    []reservedPair // for which there was no room, with the debt as a cost below 0
+	charged bool           // one was charged, or is going to be
+}
+
+// charge charges what a pair has used beyond what was reserved, to now and whatever the limit, or keeps it for later.
+func (d *debts) charge(c *command.Ctx, p *reservedPair, units int64) {
+	policy := d.limits.policyNow(c, p)
 	if returns := policy.Algorithm.Returns; policy.Limit < 0 || p.policy.Limit < 0 || returns == limiter.ReturnNothing || returns == limiter.ReturnLease {
-		return false
+		return
 	}
 	switch policy.Algorithm.Returns {
 	case limiter.ReturnBacklog:
 		units = boundedDebt(policy, units)
 	case limiter.ReturnEntries: // the policy may be a log only since the reservation was made
-		units = min(units, maxReservedEntries)
+		if units = min(units, maxReservedEntries); units > d.entries {
+			d.rest = append(d.rest, reservedPair{name: p.name, key: p.key, words: p.words, cost: -units, policy: p.policy})
+			d.charged = true
+			return
+		}
+		d.entries -= units
 	}
+	if d.limits.chargeDebt(c, p, policy, units) {
+		d.charged = true
+	}
+}
+
+// chargeDebt charges units to a pair whatever the limit, and reports whether that was kept.
+func (l *Limits) chargeDebt(c *command.Ctx, p *reservedPair, policy *limiter.Policy, units int64) bool {
 	boundless := policy.Boundless()
 	request := limiter.Request{Call: throttle.Call{Cost: units}}
 	if err := l.Ask(c, l.Keys.Key(p.key), &boundless, &request); err != nil || l.Asked.Change.Write == throttle.Keep {

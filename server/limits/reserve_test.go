@@ -163,6 +163,30 @@ func TestReserveOfWhatBecomesALog(t *testing.T) {
 	`)
 }
 
+// TestReserveOfManyThatBecomeLogs: one call adds no more entries to logs than any other may, and background work charges the rest.
+func TestReserveOfManyThatBecomeLogs(t *testing.T) {
+	w := newReserver(t)
+	require.Equal(t, "OK", w.Call("RL.POLICY SET p FIXED 10 60s"))
+	pairs, keys := "", ""
+	for i := range 12 {
+		pairs, keys = pairs+fmt.Sprintf(" p k%d", i), keys+fmt.Sprintf(" k%d", i)
+	}
+	w.Call("RL.RESERVE 12" + pairs + " COST 0 TTL 600s ID a")
+	require.Equal(t, "OK", w.Call("RL.POLICY SET p LOG 100000 60s"))
+	w.Call("RL.SETTLE a ACTUAL 3000000")
+	require.Equal(t, "10000", w.Call("ZCARD k9"))
+	require.Equal(t, "0", w.Call("ZCARD k10"))
+	require.Equal(t, 1, w.Srv.Reservations.Open())
+	require.Equal(t, "[0 []]", w.Call("RL.SETTLE a ACTUAL 0"))
+	cron(w.Srv)
+	for i := range 12 {
+		require.Equal(t, "10000", w.Call(fmt.Sprintf("ZCARD k%d", i)))
+	}
+	require.Zero(t, w.Srv.Reservations.Open())
+	require.Equal(t, "12", w.Call("DEL"+keys))
+	require.Equal(t, limits.ReservationCounts{Reserved: 1, Settled: 1, Debts: 1}, w.Srv.Reservations.Counts)
+}
+
 // TestSettledLogs: what is used of a log is charged to it, or is an error: what another pair has reserved makes no room, and what a pair
 // without a limit has used counts for nothing.
 func TestSettledLogs(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 //	policy   the policy's name
 //	key      what it was asked about
 //	words    what the policy said then
-//	cost     what was reserved
+//	cost     what was reserved; below 0 where the reservation was settled already, and so much is still to be charged to what has become a log
 //	where    of a fixed window, when that ends; of a sliding one, when the slice began that was charged; of a log, the time of the entries: in
 //	         Unix ms; of a rate, when it was charged, in Unix ns
 //	entries  of a log, the numbers of the entries, as in 0-4,6-6; else -
@@ -137,7 +137,10 @@ func (l *Limits) parseReservation(r *reservationValue, id []byte, text string) (
 	numbers(words[2], &r.ticket)
 	for w := words[wordsBefore:]; ok && len(w) > 0; w = w[wordsOfPair:] {
 		p := reservedPair{name: w[0], key: []byte(w[1]), words: w[2]}
-		numbers(w[3], &p.cost)
+		cost, owes := strings.CutPrefix(w[3], "-")
+		if numbers(cost, &p.cost); owes {
+			p.cost = -min(p.cost, maxReservedEntries)
+		}
 		numbers(w[4], &p.where)
 		if p.entries, ok = parseEntries(w[5], ok); !ok {
 			return false
