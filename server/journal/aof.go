@@ -111,16 +111,27 @@ func (j *Journal) CloseLog() {
 	if a.Log == nil {
 		return
 	}
+	j.closeFile(nil)
+	j.Lock()
+	defer j.Unlock()
+	j.stopLogging()
+}
+
+// closeFile closes the file; unwritten is why not all of it could be written, or nil. The caller holds commits.
+func (j *Journal) closeFile(unwritten error) {
+	a := &j.AOF
 	a.Syncer.End()
-	if err := a.Log.Close(); err != nil {
+	if err := errors.Join(unwritten, a.Log.Close()); err != nil {
 		j.Logger.Error("the end of the append-only file may be missing", "file", a.Log.Name(), "err", err)
 	}
 	a.Log, a.pending = nil, nil
-	j.Lock()
-	defer j.Unlock()
-	a.Open = false
+}
+
+// stopLogging has effects go to no file from now on. The caller holds commits and the executor's lock.
+func (j *Journal) stopLogging() {
+	j.AOF.Open = false
 	j.Effects.Disable()
-	j.refuseFor(a.unbegun)
+	j.refuseFor(j.AOF.unbegun)
 }
 
 // Unwritten implements exec.EffectLog. What is being written belongs to it, too.

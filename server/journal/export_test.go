@@ -21,3 +21,6 @@ func (j *Journal) EndSaving()        { j.endSaving() }
 
 // RewriteIfGrown is what each commit asks. The caller holds the executor's lock.
 func (j *Journal) RewriteIfGrown() { j.rewriteIfGrown(j.Config.Get()) }
+
+// AddLibrary has the data have one more library of functions.
+func (p *Replacement) AddLibrary(code string) { p.libraries = append(p.libraries, []byte(code)) }

@@ -8,6 +8,7 @@ import (
 
 	"headgate/persistence/rdb"
 	"headgate/server/command"
+	"headgate/server/config"
 	"headgate/store"
 )
 
@@ -52,47 +53,94 @@ const replacePause = time.Millisecond
 // ErrReplaced is why a replacement has not been used: whoever asked for it wants it no more.
 var ErrReplaced = errors.New("it is not wanted any more")
 
-// Replace has the data be those that were loaded beside them, with the functions, and calls then, all under one hold of the executor's lock.
-// The append-only file is begun anew with them: until that is done a restart finds the old data, whole. wanted is asked just before, with
-// the lock held; if it says no, or there is an error, the old data stay. The caller does not hold the lock.
+// errHalted is why a replacement cannot go into use yet.
+var errHalted = errors.New("nothing may change keys at present")
+
+// Replace has the data be those that were loaded beside them, with the functions, and calls then, all under one hold of the executor's lock. It waits
+// while nothing may change keys, and what others do meanwhile is logged. The append-only file is begun anew with the new data: until that is done a
+// restart finds the old data, whole. wanted is asked with the lock held, for the last time just before; if it says no, or there is an error, the old data
+// stay, and so does the append-only file. The caller does not hold the lock.
 func (j *Journal) Replace(p *Replacement, wanted func() bool, then func()) error {
-	j.Lock()
-	going := wanted()
-	if going && j.AOF.Rewriter.Rewriting {
-		j.cancelSnapshot() // of a file that would have to be written anew at once
+	for {
+		err := j.prepareReplace(wanted)
+		if err == nil {
+			err = j.tryReplace(p, wanted, then)
+		}
+		if err != errHalted {
+			return err
+		}
+		time.Sleep(replacePause)
 	}
-	j.Unlock()
-	if !going {
-		return ErrReplaced // and the append-only file goes on as it is
-	}
-	j.AOF.files.Lock()
-	defer j.AOF.files.Unlock()
-	j.CloseLog()
-	j.leaveSet()
+}
+
+// prepareReplace gives up a rewrite of an append-only file that would have to be written anew at once, or returns why nothing is replaced now.
+func (j *Journal) prepareReplace(wanted func() bool) error {
 	j.Lock()
 	defer j.Unlock()
-	defer func() {
-		if j.Config.Get().AppendOnly {
-			j.wakeRewriter()
-		}
-	}()
-	for j.Gate.Has(command.GateHalts) && wanted() {
-		j.Unlock()
-		time.Sleep(replacePause)
-		j.Lock()
-	}
-	if !wanted() {
-		return ErrReplaced
-	}
-	if err := j.replaceLibraries(p.libraries); err != nil {
+	if err := j.mayNotReplace(wanted); err != nil {
 		return err
 	}
+	if j.AOF.Rewriter.Rewriting {
+		j.cancelSnapshot()
+	}
+	return nil
+}
+
+// mayNotReplace returns why the data are not replaced now, or nil. The caller holds the executor's lock.
+func (j *Journal) mayNotReplace(wanted func() bool) error {
+	switch {
+	case !wanted():
+		return ErrReplaced
+	case j.Gate.Has(command.GateHalts):
+		return errHalted
+	}
+	return nil
+}
+
+// tryReplace replaces the data, and ends the append-only file of the old ones, unless there is an error.
+func (j *Journal) tryReplace(p *Replacement, wanted func() bool, then func()) error {
+	a := &j.AOF
+	a.files.Lock()
+	defer a.files.Unlock()
+	a.commits.Lock()
+	last, nowMs, err := j.adopt(p, wanted, then)
+	if err == nil && a.Log != nil {
+		_, unwritten := j.writeBatch(last, nowMs, config.FsyncNo) // closing syncs it
+		j.closeFile(unwritten)
+	}
+	a.commits.Unlock()
+	if err != nil {
+		return err
+	}
+	j.leaveSet()
+	if j.Lock(); j.Config.Get().AppendOnly {
+		j.wakeRewriter()
+	}
+	j.Unlock()
+	return nil
+}
+
+// adopt has the data be the new ones. From then on nothing is logged; it returns the last effects on the old data, and the time in ms. The caller holds
+// commits.
+func (j *Journal) adopt(p *Replacement, wanted func() bool, then func()) (last []byte, nowMs int64, err error) {
+	j.Lock()
+	defer j.Unlock()
+	if err := j.mayNotReplace(wanted); err != nil {
+		return nil, 0, err
+	}
+	if err := j.replaceLibraries(p.libraries); err != nil {
+		return nil, 0, err
+	}
 	j.cancelSnapshot()
+	if j.AOF.Log != nil {
+		last, nowMs = j.Effects.Take(nil), j.Clock.Now/1e6
+		j.stopLogging()
+	}
 	j.hub.InvalidateAll()
 	j.Keys.Adopt(p.beside)
 	j.Saving.Partial = false
 	then()
-	return nil
+	return last, nowMs, nil
 }
 
 // replaceLibraries has the functions be those of the given libraries, or after an error those that there were. The caller holds the

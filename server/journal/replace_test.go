@@ -52,25 +52,14 @@ func TestReplacedDataAreLogged(t *testing.T) {
 func TestReplaceWaits(t *testing.T) {
 	for _, wanted := range []bool{true, false} {
 		w, _, loaded := startReplacing(t)
-		w.Srv.Lock()
-		w.Srv.Gate.Set(command.GatePaused, true)
-		w.Srv.Unlock()
-		asked, wants := 0, true // the executor's lock guards both
-		replaced := make(chan error, 1)
-		go func() {
-			replaced <- w.Srv.Replace(loaded, func() bool { asked++; return wants }, func() {})
-		}()
-		require.Eventually(t, func() bool {
+		replaced, stop := waitsToReplace(t, w, loaded)
+		if wanted {
 			w.Srv.Lock()
-			defer w.Srv.Unlock()
-			return asked > 5 // so it waits, and looks again and again
-		}, servertest.WaitLong, servertest.WaitStep)
-		require.Empty(t, replaced)
-		w.Srv.Lock()
-		if wants = wanted; wanted {
 			w.Srv.Gate.Set(command.GatePaused, false)
+			w.Srv.Unlock()
+		} else {
+			stop()
 		}
-		w.Srv.Unlock()
 		err := <-replaced
 		loaded.Discard()
 		w.Srv.Lock()
@@ -87,4 +76,53 @@ func TestReplaceWaits(t *testing.T) {
 		w.Settle(t)
 		w.Kill()
 	}
+}
+
+// waitsToReplace begins to replace data while commands are paused, and returns when that waits. stop has it be wanted no more.
+func waitsToReplace(t *testing.T, w *servertest.AOFServer, loaded *journal.Replacement) (replaced chan error, stop func()) {
+	t.Helper()
+	w.Srv.Lock()
+	w.Srv.Gate.Set(command.GatePaused, true)
+	w.Srv.Unlock()
+	asked, wants := 0, true // the executor's lock guards both
+	replaced = make(chan error, 1)
+	go func() {
+		replaced <- w.Srv.Replace(loaded, func() bool { asked++; return wants }, func() {})
+	}()
+	require.Eventually(t, func() bool {
+		w.Srv.Lock()
+		defer w.Srv.Unlock()
+		return asked > 5 // so it waits, and looks again and again
+	}, servertest.WaitLong, servertest.WaitStep)
+	require.Empty(t, replaced)
+	return replaced, func() {
+		w.Srv.Lock()
+		defer w.Srv.Unlock()
+		wants = false
+	}
+}
+
+// TestEndWhileReplaceWaits: a server that was told to end while data waited to be replaced went on, as it had closed its append-only file for them.
+func TestEndWhileReplaceWaits(t *testing.T) {
+	w, disk, loaded := startReplacing(t)
+	defer loaded.Discard()
+	replaced, stop := waitsToReplace(t, w, loaded)
+	require.True(t, w.Logging())
+	require.NoError(t, w.Srv.Shutdown(0))
+	require.True(t, w.Srv.IsStopping())
+	stop() // as a replica does for a server that ends
+	require.ErrorIs(t, <-replaced, journal.ErrReplaced)
+	requireRestart(t, w, disk)
+}
+
+// TestDataThatCannotReplace, since a library of functions among them does not load, leave the append-only file as it is.
+func TestDataThatCannotReplace(t *testing.T) {
+	w, disk, loaded := startReplacing(t)
+	defer loaded.Discard()
+	loaded.AddLibrary("no library")
+	require.ErrorContains(t, w.Srv.Replace(loaded, func() bool { return true }, func() {}), "the functions stay as they were")
+	require.True(t, w.Logging())
+	require.Equal(t, "+OK\r\n", w.Words("SET", "after", "v"))
+	require.Zero(t, w.Srv.AOF.Rewriter.Rewrites)
+	requireRestart(t, w, disk)
 }
