@@ -35,16 +35,13 @@ type rewriter struct {
 const (
 	rewriteRetry    = 5 * time.Second // the time between a rewrite that failed and the next one that is begun by itself
 	rewriteRetryMax = time.Hour       // the same after many that failed: twice as long each time, up to this
+	rewriteMendMax  = 5 * time.Minute // the same while the file lacks what limiters have kept in memory: a restart would forget that
 )
 
-// rests reports whether the next rewrite that begins by itself is not due, since the last has failed. While there is no file that goes on it is due
-// soon: writes are refused.
-func (w *rewriter) rests(open bool) bool {
-	pause := rewriteRetry
-	if open {
-		pause = min(rewriteRetry<<min(max(w.failures-1, 0), 16), rewriteRetryMax)
-	}
-	return time.Since(w.failedAt) < pause
+// rests reports whether the next rewrite that begins by itself is not due, since the last has failed, with longest as the longest pause. While there is
+// no file that goes on that is rewriteRetry: writes are refused.
+func (w *rewriter) rests(longest time.Duration) bool {
+	return time.Since(w.failedAt) < min(rewriteRetry<<min(max(w.failures-1, 0), 16), longest)
 }
 
 // wakeRewriter has the rewriter look at what there is to do. The caller holds the executor's lock.
@@ -82,13 +79,13 @@ func (j *Journal) AskRewrite() {
 // of which beginning the file may have failed a while ago. What limiters have kept while the disk took nothing gets into the file so. The caller holds the executor's lock.
 func (j *Journal) RetryRewrite() {
 	w := &j.AOF.Rewriter
-	if j.AOF.Open && !j.Gate.Has(command.GateDisk) && j.limits.Unlogged.Missing() && !w.rests(true) {
+	if j.AOF.Open && !j.Gate.Has(command.GateDisk) && j.limits.Unlogged.Missing() && !w.rests(rewriteMendMax) {
 		w.Asked = true
 	}
 	if w.Rewriting || j.Snapshot != nil || j.mayNotSave() {
 		return
 	}
-	if w.Asked || j.Config.Get().AppendOnly != j.AOF.Open && !w.rests(false) {
+	if w.Asked || j.Config.Get().AppendOnly != j.AOF.Open && !w.rests(rewriteRetry) {
 		j.wakeRewriter()
 	}
 }
@@ -98,7 +95,7 @@ func (j *Journal) rewriteIfGrown(cfg *config.Config) {
 	a := &j.AOF
 	w := &a.Rewriter
 	if !a.Open || w.Asked || w.Rewriting || cfg.AutoAOFRewritePercentage == 0 || a.Size < int64(cfg.AutoAOFRewriteMinSize) ||
-		a.Failed != nil || w.rests(true) {
+		a.Failed != nil || w.rests(rewriteRetryMax) {
 		return
 	}
 	base := max(a.StartSize, 1)

@@ -17,6 +17,7 @@ import (
 	"headgate/server/config"
 	"headgate/server/exec"
 	"headgate/server/journal"
+	"headgate/server/limiter"
 	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
@@ -369,6 +370,43 @@ func TestRewritesThatFailAreTriedLessOften(t *testing.T) {
 		require.LessOrEqual(t, len(w.Srv.AOF.Set.Files()), 2)
 		disk.SetFault(nil)
 		w.Words("BGREWRITEAOF") // whoever asks does not wait
+		w.Settle(t)
+		require.Equal(t, 1, w.Srv.AOF.Rewriter.Rewrites)
+	})
+}
+
+// TestRewritesForWhatIsInMemoryOnly are tried again within minutes, however often they have failed.
+func TestRewritesForWhatIsInMemoryOnly(t *testing.T) {
+	servertest.InBubble(t, func(t *testing.T) {
+		disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+		w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, func(cfg *config.Config) { cfg.Unwritable = limiter.KeepInMemory })
+		require.NoError(t, err)
+		defer w.Kill()
+		w.Fill(disk)
+		w.Words("RL.FIXED", "k", "9", "100h")
+		attempts := 0
+		disk.SetFault(func(op crashfs.Op) error {
+			if strings.HasSuffix(op.Path, ".base.rdb") {
+				if op.Name != "remove" {
+					attempts++
+				}
+				return syscall.EIO
+			}
+			return nil
+		})
+		pass := func(d time.Duration) {
+			for ; d > 0; d -= 5 * time.Second {
+				time.Sleep(5 * time.Second)
+				w.Pass(5 * time.Second)
+				require.False(t, w.Tick())
+				synctest.Wait()
+			}
+		}
+		pass(3 * time.Hour)
+		require.Greater(t, attempts, 3*60/5)
+		require.Less(t, attempts, 3*60/5+12)
+		disk.SetFault(nil)
+		pass(5 * time.Minute)
 		w.Settle(t)
 		require.Equal(t, 1, w.Srv.AOF.Rewriter.Rewrites)
 	})
