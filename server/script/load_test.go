@@ -31,6 +31,22 @@ func TestLoadKeepsErrorsOfItsReader(t *testing.T) {
 	}
 }
 
+// TestLoadAsksItsReader until that has no more to give, and once more if that is the first answer, as Lua does.
+func TestLoadAsksItsReader(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	for pieces, want := range map[string]string{
+		"nil":                       "2 nil",
+		"''":                        "2 nil",
+		"nil, 'return 7'":           "3 7",
+		"'', 'return 7'":            "3 7",
+		"'return 7'":                "2 7",
+		"'return ', '7', '', 'x x'": "3 7",
+	} {
+		reply := eval(e, "local p, n = {"+pieces+"}, 0 local f = load(function() n = n + 1 return p[n] end) return n .. ' ' .. tostring((f()))", resp.RESP2, nil, nil)
+		require.Contains(t, reply, "\r\n"+want+"\r\n", pieces)
+	}
+}
+
 // TestStopsPassLoad: no load keeps a script that is stopped.
 func TestStopsPassLoad(t *testing.T) {
 	slices := 0

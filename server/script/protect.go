@@ -131,8 +131,9 @@ func (s *sandbox) baseLoadString(L *lua.LState) int {
 	return s.loadText(L, src, luacall.OptString(L, 2, src))
 }
 
-// baseLoad is load, which asks a function for pieces until it gets none. An error of
-// that function goes through the handler that is in force, and is then returned.
+// baseLoad is load, which asks a function for pieces until it gets none; a function that has none at all is asked
+// twice, as Lua does that looks at the first byte before it reads. An error of that function goes through the handler
+// that is in force, and is then returned.
 func (s *sandbox) baseLoad(L *lua.LState) int {
 	f := luacall.Function(L, 1)
 	name := luacall.OptString(L, 2, "=(load)")
@@ -142,7 +143,7 @@ func (s *sandbox) baseLoad(L *lua.LState) int {
 	}
 	var src []byte
 	top := L.GetTop()
-	for {
+	for asked := 1; ; asked++ {
 		L.Push(f)
 		if err := s.protect(L, 0, handler); err != nil {
 			s.engine.budget.Done(src)
@@ -154,6 +155,9 @@ func (s *sandbox) baseLoad(L *lua.LState) int {
 		L.SetTop(top)
 		piece, ok := toText(v)
 		if v == lua.LNil || ok && piece == "" {
+			if asked == 1 {
+				continue
+			}
 			break
 		}
 		if !ok {
