@@ -19,6 +19,8 @@ func (s *sandbox) openHidden() {
 	s.hide("(same)", func(L *lua.LState) int { return 1 })
 	s.hide("(key)", s.countKey)
 	s.hide("(key of part)", s.countPartKey)
+	s.nilField = s.L.NewUserData()
+	s.hide("(field of part)", s.partField)
 	s.hide("(join)", s.join)
 	s.hide("(literal)", s.literal)
 	s.hide("(modulo)", s.operator("__mod", modulo))
@@ -67,6 +69,14 @@ func (s *sandbox) countPartKey(L *lua.LState) int {
 	return 1
 }
 
+// partField has the part of a table hold that a field is nil, which takes away one of the same key before it.
+func (s *sandbox) partField(L *lua.LState) int {
+	if L.Get(1) == lua.LNil {
+		L.Push(s.nilField)
+	}
+	return 1
+}
+
 // join puts what parts of a table hold into it: their fields with keys, then their
 // items behind the elements of the table, of which there are as many as the
 // argument in front of the part says.
@@ -76,6 +86,9 @@ func (s *sandbox) join(L *lua.LState) int {
 		n, part := int(L.Get(i).(lua.LNumber)), L.Get(i+1).(*lua.LTable)
 		s.engine.budget.Spend(int64(limits.Len(part)))
 		for k, v := part.Next(lua.LNil); k != lua.LNil; k, v = part.Next(k) {
+			if v == s.nilField {
+				v = lua.LNil
+			}
 			switch k := k.(type) {
 			case *lua.LUserData:
 				t.RawSet(k.Value.(lua.LValue), v)

@@ -47,6 +47,7 @@ func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 			field.Key = r.fieldKey(field.Key, "(key)")
 		default:
 			field.Key = r.fieldKey(field.Key, "(key of part)")
+			field.Value = invoke("(field of part)", e.Line(), field.Value)
 		}
 		part.Fields = append(part.Fields, field)
 	}

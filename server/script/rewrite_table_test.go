@@ -15,12 +15,13 @@ func TestConstructorsStoreEachItemOnce(t *testing.T) {
 	const f = "local function f(...) return 'v', ... end "
 	items := func(n int) string { return strings.Repeat("0, ", n) }
 	for src, want := range map[string]string{
-		f + "local t = {1, 2, x = f('w')} return {#t, t.x}":                                                "2 v",
-		f + "local t = {" + items(50) + "x = f()} return {t[1], #t, t.x}":                                  "0 50 v",
-		f + "local t = {" + items(50) + "[f()] = f(), y = 1, 7, z = f()} return {t[1], t[2], t.v, t[51]}":  "0 0 v 7",
-		f + "local t = {" + items(100) + "[2.5] = f(), 8} return {t[51], t[2.5], t[101], #t}":              "0 v 8 101",
-		f + "local t = {" + items(50) + "f('a', 'b')} return {t[1], t[51], t[52], t[53], #t}":              "0 v a b 53",
-		f + "local t = {" + items(25050) + "x = f(), 9, f(10)} return {t[25001], t.x, t[25051], t[25053]}": "0 v 9 10",
+		f + "local t = {1, 2, x = f('w')} return {#t, t.x}":                                                                                   "2 v",
+		f + "local t = {" + items(50) + "x = f()} return {t[1], #t, t.x}":                                                                     "0 50 v",
+		f + "local t = {" + items(50) + "[f()] = f(), y = 1, 7, z = f()} return {t[1], t[2], t.v, t[51]}":                                     "0 0 v 7",
+		f + "local t = {" + items(100) + "[2.5] = f(), 8} return {t[51], t[2.5], t[101], #t}":                                                 "0 v 8 101",
+		f + "local t = {" + items(50) + "f('a', 'b')} return {t[1], t[51], t[52], t[53], #t}":                                                 "0 v a b 53",
+		f + "local t = {" + items(25050) + "x = f(), 9, f(10)} return {t[25001], t.x, t[25051], t[25053]}":                                    "0 v 9 10",
+		"local k = 'y' local t = {x = 1, " + items(50) + "x = nil, [k] = 2, [k] = nil, z = 3} return {#t, tostring(t.x), tostring(t.y), t.z}": "50 nil nil 3",
 	} {
 		reply := eval(e, src, resp.RESP2, nil, nil)
 		got := []string{}

@@ -68,6 +68,8 @@ type sandbox struct {
 	// catching is how many calls of pcall, xpcall and load, in the thread that runs, are
 	// about to catch errors.
 	catching int
+	// nilField stands for nil in parts of tables, see join.
+	nilField *lua.LUserData
 	thread   threads
 	json     *lua.LTable // cjson, whose settings end with a script
 }
