@@ -129,6 +129,7 @@ func New(live *config.Live, o Options) *Server {
 	s.Keys.FollowReserved(limits.OverridePrefix)
 	s.BeginAccess(live.Get())
 	s.Apply(live.Get())
+	live.LimitClients(s.clientRoom)
 	s.Follow(live)
 	s.Replica.Begin(live)
 	return s
@@ -194,7 +195,7 @@ func (s *Server) topology() cluster.Topology {
 func (s *Server) Apply(cfg *config.Config) {
 	s.Core.Apply(cfg)
 	s.Limits.Apply(cfg)
-	s.Executor.Apply(cfg, s.otherDescriptors(cfg))
+	s.Executor.Apply(cfg, s.clientRoom(cfg))
 	s.LimitTimes(cfg)
 	s.ObserveKeys(cfg)
 	s.CheckSaving(cfg)
@@ -203,6 +204,11 @@ func (s *Server) Apply(cfg *config.Config) {
 
 // reservedDescriptors are kept for listeners, files and the runtime.
 const reservedDescriptors = 64
+
+// clientRoom is for how many clients the limit on open files has room.
+func (s *Server) clientRoom(cfg *config.Config) int {
+	return max(host.MaxDescriptors()-s.otherDescriptors(cfg), 1)
+}
 
 // otherDescriptors is how many descriptors are not for clients.
 func (s *Server) otherDescriptors(cfg *config.Config) int {

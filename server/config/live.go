@@ -21,6 +21,7 @@ type Live struct {
 	base     *Config // what the sources last gave, before any CONFIG SET
 	fromFile *Config // what the file alone last gave
 	hooks    []hook
+	room     func(*Config) int // for how many clients there is room; nil: for any number
 }
 
 // hook is a function that takes a change into use.
@@ -138,6 +139,9 @@ func (l *Live) Set(pairs []Pair, local bool) error {
 			return &SetError{name, err.Error()}
 		}
 	}
+	if next.MaxClients != old.MaxClients && l.lowerClients(&next) {
+		return &SetError{"maxclients", fmt.Sprintf("The operating system is not able to handle the specified number of clients, try with %d", next.MaxClients)}
+	}
 	blame, err := l.change(&next)
 	if err != nil {
 		return &SetError{argumentFor(pairs, blame), err.Error()}
@@ -182,6 +186,29 @@ func (l *Live) SetReplicaOf(primary Address) {
 	next := *l.Get()
 	next.ReplicaOf = primary
 	l.current.Store(&next)
+}
+
+// LimitClients says for how many clients the machine has room under a configuration. As in Redis, maxclients is lowered to that in what was read, now and
+// by [Live.Reload], and [Live.Set] refuses more.
+func (l *Live) LimitClients(room func(c *Config) int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.room = room
+	next, base := *l.Get(), *l.base
+	l.lowerClients(&next)
+	l.lowerClients(&base)
+	l.current.Store(&next)
+	l.base = &base
+}
+
+// lowerClients lowers maxclients to what there is room for, and reports whether that was less.
+func (l *Live) lowerClients(c *Config) (lowered bool) {
+	if l.room == nil {
+		return false
+	}
+	asked := c.MaxClients
+	c.MaxClients = min(asked, l.room(c))
+	return c.MaxClients < asked
 }
 
 // argumentFor returns the name under which the client has set the directive to blame.
@@ -252,6 +279,7 @@ func (l *Live) Reload() ([]Notice, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.lowerClients(fresh.config)
 	next := *l.Get()
 	var notices []Notice
 	for _, d := range directives {

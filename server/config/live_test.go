@@ -232,6 +232,30 @@ func TestReloadTellsWhatIsOverridden(t *testing.T) {
 	require.Empty(t, reload(), "the file says what the environment says, or nothing")
 }
 
+// TestMaxClientsAboveTheRoom that the machine has are lowered where they are read, as CONFIG GET tells, and refused where they are set.
+func TestMaxClientsAboveTheRoom(t *testing.T) {
+	files := map[string]string{"/srv/headgate.conf": "maxclients 5000"}
+	live, _, err := Load([]string{"headgate.conf"}, nil, memoryHost(files))
+	require.NoError(t, err)
+	live.LimitClients(func(*Config) int { return 68 })
+	is := func(want string) {
+		t.Helper()
+		require.Equal(t, []Pair{{"maxclients", want}}, live.Match([]string{"maxclients"}))
+	}
+	is("68")
+	set := func(value string) error { return live.Set([]Pair{{"maxclients", value}}, true) }
+	require.EqualError(t, set("69"), "ERR CONFIG SET failed (possibly related to argument 'maxclients') - "+
+		"The operating system is not able to handle the specified number of clients, try with 68")
+	is("68")
+	require.NoError(t, set("50"))
+	is("50")
+	files["/srv/headgate.conf"] = "maxclients 6000\ntimeout 7"
+	_, err = live.Reload()
+	require.NoError(t, err)
+	is("68")
+	require.Equal(t, "7", value(t, live, "timeout"))
+}
+
 func TestReloadWithoutFile(t *testing.T) {
 	live := NewLive(Default())
 	require.NoError(t, live.Set([]Pair{{"timeout", "7"}}, false))

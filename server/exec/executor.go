@@ -7,7 +7,6 @@ import (
 	"headgate/server/access"
 	"headgate/server/command"
 	"headgate/server/config"
-	"headgate/server/host"
 	"headgate/server/netpoll"
 	"headgate/server/observe"
 	"headgate/server/pubsub"
@@ -113,17 +112,15 @@ func (x *Executor) Use(memory ProcessMemory, above Hooks) {
 	x.Garbage.Free, x.Garbage.SetPace = memory.Free, memory.SetGCPercent
 }
 
-// Apply takes over the directives that the executor obeys; others is how many descriptors are not for clients. The caller holds the lock,
-// or nothing runs yet.
-func (x *Executor) Apply(cfg *config.Config, others int) {
+// Apply takes over the directives that the executor obeys; room is for how many clients there are descriptors. The caller holds the lock, or nothing runs
+// yet.
+func (x *Executor) Apply(cfg *config.Config, room int) {
 	full := resp.DefaultLimits()
 	full.Bulk, full.Query = cfg.ProtoMaxBulkLen, cfg.ClientQueryBufferLimit
 	narrow := resp.UnauthenticatedLimits(full)
 	x.limits.Store(&full)
 	x.unauthLimits.Store(&narrow)
-	x.MaxClients = cfg.MaxClients
-	if room := host.MaxDescriptors() - others; cfg.MaxClients > room {
-		x.MaxClients = max(room, 1)
+	if x.MaxClients = min(cfg.MaxClients, room); x.MaxClients < cfg.MaxClients {
 		x.Logger.Warn("maxclients lowered to what the limit on open files leaves", "maxclients", x.MaxClients, "asked", cfg.MaxClients)
 	}
 	x.limitMemory(cfg)
