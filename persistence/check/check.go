@@ -228,6 +228,11 @@ func (c *Checker) open(path string) (f persistence.ReadFile, err error) {
 
 // snapshotFile looks at a file that a start reads as a snapshot, whatever it begins with. It is never cut.
 func (c *Checker) snapshotFile(path string) error {
+	if dangles(c.FS, path) {
+		c.found, c.whole = true, false
+		c.Say("%s%s: a start begins empty, and its next snapshot takes the link's place", path, danglingLink)
+		return nil
+	}
 	f, err := c.open(path)
 	if f == nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/persistence"
 	"headgate/persistence/aof"
 )
 
@@ -24,7 +25,7 @@ func (s *Start) Loads() (what, warning string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	snapshot, err := s.hasSnapshot()
+	snapshot, dangling, err := s.hasSnapshot()
 	if err != nil {
 		return "", "", err
 	}
@@ -43,8 +44,11 @@ func (s *Start) Loads() (what, warning string, err error) {
 	case len(log) > 0:
 		warning = "does not load the append-only file in " + filepath.Dir(log[0]) + ": to use its data, start with appendonly yes"
 	}
-	if snapshot {
+	switch {
+	case snapshot:
 		return s.Snapshot, warning, nil
+	case dangling:
+		return "nothing: " + s.Snapshot + danglingLink, warning, nil
 	}
 	return "nothing: there is no " + s.Snapshot, warning, nil
 }
@@ -61,14 +65,30 @@ func (s *Start) missing(paths []string) string {
 	return ""
 }
 
-// hasSnapshot reports whether there is a file where the snapshot is looked for.
-func (s *Start) hasSnapshot() (bool, error) {
+// hasSnapshot reports whether there is a file where the snapshot is looked for, or a link to one that is missing.
+func (s *Start) hasSnapshot() (there, dangling bool, err error) {
 	names, err := s.Log.FS.List(filepath.Dir(s.Snapshot))
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return false, false, nil
 	}
-	return slices.Contains(names, filepath.Base(s.Snapshot)), err
+	if err != nil || !slices.Contains(names, filepath.Base(s.Snapshot)) {
+		return false, false, err
+	}
+	dangling = dangles(s.Log.FS, s.Snapshot)
+	return !dangling, dangling, nil
 }
+
+// dangles reports whether what is in a directory under a name is a link to a file that is missing.
+func dangles(fsys persistence.FS, path string) bool {
+	f, err := fsys.Open(path)
+	if err == nil {
+		f.Close()
+	}
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// danglingLink says behind its name what is wrong with a snapshot that is no more than a link.
+const danglingLink = " is a link to a file that is missing"
 
 // starts says what each of the starts loads.
 func (c *Checker) starts() {
@@ -89,7 +109,7 @@ func (s *Start) files() (paths []string, err error) {
 	if s.AppendOnly {
 		return aof.Paths(s.Log)
 	}
-	if snapshot, err := s.hasSnapshot(); err != nil || !snapshot {
+	if snapshot, _, err := s.hasSnapshot(); err != nil || !snapshot {
 		return nil, err
 	}
 	return []string{s.Snapshot}, nil

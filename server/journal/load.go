@@ -87,6 +87,15 @@ func (j *Journal) warnOfUnusedSnapshot(cfg *config.Config) {
 		"snapshot", cfg.Path(cfg.DBFilename), "begun", cfg.Path(cfg.AppendDirName))
 }
 
+// warnOfDanglingLink tells of a link in the place of the snapshot that leads to no file, as to a disk that is not mounted. redis-server begins empty, too.
+func (j *Journal) warnOfDanglingLink(cfg *config.Config) {
+	names, err := j.FS.List(cfg.Dir)
+	if err != nil || !slices.Contains(names, cfg.DBFilename) {
+		return
+	}
+	j.Logger.Warn("the snapshot is a link to a file that is missing: there are no data to load, and the next snapshot takes the link's place", "snapshot", cfg.Path(cfg.DBFilename))
+}
+
 // LoadNothing tells that there are no data to load.
 func (j *Journal) LoadNothing() { j.ready() }
 

@@ -163,6 +163,7 @@ func (j *Journal) readSnapshot(held bool) error {
 	name := j.Config.Get().Path(j.Config.Get().DBFilename)
 	file, err := j.FS.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
+		j.warnOfDanglingLink(j.Config.Get())
 		return nil
 	}
 	if err != nil {

@@ -100,6 +100,30 @@ func TestCheckOfWhatIsNoFile(t *testing.T) {
 	})
 }
 
+// TestASnapshotThatIsADanglingLink: a start with one begins empty, as redis-server does, and says why, as does headgate check, which said that it is refused.
+func TestASnapshotThatIsADanglingLink(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "dump.rdb")
+	require.NoError(t, os.Symlink(filepath.Join(dir, "none"), link))
+	out, _, exit := run(t, nil, "check", dir)
+	require.Equal(t, 1, exit)
+	require.Contains(t, out, link+" is a link to a file that is missing")
+	require.Contains(t, out, "a start with appendonly no loads nothing: ")
+	require.Contains(t, out, "verdict: damaged, but no start loads what is damaged")
+	out, stderr, exit := run(t, nil, "--dir", dir, "--check-config")
+	require.Zero(t, exit, stderr)
+	require.Contains(t, out, "a start loads nothing: "+link+" is a link to a file that is missing")
+
+	s := startIn(t, dir)
+	c := dialSoon(t, s.addr)
+	require.Equal(t, ":0\r\n", string(c.Do("DBSIZE")))
+	require.Contains(t, s.log.String(), "the snapshot is a link to a file that is missing")
+	require.Equal(t, "+OK\r\n", string(c.Do("SAVE")))
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	require.True(t, info.Mode().IsRegular())
+}
+
 // TestDamagedBaseWasCutToNothing by a start and by --fix: with its first byte damaged it was taken for commands.
 func TestDamagedBaseWasCutToNothing(t *testing.T) {
 	dir := t.TempDir()
