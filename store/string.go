@@ -7,6 +7,9 @@ import (
 	"headgate/internal/number"
 )
 
+// spareString bounds the room, in bytes, that a string which becomes a bigString by growing has behind it: a quarter of its length, and this much.
+const spareString = 1 << 20
+
 // bigString is a string too long for a block of the arena beside its key.
 type bigString struct {
 	data   []byte
@@ -182,7 +185,7 @@ func (e *Entry) growString(n, from int) []byte {
 		big.grown = true
 		return big.data
 	case n > e.maxPacked():
-		data := make([]byte, n)
+		data := make([]byte, n, n+min(n/4, spareString)) // whoever writes in the middle of a string often appends to it next
 		copy(data, old)
 		e.toObject(encBigString, &bigString{data: data, grown: true})
 		return data

@@ -102,6 +102,23 @@ func TestAppendTo(t *testing.T) {
 	require.ErrorIs(t, err, ErrWrongType)
 }
 
+// TestAppendBehindSetRange: a long string that a write in its middle has made is not copied by the next one at its end.
+func TestAppendBehindSetRange(t *testing.T) {
+	ks := New(Options{})
+	defer ks.Close()
+	db, k := ks.DB(0), testKey(ks, "key")
+	_, err := db.SetRange(k, 0, 1_000_000, []byte("x"))
+	require.NoError(t, err)
+	e, _ := db.Find(k, 0)
+	before := &e.Bytes(nil)[0]
+	n, err := db.AppendTo(k, 0, []byte("tail"))
+	require.NoError(t, err)
+	require.Equal(t, 1_000_005, n)
+	e, _ = db.Find(k, 0)
+	require.Same(t, before, &e.Bytes(nil)[0])
+	require.Equal(t, "\x00xtail", string(e.Bytes(nil)[999_999:]))
+}
+
 func TestSetRange(t *testing.T) {
 	for _, tc := range []struct {
 		old    string
