@@ -61,6 +61,16 @@ func (w *Wait) ToBack() {
 	w.link()
 }
 
+// Return has the n that stand at the end of the queue stand before all others, in their order: it undoes as many ToBack.
+func (a *Awaited) Return(n int) {
+	for ; n > 0 && a.last != a.first; n-- {
+		w := a.last
+		w.unlink()
+		w.before, w.after = nil, a.first
+		a.first.before, a.first = w, w
+	}
+}
+
 // link puts w at the end of its queue.
 func (w *Wait) link() {
 	a := w.awaited

@@ -86,6 +86,10 @@ func TestWaitsStandInOrder(t *testing.T) {
 		}
 	}
 	want(0, 1, 2, 3, 4)
+	waits[0].ToBack()
+	waits[1].ToBack()
+	key.Return(2)
+	want(0, 1, 2, 3, 4)
 	waits[2].Leave()
 	want(0, 1, 3, 4)
 	waits[1].ToBack()
@@ -98,6 +102,7 @@ func TestWaitsStandInOrder(t *testing.T) {
 	waits[3].ToBack()
 	want(4, 3)
 	waits[4].Leave()
+	key.Return(1)
 	want(3)
 	waits[3].Leave()
 	require.Nil(t, key.First())

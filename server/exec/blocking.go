@@ -160,13 +160,14 @@ func (x *Executor) serveReady(c *command.Ctx) {
 	*c = outer
 }
 
-// serveQueue serves the clients that wait for a key until its value is used up. Those who cannot use it go to the end of the queue,
-// as in Redis, so that everybody is looked at once.
+// serveQueue serves the clients that wait for a key until its value is used up. Those who cannot use it go to the end of the queue, so that
+// everybody is looked at once, and keep their order, as in Redis: in the end they stand before those who have not been looked at.
 func (x *Executor) serveQueue(c *command.Ctx, key *store.Awaited) {
-	k := key.Key()
+	k, passed := key.Key(), 0
 	for range key.Waits() {
 		e, ok := key.DB().Find(k, c.Now)
 		if !ok && x.Blocking.told == 0 {
+			key.Return(passed)
 			return
 		}
 		first := key.First()
@@ -180,6 +181,7 @@ func (x *Executor) serveQueue(c *command.Ctx, key *store.Awaited) {
 		}
 		if key.First() == first { // one that was answered may be taken out later
 			first.ToBack()
+			passed++
 		}
 	}
 }

@@ -440,6 +440,24 @@ func TestGoneKeyBehindOthers(t *testing.T) {
 	p.AwaitBlocked(0)
 }
 
+// TestUsedUpKeyLeavesTheOrder: those who wait for another kind of value are not passed by others who have come later, wherever a look at who waits
+// has ended.
+func TestUsedUpKeyLeavesTheOrder(t *testing.T) {
+	p := servertest.NewPipeServer(t)
+	first, list, last, other := p.Session(), p.Session(), p.Session(), p.Session()
+	for i, s := range []*servertest.Session{first, list, last} {
+		s.Send([]string{"BZPOPMIN k 0", "BLPOP k 0", "BZPOPMIN k 0"}[i])
+		p.AwaitBlocked(i + 1)
+	}
+	other.Send("RPUSH k x")
+	other.Want(":1")
+	list.Want("*2 $1 k $1 x")
+	other.Send("ZADD k 1 a 2 b")
+	other.Want(":2")
+	first.Want("*3 $1 k $1 a $1 1")
+	last.Want("*3 $1 k $1 b $1 2")
+}
+
 // TestIdleClients: timeout ends the connections of clients that do nothing, and of no others: those whose input or output moves do something.
 func TestIdleClients(t *testing.T) {
 	w := servertest.NewClockClient(t)
