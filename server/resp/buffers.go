@@ -15,7 +15,8 @@ const (
 	largestKept = 1 << 20
 	// largeKept is how many bytes of larger ones Buffers keeps until Trim finds
 	// them unused, or a part of SetLimit's limit (overdraft): who asks for large
-	// replies mostly asks again, and new pages cost more than the copying.
+	// replies mostly asks again, and new pages cost more than the copying. What
+	// was kept and has been given out for less than it holds is among them.
 	largeKept = 64 << 20
 	// largeEach is how many bytes of one of these are kept. What it has beyond
 	// goes back to the system.
@@ -77,7 +78,7 @@ type Buffers struct {
 	mapped map[*byte]mapping // those that lie outside the Go heap, by where they begin
 
 	large      [][]byte // kept ones above largestKept, the one that was put back last at the end; all of their pages are there
-	largeBytes int      // in large
+	largeBytes int      // in large, and those that others hold beyond what counts as given out
 	largeLeast int      // elements of large at one time, since the last Trim
 
 	leaving [][]byte // large ones that a goroutine is giving back
@@ -181,7 +182,7 @@ func (b *Buffers) takeLarge(size int) []byte {
 	buf := b.large[i]
 	b.large = slices.Delete(b.large, i, i+1)
 	b.largeLeast = min(b.largeLeast, len(b.large))
-	b.largeBytes -= len(buf)
+	b.largeBytes -= size // what is there beyond still counts as kept, or clients could hold any amount of it
 	b.note(buf)
 	return buf[:size:size]
 }
@@ -301,7 +302,9 @@ func (b *Buffers) extend(buf []byte, n int) []byte {
 			adviseHuge(unsafe.Slice(unsafe.SliceData(buf), m.room))
 		}
 	}
+	b.largeBytes -= m.there - have
 	m.there = max(m.there, size)
+	b.largeBytes += m.there - size
 	b.mapped[unsafe.SliceData(buf)] = m
 	return unsafe.Slice(unsafe.SliceData(buf), size)
 }
@@ -363,6 +366,7 @@ func (b *Buffers) forget(buf []byte) []byte {
 		return nil
 	}
 	delete(b.mapped, unsafe.SliceData(buf))
+	b.largeBytes -= m.there - len(buf)
 	whole := unsafe.Slice(unsafe.SliceData(buf), m.room)
 	if m.room > m.there {
 		unmapBuffer(whole[m.there:])

@@ -71,9 +71,10 @@ func TestLargeBuffersAreUsedAgain(t *testing.T) {
 	require.Len(t, grown, 2<<20)
 	require.EqualValues(t, 7, grown[7])
 	require.EqualValues(t, len(grown), b.Used())
-	require.Zero(t, b.largeBytes)
+	require.Equal(t, capacity(size)-len(grown), b.largeBytes)
 	grown = b.Grow(grown, 4<<20)
 	require.Same(t, begin, unsafe.SliceData(grown), "it has the room")
+	require.Equal(t, capacity(size)-len(grown), b.largeBytes)
 	b.Put(grown)
 	require.Equal(t, capacity(size), b.largeBytes, "what it did not need is kept too")
 
@@ -112,6 +113,33 @@ func TestFewLargeBuffersAreKept(t *testing.T) {
 		b.Trim()
 		require.Zero(t, b.largeBytes)
 	}
+}
+
+// TestKeptPagesOfOthersAreKeptOnes: who asks for less than a kept buffer holds, and does not give it back, is not one more way to hold memory that
+// counts for no client.
+func TestKeptPagesOfOthersAreKeptOnes(t *testing.T) {
+	var b Buffers
+	var held [][]byte
+	for range 3 * largeKept / largeEach {
+		b.Put(b.Get(largeEach))
+		held = append(held, b.Get(largestKept+1))
+	}
+	there := 0
+	for _, m := range b.mapped {
+		there += m.there
+	}
+	require.LessOrEqual(t, there, int(b.Used())+largeKept)
+	for i, buf := range held {
+		if i%2 == 0 {
+			buf = b.Grow(buf, largeEach+1)
+		}
+		b.Put(buf)
+	}
+	require.Empty(t, b.mapped)
+	require.LessOrEqual(t, b.largeBytes, largeKept)
+	b.Trim()
+	b.Trim()
+	require.Zero(t, b.largeBytes)
 }
 
 // TestLargeBuffersAreGivenBackInSteps: who puts large ones back does not wait until the system has them; they count until then for who asks for more.
