@@ -62,14 +62,8 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 	err := s.protect(L, 0, L.NewFunction(func(L *lua.LState) int {
 		v := s.explain(L, L.Get(1), 1)
 		s.closeAbove(L)
-		if !callable(L, handler) {
-			return push(L, lua.LString("error in error handling"))
-		}
 		if s.engine.run.stopped == "" {
-			L.Push(handler)
-			L.Push(v)
-			s.engine.budget.Call(L, 1, 1)
-			return 1
+			v = s.handled(L, handler, v)
 		}
 		L.Push(v)
 		return 1
@@ -81,6 +75,39 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 	L.Push(err.Object)
 	return 2
 }
+
+// handled is what the handler of xpcall makes of an error. An error of its own goes to it in turn, as in Lua, each one level deeper, until even
+// what Lua has left for handlers is used up.
+func (s *sandbox) handled(L *lua.LState, handler, v lua.LValue) lua.LValue {
+	b, top := s.engine.budget, L.GetTop()
+	depth := b.Depth
+	for level := depth; level < handlersMax && callable(L, handler); level++ {
+		if level == b.MaxDepth-overflowBefore {
+			v = lua.LString(limits.TooDeep)
+		}
+		b.Depth = min(level, b.MaxDepth-1)
+		L.Push(handler)
+		L.Push(v)
+		s.catching-- // it is in the place of the call whose error this is
+		err := s.protect(L, 1, s.caught)
+		s.catching++
+		b.Depth = depth
+		if err == nil {
+			v = L.Get(top + 1)
+			L.SetTop(top)
+			return v
+		}
+		v = err.Object
+	}
+	return lua.LString("error in error handling")
+}
+
+const (
+	// handlersMax is how deep handlers of errors may nest in handlers in Lua, with the calls below them.
+	handlersMax = 222
+	// overflowBefore is how many levels before limits.DepthMax they are told that the stack is full.
+	overflowBefore = 2
+)
 
 // protect calls a function whose errors it returns. A script that is being
 // stopped is not held up.
@@ -94,10 +121,11 @@ func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua
 	b.Depth++
 	handled := handlesErrors(L)
 	before, outer := *handled, s.handler
+	catching := s.catching
 	s.handler = handler
 	s.catching++
 	err := L.PCall(nargs, lua.MultRet, handler)
-	s.catching--
+	s.catching = catching // a call within that has failed may not have counted back
 	*handled, s.handler = before, outer
 	b.Return(mark)
 	if err == nil {
