@@ -478,6 +478,7 @@ const (
 // Replaced is called when a database has other keys than before: what was remembered of its reservations holds no longer.
 func (b *Reservations) Replaced(db *store.DB) {
 	b.forgetAll(db)
+	delete(b.strange, db.Index()) // or as many reservations would be taken for what a search has left of the other keys
 	if len(b.search) > 0 && b.search[0].db == db {
 		b.found = nil
 	}

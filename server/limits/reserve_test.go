@@ -507,6 +507,23 @@ func TestReservationsOfExchangedDatabases(t *testing.T) {
 	require.Equal(t, "[0 []]", w.Call("RL.SETTLE a ACTUAL 0"))
 }
 
+// TestReservationsAmongExchangedStrangers: where keys were that have a reservation's name and are none, as many reservations are found all the same.
+func TestReservationsAmongExchangedStrangers(t *testing.T) {
+	w := newReserver(t)
+	w.Call("SET rl:reservation:{x} 1")
+	w.Call("SET rl:reservation:{y} 1")
+	w.Call("SELECT 1")
+	w.Call("RL.RESERVE 1 requests k COST 40 TTL 10s ID a")
+	cron(w.Srv)
+	w.Call("SWAPDB 0 1")
+	cron(w.Srv)
+	require.Equal(t, 1, w.Srv.Reservations.Open())
+	w.Now += 10_000 * 1e6
+	cron(w.Srv)
+	w.Call("SELECT 0")
+	require.Equal(t, "0", w.Call("GET k"))
+}
+
 // TestReservationsFoundAnewGiveBackInFull: what several have charged to one key comes back of each, since none of them takes it from the others.
 func TestReservationsFoundAnewGiveBackInFull(t *testing.T) {
 	w := newReserver(t)
