@@ -37,4 +37,6 @@ func TestPoliciesOfAConfiguration(t *testing.T) {
 	require.Equal(t, []string{"a: GCRA 20 100 1m", "b: FIXED 10 1h", "c: LOG 5 1s"}, texts)
 	_, err = read("policy a \"FIXED 10 1h\n")
 	require.ErrorContains(t, err, path+":1: unbalanced quotes")
+	_, err = read("policy\u00a0a\u00a0FIXED")
+	require.ErrorContains(t, err, path+":1: blanks that separate no words")
 }

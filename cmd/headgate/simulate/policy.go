@@ -64,6 +64,9 @@ func readPolicies(path string) (list []Policy, err error) {
 		name := ""
 		if configuration { // where the limit, or each of its words, may be in quotes
 			words, err := quoting.Split(line)
+			if err == nil && len(words) < 2 { // a vertical tab, or a blank of Unicode's, ends no word there
+				err = errors.New("blanks that separate no words")
+			}
 			if err != nil {
 				return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
 			}
