@@ -379,6 +379,9 @@ func (b *Reservations) forget(r *reservation) {
 // forgetAll forgets all reservations of a database, and all followed keys, which is much less work than one after the other.
 func (b *Reservations) forgetAll(db *store.DB) {
 	of := db.Index()
+	if b.known[of] == 0 { // there may be thousands of such databases, and each look at all reservations takes milliseconds
+		return
+	}
 	gone := func(r *reservation) bool { return r.db == of }
 	b.due = slices.DeleteFunc(b.due, gone)
 	for i, r := range b.due {
