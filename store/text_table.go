@@ -31,7 +31,7 @@ func newTextTable() textTable { return textTable{memberIndex: newMemberIndex()} 
 
 // clone is a copy that shares nothing with the table.
 func (t *textTable) clone() textTable {
-	return textTable{memberIndex: t.memberIndex.clone(), memberPages: t.memberPages.clone(), texts: t.texts.clone()}
+	return textTable{memberIndex: t.memberIndex.clone(), memberPages: t.memberPages.clone(), texts: t.texts.clone(), moving: t.moving, moved: t.moved}
 }
 
 // memory implements object.

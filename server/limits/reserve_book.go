@@ -557,9 +557,10 @@ func (b *Reservations) Slice(now int64) (next int64) {
 // drop forgets everything, for a server that follows a primary.
 func (b *Reservations) drop() {
 	b.search, b.found, b.strange = nil, nil, nil
-	for i := 0; len(b.due) > 0; i++ {
-		b.forgetAll(b.limits.Keys.DB(i))
+	for db := range b.known {
+		b.limits.Keys.DB(db).UnmarkAll()
 	}
+	b.due, b.changed, b.byID, b.keys, b.marks, b.known = nil, nil, nil, nil, nil, nil
 }
 
 // foundKey is a key that a search has found.
