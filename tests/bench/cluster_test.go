@@ -71,6 +71,7 @@ func TestClusterCosts(t *testing.T) {
 	if length == 0 {
 		length, rounds = 100*time.Millisecond, 1
 	}
+	harness.OwnSessions(t)
 	cluster := harness.StartCluster(t, 3, 0, 10*time.Second)
 	ways := clusterWays(t, cluster)
 	for _, l := range []load{{clients: 200, pipeline: 1}, {clients: 50, pipeline: 16}, {clients: 1, pipeline: 1}} {

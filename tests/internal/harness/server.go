@@ -235,7 +235,9 @@ func (s *Server) launch(binary string, args []string, more ...string) error {
 	defer func() { _ = out.Close() }()
 	s.cmd = exec.Command(binary, args...)
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.Dir, append(Environment(), more...), out, out
-	ownSession(s.cmd)
+	if wantsOwnSession() {
+		startOwnSession(s.cmd)
+	}
 	started := make(chan error)
 	go s.run(started)
 	if err := <-started; err != nil {
@@ -248,7 +250,7 @@ func (s *Server) launch(binary string, args []string, more ...string) error {
 	return nil
 }
 
-// run starts the process, tells whether it could, and waits for its end. The thread is its own for so long: see ownSession.
+// run starts the process, tells whether it could, and waits for its end. The thread is its own for so long: see startOwnSession.
 func (s *Server) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

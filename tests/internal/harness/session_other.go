@@ -4,5 +4,5 @@ package harness
 
 import "os/exec"
 
-// ownSession leaves a server in the test's session where that makes no difference to the scheduler.
-func ownSession(*exec.Cmd) {}
+// startOwnSession leaves a command in the test's session where that makes no difference to the scheduler.
+func startOwnSession(*exec.Cmd) {}
