@@ -348,7 +348,7 @@ func otherPorts(cfg *config.Config) (attrs []any) {
 		}
 	}
 	if cfg.HTTPUnixSocket != "" {
-		attrs = append(attrs, "http-unixsocket", cfg.HTTPUnixSocket)
+		attrs = append(attrs, "http-unixsocket", cfg.Path(cfg.HTTPUnixSocket))
 	}
 	return attrs
 }

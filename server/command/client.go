@@ -185,16 +185,11 @@ func (cl *Client) Type() ClientType {
 // IsLoopback reports whether a client's address is of this machine: a loopback address, a Unix socket's, or that of a pipe in a test. What has a
 // port and cannot be read is not.
 func IsLoopback(addr string) bool {
-	if IsUnixAddress(addr) {
+	if strings.HasPrefix(addr, "/") || !strings.Contains(addr, ":") { // a path, or what has no port
 		return true
 	}
 	at, err := netip.ParseAddrPort(addr)
 	return err == nil && at.Addr().Unmap().IsLoopback()
-}
-
-// IsUnixAddress reports whether a client's address is that of a Unix socket: a path, or something without a port.
-func IsUnixAddress(addr string) bool {
-	return strings.HasPrefix(addr, "/") || !strings.Contains(addr, ":")
 }
 
 // LastCommandName returns the full name of the command that the client ran last, as CLIENT LIST shows it: "NULL" if it has run none.

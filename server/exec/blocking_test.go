@@ -97,7 +97,7 @@ func TestBlockedClientsInputWaits(t *testing.T) {
 	p.AwaitBlocked(1)
 	pusher.Send("GET n|CLIENT LIST ID " + id)
 	pusher.Want("$-1")
-	require.Contains(t, servertest.ReadLines(t, pusher.R, 3), "flags=bU ")
+	require.Contains(t, servertest.ReadLines(t, pusher.R, 3), "flags=b ")
 	c.Send("INCR n|TAKE k 0|INCR n")
 	pusher.Send("GET n|SET k 1")
 	pusher.Want("$-1 +OK")

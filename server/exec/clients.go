@@ -11,7 +11,7 @@ func (x *Executor) opened(c *netpoll.Conn) {
 	x.Clock.Read()
 	cl := &command.Client{
 		Conn: c, Reply: &c.Out, DB: x.Keys.DB(0), Created: x.Clock.Mono(), Seen: x.Clock.Mono(),
-		Unix: command.IsUnixAddress(c.Local),
+		Unix: c.Unix,
 	}
 	x.Access.BecomeDefault(cl)
 	c.Client = cl

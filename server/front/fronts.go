@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -194,12 +195,25 @@ func (f *plainFront) add(cfg *config.Config) ([]net.Listener, error) {
 func (f *Fronts) OpenAddresses() []string {
 	var list []string
 	for _, ln := range f.Plain.Listeners {
-		list = append(list, ln.Addr().String())
+		list = append(list, shownAddress(ln.Addr()))
 	}
 	for _, ln := range f.TLS.listening() {
 		list = append(list, "tls://"+ln.Addr().String())
 	}
 	return list
+}
+
+// shownAddress is where a listener is found from any directory: a socket file by its whole path. A name in the abstract namespace, which begins
+// with @, is none.
+func shownAddress(addr net.Addr) string {
+	name := addr.String()
+	if _, socket := addr.(*net.UnixAddr); !socket || name == "" || name[0] == '@' {
+		return name
+	}
+	if path, err := filepath.Abs(name); err == nil {
+		return path
+	}
+	return name
 }
 
 // ListenOn listens on one port of all addresses, or of none. flag is what sets it.

@@ -82,6 +82,7 @@ func (l *Loop) add(a arrival) {
 		l.conns = append(l.conns, make([]*Conn, fd+1-len(l.conns)+64)...)
 	}
 	c := &Conn{FD: fd, front: l, Remote: address(peer, ln), Local: address(localAddress(fd), ln), turns: turns{slow: true}}
+	_, c.Unix = ln.Listener.(*net.UnixListener)
 	if err := l.control(unix.EPOLL_CTL_ADD, fd, readEvents); err != nil {
 		closeSocket(fd)
 		return

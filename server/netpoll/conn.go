@@ -16,6 +16,7 @@ type Conn struct {
 	Client any         // the Worker's own state for this connection
 
 	Remote, Local string // addresses as CLIENT LIST shows them; a socket's path for Unix sockets
+	Unix          bool   // it came in through a Unix socket
 	FD            int    // the descriptor, or -1 behind a net.Conn
 
 	front front

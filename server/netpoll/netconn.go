@@ -43,6 +43,7 @@ func ServeConn(h Handler, nc net.Conn) {
 	n := &netConn{conn: nc, handler: h, wakeups: make(chan struct{}, 1), taken: make(chan struct{}, 1), resumes: make(chan struct{}, 1)}
 	n.pool.Buffers, n.spare.Buffers = h.Buffers(), h.Buffers()
 	n.c = &Conn{FD: -1, front: n, Remote: nc.RemoteAddr().String(), Local: nc.LocalAddr().String()}
+	_, n.c.Unix = nc.LocalAddr().(*net.UnixAddr)
 	n.c.Out.SetBuffers(h.Buffers())
 	w := h.NewWorker()
 	w.Opened(n.c)
