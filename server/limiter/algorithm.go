@@ -265,14 +265,21 @@ func (a *Algorithm) PolicyArgs() []Arg {
 }
 
 // PolicySyntax is how a policy of this algorithm is written.
-func (a *Algorithm) PolicySyntax() string {
+func (a *Algorithm) PolicySyntax() string { return a.policySyntax(true) }
+
+// WrittenSyntax is how a call writes out a limit of this algorithm, in place of the name of a policy.
+func (a *Algorithm) WrittenSyntax() string { return a.policySyntax(false) + " [" + WordName + " name]" }
+
+func (a *Algorithm) policySyntax(named bool) string {
 	parts := []string{a.Name}
 	for _, arg := range a.PolicyArgs() {
 		parts = append(parts, arg.syntax())
 	}
 	if a.Kind != NoState {
 		for i := range clauses {
-			parts = append(parts, clauses[i].syntax(a))
+			if named || !clauses[i].named {
+				parts = append(parts, clauses[i].syntax(a))
+			}
 		}
 	}
 	return strings.Join(parts, " ")

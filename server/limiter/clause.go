@@ -17,12 +17,14 @@ type clause struct {
 	argOf func(a *Algorithm) Arg
 	// read reads a clause into p from its token on, which is words[0], and returns how many of the words are its.
 	read func(p *Policy, words [][]byte) (n int, err error)
+	// named tells that only a policy with a name may say it.
+	named bool
 }
 
 // clauses are in the order in which a canonical text has them.
 var clauses = [...]clause{
 	{arg: optional(tokenArg(wordShadow)).means("a dry run: the policy limits no call, and only counts those that it would have limited"), read: readShadow},
-	{arg: blockArg, errors: []Error{ErrDouble}, read: readBlock},
+	{arg: blockArg, errors: []Error{ErrDouble}, read: readBlock, named: true},
 	{arg: WhenUnwritable, read: readUnwritable},
 	{arg: WhenFailing, read: readFailure},
 	{arg: leaseArg, argOf: leaseArgOf, errors: []Error{errNotLeased}, read: readLeasing},

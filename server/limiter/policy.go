@@ -3,6 +3,7 @@ package limiter
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -239,24 +240,65 @@ func parseCost(b []byte) (int64, error) {
 // ParseText reads a policy as it is kept: an algorithm and its words. It returns the text in its canonical form: words in upper case,
 // options in a fixed order, numbers as they were written, and durations with a unit.
 func (t *Table) ParseText(words [][]byte) (p Policy, text string, err error) {
+	a, p, err := t.parseText(words)
+	if errors.Is(err, ErrSyntax) {
+		return Policy{}, "", UsageError(err, PolicyCall+a.PolicySyntax())
+	}
+	return p, p.Words, err
+}
+
+// WordName stands before the name under which the calls of a limit are counted that a call writes out. It is the last but one of its words.
+const WordName = "NAME"
+
+// ErrBlockWithoutName is what a limit with BLOCK is refused with that a call writes out: blocks are kept by the name of their policy.
+const ErrBlockWithoutName = Error("ERR a policy with BLOCK needs a name, see RL.POLICY SET")
+
+// ParseWritten reads a limit that a call writes out in place of the name of a policy: an algorithm and its words, without BLOCK, and at the end
+// possibly NAME with a name, which is returned; empty: there is none.
+func (t *Table) ParseWritten(words [][]byte) (p Policy, name string, err error) {
+	at := slices.IndexFunc(words, func(word []byte) bool { return is(word, WordName) })
+	limit, names := words, [][]byte(nil)
+	if at > 0 {
+		limit, names = words[:at], words[at+1:]
+	}
+	a, p, err := t.parseText(limit)
+	switch {
+	case err != nil || at <= 0:
+	case len(names) == 0:
+		err = LacksValue(WordName)
+	case len(names) > 1:
+		err = Hint("%s takes one name, as the last word", WordName)
+	default:
+		name, err = string(names[0]), CheckName(names[0])
+	}
+	switch {
+	case errors.Is(err, ErrSyntax):
+		err = UsageError(err, a.WrittenSyntax())
+	case err == nil && p.Block.Length > 0:
+		err = ErrBlockWithoutName
+	}
+	if err != nil {
+		return Policy{}, "", err
+	}
+	return p, name, nil
+}
+
+// parseText reads an algorithm and its words. Errors of syntax are as they were found: [UsageError] says what it is for them.
+func (t *Table) parseText(words [][]byte) (a *Algorithm, p Policy, err error) {
 	var name []byte
 	if len(words) > 0 {
 		name = words[0]
 	}
-	a := t.find(name)
-	if a == nil || a.CommandOnly {
-		return p, "", Error(fmt.Sprintf(t.UnknownAlgorithm(), Shown(name)))
+	if a = t.find(name); a == nil || a.CommandOnly {
+		return nil, p, Error(fmt.Sprintf(t.UnknownAlgorithm(), Shown(name)))
 	}
 	var said clauseTexts
 	at, err := a.read(&p, nil, words[1:], &said)
-	switch {
-	case errors.Is(err, ErrSyntax):
-		return Policy{}, "", UsageError(err, PolicyCall+a.PolicySyntax())
-	case err != nil:
-		return Policy{}, "", err
+	if err != nil {
+		return a, Policy{}, err
 	}
 	p.Words = p.text(words[1:], &at, &said)
-	return p, p.Words, nil
+	return a, p, nil
 }
 
 // text is the canonical form of a policy that was read from the words after its algorithm, with its options at these places and these clauses.

@@ -336,9 +336,9 @@ func (l *Limits) NamedOrWritten(c *command.Ctx, limit string) (*limiter.Policy, 
 	if len(words) == 1 && l.Algorithms.Find(limit) == nil {
 		return nil, limiter.Error(fmt.Sprintf(ErrNoPolicy, limiter.Shown(words[0])))
 	}
-	p, _, err := l.Algorithms.ParseText(words)
+	p, _, err := l.Algorithms.ParseWritten(words)
 	if err != nil {
-		return nil, limiter.Error(strings.Replace(err.Error(), limiter.PolicyCall, "", 1)) // there is no name here
+		return nil, err
 	}
 	return &p, nil
 }

@@ -37,7 +37,7 @@ const costsWord = "COSTS"
 var (
 	numPairsArg = command.Integer("numpairs").Fails(errNumPairs).Means("how many pairs of a policy and a key follow, from 1 to 128")
 	pairsArg    = command.Block("pair",
-		command.Str("policy").Fails(ErrNoPolicy).Means("a policy's name, or a limit in one argument, as RL.POLICY SET takes it: `\"GCRA 10 5 1s\"`. NAME and a name at its end say under which its calls are counted: `\"GCRA 10 5 1s NAME search\"`"),
+		command.Str("policy").Fails(ErrNoPolicy).Means("a policy's name, or a limit in one argument, as RL.POLICY SET takes it, without BLOCK: `\"GCRA 10 5 1s\"`. NAME and a name at its end say under which its calls are counted: `\"GCRA 10 5 1s NAME search\"`"),
 		command.Key("key").Means("the key that the policy limits; each only once")).Multi()
 	costsArg = command.OneOf("costs",
 		command.Integer("n").After(limiter.CostWord).Fails(limiter.InvalidInteger(limiter.CostWord)).Means("units to take of every pair, 1 by default"),

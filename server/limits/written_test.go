@@ -34,6 +34,24 @@ func TestPoliciesWrittenOut(t *testing.T) {
 	}
 }
 
+// TestErrorsOfPoliciesWrittenOut: the usage named BLOCK, which is refused, and not NAME, which was called unknown without a name, or with two.
+func TestErrorsOfPoliciesWrittenOut(t *testing.T) {
+	w := servertest.NewClockClient(t)
+	const usage = "ERR syntax error, try LOG limit window [SHADOW] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [NOLEASE] [NAME name]"
+	for text, why := range map[string]string{
+		"LOG 5":                  "",
+		"LOG 5 1m SHADOWX":       " (unknown word 'SHADOWX', did you mean SHADOW?)",
+		"LOG 5 1m NAME":          " (NAME needs a value)",
+		"LOG 5 1m name a b":      " (NAME takes one name, as the last word)",
+		"LOG 5 1m NAME a NAME b": " (NAME takes one name, as the last word)",
+	} {
+		for _, call := range [][]string{{"RL.TAKE", "1", text, "k"}, {"RL.RESERVE", "1", text, "k", "TTL", "1m"}} {
+			require.Equal(t, usage+why, w.Ask(call...), text)
+		}
+	}
+	require.Equal(t, "ERR a policy with BLOCK needs a name, see RL.POLICY SET", w.Ask("RL.TAKE", "1", "LOG 5 1m BLOCK 1m NAME a", "k"))
+}
+
 // TestNamesOfPoliciesWrittenOut: calls of a policy that is written out are counted under the name that it brings, for a number of names; the state has
 // nothing of it.
 func TestNamesOfPoliciesWrittenOut(t *testing.T) {
