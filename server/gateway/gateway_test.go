@@ -261,13 +261,16 @@ func TestWhatIsNotServed(t *testing.T) {
 	_, gate := overRedis(t)
 	for _, line := range []string{
 		"WATCH a", "BLPOP a 0", "BLMOVE a b LEFT LEFT 0", "BZPOPMIN a 0", "SUBSCRIBE a", "PSUBSCRIBE a", "PUBLISH a b", "XREAD BLOCK 0 STREAMS a 0", "WAIT 0 0",
-		"SAVE", "BGSAVE", "BGREWRITEAOF", "RL.RESERVE 1 p k TTL 1s", "RL.SETTLE a ACTUAL 1", "RL.CANCEL a", "RL.RESERVATIONS",
+		"SAVE", "BGSAVE", "BGREWRITEAOF",
 	} {
 		require.Equal(t, "ERR '"+strings.Fields(line)[0]+"' is not served while upstream is set", gate.ask(line))
 	}
+	for _, line := range []string{"RL.RESERVE 1 p k TTL 1s", "RL.SETTLE a ACTUAL 1", "RL.CANCEL a", "RL.RESERVATIONS"} {
+		require.Equal(t, "ERR '"+strings.Fields(line)[0]+"' is not served while the upstream is a Redis", gate.ask(line), "a headgate serves it")
+	}
 	require.Equal(t, "ERR 'CLIENT TRACKING' is not served while upstream is set", gate.ask("CLIENT TRACKING ON"))
 	for _, waits := range []string{"RL.GCRA k 1 1 1s WAIT 1s", "RL.LOG k 1 1s MEMBER WAIT WAIT 1s", "RL.TAKE 1 WAIT WAIT WAIT 1s"} {
-		require.Equal(t, "ERR 'WAIT' is not served while upstream is set", gate.ask(waits), "what shares the connection would wait, too")
+		require.Equal(t, "ERR 'WAIT' is not served while the upstream is a Redis", gate.ask(waits), "what shares the connection would wait, too")
 	}
 	require.Equal(t, "[0 1 0 -1 1000]", gate.ask("RL.LOG waitless 1 1s MEMBER WAIT"))
 	require.Equal(t, "1", gate.ask("DEL waitless"))
@@ -562,21 +565,23 @@ func TestLongReplies(t *testing.T) {
 func TestWordsThatOnlyAHeadgateServes(t *testing.T) {
 	redis, gate := overRedis(t)
 	gate.converse(`
-		RL.POLICY SET p FIXED 1 1h SHADOW       | ERR 'SHADOW' is not served while upstream is set
-		RL.POLICY SET p FIXED 1 1h BLOCK 10m    | ERR 'BLOCK' is not served while upstream is set
+		RL.POLICY SET p FIXED 1 1h SHADOW       | ERR 'SHADOW' is not served while the upstream is a Redis
+		RL.POLICY SET p FIXED 1 1h BLOCK 10m    | ERR 'BLOCK' is not served while the upstream is a Redis
 		RL.POLICY SET p FIXED 1 1h LEASE        | OK
-		RL.POLICY OVERRIDE SET p k 9 1h         | ERR 'RL.POLICY OVERRIDE' is not served while upstream is set
-		RL.BLOCK p k 1m                         | ERR 'RL.BLOCK' is not served while upstream is set
-		RL.UNBLOCK p k                          | ERR 'RL.UNBLOCK' is not served while upstream is set
+		RL.POLICY OVERRIDE SET p k 9 1h         | ERR 'RL.POLICY OVERRIDE' is not served while the upstream is a Redis
+		RL.BLOCK p k 1m                         | ERR 'RL.BLOCK' is not served while the upstream is a Redis
+		RL.UNBLOCK p k                          | ERR 'RL.UNBLOCK' is not served while the upstream is a Redis
 		RL.TAKE 1 p k                           | [0 -1 [[0 1 0 -1 3600000]]]
 	`)
 	_, err := redis.Do("HSET", "rl:policies", "p", "FIXED 1 1h SHADOW")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return gate.ask("RL.TAKE 1 p k") == "ERR 'SHADOW' is not served while upstream is set" }, answerTime, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		return gate.ask("RL.TAKE 1 p k") == "ERR 'SHADOW' is not served while the upstream is a Redis"
+	}, answerTime, 10*time.Millisecond)
 	require.ErrorContains(t, listenError(t, func(cfg *config.Config) {
 		cfg.Upstream = "redis+unix://" + socketOf(redis)
 		require.NoError(t, addPolicy(cfg, "p", "FIXED 1 1h BLOCK 10m"))
-	}), "policy p: 'BLOCK' is not served while upstream is set")
+	}), "policy p: 'BLOCK' is not served while the upstream is a Redis")
 }
 
 // addPolicy adds a policy to a configuration.

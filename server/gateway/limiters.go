@@ -405,7 +405,7 @@ func (g *Gateway) Refuse(c *command.Ctx) {
 		sendFailure(c, failure)
 		return
 	}
-	refuse(c)
+	c.Err(limits.NotServedByRedis(nameOf(c.Cmd)))
 }
 
 // passedLimit is a command of a limiter that goes as it is, to another headgate.

@@ -230,7 +230,7 @@ func (g *Gateway) checkPolicies() error {
 func checkHomeOnly(policies []config.NamedPolicy) error {
 	for _, p := range policies {
 		if word := p.Policy.HomeOnly(); word != "" {
-			return fmt.Errorf("policy %s: %s", p.Name, strings.TrimPrefix(limits.NotServed(word), "ERR "))
+			return fmt.Errorf("policy %s: %s", p.Name, strings.TrimPrefix(limits.NotServedByRedis(word), "ERR "))
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func (g *Gateway) Take(c *command.Ctx, pairs []limits.Pair, peek bool) {
 	}
 	for i := range pairs {
 		if word := pairs[i].Policy.HomeOnly(); word != "" {
-			c.Err(limits.NotServed(word))
+			c.Err(limits.NotServedByRedis(word))
 			return
 		}
 	}

@@ -321,5 +321,10 @@ func listArgs(c *command.Ctx) (cursor uint64, count int, ok bool) {
 	return cursor, count, true
 }
 
-// NotServed is the error for a command or a word that only a headgate which has the keys can serve.
+// NotServed is the error for a command or a word that no gateway serves, whatever its upstream is.
 func NotServed(what string) string { return "ERR '" + what + "' is not served while upstream is set" }
+
+// NotServedByRedis is the error for a command or a word that a gateway serves only before a headgate.
+func NotServedByRedis(what string) string {
+	return "ERR '" + what + "' is not served while the upstream is a Redis"
+}

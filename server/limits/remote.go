@@ -120,7 +120,7 @@ func (l *Limits) answerElsewhere(c *command.Ctx, call *oneLimit) {
 }
 
 // ErrWaitElsewhere is what a call with WAIT is answered with where the other server cannot have it wait.
-const ErrWaitElsewhere = "ERR 'WAIT' is not served while upstream is set"
+const ErrWaitElsewhere = "ERR 'WAIT' is not served while the upstream is a Redis"
 
 // namesWait reports whether one of the arguments from args[i] on is the word, which may also be a value.
 func namesWait(c *command.Ctx, i int) bool {
@@ -339,7 +339,7 @@ func (l *Limits) setPolicyElsewhere(c *command.Ctx) {
 	}
 	p, text, ok := l.policyText(c)
 	if word := p.HomeOnly(); ok && word != "" {
-		c.Err(NotServed(word))
+		c.Err(NotServedByRedis(word))
 		return
 	}
 	if ok && l.Remote.KnowsPolicies(c) && l.policyFits(c) {

@@ -13,7 +13,7 @@ const PoliciesKey = "rl:policies"
 const MaxLogCost = 10_000
 
 // ErrLogCost is what a call is answered with that would add more.
-const ErrLogCost = limiter.Error("ERR cost of a log must be <= 10000 while upstream is set")
+const ErrLogCost = limiter.Error("ERR cost of a log must be <= 10000 while the upstream is a Redis")
 
 // family is which script decides the calls of an algorithm.
 type family uint8
