@@ -94,7 +94,7 @@ func (a *Access) loadUsers(cfg *config.Config) error {
 		}
 		change, err := us.Change(u.Name, rules)
 		if err != nil {
-			return fmt.Errorf("user %s: %s; %s", u.Name, withoutSecrets(err), hintUserLine)
+			return fmt.Errorf("%suser %s: %s; %s", placeOf(u), u.Name, withoutSecrets(err), hintUserLine)
 		}
 		if !change.Apply().Enabled() {
 			a.Logger.Warn("a user of the configuration is off: no client can authenticate as it", "user", u.Name)
@@ -107,6 +107,14 @@ func (a *Access) loadUsers(cfg *config.Config) error {
 	}
 	a.guardAll()
 	return nil
+}
+
+// placeOf is what begins an error about a user of the configuration: where its rules stand, if that is known.
+func placeOf(u config.User) string {
+	if u.Where == "" {
+		return ""
+	}
+	return u.Where + ": "
 }
 
 // withoutSecrets is the text of an error about rules, for the log: rules on passwords are left out.

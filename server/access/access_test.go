@@ -134,10 +134,14 @@ func TestConfiguredAccess(t *testing.T) {
 		text, err string
 	}{
 		{text: "user a on >secret +@all ~*\nuser default off\nrename-command get fetch"},
-		{text: "user a on +nosuch", err: "user a: Error in ACL SETUSER modifier '+nosuch': Unknown command or category name in ACL; correct the rules of that user in the configuration"},
-		{text: "user a on #secret", err: "user a: The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters; correct the rules of that user in the configuration"},
-		{text: "user a <secret", err: "user a: The password you are trying to remove from the user does not exist; correct the rules of that user in the configuration"},
-		{text: "user a on (+get", err: "user a: Unmatched parenthesis in acl selector starting at '(+get'.; correct the rules of that user in the configuration"},
+		{text: "user a on +nosuch", err: "stdin:1: user a: Error in ACL SETUSER modifier '+nosuch': Unknown command or category name in ACL; correct the rules of that user in the configuration"},
+		{text: "user a on #secret", err: "stdin:1: user a: The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters; correct the rules of that user in the configuration"},
+		{text: "user a <secret", err: "stdin:1: user a: The password you are trying to remove from the user does not exist; correct the rules of that user in the configuration"},
+		{text: "user a on (+get", err: "stdin:1: user a: Unmatched parenthesis in acl selector starting at '(+get'.; correct the rules of that user in the configuration"},
+		{
+			text: "port 7000\nuser b on\nuser a on +nosuch",
+			err:  "stdin:3: user a: Error in ACL SETUSER modifier '+nosuch': Unknown command or category name in ACL; correct the rules of that user in the configuration",
+		},
 		{text: "user a on\naclfile x", err: "users are defined in the configuration while aclfile is set: keep either the file or the user lines, not both"},
 		{text: "aclfile /nowhere/x", err: "Error loading ACLs, opening file '/nowhere/x': No such file or directory; correct the file, or aclfile"},
 		{text: "rename-command nosuch x", err: `rename-command: there is no command "nosuch"; correct the name`},

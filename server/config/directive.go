@@ -19,6 +19,8 @@ type Directive struct {
 	check func(c *Config, h *Host) error
 	// notice says what a value does not do, to be logged; "" = it does all that it says. It may be nil.
 	notice func(args []string) string
+	// place notes where the value that was read last stands, for errors that are found later; it may be nil.
+	place func(c *Config, where string)
 }
 
 // Group is a heading of the reference.

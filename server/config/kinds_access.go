@@ -16,6 +16,7 @@ const (
 type User struct {
 	Name  string
 	Rules []string
+	Where string // where the configuration has it, such as "redis.conf:12", "--user" or "HEADGATE_USER"; empty: it was made since
 }
 
 // usersKind is user: a name and rules. The first user of a source replaces what was there, later ones add to it, and an empty one
@@ -39,6 +40,15 @@ func (usersKind) parse(c *Config, args []string, more bool) error {
 	}
 	c.Users = all
 	return nil
+}
+
+// placeUsers notes where the users stand that were read last.
+func placeUsers(c *Config, where string) {
+	for i := range c.Users {
+		if c.Users[i].Where == "" {
+			c.Users[i].Where = where
+		}
+	}
 }
 
 // takesText implements textTaker.

@@ -343,6 +343,9 @@ func (l *loader) evaluate(st statement, depth int) error {
 	if err := d.apply(l.config, args, l.set[d.Name], l.host); err != nil {
 		return directiveError(st, d, err)
 	}
+	if d.place != nil {
+		d.place(l.config, st.where)
+	}
 	l.set[d.Name], l.later[d.Name] = true, st.where
 	if d.notice != nil {
 		if text := d.notice(args); text != "" {

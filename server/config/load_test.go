@@ -32,19 +32,19 @@ func TestPrecedence(t *testing.T) {
 
 // TestUsersOfAText: a line end stands between users where they are one text, and is a part of a password where there are words.
 func TestUsersOfAText(t *testing.T) {
-	alice, bob := User{"alice", []string{"on", ">a\tb"}}, User{"bob", []string{"nopass", "~x"}}
-	split := User{"alice", []string{"on", ">pw\nbob", "+@all"}}
+	at := func(where, name string, rules ...string) User { return User{name, rules, where} }
+	alice, bob, split := []string{"on", ">a\tb"}, []string{"nopass", "~x"}, []string{"on", ">pw\nbob", "+@all"}
 	for _, tt := range []struct {
 		file string
 		env  []string
 		args []string
 		want []User
 	}{
-		{env: []string{"HEADGATE_USER=alice on >a\tb"}, want: []User{alice}},
-		{env: []string{"HEADGATE_USER=\n\talice on >a\tb\r\n\n  bob  nopass ~x "}, want: []User{alice, bob}},
-		{file: `user alice on ">a\tb"` + "\nuser \"bob nopass ~x\"\n", want: []User{alice, bob}},
-		{file: `user alice on ">pw\nbob" +@all`, want: []User{split}},
-		{args: []string{"--user", "alice", "on", ">pw\nbob", "+@all"}, want: []User{split}},
+		{env: []string{"HEADGATE_USER=alice on >a\tb"}, want: []User{at("HEADGATE_USER", "alice", alice...)}},
+		{env: []string{"HEADGATE_USER=\n\talice on >a\tb\r\n\n  bob  nopass ~x "}, want: []User{at("HEADGATE_USER", "alice", alice...), at("HEADGATE_USER", "bob", bob...)}},
+		{file: `user alice on ">a\tb"` + "\nuser \"bob nopass ~x\"\n", want: []User{at("/srv/h.conf:1", "alice", alice...), at("/srv/h.conf:2", "bob", bob...)}},
+		{file: `user alice on ">pw\nbob" +@all`, want: []User{at("/srv/h.conf:1", "alice", split...)}},
+		{args: []string{"--user", "alice", "on", ">pw\nbob", "+@all"}, want: []User{at("--user", "alice", split...)}},
 		{file: "user alice\n", env: []string{"HEADGATE_USER="}},
 	} {
 		live, _, err := Load(append([]string{"h.conf"}, tt.args...), tt.env, memoryHost(map[string]string{"/srv/h.conf": tt.file}))
