@@ -145,11 +145,23 @@ func atOdds(c *Config) (notices []Notice) {
 		{"requirepass", c.RequirePass != "" && c.ACLFile != "", "it does nothing with aclfile: passwords are those of the file's users"},
 		{"requirepass", c.RequirePass != "" && c.ACLFile == "" && slices.ContainsFunc(c.Users, func(u User) bool { return u.Name == "default" }),
 			"it does nothing with a line for the user default, which says what passwords that one has"},
-		{"upstream-lease", c.UpstreamLease && c.Upstream == "", "it does nothing without upstream"},
 		{"repl-timeout", c.PingsTooSeldom(), TooSeldom},
 	} {
 		if each.true {
 			notices = append(notices, Notice{Where: each.directive, Text: each.text})
+		}
+	}
+	return append(notices, withoutUpstream(c, defaults)...)
+}
+
+// withoutUpstream are the directives that say how to ask an upstream, and are set although there is none.
+func withoutUpstream(c, defaults *Config) (notices []Notice) {
+	if c.Upstream != "" {
+		return nil
+	}
+	for _, d := range upstreamDirectives {
+		if d.Format(c) != d.Format(defaults) {
+			notices = append(notices, Notice{Where: d.Name, Text: "it does nothing without upstream"})
 		}
 	}
 	return notices

@@ -302,9 +302,13 @@ func TestNoticesOfDirectivesAtOdds(t *testing.T) {
 		"--requirepass x --aclfile users.acl":            {{"requirepass", "it does nothing with aclfile: passwords are those of the file's users"}},
 		"--upstream-lease yes":                           {{"upstream-lease", "it does nothing without upstream"}},
 		"--upstream-lease yes --upstream 127.0.0.1:7000": nil,
-		"--repl-timeout 10":                              {{"repl-timeout", TooSeldom}},
-		"--repl-ping-replica-period 60":                  {{"repl-timeout", TooSeldom}},
-		"--repl-timeout 11":                              nil,
+		"--upstream-password x --upstream-timeout-ms 7 --upstream-failure open": {
+			{"upstream-failure", "it does nothing without upstream"}, {"upstream-password", "it does nothing without upstream"},
+			{"upstream-timeout-ms", "it does nothing without upstream"},
+		},
+		"--repl-timeout 10":             {{"repl-timeout", TooSeldom}},
+		"--repl-ping-replica-period 60": {{"repl-timeout", TooSeldom}},
+		"--repl-timeout 11":             nil,
 		// A file for two machines, of which one has the address.
 		"--bind 127.0.0.1 -10.9.9.1 --replicaof 10.9.9.1 6379":         nil,
 		"--bind 127.0.0.1 -primary.test --replicaof primary.test 6379": nil,
