@@ -18,6 +18,7 @@ type Live struct {
 
 	mu       sync.Mutex // serialises changes; held while hooks run
 	src      *sources
+	started  *Config // what the server was started with
 	base     *Config // what the sources last gave, before any CONFIG SET
 	fromFile *Config // what the file alone last gave
 	hooks    []hook
@@ -32,14 +33,14 @@ type hook struct {
 
 func newLive(src *sources, l *loader) *Live {
 	src.host = src.host.running()
-	live := &Live{src: src, base: l.config, fromFile: l.fromFile}
+	live := &Live{src: src, started: l.config, base: l.config, fromFile: l.fromFile}
 	live.current.Store(l.config)
 	return live
 }
 
 // NewLive returns a Live over c, without a configuration file: what Reload reads again is c. It must not change any more.
 func NewLive(c *Config) *Live {
-	live := &Live{src: &sources{host: OSHost(), cwd: c.Dir, start: c}, base: c}
+	live := &Live{src: &sources{host: OSHost(), cwd: c.Dir, start: c}, started: c, base: c}
 	live.current.Store(c)
 	return live
 }

@@ -26,7 +26,8 @@ func (e *RewriteError) Unwrap() error { return e.Err }
 
 // Rewrite answers CONFIG REWRITE: it changes the configuration file so that a start with it alone brings the configuration of this
 // moment, whatever came from flags, the environment and CONFIG SET. Lines that need no change stay as they are, with comments and
-// order; a directive that the file does not have is appended. Files that are included are not touched. write must replace the file in
+// order; a directive that the file does not have is appended. What Reload has found changed for the next start stays as the file has it. Files that are
+// included are not touched. write must replace the file in
 // one step, see [WriteFile]; it is not called when the file is right already.
 // The error is ErrNoFile or a *RewriteError.
 func (l *Live) Rewrite(write func(path string, data []byte) error) error {
@@ -84,7 +85,13 @@ func (l *Live) wrongIn(data []byte, now *Config) ([]*Directive, error) {
 	if err := loader.wrong(); err != nil {
 		return nil, err
 	}
-	return differing(loader.config, now), nil
+	return slices.DeleteFunc(differing(loader.config, now), func(d *Directive) bool { return l.waits(d, now) }), nil
+}
+
+// waits reports whether Reload has found another value of a directive, which waits for the next start.
+func (l *Live) waits(d *Directive, now *Config) bool {
+	value := d.Format(now)
+	return !d.Settable && value == d.Format(l.started) && value != d.Format(l.base)
 }
 
 // fileText is the file being rewritten, by lines.

@@ -18,6 +18,35 @@ import (
 	"headgate/persistence/crashfs"
 )
 
+// TestRewriteKeepsWhatWaits: what a SIGHUP has found changed for the next start was written back to what it is now. Users and the primary, which change
+// while the server runs, are written as they are.
+func TestRewriteKeepsWhatWaits(t *testing.T) {
+	files := map[string]string{"/srv/h.conf": "databases 16\nhz 20\n"}
+	live, _, err := Load([]string{"h.conf", "--tcp-backlog", "99"}, nil, memoryHost(files))
+	require.NoError(t, err)
+	rewrite := func() string {
+		require.NoError(t, live.Rewrite(func(path string, data []byte) error {
+			files[path] = string(data)
+			return nil
+		}))
+		return files["/srv/h.conf"]
+	}
+	files["/srv/h.conf"] = "databases 8\nhz 20\nuser a on\n"
+	for range 2 {
+		notices, err := live.Reload()
+		require.NoError(t, err)
+		require.Equal(t, Notice{"/srv/h.conf", "databases has changed; it takes effect at the next start"}, notices[0])
+		require.NoError(t, live.Set([]Pair{{"timeout", "9"}}, false))
+		require.Equal(t, "databases 8\nhz 20\nuser a on\n\n# Added by CONFIG REWRITE\ntcp-backlog 99\ntimeout 9\n", rewrite())
+	}
+	live.SetUsers([]User{{Name: "b", Rules: []string{"on"}}})
+	require.Contains(t, rewrite(), "databases 8\nhz 20\nuser b on\n")
+	files["/srv/h.conf"] = strings.Replace(files["/srv/h.conf"], "databases 8", "databases 16", 1)
+	_, err = live.Reload()
+	require.NoError(t, err)
+	require.Contains(t, rewrite(), "databases 16\n")
+}
+
 func TestRewrite(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
