@@ -226,6 +226,14 @@ func TestPasswordsAndUsers(t *testing.T) {
 	require.Nil(t, do(t, u, "GET", "k").failure, "the node does not rest for that")
 }
 
+// TestNoSentinel: a server that is none answered with the raw error for its command.
+func TestNoSentinel(t *testing.T) {
+	plain := startRedis(t)
+	err := open(t, Config{Kind: Sentinel, Addrs: []string{plain.addr}, Master: "mymaster"}).Start(t.Context())
+	require.ErrorContains(t, err, plain.addr+": it is not a Sentinel: ")
+	require.NotContains(t, err.Error(), "unknown command")
+}
+
 func TestWrongUpstreams(t *testing.T) {
 	first := startRedis(t)
 	behind := startRedis(t, "--replicaof", "127.0.0.1", strconv.Itoa(first.port))

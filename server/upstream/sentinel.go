@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 )
 
@@ -95,6 +96,8 @@ func (f *fleet) askSentinel(ctx context.Context, addr string) (string, error) {
 	}
 	found := values[replies-1]
 	switch {
+	case strings.HasPrefix(found.text, "ERR unknown command"):
+		return "", refusedError("it is not a Sentinel: name a Sentinel, whose port is 26379 by default, or set upstream to redis:// and this address")
 	case found.isError():
 		return "", refusedError(found.text)
 	case len(found.list) != 2:
