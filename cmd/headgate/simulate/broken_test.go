@@ -17,11 +17,19 @@ const brokenLine = "192.0.2.1 - - [10/Oct/2025:13:55:36 +0200] \"GET / HTTP/1.1\
 // simulated is the report on a log, in words.
 func simulated(t *testing.T, log []byte) string {
 	t.Helper()
+	report, err := reportOn(t, log)
+	require.NoError(t, err)
+	return report
+}
+
+// reportOn returns what is reported on a log on the standard input, and the error.
+func reportOn(t *testing.T, log []byte) (string, error) {
+	t.Helper()
 	options, err := simulate.ParseOptions([]string{"-", "--policy", "FIXED 2 1m"}, new(bytes.Buffer))
 	require.NoError(t, err)
 	var out bytes.Buffer
-	require.NoError(t, (&simulate.Simulation{Options: options, Stdin: bytes.NewReader(log), Stop: new(atomic.Bool)}).Run(&out))
-	return out.String()
+	err = (&simulate.Simulation{Options: options, Stdin: bytes.NewReader(log), Stop: new(atomic.Bool)}).Run(&out)
+	return out.String(), err
 }
 
 // TestLogThatBreaksOff: what a compressed log has before it is cut off is simulated, and the report says that it does.
@@ -45,7 +53,6 @@ func TestLogThatBreaksOff(t *testing.T) {
 		{"cut", whole[:len(whole)-20], "the standard input is cut off: unexpected EOF.", " lines, 1 keys"},
 		{"what is no gzip behind it", append(bytes.Clone(whole), brokenLine...), "the standard input is cut off: gzip: invalid header.", "4,000 lines"},
 		{"checksum", flipped, "the standard input is cut off: gzip: invalid checksum.", "4,000 lines"},
-		{"nothing but its beginning", whole[:2], "the standard input is cut off: unexpected EOF.", " 0 lines"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			report := simulated(t, tc.log)
@@ -54,6 +61,10 @@ func TestLogThatBreaksOff(t *testing.T) {
 		})
 	}
 	require.NotContains(t, simulated(t, whole), "is cut off")
+	report, err := reportOn(t, whole[:2])
+	require.Contains(t, report, " 0 lines")
+	require.Contains(t, report, "the standard input is cut off: unexpected EOF.")
+	require.EqualError(t, err, "there are no lines to simulate")
 }
 
 // TestByteOrderMark: one before the first line is no part of it.

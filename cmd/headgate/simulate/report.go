@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -129,10 +130,16 @@ func newReport(l *reading) (*Report, error) {
 	return report, nil
 }
 
-// useless is the error for logs that have lines of which none could be simulated, or nil: a script should not take the report for one on quiet traffic.
+// errNoLines is the error for logs without a line.
+var errNoLines = errors.New("there are no lines to simulate")
+
+// useless is the error for logs that have no lines, or none that could be simulated, or nil: a script should not take the report for one on quiet traffic.
 func (r *Report) useless() error {
-	if r.Lines == 0 || r.Requests > 0 || r.Interrupted {
+	switch {
+	case r.Requests > 0 || r.Interrupted:
 		return nil
+	case r.Lines == 0:
+		return errNoLines
 	}
 	var why []string
 	if r.Strange > 0 {
