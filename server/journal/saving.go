@@ -30,6 +30,7 @@ type Saving struct {
 	LastMono  int64         // the same by Clock.Mono
 	lastTry   int64         // when one last began, by Clock.Mono
 	Failed    bool          // the last one
+	why       error         // why it did
 	Took      time.Duration // the last one
 	Count     int           // done since the start
 	dirty     uint64        // Changes of the keyspace when the last one began
@@ -80,6 +81,7 @@ func (j *Journal) beginSave() {
 		},
 		done: func(err error) {
 			v.Active, v.Took = false, time.Since(started)
+			v.why = err
 			if v.Failed = err != nil && !errors.Is(err, errSnapshotEnded); err != nil {
 				j.Logger.Error("the snapshot was not saved", "file", name, "err", err)
 			} else {
@@ -110,7 +112,7 @@ func (j *Journal) SaveNow() error {
 	}
 	j.Saving.Failed = before // whoever asked is told: it is failing by itself that has writes refused
 	j.CheckSaving(j.Config.Get())
-	return errSnapshotWrite
+	return fmt.Errorf("the snapshot was not saved: %w", j.Saving.why)
 }
 
 // SavePoints begins a snapshot if one has been put off or a save point asks for it.

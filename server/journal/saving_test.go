@@ -73,6 +73,14 @@ func TestSaveThatFails(t *testing.T) {
 	require.Equal(t, "+OK\r\n", string(w.Run(servertest.EncodeCommand("SAVE"))))
 }
 
+// TestShutdownSaysWhyItFails: the error said only that the file could not be written.
+func TestShutdownSaysWhyItFails(t *testing.T) {
+	for at := 1; at <= 4; at++ {
+		w := servertest.NewSaver(t, t.TempDir(), &servertest.FailingFS{FailAt: at})
+		require.ErrorIs(t, w.Srv.Shutdown(0), servertest.ErrDisk, at)
+	}
+}
+
 // brokenReader gives some bytes and then fails.
 type brokenReader struct{ io.Reader }
 
