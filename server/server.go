@@ -156,6 +156,16 @@ func CheckAccess(cfg *config.Config) error {
 // Advise returns what there is to say about a configuration in which CheckAccess finds nothing wrong.
 func Advise(cfg *config.Config) []config.Notice { return rls.Advise(cfg) }
 
+// CheckData returns why a start with a configuration would end since its data could not be written to a file system, and what it would only warn of.
+// It makes files in the data directory and removes them.
+func CheckData(cfg *config.Config, fsys persistence.FS) ([]config.Notice, error) {
+	unwritable, err := journal.CheckData(fsys, cfg)
+	if err != nil || unwritable == nil {
+		return nil, err
+	}
+	return []config.Notice{{Where: "dir " + cfg.Dir, Text: journal.Unwritable + ": " + unwritable.Error()}}, nil
+}
+
 // StartOf is a start with a configuration, as far as the data go that it finds on a file system.
 func StartOf(cfg *config.Config, fsys persistence.FS) check.Start {
 	return check.Start{AppendOnly: cfg.AppendOnly, Log: journal.LogOptions(fsys, cfg), Snapshot: cfg.Path(cfg.DBFilename)}

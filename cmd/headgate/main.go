@@ -147,7 +147,11 @@ func (p program) checkConfig(args []string) error {
 	if err := server.CheckAccess(live.Get()); err != nil {
 		return err
 	}
-	for _, n := range append(notices, server.Advise(live.Get())...) {
+	unwritable, err := server.CheckData(live.Get(), dataFiles)
+	if err != nil {
+		return err
+	}
+	for _, n := range slices.Concat(notices, server.Advise(live.Get()), unwritable) {
 		fmt.Fprintln(p.stderr, n)
 	}
 	fmt.Fprintln(p.stdout, "the configuration is valid")

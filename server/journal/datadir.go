@@ -42,32 +42,46 @@ func (j *Journal) OpenData(cfg *config.Config) error {
 	if err := j.claimDir(cfg.Dir); err != nil {
 		return fmt.Errorf("%w: stop that, or choose another directory with --dir", err)
 	}
-	err := j.checkWritable(cfg)
+	unwritable, err := CheckData(j.FS, cfg)
 	switch {
-	case err == nil:
-	case cfg.AppendOnly && !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT):
+	case err != nil:
 		j.Dirs.Release()
-		return fmt.Errorf("the data directory cannot be written, and appendonly is on: %w; correct its permissions, or choose another with --dir", err)
-	default:
-		j.Logger.Warn("the data directory cannot be written: snapshots will fail, and so will a shutdown that saves one; correct its permissions, or choose another with dir",
-			"dir", cfg.Dir, "err", err)
+		return err
+	case unwritable != nil:
+		j.Logger.Warn(Unwritable, "dir", cfg.Dir, "err", unwritable)
 	}
 	return nil
 }
 
-// checkWritable looks whether files can be made where this server is going to make them.
-func (j *Journal) checkWritable(cfg *config.Config) error {
-	err := persistence.CheckWritable(j.FS, cfg.Dir)
-	if inner := j.appendDir(cfg); err == nil && cfg.AppendOnly && inner != cfg.Dir {
-		err = persistence.CheckWritable(j.FS, inner)
+// Unwritable is what a start without appendonly says of a data directory in which no files can be made.
+const Unwritable = "the data directory cannot be written: snapshots will fail, and so will a shutdown that saves one; correct its permissions, or choose another with dir"
+
+// CheckData looks whether a server so configured could write its data, by making files and removing them. The error is why a start ends; unwritable is
+// what it only warns of, see [Unwritable].
+func CheckData(fsys persistence.FS, cfg *config.Config) (unwritable, err error) {
+	if !writesData(cfg) {
+		return nil, nil
+	}
+	unwritable = checkWritable(fsys, cfg)
+	if cfg.AppendOnly && unwritable != nil && !errors.Is(unwritable, syscall.ENOSPC) && !errors.Is(unwritable, syscall.EDQUOT) {
+		return nil, fmt.Errorf("the data directory cannot be written, and appendonly is on: %w; correct its permissions, or choose another with --dir", unwritable)
+	}
+	return unwritable, nil
+}
+
+// checkWritable looks whether files can be made where a server so configured is going to make them.
+func checkWritable(fsys persistence.FS, cfg *config.Config) error {
+	err := persistence.CheckWritable(fsys, cfg.Dir)
+	if inner := appendDir(fsys, cfg); err == nil && cfg.AppendOnly && inner != cfg.Dir {
+		err = persistence.CheckWritable(fsys, inner)
 	}
 	return err
 }
 
 // appendDir is the directory of the append-only file, or the one that it is going to be made in.
-func (j *Journal) appendDir(cfg *config.Config) string {
+func appendDir(fsys persistence.FS, cfg *config.Config) string {
 	inner := cfg.Path(cfg.AppendDirName)
-	if _, missing := j.FS.List(inner); errors.Is(missing, os.ErrNotExist) {
+	if _, missing := fsys.List(inner); errors.Is(missing, os.ErrNotExist) {
 		return cfg.Dir
 	}
 	return inner
@@ -83,10 +97,10 @@ func (j *Journal) dirChanged(old, cfg *config.Config) error {
 		return err
 	}
 	if cfg.AppendOnly && !old.AppendOnly {
-		if err := j.checkWritable(cfg); err != nil {
+		if err := checkWritable(j.FS, cfg); err != nil {
 			return fmt.Errorf("the data directory cannot be written: %w", err)
 		}
-		if err := persistence.CheckRoom(j.FS, j.appendDir(cfg), aof.BeginsWith); err != nil {
+		if err := persistence.CheckRoom(j.FS, appendDir(j.FS, cfg), aof.BeginsWith); err != nil {
 			return fmt.Errorf("the append-only file cannot be begun, which takes %d MiB and what the data take: %w", aof.BeginsWith>>20, err)
 		}
 	}
