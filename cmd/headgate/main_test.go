@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -123,4 +125,25 @@ func TestEncode(t *testing.T) {
 // TestAnswerIsPrintable: what a stranger's server answers went to the terminal as it was.
 func TestAnswerIsPrintable(t *testing.T) {
 	require.Equal(t, `-ERR unknown "x" \x1b[2J\a\x9b`, printable("-ERR unknown \"x\" \x1b[2J\a\x9b"))
+}
+
+// TestLastWordsOfAServer: what a server had said before it closed the connection was lost when the write failed.
+func TestLastWordsOfAServer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	defer ln.Close()
+	for said, want := range map[string]string{"-ERR max number of clients reached\r\n": "-ERR max number of clients reached", "": "", "+OK\r\n": ""} {
+		conn, err := net.Dial("unix", path)
+		require.NoError(t, err)
+		server, err := ln.Accept()
+		require.NoError(t, err)
+		_, err = server.Write([]byte(said))
+		require.NoError(t, err)
+		require.NoError(t, server.Close())
+		answer, err := converse(conn, [][]string{{"PING"}})
+		require.Equal(t, want, answer)
+		require.Equal(t, want == "", errors.Is(err, syscall.EPIPE))
+		require.NoError(t, conn.Close())
+	}
 }

@@ -138,15 +138,16 @@ func (o *pingOptions) commands(cfg *config.Config) [][]string {
 const maxAnswer = 4 << 10
 
 // converse sends commands one by one, and returns the first answer that is an error, or else the last one. It is empty if nothing came
-// that begins as answers of this protocol do.
+// that begins as answers of this protocol do. A server that closes the connection before it is asked, since it has too many, has said so.
 func converse(conn net.Conn, commands [][]string) (answer string, err error) {
 	replies := bufio.NewReaderSize(conn, maxAnswer)
 	for _, command := range commands {
-		if _, err := conn.Write(encode(command)); err != nil {
-			return answer, err
-		}
+		_, unsent := conn.Write(encode(command))
 		line, err := replies.ReadSlice('\n')
-		if err != nil {
+		switch {
+		case unsent != nil && (err != nil || line[0] != '-'):
+			return answer, unsent
+		case err != nil:
 			return answer, err
 		}
 		if line[0] != '+' && line[0] != '-' {

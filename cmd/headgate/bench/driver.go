@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -69,7 +70,8 @@ func (w *worker) serve(conn net.Conn, c *client) error {
 		c.begin(w.template, w.filler, since)
 		conn.SetDeadline(time.Now().Add(replyTimeout))
 		if _, err := conn.Write(c.out); err != nil {
-			return err
+			n, _ := conn.Read(in)
+			return closedBy(in[:n], err)
 		}
 		for c.awaited > 0 {
 			n, err := conn.Read(in)
@@ -83,6 +85,14 @@ func (w *worker) serve(conn net.Conn, c *client) error {
 			w.progress.Add(uint64(ops))
 		}
 	}
+}
+
+// closedBy is the error for a connection to which nothing could be written: said, if that is an error with which the server has closed it, or why.
+func closedBy(said []byte, why error) error {
+	if line, _, whole := bytes.Cut(said, []byte("\r\n")); whole && len(line) > 0 && line[0] == '-' {
+		return fmt.Errorf("the server has closed a connection: %w", serverError(line[1:]))
+	}
+	return fmt.Errorf("the server has closed a connection: %w", why)
 }
 
 // stopCheck is how long a goroutine sleeps at most before it looks whether it should end.

@@ -178,7 +178,8 @@ func (l *loop) send(i int) error {
 			c.blocked = true
 			return l.watch(unix.EPOLL_CTL_MOD, i, unix.EPOLLIN|unix.EPOLLOUT)
 		default:
-			return fmt.Errorf("the server has closed a connection: %w", errno)
+			n, _ := receive(l.fds[i], l.in)
+			return closedBy(l.in[:max(n, 0)], errno)
 		}
 	}
 	if c.blocked {

@@ -211,3 +211,48 @@ func TestTLS(t *testing.T) {
 	_, err = newTarget(o, addr)
 	require.ErrorContains(t, err, "certificate")
 }
+
+// refusingServer closes each connection to a Unix socket with an error, before anything is asked. closed tells of each.
+func refusingServer(t *testing.T) (path string, closed chan struct{}) {
+	path, closed = filepath.Join(t.TempDir(), "s"), make(chan struct{}, 8)
+	ln, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			io.WriteString(conn, "-ERR max number of clients reached\r\n")
+			conn.Close()
+			closed <- struct{}{}
+		}
+	}()
+	return path, closed
+}
+
+// TestLastWordsOfAServer: what a server had said before it closed the connection was lost when the write failed.
+func TestLastWordsOfAServer(t *testing.T) {
+	path, closed := refusingServer(t)
+	const want = "it answers: ERR max number of clients reached"
+	conn, err := net.Dial("unix", path)
+	require.NoError(t, err)
+	defer conn.Close()
+	<-closed
+	_, err = newControl(conn).ask("INFO", "server")
+	require.EqualError(t, err, want)
+
+	for _, tls := range []bool{false, true} { // which chooses the driver
+		addr := fakeServer(t, func(int) string { return "+PONG\r\n" })
+		r, server := fakeRound(t, addr, "--load ping --clients 1 --duration 20ms")
+		r.TLS, server.network, server.addr = tls, "unix", path
+		drive, n := chooseDriver(r.Options)
+		_, err = r.run(server, func(w *worker, t *target) (func() error, func(), error) {
+			run, end, err := drive(w, t)
+			<-closed
+			return run, end, err
+		}, n)
+		require.ErrorContains(t, err, want)
+	}
+}

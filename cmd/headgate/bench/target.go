@@ -201,6 +201,13 @@ func (c *control) ask(args ...string) (string, error) {
 func (c *control) send(b []byte) error {
 	c.conn.SetDeadline(time.Now().Add(replyTimeout))
 	_, err := c.conn.Write(b)
+	if err == nil {
+		return nil
+	}
+	var said serverError // before it closed the connection
+	if _, last := c.reply(0); errors.As(last, &said) {
+		return said
+	}
 	return err
 }
 

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"io"
 	"log"
+	"net"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -100,4 +102,29 @@ func TestFailedHandshakes(t *testing.T) {
 
 	require.EqualError(t, s.noHandshake(os.ErrDeadlineExceeded), "no TLS handshake with "+s.o.Address+" in time: its port may be one without TLS")
 	require.EqualError(t, s.noHandshake(io.EOF), "no TLS handshake with "+s.o.Address+": EOF")
+}
+
+// TestLastWordsOfAServer: what a server had said before it closed the connection was lost when the write failed.
+func TestLastWordsOfAServer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	ln, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	defer ln.Close()
+	for _, tt := range []struct{ said, err string }{{"-ERR max number of clients reached\r\n", ""}, {"", "pipe"}, {"-ERR cut", "pipe"}, {"+OK\r\n", "pipe"}} {
+		s := session{o: &Options{Network: "unix", Address: path}}
+		require.NoError(t, s.connect())
+		conn, err := ln.Accept()
+		require.NoError(t, err)
+		_, err = io.WriteString(conn, tt.said)
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+		v, err := s.ask([]string{"PING"})
+		require.Nil(t, s.conn)
+		if tt.err != "" {
+			require.ErrorContains(t, err, tt.err)
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, "ERR max number of clients reached", v.Text)
+	}
 }

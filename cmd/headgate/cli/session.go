@@ -16,6 +16,9 @@ import (
 // dialTimeout is how long the server may take to accept, to shake hands and to authenticate.
 const dialTimeout = 10 * time.Second
 
+// lastWordsTimeout is how long a server is listened to that takes no command.
+const lastWordsTimeout = time.Second
+
 // session is a connection to the server.
 type session struct {
 	o       *Options
@@ -101,10 +104,19 @@ func (s *session) close() {
 // ask sends a command and reads one reply. After an error the session has no connection.
 func (s *session) ask(words []string) (reply.Value, error) {
 	if _, err := s.conn.Write(reply.AppendCommand(nil, words...)); err != nil {
-		s.close()
-		return reply.Value{}, err
+		return s.lastWords(err)
 	}
 	return s.read()
+}
+
+// lastWords returns the error with which the server has closed the connection before it was asked, or if there is none, why nothing could be sent.
+func (s *session) lastWords(unsent error) (reply.Value, error) {
+	defer s.close()
+	_ = s.conn.SetReadDeadline(time.Now().Add(lastWordsTimeout))
+	if v, err := reply.Read(s.replies); err == nil && v.IsError() {
+		return v, nil
+	}
+	return reply.Value{}, unsent
 }
 
 // read reads one reply.
