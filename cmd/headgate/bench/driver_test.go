@@ -256,3 +256,18 @@ func TestLastWordsOfAServer(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// TestSocketsByName: the path of a socket that begins with neither / nor ./ was refused.
+func TestSocketsByName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ln, err := net.Listen("unix", "s.sock")
+	require.NoError(t, err)
+	fakeServerOn(t, ln, func(int) string { return "+PONG\r\n" })
+	o, err := ParseOptions(strings.Fields("--load ping --addr s.sock"), nil, io.Discard)
+	require.NoError(t, err)
+	server, err := newTarget(o, o.Addr)
+	require.NoError(t, err)
+	server.close()
+	_, err = newTarget(o, "gone.sock")
+	require.EqualError(t, err, `the address "gone.sock" is neither host:port nor the path of a Unix socket`)
+}

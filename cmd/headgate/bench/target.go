@@ -32,7 +32,9 @@ func newTarget(o *Options, addr string) (*target, error) {
 		t.network, t.addr = "unix", path
 	} else if strings.HasPrefix(addr, "/") || strings.HasPrefix(addr, "./") {
 		t.network = "unix"
-	} else if _, _, err := net.SplitHostPort(addr); err != nil {
+	} else if _, _, err := net.SplitHostPort(addr); err != nil && isSocket(addr) {
+		t.network = "unix"
+	} else if err != nil {
 		return nil, fmt.Errorf("the address %q is neither host:port nor the path of a Unix socket", addr)
 	}
 	if o.TLS {
@@ -58,6 +60,12 @@ func newTarget(o *Options, addr string) (*target, error) {
 		}
 	}
 	return t, nil
+}
+
+// isSocket reports whether a path is that of a socket file.
+func isSocket(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&os.ModeSocket != 0
 }
 
 func (t *target) close() { t.control.conn.Close() }
