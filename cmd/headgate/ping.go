@@ -33,7 +33,8 @@ code is 1.
   -p PORT        the same as --port PORT
   --user NAME    authenticate as this user, with --pass
   --pass WORD    authenticate with this password instead of requirepass; safer: in the environment variable REDISCLI_AUTH
-  --tls          use TLS, on tls-port if it is set, else on port
+  --tls          use TLS, on tls-port if it is set, else on port. A server with tls-auth-clients yes, the default, asks for a certificate:
+                 name one with --tls-cert-file FILE and --tls-key-file FILE, or the configuration file that names the server's own
   --cacert FILE  use TLS, trust only these authorities, and verify the address in the certificate; without it any certificate is accepted
 `
 

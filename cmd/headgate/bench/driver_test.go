@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -270,4 +271,32 @@ func TestSocketsByName(t *testing.T) {
 	server.close()
 	_, err = newTarget(o, "gone.sock")
 	require.EqualError(t, err, `the address "gone.sock" is neither host:port nor the path of a Unix socket`)
+}
+
+// TestClientCertificate: a server that asks for a certificate could not be measured.
+func TestClientCertificate(t *testing.T) {
+	web := httptest.NewTLSServer(nil)
+	defer web.Close()
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: web.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert})
+	require.NoError(t, err)
+	addr := fakeServerOn(t, ln, func(int) string { return "+PONG\r\n" })
+	key, err := x509.MarshalPKCS8PrivateKey(web.TLS.Certificates[0].PrivateKey)
+	require.NoError(t, err)
+	pair := filepath.Join(t.TempDir(), "pair.pem")
+	require.NoError(t, os.WriteFile(pair, append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: web.Certificate().Raw}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...), 0o600))
+	flags := "--load ping --tls --insecure --addr " + addr
+	o, err := ParseOptions(strings.Fields(flags+" --cert "+pair+" --key "+pair), nil, io.Discard)
+	require.NoError(t, err)
+	server, err := newTarget(o, addr)
+	require.NoError(t, err)
+	server.close()
+	o, err = ParseOptions(strings.Fields(flags), nil, io.Discard)
+	require.NoError(t, err)
+	_, err = newTarget(o, addr)
+	require.Error(t, err)
+	for _, half := range []string{"--tls --cert " + pair, "--tls --key " + pair, "--cert " + pair + " --key " + pair} {
+		_, err = ParseOptions(strings.Fields(half), nil, io.Discard)
+		require.ErrorContains(t, err, "--cert")
+	}
 }

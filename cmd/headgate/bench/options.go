@@ -28,6 +28,8 @@ type Options struct {
 	Pass     string
 	TLS      bool
 	CACert   string
+	Cert     string // PEM file of the certificate that is presented; "" = none
+	Key      string // and of its key
 	Insecure bool
 	JSON     string // file to write; "" = none
 	SVG      string
@@ -61,6 +63,8 @@ func (o *Options) flags(load *string) *flag.FlagSet {
 	f.StringVar(&o.Pass, "pass", "", "`password`; safer: in the environment variable REDISCLI_AUTH")
 	f.BoolVar(&o.TLS, "tls", false, "use TLS")
 	f.StringVar(&o.CACert, "cacert", "", "`file` with the authorities to trust")
+	f.StringVar(&o.Cert, "cert", "", "`file` with the certificate to present, which a server with tls-auth-clients yes asks for")
+	f.StringVar(&o.Key, "key", "", "`file` with the key of --cert")
 	f.BoolVar(&o.Insecure, "insecure", false, "do not verify the server's certificate")
 	f.StringVar(&o.JSON, "json", "", "`file` to write all figures to")
 	f.StringVar(&o.SVG, "svg", "", "`file` to draw the latencies into, as SVG")
@@ -142,6 +146,12 @@ func (o *Options) check() error {
 	}
 	if o.Versus == VersusRedis && (o.Pass != "" || o.TLS) {
 		return errors.New("--vs redis starts servers without a password and without TLS: leave out --user, --pass, REDISCLI_AUTH and --tls")
+	}
+	if (o.Cert == "") != (o.Key == "") {
+		return errors.New("--cert and --key belong together: give both")
+	}
+	if o.Cert != "" && !o.TLS {
+		return errors.New("--cert needs --tls")
 	}
 	if o.User != "" && o.Pass == "" {
 		return errors.New("--user needs --pass, or REDISCLI_AUTH in the environment")

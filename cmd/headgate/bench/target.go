@@ -70,7 +70,7 @@ func isSocket(path string) bool {
 
 func (t *target) close() { t.control.conn.Close() }
 
-// tlsConfig trusts what the machine trusts, or the given file's authorities alone.
+// tlsConfig trusts what the machine trusts, or the given file's authorities alone. It has the certificate that a server may ask for.
 func (o *Options) tlsConfig(addr string) (*tls.Config, error) {
 	host, _, _ := net.SplitHostPort(addr)
 	cfg := &tls.Config{ServerName: host, InsecureSkipVerify: o.Insecure, MinVersion: tls.VersionTLS12}
@@ -83,6 +83,13 @@ func (o *Options) tlsConfig(addr string) (*tls.Config, error) {
 		if !cfg.RootCAs.AppendCertsFromPEM(text) {
 			return nil, fmt.Errorf("%s has no certificate in PEM", o.CACert)
 		}
+	}
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Certificates = []tls.Certificate{pair}
 	}
 	return cfg, nil
 }
