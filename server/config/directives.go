@@ -228,7 +228,7 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "tls-cert-file", Group: TLS, Since: "0.1.0", Default: `""`, Example: `/etc/headgate/headgate.crt`, Settable: true,
-		Summary: "PEM file with the server's certificate and any intermediate certificates. This and the other TLS files are reloaded within two seconds of a change; open connections continue.",
+		Summary: "PEM file with the server's certificate and any intermediate certificates. This and the other TLS files are reloaded within a second of a change; open connections continue.",
 		kind:    text(func(c *Config) *string { return &c.TLSCertFile }),
 	},
 	{
