@@ -33,7 +33,7 @@ func throttleCommands(l *Limits) []*command.Command {
 
 var throttleArgs = []command.Arg{
 	keyArg,
-	command.Integer("max-burst").Fails(errThrottleParse).Means("units that can be taken at once beyond the first, 0 or more: the limit is one higher, unless `cl-throttle-limit` says otherwise"),
+	command.Integer("max-burst").Fails(errThrottleParse).Means("units that can be taken at once beyond the first, 0 or more: the limit is one higher, unless `cl-throttle-limit` says otherwise. As in redis-cell, -1 or less is no error: no call that takes units passes"),
 	command.Integer("count").Fails(errThrottleParse).Means("units given back in each period, 1 or more"),
 	command.Integer("period").Fails(errThrottleParse).Means("the time in which that many units are given back, in seconds, 1 or more"),
 	command.Integer("quantity").Opt().Fails(errThrottleParse).Means("units to take, 1 by default; a negative number gives units back, 0 takes none"),
