@@ -325,7 +325,7 @@ func TestPageLookup(t *testing.T) {
 
 	for query, want := range map[string]string{
 		"key=text&limit=login": strings.TrimPrefix(string(limiter.ErrForeign), "ERR "), "key=l&limit=login": command.ErrWrongType, "key=f&limit=nosuch": "no such policy 'nosuch'", "key=f&limit=NOSUCH+5+1m": strings.TrimPrefix(fmt.Sprintf(limiter.Standard.UnknownAlgorithm(), "NOSUCH"), "ERR "),
-		"key=f&limit=GCRA": "syntax error, try GCRA capacity count period [SHADOW] [BLOCK length [DOUBLE max]] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>]",
+		"key=f&limit=GCRA": "syntax error, try GCRA capacity count period [SHADOW] [WHEN-UNWRITABLE <ERROR | MEMORY>] [FAILURE <ERROR | OPEN | CLOSED | LOCAL>] [<LEASE | NOLEASE>] [NAME name]",
 	} {
 		l, status := ask(query)
 		require.Equal(t, 200, status)
