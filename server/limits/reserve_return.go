@@ -98,7 +98,7 @@ func (l *Limits) endReservation(c *command.Ctx, r *openReservation, actuals []in
 		}
 		l.giveBack(c, r, p, k, actual)
 		if actual > p.cost {
-			owed.charge(c, p, min(actual, math.MaxInt64-maxReservedEntries)-p.cost)
+			owed.charge(c, p, min(actual, math.MaxInt64+min(p.cost, 0))-p.cost) // a debt has a cost below 0
 		}
 	}
 	if known != nil {

@@ -187,6 +187,24 @@ func TestReserveOfManyThatBecomeLogs(t *testing.T) {
 	require.Equal(t, limits.ReservationCounts{Reserved: 1, Settled: 1, Debts: 1}, w.Srv.Reservations.Counts)
 }
 
+// TestSettleOfMost: what was reserved may be nearly as much as there is, and what was used beyond it is charged all the same.
+func TestSettleOfMost(t *testing.T) {
+	w := newReserver(t)
+	require.Equal(t, "OK", w.Call("RL.POLICY SET most FIXED 9223372036854775807 60s"))
+	require.Equal(t, "[0 -1 a [[0 9223372036854775807 7 -1 60000]]]", w.Call("RL.RESERVE 1 most k COST 9223372036854775800 TTL 60s ID a"))
+	require.Equal(t, "[1 [[0 9223372036854775807 2 -1 60000]]]", w.Call("RL.SETTLE a ACTUAL 9223372036854775805"))
+	require.Equal(t, "9223372036854775805", w.Call("GET k"))
+}
+
+// TestSettleOfDebt: a client may have written a debt that has not timed out, and settles it with any number.
+func TestSettleOfDebt(t *testing.T) {
+	w := newReserver(t)
+	w.Call(`SET rl:reservation:{a} a~9000000000000~1~requests~k~"FIXED~100~60s"~-9223372036854775808~0~-`)
+	w.Call(`SET rl:reservation:{b} b~9000000000000~1~requests~k~"FIXED~100~60s"~-9223372036854775807~0~-`)
+	require.Equal(t, "[0 []]", w.Call("RL.SETTLE a ACTUAL 1"))
+	require.Equal(t, "[1 [[1 100 0 60000 60000]]]", w.Call("RL.SETTLE b ACTUAL 9223372036854775807"))
+}
+
 // TestSettledLogs: what is used of a log is charged to it, or is an error: what another pair has reserved makes no room, and what a pair
 // without a limit has used counts for nothing.
 func TestSettledLogs(t *testing.T) {
