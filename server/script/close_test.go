@@ -32,6 +32,8 @@ func TestHandlersThatFail(t *testing.T) {
 		{"error('x')", "if n < 198 then error('h', 0) end return m", "198 C stack overflow"},
 		{"error('x')", "if n < 3 then error({}) end return type(m)", "3 table"},
 		{"error('x')", "load(5)", "221 error in error handling"},
+		{"error('x')", "if n > 5 then return m end local f, e = load(function() error('r' .. n, 0) end) return e", "6 r5"},
+		{"error('x')", "if n > 5 then return m end pcall(load, function() error('r' .. n, 0) end) return m", "1 user_script:1: x"},
 		{"return load(function() return {} end)", "if n < 3 then error('h') end", "3 nil"},
 	} {
 		src := "local n, v = 0, 7 local f = function() v = v + 1 return v end local ok, e = xpcall(function() " + c.fails + " end, function(m) n = n + 1 " +

@@ -58,16 +58,25 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 	f := L.Get(1)
 	L.SetTop(2)
 	L.Push(lua.LTrue)
-	L.Push(f)
-	err := s.protect(L, 0, L.NewFunction(func(L *lua.LState) int {
+	if callable(L, f) {
+		L.Push(f)
+	} else {
+		L.Push(L.NewFunction(func(L *lua.LState) int {
+			raise(L, lua.LString("attempt to call a "+f.Type().String()+" value"))
+			return 0
+		}))
+	}
+	var inForce *lua.LFunction
+	inForce = L.NewFunction(func(L *lua.LState) int {
 		v := s.explain(L, L.Get(1), 1)
 		s.closeAbove(L)
 		if s.engine.run.stopped == "" {
-			v = s.handled(L, handler, v)
+			v = s.handled(L, handler, inForce, v)
 		}
 		L.Push(v)
 		return 1
-	}))
+	})
+	err := s.protect(L, 0, inForce)
 	if err == nil {
 		return L.GetTop() - 2
 	}
@@ -77,8 +86,8 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 }
 
 // handled is what the handler of xpcall makes of an error. An error of its own goes to it in turn, as in Lua, each one level deeper, until even
-// what Lua has left for handlers is used up.
-func (s *sandbox) handled(L *lua.LState, handler, v lua.LValue) lua.LValue {
+// what Lua has left for handlers is used up. inForce is what calls the handler: for load in the handler, too.
+func (s *sandbox) handled(L *lua.LState, handler lua.LValue, inForce *lua.LFunction, v lua.LValue) lua.LValue {
 	b, top := s.engine.budget, L.GetTop()
 	depth := b.Depth
 	for level := depth; level < handlersMax && callable(L, handler); level++ {
@@ -89,7 +98,7 @@ func (s *sandbox) handled(L *lua.LState, handler, v lua.LValue) lua.LValue {
 		L.Push(handler)
 		L.Push(v)
 		s.catching-- // it is in the place of the call whose error this is
-		err := s.protect(L, 1, s.caught)
+		err := s.protectWithin(L, 1, s.caught, inForce)
 		s.catching++
 		b.Depth = depth
 		if err == nil {
@@ -112,6 +121,11 @@ const (
 // protect calls a function whose errors it returns. A script that is being
 // stopped is not held up.
 func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua.ApiError {
+	return s.protectWithin(L, nargs, handler, handler)
+}
+
+// protectWithin is protect with the handler that load uses meanwhile.
+func (s *sandbox) protectWithin(L *lua.LState, nargs int, handler, ofLoad *lua.LFunction) *lua.ApiError {
 	b := s.engine.budget
 	b.Spend(callSteps)
 	if b.Depth >= b.MaxDepth {
@@ -122,7 +136,7 @@ func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua
 	handled := handlesErrors(L)
 	before, outer := *handled, s.handler
 	catching := s.catching
-	s.handler = handler
+	s.handler = ofLoad
 	s.catching++
 	err := L.PCall(nargs, lua.MultRet, handler)
 	s.catching = catching // a call within that has failed may not have counted back
