@@ -120,6 +120,10 @@ func (l *Limits) endReservation(c *command.Ctx, r *openReservation, actuals []in
 // giveBack gives back what a pair has not used. k is the key that is followed for it, or nil.
 func (l *Limits) giveBack(c *command.Ctx, r *openReservation, p *reservedPair, k *followedKey, actual int64) {
 	unused := p.cost - min(actual, p.cost)
+	if _, kind := p.charged(); k != nil && k.kind != kind { // a client has written another limit there
+		k.giveBack(r.ticket, 0, c.NowNs)
+		k = nil
+	}
 	switch p.policy.Algorithm.Returns {
 	case limiter.ReturnBacklog, limiter.ReturnCount, limiter.ReturnSlice:
 		if k == nil {

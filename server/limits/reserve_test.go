@@ -205,6 +205,19 @@ func TestSettleOfDebt(t *testing.T) {
 	require.Equal(t, "[1 [[1 100 0 60000 60000]]]", w.Call("RL.SETTLE b ACTUAL 9223372036854775807"))
 }
 
+// TestReservationOfAnotherLimit: where a client has written another limit into a reservation, its end leaves nothing that follows the key.
+func TestReservationOfAnotherLimit(t *testing.T) {
+	for _, words := range []string{"LOG 100 60s", "GCRA 100 100 60s", "SLIDING 100 60s", "ACQUIRE 2 30s", "UNLIMITED"} {
+		w := newReserver(t)
+		w.Call("RL.RESERVE 1 requests k COST 40 TTL 60s ID a")
+		text := w.Call("GET rl:reservation:{a}")
+		require.Equal(t, "OK", w.Ask("SET", "rl:reservation:{a}", strings.Replace(text, "FIXED 100 60s", words, 1)))
+		require.Contains(t, w.Call("GET rl:reservation:{a}"), words)
+		require.Equal(t, "1", w.Call("RL.CANCEL a"))
+		require.Zero(t, w.Srv.Reservations.Memory(), words)
+	}
+}
+
 // TestSettledLogs: what is used of a log is charged to it, or is an error: what another pair has reserved makes no room, and what a pair
 // without a limit has used counts for nothing.
 func TestSettledLogs(t *testing.T) {
