@@ -40,7 +40,7 @@ deps: ## install what the tests need: redis-server and redis-tools, which they c
 # Gateways that are installed in seconds, which make test has the tests of; without them these are skipped.
 QUICK_GATEWAYS := nginx:nginx-light /usr/lib/nginx/modules/ngx_http_lua_module.so:libnginx-mod-http-lua /usr/share/lua/5.1/nginx/redis.lua:lua-nginx-redis caddy:caddy haproxy:haproxy
 
-test: deps build ## run every test, in under five minutes on two cores; make lint has vet
+test: deps build ## run every test, in ten to fifteen minutes on two cores; make lint has vet
 	-@./scripts/deps.sh $(QUICK_GATEWAYS)
 	@failed=; for m in $(MODULES); do $(GO) test -C $$m -vet=off -timeout $(TIMEOUT) ./... || failed=yes; done; \
 	if [ -n "$$failed" ]; then exit 1; fi; echo "ok: all tests of headgate passed"
