@@ -24,3 +24,9 @@ func (j *Journal) RewriteIfGrown() { j.rewriteIfGrown(j.Config.Get()) }
 
 // AddLibrary has the data have one more library of functions.
 func (p *Replacement) AddLibrary(code string) { p.libraries = append(p.libraries, []byte(code)) }
+
+// WorkOnFiles is what a rewrite does while it makes files of the append-only file. It returns what ends that.
+func (j *Journal) WorkOnFiles() (end func()) {
+	j.AOF.files.Lock()
+	return j.AOF.files.Unlock
+}

@@ -53,11 +53,11 @@ const replacePause = time.Millisecond
 // ErrReplaced is why a replacement has not been used: whoever asked for it wants it no more.
 var ErrReplaced = errors.New("it is not wanted any more")
 
-// errHalted is why a replacement cannot go into use yet.
-var errHalted = errors.New("nothing may change keys at present")
+// errNotYet is why a replacement is tried again: nothing may change keys at present, or the append-only file is being rewritten.
+var errNotYet = errors.New("the data cannot be replaced at present")
 
 // Replace has the data be those that were loaded beside them, with the functions, and calls then, all under one hold of the executor's lock. It waits
-// while nothing may change keys, and what others do meanwhile is logged. The append-only file is begun anew with the new data: until that is done a
+// while nothing may change keys, or the append-only file is at work, and what others do meanwhile is logged. The append-only file is begun anew with the new data: until that is done a
 // restart finds the old data, whole. wanted is asked with the lock held, for the last time just before; if it says no, or there is an error, the old data
 // stay, and so does the append-only file. The caller does not hold the lock.
 func (j *Journal) Replace(p *Replacement, wanted func() bool, then func()) error {
@@ -66,7 +66,7 @@ func (j *Journal) Replace(p *Replacement, wanted func() bool, then func()) error
 		if err == nil {
 			err = j.tryReplace(p, wanted, then)
 		}
-		if err != errHalted {
+		if err != errNotYet {
 			return err
 		}
 		time.Sleep(replacePause)
@@ -92,7 +92,7 @@ func (j *Journal) mayNotReplace(wanted func() bool) error {
 	case !wanted():
 		return ErrReplaced
 	case j.Gate.Has(command.GateHalts):
-		return errHalted
+		return errNotYet
 	}
 	return nil
 }
@@ -100,7 +100,9 @@ func (j *Journal) mayNotReplace(wanted func() bool) error {
 // tryReplace replaces the data, and ends the append-only file of the old ones, unless there is an error.
 func (j *Journal) tryReplace(p *Replacement, wanted func() bool, then func()) error {
 	a := &j.AOF
-	a.files.Lock()
+	if !a.files.TryLock() { // by a rewrite that has begun since, to be given up in turn
+		return errNotYet
+	}
 	defer a.files.Unlock()
 	a.commits.Lock()
 	last, nowMs, err := j.adopt(p, wanted, then)

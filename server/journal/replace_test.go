@@ -84,6 +84,12 @@ func waitsToReplace(t *testing.T, w *servertest.AOFServer, loaded *journal.Repla
 	w.Srv.Lock()
 	w.Srv.Gate.Set(command.GatePaused, true)
 	w.Srv.Unlock()
+	return triesToReplace(t, w, loaded)
+}
+
+// triesToReplace has Replace try again and again. stop makes it give up.
+func triesToReplace(t *testing.T, w *servertest.AOFServer, loaded *journal.Replacement) (replaced chan error, stop func()) {
+	t.Helper()
 	asked, wants := 0, true // the executor's lock guards both
 	replaced = make(chan error, 1)
 	go func() {
@@ -111,6 +117,18 @@ func TestEndWhileReplaceWaits(t *testing.T) {
 	require.NoError(t, w.Srv.Shutdown(0))
 	require.True(t, w.Srv.IsStopping())
 	stop() // as a replica does for a server that ends
+	require.ErrorIs(t, <-replaced, journal.ErrReplaced)
+	requireRestart(t, w, disk)
+}
+
+// TestReplaceDoesNotWaitForARewrite that has begun behind its back: it asks whether it is still wanted all the while.
+func TestReplaceDoesNotWaitForARewrite(t *testing.T) {
+	w, disk, loaded := startReplacing(t)
+	defer loaded.Discard()
+	defer w.Srv.WorkOnFiles()()
+	replaced, stop := triesToReplace(t, w, loaded)
+	require.True(t, w.Logging())
+	stop()
 	require.ErrorIs(t, <-replaced, journal.ErrReplaced)
 	requireRestart(t, w, disk)
 }
