@@ -151,7 +151,7 @@ gateways: deps build ## run the gateways that Debian has, and Traefik, as docs/g
 	$(GO) test -C tests -count=1 -v -timeout 60m ./gateways -gateways.ratelimit "$(CURDIR)/bin/service_cmd" -gateways.requests $(or $(N),100000) -gateways.all -gateways.waiting 1000 | grep -vE '^ *=== '
 
 lua: deps build ## compare scripts with redis-server, run 200,000 limiter calls, throw the bombs. LITELLM as for limits
-	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./lua -lua.n 200000 -lua.limit 1s -lua.litellm '$(abspath $(LITELLM))' | grep -vE '^ *(=== |--- PASS)'
+	$(GO) test -C tests -count=1 -v -timeout 30m ./lua -lua.n 200000 -lua.limit 1s -lua.litellm '$(abspath $(LITELLM))' | grep -vE '^ *(=== |--- PASS)'
 
 lua-self: deps ## the same with redis-server on both sides
 	HEADGATE_BIN=redis-server $(GO) test -C tests -count=1 ./lua
