@@ -265,11 +265,12 @@ func (r *rewriter) statement(stmt ast.Stmt) ast.Stmt {
 	case *ast.LocalAssignStmt:
 		r.localAssign(s)
 	case *ast.AssignStmt:
+		r.list(s.Rhs)
 		if call, ok := s.Rhs[0].(*ast.FuncCallExpr); ok && len(s.Lhs) == 1 && len(s.Rhs) == 1 {
-			// `a = (f())` is cut to one anyway; gopher-lua would leave a local variable without a value where f ends with `return ...`.
+			// `a = (f())` is cut to one anyway; gopher-lua would leave a local variable without a value where f ends with `return ...`, and put f
+			// into a function's last parameter before it reads the arguments, as in `a = a % 2`, which is a call here.
 			call.AdjustRet = false
 		}
-		r.list(s.Rhs)
 		for _, lhs := range s.Lhs {
 			r.target(lhs)
 		}
