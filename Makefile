@@ -104,8 +104,8 @@ kept: deps build ## what a replica and an append-only file cost a call's process
 compat: deps build ## compare with redis-server, byte for byte
 	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./compat -numbers.whole -acl.n 3000 -random.n 10000 | grep -vE '^ *(=== |--- PASS)'
 
-compat-random: deps build ## compare N random commands of each family with redis-server, by default a million, and of clients that wait N/100
-	$(GO) test -C tests -count=1 -v -timeout 60m -run 'TestRandom(Commands|Blocking)' ./compat -random.n $(or $(N),1000000) -random.blocking $$(( $(or $(N),1000000) / 100 )) | grep -vE '^ *(=== |--- PASS)'
+compat-random: deps build ## compare N random commands of each family with redis-server, and through a gateway, by default a million, and of clients that wait N/100
+	$(GO) test -C tests -count=1 -v -timeout 60m -run 'TestRandom(Commands|Blocking|ThroughGateway)' ./compat -random.n $(or $(N),1000000) -random.blocking $$(( $(or $(N),1000000) / 100 )) | grep -vE '^ *(=== |--- PASS)'
 
 compat-self: deps ## compare redis-server with itself: are the scripts deterministic?
 	HEADGATE_BIN=redis-server $(GO) test -C tests -count=1 -timeout $(TIMEOUT) -run 'TestScripts|TestNumbers|TestWrongArity' ./compat
