@@ -18,9 +18,10 @@ type Live struct {
 
 	mu       sync.Mutex // serialises changes; held while hooks run
 	src      *sources
-	started  *Config // what the server was started with
-	base     *Config // what the sources last gave, before any CONFIG SET
-	fromFile *Config // what the file alone last gave
+	started  *Config         // what the server was started with
+	base     *Config         // what the sources last gave, before any CONFIG SET
+	fromFile *Config         // what the file alone last gave
+	ordered  map[string]bool // directives that commands of their own have changed: a value is theirs even if it is what the server was started with
 	hooks    []hook
 	room     func(*Config) int // for how many clients there is room; nil: for any number
 }
@@ -177,7 +178,7 @@ func (l *Live) SetUsers(users []User) {
 	defer l.mu.Unlock()
 	next := *l.Get()
 	next.Users = users
-	l.current.Store(&next)
+	l.order("user", &next)
 }
 
 // SetReplicaOf has the configuration name the primary of this moment, for [Live.Rewrite]; the zero Address is none.
@@ -186,7 +187,18 @@ func (l *Live) SetReplicaOf(primary Address) {
 	defer l.mu.Unlock()
 	next := *l.Get()
 	next.ReplicaOf = primary
-	l.current.Store(&next)
+	l.order("replicaof", &next)
+}
+
+// order publishes next, in which a command of its own may have changed one directive. The caller holds the mutex.
+func (l *Live) order(name string, next *Config) {
+	if d := byName[name]; d.Format(next) != d.Format(l.Get()) {
+		if l.ordered == nil {
+			l.ordered = make(map[string]bool)
+		}
+		l.ordered[name] = true
+	}
+	l.current.Store(next)
 }
 
 // LimitClients says for how many clients the machine has room under a configuration. As in Redis, maxclients is lowered to that in what was read, now and

@@ -88,10 +88,11 @@ func (l *Live) wrongIn(data []byte, now *Config) ([]*Directive, error) {
 	return slices.DeleteFunc(differing(loader.config, now), func(d *Directive) bool { return l.waits(d, now) }), nil
 }
 
-// waits reports whether Reload has found another value of a directive, which waits for the next start.
+// waits reports whether Reload has found another value of a directive, which waits for the next start. What a command has changed since then, and back
+// possibly, is what is to be written: a user that was deleted must not return, nor a primary that is followed no more.
 func (l *Live) waits(d *Directive, now *Config) bool {
 	value := d.Format(now)
-	return !d.Settable && value == d.Format(l.started) && value != d.Format(l.base)
+	return !d.Settable && !l.ordered[d.Name] && value == d.Format(l.started) && value != d.Format(l.base)
 }
 
 // fileText is the file being rewritten, by lines.

@@ -47,6 +47,30 @@ func TestRewriteKeepsWhatWaits(t *testing.T) {
 	require.Contains(t, rewrite(), "databases 16\n")
 }
 
+// TestRewriteOfWhatCommandsTookBack: what commands had changed, what CONFIG REWRITE had written, and what a SIGHUP had read came back at the next start,
+// although commands had taken it back: a user with its password, and the primary of a server that was promoted.
+func TestRewriteOfWhatCommandsTookBack(t *testing.T) {
+	files := map[string]string{"/srv/h.conf": "port 7000\n"}
+	live, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
+	require.NoError(t, err)
+	rewrite := func() string {
+		require.NoError(t, live.Rewrite(func(path string, data []byte) error {
+			files[path] = string(data)
+			return nil
+		}))
+		return files["/srv/h.conf"]
+	}
+	live.SetReplicaOf(Address{"127.0.0.1", 7001})
+	live.SetUsers([]User{{Name: "a", Rules: []string{"on"}}})
+	require.Equal(t, "port 7000\n\n# Added by CONFIG REWRITE\nuser a on\nreplicaof 127.0.0.1 7001\n", rewrite())
+	notices, err := live.Reload()
+	require.NoError(t, err)
+	require.Empty(t, notices)
+	live.SetReplicaOf(Address{})
+	live.SetUsers(nil)
+	require.Equal(t, "port 7000\n\n# Added by CONFIG REWRITE\nreplicaof no one\n", rewrite())
+}
+
 func TestRewrite(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
