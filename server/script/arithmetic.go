@@ -24,10 +24,11 @@ func modulo(a, b float64) float64 {
 	return a - whole
 }
 
-// operator makes the function that stands for an operator of two numbers.
-func (s *sandbox) operator(event string, operate func(a, b float64) float64) lua.LGFunction {
+// operator makes the function that stands for an operator of two numbers. leftAt is which argument the left operand is, 1 or 2.
+func (s *sandbox) operator(event string, leftAt int, operate func(a, b float64) float64) lua.LGFunction {
+	rightAt := 3 - leftAt
 	return func(L *lua.LState) int {
-		left, right := L.Get(1), L.Get(2)
+		left, right := L.Get(leftAt), L.Get(rightAt)
 		a, aOK := luacall.ToNumber(left)
 		b, bOK := luacall.ToNumber(right)
 		if aOK && bOK {
@@ -42,9 +43,9 @@ func (s *sandbox) operator(event string, operate func(a, b float64) float64) lua
 			L.Push(right)
 			s.engine.budget.CallForOperator(L, 2, 1)
 		case aOK:
-			s.operandError(L, 2, right, "perform arithmetic on")
+			s.operandError(L, rightAt, right, "perform arithmetic on")
 		default:
-			s.operandError(L, 1, left, "perform arithmetic on")
+			s.operandError(L, leftAt, left, "perform arithmetic on")
 		}
 		return 1
 	}

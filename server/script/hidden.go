@@ -23,8 +23,10 @@ func (s *sandbox) openHidden() {
 	s.hide("(field of part)", s.partField)
 	s.hide("(join)", s.join)
 	s.hide("(literal)", s.literal)
-	s.hide("(modulo)", s.operator("__mod", modulo))
-	s.hide("(power)", s.operator("__pow", mathlib.Pow))
+	s.hide("(modulo)", s.operator("__mod", 1, modulo))
+	s.hide("(power)", s.operator("__pow", 1, mathlib.Pow))
+	s.hide("(modulo)"+rightFirst, s.operator("__mod", 2, modulo))
+	s.hide("(power)"+rightFirst, s.operator("__pow", 2, mathlib.Pow))
 	for _, what := range []string{"initial value", "limit", "step"} {
 		s.hide("(for "+what+")", func(L *lua.LState) int {
 			n, ok := luacall.ToNumber(L.Get(1))

@@ -48,6 +48,7 @@ type rewriter struct {
 	loads  bool
 	depth  int      // of functions
 	locals []string // visible local variables
+	outer  int      // how many of these are of functions around the one that is being rewritten
 	counts bool     // there is something that counts steps
 	blocks bool     // and loops that count many rounds at once
 	// keeps is set when the script might change KEYS or ARGV, or reach them by
@@ -74,13 +75,19 @@ func (r *rewriter) chunk(fn *ast.FunctionExpr) {
 	}
 }
 
-func (r *rewriter) isLocal(name string) bool {
+func (r *rewriter) isLocal(name string) bool { return r.find(name) >= 0 }
+
+// isOwn reports whether a name is that of a local variable of the function that is being rewritten, not of one around it.
+func (r *rewriter) isOwn(name string) bool { return r.find(name) >= r.outer }
+
+// find returns the place of a visible local variable, -1 if there is none.
+func (r *rewriter) find(name string) int {
 	for i := len(r.locals) - 1; i >= 0; i-- {
 		if r.locals[i] == name {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // block rewrites statements in a scope of their own.
@@ -354,16 +361,13 @@ func isArguments(e ast.Expr) bool {
 }
 
 func (r *rewriter) functionDefinition(s *ast.FuncDefStmt) {
-	object := s.Name.Func
 	if s.Name.Method != "" {
-		object = s.Name.Receiver
-		r.locals = append(r.locals, "self")
+		r.target(s.Name.Receiver)
+		r.function(s.Func, "self")
+		return
 	}
-	r.target(object)
+	r.target(s.Name.Func)
 	r.function(s.Func)
-	if s.Name.Method != "" {
-		r.locals = r.locals[:len(r.locals)-1]
-	}
 }
 
 // target rewrites what is assigned to. Its outermost object stays a variable,
@@ -390,14 +394,18 @@ func (r *rewriter) target(e ast.Expr) {
 	}
 }
 
-func (r *rewriter) function(fn *ast.FunctionExpr) {
-	params := fn.ParList.Names
+// function rewrites a function with parameters that it does not name before those that it does.
+func (r *rewriter) function(fn *ast.FunctionExpr, params ...string) {
+	params = append(params, fn.ParList.Names...)
 	if fn.ParList.HasVargs {
-		params = append(params[:len(params):len(params)], "arg")
+		params = append(params, "arg")
 	}
+	outer := r.outer
+	r.outer = len(r.locals)
 	r.depth++
 	fn.Stmts = r.counted(fn.Stmts, fn.Line(), params...)
 	r.depth--
+	r.outer = outer
 }
 
 // isConstant reports whether a name stands for a value of the engine here.

@@ -203,16 +203,27 @@ func (r *rewriter) arithmetic(e *ast.ArithmeticOpExpr) ast.Expr {
 	e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
 	switch e.Operator {
 	case "%":
-		return invoke("(modulo)", e.Line(), e.Lhs, e.Rhs)
+		return r.operate("(modulo)", e)
 	case "^":
 		if a, b := constantNumber(e.Lhs), constantNumber(e.Rhs); !math.IsNaN(a) && !math.IsNaN(b) {
 			if f := mathlib.Pow(a, b); f > 0 && !math.IsInf(f, 0) {
 				return number(strconv.FormatFloat(f, 'g', -1, 64), e.Line())
 			}
 		}
-		return invoke("(power)", e.Line(), e.Lhs, e.Rhs)
+		return r.operate("(power)", e)
 	}
 	return e
+}
+
+// rightFirst ends the name of an operator's function whose arguments are the right operand and the left one.
+const rightFirst = ", right first"
+
+// operate is an operator as a call. A local variable on the left is read last, as Lua's machine does: what is on the right may change it.
+func (r *rewriter) operate(name string, e *ast.ArithmeticOpExpr) ast.Expr {
+	if left, ok := e.Lhs.(*ast.IdentExpr); ok && r.isOwn(left.Value) {
+		return invoke(name+rightFirst, e.Line(), e.Rhs, e.Lhs)
+	}
+	return invoke(name, e.Line(), e.Lhs, e.Rhs)
 }
 
 // constantNumber returns the number that e is, or NaN.
