@@ -108,13 +108,11 @@ func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
 // separate has an assignment of several values, a local variable among its targets, go by way of hidden variables: gopher-lua
 // would assign the first before it reads the second, so that `a, b = b, a` loses one, as `a = 1, f(a)` does. The targets are assigned from right to left as
 // in Lua, but those that are no local variables first, since their objects and keys are those from before. So does one `and` or `or`: where
-// gopher-lua puts its value into a local variable at once, that may keep what it had.
+// gopher-lua puts its value into a local variable at once, that may keep what it had. And so does `t[i] = f()`: Lua reads both variables when f has
+// run, which may change them.
 func (r *rewriter) separate(stmt ast.Stmt) ast.Stmt {
 	s, ok := stmt.(*ast.AssignStmt)
-	if !ok || !slices.ContainsFunc(s.Lhs, r.isLocalTarget) {
-		return stmt
-	}
-	if _, logical := s.Rhs[0].(*ast.LogicalOpExpr); !logical && len(s.Lhs) < 2 && len(s.Rhs) < 2 {
+	if !ok || !r.mixesUp(s) {
 		return stmt
 	}
 	line := s.Line()
@@ -135,9 +133,35 @@ func (r *rewriter) separate(stmt ast.Stmt) ast.Stmt {
 	return do(line, slices.Concat([]ast.Stmt{local(line, names, s.Rhs...)}, others, locals)...)
 }
 
+// mixesUp reports whether gopher-lua would read or assign something too early in an assignment.
+func (r *rewriter) mixesUp(s *ast.AssignStmt) bool {
+	if slices.ContainsFunc(s.Lhs, r.isLocalTarget) {
+		_, logical := s.Rhs[0].(*ast.LogicalOpExpr)
+		return logical || len(s.Lhs) > 1 || len(s.Rhs) > 1
+	}
+	keys := 0
+	for _, lhs := range s.Lhs {
+		get, ok := lhs.(*ast.AttrGetExpr)
+		if !ok || !r.isOwnVariable(get.Object) {
+			return false
+		}
+		if r.isOwnVariable(get.Key) {
+			keys++
+		} else if _, literal := get.Key.(*ast.StringExpr); !literal {
+			return false // it is calculated before the values
+		}
+	}
+	return keys > 0 && makesCalls(s.Rhs)
+}
+
 func (r *rewriter) isLocalTarget(e ast.Expr) bool {
 	name, ok := e.(*ast.IdentExpr)
 	return ok && r.isLocal(name.Value)
+}
+
+func (r *rewriter) isOwnVariable(e ast.Expr) bool {
+	name, ok := e.(*ast.IdentExpr)
+	return ok && r.isOwn(name.Value)
 }
 
 // uncounted is how many statements may follow each other without counting. As

@@ -39,6 +39,18 @@ func makesClosures(stmts []ast.Stmt) bool {
 	return found
 }
 
+// makesCalls reports whether there are calls in expressions, those of inner functions aside.
+func makesCalls(exprs []ast.Expr) bool {
+	found := false
+	walkExprs(func(e ast.Expr) bool {
+		_, call := e.(*ast.FuncCallExpr)
+		_, fn := e.(*ast.FunctionExpr)
+		found = found || call
+		return !found && !fn
+	}, exprs...)
+	return found
+}
+
 // stores counts the assignments to elements.
 func stores(stmts []ast.Stmt) int {
 	n := 0
