@@ -180,7 +180,7 @@ func (j *Journal) rewrite(open bool) {
 		j.limits.Unlogged.SetMissing(true)
 	}
 	w.mends = false
-	if errors.Is(err, errNotNow) {
+	if errors.Is(err, errNotNow) || !open && errors.Is(err, errSnapshotEnded) { // the latter for other data, which need a file of their own
 		if !j.Config.Get().AppendOnly {
 			return // nobody wants the file any more
 		}

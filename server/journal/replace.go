@@ -67,9 +67,19 @@ func (j *Journal) Replace(p *Replacement, wanted func() bool, then func()) error
 			err = j.tryReplace(p, wanted, then)
 		}
 		if err != errNotYet {
+			j.beginFileAnew()
 			return err
 		}
 		time.Sleep(replacePause)
+	}
+}
+
+// beginFileAnew has the append-only file begun if there is none: it was ended with the old data, or was only being begun and was given up for new ones.
+func (j *Journal) beginFileAnew() {
+	j.Lock()
+	defer j.Unlock()
+	if j.Config.Get().AppendOnly {
+		j.wakeRewriter()
 	}
 }
 
@@ -115,10 +125,6 @@ func (j *Journal) tryReplace(p *Replacement, wanted func() bool, then func()) er
 		return err
 	}
 	j.leaveSet()
-	if j.Lock(); j.Config.Get().AppendOnly {
-		j.wakeRewriter()
-	}
-	j.Unlock()
 	return nil
 }
 

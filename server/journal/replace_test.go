@@ -144,3 +144,42 @@ func TestDataThatCannotReplace(t *testing.T) {
 	require.Zero(t, w.Srv.AOF.Rewriter.Rewrites)
 	requireRestart(t, w, disk)
 }
+
+// TestReplaceWhileTheFileBegins: data that are replaced again, while the file of the first is only being begun, have a file that is no failed one:
+// commands that write were refused, and so a primary's stream waited, until all of the next base was written.
+func TestReplaceWhileTheFileBegins(t *testing.T) {
+	w, disk, loaded := startReplacing(t)
+	snapshot, err := disk.ReadFile("/data/dump.rdb")
+	require.NoError(t, err)
+	wanted := func() bool { return true }
+	require.NoError(t, w.Srv.Replace(loaded, wanted, func() {}))
+	loaded.Discard()
+	require.Eventually(t, w.Logging, servertest.WaitLong, servertest.WaitStep)
+	again, err := w.Srv.LoadBeside(bytes.NewReader(snapshot), nil)
+	require.NoError(t, err)
+	require.NoError(t, w.Srv.Replace(again, wanted, func() {}))
+	again.Discard()
+	require.Eventually(t, w.Logging, servertest.WaitLong, servertest.WaitStep)
+	require.Equal(t, "+OK\r\n", w.Words("SET", "after", "v"))
+	w.Settle(t)
+	require.NoError(t, w.Srv.AOF.Rewriter.Err)
+	requireRestart(t, w, disk)
+}
+
+// TestDataThatCannotReplaceWhileTheFileBegins have it begun once more: for their sake it was given up.
+func TestDataThatCannotReplaceWhileTheFileBegins(t *testing.T) {
+	w, disk := startUnlogged(t)
+	require.Equal(t, "+OK\r\n", w.Words("SAVE"))
+	beginFile(t, w)
+	snapshot, err := disk.ReadFile("/data/dump.rdb")
+	require.NoError(t, err)
+	loaded, err := w.Srv.LoadBeside(bytes.NewReader(snapshot), nil)
+	require.NoError(t, err)
+	defer loaded.Discard()
+	loaded.AddLibrary("no library")
+	require.Error(t, w.Srv.Replace(loaded, func() bool { return true }, func() {}))
+	require.Eventually(t, w.Logging, servertest.WaitLong, servertest.WaitStep)
+	require.Equal(t, "+OK\r\n", w.Words("SET", "after", "v"))
+	w.Settle(t)
+	requireRestart(t, w, disk)
+}
