@@ -22,7 +22,7 @@ export DEBIAN_FRONTEND=noninteractive
 step install
 in_root dpkg -i /package.deb >/dev/null
 in_root getent passwd headgate | grep -q ':/var/lib/headgate:/usr/sbin/nologin$' || fail "the user headgate"
-[ "$(in_root stat -c '%a %U %G' /etc/headgate/headgate.conf)" = '640 root headgate' ] || fail "the rights of the configuration"
+[ "$(in_root stat -c '%a %U %G' /etc/headgate/headgate.conf)" = '640 headgate headgate' ] || fail "the rights of the configuration"
 in_root headgate version | grep -q '^headgate ' || fail "headgate version"
 in_root setpriv --reuid headgate --regid headgate --clear-groups headgate /etc/headgate/headgate.conf --dir /tmp --check-config >/dev/null || fail "the configuration"
 grep -q '^User=headgate$' /mnt/root/usr/lib/systemd/system/headgate.service || fail "the unit's user"
@@ -37,6 +37,7 @@ for _ in $(seq 200); do
   in_root headgate ping --unixsocket /var/lib/headgate/socket >/dev/null 2>&1 && answered=yes && break
   sleep 0.05
 done
+[ "$(in_root headgate cli -s /var/lib/headgate/socket CONFIG REWRITE)" = OK ] || fail "CONFIG REWRITE"
 kill "$server"
 wait "$server" || true
 [ "${answered:-}" = yes ] || fail "the server does not answer"

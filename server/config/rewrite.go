@@ -24,11 +24,11 @@ type RewriteError struct{ Err error }
 func (e *RewriteError) Error() string { return "Rewriting config file: " + e.Err.Error() }
 func (e *RewriteError) Unwrap() error { return e.Err }
 
-// Rewrite answers CONFIG REWRITE: it changes the configuration file so that a start with it alone brings the configuration of this
-// moment, whatever came from flags, the environment and CONFIG SET. Lines that need no change stay as they are, with comments and
-// order; a directive that the file does not have is appended. What Reload has found changed for the next start stays as the file has it. Files that are
-// included are not touched. write must replace the file in
-// one step, see [WriteFile]; it is not called when the file is right already.
+// Rewrite answers CONFIG REWRITE: it changes the configuration file so that a start with it and the same environment brings the configuration of this
+// moment, whatever came from flags and CONFIG SET. What the environment says is not written: secrets are given by it so that no file has them. Lines that
+// need no change stay as they are, with comments and order; a directive that the file does not have is appended. What Reload has found changed for the
+// next start stays as the file has it. Files that are included are not touched. write must replace the file in one step, see [WriteFile]; it is not called
+// when the file is right already.
 // The error is ErrNoFile or a *RewriteError.
 func (l *Live) Rewrite(write func(path string, data []byte) error) error {
 	l.mu.Lock()
@@ -78,14 +78,19 @@ func (l *Live) rewritten(data []byte) ([]byte, error) {
 	return text.bytes(), err
 }
 
-// wrongIn returns the directives whose values would not be those of now after a start with the given file alone.
+// wrongIn returns the directives whose values would not be those of now after a start with the given file, without flags. Where the environment has
+// another value than now, it is the file that has to be right.
 func (l *Live) wrongIn(data []byte, now *Config) ([]*Directive, error) {
 	loader := l.src.newLoader()
 	loader.runText(l.src.path, data, 0)
 	if err := loader.wrong(); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(differing(loader.config, now), func(d *Directive) bool { return l.waits(d, now) }), nil
+	wrong := differing(loader.config, now)
+	loader.runEnvironment(l.src.env)
+	return slices.DeleteFunc(wrong, func(d *Directive) bool {
+		return d.Format(loader.config) == d.Format(now) || l.waits(d, now)
+	}), nil
 }
 
 // waits reports whether Reload has found another value of a directive, which waits for the next start. What a command has changed since then, and back

@@ -71,6 +71,25 @@ func TestRewriteOfWhatCommandsTookBack(t *testing.T) {
 	require.Equal(t, "port 7000\n\n# Added by CONFIG REWRITE\nreplicaof no one\n", rewrite())
 }
 
+// TestRewriteLeavesTheEnvironmentOut: a password that HEADGATE_REQUIREPASS gave came to be in the file, and was that of a later start without it.
+func TestRewriteLeavesTheEnvironmentOut(t *testing.T) {
+	files := map[string]string{"/srv/h.conf": "timeout 5\nhz 20\n"}
+	environment := []string{"HEADGATE_REQUIREPASS=secret", "HEADGATE_TIMEOUT=7", "HEADGATE_USER=a on", "HEADGATE_SAVE=60 1"}
+	live, _, err := Load([]string{"h.conf", "--maxclients", "99"}, environment, memoryHost(files))
+	require.NoError(t, err)
+	rewrite := func() string {
+		require.NoError(t, live.Rewrite(func(path string, data []byte) error {
+			files[path] = string(data)
+			return nil
+		}))
+		return files["/srv/h.conf"]
+	}
+	require.Equal(t, "timeout 5\nhz 20\n\n# Added by CONFIG REWRITE\nmaxclients 99\n", rewrite(), "flags are written, as redis-server writes them")
+	require.NoError(t, live.Set([]Pair{{"timeout", "8"}, {"requirepass", "new"}}, false))
+	require.Equal(t, "timeout 8\nhz 20\n\n# Added by CONFIG REWRITE\nmaxclients 99\nrequirepass \"new\"\n", rewrite())
+	require.Equal(t, "timeout 8\nhz 20\n\n# Added by CONFIG REWRITE\nmaxclients 99\nrequirepass \"new\"\n", rewrite(), "once more")
+}
+
 func TestRewrite(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
