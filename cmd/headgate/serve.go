@@ -16,6 +16,8 @@ import (
 
 // serve runs the server until a signal or SHUTDOWN ends it.
 func (p program) serve(args []string) error {
+	signals := make(chan os.Signal, maxPendingSignals)
+	signal.Notify(signals, syscall.SIGHUP) // first of all: it would end the process
 	live, notices, err := config.Load(args, p.env, config.OSHost())
 	if err != nil {
 		return err
@@ -44,8 +46,6 @@ func (p program) serve(args []string) error {
 		return err
 	}
 	manager := newManager(p.env, log)
-	signals := make(chan os.Signal, maxPendingSignals)
-	signal.Notify(signals, syscall.SIGHUP)
 	srv := server.New(live, server.Options{
 		Log: log, Memory: host.MemoryLimit(), SetHeapLimit: heapLimiter(), FreeMemory: debug.FreeOSMemory,
 		SetGCPercent: func(percent int) { debug.SetGCPercent(percent) },

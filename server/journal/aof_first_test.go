@@ -111,3 +111,24 @@ func TestEndWhileTheFileCannotBeWritten(t *testing.T) {
 	require.True(t, w.Srv.IsStopping())
 	w.Srv.Journal.Finish()
 }
+
+// TestCheckOfAFullDisk says what a start would end with: where there is an append-only file already, that is nothing.
+func TestCheckOfAFullDisk(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	cfg := config.Default()
+	cfg.Dir, cfg.AppendOnly = "/data", true
+	_, err := journal.CheckData(disk, cfg)
+	require.NoError(t, err)
+	disk.Limit(disk.Used()+1<<20, syscall.ENOSPC)
+	_, err = journal.CheckData(disk, cfg)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.ErrorContains(t, err, "the append-only file cannot be begun, which takes ")
+
+	disk.Limit(0, nil)
+	w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+	require.NoError(t, err)
+	w.Kill()
+	disk.Limit(disk.Used()+1<<20, syscall.ENOSPC)
+	_, err = journal.CheckData(disk, cfg)
+	require.NoError(t, err)
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,7 +43,7 @@ func (j *Journal) OpenData(cfg *config.Config) error {
 	if err := j.claimDir(cfg.Dir); err != nil {
 		return fmt.Errorf("%w: stop that, or choose another directory with --dir", err)
 	}
-	unwritable, err := CheckData(j.FS, cfg)
+	unwritable, err := checkDir(j.FS, cfg)
 	switch {
 	case err != nil:
 		j.Dirs.Release()
@@ -59,6 +60,28 @@ const Unwritable = "the data directory cannot be written: snapshots will fail, a
 // CheckData looks whether a server so configured could write its data, by making files and removing them. The error is why a start ends; unwritable is
 // what it only warns of, see [Unwritable].
 func CheckData(fsys persistence.FS, cfg *config.Config) (unwritable, err error) {
+	if unwritable, err = checkDir(fsys, cfg); err != nil || !cfg.AppendOnly || hasLog(fsys, cfg) {
+		return unwritable, err
+	}
+	return unwritable, checkBeginning(fsys, cfg)
+}
+
+// hasLog reports whether there is an append-only file to load.
+func hasLog(fsys persistence.FS, cfg *config.Config) bool {
+	names, err := fsys.List(cfg.Path(cfg.AppendDirName))
+	return err == nil && slices.Contains(names, aof.ManifestName(cfg.AppendFilename))
+}
+
+// checkBeginning looks whether there is room for a new append-only file.
+func checkBeginning(fsys persistence.FS, cfg *config.Config) error {
+	if err := persistence.CheckRoom(fsys, appendDir(fsys, cfg), aof.BeginsWith); err != nil {
+		return fmt.Errorf("the append-only file cannot be begun, which takes %d MiB and what the data take: %w", aof.BeginsWith>>20, err)
+	}
+	return nil
+}
+
+// checkDir is CheckData for the directory alone.
+func checkDir(fsys persistence.FS, cfg *config.Config) (unwritable, err error) {
 	if !writesData(cfg) {
 		return nil, nil
 	}
@@ -100,9 +123,7 @@ func (j *Journal) dirChanged(old, cfg *config.Config) error {
 		if err := checkWritable(j.FS, cfg); err != nil {
 			return fmt.Errorf("the data directory cannot be written: %w", err)
 		}
-		if err := persistence.CheckRoom(j.FS, appendDir(j.FS, cfg), aof.BeginsWith); err != nil {
-			return fmt.Errorf("the append-only file cannot be begun, which takes %d MiB and what the data take: %w", aof.BeginsWith>>20, err)
-		}
+		return checkBeginning(j.FS, cfg)
 	}
 	return nil
 }

@@ -67,12 +67,15 @@ func (j *Journal) Load() {
 
 // warnOfUnusedLog tells of an append-only file that is passed over, since appendonly is no: who has turned that off by mistake would find older data, or none.
 func (j *Journal) warnOfUnusedLog(cfg *config.Config) {
-	names, err := j.FS.List(cfg.Path(cfg.AppendDirName))
-	if err != nil || !slices.Contains(names, aof.ManifestName(cfg.AppendFilename)) {
+	if !hasLog(j.FS, cfg) {
 		return
 	}
+	loaded := "nothing"
+	if names, err := j.FS.List(cfg.Dir); err == nil && slices.Contains(names, cfg.DBFilename) {
+		loaded = cfg.DBFilename
+	}
 	j.Logger.Warn("there is an append-only file, and it is not loaded, since appendonly is no: to use its data, start with appendonly yes",
-		"dir", cfg.Path(cfg.AppendDirName), "loaded", cfg.DBFilename)
+		"dir", cfg.Path(cfg.AppendDirName), "loaded", loaded)
 }
 
 // warnOfUnusedSnapshot tells of a snapshot beside an append-only file that has only now been begun: as in redis-server, who has just turned appendonly on

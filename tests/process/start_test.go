@@ -232,6 +232,40 @@ func TestReload(t *testing.T) {
 	require.Contains(t, timeout(), "\r\n200\r\n")
 }
 
+// TestReloadBeforeTheStart: a SIGHUP while the configuration was being read ended the process, without a word.
+func TestReloadBeforeTheStart(t *testing.T) {
+	dir, port := t.TempDir(), strconv.Itoa(harness.FreePort(t))
+	fifo(t, dir, "headgate.conf")
+	path := filepath.Join(dir, "headgate.conf")
+	cmd := command(t, path, "--port", port)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	f, err := os.OpenFile(path, os.O_WRONLY, 0) // until the server reads it
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
+	_, err = f.WriteString("timeout 100\n")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.Contains(t, string(dialSoon(t, "127.0.0.1:"+port).Do("CONFIG", "GET", "timeout")), "\r\n100\r\n")
+}
+
+// TestUnusedLog: a start without its append-only file says what it loads in its place.
+func TestUnusedLog(t *testing.T) {
+	dir := t.TempDir()
+	s := startIn(t, dir, "--appendonly", "yes", "--save", "")
+	require.Equal(t, "+OK\r\n", string(dialSoon(t, s.addr).Do("SET", "k", "v")))
+	require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+	s.ends(0)
+	for _, loaded := range []string{"nothing", "dump.rdb"} {
+		s = startIn(t, dir, "--save", "")
+		c := dialSoon(t, s.addr)
+		require.Contains(t, s.log.String(), `"loaded":"`+loaded+`"`)
+		require.Equal(t, "+OK\r\n", string(c.Do("SAVE")))
+		require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+		s.ends(0)
+	}
+}
+
 // TestSockets: IPv4, IPv6 and a Unix socket at once, on one keyspace.
 func TestSockets(t *testing.T) {
 	sock := filepath.Join(t.TempDir(), "headgate.sock")
