@@ -88,7 +88,9 @@ func (x *Executor) giveBack(mono int64) {
 	held := host.RuntimeMetric(host.MetricTotal) - host.RuntimeMetric(host.MetricHeapReleased)
 	least := max(host.RuntimeMetric(host.MetricLive), g.kept)
 	deleted := g.marked - min(g.marked, g.data)
-	if held+deleted < least+g.worth(least, mono) && !g.again {
+	worth := g.worth(least, mono)
+	free := host.RuntimeMetric(host.MetricHeapFree) // by collections since the last time, so that the heap is no larger than it was then
+	if held+deleted < least+worth && free < worth && !g.again {
 		return
 	}
 	g.Busy = true
@@ -106,7 +108,7 @@ func (x *Executor) giveBack(mono int64) {
 	}()
 }
 
-// worth is how many bytes of garbage beside those that are in use are worth a collection: few if the last one is long ago.
+// worth is how many bytes of garbage beside those that are in use, or of free pages, are worth a collection: few if the last one is long ago.
 func (g *Garbage) worth(used uint64, mono int64) uint64 {
 	if mono-g.given < giveBackShare*g.took {
 		return muchGarbage(used)

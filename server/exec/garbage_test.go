@@ -61,6 +61,14 @@ func TestGarbageIsGivenBack(t *testing.T) {
 	require.Zero(t, look(5*exec.GiveBackPause), "nothing is left to give back")
 	litter()
 	require.Equal(t, 1, look(7*exec.GiveBackPause))
+	garbageSink = make([]byte, 32<<20)
+	require.Zero(t, look(7*exec.GiveBackPause+time.Second), "one has just run")
+	require.Equal(t, 1, look(9*exec.GiveBackPause), "once more")
+	require.Zero(t, look(9*exec.GiveBackPause+time.Second), "one has just run")
+	garbageSink = nil
+	runtime.GC()
+	require.Zero(t, look(9*exec.GiveBackPause+2*time.Second), "one has just run")
+	require.Equal(t, 1, look(15*exec.GiveBackPause), "what that has made free stayed, since the heap was no larger than before")
 }
 
 // TestLittleGarbageIsGivenBackSeldom: a few MiB of garbage go back as well, where that has not taken long or is long ago.
