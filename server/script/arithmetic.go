@@ -61,8 +61,14 @@ func (s *sandbox) number(f float64) lua.LValue {
 	return lua.LNumber(f)
 }
 
-// arithmeticError ends an operation on strings that are no numbers: another
-// operand's metamethod may still do it.
-func (s *sandbox) arithmeticError(L *lua.LState, event string) {
-	L.RaiseError("cannot perform %s operation between %s and %s", event[2:], L.Get(1).Type(), L.Get(2).Type())
+// arithmeticOther ends an operation on strings that the numbers in them do not
+// suffice for: another operand's metamethod may do it.
+func (s *sandbox) arithmeticOther(L *lua.LState, event string) int {
+	handler := metamethod(L, L.Get(1), L.Get(2), event)
+	if handler == lua.LNil {
+		L.RaiseError("cannot perform %s operation between %s and %s", event[2:], L.Get(1).Type(), L.Get(2).Type())
+	}
+	L.Insert(handler, 1)
+	s.engine.budget.CallForOperator(L, 2, 1)
+	return 1
 }

@@ -54,7 +54,7 @@ func baseAssert(L *lua.LState) int {
 	if lua.LVAsBool(luacall.Any(L, 1)) {
 		return L.GetTop()
 	}
-	L.RaiseError("%s", luacall.OptString(L, 2, "assertion failed!"))
+	luacall.Error(L, luacall.OptString(L, 2, "assertion failed!"))
 	return 0
 }
 
@@ -121,7 +121,7 @@ func (s *sandbox) baseSetMetatable(L *lua.LState) int {
 	}
 	s.refuseReadOnly(L, t)
 	if old, ok := t.Metatable.(*lua.LTable); ok && old.RawGetString("__metatable") != lua.LNil {
-		L.RaiseError("cannot change a protected metatable")
+		luacall.Error(L, "cannot change a protected metatable")
 	}
 	t.Metatable = meta
 	L.Push(t)
@@ -247,13 +247,11 @@ func baseToNumber(L *lua.LState) int {
 
 func (s *sandbox) baseToString(L *lua.LState) int {
 	v := luacall.Any(L, 1)
-	if meta, ok := L.GetMetatable(v).(*lua.LTable); ok {
-		if f := meta.RawGetString("__tostring"); f != lua.LNil {
-			L.Push(f)
-			L.Push(v)
-			s.engine.budget.Call(L, 1, 1)
-			return 1
-		}
+	if f := metamethod(L, v, lua.LNil, "__tostring"); f != lua.LNil {
+		L.Push(f)
+		L.Push(v)
+		s.engine.budget.Call(L, 1, 1)
+		return 1
 	}
 	L.Push(lua.LString(show(v)))
 	return 1

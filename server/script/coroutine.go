@@ -15,12 +15,16 @@ type threads struct {
 	create, resume, status, running lua.LGFunction
 	// body makes what a coroutine runs: a function that calls prepare and then
 	// another one.
-	body    *lua.LFunction
-	prepare *lua.LFunction
+	body          *lua.LFunction
+	prepare, pass *lua.LFunction
 }
 
-// bodyText is the source of threads.body.
-const bodyText = "local prepare, f = ... return function(...) prepare() return f(...) end"
+// bodyText is the source of threads.body. It passes on what f returns, and is there until then: gopher-lua cannot resume a coroutine all of whose
+// functions have called another in their place, as by `return coroutine.yield()`.
+const (
+	bodyText   = "local prepare, pass, f = ... return function(...) prepare() return pass(f(...)) end"
+	bodySource = "=[C]"
+)
 
 // open readies a new Lua state for coroutines.
 func (t *threads) open(s *sandbox) {
@@ -32,11 +36,12 @@ func (t *threads) open(s *sandbox) {
 	s.env.RawSetString("coroutine", lua.LNil)
 	of := func(name string) lua.LGFunction { return native.RawGetString(name).(*lua.LFunction).GFunction }
 	t.create, t.resume, t.status, t.running = of("create"), of("resume"), of("status"), of("running")
-	body, err := s.compile(bodyText, "=[C]", false)
+	body, err := s.compile(bodyText, bodySource, false)
 	if err != nil {
 		panic(err)
 	}
 	t.body = s.L.NewFunctionFromProto(body.proto)
+	t.pass = s.L.NewFunction(func(L *lua.LState) int { return L.GetTop() })
 	t.prepare = s.L.NewFunction(func(L *lua.LState) int {
 		// From here on errors of this coroutine are worded as Lua's.
 		L.Panic = func(L *lua.LState) {
@@ -66,8 +71,9 @@ func (s *sandbox) newThread(L *lua.LState, f *lua.LFunction) *lua.LState {
 	s.engine.budget.Spend(threadSteps)
 	L.Push(s.thread.body)
 	L.Push(s.thread.prepare)
+	L.Push(s.thread.pass)
 	L.Push(f)
-	L.Call(2, 1)
+	L.Call(3, 1)
 	body := L.Get(-1)
 	L.SetTop(0)
 	L.Push(body)
@@ -106,6 +112,9 @@ func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 	if b.Depth >= b.MaxDepth {
 		return s.refuseResume(L, limits.TooDeep)
 	}
+	if n, fixed := resultsOfYield(thread); fixed {
+		L.SetTop(1 + n)
+	}
 	mark, outer, catching := b.Mark(), s.handler, s.catching
 	b.Depth++
 	s.handler, s.catching = s.caught, 0 // nothing yields that is about to catch errors
@@ -121,6 +130,17 @@ func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 	}
 	L.Remove(1)
 	return ok
+}
+
+// resultsOfYield returns how many results a coroutine that has yielded takes of coroutine.yield, unless it takes all there are. gopher-lua gives it as
+// many as it is resumed with, and leaves it without the rest.
+func resultsOfYield(thread *lua.LState) (n int, fixed bool) {
+	f, ok := frameAt(thread, 0)
+	if !ok || f.fn.IsG {
+		return 0, false // it has not begun
+	}
+	in := decode(f.fn.Proto.Code[f.pc])
+	return in.c - 1, in.op == lua.OP_CALL && in.c > 0
 }
 
 func (s *sandbox) refuseResume(L *lua.LState, text string) bool {

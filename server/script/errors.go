@@ -230,7 +230,11 @@ func (s *sandbox) rewordIndex(f frame, text string, register int) string {
 		return ""
 	}
 	kind, _, _ := strings.Cut(rest, ")")
-	return "attempt to index " + s.describeOperand(f, register) + kind + " value" + closing(s.describeOperand(f, register))
+	named := "a "
+	if f.register(register).Type() != lua.LTTable { // or it is a metamethod of the table that cannot be indexed
+		named = s.describeOperand(f, register)
+	}
+	return "attempt to index " + named + kind + " value" + closing(named)
 }
 
 // wrongType words that something cannot be done with an operand.

@@ -71,7 +71,7 @@ func (f *frame) operand(i int) lua.LValue {
 // "user_script:1: ", or "" in a function written in Go.
 func position(L *lua.LState, level int) string {
 	f, ok := frameAt(L, level)
-	if !ok || f.fn.IsG {
+	if !ok || f.fn.IsG || f.fn.Proto.SourceName == bodySource {
 		return ""
 	}
 	return f.fn.Proto.SourceName + ":" + strconv.Itoa(f.line()) + ": "

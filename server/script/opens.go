@@ -79,7 +79,7 @@ func (s *sandbox) openStrings(real, shown *lua.LTable) {
 			a, aOK := luacall.ToNumber(L.Get(1))
 			b, bOK := luacall.ToNumber(L.Get(L.GetTop()))
 			if !aOK || !bOK {
-				s.arithmeticError(L, event)
+				return s.arithmeticOther(L, event)
 			}
 			L.Push(operate(a, b))
 			return 1

@@ -48,8 +48,7 @@ func callable(L *lua.LState, v lua.LValue) bool {
 	if _, ok := v.(*lua.LFunction); ok {
 		return true
 	}
-	meta, ok := L.GetMetatable(v).(*lua.LTable)
-	return ok && meta.RawGetString("__call") != lua.LNil
+	return metamethod(L, v, lua.LNil, "__call") != lua.LNil
 }
 
 // baseXpcall is xpcall.
