@@ -16,6 +16,7 @@ const (
 
 	openName    = "(open)"
 	closureName = "(closure)"
+	unusedName  = "(unused)"
 )
 
 // stepsPerTick is how many loop rounds and function calls pass between two
@@ -297,10 +298,11 @@ func (r *rewriter) statement(stmt ast.Stmt) ast.Stmt {
 		r.localAssign(s)
 	case *ast.AssignStmt:
 		r.list(s.Rhs)
-		if call, ok := s.Rhs[0].(*ast.FuncCallExpr); ok && len(s.Lhs) == 1 && len(s.Rhs) == 1 {
+		if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
 			// `a = (f())` is cut to one anyway; gopher-lua would leave a local variable without a value where f ends with `return ...`, and put f
-			// into a function's last parameter before it reads the arguments, as in `a = a % 2`, which is a call here.
-			call.AdjustRet = false
+			// into a function's last parameter before it reads the arguments, as in `a = a % 2`, which is a call here. From `a = (...)` it may
+			// take the wrong register.
+			adjust(s.Rhs[0], false)
 		}
 		for _, lhs := range s.Lhs {
 			r.target(lhs)
@@ -365,7 +367,19 @@ func (r *rewriter) genericFor(s *ast.GenericForStmt) {
 	if len(s.Exprs) == 1 && iteratesArguments(s.Exprs[0]) {
 		r.keeps = keeps
 	}
+	threeValues(s)
 	s.Stmts = r.counted(s.Stmts, s.Line(), s.Names...)
+}
+
+// threeValues has a loop begin with its function, state and first control value. gopher-lua goes by how many variables the loop has, and leaves the
+// rest with what their registers held.
+func threeValues(s *ast.GenericForStmt) {
+	if len(s.Exprs) == 1 && hasMany(s.Exprs[0]) {
+		return
+	}
+	for len(s.Names) < 3 {
+		s.Names = append(s.Names, unusedName)
+	}
 }
 
 // iteratesArguments reports whether e is pairs or ipairs of KEYS or ARGV, which

@@ -166,12 +166,15 @@ func invoke(name string, line int, args ...ast.Expr) *ast.FuncCallExpr {
 }
 
 // cutToOne makes an expression that may have many values have one.
-func cutToOne(e ast.Expr) {
+func cutToOne(e ast.Expr) { adjust(e, true) }
+
+// adjust says whether an expression that may have many values is cut to one.
+func adjust(e ast.Expr, toOne bool) {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:
-		e.AdjustRet = true
+		e.AdjustRet = toOne
 	case *ast.Comma3Expr:
-		e.AdjustRet = true
+		e.AdjustRet = toOne
 	}
 }
 

@@ -112,7 +112,7 @@ func isMethodCall(p *lua.FunctionProto, name string, line int) bool {
 				switch opcodeOf(inst) {
 				case lua.OP_SELF:
 					return true
-				case lua.OP_MOVE, lua.OP_GETUPVAL, lua.OP_GETGLOBAL, lua.OP_GETTABLE, lua.OP_GETTABLEKS:
+				case lua.OP_MOVE, lua.OP_LOADK, lua.OP_GETUPVAL, lua.OP_GETGLOBAL, lua.OP_GETTABLE, lua.OP_GETTABLEKS:
 					return false
 				}
 			}
