@@ -224,7 +224,7 @@ func (s *sandbox) baseLoad(L *lua.LState) int {
 // loadText compiles text that a script made, and pushes the function, or nil and
 // a message.
 func (s *sandbox) loadText(L *lua.LState, src, name string) int {
-	display := chunkName(cut(name))
+	display := chunkName(cut(name), chunkNameMax)
 	s.engine.budget.Spend(int64(len(src)) + callSteps)
 	if len(src) > MaxScriptBytes {
 		return badCode(L, name)
@@ -232,7 +232,7 @@ func (s *sandbox) loadText(L *lua.LState, src, name string) int {
 	c, err := s.compile(src, display, false)
 	if err != nil {
 		L.Push(lua.LNil)
-		L.Push(lua.LString(err.Error()))
+		L.Push(lua.LString(chunkName(cut(name), parsedNameMax) + strings.TrimPrefix(err.Error(), display)))
 		return 2
 	}
 	e := s.engine
@@ -249,31 +249,34 @@ func (s *sandbox) loadText(L *lua.LState, src, name string) int {
 // badCode pushes what loading a text that is too long returns.
 func badCode(L *lua.LState, name string) int {
 	L.Push(lua.LNil)
-	L.Push(lua.LString(chunkName(cut(name)) + ": bad code"))
+	L.Push(lua.LString(chunkName(cut(name), parsedNameMax) + ": bad code"))
 	return 2
 }
 
 // sourcesMax is how many chunks' full names are remembered while a script runs.
 const sourcesMax = 1000
 
-// chunkNameMax is how long a chunk's name gets in messages, in bytes.
-const chunkNameMax = 80
+// How long a chunk's name gets in messages, in bytes: in those of what runs, and in those of the parser.
+const (
+	chunkNameMax  = 60
+	parsedNameMax = 80
+)
 
-// chunkName returns how messages call a chunk: a name behind = or @ as it is,
+// chunkName returns how messages call a chunk, in at most so many bytes: a name behind = or @ as it is,
 // and text by its first line.
-func chunkName(name string) string {
+func chunkName(name string, most int) string {
 	if name != "" && (name[0] == '=' || name[0] == '@') {
 		rest := name[1:]
-		if len(rest) < chunkNameMax {
-			return rest
-		}
 		if name[0] == '=' {
-			return rest[:chunkNameMax-1]
+			return rest[:min(len(rest), most-1)]
 		}
-		const dots = "..."
-		return dots + rest[len(rest)-(chunkNameMax-len(" '...' ")-1):]
+		room := most - len(" '...' ") - 1
+		if len(rest) > room {
+			return "..." + rest[len(rest)-room:]
+		}
+		return rest
 	}
-	const room = chunkNameMax - len(` [string "..."] `) - 1
+	room := most - len(` [string "..."] `) - 1
 	line, _, broken := strings.Cut(strings.ReplaceAll(name, "\r", "\n"), "\n")
 	if len(line) > room {
 		line, broken = line[:room], true

@@ -188,6 +188,11 @@ func (p *parser) expressionStatement() ast.Stmt {
 	}
 	p.expect("=")
 	s.Rhs = p.expressions()
+	for _, lhs := range s.Lhs {
+		if get, ok := lhs.(*ast.AttrGetExpr); ok {
+			get.SetLine(p.last) // As in C: a field is assigned where the values end.
+		}
+	}
 	return s
 }
 
