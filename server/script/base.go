@@ -83,7 +83,7 @@ func (s *sandbox) baseError(L *lua.LState) int {
 	level := luacall.OptInteger(L, 2, 1)
 	v := L.Get(1)
 	if message, ok := toText(v); ok && level > 0 {
-		v = lua.LString(position(L, level) + message)
+		v = lua.LString(s.positionSeen(L, level) + message)
 	}
 	raise(L, v)
 	return 0

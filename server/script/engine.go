@@ -138,6 +138,9 @@ type run struct {
 	sources map[string]string
 }
 
+// callsOfRedis is how many of the calls that may nest are Redis's own: that of a script, and that of what catches its errors.
+const callsOfRedis = 2
+
 // New returns an engine without scripts.
 func New(h Host, o Options) *Engine {
 	if o.MaxScripts == 0 {
@@ -150,6 +153,7 @@ func New(h Host, o Options) *Engine {
 		o.MaxHeapBytes = MaxHeapBytes
 	}
 	e := &Engine{host: h, options: o, budget: limits.NewBudget(), random: mathlib.NewRandom()}
+	e.budget.MaxDepth -= callsOfRedis
 	e.budget.Check = e.check
 	e.heap.init()
 	e.calls.init()

@@ -209,7 +209,7 @@ func (s *sandbox) reword(f frame, text string) string {
 		if words := strings.Fields(text); len(words) == 6 {
 			a, b = words[3], words[5]
 		}
-		if a == b && a != "" {
+		if a != "" && a[2] == b[2] { // That is how Lua tells types apart, so that "thread" is "string".
 			return "attempt to compare two " + a + " values"
 		}
 	}

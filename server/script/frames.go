@@ -38,9 +38,10 @@ func frameAt(L *lua.LState, level int) (f frame, ok bool) {
 }
 
 // field returns what gopher-lua's own record of the call holds.
-func (f *frame) field(name string) reflect.Value {
-	return reflect.ValueOf(f.debug).Elem().FieldByName("frame").Elem().FieldByName(name)
-}
+func (f *frame) field(name string) reflect.Value { return f.call().Elem().FieldByName(name) }
+
+// call points to that record.
+func (f *frame) call() reflect.Value { return reflect.ValueOf(f.debug).Elem().FieldByName("frame") }
 
 // line returns the line that runs, or -1 in a function written in Go.
 func (f *frame) line() int {
@@ -65,6 +66,35 @@ func (f *frame) operand(i int) lua.LValue {
 		return f.fn.Proto.Constants[i&^constantBit]
 	}
 	return f.register(i)
+}
+
+// positionSeen is position with levels as scripts count them: without the functions of ours that stand for operators.
+func (s *sandbox) positionSeen(L *lua.LState, level int) string {
+	at := 0
+	for n := 0; n < level; n++ {
+		at++
+		for f, ok := frameAt(L, at); ok && s.operators[f.fn]; f, ok = frameAt(L, at) {
+			at++
+		}
+	}
+	if isLost(L, at) {
+		return ""
+	}
+	return position(L, at)
+}
+
+// isLost reports whether the call at a level has given its place to one that it ended with. gopher-lua takes the outermost call for it.
+func isLost(L *lua.LState, level int) bool {
+	f, ok := frameAt(L, 0)
+	if !ok {
+		return false
+	}
+	for call := f.call(); level > 0 && !call.IsNil(); call = call.Elem().FieldByName("Parent") {
+		if level--; !call.Elem().FieldByName("Fn").Elem().FieldByName("IsG").Bool() {
+			level -= int(call.Elem().FieldByName("TailCall").Int())
+		}
+	}
+	return level < 0
 }
 
 // position returns where the function at a level is, as messages start:

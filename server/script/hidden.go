@@ -14,7 +14,7 @@ import (
 // openHidden makes the functions that the rewriter puts into scripts.
 func (s *sandbox) openHidden() {
 	s.hide("(tick)", s.engine.tick)
-	s.hide("(concat)", s.concat)
+	s.operators[s.hide("(concat)", s.concat)] = true
 	s.hide("(length)", s.length)
 	s.hide("(same)", func(L *lua.LState) int { return 1 })
 	s.hide("(key)", s.countKey)
@@ -23,10 +23,12 @@ func (s *sandbox) openHidden() {
 	s.hide("(field of part)", s.partField)
 	s.hide("(join)", s.join)
 	s.hide("(literal)", s.literal)
-	s.hide("(modulo)", s.operator("__mod", 1, modulo))
-	s.hide("(power)", s.operator("__pow", 1, mathlib.Pow))
-	s.hide("(modulo)"+rightFirst, s.operator("__mod", 2, modulo))
-	s.hide("(power)"+rightFirst, s.operator("__pow", 2, mathlib.Pow))
+	for name, f := range map[string]lua.LGFunction{
+		"(modulo)": s.operator("__mod", 1, modulo), "(modulo)" + rightFirst: s.operator("__mod", 2, modulo),
+		"(power)": s.operator("__pow", 1, mathlib.Pow), "(power)" + rightFirst: s.operator("__pow", 2, mathlib.Pow),
+	} {
+		s.operators[s.hide(name, f)] = true
+	}
 	for _, what := range []string{"initial value", "limit", "step"} {
 		s.hide("(for "+what+")", func(L *lua.LState) int {
 			n, ok := luacall.ToNumber(L.Get(1))
@@ -39,7 +41,11 @@ func (s *sandbox) openHidden() {
 	}
 }
 
-func (s *sandbox) hide(name string, fn lua.LGFunction) { s.values[name] = s.L.NewFunction(fn) }
+func (s *sandbox) hide(name string, fn lua.LGFunction) *lua.LFunction {
+	f := s.L.NewFunction(fn)
+	s.values[name] = f
+	return f
+}
 
 // countKey counts what a key in a table constructor may cost: the machine fills
 // a table up to it.

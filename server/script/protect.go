@@ -89,8 +89,9 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 func (s *sandbox) handled(L *lua.LState, handler lua.LValue, inForce *lua.LFunction, v lua.LValue) lua.LValue {
 	b, top := s.engine.budget, L.GetTop()
 	depth := b.Depth
-	for level := depth; level < handlersMax && callable(L, handler); level++ {
-		if level == b.MaxDepth-overflowBefore {
+	_, isFunction := handler.(*lua.LFunction) // Lua calls no table here.
+	for level := depth; level < handlersMax && isFunction; level++ {
+		if level == b.MaxDepth {
 			v = lua.LString(limits.TooDeep)
 		}
 		b.Depth = min(level, b.MaxDepth-1)
@@ -110,12 +111,8 @@ func (s *sandbox) handled(L *lua.LState, handler lua.LValue, inForce *lua.LFunct
 	return lua.LString("error in error handling")
 }
 
-const (
-	// handlersMax is how deep handlers of errors may nest in handlers in Lua, with the calls below them.
-	handlersMax = 222
-	// overflowBefore is how many levels before limits.DepthMax they are told that the stack is full.
-	overflowBefore = 2
-)
+// handlersMax is how deep handlers of errors may nest in handlers in Lua, with the calls below them.
+const handlersMax = 222
 
 // protect calls a function whose errors it returns. A script that is being
 // stopped is not held up.
