@@ -80,7 +80,7 @@ func baseInfo(L *lua.LState) int {
 }
 
 func (s *sandbox) baseError(L *lua.LState) int {
-	level := luacall.OptInteger(L, 2, 1)
+	level := luacall.OptInt(L, 2, 1)
 	v := L.Get(1)
 	if message, ok := toText(v); ok && level > 0 {
 		v = lua.LString(s.positionSeen(L, level) + message)

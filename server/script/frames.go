@@ -68,33 +68,33 @@ func (f *frame) operand(i int) lua.LValue {
 	return f.register(i)
 }
 
-// positionSeen is position with levels as scripts count them: without the functions of ours that stand for operators.
+// positionSeen is position with levels as scripts count them: without the functions of ours that stand for operators, and "" for a call that has given
+// its place to one that it ended with, for which gopher-lua takes the outermost one.
 func (s *sandbox) positionSeen(L *lua.LState, level int) string {
-	at := 0
-	for n := 0; n < level; n++ {
-		at++
-		for f, ok := frameAt(L, at); ok && s.operators[f.fn]; f, ok = frameAt(L, at) {
-			at++
+	f, ok := frameAt(L, 0)
+	if !ok {
+		return ""
+	}
+	call, at := f.call(), 0
+	for level > 0 && !call.IsNil() {
+		fn, replaced := functionOf(call), 0
+		if !fn.IsG {
+			replaced = int(call.Elem().FieldByName("TailCall").Int())
+		}
+		level, at = level-1-replaced, at+1+replaced
+		for call = call.Elem().FieldByName("Parent"); !call.IsNil() && s.operators[functionOf(call)]; at++ {
+			call = call.Elem().FieldByName("Parent")
 		}
 	}
-	if isLost(L, at) {
+	if level != 0 || call.IsNil() {
 		return ""
 	}
 	return position(L, at)
 }
 
-// isLost reports whether the call at a level has given its place to one that it ended with. gopher-lua takes the outermost call for it.
-func isLost(L *lua.LState, level int) bool {
-	f, ok := frameAt(L, 0)
-	if !ok {
-		return false
-	}
-	for call := f.call(); level > 0 && !call.IsNil(); call = call.Elem().FieldByName("Parent") {
-		if level--; !call.Elem().FieldByName("Fn").Elem().FieldByName("IsG").Bool() {
-			level -= int(call.Elem().FieldByName("TailCall").Int())
-		}
-	}
-	return level < 0
+// functionOf returns the function of gopher-lua's record of a call.
+func functionOf(call reflect.Value) *lua.LFunction {
+	return (*lua.LFunction)(call.Elem().FieldByName("Fn").UnsafePointer())
 }
 
 // position returns where the function at a level is, as messages start:

@@ -125,6 +125,9 @@ func (s *sandbox) protectWithin(L *lua.LState, nargs int, handler, ofLoad *lua.L
 	b := s.engine.budget
 	b.Spend(callSteps)
 	if b.Depth >= b.MaxDepth {
+		if handler == s.caught { // pcall catches this, too
+			return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(limits.TooDeep)}
+		}
 		raise(L, lua.LString(limits.TooDeep))
 	}
 	mark := b.Mark()

@@ -5,6 +5,7 @@ package luacall
 
 import (
 	"fmt"
+	"reflect"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -85,7 +86,8 @@ func calledAs(L *lua.LState) (name string, method bool) {
 		}
 		return unnamed, false
 	}
-	return callee.Name, isMethodCall(f.Proto, callee.Name, caller.CurrentLine)
+	pc := reflect.ValueOf(caller).Elem().FieldByName("frame").Elem().FieldByName("Pc").Int() - 1 // which gopher-lua keeps to itself
+	return callee.Name, isMethodCall(f.Proto, int(pc))
 }
 
 // hasOpcode reports whether an instruction of line is an opcode.
@@ -98,23 +100,17 @@ func hasOpcode(p *lua.FunctionProto, line, opcode int) bool {
 	return false
 }
 
-// isMethodCall reports whether a call of name on line is written with a colon.
-// gopher-lua does not say so, but the instruction that fetched the function
-// does. If a line has several such calls, the first one decides.
-func isMethodCall(p *lua.FunctionProto, name string, line int) bool {
-	for _, call := range p.DbgCalls {
-		if call.Name != name || p.DbgSourcePositions[call.Pc] != line {
-			continue
-		}
-		register := registerA(p.Code[call.Pc])
-		for pc := call.Pc - 1; pc >= 0; pc-- {
-			if inst := p.Code[pc]; registerA(inst) == register {
-				switch opcodeOf(inst) {
-				case lua.OP_SELF:
-					return true
-				case lua.OP_MOVE, lua.OP_LOADK, lua.OP_GETUPVAL, lua.OP_GETGLOBAL, lua.OP_GETTABLE, lua.OP_GETTABLEKS:
-					return false
-				}
+// isMethodCall reports whether the call at pc is written with a colon. gopher-lua does not say so, but the instruction that fetched the function
+// does.
+func isMethodCall(p *lua.FunctionProto, pc int) bool {
+	register := registerA(p.Code[pc])
+	for pc--; pc >= 0; pc-- {
+		if inst := p.Code[pc]; registerA(inst) == register {
+			switch opcodeOf(inst) {
+			case lua.OP_SELF:
+				return true
+			case lua.OP_MOVE, lua.OP_LOADK, lua.OP_GETUPVAL, lua.OP_GETGLOBAL, lua.OP_GETTABLE, lua.OP_GETTABLEKS:
+				return false
 			}
 		}
 	}
