@@ -69,7 +69,7 @@ func baseCollect(L *lua.LState) int {
 	case "setpause", "setstepmul":
 		L.Push(lua.LNumber(pauseShown))
 	default:
-		luacall.ArgError(L, 1, "invalid option '"+option+"'")
+		luacall.ArgError(L, 1, "invalid option '"+cut(option)+"'")
 	}
 	return 1
 }
