@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"errors"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -141,10 +142,12 @@ func (n *node) aloneFor(key linkKey, by int64) (*alone, *Failure) {
 	if conn := n.alones.take(key); conn != nil {
 		return conn, nil
 	}
+	if failure := n.alones.refusal(key); failure != nil {
+		return nil, failure
+	}
 	begin := Now()
 	made, err := n.connect(key, by)
 	if err == nil {
-		n.connected(key.user)
 		conn := &alone{key: key, conn: made, came: make(chan []byte, 1)}
 		go conn.read()
 		if !n.alones.add(conn) {
@@ -153,13 +156,12 @@ func (n *node) aloneFor(key linkKey, by int64) (*alone, *Failure) {
 		}
 		return conn, nil
 	}
-	failure := n.failure(Unreachable, err.Error())
-	var refusal refusedError
-	failure.refused = errors.As(err, &refusal)
-	switch failure.Full = refusal == errFull; {
-	case failure.Full: // which says nothing of the connections that it serves
+	failure := n.noConnection(err)
+	switch failure.Full = errors.Is(err, errFull); {
+	case failure.Full: // so that the call is sent over a connection that is there
 	case failure.refused:
-		n.refusedConnection(key.user, err.Error())
+		n.alones.refuse(key, failure, Now()+jitteredNs(n.up.rest.Load()))
+		n.warnOfConnection(key, err.Error())
 	default:
 		n.unreached(err, begin)
 	}
@@ -246,6 +248,38 @@ type alones struct {
 	busy   map[*alone]bool
 	idle   []*alone // the last one used last
 	closed bool
+
+	refused map[linkKey]refusedUntil // of connections that could not be made
+}
+
+// refusedUntil is why connections of a kind are refused, which is believed until a time, by Now, so that not every call tries in vain.
+type refusedUntil struct {
+	failure *Failure
+	until   int64
+}
+
+// refusal returns why a connection would be refused, nil if that is to be tried.
+func (s *alones) refusal(key linkKey) *Failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.refused[key]; Now() < r.until {
+		return r.failure
+	}
+	return nil
+}
+
+// refuse has a refusal be believed until a time.
+func (s *alones) refuse(key linkKey, failure *Failure, until int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refused == nil {
+		s.refused = map[linkKey]refusedUntil{}
+	}
+	now := Now()
+	maps.DeleteFunc(s.refused, func(_ linkKey, r refusedUntil) bool { return now >= r.until })
+	if len(s.refused) < linksMax {
+		s.refused[key] = refusedUntil{failure, until}
+	}
 }
 
 // add has a new connection be a call's, and reports false after close.

@@ -58,6 +58,14 @@ func (n *node) connect(key linkKey, by int64) (net.Conn, error) {
 	return conn, nil
 }
 
+// noConnection is what calls fail with whose connection could not be made.
+func (n *node) noConnection(err error) *Failure {
+	failure := n.failure(Unreachable, err.Error())
+	var refusal refusedError
+	failure.refused = errors.As(err, &refusal)
+	return failure
+}
+
 // Why there is no connection in time.
 var (
 	errNoConnection = errors.New("no connection in time")

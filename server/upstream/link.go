@@ -48,7 +48,7 @@ type link struct {
 	known   []*Script          // own ones that were loaded over conn
 	used    int64              // when something was queued last, by Now
 	moved   int64              // when the socket has last taken a part of a long write, by Now
-	refusal *Failure           // why no connection can be made as this user
+	refusal *Failure           // why no connection can be made, while there is none
 	refused int64              // until when that is believed, by Now
 
 	// Whoever has set sending owns these.
@@ -175,22 +175,25 @@ func (l *link) connect() {
 	conn, err := l.node.connect(l.key, never)
 	l.mu.Lock()
 	if err == nil {
-		l.node.connected(l.key.user)
-		l.conn, l.heard, l.reading, l.known = conn, false, true, l.known[:0]
+		if l == l.node.own[0] {
+			l.node.accepted()
+		}
+		l.conn, l.heard, l.reading, l.known, l.refusal = conn, false, true, l.known[:0], nil
 		l.direct, l.reader = newDirect(conn), newReader(l, conn)
 		go l.reader.run()
 		return
 	}
-	failure := l.node.failure(Unreachable, err.Error())
-	var refusal refusedError
-	mine := errors.As(err, &refusal)
-	if failure.refused = mine; mine {
+	failure := l.node.noConnection(err)
+	if failure.refused {
 		l.refusal, l.refused = failure, Now()+jitteredNs(l.node.up.rest.Load())
 	}
 	l.giveUp(failure)
 	l.mu.Unlock()
-	if mine {
-		l.node.refusedConnection(l.key.user, err.Error())
+	if failure.refused {
+		if l == l.node.own[0] {
+			l.node.refuses(err.Error())
+		}
+		l.node.warnOfConnection(l.key, err.Error())
 	} else {
 		l.node.unreached(err, begin)
 	}

@@ -23,7 +23,7 @@ const (
 
 // refusals are what a node has refused to Config's user. It is safe for concurrent use.
 type refusals struct {
-	connection atomic.Pointer[string] // why the last connection could not be made, nil if it could
+	connection atomic.Pointer[string] // why node.own[0] could not be connected, nil if it could
 	calls      atomic.Int64           // in a row that were refused
 
 	mu     sync.Mutex
@@ -50,21 +50,26 @@ func isRefusal(line []byte) bool {
 		bytes.HasPrefix(line, []byte("-ERR ")) && bytes.Contains(line, []byte("The user executing the script can't "))
 }
 
-// refusedConnection notes that the node does not serve connections of a user.
-func (n *node) refusedConnection(user UserConn, why string) {
-	if user == (UserConn{}) {
-		n.refusals.connection.Store(&why)
-	} else {
-		why = "user " + user.Name + ": " + why
-	}
-	n.warnOfRefusal("upstream: a node refuses connections", why)
-}
+// refuses notes that the node does not serve the connection by which this package itself asks. No other connection says that: what one database,
+// one user or one more client is refused, the node may well do for all others.
+func (n *node) refuses(why string) { n.refusals.connection.Store(&why) }
 
-// connected notes that a connection of a user could be made.
-func (n *node) connected(user UserConn) {
-	if user == (UserConn{}) && n.refusals.connection.Swap(nil) != nil {
+// accepted notes that this connection could be made.
+func (n *node) accepted() {
+	if n.refusals.connection.Swap(nil) != nil {
 		n.up.log.Info("upstream: a node accepts connections again", "node", n.addr)
 	}
+}
+
+// warnOfConnection logs why a connection is refused, without the database's number: a client that tries many would hide other refusals.
+func (n *node) warnOfConnection(key linkKey, why string) {
+	if key.db != 0 {
+		why = "a database other than 0: " + why
+	}
+	if key.user != (UserConn{}) {
+		why = "user " + key.user.Name + ": " + why
+	}
+	n.warnOfRefusal("upstream: a node refuses connections", why)
 }
 
 // refusedCall notes that the node has refused a call to Config's user.

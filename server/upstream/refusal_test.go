@@ -102,6 +102,52 @@ func TestANodeThatRefusesConnections(t *testing.T) {
 	require.Nil(t, do(t, u, "GET", keyOf(0, 2)).failure)
 }
 
+// TestADatabaseThatIsRefused is no matter of the node's state, which goes on serving database 0; nor are a user, or one client too many, over RESP3.
+// Not every call that is refused makes a connection.
+func TestADatabaseThatIsRefused(t *testing.T) {
+	const selecting = "-NOPERM this user has no permissions to run the 'select' command\r\n"
+	node := startFake(t, func(args []string) string {
+		switch line := strings.Join(args, " "); {
+		case args[0] == "SELECT":
+			return selecting
+		case strings.HasPrefix(line, "HELLO 3 "):
+			return "-ERR max number of clients reached\r\n"
+		case strings.HasPrefix(line, "HELLO 2 AUTH other "):
+			return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+		}
+		return ""
+	})
+	u := started(t, Config{Addrs: []string{node.addr}, Rest: time.Minute})
+	require.Nil(t, do(t, u, "GET", "k").failure)
+	before := node.accepted.Load()
+	for _, set := range []func(*Call){
+		func(c *Call) { c.DB = 1 },
+		func(c *Call) { c.Proto = 3 },
+		func(c *Call) { c.User = &UserConn{Name: "other", Password: "wrong"} },
+	} {
+		for range 2 * refusalsMin {
+			c := newCall("GET", "k")
+			set(&c.Call)
+			r := c.send(u).wait(t)
+			require.True(t, r.failure != nil || r.reply == selecting, r.reply)
+			s := u.Status()
+			require.Equal(t, StateUp, s.State(), s.Problem)
+		}
+		require.Nil(t, do(t, u, "GET", "k").failure)
+	}
+	require.Equal(t, before+3, node.accepted.Load())
+	for range 2 { // likewise
+		c := newCall("RL.GCRA", "k", "1", "1", "1s", "WAIT", "100")
+		c.DB, c.Deadline = 1, Now()+int64(time.Minute)
+		u.SendAlone(&c.Call)
+		r := c.wait(t)
+		require.True(t, r.failure != nil || r.reply == selecting, r.reply)
+		s := u.Status()
+		require.Equal(t, StateUp, s.State(), s.Problem)
+	}
+	require.Equal(t, before+4, node.accepted.Load())
+}
+
 // TestANodeThatComesBackAndRefuses rests no longer: a Redis that was restarted knows no users of ACL SETUSER any more.
 func TestANodeThatComesBackAndRefuses(t *testing.T) {
 	nodes := fakeCluster(t, 2)
