@@ -11,6 +11,7 @@ import (
 
 	"headgate/internal/reference"
 	"headgate/server/config"
+	"headgate/server/limiter"
 
 	"github.com/stretchr/testify/require"
 )
@@ -135,4 +136,60 @@ func TestUserUpstream(t *testing.T) {
 	}
 	require.Empty(t, run())
 	require.True(t, strings.HasPrefix(gate.ask("SET rl:x 1"), "NOPERM") || gate.ask("GET other") != "nil", "it may touch no other keys")
+}
+
+// TestDatabasesRefusedUpstream: a database that the gateway's user may not select, or that is not there, is an error in every mode, since nothing has
+// failed. It is no matter of the other databases'.
+func TestDatabasesRefusedUpstream(t *testing.T) {
+	redis := reference.Start(t, "--databases", "4")
+	owner := dialUnix(t, socketOf(redis))
+	require.Equal(t, "OK", owner.ask("ACL SETUSER gateway on >secret ~* +@all -select"))
+	_, home := startServer(t)
+	homeOwner := dial(t, home)
+	require.Equal(t, "OK", homeOwner.ask("ACL SETUSER gateway on >secret ~* +@all -select"))
+	const lacking = "NOPERM upstream: this user has no permissions to run the 'select' command"
+	for _, url := range []string{"redis+unix://gateway@" + socketOf(redis), "redis://gateway@" + home} {
+		for mode := range limiter.Failures {
+			srv, gate := startGateway(t, url, func(cfg *config.Config) {
+				cfg.UpstreamPassword, cfg.UpstreamFailure, cfg.UpstreamRest = "secret", limiter.Failure(mode), time.Millisecond
+			})
+			gate.converse(`
+				RL.POLICY SET p FIXED 5 1h   | OK
+				SELECT 1                     | OK
+				CL.THROTTLE rl:c 15 30 60    | ` + lacking + `
+				RL.GCRA rl:g 10 1 1m         | ` + lacking + `
+				RL.ACQUIRE rl:a 10 1m        | ` + lacking + `
+				RL.RELEASE rl:a me           | ` + lacking + `
+				RL.TAKE 1 p rl:p             | ` + lacking + `
+				RL.RESET rl:c                | ` + lacking + `
+				INCREX rl:i                  | ` + lacking + `
+				SET rl:s v                   | ` + lacking + `
+				MULTI                        | OK
+				SET rl:s v                   | QUEUED
+				RL.GCRA rl:g 10 1 1m         | QUEUED
+				EXEC                         | ` + lacking + `
+			`)
+			require.Equal(t, "up", stateOf(srv))
+			if srv.Gateway.Up.Headgate() {
+				gate.converse("RL.GCRA rl:g 10 1 1m WAIT 1s | " + lacking)
+			}
+			gate.converse(`
+				SELECT 0                     | OK
+				RL.POLICY DEL p              | 1
+			`)
+		}
+	}
+	require.Equal(t, "OK", owner.ask("ACL SETUSER gateway +select"))
+	_, gate := startGateway(t, "redis+unix://gateway@"+socketOf(redis), func(cfg *config.Config) {
+		cfg.UpstreamPassword, cfg.UpstreamFailure = "secret", limiter.FailOpen
+	})
+	gate.converse(`
+		SELECT 3             | OK
+		RL.FIXED rl:g 10 1m  | [0 10 9 -1 60000]
+		SELECT 10            | OK
+		RL.FIXED rl:g 10 1m  | ERR DB index is out of range
+		MULTI                | OK
+		GET rl:s             | QUEUED
+		EXEC                 | ERR DB index is out of range
+	`)
 }

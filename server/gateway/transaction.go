@@ -125,6 +125,10 @@ func (t *transaction) release(g *Gateway) {
 
 func (t *transaction) hear(of *call, reply []byte) bool {
 	values, ok := valuesOf(reply)
+	if ok && len(values) == 1 { // an error instead of all: nothing was sent
+		t.refusal = append([]byte(nil), reply...)
+		return false
+	}
 	if !ok || len(values) != t.sent+2 {
 		t.refusal = []byte("-UPSTREAM the upstream's reply is not that of a transaction\r\n")
 		return false
@@ -159,7 +163,7 @@ const errUndecided = limiter.Error("UPSTREAM the state of this key cannot be dec
 
 func (t *transaction) tell(k *call, c *command.Ctx) {
 	if t.refusal != nil {
-		c.Reply.Raw(t.refusal)
+		sendReply(c, t.refusal)
 		t.releaseAll(k)
 		return
 	}

@@ -24,7 +24,7 @@ type Call struct {
 
 	// The answer, either Reply or Err.
 	Kept  bool     // Reply is large, and the owner's alone, see Keeps
-	Reply []byte   // the replies' bytes, valid until Done or OnAnswered returns
+	Reply []byte   // the replies' bytes, valid until Done or OnAnswered returns; one error instead of all if the node refuses the DB
 	Err   *Failure // why there is none
 	Node  string   // the address of the node that answered, or should have; "" if none was found
 
@@ -73,7 +73,8 @@ type Failure struct {
 	After  time.Duration // for Timeout: how long there was no answer
 	Full   bool          // for Unreachable: the node serves as many clients as it may; connections that are there go on
 
-	refused bool // the node has answered that it does not serve this connection
+	refused bool   // the node has answered that it does not serve this connection
+	reply   []byte // the node's error that a call is given as its only reply, instead of the Failure; nil: the Failure
 }
 
 // Error returns the text of an error reply, without the leading minus: one line that begins with UPSTREAM.

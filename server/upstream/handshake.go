@@ -35,6 +35,18 @@ func (e refusedError) lasting() bool {
 	return !slices.ContainsFunc(passingRefusals, func(beginning string) bool { return strings.HasPrefix(string(e), beginning) })
 }
 
+// selectError is a lasting answer to SELECT. The node serves the user, and would go on answering each call for that database so.
+type selectError struct{ refusedError }
+
+func (e selectError) Unwrap() error { return e.refusedError }
+
+func refusedSelect(text string) error {
+	if e := refusedError(text); !e.lasting() {
+		return e
+	}
+	return selectError{refusedError(text)}
+}
+
 // clientName is the name of all connections, as CLIENT LIST shows it.
 const clientName = "headgate"
 
@@ -63,6 +75,11 @@ func (n *node) noConnection(err error) *Failure {
 	failure := n.failure(Unreachable, err.Error())
 	var refusal refusedError
 	failure.refused = errors.As(err, &refusal)
+	var selecting selectError
+	if errors.As(err, &selecting) {
+		line, _, _ := strings.Cut(err.Error(), "\r\n")
+		failure.reply = []byte("-" + line + "\r\n")
+	}
 	return failure
 }
 
@@ -155,7 +172,7 @@ func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*gree
 		return nil, err
 	}
 	if key.db != 0 && values[1].isError() {
-		return nil, refusedError(values[1].text)
+		return nil, refusedSelect(values[1].text)
 	}
 	return g, conn.SetDeadline(time.Time{})
 }

@@ -144,7 +144,7 @@ func TestSingleRedis(t *testing.T) {
 		require.Equal(t, "$-1\r\n", c.send(u).wait(t).reply)
 		c = newCall("GET", "k")
 		c.DB = 99
-		require.Contains(t, c.send(u).wait(t).failure.Error(), "cannot answer: ERR DB index is out of range")
+		require.Equal(t, "-ERR DB index is out of range\r\n", c.send(u).wait(t).reply)
 		require.Nil(t, do(t, u, "GET", "k").failure, "that is no fault of the node")
 
 		large := strings.Repeat("x", 3<<20)

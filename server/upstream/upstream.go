@@ -261,10 +261,13 @@ func (u *Upstream) settle(calls, bytes int64) {
 
 // add is complete for a call that is settled.
 func (a *answers) add(c *Call, reply []byte, failure *Failure) {
-	c.Reply, c.Err = reply, failure
 	if failure != nil {
 		c.Node = failure.Node
+		if failure.reply != nil {
+			reply, failure = failure.reply, nil
+		}
 	}
+	c.Reply, c.Err = reply, failure
 	if c.Done != nil {
 		c.Done(c)
 	} else {
