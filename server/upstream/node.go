@@ -385,7 +385,9 @@ func (n *node) tryOut() {
 		return
 	}
 	n.resting.Store(nil)
-	n.up.log.Info("upstream: a node answers again", "node", n.addr)
+	if err == nil { // else the log has been told what it refuses
+		n.up.log.Info("upstream: a node answers again", "node", n.addr)
+	}
 	n.fleet.lookSoon()
 }
 

@@ -158,7 +158,10 @@ func TestANodeThatComesBackAndRefuses(t *testing.T) {
 		}
 		return ""
 	})))
-	u := started(t, Config{Addrs: []string{nodes[0].addr}, Rest: 10 * time.Millisecond})
+	var log logged
+	u := New(Config{Addrs: []string{nodes[0].addr}, Timeout: 10 * time.Second, Rest: 10 * time.Millisecond}, slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(u.Close)
+	require.NoError(t, u.Start(t.Context()))
 	require.Nil(t, do(t, u, "GET", keyOf(1, 2)).failure)
 	status := func() NodeStatus {
 		all := u.Status().Nodes
@@ -169,8 +172,11 @@ func TestANodeThatComesBackAndRefuses(t *testing.T) {
 	u.fleet.Load().named(nodes[1].addr).rest("it has ended")
 	eventually(t, "it refuses", func() bool { return status().State == "refusing" })
 	require.Contains(t, status().Why, "wrong user name or password (WRONGPASS)")
+	eventually(t, "it is logged", func() bool { return strings.Contains(log.String(), "a node refuses connections") })
+	require.NotContains(t, log.String(), "a node answers again")
 	forgot.Store(false)
 	eventually(t, "it is used again", func() bool { return do(t, u, "GET", keyOf(1, 2)).failure == nil && status().State == "up" })
+	require.Contains(t, log.String(), "a node accepts connections again")
 }
 
 // TestNodesThatAreGone: the problem is told as soon as no primary is left, also where replicas still tell of the topology.
