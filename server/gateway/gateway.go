@@ -237,6 +237,9 @@ func (g *Gateway) Describe() string {
 	case s.Problem != "":
 		what = "an upstream that does not answer yet"
 	}
+	if len(s.Nodes) == 0 { // no Sentinel has named one yet
+		return what + ": " + s.Source
+	}
 	var nodes []string
 	for _, n := range s.Nodes {
 		nodes = append(nodes, n.Addr)

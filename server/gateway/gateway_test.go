@@ -628,3 +628,10 @@ func TestLongKeysAreNotKept(t *testing.T) {
 		require.Less(t, heapInUse()-before, 8*long, "%.20s", line)
 	}
 }
+
+// TestSentinelsThatDoNotAnswer are named, since no node is known.
+func TestSentinelsThatDoNotAnswer(t *testing.T) {
+	sentinel := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	srv, _ := startGateway(t, "redis-sentinel://"+sentinel+"/mymaster")
+	require.Equal(t, "a Redis watched by Sentinel: sentinels "+sentinel+", primary mymaster", srv.Gateway.Describe())
+}

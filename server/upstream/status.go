@@ -12,6 +12,7 @@ import (
 // Status is how the upstream is, for INFO and metrics. Counts are since the process began.
 type Status struct {
 	Kind     Kind
+	Source   string // what the configuration names: addresses, or the Sentinels and their name for the primary
 	Cluster  bool
 	Headgate bool
 	Problem  string // why the topology is not known, or an older one is used, or what is wrong with nodes; "" if all is well
@@ -65,7 +66,7 @@ type NodeStatus struct {
 func (u *Upstream) Status() Status {
 	f := u.fleet.Load()
 	s := Status{
-		Kind: f.cfg.Kind, Cluster: f.cluster.Load(), Headgate: f.headgate.Load(),
+		Kind: f.cfg.Kind, Source: f.String(), Cluster: f.cluster.Load(), Headgate: f.headgate.Load(),
 		PendingCalls: u.pendingCalls.Load(), PendingBytes: u.underWay(), Overloaded: u.overloaded.Load(),
 		Calls: u.totals.calls.Load(), Timeouts: u.totals.timeouts.Load(), Lost: u.totals.lost.Load(), Refused: u.totals.refused.Load(),
 		Redirects: u.totals.redirects.Load(), Connects: u.totals.connects.Load(), Looks: u.totals.looks.Load(),
