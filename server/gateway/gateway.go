@@ -117,6 +117,9 @@ func (g *Gateway) Start(ctx context.Context) error {
 		g.Up.Close()
 		return fmt.Errorf("the upstream cannot be used: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
+	if refused := g.checkPolicies(); refused != nil { // before the policies are looked at, which logs that of an upstream that came later
+		return refused
+	}
 	if err != nil {
 		g.core.Logger.Warn("the upstream does not answer yet; until it does, limiters answer as upstream-failure says", "err", err)
 	} else {
@@ -127,7 +130,7 @@ func (g *Gateway) Start(ctx context.Context) error {
 	g.ends.Go(func() { g.followPolicies(background) })
 	g.ends.Go(func() { g.followFiles(background) })
 	g.ends.Go(func() { g.followLeases(background) })
-	return g.checkPolicies()
+	return nil
 }
 
 // Close gives back what is left of leases, and ends all connections.

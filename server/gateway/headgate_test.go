@@ -1,8 +1,10 @@
 package gateway_test
 
 import (
+	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -150,6 +152,50 @@ func TestWrongUpstreams(t *testing.T) {
 	require.NoError(t, gateway.Check(cfg))
 	cfg.Upstream = "redis://127.0.0.1:1"
 	require.NoError(t, gateway.Check(cfg), "what does not answer yet may do so later")
+}
+
+// TestPoliciesBeforeAHeadgate are refused at the start, or logged as such if the upstream comes later.
+func TestPoliciesBeforeAHeadgate(t *testing.T) {
+	port := freePort(t)
+	start := func(log *lines) error {
+		cfg := servertest.Unsaved()
+		cfg.Bind, cfg.Port, cfg.Upstream = []string{"127.0.0.1"}, freePort(t), "redis://127.0.0.1:"+strconv.Itoa(port)
+		patient(cfg)
+		cfg.UpstreamRest = 10 * time.Millisecond
+		require.NoError(t, addPolicy(cfg, "p", "FIXED 1 1h"))
+		s := server.New(config.NewLive(cfg), server.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+		t.Cleanup(s.Keys.Close)
+		err := s.Listen()
+		if err == nil {
+			t.Cleanup(s.Gateway.Close)
+		}
+		return err
+	}
+	const line = "would have refused this configuration"
+	var early, late lines
+	require.NoError(t, start(&early))
+	startServer(t, func(cfg *config.Config) { cfg.Port = port })
+	require.Eventually(t, func() bool { return strings.Contains(early.String(), line) }, answerTime, 20*time.Millisecond)
+	require.ErrorContains(t, start(&late), "policy p: before a headgate")
+	require.NotContains(t, late.String(), line)
+}
+
+// lines is a log that can be read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // TestAnUpstreamThatComesUpLater is no error at the start.
