@@ -72,7 +72,8 @@ func (s *Simulation) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if s.SVG != "" {
+	useless := report.useless()
+	if s.SVG != "" && useless == nil {
 		if err := os.WriteFile(s.SVG, []byte(report.svg()), 0o644); err != nil {
 			return err
 		}
@@ -84,7 +85,7 @@ func (s *Simulation) Run(out io.Writer) error {
 	if err := write(out); err != nil {
 		return err
 	}
-	return report.useless()
+	return useless
 }
 
 // open reads one log.
