@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
 	"headgate/cmd/headgate/simulate"
@@ -16,6 +17,9 @@ func (p program) simulate(args []string) error {
 	}
 	if err != nil {
 		return err
+	}
+	if notice := options.Notice(); notice != "" {
+		fmt.Fprintln(p.stderr, "headgate:", notice)
 	}
 	stop, forget := stopAtSignal()
 	defer forget()

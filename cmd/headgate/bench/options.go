@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"regexp"
 	"strings"
 	"time"
+
+	"headgate/internal/flagtext"
 )
 
 // Options say what is measured. The zero value is not useful; ParseOptions fills in what is not given.
@@ -80,7 +81,7 @@ func ParseOptions(args, env []string, help io.Writer) (*Options, error) {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, errors.Join(ErrHelp, writeHelp(help, f))
 	case err != nil:
-		return nil, fmt.Errorf("%s; headgate bench --help lists all flags and loads", withTwoDashes(err.Error()))
+		return nil, fmt.Errorf("%s; headgate bench --help lists all flags and loads", flagtext.WithTwoDashes(err))
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("bench does not know %q; headgate bench --help lists all flags and loads", f.Arg(0))
 	}
@@ -111,12 +112,6 @@ func ParseOptions(args, env []string, help io.Writer) (*Options, error) {
 	}
 	return o, o.check()
 }
-
-// flagNamed is what package flag says before the name of a flag, to which it gives one dash.
-var flagNamed = regexp.MustCompile(`(for flag|not defined:|needs an argument:) -`)
-
-// withTwoDashes writes the flags in an error as the help does.
-func withTwoDashes(text string) string { return flagNamed.ReplaceAllString(text, "$1 --") }
 
 // check refuses what cannot be carried out.
 func (o *Options) check() error {

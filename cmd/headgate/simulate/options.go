@@ -7,6 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"headgate/internal/flagtext"
 )
 
 // Options say what is simulated. ParseOptions fills in what is not given.
@@ -14,6 +16,7 @@ type Options struct {
 	Logs     []string // files, read one after the other; - is the standard input
 	Key      string
 	Policies []Policy
+	Skipped  []Policy // of files, that a log does not suffice for
 	Format   string
 	Spare    float64 // percent of the keys that a limit is looked for; 0 = none
 	JSON     bool
@@ -38,8 +41,8 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 		return err
 	})
 	f.Func("policies", "`file` with one policy per line, or a configuration file with policy directives", func(path string) error {
-		list, err := readPolicies(path)
-		o.Policies = append(o.Policies, list...)
+		list, skipped, err := readPolicies(path)
+		o.Policies, o.Skipped = append(o.Policies, list...), append(o.Skipped, skipped...)
 		return err
 	})
 	f.StringVar(&o.Format, "format", autoFormat, "`format` of the log: auto, combined, json, haproxy, or a regular expression with (?P<time>...)")
@@ -51,13 +54,25 @@ func ParseOptions(args []string, help io.Writer) (*Options, error) {
 		case errors.Is(err, flag.ErrHelp):
 			return nil, errors.Join(ErrHelp, writeHelp(help, f))
 		case err != nil:
-			return nil, fmt.Errorf("%w; headgate simulate --help lists all flags", err)
+			return nil, fmt.Errorf("%s; headgate simulate --help lists all flags", flagtext.WithTwoDashes(err))
 		}
 		if args = f.Args(); len(args) > 0 {
 			o.Logs, args = append(o.Logs, args[0]), args[1:]
 		}
 	}
 	return o, o.check(spare)
+}
+
+// Notice says which policies are not simulated, and why; "" if all are.
+func (o *Options) Notice() string {
+	if len(o.Skipped) == 0 {
+		return ""
+	}
+	names := make([]string, len(o.Skipped))
+	for i := range o.Skipped {
+		names[i] = o.Skipped[i].String()
+	}
+	return "not simulated, since " + errLease.Error() + ": " + strings.Join(names, "; ")
 }
 
 // check refuses what cannot be carried out.

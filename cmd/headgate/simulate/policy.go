@@ -32,23 +32,27 @@ func (p *Policy) String() string {
 	return p.Text
 }
 
-// parsePolicy reads an algorithm and its words.
+// errLease is why a policy of leases is not simulated.
+var errLease = errors.New("a log does not say when a lease is given back")
+
+// parsePolicy reads an algorithm and its words. With errLease it returns the policy, too.
 func parsePolicy(text string) (p Policy, err error) {
 	if p.limit, p.Text, err = limiter.Standard.ParseText(limiter.Words(text)); err != nil {
-		return p, fmt.Errorf("policy %q: %s", text, strings.TrimPrefix(err.Error(), "ERR "))
+		why := strings.Replace(strings.TrimPrefix(err.Error(), "ERR "), limiter.PolicyCall, "", 1) // which is not what was typed
+		return p, fmt.Errorf("policy %q: %s", text, why)
 	}
 	if p.limit.Algorithm.Beyond == limiter.LeaseID {
-		return p, fmt.Errorf("policy %q: a log does not say when a lease is given back", text)
+		return p, fmt.Errorf("policy %q: %w", text, errLease)
 	}
 	return p, nil
 }
 
 // readPolicies reads a file of policies: one in a line, or `policy <name> <words>` as in the server's configuration, of which other
-// directives are left out. What begins with # says nothing.
-func readPolicies(path string) (list []Policy, err error) {
+// directives are left out. What begins with # says nothing. Policies of leases are skipped: a server's file may well have some.
+func readPolicies(path string) (list, skipped []Policy, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	lines := strings.Split(string(text), "\n")
 	directive := func(line string) bool {
@@ -68,21 +72,28 @@ func readPolicies(path string) (list []Policy, err error) {
 				err = errors.New("blanks that separate no words")
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
+				return nil, nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
 			}
 			name, line = words[1], strings.Join(words[2:], " ")
 		}
 		p, err := parsePolicy(line)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
-		}
 		p.Name = name
-		list = append(list, p)
+		switch {
+		case errors.Is(err, errLease):
+			skipped = append(skipped, p)
+		case err != nil:
+			return nil, nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
+		default:
+			list = append(list, p)
+		}
 	}
-	if len(list) == 0 {
-		return nil, fmt.Errorf("%s has no policies", path)
+	switch {
+	case len(list) == 0 && len(skipped) > 0:
+		return nil, nil, fmt.Errorf("%s has only policies of leases: %w", path, errLease)
+	case len(list) == 0:
+		return nil, nil, fmt.Errorf("%s has no policies", path)
 	}
-	return list, nil
+	return list, skipped, nil
 }
 
 // withLimit is the same policy with another limit or capacity, and with all else as it is.
