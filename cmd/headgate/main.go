@@ -6,11 +6,13 @@
 //	headgate simulate [access.log ...] --policy P ...     show what limits would have done to the traffic in a log
 //	headgate cli [-h HOST] [-p PORT] [command ...]        send commands, from the arguments, a pipe or a prompt, and print replies
 //	headgate ping [the same words]                        exit with 0 if the server that the words configure answers, else with 1
+//	headgate help [tool | command]                        explain a tool, or a command of the server's
 //	headgate version | --version | --help
 //	headgate [file.conf] [--directive value ...] --check-config
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +22,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/cmd/headgate/cli"
 	"headgate/internal/spelling"
 	"headgate/server"
 	"headgate/server/command"
@@ -49,9 +52,8 @@ const toolsHelp = `headgate, a rate-limit server that speaks the Redis protocol
   headgate check DIR [--fix]                show what is in a data directory and whether it is intact
   headgate bench [--addr A] [--load L] ...  measure the throughput and latency of a server under load
   headgate simulate [access.log] ...        show what limits would have done to the traffic in a log
+  headgate help TOOL | COMMAND              explain one of these, or a command of the server's, such as RL.GCRA
   headgate version                          print the version
-
-Run ping, cli, check, bench and simulate with --help for details.
 
 `
 
@@ -79,6 +81,9 @@ func (p program) run(args []string) int {
 		fmt.Fprintf(p.stdout, "headgate %s%s (as Redis %s) %s %s/%s\n",
 			command.Version, strings.TrimRight(" "+revision, " "), command.RedisVersion, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	case "help", "--help", "-h":
+		if first == "help" && len(args) > 1 {
+			return p.help(args[1:])
+		}
 		if _, err = io.WriteString(p.stdout, toolsHelp); err == nil {
 			err = config.Usage(p.stdout)
 		}
@@ -109,6 +114,39 @@ func (p program) run(args []string) int {
 	return 0
 }
 
+// help explains a tool, or a command that the words name, and returns the exit code.
+func (p program) help(words []string) int {
+	if slices.Contains(tools, words[0]) {
+		if words[0] == "help" {
+			return p.run(words[:1])
+		}
+		return p.run([]string{words[0], "--help"})
+	}
+	text, near := cli.Explain(words)
+	if text == "" {
+		name := strings.Join(words, " ")
+		near = cmp.Or(spelling.Nearest(name, tools...), near)
+		p.complain(fmt.Errorf("%q is neither a tool nor a command that can be explained%s", name, advise(near)))
+		return exitMisused
+	}
+	if _, err := io.WriteString(p.stdout, text); err != nil {
+		p.complain(err)
+		return 1
+	}
+	return 0
+}
+
+// exitMisused is the exit code for words that ask for nothing there is, as that of shells.
+const exitMisused = 2
+
+// advise is the end of an error about a word that most likely means another one; empty: none is close.
+func advise(near string) string {
+	if near == "" {
+		return ""
+	}
+	return "; did you mean " + near + "?"
+}
+
 // complain writes what has gone wrong, in a line for each mistake.
 func (p program) complain(err error) {
 	var several config.Mistakes
@@ -131,11 +169,7 @@ func unknownTool(word string) error {
 	if _, err := os.Stat(word); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	advice := ""
-	if near := spelling.Nearest(word, tools...); near != "" {
-		advice = "; did you mean " + near + "?"
-	}
-	return fmt.Errorf("%q is neither a configuration file nor one of the tools %s%s", word, strings.Join(tools, ", "), advice)
+	return fmt.Errorf("%q is neither a configuration file nor one of the tools %s%s", word, strings.Join(tools, ", "), advise(spelling.Nearest(word, tools...)))
 }
 
 // checkConfig reads the configuration and reports what there is to say about it.

@@ -88,23 +88,36 @@ func (c *catalogue) complete(out io.Writer, line string, at int, key rune) (newL
 
 // help explains a command, or says how to have one explained.
 func (c *catalogue) help(words []string) string {
+	if len(words) == 0 {
+		return helpOfHelp
+	}
+	text, near := c.explain(words)
+	if text != "" {
+		return text
+	}
+	advice := ""
+	if near != "" {
+		advice = "; did you mean " + near + "?"
+	}
+	return fmt.Sprintf("no command %q is explained here%s\n%s", strings.Join(words, " "), advice, helpOfHelp)
+}
+
+const helpOfHelp = "help COMMAND explains a command, such as help RL.GCRA: headgate's own, and those of Redis's types. TAB completes names.\n"
+
+// Explain explains the command that some words name, or lists those whose names begin so. If text is empty, there are none, and near is the
+// command that the words most likely mean, if one is close.
+func Explain(words []string) (text, near string) { return newCatalogue().explain(words) }
+
+func (c *catalogue) explain(words []string) (text, near string) {
+	var b strings.Builder
 	cmd := c.find(words)
 	if cmd == nil {
 		name := strings.Join(words, " ")
-		list := c.beginning(name)
-		switch {
-		case name == "":
-			return helpOfHelp
-		case len(list) == 0:
-			return fmt.Sprintf("no command %q is explained here%s\n%s", name, c.advice(name), helpOfHelp)
-		}
-		var b strings.Builder
-		for _, cmd := range list {
+		for _, cmd := range c.beginning(name) {
 			fmt.Fprintf(&b, "%s\n", cmd.Syntax())
 		}
-		return b.String()
+		return b.String(), c.near(name)
 	}
-	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n", cmd.Syntax(), cmd.Summary)
 	writeArgs(&b, cmd.Args)
 	for i, text := range cmd.Returns {
@@ -113,21 +126,16 @@ func (c *catalogue) help(words []string) string {
 		}
 		fmt.Fprintf(&b, "  %s\n", text)
 	}
-	return b.String()
+	return b.String(), ""
 }
 
-const helpOfHelp = "help COMMAND explains a command, such as help RL.GCRA: headgate's own, and those of Redis's types. TAB completes names.\n"
-
-// advice names the command that a mistyped name most likely means, if there is one.
-func (c *catalogue) advice(name string) string {
+// near is the command that a mistyped name most likely means, or empty.
+func (c *catalogue) near(name string) string {
 	var names []string
 	for _, cmd := range c.list {
 		names = append(names, nameOf(cmd))
 	}
-	if near := spelling.Nearest(strings.ToUpper(name), names...); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
+	return spelling.Nearest(strings.ToUpper(name), names...)
 }
 
 // writeArgs explains arguments that say what they mean.
