@@ -53,26 +53,31 @@ func (b *Bench) Run(out io.Writer) error {
 		}
 		sides = append(sides, &side{target: t, total: &measured{latency: newHistogram()}})
 	}
-	failed := b.measure(sides)
+	if err := b.measure(sides); err != nil { // figures until a connection broke are those of another load
+		return errors.Join(err, answeredErrors(sides))
+	}
 	if sides[0].total.ops == 0 {
-		return errors.Join(failed, errors.New("no operation was answered"))
+		return errors.New("no operation was answered")
 	}
 	r := newReport(b, sides)
-	if err := r.writeTable(out); err != nil {
-		return errors.Join(failed, err)
-	}
+	failed := r.writeTable(out)
 	if b.JSON != "" {
 		failed = errors.Join(failed, r.writeJSON(b.JSON))
 	}
 	if b.SVG != "" {
 		failed = errors.Join(failed, r.writeSVG(b.SVG))
 	}
+	return errors.Join(failed, answeredErrors(sides))
+}
+
+// answeredErrors is the error for errors that servers have answered with, or nil.
+func answeredErrors(sides []*side) (err error) {
 	for _, s := range sides {
 		if n := s.total.errors; n > 0 {
-			failed = errors.Join(failed, fmt.Errorf("the server at %s answered %d times with an error, first: %s", s.addr, n, s.total.firstError))
+			err = errors.Join(err, fmt.Errorf("the server at %s answered %d times with an error, first: %s", s.addr, n, s.total.firstError))
 		}
 	}
-	return failed
+	return err
 }
 
 // measure runs all rounds. In every second one the servers' order is swapped, so that neither profits from its place.

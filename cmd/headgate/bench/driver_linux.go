@@ -109,7 +109,7 @@ func (l *loop) run() error {
 			l.begun = true
 		}
 		switch {
-		case over && l.active == 0, l.stop.Load() && now > heard+int64(drainTime):
+		case over && l.active == 0, l.ended() && now > heard+int64(drainTime):
 			return nil
 		}
 		n := l.wait(over)

@@ -163,8 +163,30 @@ func TestServerGoesAway(t *testing.T) {
 		drive, n := choose(r.Options)
 		m, err := r.run(server, drive, n)
 		require.ErrorContains(t, err, "the server has closed a connection")
-		require.NotZero(t, m.ops, "what there was is reported")
+		require.NotZero(t, m.ops, "what there was is known")
 	})
+}
+
+// TestABrokenConnectionIsNoInterruption: the figures until then were shown as those of an interrupted run.
+func TestABrokenConnectionIsNoInterruption(t *testing.T) {
+	addr := fakeServer(t, func(n int) string {
+		switch {
+		case n > 2:
+			return ""
+		case n > 1:
+			return "-ERR max number of clients reached\r\n"
+		}
+		return "+PONG\r\n"
+	})
+	o, err := ParseOptions(strings.Fields("--load ping --duration 1m --clients 1 --addr "+addr), nil, io.Discard)
+	require.NoError(t, err)
+	var out strings.Builder
+	stop := new(atomic.Bool)
+	err = (&Bench{Options: o, Stop: stop}).Run(&out)
+	require.ErrorContains(t, err, "the server has closed a connection")
+	require.ErrorContains(t, err, "first: ERR max number of clients reached")
+	require.Empty(t, out.String())
+	require.False(t, stop.Load())
 }
 
 // TestErrorsAreCounted, with the first one's text.

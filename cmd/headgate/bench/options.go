@@ -46,7 +46,7 @@ func (o *Options) flags(load *string) *flag.FlagSet {
 	f.StringVar(&o.Addr, "addr", "127.0.0.1:6379", "`address` of the server: host:port, or the path of a Unix socket")
 	f.StringVar(&o.Versus, "vs", "", "`address` of a second server, measured in turns with the first; ratios are first to second. The word redis starts this program and redis-server on free ports")
 	f.StringVar(load, "load", "throttle", "`name` of a load, or a command")
-	f.IntVar(&o.Clients, "clients", 50, "`number` of connections")
+	f.IntVar(&o.Clients, "clients", 50, "`number` of connections, beside the one on which the server is asked what it is and has used")
 	f.IntVar(&o.Pipeline, "pipeline", 1, "`number` of operations that a connection sends at once")
 	f.Float64Var(&o.Rate, "rate", 0, "`operations` per second, sent on schedule even if the server is slow; 0: each connection sends as soon as it is answered")
 	o.Duration = 10 * time.Second

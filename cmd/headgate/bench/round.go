@@ -20,6 +20,7 @@ type round struct {
 	began    time.Time
 	end      int64 // ns after began
 	stop     *atomic.Bool
+	broken   atomic.Bool    // a worker has failed, which ends the others
 	progress *atomic.Uint64 // operations so far
 }
 
@@ -70,10 +71,13 @@ var errSilent = errors.New("the server has not answered for 10 s")
 
 func (r *round) now() int64 { return int64(time.Since(r.began)) }
 
+// ended reports whether the round ends before its time.
+func (r *round) ended() bool { return r.stop.Load() || r.broken.Load() }
+
 // over reports whether the worker has nothing more to send. What the schedule wanted before the end is sent even after it, for a
 // while: if a stall took it out of the account, the latencies would be too good.
 func (w *worker) over(now int64) bool {
-	if w.stop.Load() {
+	if w.ended() {
 		return true
 	}
 	if w.schedule.open {
@@ -120,7 +124,7 @@ func (r *round) run(t *target, drive driver, n int) (*measured, error) {
 	for i, run := range runs {
 		running.Go(func() {
 			if errs[i] = run(); errs[i] != nil {
-				r.stop.Store(true)
+				r.broken.Store(true)
 			}
 		})
 	}
