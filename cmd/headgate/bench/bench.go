@@ -29,6 +29,11 @@ type side struct {
 // Run measures, and writes the table to out and the files that were asked for. It returns an error when nothing could be measured or
 // the server answered with errors.
 func (b *Bench) Run(out io.Writer) error {
+	for _, path := range []string{b.JSON, b.SVG} {
+		if err := tryFile(path); err != nil {
+			return err
+		}
+	}
 	addrs := []string{b.Addr, b.Versus}
 	if b.Versus == VersusRedis {
 		servers, err := startPair(b.Program)

@@ -189,6 +189,26 @@ func TestABrokenConnectionIsNoInterruption(t *testing.T) {
 	require.False(t, stop.Load())
 }
 
+// TestFilesAreTriedFirst: that a file cannot be written was said after the run, of which nothing was kept then.
+func TestFilesAreTriedFirst(t *testing.T) {
+	addr := fakeServer(t, func(int) string { panic("a load was sent") })
+	there := filepath.Join(t.TempDir(), "there")
+	require.NoError(t, os.WriteFile(there, []byte("kept"), 0o600))
+	for _, name := range []string{"--json", "--svg"} {
+		o, err := ParseOptions(strings.Fields("--load ping --addr "+addr+" "+name+" "+filepath.Join(there, "a")), nil, io.Discard)
+		require.NoError(t, err)
+		require.ErrorContains(t, (&Bench{Options: o, Stop: new(atomic.Bool)}).Run(io.Discard), there)
+	}
+	require.Error(t, tryFile(filepath.Dir(there)))
+	absent := there + "2"
+	require.NoError(t, tryFile(there))
+	require.NoError(t, tryFile(absent))
+	require.NoFileExists(t, absent)
+	kept, err := os.ReadFile(there)
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(kept))
+}
+
 // TestErrorsAreCounted, with the first one's text.
 func TestErrorsAreCounted(t *testing.T) {
 	addr := fakeServer(t, func(n int) string {

@@ -269,6 +269,24 @@ func counted(n *uint64) string {
 }
 
 // writeJSON writes everything to a file.
+// tryFile returns the error with which a file, if one is named, could not be written after the run. It leaves all as it was.
+func tryFile(path string) error {
+	info, err := os.Stat(path)
+	exists := err == nil
+	if path == "" || exists && info.Mode()&(os.ModeNamedPipe|os.ModeDevice) != 0 { // closing a pipe would end what its reader has
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	if exists {
+		return nil
+	}
+	return os.Remove(path)
+}
+
 func (r *Report) writeJSON(path string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
