@@ -223,6 +223,12 @@ func strayOption(c *command.Ctx, i int, pairs []takenPair, expected []limiter.Ex
 	case c.Is(i-1-n, costsWord):
 		place = " after COSTS with one number for each pair"
 	}
+	for p := range pairs { // of which one may be a limit without its quotes
+		if word := c.Args[2+2*p]; i == 2+2*n && limiter.Standard.Find(string(word)) != nil {
+			place += fmt.Sprintf(`; a limit is one argument: quote it in full, as in "%s …"`, word)
+			break
+		}
+	}
 	errLimiter(c, limiter.StrayWord(c.Args[i], i+1 == len(c.Args), place, expected))
 }
 
