@@ -43,11 +43,14 @@ func TestFindLoad(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, [][]string{{"SET", "a b", "c;d"}, {"PING", ";x"}}, l.Commands)
 	require.False(t, l.known)
+	l, err = FindLoad(`INCR x; SET y ';' "z;"; PING`)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"INCR", "x"}, {"SET", "y", ";", "z;"}, {"PING"}}, l.Commands)
 	l, err = FindLoad("INCR x ; rl.gcra k 1 1 1s")
 	require.NoError(t, err)
 	require.True(t, l.known)
 	require.Equal(t, 1, l.reply)
-	for _, wrong := range []string{"nope", "PING ; ", "; PING", `SET "a`, "PING" + strings.Repeat(" x", maxArgs), "PING " + strings.Repeat("x", maxRawLoad)} {
+	for _, wrong := range []string{"nope", "PING ; ", "PING x;", "; PING", `SET "a`, "PING" + strings.Repeat(" x", maxArgs), "PING " + strings.Repeat("x", maxRawLoad)} {
 		_, err := FindLoad(wrong)
 		require.Error(t, err, "%.20s", wrong)
 	}

@@ -176,8 +176,8 @@ func (l Load) named() Load {
 	return l
 }
 
-// splitCommands reads commands as a person types them: arguments apart by spaces, in quotes if they hold some, and a semicolon by
-// itself between commands.
+// splitCommands reads commands as a person types them: arguments apart by spaces, in quotes if they hold some, and between commands a
+// semicolon, by itself or at the end of an argument without quotes.
 func splitCommands(text string) ([][]string, error) {
 	commands := [][]string{nil}
 	count := 0
@@ -202,6 +202,9 @@ func splitCommands(text string) ([][]string, error) {
 			arg, skip = rest[:end], end
 		default:
 			skip = len(rest)
+		}
+		if before, ends := strings.CutSuffix(arg, ";"); ends && skip == len(arg) {
+			arg, skip = before, skip-1
 		}
 		commands[last] = append(commands[last], arg)
 		rest = rest[skip:]

@@ -169,7 +169,7 @@ func writeHelp(out io.Writer, f *flag.FlagSet) error {
 	for _, l := range Loads {
 		fmt.Fprintf(&text, "  %-22s %s\n", l.Name, l.Help)
 	}
-	text.WriteString("  \"GET key:__key__\"      any command, or several with \" ; \" between them. These words stand for numbers:\n")
+	text.WriteString("  \"GET key:__key__\"      any command, or several with \"; \" between them. These words stand for numbers:\n")
 	for _, p := range placeholders {
 		fmt.Fprintf(&text, "    %-20s %s\n", p.placeholder, p.help)
 	}
