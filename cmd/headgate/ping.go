@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/cmd/headgate/cli"
 	"headgate/server/config"
 	"headgate/server/front"
 )
@@ -115,7 +116,11 @@ func (p program) ping(args []string) error {
 		return fmt.Errorf("the certificate of the server at %s is not trusted: %w", addr, err)
 	}
 	if answer == "" {
-		return fmt.Errorf("the server at %s does not answer: %w", addr, err)
+		advice := ""
+		if _, secured := conn.(*tls.Conn); conn.RemoteAddr().Network() == "tcp" {
+			advice = cli.PortAdvice(err, secured)
+		}
+		return fmt.Errorf("the server at %s does not answer: %w%s", addr, err, advice)
 	}
 	if answer != "+PONG" {
 		fmt.Fprintf(p.stdout, "the server at %s answers %s\n", addr, printable(answer))

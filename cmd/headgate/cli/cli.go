@@ -122,7 +122,7 @@ func (c *Client) call(words []string) error {
 		return nil // it has obeyed, and answers only what is wrong
 	}
 	if err != nil {
-		return fmt.Errorf("the server at %s has closed the connection: %w", c.Options.Address, err)
+		return fmt.Errorf("the server at %s has closed the connection: %w%s", c.Options.Address, err, c.session.advice(err))
 	}
 	c.session.follow(words, &v)
 	return nil

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -101,7 +102,32 @@ func TestFailedHandshakes(t *testing.T) {
 	require.Nil(t, s.conn)
 
 	require.EqualError(t, s.noHandshake(os.ErrDeadlineExceeded), "no TLS handshake with "+s.o.Address+" in time: its port may be one without TLS")
-	require.EqualError(t, s.noHandshake(io.EOF), "no TLS handshake with "+s.o.Address+": EOF")
+	require.EqualError(t, s.noHandshake(io.EOF), "no TLS handshake with "+s.o.Address+": EOF: its port may be one without TLS")
+	require.EqualError(t, s.noHandshake(errors.New("no")), "no TLS handshake with "+s.o.Address+": no")
+}
+
+// TestPlainClientAtAPortForTLS: that such a server closes the connection was all that was said.
+func TestPlainClientAtAPortForTLS(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	answers := []string{"", "", "+OK\r\n"}
+	go func() {
+		for _, answer := range answers {
+			if conn, err := ln.Accept(); err == nil {
+				_, _ = conn.Read(make([]byte, 512))
+				_, _ = io.WriteString(conn, answer)
+				conn.Close()
+			}
+		}
+	}()
+	const advice = ": its port may be one for TLS, see --tls"
+	for i, pass := range []string{"", "secret", "secret"} {
+		o := &Options{Network: "tcp", Address: ln.Addr().String(), Pass: pass, Command: []string{"PING"}}
+		err := (&Client{Options: o, Out: io.Discard}).Run()
+		require.Error(t, err)
+		require.Equal(t, answers[i] == "", strings.HasSuffix(err.Error(), advice), "%v", err)
+	}
 }
 
 // TestLastWordsOfAServer: what a server had said before it closed the connection was lost when the write failed.

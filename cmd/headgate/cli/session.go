@@ -26,6 +26,7 @@ type session struct {
 	replies *bufio.Reader
 	db      int
 	queuing bool // a transaction is open
+	heard   bool // the server has answered something since it was connected to
 }
 
 // connect connects and authenticates, unless that is done. The error is the connection's, or an error reply as text.
@@ -33,6 +34,7 @@ func (s *session) connect() error {
 	if s.conn != nil {
 		return nil
 	}
+	s.heard = false
 	conn, err := net.DialTimeout(s.o.Network, s.o.Address, dialTimeout)
 	if err != nil {
 		return fmt.Errorf("could not connect: %w", err)
@@ -50,7 +52,7 @@ func (s *session) connect() error {
 	for _, command := range s.greeting() {
 		v, err := s.ask(command)
 		if err != nil {
-			return fmt.Errorf("no answer from %s: %w", s.o.Address, err)
+			return fmt.Errorf("no answer from %s: %w%s", s.o.Address, err, s.advice(err))
 		}
 		if v.IsError() {
 			s.close()
@@ -73,7 +75,15 @@ func (s *session) noHandshake(err error) error {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Errorf("no TLS handshake with %s in time: its port may be one without TLS", s.o.Address)
 	}
-	return fmt.Errorf("no TLS handshake with %s: %w", s.o.Address, err)
+	return fmt.Errorf("no TLS handshake with %s: %w%s", s.o.Address, err, s.advice(err))
+}
+
+// advice ends the error for a connection that is lost; empty: there is nothing to say.
+func (s *session) advice(err error) string {
+	if s.heard || s.o.Network != "tcp" {
+		return ""
+	}
+	return PortAdvice(err, s.o.TLS != nil)
 }
 
 // greeting is what a connection begins with.
@@ -125,6 +135,7 @@ func (s *session) read() (reply.Value, error) {
 	if err != nil {
 		s.close()
 	}
+	s.heard = s.heard || err == nil
 	return v, err
 }
 
