@@ -16,7 +16,8 @@ const Help = `headgate cli [options] [command [argument ...]]
 
 Sends a command to a server and prints its reply. Without a command it reads commands from its input, one per line. At a terminal it shows a
 prompt with history: TAB completes the names of commands and shows their arguments, and "quit" ends. "help RL.GCRA" explains a command, at the
-prompt, in the input and after headgate cli; that needs no server.
+prompt, in the input and after headgate cli; that needs no server. There are no comments: a line that begins
+with # is sent, as by redis-cli.
 
   -h, --host H   connect to this host (default 127.0.0.1)
   -p, --port P   connect to this port (default 6379)
