@@ -290,6 +290,13 @@ func (a *Algorithm) PolicySyntaxError() Error {
 	return UsageError(ErrSyntax, PolicyCall+a.PolicySyntax())
 }
 
+// PolicyErrors are those of Errors that a policy is refused with. The others are for a call's cost and MEMBER, or for what its key holds.
+func (a *Algorithm) PolicyErrors() []Error {
+	return slices.DeleteFunc(slices.Clone(a.Errors), func(err Error) bool {
+		return err == a.Costs || err == errMemberCost || err == ErrForeign || err == ErrWrongType
+	})
+}
+
 // UnknownAlgorithm is what a policy is answered with whose algorithm there is not; %s stands for that.
 func (t *Table) UnknownAlgorithm() string {
 	var names []string

@@ -107,6 +107,15 @@ func TestDurationsOutOfRange(t *testing.T) {
 	require.Greater(t, tried, 100)
 }
 
+// TestErrorsOfPolicies: RL.POLICY SET listed errors for calls, of which a policy has neither the key nor the cost.
+func TestErrorsOfPolicies(t *testing.T) {
+	set := servertest.DeclaredCommands().ByFullName([]byte("rl.policy|set"))
+	require.Contains(t, set.Errors, string(limiter.ErrNotInteger))
+	for _, ofCalls := range []string{string(limiter.ErrForeign), string(limiter.ErrLogCost), "ERR with MEMBER the cost must be 1 or less"} {
+		require.NotContains(t, set.Errors, ofCalls)
+	}
+}
+
 // TestLimiterBadArguments puts every kind of wrong value in the place of every argument that declares its error.
 func TestLimiterBadArguments(t *testing.T) {
 	w := servertest.NewClockClient(t)

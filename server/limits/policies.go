@@ -87,7 +87,7 @@ func (l *Limits) policyErrors() (texts []string) {
 		}
 	}
 	add := func(text string) {
-		if text != "" && text != command.ErrUsage && text != command.ErrWrongType && !slices.Contains(texts, text) {
+		if text != "" && text != command.ErrUsage && !slices.Contains(texts, text) {
 			texts = append(texts, text)
 		}
 	}
@@ -103,10 +103,8 @@ func (l *Limits) policyErrors() (texts []string) {
 			continue
 		}
 		addArguments(a.Args)
-		for _, text := range errorsOf(a.Errors...) {
-			if text != string(a.Costs) {
-				add(text)
-			}
+		for _, text := range errorsOf(a.PolicyErrors()...) {
+			add(text)
 		}
 	}
 	addArguments(limiter.ClauseArgs())
