@@ -59,7 +59,7 @@ func baseAssert(L *lua.LState) int {
 }
 
 func baseCollect(L *lua.LState) int {
-	switch option := luacall.OptString(L, 1, "collect"); option {
+	switch option := cut(luacall.OptString(L, 1, "collect")); option {
 	case "count":
 		L.Push(lua.LNumber(heapShown))
 	case "collect", "stop", "restart":
@@ -69,7 +69,7 @@ func baseCollect(L *lua.LState) int {
 	case "setpause", "setstepmul":
 		L.Push(lua.LNumber(pauseShown))
 	default:
-		luacall.ArgError(L, 1, "invalid option '"+cut(option)+"'")
+		luacall.ArgError(L, 1, "invalid option '"+option+"'")
 	}
 	return 1
 }
