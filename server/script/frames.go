@@ -4,8 +4,11 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/script/limits"
 )
 
 // frame is one call on a Lua state's stack, as it is needed to word an error.
@@ -68,43 +71,68 @@ func (f *frame) operand(i int) lua.LValue {
 	return f.register(i)
 }
 
-// positionSeen is position with levels as scripts count them: without the functions of ours that stand for operators, and "" for a call that has given
-// its place to one that it ended with, for which gopher-lua takes the outermost one.
+// positionSeen is position with levels as scripts count them: without the functions of ours that they do not see, and "" for a call that has given its
+// place to one that it ended with, for which gopher-lua takes the outermost one.
 func (s *sandbox) positionSeen(L *lua.LState, level int) string {
 	f, ok := frameAt(L, 0)
 	if !ok {
 		return ""
 	}
-	call, at := f.call(), 0
-	for level > 0 && !call.IsNil() {
-		fn, replaced := functionOf(call), 0
-		if !fn.IsG {
-			replaced = int(call.Elem().FieldByName("TailCall").Int())
+	call, walked := f.call().UnsafePointer(), int64(0)
+	for ; level > 0 && call != nil; walked++ {
+		level--
+		if !functionOf(call).IsG {
+			level -= *at[int](call, tailCallsAt)
 		}
-		level, at = level-1-replaced, at+1+replaced
-		for call = call.Elem().FieldByName("Parent"); !call.IsNil() && s.operators[functionOf(call)]; at++ {
-			call = call.Elem().FieldByName("Parent")
+		for call = callerOf(call); call != nil && s.isUnseen(functionOf(call)); walked++ {
+			call = callerOf(call)
 		}
 	}
-	if level != 0 || call.IsNil() {
+	s.engine.budget.Spend(walked / callsPerStep)
+	if level != 0 || call == nil {
 		return ""
 	}
-	return position(L, at)
+	return place(functionOf(call), *at[int](call, pcAt)-1)
 }
 
-// functionOf returns the function of gopher-lua's record of a call.
-func functionOf(call reflect.Value) *lua.LFunction {
-	return (*lua.LFunction)(call.Elem().FieldByName("Fn").UnsafePointer())
+// newUnseen makes a function whose calls scripts do not see: one that stands for an operator, or that calls a handler of errors.
+func (s *sandbox) newUnseen(fn lua.LGFunction) *lua.LFunction { return s.L.NewClosure(fn, s.unseen) }
+
+func (s *sandbox) isUnseen(fn *lua.LFunction) bool {
+	return len(fn.Upvalues) == 1 && fn.Upvalues[0].Value() == s.unseen
 }
+
+// callsPerStep is how many calls positionSeen may walk past while a script makes a step.
+const callsPerStep = 16
+
+// Where gopher-lua's record of a call has its fields. The stack may be thousands of calls deep, which is too much for reflection at each.
+var (
+	functionAt  = limits.OffsetInCall("Fn", reflect.TypeFor[*lua.LFunction]())
+	callerAt    = limits.OffsetInCall("Parent", nil)
+	pcAt        = limits.OffsetInCall("Pc", reflect.TypeFor[int]())
+	tailCallsAt = limits.OffsetInCall("TailCall", reflect.TypeFor[int]())
+)
+
+func functionOf(call unsafe.Pointer) *lua.LFunction { return *at[*lua.LFunction](call, functionAt) }
+
+func callerOf(call unsafe.Pointer) unsafe.Pointer { return *at[unsafe.Pointer](call, callerAt) }
 
 // position returns where the function at a level is, as messages start:
 // "user_script:1: ", or "" in a function written in Go.
 func position(L *lua.LState, level int) string {
 	f, ok := frameAt(L, level)
-	if !ok || f.fn.IsG || f.fn.Proto.SourceName == bodySource {
+	if !ok {
 		return ""
 	}
-	return f.fn.Proto.SourceName + ":" + strconv.Itoa(f.line()) + ": "
+	return place(f.fn, f.pc)
+}
+
+// place is position for a function and the instruction that it runs.
+func place(fn *lua.LFunction, pc int) string {
+	if fn.IsG || fn.Proto.SourceName == bodySource {
+		return ""
+	}
+	return fn.Proto.SourceName + ":" + strconv.Itoa(fn.Proto.DbgSourcePositions[pc]) + ": "
 }
 
 // instruction is one of gopher-lua's.

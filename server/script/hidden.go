@@ -14,7 +14,7 @@ import (
 // openHidden makes the functions that the rewriter puts into scripts.
 func (s *sandbox) openHidden() {
 	s.hide("(tick)", s.engine.tick)
-	s.operators[s.hide("(concat)", s.concat)] = true
+	s.values["(concat)"] = s.newUnseen(s.concat)
 	s.hide("(length)", s.length)
 	s.hide("(same)", func(L *lua.LState) int { return 1 })
 	s.hide("(key)", s.countKey)
@@ -27,7 +27,7 @@ func (s *sandbox) openHidden() {
 		"(modulo)": s.operator("__mod", 1, modulo), "(modulo)" + rightFirst: s.operator("__mod", 2, modulo),
 		"(power)": s.operator("__pow", 1, mathlib.Pow), "(power)" + rightFirst: s.operator("__pow", 2, mathlib.Pow),
 	} {
-		s.operators[s.hide(name, f)] = true
+		s.values[name] = s.newUnseen(f)
 	}
 	for _, what := range []string{"initial value", "limit", "step"} {
 		s.hide("(for "+what+")", func(L *lua.LState) int {
@@ -41,11 +41,7 @@ func (s *sandbox) openHidden() {
 	}
 }
 
-func (s *sandbox) hide(name string, fn lua.LGFunction) *lua.LFunction {
-	f := s.L.NewFunction(fn)
-	s.values[name] = f
-	return f
-}
+func (s *sandbox) hide(name string, fn lua.LGFunction) { s.values[name] = s.L.NewFunction(fn) }
 
 // countKey counts what a key in a table constructor may cost: the machine fills
 // a table up to it.

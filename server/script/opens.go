@@ -75,7 +75,7 @@ func (s *sandbox) openStrings(real, shown *lua.LTable) {
 	s.strings = s.L.NewTable()
 	s.strings.RawSetString("__index", real)
 	for event, operate := range arithmetic {
-		f := s.L.NewFunction(func(L *lua.LState) int {
+		s.strings.RawSetString(event, s.newUnseen(func(L *lua.LState) int {
 			a, aOK := luacall.ToNumber(L.Get(1))
 			b, bOK := luacall.ToNumber(L.Get(L.GetTop()))
 			if !aOK || !bOK {
@@ -83,9 +83,7 @@ func (s *sandbox) openStrings(real, shown *lua.LTable) {
 			}
 			L.Push(operate(a, b))
 			return 1
-		})
-		s.operators[f] = true
-		s.strings.RawSetString(event, f)
+		}))
 	}
 	visible := s.L.NewTable()
 	visible.RawSetString("__index", shown)

@@ -66,7 +66,7 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 		}))
 	}
 	var inForce *lua.LFunction
-	inForce = L.NewFunction(func(L *lua.LState) int {
+	inForce = s.newUnseen(func(L *lua.LState) int {
 		v := s.explain(L, L.Get(1), 1)
 		s.closeAbove(L)
 		if s.engine.run.stopped == "" {

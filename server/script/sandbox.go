@@ -58,8 +58,8 @@ type sandbox struct {
 	// strings is the metatable of strings that the machine uses, and
 	// shownStrings the one that scripts see.
 	strings, shownStrings *lua.LTable
-	// operators are those functions that stand for operators.
-	operators map[*lua.LFunction]bool
+	// unseen is the upvalue of functions whose calls scripts do not see.
+	unseen lua.LValue
 	// outermost and caught translate errors, see errors.go.
 	outermost, caught *lua.LFunction
 	// pcall, xpcall and load are the functions that catch errors.
@@ -82,7 +82,7 @@ func newSandbox(e *Engine, p purpose) *sandbox {
 		engine: e, purpose: p,
 		names: make(map[string]bool), values: make(map[string]lua.LValue), called: make(map[lua.LValue]string),
 		readOnly: make(map[*lua.LTable]*lua.LTable), metatables: make(map[*lua.LTable]*lua.LTable),
-		operators: make(map[*lua.LFunction]bool),
+		unseen: &lua.LUserData{},
 	}
 	s.L = lua.NewState(lua.Options{SkipOpenLibs: true})
 	s.globals = s.L.NewTable()

@@ -70,6 +70,14 @@ func TestEndlessScriptsAreStopped(t *testing.T) {
 	}
 }
 
+func TestErrorsOfDeepCallsAreStopped(t *testing.T) {
+	slices, started := 0, time.Now()
+	e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 20)})
+	src := "local function f(n) if n > 0 then local x = f(n - 1) return x end while true do pcall(error, 'x', 15000) end end f(15000)"
+	require.Contains(t, eval(e, src, resp.RESP2, nil, nil), timeLimitText)
+	require.Less(t, time.Since(started), 5*time.Second)
+}
+
 func TestKill(t *testing.T) {
 	e := New(newFakeHost(), Options{OnSlice: func(time.Duration) Action { return Kill }})
 	s, err := e.Load([]byte("\nwhile true do pcall(function() while true do end end) end"), true)

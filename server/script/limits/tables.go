@@ -26,6 +26,11 @@ func OffsetIn[T any](name string, kind reflect.Type) uintptr {
 	return offsetOf(reflect.TypeFor[T](), name, kind)
 }
 
+// OffsetInCall is OffsetIn for gopher-lua's record of a call.
+func OffsetInCall(name string, kind reflect.Type) uintptr {
+	return offsetOf(pointedTo[lua.LState]("currentFrame"), name, kind)
+}
+
 func offsetOf(holder reflect.Type, name string, kind reflect.Type) uintptr {
 	field, ok := holder.FieldByName(name)
 	if !ok || kind != nil && field.Type != kind {
