@@ -68,33 +68,21 @@ func TestPrograms(t *testing.T) {
 		}
 	}
 	var slow []program
-	for done := 0; done < *calls && differ < most; done += programsAtOnce {
-		l := links[done/programsAtOnce%2]
-		texts := make([]string, programsAtOnce)
-		var raw []byte
-		for i := range programsAtOnce {
-			texts[i] = fmt.Sprintf(programFrame, newWriter(r).program())
-			raw = append(raw, harness.Command("EVAL", texts[i], "0")...)
+	for done := 0; done < *calls && differ < most; done++ {
+		// One at a time: the reference replies to none of those sent at once before it has run them all, and several may have no end.
+		text := fmt.Sprintf(programFrame, newWriter(r).program())
+		stop := every(endlessAfter, func() { _, _, _ = killer.exchange(harness.Command("SCRIPT", "KILL")) })
+		subject, reference, err := links[done%2].exchange(harness.Command("EVAL", text, "0"))
+		stop()
+		require.NoError(t, err, "%s", text)
+		if strings.Contains(reference.Wire(), killed) {
+			continue // it has no end, or none that one could wait for
 		}
-		require.NoError(t, l.send(raw))
-		for i := range programsAtOnce {
-			stop := every(endlessAfter, func() {
-				if killer.send(harness.Command("SCRIPT", "KILL")) == nil {
-					_, _, _ = killer.read()
-				}
-			})
-			subject, reference, err := l.read()
-			stop()
-			require.NoError(t, err, "%s", texts[i])
-			if strings.Contains(reference.Wire(), killed) {
-				continue // it has no end, or none that one could wait for
-			}
-			if strings.Contains(subject.Wire(), killed) { // a machine that is busy may take as long for what ends
-				slow = append(slow, program{texts[i], reference})
-				continue
-			}
-			compare(texts[i], subject, reference)
+		if strings.Contains(subject.Wire(), killed) { // a machine that is busy may take as long for what ends
+			slow = append(slow, program{text, reference})
+			continue
 		}
+		compare(text, subject, reference)
 	}
 	for _, p := range slow {
 		require.NoError(t, links[0].subject.Send(harness.Command("EVAL", p.text, "0")))
@@ -106,11 +94,11 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// every calls f again and again until it is stopped: the reference sends the reply to a program only when it has run those behind it, which may have
-// no end either.
+// every calls f again and again until it is stopped: a program may catch the error that is to end it, and go on. No f runs any more when stop returns.
 func every(interval time.Duration, f func()) (stop func()) {
-	ticker, done := time.NewTicker(interval), make(chan struct{})
+	ticker, done, ended := time.NewTicker(interval), make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(ended)
 		for {
 			select {
 			case <-ticker.C:
@@ -120,7 +108,7 @@ func every(interval time.Duration, f func()) (stop func()) {
 			}
 		}
 	}()
-	return func() { ticker.Stop(); close(done) }
+	return func() { ticker.Stop(); close(done); <-ended }
 }
 
 // program is one that has ended on the reference only.
@@ -162,6 +150,3 @@ func overflows(subject, reference string) bool {
 }
 
 var deep = regexp.MustCompile("stack overflow|error in error handling|not enough memory")
-
-// programsAtOnce are few, so that those of them that have no end are ended while one waits for a reply.
-const programsAtOnce = 8

@@ -7,7 +7,8 @@ var programKeys = []string{
 	"SET text abc", "SET number 12", "RPUSH list a 2 c", "HSET hash f v", "SADD set m", "ZADD sorted 1.5 m", "SETBIT bits 7 1",
 }
 
-// libraryCalls are calls of the libraries. The table of {table} has no holes: where one has, each server has its own length.
+// libraryCalls are calls of the libraries. The table of {table} has no holes: where one has, each server has its own length. A place to insert at is
+// near: the reference moves what is between the end and one such as 1e15, in C for minutes, and cannot be stopped meanwhile.
 var libraryCalls = strings.Split(strings.TrimSpace(`
 unpack({table})
 unpack({({a}) or 1, {b} or 1, {c} or 1}, {b})
@@ -25,7 +26,7 @@ tonumber('1a', 16)
 collectgarbage({a})
 pcall(ipairs, {a})
 table.insert({table}, {b})
-table.insert({table}, {b}, {c})
+table.insert({table}, {place}, {c})
 table.remove({table})
 table.remove({table}, {b})
 table.concat({table}, {b})
@@ -90,7 +91,8 @@ func (w *writer) libraryCall(d int) string {
 	if w.IntN(4) == 0 {
 		table = w.pick("nil", "'x'", "2", "note")
 	}
-	return strings.NewReplacer("{a}", w.expr(d), "{b}", w.expr(0), "{c}", w.expr(0), "{table}", table).Replace(call)
+	place := w.pick("1", "2", "3", "4", "5", "0", "-1", "1.5", "'2'", "'x'", "nil", "true", "{}")
+	return strings.NewReplacer("{place}", place, "{a}", w.expr(d), "{b}", w.expr(0), "{c}", w.expr(0), "{table}", table).Replace(call)
 }
 
 // chunk is text that is compiled as the program runs.
