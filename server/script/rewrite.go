@@ -372,9 +372,17 @@ func (r *rewriter) genericFor(s *ast.GenericForStmt) {
 }
 
 // threeValues has a loop begin with its function, state and first control value. gopher-lua goes by how many variables the loop has, and leaves the
-// rest with what their registers held.
+// rest with what their registers held. Values that are missing are written out, which costs no round anything; only where an expression may have many
+// of them the loop gets more variables.
 func threeValues(s *ast.GenericForStmt) {
-	if len(s.Exprs) == 1 && hasMany(s.Exprs[0]) {
+	last := s.Exprs[len(s.Exprs)-1]
+	if !hasMany(last) {
+		for len(s.Exprs) < 3 {
+			s.Exprs = append(s.Exprs, &ast.NilExpr{})
+		}
+		return
+	}
+	if len(s.Exprs) == 1 {
 		return
 	}
 	for len(s.Names) < 3 {

@@ -54,7 +54,9 @@ func (p *parser) statement() (stmt ast.Stmt, last bool) {
 	default:
 		stmt = p.expressionStatement()
 	}
-	stmt.SetLine(line)
+	if stmt.Line() == 0 {
+		stmt.SetLine(line)
+	}
 	stmt.SetLastLine(p.last)
 	return stmt, last
 }
@@ -105,6 +107,7 @@ func (p *parser) forStatement(line int) ast.Stmt {
 			s.Names = append(s.Names, p.name())
 		}
 		p.expect("in")
+		s.SetLine(p.tok.line) // As in C: what it asks for values is called where it is written.
 		s.Exprs = p.expressions()
 		p.expect("do")
 		s.Stmts = p.loop(append([]string{"(for generator)", "(for state)", "(for control)"}, s.Names...)...)
