@@ -75,7 +75,7 @@ func (e *Engine) checkDepth(L *lua.LState) {
 	if L == e.eval.L || L == e.library.L {
 		most = callsMax
 	}
-	if f, ok := frameAt(L, 0); ok && int(f.field("Idx").Int()) > most {
+	if f, ok := frameAt(L, 0); ok && *at[int](f.call(), depthAt) > most {
 		L.RaiseError("stack overflow")
 	}
 }

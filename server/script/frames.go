@@ -12,8 +12,7 @@ import (
 )
 
 // frame is one call on a Lua state's stack, as it is needed to word an error.
-// gopher-lua keeps most of it to itself, so that it is read by reflection:
-// never on the way of a script that runs well.
+// gopher-lua keeps most of it to itself.
 type frame struct {
 	L     *lua.LState
 	debug *lua.Debug
@@ -35,16 +34,13 @@ func frameAt(L *lua.LState, level int) (f frame, ok bool) {
 	}
 	f = frame{L: L, debug: debug, fn: fn}
 	if !fn.IsG {
-		f.pc = int(f.field("Pc").Int()) - 1
+		f.pc = *at[int](f.call(), pcAt) - 1
 	}
 	return f, !fn.IsG && f.pc >= 0 && f.pc < len(fn.Proto.Code) || fn.IsG
 }
 
-// field returns what gopher-lua's own record of the call holds.
-func (f *frame) field(name string) reflect.Value { return f.call().Elem().FieldByName(name) }
-
-// call points to that record.
-func (f *frame) call() reflect.Value { return reflect.ValueOf(f.debug).Elem().FieldByName("frame") }
+// call points to gopher-lua's own record of the call.
+func (f *frame) call() unsafe.Pointer { return *at[unsafe.Pointer](unsafe.Pointer(f.debug), callAt) }
 
 // line returns the line that runs, or -1 in a function written in Go.
 func (f *frame) line() int {
@@ -78,7 +74,7 @@ func (s *sandbox) positionSeen(L *lua.LState, level int) string {
 	if !ok {
 		return ""
 	}
-	call, walked := f.call().UnsafePointer(), int64(0)
+	call, walked := f.call(), int64(0)
 	for ; level > 0 && call != nil; walked++ {
 		level--
 		if !functionOf(call).IsG {
@@ -105,8 +101,11 @@ func (s *sandbox) isUnseen(fn *lua.LFunction) bool {
 // callsPerStep is how many calls positionSeen may walk past while a script makes a step.
 const callsPerStep = 16
 
-// Where gopher-lua's record of a call has its fields. The stack may be thousands of calls deep, which is too much for reflection at each.
+// Where gopher-lua's record of a call has its fields. Reflection would be too slow: the stack may be thousands of calls deep, and
+// coroutines look at it each time that they are resumed.
 var (
+	callAt      = limits.OffsetIn[lua.Debug]("frame", nil)
+	depthAt     = limits.OffsetInCall("Idx", reflect.TypeFor[int]())
 	functionAt  = limits.OffsetInCall("Fn", reflect.TypeFor[*lua.LFunction]())
 	callerAt    = limits.OffsetInCall("Parent", nil)
 	pcAt        = limits.OffsetInCall("Pc", reflect.TypeFor[int]())
