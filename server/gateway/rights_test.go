@@ -72,7 +72,7 @@ func TestRightsMissingUpstream(t *testing.T) {
 	for range 5 {
 		require.Equal(t, lacking, gate.ask("RL.SLIDING s 5 1h"))
 	}
-	require.Equal(t, "down", stateOf(srv))
+	require.Equal(t, "degraded", stateOf(srv))
 	require.Contains(t, gate.ask("RL.UPSTREAM NODES"), " state refusing why ERR The user executing the script can't run this command or subcommand")
 	require.Equal(t, "[0 2 1 -1 36000]", gate.ask("CL.THROTTLE t 1 1 36000"))
 	require.Equal(t, "up", stateOf(srv))

@@ -82,6 +82,21 @@ func TestANodeThatRefusesAllCalls(t *testing.T) {
 	require.Contains(t, log.String(), "a node accepts calls again")
 }
 
+// TestCallsThatAreRefused are answers: one client without the right to what it asks for must not take the gateway out of service, where no other call would
+// come that showed that the node serves others.
+func TestCallsThatAreRefused(t *testing.T) {
+	const lacking = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
+	node := startFake(t, on("GET", func([]string) string { return lacking }))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	for range 2 * refusalsMin {
+		require.Equal(t, lacking, do(t, u, "GET", "k").reply)
+	}
+	s := u.Status()
+	require.True(t, s.Reached)
+	require.Equal(t, StateDegraded, s.State())
+	require.Equal(t, "refusing", s.Nodes[0].State)
+}
+
 // TestANodeThatRefusesConnections is seen likewise, and no call is needed for that.
 func TestANodeThatRefusesConnections(t *testing.T) {
 	nodes := fakeCluster(t, 2)

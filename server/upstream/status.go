@@ -17,7 +17,7 @@ type Status struct {
 	Headgate bool
 	Problem  string // why the topology is not known, or an older one is used, or what is wrong with nodes; "" if all is well
 	Changing bool   // a new configuration has been set, and does not work yet
-	Reached  bool   // there is a primary that calls can go to and that does not refuse them
+	Reached  bool   // there is a primary that calls can go to: an error that tells of a missing right is an answer, too
 
 	PendingCalls, PendingBytes int64 // bytes of requests, and of large replies
 	Overloaded                 bool
@@ -108,13 +108,14 @@ func (s *Status) nodesProblem() string {
 }
 
 // reached reports whether there is a primary that calls can go to. Where the nodes themselves tell of the topology, and nobody has told it,
-// none of them answers.
+// none of them answers. Calls that are refused do not count: one client's may be all that there are, and a gateway that is taken out of service for them
+// gets no other by which it could be found to be of use.
 func (f *fleet) reached(problem string) bool {
 	if problem != "" && f.cfg.Kind != Sentinel {
 		return false
 	}
 	for _, n := range *f.primaries.Load() {
-		if !n.rests() && n.refusals.why() == "" {
+		if !n.rests() && n.refusals.connection.Load() == nil {
 			return true
 		}
 	}
