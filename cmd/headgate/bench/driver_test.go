@@ -204,6 +204,13 @@ func TestFilesAreTriedFirst(t *testing.T) {
 	require.NoError(t, tryFile(there))
 	require.NoError(t, tryFile(absent))
 	require.NoFileExists(t, absent)
+	link := there + ".link"
+	require.NoError(t, os.Symlink(absent, link))
+	require.NoError(t, tryFile(link))
+	require.NoFileExists(t, absent)
+	target, err := os.Readlink(link)
+	require.NoError(t, err)
+	require.Equal(t, absent, target, "a link to no file is not taken away")
 	kept, err := os.ReadFile(there)
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(kept))

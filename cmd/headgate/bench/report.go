@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -268,7 +269,6 @@ func counted(n *uint64) string {
 	return grouped(float64(*n))
 }
 
-// writeJSON writes everything to a file.
 // tryFile returns the error with which a file, if one is named, could not be written after the run. It leaves all as it was.
 func tryFile(path string) error {
 	info, err := os.Stat(path)
@@ -284,9 +284,14 @@ func tryFile(path string) error {
 	if exists {
 		return nil
 	}
-	return os.Remove(path)
+	made, err := filepath.EvalSymlinks(path) // a link to no file stays
+	if err != nil {
+		return err
+	}
+	return os.Remove(made)
 }
 
+// writeJSON writes everything to a file.
 func (r *Report) writeJSON(path string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
