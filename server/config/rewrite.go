@@ -88,6 +88,7 @@ func (l *Live) wrongIn(data []byte, now *Config) ([]*Directive, error) {
 	}
 	wrong := differing(loader.config, now)
 	loader.runEnvironment(l.src.env)
+	loader.saveOwnData() // or the file got a save "", and a start without the environment's upstream would keep its data in memory alone
 	return slices.DeleteFunc(wrong, func(d *Directive) bool {
 		return d.Format(loader.config) == d.Format(now) || l.waits(d, now)
 	}), nil

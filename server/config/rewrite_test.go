@@ -90,6 +90,21 @@ func TestRewriteLeavesTheEnvironmentOut(t *testing.T) {
 	require.Equal(t, "timeout 8\nhz 20\n\n# Added by CONFIG REWRITE\nmaxclients 99\nrequirepass \"new\"\n", rewrite(), "once more")
 }
 
+// TestRewriteOfAGateway leaves save as it is: a gateway saves nothing, but the file may be the one of a server that does once upstream is gone.
+func TestRewriteOfAGateway(t *testing.T) {
+	for text, environment := range map[string][]string{"save 60 1\n": {"HEADGATE_UPSTREAM=redis://h"}, "upstream redis://h\n": nil} {
+		files := map[string]string{"/srv/h.conf": text}
+		live, _, err := Load([]string{"h.conf"}, environment, memoryHost(files))
+		require.NoError(t, err)
+		require.Equal(t, "", value(t, live, "save"))
+		require.NoError(t, live.Rewrite(func(_ string, data []byte) error {
+			files["/srv/h.conf"] = string(data)
+			return nil
+		}))
+		require.Equal(t, text, files["/srv/h.conf"])
+	}
+}
+
 func TestRewrite(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
