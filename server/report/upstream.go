@@ -26,7 +26,7 @@ var upstreamSection = section{title: "Upstream", byDefault: true, there: isGatew
 	{field: "upstream_failure", page: "upstream.failure", read: func(s *readings) quantity { return text(failureName(s.cfg.UpstreamFailure)) }},
 	{field: "upstream_problem", page: "upstream.problem", when: func(s *readings) bool { return s.upstream().Problem != "" },
 		read: func(s *readings) quantity { return text(oneLine(s.upstream().Problem)) }},
-	{metric: gauge("headgate_upstream_up", "1 if a primary of the upstream is reachable and does not refuse all calls."),
+	{metric: gauge("headgate_upstream_up", "1 if a primary of the upstream is reachable and does not refuse its connections."),
 		read: func(s *readings) quantity { return truth(s.upstream().Reached) }},
 	{field: "upstream_nodes", page: "upstream.count", metric: gauge("headgate_upstream_nodes", "Known nodes of the upstream."),
 		read: func(s *readings) quantity { return count(len(s.upstream().Nodes)) }},
