@@ -18,19 +18,25 @@ import (
 	"headgate/persistence/crashfs"
 )
 
-// TestRewriteKeepsWhatWaits: what a SIGHUP has found changed for the next start was written back to what it is now. Users and the primary, which change
-// while the server runs, are written as they are.
-func TestRewriteKeepsWhatWaits(t *testing.T) {
-	files := map[string]string{"/srv/h.conf": "databases 16\nhz 20\n"}
-	live, _, err := Load([]string{"h.conf", "--tcp-backlog", "99"}, nil, memoryHost(files))
-	require.NoError(t, err)
-	rewrite := func() string {
+// rewriter returns what has a configuration written into the files that it was loaded from, and returns the file's text.
+func rewriter(t *testing.T, live *Live, files map[string]string) func() string {
+	return func() string {
+		t.Helper()
 		require.NoError(t, live.Rewrite(func(path string, data []byte) error {
 			files[path] = string(data)
 			return nil
 		}))
 		return files["/srv/h.conf"]
 	}
+}
+
+// TestRewriteKeepsWhatWaits: what a SIGHUP has found changed for the next start was written back to what it is now. Users and the primary, which change
+// while the server runs, are written as they are.
+func TestRewriteKeepsWhatWaits(t *testing.T) {
+	files := map[string]string{"/srv/h.conf": "databases 16\nhz 20\n"}
+	live, _, err := Load([]string{"h.conf", "--tcp-backlog", "99"}, nil, memoryHost(files))
+	require.NoError(t, err)
+	rewrite := rewriter(t, live, files)
 	files["/srv/h.conf"] = "databases 8\nhz 20\nuser a on\n"
 	for range 2 {
 		notices, err := live.Reload()
@@ -53,13 +59,7 @@ func TestRewriteOfWhatCommandsTookBack(t *testing.T) {
 	files := map[string]string{"/srv/h.conf": "port 7000\n"}
 	live, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
 	require.NoError(t, err)
-	rewrite := func() string {
-		require.NoError(t, live.Rewrite(func(path string, data []byte) error {
-			files[path] = string(data)
-			return nil
-		}))
-		return files["/srv/h.conf"]
-	}
+	rewrite := rewriter(t, live, files)
 	live.SetReplicaOf(Address{"127.0.0.1", 7001})
 	live.SetUsers([]User{{Name: "a", Rules: []string{"on"}}})
 	require.Equal(t, "port 7000\n\n# Added by CONFIG REWRITE\nuser a on\nreplicaof 127.0.0.1 7001\n", rewrite())
@@ -77,13 +77,7 @@ func TestRewriteLeavesTheEnvironmentOut(t *testing.T) {
 	environment := []string{"HEADGATE_REQUIREPASS=secret", "HEADGATE_TIMEOUT=7", "HEADGATE_USER=a on", "HEADGATE_SAVE=60 1"}
 	live, _, err := Load([]string{"h.conf", "--maxclients", "99"}, environment, memoryHost(files))
 	require.NoError(t, err)
-	rewrite := func() string {
-		require.NoError(t, live.Rewrite(func(path string, data []byte) error {
-			files[path] = string(data)
-			return nil
-		}))
-		return files["/srv/h.conf"]
-	}
+	rewrite := rewriter(t, live, files)
 	require.Equal(t, "timeout 5\nhz 20\n\n# Added by CONFIG REWRITE\nmaxclients 99\n", rewrite(), "flags are written, as redis-server writes them")
 	require.NoError(t, live.Set([]Pair{{"timeout", "8"}, {"requirepass", "new"}}, false))
 	require.Equal(t, "timeout 8\nhz 20\n\n# Added by CONFIG REWRITE\nmaxclients 99\nrequirepass \"new\"\n", rewrite())
@@ -97,11 +91,7 @@ func TestRewriteOfAGateway(t *testing.T) {
 		live, _, err := Load([]string{"h.conf"}, environment, memoryHost(files))
 		require.NoError(t, err)
 		require.Equal(t, "", value(t, live, "save"))
-		require.NoError(t, live.Rewrite(func(_ string, data []byte) error {
-			files["/srv/h.conf"] = string(data)
-			return nil
-		}))
-		require.Equal(t, text, files["/srv/h.conf"])
+		require.Equal(t, text, rewriter(t, live, files)())
 	}
 }
 
