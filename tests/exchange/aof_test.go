@@ -57,15 +57,16 @@ func fillLog(t *testing.T, s *harness.Server, way string) {
 	}
 	w.n = 0 // overwrite and delete some of what is there
 	for range 100 {
-		w.c.Ask("DEL", w.name("string"))
+		w.do("DEL", w.name("string"))
 	}
-	w.c.Ask("MULTI")
-	w.c.Ask("SET", "in a transaction", w.text())
-	w.c.Ask("INCR", "counter")
-	w.c.Ask("EXEC")
-	w.c.Ask("EVAL", "redis.call('SET', KEYS[1], ARGV[1]) redis.call('PEXPIRE', KEYS[1], 100000000) return redis.call('RPUSH', KEYS[2], 1, 2, 3)",
+	w.do("MULTI")
+	w.do("SET", "in a transaction", w.text())
+	w.do("INCR", "counter")
+	w.do("EXEC")
+	w.do("EVAL", "redis.call('SET', KEYS[1], ARGV[1]) redis.call('PEXPIRE', KEYS[1], 100000000) return redis.call('RPUSH', KEYS[2], 1, 2, 3)",
 		"2", "by a script", "list by a script", w.text())
-	w.c.Ask("COPY", "by a script", "copied", "DB", "3")
+	w.do("COPY", "by a script", "copied", "DB", "3")
+	w.flush()
 }
 
 var logWays = []string{"increments", "base and increments", "base"}

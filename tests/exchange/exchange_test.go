@@ -25,9 +25,15 @@ func contents(t *testing.T, s *harness.Server) map[string]string {
 	all := map[string]string{}
 	for db := range 16 {
 		c.Ask("SELECT", strconv.Itoa(db))
-		for _, name := range c.Ask("KEYS", "*").Strings() {
-			kind := c.Ask("TYPE", name).Text
-			all[fmt.Sprintf("%d/%s", db, name)] = c.Ask("PEXPIRETIME", name).Wire() + " " + kind + " " + value(t, c, name, kind)
+		names := c.Ask("KEYS", "*").Strings()
+		var about [][]string
+		for _, name := range names {
+			about = append(about, []string{"TYPE", name}, []string{"PEXPIRETIME", name})
+		}
+		answers := c.AskAll(about...)
+		for i, name := range names {
+			kind, expires := answers[2*i].Text, answers[2*i+1]
+			all[fmt.Sprintf("%d/%s", db, name)] = expires.Wire() + " " + kind + " " + value(t, c, name, kind)
 		}
 	}
 	all["functions"] = c.Ask("FUNCTION", "LIST", "WITHCODE").Sorted(false).Wire()
@@ -83,16 +89,26 @@ const far = 4_000_000_000_000
 
 // writer fills a server with every kind of value, small and big.
 type writer struct {
-	c     *harness.Client
-	rnd   *rand.Rand
-	n     int
-	sizes []int // of collections
+	c       *harness.Client
+	rnd     *rand.Rand
+	n       int
+	sizes   []int // of collections
+	waiting [][]string
+}
+
+// do has a command run by the end of the fill, in a pipeline with others.
+func (w *writer) do(args ...string) { w.waiting = append(w.waiting, args) }
+
+// flush runs the commands that wait.
+func (w *writer) flush() {
+	w.c.AskAll(w.waiting...)
+	w.waiting = nil
 }
 
 // name is that of the next key; now and then the writer changes the database.
 func (w *writer) name(kind string) string {
 	if w.rnd.IntN(10) == 0 {
-		w.c.Ask("SELECT", strconv.Itoa(w.rnd.IntN(16)))
+		w.do("SELECT", strconv.Itoa(w.rnd.IntN(16)))
 	}
 	w.n++
 	return fmt.Sprintf("%s:%d", kind, w.n)
@@ -117,9 +133,9 @@ func (w *writer) text() string {
 func (w *writer) expire(name string) {
 	switch w.rnd.IntN(3) {
 	case 0:
-		w.c.Ask("PEXPIREAT", name, strconv.Itoa(far+w.rnd.IntN(1_000_000)))
+		w.do("PEXPIREAT", name, strconv.Itoa(far+w.rnd.IntN(1_000_000)))
 	case 1:
-		w.c.Ask("EXPIRE", name, "100000")
+		w.do("EXPIRE", name, "100000")
 	}
 }
 
@@ -127,24 +143,25 @@ func (w *writer) expire(name string) {
 func (w *writer) fill(n int) {
 	for _, v := range []string{"0", "-1", "127", "128", "-129", "32768", "2147483647", "2147483648", "-9223372036854775808", "9223372036854775807",
 		"01", "+1", "", " ", "1.5", strings.Repeat("x", 44), strings.Repeat("x", 45), strings.Repeat("word ", 20_000)} {
-		w.c.Ask("SET", w.name("string"), v)
+		w.do("SET", w.name("string"), v)
 	}
 	noise := make([]byte, 200_000)
 	for i := range noise {
 		noise[i] = byte(w.rnd.Uint32())
 	}
-	w.c.Ask("SET", w.name("noise"), string(noise))
+	w.do("SET", w.name("noise"), string(noise))
 	for range n {
 		name := w.name("string")
-		w.c.Ask("SET", name, w.text())
+		w.do("SET", name, w.text())
 		w.expire(name)
 	}
 	for _, size := range w.sizes {
 		w.collections(size)
 	}
 	for i := range 3 {
-		w.c.Ask("FUNCTION", "LOAD", "REPLACE", fmt.Sprintf("#!lua name=lib%d\nredis.register_function('f%d', function() return %d end)", i, i, i))
+		w.do("FUNCTION", "LOAD", "REPLACE", fmt.Sprintf("#!lua name=lib%d\nredis.register_function('f%d', function() return %d end)", i, i, i))
 	}
+	w.flush()
 }
 
 // collections writes one of each kind with about so many elements.
@@ -153,26 +170,26 @@ func (w *writer) collections(size int) {
 	list, set, ints, stream := w.name("list"), w.name("set"), w.name("ints"), w.name("stream")
 	for i := range size {
 		at := strconv.Itoa(1_700_000_000_000 + i*7)
-		w.c.Ask("HSET", hash, w.text(), w.text())
-		w.c.Ask("ZADD", log, at, at)
+		w.do("HSET", hash, w.text(), w.text())
+		w.do("ZADD", log, at, at)
 		score := []string{strconv.Itoa(w.rnd.IntN(100) - 50), strconv.FormatFloat(w.rnd.NormFloat64(), 'g', -1, 64), "inf", "-inf", "1e30", "0.1"}[w.rnd.IntN(6)]
-		w.c.Ask("ZADD", scores, score, w.text())
-		w.c.Ask("RPUSH", list, w.text())
-		w.c.Ask("SADD", set, w.text())
-		w.c.Ask("SADD", ints, strconv.FormatInt(int64(w.rnd.Uint64())>>(8*(size%8)), 10))
+		w.do("ZADD", scores, score, w.text())
+		w.do("RPUSH", list, w.text())
+		w.do("SADD", set, w.text())
+		w.do("SADD", ints, strconv.FormatInt(int64(w.rnd.Uint64())>>(8*(size%8)), 10))
 	}
 	for i := range size {
-		w.c.Ask("XADD", stream, fmt.Sprintf("%d-%d", 1_700_000_000_000+i/3*5, i%3+1), "field", w.text(), w.text(), "value")
+		w.do("XADD", stream, fmt.Sprintf("%d-%d", 1_700_000_000_000+i/3*5, i%3+1), "field", w.text(), w.text(), "value")
 		if w.rnd.IntN(10) == 0 {
-			w.c.Ask("XDEL", stream, fmt.Sprintf("%d-%d", 1_700_000_000_000+w.rnd.IntN(i+1)/3*5, w.rnd.IntN(3)+1))
+			w.do("XDEL", stream, fmt.Sprintf("%d-%d", 1_700_000_000_000+w.rnd.IntN(i+1)/3*5, w.rnd.IntN(3)+1))
 		}
 	}
-	w.c.Ask("XGROUP", "CREATE", stream, "all", "$")
-	w.c.Ask("XGROUP", "CREATE", stream, "some", "0", "ENTRIESREAD", "0")
-	w.c.Ask("XREADGROUP", "GROUP", "some", "alice", "COUNT", strconv.Itoa(size/2+1), "STREAMS", stream, ">")
-	w.c.Ask("XREADGROUP", "GROUP", "some", "bob", "COUNT", strconv.Itoa(size/5+1), "STREAMS", stream, ">")
-	w.c.Ask("XACK", stream, "some", "1700000000000-1", "1700000000000-3")
-	w.c.Ask("XGROUP", "CREATECONSUMER", stream, "some", "carol")
+	w.do("XGROUP", "CREATE", stream, "all", "$")
+	w.do("XGROUP", "CREATE", stream, "some", "0", "ENTRIESREAD", "0")
+	w.do("XREADGROUP", "GROUP", "some", "alice", "COUNT", strconv.Itoa(size/2+1), "STREAMS", stream, ">")
+	w.do("XREADGROUP", "GROUP", "some", "bob", "COUNT", strconv.Itoa(size/5+1), "STREAMS", stream, ">")
+	w.do("XACK", stream, "some", "1700000000000-1", "1700000000000-3")
+	w.do("XGROUP", "CREATECONSUMER", stream, "some", "carol")
 	for _, name := range []string{hash, log, scores, list, set, ints, stream} {
 		w.expire(name)
 	}
