@@ -17,6 +17,7 @@ const (
 	fullMargin    = 64            // chunks that are kept back, see Keyspace.Full
 	crowdedChunks = maxChunks / 8 // so few chunks are left of an arena that is crowded
 	warmRunsLimit = 16            // free runs that stay resident
+	clearedChunks = 4             // an arena of no more stays mapped when it is cleared
 )
 
 // arena is memory outside the Go heap, cut into blocks of fixed classes. Chunks of 1 MiB are cut into runs of 64 KiB,
@@ -263,6 +264,27 @@ func (a *arena) freeHuge(r ref) {
 	a.spare = append(a.spare, chunk)
 	a.use(-size)
 	a.resident -= uint64(size)
+}
+
+// clear frees every block at once and returns what is to be unmapped: nothing of an arena of few chunks, whose runs are kept like those that come
+// free one by one. To map memory anew takes many times as long as to write some keys into it.
+func (a *arena) clear() []mapping {
+	if a.next > clearedChunks+1 || len(a.huge) > 0 {
+		return a.release()
+	}
+	a.use(-int(a.used))
+	for chunk := uint32(1); chunk < a.next; chunk++ {
+		if a.runs[chunk] == nil { // a huge block was here
+			continue
+		}
+		for i := range a.runs[chunk] {
+			if r := &a.runs[chunk][i]; r.state != runFree {
+				r.live = 0
+				a.retire(r)
+			}
+		}
+	}
+	return nil
 }
 
 // release frees every block at once and returns what is to be unmapped.

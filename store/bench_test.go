@@ -88,6 +88,18 @@ func benchOver(b *testing.B, op func(db *DB, k Key, i int)) {
 	}
 }
 
+// BenchmarkFlush writes a key and flushes it, as tests of applications do again and again.
+func BenchmarkFlush(b *testing.B) {
+	ks := New(Options{})
+	defer ks.Close()
+	k := testKey(ks, "a")
+	b.ReportAllocs()
+	for b.Loop() {
+		ks.DB(0).SetInt(k, 1, 0)
+		ks.FlushAll()
+	}
+}
+
 func BenchmarkFind(b *testing.B) {
 	var sum int64
 	benchOver(b, func(db *DB, k Key, _ int) {

@@ -291,7 +291,7 @@ func (db *DB) Flush() {
 	}
 	db.ks.measureAll()
 	if s := db.ks.snapshot; s == nil || !s.adopt(db) {
-		db.ks.retired.add(db.arena.release())
+		db.ks.retired.add(db.arena.clear())
 		db.ks.retired.unmap(flushUnmapBytes)
 	}
 	db.ks.objectBytes -= db.objects.bytes
