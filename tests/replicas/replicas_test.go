@@ -47,7 +47,7 @@ func fill(c *harness.Client) int {
 	var all [][]string
 	for db := range 3 {
 		all = append(all, []string{"SELECT", strconv.Itoa(db)})
-		for i := range 200 {
+		for i := range 40 {
 			k := strconv.Itoa(i)
 			all = append(all, []string{"SET", "s" + k, strings.Repeat(k, i)}, []string{"SET", "t" + k, k, "PXAT", "4000000000000"},
 				[]string{"RPUSH", "l" + k, "a", k, "b"}, []string{"HSET", "h" + k, "f", k}, []string{"ZADD", "z" + k, k, "m", "1.5", "n"})
