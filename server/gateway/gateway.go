@@ -91,7 +91,7 @@ func New(x *exec.Executor, l *limits.Limits) *Gateway {
 		x.Logger.Error("the upstream cannot be used", "err", err)
 	}
 	for _, s := range scripted.Scripts() {
-		g.scripts[s] = &upstream.Script{Name: s.Name, Own: true, Text: s.Text, SHA: s.SHA}
+		g.scripts[s] = &upstream.Script{Name: s.Name, Own: true, Text: s.Text(), SHA: s.SHA()}
 	}
 	g.plainScript = g.scripts[scripted.PlainScript()]
 	g.users = usersOf(cfg)

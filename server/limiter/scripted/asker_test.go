@@ -273,8 +273,8 @@ func newWorld(t *testing.T) *world {
 	w.t = t
 	w.send = func(request []byte) []byte { return feed(w.there, request) }
 	for _, s := range scripted.Scripts() {
-		reply := string(feed(w.there, servertest.EncodeCommand("SCRIPT", "LOAD", s.Text)))
-		require.Equal(t, "$40\r\n"+s.SHA+"\r\n", reply, s.Name)
+		reply := string(feed(w.there, servertest.EncodeCommand("SCRIPT", "LOAD", s.Text())))
+		require.Equal(t, "$40\r\n"+s.SHA()+"\r\n", reply, s.Name)
 	}
 	return w
 }

@@ -44,7 +44,7 @@ func startRedis(t *testing.T) *redis {
 	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Hour)))
 	r := &redis{t: t, conn: conn, in: bufio.NewReader(conn)}
 	for _, script := range scripted.Scripts() {
-		require.Equal(t, "$40\r\n"+script.SHA+"\r\n", r.ask("SCRIPT", "LOAD", script.Text), script.Name)
+		require.Equal(t, "$40\r\n"+script.SHA()+"\r\n", r.ask("SCRIPT", "LOAD", script.Text()), script.Name)
 	}
 	return r
 }
@@ -235,7 +235,7 @@ var called = regexp.MustCompile(`(?:call\(|\{)'([A-Z]+)', ?key|call\('(TIME)'\)`
 func neededCommands() []string {
 	list := []string{"EVAL", "EVALSHA", "SCRIPT|LOAD", "GET", "DEL"}
 	for _, s := range scripted.Scripts() {
-		for _, match := range called.FindAllStringSubmatch(s.Text, -1) {
+		for _, match := range called.FindAllStringSubmatch(s.Text(), -1) {
 			list = append(list, match[1]+match[2])
 		}
 	}

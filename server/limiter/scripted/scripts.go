@@ -5,19 +5,30 @@ import (
 	"embed"
 	"encoding/hex"
 	"strings"
+	"sync"
 )
 
 //go:embed *.lua
 var sources embed.FS
 
-// Script is a script that commands of this package call.
+// Script is a script that commands of this package call. It is put together when something of it is asked for first, since a server without an
+// upstream calls none. It may be used by several goroutines.
 type Script struct {
 	Name string
-	Text string
-	SHA  string // by which EVALSHA knows it: the SHA-1 of Text in lower-case hex digits
 
-	bySHA []byte // the word EVALSHA with what it names the script by, as a request has them
+	decide string   // the part that one.lua or grant.lua runs, or empty
+	files  []string // it consists of, without .lua
+
+	once      sync.Once
+	text, sha string
+	bySHA     []byte // the word EVALSHA with what it names the script by, as a request has them
 }
+
+// Text is the script's source.
+func (s *Script) Text() string { return s.made().text }
+
+// SHA is what EVALSHA knows it by: the SHA-1 of its text in lower-case hex digits.
+func (s *Script) SHA() string { return s.made().sha }
 
 // The scripts, each of the files that it consists of. rate.lua and rate-lease.lua stand alone, since they are called most.
 var (
@@ -47,12 +58,22 @@ func Scripts() []*Script {
 	}
 }
 
-// newScript puts a script together. decide is the part that one.lua or grant.lua runs, or empty.
 func newScript(name, decide string, files ...string) *Script {
+	return &Script{Name: name, decide: decide, files: files}
+}
+
+// made returns the script, put together.
+func (s *Script) made() *Script {
+	s.once.Do(s.put)
+	return s
+}
+
+// put puts the script together.
+func (s *Script) put() {
 	var parts []string
-	for _, file := range files {
+	for _, file := range s.files {
 		if file == "one" || file == "grant" {
-			parts = append(parts, "local decide = "+decide+"\n")
+			parts = append(parts, "local decide = "+s.decide+"\n")
 		}
 		source, err := sources.ReadFile(file + ".lua")
 		if err != nil {
@@ -60,9 +81,8 @@ func newScript(name, decide string, files ...string) *Script {
 		}
 		parts = append(parts, string(source))
 	}
-	s := &Script{Name: name, Text: strings.Join(parts, "")} // every server holds it, so nothing is left over
-	sum := sha1.Sum([]byte(s.Text))                         //nolint:gosec // see above
-	s.SHA = hex.EncodeToString(sum[:])
-	s.bySHA = appendText(appendText(nil, "EVALSHA"), s.SHA)
-	return s
+	s.text = strings.Join(parts, "") // every gateway holds it, so nothing is left over
+	sum := sha1.Sum([]byte(s.text))  //nolint:gosec // see above
+	s.sha = hex.EncodeToString(sum[:])
+	s.bySHA = appendText(appendText(nil, "EVALSHA"), s.sha)
 }

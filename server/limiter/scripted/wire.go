@@ -43,9 +43,9 @@ func appendHeader(dst []byte, kind byte, n int64) []byte {
 func appendCall(dst []byte, s *Script, inline bool, keys, args int) []byte {
 	dst = appendHeader(dst, '*', int64(3+keys+args))
 	if inline {
-		dst = appendText(appendText(dst, "EVAL"), s.Text)
+		dst = appendText(appendText(dst, "EVAL"), s.Text())
 	} else {
-		dst = append(dst, s.bySHA...)
+		dst = append(dst, s.made().bySHA...)
 	}
 	return appendNumber(dst, int64(keys))
 }
