@@ -34,8 +34,11 @@ func WouldLimit(ctx context.Context, rdb *redis.Client, policy string) (float64,
 	for _, line := range strings.Split(info, "\r\n") {
 		if fields, found := strings.CutPrefix(line, "policy_"+policy+":"); found {
 			var allowed, near, limited, shadow float64
-			_, err := fmt.Sscanf(fields, "allowed=%g,near_limit=%g,limited=%g,shadow_limited=%g", &allowed, &near, &limited, &shadow)
-			return shadow / (allowed + limited + shadow), err
+			n, err := fmt.Sscanf(fields, "allowed=%g,near_limit=%g,limited=%g,shadow_limited=%g", &allowed, &near, &limited, &shadow)
+			if n < 3 { // the fourth is not there while it is 0
+				return 0, err
+			}
+			return shadow / max(allowed+limited+shadow, 1), nil
 		}
 	}
 	return 0, nil

@@ -100,7 +100,11 @@ func TestDryRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, share)
 	require.NoError(t, DryRun(ctx, rdb, "api", "FIXED", 3, "1h"))
-	for range 4 {
+	require.False(t, take("rl:u1").Limited)
+	share, err = WouldLimit(ctx, rdb, "api")
+	require.NoError(t, err, "INFO leaves shadow_limited out while it is 0")
+	require.Zero(t, share)
+	for range 3 {
 		require.False(t, take("rl:u1").Limited)
 	}
 	share, err = WouldLimit(ctx, rdb, "api")
