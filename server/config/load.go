@@ -382,6 +382,9 @@ func (l *loader) judged(st statement, notice string, err error) error {
 
 // directiveError names the directive and, unless it is secret, the value.
 func directiveError(st statement, d *Directive, err error) error {
+	if slices.Contains(st.words[1:], "#") {
+		err = fmt.Errorf("%w; a comment stands on a line of its own", err)
+	}
 	if d.Secret {
 		return fmt.Errorf("%s: %s: %w", st.where, d.Name, err)
 	}

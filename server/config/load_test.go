@@ -129,7 +129,9 @@ func TestArguments(t *testing.T) {
 func TestFileErrors(t *testing.T) {
 	for _, tt := range []struct{ text, err string }{
 		{"\n# c\nhz abc\n", "/srv/h.conf:3: hz abc: argument couldn't be parsed into an integer"},
-		{"hz 10 # no comment here\n", `/srv/h.conf:1: hz 10 "#" no comment here: wrong number of arguments`},
+		{"hz 10 # no comment here\n", `/srv/h.conf:1: hz 10 "#" no comment here: wrong number of arguments; a comment stands on a line of its own`},
+		{"bind 127.0.0.1 # local\n", `/srv/h.conf:1: bind 127.0.0.1 "#" local: argument must be addresses, and # is none; a comment stands on a line of its own`},
+		{"requirepass secret # words\n", "/srv/h.conf:1: requirepass: wrong number of arguments; a comment stands on a line of its own"},
 		{"hz \"10\n", "/srv/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
 		{"requirepass \"secret\n", "/srv/h.conf:1: unbalanced quotes, or text right behind a closing quote"},
 		{"port=23010\n", `/srv/h.conf:1: unknown directive "port="; a blank stands before the value: port VALUE`},
