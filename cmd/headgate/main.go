@@ -126,7 +126,8 @@ func (p program) help(words []string) int {
 	if text == "" {
 		name := strings.Join(words, " ")
 		near = cmp.Or(spelling.Nearest(name, tools...), near)
-		p.complain(fmt.Errorf("%q is neither a tool nor a command that can be explained%s", name, advise(near)))
+		advice := cmp.Or(advise(near), "; docs/commands.md has all commands, and headgate --help the directives")
+		p.complain(fmt.Errorf("%q is no tool, no limiter and no command of Redis's types%s", name, advice))
 		return exitMisused
 	}
 	if _, err := io.WriteString(p.stdout, text); err != nil {
