@@ -282,7 +282,7 @@ func (r *Reports) upstreamCommand() *command.Command {
 				Name: "nodes", Since: "headgate 0.1.0", Complexity: "O(n) in the number of nodes",
 				Summary: "Return the state of each node of the upstream: address, role and state, why and for how long it is resting, and its counters.",
 				Arity:   2, Flags: flags, Errors: []string{errNoUpstream},
-				Reply: command.ReplyArray, Returns: []string{"for each node a map: addr, role, state, why (it is resting), rest_ms (for how much longer), version, and counters of connections, calls, failures and round trips"}, Handler: r.sendNodes,
+				Reply: command.ReplyArray, Returns: []string{"for each node a map: addr, role, state (up, idle: nothing is connected, resting: it has failed, refusing: it refuses all calls), why (it rests or refuses), rest_ms (for how much longer), version, and counters of connections, calls, failures and round trips"}, Handler: r.sendNodes,
 			},
 			{
 				Name: "return", Since: "headgate 0.1.0", Complexity: "O(n) in the number of limits that may have leases",
