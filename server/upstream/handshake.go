@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -130,7 +131,11 @@ func (f *fleet) dial(ctx context.Context, addr string) (net.Conn, error) {
 		}
 		var distrust *tls.CertificateVerificationError
 		if errors.As(err, &distrust) {
-			return nil, refusedError("TLS: " + reason(err))
+			why := "TLS: " + reason(err)
+			if errors.As(err, new(x509.UnknownAuthorityError)) {
+				why += "; upstream-tls-ca-cert-file names the authorities to trust"
+			}
+			return nil, refusedError(why)
 		}
 		return nil, fmt.Errorf("TLS: %s", reason(err))
 	}

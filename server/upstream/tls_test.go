@@ -114,6 +114,8 @@ func TestTLS(t *testing.T) {
 		require.ErrorContains(t, err, addr+": "+test.want, test.what)
 		if test.config.RootCAs.Equal(ca.trust(t, "").RootCAs) {
 			require.ErrorContains(t, err, "it may want a certificate")
+		} else {
+			require.ErrorContains(t, err, "; upstream-tls-ca-cert-file names the authorities to trust")
 		}
 		u.Close()
 	}
