@@ -102,7 +102,7 @@ kept: deps build ## what a replica and an append-only file cost a call's process
 	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestCostsOfKeeping -kept $(or $(TIME),2s) | grep -vE '^ *=== '
 
 compat: deps build ## compare with redis-server, byte for byte
-	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./compat -numbers.whole -acl.n 3000 -random.n 10000 | grep -vE '^ *(=== |--- PASS)'
+	$(GO) test -C tests -count=1 -v -timeout $(TIMEOUT) ./compat -whole -acl.n 3000 -random.n 10000 | grep -vE '^ *(=== |--- PASS)'
 
 compat-random: deps build ## compare N random commands of each family with redis-server, and through a gateway, by default a million, and of clients that wait N/100
 	$(GO) test -C tests -count=1 -v -timeout 60m -run 'TestRandom(Commands|Blocking|ThroughGateway)' ./compat -random.n $(or $(N),1000000) -random.blocking $$(( $(or $(N),1000000) / 100 )) | grep -vE '^ *(=== |--- PASS)'
@@ -195,7 +195,7 @@ memory: build ## measure resident and counted bytes of N keys (10,000,000) and a
 	$(GO) test -C tests -count=1 -v -timeout 3h ./memory -run 'TestMemory|TestIdle' -memory.all -memory.keys $(or $(N),10000000) -memory.values 1000000 -memory.bytes $$((1 << 29)) -memory.zset 1000000 | grep -vE '^ *=== '
 
 evict: build ## write N keys (10,000,000) under each policy into processes that may have a third of the memory, have a million expire at once, and compare hit ratios with redis-server's
-	$(GO) test -C tests -count=1 -v -timeout 3h ./memory -run 'TestPolicies|TestHitRatio' -evict.keys $(or $(N),10000000) -evict.zipf 200000 | grep -vE '^ *=== '
+	$(GO) test -C tests -count=1 -v -timeout 3h ./memory -run 'TestPolicies|TestHitRatio' -memory.all -evict.keys $(or $(N),10000000) -evict.zipf 200000 | grep -vE '^ *=== '
 	$(GO) test -C tests -count=1 -v -timeout 3h ./process -run TestManyKeysExpire -process.expiring 1000000 | grep -vE '^ *=== '
 
 simulate: ## run the whole server through 2,000 hours of made-up time with 8 clients
@@ -250,7 +250,7 @@ bench-baseline: ## write tests/bench/baseline.txt anew, for which the machine sh
 
 .PHONY: compare
 compare: deps build ## measure headgate beside redis-server, each load for TIME (default 2s), and write the table of docs/benchmarks.md
-	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestCompare -compare $(or $(TIME),2s)
+	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run 'TestCompare|TestLoads' -compare $(or $(TIME),2s)
 
 literature: deps build ## measure what is printed of Redis 6.2 with 100 client threads, for TIME each (default 10s), and write the table of docs/benchmarks.md
 	$(GO) test -C tests -count=1 -v -timeout 60m ./bench -run TestLiterature -literature $(or $(TIME),10s)

@@ -68,13 +68,14 @@ func TestClusterCosts(t *testing.T) {
 		t.Skip("redis-server has no load generator")
 	}
 	length, rounds := *clusterTime, *clusterRounds
+	loads := []load{{clients: 200, pipeline: 1}, {clients: 50, pipeline: 16}, {clients: 1, pipeline: 1}}
 	if length == 0 {
-		length, rounds = 100*time.Millisecond, 1
+		length, rounds, loads = 30*time.Millisecond, 1, loads[1:2]
 	}
 	harness.OwnSessions(t)
 	cluster := harness.StartCluster(t, 3, 0, 10*time.Second)
 	ways := clusterWays(t, cluster)
-	for _, l := range []load{{clients: 200, pipeline: 1}, {clients: 50, pipeline: 16}, {clients: 1, pipeline: 1}} {
+	for _, l := range loads {
 		l.length = length
 		costs, rates := make([][]cost, len(ways)), make(map[string]float64)
 		for round := range rounds {

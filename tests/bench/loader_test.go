@@ -3,10 +3,12 @@ package bench
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -65,13 +67,18 @@ func calls(t testing.TB, s *harness.Server, command string) uint64 {
 	return n
 }
 
-// TestLoads: each load runs against headgate and against redis-server, and both count what the loader counts: once more than
+// TestLoads: each load, or without -compare some, runs against headgate and against redis-server, and both count what the loader counts: once more than
 // that, since it tries an operation first.
 func TestLoads(t *testing.T) {
 	if harness.SubjectIsReference(t) {
 		t.Skip("redis-server has no load generator")
 	}
-	for load, command := range loads {
+	drawn := slices.Sorted(maps.Keys(loads))
+	if *compare == 0 {
+		drawn = harness.Draw(t, drawn, 4)
+	}
+	for _, load := range drawn {
+		command := loads[load]
 		t.Run(load, func(t *testing.T) {
 			headgate, redis := harness.StartPair(t)
 			before := calls(t, headgate, command)

@@ -53,13 +53,13 @@ func fill(t *testing.T, addr, command string, n int) {
 
 // TestSizing measures resident bytes per key over the empty server. Without -sizing it only shows that the commands are right.
 func TestSizing(t *testing.T) {
-	n := *sizing
+	n, drawn := *sizing, sizes
 	if n == 0 {
-		n = 100
+		n, drawn = 100, harness.Draw(t, sizes, 3)
 	}
 	var table strings.Builder
 	fmt.Fprintf(&table, "| what a key holds | resident bytes per key |\n|---|---|\n")
-	for _, size := range sizes {
+	for _, size := range drawn {
 		keys := n
 		if strings.Contains(size.command, "COST 1000") {
 			keys = max(n/100, 1)

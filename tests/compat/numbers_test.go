@@ -283,7 +283,16 @@ func substitute(t *testing.T, template string) [][]string {
 	return calls
 }
 
-var numbersWhole = flag.Bool("numbers.whole", false, "put every edge into every numeric argument in both protocols, and not in one that is drawn for each command")
+var whole = flag.Bool("whole", false, "run each script, and put every edge into every numeric argument, in both protocols, and not in one that is drawn for each")
+
+// protocols are those that one script, or one command, is compared in.
+func protocols(t *testing.T) []int {
+	both := []int{2, 3}
+	if *whole {
+		return both
+	}
+	return harness.Draw(t, both, 1)
+}
 
 // TestNumbers puts every edge into every numeric argument and compares reply and state.
 func TestNumbers(t *testing.T) {
@@ -298,11 +307,7 @@ func TestNumbers(t *testing.T) {
 				if !offered(t, p.subject)(number.command) {
 					return
 				}
-				protocols := []int{2, 3}
-				if !*numbersWhole {
-					protocols = harness.Draw(t, protocols, 1)
-				}
-				for _, protocol := range protocols {
+				for _, protocol := range protocols(t) {
 					compared.Add(int64(compareNumbers(t, p, protocol, number.command, number.probes)))
 				}
 			})

@@ -287,7 +287,7 @@ func runScript(t *testing.T, s script, servers pool, self bool, counts *tally) {
 		p = <-servers
 		defer func() { servers <- p }()
 	}
-	for _, protocol := range []int{2, 3} {
+	for _, protocol := range protocols(t) {
 		r := run{t: t, script: s, servers: p, protocol: protocol, self: self, tally: counts}
 		r.all()
 	}

@@ -56,7 +56,7 @@ func TestLeasedFleet(t *testing.T) {
 }
 
 // leasedSpan is how long calls are made, and leasedWarm how long of that the gateways' connections are new and their scripts unknown.
-func leasedSpan() time.Duration { return sized(4*time.Second, 24*time.Second) }
+func leasedSpan() time.Duration { return sized(2500*time.Millisecond, 24*time.Second) }
 func leasedWarm() time.Duration { return leasedSpan() / 6 }
 
 func leasedFleet(t *testing.T, url, node string) {

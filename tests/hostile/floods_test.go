@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"headgate/tests/internal/flood"
+	"headgate/tests/internal/harness"
 )
 
 var (
@@ -32,15 +33,23 @@ type floodRow struct {
 // How long a short flood goes on. It is tried again when it takes too much memory, as the cases are.
 const shortTime = 60 * time.Millisecond
 
-// TestShortFloods lets each flood loose for a moment: the server lives, answers others, and takes no more memory than it may. How long the
+// drawnFloods is how many are let loose in a run that is short.
+const drawnFloods = 20
+
+// TestShortFloods lets floods loose for a moment, twenty of them that are drawn or those that -flood.only names: the server lives, answers others, and takes no more memory than it may. How long the
 // others wait is for TestFloods to judge, on a machine that does nothing else.
 func TestShortFloods(t *testing.T) {
 	only := regexp.MustCompile(*floodOnly)
+	var floods []*flood.Flood
 	for i := range flood.All {
-		f := &flood.All[i]
-		if !only.MatchString(f.Name) {
-			continue
+		if only.MatchString(flood.All[i].Name) {
+			floods = append(floods, &flood.All[i])
 		}
+	}
+	if *floodOnly == "" && !*floodWhole {
+		floods = harness.Draw(t, floods, drawnFloods)
+	}
+	for _, f := range floods {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
 			server := f.Start(t)
@@ -63,7 +72,7 @@ func TestShortFloods(t *testing.T) {
 // TestFloods lets each flood loose on headgate and on redis-server in turn, and compares.
 func TestFloods(t *testing.T) {
 	if !*floodWhole {
-		t.Skip("TestShortFloods runs them all for a moment, make hostile for longer and beside redis-server")
+		t.Skip("TestShortFloods runs some for a moment, make hostile for longer and beside redis-server")
 	}
 	only := regexp.MustCompile(*floodOnly)
 	var rows []floodRow

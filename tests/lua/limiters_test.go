@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	calls = flag.Int("lua.n", 5000, "random calls over the limiter scripts")
+	calls = flag.Int("lua.n", 3000, "random calls over the limiter scripts")
 	seed  = flag.Uint64("lua.seed", 0, "seed of the random calls; 0 takes one from the clock")
 )
 

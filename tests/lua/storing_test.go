@@ -13,7 +13,7 @@ import (
 // TestScriptsThatStoreMuch: what a script stores, and what goes to the log on its behalf, is not bounded by what it may hold. A script that
 // was stopped by that left its work half done. The log has all of it as one unit.
 func TestScriptsThatStoreMuch(t *testing.T) {
-	small := 100_000
+	small := 30_000
 	if *calls >= wholeCalls {
 		small = 2_000_000
 	}

@@ -19,7 +19,7 @@ var (
 	values = flag.Int("memory.values", 5_000, "small collections, or as many as fit into -memory.bytes")
 	room   = flag.Int("memory.bytes", 32<<20, "bytes that the small collections of one shape take up at most")
 	zset   = flag.Int("memory.zset", 50_000, "members of the big sorted set")
-	all    = flag.Bool("memory.all", false, "measure every shape, and not one of each kind")
+	all    = flag.Bool("memory.all", false, "measure every shape and every policy, and not some of each kind")
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var leakConns = flag.Int("leaks.conns", 5000, "connections made and ended each way")
+var leakConns = flag.Int("leaks.conns", 2000, "connections made and ended each way")
 
 const (
 	leakWorkers  = 8

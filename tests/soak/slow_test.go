@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var slowConns = flag.Int("slow.conns", 1000, "clients that never finish their command")
+var slowConns = flag.Int("slow.conns", 500, "clients that never finish their command")
 
 const maxSlowBytes = 20 << 10 // of resident memory for each of them, without TLS
 

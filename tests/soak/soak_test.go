@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	soakTime = flag.Duration("soak.time", 10*time.Second, "how long the mixed load goes on")
+	soakTime = flag.Duration("soak.time", 5*time.Second, "how long the mixed load goes on")
 	soakSeed = flag.Uint64("soak.seed", 0, "seed of the load; 0 draws one")
 )
 
