@@ -242,15 +242,10 @@ func (s *sources) load() (*loader, error) {
 	if err := l.wrong(); err != nil {
 		return nil, err
 	}
-	l.saveOwnData()
-	return l, nil
-}
-
-// saveOwnData has a gateway save nothing, since it has no data, whatever the layers say of that.
-func (l *loader) saveOwnData() {
 	if l.config.Upstream != "" {
-		l.config.Save = nil
+		l.config.Save = nil // there are no data to save
 	}
+	return l, nil
 }
 
 // note remembers a mistake, so that all of them are told at once. nil is none.

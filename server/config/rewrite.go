@@ -88,11 +88,14 @@ func (l *Live) wrongIn(data []byte, now *Config) ([]*Directive, error) {
 	}
 	wrong := differing(loader.config, now)
 	loader.runEnvironment(l.src.env)
-	loader.saveOwnData() // or the file got a save "", and a start without the environment's upstream would keep its data in memory alone
 	return slices.DeleteFunc(wrong, func(d *Directive) bool {
-		return d.Format(loader.config) == d.Format(now) || l.waits(d, now)
+		return d.Format(loader.config) == d.Format(now) || l.waits(d, now) || isNoMatterOf(now, d)
 	}), nil
 }
+
+// isNoMatterOf reports whether it makes no difference to a configuration what its file says of a directive. A gateway saves nothing, wherever its upstream
+// comes from: a save "" in the file would have a start without that upstream keep its data in memory alone.
+func isNoMatterOf(c *Config, d *Directive) bool { return c.Upstream != "" && d.Name == "save" }
 
 // waits reports whether Reload has found another value of a directive, which waits for the next start. What a command has changed since then, and back
 // possibly, is what is to be written: a user that was deleted must not return, nor a primary that is followed no more.

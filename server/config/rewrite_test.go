@@ -86,12 +86,19 @@ func TestRewriteLeavesTheEnvironmentOut(t *testing.T) {
 
 // TestRewriteOfAGateway leaves save as it is: a gateway saves nothing, but the file may be the one of a server that does once upstream is gone.
 func TestRewriteOfAGateway(t *testing.T) {
-	for text, environment := range map[string][]string{"save 60 1\n": {"HEADGATE_UPSTREAM=redis://h"}, "upstream redis://h\n": nil} {
-		files := map[string]string{"/srv/h.conf": text}
-		live, _, err := Load([]string{"h.conf"}, environment, memoryHost(files))
+	for _, tt := range []struct {
+		text, after       string
+		args, environment []string
+	}{
+		{"save 60 1\n", "", nil, []string{"HEADGATE_UPSTREAM=redis://h"}},
+		{"upstream redis://h\n", "", nil, nil},
+		{"save 60 1\n", "\n# Added by CONFIG REWRITE\nupstream \"redis://h\"\n", []string{"--upstream", "redis://h"}, nil},
+	} {
+		files := map[string]string{"/srv/h.conf": tt.text}
+		live, _, err := Load(append([]string{"h.conf"}, tt.args...), tt.environment, memoryHost(files))
 		require.NoError(t, err)
 		require.Equal(t, "", value(t, live, "save"))
-		require.Equal(t, text, rewriter(t, live, files)())
+		require.Equal(t, tt.text+tt.after, rewriter(t, live, files)())
 	}
 }
 
