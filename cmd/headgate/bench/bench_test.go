@@ -166,6 +166,7 @@ func TestOptions(t *testing.T) {
 		{"--nonsense", "flag provided but not defined: --nonsense; headgate bench --help lists"},
 		{"word", `does not know "word"`},
 		{"--user bob", "needs --pass"},
+		{"--json x --svg x", "name the same file"},
 		{"--load nope", "there is no load"},
 	} {
 		_, err := ParseOptions(strings.Fields(c.args), nil, io.Discard)

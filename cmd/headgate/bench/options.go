@@ -148,6 +148,9 @@ func (o *Options) check() error {
 	if o.Cert != "" && !o.TLS {
 		return errors.New("--cert needs --tls")
 	}
+	if o.JSON != "" && o.JSON == o.SVG {
+		return errors.New("--json and --svg name the same file: give each its own")
+	}
 	if o.User != "" && o.Pass == "" {
 		return errors.New("--user needs --pass, or REDISCLI_AUTH in the environment")
 	}

@@ -1,9 +1,11 @@
 package simulate_test
 
 import (
+	"bytes"
 	"io"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"headgate/cmd/headgate/simulate"
@@ -39,4 +41,29 @@ func TestPoliciesOfAConfiguration(t *testing.T) {
 	require.ErrorContains(t, err, path+":1: unbalanced quotes")
 	_, err = read("policy\u00a0a\u00a0FIXED")
 	require.ErrorContains(t, err, path+":1: blanks that separate no words")
+}
+
+// TestPlotsThatCannotBe: a plot takes the place of no log, and one that cannot be written takes nothing of the report away.
+func TestPlotsThatCannotBe(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "access.log")
+	require.NoError(t, os.WriteFile(log, []byte(brokenLine), 0o644))
+	link := log + ".link"
+	require.NoError(t, os.Symlink(log, link))
+	run := func(plot string) (string, error) {
+		options, err := simulate.ParseOptions([]string{"--policy", "FIXED 2 1m", "--svg", plot, log}, new(bytes.Buffer))
+		require.NoError(t, err)
+		var out bytes.Buffer
+		err = (&simulate.Simulation{Options: options, Stop: new(atomic.Bool)}).Run(&out)
+		return out.String(), err
+	}
+	for _, plot := range []string{log, link} {
+		_, err := run(plot)
+		require.ErrorContains(t, err, "is a log that is to be read")
+	}
+	kept, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Equal(t, brokenLine, string(kept))
+	report, err := run(filepath.Join(log, "plot.svg"))
+	require.ErrorContains(t, err, "not a directory")
+	require.Contains(t, report, "1 lines")
 }

@@ -58,6 +58,9 @@ func (s *Simulation) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkPlot(); err != nil {
+		return err
+	}
 	l := &reading{Simulation: s, template: t, runner: runner, next: time.Now().Add(showsEvery)}
 	for _, name := range s.Logs {
 		if err := l.open(name); err != nil {
@@ -72,20 +75,31 @@ func (s *Simulation) Run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	useless := report.useless()
-	if s.SVG != "" && useless == nil {
-		if err := os.WriteFile(s.SVG, []byte(report.svg()), 0o644); err != nil {
-			return err
-		}
-	}
 	write := report.writeText
 	if s.JSON {
 		write = report.writeJSON
 	}
-	if err := write(out); err != nil {
+	if err := write(out); err != nil { // before the plot, which may have no place to go
 		return err
 	}
-	return useless
+	if err := report.useless(); err != nil || s.SVG == "" {
+		return err
+	}
+	return os.WriteFile(s.SVG, []byte(report.svg()), 0o644)
+}
+
+// checkPlot refuses a plot in the place of a log.
+func (s *Simulation) checkPlot() error {
+	plot, err := os.Stat(s.SVG)
+	if s.SVG == "" || err != nil || !plot.Mode().IsRegular() {
+		return nil
+	}
+	for _, name := range s.Logs {
+		if log, err := os.Stat(name); err == nil && os.SameFile(log, plot) {
+			return fmt.Errorf("--svg %s is a log that is to be read: name another file for the plot", s.SVG)
+		}
+	}
+	return nil
 }
 
 // open reads one log.
