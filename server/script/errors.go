@@ -78,32 +78,35 @@ func (s *sandbox) explainCaught(L *lua.LState) int {
 // closeAbove closes the variables of the functions that pcall, xpcall or load called:
 // gopher-lua would leave them open when their registers are used again.
 func (s *sandbox) closeAbove(L *lua.LState) {
-	debug, ok := L.GetStack(0)
+	thrower, ok := frameAt(L, 0)
 	if !ok {
 		return
 	}
-	f := reflect.ValueOf(debug).Elem().FieldByName("frame")
-	for level := 0; !f.IsNil(); level++ {
+	call, walked := thrower.call(), int64(0)
+	for level := 0; call != nil; level++ {
+		walked++
 		// The caller of an error's handler has raised the error. One of the three that
 		// has done so itself, as about a wrong argument, does not catch it.
-		if s.catches(f) && (level != 1 || s.catchers(f) <= s.catching) {
-			closeUpvalues(L, int(f.Elem().FieldByName("LocalBase").Int()))
-			return
+		if s.catches(call) && (level != 1 || s.catchers(call, &walked) <= s.catching) {
+			closeUpvalues(L, *at[int](call, localBaseAt))
+			break
 		}
-		f = f.Elem().FieldByName("Parent")
+		call = callerOf(call)
 	}
+	s.engine.budget.Spend(walked / callsPerStep)
 }
 
-// catches reports whether a frame is that of a function that catches errors.
-func (s *sandbox) catches(f reflect.Value) bool {
-	fn := f.Elem().FieldByName("Fn").UnsafePointer()
-	return fn == unsafe.Pointer(s.pcall) || fn == unsafe.Pointer(s.xpcall) || fn == unsafe.Pointer(s.load)
+// catches reports whether a call is one of a function that catches errors.
+func (s *sandbox) catches(call unsafe.Pointer) bool {
+	fn := functionOf(call)
+	return fn == s.pcall || fn == s.xpcall || fn == s.load
 }
 
-// catchers counts the frames of such functions from one on.
-func (s *sandbox) catchers(f reflect.Value) (n int) {
-	for ; !f.IsNil(); f = f.Elem().FieldByName("Parent") {
-		if s.catches(f) {
+// catchers counts the calls of such functions from one on, and those that it walks past.
+func (s *sandbox) catchers(call unsafe.Pointer, walked *int64) (n int) {
+	for ; call != nil; call = callerOf(call) {
+		*walked++
+		if s.catches(call) {
 			n++
 		}
 	}

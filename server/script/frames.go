@@ -98,7 +98,7 @@ func (s *sandbox) isUnseen(fn *lua.LFunction) bool {
 	return len(fn.Upvalues) == 1 && fn.Upvalues[0].Value() == s.unseen
 }
 
-// callsPerStep is how many calls positionSeen may walk past while a script makes a step.
+// callsPerStep is how many calls a walk along the stack may pass while a script makes a step.
 const callsPerStep = 16
 
 // Where gopher-lua's record of a call has its fields. Reflection would be too slow: the stack may be thousands of calls deep, and
@@ -110,6 +110,7 @@ var (
 	callerAt    = limits.OffsetInCall("Parent", nil)
 	pcAt        = limits.OffsetInCall("Pc", reflect.TypeFor[int]())
 	tailCallsAt = limits.OffsetInCall("TailCall", reflect.TypeFor[int]())
+	localBaseAt = limits.OffsetInCall("LocalBase", reflect.TypeFor[int]())
 )
 
 func functionOf(call unsafe.Pointer) *lua.LFunction { return *at[*lua.LFunction](call, functionAt) }

@@ -71,11 +71,13 @@ func TestEndlessScriptsAreStopped(t *testing.T) {
 }
 
 func TestErrorsOfDeepCallsAreStopped(t *testing.T) {
-	slices, started := 0, time.Now()
-	e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 20)})
-	src := "local function f(n) if n > 0 then local x = f(n - 1) return x end while true do pcall(error, 'x', 15000) end end f(15000)"
-	require.Contains(t, eval(e, src, resp.RESP2, nil, nil), timeLimitText)
-	require.Less(t, time.Since(started), 5*time.Second)
+	for _, wrong := range []string{"error, 'x', 15000", "xpcall", "load, 1"} {
+		slices, started := 0, time.Now()
+		e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 20)})
+		src := "local function f(n) if n > 0 then local x = f(n - 1) return x end while true do pcall(" + wrong + ") end end f(15000)"
+		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), timeLimitText)
+		require.Less(t, time.Since(started), 5*time.Second, wrong)
+	}
 }
 
 func TestKill(t *testing.T) {
