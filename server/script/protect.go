@@ -124,14 +124,14 @@ func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua
 func (s *sandbox) protectWithin(L *lua.LState, nargs int, handler, ofLoad *lua.LFunction) *lua.ApiError {
 	b := s.engine.budget
 	b.Spend(callSteps)
-	if b.Depth >= b.MaxDepth {
-		if handler == s.caught { // pcall catches this, too
-			return &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(limits.TooDeep)}
-		}
-		raise(L, lua.LString(limits.TooDeep))
-	}
 	mark := b.Mark()
-	b.Depth++
+	if b.Depth < b.MaxDepth {
+		b.Depth++
+	} else { // an error of this call, which goes through its handler
+		L.SetTop(L.GetTop() - nargs - 1)
+		L.Push(s.tooDeep)
+		nargs = 0
+	}
 	handled := handlesErrors(L)
 	before, outer := *handled, s.handler
 	catching := s.catching

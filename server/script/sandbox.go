@@ -2,6 +2,8 @@ package script
 
 import (
 	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/script/limits"
 )
 
 // purpose says what a sandbox is for.
@@ -67,6 +69,8 @@ type sandbox struct {
 	// handler is what an error goes through at this moment. Where that is outermost,
 	// errors that load returns go through read.
 	handler, read *lua.LFunction
+	// tooDeep raises the error of calls that are nested too deep.
+	tooDeep *lua.LFunction
 	// catching is how many calls of pcall, xpcall and load, in the thread that runs, are
 	// about to catch errors.
 	catching int
@@ -101,6 +105,10 @@ func newSandbox(e *Engine, p purpose) *sandbox {
 	s.outermost = s.L.NewFunction(s.describe)
 	s.caught = s.L.NewFunction(s.explainCaught)
 	s.read = s.L.NewFunction(s.describeRead)
+	s.tooDeep = s.newUnseen(func(L *lua.LState) int {
+		raise(L, lua.LString(limits.TooDeep))
+		return 0
+	})
 	s.renew()
 	return s
 }
