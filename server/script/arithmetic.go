@@ -29,8 +29,8 @@ func (s *sandbox) operator(event string, leftAt int, operate func(a, b float64) 
 	rightAt := 3 - leftAt
 	return func(L *lua.LState) int {
 		left, right := L.Get(leftAt), L.Get(rightAt)
-		a, aOK := luacall.ToNumber(left)
-		b, bOK := luacall.ToNumber(right)
+		a, aOK := luacall.ToNumber(L, left)
+		b, bOK := luacall.ToNumber(L, right)
 		if aOK && bOK {
 			L.Push(s.number(operate(float64(a), float64(b))))
 			return 1

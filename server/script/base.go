@@ -226,7 +226,7 @@ func baseToNumber(L *lua.LState) int {
 		v := luacall.Any(L, 1)
 		if n, ok := v.(lua.LNumber); ok {
 			L.Push(n)
-		} else if n, ok := luacall.ToNumber(v); ok {
+		} else if n, ok := luacall.ToNumber(L, v); ok {
 			L.Push(n)
 		} else {
 			L.Push(lua.LNil)
@@ -237,6 +237,7 @@ func baseToNumber(L *lua.LState) int {
 	if base < 2 || base > 36 {
 		luacall.ArgError(L, 2, "base out of range")
 	}
+	luacall.SpendOnDigits(L, len(digits))
 	if f, ok := luanum.ParseBase(digits, base); ok {
 		L.Push(lua.LNumber(f))
 	} else {

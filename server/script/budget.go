@@ -53,11 +53,15 @@ func (e *Engine) tick(L *lua.LState) int {
 	if e.heap.ticks%ticksPerDepthCheck == 0 {
 		e.checkDepth(L)
 	}
+	// At each tick, since its steps may all take long: they compare long strings, or look them up in tables.
+	switch now := time.Now(); {
+	case e.run.sliced.IsZero():
+		e.run.sliced = now
+	case now.Sub(e.run.sliced) >= sliceTime:
+		e.slice()
+	}
 	if e.heap.ticks%ticksPerHeapCheck == 0 {
 		e.checkHeap()
-		if time.Since(e.run.sliced) >= sliceTime {
-			e.slice()
-		}
 		var frame [1]uintptr
 		if runtime.Callers(framesMax, frame[:]) > 0 {
 			L.RaiseError(limits.TooDeep)

@@ -120,7 +120,7 @@ type run struct {
 	// name is its SHA-1, or the function's name: what the tail of an error calls it.
 	name  string
 	resp3 bool
-	// started is when the first slice ended, and sliced when the last one did.
+	// started is when the first slice ended, and sliced when the last one did, or when the first tick came.
 	started, sliced time.Time
 	stopped         string // why it was ended, or ""
 	broken          bool   // the Lua state must not be used again

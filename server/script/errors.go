@@ -198,7 +198,7 @@ func (s *sandbox) reword(f frame, text string) string {
 		}
 	case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV, lua.OP_MOD, lua.OP_POW:
 		if strings.HasPrefix(text, "cannot perform ") {
-			if _, ok := luacall.ToNumber(f.operand(in.b)); !ok {
+			if _, ok := luacall.ToNumber(f.L, f.operand(in.b)); !ok {
 				return s.wrongType(f, in.b, "perform arithmetic on")
 			}
 			return s.wrongType(f, in.c, "perform arithmetic on")

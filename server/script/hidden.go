@@ -31,7 +31,7 @@ func (s *sandbox) openHidden() {
 	}
 	for _, what := range []string{"initial value", "limit", "step"} {
 		s.hide("(for "+what+")", func(L *lua.LState) int {
-			n, ok := luacall.ToNumber(L.Get(1))
+			n, ok := luacall.ToNumber(L, L.Get(1))
 			if !ok {
 				L.RaiseError("'for' %s must be a number", what)
 			}

@@ -76,8 +76,8 @@ func (s *sandbox) openStrings(real, shown *lua.LTable) {
 	s.strings.RawSetString("__index", real)
 	for event, operate := range arithmetic {
 		s.strings.RawSetString(event, s.newUnseen(func(L *lua.LState) int {
-			a, aOK := luacall.ToNumber(L.Get(1))
-			b, bOK := luacall.ToNumber(L.Get(L.GetTop()))
+			a, aOK := luacall.ToNumber(L, L.Get(1))
+			b, bOK := luacall.ToNumber(L, L.Get(L.GetTop()))
 			if !aOK || !bOK {
 				return s.arithmeticOther(L, event)
 			}

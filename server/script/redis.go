@@ -272,7 +272,7 @@ func (s *sandbox) redisLog(L *lua.LState) int {
 	if n < 2 {
 		refuse(L, "redis.log() requires two arguments or more.")
 	}
-	number, ok := toNumber(L.Get(1))
+	number, ok := toNumber(L, L.Get(1))
 	if !ok {
 		refuse(L, "First argument must be a number (log level).")
 	}
@@ -307,7 +307,7 @@ func (s *sandbox) redisSetResp(L *lua.LState) int {
 	if L.GetTop() != 1 {
 		refuse(L, "redis.setresp() requires one argument.")
 	}
-	number, _ := toNumber(L.Get(1))
+	number, _ := toNumber(L, L.Get(1))
 	version := truncate(number)
 	if version != 2 && version != 3 {
 		refuse(L, "RESP version must be 2 or 3.")
@@ -321,7 +321,7 @@ func (s *sandbox) redisSetRepl(L *lua.LState) int {
 	if L.GetTop() != 1 {
 		refuse(L, "redis.set_repl() requires two arguments.")
 	}
-	number, _ := toNumber(L.Get(1))
+	number, _ := toNumber(L, L.Get(1))
 	flags := int(int32(truncate(number)))
 	if flags&^(ReplicateAOF|ReplicateReplicas) != 0 {
 		refuse(L, "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")

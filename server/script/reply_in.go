@@ -12,7 +12,7 @@ import (
 	"headgate/server/script/lualib/luanum"
 )
 
-func toNumber(v lua.LValue) (lua.LNumber, bool) { return luacall.ToNumber(v) }
+func toNumber(L *lua.LState, v lua.LValue) (lua.LNumber, bool) { return luacall.ToNumber(L, v) }
 
 // truncate is C's cast to a 64-bit integer.
 func truncate(n lua.LNumber) int64 { return luanum.TruncateInt(float64(n)) }

@@ -124,6 +124,7 @@ func (s *sandbox) renew() {
 	})
 	L.Env, L.G.Global = s.env, s.env
 	L.SetMetatable(lua.LString(""), s.strings)
+	s.engine.budget.Own(L)
 	L.Options.CallStackSize, L.Options.MinimizeStackMemory = threadCalls, true
 	L.Options.RegistrySize, L.Options.RegistryGrowStep = threadMin, threadStep
 	s.L = L

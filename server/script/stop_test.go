@@ -70,6 +70,20 @@ func TestEndlessScriptsAreStopped(t *testing.T) {
 	}
 }
 
+// TestLongStepsAreStopped: what takes long by the length of a string is no step like others.
+func TestLongStepsAreStopped(t *testing.T) {
+	for _, round := range []string{
+		"tonumber(digits)", "tonumber(digits, 8)", "tonumber(digits .. 'x')", "local x = -digits", "local x = digits % 2", "string.rep('x', blank)",
+		"for i = blank, 1 do end", "bit.tobit(digits)", "local x = by[digits]", "pcall(string.find, 'x', brackets)",
+	} {
+		slices, started := 0, time.Now()
+		e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 20)})
+		src := "local digits, blank, brackets = ('1'):rep(5e6), (' '):rep(5e6) .. '1', ('['):rep(5e5) local by = {[digits] = 1} while true do " + round + " end"
+		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), timeLimitText, round)
+		require.Less(t, time.Since(started), 5*time.Second, round)
+	}
+}
+
 func TestErrorsOfDeepCallsAreStopped(t *testing.T) {
 	for _, wrong := range []string{"error, 'x', 15000", "xpcall", "load, 1"} {
 		slices, started := 0, time.Now()

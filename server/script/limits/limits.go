@@ -58,6 +58,16 @@ func NewBudget() *Budget {
 	return b
 }
 
+// Own has BudgetOf find b by a state, or a thread of it.
+func (b *Budget) Own(L *lua.LState) { L.G.Registry.RawSetString(budgetField, &lua.LUserData{Value: b}) }
+
+// BudgetOf returns the budget of a state for which Own was called.
+func BudgetOf(L *lua.LState) *Budget {
+	return L.G.Registry.RawGetString(budgetField).(*lua.LUserData).Value.(*Budget)
+}
+
+const budgetField = "budget"
+
 // Spend counts n steps. It may not return: see Check.
 func (b *Budget) Spend(n int64) {
 	b.Steps -= n

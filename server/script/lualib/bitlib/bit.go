@@ -63,7 +63,7 @@ func Open(L *lua.LState, b *limits.Budget) *lua.LTable {
 // also decides what becomes of numbers that are no 32-bit integers.
 func argument(L *lua.LState, i int, name string) uint32 {
 	const shiftToMantissa = 1<<52 + 1<<51
-	n, ok := luacall.ToNumber(L.Get(i))
+	n, ok := luacall.ToNumber(L, L.Get(i))
 	if !ok {
 		luacall.TypeError(L, i, "number")
 	}

@@ -3,6 +3,7 @@ package luacall
 import (
 	lua "github.com/yuin/gopher-lua"
 
+	"headgate/server/script/limits"
 	"headgate/server/script/lualib/luanum"
 )
 
@@ -24,16 +25,29 @@ func Any(L *lua.LState, n int) lua.LValue {
 }
 
 // ToNumber converts numbers, and strings that are one, as Lua's arithmetic does.
-func ToNumber(v lua.LValue) (lua.LNumber, bool) {
+func ToNumber(L *lua.LState, v lua.LValue) (lua.LNumber, bool) {
 	switch v := v.(type) {
 	case lua.LNumber:
 		return v, true
 	case lua.LString:
+		SpendOnDigits(L, len(v))
 		f, ok := luanum.ParseNumber(string(v))
 		return lua.LNumber(f), ok
 	}
 	return 0, false
 }
+
+// SpendOnDigits counts the steps of reading a number of so many bytes.
+func SpendOnDigits(L *lua.LState, bytes int) {
+	if bytes >= longNumber {
+		limits.BudgetOf(L).Spend(int64(bytes / bytesPerStep))
+	}
+}
+
+const (
+	longNumber   = 256 // bytes, from which on reading a number counts steps
+	bytesPerStep = 8
+)
 
 // ToString converts strings and numbers, as the operator .. does.
 func ToString(v lua.LValue) (string, bool) {
@@ -65,7 +79,7 @@ func OptString(L *lua.LState, n int, otherwise string) string {
 
 // Number returns argument n, a number or a string that is one.
 func Number(L *lua.LState, n int) float64 {
-	v, ok := ToNumber(L.Get(n))
+	v, ok := ToNumber(L, L.Get(n))
 	if !ok {
 		TypeError(L, n, "number")
 	}

@@ -84,7 +84,7 @@ func (p *packing) value(option byte, size uint64) {
 
 // nextNumber takes an argument that is a number.
 func (p *packing) nextNumber() float64 {
-	n, ok := luacall.ToNumber(p.L.Get(p.arg))
+	n, ok := luacall.ToNumber(p.L, p.L.Get(p.arg))
 	if !ok {
 		p.typeError("number")
 	}
@@ -193,7 +193,7 @@ func (u *unpacking) value(option byte, size uint64) {
 func (u *unpacking) previous() uint64 {
 	n, ok := lua.LNumber(0), false
 	if u.count > 0 {
-		n, ok = luacall.ToNumber(u.L.Get(-1))
+		n, ok = luacall.ToNumber(u.L, u.L.Get(-1))
 	}
 	if !ok {
 		luacall.Errorf(u.L, "format 'c0' needs a previous size")

@@ -72,6 +72,7 @@ func NewVM(t testing.TB, name string, open func(*lua.LState, *limits.Budget) *lu
 	const registryMax = 64 << 10
 	vm := &VM{L: lua.NewState(lua.Options{RegistrySize: 1 << 10, RegistryMaxSize: registryMax}), Budget: limits.NewBudget()}
 	t.Cleanup(vm.L.Close)
+	vm.Budget.Own(vm.L)
 	vm.L.SetGlobal(name, open(vm.L, vm.Budget))
 	return vm
 }
