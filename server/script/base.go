@@ -83,6 +83,7 @@ func (s *sandbox) baseError(L *lua.LState) int {
 	level := luacall.OptInt(L, 2, 1)
 	v := L.Get(1)
 	if message, ok := toText(v); ok && level > 0 {
+		luacall.SpendOn(L, len(message))
 		v = lua.LString(s.positionSeen(L, level) + message)
 	}
 	raise(L, v)
@@ -237,7 +238,7 @@ func baseToNumber(L *lua.LState) int {
 	if base < 2 || base > 36 {
 		luacall.ArgError(L, 2, "base out of range")
 	}
-	luacall.SpendOnDigits(L, len(digits))
+	luacall.SpendOn(L, len(digits))
 	if f, ok := luanum.ParseBase(digits, base); ok {
 		L.Push(lua.LNumber(f))
 	} else {

@@ -27,6 +27,8 @@ const (
 	// at the stack. Eight steps can allocate a table of limits.ArrayMax elements
 	// at most, 128 KiB.
 	ticksPerHeapCheck = 16
+	// callsPerLook is how many commands a script calls between two looks at the clock: each may take long.
+	callsPerLook = 8
 	// ticksPerDepthCheck is how many ticks pass between two looks at how deep
 	// functions call each other.
 	ticksPerDepthCheck = 4
@@ -53,13 +55,7 @@ func (e *Engine) tick(L *lua.LState) int {
 	if e.heap.ticks%ticksPerDepthCheck == 0 {
 		e.checkDepth(L)
 	}
-	// At each tick, since its steps may all take long: they compare long strings, or look them up in tables.
-	switch now := time.Now(); {
-	case e.run.sliced.IsZero():
-		e.run.sliced = now
-	case now.Sub(e.run.sliced) >= sliceTime:
-		e.slice()
-	}
+	e.look() // the steps may all take long: they compare long strings, or look them up in tables
 	if e.heap.ticks%ticksPerHeapCheck == 0 {
 		e.checkHeap()
 		var frame [1]uintptr
@@ -69,6 +65,15 @@ func (e *Engine) tick(L *lua.LState) int {
 	}
 	L.Push(ticked)
 	return 1
+}
+
+// look ends a slice whose time is over.
+func (e *Engine) look() {
+	if e.run.sliced.IsZero() {
+		e.run.sliced = time.Now()
+	} else if time.Since(e.run.sliced) >= sliceTime {
+		e.slice()
+	}
 }
 
 // checkDepth raises an error before gopher-lua does: when its stack is full
@@ -187,7 +192,7 @@ func (e *Engine) heapLimit() uint64 {
 // weigh returns how many bytes the script holds. It ends early when they are too
 // many.
 func (e *Engine) weigh() uint64 {
-	s := limits.Scale{Most: int(e.heapLimit()), Pause: e.pause}
+	s := limits.Scale{Most: int(e.heapLimit()), Pause: e.look}
 	s.Know(e.run.proto)
 	L := e.run.sandbox.L
 	s.Weigh(L)
@@ -206,11 +211,4 @@ func (e *Engine) weigh() uint64 {
 		s.Bytes += w.Len() - e.run.replyStart
 	}
 	return uint64(s.Bytes + e.budget.HeldBytes)
-}
-
-// pause gives others a turn while a script's values are weighed, if it is time.
-func (e *Engine) pause() {
-	if time.Since(e.run.sliced) >= sliceTime {
-		e.slice()
-	}
 }

@@ -120,8 +120,9 @@ type run struct {
 	// name is its SHA-1, or the function's name: what the tail of an error calls it.
 	name  string
 	resp3 bool
-	// started is when the first slice ended, and sliced when the last one did, or when the first tick came.
+	// started is when the first slice ended, and sliced when the last one did, or when the clock was first looked at.
 	started, sliced time.Time
+	calls           int    // of commands
 	stopped         string // why it was ended, or ""
 	broken          bool   // the Lua state must not be used again
 	keys            *lua.LTable

@@ -3,6 +3,7 @@ package script
 import (
 	"bytes"
 	"strconv"
+	"time"
 
 	"github.com/tidwall/redcon"
 )
@@ -34,6 +35,9 @@ func (h *fakeHost) Call(args [][]byte, resp3 bool) []byte {
 		return append(h.reply, reply...)
 	}
 	switch string(args[0]) {
+	case "SLOW":
+		time.Sleep(5 * time.Millisecond)
+		h.reply = append(h.reply, "+OK\r\n"...)
 	case "GET", "get":
 		if v, ok := h.values[string(args[1])]; ok {
 			h.reply = redcon.AppendBulkString(h.reply, v)

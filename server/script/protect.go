@@ -224,8 +224,9 @@ func (s *sandbox) baseLoad(L *lua.LState) int {
 // loadText compiles text that a script made, and pushes the function, or nil and
 // a message.
 func (s *sandbox) loadText(L *lua.LState, src, name string) int {
-	display := chunkName(cut(name), chunkNameMax)
 	s.engine.budget.Spend(int64(len(src)) + callSteps)
+	luacall.SpendOn(L, len(name))
+	display := chunkName(cut(name), chunkNameMax)
 	if len(src) > MaxScriptBytes {
 		return badCode(L, name)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"headgate/server/script/lualib/luacall"
 )
 
 // calls is what redis.call works with.
@@ -153,6 +155,9 @@ func (s *sandbox) command(L *lua.LState, raises, wanted bool) int {
 		return push(L, errorTable(L, "ERR "+problem))
 	}
 	reply := e.host.Call(args, e.run.resp3)
+	if e.run.calls++; e.run.calls%callsPerLook == 0 {
+		e.look()
+	}
 	e.budget.Spend(int64(len(reply) >> 3))
 	if reply[0] == '-' {
 		t := replyError(L, reply)
@@ -239,6 +244,7 @@ func (s *sandbox) redisErrorReply(L *lua.LState) int {
 	if L.GetTop() != 1 || !ok {
 		return push(L, errorTable(L, "ERR wrong number or type of arguments"))
 	}
+	luacall.SpendOn(L, len(message))
 	bare := cut(strings.TrimPrefix(string(message), "-"))
 	if trimmed := strings.Trim(bare, "\r\n"); trimmed != "" && !strings.ContainsAny(trimmed, " \r\n") {
 		// One word stays alone, as before Redis 7: libraries compare it.

@@ -70,11 +70,12 @@ func TestEndlessScriptsAreStopped(t *testing.T) {
 	}
 }
 
-// TestLongStepsAreStopped: what takes long by the length of a string is no step like others.
+// TestLongStepsAreStopped: what takes long by the length of a string is no step like others, and nor is a command.
 func TestLongStepsAreStopped(t *testing.T) {
 	for _, round := range []string{
 		"tonumber(digits)", "tonumber(digits, 8)", "tonumber(digits .. 'x')", "local x = -digits", "local x = digits % 2", "string.rep('x', blank)",
 		"for i = blank, 1 do end", "bit.tobit(digits)", "local x = by[digits]", "pcall(string.find, 'x', brackets)",
+		"redis.call('SLOW')", "pcall(collectgarbage, digits)", "pcall(error, digits)", "redis.error_reply(digits)", "pcall(loadstring, 'x', digits)",
 	} {
 		slices, started := 0, time.Now()
 		e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 20)})

@@ -30,22 +30,22 @@ func ToNumber(L *lua.LState, v lua.LValue) (lua.LNumber, bool) {
 	case lua.LNumber:
 		return v, true
 	case lua.LString:
-		SpendOnDigits(L, len(v))
+		SpendOn(L, len(v))
 		f, ok := luanum.ParseNumber(string(v))
 		return lua.LNumber(f), ok
 	}
 	return 0, false
 }
 
-// SpendOnDigits counts the steps of reading a number of so many bytes.
-func SpendOnDigits(L *lua.LState, bytes int) {
-	if bytes >= longNumber {
+// SpendOn counts the steps of reading or copying a string of so many bytes, if that is long.
+func SpendOn(L *lua.LState, bytes int) {
+	if bytes >= longString {
 		limits.BudgetOf(L).Spend(int64(bytes / bytesPerStep))
 	}
 }
 
 const (
-	longNumber   = 256 // bytes, from which on reading a number counts steps
+	longString   = 256 // bytes
 	bytesPerStep = 8
 )
 

@@ -13,6 +13,7 @@ import (
 // Error raises an error with the position of the Lua function that called the
 // running Go function. There is no position if something else called it.
 func Error(L *lua.LState, text string) {
+	SpendOn(L, len(text))
 	L.Error(lua.LString(position(L)+text), 0)
 }
 
