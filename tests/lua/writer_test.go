@@ -199,7 +199,7 @@ func (w *writer) body(params ...string) {
 		params = append(params, "...")
 	}
 	w.vararg = append(w.vararg, vararg)
-	w.line("(" + strings.Join(params, ", ") + ")")
+	w.line("(" + strings.Join(params, ", ") + ") enter()")
 	w.inner()
 	w.line("return " + w.list(3) + " end")
 	w.vararg = w.vararg[:len(w.vararg)-1]
