@@ -159,7 +159,7 @@ lua-self: deps ## the same with redis-server on both sides
 limits: deps build ## a million random histories of each algorithm and of the exceptions of policies (HISTORIES), 64 connections on one key for 30 s each. LITELLM: the path of LiteLLM's parallel_request_limiter_v3.py, to compare with its scripts
 	$(GO) test -count=1 -v -timeout 6h ./throttle -run 'Histories|Never|SlidingError' -histories $(HISTORIES)
 	$(GO) test -count=1 -v -timeout 6h ./server/limits -run 'AgainstLists|TakeAll|WithoutRoom|ReserveHistories|CheckAndIncrement|LiteLLM' -limiter.histories $(HISTORIES) -limiter.litellm '$(abspath $(LITELLM))'
-	$(GO) test -count=1 -v -timeout 6h ./server/limits -run 'TestExceptions(AgainstModel|SurviveKills|AreMoved)|TestMemoryOfExceptions' -exceptions.histories $(HISTORIES) -exceptions.keys 1000000
+	$(GO) test -count=1 -v -timeout 6h ./server/limits -run 'TestExceptions(AgainstModel|SurviveKills|AreMoved)|TestMemoryOfExceptions|TestRenewAgainstRemoval' -exceptions.histories $(HISTORIES) -exceptions.keys 1000000 -renew.histories 5000
 	$(GO) test -C tests -count=1 -v -timeout 30m ./clients -run 'TestNative|TestAcquireIs|TestOneKey' -limits.time 30s
 
 leases: ## a million random histories of leases, and of an adversary's (HISTORIES): never more than the bound; how much of a rate is admitted, and where
@@ -188,8 +188,8 @@ page: build ## draw the page under a load with Chromium, for docs/page.md
 linear: deps build ## check 50 histories of 5,000 concurrent operations for linearizability
 	$(GO) test -C tests -count=1 -v -timeout 2h ./linear -linear.histories 50
 
-table: ## compare the keyspace with Go maps over N random operations, by default ten million, scans and resizes among them
-	$(GO) test -count=1 -v -timeout 6h ./store -run 'TestModel$$' -ops $(or $(N),10000000) -names 100000
+table: ## compare the keyspace with Go maps over N random operations, by default ten million, scans and resizes among them, and its types over fewer
+	$(GO) test -count=1 -v -timeout 6h ./store -run 'TestModel$$|(List|Set)Model$$|CopiesAreIndependent' -ops $(or $(N),10000000) -names 100000
 
 memory: build ## measure resident and counted bytes of N keys (10,000,000) and a million small collections of each shape, beside redis-server's
 	$(GO) test -C tests -count=1 -v -timeout 3h ./memory -run 'TestMemory|TestIdle' -memory.all -memory.keys $(or $(N),10000000) -memory.values 1000000 -memory.bytes $$((1 << 29)) -memory.zset 1000000 | grep -vE '^ *=== '
@@ -201,8 +201,8 @@ evict: build ## write N keys (10,000,000) under each policy into processes that 
 simulate: ## run the whole server through 2,000 hours of made-up time with 8 clients
 	$(GO) test -count=1 -v -timeout 3h ./server -run TestSimulation -simulation.seeds $(or $(N),2000) | grep -vE '^ *=== '
 
-logs: ## run the random tests of sliding logs twenty times over
-	$(GO) test -count=1 -timeout 60m -run 'StampLog|ZSetLogModel' ./store -log.rounds 20
+logs: ## run the random tests of sliding logs twenty times over, and measure all kinds of them
+	$(GO) test -count=1 -timeout 60m -run 'StampLog|ZSetLogModel|ZSetLogMemory' ./store -log.rounds 20
 
 .PHONY: fleet cluster-bench
 fleet: deps build ## run gateways before clusters and sentinels whose nodes die, stall, lose connections and give slots away, with all figures; SEED repeats

@@ -17,7 +17,7 @@ import (
 )
 
 // limiterHistories is how many random histories the commands are compared on; -rapid.seed repeats a run.
-var limiterHistories = flag.Int("limiter.histories", 5000, "random histories for each limiter command, and for RL.TAKE; make limits takes a million")
+var limiterHistories = flag.Int("limiter.histories", 2000, "random histories for each limiter command, and for RL.TAKE; make limits takes a million")
 
 func checkLimiterHistories(t *testing.T, property func(*rapid.T)) {
 	t.Helper()

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	exceptionHistories = flag.Int("exceptions.histories", 3000, "random histories of each kind of exception of policies; make limits takes a million")
+	exceptionHistories = flag.Int("exceptions.histories", 1200, "random histories of each kind of exception of policies; make limits takes a million")
 	exceptionSeed      = flag.Uint64("exceptions.seed", 0, "repeats a run; 0: a new one")
 )
 

@@ -330,7 +330,7 @@ func TestExceptionsOfReservations(t *testing.T) {
 		RL.SETTLE b ACTUAL 30                      | [1 [[0 100 70 -1 10000]]]`)
 }
 
-var exceptionKeys = flag.Int("exceptions.keys", 100_000, "how many overrides, and how many blocks, memory is measured with; make limits has a million")
+var exceptionKeys = flag.Int("exceptions.keys", 30_000, "how many overrides, and how many blocks, memory is measured with; make limits has a million")
 
 // TestMemoryOfExceptions: what so many overrides and blocks take, all counted, of names up to 40 bytes.
 func TestMemoryOfExceptions(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	renewHistories = flag.Int("renew.histories", 100, "histories in which numbers past their time are written over on one server, and removed on another")
+	renewHistories = flag.Int("renew.histories", 20, "histories in which numbers past their time are written over on one server, and removed on another; make limits takes 5000")
 	renewSeed      = flag.Uint64("renew.seed", 0, "seed of the first of them; 0 = draw one")
 )
 

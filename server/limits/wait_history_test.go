@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	waitHistories = flag.Int("wait.histories", 3000, "random histories of calls that wait; make waits takes a million")
+	waitHistories = flag.Int("wait.histories", 1500, "random histories of calls that wait; make waits takes a million")
 	waitSeed      = flag.Int64("wait.seed", 0, "seed of the first of them; 0: by the time")
 )
 
