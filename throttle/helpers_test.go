@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	decideN  = flag.Int64("decide.n", 200_000, "calls that TestDecideAgainstModel compares")
+	decideN  = flag.Int64("decide.n", 100_000, "calls that TestDecideAgainstModel compares")
 	seedFlag = flag.Int64("seed", 0, "seed of the randomised tests; 0 takes one from the clock")
 )
 

@@ -11,7 +11,7 @@ import (
 )
 
 // histories is how many random histories each algorithm is compared on; package rapid's -rapid.seed repeats a run.
-var histories = flag.Int("histories", 5000, "random histories for each algorithm; make limits takes a million")
+var histories = flag.Int("histories", 2000, "random histories for each algorithm; make limits takes a million")
 
 // checkHistories runs a property on as many random histories as the flag says.
 func checkHistories(t *testing.T, property func(*rapid.T)) {
