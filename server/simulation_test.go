@@ -27,7 +27,7 @@ import (
 )
 
 var (
-	simulations    = flag.Int("simulation.seeds", 50, "simulated hours")
+	simulations    = flag.Int("simulation.seeds", 20, "simulated hours")
 	simulationSeed = flag.Uint64("simulation.seed", 0, "seed of the first of them; 0 draws one")
 )
 
