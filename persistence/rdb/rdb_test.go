@@ -21,7 +21,7 @@ import (
 
 var (
 	seedFlag  = flag.Uint64("rdb.seed", 0, "seed of the randomised tests; 0 draws one")
-	flipsFlag = flag.Int("rdb.flips", 2000, "random flips of bits")
+	flipsFlag = flag.Int("rdb.flips", 1000, "random flips of bits")
 )
 
 func newRand(t testing.TB) *rand.Rand {

@@ -14,7 +14,7 @@ import (
 
 var (
 	seed  = flag.Uint64("top.seed", 1, "seed of the random calls")
-	calls = flag.Int("top.calls", 3_000_000, "calls of TestZipf")
+	calls = flag.Int("top.calls", 1_000_000, "calls of TestZipf")
 )
 
 var hashSeed = maphash.MakeSeed()

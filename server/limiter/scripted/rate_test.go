@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	calls = flag.Int("scripted.calls", 3000, "random calls of each family; a million shows what few miss")
-	pairs = flag.Int("scripted.pairs", 20_000, "decisions on wide numbers that are compared with math/big's")
+	calls = flag.Int("scripted.calls", 1500, "random calls of each family; a million shows what few miss")
+	pairs = flag.Int("scripted.pairs", 10_000, "decisions on wide numbers that are compared with math/big's")
 	seed  = flag.Uint64("scripted.seed", 0, "seed of the random calls; 0 draws one")
 )
 

@@ -79,7 +79,7 @@ func randomReplacement(rng *rand.Rand) string {
 // TestPatternsAsRedis applies random patterns to random subjects. Everything
 // that find, match, gmatch and gsub return has to be what redis-server's do.
 func TestPatternsAsRedis(t *testing.T) {
-	const pairs, batch = 20_000, 500
+	const pairs, batch = 8_000, 500
 	const body = `
 		local args, results = {...}, {}
 		for i = 1, #args, 4 do
