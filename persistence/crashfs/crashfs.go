@@ -58,8 +58,12 @@ func (c *change) apply(to map[string]*file) {
 }
 
 // file is an inode.
+//
+// What is synced, what a reader has and what a clone begins with are no copies, but the same bytes as data, which are never written over: a file grows
+// at its end only, and one that is cut within them goes on elsewhere.
 type file struct {
 	data, synced []byte
+	shared       int          // how many bytes of data others have too
 	dirty        map[int]bool // sectors written since the last sync
 	reserved     int64        // the offset up to which the disk keeps room for it
 }
@@ -205,7 +209,7 @@ func (f *FS) Open(name string) (persistence.ReadFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := slices.Clone(found.data)
+	data := found.share()
 	return &reader{io.NewSectionReader(bytesAt(data), 0, int64(len(data)))}, nil
 }
 
@@ -362,27 +366,33 @@ type handle struct {
 }
 
 // Write implements persistence.File.
-func (h *handle) Write(p []byte) (int, error) {
+func (h *handle) Write(p []byte) (int, error) { return h.WriteParts(p) }
+
+// WriteParts implements persistence.AppendFile. All parts together are one write.
+func (h *handle) WriteParts(parts ...[]byte) (n int, err error) {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
-	err := h.fs.step("write", h.name, len(p))
-	if err != nil {
-		p = p[:len(p)/2]
+	for _, p := range parts {
+		n += len(p)
+	}
+	if err = h.fs.step("write", h.name, n); err != nil {
+		n /= 2
 	}
 	begin := len(h.file.data)
-	if more := int64(begin+len(p)) - h.file.size(); more > 0 {
+	if more := int64(begin+n) - h.file.size(); more > 0 {
 		if free := h.fs.free(more); free < more {
-			p = p[:len(p)-int(more-free)]
+			n -= int(more - free)
 			err = &fs.PathError{Op: "write", Path: h.name, Err: h.fs.full}
 		}
 	}
-	h.file.data = append(h.file.data, p...)
+	left := n
+	for _, p := range parts {
+		p = p[:min(len(p), left)]
+		h.file.data, left = append(h.file.data, p...), left-len(p)
+	}
 	h.file.touch(begin, len(h.file.data))
-	return len(p), err
+	return n, err
 }
-
-// WriteParts implements persistence.AppendFile. All parts together are one write.
-func (h *handle) WriteParts(parts ...[]byte) (int, error) { return h.Write(slices.Concat(parts...)) }
 
 // Uncache implements persistence.AppendFile. Nothing becomes of it here.
 func (h *handle) Uncache(from, to int64) {
@@ -450,16 +460,25 @@ func (f *file) touch(begin, end int) {
 
 func (f *file) truncate(size int) {
 	f.touch(min(size, len(f.data)), max(size, len(f.data)))
-	if size <= len(f.data) {
-		f.data = f.data[:size:size]
-	} else {
+	switch {
+	case size < f.shared:
+		f.data, f.shared = f.data[:size:size], size
+	case size <= len(f.data):
+		f.data = f.data[:size]
+	default:
 		f.data = append(f.data, make([]byte, size-len(f.data))...)
 	}
 	f.reserved = 0
 }
 
+// share returns what the file holds. What is appended to either is not seen in the other.
+func (f *file) share() []byte {
+	f.shared = max(f.shared, len(f.data))
+	return slices.Clip(f.data)
+}
+
 func (f *file) sync() {
-	f.synced = slices.Clone(f.data)
+	f.synced = f.share()
 	clear(f.dirty)
 }
 
@@ -516,7 +535,7 @@ func (f *file) crash(rnd *rand.Rand) *file {
 			copy(data[i*sector:], f.data[i*sector:min((i+1)*sector, len(f.data), size)])
 		}
 	}
-	return &file{data: data, synced: slices.Clone(data), dirty: map[int]bool{}}
+	return &file{data: data, synced: data, shared: len(data), dirty: map[int]bool{}}
 }
 
 // ReadFile returns what a file holds, for tests that look at it or change it.
@@ -542,7 +561,8 @@ func (f *FS) WriteFile(name string, data []byte) error {
 	if d == nil {
 		return errors.New("crashfs: no such directory")
 	}
-	made := &file{data: slices.Clone(data), synced: slices.Clone(data), dirty: map[int]bool{}}
+	own := slices.Clip(slices.Clone(data))
+	made := &file{data: own, synced: own, shared: len(own), dirty: map[int]bool{}}
 	d.entries[filepath.Base(name)], d.synced[filepath.Base(name)] = made, made
 	return nil
 }
@@ -555,7 +575,8 @@ func (f *FS) Clone() *FS {
 	for path, d := range f.dirs {
 		c := newDir(true)
 		for name, inode := range d.entries {
-			c.entries[name] = &file{data: slices.Clone(inode.data), synced: slices.Clone(inode.data), dirty: map[int]bool{}, reserved: inode.reserved}
+			data := inode.share()
+			c.entries[name] = &file{data: data, synced: data, shared: len(data), dirty: map[int]bool{}, reserved: inode.reserved}
 		}
 		c.synced = maps.Clone(c.entries)
 		after.dirs[path] = c

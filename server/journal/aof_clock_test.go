@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var clockRuns = flag.Int("aof.clocks", 20, "random histories of a wall clock that is set wrong")
+var clockRuns = flag.Int("aof.clocks", 12, "random histories of a wall clock that is set wrong")
 
 // stepped is a wall clock that is set wrong and mended, beside the time that really passes.
 type stepped struct{ wall, real int64 }

@@ -17,7 +17,7 @@ import (
 
 var (
 	cutEvery = flag.Int("aof.step", 61, "a file is cut at every so many bytes")
-	bitFlips = flag.Int("aof.flips", 1000, "random bit flips")
+	bitFlips = flag.Int("aof.flips", 500, "random bit flips")
 )
 
 const incrName = "/data/appendonlydir/appendonly.aof.1.incr.aof"
@@ -109,7 +109,7 @@ func TestFixedLogStarts(t *testing.T) {
 			require.NoError(t, disk.WriteFile(manifest, append(names, "file appendonly.aof.2.incr.aof seq 2 type i\n"...)))
 			require.NoError(t, disk.WriteFile("/data/appendonlydir/appendonly.aof.2.incr.aof", nil))
 		}
-		for n := 0; n <= len(text); n += 5 {
+		for n := 0; n <= len(text); n += max(*cutEvery/5, 1) {
 			w, started, err := loadCopy(t, disk, text[:n], now, nil)
 			require.NoError(t, err, "cut at %d", n)
 			state := servertest.Digest(w.Srv)

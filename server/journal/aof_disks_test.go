@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var badDisks = flag.Int("aof.disks", 3, "servers whose disk goes bad, for each way in which it does")
+var badDisks = flag.Int("aof.disks", 2, "servers whose disk goes bad, for each way in which it does")
 
 // badDisk is a way in which a disk goes bad.
 type badDisk struct {
@@ -121,8 +121,9 @@ func (r *diskRun) live(t *testing.T) {
 // pad writes to the log what is of no interest.
 func (r *diskRun) pad(w *servertest.AOFServer, n int) {
 	const length = 512 << 10
+	pad := servertest.EncodeCommand("SET", "pad", strings.Repeat("p", length))
 	for ; n > 0; n -= length {
-		w.Feed(servertest.EncodeCommand("SET", "pad", strings.Repeat("p", length)))
+		w.Feed(pad)
 	}
 }
 

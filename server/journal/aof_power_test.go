@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var powerCuts = flag.Int("aof.cuts", 500, "simulated power cuts, each with a seed of its own")
+var powerCuts = flag.Int("aof.cuts", 250, "simulated power cuts, each with a seed of its own")
 
 // TestPowerCuts: whatever a disk makes of what was not synced, the server starts, with all that was acknowledged under always and
 // with all that was synced else, and its data are as they were at some moment after that.
