@@ -14,7 +14,8 @@ type Directive struct {
 	Secret   bool   // the value is shown to CONFIG GET only: in no error, notice or help text
 	Hidden   bool   // CONFIG GET and SET do not know it
 
-	kind kind
+	kind  kind
+	ofOwn bool // it is about data of the server's own, which a gateway has none of
 	// check refuses values that kind can read but this version or this machine cannot serve, or bends them into range.
 	check func(c *Config, h *Host) error
 	// notice says what a value does not do, to be logged; "" = it does all that it says. It may be nil.

@@ -644,7 +644,7 @@ var laterDirectives = []*Directive{
 	{
 		Name: "save", Group: Persistence, Since: "0.1.0", Default: "3600 1 300 100 60 10000", Settable: true,
 		Summary: `Pairs of seconds and changes: take a snapshot when so many keys have changed and the last one is so old. With any, one is taken at the end too; "" means none.`,
-		kind:    saveKind{},
+		kind:    saveKind{}, ofOwn: true,
 	},
 	{
 		Name: "stop-writes-on-bgsave-error", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,

@@ -95,7 +95,7 @@ func (l *Live) wrongIn(data []byte, now *Config) ([]*Directive, error) {
 
 // isNoMatterOf reports whether it makes no difference to a configuration what its file says of a directive. A gateway saves nothing, wherever its upstream
 // comes from: a save "" in the file would have a start without that upstream keep its data in memory alone.
-func isNoMatterOf(c *Config, d *Directive) bool { return c.Upstream != "" && d.Name == "save" }
+func isNoMatterOf(c *Config, d *Directive) bool { return c.Upstream != "" && d.ofOwn }
 
 // waits reports whether Reload has found another value of a directive, which waits for the next start. What a command has changed since then, and back
 // possibly, is what is to be written: a user that was deleted must not return, nor a primary that is followed no more.
