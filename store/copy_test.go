@@ -38,7 +38,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 			ks := New(Options{Databases: 2, Limits: limits})
 			t.Cleanup(ks.Close)
 			want := []map[string]modelTyped{{}, {}}
-			for i := range 20_000 {
+			for i := range *opsFlag / 30 {
 				stepTyped(t, rnd, ks, want)
 				if i%1000 == 0 {
 					requireTyped(t, ks, want)

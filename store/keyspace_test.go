@@ -52,7 +52,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	m.verifyAll()
-	t.Logf("%d keys at the end, %d splits, %d merges, %d scans", m.ks.Stats().Keys, splits, merges, m.scans)
+	t.Logf("%d keys at the end, %d splits, %d merges, %d scans, %d numbers renewed", m.ks.Stats().Keys, splits, merges, m.scans, m.renewed)
 	if *opsFlag >= 100_000 {
 		require.NotZero(t, m.scans)
 		require.NotZero(t, m.renewed)

@@ -86,7 +86,7 @@ func TestListModel(t *testing.T) {
 			ks, db := typesKeyspace(t, limits)
 			k := testKey(ks, "list")
 			var want []string
-			for i := range *opsFlag / 10 {
+			for i := range *opsFlag / 20 {
 				changeList(t, rnd, db, k, &want, string(randomName(rnd, 30)))
 				if i%100 == 0 || len(want) < 5 {
 					requireList(t, want, db, k)

@@ -94,7 +94,7 @@ func TestSetModel(t *testing.T) {
 			ks, db := typesKeyspace(t, limits)
 			k := testKey(ks, "set")
 			want, whole := modelSet{}, true
-			for i := range *opsFlag / 5 {
+			for i := range *opsFlag / 10 {
 				changeSet(t, db, k, want, randomMember(rnd, whole), rnd.IntN(5) < 2)
 				if i%200 == 0 || len(want) < 3 {
 					requireSet(t, want, db, k)

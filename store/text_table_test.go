@@ -17,16 +17,21 @@ func requireCounted(t *testing.T, table *textTable) {
 	for p := range table.len() {
 		held := table.at(p)
 		size := len(c.data(*held))
-		require.LessOrEqual(t, int(held.name+held.value), size)
+		if int(held.name+held.value) > size {
+			require.LessOrEqual(t, int(held.name+held.value), size)
+		}
 		chunks[held.chunk] += size
 		live += size
 	}
-	gone := 0
+	gone, listed := 0, map[uint32]bool{}
+	for _, i := range c.gone {
+		listed[i] = true
+	}
 	for i, chunk := range c.chunks {
 		require.Equal(t, chunks[i], chunk.live)
 		bytes += len(chunk.data)
 		if chunk.data == nil {
-			require.Contains(t, c.gone, uint32(i))
+			require.True(t, listed[uint32(i)], "chunk %d", i)
 			gone++
 		} else if c.filling != i+1 {
 			require.Positive(t, chunk.live, "a chunk without texts is kept")
@@ -45,9 +50,10 @@ func requireHolds(t *testing.T, model map[string]string, table *textTable) {
 	t.Helper()
 	require.Equal(t, len(model), table.len())
 	table.each(func(name, value []byte) bool {
-		want, ok := model[string(name)]
-		require.True(t, ok)
-		require.Equal(t, want, string(value))
+		if want, ok := model[string(name)]; !ok || want != string(value) {
+			require.True(t, ok)
+			require.Equal(t, want, string(value))
+		}
 		return true
 	})
 }
