@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -33,25 +34,26 @@ func TestQueueOfTheGoneIsForgotten(t *testing.T) {
 	}
 }
 
-// TestHurriedRequestsGoOn: those that wait go on at once when there is no room for others, and so does the next one.
+// TestHurriedRequestsGoOn: those that wait go on at once when there is no room for others, and so does the next one. Time is made up, or on a slow
+// machine the first of them would have had its turn before the last one came.
 func TestHurriedRequestsGoOn(t *testing.T) {
-	var p pace
-	p.next = time.Now().Add(paceMax / 2)
-	var all sync.WaitGroup
-	for range 5 {
-		all.Go(func() { p.wait(context.Background()) })
-	}
-	require.Eventually(t, func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.next = time.Now().Add(paceMax / 2) // however slow the machine is
-		return p.waiting == 5
-	}, time.Minute, time.Microsecond)
-	p.hurry()
-	turn, _ := p.enter(time.Now())
-	require.Zero(t, turn)
-	all.Wait()
-	require.Zero(t, p.waiting)
+	synctest.Test(t, func(t *testing.T) {
+		var p pace
+		began := time.Now()
+		p.next = began.Add(paceMax / 2)
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() { p.wait(context.Background()) })
+		}
+		synctest.Wait()
+		require.Equal(t, 5, p.waiting)
+		p.hurry()
+		turn, _ := p.enter(time.Now())
+		require.Zero(t, turn)
+		all.Wait()
+		require.Zero(t, p.waiting)
+		require.Zero(t, time.Since(began))
+	})
 }
 
 // TestWhoHasGoneDoesNotWait: a request whose peer has gone does not wait for its turn.
