@@ -110,6 +110,7 @@ func (w *writers) write() {
 		switch {
 		case r.failure == nil && r.reply[0] == ':':
 			w.passed[i].Add(1)
+			time.Sleep(100 * time.Microsecond) // and leave the processors to the nodes, for which the tests wait
 		case r.failure == nil:
 			w.other.Store(r.reply, true)
 		default:
@@ -166,6 +167,7 @@ func (w *writers) others() (list []string) {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel() // it waits for the nodes most of the time, as the next two do
 	nodes := startCluster(t, 3, true)
 	u := started(t, Config{Addrs: []string{nodes[5].addr}, Timeout: 2 * time.Second, Rest: 300 * time.Millisecond}) // a replica tells of the topology too
 	require.True(t, u.Cluster())
@@ -202,6 +204,7 @@ func TestCluster(t *testing.T) {
 // TestSlotsMove: no error reaches a caller while slots with keys move from one node to another and back, the first ones to a node that had
 // none, and each call runs exactly once.
 func TestSlotsMove(t *testing.T) {
+	t.Parallel()
 	nodes := startCluster(t, 2, false)
 	fresh := launchRedis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-port", strconv.Itoa(freePort(t)),
 		"--cluster-allow-replica-migration", "no")
@@ -292,6 +295,7 @@ func moveSlot(t *testing.T, from, to *redisServer, fromID, toID string, slot int
 
 // TestSentinel: the primary that a Sentinel names is used, and the one that takes its place.
 func TestSentinel(t *testing.T) {
+	t.Parallel()
 	first := startRedis(t, "--requirepass", "secret", "--masterauth", "secret")
 	second := startRedis(t, "--requirepass", "secret", "--masterauth", "secret", "--replicaof", "127.0.0.1", strconv.Itoa(first.port))
 	sentinel := startSentinel(t, first)

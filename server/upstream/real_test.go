@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -101,17 +102,20 @@ func (r *redisServer) must(t *testing.T, args ...string) value {
 	return v
 }
 
-var nextPort = 21000 + os.Getpid()%1000*8
+// nextPort is shared by tests that run beside each other.
+var nextPort atomic.Int64
+
+func init() { nextPort.Store(int64(21000 + os.Getpid()%1000*8)) }
 
 // freePort returns a port that nothing listens on, below those that the system gives to outgoing connections.
 func freePort(t *testing.T) int {
 	t.Helper()
 	for range 2000 {
-		nextPort++
-		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(nextPort)))
+		port := int(nextPort.Add(1))
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err == nil {
 			_ = listener.Close()
-			return nextPort
+			return port
 		}
 	}
 	require.FailNow(t, "no port is free")

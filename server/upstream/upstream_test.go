@@ -144,7 +144,7 @@ func TestCommandsThatWereNotWrittenAreSentAgain(t *testing.T) {
 		return ""
 	})
 	u := started(t, Config{Addrs: []string{node.addr}, PendingBytes: 1 << 30})
-	small, large, after := newCall("INCR", "k"), newCall("SET", "k", strings.Repeat("x", 64<<20)), newCall("SET", "k", "y")
+	small, large, after := newCall("INCR", "k"), newCall("SET", "k", strings.Repeat("x", 24<<20)), newCall("SET", "k", "y")
 	small.send(u)
 	eventually(t, "it has been read", first.Load)
 	large.send(u)
