@@ -63,7 +63,7 @@ func TestLiteralsAreStoredAsTheMachineStores(t *testing.T) {
 
 // TestLiteralsAreWeighed: a script that makes many large tables is stopped as others are.
 func TestLiteralsAreWeighed(t *testing.T) {
-	e := New(newFakeHost(), Options{})
+	e := New(newFakeHost(), Options{MaxHeapBytes: 20 << 20}) // which take a third of the time that the usual bound takes
 	for _, src := range []string{
 		"local all = {} while true do all[#all + 1] = {" + list(20_000, "'k%d',") + "} end",
 		"local all = {} while true do all[#all + 1] = {" + list(20_000, "{},%[1]d,") + "} end",
@@ -72,7 +72,7 @@ func TestLiteralsAreWeighed(t *testing.T) {
 		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), memoryText, "%.60s", src)
 	}
 	slices := 0
-	e = New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 20)})
+	e = New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 8)})
 	src := "while true do local t = {" + list(20_000, "k%d=1,") + "} end"
 	require.Contains(t, eval(e, src, resp.RESP2, nil, nil), timeLimitText)
 }

@@ -61,7 +61,7 @@ var endless = []string{
 
 func TestEndlessScriptsAreStopped(t *testing.T) {
 	slices := 0
-	e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 20)})
+	e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 8)})
 	for _, src := range endless {
 		reply := eval(e, src, resp.RESP2, nil, nil)
 		stopped := strings.HasPrefix(reply, "-"+timeLimitText) || strings.HasPrefix(reply, "-"+memoryText)
