@@ -612,7 +612,7 @@ func TestClientsThatSendNothingMore(t *testing.T) {
 // TestLongKeysAreNotKept by the calls that are used again.
 func TestLongKeysAreNotKept(t *testing.T) {
 	_, gate := overRedis(t)
-	const clients, long = 20, 1 << 20
+	const clients, long = 12, 1 << 20
 	key := strings.Repeat("k", long)
 	for _, line := range []string{"CL.THROTTLE " + key + " 10 1 60", "RL.FIXED " + key + " 10 1h", "RL.RELEASE " + key + " x", "RL.RESET " + key} {
 		before := heapInUse()
