@@ -22,7 +22,7 @@ var created = time.Unix(1_700_000_000, 0).UTC()
 // TestSBOM reads the modules of headgate itself. (A test's binary has none noted in it.)
 func TestSBOM(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "headgate")
-	out, err := exec.Command("go", "build", "-o", binary, "../../cmd/headgate").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "../../cmd/headgate").CombinedOutput()
 	require.NoError(t, err, string(out))
 	var first, second bytes.Buffer
 	require.NoError(t, writeSBOM(&first, binary, "headgate-1.0-linux-amd64", "1.0", created))

@@ -63,7 +63,7 @@ func stream() (text string, units []unit) {
 	return text, units
 }
 
-var step = flag.Int("replication.step", 5, "bytes between two places at which links are cut; 1 is everywhere")
+var step = flag.Int("replication.step", 13, "bytes between two places at which links are cut; 1 is everywhere")
 
 // TestCutAtAnyByte cuts a primary's answers, its snapshot and its stream at every byte: the data are the old ones until the snapshot has come
 // whole, and then those behind the last whole unit of the stream; the next link goes on from there.

@@ -85,7 +85,7 @@ func TestShapeRandom(t *testing.T) {
 		},
 		func() string { return encode(slices.Repeat([]string{"a"}, 15+rnd.IntN(3))...) },
 	}
-	for range 2000 {
+	for range 800 {
 		var input strings.Builder
 		some := []int{rnd.IntN(len(kinds)), rnd.IntN(len(kinds)), rnd.IntN(len(kinds))}
 		for range 100 {
