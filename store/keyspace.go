@@ -279,6 +279,10 @@ func (ks *Keyspace) FlushAll() {
 	}
 }
 
+// keepingDatabases is how many databases, the first ones, keep a little memory when they are flushed: where there are thousands, it would be
+// gigabytes together.
+const keepingDatabases = DefaultDatabases
+
 // Flush removes every key of the database, in a time that hardly depends on how many there are. Memory that would take
 // long to give back goes back during the following calls of ExpireSlice. On an empty database it is no change.
 func (db *DB) Flush() {
@@ -291,7 +295,11 @@ func (db *DB) Flush() {
 	}
 	db.ks.measureAll()
 	if s := db.ks.snapshot; s == nil || !s.adopt(db) {
-		db.ks.retired.add(db.arena.clear())
+		if db.index < keepingDatabases {
+			db.ks.retired.add(db.arena.clear())
+		} else {
+			db.ks.retired.add(db.arena.release())
+		}
 		db.ks.retired.unmap(flushUnmapBytes)
 	}
 	db.ks.objectBytes -= db.objects.bytes

@@ -171,6 +171,22 @@ func TestFlushOfFewKeysMapsNothing(t *testing.T) {
 	}
 }
 
+// TestFlushOfManyDatabasesGivesTheirMemoryBack: what each keeps when it is flushed must not add up where there are many.
+func TestFlushOfManyDatabasesGivesTheirMemoryBack(t *testing.T) {
+	ks := New(Options{Databases: 10 * DefaultDatabases})
+	defer ks.Close()
+	for i := range ks.Databases() {
+		ks.DB(i).SetInt(testKey(ks, "a"), 1, 0)
+	}
+	full := ks.Stats()
+	ks.FlushAll()
+	require.NoError(t, ks.Check())
+	require.LessOrEqual(t, ks.Stats().ArenaResident, full.ArenaResident/10)
+	for i := DefaultDatabases; i < ks.Databases(); i++ {
+		require.Nil(t, ks.DB(i).arena.bases)
+	}
+}
+
 // TestTouchReturnsLoads only shows that the prefetch works on any state: an empty database, a miss, a hit.
 func TestTouchReturnsLoads(t *testing.T) {
 	ks := New(Options{Databases: 1})
