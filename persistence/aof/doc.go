@@ -40,7 +40,8 @@
 //
 // A file may end anywhere, because of a crash, in its last batch: it is loaded up to its last whole unit. In a batch whose
 // #CRC line is missing, a unit with a zero byte at the end of a 512-byte sector does not count as whole: storage that lost power
-// may have kept the sectors behind it and not that one. A batch with a wrong CRC, or anything that is not of the form above, is
+// may have kept the sectors behind it and not that one. Nor does a unit whose last value ends like a #CRC line: a length with a flipped
+// bit may have taken in the line that is missing. A batch with a wrong CRC, or anything that is not of the form above, is
 // damage: everything from there to the end is given up if that is no more than MaxSalvage bytes, without zero bytes at the end, and
 // else the file is refused.
 package aof

@@ -62,6 +62,9 @@ const (
 	tagGap = "GAP"
 )
 
+// longestCRC is how many bytes of a #CRC line stand behind its tag, at most.
+const longestCRC = len("01234567:9223372036854775807\r\n")
+
 // sector is the smallest unit that storage keeps or loses as a whole, in bytes.
 const sector = 512
 
@@ -80,7 +83,7 @@ type scan struct {
 	opened int64 // where the batch that is open begins
 
 	own     bool // a batch of ours is open: its #CRC line is to come
-	doubt   bool // a unit of this batch may have lost a sector
+	doubt   bool // a unit of this batch may have lost a sector, or have swallowed its #CRC line
 	refuted bool // a CRC speaks against what has come since good, or since batch if own
 	inMulti bool
 	multiAt int64
@@ -182,7 +185,7 @@ func (s *scan) command(begin int64, raw []byte) *Flaw {
 	default:
 		s.now.commands++
 	}
-	if s.own && !s.doubt && hasHole(begin, raw) {
+	if s.own && !s.doubt && (hasHole(begin, raw) || endsInCRC(raw)) {
 		s.doubt, s.sound = true, s.whole
 	}
 	s.pass(begin, raw)
@@ -220,6 +223,19 @@ func hasHole(begin int64, raw []byte) bool {
 		}
 	}
 	return false
+}
+
+// endsInCRC reports whether the end of a command reads like a #CRC line: a length that has lost a bit may have made the line of its own batch the end
+// of a value.
+func endsInCRC(raw []byte) bool {
+	mark := []byte("\n#" + tagCRC)
+	tail := raw[max(0, len(raw)-longestCRC-len(mark)):]
+	i := bytes.LastIndex(tail, mark)
+	if i < 0 {
+		return false
+	}
+	_, _, ok := parseCRC(bytes.TrimSuffix(tail[i+len(mark):], []byte("\r\n")))
+	return ok
 }
 
 // annotation takes note of a line.

@@ -161,6 +161,22 @@ func TestScanOfUnits(t *testing.T) {
 	}
 }
 
+// TestScanOfALengthThatTakesInTheCRC: a flipped bit may make the last value so long that the #CRC line of its batch is the end of it. Such a value was
+// loaded as if it were right.
+func TestScanOfALengthThatTakesInTheCRC(t *testing.T) {
+	const first, second = "#NOW:1\r\n*1\r\n$4\r\nPING\r\n", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n0123456789\r\n"
+	right := first + fmt.Sprintf(second, 10)
+	line := string(appendCRC(nil, crc32.Checksum([]byte(right), castagnoli), int64(len(right))))
+	for text, whole := range map[string]int{
+		right + line: len(right + line),
+		first + fmt.Sprintf(second, 10+len(line)) + line: len(first),
+	} {
+		report := scanOf(t, []byte(text))
+		require.EqualValues(t, whole, report.Whole, "%q", text)
+		require.Equal(t, whole == len(text), report.Flaw == nil, "%q", text)
+	}
+}
+
 // failing is a file that cannot be read any more from some read on.
 type failing struct {
 	memory
