@@ -225,7 +225,7 @@ func hasHole(begin int64, raw []byte) bool {
 	return false
 }
 
-// endsInCRC reports whether the end of a command reads like a #CRC line: a length that has lost a bit may have made the line of its own batch the end
+// endsInCRC reports whether the end of a command reads like a #CRC line: a length with a flipped bit may have made the line of its own batch the end
 // of a value.
 func endsInCRC(raw []byte) bool {
 	mark := []byte("\n#" + tagCRC)

@@ -11,7 +11,7 @@ import (
 //go:embed *.lua
 var sources embed.FS
 
-// Script is a script that commands of this package call. It is put together when something of it is asked for first, since a server without an
+// Script is a script that commands of this package call. It is assembled when something of it is asked for first, since a server without an
 // upstream calls none. It may be used by several goroutines.
 type Script struct {
 	Name string
@@ -62,14 +62,14 @@ func newScript(name, decide string, files ...string) *Script {
 	return &Script{Name: name, decide: decide, files: files}
 }
 
-// made returns the script, put together.
+// made returns the script, assembled.
 func (s *Script) made() *Script {
-	s.once.Do(s.put)
+	s.once.Do(s.assemble)
 	return s
 }
 
-// put puts the script together.
-func (s *Script) put() {
+// assemble makes the text of its files, and what depends on that.
+func (s *Script) assemble() {
 	var parts []string
 	for _, file := range s.files {
 		if file == "one" || file == "grant" {
