@@ -491,6 +491,16 @@ func (l *link) unusedSince(since int64) bool {
 	return l.conn != nil && l.used < since
 }
 
+// lastUse is when something was queued last, by Now: 0 where there is no connection.
+func (l *link) lastUse() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == nil {
+		return 0
+	}
+	return l.used
+}
+
 // close closes the connection for good, and calls that take it fail.
 func (l *link) close() {
 	l.mu.Lock()

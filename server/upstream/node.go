@@ -2,9 +2,12 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -143,11 +146,18 @@ func (n *node) link(c *Call) (*link, *Failure) {
 	return l, nil
 }
 
-// dropIdle drops a connection that nothing uses now, and reports false if there is none. The caller holds mu.
+// dropIdle drops a connection that nothing uses now, and reports false if there is none. One that could not be made goes first, so that clients who
+// are refused cost others none of theirs, and then the one that was used longest ago. The caller holds mu.
 func (n *node) dropIdle() bool {
-	for key, l := range n.others {
+	links := slices.Collect(maps.Values(n.others))
+	lastUse := make(map[*link]int64, len(links))
+	for _, l := range links {
+		lastUse[l] = l.lastUse()
+	}
+	slices.SortFunc(links, func(a, b *link) int { return cmp.Compare(lastUse[a], lastUse[b]) })
+	for _, l := range links {
 		if l.shut(true) {
-			delete(n.others, key)
+			delete(n.others, l.key)
 			return true
 		}
 	}

@@ -392,6 +392,53 @@ func TestManyUsers(t *testing.T) {
 	require.Nil(t, do(t, u, "GET", "k").failure)
 }
 
+// TestRefusedUsersGiveWay: where there may be no more connections, users that the node refuses cost others none of theirs, and the one that was used
+// longest ago is dropped first.
+func TestRefusedUsersGiveWay(t *testing.T) {
+	var mu sync.Mutex
+	connects := make(map[string]int) // of each user
+	node := startFake(t, on("HELLO", func(args []string) string {
+		at := slices.Index(args, "AUTH")
+		if at < 0 {
+			return ""
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if connects[args[at+1]]++; strings.HasPrefix(args[at+1], "refused") {
+			return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+		}
+		return ""
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 20 * time.Second})
+	ask := func(user string) *Failure {
+		c := newCall("GET", "k")
+		c.User = &UserConn{Name: user, Password: "p"}
+		return c.send(u).wait(t).failure
+	}
+	connectsOf := func(user string) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return connects[user]
+	}
+	const served = linksMax - 2 - 1 // beside the connections of the gateway's own user, and one that is refused
+	for i := range served {
+		require.Nil(t, ask(fmt.Sprint("served", i)))
+	}
+	for i := range linksMax {
+		require.NotNil(t, ask(fmt.Sprint("refused", i)))
+	}
+	for i := range served {
+		require.Nil(t, ask(fmt.Sprint("served", i)))
+		require.Equal(t, 1, connectsOf(fmt.Sprint("served", i)))
+	}
+	require.Nil(t, ask("another"))
+	require.Nil(t, ask("more"))
+	require.Nil(t, ask("served1"))
+	require.Equal(t, 1, connectsOf("served1"))
+	require.Nil(t, ask("served0"))
+	require.Equal(t, 2, connectsOf("served0"))
+}
+
 // TestUsersOfANodeThatHasLeft: a call for which the node has no connection yet is one for the next node, and not one too many.
 func TestUsersOfANodeThatHasLeft(t *testing.T) {
 	node := startFake(t, nil)
