@@ -280,7 +280,10 @@ var samples = map[string]sample{
 }
 
 // idleAlone are directives that do nothing by themselves, see TestNoticesOfDirectivesAtOdds.
-var idleAlone = map[string]bool{"rls-config": true, "rls-bind": true, "rls-response-headers": true, "rls-user": true, "http-bind": true}
+var idleAlone = map[string]bool{
+	"rls-config": true, "rls-bind": true, "rls-response-headers": true, "rls-user": true, "http-bind": true,
+	"metrics-bind": true, "metrics-password": true, "metrics-page-password": true, "masteruser": true,
+}
 
 // TestEveryDirectiveEveryWay gives each directive by file, standard input, flag in two spellings, environment and, where it may be,
 // CONFIG SET, under each of its names.
