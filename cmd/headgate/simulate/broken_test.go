@@ -50,7 +50,7 @@ func TestLogThatBreaksOff(t *testing.T) {
 		log       []byte
 		why, line string
 	}{
-		{"cut", whole[:len(whole)-20], "the standard input is cut off: unexpected EOF.", " lines, 1 keys"},
+		{"cut", whole[:len(whole)-20], "the standard input is cut off: unexpected EOF.", ", 1 key of "},
 		{"what is no gzip behind it", append(bytes.Clone(whole), brokenLine...), "the standard input is cut off: gzip: invalid header.", "4,000 lines"},
 		{"checksum", flipped, "the standard input is cut off: gzip: invalid checksum.", "4,000 lines"},
 	} {
@@ -69,5 +69,5 @@ func TestLogThatBreaksOff(t *testing.T) {
 
 // TestByteOrderMark: one before the first line is no part of it.
 func TestByteOrderMark(t *testing.T) {
-	require.Contains(t, simulated(t, []byte("\ufeff"+brokenLine+brokenLine)), "2 lines, 1 keys")
+	require.Contains(t, simulated(t, []byte("\ufeff"+brokenLine+brokenLine)), "2 lines, 1 key of ")
 }

@@ -65,5 +65,5 @@ func TestPlotsThatCannotBe(t *testing.T) {
 	require.Equal(t, brokenLine, string(kept))
 	report, err := run(filepath.Join(log, "plot.svg"))
 	require.ErrorContains(t, err, "not a directory")
-	require.Contains(t, report, "1 lines")
+	require.Contains(t, report, "1 line,")
 }

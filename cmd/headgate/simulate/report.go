@@ -178,8 +178,16 @@ func (r *Report) writeText(out io.Writer) error {
 	return err
 }
 
+// countOf is a number with what it counts.
+func countOf(n uint64, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return grouped(n) + " " + what
+}
+
 func (r *Report) heading(text *strings.Builder) {
-	fmt.Fprintf(text, "%s (%s): %s lines, %s keys of %s", strings.Join(r.Logs, " "), r.Format, grouped(r.Lines), grouped(uint64(r.Keys)), r.Key)
+	fmt.Fprintf(text, "%s (%s): %s, %s of %s", strings.Join(r.Logs, " "), r.Format, countOf(r.Lines, "line"), countOf(uint64(r.Keys), "key"), r.Key)
 	if r.Requests > 0 {
 		fmt.Fprintf(text, ", from %s to %s", r.From, r.To)
 	}

@@ -208,5 +208,5 @@ func (l *reading) progress() {
 		return
 	}
 	l.next = time.Now().Add(showsEvery)
-	fmt.Fprintf(l.Progress, "\r%s lines, %s keys\033[K", grouped(l.lines), grouped(uint64(len(l.runner.calls))))
+	fmt.Fprintf(l.Progress, "\r%s, %s\033[K", countOf(l.lines, "line"), countOf(uint64(len(l.runner.calls)), "key"))
 }
