@@ -167,6 +167,7 @@ func TestOptions(t *testing.T) {
 		{"word", `does not know "word"`},
 		{"--user bob", "needs --pass"},
 		{"--json x --svg x", "name the same file"},
+		{"--json ./x --svg x", "name the same file"},
 		{"--load nope", "there is no load"},
 	} {
 		_, err := ParseOptions(strings.Fields(c.args), nil, io.Discard)

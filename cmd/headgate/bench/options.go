@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -148,7 +149,7 @@ func (o *Options) check() error {
 	if o.Cert != "" && !o.TLS {
 		return errors.New("--cert needs --tls")
 	}
-	if o.JSON != "" && o.JSON == o.SVG {
+	if o.JSON != "" && o.SVG != "" && filepath.Clean(o.JSON) == filepath.Clean(o.SVG) {
 		return errors.New("--json and --svg name the same file: give each its own")
 	}
 	if o.User != "" && o.Pass == "" {
