@@ -27,9 +27,14 @@ func openLog(cfg *config.Config, fallback io.Writer) (*logOutput, error) {
 	o := &logOutput{path: cfg.Path(cfg.LogFile), out: fallback}
 	o.setLevel(cfg.LogLevel)
 	if err := o.reopen(); err != nil {
-		return nil, fmt.Errorf("cannot open the log file: %w; correct --logfile", err)
+		return nil, unusableLog(err)
 	}
 	return o, nil
+}
+
+// unusableLog is the error for a log file that cannot be written.
+func unusableLog(err error) error {
+	return fmt.Errorf("cannot open the log file: %w; correct --logfile", err)
 }
 
 // setLevel takes the loglevel directive over.

@@ -6,7 +6,7 @@
 //	headgate simulate [access.log ...] --policy P ...     show what limits would have done to the traffic in a log
 //	headgate cli [-h HOST] [-p PORT] [command ...]        send commands, from the arguments, a pipe or a prompt, and print replies
 //	headgate ping [the same words]                        exit with 0 if the server that the words configure answers, else with 1
-//	headgate help [tool | command]                        explain a tool, or a command of the server's
+//	headgate help [tool | command | directive]            explain a tool, a command of the server's, or a directive
 //	headgate version | --version | --help
 //	headgate [file.conf] [--directive value ...] --check-config
 package main
@@ -52,7 +52,7 @@ const toolsHelp = `headgate, a rate-limit server that speaks the Redis protocol
   headgate check DIR [--fix]                show what is in a data directory and whether it is intact
   headgate bench [--addr A] [--load L] ...  measure the throughput and latency of a server under load
   headgate simulate [access.log] ...        show what limits would have done to the traffic in a log
-  headgate help TOOL | COMMAND              explain one of these, or a command of the server's, such as RL.GCRA
+  headgate help TOOL | COMMAND | DIRECTIVE  explain one of these, such as bench, RL.GCRA or maxmemory
   headgate version                          print the version
 
 `
@@ -114,7 +114,7 @@ func (p program) run(args []string) int {
 	return 0
 }
 
-// help explains a tool, or a command that the words name, and returns the exit code.
+// help explains the tool, the command or the directive that the words name, and returns the exit code.
 func (p program) help(words []string) int {
 	if slices.Contains(tools, words[0]) {
 		if words[0] == "help" {
@@ -122,12 +122,16 @@ func (p program) help(words []string) int {
 		}
 		return p.run([]string{words[0], "--help"})
 	}
+	name := strings.Join(words, " ")
 	text, near := cli.Explain(words)
 	if text == "" {
-		name := strings.Join(words, " ")
-		near = cmp.Or(spelling.Nearest(name, tools...), near)
+		var directive string
+		text, directive = config.Explain(name)
+		near = cmp.Or(spelling.Nearest(name, tools...), near, directive)
+	}
+	if text == "" {
 		advice := cmp.Or(advise(near), "; docs/commands.md has all commands, and headgate --help the directives")
-		p.complain(fmt.Errorf("%q is no tool, no limiter and no command of Redis's types%s", name, advice))
+		p.complain(fmt.Errorf("%q is no tool, no limiter, no command of Redis's types and no directive%s", name, advice))
 		return exitMisused
 	}
 	if _, err := io.WriteString(p.stdout, text); err != nil {
@@ -179,18 +183,48 @@ func (p program) checkConfig(args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := server.CheckAccess(live.Get()); err != nil {
+	cfg := live.Get()
+	if err := server.CheckAccess(cfg); err != nil {
 		return err
 	}
-	unwritable, err := server.CheckData(live.Get(), dataFiles)
+	unwritable, err := server.CheckData(cfg, dataFiles)
 	if err != nil {
 		return err
 	}
-	for _, n := range slices.Concat(notices, server.Advise(live.Get()), unwritable) {
+	if err := checkWritable(cfg.Path(cfg.LogFile)); err != nil {
+		return unusableLog(err)
+	}
+	if err := checkWritable(cfg.Path(cfg.PidFile)); err != nil {
+		return unusablePID(err)
+	}
+	for _, n := range slices.Concat(notices, server.Advise(cfg), unwritable) {
 		fmt.Fprintln(p.stderr, n)
 	}
 	fmt.Fprintln(p.stdout, "the configuration is valid")
-	p.sayWhatLoads(live.Get())
+	p.sayWhatLoads(cfg)
+	return nil
+}
+
+// checkWritable returns why a file could not be written. It leaves none behind, and does not look at devices and pipes, which may wait for who reads
+// them, nor at a link to nothing. An empty path means none.
+func checkWritable(path string) error {
+	if path == "" {
+		return nil
+	}
+	_, err := os.Lstat(path)
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err == nil {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() && !info.IsDir() {
+			return nil
+		}
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	if f.Close(); missing {
+		os.Remove(path)
+	}
 	return nil
 }
 

@@ -83,9 +83,14 @@ func writePID(path string) error {
 		return nil
 	}
 	if err := os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err != nil {
-		return fmt.Errorf("cannot write the process id: %w; correct --pidfile", err)
+		return unusablePID(err)
 	}
 	return nil
+}
+
+// unusablePID is the error for a file that the process's number cannot be written to.
+func unusablePID(err error) error {
+	return fmt.Errorf("cannot write the process id: %w; correct --pidfile", err)
 }
 
 func removePID(path string) {

@@ -34,12 +34,37 @@ func Usage(w io.Writer) error {
 				mark = '*'
 			}
 			fmt.Fprintf(b, "%c --%s %s\n", mark, d.Name, d.Default)
-			for _, line := range wrap(d.Summary+" ("+d.Syntax()+")", usageWidth-6) {
-				fmt.Fprintf(b, "      %s\n", line)
-			}
+			d.writeUsage(b)
 		}
 	}
 	return b.Flush()
+}
+
+// writeUsage writes what a directive does, and what values it takes.
+func (d *Directive) writeUsage(w io.Writer) {
+	for _, line := range wrap(d.Summary+" ("+d.Syntax()+")", usageWidth-6) {
+		fmt.Fprintf(w, "      %s\n", line)
+	}
+}
+
+// Explain returns the help text of the directive with that name, in any case and with or without leading dashes. If there is none it is empty, and near
+// is the name that was most likely meant, or empty too.
+func Explain(name string) (text, near string) {
+	name = strings.ToLower(strings.TrimPrefix(name, "--"))
+	d := byName[name]
+	if d == nil {
+		return "", nearest(name)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "--%s %s\n", d.Name, d.Default)
+	d.writeUsage(&b)
+	fmt.Fprintf(&b, "      In the environment: %s\n", variableOf(d.Name))
+	if d.Settable {
+		b.WriteString("      Can change at run time: CONFIG SET, or SIGHUP after editing the file\n")
+	} else {
+		b.WriteString("      Takes effect at the next start\n")
+	}
+	return b.String(), ""
 }
 
 // wrap breaks a text into lines of at most width bytes, as far as its words allow.
