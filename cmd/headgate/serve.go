@@ -93,8 +93,9 @@ func unusablePID(err error) error {
 	return fmt.Errorf("cannot write the process id: %w; correct --pidfile", err)
 }
 
+// removePID removes the file that writePID has written. A device such as /dev/null stays.
 func removePID(path string) {
-	if path != "" {
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 		os.Remove(path)
 	}
 }

@@ -12,9 +12,15 @@ type aclScratch struct {
 	indexes []int // of its keys
 }
 
+// keptKeys bounds the keys that there is memory for between two calls: there is hardly a command with more.
+const keptKeys = 1 << 10
+
 // ACLCall returns a command line as package acl judges it. It is valid until the next call.
 func (c *Ctx) ACLCall(cmd *Command, args [][]byte) *acl.Call {
 	scratch := &c.Core.aclScratch
+	if cap(scratch.indexes) > keptKeys || cap(scratch.call.Keys) > keptKeys {
+		*scratch = aclScratch{}
+	}
 	call := &scratch.call
 	call.Command, call.Args = cmd.ID, args
 	call.Keys, call.Channels = call.Keys[:0], call.Channels[:0]

@@ -19,8 +19,8 @@ const (
 	touchedKeys = 128
 	// touchedArguments is the length of the longest command whose other keys are touched.
 	touchedArguments = 64
-	// keptArguments bounds the argument slices that a worker keeps between batches.
-	keptArguments = 64 << 10
+	// keptArguments bounds the argument slices that are kept between batches, and between transactions.
+	keptArguments = 8 << 10
 )
 
 // Worker runs batches for one front. Parsing needs no lock; then the executor's lock is taken once, the keys' slots are
