@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -50,6 +51,54 @@ func TestWhatArrivesWaitsForItsTurn(t *testing.T) {
 			all.turns.mu.Unlock()
 			require.Equal(t, sent, <-read)
 		})
+	}
+}
+
+// TestTurnsAreWaitedForByFew: while as many wait for their turn as may, which have been closed since, nobody else is let in.
+func TestTurnsAreWaitedForByFew(t *testing.T) {
+	const most = 3
+	all := NewConns(most, 1, RequestBytes)
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer inner.Close()
+	listener := all.Listener(inner)
+	all.turns.mu.Lock()
+	let := make(chan net.Conn)
+	go func() {
+		defer close(let)
+		for {
+			accepted, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, err := accepted.Read(make([]byte, 10))
+				assert.Error(t, err)
+			}()
+			let <- accepted
+		}
+	}()
+	dialAndLeave := func() {
+		dialed, err := net.Dial("tcp", inner.Addr().String())
+		require.NoError(t, err)
+		require.NoError(t, dialed.Close())
+	}
+	for i := range closedShare * most {
+		dialAndLeave()
+		<-let
+		require.Eventually(t, func() bool { return all.turns.waiting.Load() == int64(i+1) }, time.Minute, time.Millisecond)
+	}
+	require.Equal(t, most, all.open())
+	dialAndLeave()
+	select {
+	case <-let:
+		require.Fail(t, "one more was let in")
+	case <-time.After(50 * time.Millisecond):
+	}
+	all.turns.mu.Unlock()
+	<-let
+	require.NoError(t, inner.Close())
+	for range let {
 	}
 }
 
