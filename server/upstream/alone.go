@@ -159,7 +159,7 @@ func (n *node) aloneFor(key linkKey, by int64) (*alone, *Failure) {
 	failure := n.noConnection(err)
 	switch failure.Full = errors.Is(err, errFull); {
 	case failure.Full: // so that the call is sent over a connection that is there
-	case failure.refused:
+	case failure.refused, n.isCut(err):
 		n.alones.refuse(key, failure, Now()+jitteredNs(n.up.rest.Load()))
 		n.warnOfConnection(key, err.Error())
 	default:

@@ -91,6 +91,23 @@ var (
 	errNoHello      = errors.New("no answer to HELLO in time")
 )
 
+// cutError is how a connection to a node that has answered others ended before it was of use.
+type cutError string
+
+func (e cutError) Error() string { return string(e) }
+
+// isCut reports whether a connection was cut off by a node that answers over others: somebody may have deleted its user, or killed it.
+func (n *node) isCut(err error) bool {
+	var cut cutError
+	return errors.As(err, &cut) && n.answers()
+}
+
+// answers reports whether something has come from the node within the time after which it would be silent.
+func (n *node) answers() bool {
+	heard := n.heard.Load()
+	return heard != 0 && Now()-heard < n.up.silence()
+}
+
 // unreached has the node rest since a connection that was begun at a time could not be made. One that is only slow does not, if it is at work,
 // answers others, or has not had as long as calls have.
 func (n *node) unreached(err error, begin int64) {
@@ -169,12 +186,15 @@ func (n *node) handshake(ctx context.Context, conn net.Conn, key linkKey) (*gree
 	}
 	_, failed := conn.Write(request)
 	values, err := readValues(conn, replies, handshakeMax) // also when nothing could be written: what TLS did not like comes this way
+	var g *greeting
+	if len(values) > 0 { // else nothing says why it has hung up
+		var refusal error
+		if g, refusal = n.judge(values[0]); refusal != nil {
+			return nil, refusal
+		}
+	}
 	if err != nil {
 		return nil, n.handshakeError(conn, err, failed)
-	}
-	g, err := n.judge(values[0])
-	if err != nil {
-		return nil, err
 	}
 	if key.db != 0 && values[1].isError() {
 		return nil, refusedSelect(values[1].text)
@@ -191,7 +211,7 @@ func (n *node) handshakeError(conn net.Conn, reading, writing error) error {
 	case errors.As(reading, &timeout) && timeout.Timeout():
 		return errNoHello
 	case n.hello.Load() != nil:
-		return errors.New(reason(reading) + " before HELLO was answered")
+		return cutError(reason(reading) + " before HELLO was answered")
 	case secured:
 		if writing == nil || !strings.Contains(reason(reading), "reset") {
 			writing = reading

@@ -183,18 +183,19 @@ func (l *link) connect() {
 		go l.reader.run()
 		return
 	}
-	failure := l.node.noConnection(err)
-	if failure.refused {
+	failure, cut := l.node.noConnection(err), l.node.isCut(err)
+	if failure.refused || cut {
 		l.refusal, l.refused = failure, Now()+jitteredNs(l.node.up.rest.Load())
 	}
 	l.giveUp(failure)
 	l.mu.Unlock()
-	if failure.refused {
-		if l == l.node.own[0] {
-			l.node.refuses(err.Error())
-		}
+	switch {
+	case failure.refused && l == l.node.own[0]:
+		l.node.refuses(err.Error())
+		fallthrough
+	case failure.refused, cut:
 		l.node.warnOfConnection(l.key, err.Error())
-	} else {
+	default:
 		l.node.unreached(err, begin)
 	}
 	l.mu.Lock()
@@ -327,7 +328,7 @@ func (l *link) clear() {
 			l.gone = append(l.gone, c)
 		}
 	}
-	unheard := !l.heard && len(l.gone) > 0
+	unheard := !l.heard && len(l.gone) > 0 && !l.node.answers() // else somebody may have killed this connection alone
 	if s, ok := l.conn.(*socket); ok {
 		s.free()
 	}

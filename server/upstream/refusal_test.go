@@ -163,6 +163,43 @@ func TestADatabaseThatIsRefused(t *testing.T) {
 	require.Equal(t, before+4, node.accepted.Load())
 }
 
+// TestConnectionsThatAreCutOff are no matter of a node that answers others: one more client than it serves, which it tells before it hangs up, a user
+// whose connection ends during HELLO, and one whose first call has no answer.
+func TestConnectionsThatAreCutOff(t *testing.T) {
+	node := startFake(t, func(args []string) string {
+		switch line := strings.Join(args, " "); {
+		case args[0] == "SELECT", args[0] == "INCR", strings.HasPrefix(line, "HELLO 2 AUTH gone "):
+			return hangup
+		case strings.HasPrefix(line, "HELLO 2 AUTH more "):
+			return "-ERR max number of clients reached\r\n"
+		}
+		return ""
+	})
+	u := started(t, Config{Addrs: []string{node.addr}, Timeout: time.Minute, Rest: time.Minute})
+	for _, tc := range []struct {
+		user, command, failure string
+		db                     int
+	}{
+		{"more", "GET", "cannot answer: ERR max number of clients reached", 1},
+		{"gone", "GET", "cannot answer: closed by the server before HELLO was answered", 0},
+		{"killed", "INCR", "broke (closed by the server)", 0},
+	} {
+		require.Nil(t, do(t, u, "GET", "k").failure)
+		c := newCall(tc.command, "k")
+		c.DB, c.User = tc.db, &UserConn{Name: tc.user, Password: "p"}
+		failure := c.send(u).wait(t).failure
+		require.NotNil(t, failure, tc.user)
+		require.Contains(t, failure.Error(), tc.failure)
+		require.Nil(t, do(t, u, "GET", "k").failure, tc.user)
+		require.Zero(t, u.Status().Nodes[0].Rests, tc.user)
+	}
+	before := node.accepted.Load()
+	c := newCall("GET", "k")
+	c.User = &UserConn{Name: "gone", Password: "p"}
+	require.NotNil(t, c.send(u).wait(t).failure)
+	require.Equal(t, before, node.accepted.Load(), "the connection rests")
+}
+
 // TestANodeThatComesBackAndRefuses rests no longer: a Redis that was restarted knows no users of ACL SETUSER any more.
 func TestANodeThatComesBackAndRefuses(t *testing.T) {
 	nodes := fakeCluster(t, 2)

@@ -74,7 +74,7 @@ func readValues(r io.Reader, n int, limit int) (values []value, err error) {
 	for scanned := 0; len(values) < n; {
 		taken, whole, err := s.next(buffer[scanned:])
 		if err != nil {
-			return nil, err
+			return values, err
 		}
 		scanned += taken
 		if whole {
@@ -84,16 +84,16 @@ func readValues(r io.Reader, n int, limit int) (values []value, err error) {
 			continue
 		}
 		if len(buffer) > limit {
-			return nil, errTooLong
+			return values, errTooLong
 		}
 		got, err := r.Read(chunk)
 		buffer = append(buffer, chunk[:got]...)
 		if err != nil && got == 0 {
-			return nil, err
+			return values, err
 		}
 	}
 	if len(buffer) > 0 {
-		return nil, errMalformed
+		return values, errMalformed
 	}
 	return values, nil
 }
