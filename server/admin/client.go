@@ -277,7 +277,7 @@ func (a *Console) clientUnblock(c *command.Ctx) {
 		return
 	}
 	cl := c.Core.Clients.ByID[id]
-	if cl == nil || cl.Blocked == nil {
+	if cl == nil || cl.Blocked == nil || cl.Conn.ClosingNow() { // one that was killed has gone
 		c.Reply.Zero()
 		return
 	}

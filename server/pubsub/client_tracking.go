@@ -93,7 +93,7 @@ func trackingOptions(c *command.Ctx) (mode trackingMode, prefixes []string, ok b
 			if !ok {
 				return mode, nil, false
 			}
-			if c.Core.Clients.ByID[id] == nil {
+			if target := c.Core.Clients.ByID[id]; target == nil || target.Conn.ClosingNow() {
 				c.Err(errTrackingNoTarget)
 				return mode, nil, false
 			}

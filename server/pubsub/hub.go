@@ -290,11 +290,11 @@ func (h *Hub) publishShard(channel, text []byte) int {
 func (h *Hub) sendMessage(t *topic, kind string, channel, text []byte) (sent int) {
 	var done [2]bool
 	for _, sub := range t.subscriptions {
-		if sub.ended || sub.set.gone {
+		cl := sub.set.client
+		if sub.ended || sub.set.gone || cl.Conn.ClosingNow() { // one that was killed hears nothing more
 			continue
 		}
 		sent++
-		cl := sub.set.client
 		i := cl.Reply.Proto() - resp.RESP2
 		w := &h.message[i]
 		if !done[i] {

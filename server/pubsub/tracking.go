@@ -187,7 +187,7 @@ func (h *Hub) invalidate(key []byte, by *command.Client) {
 }
 
 // SendBroadcasts sends what has been changed since the last time to those who track by prefix. The keys of one prefix make one
-// message.
+// message, which is written once for all who hear of every key.
 func (h *Hub) SendBroadcasts() {
 	t := &h.Tracking
 	fresh := t.fresh
@@ -195,19 +195,42 @@ func (h *Hub) SendBroadcasts() {
 	slices.SortFunc(fresh, func(a, b *broadcast) int { return strings.Compare(a.prefix, b.prefix) })
 	for _, b := range fresh {
 		names := slices.Sorted(maps.Keys(b.keys))
+		var whole [invalidationForms][]byte
 		for _, l := range b.sorted() {
-			keys := make([][]byte, 0, len(names))
-			for _, name := range names {
-				if (!TrackingOf(l.client).noLoop || b.keys[name] != l.client.ID) && mayKnow(l.client, name) {
-					keys = append(keys, []byte(name))
+			cl := l.client
+			if !cl.Guarded && !TrackingOf(cl).noLoop {
+				target, form := h.hearerOf(cl)
+				if whole[form] == nil {
+					whole[form] = encodeInvalidation(form, allOf(names))
 				}
+				h.tellInvalidation(target, whole[form])
+				continue
 			}
-			if len(keys) > 0 {
-				h.sendInvalidation(l.client, keys)
+			if keys := b.heardBy(cl, names); len(keys) > 0 {
+				h.sendInvalidation(cl, keys)
 			}
 		}
 		b.keys = nil
 	}
+}
+
+// heardBy returns those of the changed keys that a client is told of.
+func (b *broadcast) heardBy(cl *command.Client, names []string) [][]byte {
+	keys := make([][]byte, 0, len(names))
+	for _, name := range names {
+		if (!TrackingOf(cl).noLoop || b.keys[name] != cl.ID) && mayKnow(cl, name) {
+			keys = append(keys, []byte(name))
+		}
+	}
+	return keys
+}
+
+func allOf(names []string) [][]byte {
+	keys := make([][]byte, len(names))
+	for i, name := range names {
+		keys[i] = []byte(name)
+	}
+	return keys
 }
 
 // mayKnow reports whether a client that has not asked for a key may be told its name: whether its user may read it.
@@ -229,9 +252,19 @@ func (h *Hub) InvalidateAll() {
 	}
 }
 
-// sendInvalidation tells a client, or the one that it has named, that keys have changed: all of them if keys is nil. The client whose
-// command is running hears of it behind the reply. In RESP2 only a subscriber can be told.
-func (h *Hub) sendInvalidation(cl *command.Client, keys [][]byte) {
+// invalidationForm is how a client can be told that keys have changed.
+type invalidationForm uint8
+
+const (
+	untold     invalidationForm = iota // not at all: in RESP2 only a subscriber can be told, in place of another or itself
+	pushed                             // in RESP3
+	subscribed                         // in RESP2
+	invalidationForms
+)
+
+// hearerOf returns who is told what a client tracks: itself, or the client that it has named, and in which form. A client whose other one has gone is
+// told that.
+func (h *Hub) hearerOf(cl *command.Client) (target *command.Client, form invalidationForm) {
 	target, mode := cl, TrackingOf(cl)
 	if mode.redirect != 0 {
 		if target = h.Clients.ByID[mode.redirect]; target == nil {
@@ -239,21 +272,46 @@ func (h *Hub) sendInvalidation(cl *command.Client, keys [][]byte) {
 			if cl.Reply.Proto() == resp.RESP3 {
 				h.DeliverLater(cl, encodeBroken(mode.redirect))
 			}
-			return
+			return nil, untold
 		}
 	}
-	var w resp.Writer
-	w.SetProto(target.Reply.Proto())
 	switch {
-	case w.Proto() == resp.RESP3:
+	case target.Reply.Proto() == resp.RESP3:
+		return target, pushed
+	case mode.redirect != 0 && target.Subs != nil:
+		return target, subscribed
+	}
+	return nil, untold
+}
+
+// sendInvalidation tells a client, or the one that it has named, that keys have changed: all of them if keys is nil.
+func (h *Hub) sendInvalidation(cl *command.Client, keys [][]byte) {
+	target, form := h.hearerOf(cl)
+	h.tellInvalidation(target, encodeInvalidation(form, keys))
+}
+
+// tellInvalidation sends a message of encodeInvalidation. The client whose command is running hears of it behind the reply.
+func (h *Hub) tellInvalidation(target *command.Client, message []byte) {
+	if len(message) > 0 {
+		h.DeliverLater(target, message)
+	}
+}
+
+// encodeInvalidation is the message that keys have changed: all if keys is nil. It is empty if nobody can be told.
+func encodeInvalidation(form invalidationForm, keys [][]byte) []byte {
+	var w resp.Writer
+	switch form {
+	case untold:
+		return []byte{}
+	case pushed:
+		w.SetProto(resp.RESP3)
 		w.Push(2)
 		w.BulkString(invalidateWord)
-	case target != cl && target.Subs != nil:
+	case subscribed:
+		w.SetProto(resp.RESP2)
 		w.Push(3)
 		w.BulkString("message")
 		w.BulkString(invalidateChannel)
-	default:
-		return
 	}
 	if keys == nil {
 		w.Null()
@@ -263,7 +321,7 @@ func (h *Hub) sendInvalidation(cl *command.Client, keys [][]byte) {
 			w.Bulk(key)
 		}
 	}
-	h.DeliverLater(target, w.Bytes())
+	return w.Bytes()
 }
 
 // encodeBroken is the message for a client whose redirection leads nowhere.
