@@ -18,6 +18,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -205,27 +206,43 @@ func (p program) checkConfig(args []string) error {
 	return nil
 }
 
-// checkWritable returns why a file could not be written. It leaves none behind, and does not look at devices and pipes, which may wait for who reads
-// them, nor at a link to nothing. An empty path means none.
+// linksMax is how many links are followed to a file that is not there yet.
+const linksMax = 8
+
+// checkWritable returns why a start could not write a file. It makes none under that name, which a server that starts meanwhile may be about to use, and
+// does not open devices and pipes, since that may wait for who reads them. An empty path means none.
 func checkWritable(path string) error {
 	if path == "" {
 		return nil
 	}
-	_, err := os.Lstat(path)
-	missing := errors.Is(err, fs.ErrNotExist)
-	if err == nil {
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() && !info.IsDir() {
-			return nil
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe) != 0:
+		return nil
+	case err == nil:
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
 		}
+		return f.Close()
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
+	for range linksMax {
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
 		return err
 	}
-	if f.Close(); missing {
-		os.Remove(path)
-	}
-	return nil
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // sayWhatLoads tells which files a start with the configuration loads. A gateway loads none.

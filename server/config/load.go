@@ -344,7 +344,7 @@ func (l *loader) evaluate(st statement, depth int) error {
 	name, args := strings.ToLower(st.words[0]), st.words[1:]
 	d := byName[name]
 	switch {
-	case name == "include":
+	case name == includeName:
 		return l.include(st, depth)
 	case name == "loadmodule":
 		notice, err := judgeModule(args)

@@ -47,25 +47,39 @@ func (d *Directive) writeUsage(w io.Writer) {
 	}
 }
 
-// Explain returns the help text of the directive with that name, in any case and with or without leading dashes. If there is none it is empty, and near
-// is the name that was most likely meant, or empty too.
+// Explain returns the help text of the directive with that name, in any case and with or without leading dashes, also of one that is read and has no
+// effect. If there is none it is empty, and near is the name that was most likely meant, or empty too.
 func Explain(name string) (text, near string) {
 	name = strings.ToLower(strings.TrimPrefix(name, "--"))
-	d := byName[name]
-	if d == nil {
-		return "", nearest(name)
-	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "--%s %s\n", d.Name, d.Default)
-	d.writeUsage(&b)
-	fmt.Fprintf(&b, "      In the environment: %s\n", variableOf(d.Name))
-	if d.Settable {
-		b.WriteString("      Can change at run time: CONFIG SET, or SIGHUP after editing the file\n")
-	} else {
-		b.WriteString("      Takes effect at the next start\n")
+	if d := byName[name]; d != nil {
+		fmt.Fprintf(&b, "--%s %s\n", d.Name, d.Default)
+		d.writeUsage(&b)
+		fmt.Fprintf(&b, "      In the environment: %s\n", variableOf(d.Name))
+		if d.Settable {
+			b.WriteString("      Can change at run time: CONFIG SET, or SIGHUP after editing the file\n")
+		} else {
+			b.WriteString("      CONFIG SET does not change it\n")
+		}
+		return b.String(), ""
 	}
-	return b.String(), ""
+	if entry, found := findIgnored(name); found {
+		fmt.Fprintf(&b, "--%s\n      Accepted, without effect: %s\n", entry.Name, entry.Reason)
+		return b.String(), ""
+	}
+	if name == includeName {
+		return includeUsage, ""
+	}
+	if near = nearest(name); near == name { // one that is refused, whatever its value
+		near = ""
+	}
+	return "", near
 }
+
+const (
+	includeName  = "include"
+	includeUsage = "include path\n      Reads another file at that place, or all files that match a pattern, in order\n"
+)
 
 // wrap breaks a text into lines of at most width bytes, as far as its words allow.
 func wrap(text string, width int) []string {

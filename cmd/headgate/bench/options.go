@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -149,13 +150,28 @@ func (o *Options) check() error {
 	if o.Cert != "" && !o.TLS {
 		return errors.New("--cert needs --tls")
 	}
-	if o.JSON != "" && o.SVG != "" && filepath.Clean(o.JSON) == filepath.Clean(o.SVG) {
+	if isSameFile(o.JSON, o.SVG) {
 		return errors.New("--json and --svg name the same file: give each its own")
 	}
 	if o.User != "" && o.Pass == "" {
 		return errors.New("--user needs --pass, or REDISCLI_AUTH in the environment")
 	}
 	return nil
+}
+
+// isSameFile reports whether two paths lead to one file, of which neither has to be there. An empty path leads nowhere.
+func isSameFile(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	there, err := os.Stat(a)
+	other, otherErr := os.Stat(b)
+	if err == nil && otherErr == nil {
+		return os.SameFile(there, other)
+	}
+	fullA, err := filepath.Abs(a)
+	fullB, otherErr := filepath.Abs(b)
+	return err == nil && otherErr == nil && fullA == fullB
 }
 
 // writeHelp lists flags, loads and placeholders.
