@@ -392,6 +392,8 @@ func TestThrottleReachesOwnKeysOnly(t *testing.T) {
 			line = []string{"rl.bucket", "own:rate", "5", "1", "1s"}
 		case 6:
 			line = []string{"rl.queue", "own:rate", "5", "1", "1s"}
+		case 7:
+			line = []string{"rl.sliding", "own:slices", "5", "1s"}
 		}
 		for i, word := range line[1:] {
 			if word == "a" && m.IntN(8) > 0 {
