@@ -38,7 +38,10 @@ func (x *Executor) Idle(cl *command.Client, timeout time.Duration) bool {
 	return x.idle(cl, int64(timeout))
 }
 func (g *Garbage) Worth(used uint64, mono int64) uint64 { return g.worth(used, mono) }
-func (g *Garbage) SetGiven(mono, took int64)            { g.given, g.took = mono, took }
+func (g *Garbage) WorthFree(worth uint64, mono int64) uint64 {
+	return g.worthFree(worth, mono)
+}
+func (g *Garbage) SetGiven(mono, took int64) { g.given, g.took = mono, took }
 
 func (g *Garbage) KeepPace(percent int, live, scanned, held uint64) {
 	g.keepPace(percent, goHeap{live: live, scanned: scanned, held: held})

@@ -13,7 +13,8 @@ const (
 	muchPart       = 8               // the part of the heap that it has to be
 	giveBackLittle = 4 << 20         // bytes for which it is done where the last time is giveBackShare times as long ago as it took, and
 	littlePart     = 32              // the part of the heap that they have to be
-	giveBackShare  = 100             // so it takes one part in so many of a processor
+	giveBackFree   = 1 << 20         // bytes of free pages for which it is done then, which nobody but another crowd would take
+	giveBackShare  = 50              // so it takes one part in so many of a processor
 	trimPeriod     = 3 * time.Second // for how long buffers may be kept that nobody uses: less than giveBackPause, so that they are garbage by then
 
 	// garbageMost is how many bytes of garbage gc-percent may let the heap have. Where much is in use, four times as much garbage would be
@@ -90,7 +91,7 @@ func (x *Executor) giveBack(mono int64) {
 	deleted := g.marked - min(g.marked, g.data)
 	worth := g.worth(least, mono)
 	free := host.RuntimeMetric(host.MetricHeapFree) // by collections since the last time, so that the heap is no larger than it was then
-	if held+deleted < least+worth && free < worth && !g.again {
+	if held+deleted < least+worth && free < g.worthFree(worth, mono) && !g.again {
 		return
 	}
 	g.Busy = true
@@ -114,6 +115,14 @@ func (g *Garbage) worth(used uint64, mono int64) uint64 {
 		return muchGarbage(used)
 	}
 	return max(giveBackLittle, used/littlePart)
+}
+
+// worthFree is how many bytes of free pages are, where worth is how many of garbage.
+func (g *Garbage) worthFree(worth uint64, mono int64) uint64 {
+	if mono-g.given < giveBackShare*g.took {
+		return worth
+	}
+	return giveBackFree
 }
 
 // muchGarbage is how many are worth one at any time.

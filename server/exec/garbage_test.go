@@ -78,8 +78,10 @@ func TestLittleGarbageIsGivenBackSeldom(t *testing.T) {
 	require.EqualValues(t, 4*mib, g.Worth(10*mib, 1), "it has never been done")
 	g.SetGiven(100*took, took)
 	require.EqualValues(t, 16*mib, g.Worth(10*mib, 110*took))
-	require.EqualValues(t, 100*mib, g.Worth(800*mib, 199*took))
-	require.EqualValues(t, 25*mib, g.Worth(800*mib, 200*took))
+	require.EqualValues(t, 100*mib, g.Worth(800*mib, 149*took))
+	require.EqualValues(t, 25*mib, g.Worth(800*mib, 150*took))
+	require.EqualValues(t, 7*mib, g.WorthFree(7*mib, 149*took), "free pages are as garbage,")
+	require.EqualValues(t, mib, g.WorthFree(7*mib, 150*took), "or less of them is enough")
 }
 
 // TestDeletedDataIsGivenBack: a value that was there when the last collection ran is garbage once it is deleted, although nobody has looked.
