@@ -36,6 +36,7 @@ type Executor struct {
 	deferrals    deferrals      // what is answered later
 	spare        []*transaction // memory for the next MULTI
 	queuedArgs   [][]byte       // memory for EXEC's arguments
+	queuedUse    argumentUse    // of queuedArgs
 
 	Memory         memoryLimit  // the limit that maxmemory sets, and how far it is
 	Garbage        Garbage      // what the Go heap holds beside what is in use

@@ -139,10 +139,7 @@ func (f *Follower) Run() (Hold, error) {
 // parse reads commands into the worker's queue.
 func (f *Follower) parse() error {
 	w, in := f.worker, &f.conn.In
-	w.count, w.args, w.bytes = 0, w.args[:0], 0
-	if cap(w.args) > keptArguments {
-		w.args = nil
-	}
+	w.count, w.args, w.bytes = 0, w.argsUse.fit(w.args)[:0], 0
 	for w.count < BatchCommands {
 		from, begin := in.Offset(), len(w.args)
 		args, ok, err := in.Next(w.args, &f.limits)

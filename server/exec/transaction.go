@@ -321,10 +321,7 @@ func (x *Executor) runQueue(c *command.Ctx, t *transaction) {
 		}
 		x.Call(c, false)
 	}
-	x.queuedArgs = nil
-	if cap(own) <= keptArguments {
-		clear(own)
-		x.queuedArgs = own
-	}
+	clear(own)
+	x.queuedArgs = x.queuedUse.fit(own)
 	c.Cmd, c.Args, c.Failed = self, args, false
 }

@@ -20,8 +20,29 @@ const (
 	// touchedArguments is the length of the longest command whose other keys are touched.
 	touchedArguments = 64
 	// keptArguments bounds the argument slices that are kept between batches, and between transactions.
-	keptArguments = 8 << 10
+	keptArguments = 64 << 10
+	// usualArguments is how long one may be that is kept for good, and
+	// longUnused how often a longer one may not be needed in a row.
+	usualArguments = 8 << 10
+	longUnused     = 1000
 )
+
+// argumentUse is what is known of a slice that is kept for the next arguments. The zero value is ready.
+type argumentUse struct {
+	unused int // how often in a row it was longer than it had to be
+}
+
+// fit returns the slice to keep of one that has had arguments: none if it is longer than may be kept, or has long been so in vain.
+func (u *argumentUse) fit(args [][]byte) [][]byte {
+	switch u.unused++; {
+	case cap(args) <= usualArguments || len(args) > usualArguments && cap(args) <= keptArguments:
+		u.unused = 0
+	case cap(args) > keptArguments || u.unused > longUnused:
+		u.unused = 0
+		return nil
+	}
+	return args
+}
 
 // Worker runs batches for one front. Parsing needs no lock; then the executor's lock is taken once, the keys' slots are
 // touched so that their cache misses overlap, and the commands are executed in each connection's order.
@@ -30,6 +51,7 @@ type Worker struct {
 	Ctx          command.Ctx           // of the command that is being run
 	command.Turn                       // of the client whose commands are being run
 	args         [][]byte              // of all queued commands, one after the other
+	argsUse      argumentUse           // of args
 	queue        [BatchCommands]parsed // commands that were read and have not been run
 	count        int                   // how many of queue are in use
 
@@ -186,9 +208,7 @@ func (w *Worker) Batch(ready []*netpoll.Conn) (served int) {
 	case len(w.answered) > 0:
 		w.release()
 	}
-	if cap(w.args) > keptArguments {
-		w.args = nil
-	}
+	w.args = w.argsUse.fit(w.args)
 	return i
 }
 
