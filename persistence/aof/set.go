@@ -319,6 +319,13 @@ func (s *Set) Clean() error {
 	return errors.Join(failed...)
 }
 
+// Unnamed lists the files that Clean deletes although they are called like parts. The server has ended before they were in the manifest, or somebody
+// has damaged that. Where the directory cannot be read there are none.
+func (s *Set) Unnamed() []string {
+	names, _ := s.o.FS.List(s.o.Dir)
+	return slices.DeleteFunc(names, func(name string) bool { return !s.isUnnamed(name) })
+}
+
 // isLeftover reports whether a file is one that was being made when the server ended: under a temporary name, or not yet in the
 // manifest, with a number that comes after all that are.
 func (s *Set) isLeftover(name string) bool {
@@ -328,8 +335,13 @@ func (s *Set) isLeftover(name string) bool {
 	if strings.HasPrefix(name, tempPrefix+s.o.Name) || s.Path(name) == s.manifestPath()+persistence.TempSuffix {
 		return true
 	}
+	return s.isUnnamed(name)
+}
+
+// isUnnamed reports whether a file is called like a part that would come next, and is none.
+func (s *Set) isUnnamed(name string) bool {
 	of, seq, kind, ok := parsePart(name)
-	if !ok || of != s.o.Name || !s.exists {
+	if !ok || of != s.o.Name || !s.exists || s.isPart(name) {
 		return false
 	}
 	base, incr := s.manifest.lastSeq()

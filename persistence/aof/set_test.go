@@ -323,6 +323,30 @@ func TestUnreadableManifestIsNotWritten(t *testing.T) {
 	require.Len(t, again.Files(), 1)
 }
 
+// TestUnnamedFiles: what is called like a part and is none is listed, and deleted with what was being made.
+func TestUnnamedFiles(t *testing.T) {
+	fsys := crashfs.New("/data")
+	set, err := Open(Options{FS: fsys, Dir: "/data/aof", Name: "a"})
+	require.NoError(t, err)
+	log, err := set.Append()
+	require.NoError(t, err)
+	rewriteWhole(t, set, log)
+	named := set.Files()
+	for _, name := range []string{"a.7.base.rdb", "a.8.incr.aof", "b.8.incr.aof", "temp-a.9.base.rdb", "notes"} {
+		f, err := fsys.Create(set.Path(name), filePerm)
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+	}
+	require.ElementsMatch(t, []string{"a.7.base.rdb", "a.8.incr.aof"}, set.Unnamed())
+	require.NoError(t, set.Clean())
+	require.Empty(t, set.Unnamed())
+	left, err := fsys.List(set.o.Dir)
+	require.NoError(t, err)
+	require.Subset(t, left, []string{"b.8.incr.aof", "notes"})
+	require.NotContains(t, left, "temp-a.9.base.rdb")
+	require.Equal(t, named, set.Files())
+}
+
 // rewriteWhole has a new base take the place of what there is.
 func rewriteWhole(t *testing.T, set *Set, log *Log) {
 	t.Helper()

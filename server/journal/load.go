@@ -151,6 +151,9 @@ func (j *Journal) LoadAOF() error {
 	if err := r.all(); err != nil {
 		return err
 	}
+	if unnamed := set.Unnamed(); len(unnamed) > 0 {
+		j.Logger.Warn("files that the manifest does not name are removed", "files", unnamed)
+	}
 	if err := set.Clean(); err != nil {
 		j.Logger.Warn("obsolete files could not be deleted", "err", err)
 	}
