@@ -31,7 +31,7 @@ func stalled(t *testing.T, edits ...func(*config.Config)) (*relay, *client) {
 func TestLongCommandsAreNotCopiedInVain(t *testing.T) {
 	r, gate := stalled(t)
 	r.stall(true)
-	gate.ask("GET k")
+	require.Eventually(t, func() bool { return strings.Contains(gate.ask("GET k"), "is resting") }, time.Minute, time.Millisecond)
 	const bytes = 32 << 20
 	set := servertest.EncodeCommand("SET", "k", strings.Repeat("v", bytes))
 	var before, after runtime.MemStats
