@@ -46,8 +46,13 @@ func (p program) serve(args []string) error {
 		return err
 	}
 	manager := newManager(p.env, log)
+	program := host.FindProgram()
+	freeMemory := func() {
+		debug.FreeOSMemory()
+		program.GiveBack()
+	}
 	srv := server.New(live, server.Options{
-		Log: log, Memory: host.MemoryLimit(), SetHeapLimit: heapLimiter(), FreeMemory: debug.FreeOSMemory,
+		Log: log, Memory: host.MemoryLimit(), SetHeapLimit: heapLimiter(), FreeMemory: freeMemory,
 		SetGCPercent: func(percent int) { debug.SetGCPercent(percent) },
 		Inherited:    inherited.plain, InheritedTLS: inherited.secure, Ready: func() { manager.tell("READY=1") },
 	})
@@ -63,7 +68,7 @@ func (p program) serve(args []string) error {
 	go r.obeySignals(signals)
 	go manager.watch(srv, watchdogPeriod(p.env))
 	srv.Load()
-	host.GiveBackProgram()
+	program.GiveBack()
 	srv.Run()
 	log.Info("headgate has ended")
 	return nil

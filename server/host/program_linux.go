@@ -9,17 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GiveBackProgram has the system forget which parts of the program's own file the start has read. Most are never needed again, and those
-// that are come back from the system's cache: some ten MiB less are resident. Only mappings without a page of the process's own are let go.
-func GiveBackProgram() {
+// Program is where the program's own file is in memory, without what the process has written to. The zero value is nowhere.
+type Program struct {
+	parts []part
+}
+
+type part struct{ start, end uintptr }
+
+// FindProgram returns where the program is.
+func FindProgram() (p Program) {
 	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
-		return
+		return p
 	}
 	defer maps.Close()
 	executable, err := os.Executable()
 	if err != nil {
-		return
+		return p
 	}
 	var start, end uintptr
 	for in := bufio.NewScanner(maps); in.Scan(); {
@@ -31,7 +37,16 @@ func GiveBackProgram() {
 				fmt.Sscanf(fields[0], "%x-%x", &start, &end)
 			}
 		case len(fields) == 3 && fields[0] == "Anonymous:" && fields[1] == "0" && end > start:
-			_, _, _ = unix.Syscall(unix.SYS_MADVISE, start, end-start, unix.MADV_DONTNEED) // advice: that it fails costs memory
+			p.parts = append(p.parts, part{start, end})
 		}
+	}
+	return p
+}
+
+// GiveBack has the system forget which parts of the program have been used. Most of what a start or a crowd needs nobody needs afterwards, and what
+// is needed comes back from the system's cache: some ten MiB less are resident. It takes microseconds.
+func (p Program) GiveBack() {
+	for _, at := range p.parts {
+		_, _, _ = unix.Syscall(unix.SYS_MADVISE, at.start, at.end-at.start, unix.MADV_DONTNEED) // advice: that it fails costs memory
 	}
 }

@@ -2,5 +2,11 @@
 
 package host
 
-// GiveBackProgram does nothing where no way is known to have the system forget parts of the program's own file.
-func GiveBackProgram() {}
+// Program is nowhere: no way is known to have the system forget parts of the program's own file.
+type Program struct{}
+
+// FindProgram returns nothing.
+func FindProgram() Program { return Program{} }
+
+// GiveBack does nothing.
+func (Program) GiveBack() {}
