@@ -91,7 +91,11 @@ func New(x *exec.Executor, l *limits.Limits) *Gateway {
 		x.Logger.Error("the upstream cannot be used", "err", err)
 	}
 	for _, s := range scripted.Scripts() {
-		g.scripts[s] = &upstream.Script{Name: s.Name, Own: true, Text: s.Text(), SHA: s.SHA()}
+		script := ownScript(s)
+		if j := s.Joint(); j != nil {
+			script.Joint = &upstream.Joint{Script: ownScript(j.Script), Head: j.Head, Words: j.Words, Looks: j.Looks}
+		}
+		g.scripts[s] = script
 	}
 	g.plainScript = g.scripts[scripted.PlainScript()]
 	g.users = usersOf(cfg)
@@ -100,6 +104,10 @@ func New(x *exec.Executor, l *limits.Limits) *Gateway {
 	l.Remote = g
 	g.leases.apply(g, cfg)
 	return g
+}
+
+func ownScript(s *scripted.Script) *upstream.Script {
+	return &upstream.Script{Name: s.Name, Own: true, Text: s.Text(), SHA: s.SHA()}
 }
 
 // Hooks returns what the executor needs of the gateway.

@@ -34,6 +34,8 @@ var upstreamSection = section{title: "Upstream", byDefault: true, there: isGatew
 		read: func(s *readings) quantity { return count(s.upstream().NodesDown()) }},
 	{field: "upstream_calls", metric: counter("headgate_upstream_calls_total", "Commands for the upstream."),
 		read: func(s *readings) quantity { return count(s.upstream().Calls) }},
+	{field: "upstream_calls_joined", metric: counter("headgate_upstream_calls_joined_total", "Limiter calls that ran together with others in one script command."),
+		read: func(s *readings) quantity { return count(s.upstream().Joined) }},
 	{field: "upstream_calls_local", metric: counter("headgate_upstream_calls_local_total", "Limiter calls decided by the local count (upstream-failure local)."),
 		read: func(s *readings) quantity { return count(s.Gateway.Counts.Fallbacks[limiter.FailLocal].Load()) }},
 	{field: "upstream_retries", metric: counter("headgate_upstream_retries_total", "Limiter calls that needed another round trip because the state had changed in between."),

@@ -30,6 +30,7 @@ type Call struct {
 
 	asking   bool   // ASKING stands before it
 	load     bool   // SCRIPT LOAD stands before it
+	single   bool   // it is sent by a command of its own
 	internal bool   // this package's own: not counted, not redirected, and sent to nodes that rest too
 	loads    uint8  // how often its script was loaded
 	attempts uint8  // how often it was sent again, or waited for that
@@ -50,6 +51,8 @@ type Script struct {
 	Own  bool   // it is loaded in front of its first call on each connection of Config's user: a call that misses it is run behind later ones
 	Text string
 	SHA  string // of Text, 40 lower-case hexadecimal digits
+
+	Joint *Joint // how several calls of it are one command, or nil
 }
 
 // FailureKind is why a call has no reply.

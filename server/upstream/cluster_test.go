@@ -71,9 +71,11 @@ func meet(t *testing.T, member, joining *redisServer) {
 	member.must(t, "CLUSTER", "MEET", "127.0.0.1", strconv.Itoa(joining.port), bus)
 }
 
-// writers send INCRs of random keys until they are stopped, and hold what the servers have counted against the answers.
+// writers add to numbers of random keys until they are stopped, by INCRs and by a script of which several calls may be one command, and hold what
+// the servers have counted against the answers.
 type writers struct {
 	u       *Upstream
+	script  *Script
 	keys    []string
 	passed  []atomic.Int64 // by key
 	unsure  []atomic.Int64
@@ -88,7 +90,7 @@ var writersStarted atomic.Int64
 
 func startWriters(u *Upstream, count, keys int) *writers {
 	prefix := writersStarted.Add(1)
-	w := &writers{u: u, passed: make([]atomic.Int64, keys), unsure: make([]atomic.Int64, keys)}
+	w := &writers{u: u, script: adding(), passed: make([]atomic.Int64, keys), unsure: make([]atomic.Int64, keys)}
 	for i := range keys {
 		w.keys = append(w.keys, fmt.Sprintf("counter%d:%d", prefix, i))
 	}
@@ -98,31 +100,53 @@ func startWriters(u *Upstream, count, keys int) *writers {
 	return w
 }
 
+// writesTogether is how many calls a writer sends at once, at most.
+const writesTogether = 4
+
 func (w *writers) write() {
 	for !w.stopped.Load() {
-		i := rand.IntN(len(w.keys))
-		p := newCall("INCR", w.keys[i])
-		p.send(w.u)
-		r := <-p.done
-		if late := time.Since(start).Nanoseconds() - p.Deadline; late > w.latest.Load() {
-			w.latest.Store(late)
-		}
-		switch {
-		case r.failure == nil && r.reply[0] == ':':
-			w.passed[i].Add(1)
-			time.Sleep(100 * time.Microsecond) // and leave the processors to the nodes, for which the tests wait
-		case r.failure == nil:
-			w.other.Store(r.reply, true)
-		default:
-			w.failed.Add(1)
-			if r.failure.mayHaveRun() {
-				w.unsure[i].Add(1)
-			} else if r.failure.Kind != Resting {
-				w.other.Store(r.failure.Error(), true)
+		sent := map[*pending]int{}
+		for range 1 + rand.IntN(writesTogether) {
+			i := rand.IntN(len(w.keys))
+			p := newCall("INCR", w.keys[i])
+			if rand.IntN(2) == 0 {
+				p = add(w.script, w.keys[i], 1)
 			}
-			time.Sleep(time.Millisecond)
+			p.sentAt = time.Now()
+			sent[p] = i
+			w.u.Send(&p.Call)
 		}
+		w.u.Flush()
+		pause := 100 * time.Microsecond // leaves the processors to the nodes, for which the tests wait
+		for p, i := range sent {
+			if !w.hear(p, i) {
+				pause = time.Millisecond
+			}
+		}
+		time.Sleep(pause)
 	}
+}
+
+// hear takes the answer of a call for a key, and reports whether it has passed.
+func (w *writers) hear(p *pending, key int) bool {
+	r := <-p.done
+	if late := time.Since(start).Nanoseconds() - p.Deadline; late > w.latest.Load() {
+		w.latest.Store(late)
+	}
+	switch {
+	case r.failure == nil && r.reply[0] == ':':
+		w.passed[key].Add(1)
+		return true
+	case r.failure == nil:
+		w.other.Store(r.reply, true)
+		return true
+	case r.failure.mayHaveRun():
+		w.unsure[key].Add(1)
+	case r.failure.Kind != Resting:
+		w.other.Store(r.failure.Error(), true)
+	}
+	w.failed.Add(1)
+	return false
 }
 
 // stop ends the writers, and sees that each key was counted as often as the answers say: no call has run twice, and none that failed for sure

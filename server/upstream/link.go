@@ -46,6 +46,9 @@ type link struct {
 	direct  *direct            // writes to conn without waiting; nil if it cannot
 	closed  bool               // for good
 	known   []*Script          // own ones that were loaded over conn
+	joining joining            // whether calls are joined over conn
+	tries   int                // how often no key was found by which to learn that
+	apart   int64              // until when they are not, by Now
 	used    int64              // when something was queued last, by Now
 	moved   int64              // when the socket has last taken a part of a long write, by Now
 	refusal *Failure           // why no connection can be made, while there is none
@@ -71,7 +74,7 @@ func newLink(n *node, key linkKey) *link {
 // enqueue queues a call, or returns why it must not.
 func (l *link) enqueue(c *Call) *Failure {
 	now := c.since
-	again := c.attempts+c.loads > 0
+	again := c.attempts+c.loads > 0 || c.single
 	if again || c.internal {
 		now = Now()
 	}
@@ -179,6 +182,7 @@ func (l *link) connect() {
 			l.node.accepted()
 		}
 		l.conn, l.heard, l.reading, l.known, l.refusal = conn, false, true, l.known[:0], nil
+		l.joining, l.tries, l.apart = undecided, 0, 0
 		l.direct, l.reader = newDirect(conn), newReader(l, conn)
 		go l.reader.run()
 		return
@@ -244,10 +248,16 @@ func (l *link) load() {
 	now := Now()
 	l.out, l.loaded, l.calls, l.written = l.out[:0], l.loaded[:0], 0, 0
 	for l.queue.n > 0 && l.calls < flightCalls && (l.calls == 0 || len(l.out)+len(l.queue.first.Request) <= flightBytes) {
-		c := l.queue.pop()
-		before := l.encode(c)
-		l.flights.push(sent{call: c, before: int8(before), replies: int32(c.Replies), end: len(l.out), at: now})
-		l.calls++
+		n := l.joinable(now)
+		if n > 1 {
+			l.join(n, now)
+		} else {
+			probes := l.probe(l.queue.first)
+			c := l.queue.pop()
+			before := probes + l.encode(c)
+			l.flights.push(sent{call: c, before: int8(before), probes: int8(probes), replies: int32(c.Replies), end: len(l.out), at: now})
+		}
+		l.calls += n
 	}
 	l.flights.last().landing = true
 	l.live += l.calls
@@ -279,13 +289,8 @@ func (l *link) took(written int, err error) {
 
 // encode appends a call's bytes to out, and returns how many replies come before its own.
 func (l *link) encode(c *Call) (before int) {
-	if s := c.Script; s != nil && (c.load || s.Own && l.own && !slices.Contains(l.known, s)) && !slices.Contains(l.loaded, s) {
-		l.out = appendCommand(l.out, "SCRIPT", "LOAD", s.Text)
-		l.loaded = append(l.loaded, s)
-		before++
-		if s.Own && !slices.Contains(l.known, s) { // if it cannot be loaded, a call that misses it tells why
-			l.known = append(l.known, s)
-		}
+	if c.Script != nil {
+		before = l.teach(c.Script, c.load)
 	}
 	if c.asking {
 		l.out = append(l.out, asking...)
@@ -293,6 +298,19 @@ func (l *link) encode(c *Call) (before int) {
 	}
 	l.out = append(l.out, c.Request...)
 	return before
+}
+
+// teach has a script be loaded, if it is an own one that was not loaded yet, or if it must, and returns how many replies there are to that.
+func (l *link) teach(s *Script, must bool) (before int) {
+	if !must && (!s.Own || !l.own || slices.Contains(l.known, s)) || slices.Contains(l.loaded, s) {
+		return 0
+	}
+	l.out = appendCommand(l.out, "SCRIPT", "LOAD", s.Text)
+	l.loaded = append(l.loaded, s)
+	if s.Own && !slices.Contains(l.known, s) { // if it cannot be loaded, a call that misses it tells why
+		l.known = append(l.known, s)
+	}
+	return 1
 }
 
 const asking = "*1\r\n$6\r\nASKING\r\n"
@@ -516,8 +534,10 @@ type sent struct {
 	end     int   // of its bytes in the write
 	at      int64 // when, by Now
 	replies int32
-	before  int8 // replies that come before the call's own, to ASKING and SCRIPT LOAD
-	landing bool // it is the last of its write
+	before  int8  // replies that come before the call's own, to ASKING and SCRIPT LOAD, and
+	probes  int8  // to what probe has sent, of which the last of so many is
+	joint   uint8 // with so many calls, of which it is the first, it is one command
+	landing bool  // it is the last of its write
 }
 
 // ring is a queue of sent calls.

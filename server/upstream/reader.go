@@ -35,6 +35,7 @@ type reader struct {
 
 	before   int    // replies to ASKING and SCRIPT LOAD that are still to come
 	replies  int    // the call's own that are still to come; 0, and before too: none of them has come
+	joint    int    // replies that are still to come of a joint command's, whose reply has begun
 	over     bool   // its replies are too large, or nobody waits for them, and they are dropped as they come
 	dropped  int    // bytes of them that were
 	refusal  []byte // what SCRIPT LOAD was answered, if that was an error
@@ -53,6 +54,7 @@ type whole struct {
 	call              *Call
 	start, begin, end int    // of its replies, and of the last of them, in the reader's buffer
 	over              bool   // they are too large, and not there
+	single            bool   // it is to be sent again, by a command of its own
 	refusal           []byte // see reader
 }
 
@@ -142,6 +144,13 @@ func (r *reader) take(now int64) (err error) {
 	trips := roundTrips{of: &l.node.figures.roundTrip}
 	l.mu.Lock()
 	for r.scanned < len(r.buf) && err == nil {
+		if r.opens() {
+			var opened bool
+			if opened, err = r.open(); !opened {
+				break
+			}
+			continue
+		}
 		var n int
 		var whole bool
 		n, whole, err = r.scan.next(r.buf[r.scanned:])
@@ -184,7 +193,7 @@ func (t *roundTrips) flush() {
 func (r *reader) reply(now int64, trips *roundTrips) error {
 	l := r.link
 	if r.scan.outOfBand {
-		if r.start != r.begin {
+		if r.start != r.begin || r.joint > 0 {
 			return errPushWithin // it would have to be cut out of what the call is given, and nothing here asks for pushes
 		}
 		r.start, r.over = r.scanned, false
@@ -200,7 +209,10 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 	}
 	if r.before > 0 {
 		r.before--
-		if reply := r.buf[r.begin:r.scanned]; reply[0] == '-' {
+		reply := r.buf[r.begin:r.scanned]
+		if first := l.flights.at(0); int(first.before-first.probes) == r.before && first.probes > 0 {
+			l.learn(reply)
+		} else if reply[0] == '-' {
 			r.refusal = bytes.Clone(reply)
 			if !isRefusal(reply) { // it is not there, and the next load may succeed, unless the user has no right to it
 				l.known = l.known[:0]
@@ -212,14 +224,20 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 	if r.replies--; r.replies > 0 {
 		return nil
 	}
-	s := l.landed()
-	r.landed, l.judging = true, true
-	if s.landing {
-		r.landings++
+	calls, single, err := r.tells(r.buf[r.begin:r.scanned], now)
+	if err != nil {
+		return err
 	}
-	trips.add((now - s.at) / 1000)
-	if s.call != nil {
-		r.whole = append(r.whole, whole{s.call, r.start, r.begin, r.scanned, r.over, r.refusal})
+	for range calls {
+		s := l.landed()
+		r.landed, l.judging = true, true
+		if s.landing {
+			r.landings++
+		}
+		trips.add((now - s.at) / 1000)
+		if s.call != nil {
+			r.whole = append(r.whole, whole{s.call, r.start, r.begin, r.scanned, r.over, single, r.refusal})
+		}
 	}
 	r.start, r.over = r.scanned, false
 	return nil
@@ -254,6 +272,12 @@ func (r *reader) giveAll() {
 func (r *reader) judge(w *whole) {
 	n, c := r.link.node, w.call
 	c.Node = n.addr
+	if w.single {
+		c.single = true
+		n.send(c)
+		w.call = nil
+		return
+	}
 	if w.over = w.over || int64(w.end-w.start) > n.up.replyMax.Load(); !w.over && !c.internal {
 		last := r.buf[w.begin:w.end]
 		if last[0] == '-' {

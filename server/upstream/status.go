@@ -23,6 +23,7 @@ type Status struct {
 	Overloaded                 bool
 
 	Calls     uint64 // sent by the owner
+	Joined    uint64 // written to nodes as one command with others
 	Timeouts  uint64 // answered by a Failure at their deadline
 	Lost      uint64 // whose connection broke
 	Refused   uint64 // that failed without having been sent
@@ -68,7 +69,7 @@ func (u *Upstream) Status() Status {
 	s := Status{
 		Kind: f.cfg.Kind, Source: f.String(), Cluster: f.cluster.Load(), Headgate: f.headgate.Load(),
 		PendingCalls: u.pendingCalls.Load(), PendingBytes: u.underWay(), Overloaded: u.overloaded.Load(),
-		Calls: u.totals.calls.Load(), Timeouts: u.totals.timeouts.Load(), Lost: u.totals.lost.Load(), Refused: u.totals.refused.Load(),
+		Calls: u.totals.calls.Load(), Joined: u.totals.joined.Load(), Timeouts: u.totals.timeouts.Load(), Lost: u.totals.lost.Load(), Refused: u.totals.refused.Load(),
 		Redirects: u.totals.redirects.Load(), Connects: u.totals.connects.Load(), Looks: u.totals.looks.Load(),
 	}
 	s.Problem = f.problem()

@@ -47,7 +47,7 @@ type Upstream struct {
 
 // totals are counted over all nodes, those that are no more included.
 type totals struct {
-	calls, timeouts, lost, redirects, refused, connects, looks atomic.Uint64
+	calls, joined, timeouts, lost, redirects, refused, connects, looks atomic.Uint64
 }
 
 // start is what Now counts from.
@@ -183,7 +183,7 @@ func (u *Upstream) Cluster() bool { return u.fleet.Load().cluster.Load() }
 // exactly once, by Done or OnAnswered, and may be before Send returns. Flush must follow.
 func (u *Upstream) Send(c *Call) {
 	c.Reply, c.Kept, c.Err, c.Node = nil, false, nil, ""
-	c.attempts, c.loads, c.asking, c.load, c.internal = 0, 0, false, false, false
+	c.attempts, c.loads, c.asking, c.load, c.single, c.internal = 0, 0, false, false, false, false
 	if c.since = c.At; c.since == 0 {
 		c.since = Now()
 	}

@@ -18,6 +18,8 @@ type Script struct {
 
 	decide string   // the part that one.lua or grant.lua runs, or empty
 	files  []string // it consists of, without .lua
+	joint  *Script  // runs several of its calls, or nil
+	of     *Script  // it is the joint one of, or nil
 
 	once      sync.Once
 	text, sha string
@@ -30,9 +32,25 @@ func (s *Script) Text() string { return s.made().text }
 // SHA is what EVALSHA knows it by: the SHA-1 of its text in lower-case hex digits.
 func (s *Script) SHA() string { return s.made().sha }
 
+// Joint is how several calls of a script are one command. A call among them that ends with an error has written nothing.
+type Joint struct {
+	Script *Script // it has no keys; its arguments are what follows Head in each of the calls, and its reply is an array of theirs
+	Head   []byte  // with which each call begins
+	Words  int     // that follow: the key and the arguments
+	Looks  []byte  // arguments with which a call writes nothing
+}
+
+// Joint returns how several calls of a script are one command, or nil if they cannot be.
+func (s *Script) Joint() *Joint {
+	if s.joint == nil {
+		return nil
+	}
+	return &Joint{s.joint, appendCall(nil, s, false, 1, rateArguments), 1 + rateArguments, appendTerms(nil, look)}
+}
+
 // The scripts, each of the files that it consists of. rate.lua and rate-lease.lua stand alone, since they are called most.
 var (
-	rateScript    = newScript("rate", "", "rate")
+	rateScript    = newJointScript("rate", "rates")
 	counterScript = newScript("counter", "counter", "shared", "counter", "one")
 	slicesScript  = newScript("slices", "slices", "shared", "slices", "one")
 	logScript     = newScript("log", "log", "shared", "entries", "log", "one")
@@ -62,6 +80,19 @@ func newScript(name, decide string, files ...string) *Script {
 	return &Script{Name: name, decide: decide, files: files}
 }
 
+// newJointScript returns a script of one file, which takes a key and four arguments, and has a joint script.
+func newJointScript(name, joint string) *Script {
+	s := newScript(name, "", name)
+	s.joint = &Script{Name: joint, of: s, files: []string{"joint"}}
+	return s
+}
+
+// jointHead is the beginning of a joint script, which Redis 7.0 and later understand: the keys may be of several slots, as long as the node has them.
+const jointHead = "#!lua flags=allow-cross-slot-keys\nlocal time = redis.call('TIME')\nlocal function call(key, first, second, third, fourth)\n"
+
+// jointWords are what a script takes from its command, and where that is within a joint one.
+var jointWords = strings.NewReplacer("redis.call('TIME')", "{time[1], time[2]}", "KEYS[1]", "key", "ARGV[1]", "first", "ARGV[2]", "second", "ARGV[3]", "third", "ARGV[4]", "fourth")
+
 // made returns the script, assembled.
 func (s *Script) made() *Script {
 	s.once.Do(s.assemble)
@@ -71,6 +102,9 @@ func (s *Script) made() *Script {
 // assemble makes the text of its files, and what depends on that.
 func (s *Script) assemble() {
 	var parts []string
+	if s.of != nil {
+		parts = append(parts, jointHead, jointWords.Replace(s.of.Text()), "end\n")
+	}
 	for _, file := range s.files {
 		if file == "one" || file == "grant" {
 			parts = append(parts, "local decide = "+s.decide+"\n")

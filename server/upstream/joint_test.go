@@ -1,0 +1,287 @@
+package upstream
+
+import (
+	"crypto/sha1" //nolint:gosec // it is what EVALSHA names scripts by
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	addOne  = "return redis.call('INCRBY', KEYS[1], ARGV[1])"
+	addMany = `#!lua flags=allow-cross-slot-keys
+local replies = {}
+for i = 1, #ARGV, 2 do
+	local runs, reply = pcall(function() return redis.call('INCRBY', ARGV[i], ARGV[i + 1]) end)
+	replies[#replies + 1] = runs and reply or {err = reply}
+end
+return replies`
+)
+
+// adding is a script that adds to a number, with a joint one.
+func adding() *Script {
+	own := func(text string) *Script {
+		sum := sha1.Sum([]byte(text)) //nolint:gosec // see above
+		return &Script{Own: true, Text: text, SHA: hex.EncodeToString(sum[:])}
+	}
+	s := own(addOne)
+	head := strings.TrimSuffix(string(command("EVALSHA", s.SHA, "1", "k", "1")), bulk("k")+bulk("1"))
+	s.Joint = &Joint{Script: own(addMany), Head: []byte(head), Words: 2, Looks: []byte(bulk("0"))}
+	return s
+}
+
+// add is a call of it.
+func add(s *Script, key string, by int) *pending {
+	c := newCall("EVALSHA", s.SHA, "1", key, strconv.Itoa(by))
+	c.Slot, c.Script = int(Slot([]byte(key))), s
+	return c
+}
+
+// together sends calls by one Flush, and waits for their answers.
+func together(t *testing.T, u *Upstream, calls ...*pending) (replies []string) {
+	t.Helper()
+	for _, c := range calls {
+		u.Send(&c.Call)
+	}
+	u.Flush()
+	for _, c := range calls {
+		r := c.wait(t)
+		require.Nil(t, r.failure)
+		replies = append(replies, r.reply)
+	}
+	return replies
+}
+
+// count has every key of a test be added to, and expects the replies to be the sums.
+func count(t *testing.T, u *Upstream, s *Script, keys []string, sum int) {
+	t.Helper()
+	var calls []*pending
+	for _, key := range keys {
+		calls = append(calls, add(s, key, 1))
+	}
+	for i, reply := range together(t, u, calls...) {
+		require.Equal(t, integer(sum), reply, keys[i])
+	}
+}
+
+// jointKeys are keys of all nodes.
+func jointKeys(n int) (keys []string) {
+	for i := range n {
+		keys = append(keys, fmt.Sprintf("key:%d", i))
+	}
+	return keys
+}
+
+// TestJointCalls: many calls are few commands, each runs once, and an error is its own call's alone.
+func TestJointCalls(t *testing.T) {
+	t.Parallel()
+	nodes := startCluster(t, 3, false)
+	u := started(t, Config{Addrs: []string{nodes[0].addr}})
+	s, keys := adding(), jointKeys(200)
+	commands := func() (n int) {
+		for _, node := range nodes {
+			n += commandCalls(t, node, "evalsha")
+		}
+		return n
+	}
+	few := len(keys)/jointMax + len(nodes)
+	count(t, u, s, keys, 1) // one by one, but for those that come after the first replies
+	first := commands()
+	count(t, u, s, keys, 2)
+	count(t, u, s, keys, 3)
+	require.LessOrEqual(t, commands()-first, 2*few)
+
+	t.Run("an error of one", func(t *testing.T) {
+		do(t, u, "RPUSH", "wrong", "x")
+		replies := together(t, u, add(s, keys[0], 1), add(s, "wrong", 1), add(s, keys[1], 1), add(s, keys[0], 1))
+		require.Equal(t, integer(4), replies[0])
+		require.Regexp(t, "^-WRONGTYPE ", replies[1])
+		require.Equal(t, []string{integer(4), integer(5)}, replies[2:])
+		do(t, u, "SET", keys[0], "3")
+		do(t, u, "SET", keys[1], "3")
+	})
+	t.Run("scripts are forgotten", func(t *testing.T) {
+		for _, node := range nodes {
+			node.must(t, "SCRIPT", "FLUSH")
+		}
+		count(t, u, s, keys, 4) // of which those of the first command are sent again one by one
+		eventually(t, "calls are joined again", func() bool {
+			before := commands()
+			together(t, u, add(s, keys[0], 0), add(s, keys[0], 0), add(s, keys[0], 0))
+			return commands()-before < 3
+		})
+	})
+	t.Run("no memory", func(t *testing.T) {
+		for _, node := range nodes {
+			node.must(t, "CONFIG", "SET", "maxmemory", "1")
+		}
+		for range 2 { // the second time, they are not even tried
+			for _, reply := range together(t, u, add(s, keys[0], 1), add(s, keys[0], 1), add(s, keys[0], 1)) {
+				require.Regexp(t, "^-OOM command not allowed", reply)
+			}
+		}
+		for _, node := range nodes {
+			node.must(t, "CONFIG", "SET", "maxmemory", "0")
+		}
+		count(t, u, s, keys, 5)
+	})
+	t.Run("a slot has moved", func(t *testing.T) {
+		slot, ids := int(Slot([]byte(keys[0]))), make([]string, len(nodes))
+		from := -1
+		for i, node := range nodes {
+			ids[i] = node.must(t, "CLUSTER", "MYID").text
+			if !node.ask("GET", keys[0]).isError() {
+				from = i
+			}
+		}
+		to := (from + 1) % len(nodes)
+		eventually(t, "calls are joined again", func() bool {
+			before := commands()
+			together(t, u, add(s, keys[0], 0), add(s, keys[0], 0), add(s, keys[0], 0))
+			return commands()-before < 3
+		})
+		moveSlot(t, nodes[from], nodes[to], ids[from], ids[to], slot, nodes)
+		count(t, u, s, keys, 6)
+		count(t, u, s, keys, 7)
+	})
+}
+
+// TestJointCallsAreNotForAll: calls are not joined where it is not known that a node refuses a key that it does not have.
+func TestJointCallsAreNotForAll(t *testing.T) {
+	one := func(args []string) string {
+		n, _ := strconv.Atoi(args[2])
+		if n == 0 { // a proxy runs it anywhere
+			return array(integer(1))
+		}
+		return integer(1)
+	}
+	s := adding()
+	for name, prepare := range map[string]func(node *fakeNode){
+		"a proxy that seems to be a node": func(*fakeNode) {},
+		"an old version": func(node *fakeNode) {
+			node.answer(clustered(slotsOf(node), func(args []string) string {
+				switch args[0] {
+				case "HELLO":
+					return array(bulk("server"), bulk("redis"), bulk("version"), bulk("6.2.14"), bulk("mode"), bulk("cluster"), bulk("role"), bulk("master"))
+				case "EVALSHA":
+					return one(args)
+				}
+				return ""
+			}))
+		},
+		"no cluster": func(node *fakeNode) {
+			node.mode = "standalone"
+			node.answer(on("EVALSHA", one))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			nodes := fakeCluster(t, 2)
+			for _, node := range nodes {
+				node.answer(clustered(slotsOf(nodes...), on("EVALSHA", one)))
+			}
+			prepare(nodes[0])
+			u := started(t, Config{Addrs: []string{nodes[0].addr}})
+			for range 3 {
+				count(t, u, s, jointKeys(20), 1)
+			}
+			for _, node := range nodes {
+				require.LessOrEqual(t, node.count("EVALSHA "+s.Joint.Script.SHA), 1, "a node is probed once")
+			}
+		})
+	}
+}
+
+// TestJointReplies: each call is given the reply in its place, in however many pieces these come, and also if nobody waits any more for others'. What
+// is no reply to so many calls ends the connection.
+func TestJointReplies(t *testing.T) {
+	s := adding()
+	echo := func(args []string) string { // of the keys
+		var keys []string
+		for i := 3; i < len(args); i += s.Joint.Words {
+			keys = append(keys, bulk(args[i]))
+		}
+		return array(keys...)
+	}
+	late := func(args []string) string {
+		time.Sleep(50 * time.Millisecond)
+		return echo(args)
+	}
+	short := func([]string) string { return array(integer(1)) }
+	text := func([]string) string { return "+OK\r\n" }
+	for _, c := range []struct {
+		name    string
+		joint   func(args []string) string
+		hasty   bool // the first call's time is over before the reply
+		breaks  bool
+		padding int // bytes of a key
+	}{
+		{name: "at once", joint: echo},
+		{name: "in pieces", joint: echo, padding: 2000},
+		{name: "late for one", joint: late, hasty: true},
+		{name: "of fewer calls", joint: short, breaks: true},
+		{name: "no array", joint: text, breaks: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			nodes := fakeCluster(t, 2)
+			for _, node := range nodes {
+				node.answer(clustered(slotsOf(nodes...), on("EVALSHA", func(args []string) string {
+					switch len(args) - 3 {
+					case s.Joint.Words:
+						if args[2] == "0" {
+							return foreignRefused + " in a cluster node\r\n"
+						}
+						fallthrough
+					case s.Joint.Words - 1:
+						return integer(1)
+					}
+					return c.joint(args)
+				})))
+			}
+			u := started(t, Config{Addrs: []string{nodes[0].addr}})
+			count(t, u, s, jointKeys(20), 1) // after this, all nodes have been probed
+			var calls []*pending
+			for i := range jointMax {
+				calls = append(calls, add(s, fmt.Sprintf("{key}:%d%s", i, strings.Repeat("x", c.padding)), 1))
+			}
+			if c.hasty {
+				calls[0].Deadline = Now() + int64(10*time.Millisecond)
+			}
+			for _, call := range calls {
+				u.Send(&call.Call)
+			}
+			u.Flush()
+			for i, call := range calls {
+				r := call.wait(t)
+				switch {
+				case c.breaks:
+					require.NotNil(t, r.failure)
+					require.Equal(t, Lost, r.failure.Kind)
+				case c.hasty && i == 0:
+					require.NotNil(t, r.failure)
+					require.Equal(t, Timeout, r.failure.Kind)
+				default:
+					require.Nil(t, r.failure)
+					require.Equal(t, bulk(fmt.Sprintf("{key}:%d%s", i, strings.Repeat("x", c.padding))), r.reply)
+				}
+			}
+		})
+	}
+}
+
+// commandCalls is how often a server has been sent a command.
+func commandCalls(t *testing.T, node *redisServer, name string) int {
+	t.Helper()
+	_, rest, found := strings.Cut(node.must(t, "INFO", "commandstats").text, "cmdstat_"+name+":calls=")
+	if !found {
+		return 0
+	}
+	digits, _, _ := strings.Cut(rest, ",")
+	n, err := strconv.Atoi(digits)
+	require.NoError(t, err)
+	return n
+}
