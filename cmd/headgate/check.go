@@ -29,7 +29,7 @@ func (p program) check(args []string) error {
 		return err
 	}
 	c := check.Checker{FS: dataFiles, Say: func(format string, a ...any) {
-		fmt.Fprintf(p.stdout, format+"\n", a...)
+		fmt.Fprintln(p.stdout, printable(fmt.Sprintf(format, a...)))
 	}}
 	dir := ""
 	for _, arg := range args {

@@ -167,10 +167,11 @@ func converse(conn net.Conn, commands [][]string) (answer string, err error) {
 	return answer, nil
 }
 
-// printable is an answer without what could disturb a terminal.
-func printable(answer string) string {
-	quoted := strconv.Quote(answer)
-	return strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+// printable is a text without what could disturb a terminal.
+func printable(text string) string {
+	quoted := strconv.Quote(text)
+	quoted = strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)
+	return strings.ReplaceAll(quoted, `\\`, `\`)
 }
 
 // dial connects to the server, over TLS if that is asked for or all there is: to the first of its addresses that accepts, since a server

@@ -41,6 +41,9 @@ type Joint struct {
 	Looks  []byte  // arguments with which a call writes nothing
 }
 
+// withinScript is in errors of scripts that have begun to run.
+const withinScript = "@user_script"
+
 // joins reports whether a call may be one of several of its script in a command.
 func (c *Call) joins(s *Script) bool {
 	return s != nil && c.Script == s && s.Joint != nil && c.Replies == 1 && !c.single && !c.load && !c.asking && bytes.HasPrefix(c.Request, s.Joint.Head)
@@ -176,9 +179,9 @@ func (r *reader) open() (bool, error) {
 	return true, nil
 }
 
-// tells returns of how many calls a reply tells that has been read, and whether these are to be sent again one by one: an error instead of all replies
-// is about the command, and one of a call without a code of its own about this way to run it. No call has written anything then. The caller holds
-// the link's mu.
+// tells returns of how many calls a reply tells that has been read, and whether these are to be sent again one by one, since none of them has written
+// anything: an error instead of all replies is about the command, unless it says where in the script it is from, and one of a call without a code
+// of its own is about this way to run it. The caller holds the link's mu.
 func (r *reader) tells(reply []byte, now int64) (calls int, again bool, err error) {
 	l := r.link
 	first := l.flights.at(0)
@@ -192,7 +195,7 @@ func (r *reader) tells(reply []byte, now int64) (calls int, again bool, err erro
 		return 0, false, errMalformed
 	default:
 		verdict := verdictOf(reply)
-		calls, again = int(first.joint), verdict == no || verdict == scriptful
+		calls, again = int(first.joint), verdict == scriptful || verdict == no && !bytes.Contains(reply, []byte(withinScript))
 		if verdict == scriptful {
 			l.known = l.known[:0]
 		}

@@ -109,8 +109,8 @@ const (
 	looksAtOnce = 64
 	// closedAtOnce is how many of them are closed: each may end much that is under way.
 	closedAtOnce = 4
-	// closedShare is how many times as many connections as may be open may wait for their turn: some have been closed meanwhile.
-	closedShare = 2
+	// waitingShare is how many times as many connections as may be open may wait for their turn: some have been closed meanwhile.
+	waitingShare = 2
 )
 
 // closeHungUp closes connections whose peers have gone, if it finds some. What these have sent may wait for its turn, and until then their places
@@ -241,7 +241,7 @@ func (l *roomy) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.conns.turns.below(l.conns.max * closedShare)
+	l.conns.turns.below(l.conns.max * waitingShare)
 	if l.conns.full() {
 		l.conns.closeHungUp()
 	}

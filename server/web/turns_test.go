@@ -83,7 +83,7 @@ func TestTurnsAreWaitedForByFew(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, dialed.Close())
 	}
-	for i := range closedShare * most {
+	for i := range waitingShare * most {
 		dialAndLeave()
 		<-let
 		require.Eventually(t, func() bool { return all.turns.waiting.Load() == int64(i+1) }, time.Minute, time.Millisecond)

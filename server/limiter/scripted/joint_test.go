@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestJointDecisions: several calls that are one command are decided as package throttle decides them one after the other, also if they are for one
+// TestJointDecisionsOnRedis: several calls that are one command are decided as package throttle decides them one after the other, also if they are for one
 // key, and a key that holds something else is its own calls' error alone.
-func TestJointDecisions(t *testing.T) {
+func TestJointDecisionsOnRedis(t *testing.T) {
 	r, there := random(t), startRedis(t)
 	joint := scripted.PlainScript().Joint()
 	require.Equal(t, "$40\r\n"+joint.Script.SHA()+"\r\n", there.ask("SCRIPT", "LOAD", joint.Script.Text()))
