@@ -12,8 +12,8 @@ import (
 // seen to refuse a script the key of another node. What only looks like such a node, as a proxy may, could decide by the state of another server.
 
 const (
-	// jointMax is how many calls one command runs at most. Nothing else runs on the node meanwhile.
-	jointMax = 32
+	// jointMax is how many calls one command runs at most. Nothing else runs on the node meanwhile: for some 300 µs.
+	jointMax = 128
 	// jointPause is for how long calls are sent one by one after a joint command, or one of its calls, could not run.
 	jointPause      = time.Second
 	foreignTries    = 8  // keys that are looked at for one that is another node's

@@ -79,7 +79,13 @@ func (l *link) enqueue(c *Call) *Failure {
 		now = Now()
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	failure := l.admit(c, now, again)
+	l.mu.Unlock()
+	return failure
+}
+
+// admit is enqueue for a call that comes now, or again. The caller holds mu.
+func (l *link) admit(c *Call, now int64, again bool) *Failure {
 	if l.closed {
 		return l.node.failure(Unreachable, closedDetail)
 	}

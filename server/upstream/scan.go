@@ -25,6 +25,12 @@ type scanner struct {
 // next takes bytes from the front of p, and returns how many, and whether a whole reply or push ends with them. The rest of p, with what
 // comes after it, is for the next call.
 func (s *scanner) next(p []byte) (n int, whole bool, err error) {
+	if s.line == 0 && s.bulk == 0 && len(s.open) == 0 {
+		if n := flat(p); n > 0 {
+			s.outOfBand = false
+			return n, true, nil
+		}
+	}
 	for {
 		if s.bulk > 0 {
 			taken := min(s.bulk, int64(len(p)-n))
@@ -53,6 +59,40 @@ func (s *scanner) next(p []byte) (n int, whole bool, err error) {
 		}
 	}
 }
+
+// flat returns how long the array is with which p begins, if it is whole and what nearly all limiters' scripts answer: a few short strings, digits and
+// nulls. Else it returns 0.
+func flat(p []byte) int {
+	if len(p) < 4 || p[0] != '*' || p[1] < '1' || p[1] > '9' || p[2] != '\r' || p[3] != '\n' {
+		return 0
+	}
+	at := 4
+	for range p[1] - '0' {
+		if len(p) < at+5 {
+			return 0
+		}
+		switch b := p[at : at+5]; {
+		case b[0] == ':' && isDigit(b[1]) && b[2] == '\r' && b[3] == '\n':
+			at += 4
+		case b[0] != '$':
+			return 0
+		case isDigit(b[1]) && b[2] == '\r' && b[3] == '\n':
+			at += 4 + int(b[1]-'0') + 2
+		case isDigit(b[1]) && b[1] > '0' && isDigit(b[2]) && b[3] == '\r' && b[4] == '\n':
+			at += 5 + 10*int(b[1]-'0') + int(b[2]-'0') + 2
+		case b[1] == '-' && b[2] == '1' && b[3] == '\r' && b[4] == '\n':
+			at += 5
+		default:
+			return 0
+		}
+	}
+	if at > len(p) {
+		return 0
+	}
+	return at
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
 
 // lineEnd returns where a line ends, -1 if it does not. Nearly all are short, and not worth a search.
 func lineEnd(p []byte) int {

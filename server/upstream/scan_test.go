@@ -130,3 +130,30 @@ func FuzzScanner(f *testing.F) {
 		}
 	})
 }
+
+// TestFlatReplies: what flat finds whole is what the scanner finds, wherever the bytes end.
+func TestFlatReplies(t *testing.T) {
+	found := 0
+	for _, reply := range []string{
+		"*4\r\n$10\r\n1795817894\r\n$6\r\n178081\r\n:1\r\n$19\r\n1795817896178081000\r\n", "*4\r\n$10\r\n1795817894\r\n$1\r\n0\r\n:3\r\n$-1\r\n",
+		"*1\r\n$0\r\n\r\n", "*2\r\n:1\r\n:12\r\n", "*2\r\n$100\r\n" + strings.Repeat("x", 100) + "\r\n:1\r\n", "*2\r\n*1\r\n:1\r\n:2\r\n", "*1\r\n$-2\r\n",
+		"*0\r\n", "*-1\r\n", "*10\r\n", "*1\r\n_\r\n", "$5\r\nhello\r\n", "*1\r\n$05\r\nhello\r\n", ">1\r\n:1\r\n",
+	} {
+		for end := range len(reply) + 1 {
+			p := []byte(reply[:end])
+			n := flat(p)
+			if n == 0 {
+				continue
+			}
+			found++
+			s := scanner{line: 0, open: []int64{1}} // within an array, so that flat is not asked
+			behind := append(p[:n:n], ":7\r\n"...)
+			s.open[0] = 2
+			scanned, whole, err := s.next(behind)
+			require.NoError(t, err)
+			require.True(t, whole)
+			require.Equal(t, len(behind), scanned, "%q", p)
+		}
+	}
+	require.Equal(t, 3, found)
+}

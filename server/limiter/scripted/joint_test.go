@@ -89,4 +89,3 @@ func elements(t *testing.T, reply []byte) (list [][]byte) {
 	}
 	return list
 }
-

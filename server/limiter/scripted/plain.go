@@ -67,7 +67,7 @@ func (w *PlainWriter) learn(cell *throttle.GCRA, quantity int64) {
 // Answer takes the reply, which is not kept. It reports false if that is unusual.
 func (p *Plain) Answer(text []byte) bool {
 	r := reply{rest: text}
-	elements, now, code := r.array(), clock(&r), r.number()
+	elements, now, code := r.array(), clock(&r), r.digit()
 	state := r.text()
 	tat, known := int64(0), true
 	if state != nil {

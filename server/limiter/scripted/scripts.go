@@ -88,10 +88,12 @@ func newJointScript(name, joint string) *Script {
 }
 
 // jointHead is the beginning of a joint script, which Redis 7.0 and later understand: the keys may be of several slots, as long as the node has them.
-const jointHead = "#!lua flags=allow-cross-slot-keys\nlocal time = redis.call('TIME')\nlocal function call(key, first, second, third, fourth)\n"
+const jointHead = "#!lua flags=allow-cross-slot-keys\n" +
+	"local run, sub, find, format, ceil = redis.call, string.sub, string.find, string.format, math.ceil\nlocal time = run('TIME')\nlocal function call(key, first, second, third, fourth)\n"
 
-// jointWords are what a script takes from its command, and where that is within a joint one.
-var jointWords = strings.NewReplacer("redis.call('TIME')", "{time[1], time[2]}", "KEYS[1]", "key", "ARGV[1]", "first", "ARGV[2]", "second", "ARGV[3]", "third", "ARGV[4]", "fourth")
+// jointWords are what a script takes from its command and from its surroundings, and what that is within a joint one.
+var jointWords = strings.NewReplacer("redis.call('TIME')", "{time[1], time[2]}", "KEYS[1]", "key", "ARGV[1]", "first", "ARGV[2]", "second", "ARGV[3]", "third",
+	"ARGV[4]", "fourth", "redis.call", "run", "string.sub", "sub", "string.find", "find", "string.format", "format", "math.ceil", "ceil")
 
 // made returns the script, assembled.
 func (s *Script) made() *Script {

@@ -73,6 +73,10 @@ func (r *reply) fail() { r.rest, r.bad = nil, true }
 
 // array returns how many elements follow; none where there is a null.
 func (r *reply) array() int {
+	if b := r.rest; len(b) >= 4 && b[0] == '*' && b[2] == '\r' && b[1]-'0' <= 9 {
+		r.rest = b[4:]
+		return int(b[1] - '0')
+	}
 	kind, text := r.line()
 	n, ok := number.ParseInt(text)
 	switch {
@@ -130,6 +134,15 @@ func shortString(b []byte) (text, rest []byte, ok bool) {
 		return nil, nil, false
 	}
 	return b[from : from+n : from+n], b[from+n+2:], true
+}
+
+// digit is number for one that nearly always is a single digit.
+func (r *reply) digit() int64 {
+	if b := r.rest; len(b) >= 4 && b[0] == ':' && b[2] == '\r' && b[1]-'0' <= 9 {
+		r.rest = b[4:]
+		return int64(b[1] - '0')
+	}
+	return r.number()
 }
 
 // number returns a whole number, or a string of its digits.
