@@ -33,7 +33,7 @@ func (s *sandbox) basePcall(L *lua.LState) int {
 		L.Push(err.Object)
 		return 2
 	}
-	inner := t.RawGetString("err")
+	inner := s.errorOf(L, t)
 	if _, ok := toText(inner); ok {
 		L.Push(inner)
 		return 2
@@ -41,6 +41,22 @@ func (s *sandbox) basePcall(L *lua.LState) int {
 	L.Push(t)
 	L.Push(inner)
 	return 3
+}
+
+// errorOf is the field of an error by which Redis knows one of its own. It asks for it as an index does, so that the script may say what it is, or fail.
+func (s *sandbox) errorOf(L *lua.LState, t *lua.LTable) lua.LValue {
+	if t.Metatable == lua.LNil {
+		return t.RawGetString("err")
+	}
+	b := s.engine.budget
+	if b.Depth >= b.MaxDepth {
+		L.Error(lua.LString(limits.TooDeep), 0)
+	}
+	b.Spend(callSteps)
+	b.Depth++
+	v := L.GetField(t, "err")
+	b.Depth--
+	return v
 }
 
 // callable reports whether v is a function, or a table that acts as one.
