@@ -239,6 +239,10 @@ func checkWritable(path string) error {
 		path = to
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	var failed *os.PathError
+	if errors.As(err, &failed) { // not by the name that it was to have here
+		return &os.PathError{Op: failed.Op, Path: path, Err: failed.Err}
+	}
 	if err != nil {
 		return err
 	}

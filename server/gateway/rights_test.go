@@ -69,6 +69,14 @@ func TestRightsMissingUpstream(t *testing.T) {
 		RL.SLIDING s 5 1h             | QUEUED
 		EXEC                          | [OK ` + lacking + `]
 	`)
+	require.Equal(t, "OK", owner.ask("ACL SETUSER gateway -eval"))
+	gate.converse(`
+		MULTI                         | OK
+		SET k w                       | QUEUED
+		RL.SLIDING s 5 1h             | QUEUED
+		EXEC                          | EXECABORT Transaction discarded because of: NOPERM upstream: this user has no permissions to run the 'eval' command
+		GET k                         | v
+	`)
 	for range 5 {
 		require.Equal(t, lacking, gate.ask("RL.SLIDING s 5 1h"))
 	}

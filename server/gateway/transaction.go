@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"bytes"
+	"fmt"
 	"strconv"
 
 	"headgate/server/command"
 	"headgate/server/limiter"
+	"headgate/server/limiter/scripted"
 	"headgate/server/resp"
 )
 
@@ -139,7 +142,7 @@ func (t *transaction) hear(of *call, reply []byte) bool {
 	}
 	answers, ok := elementsOf(values[len(values)-1])
 	if !ok || len(answers) != t.sent {
-		t.refusal = append([]byte(nil), values[len(values)-1]...)
+		t.refusal = discarded(values[1:])
 		return false
 	}
 	for i := range t.elements {
@@ -156,6 +159,21 @@ func (t *transaction) hear(of *call, reply []byte) bool {
 		}
 	}
 	return false
+}
+
+// discarded is the reply to EXEC, the last one. If it says that the transaction was discarded, it says for which of the errors before it: whoever has
+// sent the commands has been told that they are queued.
+func discarded(values [][]byte) []byte {
+	last := values[len(values)-1]
+	if !bytes.HasPrefix(last, []byte("-EXECABORT ")) {
+		return append([]byte(nil), last...)
+	}
+	for _, value := range values[:len(values)-1] {
+		if err := scripted.WireError(value); err != nil {
+			return fmt.Appendf(nil, "-EXECABORT Transaction discarded because of: %s\r\n", command.OneLine(err.Error()))
+		}
+	}
+	return append([]byte(nil), last...)
 }
 
 // errUndecided is the error of a limiter that would need another round trip.

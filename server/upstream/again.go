@@ -97,7 +97,7 @@ func (n *node) sendAgain(c *Call, why again, line []byte) bool {
 		n.figures.redirects.Add(1)
 		n.follow(c, why, line)
 		return true
-	case demoted:
+	case demoted, down:
 		n.fleet.lookSoon()
 	}
 	n.up.wait(c, n.failure(Unreachable, firstLine(line)))

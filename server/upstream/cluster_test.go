@@ -317,6 +317,35 @@ func moveSlot(t *testing.T, from, to *redisServer, fromID, toID string, slot int
 	}
 }
 
+// TestClusterDown: that a cluster serves nothing is told, also by those who have sent no call, and that it serves again.
+func TestClusterDown(t *testing.T) {
+	t.Parallel()
+	nodes := startCluster(t, 3, false)
+	for _, node := range nodes {
+		node.must(t, "CONFIG", "SET", "cluster-require-full-coverage", "yes")
+	}
+	u := started(t, Config{Addrs: []string{nodes[0].addr, nodes[1].addr}})
+	status := u.Status()
+	require.Equal(t, StateUp, status.State())
+	nodes[2].kill()
+	eventually(t, "the upstream is down", func() bool {
+		s := u.Status()
+		return s.State() == StateDown && strings.Contains(s.Problem, "CLUSTERDOWN The cluster is down")
+	})
+	later := open(t, Config{Addrs: []string{nodes[0].addr, nodes[1].addr}})
+	err := later.Start(t.Context())
+	require.ErrorContains(t, err, "CLUSTERDOWN The cluster is down")
+	require.False(t, IsLasting(err))
+	require.True(t, later.Cluster())
+	nodes[2].start(t)
+	for _, u := range []*Upstream{u, later} {
+		eventually(t, "the upstream is up", func() bool {
+			s := u.Status()
+			return s.State() == StateUp
+		})
+	}
+}
+
 // TestSentinel: the primary that a Sentinel names is used, and the one that takes its place.
 func TestSentinel(t *testing.T) {
 	t.Parallel()

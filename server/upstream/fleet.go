@@ -22,6 +22,7 @@ type fleet struct {
 	cluster   atomic.Bool
 	headgate  atomic.Bool
 	known     atomic.Bool             // what the upstream is: cluster and headgate say so
+	stateless atomic.Bool             // the user may not ask whether a cluster is down
 	primaries atomic.Pointer[[]*node] // replaced whole
 	slots     [Slots]atomic.Pointer[node]
 	runs      [Slots / slotRun]atomic.Pointer[node] // who has all slots of a run; nil: look at slots

@@ -100,7 +100,7 @@ func (l *link) probe(c *Call) (before int) {
 	if l.joining != undecided || !l.own || !c.joins(c.Script) || c.next == nil || !l.node.fleet.cluster.Load() {
 		return 0
 	}
-	if g := l.node.hello.Load(); g == nil || g.mode != "cluster" || !atLeast(g.version, 7, 0) {
+	if g := l.node.hello.Load(); g == nil || !g.inCluster() || !atLeast(g.version, 7, 0) {
 		l.joining = apart
 		return 0
 	}

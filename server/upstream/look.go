@@ -200,16 +200,61 @@ func (f *fleet) askNode(n *node) error {
 	if err := f.askAbout(n); err != nil {
 		return err
 	}
-	if g.mode != "cluster" {
+	if !g.inCluster() {
 		n.role.Store(int32(primary))
 		f.cluster.Store(false)
 		f.setPrimaries([]*node{n})
-		f.known.Store(true)
+		if !f.known.Swap(true) {
+			go f.warnOfOthers(n)
+		}
 		return nil
 	}
-	err = f.askSlots(n)
-	f.known.Store(f.known.Load() || err == nil)
-	return err
+	if err := f.askSlots(n); err != nil {
+		return err
+	}
+	f.known.Store(true)
+	return f.askState(n)
+}
+
+// inCluster reports whether the server is a node of a cluster.
+func (g *greeting) inCluster() bool { return g.mode == "cluster" }
+
+// askState returns an error if the node answers no calls, since its cluster is down. A user that may not ask for that is taken to be served.
+func (f *fleet) askState(n *node) error {
+	if f.stateless.Load() {
+		return nil
+	}
+	reply, err := n.ask(askMax, "CLUSTER", "INFO")
+	switch {
+	case err != nil:
+		return err
+	case reply.isError():
+		f.stateless.Store(true)
+	case infoField(reply.text, "cluster_state") == "fail":
+		return errClusterDown
+	}
+	return nil
+}
+
+// errClusterDown is what such a node answers to calls.
+const errClusterDown = refusedError("CLUSTERDOWN The cluster is down")
+
+// warnOfOthers warns if other servers that the configuration names are primaries as well, although there is no cluster: state is kept in one of them.
+func (f *fleet) warnOfOthers(used *node) {
+	for _, n := range f.all() {
+		if n == used {
+			continue
+		}
+		hello, err := n.ask(askMax, "HELLO")
+		if err != nil {
+			continue
+		}
+		if _, err := n.judge(hello); err == nil {
+			f.up.log.Warn("upstream: two of these servers are primaries, and they are no cluster; one of them is used, and another one after it has failed, which knows nothing of its limits",
+				"upstream", f.String(), "used", used.addr, "also", n.addr)
+			return
+		}
+	}
 }
 
 // askAbout finds out whether a node is a headgate, and not this one. A user that may not ask for it is told of a Redis.

@@ -296,8 +296,8 @@ func (r *reader) judge(w *whole) {
 			}
 		}
 		if r.link.own {
-			if last[0] == '-' && isRefusal(last) {
-				n.refusedCall(last)
+			if refusal := refusalIn(r.buf[w.start:w.end], last); refusal != nil {
+				n.refusedCall(refusal)
 			} else {
 				n.served()
 			}

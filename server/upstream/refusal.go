@@ -44,6 +44,23 @@ func (r *refusals) why() string {
 	return r.call
 }
 
+// refusalIn returns the error of replies, of which the last one is an error or none, by which the user was refused something; nil if it was not. In a
+// transaction that is discarded an earlier one says so.
+func refusalIn(replies, last []byte) []byte {
+	switch {
+	case last[0] != '-':
+	case isRefusal(last):
+		return last
+	case bytes.HasPrefix(last, []byte("-EXECABORT ")):
+		for line := range bytes.Lines(replies) {
+			if isRefusal(line) {
+				return line
+			}
+		}
+	}
+	return nil
+}
+
 // isRefusal reports whether an error says that the user may not run a command, or a command of a script.
 func isRefusal(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("-NOPERM ")) || bytes.HasPrefix(line, []byte("-NOAUTH ")) ||
