@@ -31,9 +31,9 @@ func FindProgram() (p Program) {
 	for in := bufio.NewScanner(maps); in.Scan(); {
 		fields := strings.Fields(in.Text())
 		switch {
-		case len(fields) == 6 && strings.Contains(fields[0], "-"):
+		case len(fields) >= 6 && strings.Contains(fields[0], "-"):
 			start, end = 0, 0
-			if fields[5] == executable && !strings.Contains(fields[1], "w") {
+			if strings.HasSuffix(in.Text(), " "+executable) && !strings.Contains(fields[1], "w") {
 				fmt.Sscanf(fields[0], "%x-%x", &start, &end)
 			}
 		case len(fields) == 3 && fields[0] == "Anonymous:" && fields[1] == "0" && end > start:

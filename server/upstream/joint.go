@@ -14,24 +14,30 @@ import (
 const (
 	// jointMax is how many calls one command runs at most. Nothing else runs on the node meanwhile: for some 300 µs.
 	jointMax = 128
-	// jointPause is for how long calls are sent one by one after a joint command, or one of its calls, could not run.
-	jointPause      = time.Second
-	foreignTries    = 8  // keys that are looked at for one that is another node's
-	foreignTriesMax = 64 // how often one connection does that in vain
+	// foreignTries is how many keys are looked at for one that is another node's.
+	foreignTries = 8
+	// probePause is after how long a node is probed again that has not refused such a key, or for which none was found.
+	probePause = 10 * time.Second
 )
 
 // joining says whether calls of scripts are joined on a connection.
 type joining uint8
 
 const (
-	undecided joining = iota
-	probing           // the node has been sent a key of another one
+	apart   joining = iota
+	probing         // the node has been sent a key of another one
 	joined
-	apart
+)
+
+// How a joint command's calls end that are to be sent one by one: their key is another node's, or may be, or nobody may use it. Redis says the latter in
+// other words to who names a key.
+const (
+	notLocal  = "-ERR Script attempted to "
+	forbidden = "-ERR The user executing the script can't access at least one of the keys"
 )
 
 // foreignRefused is how a node answers a joint command of one call whose key is another node's.
-const foreignRefused = "*1\r\n-ERR Script attempted to access a non local key"
+const foreignRefused = "*1\r\n" + notLocal + "access a non local key"
 
 // Joint is how several calls of a script are one command.
 type Joint struct {
@@ -41,18 +47,15 @@ type Joint struct {
 	Looks  []byte  // arguments with which a call writes nothing
 }
 
-// withinScript is in errors of scripts that have begun to run.
-const withinScript = "@user_script"
-
 // joins reports whether a call may be one of several of its script in a command.
 func (c *Call) joins(s *Script) bool {
 	return s != nil && c.Script == s && s.Joint != nil && c.Replies == 1 && !c.single && !c.load && !c.asking && bytes.HasPrefix(c.Request, s.Joint.Head)
 }
 
 // joinable returns how many of the calls that are queued first are one command; 1 if the first is one for itself. The caller holds mu.
-func (l *link) joinable(now int64) (n int) {
+func (l *link) joinable() (n int) {
 	first := l.queue.first
-	if l.joining != joined || now < l.apart || !first.joins(first.Script) {
+	if l.joining != joined || !first.joins(first.Script) {
 		return 1
 	}
 	size := len(l.out)
@@ -96,12 +99,12 @@ func (l *link) command(joint *Joint, calls int) {
 
 // probe sends a node, before a call that could be joined with others, a key that it does not have, to learn whether it refuses that. It returns how
 // many replies come before the call's own then, of which the last is the one to that. The caller holds mu.
-func (l *link) probe(c *Call) (before int) {
-	if l.joining != undecided || !l.own || !c.joins(c.Script) || c.next == nil || !l.node.fleet.cluster.Load() {
+func (l *link) probe(c *Call, now int64) (before int) {
+	if l.joining == probing || l.joining == joined || now < l.probeAt || !l.own || c.next == nil || !c.joins(c.Script) || !l.node.fleet.cluster.Load() {
 		return 0
 	}
+	l.probeAt = now + int64(probePause)
 	if g := l.node.hello.Load(); g == nil || !g.inCluster() || !atLeast(g.version, 7, 0) {
-		l.joining = apart
 		return 0
 	}
 	joint := c.Script.Joint
@@ -134,9 +137,6 @@ func (l *link) foreignKey(words []byte) []byte {
 		if n := l.node.fleet.nodeFor(int(Slot(key))); n != nil && n != l.node {
 			return key
 		}
-	}
-	if l.tries++; l.tries == foreignTriesMax {
-		l.joining = apart
 	}
 	return nil
 }
@@ -179,29 +179,40 @@ func (r *reader) open() (bool, error) {
 	return true, nil
 }
 
-// tells returns of how many calls a reply tells that has been read, and whether these are to be sent again one by one, since none of them has written
-// anything: an error instead of all replies is about the command, unless it says where in the script it is from, and one of a call without a code
-// of its own is about this way to run it. The caller holds the link's mu.
-func (r *reader) tells(reply []byte, now int64) (calls int, again bool, err error) {
+// tells returns of how many calls a reply tells that has been read, and why these are to be sent again one by one, since none of them has written
+// anything: scriptful, later where others for their slot must not overtake them, or no. The caller holds the link's mu.
+func (r *reader) tells(reply []byte) (calls int, why again, err error) {
 	l := r.link
 	first := l.flights.at(0)
 	switch {
 	case r.joint > 0:
 		r.joint--
-		calls, again = 1, bytes.HasPrefix(reply, []byte("-ERR "))
-	case first.joint == 0:
-		return 1, false, nil
-	case reply[0] != '-':
-		return 0, false, errMalformed
-	default:
-		verdict := verdictOf(reply)
-		calls, again = int(first.joint), verdict == scriptful || verdict == no && !bytes.Contains(reply, []byte(withinScript))
-		if verdict == scriptful {
-			l.known = l.known[:0]
+		switch {
+		case bytes.HasPrefix(reply, []byte(notLocal)):
+			why = later
+		case bytes.HasPrefix(reply, []byte(forbidden)):
+			why = scriptful
 		}
+		return 1, why, nil
+	case first.joint == 0:
+		return 1, no, nil
+	case reply[0] != '-':
+		return 0, no, errMalformed
+	case verdictOf(reply) == scriptful:
+		l.known = l.known[:0]
+		why = scriptful
 	}
-	if again {
-		l.apart = now + int64(jointPause)
+	return int(first.joint), why, nil
+}
+
+// single sends a call of a joint command again, by one of its own.
+func (r *reader) single(c *Call, why again, reply []byte) {
+	n, slot := r.link.node, c.Slot
+	c.single = true
+	if why == later { // it is going to be told where its key is
+		n.up.wait(c, n.failure(Unreachable, firstLine(reply)))
+		r.link.holdBack(slot, later)
+		return
 	}
-	return calls, again, nil
+	n.send(c)
 }

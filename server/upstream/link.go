@@ -47,8 +47,7 @@ type link struct {
 	closed  bool               // for good
 	known   []*Script          // own ones that were loaded over conn
 	joining joining            // whether calls are joined over conn
-	tries   int                // how often no key was found by which to learn that
-	apart   int64              // until when they are not, by Now
+	probeAt int64              // when it may be probed for that, by Now
 	used    int64              // when something was queued last, by Now
 	moved   int64              // when the socket has last taken a part of a long write, by Now
 	refusal *Failure           // why no connection can be made, while there is none
@@ -188,7 +187,7 @@ func (l *link) connect() {
 			l.node.accepted()
 		}
 		l.conn, l.heard, l.reading, l.known, l.refusal = conn, false, true, l.known[:0], nil
-		l.joining, l.tries, l.apart = undecided, 0, 0
+		l.joining, l.probeAt = apart, 0
 		l.direct, l.reader = newDirect(conn), newReader(l, conn)
 		go l.reader.run()
 		return
@@ -254,11 +253,11 @@ func (l *link) load() {
 	now := Now()
 	l.out, l.loaded, l.calls, l.written = l.out[:0], l.loaded[:0], 0, 0
 	for l.queue.n > 0 && l.calls < flightCalls && (l.calls == 0 || len(l.out)+len(l.queue.first.Request) <= flightBytes) {
-		n := l.joinable(now)
+		n := l.joinable()
 		if n > 1 {
 			l.join(n, now)
 		} else {
-			probes := l.probe(l.queue.first)
+			probes := l.probe(l.queue.first, now)
 			c := l.queue.pop()
 			before := probes + l.encode(c)
 			l.flights.push(sent{call: c, before: int8(before), probes: int8(probes), replies: int32(c.Replies), end: len(l.out), at: now})

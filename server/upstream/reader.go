@@ -54,7 +54,7 @@ type whole struct {
 	call              *Call
 	start, begin, end int    // of its replies, and of the last of them, in the reader's buffer
 	over              bool   // they are too large, and not there
-	single            bool   // it is to be sent again, by a command of its own
+	again             again  // why it is to be sent again, by a command of its own
 	refusal           []byte // see reader
 }
 
@@ -199,10 +199,10 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 		r.start, r.over = r.scanned, false
 		return nil
 	}
+	if l.flights.n == 0 { // of a call, too, that was recalled since the rest of it could not be sent
+		return errUnasked
+	}
 	if r.before+r.replies == 0 { // it is the first of its call
-		if l.flights.n == 0 {
-			return errUnasked
-		}
 		first := l.flights.at(0)
 		r.before, r.replies = int(first.before), max(1, int(first.replies))
 		r.refusal = nil
@@ -224,7 +224,7 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 	if r.replies--; r.replies > 0 {
 		return nil
 	}
-	calls, single, err := r.tells(r.buf[r.begin:r.scanned], now)
+	calls, why, err := r.tells(r.buf[r.begin:r.scanned])
 	if err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 		}
 		trips.add((now - s.at) / 1000)
 		if s.call != nil {
-			r.whole = append(r.whole, whole{s.call, r.start, r.begin, r.scanned, r.over, single, r.refusal})
+			r.whole = append(r.whole, whole{s.call, r.start, r.begin, r.scanned, r.over, why, r.refusal})
 		}
 	}
 	r.start, r.over = r.scanned, false
@@ -272,9 +272,8 @@ func (r *reader) giveAll() {
 func (r *reader) judge(w *whole) {
 	n, c := r.link.node, w.call
 	c.Node = n.addr
-	if w.single {
-		c.single = true
-		n.send(c)
+	if w.again != no {
+		r.single(c, w.again, r.buf[w.begin:w.end])
 		w.call = nil
 		return
 	}

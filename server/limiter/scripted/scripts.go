@@ -87,9 +87,10 @@ func newJointScript(name, joint string) *Script {
 	return s
 }
 
-// jointHead is the beginning of a joint script, which Redis 7.0 and later understand: the keys may be of several slots, as long as the node has them.
-const jointHead = "#!lua flags=allow-cross-slot-keys\n" +
-	"local run, sub, find, format, ceil = redis.call, string.sub, string.find, string.format, math.ceil\nlocal time = run('TIME')\nlocal function call(key, first, second, third, fourth)\n"
+// jointHead is the beginning of a joint script. It has no flags: with some, Redis 7.0 would refuse all its calls together where only those that write are
+// refused, and keys of several slots are only forbidden to scripts that have flags without that one.
+const jointHead = "local run, sub, find, format, ceil = redis.call, string.sub, string.find, string.format, math.ceil\nlocal time = run('TIME')\n" +
+	"local function call(key, first, second, third, fourth)\n"
 
 // jointWords are what a script takes from its command and from its surroundings, and what that is within a joint one.
 var jointWords = strings.NewReplacer("redis.call('TIME')", "{time[1], time[2]}", "KEYS[1]", "key", "ARGV[1]", "first", "ARGV[2]", "second", "ARGV[3]", "third",
