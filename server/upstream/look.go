@@ -229,7 +229,7 @@ func (f *fleet) askState(n *node) error {
 	case err != nil:
 		return err
 	case reply.isError():
-		f.stateless.Store(true)
+		f.stateless.Store(refusedError(reply.text).lasting()) // one that is loading is asked again
 	case infoField(reply.text, "cluster_state") == "fail":
 		return errClusterDown
 	}

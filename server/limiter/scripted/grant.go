@@ -122,7 +122,7 @@ func (g *Grant) askRate(dst []byte, use func(cost int64) bool) []byte {
 
 // Answer takes the reply. The error is one for a client, of type limiter.Error, or ErrMalformed. The reply is not kept.
 func (g *Grant) Answer(text []byte) error {
-	if err := wireError(text); err != nil {
+	if err := WireError(text); err != nil {
 		return err
 	}
 	a, r := &g.one, reply{rest: text}

@@ -115,7 +115,7 @@ func (q *Question) Answer(text []byte) (Outcome, error) {
 	if q.stage == answered {
 		return Done, q.err
 	}
-	if err := wireError(text); err != nil {
+	if err := WireError(text); err != nil {
 		return Done, err
 	}
 	outcome, err := q.take(text)

@@ -93,7 +93,7 @@ func (t *Take) Answer(text []byte) (Outcome, error) {
 	if t.stage == answered {
 		return Done, t.err
 	}
-	if err := wireError(text); err != nil {
+	if err := WireError(text); err != nil {
 		return Done, err
 	}
 	switch t.stage {
@@ -280,7 +280,7 @@ func (t *Take) AnswerGiveBack(text []byte) error { return gaveBack(text) }
 
 // gaveBack takes the reply of giveback.lua.
 func gaveBack(text []byte) error {
-	if err := wireError(text); err != nil {
+	if err := WireError(text); err != nil {
 		return err
 	}
 	r := reply{rest: text}

@@ -158,12 +158,9 @@ func (r *reply) number() int64 {
 // whoever has asked for the call.
 const OfUpstream = "upstream: "
 
-// WireError is wireError for others that are sent replies.
-func WireError(text []byte) error { return wireError(text) }
-
-// wireError returns the error that a reply is, as a client is to see it, or nil. A server puts around the error of a command that a script
+// WireError returns the error that a reply is, as a client is to see it, or nil. A server puts around the error of a command that a script
 // has called where in the script that was: other servers differ in that, and clients know nothing of scripts here.
-func wireError(text []byte) error {
+func WireError(text []byte) error {
 	if len(text) == 0 || text[0] != '-' {
 		return nil
 	}
