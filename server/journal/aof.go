@@ -103,18 +103,30 @@ func (j *Journal) reserve() error {
 }
 
 // CloseLog writes what is left, and what time it is, and closes the file.
-func (j *Journal) CloseLog() {
+func (j *Journal) CloseLog() { j.endLog(func() bool { return true }) }
+
+// endLog is CloseLog if still says so, under the executor's lock, when all else has been done. It reports whether there was a file to close.
+func (j *Journal) endLog(still func() bool) bool {
 	j.commitNoting(true)
 	a := &j.AOF
 	a.commits.Lock()
 	defer a.commits.Unlock()
-	if a.Log == nil {
-		return
+	if a.Log == nil || !j.endEffects(still) {
+		return false
 	}
 	j.closeFile(nil)
+	return true
+}
+
+// endEffects has effects go to no file from now on if still says so. The caller holds commits.
+func (j *Journal) endEffects(still func() bool) bool {
 	j.Lock()
 	defer j.Unlock()
+	if !still() {
+		return false
+	}
 	j.stopLogging()
+	return true
 }
 
 // closeFile closes the file; unwritten is why not all of it could be written, or nil. The caller holds commits.

@@ -112,6 +112,27 @@ func TestEndWhileTheFileCannotBeWritten(t *testing.T) {
 	w.Srv.Journal.Finish()
 }
 
+// TestFileThatIsWantedAgain: a rewriter that had seen appendonly no ended the file when it had been set to yes again, and INFO told that all was done.
+func TestFileThatIsWantedAgain(t *testing.T) {
+	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(disk, config.FsyncEverysec, &now, nil)
+	require.NoError(t, err)
+	set := func(value string) {
+		w.Srv.Lock()
+		defer w.Srv.Unlock()
+		require.NoError(t, w.Srv.Config.Set([]config.Pair{{Name: "appendonly", Value: value}}, true))
+	}
+	goOn := w.Srv.Journal.HoldCommits()
+	set("no")
+	time.Sleep(20 * time.Millisecond) // the rewriter looks
+	set("yes")
+	goOn()
+	w.Srv.Journal.EndRewriter()
+	require.True(t, w.Logging())
+	require.Equal(t, "+OK\r\n", w.Words("SET", "k", "v"))
+	requireRestart(t, w, disk)
+}
+
 // TestCheckOfAFullDisk says what a start would end with: where there is an append-only file already, that is nothing.
 func TestCheckOfAFullDisk(t *testing.T) {
 	disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)

@@ -123,13 +123,21 @@ func (j *Journal) runRewriter() {
 		case ending:
 			return
 		case open && !wanted:
-			j.CloseLog()
-			j.forgetSet()
-			j.Logger.Info("the append-only file is turned off")
+			if j.endLog(j.unwanted) {
+				j.forgetSet()
+				j.Logger.Info("the append-only file is turned off")
+			}
 		case (asked || wanted && !open) && !busy:
 			j.rewrite(open)
 		}
 	}
+}
+
+// unwanted reports whether the file is to end, and not wanted again where it is since the rewriter has looked. Then it goes on: it would be ended after
+// CONFIG SET appendonly yes has been answered, and INFO has told that nothing is to be done any more. The caller holds commits and the executor's lock.
+func (j *Journal) unwanted() bool {
+	cfg := j.Config.Get()
+	return !cfg.AppendOnly || cfg.Dir != j.AOF.dir
 }
 
 // forgetSet leaves the files of an append-only file that has been ended: the next may be in another directory.

@@ -30,3 +30,9 @@ func (j *Journal) WorkOnFiles() (end func()) {
 	j.AOF.files.Lock()
 	return j.AOF.files.Unlock
 }
+
+// HoldCommits has nothing get to the append-only file until it is called to end that.
+func (j *Journal) HoldCommits() (end func()) {
+	j.AOF.commits.Lock()
+	return j.AOF.commits.Unlock
+}
