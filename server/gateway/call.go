@@ -63,8 +63,8 @@ func (g *Gateway) newCall(c *command.Ctx, what about) *call {
 	k.about, k.cmd, k.db = what, c.Cmd, c.DB
 	way := &k.way
 	// All of a client's calls take the connection of its protocol, so that they run in order.
-	way.Slot, way.Proto, way.DB, way.User = -1, c.Reply.Proto(), c.DB.Index(), g.userOf(c.Client)
-	way.Request, way.Replies, way.Script, way.Program, way.Deadline, way.Keeps = way.Request[:0], 1, nil, false, 0, false
+	way.Slot, way.Proto, way.DB, way.User = -1, c.Reply.Proto(), int32(c.DB.Index()), g.userOf(c.Client)
+	way.Request, way.Replies, way.Script, way.Headless, way.Program, way.Deadline, way.Keeps = way.Request[:0], 1, nil, false, false, 0, false
 	way.At = g.time()
 	return k
 }
@@ -132,12 +132,25 @@ func (k *call) hear() {
 	k.again = false
 	switch k.failure = k.way.Err; {
 	case k.failure == nil:
-		k.again = k.about.hear(k, k.way.Reply)
+		reply := k.way.Reply
+		if _, plain := k.about.(plainLimit); !plain {
+			reply = k.wholeReply()
+		}
+		k.again = k.about.hear(k, reply)
 	case k.failure.Full && k.waits: // it is asked as the others are, without waiting
 		k.again = true
 		k.way.Request = appendCommand(nil, withoutWait(argumentsOf(k.way.Request))...)
 		k.way.At, k.way.Deadline, k.way.Keeps = upstream.Now(), 0, true
 	}
+}
+
+// wholeReply is the reply that a call would have had by a command of its own.
+func (k *call) wholeReply() []byte {
+	if k.way.Common == nil {
+		return k.way.Reply
+	}
+	k.reply = scripted.WholeReply(k.reply[:0], k.way.Common, k.way.Reply)
+	return k.reply
 }
 
 // answer writes the answer of a call to w, and counts what it is.

@@ -476,7 +476,7 @@ func (g *Gateway) giveBack(e *leasedLimit, back throttle.LeaseReturn) {
 	request := ask.AskReturn(nil, name, p, e.charged.cell, back)
 	g.returns.Add(1)
 	g.Up.Send(&upstream.Call{
-		Slot: g.slotOfKey(name), Proto: 2, DB: e.key.db, Request: request, Replies: 1, Script: g.scriptOf(&ask),
+		Slot: g.slotOfKey(name), Proto: 2, DB: int32(e.key.db), Request: request, Replies: 1, Script: g.scriptOf(&ask),
 		Done: func(way *upstream.Call) {
 			g.core.Lock()
 			defer g.core.Unlock()

@@ -232,7 +232,7 @@ func (askedLimit) hear(k *call, reply []byte) (again bool) {
 	if k.limit.err = err; outcome != scripted.Again {
 		return false
 	}
-	k.way.Request = q.Next(k.way.Request[:0])
+	k.way.Request, k.way.Headless = q.Next(k.way.Request[:0]), false
 	k.way.Script = k.g.scriptOf(q)
 	return true
 }

@@ -13,22 +13,23 @@ type plainLimit struct{}
 // askPlain asks about the key at args[1], or returns false if that is an askedLimit's.
 func (g *Gateway) askPlain(c *command.Ctx, cell *throttle.GCRA, quantity int64, form limits.Form) bool {
 	k := g.newCall(c, plainLimit{})
-	request, ok := g.plain.Ask(&k.plain, k.way.Request, c.Args[1], cell, quantity)
+	words, ok := g.plain.Ask(&k.plain, k.way.Request, c.Args[1], cell, quantity)
 	if !ok {
 		g.release(k)
 		return false
 	}
 	key := c.Key(1)
 	k.hash, k.form = key.Hash, form
-	k.way.Slot, k.way.Request, k.way.Script = g.slotOfKey(key.Name), request, g.plainScript
+	k.way.Slot, k.way.Request, k.way.Script, k.way.Headless = g.slotOfKey(key.Name), words, g.plainScript, true
 	g.send(c, k)
 	return true
 }
 
 func (plainLimit) hear(k *call, reply []byte) (again bool) {
-	if k.plain.Answer(reply) {
+	if k.plain.Answer(k.way.Common, reply) {
 		return false
 	}
+	reply = k.wholeReply()
 	k.about, k.limit = askedLimit{}, &limitCall{kind: byGCRA}
 	l := k.limit
 	cell, quantity := k.plain.Cell()

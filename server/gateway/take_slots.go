@@ -59,7 +59,7 @@ func (g *Gateway) takeFromSlots(c *command.Ctx, pairs []limits.Pair, peek bool) 
 	for _, p := range t.parts {
 		p.ask(peek || p.refunds)
 		way := &p.way
-		way.Proto, way.DB, way.User, way.Replies = k.way.Proto, c.DB.Index(), user, 1
+		way.Proto, way.DB, way.User, way.Replies = k.way.Proto, int32(c.DB.Index()), user, 1
 		way.Done = func(*upstream.Call) { p.hear(k) }
 		if size += len(way.Request); len(way.Request) > 0 {
 			way.Script = g.scriptOf(&p.take)

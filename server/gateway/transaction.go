@@ -14,8 +14,8 @@ import (
 // transaction is what a client has queued, on its way to the upstream as one write: MULTI, the commands, EXEC.
 type transaction struct {
 	proto     int
-	db        int // its client's
-	slot      int // of all its keys; -1: none yet
+	db        int32 // its client's
+	slot      int   // of all its keys; -1: none yet
 	crosses   bool
 	undecided bool // the call that was added last needs more than one round trip
 	sent      int  // commands that the upstream runs
@@ -51,7 +51,7 @@ func (t *transaction) add(k *call) {
 	t.sent++
 }
 
-func appendSelect(dst []byte, db int) []byte {
+func appendSelect(dst []byte, db int32) []byte {
 	return appendCommand(dst, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10))
 }
 
@@ -68,7 +68,7 @@ func (g *Gateway) runTransaction(here command.Handler) command.Handler {
 			here(c)
 			return
 		}
-		t := &transaction{proto: c.Reply.Proto(), db: c.DB.Index(), slot: -1, request: appendCommand(nil, []byte("MULTI"))}
+		t := &transaction{proto: c.Reply.Proto(), db: int32(c.DB.Index()), slot: -1, request: appendCommand(nil, []byte("MULTI"))}
 		t.scratch.SetProto(t.proto)
 		own, misplaced, undecided := c.Reply, "", ""
 		g.collecting, c.Reply = t, &t.scratch
@@ -110,7 +110,7 @@ func (g *Gateway) runTransaction(here command.Handler) command.Handler {
 
 func (g *Gateway) sendTransaction(c *command.Ctx, t *transaction) {
 	k := g.newCall(c, t)
-	k.way.Slot, k.way.Proto, k.way.Replies, k.way.Keeps = t.slot, t.proto, t.sent+2, true
+	k.way.Slot, k.way.Proto, k.way.Replies, k.way.Keeps = t.slot, t.proto, int32(t.sent+2), true
 	k.way.Request = appendCommand(append(k.way.Request, t.request...), []byte("EXEC"))
 	t.request = nil
 	g.send(c, k)

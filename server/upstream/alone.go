@@ -25,7 +25,7 @@ var errTooLate = errors.New("the client has gone")
 // Script is not loaded. end, which may be called at any time, tells the
 // server by the connection's end that nobody waits any more; the call fails then, unless it has been answered.
 func (u *Upstream) SendAlone(c *Call) (end func()) {
-	c.Reply, c.Kept, c.Err, c.Node = nil, false, nil, ""
+	c.Reply, c.Common, c.Kept, c.Err, c.Node = nil, nil, false, nil, ""
 	a := &aloneCall{up: u, call: c}
 	u.totals.calls.Add(1)
 	go a.run()
@@ -99,7 +99,7 @@ func (a *aloneCall) askNode(n *node) (reply []byte, failure *Failure) {
 		return nil, failure
 	}
 	c := a.call
-	key := linkKey{proto: max(c.Proto, 2), db: c.DB}
+	key := linkKey{proto: max(c.Proto, 2), db: int(c.DB)}
 	if c.User != nil {
 		key.user = *c.User
 	}

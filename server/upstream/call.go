@@ -10,23 +10,25 @@ import (
 type Call struct {
 	Slot     int         // 0 to Slots-1; -1 is any primary
 	Proto    int         // 2 or 3: the RESP version of the connection, so that replies are in the client's
-	DB       int         // not 0 only outside clusters
+	DB       int32       // not 0 only outside clusters
+	Replies  int32       // how many replies there are; more than 1 only for MULTI … EXEC
 	User     *UserConn   // nil: the user that Config names
-	Request  []byte      // RESP, whole; it is the Call's until Done
-	Replies  int         // how many replies there are; more than 1 only for MULTI … EXEC
+	Request  []byte      // RESP, whole unless it is Headless; it is the Call's until Done
 	Script   *Script     // not nil: if the reply is NOSCRIPT it is loaded on that node, and the call sent again, which has not run
-	At       int64       // when it came, by Now; 0: it comes now
+	At       int64       // when it came, by Now, and was queued last once it is under way; 0: it comes now
 	Deadline int64       // by Now; it is answered by then, a few milliseconds more or less. 0: Config's timeout after At
 	Done     func(*Call) // see Upstream.Send; nil: the answer is given by Upstream.OnAnswered
 	Owner    any         // whatever the owner wants to find with it
+	Headless bool        // Request lacks what it would begin with, Script.Joint.Head, which many calls have in common
 	Program  bool        // it runs what a client has written, which may end with errors like those of a server that has run nothing
 	Keeps    bool        // a Reply that is Kept is valid until the owner calls Upstream.Release, which it must
 
 	// The answer, either Reply or Err.
-	Kept  bool     // Reply is large, and the owner's alone, see Keeps
-	Reply []byte   // the replies' bytes, valid until Done or OnAnswered returns; one error instead of all if the node refuses the DB
-	Err   *Failure // why there is none
-	Node  string   // the address of the node that answered, or should have; "" if none was found
+	Kept   bool     // Reply is large, and the owner's alone, see Keeps
+	Reply  []byte   // the replies' bytes, valid until Done or OnAnswered returns; one error instead of all if the node refuses the DB
+	Common []byte   // what a joint command was answered for all its calls, valid likewise, if Reply is only the rest; nil: Reply is all
+	Err    *Failure // why there is none
+	Node   string   // the address of the node that answered, or should have; "" if none was found
 
 	asking   bool   // ASKING stands before it
 	load     bool   // SCRIPT LOAD stands before it
@@ -36,7 +38,6 @@ type Call struct {
 	attempts uint8  // how often it was sent again, or waited for that
 	next     *Call  // in a callList
 	number   uint64 // its place among all calls
-	since    int64  // when it came, or was queued again, by Now
 	held     int64  // bytes of a Reply that is Kept
 }
 

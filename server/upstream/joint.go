@@ -36,12 +36,12 @@ const (
 	forbidden = "-ERR The user executing the script can't access at least one of the keys"
 )
 
-// foreignRefused is how a node answers a joint command of one call whose key is another node's.
-const foreignRefused = "*1\r\n" + notLocal + "access a non local key"
+// foreignRefused is how the call ends, in a joint command, whose key is known to be another node's.
+const foreignRefused = notLocal + "access a non local key"
 
 // Joint is how several calls of a script are one command.
 type Joint struct {
-	Script *Script // that runs them one after the other; its reply is an array of theirs, or of the errors that ended them
+	Script *Script // that runs them one after the other. Its reply is an array: what their replies have in common, and for each the rest or an error
 	Head   []byte  // with which each call begins; what follows, the key and the arguments, is what Script has as arguments
 	Words  int     // that follow
 	Looks  []byte  // arguments with which a call writes nothing
@@ -49,7 +49,16 @@ type Joint struct {
 
 // joins reports whether a call may be one of several of its script in a command.
 func (c *Call) joins(s *Script) bool {
-	return s != nil && c.Script == s && s.Joint != nil && c.Replies == 1 && !c.single && !c.load && !c.asking && bytes.HasPrefix(c.Request, s.Joint.Head)
+	return s != nil && c.Script == s && s.Joint != nil && c.Replies == 1 && !c.single && !c.load && !c.asking &&
+		(c.Headless || bytes.HasPrefix(c.Request, s.Joint.Head))
+}
+
+// words are a call's key and arguments, as its request has them.
+func (c *Call) words() []byte {
+	if c.Headless {
+		return c.Request
+	}
+	return c.Request[len(c.Script.Joint.Head):]
 }
 
 // joinable returns how many of the calls that are queued first are one command; 1 if the first is one for itself. The caller holds mu.
@@ -75,7 +84,7 @@ func (l *link) join(n int, now int64) {
 	l.command(joint, n)
 	for i := range n {
 		c := l.queue.pop()
-		l.out = append(l.out, c.Request[len(joint.Head):]...)
+		l.out = append(l.out, c.words()...)
 		l.flights.push(sent{call: c, replies: 1, at: now})
 		if i == 0 {
 			s := l.flights.last()
@@ -108,7 +117,7 @@ func (l *link) probe(c *Call, now int64) (before int) {
 		return 0
 	}
 	joint := c.Script.Joint
-	key := l.foreignKey(c.Request[len(joint.Head):])
+	key := l.foreignKey(c.words())
 	if key == nil {
 		return 0
 	}
@@ -144,8 +153,11 @@ func (l *link) foreignKey(words []byte) []byte {
 // learn takes the reply to the key that probe has sent. The caller holds mu.
 func (l *link) learn(reply []byte) {
 	l.joining = apart
-	if bytes.HasPrefix(reply, []byte(foreignRefused)) {
-		l.joining = joined
+	if both, is := bytes.CutPrefix(reply, []byte("*2\r\n")); is {
+		var common scanner
+		if n, whole, _ := common.next(both); whole && bytes.HasPrefix(both[n:], []byte(foreignRefused)) {
+			l.joining = joined
+		}
 	}
 }
 
@@ -170,13 +182,23 @@ func (r *reader) open() (bool, error) {
 	if end < 3 {
 		return false, errMalformed
 	}
-	if n, ok := number.ParseInt(line[1 : end-1]); !ok || n != int64(calls) {
+	if n, ok := number.ParseInt(line[1 : end-1]); !ok || n != int64(1+calls) {
 		return false, errMalformed
 	}
 	r.joint = calls
 	r.scanned += end + 1
 	r.start, r.begin = r.scanned, r.scanned
 	return true, nil
+}
+
+// keepCommon takes what the replies of a joint command have in common.
+func (r *reader) keepCommon(reply []byte) error {
+	if reply[0] == '-' {
+		return errMalformed
+	}
+	r.common = bytes.Clone(reply)
+	r.start = r.scanned
+	return nil
 }
 
 // tells returns of how many calls a reply tells that has been read, and why these are to be sent again one by one, since none of them has written

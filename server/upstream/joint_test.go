@@ -14,7 +14,7 @@ import (
 
 const (
 	addOne  = "return redis.call('INCRBY', KEYS[1], ARGV[1])"
-	addMany = `local replies = {}
+	addMany = `local replies = {redis.call('TIME')}
 for i = 1, #ARGV, 2 do
 	local runs, reply = pcall(function() return redis.call('INCRBY', ARGV[i], ARGV[i + 1]) end)
 	replies[#replies + 1] = runs and reply or {err = reply}
@@ -166,7 +166,7 @@ func TestJointCallsAreNotForAll(t *testing.T) {
 	one := func(args []string) string {
 		n, _ := strconv.Atoi(args[2])
 		if n == 0 { // a proxy runs it anywhere
-			return array(integer(1))
+			return array(integer(0), integer(1))
 		}
 		return integer(1)
 	}
@@ -210,8 +210,9 @@ func TestJointCallsAreNotForAll(t *testing.T) {
 // is no reply to so many calls ends the connection.
 func TestJointReplies(t *testing.T) {
 	s := adding()
+	const common = "+all\r\n"
 	echo := func(args []string) string { // of the keys
-		var keys []string
+		keys := []string{common}
 		for i := 3; i < len(args); i += s.Joint.Words {
 			keys = append(keys, bulk(args[i]))
 		}
@@ -221,7 +222,7 @@ func TestJointReplies(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		return echo(args)
 	}
-	short := func([]string) string { return array(integer(1)) }
+	short := func([]string) string { return array(common, integer(1)) }
 	text := func([]string) string { return "+OK\r\n" }
 	for _, c := range []struct {
 		name    string
@@ -243,7 +244,7 @@ func TestJointReplies(t *testing.T) {
 					switch len(args) - 3 {
 					case s.Joint.Words:
 						if args[2] == "0" {
-							return foreignRefused + " in a cluster node\r\n"
+							return array(common, foreignRefused+" in a cluster node\r\n")
 						}
 						fallthrough
 					case s.Joint.Words - 1:

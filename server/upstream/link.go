@@ -72,7 +72,7 @@ func newLink(n *node, key linkKey) *link {
 
 // enqueue queues a call, or returns why it must not.
 func (l *link) enqueue(c *Call) *Failure {
-	now := c.since
+	now := c.At
 	again := c.attempts+c.loads > 0 || c.single
 	if again || c.internal {
 		now = Now()
@@ -94,7 +94,7 @@ func (l *link) admit(c *Call, now int64, again bool) *Failure {
 	if l.refusal != nil && now < l.refused {
 		return l.refusal
 	}
-	c.since = now
+	c.At = now
 	l.used = now
 	if again {
 		l.queue.insert(c)
@@ -301,6 +301,9 @@ func (l *link) encode(c *Call) (before int) {
 		l.out = append(l.out, asking...)
 		before++
 	}
+	if c.Headless {
+		l.out = append(l.out, c.Script.Joint.Head...)
+	}
 	l.out = append(l.out, c.Request...)
 	return before
 }
@@ -416,7 +419,7 @@ func (l *link) expire(now int64, e *expiry) {
 			e.next = min(e.next, c.Deadline)
 			return false
 		}
-		e.silent = e.silent || l.due && l.conn == nil && now-max(c.since, l.node.busy.Load()) >= silent
+		e.silent = e.silent || l.due && l.conn == nil && now-max(c.At, l.node.busy.Load()) >= silent
 		return true
 	})
 	for i := range l.flights.n {

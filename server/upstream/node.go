@@ -126,7 +126,7 @@ func (n *node) link(c *Call) (*link, *Failure) {
 	if c.User == nil && c.DB == 0 {
 		return n.own[proto-2], nil
 	}
-	key := linkKey{proto: proto, db: c.DB}
+	key := linkKey{proto: proto, db: int(c.DB)}
 	if c.User != nil {
 		key.user = *c.User
 	}

@@ -36,6 +36,7 @@ type reader struct {
 	before   int    // replies to ASKING and SCRIPT LOAD that are still to come
 	replies  int    // the call's own that are still to come; 0, and before too: none of them has come
 	joint    int    // replies that are still to come of a joint command's, whose reply has begun
+	common   []byte // of them; nil: it is still to come
 	over     bool   // its replies are too large, or nobody waits for them, and they are dropped as they come
 	dropped  int    // bytes of them that were
 	refusal  []byte // what SCRIPT LOAD was answered, if that was an error
@@ -56,6 +57,7 @@ type whole struct {
 	over              bool   // they are too large, and not there
 	again             again  // why it is to be sent again, by a command of its own
 	refusal           []byte // see reader
+	common            []byte // see Call
 }
 
 func newReader(l *link, conn net.Conn) *reader {
@@ -199,6 +201,9 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 		r.start, r.over = r.scanned, false
 		return nil
 	}
+	if r.joint > 0 && r.common == nil {
+		return r.keepCommon(r.buf[r.begin:r.scanned])
+	}
 	if l.flights.n == 0 { // of a call, too, that was recalled since the rest of it could not be sent
 		return errUnasked
 	}
@@ -228,6 +233,10 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 	if err != nil {
 		return err
 	}
+	common := r.common
+	if r.buf[r.begin] == '-' {
+		common = nil
+	}
 	for range calls {
 		s := l.landed()
 		r.landed, l.judging = true, true
@@ -236,10 +245,13 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 		}
 		trips.add((now - s.at) / 1000)
 		if s.call != nil {
-			r.whole = append(r.whole, whole{s.call, r.start, r.begin, r.scanned, r.over, why, r.refusal})
+			r.whole = append(r.whole, whole{s.call, r.start, r.begin, r.scanned, r.over, why, r.refusal, common})
 		}
 	}
 	r.start, r.over = r.scanned, false
+	if r.joint == 0 {
+		r.common = nil
+	}
 	return nil
 }
 
@@ -324,6 +336,7 @@ func (r *reader) give(w *whole) {
 		n.up.replies.pass(r, c)
 		r.held, r.handed = 0, true
 	}
+	c.Common = w.common
 	r.told.add(c, replies, nil)
 }
 

@@ -186,7 +186,7 @@ func TestConnectionsThatAreCutOff(t *testing.T) {
 	} {
 		require.Nil(t, do(t, u, "GET", "k").failure)
 		c := newCall(tc.command, "k")
-		c.DB, c.User = tc.db, &UserConn{Name: tc.user, Password: "p"}
+		c.DB, c.User = int32(tc.db), &UserConn{Name: tc.user, Password: "p"}
 		failure := c.send(u).wait(t).failure
 		require.NotNil(t, failure, tc.user)
 		require.Contains(t, failure.Error(), tc.failure)

@@ -182,13 +182,13 @@ func (u *Upstream) Cluster() bool { return u.fleet.Load().cluster.Load() }
 // Send queues a call at the connection that it has to take. It does no I/O, and never answers itself: that is done on another goroutine,
 // exactly once, by Done or OnAnswered, and may be before Send returns. Flush must follow.
 func (u *Upstream) Send(c *Call) {
-	c.Reply, c.Kept, c.Err, c.Node = nil, false, nil, ""
+	c.Reply, c.Common, c.Kept, c.Err, c.Node = nil, nil, false, nil, ""
 	c.attempts, c.loads, c.asking, c.load, c.single, c.internal = 0, 0, false, false, false, false
-	if c.since = c.At; c.since == 0 {
-		c.since = Now()
+	if c.At == 0 {
+		c.At = Now()
 	}
 	if c.Deadline == 0 {
-		c.Deadline = c.since + u.timeout.Load()
+		c.Deadline = c.At + u.timeout.Load()
 	}
 	calls := u.pendingCalls.Add(1)
 	size := int64(len(c.Request))

@@ -447,7 +447,7 @@ func TestUsersOfANodeThatHasLeft(t *testing.T) {
 	n.close()
 	for db := range 2 {
 		c := newCall("PING")
-		c.DB, c.Deadline = db, Now()+int64(50*time.Millisecond)
+		c.DB, c.Deadline = int32(db), Now()+int64(50*time.Millisecond)
 		c.send(u)
 		require.Equal(t, closedDetail, c.wait(t).failure.Detail, "database %d", db)
 	}

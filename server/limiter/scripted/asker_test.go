@@ -169,11 +169,11 @@ func (a *asker) cell(key []byte, g throttle.GCRA, quantity int64, retry, seconds
 	var p scripted.Plain
 	plain, isPlain := a.writer.Ask(&p, nil, key, &g, quantity)
 	if isPlain = isPlain && !a.q.Inline; isPlain { // then both ask the same, and take the answer for the same
-		require.Equal(a.t, string(request), string(plain))
+		require.Equal(a.t, string(request), string(scripted.PlainScript().Joint().Head)+string(plain))
 		require.Equal(a.t, string(key), string(p.Key(plain)))
 	}
 	hear := func(reply []byte) (scripted.Outcome, error) {
-		usual := isPlain && a.trips == 1 && p.Answer(reply)
+		usual := isPlain && a.trips == 1 && p.Answer(nil, reply)
 		outcome, err := a.q.Answer(reply)
 		if usual {
 			require.Equal(a.t, scripted.Done, outcome, "%q", reply)

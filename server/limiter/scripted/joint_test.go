@@ -3,6 +3,7 @@ package scripted_test
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strconv"
 	"testing"
 
@@ -33,33 +34,44 @@ func TestJointDecisionsOnRedis(t *testing.T) {
 			}
 		}
 		there.ask("RPUSH", "list", "x")
+		there.ask("SET", "left", pick(r, "", "7", "1234567890x23456789", "0999999999999999999"))
 		n := 2 + r.IntN(8)
 		keys, plains := make([]string, n), make([]scripted.Plain, n)
 		words := servertest.EncodeCommand("EVALSHA", joint.Script.SHA(), "0")
 		words = append(fmt.Appendf(nil, "*%d", 3+n*joint.Words), words[bytes.IndexByte(words, '\r'):]...)
 		for i := range keys {
-			keys[i] = pick(r, "k0", "k0", "k1", "k2", "list")
+			keys[i] = pick(r, "k0", "k0", "k1", "k2", "list", "left")
 			cell, err := throttle.NewIntervalGCRA(r.Int64N(20), 1+r.Int64N(10e9))
 			require.NoError(t, err)
-			request, ok := writer.Ask(&plains[i], nil, []byte(keys[i]), &cell, 1+r.Int64N(5))
-			require.True(t, ok)
-			call, ok := bytes.CutPrefix(request, joint.Head)
+			call, ok := writer.Ask(&plains[i], nil, []byte(keys[i]), &cell, r.Int64N(6))
+			if !ok { // it gives nothing to decide
+				call, ok = writer.Ask(&plains[i], nil, []byte(keys[i]), &cell, 1)
+			}
 			require.True(t, ok)
 			words = append(words, call...)
 		}
-		replies := elements(t, there.send(words))
+		common, replies := elements(t, there.send(words))
 		require.Len(t, replies, n)
 		for i, key := range keys {
 			if key == "list" {
 				require.Regexp(t, "^-WRONGTYPE ", string(replies[i]))
 				continue
 			}
-			require.True(t, plains[i].Answer(replies[i]), "%s: %q", key, replies[i])
+			if key == "left" {
+				require.False(t, plains[i].Answer(common, replies[i]))
+				require.Equal(t, "*3\r\n"+string(common[len("*2\r\n"):])+":2\r\n", string(scripted.WholeReply(nil, common, replies[i])))
+				continue
+			}
+			require.True(t, plains[i].Answer(common, replies[i]), "%s: %q", key, replies[i])
+			decided := plains[i].Decision
+			whole := scripted.WholeReply(nil, common, replies[i])
 			found := "$-1\r\n"
 			if tat, ok := tats[key]; ok {
 				found = fmt.Sprintf("$19\r\n%d\r\n", tat)
 			}
-			require.True(t, bytes.HasSuffix(replies[i], []byte(found)), "%s: %q holds %q", key, replies[i], found)
+			require.True(t, bytes.HasSuffix(whole, []byte(found)), "%s: %q holds %q", key, whole, found)
+			require.True(t, plains[i].Answer(nil, whole))
+			require.Equal(t, decided, plains[i].Decision)
 			switch d := &plains[i].Decision; d.Write {
 			case throttle.Set:
 				tats[key] = d.TAT
@@ -74,18 +86,15 @@ func TestJointDecisionsOnRedis(t *testing.T) {
 }
 
 // elements splits the reply to a joint command.
-func elements(t *testing.T, reply []byte) (list [][]byte) {
+func elements(t *testing.T, reply []byte) (common []byte, list [][]byte) {
 	t.Helper()
-	_, rest, _ := bytes.Cut(reply, []byte("\r\n"))
-	for len(rest) > 0 {
-		next := len(rest)
-		for _, beginning := range []string{"\r\n*4\r\n", "\r\n-"} {
-			if at := bytes.Index(rest[1:], []byte(beginning)); at >= 0 {
-				next = min(next, at+3)
-			}
-		}
-		list = append(list, rest[:next])
-		rest = rest[next:]
+	value := regexp.MustCompile(`(?s)^(?:\$-1\r\n|\$\d+\r\n.*?\r\n|[:+-].*?\r\n)`)
+	found := regexp.MustCompile(`^\*\d+\r\n(\*2\r\n(?:\$\d+\r\n\d+\r\n){2})`).FindSubmatch(reply)
+	require.NotNil(t, found, "%q", reply)
+	for rest := reply[len(found[0]):]; len(rest) > 0; {
+		next := value.Find(rest)
+		require.NotEmpty(t, next, "%q", rest)
+		list, rest = append(list, next), rest[len(next):]
 	}
-	return list
+	return found[1], list
 }

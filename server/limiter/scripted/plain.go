@@ -1,6 +1,8 @@
 package scripted
 
 import (
+	"bytes"
+
 	"headgate/internal/number"
 	"headgate/throttle"
 )
@@ -13,7 +15,7 @@ type Plain struct {
 
 	cell     throttle.GCRA
 	quantity int64
-	from, to uint32 // where the key stands in the request
+	from, to uint32 // where the key stands in the words
 }
 
 // plainKeyMax bounds the length of a Plain's key.
@@ -22,32 +24,31 @@ const plainKeyMax = 4 << 10
 // Cell is what was asked.
 func (p *Plain) Cell() (cell *throttle.GCRA, quantity int64) { return &p.cell, p.quantity }
 
-// Key is the key that was asked about, as a part of the request, which begins with the command.
-func (p *Plain) Key(request []byte) []byte { return request[p.from:p.to:p.to] }
+// Key is the key that was asked about, as a part of the words.
+func (p *Plain) Key(words []byte) []byte { return words[p.from:p.to:p.to] }
 
 // PlainScript is the script that decides all of them.
 func PlainScript() *Script { return rateScript }
 
-// PlainWriter appends the commands of such calls. Most ask the same of another key, so it keeps what the last one has asked. The zero value
-// is ready.
+// PlainWriter writes the words of such calls: what follows Joint.Head in a command. Most ask the same of another key, so it keeps what the last one has
+// asked. The zero value is ready.
 type PlainWriter struct {
-	head, tail []byte // of a command, before the key's header and behind the key
-	cell       throttle.GCRA
-	quantity   int64
-	plain      bool // a script decides what was asked last
+	tail     []byte // of the words, behind the key
+	cell     throttle.GCRA
+	quantity int64
+	plain    bool // a script decides what was asked last
 }
 
-// Ask makes the command that has p be a call about a key, in the memory of dst. It reports false, and makes none, if that is a Question's.
-func (w *PlainWriter) Ask(p *Plain, dst, key []byte, cell *throttle.GCRA, quantity int64) (request []byte, ok bool) {
-	if len(w.head) == 0 || *cell != w.cell || quantity != w.quantity {
+// Ask makes the words that have p be a call about a key, in the memory of dst. It reports false, and makes none, if that is a Question's.
+func (w *PlainWriter) Ask(p *Plain, dst, key []byte, cell *throttle.GCRA, quantity int64) (words []byte, ok bool) {
+	if len(w.tail) == 0 || *cell != w.cell || quantity != w.quantity {
 		w.learn(cell, quantity)
 	}
 	if !w.plain || len(key) > plainKeyMax || string(key) == PoliciesKey {
 		return dst[:0], false
 	}
 	p.cell, p.quantity = w.cell, w.quantity
-	dst = append(dst[:0], w.head...)
-	dst = appendHeader(dst, '$', int64(len(key)))
+	dst = appendHeader(dst[:0], '$', int64(len(key)))
 	p.from, p.to = uint32(len(dst)), uint32(len(dst)+len(key))
 	dst = append(dst, key...)
 	return append(dst, w.tail...), true
@@ -55,27 +56,69 @@ func (w *PlainWriter) Ask(p *Plain, dst, key []byte, cell *throttle.GCRA, quanti
 
 // learn keeps what all calls of a limit have in common.
 func (w *PlainWriter) learn(cell *throttle.GCRA, quantity int64) {
-	if len(w.head) == 0 {
-		w.head = appendCall(nil, rateScript, false, 1, rateArguments)
-	}
 	w.cell, w.quantity = *cell, quantity
 	terms, certain := cell.Terms(quantity)
 	w.plain = certain && decides(terms)
 	w.tail = appendTerms(append(w.tail[:0], '\r', '\n'), terms)
 }
 
-// Answer takes the reply, which is not kept. It reports false if that is unusual.
-func (p *Plain) Answer(text []byte) bool {
+// Answer takes the reply, which is not kept; common is what it has in common with other calls' of the same joint command, nil if it is whole. It reports
+// false if the answer is unusual.
+func (p *Plain) Answer(common, text []byte) bool {
 	r := reply{rest: text}
-	elements, now, code := r.array(), clock(&r), r.digit()
-	state := r.text()
+	if common != nil {
+		r.rest = common
+	}
+	elements, now := r.array(), clock(&r)
+	var code int64
+	var state []byte
+	if common != nil {
+		r.rest = text
+		code, state = r.joined()
+		elements += 2
+	} else {
+		code, state = r.digit(), r.text()
+	}
 	tat, known := int64(0), true
 	if state != nil {
 		tat, known = number.ParseInt(state)
 	}
-	if r.bad || elements != 4 || !known {
+	if r.bad || elements != 4 || !known || code == codeLeft {
 		return false
 	}
 	d := &p.Decision
 	return p.cell.DecideTo(d, now, tat, state != nil, p.quantity) == nil && d.Limited == (code == codeLimited) && (d.Write != throttle.Keep) == (code == codeCharged)
+}
+
+// joined returns what a call of a joint command has instead of the last two elements of a reply: the code, and the state found, nil for none.
+func (r *reply) joined() (code int64, state []byte) {
+	if len(r.rest) > 0 && r.rest[0] == ':' {
+		return r.digit(), nil
+	}
+	text := r.text()
+	if len(text) == 0 {
+		r.fail()
+		return 0, nil
+	}
+	return int64(text[0] - '0'), text[1:]
+}
+
+// WholeReply appends the reply that a call would have had alone, which has had one in a joint command: common with others, and its own.
+func WholeReply(dst, common, text []byte) []byte {
+	r := reply{rest: text}
+	code, state := r.joined()
+	_, times, _ := bytes.Cut(common, []byte("\r\n"))
+	elements := int64(4)
+	if state == nil && code == codeLeft {
+		elements = 3
+	}
+	dst = append(appendHeader(dst, '*', elements), times...)
+	dst = appendHeader(dst, ':', code)
+	switch {
+	case state != nil:
+		dst = appendBulk(dst, state)
+	case elements == 4:
+		dst = appendHeader(dst, '$', -1)
+	}
+	return dst
 }

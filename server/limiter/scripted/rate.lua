@@ -38,7 +38,7 @@ if a >= 9223372036 then -- beyond 64 bits of ns, or nearly
 	return t
 end
 if a > s or a == s and b > n then
-	redis.call('SET', KEYS[1], string.format('%d%09d', a, b), 'PXAT', a * 1000 + math.ceil(b / 1000000))
+	redis.call('SET', KEYS[1], string.format('%d%09d', a, b), 'PXAT', string.format('%d', a * 1000 + math.ceil(b / 1000000)))
 	t[3] = 1
 elseif v then
 	redis.call('DEL', KEYS[1])

@@ -34,7 +34,7 @@ func (s *Script) SHA() string { return s.made().sha }
 
 // Joint is how several calls of a script are one command. A call among them that ends with an error has written nothing.
 type Joint struct {
-	Script *Script // it has no keys; its arguments are what follows Head in each of the calls, and its reply is an array of theirs
+	Script *Script // it has no keys; its arguments are what follows Head in each of the calls. Its reply is an array: what these have in common, and one more for each
 	Head   []byte  // with which each call begins
 	Words  int     // that follow: the key and the arguments
 	Looks  []byte  // arguments with which a call writes nothing
@@ -93,7 +93,7 @@ const jointHead = "local run, sub, find, format, ceil = redis.call, string.sub, 
 	"local function call(key, first, second, third, fourth)\n"
 
 // jointWords are what a script takes from its command and from its surroundings, and what that is within a joint one.
-var jointWords = strings.NewReplacer("redis.call('TIME')", "{time[1], time[2]}", "KEYS[1]", "key", "ARGV[1]", "first", "ARGV[2]", "second", "ARGV[3]", "third",
+var jointWords = strings.NewReplacer("redis.call('TIME')", "time", "KEYS[1]", "key", "ARGV[1]", "first", "ARGV[2]", "second", "ARGV[3]", "third",
 	"ARGV[4]", "fourth", "redis.call", "run", "string.sub", "sub", "string.find", "find", "string.format", "format", "math.ceil", "ceil")
 
 // made returns the script, assembled.
