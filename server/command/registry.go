@@ -219,13 +219,17 @@ func (r *Registry) ByOwnName(name []byte) *Command {
 	return r.own[strings.ToLower(string(name))]
 }
 
-// Rendered keeps a reply of hundreds of kB that is the same for everybody, by the protocol's version: making it costs twenty times as much as
-// copying it.
-type Rendered [resp.RESP3 + 1][]byte
+// Rendered keeps a reply of hundreds of kB that is the same for everybody, by the protocol's version, while it is asked for: making it costs twenty times as
+// much as copying it.
+type Rendered struct {
+	replies [resp.RESP3 + 1][]byte
+	asked   bool // since the last Trim
+}
 
-// Send sends the reply, which make makes the first time.
+// Send sends the reply, which make makes if it is not kept.
 func (r *Rendered) Send(w *resp.Writer, make func()) {
-	known := &r[w.Proto()]
+	r.asked = true
+	known := &r.replies[w.Proto()]
 	if *known != nil {
 		w.Raw(*known)
 		return
@@ -234,4 +238,12 @@ func (r *Rendered) Send(w *resp.Writer, make func()) {
 	if make(); !w.Over() {
 		*known = bytes.Clone(w.Bytes()[from:])
 	}
+}
+
+// Trim keeps the reply no longer if nobody has asked for it since the last Trim.
+func (r *Rendered) Trim() {
+	if !r.asked {
+		clear(r.replies[:])
+	}
+	r.asked = false
 }

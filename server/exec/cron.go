@@ -83,7 +83,7 @@ func (x *Executor) Cron() time.Duration {
 	if now >= due.sample {
 		x.WatchMemory()
 		x.evictClients(now)
-		x.trimBuffers(x.Clock.Mono())
+		x.trim(x.Clock.Mono())
 		x.giveBack(x.Clock.Mono())
 		x.Keys.AgeSlice(x.Keys.Stats().Keys/ageRound + ageVisits)
 		x.Stats.PeakMemory = max(x.Stats.PeakMemory, x.UsedMemory())

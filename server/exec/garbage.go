@@ -52,12 +52,14 @@ type Garbage struct {
 	marked  uint64            // the same when the last collection ran: what has been deleted since still counts as live
 }
 
-// trimBuffers gives back buffers that nobody has used for a while. That may be some hundred system calls, which nobody waits for.
-func (x *Executor) trimBuffers(mono int64) {
+// trim gives back buffers that nobody has used for a while, and replies. With buffers that may be some hundred system calls, which nobody waits for.
+func (x *Executor) trim(mono int64) {
 	if mono-x.Garbage.trimmed < int64(trimPeriod) {
 		return
 	}
 	x.Garbage.trimmed = mono
+	x.Commands.Described.Trim()
+	x.Commands.Documented.Trim()
 	go x.Pool.Trim()
 }
 
