@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"maps"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -46,6 +47,10 @@ const (
 	// step, so that nobody waits for more: each page that was written to costs
 	// some 0.2 µs.
 	unmapStep = 2 << 20
+	// shrinkFrom and shrinkPart say when the map of buffers is made anew: from so
+	// many buffers on, when one in so many of them is left.
+	shrinkFrom = 1024
+	shrinkPart = 4
 	// overdraft is the part of the limit by which buffers may exceed it until
 	// the largest clients are gone.
 	overdraft = 8
@@ -76,6 +81,7 @@ type Buffers struct {
 	kept   int               // bytes in free
 	inHeap int               // buffers of BufferSize that came from the Go heap
 	mapped map[*byte]mapping // those that lie outside the Go heap, by where they begin
+	most   int               // elements of mapped at one time, since it was made
 
 	large      [][]byte // kept ones above largestKept, the one that was put back last at the end; all of their pages are there
 	largeBytes int      // in large, and those that others hold beyond what counts as given out
@@ -239,6 +245,18 @@ func (b *Buffers) note(buf []byte) {
 		b.mapped = make(map[*byte]mapping)
 	}
 	b.mapped[unsafe.SliceData(buf)] = mapping{len(buf), len(buf)}
+	b.most = max(b.most, len(b.mapped))
+}
+
+// shrink makes the map of buffers anew when few are left of many: a map keeps
+// the room for as many elements as it has had. The caller holds mu.
+func (b *Buffers) shrink() {
+	if b.most < shrinkFrom || len(b.mapped) > b.most/shrinkPart {
+		return
+	}
+	left := make(map[*byte]mapping, len(b.mapped))
+	maps.Copy(left, b.mapped)
+	b.mapped, b.most = left, len(left)
 }
 
 // Grow returns a buffer of at least n bytes, which are more than buf has, that
@@ -419,6 +437,7 @@ func (b *Buffers) Trim() {
 	for _, buf := range unused {
 		b.kept -= len(buf)
 	}
+	b.shrink()
 	b.mu.Unlock()
 	for _, buf := range unused {
 		b.discard(buf)

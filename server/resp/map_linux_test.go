@@ -175,3 +175,32 @@ func TestLargeBuffersAreGivenBackInSteps(t *testing.T) {
 		return b.leaving == nil
 	}, time.Minute, time.Millisecond)
 }
+
+// TestTheMapOfBuffersShrinks: what a crowd of buffers has had as room in the map goes, and the buffers that are left are known as before.
+func TestTheMapOfBuffersShrinks(t *testing.T) {
+	var b Buffers
+	const many, left = 2 * shrinkFrom, 8
+	bufs := make([][]byte, many)
+	for i := range bufs {
+		bufs[i] = b.Get(2 * BufferSize)
+	}
+	require.Equal(t, many, b.most)
+	b.Trim()
+	require.Equal(t, many, b.most, "all of them are there")
+	for _, buf := range bufs[left:] {
+		b.Put(buf)
+	}
+	for range 3 {
+		b.Trim()
+	}
+	require.Len(t, b.mapped, left)
+	require.Equal(t, left, b.most)
+	for _, buf := range bufs[:left] {
+		b.Put(b.Grow(buf, 4*BufferSize))
+	}
+	for range 2 {
+		b.Trim()
+	}
+	require.Empty(t, b.mapped)
+	require.Zero(t, b.Used())
+}
