@@ -9,17 +9,18 @@ import (
 	"headgate/internal/spelling"
 	"headgate/server/command"
 	"headgate/server/limits"
+	"headgate/server/report"
 	"headgate/server/types"
 )
 
-// catalogue has the commands that the prompt helps with: limiters, and those of Redis's types.
+// catalogue has the commands that the prompt helps with: headgate's own, and those of Redis's types.
 type catalogue struct {
 	list []*command.Command // that can be called, in the order of their names
 }
 
 func newCatalogue() *catalogue {
 	c := &catalogue{}
-	table := command.NewRegistry(append(types.Declarations(), (*limits.Limits)(nil).Declarations())...)
+	table := command.NewRegistry(append(types.Declarations(), (*limits.Limits)(nil).Declarations(), own((*report.Reports)(nil).Declarations()))...)
 	for _, cmd := range table.All {
 		if cmd.Handler != nil {
 			c.list = append(c.list, cmd)
@@ -27,6 +28,11 @@ func newCatalogue() *catalogue {
 	}
 	slices.SortFunc(c.list, func(a, b *command.Command) int { return strings.Compare(a.FullName, b.FullName) })
 	return c
+}
+
+// own returns the commands that Redis does not have.
+func own(list []*command.Command) []*command.Command {
+	return slices.DeleteFunc(slices.Clone(list), func(cmd *command.Command) bool { return !strings.HasPrefix(cmd.Name, "rl.") })
 }
 
 // nameOf is a command's name as it is typed.

@@ -70,6 +70,8 @@ func TestHelpOfCommands(t *testing.T) {
 		require.Contains(t, text, part)
 	}
 	require.Contains(t, c.help([]string{"rl.policy"}), "RL.POLICY SET name <GCRA")
+	require.Contains(t, c.help([]string{"rl.upstream"}), "RL.UPSTREAM LEASES [key]")
+	require.NotContains(t, c.help([]string{"info"}), "Describe the server")
 	require.Contains(t, c.help(nil), "help RL.GCRA")
 	unknown := c.help([]string{"rl.gcar"})
 	require.Contains(t, unknown, `no command "rl.gcar" is explained here; did you mean RL.GCRA?`)
