@@ -26,7 +26,7 @@ type Call struct {
 	// The answer, either Reply or Err.
 	Kept   bool     // Reply is large, and the owner's alone, see Keeps
 	Reply  []byte   // the replies' bytes, valid until Done or OnAnswered returns; one error instead of all if the node refuses the DB
-	Common []byte   // what a joint command was answered for all its calls, valid likewise, if Reply is only the rest; nil: Reply is all
+	Common []byte   // what a joint command was answered for all its calls, valid likewise, if Reply is only the rest; nil: Reply is all, as always without Script.Joint
 	Err    *Failure // why there is none
 	Node   string   // the address of the node that answered, or should have; "" if none was found
 

@@ -28,6 +28,9 @@ const half = "half "
 // dribble and a number of bytes: a string of which half comes, and the rest byte by byte, as by trickle.
 const dribble = "dribble "
 
+// now and a reply: it leaves before what follows is looked at.
+const now = "now "
+
 const tricklePause = 5 * time.Millisecond
 
 // fakeNode is a server that answers as a test says, and shakes hands by itself.
@@ -145,6 +148,11 @@ func (f *fakeNode) serve(conn net.Conn) {
 			_ = out.Flush()
 			return
 		}
+		if text, is := strings.CutPrefix(reply, now); is {
+			_, _ = out.WriteString(text)
+			_ = out.Flush()
+			continue
+		}
 		if size, stops := strings.CutPrefix(reply, half); stops {
 			n, _ := strconv.Atoi(size)
 			_, _ = fmt.Fprintf(out, "$%d\r\n%s", n, strings.Repeat("x", n/2))
@@ -256,6 +264,7 @@ func started(t *testing.T, cfg Config) *Upstream {
 // result is a call's answer, kept.
 type result struct {
 	reply   string
+	common  string
 	failure *Failure
 	node    string
 	took    time.Duration
@@ -280,7 +289,7 @@ func newCall(args ...string) *pending {
 		p.Slot = int(Slot([]byte(args[1])))
 	}
 	p.Done = func(c *Call) {
-		p.done <- result{reply: string(c.Reply), failure: c.Err, node: c.Node, took: time.Since(p.sentAt)}
+		p.done <- result{reply: string(c.Reply), common: string(c.Common), failure: c.Err, node: c.Node, took: time.Since(p.sentAt)}
 	}
 	return p
 }

@@ -296,3 +296,43 @@ func commandCalls(t *testing.T, node *redisServer, name string) int {
 	require.NoError(t, err)
 	return n
 }
+
+// TestJointReplyBehindALongOne: what the calls of a joint command have in common is kept though nobody waits for the first of them any more, while memory
+// that a long reply has taken is let go of.
+func TestJointReplyBehindALongOne(t *testing.T) {
+	s := adding()
+	const common, long, late = "$3\r\nall\r\n", 2 * bufferKept, 50 * time.Millisecond
+	begun, rest := "*3\r\n"+common[:5], common[5:]+integer(1)+integer(2)
+	nodes := fakeCluster(t, 2)
+	for _, node := range nodes {
+		node.answer(clustered(slotsOf(nodes...), func(args []string) string {
+			switch {
+			case args[0] == "GET":
+				time.Sleep(late)
+				return now + bulk(strings.Repeat("x", long)) + begun
+			case args[0] != "EVALSHA":
+				return ""
+			case args[2] != "0":
+				return integer(1)
+			case len(args)-3 == s.Joint.Words:
+				return array(common, foreignRefused+" in a cluster node\r\n")
+			}
+			time.Sleep(late)
+			return rest
+		}))
+	}
+	u := started(t, Config{Addrs: []string{nodes[0].addr}})
+	count(t, u, s, jointKeys(20), 1) // after this, all nodes have been probed
+	get, first, second := newCall("GET", "{key}"), add(s, "{key}:1", 1), add(s, "{key}:2", 1)
+	first.Deadline = Now() + int64(late/5)
+	for _, c := range []*pending{get, first, second} {
+		u.Send(&c.Call)
+	}
+	u.Flush()
+	require.Equal(t, bulk(strings.Repeat("x", long)), get.wait(t).reply)
+	require.Equal(t, Timeout, first.wait(t).failure.Kind)
+	r := second.wait(t)
+	require.Nil(t, r.failure)
+	require.Equal(t, integer(2), r.reply)
+	require.Equal(t, common, r.common)
+}

@@ -99,7 +99,7 @@ func (r *reader) came(n int, err error) error {
 	if wrong := r.take(now); wrong != nil {
 		err = wrong
 	}
-	if r.held > 0 && r.scanned > r.start && !r.over && !l.awaited() {
+	if r.held > 0 && r.scanned > r.start && !r.over && !r.shared() && !l.awaited() {
 		r.over, r.dropped = true, len(r.buf)-r.start // nothing is kept of what nobody waits for any more
 	}
 	if !r.landed {
@@ -123,6 +123,9 @@ func (r *reader) came(n int, err error) error {
 	}
 	return err
 }
+
+// shared reports whether what is being read is for several calls.
+func (r *reader) shared() bool { return r.joint > 0 && r.common == nil }
 
 // end leaves the connection to the writer, which clears up.
 func (r *reader) end(err error) {
@@ -201,7 +204,7 @@ func (r *reader) reply(now int64, trips *roundTrips) error {
 		r.start, r.over = r.scanned, false
 		return nil
 	}
-	if r.joint > 0 && r.common == nil {
+	if r.shared() {
 		return r.keepCommon(r.buf[r.begin:r.scanned])
 	}
 	if l.flights.n == 0 { // of a call, too, that was recalled since the rest of it could not be sent
