@@ -108,6 +108,7 @@ func (f *fleet) look(ctx context.Context) error {
 		}
 		err := f.askNode(n)
 		if err == nil {
+			go f.askRefusing()
 			return nil
 		}
 		failures = append(failures, nodeError(n, err))
@@ -116,6 +117,21 @@ func (f *fleet) look(ctx context.Context) error {
 		failures = append(failures, fmt.Errorf("no node of %s answers", f))
 	}
 	return &lookError{failures}
+}
+
+// askRefusing asks nodes again, at most witnessesMax, that have refused a connection: no call is sent to a replica, which would count as refusing for as
+// long as it is one.
+func (f *fleet) askRefusing() {
+	asked := 0
+	for _, n := range f.all() {
+		if n.refusals.connection.Load() == nil {
+			continue
+		}
+		if asked++; asked > witnessesMax || f.ctx.Err() != nil {
+			return
+		}
+		_, _ = n.ask(askMax, "HELLO") // that it is connected counts
+	}
 }
 
 // lookError is why the topology could not be read: what each node, or Sentinel, that was asked has answered.

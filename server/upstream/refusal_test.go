@@ -252,3 +252,28 @@ func TestNodesThatAreGone(t *testing.T) {
 	s := u.Status()
 	require.Contains(t, s.Problem, first.addr+": connection refused")
 }
+
+// TestANodeThatNobodyAsksIsAskedAgain: a replica that had refused the gateway's user counted as refusing for as long as it was one.
+func TestANodeThatNobodyAsksIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	nodes := fakeCluster(t, 2)
+	topology := clustered(slotsOf(nodes[0]), nil)
+	refuse := func(args []string) string {
+		if args[0] == "HELLO" {
+			return "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+		}
+		return topology(args)
+	}
+	nodes[0].answer(topology)
+	nodes[1].answer(refuse)
+	u := started(t, Config{Addrs: []string{nodes[0].addr, nodes[1].addr}, User: "gateway", Password: "secret"})
+	second := u.fleet.Load().named(nodes[1].addr)
+	_, err := second.ask(time.Second, "HELLO")
+	require.Error(t, err)
+	require.Equal(t, stateRefusing, second.status().State)
+	nodes[1].answer(topology)
+	eventually(t, "it is asked again", func() bool {
+		u.fleet.Load().lookSoon()
+		return second.status().State == "up"
+	})
+}
