@@ -122,6 +122,13 @@ func PartOf(name string) (of string, ok bool) {
 	return of, ok
 }
 
+// IsUnfinished reports whether a file is, by its name, a part of an append-only file that was never begun: a start deletes it.
+func IsUnfinished(name string) bool {
+	rest, temp := strings.CutPrefix(name, tempPrefix)
+	_, part := PartOf(rest)
+	return temp && part
+}
+
 // parsePart takes a part's name to pieces: its file's, its number, and whether it is a base or an increment.
 func parsePart(name string) (of string, seq uint64, kind Kind, ok bool) {
 	rest, isIncr := strings.CutSuffix(name, ".incr.aof")

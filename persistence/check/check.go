@@ -160,6 +160,10 @@ func (c *Checker) unnamed(dir string, names []string) {
 		if !ok {
 			continue
 		}
+		if aof.IsUnfinished(name) {
+			c.Say("%s: left by an append-only file that the server ended before it was begun; a start deletes it", filepath.Join(dir, name))
+			continue
+		}
 		if _, err := aof.Paths(aof.Options{FS: c.FS, Dir: dir, Name: of}); err != nil {
 			c.found = true
 			c.bad(filepath.Join(dir, name), "%v", err)

@@ -220,6 +220,23 @@ func TestLostManifest(t *testing.T) {
 	require.Equal(t, "$1\r\nv\r\n", string(dialSoon(t, startIn(t, dir, flags...).addr).Do("GET", "k")))
 }
 
+// TestCheckOfAFileThatWasNeverBegun: what a server that was killed had left of its first append-only file was told of as another one that had lost its
+// manifest.
+func TestCheckOfAFileThatWasNeverBegun(t *testing.T) {
+	dir := t.TempDir()
+	inner := filepath.Join(dir, "appendonlydir")
+	require.NoError(t, os.Mkdir(inner, 0o755))
+	left := filepath.Join(inner, "temp-appendonly.aof.1.incr.aof")
+	require.NoError(t, os.WriteFile(left, []byte("*1\r\n$4\r\nPING\r\n"), 0o600))
+	s := startIn(t, dir, "--save", "")
+	require.Equal(t, "+OK\r\n", string(dialSoon(t, s.addr).Do("SAVE")))
+	require.NoError(t, s.Process.Kill())
+	s.Wait()
+	out, _, exit := run(t, nil, "check", dir)
+	require.Zero(t, exit, "%s", out)
+	require.Contains(t, out, left+": left by an append-only file that the server ended before it was begun; a start deletes it")
+}
+
 // TestUsersInWhatIsNoFile: a pipe in the ACL file's place had a start wait for ever, and a device filled memory.
 func TestUsersInWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
