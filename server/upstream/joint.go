@@ -141,8 +141,14 @@ func (l *link) foreignKey(words []byte) []byte {
 	if !ok || size > int64(len(rest)) {
 		return nil
 	}
+	key, tail := rest[:size], []byte(nil)
+	if open := bytes.IndexByte(key, '{'); open >= 0 { // within a hash tag, or it would be of the same slot
+		if tag := bytes.IndexByte(key[open+1:], '}'); tag > 0 {
+			key, tail = key[:open+1+tag], key[open+1+tag:]
+		}
+	}
 	for i := range foreignTries {
-		key := number.AppendInt(append(rest[:size:size], ':'), int64(i))
+		key := append(number.AppendInt(append(key[:len(key):len(key)], ':'), int64(i)), tail...)
 		if n := l.node.fleet.nodeFor(int(Slot(key))); n != nil && n != l.node {
 			return key
 		}
@@ -164,7 +170,7 @@ func (l *link) learn(reply []byte) {
 // opens reports whether what comes next is the reply to a joint command. The caller holds the link's mu.
 func (r *reader) opens() bool {
 	l := r.link
-	if l.flights.n == 0 || r.joint > 0 || r.begin != r.scanned || r.buf[r.scanned] != '*' {
+	if l.flights.n == 0 || r.joint > 0 || r.begin != r.scanned || !r.scan.idle() || r.buf[r.scanned] != '*' {
 		return false
 	}
 	first := l.flights.at(0)
@@ -232,7 +238,7 @@ func (r *reader) single(c *Call, why again, reply []byte) {
 	n, slot := r.link.node, c.Slot
 	c.single = true
 	if why == later { // it is going to be told where its key is
-		n.up.wait(c, n.failure(Unreachable, firstLine(reply)))
+		n.up.wait(c, n.failure(Unreachable, "its slot has moved, or is on its way to another node"))
 		r.link.holdBack(slot, later)
 		return
 	}

@@ -95,6 +95,17 @@ func TestJointCalls(t *testing.T) {
 	count(t, u, s, keys, 3)
 	require.LessOrEqual(t, commands()-first, 2*few)
 
+	t.Run("keys with hash tags", func(t *testing.T) {
+		u := started(t, Config{Addrs: []string{nodes[0].addr}}) // with connections of its own, which are probed
+		var tagged []string
+		for _, key := range keys {
+			tagged = append(tagged, "tag:{"+key+"}")
+		}
+		count(t, u, s, tagged, 1)
+		first := commands()
+		count(t, u, s, tagged, 2)
+		require.LessOrEqual(t, commands()-first, few)
+	})
 	t.Run("an error of one", func(t *testing.T) {
 		do(t, u, "RPUSH", "wrong", "x")
 		replies := together(t, u, add(s, keys[0], 1), add(s, "wrong", 1), add(s, keys[1], 1), add(s, keys[0], 1))
@@ -335,4 +346,40 @@ func TestJointReplyBehindALongOne(t *testing.T) {
 	require.Nil(t, r.failure)
 	require.Equal(t, integer(2), r.reply)
 	require.Equal(t, common, r.common)
+}
+
+// TestStrayBytesBeforeAJointReply: a line that a node had begun to send before it owed anything was cut in two by the reply to a joint command, and the
+// process ended.
+func TestStrayBytesBeforeAJointReply(t *testing.T) {
+	s := adding()
+	const common = "+all\r\n"
+	nodes := fakeCluster(t, 2)
+	for _, node := range nodes {
+		node.answer(clustered(slotsOf(nodes...), func(args []string) string {
+			switch {
+			case args[0] == "GET":
+				return bulk("x") + "*3"
+			case args[0] != "EVALSHA":
+				return ""
+			case args[2] != "0":
+				return integer(1)
+			case len(args)-3 == s.Joint.Words:
+				return array(common, foreignRefused+" in a cluster node\r\n")
+			}
+			return "\r\n*"
+		}))
+	}
+	u := started(t, Config{Addrs: []string{nodes[0].addr}})
+	count(t, u, s, jointKeys(20), 1) // after this, all nodes have been probed
+	require.Equal(t, bulk("x"), do(t, u, "GET", "{key}").reply)
+	calls := []*pending{add(s, "{key}:1", 1), add(s, "{key}:2", 1)}
+	for _, c := range calls {
+		u.Send(&c.Call)
+	}
+	u.Flush()
+	for _, c := range calls {
+		r := c.wait(t)
+		require.NotNil(t, r.failure)
+		require.Equal(t, Lost, r.failure.Kind)
+	}
 }

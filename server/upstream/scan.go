@@ -25,7 +25,7 @@ type scanner struct {
 // next takes bytes from the front of p, and returns how many, and whether a whole reply or push ends with them. The rest of p, with what
 // comes after it, is for the next call.
 func (s *scanner) next(p []byte) (n int, whole bool, err error) {
-	if s.line == 0 && s.bulk == 0 && len(s.open) == 0 {
+	if s.idle() {
 		if n := flat(p); n > 0 {
 			s.outOfBand = false
 			return n, true, nil
@@ -59,6 +59,9 @@ func (s *scanner) next(p []byte) (n int, whole bool, err error) {
 		}
 	}
 }
+
+// idle reports whether nothing has been read of a reply yet.
+func (s *scanner) idle() bool { return s.line == 0 && s.bulk == 0 && len(s.open) == 0 }
 
 // flat returns how long the array is with which p begins, if it is whole and what nearly all limiters' scripts answer: a few short strings, digits and
 // nulls. Else it returns 0.

@@ -98,3 +98,25 @@ func elements(t *testing.T, reply []byte) (common []byte, list [][]byte) {
 	}
 	return found[1], list
 }
+
+// TestMalformedJointReplies: what no script answers is told of as that, and not taken for a call that passes.
+func TestMalformedJointReplies(t *testing.T) {
+	cell, err := throttle.NewIntervalGCRA(4, 1e9)
+	require.NoError(t, err)
+	const common = "*2\r\n$10\r\n1700000000\r\n$6\r\n123456\r\n"
+	for _, text := range []string{
+		"$0\r\n\r\n", "$-1\r\n", "_\r\n", "*0\r\n", "*1\r\n:1\r\n", "+OK\r\n", ":99999999999999999999999\r\n", ":9\r\n", ":-1\r\n", ":4\r\n",
+		"$3\r\nx12\r\n", "%0\r\n", ":1\r\n:1\r\n", "",
+	} {
+		var writer scripted.PlainWriter
+		var plain scripted.Plain
+		_, ok := writer.Ask(&plain, nil, []byte("k"), &cell, 1)
+		require.True(t, ok)
+		require.False(t, plain.Answer([]byte(common), []byte(text)), "%q", text)
+		var q scripted.Question
+		q.AskGCRA(nil, []byte("k"), cell, 1)
+		outcome, err := q.Answer(scripted.WholeReply(nil, []byte(common), []byte(text)))
+		require.Equal(t, scripted.Done, outcome, "%q", text)
+		require.ErrorIs(t, err, scripted.ErrMalformed, "%q", text)
+	}
+}

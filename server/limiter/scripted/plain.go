@@ -93,20 +93,26 @@ func (p *Plain) Answer(common, text []byte) bool {
 // joined returns what a call of a joint command has instead of the last two elements of a reply: the code, and the state found, nil for none.
 func (r *reply) joined() (code int64, state []byte) {
 	if len(r.rest) > 0 && r.rest[0] == ':' {
-		return r.digit(), nil
-	}
-	text := r.text()
-	if len(text) == 0 {
+		code = r.digit()
+	} else if text := r.text(); len(text) > 0 {
+		code, state = int64(text[0])-'0', text[1:]
+	} else {
 		r.fail()
-		return 0, nil
 	}
-	return int64(text[0] - '0'), text[1:]
+	if len(r.rest) > 0 || code < codePasses || code > codeLimited {
+		r.fail()
+	}
+	return code, state
 }
 
-// WholeReply appends the reply that a call would have had alone, which has had one in a joint command: common with others, and its own.
+// WholeReply appends the reply that a call would have had alone, which has had one in a joint command: common with others, and its own. What is none of
+// the script's is so whole, too.
 func WholeReply(dst, common, text []byte) []byte {
 	r := reply{rest: text}
 	code, state := r.joined()
+	if r.bad {
+		return append(dst, text...)
+	}
 	_, times, _ := bytes.Cut(common, []byte("\r\n"))
 	elements := int64(4)
 	if state == nil && code == codeLeft {
