@@ -104,7 +104,7 @@ func TestJointCalls(t *testing.T) {
 		count(t, u, s, tagged, 1)
 		first := commands()
 		count(t, u, s, tagged, 2)
-		require.LessOrEqual(t, commands()-first, few)
+		require.LessOrEqual(t, commands()-first, 2*few, "a look at the topology may flush what is queued so far")
 	})
 	t.Run("an error of one", func(t *testing.T) {
 		do(t, u, "RPUSH", "wrong", "x")
