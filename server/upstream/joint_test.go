@@ -41,13 +41,18 @@ func add(s *Script, key string, by int) *pending {
 	return c
 }
 
-// together sends calls by one Flush, and waits for their answers.
-func together(t *testing.T, u *Upstream, calls ...*pending) (replies []string) {
-	t.Helper()
+// sendTogether sends calls by one Flush.
+func sendTogether(u *Upstream, calls ...*pending) {
 	for _, c := range calls {
 		u.Send(&c.Call)
 	}
 	u.Flush()
+}
+
+// together is sendTogether, and waits for the answers.
+func together(t *testing.T, u *Upstream, calls ...*pending) (replies []string) {
+	t.Helper()
+	sendTogether(u, calls...)
 	for _, c := range calls {
 		r := c.wait(t)
 		require.Nil(t, r.failure)
@@ -273,10 +278,7 @@ func TestJointReplies(t *testing.T) {
 			if c.hasty {
 				calls[0].Deadline = Now() + int64(10*time.Millisecond)
 			}
-			for _, call := range calls {
-				u.Send(&call.Call)
-			}
-			u.Flush()
+			sendTogether(u, calls...)
 			for i, call := range calls {
 				r := call.wait(t)
 				switch {
@@ -336,10 +338,7 @@ func TestJointReplyBehindALongOne(t *testing.T) {
 	count(t, u, s, jointKeys(20), 1) // after this, all nodes have been probed
 	get, first, second := newCall("GET", "{key}"), add(s, "{key}:1", 1), add(s, "{key}:2", 1)
 	first.Deadline = Now() + int64(late/5)
-	for _, c := range []*pending{get, first, second} {
-		u.Send(&c.Call)
-	}
-	u.Flush()
+	sendTogether(u, get, first, second)
 	require.Equal(t, bulk(strings.Repeat("x", long)), get.wait(t).reply)
 	require.Equal(t, Timeout, first.wait(t).failure.Kind)
 	r := second.wait(t)
@@ -373,10 +372,7 @@ func TestStrayBytesBeforeAJointReply(t *testing.T) {
 	count(t, u, s, jointKeys(20), 1) // after this, all nodes have been probed
 	require.Equal(t, bulk("x"), do(t, u, "GET", "{key}").reply)
 	calls := []*pending{add(s, "{key}:1", 1), add(s, "{key}:2", 1)}
-	for _, c := range calls {
-		u.Send(&c.Call)
-	}
-	u.Flush()
+	sendTogether(u, calls...)
 	for _, c := range calls {
 		r := c.wait(t)
 		require.NotNil(t, r.failure)
