@@ -44,7 +44,7 @@ type AppendOnly struct {
 	Rewriter  rewriter // what is to be done about rewrites, and was done
 	Size      int64    // of the files that are loaded
 	Waiting   int      // bytes of effects that could not be written yet
-	StartSize int64    // of the same when they were last written anew, or loaded
+	StartSize int64    // of the same when they were last written anew; after a start, of the base alone
 }
 
 // keptEffects bounds the memory that is kept for effects between two commits.
@@ -67,8 +67,9 @@ func LogOptions(fsys persistence.FS, cfg *config.Config) aof.Options {
 	}
 }
 
-// openLog begins to write the append-only file, which lacks a CRC from offset open on. The caller holds commits and not the executor's lock.
-func (j *Journal) openLog(open int64) error {
+// openLog begins to write the append-only file, which lacks a CRC from offset open on and whose base has so many bytes. The caller holds commits and
+// not the executor's lock.
+func (j *Journal) openLog(open, base int64) error {
 	a := &j.AOF
 	log, err := a.Set.Append()
 	if err != nil {
@@ -85,7 +86,7 @@ func (j *Journal) openLog(open int64) error {
 	a.Syncer.start(j, log)
 	j.Lock()
 	defer j.Unlock()
-	a.Open, a.Size, a.StartSize = true, log.Size(), log.Size()
+	a.Open, a.Size, a.StartSize = true, log.Size(), base
 	j.Effects.Enable(log.Room())
 	j.noteDisk(short)
 	return nil

@@ -307,6 +307,36 @@ func TestGrowthThatAsksForARewrite(t *testing.T) {
 	}
 }
 
+// TestGrowthIsCountedFromTheBase after a start, as by redis-server: from all that was loaded, a server that is started often would have its file rewritten ever
+// more seldom. INFO tells of the base's keys, too.
+func TestGrowthIsCountedFromTheBase(t *testing.T) {
+	servertest.InBubble(t, func(t *testing.T) {
+		disk, now := crashfs.New("/data"), int64(servertest.WallAtStart)
+		w, err := servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+		require.NoError(t, err)
+		require.Equal(t, "+OK\r\n", w.Words("SET", "in-base", "v"))
+		w.Words("BGREWRITEAOF")
+		for w.Rewriting() {
+			w.Tick()
+			time.Sleep(servertest.WaitStep)
+		}
+		base := w.Srv.AOF.Size // and an increment with nothing in it
+		require.Equal(t, "+OK\r\n", w.Words("SET", "behind", "v"))
+		require.False(t, w.Tick())
+		w.Srv.EndRewriter()
+		w.Srv.CloseLog()
+		w.Kill()
+
+		w, err = servertest.StartAOF(disk, config.FsyncAlways, &now, nil)
+		require.NoError(t, err)
+		defer w.Kill()
+		info := w.Words("INFO", "persistence")
+		require.Contains(t, info, fmt.Sprintf("\r\naof_base_size:%d\r\n", base))
+		require.Contains(t, info, "\r\nrdb_last_load_keys_loaded:1\r\n")
+		require.Greater(t, w.Srv.AOF.Size, base)
+	})
+}
+
 // TestPostponedFileIsTold: that the append-only file which CONFIG SET has asked for is not begun yet stands in the log. A rewrite of a file that
 // goes on meanwhile is not told of so: nothing is missing.
 func TestPostponedFileIsTold(t *testing.T) {

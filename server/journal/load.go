@@ -157,7 +157,7 @@ func (j *Journal) LoadAOF() error {
 	if err := set.Clean(); err != nil {
 		j.Logger.Warn("obsolete files could not be deleted", "err", err)
 	}
-	if err := j.openLog(r.open); err != nil {
+	if err := j.openLog(r.open, r.base); err != nil {
 		if none {
 			return notBegun{err}
 		}
@@ -236,6 +236,7 @@ type replay struct {
 	commands int64
 	nowMs    int64 // the latest time in the files
 	open     int64 // from where the last file lacks a CRC
+	base     int64 // bytes of the base
 
 	args     [][]byte                  // memory for the arguments of a command
 	at       [exec.BatchCommands]int64 // the places of the queued commands in the file
@@ -269,6 +270,9 @@ func (r *replay) all() error {
 		j.Unlock()
 		if f.Size() > 0 {
 			last = i
+		}
+		if e.Kind == aof.Base {
+			r.base = f.Size()
 		}
 		f.Close()
 	}

@@ -72,7 +72,8 @@ func (j *Journal) loadRDB(r io.Reader, o loadOptions) (loaded, error) {
 	if err := in.Read(l); err != nil {
 		return loaded{}, err
 	}
-	j.Saving.Partial = false
+	v := &j.Saving
+	v.Partial, v.LoadKeys, v.LoadExpired = false, l.keys, l.expired
 	return loaded{keys: l.keys, expired: l.expired, bytes: in.Offset(), nowMs: l.nowMs, rest: in.Rest(), position: l.position}, nil
 }
 

@@ -37,7 +37,7 @@ type Saving struct {
 	LastExtra int           // the most bytes that the last one kept beside the data, about
 	Partial   bool          // not all data have been loaded: what is in memory must not replace what is on the disk
 
-	LoadKeys, LoadExpired int // of the snapshot that was loaded at the start: keys, and those left out because their time had passed
+	LoadKeys, LoadExpired int // of the snapshot that was loaded last, at a start or as an append-only file's base: keys, and those left out because their time had passed
 }
 
 // Changes is how many changes no snapshot has. The caller holds the executor's lock.
@@ -185,8 +185,7 @@ func (j *Journal) readSnapshot(held bool) error {
 	if !held && l.position.known {
 		j.resume(l.position.Position)
 	}
-	v := &j.Saving
-	v.dirty, v.LoadKeys, v.LoadExpired = j.Keys.Changes(), l.keys, l.expired
+	j.Saving.dirty = j.Keys.Changes()
 	j.Logger.Info("the snapshot is loaded", "file", name, "keys", l.keys, "expired", l.expired, "took", time.Since(started).Round(time.Microsecond))
 	return nil
 }

@@ -196,7 +196,7 @@ var sections = []section{
 		{page: "disk.log.sync", when: logs, read: func(s *readings) quantity { return text(s.cfg.AppendFsync.String()) }},
 		{field: "aof_current_size", page: "disk.log.bytes", when: logs, metric: gauge("redis_aof_current_size_bytes", "Size of the append-only file in bytes."),
 			read: func(s *readings) quantity { return count(s.Journal.AOF.Size) }},
-		{field: "aof_base_size", when: logs, metric: gauge("redis_aof_base_size_bytes", "Size of the append-only file in bytes when it was last rewritten or loaded."),
+		{field: "aof_base_size", when: logs, metric: gauge("redis_aof_base_size_bytes", "Size of the append-only file in bytes after its last rewrite; after a start, of its base alone."),
 			read: func(s *readings) quantity { return count(s.Journal.AOF.StartSize) }},
 		{field: "aof_pending_rewrite", when: logs, read: func(s *readings) quantity { return truth(s.Journal.AOF.Rewriter.Asked) }},
 		{field: "aof_buffer_length", when: logs, metric: gauge("redis_aof_buffer_length", "Bytes of changes not yet written to the append-only file."),
