@@ -57,7 +57,7 @@ type hostileSoak struct {
 	begin     time.Time
 	r         *rand.Rand
 	highest   atomic.Int64
-	lowest    atomic.Int64  // resident memory, since stay looks at it
+	lowest    atomic.Int64  // what the server has taken of memory, since stay looks at it
 	stolen    time.Duration // by the host of the machine, until the last line about what goes on
 	ran       map[string]int
 }
@@ -142,7 +142,9 @@ func (s *hostileSoak) watch(ctx context.Context) {
 			return
 		}
 		s.highest.Store(max(s.highest.Load(), now))
-		s.lowest.Store(min(s.lowest.Load(), now))
+		if taken, err := s.server.Status(takenField); err == nil {
+			s.lowest.Store(min(s.lowest.Load(), taken))
+		}
 		if now > mostResident {
 			s.server.Kill()
 			return
@@ -151,11 +153,15 @@ func (s *hostileSoak) watch(ctx context.Context) {
 	}
 }
 
+// takenField is what a process has taken of memory: what is resident of it, but for the pages of its own file. Of those the system gives up some
+// 10 MiB now and then and has them back within a second, in the midst of quiet, so that the lowest of all that is resident tells of that alone.
+const takenField = "RssAnon"
+
 // settled is the memory of a server that is left alone by all but the honest.
 type settled struct {
-	// resident is the lowest in the last minute. What the honest leave as garbage is collected now and then, so that at any one moment
+	// taken is the lowest in the last minute. What the honest leave as garbage is collected now and then, so that at any one moment
 	// there is more or less of it, before the floods as well as after them; a leak is there at the lowest too.
-	resident int64
+	taken int64
 	// classes are what Go's runtime says at the end. Some are tables of its own, to keep books of the heap. It never gives these back: they
 	// are as large as the heap has ever required, about 2 % of small objects, so that a server which has not been flooded yet has less of
 	// them. What leaks is in the heap.
@@ -165,13 +171,15 @@ type settled struct {
 }
 
 // held is what is to be the same before and after.
-func (m settled) held() int64 { return m.resident - m.tables() }
+func (m settled) held() int64 { return m.taken - m.tables() }
 
 // stay leaves the honest alone for a time, and returns what memory has settled at by its end.
 func (s *hostileSoak) stay(what string, d time.Duration) settled {
 	end := time.Now().Add(d)
 	s.stayUntil(what, end.Add(-settleFor))
-	s.lowest.Store(s.server.RSS())
+	taken, err := s.server.Status(takenField)
+	require.NoError(s.t, err)
+	s.lowest.Store(taken)
 	s.stayUntil(what, end)
 	code, err := s.server.Status("RssFile")
 	require.NoError(s.t, err)
@@ -314,6 +322,8 @@ func (s *hostileSoak) report(what string) {
 		atomic.LoadInt64(&v.WronglyRefused), atomic.LoadInt64(&v.WronglyLetThrough), atomic.LoadInt64(&v.Errors), resident>>20, s.highest.Load()>>20, s.stolen-before, what)
 }
 
+func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+
 // judge prints what was measured, and asks for what was promised.
 func (s *hostileSoak) judge(before, after settled) {
 	t, v := s.t, &s.honest.verdicts
@@ -327,9 +337,8 @@ func (s *hostileSoak) judge(before, after settled) {
 	t.Logf("%d refusals among %d answers, %d shared keys settled; wrongly refused %d, wrongly let through %d, errors %d (%s: %s)", v.Refused, v.Calls, shared,
 		v.WronglyRefused, v.WronglyLetThrough, v.Errors, v.firstOf, v.firstError)
 	drift := 100 * float64(after.held()-before.held()) / float64(before.held())
-	t.Logf("resident memory %d MiB before the floods, %d MiB at most, %d MiB after them, of these %.1f and %.1f MiB the runtime's tables; the rest %+.1f %%, of which the program's code %+.1f",
-		before.resident>>20, s.highest.Load()>>20, after.resident>>20, float64(before.tables())/(1<<20), float64(after.tables())/(1<<20), drift,
-		100*float64(after.code-before.code)/float64(before.held()))
+	t.Logf("%.1f MiB taken before the floods, %.1f after them, of these %.1f and %.1f the runtime's tables; the rest %+.1f %%; resident of the program's file beside that %.1f and %.1f; all that was resident %d MiB at most",
+		mib(before.taken), mib(after.taken), mib(before.tables()), mib(after.tables()), drift, mib(before.code), mib(after.code), s.highest.Load()>>20)
 	t.Logf("what the runtime says, in MiB more than before the floods: %s", after.grown(before))
 	t.Logf("of the monitors: %v", s.monitors)
 	t.Logf("floods: %v", s.ran)
@@ -346,6 +355,6 @@ func (s *hostileSoak) judge(before, after settled) {
 	}
 	require.Empty(t, unanswered(s.monitors), "of the monitors")
 	assert.LessOrEqual(t, p999[phaseFloods], p999[phaseQuiet]+honestExtra, "p99.9 of the honest")
-	assert.LessOrEqual(t, drift, float64(memoryDrift), "resident memory but for the runtime's tables")
+	assert.LessOrEqual(t, drift, float64(memoryDrift), "what was taken of memory but for the runtime's tables")
 	assert.LessOrEqual(t, after.tables()-before.tables(), s.highest.Load()*tablesShare/100, "the runtime's tables")
 }
