@@ -21,8 +21,10 @@ func ParseNumber(s string) (f float64, ok bool) {
 	if end == start {
 		return 0, false
 	}
-	end = skipSpace(s, end)
-	return f, end == len(s) || s[end] == 0
+	if end = skipSpace(s, end); end < len(s) && s[end] != 0 {
+		return 0, false
+	}
+	return f, true
 }
 
 // parseDigits reads nothing but decimal digits behind an optional minus, which
