@@ -179,10 +179,25 @@ const anySlot = -1
 
 // setPrimaries says who the primaries are.
 func (f *fleet) setPrimaries(primaries []*node) {
-	if was := *f.primaries.Load(); len(was) == 1 && len(primaries) == 1 && was[0] != primaries[0] {
+	was := *f.primaries.Load()
+	if len(was) == 1 && len(primaries) == 1 && was[0] != primaries[0] {
 		f.up.waiting.turn(anySlot, was[0])
 	}
 	f.primaries.Store(&primaries)
+	former, current := addrsBut(was, primaries), addrsBut(primaries, was)
+	if f.known.Load() && len(former)+len(current) > 0 {
+		f.up.log.Info("upstream: the primaries have changed", "upstream", f.String(), "former", former, "new", current)
+	}
+}
+
+// addrsBut lists the addresses of nodes, but for those that are among others.
+func addrsBut(nodes, others []*node) (addrs []string) {
+	for _, n := range nodes {
+		if !slices.Contains(others, n) {
+			addrs = append(addrs, n.addr)
+		}
+	}
+	return addrs
 }
 
 // setOwner says which node has a slot.
