@@ -133,6 +133,10 @@ func (k *call) hear() {
 	switch k.failure = k.way.Err; {
 	case k.failure == nil:
 		reply := k.way.Reply
+		if k.failure = unserved(&k.way); k.failure != nil && k.mayFallBack() {
+			return
+		}
+		k.failure = nil
 		if _, plain := k.about.(plainLimit); !plain {
 			reply = k.wholeReply()
 		}
@@ -142,6 +146,19 @@ func (k *call) hear() {
 		k.way.Request = appendCommand(nil, withoutWait(argumentsOf(k.way.Request))...)
 		k.way.At, k.way.Deadline, k.way.Keeps = upstream.Now(), 0, true
 	}
+}
+
+// mayFallBack reports whether the call can be decided without its node.
+func (k *call) mayFallBack() bool {
+	switch k.about.(type) {
+	case plainLimit, leaseCharge, *takeCall:
+		return true
+	case askedLimit:
+		return k.limit.kind != resetting && k.limit.kind != increasing
+	case passedLimit:
+		return k.cmd.Flags&command.DecidesFirst != 0
+	}
+	return false
 }
 
 // wholeReply is the reply that a call would have had by a command of its own.

@@ -7,6 +7,7 @@ import (
 	"headgate/server/command"
 	"headgate/server/limiter"
 	"headgate/server/limits"
+	"headgate/server/upstream"
 	"headgate/throttle"
 )
 
@@ -24,6 +25,14 @@ func modeBy(c *command.Ctx, p *limiter.Policy) limiter.Failure {
 		return p.Failure
 	}
 	return c.Cfg.UpstreamFailure
+}
+
+// unserved returns a failure if a node has answered a call that it serves none at present; nil if it serves it.
+func unserved(way *upstream.Call) *upstream.Failure {
+	if !upstream.Incapable(way.Reply) {
+		return nil
+	}
+	return &upstream.Failure{Kind: upstream.Unreachable, Node: way.Node, Detail: firstLine(way.Reply[1:])}
 }
 
 // modesOf adds what becomes of pairs of RL.TAKE to modes, by where they stand, and counts those that have a limit. It reports false, and counts

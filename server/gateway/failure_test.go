@@ -27,6 +27,45 @@ func stalled(t *testing.T, edits ...func(*config.Config)) (*relay, *client) {
 	return r, gate
 }
 
+// TestLimitersWhoseNodeCannotWrite: a node that answers, and charges nothing for want of memory or replicas, or while a script does not end, is as good as
+// none. What is no limiter's gets its error.
+func TestLimitersWhoseNodeCannotWrite(t *testing.T) {
+	redis := reference.Start(t)
+	srv, gate := startGateway(t, "redis+unix://"+socketOf(redis), patient, func(cfg *config.Config) { cfg.UpstreamRest = time.Hour })
+	set := func(name, value string) {
+		_, err := redis.Do("CONFIG", "SET", name, value)
+		require.NoError(t, err)
+	}
+	gate.converse(`
+		RL.POLICY SET open FIXED 4 1h FAILURE OPEN             | OK
+		RL.POLICY SET closed FIXED 4 1h FAILURE CLOSED         | OK
+		RL.POLICY SET wrong FIXED 4 1h FAILURE ERROR           | OK
+	`)
+	for _, tc := range []struct{ name, value, back, code string }{
+		{"maxmemory", "1", "0", "OOM"},
+		{"min-replicas-to-write", "1", "0", "NOREPLICAS"},
+	} {
+		set(tc.name, tc.value)
+		gate.converse(`
+			RL.TAKE 1 open k           | [0 -1 [[0 4 4 -1 0]]]
+			RL.TAKE 1 closed k         | [1 0 [[1 4 0 3600000 0]]]
+		`)
+		require.Equal(t, "OK", gate.ask("CONFIG SET upstream-failure closed"))
+		gate.converse(`
+			CL.THROTTLE k 7 1 60       | [1 8 0 3600 0]
+			RL.GCRA k 8 1 60s          | [1 8 0 3600000 0]
+		`)
+		require.Equal(t, "OK", gate.ask("CONFIG SET upstream-failure error"))
+		for _, call := range []string{"CL.THROTTLE k 7 1 60", "RL.TAKE 1 wrong k", "RL.FIXED k 4 1h"} {
+			require.Contains(t, gate.ask(call), " cannot answer: "+tc.code+" ", call)
+		}
+		require.Equal(t, tc.code, strings.Fields(gate.ask("SET k v"))[0])
+		require.Equal(t, "degraded", stateOf(srv), "of no use to limiters")
+		set(tc.name, tc.back)
+		gate.converse("RL.TAKE 1 closed " + tc.code + " | [0 -1 [[0 4 3 -1 3600000]]]")
+	}
+}
+
 // TestLongCommandsAreNotCopiedInVain: one for a node that rests is refused before it is copied, which would hold everybody up.
 func TestLongCommandsAreNotCopiedInVain(t *testing.T) {
 	r, gate := stalled(t)

@@ -96,6 +96,9 @@ func (p *slotPart) ask(peek bool) {
 func (p *slotPart) hear(k *call) {
 	g, t := k.g, p.of
 	if p.failure = p.way.Err; p.failure == nil {
+		p.failure = unserved(&p.way)
+	}
+	if p.failure == nil {
 		outcome, err := p.take.Answer(p.way.Reply)
 		if p.err = err; outcome == scripted.Again {
 			p.way.Request = p.take.Next(p.way.Request[:0])

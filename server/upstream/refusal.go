@@ -3,13 +3,14 @@ package upstream
 import (
 	"bytes"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// A node may answer, and refuse all that this gateway asks: it does not know the gateway's user, or the user lacks a right there. Such a node
-// does not rest, since other users of it may be served, but it is no use to the gateway, and only an operator can mend that.
+// A node may answer, and refuse all that this gateway asks: it does not know the gateway's user, the user lacks a right there, or nobody may write. Such a
+// node does not rest, since others may be served, but it is no use to the gateway, and mostly only an operator can mend that.
 
 // refusalsMin is how many calls in a row a node refuses before it counts as one that refuses all of them: one may be a client's own mistake.
 const refusalsMin = 3
@@ -49,11 +50,11 @@ func (r *refusals) why() string {
 func refusalIn(replies, last []byte) []byte {
 	switch {
 	case last[0] != '-':
-	case isRefusal(last):
+	case isRefusal(last), Incapable(last):
 		return last
 	case bytes.HasPrefix(last, []byte("-EXECABORT ")):
 		for line := range bytes.Lines(replies) {
-			if isRefusal(line) {
+			if isRefusal(line) || Incapable(line) {
 				return line
 			}
 		}
@@ -65,6 +66,26 @@ func refusalIn(replies, last []byte) []byte {
 func isRefusal(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("-NOPERM ")) || bytes.HasPrefix(line, []byte("-NOAUTH ")) ||
 		bytes.HasPrefix(line, []byte("-ERR ")) && bytes.Contains(line, []byte("The user executing the script can't "))
+}
+
+// incapable are the codes of errors of which Incapable tells.
+var incapable = []string{"OOM ", "MISCONF ", "NOREPLICAS ", "BUSY "}
+
+// Incapable reports whether an error says that a node serves no calls that write at present, whoever asks: it has no room in memory or on the disk, too
+// few replicas, or a script that does not end. Nothing has been written. Before Redis 7.0 these codes stand behind the place in a script that they are about.
+func Incapable(reply []byte) bool {
+	if len(reply) == 0 || reply[0] != '-' {
+		return false
+	}
+	text := reply[1:]
+	if bytes.HasPrefix(text, []byte("ERR Error running script ")) {
+		at := bytes.Index(text, []byte(": -"))
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(": -"):]
+	}
+	return slices.ContainsFunc(incapable, func(code string) bool { return bytes.HasPrefix(text, []byte(code)) })
 }
 
 // refuses notes that the node does not serve the connection by which this package itself asks. No other connection says that: what one database,
