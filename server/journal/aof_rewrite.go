@@ -75,10 +75,12 @@ func (j *Journal) AskRewrite() {
 	j.wakeRewriter()
 }
 
-// RetryRewrite has the rewriter try again what it could not do when it was asked: a rewrite as soon as nothing is in its way, and appendonly,
+// RetryRewrite has the file rewritten if it has grown enough by what the configuration says now, even if nothing is written any more, and the rewriter try
+// again what it could not do when it was asked: a rewrite as soon as nothing is in its way, and appendonly,
 // of which beginning the file may have failed a while ago. What limiters have kept while the disk took nothing gets into the file so. The caller holds the executor's lock.
 func (j *Journal) RetryRewrite() {
 	w := &j.AOF.Rewriter
+	j.rewriteIfGrown(j.Config.Get())
 	if j.AOF.Open && !j.Gate.Has(command.GateDisk) && j.limits.Unlogged.Missing() && !w.rests(rewriteMendMax) {
 		w.Asked = true
 	}

@@ -334,6 +334,17 @@ func TestGrowthIsCountedFromTheBase(t *testing.T) {
 		require.Contains(t, info, fmt.Sprintf("\r\naof_base_size:%d\r\n", base))
 		require.Contains(t, info, "\r\nrdb_last_load_keys_loaded:1\r\n")
 		require.Greater(t, w.Srv.AOF.Size, base)
+
+		// A new configuration counts at once, even if nothing is written any more.
+		require.Equal(t, "+OK\r\n", w.Words("CONFIG", "SET", "auto-aof-rewrite-min-size", "1", "auto-aof-rewrite-percentage", "1"))
+		w.Srv.Lock()
+		w.Srv.RetryRewrite()
+		w.Srv.Unlock()
+		for w.Rewriting() {
+			w.Tick()
+			time.Sleep(servertest.WaitStep)
+		}
+		require.Contains(t, w.Words("INFO", "persistence"), "\r\naof_rewrites:1\r\n")
 	})
 }
 
