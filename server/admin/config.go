@@ -23,7 +23,7 @@ func (a *Console) configCommand() *command.Command {
 			command.HelpCommand("5.0.0"),
 			{
 				Name: "resetstat", Since: "2.0.0", Complexity: "O(1)",
-				Summary: "Set the counters that INFO shows back to zero.",
+				Summary: "Set the counters of commands, keys and limiters that INFO shows back to zero.",
 				Arity:   2, Flags: command.Admin | command.NoScript | command.Loading | command.Stale, Reply: command.ReplySimple, Handler: a.configResetStat,
 			},
 			{

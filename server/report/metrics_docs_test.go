@@ -94,7 +94,7 @@ to arrive, and at most ten seconds may pass between two. Requests that come fast
 Names are those of redis_exporter where it has them, so that its dashboards and alerts keep working. Labels are bounded: the existing
 commands (any other counts as ` + "`unknown`" + `), the databases, 128 error codes, the algorithms, and the names of policies. Keys are never
 labels, because their number is unbounded and each time series would outlive its key. A command has series once it has been called;
-` + "`CONFIG RESETSTAT`" + ` resets counters to 0, as a restart does. A scrape reads the counters in slices, so that it delays no command by more than
+` + "`CONFIG RESETSTAT`" + ` resets the counters of commands, keys, clients' errors and limiters to 0, as a restart does; those of bytes, TLS, snapshots, rewrites and the upstream continue. A scrape reads the counters in slices, so that it delays no command by more than
 other background work does; its figures are therefore not from a single instant.
 
 The usual series of the Go runtime and the process (` + "`go_…`, `process_…`" + `) are included.
