@@ -33,8 +33,11 @@ func (x *Executor) closeForOutput(cl *command.Client, unsent int) {
 	}
 	x.Stats.OutputLimited++
 	args := []any{"client", cl.ID, "addr", cl.Conn.Remote, "unsent", unsent}
-	if cl.Reply.Over() {
+	switch {
+	case cl.Reply.Over():
 		args = append(args, "why", "the reply that was being made would have exceeded it")
+	case x.MustAuthenticate(cl):
+		args = append(args, "why", "a client that has not authenticated may leave 64 KiB unread, whatever the limit")
 	}
 	x.Logger.Warn("client closed: its replies exceed client-output-buffer-limit", args...)
 	cl.Conn.CloseNow()

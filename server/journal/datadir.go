@@ -55,7 +55,7 @@ func (j *Journal) OpenData(cfg *config.Config) error {
 }
 
 // Unwritable is what a start without appendonly says of a data directory in which no files can be made.
-const Unwritable = "the data directory cannot be written: snapshots will fail, and so will a shutdown that saves one; correct its permissions, or choose another with dir"
+const Unwritable = "the data directory cannot be written: snapshots will fail, and so will a shutdown that saves one; once one has failed, commands that write are refused; correct its permissions, choose another with dir, or keep no snapshots with save \"\""
 
 // CheckData looks whether a server so configured could write its data, by making files and removing them. The error is why a start ends; unwritable is
 // what it only warns of, see [Unwritable].

@@ -78,14 +78,14 @@ func (j *Journal) warnOfUnusedLog(cfg *config.Config) {
 		"dir", cfg.Path(cfg.AppendDirName), "loaded", loaded)
 }
 
-// warnOfUnusedSnapshot tells of a snapshot beside an append-only file that has only now been begun: as in redis-server, who has just turned appendonly on
-// has none of its data, and loses them by the next snapshot.
+// warnOfUnusedSnapshot tells of a snapshot beside an append-only file that has no data, since it has only now been begun, or by the last start: as in
+// redis-server, who has just turned appendonly on has none of the snapshot's, and loses them by the next one.
 func (j *Journal) warnOfUnusedSnapshot(cfg *config.Config) {
 	names, err := j.FS.List(cfg.Dir)
 	if err != nil || !slices.Contains(names, cfg.DBFilename) {
 		return
 	}
-	j.Logger.Warn("the snapshot is not loaded, since appendonly is yes and there was no append-only file: the server begins empty, and its next snapshot overwrites this one; "+
+	j.Logger.Warn("the snapshot is not loaded, since appendonly is yes and the append-only file has no data: the server begins empty, and its next snapshot overwrites this one; "+
 		"to keep the data, send SHUTDOWN NOSAVE, start with appendonly no, and then send CONFIG SET appendonly yes",
 		"snapshot", cfg.Path(cfg.DBFilename), "begun", cfg.Path(cfg.AppendDirName))
 }
@@ -114,9 +114,19 @@ func (j *Journal) removeSnapshot(name string) {
 	switch err := j.FS.Remove(name); {
 	case err == nil:
 		j.Logger.Warn("an unfinished snapshot is deleted", "file", name)
-	case !errors.Is(err, fs.ErrNotExist):
+	case !errors.Is(err, fs.ErrNotExist) && j.isFile(name): // a file system that is read-only refuses to delete what is not there
 		j.Logger.Warn("an unfinished snapshot could not be deleted", "err", err)
 	}
+}
+
+// isFile reports whether there is a file of that name, as far as can be told.
+func (j *Journal) isFile(name string) bool {
+	f, err := j.FS.Open(name)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	f.Close()
+	return true
 }
 
 // BeginLoading has most commands answered that data are being loaded. The caller holds the executor's lock.
@@ -163,7 +173,7 @@ func (j *Journal) LoadAOF() error {
 		}
 		return err
 	}
-	if none {
+	if r.commands == 0 && r.base == 0 {
 		j.warnOfUnusedSnapshot(j.Config.Get())
 	}
 	j.Lock()
