@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"headgate/persistence"
 	"headgate/persistence/crashfs"
 	"headgate/server/config"
 	"headgate/server/journal"
@@ -131,6 +132,42 @@ func TestFileThatIsWantedAgain(t *testing.T) {
 	require.True(t, w.Logging())
 	require.Equal(t, "+OK\r\n", w.Words("SET", "k", "v"))
 	requireRestart(t, w, disk)
+}
+
+// TestFileThatIsWantedElsewhere: appendonly no, another dir and appendonly yes, before the rewriter looks, left the file where it was.
+func TestFileThatIsWantedElsewhere(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	now := int64(servertest.WallAtStart)
+	start := func(dir string) *servertest.AOFServer {
+		w, err := servertest.StartAOF(persistence.OS{}, config.FsyncEverysec, &now, func(cfg *config.Config) {
+			cfg.Dir, cfg.EnableProtectedConfigs = dir, config.AccessYes
+		})
+		require.NoError(t, err)
+		return w
+	}
+	w := start(first)
+	require.Equal(t, "+OK\r\n", w.Words("SET", "k", "v"))
+	goOn := w.Srv.Journal.HoldCommits()
+	for _, pair := range []config.Pair{{Name: "appendonly", Value: "no"}, {Name: "dir", Value: second}, {Name: "appendonly", Value: "yes"}} {
+		w.Srv.Lock()
+		require.NoError(t, w.Srv.Config.Set([]config.Pair{pair}, true))
+		w.Srv.Unlock()
+	}
+	goOn()
+	done := func() bool {
+		w.Tick()
+		w.Srv.Lock()
+		defer w.Srv.Unlock()
+		w.Srv.RetryRewrite()
+		return !w.Srv.Begins(w.Srv.Config.Get()) && !w.Srv.AOF.Rewriter.Rewriting
+	}
+	require.Eventually(t, done, 20*time.Second, time.Millisecond)
+	w.Srv.EndRewriter()
+	w.Srv.CloseLog()
+	w.Kill()
+	w = start(second)
+	defer w.Kill()
+	require.Equal(t, "$1\r\nv\r\n", w.Words("GET", "k"))
 }
 
 // TestCheckOfAFullDisk says what a start would end with: where there is an append-only file already, that is nothing.

@@ -17,6 +17,7 @@ import (
 type rewriter struct {
 	Running   bool          // the goroutine is there
 	ending    bool          // it is to end
+	turned    bool          // CONFIG SET appendonly has come since the goroutine has looked
 	wake      chan struct{} // of capacity 1
 	Asked     bool          // a rewrite is to begin
 	Rewriting bool          // one is under way
@@ -65,6 +66,7 @@ func (w *rewriter) poke() {
 func (j *Journal) appendOnlyChanged() {
 	if !j.Gate.Has(command.GateLoading) {
 		j.AOF.Rewriter.failedAt = time.Time{} // what was asked for anew need not wait
+		j.AOF.Rewriter.turned = true
 		j.wakeRewriter()
 	}
 }
@@ -113,7 +115,8 @@ func (j *Journal) runRewriter() {
 	defer close(w.Over)
 	for range w.wake {
 		j.Lock()
-		wanted, open := j.Config.Get().AppendOnly, j.AOF.Open
+		wanted, open, moves := j.Config.Get().AppendOnly, j.AOF.Open, j.moves(j.Config.Get())
+		w.turned = moves // until it has ended
 		if !wanted && j.AOF.unbegun != nil {
 			j.AOF.unbegun = nil
 			j.refuseFor(nil)
@@ -124,7 +127,7 @@ func (j *Journal) runRewriter() {
 		switch {
 		case ending:
 			return
-		case open && !wanted:
+		case open && (!wanted || moves):
 			if j.endLog(j.unwanted) {
 				j.forgetSet()
 				j.Logger.Info("the append-only file is turned off")
@@ -133,6 +136,17 @@ func (j *Journal) runRewriter() {
 			j.rewrite(open)
 		}
 	}
+}
+
+// moves reports whether CONFIG SET appendonly has ended the file and asked for it again in another directory, and neither has been done. The caller holds the
+// executor's lock.
+func (j *Journal) moves(cfg *config.Config) bool {
+	return j.AOF.Rewriter.turned && cfg.AppendOnly && j.AOF.Open && cfg.Dir != j.AOF.dir
+}
+
+// Begins reports whether the append-only file that is wanted has still to be begun. The caller holds the executor's lock.
+func (j *Journal) Begins(cfg *config.Config) bool {
+	return cfg.AppendOnly && !j.AOF.Open || j.moves(cfg)
 }
 
 // unwanted reports whether the file is to end, and not wanted again where it is since the rewriter has looked. Then it goes on: it would be ended after

@@ -167,7 +167,7 @@ var sections = []section{
 		{field: "aof_rewrite_in_progress", metric: gauge("redis_aof_rewrite_in_progress", "1 while the append-only file is being rewritten."), read: rewrites},
 		{page: "disk.log.rewriting", when: logs, read: rewrites},
 		{field: "aof_rewrite_scheduled", read: func(s *readings) quantity {
-			begins := s.cfg.AppendOnly && !s.Journal.AOF.Open && !s.Gate.Has(command.GateLoading)
+			begins := s.Journal.Begins(s.cfg) && !s.Gate.Has(command.GateLoading)
 			return truth((s.Journal.AOF.Rewriter.Asked || begins) && !s.Journal.AOF.Rewriter.Rewriting)
 		}},
 		{field: "aof_last_rewrite_time_sec", read: func(s *readings) quantity {
