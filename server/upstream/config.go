@@ -23,8 +23,8 @@ const (
 	writeBytes   = 1 << 20          // bytes that the socket is given at once, so that it is seen whether it takes any
 	bufferKept   = 256 << 10        // bytes of a connection's buffers that are kept while it is idle
 	readSize     = 16 << 10         // bytes with which a connection's read buffer begins
-	lineMax      = 64 << 10         // bytes of a reply's line: a status, an error, a number, a length
-	depthMax     = 1024             // arrays within arrays of a reply
+	lineMax      = 64 << 10         // bytes of a reply's line, but for a status or an error: a number, a length
+	depthMax     = 10_000           // arrays within arrays of a reply; what a script of Redis's can answer has some 2,000
 	replyDefault = 512 << 20        // bytes of a call's replies, if Config does not say otherwise: Redis's proto-max-bulk-len
 	topologyMax  = 8 << 20          // bytes of a reply about the topology; that of 1000 nodes whose slots are all scattered is shorter
 	handshakeMax = 64 << 10         // bytes of a handshake's replies

@@ -310,10 +310,11 @@ func (r *reader) judge(w *whole) {
 			}
 		}
 		if r.link.own {
-			if refusal := refusalIn(r.buf[w.start:w.end], last); refusal != nil {
-				n.refusedCall(refusal)
-			} else {
+			switch refusal := refusalIn(r.buf[w.start:w.end], last); {
+			case refusal == nil:
 				n.served()
+			case !c.Program: // which may end with any error
+				n.refusedCall(refusal)
 			}
 		}
 	}

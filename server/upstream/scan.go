@@ -19,6 +19,7 @@ type scanner struct {
 	open      []int64 // of each array that has been entered, the outermost first: how many elements are still to come
 	bulk      int64   // bytes that are still to come of a string with a length, its line end included
 	line      int     // bytes of an unfinished line in which there is no end
+	long      bool    // the line is a text, of which more has come than is kept of others
 	outOfBand bool    // what is being read, or was read last, is a push, which is no reply
 }
 
@@ -43,12 +44,31 @@ func (s *scanner) next(p []byte) (n int, whole bool, err error) {
 			}
 		}
 		rest := p[n:]
+		if s.long {
+			end := bytes.IndexByte(rest, '\n')
+			if end < 0 {
+				return len(p), false, nil
+			}
+			n += end + 1
+			s.long = false
+			if s.ended() {
+				return n, true, nil
+			}
+			continue
+		}
 		end := lineEnd(rest[s.line:])
 		if end < 0 {
-			if s.line = len(rest); s.line > lineMax {
+			switch s.line = len(rest); {
+			case s.line <= lineMax:
+				return n, false, nil
+			case rest[0] != '+' && rest[0] != '-':
 				return n, false, errMalformed
 			}
-			return n, false, nil
+			if len(s.open) == 0 {
+				s.outOfBand = false
+			}
+			s.line, s.long = 0, true
+			return len(p), false, nil
 		}
 		line := rest[:s.line+end+1]
 		s.line = 0
@@ -61,7 +81,7 @@ func (s *scanner) next(p []byte) (n int, whole bool, err error) {
 }
 
 // idle reports whether nothing has been read of a reply yet.
-func (s *scanner) idle() bool { return s.line == 0 && s.bulk == 0 && len(s.open) == 0 }
+func (s *scanner) idle() bool { return s.line == 0 && !s.long && s.bulk == 0 && len(s.open) == 0 }
 
 // flat returns how long the array is with which p begins, if it is whole and what nearly all limiters' scripts answer: a few short strings, digits and
 // nulls. Else it returns 0.
