@@ -72,7 +72,7 @@ func isRefusal(line []byte) bool {
 var incapable = []string{"OOM ", "MISCONF ", "NOREPLICAS ", "BUSY "}
 
 // Incapable reports whether an error says that a node serves no calls that write at present, whoever asks: it has no room in memory or on the disk, too
-// few replicas, or a script that does not end. Nothing has been written. Before Redis 7.0 these codes stand behind the place in a script that they are about.
+// few replicas, or a script that does not end. A Redis has charged nothing then. Before Redis 7.0 these codes stand behind the place in a script that they are about.
 func Incapable(reply []byte) bool {
 	if len(reply) == 0 || reply[0] != '-' {
 		return false
