@@ -51,12 +51,13 @@ const (
 // tick is called by the script when it has counted stepsPerTick steps.
 func (e *Engine) tick(L *lua.LState) int {
 	e.budget.Spend(stepsPerTick)
-	e.heap.ticks++
-	if e.heap.ticks%ticksPerDepthCheck == 0 {
+	h := &e.run.sandbox.heap
+	h.ticks++
+	if h.ticks%ticksPerDepthCheck == 0 {
 		e.checkDepth(L)
 	}
 	e.look() // the steps may all take long: they compare long strings, or look them up in tables
-	if e.heap.ticks%ticksPerHeapCheck == 0 {
+	if h.ticks%ticksPerHeapCheck == 0 {
 		e.checkHeap()
 		var frame [1]uintptr
 		if runtime.Callers(framesMax, frame[:]) > 0 {
@@ -140,8 +141,12 @@ func (e *Engine) stop(text string) {
 // can have grown by. Only when that passes the room that was left then are they
 // weighed again, by walking over them: no collection is waited for, and what the
 // script has stored, or what others hold, does not count.
+//
+// A script's begins anew with it. That of functions goes on from one to the next,
+// since they may keep what they took.
 type heap struct {
 	sample [1]metrics.Sample
+	steps  int64 // that are left until a slice ends, between scripts
 	ticks  int
 	// looked is set when there was a first look.
 	looked bool
@@ -151,7 +156,10 @@ type heap struct {
 	room uint64
 }
 
-func (h *heap) init() { h.sample[0].Name = "/gc/heap/allocs:bytes" }
+func (h *heap) reset() {
+	h.sample[0].Name = "/gc/heap/allocs:bytes"
+	h.steps, h.ticks, h.looked = stepsPerSlice, 0, false
+}
 
 // allocated returns the bytes that the process has ever allocated.
 func (h *heap) allocated() uint64 {
@@ -161,7 +169,8 @@ func (h *heap) allocated() uint64 {
 
 // checkHeap stops the script when it has taken too much memory.
 func (e *Engine) checkHeap() {
-	h := &e.heap
+	e.run.looked = true
+	h := &e.run.sandbox.heap
 	allocated := h.allocated()
 	if !h.looked {
 		h.looked, h.mark, h.room = true, allocated, e.heapLimit()
@@ -189,12 +198,15 @@ func (e *Engine) heapLimit() uint64 {
 	return limit
 }
 
-// weigh returns how many bytes the script holds. It ends early when they are too
-// many.
+// weigh returns how many bytes the script holds, together with what all functions
+// keep if it is one of them. It ends early when they are too many.
 func (e *Engine) weigh() uint64 {
 	s := limits.Scale{Most: int(e.heapLimit()), Pause: e.look}
 	s.Know(e.run.proto)
 	L := e.run.sandbox.L
+	if e.run.sandbox == e.library {
+		e.libraries.weigh(&s)
+	}
 	s.Weigh(L)
 	s.Weigh(L.G.CurrentThread)
 	if e.run.keys != nil {

@@ -107,7 +107,6 @@ type Engine struct {
 	library   *sandbox
 	libraries libraries
 	run       run
-	heap      heap
 	arguments arguments
 	calls     calls
 	random    *mathlib.Random
@@ -125,6 +124,7 @@ type run struct {
 	calls           int    // of commands
 	stopped         string // why it was ended, or ""
 	broken          bool   // the Lua state must not be used again
+	looked          bool   // it took long enough, or enough, for its memory to be looked at
 	keys            *lua.LTable
 	argv            *lua.LTable
 	sandbox         *sandbox
@@ -156,7 +156,6 @@ func New(h Host, o Options) *Engine {
 	e := &Engine{host: h, options: o, budget: limits.NewBudget(), random: mathlib.NewRandom()}
 	e.budget.MaxDepth -= callsOfRedis
 	e.budget.Check = e.check
-	e.heap.init()
 	e.calls.init()
 	e.eval = newSandbox(e, forScripts)
 	e.library = newSandbox(e, forFunctions)
@@ -200,7 +199,7 @@ func (e *Engine) begin(s *sandbox, name string) {
 	e.run.active = true
 	e.run.sandbox, e.run.name = s, name
 	s.handler, s.catching = s.outermost, 0
-	e.budget.Steps = stepsPerSlice
+	e.budget.Steps = s.heap.steps
 	e.budget.Want = 0
 	e.budget.Return(limits.Mark{})
 }
@@ -219,14 +218,21 @@ func (e *Engine) finish(s *sandbox, err error, w *resp.Writer) {
 // end forgets a script.
 func (e *Engine) end(s *sandbox) {
 	cjson.Reset(s.json)
-	if e.run.broken {
+	switch {
+	case e.run.broken, limits.Registers(s.L) > registryMin:
 		s.renew()
-		if e.run.stopped == memoryText {
-			e.release()
-		}
+	case e.run.looked:
+		limits.Forget(s.L)
+	}
+	if e.run.stopped == memoryText {
+		e.release()
+	}
+	if s == e.library {
+		s.heap.steps = e.budget.Steps
+	} else {
+		s.heap.reset()
 	}
 	e.run = run{}
-	e.heap.ticks, e.heap.looked = 0, false
 	e.calls.trim()
 }
 

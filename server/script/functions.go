@@ -23,6 +23,7 @@ type Library struct {
 
 	proto *lua.FunctionProto // what Code was compiled to
 	bytes int                // what it takes up, about
+	kept  int                // what the variables of its functions held when they were last weighed, in bytes
 }
 
 // Function is one function of a library.
@@ -224,6 +225,7 @@ func (e *Engine) FlushLibraries() {
 		e.run.broken = true
 	} else {
 		e.library.renew()
+		e.library.heap.reset()
 	}
 }
 
@@ -238,8 +240,27 @@ func (e *Engine) Function(name string) *Function { return e.libraries.functions[
 // foldName is what functions are found by: as in Redis their names differ by more than case.
 func foldName(name string) string { return strings.ToLower(name) }
 
-// LibraryBytes returns about what all libraries take up, as text and compiled.
-func (e *Engine) LibraryBytes() int { return e.libraries.bytes }
+// LibraryBytes returns about what all libraries take up: as text, compiled, and by what their functions keep from one call to the next. The last is
+// what it was when they were weighed, which takes place each time that the server has allocated as much as they have room left for.
+func (e *Engine) LibraryBytes() int {
+	n := e.libraries.bytes
+	for _, lib := range e.libraries.byName {
+		n += lib.kept
+	}
+	return n
+}
+
+// weigh adds what functions keep.
+func (l *libraries) weigh(s *limits.Scale) {
+	for _, lib := range l.byName {
+		before := s.Bytes
+		s.Know(lib.proto)
+		for _, f := range lib.Functions {
+			s.Weigh(f.callback)
+		}
+		lib.kept = s.Bytes - before
+	}
+}
 
 // loadTable makes the table redis of a library that loads.
 func (s *sandbox) loadTable() *lua.LTable {

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -127,4 +128,39 @@ func TestFunctionKeepsArguments(t *testing.T) {
 	w.Reset()
 	e.RunFunction(e.Function("f"), nil, [][]byte{arg}, &w)
 	require.Equal(t, "$5\r\nfirst\r\n", string(w.Bytes()))
+}
+
+// TestWhatFunctionsKeepIsBounded: what functions keep between calls counts for all that are called later, however little each call adds.
+func TestWhatFunctionsKeepIsBounded(t *testing.T) {
+	const limit = 24 << 20
+	for name, add := range map[string]string{
+		"long strings":  "string.rep('x', 5e6) .. n",
+		"short strings": "string.rep('x', 9e4) .. n",
+		"tables":        "(function() local t = {} for i = 1, 90 do t[i] = {} t[i][1000] = i end return t end)()",
+	} {
+		e := New(newFakeHost(), Options{MaxHeapBytes: limit})
+		for _, lib := range []string{"a", "b", "c"} {
+			src := "#!lua name=" + lib + "\nlocal kept, n = {}, 0 redis.register_function('" + lib + "', function() n = n + 1 kept[n] = " + add + " return n end)"
+			_, err := e.LoadLibrary([]byte(src), false)
+			require.NoError(t, err)
+		}
+		before := inUse()
+		refused := 0
+		for i := range 3000 {
+			if reply := call(e, string(rune('a'+i%3)), nil, nil); reply[0] == '-' {
+				require.Contains(t, reply, memoryText, name)
+				if refused++; refused == 3 {
+					break
+				}
+			}
+		}
+		require.Positive(t, refused, name)
+		require.Less(t, inUse(), before+limit+limit/4, name)
+		require.Greater(t, e.LibraryBytes(), limit/2, name)
+		e.DeleteLibrary("a")
+		require.Equal(t, ":", call(e, "b", nil, nil)[:1], "%s: there is room again", name)
+		e.FlushLibraries()
+		require.Less(t, inUse(), before+4<<20, name)
+		runtime.KeepAlive(e)
+	}
 }

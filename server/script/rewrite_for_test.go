@@ -84,6 +84,6 @@ type tickHost struct {
 }
 
 func (h *tickHost) Call(args [][]byte, resp3 bool) []byte {
-	h.ticks = h.engine.heap.ticks
+	h.ticks = h.engine.eval.heap.ticks
 	return h.fakeHost.Call(args, resp3)
 }

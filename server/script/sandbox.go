@@ -44,6 +44,9 @@ type sandbox struct {
 	engine  *Engine
 	purpose purpose
 	L       *lua.LState
+	// ready is set when L is one that runs scripts.
+	ready bool
+	heap  heap
 	// globals holds all global names; env is what scripts see of it.
 	globals, env *lua.LTable
 	// names says which names the rewriter may replace, and values by what: the
@@ -88,6 +91,7 @@ func newSandbox(e *Engine, p purpose) *sandbox {
 		readOnly: make(map[*lua.LTable]*lua.LTable), metatables: make(map[*lua.LTable]*lua.LTable),
 		unseen: &lua.LUserData{},
 	}
+	s.heap.reset()
 	s.L = lua.NewState(lua.Options{SkipOpenLibs: true})
 	s.globals = s.L.NewTable()
 	s.env = s.show(s.globals, s.missingGlobal)
@@ -115,13 +119,19 @@ func newSandbox(e *Engine, p purpose) *sandbox {
 
 // renew gives the sandbox a new Lua state, with the same globals.
 func (s *sandbox) renew() {
-	if s.L != nil {
-		s.L.Close()
+	calls := callsMax + callsMargin
+	if s.ready {
+		calls = 1
 	}
 	L := lua.NewState(lua.Options{
-		SkipOpenLibs: true, CallStackSize: callsMax + callsMargin,
+		SkipOpenLibs: true, CallStackSize: calls,
 		RegistrySize: registryMin, RegistryMaxSize: registryMax, RegistryGrowStep: registryStep,
 	})
+	if s.ready {
+		limits.Inherit(L, s.L)
+	}
+	s.L.Close()
+	s.ready = true
 	L.Env, L.G.Global = s.env, s.env
 	L.SetMetatable(lua.LString(""), s.strings)
 	s.engine.budget.Own(L)

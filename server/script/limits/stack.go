@@ -1,0 +1,74 @@
+package limits
+
+import (
+	"reflect"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Where gopher-lua keeps the room for calls of a state whose stack does not grow.
+var (
+	roomOffset = roomOf(lua.NewState(lua.Options{SkipOpenLibs: true, CallStackSize: 1}))
+	callBytes  = pointedTo[lua.LState]("currentFrame").Size()
+)
+
+// roomOf returns where a stack that does not grow has its calls.
+func roomOf(state *lua.LState) uintptr {
+	defer state.Close()
+	stack := reflect.ValueOf(state).Elem().FieldByName("stack").Elem().Type().Elem()
+	field, ok := stack.FieldByName("array")
+	if !ok || field.Type.Kind() != reflect.Slice || field.Type.Elem() != pointedTo[lua.LState]("currentFrame") {
+		panic("limits: this gopher-lua's stacks are built otherwise")
+	}
+	return field.Offset
+}
+
+// Forget drops what the calls that have ended left behind in a state: gopher-lua
+// leaves functions, and all that these hold, in the records of calls, and values
+// in registers. No function may be running. The calls' stack must be one that
+// does not grow.
+func Forget(L *lua.LState) {
+	forgetCalls(L)
+	registers := *registersOf(L)
+	clear(registers[L.GetTop():])
+}
+
+// Registers returns how many registers a state has room for.
+func Registers(L *lua.LState) int { return cap(*registersOf(L)) }
+
+// Inherit has a state that has run nothing use the room for calls of one that
+// will run nothing any more. It is large: to make it anew takes longer than most
+// scripts.
+func Inherit(L, old *lua.LState) {
+	forgetCalls(old)
+	*roomAt(L) = *roomAt(old)
+	*roomAt(old) = nil
+}
+
+// forgetCalls drops what the records of calls lead to. Those that were ever used
+// lie in a row.
+func forgetCalls(L *lua.LState) {
+	room := *roomAt(L)
+	for i := range len(room) {
+		call := unsafe.Add(unsafe.Pointer(unsafe.SliceData(room)), uintptr(i)*callBytes)
+		fn := (*unsafe.Pointer)(unsafe.Add(call, frameFunction))
+		if *fn == nil {
+			return
+		}
+		*fn = nil
+		*(*unsafe.Pointer)(unsafe.Add(call, frameParent)) = nil
+	}
+}
+
+// roomAt returns the room for calls. What it points to must not be indexed: its
+// elements are callBytes apart.
+func roomAt(L *lua.LState) *[]struct{} {
+	stack := (*[2]unsafe.Pointer)(unsafe.Add(unsafe.Pointer(L), stackOffset))[1]
+	return (*[]struct{})(unsafe.Add(stack, roomOffset))
+}
+
+func registersOf(L *lua.LState) *[]lua.LValue {
+	registry := *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(L), registryOffset))
+	return (*[]lua.LValue)(unsafe.Add(registry, registryArray))
+}
