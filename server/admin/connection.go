@@ -224,7 +224,8 @@ func (a *Console) reset(c *command.Ctx) {
 	cl.Name = ""
 	a.Access.BecomeDefault(cl)
 	a.Exec.SetNoTouch(cl, false)
-	cl.ReplyMode, cl.ReadsReplica = command.ReplyModeOn, false
+	cl.EndReplyMode()
+	cl.ReadsReplica = false
 	c.Reply.SetProto(resp.RESP2)
 	c.Reply.Simple("RESET")
 }

@@ -99,6 +99,13 @@ func SwapOut[T any](list []*T, i int) []*T {
 	return list[:last]
 }
 
+// EndReplyMode undoes CLIENT REPLY, but for what that says of the command that is being run.
+func (cl *Client) EndReplyMode() {
+	if cl.ReplyMode != replyModeSkip {
+		cl.ReplyMode = ReplyModeOn
+	}
+}
+
 // SuppressReply drops what a command has answered when CLIENT REPLY says so. before is the output's length before it.
 func (cl *Client) SuppressReply(before int) {
 	switch cl.ReplyMode {

@@ -140,7 +140,9 @@ func (s *sandbox) basePairs(L *lua.LState) int {
 func (s *sandbox) baseNext(L *lua.LState) int {
 	t := s.real(luacall.Table(L, 1))
 	s.engine.budget.Spend(1)
-	k, v, ok := limits.Next(t, L.Get(2))
+	luacall.SpendOnKey(L, L.Get(2))
+	k, v, passed, ok := limits.Next(t, L.Get(2))
+	s.engine.budget.Spend(int64(passed))
 	if !ok {
 		raise(L, lua.LString("invalid key to 'next'"))
 	}
@@ -176,13 +178,16 @@ func ipairsNext(L *lua.LState) int {
 
 func baseRawEqual(L *lua.LState) int {
 	a, b := luacall.Any(L, 1), luacall.Any(L, 2)
+	luacall.SpendOnKey(L, a)
 	L.Push(lua.LBool(L.RawEqual(a, b)))
 	return 1
 }
 
 func (s *sandbox) baseRawGet(L *lua.LState) int {
 	t := s.real(luacall.Table(L, 1))
-	L.Push(t.RawGet(luacall.Any(L, 2)))
+	key := luacall.Any(L, 2)
+	luacall.SpendOnKey(L, key)
+	L.Push(t.RawGet(key))
 	return 1
 }
 
@@ -197,6 +202,7 @@ func (s *sandbox) baseRawSet(L *lua.LState) int {
 		raise(L, lua.LString("table index is nil"))
 	}
 	s.engine.budget.Spend(1)
+	luacall.SpendOnKey(L, key)
 	t.RawSet(key, v)
 	L.SetTop(1)
 	return 1

@@ -32,6 +32,11 @@ const (
 	// ticksPerDepthCheck is how many ticks pass between two looks at how deep
 	// functions call each other.
 	ticksPerDepthCheck = 4
+	// openMax is how many variables of the functions that call each other may be
+	// used by other functions, and openDepth how deep those are whose variables are
+	// counted.
+	openMax   = 8192
+	openDepth = 40
 	// framesMax is how many calls deep the Go stack may be. Each metamethod that
 	// runs inside another takes about five.
 	framesMax = 4000
@@ -79,13 +84,19 @@ func (e *Engine) look() {
 
 // checkDepth raises an error before gopher-lua does: when its stack is full
 // there is no room to handle an error either, and it words one by walking the
-// stack once per call.
+// stack once per call. So it does for calls whose variables are used by too many
+// functions.
 func (e *Engine) checkDepth(L *lua.LState) {
 	most := threadCalls - callsMargin
 	if L == e.eval.L || L == e.library.L {
 		most = callsMax
 	}
-	if f, ok := frameAt(L, 0); ok && *at[int](f.call(), depthAt) > most {
+	f, ok := frameAt(L, 0)
+	if !ok {
+		return
+	}
+	depth := *at[int](f.call(), depthAt)
+	if depth > most || depth > openDepth && limits.OpenUpvalues(L, openMax) == openMax {
 		L.RaiseError("stack overflow")
 	}
 }

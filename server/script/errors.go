@@ -208,12 +208,8 @@ func (s *sandbox) reword(f frame, text string) string {
 			return s.wrongType(f, in.b, "perform arithmetic on")
 		}
 	case lua.OP_LT, lua.OP_LE:
-		var a, b string
 		if words := strings.Fields(text); len(words) == 6 {
-			a, b = words[3], words[5]
-		}
-		if a != "" && a[2] == b[2] { // That is how Lua tells types apart, so that "thread" is "string".
-			return "attempt to compare two " + a + " values"
+			return luacall.CannotCompare(words[3], words[5])
 		}
 	}
 	switch text {

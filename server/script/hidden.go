@@ -16,7 +16,7 @@ func (s *sandbox) openHidden() {
 	s.hide("(tick)", s.engine.tick)
 	s.values["(concat)"] = s.newUnseen(s.concat)
 	s.hide("(length)", s.length)
-	s.hide("(same)", func(L *lua.LState) int { return 1 })
+	s.hide("(same)", same)
 	s.hide("(key)", s.countKey)
 	s.hide("(key of part)", s.countPartKey)
 	s.nilField = s.L.NewUserData()
@@ -27,6 +27,9 @@ func (s *sandbox) openHidden() {
 		"(modulo)": s.operator("__mod", 1, modulo), "(modulo)" + rightFirst: s.operator("__mod", 2, modulo),
 		"(power)": s.operator("__pow", 1, mathlib.Pow), "(power)" + rightFirst: s.operator("__pow", 2, mathlib.Pow),
 	} {
+		s.values[name] = s.newUnseen(f)
+	}
+	for name, f := range s.comparisons() {
 		s.values[name] = s.newUnseen(f)
 	}
 	for _, what := range []string{"initial value", "limit", "step"} {
@@ -43,12 +46,19 @@ func (s *sandbox) openHidden() {
 
 func (s *sandbox) hide(name string, fn lua.LGFunction) { s.values[name] = s.L.NewFunction(fn) }
 
+// same returns the key of an element that is looked up.
+func same(L *lua.LState) int {
+	luacall.SpendOnKey(L, L.Get(1))
+	return 1
+}
+
 // countKey counts what a key in a table constructor may cost: the machine fills
 // a table up to it.
 func (s *sandbox) countKey(L *lua.LState) int {
 	if n, ok := L.Get(1).(lua.LNumber); ok && n > 0 && n < limits.ArrayMax {
 		s.spendRoom(int(n))
 	}
+	luacall.SpendOnKey(L, L.Get(1))
 	L.SetTop(1)
 	return 1
 }

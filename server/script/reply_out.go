@@ -84,7 +84,7 @@ func (e *Engine) writeTable(t *lua.LTable, w *resp.Writer, top int) {
 		w.EmptyArray()
 		return
 	}
-	if fieldless(t) {
+	if e.fieldless(t) {
 		e.writeArray(t, w, top)
 		return
 	}
@@ -134,7 +134,9 @@ func (e *Engine) isShown(t *lua.LTable) bool {
 
 // fieldless reports whether t has elements only: its first key is a number and
 // so is what follows the last element. Most arrays are told by that.
-func fieldless(t *lua.LTable) bool {
+func (e *Engine) fieldless(t *lua.LTable) bool {
+	e.budget.Spend(lengthSteps)
+	e.budget.SpendGone(t)
 	n := t.Len()
 	if n == 0 {
 		return false
@@ -161,6 +163,7 @@ func (e *Engine) writeArray(t *lua.LTable, w *resp.Writer, top int) {
 func (e *Engine) writeMap(t *lua.LTable, w *resp.Writer, top int) {
 	m := w.Start()
 	n := 0
+	e.budget.SpendGone(t)
 	for k, v := t.Next(lua.LNil); k != lua.LNil; k, v = t.Next(k) {
 		e.budget.Spend(1)
 		e.write(k, w, top+aboveMapKey)
@@ -173,6 +176,7 @@ func (e *Engine) writeMap(t *lua.LTable, w *resp.Writer, top int) {
 func (e *Engine) writeSet(t *lua.LTable, w *resp.Writer, top int) {
 	m := w.Start()
 	n := 0
+	e.budget.SpendGone(t)
 	for k, _ := t.Next(lua.LNil); k != lua.LNil; k, _ = t.Next(k) {
 		e.budget.Spend(1)
 		e.write(k, w, top+aboveSet)

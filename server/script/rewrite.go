@@ -62,11 +62,16 @@ type rewriter struct {
 	noBlocks bool
 	// literals are the tables of literals that were written down.
 	literals []*lua.FunctionProto
+	names    names
+	// long is how many operations on what may be long strings have been written since something counted, on the way through
+	// the statements that has most of them.
+	long int
 }
 
 // chunk rewrites a whole chunk in place.
 func (r *rewriter) chunk(fn *ast.FunctionExpr) {
 	fn.ParList.HasVargs = usesVarargs(fn.Stmts)
+	r.learn(fn.Stmts)
 	if r.params {
 		fn.ParList.Names = []string{keysName, argvName}
 	}
@@ -97,8 +102,11 @@ func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
 	out := stmts[:0:0]
 	for i, s := range stmts {
 		if i%uncounted == uncounted-1 {
-			r.counts = true
-			out = append(out, countSteps(s.Line(), weight(stmts[i+1-uncounted:i+1]))...)
+			r.counts, r.long = true, 0
+			out = append(out, countSteps(s.Line(), r.weight(stmts[i+1-uncounted:i+1]))...)
+		} else if r.long >= longMax/2 {
+			out = append(out, countSteps(s.Line(), longSteps*r.long)...)
+			r.counts, r.long = true, 0
 		}
 		out = append(out, r.statement(s))
 	}
@@ -169,12 +177,12 @@ func (r *rewriter) isOwnVariable(e ast.Expr) bool {
 // stores they fill one tick.
 const uncounted = 12
 
-// counted rewrites a body that counts its steps whenever it starts.
-func (r *rewriter) counted(stmts []ast.Stmt, line int, declare ...string) []ast.Stmt {
+// counted rewrites a body that counts its steps, and more, whenever it starts.
+func (r *rewriter) counted(stmts []ast.Stmt, line, more int, declare ...string) []ast.Stmt {
 	r.counts = true
 	visible := len(r.locals)
 	r.locals = append(r.locals, declare...)
-	out := slices.Concat(leaveClosed(stmts, line), countSteps(line, weight(stmts[:min(len(stmts), uncounted)])), r.block(stmts))
+	out := slices.Concat(leaveClosed(stmts, line), countSteps(line, min(stepsPerTick, r.weight(stmts[:min(len(stmts), uncounted)])+more)), r.block(stmts))
 	r.locals = r.locals[:visible]
 	return out
 }
@@ -316,14 +324,19 @@ func (r *rewriter) statement(stmt ast.Stmt) ast.Stmt {
 	case *ast.DoBlockStmt:
 		s.Stmts = r.block(s.Stmts)
 	case *ast.WhileStmt:
+		steps := r.conditionSteps(s.Condition)
 		s.Condition = r.expr(s.Condition)
-		s.Stmts = r.counted(s.Stmts, s.Line())
+		r.loop(func() { s.Stmts = r.counted(s.Stmts, s.Line(), steps) })
 	case *ast.RepeatStmt:
 		r.repeat(s)
 	case *ast.IfStmt:
 		s.Condition = r.expr(s.Condition)
+		before := r.long
 		s.Then = r.block(s.Then)
+		then := r.long
+		r.long = before
 		s.Else = r.block(s.Else)
+		r.long = max(r.long, then)
 	case *ast.NumberForStmt:
 		return r.numberFor(s)
 	case *ast.GenericForStmt:
@@ -351,14 +364,15 @@ func (r *rewriter) localAssign(s *ast.LocalAssignStmt) {
 }
 
 func (r *rewriter) repeat(s *ast.RepeatStmt) {
-	r.counts = true
+	r.counts, r.long = true, 0
 	visible, close := len(r.locals), leaveClosed(s.Stmts, s.Line())
+	steps := r.conditionSteps(s.Condition)
 	for i, inner := range s.Stmts {
 		s.Stmts[i] = r.statement(inner)
 	}
 	s.Condition = r.expr(s.Condition)
 	r.locals = r.locals[:visible]
-	s.Stmts = slices.Concat(close, countSteps(s.Line(), weight(s.Stmts)), s.Stmts)
+	s.Stmts = slices.Concat(close, countSteps(s.Line(), min(stepsPerTick, r.weight(s.Stmts)+steps)), s.Stmts)
 }
 
 func (r *rewriter) genericFor(s *ast.GenericForStmt) {
@@ -368,7 +382,7 @@ func (r *rewriter) genericFor(s *ast.GenericForStmt) {
 		r.keeps = keeps
 	}
 	threeValues(s)
-	s.Stmts = r.counted(s.Stmts, s.Line(), s.Names...)
+	r.loop(func() { s.Stmts = r.counted(s.Stmts, s.Line(), 0, s.Names...) })
 }
 
 // threeValues has a loop begin with its function, state and first control value. gopher-lua goes by how many variables the loop has, and leaves the
@@ -436,6 +450,9 @@ func (r *rewriter) target(e ast.Expr) {
 		} else {
 			e.Object = r.expr(e.Object)
 		}
+		if r.names.mayBeLong(e.Key) {
+			r.hasRoom()
+		}
 		e.Key = r.key(e.Key)
 	}
 }
@@ -446,12 +463,12 @@ func (r *rewriter) function(fn *ast.FunctionExpr, params ...string) {
 	if fn.ParList.HasVargs {
 		params = append(params, "arg")
 	}
-	outer := r.outer
-	r.outer = len(r.locals)
+	outer, long := r.outer, r.long
+	r.outer, r.long = len(r.locals), 0
 	r.depth++
-	fn.Stmts = r.counted(fn.Stmts, fn.Line(), params...)
+	fn.Stmts = r.counted(fn.Stmts, fn.Line(), 0, params...)
 	r.depth--
-	r.outer = outer
+	r.outer, r.long = outer, long
 }
 
 // isConstant reports whether a name stands for a value of the engine here.

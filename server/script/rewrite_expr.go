@@ -36,7 +36,7 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 	case *ast.LogicalOpExpr:
 		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
 	case *ast.RelationalOpExpr:
-		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+		return r.relational(e)
 	case *ast.ArithmeticOpExpr:
 		return r.arithmetic(e)
 	case *ast.StringConcatOpExpr:
@@ -113,7 +113,7 @@ func (r *rewriter) index(e *ast.AttrGetExpr) ast.Expr {
 		}
 	}
 	e.Object = r.readOnly(e.Object)
-	e.Key = r.key(e.Key)
+	e.Key = r.lookup(e.Key)
 	return e
 }
 
@@ -206,14 +206,14 @@ func (r *rewriter) arithmetic(e *ast.ArithmeticOpExpr) ast.Expr {
 	e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
 	switch e.Operator {
 	case "%":
-		return r.operate("(modulo)", e)
+		return r.operate("(modulo)", e.Line(), e.Lhs, e.Rhs)
 	case "^":
 		if a, b := constantNumber(e.Lhs), constantNumber(e.Rhs); !math.IsNaN(a) && !math.IsNaN(b) {
 			if f := mathlib.Pow(a, b); f > 0 && !math.IsInf(f, 0) {
 				return number(strconv.FormatFloat(f, 'g', -1, 64), e.Line())
 			}
 		}
-		return r.operate("(power)", e)
+		return r.operate("(power)", e.Line(), e.Lhs, e.Rhs)
 	}
 	return e
 }
@@ -222,11 +222,11 @@ func (r *rewriter) arithmetic(e *ast.ArithmeticOpExpr) ast.Expr {
 const rightFirst = ", right first"
 
 // operate is an operator as a call. A local variable on the left is read last, as Lua's machine does: what is on the right may change it.
-func (r *rewriter) operate(name string, e *ast.ArithmeticOpExpr) ast.Expr {
-	if left, ok := e.Lhs.(*ast.IdentExpr); ok && r.isOwn(left.Value) {
-		return invoke(name+rightFirst, e.Line(), e.Rhs, e.Lhs)
+func (r *rewriter) operate(name string, line int, left, right ast.Expr) ast.Expr {
+	if variable, ok := left.(*ast.IdentExpr); ok && r.isOwn(variable.Value) {
+		return invoke(name+rightFirst, line, right, left)
 	}
-	return invoke(name, e.Line(), e.Lhs, e.Rhs)
+	return invoke(name, line, left, right)
 }
 
 // constantNumber returns the number that e is, or NaN.

@@ -26,7 +26,7 @@ const (
 // whole numbers counts the steps of many rounds at once, since that costs each
 // as much as a small body does.
 func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
-	rounds := stepsPerTick / weight(s.Stmts[:min(len(s.Stmts), uncounted)])
+	rounds := stepsPerTick / r.weight(s.Stmts[:min(len(s.Stmts), uncounted)])
 	if !r.noBlocks && rounds >= blockMin && isWhole(s.Init, 0, beginMax) && (s.Step == nil || isWhole(s.Step, 1, stepMax)) {
 		return r.inBlocks(s, rounds)
 	}
@@ -35,7 +35,7 @@ func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
 	if s.Step != nil {
 		s.Step = r.forNumber(s.Step, "step")
 	}
-	s.Stmts = r.counted(s.Stmts, s.Line(), s.Name)
+	r.loop(func() { s.Stmts = r.counted(s.Stmts, s.Line(), 0, s.Name) })
 	return s
 }
 
@@ -60,7 +60,7 @@ func isWhole(e ast.Expr, least, end float64) bool {
 //	end
 func (r *rewriter) inBlocks(s *ast.NumberForStmt, rounds int) ast.Stmt {
 	r.counts, r.blocks = true, true
-	line, each, step := s.Line(), float64(weight(s.Stmts[:min(len(s.Stmts), uncounted)])), 1.0
+	line, each, step := s.Line(), float64(r.weight(s.Stmts[:min(len(s.Stmts), uncounted)])), 1.0
 	if s.Step != nil {
 		step = constantNumber(s.Step)
 	}
@@ -69,7 +69,8 @@ func (r *rewriter) inBlocks(s *ast.NumberForStmt, rounds int) ast.Stmt {
 
 	visible := len(r.locals)
 	r.locals = append(r.locals, s.Name)
-	s.Init, s.Limit, s.Stmts = from, end, append(leaveClosed(s.Stmts, line), leaving(r.block(s.Stmts))...)
+	s.Init, s.Limit = from, end
+	r.loop(func() { s.Stmts = append(leaveClosed(s.Stmts, line), leaving(r.block(s.Stmts))...) })
 	r.locals = r.locals[:visible]
 
 	steps := operation(line, to, "-", from)

@@ -2,30 +2,49 @@ package script
 
 import "github.com/yuin/gopher-lua/ast"
 
-// What counts more than a step, by the memory that it may take.
+// What counts more than a step, by the memory or the time that it may take.
 const (
 	// storeSteps is for t[k] = v, which may fill an array of limits.ArrayMax.
 	storeSteps = 8
+	// longSteps is for an operation on what may be a long string.
+	longSteps = 8
+	// closureSteps is for a function that is made. To find a variable that it uses, gopher-lua goes along all those of the callers
+	// that functions use.
+	closureSteps = 8
 	// fieldsPerStep is how many fields of a table constructor count a step.
 	fieldsPerStep = 8
 )
 
 // weight returns how many steps statements count, as many as fit into a tick at
 // most. Inner functions count for themselves.
-func weight(stmts []ast.Stmt) int {
-	n := 1 + storeSteps*stores(stmts)
+func (r *rewriter) weight(stmts []ast.Stmt) int {
+	n := 1 + storeSteps*r.stores(stmts)
 	walk(stmts, func(e ast.Expr) bool {
 		switch e := e.(type) {
+		case *ast.RelationalOpExpr:
+			if orderings[e.Operator] == "" && r.names.comparesLong(e) {
+				n += longSteps
+			}
+		case *ast.AttrGetExpr:
+			if r.names.mayBeLong(e.Key) {
+				n += longSteps
+			}
 		case *ast.TableExpr:
 			n += len(e.Fields) / fieldsPerStep
 		case *ast.Comma3Expr:
 			n += storeSteps
 		case *ast.FunctionExpr:
+			n += closureSteps
 			return false
 		}
 		return n < stepsPerTick
 	})
 	return min(n, stepsPerTick)
+}
+
+// conditionSteps returns how many steps a loop's condition counts, which each round does.
+func (r *rewriter) conditionSteps(e ast.Expr) int {
+	return r.weight([]ast.Stmt{&ast.IfStmt{Condition: e}}) - r.weight(nil)
 }
 
 // makesClosures reports whether there are functions in statements.
@@ -42,32 +61,32 @@ func makesClosures(stmts []ast.Stmt) bool {
 // makesCalls reports whether there are calls in expressions, those of inner functions aside.
 func makesCalls(exprs []ast.Expr) bool {
 	found := false
-	walkExprs(func(e ast.Expr) bool {
+	walker{expression: func(e ast.Expr) bool {
 		_, call := e.(*ast.FuncCallExpr)
 		_, fn := e.(*ast.FunctionExpr)
 		found = found || call
 		return !found && !fn
-	}, exprs...)
+	}}.exprs(exprs...)
 	return found
 }
 
-// stores counts the assignments to elements.
-func stores(stmts []ast.Stmt) int {
+// stores counts the assignments to elements, but for those that count as long strings.
+func (r *rewriter) stores(stmts []ast.Stmt) int {
 	n := 0
 	for _, stmt := range stmts {
 		switch s := stmt.(type) {
 		case *ast.AssignStmt:
 			for _, lhs := range s.Lhs {
 				if get, ok := lhs.(*ast.AttrGetExpr); ok {
-					if _, field := get.Key.(*ast.StringExpr); !field {
+					if _, field := get.Key.(*ast.StringExpr); !field && !r.names.mayBeLong(get.Key) {
 						n++
 					}
 				}
 			}
 		case *ast.DoBlockStmt:
-			n += stores(s.Stmts)
+			n += r.stores(s.Stmts)
 		case *ast.IfStmt:
-			n += stores(s.Then) + stores(s.Else)
+			n += r.stores(s.Then) + r.stores(s.Else)
 		}
 	}
 	return n
@@ -75,73 +94,84 @@ func stores(stmts []ast.Stmt) int {
 
 // walk calls visit for all expressions below stmts, from the outside inwards.
 // Nothing below an expression is visited when visit returns false.
-func walk(stmts []ast.Stmt, visit func(ast.Expr) bool) {
+func walk(stmts []ast.Stmt, visit func(ast.Expr) bool) { walker{expression: visit}.stmts(stmts) }
+
+// walker visits statements and expressions.
+type walker struct {
+	statement  func(ast.Stmt) // or nil
+	expression func(ast.Expr) bool
+}
+
+func (w walker) stmts(stmts []ast.Stmt) {
 	for _, stmt := range stmts {
+		if w.statement != nil {
+			w.statement(stmt)
+		}
 		switch s := stmt.(type) {
 		case *ast.AssignStmt:
-			walkExprs(visit, s.Lhs...)
-			walkExprs(visit, s.Rhs...)
+			w.exprs(s.Lhs...)
+			w.exprs(s.Rhs...)
 		case *ast.LocalAssignStmt:
-			walkExprs(visit, s.Exprs...)
+			w.exprs(s.Exprs...)
 		case *ast.FuncCallStmt:
-			walkExprs(visit, s.Expr)
+			w.exprs(s.Expr)
 		case *ast.DoBlockStmt:
-			walk(s.Stmts, visit)
+			w.stmts(s.Stmts)
 		case *ast.WhileStmt:
-			walkExprs(visit, s.Condition)
-			walk(s.Stmts, visit)
+			w.exprs(s.Condition)
+			w.stmts(s.Stmts)
 		case *ast.RepeatStmt:
-			walk(s.Stmts, visit)
-			walkExprs(visit, s.Condition)
+			w.stmts(s.Stmts)
+			w.exprs(s.Condition)
 		case *ast.IfStmt:
-			walkExprs(visit, s.Condition)
-			walk(s.Then, visit)
-			walk(s.Else, visit)
+			w.exprs(s.Condition)
+			w.stmts(s.Then)
+			w.stmts(s.Else)
 		case *ast.NumberForStmt:
-			walkExprs(visit, s.Init, s.Limit, s.Step)
-			walk(s.Stmts, visit)
+			w.exprs(s.Init, s.Limit, s.Step)
+			w.stmts(s.Stmts)
 		case *ast.GenericForStmt:
-			walkExprs(visit, s.Exprs...)
-			walk(s.Stmts, visit)
+			w.exprs(s.Exprs...)
+			w.stmts(s.Stmts)
 		case *ast.FuncDefStmt:
-			walkExprs(visit, s.Name.Func, s.Name.Receiver, s.Func)
+			w.exprs(s.Name.Func, s.Name.Receiver, s.Func)
 		case *ast.ReturnStmt:
-			walkExprs(visit, s.Exprs...)
+			w.exprs(s.Exprs...)
 		}
 	}
 }
 
-func walkExprs(visit func(ast.Expr) bool, exprs ...ast.Expr) {
+func (w walker) exprs(exprs ...ast.Expr) {
 	for _, expr := range exprs {
-		if expr == nil || !visit(expr) {
+		if expr == nil || !w.expression(expr) {
 			continue
 		}
 		switch e := expr.(type) {
 		case *ast.AttrGetExpr:
-			walkExprs(visit, e.Object, e.Key)
+			w.exprs(e.Object, e.Key)
 		case *ast.TableExpr:
 			for _, field := range e.Fields {
-				walkExprs(visit, field.Key, field.Value)
+				w.exprs(field.Key, field.Value)
 			}
 		case *ast.FuncCallExpr:
-			walkExprs(visit, e.Func, e.Receiver)
-			walkExprs(visit, e.Args...)
+			w.exprs(e.Func, e.Receiver)
+			w.exprs(e.Args...)
 		case *ast.LogicalOpExpr:
-			walkExprs(visit, e.Lhs, e.Rhs)
+			w.exprs(e.Lhs, e.Rhs)
 		case *ast.RelationalOpExpr:
-			walkExprs(visit, e.Lhs, e.Rhs)
+			w.exprs(e.Lhs, e.Rhs)
 		case *ast.StringConcatOpExpr:
-			walkExprs(visit, e.Lhs, e.Rhs)
+			w.exprs(e.Lhs, e.Rhs)
 		case *ast.ArithmeticOpExpr:
-			walkExprs(visit, e.Lhs, e.Rhs)
+			w.exprs(e.Lhs, e.Rhs)
 		case *ast.UnaryMinusOpExpr:
-			walkExprs(visit, e.Expr)
+			w.exprs(e.Expr)
 		case *ast.UnaryNotOpExpr:
-			walkExprs(visit, e.Expr)
+			w.exprs(e.Expr)
 		case *ast.UnaryLenOpExpr:
-			walkExprs(visit, e.Expr)
+			w.exprs(e.Expr)
 		case *ast.FunctionExpr:
-			walk(e.Stmts, visit)
+			w.stmts(e.Stmts)
 		}
 	}
 }

@@ -113,13 +113,18 @@ func (a *aloneCall) askNode(n *node) (reply []byte, failure *Failure) {
 	}
 	n.figures.calls.Add(1)
 	reply, err := conn.ask(c.Request, c.Deadline)
-	if waited := a.takes(nil); err == nil {
+	waited := a.takes(nil)
+	if err == nil && waited {
 		n.alones.put(conn)
 		return reply, nil
-	} else if !waited {
+	}
+	n.alones.drop(conn) // Whoever gave up has hung up, even if the answer was here already.
+	if err == nil {
+		return reply, nil
+	}
+	if !waited {
 		err = errTooLate
 	}
-	n.alones.drop(conn)
 	var timeout net.Error
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():

@@ -24,6 +24,22 @@ func roomOf(state *lua.LState) uintptr {
 	return field.Offset
 }
 
+var (
+	openOffset = OffsetIn[lua.LState]("uvcache", reflect.TypeFor[*lua.Upvalue]())
+	nextOffset = OffsetIn[lua.Upvalue]("next", reflect.TypeFor[*lua.Upvalue]())
+)
+
+// OpenUpvalues returns how many variables of the functions that are running in a
+// state are used by other functions, up to most. gopher-lua goes along all of them whenever
+// a function is made or returns.
+func OpenUpvalues(L *lua.LState, most int) int {
+	n := 0
+	for up := *(**lua.Upvalue)(unsafe.Add(unsafe.Pointer(L), openOffset)); up != nil && n < most; n++ {
+		up = *(**lua.Upvalue)(unsafe.Add(unsafe.Pointer(up), nextOffset))
+	}
+	return n
+}
+
 // Forget drops what the calls that have ended left behind in a state: gopher-lua
 // leaves functions, and all that these hold, in the records of calls, and values
 // in registers. No function may be running. The calls' stack must be one that

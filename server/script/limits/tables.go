@@ -40,15 +40,17 @@ func offsetOf(holder reflect.Type, name string, kind reflect.Type) uintptr {
 }
 
 // Next returns the element behind key, the first one behind nil, and nil behind
-// the last. ok is false for a key that t never had.
-func Next(t *lua.LTable, key lua.LValue) (k, v lua.LValue, ok bool) {
+// the last. ok is false for a key that t never had. passed is how many keys have
+// been passed over whose elements are gone.
+func Next(t *lua.LTable, key lua.LValue) (k, v lua.LValue, passed int, ok bool) {
+	places := *(*map[lua.LValue]int)(unsafe.Add(unsafe.Pointer(t), placesOffset))
 	if key != lua.LNil {
 		array := *(*[]lua.LValue)(unsafe.Add(unsafe.Pointer(t), arrayOffset))
 		n, number := key.(lua.LNumber)
 		switch i := int(n); {
 		case number && n == lua.LNumber(i) && i >= 1 && i < ArrayMax:
 			if i > cap(array) {
-				return lua.LNil, lua.LNil, false
+				return lua.LNil, lua.LNil, 0, false
 			}
 			if i > len(array) {
 				// The array has shrunk since.
@@ -57,14 +59,34 @@ func Next(t *lua.LTable, key lua.LValue) (k, v lua.LValue, ok bool) {
 				}
 			}
 		default:
-			places := *(*map[lua.LValue]int)(unsafe.Add(unsafe.Pointer(t), placesOffset))
 			if _, had := places[key]; !had {
-				return lua.LNil, lua.LNil, false
+				return lua.LNil, lua.LNil, 0, false
 			}
 		}
 	}
 	k, v = t.Next(key)
-	return k, v, true
+	if len(places) > keyed(t) {
+		to, found := places[k]
+		if !found && k == lua.LNil {
+			to = len(places)
+		}
+		passed = max(0, to-places[key]-1)
+	}
+	return k, v, passed, true
+}
+
+// keyed returns how many elements of t are not in its array.
+func keyed(t *lua.LTable) int {
+	dict := *(*map[lua.LValue]lua.LValue)(unsafe.Add(unsafe.Pointer(t), dictOffset))
+	texts := *(*map[string]lua.LValue)(unsafe.Add(unsafe.Pointer(t), stringsOffset))
+	return len(dict) + len(texts)
+}
+
+// SpendGone counts the steps of passing over the keys of t whose elements are gone,
+// as everybody does who goes through it.
+func (b *Budget) SpendGone(t *lua.LTable) {
+	places := *(*map[lua.LValue]int)(unsafe.Add(unsafe.Pointer(t), placesOffset))
+	b.Spend(int64(len(places) - keyed(t)))
 }
 
 // Get returns t[i] without metamethods, also beyond ArrayMax, where

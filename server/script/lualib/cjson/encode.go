@@ -145,6 +145,7 @@ func (e *encoder) table(t *lua.LTable, depth, used int) {
 func (e *encoder) arrayLength(t *lua.LTable) int {
 	n := t.Len()
 	e.budget.Spend(int64(n) / 8)
+	e.budget.SpendGone(t)
 	items := int32(0)
 	for i := 1; i <= n; i++ {
 		if limits.Get(t, i) != lua.LNil {

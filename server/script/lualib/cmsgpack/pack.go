@@ -128,6 +128,7 @@ func (p *packer) table(t *lua.LTable, level int) {
 func (p *packer) shape(t *lua.LTable) (count int, isArray bool) {
 	n := t.Len()
 	p.budget.Spend(int64(n) / 8)
+	p.budget.SpendGone(t)
 	for i := 1; i <= n; i++ {
 		if limits.Get(t, i) != lua.LNil {
 			count++

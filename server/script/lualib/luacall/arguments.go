@@ -44,6 +44,13 @@ func SpendOn(L *lua.LState, bytes int) {
 	}
 }
 
+// SpendOnKey counts the steps of comparing v, or of looking it up in a table, if it is a long string.
+func SpendOnKey(L *lua.LState, v lua.LValue) {
+	if text, ok := v.(lua.LString); ok {
+		SpendOn(L, len(text))
+	}
+}
+
 const (
 	longString   = 256 // bytes
 	bytesPerStep = 8

@@ -28,6 +28,15 @@ func RawError(L *lua.LState, text string) {
 	L.Error(lua.LString(text), 0)
 }
 
+// CannotCompare is the complaint about two types that are compared, in this order. Lua
+// takes types for the same if their third letters are, so that "thread" is "string".
+func CannotCompare(a, b string) string {
+	if a[2] == b[2] {
+		return "attempt to compare two " + a + " values"
+	}
+	return "attempt to compare " + a + " with " + b
+}
+
 // ArgError raises the complaint about argument n, counted from 1.
 func ArgError(L *lua.LState, n int, text string) {
 	name, method := calledAs(L)

@@ -190,7 +190,7 @@ func (s *sorter) operatorLess(a, b lua.LValue) bool {
 	if f := lessMethod(a); f != lua.LNil && a.Type() == b.Type() && f == lessMethod(b) {
 		return s.call(f, a, b)
 	}
-	luacall.RawError(s.L, cannotCompare(a.Type().String(), b.Type().String()))
+	luacall.RawError(s.L, luacall.CannotCompare(a.Type().String(), b.Type().String()))
 	return false
 }
 
@@ -207,13 +207,4 @@ func lessMethod(v lua.LValue) lua.LValue {
 		return t.RawGetString("__lt")
 	}
 	return lua.LNil
-}
-
-// cannotCompare is the complaint about two types. Lua takes types for the same
-// if their third letters are.
-func cannotCompare(a, b string) string {
-	if a[2] == b[2] {
-		return "attempt to compare two " + a + " values"
-	}
-	return "attempt to compare " + a + " with " + b
 }

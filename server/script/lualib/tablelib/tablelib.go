@@ -60,6 +60,7 @@ func setn(L *lua.LState) int {
 func (lib *library) maxn(L *lua.LState) int {
 	t := luacall.Table(L, 1)
 	most := 0.0
+	lib.budget.SpendGone(t)
 	for key, _ := t.Next(lua.LNil); key != lua.LNil; key, _ = t.Next(key) {
 		lib.budget.Spend(1)
 		if n, ok := key.(lua.LNumber); ok {
@@ -72,7 +73,8 @@ func (lib *library) maxn(L *lua.LState) int {
 
 func (lib *library) foreach(L *lua.LState) int {
 	t, f := luacall.Table(L, 1), luacall.Function(L, 2)
-	for key, value := t.Next(lua.LNil); key != lua.LNil; key, value, _ = limits.Next(t, key) {
+	lib.budget.SpendGone(t)
+	for key, value := t.Next(lua.LNil); key != lua.LNil; key, value, _, _ = limits.Next(t, key) {
 		if lib.visit(L, f, key, value) {
 			return 1
 		}
