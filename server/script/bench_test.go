@@ -1,6 +1,7 @@
 package script
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,4 +80,15 @@ func BenchmarkLoop(b *testing.B) {
 
 func BenchmarkText(b *testing.B) {
 	benchmarkScript(b, `local s = "rate:" .. KEYS[1] .. ":" .. ARGV[1] / 3 return #s`, "", []string{"user"}, []string{"7"})
+}
+
+// BenchmarkCompile has each script be a new one.
+func BenchmarkCompile(b *testing.B) {
+	e := New(newFakeHost(), Options{})
+	n := 0
+	for b.Loop() {
+		_, err := e.Load(strconv.AppendInt([]byte(gcra+" --"), int64(n), 10), false)
+		require.NoError(b, err)
+		n++
+	}
 }
