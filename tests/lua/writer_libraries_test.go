@@ -149,13 +149,13 @@ func (w *writer) redisCall(d int) string {
 	case 8:
 		return "redis.sha1hex(" + w.list(1) + ")"
 	case 9:
-		return w.pick("redis.error_reply", "redis.status_reply") + "(" + w.pick("'ERR x'", "'-x y'", "{}", w.variable()+", 1") + ")"
+		return w.pick("redis.error_reply", "redis.status_reply") + "(" + w.pick("'ERR x'", "'-x y'", "{}", "1.5", "nil", w.variable()+", 1") + ")"
 	case 10:
 		return "pcall(" + call + ", 'GET', " + key + ")"
 	case 11:
 		return "pcall(" + call + ", " + w.list(2) + ")"
 	case 12:
-		return "pcall(redis." + w.pick("sha1hex", "error_reply", "status_reply", "setresp", "log", "replicate_commands", "acl_check_cmd", "set_repl") + ", " + w.list(2) + ")"
+		return "pcall(redis." + w.pick("sha1hex", "status_reply", "setresp", "log", "replicate_commands", "acl_check_cmd", "set_repl") + ", " + w.list(2) + ")"
 	case 13:
 		return call + "('MGET', 'text', " + key + ", 'none')"
 	case 14:
