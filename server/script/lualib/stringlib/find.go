@@ -51,6 +51,7 @@ func isPlain(pattern string) bool {
 // findPlain is string.find for a text.
 func (lib *library) findPlain(L *lua.LState, s, text string, from int) int {
 	const bytesPerSearch = 1 << 20
+	luacall.SpendOn(L, len(text))
 	for at := from; ; at += bytesPerSearch {
 		slice := s[at:min(at+bytesPerSearch+len(text), len(s))]
 		lib.budget.Spend(int64(len(slice)>>3) + 1)

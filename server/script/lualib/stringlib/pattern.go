@@ -72,6 +72,7 @@ type matcher struct {
 // takeMatcher returns a matcher. One that an error keeps from being given back
 // is garbage.
 func (lib *library) takeMatcher(L *lua.LState, subject, pattern string, anchors bool) *matcher {
+	luacall.SpendOn(L, len(pattern))
 	var m *matcher
 	if n := len(lib.matchers); n > 0 {
 		m, lib.matchers = lib.matchers[n-1], lib.matchers[:n-1]
