@@ -35,8 +35,8 @@ const (
 	// openMax is how many variables of the functions that call each other may be
 	// used by other functions, and openDepth how deep those are whose variables are
 	// counted.
-	openMax   = 8192
-	openDepth = 40
+	openMax   = 4096
+	openDepth = 20
 	// framesMax is how many calls deep the Go stack may be. Each metamethod that
 	// runs inside another takes about five.
 	framesMax = 4000
@@ -56,7 +56,7 @@ const (
 // tick is called by the script when it has counted stepsPerTick steps.
 func (e *Engine) tick(L *lua.LState) int {
 	e.budget.Spend(stepsPerTick)
-	h := &e.run.sandbox.heap
+	h := e.run.heap
 	h.ticks++
 	if h.ticks%ticksPerDepthCheck == 0 {
 		e.checkDepth(L)
@@ -153,8 +153,8 @@ func (e *Engine) stop(text string) {
 // weighed again, by walking over them: no collection is waited for, and what the
 // script has stored, or what others hold, does not count.
 //
-// A script's begins anew with it. That of functions goes on from one to the next,
-// since they may keep what they took.
+// A script's begins anew with it. A library has one for all of its functions, from one
+// call to the next, since they may keep what they took.
 type heap struct {
 	sample [1]metrics.Sample
 	steps  int64 // that are left until a slice ends, between scripts
@@ -181,7 +181,7 @@ func (h *heap) allocated() uint64 {
 // checkHeap stops the script when it has taken too much memory.
 func (e *Engine) checkHeap() {
 	e.run.looked = true
-	h := &e.run.sandbox.heap
+	h := e.run.heap
 	allocated := h.allocated()
 	if !h.looked {
 		h.looked, h.mark, h.room = true, allocated, e.heapLimit()
@@ -209,14 +209,14 @@ func (e *Engine) heapLimit() uint64 {
 	return limit
 }
 
-// weigh returns how many bytes the script holds, together with what all functions
-// keep if it is one of them. It ends early when they are too many.
+// weigh returns how many bytes the script holds, together with what its library
+// keeps. It ends early when they are too many.
 func (e *Engine) weigh() uint64 {
 	s := limits.Scale{Most: int(e.heapLimit()), Pause: e.look}
 	s.Know(e.run.proto)
 	L := e.run.sandbox.L
-	if e.run.sandbox == e.library {
-		e.libraries.weigh(&s)
+	if e.run.library != nil {
+		e.run.library.weigh(&s)
 	}
 	s.Weigh(L)
 	s.Weigh(L.G.CurrentThread)

@@ -99,7 +99,7 @@ func (e *Engine) compileScript(src string, sum digest) (*Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := e.eval.compile(body, "user_script", true)
+	c, err := e.eval.compile(body, "user_script", fromClient)
 	if err != nil {
 		return nil, errors.New("ERR Error compiling script (new function): " + err.Error())
 	}

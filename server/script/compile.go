@@ -28,19 +28,34 @@ const (
 	longTextGCPercent = 25
 )
 
-// compile compiles text, which messages call name. params says that KEYS and
-// ARGV are the chunk's first parameters.
-func (s *sandbox) compile(text, name string, params bool) (c *compiled, err error) {
+// origin says where the text of a chunk comes from.
+type origin int
+
+const (
+	fromClient  origin = iota // a script: KEYS and ARGV are the chunk's first parameters
+	fromLibrary               // of functions
+	fromScript                // a text that a script loads, which may be given any values
+)
+
+// compile compiles text, which messages call name.
+func (s *sandbox) compile(text, name string, from origin) (c *compiled, err error) {
 	if len(text) > longText {
 		// What the compiler leaves behind would pile up.
 		defer debug.SetGCPercent(debug.SetGCPercent(longTextGCPercent))
 	}
-	r := &rewriter{constants: s.names, params: params, loads: s.purpose == forFunctions}
+	r := s.rewriter(from)
 	if c, err = s.compileWith(r, text, name); errors.As(err, new(tooComplex)) && r.blocks {
-		r = &rewriter{constants: s.names, params: params, loads: r.loads, noBlocks: true}
+		r = s.rewriter(from)
+		r.noBlocks = true
 		c, err = s.compileWith(r, text, name)
 	}
 	return c, err
+}
+
+func (s *sandbox) rewriter(from origin) *rewriter {
+	r := &rewriter{constants: s.names, params: from == fromClient, loads: s.purpose == forFunctions}
+	r.names.metatables = from == fromScript
+	return r
 }
 
 // compileWith compiles text as a rewriter changes it.

@@ -36,7 +36,7 @@ func (t *threads) open(s *sandbox) {
 	s.env.RawSetString("coroutine", lua.LNil)
 	of := func(name string) lua.LGFunction { return native.RawGetString(name).(*lua.LFunction).GFunction }
 	t.create, t.resume, t.status, t.running = of("create"), of("resume"), of("status"), of("running")
-	body, err := s.compile(bodyText, bodySource, false)
+	body, err := s.compile(bodyText, bodySource, fromScript)
 	if err != nil {
 		panic(err)
 	}

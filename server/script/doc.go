@@ -27,6 +27,6 @@
 // is allocated, and only when that has passed what the script has room for are its values weighed, by a walk over its
 // registers, its coroutines and what they lead to (limits/scale.go). What it stores in keys does not count, nor does what
 // others hold. Functions of the libraries report what they hold meanwhile (Budget.Hold, Budget.Grow), and make parts of long
-// strings copies, since a part would weigh little and keep the whole. Functions may keep what they make: what all of them keep
-// counts for each.
+// strings copies, since a part would weigh little and keep the whole. Functions may keep what they make: what those of a
+// library keep counts for each of them.
 package script

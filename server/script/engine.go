@@ -128,6 +128,8 @@ type run struct {
 	keys            *lua.LTable
 	argv            *lua.LTable
 	sandbox         *sandbox
+	heap            *heap
+	library         *Library           // whose function, or text, it is; nil for a script
 	given           [2][][]byte        // its keys and arguments
 	proto           *lua.FunctionProto // its compiled text, or its library's
 	reply           *resp.Writer       // where its result goes, once it goes there
@@ -168,7 +170,7 @@ func New(h Host, o Options) *Engine {
 // and args must stay as they are until Run returns; nothing holds on to them
 // afterwards. It may be called again only when it has returned.
 func (e *Engine) Run(s *Script, keys, args [][]byte, w *resp.Writer) {
-	e.begin(e.eval, s.SHA)
+	e.begin(e.eval, s.SHA, &e.eval.heap)
 	e.run.given, e.run.proto = [2][][]byte{keys, args}, s.function.Proto
 	L := e.eval.L
 	e.run.keys, e.run.argv = e.arguments.tables(L, s.keeps, keys, args)
@@ -185,21 +187,34 @@ func (e *Engine) Run(s *Script, keys, args [][]byte, w *resp.Writer) {
 // RunFunction runs f as Run runs a script. What it is given is copied, because a
 // function may keep it.
 func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
-	e.begin(e.library, f.Name)
-	e.run.given, e.run.proto = [2][][]byte{keys, args}, f.Library.proto
+	e.begin(e.library, f.Name, &f.Library.heap)
+	e.run.given, e.run.proto, e.run.library = [2][][]byte{keys, args}, f.Library.proto, f.Library
 	L := e.library.L
+	if e.heapLimit() > e.options.MaxHeapBytes+largeArguments {
+		L.Push(e.library.takeGiven)
+		if err := L.PCall(0, 0, e.library.outermost); err != nil {
+			e.finish(e.library, err, w)
+			return
+		}
+	} else {
+		e.budget.Steps -= int64(e.heapLimit()-e.options.MaxHeapBytes) >> 3
+	}
 	L.Push(f.callback)
 	L.Push(copyStrings(L, keys))
 	L.Push(copyStrings(L, args))
 	e.finish(e.library, L.PCall(2, 1, e.library.outermost), w)
 }
 
+// largeArguments is from how many bytes on a function's arguments, which it may keep,
+// are looked at before it begins.
+const largeArguments = 64 << 10
+
 // begin makes everything ready for a script.
-func (e *Engine) begin(s *sandbox, name string) {
+func (e *Engine) begin(s *sandbox, name string, h *heap) {
 	e.run.active = true
-	e.run.sandbox, e.run.name = s, name
+	e.run.sandbox, e.run.name, e.run.heap = s, name, h
 	s.handler, s.catching = s.outermost, 0
-	e.budget.Steps = s.heap.steps
+	e.budget.Steps = h.steps
 	e.budget.Want = 0
 	e.budget.Return(limits.Mark{})
 }
@@ -227,10 +242,10 @@ func (e *Engine) end(s *sandbox) {
 	if e.run.stopped == memoryText {
 		e.release()
 	}
-	if s == e.library {
-		s.heap.steps = e.budget.Steps
+	if lib := e.run.library; lib != nil {
+		lib.end(e.budget.Steps, e.run.stopped != "")
 	} else {
-		s.heap.reset()
+		e.run.heap.reset()
 	}
 	e.run = run{}
 	e.calls.trim()

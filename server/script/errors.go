@@ -149,6 +149,7 @@ func (s *sandbox) explain(L *lua.LState, v lua.LValue, level int) lua.LValue {
 	if !ok {
 		return v
 	}
+	luacall.SpendOn(L, len(message)) // which may show a key
 	if strings.HasPrefix(string(message), "runtime error:") {
 		s.engine.run.broken = true
 	}

@@ -23,7 +23,10 @@ type Library struct {
 
 	proto *lua.FunctionProto // what Code was compiled to
 	bytes int                // what it takes up, about
-	kept  int                // what the variables of its functions held when they were last weighed, in bytes
+	heap  heap
+	// kept is what the variables of its functions held when they were last weighed, in bytes, and gone how many keys without an element were among
+	// that.
+	kept, gone int
 }
 
 // Function is one function of a library.
@@ -71,6 +74,7 @@ func (e *Engine) LoadLibrary(code []byte, replace bool) (name string, err error)
 		return "", errScriptSize
 	}
 	lib := &Library{Code: string(code), Engine: "LUA"}
+	lib.heap.reset()
 	body, err := lib.readShebang()
 	if err != nil {
 		return "", err
@@ -107,12 +111,12 @@ func (e *Engine) LoadLibrary(code []byte, replace bool) (name string, err error)
 
 // register runs the text of a library.
 func (e *Engine) register(lib *Library, body string) error {
-	c, err := e.library.compile(body, "user_function", false)
+	c, err := e.library.compile(body, "user_function", fromLibrary)
 	if err != nil {
 		return errors.New("ERR Error compiling function: " + err.Error())
 	}
-	e.begin(e.library, "")
-	e.run.loading = lib
+	e.begin(e.library, "", &lib.heap)
+	e.run.loading, e.run.library = lib, lib
 	e.run.proto, lib.proto = c.proto, c.proto
 	L := e.library.L
 	L.Push(L.NewFunctionFromProto(c.proto))
@@ -225,7 +229,6 @@ func (e *Engine) FlushLibraries() {
 		e.run.broken = true
 	} else {
 		e.library.renew()
-		e.library.heap.reset()
 	}
 }
 
@@ -250,16 +253,38 @@ func (e *Engine) LibraryBytes() int {
 	return n
 }
 
-// weigh adds what functions keep.
-func (l *libraries) weigh(s *limits.Scale) {
-	for _, lib := range l.byName {
-		before := s.Bytes
-		s.Know(lib.proto)
-		for _, f := range lib.Functions {
-			s.Weigh(f.callback)
-		}
-		lib.kept = s.Bytes - before
+// weigh adds what the functions keep.
+func (lib *Library) weigh(s *limits.Scale) {
+	bytes, gone := s.Bytes, s.Gone
+	s.Know(lib.proto)
+	for _, f := range lib.Functions {
+		s.Weigh(f.callback)
 	}
+	lib.kept, lib.gone = s.Bytes-bytes, s.Gone-gone
+}
+
+// end is called when a function has ended, with the steps that it has left over.
+func (lib *Library) end(steps int64, stopped bool) {
+	lib.heap.steps = steps
+	if stopped {
+		lib.heap.steps = stepsPerSlice
+	}
+	if lib.gone > goneMax {
+		lib.weigh(&limits.Scale{Compact: true})
+	}
+}
+
+// goneMax is how many keys without an element a library's tables may have together: gopher-lua keeps them, about a hundred bytes each.
+const goneMax = 50_000
+
+// countGiven counts the arguments of a function that are about to be copied.
+func (s *sandbox) countGiven(*lua.LState) int {
+	e := s.engine
+	e.budget.Want = int(e.heapLimit() - e.options.MaxHeapBytes)
+	e.checkHeap()
+	e.budget.Spend(int64(e.budget.Want >> 3))
+	e.budget.Want = 0
+	return 0
 }
 
 // loadTable makes the table redis of a library that loads.

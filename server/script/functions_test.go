@@ -2,6 +2,8 @@ package script
 
 import (
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -130,37 +132,85 @@ func TestFunctionKeepsArguments(t *testing.T) {
 	require.Equal(t, "$5\r\nfirst\r\n", string(w.Bytes()))
 }
 
-// TestWhatFunctionsKeepIsBounded: what functions keep between calls counts for all that are called later, however little each call adds.
+// load loads libraries of functions, each with a name of its own.
+func load(t *testing.T, e *Engine, libraries map[string]string) {
+	for name, code := range libraries {
+		_, err := e.LoadLibrary([]byte("#!lua name="+name+"\n"+code), false)
+		require.NoError(t, err, name)
+	}
+}
+
+// TestWhatFunctionsKeepIsBounded: what the functions of a library keep between calls counts for those of it that are called later, however little each
+// call adds, and for no others.
 func TestWhatFunctionsKeepIsBounded(t *testing.T) {
 	const limit = 24 << 20
 	for name, add := range map[string]string{
 		"long strings":  "string.rep('x', 5e6) .. n",
 		"short strings": "string.rep('x', 9e4) .. n",
 		"tables":        "(function() local t = {} for i = 1, 90 do t[i] = {} t[i][1000] = i end return t end)()",
+		"arguments":     "args[1]",
 	} {
 		e := New(newFakeHost(), Options{MaxHeapBytes: limit})
-		for _, lib := range []string{"a", "b", "c"} {
-			src := "#!lua name=" + lib + "\nlocal kept, n = {}, 0 redis.register_function('" + lib + "', function() n = n + 1 kept[n] = " + add + " return n end)"
-			_, err := e.LoadLibrary([]byte(src), false)
-			require.NoError(t, err)
-		}
+		load(t, e, map[string]string{
+			"hoard":    "local kept, n = {}, 0 redis.register_function('hoard', function(keys, args) n = n + 1 kept[n] = " + add + " return n end)",
+			"innocent": "redis.register_function('innocent', function(keys, args) local n = 0 for i = 1, 5000 do n = n + #tostring(i) end return n end)",
+		})
 		before := inUse()
 		refused := 0
-		for i := range 3000 {
-			if reply := call(e, string(rune('a'+i%3)), nil, nil); reply[0] == '-' {
+		long := strings.Repeat("x", 3e6)
+		for i := 0; i < 3000 && refused < 3; i++ {
+			if reply := call(e, "hoard", nil, []string{long}); reply[0] == '-' {
 				require.Contains(t, reply, memoryText, name)
-				if refused++; refused == 3 {
-					break
-				}
+				refused++
+			}
+			if i%10 == 0 {
+				require.Equal(t, ":18893\r\n", call(e, "innocent", nil, nil), name)
 			}
 		}
 		require.Positive(t, refused, name)
 		require.Less(t, inUse(), before+limit+limit/4, name)
 		require.Greater(t, e.LibraryBytes(), limit/2, name)
-		e.DeleteLibrary("a")
-		require.Equal(t, ":", call(e, "b", nil, nil)[:1], "%s: there is room again", name)
-		e.FlushLibraries()
+		e.DeleteLibrary("hoard")
 		require.Less(t, inUse(), before+4<<20, name)
 		runtime.KeepAlive(e)
+	}
+}
+
+// TestTablesThatFunctionsEmpty: keys come and go without an end in a table that a library keeps.
+func TestTablesThatFunctionsEmpty(t *testing.T) {
+	e := New(newFakeHost(), Options{MaxHeapBytes: 24 << 20})
+	load(t, e, map[string]string{"cache": `local live, count = {stays = 'here'}, 0
+		redis.register_function('enter', function(keys, args) for i = 1, 1000 do live[args[1] .. i] = true count = count + 1 end return count end)
+		redis.register_function('leave', function(keys, args) for i = 1, 1000 do live[args[1] .. i] = nil count = count - 1 end return live.stays end)
+		redis.register_function('walk', function() local n = 0 for k in pairs(live) do n = n + 1 end return n end)`})
+	refused := 0
+	for i := range 600 {
+		name := []string{"user:" + strconv.Itoa(i) + ":"}
+		for _, reply := range []string{call(e, "enter", nil, name), call(e, "leave", nil, name)} {
+			if reply[0] == '-' {
+				refused++
+			}
+		}
+	}
+	require.LessOrEqual(t, refused, 2, "until its tables are compacted")
+	require.Less(t, inUse(), uint64(100<<20))
+	if refused == 0 {
+		require.Equal(t, ":1\r\n", call(e, "walk", nil, nil))
+	}
+}
+
+// TestCoroutinesOutliveStops: a coroutine that a library keeps goes on when another function has been stopped.
+func TestCoroutinesOutliveStops(t *testing.T) {
+	slices := 0
+	e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 3)})
+	load(t, e, map[string]string{"kept": `local n = 0 local co
+		redis.register_function('next', function() co = co or coroutine.create(function() while true do n = n + 1 coroutine.yield(n) end end)
+			local ok, v = coroutine.resume(co) return {tostring(ok), tostring(v), coroutine.status(co)} end)
+		redis.register_function('endless', function() coroutine.wrap(function() while true do end end)() end)
+		redis.register_function('deep', function() local function f() return 1 + f() end return f() end)`})
+	for i := 1; i < 10; i++ {
+		n := strconv.Itoa(i)
+		require.Equal(t, "*3\r\n$4\r\ntrue\r\n$1\r\n"+n+"\r\n$9\r\nsuspended\r\n", call(e, "next", nil, nil))
+		require.Equal(t, "-", call(e, []string{"endless", "deep"}[i%2], nil, nil)[:1])
 	}
 }

@@ -46,7 +46,8 @@ func (s *sandbox) openHidden() {
 
 func (s *sandbox) hide(name string, fn lua.LGFunction) { s.values[name] = s.L.NewFunction(fn) }
 
-// same returns the key of an element that is looked up.
+// same returns the key of an element that is looked up, perhaps in a chain of
+// tables one after the other.
 func same(L *lua.LState) int {
 	luacall.SpendOnKey(L, L.Get(1))
 	return 1

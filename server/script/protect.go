@@ -246,7 +246,7 @@ func (s *sandbox) loadText(L *lua.LState, src, name string) int {
 	if len(src) > MaxScriptBytes {
 		return badCode(L, name)
 	}
-	c, err := s.compile(src, display, false)
+	c, err := s.compile(src, display, fromScript)
 	if err != nil {
 		L.Push(lua.LNil)
 		L.Push(lua.LString(chunkName(cut(name), parsedNameMax) + strings.TrimPrefix(err.Error(), display)))

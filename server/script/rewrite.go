@@ -126,9 +126,21 @@ func (r *rewriter) separate(stmt ast.Stmt) ast.Stmt {
 	}
 	line := s.Line()
 	var names []string
-	var others, locals []ast.Stmt
-	for i := range s.Lhs {
+	var places, others, locals []ast.Stmt
+	// early has an expression be evaluated before the values, as in Lua.
+	early := func(e ast.Expr, kind string, i int) ast.Expr {
+		if r.isOwnVariable(e) || isLiteral(e) {
+			return e
+		}
+		name := "(" + kind + " " + strconv.Itoa(i) + ")"
+		places = append(places, local(line, []string{name}, e))
+		return ident(name, line)
+	}
+	for i, lhs := range s.Lhs {
 		names = append(names, "(value "+strconv.Itoa(i)+")")
+		if get, ok := lhs.(*ast.AttrGetExpr); ok {
+			get.Object, get.Key = early(get.Object, "object", i), early(get.Key, "key", i)
+		}
 	}
 	for i := len(s.Lhs) - 1; i >= 0; i-- {
 		one := &ast.AssignStmt{Lhs: s.Lhs[i : i+1], Rhs: []ast.Expr{ident(names[i], line)}}
@@ -139,7 +151,15 @@ func (r *rewriter) separate(stmt ast.Stmt) ast.Stmt {
 			others = append(others, one)
 		}
 	}
-	return do(line, slices.Concat([]ast.Stmt{local(line, names, s.Rhs...)}, others, locals)...)
+	return do(line, slices.Concat(places, []ast.Stmt{local(line, names, s.Rhs...)}, others, locals)...)
+}
+
+func isLiteral(e ast.Expr) bool {
+	switch e.(type) {
+	case *ast.StringExpr, *ast.NumberExpr:
+		return true
+	}
+	return false
 }
 
 // mixesUp reports whether gopher-lua would read or assign something too early in an assignment.
@@ -450,10 +470,7 @@ func (r *rewriter) target(e ast.Expr) {
 		} else {
 			e.Object = r.expr(e.Object)
 		}
-		if r.names.mayBeLong(e.Key) {
-			r.hasRoom()
-		}
-		e.Key = r.key(e.Key)
+		e.Key = r.store(e.Key)
 	}
 }
 

@@ -43,7 +43,7 @@ type names struct {
 	// and of what pairs and its like return are there as well.
 	given map[string][]ast.Expr
 	long  map[string]bool
-	// metatables is set when the script might have arithmetic return strings.
+	// metatables is set when the script might have arithmetic return strings, and a look-up go on from table to table.
 	metatables bool
 }
 
@@ -223,10 +223,27 @@ func (r *rewriter) hasRoom() bool {
 func (r *rewriter) lookup(key ast.Expr) ast.Expr {
 	long := r.names.mayBeLong(key)
 	out := r.key(key)
-	if long && !r.hasRoom() {
+	if long && (r.names.metatables || !r.hasRoom()) {
 		return invoke("(same)", key.Line(), out)
 	}
 	return out
+}
+
+// store rewrites the key of an element that is assigned to. Where several are, in one
+// statement, those beyond longMax are read a little too early, before what is assigned.
+func (r *rewriter) store(key ast.Expr) ast.Expr {
+	long := r.names.mayBeLong(key)
+	out := r.key(key)
+	if !long {
+		return out
+	}
+	if r.hasRoom() {
+		if r.names.metatables {
+			r.long = min(r.long+longMax/2, longMax)
+		}
+		return out
+	}
+	return invoke("(same)", key.Line(), out)
 }
 
 // loop rewrites the body of a loop, which begins by counting.

@@ -38,13 +38,15 @@ func TestConstructorsStoreEachItemOnce(t *testing.T) {
 func TestAssignmentsOfLocals(t *testing.T) {
 	e := New(newFakeHost(), Options{})
 	for src, want := range map[string]string{
-		"local a, v = {}, 1 v = a.b and (1 + v) return tostring(v)":                                   "nil",
-		"local a, v = {}, 1 v = a.b and a.c and 5 return tostring(v)":                                 "nil",
-		"local v = 1 v = tonumber('x') and 5 return tostring(v)":                                      "nil",
-		"local v = 1 v = redis.call('GET', 'none') and 5 return tostring(v)":                          "false",
-		"local function many(...) return ... end local v = 1 v = (many(false, v)) return tostring(v)": "false",
-		"local a, v = {}, 1 v = not a and 5 return tostring(v)":                                       "false",
-		"local a, n = 1, 0 local function f(v) n = v end a = 2, f(a) return tostring(n)":              "1",
+		"local a, v = {}, 1 v = a.b and (1 + v) return tostring(v)":                                                                               "nil",
+		"local a, v = {}, 1 v = a.b and a.c and 5 return tostring(v)":                                                                             "nil",
+		"local v = 1 v = tonumber('x') and 5 return tostring(v)":                                                                                  "nil",
+		"local v = 1 v = redis.call('GET', 'none') and 5 return tostring(v)":                                                                      "false",
+		"local function many(...) return ... end local v = 1 v = (many(false, v)) return tostring(v)":                                             "false",
+		"local a, v = {}, 1 v = not a and 5 return tostring(v)":                                                                                   "false",
+		"local a, n = 1, 0 local function f(v) n = v end a = 2, f(a) return tostring(n)":                                                          "1",
+		"local i = 0 local function f() i = i + 1 return i end local x, t = 0, {} t[f()], x = f(), 5 return (t[1] or 'none') .. (t[2] or 'none')": "2none",
+		"local t, a = {}, 1 local function f() a = 2 return 7 end t[a + 0], a = f(), 9 return tostring(t[1])":                                     "7",
 	} {
 		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), "\r\n"+want+"\r\n", src)
 	}

@@ -46,7 +46,9 @@ type sandbox struct {
 	L       *lua.LState
 	// ready is set when L is one that runs scripts.
 	ready bool
-	heap  heap
+	heap  heap // of scripts
+	// takeGiven is called before a function that is given much.
+	takeGiven *lua.LFunction
 	// globals holds all global names; env is what scripts see of it.
 	globals, env *lua.LTable
 	// names says which names the rewriter may replace, and values by what: the
@@ -109,6 +111,7 @@ func newSandbox(e *Engine, p purpose) *sandbox {
 	s.outermost = s.L.NewFunction(s.describe)
 	s.caught = s.L.NewFunction(s.explainCaught)
 	s.read = s.L.NewFunction(s.describeRead)
+	s.takeGiven = s.L.NewFunction(s.countGiven)
 	s.tooDeep = s.newUnseen(func(L *lua.LState) int {
 		raise(L, lua.LString(limits.TooDeep))
 		return 0
@@ -129,6 +132,9 @@ func (s *sandbox) renew() {
 	})
 	if s.ready {
 		limits.Inherit(L, s.L)
+		// Coroutines that a library keeps go on with it.
+		L.G = s.L.G
+		L.G.MainThread, L.G.CurrentThread = L, L
 	}
 	s.L.Close()
 	s.ready = true

@@ -26,7 +26,11 @@ func (r *rewriter) weight(stmts []ast.Stmt) int {
 				n += longSteps
 			}
 		case *ast.AttrGetExpr:
-			if r.names.mayBeLong(e.Key) {
+			switch {
+			case !r.names.mayBeLong(e.Key):
+			case r.names.metatables:
+				n += stepsPerTick / 2
+			default:
 				n += longSteps
 			}
 		case *ast.TableExpr:

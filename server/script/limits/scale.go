@@ -20,6 +20,10 @@ type Scale struct {
 	Bytes int
 	// Most ends the weighing when Bytes is above it; 0 stands for no end.
 	Most int
+	// Gone is how many keys without an element the tables had.
+	Gone int
+	// Compact has tables drop such keys where they are the most. Nobody may be going through a table.
+	Compact bool
 	// Pause is called now and then, so that a long weighing holds up nobody. It
 	// may be nil.
 	Pause func()
@@ -212,6 +216,12 @@ func (s *Scale) table(t *lua.LTable) {
 	s.Bytes += tableBytes + valueBytes*(cap(array)+cap(keys))
 	// A key that was given up keeps its place in each map.
 	gone := len(keys) - len(dict) - len(texts)
+	if s.Compact && gone > len(keys)/2 {
+		compact(t)
+		s.table(t)
+		return
+	}
+	s.Gone += gone
 	if dict != nil {
 		s.Bytes += sizeOfMap(len(dict)+gone, 2*valueBytes)
 	}
