@@ -65,7 +65,7 @@ func (g *Gateway) newCall(c *command.Ctx, what about) *call {
 	// All of a client's calls take the connection of its protocol, so that they run in order.
 	way.Slot, way.Proto, way.DB, way.User = -1, c.Reply.Proto(), int32(c.DB.Index()), g.userOf(c.Client)
 	way.Request, way.Replies, way.Script, way.Headless, way.Program, way.Deadline, way.Keeps = way.Request[:0], 1, nil, false, false, 0, false
-	way.At = g.time()
+	way.At, way.Reads = g.time(), c.Cmd.Flags&command.Write == 0
 	return k
 }
 

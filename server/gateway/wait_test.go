@@ -116,6 +116,21 @@ func TestWaitsWhereNoConnectionIsLeft(t *testing.T) {
 	require.Equal(t, "[0 1 0 -1 3600000 b1]", waiting[0].read())
 }
 
+// TestWaitWhoseNodeIsAReplica: a node that is no primary any more serves calls that wait as little as others.
+func TestWaitWhoseNodeIsAReplica(t *testing.T) {
+	_, addr := startServer(t)
+	_, gate := startGateway(t, "redis://"+addr, patient)
+	node := dial(t, addr)
+	require.Equal(t, "OK", node.ask("REPLICAOF 127.0.0.1 1"))
+	require.Contains(t, gate.ask("RL.FIXED k 5 1h WAIT 100ms"), " cannot answer: ")
+	gate.converse(`
+		CONFIG SET upstream-failure closed | OK
+		RL.FIXED k 5 1h WAIT 100ms         | [1 5 0 1000 0]
+		CONFIG SET upstream-failure open   | OK
+		RL.FIXED k 5 1h WAIT 100ms         | [0 5 5 -1 0]
+	`)
+}
+
 // TestWaitWithoutItsUpstream: a call that waits is answered when its connection breaks, and one that comes then as upstream-failure says.
 func TestWaitWithoutItsUpstream(t *testing.T) {
 	home, addr := startServer(t)

@@ -88,7 +88,7 @@ func (a *aloneCall) ask() (reply []byte, failure *Failure) {
 			return reply, nil
 		}
 		if attempt == attemptsMax || Now()+int64(pauseMax) > c.Deadline || !a.takes(nil) {
-			return reply, nil
+			return nil, n.failure(Unreachable, firstLine(reply))
 		}
 		time.Sleep(pauseMax)
 	}

@@ -21,6 +21,7 @@ type Call struct {
 	Owner    any         // whatever the owner wants to find with it
 	Headless bool        // Request lacks what it would begin with, Script.Joint.Head, which many calls have in common
 	Program  bool        // it runs what a client has written, which may end with errors like those of a server that has run nothing
+	Reads    bool        // it changes nothing: that a node serves it does not show that it serves calls that write
 	Keeps    bool        // a Reply that is Kept is valid until the owner calls Upstream.Release, which it must
 
 	// The answer, either Reply or Err.

@@ -406,7 +406,7 @@ func (n *node) tryOut() {
 func (n *node) ask(timeout time.Duration, args ...string) (v value, err error) {
 	done := make(chan struct{})
 	var reply []byte
-	c := &Call{Slot: -1, Proto: 2, Replies: 1, Request: command(args...), Deadline: Now() + int64(timeout), internal: true}
+	c := &Call{Slot: -1, Proto: 2, Replies: 1, Request: command(args...), Deadline: Now() + int64(timeout), Reads: true, internal: true}
 	c.Done = func(c *Call) {
 		switch {
 		case c.Err != nil:

@@ -312,7 +312,7 @@ func (r *reader) judge(w *whole) {
 		if r.link.own {
 			switch refusal := refusalIn(r.buf[w.start:w.end], last); {
 			case refusal == nil:
-				n.served()
+				n.served(c.Reads)
 			case !c.Program: // which may end with any error
 				n.refusedCall(refusal)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,7 @@ const (
 type refusals struct {
 	connection atomic.Pointer[string] // why node.own[0] could not be connected, nil if it could
 	calls      atomic.Int64           // in a row that were refused
+	writes     atomic.Bool            // since the node serves none that write
 
 	mu     sync.Mutex
 	call   string           // why the last call was refused
@@ -112,7 +114,8 @@ func (n *node) warnOfConnection(key linkKey, why string) {
 
 // refusedCall notes that the node has refused a call to Config's user.
 func (n *node) refusedCall(line []byte) {
-	why := firstLine(line)
+	why, _, _ := strings.Cut(firstLine(line), " script: ") // without the script's name, and where in it
+	n.refusals.writes.Store(Incapable(line))
 	n.refusals.mu.Lock()
 	n.refusals.call = why
 	n.refusals.mu.Unlock()
@@ -122,9 +125,14 @@ func (n *node) refusedCall(line []byte) {
 }
 
 // served notes that the node has run a call of Config's user.
-func (n *node) served() {
-	if n.refusals.calls.Load() > 0 && n.refusals.calls.Swap(0) >= refusalsMin {
-		n.up.log.Info("upstream: a node accepts calls again", "node", n.addr)
+func (n *node) served(reads bool) {
+	r := &n.refusals
+	if r.calls.Load() == 0 || reads && r.writes.Load() {
+		return
+	}
+	const accepts = "upstream: a node accepts calls again"
+	if r.calls.Swap(0) >= refusalsMin && r.isDue(accepts, Now()) {
+		n.up.log.Info(accepts, "node", n.addr)
 	}
 }
 

@@ -97,6 +97,30 @@ func TestCallsThatAreRefused(t *testing.T) {
 	require.Equal(t, "refusing", s.Nodes[0].State)
 }
 
+// TestANodeThatServesReadsOnly refuses calls, however often it serves others, and says so once.
+func TestANodeThatServesReadsOnly(t *testing.T) {
+	var log logged
+	node := startFake(t, on("SET", func([]string) string {
+		return "-OOM command not allowed when used memory > 'maxmemory'. script: 0123, on @user_script:1.\r\n"
+	}))
+	u := New(Config{Addrs: []string{node.addr}}, slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(u.Close)
+	require.NoError(t, u.Start(t.Context()))
+	for range 20 {
+		do(t, u, "SET", "k", "v")
+		get := newCall("GET", "k")
+		get.Reads = true
+		require.Nil(t, get.send(u).wait(t).failure)
+	}
+	require.Equal(t, "refusing", u.Status().Nodes[0].State)
+	require.NotContains(t, log.String(), "accepts calls again")
+	require.NotContains(t, log.String(), "script: 0123")
+	node.answer(nil)
+	do(t, u, "SET", "k", "v")
+	s := u.Status()
+	require.Equal(t, StateUp, s.State())
+}
+
 // TestANodeThatRefusesConnections is seen likewise, and no call is needed for that.
 func TestANodeThatRefusesConnections(t *testing.T) {
 	nodes := fakeCluster(t, 2)

@@ -9,9 +9,11 @@ import (
 	"time"
 )
 
-// askSentinels finds the primary that the Sentinels name, and sees that it is one. The Sentinel that answered last is asked first.
+// askSentinels finds the primary that the Sentinels name, and sees that it is one. The Sentinel that named one last is asked first. One that is cut off from
+// the others, and has missed a failover, is not believed: what it names is no primary any more.
 func (f *fleet) askSentinels(ctx context.Context) error {
 	var failures []error
+	tried := map[string]bool{}
 	for i := range f.cfg.Addrs {
 		if ctx.Err() != nil {
 			break
@@ -22,10 +24,15 @@ func (f *fleet) askSentinels(ctx context.Context) error {
 			failures = append(failures, fmt.Errorf("%s: %w", f.cfg.Addrs[at], err))
 			continue
 		}
-		f.best = at
-		if err := f.setPrimary(addr); err != nil {
-			return &lookError{[]error{err}}
+		if tried[addr] {
+			continue
 		}
+		tried[addr] = true
+		if err := f.setPrimary(addr); err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		f.best = at
 		return nil
 	}
 	return &lookError{failures}

@@ -831,6 +831,28 @@ func TestATopologyOfTooManyNodes(t *testing.T) {
 	require.NoError(t, u.fleet.Load().look(t.Context()))
 }
 
+// TestASentinelThatMissedAFailover: the others are asked when the node that one names is no primary.
+func TestASentinelThatMissedAFailover(t *testing.T) {
+	gone, primary := startFake(t, nil), startFake(t, nil)
+	names := func(node *fakeNode) func([]string) string {
+		host, port, err := net.SplitHostPort(node.addr)
+		require.NoError(t, err)
+		return on("SENTINEL", func([]string) string { return array(bulk(host), bulk(port)) })
+	}
+	first, second, third := startFake(t, names(gone)), startFake(t, names(gone)), startFake(t, names(gone))
+	u := started(t, Config{Kind: Sentinel, Addrs: []string{first.addr, second.addr, third.addr}, Master: "m"})
+	require.Equal(t, gone.addr, do(t, u, "PING").node)
+	_ = gone.listener.Close()
+	gone.hangUp()
+	second.answer(names(primary))
+	third.answer(names(primary))
+	eventually(t, "the other primary is used", func() bool {
+		r := do(t, u, "PING")
+		return r.failure == nil && r.node == primary.addr
+	})
+	require.Equal(t, 1, u.fleet.Load().best)
+}
+
 // TestASentinelThatIsWrong: of the nodes that it has named and that are none, the last one is remembered.
 func TestASentinelThatIsWrong(t *testing.T) {
 	node := startFake(t, nil)
