@@ -105,7 +105,11 @@ func (w *writer) chunk() {
 		w.line("local " + name + " = assert(loadstring('return " + w.pick("...", "1, 2", "function(a) return a end", "nil .. 1", "x", "1 +") + "', " + w.pick("'@f'", "'=f'", "'f'", "nil") + "))")
 	case 2:
 		pieces := w.fresh()
-		w.line("local " + pieces + " = 0 local " + name + " = load(function() " + pieces + " = " + pieces + " + 1 if " + pieces + " < 4 then return " + w.expr(1) + " end end)")
+		most, piece := "4", w.variable()
+		if w.IntN(2) == 0 {
+			most, piece = "2", w.expr(1) // which may be seen to be called, and all of a text is read before it is parsed
+		}
+		w.line("local " + pieces + " = 0 local " + name + " = load(function() " + pieces + " = " + pieces + " + 1 if " + pieces + " < " + most + " then return " + piece + " end end)")
 	case 3:
 		w.line("redis.setresp(" + w.pick("2", "3", w.expr(1)) + ")")
 		return
