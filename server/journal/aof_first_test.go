@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"log/slog"
 	"strings"
 	"syscall"
 	"testing"
@@ -168,6 +169,28 @@ func TestFileThatIsWantedElsewhere(t *testing.T) {
 	w = start(second)
 	defer w.Kill()
 	require.Equal(t, "$1\r\nv\r\n", w.Words("GET", "k"))
+}
+
+// TestFileThatIsLeftBehind: who changes dir alone is told that the file stays.
+func TestFileThatIsLeftBehind(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	now := int64(servertest.WallAtStart)
+	w, err := servertest.StartAOF(persistence.OS{}, config.FsyncEverysec, &now, func(cfg *config.Config) {
+		cfg.Dir, cfg.EnableProtectedConfigs = first, config.AccessYes
+	})
+	require.NoError(t, err)
+	defer w.Kill()
+	var text strings.Builder
+	w.Srv.Logger = slog.New(slog.NewTextHandler(&text, nil))
+	move := func(dir string) string {
+		text.Reset()
+		w.Srv.Lock()
+		defer w.Srv.Unlock()
+		require.NoError(t, w.Srv.Config.Set([]config.Pair{{Name: "dir", Value: dir}}, true))
+		return text.String()
+	}
+	require.Contains(t, move(second), "the append-only file stays where it is")
+	require.Empty(t, move(first), "where the file is")
 }
 
 // TestCheckOfAFullDisk says what a start would end with: where there is an append-only file already, that is nothing.

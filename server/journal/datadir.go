@@ -125,6 +125,10 @@ func (j *Journal) dirChanged(old, cfg *config.Config) error {
 		}
 		return checkBeginning(j.FS, cfg)
 	}
+	if cfg.AppendOnly && cfg.Dir != old.Dir && j.AOF.Open && cfg.Dir != j.AOF.dir {
+		j.Logger.Warn("the append-only file stays where it is, although dir has changed: a start with this dir would not find its data; "+
+			"to move it, send CONFIG SET appendonly no, and then CONFIG SET appendonly yes", "is in", j.AOF.dir, "dir", cfg.Dir)
+	}
 	return nil
 }
 
