@@ -271,6 +271,7 @@ func (lib *Library) end(steps int64, stopped bool) {
 	}
 	if lib.gone > goneMax {
 		lib.weigh(&limits.Scale{Compact: true})
+		lib.gone = 0 // Those that are left are not looked for again until the next weighing.
 	}
 }
 

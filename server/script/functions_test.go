@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"headgate/server/resp"
+	"headgate/server/script/limits"
 )
 
 // call runs a function and returns the reply.
@@ -197,6 +198,20 @@ func TestTablesThatFunctionsEmpty(t *testing.T) {
 	if refused == 0 {
 		require.Equal(t, ":1\r\n", call(e, "walk", nil, nil))
 	}
+}
+
+// TestTablesAreCompactedOnce: keys that are gone, and too few of a table to drop, do not have each call go through all that the library keeps.
+func TestTablesAreCompactedOnce(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	load(t, e, map[string]string{"half": `local t = {}
+		redis.register_function('fill', function() for i = 1, 130000 do t['k' .. i] = true end for i = 1, 60000 do t['k' .. i] = nil end end)
+		redis.register_function('get', function(keys, args) return t[args[1]] and 1 end)`})
+	require.Equal(t, "$-1\r\n", call(e, "fill", nil, nil))
+	lib := e.ListLibraries()[0]
+	lib.weigh(&limits.Scale{})
+	require.Greater(t, lib.gone, goneMax)
+	require.Equal(t, ":1\r\n", call(e, "get", nil, []string{"k100000"}))
+	require.Zero(t, lib.gone)
 }
 
 // TestCoroutinesOutliveStops: a coroutine that a library keeps goes on when another function has been stopped.
