@@ -191,7 +191,7 @@ func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
 	e.run.given, e.run.proto, e.run.library = [2][][]byte{keys, args}, f.Library.proto, f.Library
 	L := e.library.L
 	if e.heapLimit() > e.options.MaxHeapBytes+largeArguments {
-		L.Push(e.library.takeGiven)
+		L.Push(e.library.countGiven)
 		if err := L.PCall(0, 0, e.library.outermost); err != nil {
 			e.finish(e.library, err, w)
 			return

@@ -278,8 +278,8 @@ func (lib *Library) end(steps int64, stopped bool) {
 // goneMax is how many keys without an element a library's tables may have together: gopher-lua keeps them, about a hundred bytes each.
 const goneMax = 50_000
 
-// countGiven counts the arguments of a function that are about to be copied.
-func (s *sandbox) countGiven(*lua.LState) int {
+// countArguments counts the arguments of a function that are about to be copied.
+func (s *sandbox) countArguments(*lua.LState) int {
 	e := s.engine
 	e.budget.Want = int(e.heapLimit() - e.options.MaxHeapBytes)
 	e.checkHeap()

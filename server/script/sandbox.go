@@ -47,8 +47,8 @@ type sandbox struct {
 	// ready is set when L is one that runs scripts.
 	ready bool
 	heap  heap // of scripts
-	// takeGiven is called before a function that is given much.
-	takeGiven *lua.LFunction
+	// countGiven is called before a function that is given much.
+	countGiven *lua.LFunction
 	// globals holds all global names; env is what scripts see of it.
 	globals, env *lua.LTable
 	// names says which names the rewriter may replace, and values by what: the
@@ -111,7 +111,7 @@ func newSandbox(e *Engine, p purpose) *sandbox {
 	s.outermost = s.L.NewFunction(s.describe)
 	s.caught = s.L.NewFunction(s.explainCaught)
 	s.read = s.L.NewFunction(s.describeRead)
-	s.takeGiven = s.L.NewFunction(s.countGiven)
+	s.countGiven = s.L.NewFunction(s.countArguments)
 	s.tooDeep = s.newUnseen(func(L *lua.LState) int {
 		raise(L, lua.LString(limits.TooDeep))
 		return 0
