@@ -206,21 +206,21 @@ func TestClientsThatGoWhileTheirCommandsAreUnderWay(t *testing.T) {
 
 // TestAnswersUnderWayAtTheEnd: a gateway that ends waits for what its upstream is about to answer, since that has run.
 func TestAnswersUnderWayAtTheEnd(t *testing.T) {
-	redis := reference.Start(t)
-	srv, gate := startGateway(t, "redis+unix://"+socketOf(redis))
+	r := startRelay(t, socketOf(reference.Start(t)))
+	srv, gate := startGateway(t, r.url())
 	require.Equal(t, "OK", gate.ask("SET n 1"))
-	_, err := redis.Do("CLIENT", "PAUSE", "200", "ALL")
-	require.NoError(t, err)
+	r.stall(true)
 	gate.send("INCR n")
 	require.Eventually(t, func() bool { return srv.Gateway.Up.Status().PendingCalls > 0 }, answerTime, time.Millisecond)
 	srv.Stop()
+	r.stall(false)
 	require.Equal(t, "2", gate.read())
 }
 
 // TestAnswersUnderWayAtTheEndOverTLS: likewise to clients behind a net.Conn, as those of TLS are.
 func TestAnswersUnderWayAtTheEndOverTLS(t *testing.T) {
-	redis := reference.Start(t)
-	srv, gate := startGateway(t, "redis+unix://"+socketOf(redis))
+	r := startRelay(t, socketOf(reference.Start(t)))
+	srv, gate := startGateway(t, r.url())
 	require.Equal(t, "OK", gate.ask("SET n 1"))
 	client, served := net.Pipe()
 	ended := make(chan struct{})
@@ -229,12 +229,12 @@ func TestAnswersUnderWayAtTheEndOverTLS(t *testing.T) {
 		netpoll.ServeConn(srv, served)
 	}()
 	require.NoError(t, client.SetDeadline(time.Now().Add(answerTime)))
-	_, err := redis.Do("CLIENT", "PAUSE", "200", "ALL")
-	require.NoError(t, err)
-	_, err = client.Write([]byte("INCR n\r\nINCR n\r\n"))
+	r.stall(true)
+	_, err := client.Write([]byte("INCR n\r\nINCR n\r\n"))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return srv.Gateway.Up.Status().PendingCalls == 2 }, answerTime, time.Millisecond)
 	srv.Stop()
+	r.stall(false)
 	replies, err := io.ReadAll(client)
 	require.NoError(t, err)
 	require.Equal(t, ":2\r\n:3\r\n", string(replies))
