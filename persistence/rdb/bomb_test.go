@@ -84,6 +84,37 @@ func TestLZFCheckKnowsWhatCanBeUnpacked(t *testing.T) {
 	require.Greater(t, whole, 1000)
 }
 
+// TestReferencesIntoWhatTheyMake repeat it: every length at every distance that is shorter than the longest of them.
+func TestReferencesIntoWhatTheyMake(t *testing.T) {
+	for distance := 1; distance <= lzfMatch; distance++ {
+		text := make([]byte, distance)
+		for i := range text {
+			text[i] = byte(i * 7)
+		}
+		for length := lzfMinMatch; length <= lzfMatch; length++ {
+			src := appendReference(appendLiterals(nil, text), distance, length)
+			want, good := unpackSlowly(src)
+			require.True(t, good)
+			got, err := lzfDecompress(nil, src, distance+length)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(want, got), "%d bytes at %d", length, distance)
+		}
+	}
+}
+
+// BenchmarkBomb unpacks a value that has been compressed as far as LZF can.
+func BenchmarkBomb(b *testing.B) {
+	const size = 16 << 20
+	packed := bomb(size)
+	b.SetBytes(size)
+	var out []byte
+	for b.Loop() {
+		var err error
+		out, err = lzfDecompress(out[:0], packed, size)
+		must(err)
+	}
+}
+
 // unpackSlowly is LZF byte by byte.
 func unpackSlowly(src []byte) (out []byte, good bool) {
 	for len(src) > 0 {

@@ -152,10 +152,9 @@ func lzfDecompress(dst, src []byte, n int) ([]byte, error) {
 		if from < start || len(dst)-start+length > n {
 			return dst, errLZF
 		}
-		for length > 0 { // a reference may reach into what it makes
+		for length > 0 { // a reference may reach into what it makes, which repeats then: each part is twice the last
 			part := dst[from:min(from+length, len(dst))]
 			dst = append(dst, part...)
-			from += len(part)
 			length -= len(part)
 		}
 	}
