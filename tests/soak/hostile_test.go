@@ -39,6 +39,7 @@ const (
 	honestExtra   = 50 * time.Millisecond  // that floods may add to the p99.9 of the honest
 	memoryDrift   = 10                     // percent by which settled memory may differ
 	tablesShare   = 3                      // percent of the highest resident memory that the runtime's tables may have grown by
+	fullPace      = 80                     // percent of the best that was seen of the processors, from which on they run at their speed
 	mostResident  = 8 << 30                // bytes, beyond which the server is killed: others live on this machine too
 	shortClients  = 50                     // of those that limit, in a short soak
 	lookEvery     = 100 * time.Millisecond // at resident memory
@@ -59,7 +60,10 @@ type hostileSoak struct {
 	highest   atomic.Int64
 	lowest    atomic.Int64  // what the server has taken of memory, since stay looks at it
 	stolen    time.Duration // by the host of the machine, until the last line about what goes on
-	ran       map[string]int
+	pace      *harness.Pace // of its processors
+	// atFullPace is what the honest waited for beside floods while the processors ran at fullPace and more.
+	atFullPace []time.Duration
+	ran        map[string]int
 }
 
 // TestHostileSoak has floods drawn at random beside clients that limit: none of those is refused or let through wrongly, none loses its
@@ -84,6 +88,7 @@ func TestHostileSoak(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	s.honest = startHonest(ctx, s.server, clients, s.reference)
+	s.pace = harness.WatchPace(ctx)
 	go s.watch(ctx)
 	for _, m := range s.monitors {
 		go m.run(ctx)
@@ -285,16 +290,22 @@ func (s *hostileSoak) catchUp() (waited time.Duration) {
 	const calls = 5
 	for end := time.Now().Add(catchUpFor); time.Now().Before(end); {
 		before := atomic.LoadInt64(&s.honest.Calls)
-		_, slowest := s.honest.look()
-		waited = max(waited, slowest)
+		waited = slowestOf(waited, s.honest.look())
 		time.Sleep(2 * calls * honestEvery)
 		answers := int(atomic.LoadInt64(&s.honest.Calls) - before)
-		_, slowest = s.honest.look()
-		if waited = max(waited, slowest); slowest < honestEvery && answers >= calls*s.honest.count {
+		late := slowestOf(0, s.honest.look())
+		if waited = max(waited, late); late < honestEvery && answers >= calls*s.honest.count {
 			break
 		}
 	}
 	return waited
+}
+
+func slowestOf(most time.Duration, times []time.Duration) time.Duration {
+	for _, took := range times {
+		most = max(most, took)
+	}
+	return most
 }
 
 // strangers counts the connections beside those of the honest and of the administrator.
@@ -312,14 +323,19 @@ func (s *hostileSoak) strangers() int {
 
 // report prints a line about what the honest have seen since the last one.
 func (s *hostileSoak) report(what string) {
-	p999, slowest := s.honest.look()
+	times := s.honest.look()
+	_, _, p999, slowest := flood.Quantiles(times)
+	pace := s.pace.Look()
+	if s.honest.phase.Load() == phaseFloods && pace >= fullPace {
+		s.atFullPace = append(s.atFullPace, times...)
+	}
 	resident, _ := s.server.Status("VmRSS")
 	before := s.stolen
 	s.stolen = harness.Stolen()
 	v := &s.honest.verdicts
-	s.t.Logf("%6.0f s  honest p99.9 %8v, slowest %8v, %d answers, %d wrongly refused, %d wrongly let through, %d errors; resident %5d MiB, at most %5d; the host took %v away; %s",
+	s.t.Logf("%6.0f s  honest p99.9 %8v, slowest %8v, %d answers, %d wrongly refused, %d wrongly let through, %d errors; resident %5d MiB, at most %5d; the host took %v away, and the processors ran at %d %%; %s",
 		time.Since(s.begin).Seconds(), p999.Round(100*time.Microsecond), slowest.Round(100*time.Microsecond), atomic.LoadInt64(&v.Calls),
-		atomic.LoadInt64(&v.WronglyRefused), atomic.LoadInt64(&v.WronglyLetThrough), atomic.LoadInt64(&v.Errors), resident>>20, s.highest.Load()>>20, s.stolen-before, what)
+		atomic.LoadInt64(&v.WronglyRefused), atomic.LoadInt64(&v.WronglyLetThrough), atomic.LoadInt64(&v.Errors), resident>>20, s.highest.Load()>>20, s.stolen-before, pace, what)
 }
 
 func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
@@ -334,6 +350,8 @@ func (s *hostileSoak) judge(before, after settled) {
 		p999[phase] = late
 		t.Logf("the honest %-20s %8d answers: p50 %v, p99 %v, p99.9 %v, slowest %v", name, count, p50, p99, late, slowest)
 	}
+	_, _, late, slowest := flood.Quantiles(s.atFullPace)
+	t.Logf("of those beside floods %d came while the processors ran at %d %% of their best and more: p99.9 %v, slowest %v", len(s.atFullPace), fullPace, late, slowest)
 	t.Logf("%d refusals among %d answers, %d shared keys settled; wrongly refused %d, wrongly let through %d, errors %d (%s: %s)", v.Refused, v.Calls, shared,
 		v.WronglyRefused, v.WronglyLetThrough, v.Errors, v.firstOf, v.firstError)
 	drift := 100 * float64(after.held()-before.held()) / float64(before.held())

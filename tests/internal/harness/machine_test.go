@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -45,4 +46,26 @@ func TestWatchProcessors(t *testing.T) {
 		}
 		t.Logf("processor %d: %d moments", cpu, len(all))
 	}
+}
+
+func TestPace(t *testing.T) {
+	const us = time.Microsecond
+	p := newPace()
+	require.Equal(t, 100, p.Look(), "nothing was seen")
+	p.note(0, 100*us)
+	p.note(0, 140*us)
+	p.note(1, 200*us)
+	p.note(1, 200*us)
+	require.Equal(t, 50, p.Look(), "the slowest, of the best")
+	p.note(0, 110*us)
+	p.note(1, 125*us)
+	require.Equal(t, 80, p.Look(), "the best stays")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	p = WatchPace(ctx)
+	time.Sleep(3 * paceEvery)
+	cancel()
+	percent := p.Look()
+	require.True(t, percent > 0 && percent <= 100, percent)
+	t.Logf("%d %%", percent)
 }
