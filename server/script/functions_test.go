@@ -177,6 +177,33 @@ func TestWhatFunctionsKeepIsBounded(t *testing.T) {
 	}
 }
 
+// TestAPartKeepsNotTheWhole: what is made of a long string, or was in the same place, does not keep that string in memory.
+func TestAPartKeepsNotTheWhole(t *testing.T) {
+	for name, add := range map[string]string{
+		"a table after the last was removed":  "(function() local x = {long} table.remove(x) return x end)()",
+		"a table after the first was removed": "(function() local x = {long, 1} table.remove(x, 1) return x end)()",
+		"an error's code":                     "redis.error_reply('A\\0' .. long)",
+		"an error":                            "redis.error_reply('A b\\0' .. long)",
+		"a function of a text with a comment": "loadstring('return xyzzy -- ' .. long)",
+		"a function's variables":              "loadstring('local abc = ... return function() return abc end -- ' .. long)",
+		"the name of a text":                  "loadstring('return 1', '=abc' .. long)",
+		"the name of a file":                  "loadstring('return 1', '@abc\\0' .. long)",
+		"a part":                              "long:sub(3, 5)",
+		"what was found":                      "long:match('x(%d+)$')",
+	} {
+		e := New(newFakeHost(), Options{})
+		load(t, e, map[string]string{
+			"keeper": "local kept, n = {}, 0 redis.register_function('keep', function(keys, args) n = n + 1 local long = string.rep('x', 1e6) .. n kept[n] = " + add + " return n end)",
+		})
+		before := inUse()
+		for range 20 {
+			require.Equal(t, byte(':'), call(e, "keep", nil, nil)[0], name)
+		}
+		require.Less(t, inUse(), before+4<<20, name)
+		runtime.KeepAlive(e)
+	}
+}
+
 // TestTablesThatFunctionsEmpty: keys come and go without an end in a table that a library keeps.
 func TestTablesThatFunctionsEmpty(t *testing.T) {
 	e := New(newFakeHost(), Options{MaxHeapBytes: 24 << 20})

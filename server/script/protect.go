@@ -285,13 +285,13 @@ func chunkName(name string, most int) string {
 	if name != "" && (name[0] == '=' || name[0] == '@') {
 		rest := name[1:]
 		if name[0] == '=' {
-			return rest[:min(len(rest), most-1)]
+			return strings.Clone(rest[:min(len(rest), most-1)]) // not a part of what may be long: functions keep it
 		}
 		room := most - len(" '...' ") - 1
 		if len(rest) > room {
 			return "..." + rest[len(rest)-room:]
 		}
-		return rest
+		return strings.Clone(rest)
 	}
 	room := most - len(` [string "..."] `) - 1
 	line, _, broken := strings.Cut(strings.ReplaceAll(name, "\r", "\n"), "\n")

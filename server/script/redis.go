@@ -248,7 +248,7 @@ func (s *sandbox) redisErrorReply(L *lua.LState) int {
 	bare := cut(strings.TrimPrefix(string(message), "-"))
 	if trimmed := strings.Trim(bare, "\r\n"); trimmed != "" && !strings.ContainsAny(trimmed, " \r\n") {
 		// One word stays alone, as before Redis 7: libraries compare it.
-		return push(L, errorTable(L, trimmed))
+		return push(L, errorTable(L, strings.Clone(trimmed))) // not a part of what may be long
 	}
 	return push(L, errorTable(L, errorText(bare)))
 }

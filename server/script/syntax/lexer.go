@@ -40,6 +40,18 @@ type lexer struct {
 	text string
 	at   int
 	line int
+	// names are those of the text so far, which do not keep all of it in memory.
+	names map[string]string
+}
+
+// own returns a name that may be kept. Those that come again are the same one.
+func (lx *lexer) own(name string) string {
+	own, known := lx.names[name]
+	if !known {
+		own = strings.Clone(name)
+		lx.names[own] = own
+	}
+	return own
 }
 
 // nearMax bounds how much of the text a message quotes, in bytes.
@@ -137,6 +149,7 @@ func (lx *lexer) next() token {
 		if keywords[t.value] {
 			t.kind = kind(t.value)
 		}
+		t.value = lx.own(t.value)
 	case isDigit(c) || c == '.' && isDigit(lx.peek(1)):
 		t.kind, t.value = tokenNumber, lx.number()
 	case c == '"' || c == '\'':

@@ -64,7 +64,7 @@ func Parse(text, name string) (chunk *ast.FunctionExpr, err error) {
 			err = complaint
 		}
 	}()
-	p := &parser{lx: lexer{name: name, text: text, line: 1}}
+	p := &parser{lx: lexer{name: name, text: text, line: 1, names: map[string]string{}}}
 	p.advance()
 	chunk = &ast.FunctionExpr{ParList: &ast.ParList{HasVargs: true}}
 	p.fn = &function{vararg: true}

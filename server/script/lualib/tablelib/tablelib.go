@@ -137,7 +137,10 @@ func (lib *library) remove(L *lua.LState) int {
 	L.Push(limits.Get(t, position))
 	lib.budget.Spend(int64(end-position)>>3 + 1)
 	if end < limits.ArrayMax-1 {
-		// All there is lies in the array part, which shrinks by this.
+		// All there is lies in the array part, which shrinks by this. gopher-lua would keep the last one beyond its end.
+		if position == end {
+			t.RawSetInt(end, lua.LNil)
+		}
 		t.Remove(position)
 		return 1
 	}
