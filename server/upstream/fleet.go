@@ -30,7 +30,6 @@ type fleet struct {
 
 	owning  sync.Mutex // one change of slots and runs at a time
 	looking sync.Mutex // one look at a time
-	best    int        // of Addrs, the Sentinel that answered last
 
 	mu      sync.Mutex
 	nodes   map[string]*node // by address; those that may be asked

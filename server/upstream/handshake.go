@@ -25,6 +25,9 @@ type refusedError string
 
 func (e refusedError) Error() string { return string(e) }
 
+// errReplica is why a node is none that calls can be sent to.
+const errReplica = refusedError("it is a replica, which cannot be written to")
+
 // errFull is what a server answers that serves as many clients as it may.
 const errFull = refusedError("ERR max number of clients reached")
 
@@ -264,7 +267,7 @@ func (n *node) fit(g *greeting) error {
 		return refusedError(fmt.Sprintf("it runs version %s: Redis 6.2 or later is needed", g.version))
 	case g.mode != "cluster" && g.role != "master" && g.role != "primary":
 		n.fleet.lookSoon()
-		return refusedError("it is a replica, which cannot be written to")
+		return errReplica
 	}
 	return nil
 }

@@ -1,68 +1,162 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// askSentinels finds the primary that the Sentinels name, and sees that it is one. The Sentinel that named one last is asked first. One that is cut off from
-// the others, and has missed a failover, is not believed: what it names is no primary any more.
-func (f *fleet) askSentinels(ctx context.Context) error {
-	var failures []error
-	tried := map[string]bool{}
-	for i := range f.cfg.Addrs {
-		if ctx.Err() != nil {
-			break
-		}
-		at := (f.best + i) % len(f.cfg.Addrs)
-		addr, err := f.askSentinel(ctx, f.cfg.Addrs[at])
-		if err != nil {
-			failures = append(failures, fmt.Errorf("%s: %w", f.cfg.Addrs[at], err))
-			continue
-		}
-		if tried[addr] {
-			continue
-		}
-		tried[addr] = true
-		if err := f.setPrimary(addr); err != nil {
-			failures = append(failures, err)
-			continue
-		}
-		f.best = at
-		return nil
-	}
-	return &lookError{failures}
+// sentinelGrace is how long the other Sentinels are waited for once one has answered: one whose machine is gone costs a look no more.
+const sentinelGrace = 100 * time.Millisecond
+
+// demotedError tells of a node that Sentinels name as the primary and that is a replica, as it is for a moment while they change the two about.
+type demotedError string
+
+func (e demotedError) Error() string { return string(e) }
+
+// sentinelAnswer is what a Sentinel says of the primary.
+type sentinelAnswer struct {
+	at    int    // of Addrs
+	addr  string // the primary's
+	epoch int64  // of the failover that it knows of; 0: it did not say
+	err   error
 }
 
-// setPrimary has all calls go to a node, if it is a primary. One that is not stays known until the next look, and no longer.
-func (f *fleet) setPrimary(addr string) error {
-	n := f.node(addr, primary)
-	if n == nil {
-		return errTooManyNodes
+// askSentinels finds the primary that the Sentinels name, and sees that it is one. One that is cut off from the others has missed failovers, so that what
+// those name counts that know of the latest one, and among these what most of them name. A primary that does not answer for a moment stays the one that
+// is named: what an outdated Sentinel names may well believe that it is a primary, too.
+func (f *fleet) askSentinels(ctx context.Context) error {
+	answers, failures := f.sentinelAnswers(ctx)
+	if len(answers) == 0 {
+		return &lookError{failures}
 	}
-	kept := map[*node]bool{n: true}
+	unfit := f.follow(ranked(answers, *f.primaries.Load()))
+	if unfit == nil {
+		return nil
+	}
+	return &lookError{append(failures, unfit...)}
+}
+
+// follow has all calls go to the first node of a list, unless that is a replica: then to the next. It returns why it is none of them. The nodes stay known
+// until the next look, and no longer.
+func (f *fleet) follow(addrs []string) (failures []error) {
+	kept := map[*node]bool{}
 	for _, used := range *f.primaries.Load() {
 		kept[used] = true
 	}
+	var named []*node
+	for _, addr := range addrs {
+		if n := f.node(addr, primary); n != nil {
+			kept[n] = true
+			named = append(named, n)
+		}
+	}
 	f.keepOnly(kept)
+	if len(named) < len(addrs) {
+		failures = append(failures, errTooManyNodes)
+	}
+	for _, n := range named {
+		err := f.setPrimary(n)
+		if err == nil {
+			return nil
+		}
+		failures = append(failures, err)
+		if !errors.As(err, new(demotedError)) {
+			break
+		}
+	}
+	return failures
+}
+
+// sentinelAnswers asks all Sentinels at once.
+func (f *fleet) sentinelAnswers(ctx context.Context) (answers []sentinelAnswer, failures []error) {
+	ctx, cancel := context.WithTimeout(ctx, askMax)
+	defer cancel()
+	all := make(chan sentinelAnswer, len(f.cfg.Addrs))
+	for at, sentinel := range f.cfg.Addrs {
+		go func() {
+			a := sentinelAnswer{at: at}
+			a.addr, a.epoch, a.err = f.askSentinel(ctx, sentinel)
+			all <- a
+		}()
+	}
+	for range f.cfg.Addrs {
+		var a sentinelAnswer
+		select {
+		case a = <-all:
+		case <-ctx.Done():
+			return answers, append(failures, errors.New("not all Sentinels have answered in time"))
+		}
+		if a.err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", f.cfg.Addrs[a.at], a.err))
+			continue
+		}
+		if answers = append(answers, a); len(answers) == 1 {
+			defer time.AfterFunc(sentinelGrace, cancel).Stop()
+		}
+	}
+	return answers, failures
+}
+
+// ranked returns the addresses that count, the one to be used first. primaries are those in use.
+func ranked(answers []sentinelAnswer, primaries []*node) (addrs []string) {
+	latest, votes, used := int64(0), map[string]int{}, map[string]bool{}
+	for _, a := range answers {
+		latest = max(latest, a.epoch)
+	}
+	for _, n := range primaries {
+		used[n.addr] = true
+	}
+	slices.SortFunc(answers, func(a, b sentinelAnswer) int { return cmp.Compare(a.at, b.at) })
+	for _, a := range answers {
+		if a.epoch == latest {
+			if votes[a.addr]++; votes[a.addr] == 1 {
+				addrs = append(addrs, a.addr)
+			}
+		}
+	}
+	slices.SortStableFunc(addrs, func(a, b string) int {
+		switch {
+		case votes[a] != votes[b]:
+			return votes[b] - votes[a]
+		case used[a] == used[b]:
+			return 0
+		case used[a]: // it stays
+			return -1
+		}
+		return 1
+	})
+	return addrs
+}
+
+// setPrimary has all calls go to a node, if it is a primary. One that is not stays known until the next look, and no longer.
+func (f *fleet) setPrimary(n *node) error {
 	if why := n.restsFor(); why != "" {
 		return fmt.Errorf("%s: %s", n.addr, why)
 	}
 	hello, err := n.ask(askMax, "HELLO")
-	if err != nil {
-		return nodeError(n, err)
+	if err == nil {
+		var g *greeting
+		if g, err = n.judge(hello); err == nil {
+			n.hello.Store(g)
+			err = f.askAbout(n)
+		}
 	}
-	g, err := n.judge(hello)
 	if err != nil {
-		return nodeError(n, err)
-	}
-	n.hello.Store(g)
-	if err := f.askAbout(n); err != nil {
-		return nodeError(n, err)
+		if !errors.Is(problemOf(err), errReplica) {
+			return nodeError(n, err)
+		}
+		select {
+		case <-f.wanted: // this is the look that finding a replica has asked for
+		default:
+		}
+		return demotedError(nodeError(n, err).Error())
 	}
 	f.setPrimaries([]*node{n})
 	f.known.Store(true)
@@ -70,20 +164,20 @@ func (f *fleet) setPrimary(addr string) error {
 	return nil
 }
 
-// askSentinel asks one Sentinel for the primary's address.
-func (f *fleet) askSentinel(ctx context.Context, addr string) (string, error) {
+// askSentinel asks one Sentinel for the primary's address, and for the failover that it knows of.
+func (f *fleet) askSentinel(ctx context.Context, addr string) (primary string, epoch int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askMax)
 	defer cancel()
 	conn, err := f.dial(ctx, addr)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer hangUp(conn)
 	if err := conn.SetDeadline(time.Now().Add(askMax)); err != nil {
-		return "", err
+		return "", 0, err
 	}
 	var request []byte
-	replies := 1
+	replies := 2
 	if f.cfg.Password != "" {
 		// Sentinels often have no password of their own; then this is an error, and no harm.
 		user := f.cfg.User
@@ -94,21 +188,23 @@ func (f *fleet) askSentinel(ctx context.Context, addr string) (string, error) {
 		replies++
 	}
 	request = appendCommand(request, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", f.cfg.Master)
+	request = appendCommand(request, "SENTINEL", "MASTER", f.cfg.Master)
 	if _, err := conn.Write(request); err != nil {
-		return "", errors.New(reason(err))
+		return "", 0, errors.New(reason(err))
 	}
 	values, err := readValues(conn, replies, handshakeMax)
 	if err != nil {
-		return "", errors.New(reason(err))
+		return "", 0, errors.New(reason(err))
 	}
-	found := values[replies-1]
+	found := values[replies-2]
 	switch {
 	case strings.HasPrefix(found.text, "ERR unknown command"):
-		return "", refusedError("it is not a Sentinel: name a Sentinel, whose port is 26379 by default, or set upstream to redis:// and this address")
+		return "", 0, refusedError("it is not a Sentinel: name a Sentinel, whose port is 26379 by default, or set upstream to redis:// and this address")
 	case found.isError():
-		return "", refusedError(found.text)
+		return "", 0, refusedError(found.text)
 	case len(found.list) != 2:
-		return "", refusedError(fmt.Sprintf("it knows no primary named %q; SENTINEL MASTERS lists those that it knows", f.cfg.Master))
+		return "", 0, refusedError(fmt.Sprintf("it knows no primary named %q; SENTINEL MASTERS lists those that it knows", f.cfg.Master))
 	}
-	return net.JoinHostPort(found.list[0].text, found.list[1].text), nil
+	epoch, _ = strconv.ParseInt(values[replies-1].field("config-epoch").text, 10, 64) // 0 from one that may not say
+	return net.JoinHostPort(found.list[0].text, found.list[1].text), epoch, nil
 }
