@@ -9,6 +9,7 @@ import (
 type Lifecycle struct {
 	ended  chan struct{} // closed by Stop
 	once   sync.Once
+	Asked  atomic.Bool   // a signal has asked for the end; cleared if that fails
 	Ending atomic.Bool   // the last snapshot is being saved; cleared if that fails
 	Hurry  atomic.Bool   // the server ends without waiting for replicas
 	Rounds atomic.Uint64 // of background work, and of scripts that let others go on
@@ -52,12 +53,13 @@ const (
 	notReadyEnding  NotReady = "shutting down"
 	notReadyCopying NotReady = "replica: the primary's data have not come yet"
 	notReadyStale   NotReady = "MASTERDOWN: the primary is not followed, and replica-serve-stale-data is no"
+	notReadyBusy    NotReady = "BUSY: a script has been running for longer than busy-reply-threshold"
 )
 
 // Unready returns why the server cannot do all of its work now, or nothing. It takes no lock: it answers while a command takes long.
 func (s *Core) Unready() NotReady {
 	switch {
-	case s.IsStopping() || s.Ending.Load():
+	case s.IsStopping() || s.Ending.Load() || s.Asked.Load():
 		return notReadyEnding
 	case s.Gate.Has(GateLoading):
 		return notReadyLoading
@@ -67,6 +69,8 @@ func (s *Core) Unready() NotReady {
 		return notReadyCopying
 	case s.Gate.Has(GateStale):
 		return notReadyStale
+	case s.Gate.Has(GateBusy):
+		return notReadyBusy
 	}
 	return ""
 }

@@ -27,6 +27,7 @@ const (
 	evictLooks     = 16                     // keys that go between two looks at the clock
 	clientsShare   = 20                     // percent of what the process may have that maxmemory-clients is when nobody says
 	evictAgain     = 10 * time.Millisecond  // how soon after some clients were closed others may be
+	shortageTold   = time.Hour              // how soon the log says again that maxmemory is reached: where keys are evicted that is so all the time
 
 	linearTenacity = 10                    // up to this maxmemory-eviction-tenacity is in steps of
 	tenacityStep   = 50 * time.Microsecond // and beyond it each step is longer by
@@ -50,6 +51,7 @@ type memoryLimit struct {
 	sweptAt      int64             // ns, when no key was left that was past its time
 	sweepGoal    uint64            // store.Keyspace.Sweeps when such a search will be over; 0: none is under way
 	since        int64             // ns since when more than max is in use without a break; 0 = it is not
+	toldAt       int64             // ns, when the log last said so; 0 = never
 	heapLimit    int64             // the limit that the Go runtime has been given, by
 	AddOutside   func() uint64     // adds up Core.Outside, see Hooks.OutsideMemory; a test may know it beforehand
 	SetHeapLimit func(bytes int64) // nil: the runtime's limit is left alone
@@ -90,11 +92,17 @@ func (x *Executor) limitMemory(cfg *config.Config) {
 		x.Logger.Info("maxmemory is a share of the memory that the process may have", "maxmemory", m.Max, "limit", m.Machine, "percent", containerShare)
 	}
 	if used := x.UsedMemory(); used > m.Max && !x.Gate.Has(command.GateLoading) {
-		x.Logger.Warn("more memory is in use than maxmemory allows; keys are evicted or writes are refused, depending on maxmemory-policy",
-			"maxmemory", m.Max, "used", used, "policy", policy.String())
+		x.tellShortage(x.Clock.Now, used)
 		m.Evicting = m.Evict
 		x.Soon()
 	}
+}
+
+// tellShortage has the log say that maxmemory is reached.
+func (x *Executor) tellShortage(now int64, used uint64) {
+	x.Memory.toldAt = now
+	x.Logger.Warn("more memory is in use than maxmemory allows; keys are evicted or writes are refused, depending on maxmemory-policy",
+		"maxmemory", x.Memory.Max, "used", used, "policy", x.Config.Get().MaxMemoryPolicy.String())
 }
 
 // share is so many percent of a number.
@@ -226,6 +234,9 @@ func (x *Executor) makeRoom(now int64) bool {
 	}
 	if m.since == 0 {
 		m.since = now
+		if m.toldAt == 0 || now >= m.toldAt+int64(shortageTold) {
+			x.tellShortage(now, x.UsedMemory())
+		}
 	}
 	start := time.Now()
 	defer x.Recorder.WatchLatencySince(observe.EventEvictionCycle, start)

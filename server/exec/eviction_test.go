@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"headgate/server/exec"
 	"headgate/server/servertest"
@@ -104,6 +106,29 @@ func TestExpiredGoFirst(t *testing.T) {
 			require.Zero(t, w.Evicted())
 			require.Len(t, strings.Fields(w.Call("KEYS live:*")), half)
 		})
+	}
+}
+
+// TestReachingMaxmemoryIsLogged once an hour, whether keys go or writes are refused.
+func TestReachingMaxmemoryIsLogged(t *testing.T) {
+	for _, policy := range []string{"allkeys-lru", "noeviction"} {
+		w := servertest.NewFullClient(t, policy)
+		var text strings.Builder
+		w.Srv.Logger = slog.New(slog.NewTextHandler(&text, nil))
+		fill := func() {
+			for n := range 40_000 {
+				w.Set(fmt.Sprint("key:", n))
+			}
+		}
+		lines := func() int { return strings.Count(text.String(), "more memory is in use than maxmemory allows") }
+		fill()
+		fill()
+		require.Equal(t, 1, lines(), policy)
+		require.Equal(t, "OK", w.Call("FLUSHALL"))
+		w.Call("PING")
+		w.Now += int64(time.Hour)
+		fill()
+		require.Equal(t, 2, lines(), policy)
 	}
 }
 

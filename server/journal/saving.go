@@ -208,9 +208,11 @@ func (j *Journal) wantsSave() bool {
 // the server. If that fails the server goes on, unless it is forced to end. A script that overruns is waited for as long as shutdown-timeout says, and so is
 // a file that has not been begun. Safe to call from anywhere.
 func (j *Journal) Shutdown(how config.ShutdownFlags) error {
+	until := time.Now().Add(j.Config.Get().ShutdownTimeout)
+	j.Asked.Store(true) // a script that is running lets go of the lock
 	j.Lock()
 	defer j.Unlock()
-	if !j.scripts.AwaitIdle(j.Config.Get().ShutdownTimeout) {
+	if !j.scripts.AwaitIdle(time.Until(until)) {
 		if j.scripts.Wrote {
 			j.Logger.Warn("shutdown-timeout has passed: the running script is aborted, and no snapshot is saved, since it would hold half of what the script has written")
 		} else {
@@ -220,7 +222,11 @@ func (j *Journal) Shutdown(how config.ShutdownFlags) error {
 		return nil
 	}
 	j.awaitFirst()
-	return j.End(how)
+	err := j.End(how)
+	if err != nil {
+		j.Asked.Store(false)
+	}
+	return err
 }
 
 // End is Shutdown and SHUTDOWN when nothing is in their way. The caller holds the executor's lock.

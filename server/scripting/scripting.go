@@ -341,7 +341,7 @@ func (h *Scripts) onSlice(elapsed time.Duration) script.Action {
 		h.Logger.Warn("a script was stopped: it exceeded script-time-limit", "script", h.name, "ms", ms)
 		return script.TimeLimit
 	}
-	if !h.overruns && (cfg.BusyReplyThreshold == 0 || ms < cfg.BusyReplyThreshold) {
+	if !h.overruns && (cfg.BusyReplyThreshold == 0 || ms < cfg.BusyReplyThreshold) && !h.Asked.Load() { // Shutdown needs the lock to wait
 		return script.Continue
 	}
 	if !h.overruns {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -214,6 +215,37 @@ func TestShutdownWaitsForScript(t *testing.T) {
 			a, b := string(c.Do("GET", "a")), string(c.Do("GET", "b"))
 			require.Equal(t, a, b, "both or none")
 			require.Equal(t, tt.kept, a == "$1\r\n1\r\n", a)
+		})
+	}
+}
+
+// TestShutdownTimeoutBeginsWithTheSignal, whenever other clients would be told that a script runs, or if they never were. Until it has passed, and while
+// they are told, the server is not ready.
+func TestShutdownTimeoutBeginsWithTheSignal(t *testing.T) {
+	for threshold, before := range map[string]string{"0": "ready", "50": "BUSY: a script has been running for longer than busy-reply-threshold"} {
+		t.Run(threshold, func(t *testing.T) {
+			t.Parallel()
+			port := fmt.Sprint(harness.FreePort(t))
+			s := startIn(t, t.TempDir(), "--busy-reply-threshold", threshold, "--shutdown-timeout", "2", "--metrics-port", port)
+			says := func(want string) {
+				require.Eventually(t, func() bool {
+					response, err := http.Get("http://127.0.0.1:" + port + "/readyz")
+					if err != nil {
+						return false
+					}
+					defer response.Body.Close()
+					text, err := io.ReadAll(response.Body)
+					return err == nil && strings.TrimSpace(string(text)) == want
+				}, 10*time.Second, time.Millisecond, want)
+			}
+			says("ready")
+			require.NoError(t, dialSoon(t, s.addr).Send(harness.Command("EVAL", "while true do end", "0")))
+			time.Sleep(20 * time.Millisecond) // for it to begin
+			says(before)
+			require.NoError(t, s.Process.Signal(syscall.SIGTERM))
+			says("shutting down")
+			s.ends(0)
+			require.Contains(t, s.log.String(), "shutdown-timeout has passed: the running script is aborted")
 		})
 	}
 }
