@@ -533,7 +533,7 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "top-keys", Group: Limiters, Since: "0.1.0", Default: "512", Settable: true,
-		Summary: "Keys tracked to find those that are limited or called most. A count in RL.TOP may be too high by up to the number of calls divided by this. Each key takes 0.8 KiB. 0 turns RL.TOP off.",
+		Summary: "Keys tracked to find those that are limited or called most. While no more keys are called than this, counts in RL.TOP are exact. After that a key without a place gets one with one call in 64, and takes over the count of the key that it replaces: a count may be too high by up to its error, which is at most the number of calls divided by this, plus 64, and too low by the calls before. Each key takes 0.8 KiB. 0 turns RL.TOP off.",
 		kind:    integer(0, top.MaxKeys, func(c *Config) *int { return &c.TopKeys }),
 	},
 	{

@@ -24,7 +24,7 @@ func topCommand(l *Limits) *command.Command {
 		},
 		Errors: []string{command.ErrUsage, errTopOff},
 		Reply:  command.ReplyMap, Returns: []string{
-			"list: `limited` or `hot`", "seconds: how far the counts look back: from the start, or by top-window to twice that", "calls: of all keys in that period", "error: by how much a count may be too high at most",
+			"list: `limited` or `hot`", "seconds: how far the counts look back: from the start, or by top-window to twice that", "calls: of all keys in that period", "error: by how much a count may be too high at most; it may be too low by the calls that the key had before it got a place, nearly always fewer than 300",
 			"keys: for each key an array of its name, its database, its calls, their maximum error, and the policy that was named or null. Only keys that the caller may read are shown",
 		}, Handler: l.sendTop,
 	}

@@ -105,7 +105,7 @@ var (
 		"Limiter calls in RL.TOP's window: those that were limited, or all of them (hot).", "list")
 	topKeyCalls = newFamily(prometheus.GaugeValue, "headgate_top_key_calls",
 		"Calls of the key at this rank of RL.TOP, from 1 to 10; RL.TOP shows which key it is.", "list", "rank")
-	topError   = newFamily(prometheus.GaugeValue, "headgate_top_error_calls", "Maximum error of headgate_top_key_calls, which is never too low.", "list")
+	topError   = newFamily(prometheus.GaugeValue, "headgate_top_error_calls", "By how much headgate_top_key_calls may be too high at most.", "list")
 	topSeconds = newFamily(prometheus.GaugeValue, "headgate_top_window_seconds", "Seconds that RL.TOP looks back.")
 )
 

@@ -115,7 +115,7 @@ The usual series of the Go runtime and the process (` + "`go_…`, `process_…`
 ` + "| `limiter_waiting`, `limiter_waits_passed`, `limiter_waits_limited`, `limiter_waits_given_up` | calls that are waiting now (WAIT), and those that have waited, by outcome |" + `
 ` + "| `algorithm_<label>`, `policy_<name>` | `allowed=`, `near_limit=` and `limited=` of each that has been called; if not 0, also `shadow_limited=` and `blocks=` (blocks and bans that were started) |" + `
 ` + "| `top_seconds` | how far RL.TOP looks back |" + `
-` + "| `top_limited_<n>`, `top_hot_<n>` | the first keys of RL.TOP: `db=`, `calls=`, `error=` (the maximum error of calls, which are never too low), `policy=` of a key that a policy limits, and `key=` |" + `
+` + "| `top_limited_<n>`, `top_hot_<n>` | the first keys of RL.TOP: `db=`, `calls=`, `error=` (by how much calls may be too high at most), `policy=` of a key that a policy limits, and `key=` |" + `
 ` + "| `top_limited_error`, `top_hot_error` | the maximum error of the counts in that list |" + `
 
 A gateway has the series ` + "`headgate_upstream_…`, and `INFO upstream` with the same figures since its start; a server that keeps keys itself has neither." + `
