@@ -143,11 +143,11 @@ func (g *Gateway) Status() upstream.Status {
 	return s
 }
 
-// request sends one command and waits for its reply.
+// request sends one command, which changes nothing, and waits for its reply.
 func (g *Gateway) request(slot int, words [][]byte) (reply []byte, err error) {
 	answered := make(chan struct{})
 	way := &upstream.Call{
-		Slot: slot, Proto: 2, Request: appendCommand(nil, words...), Replies: 1, Deadline: upstream.Now() + int64(policiesPatience),
+		Slot: slot, Proto: 2, Request: appendCommand(nil, words...), Replies: 1, Deadline: upstream.Now() + int64(policiesPatience), Reads: true,
 		Done: func(c *upstream.Call) {
 			if c.Err != nil {
 				err = errors.New(c.Err.Error())

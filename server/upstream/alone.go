@@ -162,7 +162,7 @@ func (n *node) aloneFor(key linkKey, by int64) (*alone, *Failure) {
 		return conn, nil
 	}
 	failure := n.noConnection(err)
-	switch failure.Full = errors.Is(err, errFull); {
+	switch failure.Full = errors.Is(err, errFull) || errors.As(err, new(ownError)) && n.answers(); {
 	case failure.Full: // so that the call is sent over a connection that is there
 	case failure.refused, n.isCut(err):
 		n.alones.refuse(key, failure, Now()+jitteredNs(n.up.rest.Load()))

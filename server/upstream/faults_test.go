@@ -4,10 +4,13 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -226,6 +229,37 @@ func TestNewConnectionsToANodeAtWork(t *testing.T) {
 	require.Equal(t, Timeout, c.wait(t).failure.Kind)
 	time.Sleep(connectMax + timeout) // until the connection has failed, too
 	require.Zero(t, u.Status().Nodes[0].Rests)
+}
+
+// TestOwnErrors: a node that answers does not rest because this process can have no more connections, and a call that would have had one for itself is to
+// take one that is there.
+func TestOwnErrors(t *testing.T) {
+	node := startFake(t, nil)
+	u := started(t, Config{Addrs: []string{node.addr}, Rest: time.Hour})
+	require.Nil(t, do(t, u, "PING").failure)
+	n := u.fleet.Load().all()[0]
+	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EADDRNOTAVAIL} {
+		n.unreached(dialError(&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", err)}), Now())
+		require.False(t, n.rests(), err)
+	}
+	n.unreached(dialError(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), Now())
+	require.True(t, n.rests())
+}
+
+// TestABusyHeadgateIsOne: a script that runs long does not make it a Redis.
+func TestABusyHeadgateIsOne(t *testing.T) {
+	var busy atomic.Bool
+	node := startFake(t, on("INFO", func([]string) string {
+		if busy.Load() {
+			return "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n"
+		}
+		return bulk("run_id:other\r\nheadgate_version:0.1.0\r\n")
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	require.True(t, u.fleet.Load().headgate.Load())
+	busy.Store(true)
+	require.NoError(t, u.fleet.Load().look(t.Context()))
+	require.True(t, u.fleet.Load().headgate.Load())
 }
 
 // TestAloneInTime: a call with a connection for itself does not wait for that any longer than for its answer.

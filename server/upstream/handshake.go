@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -111,9 +112,25 @@ func (n *node) answers() bool {
 	return heard != 0 && Now()-heard < n.up.silence()
 }
 
+// ownError is why this process could not begin a connection: the node knows nothing of it.
+type ownError struct{ error }
+
+// isOwn reports whether an error of dialling is one of this process, which has no descriptor or port for one more connection.
+func isOwn(err error) bool {
+	for _, own := range [...]error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL} {
+		if errors.Is(err, own) {
+			return true
+		}
+	}
+	return false
+}
+
 // unreached has the node rest since a connection that was begun at a time could not be made. One that is only slow does not, if it is at work,
-// answers others, or has not had as long as calls have.
+// answers others, or has not had as long as calls have; nor does one that answers others while this process cannot have more connections.
 func (n *node) unreached(err error, begin int64) {
+	if errors.As(err, new(ownError)) && n.answers() {
+		return
+	}
 	now := Now()
 	slow := err == errNoConnection || err == errNoTLS || err == errNoHello
 	if slow && (n.busy.Load() > now || now-begin < n.up.silence() || !n.silentSince(begin)) {
@@ -172,7 +189,11 @@ func dialError(err error) error {
 	if errors.As(err, &name) {
 		return errors.New("the host's address is not known: " + name.Err)
 	}
-	return errors.New(strings.TrimPrefix(reason(err), "connect: "))
+	told := errors.New(strings.TrimPrefix(reason(err), "connect: "))
+	if isOwn(err) {
+		return ownError{told}
+	}
+	return told
 }
 
 // handshake introduces a connection: its RESP version, user, name and database, in one write.

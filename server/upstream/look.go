@@ -273,11 +273,15 @@ func (f *fleet) warnOfOthers(used *node) {
 	}
 }
 
-// askAbout finds out whether a node is a headgate, and not this one. A user that may not ask for it is told of a Redis.
+// askAbout finds out whether a node is a headgate, and not this one. One that answers BUSY or the like stays what it was; a user that may
+// not ask for it is told of a Redis.
 func (f *fleet) askAbout(n *node) error {
 	info, err := n.ask(askMax, "INFO", "server")
 	if err != nil {
 		return err
+	}
+	if info.isError() && !refusedError(info.text).lasting() {
+		return nil // it is what it was, and says so again when its script has ended
 	}
 	id := infoField(info.text, "run_id")
 	if id != "" && id == f.cfg.RunID {
