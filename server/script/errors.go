@@ -17,17 +17,15 @@ import (
 // is unwound. It makes a table of it, with the place where it happened, as
 // Redis's own handler does.
 func (s *sandbox) describe(L *lua.LState) int {
-	table := s.description(L)
-	closeUpvalues(L, 0)
-	L.Push(table)
+	closeUpvalues(L, 0) // first, as in explainCaught
+	L.Push(s.description(L))
 	return 1
 }
 
 // describeRead is describe for an error that load returns.
 func (s *sandbox) describeRead(L *lua.LState) int {
-	table := s.description(L)
-	s.closeAbove(L)
-	L.Push(table)
+	s.closeAbove(L) // first, as in explainCaught
+	L.Push(s.description(L))
 	return 1
 }
 
@@ -69,8 +67,8 @@ func (e *Engine) source(f frame) string {
 // explainCaught is describe for errors that pcall catches: only the wording
 // changes.
 func (s *sandbox) explainCaught(L *lua.LState) int {
+	s.closeAbove(L) // first: the rest may stop the script, and libraries go on with these variables
 	v := s.explain(L, L.Get(1), 1)
-	s.closeAbove(L)
 	L.Push(v)
 	return 1
 }

@@ -241,6 +241,30 @@ func TestTablesAreCompactedOnce(t *testing.T) {
 	require.Zero(t, lib.gone)
 }
 
+// TestVariablesOutliveStops: a stop while an error is being worded leaves functions that a library keeps their variables.
+func TestVariablesOutliveStops(t *testing.T) {
+	for name, calls := range map[string]string{
+		"outside":     "f()",
+		"in pcall":    "pcall(f)",
+		"in xpcall":   "xpcall(f, function(e) return e end)",
+		"in a reader": "load(f)",
+	} {
+		for _, failing := range []string{"error(a)", "return n[a]"} {
+			e := New(newFakeHost(), Options{})
+			load(t, e, map[string]string{"keeper": "local n, keep = 1, function() return 'none' end " +
+				"redis.register_function('fail', function(keys, args) " +
+				"local function f() local x = 'secret' keep = function() return x end local a, b = string.rep('y', args[1]), string.rep('z', args[1]) " + failing + " end " +
+				calls + " end) redis.register_function('kept', function() return keep() end)"})
+			stopped := false
+			for size := 15_000_000; size < 32_000_000; size += 1_000_000 {
+				stopped = strings.Contains(call(e, "fail", nil, []string{strconv.Itoa(size)}), memoryText) || stopped
+				require.Equal(t, "$6\r\nsecret\r\n", call(e, "kept", nil, nil), "%s: %s with %d bytes", name, failing, size)
+			}
+			require.True(t, stopped, "%s: %s", name, failing)
+		}
+	}
+}
+
 // TestCoroutinesOutliveStops: a coroutine that a library keeps goes on when another function has been stopped.
 func TestCoroutinesOutliveStops(t *testing.T) {
 	slices := 0

@@ -83,8 +83,8 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 	}
 	var inForce *lua.LFunction
 	inForce = s.newUnseen(func(L *lua.LState) int {
+		s.closeAbove(L) // first, as in explainCaught
 		v := s.explain(L, L.Get(1), 1)
-		s.closeAbove(L)
 		if s.engine.run.stopped == "" {
 			v = s.handled(L, handler, inForce, v)
 		}
