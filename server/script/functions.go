@@ -232,6 +232,21 @@ func (e *Engine) FlushLibraries() {
 	}
 }
 
+// KeepLibraries returns what has the libraries be those that there are now again, with all that their functions remember, whatever has been loaded,
+// replaced or deleted meanwhile. FlushLibraries must not have been called.
+func (e *Engine) KeepLibraries() (putBack func()) {
+	kept := e.libraries
+	e.libraries.byName, e.libraries.functions = maps.Clone(kept.byName), maps.Clone(kept.functions)
+	return func() { e.libraries = kept }
+}
+
+// DeleteLibraries forgets all libraries.
+func (e *Engine) DeleteLibraries() {
+	for name := range e.libraries.byName {
+		e.DeleteLibrary(name)
+	}
+}
+
 // ListLibraries returns all libraries in the order of their names.
 func (e *Engine) ListLibraries() []*Library {
 	return slices.SortedFunc(maps.Values(e.libraries.byName), func(a, b *Library) int { return cmp.Compare(a.Name, b.Name) })

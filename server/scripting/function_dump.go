@@ -20,7 +20,7 @@ func (h *Scripts) functionDump(c *command.Ctx) {
 }
 
 // functionRestore implements FUNCTION RESTORE payload [FLUSH|APPEND|REPLACE]. If one library cannot be loaded, those that were there
-// before are loaded again.
+// before stay, with what their functions remember.
 func (h *Scripts) functionRestore(c *command.Ctx) {
 	engine := h.Engine
 	flush, replace := false, false
@@ -42,9 +42,9 @@ func (h *Scripts) functionRestore(c *command.Ctx) {
 		c.Err(types.ErrPayload)
 		return
 	}
-	old := engine.ListLibraries()
+	putBack := engine.KeepLibraries()
 	if flush {
-		engine.FlushLibraries()
+		engine.DeleteLibraries()
 	}
 	err = rdb.ReadFunctions(body, func(code []byte) error {
 		_, err := engine.LoadLibrary(code, replace)
@@ -55,12 +55,7 @@ func (h *Scripts) functionRestore(c *command.Ctx) {
 		c.OK()
 		return
 	}
-	engine.FlushLibraries()
-	for _, lib := range old {
-		if _, err := engine.LoadLibrary([]byte(lib.Code), false); err != nil {
-			c.Core.Logger.Error("a library of functions is lost: it cannot be loaded again", "library", lib.Name, "err", err)
-		}
-	}
+	putBack()
 	c.Err(functionRestoreError(err))
 }
 

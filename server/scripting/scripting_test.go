@@ -50,6 +50,41 @@ func TestScriptErrorsAreCountedOnce(t *testing.T) {
 	}
 }
 
+// TestRestoreThatFails leaves the libraries what they were, with what their functions remember.
+func TestRestoreThatFails(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	counter := "#!lua name=counter\nlocal n = 0 redis.register_function('count', function() n = n + 1 return n end)"
+	dumpOf := func() string {
+		reply := w.Ask("FUNCTION", "DUMP")
+		_, dump, _ := strings.Cut(reply, "\r\n")
+		return strings.TrimSuffix(dump, "\r\n")
+	}
+	w.Ask("FUNCTION", "LOAD", counter)
+	same := dumpOf()
+	w.Ask("FUNCTION", "DELETE", "counter")
+	w.Ask("FUNCTION", "LOAD", "#!lua name=a\nredis.register_function('fa', function() return 1 end)")
+	w.Ask("FUNCTION", "LOAD", "#!lua name=b\nredis.register_function('count', function() return 1 end)")
+	taken := dumpOf() // of two libraries, the second of which has a function of the counter's name
+	w.Ask("FUNCTION", "FLUSH")
+	w.Ask("FUNCTION", "LOAD", counter)
+	for i, payload := range []string{same, taken, taken[:len(taken)-1]} {
+		for _, policy := range []string{"APPEND", "REPLACE"} {
+			if payload == same && policy == "REPLACE" {
+				continue
+			}
+			require.Equal(t, byte('-'), w.Ask("FUNCTION", "RESTORE", payload, policy)[0], "%d %s", i, policy)
+			require.NotContains(t, w.Ask("FUNCTION", "LIST"), "fa")
+		}
+	}
+	require.Equal(t, ":1\r\n", w.Ask("FCALL", "count", "0"))
+	require.Equal(t, byte('-'), w.Ask("FUNCTION", "RESTORE", taken)[0])
+	require.Equal(t, ":2\r\n", w.Ask("FCALL", "count", "0"))
+	require.Equal(t, "+OK\r\n", w.Ask("FUNCTION", "RESTORE", taken, "FLUSH"))
+	require.Equal(t, ":1\r\n", w.Ask("FCALL", "count", "0"))
+	require.Equal(t, ":1\r\n", w.Ask("FCALL", "count", "0"))
+	require.NotContains(t, w.Ask("FUNCTION", "LIST"), "counter")
+}
+
 // TestScriptTimeMovesOn: TIME tells the time while a script runs; expiry sees the time of the script's start until it ends.
 func TestScriptTimeMovesOn(t *testing.T) {
 	w := servertest.NewWorkerClient(t)
