@@ -203,6 +203,7 @@ func (s *sandbox) baseRawSet(L *lua.LState) int {
 	}
 	s.engine.budget.Spend(1)
 	luacall.SpendOnKey(L, key)
+	s.engine.budget.SpendRoom(t, key)
 	t.RawSet(key, v)
 	L.SetTop(1)
 	return 1

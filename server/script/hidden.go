@@ -57,19 +57,11 @@ func same(L *lua.LState) int {
 // a table up to it.
 func (s *sandbox) countKey(L *lua.LState) int {
 	if n, ok := L.Get(1).(lua.LNumber); ok && n > 0 && n < limits.ArrayMax {
-		s.spendRoom(int(n))
+		s.engine.budget.SpendRoomFor(int(n))
 	}
 	luacall.SpendOnKey(L, L.Get(1))
 	L.SetTop(1)
 	return 1
-}
-
-// spendRoom counts that an array grows by n elements.
-func (s *sandbox) spendRoom(n int) {
-	s.engine.budget.Spend(int64(n) / 8)
-	if n >= limits.ArrayMax/8 {
-		s.engine.checkHeap()
-	}
 }
 
 // countPartKey is countKey for a part of a table, whose items the key must not

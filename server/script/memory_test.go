@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/metrics"
 	"strings"
@@ -55,6 +56,27 @@ func TestArgumentsAreNotTheScriptsOwn(t *testing.T) {
 	src := "for i = 1, 20 do local s = string.rep('x', 5e6) end redis.call('SET', KEYS[1], ARGV[1]) return #ARGV[1]"
 	require.Equal(t, ":20971520\r\n", eval(e, src, resp.RESP2, []string{"k"}, []string{long}))
 	require.Contains(t, eval(e, "return #(ARGV[1] .. ARGV[1])", resp.RESP2, nil, []string{long}), memoryText)
+}
+
+// TestStoresAtFarIndexesCount: each fills an array up to there, and many of them
+// make one expression, in which nothing else counts.
+func TestStoresAtFarIndexesCount(t *testing.T) {
+	for name, src := range map[string]string{
+		"rawset":       "local t = {" + strings.Repeat("rawset({}, 8000, 1),", 600) + "} return #t",
+		"table.insert": "local t = {} for i = 1, 600 do t[i] = {} end local x = {" + inserts(600) + "} return #t",
+		"cmsgpack":     "local t = cmsgpack.unpack('\\220\\2\\88' .. ('\\129\\205\\31\\64\\1'):rep(600)) return #t",
+	} {
+		e := New(newFakeHost(), Options{MaxHeapBytes: 20 << 20})
+		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), memoryText, name)
+	}
+}
+
+func inserts(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "table.insert(t[%d], 8000, 1),", i+1)
+	}
+	return b.String()
 }
 
 // TestWhatAScriptHoldsIsFound: wherever it lies, it counts.

@@ -125,6 +125,7 @@ func (e *Engine) mapped(L *lua.LState, line, rest []byte) (lua.LValue, []byte) {
 	for range n {
 		e.budget.Spend(2)
 		k, rest = e.value(L, rest)
+		e.budget.SpendRoom(t, k)
 		v, rest = e.value(L, rest)
 		L.RawSet(t, k, v)
 	}
@@ -141,6 +142,7 @@ func (e *Engine) set(L *lua.LState, line, rest []byte) (lua.LValue, []byte) {
 	for range n {
 		e.budget.Spend(1)
 		k, rest = e.value(L, rest)
+		e.budget.SpendRoom(t, k)
 		L.RawSet(t, k, lua.LTrue)
 	}
 	e.budget.Release()

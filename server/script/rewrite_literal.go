@@ -144,7 +144,7 @@ func (s *sandbox) fillLiteral(L *lua.LState, t *lua.LTable, pairs []lua.LValue) 
 			t.RawSetInt(items, v)
 		} else {
 			if n, ok := key.(lua.LNumber); ok && n < limits.ArrayMax && int(n) > reach {
-				s.spendRoom(int(n) - reach)
+				b.SpendRoomFor(int(n) - reach)
 				reach = int(n)
 			}
 			t.RawSet(key, v)

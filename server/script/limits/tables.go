@@ -158,3 +158,26 @@ func Len(t *lua.LTable) int {
 	}
 	return low
 }
+
+// SpendRoom counts what the array of t is about to grow by because something is
+// stored at key: it is filled up to there.
+func (b *Budget) SpendRoom(t *lua.LTable, key lua.LValue) {
+	if n, ok := key.(lua.LNumber); ok && n > 0 && n < ArrayMax {
+		b.SpendRoomFor(int(n) - len(*(*[]lua.LValue)(unsafe.Add(unsafe.Pointer(t), arrayOffset))))
+	}
+}
+
+// SpendRoomFor counts that an array is about to grow by n elements, if n is
+// positive.
+func (b *Budget) SpendRoomFor(n int) {
+	const stepElements, largeRoom = 8, ArrayMax / 8
+	if n < stepElements {
+		return
+	}
+	b.Spend(int64(n) / stepElements)
+	if n >= largeRoom {
+		b.Want = n * valueBytes
+		b.Check()
+		b.Want = 0
+	}
+}

@@ -130,7 +130,10 @@ func (u *unpacker) dictionary(n uint64, used int) lua.LValue {
 	t := u.table(0, n)
 	for i := 1; n > 0; i, n = i+1, n-1 {
 		key := u.value(used)
+		u.budget.Hold(key)
+		u.budget.SpendRoom(t, key)
 		v := u.value(used + 1)
+		u.budget.Release()
 		number, isNumber := key.(lua.LNumber)
 		switch {
 		case key == lua.LNil:

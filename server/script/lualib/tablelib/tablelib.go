@@ -116,6 +116,7 @@ func (lib *library) insert(L *lua.LState) int {
 	case 3:
 		position = luacall.Int(L, 2)
 		end = max(end, position)
+		lib.budget.SpendRoom(t, lua.LNumber(end))
 		for i := end; i > position; i-- {
 			lib.budget.Spend(1)
 			t.RawSetInt(i, limits.Get(t, i-1))
