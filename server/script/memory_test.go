@@ -79,10 +79,20 @@ func inserts(n int) string {
 	return b.String()
 }
 
+// keys are n fields of a table constructor with long keys.
+func keys(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "[s .. %d] = 1,", i)
+	}
+	return b.String()
+}
+
 // TestWhatAScriptHoldsIsFound: wherever it lies, it counts.
 func TestWhatAScriptHoldsIsFound(t *testing.T) {
 	const long = "string.rep('x', 1e6)"
 	for name, src := range map[string]string{
+		"a key of a part":         "local s = " + long + " local t = {" + strings.Repeat("1,", 50) + keys(50) + "}",
 		"an upvalue":              "local f = function() end for i = 1, 50 do local g, s = f, " + long + " .. i f = function() return g, s end end",
 		"a metatable":             "local t = {} for i = 1, 50 do t = setmetatable({}, {__index = t, s = " + long + "}) end",
 		"a key":                   "local t = {} for i = 1, 50 do t[" + long + " .. i] = 1 end",

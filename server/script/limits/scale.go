@@ -173,6 +173,9 @@ func (s *Scale) value(v lua.LValue) {
 		if s.first(uintptr(unsafe.Pointer(v))) {
 			s.Bytes += dataBytes
 			s.value(v.Metatable)
+			if inner, ok := v.Value.(lua.LValue); ok {
+				s.value(inner)
+			}
 		}
 		return
 	default:
