@@ -49,6 +49,7 @@ const (
 	valueBytes   = 16 // of an LValue wherever it lies, and of a string's box
 	tableBytes   = 96
 	closureBytes = 64
+	nativeBytes  = 96 // of what a function written in Go keeps for itself
 	upvalueBytes = 48
 	dataBytes    = 48
 	mapBytes     = 48
@@ -271,6 +272,9 @@ func sizeOfMap(n, element int) int {
 
 func (s *Scale) function(f *lua.LFunction) {
 	s.Bytes += closureBytes + 8*len(f.Upvalues)
+	if f.IsG {
+		s.Bytes += nativeBytes
+	}
 	for _, up := range f.Upvalues {
 		if up != nil && s.first(uintptr(unsafe.Pointer(up))) {
 			s.Bytes += upvalueBytes

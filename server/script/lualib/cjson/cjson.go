@@ -12,17 +12,23 @@ const stackMax = 8000
 
 // library is one table of functions with its settings.
 type library struct {
-	budget   *limits.Budget
-	null     *lua.LUserData
+	*shared
 	settings settings
-	out      []byte // reused by encode and for strings with escapes by decode
+}
+
+// shared is what a library has in common with those that its new() returns. They
+// are as many as a script likes, so that a buffer of each would be too much.
+type shared struct {
+	budget *limits.Budget
+	null   *lua.LUserData
+	out    []byte // reused by encode and for strings with escapes by decode
 }
 
 // Open returns the library's table. Its functions count what they read and
 // write as steps of b and obey its limits. It is used by one goroutine at a
 // time, as L is.
 func Open(L *lua.LState, b *limits.Budget) *lua.LTable {
-	return newLibrary(L, b, L.NewUserData())
+	return newLibrary(L, &shared{budget: b, null: L.NewUserData()})
 }
 
 // Reset gives the library, a table that Open returned, the settings it began
@@ -39,8 +45,8 @@ func IsNull(v lua.LValue) bool {
 	return ok && data.Value == nil
 }
 
-func newLibrary(L *lua.LState, b *limits.Budget, null *lua.LUserData) *lua.LTable {
-	l := &library{budget: b, null: null, settings: defaults}
+func newLibrary(L *lua.LState, s *shared) *lua.LTable {
+	l := &library{shared: s, settings: defaults}
 	lib := L.CreateTable(0, 13)
 	owner := L.NewUserData()
 	owner.Value = l
@@ -58,7 +64,7 @@ func newLibrary(L *lua.LState, b *limits.Budget, null *lua.LUserData) *lua.LTabl
 	} {
 		lib.RawSetString(name, L.NewFunction(f))
 	}
-	lib.RawSetString("null", null)
+	lib.RawSetString("null", s.null)
 	lib.RawSetString("_NAME", lua.LString("cjson"))
 	lib.RawSetString("_VERSION", lua.LString("2.1.0"))
 	return lib
@@ -83,6 +89,6 @@ func libraryOf(lib *lua.LTable) *library {
 func (l *library) new(L *lua.LState) int {
 	const steps = 64
 	l.budget.Spend(steps)
-	L.Push(newLibrary(L, l.budget, l.null))
+	L.Push(newLibrary(L, l.shared))
 	return 1
 }

@@ -2,6 +2,7 @@ package cjson
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
+	"headgate/server/script/limits"
 	"headgate/server/script/lualib/internal/luatest"
 )
 
@@ -407,4 +409,35 @@ func run(b *testing.B, vm *luatest.VM, name string, arg lua.LValue, size int) {
 		vm.L.Call(1, 1)
 		vm.L.Pop(1)
 	}
+}
+
+// TestInstancesAreWeighed: whatever is kept of those that new returns, and however
+// long what they wrote was, the weight of it is at least what it takes.
+func TestInstancesAreWeighed(t *testing.T) {
+	for _, kept := range []string{"c.encode", "c.decode", "c"} {
+		L := lua.NewState(lua.Options{SkipOpenLibs: true})
+		L.SetGlobal("cjson", Open(L, limits.NewBudget()))
+		L.SetGlobal("s", lua.LString(strings.Repeat("x", 30_000)))
+		before, weight := liveBytes(), weightOf(L)
+		require.NoError(t, L.DoString("t = {} for i = 1, 5000 do local c = cjson.new() c.encode(s) t[i] = "+kept+" end"))
+		grown := liveBytes() - before
+		weight = weightOf(L) - weight
+		t.Logf("%s: %d bytes in the heap, %d weighed", kept, grown, weight)
+		require.GreaterOrEqual(t, weight, grown*9/10, kept)
+		require.LessOrEqual(t, weight, grown*2+1<<20, kept)
+		L.Close()
+	}
+}
+
+func weightOf(L *lua.LState) int {
+	var s limits.Scale
+	s.Weigh(L.G.Global)
+	return s.Bytes
+}
+
+func liveBytes() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }
