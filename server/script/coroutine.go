@@ -121,6 +121,9 @@ func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 	n := s.thread.resume(L)
 	s.handler, s.catching = outer, catching
 	b.Return(mark)
+	if thread.Dead {
+		limits.End(thread)
+	}
 	if s.engine.run.stopped != "" {
 		s.engine.stop(s.engine.run.stopped)
 	}

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"reflect"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -17,7 +16,7 @@ import (
 // is unwound. It makes a table of it, with the place where it happened, as
 // Redis's own handler does.
 func (s *sandbox) describe(L *lua.LState) int {
-	closeUpvalues(L, 0) // first, as in explainCaught
+	limits.CloseUpvalues(L, 0) // first, as in explainCaught
 	L.Push(s.description(L))
 	return 1
 }
@@ -86,7 +85,7 @@ func (s *sandbox) closeAbove(L *lua.LState) {
 		// The caller of an error's handler has raised the error. One of the three that
 		// has done so itself, as about a wrong argument, does not catch it.
 		if s.catches(call) && (level != 1 || s.catchers(call, &walked) <= s.catching) {
-			closeUpvalues(L, *at[int](call, localBaseAt))
+			limits.CloseUpvalues(L, *at[int](call, localBaseAt))
 			break
 		}
 		call = callerOf(call)
@@ -110,32 +109,6 @@ func (s *sandbox) catchers(call unsafe.Pointer, walked *int64) (n int) {
 	}
 	return n
 }
-
-// closeUpvalues gives the variables in registers from a place on, which closures
-// still use, a life of their own. gopher-lua does so for functions that return,
-// but has no way to ask for it.
-func closeUpvalues(L *lua.LState, from int) {
-	link := at[*lua.Upvalue](unsafe.Pointer(L), openUpvaluesAt)
-	for *link != nil {
-		up := unsafe.Pointer(*link)
-		next := at[*lua.Upvalue](up, nextUpvalueAt)
-		if *at[int](up, upvalueIndexAt) < from {
-			link = next
-			continue
-		}
-		rest := *next
-		(*link).Close()
-		*link = rest
-	}
-}
-
-// Where gopher-lua keeps what closeUpvalues needs. There is one open variable for each level of a recursion, and all of them are looked at for
-// each error that is caught.
-var (
-	openUpvaluesAt = limits.OffsetIn[lua.LState]("uvcache", reflect.TypeFor[*lua.Upvalue]())
-	nextUpvalueAt  = limits.OffsetIn[lua.Upvalue]("next", reflect.TypeFor[*lua.Upvalue]())
-	upvalueIndexAt = limits.OffsetIn[lua.Upvalue]("index", reflect.TypeFor[int]())
-)
 
 // at is the field of a value that lies so many bytes behind its beginning.
 func at[T any](value unsafe.Pointer, offset uintptr) *T { return (*T)(unsafe.Add(value, offset)) }

@@ -98,6 +98,7 @@ func TestWhatAScriptHoldsIsFound(t *testing.T) {
 		"a key":                   "local t = {} for i = 1, 50 do t[" + long + " .. i] = 1 end",
 		"a key that is gone":      "local t = {} for i = 1, 50 do local s = " + long + " .. i t[s] = 1 t[s] = nil end",
 		"a coroutine's variables": "local t = {} for i = 1, 50 do t[i] = coroutine.create(function() local s = " + long + " coroutine.yield() return s end) coroutine.resume(t[i]) end",
+		"a coroutine's closures":  "local t = {} for i = 1, 50 do t[i] = coroutine.wrap(function() local s, n = " + long + " .. i, i coroutine.yield(function() return n end) return s end)() end",
 		"inside a coroutine":      "coroutine.wrap(function() local t = {} for i = 1, 50 do t[i] = " + long + " end end)()",
 		"varargs":                 "local function f(n, ...) if n > 0 then return f(n - 1, " + long + ", ...) end return select('#', ...) end f(50)",
 		"the calls of functions":  "local function f(n) local s = " + long + " .. n if n > 0 then f(n - 1) end return s end f(50)",
@@ -109,4 +110,48 @@ func TestWhatAScriptHoldsIsFound(t *testing.T) {
 		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), memoryText, name)
 		require.Equal(t, ":2\r\n", eval(e, "return 1 + 1", resp.RESP2, nil, nil), name)
 	}
+}
+
+// TestClosuresOutliveTheirCoroutines: however a coroutine has ended, its variables
+// go on in the closures that use them, and nothing else of it does.
+func TestClosuresOutliveTheirCoroutines(t *testing.T) {
+	for name, last := range map[string]string{
+		"returned":        "return 1",
+		"failed":          "error('x')",
+		"failed deep":     "local function deep(d) if d == 0 then error({}) end return 1 + deep(d - 1) end deep(1000)",
+		"failed in pcall": "pcall(error) local x = nil + 1",
+		"tail call":       "return tostring(1)",
+	} {
+		src := "local kept, n = {}, 0 redis.register_function('f', function() for i = 1, 10 do n = n + 1 " +
+			"local co co = coroutine.create(function() local s, k = string.rep('x', 1e5) .. n, n " +
+			"kept[n] = function(d) k = k + d return k end kept[-n] = function() k = k + 100 return coroutine.status(co) end " +
+			"local used = s " + last + " end) coroutine.resume(co) " +
+			"if coroutine.status(co) ~= 'dead' or select(2, coroutine.resume(co)) ~= 'cannot resume dead coroutine' then error('alive') end end end) " +
+			"redis.register_function('g', function(keys, args) local i = tonumber(args[1]) return kept[-i]() .. kept[i](1) .. kept[i](1) end)"
+		e := New(newFakeHost(), Options{})
+		load(t, e, map[string]string{"l": src})
+		before := inUse()
+		for range 40 {
+			require.Equal(t, "$-1\r\n", call(e, "f", nil, nil), name)
+		}
+		require.Equal(t, "$10\r\ndead108109\r\n", call(e, "g", nil, []string{"7"}), name)
+		require.Equal(t, "$10\r\ndead501502\r\n", call(e, "g", nil, []string{"400"}), name)
+		require.Less(t, inUse(), before+4<<20, name)
+		runtime.KeepAlive(e)
+	}
+}
+
+// TestClosuresOutliveTheirCalls: nor do those of a function of a library that
+// failed when many were running keep the registers of these.
+func TestClosuresOutliveTheirCalls(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	load(t, e, map[string]string{"l": "local kept, n = {}, 0 local function deep(d) if d == 0 then n = n + 1 local k = n kept[n] = function() k = k + 1 return k end error('x') end " +
+		"return 1 + deep(d - 1) end redis.register_function('f', function() return deep(10000) end) redis.register_function('g', function() return kept[7]() + kept[7]() end)"})
+	before := inUse()
+	for range 20 {
+		require.Contains(t, call(e, "f", nil, nil), "-ERR user_function:2: x")
+	}
+	require.Equal(t, ":17\r\n", call(e, "g", nil, nil))
+	require.Less(t, inUse(), before+4<<20)
+	runtime.KeepAlive(e)
 }

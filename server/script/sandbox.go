@@ -137,6 +137,7 @@ func (s *sandbox) renew() {
 		L.G.MainThread, L.G.CurrentThread = L, L
 	}
 	s.L.Close()
+	limits.End(s.L)
 	s.ready = true
 	L.Env, L.G.Global = s.env, s.env
 	L.SetMetatable(lua.LString(""), s.strings)

@@ -278,6 +278,11 @@ func (s *Scale) function(f *lua.LFunction) {
 	for _, up := range f.Upvalues {
 		if up != nil && s.first(uintptr(unsafe.Pointer(up))) {
 			s.Bytes += upvalueBytes
+			if up.IsClosed() {
+				letGo(up)
+			} else if owner := ownerOf(up); owner.G.MainThread != owner {
+				s.value(owner) // Its registers live as long as the variable.
+			}
 			s.value(up.Value())
 		}
 	}
@@ -331,6 +336,9 @@ func (s *Scale) thread(L *lua.LState) {
 // nowhere but in its stack.
 func (s *Scale) body(thread unsafe.Pointer) {
 	stack := (*[2]unsafe.Pointer)(unsafe.Add(thread, stackOffset))[1]
+	if stack == nil { // it has ended
+		return
+	}
 	segments := *(*[]unsafe.Pointer)(unsafe.Add(stack, segmentsOffset))
 	if len(segments) > 0 && segments[0] != nil {
 		s.value(*(**lua.LFunction)(unsafe.Add(segments[0], frameFunction)))

@@ -26,6 +26,7 @@ var weighed = map[string]string{
 	"a map emptied again": "t = {} for i = 1, 1e5 do t['key' .. i] = i end for i = 1, 1e5 do t['key' .. i] = nil end",
 	"closures":            "t = {} for i = 1, 1e5 do local n = i t[i] = function() n = n + 1 return n end end",
 	"waiting coroutines":  "t = {} for i = 1, 100 do local s = rep(1e5) t[i] = coroutine.create(function() return s end) end",
+	"their closures":      "t = {} for i = 1, 100 do t[i] = coroutine.wrap(function() local s, n = rep(1e5), i coroutine.yield(function() return n end) return s end)() end",
 	"coroutines":          "t = {} for i = 1, 2e3 do t[i] = coroutine.create(function() end) end",
 }
 
@@ -81,4 +82,32 @@ func TestScaleEnds(t *testing.T) {
 	s.Weigh(table)
 	require.Greater(t, s.Bytes, 1000)
 	require.Less(t, s.count, 300_000)
+}
+
+// TestClosedVariablesKeepNoRegisters: once they have been weighed.
+func TestClosedVariablesKeepNoRegisters(t *testing.T) {
+	L := lua.NewState(lua.Options{SkipOpenLibs: true})
+	defer L.Close()
+	lua.OpenCoroutine(L)
+	before := liveBytes()
+	require.NoError(t, L.DoString("t = {} for i = 1, 1000 do t[i] = coroutine.wrap(function() local f do local n = i f = function() n = n + 1 return n end end coroutine.yield(f) end)() end"))
+	weight := weigh(L)
+	require.Less(t, weight, 8<<20)
+	require.Less(t, liveBytes()-before, 8<<20)
+	require.NoError(t, L.DoString("n = t[7]() + t[7]()"))
+	require.Equal(t, lua.LNumber(17), L.GetGlobal("n"))
+}
+
+// TestAStateThatEnded can be asked whether it is dead, and be weighed.
+func TestAStateThatEnded(t *testing.T) {
+	L := lua.NewState(lua.Options{SkipOpenLibs: true})
+	defer L.Close()
+	L.Options.MinimizeStackMemory = true
+	lua.OpenCoroutine(L)
+	require.NoError(t, L.DoString("co = coroutine.create(function() local n = 1 f = function() n = n + 1 return n end end) coroutine.resume(co)"))
+	End(L.GetGlobal("co").(*lua.LState))
+	require.NoError(t, L.DoString("ok = coroutine.resume(co) s = coroutine.status(co) .. f() .. f()"))
+	require.Equal(t, lua.LString("dead23"), L.GetGlobal("s"))
+	require.Equal(t, lua.LFalse, L.GetGlobal("ok"))
+	require.Positive(t, weigh(L))
 }

@@ -27,6 +27,11 @@ func roomOf(state *lua.LState) uintptr {
 var (
 	openOffset = OffsetIn[lua.LState]("uvcache", reflect.TypeFor[*lua.Upvalue]())
 	nextOffset = OffsetIn[lua.Upvalue]("next", reflect.TypeFor[*lua.Upvalue]())
+	// Where a variable is among the registers, and where these are.
+	indexOffset  = OffsetIn[lua.Upvalue]("index", reflect.TypeFor[int]())
+	holderOffset = OffsetIn[lua.Upvalue]("reg", reflect.PointerTo(pointedTo[lua.LState]("reg")))
+	// Which state registers belong to.
+	ownerOffset = offsetOf(pointedTo[lua.LState]("reg"), "handler", nil)
 )
 
 // OpenUpvalues returns how many variables of the functions that are running in a
@@ -38,6 +43,46 @@ func OpenUpvalues(L *lua.LState, most int) int {
 		up = *(**lua.Upvalue)(unsafe.Add(unsafe.Pointer(up), nextOffset))
 	}
 	return n
+}
+
+// CloseUpvalues gives the variables in registers from a place on, which closures
+// still use, a life of their own. gopher-lua does so for functions that return,
+// but has no way to ask for it.
+func CloseUpvalues(L *lua.LState, from int) {
+	link := (**lua.Upvalue)(unsafe.Add(unsafe.Pointer(L), openOffset))
+	for *link != nil {
+		up := *link
+		next := (**lua.Upvalue)(unsafe.Add(unsafe.Pointer(up), nextOffset))
+		if *(*int)(unsafe.Add(unsafe.Pointer(up), indexOffset)) < from {
+			link = next
+			continue
+		}
+		up.Close()
+		*link, *next = *next, nil
+	}
+}
+
+// letGo has a closed variable lead to the registers no more in which it was.
+func letGo(up *lua.Upvalue) {
+	*(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(up), holderOffset)) = nil
+}
+
+// ownerOf returns the state in whose registers an open variable is.
+func ownerOf(up *lua.Upvalue) *lua.LState {
+	registry := *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(up), holderOffset))
+	return (*lua.LState)((*[2]unsafe.Pointer)(unsafe.Add(registry, ownerOffset))[1])
+}
+
+// End drops what a state leads to that will run nothing any more: closures keep
+// its registers, and by way of those all of it, for as long as they live. All that
+// it can be asked is whether it is dead.
+func End(L *lua.LState) {
+	CloseUpvalues(L, 0)
+	at := unsafe.Pointer(L)
+	registry := reflect.NewAt(pointedTo[lua.LState]("reg"), *(*unsafe.Pointer)(unsafe.Add(at, registryOffset)))
+	registry.Elem().SetZero()
+	*(*unsafe.Pointer)(unsafe.Add(at, currentOffset)) = nil
+	*(*[2]unsafe.Pointer)(unsafe.Add(at, stackOffset)) = [2]unsafe.Pointer{}
 }
 
 // Forget drops what the calls that have ended left behind in a state: gopher-lua
