@@ -91,7 +91,7 @@ func (s *sandbox) join(L *lua.LState) int {
 	t := L.Get(1).(*lua.LTable)
 	for i := 2; i < L.GetTop(); i += 2 {
 		n, part := int(L.Get(i).(lua.LNumber)), L.Get(i+1).(*lua.LTable)
-		s.engine.budget.Spend(int64(limits.Len(part)))
+		s.engine.budget.Spend(int64(s.engine.budget.Len(part)))
 		for k, v := part.Next(lua.LNil); k != lua.LNil; k, v = part.Next(k) {
 			if v == s.nilField {
 				v = lua.LNil
@@ -214,17 +214,15 @@ func (s *sandbox) operandError(L *lua.LState, i int, v lua.LValue, what string) 
 	L.RaiseError("%s", strings.Join([]string{"attempt to ", what, " ", named, v.Type().String(), " value", closing(named)}, ""))
 }
 
-// lengthSteps is what # counts: it steps over elements that became nil.
-const lengthSteps = 20
-
 // length is the operator #.
 func (s *sandbox) length(L *lua.LState) int {
-	s.engine.budget.Spend(lengthSteps)
+	b := s.engine.budget
 	switch v := L.Get(1).(type) {
 	case lua.LString:
+		b.Spend(1)
 		L.Push(lua.LNumber(len(v)))
 	case *lua.LTable:
-		L.Push(s.engine.calls.numbers.value(int64(limits.Len(s.real(v)))))
+		L.Push(s.engine.calls.numbers.value(int64(b.Len(s.real(v)))))
 	default:
 		s.operandError(L, 1, v, "get length of")
 	}

@@ -135,7 +135,7 @@ func (e *Engine) isShown(t *lua.LTable) bool {
 // fieldless reports whether t has elements only: its first key is a number and
 // so is what follows the last element. Most arrays are told by that.
 func (e *Engine) fieldless(t *lua.LTable) bool {
-	e.budget.Spend(lengthSteps)
+	e.budget.Spend(1)
 	e.budget.SpendGone(t)
 	n := t.Len()
 	if n == 0 {

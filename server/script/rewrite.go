@@ -96,14 +96,15 @@ func (r *rewriter) find(name string) int {
 	return -1
 }
 
-// block rewrites statements in a scope of their own.
+// block rewrites statements in a scope of their own. The first of them count with what they are in.
 func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
 	visible := len(r.locals)
 	out := stmts[:0:0]
 	for i, s := range stmts {
-		if i%uncounted == uncounted-1 {
+		if i > 0 && i%uncounted == 0 {
+			next := stmts[i:min(i+uncounted, len(stmts))]
+			out = append(out, countSteps(s.Line(), min(stepsPerTick, r.weight(next)+longSteps*r.long))...)
 			r.counts, r.long = true, 0
-			out = append(out, countSteps(s.Line(), r.weight(stmts[i+1-uncounted:i+1]))...)
 		} else if r.long >= longMax/2 {
 			out = append(out, countSteps(s.Line(), longSteps*r.long)...)
 			r.counts, r.long = true, 0

@@ -13,13 +13,20 @@ const (
 	closureSteps = 8
 	// fieldsPerStep is how many fields of a table constructor count a step.
 	fieldsPerStep = 8
+	// writtenCallSteps is for a call in the text: what is written in Go may count nothing.
+	writtenCallSteps = 1
+	// partsPerStep is how many operands and operators count a step.
+	partsPerStep = 16
 )
 
 // weight returns how many steps statements count, as many as fit into a tick at
 // most. Inner functions count for themselves.
 func (r *rewriter) weight(stmts []ast.Stmt) int {
-	n := 1 + storeSteps*r.stores(stmts)
+	n, parts := 1+storeSteps*r.stores(stmts), 0
 	walk(stmts, func(e ast.Expr) bool {
+		if parts++; parts%partsPerStep == 0 {
+			n++
+		}
 		switch e := e.(type) {
 		case *ast.RelationalOpExpr:
 			if orderings[e.Operator] == "" && r.names.comparesLong(e) {
@@ -35,6 +42,8 @@ func (r *rewriter) weight(stmts []ast.Stmt) int {
 			}
 		case *ast.TableExpr:
 			n += len(e.Fields) / fieldsPerStep
+		case *ast.FuncCallExpr:
+			n += writtenCallSteps
 		case *ast.Comma3Expr:
 			n += storeSteps
 		case *ast.FunctionExpr:

@@ -18,7 +18,7 @@ const (
 	DepthMax = 200
 	// ArrayMax bounds the part of a table that gopher-lua keeps as an array:
 	// larger whole keys are kept in its map. It makes the cost of one sparse
-	// assignment small. Use Len where the length of such a table is needed.
+	// assignment small. Use Budget.Len where the length of such a table is needed.
 	ArrayMax = 1 << 13
 )
 

@@ -41,12 +41,12 @@ func offsetOf(holder reflect.Type, name string, kind reflect.Type) uintptr {
 }
 
 // Next returns the element behind key, the first one behind nil, and nil behind
-// the last. ok is false for a key that t never had. passed is how many keys have
-// been passed over whose elements are gone.
+// the last. ok is false for a key that t never had. passed is how many steps it
+// took to pass over keys whose elements are gone.
 func Next(t *lua.LTable, key lua.LValue) (k, v lua.LValue, passed int, ok bool) {
 	places := *(*map[lua.LValue]int)(unsafe.Add(unsafe.Pointer(t), placesOffset))
 	if key != lua.LNil {
-		array := *(*[]lua.LValue)(unsafe.Add(unsafe.Pointer(t), arrayOffset))
+		array := arrayOf(t)
 		n, number := key.(lua.LNumber)
 		switch i := int(n); {
 		case number && n == lua.LNumber(i) && i >= 1 && i < ArrayMax:
@@ -73,7 +73,30 @@ func Next(t *lua.LTable, key lua.LValue) (k, v lua.LValue, passed int, ok bool) 
 		}
 		passed = max(0, to-places[key]-1)
 	}
-	return k, v, passed, true
+	return k, v, passed + gap(t, key, k), true
+}
+
+// gap returns how many steps it takes to go along the array of t from the element
+// with one key, or from its beginning, to that with another.
+func gap(t *lua.LTable, from, to lua.LValue) int {
+	end := len(arrayOf(t))
+	begin, inside := placeIn(from, end)
+	if !inside && from != lua.LNil {
+		return 0
+	}
+	if place, inside := placeIn(to, end); inside {
+		end = place
+	}
+	return max(0, end-begin) / placesPerStep
+}
+
+// placeIn returns the place of a key in an array of so many elements, if it has one.
+func placeIn(key lua.LValue, elements int) (place int, inside bool) {
+	n, ok := key.(lua.LNumber)
+	if !ok || n < 1 || n > lua.LNumber(elements) || n != lua.LNumber(int(n)) {
+		return 0, false
+	}
+	return int(n), true
 }
 
 // keyed returns how many elements of t are not in its array.
@@ -113,10 +136,25 @@ func smaller[K comparable](m map[K]lua.LValue) map[K]lua.LValue {
 }
 
 // SpendGone counts the steps of passing over the keys of t whose elements are gone,
-// as everybody does who goes through it.
+// and along its array, as everybody does who goes through it.
 func (b *Budget) SpendGone(t *lua.LTable) {
 	places := *(*map[lua.LValue]int)(unsafe.Add(unsafe.Pointer(t), placesOffset))
-	b.Spend(int64(len(places) - keyed(t)))
+	b.Spend(int64(len(places) - keyed(t) + len(arrayOf(t))/placesPerStep))
+}
+
+// placesPerStep is how many places of an array are passed over while a script makes a step.
+const placesPerStep = 8
+
+func arrayOf(t *lua.LTable) []lua.LValue {
+	return *(*[]lua.LValue)(unsafe.Add(unsafe.Pointer(t), arrayOffset))
+}
+
+// Len is the function Len, and counts the steps of passing over the end of the
+// array, where elements are gone.
+func (b *Budget) Len(t *lua.LTable) int {
+	n := Len(t)
+	b.Spend(1 + int64(max(0, len(arrayOf(t))-n))/placesPerStep)
+	return n
 }
 
 // Get returns t[i] without metamethods, also beyond ArrayMax, where
@@ -135,7 +173,8 @@ func Get(t *lua.LTable, i int) lua.LValue {
 }
 
 // Len returns the length of t by Lua's rules (a border), also beyond ArrayMax,
-// where LTable.Len stops. It ignores metatables, as Lua 5.1 does.
+// where LTable.Len stops. It ignores metatables, as Lua 5.1 does. Whoever lets a
+// script ask for it uses Budget.Len.
 func Len(t *lua.LTable) int {
 	n := t.Len()
 	if n < ArrayMax-1 || Get(t, n+1) == lua.LNil {

@@ -17,7 +17,7 @@ func (lib *library) concat(L *lua.LState) int {
 	first := luacall.OptInt(L, 3, 1)
 	last := 0
 	if L.Get(4) == lua.LNil {
-		last = limits.Len(t)
+		last = lib.budget.Len(t)
 	} else {
 		last = luacall.Int(L, 4)
 	}

@@ -24,7 +24,7 @@ type sorter struct {
 
 func (lib *library) sort(L *lua.LState) int {
 	t := luacall.Table(L, 1)
-	n := limits.Len(t)
+	n := lib.budget.Len(t)
 	s := sorter{L: L, budget: lib.budget, t: t}
 	if L.Get(2) != lua.LNil {
 		s.less = luacall.Function(L, 2)

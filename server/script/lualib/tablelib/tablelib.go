@@ -32,7 +32,7 @@ func Open(L *lua.LState, b *limits.Budget) *lua.LTable {
 		{"concat", lib.concat},
 		{"foreach", lib.foreach},
 		{"foreachi", lib.foreachi},
-		{"getn", getn},
+		{"getn", lib.getn},
 		{"insert", lib.insert},
 		{"maxn", lib.maxn},
 		{"remove", lib.remove},
@@ -46,8 +46,8 @@ func Open(L *lua.LState, b *limits.Budget) *lua.LTable {
 	return table
 }
 
-func getn(L *lua.LState) int {
-	L.Push(luacall.IntValue(limits.Len(luacall.Table(L, 1))))
+func (lib *library) getn(L *lua.LState) int {
+	L.Push(luacall.IntValue(lib.budget.Len(luacall.Table(L, 1))))
 	return 1
 }
 
@@ -84,7 +84,7 @@ func (lib *library) foreach(L *lua.LState) int {
 
 func (lib *library) foreachi(L *lua.LState) int {
 	t := luacall.Table(L, 1)
-	n := limits.Len(t)
+	n := lib.budget.Len(t)
 	f := luacall.Function(L, 2)
 	for i := 1; i <= n; i++ {
 		if lib.visit(L, f, luacall.IntValue(i), limits.Get(t, i)) {
@@ -109,7 +109,7 @@ func (lib *library) visit(L *lua.LState, f *lua.LFunction, key, value lua.LValue
 
 func (lib *library) insert(L *lua.LState) int {
 	t := luacall.Table(L, 1)
-	end := limits.Len(t) + 1
+	end := lib.budget.Len(t) + 1
 	position := end
 	switch L.GetTop() {
 	case 2:
@@ -130,7 +130,7 @@ func (lib *library) insert(L *lua.LState) int {
 
 func (lib *library) remove(L *lua.LState) int {
 	t := luacall.Table(L, 1)
-	end := limits.Len(t)
+	end := lib.budget.Len(t)
 	position := luacall.OptInt(L, 2, end)
 	if position < 1 || position > end {
 		return 0
@@ -161,7 +161,7 @@ func Unpack(b *limits.Budget) lua.LGFunction {
 		first := luacall.OptInt(L, 2, 1)
 		last := 0
 		if L.Get(3) == lua.LNil {
-			last = limits.Len(t)
+			last = b.Len(t)
 		} else {
 			last = luacall.Int(L, 3)
 		}
