@@ -182,27 +182,35 @@ func (s *sandbox) coWrap(L *lua.LState) int {
 // coYield is yield. gopher-lua cannot leave a coroutine through a function
 // written in Go, and does not notice.
 func (s *sandbox) coYield(L *lua.LState) int {
-	if L.Parent == nil || !yields(L) {
+	if L.Parent == nil || !s.yields(L) {
 		raise(L, lua.LString("attempt to yield across metamethod/C-call boundary"))
 	}
 	return -1
 }
 
 // yields reports whether all calls of a coroutine are calls of Lua functions by
-// Lua functions.
-func yields(L *lua.LState) bool {
-	for level := 1; ; level++ {
-		f, ok := frameAt(L, level)
-		if !ok {
-			return true
-		}
-		if f.fn.IsG {
-			return false
-		}
-		if op := decode(f.fn.Proto.Code[f.pc]).op; op != lua.OP_CALL && op != lua.OP_TAILCALL {
-			return false
-		}
+// Lua functions, but for that of yield.
+func (s *sandbox) yields(L *lua.LState) bool {
+	f, ok := frameAt(L, 0)
+	if !ok {
+		return false
 	}
+	walked, all := int64(0), true
+	for call := callerOf(f.call()); all && call != nil; call = callerOf(call) {
+		walked++
+		all = callsByLua(functionOf(call), *at[int](call, pcAt)-1)
+	}
+	s.engine.budget.Spend(walked / callsPerStep)
+	return all
+}
+
+// callsByLua reports whether fn is a Lua function whose instruction at pc is a call.
+func callsByLua(fn *lua.LFunction, pc int) bool {
+	if fn.IsG {
+		return false
+	}
+	op := decode(fn.Proto.Code[pc]).op
+	return op == lua.OP_CALL || op == lua.OP_TAILCALL
 }
 
 func (s *sandbox) coStatus(L *lua.LState) int {

@@ -71,3 +71,11 @@ func TestEmptiedArraysAreCounted(t *testing.T) {
 		require.Greater(t, steps, calls*elements/10, call)
 	}
 }
+
+// TestYieldsOfDeepCallsAreCounted: to yield takes as long as there are calls in the coroutine.
+func TestYieldsOfDeepCallsAreCounted(t *testing.T) {
+	const yields, depth = 3000, 3000
+	steps := stepsOf(t, fmt.Sprintf("local function f(n) if n == 0 then while true do coroutine.yield() end end return 1 + f(n - 1) end "+
+		"local co = coroutine.wrap(function() f(%d) end) for i = 1, %d do co() end", depth, yields))
+	require.Greater(t, steps, yields*depth/callsPerStep*9/10)
+}
