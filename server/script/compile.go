@@ -66,6 +66,9 @@ func (s *sandbox) compileWith(r *rewriter, text, name string) (*compiled, error)
 	}
 	keepArg := usesArg(chunk.Stmts)
 	r.chunk(chunk)
+	if r.passed > passedMax {
+		return nil, tooComplex{name, chunk.LastLine()}
+	}
 	proto, err := compileTree(chunk, name)
 	if err != nil {
 		return nil, err

@@ -48,10 +48,14 @@ type rewriter struct {
 	// other names than its functions have later.
 	loads  bool
 	depth  int      // of functions
-	locals []string // visible local variables
-	outer  int      // how many of these are of functions around the one that is being rewritten
-	counts bool     // there is something that counts steps
-	blocks bool     // and loops that count many rounds at once
+	locals []string // visible local variables, see declare and leave
+	// places is where the variables of each name are among these, the innermost one last.
+	places map[string][]int
+	// passed is how many variables the compiler may have to pass to find the names that have been met so far.
+	passed int
+	outer  int  // how many of these are of functions around the one that is being rewritten
+	counts bool // there is something that counts steps
+	blocks bool // and loops that count many rounds at once
 	// keeps is set when the script might change KEYS or ARGV, or reach them by
 	// another name.
 	keeps bool
@@ -88,12 +92,38 @@ func (r *rewriter) isOwn(name string) bool { return r.find(name) >= r.outer }
 
 // find returns the place of a visible local variable, -1 if there is none.
 func (r *rewriter) find(name string) int {
-	for i := len(r.locals) - 1; i >= 0; i-- {
-		if r.locals[i] == name {
-			return i
-		}
+	r.pass(1)
+	if list := r.places[name]; len(list) > 0 {
+		return list[len(list)-1]
 	}
 	return -1
+}
+
+// passedMax is how many variables the compiler may have to pass to find the names of a chunk: it goes along those of all functions around a
+// name. In one that has 200 variables, all names of a chunk of syntax.NodesMax do not make as many.
+const passedMax = 50_000_000
+
+// pass notes that the compiler looks for so many names here.
+func (r *rewriter) pass(names int) { r.passed += names * len(r.locals) }
+
+// declare makes local variables visible.
+func (r *rewriter) declare(names ...string) {
+	if r.places == nil {
+		r.places = make(map[string][]int)
+	}
+	for _, name := range names {
+		r.places[name] = append(r.places[name], len(r.locals))
+		r.locals = append(r.locals, name)
+	}
+}
+
+// leave ends the scope of all local variables but the outermost so many.
+func (r *rewriter) leave(visible int) {
+	for _, name := range r.locals[visible:] {
+		list := r.places[name]
+		r.places[name] = list[:len(list)-1]
+	}
+	r.locals = r.locals[:visible]
 }
 
 // block rewrites statements in a scope of their own. The first of them count with what they are in.
@@ -103,15 +133,15 @@ func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
 	for i, s := range stmts {
 		if i > 0 && i%uncounted == 0 {
 			next := stmts[i:min(i+uncounted, len(stmts))]
-			out = append(out, countSteps(s.Line(), min(stepsPerTick, r.weight(next)+longSteps*r.long))...)
+			out = append(out, r.countSteps(s.Line(), min(stepsPerTick, r.weight(next)+longSteps*r.long))...)
 			r.counts, r.long = true, 0
 		} else if r.long >= longMax/2 {
-			out = append(out, countSteps(s.Line(), longSteps*r.long)...)
+			out = append(out, r.countSteps(s.Line(), longSteps*r.long)...)
 			r.counts, r.long = true, 0
 		}
 		out = append(out, r.statement(s))
 	}
-	r.locals = r.locals[:visible]
+	r.leave(visible)
 	return out
 }
 
@@ -202,9 +232,9 @@ const uncounted = 12
 func (r *rewriter) counted(stmts []ast.Stmt, line, more int, declare ...string) []ast.Stmt {
 	r.counts = true
 	visible := len(r.locals)
-	r.locals = append(r.locals, declare...)
-	out := slices.Concat(leaveClosed(stmts, line), countSteps(line, min(stepsPerTick, r.weight(stmts[:min(len(stmts), uncounted)])+more)), r.block(stmts))
-	r.locals = r.locals[:visible]
+	r.declare(declare...)
+	out := slices.Concat(leaveClosed(stmts, line), r.countSteps(line, min(stepsPerTick, r.weight(stmts[:min(len(stmts), uncounted)])+more)), r.block(stmts))
+	r.leave(visible)
 	return out
 }
 
@@ -253,11 +283,14 @@ func breaksAmid(stmts []ast.Stmt, within bool) bool {
 }
 
 // countSteps counts n steps.
-func countSteps(line, n int) []ast.Stmt { return takeSteps(line, number(strconv.Itoa(n), line)) }
+func (r *rewriter) countSteps(line, n int) []ast.Stmt {
+	return r.takeSteps(line, number(strconv.Itoa(n), line))
+}
 
 // takeSteps is: steps = steps - n; if steps < 1 then steps = steps + tick() end. It does
 // without the constant 0, which a function shares with -0.
-func takeSteps(line int, n ast.Expr) []ast.Stmt {
+func (r *rewriter) takeSteps(line int, n ast.Expr) []ast.Stmt {
+	r.pass(5)
 	return []ast.Stmt{
 		assign(line, stepsName, operation(line, ident(stepsName, line), "-", n)),
 		test(line, comparison(line, ident(stepsName, line), "<", number("1", line)),
@@ -375,13 +408,13 @@ func (r *rewriter) localAssign(s *ast.LocalAssignStmt) {
 		if fn, ok := s.Exprs[0].(*ast.FunctionExpr); ok {
 			// gopher-lua makes the name known inside the function, whichever
 			// way it was written.
-			r.locals = append(r.locals, s.Names[0])
+			r.declare(s.Names[0])
 			r.function(fn)
 			return
 		}
 	}
 	r.list(s.Exprs)
-	r.locals = append(r.locals, s.Names...)
+	r.declare(s.Names...)
 }
 
 func (r *rewriter) repeat(s *ast.RepeatStmt) {
@@ -392,8 +425,8 @@ func (r *rewriter) repeat(s *ast.RepeatStmt) {
 		s.Stmts[i] = r.statement(inner)
 	}
 	s.Condition = r.expr(s.Condition)
-	r.locals = r.locals[:visible]
-	s.Stmts = slices.Concat(close, countSteps(s.Line(), min(stepsPerTick, r.weight(s.Stmts)+steps)), s.Stmts)
+	r.leave(visible)
+	s.Stmts = slices.Concat(close, r.countSteps(s.Line(), min(stepsPerTick, r.weight(s.Stmts)+steps)), s.Stmts)
 }
 
 func (r *rewriter) genericFor(s *ast.GenericForStmt) {

@@ -68,17 +68,17 @@ func (r *rewriter) inBlocks(s *ast.NumberForStmt, rounds int) ast.Stmt {
 	bounds := local(line, []string{fromName, toName}, s.Init, r.forNumber(s.Limit, "limit"))
 
 	visible := len(r.locals)
-	r.locals = append(r.locals, s.Name)
+	r.declare(s.Name)
 	s.Init, s.Limit = from, end
 	r.loop(func() { s.Stmts = append(leaveClosed(s.Stmts, line), leaving(r.block(s.Stmts))...) })
-	r.locals = r.locals[:visible]
+	r.leave(visible)
 
 	steps := operation(line, to, "-", from)
 	if each != step {
 		steps = operation(line, steps, "*", numeral(each/step, line))
 	}
 	size := test(line, comparison(line, end, "<", to), tickNow(line))
-	size.Else = append(takeSteps(line, operation(line, steps, "+", numeral(each, line))), assign(line, endName, to))
+	size.Else = append(r.takeSteps(line, operation(line, steps, "+", numeral(each, line))), assign(line, endName, to))
 	blocks := &ast.WhileStmt{Condition: &ast.TrueExpr{}, Stmts: []ast.Stmt{
 		local(line, []string{endName}, operation(line, from, "+", numeral(float64(rounds-1)*step, line))),
 		size,

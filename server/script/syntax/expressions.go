@@ -262,7 +262,7 @@ func (p *parser) functionBody(line int, method bool) *ast.FunctionExpr {
 	}
 	fn := &ast.FunctionExpr{ParList: &ast.ParList{Names: []string{}}}
 	fn.SetLine(line)
-	p.fn = &function{outer: p.fn, line: line}
+	p.fn = &function{outer: p.fn, depth: p.fn.depth + 1, line: line}
 	p.expect("(")
 	if method {
 		p.declare("self")
@@ -274,6 +274,7 @@ func (p *parser) functionBody(line int, method bool) *ast.FunctionExpr {
 	fn.Stmts = p.block()
 	fn.SetLastLine(p.tok.line)
 	p.expectClosing("end", "function", line)
+	p.undeclare(0)
 	p.fn = p.fn.outer
 	return fn
 }

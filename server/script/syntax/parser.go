@@ -64,7 +64,7 @@ func Parse(text, name string) (chunk *ast.FunctionExpr, err error) {
 			err = complaint
 		}
 	}()
-	p := &parser{lx: lexer{name: name, text: text, line: 1, names: map[string]string{}}}
+	p := &parser{lx: lexer{name: name, text: text, line: 1, names: map[string]string{}}, depths: make(map[string][]int)}
 	p.advance()
 	chunk = &ast.FunctionExpr{ParList: &ast.ParList{HasVargs: true}}
 	p.fn = &function{vararg: true}
@@ -78,6 +78,7 @@ func Parse(text, name string) (chunk *ast.FunctionExpr, err error) {
 // function is what is known of the function that is being parsed.
 type function struct {
 	outer    *function
+	depth    int // how many functions are around it
 	line     int // 0 for the chunk
 	vararg   bool
 	locals   []string
@@ -99,6 +100,8 @@ type parser struct {
 	last   int // line of the token before tok
 	fn     *function
 	levels int
+	// depths has the function of each visible local variable by its name, the innermost one last: how deep it lies.
+	depths map[string][]int
 	// nodes, functions and searches count up to their limits.
 	nodes, functions, searches int
 }
@@ -234,23 +237,31 @@ func (p *parser) declare(name string) {
 		p.overLimit(p.fn, localsMax, "local variables")
 	}
 	p.fn.locals = append(p.fn.locals, name)
+	p.depths[name] = append(p.depths[name], p.fn.depth)
+}
+
+// undeclare ends the scope of the function's local variables but the outermost so many.
+func (p *parser) undeclare(visible int) {
+	for _, name := range p.fn.locals[visible:] {
+		list := p.depths[name]
+		p.depths[name] = list[:len(list)-1]
+	}
+	p.fn.locals = p.fn.locals[:visible]
 }
 
 // use notes that name is used, which may be a variable of an outer function.
-func (p *parser) use(name string) { p.resolve(p.fn, name) }
+func (p *parser) use(name string) {
+	if list := p.depths[name]; len(list) > 0 {
+		p.resolve(p.fn, list[len(list)-1], name)
+	}
+}
 
-func (p *parser) resolve(fn *function, name string) bool {
-	for i := len(fn.locals) - 1; i >= 0; i-- {
-		if fn.locals[i] == name {
-			return true
-		}
+// resolve has a variable, which a function at some depth has, be known in one within that.
+func (p *parser) resolve(fn *function, depth int, name string) {
+	if fn.depth == depth || fn.upvalues[name] {
+		return
 	}
-	if fn.upvalues[name] {
-		return true
-	}
-	if fn.outer == nil || !p.resolve(fn.outer, name) {
-		return false
-	}
+	p.resolve(fn.outer, depth, name)
 	if len(fn.upvalues) >= upvaluesMax {
 		p.overLimit(fn, upvaluesMax, "upvalues")
 	}
@@ -258,7 +269,6 @@ func (p *parser) resolve(fn *function, name string) bool {
 		fn.upvalues = make(map[string]bool)
 	}
 	fn.upvalues[name] = true
-	return true
 }
 
 // blockEnds reports whether the present token ends a block.
@@ -274,7 +284,7 @@ func (p *parser) blockEnds() bool {
 func (p *parser) block() []ast.Stmt {
 	visible := len(p.fn.locals)
 	stmts := p.statements()
-	p.fn.locals = p.fn.locals[:visible]
+	p.undeclare(visible)
 	return stmts
 }
 
@@ -302,6 +312,6 @@ func (p *parser) loop(declare ...string) []ast.Stmt {
 	p.fn.loops++
 	stmts := p.block()
 	p.fn.loops--
-	p.fn.locals = p.fn.locals[:visible]
+	p.undeclare(visible)
 	return stmts
 }

@@ -126,7 +126,7 @@ func (p *parser) repeatStatement(line int) *ast.RepeatStmt {
 	p.fn.loops--
 	p.expectClosing("until", "repeat", line)
 	s.Condition = p.expression()
-	p.fn.locals = p.fn.locals[:visible]
+	p.undeclare(visible)
 	return s
 }
 
