@@ -77,3 +77,47 @@ func TestNamesAreFound(t *testing.T) {
 		require.Equal(t, want, eval(e, src, resp.RESP2, nil, nil), src)
 	}
 }
+
+// arithmeticDepth returns how deep arithmetic nests, from the outside inwards, without anything else in between.
+func arithmeticDepth(e ast.Expr) int {
+	switch e := e.(type) {
+	case *ast.ArithmeticOpExpr:
+		return 1 + max(arithmeticDepth(e.Lhs), arithmeticDepth(e.Rhs))
+	case *ast.UnaryMinusOpExpr:
+		return 1 + arithmeticDepth(e.Expr)
+	}
+	return 0
+}
+
+// TestLongSums: gopher-lua, which looks through all that is below each operator for constants, sees long sums in parts.
+func TestLongSums(t *testing.T) {
+	const terms = 9000
+	for _, src := range []string{
+		"a" + strings.Repeat(" + a", terms),
+		"a" + strings.Repeat(" - 2 * a / 3", terms),
+		"1" + strings.Repeat(" + 1", terms),
+		strings.Repeat("(", 150) + "a" + strings.Repeat(strings.Repeat(" + a", 60)+")", 150),
+		strings.Repeat("- ( ", 90) + "a" + strings.Repeat(strings.Repeat(" + a", 60)+")", 90),
+	} {
+		chunk, _ := rewritten(t, "local a = 1 return "+src)
+		deepest := 0
+		walk(chunk.Stmts, func(e ast.Expr) bool {
+			deepest = max(deepest, arithmeticDepth(e))
+			return deepest <= foldsMax
+		})
+		require.LessOrEqual(t, deepest, foldsMax, "%.40s", src)
+	}
+	e := New(newFakeHost(), Options{})
+	for src, want := range map[string]string{
+		"local a = 2 return a" + strings.Repeat(" + a", terms):                                    fmt.Sprintf(":%d\r\n", 2*terms+2),
+		"local a = 1 return 0" + strings.Repeat(" - a", terms):                                    fmt.Sprintf(":%d\r\n", -terms),
+		"return 1" + strings.Repeat(" + 1", terms):                                                fmt.Sprintf(":%d\r\n", terms+1),
+		"local a = 1 a = a" + strings.Repeat(" + a", terms) + " return a":                         fmt.Sprintf(":%d\r\n", terms+1),
+		"local function f(a) a = a" + strings.Repeat(" + a", terms) + " return a end return f(1)": fmt.Sprintf(":%d\r\n", terms+1),
+		variables(150) + "v000 = 1 return 1" + strings.Repeat(" + v000", terms):                   fmt.Sprintf(":%d\r\n", terms+1),
+	} {
+		require.Equal(t, want, eval(e, src, resp.RESP2, nil, nil), "%.40s", src)
+	}
+	require.Contains(t, eval(e, "local a, b = 1 return a"+strings.Repeat(" + a", terms)+" + b"+strings.Repeat(" + a", 100), resp.RESP2, nil, nil),
+		"attempt to perform arithmetic on local 'b' (a nil value)")
+}

@@ -67,6 +67,8 @@ type rewriter struct {
 	// literals are the tables of literals that were written down.
 	literals []*lua.FunctionProto
 	names    names
+	// depths is how deep arithmetic is that gopher-lua may calculate in advance, see foldsMax.
+	depths map[ast.Expr]int
 	// long is how many operations on what may be long strings have been written since something counted, on the way through
 	// the statements that has most of them.
 	long int

@@ -42,7 +42,8 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 	case *ast.StringConcatOpExpr:
 		return r.concat(e)
 	case *ast.UnaryMinusOpExpr:
-		e.Expr = r.expr(e.Expr)
+		e.Expr = r.foldLess(r.expr(e.Expr))
+		r.folds(e, e.Expr)
 	case *ast.UnaryNotOpExpr:
 		e.Expr = r.expr(e.Expr)
 	case *ast.UnaryLenOpExpr:
@@ -203,7 +204,8 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 
 // arithmetic leaves to the machine what it does as Lua does.
 func (r *rewriter) arithmetic(e *ast.ArithmeticOpExpr) ast.Expr {
-	e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+	e.Lhs, e.Rhs = r.foldLess(r.expr(e.Lhs)), r.foldLess(r.expr(e.Rhs))
+	r.folds(e, e.Lhs, e.Rhs)
 	switch e.Operator {
 	case "%":
 		return r.operate("(modulo)", e.Line(), e.Lhs, e.Rhs)
@@ -216,6 +218,30 @@ func (r *rewriter) arithmetic(e *ast.ArithmeticOpExpr) ast.Expr {
 		return r.operate("(power)", e.Line(), e.Lhs, e.Rhs)
 	}
 	return e
+}
+
+// foldsMax is how deep arithmetic may be that gopher-lua sees as a whole. For each operator it looks through all there is below, whether that is a
+// constant.
+const foldsMax = 256
+
+// folds notes how deep arithmetic is, by its operands.
+func (r *rewriter) folds(e ast.Expr, operands ...ast.Expr) {
+	if r.depths == nil {
+		r.depths = make(map[ast.Expr]int)
+	}
+	deepest := 0
+	for _, operand := range operands {
+		deepest = max(deepest, r.depths[operand])
+	}
+	r.depths[e] = deepest + 1
+}
+
+// foldLess hides an operand that is too deep from whoever looks for constants.
+func (r *rewriter) foldLess(e ast.Expr) ast.Expr {
+	if r.depths[e] < foldsMax {
+		return e
+	}
+	return invoke("(same)", e.Line(), e)
 }
 
 // rightFirst ends the name of an operator's function whose arguments are the right operand and the left one.
