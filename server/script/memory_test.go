@@ -155,3 +155,18 @@ func TestClosuresOutliveTheirCalls(t *testing.T) {
 	require.Less(t, inUse(), before+4<<20)
 	runtime.KeepAlive(e)
 }
+
+// TestClosuresKeepNoOtherVariables: those of a function that failed lie in a row
+// until then.
+func TestClosuresKeepNoOtherVariables(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	load(t, e, map[string]string{"l": "local kept, n = {}, 0 redis.register_function('f', function() for i = 1, 10 do n = n + 1 pcall(function() local k, s = n, string.rep('x', 1e5) .. n " +
+		"kept[n] = function() k = k + 1 return k end local other = function() return s end error('x') end) end return kept[n]() + kept[n]() end)"})
+	before := inUse()
+	for i := range 40 {
+		n := 10 * (i + 1)
+		require.Equal(t, fmt.Sprintf(":%d\r\n", 2*n+3), call(e, "f", nil, nil))
+	}
+	require.Less(t, inUse(), before+4<<20)
+	runtime.KeepAlive(e)
+}
