@@ -26,8 +26,11 @@ var verdicts = []struct {
 	again  again
 }{
 	{"-MOVED ", moved}, {"-ASK ", asked}, {"-TRYAGAIN ", later}, {"-CLUSTERDOWN ", down}, {"-LOADING ", down}, {"-MASTERDOWN ", demoted},
-	{"-READONLY ", demoted}, {"-NOSCRIPT ", scriptful},
+	{"-READONLY ", demoted}, {"-NOSCRIPT ", scriptful}, {unblockedByRole, demoted},
 }
+
+// unblockedByRole is how a server answers calls that wait when it becomes a replica. Those that somebody else unblocks are not begun again.
+const unblockedByRole = "-UNBLOCKED force unblock from blocking operation, instance state changed"
 
 // refusalsInFull are how servers begin what they refuse before anything has run. A client's script that gives one of these codes to an error of
 // its own has run, and is not to run again: so of it no shorter beginning proves anything.

@@ -77,6 +77,9 @@ func (a *aloneCall) ask() (reply []byte, failure *Failure) {
 		}
 		c.Node = n.addr
 		reply, failure = a.askNode(n)
+		if failure != nil && attempt < attemptsMax && f.ctx.Err() != nil && u.fleet.Load() != f {
+			continue // the connections of an earlier configuration are closed: it waits by the new one, and the server has let go of it
+		}
 		if failure != nil {
 			return nil, failure
 		}
@@ -194,7 +197,8 @@ func (a *alone) ask(request []byte, deadline int64) ([]byte, error) {
 	if !whole {
 		return nil, a.broken
 	}
-	return reply, a.conn.SetDeadline(time.Time{})
+	_ = a.conn.SetDeadline(time.Time{}) // where the server has hung up behind the reply, the next call finds that out
+	return reply, nil
 }
 
 // read is the connection's reader goroutine.
