@@ -201,7 +201,7 @@ func (f *fleet) askSentinel(ctx context.Context, addr string) (primary string, e
 	case strings.HasPrefix(found.text, "ERR unknown command"):
 		return "", 0, refusedError("it is not a Sentinel: name a Sentinel, whose port is 26379 by default, or set upstream to redis:// and this address")
 	case found.isError():
-		return "", 0, refusedError(found.text)
+		return "", 0, refusedError(found.text[:min(len(found.text), detailMax)])
 	case len(found.list) != 2:
 		return "", 0, refusedError(fmt.Sprintf("it knows no primary named %q; SENTINEL MASTERS lists those that it knows", f.cfg.Master))
 	}
