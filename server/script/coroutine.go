@@ -105,7 +105,7 @@ func luaFunction(L *lua.LState, name string) *lua.LFunction {
 // whether it went well. The results are all that is left on the stack.
 func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 	b := s.engine.budget
-	b.Spend(callSteps)
+	b.Spend(callSteps + int64(L.GetTop()))
 	if status := threadStatus(L, thread); status != "suspended" {
 		return s.refuseResume(L, "cannot resume "+status+" coroutine")
 	}
@@ -127,11 +127,12 @@ func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 	if s.engine.run.stopped != "" {
 		s.engine.stop(s.engine.run.stopped)
 	}
-	ok := lua.LVAsBool(L.Get(L.GetTop() - n + 1))
-	for L.GetTop() > n {
-		L.Remove(1)
+	first := L.GetTop() - n + 1
+	ok := lua.LVAsBool(L.Get(first))
+	for i := 1; i < n; i++ {
+		L.Replace(i, L.Get(first+i))
 	}
-	L.Remove(1)
+	L.SetTop(n - 1)
 	return ok
 }
 

@@ -79,3 +79,48 @@ func TestYieldsOfDeepCallsAreCounted(t *testing.T) {
 		"local co = coroutine.wrap(function() f(%d) end) for i = 1, %d do co() end", depth, yields))
 	require.Greater(t, steps, yields*depth/callsPerStep*9/10)
 }
+
+// TestVarargsAreCounted: what is done with varargs takes as long as there are many of them.
+func TestVarargsAreCounted(t *testing.T) {
+	const count, uses = 4000, 300
+	for name, body := range map[string]string{
+		"table":           "for i = 1, uses do n = {...} end",
+		"behind others":   "for i = 1, uses do n = {1, k = 2, ...} end",
+		"in one":          "n = " + strings.TrimSuffix(strings.Repeat("#{...} + ", uses), " + "),
+		"arguments":       "n = g(...) " + strings.Repeat("and g(...)", uses+longMax),
+		"methods":         "n = t:m(...) " + strings.Repeat("and t:m(...)", uses+longMax),
+		"arg":             "local function h(...) return arg end for i = 1, uses do n = h(...) end",
+		"results":         "local function h(...) return ... end n = h(...) " + strings.Repeat("or h(...)", uses+longMax),
+		"coroutines":      "for i = 1, uses do coroutine.wrap(h)(...) end",
+		"more coroutines": "for i = 1, uses do coroutine.resume(coroutine.create(h), ...) end",
+	} {
+		steps := stepsOf(t, "local t, n = {m = type} local g = type local function h() end local function f(...) "+strings.ReplaceAll(body, "uses", fmt.Sprint(uses))+
+			" end f(unpack({}, 1, "+fmt.Sprint(count)+"))")
+		require.Greater(t, steps, uses*count*9/10, name)
+	}
+}
+
+// TestVarargsAreHandedOn: they are the same wherever they go.
+func TestVarargsAreHandedOn(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	many := strings.Repeat("g(...) + ", 2*longMax)
+	for src, want := range map[string]string{
+		"local function f(...) return {...} end return f(1, 2, 3)":                                                      "*3\r\n:1\r\n:2\r\n:3\r\n",
+		"local function f(...) return {...} end return f()":                                                             "*0\r\n",
+		"local function f(...) return {..., 4} end return f(1, 2, 3)":                                                   "*2\r\n:1\r\n:4\r\n",
+		"local function f(...) return {(...)} end return f(1, 2, 3)":                                                    "*1\r\n:1\r\n",
+		"local function f(...) return {..., k = 4} end return f(1, 2, 3)":                                               "*1\r\n:1\r\n",
+		"local function f(...) return {9, ...} end return #f(1, 2, nil, 3)":                                             ":5\r\n",
+		"local function f(...) return {" + strings.Repeat("9, ", itemsAtOnce) + "...} end return #f(1, 2, 3)":           ":53\r\n",
+		"local g = tonumber local function f(...) return " + many + "0 end return f(2, 10)":                             fmt.Sprintf(":%d\r\n", 4*longMax),
+		"local function g(...) return arg.n end local function f(...) return g(...) end return f(1, nil, nil)":          ":3\r\n",
+		"local function g(...) return select('#', ...) end local function f(...) return g(0, ...) end return f(1, nil)": ":3\r\n",
+		"local function f(...) local a, b = ... return {b, a} end return f(1, 2)":                                       "*2\r\n:2\r\n:1\r\n",
+		"return {coroutine.wrap(function(...) return ... end)(1, 2, 3)}":                                                "*3\r\n:1\r\n:2\r\n:3\r\n",
+		"return {coroutine.wrap(function(...) return 7 end)(1, 2, 3)}":                                                  "*1\r\n:7\r\n",
+		"return {coroutine.wrap(function() end)(1, 2, 3)}":                                                              "*0\r\n",
+		"return {select(2, coroutine.resume(coroutine.create(function() return 1, 2, 3 end), 9))}":                      "*3\r\n:1\r\n:2\r\n:3\r\n",
+	} {
+		require.Equal(t, want, eval(e, src, resp.RESP2, nil, nil), src)
+	}
+}

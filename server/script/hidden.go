@@ -17,6 +17,7 @@ func (s *sandbox) openHidden() {
 	s.values["(concat)"] = s.newUnseen(s.concat)
 	s.hide("(length)", s.length)
 	s.hide("(same)", same)
+	s.hide("(varargs)", s.varargs)
 	s.hide("(key)", s.countKey)
 	s.hide("(key of part)", s.countPartKey)
 	s.nilField = s.L.NewUserData()
@@ -51,6 +52,13 @@ func (s *sandbox) hide(name string, fn lua.LGFunction) { s.values[name] = s.L.Ne
 func same(L *lua.LState) int {
 	luacall.SpendOnKey(L, L.Get(1))
 	return 1
+}
+
+// varargs returns its arguments, which are many perhaps and go into a table, or to a function.
+func (s *sandbox) varargs(L *lua.LState) int {
+	n := L.GetTop()
+	s.engine.budget.Spend(int64(n))
+	return n
 }
 
 // countKey counts what a key in a table constructor may cost: the machine fills

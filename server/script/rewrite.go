@@ -67,6 +67,8 @@ type rewriter struct {
 	// literals are the tables of literals that were written down.
 	literals []*lua.FunctionProto
 	names    names
+	// buildsArg is set when functions with varargs may build the table arg.
+	buildsArg bool
 	// depths is how deep arithmetic is that gopher-lua may calculate in advance, see foldsMax.
 	depths map[ast.Expr]int
 	// long is how many operations on what may be long strings have been written since something counted, on the way through
@@ -77,6 +79,7 @@ type rewriter struct {
 // chunk rewrites a whole chunk in place.
 func (r *rewriter) chunk(fn *ast.FunctionExpr) {
 	fn.ParList.HasVargs = usesVarargs(fn.Stmts)
+	r.buildsArg = usesArg(fn.Stmts)
 	r.learn(fn.Stmts)
 	if r.params {
 		fn.ParList.Names = []string{keysName, argvName}
@@ -401,6 +404,7 @@ func (r *rewriter) statement(stmt ast.Stmt) ast.Stmt {
 		r.functionDefinition(s)
 	case *ast.ReturnStmt:
 		r.list(s.Exprs)
+		r.handOn(s.Exprs)
 	}
 	return r.separate(stmt)
 }

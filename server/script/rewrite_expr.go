@@ -153,7 +153,27 @@ func (r *rewriter) call(e *ast.FuncCallExpr) ast.Expr {
 			e.Args[i] = r.expr(arg)
 		}
 	}
+	r.handOn(e.Args)
 	return e
+}
+
+// handOn has varargs at the end of a list be counted that are passed to a function or returned, unless few others are on the way.
+func (r *rewriter) handOn(list []ast.Expr) {
+	if n := len(list); n > 0 && isVarargs(list[n-1]) && (r.buildsArg || !r.hasRoom()) {
+		list[n-1] = countedVarargs(list[n-1])
+	}
+}
+
+func isVarargs(e ast.Expr) bool {
+	_, varargs := e.(*ast.Comma3Expr)
+	return varargs && hasMany(e)
+}
+
+// countedVarargs is varargs by way of a function that counts them.
+func countedVarargs(e ast.Expr) ast.Expr {
+	call := &ast.FuncCallExpr{Func: constant("(varargs)", e.Line()), Args: []ast.Expr{e}}
+	call.SetLine(e.Line())
+	return call
 }
 
 // invoke is a call of a function of the engine that returns one value.

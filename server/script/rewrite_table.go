@@ -33,6 +33,9 @@ func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 		if !last || field.Key != nil {
 			cutToOne(field.Value)
 		}
+		if last && field.Key == nil && isVarargs(field.Value) {
+			field.Value = countedVarargs(field.Value)
+		}
 		stored := items > 0 && items%itemsAtOnce == 0
 		if stored && (field.Key != nil || last && hasMany(field.Value)) || items == itemsMax {
 			part = &ast.TableExpr{}
