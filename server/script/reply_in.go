@@ -21,8 +21,8 @@ func truncate(n lua.LNumber) int64 { return luanum.TruncateInt(float64(n)) }
 func replyError(L *lua.LState, reply []byte) *lua.LTable {
 	line, _ := splitReplyLine(reply)
 	t := L.CreateTable(0, 2)
+	t.RawSetString("ignore_error_stats_update", lua.LTrue) // first, as C Lua goes through them
 	t.RawSetString("err", lua.LString(errorText(string(line))))
-	t.RawSetString("ignore_error_stats_update", lua.LTrue)
 	return t
 }
 
