@@ -142,7 +142,7 @@ func (b *Budget) SpendGone(t *lua.LTable) {
 	b.Spend(int64(len(places) - keyed(t) + len(arrayOf(t))/placesPerStep))
 }
 
-// placesPerStep is how many places of an array are passed over while a script makes a step.
+// placesPerStep is how many places of an array are passed over, or filled, while a script makes a step.
 const placesPerStep = 8
 
 func arrayOf(t *lua.LTable) []lua.LValue {
@@ -202,18 +202,18 @@ func Len(t *lua.LTable) int {
 // stored at key: it is filled up to there.
 func (b *Budget) SpendRoom(t *lua.LTable, key lua.LValue) {
 	if n, ok := key.(lua.LNumber); ok && n > 0 && n < ArrayMax {
-		b.SpendRoomFor(int(n) - len(*(*[]lua.LValue)(unsafe.Add(unsafe.Pointer(t), arrayOffset))))
+		b.SpendRoomFor(int(n) - len(arrayOf(t)))
 	}
 }
 
 // SpendRoomFor counts that an array is about to grow by n elements, if n is
 // positive.
 func (b *Budget) SpendRoomFor(n int) {
-	const stepElements, largeRoom = 8, ArrayMax / 8
-	if n < stepElements {
+	const largeRoom = ArrayMax / 8
+	if n < placesPerStep {
 		return
 	}
-	b.Spend(int64(n) / stepElements)
+	b.Spend(int64(n) / placesPerStep)
 	if n >= largeRoom {
 		b.Want = n * valueBytes
 		b.Check()
