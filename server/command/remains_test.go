@@ -48,7 +48,8 @@ func TestRemains(t *testing.T) {
 	require.Equal(t, last.Bytes(), r.Bytes)
 	require.Equal(t, []Leftover{last}, r.Queue)
 	r.LetGo(&pile{0})
-	require.False(t, r.Slice(), "a slice is long enough for so few")
+	for r.Slice() { // a slice ends by the clock
+	}
 	require.Equal(t, Remains{Spared: RemainsAtOnce}, r)
 	r.Help()
 }

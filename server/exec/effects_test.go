@@ -117,7 +117,7 @@ func TestEffectsOfExpiry(t *testing.T) {
 	require.Equal(t, []string{"MULTI", "DEL m", "SELECT 1", "SET m 1700000070143000000 PXAT 1700000070143", "EXEC", "SELECT 0"},
 		append(w.EffectsOf("MULTI", "GET m", "SELECT 1", "CL.THROTTLE m 1 1 30", "SELECT 0", "EXEC"), "SELECT 0"), "in another database it does not")
 	w.EffectsOf("DEL l")
-	w.Srv.ExpireSlice(w.Now / 1e6)
+	w.Sweep(w.Now)
 	require.Equal(t, []string{"DEL c", "SELECT 2", "DEL d"}, w.TakeEffects(), "background work is no unit")
 }
 

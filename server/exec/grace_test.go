@@ -22,11 +22,7 @@ func TestNumbersPastTheirTimeGoFirst(t *testing.T) {
 				w.Call(fmt.Sprintf("SET dead:%d 1 PX 10", half))
 			}
 			w.Now += 50e6
-			w.Srv.Lock()
-			for done := w.Srv.Keys.Sweeps() + 2; w.Srv.Keys.Sweeps() < done; {
-				w.Srv.ExpireSlice(w.Now / 1e6)
-			}
-			w.Srv.Unlock()
+			w.Sweep(w.Now)
 			require.Equal(t, 2*half, w.Srv.Keys.DB(0).Len(), "they are in their places")
 			for n := range half / 2 {
 				require.Equal(t, "OK", w.Call(fmt.Sprintf("SET new:%d 1", n)))
@@ -47,9 +43,7 @@ func TestNumbersGoAtOnce(t *testing.T) {
 		for ; w.Srv.Keys.DB(0).Len() > 0; after++ {
 			require.Less(t, after, int64(10+2*store.MaxGrace))
 			w.Now += 1e6
-			w.Srv.Lock()
-			w.Srv.ExpireSlice(w.Now / 1e6)
-			w.Srv.Unlock()
+			w.Sweep(w.Now)
 		}
 		return after
 	}

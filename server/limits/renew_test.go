@@ -79,9 +79,7 @@ func renewHistory(t *testing.T, seed uint64) {
 			both(pick(fmt.Sprintf("PEXPIRE %s %d", key(), 1+rnd.IntN(60)), fmt.Sprintf("SET %s %d PX %d", key(), rnd.IntN(9), 1+rnd.IntN(50)), "SWAPDB 0 1"))
 		case 9:
 			for _, w := range []*servertest.ClockClient{one, other} {
-				w.Srv.Lock()
-				w.Srv.ExpireSlice(w.Now / 1e6)
-				w.Srv.Unlock()
+				w.Sweep(w.Now)
 			}
 			said = append(said, "sweep")
 		}

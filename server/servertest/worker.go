@@ -105,3 +105,12 @@ func (w *WorkerClient) CarriedConn(input []byte) *netpoll.Conn {
 	conn.In.Received(copy(conn.In.Space(&w.Pool), input))
 	return conn
 }
+
+// Sweep has background work look at every key once at least, in as many slices as that takes: a slice ends by the system's clock. now is in ns.
+func (w *WorkerClient) Sweep(now int64) {
+	w.Srv.Lock()
+	defer w.Srv.Unlock()
+	for done := w.Srv.Keys.Sweeps() + 2; w.Srv.Keys.Sweeps() < done; { // the first of the two may have begun before
+		w.Srv.ExpireSlice(now / 1e6)
+	}
+}
