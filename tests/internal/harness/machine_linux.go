@@ -50,29 +50,50 @@ func watchProcessors() (stop func() [][]moment) {
 
 // watchProcessor keeps the moments of a processor.
 func watchProcessor(cpu int, places []uint64, end *atomic.Bool) (all []moment) {
-	runtime.LockOSThread() // and no unlocking: the thread ends with the goroutine, and nothing else runs with its priority
-	var own unix.CPUSet
-	own.Set(cpu)
-	if unix.SchedSetaffinity(0, &own) != nil {
-		return nil
-	}
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Priority: watchPriority}
-	if unix.SchedSetAttr(0, &attr, 0) != nil {
+	if !watchesAlone(cpu) {
 		return nil
 	}
 	place := uint64(cpu)
 	for !end.Load() && len(all) < watchedAtMost {
-		due := monotonic() + watchEvery
-		until := unix.NsecToTimespec(int64(due))
-		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil) == unix.EINTR {
-		}
-		woken := monotonic()
+		due, woken := sleepMoment()
 		for range readAtOnce {
 			place = (places[place%readFrom] + place*0x9E3779B97F4A7C15>>20) % readFrom // each read needs the one before it
 		}
 		all = append(all, moment{at: due, late: woken - due, reads: monotonic() - woken})
 	}
 	return all
+}
+
+// watchesAlone gives the goroutine a thread of its own on a processor, which may run before all others there.
+func watchesAlone(cpu int) (ok bool) {
+	runtime.LockOSThread() // and no unlocking: the thread ends with the goroutine, and nothing else runs with its priority
+	var own unix.CPUSet
+	own.Set(cpu)
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: unix.SCHED_FLAG_RESET_ON_FORK, Priority: watchPriority}
+	return unix.SchedSetaffinity(0, &own) == nil && unix.SchedSetAttr(0, &attr, 0) == nil
+}
+
+// sleepMoment sleeps until the next moment, and returns when that was due and when the thread woke.
+func sleepMoment() (due, woken time.Duration) {
+	due = monotonic() + watchEvery
+	until := unix.NsecToTimespec(int64(due))
+	for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, &until, nil) == unix.EINTR {
+	}
+	return due, monotonic()
+}
+
+// WatchStandstill looks for pauses of the processors until the context ends; it sees none without the right to real-time priority.
+func WatchStandstill(ctx context.Context) *Standstill {
+	s := new(Standstill)
+	for cpu := range runtime.NumCPU() {
+		go func() {
+			for ok := watchesAlone(cpu); ok && ctx.Err() == nil; {
+				due, woken := sleepMoment()
+				s.note(woken - due)
+			}
+		}()
+	}
+	return s
 }
 
 // monotonic is the time of the clock that nobody sets.
