@@ -3,7 +3,6 @@ package command
 import (
 	"log/slog"
 	"math"
-	"sync"
 	"time"
 
 	"headgate/persistence"
@@ -23,19 +22,18 @@ const LevelVerbose = slog.LevelDebug + 2
 
 // Core is what all commands of one server share, and every part of the server that looks after them.
 type Core struct {
-	mu       sync.Mutex    // the executor's lock: guards all below that is not said to be otherwise
-	many     chan struct{} // has a place for as many of those of LockAsOneOfMany as may wait for mu
-	Keys     *store.Keyspace
-	Clock    *Clock
-	Config   *config.Live   // safe for concurrent use
-	Logger   *slog.Logger   // safe for concurrent use
-	FS       persistence.FS // the disk; safe for concurrent use
-	Commands *Registry      // does not change once the server listens
-	Stats    Statistics
-	Effects  Effects
-	Clients  ClientTable
-	Gate     Gate // Has may be asked without the lock
-	Remains  Remains
+	executorLock // guards all below that is not said to be otherwise
+	Keys         *store.Keyspace
+	Clock        *Clock
+	Config       *config.Live   // safe for concurrent use
+	Logger       *slog.Logger   // safe for concurrent use
+	FS           persistence.FS // the disk; safe for concurrent use
+	Commands     *Registry      // does not change once the server listens
+	Stats        Statistics
+	Effects      Effects
+	Clients      ClientTable
+	Gate         Gate // Has may be asked without the lock
+	Remains      Remains
 	Lifecycle
 	Running *Ctx // of the batch that is being executed, or nil
 	Hooks   Hooks
@@ -57,8 +55,8 @@ type Core struct {
 // NewCore returns the core of a server, which has no commands and no keys before Declare. What is nil is the usual: the system's clock and files, and no log.
 func NewCore(live *config.Live, clock *Clock, log *slog.Logger, fs persistence.FS) *Core {
 	s := &Core{
-		many:   make(chan struct{}, max(1, live.Get().IOThreads)),
-		Config: live, Clock: clock, Logger: log, FS: fs,
+		executorLock: newExecutorLock(live.Get().IOThreads),
+		Config:       live, Clock: clock, Logger: log, FS: fs,
 		Clients: ClientTable{ByID: map[int64]*Client{}}, RunID: RandomHex(20), Lifecycle: Lifecycle{ended: make(chan struct{})},
 	}
 	if s.Clock == nil {
@@ -129,26 +127,6 @@ type Hooks struct {
 
 // SliceTime is how long a slice of background work may hold the executor's lock.
 const SliceTime = 100 * time.Microsecond
-
-// Lock takes the executor's lock: it guards the keyspace, the clients and the statistics. Only operators' commands do I/O under it, such as SAVE and
-// CONFIG REWRITE; and a change of the configuration reads files and opens listeners there.
-func (s *Core) Lock() { s.mu.Lock() }
-
-// LockAsOneOfMany is Lock for those of whom there may be thousands. Only so many of them wait for the lock at a time as there are loops: a loop takes
-// it for all of its connections, and is not to stand behind each of the others, nor are these to stand behind all loops, one by one. They wait for a
-// place in a channel, since whoever unlocks a sync.Mutex gives the processor away if others wait, and here would do so with the lock held. Who finds
-// the lock free and nobody waiting for it takes it without a place.
-func (s *Core) LockAsOneOfMany() {
-	if len(s.many) == 0 && s.mu.TryLock() {
-		return
-	}
-	s.many <- struct{}{}
-	s.mu.Lock()
-	<-s.many
-}
-
-// Unlock releases the executor's lock.
-func (s *Core) Unlock() { s.mu.Unlock() }
 
 // UsedMemory returns the bytes that data and connections take up: what maxmemory bounds.
 func (s *Core) UsedMemory() uint64 { return s.Keys.Used() + s.Outside }

@@ -13,7 +13,7 @@ import (
 func TestManyLeaveTheLockToOthers(t *testing.T) {
 	const crowd, loops = 50, 2
 	const hold = 3 * time.Millisecond // long enough for sync.Mutex to go by who came first
-	core := &Core{many: make(chan struct{}, loops)}
+	core := newExecutorLock(loops)
 	var had atomic.Int64
 	var gone sync.WaitGroup
 	core.Lock()
@@ -43,7 +43,7 @@ func TestManyLeaveTheLockToOthers(t *testing.T) {
 
 // TestOneOfManyTakesAFreeLock: one of a crowd takes the lock without a place if it is free and no other one waits for it.
 func TestOneOfManyTakesAFreeLock(t *testing.T) {
-	core := &Core{many: make(chan struct{})} // in which there are no places
+	core := executorLock{many: make(chan struct{})} // in which there are no places
 	taken := make(chan struct{})
 	go func() {
 		core.LockAsOneOfMany()
