@@ -40,7 +40,7 @@ const (
 	memoryDrift   = 10                     // percent by which settled memory may differ
 	tablesShare   = 3                      // percent of the highest resident memory that the runtime's tables may have grown by
 	fullPace      = 80                     // percent of the best that was seen of the processors, from which on they run at their speed
-	briefest      = 3 * time.Millisecond   // of a processor's standstills, below which one counts as none: a timer may be as late
+	briefest      = 5 * time.Millisecond   // of a processor's standstills, below which one counts as none: a thread may be as late
 	mostResident  = 8 << 30                // bytes, beyond which the server is killed: others live on this machine too
 	shortClients  = 50                     // of those that limit, in a short soak
 	lookEvery     = 100 * time.Millisecond // at resident memory

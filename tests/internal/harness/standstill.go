@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Standstill tells for how long a processor ran nothing at all, though a thread was to run that comes before all others. The host of a virtual
+// Standstill tells for how long a processor ran nothing at all, though a thread was to run that comes before others. The host of a virtual
 // machine stops all of its processors for tens of milliseconds when they have had their share of a tenth of a second, and does not always say
 // so in the account that Stolen reads.
 type Standstill struct {
