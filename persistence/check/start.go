@@ -21,9 +21,9 @@ type Start struct {
 
 // Loads says in words which files the start loads. A warning, if there is one, says what it does without data that are there. Nothing is changed.
 func (s *Start) Loads() (what, warning string, err error) {
-	log, err := aof.Paths(s.Log)
-	if err != nil {
-		return "", "", err
+	log, damaged := aof.Paths(s.Log)
+	if damaged != nil && s.AppendOnly {
+		return "", "", damaged
 	}
 	snapshot, dangling, err := s.hasSnapshot()
 	if err != nil {
@@ -37,12 +37,13 @@ func (s *Start) Loads() (what, warning string, err error) {
 		}
 		return strings.Join(log, " and then "), "", nil
 	case s.AppendOnly && snapshot:
-		return "nothing", "begins empty, since there is no " + manifest + ", and its next snapshot overwrites " + s.Snapshot +
-			": to keep those data, start with appendonly no, and then send CONFIG SET appendonly yes", nil
+		return "nothing", "begins empty, since there is no " + manifest + ", and its next snapshot overwrites " + s.Snapshot + toKeepSnapshot, nil
 	case s.AppendOnly:
 		return "nothing: there is no " + manifest, "", nil
+	case damaged != nil:
+		warning = "does not load the append-only file in " + s.Log.Dir + ", which is damaged"
 	case len(log) > 0:
-		warning = "does not load the append-only file in " + filepath.Dir(log[0]) + ": to use its data, start with appendonly yes"
+		warning = "does not load the append-only file in " + filepath.Dir(log[0]) + toUseLog
 	}
 	switch {
 	case snapshot:
@@ -52,6 +53,12 @@ func (s *Start) Loads() (what, warning string, err error) {
 	}
 	return "nothing: there is no " + s.Snapshot, warning, nil
 }
+
+// What warnings end with: how a start has the data that the one in question leaves alone.
+const (
+	toKeepSnapshot = ": to keep those data, start with appendonly no, and then send CONFIG SET appendonly yes"
+	toUseLog       = ": to use its data, start with appendonly yes"
+)
 
 // missing returns the first of the files that cannot be opened, "" if all can.
 func (s *Start) missing(paths []string) string {
@@ -90,18 +97,41 @@ func dangles(fsys persistence.FS, path string) bool {
 // danglingLink says behind its name what is wrong with a snapshot that is no more than a link.
 const danglingLink = " is a link to a file that is missing"
 
-// starts says what each of the starts loads.
+// starts says what each of the starts loads, or that it is refused.
 func (c *Checker) starts() {
 	for _, s := range c.Starts {
 		what, warning, err := s.Loads()
-		if err != nil {
-			continue // it has been told of by who looked at the manifest
+		end := ""
+		switch c.meets(s) {
+		case refused:
+			if err == nil { // else what is wrong has been told of by who looked at the manifest
+				end = ": it would load " + what
+			}
+			c.Say("a start with appendonly %s is refused%s", yesNo(s.AppendOnly), end)
+			continue
+		case mended:
+			end = " up to where it is damaged"
 		}
 		if warning != "" {
-			warning = "; it " + warning
+			warning = "; it " + c.without(s, warning)
 		}
-		c.Say("a start with appendonly %s loads %s%s", yesNo(s.AppendOnly), what, warning)
+		c.Say("a start with appendonly %s loads %s%s%s", yesNo(s.AppendOnly), what, end, warning)
 	}
+}
+
+// without is a warning of a start, which does not advise another start if that is refused.
+func (c *Checker) without(s Start, warning string) string {
+	s.AppendOnly = !s.AppendOnly
+	if c.meets(s) != refused {
+		return warning
+	}
+	if rest, ok := strings.CutSuffix(warning, toKeepSnapshot); ok {
+		return rest + ", which is damaged: to keep what is in it, move it away first"
+	}
+	if rest, ok := strings.CutSuffix(warning, toUseLog); ok {
+		return rest + ", which is damaged"
+	}
+	return warning
 }
 
 // files are those that the start loads.

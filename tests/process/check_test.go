@@ -192,6 +192,50 @@ func TestVerdictIsOfWhatIsLoaded(t *testing.T) {
 	}
 }
 
+// TestCheckAgreesWithAStart: `headgate check` said that a start loads a snapshot that is damaged, and advised that start, before a verdict that it is refused.
+func TestCheckAgreesWithAStart(t *testing.T) {
+	const command = "*1\r\n$4\r\nPING\r\n"
+	for name, c := range map[string]struct {
+		files   map[string]string
+		yes, no string // what is said of a start with appendonly yes and with no, with $ for the directory
+		refuses string // which of them is refused
+	}{
+		"the snapshot": {
+			map[string]string{"dump.rdb": "nothing"},
+			"loads nothing; it begins empty, since there is no $/appendonlydir/appendonly.aof.manifest, and its next snapshot overwrites $/dump.rdb, which is damaged: to keep what is in it",
+			"is refused: it would load $/dump.rdb\n", "no",
+		},
+		"the log": {
+			map[string]string{"appendonly.aof": "nothing"},
+			"is refused: it would load $/appendonly.aof\n", "loads nothing: there is no $/dump.rdb; it does not load the append-only file in $, which is damaged\n", "yes",
+		},
+		"the log's end": {
+			map[string]string{"appendonly.aof": command + "*1"},
+			"loads $/appendonly.aof up to where it is damaged\n", "loads nothing: there is no $/dump.rdb; it does not load the append-only file in $: to use", "",
+		},
+		"the manifest": {
+			map[string]string{"appendonlydir/appendonly.aof.manifest": "nothing\n"},
+			"is refused\n", "loads nothing: there is no $/dump.rdb; it does not load the append-only file in $/appendonlydir, which is damaged\n", "yes",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "appendonlydir"), 0o755))
+			for file, content := range c.files {
+				require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600))
+			}
+			out, stderr, exit := run(t, nil, "check", dir)
+			require.Equal(t, 1, exit, out+stderr)
+			require.Contains(t, out, "a start with appendonly yes "+strings.ReplaceAll(c.yes, "$", dir))
+			require.Contains(t, out, "a start with appendonly no "+strings.ReplaceAll(c.no, "$", dir))
+			if c.refuses != "" {
+				require.Contains(t, out, "with appendonly "+c.refuses+" the server refuses to start with it")
+				requireStartRefuses(t, dir, "--appendonly", c.refuses)
+			}
+		})
+	}
+}
+
 // TestLostManifest: a copy of a data directory without its manifest was called intact, and the start overwrote its files.
 func TestLostManifest(t *testing.T) {
 	dir := t.TempDir()
