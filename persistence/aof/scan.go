@@ -25,6 +25,7 @@ type Report struct {
 	Covered  int64 // bytes before Whole that a CRC covers
 	Zeros    int64 // bytes at the end that are zero, in a file with damage
 	Open     int64 // from here to Whole no CRC covers anything, but for a #CRC line that may stand there; Whole if there is nothing
+	Behind   bool  // what stands behind Whole may be more than a write that was interrupted: it is damaged, or whole batches follow; see Mend
 	Unsealed bool  // the last batch before Whole lacks its #CRC line: cut there, the file still ends within a batch; see Mend
 }
 
@@ -116,8 +117,12 @@ func Scan(file persistence.ReadFile, offset int64) (*Report, error) {
 		}
 	}
 	at := s.usable(flaw)
+	behind, err := s.behind(flaw, at.offset)
+	if err != nil {
+		return nil, err
+	}
 	return &Report{
-		Size: file.Size(), Whole: at.offset, Flaw: flaw, Zeros: zeros,
+		Size: file.Size(), Whole: at.offset, Flaw: flaw, Zeros: zeros, Behind: behind,
 		Commands: at.commands, NowMs: at.nowMs, Covered: at.covered, Open: s.open(at),
 		Unsealed: s.own && at.offset > s.opened,
 	}, nil
@@ -352,6 +357,20 @@ func (s *scan) classify(flaw *Flaw) error {
 		return err
 	}
 	return nil
+}
+
+// behind reports whether what is given up from an offset on may be more than a write that was interrupted. A length that is wrong may make a command in the
+// middle seem cut: whole batches stand behind it then.
+func (s *scan) behind(flaw *Flaw, whole int64) (bool, error) {
+	switch {
+	case flaw == nil || s.file.Size() == whole:
+		return false, nil
+	case !flaw.Cut:
+		return true, nil
+	case flaw.Why == whyCommandCut && s.file.Size()-flaw.Offset <= MaxSalvage: // else classify has looked
+		return findCRC(s.file, flaw.Offset)
+	}
+	return false, nil
 }
 
 // findCRC reports whether a #CRC line begins somewhere behind offset.

@@ -276,24 +276,73 @@ func (s *Set) Files() []Entry {
 }
 
 // Mend has a file end where it stops being whole, for good, and gives the last batch the #CRC line that it lacks, so that a scan finds
-// nothing wrong any more. The report is that of a scan that found a flaw. It returns from where the file lacks a CRC then; after an error the
-// file is as it was, or cut.
-func Mend(fsys persistence.FS, path string, r *Report) (open int64, err error) {
+// nothing wrong any more. The report is that of a scan that found a flaw. What is cut off is kept in another file, see Report.Behind. It returns from
+// where the file lacks a CRC then, and the path of that other file, if there is one; after an error the file is as it was, or cut.
+func Mend(fsys persistence.FS, path string, r *Report) (open int64, kept string, err error) {
+	if r.Behind {
+		if kept, err = keep(fsys, path, r.Whole); err != nil {
+			return 0, "", fmt.Errorf("keep what is to be cut off: %w", err)
+		}
+	}
 	if r.Size > r.Whole {
 		if err := fsys.Truncate(path, r.Whole); err != nil {
-			return 0, err
+			return 0, kept, err
 		}
 	}
 	if !r.Unsealed {
-		return r.Open, nil
+		return r.Open, kept, nil
 	}
 	f, size, err := fsys.Append(path, filePerm)
 	if err != nil {
-		return 0, err
+		return 0, kept, err
 	}
 	l := &Log{file: f, path: path, size: size}
 	err = l.Seal(fsys, r.Open)
-	return l.size, errors.Join(err, l.Close())
+	return l.size, kept, errors.Join(err, l.Close())
+}
+
+// keptMax is how many files there may be of what was cut off at one offset of a file.
+const keptMax = 100
+
+// KeptName is the name of the file that keeps what is cut off another at an offset. No start reads it.
+func KeptName(name string, offset int64) string { return fmt.Sprintf("%s.cut-at-%d", name, offset) }
+
+// keep copies what stands from an offset of a file on into a file of its own, for good, and returns its path.
+func keep(fsys persistence.FS, path string, offset int64) (kept string, err error) {
+	if kept, err = freeName(fsys, KeptName(path, offset)); err != nil {
+		return "", err
+	}
+	f, err := fsys.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	r, err := persistence.ReplaceLarge(fsys, kept, filePerm)
+	if err != nil {
+		return "", err
+	}
+	if _, err := io.Copy(r, io.NewSectionReader(f, offset, f.Size()-offset)); err != nil {
+		r.Discard()
+		return "", err
+	}
+	return kept, r.Commit()
+}
+
+// freeName returns the path, or that with a number behind it, under which there is no file yet.
+func freeName(fsys persistence.FS, path string) (string, error) {
+	free := path
+	for n := 2; n <= keptMax; n++ {
+		f, err := fsys.Open(free)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return free, nil
+		case err != nil:
+			return "", err
+		}
+		f.Close()
+		free = fmt.Sprintf("%s-%d", path, n)
+	}
+	return "", fmt.Errorf("%s and %d more are there already: move them away", path, keptMax-2)
 }
 
 // Clean deletes what no start needs any more: files of the history, and what a crash has left of files that never became part of

@@ -308,27 +308,32 @@ func (c *Checker) commands(f persistence.ReadFile, path string, e aof.Entry, sta
 	if report.Flaw == nil {
 		return nil
 	}
-	given := report.Size - report.Whole
+	given, keptName := report.Size-report.Whole, aof.KeptName(filepath.Base(path), report.Whole)
 	switch {
 	case !last:
 		c.bad(path, "%s: %v; this is not the last file, so it cannot be cut without losing what follows", path, report.Flaw)
 	case !e.Cuttable(report):
 		c.bad(path, "%s: %v; it may be a damaged snapshot, so it is not cut: take it from a backup", path, report.Flaw)
 	case c.Fix:
-		if _, err := aof.Mend(c.FS, path, report); err != nil {
+		_, kept, err := aof.Mend(c.FS, path, report)
+		switch {
+		case err != nil:
 			return fmt.Errorf("cut %s: %w", path, err)
-		}
-		if given == 0 {
+		case given == 0:
 			c.Say("%s: %v; it has been added, and nothing is cut off", path, report.Flaw)
-		} else {
+		case kept != "":
+			c.Say("%s: %v; the last %d bytes have been cut off, and are kept in %s", path, report.Flaw, given, kept)
+		default:
 			c.Say("%s: %v; the last %d bytes have been cut off", path, report.Flaw, given)
 		}
 	case given == 0:
 		c.mendable(path, "%s: %v; a start adds it and loses nothing, and so does --fix", path, report.Flaw)
+	case report.Salvageable() && report.Behind:
+		c.mendable(path, "%s: %v; a start cuts off the last %d bytes, and keeps them in a file named %s; so does --fix", path, report.Flaw, given, keptName)
 	case report.Salvageable():
 		c.mendable(path, "%s: %v; a start cuts off the last %d bytes, and so does --fix", path, report.Flaw, given)
 	default:
-		c.bad(path, "%s: %v; a start refuses to give up the last %d bytes; --fix cuts them off: make a copy before", path, report.Flaw, given)
+		c.bad(path, "%s: %v; a start refuses to give up the last %d bytes; --fix cuts them off, and keeps them in a file named %s", path, report.Flaw, given, keptName)
 	}
 	return nil
 }

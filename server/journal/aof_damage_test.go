@@ -3,7 +3,11 @@ package journal_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -230,6 +234,68 @@ func TestLogDamagedFarFromItsEnd(t *testing.T) {
 		require.ErrorContains(t, err, incrName, change.what)
 		require.ErrorContains(t, err, "headgate check DIR --fix", change.what)
 	}
+}
+
+// TestWhatIsCutOffIsKept: batches behind damage in the middle of a small log, which were acknowledged, were dropped and gone. A start and `headgate check
+// --fix` keep them in a file beside it, each time in another, and what a write has merely left unfinished in none.
+func TestWhatIsCutOffIsKept(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(servertest.SeedOf(t), 7))
+	disk, states, now := writtenLog(t, rnd, 4<<10)
+	text, err := disk.ReadFile(incrName)
+	require.NoError(t, err)
+	ends := slices.Sorted(maps.Keys(states))
+	begin, end := ends[len(ends)/2], ends[len(ends)/2+1] // a batch in the middle
+	batch := string(text[begin:end])
+	for what, changed := range map[string]string{
+		"a word":   strings.Replace(batch, "\r\n$", "\r\n!", 1),
+		"a length": regexp.MustCompile(`\r\n\$\d+`).ReplaceAllString(batch, "\r\n$$900000"), // all that follows seems to be one command that is cut
+	} {
+		require.NotEqual(t, batch, changed, what)
+		damaged := string(text[:begin]) + changed + string(text[end:])
+		requireKept := func(fsys *crashfs.FS, name string) {
+			left, err := fsys.ReadFile(incrName)
+			require.NoError(t, err, what)
+			kept, err := fsys.ReadFile(name)
+			require.NoError(t, err, what)
+			require.Equal(t, damaged[begin:], string(kept), what)
+			require.Equal(t, string(text[:begin]), string(left[:begin]), what)
+		}
+		name := fmt.Sprintf("%s.cut-at-%d", incrName, begin)
+		w, started, err := loadCopy(t, disk, []byte(damaged), now, nil)
+		require.NoError(t, err, what)
+		require.Equal(t, states[begin], servertest.Digest(w.Srv), what)
+		w.Kill()
+		requireKept(started, name)
+		require.NoError(t, started.WriteFile(incrName, []byte(damaged)))
+		w, err = servertest.StartAOF(started, config.FsyncNo, &now, nil)
+		require.NoError(t, err, what)
+		w.Kill()
+		requireKept(started, name+"-2")
+
+		fixed := disk.Clone()
+		require.NoError(t, fixed.WriteFile(incrName, []byte(damaged)))
+		require.Contains(t, examine(t, fixed, false), "and keeps them in a file named "+path.Base(name), what)
+		require.Contains(t, examine(t, fixed, true), "are kept in "+name, what)
+		requireKept(fixed, name)
+	}
+	unfinished := text[:len(text)-3]
+	w, started, err := loadCopy(t, disk, unfinished, now, nil)
+	require.NoError(t, err)
+	w.Kill()
+	names, err := started.List(path.Dir(incrName))
+	require.NoError(t, err)
+	require.NotContains(t, strings.Join(names, " "), ".cut-at-")
+}
+
+// examine is what `headgate check` says of a disk, which it mends or not.
+func examine(t *testing.T, disk *crashfs.FS, mend bool) string {
+	t.Helper()
+	var said strings.Builder
+	c := check.Checker{FS: disk, Fix: mend, Say: func(format string, args ...any) { fmt.Fprintf(&said, format+"\n", args...) }}
+	whole, err := c.Dir("/data/appendonlydir")
+	require.NoError(t, err)
+	require.Equal(t, mend, whole, &said)
+	return said.String()
 }
 
 // TestCommandsThatCannotBeReplayed: a command that fails when it is replayed is passed over behind a #GAP line, which says that something is

@@ -342,8 +342,12 @@ func (r *replay) file(e aof.Entry, last bool) error {
 	}
 	if report.Flaw != nil {
 		r.position = aof.Position{}
-		if r.open, err = aof.Mend(r.journal.FS, path, report); err != nil {
+		var kept string
+		if r.open, kept, err = aof.Mend(r.journal.FS, path, report); err != nil {
 			return fmt.Errorf("cut %s at offset %d: %w", path, report.Whole, err)
+		}
+		if kept != "" {
+			r.journal.Logger.Warn("what was cut off the append-only file is kept: it may hold changes that were acknowledged", "file", kept, "bytes", report.Size-report.Whole)
 		}
 	}
 	return nil
@@ -362,7 +366,11 @@ func (r *replay) checkFlaw(path string, e *aof.Entry, report *aof.Report, last b
 	case !report.Salvageable():
 		return fmt.Errorf("%s: %w, with %d bytes from offset %d on; %s", path, flaw, report.Size-report.Whole, report.Whole, hintDamaged)
 	}
-	r.journal.Logger.Warn("the end of the append-only file is incomplete: it is truncated", "file", path, "why", flaw.Why, "offset", report.Whole,
+	what := "the end of the append-only file is incomplete: it is truncated"
+	if report.Behind {
+		what = "the append-only file is damaged near its end: it is truncated there"
+	}
+	r.journal.Logger.Warn(what, "file", path, "why", flaw.Why, "offset", report.Whole,
 		"bytes given up", report.Size-report.Whole)
 	return nil
 }
