@@ -90,6 +90,10 @@ func (a *Console) configRewrite(c *command.Ctx) {
 	if c.Cfg.ACLFile == "" {
 		c.Core.Config.SetUsers(a.Access.ConfiguredUsers(c.Cfg))
 	}
+	if err := a.Journal.CheckDirKept(); err != nil && c.Core.Config.Path() != "" {
+		c.Errf("ERR %s", err)
+		return
+	}
 	write := func(path string, data []byte) error { return config.WriteFile(c.Core.FS, path, data) }
 	if err := c.Core.Config.Rewrite(write); err != nil {
 		c.Errf("ERR %s", err)

@@ -125,11 +125,28 @@ func (j *Journal) dirChanged(old, cfg *config.Config) error {
 		}
 		return checkBeginning(j.FS, cfg)
 	}
-	if cfg.AppendOnly && cfg.Dir != old.Dir && j.AOF.Open && cfg.Dir != j.AOF.dir {
+	if cfg.Dir != old.Dir && j.isLeft(cfg) {
 		j.Logger.Warn("the append-only file stays where it is, although dir has changed: a start with this dir would not find its data; "+
 			"to move it, send CONFIG SET appendonly no, and then CONFIG SET appendonly yes", "is in", j.AOF.dir, "dir", cfg.Dir)
 	}
 	return nil
+}
+
+// isLeft reports whether the append-only file is not in the directory that the configuration names, and stays where it is. The caller holds the executor's
+// lock.
+func (j *Journal) isLeft(cfg *config.Config) bool {
+	return cfg.AppendOnly && j.AOF.Open && cfg.Dir != j.AOF.dir && !j.moves(cfg)
+}
+
+// CheckDirKept returns why the dir of the configuration must not be what the next start has: that would not find the append-only file, and begin without
+// data. The caller holds the executor's lock.
+func (j *Journal) CheckDirKept() error {
+	cfg := j.Config.Get()
+	if !j.isLeft(cfg) {
+		return nil
+	}
+	return fmt.Errorf("dir is %s, and the append-only file is still in %s, where the next start would not find it: "+
+		"send CONFIG SET appendonly no, and then CONFIG SET appendonly yes, which begins it in dir, and then CONFIG REWRITE again", cfg.Dir, j.AOF.dir)
 }
 
 // claimDir takes the directory that the configuration names, and lets go of the one that it named before.

@@ -229,3 +229,34 @@ func TestDirByAnotherName(t *testing.T) {
 	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "dir", t.TempDir())))
 	dialSoon(t, startIn(t, dir).addr)
 }
+
+// TestRewriteDoesNotLoseTheLog: CONFIG REWRITE saved a dir in which the append-only file was not, and the next start began without data.
+func TestRewriteDoesNotLoseTheLog(t *testing.T) {
+	first, second, file := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "headgate.conf")
+	require.NoError(t, os.WriteFile(file, []byte("appendonly yes\nsave \"\"\nenable-protected-configs yes\ndir "+first+"\n"), 0o600))
+	s := startConfigured(t, file)
+	c := dialSoon(t, s.addr)
+	require.Equal(t, "+OK\r\n", string(c.Do("SET", "k", "v")))
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "dir", second)))
+	require.Equal(t, "-ERR dir is "+second+", and the append-only file is still in "+first+", where the next start would not find it: "+
+		"send CONFIG SET appendonly no, and then CONFIG SET appendonly yes, which begins it in dir, and then CONFIG REWRITE again\r\n", string(c.Do("CONFIG", "REWRITE")))
+	restart := func() {
+		require.NoError(t, s.Process.Kill())
+		s.Wait()
+		s = startConfigured(t, file)
+		c = dialSoon(t, s.addr)
+		require.Eventually(t, func() bool { return string(c.Do("GET", "k")) == "$1\r\nv\r\n" }, 10*time.Second, 10*time.Millisecond)
+	}
+	restart()
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "dir", second)))
+	for _, value := range []string{"no", "yes"} {
+		require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "SET", "appendonly", value)))
+	}
+	require.Eventually(t, func() bool {
+		info := string(c.Do("INFO", "persistence"))
+		return strings.Contains(info, "aof_rewrite_scheduled:0") && strings.Contains(info, "aof_rewrite_in_progress:0")
+	}, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, "+OK\r\n", string(c.Do("CONFIG", "REWRITE")))
+	restart()
+	require.Equal(t, "$"+fmt.Sprint(len(second))+"\r\n"+second+"\r\n", string(c.Do("CONFIG", "GET", "dir"))[len("*2\r\n$3\r\ndir\r\n"):])
+}
