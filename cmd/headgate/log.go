@@ -32,8 +32,11 @@ func openLog(cfg *config.Config, fallback io.Writer) (*logOutput, error) {
 	return o, nil
 }
 
-// unusableLog is the error for a log file that cannot be written.
+// unusableLog is the error for a log file that cannot be written; nil for none.
 func unusableLog(err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("cannot open the log file: %w; correct --logfile", err)
 }
 

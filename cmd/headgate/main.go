@@ -178,31 +178,35 @@ func unknownTool(word string) error {
 	return fmt.Errorf("%q is neither a configuration file nor one of the tools %s%s", word, strings.Join(tools, ", "), advise(spelling.Nearest(word, tools...)))
 }
 
-// checkConfig reads the configuration and reports what there is to say about it.
+// checkConfig reads the configuration and reports what there is to say about it: all that a start would end with, and not only the first.
 func (p program) checkConfig(args []string) error {
 	live, notices, err := config.Load(args, p.env, config.OSHost())
 	if err != nil {
 		return err
 	}
 	cfg := live.Get()
-	if err := server.CheckAccess(cfg); err != nil {
-		return err
+	accessErr := server.CheckAccess(cfg)
+	if accessErr == nil {
+		notices = append(notices, server.Advise(cfg)...)
 	}
-	unwritable, err := server.CheckData(cfg, dataFiles)
-	if err != nil {
-		return err
-	}
-	if err := checkWritable(cfg.Path(cfg.LogFile)); err != nil {
-		return unusableLog(err)
-	}
-	if err := checkWritable(cfg.Path(cfg.PidFile)); err != nil {
-		return unusablePID(err)
-	}
-	for _, n := range slices.Concat(notices, server.Advise(cfg), unwritable) {
+	unwritable, dataErr := server.CheckData(cfg, dataFiles)
+	what, warning, loadErr := whatLoads(cfg)
+	mistakes := slices.DeleteFunc(config.Mistakes{
+		accessErr, dataErr, unusableLog(checkWritable(cfg.Path(cfg.LogFile))), unusablePID(checkWritable(cfg.Path(cfg.PidFile))), loadErr,
+	}, func(err error) bool { return err == nil })
+	for _, n := range append(notices, unwritable...) {
 		fmt.Fprintln(p.stderr, n)
 	}
+	if len(mistakes) > 0 {
+		return mistakes
+	}
 	fmt.Fprintln(p.stdout, "the configuration is valid")
-	p.sayWhatLoads(cfg)
+	if what != "" {
+		fmt.Fprintln(p.stdout, "a start loads", what)
+	}
+	if warning != "" {
+		fmt.Fprintln(p.stderr, "warning: a start", warning)
+	}
 	return nil
 }
 
@@ -249,19 +253,14 @@ func checkWritable(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// sayWhatLoads tells which files a start with the configuration loads. A gateway loads none.
-func (p program) sayWhatLoads(cfg *config.Config) {
+// whatLoads says which files a start with the configuration loads, with a warning if there is one. A gateway loads none. The error is why it cannot be told.
+func whatLoads(cfg *config.Config) (what, warning string, err error) {
 	if cfg.Upstream != "" {
-		return
+		return "", "", nil
 	}
 	start := server.StartOf(cfg, dataFiles)
-	what, warning, err := start.Loads()
-	if err != nil {
-		fmt.Fprintf(p.stderr, "which files a start loads cannot be told: %v\n", err)
-		return
+	if what, warning, err = start.Loads(); err != nil {
+		return "", "", fmt.Errorf("the data cannot be loaded: %w", err)
 	}
-	fmt.Fprintln(p.stdout, "a start loads", what)
-	if warning != "" {
-		fmt.Fprintln(p.stderr, "warning: a start", warning)
-	}
+	return what, warning, nil
 }

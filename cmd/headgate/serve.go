@@ -87,14 +87,14 @@ func writePID(path string) error {
 	if path == "" {
 		return nil
 	}
-	if err := os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err != nil {
-		return unusablePID(err)
-	}
-	return nil
+	return unusablePID(os.WriteFile(path, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644))
 }
 
-// unusablePID is the error for a file that the process's number cannot be written to.
+// unusablePID is the error for a file that the process's number cannot be written to; nil for none.
 func unusablePID(err error) error {
+	if err == nil {
+		return nil
+	}
 	return fmt.Errorf("cannot write the process id: %w; correct --pidfile", err)
 }
 

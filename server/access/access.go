@@ -101,7 +101,7 @@ func (a *Access) loadUsers(cfg *config.Config) error {
 		}
 	}
 	if cfg.ACLFile != "" {
-		if err := a.loadACLFile(cfg); err != nil {
+		if err := a.loadACLFile(cfg, cfg.Path(cfg.ACLFile)); err != nil {
 			return fmt.Errorf("%w; %s", err, hintACLFile)
 		}
 	}
@@ -129,13 +129,13 @@ func withoutSecrets(err error) string {
 // maxACLFile bounds the file of users, in bytes.
 const maxACLFile = 64 << 20
 
-// loadACLFile replaces all users by those of the ACL file. Clients of users who are gone are closed.
-func (a *Access) loadACLFile(cfg *config.Config) error {
+// loadACLFile replaces all users by those of the ACL file, which errors call by a name. Clients of users who are gone are closed.
+func (a *Access) loadACLFile(cfg *config.Config, name string) error {
 	text, err := config.ReadRegular(cfg.Path(cfg.ACLFile), maxACLFile)
 	if err != nil {
-		return &aclFileError{cfg.ACLFile, err}
+		return &aclFileError{name, err}
 	}
-	gone, err := a.Users.Load(cfg.ACLFile, string(text))
+	gone, err := a.Users.Load(name, string(text))
 	if err != nil {
 		return err
 	}

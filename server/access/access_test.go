@@ -166,6 +166,18 @@ func TestConfiguredAccess(t *testing.T) {
 	}
 }
 
+// TestPathOfTheACLFile: a start named a relative aclfile as it was configured, which says nothing of where it looked. ACL LOAD answers as Redis does.
+func TestPathOfTheACLFile(t *testing.T) {
+	cfg := servertest.Unsaved()
+	cfg.Dir, cfg.ACLFile = t.TempDir(), "users.acl"
+	path := filepath.Join(cfg.Dir, "users.acl")
+	require.EqualError(t, server.CheckAccess(cfg), "Error loading ACLs, opening file '"+path+"': No such file or directory; correct the file, or aclfile")
+	require.NoError(t, os.WriteFile(path, []byte("nonsense\n"), 0o600))
+	require.ErrorContains(t, server.CheckAccess(cfg), path+":1 should start with user keyword")
+	w := servertest.NewWorkerClientOf(t, server.New(config.NewLive(cfg), server.Options{}))
+	require.Contains(t, w.Ask("ACL", "LOAD"), "-ERR users.acl:1 should start with user keyword")
+}
+
 // TestGenPass: as many hexadecimal digits as hold so many bits, up to the most that there may be.
 func TestGenPass(t *testing.T) {
 	w := servertest.NewWorkerClient(t)

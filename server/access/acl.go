@@ -210,7 +210,7 @@ func (a *Access) aclLoad(c *command.Ctx) {
 		c.Err(errNoACLFile)
 		return
 	}
-	if err := a.loadACLFile(c.Cfg); err != nil {
+	if err := a.loadACLFile(c.Cfg, c.Cfg.ACLFile); err != nil { // as it is configured, as in Redis
 		c.Errf("ERR %s", err)
 		return
 	}
