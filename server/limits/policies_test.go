@@ -383,6 +383,9 @@ var commandConversations = []struct{ name, calls string }{
 		RL.TAKE 1 user k COST              | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration] (COST needs a value)
 		RL.TAKE 1 user k COST x            | ERR COST must be an integer of 64 bits, not 'x'
 		RL.TAKE 2 user k user l COSTS 1    | ERR COSTS must give one cost for each pair
+		RL.TAKE 2 user k user l COSTS 1 2 3 | ERR COSTS must give one cost for each pair
+		RL.TAKE 2 user k user l COSTS 1 2 3 PEEK | ERR COSTS must give one cost for each pair
+		RL.TAKE 2 user k user l COSTS 1 PEEK | ERR COSTS must give one cost for each pair
 		RL.TAKE 2 user k user l COSTS 1 x  | ERR COSTS must be an integer of 64 bits, not 'x'
 		RL.TAKE 1 user k COST 1 COSTS 1    | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration] (COSTS or COST is given twice)
 		RL.TAKE 1 user k PEEK PEEK         | ERR syntax error, try RL.TAKE numpairs policy key [policy key …] [COST n | COSTS each [each …]] [PEEK] [WAIT duration] (PEEK is given twice)

@@ -43,7 +43,7 @@ func reserveCommands(l *Limits) []*command.Command {
 				durationArg("ttl", "when the server cancels the reservation").After(ttlWord),
 				command.Str("id").After(idWord).Opt().Means("the reservation's id, 1 to 128 bytes; the server draws a random one by default"), waitArg,
 			},
-			Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts, errReservedCost, errReservationID}, errorsOf(limiter.DurationErrors...), []string{string(limiter.ErrLongWait)}, l.costErrors(),
+			Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errCostsNumber, errReservedCost, errReservationID}, errorsOf(limiter.DurationErrors...), []string{string(limiter.ErrLongWait)}, l.costErrors(),
 				[]string{errReservedEntries, errDuplicateKey, errReservationThere, errReservations, command.ErrNotInteger, string(limiter.ErrForeign), command.ErrWrongType}),
 			Reply: command.ReplyArray, Returns: []string{fiveNumbers[0], limitingPair, "id: of the reservation; null if the call was limited", pairNumbers}, Handler: l.either(l.reserve, l.reserveElsewhere),
 		},

@@ -23,7 +23,7 @@ func takeCommand(l *Limits) *command.Command {
 			numPairsArg, pairsArg, costsArg,
 			peekArg, waitArg,
 		},
-		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errFewCosts}, l.costErrors(), errorsOf(limiter.DurationErrors...), []string{string(limiter.ErrLongWait), errDuplicateKey, command.ErrNotInteger, string(limiter.ErrForeign), command.ErrWrongType}),
+		Errors: slices.Concat([]string{errFewPairs, command.ErrUsage, errCostsNumber}, l.costErrors(), errorsOf(limiter.DurationErrors...), []string{string(limiter.ErrLongWait), errDuplicateKey, command.ErrNotInteger, string(limiter.ErrForeign), command.ErrWrongType}),
 		Reply:  command.ReplyArray, Returns: []string{
 			fiveNumbers[0], limitingPair, pairNumbers, "ids, only if a policy is an ACQUIRE: for each pair the id of its lease, or null",
 		}, Handler: l.either(l.take, l.takeElsewhere),
@@ -53,7 +53,7 @@ const (
 const (
 	errNumPairs     = "ERR numpairs must be from 1 to 128, not '%s'"
 	errFewPairs     = "ERR numpairs is greater than the number of pairs"
-	errFewCosts     = "ERR COSTS must give one cost for each pair"
+	errCostsNumber  = "ERR COSTS must give one cost for each pair"
 	errDuplicateKey = "ERR duplicate key '%s'"
 )
 
@@ -221,6 +221,10 @@ func strayOption(c *command.Ctx, i int, pairs []takenPair, expected []limiter.Ex
 	case i == 2+2*n:
 		place = fmt.Sprintf(" after %d pairs", n)
 	case c.Is(i-1-n, costsWord):
+		if _, more := number.ParseInt(c.Args[i]); more {
+			c.Err(errCostsNumber)
+			return
+		}
 		place = " after COSTS with one number for each pair"
 	}
 	for p := range pairs { // of which one may be a limit without its quotes
@@ -243,20 +247,32 @@ func readCosts(c *command.Ctx, i int, pairs []takenPair) (last int, ok bool) {
 	switch {
 	case last < len(c.Args):
 	case each > 0:
-		c.Err(errFewCosts)
+		c.Err(errCostsNumber)
 		return 0, false
 	default:
 		errLimiter(c, limiter.LacksValue(token))
 		return 0, false
 	}
 	for p := range pairs {
-		cost, ok := integerAfter(c, token, i+1+each*p)
-		if !ok {
+		at := i + 1 + each*p
+		cost, ok := number.ParseInt(c.Args[at])
+		switch {
+		case ok:
+		case each > 0 && isTakeOption(c, at):
+			c.Err(errCostsNumber)
+			return 0, false
+		default:
+			errLimiter(c, limiter.Quoting(limiter.InvalidInteger(token), c.Args[at]))
 			return 0, false
 		}
 		pairs[p].request.Call.Cost = cost
 	}
 	return last, true
+}
+
+// isTakeOption reports whether args[i] is an option of RL.TAKE or RL.RESERVE, which stands where a cost should if there are too few.
+func isTakeOption(c *command.Ctx, i int) bool {
+	return slices.ContainsFunc(slices.Concat(takeWords, reserveWords), func(e limiter.Expected) bool { return c.Is(i, e.Token) })
 }
 
 // integerAfter parses args[i], which stands behind a token, as a whole number, or sends the error and returns false.
