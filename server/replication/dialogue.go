@@ -147,10 +147,13 @@ func lost(err error) error {
 	case errors.Is(err, io.EOF):
 		return &lostError{"the primary has closed the connection", nil}
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return &lostError{"nothing has come from the primary for repl-timeout", nil}
+		return &lostError{whatSilent, nil}
 	}
 	return &lostError{"the connection is lost", err}
 }
+
+// whatSilent is what a lostError says of a connection over which nothing comes.
+const whatSilent = "nothing has come from the primary for repl-timeout"
 
 // lostError is the end of a connection that has worked.
 type lostError struct {

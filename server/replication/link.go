@@ -79,7 +79,7 @@ func (l *link) run() error {
 	}
 	ignored, lineage, err := l.talk.introduce(l.introduction())
 	if err != nil {
-		return err
+		return l.advised(err)
 	}
 	if !r.update(l.follow, func() { l.tellIgnored(ignored) }) {
 		return errEnded
@@ -148,9 +148,31 @@ func (l *link) dial() (net.Conn, error) {
 	secure := tls.Client(nc, made)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("the primary's TLS: %w", err)
+		return nil, fmt.Errorf("the primary's TLS: %w%s", err, handshakeAdvice(err))
 	}
 	return secure, nil
+}
+
+// handshakeAdvice ends the error of a handshake that a peer without TLS has not answered, or has not answered by one.
+func handshakeAdvice(err error) string {
+	var timeout net.Error
+	var noTLS tls.RecordHeaderError
+	if errors.Is(err, io.EOF) || errors.As(err, &noTLS) || errors.As(err, &timeout) && timeout.Timeout() {
+		return ": its port may be one without TLS, see tls-replication"
+	}
+	return ""
+}
+
+// tlsAlert is how many bytes a peer with TLS sends at most before it closes a connection without.
+const tlsAlert = 7
+
+// advised is an error of the handshake, which tells of the likely cause if the primary has closed the connection without an answer.
+func (l *link) advised(err error) error {
+	var lost *lostError
+	if l.cfg.TLSReplication || l.conn.bytes.Load() > tlsAlert || !errors.As(err, &lost) || lost.what == whatSilent {
+		return err
+	}
+	return &lostError{lost.Error() + ": its port may be one for TLS, see tls-replication", nil}
 }
 
 // introduction is what the primary is told.

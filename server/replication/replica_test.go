@@ -124,7 +124,8 @@ func TestBadPrimaries(t *testing.T) {
 	foreign.Function([]byte("#!lua name=x\nnonsense("))
 	foreign.EndFile()
 	for _, tt := range []struct{ name, script, want string }{
-		{"nothing", "", "the primary has closed the connection"},
+		{"nothing", "", "the primary has closed the connection: its port may be one for TLS, see tls-replication"},
+		{"an alert of TLS", "\x15\x03\x01\x00\x02\x02\x46", "the primary has closed the connection: its port may be one for TLS, see tls-replication"},
 		{"a web server", "HTTP/1.1 400 Bad Request\r\n", `it answers "HTTP/1.1 400 Bad Request" to PING, as no Redis does`},
 		{"too long a line", strings.Repeat("x", 5000), "a line that is too long"},
 		{"loading", "-LOADING Redis is loading the dataset in memory\r\n", `answers "LOADING Redis is loading`},

@@ -39,6 +39,19 @@ func TestReplicaOverTLS(t *testing.T) {
 	require.Equal(t, "+OK\r\n", string(r.Do("REPLICAOF", "127.0.0.1", strconv.Itoa(stranger))))
 	require.Eventually(t, func() bool { return strings.Contains(replica.Log(), "certificate signed by unknown authority") }, 20*time.Second, 10*time.Millisecond)
 	require.Equal(t, "$1\r\nv\r\n", string(r.Do("GET", "k")))
+
+	// Who confuses the port with TLS and the one without read of a connection that was closed, or of a deadline.
+	fails := func(port, why string) {
+		t.Helper()
+		require.Equal(t, "+OK\r\n", string(r.Do("REPLICAOF", "127.0.0.1", port)))
+		require.Eventually(t, func() bool { return strings.Contains(string(r.Do("INFO", "replication")), why+"\r\n") }, 20*time.Second, 10*time.Millisecond, "%s", replica.Log())
+	}
+	require.Equal(t, "+OK\r\n", string(r.Do("CONFIG", "SET", "repl-timeout", "1")))
+	_, plain, err := net.SplitHostPort(harness.StartReference(t).Addr)
+	require.NoError(t, err)
+	fails(plain, ": its port may be one without TLS, see tls-replication")
+	require.Equal(t, "+OK\r\n", string(r.Do("CONFIG", "SET", "tls-replication", "no")))
+	fails(strconv.Itoa(port), ": its port may be one for TLS, see tls-replication")
 }
 
 // TestEndingPrimaryOverTLS: a replica that is behind, and goes on acknowledging while the primary ends, still gets all that there is.
