@@ -10,7 +10,7 @@ import (
 // sliding counts in a hash of slices.
 var sliding = Algorithm{
 	Name: "SLIDING", Since: "headgate 0.1.0", Complexity: "O(n) in the number of slices",
-	Summary:   "Count calls in a sliding window that is divided into slices; the oldest slice fades out gradually.",
+	Summary:   "Count calls in a sliding window that is divided into slices; the oldest slice fades out gradually, so that reset_after is up to a slice longer than the window.",
 	Guarantee: "at most limit in the newest whole slices; elsewhere wrong by at most what one slice has admitted, which is a tenth of the window or what `SLICES` says; slices are whole milliseconds, rounded up",
 	Burst:     "the whole limit at once", Memory: "71 to 327 bytes with 10 slices",
 	Seen:    "much like a log; a retry time that holds",

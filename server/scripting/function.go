@@ -49,7 +49,7 @@ func (h *Scripts) functionCommand() *command.Command {
 			},
 			{
 				Name: "load", Since: "7.0.0", Complexity: "O(n) in the length of the library",
-				Summary: "Load a library, and return its name.",
+				Summary: "Load a library, and return its name. What the library does while it is loaded may take 500 ms.",
 				Arity:   -3, Flags: command.Write | command.DenyOOM | command.NoScript,
 				Tips: command.TipAllShards,
 				Args: []command.Arg{command.Tok("REPLACE").Opt(), command.Str("function-code")}, Reply: command.ReplyBulk, Handler: h.functionLoad,
