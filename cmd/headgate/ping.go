@@ -4,18 +4,18 @@ import (
 	"bufio"
 	"cmp"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"headgate/cmd/headgate/cli"
+	"headgate/cmd/headgate/peer"
 	"headgate/server/config"
 	"headgate/server/front"
 )
@@ -23,65 +23,75 @@ import (
 // pingTimeout is how long the server may take to accept and to answer, whichever of its addresses it has.
 const pingTimeout = 2 * time.Second
 
-const pingHelp = `headgate ping [-h HOST] [-p PORT] [--user NAME] [--pass WORD] [--tls] [--cacert FILE] [file.conf] [--directive value ...]
+var pingHelp = `headgate ping [options] [file.conf] [--directive value ...]
 
 Sends PING to the server that this configuration describes: on unixsocket if it is set, else on port at the addresses of bind, one after
 the other until one accepts, or over TLS on tls-port if port is 0. Any answer means that the server is alive, and the exit code is 0: an
 error, for example because it asks for a password or is still loading, is printed. If there is no answer within two seconds, the exit
 code is 1.
 
-  -h HOST        the same as --bind HOST
-  -p PORT        the same as --port PORT
-  --user NAME    authenticate as this user, with --pass
-  --pass WORD    authenticate with this password instead of requirepass; safer: in the environment variable REDISCLI_AUTH
-  --tls          use TLS, on tls-port if it is set, else on port. A server with tls-auth-clients yes, the default, asks for a certificate:
-                 name one with --tls-cert-file FILE and --tls-key-file FILE, or the configuration file that names the server's own
-  --cacert FILE  use TLS, trust only these authorities, and verify the address in the certificate; without it any certificate is accepted
+` + peer.Help() + `
+Unlike the other tools, ping gets what is not given from the configuration: -h is --bind, -p is --port, -s is --unixsocket, the password
+is requirepass, --tls uses tls-port if it is set, and --cert and --key are tls-cert-file and tls-key-file. Any certificate is accepted
+unless --cacert is given, since it is mostly this machine that answers.
 `
 
 // pingOptions are the words of headgate ping that are no directives.
 type pingOptions struct {
-	user, pass, caCert string
-	tls                bool
+	peer.Flags
+	network, address string // of --addr; empty: the configuration says it
 }
 
 // pingFlags takes the words that are no directives out of a command line. --user is also a directive, with a name and rules: one word
 // behind it is a name.
 func pingFlags(args, env []string) (o pingOptions, rest []string, err error) {
-	o.pass = lookup(env, "REDISCLI_AUTH")
-	for i := 0; i < len(args); i++ {
-		var value *string
-		switch args[i] {
-		case "-h":
-			args[i] = "--bind"
-		case "-p":
-			args[i] = "--port"
-		case "--tls":
-			o.tls = true
-			continue
-		case "--user":
-			if i+2 >= len(args) || strings.HasPrefix(args[i+2], "--") {
-				value = &o.user
-			}
-		case "--pass":
-			value = &o.pass
-		case "--cacert":
-			value, o.tls = &o.caCert, true
-		}
+	for len(args) > 0 {
 		switch {
-		case value == nil:
-			rest = append(rest, args[i])
+		case args[0] == "-p": // a port of 0 leaves tls-port
+			args[0] = "--port"
+			fallthrough
+		case args[0] == "--port", args[0] == "--user" && len(args) > 2 && !isFlag(args[2]):
+			rest, args = append(rest, args[0]), args[1:]
 			continue
-		case i+1 == len(args):
-			return o, nil, fmt.Errorf("%s needs a value; see headgate ping --help", args[i])
 		}
-		i++
-		*value = args[i]
+		n, err := o.Take(args)
+		if err != nil {
+			return o, nil, fmt.Errorf("%w; see headgate ping --help", err)
+		}
+		if n == 0 {
+			rest, n = append(rest, args[0]), 1
+		}
+		args = args[n:]
 	}
-	if o.user != "" && o.pass == "" {
-		return o, nil, errors.New("--user needs --pass, or REDISCLI_AUTH in the environment")
+	if err := o.Finish(env); err != nil {
+		return o, nil, err
+	}
+	if o.Addr != "" {
+		if o.network, o.address, err = o.Address(); err != nil {
+			return o, nil, err
+		}
+	}
+	directives := []struct {
+		name, value string
+		file        bool
+	}{{"--bind", o.Host, false}, {"--unixsocket", o.Socket, true}, {"--tls-cert-file", o.Cert, true}, {"--tls-key-file", o.Key, true}}
+	for _, d := range directives {
+		if d.value == "" {
+			continue
+		}
+		if d.file { // relative to where we are, and not to dir
+			if d.value, err = filepath.Abs(d.value); err != nil {
+				return o, nil, err
+			}
+		}
+		rest = append(rest, d.name, d.value)
 	}
 	return o, rest, nil
+}
+
+// isFlag reports whether a word behind that of --user is no rule.
+func isFlag(word string) bool {
+	return strings.HasPrefix(word, "--") || slices.Contains(peer.Names(), word)
 }
 
 // ping asks the server that the configuration describes for a PONG. Any answer is a sign of life.
@@ -132,10 +142,10 @@ func (p program) ping(args []string) error {
 func (o *pingOptions) commands(cfg *config.Config) [][]string {
 	ping := []string{"PING"}
 	switch {
-	case o.user != "":
-		return [][]string{{"AUTH", o.user, o.pass}, ping}
-	case cmp.Or(o.pass, cfg.RequirePass) != "":
-		return [][]string{{"AUTH", cmp.Or(o.pass, cfg.RequirePass)}, ping}
+	case o.User != "":
+		return [][]string{{"AUTH", o.User, o.Pass}, ping}
+	case cmp.Or(o.Pass, cfg.RequirePass) != "":
+		return [][]string{{"AUTH", cmp.Or(o.Pass, cfg.RequirePass)}, ping}
 	}
 	return [][]string{ping}
 }
@@ -206,7 +216,9 @@ func joinLines(list []error) error {
 func (o *pingOptions) addresses(cfg *config.Config) (network string, addrs []string) {
 	port := cmp.Or(cfg.Port, cfg.TLSPort)
 	switch {
-	case o.tls:
+	case o.address != "":
+		return o.network, []string{o.address}
+	case o.TLS:
 		port = cmp.Or(cfg.TLSPort, cfg.Port)
 	case cfg.UnixSocket != "":
 		return "unix", []string{cfg.Path(cfg.UnixSocket)}
@@ -234,19 +246,13 @@ func tcpAddress(host string, port int) string {
 // tlsSettings returns how to speak TLS, or nil if plain TCP is spoken. Unless authorities are named, who answers is not looked at: it is this machine, whatever name its
 // certificate has. Where the server wants to know who asks, its own certificate is shown, if the configuration names it.
 func (o *pingOptions) tlsSettings(cfg *config.Config) (*tls.Config, error) {
-	if !o.tls && cfg.Port != 0 {
+	if !o.TLS && (cfg.Port != 0 || o.address != "") {
 		return nil, nil
 	}
-	settings := &tls.Config{InsecureSkipVerify: o.caCert == ""}
-	if o.caCert != "" {
-		pem, err := os.ReadFile(o.caCert)
-		if err != nil {
-			return nil, err
-		}
-		settings.RootCAs = x509.NewCertPool()
-		if !settings.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate", o.caCert)
-		}
+	only := peer.Flags{CACert: o.CACert, SNI: o.SNI, Insecure: o.Insecure || o.CACert == ""}
+	settings, err := only.TLSConfig("")
+	if err != nil {
+		return nil, err
 	}
 	if cfg.TLSAuthClients != config.TLSAuthNo && cfg.TLSCertFile != "" {
 		pair, err := front.LoadKeyPair(cfg)
@@ -261,7 +267,9 @@ func (o *pingOptions) tlsSettings(cfg *config.Config) (*tls.Config, error) {
 // secure has a connection shake hands over TLS when it is first used.
 func secure(conn net.Conn, addr string, settings *tls.Config) net.Conn {
 	settings = settings.Clone()
-	settings.ServerName, _, _ = net.SplitHostPort(addr)
+	if settings.ServerName == "" {
+		settings.ServerName, _, _ = net.SplitHostPort(addr)
+	}
 	return tls.Client(conn, settings)
 }
 

@@ -34,7 +34,14 @@ func (b *Bench) Run(out io.Writer) error {
 			return err
 		}
 	}
-	addrs := []string{b.Addr, b.Versus}
+	network, first, err := b.Address()
+	if err != nil {
+		return err
+	}
+	if network == "unix" {
+		first = "unix:" + first
+	}
+	addrs := []string{first, b.Versus}
 	if b.Versus == VersusRedis {
 		servers, err := startPair(b.Program)
 		if err != nil {

@@ -8,34 +8,29 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"headgate/cmd/headgate/peer"
 	"headgate/internal/flagtext"
 )
 
 // Options say what is measured. The zero value is not useful; ParseOptions fills in what is not given.
 type Options struct {
-	Addr     string // host:port, or the path of a Unix socket
-	Versus   string // another server; "" = none, VersusRedis = this program and redis-server are started
-	Load     Load
-	Clients  int
-	Pipeline int
-	Threads  int
-	Rate     float64 // operations per second; 0 = as many as possible
-	Duration time.Duration
-	Rounds   int
-	Keys     int64
-	Seed     uint64
-	User     string
-	Pass     string
-	TLS      bool
-	CACert   string
-	Cert     string // PEM file of the certificate that is presented; "" = none
-	Key      string // and of its key
-	Insecure bool
-	JSON     string // file to write; "" = none
-	SVG      string
+	peer.Flags        // of the server, and of the second one but for where it is
+	Versus     string // another server; "" = none, VersusRedis = this program and redis-server are started
+	Load       Load
+	Clients    int
+	Pipeline   int
+	Threads    int
+	Rate       float64 // operations per second; 0 = as many as possible
+	Duration   time.Duration
+	Rounds     int
+	Keys       int64
+	Seed       uint64
+	JSON       string // file to write; "" = none
+	SVG        string
 }
 
 // ErrHelp says that help was asked for, and has been written.
@@ -45,7 +40,7 @@ var ErrHelp = errors.New("help was asked for")
 func (o *Options) flags(load *string) *flag.FlagSet {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	f.StringVar(&o.Addr, "addr", "127.0.0.1:6379", "`address` of the server: host:port, or the path of a Unix socket")
+	o.Bind(f)
 	f.StringVar(&o.Versus, "vs", "", "`address` of a second server, measured in turns with the first; ratios are first to second. The word redis starts this program and redis-server on free ports")
 	f.StringVar(load, "load", "throttle", "`name` of a load, or a command")
 	f.IntVar(&o.Clients, "clients", 50, "`number` of connections, beside the one on which the server is asked what it is and has used")
@@ -62,13 +57,6 @@ func (o *Options) flags(load *string) *flag.FlagSet {
 	f.Int64Var(&o.Keys, "keys", 100_000, "`number` of different keys")
 	f.IntVar(&o.Threads, "threads", 1, "`number` of threads that share the connections")
 	f.Uint64Var(&o.Seed, "seed", 1, "`number` that seeds the choice of keys")
-	f.StringVar(&o.User, "user", "", "`name` to authenticate with")
-	f.StringVar(&o.Pass, "pass", "", "`password`; safer: in the environment variable REDISCLI_AUTH")
-	f.BoolVar(&o.TLS, "tls", false, "use TLS")
-	f.StringVar(&o.CACert, "cacert", "", "`file` with the authorities to trust")
-	f.StringVar(&o.Cert, "cert", "", "`file` with the certificate to present, which a server with tls-auth-clients yes asks for")
-	f.StringVar(&o.Key, "key", "", "`file` with the key of --cert")
-	f.BoolVar(&o.Insecure, "insecure", false, "do not verify the server's certificate")
 	f.StringVar(&o.JSON, "json", "", "`file` to write all figures to")
 	f.StringVar(&o.SVG, "svg", "", "`file` to draw the latencies into, as SVG")
 	return f
@@ -78,7 +66,9 @@ func (o *Options) flags(load *string) *flag.FlagSet {
 func ParseOptions(args, env []string, help io.Writer) (*Options, error) {
 	o, load := &Options{}, ""
 	f := o.flags(&load)
-	var misplaced error
+	if len(args) == 1 && args[0] == "-h" { // else it is the host, as for headgate cli
+		args = []string{"--help"}
+	}
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, errors.Join(ErrHelp, writeHelp(help, f))
@@ -87,24 +77,15 @@ func ParseOptions(args, env []string, help io.Writer) (*Options, error) {
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("bench does not know %q; headgate bench --help lists all flags and loads", f.Arg(0))
 	}
-	f.Visit(func(given *flag.Flag) {
-		if given.Name == "addr" && o.Versus == VersusRedis {
-			misplaced = errors.New("--vs redis starts both servers: leave out --addr")
-		}
-	})
-	if misplaced != nil {
-		return nil, misplaced
+	if o.Versus == VersusRedis && o.IsGiven() {
+		return nil, errors.New("--vs redis starts both servers: leave out --addr, -h, -p and -s")
 	}
 	var err error
 	if o.Load, err = FindLoad(load); err != nil {
 		return nil, err
 	}
-	if o.Pass == "" {
-		for _, e := range env {
-			if value, ok := strings.CutPrefix(e, "REDISCLI_AUTH="); ok {
-				o.Pass = value
-			}
-		}
+	if err := o.Finish(env); err != nil {
+		return nil, err
 	}
 	if o.Rounds == 0 {
 		o.Rounds = 1
@@ -144,17 +125,8 @@ func (o *Options) check() error {
 	if o.Versus == VersusRedis && (o.Pass != "" || o.TLS) {
 		return errors.New("--vs redis starts servers without a password and without TLS: leave out --user, --pass, REDISCLI_AUTH and --tls")
 	}
-	if (o.Cert == "") != (o.Key == "") {
-		return errors.New("--cert and --key belong together: give both")
-	}
-	if o.Cert != "" && !o.TLS {
-		return errors.New("--cert needs --tls")
-	}
 	if isSameFile(o.JSON, o.SVG) {
 		return errors.New("--json and --svg name the same file: give each its own")
-	}
-	if o.User != "" && o.Pass == "" {
-		return errors.New("--user needs --pass, or REDISCLI_AUTH in the environment")
 	}
 	return nil
 }
@@ -178,7 +150,12 @@ func isSameFile(a, b string) bool {
 func writeHelp(out io.Writer, f *flag.FlagSet) error {
 	var text strings.Builder
 	text.WriteString("headgate bench sends a load to a server that speaks the Redis protocol, and reports throughput, CPU time and latency.\n\n")
+	text.WriteString("The server, and with --vs how both are asked:\n" + peer.Help() + "\nThe load:\n")
+	server := peer.Names()
 	f.VisitAll(func(fl *flag.Flag) {
+		if slices.Contains(server, "-"+fl.Name) || slices.Contains(server, "--"+fl.Name) {
+			return
+		}
 		value, usage := flag.UnquoteUsage(fl)
 		if fl.DefValue != "" && fl.DefValue != "false" && fl.DefValue != "0" {
 			usage += " (default " + fl.DefValue + ")"

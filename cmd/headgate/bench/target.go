@@ -3,15 +3,15 @@ package bench
 import (
 	"bufio"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"headgate/cmd/headgate/peer"
 )
 
 // target is a server under load.
@@ -27,19 +27,13 @@ type target struct {
 
 // newTarget connects to a server and asks what it is.
 func newTarget(o *Options, addr string) (*target, error) {
-	t := &target{Options: o, network: "tcp", addr: addr}
-	if path, ok := strings.CutPrefix(addr, "unix:"); ok {
-		t.network, t.addr = "unix", path
-	} else if strings.HasPrefix(addr, "/") || strings.HasPrefix(addr, "./") {
-		t.network = "unix"
-	} else if _, _, err := net.SplitHostPort(addr); err != nil && isSocket(addr) {
-		t.network = "unix"
-	} else if err != nil {
-		return nil, fmt.Errorf("the address %q is neither host:port nor the path of a Unix socket", addr)
+	t := &target{Options: o}
+	var err error
+	if t.network, t.addr, err = peer.ParseAddress(addr); err != nil {
+		return nil, err
 	}
 	if o.TLS {
-		var err error
-		if t.tls, err = o.tlsConfig(t.addr); err != nil {
+		if t.tls, err = o.TLSConfig(t.addr); err != nil {
 			return nil, err
 		}
 	}
@@ -62,37 +56,7 @@ func newTarget(o *Options, addr string) (*target, error) {
 	return t, nil
 }
 
-// isSocket reports whether a path is that of a socket file.
-func isSocket(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode()&os.ModeSocket != 0
-}
-
 func (t *target) close() { t.control.conn.Close() }
-
-// tlsConfig trusts what the machine trusts, or the given file's authorities alone. It has the certificate that a server may ask for.
-func (o *Options) tlsConfig(addr string) (*tls.Config, error) {
-	host, _, _ := net.SplitHostPort(addr)
-	cfg := &tls.Config{ServerName: host, InsecureSkipVerify: o.Insecure, MinVersion: tls.VersionTLS12}
-	if o.CACert != "" {
-		text, err := os.ReadFile(o.CACert)
-		if err != nil {
-			return nil, err
-		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s has no certificate in PEM", o.CACert)
-		}
-	}
-	if o.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Certificates = []tls.Certificate{pair}
-	}
-	return cfg, nil
-}
 
 // dial opens a connection on which the user, if there is one, is known.
 func (t *target) dial() (net.Conn, error) {
