@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"headgate/persistence/check"
@@ -277,6 +278,15 @@ func TestWhatIsCutOffIsKept(t *testing.T) {
 		require.Contains(t, examine(t, fixed, false), "and keeps them in a file named "+path.Base(name), what)
 		require.Contains(t, examine(t, fixed, true), "are kept in "+name, what)
 		requireKept(fixed, name)
+
+		full := disk.Clone()
+		require.NoError(t, full.WriteFile(incrName, []byte(damaged)))
+		full.Limit(full.Used(), syscall.ENOSPC)
+		_, err = servertest.StartAOF(full, config.FsyncNo, &now, nil)
+		require.ErrorIs(t, err, syscall.ENOSPC, "%s: nothing is cut off that cannot be kept", what)
+		left, err := full.ReadFile(incrName)
+		require.NoError(t, err)
+		require.Equal(t, damaged, string(left), what)
 	}
 	unfinished := text[:len(text)-3]
 	w, started, err := loadCopy(t, disk, unfinished, now, nil)
