@@ -197,15 +197,20 @@ func (p program) checkConfig(args []string) error {
 	for _, n := range append(notices, unwritable...) {
 		fmt.Fprintln(p.stderr, n)
 	}
-	if len(mistakes) > 0 {
-		return mistakes
+	when := ""
+	if len(mistakes) == 0 {
+		fmt.Fprintln(p.stdout, "the configuration is valid")
+	} else {
+		when = "once all is corrected, "
 	}
-	fmt.Fprintln(p.stdout, "the configuration is valid")
 	if what != "" {
-		fmt.Fprintln(p.stdout, "a start loads", what)
+		fmt.Fprintln(p.stdout, when+"a start loads", what)
 	}
 	if warning != "" {
-		fmt.Fprintln(p.stderr, "warning: a start", warning)
+		fmt.Fprintln(p.stderr, "warning: "+when+"a start", warning)
+	}
+	if len(mistakes) > 0 {
+		return mistakes
 	}
 	return nil
 }
