@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -76,6 +77,7 @@ func restart(t *testing.T, disk *crashfs.FS, now int64, past *servertest.History
 	past.Require(t, servertest.Digest(w.Srv), kept, what)
 	names, err := disk.List("/data/appendonlydir")
 	require.NoError(t, err, what)
+	names = slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, ".cut-at-") }) // of sectors that were not synced
 	want := []string{"appendonly.aof.manifest"}
 	for _, e := range w.Srv.AOF.Set.Files() {
 		want = append(want, e.Name)
