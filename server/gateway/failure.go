@@ -117,7 +117,7 @@ func (g *Gateway) fallBackGCRA(c *command.Ctx, key []byte, cell *throttle.GCRA, 
 			err = limiter.ErrNotInteger
 		}
 		if err != nil {
-			sendError(c, form.Error(err))
+			sendError(c, err)
 			return
 		}
 	}

@@ -213,9 +213,6 @@ func (leaseCharge) tell(k *call, c *command.Ctx) {
 	if k.limit.err != nil {
 		e.fail(b, k.limit.err.Error())
 		if !k.quiet {
-			if k.limit.kind == byGCRA {
-				k.limit.err = k.form.Error(k.limit.err)
-			}
 			sendError(c, k.limit.err)
 		}
 		return

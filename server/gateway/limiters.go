@@ -244,9 +244,6 @@ func (askedLimit) tell(k *call, c *command.Ctx) {
 		k.g.disagreed(k)
 	}
 	if l.err != nil {
-		if l.kind == byGCRA {
-			l.err = k.form.Error(l.err)
-		}
 		sendError(c, l.err)
 		return
 	}

@@ -376,7 +376,7 @@ func TestNoLimiterHasAKeyBeside(t *testing.T) {
 		RL.BLOCK p x 60s                       | OK
 		RL.TAKE 1 p rl:block:{x}:p             | ERR the key holds a value that is no limiter's state
 		RL.GCRA rl:block:{x}:p 5 1 2s          | ERR the key holds a value that is no limiter's state
-		CL.THROTTLE rl:block:{x}:p 5 1 2       | ERR the key holds a value that is no limiter's state
+		CL.THROTTLE rl:block:{x}:p 5 1 2       | ERR value is not an integer or out of range
 		RL.LOG rl:block:{x}:p 5 2s             | WRONGTYPE Operation against a key holding the wrong kind of value
 		RL.RESET rl:block:{x}:p                | WRONGTYPE Operation against a key holding the wrong kind of value
 		GET rl:block:{x}:p                     | ban`)

@@ -47,7 +47,7 @@ func (l *Limits) decideGCRA(c *command.Ctx) {
 		return
 	}
 	var d throttle.Decision
-	if !l.decideTAT(c, &g, tokens, inSecondsOfMicros, &d) {
+	if !l.decideTAT(c, &g, tokens, &d) {
 		return
 	}
 	var v throttle.Verdict

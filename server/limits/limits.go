@@ -119,7 +119,9 @@ func (l *Limits) decide(c *command.Ctx, k store.Key, p *limiter.Policy, r *limit
 func (l *Limits) number(c *command.Ctx, k store.Key) (n int64, exists bool, err error) {
 	l.state.open(c, k)
 	f := &l.Asked.Found
-	err = l.state.loadNumber(f)
+	if err = l.state.loadNumber(f); errors.Is(err, limiter.ErrForeign) {
+		err = limiter.ErrNotInteger // in Redis's words
+	}
 	return f.Number, f.Exists, err
 }
 

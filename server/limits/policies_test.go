@@ -151,7 +151,6 @@ var commandConversations = []struct{ name, calls string }{
 		GCRA k 1 1 9e9                     | ERR value is not an integer or out of range
 		SET s x                            | OK
 		GCRA s 1 1 1                       | ERR value is not an integer or out of range
-		CL.THROTTLE s 1 1 1                | ERR the key holds a value that is no limiter's state
 		HSET h f v                         | 1
 		GCRA h 1 1 1                       | WRONGTYPE Operation against a key holding the wrong kind of value
 		EXISTS k                           | 0`},

@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"errors"
 	"slices"
 
 	"headgate/server/command"
@@ -74,14 +73,6 @@ func (f Form) Write(v *throttle.Verdict, d *throttle.Decision) {
 	if d.RetryAfter >= 0 {
 		v.RetryAfter = max(1, throttle.SecondsOfMicros(d.RetryAfter))
 	}
-}
-
-// Error is an error of a call whose answer has this form. GCRA is a command of Redis's, and says of a value that is no state what Redis says.
-func (f Form) Error(err error) error {
-	if f == inSecondsOfMicros && errors.Is(err, limiter.ErrForeign) {
-		return limiter.ErrNotInteger
-	}
-	return err
 }
 
 // throttleElsewhere is throttle by Remote.

@@ -6,7 +6,6 @@ import (
 
 	"headgate/server/command"
 	"headgate/server/config"
-	"headgate/server/limiter"
 	"headgate/throttle"
 )
 
@@ -47,7 +46,7 @@ var numbersInSeconds = []string{
 	"reset_after: seconds until the limit is unused again, rounded up",
 }
 
-var throttleErrors = []string{errThrottleUsage, errZeroRates, command.ErrNotInteger, string(limiter.ErrForeign), command.ErrWrongType}
+var throttleErrors = []string{errThrottleUsage, errZeroRates, command.ErrNotInteger, command.ErrWrongType}
 
 // Errors in redis-cell's words, which its clients match on; they carry no code.
 const (
@@ -63,7 +62,7 @@ func (l *Limits) throttle(c *command.Ctx) {
 		return
 	}
 	var d throttle.Decision
-	if !l.decideTAT(c, &q.gcra, q.quantity, inSeconds, &d) {
+	if !l.decideTAT(c, &q.gcra, q.quantity, &d) {
 		return
 	}
 	c.Reply.Array(5)
@@ -72,11 +71,11 @@ func (l *Limits) throttle(c *command.Ctx) {
 
 // decideTAT has g decide about the TAT at the call's key, keeps what the decision, which is written to d, asks for, and counts it if it takes units;
 // or it sends the error and returns false.
-func (l *Limits) decideTAT(c *command.Ctx, g *throttle.GCRA, quantity int64, form Form, d *throttle.Decision) (ok bool) {
+func (l *Limits) decideTAT(c *command.Ctx, g *throttle.GCRA, quantity int64, d *throttle.Decision) (ok bool) {
 	k := c.Key(1)
 	tat, exists, err := l.number(c, k)
 	if err != nil {
-		errLimiter(c, form.Error(err))
+		errLimiter(c, err)
 		return false
 	}
 	if err := g.DecideTo(d, c.NowNs, tat, exists, quantity); err != nil {

@@ -61,7 +61,7 @@ func TestThrottleErrors(t *testing.T) {
 		{"CL.THROTTLE k 1 1 0", zeroRates},
 		{"CL.THROTTLE k 9223372036854775807 1 1", "-" + command.ErrNotInteger + "\r\n"},
 		{"CL.THROTTLE hash 1 1 1", "-" + command.ErrWrongType + "\r\n"},
-		{"CL.THROTTLE text 1 1 1", "-ERR the key holds a value that is no limiter's state\r\n"},
+		{"CL.THROTTLE text 1 1 1", "-" + command.ErrNotInteger + "\r\n"},
 		{"CL.THROTTLE k +1 +1 +1 +1", "*5\r\n:0\r\n:2\r\n:1\r\n:-1\r\n:1\r\n"},
 	} {
 		t.Run(tc.call, func(t *testing.T) {

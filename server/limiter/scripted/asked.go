@@ -220,7 +220,7 @@ func (a *asked) foundNumber(text []byte, at int64) error {
 	n, ok := number.ParseInt(text)
 	switch {
 	case ok:
-	case a.increx != nil: // in Redis's words
+	case a.call.Policy == nil: // CL.THROTTLE and GCRA, in Redis's words
 		return limiter.ErrNotInteger
 	default:
 		return limiter.ErrForeign

@@ -1,7 +1,6 @@
 package scripted_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -118,10 +117,7 @@ func (a *asker) answer(words []string) error {
 			}
 			return max(1, throttle.SecondsOfMicros(d))
 		}
-		if err := a.cell(key, g, quantity, retry, throttle.SecondsOfMicros); !errors.Is(err, limiter.ErrForeign) {
-			return err
-		}
-		return limiter.ErrNotInteger // as limits.Form has it
+		return a.cell(key, g, quantity, retry, throttle.SecondsOfMicros)
 	case "RL.RELEASE":
 		return a.lease(a.q.AskRelease(a.buf[:0], key, []byte(words[2])))
 	case "RL.RENEW":
