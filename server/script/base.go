@@ -142,6 +142,9 @@ func (s *sandbox) baseNext(L *lua.LState) int {
 	s.engine.budget.Spend(1)
 	luacall.SpendOnKey(L, L.Get(2))
 	k, v, passed, ok := limits.Next(t, L.Get(2))
+	if lib := s.engine.run.library; !ok && lib != nil {
+		k, v, passed, ok = lib.removed.Next(t, L.Get(2))
+	}
 	s.engine.budget.Spend(int64(passed))
 	if !ok {
 		raise(L, lua.LString("invalid key to 'next'"))

@@ -27,6 +27,8 @@ type Library struct {
 	// kept is what the variables of its functions held when they were last weighed, in bytes, and gone how many keys without an element were among
 	// that.
 	kept, gone int
+	// removed are keys that its tables have dropped, which functions may still go on from.
+	removed limits.Removed
 }
 
 // Function is one function of a library.
@@ -271,6 +273,7 @@ func (e *Engine) LibraryBytes() int {
 // weigh adds what the functions keep.
 func (lib *Library) weigh(s *limits.Scale) {
 	bytes, gone := s.Bytes, s.Gone
+	s.Removed = lib.removed
 	s.Know(lib.proto)
 	for _, f := range lib.Functions {
 		s.Weigh(f.callback)
@@ -285,7 +288,9 @@ func (lib *Library) end(steps int64, stopped bool) {
 		lib.heap.steps = stepsPerSlice
 	}
 	if lib.gone > goneMax {
-		lib.weigh(&limits.Scale{Compact: true})
+		s := limits.Scale{Compact: true}
+		lib.weigh(&s)
+		lib.removed = s.Left
 		lib.gone = 0 // Those that are left are not looked for again until the next weighing.
 	}
 }

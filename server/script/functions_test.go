@@ -241,6 +241,42 @@ func TestTablesAreCompactedOnce(t *testing.T) {
 	require.Zero(t, lib.gone)
 }
 
+// TestGoingOnWhereAKeyWas: who goes through a table in parts, and removes what it has seen, goes on from keys that the table has dropped meanwhile.
+// They are forgotten when the table has got new ones.
+func TestGoingOnWhereAKeyWas(t *testing.T) {
+	const elements, atOnce = 200_000, 10_000
+	for _, sweep := range []string{"next", "pairs"} {
+		e := New(newFakeHost(), Options{})
+		load(t, e, map[string]string{"janitor": `local t, n, key, co = {[1e6] = true, [{}] = true}, 2, nil, nil
+			redis.register_function('fill', function(keys, args) for i = 1, args[1] do t[args[2] .. i] = true n = n + 1 end return n end)
+			redis.register_function('next', function(keys, args)
+				for i = 1, args[1] do key = next(t, key) if not key then break end t[key] = nil n = n - 1 end return n end)
+			redis.register_function('pairs', function(keys, args)
+				co = co or coroutine.wrap(function() for k in pairs(t) do t[k] = nil n = n - 1 if n % 10000 == 0 then coroutine.yield() end end end)
+				co() return n end)
+			redis.register_function('left', function() local left = 0 for k in pairs(t) do left = left + 1 end return left end)`})
+		lib := e.ListLibraries()[0]
+		require.Equal(t, ":200002\r\n", call(e, "fill", nil, []string{strconv.Itoa(elements), "session:"}))
+		compacted, gone := 0, 0
+		for swept := 0; swept < elements; swept += atOnce {
+			require.Equal(t, byte(':'), call(e, sweep, nil, []string{strconv.Itoa(atOnce)})[0])
+			if lib.weigh(&limits.Scale{}); lib.gone < gone {
+				compacted++
+			}
+			gone = lib.gone
+		}
+		require.Greater(t, compacted, 1)
+		call(e, sweep, nil, []string{"10"})
+		require.Equal(t, ":0\r\n", call(e, "left", nil, nil), sweep)
+
+		kept := lib.kept
+		require.Equal(t, ":1\r\n", call(e, "fill", nil, []string{"1", "other:"}))
+		lib.weigh(&limits.Scale{})
+		require.Equal(t, ":1\r\n", call(e, "left", nil, nil))
+		require.Less(t, lib.kept, kept/2, "the table has got a key since")
+	}
+}
+
 // TestVariablesOutliveStops: a stop while an error is being worded leaves functions that a library keeps their variables.
 func TestVariablesOutliveStops(t *testing.T) {
 	for name, calls := range map[string]string{

@@ -20,10 +20,14 @@ type Scale struct {
 	Bytes int
 	// Most ends the weighing when Bytes is above it; 0 stands for no end.
 	Most int
-	// Gone is how many keys without an element the tables had.
+	// Gone is how many keys without an element the tables had that Compact would drop.
 	Gone int
-	// Compact has tables drop such keys where they are the most. Nobody may be going through a table.
+	// Compact has tables drop such keys where they are the most. What it drops is in Left afterwards, by which who is going through a table goes on.
 	Compact bool
+	// Removed is what was Left when the tables were compacted before.
+	Removed Removed
+	// Left is what a weighing with Compact leaves of Removed, with what it has dropped.
+	Left Removed
 	// Pause is called now and then, so that a long weighing holds up nobody. It
 	// may be nil.
 	Pause func()
@@ -212,6 +216,10 @@ func (s *Scale) text(t string) {
 }
 
 func (s *Scale) table(t *lua.LTable) {
+	removed, has := s.Removed[t]
+	if s.Compact {
+		removed, has = s.compact(t, removed)
+	}
 	at := unsafe.Pointer(t)
 	array := *(*[]lua.LValue)(unsafe.Add(at, arrayOffset))
 	keys := *(*[]lua.LValue)(unsafe.Add(at, keysOffset))
@@ -220,12 +228,16 @@ func (s *Scale) table(t *lua.LTable) {
 	s.Bytes += tableBytes + valueBytes*(cap(array)+cap(keys))
 	// A key that was given up keeps its place in each map.
 	gone := len(keys) - len(dict) - len(texts)
-	if s.Compact && gone > len(keys)/2 {
-		compact(t)
-		s.table(t)
-		return
-	}
 	s.Gone += gone
+	if has {
+		s.Bytes += sizeOfMap(len(removed.places), valueBytes+8)
+		for key := range removed.places {
+			s.value(key)
+		}
+		if removed.isPast(len(keys)) {
+			s.Gone += len(removed.places)
+		}
+	}
 	if dict != nil {
 		s.Bytes += sizeOfMap(len(dict)+gone, 2*valueBytes)
 	}

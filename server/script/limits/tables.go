@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"maps"
 	"math"
 	"reflect"
 	"unsafe"
@@ -104,35 +103,6 @@ func keyed(t *lua.LTable) int {
 	dict := *(*map[lua.LValue]lua.LValue)(unsafe.Add(unsafe.Pointer(t), dictOffset))
 	texts := *(*map[string]lua.LValue)(unsafe.Add(unsafe.Pointer(t), stringsOffset))
 	return len(dict) + len(texts)
-}
-
-// compact drops the keys of t whose elements are gone, and keeps the order of the
-// others.
-func compact(t *lua.LTable) {
-	at := unsafe.Pointer(t)
-	keys, places := (*[]lua.LValue)(unsafe.Add(at, keysOffset)), (*map[lua.LValue]int)(unsafe.Add(at, placesOffset))
-	dict, texts := (*map[lua.LValue]lua.LValue)(unsafe.Add(at, dictOffset)), (*map[string]lua.LValue)(unsafe.Add(at, stringsOffset))
-	left := keyed(t)
-	live, found := make([]lua.LValue, 0, left), make(map[lua.LValue]int, left)
-	for _, key := range *keys {
-		if t.RawGetH(key) != lua.LNil {
-			found[key] = len(live)
-			live = append(live, key)
-		}
-	}
-	*keys, *places = live, found
-	*dict, *texts = smaller(*dict), smaller(*texts)
-}
-
-// smaller returns a map with no more room than its elements need; Go's keep all that
-// they ever had.
-func smaller[K comparable](m map[K]lua.LValue) map[K]lua.LValue {
-	if m == nil {
-		return nil
-	}
-	out := make(map[K]lua.LValue, len(m))
-	maps.Copy(out, m)
-	return out
 }
 
 // SpendGone counts the steps of passing over the keys of t whose elements are gone,
