@@ -151,7 +151,7 @@ func jump(code uint32) int { return int(code&0x3ffff) - 1<<17 + 1 }
 // variable names what is in a register, in Lua's words: "local 'a' ", or "" when
 // nothing can be said. pc is the instruction that uses it.
 func (s *sandbox) variable(f frame, register, pc int) string {
-	if name := localName(f.fn.Proto, register, pc); name != "" {
+	if name := localName(f.fn.Proto, register, pc); name != "" && !strings.HasPrefix(name, objectName) {
 		return called("local", name)
 	}
 	at, move := lastSetter(f.fn.Proto, register, pc)

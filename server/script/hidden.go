@@ -19,6 +19,7 @@ func (s *sandbox) openHidden() {
 	s.hide("(same)", same)
 	s.hide("(varargs)", s.varargs)
 	s.hide("(key)", s.countKey)
+	s.hide("(value before key)", s.countKeyOfValue)
 	s.hide("(key of part)", s.countPartKey)
 	s.nilField = s.L.NewUserData()
 	s.hide("(field of part)", s.partField)
@@ -69,6 +70,15 @@ func (s *sandbox) countKey(L *lua.LState) int {
 	}
 	luacall.SpendOnKey(L, L.Get(1))
 	L.SetTop(1)
+	return 1
+}
+
+// countKeyOfValue is countKey for a key that is read after its value.
+func (s *sandbox) countKeyOfValue(L *lua.LState) int {
+	v := L.Get(1)
+	L.Remove(1)
+	s.countKey(L)
+	L.Push(v)
 	return 1
 }
 

@@ -17,6 +17,8 @@ const (
 	openName    = "(open)"
 	closureName = "(closure)"
 	unusedName  = "(unused)"
+
+	objectName = "(object " // and a number
 )
 
 // stepsPerTick is how many loop rounds and function calls pass between two
@@ -67,6 +69,8 @@ type rewriter struct {
 	// literals are the tables of literals that were written down.
 	literals []*lua.FunctionProto
 	names    names
+	// changed are the names of variables that functions within their own assign, see findChanged.
+	changed map[string]bool
 	// buildsArg is set when functions with varargs may build the table arg.
 	buildsArg bool
 	// depths is how deep arithmetic is that gopher-lua may calculate in advance, see foldsMax.
@@ -81,6 +85,9 @@ func (r *rewriter) chunk(fn *ast.FunctionExpr) {
 	fn.ParList.HasVargs = usesVarargs(fn.Stmts)
 	r.buildsArg = usesArg(fn.Stmts)
 	r.learn(fn.Stmts)
+	if r.names.functions {
+		r.changed = findChanged(fn)
+	}
 	if r.params {
 		fn.ParList.Names = []string{keysName, argvName}
 	}
@@ -148,85 +155,6 @@ func (r *rewriter) block(stmts []ast.Stmt) []ast.Stmt {
 	}
 	r.leave(visible)
 	return out
-}
-
-// separate has an assignment of several values, a local variable among its targets, go by way of hidden variables: gopher-lua
-// would assign the first before it reads the second, so that `a, b = b, a` loses one, as `a = 1, f(a)` does. The targets are assigned from right to left as
-// in Lua, but those that are no local variables first, since their objects and keys are those from before. So does one `and` or `or`: where
-// gopher-lua puts its value into a local variable at once, that may keep what it had. And so does `t[i] = f()`: Lua reads both variables when f has
-// run, which may change them.
-func (r *rewriter) separate(stmt ast.Stmt) ast.Stmt {
-	s, ok := stmt.(*ast.AssignStmt)
-	if !ok || !r.mixesUp(s) {
-		return stmt
-	}
-	line := s.Line()
-	var names []string
-	var places, others, locals []ast.Stmt
-	// early has an expression be evaluated before the values, as in Lua.
-	early := func(e ast.Expr, kind string, i int) ast.Expr {
-		if r.isOwnVariable(e) || isLiteral(e) {
-			return e
-		}
-		name := "(" + kind + " " + strconv.Itoa(i) + ")"
-		places = append(places, local(line, []string{name}, e))
-		return ident(name, line)
-	}
-	for i, lhs := range s.Lhs {
-		names = append(names, "(value "+strconv.Itoa(i)+")")
-		if get, ok := lhs.(*ast.AttrGetExpr); ok {
-			get.Object, get.Key = early(get.Object, "object", i), early(get.Key, "key", i)
-		}
-	}
-	for i := len(s.Lhs) - 1; i >= 0; i-- {
-		one := &ast.AssignStmt{Lhs: s.Lhs[i : i+1], Rhs: []ast.Expr{ident(names[i], line)}}
-		one.SetLine(line)
-		if r.isLocalTarget(s.Lhs[i]) {
-			locals = append(locals, one)
-		} else {
-			others = append(others, one)
-		}
-	}
-	return do(line, slices.Concat(places, []ast.Stmt{local(line, names, s.Rhs...)}, others, locals)...)
-}
-
-func isLiteral(e ast.Expr) bool {
-	switch e.(type) {
-	case *ast.StringExpr, *ast.NumberExpr:
-		return true
-	}
-	return false
-}
-
-// mixesUp reports whether gopher-lua would read or assign something too early in an assignment.
-func (r *rewriter) mixesUp(s *ast.AssignStmt) bool {
-	if slices.ContainsFunc(s.Lhs, r.isLocalTarget) {
-		_, logical := s.Rhs[0].(*ast.LogicalOpExpr)
-		return logical || len(s.Lhs) > 1 || len(s.Rhs) > 1
-	}
-	keys := 0
-	for _, lhs := range s.Lhs {
-		get, ok := lhs.(*ast.AttrGetExpr)
-		if !ok || !r.isOwnVariable(get.Object) {
-			return false
-		}
-		if r.isOwnVariable(get.Key) {
-			keys++
-		} else if _, literal := get.Key.(*ast.StringExpr); !literal {
-			return false // it is calculated before the values
-		}
-	}
-	return keys > 0 && makesCalls(s.Rhs)
-}
-
-func (r *rewriter) isLocalTarget(e ast.Expr) bool {
-	name, ok := e.(*ast.IdentExpr)
-	return ok && r.isLocal(name.Value)
-}
-
-func (r *rewriter) isOwnVariable(e ast.Expr) bool {
-	name, ok := e.(*ast.IdentExpr)
-	return ok && r.isOwn(name.Value)
 }
 
 // uncounted is how many statements may follow each other without counting. As
@@ -399,7 +327,7 @@ func (r *rewriter) statement(stmt ast.Stmt) ast.Stmt {
 	case *ast.NumberForStmt:
 		return r.numberFor(s)
 	case *ast.GenericForStmt:
-		r.genericFor(s)
+		return r.genericFor(s)
 	case *ast.FuncDefStmt:
 		r.functionDefinition(s)
 	case *ast.ReturnStmt:
@@ -435,14 +363,56 @@ func (r *rewriter) repeat(s *ast.RepeatStmt) {
 	s.Stmts = slices.Concat(close, r.countSteps(s.Line(), min(stepsPerTick, r.weight(s.Stmts)+steps)), s.Stmts)
 }
 
-func (r *rewriter) genericFor(s *ast.GenericForStmt) {
+func (r *rewriter) genericFor(s *ast.GenericForStmt) ast.Stmt {
 	keeps := r.keeps
 	r.list(s.Exprs)
 	if len(s.Exprs) == 1 && iteratesArguments(s.Exprs[0]) {
 		r.keeps = keeps
 	}
+	before := callsCalled(s)
 	threeValues(s)
 	r.loop(func() { s.Stmts = r.counted(s.Stmts, s.Line(), 0, s.Names...) })
+	if before != nil {
+		return do(s.Line(), before, s)
+	}
+	return s
+}
+
+// callsCalled is what comes before a loop over what is called by what a call returns, as in `in f()()` and `in f().x()`: it puts the values that the loop
+// begins with into variables. gopher-lua would go wrong about the registers, since the loop has its own three by then.
+func callsCalled(s *ast.GenericForStmt) ast.Stmt {
+	found := false
+	walker{expression: func(e ast.Expr) bool {
+		if call, ok := e.(*ast.FuncCallExpr); ok && (beginsWithCall(call.Func) || beginsWithCall(call.Receiver)) {
+			found = true
+		}
+		_, fn := e.(*ast.FunctionExpr)
+		return !found && !fn
+	}}.exprs(s.Exprs...)
+	if !found {
+		return nil
+	}
+	line, names := s.Exprs[0].Line(), []string{"(generator)", "(state)", "(control)"}
+	before := local(line, names, s.Exprs...)
+	s.Exprs = nil
+	for _, name := range names {
+		s.Exprs = append(s.Exprs, ident(name, line))
+	}
+	return before
+}
+
+// beginsWithCall reports whether a call is what an expression begins with.
+func beginsWithCall(e ast.Expr) bool {
+	for {
+		switch x := e.(type) {
+		case *ast.FuncCallExpr:
+			return true
+		case *ast.AttrGetExpr:
+			e = x.Object
+		default:
+			return false
+		}
+	}
 }
 
 // threeValues has a loop begin with its function, state and first control value. gopher-lua goes by how many variables the loop has, and leaves the

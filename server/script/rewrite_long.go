@@ -45,6 +45,8 @@ type names struct {
 	long  map[string]bool
 	// metatables is set when the script might have arithmetic return strings, and a look-up go on from table to table.
 	metatables bool
+	// functions is set when there are functions in the chunk.
+	functions bool
 }
 
 // learn finds out about the variables of a chunk, before anything is rewritten.
@@ -101,6 +103,7 @@ func (n *names) statement(stmt ast.Stmt) {
 func (n *names) expression(expr ast.Expr) bool {
 	switch e := expr.(type) {
 	case *ast.FunctionExpr:
+		n.functions = true
 		n.unknown(e.ParList.Names...)
 		n.give("arg", nil, 0)
 	case *ast.IdentExpr:

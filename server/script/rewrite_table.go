@@ -22,12 +22,15 @@ const (
 // all of its items have just been stored. gopher-lua stores them again behind a
 // field with a key, when their registers hold something else, and what a call
 // returns at the end in the place of those. Nor is a value with a key such an end.
+// A key that is a variable which the value might change is read after the value, as
+// in Lua, but for the fields of parts.
 func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 	first := &ast.TableExpr{Fields: e.Fields[:0]}
 	first.SetLine(e.Line())
 	part, parts, starts := first, []ast.Expr(nil), []int(nil)
 	items, start := 0, 0
 	for i, field := range e.Fields {
+		late := field.Key != nil && r.mayChange(field.Key) && mayRun(field.Value)
 		field.Value = r.expr(field.Value)
 		last := i == len(e.Fields)-1
 		if !last || field.Key != nil {
@@ -46,6 +49,8 @@ func (r *rewriter) table(e *ast.TableExpr) ast.Expr {
 		switch {
 		case field.Key == nil:
 			items++
+		case part == first && late:
+			field.Value = invoke("(value before key)", e.Line(), field.Value, field.Key)
 		case part == first:
 			field.Key = r.fieldKey(field.Key, "(key)")
 		default:

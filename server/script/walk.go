@@ -71,18 +71,6 @@ func makesClosures(stmts []ast.Stmt) bool {
 	return found
 }
 
-// makesCalls reports whether there are calls in expressions, those of inner functions aside.
-func makesCalls(exprs []ast.Expr) bool {
-	found := false
-	walker{expression: func(e ast.Expr) bool {
-		_, call := e.(*ast.FuncCallExpr)
-		_, fn := e.(*ast.FunctionExpr)
-		found = found || call
-		return !found && !fn
-	}}.exprs(exprs...)
-	return found
-}
-
 // stores counts the assignments to elements, but for those that count as long strings.
 func (r *rewriter) stores(stmts []ast.Stmt) int {
 	n := 0
