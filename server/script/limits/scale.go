@@ -1,7 +1,6 @@
 package limits
 
 import (
-	"math/bits"
 	"reflect"
 	"unsafe"
 
@@ -238,15 +237,9 @@ func (s *Scale) table(t *lua.LTable) {
 			s.Gone += len(removed.places)
 		}
 	}
-	if dict != nil {
-		s.Bytes += sizeOfMap(len(dict)+gone, 2*valueBytes)
-	}
-	if texts != nil {
-		s.Bytes += sizeOfMap(len(texts)+gone, 2*valueBytes) + valueBytes*len(texts) // A key has two boxes.
-	}
-	if len(keys) > 0 {
-		s.Bytes += sizeOfMap(len(keys), valueBytes+8)
-	}
+	s.Bytes += mapAt(t, dictOffset, len(dict)+gone, 2*valueBytes)
+	s.Bytes += mapAt(t, stringsOffset, len(texts)+gone, 2*valueBytes) + valueBytes*len(texts) // A key has two boxes.
+	s.Bytes += mapAt(t, placesOffset, len(keys), valueBytes+8)
 	if t.Metatable != lua.LNil {
 		s.value(t.Metatable)
 	}
@@ -267,19 +260,6 @@ func (s *Scale) values(list []lua.LValue) {
 			return
 		}
 	}
-}
-
-// sizeOfMap returns what a map with n elements takes: its room doubles when seven
-// eighths of it are used, and each element has a byte beside it. The allocator
-// rounds up what that comes to, by up to a quarter.
-func sizeOfMap(n, element int) int {
-	const least = 8
-	room := least
-	if n > least {
-		room = 1 << bits.Len(uint(n*8/7))
-	}
-	size := room * (element + 1)
-	return mapBytes + size + size/4
 }
 
 func (s *Scale) function(f *lua.LFunction) {
