@@ -139,6 +139,7 @@ func (s *sandbox) finish(proto *lua.FunctionProto, keepArg bool, literals []*lua
 		proto.IsVarArg &^= lua.VarArgNeedsArg
 	}
 	trim(proto)
+	makeSmall(proto)
 	nameCalls(proto)
 	for _, inner := range proto.FunctionPrototypes {
 		s.finish(inner, keepArg, literals)
@@ -155,6 +156,17 @@ func (s *sandbox) finish(proto *lua.FunctionProto, keepArg bool, literals []*lua
 			proto.FunctionPrototypes = append(proto.FunctionPrototypes, literals[n]) // where it is counted
 		} else if v := s.values[value]; v != nil {
 			proto.Constants[i] = v
+		}
+	}
+}
+
+// makeSmall has empty constructors make tables with room for few named fields: of {} and a field gopher-lua would make a table with room for 32 of them,
+// which takes ten times the memory and longer.
+func makeSmall(proto *lua.FunctionProto) {
+	const oneField = 1 << 9 // operand C
+	for pc, code := range proto.Code {
+		if in := decode(code); in.op == lua.OP_NEWTABLE && in.b == 0 && in.c == 0 {
+			proto.Code[pc] = code | oneField
 		}
 	}
 }

@@ -170,3 +170,9 @@ func TestClosuresKeepNoOtherVariables(t *testing.T) {
 	require.Less(t, inUse(), before+4<<20)
 	runtime.KeepAlive(e)
 }
+
+// TestManySmallTables: a table that begins empty, and gets a field, takes hundreds of bytes, not thousands.
+func TestManySmallTables(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	require.Equal(t, ":50000\r\n", eval(e, "local t = {} for i = 1, 50000 do local x = {} x.name = i t[i] = x end return #t", resp.RESP2, nil, nil))
+}

@@ -135,7 +135,7 @@ func (s *sandbox) fillLiteral(L *lua.LState, t *lua.LTable, pairs []lua.LValue) 
 		var inner *lua.LTable
 		if v == tableBegins {
 			b.Spend(innerTableSteps)
-			inner = L.NewTable()
+			inner = L.CreateTable(0, 1) // See makeSmall.
 			v = inner
 		}
 		if key == lua.LNil {
