@@ -165,6 +165,8 @@ type heap struct {
 	mark uint64
 	// room is how much more the script may have taken by then.
 	room uint64
+	// left is what had been allocated when the last function of a library ended that keeps much, else 0.
+	left uint64
 }
 
 func (h *heap) reset() {
@@ -176,6 +178,25 @@ func (h *heap) reset() {
 func (h *heap) allocated() uint64 {
 	metrics.Read(h.sample[:])
 	return h.sample[0].Value.Uint64()
+}
+
+// keptMuch is from how many bytes on that a library keeps it is looked at what has been allocated whenever one of its functions begins and ends: what
+// others allocate in between would have all that be weighed each time on a busy server, for a millisecond or more.
+const keptMuch = 4 << 20
+
+// resume has what others have allocated since the last function of a library ended count nothing.
+func (h *heap) resume() {
+	if h.left > 0 {
+		h.mark += h.allocated() - h.left
+		h.left = 0
+	}
+}
+
+// leave notes that a function has ended whose library keeps so many bytes.
+func (h *heap) leave(kept int) {
+	if kept >= keptMuch {
+		h.left = h.allocated()
+	}
 }
 
 // checkHeap stops the script when it has taken too much memory.

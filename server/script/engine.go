@@ -188,6 +188,7 @@ func (e *Engine) Run(s *Script, keys, args [][]byte, w *resp.Writer) {
 // function may keep it.
 func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
 	e.begin(e.library, f.Name, &f.Library.heap)
+	f.Library.heap.resume()
 	e.run.given, e.run.proto, e.run.library = [2][][]byte{keys, args}, f.Library.proto, f.Library
 	L := e.library.L
 	if e.heapLimit() > e.options.MaxHeapBytes+largeArguments {

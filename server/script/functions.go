@@ -293,6 +293,7 @@ func (lib *Library) end(steps int64, stopped bool) {
 		lib.removed = s.Left
 		lib.gone = 0 // Those that are left are not looked for again until the next weighing.
 	}
+	lib.heap.leave(lib.kept)
 }
 
 // goneMax is how many keys without an element a library's tables may have together: gopher-lua keeps them, about a hundred bytes each.

@@ -277,6 +277,32 @@ func TestGoingOnWhereAKeyWas(t *testing.T) {
 	}
 }
 
+// TestWhatOthersAllocate between two calls of a function does not have all be weighed that its library keeps.
+func TestWhatOthersAllocate(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	load(t, e, map[string]string{"large": `local t = {}
+		redis.register_function('fill', function() for i = 1, 100000 do t[i] = {i} end end)
+		redis.register_function('work', function() local n = 0 for i = 1, 5000 do n = n + #tostring(i) end return n end)`})
+	require.Equal(t, "$-1\r\n", call(e, "fill", nil, nil))
+	lib := e.ListLibraries()[0]
+	lib.weigh(&limits.Scale{})
+	kept, weighed := lib.kept, 0
+	require.Greater(t, kept, 10<<20)
+	for range 50 {
+		lib.kept = kept + 1
+		require.Equal(t, ":18893\r\n", call(e, "work", nil, nil))
+		if lib.kept != kept+1 {
+			weighed++
+		}
+		garbage = make([]byte, 60<<20)
+		garbage = nil
+	}
+	require.LessOrEqual(t, weighed, 3)
+}
+
+// garbage is what others allocate.
+var garbage []byte
+
 // TestVariablesOutliveStops: a stop while an error is being worded leaves functions that a library keeps their variables.
 func TestVariablesOutliveStops(t *testing.T) {
 	for name, calls := range map[string]string{
