@@ -42,6 +42,19 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// TestStepsOfRepetitions: a repetition goes back, or on, to where the byte is that must follow it.
+func TestStepsOfRepetitions(t *testing.T) {
+	for _, pattern := range []string{"^.-b", "^.*b", "^a-b"} {
+		vm := newVM(t)
+		const bytes, steps = 100_000, 1 << 40
+		vm.Budget.Steps = steps
+		results, raised := vm.Call(vm.Compile(t, `return string.find(string.rep("a", 100000), "`+pattern+`")`))
+		require.Nil(t, raised)
+		require.Equal(t, lua.LNil, results[0], pattern)
+		require.Less(t, steps-vm.Budget.Steps, int64(bytes*3/2), pattern)
+	}
+}
+
 // TestStringLimit builds strings that are too long.
 func TestStringLimit(t *testing.T) {
 	tests := []struct{ name, body string }{

@@ -47,9 +47,11 @@ const (
 )
 
 // choice is a point to which matching goes back. Offsets are into subject and
-// pattern; end is where a tryLonger's item ends.
+// pattern; end is where a tryLonger's item ends. What is tried goes on only where
+// the subject has the byte next, unless that is negative.
 type choice struct {
 	kind                         choiceKind
+	next                         int16
 	subject, pattern, end, limit int
 }
 
@@ -87,11 +89,16 @@ func (lib *library) takeMatcher(L *lua.LState, subject, pattern string, anchors 
 		pattern = pattern[1:]
 	}
 	m.L, m.subject, m.pattern = L, subject, pattern
-	m.literal = -1
-	if pattern != "" && strings.IndexByte("()%.[$", pattern[0]) < 0 && !isOptional(m.at(1)) {
-		m.literal = int(pattern[0])
-	}
+	m.literal = int(m.literalAt(0))
 	return m
+}
+
+// literalAt returns the byte that what matches the pattern from p on starts with, or -1 if that is not a certain one.
+func (m *matcher) literalAt(p int) int16 {
+	if p >= len(m.pattern) || strings.IndexByte("()%.[$", m.pattern[p]) >= 0 || isOptional(m.at(p+1)) {
+		return -1
+	}
+	return int16(m.pattern[p])
 }
 
 // giveMatcher keeps m for reuse.
@@ -205,11 +212,11 @@ func (m *matcher) item(s, p int) (nextS, nextP int, ok bool) {
 		}
 		n := m.run(s, p, end)
 		if n > least {
-			m.push(choice{kind: tryShorter, subject: s + n - 1, limit: s + least, pattern: end + 1})
+			m.push(choice{kind: tryShorter, next: m.literalAt(end + 1), subject: s + n - 1, limit: s + least, pattern: end + 1})
 		}
 		return s + n, end + 1, n >= least
 	case '-':
-		m.push(choice{kind: tryLonger, subject: s, pattern: p, end: end})
+		m.push(choice{kind: tryLonger, next: m.literalAt(end + 1), subject: s, pattern: p, end: end})
 		return s, end + 1, true
 	}
 	return s + 1, end, m.single(s, p, end)
@@ -256,16 +263,19 @@ func (m *matcher) back() (s, p int, ok bool) {
 			m.choices = m.choices[:last]
 			return c.subject, c.pattern, true
 		case tryShorter:
-			s = c.subject
-			if c.subject--; c.subject < c.limit {
+			for s = c.subject; s > c.limit && !m.goesOn(s, c.next); s-- {
+				m.budget.Spend(1)
+			}
+			if c.subject = s - 1; c.subject < c.limit {
 				m.choices = m.choices[:last]
 			}
 			return s, c.pattern, true
 		case tryLonger:
-			m.budget.Spend(weight(c.pattern, c.end))
-			if m.single(c.subject, c.pattern, c.end) {
-				c.subject++
-				return c.subject, c.end + 1, true
+			cost := weight(c.pattern, c.end)
+			for m.budget.Spend(cost); m.single(c.subject, c.pattern, c.end); m.budget.Spend(cost) {
+				if c.subject++; m.goesOn(c.subject, c.next) {
+					return c.subject, c.end + 1, true
+				}
 			}
 		case undoOpen:
 			m.level--
@@ -275,6 +285,11 @@ func (m *matcher) back() (s, p int, ok bool) {
 		m.choices = m.choices[:last]
 	}
 	return 0, 0, false
+}
+
+// goesOn reports whether a pattern may match at s whose next byte is next, see choice.
+func (m *matcher) goesOn(s int, next int16) bool {
+	return next < 0 || s < len(m.subject) && m.subject[s] == byte(next)
 }
 
 // open starts a capture at s and returns where the pattern goes on.
