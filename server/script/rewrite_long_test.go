@@ -59,6 +59,20 @@ func TestLongStringsAreCounted(t *testing.T) {
 	}
 }
 
+// TestLongMethodNamesAreCounted: a method is looked up by its name, in one table after the other.
+func TestLongMethodNamesAreCounted(t *testing.T) {
+	name := strings.Repeat("m", 900_000)
+	const head = "local t = {} for i = 1, 97 do t = setmetatable({}, {__index = t}) end local function call() return t:"
+	for _, src := range []string{
+		head + name + "() end for i = 1, 300 do pcall(call) end",
+		head + name + "() end for i = 1, 150 do pcall(call) pcall(call) end",
+	} {
+		slices := 0
+		e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 20)})
+		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), timeLimitText)
+	}
+}
+
 // TestComparisonsOfNumbersCostNothing: what limiters compare is compared by the machine.
 func TestComparisonsOfNumbersCostNothing(t *testing.T) {
 	const head = "local now, limit = tonumber(ARGV[1]), tonumber(ARGV[2] or 5) local n = redis.call('INCR', KEYS[1]) "

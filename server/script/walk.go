@@ -33,17 +33,16 @@ func (r *rewriter) weight(stmts []ast.Stmt) int {
 				n += longSteps
 			}
 		case *ast.AttrGetExpr:
-			switch {
-			case !r.names.mayBeLong(e.Key):
-			case r.names.metatables:
-				n += stepsPerTick / 2
-			default:
-				n += longSteps
+			if r.names.mayBeLong(e.Key) {
+				n += r.longLookupSteps()
 			}
 		case *ast.TableExpr:
 			n += len(e.Fields) / fieldsPerStep
 		case *ast.FuncCallExpr:
 			n += writtenCallSteps
+			if len(e.Method) > shortText { // All of a text's names together are no longer than it is.
+				n += r.longLookupSteps()
+			}
 		case *ast.Comma3Expr:
 			n += storeSteps
 		case *ast.FunctionExpr:
@@ -53,6 +52,14 @@ func (r *rewriter) weight(stmts []ast.Stmt) int {
 		return n < stepsPerTick
 	})
 	return min(n, stepsPerTick)
+}
+
+// longLookupSteps is what it counts to look up what may be a long string, perhaps in one table after the other.
+func (r *rewriter) longLookupSteps() int {
+	if r.names.metatables {
+		return stepsPerTick / 2
+	}
+	return longSteps
 }
 
 // conditionSteps returns how many steps a loop's condition counts, which each round does.
