@@ -369,7 +369,7 @@ func (r *rewriter) genericFor(s *ast.GenericForStmt) ast.Stmt {
 	if len(s.Exprs) == 1 && iteratesArguments(s.Exprs[0]) {
 		r.keeps = keeps
 	}
-	before := callsCalled(s)
+	before := r.beforeLoop(s)
 	threeValues(s)
 	r.loop(func() { s.Stmts = r.counted(s.Stmts, s.Line(), 0, s.Names...) })
 	if before != nil {
@@ -378,14 +378,16 @@ func (r *rewriter) genericFor(s *ast.GenericForStmt) ast.Stmt {
 	return s
 }
 
-// callsCalled is what comes before a loop over what is called by what a call returns, as in `in f()()` and `in f().x()`: it puts the values that the loop
-// begins with into variables. gopher-lua would go wrong about the registers, since the loop has its own three by then.
-func callsCalled(s *ast.GenericForStmt) ast.Stmt {
+// beforeLoop is what comes before a loop that begins with the results of what a call returns, as in `in f()()` and `in f().x()`, or with a variable that
+// a function may change: it puts the values that the loop begins with into variables. gopher-lua would go wrong about the registers, since the loop has
+// its own three by then: it would take that of a function for free, and read an operand too early.
+func (r *rewriter) beforeLoop(s *ast.GenericForStmt) ast.Stmt {
 	found := false
 	walker{expression: func(e ast.Expr) bool {
 		if call, ok := e.(*ast.FuncCallExpr); ok && (beginsWithCall(call.Func) || beginsWithCall(call.Receiver)) {
 			found = true
 		}
+		found = found || r.mayChange(e)
 		_, fn := e.(*ast.FunctionExpr)
 		return !found && !fn
 	}}.exprs(s.Exprs...)

@@ -35,6 +35,10 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 		return r.call(e)
 	case *ast.LogicalOpExpr:
 		e.Lhs, e.Rhs = r.expr(e.Lhs), r.expr(e.Rhs)
+		if decidesNothing(e) {
+			cutToOne(e.Rhs)
+			return e.Rhs
+		}
 	case *ast.RelationalOpExpr:
 		return r.relational(e)
 	case *ast.ArithmeticOpExpr:
@@ -52,6 +56,20 @@ func (r *rewriter) expr(expr ast.Expr) ast.Expr {
 		r.function(e)
 	}
 	return expr
+}
+
+// decidesNothing reports whether an `and` or `or` has a constant on the left, after which it is what is on the right. C Lua leaves such a constant out, so
+// that a variable on the right is read like one that stands alone.
+func decidesNothing(e *ast.LogicalOpExpr) bool {
+	switch lhs := e.Lhs.(type) {
+	case *ast.StringExpr:
+		return e.Operator == "and" && !strings.HasPrefix(lhs.Value, constantMark)
+	case *ast.NumberExpr, *ast.TrueExpr:
+		return e.Operator == "and"
+	case *ast.NilExpr, *ast.FalseExpr:
+		return e.Operator == "or"
+	}
+	return false
 }
 
 // unmarked makes sure that no string of a script stands for a value of the

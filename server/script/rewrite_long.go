@@ -233,7 +233,8 @@ func (r *rewriter) lookup(key ast.Expr) ast.Expr {
 }
 
 // store rewrites the key of an element that is assigned to. Where several are, in one
-// statement, those beyond longMax are read a little too early, before what is assigned.
+// statement, those beyond longMax would be read a little too early, before what is
+// assigned: separate undoes that where it makes a difference.
 func (r *rewriter) store(key ast.Expr) ast.Expr {
 	long := r.names.mayBeLong(key)
 	out := r.key(key)

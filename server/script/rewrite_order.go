@@ -24,6 +24,13 @@ func (r *rewriter) separate(stmt ast.Stmt) ast.Stmt {
 	line := s.Line()
 	var names []string
 	var places, stores []ast.Stmt
+	for _, lhs := range s.Lhs {
+		if get, ok := lhs.(*ast.AttrGetExpr); ok && r.mayChange(countedKey(get.Key)) && get.Key != countedKey(get.Key) {
+			get.Key = countedKey(get.Key)
+			places = append(places, r.countSteps(line, r.longLookupSteps())...)
+			r.counts = true
+		}
+	}
 	// early has an expression be evaluated before the values.
 	early := func(e ast.Expr, kind string, i int) ast.Expr {
 		name := kind + strconv.Itoa(i) + ")"
@@ -78,9 +85,19 @@ func (r *rewriter) mixesUp(s *ast.AssignStmt) bool {
 	}
 	hasKey := slices.ContainsFunc(s.Lhs, func(e ast.Expr) bool {
 		get, ok := e.(*ast.AttrGetExpr)
-		return ok && r.mayChange(get.Key)
+		return ok && r.mayChange(countedKey(get.Key))
 	})
 	return hasKey && (several || mayRun(s.Rhs[0]))
+}
+
+// countedKey returns the key that store has put into a call which counts its steps, or the key as it is.
+func countedKey(key ast.Expr) ast.Expr {
+	if call, ok := key.(*ast.FuncCallExpr); ok {
+		if f, ok := call.Func.(*ast.StringExpr); ok && f.Value == constantMark+"(same)" {
+			return call.Args[0]
+		}
+	}
+	return key
 }
 
 func isLiteral(e ast.Expr) bool {
