@@ -317,6 +317,9 @@ func (r *rewriter) statement(stmt ast.Stmt) ast.Stmt {
 	case *ast.RepeatStmt:
 		r.repeat(s)
 	case *ast.IfStmt:
+		if divided := divide(s); divided != stmt {
+			return r.statement(divided)
+		}
 		s.Condition = r.expr(s.Condition)
 		before := r.long
 		s.Then = r.block(s.Then)
