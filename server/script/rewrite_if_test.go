@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/yuin/gopher-lua/ast"
+	"github.com/yuin/gopher-lua/parse"
 
 	"headgate/server/resp"
 	"headgate/server/script/syntax"
@@ -44,22 +45,22 @@ func TestLongChainsOfElseif(t *testing.T) {
 	}
 }
 
-// TestLongChainsCompileFast: what is at the end of the longest chain is not found through as many blocks.
-func TestLongChainsCompileFast(t *testing.T) {
-	chain := func(conditions int, behind string) string {
-		return "local x = 1 if x == 0 then return 0 " + strings.Repeat("elseif x == 2 then return x ", conditions-1) + "else " + behind + "end return x"
-	}
-	compile := func(src string) time.Duration {
-		best := time.Hour
-		for range 3 {
-			e := New(newFakeHost(), Options{})
-			begin := time.Now()
-			_, err := e.Load([]byte(src), true)
-			require.NoError(t, err)
-			best = min(best, time.Since(begin))
+// TestLongChainsAreDivided: no part of the longest chain has more conditions than are to be within each other, and all parts together have all.
+func TestLongChainsAreDivided(t *testing.T) {
+	src := "if x == 0 then return 0 " + strings.Repeat("elseif x == 2 then return x ", syntax.ElseifsMax-1) + "else return 1 end"
+	chunk, err := parse.Parse(strings.NewReader(src), "chain")
+	require.NoError(t, err)
+	parts := divide(chunk[0].(*ast.IfStmt)).(*ast.DoBlockStmt).Stmts
+	conditions := 0
+	for i, part := range parts[1:] { // behind the variable that says whether a branch has been taken
+		chain := part.(*ast.IfStmt)
+		if i > 0 {
+			chain = chain.Then[0].(*ast.IfStmt)
 		}
-		return best
+		require.False(t, isLonger(chain, elseifsAtOnce), "part %d", i)
+		for ; chain != nil; chain = elseif(chain) {
+			conditions++
+		}
 	}
-	names := strings.Repeat("x = x ", 20_000)
-	require.Less(t, compile(chain(syntax.ElseifsMax, names)), 4*compile(chain(2, names)))
+	require.Equal(t, syntax.ElseifsMax, conditions)
 }
