@@ -13,6 +13,7 @@ type executorLock struct {
 	many    chan struct{} // has a place for as many of those of LockAsOneOfMany as may wait for mu
 	begun   time.Time
 	yielded atomic.Int64 // ns since begun: when one of many has let the loops run last
+	back    atomic.Int64 // how many of many stand back at the moment
 }
 
 // newExecutorLock returns the lock of so many loops.
@@ -41,8 +42,10 @@ func (l *executorLock) LockAsOneOfMany() {
 	<-l.many
 }
 
-// manyTime is for how long the crowd goes on before it lets the loops run.
-const manyTime = time.Millisecond
+const (
+	manyTime = time.Millisecond     // for which the crowd goes on before it lets the loops run,
+	backTime = 5 * time.Microsecond // and so much longer for each that stands back: to do so takes a twentieth of it
+)
 
 // letLoopsRun gives the processor away if the crowd has gone on for long enough. Where all processors are busy, a loop that comes back from waiting for
 // input stands in the scheduler's global queue. The scheduler looks there at every 61st turn only, as long as others are ready, so that a loop
@@ -51,10 +54,12 @@ const manyTime = time.Millisecond
 func (l *executorLock) letLoopsRun() {
 	for {
 		yielded := l.yielded.Load()
-		if time.Since(l.begun)-time.Duration(yielded) <= manyTime {
+		if time.Since(l.begun)-time.Duration(yielded) <= manyTime+backTime*time.Duration(l.back.Load()) {
 			return
 		}
+		l.back.Add(1)
 		runtime.Gosched()
+		l.back.Add(-1)
 		if l.yielded.CompareAndSwap(yielded, int64(time.Since(l.begun))) {
 			return
 		}

@@ -15,7 +15,7 @@ import (
 // TestLoopsDoNotQueueBehindManyForAProcessor: a loop that comes back from the system has its turn before all of a crowd that is ready to run has had
 // one, also on a single processor.
 func TestLoopsDoNotQueueBehindManyForAProcessor(t *testing.T) {
-	const crowd, rounds = 200, 21
+	const crowd, rounds = 100, 21
 	const script = manyTime / 4
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var input [2]int
