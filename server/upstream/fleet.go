@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"math"
 	"net"
 	"slices"
 	"strings"
@@ -30,6 +31,8 @@ type fleet struct {
 
 	owning  sync.Mutex // one change of slots and runs at a time
 	looking sync.Mutex // one look at a time
+	epoch   int64      // of the failover that the primary in use comes from, as Sentinels count; guarded by looking
+	doubt   doubt      // likewise
 
 	mu      sync.Mutex
 	nodes   map[string]*node // by address; those that may be asked
@@ -288,6 +291,24 @@ func (f *fleet) close() {
 		n.close()
 	}
 }
+
+const (
+	hostMax   = 255 // bytes of a host's name: more than DNS has
+	addrShown = 80  // bytes of an address that is none, in an error
+)
+
+// isHost reports whether a topology may name a host so: by a name, or an IP address. All else would be in logs, and in what clients are answered.
+func isHost(host string) bool {
+	for i := range len(host) {
+		c := host[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9') && strings.IndexByte("-._:%", c) < 0 {
+			return false
+		}
+	}
+	return host != "" && len(host) <= hostMax
+}
+
+func isPort(port int64) bool { return port > 0 && port <= math.MaxUint16 }
 
 // hostPort joins what a topology tells of a node. A host that is empty or unknown is that of the node that was asked.
 func hostPort(host string, port int64, asked *node) string {

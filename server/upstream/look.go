@@ -321,8 +321,14 @@ func (f *fleet) askSlots(n *node) error {
 		f.askNodes(n)
 	}
 	f.cluster.Store(true)
-	if membersOf(reply, n) > nodesMax {
+	members := membersOf(reply, n)
+	if len(members) > nodesMax {
 		return errTooManyNodes
+	}
+	for addr := range members {
+		if host, _, err := net.SplitHostPort(addr); (err != nil || !isHost(host)) && host != n.host() {
+			return fmt.Errorf("it names a node at %.*q, which is no address", addrShown, addr)
+		}
 	}
 	var owners [Slots]*node
 	kept := map[*node]bool{}
@@ -363,17 +369,18 @@ func (f *fleet) askSlots(n *node) error {
 
 var errTooManyNodes = fmt.Errorf("there are more than %d nodes", nodesMax)
 
-// membersOf is how many nodes the reply to CLUSTER SLOTS names, as far as nodesMax: none of them is to be kept if there are more.
-func membersOf(slots value, asked *node) int {
+// membersOf returns the addresses of the nodes that the reply to CLUSTER SLOTS names, one more than nodesMax at most: none of them is to be kept if there
+// are more.
+func membersOf(slots value, asked *node) map[string]bool {
 	members := map[string]bool{}
 	for _, shard := range slots.list {
 		for _, entry := range shard.list[min(2, len(shard.list)):] {
 			if members[announcedIn(entry, asked)] = true; len(members) > nodesMax {
-				return len(members)
+				return members
 			}
 		}
 	}
-	return len(members)
+	return members
 }
 
 // announcedIn is the address of a node in CLUSTER SLOTS: its preferred endpoint and port. The endpoint is null or empty where it is that of

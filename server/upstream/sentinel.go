@@ -12,8 +12,11 @@ import (
 	"time"
 )
 
-// sentinelGrace is how long the other Sentinels are waited for once one has answered: one whose machine is gone costs a look no more.
-const sentinelGrace = 100 * time.Millisecond
+// How long the other Sentinels are waited for once one has answered: those whose machines are gone cost a look no more.
+const (
+	sentinelGrace     = 100 * time.Millisecond
+	sentinelGraceLong = 500 * time.Millisecond // where what has been answered may be outdated
+)
 
 // demotedError tells of a node that Sentinels name as the primary and that is a replica, as it is for a moment while they change the two about.
 type demotedError string
@@ -30,14 +33,22 @@ type sentinelAnswer struct {
 
 // askSentinels finds the primary that the Sentinels name, and sees that it is one. One that is cut off from the others has missed failovers, so that what
 // those name counts that know of the latest one, and among these what most of them name. A primary that does not answer for a moment stays the one that
-// is named: what an outdated Sentinel names may well believe that it is a primary, too.
+// is named: what an outdated Sentinel names may well believe that it is a primary, too. What the latest one was is remembered, see doubt.
 func (f *fleet) askSentinels(ctx context.Context) error {
 	answers, failures := f.sentinelAnswers(ctx)
 	if len(answers) == 0 {
 		return &lookError{failures}
 	}
-	unfit := f.follow(ranked(answers, *f.primaries.Load()))
+	latest := latestEpoch(answers)
+	switch {
+	case latest >= f.epoch:
+		f.doubt = doubt{}
+	case !f.doubt.believes(len(answers), len(f.cfg.Addrs), Now()):
+		return f.stay(answers, failures)
+	}
+	unfit := f.follow(ranked(answers, latest, *f.primaries.Load()))
 	if unfit == nil {
+		f.epoch = latest
 		return nil
 	}
 	return &lookError{append(failures, unfit...)}
@@ -86,6 +97,7 @@ func (f *fleet) sentinelAnswers(ctx context.Context) (answers []sentinelAnswer, 
 			all <- a
 		}()
 	}
+	waited := false
 	for range f.cfg.Addrs {
 		var a sentinelAnswer
 		select {
@@ -98,18 +110,25 @@ func (f *fleet) sentinelAnswers(ctx context.Context) (answers []sentinelAnswer, 
 			continue
 		}
 		if answers = append(answers, a); len(answers) == 1 {
+			defer time.AfterFunc(sentinelGraceLong, cancel).Stop()
+		}
+		if !waited && f.suffice(answers) {
+			waited = true
 			defer time.AfterFunc(sentinelGrace, cancel).Stop()
 		}
 	}
 	return answers, failures
 }
 
-// ranked returns the addresses that count, the one to be used first. primaries are those in use.
-func ranked(answers []sentinelAnswer, primaries []*node) (addrs []string) {
-	latest, votes, used := int64(0), map[string]int{}, map[string]bool{}
-	for _, a := range answers {
-		latest = max(latest, a.epoch)
-	}
+// suffice reports whether answers are not outdated, as far as can be told: they know of the latest failover that is known here, or most Sentinels have
+// given them.
+func (f *fleet) suffice(answers []sentinelAnswer) bool {
+	return len(answers) > len(f.cfg.Addrs)/2 || f.known.Load() && latestEpoch(answers) >= f.epoch
+}
+
+// ranked returns the addresses that count, those of the latest failover, the one to be used first. primaries are those in use.
+func ranked(answers []sentinelAnswer, latest int64, primaries []*node) (addrs []string) {
+	votes, used := map[string]int{}, map[string]bool{}
 	for _, n := range primaries {
 		used[n.addr] = true
 	}
@@ -205,6 +224,10 @@ func (f *fleet) askSentinel(ctx context.Context, addr string) (primary string, e
 	case len(found.list) != 2:
 		return "", 0, refusedError(fmt.Sprintf("it knows no primary named %q; SENTINEL MASTERS lists those that it knows", f.cfg.Master))
 	}
+	host, port := found.list[0].text, found.list[1]
+	if !isHost(host) || !isPort(port.number()) {
+		return "", 0, refusedError(fmt.Sprintf("it names a primary at %.*q, which is no address", addrShown, host+":"+port.text))
+	}
 	epoch, _ = strconv.ParseInt(values[replies-1].field("config-epoch").text, 10, 64) // 0 from one that may not say
-	return net.JoinHostPort(found.list[0].text, found.list[1].text), epoch, nil
+	return net.JoinHostPort(host, itoa(port.number())), epoch, nil
 }

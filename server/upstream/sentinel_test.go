@@ -3,7 +3,9 @@ package upstream
 import (
 	"fmt"
 	"net"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -29,30 +31,31 @@ func TestASentinelThatMissedAFailover(t *testing.T) {
 	})
 }
 
+// naming answers as a Sentinel that names a primary, and the failover that it knows of: "" if it may not say.
+func naming(primary, epoch string) func([]string) string {
+	host, port, _ := net.SplitHostPort(primary)
+	return on("SENTINEL", func(args []string) string {
+		switch {
+		case args[1] == "GET-MASTER-ADDR-BY-NAME":
+			return array(bulk(host), bulk(port))
+		case epoch == "":
+			return "-NOPERM this user has no permissions\r\n"
+		}
+		return array(bulk("name"), bulk("m"), bulk("config-epoch"), bulk(epoch))
+	})
+}
+
 // TestAnOutdatedSentinel: of the nodes that Sentinels name the one of the latest failover counts, or else of most of them; also while it does not answer for a
 // moment, and the outdated one is a primary, too.
 func TestAnOutdatedSentinel(t *testing.T) {
 	for name, epochs := range map[string][3]string{"by its epoch": {"7", "8", "7"}, "by their number": {"", "", ""}} {
 		t.Run(name, func(t *testing.T) {
 			old, primary := startFake(t, nil), startFake(t, nil)
-			names := func(node *fakeNode, epoch string) func([]string) string {
-				host, port, err := net.SplitHostPort(node.addr)
-				require.NoError(t, err)
-				return on("SENTINEL", func(args []string) string {
-					switch {
-					case args[1] == "GET-MASTER-ADDR-BY-NAME":
-						return array(bulk(host), bulk(port))
-					case epoch == "":
-						return "-NOPERM this user has no permissions\r\n"
-					}
-					return array(bulk("name"), bulk("m"), bulk("config-epoch"), bulk(epoch))
-				})
-			}
 			others := [2]*fakeNode{old, primary}
 			if epochs[0] == "" {
 				others[0] = primary
 			}
-			first, second, third := startFake(t, names(others[0], epochs[0])), startFake(t, names(others[1], epochs[1])), startFake(t, names(old, epochs[2]))
+			first, second, third := startFake(t, naming(others[0].addr, epochs[0])), startFake(t, naming(others[1].addr, epochs[1])), startFake(t, naming(old.addr, epochs[2]))
 			u := started(t, Config{Kind: Sentinel, Addrs: []string{third.addr, first.addr, second.addr}, Master: "m"})
 			require.Equal(t, primary.addr, do(t, u, "PING").node)
 			f := u.fleet.Load()
@@ -96,4 +99,144 @@ func TestASentinelThatIsWrong(t *testing.T) {
 	require.Equal(t, node.addr, do(t, u, "PING").node)
 	require.Empty(t, f.follow([]string{node.addr}))
 	require.Len(t, f.all(), 1)
+}
+
+// failedOver returns an Upstream of three Sentinels of which one has missed the latest failover, and the former primary, which still is one.
+func failedOver(t *testing.T) (u *Upstream, old, primary *fakeNode, sentinels [3]*fakeNode) {
+	t.Helper()
+	old, primary = startFake(t, nil), startFake(t, nil)
+	addrs := make([]string, len(sentinels))
+	for i := range sentinels {
+		node, epoch := primary, "2"
+		if i == 0 {
+			node, epoch = old, "1"
+		}
+		sentinels[i] = startFake(t, naming(node.addr, epoch))
+		addrs[i] = sentinels[i].addr
+	}
+	u = started(t, Config{Kind: Sentinel, Addrs: addrs, Master: "m", Rest: time.Hour})
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+	return u, old, primary, sentinels
+}
+
+// doubted changes what a fleet remembers of its doubts, as if they were older.
+func (f *fleet) doubted(change func(d *doubt)) {
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	change(&f.doubt)
+}
+
+// TestALaterFailoverIsRemembered: a Sentinel that has missed it leads nobody back, also if it is the only one that answers, while the primary in use is one.
+func TestALaterFailoverIsRemembered(t *testing.T) {
+	for _, how := range []string{hangup, stall} {
+		t.Run(how, func(t *testing.T) {
+			u, old, primary, sentinels := failedOver(t)
+			for _, s := range sentinels[1:] {
+				s.answer(on("SENTINEL", func([]string) string { return how }))
+			}
+			f := u.fleet.Load()
+			for range 3 {
+				require.ErrorContains(t, f.look(t.Context()), "it knows nothing of the latest failover (config-epoch 1, not 2), and names "+old.addr+", which is not used")
+				require.Equal(t, primary.addr, do(t, u, "PING").node)
+			}
+			sentinels[1].answer(naming(primary.addr, "2"))
+			require.NoError(t, f.look(t.Context()))
+		})
+	}
+}
+
+// TestWhichAnswersSuffice: Sentinels that are somewhat slow are waited for as long as what the others say may be outdated.
+func TestWhichAnswersSuffice(t *testing.T) {
+	f := open(t, Config{Kind: Sentinel, Addrs: []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, Master: "m"}).fleet.Load()
+	one, two := []sentinelAnswer{{epoch: 1}}, []sentinelAnswer{{epoch: 1}, {epoch: 2}}
+	require.False(t, f.suffice(one), "nothing is known yet")
+	require.True(t, f.suffice(two), "these are most of them")
+	f.known.Store(true)
+	f.epoch = 2
+	require.False(t, f.suffice(one))
+	require.True(t, f.suffice(two[1:]))
+}
+
+// TestSentinelsThatBeginAnew: where most of them know only of earlier failovers, they are believed at once if the primary in use is none any more, and else
+// after a while.
+func TestSentinelsThatBeginAnew(t *testing.T) {
+	u, old, primary, sentinels := failedOver(t)
+	f := u.fleet.Load()
+	sentinels[1].answer(naming(old.addr, "0"))
+	sentinels[2].answer(on("SENTINEL", func([]string) string { return hangup }))
+	require.Error(t, f.look(t.Context()))
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+	f.doubted(func(d *doubt) { d.most -= int64(doubtMax) })
+	require.NoError(t, f.look(t.Context()))
+	require.Equal(t, old.addr, do(t, u, "PING").node)
+	require.NoError(t, f.look(t.Context()), "what they say is the latest now")
+
+	u, old, primary, sentinels = failedOver(t)
+	f = u.fleet.Load()
+	sentinels[1].answer(naming(old.addr, "0"))
+	sentinels[2].answer(naming(old.addr, "0"))
+	primary.answer(on("HELLO", func([]string) string {
+		return array(bulk("version"), bulk("7.0.15"), bulk("mode"), bulk("standalone"), bulk("role"), bulk("replica"))
+	}))
+	eventually(t, "they are believed", func() bool { return do(t, u, "PING").node == old.addr })
+}
+
+// TestFewSentinelsAreLeft: those that know only of earlier failovers are believed once the primary in use has been of no use for long.
+func TestFewSentinelsAreLeft(t *testing.T) {
+	u, old, primary, sentinels := failedOver(t)
+	for _, s := range sentinels[1:] {
+		s.answer(on("SENTINEL", func([]string) string { return hangup }))
+	}
+	f := u.fleet.Load()
+	(*f.primaries.Load())[0].rest("it does not answer")
+	require.Error(t, f.look(t.Context()))
+	require.Equal(t, primary.addr, (*f.primaries.Load())[0].addr)
+	f.doubted(func(d *doubt) { d.useless -= int64(doubtMax) })
+	require.NoError(t, f.look(t.Context()))
+	require.Equal(t, old.addr, do(t, u, "PING").node)
+}
+
+// TestDoubts: what counts is without a gap.
+func TestDoubts(t *testing.T) {
+	now := int64(time.Hour)
+	later := now + int64(doubtMax)
+	var d doubt
+	require.False(t, d.believes(2, 3, now))
+	require.False(t, d.believes(1, 3, now+1), "most have not said so")
+	require.False(t, d.believes(2, 3, later))
+	require.True(t, d.believes(2, 3, later+int64(doubtMax)))
+	d = doubt{}
+	d.finds([]error{errClusterDown}, now)
+	require.False(t, d.believes(1, 3, later-1))
+	require.True(t, d.believes(1, 3, later))
+	d.finds(nil, later)
+	require.False(t, d.believes(1, 3, later))
+	d.finds([]error{demotedError("it is a replica")}, later)
+	require.False(t, d.believes(1, 3, later))
+	require.True(t, d.believes(1, 1, later))
+}
+
+// TestAddressesThatAreNone: what a Sentinel names is told on only if it can be a host and a port.
+func TestAddressesThatAreNone(t *testing.T) {
+	for _, bad := range [][2]string{{"127.0.0.9\r\nupstream_evil:1", "6379"}, {strings.Repeat("a", 60000), "6379"}, {"\x1b[31mred\x00\xff", "6379"}, {"", "6379"}, {"host", "6379\r\nx"}, {"host", "0"}} {
+		s := startFake(t, on("SENTINEL", func([]string) string { return array(bulk(bad[0]), bulk(bad[1])) }))
+		u := open(t, Config{Kind: Sentinel, Addrs: []string{s.addr}, Master: "m"})
+		err := u.Start(t.Context())
+		require.ErrorContains(t, err, s.addr+": it names a primary at ")
+		require.ErrorContains(t, err, ", which is no address")
+		require.Less(t, len(err.Error()), 512)
+		require.NotContains(t, err.Error(), "\n")
+		require.Empty(t, u.fleet.Load().all())
+	}
+	for _, host := range []string{"10.0.0.1", "::1", "fe80::1%eth0", "redis-1.my_net.example.com.", "localhost", strings.Repeat("a", hostMax)} {
+		require.True(t, isHost(host), host)
+	}
+}
+
+// TestNodesWithoutAnAddress: a cluster that names such a node is not followed.
+func TestNodesWithoutAnAddress(t *testing.T) {
+	nodes := fakeCluster(t, 1)
+	nodes[0].answer(clustered(array(array(integer(0), integer(Slots-1), array(bulk("evil\r\nupstream_evil:1"), integer(1), bulk("id")))), nil))
+	err := open(t, Config{Addrs: []string{nodes[0].addr}}).Start(t.Context())
+	require.ErrorContains(t, err, `it names a node at "[evil\r\nupstream_evil:1]:1", which is no address`)
 }
