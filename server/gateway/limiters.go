@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"headgate/internal/ascii"
@@ -374,25 +375,48 @@ func (g *Gateway) Wait(c *command.Ctx, ms int64) bool {
 		return true
 	}
 	k := g.newPassed(c, slot, passedLimit{})
-	k.way.Deadline = k.way.At + ms*int64(time.Millisecond) + int64(c.Cfg.UpstreamTimeout)
+	until := k.way.At + ms*int64(time.Millisecond)
+	k.way.Deadline = until + int64(c.Cfg.UpstreamTimeout)
 	g.waiting++
 	k.waits = true
 	g.exec.DeferWaiting(c, &k.Answer, len(k.way.Request))
-	k.Leave = g.Up.SendAlone(&k.way)
+	k.Leave = g.Up.SendAlone(&k.way, upstream.Wait{Until: until, Words: func(left time.Duration) []byte {
+		return appendCommand(nil, withWait(argumentsOf(k.way.Request), left)...)
+	}})
 	return true
 }
 
-// withoutWait returns the arguments of a call that says for how long it may wait, but for that. Behind no other word may a duration stand that
-// is called so: the last such pair of words is the option.
+// withoutWait returns the arguments of a call that says for how long it may wait, but for that.
 func withoutWait(args [][]byte) [][]byte {
+	if i := waitIn(args); i > 0 {
+		return slices.Concat(args[:i], args[i+2:])
+	}
+	return args
+}
+
+// withWait returns them with another duration: the least number of milliseconds that is no less, and at least 1, since no wait is shorter.
+func withWait(args [][]byte, left time.Duration) [][]byte {
+	i := waitIn(args)
+	if i == 0 {
+		return args
+	}
+	ms := max(1, (left+time.Millisecond-1)/time.Millisecond)
+	args = slices.Clone(args)
+	args[i+1] = strconv.AppendInt(nil, int64(ms), 10)
+	return args
+}
+
+// waitIn returns where the arguments say for how long the call may wait, 0 if they do not. Behind no other word may a duration stand that
+// is called so: the last such pair of words is the option.
+func waitIn(args [][]byte) int {
 	for i := len(args) - 2; i > 0; i-- {
 		if ascii.EqualFold(args[i], limiter.WaitWord) {
 			if _, err := limiter.ParseWait(args[i+1]); err == nil {
-				return slices.Concat(args[:i], args[i+2:])
+				return i
 			}
 		}
 	}
-	return args
+	return 0
 }
 
 // Refuse implements limits.Remote.

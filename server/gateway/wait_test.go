@@ -146,3 +146,36 @@ func TestWaitWithoutItsUpstream(t *testing.T) {
 	requireWaiting(t, home, 0)
 	require.Regexp(t, "^UPSTREAM ", waits.ask("RL.ACQUIRE q 1 1h MEMBER b WAIT 1h"))
 }
+
+// TestWaitOutlivesAFailover: a call that waits is sent to the new primary, which may come some time after the former one has ceased to be one, for the
+// rest of its time, and is not let through meanwhile.
+func TestWaitOutlivesAFailover(t *testing.T) {
+	first, firstAddr := startServer(t)
+	second, secondAddr := startServer(t)
+	a, b := dial(t, firstAddr), dial(t, secondAddr)
+	follow := func(c *client, addr string) {
+		host, port, _ := strings.Cut(addr, ":")
+		require.Equal(t, "OK", c.ask("REPLICAOF "+host+" "+port))
+	}
+	follow(b, firstAddr)
+	has := func(c *client, line string) {
+		require.Eventually(t, func() bool { return strings.Contains(c.ask("INFO replication"), line+"\r\n") }, answerTime, time.Millisecond, line)
+	}
+	has(b, "master_link_status:up")
+	_, gate := startGateway(t, "redis://"+firstAddr+","+secondAddr, func(cfg *config.Config) {
+		cfg.UpstreamFailure, cfg.UpstreamRest = limiter.FailOpen, 50*time.Millisecond
+	})
+	require.Equal(t, "[0 1 0 -1 3600000 a]", gate.ask("RL.ACQUIRE q 1 1h MEMBER a"))
+	waits := dial(t, gate.addr)
+	waits.send("RL.ACQUIRE q 1 1h MEMBER b WAIT 1h")
+	requireWaiting(t, first, 1)
+	require.Eventually(t, func() bool { return b.ask("EXISTS q") == "1" }, answerTime, time.Millisecond, "it is replicated")
+	follow(a, secondAddr) // there is no primary now
+	requireWaiting(t, first, 0)
+	time.Sleep(100 * time.Millisecond) // it is refused meanwhile
+	require.Equal(t, "OK", b.ask("REPLICAOF NO ONE"))
+	requireWaiting(t, second, 1)
+	require.Equal(t, "1", b.ask("RL.RELEASE q a"))
+	require.Equal(t, "[0 1 0 -1 3600000 b]", waits.read())
+	require.Contains(t, gate.ask("INFO upstream"), "upstream_fallbacks_open:0\r\n")
+}

@@ -2,7 +2,9 @@ package upstream
 
 import (
 	"errors"
+	"io"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"sync"
@@ -13,20 +15,30 @@ import (
 // connections that have answered are kept for the next such command.
 
 const (
-	aloneIdleMax  = 64      // connections of a node that are kept while no command has them
-	aloneReplyMax = 1 << 20 // bytes
-	aloneReadSize = 512     // bytes of a buffer at first
+	aloneIdleMax  = 64                     // connections of a node that are kept while no command has them
+	aloneReplyMax = 1 << 20                // bytes
+	aloneReadSize = 512                    // bytes of a buffer at first
+	alonePauseMax = 250 * time.Millisecond // between two attempts, while there is no node that serves the call
+	letGoMax      = 500 * time.Millisecond // for a node to answer a call that is to wait elsewhere, or to let go of it
 )
 
 var errTooLate = errors.New("the client has gone")
+
+// Wait is how a call waits at its server.
+type Wait struct {
+	Until int64                           // by Now: the server is to answer by then. The call's Deadline is later by what the answer may take
+	Words func(left time.Duration) []byte // the request, in place of the call's: it says for how long, and may be sent some time after the call has come
+}
 
 // SendAlone is Send for a call that may keep its server waiting, until its Deadline, which must be set. It has a connection for itself, and does
 // not count as under way: the owner bounds how many there are. Where the server has no room for one more client, the Failure is Full. The call's
 // Script is not loaded. end, which may be called at any time, tells the
 // server by the connection's end that nobody waits any more; the call fails then, unless it has been answered.
-func (u *Upstream) SendAlone(c *Call) (end func()) {
+//
+// A call whose node does not serve it any more, or turns out to be a replica, waits for one that does, and is sent there to wait for the rest of its time.
+func (u *Upstream) SendAlone(c *Call, w Wait) (end func()) {
 	c.Reply, c.Common, c.Kept, c.Err, c.Node = nil, nil, false, nil, ""
-	a := &aloneCall{up: u, call: c}
+	a := &aloneCall{up: u, call: c, wait: w, gone: make(chan struct{})}
 	u.totals.calls.Add(1)
 	go a.run()
 	return a.end
@@ -36,16 +48,21 @@ func (u *Upstream) SendAlone(c *Call) (end func()) {
 type aloneCall struct {
 	up   *Upstream
 	call *Call // the owner's again once it is answered
+	wait Wait
+	gone chan struct{} // closed when nobody waits for it any more
 
 	mu    sync.Mutex
-	ended bool
+	ended bool   // gone is closed
 	on    *alone // nil: none, or not any more
 }
 
 func (a *aloneCall) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.ended = true
+	if !a.ended {
+		a.ended = true
+		close(a.gone)
+	}
 	if a.on != nil {
 		hangUp(a.on.conn)
 	}
@@ -66,34 +83,68 @@ func (a *aloneCall) run() {
 	a.up.drained(&told)
 }
 
-// ask sends the call, again as long as its server serves nothing at present, and returns the answer.
+// ask sends the call, again as long as no node serves it, and returns the answer.
 func (a *aloneCall) ask() (reply []byte, failure *Failure) {
 	c, u := a.call, a.up
+	homeless := false // its node does not serve it, and another one, or the same, is waited for
+	suspect := ""     // the node that may have run it, and was given up
 	for attempt := 0; ; attempt++ {
 		f := u.fleet.Load()
 		n := f.nodeFor(c.Slot)
-		if n == nil {
-			return nil, &Failure{Kind: Unreachable, Detail: f.missing()}
+		switch {
+		case n == nil:
+			failure = &Failure{Kind: Unreachable, Detail: f.missing()}
+		case n.addr == suspect:
+			return nil, n.failure(Lost, "it was out of service")
+		default:
+			c.Node = n.addr
+			reply, failure = a.askNode(n)
 		}
-		c.Node = n.addr
-		reply, failure = a.askNode(n)
-		if failure != nil && attempt < attemptsMax && f.ctx.Err() != nil && u.fleet.Load() != f {
-			continue // the connections of an earlier configuration are closed: it waits by the new one, and the server has let go of it
-		}
-		if failure != nil {
+		switch {
+		case failure == nil:
+			switch verdictOf(reply) {
+			case demoted, moved:
+				f.lookSoon()
+			case down, later:
+			default:
+				return reply, nil
+			}
+			failure, homeless = n.failure(Unreachable, firstLine(reply)), true
+		case failure.isReplica():
+			f.lookSoon()
+			homeless = true
+		case failure.parted && failure.mayHaveRun():
+			if u.fleet.Load() != f { // the new configuration may name the same node
+				return nil, failure
+			}
+			suspect, homeless = n.addr, true
+		case failure.parted, f.ctx.Err() != nil && !failure.mayHaveRun():
+			homeless = true
+		case failure.mayHaveRun(), failure.Full:
 			return nil, failure
 		}
-		switch verdictOf(reply) {
-		case demoted, moved:
-			f.lookSoon()
-		case down, later:
-		default:
-			return reply, nil
+		if !homeless || !a.pause(f, attempt) {
+			return nil, failure
 		}
-		if attempt == attemptsMax || Now()+int64(pauseMax) > c.Deadline || !a.takes(nil) {
-			return nil, n.failure(Unreachable, firstLine(reply))
-		}
-		time.Sleep(pauseMax)
+	}
+}
+
+// pause waits before the call is sent again, and reports false if it is not to be sent.
+func (a *aloneCall) pause(f *fleet, attempt int) bool {
+	left := time.Duration(a.wait.Until - Now())
+	if left <= 0 {
+		return false
+	}
+	pause := min(pauseFirst<<min(attempt, 30), alonePauseMax)
+	timer := time.NewTimer(min(left, pause/2+rand.N(pause/2)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-a.gone:
+		return false
+	case <-f.done: // there is another configuration, or none any more
+		return a.up.fleet.Load() != f
 	}
 }
 
@@ -106,7 +157,7 @@ func (a *aloneCall) askNode(n *node) (reply []byte, failure *Failure) {
 	if c.User != nil {
 		key.user = *c.User
 	}
-	conn, failure := n.aloneFor(key, c.Deadline)
+	conn, failure := n.aloneFor(key, c)
 	if failure != nil {
 		return nil, failure
 	}
@@ -114,19 +165,31 @@ func (a *aloneCall) askNode(n *node) (reply []byte, failure *Failure) {
 		n.alones.put(conn)
 		return nil, n.failure(Unreachable, errTooLate.Error())
 	}
+	if !n.fleet.serves(n, c.Slot) { // letGo has perhaps not seen this connection
+		a.takes(nil)
+		n.alones.put(conn)
+		return nil, n.parted(unsentError{errReplica})
+	}
 	n.figures.calls.Add(1)
-	reply, err := conn.ask(c.Request, c.Deadline)
+	reply, err := conn.ask(a.wait.Words(max(0, time.Duration(a.wait.Until-Now()))), c.Deadline)
 	waited := a.takes(nil)
 	if err == nil && waited {
+		if verdictOf(reply) == demoted { // the node hangs up now, on those that are idle, too: what is sent over them would be lost
+			n.alones.drop(conn)
+			n.alones.reap(never)
+			return reply, nil
+		}
 		n.alones.put(conn)
 		return reply, nil
 	}
-	n.alones.drop(conn) // Whoever gave up has hung up, even if the answer was here already.
+	parted := n.alones.drop(conn) // Whoever gave up has hung up, even if the answer was here already.
 	if err == nil {
 		return reply, nil
 	}
 	if !waited {
 		err = errTooLate
+	} else if parted {
+		return nil, n.parted(err)
 	}
 	var timeout net.Error
 	switch {
@@ -138,27 +201,46 @@ func (a *aloneCall) askNode(n *node) (reply []byte, failure *Failure) {
 	case errors.Is(err, errTooLong):
 		failure = n.failure(TooLarge, "")
 	default:
-		n.figures.lost.Add(1)
-		n.up.totals.lost.Add(1)
-		failure = n.failure(Lost, reason(err))
+		failure = n.lost(reason(err))
 	}
 	return nil, failure
 }
 
-// aloneFor returns a connection that no call has, and makes it by a time if there is none.
-func (n *node) aloneFor(key linkKey, by int64) (*alone, *Failure) {
-	if conn := n.alones.take(key); conn != nil {
+func (n *node) lost(why string) *Failure {
+	n.figures.lost.Add(1)
+	n.up.totals.lost.Add(1)
+	return n.failure(Lost, why)
+}
+
+// parted is what a call fails with that was to wait elsewhere. The node got no end of the request, or it has ended the connection when this side did,
+// without an answer, and so drops whoever waits: then nothing has run, and will. If not, the node may run it whenever it goes on.
+func (n *node) parted(err error) (failure *Failure) {
+	if errors.As(err, new(unsentError)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		failure = n.failure(Unreachable, "it is not the primary any more")
+	} else {
+		failure = n.lost("it is not the primary any more, and does not answer")
+	}
+	failure.parted = true
+	return failure
+}
+
+// unsentError is why a request was not written whole.
+type unsentError struct{ error }
+
+// aloneFor returns a connection that no call has for one, and makes it if there is none.
+func (n *node) aloneFor(key linkKey, c *Call) (*alone, *Failure) {
+	if conn := n.alones.take(key, c); conn != nil {
 		return conn, nil
 	}
 	if failure := n.alones.refusal(key); failure != nil {
 		return nil, failure
 	}
 	begin := Now()
-	made, err := n.connect(key, by)
+	made, err := n.connect(key, c.Deadline)
 	if err == nil {
 		conn := &alone{key: key, conn: made, came: make(chan []byte, 1)}
 		go conn.read()
-		if !n.alones.add(conn) {
+		if !n.alones.add(conn, c) {
 			hangUp(made)
 			return nil, n.failure(Unreachable, closedDetail)
 		}
@@ -182,7 +264,12 @@ type alone struct {
 	conn   net.Conn
 	came   chan []byte // the replies; closed by the reader when the connection has ended
 	broken error       // why; set before came is closed
-	since  int64       // when no call has had it any more, by Now
+
+	// The lock of alones guards these.
+	since    int64 // when no call has had it any more, by Now
+	slot     int   // of the call that has it
+	deadline int64 // likewise
+	parted   bool  // that call is to wait elsewhere
 }
 
 // ask sends a request and returns its reply, or why there is none by the deadline; then the connection is of no use any more.
@@ -191,7 +278,7 @@ func (a *alone) ask(request []byte, deadline int64) ([]byte, error) {
 		return nil, err
 	}
 	if _, err := a.conn.Write(request); err != nil {
-		return nil, err
+		return nil, unsentError{err}
 	}
 	reply, whole := <-a.came
 	if !whole {
@@ -199,6 +286,13 @@ func (a *alone) ask(request []byte, deadline int64) ([]byte, error) {
 	}
 	_ = a.conn.SetDeadline(time.Time{}) // where the server has hung up behind the reply, the next call finds that out
 	return reply, nil
+}
+
+// letGo has the node let go of the call by a time: a server that reads the end of a connection drops who waits there, and ends it, too. What it
+// has decided by then still comes.
+func (a *alone) letGo(by time.Time) {
+	halfClose(a.conn)
+	_ = a.conn.SetReadDeadline(by) // after the other, so that ask does not set a later one before it writes
 }
 
 // read is the connection's reader goroutine.
@@ -291,22 +385,35 @@ func (s *alones) refuse(key linkKey, failure *Failure, until int64) {
 	}
 }
 
+// forgive forgets that the node was a replica.
+func (s *alones) forgive() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.refused, func(_ linkKey, r refusedUntil) bool { return r.failure.isReplica() })
+}
+
 // add has a new connection be a call's, and reports false after close.
-func (s *alones) add(a *alone) bool {
+func (s *alones) add(a *alone, c *Call) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
+	s.have(a, c)
+	return true
+}
+
+// have has a connection be a call's. The caller holds mu.
+func (s *alones) have(a *alone, c *Call) {
 	if s.busy == nil {
 		s.busy = map[*alone]bool{}
 	}
 	s.busy[a] = true
-	return true
+	a.slot, a.deadline = c.Slot, c.Deadline
 }
 
 // take returns a connection that is idle, or nil.
-func (s *alones) take(key linkKey) *alone {
+func (s *alones) take(key linkKey, c *Call) *alone {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := len(s.idle) - 1; i >= 0; i-- {
@@ -316,7 +423,7 @@ func (s *alones) take(key linkKey) *alone {
 		}
 		s.idle = slices.Delete(s.idle, i, i+1)
 		if a.ready() {
-			s.busy[a] = true
+			s.have(a, c)
 			return a
 		}
 		hangUp(a.conn)
@@ -329,7 +436,7 @@ func (s *alones) put(a *alone) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.busy, a)
-	if s.closed || len(s.idle) >= aloneIdleMax {
+	if s.closed || a.parted || len(s.idle) >= aloneIdleMax {
 		hangUp(a.conn)
 		return
 	}
@@ -337,12 +444,25 @@ func (s *alones) put(a *alone) {
 	s.idle = append(s.idle, a)
 }
 
-// drop closes a connection.
-func (s *alones) drop(a *alone) {
+// drop closes a connection, and reports whether its call is to wait elsewhere.
+func (s *alones) drop(a *alone) (parted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.busy, a)
 	hangUp(a.conn)
+	return a.parted
+}
+
+// letGo has the node let go of the calls for some slots. Each has half of its time left for another node, if this one does not answer.
+func (s *alones) letGo(gone func(slot int) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for a := range s.busy {
+		if !a.parted && gone(a.slot) {
+			a.parted = true
+			a.letGo(time.Now().Add(min(letGoMax, time.Duration(a.deadline-Now())/2)))
+		}
+	}
 }
 
 // reap closes the connections that no call has had since a time, and reports whether none is left.

@@ -79,8 +79,15 @@ type Failure struct {
 	Full   bool          // for Unreachable: the node serves as many clients as it may; connections that are there go on
 
 	refused bool   // the node has answered that it does not serve this connection
+	parted  bool   // of SendAlone: the connection was given up since the node does not serve the call's slot any more
 	reply   []byte // the node's error that a call is given as its only reply, instead of the Failure; nil: the Failure
 }
+
+// mayHaveRun reports whether the command may have been executed all the same.
+func (f *Failure) mayHaveRun() bool { return f.Kind == Timeout || f.Kind == Lost || f.Kind == TooLarge }
+
+// isReplica reports whether the node has said that it is one.
+func (f *Failure) isReplica() bool { return f.refused && f.Detail == string(errReplica) }
 
 // Error returns the text of an error reply, without the leading minus: one line that begins with UPSTREAM.
 func (f *Failure) Error() string {

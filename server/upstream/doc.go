@@ -12,6 +12,7 @@
 //   - A call is answered by its deadline, with a reply or a [Failure]. One timer per node sees to it.
 //   - A command that a server may have executed is never sent again. It is sent again only after replies that prove that nothing has run:
 //     MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING, MASTERDOWN, READONLY, NOSCRIPT, and when its bytes were not all given to the socket.
+//     One exception is a call that waits ([Upstream.SendAlone]) at a node that is no primary any more, and is frozen.
 //
 // A node that does not answer, or cannot be reached, rests: calls for it fail at once until a probe has been answered.
 //

@@ -270,9 +270,6 @@ type result struct {
 	took    time.Duration
 }
 
-// mayHaveRun reports whether the failed command may have been executed all the same.
-func (f *Failure) mayHaveRun() bool { return f.Kind == Timeout || f.Kind == Lost || f.Kind == TooLarge }
-
 // pending is a call under way in a test.
 type pending struct {
 	Call

@@ -231,43 +231,6 @@ func TestNewConnectionsToANodeAtWork(t *testing.T) {
 	require.Zero(t, u.Status().Nodes[0].Rests)
 }
 
-// TestWaitsOutliveTheirPrimary: a call that waited at a server which becomes a replica, and hangs up behind its answer, is sent to the one that serves it.
-func TestWaitsOutliveTheirPrimary(t *testing.T) {
-	var demotions atomic.Int64
-	node := startFake(t, on("RL.GCRA", func([]string) string {
-		if demotions.Add(1) <= 2 {
-			return "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)\r\n"
-		}
-		return ":1\r\n"
-	}))
-	u := started(t, Config{Addrs: []string{node.addr}})
-	c := newCall("RL.GCRA", "k", "1", "1", "1s", "WAIT", "10000")
-	c.Deadline = Now() + int64(10*time.Second)
-	u.SendAlone(&c.Call)
-	require.Equal(t, ":1\r\n", c.wait(t).reply)
-	require.EqualValues(t, 3, demotions.Load())
-}
-
-// TestWaitsOutliveTheirConfiguration: a call that waits over a connection of an earlier one is sent by the new one, when that connection is closed.
-func TestWaitsOutliveTheirConfiguration(t *testing.T) {
-	node := startFake(t, on("RL.GCRA", func([]string) string { return stall }))
-	cfg := Config{Addrs: []string{node.addr}}
-	u := started(t, cfg)
-	c := newCall("RL.GCRA", "k", "1", "1", "1s", "WAIT", "10000")
-	c.Deadline = Now() + int64(10*time.Second)
-	u.SendAlone(&c.Call)
-	eventually(t, "it waits", func() bool { return node.count("RL.GCRA") == 1 })
-	old := u.fleet.Load()
-	cfg.Password = "new"
-	u.SetConfig(cfg)
-	eventually(t, "the new configuration is in use", func() bool { return u.fleet.Load() != old })
-	node.answer(on("RL.GCRA", func([]string) string { return ":1\r\n" }))
-	old.close() // as after drainMax
-	r := c.wait(t)
-	require.Nil(t, r.failure)
-	require.Equal(t, ":1\r\n", r.reply)
-}
-
 // TestOwnErrors: a node that answers does not rest because this process can have no more connections, and a call that would have had one for itself is to
 // take one that is there.
 func TestOwnErrors(t *testing.T) {
@@ -304,10 +267,8 @@ func TestAloneInTime(t *testing.T) {
 	node := startFake(t, nil)
 	u := started(t, Config{Addrs: []string{node.addr}, Timeout: 50 * time.Millisecond, Rest: time.Hour})
 	node.answer(func([]string) string { return stall })
-	c := newCall("RL.GCRA", "k", "1", "1", "1s", "WAIT", "100")
 	begin := Now()
-	c.Deadline = begin + int64(connectMax)/4
-	u.SendAlone(&c.Call)
+	c := newWait(u, connectMax/4, 0)
 	require.NotNil(t, c.wait(t).failure)
 	require.Less(t, Now()-begin, int64(connectMax)*3/4)
 }

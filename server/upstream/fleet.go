@@ -115,6 +115,14 @@ func (f *fleet) all() []*node {
 	return list
 }
 
+// allEver is all, and those that have left and still have calls.
+func (f *fleet) allEver() []*node {
+	list := f.all()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append(list, f.left...)
+}
+
 // nodeFor returns the node that has a slot, or any primary if that is not known; nil if none is.
 func (f *fleet) nodeFor(slot int) *node {
 	if slot >= 0 && slot < Slots && f.cluster.Load() {
@@ -139,6 +147,23 @@ func (f *fleet) nodeFor(slot int) *node {
 		}
 	}
 	return primaries[turn%len(primaries)]
+}
+
+// serves reports whether calls for a slot may be sent to a node.
+func (f *fleet) serves(n *node, slot int) bool {
+	if slot >= 0 && slot < Slots && f.cluster.Load() {
+		if owner := f.slots[slot].Load(); owner != nil {
+			return owner == n
+		}
+	}
+	return slices.Contains(*f.primaries.Load(), n)
+}
+
+// letGo has nodes let go of calls that wait there for slots which they have no longer.
+func (f *fleet) letGo() {
+	for _, n := range f.allEver() {
+		n.alones.letGo(func(slot int) bool { return !f.serves(n, slot) })
+	}
 }
 
 // missing says why there is no node.
@@ -179,7 +204,7 @@ func (f *fleet) lookForNodes() {
 // anySlot is the Slot of calls for any primary, which are all calls where there is but one.
 const anySlot = -1
 
-// setPrimaries says who the primaries are.
+// setPrimaries says who the primaries are. Which slots they have is set before.
 func (f *fleet) setPrimaries(primaries []*node) {
 	was := *f.primaries.Load()
 	if len(was) == 1 && len(primaries) == 1 && was[0] != primaries[0] {
@@ -190,6 +215,10 @@ func (f *fleet) setPrimaries(primaries []*node) {
 	if f.known.Load() && len(former)+len(current) > 0 {
 		f.up.log.Info("upstream: the primaries have changed", "upstream", f.String(), "former", former, "new", current)
 	}
+	for _, n := range primaries {
+		n.alones.forgive()
+	}
+	f.letGo()
 }
 
 // addrsBut lists the addresses of nodes, but for those that are among others.
@@ -265,18 +294,29 @@ func (f *fleet) reap() {
 	}
 }
 
-// drain closes the fleet when its calls have been answered, or after drainMax.
+// drain closes the fleet when its calls have been answered, or after drainMax. Those that wait then are to wait by another configuration.
 func (f *fleet) drain() {
-	for end := Now() + int64(drainMax); Now() < end; time.Sleep(drainPause) {
+	if !f.shutWithin(drainMax) {
+		for _, n := range f.allEver() {
+			n.alones.letGo(func(int) bool { return true })
+		}
+		f.shutWithin(letGoMax)
+	}
+	f.close()
+}
+
+// shutWithin closes what is idle, and reports whether that is all by the end of a time.
+func (f *fleet) shutWithin(most time.Duration) bool {
+	for end := Now() + int64(most); Now() < end; time.Sleep(drainPause) {
 		idle := true
 		for _, n := range f.all() {
 			idle = n.shut() && idle
 		}
 		if idle {
-			break
+			return true
 		}
 	}
-	f.close()
+	return false
 }
 
 const drainPause = 10 * time.Millisecond
@@ -284,10 +324,7 @@ const drainPause = 10 * time.Millisecond
 // close ends all connections. Calls that take them fail.
 func (f *fleet) close() {
 	f.cancel()
-	f.mu.Lock()
-	left := f.left
-	f.mu.Unlock()
-	for _, n := range append(f.all(), left...) {
+	for _, n := range f.allEver() {
 		n.close()
 	}
 }

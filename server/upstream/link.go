@@ -394,6 +394,18 @@ func hangUp(conn io.Closer) {
 	_ = conn.Close()
 }
 
+// halfClose tells the peer that nothing more comes, and leaves the way back open where that is possible. TLS would wait for it to say goodbye.
+func halfClose(conn net.Conn) {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		return
+	}
+	_ = conn.Close()
+}
+
 var errClosed = errors.New("closed here")
 
 // reason says why a connection broke.

@@ -178,7 +178,7 @@ func TestADatabaseThatIsRefused(t *testing.T) {
 	for range 2 { // likewise
 		c := newCall("RL.GCRA", "k", "1", "1", "1s", "WAIT", "100")
 		c.DB, c.Deadline = 1, Now()+int64(time.Minute)
-		u.SendAlone(&c.Call)
+		u.SendAlone(&c.Call, Wait{Until: c.Deadline, Words: func(time.Duration) []byte { return c.Request }})
 		r := c.wait(t)
 		require.True(t, r.failure != nil || r.reply == selecting, r.reply)
 		s := u.Status()
