@@ -3,6 +3,7 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -62,6 +63,9 @@ func (f *fleet) stay(answers []sentinelAnswer, failures []error) error {
 	for _, n := range used {
 		unfit = append(unfit, f.follow([]string{n.addr})...)
 	}
+	if len(used) == 0 {
+		unfit = append(unfit, errors.New("no primary is in use"))
+	}
 	f.doubt.finds(unfit, Now())
 	for _, a := range answers {
 		if len(used) == 0 || a.addr != used[0].addr {
@@ -73,4 +77,18 @@ func (f *fleet) stay(answers []sentinelAnswer, failures []error) error {
 		return nil
 	}
 	return &lookError{append(failures, unfit...)}
+}
+
+// remember takes over the latest failover that an earlier configuration knows of, if both ask one of the same Sentinels about the same primary.
+func (f *fleet) remember(earlier *fleet) {
+	both := func(addr string) bool { return slices.Contains(earlier.cfg.Addrs, addr) }
+	if f.cfg.Kind != Sentinel || earlier.cfg.Kind != Sentinel || f.cfg.Master != earlier.cfg.Master || !slices.ContainsFunc(f.cfg.Addrs, both) {
+		return
+	}
+	earlier.looking.Lock()
+	epoch := earlier.epoch
+	earlier.looking.Unlock()
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	f.epoch = epoch
 }

@@ -196,6 +196,26 @@ func TestFewSentinelsAreLeft(t *testing.T) {
 	require.Equal(t, old.addr, do(t, u, "PING").node)
 }
 
+// TestANewConfigurationRemembersFailovers that the one before it knows of, unless it is about other Sentinels.
+func TestANewConfigurationRemembersFailovers(t *testing.T) {
+	u, old, primary, sentinels := failedOver(t)
+	for _, s := range sentinels[1:] {
+		s.answer(on("SENTINEL", func([]string) string { return hangup }))
+	}
+	cfg := u.fleet.Load().cfg
+	cfg.Addrs = append(cfg.Addrs[:1:1], "127.0.0.1:1")
+	u.SetConfig(cfg)
+	eventually(t, "it does not work", func() bool {
+		s := u.Status()
+		return strings.Contains(s.Problem, "it knows nothing of the latest failover")
+	})
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+	other := startFake(t, naming(old.addr, "1"))
+	cfg.Addrs = []string{other.addr}
+	u.SetConfig(cfg)
+	eventually(t, "other Sentinels are believed", func() bool { return do(t, u, "PING").node == old.addr })
+}
+
 // TestDoubts: what counts is without a gap.
 func TestDoubts(t *testing.T) {
 	now := int64(time.Hour)
