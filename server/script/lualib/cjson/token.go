@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"headgate/server/script/lualib/luacall"
+	"headgate/server/script/lualib/luanum"
 )
 
 // kind says what a token is, or why there is none.
@@ -150,12 +151,12 @@ func (d *decoder) isInvalidNumber() bool {
 }
 
 func (d *decoder) number(t *token) {
-	value, size := scanNumber(d.input[d.at:])
+	value, size, steps := luanum.ParsePrefix(d.input[d.at:])
 	if size == 0 {
 		t.kind = invalidNumber
 		return
 	}
-	d.budget.Spend(int64(size) / 8)
+	d.budget.Spend(int64(size)/8 + int64(steps) - 1) // A token counts one already.
 	d.at += size
 	t.kind, t.number = numberToken, value
 }

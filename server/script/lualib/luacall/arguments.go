@@ -25,13 +25,16 @@ func Any(L *lua.LState, n int) lua.LValue {
 }
 
 // ToNumber converts numbers, and strings that are one, as Lua's arithmetic does.
+// It counts the steps: there may be many strings in one call or statement.
 func ToNumber(L *lua.LState, v lua.LValue) (lua.LNumber, bool) {
 	switch v := v.(type) {
 	case lua.LNumber:
 		return v, true
 	case lua.LString:
-		SpendOn(L, len(v))
-		f, ok := luanum.ParseNumber(string(v))
+		f, steps, ok := luanum.Convert(string(v))
+		if steps > 0 {
+			limits.BudgetOf(L).Spend(int64(steps))
+		}
 		return lua.LNumber(f), ok
 	}
 	return 0, false

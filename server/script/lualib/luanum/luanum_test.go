@@ -3,6 +3,7 @@ package luanum_test
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -23,7 +24,9 @@ var numbers = []string{
 	"0xg", "0x.", "0x.8", "0x8.", "0x1.8p1", "0x1p", "0x1p+", "0x1p-1", "0x1P10", "0x1p5x", "0x 1", "0x-1", "0x1e5", "0x1e+5", "0xffffffffffffffff", "0x1fffffffffffff", "0x20000000000001",
 	"0xfffffffffffffffffffff", "0x1p1024", "0x1p-1075", "0x0.0000001p-1000", "0b1", "0o7", "inf", "INF", "-inf", "+Inf", "infinity", "-InFiNiTy", "infinit", "inf ", "infx", "in", "i",
 	"nan", "NaN", "-nan", "+nan", "nan()", "nan(123)", "nan(0x1f)", "nan(a_Z)", "nan( )", "nan(1", "nan(-)", "nanx", "na", "1e1000000000000", "1e-1000000000000", "0e1000000000000",
-	strings.Repeat("9", 400), "0." + strings.Repeat("0", 400) + "1", strings.Repeat("0", 400) + "1", "1" + strings.Repeat("0", 308), "true", "nil", "1d", "1f", "1l", "0x1l", "١",
+	strings.Repeat("9", 400), "0." + strings.Repeat("0", 400) + "1", strings.Repeat("0", 400) + "1", "1" + strings.Repeat("0", 308),
+	"0." + strings.Repeat("0", 20000) + "1e20001", "1" + strings.Repeat("0", 20000) + "e-20000", "0x0." + strings.Repeat("0", 20000) + "1p80004", "0x1" + strings.Repeat("0", 20000) + "p-80000",
+	"0x1" + strings.Repeat("0", 13) + "8", "0x1" + strings.Repeat("0", 12) + "08" + strings.Repeat("0", 300) + "1", "0x.0000000000001p-1022", "0x.00000000000008p-1022", "0x.000000000000080000001p-1022", "true", "nil", "1d", "1f", "1l", "0x1l", "١",
 }
 
 // printed are numbers to print.
@@ -69,7 +72,7 @@ func randomNumeral(rng *rand.Rand) string {
 // TestParseAsRedis reads numbers as redis-server's tonumber does.
 func TestParseAsRedis(t *testing.T) {
 	redis, rng := luatest.Start(t), luatest.NewRand(t)
-	texts := append([]string(nil), numbers...)
+	texts := append(middles(rng), numbers...)
 	for range 20_000 {
 		texts = append(texts, randomNumeral(rng))
 	}
@@ -193,6 +196,116 @@ func BenchmarkAppendNumber(b *testing.B) {
 func BenchmarkParseNumber(b *testing.B) {
 	for _, text := range []string{"1", "1234567", "1700000000123", "1.5", "0.33333333333333", "0xff"} {
 		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = luanum.ParseNumber(text)
+			}
+		})
+	}
+}
+
+// middles returns texts of numbers that are halfway between two doubles, or hardly above or below that.
+func middles(rng *rand.Rand) []string {
+	doubles := []uint64{
+		0, 1, 2, 3, 1<<52 - 2, 1<<52 - 1, 1 << 52, 1<<52 + 1, 0x10<<52 - 1, 0x3ff << 52, 0x433<<52 - 1, 0x433 << 52, 0x434 << 52, 0x7fe << 52, 0x7ff<<52 - 2, 0x7ff<<52 - 1,
+	}
+	for range 10 {
+		doubles = append(doubles, rng.Uint64()>>12, rng.Uint64()%(0x7ff<<52))
+	}
+	var texts []string
+	for _, bits := range doubles {
+		middle := middleAbove(bits)
+		below := middle[:len(middle)-1] + "4"
+		for _, digits := range []string{middle, below, below + strings.Repeat("9", 1000), middle + strings.Repeat("0", 1000), middle + strings.Repeat("0", 1000) + "1"} {
+			point := strings.IndexByte(digits, '.')
+			whole := digits[:point] + digits[point+1:]
+			texts = append(texts, digits, "-"+digits, whole+"e-"+strconv.Itoa(len(whole)-point), "0."+whole+"e+"+strconv.Itoa(point))
+		}
+	}
+	return texts
+}
+
+// middleAbove returns the number in the middle between a double and the next one, in full.
+func middleAbove(bits uint64) string {
+	const exact = 2200 // bits
+	f, next := math.Float64frombits(bits), math.Float64frombits(bits+1)
+	sum := new(big.Float).SetPrec(exact).SetFloat64(f)
+	if math.IsInf(next, 1) {
+		sum.Add(sum, new(big.Float).SetMantExp(big.NewFloat(1), 1024))
+	} else {
+		sum.Add(sum, big.NewFloat(next))
+	}
+	text := strings.TrimRight(sum.Quo(sum, big.NewFloat(2)).Text('f', 1076), "0")
+	if strings.HasSuffix(text, ".") {
+		return text + "0"
+	}
+	return text
+}
+
+// TestParseIsExact: the nearest double is found for digits without end, near 0, near infinity and around the middle of two doubles.
+func TestParseIsExact(t *testing.T) {
+	rng := luatest.NewRand(t)
+	for _, text := range middles(rng) {
+		exact, ok := new(big.Rat).SetString(text) // strconv takes the digits behind the 800th for a fraction
+		require.True(t, ok)
+		want, _ := exact.Float64()
+		got, ok := luanum.ParseNumber(text)
+		require.True(t, ok)
+		require.Equal(t, want, got, "%.100s", text)
+	}
+	texts := []string{"1." + strings.Repeat("7", 245) + "e-310", strings.Repeat("9", 400) + "e-200", strings.Repeat("9", 400) + "e-91", "1e309", "9e307", "9e308", "1e-323", "2e-324", "1e-330", "1e-331"}
+	for range 20_000 {
+		text := strconv.Itoa(rng.IntN(9)+1) + "." + strconv.FormatUint(rng.Uint64(), 10)
+		for range rng.IntN(6) * rng.IntN(6) {
+			text += strconv.FormatUint(rng.Uint64(), 10)
+		}
+		exponent := rng.IntN(700) - 360
+		if rng.IntN(2) == 0 {
+			exponent = []int{-290, -310, -324, 290, 308}[rng.IntN(5)] + rng.IntN(3) - 1
+		}
+		texts = append(texts, text+"e"+strconv.Itoa(exponent))
+	}
+	for _, text := range texts {
+		want, _ := strconv.ParseFloat(text, 64)
+		got, ok := luanum.ParseNumber(text)
+		require.True(t, ok)
+		require.Equal(t, math.Float64bits(want), math.Float64bits(got), "%.100s", text)
+	}
+}
+
+// TestStepsOfConversions: what takes longer counts more, from the first byte on.
+func TestStepsOfConversions(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		least int
+	}{
+		{"12345", 0}, {"1.5", 1}, {"1e-310", 16}, {"0x" + strings.Repeat("1", 254), 32}, {"1." + strings.Repeat("7", 245) + "e-310", 70},
+		{strings.Repeat("1", 1e6), 1e6 / 8}, {strings.Repeat(" ", 1e6), 1e6 / 8}, {middleAbove(1), 200},
+	} {
+		_, steps, _ := luanum.Convert(c.text)
+		require.GreaterOrEqual(t, steps, c.least, "%.100s", c.text)
+		require.LessOrEqual(t, steps, 2*c.least, "%.100s", c.text)
+	}
+}
+
+// TestConversionsAllocateNothing: neither long numbers nor those out of range do.
+func TestConversionsAllocateNothing(t *testing.T) {
+	texts := []string{strings.Repeat("1", 1e6), "1e400", "1e-400", "0x" + strings.Repeat("f", 1e5), "1." + strings.Repeat("7", 245) + "e-310", middleAbove(1), "1.7976931348623159e308"}
+	require.Zero(t, testing.AllocsPerRun(10, func() {
+		for _, text := range texts {
+			_, ok := luanum.ParseNumber(text)
+			require.True(t, ok)
+		}
+	}))
+}
+
+func BenchmarkParseLong(b *testing.B) {
+	for name, text := range map[string]string{
+		"denormal": "1." + strings.Repeat("7", 245) + "e-310", "short denormal": "1e-310", "largest": "1.7976931348623157e308",
+		"halfway": "9007199254740993." + strings.Repeat("0", 300) + "1", "long halfway": middleAbove(0) + strings.Repeat("0", 1000) + "1", "hex": "0x" + strings.Repeat("1", 254),
+		"20 digits": "1.2345678901234567891", "float": "123456.789e30",
+	} {
+		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				_, _ = luanum.ParseNumber(text)

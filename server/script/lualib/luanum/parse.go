@@ -2,6 +2,7 @@ package luanum
 
 import (
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -13,19 +14,30 @@ const exactDigits = 15
 // (decimal, hexadecimal, inf, infinity or nan, in letters of either case) with
 // white space around it. Numbers too large are infinite, those too small 0.
 func ParseNumber(s string) (f float64, ok bool) {
+	f, _, ok = Convert(s)
+	return f, ok
+}
+
+// Convert is ParseNumber, and returns how many steps it takes: 0 for a few
+// digits, which take no longer than whatever has use for them.
+func Convert(s string) (f float64, steps int, ok bool) {
 	if f, ok := parseDigits(s); ok {
-		return f, true
+		return f, 0, true
 	}
 	start := skipSpace(s, 0)
-	f, end := strtod(s, start)
-	if end == start {
-		return 0, false
+	f, end, steps := ParsePrefix(s[start:])
+	steps += len(s) / bytesPerStep
+	if end == 0 {
+		return 0, steps, false
 	}
-	if end = skipSpace(s, end); end < len(s) && s[end] != 0 {
-		return 0, false
+	if end = skipSpace(s, start+end); end < len(s) && s[end] != 0 {
+		return 0, steps, false
 	}
-	return f, true
+	return f, steps, true
 }
+
+// bytesPerStep is how many bytes are read in a step.
+const bytesPerStep = 8
 
 // parseDigits reads nothing but decimal digits behind an optional minus, which
 // is most of what scripts meet.
@@ -51,13 +63,12 @@ func parseDigits(s string) (f float64, ok bool) {
 	return float64(n), true
 }
 
-// strtod reads the number at s[start:] and returns where it ends: start when
-// there is none.
-func strtod(s string, start int) (f float64, end int) {
-	i := start
-	negative := false
-	if i < len(s) && (s[i] == '-' || s[i] == '+') {
-		negative = s[i] == '-'
+// ParsePrefix reads the number that s starts with as C's strtod does, but for
+// white space. It returns where that ends, 0 when there is none, and how many
+// steps it takes beside those of reading the text.
+func ParsePrefix(s string) (f float64, end, steps int) {
+	i := 0
+	if s != "" && (s[0] == '-' || s[0] == '+') {
 		i++
 	}
 	switch word := wordAt(s, i); {
@@ -68,15 +79,16 @@ func strtod(s string, start int) (f float64, end int) {
 	case i+1 < len(s) && s[i] == '0' && lower(s[i+1]) == 'x' && hexDigitFollows(s, i+2):
 		f, end = parseHex(s, i)
 	default:
-		if end = scanDecimal(s, i); end == i {
-			return 0, start
+		var d decimal
+		if d, end = scanDecimal(s, i); end == i {
+			return 0, 0, 0
 		}
-		f, _ = strconv.ParseFloat(s[i:end], 64)
+		f, steps = d.value()
 	}
-	if negative {
+	if s[0] == '-' {
 		f = math.Copysign(f, -1)
 	}
-	return f, end
+	return f, end, max(steps, shortSteps)
 }
 
 // wordAt returns the length of inf, infinity, nan or nan(…) at s[i:], or 0.
@@ -116,24 +128,6 @@ func hasWord(s string, i int, word string) bool {
 	return true
 }
 
-// scanDecimal returns the end of the decimal number at s[i:], i when there is
-// none. An exponent without digits does not belong to it.
-func scanDecimal(s string, i int) int {
-	start, digits := i, 0
-	for ; i < len(s) && isDigit(s[i]); i++ {
-		digits++
-	}
-	if i < len(s) && s[i] == '.' {
-		for i++; i < len(s) && isDigit(s[i]); i++ {
-			digits++
-		}
-	}
-	if digits == 0 {
-		return start
-	}
-	return scanExponent(s, i, 'e')
-}
-
 // scanExponent returns the end of the exponent at s[i:], i when there is none.
 func scanExponent(s string, i int, letter byte) int {
 	if i >= len(s) || lower(s[i]) != letter {
@@ -161,25 +155,54 @@ func hexDigitFollows(s string, i int) bool {
 
 // parseHex reads the hexadecimal number whose 0x stands at s[start:].
 func parseHex(s string, start int) (f float64, end int) {
-	const exactHexDigits = 13 // 52 bits
+	const (
+		exactHexDigits = 13 // 52 bits
+		headHexDigits  = 16
+		bitsPerDigit   = 4
+		infiniteBits   = 1024
+		leastPower     = -9999 // that strconv reads, far below what is 0
+	)
+	head, count, exponent, point := uint64(0), 0, 0, false
 	i := start + len("0x")
-	n := uint64(0)
-	for ; i < len(s) && isHex(s[i]); i++ {
-		n = n<<4 | uint64(digitValue(s[i]))
-	}
-	whole := i - start - len("0x")
-	if i < len(s) && s[i] == '.' {
-		for i++; i < len(s) && isHex(s[i]); i++ {
+	for ; i < len(s); i++ {
+		c := s[i]
+		if c == '.' && !point {
+			point = true
+			continue
 		}
-	} else if whole <= exactHexDigits && scanExponent(s, i, 'p') == i {
-		return float64(n), i
+		if !isHex(c) {
+			break
+		}
+		digit := uint64(digitValue(c))
+		if count == headHexDigits { // what follows only matters if it is not 0
+			if digit != 0 {
+				head |= 1
+			}
+			if !point {
+				exponent += bitsPerDigit
+			}
+			continue
+		}
+		if head = head<<bitsPerDigit | digit; head != 0 {
+			count++
+		}
+		if point {
+			exponent -= bitsPerDigit
+		}
 	}
-	end = scanExponent(s, i, 'p')
-	text := s[start:end]
-	if end == i {
-		text += "p0" // C can do without the exponent, Go cannot
+	if end = scanExponent(s, i, 'p'); end > i {
+		exponent += exponentOf(s[i+1 : end])
 	}
-	f, _ = strconv.ParseFloat(text, 64)
+	if count <= exactHexDigits && exponent == 0 || head == 0 {
+		return float64(head), end
+	}
+	if exponent+bits.Len64(head) > infiniteBits {
+		return math.Inf(1), end
+	}
+	var room [32]byte
+	text := strconv.AppendUint(append(room[:0], "0x"...), head, 16)
+	text = strconv.AppendInt(append(text, 'p'), int64(max(exponent, leastPower)), 10)
+	f, _ = strconv.ParseFloat(string(text), 64)
 	return f, end
 }
 

@@ -1,0 +1,31 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestConversionsAreCounted: each string that is read as a number counts what that takes, however many are in one call or statement.
+func TestConversionsAreCounted(t *testing.T) {
+	const count, each = 7000, 50 // steps
+	head := fmt.Sprintf("local a, n, t = '1.' .. string.rep('7', 245) .. 'e-310', 0, {} for i = 1, %d do t[i] = a end ", count)
+	idle := stepsOf(t, head)
+	sum := "(" + strings.TrimSuffix(strings.Repeat("a + ", 140), " + ") + ")"
+	for name, body := range map[string]string{
+		"math.max":     "n = math.max(unpack(t))",
+		"string.char":  "n = string.char(unpack(t))",
+		"bit.bor":      "n = bit.bor(unpack(t))",
+		"struct.pack":  "n = struct.pack(string.rep('d', #t), unpack(t))",
+		"statement":    "n = " + strings.TrimSuffix(strings.Repeat(sum+" + ", count/140), " + "),
+		"power":        "n = " + strings.TrimSuffix(strings.Repeat("a ^ 1 + ", count), " + "),
+		"modulo":       "n = " + strings.TrimSuffix(strings.Repeat("a % 1 + ", count), " + "),
+		"tonumber":     "for i = 1, #t do n = tonumber(a) end",
+		"loop":         "for i = 1, #t do for j = a, a do n = j end end",
+		"cjson.decode": "n = cjson.decode('[' .. table.concat(t, ',') .. ']')",
+	} {
+		require.Greater(t, stepsOf(t, head+body)-idle, count*each, name)
+	}
+}
