@@ -347,7 +347,7 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "gc-percent", Group: General, Since: "0.1.0", Default: "400", Settable: true,
-		Summary: "Growth of the Go heap, in percent of the live data, before a garbage collection; at most 256 MiB, or 100 percent if much of the heap has to be scanned. The heap grows that far by degrees, some 16 MiB in a tenth of a second. Higher values cost memory and save CPU. Keys and small values are stored outside this heap.",
+		Summary: "Growth of the Go heap, in percent of the live data, before a garbage collection; at most 256 MiB, or 100 percent if much of the heap has to be scanned. The heap grows that far by degrees, some 16 MiB in a tenth of a second. A script that makes much garbage has it collected every 64 MiB or so. Higher values cost memory and save CPU. Keys and small values are stored outside this heap.",
 		kind:    integer(10, 10_000, func(c *Config) *int { return &c.GCPercent }),
 	},
 	{

@@ -43,6 +43,11 @@ func (g *Garbage) WorthFree(worth uint64, mono int64) uint64 {
 }
 func (g *Garbage) SetGiven(mono, took int64) { g.given, g.took = mono, took }
 
+func (g *Garbage) KeepScriptPace(percent int, live, scanned, held uint64) {
+	g.keepScriptPace(percent, goHeap{live: live, scanned: scanned, held: held})
+}
 func (g *Garbage) KeepPace(percent int, live, scanned, held uint64) {
 	g.keepPace(percent, goHeap{live: live, scanned: scanned, held: held})
 }
+
+var InBackground = inBackground

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"headgate/server/host"
@@ -23,6 +25,11 @@ const (
 	garbageMost    = 256 << 20
 	garbageScanned = 2
 	leastPace      = 10 // percent
+
+	// scriptGarbage is how many bytes of garbage a script that makes much of it may have lie about. It may be as much as a collection has
+	// to read, if that is more. The collector counts what was made while it ran as live, so that there may be several times as much of it
+	// as gc-percent says, and nothing else looks after that before the script ends.
+	scriptGarbage = 64 << 20
 
 	// garbageStep is by how many bytes the heap may outgrow at a time what the process has of it already, or by a part of what a collection
 	// reads or of the room that there is. New memory is dear: the system clears a page at its first use, and on some machines 64 MiB of
@@ -151,10 +158,18 @@ func (h goHeap) garbage() uint64 {
 }
 
 // keepPace has the collector run when the garbage is percent of the live bytes, or sooner.
-func (g *Garbage) keepPace(percent int, h goHeap) {
+func (g *Garbage) keepPace(percent int, h goHeap) { g.bound(percent, h.live, h.garbage()) }
+
+// keepScriptPace is keepPace while a script runs that makes much garbage.
+func (g *Garbage) keepScriptPace(percent int, h goHeap) {
+	g.bound(percent, h.live, min(h.garbage(), max(scriptGarbage, h.scanned)))
+}
+
+// bound has the collector run when there are so many bytes of garbage, or when it is percent of the live bytes.
+func (g *Garbage) bound(percent int, live, garbage uint64) {
 	pace := percent
-	if h.live > 0 {
-		pace = min(pace, max(leastPace, int(100*h.garbage()/h.live)))
+	if live > 0 {
+		pace = min(pace, max(leastPace, int(100*garbage/live)))
 	}
 	change := pace - g.pace
 	if g.SetPace == nil || pace != percent && max(change, -change) <= g.pace/8 || change == 0 {
@@ -162,4 +177,26 @@ func (g *Garbage) keepPace(percent int, h goHeap) {
 	}
 	g.pace = pace
 	g.SetPace(pace)
+}
+
+// BoundScriptGarbage is called when a script has made much that may be garbage. The executor's lock is held, and no collection is waited for.
+func (x *Executor) BoundScriptGarbage() {
+	x.Garbage.keepScriptPace(x.Config.Get().GCPercent, readHeap())
+}
+
+// inBackground has nobody wait for set, which waits for the collection that runs. The last value is the one that stays.
+func inBackground(set func(int)) func(int) {
+	if set == nil {
+		return nil
+	}
+	var wanted atomic.Int64
+	var turn sync.Mutex
+	return func(value int) {
+		wanted.Store(int64(value))
+		go func() {
+			turn.Lock()
+			defer turn.Unlock()
+			set(int(wanted.Load()))
+		}()
+	}
 }

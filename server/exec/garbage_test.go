@@ -157,3 +157,58 @@ func TestGarbageGrowsByDegrees(t *testing.T) {
 		require.Equal(t, step.percent, pace, "step %d", i)
 	}
 }
+
+// TestGarbageOfScriptsIsBoundedSooner: gc-percent gives way where a script makes much of it, but a collection that has much to read is to be
+// worth it.
+func TestGarbageOfScriptsIsBoundedSooner(t *testing.T) {
+	const mib = 1 << 20
+	pace := 0
+	g := exec.Garbage{SetPace: func(percent int) { pace = percent }}
+	for i, step := range []struct {
+		live, scanned, held uint64
+		percent             int
+	}{
+		{4 * mib, mib, 20 * mib, 400},         // gc-percent
+		{64 * mib, mib, 320 * mib, 100},       // there is room for more, which it is not to take
+		{128 * mib, mib, 320 * mib, 50},       // what was made during a collection counts as live
+		{128 * mib, mib, 128 * mib, 12},       // there is no room: one step
+		{400 * mib, 200 * mib, 900 * mib, 50}, // a collection has much to read
+	} {
+		g.KeepScriptPace(400, step.live, step.scanned, step.held)
+		require.Equal(t, step.percent, pace, "step %d", i)
+	}
+}
+
+// TestAScriptsGarbageIsBoundedWhileItRuns: nobody else looks after it meanwhile, and nobody waits for a collection.
+func TestAScriptsGarbageIsBoundedWhileItRuns(t *testing.T) {
+	defer rtdebug.SetGCPercent(rtdebug.SetGCPercent(-1))
+	w := servertest.NewClockClient(t)
+	var set []int
+	w.Srv.Garbage.SetPace = func(percent int) { set = append(set, percent) }
+	w.Call("SETRANGE value 100000000 x") // in use beside what the script makes
+	runtime.GC()
+	require.Equal(t, "1", w.Ask("EVAL", "local t = {} for i = 1, 1000 do t[i % 10] = {i} end return 1", "0"))
+	require.Empty(t, set, "it has made little")
+	require.Equal(t, "1", w.Ask("EVAL", "local a = string.rep('x', 1e7) for i = 1, 10 do local b = table.concat({a, i}) end return 1", "0"))
+	require.NotEmpty(t, set)
+	require.Less(t, set[len(set)-1], 100)
+}
+
+// TestThePaceIsSetInTheBackground: whoever sets it does not wait for a collection, and the last one stays.
+func TestThePaceIsSetInTheBackground(t *testing.T) {
+	collected, last := make(chan struct{}), make(chan int, 10)
+	set := exec.InBackground(func(percent int) {
+		<-collected
+		last <- percent
+	})
+	for percent := 1; percent <= 10; percent++ {
+		set(percent)
+	}
+	close(collected)
+	percent := 0
+	for range 10 {
+		percent = <-last
+	}
+	require.Equal(t, 10, percent)
+	require.Nil(t, exec.InBackground(nil))
+}

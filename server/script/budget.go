@@ -40,6 +40,8 @@ const (
 	// framesMax is how many calls deep the Go stack may be. Each metamethod that
 	// runs inside another takes about five.
 	framesMax = 4000
+	// growthTold is how many bytes are allocated between two calls of Options.OnGrowth.
+	growthTold = 16 << 20
 	// heapSlack is how much of the limit must be left over when what a script
 	// holds has been weighed.
 	heapSlack = 8 << 20
@@ -167,6 +169,8 @@ type heap struct {
 	room uint64
 	// left is what had been allocated when the last function of a library ended that keeps much, else 0.
 	left uint64
+	// told is what had been allocated when Options.OnGrowth was called last.
+	told uint64
 }
 
 func (h *heap) reset() {
@@ -205,7 +209,11 @@ func (e *Engine) checkHeap() {
 	h := e.run.heap
 	allocated := h.allocated()
 	if !h.looked {
-		h.looked, h.mark, h.room = true, allocated, e.heapLimit()
+		h.looked, h.mark, h.room, h.told = true, allocated, e.heapLimit(), allocated
+	}
+	if allocated-h.told >= growthTold && e.options.OnGrowth != nil {
+		h.told = allocated
+		e.options.OnGrowth()
 	}
 	want := uint64(e.budget.Want)
 	if allocated-h.mark+want <= h.room {

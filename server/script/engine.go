@@ -67,6 +67,10 @@ type Options struct {
 	// It may run other clients' commands, but no other script. nil lets every
 	// script go on.
 	OnSlice func(elapsed time.Duration) Action
+	// OnGrowth is called now and then while a script runs that makes much: when
+	// some more growthTold bytes have been allocated, most of which may be garbage.
+	// nil leaves the collector to itself.
+	OnGrowth func()
 	// Version and VersionNum are redis.REDIS_VERSION and
 	// redis.REDIS_VERSION_NUM.
 	Version    string

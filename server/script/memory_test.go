@@ -176,3 +176,23 @@ func TestManySmallTables(t *testing.T) {
 	e := New(newFakeHost(), Options{})
 	require.Equal(t, ":50000\r\n", eval(e, "local t = {} for i = 1, 50000 do local x = {} x.name = i t[i] = x end return #t", resp.RESP2, nil, nil))
 }
+
+// TestAScriptThatMakesMuchSaysSo: as often as it has made some more MiB, and not if it makes little.
+func TestAScriptThatMakesMuchSaysSo(t *testing.T) {
+	told := 0
+	e := New(newFakeHost(), Options{OnGrowth: func() { told++ }})
+	require.Equal(t, ":1\r\n", eval(e, "local t = {} for i = 1, 1e4 do t[i % 100] = {i} end return 1", resp.RESP2, nil, nil))
+	require.Zero(t, told)
+	const made = 8 * growthTold
+	for name, body := range map[string]string{
+		"a part": "string.rep('x', size)",
+		"one":    "string.rep('x', growth + 1)",
+		"concat": "table.concat({a, a})",
+		"cjson":  "cjson.encode({a})",
+	} {
+		told = 0
+		src := fmt.Sprintf("local size, growth = %d, %d local a = string.rep('x', size) for i = 1, %d do local b = %s end return 1", growthTold/4, growthTold, 4*made/growthTold, body)
+		require.Equal(t, ":1\r\n", eval(e, src, resp.RESP2, nil, nil), name)
+		require.GreaterOrEqual(t, told, made/growthTold-2, name)
+	}
+}

@@ -74,7 +74,7 @@ const redisVersionNumber = 0x00070204
 func New(exec *exec.Executor) *Scripts {
 	h := &Scripts{Core: exec.Core, exec: exec}
 	h.reply.SetLimit(script.MaxHeapBytes)
-	h.Engine = script.New(h, script.Options{OnSlice: h.onSlice, Version: command.RedisVersion, VersionNum: redisVersionNumber})
+	h.Engine = script.New(h, script.Options{OnSlice: h.onSlice, OnGrowth: exec.BoundScriptGarbage, Version: command.RedisVersion, VersionNum: redisVersionNumber})
 	return h
 }
 

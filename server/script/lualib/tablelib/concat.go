@@ -4,12 +4,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"headgate/server/script/limits"
+	"headgate/server/script/lualib/internal/output"
 	"headgate/server/script/lualib/luacall"
 	"headgate/server/script/lualib/luanum"
 )
-
-// textKeepMax is the largest room for concat that is kept for reuse, in bytes.
-const textKeepMax = 64 << 10
 
 func (lib *library) concat(L *lua.LState) int {
 	separator := luacall.OptString(L, 2, "")
@@ -22,11 +20,7 @@ func (lib *library) concat(L *lua.LState) int {
 		last = luacall.Int(L, 4)
 	}
 	size := lib.measure(L, t, len(separator), first, last)
-	if size > cap(lib.text) {
-		lib.budget.CheckString(L, size)
-		lib.text = make([]byte, 0, size)
-	}
-	text := lib.text[:0]
+	text := lib.budget.Grow(L, lib.text[:0], size)
 	for i := first; i <= last; i++ {
 		switch v := limits.Get(t, i).(type) {
 		case lua.LString:
@@ -38,11 +32,14 @@ func (lib *library) concat(L *lua.LState) int {
 			text = append(text, separator...)
 		}
 	}
-	if cap(text) > textKeepMax {
-		lib.text = nil
+	lib.budget.Spend(int64(len(text)>>3) + 1)
+	if len(text) <= 1 {
+		L.Push(luacall.StringValue(string(text)))
+		return 1
 	}
-	lib.budget.CheckString(L, len(text))
-	L.Push(luacall.StringValue(string(text)))
+	s, next := output.String(L, lib.budget, text)
+	lib.text = next
+	L.Push(s)
 	return 1
 }
 

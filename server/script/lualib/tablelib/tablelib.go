@@ -18,7 +18,7 @@ import (
 // library is what the functions share.
 type library struct {
 	budget *limits.Budget
-	text   []byte // room for concat, up to textKeepMax bytes
+	text   []byte // room for concat, up to limits.KeptBuffer bytes
 }
 
 // Open returns the library's table. It is used by one goroutine at a time, as L

@@ -2,6 +2,7 @@ package tablelib_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,4 +108,18 @@ func benchmark(b *testing.B, body string) {
 		vm.L.Call(0, lua.MultRet)
 		vm.L.SetTop(0)
 	}
+}
+
+// TestConcatMakesOneCopy: a long result is what it was built in.
+func TestConcatMakesOneCopy(t *testing.T) {
+	const size, parts = 1 << 20, 16
+	vm := newVM(t)
+	require.NoError(t, vm.L.DoString(fmt.Sprintf("t = {} for i = 1, %d do t[i] = string.rep('x', %d) end", parts, size/parts)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.NoError(t, vm.L.DoString("n = table.concat(t) m = table.concat(t, '-')"))
+	runtime.ReadMemStats(&after)
+	require.Equal(t, size, len(vm.L.GetGlobal("n").String()))
+	require.Equal(t, size+parts-1, len(vm.L.GetGlobal("m").String()))
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2*size+size/4))
 }
