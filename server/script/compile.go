@@ -69,10 +69,12 @@ func (s *sandbox) compileWith(r *rewriter, text, name string) (*compiled, error)
 	if r.passed > passedMax {
 		return nil, tooComplex{name, chunk.LastLine()}
 	}
+	scopes := numberBlocks(chunk)
 	proto, err := compileTree(chunk, name)
 	if err != nil {
 		return nil, err
 	}
+	scopes.finish(proto)
 	s.finish(proto, keepArg, r.literals)
 	return &compiled{proto: proto, keeps: r.keeps, usesGlobals: r.usesGlobals}, nil
 }
@@ -92,7 +94,7 @@ func (e tooComplex) Error() string {
 func compileTree(chunk *ast.FunctionExpr, name string) (proto *lua.FunctionProto, err error) {
 	defer func() {
 		if e := recover(); e != nil {
-			err = tooComplex{name, chunk.LastLine()}
+			err = tooComplex{name, lineOf(chunk.LastLine())}
 		}
 	}()
 	wrapped := &ast.ReturnStmt{Exprs: []ast.Expr{chunk}}
@@ -107,7 +109,7 @@ func compileTree(chunk *ast.FunctionExpr, name string) (proto *lua.FunctionProto
 		if errors.As(err, &complaint) && complaint.Line > 0 {
 			line = complaint.Line
 		}
-		return nil, tooComplex{name, line}
+		return nil, tooComplex{name, lineOf(line)}
 	}
 	return outer.FunctionPrototypes[0], nil
 }
