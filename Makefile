@@ -11,7 +11,7 @@ MODULES := . tests
 
 T       ?= 10m
 BENCH   ?= .
-TIMEOUT ?= 280s
+TIMEOUT ?= 15m
 HISTORIES ?= 1000000
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2

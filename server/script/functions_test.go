@@ -318,7 +318,7 @@ func TestVariablesOutliveStops(t *testing.T) {
 				"local function f() local x = 'secret' keep = function() return x end local a, b = string.rep('y', args[1]), string.rep('z', args[1]) " + failing + " end " +
 				calls + " end) redis.register_function('kept', function() return keep() end)"})
 			stopped := false
-			for size := 15_000_000; size < 32_000_000; size += 1_000_000 {
+			for size := 15_000_000; size < 32_000_000; size += 2_000_000 {
 				stopped = strings.Contains(call(e, "fail", nil, []string{strconv.Itoa(size)}), memoryText) || stopped
 				require.Equal(t, "$6\r\nsecret\r\n", call(e, "kept", nil, nil), "%s: %s with %d bytes", name, failing, size)
 			}
