@@ -206,6 +206,9 @@ func (s *Server) Apply(cfg *config.Config) {
 	s.Core.Apply(cfg)
 	s.Limits.Apply(cfg)
 	s.Executor.Apply(cfg, s.clientRoom(cfg))
+	if s.Gateway != nil {
+		s.Gateway.WaitRoom = s.waitRoom(cfg)
+	}
 	s.LimitTimes(cfg)
 	s.ObserveKeys(cfg)
 	s.CheckSaving(cfg)
@@ -215,9 +218,20 @@ func (s *Server) Apply(cfg *config.Config) {
 // reservedDescriptors are kept for listeners, files and the runtime.
 const reservedDescriptors = 64
 
+// waitParts: a gateway keeps at most one of so many parts of its descriptors for calls that wait, each of which has a connection to its node for itself.
+const waitParts = 4
+
 // clientRoom is for how many clients the limit on open files has room.
 func (s *Server) clientRoom(cfg *config.Config) int {
-	return max(host.MaxDescriptors()-s.otherDescriptors(cfg), 1)
+	return max(host.MaxDescriptors()-s.otherDescriptors(cfg)-s.waitRoom(cfg), 1)
+}
+
+// waitRoom is for how many calls that wait at an upstream it has room beside them.
+func (s *Server) waitRoom(cfg *config.Config) int {
+	if s.Gateway == nil {
+		return 0
+	}
+	return min(cfg.WaitMaxClients, max(host.MaxDescriptors()-s.otherDescriptors(cfg), 0)/waitParts)
 }
 
 // otherDescriptors is how many descriptors are not for clients.

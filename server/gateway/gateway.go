@@ -59,7 +59,8 @@ type Gateway struct {
 
 	Counts Counts
 
-	waiting int // calls that wait at the upstream; the executor's lock guards it
+	WaitRoom int // for how many calls that wait at the upstream there are descriptors
+	waiting  int // how many do
 
 	now    int64 // upstream.Now when the commands came that are being run
 	nowFor int64 // the executor's time of that

@@ -91,6 +91,23 @@ func TestWaitsThroughAGatewayAreBounded(t *testing.T) {
 	require.Equal(t, "[0 1 0 -1 3600000 c]", waiting[0].read())
 }
 
+// TestWaitsLeaveDescriptors: no more wait than have a descriptor kept for them, so that nodes can always be connected.
+func TestWaitsLeaveDescriptors(t *testing.T) {
+	home, addr := startServer(t)
+	srv, gate := startGateway(t, "redis://"+addr)
+	srv.Lock()
+	require.Positive(t, srv.Gateway.WaitRoom)
+	srv.Gateway.WaitRoom = 1
+	srv.Unlock()
+	require.Equal(t, "[0 1 0 -1 3600000 a]", gate.ask("RL.ACQUIRE q 1 1h MEMBER a"))
+	waits := dial(t, gate.addr)
+	waits.send("RL.ACQUIRE q 1 1h MEMBER b WAIT 1h")
+	requireWaiting(t, home, 1)
+	require.True(t, strings.HasPrefix(gate.ask("RL.ACQUIRE q 1 1h MEMBER c WAIT 1h"), "[1 1 0 "))
+	gate.converse("RL.RELEASE q a | 1")
+	require.Equal(t, "[0 1 0 -1 3600000 b]", waits.read())
+}
+
 // TestWaitsWhereNoConnectionIsLeft: where the server behind serves as many clients as it may, one more call that would wait is limited at once, as if too
 // many waited, whatever upstream-failure says; nothing else is kept from that server.
 func TestWaitsWhereNoConnectionIsLeft(t *testing.T) {
