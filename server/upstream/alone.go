@@ -120,7 +120,7 @@ func (a *aloneCall) ask() (reply []byte, failure *Failure) {
 			suspect, homeless = n.addr, true
 		case failure.parted, f.ctx.Err() != nil && !failure.mayHaveRun():
 			homeless = true
-		case failure.mayHaveRun(), failure.Full:
+		case failure.mayHaveRun(), failure.Full, failure.refused && refusedError(failure.Detail).lasting(): // which waiting would not mend
 			return nil, failure
 		}
 		if !homeless || !a.pause(f, attempt) {

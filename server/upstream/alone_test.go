@@ -113,6 +113,17 @@ func TestWaitsEndInTime(t *testing.T) {
 	require.NotNil(t, c.wait(t).failure)
 }
 
+// TestWaitsEndWhereTheyAreRefused for a reason that will not pass.
+func TestWaitsEndWhereTheyAreRefused(t *testing.T) {
+	var node *fakeNode
+	node = startFake(t, on("RL.GCRA", func([]string) string {
+		node.answer(on("HELLO", func([]string) string { return "-WRONGPASS invalid username-password pair or user is disabled.\r\n" }))
+		return now + unblocked
+	}))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	require.Contains(t, newWait(u, longWait, 0).wait(t).failure.Detail, "WRONGPASS")
+}
+
 // followed returns an Upstream of nodes that are its primaries when a test says so.
 func followed(t *testing.T) (u *Upstream, follow func(*fakeNode)) {
 	t.Helper()

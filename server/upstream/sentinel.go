@@ -229,5 +229,5 @@ func (f *fleet) askSentinel(ctx context.Context, addr string) (primary string, e
 		return "", 0, refusedError(fmt.Sprintf("it names a primary at %.*q, which is no address", addrShown, host+":"+port.text))
 	}
 	epoch, _ = strconv.ParseInt(values[replies-1].field("config-epoch").text, 10, 64) // 0 from one that may not say
-	return net.JoinHostPort(host, itoa(port.number())), epoch, nil
+	return net.JoinHostPort(host, itoa(port.number())), max(epoch, 0), nil
 }

@@ -216,6 +216,13 @@ func TestANewConfigurationRemembersFailovers(t *testing.T) {
 	eventually(t, "other Sentinels are believed", func() bool { return do(t, u, "PING").node == old.addr })
 }
 
+// TestANegativeEpoch is none.
+func TestANegativeEpoch(t *testing.T) {
+	node := startFake(t, nil)
+	u := started(t, Config{Kind: Sentinel, Addrs: []string{startFake(t, naming(node.addr, "-5")).addr}, Master: "m"})
+	require.Equal(t, node.addr, do(t, u, "PING").node)
+}
+
 // TestDoubts: what counts is without a gap.
 func TestDoubts(t *testing.T) {
 	now := int64(time.Hour)
