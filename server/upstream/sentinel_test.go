@@ -89,9 +89,9 @@ func TestSentinelsThatAreSilent(t *testing.T) {
 // TestASentinelThatIsWrong: of the nodes that it has named and that are none, the last one is remembered.
 func TestASentinelThatIsWrong(t *testing.T) {
 	node := startFake(t, nil)
-	u := started(t, Config{Addrs: []string{node.addr}})
+	u := open(t, Config{Kind: Sentinel, Addrs: []string{"127.0.0.1:1"}, Master: "m"}) // which nobody asks
 	f := u.fleet.Load()
-	f.cfg.Kind = Sentinel
+	require.Empty(t, f.follow([]string{node.addr}))
 	for i := range 5 {
 		require.NotEmpty(t, f.follow([]string{fmt.Sprintf("127.0.0.1:%d", i+1)}))
 		require.LessOrEqual(t, len(f.all()), 2)
