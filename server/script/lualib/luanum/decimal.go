@@ -55,10 +55,11 @@ func scanDecimal(s string, start int) (d decimal, end int) {
 		digits++
 		switch {
 		case d.count == headDigits:
-			d.more = d.more || c != '0'
+			end := d.skipDigits(s, i)
 			if !point {
-				d.exponent++
+				d.exponent += end - i
 			}
+			i = end - 1
 			continue
 		case d.count == 0 && c == '0':
 		case d.count == 0:
@@ -80,6 +81,17 @@ func scanDecimal(s string, start int) (d decimal, end int) {
 		d.exponent += exponentOf(s[i+1 : end])
 	}
 	return d, end
+}
+
+// skipDigits passes by the digits behind the first ones, of which there may be
+// millions, and returns where they end.
+func (d *decimal) skipDigits(s string, i int) (end int) {
+	all := byte(0)
+	for ; i < len(s) && isDigit(s[i]); i++ {
+		all |= s[i] - '0'
+	}
+	d.more = d.more || all != 0
+	return i
 }
 
 // exponentOf reads a whole number with a sign, up to exponentMost.
