@@ -8,6 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// TestLongDigitsAreCounted: so does each number that is written with more digits than a double has.
+func TestLongDigitsAreCounted(t *testing.T) {
+	const count, each = 5000, 200 // steps
+	head := fmt.Sprintf("local t, n = {} for i = 1, %d do t[i] = 1.7e308 end ", count)
+	idle := stepsOf(t, head)
+	for _, conversion := range []string{"%.99e", "%f", "%.20g"} {
+		require.Greater(t, stepsOf(t, head+fmt.Sprintf("n = string.format(string.rep('%s', #t), unpack(t))", conversion))-idle, count*each, conversion)
+	}
+}
+
 // TestConversionsAreCounted: each string that is read as a number counts what that takes, however many are in one call or statement.
 func TestConversionsAreCounted(t *testing.T) {
 	const count, each = 7000, 50 // steps

@@ -106,7 +106,39 @@ func remainder(x, y float64) float64 {
 	if math.IsNaN(x) || math.IsNaN(y) {
 		return x + y
 	}
-	return orInvalid(math.Mod(x, y), x)
+	if isSpecial(x) || isSpecial(y) {
+		return orInvalid(math.Mod(x, y), x)
+	}
+	return math.Copysign(remainderOf(math.Abs(x), math.Abs(y)), x)
+}
+
+// remainderOf is remainder for finite positive numbers. math.Mod takes
+// 100 µs where they are far apart: as many rounds as their exponents differ by.
+func remainderOf(x, y float64) float64 {
+	const atOnce = 11 // bits that a mantissa leaves free in 64
+	if x < y {
+		return x
+	}
+	rest, power := parts(x)
+	divisor, least := parts(y)
+	for rest %= divisor; power > least; {
+		n := min(atOnce, power-least)
+		rest = rest << n % divisor
+		power -= n
+	}
+	return math.Ldexp(float64(rest), least)
+}
+
+// parts returns a finite positive number's mantissa as a whole number, and the
+// power of 2 that it has to be multiplied by.
+func parts(f float64) (mantissa uint64, power int) {
+	const mantissaBits, lowest = 52, -1074
+	bits := math.Float64bits(f)
+	mantissa, power = bits&(1<<mantissaBits-1), int(bits>>mantissaBits)
+	if power == 0 {
+		return mantissa, lowest
+	}
+	return mantissa | 1<<mantissaBits, power - 1 + lowest
 }
 
 func exponential(x float64) float64 {

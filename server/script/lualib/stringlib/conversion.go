@@ -117,6 +117,20 @@ func (c *conversion) appendDigits(dst []byte, prefix string, n uint64, base int)
 	return c.padNumber(dst, prefix, text, c.zero && !c.hasPrecision)
 }
 
+// floatSteps returns how many steps appendFloat takes: many for more digits than
+// a double has, of which some have to be worked out by long numbers.
+func (c *conversion) floatSteps(f float64) int64 {
+	const fewDigits, fewSteps, manySteps, digitsPerBit = 17, 2, 250, 0.302
+	digits := c.precision
+	if _, bits := math.Frexp(f); c.verb == 'f' && bits > 0 {
+		digits += int(float64(bits) * digitsPerBit)
+	}
+	if digits > fewDigits {
+		return manySteps
+	}
+	return fewSteps
+}
+
 // appendFloat is %e, %f, %g, %E and %G.
 func (c *conversion) appendFloat(dst []byte, f float64) []byte {
 	var room [itemMax]byte

@@ -102,6 +102,7 @@ func (b *buffer) convert(c conversion, n int) {
 		b.bytes = c.appendUnsigned(b.bytes, truncateUint(f))
 	case 'e', 'E', 'f', 'g', 'G':
 		f := luacall.Number(L, n)
+		b.budget.Spend(c.floatSteps(f))
 		b.grow(itemMax)
 		b.bytes = c.appendFloat(b.bytes, f)
 	case 'c':
