@@ -18,6 +18,16 @@ func TestLongDigitsAreCounted(t *testing.T) {
 	}
 }
 
+// TestFarNumbersAreCounted: so does what has to be worked out by long numbers, or in many rounds.
+func TestFarNumbersAreCounted(t *testing.T) {
+	const count, each = 5000, 50 // steps
+	head := "local x, y, n = 1.7e308, 5e-324 "
+	for _, call := range []string{"math.fmod(x, y)", "math.mod(x, y)", "math.sin(x)", "math.cos(-x)", "math.tan(x)"} {
+		steps := stepsOf(t, fmt.Sprintf("%sfor i = 1, %d do n = %s end", head, count, call))
+		require.Greater(t, steps, count*each, call)
+	}
+}
+
 // TestConversionsAreCounted: each string that is read as a number counts what that takes, however many are in one call or statement.
 func TestConversionsAreCounted(t *testing.T) {
 	const count, each = 7000, 50 // steps

@@ -21,12 +21,12 @@ func Open(L *lua.LState, b *limits.Budget, r *Random) *lua.LTable {
 		"atan":       unary(arcTangent),
 		"atan2":      binary(arcTangent2),
 		"ceil":       whole(math.Ceil),
-		"cos":        unary(cosine),
+		"cos":        ofAngle(b, cosine),
 		"cosh":       unary(hyperbolicCosine),
 		"deg":        unary(func(x float64) float64 { return x / radiansPerDegree }),
 		"exp":        unary(exponential),
 		"floor":      whole(math.Floor),
-		"fmod":       binary(remainder),
+		"fmod":       fmod(b),
 		"frexp":      frexp,
 		"ldexp":      ldexp,
 		"log":        unary(logarithm),
@@ -38,10 +38,10 @@ func Open(L *lua.LState, b *limits.Budget, r *Random) *lua.LTable {
 		"rad":        unary(func(x float64) float64 { return x * radiansPerDegree }),
 		"random":     r.random,
 		"randomseed": r.randomSeed,
-		"sin":        unary(sine),
+		"sin":        ofAngle(b, sine),
 		"sinh":       unary(hyperbolicSine),
 		"sqrt":       unary(squareRoot),
-		"tan":        unary(tangent),
+		"tan":        ofAngle(b, tangent),
 		"tanh":       unary(hyperbolicTangent),
 	}
 	table := L.CreateTable(0, len(functions)+3)
@@ -62,6 +62,32 @@ func unary(f func(float64) float64) lua.LGFunction {
 		L.Push(lua.LNumber(f(luacall.Number(L, 1))))
 		return 1
 	}
+}
+
+// ofAngle is unary for a function that takes long where the number is far from 0.
+func ofAngle(b *limits.Budget, f func(float64) float64) lua.LGFunction {
+	const farSteps = 100 // of reduceFar
+	return func(L *lua.LState) int {
+		x := luacall.Number(L, 1)
+		if math.Abs(x) >= nearMax {
+			b.Spend(farSteps)
+		}
+		L.Push(lua.LNumber(f(x)))
+		return 1
+	}
+}
+
+// fmod takes as long as the numbers are apart.
+func fmod(b *limits.Budget) lua.LGFunction {
+	const bitsPerStep = 32
+	return binary(func(x, y float64) float64 {
+		_, high := math.Frexp(x)
+		_, low := math.Frexp(y)
+		if apart := high - low; apart >= bitsPerStep {
+			b.Spend(int64(apart / bitsPerStep))
+		}
+		return remainder(x, y)
+	})
 }
 
 // binary makes a function of two numbers.
