@@ -171,11 +171,13 @@ type heap struct {
 	left uint64
 	// told is what had been allocated when Options.OnGrowth was called last.
 	told uint64
+	// rests is until when a library that was full counts as full without being weighed.
+	rests time.Time
 }
 
 func (h *heap) reset() {
 	h.sample[0].Name = "/gc/heap/allocs:bytes"
-	h.steps, h.ticks, h.looked = stepsPerSlice, 0, false
+	h.steps, h.ticks, h.looked, h.rests = stepsPerSlice, 0, false, time.Time{}
 }
 
 // allocated returns the bytes that the process has ever allocated.
@@ -216,15 +218,35 @@ func (e *Engine) checkHeap() {
 		e.options.OnGrowth()
 	}
 	want := uint64(e.budget.Want)
-	if allocated-h.mark+want <= h.room {
+	if allocated-h.mark+want < h.room {
 		return
 	}
-	held, limit := e.weigh(), e.heapLimit()
-	if held+want+heapSlack > limit {
+	if time.Now().Before(h.rests) {
 		e.stop(memoryText)
 	}
-	h.mark, h.room = h.allocated(), limit-held
+	begun := time.Now()
+	held, limit := e.weigh(), e.heapLimit()
+	if held+want+heapSlack > limit {
+		if lib := e.run.library; lib != nil && uint64(lib.kept)+heapSlack > limit {
+			h.mark, h.room = h.allocated(), (limit-min(held, limit))/fullShare
+			h.rests = time.Now().Add(fullRest * time.Since(begun))
+		}
+		e.stop(memoryText)
+	}
+	h.mark, h.room, h.rests = h.allocated(), limit-held, time.Time{}
 }
+
+// isFull reports whether what a library keeps was too much when it was weighed last.
+func (h *heap) isFull() bool { return !h.rests.IsZero() }
+
+const (
+	// fullShare is by what part of heapSlack the functions of a full library may allocate until it is weighed again: those that take next to nothing go on,
+	// and those that take more come no nearer to the limit than this lets them.
+	fullShare = 8
+	// fullRest is for how many times as long as a weighing took a full library is refused what is more than that: each function that asks for more
+	// would have it weighed, which takes a third of a second if it keeps closures.
+	fullRest = 10
+)
 
 // heapLimit is what the script's values may take: its arguments, which it did not
 // choose, come on top.
@@ -258,6 +280,9 @@ func (e *Engine) weigh() uint64 {
 	}
 	for _, name := range e.run.sources {
 		s.Weigh(lua.LString(name))
+	}
+	if lib := e.run.library; lib != nil && !s.Full() {
+		lib.removed = s.Left // of the others the tables are gone
 	}
 	if w := e.run.reply; w != nil {
 		s.Bytes += w.Len() - e.run.replyStart

@@ -195,7 +195,7 @@ func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
 	f.Library.heap.resume()
 	e.run.given, e.run.proto, e.run.library = [2][][]byte{keys, args}, f.Library.proto, f.Library
 	L := e.library.L
-	if e.heapLimit() > e.options.MaxHeapBytes+largeArguments {
+	if e.heapLimit() > e.options.MaxHeapBytes+largeArguments || f.Library.heap.isFull() {
 		L.Push(e.library.countGiven)
 		if err := L.PCall(0, 0, e.library.outermost); err != nil {
 			e.finish(e.library, err, w)
@@ -211,7 +211,7 @@ func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
 }
 
 // largeArguments is from how many bytes on a function's arguments, which it may keep,
-// are looked at before it begins.
+// are looked at before it begins. Where its library is full that is done whatever they take: a short function comes to no look of its own.
 const largeArguments = 64 << 10
 
 // begin makes everything ready for a script.

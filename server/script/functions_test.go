@@ -303,6 +303,48 @@ func TestWhatOthersAllocate(t *testing.T) {
 // garbage is what others allocate.
 var garbage []byte
 
+// TestAFullLibrary: its functions that take next to nothing go on, and asking for more does not have it weighed each time; it grows no further.
+func TestAFullLibrary(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	load(t, e, map[string]string{"full": `local t = {}
+		redis.register_function('grow', function() for i = 1, 20 do local x = i t[#t + 1] = function() x = x + 1 return x end end return #t end)
+		redis.register_function('work', function() local x = 0 for i = 1, 2000 do x = x + 1 end return x end)`})
+	lib := e.ListLibraries()[0]
+	for !strings.Contains(call(e, "grow", nil, nil), memoryText) {
+	}
+	require.Equal(t, ":2000\r\n", call(e, "work", nil, nil))
+	weighed, before := 0, lib.kept
+	for range 1000 {
+		lib.kept = 0
+		call(e, "grow", nil, nil)
+		if lib.kept != 0 {
+			weighed++
+		}
+	}
+	lib.weigh(&limits.Scale{})
+	require.Less(t, lib.kept, before+heapSlack/fullShare*2)
+	require.Less(t, weighed, 100)
+	t.Logf("%d weighings, %d bytes more", weighed, lib.kept-before)
+}
+
+// TestTablesThatAreGoneLeaveNoKeys: what a table has dropped goes with it.
+func TestTablesThatAreGoneLeaveNoKeys(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	load(t, e, map[string]string{"dropper": `local t, kept = {}, {}
+		redis.register_function('fill', function() for i = 1, 100000 do t['key:' .. i] = true end for k in pairs(t) do t[k] = nil end end)
+		redis.register_function('none', function() end)
+		redis.register_function('drop', function() t = nil end)
+		redis.register_function('grow', function() for i = 1, 1000 do kept[i] = string.rep('x', 40000) end end)`})
+	lib := e.ListLibraries()[0]
+	call(e, "fill", nil, nil)
+	lib.weigh(&limits.Scale{})
+	call(e, "none", nil, nil) // it is compacted when this one ends
+	require.NotEmpty(t, lib.removed)
+	call(e, "drop", nil, nil)
+	call(e, "grow", nil, nil)
+	require.Empty(t, lib.removed)
+}
+
 // TestVariablesOutliveStops: a stop while an error is being worded leaves functions that a library keeps their variables.
 func TestVariablesOutliveStops(t *testing.T) {
 	for name, calls := range map[string]string{

@@ -56,11 +56,15 @@ func (s *Scale) compact(t *lua.LTable, before removed) (after removed, has bool)
 	if len(before.places) == 0 {
 		return removed{}, false
 	}
+	return before, true
+}
+
+// leave notes what stays of a table's.
+func (s *Scale) leave(t *lua.LTable, of removed) {
 	if s.Left == nil {
 		s.Left = make(Removed)
 	}
-	s.Left[t] = before
-	return before, true
+	s.Left[t] = of
 }
 
 // drop has t drop the keys whose elements are gone, and keep the order of the others. It returns those keys with the ones that it dropped before.

@@ -25,7 +25,7 @@ type Scale struct {
 	Compact bool
 	// Removed is what was Left when the tables were compacted before.
 	Removed Removed
-	// Left is what a weighing with Compact leaves of Removed, with what it has dropped.
+	// Left is what a weighing leaves of Removed, that of the tables which are still there, with what Compact has dropped.
 	Left Removed
 	// Pause is called now and then, so that a long weighing holds up nobody. It
 	// may be nil.
@@ -114,7 +114,7 @@ func (s *Scale) Know(p *lua.FunctionProto) {
 // Weigh adds v and everything that can be reached from it.
 func (s *Scale) Weigh(v lua.LValue) {
 	s.value(v)
-	for len(s.open) > 0 && !s.full() {
+	for len(s.open) > 0 && !s.Full() {
 		v := s.open[len(s.open)-1]
 		s.open = s.open[:len(s.open)-1]
 		switch v := v.(type) {
@@ -128,7 +128,8 @@ func (s *Scale) Weigh(v lua.LValue) {
 	}
 }
 
-func (s *Scale) full() bool { return s.Most > 0 && s.Bytes > s.Most }
+// Full reports whether the weighing has ended early.
+func (s *Scale) Full() bool { return s.Most > 0 && s.Bytes > s.Most }
 
 // first notes an address, and reports whether it is a new one.
 func (s *Scale) first(address uintptr) bool {
@@ -219,6 +220,9 @@ func (s *Scale) table(t *lua.LTable) {
 	if s.Compact {
 		removed, has = s.compact(t, removed)
 	}
+	if has {
+		s.leave(t, removed)
+	}
 	at := unsafe.Pointer(t)
 	array := *(*[]lua.LValue)(unsafe.Add(at, arrayOffset))
 	keys := *(*[]lua.LValue)(unsafe.Add(at, keysOffset))
@@ -256,7 +260,7 @@ func (s *Scale) table(t *lua.LTable) {
 // values adds elements, and stops early when there is too much.
 func (s *Scale) values(list []lua.LValue) {
 	for _, v := range list {
-		if s.value(v); s.full() {
+		if s.value(v); s.Full() {
 			return
 		}
 	}
