@@ -172,7 +172,6 @@ func TestSentinelsThatBeginAnew(t *testing.T) {
 	require.NoError(t, f.look(t.Context()), "what they say is the latest now")
 
 	u, old, primary, sentinels = failedOver(t)
-	f = u.fleet.Load()
 	sentinels[1].answer(naming(old.addr, "0"))
 	sentinels[2].answer(naming(old.addr, "0"))
 	primary.answer(on("HELLO", func([]string) string {

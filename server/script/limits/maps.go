@@ -23,7 +23,7 @@ type (
 		length int            // of parts, of which some may be the same
 	}
 	goMapPart struct {
-		used, room uint16
+		_, room uint16 // before the room: how much of it is used
 	}
 )
 
@@ -36,8 +36,12 @@ var knowsMaps = func() bool {
 	for i := range 5000 {
 		many[string(rune('A'+i))] = nil
 	}
-	return roomOfMap(*(*unsafe.Pointer)(unsafe.Pointer(&one))) == slotsPerGroup && roomOfMap(*(*unsafe.Pointer)(unsafe.Pointer(&some))) == 64 &&
-		roomOfMap(*(*unsafe.Pointer)(unsafe.Pointer(&many))) == 8192
+	has := func(m *map[string]lua.LValue, room int) bool {
+		at := *(*unsafe.Pointer)(unsafe.Pointer(m))
+		of := (*goMap)(at)
+		return of.used == uint64(len(*m)) && of.length >= 0 && of.length <= len(*m)+1 && roomOfMap(at) == room
+	}
+	return has(&one, slotsPerGroup) && has(&some, 64) && has(&many, 8192)
 }()
 
 // roomOfMap returns how many elements a map has room for.
