@@ -184,18 +184,24 @@ func (x *Executor) BoundScriptGarbage() {
 	x.Garbage.keepScriptPace(x.Config.Get().GCPercent, readHeap())
 }
 
-// inBackground has nobody wait for set, which waits for the collection that runs. The last value is the one that stays.
+// inBackground has nobody wait for set, which waits for the collection that runs. The last value is the one that stays. At most two
+// goroutines are there for it: one sets, and one has its turn after it.
 func inBackground(set func(int)) func(int) {
 	if set == nil {
 		return nil
 	}
 	var wanted atomic.Int64
+	var waits atomic.Bool // one has its turn still before it, and will set what is wanted by then
 	var turn sync.Mutex
 	return func(value int) {
 		wanted.Store(int64(value))
+		if waits.Swap(true) {
+			return
+		}
 		go func() {
 			turn.Lock()
 			defer turn.Unlock()
+			waits.Store(false)
 			set(int(wanted.Load()))
 		}()
 	}

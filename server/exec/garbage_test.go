@@ -194,21 +194,24 @@ func TestAScriptsGarbageIsBoundedWhileItRuns(t *testing.T) {
 	require.Less(t, set[len(set)-1], 100)
 }
 
-// TestThePaceIsSetInTheBackground: whoever sets it does not wait for a collection, and the last one stays.
+// TestThePaceIsSetInTheBackground: whoever sets it does not wait for a collection, the last one stays, and however many are set during one
+// collection, only the last of them waits.
 func TestThePaceIsSetInTheBackground(t *testing.T) {
-	collected, last := make(chan struct{}), make(chan int, 10)
+	begun, collected, last := make(chan struct{}, 10), make(chan struct{}), make(chan int, 10)
 	set := exec.InBackground(func(percent int) {
+		begun <- struct{}{}
 		<-collected
 		last <- percent
 	})
-	for percent := 1; percent <= 10; percent++ {
+	set(1)
+	<-begun
+	before := runtime.NumGoroutine()
+	for percent := 2; percent <= 1000; percent++ {
 		set(percent)
 	}
+	require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
 	close(collected)
-	percent := 0
-	for range 10 {
-		percent = <-last
-	}
-	require.Equal(t, 10, percent)
+	require.Equal(t, 1, <-last)
+	require.Equal(t, 1000, <-last)
 	require.Nil(t, exec.InBackground(nil))
 }
