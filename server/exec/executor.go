@@ -110,7 +110,7 @@ type EffectLog interface {
 func (x *Executor) Use(memory ProcessMemory, above Hooks) {
 	x.above = above
 	x.Memory = memoryLimit{Machine: memory.Limit, SetHeapLimit: memory.SetHeapLimit, AddOutside: above.OutsideMemory}
-	x.Garbage.Free, x.Garbage.SetPace = memory.Free, inBackground(memory.SetGCPercent)
+	x.Garbage.Free, x.Garbage.SetPace = memory.Free, memory.SetGCPercent
 }
 
 // Apply takes over the directives that the executor obeys; room is for how many clients there are descriptors. The caller holds the lock, or nothing runs

@@ -49,5 +49,3 @@ func (g *Garbage) KeepScriptPace(percent int, live, scanned, held uint64) {
 func (g *Garbage) KeepPace(percent int, live, scanned, held uint64) {
 	g.keepPace(percent, goHeap{live: live, scanned: scanned, held: held})
 }
-
-var InBackground = inBackground

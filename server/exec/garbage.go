@@ -1,8 +1,6 @@
 package exec
 
 import (
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"headgate/server/host"
@@ -173,36 +171,14 @@ func (g *Garbage) bound(percent int, live, garbage uint64) {
 	}
 	change := pace - g.pace
 	if g.SetPace == nil || pace != percent && max(change, -change) <= g.pace/8 || change == 0 {
-		return // setting it stops everything for a moment
+		return
 	}
 	g.pace = pace
 	g.SetPace(pace)
 }
 
-// BoundScriptGarbage is called when a script has made much that may be garbage. The executor's lock is held, and no collection is waited for.
+// BoundScriptGarbage is called when a script has made much that may be garbage. The executor's lock is held, and no collection is waited for:
+// setting the pace takes microseconds while one runs, too.
 func (x *Executor) BoundScriptGarbage() {
 	x.Garbage.keepScriptPace(x.Config.Get().GCPercent, readHeap())
-}
-
-// inBackground has nobody wait for set, which waits for the collection that runs. The last value is the one that stays. At most two
-// goroutines are there for it: one sets, and one has its turn after it.
-func inBackground(set func(int)) func(int) {
-	if set == nil {
-		return nil
-	}
-	var wanted atomic.Int64
-	var waits atomic.Bool // one has its turn still before it, and will set what is wanted by then
-	var turn sync.Mutex
-	return func(value int) {
-		wanted.Store(int64(value))
-		if waits.Swap(true) {
-			return
-		}
-		go func() {
-			turn.Lock()
-			defer turn.Unlock()
-			waits.Store(false)
-			set(int(wanted.Load()))
-		}()
-	}
 }

@@ -193,25 +193,3 @@ func TestAScriptsGarbageIsBoundedWhileItRuns(t *testing.T) {
 	require.NotEmpty(t, set)
 	require.Less(t, set[len(set)-1], 100)
 }
-
-// TestThePaceIsSetInTheBackground: whoever sets it does not wait for a collection, the last one stays, and however many are set during one
-// collection, only the last of them waits.
-func TestThePaceIsSetInTheBackground(t *testing.T) {
-	begun, collected, last := make(chan struct{}, 10), make(chan struct{}), make(chan int, 10)
-	set := exec.InBackground(func(percent int) {
-		begun <- struct{}{}
-		<-collected
-		last <- percent
-	})
-	set(1)
-	<-begun
-	before := runtime.NumGoroutine()
-	for percent := 2; percent <= 1000; percent++ {
-		set(percent)
-	}
-	require.LessOrEqual(t, runtime.NumGoroutine(), before+1)
-	close(collected)
-	require.Equal(t, 1, <-last)
-	require.Equal(t, 1000, <-last)
-	require.Nil(t, exec.InBackground(nil))
-}
