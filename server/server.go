@@ -168,7 +168,7 @@ func CheckData(cfg *config.Config, fsys persistence.FS) ([]config.Notice, error)
 
 // StartOf is a start with a configuration, as far as the data go that it finds on a file system.
 func StartOf(cfg *config.Config, fsys persistence.FS) check.Start {
-	return check.Start{AppendOnly: cfg.AppendOnly, Log: journal.LogOptions(fsys, cfg), Snapshot: cfg.Path(cfg.DBFilename)}
+	return check.Start{AppendOnly: cfg.AppendOnly, Log: journal.LogOptions(fsys, cfg), Snapshot: cfg.Path(cfg.DBFilename), Truncates: cfg.AOFLoadTruncated}
 }
 
 // CommandGroups lists the declarations of all commands: one slice for each file of commands.

@@ -25,9 +25,11 @@ import (
 
 	"headgate/cmd/headgate/cli"
 	"headgate/internal/spelling"
+	"headgate/persistence/check"
 	"headgate/server"
 	"headgate/server/command"
 	"headgate/server/config"
+	"headgate/server/front"
 )
 
 func main() {
@@ -190,10 +192,10 @@ func (p program) checkConfig(args []string) error {
 		notices = append(notices, server.Advise(cfg)...)
 	}
 	unwritable, dataErr := server.CheckData(cfg, dataFiles)
-	what, warning, loadErr := whatLoads(cfg)
-	mistakes := slices.DeleteFunc(config.Mistakes{
+	what, warnings, loadErr := p.whatLoads(cfg)
+	mistakes := slices.DeleteFunc(append(config.Mistakes{
 		accessErr, dataErr, unusableLog(checkWritable(cfg.Path(cfg.LogFile))), unusablePID(checkWritable(cfg.Path(cfg.PidFile))), loadErr,
-	}, func(err error) bool { return err == nil })
+	}, front.Check(cfg)...), func(err error) bool { return err == nil })
 	for _, n := range append(notices, unwritable...) {
 		fmt.Fprintln(p.stderr, n)
 	}
@@ -206,8 +208,8 @@ func (p program) checkConfig(args []string) error {
 	if what != "" {
 		fmt.Fprintln(p.stdout, when+"a start loads", what)
 	}
-	if warning != "" {
-		fmt.Fprintln(p.stderr, "warning: "+when+"a start", warning)
+	for _, warning := range warnings {
+		fmt.Fprintln(p.stderr, printable("warning: "+when+"a start "+warning))
 	}
 	if len(mistakes) > 0 {
 		return mistakes
@@ -258,14 +260,18 @@ func checkWritable(path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// whatLoads says which files a start with the configuration loads, with a warning if there is one. A gateway loads none. The error is why it cannot be told.
-func whatLoads(cfg *config.Config) (what, warning string, err error) {
+// whatLoads reads the data, and says which files a start with the configuration loads, with warnings if there are any. A gateway loads none. The error is
+// why the start would end.
+func (p program) whatLoads(cfg *config.Config) (what string, warnings []string, err error) {
 	if cfg.Upstream != "" {
-		return "", "", nil
+		return "", nil, nil
 	}
-	start := server.StartOf(cfg, dataFiles)
-	if what, warning, err = start.Loads(); err != nil {
-		return "", "", fmt.Errorf("the data cannot be loaded: %w", err)
+	c := check.Checker{FS: dataFiles, Say: func(string, ...any) {}}
+	if isTerminal(p.stderr) {
+		c.Progress = showProgress(p.stderr)
 	}
-	return what, warning, nil
+	if what, warnings, err = c.Start(server.StartOf(cfg, dataFiles)); err != nil {
+		return "", nil, fmt.Errorf("the data cannot be loaded: %w", err)
+	}
+	return what, warnings, nil
 }

@@ -102,7 +102,7 @@ func busy(ts *testscript.TestScript, _ bool, _ []string) {
 
 // signalServer sends a signal to the process whose number a file holds: signal HUP pid.
 func signalServer(ts *testscript.TestScript, _ bool, args []string) {
-	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM}
+	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM}
 	pid, err := strconv.Atoi(strings.TrimSpace(ts.ReadFile(args[1])))
 	ts.Check(err)
 	process, err := os.FindProcess(pid)

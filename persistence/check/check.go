@@ -30,7 +30,7 @@ type Checker struct {
 
 	whole   bool
 	found   bool
-	damaged map[string]damage // by path
+	damaged map[string]finding // by path
 	locks   []persistence.Lock
 }
 
@@ -49,13 +49,21 @@ func (d damage) String() string {
 	return "the server cuts off the damaged end and loads the rest, unless aof-load-truncated is no"
 }
 
+// finding is what is wrong with a file.
+type finding struct {
+	damage
+	why  string // in words, with the file's path
+	lost int64  // bytes that a start cuts off, if it mends the file
+	ends bool   // the file only ends too early, as one may that is being written
+}
+
 // snapshotMagic is what a snapshot begins with.
 const snapshotMagic = "REDIS"
 
 // Dir looks at a data directory, or at the directory of an append-only file in it, and reports whether all of it is whole (after
 // what Fix has changed). The error is one of reading, or says that there is nothing to look at.
 func (c *Checker) Dir(dir string) (whole bool, err error) {
-	c.whole, c.found, c.damaged = true, false, make(map[string]damage)
+	c.begin()
 	defer c.unlock()
 	if err := c.lock(dir); err != nil {
 		return false, err
@@ -91,6 +99,9 @@ func (c *Checker) Dir(dir string) (whole bool, err error) {
 	c.Say("verdict: %s", c.verdict(c.Starts))
 	return c.whole, nil
 }
+
+// begin forgets what was found before.
+func (c *Checker) begin() { c.whole, c.found, c.damaged = true, false, make(map[string]finding) }
 
 // lock keeps servers out of a directory whose files are going to be cut, and says if one is writing what is only looked at. The directory
 // of an append-only file is in the one that servers lock.
@@ -205,14 +216,15 @@ func (c *Checker) set(dir, name string) error {
 
 // bad says what is wrong with a file, so that a start which loads it is refused.
 func (c *Checker) bad(path, format string, args ...any) {
-	c.whole, c.damaged[path] = false, refused
+	c.whole, c.damaged[path] = false, finding{damage: refused, why: fmt.Sprintf(format, args...)}
 	c.Say(format, args...)
 }
 
-// mendable says what is wrong with a file, so that a start which loads it mends it.
-func (c *Checker) mendable(path, format string, args ...any) {
-	c.whole, c.damaged[path] = false, mended
-	c.Say(format, args...)
+// mendable says what is wrong with a file, so that a start which loads it mends it, and how.
+func (c *Checker) mendable(path string, report *aof.Report, format string, args ...any) {
+	why := fmt.Sprintf("%s: %v", path, report.Flaw)
+	c.whole, c.damaged[path] = false, finding{damage: mended, why: why, lost: report.Size - report.Whole, ends: report.Flaw.Cut && !report.Behind}
+	c.Say("%s; %s", why, fmt.Sprintf(format, args...))
 }
 
 // open opens a file, or says why a start could not; f is nil then, without an error.
@@ -327,13 +339,13 @@ func (c *Checker) commands(f persistence.ReadFile, path string, e aof.Entry, sta
 			c.Say("%s: %v; the last %d bytes have been cut off", path, report.Flaw, given)
 		}
 	case given == 0:
-		c.mendable(path, "%s: %v; a start adds it and loses nothing, and so does --fix", path, report.Flaw)
+		c.mendable(path, report, "a start adds it and loses nothing, and so does --fix")
 	case report.Salvageable() && report.Behind:
-		c.mendable(path, "%s: %v; a start cuts off the last %d bytes, and keeps them in a file named %s; so does --fix", path, report.Flaw, given, keptName)
+		c.mendable(path, report, "a start cuts off the last %d bytes, and keeps them in a file named %s; so does --fix", given, keptName)
 	case report.Salvageable():
-		c.mendable(path, "%s: %v; a start cuts off the last %d bytes, and so does --fix", path, report.Flaw, given)
+		c.mendable(path, report, "a start cuts off the last %d bytes, and so does --fix", given)
 	default:
-		c.bad(path, "%s: %v; a start refuses to give up the last %d bytes; --fix cuts them off, and keeps them in a file named %s", path, report.Flaw, given, keptName)
+		c.bad(path, "%s: %v; a start refuses to give up the last %d bytes; headgate check --fix cuts them off, and keeps them in a file named %s", path, report.Flaw, given, keptName)
 	}
 	return nil
 }

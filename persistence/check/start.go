@@ -17,6 +17,75 @@ type Start struct {
 	AppendOnly bool
 	Log        aof.Options // the append-only file that it has, or would have
 	Snapshot   string      // the path of the snapshot
+	Truncates  bool        // what is damaged at the end of the append-only file is cut off
+}
+
+// readings is how often files are read at most that a server replaces meanwhile.
+const readings = 3
+
+// Start reads the files that a start loads, and says in words which these are. A warning says what it does without data that are there. The error is
+// why the start is refused. Nothing is changed, and a server that uses the directory now is not disturbed: of the files that it writes, the end
+// may be missing, and after a rewrite there are others.
+func (c *Checker) Start(s Start) (what string, warnings []string, err error) {
+	for range readings {
+		if what, warnings, err = c.judge(s); err == nil || !s.inUse() {
+			break
+		}
+	}
+	return what, warnings, err
+}
+
+// judge is one reading.
+func (c *Checker) judge(s Start) (what string, warnings []string, err error) {
+	what, warning, err := s.Loads()
+	if err != nil {
+		return "", nil, err
+	}
+	if warning != "" {
+		warnings = append(warnings, warning)
+	}
+	c.begin()
+	if err := c.read(s); err != nil {
+		return "", nil, err
+	}
+	switch worst := c.meets(s); {
+	case worst.damage == refused:
+		return "", nil, errors.New(worst.why)
+	case worst.damage != mended || worst.ends && s.inUse():
+	case !s.Truncates:
+		return "", nil, fmt.Errorf("%s, and aof-load-truncated is no: a start is refused", worst.why)
+	case worst.lost > 0:
+		warnings = append(warnings, fmt.Sprintf("cuts off the last %d bytes, and loads the rest: %s", worst.lost, worst.why))
+	}
+	return what, warnings, nil
+}
+
+// read looks at the files that the start loads.
+func (c *Checker) read(s Start) error {
+	if !s.AppendOnly {
+		there, _, err := s.hasSnapshot()
+		if err != nil || !there {
+			return err
+		}
+		return c.snapshotFile(s.Snapshot)
+	}
+	paths, err := aof.Paths(s.Log)
+	switch {
+	case err != nil || len(paths) == 0:
+		return err
+	case paths[0] == s.Log.Old:
+		return c.log(s.Log.Old, aof.Entry{Name: s.Log.Name, Kind: aof.Base}, true)
+	}
+	return c.set(s.Log.Dir, s.Log.Name)
+}
+
+// inUse reports whether a server uses the data directory now, as far as can be told.
+func (s *Start) inUse() bool {
+	lock, err := s.Log.FS.Lock(filepath.Dir(s.Snapshot))
+	if err == nil {
+		lock.Close()
+	}
+	return errors.As(err, new(*persistence.HeldError))
 }
 
 // Loads says in words which files the start loads. A warning, if there is one, says what it does without data that are there. Nothing is changed.
@@ -102,7 +171,7 @@ func (c *Checker) starts() {
 	for _, s := range c.Starts {
 		what, warning, err := s.Loads()
 		end := ""
-		switch c.meets(s) {
+		switch c.meets(s).damage {
 		case refused:
 			if err == nil { // else what is wrong has been told of by who looked at the manifest
 				end = ": it would load " + what
@@ -122,7 +191,7 @@ func (c *Checker) starts() {
 // without is a warning of a start, which does not advise another start if that is refused.
 func (c *Checker) without(s Start, warning string) string {
 	s.AppendOnly = !s.AppendOnly
-	if c.meets(s) != refused {
+	if c.meets(s).damage != refused {
 		return warning
 	}
 	if rest, ok := strings.CutSuffix(warning, toKeepSnapshot); ok {
@@ -145,14 +214,16 @@ func (s *Start) files() (paths []string, err error) {
 	return []string{s.Snapshot}, nil
 }
 
-// meets returns the worst damage that a start meets, or 0.
-func (c *Checker) meets(s Start) (worst damage) {
+// meets returns the worst damage that a start meets, or none.
+func (c *Checker) meets(s Start) (worst finding) {
 	files, err := s.files()
 	if err != nil {
-		return refused
+		return finding{damage: refused, why: err.Error()}
 	}
 	for _, path := range files {
-		worst = max(worst, c.damaged[filepath.Clean(path)])
+		if f := c.damaged[filepath.Clean(path)]; f.damage > worst.damage {
+			worst = f
+		}
 	}
 	return worst
 }
@@ -164,8 +235,8 @@ func (c *Checker) verdict(starts []Start) string {
 	}
 	if len(starts) == 0 {
 		worst := mended
-		for _, d := range c.damaged {
-			worst = max(worst, d)
+		for _, f := range c.damaged {
+			worst = max(worst, f.damage)
 		}
 		return "damaged: " + worst.String()
 	}
@@ -173,7 +244,7 @@ func (c *Checker) verdict(starts []Start) string {
 	for _, d := range []damage{refused, mended} {
 		var meet []string
 		for _, s := range starts {
-			if c.meets(s) == d {
+			if c.meets(s).damage == d {
 				meet = append(meet, "appendonly "+yesNo(s.AppendOnly))
 			}
 		}

@@ -64,7 +64,7 @@ func (f *Fronts) Listen(cfg *config.Config, also func() error) error {
 	}
 	if len(open) == 0 && cfg.TLSPort == 0 {
 		if cfg.Port != 0 && len(cfg.Bind) > 0 {
-			return fmt.Errorf("nothing to listen on: this machine has none of the addresses of bind: %s", strings.Join(cfg.Bind, " "))
+			return noneOf(cfg.Bind)
 		}
 		return errors.New("nothing to listen on: set port, tls-port or unixsocket")
 	}
@@ -79,6 +79,11 @@ func (f *Fronts) Listen(cfg *config.Config, also func() error) error {
 		f.TLS.close()
 	}
 	return err
+}
+
+// noneOf is the error for a server that can listen on none of its addresses.
+func noneOf(bind []string) error {
+	return fmt.Errorf("nothing to listen on: this machine has none of the addresses of bind: %s", strings.Join(bind, " "))
 }
 
 // openPlain opens the listeners of port and unixsocket, or takes those that stand in their place.
@@ -259,7 +264,11 @@ func listenTCP(bind string, port int, flag string) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return nil, fmt.Errorf("this machine has no address %s: correct %s, or write -%s to make it optional", host, bindOf(flag), host)
 	}
-	return nil, fmt.Errorf("cannot listen on %s port %d: %w; correct %s or %s", shownHost(host), port, err, bindOf(flag), flag)
+	where := shownHost(host)
+	if port > 0 {
+		where += fmt.Sprintf(" port %d", port)
+	}
+	return nil, fmt.Errorf("cannot listen on %s: %w; correct %s or %s", where, err, bindOf(flag), flag)
 }
 
 // addressFamily returns the network that an address is one of, and its host for net.Listen. Of all addresses, 0.0.0.0 and :: are those of one
@@ -292,7 +301,7 @@ func ListenUnix(path string, perm os.FileMode, directive string) (net.Listener, 
 	switch info, err := os.Lstat(path); {
 	case err != nil:
 	case info.Mode()&fs.ModeSocket == 0:
-		return nil, fmt.Errorf("%s exists and is not a socket: remove it, or choose another path with --%s", path, directive)
+		return nil, noSocket(path, directive)
 	default:
 		if err := removeUnused(path, directive); err != nil {
 			return nil, err
@@ -300,7 +309,7 @@ func ListenUnix(path string, perm os.FileMode, directive string) (net.Listener, 
 	}
 	ln, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on unix socket: %w; correct --%s, or the directory's permissions", err, directive)
+		return nil, unusableSocket(err, directive)
 	}
 	if perm != 0 {
 		if err := os.Chmod(path, perm); err != nil {
@@ -309,6 +318,16 @@ func ListenUnix(path string, perm os.FileMode, directive string) (net.Listener, 
 		}
 	}
 	return ln, nil
+}
+
+// noSocket is the error for a path at which something else stands.
+func noSocket(path, directive string) error {
+	return fmt.Errorf("%s exists and is not a socket: remove it, or choose another path with --%s", path, directive)
+}
+
+// unusableSocket is the error for a path at which no socket can be made.
+func unusableSocket(err error, directive string) error {
+	return fmt.Errorf("cannot listen on unix socket: %w; correct --%s, or the directory's permissions", err, directive)
 }
 
 // removeUnused removes a socket file that nobody listens on, which only a connection that is refused shows: where one is not permitted, or
