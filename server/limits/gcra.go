@@ -22,7 +22,7 @@ func gcraCommand(l *Limits) *command.Command {
 			command.Integer("count").After("TOKENS").Opt().Fails(command.ErrNotInteger).Means("units to take, 0 or more; 1 by default"),
 		},
 		Errors: []string{command.ErrNotPositive, errNotOneOrMore, errGCRAPeriod, command.ErrSyntax, errMissingTokens, errNotZeroOrMore, command.ErrWrongType},
-		Reply:  command.ReplyArray, Returns: numbersInSeconds, Handler: l.either(l.decideGCRA, l.decideGCRAElsewhere),
+		Reply:  command.ReplyArray, Returns: numbersInSeconds("microsecond"), Handler: l.either(l.decideGCRA, l.decideGCRAElsewhere),
 	}
 }
 

@@ -18,7 +18,7 @@ func throttleCommands(l *Limits) []*command.Command {
 			Arity:   -1, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   throttleArgs,
 			Errors: throttleErrors,
-			Reply:  command.ReplyArray, Returns: numbersInSeconds, Handler: l.either(l.throttle, l.throttleElsewhere),
+			Reply:  command.ReplyArray, Returns: numbersInSeconds("millisecond"), Handler: l.either(l.throttle, l.throttleElsewhere),
 		},
 		{
 			Name: "rl.throttle", Group: command.GroupThrottle, Since: "headgate 0.1.0", Complexity: "O(1)",
@@ -26,7 +26,7 @@ func throttleCommands(l *Limits) []*command.Command {
 			Arity:   -1, Flags: command.Write | command.DenyOOM | command.Fast | command.DecidesFirst, Keys: command.Keys("RW ACCESS UPDATE", 1, 1, 1),
 			Args:   throttleArgs,
 			Errors: throttleErrors,
-			Reply:  command.ReplyArray, Returns: numbersInSeconds, Handler: l.either(l.throttle, l.throttleElsewhere),
+			Reply:  command.ReplyArray, Returns: numbersInSeconds("millisecond"), Handler: l.either(l.throttle, l.throttleElsewhere),
 		},
 	}
 }
@@ -39,11 +39,13 @@ var throttleArgs = []command.Arg{
 	command.Integer("quantity").Opt().Fails(errThrottleParse).Means("units to take, 1 by default; a negative number gives units back, 0 takes none"),
 }
 
-// numbersInSeconds is what limiters return that count in seconds.
-var numbersInSeconds = []string{
-	fiveNumbers[0], "limit: the most units that can be taken at once, which is max-burst + 1", "remaining: units left after this call",
-	"retry_after: seconds until the same call would be allowed, rounded up; -1 if it was allowed, or never will be",
-	"reset_after: seconds until the limit is unused again, rounded up",
+// numbersInSeconds is what limiters return that count in seconds, after they have dropped what is below a unit of time.
+func numbersInSeconds(unit string) []string {
+	return []string{
+		fiveNumbers[0], "limit: the most units that can be taken at once, which is max-burst + 1", "remaining: units left after this call",
+		"retry_after: seconds until the same call would be allowed, without what is below a " + unit + ", rounded up, and at least 1; -1 if it was allowed, or never will be",
+		"reset_after: seconds until the limit is unused again, without what is below a " + unit + ", rounded up: less than a " + unit + " is 0",
+	}
 }
 
 var throttleErrors = []string{errThrottleUsage, errZeroRates, command.ErrNotInteger, command.ErrWrongType}
