@@ -126,8 +126,11 @@ func (r *Reports) infoLimiters(c *command.Ctx, t *infoText) {
 	show := func(name string, d *limits.Decisions) {
 		if *d != (limits.Decisions{}) {
 			text := fmt.Sprintf("allowed=%d,near_limit=%d,limited=%d", d.Allowed, d.Near, d.Limited)
-			if d.Shadow != 0 || d.Blocks != 0 {
-				text += fmt.Sprintf(",shadow_limited=%d,blocks=%d", d.Shadow, d.Blocks)
+			if d.Shadow != 0 {
+				text += fmt.Sprintf(",shadow_limited=%d", d.Shadow)
+			}
+			if d.Blocks != 0 {
+				text += fmt.Sprintf(",blocks=%d", d.Blocks)
 			}
 			t.field(name, text)
 		}

@@ -113,7 +113,7 @@ The usual series of the Go runtime and the process (` + "`go_…`, `process_…`
 ` + "| `limiter_changes_in_memory` | changes that were kept in memory only, see `limiter-when-unwritable` |" + `
 ` + "| `reservations_open`, `reservations_reserved`, `reservations_settled`, `reservations_cancelled`, `reservations_timed_out`, `reservations_in_debt` | reservations (RL.RESERVE): open now, made, and how they ended; in_debt counts those that were settled for more than was reserved |" + `
 ` + "| `limiter_waiting`, `limiter_waits_passed`, `limiter_waits_limited`, `limiter_waits_given_up` | calls that are waiting now (WAIT), and those that have waited, by outcome |" + `
-` + "| `algorithm_<label>`, `policy_<name>` | `allowed=`, `near_limit=` and `limited=` of each that has been called; if not 0, also `shadow_limited=` and `blocks=` (blocks and bans that were started) |" + `
+` + "| `algorithm_<label>`, `policy_<name>` | `allowed=`, `near_limit=` and `limited=` of each that has been called; `shadow_limited=` if it is not 0, and so of a policy `blocks=` (blocks and bans that were started) |" + `
 ` + "| `top_seconds` | how far RL.TOP looks back |" + `
 ` + "| `top_limited_<n>`, `top_hot_<n>` | the first keys of RL.TOP: `db=`, `calls=`, `error=` (by how much calls may be too high at most), `policy=` of a key that a policy limits, and `key=` |" + `
 ` + "| `top_limited_error`, `top_hot_error` | the maximum error of the counts in that list |" + `

@@ -112,6 +112,23 @@ func TestMetricsCount(t *testing.T) {
 	require.Zero(t, series[`headgate_policy_calls_total{policy="user",result="limited"}`])
 }
 
+// TestInfoOfAPolicy: of what is 0 there is no field; blocks=0 stood in the lines of algorithms, which do not count blocks.
+func TestInfoOfAPolicy(t *testing.T) {
+	w := servertest.NewWorkerClient(t)
+	w.Ask("RL.POLICY", "SET", "shadow", "FIXED", "1", "1h", "SHADOW")
+	for range 2 {
+		w.Ask("RL.TAKE", "1", "shadow", "k")
+	}
+	w.Ask("RL.POLICY", "SET", "ban", "FIXED", "1", "1h", "BLOCK", "1h")
+	for range 2 {
+		w.Ask("RL.TAKE", "1", "ban", "other")
+	}
+	text := w.Ask("INFO", "limiters")
+	require.Contains(t, text, "algorithm_fixed:allowed=2,near_limit=2,limited=1,shadow_limited=1\r\n")
+	require.Contains(t, text, "policy_shadow:allowed=1,near_limit=1,limited=0,shadow_limited=1\r\n")
+	require.Contains(t, text, "policy_ban:allowed=1,near_limit=1,limited=1,blocks=1\r\n")
+}
+
 // TestSeriesAreBounded: what clients make up adds no series.
 func TestSeriesAreBounded(t *testing.T) {
 	w := servertest.NewWorkerClient(t)
