@@ -43,6 +43,6 @@
 // may have kept the sectors behind it and not that one. Nor does a unit whose last value ends like a #CRC line: a length with a flipped
 // bit may have taken in the line that is missing. A batch with a wrong CRC, or anything that is not of the form above, is
 // damage: everything from there to the end is cut off if that is no more than MaxSalvage bytes, without zero bytes at the end, and
-// else the file is refused. What is cut off because of damage may have whole batches in it, and is kept in <file>.cut-at-<offset>, which no
-// server reads.
+// else the file is refused. What is cut off because of damage may have whole batches in it, and is kept in <file>.cut-at-<offset>, or with
+// -2 and so on behind that if there is such a file. No server reads it.
 package aof

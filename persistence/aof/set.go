@@ -304,12 +304,14 @@ func Mend(fsys persistence.FS, path string, r *Report) (open int64, kept string,
 // keptMax is how many files there may be of what was cut off at one offset of a file.
 const keptMax = 100
 
-// KeptName is the name of the file that keeps what is cut off another at an offset. No start reads it.
-func KeptName(name string, offset int64) string { return fmt.Sprintf("%s.cut-at-%d", name, offset) }
+// KeptPath is the path of the file that keeps what is going to be cut off another at an offset. No start reads it.
+func KeptPath(fsys persistence.FS, path string, offset int64) (string, error) {
+	return freeName(fsys, fmt.Sprintf("%s.cut-at-%d", path, offset))
+}
 
 // keep copies what stands from an offset of a file on into a file of its own, for good, and returns its path.
 func keep(fsys persistence.FS, path string, offset int64) (kept string, err error) {
-	if kept, err = freeName(fsys, KeptName(path, offset)); err != nil {
+	if kept, err = KeptPath(fsys, path, offset); err != nil {
 		return "", err
 	}
 	f, err := fsys.Open(path)

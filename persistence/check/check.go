@@ -320,7 +320,9 @@ func (c *Checker) commands(f persistence.ReadFile, path string, e aof.Entry, sta
 	if report.Flaw == nil {
 		return nil
 	}
-	given, keptName := report.Size-report.Whole, aof.KeptName(filepath.Base(path), report.Whole)
+	given := report.Size - report.Whole
+	keptPath, keptErr := aof.KeptPath(c.FS, path, report.Whole)
+	keptName := filepath.Base(keptPath)
 	switch {
 	case !last:
 		c.bad(path, "%s: %v; this is not the last file, so it cannot be cut without losing what follows", path, report.Flaw)
@@ -340,6 +342,8 @@ func (c *Checker) commands(f persistence.ReadFile, path string, e aof.Entry, sta
 		}
 	case given == 0:
 		c.mendable(path, report, "a start adds it and loses nothing, and so does --fix")
+	case report.Behind && keptErr != nil:
+		c.bad(path, "%s: %v; a start is refused, and so is --fix, since the last %d bytes cannot be kept: %v", path, report.Flaw, given, keptErr)
 	case report.Salvageable() && report.Behind:
 		c.mendable(path, report, "a start cuts off the last %d bytes, and keeps them in a file named %s; so does --fix", given, keptName)
 	case report.Salvageable():

@@ -574,7 +574,7 @@ var laterDirectives = []*Directive{
 
 	{
 		Name: "aof-load-truncated", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,
-		Summary: "Whether to start when up to 4 MiB at the end of the append-only file are missing or damaged, and to truncate the file there; no refuses to start. Intact data behind the damage are not loaded either, because a power failure can lose sectors that were not synced; all that is cut off because of damage is kept beside the file, as its name and .cut-at- with the offset. Redis starts only if just the end is missing.",
+		Summary: "Whether to start when up to 4 MiB at the end of the append-only file are missing or damaged, and to truncate the file there; no refuses to start. Intact data behind the damage are not loaded either, because a power failure can lose sectors that were not synced; all that is cut off because of damage is kept beside the file, as its name and .cut-at- with the offset, and -2, -3 and so on if there is such a file. Redis starts only if just the end is missing.",
 		kind:    yesNo(func(c *Config) *bool { return &c.AOFLoadTruncated }),
 	},
 	{
