@@ -622,7 +622,7 @@ var laterDirectives = []*Directive{
 	},
 	{
 		Name: "dir", Group: Persistence, Since: "0.1.0", Default: "./", Settable: true, Guarded: true,
-		Summary: "Directory of the data files; logfile, pidfile and other relative paths start from it. It must exist. An append-only file that is open stays where it is, rewrites included, until appendonly has been turned off and on again; CONFIG REWRITE is an error meanwhile.",
+		Summary: "Directory of the data files; logfile, pidfile and other relative paths start from it. It must exist. As in Redis, the server changes into each dir that it reads: a relative one starts from the one before, even if that is the file's and this is a flag's, and all of them must exist. An append-only file that is open stays where it is, rewrites included, until appendonly has been turned off and on again; CONFIG REWRITE is an error meanwhile.",
 		kind:    directory{},
 		check:   checkDir,
 	},

@@ -357,6 +357,9 @@ func (l *loader) evaluate(st statement, depth int) error {
 		return l.judged(st, fmt.Sprintf("%s is ignored: %s", name, entry.Reason), entry.judge(args))
 	}
 	if err := d.apply(l.config, args, l.set[d.Name], l.host); err != nil {
+		if d.kind == (directory{}) && len(args) == 1 && args[0] != "" && !filepath.IsAbs(args[0]) {
+			err = fmt.Errorf("%s: %w", l.config.Dir, err) // where it has been looked for
+		}
 		return directiveError(st, d, err)
 	}
 	if d.place != nil {

@@ -108,6 +108,7 @@ func TestArguments(t *testing.T) {
 		{args: []string{"--dir", "/srv", "--unixsocket", "/srv/x/../a.sock", "--http-unixsocket", "a.sock"}, err: "unixsocket and http-unixsocket are both /srv/x/../a.sock: choose another for one of them"},
 		{args: []string{"--unixsocket", "/x/s", "--http-unixsocket", "/x/y/s"}},
 		{args: []string{"--dir", "/missing/x"}, err: "--dir: dir /missing/x: No such file or directory"},
+		{args: []string{"--dir", "/missing/..", "--dir", "../missing"}, err: "--dir: dir ../missing: /missing: No such file or directory"},
 		{args: []string{"none.conf"}, err: "cannot read the configuration file /srv/none.conf: file does not exist; check its path and permissions"},
 		{args: []string{"-"}, stdin: "hz x\n", err: "stdin:1: hz x: argument couldn't be parsed into an integer"},
 		{args: []string{"-"}, stdin: strings.Repeat("#", maxFileSize+1), err: "cannot read the configuration from standard input: longer than 1048576 bytes"},
