@@ -125,6 +125,22 @@ func (c *Ctx) Integer(i int) (int64, bool) {
 	return n, ok
 }
 
+// KeyCount parses args[i] as the number of the keys that follow it, or sends the error, which is notInteger for what is no number.
+func (c *Ctx) KeyCount(i int, notInteger string) (int64, bool) {
+	n, ok := number.ParseInt(c.Args[i])
+	switch {
+	case !ok:
+		c.Err(notInteger)
+	case n > int64(len(c.Args)-i-1):
+		c.Err(errManyKeys)
+	case n < 0:
+		c.Err(errFewKeys)
+	default:
+		return n, true
+	}
+	return 0, false
+}
+
 // Is reports whether args[i] is the given word, in any case. word is in upper case.
 func (c *Ctx) Is(i int, word string) bool { return ascii.EqualFold(c.Args[i], word) }
 

@@ -13,6 +13,9 @@ const (
 	ErrSyntax         = "ERR syntax error"
 	ErrUsage          = "ERR syntax error, try %s" // headgate's own, of RL.*: with how the command is called
 	ErrNotInteger     = "ERR value is not an integer or out of range"
+	ErrBadKeyCount    = "ERR Bad number of keys provided" // of FCALL's
+	errManyKeys       = "ERR Number of keys can't be greater than number of args"
+	errFewKeys        = "ERR Number of keys can't be negative"
 	ErrNotFloat       = "ERR value is not a valid float"
 	ErrWrongType      = "WRONGTYPE Operation against a key holding the wrong kind of value"
 	ErrNoSuchKey      = "ERR no such key"

@@ -429,6 +429,11 @@ func TestOneSlotOfACluster(t *testing.T) {
 		SELECT 0                      | OK
 		DBSIZE                        | ERR 'DBSIZE' is not served while upstream is a cluster
 		EVAL return(1) 0              | ERR a script without keys is not served while upstream is a cluster
+		EVAL return(1) 1x 0           | ERR value is not an integer or out of range
+		EVALSHA x 1x 0                | ERR value is not an integer or out of range
+		FCALL f 1x 0                  | ERR Bad number of keys provided
+		EVAL return(1) 4294967297 0   | ERR Number of keys can't be greater than number of args
+		EVAL return(1) -1 0           | ERR Number of keys can't be negative
 		EVAL return(1) 1 a            | 1
 		MULTI                         | OK
 		SET {a}1 x                    | QUEUED

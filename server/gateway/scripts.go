@@ -32,8 +32,8 @@ func (g *Gateway) passScript(c *command.Ctx) {
 		refuseBeforeCluster(c)
 	case c.Cmd.Flags&command.ForgetsScripts != 0:
 		g.pass(c, slot, forgottenScripts{})
-	case slot < 0 && g.Up.Cluster() && string(c.Args[2]) == "0": // what is no number of keys at all is refused by any node
-		c.Err(errScriptNoKey)
+	case slot < 0 && g.Up.Cluster():
+		refuseKeyless(c)
 	default:
 		k := g.newPassed(c, slot, passed{})
 		k.way.Program = true
@@ -41,6 +41,17 @@ func (g *Gateway) passScript(c *command.Ctx) {
 			g.healScript(c, k)
 		}
 		g.send(c, k)
+	}
+}
+
+// refuseKeyless refuses a script without keys. A node would take some of what is no number of keys for one, and name another node for the keys.
+func refuseKeyless(c *command.Ctx) {
+	notInteger := command.ErrNotInteger
+	if c.Cmd.Runs == command.FunctionName {
+		notInteger = command.ErrBadKeyCount
+	}
+	if _, ok := c.KeyCount(2, notInteger); ok {
+		c.Err(errScriptNoKey)
 	}
 }
 

@@ -108,8 +108,6 @@ func (h *Scripts) scriptCommand() *command.Command {
 
 const (
 	errNoScript    = "NOSCRIPT No matching script. Please use EVAL."
-	errManyKeys    = "ERR Number of keys can't be greater than number of args"
-	errFewKeys     = "ERR Number of keys can't be negative"
 	errScriptFlush = "ERR SCRIPT FLUSH only support SYNC|ASYNC option"
 	errScriptDebug = "ERR Use SCRIPT DEBUG YES/SYNC/NO"
 	errNoDebugger  = "ERR SCRIPT DEBUG is not supported: headgate has no debugger for scripts"
@@ -125,8 +123,8 @@ func (h *Scripts) evalSHARO(c *command.Ctx) { h.runKnown(c, true) }
 
 // runText runs the script whose text is args[1].
 func (h *Scripts) runText(c *command.Ctx, readOnly bool) {
-	keys, ok := c.Integer(2)
-	if !ok || !keyCountOK(c, keys) {
+	keys, ok := c.KeyCount(2, command.ErrNotInteger)
+	if !ok {
 		return
 	}
 	s, err := h.Engine.Load(c.Args[1], false)
@@ -143,8 +141,8 @@ func (h *Scripts) runKnown(c *command.Ctx, readOnly bool) {
 		c.Err(errNoScript)
 		return
 	}
-	keys, ok := c.Integer(2)
-	if !ok || !keyCountOK(c, keys) {
+	keys, ok := c.KeyCount(2, command.ErrNotInteger)
+	if !ok {
 		return
 	}
 	s := h.Engine.Get(c.Args[1])
@@ -153,19 +151,6 @@ func (h *Scripts) runKnown(c *command.Ctx, readOnly bool) {
 		return
 	}
 	h.runScript(c, program{script: s}, int(keys), readOnly)
-}
-
-// keyCountOK checks a number of keys that follow it, or sends the error.
-func keyCountOK(c *command.Ctx, n int64) bool {
-	switch {
-	case n > int64(len(c.Args)-3):
-		c.Err(errManyKeys)
-	case n < 0:
-		c.Err(errFewKeys)
-	default:
-		return true
-	}
-	return false
 }
 
 func (h *Scripts) scriptLoad(c *command.Ctx) {

@@ -2,7 +2,6 @@ package scripting
 
 import (
 	"headgate/internal/glob"
-	"headgate/internal/number"
 	"headgate/server/command"
 	"headgate/server/script"
 )
@@ -75,7 +74,6 @@ func (h *Scripts) functionCommand() *command.Command {
 const (
 	errNoFunction    = "ERR Function not found"
 	errNoLibrary     = "ERR Library not found"
-	errBadKeyCount   = "ERR Bad number of keys provided"
 	errFunctionFlush = "ERR FUNCTION FLUSH only supports SYNC|ASYNC option"
 	errNoLibraryName = "ERR library name argument was not given"
 )
@@ -93,12 +91,7 @@ func (h *Scripts) runFunction(c *command.Ctx, readOnly bool) {
 		c.Err(errNoFunction)
 		return
 	}
-	keys, ok := number.ParseInt(c.Args[2])
-	if !ok {
-		c.Err(errBadKeyCount)
-		return
-	}
-	if keyCountOK(c, keys) {
+	if keys, ok := c.KeyCount(2, command.ErrBadKeyCount); ok {
 		h.runScript(c, program{function: f}, int(keys), readOnly)
 	}
 }
