@@ -128,7 +128,8 @@ except that it writes the users of the moment, and a primary that REPLICAOF has 
   sets the class that it names, and ` + "`policy`" + ` the policy.
 - An unknown directive is an error. Directives of redis.conf without effect are listed at the end.
 
-The same names work as flags. The word after ` + "`--name`" + ` is always its value, even if it starts with ` + "`--`" + `; only ` + "`--save`" + ` may stand alone.
+The same names work as flags. The word after ` + "`--name`" + ` is always its value, even if it starts with ` + "`--`" + `; only ` + "`--save`" + ` may stand alone, and ` + "`--check-config`" + ` is
+a value nowhere.
 Variables that Kubernetes sets for a service named headgate (` + "`HEADGATE_SERVICE_HOST`" + `, ` + "`HEADGATE_PORT=tcp://…`" + `) are ignored.
 `
 
