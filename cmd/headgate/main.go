@@ -60,7 +60,7 @@ const toolsHelp = `headgate, a rate-limit server that speaks the Redis protocol
 
 `
 
-const versionHelp = `headgate version prints the version, the commit that it was built from, the Redis version that it reports to clients, and the system.
+const versionHelp = `headgate version prints the version, the commit that a release was built from, the Redis version that it reports to clients, and the system.
 `
 
 // asksForHelp reports whether the words after a tool's name ask what it does.
@@ -79,6 +79,10 @@ func (p program) run(args []string) int {
 	case "version", "--version", "-v":
 		if asksForHelp(args[1:]) {
 			_, err = io.WriteString(p.stdout, versionHelp)
+			break
+		}
+		if len(args) > 1 {
+			err = fmt.Errorf("version does not know %s; it takes no words", args[1])
 			break
 		}
 		fmt.Fprintf(p.stdout, "headgate %s%s (as Redis %s) %s %s/%s\n",
@@ -120,6 +124,10 @@ func (p program) run(args []string) int {
 // help explains the tool, the command or the directive that the words name, and returns the exit code.
 func (p program) help(words []string) int {
 	if slices.Contains(tools, words[0]) {
+		if len(words) > 1 {
+			p.complain(fmt.Errorf("help %s does not know %s; it takes no more words", words[0], words[1]))
+			return 1
+		}
 		if words[0] == "help" {
 			return p.run(words[:1])
 		}
@@ -196,8 +204,11 @@ func (p program) checkConfig(args []string) error {
 	mistakes := slices.DeleteFunc(append(config.Mistakes{
 		accessErr, dataErr, unusableLog(checkWritable(cfg.Path(cfg.LogFile))), unusablePID(checkWritable(cfg.Path(cfg.PidFile))), loadErr,
 	}, front.Check(cfg)...), func(err error) bool { return err == nil })
-	for _, n := range append(notices, unwritable...) {
+	for _, n := range notices {
 		fmt.Fprintln(p.stderr, n)
+	}
+	for _, n := range unwritable {
+		fmt.Fprintln(p.stderr, "warning:", n)
 	}
 	when := ""
 	if len(mistakes) == 0 {

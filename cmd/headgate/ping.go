@@ -106,7 +106,7 @@ func (p program) ping(args []string) error {
 	}
 	live, _, err := config.Load(rest, p.env, config.OSHost())
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; see headgate ping --help", err)
 	}
 	cfg := live.Get()
 	settings, err := o.tlsSettings(cfg)
