@@ -143,15 +143,26 @@ func (r *Report) useless() error {
 	}
 	var why []string
 	if r.Strange > 0 {
-		why = append(why, fmt.Sprintf("%s are not of the format %s, see --format", grouped(r.Strange), r.Format))
+		why = append(why, fmt.Sprintf("%s not of the format %s, see --format", withVerb(r.Strange, "is", "are"), r.Format))
 	}
 	if r.Keyless > 0 {
-		why = append(why, fmt.Sprintf("%s have no %s, see --key", grouped(r.Keyless), r.Key))
+		why = append(why, fmt.Sprintf("%s no %s, see --key", withVerb(r.Keyless, "has", "have"), r.Key))
 	}
 	if why == nil {
 		why = []string{"they are empty"}
 	}
+	if r.Lines == 1 {
+		return fmt.Errorf("the one line could not be simulated: %s", strings.Join(why, "; "))
+	}
 	return fmt.Errorf("none of the %s lines could be simulated: %s", grouped(r.Lines), strings.Join(why, "; "))
+}
+
+// withVerb is a number and its verb.
+func withVerb(n uint64, one, several string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return grouped(n) + " " + several
 }
 
 func (r *Report) writeJSON(out io.Writer) error {
