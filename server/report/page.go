@@ -278,6 +278,10 @@ func (r *Reports) pageLookup(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 	}
+	if len(name) == 0 && !req.Form.Has("key") {
+		sendJSON(w, http.StatusBadRequest, lookedUp{Error: "key is missing: /lookup?key=<key>"})
+		return
+	}
 	number := cmp.Or(req.FormValue("db"), "0")
 	db, err := strconv.Atoi(number)
 	if err != nil || db < 0 || db >= r.Keys.Databases() {

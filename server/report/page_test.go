@@ -331,7 +331,7 @@ func TestPageLookup(t *testing.T) {
 		require.Equal(t, 200, status)
 		require.Equal(t, want, l.Error, query)
 	}
-	for _, query := range []string{"db=99", "db=-1", "db=x", "hex=xyz", "key=" + string(make([]byte, report.MaxLookedUp+1))} {
+	for _, query := range []string{"", "limit=login", "key=f&db=99", "key=f&db=-1", "key=f&db=x", "hex=xyz", "key=" + string(make([]byte, report.MaxLookedUp+1))} {
 		_, status := ask(query)
 		require.Equal(t, http.StatusBadRequest, status, query)
 	}
