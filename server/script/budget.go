@@ -109,9 +109,7 @@ var ticked lua.LValue = lua.LNumber(stepsPerTick)
 // check is limits.Budget.Check: the steps are used up, or a large allocation
 // comes.
 func (e *Engine) check() {
-	if e.run.stopped != "" {
-		e.stop(e.run.stopped)
-	}
+	e.stopAgain()
 	e.checkHeap()
 	if e.budget.Steps > 0 {
 		return
@@ -146,7 +144,18 @@ func (e *Engine) stop(text string) {
 	e.run.stopped = text
 	e.run.broken = true
 	e.budget.Steps = 0
+	// Nothing runs on that uses these variables, but a library's functions keep them.
+	for L := e.run.sandbox.L.G.CurrentThread; L != nil; L = L.Parent {
+		limits.CloseUpvalues(L, 0)
+	}
 	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(text)})
+}
+
+// stopAgain stops a script that has been stopped already.
+func (e *Engine) stopAgain() {
+	if e.run.stopped != "" {
+		e.stop(e.run.stopped)
+	}
 }
 
 // heap watches how much memory the values of a script take. What has been

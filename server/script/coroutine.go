@@ -124,9 +124,7 @@ func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 	if thread.Dead {
 		limits.End(thread)
 	}
-	if s.engine.run.stopped != "" {
-		s.engine.stop(s.engine.run.stopped)
-	}
+	s.engine.stopAgain()
 	first := L.GetTop() - n + 1
 	ok := lua.LVAsBool(L.Get(first))
 	for i := 1; i < n; i++ {

@@ -10,20 +10,21 @@ import (
 	"headgate/server/resp"
 	"headgate/server/script/limits"
 	"headgate/server/script/lualib/luacall"
+	"headgate/server/script/lualib/luanum"
 )
 
 // describe is what an error that nothing catches goes through before the stack
 // is unwound. It makes a table of it, with the place where it happened, as
 // Redis's own handler does.
 func (s *sandbox) describe(L *lua.LState) int {
-	limits.CloseUpvalues(L, 0) // first, as in explainCaught
+	limits.CloseUpvalues(L, 0)
 	L.Push(s.description(L))
 	return 1
 }
 
 // describeRead is describe for an error that load returns.
 func (s *sandbox) describeRead(L *lua.LState) int {
-	s.closeAbove(L) // first, as in explainCaught
+	s.closeAbove(L)
 	L.Push(s.description(L))
 	return 1
 }
@@ -64,10 +65,14 @@ func (e *Engine) source(f frame) string {
 }
 
 // explainCaught is describe for errors that pcall catches: only the wording
-// changes.
+// changes. Like all that PCall has handle errors it must not raise one: gopher-lua then describes the whole stack, and takes a time that grows with the
+// square of its depth, at each pcall that the error passes.
 func (s *sandbox) explainCaught(L *lua.LState) int {
-	s.closeAbove(L) // first: the rest may stop the script, and libraries go on with these variables
-	v := s.explain(L, L.Get(1), 1)
+	v := L.Get(1)
+	if s.engine.run.stopped == "" {
+		s.closeAbove(L)
+		v = s.explain(L, v, 1)
+	}
 	L.Push(v)
 	return 1
 }
@@ -90,7 +95,7 @@ func (s *sandbox) closeAbove(L *lua.LState) {
 		}
 		call = callerOf(call)
 	}
-	s.engine.budget.Spend(walked / callsPerStep)
+	s.engine.budget.Count(walked / callsPerStep)
 }
 
 // catches reports whether a call is one of a function that catches errors.
@@ -120,7 +125,7 @@ func (s *sandbox) explain(L *lua.LState, v lua.LValue, level int) lua.LValue {
 	if !ok {
 		return v
 	}
-	luacall.SpendOn(L, len(message)) // which may show a key
+	luacall.CountOn(L, len(message)) // which may show a key
 	if strings.HasPrefix(string(message), "runtime error:") {
 		s.engine.run.broken = true
 	}
@@ -170,7 +175,7 @@ func (s *sandbox) reword(f frame, text string) string {
 		}
 	case lua.OP_ADD, lua.OP_SUB, lua.OP_MUL, lua.OP_DIV, lua.OP_MOD, lua.OP_POW:
 		if strings.HasPrefix(text, "cannot perform ") {
-			if _, ok := luacall.ToNumber(f.L, f.operand(in.b)); !ok {
+			if !s.isNumber(f.operand(in.b)) {
 				return s.wrongType(f, in.b, "perform arithmetic on")
 			}
 			return s.wrongType(f, in.c, "perform arithmetic on")
@@ -206,6 +211,17 @@ func (s *sandbox) rewordIndex(f frame, text string, register int) string {
 		named = s.describeOperand(f, register)
 	}
 	return "attempt to index " + named + kind + " value" + closing(named)
+}
+
+// isNumber reports whether arithmetic takes v.
+func (s *sandbox) isNumber(v lua.LValue) bool {
+	text, ok := v.(lua.LString)
+	if !ok {
+		return v.Type() == lua.LTNumber
+	}
+	_, steps, ok := luanum.Convert(string(text))
+	s.engine.budget.Count(int64(steps))
+	return ok
 }
 
 // wrongType words that something cannot be done with an operand.

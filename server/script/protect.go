@@ -83,10 +83,10 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 	}
 	var inForce *lua.LFunction
 	inForce = s.newUnseen(func(L *lua.LState) int {
-		s.closeAbove(L) // first, as in explainCaught
-		v := s.explain(L, L.Get(1), 1)
+		v := L.Get(1)
 		if s.engine.run.stopped == "" {
-			v = s.handled(L, handler, inForce, v)
+			s.closeAbove(L)
+			v = s.handled(L, handler, inForce, s.explain(L, v, 1))
 		}
 		L.Push(v)
 		return 1
@@ -105,6 +105,7 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 func (s *sandbox) handled(L *lua.LState, handler lua.LValue, inForce *lua.LFunction, v lua.LValue) lua.LValue {
 	b, top := s.engine.budget, L.GetTop()
 	depth := b.Depth
+	b.Count(callSteps)
 	_, isFunction := handler.(*lua.LFunction) // Lua calls no table here.
 	for level := depth; level < handlersMax && isFunction; level++ {
 		if level == b.MaxDepth {
@@ -114,9 +115,12 @@ func (s *sandbox) handled(L *lua.LState, handler lua.LValue, inForce *lua.LFunct
 		L.Push(handler)
 		L.Push(v)
 		s.catching-- // it is in the place of the call whose error this is
-		err := s.protectWithin(L, 1, s.caught, inForce)
+		err := s.try(L, 1, s.caught, inForce)
 		s.catching++
 		b.Depth = depth
+		if s.engine.run.stopped != "" {
+			return v
+		}
 		if err == nil {
 			v = L.Get(top + 1)
 			L.SetTop(top)
@@ -133,13 +137,17 @@ const handlersMax = 222
 // protect calls a function whose errors it returns. A script that is being
 // stopped is not held up.
 func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua.ApiError {
-	return s.protectWithin(L, nargs, handler, handler)
+	s.engine.budget.Spend(callSteps)
+	err := s.try(L, nargs, handler, handler)
+	if err != nil {
+		s.engine.stopAgain()
+	}
+	return err
 }
 
-// protectWithin is protect with the handler that load uses meanwhile.
-func (s *sandbox) protectWithin(L *lua.LState, nargs int, handler, ofLoad *lua.LFunction) *lua.ApiError {
+// try is protect that also returns when the script has been stopped. ofLoad is the handler that load uses meanwhile.
+func (s *sandbox) try(L *lua.LState, nargs int, handler, ofLoad *lua.LFunction) *lua.ApiError {
 	b := s.engine.budget
-	b.Spend(callSteps)
 	mark := b.Mark()
 	if b.Depth < b.MaxDepth {
 		b.Depth++
@@ -161,9 +169,6 @@ func (s *sandbox) protectWithin(L *lua.LState, nargs int, handler, ofLoad *lua.L
 		return nil
 	}
 	s.closeAbove(L) // if the handler has not come to that
-	if s.engine.run.stopped != "" {
-		s.engine.stop(s.engine.run.stopped)
-	}
 	api, ok := err.(*lua.ApiError)
 	if !ok {
 		api = &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(err.Error())}
@@ -224,6 +229,7 @@ func (s *sandbox) baseLoad(L *lua.LState) int {
 			L.Push(lua.LString(position(L, 1) + "reader function must return a string"))
 			s.catching++ // and this catches it
 			s.engine.budget.Call(L, 1, 1)
+			s.engine.stopAgain()
 			s.catching--
 			return 2
 		}

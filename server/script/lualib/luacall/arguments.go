@@ -47,6 +47,13 @@ func SpendOn(L *lua.LState, bytes int) {
 	}
 }
 
+// CountOn is SpendOn that always returns, see limits.Budget.Count.
+func CountOn(L *lua.LState, bytes int) {
+	if bytes >= longString {
+		limits.BudgetOf(L).Count(int64(bytes / bytesPerStep))
+	}
+}
+
 // SpendOnKey counts the steps of comparing v, or of looking it up in a table, if it is a long string.
 func SpendOnKey(L *lua.LState, v lua.LValue) {
 	if text, ok := v.(lua.LString); ok {
