@@ -89,18 +89,34 @@ func (e *Engine) look() {
 // stack once per call. So it does for calls whose variables are used by too many
 // functions.
 func (e *Engine) checkDepth(L *lua.LState) {
-	most := threadCalls - callsMargin
-	if L == e.eval.L || L == e.library.L {
-		most = callsMax
-	}
-	f, ok := frameAt(L, 0)
-	if !ok {
+	depth, most := callDepth(L), e.callsMost(L)
+	if e.run.sandbox.overflowed {
+		if depth > most+callsMargin+handlerCalls {
+			e.budget.Depth = e.budget.HandlersMax() // nothing handles this one
+			L.Error(lua.LString(limits.TooDeepInHandler), 0)
+		}
 		return
 	}
-	depth := *at[int](f.call(), depthAt)
 	if depth > most || depth > openDepth && limits.OpenUpvalues(L, openMax) == openMax {
 		L.RaiseError("stack overflow")
 	}
+}
+
+// callsMost is how deep functions may call each other in a state.
+func (e *Engine) callsMost(L *lua.LState) int {
+	if L == e.eval.L || L == e.library.L {
+		return callsMax
+	}
+	return threadCalls - handlerCalls - 2*callsMargin
+}
+
+// callDepth is how many calls the running one stands on.
+func callDepth(L *lua.LState) int {
+	f, ok := frameAt(L, 0)
+	if !ok {
+		return 0
+	}
+	return *at[int](f.call(), depthAt)
 }
 
 // ticked is stepsPerTick as a Lua value.

@@ -42,3 +42,23 @@ func TestHandlersThatFail(t *testing.T) {
 		require.Equal(t, fmt.Sprintf("$%d\r\n%s\r\n", len(want), want), eval(e, src, resp.RESP2, nil, nil), c)
 	}
 }
+
+// TestHandlersNestAsInRedis: what handles errors in what handles errors counts with the calls below, and there is room for it beyond the deepest of calls.
+// The wanted results are those of redis-server 7.0.15.
+func TestHandlersNestAsInRedis(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	const deep = "local function deep(n) return 1 + deep(1) end "
+	for src, want := range map[string]string{
+		"local n = 0 local function f() n = n + 1 return xpcall(f, f) end local a, b = f()":                                         "true true 223",
+		"local n = 0 local function f() n = n + 1 local x = xpcall(error, f) return x end local a, b = f()":                         "false nil 112",
+		"local n = 0 local function f() n = n + 1 if n >= 500 then error('end') end return xpcall(f, f) end local a, b = f()":       "true true 223",
+		"local n = 0 local function h(e) n = n + 1 local a, b = xpcall(error, h) return b end local a, b = xpcall(error, h)":        "false error in error handling 111",
+		"local n = 0 local function h(e) n = n + 1 local a, b = pcall(h) return b end local a, b = xpcall(error, h)":                "false C stack overflow 197",
+		deep + "local n = 0 local function h(e) n = n + 1 return xpcall(deep, h) end local a, b = xpcall(deep, h)":                  "false false 1",
+		deep + "local n = 0 local a, b = xpcall(deep, function() for i = 1, 10000 do n = n + 1 end return n end)":                   "false 10000 10000",
+		deep + "local n = 0 local a, b = xpcall(deep, function() for i = 1, 10 do n = n + 1 end return select(2, pcall(deep)) end)": "false error in error handling 10",
+	} {
+		want = fmt.Sprintf("$%d\r\n%s\r\n", len(want), want)
+		require.Equal(t, want, eval(e, src+" return tostring(a) .. ' ' .. tostring(b) .. ' ' .. n", resp.RESP2, nil, nil), src)
+	}
+}

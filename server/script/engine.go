@@ -218,7 +218,7 @@ const largeArguments = 64 << 10
 func (e *Engine) begin(s *sandbox, name string, h *heap) {
 	e.run.active = true
 	e.run.sandbox, e.run.name, e.run.heap = s, name, h
-	s.handler, s.catching = s.outermost, 0
+	s.handler, s.catching, s.overflowed = s.outermost, 0, false
 	e.budget.Steps = h.steps
 	e.budget.Want = 0
 	e.budget.Return(limits.Mark{})

@@ -49,11 +49,10 @@ func (s *sandbox) errorOf(L *lua.LState, t *lua.LTable) lua.LValue {
 		return t.RawGetString("err")
 	}
 	b := s.engine.budget
-	if b.Depth >= b.MaxDepth {
-		L.Error(lua.LString(limits.TooDeep), 0)
+	if wrong := b.Enter(); wrong != "" {
+		L.Error(lua.LString(wrong), 0)
 	}
 	b.Spend(callSteps)
-	b.Depth++
 	v := L.GetField(t, "err")
 	b.Depth--
 	return v
@@ -100,24 +99,26 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 	return 2
 }
 
-// handled is what the handler of xpcall makes of an error. An error of its own goes to it in turn, as in Lua, each one level deeper, until even
-// what Lua has left for handlers is used up. inForce is what calls the handler: for load in the handler, too.
+// handled is what the handler of xpcall makes of an error. An error of its own goes to it in turn, as in Lua, each one level deeper than where it was
+// raised, until even what Lua has left for handlers is used up. inForce is what calls the handler: for load in the handler, too.
 func (s *sandbox) handled(L *lua.LState, handler lua.LValue, inForce *lua.LFunction, v lua.LValue) lua.LValue {
 	b, top := s.engine.budget, L.GetTop()
-	depth := b.Depth
-	b.Count(callSteps)
+	mark := b.Mark()
+	defer b.Return(mark)
+	defer func(before bool) { s.overflowed = before }(s.overflowed)
+	s.overflowed = s.overflowed || callDepth(L) > s.engine.callsMost(L)
 	_, isFunction := handler.(*lua.LFunction) // Lua calls no table here.
-	for level := depth; level < handlersMax && isFunction; level++ {
-		if level == b.MaxDepth {
+	for isFunction && b.Depth < b.HandlersMax() {
+		if b.Depth == b.MaxDepth { // this call of it is too deep, which it is told, beyond
 			v = lua.LString(limits.TooDeep)
+			b.Depth++
 		}
-		b.Depth = min(level, b.MaxDepth-1)
+		b.Count(callSteps)
 		L.Push(handler)
 		L.Push(v)
 		s.catching-- // it is in the place of the call whose error this is
 		err := s.try(L, 1, s.caught, inForce)
 		s.catching++
-		b.Depth = depth
 		if s.engine.run.stopped != "" {
 			return v
 		}
@@ -128,30 +129,28 @@ func (s *sandbox) handled(L *lua.LState, handler lua.LValue, inForce *lua.LFunct
 		}
 		v = err.Object
 	}
-	return lua.LString("error in error handling")
+	return lua.LString(limits.TooDeepInHandler)
 }
-
-// handlersMax is how deep handlers of errors may nest in handlers in Lua, with the calls below them.
-const handlersMax = 222
 
 // protect calls a function whose errors it returns. A script that is being
 // stopped is not held up.
 func (s *sandbox) protect(L *lua.LState, nargs int, handler *lua.LFunction) *lua.ApiError {
-	s.engine.budget.Spend(callSteps)
+	b := s.engine.budget
+	b.Spend(callSteps)
+	mark := b.Mark()
 	err := s.try(L, nargs, handler, handler)
+	b.Return(mark)
 	if err != nil {
 		s.engine.stopAgain()
 	}
 	return err
 }
 
-// try is protect that also returns when the script has been stopped. ofLoad is the handler that load uses meanwhile.
+// try is protect that also returns when the script has been stopped. ofLoad is the handler that load uses meanwhile. Depth is left as it was where an
+// error was raised.
 func (s *sandbox) try(L *lua.LState, nargs int, handler, ofLoad *lua.LFunction) *lua.ApiError {
 	b := s.engine.budget
-	mark := b.Mark()
-	if b.Depth < b.MaxDepth {
-		b.Depth++
-	} else { // an error of this call, which goes through its handler
+	if wrong := b.Enter(); wrong != "" { // an error of this call, which goes through its handler
 		L.SetTop(L.GetTop() - nargs - 1)
 		L.Push(s.tooDeep)
 		nargs = 0
@@ -164,7 +163,6 @@ func (s *sandbox) try(L *lua.LState, nargs int, handler, ofLoad *lua.LFunction) 
 	err := L.PCall(nargs, lua.MultRet, handler)
 	s.catching = catching // a call within that has failed may not have counted back
 	*handled, s.handler = before, outer
-	b.Return(mark)
 	if err == nil {
 		return nil
 	}

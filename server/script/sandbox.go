@@ -22,6 +22,8 @@ const (
 	// callsMargin is how much deeper they may be until that is noticed: one tick
 	// more than ticksPerDepthCheck.
 	callsMargin = (ticksPerDepthCheck + 1) * stepsPerTick
+	// handlerCalls is how many calls more, at least, what handles an error beyond callsMax may make.
+	handlerCalls = 500
 	// registryMin and registryMax are the sizes of a state's registers at first
 	// and at most. A register is 16 bytes.
 	registryMin  = 1 << 12
@@ -29,7 +31,7 @@ const (
 	registryStep = 1 << 15
 	// threadCalls, threadMin and threadStep are those of coroutines, of which a
 	// script may have many.
-	threadCalls = 4000
+	threadCalls = 5000
 	threadMin   = 128
 	threadStep  = 1 << 10
 )
@@ -76,6 +78,8 @@ type sandbox struct {
 	handler, read *lua.LFunction
 	// tooDeep raises the error of calls that are nested too deep.
 	tooDeep *lua.LFunction
+	// overflowed is set while an error is handled that was raised beyond callsMost.
+	overflowed bool
 	// catching is how many calls of pcall, xpcall and load, in the thread that runs, are
 	// about to catch errors.
 	catching int
@@ -113,7 +117,11 @@ func newSandbox(e *Engine, p purpose) *sandbox {
 	s.read = s.L.NewFunction(s.describeRead)
 	s.countGiven = s.L.NewFunction(s.countArguments)
 	s.tooDeep = s.newUnseen(func(L *lua.LState) int {
-		raise(L, lua.LString(limits.TooDeep))
+		wrong := limits.TooDeep
+		if s.engine.budget.Depth >= s.engine.budget.HandlersMax() {
+			wrong = limits.TooDeepInHandler
+		}
+		raise(L, lua.LString(wrong))
 		return 0
 	})
 	s.renew()
@@ -122,7 +130,7 @@ func newSandbox(e *Engine, p purpose) *sandbox {
 
 // renew gives the sandbox a new Lua state, with the same globals.
 func (s *sandbox) renew() {
-	calls := callsMax + callsMargin
+	calls := callsMax + handlerCalls + 2*callsMargin
 	if s.ready {
 		calls = 1
 	}

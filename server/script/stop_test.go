@@ -45,6 +45,7 @@ var endless = []string{
 	"while true do local x = {[8000] = 1} end",
 	"local a = {} while true do a = {a} end",
 	"local function f() f() end while true do pcall(f) end",
+	"local function f() return 1 + xpcall(f, f) end f()",
 	"while true do collectgarbage() end",
 	"while true do redis.call('ECHO', 'x') end",
 	"while true do redis.pcall('NOPE') end",

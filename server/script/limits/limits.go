@@ -33,7 +33,7 @@ type Budget struct {
 	MaxString int
 	// MaxTable is the most elements that a library may put into one table.
 	MaxTable int
-	// MaxDepth is how deep values, patterns and calls out of Go may nest.
+	// MaxDepth is how deep values, patterns and calls out of Go may nest; see Enter.
 	MaxDepth int
 	// Depth is how deep Go functions that call Lua functions are nested now.
 	Depth int
@@ -174,15 +174,35 @@ func (b *Budget) CheckTable(L *lua.LState, n int) {
 	}
 }
 
-// TooDeep is the error of calls out of Go that are nested too deep.
-const TooDeep = "C stack overflow"
+// TooDeep is the error of calls out of Go that are nested too deep, and TooDeepInHandler that of calls for which even what Lua has left for handlers of
+// errors is used up.
+const (
+	TooDeep          = "C stack overflow"
+	TooDeepInHandler = "error in error handling"
+)
+
+// Enter counts a call out of Go in Depth, until Return is told. It returns the error of a call that is too deep, or "". Only one depth is too deep, as in
+// Lua: what handles that error runs beyond it.
+func (b *Budget) Enter() string {
+	if b.Depth >= b.HandlersMax() {
+		return TooDeepInHandler
+	}
+	b.Depth++
+	if b.Depth == b.MaxDepth+1 {
+		return TooDeep
+	}
+	return ""
+}
+
+// HandlersMax is how deep calls out of Go may nest with those of handlers.
+func (b *Budget) HandlersMax() int { return b.MaxDepth + DepthMax/8 }
 
 // Call calls the function that lies below nargs arguments on the stack, as
 // LState.Call does, and raises an error instead when calls out of Go are
 // nested too deep: one without a place, as Lua does when a C function calls.
 func (b *Budget) Call(L *lua.LState, nargs, nret int) {
-	if b.Depth >= b.MaxDepth {
-		L.Error(lua.LString(TooDeep), 0)
+	if wrong := b.Enter(); wrong != "" {
+		L.Error(lua.LString(wrong), 0)
 	}
 	b.call(L, nargs, nret)
 }
@@ -190,15 +210,14 @@ func (b *Budget) Call(L *lua.LState, nargs, nret int) {
 // CallForOperator is Call in a function that stands for an operator: the error
 // has the operator's place.
 func (b *Budget) CallForOperator(L *lua.LState, nargs, nret int) {
-	if b.Depth >= b.MaxDepth {
-		L.RaiseError(TooDeep)
+	if wrong := b.Enter(); wrong != "" {
+		L.RaiseError("%s", wrong)
 	}
 	b.call(L, nargs, nret)
 }
 
 func (b *Budget) call(L *lua.LState, nargs, nret int) {
 	b.Spend(1)
-	b.Depth++
 	L.Call(nargs, nret)
 	b.Depth--
 }
