@@ -30,13 +30,37 @@ func (r *rewriter) numberFor(s *ast.NumberForStmt) ast.Stmt {
 	if !r.noBlocks && rounds >= blockMin && isWhole(s.Init, 0, beginMax) && (s.Step == nil || isWhole(s.Step, 1, stepMax)) {
 		return r.inBlocks(s, rounds)
 	}
-	s.Init = r.forNumber(s.Init, "initial value")
-	s.Limit = r.forNumber(s.Limit, "limit")
-	if s.Step != nil {
-		s.Step = r.forNumber(s.Step, "step")
-	}
+	first := r.bounds(s)
 	r.loop(func() { s.Stmts = r.counted(s.Stmts, s.Line(), 0, s.Name) })
+	if first != nil {
+		return do(s.Line(), append(first, s)...)
+	}
 	return s
+}
+
+// bounds has a loop check what it counts with. None is checked before all are there: where functions may run while one is evaluated that follows another,
+// they are put into hidden variables first, by the statements that it then returns.
+func (r *rewriter) bounds(s *ast.NumberForStmt) (first []ast.Stmt) {
+	bounds, called := []*ast.Expr{&s.Init, &s.Limit, &s.Step}, []string{"initial value", "limit", "step"}
+	if s.Step == nil {
+		bounds = bounds[:2]
+	}
+	checked, late := false, false
+	for _, e := range bounds {
+		late = late || checked && mayRun(*e)
+		_, literal := (*e).(*ast.NumberExpr)
+		checked = checked || !literal
+	}
+	for i, e := range bounds {
+		checked := r.forNumber(*e, called[i])
+		if call, ok := checked.(*ast.FuncCallExpr); ok && late && !r.noBlocks {
+			adjust(call.Args[0], false) // see the assignment of one value
+			first = append(first, local(call.Line(), []string{"(" + called[i] + ")"}, call.Args[0]))
+			call.Args[0] = ident("("+called[i]+")", call.Line())
+		}
+		*e = checked
+	}
+	return first
 }
 
 // isWhole reports whether e is a whole number, at least least and below end.

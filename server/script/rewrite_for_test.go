@@ -51,6 +51,20 @@ func TestLoopsOverNumbers(t *testing.T) {
 	}
 }
 
+// TestBoundsAreCheckedLast: a loop has all of its bounds evaluated before it looks at any, as in redis-server 7.0.15, whose results these are.
+func TestBoundsAreCheckedLast(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	for bounds, want := range map[string]string{
+		"{}, f(2)": "2: 'for' initial value", "f(1), f({}), f(nil)": "1tablenil: 'for' limit", "{}, n.x, f(1)": ": attempt to index",
+		"f(1), f(2), f({})": "12table: 'for' step", "1, {}, f(3)": "3: 'for' limit", "f(), 2": "nil: 'for' initial value",
+		"f('1'), (f('2')), f(2)": "122: 1", "f(3), f(1), -f(1)": "311: 6", "n, f(2)": "2: 'for' initial value", "1, f(2)": "2: 3",
+	} {
+		src := "local seen, sum, n = '', 0 local function f(x) seen = seen .. (type(x) == 'table' and 'table' or tostring(x)) return x end " +
+			"local ok, e = pcall(function() for i = " + bounds + " do sum = sum + i end return sum end) return seen .. ': ' .. tostring(e):gsub('^user_script:1: ', '')"
+		require.Contains(t, eval(e, src, resp.RESP2, nil, nil), want, bounds)
+	}
+}
+
 // TestRoundsAreCounted: whatever loops stand within each other, about every stepsPerTick rounds are a tick.
 func TestRoundsAreCounted(t *testing.T) {
 	for src, rounds := range map[string]int{
