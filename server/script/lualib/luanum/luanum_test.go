@@ -313,3 +313,15 @@ func BenchmarkParseLong(b *testing.B) {
 		})
 	}
 }
+
+// TestNaNsAreThoseOfC: struct.pack and cmsgpack.pack show their bits, and bit.tobit the lower ones. These are redis-server 7.0.15's.
+func TestNaNsAreThoseOfC(t *testing.T) {
+	for word, want := range map[string]uint64{
+		"nan": 0x7ff8 << 48, "-nan": 0xfff8 << 48, "nan()": 0x7ff8 << 48, "nan(7)": 0x7ff8<<48 + 7, "nan(0x7)": 0x7ff8<<48 + 7, "-nan(010)": 0xfff8<<48 + 8,
+		"nan(8_)": 0x7ff8 << 48, "nan(99999999999999999999)": 1<<63 - 1, "nan(0xfffffffffffff)": 1<<63 - 1, "NAN(0X1F)": 0x7ff8<<48 + 31,
+	} {
+		f, ok := luanum.ParseNumber(word)
+		require.True(t, ok, word)
+		require.Equal(t, want, math.Float64bits(f), word)
+	}
+}

@@ -1,9 +1,11 @@
 package luanum
 
 import (
+	"errors"
 	"math"
 	"math/bits"
 	"strconv"
+	"strings"
 )
 
 // exactDigits is how many decimal digits always fit a double.
@@ -75,7 +77,7 @@ func ParsePrefix(s string) (f float64, end, steps int) {
 	case word > 0 && lower(s[i]) == 'i':
 		f, end = math.Inf(1), i+word
 	case word > 0:
-		f, end = math.NaN(), i+word
+		f, end = notANumber(s[i:i+word]), i+word
 	case i+1 < len(s) && s[i] == '0' && lower(s[i+1]) == 'x' && hexDigitFollows(s, i+2):
 		f, end = parseHex(s, i)
 	default:
@@ -89,6 +91,23 @@ func ParsePrefix(s string) (f float64, end, steps int) {
 		f = math.Copysign(f, -1)
 	}
 	return f, end, max(steps, shortSteps)
+}
+
+// notANumber returns the NaN that word, nan or nan(…), stands for in the C library: its lower 51 bits are the whole number in the parentheses.
+func notANumber(word string) float64 {
+	const quiet, mantissa = 0x7ff8 << 48, 1<<51 - 1
+	digits, base := strings.TrimSuffix(word[min(len("nan("), len(word)):], ")"), 10
+	switch {
+	case len(digits) > 1 && digits[0] == '0' && lower(digits[1]) == 'x':
+		digits, base = digits[2:], 16
+	case len(digits) > 1 && digits[0] == '0':
+		base = 8
+	}
+	payload, err := strconv.ParseUint(digits, base, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		payload = 0
+	}
+	return math.Float64frombits(quiet | payload&mantissa)
 }
 
 // wordAt returns the length of inf, infinity, nan or nan(…) at s[i:], or 0.
