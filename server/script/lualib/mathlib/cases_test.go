@@ -18,6 +18,8 @@ var cases = []string{
 	`return math.ldexp(1,2000),math.ldexp(1,-1080),math.ldexp(0.5,2^32+3),math.ldexp(1,-1074),math.ldexp(0/0,1)`,
 	`return math.log(0),math.log10(0),math.log10(1000),math.pow(10,15),math.pow(2,0.5),math.exp(1),math.sinh(1),math.cosh(1),math.tanh(1),math.sin(1e22)`,
 	`return math.abs(),1`,
+	`return math.atan(118767059006), math.atan(-69620676982.36606), math.atan(1e300), math.atan2(69620676982.36606, -1), math.atan2(-1, -69620676982.36606), math.atan2(1e-300, -1)`,
+	`return math.pow(3.9999999999999996, 0.5), math.pow(2^63 - 1024, -1), math.pow(-4, -1), math.pow(-4, 0.5), math.pow(2, 0.5)`,
 	`return math.max()`,
 	`return math.abs("0x10"),math.abs(" 5 ")`,
 	`return math.floor(-0.5),math.ceil(-0.5),math.mod(-5,3),math.mod(5,-3),math.fmod(-6,2)`,

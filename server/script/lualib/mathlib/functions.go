@@ -76,10 +76,19 @@ func propagated(result, x float64) float64 {
 	return result
 }
 
+// Where the angle is next to a half or a whole of π, this is what that is larger than its float64.
+const (
+	halfPiLow = 6.123233995736766e-17
+	piLow     = 2 * halfPiLow
+)
+
 func arcTangent(x float64) float64 {
 	guess := math.Atan(x)
-	if isSpecial(x) || math.Abs(x) < tiny || math.Abs(x) > 1/tiny {
+	switch {
+	case isSpecial(x) || math.Abs(x) < tiny:
 		return propagated(guess, x)
+	case math.Abs(x) > 1/tiny:
+		return math.Copysign(math.Pi/2-(1/math.Abs(x)-halfPiLow), x)
 	}
 	return angle(double{x, 0}, double{1, 0}, guess)
 }
@@ -93,8 +102,13 @@ func arcTangent2(y, x float64) float64 {
 	}
 	guess := math.Atan2(y, x)
 	ratio := math.Abs(y / x)
-	if isSpecial(x) || isSpecial(y) || ratio < tiny || ratio > 1/tiny {
+	switch {
+	case isSpecial(x) || isSpecial(y) || ratio < tiny && x > 0:
 		return guess
+	case ratio < tiny:
+		return math.Copysign(math.Pi-(ratio-piLow), y)
+	case ratio > 1/tiny:
+		return math.Copysign(math.Pi/2-(x/math.Abs(y)-halfPiLow), y)
 	}
 	_, exponent := math.Frexp(x) // near 1, nothing overflows
 	return angle(double{math.Ldexp(y, -exponent), 0}, double{math.Ldexp(x, -exponent), 0}, guess)
@@ -255,6 +269,12 @@ func Pow(x, y float64) float64 {
 			return y
 		}
 		return invalid
+	}
+	switch y { // Those of which the result may lie next to the middle of two numbers.
+	case 0.5:
+		return math.Sqrt(x)
+	case -1:
+		return 1 / x
 	}
 	result, exponent := log(math.Abs(x)).mulFloat(y).exp()
 	return math.Copysign(math.Ldexp(result.float(), exponent), guess)
