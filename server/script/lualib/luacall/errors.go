@@ -97,7 +97,10 @@ func calledAs(L *lua.LState) (name string, method bool) {
 		return unnamed, false
 	}
 	pc := reflect.ValueOf(caller).Elem().FieldByName("frame").Elem().FieldByName("Pc").Int() - 1 // which gopher-lua keeps to itself
-	return callee.Name, isMethodCall(f.Proto, int(pc))
+	if name, method := methodCalled(f.Proto, int(pc)); method {
+		return name, true
+	}
+	return callee.Name, false
 }
 
 // hasOpcode reports whether an instruction of line is an opcode.
@@ -110,22 +113,35 @@ func hasOpcode(p *lua.FunctionProto, line, opcode int) bool {
 	return false
 }
 
-// isMethodCall reports whether the call at pc is written with a colon. gopher-lua does not say so, but the instruction that fetched the function
-// does.
-func isMethodCall(p *lua.FunctionProto, pc int) bool {
+// methodCalled reports whether the call at pc is written with a colon, and the name behind it. gopher-lua says neither, but the instruction that fetched
+// the function does.
+func methodCalled(p *lua.FunctionProto, pc int) (name string, method bool) {
 	register := registerA(p.Code[pc])
 	for pc--; pc >= 0; pc-- {
 		if inst := p.Code[pc]; registerA(inst) == register {
 			switch opcodeOf(inst) {
 			case lua.OP_SELF:
-				return true
+				return constantName(p, inst), true
 			case lua.OP_MOVE, lua.OP_LOADK, lua.OP_GETUPVAL, lua.OP_GETGLOBAL, lua.OP_GETTABLE, lua.OP_GETTABLEKS:
-				return false
+				return "", false
 			}
 		}
 	}
-	return false
+	return "", false
 }
+
+// constantName is the constant that is an instruction's operand C, or an unknown.
+func constantName(p *lua.FunctionProto, inst uint32) string {
+	if operand := int(inst>>9) & 0x1ff; operand&constantBit != 0 {
+		if name, ok := p.Constants[operand&^constantBit].(lua.LString); ok {
+			return string(name)
+		}
+	}
+	return unnamed
+}
+
+// constantBit marks an operand that is a constant.
+const constantBit = 1 << 8
 
 // opcodeOf and registerA take gopher-lua's instructions apart: the opcode is
 // in the upper 6 bits, register A in the 8 bits below.
