@@ -59,7 +59,13 @@ func (s *sandbox) guardTable(real *lua.LTable) {
 		real.RawSetString(name, s.L.NewFunction(func(L *lua.LState) int {
 			if t, ok := L.Get(1).(*lua.LTable); ok && t.Metatable != lua.LNil {
 				if changes {
-					s.refuseReadOnly(L, t)
+					switch L.GetTop() { // what is wrong with the arguments comes first
+					case 3:
+						luacall.Int(L, 2)
+						fallthrough
+					case 2:
+						s.refuseReadOnly(L, t)
+					}
 				} else {
 					L.Replace(1, s.real(t))
 				}
