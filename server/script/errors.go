@@ -270,6 +270,9 @@ func (e *Engine) failure(err error, w *resp.Writer) {
 			table.RawSetString("line", lua.LString(parts[1]))
 		}
 	}
+	if table.Metatable != lua.LNil {
+		table = e.withFields(table)
+	}
 	message, _ := toText(table.RawGetString("err"))
 	message = cut(message)
 	source, hasSource := toText(table.RawGetString("source"))
@@ -281,6 +284,35 @@ func (e *Engine) failure(err error, w *resp.Writer) {
 		e.run.broken = true // Its stack has grown large.
 	}
 	w.Error(message)
+}
+
+// withFields returns a table with the fields of an error whose metatable may say what they are, or the error of asking for them.
+func (e *Engine) withFields(table *lua.LTable) *lua.LTable {
+	s := e.run.sandbox
+	e.budget.Return(limits.Mark{})
+	s.L.Push(s.fields)
+	s.L.Push(table)
+	if err := s.L.PCall(1, 1, s.outermost); err != nil {
+		if api, ok := err.(*lua.ApiError); ok {
+			if other, ok := api.Object.(*lua.LTable); ok {
+				return other
+			}
+		}
+		return table
+	}
+	fields := s.L.Get(-1).(*lua.LTable)
+	s.L.Pop(1)
+	return fields
+}
+
+// fieldsOf returns a table with the fields of an error as an index finds them.
+func fieldsOf(L *lua.LState) int {
+	fields := L.CreateTable(0, 3)
+	for _, name := range []string{"err", "source", "line"} {
+		fields.RawSetString(name, L.GetField(L.Get(1), name))
+	}
+	L.Push(fields)
+	return 1
 }
 
 // cut ends a text at the first zero byte, where Redis's formats end it.

@@ -76,6 +76,8 @@ type sandbox struct {
 	// handler is what an error goes through at this moment. Where that is outermost,
 	// errors that load returns go through read.
 	handler, read *lua.LFunction
+	// fields is fieldsOf.
+	fields *lua.LFunction
 	// tooDeep raises the error of calls that are nested too deep.
 	tooDeep *lua.LFunction
 	// overflowed is set while an error is handled that was raised beyond callsMost.
@@ -115,6 +117,7 @@ func newSandbox(e *Engine, p purpose) *sandbox {
 	s.outermost = s.L.NewFunction(s.describe)
 	s.caught = s.L.NewFunction(s.explainCaught)
 	s.read = s.L.NewFunction(s.describeRead)
+	s.fields = s.L.NewFunction(fieldsOf)
 	s.countGiven = s.L.NewFunction(s.countArguments)
 	s.tooDeep = s.newUnseen(func(L *lua.LState) int {
 		wrong := limits.TooDeep
