@@ -89,25 +89,30 @@ func (e *Engine) look() {
 // stack once per call. So it does for calls whose variables are used by too many
 // functions.
 func (e *Engine) checkDepth(L *lua.LState) {
-	depth, most := callDepth(L), e.callsMost(L)
 	if e.run.sandbox.overflowed {
-		if depth > most+callsMargin+handlerCalls {
+		if e.isDeep(L, callsMargin+handlerCalls) {
 			e.budget.Depth = e.budget.HandlersMax() // nothing handles this one
 			L.Error(lua.LString(limits.TooDeepInHandler), 0)
 		}
 		return
 	}
-	if depth > most || depth > openDepth && limits.OpenUpvalues(L, openMax) == openMax {
+	if e.isDeep(L, 0) || callDepth(L) > openDepth && limits.OpenUpvalues(L, openMax) == openMax {
 		L.RaiseError("stack overflow")
 	}
 }
 
-// callsMost is how deep functions may call each other in a state.
-func (e *Engine) callsMost(L *lua.LState) int {
-	if L == e.eval.L || L == e.library.L {
-		return callsMax
+// isDeep reports whether functions call each other deeper in a state than they may, and so many calls more, or use more registers.
+func (e *Engine) isDeep(L *lua.LState, more int) bool {
+	f, ok := frameAt(L, 0)
+	if !ok {
+		return false
 	}
-	return threadCalls - handlerCalls - 2*callsMargin
+	calls := threadCalls - handlerCalls - 2*callsMargin
+	if L == e.eval.L || L == e.library.L {
+		calls = callsMax
+	}
+	registers := *at[int](f.call(), localBaseAt) + L.GetTop()
+	return *at[int](f.call(), depthAt) > calls+more || registers > registersMax+more*callRegisters
 }
 
 // callDepth is how many calls the running one stands on.

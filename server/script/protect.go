@@ -106,7 +106,7 @@ func (s *sandbox) handled(L *lua.LState, handler lua.LValue, inForce *lua.LFunct
 	mark := b.Mark()
 	defer b.Return(mark)
 	defer func(before bool) { s.overflowed = before }(s.overflowed)
-	s.overflowed = s.overflowed || callDepth(L) > s.engine.callsMost(L)
+	s.overflowed = s.overflowed || s.engine.isDeep(L, 0)
 	_, isFunction := handler.(*lua.LFunction) // Lua calls no table here.
 	for isFunction && b.Depth < b.HandlersMax() {
 		if b.Depth == b.MaxDepth { // this call of it is too deep, which it is told, beyond

@@ -24,10 +24,13 @@ const (
 	callsMargin = (ticksPerDepthCheck + 1) * stepsPerTick
 	// handlerCalls is how many calls more, at least, what handles an error beyond callsMax may make.
 	handlerCalls = 500
+	// registersMax is how many registers the functions of a state may use, and callRegisters how many one may at most.
+	registersMax  = 1 << 20
+	callRegisters = 1 << 8
 	// registryMin and registryMax are the sizes of a state's registers at first
 	// and at most. A register is 16 bytes.
 	registryMin  = 1 << 12
-	registryMax  = 1 << 20
+	registryMax  = registersMax + (handlerCalls+2*callsMargin)*callRegisters
 	registryStep = 1 << 15
 	// threadCalls, threadMin and threadStep are those of coroutines, of which a
 	// script may have many.
@@ -80,7 +83,7 @@ type sandbox struct {
 	fields *lua.LFunction
 	// tooDeep raises the error of calls that are nested too deep.
 	tooDeep *lua.LFunction
-	// overflowed is set while an error is handled that was raised beyond callsMost.
+	// overflowed is set while an error is handled that was raised where isDeep.
 	overflowed bool
 	// catching is how many calls of pcall, xpcall and load, in the thread that runs, are
 	// about to catch errors.

@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,6 +16,20 @@ import (
 func onDeepStack(protected, body string) string {
 	return fmt.Sprintf("local function same(e) return e end local function g(n) if n > 0 then return (%s) end %s end "+
 		"local function f(n) if n > 0 then local x = f(n - 1) return x end return g(190) end return f(19000)", protected, body)
+}
+
+// TestOverflowsInHandlers: where the calls that a handler makes overflow the stack once more, no matter how many registers they use, the stack is not
+// described.
+func TestOverflowsInHandlers(t *testing.T) {
+	for _, parameters := range []int{0, 49, 60, 100} {
+		e := New(newFakeHost(), Options{})
+		src := "local function f(a" + strings.Repeat(", a", parameters) + ") return 1 + f(a) end local function h() return xpcall(f, h) end return {xpcall(f, h)}"
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		require.Equal(t, "*2\r\n$-1\r\n$-1\r\n", eval(e, src, resp.RESP2, nil, nil), parameters)
+		runtime.ReadMemStats(&after)
+		require.Less(t, after.Mallocs-before.Mallocs, uint64(30_000), "%d parameters: objects", parameters)
+	}
 }
 
 // TestStopsOnDeepStacks: however a script is stopped, its calls are not described for each pcall that the stop passes: that would make a few objects
