@@ -207,7 +207,7 @@ func (s *Server) Apply(cfg *config.Config) {
 	s.Limits.Apply(cfg)
 	s.Executor.Apply(cfg, s.clientRoom(cfg))
 	if s.Gateway != nil {
-		s.Gateway.WaitRoom = s.waitRoom(cfg)
+		s.Gateway.SetWaitRoom(s.waitRoom(cfg))
 	}
 	s.LimitTimes(cfg)
 	s.ObserveKeys(cfg)
@@ -218,12 +218,26 @@ func (s *Server) Apply(cfg *config.Config) {
 // reservedDescriptors are kept for listeners, files and the runtime.
 const reservedDescriptors = 64
 
-// waitParts: a gateway keeps at most one of so many parts of its descriptors for calls that wait, each of which has a connection to its node for itself.
-const waitParts = 4
+// gatewayParts: a gateway keeps at most one of so many parts of its descriptors for calls that wait, each of which has a connection to its node for itself,
+// and one for connections that calls share.
+const gatewayParts = 4
 
 // clientRoom is for how many clients the limit on open files has room.
 func (s *Server) clientRoom(cfg *config.Config) int {
-	return max(host.MaxDescriptors()-s.otherDescriptors(cfg)-s.waitRoom(cfg), 1)
+	return max(host.MaxDescriptors()-s.otherDescriptors(cfg)-s.waitRoom(cfg)-s.sharedRoom(cfg), 1)
+}
+
+// sharedRoom is for how many connections to nodes it has room that calls share.
+func (s *Server) sharedRoom(cfg *config.Config) int {
+	if s.Gateway == nil {
+		return 0
+	}
+	return min(gateway.SharedConns, s.gatewayPart(cfg))
+}
+
+// gatewayPart is one of gatewayParts.
+func (s *Server) gatewayPart(cfg *config.Config) int {
+	return max(host.MaxDescriptors()-s.otherDescriptors(cfg), 0) / gatewayParts
 }
 
 // waitRoom is for how many calls that wait at an upstream it has room beside them.
@@ -231,7 +245,7 @@ func (s *Server) waitRoom(cfg *config.Config) int {
 	if s.Gateway == nil {
 		return 0
 	}
-	return min(cfg.WaitMaxClients, max(host.MaxDescriptors()-s.otherDescriptors(cfg), 0)/waitParts)
+	return min(cfg.WaitMaxClients, s.gatewayPart(cfg))
 }
 
 // otherDescriptors is how many descriptors are not for clients.

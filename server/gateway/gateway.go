@@ -59,7 +59,7 @@ type Gateway struct {
 
 	Counts Counts
 
-	WaitRoom int // for how many calls that wait at the upstream there are descriptors
+	waitRoom int // for how many calls that wait at the upstream there are descriptors
 	waiting  int // how many do
 
 	now    int64 // upstream.Now when the commands came that are being run
@@ -115,6 +115,15 @@ func ownScript(s *scripted.Script) *upstream.Script {
 func (g *Gateway) Hooks(h exec.Hooks) exec.Hooks {
 	h.Overloaded, h.Flush = g.Up.Overloaded, g.Up.Flush
 	return h
+}
+
+// SharedConns is how many connections to a node calls share at most.
+const SharedConns = upstream.LinksMax
+
+// SetWaitRoom says for how many calls that wait at the upstream there are descriptors. The caller holds the executor's lock, or nothing runs yet.
+func (g *Gateway) SetWaitRoom(room int) {
+	g.waitRoom = room
+	g.Up.BoundAlones(room)
 }
 
 // Start looks at the upstream, and goes on looking until Close. The error is one that waiting will not mend.

@@ -367,7 +367,7 @@ func (g *Gateway) Wait(c *command.Ctx, ms int64) bool {
 		c.Err(errCrossSlot)
 		return true
 	}
-	if g.waiting >= min(c.Cfg.WaitMaxClients, g.WaitRoom) {
+	if g.waiting >= min(c.Cfg.WaitMaxClients, g.waitRoom) {
 		k := g.newCall(c, passedLimit{})
 		k.way.Slot, k.way.Keeps = slot, true
 		k.way.Request = appendCommand(k.way.Request, withoutWait(c.Args)...)

@@ -96,8 +96,7 @@ func TestWaitsLeaveDescriptors(t *testing.T) {
 	home, addr := startServer(t)
 	srv, gate := startGateway(t, "redis://"+addr)
 	srv.Lock()
-	require.Positive(t, srv.Gateway.WaitRoom)
-	srv.Gateway.WaitRoom = 1
+	srv.Gateway.SetWaitRoom(1)
 	srv.Unlock()
 	require.Equal(t, "[0 1 0 -1 3600000 a]", gate.ask("RL.ACQUIRE q 1 1h MEMBER a"))
 	waits := dial(t, gate.addr)

@@ -227,6 +227,22 @@ func (n *node) parted(err error) (failure *Failure) {
 // unsentError is why a request was not written whole.
 type unsentError struct{ error }
 
+// BoundAlones says how many connections there may be that one call at a time has. As many calls may come by SendAlone; connections that are kept idle
+// beside theirs are closed to make room.
+func (u *Upstream) BoundAlones(most int) { u.alonesMax.Store(int64(most)) }
+
+// addAlone counts a connection that is to be made, and closes an idle one if there are too many.
+func (u *Upstream) addAlone() {
+	if most := u.alonesMax.Load(); u.alones.Add(1) <= most || most == 0 {
+		return
+	}
+	for _, n := range u.fleet.Load().allEver() {
+		if n.alones.dropIdle() {
+			return
+		}
+	}
+}
+
 // aloneFor returns a connection that no call has for one, and makes it if there is none.
 func (n *node) aloneFor(key linkKey, c *Call) (*alone, *Failure) {
 	if conn := n.alones.take(key, c); conn != nil {
@@ -236,26 +252,36 @@ func (n *node) aloneFor(key linkKey, c *Call) (*alone, *Failure) {
 		return nil, failure
 	}
 	begin := Now()
+	n.up.addAlone()
 	made, err := n.connect(key, c.Deadline)
 	if err == nil {
 		conn := &alone{key: key, conn: made, came: make(chan []byte, 1)}
-		go conn.read()
+		go func() {
+			conn.read()
+			n.up.alones.Add(-1)
+		}()
 		if !n.alones.add(conn, c) {
 			hangUp(made)
 			return nil, n.failure(Unreachable, closedDetail)
 		}
 		return conn, nil
 	}
+	n.up.alones.Add(-1)
+	return nil, n.noAlone(key, err, begin)
+}
+
+// noAlone is what a call fails with whose connection, begun at a time, could not be made.
+func (n *node) noAlone(key linkKey, err error, begin int64) *Failure {
 	failure := n.noConnection(err)
-	switch failure.Full = errors.Is(err, errFull) || errors.As(err, new(ownError)) && n.answers(); {
-	case failure.Full: // so that the call is sent over a connection that is there
+	switch failure.Full = errors.Is(err, errFull) || errors.As(err, new(ownError)); {
+	case failure.Full: // so that the call is sent over a connection that others share
 	case failure.refused, n.isCut(err):
 		n.alones.refuse(key, failure, Now()+jitteredNs(n.up.rest.Load()))
 		n.warnOfConnection(key, err.Error())
 	default:
 		n.unreached(err, begin)
 	}
-	return nil, failure
+	return failure
 }
 
 // alone is a connection that one call at a time has.
@@ -380,7 +406,7 @@ func (s *alones) refuse(key linkKey, failure *Failure, until int64) {
 	}
 	now := Now()
 	maps.DeleteFunc(s.refused, func(_ linkKey, r refusedUntil) bool { return now >= r.until })
-	if len(s.refused) < linksMax {
+	if len(s.refused) < LinksMax {
 		s.refused[key] = refusedUntil{failure, until}
 	}
 }
@@ -429,6 +455,21 @@ func (s *alones) take(key linkKey, c *Call) *alone {
 		hangUp(a.conn)
 	}
 	return nil
+}
+
+// dropIdle closes the connection that has been idle longest, and reports false if there is none that lives.
+func (s *alones) dropIdle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.idle) > 0 {
+		a := s.idle[0]
+		s.idle = slices.Delete(s.idle, 0, 1)
+		lives := a.ready()
+		if hangUp(a.conn); lives {
+			return true
+		}
+	}
+	return false
 }
 
 // put keeps a connection whose call is over, or closes it if there are enough.

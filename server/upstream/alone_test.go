@@ -229,3 +229,25 @@ func TestWaitsOutliveTheirConfiguration(t *testing.T) {
 		})
 	}
 }
+
+// TestIdleConnectionsGiveWay to one that a call needs for itself: those that are kept for calls of another kind took up all descriptors.
+func TestIdleConnectionsGiveWay(t *testing.T) {
+	const most = 2
+	node := startFake(t, on("RL.GCRA", func([]string) string { return ":1\r\n" }))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	u.BoundAlones(most)
+	alones := &u.fleet.Load().all()[0].alones
+	for proto := 2; proto <= 3; proto++ {
+		for db := range most {
+			c := newCall("RL.GCRA", "k")
+			c.Proto, c.DB, c.At = proto, int32(db), Now()
+			c.Deadline = c.At + int64(longWait)
+			u.SendAlone(&c.Call, Wait{Until: c.Deadline, Words: func(time.Duration) []byte { return c.Request }})
+			require.Nil(t, c.wait(t).failure)
+		}
+	}
+	eventually(t, "no more are left than there may be", func() bool { return u.alones.Load() == most })
+	require.False(t, alones.reap(0))
+	require.True(t, alones.reap(never))
+	eventually(t, "all are counted", func() bool { return u.alones.Load() == 0 })
+}

@@ -16,7 +16,7 @@ import (
 const (
 	addrsMax     = 64               // addresses that a URL may name
 	nodesMax     = 1000             // nodes that a topology may have; Redis recommends no more
-	linksMax     = 64               // connections to one node: one for each RESP version, database and user
+	LinksMax     = 64               // connections to one node that calls share: one for each RESP version, database and user
 	flightsMax   = 2                // writes of one connection whose replies have not all come
 	flightCalls  = 1024             // calls in one write
 	flightBytes  = 256 << 10        // bytes in one write, unless it is one call

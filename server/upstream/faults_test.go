@@ -242,6 +242,13 @@ func TestOwnErrors(t *testing.T) {
 		n.unreached(dialError(&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", err)}), Now())
 		require.False(t, n.rests(), err)
 	}
+	n.heard.Store(1) // long ago, which says nothing of a connection that nobody uses
+	exhausted := dialError(&net.OpError{Op: "dial", Err: os.NewSyscallError("socket", syscall.EMFILE)})
+	failure := n.noAlone(linkKey{proto: 3}, exhausted, Now())
+	require.True(t, failure.Full)
+	require.False(t, n.rests())
+	n.unreached(exhausted, Now())
+	require.False(t, n.rests())
 	n.unreached(dialError(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), Now())
 	require.True(t, n.rests())
 }

@@ -126,9 +126,9 @@ func isOwn(err error) bool {
 }
 
 // unreached has the node rest since a connection that was begun at a time could not be made. One that is only slow does not, if it is at work,
-// answers others, or has not had as long as calls have; nor does one that answers others while this process cannot have more connections.
+// answers others, or has not had as long as calls have; nor does one that is connected while this process cannot have more connections.
 func (n *node) unreached(err error, begin int64) {
-	if errors.As(err, new(ownError)) && n.answers() {
+	if errors.As(err, new(ownError)) && n.connected() {
 		return
 	}
 	now := Now()

@@ -492,6 +492,12 @@ func (l *link) awaited() bool {
 	return l.flights.n > 0 && l.flights.at(0).call != nil
 }
 
+func (l *link) connected() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn != nil && l.broken == nil
+}
+
 func (l *link) isBroken() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -138,7 +138,7 @@ func (n *node) link(c *Call) (*link, *Failure) {
 	if n.closed {
 		return nil, n.failure(Unreachable, closedDetail)
 	}
-	if len(n.others) >= linksMax-len(n.own) && !n.dropIdle() {
+	if len(n.others) >= LinksMax-len(n.own) && !n.dropIdle() {
 		return nil, n.failure(Unreachable, "too many connections, of different users and databases")
 	}
 	l := newLink(n, key)
@@ -176,6 +176,11 @@ func (n *node) links() []*link {
 		}
 	}
 	return all
+}
+
+// connected reports whether there is a connection that calls share.
+func (n *node) connected() bool {
+	return slices.ContainsFunc(n.links(), (*link).connected)
 }
 
 // owes adds the slots for which the node has still to answer calls.

@@ -38,6 +38,9 @@ type Upstream struct {
 	pendingCalls atomic.Int64
 	overloaded   atomic.Bool
 
+	alones    atomic.Int64 // connections that one call at a time has, with those that are being made
+	alonesMax atomic.Int64 // above it idle ones make room; 0: there is no bound
+
 	watchers watchers
 	queued   queuedLinks
 	refused  refusedCalls

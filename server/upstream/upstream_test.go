@@ -381,11 +381,11 @@ func TestManyUsers(t *testing.T) {
 		c.User = &UserConn{Name: fmt.Sprint("user", i), Password: "p"}
 		return c.send(u)
 	}
-	for i := range 3 * linksMax {
+	for i := range 3 * LinksMax {
 		require.Nil(t, as(i, "GET", "k").wait(t).failure)
 	}
-	require.LessOrEqual(t, u.Status().Nodes[0].Connections, linksMax)
-	for i := range linksMax - 2 {
+	require.LessOrEqual(t, u.Status().Nodes[0].Connections, LinksMax)
+	for i := range LinksMax - 2 {
 		as(1000+i, "INCR", "k")
 	}
 	require.Equal(t, "UPSTREAM "+node.addr+" cannot answer: too many connections, of different users and databases", as(1, "GET", "k").wait(t).failure.Error())
@@ -420,11 +420,11 @@ func TestRefusedUsersGiveWay(t *testing.T) {
 		defer mu.Unlock()
 		return connects[user]
 	}
-	const served = linksMax - 2 - 1 // beside the connections of the gateway's own user, and one that is refused
+	const served = LinksMax - 2 - 1 // beside the connections of the gateway's own user, and one that is refused
 	for i := range served {
 		require.Nil(t, ask(fmt.Sprint("served", i)))
 	}
-	for i := range linksMax {
+	for i := range LinksMax {
 		require.NotNil(t, ask(fmt.Sprint("refused", i)))
 	}
 	for i := range served {
