@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,11 +17,15 @@ import (
 
 const (
 	aloneIdleMax  = 64                     // connections of a node that are kept while no command has them
+	aloneDialsMax = 32                     // connections to a node that are made at a time: with TLS each is work for both
 	aloneReplyMax = 1 << 20                // bytes
 	aloneReadSize = 512                    // bytes of a buffer at first
 	alonePauseMax = 250 * time.Millisecond // between two attempts, while there is no node that serves the call
 	letGoMax      = 500 * time.Millisecond // for a node to answer a call that is to wait elsewhere, or to let go of it
 )
+
+// errCrowded is why a call has no connection yet.
+var errCrowded = errors.New("too many connections are being made")
 
 var errTooLate = errors.New("the client has gone")
 
@@ -120,6 +125,12 @@ func (a *aloneCall) ask() (reply []byte, failure *Failure) {
 			suspect, homeless = n.addr, true
 		case failure.parted, f.ctx.Err() != nil && !failure.mayHaveRun():
 			homeless = true
+		case failure.crowded:
+			if !a.pause(f, attempt) {
+				failure.Full = Now() >= a.wait.Until
+				return nil, failure
+			}
+			continue
 		case failure.mayHaveRun(), failure.Full, failure.refused && refusedError(failure.Detail).lasting(): // which waiting would not mend
 			return nil, failure
 		}
@@ -251,11 +262,18 @@ func (n *node) aloneFor(key linkKey, c *Call) (*alone, *Failure) {
 	if failure := n.alones.refusal(key); failure != nil {
 		return nil, failure
 	}
+	if !n.alones.mayDial() {
+		failure := n.failure(Unreachable, errCrowded.Error())
+		failure.crowded = true
+		return nil, failure
+	}
+	defer n.alones.dialled()
 	begin := Now()
 	n.up.addAlone()
 	made, err := n.connect(key, c.Deadline)
 	if err == nil {
-		conn := &alone{key: key, conn: made, came: make(chan []byte, 1)}
+		n.alones.hears(n)
+		conn := &alone{node: n, key: key, conn: made, came: make(chan []byte, 1)}
 		go func() {
 			conn.read()
 			n.up.alones.Add(-1)
@@ -278,6 +296,8 @@ func (n *node) noAlone(key linkKey, err error, begin int64) *Failure {
 	case failure.refused, n.isCut(err):
 		n.alones.refuse(key, failure, Now()+jitteredNs(n.up.rest.Load()))
 		n.warnOfConnection(key, err.Error())
+	case n.connected():
+		n.fleet.lookSoon() // over that connection, which finds out whether the node answers
 	default:
 		n.unreached(err, begin)
 	}
@@ -286,6 +306,7 @@ func (n *node) noAlone(key linkKey, err error, begin int64) *Failure {
 
 // alone is a connection that one call at a time has.
 type alone struct {
+	node   *node
 	key    linkKey
 	conn   net.Conn
 	came   chan []byte // the replies; closed by the reader when the connection has ended
@@ -355,6 +376,9 @@ func (a *alone) readReplies() error {
 		}
 		buffer = slices.Grow(buffer, aloneReadSize)
 		n, err := a.conn.Read(buffer[len(buffer):cap(buffer)])
+		if n > 0 {
+			a.node.alones.hears(a.node)
+		}
 		if buffer = buffer[:len(buffer)+n]; err != nil && n == 0 {
 			return err
 		}
@@ -376,9 +400,36 @@ type alones struct {
 	mu     sync.Mutex
 	busy   map[*alone]bool
 	idle   []*alone // the last one used last
+	dials  int      // connections that are being made
 	closed bool
 
 	refused map[linkKey]refusedUntil // of connections that could not be made
+
+	arrived atomic.Int64 // when something has last come over one of them, by Now
+}
+
+// hears notes that something has come from their node.
+func (s *alones) hears(n *node) {
+	now := Now()
+	s.arrived.Store(now)
+	n.heard.Store(now)
+}
+
+// mayDial reports whether one more connection may be made, which dialled is to follow.
+func (s *alones) mayDial() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dials >= aloneDialsMax {
+		return false
+	}
+	s.dials++
+	return true
+}
+
+func (s *alones) dialled() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dials--
 }
 
 // refusedUntil is why connections of a kind are refused, which is believed until a time, by Now, so that not every call tries in vain.

@@ -251,3 +251,43 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	require.True(t, alones.reap(never))
 	eventually(t, "all are counted", func() bool { return u.alones.Load() == 0 })
 }
+
+// TestConnectionsAreMadeInTurns: a call for which none may be made yet waits for its turn, and is decided at once when its time is over.
+func TestConnectionsAreMadeInTurns(t *testing.T) {
+	node := startFake(t, on("RL.GCRA", func([]string) string { return ":1\r\n" }))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	alones := &u.fleet.Load().all()[0].alones
+	for range aloneDialsMax {
+		require.True(t, alones.mayDial())
+	}
+	require.False(t, alones.mayDial())
+	failure := newWait(u, 20*time.Millisecond, time.Hour).wait(t).failure
+	require.NotNil(t, failure)
+	require.True(t, failure.Full)
+	require.Zero(t, node.count("RL.GCRA"))
+	c := newWait(u, longWait, 0)
+	alones.dialled()
+	require.Nil(t, c.wait(t).failure)
+	require.True(t, alones.mayDial(), "the turn is over")
+}
+
+// TestASlowConnectionOfACall is no reason to leave a node alone that is connected, nor is silence while such calls are answered.
+func TestASlowConnectionOfACall(t *testing.T) {
+	node := startFake(t, on("RL.GCRA", func([]string) string { return ":1\r\n" }))
+	u := started(t, Config{Addrs: []string{node.addr}, Rest: time.Hour})
+	n := u.fleet.Load().all()[0]
+	long := Now() - int64(time.Minute)
+	for _, l := range n.links() {
+		l.arrived.Store(long)
+	}
+	n.alones.arrived.Store(long)
+	for _, err := range []error{errNoConnection, errSlowTLS, errNoHello} {
+		require.False(t, n.noAlone(linkKey{proto: 2}, err, long).Full)
+		require.False(t, n.rests(), err)
+	}
+	begin := Now()
+	require.Nil(t, newWait(u, longWait, 0).wait(t).failure)
+	require.Greater(t, n.alones.arrived.Load(), begin)
+	require.Greater(t, n.heard.Load(), begin)
+	require.False(t, n.silentSince(begin))
+}

@@ -76,10 +76,11 @@ type Failure struct {
 	Node   string        // the node's address; "" if none was found
 	Detail string        // for Unreachable, Lost and Resting: what was found, such as "connection refused"
 	After  time.Duration // for Timeout: how long there was no answer
-	Full   bool          // for Unreachable: the node serves as many clients as it may; connections that are there go on
+	Full   bool          // for Unreachable: the node, or this process, can have no connection more; those that are there go on
 
 	refused bool   // the node has answered that it does not serve this connection
 	parted  bool   // of SendAlone: the connection was given up since the node does not serve the call's slot any more
+	crowded bool   // of SendAlone: too many connections were being made
 	reply   []byte // the node's error that a call is given as its only reply, instead of the Failure; nil: the Failure
 }
 

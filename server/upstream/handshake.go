@@ -63,6 +63,9 @@ func (n *node) connect(key linkKey, by int64) (net.Conn, error) {
 	n.figures.connects.Add(1)
 	n.up.totals.connects.Add(1)
 	conn, err := n.fleet.dial(ctx, n.addr)
+	if err == errNoTLS && n.hello.Load() != nil {
+		err = errSlowTLS
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +95,7 @@ func (n *node) noConnection(err error) *Failure {
 var (
 	errNoConnection = errors.New("no connection in time")
 	errNoTLS        = errors.New("no TLS handshake in time: its port may be one without TLS")
+	errSlowTLS      = errors.New("no TLS handshake in time") // with a node that has answered over TLS before
 	errNoHello      = errors.New("no answer to HELLO in time")
 )
 
@@ -132,7 +136,7 @@ func (n *node) unreached(err error, begin int64) {
 		return
 	}
 	now := Now()
-	slow := err == errNoConnection || err == errNoTLS || err == errNoHello
+	slow := err == errNoConnection || err == errNoTLS || err == errSlowTLS || err == errNoHello
 	if slow && (n.busy.Load() > now || now-begin < n.up.silence() || !n.silentSince(begin)) {
 		return
 	}

@@ -304,7 +304,7 @@ func (n *node) silentSince(since int64) bool {
 			return false
 		}
 	}
-	return true
+	return n.alones.arrived.Load() <= since
 }
 
 // What a node may take for a request or a reply longer than flightBytes, and answers nobody meanwhile: redis-server has some 20 ms for each MiB
