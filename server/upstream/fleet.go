@@ -31,8 +31,10 @@ type fleet struct {
 
 	owning  sync.Mutex // one change of slots and runs at a time
 	looking sync.Mutex // one look at a time
-	epoch   int64      // of the failover that the primary in use comes from, as Sentinels count; guarded by looking
-	doubt   doubt      // likewise
+	epoch   int64      // of the latest failover that is known, as Sentinels count; guarded by looking, and so are
+	chosen  string     // the primary that it led to,
+	doubt   doubt      // and
+	retired []failover // later ones that are not believed any more
 
 	mu      sync.Mutex
 	nodes   map[string]*node // by address; those that may be asked

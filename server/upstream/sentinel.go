@@ -29,6 +29,8 @@ type sentinelAnswer struct {
 	addr  string // the primary's
 	epoch int64  // of the failover that it knows of; 0: it did not say
 	err   error
+
+	outvoted bool // see discount
 }
 
 // askSentinels finds the primary that the Sentinels name, and sees that it is one. One that is cut off from the others has missed failovers, so that what
@@ -39,19 +41,40 @@ func (f *fleet) askSentinels(ctx context.Context) error {
 	if len(answers) == 0 {
 		return &lookError{failures}
 	}
-	latest := latestEpoch(answers)
+	f.discount(answers)
+	current, earlier := f.byFailover(answers)
+	if len(current) > 0 {
+		f.doubt.useless = 0
+	}
+	believed := f.doubt.believes(len(earlier), len(f.cfg.Addrs), Now())
+	claims := [][]sentinelAnswer{current, earlier}
 	switch {
-	case latest >= f.epoch:
-		f.doubt = doubt{}
-	case !f.doubt.believes(len(answers), len(f.cfg.Addrs), Now()):
+	case believed && !f.doubt.demoted:
+		slices.Reverse(claims)
+	case believed:
+	case len(current) == 0:
 		return f.stay(answers, failures)
+	default:
+		claims = claims[:1]
 	}
-	unfit := f.follow(ranked(answers, latest, *f.primaries.Load()))
-	if unfit == nil {
-		f.epoch = latest
-		return nil
+	for _, claim := range claims {
+		if len(claim) == 0 {
+			continue
+		}
+		latest := latestEpoch(claim)
+		addrs := ranked(claim, latest, *f.primaries.Load())
+		if latest > f.epoch {
+			f.heardOf(latest, addrs[0])
+		}
+		unfit := f.follow(addrs)
+		if unfit == nil {
+			f.settle(latest, (*f.primaries.Load())[0].addr, claim, current)
+			return nil
+		}
+		failures = append(failures, unfit...)
 	}
-	return &lookError{append(failures, unfit...)}
+	f.doubt.demoted = f.isDemoted()
+	return &lookError{failures}
 }
 
 // follow has all calls go to the first node of a list, unless that is a replica: then to the next. It returns why it is none of them. The nodes stay known
@@ -121,9 +144,13 @@ func (f *fleet) sentinelAnswers(ctx context.Context) (answers []sentinelAnswer, 
 }
 
 // suffice reports whether answers are not outdated, as far as can be told: they know of the latest failover that is known here, or most Sentinels have
-// given them.
+// given them. While there is a doubt, the number counts alone.
 func (f *fleet) suffice(answers []sentinelAnswer) bool {
-	return len(answers) > len(f.cfg.Addrs)/2 || f.known.Load() && latestEpoch(answers) >= f.epoch
+	if len(answers) > len(f.cfg.Addrs)/2 {
+		return true
+	}
+	counts := func(a sentinelAnswer) bool { return a.epoch >= f.epoch && !f.isOutvoted(a) }
+	return f.known.Load() && f.doubt == doubt{} && slices.ContainsFunc(answers, counts)
 }
 
 // ranked returns the addresses that count, those of the latest failover, the one to be used first. primaries are those in use.
@@ -134,7 +161,7 @@ func ranked(answers []sentinelAnswer, latest int64, primaries []*node) (addrs []
 	}
 	slices.SortFunc(answers, func(a, b sentinelAnswer) int { return cmp.Compare(a.at, b.at) })
 	for _, a := range answers {
-		if a.epoch == latest {
+		if a.counted() == latest {
 			if votes[a.addr]++; votes[a.addr] == 1 {
 				addrs = append(addrs, a.addr)
 			}
@@ -156,6 +183,17 @@ func ranked(answers []sentinelAnswer, latest int64, primaries []*node) (addrs []
 
 // setPrimary has all calls go to a node, if it is a primary. One that is not stays known until the next look, and no longer.
 func (f *fleet) setPrimary(n *node) error {
+	if err := f.askWhether(n); err != nil {
+		return err
+	}
+	f.setPrimaries([]*node{n})
+	f.known.Store(true)
+	f.keepOnly(map[*node]bool{n: true})
+	return nil
+}
+
+// askWhether asks a node whether it is a primary that serves this gateway, and returns why it is none.
+func (f *fleet) askWhether(n *node) error {
 	if why := n.restsFor(); why != "" {
 		return fmt.Errorf("%s: %s", n.addr, why)
 	}
@@ -177,9 +215,6 @@ func (f *fleet) setPrimary(n *node) error {
 		}
 		return demotedError(nodeError(n, err).Error())
 	}
-	f.setPrimaries([]*node{n})
-	f.known.Store(true)
-	f.keepOnly(map[*node]bool{n: true})
 	return nil
 }
 
@@ -228,6 +263,8 @@ func (f *fleet) askSentinel(ctx context.Context, addr string) (primary string, e
 	if !isHost(host) || !isPort(port.number()) {
 		return "", 0, refusedError(fmt.Sprintf("it names a primary at %.*q, which is no address", addrShown, host+":"+port.text))
 	}
-	epoch, _ = strconv.ParseInt(values[replies-1].field("config-epoch").text, 10, 64) // 0 from one that may not say
+	if epoch, err = strconv.ParseInt(values[replies-1].field("config-epoch").text, 10, 64); err != nil {
+		epoch = 0 // it may not say, or says nonsense
+	}
 	return net.JoinHostPort(host, itoa(port.number())), max(epoch, 0), nil
 }

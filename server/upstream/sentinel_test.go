@@ -180,6 +180,68 @@ func TestSentinelsThatBeginAnew(t *testing.T) {
 	eventually(t, "they are believed", func() bool { return do(t, u, "PING").node == old.addr })
 }
 
+// TestOneSentinelThatDidNotBeginAnew: the others are believed, although it goes on to tell of a later failover; what it tells then counts no more, until most
+// tell the same.
+func TestOneSentinelThatDidNotBeginAnew(t *testing.T) {
+	begin := func() (u *Upstream, old, primary *fakeNode, sentinels [3]*fakeNode) {
+		u, old, primary, sentinels = failedOver(t)
+		sentinels[0].answer(naming(primary.addr, "2"))
+		sentinels[1].answer(naming(old.addr, "0"))
+		sentinels[2].answer(naming(old.addr, "0"))
+		return u, old, primary, sentinels
+	}
+	u, old, primary, sentinels := begin()
+	f := u.fleet.Load()
+	require.NoError(t, f.look(t.Context()))
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+	f.doubted(func(d *doubt) { d.most -= int64(doubtMax) })
+	for range 3 {
+		require.NoError(t, f.look(t.Context()))
+		require.Equal(t, old.addr, do(t, u, "PING").node)
+	}
+	for _, s := range sentinels[1:] {
+		s.answer(on("SENTINEL", func([]string) string { return hangup }))
+	}
+	require.ErrorContains(t, f.look(t.Context()), "it names "+primary.addr+" (config-epoch 2), which most Sentinels have given up")
+	require.Equal(t, old.addr, do(t, u, "PING").node)
+	sentinels[1].answer(naming(primary.addr, "2"))
+	require.NoError(t, f.look(t.Context()))
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+
+	u, old, primary, _ = begin()
+	_ = primary.listener.Close()
+	primary.hangUp()
+	f = u.fleet.Load()
+	require.Error(t, f.look(t.Context()))
+	require.Equal(t, primary.addr, (*f.primaries.Load())[0].addr)
+	f.doubted(func(d *doubt) { d.most -= int64(doubtMax) })
+	require.NoError(t, f.look(t.Context()))
+	require.Equal(t, old.addr, do(t, u, "PING").node)
+
+	u, old, primary, _ = begin()
+	primary.answer(isReplica)
+	eventually(t, "they are believed at once", func() bool { return do(t, u, "PING").node == old.addr })
+}
+
+// TestAFailoverIsHeardOf: it is remembered also while its primary is of no use, and given up only if most Sentinels do not know of it for a while.
+func TestAFailoverIsHeardOf(t *testing.T) {
+	const gone = "127.0.0.1:1"
+	u, _, primary, sentinels := failedOver(t)
+	sentinels[0].answer(naming(gone, "9"))
+	f := u.fleet.Load()
+	require.Error(t, f.look(t.Context()))
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+	sentinels[0].answer(on("SENTINEL", func([]string) string { return hangup }))
+	require.ErrorContains(t, f.look(t.Context()), sentinels[1].addr+": it knows nothing of the latest failover (config-epoch 2, not 9), to "+gone+", which is of no use")
+	sentinels[0].answer(naming(gone, "9"))
+	require.Error(t, f.look(t.Context()))
+	f.doubted(func(d *doubt) { d.most -= int64(doubtMax) })
+	for range 2 {
+		require.NoError(t, f.look(t.Context()))
+		require.Equal(t, primary.addr, do(t, u, "PING").node)
+	}
+}
+
 // TestFewSentinelsAreLeft: those that know only of earlier failovers are believed once the primary in use has been of no use for long.
 func TestFewSentinelsAreLeft(t *testing.T) {
 	u, old, primary, sentinels := failedOver(t)
@@ -213,6 +275,34 @@ func TestANewConfigurationRemembersFailovers(t *testing.T) {
 	cfg.Addrs = []string{other.addr}
 	u.SetConfig(cfg)
 	eventually(t, "other Sentinels are believed", func() bool { return do(t, u, "PING").node == old.addr })
+}
+
+// TestAFailoverWhileAConfigurationIsTried is remembered, too, however long that does not work.
+func TestAFailoverWhileAConfigurationIsTried(t *testing.T) {
+	old, primary := startFake(t, nil), startFake(t, nil)
+	first, second := startFake(t, naming(old.addr, "1")), startFake(t, naming(old.addr, "1"))
+	cfg := Config{Kind: Sentinel, Addrs: []string{first.addr, second.addr}, Master: "m"}
+	u := started(t, cfg)
+	first.answer(on("SENTINEL", func([]string) string { return hangup }))
+	cfg.Addrs = cfg.Addrs[:1]
+	u.SetConfig(cfg)
+	tried := func(problem string) func() bool {
+		return func() bool { s := u.Status(); return s.Changing && strings.Contains(s.Problem, problem) }
+	}
+	eventually(t, "it does not work", tried(first.addr))
+	second.answer(naming(primary.addr, "2"))
+	eventually(t, "the primary has changed", func() bool { return do(t, u, "PING").node == primary.addr })
+	first.answer(naming(old.addr, "1"))
+	eventually(t, "that is known", tried("it knows nothing of the latest failover"))
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+}
+
+// TestAnEpochThatIsNone, since no number is so long, is not the latest.
+func TestAnEpochThatIsNone(t *testing.T) {
+	old, primary := startFake(t, nil), startFake(t, nil)
+	addrs := []string{startFake(t, naming(old.addr, strings.Repeat("9", 30))).addr, startFake(t, naming(primary.addr, "3")).addr}
+	u := started(t, Config{Kind: Sentinel, Addrs: addrs, Master: "m"})
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
 }
 
 // TestANegativeEpoch is none.

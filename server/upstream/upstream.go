@@ -120,8 +120,8 @@ func (u *Upstream) SetConfig(cfg Config) {
 
 // change has calls go to the nodes of next once their topology is known, unless there is a later configuration by then.
 func (u *Upstream) change(current, next *fleet) {
-	next.remember(current)
 	for {
+		next.remember(current) // each time, since that one goes on looking
 		ctx, cancel := context.WithTimeout(context.Background(), lookMax)
 		err := next.look(ctx)
 		cancel()
