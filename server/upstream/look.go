@@ -19,7 +19,8 @@ const (
 	lookTroubled = 250 * time.Millisecond // while a primary rests, or slots have none
 	lookFailed   = time.Second            // after a new configuration has not worked
 	lookPause    = 20 * time.Millisecond  // at least, between two looks
-	lookShare    = 4                      // times as long as a look took, likewise: that of many ranges of slots is much work
+	lookShare    = 4                      // times as long as a look took, likewise: that of many ranges of slots is much work,
+	lookPauseMax = 500 * time.Millisecond // but no longer: one that took long has mostly waited for nodes that do not answer
 	lookMax      = 5 * time.Second        // that one look may take
 	clockMax     = 250 * time.Millisecond // likewise to be asked for the time, which is not urgent, while the next look may be
 	askMax       = connectMax * 5 / 4     // that one node may take to be connected and to answer
@@ -52,9 +53,14 @@ func (f *fleet) watch() {
 		select {
 		case <-f.done:
 			return
-		case <-time.After(jittered(max(lookPause, lookShare*took))):
+		case <-time.After(jittered(pauseAfterLook(took))):
 		}
 	}
+}
+
+// pauseAfterLook is how long no other look begins after one that took so long.
+func pauseAfterLook(took time.Duration) time.Duration {
+	return max(lookPause, min(lookShare*took, lookPauseMax))
 }
 
 // lookAfter is how long the topology is believed.

@@ -72,6 +72,13 @@ func TestAnOutdatedSentinel(t *testing.T) {
 	}
 }
 
+// TestALookThatWaitedLong for nodes that do not answer does not put off the next one for as long.
+func TestALookThatWaitedLong(t *testing.T) {
+	require.Equal(t, lookPause, pauseAfterLook(lookPause/lookShare/2))
+	require.Equal(t, lookShare*lookPause, pauseAfterLook(lookPause))
+	require.Equal(t, lookPauseMax, pauseAfterLook(lookMax))
+}
+
 // TestSentinelsThatAreSilent: those that answer are asked at once.
 func TestSentinelsThatAreSilent(t *testing.T) {
 	node := startFake(t, nil)
