@@ -207,7 +207,7 @@ func (s *Server) Apply(cfg *config.Config) {
 	s.Limits.Apply(cfg)
 	s.Executor.Apply(cfg, s.clientRoom(cfg))
 	if s.Gateway != nil {
-		s.Gateway.SetWaitRoom(s.waitRoom(cfg))
+		s.Gateway.SetWaitRoom(s.waitRoom(cfg), cfg.WaitMaxClients)
 	}
 	s.LimitTimes(cfg)
 	s.ObserveKeys(cfg)

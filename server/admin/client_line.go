@@ -64,10 +64,14 @@ func appendClient(c *command.Ctx, dst []byte, cl *command.Client) []byte {
 	number("resp", int64(cl.Reply.Proto()))
 	field("lib-name", cl.LibName)
 	field("lib-ver", cl.LibVer)
-	if w, waits := cl.Blocked.(command.Waiter); waits {
-		what, until := w.Awaits()
-		field("waits-for", oneWord(what))
-		number("waits-ms", max(until-c.NowNs, 0)/int64(time.Millisecond))
+	awaited, waits := exec.AwaitedBy(cl)
+	if w, here := cl.Blocked.(command.Waiter); here {
+		awaited.What, awaited.Until = w.Awaits()
+		waits = true
+	}
+	if waits {
+		field("waits-for", oneWord(awaited.What))
+		number("waits-ms", max(awaited.Until-c.NowNs, 0)/int64(time.Millisecond))
 	}
 	return append(dst, '\n')
 }

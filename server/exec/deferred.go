@@ -65,6 +65,7 @@ type deferred struct {
 	bytes  int // of commands under way, and of replies that are kept
 	rests  rest
 	waits  bool // the last answer is one that the next commands wait for
+	awaits Awaited
 
 	expected int // bytes of a reply: as many as the largest of late
 
@@ -156,11 +157,25 @@ func (x *Executor) Defer(c *command.Ctx, a *Answer, size int) {
 	x.Gate.Set(command.GateDeferred, true)
 }
 
+// Awaited is what a client waits for elsewhere, and until when at the latest, in ns by the server's clock.
+type Awaited struct {
+	What  string
+	Until int64
+}
+
+// AwaitedBy returns what a client waits for that has a command deferred by DeferWaiting, and reports whether it does. The executor's lock is held.
+func AwaitedBy(cl *command.Client) (Awaited, bool) {
+	if d := deferredOf(cl); d != nil && d.waits {
+		return d.awaits, true
+	}
+	return Awaited{}, false
+}
+
 // DeferWaiting is Defer for a command that makes its client wait: its next commands run when a has been answered, and a client that sends
 // nothing more has gone, as one that blocks has.
-func (x *Executor) DeferWaiting(c *command.Ctx, a *Answer, size int) {
+func (x *Executor) DeferWaiting(c *command.Ctx, a *Answer, size int, awaits Awaited) {
 	x.Defer(c, a, size)
-	a.waits, a.queue.waits = true, true
+	a.waits, a.queue.waits, a.queue.awaits = true, true, awaits
 	c.Client.Conn.AwaitReplies(a.queue.keepsOpen())
 }
 
@@ -196,7 +211,7 @@ func (x *Executor) BeginReply(a *Answer) *resp.Writer {
 func (x *Executor) EndReply(a *Answer) {
 	d := a.queue
 	if a.waits {
-		d.waits = false
+		d.waits, d.awaits = false, Awaited{}
 	}
 	x.deferrals.underWay--
 	x.Gate.Set(command.GateDeferred, x.deferrals.underWay > 0)

@@ -59,7 +59,7 @@ type Gateway struct {
 
 	Counts Counts
 
-	waitRoom int // for how many calls that wait at the upstream there are descriptors
+	waitRoom int // how many calls may wait at the upstream
 	waiting  int // how many do
 
 	now    int64 // upstream.Now when the commands came that are being run
@@ -120,11 +120,21 @@ func (g *Gateway) Hooks(h exec.Hooks) exec.Hooks {
 // SharedConns is how many connections to a node calls share at most.
 const SharedConns = upstream.LinksMax
 
-// SetWaitRoom says for how many calls that wait at the upstream there are descriptors. The caller holds the executor's lock, or nothing runs yet.
-func (g *Gateway) SetWaitRoom(room int) {
+// SetWaitRoom says how many calls may wait at the upstream, of those that wait-max-clients asks for: there are descriptors for no more. The caller holds the
+// executor's lock, or nothing runs yet.
+func (g *Gateway) SetWaitRoom(room, asked int) {
+	if room < asked && room != g.waitRoom {
+		g.core.Logger.Warn("wait-max-clients lowered to what the limit on open files leaves", "wait-max-clients", room, "asked", asked)
+	}
 	g.waitRoom = room
 	g.Up.BoundAlones(room)
 }
+
+// Waiting returns how many calls wait at the upstream. The caller holds the executor's lock.
+func (g *Gateway) Waiting() int { return g.waiting }
+
+// WaitingMax returns how many may. The caller holds the executor's lock.
+func (g *Gateway) WaitingMax() int { return g.waitRoom }
 
 // Start looks at the upstream, and goes on looking until Close. The error is one that waiting will not mend.
 func (g *Gateway) Start(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 
 	"headgate/internal/ascii"
 	"headgate/server/command"
+	"headgate/server/exec"
 	"headgate/server/limiter"
 	"headgate/server/limiter/scripted"
 	"headgate/server/limits"
@@ -367,7 +368,7 @@ func (g *Gateway) Wait(c *command.Ctx, ms int64) bool {
 		c.Err(errCrossSlot)
 		return true
 	}
-	if g.waiting >= min(c.Cfg.WaitMaxClients, g.waitRoom) {
+	if g.waiting >= g.waitRoom {
 		k := g.newCall(c, passedLimit{})
 		k.way.Slot, k.way.Keeps = slot, true
 		k.way.Request = appendCommand(k.way.Request, withoutWait(c.Args)...)
@@ -379,11 +380,21 @@ func (g *Gateway) Wait(c *command.Ctx, ms int64) bool {
 	k.way.Deadline = until + int64(c.Cfg.UpstreamTimeout)
 	g.waiting++
 	k.waits = true
-	g.exec.DeferWaiting(c, &k.Answer, len(k.way.Request))
+	g.exec.DeferWaiting(c, &k.Answer, len(k.way.Request), exec.Awaited{What: firstKey(c), Until: c.NowNs + ms*int64(time.Millisecond)})
 	k.Leave = g.Up.SendAlone(&k.way, upstream.Wait{Until: until, Words: func(left time.Duration) []byte {
 		return appendCommand(nil, withWait(argumentsOf(k.way.Request), left)...)
 	}})
 	return true
+}
+
+// firstKey is the first key of a command, "" if it has none.
+func firstKey(c *command.Ctx) string {
+	for _, spec := range c.Cmd.Keys {
+		for _, i := range spec.Find(nil, c.Args) {
+			return string(c.Args[i])
+		}
+	}
+	return ""
 }
 
 // withoutWait returns the arguments of a call that says for how long it may wait, but for that.

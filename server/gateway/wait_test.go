@@ -96,15 +96,27 @@ func TestWaitsLeaveDescriptors(t *testing.T) {
 	home, addr := startServer(t)
 	srv, gate := startGateway(t, "redis://"+addr)
 	srv.Lock()
-	srv.Gateway.SetWaitRoom(1)
+	srv.Gateway.SetWaitRoom(1, 10)
 	srv.Unlock()
+	figures := func(waiting, most int) {
+		t.Helper()
+		require.Contains(t, gate.ask("INFO limiters"), fmt.Sprintf("limiter_waiting:%d\r\n", waiting))
+		srv.Lock()
+		defer srv.Unlock()
+		require.Equal(t, most, srv.Gateway.WaitingMax())
+	}
+	figures(0, 1)
 	require.Equal(t, "[0 1 0 -1 3600000 a]", gate.ask("RL.ACQUIRE q 1 1h MEMBER a"))
 	waits := dial(t, gate.addr)
 	waits.send("RL.ACQUIRE q 1 1h MEMBER b WAIT 1h")
 	requireWaiting(t, home, 1)
 	require.True(t, strings.HasPrefix(gate.ask("RL.ACQUIRE q 1 1h MEMBER c WAIT 1h"), "[1 1 0 "))
+	figures(1, 1)
+	require.Equal(t, 1, strings.Count(gate.ask("CLIENT LIST"), " waits-for=q waits-ms="))
 	gate.converse("RL.RELEASE q a | 1")
 	require.Equal(t, "[0 1 0 -1 3600000 b]", waits.read())
+	figures(0, 1)
+	require.NotContains(t, gate.ask("CLIENT LIST"), "waits-for")
 }
 
 // TestWaitsWhereNoConnectionIsLeft: where the server behind serves as many clients as it may, one more call that would wait is limited at once, as if too

@@ -144,6 +144,22 @@ func nodeFamilies() (list []*family) {
 
 func isGateway(r *Reports) bool { return r.Gateway != nil }
 
+// waiting is how many calls of limiters wait, here or at the upstream.
+func (s *readings) waiting() int {
+	if s.Gateway != nil {
+		return s.Gateway.Waiting()
+	}
+	return s.Limits.Waits.Now
+}
+
+// waitingMax is how many may.
+func (s *readings) waitingMax() int {
+	if s.Gateway != nil {
+		return s.Gateway.WaitingMax()
+	}
+	return s.cfg.WaitMaxClients
+}
+
 // kindOf is what an upstream is, in a word.
 func kindOf(s *upstream.Status) string {
 	switch {
