@@ -204,6 +204,8 @@ func (a *aloneCall) askNode(n *node) (reply []byte, failure *Failure) {
 	}
 	var timeout net.Error
 	switch {
+	case errors.As(err, new(unsentError)): // it cannot have run
+		failure = n.failure(Unreachable, "the request could not be sent: "+reason(err))
 	case errors.As(err, &timeout) && timeout.Timeout():
 		n.figures.timeouts.Add(1)
 		n.up.totals.timeouts.Add(1)
@@ -237,6 +239,8 @@ func (n *node) parted(err error) (failure *Failure) {
 
 // unsentError is why a request was not written whole.
 type unsentError struct{ error }
+
+func (e unsentError) Unwrap() error { return e.error }
 
 // BoundAlones says how many connections there may be that one call at a time has. As many calls may come by SendAlone; connections that are kept idle
 // beside theirs are closed to make room.
@@ -322,7 +326,7 @@ type alone struct {
 // ask sends a request and returns its reply, or why there is none by the deadline; then the connection is of no use any more.
 func (a *alone) ask(request []byte, deadline int64) ([]byte, error) {
 	if err := a.conn.SetDeadline(time.Now().Add(time.Duration(deadline - Now()))); err != nil {
-		return nil, err
+		return nil, unsentError{err}
 	}
 	if _, err := a.conn.Write(request); err != nil {
 		return nil, unsentError{err}

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"log/slog"
+	"net"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -290,4 +292,36 @@ func TestASlowConnectionOfACall(t *testing.T) {
 	require.Greater(t, n.alones.arrived.Load(), begin)
 	require.Greater(t, n.heard.Load(), begin)
 	require.False(t, n.silentSince(begin))
+}
+
+// TestAWaitThatIsNotSent has not run, and does not count as lost.
+func TestAWaitThatIsNotSent(t *testing.T) {
+	node := startFake(t, nil)
+	u := started(t, Config{Addrs: []string{node.addr}})
+	n := u.fleet.Load().all()[0]
+	for _, why := range []string{"i/o timeout", "closed pipe"} {
+		ours, theirs := net.Pipe() // of which nobody reads
+		defer theirs.Close()
+		if why == "closed pipe" {
+			require.NoError(t, theirs.Close())
+		}
+		n.alones.put(&alone{node: n, key: linkKey{proto: 2}, conn: ours, came: make(chan []byte, 1)})
+		failure := newWait(u, 20*time.Millisecond, 0).wait(t).failure
+		require.NotNil(t, failure)
+		require.False(t, failure.mayHaveRun())
+		require.Contains(t, failure.Detail, why)
+	}
+	require.Zero(t, u.Status().Lost)
+}
+
+// TestANodeThatHasLeftIsNotTriedOut, as if its own end were news.
+func TestANodeThatHasLeftIsNotTriedOut(t *testing.T) {
+	var log logged
+	u := New(Config{Addrs: []string{"127.0.0.1:1"}}, slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(u.Close)
+	n := u.fleet.Load().all()[0]
+	n.rest("it does not answer")
+	require.True(t, n.shut())
+	n.tryOut()
+	require.NotContains(t, log.String(), "still rests")
 }

@@ -392,6 +392,9 @@ func (n *node) tryOut() {
 	var refusal refusedError
 	if err != nil && !errors.As(problemOf(err), &refusal) {
 		was, why := n.restsFor(), problemOf(err).Error()
+		if why == closedDetail {
+			return // it has left the topology, and only calls that wait there keep it
+		}
 		n.resting.Store(n.failure(Resting, why))
 		n.restOn()
 		if why != was {
