@@ -237,7 +237,7 @@ func TestUnknownWordsAreNamed(t *testing.T) {
 		"RL.TAKE 1 GCRA 10 5 1s k":                       {"ERR syntax error, try RL.TAKE numpairs ", "(unknown word '5' after 1 pair; a limit is one argument: quote it in full, as in \"GCRA …\")"},
 		"RL.RESERVE 2 p k gcra 10 5 1s k TTL 1s":         {"ERR syntax error, try RL.RESERVE numpairs ", "(unknown word '5' after 2 pairs; a limit is one argument: quote it in full, as in \"gcra …\")"},
 		"RL.TAKE 2 p k p k2 x y":                         {"ERR syntax error, try RL.TAKE numpairs ", "(unknown word 'x' after 2 pairs)"},
-		"RL.TAKE 1 p k COTS 2":                           {"ERR syntax error, try RL.TAKE numpairs ", "(unknown word 'COTS' after 1 pair, did you mean COSTS?)"},
+		"RL.TAKE 1 p k COTS 2":                           {"ERR syntax error, try RL.TAKE numpairs ", "(unknown word 'COTS' after 1 pair, did you mean COST?)"},
 		"RL.TAKE 1 p k COSTS 1 2":                        {"ERR COSTS must give one cost for each pair", ""},
 		"RL.TAKE 1 p k COSTS 1 x":                        {"ERR syntax error, try RL.TAKE numpairs ", "(unknown word 'x' after COSTS with one number for each pair)"},
 		"RL.TAKE 1 p k COST":                             {"ERR syntax error, try RL.TAKE numpairs ", "(COST needs a value)"},
