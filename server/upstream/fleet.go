@@ -31,8 +31,7 @@ type fleet struct {
 
 	owning  sync.Mutex // one change of slots and runs at a time
 	looking sync.Mutex // one look at a time
-	epoch   int64      // of the latest failover that is known, as Sentinels count; guarded by looking, and so are
-	chosen  string     // the primary that it led to,
+	latest  failover   // that is known; guarded by looking, and so are
 	doubt   doubt      // and
 	retired []failover // later ones that are not believed any more
 

@@ -25,12 +25,9 @@ func (e demotedError) Error() string { return string(e) }
 
 // sentinelAnswer is what a Sentinel says of the primary.
 type sentinelAnswer struct {
-	at    int    // of Addrs
-	addr  string // the primary's
-	epoch int64  // of the failover that it knows of; 0: it did not say
-	err   error
-
-	outvoted bool // see discount
+	at int // of Addrs
+	failover
+	err error
 }
 
 // askSentinels finds the primary that the Sentinels name, and sees that it is one. One that is cut off from the others has missed failovers, so that what
@@ -41,39 +38,22 @@ func (f *fleet) askSentinels(ctx context.Context) error {
 	if len(answers) == 0 {
 		return &lookError{failures}
 	}
-	f.discount(answers)
-	current, earlier := f.byFailover(answers)
-	if len(current) > 0 {
-		f.doubt.useless = 0
-	}
-	believed := f.doubt.believes(len(earlier), len(f.cfg.Addrs), Now())
-	claims := [][]sentinelAnswer{current, earlier}
-	switch {
-	case believed && !f.doubt.demoted:
-		slices.Reverse(claims)
-	case believed:
-	case len(current) == 0:
+	claims := f.claims(answers, Now())
+	if claims == nil {
 		return f.stay(answers, failures)
-	default:
-		claims = claims[:1]
 	}
-	for _, claim := range claims {
-		if len(claim) == 0 {
-			continue
+	for _, c := range claims {
+		if latest := heard(answers, c.addrs[0]); latest.epoch > f.latest.epoch && !slices.Contains(f.retired, latest) {
+			f.latest = latest
 		}
-		latest := latestEpoch(claim)
-		addrs := ranked(claim, latest, *f.primaries.Load())
-		if latest > f.epoch {
-			f.heardOf(latest, addrs[0])
-		}
-		unfit := f.follow(addrs)
+		unfit := f.follow(c.addrs)
 		if unfit == nil {
-			f.settle(latest, (*f.primaries.Load())[0].addr, claim, current)
+			f.settle((*f.primaries.Load())[0].addr, c.byMost, answers)
 			return nil
 		}
 		failures = append(failures, unfit...)
 	}
-	f.doubt.demoted = f.isDemoted()
+	f.doubt.finds(f.unfit(), Now())
 	return &lookError{failures}
 }
 
@@ -144,13 +124,13 @@ func (f *fleet) sentinelAnswers(ctx context.Context) (answers []sentinelAnswer, 
 }
 
 // suffice reports whether answers are not outdated, as far as can be told: they know of the latest failover that is known here, or most Sentinels have
-// given them. While there is a doubt, the number counts alone.
+// given them. While there is a doubt, or the primary in use is left alone, the number counts alone.
 func (f *fleet) suffice(answers []sentinelAnswer) bool {
 	if len(answers) > len(f.cfg.Addrs)/2 {
 		return true
 	}
-	counts := func(a sentinelAnswer) bool { return a.epoch >= f.epoch && !f.isOutvoted(a) }
-	return f.known.Load() && f.doubt == doubt{} && slices.ContainsFunc(answers, counts)
+	rests := func(n *node) bool { return n.restsFor() != "" }
+	return f.known.Load() && f.doubt == doubt{} && !slices.ContainsFunc(*f.primaries.Load(), rests) && slices.ContainsFunc(answers, f.counts)
 }
 
 // ranked returns the addresses that count, those of the latest failover, the one to be used first. primaries are those in use.
@@ -161,7 +141,7 @@ func ranked(answers []sentinelAnswer, latest int64, primaries []*node) (addrs []
 	}
 	slices.SortFunc(answers, func(a, b sentinelAnswer) int { return cmp.Compare(a.at, b.at) })
 	for _, a := range answers {
-		if a.counted() == latest {
+		if a.epoch == latest {
 			if votes[a.addr]++; votes[a.addr] == 1 {
 				addrs = append(addrs, a.addr)
 			}

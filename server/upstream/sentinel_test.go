@@ -155,13 +155,17 @@ func TestALaterFailoverIsRemembered(t *testing.T) {
 // TestWhichAnswersSuffice: Sentinels that are somewhat slow are waited for as long as what the others say may be outdated.
 func TestWhichAnswersSuffice(t *testing.T) {
 	f := open(t, Config{Kind: Sentinel, Addrs: []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, Master: "m"}).fleet.Load()
-	one, two := []sentinelAnswer{{epoch: 1}}, []sentinelAnswer{{epoch: 1}, {epoch: 2}}
+	first, second := failover{1, "127.0.0.1:4"}, failover{2, "127.0.0.1:5"}
+	one, two := []sentinelAnswer{{failover: first}}, []sentinelAnswer{{failover: first}, {failover: second}}
 	require.False(t, f.suffice(one), "nothing is known yet")
 	require.True(t, f.suffice(two), "these are most of them")
 	f.known.Store(true)
-	f.epoch = 2
+	f.latest = second
 	require.False(t, f.suffice(one))
 	require.True(t, f.suffice(two[1:]))
+	require.False(t, f.suffice([]sentinelAnswer{{failover: failover{2, "127.0.0.1:4"}}}), "it names another primary")
+	f.doubt.useless = Now()
+	require.False(t, f.suffice(two[1:]), "the primary is of no use")
 }
 
 // TestSentinelsThatBeginAnew: where most of them know only of earlier failovers, they are believed at once if the primary in use is none any more, and else
@@ -173,7 +177,7 @@ func TestSentinelsThatBeginAnew(t *testing.T) {
 	sentinels[2].answer(on("SENTINEL", func([]string) string { return hangup }))
 	require.Error(t, f.look(t.Context()))
 	require.Equal(t, primary.addr, do(t, u, "PING").node)
-	f.doubted(func(d *doubt) { d.most -= int64(doubtMax) })
+	f.doubted(func(d *doubt) { d.since -= int64(doubtMax) })
 	require.NoError(t, f.look(t.Context()))
 	require.Equal(t, old.addr, do(t, u, "PING").node)
 	require.NoError(t, f.look(t.Context()), "what they say is the latest now")
@@ -201,7 +205,7 @@ func TestOneSentinelThatDidNotBeginAnew(t *testing.T) {
 	f := u.fleet.Load()
 	require.NoError(t, f.look(t.Context()))
 	require.Equal(t, primary.addr, do(t, u, "PING").node)
-	f.doubted(func(d *doubt) { d.most -= int64(doubtMax) })
+	f.doubted(func(d *doubt) { d.since -= int64(doubtMax) })
 	for range 3 {
 		require.NoError(t, f.look(t.Context()))
 		require.Equal(t, old.addr, do(t, u, "PING").node)
@@ -221,7 +225,7 @@ func TestOneSentinelThatDidNotBeginAnew(t *testing.T) {
 	f = u.fleet.Load()
 	require.Error(t, f.look(t.Context()))
 	require.Equal(t, primary.addr, (*f.primaries.Load())[0].addr)
-	f.doubted(func(d *doubt) { d.most -= int64(doubtMax) })
+	f.doubted(func(d *doubt) { d.since -= int64(doubtMax) })
 	require.NoError(t, f.look(t.Context()))
 	require.Equal(t, old.addr, do(t, u, "PING").node)
 
@@ -242,7 +246,7 @@ func TestAFailoverIsHeardOf(t *testing.T) {
 	require.ErrorContains(t, f.look(t.Context()), sentinels[1].addr+": it knows nothing of the latest failover (config-epoch 2, not 9), to "+gone+", which is of no use")
 	sentinels[0].answer(naming(gone, "9"))
 	require.Error(t, f.look(t.Context()))
-	f.doubted(func(d *doubt) { d.most -= int64(doubtMax) })
+	f.doubted(func(d *doubt) { d.since -= int64(doubtMax) })
 	for range 2 {
 		require.NoError(t, f.look(t.Context()))
 		require.Equal(t, primary.addr, do(t, u, "PING").node)
@@ -319,24 +323,118 @@ func TestANegativeEpoch(t *testing.T) {
 	require.Equal(t, node.addr, do(t, u, "PING").node)
 }
 
-// TestDoubts: what counts is without a gap.
+// TestWhatSentinelsNameAtOneEpoch: one does not lead away from what most of them name, also if it is the only one that answers.
+func TestWhatSentinelsNameAtOneEpoch(t *testing.T) {
+	old, primary := startFake(t, nil), startFake(t, nil)
+	first, second, third := startFake(t, naming(old.addr, "2")), startFake(t, naming(primary.addr, "2")), startFake(t, naming(primary.addr, "2"))
+	u := started(t, Config{Kind: Sentinel, Addrs: []string{first.addr, second.addr, third.addr}, Master: "m"})
+	f := u.fleet.Load()
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+	for _, s := range []*fakeNode{second, third} {
+		s.answer(on("SENTINEL", func([]string) string { return hangup }))
+	}
+	for range 2 {
+		require.ErrorContains(t, f.look(t.Context()), first.addr+": it names "+old.addr+", and not "+primary.addr+", after the same failover (config-epoch 2)")
+		require.Equal(t, primary.addr, do(t, u, "PING").node)
+	}
+}
+
+// TestOneSentinelThatIsNear and outdated does not keep the gateway from what the others name, who take longer to answer.
+func TestOneSentinelThatIsNear(t *testing.T) {
+	old, primary := startFake(t, nil), startFake(t, nil)
+	first, second, third := startFake(t, naming(old.addr, "2")), startFake(t, naming(old.addr, "2")), startFake(t, naming(old.addr, "2"))
+	u := started(t, Config{Kind: Sentinel, Addrs: []string{first.addr, second.addr, third.addr}, Master: "m"})
+	f := u.fleet.Load()
+	_ = old.listener.Close()
+	old.hangUp()
+	later := naming(primary.addr, "3")
+	for _, s := range []*fakeNode{second, third} {
+		s.answer(func(args []string) string {
+			time.Sleep(sentinelGrace + sentinelGrace/2)
+			return later(args)
+		})
+	}
+	_ = f.look(t.Context())
+	require.NoError(t, f.look(t.Context()))
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+}
+
+// TestSentinelsThatDisagree: five that name four primaries do not lead away from one that is of use.
+func TestSentinelsThatDisagree(t *testing.T) {
+	primary := startFake(t, nil)
+	answers := []func([]string) string{naming(primary.addr, "5"), naming(primary.addr, "5"), naming("127.0.0.1:1", "3"), naming("127.0.0.1:2", "2"), naming("127.0.0.1:3", "0")}
+	cfg := Config{Kind: Sentinel, Master: "m"}
+	for _, answer := range answers {
+		cfg.Addrs = append(cfg.Addrs, startFake(t, answer).addr)
+	}
+	u := started(t, cfg)
+	f := u.fleet.Load()
+	for range 2 {
+		require.NoError(t, f.look(t.Context()))
+		f.doubted(func(d *doubt) { require.Empty(t, d.addr) })
+	}
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+}
+
+// TestWhatIsRetiredIsRemembered by a new configuration, and counts again once what most had led to has been of no use for long.
+func TestWhatIsRetiredIsRemembered(t *testing.T) {
+	u, old, primary, sentinels := failedOver(t)
+	f := u.fleet.Load()
+	sentinels[0].answer(naming(primary.addr, "2"))
+	sentinels[1].answer(naming(old.addr, "0"))
+	sentinels[2].answer(naming(old.addr, "0"))
+	require.NoError(t, f.look(t.Context()))
+	f.doubted(func(d *doubt) { d.since -= int64(doubtMax) })
+	require.NoError(t, f.look(t.Context()))
+	require.Equal(t, old.addr, do(t, u, "PING").node)
+	cfg := f.cfg
+	cfg.Addrs = []string{cfg.Addrs[2], cfg.Addrs[1], cfg.Addrs[0]}
+	u.SetConfig(cfg)
+	eventually(t, "it is in use", func() bool { return !u.Status().Changing })
+	f = u.fleet.Load()
+	require.NoError(t, f.look(t.Context()))
+	require.Equal(t, old.addr, do(t, u, "PING").node)
+
+	sentinels[1].answer(on("SENTINEL", func([]string) string { return hangup }))
+	old.answer(isReplica)
+	require.Error(t, f.look(t.Context()))
+	require.Equal(t, old.addr, (*f.primaries.Load())[0].addr)
+	f.doubted(func(d *doubt) { d.useless -= int64(doubtMax) })
+	require.NoError(t, f.look(t.Context()))
+	require.Equal(t, primary.addr, do(t, u, "PING").node)
+}
+
+// TestDoubts: what counts is without a gap, which silence is not unless it is long.
 func TestDoubts(t *testing.T) {
 	now := int64(time.Hour)
-	later := now + int64(doubtMax)
 	var d doubt
-	require.False(t, d.believes(2, 3, now))
-	require.False(t, d.believes(1, 3, now+1), "most have not said so")
-	require.False(t, d.believes(2, 3, later))
-	require.True(t, d.believes(2, 3, later+int64(doubtMax)))
-	d = doubt{}
+	hears := func(most string, votes map[string]int, after time.Duration) bool {
+		now += int64(after)
+		d.hears(most, votes, 3, now)
+		return d.believes(most, now)
+	}
+	two := map[string]int{"b": 2}
+	require.False(t, hears("b", two, 0))
+	require.False(t, hears("b", two, doubtMax/3))
+	require.False(t, hears("", map[string]int{"b": 1, "a": 1}, doubtMax/3), "one is silent")
+	require.True(t, hears("b", two, doubtMax-2*(doubtMax/3)))
+	require.False(t, hears("", map[string]int{"a": 2}, 0), "most name another one")
+	require.False(t, hears("b", two, 0))
+	require.False(t, hears("c", map[string]int{"c": 2}, doubtMax/2))
+	require.False(t, hears("c", map[string]int{"c": 2}, doubtMax-1))
+	require.True(t, hears("c", map[string]int{"c": 2}, 1))
+	require.False(t, hears("c", map[string]int{"c": 2}, doubtMax), "that was long ago")
+	require.False(t, hears("", nil, doubtMax))
+	require.Zero(t, d)
+
 	d.finds([]error{errClusterDown}, now)
-	require.False(t, d.believes(1, 3, later-1))
-	require.True(t, d.believes(1, 3, later))
-	d.finds(nil, later)
-	require.False(t, d.believes(1, 3, later))
-	d.finds([]error{demotedError("it is a replica")}, later)
-	require.False(t, d.believes(1, 3, later))
-	require.True(t, d.believes(1, 1, later))
+	require.False(t, d.isUseless(now+int64(doubtMax)-1))
+	require.True(t, d.isUseless(now+int64(doubtMax)))
+	require.False(t, hears("b", two, 0))
+	d.finds([]error{demotedError("it is a replica")}, now)
+	require.True(t, hears("b", two, 0), "at once")
+	d.finds(nil, now)
+	require.False(t, d.isUseless(now+int64(doubtMax)))
 }
 
 // TestAddressesThatAreNone: what a Sentinel names is told on only if it can be a host and a port.
