@@ -85,7 +85,7 @@ type Counts struct {
 
 // New returns the gateway of an executor, as the configuration has it, which Check has found right. It connects nothing yet.
 func New(x *exec.Executor, l *limits.Limits) *Gateway {
-	g := &Gateway{core: x.Core, exec: x, limits: l, scripts: map[*scripted.Script]*upstream.Script{}}
+	g := &Gateway{core: x.Core, exec: x, limits: l, scripts: map[*scripted.Script]*upstream.Script{}, waitRoom: notSet}
 	cfg := x.Config.Get()
 	c, err := g.upstreamConfig(cfg)
 	if err != nil { // the start says so before anything is asked
@@ -119,6 +119,9 @@ func (g *Gateway) Hooks(h exec.Hooks) exec.Hooks {
 
 // SharedConns is how many connections to a node calls share at most.
 const SharedConns = upstream.LinksMax
+
+// notSet is waitRoom before it is told of.
+const notSet = -1
 
 // SetWaitRoom says how many calls may wait at the upstream, of those that wait-max-clients asks for: there are descriptors for no more. The caller holds the
 // executor's lock, or nothing runs yet.

@@ -197,13 +197,13 @@ func (a *aloneCall) askNode(n *node) (reply []byte, failure *Failure) {
 	if err == nil {
 		return reply, nil
 	}
-	if !waited {
-		err = errTooLate
-	} else if parted {
+	if waited && parted {
 		return nil, n.parted(err)
 	}
 	var timeout net.Error
 	switch {
+	case !waited: // the client has hung up, which is no fault of the node's
+		failure = n.failure(Lost, reason(errTooLate))
 	case errors.As(err, new(unsentError)): // it cannot have run
 		failure = n.failure(Unreachable, "the request could not be sent: "+reason(err))
 	case errors.As(err, &timeout) && timeout.Timeout():

@@ -314,6 +314,20 @@ func TestAWaitThatIsNotSent(t *testing.T) {
 	require.Zero(t, u.Status().Lost)
 }
 
+// TestAClientThatHangsUp while its call waits is no fault of the node's, and does not count as lost.
+func TestAClientThatHangsUp(t *testing.T) {
+	node := startFake(t, on("RL.GCRA", func([]string) string { return stall }))
+	u := started(t, Config{Addrs: []string{node.addr}})
+	c := newCall("RL.GCRA", "k")
+	c.At = Now()
+	c.Deadline = c.At + int64(longWait)
+	leave := u.SendAlone(&c.Call, Wait{Until: c.Deadline, Words: func(time.Duration) []byte { return c.Request }})
+	eventually(t, "it waits", func() bool { return node.count("RL.GCRA") == 1 })
+	leave()
+	require.NotNil(t, c.wait(t).failure)
+	require.Zero(t, u.Status().Lost)
+}
+
 // TestANodeThatHasLeftIsNotTriedOut, as if its own end were news.
 func TestANodeThatHasLeftIsNotTriedOut(t *testing.T) {
 	var log logged
