@@ -60,10 +60,15 @@ func (e *Engine) tick(L *lua.LState) int {
 	e.budget.Spend(stepsPerTick)
 	h := e.run.heap
 	h.ticks++
-	if h.ticks%ticksPerDepthCheck == 0 {
+	used := limits.UsedRegisters(L)
+	limits.GrowByHalf(L)
+	if h.ticks%ticksPerDepthCheck == 0 || used > registersMax {
 		e.checkDepth(L)
 	}
 	e.look() // the steps may all take long: they compare long strings, or look them up in tables
+	if used > manyRegisters {
+		e.checkHeap() // each coroutine may have as many
+	}
 	if h.ticks%ticksPerHeapCheck == 0 {
 		e.checkHeap()
 		var frame [1]uintptr
@@ -73,6 +78,15 @@ func (e *Engine) tick(L *lua.LState) int {
 	}
 	L.Push(ticked)
 	return 1
+}
+
+// many returns how many steps a call of a function with varargs takes besides its own: a whole tick where many registers are in use.
+func many(L *lua.LState) int {
+	limits.GrowByHalf(L)
+	if limits.UsedRegisters(L) > manyRegisters {
+		return push(L, ticked)
+	}
+	return push(L, notMany)
 }
 
 // look ends a slice whose time is over.
@@ -92,6 +106,7 @@ func (e *Engine) checkDepth(L *lua.LState) {
 	if e.run.sandbox.overflowed {
 		if e.isDeep(L, callsMargin+handlerCalls) {
 			e.budget.Depth = e.budget.HandlersMax() // nothing handles this one
+			e.run.sandbox.exhausted = true
 			L.Error(lua.LString(limits.TooDeepInHandler), 0)
 		}
 		return
@@ -126,6 +141,9 @@ func callDepth(L *lua.LState) int {
 
 // ticked is stepsPerTick as a Lua value.
 var ticked lua.LValue = lua.LNumber(stepsPerTick)
+
+// notMany is 0 as a Lua value.
+var notMany lua.LValue = lua.LNumber(0)
 
 // check is limits.Budget.Check: the steps are used up, or a large allocation
 // comes.

@@ -185,7 +185,7 @@ func (e *Engine) Run(s *Script, keys, args [][]byte, w *resp.Writer) {
 	L.Push(s.function)
 	L.Push(e.run.keys)
 	L.Push(e.run.argv)
-	e.finish(e.eval, L.PCall(2, 1, e.eval.outermost), w)
+	e.finish(e.eval, e.eval.guarded(L, 2, 1, e.eval.outermost), w)
 }
 
 // RunFunction runs f as Run runs a script. What it is given is copied, because a
@@ -197,7 +197,7 @@ func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
 	L := e.library.L
 	if e.heapLimit() > e.options.MaxHeapBytes+largeArguments || f.Library.heap.isFull() {
 		L.Push(e.library.countGiven)
-		if err := L.PCall(0, 0, e.library.outermost); err != nil {
+		if err := e.library.guarded(L, 0, 0, e.library.outermost); err != nil {
 			e.finish(e.library, err, w)
 			return
 		}
@@ -207,7 +207,7 @@ func (e *Engine) RunFunction(f *Function, keys, args [][]byte, w *resp.Writer) {
 	L.Push(f.callback)
 	L.Push(copyStrings(L, keys))
 	L.Push(copyStrings(L, args))
-	e.finish(e.library, L.PCall(2, 1, e.library.outermost), w)
+	e.finish(e.library, e.library.guarded(L, 2, 1, e.library.outermost), w)
 }
 
 // largeArguments is from how many bytes on a function's arguments, which it may keep,

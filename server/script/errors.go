@@ -17,6 +17,7 @@ import (
 // is unwound. It makes a table of it, with the place where it happened, as
 // Redis's own handler does.
 func (s *sandbox) describe(L *lua.LState) int {
+	failQuietly(L)
 	limits.CloseUpvalues(L, 0)
 	L.Push(s.description(L))
 	return 1
@@ -24,6 +25,7 @@ func (s *sandbox) describe(L *lua.LState) int {
 
 // describeRead is describe for an error that load returns.
 func (s *sandbox) describeRead(L *lua.LState) int {
+	failQuietly(L)
 	s.closeAbove(L)
 	L.Push(s.description(L))
 	return 1
@@ -68,6 +70,7 @@ func (e *Engine) source(f frame) string {
 // changes. Like all that PCall has handle errors it must not raise one: gopher-lua then describes the whole stack, and takes a time that grows with the
 // square of its depth, at each pcall that the error passes.
 func (s *sandbox) explainCaught(L *lua.LState) int {
+	failQuietly(L)
 	v := L.Get(1)
 	if s.engine.run.stopped == "" {
 		s.closeAbove(L)
@@ -136,7 +139,10 @@ func (s *sandbox) explain(L *lua.LState, v lua.LValue, level int) lua.LValue {
 	if f.fn.IsG {
 		// The metamethods of strings leave it to us to say what went wrong.
 		if !strings.Contains(string(message), ": cannot perform ") {
-			return v
+			if f.fn == s.values["error"] || f.fn == s.values["assert"] {
+				return v
+			}
+			return inWords(message)
 		}
 		if f, ok = frameAt(L, level+1); !ok || f.fn.IsG {
 			return v
@@ -189,15 +195,25 @@ func (s *sandbox) reword(f frame, text string) string {
 			return luacall.CannotCompare(words[3], words[5])
 		}
 	}
-	switch text {
-	case "registry overflow":
-		return "stack overflow"
-	case "too many recursions in gettable":
-		return "loop in gettable"
-	case "too many recursions in settable":
-		return "loop in settable"
+	return machineWords[text]
+}
+
+// machineWords are errors of gopher-lua that mean what others do in Lua.
+var machineWords = map[string]string{
+	"registry overflow":               "stack overflow",
+	"too many recursions in gettable": "loop in gettable",
+	"too many recursions in settable": "loop in settable",
+}
+
+// inWords is an error that gopher-lua raised where a function written in Go runs, in Lua's words. It has a space behind its place, and before it if that
+// is none.
+func inWords(message lua.LString) lua.LString {
+	for words, better := range machineWords {
+		if where, ok := strings.CutSuffix(string(message), words); ok && (where == " " || strings.HasSuffix(where, ": ")) {
+			return lua.LString(strings.TrimPrefix(where, " ") + better)
+		}
 	}
-	return ""
+	return message
 }
 
 func (s *sandbox) rewordIndex(f frame, text string, register int) string {
@@ -292,7 +308,7 @@ func (e *Engine) withFields(table *lua.LTable) *lua.LTable {
 	e.budget.Return(limits.Mark{})
 	s.L.Push(s.fields)
 	s.L.Push(table)
-	if err := s.L.PCall(1, 1, s.outermost); err != nil {
+	if err := s.guarded(s.L, 1, 1, s.outermost); err != nil {
 		if api, ok := err.(*lua.ApiError); ok {
 			if other, ok := api.Object.(*lua.LTable); ok {
 				return other

@@ -123,7 +123,7 @@ func (e *Engine) register(lib *Library, body string) error {
 	L := e.library.L
 	L.Push(L.NewFunctionFromProto(c.proto))
 	e.library.handler = e.library.caught
-	err = L.PCall(0, 0, e.library.caught)
+	err = e.library.guarded(L, 0, 0, e.library.caught)
 	stopped := e.run.stopped
 	e.end(e.library)
 	switch {

@@ -14,6 +14,7 @@ import (
 // openHidden makes the functions that the rewriter puts into scripts.
 func (s *sandbox) openHidden() {
 	s.hide("(tick)", s.engine.tick)
+	s.hide("(many)", many)
 	s.values["(concat)"] = s.newUnseen(s.concat)
 	s.hide("(length)", s.length)
 	s.hide("(same)", same)

@@ -82,6 +82,7 @@ func (s *sandbox) baseXpcall(L *lua.LState) int {
 	}
 	var inForce *lua.LFunction
 	inForce = s.newUnseen(func(L *lua.LState) int {
+		failQuietly(L)
 		v := L.Get(1)
 		if s.engine.run.stopped == "" {
 			s.closeAbove(L)
@@ -106,9 +107,10 @@ func (s *sandbox) handled(L *lua.LState, handler lua.LValue, inForce *lua.LFunct
 	mark := b.Mark()
 	defer b.Return(mark)
 	defer func(before bool) { s.overflowed = before }(s.overflowed)
+	s.exhausted = s.exhausted && s.overflowed
 	s.overflowed = s.overflowed || s.engine.isDeep(L, 0)
 	_, isFunction := handler.(*lua.LFunction) // Lua calls no table here.
-	for isFunction && b.Depth < b.HandlersMax() {
+	for isFunction && b.Depth < b.HandlersMax() && !s.exhausted {
 		if b.Depth == b.MaxDepth { // this call of it is too deep, which it is told, beyond
 			v = lua.LString(limits.TooDeep)
 			b.Depth++
@@ -160,7 +162,7 @@ func (s *sandbox) try(L *lua.LState, nargs int, handler, ofLoad *lua.LFunction) 
 	catching := s.catching
 	s.handler = ofLoad
 	s.catching++
-	err := L.PCall(nargs, lua.MultRet, handler)
+	err := s.guarded(L, nargs, lua.MultRet, handler)
 	s.catching = catching // a call within that has failed may not have counted back
 	*handled, s.handler = before, outer
 	if err == nil {
@@ -171,7 +173,40 @@ func (s *sandbox) try(L *lua.LState, nargs int, handler, ofLoad *lua.LFunction) 
 	if !ok {
 		api = &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(err.Error())}
 	}
+	if text, ok := api.Object.(lua.LString); ok && api.Type == lua.ApiErrorPanic { // raised in the handler
+		api.Object = inWords(text)
+	}
 	return api
+}
+
+// guarded is LState.PCall that always returns: where the registers are full, gopher-lua has none for the handler of an error, and gives up on all calls
+// there are.
+func (s *sandbox) guarded(L *lua.LState, nargs, nret int, handler *lua.LFunction) (err error) {
+	before := limits.PlaceOf(L)
+	defer func() {
+		if recover() == nil {
+			return
+		}
+		s.engine.run.broken = true
+		where := ""
+		for level := 0; level < wordedCalls && where == ""; level++ {
+			where = position(L, level)
+		}
+		base := before.Used() - nargs - 1
+		limits.CloseUpvalues(L, base)
+		limits.GoBack(L, before, base)
+		err = &lua.ApiError{Type: lua.ApiErrorRun, Object: lua.LString(where + "stack overflow")}
+	}()
+	return L.PCall(nargs, nret, handler)
+}
+
+// wordedCalls is how many calls are looked at for the one whose place an error has.
+const wordedCalls = 3
+
+// failQuietly begins the handler of an error: one that gopher-lua raises in it ends it without a description of all calls, which would take a time that grows
+// with the square of how many there are. PCall undoes that.
+func failQuietly(L *lua.LState) {
+	L.Panic = func(L *lua.LState) { panic(show(L.Get(-1))) }
 }
 
 // handlesErrors is where gopher-lua keeps whether an error is going to be handled. After a call that handled some itself it says no, and the next

@@ -92,8 +92,12 @@ func (r *rewriter) chunk(fn *ast.FunctionExpr) {
 		fn.ParList.Names = []string{keysName, argvName}
 	}
 	fn.Stmts = r.block(fn.Stmts)
-	if r.counts {
-		fn.Stmts = append([]ast.Stmt{local(1, []string{stepsName}, number("100", 1))}, fn.Stmts...)
+	if r.counts || fn.ParList.HasVargs {
+		var steps ast.Expr = number("100", 1)
+		if fn.ParList.HasVargs { // It may be called with many, by itself too.
+			steps = invoke("(tick)", 1)
+		}
+		fn.Stmts = append([]ast.Stmt{local(1, []string{stepsName}, steps)}, fn.Stmts...)
 	}
 }
 
@@ -499,6 +503,9 @@ func (r *rewriter) function(fn *ast.FunctionExpr, params ...string) {
 	r.outer, r.long = len(r.locals), 0
 	r.depth++
 	fn.Stmts = r.counted(fn.Stmts, fn.Line(), 0, params...)
+	if fn.ParList.HasVargs {
+		fn.Stmts = append(r.takeSteps(fn.Line(), invoke("(many)", fn.Line())), fn.Stmts...)
+	}
 	r.depth--
 	r.outer, r.long = outer, long
 }

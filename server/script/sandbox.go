@@ -27,10 +27,14 @@ const (
 	// registersMax is how many registers the functions of a state may use, and callRegisters how many one may at most.
 	registersMax  = 1 << 20
 	callRegisters = 1 << 8
+	// manyRegisters is how many registers of a state are so many that each call of a
+	// function with varargs is looked at.
+	manyRegisters = 1 << 16
 	// registryMin and registryMax are the sizes of a state's registers at first
-	// and at most. A register is 16 bytes.
+	// and at most. A register is 16 bytes. From one look at them to the next they may become
+	// twice as many: a call may pass on as many varargs as there are registers.
 	registryMin  = 1 << 12
-	registryMax  = registersMax + (handlerCalls+2*callsMargin)*callRegisters
+	registryMax  = 2 * (registersMax + (handlerCalls+2*callsMargin)*callRegisters)
 	registryStep = 1 << 15
 	// threadCalls, threadMin and threadStep are those of coroutines, of which a
 	// script may have many.
@@ -85,6 +89,8 @@ type sandbox struct {
 	tooDeep *lua.LFunction
 	// overflowed is set while an error is handled that was raised where isDeep.
 	overflowed bool
+	// exhausted is set when what handles it has used up what is left for handlers.
+	exhausted bool
 	// catching is how many calls of pcall, xpcall and load, in the thread that runs, are
 	// about to catch errors.
 	catching int

@@ -30,6 +30,10 @@ var (
 	// Where a variable is among the registers, and where these are.
 	indexOffset  = OffsetIn[lua.Upvalue]("index", reflect.TypeFor[int]())
 	holderOffset = OffsetIn[lua.Upvalue]("reg", reflect.PointerTo(pointedTo[lua.LState]("reg")))
+	topOffset    = offsetOf(pointedTo[lua.LState]("reg"), "top", reflect.TypeFor[int]())
+	mostOffset   = offsetOf(pointedTo[lua.LState]("reg"), "maxSize", reflect.TypeFor[int]())
+	stepOffset   = offsetOf(pointedTo[lua.LState]("reg"), "growBy", reflect.TypeFor[int]())
+	frameIndex   = OffsetInCall("Idx", reflect.TypeFor[int]())
 	// Which state registers belong to.
 	ownerOffset = offsetOf(pointedTo[lua.LState]("reg"), "handler", nil)
 )
@@ -94,6 +98,58 @@ func Forget(L *lua.LState) {
 	registers := *registersOf(L)
 	clear(registers[L.GetTop():])
 }
+
+// UsedRegisters returns how many registers of a state are in use.
+func UsedRegisters(L *lua.LState) int {
+	registry := *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(L), registryOffset))
+	return *(*int)(unsafe.Add(registry, topOffset))
+}
+
+// GrowByHalf has the room for registers of a state grow by no less than half of those that are in use: by a step it would be copied too often.
+func GrowByHalf(L *lua.LState) {
+	registry := *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(L), registryOffset))
+	step := (*int)(unsafe.Add(registry, stepOffset))
+	*step = max(*step, UsedRegisters(L)/2)
+}
+
+// RoomFor reports whether a state may come to use n more registers.
+func RoomFor(L *lua.LState, n int) bool {
+	registry := *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(L), registryOffset))
+	return UsedRegisters(L)+n <= *(*int)(unsafe.Add(registry, mostOffset))
+}
+
+// Place is where a state is at one moment: in which call, and how many registers it uses.
+type Place struct {
+	call  unsafe.Pointer
+	calls int
+	used  int
+}
+
+// PlaceOf returns where a state is. The innermost call must be one that runs, unless there is none.
+func PlaceOf(L *lua.LState) Place {
+	p := Place{used: UsedRegisters(L)}
+	p.call = *(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(L), currentOffset))
+	if p.call != nil {
+		p.calls = *(*int)(unsafe.Add(p.call, frameIndex)) + 1
+	}
+	return p
+}
+
+// GoBack ends all calls that a state has made since it was in a place, and has it use no more than so many of the registers that it used there.
+func GoBack(L *lua.LState, p Place, used int) {
+	state := reflect.ValueOf(L).Elem()
+	calls := state.FieldByName("stack")
+	calls = reflect.NewAt(calls.Type(), unsafe.Add(unsafe.Pointer(L), stackOffset)).Elem()
+	calls.Interface().(interface{ SetSp(int) }).SetSp(p.calls)
+	registers := state.FieldByName("reg")
+	registers = reflect.NewAt(registers.Type(), unsafe.Add(unsafe.Pointer(L), registryOffset)).Elem()
+	registers.Interface().(interface{ SetTop(int) }).SetTop(used)
+	*(*unsafe.Pointer)(unsafe.Add(unsafe.Pointer(L), currentOffset)) = p.call
+	L.G.CurrentThread = L
+}
+
+// Used is how many registers were in use in a place.
+func (p Place) Used() int { return p.used }
 
 // Registers returns how many registers a state has room for.
 func Registers(L *lua.LState) int { return cap(*registersOf(L)) }

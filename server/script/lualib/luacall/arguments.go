@@ -11,10 +11,20 @@ import (
 // arguments and its results. It is Lua's LUAI_MAXCSTACK.
 const StackMax = 8000
 
-// HasRoom reports whether n more values fit on the stack.
+// HasRoom reports whether n more values fit on the stack. It raises an error when they do only as far as this call is concerned, before gopher-lua does:
+// that leaves no room to handle it.
 func HasRoom(L *lua.LState, n int) bool {
-	return n <= StackMax && L.GetTop()+n <= StackMax
+	if n > StackMax || L.GetTop()+n > StackMax {
+		return false
+	}
+	if !limits.RoomFor(L, n+spareRegisters) {
+		L.RaiseError("stack overflow")
+	}
+	return true
 }
+
+// spareRegisters is how many registers the handling of an error may take.
+const spareRegisters = 1000
 
 // Any returns argument n, which must be there.
 func Any(L *lua.LState, n int) lua.LValue {
