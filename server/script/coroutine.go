@@ -109,7 +109,7 @@ func (s *sandbox) resumed(L *lua.LState, thread *lua.LState) bool {
 	if status := threadStatus(L, thread); status != "suspended" {
 		return s.refuseResume(L, "cannot resume "+status+" coroutine")
 	}
-	if b.Depth >= b.MaxDepth {
+	if b.Depth > b.MaxDepth {
 		return s.refuseResume(L, limits.TooDeep)
 	}
 	if n, fixed := resultsOfYield(thread); fixed {

@@ -5,7 +5,8 @@ import "math"
 // On x86-64 an invalid operation makes a NaN whose sign is set, and Lua prints
 // it: -nan. Go's functions return one whose sign is not set, which is what some
 // of the C library's return too.
-var invalid = math.Copysign(math.NaN(), -1)
+// The bits of Go's own are others.
+var invalid = math.Float64frombits(0xfff8 << 48)
 
 // orInvalid returns result, or for a NaN the one that C returns for x.
 func orInvalid(result, x float64) float64 {
@@ -70,8 +71,11 @@ func cathetus(x float64) double { return sum(1, -x).mul(sum(1, x)).sqrt() }
 
 // propagated is orInvalid for functions whose own NaN has no sign.
 func propagated(result, x float64) float64 {
-	if math.IsNaN(x) {
+	switch {
+	case math.IsNaN(x):
 		return x
+	case math.IsNaN(result):
+		return math.Abs(invalid)
 	}
 	return result
 }
