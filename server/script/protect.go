@@ -261,7 +261,9 @@ func (s *sandbox) baseLoad(L *lua.LState) int {
 			L.Push(handler)
 			L.Push(lua.LString(position(L, 1) + "reader function must return a string"))
 			s.catching++ // and this catches it
+			loud := L.Panic
 			s.engine.budget.Call(L, 1, 1)
+			L.Panic = loud // as PCall would
 			s.engine.stopAgain()
 			s.catching--
 			return 2

@@ -66,6 +66,15 @@ func TestErrorsWithMetatables(t *testing.T) {
 	}
 }
 
+// TestErrorsBehindAReader: what load makes of a reader that returns no text leaves later errors as they are.
+func TestErrorsBehindAReader(t *testing.T) {
+	for _, before := range []string{"load(function() return true end)", "load(function() error('x') end)", "xpcall(function() load(function() return {} end) error('x') end, tostring)"} {
+		src := "local _, e = pcall(function() " + before + " error({err = 'E x', n = 2}) end) local _, f = xpcall(function() " + before + " error({n = 2}) end, function(e) return e end) " +
+			"return {e, f.n}"
+		require.Equal(t, "*2\r\n$3\r\nE x\r\n:2\r\n", eval(New(newFakeHost(), Options{}), src, resp.RESP2, nil, nil), before)
+	}
+}
+
 func TestRepliesAreRedis(t *testing.T) {
 	e := New(newFakeHost(), Options{})
 	for _, row := range readRecorded(t) {
