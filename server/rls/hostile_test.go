@@ -331,29 +331,28 @@ func TestReloadHoldsNobodyUp(t *testing.T) {
 func TestTakenBack(t *testing.T) {
 	port := 0
 	open(t, func(cfg *config.Config) { port = cfg.RLSPort })
-	for _, answered := range []int{0, ours.MaxTakenBack / 20} {
-		r := dialRaw(t, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			for i := 0; ; i++ {
-				stream, err := r.begin()
-				if err == nil && answered > 0 && i%answered == 0 {
-					err = r.WriteData(stream, true, make([]byte, 5))
-				} else if err == nil {
-					err = r.WriteRSTStream(stream, http2.ErrCodeCancel)
-				}
-				if err != nil || answered > 0 && i == 10*ours.MaxTakenBack {
-					return
-				}
-			}
-		}()
-		<-ended
-		if answered > 0 {
-			r.ask(t)
-			continue
+	takeBack := func(r *raw) error {
+		stream, err := r.begin()
+		if err != nil {
+			return err
 		}
-		_, err := r.begin()
-		require.Error(t, err)
+		return r.WriteRSTStream(stream, http2.ErrCodeCancel)
 	}
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+
+	r := dialRaw(t, addr)
+	for i := range 10 * ours.MaxTakenBack {
+		if i%(ours.MaxTakenBack/20) == 0 {
+			r.ask(t)
+		} else {
+			require.NoError(t, takeBack(r))
+		}
+	}
+
+	r = dialRaw(t, addr)
+	for takeBack(r) == nil { // until it is closed, which the deadline of the connection bounds
+	}
+	_, err := r.begin()
+	require.Error(t, err)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 }

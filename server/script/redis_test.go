@@ -55,12 +55,13 @@ func eval(e *Engine, src string, proto int, keys, args []string) string {
 // TestErrorsWithMetatables: what an error says of itself that nothing catches is asked as an index asks, and may run for too long as anything.
 func TestErrorsWithMetatables(t *testing.T) {
 	slices := 0
-	e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 5)})
+	e := New(newFakeHost(), Options{OnSlice: stopAfter(&slices, 200)})
 	for index, want := range map[string]string{
 		"function(t, k) return 'E' .. k end": "-Eerr script: ", "function(t, k) return 5 end": "-5 script: ", "{err = 'My err'}": "-My err script: ",
 		"function() while true do end end": "-" + timeLimitText + " script: ", "function() error('x') end": "-ERR user_script:1: x script: ",
 		"function(t) error(t) end": "- script: ", "function(t) return t.x end": "-ERR user_script:1: C stack overflow script: ",
 	} {
+		slices = 0
 		require.Contains(t, eval(e, "error(setmetatable({}, {__index = "+index+"}))", resp.RESP2, nil, nil), want, index)
 		require.Equal(t, ":2\r\n", eval(e, "return 1 + 1", resp.RESP2, nil, nil), index)
 	}

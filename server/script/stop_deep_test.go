@@ -61,7 +61,10 @@ func TestOverflowsOfVarargs(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, call(e, "deep", nil, nil), "-ERR user_function:2: stack overflow")
 			_, err = e.LoadLibrary([]byte("#!lua name=other\n"+fmt.Sprintf(overflow, n)+"return v()"), false)
-			require.ErrorContains(t, err, "user_function:2: stack overflow")
+			require.Error(t, err)
+			if !strings.Contains(err.Error(), loadTimeText) { // which ends it first on a slow machine
+				require.ErrorContains(t, err, "user_function:2: stack overflow")
+			}
 		}
 	}
 }
