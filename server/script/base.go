@@ -58,20 +58,20 @@ func baseAssert(L *lua.LState) int {
 	return 0
 }
 
+// collected is what collectgarbage answers for each of its options. None does anything.
+var collected = map[string]lua.LValue{
+	"collect": lua.LNumber(0), "stop": lua.LNumber(0), "restart": lua.LNumber(0), "count": lua.LNumber(heapShown),
+	"step": lua.LFalse, "setpause": lua.LNumber(pauseShown), "setstepmul": lua.LNumber(pauseShown),
+}
+
 func baseCollect(L *lua.LState) int {
-	switch option := cut(luacall.OptString(L, 1, "collect")); option {
-	case "count":
-		L.Push(lua.LNumber(heapShown))
-	case "collect", "stop", "restart":
-		L.Push(lua.LNumber(0))
-	case "step":
-		L.Push(lua.LFalse)
-	case "setpause", "setstepmul":
-		L.Push(lua.LNumber(pauseShown))
-	default:
+	option := cut(luacall.OptString(L, 1, "collect"))
+	answer, known := collected[option]
+	if !known {
 		luacall.ArgError(L, 1, "invalid option '"+option+"'")
 	}
-	return 1
+	luacall.OptInt(L, 2, 0)
+	return push(L, answer)
 }
 
 func baseInfo(L *lua.LState) int {
