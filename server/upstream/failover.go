@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +13,8 @@ import (
 //
 // But epochs begin anew where Sentinels are set up anew. So a primary of an earlier failover counts, too: once most of the Sentinels that the configuration
 // names have named it for doubtMax, or at once if the primary in use says that it is a replica. And whatever is named counts if the primary in use has
-// been of no use for doubtMax, unless most Sentinels name it. What a few tell of later failovers than the one that most have led to counts no more.
+// been of no use for doubtMax, unless most Sentinels name it. What a few tell of later failovers than the one that most have led to, or have confirmed
+// since, counts no more.
 
 var errNoPrimary = errors.New("no primary is in use")
 
@@ -44,6 +46,9 @@ func (d *doubt) hears(most string, votes map[string]int, sentinels int, now int6
 	}
 }
 
+// isContradicted notes that most Sentinels name the primary in use.
+func (d *doubt) isContradicted() { d.addr, d.since, d.seen = "", 0, 0 }
+
 // believes reports whether a primary of an earlier failover counts that most Sentinels name.
 func (d *doubt) believes(most string, now int64) bool {
 	return most != "" && most == d.addr && (d.demoted || now-d.since >= int64(doubtMax))
@@ -70,12 +75,20 @@ type failover struct {
 	addr  string
 }
 
-// retiredMax is how many failovers are remembered that are not believed any more.
-const retiredMax = 2 * addrsMax
+// failovers is what is remembered of those that Sentinels have told of.
+type failovers struct {
+	sentinels []string // the addresses of all
+	latest    failover // that is known; its primary may be of no use as yet
+	left      int64    // the epoch of the latest one that has been left for an earlier one
+	givenUp   int64    // the same, once most Sentinels name the primary in use: those up to it count only if most name their primary
+	doubt     doubt
+}
 
-// counts reports whether an answer is of the latest failover that is known, or of a later one that has not been given up.
-func (f *fleet) counts(a sentinelAnswer) bool {
-	return a.failover == f.latest || a.epoch > f.latest.epoch && !slices.Contains(f.retired, a.failover)
+// follower is whose calls go to the primary that is chosen: a fleet.
+type follower interface {
+	used() string                  // the address of the primary in use, "" if there is none
+	unfit() []error                // why that is of no use, nil if it is
+	follow(addrs []string) []error // uses the first of some, or the next if that is a replica; or why it is none of them
 }
 
 // claim is primaries that may be the one, the first of them unless it is a replica.
@@ -84,46 +97,94 @@ type claim struct {
 	byMost bool // of the Sentinels
 }
 
+// choose has the primary used that answers lead to, if it is of use. silent is why other Sentinels have not answered.
+func (k *failovers) choose(answers []sentinelAnswer, silent []error, with follower, now int64) error {
+	if k.doubt.useless != 0 || len(answers) == 0 {
+		k.doubt.finds(with.unfit(), now) // it may be of use again
+	}
+	if len(answers) == 0 {
+		return &lookError{silent}
+	}
+	claims := k.claims(answers, with.used(), now)
+	if claims == nil {
+		return k.stay(answers, silent, with, now)
+	}
+	var failures, unused []error
+	for _, c := range claims {
+		if told := heard(answers, c.addrs[0]); k.isLater(told) {
+			k.latest = told
+		}
+		unfit := with.follow(c.addrs)
+		if unfit == nil {
+			k.settle(with.used(), c.byMost, answers)
+			if unused != nil {
+				return &lookError{unused}
+			}
+			return nil
+		}
+		if c.byMost {
+			unused = unfit
+		}
+		failures = append(failures, unfit...)
+	}
+	k.doubt.finds(with.unfit(), now)
+	return &lookError{append(silent, failures...)}
+}
+
+// isLater reports whether a failover is later than the latest one that is known, and has not been given up.
+func (k *failovers) isLater(told failover) bool { return told.epoch > max(k.latest.epoch, k.givenUp) }
+
+// suffice reports whether answers are worth acting on while others are missing: most Sentinels name one primary, or one tells of a later failover.
+func (k *failovers) suffice(answers []sentinelAnswer) bool {
+	most, _ := mostName(answers, len(k.sentinels))
+	return most != "" || k.latest != failover{} && k.isLater(failover{epoch: latestEpoch(answers)})
+}
+
 // claims returns what is to be tried, in turn: what is named by answers that count, or by most of them and not earlier; what most have named for long; and
 // any other, if all that has been of no use for long. None means that the primary in use stays.
-func (f *fleet) claims(answers []sentinelAnswer, now int64) (claims []claim) {
-	votes := map[string]int{}
-	for _, a := range answers {
-		votes[a.addr]++
+func (k *failovers) claims(answers []sentinelAnswer, used string, now int64) (claims []claim) {
+	most, votes := mostName(answers, len(k.sentinels))
+	isUsed := most != "" && most == used
+	if isUsed && heard(answers, most).epoch >= k.latest.epoch {
+		k.doubt.isContradicted()
+		k.givenUp = max(k.givenUp, k.left)
+	} else {
+		k.doubt.hears(most, votes, len(k.sentinels), now)
 	}
-	most := ""
-	for addr, n := range votes {
-		if n > len(f.cfg.Addrs)/2 {
-			most = addr
-		}
-	}
-	confirmed := most != "" && most == f.latest.addr
-	if confirmed {
-		most = ""
-	}
-	f.doubt.hears(most, votes, len(f.cfg.Addrs), now)
-
 	var current, others []sentinelAnswer
 	for _, a := range answers {
-		if f.latest == (failover{}) || f.counts(a) || a.addr == most && a.epoch >= f.latest.epoch {
+		if k.latest == (failover{}) || a.failover == k.latest || k.isLater(a.failover) || a.addr == most && a.epoch >= k.latest.epoch {
 			current = append(current, a)
 		} else {
 			others = append(others, a)
 		}
 	}
 	if len(current) > 0 {
-		claims = append(claims, claim{addrs: ranked(current, latestEpoch(current), *f.primaries.Load())})
+		claims = append(claims, claim{addrs: ranked(current, used)})
 	}
-	if f.doubt.believes(most, now) {
+	if k.doubt.believes(most, now) || most != "" && used == "" && most == k.latest.addr { // which an earlier configuration has used
 		claims = append(claims, claim{[]string{most}, true})
-		if !f.doubt.demoted { // else it is a later failover, if one is known, that tells why
+		if !k.doubt.demoted { // else it is a later failover, if one is known, that tells why
 			slices.Reverse(claims)
 		}
 	}
-	if len(others) > 0 && !confirmed && f.doubt.isUseless(now) {
-		claims = append(claims, claim{addrs: ranked(others, latestEpoch(others), nil)})
+	for !isUsed && len(others) > 0 && k.doubt.isUseless(now) {
+		addr := ranked(others, "")[0]
+		claims = append(claims, claim{addrs: []string{addr}})
+		others = slices.DeleteFunc(others, func(a sentinelAnswer) bool { return a.addr == addr })
 	}
 	return claims
+}
+
+// mostName returns the primary that most of a number of Sentinels name, "" if there is none, and the votes for each primary.
+func mostName(answers []sentinelAnswer, sentinels int) (most string, votes map[string]int) {
+	votes = map[string]int{}
+	for _, a := range answers {
+		if votes[a.addr]++; votes[a.addr] > sentinels/2 {
+			most = a.addr
+		}
+	}
+	return most, votes
 }
 
 // latestEpoch is that of the latest failover that Sentinels know of.
@@ -145,29 +206,82 @@ func heard(answers []sentinelAnswer, addr string) failover {
 	return latest
 }
 
-// settle notes that a primary is in use that Sentinels have named. If most of them have led to it, later failovers that are known of are not believed
-// from now on, nor what others tell of such.
-func (f *fleet) settle(addr string, byMost bool, answers []sentinelAnswer) {
-	former := f.latest
-	f.latest = heard(answers, addr)
-	f.doubt.useless, f.doubt.demoted = 0, false
-	if f.latest.epoch < former.epoch {
-		f.doubt = doubt{}
-		if byMost {
-			f.retire(former)
-			for _, a := range answers {
-				f.retire(a.failover)
+// ranked returns the primaries of the latest failover that answers tell of, the one to be used first: that most of them name, or else that is used, or
+// else that the Sentinel tells of that the configuration names first.
+func ranked(answers []sentinelAnswer, used string) (addrs []string) {
+	votes, latest := map[string]int{}, latestEpoch(answers)
+	slices.SortFunc(answers, func(a, b sentinelAnswer) int { return cmp.Compare(a.at, b.at) })
+	for _, a := range answers {
+		if a.epoch == latest {
+			if votes[a.addr]++; votes[a.addr] == 1 {
+				addrs = append(addrs, a.addr)
 			}
 		}
 	}
-	f.retired = slices.DeleteFunc(f.retired, func(r failover) bool { return r.epoch <= f.latest.epoch })
+	slices.SortStableFunc(addrs, func(a, b string) int {
+		switch {
+		case votes[a] != votes[b]:
+			return votes[b] - votes[a]
+		case a == used:
+			return -1
+		case b == used:
+			return 1
+		}
+		return 0
+	})
+	return addrs
 }
 
-func (f *fleet) retire(r failover) {
-	if !slices.Contains(f.retired, r) {
-		f.retired = append(f.retired, r)
+// settle notes that a primary is in use that Sentinels have named. If most of them have led to it, the later failovers that are known of are given up.
+func (k *failovers) settle(addr string, byMost bool, answers []sentinelAnswer) {
+	former := k.latest
+	k.latest = heard(answers, addr)
+	k.doubt.useless, k.doubt.demoted = 0, false
+	if k.latest.epoch >= former.epoch {
+		return
 	}
-	f.retired = f.retired[max(0, len(f.retired)-retiredMax):]
+	k.left = max(k.left, former.epoch)
+	if byMost {
+		k.doubt = doubt{}
+		k.givenUp = max(k.left, latestEpoch(answers))
+	}
+}
+
+// stay sees that the primary in use still is one, while Sentinels know only of earlier failovers. That these name another one is a problem to be told.
+func (k *failovers) stay(answers []sentinelAnswer, silent []error, with follower, now int64) error {
+	used := with.used()
+	unfit := []error{errNoPrimary}
+	if used != "" {
+		unfit = with.follow([]string{used})
+	}
+	k.doubt.finds(unfit, now)
+	for _, a := range answers {
+		const outdated = "it knows nothing of the latest failover"
+		named := k.sentinels[a.at]
+		switch {
+		case a.addr == used && a.addr == k.latest.addr:
+		case a.addr == used:
+			unfit = append(unfit, fmt.Errorf("%s: %s (config-epoch %d, not %d), to %s, which is of no use", named, outdated, a.epoch, k.latest.epoch, k.latest.addr))
+		case a.epoch > k.latest.epoch:
+			unfit = append(unfit, fmt.Errorf("%s: it names %s (config-epoch %d), which most Sentinels have given up", named, a.addr, a.epoch))
+		case a.epoch == k.latest.epoch:
+			unfit = append(unfit, fmt.Errorf("%s: it names %s, and not %s, after the same failover (config-epoch %d)", named, a.addr, k.latest.addr, a.epoch))
+		default:
+			unfit = append(unfit, fmt.Errorf("%s: %s (config-epoch %d, not %d), and names %s, which is not used", named, outdated, a.epoch, k.latest.epoch, a.addr))
+		}
+	}
+	if unfit == nil {
+		return nil
+	}
+	return &lookError{append(silent, unfit...)}
+}
+
+// used returns the address of the primary in use, "" if there is none.
+func (f *fleet) used() string {
+	if used := *f.primaries.Load(); len(used) > 0 {
+		return used[0].addr
+	}
+	return ""
 }
 
 // unfit returns why the primary in use is of no use, nil if it is.
@@ -184,48 +298,16 @@ func (f *fleet) unfit() (failures []error) {
 	return failures
 }
 
-// stay sees that the primary in use still is one, while Sentinels know only of earlier failovers. That these name another one is a problem to be told.
-func (f *fleet) stay(answers []sentinelAnswer, failures []error) error {
-	used := *f.primaries.Load()
-	var unfit []error
-	for _, n := range used {
-		unfit = append(unfit, f.follow([]string{n.addr})...)
-	}
-	if len(used) == 0 {
-		unfit = append(unfit, errNoPrimary)
-	}
-	f.doubt.finds(unfit, Now())
-	for _, a := range answers {
-		switch outdated := "it knows nothing of the latest failover"; {
-		case len(used) > 0 && a.addr == used[0].addr && a.addr == f.latest.addr:
-		case len(used) > 0 && a.addr == used[0].addr:
-			unfit = append(unfit, fmt.Errorf("%s: %s (config-epoch %d, not %d), to %s, which is of no use", f.cfg.Addrs[a.at], outdated, a.epoch, f.latest.epoch, f.latest.addr))
-		case slices.Contains(f.retired, a.failover):
-			unfit = append(unfit, fmt.Errorf("%s: it names %s (config-epoch %d), which most Sentinels have given up", f.cfg.Addrs[a.at], a.addr, a.epoch))
-		case a.epoch == f.latest.epoch:
-			unfit = append(unfit, fmt.Errorf("%s: it names %s, and not %s, after the same failover (config-epoch %d)", f.cfg.Addrs[a.at], a.addr, f.latest.addr, a.epoch))
-		default:
-			unfit = append(unfit, fmt.Errorf("%s: %s (config-epoch %d, not %d), and names %s, which is not used", f.cfg.Addrs[a.at], outdated, a.epoch, f.latest.epoch, a.addr))
-		}
-	}
-	if unfit == nil {
-		return nil
-	}
-	return &lookError{append(failures, unfit...)}
-}
-
-// remember takes over the latest failover that an earlier configuration knows of, if both ask one of the same Sentinels about the same primary.
+// remember takes over what an earlier configuration knows of failovers, if both ask one of the same Sentinels about the same primary.
 func (f *fleet) remember(earlier *fleet) {
 	both := func(addr string) bool { return slices.Contains(earlier.cfg.Addrs, addr) }
 	if f.cfg.Kind != Sentinel || earlier.cfg.Kind != Sentinel || f.cfg.Master != earlier.cfg.Master || !slices.ContainsFunc(f.cfg.Addrs, both) {
 		return
 	}
 	earlier.looking.Lock()
-	latest, retired := earlier.latest, slices.Clone(earlier.retired)
+	known := earlier.failovers
 	earlier.looking.Unlock()
 	f.looking.Lock()
 	defer f.looking.Unlock()
-	if latest.epoch > f.latest.epoch || f.latest == (failover{}) {
-		f.latest, f.retired = latest, retired
-	}
+	f.failovers.latest, f.failovers.left, f.failovers.givenUp = known.latest, known.left, known.givenUp
 }

@@ -29,11 +29,10 @@ type fleet struct {
 	runs      [Slots / slotRun]atomic.Pointer[node] // who has all slots of a run; nil: look at slots
 	turn      atomic.Uint32                         // counts the calls for any primary
 
-	owning  sync.Mutex // one change of slots and runs at a time
-	looking sync.Mutex // one look at a time
-	latest  failover   // that is known; guarded by looking, and so are
-	doubt   doubt      // and
-	retired []failover // later ones that are not believed any more
+	owning    sync.Mutex     // one change of slots and runs at a time
+	looking   sync.Mutex     // one look at a time
+	failovers failovers      // that Sentinels have told of; guarded by looking, and so are
+	tried     map[*node]bool // those that they name, in this look
 
 	mu      sync.Mutex
 	nodes   map[string]*node // by address; those that may be asked
@@ -48,7 +47,8 @@ type fleet struct {
 const slotRun = 64
 
 func newFleet(u *Upstream, cfg Config) *fleet {
-	f := &fleet{up: u, cfg: cfg, wanted: make(chan struct{}, 1), nodes: map[string]*node{}}
+	f := &fleet{up: u, cfg: cfg, wanted: make(chan struct{}, 1), nodes: map[string]*node{}, tried: map[*node]bool{}}
+	f.failovers.sentinels = cfg.Addrs
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.done = f.ctx.Done()
 	var seeds []*node
@@ -77,13 +77,13 @@ func (f *fleet) String() string {
 	return s
 }
 
-// node returns the node of an address, and makes it if it is new; nil if there are too many.
+// node returns the node of an address, and makes it if it is new; nil if there are too many, or the fleet is closed.
 func (f *fleet) node(addr string, as role) *node {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n := f.nodes[addr]
 	if n == nil {
-		if len(f.nodes) >= 2*nodesMax { // those of a topology, and of the one before it
+		if len(f.nodes) >= 2*nodesMax || f.ctx.Err() != nil { // those of a topology, and of the one before it
 			return nil
 		}
 		n = newNode(f, addr)

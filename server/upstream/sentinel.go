@@ -1,22 +1,18 @@
 package upstream
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// How long the other Sentinels are waited for once one has answered: those whose machines are gone cost a look no more.
-const (
-	sentinelGrace     = 100 * time.Millisecond
-	sentinelGraceLong = 500 * time.Millisecond // where what has been answered may be outdated
-)
+// sentinelGrace is how long the other Sentinels are waited for once there are answers to act on: those whose machines are gone cost a look no more.
+const sentinelGrace = 100 * time.Millisecond
 
 // demotedError tells of a node that Sentinels name as the primary and that is a replica, as it is for a moment while they change the two about.
 type demotedError string
@@ -34,57 +30,42 @@ type sentinelAnswer struct {
 // those name counts that know of the latest one, and among these what most of them name. A primary that does not answer for a moment stays the one that
 // is named: what an outdated Sentinel names may well believe that it is a primary, too. What the latest one was is remembered, see doubt.
 func (f *fleet) askSentinels(ctx context.Context) error {
-	answers, failures := f.sentinelAnswers(ctx)
-	if len(answers) == 0 {
-		return &lookError{failures}
-	}
-	claims := f.claims(answers, Now())
-	if claims == nil {
-		return f.stay(answers, failures)
-	}
-	for _, c := range claims {
-		if latest := heard(answers, c.addrs[0]); latest.epoch > f.latest.epoch && !slices.Contains(f.retired, latest) {
-			f.latest = latest
-		}
-		unfit := f.follow(c.addrs)
-		if unfit == nil {
-			f.settle((*f.primaries.Load())[0].addr, c.byMost, answers)
-			return nil
-		}
-		failures = append(failures, unfit...)
-	}
-	f.doubt.finds(f.unfit(), Now())
-	return &lookError{failures}
+	answers, silent := f.sentinelAnswers(ctx)
+	clear(f.tried)
+	return f.failovers.choose(answers, silent, f, Now())
 }
 
-// follow has all calls go to the first node of a list, unless that is a replica: then to the next. It returns why it is none of them. The nodes stay known
-// until the next look, and no longer.
+// follow has all calls go to the first node of a list, unless that is a replica: then to the next. It returns why it is none of them. The nodes that a look
+// tries stay known until the next one: what they have answered is not forgotten while they are named.
 func (f *fleet) follow(addrs []string) (failures []error) {
-	kept := map[*node]bool{}
-	for _, used := range *f.primaries.Load() {
-		kept[used] = true
-	}
 	var named []*node
 	for _, addr := range addrs {
 		if n := f.node(addr, primary); n != nil {
-			kept[n] = true
+			f.tried[n] = true
 			named = append(named, n)
 		}
 	}
-	f.keepOnly(kept)
 	if len(named) < len(addrs) {
 		failures = append(failures, errTooManyNodes)
 	}
 	for _, n := range named {
-		err := f.setPrimary(n)
+		err := f.askWhether(n)
 		if err == nil {
-			return nil
+			f.setPrimaries([]*node{n})
+			f.known.Store(true)
+			failures = nil
+			break
 		}
 		failures = append(failures, err)
 		if !errors.As(err, new(demotedError)) {
 			break
 		}
 	}
+	kept := maps.Clone(f.tried)
+	for _, used := range *f.primaries.Load() {
+		kept[used] = true
+	}
+	f.keepOnly(kept)
 	return failures
 }
 
@@ -100,7 +81,7 @@ func (f *fleet) sentinelAnswers(ctx context.Context) (answers []sentinelAnswer, 
 			all <- a
 		}()
 	}
-	waited := false
+	sufficed := false
 	for range f.cfg.Addrs {
 		var a sentinelAnswer
 		select {
@@ -112,64 +93,13 @@ func (f *fleet) sentinelAnswers(ctx context.Context) (answers []sentinelAnswer, 
 			failures = append(failures, fmt.Errorf("%s: %w", f.cfg.Addrs[a.at], a.err))
 			continue
 		}
-		if answers = append(answers, a); len(answers) == 1 {
-			defer time.AfterFunc(sentinelGraceLong, cancel).Stop()
-		}
-		if !waited && f.suffice(answers) {
-			waited = true
+		answers = append(answers, a)
+		if !sufficed && f.failovers.suffice(answers) {
+			sufficed = true
 			defer time.AfterFunc(sentinelGrace, cancel).Stop()
 		}
 	}
 	return answers, failures
-}
-
-// suffice reports whether answers are not outdated, as far as can be told: they know of the latest failover that is known here, or most Sentinels have
-// given them. While there is a doubt, or the primary in use is left alone, the number counts alone.
-func (f *fleet) suffice(answers []sentinelAnswer) bool {
-	if len(answers) > len(f.cfg.Addrs)/2 {
-		return true
-	}
-	rests := func(n *node) bool { return n.restsFor() != "" }
-	return f.known.Load() && f.doubt == doubt{} && !slices.ContainsFunc(*f.primaries.Load(), rests) && slices.ContainsFunc(answers, f.counts)
-}
-
-// ranked returns the addresses that count, those of the latest failover, the one to be used first. primaries are those in use.
-func ranked(answers []sentinelAnswer, latest int64, primaries []*node) (addrs []string) {
-	votes, used := map[string]int{}, map[string]bool{}
-	for _, n := range primaries {
-		used[n.addr] = true
-	}
-	slices.SortFunc(answers, func(a, b sentinelAnswer) int { return cmp.Compare(a.at, b.at) })
-	for _, a := range answers {
-		if a.epoch == latest {
-			if votes[a.addr]++; votes[a.addr] == 1 {
-				addrs = append(addrs, a.addr)
-			}
-		}
-	}
-	slices.SortStableFunc(addrs, func(a, b string) int {
-		switch {
-		case votes[a] != votes[b]:
-			return votes[b] - votes[a]
-		case used[a] == used[b]:
-			return 0
-		case used[a]: // it stays
-			return -1
-		}
-		return 1
-	})
-	return addrs
-}
-
-// setPrimary has all calls go to a node, if it is a primary. One that is not stays known until the next look, and no longer.
-func (f *fleet) setPrimary(n *node) error {
-	if err := f.askWhether(n); err != nil {
-		return err
-	}
-	f.setPrimaries([]*node{n})
-	f.known.Store(true)
-	f.keepOnly(map[*node]bool{n: true})
-	return nil
 }
 
 // askWhether asks a node whether it is a primary that serves this gateway, and returns why it is none.
@@ -227,6 +157,9 @@ func (f *fleet) askSentinel(ctx context.Context, addr string) (primary string, e
 		return "", 0, errors.New(reason(err))
 	}
 	values, err := readValues(conn, replies, handshakeMax)
+	if err != nil && len(values) > 0 && values[0].isError() { // it says why it hangs up
+		return "", 0, refusedError(values[0].text[:min(len(values[0].text), detailMax)])
+	}
 	if err != nil {
 		return "", 0, errors.New(reason(err))
 	}

@@ -100,10 +100,12 @@ func TestASentinelThatIsWrong(t *testing.T) {
 	f := u.fleet.Load()
 	require.Empty(t, f.follow([]string{node.addr}))
 	for i := range 5 {
+		clear(f.tried) // as each look does
 		require.NotEmpty(t, f.follow([]string{fmt.Sprintf("127.0.0.1:%d", i+1)}))
 		require.LessOrEqual(t, len(f.all()), 2)
 	}
 	require.Equal(t, node.addr, do(t, u, "PING").node)
+	clear(f.tried)
 	require.Empty(t, f.follow([]string{node.addr}))
 	require.Len(t, f.all(), 1)
 }
@@ -130,7 +132,7 @@ func failedOver(t *testing.T) (u *Upstream, old, primary *fakeNode, sentinels [3
 func (f *fleet) doubted(change func(d *doubt)) {
 	f.looking.Lock()
 	defer f.looking.Unlock()
-	change(&f.doubt)
+	change(&f.failovers.doubt)
 }
 
 // TestALaterFailoverIsRemembered: a Sentinel that has missed it leads nobody back, also if it is the only one that answers, while the primary in use is one.
@@ -150,22 +152,6 @@ func TestALaterFailoverIsRemembered(t *testing.T) {
 			require.NoError(t, f.look(t.Context()))
 		})
 	}
-}
-
-// TestWhichAnswersSuffice: Sentinels that are somewhat slow are waited for as long as what the others say may be outdated.
-func TestWhichAnswersSuffice(t *testing.T) {
-	f := open(t, Config{Kind: Sentinel, Addrs: []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, Master: "m"}).fleet.Load()
-	first, second := failover{1, "127.0.0.1:4"}, failover{2, "127.0.0.1:5"}
-	one, two := []sentinelAnswer{{failover: first}}, []sentinelAnswer{{failover: first}, {failover: second}}
-	require.False(t, f.suffice(one), "nothing is known yet")
-	require.True(t, f.suffice(two), "these are most of them")
-	f.known.Store(true)
-	f.latest = second
-	require.False(t, f.suffice(one))
-	require.True(t, f.suffice(two[1:]))
-	require.False(t, f.suffice([]sentinelAnswer{{failover: failover{2, "127.0.0.1:4"}}}), "it names another primary")
-	f.doubt.useless = Now()
-	require.False(t, f.suffice(two[1:]), "the primary is of no use")
 }
 
 // TestSentinelsThatBeginAnew: where most of them know only of earlier failovers, they are believed at once if the primary in use is none any more, and else
@@ -460,4 +446,48 @@ func TestNodesWithoutAnAddress(t *testing.T) {
 	nodes[0].answer(clustered(array(array(integer(0), integer(Slots-1), array(bulk("evil\r\nupstream_evil:1"), integer(1), bulk("id")))), nil))
 	err := open(t, Config{Addrs: []string{nodes[0].addr}}).Start(t.Context())
 	require.ErrorContains(t, err, `it names a node at "[evil\r\nupstream_evil:1]:1", which is no address`)
+}
+
+// TestMostNameOneOfNoUse: that is told, and the node that they name is remembered from look to look, so that it is left alone as any that rests.
+func TestMostNameOneOfNoUse(t *testing.T) {
+	const gone = "127.0.0.1:1"
+	u, _, primary, sentinels := failedOver(t)
+	f := u.fleet.Load()
+	sentinels[1].answer(naming(gone, "0"))
+	sentinels[2].answer(naming(gone, "0"))
+	sentinels[0].answer(naming(primary.addr, "2"))
+	require.NoError(t, f.look(t.Context()))
+	f.doubted(func(d *doubt) { d.since -= int64(doubtMax) })
+	require.ErrorContains(t, f.look(t.Context()), gone+": ")
+	named := f.named(gone)
+	require.NotNil(t, named)
+	for range 2 {
+		require.ErrorContains(t, f.look(t.Context()), gone+": ")
+		require.Same(t, named, f.named(gone))
+		require.Equal(t, primary.addr, do(t, u, "PING").node)
+	}
+	for _, s := range sentinels[1:] {
+		s.answer(naming(primary.addr, "2"))
+	}
+	require.NoError(t, f.look(t.Context()))
+	require.Nil(t, f.named(gone))
+}
+
+// TestAClosedFleet makes no nodes, which would be asked for ever.
+func TestAClosedFleet(t *testing.T) {
+	f := open(t, Config{Kind: Sentinel, Addrs: []string{"127.0.0.1:1"}, Master: "m"}).fleet.Load()
+	f.close()
+	require.Nil(t, f.node("127.0.0.1:2", primary))
+}
+
+// TestASentinelThatHangsUp is believed when it says why.
+func TestASentinelThatHangsUp(t *testing.T) {
+	s := startFake(t, on("SENTINEL", func(args []string) string {
+		if args[1] == "MASTER" {
+			return hangup
+		}
+		return "-DENIED Redis is running in protected mode\r\n"
+	}))
+	u := open(t, Config{Kind: Sentinel, Addrs: []string{s.addr}, Master: "m"})
+	require.ErrorContains(t, u.Start(t.Context()), s.addr+": DENIED Redis is running in protected mode")
 }

@@ -122,7 +122,7 @@ func (u *Upstream) SetConfig(cfg Config) {
 func (u *Upstream) change(current, next *fleet) {
 	for {
 		next.remember(current) // each time, since that one goes on looking
-		ctx, cancel := context.WithTimeout(context.Background(), lookMax)
+		ctx, cancel := context.WithTimeout(next.ctx, lookMax)
 		err := next.look(ctx)
 		cancel()
 		if err == nil {
