@@ -237,19 +237,31 @@ func (s *sources) load() (*loader, error) {
 	if s.path != "" {
 		l.note(l.readFile("", s.path, 0))
 	}
+	return l, l.finish()
+}
+
+// loadText evaluates all layers with another text in the place of the file's.
+func (s *sources) loadText(data []byte) (*loader, error) {
+	l := s.newLoader()
+	l.runText(s.path, data, 0)
+	return l, l.finish()
+}
+
+// finish evaluates what stands above the file.
+func (l *loader) finish() error {
 	l.named = cloneSet(l.set)
 	fromFile := *l.config
 	l.fromFile, l.later = &fromFile, map[string]string{}
-	l.run(s.stdin, 0)
-	l.runEnvironment(s.env)
-	l.run(s.flags, 0)
+	l.run(l.stdin, 0)
+	l.runEnvironment(l.env)
+	l.run(l.flags, 0)
 	if err := l.wrong(); err != nil {
-		return nil, err
+		return err
 	}
 	if l.config.Upstream != "" {
 		l.config.Save = nil // there are no data to save
 	}
-	return l, nil
+	return nil
 }
 
 // note remembers a mistake, so that all of them are told at once. nil is none.

@@ -112,7 +112,8 @@ A directive can be set in four places, where each overrides those above it. [hea
 
 While the server runs, ` + "`CONFIG SET`" + ` changes the directives that are marked as settable: all that one command names, or none.
 ` + "`CONFIG REWRITE`" + ` writes the current values to the file and keeps its comments and order. Values that are those of the
-environment are left out, so that a secret which it gives is in no file. SIGHUP reloads the file: directives that it
+environment are left out, so that a secret which it gives is in no file. So is a relative ` + "`dir`" + ` of the command line, which
+would start from the one in the file; an absolute one is written. SIGHUP reloads the file: directives that it
 sets take effect unless the environment or a flag sets them too, and those that it no longer sets return to their defaults. Directives
 that can only be set at start take effect at the next start, the log says so, and ` + "`CONFIG REWRITE`" + ` leaves them as the file has them,
 except that it writes the users of the moment, and a primary that REPLICAOF has changed.

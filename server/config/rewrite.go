@@ -26,9 +26,10 @@ func (e *RewriteError) Unwrap() error { return e.Err }
 
 // Rewrite answers CONFIG REWRITE: it changes the configuration file so that a start with it and the same environment brings the configuration of this
 // moment, whatever came from flags and CONFIG SET. What the environment says is not written: secrets are given by it so that no file has them. Lines that
-// need no change stay as they are, with comments and order; a directive that the file does not have is appended. What Reload has found changed for the
-// next start stays as the file has it. Files that are included are not touched. write must replace the file in one step, see [WriteFile]; it is not called
-// when the file is right already.
+// need no change stay as they are, with comments and order; a directive that the file does not have is appended. A relative dir that a flag or standard
+// input gives is not written either: it would start from the one that is written, and the same command line would not find it. What Reload has found
+// changed for the next start stays as the file has it. Files that are included are not touched. write must replace the file in one step, see [WriteFile];
+// it is not called when the file is right already.
 // The error is ErrNoFile or a *RewriteError.
 func (l *Live) Rewrite(write func(path string, data []byte) error) error {
 	l.mu.Lock()
@@ -88,9 +89,26 @@ func (l *Live) wrongIn(data []byte, now *Config) ([]*Directive, error) {
 	}
 	wrong := differing(loader.config, now)
 	loader.runEnvironment(l.src.env)
+	keepsDir := l.keepsDir(data, now)
 	return slices.DeleteFunc(wrong, func(d *Directive) bool {
-		return d.Format(loader.config) == d.Format(now) || l.waits(d, now) || isNoMatterOf(now, d)
+		return d.Format(loader.config) == d.Format(now) || l.waits(d, now) || isNoMatterOf(now, d) || keepsDir && d.kind == (directory{})
 	}), nil
+}
+
+// keepsDir reports whether a start with the given file and the same command line comes to the directory of now because of a relative one above the
+// file. That one would start from what the file is given.
+func (l *Live) keepsDir(data []byte, now *Config) bool {
+	relative := false
+	for _, st := range slices.Concat(l.src.stdin, l.src.flags) {
+		if st.wrong == nil && canonicalName(st.words[0]) == "dir" && len(st.words) == 2 {
+			relative = !filepath.IsAbs(st.words[1])
+		}
+	}
+	if !relative {
+		return false
+	}
+	same, err := l.src.loadText(data)
+	return err == nil && same.config.Dir == now.Dir
 }
 
 // isNoMatterOf reports whether it makes no difference to a configuration what its file says of a directive. A gateway saves nothing, wherever its upstream

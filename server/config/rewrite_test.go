@@ -84,6 +84,36 @@ func TestRewriteLeavesTheEnvironmentOut(t *testing.T) {
 	require.Equal(t, "timeout 8\nhz 20\n\n# Added by CONFIG REWRITE\nmaxclients 99\nrequirepass \"new\"\n", rewrite(), "once more")
 }
 
+// TestRewriteLeavesARelativeDirToItsFlag: the file got the directory itself, from which the same flag then started, and the next start failed.
+func TestRewriteLeavesARelativeDirToItsFlag(t *testing.T) {
+	for _, tt := range []struct {
+		name, before string
+		args         []string
+		set          []Pair
+		after        string
+	}{
+		{name: "not in the file", before: "hz 20\n", args: []string{"--dir", "a"}, after: "hz 20\n"},
+		{name: "the file's, from which it starts", before: "dir a\n", args: []string{"--dir", "b"}, after: "dir a\n"},
+		{name: "an absolute one is written", before: "hz 20\n", args: []string{"--dir", "/a"}, after: "hz 20\n\n# Added by CONFIG REWRITE\ndir \"/a\"\n"},
+		{name: "the last is absolute", before: "hz 20\n", args: []string{"--dir", "a", "--dir", "/a"}, after: "hz 20\n\n# Added by CONFIG REWRITE\ndir \"/a\"\n"},
+		{name: "changed since", before: "dir a\n", args: []string{"--dir", "b"}, set: []Pair{{"dir", "/c"}}, after: "dir \"/c\"\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := map[string]string{"/srv/h.conf": "enable-protected-configs yes\n" + tt.before}
+			args := append([]string{"h.conf"}, tt.args...)
+			live, _, err := Load(args, nil, memoryHost(files))
+			require.NoError(t, err)
+			require.NoError(t, live.Set(tt.set, false))
+			require.Equal(t, "enable-protected-configs yes\n"+tt.after, rewriter(t, live, files)())
+			if tt.set == nil {
+				again, _, err := Load(args, nil, memoryHost(files))
+				require.NoError(t, err)
+				require.Empty(t, differing(live.Get(), again.Get()))
+			}
+		})
+	}
+}
+
 // TestRewriteOfAGateway leaves save as it is: a gateway saves nothing, but the file may be the one of a server that does once upstream is gone.
 func TestRewriteOfAGateway(t *testing.T) {
 	for _, tt := range []struct {
