@@ -19,8 +19,9 @@ type Live struct {
 	mu       sync.Mutex // serialises changes; held while hooks run
 	src      *sources
 	started  *Config         // what the server was started with
-	base     *Config         // what the sources last gave, before any CONFIG SET
+	base     *Config         // what the sources last gave, without what CONFIG SET has changed since
 	fromFile *Config         // what the file alone last gave
+	named    map[string]bool // what the file last set, when it was read or written
 	ordered  map[string]bool // directives that commands of their own have changed: a value is theirs even if it is what the server was started with
 	hooks    []hook
 	room     func(*Config) int // for how many clients there is room; nil: for any number
@@ -34,7 +35,7 @@ type hook struct {
 
 func newLive(src *sources, l *loader) *Live {
 	src.host = src.host.running()
-	live := &Live{src: src, started: l.config, base: l.config, fromFile: l.fromFile}
+	live := &Live{src: src, started: l.config, base: l.config, fromFile: l.fromFile, named: l.named}
 	live.current.Store(l.config)
 	return live
 }
@@ -282,8 +283,13 @@ func differing(a, b *Config) []*Directive {
 	return list
 }
 
-// Reload answers SIGHUP: it reads the configuration file again, and sets those directives that it names or that differ from the last
-// reading, as far as they can change while the server runs; a notice names the others. Environment and flags still win over the file,
+// remember keeps what the sources have given, for the next Reload. The caller holds the mutex.
+func (l *Live) remember(fresh *loader) {
+	l.base, l.fromFile, l.named = fresh.config, fresh.fromFile, fresh.named
+}
+
+// Reload answers SIGHUP: it reads the configuration file again, and sets those directives that it names, or named when it was last read or
+// written, or that differ from the last reading, as far as they can change while the server runs; a notice names the others. Environment and flags still win over the file,
 // which a notice tells where the file has changed, and what CONFIG SET changed stays unless the file names it. On error nothing has changed.
 func (l *Live) Reload() ([]Notice, error) {
 	l.mu.Lock()
@@ -299,7 +305,8 @@ func (l *Live) Reload() ([]Notice, error) {
 		if l.overridden(d, fresh) {
 			notices = append(notices, Notice{Where: l.src.path, Text: d.Name + " in the file is overridden by " + fresh.later[d.Name]})
 		}
-		if !fresh.named[d.Name] && d.Format(fresh.config) == d.Format(l.base) || d.Format(fresh.config) == d.Format(&next) {
+		concerned := fresh.named[d.Name] || l.named[d.Name] || d.Format(fresh.config) != d.Format(l.base)
+		if !concerned || d.Format(fresh.config) == d.Format(&next) {
 			continue
 		}
 		if !d.Settable {
@@ -313,7 +320,7 @@ func (l *Live) Reload() ([]Notice, error) {
 	if blame, err := l.change(&next); err != nil {
 		return nil, fmt.Errorf("%s: %w", blame.Name, err)
 	}
-	l.base, l.fromFile = fresh.config, fresh.fromFile
+	l.remember(fresh)
 	return append(fresh.notices, notices...), nil
 }
 

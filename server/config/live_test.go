@@ -188,6 +188,18 @@ func TestReload(t *testing.T) {
 	require.Same(t, before, live.Get())
 }
 
+// TestReloadAfterALineThatSaidTheDefault: the line had said what holds without it, and so its end was no change, although CONFIG SET had made one.
+func TestReloadAfterALineThatSaidTheDefault(t *testing.T) {
+	files := map[string]string{"/srv/h.conf": "hz 10\n"}
+	live, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
+	require.NoError(t, err)
+	require.NoError(t, live.Set([]Pair{{"hz", "20"}}, true))
+	files["/srv/h.conf"] = "\n"
+	_, err = live.Reload()
+	require.NoError(t, err)
+	require.Equal(t, "10", value(t, live, "hz"))
+}
+
 // TestReloadTellsWhatIsOverridden: who changes the file and sends SIGHUP takes the change for done.
 func TestReloadTellsWhatIsOverridden(t *testing.T) {
 	files := map[string]string{"/srv/h.conf": "timeout 1\nmaxclients 30\npolicy a UNLIMITED\n", "-": "tcp-keepalive 5\n"}

@@ -49,6 +49,11 @@ func (l *Live) Rewrite(write func(path string, data []byte) error) error {
 	if err != nil {
 		return &RewriteError{err}
 	}
+	// What is in the file now is what Reload takes back once it is there no more. Flags may not go with it, as a relative dir does not: Reload says so.
+	if fresh, err := l.src.loadText(after); err == nil {
+		l.lowerClients(fresh.config)
+		l.remember(fresh)
+	}
 	return nil
 }
 

@@ -84,6 +84,57 @@ func TestRewriteLeavesTheEnvironmentOut(t *testing.T) {
 	require.Equal(t, "timeout 8\nhz 20\n\n# Added by CONFIG REWRITE\nmaxclients 99\nrequirepass \"new\"\n", rewrite(), "once more")
 }
 
+// TestReloadTakesBackWhatRewriteHadWritten: CONFIG REWRITE wrote directives, the operator deleted their lines, and SIGHUP left both in force, since the
+// file had not set them when it was last read.
+func TestReloadTakesBackWhatRewriteHadWritten(t *testing.T) {
+	files := map[string]string{"/srv/h.conf": "port 7000\n"}
+	args, env := []string{"h.conf", "--maxclients", "99", "--dir", "data"}, []string{"HEADGATE_TIMEOUT=7"}
+	live, _, err := Load(args, env, memoryHost(files))
+	require.NoError(t, err)
+	rewrite := rewriter(t, live, files)
+	require.NoError(t, live.Set([]Pair{{"maxmemory", "200mb"}, {"policy", "api FIXED 1 1h"}, {"timeout", "9"}}, true))
+	require.Equal(t, "port 7000\n\n# Added by CONFIG REWRITE\nmaxclients 99\ntimeout 9\nmaxmemory 200mb\npolicy api FIXED 1 1h\n", rewrite())
+	require.NoError(t, live.Set([]Pair{{"hz", "20"}}, true))
+	files["/srv/h.conf"] = "port 7000\n"
+	notices, err := live.Reload()
+	require.NoError(t, err)
+	require.Empty(t, notices)
+	for name, want := range map[string]string{
+		"maxmemory": "0", "policy": "", // gone from the file
+		"timeout":    "7",  // the environment has it
+		"maxclients": "99", // the flag has it
+		"hz":         "20", // CONFIG SET has it, and the file never had
+	} {
+		require.Equal(t, want, value(t, live, name), name)
+	}
+}
+
+// TestReloadTakesBackWhatRewriteFound: the operator had written what CONFIG SET had done into the file, so that CONFIG REWRITE had nothing to write.
+func TestReloadTakesBackWhatRewriteFound(t *testing.T) {
+	files := map[string]string{"/srv/h.conf": "port 7000\n"}
+	live, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
+	require.NoError(t, err)
+	require.NoError(t, live.Set([]Pair{{"hz", "20"}}, true))
+	files["/srv/h.conf"] = "port 7000\nhz 20\n"
+	rewriter(t, live, files)()
+	files["/srv/h.conf"] = "port 7000\n"
+	_, err = live.Reload()
+	require.NoError(t, err)
+	require.Equal(t, "10", value(t, live, "hz"))
+}
+
+// TestReloadAfterARewriteThatFailed: what could not be written is not in the file, and so nothing is taken back when it is not found there.
+func TestReloadAfterARewriteThatFailed(t *testing.T) {
+	files := map[string]string{"/srv/h.conf": "port 7000\n"}
+	live, _, err := Load([]string{"h.conf"}, nil, memoryHost(files))
+	require.NoError(t, err)
+	require.NoError(t, live.Set([]Pair{{"hz", "20"}}, true))
+	require.Error(t, live.Rewrite(func(string, []byte) error { return errors.New("disk full") }))
+	_, err = live.Reload()
+	require.NoError(t, err)
+	require.Equal(t, "20", value(t, live, "hz"))
+}
+
 // TestRewriteLeavesARelativeDirToItsFlag: the file got the directory itself, from which the same flag then started, and the next start failed.
 func TestRewriteLeavesARelativeDirToItsFlag(t *testing.T) {
 	for _, tt := range []struct {
