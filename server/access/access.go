@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -21,8 +22,14 @@ type Access struct {
 	Users   *acl.Users
 	denials acl.Log
 	changes atomic.Uint64 // of users
+	given   givenUsers
 
 	ClientLine func(c *command.Ctx, cl *command.Client) string // describes a client for the log of denials; set by New
+}
+
+// givenUsers are the users that the environment gave, if all of the configuration are its: as it says them, and as [Access.ConfiguredUsers] first had them.
+type givenUsers struct {
+	said, made []config.User
 }
 
 // aclTable describes the commands to package acl; both know them by the same numbers.
@@ -105,6 +112,9 @@ func (a *Access) loadUsers(cfg *config.Config) error {
 			return fmt.Errorf("%w; %s", err, hintACLFile)
 		}
 	}
+	if len(cfg.Users) > 0 && !slices.ContainsFunc(cfg.Users, func(u config.User) bool { return !u.OfEnvironment() }) {
+		a.given = givenUsers{said: cfg.Users, made: a.currentUsers(cfg)}
+	}
 	a.guardAll()
 	return nil
 }
@@ -172,9 +182,20 @@ func (a *Access) saveACLFile(cfg *config.Config) error {
 	return config.WriteFile(a.FS, filepath.Clean(cfg.Path(cfg.ACLFile)), []byte(text))
 }
 
-// ConfiguredUsers returns the users as the configuration file has them. The default user is among them only if it is not what requirepass makes of
-// it: its line would overrule a password that is changed there, in the environment or by a flag.
+// ConfiguredUsers returns the users as the configuration file has them. Those of the environment are as it says them while all are as it made them, so
+// that they are left to it: the file has no password that a variable gave, and ends with no user whose variable has gone.
 func (a *Access) ConfiguredUsers(cfg *config.Config) []config.User {
+	list := a.currentUsers(cfg)
+	same := func(x, y config.User) bool { return x.Name == y.Name && slices.Equal(x.Rules, y.Rules) }
+	if a.given.said != nil && slices.EqualFunc(list, a.given.made, same) {
+		return a.given.said
+	}
+	return list
+}
+
+// currentUsers returns the users of this moment by their rules. The default user is among them only if it is not what requirepass makes of
+// it: its line would overrule a password that is changed there, in the environment or by a flag.
+func (a *Access) currentUsers(cfg *config.Config) []config.User {
 	plain := acl.NewUsers(a.table)
 	plain.SetDefaultPassword(cfg.RequirePass)
 	var list []config.User

@@ -465,7 +465,7 @@ var firstDirectives = []*Directive{
 	},
 	{
 		Name: "user", Group: Security, Since: "0.1.0", Default: `""`, Example: `limiter on >change-me ~* +@throttle`, Secret: true, Hidden: true,
-		Summary: "An ACL user and its rules, as for ACL SETUSER; with aclfile, users are defined there instead. CONFIG REWRITE writes the current users.",
+		Summary: "An ACL user and its rules, as for ACL SETUSER; with aclfile, users are defined there instead. CONFIG REWRITE writes the current users, unless they are just those of HEADGATE_USER.",
 		kind:    usersKind{},
 		place:   placeUsers,
 	},

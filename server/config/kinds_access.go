@@ -19,6 +19,9 @@ type User struct {
 	Where string // where the configuration has it, such as "redis.conf:12", "--user" or "HEADGATE_USER"; empty: it was made since
 }
 
+// OfEnvironment reports whether a variable gave the user.
+func (u User) OfEnvironment() bool { return u.Where == variableOf("user") }
+
 // usersKind is user: a name and rules. The first user of a source replaces what was there, later ones add to it, and an empty one
 // clears it. In one text, as a variable has it, line ends stand between several.
 type usersKind struct{ list }

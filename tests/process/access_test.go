@@ -103,6 +103,39 @@ func TestRewriteLeavesPasswordsToOthers(t *testing.T) {
 	require.Contains(t, string(text), "\nuser default on ", "its rights are its own now")
 }
 
+// TestRewriteLeavesUsersToTheEnvironment: CONFIG REWRITE wrote the users that HEADGATE_USER gave, and they outlived the variable. Once one has been changed
+// they are written, since the variable would not have it back.
+func TestRewriteLeavesUsersToTheEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	path, program := filepath.Join(dir, "headgate.conf"), filepath.Join(dir, "headgate.sh")
+	require.NoError(t, os.WriteFile(path, []byte("hz 20\nuser file on nopass\n"), 0o600))
+	script := "#!/bin/sh\nexport HEADGATE_USER='alice on >secretword ~a* +@read\nbob off'\nexec '" + harness.Binary(t) + "' '" + path + "' \"$@\"\n"
+	require.NoError(t, os.WriteFile(program, []byte(script), 0o700))
+	server := harness.StartBinary(t, program, "--timeout", "7")
+	c := harness.Dial(t, server.Addr)
+	rewritten := func(lines ...[]string) string {
+		t.Helper()
+		for _, line := range append(lines, []string{"CONFIG", "REWRITE"}) {
+			require.NotEqual(t, byte('-'), c.Ask(line...).Kind, "%q", line)
+		}
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Contains(t, string(text), "\ntimeout 7\n")
+		require.NotContains(t, string(text), "secretword")
+		return string(text)
+	}
+	for _, lines := range [][][]string{nil, {{"ACL", "SETUSER", "carol"}, {"ACL", "DELUSER", "carol"}}, {{"CONFIG", "SET", "requirepass", ""}}} {
+		text := rewritten(lines...)
+		require.Contains(t, text, "\nuser file on nopass\n", "%q", lines)
+		require.NotContains(t, text, "alice", "%q", lines)
+	}
+	text := rewritten([]string{"ACL", "SETUSER", "bob", "on"})
+	require.Contains(t, text, "\nuser alice on \"#")
+	require.Contains(t, text, "\nuser bob on ")
+	require.NotContains(t, text, "user file")
+	require.NoError(t, server.Terminate())
+}
+
 // TestWrongUsers: a start with wrong users ends with one line that says so, and says no password.
 func TestWrongUsers(t *testing.T) {
 	for _, args := range [][]string{
