@@ -648,7 +648,7 @@ var laterDirectives = []*Directive{
 	},
 	{
 		Name: "stop-writes-on-bgsave-error", Group: Persistence, Since: "0.1.0", Default: "yes", Settable: true,
-		Summary: "After a snapshot has failed, refuse writes until one succeeds, if save points are configured.",
+		Summary: "After a snapshot in the background has failed (a save point's, or BGSAVE), refuse writes until a snapshot succeeds, if save points are configured. A SAVE that fails refuses none.",
 		kind:    yesNo(func(c *Config) *bool { return &c.StopWritesOnSaveError }),
 	},
 

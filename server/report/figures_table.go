@@ -136,7 +136,7 @@ var sections = []section{
 			read: func(s *readings) quantity { return wholeSeconds(s.Journal.Saving.Last) }},
 		{page: "disk.snapshot.at", when: func(s *readings) bool { return s.Journal.Saving.Count > 0 },
 			read: func(s *readings) quantity { return millis(s.Journal.Saving.Last) }},
-		{field: "rdb_last_bgsave_status", metric: gauge("redis_rdb_last_bgsave_status", "0 if the last snapshot failed, otherwise 1."),
+		{field: "rdb_last_bgsave_status", metric: gauge("redis_rdb_last_bgsave_status", "0 if the last snapshot in the background failed, otherwise 1."),
 			read: func(s *readings) quantity { return outcome(!s.Journal.Saving.Failed) }},
 		{page: "disk.snapshot.failed", read: func(s *readings) quantity { return truth(s.Journal.Saving.Failed) }},
 		{field: "rdb_last_bgsave_time_sec", read: func(s *readings) quantity {
