@@ -81,13 +81,17 @@ func (r *Reader) located(err error, at int64) error {
 }
 
 func (r *Reader) readHead() error {
+	none := &Error{What: "this is no snapshot of Redis", Hint: "one begins with REDIS and four digits"}
 	head, err := r.in.take(len(magic) + 4)
 	if err != nil {
+		if errors.Is(err, ErrTruncated) && !r.in.startsLike(magic) { // no copy of it would be whole
+			return none
+		}
 		return err
 	}
 	version, err := strconv.Atoi(string(head[len(magic):]))
 	if string(head[:len(magic)]) != magic || err != nil || version < 1 {
-		return &Error{What: "this is no snapshot of Redis", Hint: "one begins with REDIS and four digits"}
+		return none
 	}
 	r.version = version
 	if version < oldestVersion || version > newestVersion {

@@ -131,6 +131,13 @@ func (in *input) ended() error {
 	return &Error{Offset: in.position(), What: "the input ends in the middle", Hint: "the file was not written to its end, or was cut: restore a copy of it", Err: ErrTruncated}
 }
 
+// startsLike reports whether what has been read and not yet consumed is the beginning of a text, as far as both go.
+func (in *input) startsLike(text string) bool {
+	got := in.buf[in.at:in.end]
+	n := min(len(got), len(text))
+	return string(got[:n]) == text[:n]
+}
+
 // take returns the next n bytes, at most a few; they are valid until the next read.
 func (in *input) take(n int) ([]byte, error) {
 	for in.end-in.at < n {

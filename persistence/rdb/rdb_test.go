@@ -473,6 +473,14 @@ func TestRefusals(t *testing.T) {
 		_, err := readAll([]byte(version + "\xff\x00\x00\x00\x00\x00\x00\x00\x00"))
 		require.Error(t, err, version)
 	}
+	for _, text := range []string{"h", "hello\n", "REDIT", "MAGIC"} {
+		_, err := readAll([]byte(text))
+		require.ErrorContains(t, err, "this is no snapshot of Redis; one begins with REDIS and four digits", "a short one ended in the middle: %q", text)
+	}
+	for _, text := range []string{"", "R", "REDIS", "REDIS001"} {
+		_, err := readAll([]byte(text))
+		require.ErrorIs(t, err, ErrTruncated, "%q", text)
+	}
 	for version := oldestVersion; version <= newestVersion; version++ {
 		_, err := readAll(fmt.Appendf(nil, "REDIS%04d\xff\x00\x00\x00\x00\x00\x00\x00\x00", version))
 		require.NoError(t, err)
