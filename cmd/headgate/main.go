@@ -108,8 +108,9 @@ func (p program) run(args []string) int {
 		if err = unknownTool(first); err != nil {
 			break
 		}
-		if i := slices.Index(args, "--check-config"); i >= 0 {
-			err = p.checkConfig(slices.Delete(slices.Clone(args), i, i+1))
+		isCheck := func(arg string) bool { return arg == "--check-config" }
+		if slices.ContainsFunc(args, isCheck) { // a wrapper may add one of its own
+			err = p.checkConfig(slices.DeleteFunc(slices.Clone(args), isCheck))
 		} else {
 			err = p.serve(args)
 		}

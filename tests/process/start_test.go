@@ -99,6 +99,8 @@ func TestHelpVersionAndCheck(t *testing.T) {
 	require.Contains(t, out, "headgate")
 	_, _, exit = run(t, nil, "--check-config", "--port", "7000")
 	require.Zero(t, exit)
+	_, _, exit = run(t, nil, "--check-config", "--port", "7000", "--check-config")
+	require.Zero(t, exit, "once or twice is the same")
 	_, _, exit = run(t, nil, "--check-config", "--port", "x")
 	require.Equal(t, 1, exit)
 }
