@@ -59,8 +59,9 @@ type Gateway struct {
 
 	Counts Counts
 
-	waitRoom int // how many calls may wait at the upstream
-	waiting  int // how many do
+	waitRoom  int // how many calls may wait at the upstream
+	waitAsked int // of how many that wait-max-clients asks for
+	waiting   int // how many do
 
 	now    int64 // upstream.Now when the commands came that are being run
 	nowFor int64 // the executor's time of that
@@ -126,10 +127,14 @@ const notSet = -1
 // SetWaitRoom says how many calls may wait at the upstream, of those that wait-max-clients asks for: there are descriptors for no more. The caller holds the
 // executor's lock, or nothing runs yet.
 func (g *Gateway) SetWaitRoom(room, asked int) {
-	if room < asked && room != g.waitRoom {
-		g.core.Logger.Warn("wait-max-clients lowered to what the limit on open files leaves", "wait-max-clients", room, "asked", asked)
+	if room < asked && (room != g.waitRoom || asked != g.waitAsked) {
+		level := slog.LevelWarn
+		if asked == config.Default().WaitMaxClients { // most likely it was not asked for, and it is far more than most need
+			level = slog.LevelInfo
+		}
+		g.core.Logger.Log(context.Background(), level, "wait-max-clients lowered to what the limit on open files leaves", "wait-max-clients", room, "asked", asked)
 	}
-	g.waitRoom = room
+	g.waitRoom, g.waitAsked = room, asked
 	g.Up.BoundAlones(room)
 }
 

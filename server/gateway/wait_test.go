@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"headgate/server"
 	"headgate/server/config"
 	"headgate/server/limiter"
+	"headgate/server/servertest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -89,6 +91,22 @@ func TestWaitsThroughAGatewayAreBounded(t *testing.T) {
 	require.Equal(t, "[0 1 0 -1 3600000 b1]", waiting[1].read())
 	gate.converse("RL.RELEASE q b1 | 1")
 	require.Equal(t, "[0 1 0 -1 3600000 c]", waiting[0].read())
+}
+
+// TestLoweredWaitsAreAWarningIfAsked: every start of a gateway warned that wait-max-clients was lowered, although it was the default that was.
+func TestLoweredWaitsAreAWarningIfAsked(t *testing.T) {
+	var log lines
+	cfg := servertest.Unsaved()
+	cfg.Upstream = "redis://127.0.0.1:1"
+	s := server.New(config.NewLive(cfg), server.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	t.Cleanup(s.Keys.Close)
+	t.Cleanup(s.Gateway.Close)
+	s.Lock()
+	defer s.Unlock()
+	s.Gateway.SetWaitRoom(11, config.Default().WaitMaxClients)
+	require.Contains(t, log.String(), `level=INFO msg="wait-max-clients lowered to what the limit on open files leaves" wait-max-clients=11 asked=10000`)
+	s.Gateway.SetWaitRoom(11, 9999)
+	require.Contains(t, log.String(), `level=WARN msg="wait-max-clients lowered to what the limit on open files leaves" wait-max-clients=11 asked=9999`)
 }
 
 // TestWaitsLeaveDescriptors: no more wait than have a descriptor kept for them, so that nodes can always be connected.
