@@ -28,7 +28,7 @@ type sentinelAnswer struct {
 
 // askSentinels finds the primary that the Sentinels name, and sees that it is one. One that is cut off from the others has missed failovers, so that what
 // those name counts that know of the latest one, and among these what most of them name. A primary that does not answer for a moment stays the one that
-// is named: what an outdated Sentinel names may well believe that it is a primary, too. What the latest one was is remembered, see doubt.
+// is named: what an outdated Sentinel names may well believe that it is a primary, too. What the latest one was is remembered, see failovers.
 func (f *fleet) askSentinels(ctx context.Context) error {
 	answers, silent := f.sentinelAnswers(ctx)
 	clear(f.tried)
