@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ func TestLoadKeepsErrorsOfItsReader(t *testing.T) {
 	}
 }
 
-// TestLoadAsksItsReader until that has no more to give, and once more if that is the first answer, as Lua does.
+// TestLoadAsksItsReader until that has no more to give, and once more if that is the first answer, as Lua does. The wanted counts are redis-server's.
 func TestLoadAsksItsReader(t *testing.T) {
 	e := New(newFakeHost(), Options{})
 	for pieces, want := range map[string]string{
@@ -41,10 +42,41 @@ func TestLoadAsksItsReader(t *testing.T) {
 		"'', 'return 7'":            "3 7",
 		"'return 7'":                "2 7",
 		"'return ', '7', '', 'x x'": "3 7",
+		// Not beyond what shows the first error: that is the byte behind the token.
+		"'return 1 1', 'x', 'y'":              "4 nil",
+		"'return 1 1 ', 'x', 'y'":             "1 nil",
+		"'x = )', 'y', 'z'":                   "2 nil",
+		"'x = ) ', 'y', 'z'":                  "1 nil",
+		"'x', ' =', '= 1', 'y', 'z'":          "3 nil",
+		"'x = \"a\\n', '\"', 'y', 'z'":        "1 nil",
+		"'x = [', '=', '= 1', 'y'":            "3 nil",
+		"'x = [=[', ']', '=', ']', ' y z'":    "6 nil",
+		"'-', '- c\\n', 'x', ' y', ' z', ' '": "5 nil",
+		"'x = 1', 'e', '+', 'a', ' z'":        "5 nil",
+		"'x = 1', '.', '.', ' 2', ' z'":       "4 nil",
+		"'x = .', '5', '.', '.', 'z ', 'z'":   "5 nil",
+		"'r', 'e', 't', 'u', 'r', 'n', '7'":   "8 nil",
+		"'local function f(...) return', ' ... end', ' return f(7)', ' ', '--'": "6 7",
 	} {
-		reply := eval(e, "local p, n = {"+pieces+"}, 0 local f = load(function() n = n + 1 return p[n] end) return n .. ' ' .. tostring((f()))", resp.RESP2, nil, nil)
+		reply := eval(e, "local p, n = {"+pieces+"}, 0 local f = load(function() n = n + 1 return p[n] end) return n .. ' ' .. tostring((f and f()))", resp.RESP2, nil, nil)
 		require.Contains(t, reply, "\r\n"+want+"\r\n", pieces)
 	}
+}
+
+// TestLoadsWithinLoads: a function that gives one load its text may call another one, which is asked for all of its text before that is parsed.
+func TestLoadsWithinLoads(t *testing.T) {
+	e := New(newFakeHost(), Options{})
+	src := `local n = 0
+local function reader(pieces, before)
+  local i = 0
+  return function() before() n, i = n + 1, i + 1 return pieces[i] end
+end
+local inner = function() return tostring(select(2, load(reader({'x ', ') ', 'y'}, function() end)))) end
+local f, e = load(reader({'return ', '1 ', '1 ', '1'}, function() n = n + #inner() end))
+return {n, e, inner(), select(2, load(reader({'x x ', 'y'}, function() end)))}`
+	complaint := "(load):1: '=' expected near ')'"
+	reply := eval(e, src, resp.RESP2, nil, nil)
+	require.Equal(t, fmt.Sprintf("*4\r\n:96\r\n$35\r\n(load):1: '<eof>' expected near '1'\r\n$%d\r\n%s\r\n$31\r\n(load):1: '=' expected near 'x'\r\n", len(complaint), complaint), reply)
 }
 
 // TestStopsPassLoad: no load keeps a script that is stopped.

@@ -94,6 +94,8 @@ type sandbox struct {
 	// catching is how many calls of pcall, xpcall and load, in the thread that runs, are
 	// about to catch errors.
 	catching int
+	// reading is set while the function that gives load its text in pieces may run: see baseLoad.
+	reading bool
 	// nilField stands for nil in parts of tables, see join.
 	nilField *lua.LUserData
 	thread   threads

@@ -7,7 +7,8 @@ var programKeys = []string{
 	"SET text abc", "SET number 12", "RPUSH list a 2 c", "HSET hash f v", "SADD set m", "ZADD sorted 1.5 m", "SETBIT bits 7 1",
 }
 
-// libraryCalls are calls of the libraries. The table of {table} has no holes: where one has, each server has its own length. A place to insert at is
+// libraryCalls are calls of the libraries. The table of {table} has no holes: where one has, each server has its own length. Of the JSON of a table only
+// the length is compared: the order of keys is each server's own. A place to insert at is
 // near: the reference moves what is between the end and one such as 1e15, in C for minutes, and cannot be stopped meanwhile.
 var libraryCalls = strings.Split(strings.TrimSpace(`
 unpack({table})
@@ -72,8 +73,9 @@ math.abs({a})
 bit.band({a}, {b})
 bit.tohex({a})
 bit.lshift({a}, 3)
-cjson.encode({a})
-cjson.encode({{a}, {b}})
+cjson.encode(tonumber({a}) or tostring({b}))
+string.len(cjson.encode({a}))
+string.len(cjson.encode({{a}, {b}}))
 cjson.decode(cjson.encode({a = {a}}))
 cjson.decode({a})
 cmsgpack.unpack(cmsgpack.pack({a}, {b}))
@@ -105,10 +107,7 @@ func (w *writer) chunk() {
 		w.line("local " + name + " = assert(loadstring('return " + w.pick("...", "1, 2", "function(a) return a end", "nil .. 1", "x", "1 +") + "', " + w.pick("'@f'", "'=f'", "'f'", "nil") + "))")
 	case 2:
 		pieces := w.fresh()
-		most, piece := "4", w.variable()
-		if w.IntN(2) == 0 {
-			most, piece = "2", w.expr(1) // which may be seen to be called, and all of a text is read before it is parsed
-		}
+		most, piece := w.pick("2", "4"), w.expr(1) // which may be seen to be called
 		w.line("local " + pieces + " = 0 local " + name + " = load(function() " + pieces + " = " + pieces + " + 1 if " + pieces + " < " + most + " then return " + piece + " end end)")
 	case 3:
 		w.line("redis.setresp(" + w.pick("2", "3", w.expr(1)) + ")")

@@ -34,12 +34,15 @@ type token struct {
 	start, end int
 }
 
-// lexer splits text into tokens, by the rules of Lua 5.1.
+// lexer splits text into tokens, by the rules of Lua 5.1. As in C, it reads one byte ahead of what it has stepped over: at is the length of the text only
+// where that ends.
 type lexer struct {
 	name string
 	text string
 	at   int
 	line int
+	// more returns the text with its next piece, or as it is once that is all; see Check. It is nil where text is all there is.
+	more func() (string, error)
 	// names are those of the text so far, which do not keep all of it in memory.
 	names map[string]string
 }
@@ -73,20 +76,44 @@ func (lx *lexer) fail(line int, message, near string) {
 	panic(&Error{text})
 }
 
+// has reports whether there is a byte n places ahead, and reads up to it.
+func (lx *lexer) has(n int) bool {
+	for lx.at+n >= len(lx.text) && lx.more != nil {
+		text, err := lx.more()
+		if err != nil {
+			panic(unread{err})
+		}
+		if len(text) == len(lx.text) {
+			lx.more = nil
+		}
+		lx.text = text
+	}
+	return lx.at+n < len(lx.text)
+}
+
+// unread is what more has failed with.
+type unread struct{ err error }
+
 // peek returns the byte n places ahead, or 0 behind the end.
 func (lx *lexer) peek(n int) byte {
-	if lx.at+n < len(lx.text) {
+	if lx.has(n) {
 		return lx.text[lx.at+n]
 	}
 	return 0
 }
 
+// step steps over n bytes.
+func (lx *lexer) step(n int) {
+	lx.at += n
+	lx.has(0)
+}
+
 // newline steps over one line break, which may be two bytes.
 func (lx *lexer) newline() {
 	first := lx.text[lx.at]
-	lx.at++
+	lx.step(1)
 	if next := lx.peek(0); (next == '\n' || next == '\r') && next != first {
-		lx.at++
+		lx.step(1)
 	}
 	lx.line++
 }
@@ -98,15 +125,15 @@ func (lx *lexer) skip() {
 		case c == '\n' || c == '\r':
 			lx.newline()
 		case c == ' ' || c == '\t' || c == '\v' || c == '\f':
-			lx.at++
+			lx.step(1)
 		case c == '-' && lx.peek(1) == '-':
-			lx.at += 2
+			lx.step(2)
 			if level := lx.longBracket(); level >= 0 {
 				lx.longString(level, "unfinished long comment")
 				continue
 			}
 			for lx.at < len(lx.text) && lx.text[lx.at] != '\n' && lx.text[lx.at] != '\r' {
-				lx.at++
+				lx.step(1)
 			}
 		default:
 			return
@@ -142,7 +169,7 @@ func (lx *lexer) next() token {
 	switch c := lx.text[lx.at]; {
 	case isLetter(c):
 		for lx.at < len(lx.text) && (isLetter(lx.text[lx.at]) || isDigit(lx.text[lx.at])) {
-			lx.at++
+			lx.step(1)
 		}
 		t.value = lx.text[t.start:lx.at]
 		t.kind = tokenName
@@ -173,15 +200,15 @@ func (lx *lexer) acceptOne(set string) bool {
 	if lx.at == len(lx.text) || lx.text[lx.at] != 0 && strings.IndexByte(set, lx.text[lx.at]) < 0 {
 		return false
 	}
-	lx.at++
+	lx.step(1)
 	return true
 }
 
 // operator steps over an operator, or any other single byte.
 func (lx *lexer) operator() kind {
-	rest := lx.text[lx.at:]
-	if rest[0] == '.' {
-		lx.at++
+	first := lx.text[lx.at]
+	if first == '.' {
+		lx.step(1)
 		switch {
 		case !lx.acceptOne("."):
 			return "."
@@ -191,26 +218,26 @@ func (lx *lexer) operator() kind {
 		return "..."
 	}
 	for _, op := range [...]string{"==", "~=", "<=", ">="} {
-		if strings.HasPrefix(rest, op) {
-			lx.at += len(op)
+		if first == op[0] && lx.peek(1) == op[1] {
+			lx.step(len(op))
 			return kind(op)
 		}
 	}
-	lx.at++
-	return kind(rest[:1])
+	lx.step(1)
+	return kind(lx.text[lx.at-1 : lx.at])
 }
 
 // number steps over a numeral and returns it in decimal.
 func (lx *lexer) number() string {
 	start := lx.at
 	for isDigit(lx.peek(0)) || lx.peek(0) == '.' {
-		lx.at++
+		lx.step(1)
 	}
 	if lx.acceptOne("Ee") {
 		lx.acceptOne("+-")
 	}
 	for isLetter(lx.peek(0)) || isDigit(lx.peek(0)) {
-		lx.at++
+		lx.step(1)
 	}
 	text := lx.text[start:lx.at]
 	n, ok := luanum.ParseNumber(text)
@@ -223,7 +250,7 @@ func (lx *lexer) number() string {
 // quoted steps over a string in quotes and returns what it stands for.
 func (lx *lexer) quoted(quote byte) string {
 	start := lx.at
-	lx.at++
+	lx.step(1)
 	var out []byte
 	for {
 		if lx.at == len(lx.text) {
@@ -231,16 +258,16 @@ func (lx *lexer) quoted(quote byte) string {
 		}
 		switch c := lx.text[lx.at]; c {
 		case quote:
-			lx.at++
+			lx.step(1)
 			return string(out)
 		case '\n', '\r':
 			lx.fail(lx.line, "unfinished string", lx.text[start:lx.at])
 		case '\\':
-			lx.at++
+			lx.step(1)
 			out = lx.escape(out, start)
 		default:
 			out = append(out, c)
-			lx.at++
+			lx.step(1)
 		}
 	}
 }
@@ -252,7 +279,7 @@ func (lx *lexer) escape(out []byte, start int) []byte {
 	}
 	c := lx.text[lx.at]
 	if i := strings.IndexByte("abfnrtv", c); i >= 0 {
-		lx.at++
+		lx.step(1)
 		return append(out, "\a\b\f\n\r\t\v"[i])
 	}
 	if c == '\n' || c == '\r' {
@@ -260,13 +287,13 @@ func (lx *lexer) escape(out []byte, start int) []byte {
 		return append(out, '\n')
 	}
 	if !isDigit(c) {
-		lx.at++
+		lx.step(1)
 		return append(out, c)
 	}
 	n := 0
 	for i := 0; i < 3 && isDigit(lx.peek(0)); i++ {
 		n = n*10 + int(lx.text[lx.at]-'0')
-		lx.at++
+		lx.step(1)
 	}
 	if n > 255 {
 		lx.fail(lx.line, "escape sequence too large", lx.text[start:start+1])
@@ -277,7 +304,7 @@ func (lx *lexer) escape(out []byte, start int) []byte {
 // longString steps over a string in long brackets of a level and returns its
 // contents.
 func (lx *lexer) longString(level int, unfinished string) string {
-	lx.at += level + 2
+	lx.step(level + 2)
 	if c := lx.peek(0); lx.at < len(lx.text) && (c == '\n' || c == '\r') {
 		lx.newline()
 	}
@@ -288,17 +315,27 @@ func (lx *lexer) longString(level int, unfinished string) string {
 			lx.fail(lx.line, unfinished, string(tokenEOF))
 		}
 		switch c := lx.text[lx.at]; {
-		case c == ']' && strings.HasPrefix(lx.text[lx.at:], closing):
-			lx.at += len(closing)
+		case c == ']' && lx.follows(closing):
+			lx.step(len(closing))
 			return string(out)
 		case c == '\n' || c == '\r':
 			lx.newline()
 			out = append(out, '\n')
 		default:
 			out = append(out, c)
-			lx.at++
+			lx.step(1)
 		}
 	}
+}
+
+// follows reports whether the next bytes are those of s.
+func (lx *lexer) follows(s string) bool {
+	for i := range len(s) {
+		if lx.peek(i) != s[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }

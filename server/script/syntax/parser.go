@@ -53,18 +53,33 @@ type Error struct{ text string }
 // Error returns the message.
 func (e *Error) Error() string { return e.text }
 
-// Parse parses text, a chunk that is called name in messages.
-func Parse(text, name string) (chunk *ast.FunctionExpr, err error) {
+// Parse parses text, a chunk that is called name in messages. A complaint about the text is an *Error.
+func Parse(text, name string) (*ast.FunctionExpr, error) {
+	return parse(lexer{name: name, text: text})
+}
+
+// Check parses a text that comes in pieces, and reads no more of them than Lua does: up to the byte behind where the first error shows. more returns the
+// text so far with one more piece at its end, or as it was once there is none. A complaint about the text is an *Error, and any other error is more's.
+func Check(name string, more func() (string, error)) error {
+	_, err := parse(lexer{name: name, more: more})
+	return err
+}
+
+func parse(lx lexer) (chunk *ast.FunctionExpr, err error) {
 	defer func() {
-		if e := recover(); e != nil {
-			complaint, ok := e.(*Error)
-			if !ok {
-				panic(e)
-			}
-			err = complaint
+		switch e := recover().(type) {
+		case nil:
+		case *Error:
+			err = e
+		case unread:
+			err = e.err
+		default:
+			panic(e)
 		}
 	}()
-	p := &parser{lx: lexer{name: name, text: text, line: 1, names: map[string]string{}}, depths: make(map[string][]int)}
+	lx.line, lx.names = 1, map[string]string{}
+	p := &parser{lx: lx, depths: make(map[string][]int)}
+	p.lx.has(0)
 	p.advance()
 	chunk = &ast.FunctionExpr{ParList: &ast.ParList{HasVargs: true}}
 	p.fn = &function{vararg: true}
