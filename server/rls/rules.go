@@ -390,6 +390,8 @@ func (r *reader) readLimit(n *yaml.Node, shadow bool) (*rule, error) {
 			}
 		}
 		return made, nil
+	case found["policy"] != nil && shadow:
+		return nil, r.wrong(found["policy"], "policy cannot be combined with shadow_mode or quota_mode: add SHADOW to the policy")
 	case found["policy"] != nil:
 		return made, r.readPolicy(made, found)
 	}

@@ -132,6 +132,8 @@ func TestMistakes(t *testing.T) {
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unit: day\n    algorithm: leaky":                      "6: algorithm 'leaky' must be fixed, gcra, sliding or log",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unlimited: true\n    unit: day":                       "6: unit cannot be combined with unlimited",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    policy: p\n    unit: day":                             "6: unit cannot be combined with policy",
+		"domain: a\ndescriptors:\n- key: a\n  shadow_mode: true\n  rate_limit:\n    policy: p":                       "6: policy cannot be combined with shadow_mode or quota_mode: add SHADOW to the policy",
+		"domain: a\ndescriptors:\n- key: a\n  quota_mode: true\n  rate_limit: {policy: p}":                           "5: policy cannot be combined with shadow_mode or quota_mode: add SHADOW to the policy",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    policy: p q":                                          "5: 'p q' is not the name of a policy",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unit: day\n    name: n\n    replaces:\n    - name: n": "8: a limit cannot replace itself",
 		"domain: a\ndescriptors:\n- key: a\n  rate_limit:\n    unit: day\n    replaces:\n    - {}":                   "7: what is replaced must have a name",
