@@ -255,7 +255,7 @@ func listenTCP(bind string, port int, flag string) (net.Listener, error) {
 	switch {
 	case err == nil:
 		return ln, nil
-	case optional && !errors.Is(err, syscall.EADDRINUSE):
+	case optional && isAbsent(err):
 		return nil, nil
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("port %d on %s is in use: stop what listens there, or choose another with %s", port, shownHost(host), flag)
@@ -269,6 +269,17 @@ func listenTCP(bind string, port int, flag string) (net.Listener, error) {
 		where += fmt.Sprintf(" port %d", port)
 	}
 	return nil, fmt.Errorf("cannot listen on %s: %w; correct %s or %s", where, err, bindOf(flag), flag)
+}
+
+// isAbsent reports whether an address cannot be listened on because this machine has none such: no such address, host name or family of addresses.
+func isAbsent(err error) bool {
+	for _, absent := range []error{syscall.EADDRNOTAVAIL, syscall.EAFNOSUPPORT, syscall.EPROTONOSUPPORT, syscall.EPFNOSUPPORT, syscall.ENOPROTOOPT} {
+		if errors.Is(err, absent) {
+			return true
+		}
+	}
+	var unknown *net.DNSError
+	return errors.As(err, &unknown) && unknown.IsNotFound
 }
 
 // addressFamily returns the network that an address is one of, and its host for net.Listen. Of all addresses, 0.0.0.0 and :: are those of one

@@ -86,3 +86,16 @@ func TestAllAddressesOfOneFamily(t *testing.T) {
 		conn.Close()
 	}
 }
+
+// TestOptionalAddresses: only one that this machine does not have may be missing.
+func TestOptionalAddresses(t *testing.T) {
+	for err, absent := range map[error]bool{
+		syscall.EADDRNOTAVAIL: true, syscall.EAFNOSUPPORT: true, syscall.EACCES: false, syscall.EADDRINUSE: false, syscall.EMFILE: false,
+		&net.DNSError{IsNotFound: true}: true, &net.DNSError{IsTimeout: true}: false,
+	} {
+		require.Equal(t, absent, isAbsent(&net.OpError{Op: "listen", Err: err}), "%v", err)
+	}
+	ln, err := listenTCP("-192.0.2.1", 0, "--port") // of a range for documents
+	require.NoError(t, err)
+	require.Nil(t, ln)
+}
