@@ -3,9 +3,11 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -45,6 +47,21 @@ func TestSBOM(t *testing.T) {
 	for _, r := range d.Relationships {
 		require.True(t, ids[r.RelatedSPDXElement] != "", r.RelatedSPDXElement)
 	}
+}
+
+// requireLayer: a layer holds the program, and a directory of the user that it runs as.
+func requireLayer(t *testing.T, compressed []byte) {
+	plain, err := gzip.NewReader(bytes.NewReader(compressed))
+	require.NoError(t, err)
+	archive := tar.NewReader(plain)
+	program, err := archive.Next()
+	require.NoError(t, err)
+	require.Equal(t, "headgate", program.Name)
+	data, err := archive.Next()
+	require.NoError(t, err)
+	require.Equal(t, []any{"data/", byte(tar.TypeDir), int64(0o755), "65532:65532"}, []any{data.Name, data.Typeflag, data.Mode, fmt.Sprintf("%d:%d", data.Uid, data.Gid)})
+	_, err = archive.Next()
+	require.Equal(t, io.EOF, err)
 }
 
 // TestImage follows an image from its index to the binary, as a container engine does, and checks every digest.
@@ -89,7 +106,7 @@ func TestImage(t *testing.T) {
 		var m manifest
 		require.NoError(t, json.Unmarshal(blob(d), &m))
 		require.Len(t, m.Layers, 1)
-		blob(m.Layers[0])
+		requireLayer(t, blob(m.Layers[0]))
 		var c imageConfig
 		require.NoError(t, json.Unmarshal(blob(m.Config), &c))
 		require.Equal(t, *d.Platform, c.platform)

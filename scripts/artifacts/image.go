@@ -179,13 +179,20 @@ func (l layout) addImage(binary []byte, where platform, run runConfig, created t
 	return d, err
 }
 
-// writeLayer writes the image's file system: /headgate.
+// dataOwner owns the image's directory for data: the user that the container runs as.
+const dataOwner = 65532
+
+// writeLayer writes the image's file system: /headgate, and /data, whose owner a volume that is mounted there takes.
 func writeLayer(out io.Writer, binary []byte, created time.Time) error {
 	archive := tar.NewWriter(out)
 	if err := archive.WriteHeader(&tar.Header{Name: "headgate", Mode: 0o755, Size: int64(len(binary)), ModTime: created, Format: tar.FormatUSTAR}); err != nil {
 		return err
 	}
 	if _, err := archive.Write(binary); err != nil {
+		return err
+	}
+	data := &tar.Header{Typeflag: tar.TypeDir, Name: "data/", Mode: 0o755, Uid: dataOwner, Gid: dataOwner, ModTime: created, Format: tar.FormatUSTAR}
+	if err := archive.WriteHeader(data); err != nil {
 		return err
 	}
 	return archive.Close()
@@ -239,7 +246,7 @@ func parseDockerfile(text []byte) (run runConfig, err error) {
 			return run, fmt.Errorf("not an instruction of the Dockerfile: %q", line)
 		}
 		switch value := found[2]; found[1] {
-		case "COPY": // the binary, which writeLayer puts in
+		case "COPY": // what writeLayer puts in
 		case "USER":
 			run.User = value
 		case "EXPOSE":
