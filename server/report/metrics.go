@@ -164,7 +164,7 @@ func (m *Collector) collectInstance(out chan<- prometheus.Metric) {
 	if m.Gate.Has(command.GateFollows) {
 		role = "slave"
 	}
-	instance.send(out, 1, role, command.RedisVersion, command.Version, runtime.Version(), "standalone", host.SystemName(),
+	instance.send(out, 1, role, command.RedisVersion, command.Version, runtime.Version(), m.Config.Get().Mode(), host.SystemName(),
 		strconv.Itoa(m.Config.Get().Port), m.RunID)
 }
 

@@ -316,7 +316,7 @@ func (r *Reports) lookUp(l *lookedUp, name []byte, db int, limit string) error {
 	now := r.Clock.Read()
 	c := &command.Ctx{Core: r.Core, Cfg: r.Config.Get(), DB: r.Keys.DB(db), Now: now / 1e6, NowNs: now}
 	k := r.Keys.Key(name)
-	e, found := c.DB.Find(k, c.Now)
+	e, found := c.DB.Look(k, c.Now)
 	if l.Found = found; found {
 		l.Kind = e.Kind().String()
 		if at := e.ExpireAt(); at > 0 {
