@@ -54,7 +54,7 @@ func (p program) serve(args []string) error {
 	srv := server.New(live, server.Options{
 		Log: log, Memory: host.MemoryLimit(), SetHeapLimit: heapLimiter(), FreeMemory: freeMemory,
 		SetGCPercent: func(percent int) { debug.SetGCPercent(percent) },
-		Inherited:    inherited.plain, InheritedTLS: inherited.secure, Ready: func() { manager.tell("READY=1") },
+		Inherited:    inherited.plain, InheritedTLS: inherited.secure, Ready: manager.tellReady,
 	})
 	if err := srv.Listen(); err != nil {
 		return err

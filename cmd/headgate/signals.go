@@ -22,7 +22,7 @@ type running struct {
 	live    *config.Live
 	out     *logOutput
 	log     *slog.Logger
-	manager manager
+	manager *manager
 }
 
 // repeatGrace is for how long after a signal another one adds nothing: programs such as timeout(1) send one to the process and one to its group.
@@ -121,16 +121,16 @@ func (r *running) shutDown(sig os.Signal, insist bool, failed chan<- struct{}) {
 	if err := r.srv.Shutdown(how); err != nil {
 		failed <- struct{}{}
 		r.log.Error("the server keeps running, because its data could not be saved; the next signal ends it anyway", "err", err)
-		r.manager.tell("READY=1")
+		r.manager.tellChange(readyState)
 	}
 }
 
 // obeyReloads reads the configuration anew whenever it is asked to.
 func (r *running) obeyReloads(asked <-chan struct{}) {
 	for range asked {
-		r.manager.tell(reloading())
+		r.manager.tellChange(reloading())
 		r.reload()
-		r.manager.tell("READY=1")
+		r.manager.tellChange(readyState)
 	}
 }
 

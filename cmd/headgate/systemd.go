@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"headgate/server"
@@ -67,19 +68,20 @@ func inheritedListeners(env []string) (listeners inherited, err error) {
 
 // manager is who started this process and wants to know how it is: systemd, for units of type notify. The zero value is nobody.
 type manager struct {
-	addr string
-	log  *slog.Logger
+	addr  string
+	log   *slog.Logger
+	ready atomic.Bool // the data are loaded
 }
 
-func newManager(env []string, log *slog.Logger) manager {
-	return manager{addr: lookup(env, "NOTIFY_SOCKET"), log: log}
+func newManager(env []string, log *slog.Logger) *manager {
+	return &manager{addr: lookup(env, "NOTIFY_SOCKET"), log: log}
 }
 
 // tellTimeout is how long the service manager may take to accept a message.
 const tellTimeout = time.Second
 
 // tell sends a state such as READY=1. A manager that does not listen is worth a warning and nothing more.
-func (m manager) tell(state string) {
+func (m *manager) tell(state string) {
 	if m.addr == "" {
 		return
 	}
@@ -93,6 +95,22 @@ func (m manager) tell(state string) {
 		m.log.Warn("the service manager does not listen", "state", state, "err", err)
 	}
 }
+
+// tellReady says that the data are loaded.
+func (m *manager) tellReady() {
+	m.ready.Store(true)
+	m.tell(readyState)
+}
+
+// tellChange says how a server is that may be ready: before it is, a manager that waits for that learns nothing else.
+func (m *manager) tellChange(state string) {
+	if m.ready.Load() {
+		m.tell(state)
+	}
+}
+
+// readyState is the state of a server that serves.
+const readyState = "READY=1"
 
 // reloading is the state while the configuration is read anew. The time tells it from earlier ones.
 func reloading() string {
@@ -114,7 +132,7 @@ func watchdogPeriod(env []string) time.Duration {
 }
 
 // watch tells until the server ends that it is alive, twice as often as is asked for. A server whose executor is held for ever is not.
-func (m manager) watch(srv *server.Server, period time.Duration) {
+func (m *manager) watch(srv *server.Server, period time.Duration) {
 	if m.addr == "" || period == 0 {
 		return
 	}

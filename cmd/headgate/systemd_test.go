@@ -89,3 +89,23 @@ func TestWatchdogPeriod(t *testing.T) {
 		require.Equal(t, tt.want, watchdogPeriod([]string{"WATCHDOG_USEC=" + tt.micros, "WATCHDOG_PID=" + tt.pid}))
 	}
 }
+
+// TestReloadsBeforeReady: a reload while the data are loaded told the service manager that they were.
+func TestReloadsBeforeReady(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	told, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	require.NoError(t, err)
+	defer told.Close()
+	m := newManager([]string{"NOTIFY_SOCKET=" + path}, nil)
+	m.tellChange("RELOADING=1")
+	m.tellChange(readyState)
+	m.tellReady()
+	m.tellChange("RELOADING=1")
+	require.NoError(t, told.SetReadDeadline(time.Now().Add(startLimit)))
+	for _, want := range []string{"READY=1", "RELOADING=1"} {
+		b := make([]byte, 100)
+		n, err := told.Read(b)
+		require.NoError(t, err)
+		require.Equal(t, want, string(b[:n]))
+	}
+}
